@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT OR 0BSD
+# volt.h needs no build. This file runs its tests, checks and benchmarks; `make` names the targets.
+CC ?= cc
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+VERSION := $(shell sed -n 's|^// volt.h \([0-9.]*\) - .*|\1|p' volt.h)
+
+WARN := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Wundef \
+	-Wdouble-promotion -Wformat=2 -Wvla -Wnull-dereference -Wimplicit-fallthrough -Werror
+WARN_C := -Wstrict-prototypes -Wmissing-prototypes
+WARN_GCC := -Wcast-align=strict
+WARN_CLANG := -Wcast-align -Wconditional-uninitialized
+
+# The small build wraps rings and wheels every few operations; the flags are those of volt.h's seam.
+SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2
+TEST_CFLAGS := -std=gnu11 -g -Wall -Wextra -I. -pthread
+TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
+GOLDEN := 01_hello 02_sleep_join
+HEADERS := volt.h $(wildcard tests/*.h)
+MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
+
+.PHONY: help demo test check sanitize bench size install clean
+help:
+	@echo 'make demo      the echo server under load: throughput, latency, counters'
+	@echo 'make test      all tests; needs a C compiler, make and libc'
+	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; cppcheck;'
+	@echo '               the rules of the source'
+	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer'
+	@echo 'make bench     the benchmarks; needs hyperfine'
+	@echo 'make size      text and data of the implementation'
+	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
+	@echo 'make clean     removes build/'
+
+# ---- test: each log is a target, so that as many run at once as there are processors. A log ends with
+# "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
+LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
+	build/log/doc build/log/rules
+
+test:
+	@rm -rf build/log
+	$(MAKE_ALL) $(LOGS) || true
+	@$(call SUM,$(LOGS))
+
+# Adds up the last lines of the logs named.
+SUM = awk ' \
+	function close_file() { if (name != "" && !ended) { \
+		print name ": did not end with its summary"; f++ } } \
+	BEGIN { for (i = 1; i < ARGC; i++) if ((getline line < ARGV[i]) < 0) { \
+		print ARGV[i] ": not built or not run"; f++; ARGV[i] = "" } } \
+	FNR == 1 { close_file(); name = FILENAME; ended = 0 } \
+	{ last = $$0 } \
+	/: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$$/ { \
+		n = split($$0, w, " "); p += w[n - 5]; f += w[n - 3]; s += w[n - 1]; ended = 1 } \
+	END { close_file(); printf "%d passed, %d failed", p, f; if (s) printf ", %d skipped", s; \
+		print ""; exit f != 0 }' $(1)
+
+# $(1) the program: runs it, keeps its output, shows it when it has ended.
+RUN_TEST = mkdir -p $(@D) && { $(1) > $@.tmp 2>&1 || true; } && cat $@.tmp && mv $@.tmp $@
+
+build/log/test_%: build/test_%
+	@$(call RUN_TEST,$(RUN) $<)
+build/log/small-test_%: build/small/test_%
+	@$(call RUN_TEST,$(RUN) $<)
+build/log/example-%: build/examples/% examples/%.c
+	@mkdir -p $(@D)
+	@sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' examples/$*.c | sed 1d > build/examples/$*.want
+	@if ./$< > build/examples/$*.out && cmp build/examples/$*.out build/examples/$*.want; \
+	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
+	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
+build/log/doc: volt.h README.md tests/doc.sh
+	@$(call RUN_TEST,CC='$(CC)' sh tests/doc.sh build/doc)
+build/log/rules: volt.h tests/rules.sh
+	@$(call RUN_TEST,sh tests/rules.sh volt.h)
+
+build/test_%: tests/test_%.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 $< -o $@
+build/small/test_%: tests/test_%.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O1 $(SMALL) $< -o $@
+build/examples/%: examples/%.c volt.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -o $@
+
+# ---- sanitize: no suppressions. Thread sanitizer needs a stable address layout on some kernels.
+RUN_TSAN := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+SAN_FLAGS := -O1 -fno-omit-frame-pointer
+SAN_LOGS := $(TESTS:%=build/log/asan-%) $(TESTS:%=build/log/tsan-%)
+export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS ?= print_stacktrace=1
+export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1
+
+sanitize:
+	@rm -f $(SAN_LOGS)
+	$(MAKE_ALL) $(SAN_LOGS) RUN='env TEST_TIMEOUT_FACTOR=6' || true
+	@$(call SUM,$(SAN_LOGS))
+
+build/log/asan-%: build/asan/%
+	@$(call RUN_TEST,$(RUN) $<)
+build/log/tsan-%: build/tsan/%
+	@$(call RUN_TEST,$(RUN) $(RUN_TSAN) $<)
+build/asan/%: tests/%.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all $< -o $@
+build/tsan/%: tests/%.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=thread $< -o $@
+
+# ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
+# impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: our programs.
+C_STDS := c99 c11 c17 c2x
+CXX_STDS := c++11 c++17 c++20
+OPTS := O0 O2 Os O3 flto
+IMPL_C_STDS := gnu99 gnu11 c17 c2x
+UNITS := $(TESTS:%=tests/%.c) $(sort $(wildcard examples/*.c bench/*.c))
+CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
+	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
+	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules
+FLAGS_gcc := $(WARN) $(WARN_C) $(WARN_GCC) -x c
+FLAGS_clang := $(WARN) $(WARN_C) $(WARN_CLANG) -x c
+FLAGS_g++ := $(WARN) $(WARN_GCC) -x c++
+FLAGS_clang++ := $(WARN) $(WARN_CLANG) -x c++
+word-of = $(word $(1),$(subst -, ,$*))
+
+check: need-gcc need-g++ need-clang need-clang++ need-cppcheck
+	@rm -rf build/check
+	$(MAKE_ALL) $(CHECKS:%=build/check/%)
+	@echo 'check: $(words $(CHECKS)) passed'
+
+build/check/hdr-%:
+	@mkdir -p $(@D)
+	$(call word-of,1) -std=$(call word-of,2) $(FLAGS_$(call word-of,1)) -fsyntax-only volt.h
+	@touch $@
+# gcc warns at link time under -flto, so there a whole program is built.
+build/check/impl-%:
+	@mkdir -p $(@D)
+	$(call word-of,1) -std=$(call word-of,2) -$(call word-of,3) $(FLAGS_$(call word-of,1)) \
+		-DVOLT_IMPLEMENTATION -pthread -c volt.h -o $@.o
+	@case $* in g*-flto) \
+		printf '#include "volt.h"\nint main(void) { return volt_run(NULL, NULL, NULL); }\n' > $@.c && \
+		$(call word-of,1) -O2 -flto $(filter-out -x c c++,$(WARN)) -I. -pthread $@.c $@.o -o $@.exe;; \
+	esac
+	@touch $@
+build/check/unit-%:
+	@mkdir -p $(@D)
+	$(firstword $(subst -, ,$*)) -std=gnu11 -O2 $(FLAGS_$(firstword $(subst -, ,$*))) -I. -pthread \
+		-c $(patsubst $(firstword $(subst -, ,$*))-%,%,$*) -o $(@D)/$(notdir $*).o
+	@mkdir -p $(@D) && touch $@
+build/check/cppcheck:
+	@mkdir -p $(@D)
+	cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability \
+		--inline-suppr --error-exitcode=1 -DVOLT_IMPLEMENTATION -D__linux__ -D__x86_64__ \
+		-D__GNUC__=12 -D__SIZEOF_POINTER__=8 volt.h
+	@touch $@
+build/check/rules: volt.h tests/rules.sh
+	@mkdir -p $(@D)
+	sh tests/rules.sh volt.h
+	@touch $@
+
+need-%:
+	@command -v $* >/dev/null || { echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
+PACKAGE_clang++ := clang
+
+# ---- the rest
+build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -I. -pthread $< -o $@
+
+demo: build/bench/echo_server build/bench/load
+	@bench/demo.sh build/bench
+
+bench: need-hyperfine
+	@bench/run.sh
+
+# A compiler that is not there is named, not counted.
+SIZE_CCS := $(CC) arm-linux-gnueabihf-gcc aarch64-linux-gnu-gcc riscv64-linux-gnu-gcc mips-linux-gnu-gcc
+size:
+	@mkdir -p build/size
+	@for cc in $(SIZE_CCS); do \
+		command -v $$cc >/dev/null || { echo "$$cc: not installed"; continue; }; \
+		for o in -Os -O2; do \
+			thumb=; case $$cc in arm-*) thumb=-mthumb;; esac; \
+			$$cc -std=gnu11 $$o $$thumb -DNDEBUG -ffunction-sections -x c -DVOLT_IMPLEMENTATION -c volt.h \
+				-o build/size/volt.o || exit 1; \
+			size build/size/volt.o | awk -v c="$$cc $$o $$thumb" 'NR == 2 { \
+				printf "%-40s text %7d  data %5d  bss %5d\n", c, $$1, $$2, $$3 }'; \
+		done; \
+	done
+
+install:
+	mkdir -p '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
+	cp volt.h '$(DESTDIR)$(PREFIX)/include/volt.h'
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: volt' \
+		'Description: async runtime in one C header' 'Version: $(VERSION)' \
+		'Cflags: -I$${includedir} -pthread' 'Libs: -pthread' \
+		> '$(DESTDIR)$(PREFIX)/share/pkgconfig/volt.pc'
+
+clean:
+	rm -rf build
+.SECONDARY:

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// How a row of volt.h is measured: its workload is an async function that a root task awaits, once
+// to warm up and then once per repetition, so that start and end of the runtime do not count.
+// Every operation is counted where it happens; a wrong sum ends the program.
+#ifndef BENCH_ROWS_H
+#define BENCH_ROWS_H
+
+#include "bench.h"
+#include <errno.h>
+
+// ---- tally: operations done, summed over threads without a line that they share
+
+enum { TALLY_CELLS = 1024, TALLY_LINE = 128 };
+typedef struct tally_cell {
+    _Alignas(TALLY_LINE) uint64_t n; // written by one thread only
+} tally_cell;
+static tally_cell tally_cells[TALLY_CELLS];
+static uint32_t tally_used;
+static _Thread_local tally_cell *tally_mine;
+
+static __attribute__((noinline, cold)) void tally_register(void) {
+    const uint32_t i = __atomic_fetch_add(&tally_used, 1, __ATOMIC_RELAXED);
+    if (i >= TALLY_CELLS) bench_die("too many threads in one run: choose fewer rows");
+    tally_mine = &tally_cells[i];
+}
+
+static inline void tally_add(uint64_t n) {
+    if (!tally_mine) tally_register();
+    __atomic_store_n(&tally_mine->n, tally_mine->n + n, __ATOMIC_RELEASE);
+}
+
+static inline uint64_t tally_sum(void) {
+    uint32_t used = __atomic_load_n(&tally_used, __ATOMIC_RELAXED);
+    uint64_t sum = 0;
+    if (used > TALLY_CELLS) used = TALLY_CELLS;
+    for (uint32_t i = 0; i < used; i++) sum += __atomic_load_n(&tally_cells[i].n, __ATOMIC_ACQUIRE);
+    return sum;
+}
+
+// ---- batches: a workload that spawns n tasks, waits until the last has ended, and so on
+
+// Wakes the root at the last hit; stands where other runtimes' benchmarks use a channel.
+static struct latch {
+    uint32_t left;
+    volt_waker root; // released by the last hit
+} latch;
+
+static inline void latch_hit(uint32_t n) {
+    const volt_waker root = latch.root; // at 0 the latch may be set anew
+    if (__atomic_fetch_sub(&latch.left, n, __ATOMIC_ACQ_REL) != n) return;
+    volt_wake(root);
+    volt_waker_release(root);
+}
+
+static inline volt_poll latch_wait(void) {
+    return __atomic_load_n(&latch.left, __ATOMIC_ACQUIRE) == 0 ? volt_ready(0) : volt_pending();
+}
+
+typedef struct batches {
+    volt_frame frame;
+    volt_fn *fn;       // of the tasks; each hits the latch at its end
+    const void *state; // what each starts with
+    size_t size;
+    uint32_t n, times, i;
+    int rc;
+} batches;
+#define BATCH_OF(fn_, state_) .fn = (fn_), .state = &(state_), .size = sizeof(state_)
+
+// What cannot be started counts as ended, so that the latch opens all the same.
+static inline int batch_spawn(volt_cx *cx, const batches *b) {
+    uint32_t i = 0;
+    int rc = 0;
+    latch.root = volt_waker_retain(cx);
+    __atomic_store_n(&latch.left, b->n, __ATOMIC_RELEASE);
+    while (i < b->n && (rc = volt_spawn(cx, NULL, b->fn, b->state, b->size)) == 0) i++;
+    if (i < b->n) latch_hit(b->n - i);
+    return rc;
+}
+
+static inline volt_poll batches_run(volt_cx *cx, void *arg) {
+    batches *b = arg;
+    VOLT_BEGIN(cx, b);
+    for (b->i = 0; b->i < b->times; b->i++) {
+        b->rc = batch_spawn(cx, b);
+        VOLT_AWAIT(latch_wait());
+        if (b->rc < 0) VOLT_RETURN(b->rc);
+    }
+    VOLT_END(0);
+}
+
+// Two tasks for batches: one does nothing, one yields.
+typedef struct empty {
+    volt_frame frame;
+} empty;
+static const empty no_empty;
+
+static inline volt_poll empty_run(volt_cx *cx, void *arg) {
+    empty *e = arg;
+    VOLT_BEGIN(cx, e);
+    tally_add(1);
+    latch_hit(1);
+    VOLT_END(0);
+}
+
+enum { YIELDS = 1000 };
+typedef struct yielder {
+    volt_frame frame;
+    uint32_t i;
+} yielder;
+static const yielder no_yielder;
+
+static inline volt_poll yielder_run(volt_cx *cx, void *arg) {
+    yielder *y = arg;
+    VOLT_BEGIN(cx, y);
+    for (y->i = 0; y->i < YIELDS; y->i++) VOLT_AWAIT(volt_yield(cx));
+    tally_add(y->i);
+    latch_hit(1);
+    VOLT_END(0);
+}
+
+// ---- rows
+
+typedef struct row {
+    const char *id, *what;
+    uint64_t ops; // per repetition, as the tally must find it
+    volt_fn *run;
+    void *state; // of run; starts with a volt_frame
+} row;
+
+typedef struct measurement {
+    volt_frame frame;
+    const row *row;
+    bench_row figures;
+    uint64_t before;
+    int i, reps, rc;
+} measurement;
+
+static volt_poll measure_run(volt_cx *cx, void *arg) {
+    measurement *m = arg;
+    VOLT_BEGIN(cx, m);
+    for (m->i = -1; m->i < m->reps; m->i++) {
+        m->before = tally_sum();
+        bench_start(&m->figures);
+        VOLT_AWAIT(m->rc, m->row->run(cx, m->row->state));
+        if (m->i >= 0) bench_stop(&m->figures);
+        if (m->rc < 0) VOLT_RETURN(m->rc);
+        if (tally_sum() - m->before != m->row->ops) VOLT_RETURN(-EBADMSG);
+    }
+    VOLT_END(0);
+}
+
+static inline void row_measure(const row *r, uint32_t workers, int reps) {
+    measurement m = {.row = r, .reps = reps};
+    m.figures = (bench_row){.id = r->id, .what = r->what, .workers = workers, .ops = r->ops};
+    const int rc = volt_run(&(volt_config){.workers = workers}, measure_run, &m);
+    if (rc == -EBADMSG) bench_die("%s: operations were lost or done twice", r->id);
+    if (rc < 0) bench_die("%s: %s", r->id, volt_strerror(rc));
+    bench_print(&m.figures);
+}
+
+// Command line: [ROW...] [--workers N] [--reps N]
+static inline int rows_main(int argc, char **argv, const row *rows, size_t n_rows) {
+    double workers = 1, reps = 9;
+    const bench_option options[] = {
+        {"--workers", &workers, 1, 64},
+        {"--reps", &reps, 1, BENCH_REPS_MAX},
+    };
+    const int n = bench_options(argc, argv, options, BENCH_COUNT(options));
+    int measured = 0;
+    bench_print_header();
+    for (size_t i = 0; i < n_rows; i++) {
+        if (!bench_is_wanted(rows[i].id, argv, n)) continue;
+        row_measure(&rows[i], (uint32_t)workers, (int)reps);
+        measured++;
+    }
+    if (measured < n) bench_die("no such row");
+    return 0;
+}
+
+#endif // BENCH_ROWS_H

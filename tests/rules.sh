@@ -1,0 +1,257 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# What the source of volt.h promises about itself and a script can see. Needs a POSIX shell and awk.
+#   sh tests/rules.sh [volt.h]
+# Prints each breach as file:line, then how long functions are, then one line of the form
+# "rules: N passed, N failed, 0 skipped". Rules are named at the end of the program below.
+file=${1:-volt.h}
+here=$(dirname "$0")
+texts=$(ls "$here"/*.h "$here"/*.c "$here"/*.sh "$here"/../examples/*.c "$here"/../bench/*.[ch] \
+    "$here"/../bench/*.sh 2>/dev/null)
+
+LC_ALL=C awk -v main="$file" '
+function breach(rule, what) {
+    if (!(rule in broken)) broken[rule] = 0
+    if (broken[rule]++ < 20) print FILENAME ":" FNR ": " rule ": " what
+}
+
+# ---- lines: comments go to `note`, strings become "", the rest is `code`
+function split_line(s,    at, c, rest) {
+    code = note = ""
+    while (s != "") {
+        if (in_block) {
+            at = index(s, "*/")
+            if (!at) { note = note s; return }
+            s = substr(s, at + 2); in_block = 0
+            continue
+        }
+        at = match(s, /["\x27]|\/\/|\/\*/)
+        if (!at) { code = code s; return }
+        c = substr(s, at, 1)
+        code = code substr(s, 1, at - 1)
+        rest = substr(s, at)
+        if (c == "/") {
+            if (substr(rest, 2, 1) == "/") { note = note rest; return }
+            in_block = 1; s = substr(rest, 3)
+            continue
+        }
+        if (c == "\"") match(rest, /^"([^"\\]|\\.)*"/)
+        else match(rest, /^\x27([^\x27\\]|\\.)*\x27/)
+        if (RLENGTH < 0) RLENGTH = 1
+        code = code (c == "\"" ? "\"\"" : "0")
+        s = substr(rest, RLENGTH + 1)
+    }
+}
+
+# ---- declarations: walks the tokens of file scope; `stmt` holds the current one without bodies
+function name_ok(n) { return n ~ /^(volt|VOLT)_/ }
+function want_name(n) {
+    if (n != "" && !name_ok(n)) breach("names", "`" n "` at file scope does not begin with volt_")
+}
+function declared(s,    n, w, i, head) {
+    gsub(/__attribute__ *\(\([^;]*\)\)/, " ", s)
+    gsub(/__extension__|\[[^]]*\]/, " ", s)
+    sub(/=.*/, "", s)
+    sub(/^ *template *<[^>]*>/, "", s)
+    # A function has its name before the first parenthesis, a pointer to one behind it.
+    if (match(s, /[A-Za-z_0-9]* *\( *\** *[A-Za-z_0-9]*/)) {
+        head = substr(s, RSTART, RLENGTH)
+        if (head ~ /\( *\*/ && head !~ /^volt__?[a-z]/) { sub(/.*\* */, "", head); return head }
+        sub(/ *\(.*/, "", head)
+        return head
+    }
+    n = split(s, w, /[^A-Za-z0-9_]+/)
+    for (i = n; i > 0; i--) if (w[i] != "") return w[i]
+    return ""
+}
+function is_function(s) { return s ~ /[A-Za-z0-9_] *\(/ && s !~ /=/ && s !~ /^ *typedef/ }
+
+function end_of_statement(    name) {
+    if (stmt ~ /[A-Za-z]/ && stmt !~ /^ *(extern *"")? *$/) {
+        name = declared(stmt)
+        if (stmt ~ /^ *(struct|union|enum) +[a-z_0-9]+ *$/) name = "" # a tag: checked at its brace
+        if (stmt !~ /^ *enum *$/) want_name(name)
+        if (stmt ~ /VOLT_API/) public[name] = 1
+    }
+    stmt = ""
+}
+function open_brace(    s, name) {
+    depth++
+    if (depth > 1) return
+    s = stmt
+    is_body = 0
+    if (s ~ /(struct|union|enum)( +[A-Za-z_0-9]+)? *$/) {
+        is_enum = s ~ /enum( +[A-Za-z_0-9]+)? *$/
+        want_enumerator = is_enum
+        sub(/.*(struct|union|enum) */, "", s); sub(/ *$/, "", s)
+        want_name(s)
+        return
+    }
+    is_enum = 0
+    if (!is_function(s)) return # an initialiser
+    is_body = 1
+    name = declared(s)
+    want_name(name)
+    if (in_implementation && s !~ /(^| )static / && s !~ /VOLT_API/ && !(name in public))
+        breach("static", "`" name "` is neither static nor VOLT_API")
+    body_name = name; body_line = stmt_line
+}
+function close_brace() {
+    depth--
+    if (depth) return
+    if (is_body) {
+        n_functions++
+        len = FNR - body_line + 1
+        lengths[n_functions] = len
+        if (len > 110) breach("length", "`" body_name "` has " len " lines, more than 110")
+        stmt = ""
+        is_body = 0
+    }
+    is_enum = 0
+}
+function walk(s,    c, at) {
+    while (s != "") {
+        if (depth) {
+            at = is_enum ? match(s, /[{},A-Za-z_]/) : match(s, /[{}]/)
+            if (!at) return
+            c = substr(s, at, 1)
+            s = substr(s, at)
+            if (c ~ /[A-Za-z_]/) {
+                match(s, /^[A-Za-z_0-9]+/)
+                if (want_enumerator) want_name(substr(s, 1, RLENGTH))
+                want_enumerator = 0
+                s = substr(s, RLENGTH + 1)
+                continue
+            }
+        } else {
+            at = match(s, /[{};]/)
+            if (stmt !~ /[A-Za-z]/) { stmt_line = FNR }
+            if (!at) { stmt = stmt " " s; return }
+            c = substr(s, at, 1)
+            stmt = stmt " " substr(s, 1, at - 1)
+            s = substr(s, at)
+        }
+        s = substr(s, 2)
+        if (c == "{") open_brace()
+        else if (c == "}") close_brace()
+        else if (c == ",") want_enumerator = is_enum && depth == 1
+        else end_of_statement()
+    }
+}
+
+# ---- calls
+function next_match(s, re) { return match(s, re) ? substr(s, RSTART, RLENGTH) : "" }
+function check_system_calls(s,    n, before) {
+    while (match(s, system_call)) {
+        before = RSTART > 1 ? substr(s, RSTART - 1, 1) : " "
+        n = substr(s, RSTART, RLENGTH)
+        sub(/ *\($/, "", n)
+        if (before !~ /[A-Za-z0-9_.>]/) breach("seam", "`" n "` outside >>seam")
+        s = substr(s, RSTART + RLENGTH)
+    }
+}
+function check_tags(s, comment,    t, n, seen) {
+    n = gsub(ordered, "&", s)
+    if (!n) return
+    if (comment !~ tag) { breach("tags", "ordered operation without a tag like [Q1]"); return }
+    while (match(comment, tag)) {
+        t = substr(comment, RSTART, RLENGTH)
+        if (!(t in seen)) { seen[t] = 1; sites[t] += n; if (!(t in first)) first[t] = FNR }
+        comment = substr(comment, RSTART + RLENGTH)
+    }
+}
+
+BEGIN {
+    system_call = "(read|write|readv|writev|pread|pwrite|send|sendto|sendmsg|recv|recvfrom|" \
+        "recvmsg|accept|accept4|connect|bind|listen|socket|socketpair|shutdown|close|open|" \
+        "openat|pipe|pipe2|dup|dup2|dup3|fcntl|ioctl|getsockopt|setsockopt|getsockname|" \
+        "getpeername|epoll_[a-z0-9_]+|eventfd[a-z_]*|timerfd_[a-z]+|mmap|munmap|madvise|mprotect|" \
+        "malloc|calloc|realloc|free|aligned_alloc|posix_memalign|pthread_[a-z_]+|sched_[a-z_]+|" \
+        "clock_[a-z]+|nanosleep|usleep|sleep|syscall|getrandom|getenv|abort|exit|_exit|sysconf|" \
+        "sig[a-z]+|raise|kill|poll|ppoll|select|fopen|fclose|fgets|fread|printf|fprintf|puts|" \
+        "perror|strerror|unlink|fork|prctl|getaddrinfo|getpid|gettid) *\\("
+    operation = "volt__(load|store|xchg|cas|add|sub|and|or|xor)[a-z0-9]*_"
+    ordered = "(" operation "([a-z]+_)*(acq|rel)|volt__fence_sc)[a-z_]* *\\("
+    relaxed = operation "rlx *\\("
+    tag = "\\[[A-Z]+[0-9]+[a-z]?\\]"
+}
+
+FNR == 1 { in_block = 0 }
+length($0) > 100 { breach("text", length($0) " columns, more than 100") }
+/[^ -~\t]/ { breach("text", "a character that is not ASCII") }
+/\t/ { breach("text", "a tab") }
+/[ \t]$/ { breach("text", "trailing blanks") }
+FILENAME !~ /rules\.sh$/ && /T[O]DO|F[I]XME|X[X]X/ { breach("unfinished", "an unfinished mark") }
+FILENAME != main { next }
+
+{ split_line($0); n_main = FNR }
+match($0, /^\/\/ (-+ )?>>[a-z]+/) {
+    section = substr($0, RSTART, RLENGTH)
+    sub(/.*>>/, "", section)
+}
+/^#endif \/\/ VOLT_H/ { in_implementation = 1 }
+
+section == "atomics" && $0 ~ "^//[ |]+" tag {
+    row = next_match($0, tag)
+    ledger[row] = FNR
+    if ($0 ~ /one site/) single[row] = 1
+}
+section != "seam" { check_system_calls(code) }
+section != "atomics" {
+    if (code ~ /__(atomic|sync)_/) breach("atomics", "__atomic_ outside >>atomics")
+    check_tags(code, note (prev_is_note ? prev_note : ""))
+    if (code ~ relaxed && note p1 p2 p3 !~ /\/\/ *rlx:/)
+        breach("relaxed", "_rlx without a comment rlx:")
+}
+{
+    prev_is_note = code ~ /^[ \t]*$/; prev_note = note
+    p3 = p2; p2 = p1; p1 = note
+    n_asserts += gsub(/(VOLT_ASSERT|VOLT__REQUIRE|VOLT__EXPECT|VOLT__SASSERT) *\(/, "&", code)
+}
+
+# Preprocessor lines, with their continuations, declare macros only.
+in_macro || code ~ /^[ \t]*#/ {
+    if (!in_macro && match(code, /^[ \t]*# *define +[A-Za-z_0-9]+/)) {
+        macro = substr(code, RSTART, RLENGTH); sub(/.* /, "", macro)
+        if (!name_ok(macro) && macro != "_GNU_SOURCE")
+            breach("names", "macro `" macro "` does not begin with VOLT_")
+    }
+    in_macro = code ~ /\\$/
+    next
+}
+code ~ /^extern "" *[{]/ || /^} *\/\/ extern "C"/ { next }
+{ walk(code) }
+
+function sort_lengths(    i, j, v) {
+    for (i = 2; i <= n_functions; i++) {
+        v = lengths[i]
+        for (j = i - 1; j > 0 && lengths[j] > v; j--) lengths[j + 1] = lengths[j]
+        lengths[j + 1] = v
+    }
+}
+function ledger_breach(line, what) {
+    if (!("tags" in broken)) broken["tags"] = 0
+    if (broken["tags"]++ < 20) print main ":" line ": tags: " what
+}
+END {
+    for (t in sites) if (!(t in ledger)) ledger_breach(first[t], t " has no row in the ledger")
+    for (t in ledger) {
+        if (!(t in sites)) ledger_breach(ledger[t], t " is in the ledger and nowhere else")
+        else if (sites[t] < 2 && !(t in single))
+            ledger_breach(ledger[t], t " has one site only; if meant so, its row says \"one site\"")
+    }
+    if (depth) { print main ": braces do not balance"; broken["names"]++ }
+    if (!n_functions) { print main ": no function found"; broken["names"]++ }
+    sort_lengths()
+    if (n_functions)
+        printf "%d functions, length median %d, p90 %d, longest %d; %.1f asserts per 1000 lines\n",
+            n_functions, lengths[int((n_functions + 1) / 2)], lengths[int(n_functions * 0.9 + 0.5)],
+            lengths[n_functions], n_asserts * 1000 / n_main
+    n = split("names static seam atomics tags relaxed text unfinished length", rules, " ")
+    for (i = 1; i <= n; i++) {
+        if (rules[i] in broken) { bad++; print "broken: " rules[i] " (" broken[rules[i]] ")" }
+    }
+    printf "rules: %d passed, %d failed, 0 skipped\n", n - bad, bad
+    exit bad > 0
+}
+' "$file" $texts

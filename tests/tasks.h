@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// What the tests of the runtime share. Include after volt.h and test.h.
+#ifndef VOLT_TEST_TASKS_H
+#define VOLT_TEST_TASKS_H
+
+#include <pthread.h>
+
+// ---- words that tasks, foreign threads and the test share
+#define READ(x_) __atomic_load_n(&(x_), __ATOMIC_ACQUIRE)
+#define WRITE(x_, v_) __atomic_store_n(&(x_), (v_), __ATOMIC_RELEASE)
+#define COUNT(x_) __atomic_add_fetch(&(x_), 1, __ATOMIC_ACQ_REL)
+
+// For struct fields that an expression must not evaluate twice there is no macro; keep to lvalues.
+#define EACH_WORKERS(w_) for (uint32_t w_ = 1; w_ <= 4; w_ *= 2)
+
+// ---- an allocator that counts, poisons and fails on demand
+typedef struct test_mem {
+    int64_t live_bytes, live_blocks;
+    uint64_t n_allocs, fail_at; // fail_at: this allocation and, if sticky, all later ones fail; 0: none
+    int is_sticky;
+} test_mem;
+static test_mem test_heap;
+
+static inline void *test_alloc(void *user, size_t size, size_t align) {
+    test_mem *m = (test_mem *)user;
+    uint64_t n = COUNT(m->n_allocs);
+    if (m->fail_at && (n == m->fail_at || (m->is_sticky && n > m->fail_at))) return NULL;
+    CHECK(size > 0 && align && (align & (align - 1)) == 0);
+    void *p = NULL;
+    if (posix_memalign(&p, align < sizeof p ? sizeof p : align, size) != 0) return NULL;
+    memset(p, 0xa5, size);
+    __atomic_add_fetch(&m->live_bytes, (int64_t)size, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&m->live_blocks, 1, __ATOMIC_RELAXED);
+    return p;
+}
+static inline void test_free(void *user, void *block, size_t size) {
+    test_mem *m = (test_mem *)user;
+    if (!block) return;
+    memset(block, 0xdd, size); // wrong sizes show under the address sanitizer
+    __atomic_sub_fetch(&m->live_bytes, (int64_t)size, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&m->live_blocks, 1, __ATOMIC_RELAXED);
+    free(block);
+}
+
+// ---- a log that counts per item and keeps the last text of each
+typedef struct test_journal {
+    int n[VOLT_LOG_COUNT];
+    char text[VOLT_LOG_COUNT][160];
+} test_journal;
+static test_journal test_log;
+
+static inline void test_write_log(void *user, int item, const char *text) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    test_journal *j = (test_journal *)user;
+    CHECK(item >= 0 && item < VOLT_LOG_COUNT && text && *text);
+    pthread_mutex_lock(&lock);
+    j->n[item]++;
+    snprintf(j->text[item], sizeof j->text[item], "%s", text);
+    pthread_mutex_unlock(&lock);
+}
+
+static inline volt_config test_config(uint32_t workers) {
+    volt_config c;
+    memset(&c, 0, sizeof c);
+    c.workers = workers;
+    c.start_all = workers > 1 && RANDOM_BELOW(2);
+    c.seed = RANDOM() | 1;
+    c.alloc.alloc = test_alloc;
+    c.alloc.free = test_free;
+    c.alloc.user = &test_heap;
+    c.log.fn = test_write_log;
+    c.log.user = &test_log;
+    return c;
+}
+
+// ---- run a root to its end; no byte may be left
+static inline void test_check_heap(void) {
+    CHECK_EQ(READ(test_heap.live_bytes), 0);
+    CHECK_EQ(READ(test_heap.live_blocks), 0);
+}
+static inline int run_on(uint32_t workers, volt_fn *fn, void *state) {
+    volt_config c = test_config(workers);
+    int rc = volt_run(&c, fn, state);
+    test_check_heap();
+    return rc;
+}
+static inline volt_rt *create_on(uint32_t workers) {
+    volt_config c = test_config(workers);
+    volt_rt *rt = NULL;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    CHECK(rt);
+    return rt;
+}
+static inline void destroy(volt_rt *rt) {
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(volt_destroy(rt), 0);
+    test_check_heap();
+}
+
+// A test whose root is written right below it, on 1, 2 and 4 workers:
+//     ROOT_TEST(name, { int rc; volt_handle h; }) { ... VOLT_AWAIT ... VOLT_END(0); }
+// In the body `s` is the state; it begins behind VOLT_BEGIN.
+#define ROOT_TEST_ON(name_, first_, last_, ...)                                                    \
+    typedef struct {                                                                               \
+        volt_frame frame;                                                                          \
+        struct __VA_ARGS__;                                                                        \
+    } name_##_state;                                                                               \
+    static volt_poll name_##_body(volt_cx *cx, name_##_state *s);                                  \
+    static volt_poll name_##_root(volt_cx *cx, void *arg) {                                        \
+        return name_##_body(cx, (name_##_state *)arg);                                             \
+    }                                                                                              \
+    TEST(name_) {                                                                                  \
+        for (uint32_t w = first_; w <= last_; w *= 2) {                                            \
+            static name_##_state s;                                                                \
+            memset(&s, 0, sizeof s);                                                               \
+            CHECK_EQ(run_on(w, name_##_root, &s), 0);                                              \
+        }                                                                                          \
+    }                                                                                              \
+    static volt_poll name_##_body(volt_cx *cx, name_##_state *s)
+#define ROOT_TEST(name_, ...) ROOT_TEST_ON(name_, 1, 4, __VA_ARGS__)
+#define ROOT_TEST_1(name_, ...) ROOT_TEST_ON(name_, 1, 1, __VA_ARGS__)
+
+// ---- small tasks
+
+// Sleeps, then gives `value`; tells what the sleep gave and that it has ended.
+typedef struct napper {
+    volt_frame frame;
+    volt_time d;
+    int64_t value;
+    int *rc, *n_ended; // may be NULL
+    int result;
+} napper;
+static inline volt_poll napper_run(volt_cx *cx, void *arg) {
+    napper *n = (napper *)arg;
+    VOLT_BEGIN(cx, n);
+    VOLT_AWAIT(n->result, volt_sleep(cx, n->d));
+    if (n->rc) WRITE(*n->rc, n->result);
+    if (n->n_ended) COUNT(*n->n_ended);
+    VOLT_END(n->result < 0 ? n->result : n->value);
+}
+
+// Ends at once with `value`.
+typedef struct giver {
+    volt_frame frame;
+    int64_t value;
+    int *n_ended;
+} giver;
+static inline volt_poll giver_run(volt_cx *cx, void *arg) {
+    giver *g = (giver *)arg;
+    VOLT_BEGIN(cx, g);
+    if (g->n_ended) COUNT(*g->n_ended);
+    VOLT_END(g->value);
+}
+
+// Waits for a token, then gives `value`, or what the wait gave if that is negative.
+typedef struct waiter {
+    volt_frame frame;
+    volt_token *token;
+    int64_t value;
+    int *n_started, *n_ended;
+    int rc;
+} waiter;
+static inline volt_poll waiter_run(volt_cx *cx, void *arg) {
+    waiter *w = (waiter *)arg;
+    VOLT_BEGIN(cx, w);
+    if (w->n_started) COUNT(*w->n_started);
+    VOLT_AWAIT(w->rc, volt_token_wait(cx, w->token));
+    if (w->n_ended) COUNT(*w->n_ended);
+    VOLT_END(w->rc < 0 ? w->rc : w->value);
+}
+
+// Yields until a word has reached a value: how a test waits for another task.
+typedef struct awaiter {
+    volt_frame frame;
+    int rc;
+} awaiter;
+static inline volt_poll until_reaches(volt_cx *cx, awaiter *a, const int *word, int value) {
+    VOLT_BEGIN(cx, a);
+    while (READ(*word) < value) VOLT_AWAIT(a->rc, volt_yield(cx));
+    VOLT_END(0);
+}
+
+// ---- plain threads
+static inline pthread_t start_thread(void *(*fn)(void *), void *arg) {
+    pthread_t t;
+    CHECK_EQ(pthread_create(&t, NULL, fn, arg), 0);
+    return t;
+}
+static inline void join_thread(pthread_t t) { CHECK_EQ(pthread_join(t, NULL), 0); }
+
+#endif // VOLT_TEST_TASKS_H

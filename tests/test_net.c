@@ -1,0 +1,1074 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Descriptors and sockets, on 127.0.0.1, unix sockets and pipes.
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+
+// ---- shared
+
+// Two connected TCP sockets.
+typedef struct {
+    volt_frame frame;
+    volt_arm connects, accepts;
+    volt_addr addr;
+    int lfd, left, right;
+    int64_t rc;
+} pairing;
+static volt_poll tcp_pair(volt_cx *cx, pairing *p) {
+    VOLT_BEGIN(cx, p);
+    p->lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(p->lfd >= 0);
+    CHECK_EQ(volt_local_addr(p->lfd, &p->addr), 0);
+    VOLT_AWAIT(p->rc, VOLT_JOIN_ALL(VOLT_ARM(&p->connects, p->left, volt_connect(cx, &p->addr)),
+                                    VOLT_ARM(&p->accepts, p->right, volt_accept(cx, p->lfd))));
+    CHECK(p->left >= 0 && p->right >= 0);
+    volt_close(cx, p->lfd);
+    VOLT_END(0);
+}
+static void close_pair(volt_cx *cx, pairing *p) {
+    volt_close(cx, p->left);
+    volt_close(cx, p->right);
+}
+
+static unsigned char pattern(size_t at) { return (unsigned char)((at * 31) >> 3 ^ at >> 11); }
+static void fill(unsigned char *buf, size_t at, size_t n) {
+    for (size_t i = 0; i < n; i++) buf[i] = pattern(at + i);
+}
+static void check_pattern(const unsigned char *buf, size_t at, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (buf[i] != pattern(at + i)) test_fail(__FILE__, __LINE__, "wrong byte at %zu", at + i);
+}
+
+// A directory for unix sockets; removed by drop_dir.
+static char dir[] = "/tmp/volt-test-XXXXXX";
+static void make_dir(void) { CHECK(mkdtemp(dir)); }
+static volt_addr unix_addr(const char *name) {
+    char text[80];
+    volt_addr a;
+    snprintf(text, sizeof text, "unix:%s/%s", dir, name);
+    CHECK_EQ(volt_addr_parse(&a, text), 0);
+    return a;
+}
+static void drop_dir(const char *name) {
+    char path[80];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    unlink(path);
+    CHECK_EQ(rmdir(dir), 0);
+}
+
+// Reads one byte; tells what it got.
+typedef struct {
+    volt_frame frame;
+    int fd, *n_started;
+    int64_t rc;
+    char byte;
+} reader;
+static volt_poll reader_run(volt_cx *cx, void *arg) {
+    reader *r = arg;
+    VOLT_BEGIN(cx, r);
+    if (r->n_started) COUNT(*r->n_started);
+    VOLT_AWAIT(r->rc, volt_read(cx, r->fd, &r->byte, 1));
+    VOLT_END(r->rc == 1 ? 1000 + r->byte : r->rc);
+}
+
+// ---- echo
+
+enum { ROUNDS = 20, MESSAGE = 300 };
+typedef struct {
+    volt_frame frame;
+    int fd;
+    int64_t n;
+    unsigned char buf[128];
+} echo;
+static volt_poll echo_run(volt_cx *cx, void *arg) {
+    echo *e = arg;
+    VOLT_BEGIN(cx, e);
+    for (;;) {
+        VOLT_AWAIT(e->n, volt_read(cx, e->fd, e->buf, sizeof e->buf));
+        if (e->n <= 0) break;
+        VOLT_AWAIT(e->n, volt_write_all(cx, e->fd, e->buf, (size_t)e->n));
+        if (e->n < 0) break;
+    }
+    volt_close(cx, e->fd);
+    VOLT_END(e->n);
+}
+
+typedef struct {
+    volt_frame frame;
+    volt_group clients;
+    int lfd, fd;
+    int64_t rc;
+} acceptor;
+static volt_poll acceptor_run(volt_cx *cx, void *arg) {
+    acceptor *a = arg;
+    VOLT_BEGIN(cx, a);
+    for (;;) {
+        VOLT_AWAIT(a->fd, volt_accept(cx, a->lfd));
+        if (a->fd < 0) break;
+        CHECK_EQ(VOLT_GROUP_SPAWN(cx, &a->clients, echo_run, (echo){ .fd = a->fd }), 0);
+    }
+    CHECK_EQ(a->fd, -ECANCELED);
+    VOLT_AWAIT(volt_group_close(cx, &a->clients));
+    volt_close(cx, a->lfd);
+    VOLT_END(0);
+}
+
+typedef struct {
+    volt_frame frame;
+    volt_addr to;
+    int fd, i, rounds;
+    int64_t n;
+    unsigned char out[MESSAGE], in[MESSAGE];
+} client;
+static volt_poll client_run(volt_cx *cx, void *arg) {
+    client *c = arg;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->fd, volt_connect(cx, &c->to));
+    if (c->fd < 0) VOLT_RETURN(c->fd);
+    for (c->i = 0; c->i < c->rounds; c->i++) {
+        fill(c->out, RANDOM(), MESSAGE);
+        memset(c->in, 0, MESSAGE);
+        VOLT_AWAIT(c->n, volt_write_all(cx, c->fd, c->out, MESSAGE));
+        CHECK_EQ(c->n, MESSAGE);
+        VOLT_AWAIT(c->n, volt_read_exact(cx, c->fd, c->in, MESSAGE));
+        CHECK_EQ(c->n, MESSAGE);
+        CHECK(memcmp(c->in, c->out, MESSAGE) == 0);
+    }
+    volt_close(cx, c->fd);
+    VOLT_END(0);
+}
+
+typedef struct {
+    volt_frame frame;
+    volt_addr at;
+    volt_handle server;
+    volt_group clients;
+    int lfd, n_clients, rounds, i;
+    int64_t rc;
+} echo_test;
+static volt_poll echo_test_run(volt_cx *cx, void *arg) {
+    echo_test *t = arg;
+    VOLT_BEGIN(cx, t);
+    t->lfd = volt_listen_addr(&t->at, NULL);
+    CHECK(t->lfd >= 0);
+    CHECK_EQ(volt_local_addr(t->lfd, &t->at), 0);
+    CHECK_EQ(VOLT_SPAWN(cx, &t->server, acceptor_run, (acceptor){ .lfd = t->lfd }), 0);
+    for (t->i = 0; t->i < t->n_clients; t->i++)
+        CHECK_EQ(VOLT_GROUP_SPAWN(cx, &t->clients, client_run,
+                                  (client){ .to = t->at, .rounds = t->rounds }), 0);
+    VOLT_AWAIT(t->rc, volt_group_wait(cx, &t->clients));
+    CHECK_EQ(t->rc, 0);
+    volt_cancel(&t->server);
+    VOLT_AWAIT(t->rc, volt_join(cx, &t->server));
+    CHECK_EQ(t->rc, 0);
+    VOLT_END(0);
+}
+TEST(echo_over_tcp) {
+    EACH_WORKERS(w) {
+        echo_test t = { .n_clients = 20, .rounds = ROUNDS };
+        CHECK_EQ(volt_addr_parse(&t.at, "127.0.0.1:0"), 0);
+        CHECK_EQ(run_on(w, echo_test_run, &t), 0);
+    }
+}
+TEST(echo_over_unix_sockets) {
+    make_dir();
+    EACH_WORKERS(w) {
+        char path[80];
+        echo_test t = { .n_clients = 20, .rounds = ROUNDS, .at = unix_addr("echo") };
+        CHECK_EQ(run_on(w, echo_test_run, &t), 0);
+        snprintf(path, sizeof path, "%s/echo", dir);
+        unlink(path);
+    }
+    drop_dir("echo");
+}
+TEST(five_hundred_connections) {
+    struct rlimit r;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &r), 0);
+    if (r.rlim_max < 1200) SKIP("needs 1200 descriptors; the hard limit is below");
+    r.rlim_cur = r.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &r), 0);
+    EACH_WORKERS(w) {
+        echo_test t = { .n_clients = 500, .rounds = 3 };
+        CHECK_EQ(volt_addr_parse(&t.at, "127.0.0.1:0"), 0);
+        CHECK_EQ(run_on(w, echo_test_run, &t), 0);
+    }
+}
+
+// ---- reading and writing
+
+enum { BIG = 8 << 20 };
+typedef struct {
+    volt_frame frame;
+    int fd;
+    size_t at;
+    int64_t n;
+    unsigned char *buf;
+} slow_reader;
+static volt_poll slow_reader_run(volt_cx *cx, void *arg) {
+    slow_reader *r = arg;
+    VOLT_BEGIN(cx, r);
+    for (;;) {
+        VOLT_AWAIT(r->n, volt_read(cx, r->fd, r->buf, 100000));
+        if (r->n <= 0) break;
+        check_pattern(r->buf, r->at, (size_t)r->n);
+        r->at += (size_t)r->n;
+        if (RANDOM_BELOW(8) == 0) VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    }
+    CHECK_EQ(r->n, 0);
+    VOLT_END((int64_t)r->at);
+}
+ROOT_TEST(write_all_to_a_slow_reader, { pairing p; volt_handle h; unsigned char *out, *in; int64_t n; }) {
+    VOLT_BEGIN(cx, s);
+    s->out = malloc(BIG);
+    s->in = malloc(100000);
+    fill(s->out, 0, BIG);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    CHECK_EQ(VOLT_SPAWN(cx, &s->h, slow_reader_run, (slow_reader){ .fd = s->p.right, .buf = s->in }), 0);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, s->out, BIG));
+    CHECK_EQ(s->n, BIG);
+    CHECK_EQ(volt_shut(s->p.left, 0, 1), 0);
+    VOLT_AWAIT(s->n, volt_join(cx, &s->h));
+    CHECK_EQ(s->n, BIG);
+    close_pair(cx, &s->p);
+    free(s->out);
+    free(s->in);
+    VOLT_END(0);
+}
+
+ROOT_TEST(read_exact_and_progress, { pairing p; int64_t n; char buf[64]; volt_timer t; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "abcdefghij", 10));
+    VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.right, s->buf, 4));
+    CHECK(s->n == 4 && memcmp(s->buf, "abcd", 4) == 0);
+    VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_MS(5), volt_read_exact(cx, s->p.right, s->buf, 20)));
+    CHECK_EQ(s->n, -ETIMEDOUT);
+    CHECK_EQ(volt_progress(&s->frame), 6); // these six are in the buffer
+    CHECK(memcmp(s->buf, "efghij", 6) == 0);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "xyz", 3));
+    CHECK_EQ(volt_shut(s->p.left, 0, 1), 0);
+    VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.right, s->buf, 20));
+    CHECK_EQ(s->n, -EPIPE); // an early end of file
+    CHECK_EQ(volt_progress(&s->frame), 3);
+    VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.right, s->buf, 20));
+    CHECK_EQ(s->n, -EPIPE);
+    CHECK_EQ(volt_progress(&s->frame), 0);
+    VOLT_AWAIT(s->n, volt_read(cx, s->p.right, s->buf, 20));
+    CHECK_EQ(s->n, 0);
+    VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.right, s->buf, 0));
+    CHECK_EQ(s->n, 0); // nothing wanted, nothing missing
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+
+ROOT_TEST(readv_and_writev, { pairing p; int64_t n; char a[3], b[4], c[50]; struct iovec v[3]; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    s->v[0] = (struct iovec){ s->a, 3 }, s->v[1] = (struct iovec){ s->b, 4 };
+    s->v[2] = (struct iovec){ s->c, 5 };
+    memcpy(s->a, "abc", 3), memcpy(s->b, "defg", 4), memcpy(s->c, "hijkl", 5);
+    VOLT_AWAIT(s->n, volt_writev(cx, s->p.left, s->v, 3));
+    CHECK_EQ(s->n, 12);
+    VOLT_AWAIT(s->n, volt_readable(cx, s->p.right));
+    memset(s->c, 0, sizeof s->c);
+    s->v[0] = (struct iovec){ s->a, 1 }, s->v[1] = (struct iovec){ s->b, 0 };
+    s->v[2] = (struct iovec){ s->c, 50 };
+    VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, s->v, 3));
+    CHECK_EQ(s->n, 12);
+    CHECK(s->a[0] == 'a' && memcmp(s->c, "bcdefghijkl", 12) == 0);
+    VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, s->v, 0));
+    CHECK_EQ(s->n, 0);
+    VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, s->v, -1));
+    CHECK_EQ(s->n, -EINVAL);
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+
+ROOT_TEST(zero_length, { pairing p; int64_t n; char byte; volt_timer t; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_S(5), volt_read(cx, s->p.left, &s->byte, 0)));
+    CHECK_EQ(s->n, 0); // at once, as read(2)
+    VOLT_AWAIT(s->n, volt_write(cx, s->p.left, &s->byte, 0));
+    CHECK_EQ(s->n, 0);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, &s->byte, 0));
+    CHECK_EQ(s->n, 0);
+    VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_MS(3), volt_read(cx, s->p.right, &s->byte, 1)));
+    CHECK_EQ(s->n, -ETIMEDOUT); // and nothing has arrived
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+
+// The peer resets in the middle of a write; SIGPIPE, which would end the test, does not come.
+typedef struct {
+    volt_frame frame;
+    int fd;
+} resetter;
+static volt_poll resetter_run(volt_cx *cx, void *arg) {
+    resetter *r = arg;
+    VOLT_BEGIN(cx, r);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(3)));
+    CHECK_EQ(volt_set_linger(r->fd, 0), 0);
+    volt_close(cx, r->fd);
+    VOLT_END(0);
+}
+static int is_broken(int64_t n) { return n == -ECONNRESET || n == -EPIPE; }
+ROOT_TEST(reset_in_the_middle_of_a_write, { pairing p; volt_handle h; unsigned char *out; int64_t n; }) {
+    VOLT_BEGIN(cx, s);
+    s->out = calloc(1, BIG);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    CHECK_EQ(VOLT_SPAWN(cx, &s->h, resetter_run, (resetter){ .fd = s->p.right }), 0);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, s->out, BIG));
+    CHECK(is_broken(s->n));
+    CHECK(volt_progress(&s->frame) > 0 && volt_progress(&s->frame) < BIG);
+    VOLT_AWAIT(s->n, volt_write(cx, s->p.left, s->out, 10));
+    CHECK(is_broken(s->n));
+    VOLT_AWAIT(volt_join(cx, &s->h));
+    volt_close(cx, s->p.left);
+    free(s->out);
+    VOLT_END(0);
+}
+
+ROOT_TEST(broken_pipe_raises_no_signal, { int fd[2], flags; int64_t n; unsigned char *out; }) {
+    VOLT_BEGIN(cx, s);
+    s->out = calloc(1, BIG);
+    CHECK_EQ(pipe(s->fd), 0);
+    volt_close(cx, s->fd[0]);
+    VOLT_AWAIT(s->n, volt_write(cx, s->fd[1], "x", 1));
+    CHECK_EQ(s->n, -EPIPE);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->fd[1], s->out, BIG));
+    CHECK_EQ(s->n, -EPIPE);
+    volt_close(cx, s->fd[1]);
+    free(s->out);
+    VOLT_END(0);
+}
+TEST(no_signal_is_left_pending) {
+    sigset_t before, after, pending;
+    sigprocmask(SIG_BLOCK, NULL, &before);
+    for (uint32_t w = 1; w <= 2; w++) {
+        broken_pipe_raises_no_signal_state s;
+        memset(&s, 0, sizeof s);
+        CHECK_EQ(run_on(w, broken_pipe_raises_no_signal_root, &s), 0);
+    }
+    sigprocmask(SIG_BLOCK, NULL, &after);
+    sigpending(&pending);
+    CHECK(!sigismember(&pending, SIGPIPE));
+    CHECK_EQ(sigismember(&after, SIGPIPE), sigismember(&before, SIGPIPE));
+    CHECK_EQ(sigismember(&after, SIGINT), sigismember(&before, SIGINT));
+}
+
+ROOT_TEST(half_close, { pairing p; int64_t n; char buf[16]; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "bye", 3));
+    CHECK_EQ(volt_shut(s->p.left, 0, 1), 0);
+    VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.right, s->buf, 3));
+    CHECK_EQ(s->n, 3);
+    VOLT_AWAIT(s->n, volt_read(cx, s->p.right, s->buf, 16));
+    CHECK_EQ(s->n, 0);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->p.right, "ok", 2)); // the other direction lives
+    CHECK_EQ(s->n, 2);
+    VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.left, s->buf, 2));
+    CHECK(s->n == 2 && memcmp(s->buf, "ok", 2) == 0);
+    VOLT_AWAIT(s->n, volt_write(cx, s->p.left, "x", 1));
+    CHECK_EQ(s->n, -EPIPE);
+    CHECK_EQ(volt_shut(-1, 1, 1), -EBADF);
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+
+// A connection that idles: the timed-out read has consumed nothing.
+ROOT_TEST(idle_timeout, { pairing p; int64_t n; char buf[16]; volt_timer t; int i; volt_time at; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    for (s->i = 0; s->i < 3; s->i++) {
+        s->at = volt_now();
+        VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_MS(4), volt_read(cx, s->p.right, s->buf, 16)));
+        CHECK_EQ(s->n, -ETIMEDOUT);
+        CHECK(volt_now() - s->at >= VOLT_MS(4));
+        VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "data", 4));
+        VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_S(100), volt_read(cx, s->p.right, s->buf, 16)));
+        CHECK_EQ(s->n, 4);
+    }
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+
+// ---- connect, listen, addresses
+
+ROOT_TEST(refused_and_in_use, { volt_addr a; int lfd, fd; volt_listen_options o; }) {
+    VOLT_BEGIN(cx, s);
+    s->lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(s->lfd >= 0);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+    CHECK_EQ(volt_listen("127.0.0.1", (unsigned)volt_addr_port(&s->a), NULL), -EADDRINUSE);
+    volt_close(cx, s->lfd);
+    VOLT_AWAIT(s->fd, volt_connect(cx, &s->a));
+    CHECK_EQ(s->fd, -ECONNREFUSED);
+    CHECK_EQ(volt_addr_parse(&s->a, "unix:/nonexistent/volt"), 0);
+    VOLT_AWAIT(s->fd, volt_connect(cx, &s->a));
+    CHECK_EQ(s->fd, -ENOENT);
+    VOLT_END(0);
+}
+
+TEST(listen_options) {
+    volt_addr a;
+    volt_listen_options o = { .is_reuseport = 1, .backlog = 5 };
+    int first = volt_listen("127.0.0.1", 0, &o);
+    CHECK(first >= 0);
+    CHECK_EQ(volt_local_addr(first, &a), 0);
+    int second = volt_listen("127.0.0.1", (unsigned)volt_addr_port(&a), &o);
+    CHECK(second >= 0); // the same port twice
+    CHECK(fcntl(first, F_GETFD) & FD_CLOEXEC);
+    CHECK(fcntl(first, F_GETFL) & O_NONBLOCK);
+    close(first);
+    close(second);
+    CHECK_EQ(volt_listen("no name", 80, NULL), -EINVAL);
+    CHECK_EQ(volt_listen("", 80, NULL), -EINVAL);
+    CHECK_EQ(volt_listen("127.0.0.1", 65536, NULL), -EINVAL);
+    int any = volt_listen(NULL, 0, NULL); // right away on the same port: SO_REUSEADDR
+    CHECK(any >= 0);
+    CHECK_EQ(volt_local_addr(any, &a), 0);
+    close(any);
+    any = volt_listen(NULL, (unsigned)volt_addr_port(&a), NULL);
+    CHECK(any >= 0);
+    close(any);
+}
+
+ROOT_TEST(listen_on_every_address, { volt_addr a; int lfd, out, in, i; char text[40]; }) {
+    VOLT_BEGIN(cx, s);
+    s->lfd = volt_listen(NULL, 0, NULL);
+    CHECK(s->lfd >= 0);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+    for (s->i = 0; s->i < 2; s->i++) { // IPv4, and IPv6 where the machine has it
+        snprintf(s->text, sizeof s->text, s->i ? "[::1]:%d" : "127.0.0.1:%d", volt_addr_port(&s->a));
+        {
+            volt_addr to;
+            CHECK_EQ(volt_addr_parse(&to, s->text), 0);
+            s->a = to;
+        }
+        VOLT_AWAIT(s->out, volt_connect(cx, &s->a));
+        if (s->i == 1 && (s->out == -EADDRNOTAVAIL || s->out == -EAFNOSUPPORT)) break;
+        CHECK(s->out >= 0 || (s->i == 1 && s->out == -ECONNREFUSED));
+        if (s->out < 0) break;
+        VOLT_AWAIT(s->in, volt_accept(cx, s->lfd));
+        CHECK(s->in >= 0);
+        volt_close(cx, s->out);
+        volt_close(cx, s->in);
+    }
+    volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
+
+TEST(addresses_round_trip) {
+    static const char *const good[] = {
+        "127.0.0.1:80", "0.0.0.0:0", "255.255.255.255:65535", "10.1.2.3:1", "[::1]:80", "[::]:0",
+        "[2001:db8::ff00:42:8329]:443", "unix:/tmp/socket", "unix:/",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        volt_addr a;
+        char text[140];
+        CHECK_EQ(volt_addr_parse(&a, good[i]), 0);
+        CHECK_EQ(volt_addr_format(&a, text, sizeof text), strlen(good[i]));
+        CHECK_STR(text, good[i]);
+        CHECK_EQ(volt_addr_format(&a, text, strlen(good[i]) + 1), strlen(good[i]));
+        CHECK_EQ(volt_addr_format(&a, text, strlen(good[i])), -ENOSPC);
+        CHECK_EQ(volt_addr_format(&a, text, 0), -ENOSPC);
+        const char *colon = strrchr(good[i], ':');
+        CHECK_EQ(volt_addr_port(&a), good[i][0] == 'u' ? 0 : atoi(colon + 1));
+    }
+    volt_addr none;
+    char text[40];
+    memset(&none, 0, sizeof none);
+    CHECK_EQ(volt_addr_format(&none, text, sizeof text), -EAFNOSUPPORT);
+}
+
+TEST(bad_addresses) {
+    static const char *const bad[] = {
+        "", ":", "80", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
+        "127.0.0.1:8x", "127.0.0.1: 80", " 127.0.0.1:80", "127.0.0:80", "127.0.0.1.5:80", "256.0.0.1:80",
+        "localhost:80", "::1:80", "[::1]", "[::1]80", "[::1:80", "[127.0.0.1]:80", "[::g]:80", "unix:",
+        "127.0.0.1:99999999999999999999", "127.0.0.1:080000000080", "unix", "[]:80", "[::1]:",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        volt_addr a;
+        if (volt_addr_parse(&a, bad[i]) != -EINVAL)
+            test_fail(__FILE__, __LINE__, "\"%s\" is taken for an address", bad[i]);
+    }
+    char path[300] = "unix:/";
+    memset(path + 6, 'x', sizeof path - 7);
+    path[sizeof path - 1] = 0;
+    volt_addr a;
+    CHECK_EQ(volt_addr_parse(&a, path), -EINVAL); // longer than a sockaddr_un
+    path[5 + sizeof((struct sockaddr_un *)0)->sun_path - 1] = 0;
+    CHECK_EQ(volt_addr_parse(&a, path), 0); // the longest with its 0
+}
+
+ROOT_TEST(local_and_peer_address, { pairing p; volt_addr a, b; int pipe[2]; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    {
+        char x[60], y[60];
+        CHECK_EQ(volt_local_addr(s->p.left, &s->a), 0);
+        CHECK_EQ(volt_peer_addr(s->p.right, &s->b), 0);
+        CHECK(volt_addr_format(&s->a, x, sizeof x) > 0 && volt_addr_format(&s->b, y, sizeof y) > 0);
+        CHECK_STR(x, y);
+        CHECK_EQ(volt_peer_addr(s->p.left, &s->a), 0);
+        CHECK(volt_addr_format(&s->a, x, sizeof x) > 0);
+        CHECK(volt_addr_format(&s->p.addr, y, sizeof y) > 0);
+        CHECK_STR(x, y);
+    }
+    CHECK_EQ(volt_local_addr(-1, &s->a), -EBADF);
+    CHECK_EQ(pipe(s->pipe), 0);
+    CHECK_EQ(volt_peer_addr(s->pipe[0], &s->a), -ENOTSOCK);
+    close(s->pipe[0]);
+    close(s->pipe[1]);
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+
+static int option(int fd, int level, int name) {
+    int v = -1;
+    socklen_t n = sizeof v;
+    CHECK_EQ(getsockopt(fd, level, name, &v, &n), 0);
+    return v;
+}
+ROOT_TEST(socket_options, { pairing p; int pipe[2]; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    {
+        int fds[] = { s->p.left, s->p.right };
+        for (int i = 0; i < 2; i++) {
+            int fd = fds[i];
+            CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+            CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
+            CHECK(option(fd, IPPROTO_TCP, TCP_NODELAY)); // on by default
+            CHECK_EQ(volt_set_nodelay(fd, 0), 0);
+            CHECK(!option(fd, IPPROTO_TCP, TCP_NODELAY));
+            CHECK_EQ(volt_set_nodelay(fd, 1), 0);
+            CHECK(option(fd, IPPROTO_TCP, TCP_NODELAY));
+            CHECK_EQ(volt_set_keepalive(fd, 11, 5, 3), 0);
+            CHECK(option(fd, SOL_SOCKET, SO_KEEPALIVE));
+            CHECK_EQ(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 11);
+            CHECK_EQ(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
+            CHECK_EQ(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+            CHECK_EQ(volt_set_keepalive(fd, 0, 0, 0), 0);
+            CHECK(!option(fd, SOL_SOCKET, SO_KEEPALIVE));
+            int receive = option(fd, SOL_SOCKET, SO_RCVBUF);
+            CHECK_EQ(volt_set_buffers(fd, 20000, 0), 0);
+            CHECK_EQ(option(fd, SOL_SOCKET, SO_SNDBUF), 40000); // the kernel doubles it
+            CHECK_EQ(option(fd, SOL_SOCKET, SO_RCVBUF), receive);
+        }
+    }
+    CHECK_EQ(pipe(s->pipe), 0);
+    CHECK_EQ(volt_set_nodelay(s->pipe[0], 1), -ENOTSOCK);
+    CHECK_EQ(volt_set_keepalive(-1, 1, 1, 1), -EBADF);
+    CHECK_EQ(volt_set_linger(s->pipe[0], 0), -ENOTSOCK);
+    CHECK_EQ(volt_set_buffers(s->pipe[0], 1000, 1000), -ENOTSOCK);
+    close(s->pipe[0]);
+    close(s->pipe[1]);
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+
+ROOT_TEST(delayed_listener_leaves_nagle_on, { volt_addr a; int lfd, out, in; volt_listen_options o; }) {
+    VOLT_BEGIN(cx, s);
+    s->o.is_delayed = 1;
+    s->lfd = volt_listen("127.0.0.1", 0, &s->o);
+    CHECK(s->lfd >= 0);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+    VOLT_AWAIT(s->out, volt_connect(cx, &s->a));
+    VOLT_AWAIT(s->in, volt_accept(cx, s->lfd));
+    CHECK(s->out >= 0 && s->in >= 0);
+    CHECK(!option(s->in, IPPROTO_TCP, TCP_NODELAY));
+    volt_close(cx, s->lfd);
+    volt_close(cx, s->out);
+    volt_close(cx, s->in);
+    VOLT_END(0);
+}
+
+// A full backlog: connects hang. A cancelled one closes its descriptor.
+enum { HANGERS = 8 };
+ROOT_TEST(cancelled_connect_closes_its_descriptor, {
+    volt_addr a;
+    volt_listen_options o;
+    volt_timer t;
+    int lfd, fd[HANGERS], i, n_open, n_late, before;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->o.backlog = 1;
+    s->lfd = volt_listen("127.0.0.1", 0, &s->o);
+    CHECK(s->lfd >= 0);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+    s->before = test_count_fds();
+    for (s->i = 0; s->i < HANGERS; s->i++) {
+        VOLT_AWAIT(s->fd[s->i], volt_within(cx, &s->t, VOLT_MS(20), volt_connect(cx, &s->a)));
+        CHECK(s->fd[s->i] >= 0 || s->fd[s->i] == -ETIMEDOUT);
+        if (s->fd[s->i] >= 0) s->n_open++;
+        else s->n_late++;
+    }
+    CHECK(s->n_late > 0);
+    CHECK(test_count_fds() <= s->before + s->n_open);
+    for (s->i = 0; s->i < HANGERS; s->i++)
+        if (s->fd[s->i] >= 0) volt_close(cx, s->fd[s->i]);
+    volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
+
+// ---- close
+
+ROOT_TEST(close_while_others_wait, {
+    pairing p, q;
+    volt_handle h[4];
+    int n_started, i, lfd;
+    int64_t rc;
+    awaiter a;
+    acceptor acc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    for (s->i = 0; s->i < 4; s->i++)
+        CHECK_EQ(VOLT_SPAWN(cx, &s->h[s->i], reader_run,
+                            (reader){ .fd = s->p.left, .n_started = &s->n_started }), 0);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_started, 4));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2))); // so that most of them wait; either way it is -EBADF
+    volt_close(cx, s->p.left);
+    for (s->i = 0; s->i < 4; s->i++) {
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
+        CHECK_EQ(s->rc, -EBADF);
+    }
+    // the number is free: the next pair gets it, and works
+    VOLT_AWAIT(tcp_pair(cx, &s->q));
+    CHECK(s->q.left == s->p.left || s->q.right == s->p.left || s->q.lfd == s->p.left);
+    CHECK_EQ(VOLT_SPAWN(cx, &s->h[0], reader_run, (reader){ .fd = s->q.right }), 0);
+    VOLT_AWAIT(s->rc, volt_write_all(cx, s->q.left, "A", 1));
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h[0]));
+    CHECK_EQ(s->rc, 1000 + 'A');
+    volt_close(cx, s->p.right);
+    close_pair(cx, &s->q);
+    VOLT_END(0);
+}
+
+typedef struct {
+    volt_frame frame;
+    int fd, *n_started;
+    int64_t rc;
+} one_accept;
+static volt_poll one_accept_run(volt_cx *cx, void *arg) {
+    one_accept *a = arg;
+    VOLT_BEGIN(cx, a);
+    COUNT(*a->n_started);
+    VOLT_AWAIT(a->rc, volt_accept(cx, a->fd));
+    VOLT_END(a->rc);
+}
+ROOT_TEST(close_while_another_accepts, { volt_handle h; int lfd, n_started; int64_t rc; awaiter a; }) {
+    VOLT_BEGIN(cx, s);
+    s->lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK_EQ(VOLT_SPAWN(cx, &s->h, one_accept_run,
+                        (one_accept){ .fd = s->lfd, .n_started = &s->n_started }), 0);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_started, 1));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    volt_close(cx, s->lfd);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, -EBADF);
+    VOLT_END(0);
+}
+
+TEST(close_from_a_foreign_thread) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = create_on(w);
+        for (int i = 0; i < 50; i++) {
+            int fd[2], n_started = 0;
+            int64_t value = 0;
+            volt_handle h = { NULL };
+            CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+            CHECK_EQ(VOLT_RT_SPAWN(rt, &h, reader_run,
+                                   ((reader){ .fd = fd[0], .n_started = &n_started })), 0);
+            UNTIL(READ(n_started));
+            volt_rt_close(rt, fd[0]);
+            CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &value), 0);
+            CHECK_EQ(value, -EBADF);
+            volt_rt_close(rt, fd[1]);
+        }
+        destroy(rt);
+    }
+}
+
+ROOT_TEST(operations_on_what_is_no_descriptor, { int64_t rc; char byte; int i, fds[3]; }) {
+    VOLT_BEGIN(cx, s);
+    s->fds[0] = -1;
+    s->fds[1] = INT_MIN;
+    s->fds[2] = INT_MAX;
+    for (s->i = 0; s->i < 3; s->i++) {
+        VOLT_AWAIT(s->rc, volt_read(cx, s->fds[s->i], &s->byte, 1));
+        CHECK_EQ(s->rc, -EBADF);
+        VOLT_AWAIT(s->rc, volt_write(cx, s->fds[s->i], &s->byte, 1));
+        CHECK_EQ(s->rc, -EBADF);
+        VOLT_AWAIT(s->rc, volt_readable(cx, s->fds[s->i]));
+        CHECK_EQ(s->rc, -EBADF);
+        VOLT_AWAIT(s->rc, volt_accept(cx, s->fds[s->i]));
+        CHECK_EQ(s->rc, -EBADF);
+    }
+    volt_close(cx, -1); // nothing
+    VOLT_END(0);
+}
+
+// close(2) by habit: when accept or connect returns the number again, its entry starts over.
+ROOT_TEST(closed_behind_the_back, { pairing p, q; volt_timer t; int64_t rc; char byte; int old; }) {
+    VOLT_BEGIN(cx, s);
+    test_log.n[VOLT_LOG_FD_REUSED] = 0;
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_read(cx, s->p.left, &s->byte, 1)));
+    CHECK_EQ(s->rc, -ETIMEDOUT); // now it is in volt's table
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_read(cx, s->p.right, &s->byte, 1)));
+    s->old = s->p.left;
+    close(s->p.left);
+    close(s->p.right);
+    VOLT_AWAIT(tcp_pair(cx, &s->q));
+    CHECK(s->q.left == s->old || s->q.right == s->old || s->q.lfd == s->old);
+    VOLT_AWAIT(s->rc, volt_write_all(cx, s->q.left, "B", 1));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_S(10), volt_read(cx, s->q.right, &s->byte, 1)));
+    CHECK(s->rc == 1 && s->byte == 'B');
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(2), volt_read(cx, s->q.left, &s->byte, 1)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_AWAIT(s->rc, volt_write_all(cx, s->q.right, "C", 1));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_S(10), volt_read(cx, s->q.left, &s->byte, 1)));
+    CHECK(s->rc == 1 && s->byte == 'C');
+    CHECK(test_log.n[VOLT_LOG_FD_REUSED] >= 1);
+    close_pair(cx, &s->q);
+    VOLT_END(0);
+}
+
+ROOT_TEST(forget_gives_the_descriptor_back, { volt_handle h; int fd[2], again[2], n_started; int64_t rc; awaiter a; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd), 0);
+    CHECK_EQ(VOLT_SPAWN(cx, &s->h, reader_run, (reader){ .fd = s->fd[0], .n_started = &s->n_started }), 0);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_started, 1));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    volt_fd_forget(cx, s->fd[0]);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, -EBADF);
+    CHECK(fcntl(s->fd[0], F_GETFD) >= 0); // still open
+    CHECK_EQ(write(s->fd[1], "x", 1), 1);
+    {
+        char byte;
+        CHECK_EQ(read(s->fd[0], &byte, 1), 1);
+    }
+    close(s->fd[0]);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->again), 0);
+    CHECK(s->again[0] == s->fd[0]); // the same number, another socket
+    CHECK_EQ(VOLT_SPAWN(cx, &s->h, reader_run, (reader){ .fd = s->again[0] }), 0);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    VOLT_AWAIT(s->rc, volt_write_all(cx, s->again[1], "D", 1));
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 1000 + 'D');
+    volt_close(cx, s->again[0]);
+    volt_close(cx, s->again[1]);
+    volt_close(cx, s->fd[1]);
+    VOLT_END(0);
+}
+
+// Descriptor numbers that come and go quickly: no event of an old one reaches a new one.
+typedef struct {
+    volt_frame frame;
+    pairing p;
+    volt_timer t;
+    int i;
+    int64_t rc;
+    char buf[8];
+} churner;
+static volt_poll churner_run(volt_cx *cx, void *arg) {
+    churner *c = arg;
+    VOLT_BEGIN(cx, c);
+    for (c->i = 0; c->i < 60; c->i++) {
+        VOLT_AWAIT(tcp_pair(cx, &c->p));
+        if (RANDOM_BELOW(2)) {
+            VOLT_AWAIT(c->rc, volt_write_all(cx, c->p.left, "12345678", 8));
+            CHECK_EQ(c->rc, 8);
+            VOLT_AWAIT(c->rc, volt_read_exact(cx, c->p.right, c->buf, 8));
+            CHECK_EQ(c->rc, 8);
+        }
+        VOLT_AWAIT(c->rc, volt_within(cx, &c->t, VOLT_US(50), volt_read(cx, c->p.right, c->buf, 8)));
+        CHECK_EQ(c->rc, -ETIMEDOUT); // nobody wrote
+        close_pair(cx, &c->p);
+    }
+    VOLT_END(0);
+}
+ROOT_TEST(numbers_that_come_and_go, { volt_group g; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    for (int i = 0; i < 8; i++) CHECK_EQ(VOLT_GROUP_SPAWN(cx, &s->g, churner_run, (churner){ .i = 0 }), 0);
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+
+// ---- several waiters
+
+enum { READERS = 6 };
+ROOT_TEST(several_readers_on_one_descriptor, {
+    volt_handle h[READERS];
+    int fd[2], i, n_started, got;
+    int64_t rc;
+    awaiter a;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    for (s->i = 0; s->i < READERS; s->i++)
+        CHECK_EQ(VOLT_SPAWN(cx, &s->h[s->i], reader_run,
+                            (reader){ .fd = s->fd[0], .n_started = &s->n_started }), 0);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_started, READERS));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    VOLT_AWAIT(s->rc, volt_write_all(cx, s->fd[1], "012", 3));
+    while (s->got < 3) { // three of them get a byte, each another one
+        for (s->i = 0; s->i < READERS; s->i++) {
+            if (volt_try_join(&s->h[s->i], &s->rc) != 0) continue;
+            CHECK(s->rc >= 1000 + '0' && s->rc <= 1000 + '2');
+            s->got++;
+        }
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    volt_close(cx, s->fd[1]); // the others the end of file
+    for (s->i = 0; s->i < READERS; s->i++) {
+        if (!volt_handle_is_set(&s->h[s->i])) continue;
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
+        CHECK_EQ(s->rc, 0);
+        s->got++;
+    }
+    CHECK_EQ(s->got, READERS);
+    volt_close(cx, s->fd[0]);
+    VOLT_END(0);
+}
+
+// ---- descriptors of others
+
+ROOT_TEST(readable_is_level_triggered, { int fd, i; int64_t rc; volt_timer t; uint64_t n; }) {
+    VOLT_BEGIN(cx, s);
+    s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    CHECK(s->fd >= 0);
+    for (s->i = 0; s->i < 3; s->i++) {
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(2), volt_readable(cx, s->fd)));
+        CHECK_EQ(s->rc, -ETIMEDOUT);
+        VOLT_AWAIT(s->rc, volt_writable(cx, s->fd));
+        CHECK_EQ(s->rc, 0);
+        s->n = 1;
+        CHECK_EQ(write(s->fd, &s->n, 8), 8);
+        VOLT_AWAIT(s->rc, volt_readable(cx, s->fd));
+        CHECK_EQ(s->rc, 0);
+        VOLT_AWAIT(s->rc, volt_readable(cx, s->fd)); // nothing was consumed
+        CHECK_EQ(s->rc, 0);
+        CHECK_EQ(read(s->fd, &s->n, 8), 8); // behind volt's back: nothing is cached
+    }
+    volt_close(cx, s->fd);
+    VOLT_END(0);
+}
+
+// The number may be closed and opened again by the library that owns it, between two waits.
+ROOT_TEST(readable_after_the_owner_reopened, { int fd, i, peer; int64_t rc; volt_timer t; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 5; s->i++) {
+        {
+            int fd[2];
+            CHECK_EQ(pipe(fd), 0);
+            s->fd = fd[0], s->peer = fd[1];
+        }
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_readable(cx, s->fd)));
+        CHECK_EQ(s->rc, -ETIMEDOUT);
+        CHECK_EQ(write(s->peer, "x", 1), 1);
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_S(10), volt_readable(cx, s->fd)));
+        CHECK_EQ(s->rc, 0);
+        volt_fd_forget(cx, s->fd);
+        close(s->fd);
+        close(s->peer);
+    }
+    VOLT_END(0);
+}
+
+// Regular files cannot be polled: they are always ready.
+ROOT_TEST(regular_files_are_always_ready, { int fd; int64_t rc; char buf[8]; char path[40]; }) {
+    VOLT_BEGIN(cx, s);
+    snprintf(s->path, sizeof s->path, "/tmp/volt-test-XXXXXX");
+    s->fd = mkstemp(s->path);
+    CHECK(s->fd >= 0);
+    unlink(s->path);
+    VOLT_AWAIT(s->rc, volt_writable(cx, s->fd));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_write_all(cx, s->fd, "content", 7));
+    CHECK_EQ(s->rc, 7);
+    CHECK_EQ(lseek(s->fd, 0, SEEK_SET), 0);
+    VOLT_AWAIT(s->rc, volt_readable(cx, s->fd));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_read(cx, s->fd, s->buf, 8));
+    CHECK(s->rc == 7 && memcmp(s->buf, "content", 7) == 0);
+    VOLT_AWAIT(s->rc, volt_read(cx, s->fd, s->buf, 8));
+    CHECK_EQ(s->rc, 0);
+    volt_close(cx, s->fd);
+    VOLT_END(0);
+}
+
+ROOT_TEST(descriptors_become_non_blocking, { int fd[2]; int64_t rc; volt_timer t; char byte; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    CHECK(!(fcntl(s->fd[0], F_GETFL) & O_NONBLOCK));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(2), volt_read(cx, s->fd[0], &s->byte, 1)));
+    CHECK_EQ(s->rc, -ETIMEDOUT); // it did not block the worker
+    CHECK(fcntl(s->fd[0], F_GETFL) & O_NONBLOCK);
+    volt_close(cx, s->fd[0]);
+    volt_close(cx, s->fd[1]);
+    VOLT_END(0);
+}
+
+// ---- poll sets
+
+static void check_event(const volt_pollev *ev, int fd, uint32_t events) {
+    CHECK_EQ(ev->fd, fd);
+    CHECK_EQ(ev->events & events, events);
+}
+ROOT_TEST(pollset, { volt_pollset set; volt_pollev ev[4]; int a[2], b[2]; int64_t n; volt_timer t; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK(pipe(s->a) == 0 && pipe(s->b) == 0);
+    CHECK_EQ(volt_pollset_open(&s->set), 0);
+    CHECK_EQ(volt_pollset_set(&s->set, s->a[0], VOLT_IN), 0);
+    CHECK_EQ(volt_pollset_set(&s->set, s->b[0], VOLT_IN), 0);
+    VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_MS(2), volt_pollset_wait(cx, &s->set, s->ev, 4)));
+    CHECK_EQ(s->n, -ETIMEDOUT);
+    CHECK_EQ(write(s->a[1], "x", 1), 1);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 4));
+    CHECK_EQ(s->n, 1);
+    check_event(&s->ev[0], s->a[0], VOLT_IN);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 4)); // level-triggered
+    CHECK_EQ(s->n, 1);
+    CHECK_EQ(write(s->b[1], "x", 1), 1);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 4));
+    CHECK_EQ(s->n, 2);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 1)); // no more than there is room for
+    CHECK_EQ(s->n, 1);
+    CHECK_EQ(volt_pollset_set(&s->set, s->a[0], 0), 0); // removed
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 4));
+    CHECK_EQ(s->n, 1);
+    check_event(&s->ev[0], s->b[0], VOLT_IN);
+    CHECK_EQ(volt_pollset_set(&s->set, s->a[0], 0), 0); // again: no error
+    CHECK_EQ(volt_pollset_set(&s->set, s->b[0], VOLT_PRI), 0); // changed
+    CHECK_EQ(volt_pollset_set(&s->set, s->b[1], VOLT_OUT), 0);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 4));
+    CHECK_EQ(s->n, 1);
+    check_event(&s->ev[0], s->b[1], VOLT_OUT);
+    close(s->b[1]); // leaves by itself
+    CHECK_EQ(volt_pollset_set(&s->set, s->b[1], 0), 0); // already closed: no error
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 4));
+    CHECK_EQ(s->n, 1);
+    check_event(&s->ev[0], s->b[0], VOLT_HUP);
+    volt_pollset_close(cx, &s->set);
+    close(s->a[0]);
+    close(s->a[1]);
+    close(s->b[0]);
+    VOLT_END(0);
+}
+
+// Another task adds a descriptor to the set that is being waited on.
+typedef struct {
+    volt_frame frame;
+    volt_pollset *set;
+    int fd;
+} adder;
+static volt_poll adder_run(volt_cx *cx, void *arg) {
+    adder *a = arg;
+    VOLT_BEGIN(cx, a);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2)));
+    CHECK_EQ(volt_pollset_set(a->set, a->fd, VOLT_OUT), 0);
+    VOLT_END(0);
+}
+ROOT_TEST(pollset_changes_take_effect_at_once, { volt_pollset set; volt_pollev ev[4]; int fd[2]; int64_t n; volt_handle h; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    CHECK_EQ(volt_pollset_open(&s->set), 0);
+    CHECK_EQ(VOLT_SPAWN(cx, &s->h, adder_run, (adder){ .set = &s->set, .fd = s->fd[1] }), 0);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 4));
+    CHECK_EQ(s->n, 1);
+    check_event(&s->ev[0], s->fd[1], VOLT_OUT);
+    VOLT_AWAIT(volt_join(cx, &s->h));
+    volt_pollset_close(cx, &s->set);
+    close(s->fd[0]);
+    close(s->fd[1]);
+    VOLT_END(0);
+}
+
+// ---- out of descriptors
+
+enum { WAITING = 3, DUPS = 4000 };
+static int hoard[DUPS], n_hoarded;
+static void take_all_descriptors(void) {
+    for (n_hoarded = 0; n_hoarded < DUPS; n_hoarded++)
+        if ((hoard[n_hoarded] = dup(STDOUT_FILENO)) < 0) break;
+    CHECK(n_hoarded > WAITING && n_hoarded < DUPS);
+}
+static void give_back_descriptors(int n) {
+    while (n-- > 0) close(hoard[--n_hoarded]);
+}
+static int raw_connect(const volt_addr *a) { // by hand: it must not go through volt
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in sin;
+    memset(&sin, 0, sizeof sin);
+    sin.sin_family = AF_INET;
+    sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sin.sin_port = htons((uint16_t)volt_addr_port(a));
+    CHECK(fd >= 0);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&sin, sizeof sin), 0);
+    return fd;
+}
+static uint64_t wake_ups(volt_cx *cx) {
+    volt_counters c;
+    volt_stats(volt_cx_rt(cx), &c);
+    return c.polls + c.parks;
+}
+ROOT_TEST(accept_waits_out_emfile, {
+    volt_addr a;
+    volt_handle h;
+    int lfd, fd[WAITING], got, n_started, i;
+    int64_t rc;
+    uint64_t before;
+    awaiter w;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(s->lfd >= 0);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+    for (int i = 0; i < WAITING; i++) s->fd[i] = raw_connect(&s->a);
+    {
+        struct rlimit r;
+        CHECK_EQ(getrlimit(RLIMIT_NOFILE, &r), 0);
+        r.rlim_cur = 200;
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &r), 0);
+    }
+    take_all_descriptors();
+    for (s->i = 0; s->i < WAITING; s->i++) {
+        s->n_started = 0;
+        CHECK_EQ(VOLT_SPAWN(cx, &s->h, one_accept_run,
+                            (one_accept){ .fd = s->lfd, .n_started = &s->n_started }), 0);
+        VOLT_AWAIT(until_reaches(cx, &s->w, &s->n_started, 1));
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
+        s->before = wake_ups(cx);
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(300)));
+        CHECK_EQ(volt_try_join(&s->h, &s->rc), -EAGAIN); // it waits
+        CHECK(wake_ups(cx) - s->before < 200); // a retry per 3 ms and its park would be that many
+        give_back_descriptors(1);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h)); // and goes on by itself
+        CHECK(s->rc >= 0);
+        volt_close(cx, (int)s->rc);
+        hoard[n_hoarded] = dup(STDOUT_FILENO);
+        CHECK(hoard[n_hoarded++] >= 0);
+    }
+    give_back_descriptors(n_hoarded);
+    for (int i = 0; i < WAITING; i++) close(s->fd[i]);
+    volt_close(cx, s->lfd);
+    VOLT_END(0);
+}

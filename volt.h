@@ -1,0 +1,5410 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// volt.h 0.1.0 - stackless tasks on all cores, timers and sockets in one C header, for Linux.
+// Define VOLT_IMPLEMENTATION in ONE file, before the include; link with -pthread. A first program:
+//
+//     #define VOLT_IMPLEMENTATION
+//     #include "volt.h"
+//     #include <stdio.h>
+//
+//     typedef struct { volt_frame frame; int left; } countdown; // what an await must not lose
+//
+//     static volt_poll countdown_run(volt_cx *cx, void *arg) {
+//         countdown *c = arg;
+//         VOLT_BEGIN(cx, c);
+//         for (c->left = 3; c->left > 0; c->left--) {
+//             printf("%d\n", c->left);
+//             VOLT_AWAIT(volt_sleep(cx, VOLT_MS(100)));
+//         }
+//         VOLT_END(0);
+//     }
+//
+//     int main(void) {
+//         countdown c = { .left = 0 };
+//         return volt_run(NULL, countdown_run, &c);
+//     }
+//
+// Contents (search for the marker):
+//   >>manual   the model in one page, the rules, results, cancellation, threads, memory, limits
+//   >>config   macros that you may define before including volt.h
+//   >>types    polls, frames, nodes          >>await   VOLT_BEGIN, VOLT_AWAIT, VOLT_END, arms
+//   >>api      every function with its contract         >>cxx     spawning from C++
+// Implementation, each section using only those above it:
+//   >>seam     all that is outside, and every bound     >>atomics order in the name; the ledger
+//   >>base     misuse, futex lock, bits, random
+//   >>memory   slabs for tasks                          >>queues  lists, chains, injector, ring
+//   >>task     the task word and its transitions        >>timers  hierarchical wheel
+//   >>reactor  epoll, eventfd, descriptor table         >>idle    who sleeps, who searches; watch
+//   >>worker   schedule, poll, park, maintenance        >>runtime start, spawn, handles, wakers
+//   >>await    leaf contract, sleep, within, shield     >>sync    tokens, groups
+//   >>net      sockets, addresses, poll sets            >>combine select and join: arms, arrays
+//   >>inspect  counters, texts                          >>public  run, create, block_on, shutdown
+#ifndef VOLT_H
+#define VOLT_H
+
+//==================================================================================================
+// >>manual
+//==================================================================================================
+// The model. A task is a function and a struct. The struct begins with a `volt_frame` and holds
+// what must survive a wait; the function runs from VOLT_BEGIN to the first wait that cannot
+// complete at once, returns to its worker, and is called again when that wait can go on: VOLT_BEGIN
+// then jumps to where it stopped. A worker is a thread with a queue of runnable tasks, a timer
+// wheel and an epoll instance; idle workers steal from busy ones. Nothing runs when there is
+// nothing to do.
+//
+// Eight rules.
+//  1. What must survive an await lives in the state struct; locals are scratch between two awaits.
+//     An initialised local never shares a block with an await.
+//  2. Buffers, and everything whose address you pass to a wait, live there too.
+//  3. Await exactly one poll; branch on its result afterwards. Several at once: VOLT_SELECT and
+//     VOLT_JOIN_ALL over VOLT_ARM.
+//  4. The arguments of an awaited call are evaluated at every poll: no side effects in them.
+//  5. No await inside a `switch` of your own: move the switch, or the await, to a function.
+//  6. `break` and `continue` belong to your loops. VOLT_RETURN(x) ends the function.
+//  7. A negative result is -errno. -ECANCELED means: clean up and return; it repeats until you do.
+//  8. After an await you may be on another thread: no thread-locals, no pthread mutex held across.
+//
+// Results. One channel: >= 0 is good, < 0 is -errno. No errno, no error object. A function returns
+// `volt_poll` if and only if it may wait; it is legal only inside VOLT_AWAIT, VOLT_ARM or another
+// poll. Its sibling `try_` never waits and may be called by any thread; `_sync` blocks the thread.
+//
+// Cancellation is cooperative and level-triggered: after volt_cancel, an expired volt_within, a
+// cancelled token under volt_unless or a lost VOLT_SELECT, each await in that scope returns
+// -ECANCELED, having consumed nothing, until the function returns. Between volt_shield_begin and
+// volt_shield_end awaits work all the same, so that cleanup can wait. volt_within and VOLT_SELECT
+// return when what they cancelled has finished its cleanup, never earlier: nothing is left behind.
+//
+// Time. volt_time counts nanoseconds of CLOCK_MONOTONIC. Timers are kept in ticks of 1 ms and
+// rounded up: a sleep is never early and up to 1 ms late. Deadlines up to 292 years ahead are
+// legal.
+//
+// Ownership. A handle keeps the memory of a task that has ended until it is joined or detached. A
+// child that must not outlive its parent goes into a group; a bare handle is for one that may. The
+// state of a spawned task is copied into the task's own block and stays at that address.
+//
+// Threads. Where a function may be called stands in its contract as `where`:
+//   any thread     - also from a thread that volt has never seen; never blocks on other tasks
+//   inside a task  - needs the volt_cx of the poll that is running
+//   plain thread   - not on a worker of any volt runtime: it blocks
+// A task's struct needs no atomics of its own: what one poll wrote, the next one sees, also on
+// another worker. What two tasks share needs a lock, an atomic or a channel.
+//
+// Limits. A poll that computes or blocks for long holds up its worker; its descriptors, timers and
+// queued tasks are taken over by an idle worker within 2 ms. With one worker, or when all are
+// stuck, nobody can. A descriptor that volt uses is non-blocking from then on. Close descriptors
+// with volt_close: the table behind volt_read must know. At most 1024 workers and 4 million
+// descriptors per runtime. A poll function that waits on leaf operations must be awaited by a
+// function with VOLT_BEGIN.
+//
+// Departures from the published design of this scheduler, with the reason:
+//   parking      the reactor's epoll_wait instead of a futex with a 10 ms timeout: silent when idle
+//   interval     clamp 2..255 polls, not 8..255: 8 breaks the 1 ms promise above 125 us a poll
+//   LIFO slot    pushed by its owner only; its "transitioning" flag cannot work and is not needed
+//   ring head    {index, distance} in one word: 16-bit halves wrap under a stalled thief
+//   idle bitmap  any number of words instead of one: 64 workers are not a limit
+//   global batch straight into the ring: a private buffer hides tasks from thieves
+
+//==================================================================================================
+// >>config  everything here may be defined before including volt.h, alike in every file
+//==================================================================================================
+#ifdef VOLT_IMPLEMENTATION
+#  ifndef _GNU_SOURCE
+// accept4, pthread_setname_np, epoll_pwait2: must precede every libc header
+#    define _GNU_SOURCE 1
+#  endif
+#endif
+#include <stddef.h>
+#include <stdint.h>
+
+// Linkage of the public functions. VOLT_STATIC makes them private to the including file.
+#ifndef VOLT_API
+#  ifdef VOLT_STATIC
+#    define VOLT_API static __attribute__((unused))
+#  else
+#    define VOLT_API extern
+#  endif
+#endif
+
+// 1 checks misuse at run time (forgotten awaits, stack buffers, stale frames) and names file:line.
+// All files of one program must agree; the linker says so where they do not.
+#ifndef VOLT_DEBUG
+#  ifdef NDEBUG
+#    define VOLT_DEBUG 0
+#  else
+#    define VOLT_DEBUG 1
+#  endif
+#endif
+
+//==================================================================================================
+// >>types
+//==================================================================================================
+struct iovec;
+struct sockaddr;
+
+#define VOLT_VERSION 100 // major * 10000 + minor * 100 + patch
+
+#define VOLT__MUST __attribute__((warn_unused_result))
+#define VOLT__STR2(x_) #x_
+#define VOLT__STR(x_) VOLT__STR2(x_)
+#define VOLT__SITE __FILE__ ":" VOLT__STR(__LINE__)
+#ifdef __cplusplus
+#  define VOLT__SASSERT(c_, msg_) static_assert(c_, msg_)
+#else
+#  define VOLT__SASSERT(c_, msg_) __extension__ _Static_assert(c_, msg_)
+#endif
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#  define VOLT__FALLTHROUGH [[fallthrough]]
+#else
+#  define VOLT__FALLTHROUGH __attribute__((fallthrough))
+#endif
+// On the type, nodiscard covers the user's own async functions too. gcc knows no such thing before
+// C23; there a debug build traps an async function called outside an await.
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L)
+#  define VOLT__NODISCARD [[nodiscard]]
+#elif defined(__clang__)
+#  define VOLT__NODISCARD __attribute__((warn_unused_result))
+#else
+#  define VOLT__NODISCARD
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int64_t volt_time; // nanoseconds: a duration, or an absolute CLOCK_MONOTONIC time
+#define VOLT_US(n_) ((volt_time)(n_) * 1000)
+#define VOLT_MS(n_) ((volt_time)(n_) * 1000000)
+#define VOLT_S(n_) ((volt_time)(n_) * 1000000000)
+#define VOLT_NEVER INT64_MAX
+
+typedef struct volt_rt volt_rt;
+typedef struct volt__task volt__task;
+typedef struct volt__worker volt__worker;
+
+// What an async function returns: a result, or "pending". Opaque, so that comparing it, storing it
+// in an int or returning a plain -EIO from a task is a compile error.
+typedef struct VOLT__NODISCARD volt_poll {
+    int64_t v_;
+} volt_poll;
+typedef struct volt_cx volt_cx;
+typedef volt_poll volt_fn(volt_cx *cx, void *state);
+#define VOLT_POLL VOLT__MUST volt_poll
+#define VOLT__PENDING (-4096) // outside the errno range, so no result can be taken for it
+
+// One wait: links, whom to wake, on what. A frame, a timer, a token link and an arm are each one
+// node.
+typedef struct volt__node {
+    uint32_t pc_;                     // frames: line to resume at
+    uint8_t state_;                   // IDLE LINKED FIRED CLOSED; changes under the lock of on_
+    uint8_t kind_;                    // frames: what the current await is; else what on_ is
+    uint8_t base_;                    // shield depth at entry (frames) or at arming (timers, links)
+    uint8_t save_;                    // within, unless: abort level to restore; wheels: level
+    // bytes moved, deadline tick, packed arms, result of a done frame
+    int64_t key_;
+    struct volt__node *next_, *prev_; // under the lock of on_
+    void *who_;                       // task to wake; low bit 1: a volt__scope that knows the task
+    void *on_;                        // wheel, descriptor entry, token, group or child frame
+} volt__node;
+
+// First member of every state struct; must be all zero before the task starts.
+typedef struct volt_frame {
+    volt__node node_;
+} volt_frame;
+// Memory of one volt_within or volt_before; zero-valid, disarms itself when its await ends.
+typedef struct volt_timer {
+    volt__node node_;
+} volt_timer;
+// Memory of one volt_unless; zero-valid.
+typedef struct volt_link {
+    volt__node node_;
+} volt_link;
+
+// One branch of VOLT_SELECT or VOLT_JOIN_ALL. After the await: fired, and value (losers:
+// -ECANCELED).
+typedef struct volt_arm {
+    volt__node node_;
+    volt__node *up_;
+    int64_t value;
+    uint32_t fired;
+    uint8_t state_, shield_, up_shield_, up_abort_;
+} volt_arm;
+
+// What was opened in a frame and ends with it: a shield, or a group (then with the task).
+typedef struct volt__scope {
+    volt__task *task_;
+    struct volt__scope *next_;
+    volt_fn *close_; // groups: what a task that left this open runs before it ends; shields: NULL
+} volt__scope;
+
+// Memory of volt_shield_begin .. volt_shield_end; zero-valid.
+typedef struct volt_shield {
+    volt__scope scope_;
+    uint8_t depth_, abort_, raised_, open_;
+    volt_timer timer_;
+} volt_shield;
+
+// The context of one poll. Passed to every async function; never keep it.
+struct volt_cx {
+    volt__node *frame_; // whose node the next leaf uses
+    volt__task *task_;
+    volt__worker *worker_;
+    volt_rt *rt_;
+    const char *site_;         // innermost await that suspended in this poll
+    const char *stack_;        // top of the poll's stack: locals lie below it
+    uint32_t wait_;            // kind << 24 | argument: what the task will wait for
+    uint16_t budget_;          // leaf operations left in this poll
+    uint8_t abort_, shield_;   // an await is cancelled iff shield_ < abort_
+    uint8_t is_awaiting_;      // debug: inside the expression of an await
+    uint8_t is_yielding_;      // runs again, but behind everything that is queued
+};
+
+// Keeps a task's memory and result until joined or detached. Zero: empty. Not for two threads at
+// once.
+typedef struct volt_handle {
+    volt__task *task_;
+} volt_handle;
+typedef struct volt_waker {
+    volt__task *task_;
+} volt_waker;
+
+// A stop flag that can be waited for; zero-valid. Children made by volt_token_init stop with it.
+typedef struct volt_token {
+    uint32_t lock_, cancelled_;
+    volt__node *waiters_;
+    struct volt_token *root_, *parent_, *child_, *next_, *prev_;
+} volt_token;
+
+// Owns child tasks; zero-valid. Belongs to the task that spawned into it first while it was empty.
+typedef struct volt_group {
+    volt__scope scope_;
+    uint32_t lock_, n_live_;
+    volt__node *waiters_;
+    volt__task *live_, *done_, *done_last_;
+    int64_t error_;
+    uint64_t n_spawned_;
+    uint32_t collects_, is_closing_;
+} volt_group;
+
+// What volt_interval_next does when ticks were missed.
+typedef enum volt_missed {
+    VOLT_MISSED_BURST, // one result per missed tick, at once: the count stays right
+    VOLT_MISSED_DELAY, // the next tick is one period from now: the distance stays right
+    VOLT_MISSED_SKIP   // one result that counts the missed ticks; the phase stays right
+} volt_missed;
+typedef struct volt_interval {
+    volt_time next_, period_;
+    volt_missed missed; // may be set after volt_interval_init
+} volt_interval;
+
+typedef struct volt_addr {
+    uint32_t len_, align_;
+    unsigned char sa_[120]; // a sockaddr: in, in6 or un
+} volt_addr;
+typedef struct volt_listen_options {
+    int backlog;           // 0: 1024
+    unsigned is_reuseport; // several listeners on one port, balanced by the kernel
+    unsigned is_v6only;    // "::" does not take IPv4 connections
+    unsigned is_delayed;   // leave Nagle's algorithm on for accepted connections
+} volt_listen_options;
+
+enum { VOLT_IN = 1, VOLT_PRI = 2, VOLT_OUT = 4, VOLT_ERR = 8, VOLT_HUP = 16 };
+typedef struct volt_pollset {
+    int epfd_; // descriptor + 1; 0: not open
+} volt_pollset;
+typedef struct volt_pollev {
+    int fd;
+    uint32_t events; // VOLT_IN ...
+} volt_pollev;
+
+// Hooks. Set both functions of the allocator or neither. Called by any thread, never under a lock.
+typedef struct volt_allocator {
+    // NULL: out of memory. align: a power of two
+    void *(*alloc)(void *user, size_t size, size_t align);
+    void (*free)(void *user, void *block, size_t size);    // size as allocated
+    void *user;
+} volt_allocator;
+typedef struct volt_logger {
+    // item: VOLT_LOG_...; text: valid for the call
+    void (*fn)(void *user, int item, const char *text);
+    void *user;
+} volt_logger;
+#define VOLT__LOG_ITEMS(X_)                                                  \
+    X_(THREAD_START, "thread not started")                                   \
+    X_(STILL_ALIVE, "task still alive")                                      \
+    X_(FD_REUSED, "descriptor closed behind volt's back; use volt_close")    \
+    X_(IGNORES_CANCEL, "task spends a whole budget on -ECANCELED")           \
+    X_(NEVER_WAKES, "task waits for nothing: no wake-up can come")           \
+    X_(HANDLE_LEAKED, "handles or wakers outlive the runtime; it is leaked")
+typedef enum volt_log_item {
+#define VOLT__LOG_ENUM(name_, text_) VOLT_LOG_##name_,
+    VOLT__LOG_ITEMS(VOLT__LOG_ENUM)
+#undef VOLT__LOG_ENUM
+    VOLT_LOG_COUNT
+} volt_log_item;
+
+// All zero: the defaults. volt_effective_config tells what they came to.
+typedef struct volt_config {
+    uint32_t size;           // 0, or sizeof(volt_config)
+    uint32_t workers;        // 0: CPUs of the affinity mask and the cgroup's quota; at most 1024
+    uint32_t reactors;       // epoll instances that descriptors spread over; 0: one per worker
+    uint32_t budget;         // leaf operations per poll before a task must yield; 0: 128
+    uint32_t event_interval; // most polls between two looks at descriptors and timers; 0: 61
+    uint32_t stack_size;     // bytes of a worker thread; 0: 256 KiB
+    uint32_t watch_us;       // period of the watch over stuck workers; 0: 750, UINT32_MAX: off
+    uint32_t start_all;      // 1: start all workers at once instead of when there is work for them
+    uint64_t seed;           // of stealing and of select; 0: random
+    volt_time drain;         // volt_run: how long tasks may take to end after the root; 0: for ever
+    volt_allocator alloc;
+    volt_logger log;
+} volt_config;
+
+// Sums over all workers since the start; each is as fresh as its worker's last maintenance or park.
+#define VOLT__COUNTERS(X_)                                                     \
+    X_(spawned, "tasks accepted")                                              \
+    X_(completed, "tasks ended")                                               \
+    X_(polls, "calls of task functions")                                       \
+    X_(lifo_polls, "of these, from the LIFO slot")                             \
+    X_(wakes_local, "wake-ups queued on the waking worker")                    \
+    X_(wakes_remote, "spawns and wake-ups queued on the injector")             \
+    X_(steals, "successful steals")                                            \
+    X_(stolen, "tasks stolen")                                                 \
+    X_(overflows, "full rings emptied into the injector")                      \
+    X_(searches, "times a worker went looking for work")                       \
+    X_(parks, "blocking epoll_wait calls")                                     \
+    X_(unparks, "sleeping workers woken through their eventfd")                \
+    X_(useless, "wake-ups that found no work")                                 \
+    X_(events, "descriptor events")                                            \
+    X_(timers_fired, "timers that expired")                                    \
+    X_(looks, "looks of the watch")                                            \
+    X_(rescued, "tasks taken from stuck workers")                              \
+    X_(maintenances, "looks at descriptors and timers")
+typedef struct volt_counters {
+#define VOLT__COUNTER_FIELD(name_, text_) uint64_t name_;
+    VOLT__COUNTERS(VOLT__COUNTER_FIELD)
+#undef VOLT__COUNTER_FIELD
+    uint64_t workers, workers_started;
+} volt_counters;
+
+//==================================================================================================
+// >>await  how a function stops and goes on
+//==================================================================================================
+static inline volt_poll volt_ready(int64_t value) {
+    volt_poll p;
+    p.v_ = value;
+    return p;
+}
+static inline volt_poll volt_pending(void) { return volt_ready(VOLT__PENDING); }
+static inline int volt_is_pending(volt_poll p) { return p.v_ == VOLT__PENDING; }
+static inline int64_t volt_value(volt_poll p) { return p.v_; }
+
+// Misuse that is checked in every build; does not return.
+VOLT_API void volt__misuse(const char *site, const char *what) __attribute__((noreturn, cold));
+#define VOLT__REQUIRE(c_, what_) ((c_) ? (void)0 : volt__misuse(VOLT__SITE, what_))
+#if VOLT_DEBUG
+#  define VOLT__EXPECT(c_, what_) VOLT__REQUIRE(c_, what_)
+#  define VOLT__DEBUG_DO(stmt_) ((void)(stmt_))
+// too wide for a user's own switch: a warning
+#  define VOLT__PC(n_) ((uint64_t)1 << 32 | (uint64_t)(n_))
+#  define volt__bad_pc volt__bad_pc_with_VOLT_DEBUG_1 // the linker rejects files that disagree
+#else
+#  define VOLT__EXPECT(c_, what_) ((void)0)
+#  define VOLT__DEBUG_DO(stmt_) ((void)0)
+#  define VOLT__PC(n_) (n_)
+#  define volt__bad_pc volt__bad_pc_with_VOLT_DEBUG_0
+#endif
+VOLT_API volt_poll volt__bad_pc(const char *site, const volt_frame *frame);
+#if defined(__has_attribute)
+#  if __has_attribute(error)
+__attribute__((
+    error("`break` outside a loop leaves VOLT_BEGIN..VOLT_END: use VOLT_RETURN or goto")))
+#        endif
+#    endif
+VOLT_API volt_poll
+volt__stray_break(void);
+
+#    define VOLT__DONE UINT32_MAX       // pc_ of a frame whose function has returned
+#    define VOLT__SCOPED ((uintptr_t)2) // in who_: points to a volt__scope
+// kind_ of a frame: what its current await turned out to be.
+enum { VOLT__FRESH, VOLT__SUB, VOLT__EACH, VOLT__ARMS, VOLT__LEAF };
+
+VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame);
+VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame);
+VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size);
+
+typedef struct volt__caller { // what a function puts back when it returns
+    volt__node *frame;
+    uint8_t abort;
+} volt__caller;
+
+// The first poll of a child from an await is the one that finds the await FRESH: the child starts
+// over.
+static inline volt__caller volt__enter(volt_cx *cx, volt__node *fr, size_t size) {
+    volt__caller up;
+    up.frame = cx->frame_;
+    up.abort = cx->abort_;
+    VOLT__EXPECT(cx->is_awaiting_, "async function called outside VOLT_AWAIT");
+    VOLT__EXPECT(up.frame != fr, "a child needs a frame of its own");
+    VOLT__DEBUG_DO(cx->is_awaiting_ = 0);
+    if (!up.frame) {
+        VOLT__DEBUG_DO((volt__check_root(cx, fr, size), 0));
+        (void)size;
+    } else if (up.frame->kind_ == VOLT__FRESH) {
+        up.frame->kind_ = VOLT__SUB;
+        up.frame->on_ = fr;
+        fr->pc_ = 0;
+        fr->state_ = 0;
+        fr->kind_ = VOLT__FRESH;
+        fr->base_ = cx->shield_;
+        fr->who_ = NULL;
+    } else {
+        VOLT__REQUIRE(up.frame->kind_ == VOLT__EACH || up.frame->on_ == (void *)fr,
+                      "two polls in one await: use VOLT_ARM");
+    }
+    if ((uintptr_t)fr->who_ & VOLT__SCOPED) volt__scope_enter(cx, fr);
+    cx->frame_ = fr;
+    return up;
+}
+
+static inline volt_poll volt__finish(volt_cx *cx, volt__node *fr, volt__caller up, int64_t value) {
+    VOLT__EXPECT(value != VOLT__PENDING, "-4096 is not a result");
+    if ((uintptr_t)fr->who_ & VOLT__SCOPED) volt__scope_leave(cx, fr);
+    fr->pc_ = VOLT__DONE;
+    fr->key_ = value;
+    cx->shield_ = fr->base_;
+    cx->abort_ = up.abort;
+    cx->frame_ = up.frame;
+    if (up.frame && up.frame->kind_ == VOLT__SUB) up.frame->kind_ = VOLT__FRESH;
+    return volt_ready(value);
+}
+
+// The frame is written before the poll only: once the poll has registered the task somewhere,
+// another worker cannot run it yet (it is RUNNING), but the site is for whoever looks at the
+// sleeping task.
+static inline void volt__arrive(volt__node *fr, uint32_t line) {
+    fr->pc_ = line;
+    fr->kind_ = VOLT__FRESH;
+}
+static inline volt_poll volt__suspend(volt_cx *cx, volt__caller up, const char *site) {
+    if (!cx->site_) cx->site_ = site;
+    cx->abort_ = up.abort;
+    cx->frame_ = up.frame;
+    return volt_pending();
+}
+
+// VOLT_BEGIN hides volt_ready and volt_pending: `return volt_ready(x)` would skip what VOLT_RETURN
+// does.
+#define VOLT_BEGIN(cx_, s_)                                                                        \
+    VOLT__SASSERT(offsetof(__typeof__(*(s_)), frame) == 0,                                         \
+                  "`volt_frame frame` must be the first member");                                  \
+    __attribute__((unused)) const char volt_ready = 0, volt_pending = 0;                           \
+    volt_cx *const volt__cx = (cx_);                                                               \
+    volt_frame *const volt__fr = &(s_)->frame;                                                     \
+    const volt__caller volt__up = volt__enter(volt__cx, &volt__fr->node_, sizeof *(s_));           \
+    switch (VOLT__PC(volt__fr->node_.pc_)) {                                                       \
+    default: return volt__bad_pc(VOLT__SITE, volt__fr);                                            \
+    case VOLT__PC(0):;
+
+// The only ways out. END returns inside the switch: code behind it is reached by a stray `break`
+// alone.
+#define VOLT_RETURN(rc_) return volt__finish(volt__cx, &volt__fr->node_, volt__up, (rc_))
+#define VOLT_END(rc_)                                                                              \
+    return volt__finish(volt__cx, &volt__fr->node_, volt__up, (rc_));                              \
+    }                                                                                              \
+    return volt__stray_break()
+
+#define VOLT__POLL(e_)                                                                             \
+    volt__arrive(&volt__fr->node_, __LINE__);                                                      \
+    VOLT__FALLTHROUGH;                                                                             \
+    case VOLT__PC(__LINE__): {                                                                     \
+        const volt_poll volt__p = (VOLT__DEBUG_DO(volt__cx->is_awaiting_ = 1),                     \
+                                   volt__cx->frame_ = &volt__fr->node_, (e_));                     \
+        VOLT__DEBUG_DO(volt__cx->is_awaiting_ = 0);                                                \
+        VOLT__EXPECT(volt__cx->frame_ == &volt__fr->node_,                                         \
+                     "a child returned without VOLT_RETURN or VOLT_END");                          \
+        if (volt_is_pending(volt__p)) return volt__suspend(volt__cx, volt__up, VOLT__SITE);
+#define VOLT__AWAIT1(e_)                                                                           \
+    do {                                                                                           \
+        VOLT__POLL(e_)                                                                             \
+        }                                                                                          \
+    } while (0)
+#define VOLT__AWAIT2(lhs_, e_)                                                                     \
+    do {                                                                                           \
+        VOLT__POLL(e_)                                                                             \
+        (lhs_) = (__typeof__(lhs_))volt__p.v_;                                                     \
+        VOLT__EXPECT((int64_t)(lhs_) == volt__p.v_, "result does not fit its destination");        \
+        }                                                                                          \
+    } while (0)
+#define VOLT__PICK2(a_, b_, n_, ...) n_
+// VOLT_AWAIT(poll) or VOLT_AWAIT(destination, poll): waits until the poll is ready.
+#define VOLT_AWAIT(...) VOLT__PICK2(__VA_ARGS__, VOLT__AWAIT2, VOLT__AWAIT1, 0)(__VA_ARGS__)
+
+// Result of an embedded child that has finished: the number that its await gave.
+static inline int64_t volt_result(const volt_frame *f) {
+    VOLT__REQUIRE(f->node_.pc_ == VOLT__DONE, "volt_result of a frame that has not finished");
+    return f->node_.key_;
+}
+// Bytes already moved by a read_exact or write_all of this frame that failed; until its next await.
+static inline int64_t volt_progress(const volt_frame *f) { return f->node_.key_; }
+
+// Arms are statements joined by the comma operator: C would interleave the arguments of a call, and
+// each arm must set cx->frame_ before its poll is evaluated.
+enum { VOLT__SELECT, VOLT__SELECT_BIASED, VOLT__JOIN_ALL, VOLT__TRY_JOIN_ALL };
+typedef struct volt__armed { // so that a bare poll is not taken for an arm
+    int fired_;
+} volt__armed;
+VOLT_API void volt__arms_begin(volt_cx *cx, int mode);
+VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *arm);
+VOLT_API int volt__arm_put(volt_cx *cx, volt_arm *arm, volt_poll p);
+VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last);
+VOLT_API VOLT_POLL volt__arms_end(volt_cx *cx, int done);
+static inline volt__armed volt__arm_done(int fired) {
+    volt__armed a;
+    a.fired_ = fired;
+    return a;
+}
+#define VOLT__ARM_POLL(arm_, e_)                                                                   \
+    (volt__arm_go(volt__cx, (arm_)) && volt__arm_put(volt__cx, (arm_), (e_)))
+#define VOLT__ARM2(arm_, e_) volt__arm_done(VOLT__ARM_POLL(arm_, e_))
+#define VOLT__ARM3(arm_, lhs_, e_)                                                                 \
+    volt__arm_done(VOLT__ARM_POLL(arm_, e_) && ((lhs_) = (__typeof__(lhs_))(arm_)->value, 1))
+#define VOLT__PICK3(a_, b_, c_, n_, ...) n_
+// VOLT_ARM(&arm, poll) or VOLT_ARM(&arm, destination, poll); the destination is written iff it
+// fired.
+#define VOLT_ARM(...) VOLT__PICK3(__VA_ARGS__, VOLT__ARM3, VOLT__ARM2, 0, 0)(__VA_ARGS__)
+#define VOLT__ARMS(mode_, ...)                                                                     \
+    volt__arms_end(volt__cx, __extension__({                                                       \
+                       volt__arms_begin(volt__cx, mode_);                                          \
+                       while (volt__arms_turn(volt__cx, (__VA_ARGS__))) {}                         \
+                       0;                                                                          \
+                   }))
+// Waits for the first arm; cancels the others and waits until they have cleaned up. At most 200
+// arms.
+//   gives : index of the winner | -ECANCELED. Polls from a random arm on; _BIASED: in textual order
+#define VOLT_SELECT(...) VOLT__ARMS(VOLT__SELECT, __VA_ARGS__)
+#define VOLT_SELECT_BIASED(...) VOLT__ARMS(VOLT__SELECT_BIASED, __VA_ARGS__)
+// Waits for all arms.
+//   gives : 0 | -ECANCELED (all have finished all the same)
+#define VOLT_JOIN_ALL(...) VOLT__ARMS(VOLT__JOIN_ALL, __VA_ARGS__)
+// Waits for all arms; the first negative value cancels the others.
+//   gives : 0 | the first negative value
+#define VOLT_TRY_JOIN_ALL(...) VOLT__ARMS(VOLT__TRY_JOIN_ALL, __VA_ARGS__)
+
+VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t);
+VOLT_API VOLT_POLL volt__within_end(volt_cx *cx, volt_timer *t, volt_time at_most, volt_poll inner);
+VOLT_API VOLT_POLL volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadline,
+                                    volt_poll inner);
+VOLT_API void volt__unless_begin(volt_cx *cx, volt_link *l, volt_token *stop);
+VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop, volt_poll inner);
+// These three are macros because an ordinary function would run after its inner poll, too late to
+// cancel it. Wraps any poll, child functions too: after `at_most` the inner poll is cancelled.
+//   gives : the inner value | -ETIMEDOUT, once the inner poll has cleaned up
+//   wakes : when the time is up; a timer of 1 ms resolution in *t, no allocation
+#define volt_within(cx_, t_, at_most_, inner_)                                                     \
+    volt__within_end((cx_), (t_), (at_most_), (volt__within_begin((cx_), (t_)), (inner_)))
+// The same with an absolute time.
+#define volt_before(cx_, t_, deadline_, inner_)                                                    \
+    volt__before_end((cx_), (t_), (deadline_), (volt__within_begin((cx_), (t_)), (inner_)))
+// Wraps any poll: cancelled when the token is.
+//   gives : the inner value | -ECANCELED
+#define volt_unless(cx_, l_, stop_, inner_)                                                        \
+    volt__unless_end((cx_), (l_), (stop_), (volt__unless_begin((cx_), (l_), (stop_)), (inner_)))
+
+//==================================================================================================
+// >>api  every VOLT_POLL also gives -ECANCELED when its scope is cancelled; not repeated below
+//==================================================================================================
+
+// ---- runtime
+
+// Runs `fn` and everything that it spawns; the calling thread is worker 0 until all has ended.
+//   where : plain thread. Returns when the root has ended and the rest was cancelled and drained
+//   gives : the root's result | -EINVAL config | -ENOMEM, -EMFILE at start | -EDEADLK on a worker |
+//           -ETIMEDOUT after .drain
+//   memory: `state` stays the caller's; everything else is freed (after -ETIMEDOUT: leaked, in use)
+VOLT_API int volt_run(const volt_config *or_null, volt_fn *fn, void *state);
+// Starts a runtime whose workers are all threads of its own.
+//   where : plain thread
+//   gives : 0 | -EINVAL | -ENOMEM | -EMFILE; fewer threads than asked for is no error (logged)
+VOLT_API int volt_create(const volt_config *or_null, volt_rt **out);
+// Runs `fn` on the runtime and blocks the calling thread until it has ended.
+//   where : plain thread; any number at once
+//   gives : its result | -EDEADLK on a worker | -ESHUTDOWN | -ENOMEM
+VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
+// Refuses new tasks, cancels all, waits until they have ended. Callable again.
+//   where : any thread; on a worker it only starts the shutdown: -EINPROGRESS
+//   gives : 0 | number of tasks still alive after at_most (each logged with file:line)
+VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
+// Frees the runtime.
+//   where : plain thread, after volt_shutdown gave 0
+//   gives : 0 | -EBUSY while it runs, or while handles or wakers of its tasks are held
+VOLT_API int volt_destroy(volt_rt *rt);
+// The configuration with every default filled in.  where: any thread
+VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out);
+VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx);
+// Counters since the start.  where: any thread
+VOLT_API void volt_stats(volt_rt *rt, volt_counters *out);
+// Text for a result: static, never NULL.  where: any thread
+VOLT_API const char *volt_strerror(int rc);
+
+// ---- tasks
+
+// Starts a task with a copy of *state.  VOLT_SPAWN(cx, handle_or_NULL, fn, state_lvalue_or_literal)
+//   where : inside a task
+//   gives : 0 | -ENOMEM | -ESHUTDOWN | -EINVAL (frame not zeroed). On failure nothing was taken
+//   memory: one slot of size + 64 bytes of the worker's slab, until ended and not held by a handle
+VOLT_API VOLT__MUST int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
+                                   size_t size);
+VOLT_API VOLT__MUST int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
+                                      size_t size, const char *site);
+// The same from any thread.  VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state)
+VOLT_API VOLT__MUST int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
+                                      size_t size);
+VOLT_API VOLT__MUST int volt_rt_spawn_at(volt_rt *rt, volt_handle *h, volt_fn *fn,
+                                         const void *state, size_t size, const char *site);
+// A child that its group owns.  VOLT_GROUP_SPAWN(cx, &group, fn, state)
+//   gives : as volt_spawn | -ECANCELED while the group is being closed
+VOLT_API VOLT__MUST int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
+                                         size_t size);
+VOLT_API VOLT__MUST int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn,
+                                            const void *state, size_t size, const char *site);
+// For large state, filled in place: create gives zeroed state in the task's own block, or NULL.
+//   where : any thread. A created task must be started or destroyed; shutdown waits for it
+VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size);
+// Cannot fail. A started task is polled at least once, also when it is cancelled.
+VOLT_API void volt_task_start(void *state, volt_handle *or_null);
+VOLT_API void volt_task_destroy(void *state);
+#define VOLT__STATE(...) &(__VA_ARGS__), sizeof(__VA_ARGS__) + 0 * sizeof((__VA_ARGS__).frame.node_)
+#ifndef __cplusplus
+#  define VOLT_SPAWN(cx_, h_, fn_, ...) \
+      volt_spawn_at((cx_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SITE)
+#  define VOLT_RT_SPAWN(rt_, h_, fn_, ...) \
+      volt_rt_spawn_at((rt_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SITE)
+#  define VOLT_GROUP_SPAWN(cx_, g_, fn_, ...) \
+      volt_group_spawn_at((cx_), (g_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SITE)
+#endif
+
+// Waits for a task; clears the handle iff the task has ended (else it was the caller that was
+// cancelled).
+//   gives : the task's result
+VOLT_API VOLT_POLL volt_join(volt_cx *cx, volt_handle *h);
+// The same, and copies the first `size` bytes of the task's final state out.
+VOLT_API VOLT_POLL volt_join_state(volt_cx *cx, volt_handle *h, void *state, size_t size);
+// where: any thread.  gives: 0 and *result, handle cleared | -EAGAIN | -EINVAL empty handle
+VOLT_API int volt_try_join(volt_handle *h, int64_t *result);
+//   where : plain thread
+//   gives : 0 and *result, handle cleared | -ETIMEDOUT | -EDEADLK on a worker | -EINVAL (empty)
+VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result);
+// Idempotent; nothing for an empty handle or a task that has ended.  where: any thread
+VOLT_API void volt_cancel(const volt_handle *h);
+// Gives the handle up; the task goes on.  where: any thread
+VOLT_API void volt_detach(volt_handle *h);
+static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
+// Lets everything that is queued run first.  gives: 0
+VOLT_API VOLT_POLL volt_yield(volt_cx *cx);
+// Pending for ever: a switched-off arm.
+VOLT_API VOLT_POLL volt_never(volt_cx *cx);
+// 1 when the next await would give -ECANCELED: for loops without awaits.  where: inside a task
+VOLT_API int volt_is_cancelled(const volt_cx *cx);
+// Awaits of this frame, and below it, work although cancelled, at most so long; then they give
+// -ECANCELED
+// even where nothing else cancels. VOLT_RETURN and VOLT_END end it too. Nestable.
+//   where : inside a task
+VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
+VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s);
+// A reference for code that wakes the task from elsewhere; the task must expect spurious polls.
+//   where : retain inside a task; wake and release on any thread, each retain released once
+VOLT_API volt_waker volt_waker_retain(const volt_cx *cx);
+VOLT_API void volt_wake(volt_waker w);
+VOLT_API void volt_waker_release(volt_waker w);
+
+// Arrays of children: volt_join_all(cx, VOLT_EACH(fn, array)), each element a state struct of fn.
+#define VOLT_EACH(fn_, array_) \
+    (fn_), (array_), sizeof(array_)[0], sizeof(array_) / sizeof(array_)[0]
+//   gives : 0 | -ECANCELED, all finished all the same; results by volt_result(&array[i].frame)
+VOLT_API VOLT_POLL volt_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n);
+//   gives : 0 | the first negative result, the others cancelled and finished
+VOLT_API VOLT_POLL volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride,
+                                     size_t n);
+//   gives : index of the first that finished, the others cancelled and finished | -ECANCELED
+VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n);
+
+// ---- groups: own their children. One left open is cancelled and joined before its task ends
+
+// Keeps results for volt_group_next; call before the first spawn. Else children leave nothing
+// behind.
+VOLT_API void volt_group_collect(volt_group *g);
+// Waits until the group is empty; the children go on if the wait is cancelled.
+//   gives : 0 | the first negative result since the last wait
+VOLT_API VOLT_POLL volt_group_wait(volt_cx *cx, volt_group *g);
+// Results in order of completion; *id counts spawns from 0.
+//   gives : a result | -ENOENT when none is left | -EINVAL without volt_group_collect
+VOLT_API VOLT_POLL volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id);
+// Cancels every child.  where: any thread
+VOLT_API void volt_group_cancel(volt_group *g);
+// Cancels every child and waits for all; always completes, cannot itself be cancelled; g is
+// reusable.
+//   gives : 0
+VOLT_API VOLT_POLL volt_group_close(volt_cx *cx, volt_group *g);
+
+// ---- time
+
+// where: any thread
+VOLT_API volt_time volt_now(void);
+//   gives : 0, never early. In debug builds 0 < d < 1 us is taken for a forgotten VOLT_MS
+VOLT_API VOLT_POLL volt_sleep(volt_cx *cx, volt_time at_least);
+VOLT_API VOLT_POLL volt_sleep_until(volt_cx *cx, volt_time deadline);
+// The first tick is one period from now. Set iv->missed afterwards if VOLT_MISSED_BURST is not
+// wanted.
+VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
+//   gives : ticks that this result stands for, >= 1
+VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
+
+// ---- tokens
+
+// For a child token; a zeroed volt_token is a root. The root must outlive its children.
+//   where : any thread
+VOLT_API void volt_token_init(volt_token *t, volt_token *parent);
+VOLT_API void volt_token_deinit(volt_token *t);
+// Cancels it and all below it.  where: any thread
+VOLT_API void volt_token_cancel(volt_token *t);
+VOLT_API int volt_token_is_cancelled(const volt_token *t);
+//   gives : 0 once cancelled
+VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
+
+// ---- descriptors and sockets: plain ints
+
+// "127.0.0.1:80", "[::1]:80", "unix:/path"; no names.  where: any thread.  gives: 0 | -EINVAL
+VOLT_API int volt_addr_parse(volt_addr *a, const char *text);
+// Writes the same form.  gives: length without the 0 | -ENOSPC | -EAFNOSUPPORT
+VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len);
+VOLT_API int volt_addr_port(const volt_addr *a); // 0 where there is none
+VOLT_API int volt_local_addr(int fd, volt_addr *out);
+VOLT_API int volt_peer_addr(int fd, volt_addr *out);
+// A listening TCP socket; NULL: every address, IPv6 and IPv4. Port 0: any, see volt_local_addr.
+//   where : any thread.  gives: fd | -EINVAL bad address | -EADDRINUSE ...
+VOLT_API int volt_listen(const char *host, unsigned port, const volt_listen_options *or_null);
+VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *or_null);
+//   gives : fd, non-blocking, close-on-exec. Waits out EMFILE, ENFILE, ENOBUFS, ENOMEM, backing off
+VOLT_API VOLT_POLL volt_accept(volt_cx *cx, int fd);
+//   gives : fd | -ECONNREFUSED ...; a cancelled connect closes its descriptor
+VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
+//   gives : bytes, 0 at the end of file | -ECONNRESET ... | -EBADF when closed meanwhile
+VOLT_API VOLT_POLL volt_read(volt_cx *cx, int fd, void *buf, size_t len);
+VOLT_API VOLT_POLL volt_readv(volt_cx *cx, int fd, const struct iovec *iov, int n);
+//   gives : bytes | -EPIPE ...; never SIGPIPE
+VOLT_API VOLT_POLL volt_write(volt_cx *cx, int fd, const void *buf, size_t len);
+VOLT_API VOLT_POLL volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int n);
+//   gives : len | -EPIPE early end of file | -errno; then volt_progress(&frame) bytes were moved
+VOLT_API VOLT_POLL volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len);
+VOLT_API VOLT_POLL volt_write_all(volt_cx *cx, int fd, const void *buf, size_t len);
+// For descriptors that another library reads and writes: level-triggered, nothing is cached.
+//   gives : 0 | -EBADF ...
+VOLT_API VOLT_POLL volt_readable(volt_cx *cx, int fd);
+VOLT_API VOLT_POLL volt_writable(volt_cx *cx, int fd);
+// shutdown(2).  where: any thread.  gives: 0 | -errno
+VOLT_API int volt_shut(int fd, int is_read, int is_write);
+// Instead of close(2): waiters get -EBADF, system calls in flight end first.  where: inside a task
+VOLT_API void volt_close(volt_cx *cx, int fd);
+VOLT_API void volt_rt_close(volt_rt *rt, int fd); // any thread
+// Gives the descriptor back unclosed; waiters get -EBADF.
+VOLT_API void volt_fd_forget(volt_cx *cx, int fd);
+// Socket options.  where: any thread.  gives: 0 | -errno
+VOLT_API int volt_set_nodelay(int fd, int is_on); // on by default for connect and accept
+VOLT_API int volt_set_keepalive(int fd, int idle_s, int interval_s, int count); // idle_s 0: off
+VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes);      // 0: leave
+VOLT_API int volt_set_linger(int fd, int seconds);                             // < 0: off; 0: reset
+
+// A set of descriptors owned by another library, level-triggered; copying it is a mistake.
+VOLT_API int volt_pollset_open(volt_pollset *p); // 0 | -EMFILE ...
+// Takes effect at once; events 0 removes; a descriptor already closed is then no error.
+//   where : any thread
+VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events);
+//   gives : number of events in ev
+VOLT_API VOLT_POLL volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *ev, size_t cap);
+VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
+
+#ifdef __cplusplus
+} // extern "C"
+
+//==================================================================================================
+// >>cxx
+//==================================================================================================
+#  include <type_traits>
+#  define VOLT__CXX_STATE(T_)                                                                      \
+      static_assert(std::is_trivially_copyable<T_>::value && std::is_standard_layout<T_>::value,   \
+                    "task state: a plain struct; reach C++ objects by pointer");                   \
+      static_assert(offsetof(T_, frame) == 0, "`volt_frame frame` must be the first member")
+template <class T>
+VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_handle *h, volt_fn *fn, const char *site,
+                               const T &s) {
+    VOLT__CXX_STATE(T);
+    return volt_spawn_at(cx, h, fn, &s, sizeof s, site);
+}
+template <class T>
+VOLT__MUST int volt__spawn_cxx(volt_rt *rt, volt_handle *h, volt_fn *fn, const char *site,
+                               const T &s) {
+    VOLT__CXX_STATE(T);
+    return volt_rt_spawn_at(rt, h, fn, &s, sizeof s, site);
+}
+template <class T>
+VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const char *site,
+                               const T &s) {
+    VOLT__CXX_STATE(T);
+    return volt_group_spawn_at(cx, g, fn, &s, sizeof s, site);
+}
+#        define VOLT_SPAWN(cx_, h_, fn_, ...)                                                      \
+            volt__spawn_cxx((cx_), static_cast<volt_handle *>(h_), (fn_), VOLT__SITE, __VA_ARGS__)
+#        define VOLT_RT_SPAWN(rt_, h_, fn_, ...)                                                   \
+            volt__spawn_cxx((rt_), static_cast<volt_handle *>(h_), (fn_), VOLT__SITE, __VA_ARGS__)
+#        define VOLT_GROUP_SPAWN(cx_, g_, fn_, ...)                                                \
+            volt__spawn_cxx((cx_), (g_), (fn_), VOLT__SITE, __VA_ARGS__)
+#    endif
+#endif // VOLT_H
+
+#if defined(VOLT_IMPLEMENTATION) && !defined(VOLT__IMPLEMENTED)
+#define VOLT__IMPLEMENTED
+#if defined(__GLIBC__) && !defined(__USE_GNU)
+#  error "define VOLT_IMPLEMENTATION before the first #include of its file, or use -D_GNU_SOURCE"
+#endif
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+//==================================================================================================
+// >>seam  everything outside: kernel, threads, clock, memory; and every bound. Tests replace these.
+//==================================================================================================
+#ifndef VOLT_SYS // every system call and libc call that can fail: VOLT_SYS(read, fd, buf, len)
+#  define VOLT_SYS(name_, ...) name_(__VA_ARGS__)
+#endif
+#ifndef VOLT_THREAD_CREATE
+#  define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) pthread_create(thread_, attr_, fn_, arg_)
+#  define VOLT_THREAD_JOIN(thread_) pthread_join(thread_, NULL)
+#endif
+#ifndef VOLT_TLS_GET // the worker that the calling thread carries, or NULL
+static __thread volt__worker *volt__tls;
+#  define VOLT_TLS_GET() volt__tls
+#  define VOLT_TLS_SET(w_) (volt__tls = (w_))
+#endif
+#ifndef VOLT_NOW_NS
+#  define VOLT_NOW_NS() volt__sys_now()
+#endif
+#ifndef VOLT_FUTEX_WAIT // 0 or -errno; deadline: absolute CLOCK_MONOTONIC, VOLT_NEVER for none
+#  define VOLT_FUTEX_WAIT(word_, expect_, deadline_) volt__sys_futex_wait(word_, expect_, deadline_)
+#  define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
+#endif
+#ifndef VOLT_EPOLL_WAIT // number of events or -errno; timeout in ns, < 0: none
+#  define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) volt__sys_epoll_wait(ep_, ev_, n_, timeout_)
+#endif
+#ifndef VOLT_RANDOM // 64 bits that need not be secret
+#  define VOLT_RANDOM() volt__sys_random()
+#endif
+#ifndef VOLT_PANIC // does not return
+#  define VOLT_PANIC(text_) volt__sys_panic(text_)
+#endif
+#ifndef VOLT_ASSERT // invariants of volt itself and misuse that only debug builds look for
+#  define VOLT_ASSERT(c_) VOLT__EXPECT(c_, "assertion failed: " #c_)
+#endif
+#ifndef VOLT_CPU_RELAX
+#  if defined(__x86_64__) || defined(__i386__)
+#    define VOLT_CPU_RELAX() __builtin_ia32_pause()
+#  elif defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
+#    define VOLT_CPU_RELAX() __asm__ __volatile__("yield")
+#  else
+#    define VOLT_CPU_RELAX() __asm__ __volatile__("" ::: "memory")
+#  endif
+#endif
+
+// Bounds and bit widths. Tests shrink them so that wraps and overflows happen all the time.
+#ifndef VOLT_RING_CAP
+#  define VOLT_RING_CAP 256u // tasks in a worker's ring; a power of two
+#endif
+#ifndef VOLT_RING_INDEX_BITS // an index returns after 2^bits pops: more than one preemption can see
+#  define VOLT_RING_INDEX_BITS (sizeof(uintptr_t) == 8 ? 32 : 23)
+#endif
+#ifndef VOLT_RING_DISTANCE_BITS
+#  define VOLT_RING_DISTANCE_BITS 9
+#endif
+#ifndef VOLT_WHEEL_BITS
+#  define VOLT_WHEEL_BITS 6 // 2^bits slots per level
+#endif
+#ifndef VOLT_WHEEL_LEVELS
+#  define VOLT_WHEEL_LEVELS 6
+#endif
+#ifndef VOLT_TICK_NS
+#  define VOLT_TICK_NS 1000000 // a wheel slot: 1 ms
+#endif
+#ifndef VOLT_FIRE_MAX
+#  define VOLT_FIRE_MAX 64 // timers handled per hold of a wheel's lock
+#endif
+#ifndef VOLT_MAX_WORKERS
+#  define VOLT_MAX_WORKERS 1024u
+#endif
+#ifndef VOLT_EVENTS
+#  define VOLT_EVENTS 256 // events fetched by one epoll_wait
+#endif
+#ifndef VOLT_SLAB_SIZE
+#  define VOLT_SLAB_SIZE 65536u // a power of two; slabs are aligned to it
+#endif
+#ifndef VOLT_LIFO_MAX
+#  define VOLT_LIFO_MAX 3 // consecutive polls from the LIFO slot
+#endif
+#ifndef VOLT_BUDGET
+#  define VOLT_BUDGET 128 // leaf operations per poll
+#endif
+#ifndef VOLT_EVENT_INTERVAL
+#  define VOLT_EVENT_INTERVAL 61 // most polls between two maintenances
+#endif
+#ifndef VOLT_EVENT_NS
+#  define VOLT_EVENT_NS 100000 // and about this time between them
+#endif
+#ifndef VOLT_INJECT_NS
+#  define VOLT_INJECT_NS 1000000 // the injector is looked at about this often
+#endif
+#ifndef VOLT_INJECT_MIN
+#  define VOLT_INJECT_MIN 2 // polls; the published 8 breaks the 1 ms above 125 us per poll
+#endif
+#ifndef VOLT_INJECT_MAX
+#  define VOLT_INJECT_MAX 255
+#endif
+#ifndef VOLT_INJECT_BATCH
+#  define VOLT_INJECT_BATCH 64
+#endif
+#ifndef VOLT_WAKE_NS
+#  define VOLT_WAKE_NS 5000 // what waking a sleeping worker costs: work worth less stays local
+#endif
+#ifndef VOLT_POLL_NS
+#  define VOLT_POLL_NS 50000 // assumed time of a poll before the first measurement
+#endif
+#ifndef VOLT_WATCH_US
+#  define VOLT_WATCH_US 750
+#endif
+#ifndef VOLT_STACK_SIZE
+#  define VOLT_STACK_SIZE 262144
+#endif
+
+// Written out once, so that C++ needs no other dialect of the implementation.
+#define VOLT__CAST(type_, x_) ((type_)(x_))
+#define VOLT__ALIGN(n_) __attribute__((aligned(n_)))
+#define VOLT__LIKELY(c_) __builtin_expect(!!(c_), 1)
+#define VOLT__UNLIKELY(c_) __builtin_expect(!!(c_), 0)
+#define VOLT__CONTAINER(type_, member_, p_) \
+    VOLT__CAST(type_ *, VOLT__CAST(void *, VOLT__CAST(char *, (p_)) - offsetof(type_, member_)))
+
+static int64_t volt__sys_now(void) {
+    struct timespec t;
+    VOLT_SYS(clock_gettime, CLOCK_MONOTONIC, &t);
+    return VOLT__CAST(int64_t, t.tv_sec) * 1000000000 + t.tv_nsec;
+}
+
+// the call that takes a timespec of two longs; newer 32-bit ports have only the other
+#ifdef SYS_futex
+#  define VOLT__SYS_FUTEX SYS_futex
+typedef struct volt__timespec {
+    long sec, nsec;
+} volt__timespec;
+#else
+#  define VOLT__SYS_FUTEX SYS_futex_time64
+typedef struct volt__timespec {
+    int64_t sec, nsec;
+} volt__timespec;
+#endif
+#define VOLT__FUTEX_WAKE 129        // FUTEX_WAKE | FUTEX_PRIVATE_FLAG
+// FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG: absolute CLOCK_MONOTONIC
+#define VOLT__FUTEX_WAIT_BITSET 137
+
+static __attribute__((unused)) int volt__sys_futex_wait(uint32_t *word, uint32_t expected,
+                                                        int64_t deadline) {
+    volt__timespec t;
+    if (deadline < 0) deadline = 0;
+    t.sec = VOLT__CAST(__typeof__(t.sec), deadline / 1000000000);
+    t.nsec = VOLT__CAST(__typeof__(t.nsec), deadline % 1000000000);
+    if (VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAIT_BITSET, expected,
+                 deadline == VOLT_NEVER ? NULL : &t, NULL, ~0u) == 0)
+        return 0;
+    return -errno;
+}
+static __attribute__((unused)) void volt__sys_futex_wake(uint32_t *word, int n) {
+    (void)VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAKE, n, NULL, NULL, 0);
+}
+
+static int volt__epoll_ms(int64_t timeout_ns) {
+    int64_t ms = timeout_ns < 0 ? -1 : (timeout_ns + 999999) / 1000000; // up: 0 would spin
+    return ms > INT_MAX ? INT_MAX : VOLT__CAST(int, ms);
+}
+static __attribute__((unused)) int volt__sys_epoll_wait(int ep, struct epoll_event *ev, int n,
+                                                        int64_t timeout_ns) {
+    int rc = -1;
+#ifdef SYS_epoll_pwait2
+    // a kernel before 5.11, or a filter that does not know the call, says one of:
+    if (timeout_ns > 0) {
+        struct {
+            int64_t sec, nsec;
+        } t;
+        t.sec = timeout_ns / 1000000000;
+        t.nsec = timeout_ns % 1000000000;
+        rc = VOLT__CAST(int, VOLT_SYS(syscall, SYS_epoll_pwait2, ep, ev, n, &t, NULL, 0));
+        if (rc >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL))
+            return rc < 0 ? -errno : rc;
+    }
+#endif
+    rc = VOLT_SYS(epoll_wait, ep, ev, n, volt__epoll_ms(timeout_ns));
+    return rc < 0 ? -errno : rc;
+}
+
+static __attribute__((unused)) uint64_t volt__sys_random(void) {
+    uint64_t r = 0;
+#ifdef SYS_getrandom
+    if (VOLT_SYS(syscall, SYS_getrandom, &r, sizeof r, 1 /* GRND_NONBLOCK */) == sizeof r) return r;
+#endif
+    return VOLT__CAST(uint64_t, volt__sys_now()) ^ VOLT__CAST(uintptr_t, &r);
+}
+
+static __attribute__((unused, noreturn)) void volt__sys_panic(const char *text) {
+    // nothing else can be done with the result
+    if (VOLT_SYS(write, 2, text, strlen(text)) < 0) abort();
+    abort();
+}
+
+static void volt__sys_name_thread(const char *name) {
+    VOLT_SYS(pthread_setname_np, pthread_self(), name);
+}
+static void volt__sys_block_signals(sigset_t *before) {
+    sigset_t all;
+    sigfillset(&all);
+    VOLT_SYS(pthread_sigmask, SIG_SETMASK, &all, before);
+}
+static void volt__sys_restore_signals(const sigset_t *before) {
+    VOLT_SYS(pthread_sigmask, SIG_SETMASK, before, NULL);
+}
+// Around a write that may raise SIGPIPE on a thread whose signals are the application's: blocked,
+// and taken back if it was this write that raised it.
+typedef struct volt__sigpipe {
+    sigset_t set, before;
+    int was_pending;
+} volt__sigpipe;
+static void volt__sys_sigpipe_hold(volt__sigpipe *p) {
+    sigset_t pending;
+    sigemptyset(&p->set);
+    sigaddset(&p->set, SIGPIPE);
+    sigpending(&pending);
+    p->was_pending = sigismember(&pending, SIGPIPE);
+    VOLT_SYS(pthread_sigmask, SIG_BLOCK, &p->set, &p->before);
+}
+static void volt__sys_sigpipe_drop(volt__sigpipe *p, int was_raised) {
+    struct timespec now = {0, 0};
+    if (was_raised && !p->was_pending)
+        while (VOLT_SYS(sigtimedwait, &p->set, NULL, &now) < 0 && errno == EINTR) {}
+    volt__sys_restore_signals(&p->before);
+}
+
+// Memory for slabs and runtimes: whole pages at an aligned address, straight from the kernel.
+static void *volt__sys_map(void *user, size_t size, size_t align) {
+    (void)user;
+    size_t page = 4096, pages = (size + page - 1) & ~(page - 1);
+    if (align < page) align = page;
+    char *p = VOLT__CAST(char *, VOLT_SYS(mmap, NULL, pages, PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (p == VOLT__CAST(char *, MAP_FAILED)) return NULL;
+    // mostly: neighbours grow downwards
+    if ((VOLT__CAST(uintptr_t, p) & (align - 1)) == 0) return p;
+    VOLT_SYS(munmap, p, pages);
+    size_t room = pages + align;
+    p = VOLT__CAST(char *, VOLT_SYS(mmap, NULL, room, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (p == VOLT__CAST(char *, MAP_FAILED)) return NULL;
+    size_t before = (align - (VOLT__CAST(uintptr_t, p) & (align - 1))) & (align - 1);
+    if (before) VOLT_SYS(munmap, p, before);
+    if (room - before > pages) VOLT_SYS(munmap, p + before + pages, room - before - pages);
+    return p + before;
+}
+static void volt__sys_unmap(void *user, void *block, size_t size) {
+    (void)user;
+    VOLT_SYS(munmap, block, (size + 4095) & ~VOLT__CAST(size_t, 4095));
+}
+
+//==================================================================================================
+// >>atomics  the order stands in the name; every ordered site carries a tag of this ledger
+//==================================================================================================
+// Shape: MP = message passing, needs release and acquire. SB = each side writes, then reads the
+// other's word: needs a seq_cst fence on both sides. RC = reference count.
+//
+// ledger
+//  tag   publishes                        observes                       hands over           shape
+//  [L1]  unlock: xchg                     lock: cas, xchg                what the lock guards    MP
+//  [Q1]  ring push, steal: tail store     steal: tail load               slot contents           MP
+//  [Q2]  ring pop, steal: head cas        ring push, steal: head load    slots free again        MP
+//  [Q3]  injector push, pop: len store    injector_pop, takeable: load   "something is queued"   MP
+//  [Q4]  lifo push: xchg, store           lifo take: xchg                the task in the slot    MP
+//  [T1]  wake, suspend: word rmw          begin: word rmw                frame, user state       MP
+//  [T2]  release: word rmw                release: word rmw              last use before free    RC
+//  [T3]  complete: join xchg              join, try_join: load, cas      the result              MP
+//  [M1]  remote free: cas                 drain: xchg                    the freed slot          MP
+//  [M2]  task init: word store, carve     walk: carved load, word cas    header of a live task   MP
+//  [F1]  fd page: cas                     fd lookup: load                the zeroed page         MP
+//  [F2]  fd use: add, sub                 fd use: add, sub               who performs close(2)   RC
+//  [F3]  event: seq store                 operation: seq load            newer readiness         MP
+//  [I1]  queue push, then fence           park: bit, then fence          "queued" vs "asleep"    SB
+//  [I2]  notify, park: bit and searching  park, notify, leave: the same  who was claimed         MP
+//  [W1]  unpark: bit, then fence          looker: watch, then fence      "awake" vs "watched"    SB
+//  [W2]  watch cas 0 -> 1                 watch cas 1 -> 0               whose turn it is        MP
+//  [R1]  worker start: started store      scan: started load             the worker's memory     MP
+//  [S1]  shutdown: closed, acks, stop     maintenance, waiters           no more spawns          MP
+//  [S2]  completed store, bit, fence      bit, fence, completed loads    "last task ended"       SB
+//  [C1]  token cancel: flag store         is_cancelled: flag load        what the canceller did  MP
+//  [P1]  parker: word store               parker: word load              what the waker wrote    MP
+#define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
+#define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
+#define volt__store_rlx(p_, v_) __atomic_store_n((p_), (v_), __ATOMIC_RELAXED)
+#define volt__store_rel(p_, v_) __atomic_store_n((p_), (v_), __ATOMIC_RELEASE)
+#define volt__xchg_acq(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_ACQUIRE)
+#define volt__xchg_rel(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_RELEASE)
+#define volt__xchg_acq_rel(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_ACQ_REL)
+#define volt__add_rlx(p_, v_) __atomic_fetch_add((p_), (v_), __ATOMIC_RELAXED)
+#define volt__add_acq_rel(p_, v_) __atomic_fetch_add((p_), (v_), __ATOMIC_ACQ_REL)
+#define volt__sub_acq_rel(p_, v_) __atomic_fetch_sub((p_), (v_), __ATOMIC_ACQ_REL)
+#define volt__and_acq_rel(p_, v_) __atomic_fetch_and((p_), (v_), __ATOMIC_ACQ_REL)
+#define volt__or_acq_rel(p_, v_) __atomic_fetch_or((p_), (v_), __ATOMIC_ACQ_REL)
+#define volt__xor_acq_rel(p_, v_) __atomic_fetch_xor((p_), (v_), __ATOMIC_ACQ_REL)
+// Strong: success is acquire, release or both; failure loads the current value into *old_.
+#define volt__cas_acq(p_, old_, new_) \
+    __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#define volt__cas_rel(p_, old_, new_) \
+    __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
+#define volt__cas_acq_rel(p_, old_, new_) \
+    __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+// Between a store and a later load of another word. The thread sanitizer models no fence; there an
+// rmw of the word that both sides touch takes its place (a model checker that models fences gets
+// the fence).
+#if defined(__SANITIZE_THREAD__) && !defined(VOLT_MODEL)
+#  define VOLT__TSAN 1
+#elif defined(__has_feature)
+#  if __has_feature(thread_sanitizer) && !defined(VOLT_MODEL)
+#    define VOLT__TSAN 1
+#  endif
+#endif
+#ifdef VOLT__TSAN
+#  define volt__fence_sc(word_) ((void)__atomic_fetch_add((word_), 0, __ATOMIC_SEQ_CST))
+#else
+#  define volt__fence_sc(word_) ((void)(word_), __atomic_thread_fence(__ATOMIC_SEQ_CST))
+#endif
+
+VOLT__SASSERT(sizeof(void *) == sizeof(uintptr_t),
+              "pointers and words are exchanged for each other");
+VOLT__SASSERT(__atomic_always_lock_free(sizeof(uintptr_t), 0), "needs pointer-sized atomics");
+VOLT__SASSERT(__atomic_always_lock_free(4, 0), "needs 32-bit atomics");
+
+//==================================================================================================
+// >>base  misuse, futex lock, bits, random numbers
+//==================================================================================================
+#define VOLT__LINE 64       // cache line
+#define VOLT__LINE_PAIR 128 // what the prefetcher moves together
+
+VOLT_API void volt__misuse(const char *site, const char *what) {
+    char text[256];
+    size_t n = 0;
+    const char *parts[4] = { "volt: ", site, ": ", what };
+    for (int i = 0; i < 4; i++)
+        for (const char *c = parts[i]; *c && n < sizeof text - 2; c++) text[n++] = *c;
+    text[n++] = '\n';
+    text[n] = 0;
+    VOLT_PANIC(text);
+    __builtin_unreachable();
+}
+VOLT_API volt_poll volt__bad_pc(const char *site, const volt_frame *f) {
+    volt__misuse(site, f->node_.pc_ == VOLT__DONE ? "async function polled after it has returned"
+                                                  : "frame not zeroed, or not the function's own");
+}
+// Reached only where the compiler cannot see that it is dead code.
+VOLT_API volt_poll volt__stray_break(void) {
+    volt__misuse("VOLT_END", "`break` outside a loop leaves VOLT_BEGIN..VOLT_END");
+}
+
+// 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the short spin.
+static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
+    for (int i = 0; i < 64; i++) {
+        uint32_t free_ = 0;
+        uint32_t seen = volt__load_rlx(lock); // rlx: hint, re-checked by the cas
+        if (seen == 0 && volt__cas_acq(lock, &free_, 1)) return; // [L1] with unlock
+        VOLT_CPU_RELAX();
+    }
+    while (volt__xchg_acq(lock, 2) != 0) VOLT_FUTEX_WAIT(lock, 2, VOLT_NEVER); // [L1] with unlock
+}
+static inline void volt__lock(uint32_t *lock) {
+    uint32_t free_ = 0;
+    if (VOLT__UNLIKELY(!volt__cas_acq(lock, &free_, 1))) volt__lock_slow(lock); // [L1] with unlock
+}
+static inline int volt__try_lock(uint32_t *lock) {
+    uint32_t free_ = 0;
+    return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
+}
+// The lock may be in freed memory right after the exchange; waking a stray futex address harms
+// nobody.
+static inline void volt__unlock(uint32_t *lock) {
+    if (VOLT__UNLIKELY(volt__xchg_rel(lock, 0) == 2)) VOLT_FUTEX_WAKE(lock, 1); // [L1] with lock
+}
+
+static inline int volt__lowest_bit(uintptr_t x) { return __builtin_ctzl(x); }
+static inline int volt__highest_bit(uint64_t x) { return 63 - __builtin_clzll(x); }
+static inline uint32_t volt__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
+    return x < low ? low : x > high ? high : VOLT__CAST(uint32_t, x);
+}
+// x + y without overflow past VOLT_NEVER; y >= 0.
+static inline volt_time volt__time_add(volt_time x, volt_time y) {
+    return x > VOLT_NEVER - y ? VOLT_NEVER : x + y;
+}
+
+// xorshift64+ on two 32-bit halves, shifts 17, 7, 16; never both zero.
+typedef struct volt__random {
+    uint32_t a, b;
+} volt__random;
+static void volt__random_seed(volt__random *r, uint64_t seed, uint32_t stream) {
+    uint64_t x = seed + VOLT__CAST(uint64_t, stream + 1) * 0x9E3779B97F4A7C15u;
+    r->a = VOLT__CAST(uint32_t, x >> 32);
+    r->b = VOLT__CAST(uint32_t, x);
+    if ((r->a | r->b) == 0) r->b = 1;
+}
+static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
+    uint32_t x = r->a, y = r->b;
+    r->a = y;
+    x ^= x << 17;
+    r->b = x ^ y ^ (x >> 7) ^ (y >> 16);
+    // Lemire's reduction without the rejection loop: biased by at most n / 2^32, which is no harm
+    // here.
+    return VOLT__CAST(uint32_t, (VOLT__CAST(uint64_t, r->a + r->b) * n) >> 32);
+}
+
+VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
+
+//==================================================================================================
+// >>memory  slabs for tasks: one heap per worker, remote frees pushed back to the owner
+//==================================================================================================
+// A slab is aligned to VOLT_SLAB_SIZE, so masking a task's address finds its slab: runtime, owner
+// heap and class cost the task nothing. Slots are carved on first use: memory never touched stays
+// unmapped.
+//
+// Who may do what:          owner of the heap   any other thread      walker
+//   alloc, free_local       one at a time       -                     concurrently
+//   free_remote             -                   any number            concurrently
+//   release of a slab       under slabs.lock    -                     excluded by slabs.lock
+// A free slot has no references left in its word: that is how walkers tell it from a live task.
+
+struct volt__task {
+    uintptr_t word;   // flags and references; any, rmw [T1] [T2]
+    volt__task *next; // queue or chain link: owner of the NOTIFIED bit; free list: the heap
+    union {
+        volt_fn *fn;    // until COMPLETE; W runner
+        int64_t result; // from COMPLETE on [T3]
+    } u;
+    void *join;                  // 0, waiter or DONE; any, rmw [T3]
+    const char *spawn_site;      // once, before publication
+    const char *wait_site;       // W runner, R any (relaxed): innermost await, file:line
+    uint32_t wait, wait_ms;      // W runner, R any (relaxed): what for, since when
+    uint32_t gen;                // times the slot was used before
+    uint8_t shield, flags;       // runner only
+    uint16_t links;              // runner only: armed nodes
+};
+VOLT__SASSERT(sizeof(volt__node) == (sizeof(void *) == 8 ? 48 : 32), "an idle task is 112 bytes");
+VOLT__SASSERT(sizeof(volt__task) == (sizeof(void *) == 8 ? 64 : 48), "an idle task is 112 bytes");
+VOLT__SASSERT(sizeof(volt_timer) == sizeof(volt_frame) && sizeof(volt_handle) == sizeof(void *),
+              "public layout");
+
+// At the end of the slot of a task that asked for it (EXT). Behind the state, not before the
+// header, so that walkers find every header at a multiple of the slot size.
+typedef struct volt__ext {
+    volt_group *group;            // once, before publication
+    volt__task *g_next, *g_prev;  // under group.lock
+    uint64_t id;                  // under group.lock: spawn order
+} volt__ext;
+
+typedef struct volt__heap volt__heap;
+typedef struct volt__slab {
+    volt_rt *rt;
+    volt__heap *heap;
+    struct volt__slab *next, *prev;         // owner heap's list of slabs with room
+    struct volt__slab *all_next, *all_prev; // under slabs.lock
+    volt__task *free;                       // heap owner
+    uint32_t cls, slot_size, cap, used;     // once; used: heap owner
+    uint32_t carved;                        // W heap owner, R walkers [M2]
+    uint32_t has_room;                      // heap owner: linked in the list of slabs with room
+    size_t bytes;                           // once
+} volt__slab;
+#define VOLT__SLAB_HEAD 128 // slots start here
+#define VOLT__CLASSES 32
+VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
+
+// All slabs of a runtime.
+typedef struct volt__slabs {
+    uint32_t lock;
+    volt__slab *first; // under lock
+    volt_allocator alloc;
+    volt_rt *rt;
+} volt__slabs;
+
+struct volt__heap {
+    volt__slabs *slabs;
+    uint32_t lock;                      // foreign heaps only: a worker's heap has one owner
+    volt__slab *current[VOLT__CLASSES]; // owner
+    volt__slab *room[VOLT__CLASSES];    // owner: others with free slots
+    VOLT__ALIGN(VOLT__LINE) volt__task *remote; // any pushes, owner takes all [M1]
+};
+
+// Address sanitizer: the state of a freed task must not be touched. Headers stay readable for
+// walkers.
+#if defined(__SANITIZE_ADDRESS__)
+#  define VOLT__ASAN 1
+#elif defined(__has_feature)
+#  if __has_feature(address_sanitizer)
+#    define VOLT__ASAN 1
+#  endif
+#endif
+#ifdef VOLT__ASAN
+#  include <sanitizer/asan_interface.h>
+#  define VOLT__POISON(p_, n_) __asan_poison_memory_region(p_, n_)
+#  define VOLT__UNPOISON(p_, n_) __asan_unpoison_memory_region(p_, n_)
+#else
+#  define VOLT__POISON(p_, n_) ((void)0)
+#  define VOLT__UNPOISON(p_, n_) ((void)0)
+#endif
+
+// Steps of 16 up to 128, then four per doubling.
+static inline uint32_t volt__class_of(size_t size) {
+    if (size <= 128) return VOLT__CAST(uint32_t, (size + 15) / 16 - 1);
+    int top = volt__highest_bit(size - 1);
+    return VOLT__CAST(uint32_t, 8 + (top - 7) * 4 + VOLT__CAST(int, (size - 1) >> (top - 2) & 3));
+}
+static inline uint32_t volt__class_size(uint32_t cls) {
+    return cls < 8 ? (cls + 1) * 16 : (5 + (cls - 8) % 4) << ((cls - 8) / 4 + 5);
+}
+
+static inline volt__slab *volt__slab_of(const volt__task *t) {
+    return VOLT__CAST(volt__slab *,
+                      VOLT__CAST(uintptr_t, t) & ~VOLT__CAST(uintptr_t, VOLT_SLAB_SIZE - 1));
+}
+static inline volt__task *volt__slab_slot(volt__slab *s, uint32_t i) {
+    char *base = VOLT__CAST(char *, VOLT__CAST(void *, s)) + VOLT__SLAB_HEAD;
+    return VOLT__CAST(volt__task *,
+                      VOLT__CAST(void *, base + VOLT__CAST(size_t, i) * s->slot_size));
+}
+static inline void *volt__task_state(volt__task *t) { return t + 1; }
+static inline volt__task *volt__state_task(void *state) {
+    return VOLT__CAST(volt__task *, state) - 1;
+}
+static inline volt__ext *volt__task_ext(volt__task *t) {
+    char *end = VOLT__CAST(char *, VOLT__CAST(void *, t)) + volt__slab_of(t)->slot_size;
+    return VOLT__CAST(volt__ext *, VOLT__CAST(void *, end - sizeof(volt__ext)));
+}
+
+static void volt__heap_init(volt__heap *h, volt__slabs *slabs) {
+    memset(h, 0, sizeof *h);
+    h->slabs = slabs;
+}
+
+static void volt__room_link(volt__heap *h, volt__slab *s) {
+    s->has_room = 1;
+    s->prev = NULL;
+    s->next = h->room[s->cls];
+    if (s->next) s->next->prev = s;
+    h->room[s->cls] = s;
+}
+static void volt__room_unlink(volt__heap *h, volt__slab *s) {
+    s->has_room = 0;
+    if (s->prev) s->prev->next = s->next;
+    else h->room[s->cls] = s->next;
+    if (s->next) s->next->prev = s->prev;
+}
+
+// One slab of `cls`, or for larger sizes one of its own with a single slot. Calls the hook: no lock
+// held.
+static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_size) {
+    size_t bytes = VOLT_SLAB_SIZE;
+    if (cls >= VOLT__CLASSES) bytes = VOLT__SLAB_HEAD + VOLT__CAST(size_t, slot_size);
+    volt__slabs *all = h->slabs;
+    volt__slab *s =
+        VOLT__CAST(volt__slab *, all->alloc.alloc(all->alloc.user, bytes, VOLT_SLAB_SIZE));
+    if (!s) return NULL;
+    memset(s, 0, sizeof *s);
+    s->rt = all->rt;
+    s->heap = h;
+    s->cls = cls;
+    s->slot_size = slot_size;
+    s->cap = VOLT__CAST(uint32_t, (bytes - VOLT__SLAB_HEAD) / slot_size);
+    s->bytes = bytes;
+    volt__lock(&all->lock);
+    s->all_next = all->first;
+    if (s->all_next) s->all_next->all_prev = s;
+    all->first = s;
+    volt__unlock(&all->lock);
+    return s;
+}
+static void volt__slab_destroy(volt__slab *s) {
+    volt__slabs *all = s->heap->slabs;
+    volt__lock(&all->lock);
+    if (s->all_prev) s->all_prev->all_next = s->all_next;
+    else all->first = s->all_next;
+    if (s->all_next) s->all_next->all_prev = s->all_prev;
+    volt__unlock(&all->lock);
+    VOLT__UNPOISON(s, s->bytes);
+    all->alloc.free(all->alloc.user, s, s->bytes);
+}
+
+// Slabs that have become empty are handed out as a list, to be destroyed where no lock is held.
+static void volt__slabs_reap(volt__slab *dead) {
+    while (dead) {
+        volt__slab *next = dead->next;
+        volt__slab_destroy(dead);
+        dead = next;
+    }
+}
+// An empty slab other than the current one is given back: at most one per class is held for
+// nothing.
+static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
+    volt__slab *s = volt__slab_of(t);
+    VOLT_ASSERT(s->heap == h && s->used > 0);
+    VOLT__POISON(t + 1, s->slot_size - sizeof *t);
+    t->next = s->free;
+    s->free = t;
+    s->used--;
+    if (VOLT__LIKELY(s->cls < VOLT__CLASSES)) {
+        if (s == h->current[s->cls]) return;
+        if (!s->has_room) volt__room_link(h, s);
+        if (s->used > 0) return;
+        volt__room_unlink(h, s);
+    }
+    s->next = *dead;
+    *dead = s;
+}
+static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
+    volt__slab *dead = NULL;
+    volt__heap_put(h, t, &dead);
+    if (VOLT__UNLIKELY(dead != NULL)) volt__slabs_reap(dead);
+}
+static void volt__heap_free_remote(volt__task *t) {
+    volt__heap *h = volt__slab_of(t)->heap;
+    volt__task *head = volt__load_rlx(&h->remote); // rlx: hint, re-checked by the cas
+    do t->next = head;
+    // [M1] with drain; t may be in use again from here on
+    while (!volt__cas_rel(&h->remote, &head, t));
+}
+static void volt__heap_collect(volt__heap *h, volt__slab **dead) {
+    if (!volt__load_rlx(&h->remote)) return; // rlx: hint; a later call finds the rest
+    // [M1] with free_remote
+    volt__task *t = volt__xchg_acq(&h->remote, VOLT__CAST(volt__task *, NULL));
+    while (t) {
+        volt__task *next = t->next;
+        volt__heap_put(h, t, dead);
+        t = next;
+    }
+}
+static void volt__heap_drain(volt__heap *h) {
+    volt__slab *dead = NULL;
+    volt__heap_collect(h, &dead);
+    volt__slabs_reap(dead);
+}
+
+static inline volt__task *volt__slab_take(volt__slab *s) {
+    volt__task *t = s->free;
+    if (t) {
+        s->free = t->next;
+    } else {
+        if (s->carved == s->cap) return NULL;
+        t = volt__slab_slot(s, s->carved);
+        t->gen = 0;
+        // rlx: ordered by [M2], the carve below
+        volt__store_rlx(&t->word, VOLT__CAST(uintptr_t, 0));
+        // [M2] a walker must not see garbage in the word
+        volt__store_rel(&s->carved, s->carved + 1);
+    }
+    s->used++;
+    VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
+    return t;
+}
+// The current slab is used up: takes another one with room, after collecting what others gave back.
+// No hook.
+static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **dead) {
+    volt__slab *s = h->current[cls];
+    volt__heap_collect(h, dead);
+    if (!s || (!s->free && s->carved == s->cap)) {
+        s = h->room[cls];
+        if (!s) return NULL;
+        volt__room_unlink(h, s);
+        h->current[cls] = s; // the old one is full: nothing links it until a slot comes back
+    }
+    return volt__slab_take(s);
+}
+// For sizes beyond the classes: a slab of its own.
+static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
+    if (size > UINT32_MAX / 2) return NULL;
+    volt__slab *s = volt__slab_create(h, VOLT__CLASSES,
+                                      VOLT__CAST(uint32_t, (size + 15) & ~VOLT__CAST(size_t, 15)));
+    return s ? volt__slab_take(s) : NULL;
+}
+// A slot of at least `size` bytes with refs = 0, contents undefined; NULL: out of memory. Heap
+// owner.
+static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
+    volt__slab *dead = NULL, *s;
+    volt__task *t = NULL;
+    if (VOLT__UNLIKELY(size > VOLT_SLAB_SIZE / 8)) return volt__heap_alloc_large(h, size);
+    uint32_t cls = volt__class_of(size);
+    if (VOLT__LIKELY((s = h->current[cls]) != NULL)) t = volt__slab_take(s);
+    if (VOLT__LIKELY(t != NULL)) return t;
+    t = volt__heap_refill(h, cls, &dead);
+    volt__slabs_reap(dead);
+    if (t) return t;
+    s = volt__slab_create(h, cls, volt__class_size(cls));
+    if (!s) return NULL;
+    h->current[cls] = s;
+    return volt__slab_take(s);
+}
+// The same from a heap shared under its lock. The hooks are called without it.
+static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
+    if (size > VOLT_SLAB_SIZE / 8) return volt__heap_alloc_large(h, size);
+    uint32_t cls = volt__class_of(size);
+    for (;;) {
+        volt__slab *dead = NULL, *s;
+        volt__lock(&h->lock);
+        volt__task *t = h->current[cls] ? volt__slab_take(h->current[cls]) : NULL;
+        if (!t) t = volt__heap_refill(h, cls, &dead);
+        volt__unlock(&h->lock);
+        volt__slabs_reap(dead);
+        if (t) return t;
+        s = volt__slab_create(h, cls, volt__class_size(cls));
+        if (!s) return NULL;
+        volt__lock(&h->lock);
+        volt__room_link(h, s);
+        volt__unlock(&h->lock);
+    }
+}
+
+// Calls fn for every task that is not free, with a reference of the walker's, under slabs.lock: fn
+// must not allocate, free or call back into the user.
+static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task *t), void *arg);
+
+// Frees everything, live or not.
+static void volt__slabs_destroy(volt__slabs *all) {
+    while (all->first) volt__slab_destroy(all->first);
+}
+
+//==================================================================================================
+// >>queues  node lists, task chains, injector, ring
+//==================================================================================================
+// Lists of nodes are circular; *head is the first, its prev_ the last. All calls under the owner's
+// lock.
+static void volt__list_push(volt__node **head, volt__node *n) {
+    if (!*head) {
+        n->next_ = n->prev_ = n;
+        *head = n;
+        return;
+    }
+    n->next_ = *head;
+    n->prev_ = (*head)->prev_;
+    n->prev_->next_ = n;
+    n->next_->prev_ = n;
+}
+static void volt__list_remove(volt__node **head, volt__node *n) {
+    VOLT_ASSERT(n->next_->prev_ == n && n->prev_->next_ == n);
+    if (n->next_ == n) {
+        *head = NULL;
+    } else {
+        n->next_->prev_ = n->prev_;
+        n->prev_->next_ = n->next_;
+        if (*head == n) *head = n->next_;
+    }
+    n->next_ = n->prev_ = NULL;
+}
+
+// Tasks that somebody has won the right to enqueue (their NOTIFIED bit), linked through `next`.
+typedef struct volt__chain {
+    volt__task *head, *tail;
+    uint32_t len;
+} volt__chain;
+static inline void volt__chain_init(volt__chain *c) {
+    c->head = c->tail = NULL;
+    c->len = 0;
+}
+static inline void volt__chain_push(volt__chain *c, volt__task *t) {
+    t->next = NULL;
+    if (c->tail) c->tail->next = t;
+    else c->head = t;
+    c->tail = t;
+    c->len++;
+}
+static inline volt__task *volt__chain_pop(volt__chain *c) {
+    volt__task *t = c->head;
+    if (!t) return NULL;
+    c->head = t->next;
+    if (!c->head) c->tail = NULL;
+    c->len--;
+    return t;
+}
+
+// ---- injector: for tasks that come from outside the workers, or spill out of a ring
+//   push | pop  any thread, under lock; linearised at the lock
+//   len         may be stale, never falsely 0 for who has pushed or been handed the push [Q3]
+typedef struct volt__injector {
+    VOLT__ALIGN(VOLT__LINE) uint32_t lock;
+    uint32_t closed;          // under lock: spawns from outside fail; wake-ups still pass
+    uintptr_t len;            // W under lock, R any [Q3]
+    volt__task *head, *tail;  // under lock
+    uint64_t spawned;         // under lock: tasks spawned from outside
+} volt__injector;
+
+static inline int volt__injector_is_empty(const volt__injector *q) {
+    return volt__load_acq(&q->len) == 0; // [Q3] a task seen here may be popped
+}
+static void volt__injector_link(volt__injector *q, volt__chain *c) {
+    if (q->tail) q->tail->next = c->head;
+    else q->head = c->head;
+    q->tail = c->tail;
+    volt__store_rel(&q->len, q->len + c->len); // [Q3] with is_empty
+}
+static void volt__injector_push(volt__injector *q, volt__chain *c) {
+    if (!c->head) return;
+    volt__lock(&q->lock);
+    volt__injector_link(q, c);
+    volt__unlock(&q->lock);
+}
+// Accepts one spawn from outside and counts it, unless closed. Without a task: only counts it.
+static int volt__injector_spawn(volt__injector *q, volt__task *t_or_null) {
+    volt__chain c;
+    volt__chain_init(&c);
+    if (t_or_null) volt__chain_push(&c, t_or_null);
+    volt__lock(&q->lock);
+    int ok = !q->closed;
+    if (ok) {
+        q->spawned++;
+        if (t_or_null) volt__injector_link(q, &c);
+    }
+    volt__unlock(&q->lock);
+    return ok;
+}
+// A fair share for one of n workers: min(len / n + 1, room, VOLT_INJECT_BATCH), appended to *c.
+static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32_t room,
+                                   volt__chain *c) {
+    if (volt__injector_is_empty(q)) return 0;
+    volt__lock(&q->lock);
+    uint32_t n = volt__min32(VOLT__CAST(uint32_t, q->len) / n_workers + 1, room);
+    n = volt__min32(n, VOLT_INJECT_BATCH);
+    uint32_t got = 0;
+    for (; got < n && q->head; got++) {
+        volt__task *t = q->head;
+        q->head = t->next;
+        if (!q->head) q->tail = NULL;
+        volt__chain_push(c, t);
+    }
+    volt__store_rel(&q->len, q->len - got); // [Q3] with is_empty
+    volt__unlock(&q->lock);
+    return got;
+}
+
+// ---- ring: bounded FIFO, pushed and popped by its owner, stolen from by anyone
+// head = index << D | distance. index: next to pop. distance: slots before it that a thief has
+// claimed but not yet copied; 0 when no steal is in progress. Slots from index - distance to tail
+// are in use.
+//
+//              push  pop   steal  overflow     push, pop, overflow: owner only
+//   steal       -     -      1       -         1: one at a time (distance != 0 turns others away)
+// Linearised at: push - tail store; pop, steal, overflow - head cas. A thief stalled between
+// reading head and its cas is harmed only if head returns to the very same word: 2^32 (2^23 on 32
+// bits) pops meanwhile.
+typedef struct volt__ring {
+    VOLT__ALIGN(VOLT__LINE_PAIR) uintptr_t head; // any, rmw [Q2]
+    VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
+    VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
+} volt__ring;
+
+#define VOLT__RING_INDEX_MASK VOLT__CAST(uint32_t, (UINT64_C(1) << VOLT_RING_INDEX_BITS) - 1)
+#define VOLT__RING_DISTANCE_MASK ((VOLT__CAST(uintptr_t, 1) << VOLT_RING_DISTANCE_BITS) - 1)
+VOLT__SASSERT((VOLT_RING_CAP & (VOLT_RING_CAP - 1)) == 0, "power of two");
+VOLT__SASSERT(VOLT_RING_CAP < (1u << VOLT_RING_DISTANCE_BITS), "a distance can be the whole ring");
+VOLT__SASSERT(VOLT_RING_CAP * 2 < (UINT64_C(1) << VOLT_RING_INDEX_BITS),
+              "full and empty must differ");
+VOLT__SASSERT(VOLT_RING_INDEX_BITS + VOLT_RING_DISTANCE_BITS <= sizeof(uintptr_t) * 8, "one word");
+
+static inline uint32_t volt__head_index(uintptr_t head) {
+    return VOLT__CAST(uint32_t, head >> VOLT_RING_DISTANCE_BITS) & VOLT__RING_INDEX_MASK;
+}
+static inline uint32_t volt__head_distance(uintptr_t head) {
+    return VOLT__CAST(uint32_t, head & VOLT__RING_DISTANCE_MASK);
+}
+static inline uintptr_t volt__head_make(uint32_t index, uint32_t distance) {
+    return VOLT__CAST(uintptr_t, index & VOLT__RING_INDEX_MASK) << VOLT_RING_DISTANCE_BITS |
+           distance;
+}
+static inline uint32_t volt__ring_gap(uint32_t from, uint32_t to) {
+    return (to - from) & VOLT__RING_INDEX_MASK;
+}
+
+// Takeable: a thief that comes now finds something. A ring in mid-steal is its thief's business.
+static inline int volt__ring_is_takeable(const volt__ring *r) {
+    uintptr_t head = volt__load_acq(&r->head); // [Q2] with pop and steal
+    uint32_t tail = volt__load_acq(&r->tail);  // [Q1] with push
+    return volt__head_distance(head) == 0 && volt__head_index(head) != tail;
+}
+static inline uint32_t volt__ring_len(const volt__ring *r) { // owner; a thief may make it less
+    uintptr_t head = volt__load_rlx(&r->head); // rlx: hint, only the length matters
+    return volt__ring_gap(volt__head_index(head), volt__load_rlx(&r->tail)); // rlx: owner-only word
+}
+static inline uint32_t volt__ring_room(const volt__ring *r) { // owner; a thief may make it more
+    uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal: its slots have been copied
+    uint32_t used = volt__head_index(head) - volt__head_distance(head);
+    return VOLT_RING_CAP - volt__ring_gap(used, volt__load_rlx(&r->tail)); // rlx: owner-only word
+}
+// 0: full.
+static inline int volt__ring_push(volt__ring *r, volt__task *t) {
+    if (volt__ring_room(r) == 0) return 0;
+    uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
+    r->slot[tail & (VOLT_RING_CAP - 1)] = t;
+    // [Q1] a thief must not see tail before slot
+    volt__store_rel(&r->tail, (tail + 1) & VOLT__RING_INDEX_MASK);
+    return 1;
+}
+// `solo`: no other thread can reach this ring, so the head needs no cas.
+static inline volt__task *volt__ring_pop(volt__ring *r, int solo) {
+    uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal
+    uint32_t tail = volt__load_rlx(&r->tail);  // rlx: owner-only word
+    for (;;) {
+        uint32_t index = volt__head_index(head), distance = volt__head_distance(head);
+        if (index == tail) return NULL;
+        uintptr_t next = volt__head_make(index + 1, distance ? distance + 1 : 0);
+        if (solo) volt__store_rlx(&r->head, next); // rlx: owner-only word while solo
+        else if (!volt__cas_acq_rel(&r->head, &head, next)) continue; // [Q2] with steal
+        return r->slot[index & (VOLT_RING_CAP - 1)];
+    }
+}
+// Moves half of `from`, rounded up, at most half a ring, to `to`, which the caller owns. Returns
+// how many.
+static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
+    uint32_t room = volt__min32(volt__ring_room(to), VOLT_RING_CAP / 2), index, n;
+    uintptr_t head = volt__load_acq(&from->head); // [Q2] with pop and other thieves
+    do {
+        if (volt__head_distance(head) != 0) return 0;
+        index = volt__head_index(head);
+        n = volt__ring_gap(index, volt__load_acq(&from->tail)); // [Q1] with push
+        n = volt__min32(n - n / 2, room);
+        if (n == 0 || n > VOLT_RING_CAP) return 0; // more than it can hold: the head is stale
+    } while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(index + n, n))); // [Q2] claim
+    uint32_t tail = volt__load_rlx(&to->tail); // rlx: owner-only word
+    for (uint32_t i = 0; i < n; i++)
+        to->slot[(tail + i) & (VOLT_RING_CAP - 1)] = from->slot[(index + i) & (VOLT_RING_CAP - 1)];
+    head = volt__head_make(index + n, n);
+    // [Q2] release
+    while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(volt__head_index(head), 0))) {}
+    volt__store_rel(&to->tail, (tail + n) & VOLT__RING_INDEX_MASK); // [Q1] with the next thief
+    return n;
+}
+// Makes room in a full ring: keeps the older half, appends the newer one to *c. 0: a thief is at
+// work and will make room itself. Claiming all empties the ring for everybody; the older half is in
+// place already.
+static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
+    uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
+    uintptr_t full = volt__head_make(tail - VOLT_RING_CAP, 0);
+    // [Q2] claim against thieves
+    if (!volt__cas_acq_rel(&r->head, &full, volt__head_make(tail, 0))) return 0;
+    for (uint32_t i = VOLT_RING_CAP / 2; i < VOLT_RING_CAP; i++)
+        volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
+    // [Q1] with steal
+    volt__store_rel(&r->tail, (tail + VOLT_RING_CAP / 2) & VOLT__RING_INDEX_MASK);
+    return 1;
+}
+
+//==================================================================================================
+// >>task  the task word: one transition function per event
+//==================================================================================================
+// Word: flags below, references above.
+//   bit        set by                       cleared by       meaning (stale to who does not own it)
+//   RUNNING    begin                        suspend, finish  a worker is inside the function
+//   NOTIFIED   spawn, wake, cancel, yield   begin            queued, or will be by its runner: who
+//                                                            sets it while not RUNNING enqueues
+//   COMPLETE   finish                       -                the function has returned for good
+//   CANCELLED  cancel                       -                the next poll starts cancelled
+//
+//   from                  event    to                             done by       and then
+//   idle                  wake     NOTIFIED                       any thread    the winner enqueues
+//   NOTIFIED              begin    RUNNING                        a worker      polls
+//   RUNNING               wake     RUNNING NOTIFIED               any thread    (the runner will)
+//   RUNNING               suspend  idle                           runner        t may be gone
+//   RUNNING NOTIFIED      suspend  NOTIFIED                       runner        enqueues
+//   RUNNING               yield    NOTIFIED                       runner        enqueues
+//   RUNNING (NOTIFIED)    finish   COMPLETE, one reference less   runner        the last one frees
+//   COMPLETE              any      unchanged but for flags        any thread    nothing
+//
+// References: life, from spawn to finish: 1. Each handle: 1. Each waker: 1. A waiter published in a
+// join word: 1, given back by who takes it out. Queues and nodes linked under a lock hold none: a
+// task with a linked node cannot finish without taking that lock. Walkers add theirs only to a word
+// that has some.
+#define VOLT__RUNNING ((uintptr_t)1)
+#define VOLT__NOTIFIED ((uintptr_t)2)
+#define VOLT__COMPLETE ((uintptr_t)4)
+#define VOLT__CANCELLED ((uintptr_t)8)
+#define VOLT__REF ((uintptr_t)64)
+#ifndef VOLT_REF_BITS
+#  define VOLT_REF_BITS (sizeof(uintptr_t) * 8 - 6)
+#endif
+// half the range: trapped long before it wraps
+#define VOLT__REF_MAX ((VOLT__REF << (VOLT_REF_BITS - 1)) - 1)
+// flags of a task: runner only, or set before publication
+enum {
+    VOLT__HAS_EXT = 1,    // a volt__ext lies at the end of the slot
+    VOLT__EXTERNAL = 2,   // the state is the caller's; the slot holds a pointer to it
+    VOLT__HAS_HANDLE = 4, // somebody may join
+    VOLT__IS_ROOT = 8,    // its end starts the runtime's shutdown
+    VOLT__GAVE_WAKER = 16, // a wake-up may come from outside
+    VOLT__WAS_LOGGED = 32  // has been reported for ignoring its cancellation
+};
+
+static inline int volt__word_must_enqueue(uintptr_t old) {
+    return (old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
+}
+// A wake-up publishes what the waker wrote, also when the task is notified already: hence an rmw
+// always.
+static inline int volt__task_wake(volt__task *t) {
+    return volt__word_must_enqueue(volt__or_acq_rel(&t->word, VOLT__NOTIFIED)); // [T1] with begin
+}
+static inline int volt__task_cancel(volt__task *t) {
+    uintptr_t bits = VOLT__NOTIFIED | VOLT__CANCELLED;
+    return volt__word_must_enqueue(volt__or_acq_rel(&t->word, bits)); // [T1] with begin
+}
+// Returns whether this poll starts cancelled.
+static inline int volt__task_begin(volt__task *t) {
+    // [T1] with wake and suspend
+    uintptr_t old = volt__xor_acq_rel(&t->word, VOLT__RUNNING | VOLT__NOTIFIED);
+    VOLT_ASSERT((old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == VOLT__NOTIFIED);
+    return (old & VOLT__CANCELLED) != 0;
+}
+// 1: was notified meanwhile, the runner enqueues it. 0: *t may be gone from here on.
+static inline int volt__task_suspend(volt__task *t) {
+    uintptr_t old = volt__and_acq_rel(&t->word, ~VOLT__RUNNING); // [T1] with the next begin
+    VOLT_ASSERT(old & VOLT__RUNNING);
+    return (old & VOLT__NOTIFIED) != 0;
+}
+// Suspend and wake in one step; the runner enqueues it.
+static inline void volt__task_yield(volt__task *t) {
+    uintptr_t old = volt__load_rlx(&t->word); // rlx: hint, re-checked by the cas
+    // [T1] with begin
+    while (!volt__cas_acq_rel(&t->word, &old, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED)) {}
+}
+// Returns whether the last reference is gone: the caller frees the slot.
+static inline int volt__task_finish(volt__task *t) {
+    // [T2] with release
+    uintptr_t old = volt__add_acq_rel(&t->word, VOLT__COMPLETE - VOLT__RUNNING - VOLT__REF);
+    VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE) && old >= VOLT__REF);
+    return old < 2 * VOLT__REF;
+}
+static inline void volt__task_retain(volt__task *t) {
+    // rlx: the caller holds, or lives on, a reference
+    uintptr_t old = volt__add_rlx(&t->word, VOLT__REF);
+    VOLT__REQUIRE(old < VOLT__REF_MAX, "too many references to one task");
+}
+static inline int volt__task_release(volt__task *t) {
+    uintptr_t old = volt__sub_acq_rel(&t->word, VOLT__REF); // [T2] all uses before the free
+    VOLT_ASSERT(old >= VOLT__REF);
+    return old < 2 * VOLT__REF;
+}
+// For walkers: only a word with references belongs to a task.
+static int volt__task_try_retain(volt__task *t) {
+    uintptr_t old = volt__load_acq(&t->word); // [M2] with task init
+    while (old >= VOLT__REF)
+        if (volt__cas_acq_rel(&t->word, &old, old + VOLT__REF)) return 1; // [M2] with task init
+    return 0;
+}
+
+static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task *t), void *arg) {
+    volt__lock(&all->lock);
+    for (volt__slab *s = all->first; s; s = s->all_next) {
+        uint32_t n = volt__load_acq(&s->carved); // [M2] with take
+        for (uint32_t i = 0; i < n; i++) {
+            volt__task *t = volt__slab_slot(s, i);
+            if (volt__task_try_retain(t)) fn(arg, t);
+        }
+    }
+    volt__unlock(&all->lock);
+}
+
+// ---- nodes: states change under the lock of on_; the runner may look without it, acts under it
+// (the wheel keeps the level of a linked node above the low four bits).
+enum { VOLT__IDLE, VOLT__LINKED, VOLT__FIRED, VOLT__CLOSED };
+
+static inline volt__task *volt__node_task(const volt__node *n) {
+    uintptr_t who = VOLT__CAST(uintptr_t, n->who_);
+    if (VOLT__UNLIKELY(who & VOLT__SCOPED))
+        return VOLT__CAST(volt__scope *, who - VOLT__SCOPED)->task_;
+    return VOLT__CAST(volt__task *, n->who_);
+}
+static inline uint8_t volt__node_state(const volt__node *n) {
+    return volt__load_rlx(&n->state_) & 15; // rlx: hint, decided under the lock of on_
+}
+static inline void volt__node_set(volt__node *n, uint8_t state) {
+    volt__store_rlx(&n->state_, state); // rlx: under lock, or not yet linked
+}
+// Runner, before linking: the node counts against its task until volt__node_unbind.
+static inline void volt__node_bind(volt__node *n, volt__task *t, void *on) {
+    if (!(VOLT__CAST(uintptr_t, n->who_) & VOLT__SCOPED)) n->who_ = t;
+    n->on_ = on;
+    t->links++;
+    volt__node_set(n, VOLT__LINKED);
+}
+// Runner, after the node has left its list: the wait is over.
+static inline void volt__node_unbind(volt__node *n, volt__task *t) {
+    VOLT_ASSERT(t->links > 0);
+    t->links--;
+    volt__node_set(n, VOLT__IDLE);
+}
+// Under the lock of on_, the node just unlinked: wakes its task and chains it if it must be
+// enqueued. LAST TOUCH: once the lock is released the node may be gone.
+static inline void volt__node_fire(volt__node *n, uint8_t state, volt__chain *c) {
+    volt__task *t = volt__node_task(n);
+    volt__node_set(n, state);
+    if (volt__task_wake(t)) volt__chain_push(c, t);
+}
+static void volt__list_fire_all(volt__node **head, uint8_t state, volt__chain *c) {
+    while (*head) {
+        volt__node *n = *head;
+        volt__list_remove(head, n);
+        volt__node_fire(n, state, c);
+    }
+}
+
+//==================================================================================================
+// >>timers  hierarchical wheel, one per worker, ticks of 1 ms
+//==================================================================================================
+// A timer at tick T lies in level L = highest differing bit of (elapsed ^ T) / BITS, slot (T >>
+// L*BITS) mod 2^BITS. So every timer of a level is due before every timer of the levels above it,
+// and the lowest occupied slot of the lowest occupied level is next. The top level is a ring: a
+// deadline beyond its span waits there in the furthest slot and is looked at again.
+//   arm     the worker whose wheel it is, inside a poll
+//   disarm  any worker; due for every node that was ever armed
+//   fire    owner, or who looks after a stuck one; at most VOLT_FIRE_MAX nodes per hold of the lock
+#define VOLT__WHEEL_SLOTS (1u << VOLT_WHEEL_BITS)
+#define VOLT__WHEEL_MASK (VOLT__WHEEL_SLOTS - 1)
+VOLT__SASSERT(VOLT_WHEEL_BITS >= 1 && VOLT_WHEEL_BITS <= 6, "occupancy is one 64-bit word");
+typedef struct volt__wheel {
+    uint32_t lock;
+    // under lock: ticks <= elapsed have been handled
+    uint64_t elapsed;
+    // under lock: slots that are not empty
+    uint64_t occupied[VOLT_WHEEL_LEVELS];
+    volt__node *slot[VOLT_WHEEL_LEVELS][1u << VOLT_WHEEL_BITS]; // under lock
+} volt__wheel;
+
+static inline uint32_t volt__wheel_pos(uint64_t tick, uint32_t level) {
+    return VOLT__CAST(uint32_t, tick >> (level * VOLT_WHEEL_BITS)) & VOLT__WHEEL_MASK;
+}
+static inline volt__node **volt__wheel_head(volt__wheel *w, const volt__node *n) {
+    uint32_t level = volt__load_rlx(&n->state_) >> 4; // rlx: under lock
+    uint64_t tick = VOLT__CAST(uint64_t, n->key_);
+    // a deadline beyond the span lies in another slot than its own
+    if (level == VOLT_WHEEL_LEVELS - 1)
+        for (uint32_t pos = 0; pos < VOLT__WHEEL_SLOTS; pos++)
+            if (w->slot[level][pos] == n) return &w->slot[level][pos];
+    return &w->slot[level][volt__wheel_pos(tick, level)];
+}
+static void volt__wheel_insert(volt__wheel *w, volt__node *n) {
+    uint32_t top = VOLT_WHEEL_LEVELS - 1, shift = top * VOLT_WHEEL_BITS;
+    if (VOLT__CAST(uint64_t, n->key_) <= w->elapsed) n->key_ = VOLT__CAST(int64_t, w->elapsed + 1);
+    uint64_t tick = VOLT__CAST(uint64_t, n->key_);
+    // one slot short of a full turn
+    uint64_t furthest = ((w->elapsed >> shift) + VOLT__WHEEL_MASK) << shift;
+    if (tick > furthest) tick = furthest;
+    uint32_t level =
+        VOLT__CAST(uint32_t, volt__highest_bit((w->elapsed ^ tick) | 1)) / VOLT_WHEEL_BITS;
+    if (level > top) level = top;
+    uint32_t pos = volt__wheel_pos(tick, level);
+    volt__node_set(n, VOLT__CAST(uint8_t, VOLT__LINKED | level << 4));
+    volt__list_push(&w->slot[level][pos], n);
+    w->occupied[level] |= UINT64_C(1) << pos;
+}
+static void volt__wheel_remove(volt__wheel *w, volt__node *n) {
+    volt__node **head = volt__wheel_head(w, n);
+    volt__list_remove(head, n);
+    if (*head) return;
+    uint32_t at = VOLT__CAST(uint32_t, head - &w->slot[0][0]);
+    w->occupied[at / VOLT__WHEEL_SLOTS] &= ~(UINT64_C(1) << at % VOLT__WHEEL_SLOTS);
+}
+// The slot to be handled next and the tick at which that is due; 0: the wheel is empty.
+static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *when) {
+    // time stands in a slot that was not yet spread
+    for (uint32_t l = VOLT_WHEEL_LEVELS - 1; l > 0; l--) {
+        if (!(w->occupied[l] >> volt__wheel_pos(w->elapsed, l) & 1)) continue;
+        *level = l;
+        *when = w->elapsed;
+        return 1;
+    }
+    for (uint32_t l = 0; l < VOLT_WHEEL_LEVELS; l++) {
+        uint32_t pos = volt__wheel_pos(w->elapsed, l), shift = l * VOLT_WHEEL_BITS;
+        uint64_t ahead = w->occupied[l] >> pos;
+        if (!w->occupied[l]) continue;
+        int d = ahead ? __builtin_ctzll(ahead)
+                      : __builtin_ctzll(w->occupied[l]) + VOLT__CAST(int, VOLT__WHEEL_SLOTS - pos);
+        *level = l;
+        *when = ((w->elapsed >> shift) + VOLT__CAST(uint64_t, d)) << shift;
+        return 1;
+    }
+    return 0;
+}
+// Handles at most VOLT_FIRE_MAX nodes due at `now`; 1: there are more. Under lock.
+static int volt__wheel_advance(volt__wheel *w, uint64_t now, volt__chain *c, uint64_t *n_fired) {
+    uint32_t level, handled = 0;
+    uint64_t when;
+    while (volt__wheel_next(w, &level, &when) && when <= now) {
+        w->elapsed = when;
+        volt__node **head = &w->slot[level][volt__wheel_pos(when, level)];
+        for (; *head; handled++) {
+            if (handled == VOLT_FIRE_MAX) return 1;
+            volt__node *n = *head;
+            volt__wheel_remove(w, n);
+            if (VOLT__CAST(uint64_t, n->key_) <= when) {
+                ++*n_fired;
+                volt__node_fire(n, VOLT__FIRED, c);
+            } else {
+                volt__wheel_insert(w, n);
+            }
+        }
+    }
+    if (now > w->elapsed) w->elapsed = now;
+    return 0;
+}
+// Fires everything due; the tasks to be enqueued are appended to *c. Returns the number of timers
+// fired.
+static uint64_t volt__wheel_fire(volt__wheel *w, uint64_t now, volt__chain *c) {
+    uint64_t n_fired = 0;
+    int more;
+    do {
+        volt__lock(&w->lock);
+        more = volt__wheel_advance(w, now, c, &n_fired);
+        volt__unlock(&w->lock);
+    } while (more);
+    return n_fired;
+}
+// For a stuck owner: gives way at once where the lock is held.
+static uint64_t volt__wheel_try_fire(volt__wheel *w, uint64_t now, volt__chain *c) {
+    uint64_t n_fired = 0;
+    int more = 1;
+    while (more && volt__try_lock(&w->lock)) {
+        more = volt__wheel_advance(w, now, c, &n_fired);
+        volt__unlock(&w->lock);
+    }
+    return n_fired;
+}
+// Tick of the next expiry, UINT64_MAX: none. Looks into a slot of an upper level, as far as it is
+// short, so that one long timer does not wake its worker once per level.
+static uint64_t volt__wheel_expiry(volt__wheel *w) {
+    uint32_t level;
+    uint64_t when = UINT64_MAX, due = UINT64_MAX;
+    volt__lock(&w->lock);
+    if (volt__wheel_next(w, &level, &when) && level > 0) {
+        volt__node *first = w->slot[level][volt__wheel_pos(when, level)], *n = first;
+        for (int i = 0; i < 32; i++) {
+            if (VOLT__CAST(uint64_t, n->key_) < due) due = VOLT__CAST(uint64_t, n->key_);
+            n = n->next_;
+            if (n == first) {
+                when = due > when ? due : when;
+                break;
+            }
+        }
+    }
+    volt__unlock(&w->lock);
+    return when;
+}
+// Inside a poll, on the wheel of the worker that runs it.
+static void volt__timer_arm(volt__wheel *w, volt__node *n, volt__task *t, uint64_t tick) {
+    n->key_ = VOLT__CAST(int64_t, tick);
+    volt__node_bind(n, t, w);
+    volt__lock(&w->lock);
+    volt__wheel_insert(w, n);
+    volt__unlock(&w->lock);
+}
+// Any worker, in a poll of the node's task. Also for a node that has fired: the lock is the barrier
+// against the thread that fired it and may still be holding it.
+static void volt__timer_disarm(volt__node *n, volt__task *t) {
+    volt__wheel *w = VOLT__CAST(volt__wheel *, n->on_);
+    if (volt__node_state(n) == VOLT__IDLE) return;
+    volt__lock(&w->lock);
+    if (volt__node_state(n) == VOLT__LINKED) volt__wheel_remove(w, n);
+    volt__unlock(&w->lock);
+    volt__node_unbind(n, t);
+}
+
+//==================================================================================================
+// >>reactor  epoll instances, their eventfds, and the table of descriptors
+//==================================================================================================
+// One entry per descriptor number, never freed before the runtime: a stale token finds an entry of
+// another generation, not freed memory. Own descriptors are registered once, edge-triggered, in
+// both directions, at the worker where they first had to wait; foreign ones one-shot, armed anew at
+// every wait, so that a library may close and reopen them unseen. A file that epoll refuses (EPERM)
+// is always ready.
+//
+//            operation   event   close/forget    operation: under `use`; lock to wait, clear a bit
+//  event        lock      lock      lock         event: any poller, under lock
+//  close        use       lock      once         the last one out of `use` performs close(2)
+enum { VOLT__RD = 1, VOLT__WR = 2 };
+enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS };
+enum { VOLT__FD_PROBED = 1, VOLT__FD_SOCKET = 2, VOLT__FD_STREAM = 4 };
+#define VOLT__FD_IS_CLOSING 1u // in use
+#define VOLT__FD_USER 2u
+
+typedef struct volt__fd {
+    VOLT__ALIGN(VOLT__LINE) uint32_t lock;
+    uint32_t use;        // any, rmw [F2]: system calls in flight, IS_CLOSING
+    uint32_t seq;        // W under lock, R any [F3]: events so far
+    uint32_t gen;        // under lock: closes so far
+    // W under lock, R any (hint): directions; may be falsely set, never falsely clear
+    uint8_t ready;
+    // under lock: RDHUP, HUP, ERR have been seen: their edge does not come again
+    uint8_t sticky;
+    uint8_t mode, flags; // under lock
+    uint16_t home;       // under lock: reactor, while mode is not NONE
+    uint16_t backoff_ms; // accept under EMFILE; W whoever accepts
+    volt__node *rd, *wr; // under lock: who waits
+} volt__fd;
+VOLT__SASSERT(sizeof(volt__fd) == VOLT__LINE, "one line per descriptor");
+
+#define VOLT__FD_PAGE 64u
+#define VOLT__FD_DIR 64u
+#define VOLT__FD_ROOT 1024u
+#define VOLT__FD_MAX (VOLT__FD_PAGE * VOLT__FD_DIR * VOLT__FD_ROOT)
+typedef struct volt__fd_dir {
+    volt__fd *page[VOLT__FD_DIR]; // any, set once [F1]
+} volt__fd_dir;
+typedef struct volt__fds {
+    volt__fd_dir *dir[VOLT__FD_ROOT]; // any, set once [F1]
+    volt_allocator alloc;
+    uint32_t n_reactors; // descriptors spread over so many
+    int *epfd;           // per reactor; set before its worker runs
+} volt__fds;
+
+typedef struct volt__reactor {
+    int epfd, evfd;
+    uint32_t index;
+} volt__reactor;
+// What one look at a reactor brought.
+typedef struct volt__polled {
+    volt__chain chain; // tasks to enqueue
+    uint32_t n_events;
+    uint32_t is_poked;   // its eventfd was set
+    uint32_t is_watch;   // the watch expired, or may have behind a full batch
+} volt__polled;
+#define VOLT__TOKEN_EVENTFD UINT64_MAX
+#define VOLT__TOKEN_WATCH (UINT64_MAX - 1)
+
+// Zeroed memory published once; the loser of a race gives its own back. No lock: the hook is user
+// code.
+static void *volt__fds_page(volt__fds *f, void **slot, size_t size) {
+    void *seen = volt__load_acq(slot); // [F1] with the cas below
+    if (VOLT__LIKELY(seen)) return seen;
+    void *fresh = f->alloc.alloc(f->alloc.user, size, VOLT__LINE);
+    if (!fresh) return NULL;
+    memset(fresh, 0, size);
+    if (volt__cas_acq_rel(slot, &seen, fresh)) return fresh; // [F1] with lookup
+    f->alloc.free(f->alloc.user, fresh, size);
+    return seen;
+}
+// Entry of a descriptor number, made on first use; NULL: out of memory or not a descriptor.
+static volt__fd *volt__fd_get(volt__fds *f, int fd) {
+    uint32_t i = VOLT__CAST(uint32_t, fd);
+    if (i >= VOLT__FD_MAX) return NULL;
+    void *slot = &f->dir[i / (VOLT__FD_PAGE * VOLT__FD_DIR)];
+    void *dir = volt__fds_page(f, VOLT__CAST(void **, slot), sizeof(volt__fd_dir));
+    if (!dir) return NULL;
+    slot = &VOLT__CAST(volt__fd_dir *, dir)->page[i / VOLT__FD_PAGE % VOLT__FD_DIR];
+    void *page = volt__fds_page(f, VOLT__CAST(void **, slot), VOLT__FD_PAGE * sizeof(volt__fd));
+    return page ? &VOLT__CAST(volt__fd *, page)[i % VOLT__FD_PAGE] : NULL;
+}
+static void volt__fds_destroy(volt__fds *f) {
+    for (uint32_t i = 0; i < VOLT__FD_ROOT; i++) {
+        if (!f->dir[i]) continue;
+        for (uint32_t j = 0; j < VOLT__FD_DIR; j++)
+            if (f->dir[i]->page[j])
+                f->alloc.free(f->alloc.user, f->dir[i]->page[j], VOLT__FD_PAGE * sizeof(volt__fd));
+        f->alloc.free(f->alloc.user, f->dir[i], sizeof(volt__fd_dir));
+    }
+}
+
+// ---- use: system calls in flight keep the number from being reused under them
+// 0: being closed. Not locked, so that a read costs two rmw of the entry's own line and nothing
+// else.
+static inline int volt__fd_enter(volt__fd *e) {
+    return !(volt__add_acq_rel(&e->use, VOLT__FD_USER) & VOLT__FD_IS_CLOSING); // [F2] with leave
+}
+// 1: the close is the caller's, who is inside.
+static int volt__fd_begin_close(volt__fd *e) {
+    uint32_t old = volt__or_acq_rel(&e->use, VOLT__FD_IS_CLOSING); // [F2] with enter
+    return !(old & VOLT__FD_IS_CLOSING);
+}
+static int volt__fd_try_close(volt__fd *e) {
+    uint32_t last = VOLT__FD_IS_CLOSING;
+    return volt__cas_acq_rel(&e->use, &last, 0); // [F2] of all who see it closing and empty one wins
+}
+// 1: the caller was the last one out and performs close(2).
+static inline int volt__fd_leave(volt__fd *e) {
+    uint32_t left = volt__sub_acq_rel(&e->use, VOLT__FD_USER) - VOLT__FD_USER; // [F2] with enter
+    return VOLT__UNLIKELY(left == VOLT__FD_IS_CLOSING) && volt__fd_try_close(e);
+}
+
+static uint32_t volt__fd_interest(const volt__fd *e) {
+    if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    return EPOLLONESHOT | (e->rd ? VOLT__CAST(uint32_t, EPOLLIN | EPOLLRDHUP) : 0) |
+           (e->wr ? VOLT__CAST(uint32_t, EPOLLOUT) : 0);
+}
+// Tells epoll what the entry wants. The number may have been closed and reopened behind our back,
+// so ADD and MOD each fall back to the other. 0 or -errno; epoll_ctl under lock keeps ADD, MOD, DEL
+// of an entry serial.
+static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
+    struct epoll_event ev;
+    memset(&ev, 0, sizeof ev);
+    ev.events = volt__fd_interest(e);
+    ev.data.u64 = VOLT__CAST(uint64_t, e->gen) << 32 | VOLT__CAST(uint32_t, fd);
+    if (VOLT_SYS(epoll_ctl, f->epfd[e->home], op, fd, &ev) == 0) return 0;
+    int other = errno == EEXIST ? EPOLL_CTL_MOD : errno == ENOENT ? EPOLL_CTL_ADD : 0;
+    if (other && VOLT_SYS(epoll_ctl, f->epfd[e->home], other, fd, &ev) == 0) return 0;
+    if (errno != EPERM) return -errno;
+    e->mode = VOLT__MODE_ALWAYS;
+    e->ready = VOLT__RD | VOLT__WR;
+    return 0;
+}
+// Own descriptor: registered edge-triggered, for good. ADD reports what is ready already.
+static int volt__fd_own(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
+    if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ALWAYS) return 0;
+    uint8_t before = e->mode;
+    if (before == VOLT__MODE_NONE) e->home = VOLT__CAST(uint16_t, reactor % f->n_reactors);
+    e->mode = VOLT__MODE_EDGE;
+    int rc = volt__fd_control(f, e, fd, before == VOLT__MODE_NONE ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
+    if (rc < 0) e->mode = before;
+    return rc;
+}
+// A waiter learns of which generation its wake-up was: the number may be another file when it is
+// polled.
+static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, volt__chain *c) {
+    while (*head) {
+        volt__node *n = *head;
+        volt__list_remove(head, n);
+        n->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, e->gen));
+        volt__node_fire(n, state, c);
+    }
+}
+static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
+    return dir == VOLT__RD ? &e->rd : &e->wr;
+}
+
+// After an operation that would block: waits for `dir` unless an event came since `seq` was read.
+// 1: linked. 0: try again. < 0: -errno.
+static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir, uint32_t seq,
+                         volt__node *n, volt__task *t) {
+    volt__lock(&e->lock);
+    // rlx: the flag is set before who closes takes the lock to wake the waiters
+    int rc = volt__load_rlx(&e->use) & VOLT__FD_IS_CLOSING ? -EBADF : 0;
+    if (rc == 0 && e->seq == seq) {
+        volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
+        rc = volt__fd_own(f, e, fd, reactor);
+        if (rc == 0 && e->mode != VOLT__MODE_ALWAYS) {
+            volt__node_bind(n, t, e);
+            volt__list_push(volt__fd_waiters(e, dir), n);
+            rc = 1;
+        }
+    }
+    volt__unlock(&e->lock);
+    return rc;
+}
+// Foreign descriptor: one shot, re-armed at every wait; nothing cached is believed. 1: linked, 0:
+// always ready.
+static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
+                                 volt__node *n, volt__task *t) {
+    volt__lock(&e->lock);
+    uint8_t before = e->mode;
+    volt__node **waiters = volt__fd_waiters(e, dir);
+    if (before == VOLT__MODE_NONE || before == VOLT__MODE_ALWAYS) {
+        e->home = VOLT__CAST(uint16_t, reactor % f->n_reactors);
+        before = VOLT__MODE_NONE;
+    }
+    e->mode = VOLT__MODE_ONESHOT;
+    volt__node_bind(n, t, e);
+    volt__list_push(waiters, n);
+    int rc = volt__fd_control(f, e, fd, before == VOLT__MODE_NONE ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
+    if (rc < 0 || e->mode == VOLT__MODE_ALWAYS) {
+        if (rc < 0) e->mode = before;
+        volt__list_remove(waiters, n);
+        volt__node_unbind(n, t);
+    } else {
+        rc = 1;
+    }
+    volt__unlock(&e->lock);
+    return rc;
+}
+// The runner gives a wait up, or acknowledges its wake-up: the lock is the barrier against who
+// fired it. Returns the state that it was in.
+static uint8_t volt__fd_unwait(volt__node *n, volt__task *t, int dir) {
+    volt__fd *e = VOLT__CAST(volt__fd *, n->on_);
+    volt__lock(&e->lock);
+    uint8_t was = volt__node_state(n);
+    if (was == VOLT__LINKED) volt__list_remove(volt__fd_waiters(e, dir), n);
+    else if (VOLT__CAST(uintptr_t, n->prev_) != e->gen) was = VOLT__CLOSED;
+    volt__unlock(&e->lock);
+    volt__node_unbind(n, t);
+    return was;
+}
+// A short read or write of a stream socket has emptied the buffer: the next call need not find that
+// out. Not after a hang-up: its edge does not come again.
+static void volt__fd_drained(volt__fd *e, int dir, uint32_t seq) {
+    volt__lock(&e->lock);
+    if (e->seq == seq && !e->sticky && e->mode == VOLT__MODE_EDGE)
+        volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
+    volt__unlock(&e->lock);
+}
+// Ends the entry's present use, after IS_CLOSING was set in `use` (forget: without): waiters are
+// woken as CLOSED, later events of this generation are dropped.
+static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, volt__chain *c) {
+    struct epoll_event ev; // kernels before 2.6.9 wanted one for DEL as well
+    memset(&ev, 0, sizeof ev);
+    volt__lock(&e->lock);
+    e->gen++;
+    if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ONESHOT)
+        VOLT_SYS(epoll_ctl, f->epfd[e->home], EPOLL_CTL_DEL, fd, &ev);
+    e->mode = VOLT__MODE_NONE;
+    e->flags = 0;
+    e->sticky = 0;
+    e->backoff_ms = 0;
+    volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, 0)); // rlx: under lock
+    volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
+    volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
+    volt__unlock(&e->lock);
+}
+
+static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
+    int fd = VOLT__CAST(int, token & 0xffffffffu);
+    volt__fd *e = volt__fd_get(f, fd);
+    volt__lock(&e->lock);
+    if (e->gen == VOLT__CAST(uint32_t, token >> 32) && e->mode != VOLT__MODE_NONE) {
+        uint32_t hang = events & VOLT__CAST(uint32_t, EPOLLHUP | EPOLLERR);
+        int rd = hang || (events & VOLT__CAST(uint32_t, EPOLLIN | EPOLLPRI | EPOLLRDHUP));
+        int wr = hang || (events & EPOLLOUT);
+        if (hang || (events & EPOLLRDHUP)) e->sticky = 1;
+        volt__store_rlx(&e->ready, // rlx: under lock; who waits for it looks at seq
+                        VOLT__CAST(uint8_t, e->ready | (rd ? VOLT__RD : 0) | (wr ? VOLT__WR : 0)));
+        // [F3] an operation that failed before this event tries again
+        volt__store_rel(&e->seq, e->seq + 1);
+        if (rd) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
+        if (wr) volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
+        if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr))
+            volt__fd_control(f, e, fd, EPOLL_CTL_MOD);
+    }
+    volt__unlock(&e->lock);
+}
+
+static int volt__reactor_add(volt__reactor *r, int fd, uint32_t events, uint64_t token) {
+    struct epoll_event ev;
+    memset(&ev, 0, sizeof ev);
+    ev.events = events;
+    ev.data.u64 = token;
+    return VOLT_SYS(epoll_ctl, r->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+static void volt__reactor_deinit(volt__reactor *r) {
+    if (r->evfd >= 0) VOLT_SYS(close, r->evfd);
+    if (r->epfd >= 0) VOLT_SYS(close, r->epfd);
+    r->evfd = r->epfd = -1;
+}
+// The watch timer sits in every epoll, exclusive: one expiry wakes one sleeper (before 4.5: all).
+static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
+    int rc = 0;
+    r->index = index;
+    r->epfd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
+    r->evfd = r->epfd < 0 ? -1 : VOLT_SYS(eventfd, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (r->evfd < 0) rc = -errno;
+    // Level-triggered and read by its owner only: a poller that looks after us must not swallow the
+    // wake-up.
+    if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__TOKEN_EVENTFD);
+    if (rc == 0 && watch_fd >= 0) {
+        rc = volt__reactor_add(r, watch_fd, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE, VOLT__TOKEN_WATCH);
+        if (rc == -EINVAL)
+            rc = volt__reactor_add(r, watch_fd, EPOLLIN | EPOLLET, VOLT__TOKEN_WATCH);
+    }
+    if (rc < 0) volt__reactor_deinit(r);
+    return rc;
+}
+static void volt__reactor_unpark(volt__reactor *r) {
+    uint64_t one = 1; // EAGAIN: the counter is full, so the sleeper is woken already
+    while (VOLT_SYS(write, r->evfd, &one, sizeof one) < 0 && errno == EINTR) {}
+}
+static void volt__reactor_acknowledge(volt__reactor *r) {
+    uint64_t n;
+    while (VOLT_SYS(read, r->evfd, &n, sizeof n) < 0 && errno == EINTR) {}
+}
+// Waits at most `timeout` ns (< 0: for ever) and collects at most `room` events. Any poller, not
+// only the owner.
+static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, int64_t timeout,
+                               volt__polled *out) {
+    struct epoll_event ev[VOLT_EVENTS];
+    int max = VOLT__CAST(int, volt__min32(room, VOLT_EVENTS));
+    memset(out, 0, sizeof *out);
+    int n = VOLT_EPOLL_WAIT(r->epfd, ev, max > 0 ? max : 1, timeout);
+    if (n == max) out->is_watch = 1;
+    for (int i = 0; i < n; i++) {
+        uint64_t token = ev[i].data.u64;
+        if (token == VOLT__TOKEN_EVENTFD) {
+            out->is_poked = 1;
+        } else if (token == VOLT__TOKEN_WATCH) {
+            out->is_watch = 1;
+        } else {
+            out->n_events++;
+            volt__fd_event(f, token, ev[i].events, &out->chain);
+        }
+    }
+}
+
+//==================================================================================================
+// >>idle  who sleeps, who searches, the watch over stuck workers
+//==================================================================================================
+// Two words decide who is woken: `searching`, the number of workers looking for work, and a bit per
+// sleeping worker. A sleeper waits without a time limit, so every pair below must not lose a
+// wake-up:
+//
+//     pusher                                      sleeper
+//       publish the task   [Q1] [Q3]                set own bit, leave `searching`   [I2]
+//       fence              [I1]                     fence                            [I1]
+//       searching != 0 or no bit set: done          last one to search: scan the queues
+//       else claim a sleeper                        nothing takeable: sleep
+//
+// Without either fence both may read the old value of the other: the pusher sees a searcher that
+// has looked already, or nobody asleep, and the sleeper does not see the task. With both, one of
+// them sees the other's. The pusher that meets a searcher leaves the duty to it: whoever leaves
+// `searching` last looks again.
+//   I1  only a counted worker steals        I2  park     I3  unpark     I4  claim     I5  leave
+// The fetch_and that clears a bit is the sole arbiter of who ended that sleep: the sleeper itself,
+// or a claimer, who has then counted it as searching.
+#define VOLT__IDLE_BITS VOLT__CAST(uint32_t, sizeof(uintptr_t) * 8)
+#define VOLT__IDLE_WORDS ((VOLT_MAX_WORKERS + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS)
+typedef struct volt__idle {
+    VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t searching; // any, rmw [I2]
+    // any, rmw [I2]
+    uintptr_t parked[(VOLT_MAX_WORKERS + sizeof(uintptr_t) * 8 - 1) / (sizeof(uintptr_t) * 8)];
+    uint32_t n_words; // once: words in use
+} volt__idle;
+
+static void volt__idle_init(volt__idle *s, uint32_t n_workers) {
+    memset(s, 0, sizeof *s);
+    s->n_words = (n_workers + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS;
+}
+static inline uintptr_t volt__idle_bit(uint32_t worker) {
+    return VOLT__CAST(uintptr_t, 1) << worker % VOLT__IDLE_BITS;
+}
+static inline int volt__idle_is_parked(const volt__idle *s, uint32_t worker) {
+    // rlx: hint
+    return (volt__load_rlx(&s->parked[worker / VOLT__IDLE_BITS]) & volt__idle_bit(worker)) != 0;
+}
+static inline int volt__idle_is_anyone_parked(const volt__idle *s) {
+    uintptr_t any = 0;
+    // rlx: ordered by [I1]
+    for (uint32_t i = 0; i < s->n_words; i++) any |= volt__load_rlx(&s->parked[i]);
+    return any != 0;
+}
+static uint32_t volt__idle_count(const volt__idle *s) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_words; i++)
+        n += VOLT__CAST(uint32_t, __builtin_popcountl(volt__load_rlx(&s->parked[i]))); // rlx: hint
+    return n;
+}
+// I1. At most half of the workers search. 1: counted.
+static int volt__idle_search(volt__idle *s, uint32_t n_started) {
+    uint32_t n = volt__load_rlx(&s->searching); // rlx: hint, re-checked by the cas
+    return 2 * n < n_started && volt__cas_acq_rel(&s->searching, &n, n + 1); // [I2] with leave
+}
+// Counted whatever the limit: who looks after stuck workers must be able to take from them.
+static void volt__idle_search_always(volt__idle *s) {
+    volt__add_acq_rel(&s->searching, 1); // [I2] with leave
+}
+// I2, first half: from here on a pusher may claim us. Returns how many still search.
+static uint32_t volt__idle_enter(volt__idle *s, uint32_t worker, int is_counted) {
+    uint32_t left;
+    // [I2] with claim
+    volt__or_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], volt__idle_bit(worker));
+    if (is_counted) {
+        left = volt__sub_acq_rel(&s->searching, 1) - 1; // [I2] with claim
+        volt__fence_sc(&s->searching);                  // [I1] with claim
+    } else {
+        volt__fence_sc(&s->searching);        // [I1] with claim
+        left = volt__load_rlx(&s->searching); // rlx: ordered by [I1]
+    }
+    return left;
+}
+// I3. 1: somebody claimed us and has counted us as searching.
+static int volt__idle_exit(volt__idle *s, uint32_t worker) {
+    uintptr_t bit = volt__idle_bit(worker);
+    // [I2] with claim
+    return !(volt__and_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], ~bit) & bit);
+}
+// I2, second half: the scan found something. Counted from here on, by us or by who claimed us
+// meanwhile.
+static void volt__idle_return(volt__idle *s, uint32_t worker) {
+    if (!volt__idle_exit(s, worker)) volt__idle_search_always(s);
+}
+static int volt__idle_claim_bit(volt__idle *s) {
+    for (uint32_t i = 0; i < s->n_words; i++) {
+        uintptr_t bits = volt__load_rlx(&s->parked[i]); // rlx: hint, re-checked by the rmw
+        while (bits) {
+            uintptr_t bit = bits & (~bits + 1);
+            uintptr_t old = volt__and_acq_rel(&s->parked[i], ~bit); // [I2] with enter
+            if (old & bit) return VOLT__CAST(int, i * VOLT__IDLE_BITS) + volt__lowest_bit(bit);
+            bits = old;
+        }
+    }
+    return -1;
+}
+// I4, after publishing work. The worker to unpark, or -1: nobody needs to be woken. A claim that
+// finds no sleeper takes its count back and tries again: while it was counted others relied on it.
+static int volt__idle_claim(volt__idle *s) {
+    volt__fence_sc(&s->searching); // [I1] with enter
+    for (;;) {
+        if (volt__load_rlx(&s->searching) != 0) return -1; // rlx: ordered by [I1]
+        if (!volt__idle_is_anyone_parked(s)) return -1;
+        uint32_t none = 0;
+        if (!volt__cas_acq_rel(&s->searching, &none, 1)) return -1; // [I2] with enter
+        int worker = volt__idle_claim_bit(s);
+        if (worker >= 0) return worker;
+        volt__sub_acq_rel(&s->searching, 1); // [I2] with enter
+        volt__fence_sc(&s->searching);       // [I1] with enter
+    }
+}
+// I5. A counted worker has found work. 1: it was the last one and must look once more whether there
+// is more.
+static int volt__idle_leave(volt__idle *s) {
+    if (volt__sub_acq_rel(&s->searching, 1) != 1) return 0; // [I2] with claim
+    volt__fence_sc(&s->searching);                          // [I1] with claim
+    return 1;
+}
+
+// ---- the watch: a one-shot timer per runtime, armed while somebody is awake
+//   W1  who leaves the parked set arms it before the first poll, if it is not armed
+//   W2  who receives the expiry looks at all workers that are awake: one that did no maintenance
+//       since the last look is stuck
+//   W3  its events, timers and tasks move to the looker
+//   W4  whoever looked arms it again while anybody is awake; nobody ever disarms it
+typedef struct volt__watch {
+    uint32_t is_armed; // any, rmw [W2]
+    int fd;            // once; -1: no watch
+    int64_t period;    // once: ns
+} volt__watch;
+
+static int volt__watch_init(volt__watch *w, uint32_t period_us) {
+    w->is_armed = 0;
+    w->period = VOLT__CAST(int64_t, period_us) * 1000;
+    w->fd = VOLT_SYS(timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    return w->fd < 0 ? -errno : 0;
+}
+static void volt__watch_start(volt__watch *w) {
+    struct itimerspec t;
+    memset(&t, 0, sizeof t);
+    t.it_value.tv_sec = VOLT__CAST(time_t, w->period / 1000000000);
+    t.it_value.tv_nsec = VOLT__CAST(long, w->period % 1000000000);
+    VOLT_SYS(timerfd_settime, w->fd, 0, &t, NULL);
+}
+// W1. 1: the caller starts the timer. The fence orders "I am awake" before "is it armed": either we
+// arm it, or the one who has just taken it sees us awake.
+static int volt__watch_claim(volt__watch *w) {
+    uint32_t off = 0;
+    volt__fence_sc(&w->is_armed);                         // [W1] with take
+    if (volt__load_rlx(&w->is_armed) != 0) return 0;      // rlx: ordered by [W1]
+    return volt__cas_acq_rel(&w->is_armed, &off, 1);      // [W2] with take
+}
+// W2. 1: the expiry is the caller's: it looks, and arms again as long as somebody is awake.
+static int volt__watch_take(volt__watch *w) {
+    uint32_t on = 1;
+    if (!volt__cas_acq_rel(&w->is_armed, &on, 0)) return 0; // [W2] with claim
+    volt__fence_sc(&w->is_armed);                           // [W1] with claim
+    return 1;
+}
+
+//==================================================================================================
+// >>worker  what a worker is, and its loop: schedule, poll, look around, search, park
+//==================================================================================================
+// Order of work: the injector when it is due, maintenance when it is due, LIFO slot (at most
+// VOLT_LIFO_MAX times running), ring, a share of the injector, own reactor and wheel, steal, park.
+// All counted in polls.
+//
+// Who serves what, while at least one worker sleeps:
+//   waiting          home parked           home awake     home stuck
+//   injector task    pusher's claim [I1]   inject_due     a claimed or watching peer
+//   ring, LIFO task  cannot be (I2)        owner          the watch, two periods at most
+//   ready fd, timer  its own epoll_wait    maintenance    the watch, two periods at most
+// With one worker, or all of them stuck, nobody can: the documented limit.
+struct volt__worker {
+    // owner ---------------------------------------------------------------------------------------
+    volt_cx cx;
+    volt_rt *rt;
+    uint32_t index;
+    volt__random random;
+    // polls left, and from when it starts over
+    uint32_t inject_due, inject_every, event_due, event_every;
+    // ring length worth waking somebody for
+    uint32_t wake_at;
+    // consecutive polls from the LIFO slot
+    uint32_t lifo_run;
+    uint32_t since;                                            // polls since `last`
+    uint8_t is_solo;      // the runtime has one worker: nobody else touches ring and LIFO slot
+    uint8_t is_counted;   // in idle.searching
+    uint8_t has_slept;    // left the parked set and has not polled yet
+    uint8_t has_looked;   // looked for the watch and has not armed it again
+    uint8_t is_closing;   // has seen the shutdown: its spawns fail, its polls start cancelled
+    int64_t last, avg_ns; // time of the last maintenance; average time of a poll
+    uint64_t tick;        // of the last maintenance
+    // VOLT_NEVER, or when volt_run stops waiting; next try to start a thread
+    int64_t give_up_at, start_retry;
+    uint32_t stats_due;              // maintenances until the counters are published
+    volt_counters stats;
+    uintptr_t spawned, completed; // W owner, R any [S2]: never decrease
+    // owner and others ----------------------------------------------------------------------------
+    volt__ring ring;
+    // owner pushes and takes; the watch may take [Q4]
+    VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *lifo;
+    uint32_t maint;                                // W owner, R any: maintenances
+    // W lookers, one at a time: maint at the last look
+    VOLT__ALIGN(VOLT__LINE) uint32_t seen;
+    volt__heap heap;
+    volt__wheel wheel;
+    volt__reactor reactor;
+    uint32_t stats_lock;
+    volt_counters published; // under stats_lock
+    pthread_t thread;
+    uint8_t has_thread; // once, before publication
+};
+
+#define VOLT__FOREIGN_HEAPS 4
+struct volt_rt {
+    volt_config cfg; // once: effective values
+    int64_t epoch;   // once: time of tick 0
+    uint32_t n_workers;
+    volt__worker **workers; // [i] once, before started > i
+    // read by all, rarely written
+    VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t started; // W under start_lock, R any [R1]
+    uint32_t is_closed;                            // W once, R any [S1]
+    uint32_t is_stopped;                           // futex word; W once, R any [S1]
+    volt__watch watch;
+    uint32_t start_lock;
+    uint32_t is_starting, starts_closed; // under start_lock
+    uint32_t acks;        // any, rmw [S1]: workers that have not yet seen is_closed
+    uint32_t join_state;  // futex word, any, rmw: 0, 1 somebody joins the threads, 2 joined
+    uint32_t visitors;    // futex word, any, rmw: threads inside volt_shutdown
+    int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
+    volt__idle idle;
+    volt__injector injector;
+    uintptr_t ended_outside; // under injector.lock: created tasks that were destroyed
+    volt__heap foreign[VOLT__FOREIGN_HEAPS];
+    volt__slabs slabs;
+    volt__fds fds;
+};
+
+static inline uint32_t volt__started(const volt_rt *rt) {
+    return volt__load_acq(&rt->started); // [R1] with worker start
+}
+static uint64_t volt__tick_floor(const volt_rt *rt, volt_time now) {
+    return now <= rt->epoch ? 0 : VOLT__CAST(uint64_t, now - rt->epoch) / VOLT_TICK_NS;
+}
+// A deadline is rounded up: a timer is never early.
+static uint64_t volt__tick_ceil(const volt_rt *rt, volt_time deadline) {
+    if (deadline <= rt->epoch) return 0;
+    uint64_t d = VOLT__CAST(uint64_t, deadline - rt->epoch);
+    return d / VOLT_TICK_NS + (d % VOLT_TICK_NS != 0);
+}
+static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
+#define VOLT__LOG_TEXT(name_, text_) text_,
+    static const char *const texts[] = { VOLT__LOG_ITEMS(VOLT__LOG_TEXT) };
+#undef VOLT__LOG_TEXT
+    char text[256];
+    size_t n = 0;
+    const char *parts[3] = { site ? site : "", site ? ": " : "", texts[item] };
+    if (!rt->cfg.log.fn) return;
+    for (int i = 0; i < 3; i++)
+        for (const char *c = parts[i]; *c && n < sizeof text - 1; c++) text[n++] = *c;
+    text[n] = 0;
+    rt->cfg.log.fn(rt->cfg.log.user, VOLT__CAST(int, item), text);
+}
+
+// ---- schedule
+
+// I4, I6: after publishing work in the injector or a ring.
+static void volt__notify(volt_rt *rt) {
+    int i = volt__idle_claim(&rt->idle);
+    if (i >= 0) volt__reactor_unpark(&rt->workers[i]->reactor);
+}
+// I7: wakes a worker whatever it is doing.
+static void volt__poke_all(volt_rt *rt) {
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++)
+        volt__reactor_unpark(&rt->workers[i]->reactor);
+}
+static void volt__inject(volt_rt *rt, volt__chain *c) {
+    volt__injector_push(&rt->injector, c);
+    volt__notify(rt);
+}
+static inline int volt__lifo_is_full(const volt__worker *w) {
+    return volt__load_rlx(&w->lifo) != NULL; // rlx: hint; others only take
+}
+// To the tail of the own ring; a full one is halved into the injector.
+static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__ring_overflow(&w->ring, &c);
+    volt__chain_push(&c, t);
+    w->stats.overflows++;
+    volt__inject(w->rt, &c);
+}
+static inline void volt__push_ring(volt__worker *w, volt__task *t) {
+    if (VOLT__UNLIKELY(!volt__ring_push(&w->ring, t))) {
+        volt__push_overflow(w, t);
+    } else if (!w->is_solo &&
+               volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w)) ==
+                   w->wake_at) {
+        volt__notify(w->rt);
+    }
+}
+// A wake-up or spawn made by a running poll: next in turn, in place of the one that was. A push
+// into an empty slot wakes nobody: its worker takes it after this poll, and waking another costs
+// more than it would gain.
+static inline void volt__push_lifo(volt__worker *w, volt__task *t) {
+    volt__task *old;
+    if (w->lifo_run >= VOLT_LIFO_MAX) {
+        volt__push_ring(w, t);
+        return;
+    }
+    old = volt__load_rlx(&w->lifo); // rlx: others only take
+    if (w->is_solo) volt__store_rlx(&w->lifo, t); // rlx: owner-only word while solo
+    else if (!old) volt__store_rel(&w->lifo, t); // [Q4] with the watch
+    else old = volt__xchg_acq_rel(&w->lifo, t);  // [Q4] with the watch
+    if (old) volt__push_ring(w, old);
+}
+static inline volt__task *volt__take_lifo(volt__worker *w) {
+    volt__task *t = volt__load_rlx(&w->lifo); // rlx: others only take
+    if (!t) return NULL;
+    // rlx: owner-only word while solo
+    if (w->is_solo) volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL));
+    // [Q4] with the watch
+    else t = volt__xchg_acq_rel(&w->lifo, VOLT__CAST(volt__task *, NULL));
+    return t;
+}
+// Takes what events, timers or the injector brought, in order, into the own ring.
+static void volt__splice(volt__worker *w, volt__chain *c) {
+    volt__task *t;
+    if (!c->head) return;
+    while (volt__ring_room(&w->ring) > 0 && (t = volt__chain_pop(c)) != NULL)
+        volt__ring_push(&w->ring, t);
+    if (c->head) volt__inject(w->rt, c);
+    else if (!w->is_solo && volt__ring_len(&w->ring) >= w->wake_at) volt__notify(w->rt);
+}
+// Enqueues a task whose NOTIFIED bit the caller has won: on the own worker if it belongs to that
+// runtime.
+static void volt__schedule(volt__task *t) {
+    volt_rt *rt = volt__slab_of(t)->rt;
+    volt__worker *w = VOLT_TLS_GET();
+    if (w && w->rt == rt) {
+        w->stats.wakes_local++;
+        volt__push_lifo(w, t);
+    } else {
+        volt__chain c;
+        volt__chain_init(&c);
+        volt__chain_push(&c, t);
+        volt__inject(rt, &c);
+    }
+}
+// The same for all that one event woke; they may belong to several runtimes.
+static void volt__schedule_chain(volt__chain *c) {
+    volt__worker *w = VOLT_TLS_GET();
+    volt__task *t;
+    if (c->len == 1) {
+        volt__schedule(volt__chain_pop(c));
+        return;
+    }
+    while ((t = volt__chain_pop(c)) != NULL) {
+        volt_rt *rt = volt__slab_of(t)->rt;
+        volt__chain same;
+        volt__chain_init(&same);
+        volt__chain_push(&same, t);
+        while (c->head && volt__slab_of(c->head)->rt == rt)
+            volt__chain_push(&same, volt__chain_pop(c));
+        if (w && w->rt == rt) {
+            w->stats.wakes_local += same.len;
+            volt__splice(w, &same);
+        } else {
+            volt__inject(rt, &same);
+        }
+    }
+}
+
+// ---- the end of a task
+
+static void volt__task_free(volt__task *t) {
+    volt__worker *w = VOLT_TLS_GET();
+    t->gen++;
+    if (w && volt__slab_of(t)->heap == &w->heap) volt__heap_free_local(&w->heap, t);
+    else volt__heap_free_remote(t);
+}
+static void volt__task_drop(volt__task *t) {
+    if (volt__task_release(t)) volt__task_free(t);
+}
+
+// ---- join: a word {0, waiter, DONE}; waiter: a task (with a reference) or, low bit set, a parker
+typedef struct volt__parker { // a blocked thread
+    uint32_t is_set;          // futex word [P1]
+} volt__parker;
+#define VOLT__JOIN_DONE VOLT__CAST(void *, UINTPTR_MAX)
+#define VOLT__JOIN_PARKER VOLT__CAST(uintptr_t, 1)
+
+static void volt__parker_set(volt__parker *p) {
+    uint32_t *word = &p->is_set;
+    volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the thread may return, and *p with it
+    VOLT_FUTEX_WAKE(word, 1);
+}
+// 0, or -ETIMEDOUT.
+static int volt__parker_wait(volt__parker *p, volt_time deadline) {
+    while (!volt__load_acq(&p->is_set)) // [P1] with set
+        if (VOLT_FUTEX_WAIT(&p->is_set, 0, deadline) == -ETIMEDOUT)
+            return volt__load_acq(&p->is_set) ? 0 : -ETIMEDOUT; // [P1] with set
+    return 0;
+}
+// The waiter, task or parker, is registered until it is woken or takes itself back. 1: registered,
+// 0: done.
+static int volt__join_register(volt__task *t, void *waiter) {
+    void *seen = NULL;
+    if (volt__cas_acq_rel(&t->join, &seen, waiter)) return 1; // [T3] with complete
+    VOLT__REQUIRE(seen == VOLT__JOIN_DONE || seen == waiter, "two joins of one task at once");
+    return seen != VOLT__JOIN_DONE;
+}
+// 1: taken back. 0: the task has ended and wakes the waiter, or has done so.
+static int volt__join_unregister(volt__task *t, void *waiter) {
+    return volt__cas_acq_rel(&t->join, &waiter, VOLT__CAST(void *, NULL)); // [T3] with complete
+}
+static inline int volt__join_is_done(volt__task *t) {
+    return volt__load_acq(&t->join) == VOLT__JOIN_DONE; // [T3] with complete
+}
+static void volt__join_complete(volt__task *t) {
+    void *waiter = volt__xchg_acq_rel(&t->join, VOLT__JOIN_DONE); // [T3] with join
+    uintptr_t bits = VOLT__CAST(uintptr_t, waiter);
+    if (!waiter) return;
+    if (bits & VOLT__JOIN_PARKER) {
+        volt__parker_set(VOLT__CAST(volt__parker *, bits - VOLT__JOIN_PARKER));
+    } else {
+        volt__task *joiner = VOLT__CAST(volt__task *, waiter);
+        if (volt__task_wake(joiner)) volt__schedule(joiner);
+        volt__task_drop(joiner);
+    }
+}
+
+// ---- groups: what the end of a member does (the rest is in >>sync)
+static void volt__group_unlink(volt_group *g, volt__task *t) {
+    volt__ext *x = volt__task_ext(t);
+    if (x->g_prev) volt__task_ext(x->g_prev)->g_next = x->g_next;
+    else g->live_ = x->g_next;
+    if (x->g_next) volt__task_ext(x->g_next)->g_prev = x->g_prev;
+}
+// LAST TOUCH of the group: its owner may go on as soon as the lock is free.
+static void volt__group_child_ended(volt__task *t, int64_t result) {
+    volt_group *g = volt__task_ext(t)->group;
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__lock(&g->lock_);
+    volt__group_unlink(g, t);
+    if (result < 0 && g->error_ == 0) g->error_ = result;
+    g->n_live_--;
+    if (g->collects_) { // keeps its second reference, made at the spawn
+        volt__task_ext(t)->g_next = NULL;
+        if (g->done_last_) volt__task_ext(g->done_last_)->g_next = t;
+        else g->done_ = t;
+        g->done_last_ = t;
+    }
+    if (g->collects_ || g->n_live_ == 0) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
+    volt__unlock(&g->lock_);
+    volt__schedule_chain(&c);
+}
+
+// ---- poll
+
+static void *volt__state_of(volt__task *t) {
+    void *state = volt__task_state(t);
+    return t->flags & VOLT__EXTERNAL ? *VOLT__CAST(void **, state) : state;
+}
+static volt__node *volt__root_frame(volt__task *t) {
+    return &VOLT__CAST(volt_frame *, volt__state_of(t))->node_;
+}
+static inline volt__scope *volt__scope_top(const volt__node *frame) {
+    uintptr_t who = VOLT__CAST(uintptr_t, frame->who_);
+    return who & VOLT__SCOPED ? VOLT__CAST(volt__scope *, who - VOLT__SCOPED) : NULL;
+}
+VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size) {
+    volt__task *t = cx->task_;
+    VOLT__REQUIRE(frame == volt__root_frame(t),
+                  "the first frame of a task must be that of its state");
+    VOLT__REQUIRE((t->flags & VOLT__EXTERNAL) || size <= volt__slab_of(t)->slot_size - sizeof *t,
+                  "state struct larger than the one that was spawned: wrong function?");
+}
+
+// ---- shutdown, step by step
+//  1. is_closed: spawns from outside fail now (decided under injector.lock), no thread starts
+//  2. every worker is poked, sees it in its next maintenance and acknowledges: its spawns fail now
+//     and its polls start cancelled
+//  3. the last to acknowledge wakes every task, also running ones: each is polled again, cancelled
+//  4. a worker that parks and finds as many tasks completed as were ever spawned stops all workers.
+//     The sums cannot agree too early: after step 3 nothing is spawned, and `completed` only grows
+// A spawn that races with 1 or 2 is either refused or counted before the sums are compared.
+static void volt__shutdown_wake(void *arg, volt__task *t) {
+    volt__chain *c = VOLT__CAST(volt__chain *, arg);
+    if (volt__task_wake(t)) volt__chain_push(c, t); // with the walker's reference, given back below
+    if (!volt__task_release(t)) return;
+    t->gen++;
+    volt__heap_free_remote(t);
+}
+static void volt__shutdown_sweep(volt_rt *rt) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__slabs_walk(&rt->slabs, volt__shutdown_wake, &c);
+    volt__inject(rt, &c);
+    volt__poke_all(rt); // also when there is no task at all: somebody must find that out
+}
+// n: workers that will acknowledge (added once), or -1 for each that does. Whoever brings it to 0
+// sweeps.
+static void volt__shutdown_ack(volt_rt *rt, uint32_t n) {
+    // [S1] all spawns counted before
+    if (volt__add_acq_rel(&rt->acks, n) + n == 0) volt__shutdown_sweep(rt);
+}
+// Idempotent, any thread.
+static void volt__shutdown_begin(volt_rt *rt) {
+    volt__lock(&rt->injector.lock);
+    int was_closed = VOLT__CAST(int, rt->injector.closed);
+    rt->injector.closed = 1;
+    volt__store_rel(&rt->is_closed, 1); // [S1] with maintenance
+    volt__unlock(&rt->injector.lock);
+    if (was_closed) return;
+    // one that is just being started acknowledges too, or its starter for it
+    volt__lock(&rt->start_lock);
+    rt->starts_closed = 1;
+    uint32_t n = rt->started + rt->is_starting;
+    volt__unlock(&rt->start_lock);
+    volt__shutdown_ack(rt, n);
+    volt__poke_all(rt);
+}
+static uintptr_t volt__alive(volt_rt *rt) {
+    volt__lock(&rt->injector.lock);
+    uintptr_t n = VOLT__CAST(uintptr_t, rt->injector.spawned) - rt->ended_outside;
+    volt__unlock(&rt->injector.lock);
+    for (uint32_t i = 0, started = volt__started(rt); i < started; i++) {
+        n -= volt__load_acq(&rt->workers[i]->completed); // [S2] with complete
+        n += volt__load_acq(&rt->workers[i]->spawned);   // [S2] after all acks it stays as it is
+    }
+    return n;
+}
+static int volt__is_stopped(volt_rt *rt) {
+    return VOLT__CAST(int, volt__load_acq(&rt->is_stopped)); // [S1] with stop
+}
+// Step 4, by a worker that is in the parked set and behind the fence of I2: of two that end the
+// last two tasks at least one sees both.
+static void volt__stop_if_over(volt_rt *rt) {
+    if (volt__load_acq(&rt->acks) != 0 || volt__is_stopped(rt)) return; // [S1] with ack
+    if (volt__alive(rt) != 0) return;
+    volt__store_rel(&rt->is_stopped, 1); // [S1] with workers and waiters
+    VOLT_FUTEX_WAKE(&rt->is_stopped, INT_MAX);
+    volt__poke_all(rt);
+}
+
+static void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
+    int is_root = t->flags & VOLT__IS_ROOT;
+    if (t->links)
+        volt__misuse(t->wait_site ? t->wait_site : "task", "function returned while still waiting");
+    if (is_root) w->rt->root_result = result;
+    t->u.result = result;
+    if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
+    if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
+    if (volt__task_finish(t)) volt__task_free(t);
+    // After all that the task's end does: whoever sees the sums equal may take the runtime down.
+    volt__store_rel(&w->completed, w->completed + 1); // [S2] with is_over
+    if (is_root) volt__shutdown_begin(w->rt);
+}
+// A group that was left open is closed before its task ends, for the task's memory holds it: the
+// function is replaced by the closing one, and its result kept in the root frame.
+static int volt__must_close(volt__task *t, int64_t result) {
+    volt__node *root = volt__root_frame(t);
+    volt__scope *s = volt__scope_top(root);
+    if (VOLT__LIKELY(!s)) return 0;
+    root->key_ = result;
+    t->u.fn = s->close_;
+    return 1;
+}
+static void volt__suspended(volt__worker *w, volt__task *t) {
+    volt_cx *cx = &w->cx;
+    t->shield = cx->shield_;
+    // rlx: for whoever looks on
+    volt__store_rlx(&t->wait_site, cx->site_);
+    // rlx: for whoever looks on
+    volt__store_rlx(&t->wait, cx->wait_);
+    // rlx: for whoever looks on
+    volt__store_rlx(&t->wait_ms, VOLT__CAST(uint32_t, w->tick));
+#if VOLT_DEBUG
+    if (t->links == 0 && cx->wait_ == 0 && !cx->is_yielding_ && !(t->flags & VOLT__GAVE_WAKER) &&
+        // rlx: a wake-up on its way needs a waker given out
+        !(volt__load_rlx(&t->word) & VOLT__NOTIFIED))
+        volt__log(w->rt, VOLT_LOG_NEVER_WAKES, cx->site_);
+#endif
+    if (cx->is_yielding_) {
+        volt__task_yield(t);
+        if (volt__ring_len(&w->ring) == 0) w->event_due = 1; // alone: events and timers first
+    } else if (!volt__task_suspend(t)) {
+        return; // *t may be gone from here on
+    }
+    volt__push_ring(w, t);
+}
+static inline void volt__poll_task(volt__worker *w, volt__task *t) {
+    volt_cx *cx = &w->cx;
+    cx->frame_ = NULL;
+    cx->task_ = t;
+    cx->site_ = NULL;
+    cx->wait_ = 0;
+    cx->budget_ = VOLT__CAST(uint16_t, w->rt->cfg.budget);
+    cx->is_awaiting_ = 1;
+    cx->is_yielding_ = 0;
+    cx->abort_ = VOLT__CAST(uint8_t, volt__task_begin(t) | w->is_closing);
+    cx->shield_ = t->shield;
+    w->stats.polls++;
+    w->since++;
+    for (;;) {
+        volt_poll p = t->u.fn(cx, volt__state_of(t));
+        if (volt_is_pending(p)) {
+            volt__suspended(w, t);
+            return;
+        }
+        if (volt__must_close(t, volt_value(p))) continue;
+        volt__complete(w, t, volt_value(p));
+        return;
+    }
+}
+// ---- maintenance: what a busy worker does now and then, and a waking one first of all
+
+// Weight of an average of n polls against the running one: 1 - 0.9^n, in 1/256.
+static uint32_t volt__ewma_weight(uint32_t n) {
+    static const uint8_t w[] = { 0,   26,  49,  69,  88,  105, 120, 134, 146, 157, 167,
+                                 176, 184, 191, 197, 203, 209, 213, 218, 222, 225 };
+    return w[volt__min32(n, sizeof w - 1)];
+}
+static void volt__measure(volt__worker *w, int64_t now) {
+    if (w->since > 0) {
+        int64_t sample = (now - w->last) / w->since;
+        // one outlier must not turn everything around
+        if (sample > 8 * w->avg_ns) sample = 8 * w->avg_ns;
+        w->avg_ns += (sample - w->avg_ns) * VOLT__CAST(int64_t, volt__ewma_weight(w->since)) / 256;
+        if (w->avg_ns < 1) w->avg_ns = 1;
+        w->event_every = volt__clamp32(VOLT_EVENT_NS / w->avg_ns, 1, w->rt->cfg.event_interval);
+        w->inject_every =
+            volt__clamp32(VOLT_INJECT_NS / w->avg_ns, VOLT_INJECT_MIN, VOLT_INJECT_MAX);
+        w->wake_at = volt__clamp32(VOLT_WAKE_NS / w->avg_ns, 2, VOLT_RING_CAP - 1);
+    }
+    w->since = 0;
+    w->last = now;
+}
+static void volt__publish_stats(volt__worker *w) {
+    volt__lock(&w->stats_lock);
+    w->published = w->stats;
+    volt__unlock(&w->stats_lock);
+}
+static void volt__see_shutdown(volt__worker *w) {
+    if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
+    w->is_closing = 1;
+    if (!w->has_thread && w->rt->cfg.drain > 0)
+        w->give_up_at = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain);
+    volt__shutdown_ack(w->rt, UINT32_MAX);
+}
+// Looks at own reactor and wheel; what became runnable goes into the ring. A parked worker waits
+// for at most `timeout` ns (< 0: no limit), and is awake from then on. Returns whether the watch is
+// ours to serve.
+static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
+    volt_rt *rt = w->rt;
+    volt__polled got;
+    volt__reactor_poll(&w->reactor, &rt->fds, volt__ring_room(&w->ring), timeout, &got);
+    if (is_parked && volt__idle_exit(&rt->idle, w->index)) w->is_counted = 1;
+    int64_t now = VOLT_NOW_NS();
+    if (is_parked) w->since = 0; // slept: not the polls' time
+    volt__measure(w, now);
+    if (got.is_poked) {
+        volt__reactor_acknowledge(&w->reactor);
+        w->stats.unparks++;
+    }
+    w->tick = volt__tick_floor(rt, now);
+    w->stats.timers_fired += volt__wheel_fire(&w->wheel, w->tick, &got.chain);
+    w->stats.events += got.n_events;
+    w->stats.maintenances++;
+    volt__store_rlx(&w->maint, w->maint + 1); // rlx: owner-only word, others compare
+    w->event_due = w->event_every;
+    volt__splice(w, &got.chain);
+    volt__see_shutdown(w);
+    return got.is_watch && rt->watch.fd >= 0 && volt__watch_take(&rt->watch);
+}
+
+// ---- the watch
+
+// W1: somebody is awake and will run tasks, so somebody must look.
+static void volt__watch_arm(volt__worker *w) {
+    volt_rt *rt = w->rt;
+    if (rt->watch.fd < 0 || volt__started(rt) < 2) return;
+    if (volt__watch_claim(&rt->watch)) volt__watch_start(&rt->watch);
+}
+// W3: everything that waits for a stuck worker moves to us.
+static void volt__rescue(volt__worker *w, volt__worker *stuck) {
+    volt__polled got;
+    uint32_t before = volt__ring_len(&w->ring);
+    volt__reactor_poll(&stuck->reactor, &w->rt->fds, volt__ring_room(&w->ring), 0, &got);
+    volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
+    // [Q4] with its owner
+    volt__task *t = volt__xchg_acq_rel(&stuck->lifo, VOLT__CAST(volt__task *, NULL));
+    if (t) volt__chain_push(&got.chain, t);
+    volt__splice(w, &got.chain);
+    volt__ring_steal(&stuck->ring, &w->ring);
+    w->stats.rescued += volt__ring_gap(before, volt__ring_len(&w->ring));
+}
+// W2: a worker that is awake and has done no maintenance since the last look is stuck in a poll.
+static void volt__look(volt__worker *w) {
+    volt_rt *rt = w->rt;
+    w->stats.looks++;
+    w->has_looked = 1;
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
+        volt__worker *v = rt->workers[i];
+        if (v == w || volt__idle_is_parked(&rt->idle, i)) continue;
+        uint32_t maint = volt__load_rlx(&v->maint);         // rlx: only compared
+        int is_stuck = maint == volt__load_rlx(&v->seen);   // rlx: one looker at a time, by [W2]
+        volt__store_rlx(&v->seen, maint);                   // rlx: one looker at a time, by [W2]
+        if (!is_stuck) continue;
+        if (!w->is_counted) volt__idle_search_always(&rt->idle);
+        w->is_counted = 1;
+        volt__rescue(w, v);
+    }
+}
+// W4: is anybody else awake?
+static int volt__others_awake(const volt__worker *w) {
+    volt_rt *rt = w->rt;
+    uint32_t asleep = volt__idle_count(&rt->idle);
+    if (volt__idle_is_parked(&rt->idle, w->index)) asleep--;
+    return asleep < volt__started(rt) - 1;
+}
+
+// ---- search and park
+
+static int volt__is_anything_takeable(volt_rt *rt) {
+    if (!volt__injector_is_empty(&rt->injector)) return 1;
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++)
+        if (volt__ring_is_takeable(&rt->workers[i]->ring)) return 1;
+    return 0;
+}
+// I5
+static void volt__leave_search(volt__worker *w) {
+    w->is_counted = 0;
+    if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
+}
+static volt__task *volt__take_share(volt__worker *w) {
+    volt__chain c;
+    volt__chain_init(&c);
+    if (volt__injector_is_empty(&w->rt->injector)) return NULL;
+    uint32_t got =
+        volt__injector_pop(&w->rt->injector, volt__started(w->rt), volt__ring_room(&w->ring), &c);
+    if (got == 0) return NULL;
+    w->stats.wakes_remote += got;
+    volt__task *t = volt__chain_pop(&c);
+    volt__splice(w, &c);
+    return t;
+}
+static inline volt__task *volt__take(volt__worker *w) {
+    volt__task *t;
+    if (w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
+        w->lifo_run++;
+        w->stats.lifo_polls++;
+        return t;
+    }
+    w->lifo_run = 0;
+    t = volt__ring_pop(&w->ring, w->is_solo);
+    if (VOLT__LIKELY(t != NULL)) return t;
+    t = volt__take_lifo(w);
+    return t ? t : volt__take_share(w);
+}
+// I1. A sleeping worker owns no runnable task: with all others asleep and nothing injected there is
+// nothing.
+static volt__task *volt__search(volt__worker *w) {
+    volt_rt *rt = w->rt;
+    uint32_t n = volt__started(rt);
+    if (!w->is_counted) {
+        if (volt__injector_is_empty(&rt->injector) && !volt__others_awake(w)) return NULL;
+        if (!volt__idle_search(&rt->idle, n)) return NULL;
+        w->is_counted = 1;
+    }
+    w->stats.searches++;
+    uint32_t start = volt__random_below(&w->random, n);
+    for (uint32_t i = 0; i < n; i++) {
+        volt__worker *v = rt->workers[(start + i) % n];
+        uint32_t got = v == w ? 0 : volt__ring_steal(&v->ring, &w->ring);
+        if (got == 0) continue;
+        w->stats.steals++;
+        w->stats.stolen += got;
+        return volt__ring_pop(&w->ring, 0);
+    }
+    return volt__take_share(w);
+}
+// Time until the next timer, or until volt_run gives up; < 0: no limit.
+static int64_t volt__park_time(volt__worker *w) {
+    volt_rt *rt = w->rt;
+    uint64_t tick = volt__wheel_expiry(&w->wheel);
+    int64_t at = w->give_up_at;
+    if (tick < VOLT__CAST(uint64_t, (VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) {
+        int64_t due = rt->epoch + VOLT__CAST(int64_t, tick) * VOLT_TICK_NS;
+        if (due < at) at = due;
+    }
+    if (at == VOLT_NEVER) return -1;
+    int64_t left = at - VOLT_NOW_NS();
+    return left > 0 ? left : 0;
+}
+static void volt__sleep(volt__worker *w) {
+    int64_t timeout = volt__park_time(w);
+    w->stats.parks++;
+    volt__publish_stats(w);
+    w->has_slept = 1;
+    if (volt__turn(w, 1, timeout)) volt__look(w);
+}
+// I2, I3. Returns with work in the ring, as a searcher, woken for nothing, or stopped.
+static void volt__park(volt__worker *w) {
+    volt_rt *rt = w->rt;
+    volt__heap_drain(&w->heap);
+    uint32_t left = volt__idle_enter(&rt->idle, w->index, w->is_counted);
+    w->is_counted = 0;
+    if (w->is_closing) volt__stop_if_over(rt);
+    if (volt__is_stopped(rt) || (left == 0 && volt__is_anything_takeable(rt))) {
+        volt__idle_return(&rt->idle, w->index);
+        w->is_counted = 1;
+        return;
+    }
+    if (w->has_looked && volt__others_awake(w)) volt__watch_arm(w); // W4
+    w->has_looked = 0;
+    volt__sleep(w);
+}
+
+// ---- the loop
+
+static void volt__start_spare(volt_rt *rt);
+
+// A task was found: leave the search, and see to it that somebody watches over us.
+static void volt__found(volt__worker *w) {
+    if (w->is_counted) volt__leave_search(w);
+    if (!w->has_slept && !w->has_looked) return;
+    w->has_slept = w->has_looked = 0;
+    volt__watch_arm(w); // W1
+    if (volt__started(w->rt) < w->rt->n_workers && !volt__idle_is_anyone_parked(&w->rt->idle))
+        volt__start_spare(w->rt); // W5
+}
+static void volt__maintain(volt__worker *w) {
+    w->stats_due--;
+    if (w->stats_due == 0) {
+        w->stats_due = 16;
+        volt__heap_drain(&w->heap);
+        volt__publish_stats(w);
+    }
+    if (!volt__turn(w, 0, 0)) return;
+    volt__look(w);
+    volt__found(w); // and we are awake: arms the watch again
+}
+static int volt__has_given_up(const volt__worker *w) {
+    return w->give_up_at != VOLT_NEVER && VOLT_NOW_NS() >= w->give_up_at;
+}
+// Nothing in the own queues: look around, sleep, until there is a task. NULL: the runtime has
+// stopped.
+static volt__task *volt__wait_for_task(volt__worker *w) {
+    for (;;) {
+        volt__task *t = NULL;
+        if (!w->is_solo) {
+            if (volt__turn(w, 0, 0)) volt__look(w);
+            t = volt__take(w);
+            if (!t) t = volt__search(w);
+        }
+        if (!t) {
+            if (volt__is_stopped(w->rt) || volt__has_given_up(w)) return NULL;
+            volt__park(w);
+            t = volt__take(w);
+            if (!t && w->has_slept) w->stats.useless++;
+        }
+        if (t) {
+            volt__found(w);
+            return t;
+        }
+    }
+}
+static inline volt__task *volt__next(volt__worker *w) {
+    volt__task *t;
+    if (VOLT__UNLIKELY(--w->inject_due == 0)) {
+        volt__chain c;
+        volt__chain_init(&c);
+        w->inject_due = w->inject_every;
+        if (volt__injector_pop(&w->rt->injector, 1, 1, &c)) {
+            w->stats.wakes_remote++;
+            return volt__chain_pop(&c);
+        }
+    }
+    if (VOLT__UNLIKELY(--w->event_due == 0)) volt__maintain(w);
+    t = volt__take(w);
+    return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
+}
+// What a thread does that carries a worker, until the runtime has stopped.
+static void volt__carry(volt__worker *w) {
+    volt__task *t;
+    w->cx.stack_ = VOLT__CAST(const char *, __builtin_frame_address(0));
+    VOLT_TLS_SET(w);
+    while ((t = volt__next(w)) != NULL) volt__poll_task(w, t);
+    volt__publish_stats(w);
+    VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
+}
+
+// ---- starting workers
+
+static void volt__worker_destroy(volt_rt *rt, volt__worker *w) {
+    volt__reactor_deinit(&w->reactor);
+    rt->cfg.alloc.free(rt->cfg.alloc.user, w, sizeof *w);
+}
+static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) {
+    volt_allocator *a = &rt->cfg.alloc;
+    volt__worker *w = VOLT__CAST(volt__worker *, a->alloc(a->user, sizeof *w, VOLT__LINE_PAIR));
+    if (!w) return -ENOMEM;
+    memset(w, 0, sizeof *w);
+    w->rt = w->cx.rt_ = rt;
+    w->cx.worker_ = w;
+    w->index = index;
+    w->is_solo = rt->n_workers == 1;
+    w->avg_ns = VOLT_POLL_NS;
+    w->last = VOLT_NOW_NS();
+    w->tick = w->wheel.elapsed = volt__tick_floor(rt, w->last);
+    w->inject_due = w->inject_every = VOLT_INJECT_NS / VOLT_POLL_NS;
+    w->event_due = w->event_every = VOLT_EVENT_NS / VOLT_POLL_NS;
+    w->wake_at = 2;
+    w->stats_due = 1;
+    w->give_up_at = VOLT_NEVER;
+    volt__random_seed(&w->random, rt->cfg.seed, index);
+    volt__heap_init(&w->heap, &rt->slabs);
+    int rc = volt__reactor_init(&w->reactor, index, rt->watch.fd);
+    if (rc < 0) {
+        a->free(a->user, w, sizeof *w);
+        return rc;
+    }
+    rt->fds.epfd[index] = w->reactor.epfd;
+    rt->workers[index] = w;
+    *out = w;
+    return 0;
+}
+static void *volt__thread_main(void *arg) {
+    volt__worker *w = VOLT__CAST(volt__worker *, arg);
+    char name[16] = "volt-";
+    uint32_t n = w->index, at = 5, digits = 1;
+    for (uint32_t x = n; x >= 10; x /= 10) digits++;
+    for (uint32_t i = 0; i < digits; i++, n /= 10)
+        name[at + digits - 1 - i] = VOLT__CAST(char, '0' + n % 10);
+    volt__sys_name_thread(name);
+    volt__carry(w);
+    return NULL;
+}
+// A thread with all signals blocked: they are the application's. 0 or -errno.
+static int volt__thread_start(volt__worker *w) {
+    pthread_attr_t attr;
+    sigset_t before;
+    int rc = VOLT_SYS(pthread_attr_init, &attr);
+    if (rc != 0) return -rc;
+    VOLT_SYS(pthread_attr_setstacksize, &attr, w->rt->cfg.stack_size);
+    volt__sys_block_signals(&before);
+    w->has_thread = 1;
+    rc = VOLT_THREAD_CREATE(&w->thread, &attr, volt__thread_main, w);
+    volt__sys_restore_signals(&before);
+    VOLT_SYS(pthread_attr_destroy, &attr);
+    return -rc;
+}
+// Starts the next worker, unless all run, somebody is just doing it, or shutdown has begun. 0 or
+// -errno.
+static int volt__start_next(volt_rt *rt) {
+    volt__worker *w = NULL;
+    volt__lock(&rt->start_lock);
+    uint32_t index = rt->started;
+    int is_ours = !rt->is_starting && !rt->starts_closed && index < rt->n_workers;
+    if (is_ours) rt->is_starting = 1;
+    volt__unlock(&rt->start_lock);
+    if (!is_ours) return 0;
+    int rc = volt__worker_create(rt, index, &w);
+    if (rc == 0) {
+        rc = volt__thread_start(w);
+        if (rc < 0) volt__worker_destroy(rt, w);
+    }
+    if (rc < 0) rt->workers[index] = NULL;
+    volt__lock(&rt->start_lock);
+    rt->is_starting = 0;
+    if (rc == 0) volt__store_rel(&rt->started, index + 1); // [R1] with started
+    uint32_t is_closed = rt->starts_closed;
+    volt__unlock(&rt->start_lock);
+    // Shutdown has begun meanwhile: it counts on this worker's acknowledgement, and could not poke
+    // it yet.
+    if (is_closed && rc == 0) volt__reactor_unpark(&w->reactor);
+    if (is_closed && rc < 0) volt__shutdown_ack(rt, UINT32_MAX);
+    return rc;
+}
+// W5. Without a spare the watch has nobody to wake. Failure is no error; it is tried again after a
+// second.
+static void volt__start_spare(volt_rt *rt) {
+    volt__worker *w = VOLT_TLS_GET();
+    if (w->last < w->start_retry) return;
+    int rc = volt__start_next(rt);
+    if (rc == 0) return;
+    w->start_retry = volt__time_add(w->last, 1000000000);
+    volt__log(rt, VOLT_LOG_THREAD_START, volt_strerror(rc));
+}
+
+//==================================================================================================
+// >>runtime  configuration, starting, spawning, handles, wakers
+//==================================================================================================
+// CPUs that a cgroup's quota pays for, from "QUOTA PERIOD" (v2) or from two files (v1); 0: no
+// limit.
+static uint32_t volt__read_numbers(const char *path, int64_t *a, int64_t *b) {
+    char text[64];
+    uint32_t n = 0;
+    int fd = VOLT_SYS(open, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t len = VOLT_SYS(read, fd, text, sizeof text - 1);
+    VOLT_SYS(close, fd);
+    text[len > 0 ? len : 0] = 0;
+    int64_t *out[2];
+    out[0] = a;
+    out[1] = b;
+    for (const char *c = text; *c && n < 2;) {
+        int64_t x = 0;
+        const char *from = c;
+        while (*c >= '0' && *c <= '9' && x < INT64_MAX / 16) x = x * 10 + (*c++ - '0');
+        if (c == from) break; // "max", "-1"
+        *out[n++] = x;
+        while (*c == ' ') c++;
+    }
+    return n;
+}
+static uint32_t volt__quota(void) {
+    int64_t quota = 0, period = 0, rest = 0;
+    if (volt__read_numbers("/sys/fs/cgroup/cpu.max", &quota, &period) == 2) {
+        if (period > 0) return VOLT__CAST(uint32_t, (quota + period - 1) / period);
+    } else if (volt__read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", &quota, &rest) == 1 &&
+               volt__read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_period_us", &period, &rest) == 1) {
+        if (period > 0) return VOLT__CAST(uint32_t, (quota + period - 1) / period);
+    }
+    return 0;
+}
+static uint32_t volt__cpu_count(void) {
+    cpu_set_t set;
+    long n = 0;
+    CPU_ZERO(&set);
+    if (VOLT_SYS(sched_getaffinity, 0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+    if (n < 1) n = VOLT_SYS(sysconf, _SC_NPROCESSORS_ONLN); // more CPUs than the set can hold
+    uint32_t cpus = volt__clamp32(n, 1, VOLT_MAX_WORKERS), quota = volt__quota();
+    return quota > 0 ? volt__min32(cpus, quota) : cpus;
+}
+
+// The only place that knows defaults. 0 or -EINVAL.
+static int volt__config_resolve(const volt_config *in, volt_config *c) {
+    memset(c, 0, sizeof *c);
+    if (in && in->size != 0 && in->size != sizeof *c) return -EINVAL;
+    if (in) *c = *in;
+    c->size = sizeof *c;
+    if (c->workers == 0) c->workers = volt__cpu_count();
+    if (c->reactors == 0) c->reactors = c->workers;
+    if (c->budget == 0) c->budget = VOLT_BUDGET;
+    if (c->event_interval == 0) c->event_interval = VOLT_EVENT_INTERVAL;
+    if (c->stack_size == 0) c->stack_size = VOLT_STACK_SIZE;
+    if (c->watch_us == 0) c->watch_us = VOLT_WATCH_US;
+    if (c->seed == 0) c->seed = VOLT_RANDOM();
+    int is_valid = c->workers <= VOLT_MAX_WORKERS && c->reactors <= c->workers &&
+                   c->budget <= UINT16_MAX && c->event_interval <= 1000000 &&
+                   c->stack_size >= 65536 && (c->watch_us >= 100 || c->watch_us == UINT32_MAX) &&
+                   c->start_all <= 1 && c->drain >= 0 && !c->alloc.alloc == !c->alloc.free;
+    if (!c->alloc.alloc) {
+        c->alloc.alloc = volt__sys_map;
+        c->alloc.free = volt__sys_unmap;
+        c->alloc.user = NULL;
+    }
+    return is_valid ? 0 : -EINVAL;
+}
+
+static void volt__rt_free(volt_rt *rt) {
+    volt_allocator a = rt->cfg.alloc;
+    volt__slabs_destroy(&rt->slabs); // before the workers, whose heaps they belong to
+    for (uint32_t i = 0; rt->workers && i < rt->started; i++)
+        volt__worker_destroy(rt, rt->workers[i]);
+    volt__fds_destroy(&rt->fds);
+    if (rt->watch.fd >= 0) VOLT_SYS(close, rt->watch.fd);
+    if (rt->workers) a.free(a.user, rt->workers, sizeof(volt__worker *) * rt->n_workers);
+    if (rt->fds.epfd) a.free(a.user, rt->fds.epfd, sizeof(int) * rt->n_workers);
+    a.free(a.user, rt, sizeof *rt);
+}
+// A runtime without a running worker.
+static int volt__rt_create(const volt_config *in, volt_rt **out) {
+    volt_config cfg;
+    int rc = volt__config_resolve(in, &cfg);
+    if (rc < 0) return rc;
+    volt_allocator *a = &cfg.alloc;
+    volt_rt *rt = VOLT__CAST(volt_rt *, a->alloc(a->user, sizeof *rt, VOLT__LINE_PAIR));
+    if (!rt) return -ENOMEM;
+    memset(rt, 0, sizeof *rt);
+    rt->cfg = cfg;
+    rt->epoch = VOLT_NOW_NS();
+    rt->n_workers = cfg.workers;
+    rt->watch.fd = -1;
+    rt->slabs.alloc = rt->fds.alloc = cfg.alloc;
+    rt->slabs.rt = rt;
+    rt->fds.n_reactors = cfg.reactors;
+    volt__idle_init(&rt->idle, cfg.workers);
+    for (int i = 0; i < VOLT__FOREIGN_HEAPS; i++) volt__heap_init(&rt->foreign[i], &rt->slabs);
+    rt->workers = VOLT__CAST(volt__worker **,
+                             a->alloc(a->user, sizeof(volt__worker *) * cfg.workers, VOLT__LINE));
+    rt->fds.epfd = VOLT__CAST(int *, a->alloc(a->user, sizeof(int) * cfg.workers, VOLT__LINE));
+    if (!rt->workers || !rt->fds.epfd) rc = -ENOMEM;
+    if (rc == 0 && cfg.workers > 1 && cfg.watch_us != UINT32_MAX)
+        rc = volt__watch_init(&rt->watch, cfg.watch_us);
+    if (rc < 0) {
+        volt__rt_free(rt);
+        return rc;
+    }
+    *out = rt;
+    return 0;
+}
+// Further workers, as far as they are wanted now: one spare, or all. Fewer are no error.
+static void volt__start_more(volt_rt *rt) {
+    uint32_t want = rt->cfg.start_all ? rt->n_workers : volt__min32(2, rt->n_workers);
+    while (volt__started(rt) < want) {
+        uint32_t before = volt__started(rt);
+        int rc = volt__start_next(rt);
+        if (rc < 0) volt__log(rt, VOLT_LOG_THREAD_START, volt_strerror(rc));
+        if (rc < 0 || volt__started(rt) == before) return;
+    }
+}
+
+// ---- spawn
+
+// Everything but the word, which publishes the task to walkers.
+static void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
+    t->next = NULL;
+    t->u.fn = fn;
+    t->join = NULL;
+    t->spawn_site = t->wait_site = site;
+    t->wait = t->wait_ms = 0;
+    t->shield = 0;
+    t->flags = flags;
+    t->links = 0;
+}
+static inline void volt__task_publish(volt__task *t, uint32_t refs) {
+    volt__store_rel(&t->word, VOLT__NOTIFIED + refs * VOLT__REF); // [M2] with try_retain
+}
+// A slot from the heap of the calling worker, or of this part of the outside. Copies `size` bytes
+// of state.
+static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, const void *state, size_t size,
+                                    size_t extra) {
+    size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) + extra;
+    volt__task *t;
+    if (size > SIZE_MAX / 2) return NULL;
+    if (w) {
+        t = volt__heap_alloc(&w->heap, bytes);
+    } else { // threads differ in the upper bits of their stack's address
+        uintptr_t stack = VOLT__CAST(uintptr_t, __builtin_frame_address(0)) >> 16;
+        t = volt__heap_alloc_shared(&rt->foreign[stack % VOLT__FOREIGN_HEAPS], bytes);
+    }
+    if (!t) return NULL;
+    if (state) memcpy(volt__task_state(t), state, size);
+    else memset(volt__task_state(t), 0, size);
+    return t;
+}
+// Counts and enqueues a published task; or gives it back: -ESHUTDOWN.
+static int volt__task_accept(volt_rt *rt, volt__worker *w, volt__task *t, int is_enqueued) {
+    if (w) {
+        if (VOLT__LIKELY(!w->is_closing)) {
+            volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
+            w->stats.spawned++;
+            if (is_enqueued) volt__push_lifo(w, t);
+            return 0;
+        }
+    } else if (volt__injector_spawn(&rt->injector, is_enqueued ? t : NULL)) {
+        if (is_enqueued) volt__notify(rt);
+        return 0;
+    }
+    // [M2] nobody else has seen it; a walker must not
+    volt__store_rel(&t->word, VOLT__CAST(uintptr_t, 0));
+    volt__task_free(t);
+    return -ESHUTDOWN;
+}
+static int volt__frame_is_zero(const void *state, size_t size) {
+    uint64_t word[sizeof(volt_frame) / 8], any = 0;
+    if (size < sizeof word) return 0;
+    memcpy(word, state, sizeof word);
+    for (size_t i = 0; i < sizeof word / sizeof word[0]; i++) any |= word[i];
+    return any == 0;
+}
+// Where a call comes from: the worker of rt that the calling thread carries, or NULL.
+static inline volt__worker *volt__worker_here(volt_rt *rt) {
+    volt__worker *w = VOLT_TLS_GET();
+    return w && w->rt == rt ? w : NULL;
+}
+static inline int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn,
+                              const void *state, size_t size, const char *site) {
+    if (VOLT__UNLIKELY(!volt__frame_is_zero(state, size))) return -EINVAL;
+    volt__task *t = volt__task_alloc(rt, w, state, size, 0);
+    if (VOLT__UNLIKELY(!t)) return -ENOMEM;
+    volt__task_fill(t, fn, h ? VOLT__HAS_HANDLE : 0, site);
+    volt__task_publish(t, h ? 2 : 1);
+    if (h) h->task_ = t; // before it can run: it may be its own
+    int rc = volt__task_accept(rt, w, t, 1);
+    if (VOLT__UNLIKELY(rc < 0) && h) h->task_ = NULL;
+    return rc;
+}
+VOLT_API int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size,
+                           const char *site) {
+    return volt__spawn(cx->rt_, cx->worker_, h, fn, state, size, site);
+}
+VOLT_API int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size) {
+    return volt__spawn(cx->rt_, cx->worker_, h, fn, state, size, "volt_spawn");
+}
+VOLT_API int volt_rt_spawn_at(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
+                              size_t size, const char *site) {
+    return volt__spawn(rt, volt__worker_here(rt), h, fn, state, size, site);
+}
+VOLT_API int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
+                           size_t size) {
+    return volt__spawn(rt, volt__worker_here(rt), h, fn, state, size, "volt_rt_spawn");
+}
+// The root of volt_run and volt_block_on: its state stays with the caller, who outlives it.
+static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
+                            uint8_t flags) {
+    uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags | (h ? VOLT__HAS_HANDLE : 0));
+    if (!volt__frame_is_zero(state, sizeof(volt_frame))) return -EINVAL;
+    volt__task *t = volt__task_alloc(rt, w, &state, sizeof state, 0);
+    if (!t) return -ENOMEM;
+    volt__task_fill(t, fn, all, "root task");
+    volt__task_publish(t, h ? 2 : 1);
+    if (h) h->task_ = t;
+    int rc = volt__task_accept(rt, w, t, 1);
+    if (rc < 0 && h) h->task_ = NULL;
+    return rc;
+}
+
+VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
+    volt__worker *w = volt__worker_here(rt);
+    if (size < sizeof(volt_frame)) return NULL;
+    volt__task *t = volt__task_alloc(rt, w, NULL, size, 0);
+    if (!t) return NULL;
+    volt__task_fill(t, fn, 0, "volt_task_create");
+    volt__task_publish(t, 1); // NOTIFIED: whoever wakes it meanwhile does not enqueue it
+    return volt__task_accept(rt, w, t, 0) < 0 ? NULL : volt__task_state(t);
+}
+VOLT_API void volt_task_start(void *state, volt_handle *h) {
+    volt__task *t = volt__state_task(state);
+    VOLT__REQUIRE(volt__frame_is_zero(state, sizeof(volt_frame)),
+                  "volt_task_start: frame not zeroed");
+    if (h) {
+        t->flags |= VOLT__HAS_HANDLE;
+        volt__task_retain(t);
+        h->task_ = t;
+    }
+    volt__schedule(t);
+}
+VOLT_API void volt_task_destroy(void *state) {
+    volt__task *t = volt__state_task(state);
+    volt_rt *rt = volt__slab_of(t)->rt;
+    volt__task_drop(t);
+    volt__lock(&rt->injector.lock);
+    rt->ended_outside++;
+    volt__unlock(&rt->injector.lock);
+    if (volt__load_acq(&rt->is_closed)) volt__poke_all(rt); // [S1] it may have been the last one
+}
+
+// ---- handles and wakers
+
+static int64_t volt__handle_deliver(volt_handle *h) {
+    int64_t result = h->task_->u.result;
+    volt__task_drop(h->task_);
+    h->task_ = NULL;
+    return result;
+}
+VOLT_API int volt_try_join(volt_handle *h, int64_t *result) {
+    if (!h->task_) return -EINVAL;
+    if (!volt__join_is_done(h->task_)) return -EAGAIN;
+    int64_t value = volt__handle_deliver(h);
+    if (result) *result = value;
+    return 0;
+}
+VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) {
+    volt__parker p;
+    p.is_set = 0;
+    if (!h->task_) return -EINVAL;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    void *waiter = VOLT__CAST(void *, VOLT__CAST(uintptr_t, &p) | VOLT__JOIN_PARKER);
+    if (volt__join_register(h->task_, waiter)) {
+        volt_time deadline =
+            at_most == VOLT_NEVER ? VOLT_NEVER : volt__time_add(volt_now(), at_most);
+        if (volt__parker_wait(&p, deadline) < 0) {
+            if (volt__join_unregister(h->task_, waiter)) return -ETIMEDOUT;
+            volt__parker_wait(&p, VOLT_NEVER); // just ended: it is about to set the parker
+        }
+    }
+    int64_t value = volt__handle_deliver(h);
+    if (result) *result = value;
+    return 0;
+}
+VOLT_API void volt_cancel(const volt_handle *h) {
+    if (h->task_ && volt__task_cancel(h->task_)) volt__schedule(h->task_);
+}
+VOLT_API void volt_detach(volt_handle *h) {
+    if (h->task_) volt__task_drop(h->task_);
+    h->task_ = NULL;
+}
+VOLT_API volt_waker volt_waker_retain(const volt_cx *cx) {
+    volt_waker w;
+    w.task_ = cx->task_;
+    w.task_->flags |= VOLT__GAVE_WAKER;
+    volt__task_retain(w.task_);
+    return w;
+}
+VOLT_API void volt_wake(volt_waker w) {
+    if (volt__task_wake(w.task_)) volt__schedule(w.task_);
+}
+VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
+
+//==================================================================================================
+// >>await  the leaf contract; sleep, yield, join, within, shields
+//==================================================================================================
+// A leaf, when it is polled:
+//   1. cancelled (shield < abort): takes its node off, or passes its grant on, and gives -ECANCELED
+//   2. is charged a unit of the poll's budget, also for -ECANCELED; none left: pending, re-queued
+//   3. still linked: pending, without a lock
+//   4. fired: takes the lock of what it waited on, the barrier against who fired it, then tries
+//   5. would block: links under the lock, after looking again; pending gives the unit back
+//   6. node and progress are those of cx->frame_
+enum {
+    VOLT__LEAF_TIMER = VOLT__LEAF,
+    VOLT__LEAF_YIELD,
+    VOLT__LEAF_NEVER,
+    VOLT__LEAF_JOIN,
+    VOLT__LEAF_RD,
+    VOLT__LEAF_WR,
+    VOLT__LEAF_CONNECT,
+    VOLT__LEAF_TOKEN,
+    VOLT__LEAF_GROUP
+};
+
+static inline int volt__is_off(const volt_cx *cx) { return cx->shield_ < cx->abort_; }
+static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
+    volt__node *n = cx->frame_;
+    VOLT__EXPECT(cx->is_awaiting_, "wait called outside VOLT_AWAIT");
+    VOLT__REQUIRE(n != NULL, "wait called by a function without VOLT_BEGIN");
+    if (n->kind_ == VOLT__FRESH) {
+        VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
+        n->kind_ = kind;
+        n->key_ = 0;
+    }
+    VOLT__REQUIRE(n->kind_ == kind, "two polls in one await: use VOLT_ARM");
+    return n;
+}
+static __attribute__((noinline, cold)) void volt__exhausted(volt_cx *cx) {
+    volt__task *t = cx->task_;
+    (void)volt__task_wake(t); // running: its worker enqueues it
+    if (!volt__is_off(cx) || (t->flags & VOLT__WAS_LOGGED)) return;
+    t->flags |= VOLT__WAS_LOGGED;
+    volt__log(cx->rt_, VOLT_LOG_IGNORES_CANCEL, t->wait_site);
+}
+static inline int volt__charge(volt_cx *cx) {
+    if (VOLT__UNLIKELY(cx->budget_ == 0)) {
+        volt__exhausted(cx);
+        return 0;
+    }
+    cx->budget_--;
+    return 1;
+}
+static inline volt_poll volt__leaf_end(volt__node *n, int64_t value) {
+    n->kind_ = VOLT__FRESH;
+    return volt_ready(value);
+}
+static inline volt_poll volt__leaf_pend(volt_cx *cx, const volt__node *n, uint32_t arg) {
+    cx->budget_++;
+    cx->wait_ = VOLT__CAST(uint32_t, n->kind_) << 24 | (arg & 0xffffff);
+    return volt_pending();
+}
+// A node on a list under `lock`: takes it off, or acknowledges that it was fired.
+static void volt__unwait(volt__node *n, volt__task *t, uint32_t *lock, volt__node **head) {
+    volt__lock(lock);
+    if (volt__node_state(n) == VOLT__LINKED) volt__list_remove(head, n);
+    volt__unlock(lock);
+    volt__node_unbind(n, t);
+}
+
+VOLT_API volt_poll volt_yield(volt_cx *cx) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_YIELD);
+    if (VOLT__UNLIKELY(volt__is_off(cx)))
+        return volt__charge(cx) ? volt__leaf_end(n, -ECANCELED) : volt_pending();
+    if (n->key_) return volt__leaf_end(n, 0);
+    n->key_ = 1;
+    cx->is_yielding_ = 1;
+    return volt_pending();
+}
+VOLT_API volt_poll volt_never(volt_cx *cx) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_NEVER);
+    if (!volt__charge(cx)) return volt_pending();
+    return volt__is_off(cx) ? volt__leaf_end(n, -ECANCELED) : volt__leaf_pend(cx, n, 0);
+}
+VOLT_API int volt_is_cancelled(const volt_cx *cx) { return volt__is_off(cx); }
+
+// ---- time
+
+// Arms a node of the running task. A deadline that has passed fires at once, on no wheel: 1.
+static int volt__timer_start(volt_cx *cx, volt__node *n, volt_time deadline) {
+    volt__worker *w = cx->worker_;
+    if (deadline > VOLT_NOW_NS()) {
+        volt__timer_arm(&w->wheel, n, cx->task_, volt__tick_ceil(w->rt, deadline));
+        return 0;
+    }
+    volt__node_bind(n, cx->task_, NULL);
+    volt__node_set(n, VOLT__FIRED);
+    return 1;
+}
+static void volt__timer_stop(volt_cx *cx, volt__node *n) {
+    if (volt__node_state(n) == VOLT__IDLE) return;
+    if (n->on_) volt__timer_disarm(n, cx->task_);
+    else volt__node_unbind(n, cx->task_);
+}
+// `is_relative`: from the moment of arming, that is only if the sleep is not over at once.
+static volt_poll volt__sleep_poll(volt_cx *cx, volt_time time, int is_relative) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_TIMER);
+    if (!volt__charge(cx)) return volt_pending();
+    if (volt__is_off(cx)) {
+        volt__timer_stop(cx, n);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    uint8_t state = volt__node_state(n);
+    if (state == VOLT__FIRED) {
+        volt__timer_stop(cx, n);
+        return volt__leaf_end(n, 0);
+    }
+    if (state == VOLT__IDLE && time != VOLT_NEVER) {
+        volt_time deadline =
+            is_relative ? volt__time_add(VOLT_NOW_NS(), time > 0 ? time : 0) : time;
+        if (volt__timer_start(cx, n, deadline)) {
+            volt__timer_stop(cx, n);
+            return volt__leaf_end(n, 0);
+        }
+    }
+    return volt__leaf_pend(cx, n, 0);
+}
+VOLT_API volt_poll volt_sleep(volt_cx *cx, volt_time at_least) {
+    VOLT__EXPECT(at_least <= 0 || at_least >= 1000,
+                 "volt_sleep: less than 1 us; a forgotten VOLT_MS?");
+    return volt__sleep_poll(cx, at_least, 1);
+}
+VOLT_API volt_poll volt_sleep_until(volt_cx *cx, volt_time deadline) {
+    return volt__sleep_poll(cx, deadline, 0);
+}
+
+VOLT_API void volt_interval_init(volt_interval *iv, volt_time period) {
+    VOLT__REQUIRE(period > 0, "volt_interval_init: the period must be positive");
+    iv->period_ = period;
+    iv->next_ = volt__time_add(volt_now(), period);
+    iv->missed = VOLT_MISSED_BURST;
+}
+VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
+    volt_poll p = volt__sleep_poll(cx, iv->next_, 0);
+    if (volt_is_pending(p) || volt_value(p) < 0) return p;
+    volt_time now = VOLT_NOW_NS(), behind = now > iv->next_ ? (now - iv->next_) / iv->period_ : 0;
+    if (iv->missed == VOLT_MISSED_BURST) {
+        iv->next_ += iv->period_;
+        return volt_ready(1);
+    }
+    if (iv->missed == VOLT_MISSED_DELAY) iv->next_ = volt__time_add(now, iv->period_);
+    else iv->next_ += (behind + 1) * iv->period_;
+    return volt_ready(behind + 1);
+}
+
+// ---- join
+
+static void volt__join_cancel(volt_cx *cx, volt__node *n, volt__task *child) {
+    if (volt__node_state(n) == VOLT__IDLE) return;
+    // Not taken back: the child has ended; it wakes us for nothing and gives our reference back
+    // itself.
+    if (volt__join_unregister(child, cx->task_)) volt__task_drop(cx->task_);
+    volt__node_unbind(n, cx->task_);
+}
+// 1: registered, and the child will wake us. 0: it has ended.
+static int volt__join_wait(volt_cx *cx, volt__node *n, volt__task *child) {
+    if (volt__node_state(n) != VOLT__IDLE) return 1;
+    volt__task_retain(cx->task_);
+    if (!volt__join_register(child, cx->task_)) {
+        volt__task_drop(cx->task_);
+        return 0;
+    }
+    volt__node_bind(n, cx->task_, child);
+    return 1;
+}
+static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_t size) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOIN);
+    if (!volt__charge(cx)) return volt_pending();
+    if (!h->task_) return volt__leaf_end(n, -EINVAL);
+    if (volt__is_off(cx)) {
+        volt__join_cancel(cx, n, h->task_);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    if (!volt__join_is_done(h->task_) && volt__join_wait(cx, n, h->task_))
+        return volt__leaf_pend(cx, n, 0);
+    if (volt__node_state(n) != VOLT__IDLE) volt__node_unbind(n, cx->task_);
+    if (size) memcpy(state, volt__state_of(h->task_), size);
+    return volt__leaf_end(n, volt__handle_deliver(h));
+}
+VOLT_API volt_poll volt_join(volt_cx *cx, volt_handle *h) {
+    return volt__join_poll(cx, h, NULL, 0);
+}
+VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, size_t size) {
+    return volt__join_poll(cx, h, state, size);
+}
+
+// ---- within
+// Brackets around the inner poll. begin raises the abort level to 1 + the shield depth at arming
+// once the time is up, so that it bites below that depth and not inside a deeper shield; end puts
+// it back.
+
+static void volt__bracket_begin(volt_cx *cx, volt__node *n, int is_up) {
+    n->save_ = cx->abort_;
+    if (volt__node_state(n) == VOLT__IDLE) n->base_ = cx->shield_;
+    n->pc_ = VOLT__CAST(uint32_t, is_up);
+    if (is_up && cx->abort_ <= n->base_) cx->abort_ = VOLT__CAST(uint8_t, n->base_ + 1);
+}
+// Returns whether it was this bracket that cancelled the inner poll.
+static int volt__bracket_end(volt_cx *cx, const volt__node *n) {
+    cx->abort_ = n->save_;
+    return n->pc_ && n->save_ <= n->base_;
+}
+VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
+    volt__bracket_begin(cx, &t->node_, volt__node_state(&t->node_) == VOLT__FIRED);
+}
+static volt_poll volt__timed_end(volt_cx *cx, volt_timer *t, volt_time time, int is_relative,
+                                 volt_poll inner) {
+    volt__node *n = &t->node_;
+    int is_mine = volt__bracket_end(cx, n);
+    if (!volt_is_pending(inner)) {
+        volt__timer_stop(cx, n);
+        return is_mine && volt_value(inner) == -ECANCELED ? volt_ready(-ETIMEDOUT) : inner;
+    }
+    if (volt__node_state(n) == VOLT__IDLE && time != VOLT_NEVER) {
+        volt_time deadline =
+            is_relative ? volt__time_add(VOLT_NOW_NS(), time > 0 ? time : 0) : time;
+        // the next poll sees it
+        if (volt__timer_start(cx, n, deadline)) (void)volt__task_wake(cx->task_);
+    }
+    return inner;
+}
+VOLT_API volt_poll volt__within_end(volt_cx *cx, volt_timer *t, volt_time at_most,
+                                    volt_poll inner) {
+    return volt__timed_end(cx, t, at_most, 1, inner);
+}
+VOLT_API volt_poll volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadline,
+                                    volt_poll inner) {
+    return volt__timed_end(cx, t, deadline, 0, inner);
+}
+
+// ---- scopes of a frame
+// Shields, and on a root frame the groups that its task owns. The frame's who_ points to
+// the top one, which knows the task, so a node in that frame can still be woken.
+
+static void volt__scope_push(volt__node *frame, volt__scope *s, volt__task *t) {
+    s->task_ = t;
+    s->next_ = volt__scope_top(frame);
+    frame->who_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, s) | VOLT__SCOPED);
+}
+static void volt__scope_remove(volt__node *frame, volt__scope *s) {
+    volt__scope *top = volt__scope_top(frame);
+    if (top == s) {
+        uintptr_t next = VOLT__CAST(uintptr_t, s->next_);
+        frame->who_ = next ? VOLT__CAST(void *, next | VOLT__SCOPED) : NULL;
+    } else {
+        while (top && top->next_ != s) top = top->next_;
+        VOLT__REQUIRE(top != NULL, "shield or group of another frame");
+        top->next_ = s->next_;
+    }
+    s->task_ = NULL;
+    s->next_ = NULL;
+}
+// Outer shields first: each remembers the level that it found.
+static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
+    if (!s) return;
+    volt__shield_raise(cx, s->next_);
+    if (s->close_) return;
+    volt_shield *sh = VOLT__CONTAINER(volt_shield, scope_, s);
+    sh->abort_ = cx->abort_;
+    sh->raised_ = volt__node_state(&sh->timer_.node_) == VOLT__FIRED;
+    if (sh->raised_ && cx->abort_ <= sh->depth_) cx->abort_ = VOLT__CAST(uint8_t, sh->depth_ + 1);
+}
+VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) {
+    volt__shield_raise(cx, volt__scope_top(frame));
+}
+VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
+    volt__scope *s = volt__scope_top(frame);
+    while (s) {
+        volt__scope *next = s->next_;
+        if (!s->close_) {
+            volt_shield *sh = VOLT__CONTAINER(volt_shield, scope_, s);
+            volt__timer_stop(cx, &sh->timer_.node_);
+            sh->open_ = 0;
+            volt__scope_remove(frame, s);
+        }
+        s = next;
+    }
+}
+// The bound is armed here and not at the first wait, so that it covers the whole section.
+VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) {
+    VOLT__REQUIRE(cx->frame_ != NULL && !s->open_, "volt_shield_begin: no frame, or opened twice");
+    VOLT__REQUIRE(cx->shield_ < UINT8_MAX - 2, "shields nested too deep");
+    volt__scope_push(cx->frame_, &s->scope_, cx->task_);
+    s->scope_.close_ = NULL;
+    s->open_ = 1;
+    s->raised_ = 0;
+    s->abort_ = cx->abort_;
+    s->depth_ = ++cx->shield_;
+    if (at_most == VOLT_NEVER) return;
+    if (volt__timer_start(cx, &s->timer_.node_,
+                          volt__time_add(VOLT_NOW_NS(), at_most > 0 ? at_most : 0))) {
+        s->raised_ = 1;
+        if (cx->abort_ <= s->depth_) cx->abort_ = VOLT__CAST(uint8_t, s->depth_ + 1);
+    }
+}
+VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
+    VOLT__REQUIRE(s->open_ && s->depth_ == cx->shield_,
+                  "volt_shield_end: not the innermost open shield");
+    volt__timer_stop(cx, &s->timer_.node_);
+    volt__scope_remove(cx->frame_, &s->scope_);
+    s->open_ = 0;
+    cx->shield_--;
+    if (s->raised_) cx->abort_ = s->abort_;
+}
+
+//==================================================================================================
+// >>sync  tokens, groups
+//==================================================================================================
+// One lock per token tree, the root's: cancelling marks a whole subtree at once.
+static volt_token *volt__token_root(volt_token *t) { return t->root_ ? t->root_ : t; }
+static inline int volt__token_is_set(const volt_token *t) {
+    return VOLT__CAST(int, volt__load_acq(&t->cancelled_)); // [C1] with cancel
+}
+
+VOLT_API void volt_token_init(volt_token *t, volt_token *parent) {
+    memset(t, 0, sizeof *t);
+    if (!parent) return;
+    t->root_ = volt__token_root(parent);
+    t->parent_ = parent;
+    volt__lock(&t->root_->lock_);
+    t->cancelled_ = parent->cancelled_;
+    t->next_ = parent->child_;
+    if (t->next_) t->next_->prev_ = t;
+    parent->child_ = t;
+    volt__unlock(&t->root_->lock_);
+}
+VOLT_API void volt_token_deinit(volt_token *t) {
+    volt_token *root = volt__token_root(t);
+    volt__lock(&root->lock_);
+    int is_used = t->waiters_ || t->child_;
+    if (t->parent_ && !is_used) {
+        if (t->prev_) t->prev_->next_ = t->next_;
+        else t->parent_->child_ = t->next_;
+        if (t->next_) t->next_->prev_ = t->prev_;
+    }
+    volt__unlock(&root->lock_);
+    VOLT__REQUIRE(!is_used, "volt_token_deinit: somebody waits for it, or it has children");
+}
+VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
+// All waiters in one hold: who is woken may free the token, so it is not touched again after the
+// unlock.
+VOLT_API void volt_token_cancel(volt_token *t) {
+    volt_token *root = volt__token_root(t), *at = t;
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__lock(&root->lock_);
+    for (;;) {
+        volt__store_rel(&at->cancelled_, 1); // [C1] with is_cancelled
+        volt__list_fire_all(&at->waiters_, VOLT__FIRED, &c);
+        if (at->child_) {
+            at = at->child_;
+            continue;
+        }
+        while (at != t && !at->next_) at = at->parent_;
+        if (at == t) break;
+        at = at->next_;
+    }
+    volt__unlock(&root->lock_);
+    volt__schedule_chain(&c);
+}
+// Links the node unless the token is cancelled. 1: linked.
+static int volt__token_link(volt_token *tok, volt__node *n, volt__task *t) {
+    volt_token *root = volt__token_root(tok);
+    volt__lock(&root->lock_);
+    int ok = !tok->cancelled_;
+    if (ok) {
+        volt__node_bind(n, t, tok);
+        volt__list_push(&tok->waiters_, n);
+    }
+    volt__unlock(&root->lock_);
+    return ok;
+}
+static void volt__token_unlink(volt__node *n, volt__task *t) {
+    volt_token *tok = VOLT__CAST(volt_token *, n->on_);
+    if (volt__node_state(n) != VOLT__IDLE)
+        volt__unwait(n, t, &volt__token_root(tok)->lock_, &tok->waiters_);
+}
+VOLT_API volt_poll volt_token_wait(volt_cx *cx, volt_token *tok) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_TOKEN);
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (!is_off && volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
+    if (!is_off && volt__node_state(n) == VOLT__IDLE && volt__token_link(tok, n, cx->task_))
+        return volt__leaf_pend(cx, n, 0);
+    volt__token_unlink(n, cx->task_);
+    return volt__leaf_end(n, is_off ? -ECANCELED : 0);
+}
+VOLT_API void volt__unless_begin(volt_cx *cx, volt_link *l, volt_token *stop) {
+    volt__bracket_begin(cx, &l->node_, volt__token_is_set(stop));
+}
+VOLT_API volt_poll volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop, volt_poll inner) {
+    volt__node *n = &l->node_;
+    volt__bracket_end(cx, n);
+    if (!volt_is_pending(inner)) {
+        volt__token_unlink(n, cx->task_);
+    } else if (!n->pc_ && volt__node_state(n) == VOLT__IDLE) {
+        // cancelled just now
+        if (!volt__token_link(stop, n, cx->task_)) (void)volt__task_wake(cx->task_);
+    }
+    return inner;
+}
+
+// ---- groups
+
+VOLT_API void volt_group_collect(volt_group *g) { g->collects_ = 1; }
+
+static volt_poll volt__group_close_left(volt_cx *cx, void *state);
+
+VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
+                                 size_t size, const char *site) {
+    volt__worker *w = cx->worker_;
+    if (!volt__frame_is_zero(state, size)) return -EINVAL;
+    if (w->is_closing) return -ESHUTDOWN;
+    volt__task *t = volt__task_alloc(w->rt, w, state, size, sizeof(volt__ext));
+    if (!t) return -ENOMEM;
+    volt__ext *x = volt__task_ext(t);
+    volt__task_fill(t, fn, VOLT__HAS_EXT, site);
+    x->group = g;
+    x->g_prev = NULL;
+    volt__task_publish(t, g->collects_ ? 2 : 1);
+    volt__lock(&g->lock_);
+    int is_refused = VOLT__CAST(int, g->is_closing_);
+    if (!is_refused) {
+        if (!g->scope_.task_) { // empty so far: from now on it is this task's
+            volt__scope_push(volt__root_frame(cx->task_), &g->scope_, cx->task_);
+            g->scope_.close_ = volt__group_close_left;
+        }
+        x->id = g->n_spawned_++;
+        x->g_next = g->live_;
+        if (g->live_) volt__task_ext(g->live_)->g_prev = t;
+        g->live_ = t;
+        g->n_live_++;
+    }
+    volt__unlock(&g->lock_);
+    if (!is_refused) return volt__task_accept(w->rt, w, t, 1); // cannot fail: is_closing is our own
+    // [M2] nobody else has seen it; a walker must not
+    volt__store_rel(&t->word, VOLT__CAST(uintptr_t, 0));
+    volt__task_free(t);
+    return -ECANCELED;
+}
+VOLT_API int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
+                              size_t size) {
+    return volt_group_spawn_at(cx, g, fn, state, size, "volt_group_spawn");
+}
+// Under lock: the members cannot end meanwhile.
+static void volt__group_cancel_all(volt_group *g, volt__chain *c) {
+    for (volt__task *t = g->live_; t; t = volt__task_ext(t)->g_next)
+        if (volt__task_cancel(t)) volt__chain_push(c, t);
+}
+VOLT_API void volt_group_cancel(volt_group *g) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__lock(&g->lock_);
+    volt__group_cancel_all(g, &c);
+    volt__unlock(&g->lock_);
+    volt__schedule_chain(&c);
+}
+static volt__task *volt__group_take_done(volt_group *g) {
+    volt__task *t = g->done_;
+    if (!t) return NULL;
+    g->done_ = volt__task_ext(t)->g_next;
+    if (!g->done_) g->done_last_ = NULL;
+    return t;
+}
+// Its owner has seen it empty: the task need not look after it any more.
+static void volt__group_disown(volt_cx *cx, volt_group *g) {
+    if (g->scope_.task_ == cx->task_) volt__scope_remove(volt__root_frame(cx->task_), &g->scope_);
+}
+// What a waiter finds under the lock.
+enum { VOLT__GROUP_LIVE, VOLT__GROUP_EMPTY, VOLT__GROUP_DONE };
+// One look at the group: empty, a result to take (if wanted), or linked.
+static int volt__group_look(volt_cx *cx, volt_group *g, volt__node *n, volt__task **done) {
+    int found = VOLT__GROUP_LIVE;
+    if (volt__node_state(n) != VOLT__IDLE) volt__unwait(n, cx->task_, &g->lock_, &g->waiters_);
+    volt__lock(&g->lock_);
+    if (done && (*done = volt__group_take_done(g)) != NULL) {
+        found = VOLT__GROUP_DONE;
+    } else if (g->n_live_ == 0) {
+        found = VOLT__GROUP_EMPTY;
+    } else {
+        volt__node_bind(n, cx->task_, g);
+        volt__list_push(&g->waiters_, n);
+    }
+    volt__unlock(&g->lock_);
+    return found;
+}
+VOLT_API volt_poll volt_group_wait(volt_cx *cx, volt_group *g) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_GROUP);
+    if (!volt__charge(cx)) return volt_pending();
+    if (volt__is_off(cx)) {
+        if (volt__node_state(n) != VOLT__IDLE) volt__unwait(n, cx->task_, &g->lock_, &g->waiters_);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    if (volt__node_state(n) == VOLT__LINKED || volt__group_look(cx, g, n, NULL) == VOLT__GROUP_LIVE)
+        return volt__leaf_pend(cx, n, 0);
+    int64_t error = g->error_; // empty, and nobody but us spawns into it
+    g->error_ = 0;
+    if (!g->done_) volt__group_disown(cx, g);
+    return volt__leaf_end(n, error);
+}
+VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_GROUP);
+    volt__task *done = NULL;
+    if (!volt__charge(cx)) return volt_pending();
+    if (!g->collects_) return volt__leaf_end(n, -EINVAL);
+    if (volt__is_off(cx)) {
+        if (volt__node_state(n) != VOLT__IDLE) volt__unwait(n, cx->task_, &g->lock_, &g->waiters_);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    if (volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
+    int found = volt__group_look(cx, g, n, &done);
+    if (found == VOLT__GROUP_LIVE) return volt__leaf_pend(cx, n, 0);
+    if (found == VOLT__GROUP_EMPTY) {
+        volt__group_disown(cx, g);
+        return volt__leaf_end(n, -ENOENT);
+    }
+    int64_t result = done->u.result;
+    if (id) *id = volt__task_ext(done)->id;
+    volt__task_drop(done);
+    return volt__leaf_end(n, result);
+}
+// Cancels all members at the first call; 1 when the last one has ended and the group is as new.
+static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *n) {
+    volt__chain c;
+    volt__chain_init(&c);
+    if (!g->is_closing_) {
+        volt__lock(&g->lock_);
+        g->is_closing_ = 1;
+        volt__group_cancel_all(g, &c);
+        volt__unlock(&g->lock_);
+        volt__schedule_chain(&c);
+    }
+    if (volt__node_state(n) == VOLT__LINKED || volt__group_look(cx, g, n, NULL) == VOLT__GROUP_LIVE)
+        return 0;
+    for (volt__task *t; (t = volt__group_take_done(g)) != NULL;) volt__task_drop(t);
+    g->error_ = 0;
+    g->n_spawned_ = 0;
+    g->is_closing_ = 0;
+    volt__group_disown(cx, g);
+    return 1;
+}
+// Shields itself: inside a cancelled task the children must be waited for all the same.
+VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_GROUP);
+    if (!volt__charge(cx)) return volt_pending();
+    return volt__group_close_step(cx, g, n) ? volt__leaf_end(n, 0) : volt__leaf_pend(cx, n, 0);
+}
+// What a task runs that returned with an open group: its own result waits in the root frame.
+static volt_poll volt__group_close_left(volt_cx *cx, void *state) {
+    volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
+    volt_group *g =
+        VOLT__CONTAINER(volt_group, scope_, VOLT__CAST(uintptr_t, root->who_) - VOLT__SCOPED);
+    VOLT__EXPECT(g->is_closing_ || g->n_live_ == 0,
+                 "function returned with an open group: volt_group_close it");
+    cx->site_ = "a group that was left open";
+    cx->wait_ = VOLT__CAST(uint32_t, VOLT__LEAF_GROUP) << 24;
+    return volt__group_close_step(cx, g, root) ? volt_ready(root->key_) : volt_pending();
+}
+
+//==================================================================================================
+// >>net  addresses, sockets, reads and writes, poll sets
+//==================================================================================================
+static void volt__addr_set(volt_addr *a, const void *sa, size_t len) {
+    memset(a, 0, sizeof *a);
+    memcpy(a->sa_, sa, len);
+    a->len_ = VOLT__CAST(uint32_t, len);
+}
+static int volt__addr_family(const volt_addr *a) {
+    sa_family_t family = AF_UNSPEC;
+    if (a->len_ >= sizeof family)
+        memcpy(&family, a->sa_ + offsetof(struct sockaddr, sa_family), sizeof family);
+    return family;
+}
+static const struct sockaddr *volt__addr_sa(const volt_addr *a) {
+    return VOLT__CAST(const struct sockaddr *, VOLT__CAST(const void *, a->sa_));
+}
+// host without brackets; -EINVAL unless it is a numeric address.
+static int volt__addr_ip(volt_addr *a, const char *host, unsigned port) {
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    memset(&v4, 0, sizeof v4);
+    memset(&v6, 0, sizeof v6);
+    if (port > 65535) return -EINVAL;
+    if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
+        v4.sin_family = AF_INET;
+        v4.sin_port = htons(VOLT__CAST(uint16_t, port));
+        volt__addr_set(a, &v4, sizeof v4);
+        return 0;
+    }
+    if (inet_pton(AF_INET6, host, &v6.sin6_addr) != 1) return -EINVAL;
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(VOLT__CAST(uint16_t, port));
+    volt__addr_set(a, &v6, sizeof v6);
+    return 0;
+}
+static int volt__addr_unix(volt_addr *a, const char *path) {
+    struct sockaddr_un un;
+    size_t len = strlen(path);
+    memset(&un, 0, sizeof un);
+    if (len == 0 || len >= sizeof un.sun_path) return -EINVAL;
+    un.sun_family = AF_UNIX;
+    memcpy(un.sun_path, path, len + 1);
+    volt__addr_set(a, &un, sizeof un);
+    return 0;
+}
+VOLT_API int volt_addr_parse(volt_addr *a, const char *text) {
+    char host[64];
+    unsigned port = 0;
+    if (strncmp(text, "unix:", 5) == 0) return volt__addr_unix(a, text + 5);
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon[1] == 0 || strlen(colon + 1) > 5) return -EINVAL;
+    for (const char *c = colon + 1; *c; c++) {
+        if (*c < '0' || *c > '9') return -EINVAL;
+        port = port * 10 + VOLT__CAST(unsigned, *c - '0');
+    }
+    size_t len = VOLT__CAST(size_t, colon - text);
+    int is_v6 = len >= 2 && text[0] == '[' && colon[-1] == ']';
+    if (is_v6) {
+        text++;
+        len -= 2;
+    }
+    if (len >= sizeof host) return -EINVAL;
+    memcpy(host, text, len);
+    host[len] = 0;
+    if ((strchr(host, ':') != NULL) != is_v6) return -EINVAL; // "::1:80" would be ambiguous
+    return volt__addr_ip(a, host, port);
+}
+static size_t volt__put(char *buf, size_t cap, size_t at, const char *text) {
+    for (; *text; text++, at++)
+        if (at < cap) buf[at] = *text;
+    return at;
+}
+VOLT_API int volt_addr_port(const volt_addr *a) {
+    struct sockaddr_in6 v6; // the port lies at the same place in both
+    int family = volt__addr_family(a);
+    if (family != AF_INET && family != AF_INET6) return 0;
+    memset(&v6, 0, sizeof v6);
+    memcpy(&v6, a->sa_, a->len_ < sizeof v6 ? a->len_ : sizeof v6);
+    return ntohs(v6.sin6_port);
+}
+VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
+    char ip[64] = "", digits[8];
+    struct sockaddr_un un;
+    size_t at = 0, d = sizeof digits - 1;
+    int family = volt__addr_family(a), port = volt_addr_port(a);
+    digits[d] = 0;
+    do digits[--d] = VOLT__CAST(char, '0' + port % 10);
+    while ((port /= 10) != 0);
+    if (family == AF_INET || family == AF_INET6) {
+        size_t where = family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
+                                         : offsetof(struct sockaddr_in6, sin6_addr);
+        inet_ntop(family, a->sa_ + where, ip, sizeof ip);
+        if (family == AF_INET6) at = volt__put(buf, len, at, "[");
+        at = volt__put(buf, len, at, ip);
+        at = volt__put(buf, len, at, family == AF_INET6 ? "]:" : ":");
+        at = volt__put(buf, len, at, digits + d);
+    } else if (family == AF_UNIX) {
+        memcpy(&un, a->sa_, sizeof un);
+        un.sun_path[sizeof un.sun_path - 1] = 0;
+        at = volt__put(buf, len, at, "unix:");
+        at = volt__put(buf, len, at, un.sun_path);
+    } else {
+        return -EAFNOSUPPORT;
+    }
+    if (at >= len) return -ENOSPC;
+    buf[at] = 0;
+    return VOLT__CAST(int, at);
+}
+static int volt__addr_of(int fd, volt_addr *out, int is_peer) {
+    socklen_t len = sizeof out->sa_;
+    memset(out, 0, sizeof *out);
+    struct sockaddr *sa = VOLT__CAST(struct sockaddr *, VOLT__CAST(void *, out->sa_));
+    int rc = is_peer ? VOLT_SYS(getpeername, fd, sa, &len) : VOLT_SYS(getsockname, fd, sa, &len);
+    out->len_ = len;
+    return rc < 0 ? -errno : 0;
+}
+VOLT_API int volt_local_addr(int fd, volt_addr *out) { return volt__addr_of(fd, out, 0); }
+VOLT_API int volt_peer_addr(int fd, volt_addr *out) { return volt__addr_of(fd, out, 1); }
+
+// ---- socket options
+
+static int volt__set(int fd, int level, int name, int value) {
+    return VOLT_SYS(setsockopt, fd, level, name, &value, sizeof value) < 0 ? -errno : 0;
+}
+VOLT_API int volt_set_nodelay(int fd, int is_on) {
+    return volt__set(fd, IPPROTO_TCP, TCP_NODELAY, is_on != 0);
+}
+VOLT_API int volt_set_keepalive(int fd, int idle_s, int interval_s, int count) {
+    int rc = volt__set(fd, SOL_SOCKET, SO_KEEPALIVE, idle_s > 0);
+    if (rc < 0 || idle_s <= 0) return rc;
+    rc = volt__set(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+    if (rc == 0) rc = volt__set(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
+    return rc < 0 ? rc : volt__set(fd, IPPROTO_TCP, TCP_KEEPCNT, count);
+}
+VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes) {
+    int rc = send_bytes ? volt__set(fd, SOL_SOCKET, SO_SNDBUF, send_bytes) : 0;
+    return rc == 0 && receive_bytes ? volt__set(fd, SOL_SOCKET, SO_RCVBUF, receive_bytes) : rc;
+}
+VOLT_API int volt_set_linger(int fd, int seconds) {
+    struct linger l;
+    l.l_onoff = seconds >= 0;
+    l.l_linger = seconds > 0 ? seconds : 0;
+    return VOLT_SYS(setsockopt, fd, SOL_SOCKET, SO_LINGER, &l, sizeof l) < 0 ? -errno : 0;
+}
+VOLT_API int volt_shut(int fd, int is_read, int is_write) {
+    int how = is_read && is_write ? SHUT_RDWR : is_read ? SHUT_RD : SHUT_WR;
+    if (!is_read && !is_write) return -EINVAL;
+    return VOLT_SYS(shutdown, fd, how) < 0 ? -errno : 0;
+}
+
+// ---- opening
+
+static int volt__socket(int family) {
+    int fd = VOLT_SYS(socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    return fd < 0 ? -errno : fd;
+}
+// close(2) is never retried: after EINTR the descriptor is gone.
+static void volt__close_raw(int fd) { VOLT_SYS(close, fd); }
+
+VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt) {
+    int family = volt__addr_family(a), fd = volt__socket(family), rc = 0;
+    if (fd < 0) return fd;
+    int is_ip = family == AF_INET || family == AF_INET6;
+    if (is_ip) rc = volt__set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (rc == 0 && opt && opt->is_reuseport) rc = volt__set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (rc == 0 && family == AF_INET6)
+        rc = volt__set(fd, IPPROTO_IPV6, IPV6_V6ONLY, opt && opt->is_v6only);
+    // accepted sockets inherit it
+    if (rc == 0 && is_ip && !(opt && opt->is_delayed)) rc = volt_set_nodelay(fd, 1);
+    if (rc == 0 && VOLT_SYS(bind, fd, volt__addr_sa(a), a->len_) < 0) rc = -errno;
+    if (rc == 0 && VOLT_SYS(listen, fd, opt && opt->backlog > 0 ? opt->backlog : 1024) < 0)
+        rc = -errno;
+    if (rc == 0) return fd;
+    volt__close_raw(fd);
+    return rc;
+}
+VOLT_API int volt_listen(const char *host, unsigned port, const volt_listen_options *opt) {
+    volt_addr a;
+    int rc = volt__addr_ip(&a, host ? host : "::", port);
+    if (rc < 0) return rc;
+    rc = volt_listen_addr(&a, opt);
+    if (host || rc != -EAFNOSUPPORT) return rc;
+    volt__addr_ip(&a, "0.0.0.0", port); // a kernel without IPv6
+    return volt_listen_addr(&a, opt);
+}
+// A fresh number from the kernel whose entry still is in use was closed behind our back: start it
+// over.
+static void volt__fd_adopt(volt_cx *cx, int fd) {
+    volt_rt *rt = cx->rt_;
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__fd *e = volt__fd_get(&rt->fds, fd);
+    if (!e) return; // out of memory: the first operation will say so
+    volt__lock(&e->lock);
+    int is_stale = e->mode != VOLT__MODE_NONE;
+    volt__unlock(&e->lock);
+    if (is_stale) {
+        volt__fd_retire(&rt->fds, e, fd, &c);
+        volt__schedule_chain(&c);
+        volt__log(rt, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
+    }
+    // rlx: the number is ours
+    volt__store_rlx(&e->flags, VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_STREAM);
+}
+// First use of a descriptor that somebody else made: what is it, and make it non-blocking.
+static uint8_t volt__fd_probe(volt__fd *e, int fd) {
+    int type = 0, mode = VOLT_SYS(fcntl, fd, F_GETFL);
+    socklen_t len = sizeof type;
+    unsigned flags = VOLT__FD_PROBED;
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
+        flags |=
+            VOLT__FD_SOCKET | (type == SOCK_STREAM ? VOLT__CAST(unsigned, VOLT__FD_STREAM) : 0u);
+    if (mode >= 0 && !(mode & O_NONBLOCK)) VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK);
+    volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, flags)); // rlx: all who probe find the same
+    return VOLT__CAST(uint8_t, flags);
+}
+
+// ---- operations: tried first, waited for only after EAGAIN
+
+enum { VOLT__OP_READ, VOLT__OP_READV, VOLT__OP_WRITE, VOLT__OP_WRITEV, VOLT__OP_ACCEPT };
+typedef struct volt__io {
+    int fd, op, dir, count; // count: of iovecs
+    char *buf;              // or iovecs, or source; only read for writes
+    size_t len;
+} volt__io;
+
+static struct iovec *volt__iov(const volt__io *io) {
+    return VOLT__CAST(struct iovec *, VOLT__CAST(void *, io->buf));
+}
+// A write to a pipe may raise SIGPIPE. Workers with a thread of their own have it blocked; the
+// caller of volt_run keeps its mask, so there the signal is blocked, and taken back, around the
+// call.
+static int64_t volt__write_nosignal(volt_cx *cx, const volt__io *io) {
+    volt__sigpipe held;
+    int is_caller = !cx->worker_->has_thread;
+    if (is_caller) volt__sys_sigpipe_hold(&held);
+    int64_t rc = io->op == VOLT__OP_WRITE ? VOLT_SYS(write, io->fd, io->buf, io->len)
+                                          : VOLT_SYS(writev, io->fd, volt__iov(io), io->count);
+    int error = rc < 0 ? errno : 0;
+    if (is_caller) volt__sys_sigpipe_drop(&held, error == EPIPE);
+    return rc < 0 ? -error : rc;
+}
+static int64_t volt__send(volt_cx *cx, const volt__io *io, uint8_t flags) {
+    struct msghdr m;
+    int64_t rc;
+    if (!(flags & VOLT__FD_SOCKET)) return volt__write_nosignal(cx, io);
+    if (io->op == VOLT__OP_WRITE) {
+        rc = VOLT_SYS(send, io->fd, io->buf, io->len, MSG_NOSIGNAL);
+    } else {
+        memset(&m, 0, sizeof m);
+        m.msg_iov = volt__iov(io);
+        m.msg_iovlen = VOLT__CAST(__typeof__(m.msg_iovlen), io->count);
+        rc = VOLT_SYS(sendmsg, io->fd, &m, MSG_NOSIGNAL);
+    }
+    return rc < 0 ? -errno : rc;
+}
+static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, uint8_t flags) {
+    int64_t rc;
+    switch (io->op) {
+    case VOLT__OP_READ: rc = VOLT_SYS(read, io->fd, io->buf, io->len); break;
+    case VOLT__OP_READV: rc = VOLT_SYS(readv, io->fd, volt__iov(io), io->count); break;
+    case VOLT__OP_ACCEPT:
+        rc = VOLT_SYS(accept4, io->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        break;
+    default: return volt__send(cx, io, flags);
+    }
+    return rc < 0 ? -errno : rc;
+}
+// >= 0, or -errno; never -EINTR.
+static int64_t volt__io_call(volt_cx *cx, const volt__io *io, uint8_t flags) {
+    int64_t rc;
+    do rc = volt__io_call_once(cx, io, flags);
+    while (rc == -EINTR);
+    return rc;
+}
+// One try under `use`. -EAGAIN without a call where the entry says so; *seq as it was before.
+static int64_t volt__io_try(volt_cx *cx, volt__fd *e, const volt__io *io, uint32_t *seq) {
+    int64_t rc = -EBADF;
+    if (VOLT__LIKELY(volt__fd_enter(e))) {
+        uint8_t flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
+        if (VOLT__UNLIKELY(!(flags & VOLT__FD_PROBED))) flags = volt__fd_probe(e, io->fd);
+        *seq = volt__load_acq(&e->seq); // [F3] with event
+        // rlx: hint, decided under lock
+        int is_known_empty = volt__load_rlx(&e->mode) == VOLT__MODE_EDGE &&
+                             // rlx: hint, decided under lock
+                             !(volt__load_rlx(&e->ready) & io->dir);
+        rc = is_known_empty ? -EAGAIN : volt__io_call(cx, io, flags);
+        if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM))
+            volt__fd_drained(e, io->dir, *seq);
+    }
+    if (VOLT__UNLIKELY(volt__fd_leave(e))) volt__close_raw(io->fd);
+    return rc;
+}
+// What every operation on a descriptor does first. 1: go on and try; 0: *out is the answer.
+static int volt__io_begin(volt_cx *cx, volt__node *n, int dir, int fd, volt_poll *out) {
+    if (!volt__charge(cx)) {
+        *out = volt_pending();
+        return 0;
+    }
+    uint8_t state = volt__node_state(n);
+    int is_off = volt__is_off(cx);
+    if (state == VOLT__IDLE && !is_off) return 1;
+    if (state == VOLT__LINKED && !is_off) {
+        *out = volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+        return 0;
+    }
+    if (state != VOLT__IDLE) state = volt__fd_unwait(n, cx->task_, dir);
+    if (!is_off && state != VOLT__CLOSED) return 1;
+    *out = volt__leaf_end(n, is_off ? -ECANCELED : -EBADF);
+    return 0;
+}
+// Tries until done or linked. -EAGAIN: linked, the caller returns pending.
+static int64_t volt__io_step(volt_cx *cx, volt__node *n, const volt__io *io) {
+    volt_rt *rt = cx->rt_;
+    volt__fd *e = volt__fd_get(&rt->fds, io->fd);
+    if (!e) return io->fd < 0 ? -EBADF : -ENOMEM;
+    for (;;) {
+        uint32_t seq = 0;
+        int64_t rc = volt__io_try(cx, e, io, &seq);
+        if (rc != -EAGAIN) return rc;
+        rc = volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, seq, n, cx->task_);
+        if (rc != 0) return rc > 0 ? -EAGAIN : rc;
+    }
+}
+static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, size_t len,
+                                 int count) {
+    io->fd = fd;
+    io->op = op;
+    io->dir = op == VOLT__OP_WRITE || op == VOLT__OP_WRITEV ? VOLT__WR : VOLT__RD;
+    io->count = count;
+    io->buf = VOLT__CAST(char *, VOLT__CAST(uintptr_t, buf)); // one struct for both ways
+    io->len = len;
+}
+// Locals of an async function do not survive a wait; a buffer among them is a bug even where it
+// works today.
+static inline void volt__check_buffer(const volt_cx *cx, const void *buf) {
+    VOLT__EXPECT(
+        !(VOLT__CAST(const char *, buf) > VOLT__CAST(const char *, __builtin_frame_address(0)) &&
+          VOLT__CAST(const char *, buf) < cx->stack_),
+        "buffer on the stack: it must live in the state struct");
+    (void)cx;
+    (void)buf;
+}
+static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
+    volt_poll out;
+    volt__node *n = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
+    volt__check_buffer(cx, io->buf);
+    if (!volt__io_begin(cx, n, io->dir, io->fd, &out)) return out;
+    if (io->len == 0) return volt__leaf_end(n, 0);
+    int64_t rc = volt__io_step(cx, n, io);
+    return rc == -EAGAIN ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd))
+                         : volt__leaf_end(n, rc);
+}
+VOLT_API volt_poll volt_read(volt_cx *cx, int fd, void *buf, size_t len) {
+    volt__io io;
+    volt__io_init(&io, VOLT__OP_READ, fd, buf, len, 0);
+    return volt__io_once(cx, &io);
+}
+VOLT_API volt_poll volt_write(volt_cx *cx, int fd, const void *buf, size_t len) {
+    volt__io io;
+    volt__io_init(&io, VOLT__OP_WRITE, fd, buf, len, 0);
+    return volt__io_once(cx, &io);
+}
+static size_t volt__iov_len(const struct iovec *iov, int n) {
+    size_t len = 0;
+    for (int i = 0; i < n; i++) len += iov[i].iov_len;
+    return len;
+}
+VOLT_API volt_poll volt_readv(volt_cx *cx, int fd, const struct iovec *iov, int n) {
+    volt__io io;
+    volt__io_init(&io, VOLT__OP_READV, fd, iov, volt__iov_len(iov, n), n);
+    return volt__io_once(cx, &io);
+}
+VOLT_API volt_poll volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int n) {
+    volt__io io;
+    volt__io_init(&io, VOLT__OP_WRITEV, fd, iov, volt__iov_len(iov, n), n);
+    return volt__io_once(cx, &io);
+}
+// read_exact and write_all: progress is the node's key, so that it survives waits and can be asked
+// for.
+static volt_poll volt__io_all(volt_cx *cx, int op, int fd, const void *buf, size_t len) {
+    volt__io io;
+    volt_poll out;
+    volt__io_init(&io, op, fd, buf, len, 0);
+    volt__node *n = volt__leaf(cx, io.dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
+    volt__check_buffer(cx, buf);
+    if (!volt__io_begin(cx, n, io.dir, fd, &out)) return out;
+    char *from = io.buf;
+    for (;;) {
+        size_t done = VOLT__CAST(size_t, n->key_);
+        if (done == len) return volt__leaf_end(n, VOLT__CAST(int64_t, len));
+        io.buf = from + done;
+        io.len = len - done;
+        int64_t rc = volt__io_step(cx, n, &io);
+        if (rc == -EAGAIN) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+        if (rc <= 0) return volt__leaf_end(n, rc < 0 ? rc : -EPIPE);
+        n->key_ += rc;
+        if (VOLT__CAST(size_t, n->key_) < len && !volt__charge(cx)) return volt_pending();
+    }
+}
+VOLT_API volt_poll volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len) {
+    return volt__io_all(cx, VOLT__OP_READ, fd, buf, len);
+}
+VOLT_API volt_poll volt_write_all(volt_cx *cx, int fd, const void *buf, size_t len) {
+    return volt__io_all(cx, VOLT__OP_WRITE, fd, buf, len);
+}
+
+// ---- accept
+// While the process is out of descriptors or memory it waits on a timer, not on the socket, which
+// would report the same connection for ever. save_ of the node tells which of the two it is.
+
+static int volt__is_shortage(int64_t rc) {
+    return rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS || rc == -ENOMEM;
+}
+// Errors of the connection that was about to be accepted, not of the listener.
+static int volt__is_peers_fault(int64_t rc) {
+    return rc == -ECONNABORTED || rc == -EPROTO || rc == -ENETDOWN || rc == -ENOPROTOOPT ||
+           rc == -EHOSTDOWN || rc == -ENONET || rc == -EHOSTUNREACH || rc == -ENETUNREACH;
+}
+static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, int fd) {
+    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
+    uint32_t ms = e ? e->backoff_ms * 2u : 0;
+    ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
+    if (e) e->backoff_ms = VOLT__CAST(uint16_t, ms);
+    n->save_ = 1;
+    volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms)));
+    return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+}
+VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
+    volt__io io;
+    volt_poll out;
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_RD);
+    if (n->save_ && (volt__is_off(cx) || volt__node_state(n) == VOLT__FIRED)) {
+        volt__timer_stop(cx, n);
+        n->save_ = 0;
+    }
+    if (!volt__io_begin(cx, n, VOLT__RD, fd, &out)) return out;
+    volt__io_init(&io, VOLT__OP_ACCEPT, fd, NULL, 0, 0);
+    for (;;) {
+        int64_t rc = volt__io_step(cx, n, &io);
+        if (rc == -EAGAIN) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+        if (volt__is_shortage(rc)) return volt__accept_back_off(cx, n, fd);
+        if (volt__is_peers_fault(rc)) {
+            if (!volt__charge(cx)) return volt_pending();
+            continue;
+        }
+        if (rc >= 0) {
+            volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
+            if (e) e->backoff_ms = 0;
+            volt__fd_adopt(cx, VOLT__CAST(int, rc));
+        }
+        return volt__leaf_end(n, rc);
+    }
+}
+
+// ---- connect: the socket is kept in the node's key (+ 1) while the handshake runs
+
+static void volt__close(volt_rt *rt, int fd);
+
+static volt_poll volt__connect_end(volt_cx *cx, volt__node *n, int fd, int64_t error) {
+    if (error < 0) volt__close(cx->rt_, fd);
+    return volt__leaf_end(n, error < 0 ? error : fd);
+}
+static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr *to) {
+    int family = volt__addr_family(to), fd = volt__socket(family);
+    if (fd < 0) return volt__leaf_end(n, fd);
+    volt__fd_adopt(cx, fd);
+    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
+    if (!e) return volt__connect_end(cx, n, fd, -ENOMEM);
+    if (family != AF_UNIX) volt_set_nodelay(fd, 1);
+    if (VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_) == 0)
+        return volt__connect_end(cx, n, fd, 0);
+    if (errno != EINPROGRESS && errno != EINTR) return volt__connect_end(cx, n, fd, -errno);
+    n->key_ = fd + 1;
+    uint32_t seq = volt__load_acq(&e->seq); // [F3] nothing can have come yet: not registered
+    int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, seq, n, cx->task_);
+    if (rc < 0) return volt__connect_end(cx, n, fd, rc);
+    return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+}
+VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_CONNECT);
+    int fd = VOLT__CAST(int, n->key_ - 1), error = 0;
+    socklen_t len = sizeof error;
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (fd < 0) return is_off ? volt__leaf_end(n, -ECANCELED) : volt__connect_start(cx, n, to);
+    if (!is_off && volt__node_state(n) == VOLT__LINKED)
+        return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+    uint8_t state = volt__fd_unwait(n, cx->task_, VOLT__WR);
+    if (is_off) return volt__connect_end(cx, n, fd, -ECANCELED);
+    if (state == VOLT__CLOSED) return volt__leaf_end(n, -EBADF);
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
+    return volt__connect_end(cx, n, fd, -error);
+}
+
+// ---- closing
+
+// The last one out of `use` closes: here, or the operation that is still inside its system call.
+static void volt__close(volt_rt *rt, int fd) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__fd *e = volt__fd_get(&rt->fds, fd);
+    if (!e) {
+        if (fd >= 0) volt__close_raw(fd);
+        return;
+    }
+    if (volt__fd_enter(e) && volt__fd_begin_close(e)) volt__fd_retire(&rt->fds, e, fd, &c);
+    if (volt__fd_leave(e)) volt__close_raw(fd);
+    volt__schedule_chain(&c);
+}
+VOLT_API void volt_close(volt_cx *cx, int fd) { volt__close(cx->rt_, fd); }
+VOLT_API void volt_rt_close(volt_rt *rt, int fd) { volt__close(rt, fd); }
+VOLT_API void volt_fd_forget(volt_cx *cx, int fd) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
+    if (!e) return;
+    volt__fd_retire(&cx->rt_->fds, e, fd, &c);
+    volt__schedule_chain(&c);
+}
+
+// ---- readiness of foreign descriptors
+
+// An own descriptor's cached bit may be stale for a level-triggered question, so the kernel is
+// asked. 1: linked.
+static int64_t volt__ready_own(volt_cx *cx, volt__fd *e, int fd, int dir, volt__node *n) {
+    struct pollfd p;
+    p.fd = fd;
+    p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
+    for (;;) {
+        uint32_t seq = volt__load_acq(&e->seq); // [F3] with event
+        p.revents = 0;
+        int rc = VOLT_SYS(poll, &p, 1, 0);
+        if (rc != 0) return rc < 0 && errno != EINTR ? -errno : 0;
+        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, seq, n, cx->task_);
+        if (rc != 0) return rc;
+    }
+}
+// 1: linked. 0: ready. < 0: -errno.
+static int64_t volt__ready_step(volt_cx *cx, int fd, int dir, volt__node *n) {
+    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
+    if (!e) return fd < 0 ? -EBADF : -ENOMEM;
+    if (volt__load_rlx(&e->mode) == VOLT__MODE_EDGE) // rlx: hint, decided under lock
+        return volt__ready_own(cx, e, fd, dir, n);
+    return volt__fd_wait_foreign(&cx->rt_->fds, e, fd, cx->worker_->index, dir, n, cx->task_);
+}
+static volt_poll volt__ready_poll(volt_cx *cx, int fd, int dir) {
+    volt_poll out;
+    volt__node *n = volt__leaf(cx, dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
+    int has_fired = volt__node_state(n) == VOLT__FIRED;
+    if (!volt__io_begin(cx, n, dir, fd, &out)) return out;
+    if (has_fired) return volt__leaf_end(n, 0);
+    int64_t rc = volt__ready_step(cx, fd, dir, n);
+    return rc > 0 ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd)) : volt__leaf_end(n, rc);
+}
+VOLT_API volt_poll volt_readable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__RD); }
+VOLT_API volt_poll volt_writable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__WR); }
+
+// ---- poll sets: a private epoll instance, itself waited for as a foreign descriptor
+
+VOLT_API int volt_pollset_open(volt_pollset *p) {
+    int fd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
+    p->epfd_ = fd < 0 ? 0 : fd + 1;
+    return fd < 0 ? -errno : 0;
+}
+VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
+    struct epoll_event ev;
+    int rc;
+    if (p->epfd_ == 0) return -EINVAL;
+    memset(&ev, 0, sizeof ev);
+    ev.data.fd = fd;
+    ev.events = (events & VOLT_IN ? VOLT__CAST(uint32_t, EPOLLIN | EPOLLRDHUP) : 0) |
+                (events & VOLT_OUT ? VOLT__CAST(uint32_t, EPOLLOUT) : 0) |
+                (events & VOLT_PRI ? VOLT__CAST(uint32_t, EPOLLPRI) : 0);
+    if (events == 0) {
+        rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_DEL, fd, &ev);
+        return rc < 0 && errno != ENOENT && errno != EBADF ? -errno : 0;
+    }
+    rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
+    if (rc < 0 && errno == ENOENT) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_ADD, fd, &ev);
+    return rc < 0 ? -errno : 0;
+}
+static int volt__pollset_take(const volt_pollset *p, volt_pollev *out, size_t cap) {
+    struct epoll_event ev[64];
+    int n = VOLT_EPOLL_WAIT(p->epfd_ - 1, ev, cap < 64 ? VOLT__CAST(int, cap) : 64, 0);
+    for (int i = 0; i < n; i++) {
+        uint32_t e = ev[i].events, hup = VOLT__CAST(uint32_t, EPOLLHUP | EPOLLRDHUP);
+        out[i].fd = ev[i].data.fd;
+        out[i].events = (e & EPOLLIN ? VOLT__CAST(uint32_t, VOLT_IN) : 0) |
+                        (e & EPOLLOUT ? VOLT__CAST(uint32_t, VOLT_OUT) : 0) |
+                        (e & EPOLLPRI ? VOLT__CAST(uint32_t, VOLT_PRI) : 0) |
+                        (e & EPOLLERR ? VOLT__CAST(uint32_t, VOLT_ERR) : 0) |
+                        (e & hup ? VOLT__CAST(uint32_t, VOLT_HUP) : 0);
+    }
+    return n == -EINTR ? 0 : n;
+}
+VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *ev, size_t cap) {
+    volt_poll out;
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_RD);
+    int fd = p->epfd_ - 1;
+    if (!volt__io_begin(cx, n, VOLT__RD, fd, &out)) return out;
+    if (fd < 0 || cap == 0) return volt__leaf_end(n, -EINVAL);
+    for (;;) {
+        int got = volt__pollset_take(p, ev, cap);
+        if (got != 0) return volt__leaf_end(n, got);
+        int64_t rc = volt__ready_step(cx, fd, VOLT__RD, n);
+        if (rc > 0) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+        if (rc < 0) return volt__leaf_end(n, rc);
+    }
+}
+VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
+    if (p->epfd_ == 0) return;
+    volt__close(cx->rt_, p->epfd_ - 1);
+    p->epfd_ = 0;
+}
+
+//==================================================================================================
+// >>combine  select and join over arms, join over arrays
+//==================================================================================================
+// The awaiting frame's key holds eight small counters. A turn evaluates the arms once in textual
+// order; which of them are polled depends on the phase:
+//   COUNT  none: how many are there (select, first time: to pick where to start)
+//   HIGH   from `start` on               LOW   before `start`
+//   DRAIN  started ones, cancelled       ALL   all not finished (join)
+enum {
+    VOLT__ARMS_N,
+    VOLT__ARMS_INDEX,
+    VOLT__ARMS_START,
+    VOLT__ARMS_WINNER,
+    VOLT__ARMS_LIVE,
+    VOLT__ARMS_MODE,
+    VOLT__ARMS_PHASE,
+    VOLT__ARMS_IS_FRESH
+};
+enum { VOLT__PHASE_COUNT, VOLT__PHASE_HIGH, VOLT__PHASE_LOW, VOLT__PHASE_DRAIN, VOLT__PHASE_ALL };
+enum { VOLT__ARM_UNUSED, VOLT__ARM_LIVE, VOLT__ARM_DONE };
+// counters of 8 bits; beyond some eight arms a group or a poll set is better
+#define VOLT__ARMS_MAX 200u
+
+static inline uint32_t volt__arms_get(const volt__node *n, int which) {
+    return VOLT__CAST(uint32_t, VOLT__CAST(uint64_t, n->key_) >> (which * 8)) & 255;
+}
+static inline void volt__arms_set(volt__node *n, int which, uint32_t value) {
+    uint64_t mask = UINT64_C(255) << (which * 8), bits = VOLT__CAST(uint64_t, value) << (which * 8);
+    n->key_ = VOLT__CAST(int64_t, (VOLT__CAST(uint64_t, n->key_) & ~mask) | bits);
+}
+static inline int volt__arms_is_select(const volt__node *n) {
+    return volt__arms_get(n, VOLT__ARMS_MODE) <= VOLT__SELECT_BIASED;
+}
+static void volt__arms_phase(volt__node *n, uint32_t phase) {
+    volt__arms_set(n, VOLT__ARMS_PHASE, phase);
+    volt__arms_set(n, VOLT__ARMS_INDEX, 0);
+    volt__arms_set(n, VOLT__ARMS_LIVE, 0);
+}
+VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
+    volt__node *n = cx->frame_;
+    uint32_t phase = mode == VOLT__SELECT ? VOLT__PHASE_HIGH : VOLT__PHASE_ALL;
+    if (n->kind_ == VOLT__FRESH) {
+        n->kind_ = VOLT__ARMS;
+        n->key_ = 0;
+        volt__arms_set(n, VOLT__ARMS_MODE, VOLT__CAST(uint32_t, mode));
+        volt__arms_set(n, VOLT__ARMS_IS_FRESH, 1);
+        if (mode == VOLT__SELECT) phase = VOLT__PHASE_COUNT;
+    }
+    VOLT__REQUIRE(n->kind_ == VOLT__ARMS, "two polls in one await: use VOLT_ARM");
+    if (mode == VOLT__SELECT_BIASED) phase = VOLT__PHASE_HIGH; // start is 0
+    if (volt__arms_get(n, VOLT__ARMS_WINNER)) phase = VOLT__PHASE_DRAIN;
+    volt__arms_phase(n, phase);
+}
+static int volt__arm_is_due(const volt__node *n, const volt_arm *a, uint32_t index) {
+    switch (volt__arms_get(n, VOLT__ARMS_PHASE)) {
+    case VOLT__PHASE_HIGH:
+        return a->state_ != VOLT__ARM_DONE && index >= volt__arms_get(n, VOLT__ARMS_START);
+    case VOLT__PHASE_LOW:
+        return a->state_ != VOLT__ARM_DONE && index < volt__arms_get(n, VOLT__ARMS_START);
+    case VOLT__PHASE_DRAIN: return a->state_ == VOLT__ARM_LIVE;
+    case VOLT__PHASE_ALL: return a->state_ != VOLT__ARM_DONE;
+    default: return 0;
+    }
+}
+// 1: this arm is polled now; its frame, shield depth and abort level are in force until arm_put.
+VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *a) {
+    volt__node *n = cx->frame_;
+    uint32_t index = volt__arms_get(n, VOLT__ARMS_INDEX);
+    VOLT__REQUIRE(index < VOLT__ARMS_MAX, "too many arms");
+    volt__arms_set(n, VOLT__ARMS_INDEX, index + 1);
+    if (volt__arms_get(n, VOLT__ARMS_IS_FRESH)) {
+        memset(a, 0, sizeof *a);
+        a->value = -ECANCELED;
+    }
+    int is_won = volt__arms_get(n, VOLT__ARMS_WINNER) != 0, is_select = volt__arms_is_select(n);
+    if (is_select && is_won && volt__arms_get(n, VOLT__ARMS_PHASE) != VOLT__PHASE_DRAIN) return 0;
+    if (!volt__arm_is_due(n, a, index)) return 0;
+    if (a->state_ == VOLT__ARM_UNUSED) a->shield_ = cx->shield_;
+    a->state_ = VOLT__ARM_LIVE;
+    a->up_ = n;
+    a->up_shield_ = cx->shield_;
+    a->up_abort_ = cx->abort_;
+    if (is_won && cx->abort_ <= cx->shield_) cx->abort_ = VOLT__CAST(uint8_t, cx->shield_ + 1);
+    cx->shield_ = a->shield_;
+    cx->frame_ = &a->node_;
+    VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
+    return 1;
+}
+// 1: the arm fired, that is its value counts.
+VOLT_API int volt__arm_put(volt_cx *cx, volt_arm *a, volt_poll p) {
+    volt__node *n = a->up_;
+    VOLT__EXPECT(cx->frame_ == &a->node_, "a child returned without VOLT_RETURN or VOLT_END");
+    a->shield_ = cx->shield_;
+    cx->shield_ = a->up_shield_;
+    cx->abort_ = a->up_abort_;
+    cx->frame_ = n;
+    if (volt_is_pending(p)) {
+        volt__arms_set(n, VOLT__ARMS_LIVE, volt__arms_get(n, VOLT__ARMS_LIVE) + 1);
+        return 0;
+    }
+    a->state_ = VOLT__ARM_DONE;
+    a->value = volt_value(p);
+    int is_won = volt__arms_get(n, VOLT__ARMS_WINNER) != 0;
+    if (volt__arms_is_select(n)) {
+        // A cancelled select has no winner: an arm that ended by being cancelled did not happen.
+        if (is_won) return 0;
+        if (volt__is_off(cx) && a->value == -ECANCELED) return 0;
+        volt__arms_set(n, VOLT__ARMS_WINNER, volt__arms_get(n, VOLT__ARMS_INDEX));
+    } else if (volt__arms_get(n, VOLT__ARMS_MODE) == VOLT__TRY_JOIN_ALL && a->value < 0 &&
+               !is_won) {
+        volt__arms_set(n, VOLT__ARMS_WINNER, volt__arms_get(n, VOLT__ARMS_INDEX));
+        a->up_->prev_ = &a->node_; // whose value the whole gives; the frame's own links are free
+    }
+    a->fired = 1;
+    return 1;
+}
+// After a turn over all arms: 1 = one more turn.
+VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last) {
+    volt__node *n = cx->frame_;
+    uint32_t phase = volt__arms_get(n, VOLT__ARMS_PHASE),
+             count = volt__arms_get(n, VOLT__ARMS_INDEX);
+    (void)last;
+    volt__arms_set(n, VOLT__ARMS_IS_FRESH, 0);
+    volt__arms_set(n, VOLT__ARMS_N, count);
+    if (phase == VOLT__PHASE_COUNT) {
+        volt__arms_set(n, VOLT__ARMS_START, volt__random_below(&cx->worker_->random, count));
+        volt__arms_phase(n, VOLT__PHASE_HIGH);
+        return 1;
+    }
+    if (phase == VOLT__PHASE_DRAIN) return 0;
+    if (volt__arms_get(n, VOLT__ARMS_WINNER) ||
+        (volt__arms_is_select(n) && phase != VOLT__PHASE_HIGH && volt__is_off(cx))) {
+        volt__arms_phase(n, VOLT__PHASE_DRAIN);
+        return 1;
+    }
+    if (phase == VOLT__PHASE_HIGH) {
+        uint32_t live = volt__arms_get(n, VOLT__ARMS_LIVE);
+        volt__arms_phase(n, VOLT__PHASE_LOW);
+        volt__arms_set(n, VOLT__ARMS_LIVE, live);
+        return 1;
+    }
+    return 0;
+}
+VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
+    volt__node *n = cx->frame_;
+    uint32_t winner = volt__arms_get(n, VOLT__ARMS_WINNER);
+    (void)done;
+    if (volt__arms_get(n, VOLT__ARMS_LIVE)) return volt_pending();
+    int64_t rc = volt__is_off(cx) ? -ECANCELED : 0;
+    if (volt__arms_is_select(n)) {
+        rc = winner ? VOLT__CAST(int64_t, winner) - 1 : -ECANCELED;
+    } else if (winner) {
+        rc = VOLT__CONTAINER(volt_arm, node_, n->prev_)->value;
+        n->prev_ = NULL;
+    }
+    return volt__leaf_end(n, rc);
+}
+
+// ---- arrays of children
+// The element's frame keeps its own shield depth in save_; the awaiting frame's key is
+// the index of the one that decided, + 1
+
+enum { VOLT__EACH_ALL, VOLT__EACH_TRY, VOLT__EACH_ANY };
+static volt__node *volt__each_frame(void *states, size_t stride, size_t i) {
+    return VOLT__CAST(volt__node *, VOLT__CAST(void *, VOLT__CAST(char *, states) + i * stride));
+}
+static void volt__each_start(volt_cx *cx, volt__node *n, void *states, size_t stride,
+                             size_t count) {
+    n->kind_ = VOLT__EACH;
+    n->key_ = 0;
+    for (size_t i = 0; i < count; i++) {
+        volt__node *child = volt__each_frame(states, stride, i);
+        memset(child, 0, sizeof *child);
+        child->base_ = child->save_ = cx->shield_;
+    }
+}
+static volt_poll volt__each_poll_one(volt_cx *cx, volt_fn *fn, volt__node *child,
+                                     int is_cancelled) {
+    uint8_t shield = cx->shield_, abort_ = cx->abort_;
+    if (is_cancelled && abort_ <= shield) cx->abort_ = VOLT__CAST(uint8_t, shield + 1);
+    cx->shield_ = child->save_;
+    VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
+    volt_poll p = fn(cx, child);
+    child->save_ = cx->shield_;
+    cx->shield_ = shield;
+    cx->abort_ = abort_;
+    return p;
+}
+// Did the end of this child decide the whole?
+static int volt__each_decides(int mode, int64_t value, int is_off) {
+    if (mode == VOLT__EACH_TRY) return value < 0;
+    return mode == VOLT__EACH_ANY && !(is_off && value == -ECANCELED);
+}
+static volt_poll volt__each(volt_cx *cx, int mode, volt_fn *fn, void *states, size_t stride,
+                            size_t count) {
+    volt__node *n = cx->frame_;
+    size_t live = 0;
+    VOLT__REQUIRE(n != NULL && stride >= sizeof(volt_frame),
+                  "volt_join_all: use VOLT_EACH(fn, array)");
+    VOLT__EXPECT(cx->is_awaiting_, "wait called outside VOLT_AWAIT");
+    if (n->kind_ == VOLT__FRESH) volt__each_start(cx, n, states, stride, count);
+    VOLT__REQUIRE(n->kind_ == VOLT__EACH, "two polls in one await: use VOLT_ARM");
+    // A child that decides cancels those before it too: they are polled once more, in a second
+    // turn.
+    for (int again = 1; again;) {
+        int was_decided = n->key_ != 0;
+        live = 0;
+        again = 0;
+        for (size_t i = 0; i < count; i++) {
+            volt__node *child = volt__each_frame(states, stride, i);
+            if (child->pc_ == VOLT__DONE) continue;
+            volt_poll p = volt__each_poll_one(cx, fn, child, n->key_ != 0);
+            if (volt_is_pending(p)) {
+                live++;
+            } else if (n->key_ == 0 && volt__each_decides(mode, volt_value(p), volt__is_off(cx))) {
+                n->key_ = VOLT__CAST(int64_t, i) + 1;
+            }
+        }
+        again = !was_decided && n->key_ != 0 && live > 0;
+    }
+    if (live > 0) return volt_pending();
+    int64_t rc = volt__is_off(cx) || (mode == VOLT__EACH_ANY && n->key_ == 0) ? -ECANCELED : 0;
+    if (n->key_ != 0 && mode == VOLT__EACH_ANY) rc = n->key_ - 1;
+    if (n->key_ != 0 && mode == VOLT__EACH_TRY)
+        rc = volt__each_frame(states, stride, VOLT__CAST(size_t, n->key_ - 1))->key_;
+    return volt__leaf_end(n, rc);
+}
+VOLT_API volt_poll volt_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n) {
+    return volt__each(cx, VOLT__EACH_ALL, fn, states, stride, n);
+}
+VOLT_API volt_poll volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride,
+                                     size_t n) {
+    return volt__each(cx, VOLT__EACH_TRY, fn, states, stride, n);
+}
+VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n) {
+    return volt__each(cx, VOLT__EACH_ANY, fn, states, stride, n);
+}
+
+//==================================================================================================
+// >>inspect  counters, texts
+//==================================================================================================
+VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
+    memset(out, 0, sizeof *out);
+    uint32_t started = volt__started(rt);
+    for (uint32_t i = 0; i < started; i++) {
+        volt__worker *w = rt->workers[i];
+        if (VOLT_TLS_GET() == w) volt__publish_stats(w); // one's own are exact
+        volt__lock(&w->stats_lock);
+#define VOLT__COUNTER_SUM(name_, text_) out->name_ += w->published.name_;
+        VOLT__COUNTERS(VOLT__COUNTER_SUM)
+#undef VOLT__COUNTER_SUM
+        volt__unlock(&w->stats_lock);
+    }
+    volt__lock(&rt->injector.lock);
+    out->spawned += rt->injector.spawned;
+    volt__unlock(&rt->injector.lock);
+    out->workers = rt->n_workers;
+    out->workers_started = started;
+}
+VOLT_API const char *volt_strerror(int rc) {
+    switch (rc < 0 ? -rc : 0) {
+    case 0: return "success";
+#define VOLT__ERROR(code_, text_) case code_: return text_;
+        VOLT__ERROR(EACCES, "permission denied")
+        VOLT__ERROR(EADDRINUSE, "address already in use")
+        VOLT__ERROR(EADDRNOTAVAIL, "address not available")
+        VOLT__ERROR(EAFNOSUPPORT, "address family not supported")
+        VOLT__ERROR(EAGAIN, "would have to wait")
+        VOLT__ERROR(EBADF, "bad or closed descriptor")
+        VOLT__ERROR(EBUSY, "still in use")
+        VOLT__ERROR(ECANCELED, "cancelled")
+        VOLT__ERROR(ECHILD, "not usable in a forked child")
+        VOLT__ERROR(ECONNABORTED, "connection aborted")
+        VOLT__ERROR(ECONNREFUSED, "connection refused")
+        VOLT__ERROR(ECONNRESET, "connection reset by peer")
+        VOLT__ERROR(EDEADLK, "would block a worker thread")
+        VOLT__ERROR(EHOSTUNREACH, "no route to host")
+        VOLT__ERROR(EINPROGRESS, "started")
+        VOLT__ERROR(EINVAL, "invalid argument")
+        VOLT__ERROR(EMFILE, "too many open files")
+        VOLT__ERROR(ENETUNREACH, "network unreachable")
+        VOLT__ERROR(ENFILE, "too many open files in the system")
+        VOLT__ERROR(ENOBUFS, "no buffer space")
+        VOLT__ERROR(ENOENT, "nothing left")
+        VOLT__ERROR(ENOMEM, "out of memory")
+        VOLT__ERROR(ENOSPC, "no space left")
+        VOLT__ERROR(ENOTCONN, "not connected")
+        VOLT__ERROR(ENOTSOCK, "not a socket")
+        VOLT__ERROR(EOVERFLOW, "some were lost")
+        VOLT__ERROR(EPERM, "not permitted")
+        VOLT__ERROR(EPIPE, "closed by the other side")
+        VOLT__ERROR(ESHUTDOWN, "the runtime is shutting down")
+        VOLT__ERROR(ETIMEDOUT, "timed out")
+#undef VOLT__ERROR
+    default: return "system error";
+    }
+}
+
+//==================================================================================================
+// >>public  run, create, block_on, shutdown, destroy
+//==================================================================================================
+VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx) { return cx->rt_; }
+VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out) { *out = rt->cfg; }
+
+static int volt__to_int(int64_t result) {
+    return result > INT_MAX ? INT_MAX : result < INT_MIN ? INT_MIN : VOLT__CAST(int, result);
+}
+// After is_stopped: waits until every worker thread has left. One caller joins, the others wait for
+// it.
+static void volt__join_threads(volt_rt *rt) {
+    uint32_t not_yet = 0;
+    if (volt__cas_acq_rel(&rt->join_state, &not_yet, 1)) { // [S1] one joins
+        for (uint32_t i = 0, n = volt__started(rt); i < n; i++)
+            if (rt->workers[i]->has_thread) VOLT_THREAD_JOIN(rt->workers[i]->thread);
+        volt__store_rel(&rt->join_state, 2); // [S1] with the waiters below
+        VOLT_FUTEX_WAKE(&rt->join_state, INT_MAX);
+    }
+    // [S1]
+    while (volt__load_acq(&rt->join_state) != 2) VOLT_FUTEX_WAIT(&rt->join_state, 1, VOLT_NEVER);
+}
+
+typedef struct volt__survivors {
+    const char *site[16];
+    uint32_t n, n_held;
+} volt__survivors;
+// Who lives, and who has ended but is held by a handle or a waker.
+static void volt__survivor(void *arg, volt__task *t) {
+    volt__survivors *s = VOLT__CAST(volt__survivors *, arg);
+    uintptr_t word = volt__load_rlx(&t->word); // rlx: a snapshot
+    if (word & VOLT__COMPLETE) s->n_held += word >= 2 * VOLT__REF; // besides the walker's
+    // rlx: a snapshot
+    else if (s->n < sizeof s->site / sizeof s->site[0])
+        s->site[s->n++] = volt__load_rlx(&t->wait_site);
+    if (!volt__task_release(t)) return;
+    t->gen++;
+    volt__heap_free_remote(t);
+}
+static void volt__survivors_find(volt_rt *rt, volt__survivors *s) {
+    memset(s, 0, sizeof *s);
+    volt__slabs_walk(&rt->slabs, volt__survivor, s);
+}
+static void volt__log_alive(volt_rt *rt) {
+    volt__survivors s;
+    volt__survivors_find(rt, &s);
+    for (uint32_t i = 0; i < s.n; i++) volt__log(rt, VOLT_LOG_STILL_ALIVE, s.site[i]);
+}
+// 0, or the number of tasks still alive at the deadline. Plain thread.
+static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
+    while (!volt__is_stopped(rt)) {
+        if (VOLT_FUTEX_WAIT(&rt->is_stopped, 0, deadline) != -ETIMEDOUT || volt__is_stopped(rt))
+            continue;
+        uintptr_t n = volt__alive(rt);
+        volt__log_alive(rt);
+        return n > INT_MAX ? INT_MAX : n > 0 ? VOLT__CAST(int, n) : 1;
+    }
+    volt__join_threads(rt);
+    return 0;
+}
+VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
+    if (VOLT_TLS_GET()) {
+        volt__shutdown_begin(rt);
+        return -EINPROGRESS;
+    }
+    volt_time deadline =
+        at_most == VOLT_NEVER ? VOLT_NEVER : volt__time_add(volt_now(), at_most > 0 ? at_most : 0);
+    volt__add_acq_rel(&rt->visitors, 1); // [S1] volt_run does not free the runtime under us
+    volt__shutdown_begin(rt);
+    int rc = volt__shutdown_wait(rt, deadline);
+    uint32_t *visitors = &rt->visitors;
+    // [S1] with teardown. LAST TOUCH
+    if (volt__sub_acq_rel(visitors, 1) == 1) VOLT_FUTEX_WAKE(visitors, INT_MAX);
+    return rc;
+}
+// All threads have left. 0, or -EBUSY: tasks are held.
+static int volt__teardown(volt_rt *rt) {
+    volt__survivors s;
+    uint32_t n;
+    // [S1]
+    while ((n = volt__load_acq(&rt->visitors)) != 0) VOLT_FUTEX_WAIT(&rt->visitors, n, VOLT_NEVER);
+    volt__survivors_find(rt, &s);
+    if (s.n_held + s.n > 0) return -EBUSY;
+    volt__rt_free(rt);
+    return 0;
+}
+VOLT_API int volt_destroy(volt_rt *rt) {
+    if (volt__load_acq(&rt->join_state) != 2) return -EBUSY; // [S1] with join_threads
+    return volt__teardown(rt);
+}
+VOLT_API int volt_create(const volt_config *cfg, volt_rt **out) {
+    volt_rt *rt = NULL;
+    *out = NULL;
+    int rc = volt__rt_create(cfg, &rt);
+    if (rc < 0) return rc;
+    rc = volt__start_next(rt);
+    if (rc < 0) {
+        volt__rt_free(rt);
+        return rc;
+    }
+    volt__start_more(rt);
+    *out = rt;
+    return 0;
+}
+VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
+    volt_handle h;
+    int64_t result = 0;
+    h.task_ = NULL;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    int rc = volt__spawn_root(rt, NULL, &h, fn, state, 0);
+    if (rc == 0) rc = volt_join_sync(&h, VOLT_NEVER, &result);
+    return rc < 0 ? rc : volt__to_int(result);
+}
+VOLT_API int volt_run(const volt_config *cfg, volt_fn *fn, void *state) {
+    volt_rt *rt = NULL;
+    volt__worker *w = NULL;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    int rc = volt__rt_create(cfg, &rt);
+    if (rc < 0) return rc;
+    rc = volt__worker_create(rt, 0, &w);
+    if (rc == 0) {
+        rt->started = 1;
+        rc = volt__spawn_root(rt, w, NULL, fn, state, VOLT__IS_ROOT);
+    }
+    if (rc < 0) {
+        volt__rt_free(rt);
+        return rc;
+    }
+    volt__start_more(rt);
+    volt__carry(w);
+    if (!volt__is_stopped(rt)) { // tasks that do not end use the runtime: it stays
+        volt__log_alive(rt);
+        return -ETIMEDOUT;
+    }
+    volt__join_threads(rt);
+    rc = volt__to_int(rt->root_result);
+    if (volt__teardown(rt) < 0) volt__log(rt, VOLT_LOG_HANDLE_LEAKED, NULL);
+    return rc;
+}
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+#endif // VOLT_IMPLEMENTATION
+
+// Licence: MIT or 0BSD, whichever you prefer; see LICENSE.
