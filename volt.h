@@ -703,7 +703,7 @@ VOLT_API VOLT_POLL volt_yield(volt_cx *cx);
 // Pending for ever: a switched-off arm.
 VOLT_API VOLT_POLL volt_never(volt_cx *cx);
 // 1 when the next await would give -ECANCELED: for loops without awaits.  where: inside a task
-VOLT_API int volt_is_cancelled(const volt_cx *cx);
+VOLT_API int volt_is_cancelled(volt_cx *cx);
 // Awaits of this frame, and below it, work although cancelled, at most so long; then they give
 // -ECANCELED
 // even where nothing else cancels. VOLT_RETURN and VOLT_END end it too. Nestable.
@@ -1904,6 +1904,7 @@ static inline int volt__task_suspend(volt__task *t) {
 // Suspend and wake in one step; the runner enqueues it.
 static inline void volt__task_yield(volt__task *t) {
     uintptr_t old = volt__load_rlx(&t->word); // rlx: hint, re-checked by the cas
+    VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE));
     // [T1] with begin
     while (!volt__cas_acq_rel(&t->word, &old, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED)) {}
 }
@@ -1917,7 +1918,8 @@ static inline int volt__task_finish(volt__task *t) {
 static inline void volt__task_retain(volt__task *t) {
     // rlx: the caller holds, or lives on, a reference
     uintptr_t old = volt__add_rlx(&t->word, VOLT__REF);
-    VOLT__REQUIRE(old < VOLT__REF_MAX, "too many references to one task");
+    VOLT__REQUIRE(old >= VOLT__REF && old < VOLT__REF_MAX,
+                  "too many references to one task, or none");
 }
 static inline int volt__task_release(volt__task *t) {
     uintptr_t old = volt__sub_acq_rel(&t->word, VOLT__REF); // [T2] all uses before the free
@@ -2115,13 +2117,14 @@ static uint64_t volt__wheel_expiry(volt__wheel *w) {
     uint32_t level;
     uint64_t when = UINT64_MAX, due = UINT64_MAX;
     volt__lock(&w->lock);
-    if (volt__wheel_next(w, &level, &when) && level > 0) {
+    if (volt__wheel_next(w, &level, &when) && level > 0 && when > w->elapsed) {
+        uint64_t end = when + (UINT64_C(1) << (level * VOLT_WHEEL_BITS));
         volt__node *first = w->slot[level][volt__wheel_pos(when, level)], *n = first;
         for (int i = 0; i < 32; i++) {
             if (VOLT__CAST(uint64_t, n->key_) < due) due = VOLT__CAST(uint64_t, n->key_);
             n = n->next_;
-            if (n == first) {
-                when = due > when ? due : when;
+            if (n == first) { // beyond the end: a deadline past the wheel's span, parked here
+                if (due > when && due < end) when = due;
                 break;
             }
         }
@@ -2233,6 +2236,9 @@ static volt__fd *volt__fd_get(volt__fds *f, int fd) {
     void *page = volt__fds_page(f, VOLT__CAST(void **, slot), VOLT__FD_PAGE * sizeof(volt__fd));
     return page ? &VOLT__CAST(volt__fd *, page)[i % VOLT__FD_PAGE] : NULL;
 }
+static int volt__fd_missing(int fd) { // why get gave NULL
+    return VOLT__CAST(uint32_t, fd) >= VOLT__FD_MAX ? -EBADF : -ENOMEM;
+}
 static void volt__fds_destroy(volt__fds *f) {
     for (uint32_t i = 0; i < VOLT__FD_ROOT; i++) {
         if (!f->dir[i]) continue;
@@ -2249,14 +2255,14 @@ static void volt__fds_destroy(volt__fds *f) {
 static inline int volt__fd_enter(volt__fd *e) {
     return !(volt__add_acq_rel(&e->use, VOLT__FD_USER) & VOLT__FD_IS_CLOSING); // [F2] with leave
 }
-// 1: the close is the caller's, who is inside.
-static int volt__fd_begin_close(volt__fd *e) {
-    uint32_t old = volt__or_acq_rel(&e->use, VOLT__FD_IS_CLOSING); // [F2] with enter
-    return !(old & VOLT__FD_IS_CLOSING);
+// Nobody comes in any more. By one who is inside.
+static void volt__fd_begin_close(volt__fd *e) {
+    volt__or_acq_rel(&e->use, VOLT__FD_IS_CLOSING); // [F2] with enter
 }
 static int volt__fd_try_close(volt__fd *e) {
     uint32_t last = VOLT__FD_IS_CLOSING;
-    return volt__cas_acq_rel(&e->use, &last, 0); // [F2] of all who see it closing and empty one wins
+    // [F2] of all who see it closing and empty one wins
+    return volt__cas_acq_rel(&e->use, &last, 0);
 }
 // 1: the caller was the last one out and performs close(2).
 static inline int volt__fd_leave(volt__fd *e) {
@@ -2264,6 +2270,14 @@ static inline int volt__fd_leave(volt__fd *e) {
     return VOLT__UNLIKELY(left == VOLT__FD_IS_CLOSING) && volt__fd_try_close(e);
 }
 
+static inline void volt__fd_set_mode(volt__fd *e, uint8_t mode) {
+    volt__store_rlx(&e->mode, mode); // rlx: under lock
+}
+static inline int volt__fd_is_known_empty(const volt__fd *e, int dir) {
+    uint8_t mode = volt__load_rlx(&e->mode);   // rlx: hint, decided under lock
+    uint8_t ready = volt__load_rlx(&e->ready); // rlx: hint, decided under lock
+    return mode == VOLT__MODE_EDGE && !(ready & dir);
+}
 static uint32_t volt__fd_interest(const volt__fd *e) {
     if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
     return EPOLLONESHOT | (e->rd ? VOLT__CAST(uint32_t, EPOLLIN | EPOLLRDHUP) : 0) |
@@ -2281,8 +2295,8 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     int other = errno == EEXIST ? EPOLL_CTL_MOD : errno == ENOENT ? EPOLL_CTL_ADD : 0;
     if (other && VOLT_SYS(epoll_ctl, f->epfd[e->home], other, fd, &ev) == 0) return 0;
     if (errno != EPERM) return -errno;
-    e->mode = VOLT__MODE_ALWAYS;
-    e->ready = VOLT__RD | VOLT__WR;
+    volt__fd_set_mode(e, VOLT__MODE_ALWAYS);
+    volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR)); // rlx: under lock
     return 0;
 }
 // Own descriptor: registered edge-triggered, for good. ADD reports what is ready already.
@@ -2290,9 +2304,11 @@ static int volt__fd_own(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ALWAYS) return 0;
     uint8_t before = e->mode;
     if (before == VOLT__MODE_NONE) e->home = VOLT__CAST(uint16_t, reactor % f->n_reactors);
-    e->mode = VOLT__MODE_EDGE;
+    volt__fd_set_mode(e, VOLT__MODE_EDGE);
+    // rlx: under lock; at worst one try too many
+    volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR));
     int rc = volt__fd_control(f, e, fd, before == VOLT__MODE_NONE ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
-    if (rc < 0) e->mode = before;
+    if (rc < 0) volt__fd_set_mode(e, before);
     return rc;
 }
 // A waiter learns of which generation its wake-up was: the number may be another file when it is
@@ -2317,9 +2333,9 @@ static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, in
     // rlx: the flag is set before who closes takes the lock to wake the waiters
     int rc = volt__load_rlx(&e->use) & VOLT__FD_IS_CLOSING ? -EBADF : 0;
     if (rc == 0 && e->seq == seq) {
-        volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
         rc = volt__fd_own(f, e, fd, reactor);
         if (rc == 0 && e->mode != VOLT__MODE_ALWAYS) {
+            volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
             volt__node_bind(n, t, e);
             volt__list_push(volt__fd_waiters(e, dir), n);
             rc = 1;
@@ -2339,12 +2355,12 @@ static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t rea
         e->home = VOLT__CAST(uint16_t, reactor % f->n_reactors);
         before = VOLT__MODE_NONE;
     }
-    e->mode = VOLT__MODE_ONESHOT;
+    volt__fd_set_mode(e, VOLT__MODE_ONESHOT);
     volt__node_bind(n, t, e);
     volt__list_push(waiters, n);
     int rc = volt__fd_control(f, e, fd, before == VOLT__MODE_NONE ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
     if (rc < 0 || e->mode == VOLT__MODE_ALWAYS) {
-        if (rc < 0) e->mode = before;
+        if (rc < 0) volt__fd_set_mode(e, before);
         volt__list_remove(waiters, n);
         volt__node_unbind(n, t);
     } else {
@@ -2373,23 +2389,44 @@ static void volt__fd_drained(volt__fd *e, int dir, uint32_t seq) {
         volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
     volt__unlock(&e->lock);
 }
-// Ends the entry's present use, after IS_CLOSING was set in `use` (forget: without): waiters are
-// woken as CLOSED, later events of this generation are dropped.
-static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, volt__chain *c) {
+// Ends the entry's present use: waiters are woken as CLOSED, later events of this generation are
+// dropped, an operation that is about to wait tries again. All in one hold, close(2) included: an
+// operation that slips in before the number is gone must leave nothing behind for its next owner.
+static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, volt__chain *c) {
     struct epoll_event ev; // kernels before 2.6.9 wanted one for DEL as well
     memset(&ev, 0, sizeof ev);
     volt__lock(&e->lock);
     e->gen++;
+    volt__store_rel(&e->seq, e->seq + 1); // [F3] with operation
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ONESHOT)
         VOLT_SYS(epoll_ctl, f->epfd[e->home], EPOLL_CTL_DEL, fd, &ev);
-    e->mode = VOLT__MODE_NONE;
-    e->flags = 0;
+    volt__fd_set_mode(e, VOLT__MODE_NONE);
+    volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, 0)); // rlx: under lock
+    volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, 0)); // rlx: under lock
     e->sticky = 0;
     e->backoff_ms = 0;
-    volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, 0)); // rlx: under lock
     volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
     volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
+    if (is_close) VOLT_SYS(close, fd); // never retried: after EINTR the descriptor is gone
     volt__unlock(&e->lock);
+}
+// First use of a descriptor that somebody else made: what is it, and make it non-blocking. Under
+// lock, so that it is not closed between the question and the answer. 0: not open.
+static uint8_t volt__fd_probe(volt__fd *e, int fd) {
+    int type = 0;
+    socklen_t len = sizeof type;
+    unsigned flags = VOLT__FD_PROBED;
+    volt__lock(&e->lock);
+    int mode = VOLT_SYS(fcntl, fd, F_GETFL);
+    if (mode < 0) flags = 0;
+    else if (!(mode & O_NONBLOCK)) VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK);
+    if (flags && VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0) {
+        flags |= VOLT__FD_SOCKET;
+        if (type == SOCK_STREAM) flags |= VOLT__FD_STREAM;
+    }
+    volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, flags)); // rlx: under lock
+    volt__unlock(&e->lock);
+    return VOLT__CAST(uint8_t, flags);
 }
 
 static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
@@ -3032,6 +3069,7 @@ static void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
     if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
     if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
     if (volt__task_finish(t)) volt__task_free(t);
+    w->stats.completed++;
     // After all that the task's end does: whoever sees the sums equal may take the runtime down.
     volt__store_rel(&w->completed, w->completed + 1); // [S2] with is_over
     if (is_root) volt__shutdown_begin(w->rt);
@@ -3862,7 +3900,14 @@ VOLT_API volt_poll volt_never(volt_cx *cx) {
     if (!volt__charge(cx)) return volt_pending();
     return volt__is_off(cx) ? volt__leaf_end(n, -ECANCELED) : volt__leaf_pend(cx, n, 0);
 }
-VOLT_API int volt_is_cancelled(const volt_cx *cx) { return volt__is_off(cx); }
+// The abort level is a snapshot from the start of the poll; here the task's own word is asked, so
+// that a loop sees a cancellation that comes while it runs, and so does the await behind it.
+VOLT_API int volt_is_cancelled(volt_cx *cx) {
+    uintptr_t word = volt__load_rlx(&cx->task_->word); // rlx: a flag that hands nothing over
+    uint32_t is_closed = volt__load_rlx(&cx->rt_->is_closed); // rlx: a flag that hands nothing over
+    if (cx->abort_ == 0 && ((word & VOLT__CANCELLED) || is_closed)) cx->abort_ = 1;
+    return volt__is_off(cx);
+}
 
 // ---- time
 
@@ -4504,8 +4549,6 @@ static int volt__socket(int family) {
     int fd = VOLT_SYS(socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     return fd < 0 ? -errno : fd;
 }
-// close(2) is never retried: after EINTR the descriptor is gone.
-static void volt__close_raw(int fd) { VOLT_SYS(close, fd); }
 
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt) {
     int family = volt__addr_family(a), fd = volt__socket(family), rc = 0;
@@ -4521,7 +4564,7 @@ VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt
     if (rc == 0 && VOLT_SYS(listen, fd, opt && opt->backlog > 0 ? opt->backlog : 1024) < 0)
         rc = -errno;
     if (rc == 0) return fd;
-    volt__close_raw(fd);
+    VOLT_SYS(close, fd);
     return rc;
 }
 VOLT_API int volt_listen(const char *host, unsigned port, const volt_listen_options *opt) {
@@ -4545,26 +4588,13 @@ static void volt__fd_adopt(volt_cx *cx, int fd) {
     int is_stale = e->mode != VOLT__MODE_NONE;
     volt__unlock(&e->lock);
     if (is_stale) {
-        volt__fd_retire(&rt->fds, e, fd, &c);
+        volt__fd_retire(&rt->fds, e, fd, 0, &c);
         volt__schedule_chain(&c);
         volt__log(rt, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
     }
     // rlx: the number is ours
     volt__store_rlx(&e->flags, VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_STREAM);
 }
-// First use of a descriptor that somebody else made: what is it, and make it non-blocking.
-static uint8_t volt__fd_probe(volt__fd *e, int fd) {
-    int type = 0, mode = VOLT_SYS(fcntl, fd, F_GETFL);
-    socklen_t len = sizeof type;
-    unsigned flags = VOLT__FD_PROBED;
-    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
-        flags |=
-            VOLT__FD_SOCKET | (type == SOCK_STREAM ? VOLT__CAST(unsigned, VOLT__FD_STREAM) : 0u);
-    if (mode >= 0 && !(mode & O_NONBLOCK)) VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK);
-    volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, flags)); // rlx: all who probe find the same
-    return VOLT__CAST(uint8_t, flags);
-}
-
 // ---- operations: tried first, waited for only after EAGAIN
 
 enum { VOLT__OP_READ, VOLT__OP_READV, VOLT__OP_WRITE, VOLT__OP_WRITEV, VOLT__OP_ACCEPT };
@@ -4623,22 +4653,28 @@ static int64_t volt__io_call(volt_cx *cx, const volt__io *io, uint8_t flags) {
     while (rc == -EINTR);
     return rc;
 }
+// The last one out of a descriptor that is being closed closes it.
+static void volt__fd_exit(volt_rt *rt, volt__fd *e, int fd) {
+    volt__chain c;
+    if (VOLT__LIKELY(!volt__fd_leave(e))) return;
+    volt__chain_init(&c);
+    volt__fd_retire(&rt->fds, e, fd, 1, &c);
+    volt__schedule_chain(&c);
+}
 // One try under `use`. -EAGAIN without a call where the entry says so; *seq as it was before.
 static int64_t volt__io_try(volt_cx *cx, volt__fd *e, const volt__io *io, uint32_t *seq) {
     int64_t rc = -EBADF;
     if (VOLT__LIKELY(volt__fd_enter(e))) {
         uint8_t flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
-        if (VOLT__UNLIKELY(!(flags & VOLT__FD_PROBED))) flags = volt__fd_probe(e, io->fd);
+        if (VOLT__UNLIKELY(!flags)) flags = volt__fd_probe(e, io->fd);
         *seq = volt__load_acq(&e->seq); // [F3] with event
-        // rlx: hint, decided under lock
-        int is_known_empty = volt__load_rlx(&e->mode) == VOLT__MODE_EDGE &&
-                             // rlx: hint, decided under lock
-                             !(volt__load_rlx(&e->ready) & io->dir);
-        rc = is_known_empty ? -EAGAIN : volt__io_call(cx, io, flags);
+        if (VOLT__UNLIKELY(!flags)) rc = -EBADF;
+        else if (volt__fd_is_known_empty(e, io->dir)) rc = -EAGAIN;
+        else rc = volt__io_call(cx, io, flags);
         if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM))
             volt__fd_drained(e, io->dir, *seq);
     }
-    if (VOLT__UNLIKELY(volt__fd_leave(e))) volt__close_raw(io->fd);
+    volt__fd_exit(cx->rt_, e, io->fd);
     return rc;
 }
 // What every operation on a descriptor does first. 1: go on and try; 0: *out is the answer.
@@ -4663,7 +4699,7 @@ static int volt__io_begin(volt_cx *cx, volt__node *n, int dir, int fd, volt_poll
 static int64_t volt__io_step(volt_cx *cx, volt__node *n, const volt__io *io) {
     volt_rt *rt = cx->rt_;
     volt__fd *e = volt__fd_get(&rt->fds, io->fd);
-    if (!e) return io->fd < 0 ? -EBADF : -ENOMEM;
+    if (!e) return volt__fd_missing(io->fd);
     for (;;) {
         uint32_t seq = 0;
         int64_t rc = volt__io_try(cx, e, io, &seq);
@@ -4712,7 +4748,7 @@ VOLT_API volt_poll volt_write(volt_cx *cx, int fd, const void *buf, size_t len) 
     return volt__io_once(cx, &io);
 }
 static size_t volt__iov_len(const struct iovec *iov, int n) {
-    size_t len = 0;
+    size_t len = n < 0; // so that the kernel is asked, and says -EINVAL
     for (int i = 0; i < n; i++) len += iov[i].iov_len;
     return len;
 }
@@ -4847,16 +4883,13 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
 
 // The last one out of `use` closes: here, or the operation that is still inside its system call.
 static void volt__close(volt_rt *rt, int fd) {
-    volt__chain c;
-    volt__chain_init(&c);
     volt__fd *e = volt__fd_get(&rt->fds, fd);
     if (!e) {
-        if (fd >= 0) volt__close_raw(fd);
+        if (fd >= 0) VOLT_SYS(close, fd);
         return;
     }
-    if (volt__fd_enter(e) && volt__fd_begin_close(e)) volt__fd_retire(&rt->fds, e, fd, &c);
-    if (volt__fd_leave(e)) volt__close_raw(fd);
-    volt__schedule_chain(&c);
+    if (volt__fd_enter(e)) volt__fd_begin_close(e);
+    volt__fd_exit(rt, e, fd);
 }
 VOLT_API void volt_close(volt_cx *cx, int fd) { volt__close(cx->rt_, fd); }
 VOLT_API void volt_rt_close(volt_rt *rt, int fd) { volt__close(rt, fd); }
@@ -4865,7 +4898,7 @@ VOLT_API void volt_fd_forget(volt_cx *cx, int fd) {
     volt__chain_init(&c);
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
     if (!e) return;
-    volt__fd_retire(&cx->rt_->fds, e, fd, &c);
+    volt__fd_retire(&cx->rt_->fds, e, fd, 0, &c);
     volt__schedule_chain(&c);
 }
 
@@ -4889,7 +4922,7 @@ static int64_t volt__ready_own(volt_cx *cx, volt__fd *e, int fd, int dir, volt__
 // 1: linked. 0: ready. < 0: -errno.
 static int64_t volt__ready_step(volt_cx *cx, int fd, int dir, volt__node *n) {
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
-    if (!e) return fd < 0 ? -EBADF : -ENOMEM;
+    if (!e) return volt__fd_missing(fd);
     if (volt__load_rlx(&e->mode) == VOLT__MODE_EDGE) // rlx: hint, decided under lock
         return volt__ready_own(cx, e, fd, dir, n);
     return volt__fd_wait_foreign(&cx->rt_->fds, e, fd, cx->worker_->index, dir, n, cx->task_);

@@ -3,7 +3,7 @@
 # The main job on real sockets: the echo server of volt.h under the load of 200 connections, in five
 # seconds. Prints throughput, latency and what the scheduler did.
 #
-#   demo.sh [DIRECTORY]     of the programs echo_server and load; default: build/bench
+#   bench/demo.sh [DIRECTORY]     of the programs echo_server and load; default: build/bench
 #
 # Exit status 0 only if every byte came back as it was sent and the server ended in order.
 set -eu

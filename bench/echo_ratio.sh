@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # What volt.h adds to an echo server: CPU time of the server per request, against raw_epoll.
 #
-#   echo_ratio.sh [DIRECTORY] [PAIRS]     default: build/bench, 7 pairs
+#   bench/echo_ratio.sh [DIRECTORY] [PAIRS]     default: build/bench, whose programs make builds;
+#                                               7 pairs
 #
 # Both servers run on one thread under the same client, in turn: A B, B A, A B and so on, so that a
 # drift of the machine meets both. The server is pinned to CPU 0; the client to CPU 1, or to CPU 0
@@ -12,6 +13,7 @@ set -eu
 bin=${1:-build/bench}
 pairs=${2:-7}
 command -v taskset >/dev/null || fail "taskset is missing: install the package util-linux"
+make -s "$bin/raw_epoll" "$bin/echo_server" "$bin/load"
 client_cpu=1
 [ "$(nproc)" -gt 1 ] || client_cpu=0
 

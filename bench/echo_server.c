@@ -63,7 +63,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
                                VOLT_ARM(&s->next, s->fd, volt_accept(cx, s->listener))));
         if (s->rc != 1 || s->fd < 0) break;
         s->rc = VOLT_GROUP_SPAWN(cx, &s->clients, connection_run,
-                                 (connection){.server = s, .fd = s->fd});
+                                 (connection){ .server = s, .fd = s->fd });
         if (s->rc < 0) volt_close(cx, s->fd); // nothing was taken: it is still ours
     }
     volt_close(cx, s->listener);
@@ -94,8 +94,8 @@ int main(int argc, char **argv) {
     const double port = n > 0 ? bench_number("PORT", argv[1], 0, 65535) : 0;
     const double workers = n > 1 ? bench_number("WORKERS", argv[2], 0, 64) : 0;
     const double seconds = n > 2 ? bench_number("SECONDS", argv[3], 1, 86400) : 300;
-    const volt_config config = {.workers = (uint32_t)workers};
-    server s = {.signals = signal_descriptor(SIGTERM)};
+    const volt_config config = { .workers = (uint32_t)workers };
+    server s = { .signals = signal_descriptor(SIGTERM) };
     volt_addr at;
     alarm((unsigned)seconds);
     s.listener = volt_listen("127.0.0.1", (unsigned)port, NULL);

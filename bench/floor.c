@@ -264,26 +264,26 @@ static const struct row {
     void (*run)(void);
     const char *what;
 } rows[] = {
-    {"S1", 256, 1000000, s1, "spawn, run, free; 200 at a time"},
-    {"S1+cas", 256, 1000000, s1_cas, "  taken by compare-and-swap"},
-    {"S1+rmw", 256, 1000000, s1_rmw, "  and two RMW on the state word"},
-    {"S2", RING, 1000000, s2, "spawn, run, free; 10,000 at a time"},
-    {"S2+rmw", RING, 1000000, s2_rmw, "  compare-and-swap, two RMW"},
-    {"S6", 256, 1000000, s6, "chained spawn through a slot"},
-    {"S6+rmw", 256, 1000000, s6_rmw, "  exchange on the slot, two RMW"},
-    {"S7", 2048, 100000, s7, "ping-pong: two spawns, one hand-over"},
-    {"S7+rmw", 2048, 100000, s7_rmw, "  compare-and-swap, two RMW per poll"},
-    {"S8", 256, 1000000, s8, "yield, 200 tasks"},
-    {"S8+cas", 256, 1000000, s8_cas, "  taken by compare-and-swap"},
-    {"S8+rmw", 256, 1000000, s8_rmw, "  and two RMW on the state word"},
-    {"T1a", 256, TIMER_OPS, t1a, "one indirect call"},
-    {"T1b", 256, TIMER_OPS, t1b, "timer wheel: insert, remove"},
-    {"T1b+clock", 256, TIMER_OPS, t1b_clock, "  and one clock_gettime"},
-    {"T1c", 256, TIMER_OPS, t1c, "timer wheel: insert, queue, remove"},
+    { "S1", 256, 1000000, s1, "spawn, run, free; 200 at a time" },
+    { "S1+cas", 256, 1000000, s1_cas, "  taken by compare-and-swap" },
+    { "S1+rmw", 256, 1000000, s1_rmw, "  and two RMW on the state word" },
+    { "S2", RING, 1000000, s2, "spawn, run, free; 10,000 at a time" },
+    { "S2+rmw", RING, 1000000, s2_rmw, "  compare-and-swap, two RMW" },
+    { "S6", 256, 1000000, s6, "chained spawn through a slot" },
+    { "S6+rmw", 256, 1000000, s6_rmw, "  exchange on the slot, two RMW" },
+    { "S7", 2048, 100000, s7, "ping-pong: two spawns, one hand-over" },
+    { "S7+rmw", 2048, 100000, s7_rmw, "  compare-and-swap, two RMW per poll" },
+    { "S8", 256, 1000000, s8, "yield, 200 tasks" },
+    { "S8+cas", 256, 1000000, s8_cas, "  taken by compare-and-swap" },
+    { "S8+rmw", 256, 1000000, s8_rmw, "  and two RMW on the state word" },
+    { "T1a", 256, TIMER_OPS, t1a, "one indirect call" },
+    { "T1b", 256, TIMER_OPS, t1b, "timer wheel: insert, remove" },
+    { "T1b+clock", 256, TIMER_OPS, t1b_clock, "  and one clock_gettime" },
+    { "T1c", 256, TIMER_OPS, t1c, "timer wheel: insert, queue, remove" },
 };
 
 static void measure(const struct row *r, int reps) {
-    bench_row figures = {.id = r->id, .what = r->what, .workers = 1, .ops = r->ops};
+    bench_row figures = { .id = r->id, .what = r->what, .workers = 1, .ops = r->ops };
     for (int i = -1; i < reps; i++) { // the first one warms up
         reset(r->ring);
         bench_start(&figures);
@@ -296,7 +296,7 @@ static void measure(const struct row *r, int reps) {
 
 int main(int argc, char **argv) {
     double reps = 15;
-    const bench_option options[] = {{"--reps", &reps, 1, BENCH_REPS_MAX}};
+    const bench_option options[] = { { "--reps", &reps, 1, BENCH_REPS_MAX } };
     const int n = bench_options(argc, argv, options, BENCH_COUNT(options));
     int measured = 0;
     bench_print_header();

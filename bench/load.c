@@ -29,7 +29,7 @@ enum { RECEIVE = 65536, EVENTS = 256, GRACE_MS = 1000 };
 
 static struct {
     double port, conns, seconds, size, pipeline, threads;
-} options = {.conns = 200, .seconds = 4, .size = 64, .pipeline = 1, .threads = 1};
+} options = { .conns = 200, .seconds = 4, .size = 64, .pipeline = 1, .threads = 1 };
 
 // ---- latencies: 64 buckets for each power of two
 
@@ -121,8 +121,8 @@ static void fail(worker *w, connection *c, const char *what) {
 
 static void start(worker *w, connection *c) {
     const int one = 1;
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
-    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data = {.ptr = c}};
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)options.port) };
+    struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data = { .ptr = c } };
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     c->out = allocate(w->pipeline, w->size);
     c->sent_at = allocate(w->pipeline, sizeof *c->sent_at);
@@ -270,9 +270,9 @@ static int report(worker *workers, size_t n) {
 
 int main(int argc, char **argv) {
     const bench_option table[] = {
-        {"--port", &options.port, 1, 65535},        {"--conns", &options.conns, 1, 20000},
-        {"--seconds", &options.seconds, 0.01, 60},  {"--size", &options.size, 1, 1 << 20},
-        {"--pipeline", &options.pipeline, 1, 1024}, {"--threads", &options.threads, 1, 64},
+        { "--port", &options.port, 1, 65535 },        { "--conns", &options.conns, 1, 20000 },
+        { "--seconds", &options.seconds, 0.01, 60 },  { "--size", &options.size, 1, 1 << 20 },
+        { "--pipeline", &options.pipeline, 1, 1024 }, { "--threads", &options.threads, 1, 64 },
     };
     if (bench_options(argc, argv, table, BENCH_COUNT(table)) > 0 || options.port < 1)
         bench_die("usage: load --port P [--conns, --seconds, --size, --pipeline, --threads N]");

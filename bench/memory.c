@@ -21,10 +21,13 @@ typedef struct sleeper {
     volt_frame frame;
 } sleeper;
 
+static const sleeper no_sleeper;
+
 static volt_poll sleeper_run(volt_cx *cx, void *arg) {
     sleeper *s = arg;
     VOLT_BEGIN(cx, s);
     tally_add(1);
+    latch_hit(1);
     VOLT_AWAIT(volt_sleep(cx, VOLT_S(3600))); // until the runtime ends
     tally_add(1);
     VOLT_END(0);
@@ -32,7 +35,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
 
 typedef struct crowd {
     volt_frame frame;
-    uint64_t n, spawned;
+    batches all;
     int64_t base, resident; // bytes
     int rc;
 } crowd;
@@ -50,33 +53,29 @@ static volt_poll crowd_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, c);
     (void)resident_size(); // what reading it needs is there from now on
     c->base = resident_size();
-    for (; c->spawned < c->n; c->spawned++) {
-        c->rc = VOLT_SPAWN(cx, NULL, sleeper_run, (sleeper){.frame = {{0}}});
-        if (c->rc < 0) VOLT_RETURN(c->rc);
-        if (c->spawned % 1000 == 999) VOLT_AWAIT(volt_yield(cx));
-    }
-    while (tally_sum() < c->n) VOLT_AWAIT(volt_yield(cx));
+    c->rc = batch_spawn(cx, &c->all);
+    VOLT_AWAIT(latch_wait());
     c->resident = resident_size();
-    VOLT_END(0);
+    VOLT_END(c->rc);
 }
 
-static int crowd_measure(uint64_t n, uint32_t workers) {
-    crowd c = {.n = n};
-    const int rc = volt_run(&(volt_config){.workers = workers}, crowd_run, &c);
+static int crowd_measure(uint32_t n, uint32_t workers) {
+    crowd c = { .all = { .n = n, BATCH_OF(sleeper_run, no_sleeper) } };
+    const int rc = volt_run(&(volt_config){ .workers = workers }, crowd_run, &c);
     if (rc < 0) bench_die("M1: %s", volt_strerror(rc));
-    if (tally_sum() != 2 * n) bench_die("M1: not every task began to sleep and ended");
+    if (tally_sum() != 2 * (uint64_t)n) bench_die("M1: not every task began to sleep and ended");
     const double per_task = (double)(c.resident - c.base) / (double)n;
-    printf("%-4s %10" PRIu64 " %12.1f %12" PRId64 " %12" PRId64 "\n", "M1", n, per_task,
+    printf("%-4s %10" PRIu32 " %12.1f %12" PRId64 " %12" PRId64 "\n", "M1", n, per_task,
            c.base / 1024, c.resident / 1024);
     if (getenv("BENCH_JSON"))
-        printf("{\"row\":\"M1\",\"tasks\":%" PRIu64 ",\"bytes_per_task\":%.1f,\"base_kib\":%" PRId64
+        printf("{\"row\":\"M1\",\"tasks\":%" PRIu32 ",\"bytes_per_task\":%.1f,\"base_kib\":%" PRId64
                ",\"resident_kib\":%" PRId64 "}\n",
                n, per_task, c.base / 1024, c.resident / 1024);
     return 0;
 }
 
 static int m1(uint32_t workers) {
-    static const uint64_t counts[] = {1, 10000, 100000, 1000000};
+    static const uint32_t counts[] = { 1, 10000, 100000, 1000000 };
     int failed = 0;
     printf("%-4s %10s %12s %12s %12s\n", "row", "tasks", "bytes/task", "base", "resident");
     for (size_t i = 0; i < BENCH_COUNT(counts) && !failed; i++) {
@@ -152,7 +151,7 @@ static int echo_listen(volt_cx *cx, echo *e) {
     if (e->listener < 0) return e->listener;
     const int rc = volt_local_addr(e->listener, &e->at);
     if (rc < 0) return rc;
-    return VOLT_SPAWN(cx, &e->server, echo_server_run, (echo_server){.listener = e->listener});
+    return VOLT_SPAWN(cx, &e->server, echo_server_run, (echo_server){ .listener = e->listener });
 }
 
 static volt_poll echo_run(volt_cx *cx, void *arg) {
@@ -175,16 +174,15 @@ static volt_poll echo_run(volt_cx *cx, void *arg) {
     VOLT_END(e->rc);
 }
 
-static const sleeper no_sleeper;
-static batches spawning = {.times = 1000, .n = 200, BATCH_OF(empty_run, no_empty)};
-static batches yielding = {.times = 1, .n = 200, BATCH_OF(yielder_run, no_yielder)};
-static batches sleeping = {.times = 20, .n = 1000, BATCH_OF(napper_run, no_sleeper)};
+static batches spawning = { .times = 1000, .n = 200, BATCH_OF(empty_run, no_empty) };
+static batches yielding = { .times = 1, .n = 200, BATCH_OF(yielder_run, no_yielder) };
+static batches sleeping = { .times = 20, .n = 1000, BATCH_OF(napper_run, no_sleeper) };
 static echo echoing;
 static const row workloads[] = {
-    {"M2", "spawn", 200000, batches_run, &spawning},
-    {"M2", "yield", 200 * YIELDS, batches_run, &yielding},
-    {"M2", "sleep", 20000, batches_run, &sleeping},
-    {"M2", "echo", ROUNDS, echo_run, &echoing},
+    { "M2", "spawn", 200000, batches_run, &spawning },
+    { "M2", "yield", 200 * YIELDS, batches_run, &yielding },
+    { "M2", "sleep", 20000, batches_run, &sleeping },
+    { "M2", "echo", ROUNDS, echo_run, &echoing },
 };
 
 typedef struct twice {
@@ -206,9 +204,12 @@ static volt_poll twice_run(volt_cx *cx, void *arg) {
 }
 
 static int m2_measure(const row *r, uint32_t workers) {
-    const volt_config config = {.workers = workers, .alloc = {counting_alloc, counting_free, NULL}};
+    const volt_config config = {
+        .workers = workers,
+        .alloc = { counting_alloc, counting_free, NULL },
+    };
     const uint64_t before = tally_sum();
-    twice t = {.row = r};
+    twice t = { .row = r };
     const int rc = volt_run(&config, twice_run, &t);
     if (rc < 0) bench_die("M2 %s: %s", r->what, volt_strerror(rc));
     if (tally_sum() - before != 2 * r->ops) bench_die("M2 %s: operations were lost", r->what);
@@ -229,7 +230,7 @@ static int m2(uint32_t workers) {
 
 int main(int argc, char **argv) {
     double workers = 1;
-    const bench_option options[] = {{"--workers", &workers, 1, 64}};
+    const bench_option options[] = { { "--workers", &workers, 1, 64 } };
     const int n = bench_options(argc, argv, options, BENCH_COUNT(options));
     const int is_m1 = bench_is_wanted("M1", argv, n), is_m2 = bench_is_wanted("M2", argv, n);
     int failed = 0;

@@ -35,14 +35,14 @@ static struct {
 } server;
 
 static void watch(int fd, uint32_t events, void *who) {
-    struct epoll_event e = {.events = events, .data = {.ptr = who}};
+    struct epoll_event e = { .events = events, .data = { .ptr = who } };
     if (epoll_ctl(server.epoll, EPOLL_CTL_ADD, fd, &e) < 0) 
         bench_die("epoll_ctl: %s", strerror(errno));
 }
 
 static int listen_on(uint16_t port) {
     const int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) };
     socklen_t len = sizeof at;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||

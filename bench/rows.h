@@ -150,9 +150,9 @@ static volt_poll measure_run(volt_cx *cx, void *arg) {
 }
 
 static inline void row_measure(const row *r, uint32_t workers, int reps) {
-    measurement m = {.row = r, .reps = reps};
-    m.figures = (bench_row){.id = r->id, .what = r->what, .workers = workers, .ops = r->ops};
-    const int rc = volt_run(&(volt_config){.workers = workers}, measure_run, &m);
+    measurement m = { .row = r, .reps = reps };
+    m.figures = (bench_row){ .id = r->id, .what = r->what, .workers = workers, .ops = r->ops };
+    const int rc = volt_run(&(volt_config){ .workers = workers }, measure_run, &m);
     if (rc == -EBADMSG) bench_die("%s: operations were lost or done twice", r->id);
     if (rc < 0) bench_die("%s: %s", r->id, volt_strerror(rc));
     bench_print(&m.figures);
@@ -162,8 +162,8 @@ static inline void row_measure(const row *r, uint32_t workers, int reps) {
 static inline int rows_main(int argc, char **argv, const row *rows, size_t n_rows) {
     double workers = 1, reps = 9;
     const bench_option options[] = {
-        {"--workers", &workers, 1, 64},
-        {"--reps", &reps, 1, BENCH_REPS_MAX},
+        { "--workers", &workers, 1, 64 },
+        { "--reps", &reps, 1, BENCH_REPS_MAX },
     };
     const int n = bench_options(argc, argv, options, BENCH_COUNT(options));
     int measured = 0;

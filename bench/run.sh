@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # All rows with one worker, against the floor of the same run.
 #
-#   run.sh [DIRECTORY]     of the programs sched, timer, memory and floor; default: build/bench
+#   bench/run.sh [DIRECTORY]     of the programs, which make builds there; default: build/bench
 #
 # ns/op and floor are medians of the repetitions inside one process (see bench.h, floor.c); the last
 # three columns are whole processes that do the row twice, start and end included, timed by
@@ -20,6 +20,7 @@ need() {
 }
 need hyperfine hyperfine
 need taskset util-linux
+make -s "$bin/floor" "$bin/sched" "$bin/timer" "$bin/memory"
 
 on_cpu() { taskset -c 0 "$@"; }
 

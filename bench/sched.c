@@ -39,7 +39,7 @@ static volt_poll bare_run(volt_cx *cx, void *arg) {
 static int spawn_bare(volt_cx *cx, uint32_t n) {
     int rc = 0;
     for (uint32_t i = 0; i < n && rc == 0; i++)
-        rc = VOLT_SPAWN(cx, NULL, bare_run, (empty){.frame = {{0}}});
+        rc = VOLT_SPAWN(cx, NULL, bare_run, no_empty);
     return rc;
 }
 
@@ -68,7 +68,7 @@ static volt_poll link_run(volt_cx *cx, void *arg) {
     chain_link *l = arg;
     VOLT_BEGIN(cx, l);
     tally_add(1);
-    if (l->left == 0 || VOLT_SPAWN(cx, NULL, link_run, (chain_link){.left = l->left - 1}) < 0)
+    if (l->left == 0 || VOLT_SPAWN(cx, NULL, link_run, (chain_link){ .left = l->left - 1 }) < 0)
         latch_hit(1);
     VOLT_END(0);
 }
@@ -97,7 +97,7 @@ static volt_poll ping_run(volt_cx *cx, void *arg) {
     ping *p = arg;
     VOLT_BEGIN(cx, p);
     p->value = (int64_t)((uintptr_t)p % 1000003); // some number of its own
-    p->rc = VOLT_SPAWN(cx, &p->pong, pong_run, (pong){.value = p->value});
+    p->rc = VOLT_SPAWN(cx, &p->pong, pong_run, (pong){ .value = p->value });
     if (p->rc == 0) {
         VOLT_AWAIT(p->rc, volt_join(cx, &p->pong));
         if (p->rc == p->value + 1) tally_add(1);
@@ -109,20 +109,20 @@ static volt_poll ping_run(volt_cx *cx, void *arg) {
 // ---- main
 
 static const ping no_ping;
-static const chain_link first_link = {.left = S6_DEPTH - 1};
+static const chain_link first_link = { .left = S6_DEPTH - 1 };
 
 static yielding s1;
-static batches s2 = {.times = 100, .n = S2_TASKS, BATCH_OF(empty_run, no_empty)};
-static batches s6 = {.times = 1000, .n = 1, BATCH_OF(link_run, first_link)};
-static batches s7 = {.times = 100, .n = S7_TASKS, BATCH_OF(ping_run, no_ping)};
-static batches s8 = {.times = 5, .n = S8_TASKS, BATCH_OF(yielder_run, no_yielder)};
+static batches s2 = { .times = 100, .n = S2_TASKS, BATCH_OF(empty_run, no_empty) };
+static batches s6 = { .times = 1000, .n = 1, BATCH_OF(link_run, first_link) };
+static batches s7 = { .times = 100, .n = S7_TASKS, BATCH_OF(ping_run, no_ping) };
+static batches s8 = { .times = 5, .n = S8_TASKS, BATCH_OF(yielder_run, no_yielder) };
 
 static const row rows[] = {
-    {"S1", "spawn, 200 at a time", MILLION, yielding_run, &s1},
-    {"S2", "spawn, 10,000 at a time", 100 * S2_TASKS, batches_run, &s2},
-    {"S6", "chained spawn, depth 1000", 1000 * S6_DEPTH, batches_run, &s6},
-    {"S7", "ping-pong: two spawns, hand-over, join", 100 * S7_TASKS, batches_run, &s7},
-    {"S8", "yield, 200 tasks", 5 * S8_TASKS * YIELDS, batches_run, &s8},
+    { "S1", "spawn, 200 at a time", MILLION, yielding_run, &s1 },
+    { "S2", "spawn, 10,000 at a time", 100 * S2_TASKS, batches_run, &s2 },
+    { "S6", "chained spawn, depth 1000", 1000 * S6_DEPTH, batches_run, &s6 },
+    { "S7", "ping-pong: two spawns, hand-over, join", 100 * S7_TASKS, batches_run, &s7 },
+    { "S8", "yield, 200 tasks", 5 * S8_TASKS * YIELDS, batches_run, &s8 },
 };
 
 int main(int argc, char **argv) { return rows_main(argc, argv, rows, BENCH_COUNT(rows)); }

@@ -69,14 +69,14 @@ static volt_poll t1c_run(volt_cx *cx, void *arg) {
 
 static const timed no_timed;
 static const raced no_raced;
-static batches t1a = {.times = 1, .n = TASKS, BATCH_OF(t1a_run, no_timed)};
-static batches t1b = {.times = 1, .n = TASKS, BATCH_OF(t1b_run, no_raced)};
-static batches t1c = {.times = 1, .n = TASKS, BATCH_OF(t1c_run, no_timed)};
+static batches t1a = { .times = 1, .n = TASKS, BATCH_OF(t1a_run, no_timed) };
+static batches t1b = { .times = 1, .n = TASKS, BATCH_OF(t1b_run, no_raced) };
+static batches t1c = { .times = 1, .n = TASKS, BATCH_OF(t1c_run, no_timed) };
 
 static const row rows[] = {
-    {"T1a", "timeout over a ready poll", TASKS * OPS, batches_run, &t1a},
-    {"T1b", "sleep armed and cancelled by a select", TASKS * OPS, batches_run, &t1b},
-    {"T1c", "timeout over a yield: arm, requeue, disarm", TASKS * OPS, batches_run, &t1c},
+    { "T1a", "timeout over a ready poll", TASKS * OPS, batches_run, &t1a },
+    { "T1b", "sleep armed and cancelled by a select", TASKS * OPS, batches_run, &t1b },
+    { "T1c", "timeout over a yield: arm, requeue, disarm", TASKS * OPS, batches_run, &t1c },
 };
 
 int main(int argc, char **argv) { return rows_main(argc, argv, rows, BENCH_COUNT(rows)); }

@@ -52,7 +52,7 @@ static int survives(const tree *t) {
     return t->event != EV_COMPLETE && is_shielded_below(t, t->event == EV_CANCEL ? 0 : t->event + 1);
 }
 
-// The value of the tree from `level` down, when the event has struck at or below the levels above.
+// The value of the tree from `level` down; is_struck: a scope above it has been cancelled.
 static int64_t expected(const tree *t, int level, int is_struck) {
     if (level == t->depth) return is_struck ? -ECANCELED : LEAF_VALUE;
     int kind = t->combinators[level], hit = t->event == level;
@@ -61,7 +61,8 @@ static int64_t expected(const tree *t, int level, int is_struck) {
     switch (kind) {
     case WITHIN: return hit && v == -ECANCELED ? -ETIMEDOUT : v;
     case UNLESS: return v;
-    case SELECT: return is_struck ? -ECANCELED : hit ? 1 : 0;
+    case SELECT: // an arm that completes under its shield wins all the same
+        return is_struck && v == -ECANCELED ? v : hit ? 1 : 0;
     case JOIN: return is_struck ? -ECANCELED : 0;
     default: return is_struck ? -ECANCELED : hit ? SIDE_ERROR : v < 0 ? v : 0;
     }
@@ -204,7 +205,8 @@ static const char *describe(const tree *t) {
     int n = 0;
     for (int i = 0; i < t->depth; i++)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s(", names[t->combinators[i]]);
-    snprintf(text + n, sizeof text - (size_t)n, "%s, event %d, %s", leaves[t->leaf], t->event,
+    snprintf(text + n, sizeof text - (size_t)n, "%s%.*s, event %d, %s", leaves[t->leaf], t->depth,
+             ")))", t->event,
              t->is_direct ? "direct" : "framed");
     return text;
 }

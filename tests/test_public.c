@@ -1,0 +1,742 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// The life of a runtime: configuration, run, create, block_on, shutdown, destroy, hooks.
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+#include <limits.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+// ---- configuration
+
+static void expect_refused(volt_config c) {
+    int n_threads = test_count_threads(), n_fds = test_count_fds();
+    giver g = { .value = 1 };
+    volt_rt *rt = NULL;
+    CHECK_EQ(volt_create(&c, &rt), -EINVAL);
+    CHECK(!rt);
+    CHECK_EQ(volt_run(&c, giver_run, &g), -EINVAL);
+    CHECK_EQ(test_count_threads(), n_threads); // nothing was started
+    CHECK_EQ(test_count_fds(), n_fds);
+    test_check_heap();
+}
+static void *some_alloc(void *user, size_t size, size_t align) {
+    (void)user, (void)size, (void)align;
+    return NULL;
+}
+static void some_free(void *user, void *block, size_t size) { (void)user, (void)block, (void)size; }
+
+TEST(configuration_out_of_range) {
+    volt_config c = test_config(2);
+    c.workers = 1025;
+    expect_refused(c);
+    c = test_config(2);
+    c.workers = UINT32_MAX;
+    expect_refused(c);
+    c = test_config(2);
+    c.size = sizeof c + 8; // of a later version
+    expect_refused(c);
+    c = test_config(2);
+    c.size = 1;
+    expect_refused(c);
+    c = test_config(2);
+    memset(&c.alloc, 0, sizeof c.alloc);
+    c.alloc.alloc = some_alloc; // both or neither
+    expect_refused(c);
+    c.alloc.alloc = NULL;
+    c.alloc.free = some_free;
+    expect_refused(c);
+    c = test_config(2);
+    c.stack_size = 100; // less than a thread can have
+    expect_refused(c);
+    c = test_config(2);
+    c.drain = -1;
+    expect_refused(c);
+}
+
+TEST(effective_configuration) {
+    volt_config c = test_config(3), got;
+    volt_rt *rt = NULL;
+    c.size = sizeof c;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    memset(&got, 0x5a, sizeof got);
+    volt_effective_config(rt, &got);
+    CHECK_EQ(got.size, sizeof got);
+    CHECK_EQ(got.workers, 3);
+    CHECK_EQ(got.reactors, 3); // one per worker
+    CHECK_EQ(got.budget, 128);
+    CHECK_EQ(got.event_interval, 61);
+    CHECK_EQ(got.stack_size, 256 * 1024);
+    CHECK_EQ(got.watch_us, 750);
+    CHECK_EQ(got.seed, c.seed);
+    CHECK(got.alloc.alloc == test_alloc && got.alloc.free == test_free && got.alloc.user == &test_heap);
+    CHECK(got.log.fn == test_write_log);
+    destroy(rt);
+}
+
+TEST(defaults) {
+    volt_rt *rt = NULL;
+    volt_config got;
+    CHECK_EQ(volt_create(NULL, &rt), 0);
+    volt_effective_config(rt, &got);
+    CHECK(got.workers >= 1 && got.workers <= 1024);
+    CHECK(got.alloc.alloc && got.alloc.free);
+    CHECK(got.seed != 0); // a random one
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(volt_destroy(rt), 0);
+}
+
+TEST(workers_follow_the_affinity_mask) {
+    cpu_set_t all, one;
+    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2) SKIP("one processor only");
+    CPU_ZERO(&one);
+    for (int i = 0, left = 1; left > 0; i++)
+        if (CPU_ISSET(i, &all)) CPU_SET(i, &one), left--;
+    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    volt_rt *rt = NULL;
+    volt_config got;
+    CHECK_EQ(volt_create(NULL, &rt), 0);
+    volt_effective_config(rt, &got);
+    CHECK_EQ(got.workers, 1);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(volt_destroy(rt), 0);
+}
+
+// ---- run
+
+TEST(result_of_the_root) {
+    static const int values[] = { 0, 1, 77, INT_MAX, -EIO, -ECANCELED, -1 };
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        EACH_WORKERS(w) {
+            giver g = { .value = values[i] };
+            CHECK_EQ(run_on(w, giver_run, &g), values[i]);
+        }
+    }
+}
+
+// The state stays the caller's: the root works on it, not on a copy.
+typedef struct {
+    volt_frame frame;
+    const void *self;
+    int n;
+} inspected;
+static volt_poll inspected_run(volt_cx *cx, void *arg) {
+    inspected *s = arg;
+    VOLT_BEGIN(cx, s);
+    CHECK(s->self == s);
+    CHECK(volt_cx_rt(cx));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    s->n = 5;
+    VOLT_END(0);
+}
+TEST(root_works_on_the_callers_state) {
+    inspected s = { .n = 0 };
+    s.self = &s;
+    CHECK_EQ(run_on(2, inspected_run, &s), 0);
+    CHECK_EQ(s.n, 5);
+    volt_rt *rt = create_on(2);
+    inspected b = { .n = 0 };
+    b.self = &b;
+    CHECK_EQ(volt_block_on(rt, inspected_run, &b), 0);
+    CHECK_EQ(b.n, 5);
+    destroy(rt);
+}
+
+// What the root leaves behind is cancelled and drained before volt_run returns.
+typedef struct {
+    volt_frame frame;
+    int *n_ended;
+    volt_shield grace;
+    int rc;
+} lingerer;
+static volt_poll lingerer_run(volt_cx *cx, void *arg) {
+    lingerer *l = arg;
+    VOLT_BEGIN(cx, l);
+    VOLT_AWAIT(l->rc, volt_sleep(cx, VOLT_S(100)));
+    CHECK_EQ(l->rc, -ECANCELED);
+    volt_shield_begin(cx, &l->grace, VOLT_S(100));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
+    volt_shield_end(cx, &l->grace);
+    COUNT(*l->n_ended);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    int *n_ended;
+} leaves_lingerers;
+static volt_poll leaves_lingerers_run(volt_cx *cx, void *arg) {
+    leaves_lingerers *s = arg;
+    VOLT_BEGIN(cx, s);
+    for (int i = 0; i < 10; i++)
+        CHECK_EQ(VOLT_SPAWN(cx, NULL, lingerer_run, (lingerer){ .n_ended = s->n_ended }), 0);
+    VOLT_END(9);
+}
+TEST(run_drains_what_the_root_left) {
+    EACH_WORKERS(w) {
+        int n_ended = 0;
+        leaves_lingerers s = { .n_ended = &n_ended };
+        CHECK_EQ(run_on(w, leaves_lingerers_run, &s), 9);
+        CHECK_EQ(n_ended, 10);
+    }
+}
+TEST(run_gives_up_after_drain) {
+    static int n_ended;
+    static leaves_lingerers s = { .n_ended = &n_ended };
+    volt_config c = test_config(2);
+    c.drain = VOLT_MS(1);
+    CHECK_EQ(volt_run(&c, leaves_lingerers_run, &s), -ETIMEDOUT);
+    CHECK(READ(test_log.n[VOLT_LOG_STILL_ALIVE]) >= 1);
+    test_pass_and_exit(); // leaked, in use
+}
+
+ROOT_TEST(run_inside_a_task_is_refused, { giver g; volt_rt *rt; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_run(NULL, giver_run, &s->g), -EDEADLK);
+    CHECK_EQ(volt_block_on(volt_cx_rt(cx), giver_run, &s->g), -EDEADLK);
+    VOLT_END(0);
+}
+ROOT_TEST(join_sync_inside_a_task_is_refused, { volt_handle h; int64_t value; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(VOLT_SPAWN(cx, &s->h, giver_run, (giver){ .value = 6 }), 0);
+    CHECK_EQ(volt_join_sync(&s->h, VOLT_S(1), &s->value), -EDEADLK);
+    CHECK(volt_handle_is_set(&s->h));
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 6);
+    VOLT_END(0);
+}
+
+// ---- block_on
+
+enum { CALLERS = 6, CALLS = 100 };
+static void *caller(void *arg) {
+    volt_rt *rt = arg;
+    for (int i = 0; i < CALLS; i++) {
+        napper n = { .d = i % 10 == 0 ? VOLT_MS(1) : 0, .value = i };
+        CHECK_EQ(volt_block_on(rt, napper_run, &n), i);
+    }
+    return NULL;
+}
+TEST(block_on_from_several_threads) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = create_on(w);
+        pthread_t t[CALLERS];
+        for (int i = 0; i < CALLERS; i++) t[i] = start_thread(caller, rt);
+        for (int i = 0; i < CALLERS; i++) join_thread(t[i]);
+        destroy(rt);
+    }
+}
+
+// ---- shutdown and destroy
+
+TEST(spawn_after_shutdown) {
+    volt_rt *rt = create_on(2);
+    volt_handle h = { NULL };
+    giver g = { .value = 1 };
+    CHECK_EQ(volt_destroy(rt), -EBUSY); // it runs
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(VOLT_RT_SPAWN(rt, &h, giver_run, g), -ESHUTDOWN);
+    CHECK(!volt_handle_is_set(&h));
+    CHECK_EQ(volt_block_on(rt, giver_run, &g), -ESHUTDOWN);
+    CHECK(!volt_task_create(rt, giver_run, sizeof g));
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0); // callable again
+    CHECK_EQ(volt_shutdown(rt, 0), 0);
+    CHECK_EQ(volt_destroy(rt), 0);
+    test_check_heap();
+}
+
+TEST(destroy_needs_every_handle_back) {
+    volt_rt *rt = create_on(2);
+    volt_handle h = { NULL };
+    int64_t value = 0;
+    CHECK_EQ(VOLT_RT_SPAWN(rt, &h, giver_run, ((giver){ .value = 3 })), 0);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(volt_destroy(rt), -EBUSY);
+    CHECK_EQ(volt_destroy(rt), -EBUSY);
+    CHECK_EQ(volt_try_join(&h, &value), 0);
+    CHECK_EQ(value, 3);
+    CHECK_EQ(volt_destroy(rt), 0);
+    test_check_heap();
+}
+
+// volt_run cannot be called again: what is held keeps the runtime's memory, and the log says so.
+typedef struct {
+    volt_frame frame;
+    volt_handle *h;
+} hands_out;
+static volt_poll hands_out_run(volt_cx *cx, void *arg) {
+    hands_out *s = arg;
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(VOLT_SPAWN(cx, s->h, giver_run, (giver){ .value = 3 }), 0);
+    VOLT_END(0);
+}
+TEST(handle_that_outlives_the_run) {
+    volt_handle h = { NULL };
+    int64_t value = 0;
+    hands_out s = { .h = &h };
+    volt_config c = test_config(2);
+    CHECK_EQ(volt_run(&c, hands_out_run, &s), 0);
+    CHECK_EQ(test_log.n[VOLT_LOG_HANDLE_LEAKED], 1);
+    CHECK_EQ(volt_try_join(&h, &value), 0); // its memory is still there
+    CHECK_EQ(value, 3);
+    test_pass_and_exit();
+}
+
+// Tasks in every state at once. All are accepted, so all are polled and end.
+static int n_polled, n_ended_all;
+typedef struct {
+    volt_frame frame;
+    int kind, fd, rc;
+    char byte;
+    volt_token token;
+} sleeper;
+enum { IDLE_TIMED, IDLE_FD, IDLE_TOKEN, IDLE_NEVER, BUSY_YIELDING, N_KINDS };
+static volt_poll sleeper_run(volt_cx *cx, void *arg) {
+    sleeper *s = arg;
+    VOLT_BEGIN(cx, s);
+    COUNT(n_polled);
+    if (s->kind == IDLE_TIMED) VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(100)));
+    else if (s->kind == IDLE_FD) VOLT_AWAIT(s->rc, volt_read(cx, s->fd, &s->byte, 1));
+    else if (s->kind == IDLE_TOKEN) VOLT_AWAIT(s->rc, volt_token_wait(cx, &s->token));
+    else if (s->kind == IDLE_NEVER) VOLT_AWAIT(s->rc, volt_never(cx));
+    else do VOLT_AWAIT(s->rc, volt_yield(cx));
+        while (s->rc == 0);
+    CHECK_EQ(s->rc, -ECANCELED);
+    COUNT(n_ended_all);
+    VOLT_END(s->rc);
+}
+TEST(shutdown_ends_tasks_in_every_state) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = create_on(w);
+        int fd[2];
+        n_polled = n_ended_all = 0;
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+        for (int i = 0; i < 100; i++) {
+            sleeper s = { .kind = i % N_KINDS, .fd = fd[0] };
+            CHECK_EQ(VOLT_RT_SPAWN(rt, NULL, sleeper_run, s), 0);
+            if (i == 50) UNTIL(READ(n_polled) > 20); // the later ones are still queued
+        }
+        void *created = volt_task_create(rt, sleeper_run, sizeof(sleeper));
+        CHECK(created);
+        CHECK_EQ(volt_shutdown(rt, VOLT_MS(20)), 1); // waits for the one that was only created
+        CHECK_EQ(n_polled, 100);
+        CHECK_EQ(n_ended_all, 100);
+        volt_task_destroy(created);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+        close(fd[0]);
+        close(fd[1]);
+    }
+}
+TEST(created_before_and_started_after_shutdown) {
+    volt_rt *rt = create_on(2);
+    sleeper *s = volt_task_create(rt, sleeper_run, sizeof *s);
+    n_polled = n_ended_all = 0;
+    CHECK(s);
+    s->kind = IDLE_TIMED;
+    CHECK_EQ(volt_shutdown(rt, 0), 1);
+    volt_task_start(s, NULL); // cannot fail; it is polled, cancelled
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK(n_polled == 1 && n_ended_all == 1);
+    CHECK_EQ(volt_destroy(rt), 0);
+    test_check_heap();
+}
+
+// A deadline passes while tasks ignore cancellation; each is named with its place. Callable again.
+typedef struct {
+    volt_frame frame;
+    volt_token *end;
+    volt_shield grace;
+    int rc;
+} unwilling;
+static volt_poll unwilling_run(volt_cx *cx, void *arg) {
+    unwilling *u = arg;
+    VOLT_BEGIN(cx, u);
+    volt_shield_begin(cx, &u->grace, VOLT_NEVER);
+    VOLT_AWAIT(u->rc, volt_token_wait(cx, u->end));
+    volt_shield_end(cx, &u->grace);
+    CHECK_EQ(u->rc, 0);
+    VOLT_END(0);
+}
+TEST(shutdown_deadline) {
+    EACH_WORKERS(w) {
+        volt_token end;
+        volt_rt *rt = create_on(w);
+        memset(&end, 0, sizeof end);
+        memset(&test_log, 0, sizeof test_log);
+        for (int i = 0; i < 3; i++)
+            CHECK_EQ(VOLT_RT_SPAWN(rt, NULL, unwilling_run, ((unwilling){ .end = &end })), 0);
+        volt_time start = volt_now();
+        CHECK_EQ(volt_shutdown(rt, VOLT_MS(20)), 3);
+        CHECK(volt_now() - start >= VOLT_MS(20));
+        CHECK_EQ(test_log.n[VOLT_LOG_STILL_ALIVE], 3);
+        CHECK(strstr(test_log.text[VOLT_LOG_STILL_ALIVE], "test_public.c:"));
+        CHECK_EQ(volt_destroy(rt), -EBUSY);
+        CHECK_EQ(volt_shutdown(rt, 0), 3);
+        volt_token_cancel(&end);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+    }
+}
+
+// On a worker shutdown only starts; the task that called it is cancelled like the others.
+typedef struct {
+    volt_frame frame;
+    int *n_ended;
+    int rc;
+    volt_handle h;
+} quitter;
+static volt_poll quitter_run(volt_cx *cx, void *arg) {
+    quitter *q = arg;
+    VOLT_BEGIN(cx, q);
+    CHECK_EQ(volt_shutdown(volt_cx_rt(cx), VOLT_NEVER), -EINPROGRESS);
+    VOLT_AWAIT(q->rc, volt_sleep(cx, VOLT_S(100)));
+    CHECK_EQ(q->rc, -ECANCELED);
+    CHECK_EQ(VOLT_SPAWN(cx, &q->h, giver_run, (giver){ .value = 1 }), -ESHUTDOWN);
+    CHECK(!volt_handle_is_set(&q->h));
+    COUNT(*q->n_ended);
+    VOLT_END(0);
+}
+TEST(shutdown_from_a_task) {
+    EACH_WORKERS(w) {
+        int n_ended = 0;
+        volt_rt *rt = create_on(w);
+        CHECK_EQ(VOLT_RT_SPAWN(rt, NULL, quitter_run, ((quitter){ .n_ended = &n_ended })), 0);
+        UNTIL(READ(n_ended) == 1);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+        quitter q = { .n_ended = &n_ended };
+        CHECK_EQ(run_on(w, quitter_run, &q), 0);
+    }
+}
+
+static void *shut_down(void *arg) {
+    CHECK_EQ(volt_shutdown(arg, VOLT_NEVER), 0);
+    return NULL;
+}
+TEST(shutdown_from_several_threads) {
+    for (int round = 0; round < 20; round++) {
+        volt_rt *rt = create_on(1 + (uint32_t)RANDOM_BELOW(4));
+        pthread_t t[4];
+        n_polled = n_ended_all = 0;
+        for (int i = 0; i < 20; i++)
+            CHECK_EQ(VOLT_RT_SPAWN(rt, NULL, sleeper_run, ((sleeper){ .kind = IDLE_TIMED })), 0);
+        for (int i = 0; i < 4; i++) t[i] = start_thread(shut_down, rt);
+        for (int i = 0; i < 4; i++) join_thread(t[i]);
+        CHECK_EQ(n_ended_all, 20);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+    }
+}
+
+// Threads spawn while another shuts down: each spawn is either refused or its task ends.
+typedef struct {
+    volt_rt *rt;
+    int n_accepted, n_ended;
+} race;
+static void *spawn_until_refused(void *arg) {
+    race *r = arg;
+    int rc;
+    do {
+        rc = VOLT_RT_SPAWN(r->rt, NULL, napper_run,
+                           ((napper){ .d = VOLT_S(100), .n_ended = &r->n_ended }));
+        CHECK(rc == 0 || rc == -ESHUTDOWN);
+        if (rc == 0) COUNT(r->n_accepted);
+    } while (rc == 0);
+    return NULL;
+}
+TEST(spawn_races_with_shutdown) {
+    for (int round = 0; round < 20; round++) {
+        race r = { .rt = create_on(1 + (uint32_t)round % 4) };
+        pthread_t t[3];
+        for (int i = 0; i < 3; i++) t[i] = start_thread(spawn_until_refused, &r);
+        UNTIL(READ(r.n_accepted) > 50);
+        CHECK_EQ(volt_shutdown(r.rt, VOLT_NEVER), 0);
+        for (int i = 0; i < 3; i++) join_thread(t[i]);
+        CHECK_EQ(r.n_ended, r.n_accepted);
+        CHECK_EQ(volt_destroy(r.rt), 0);
+        test_check_heap();
+    }
+}
+
+TEST(create_and_destroy_leave_nothing) {
+    int n_threads = test_count_threads(), n_fds = test_count_fds();
+    for (uint32_t i = 0; i < 40; i++) {
+        volt_config c = test_config(1 + i % 5);
+        volt_rt *rt = NULL;
+        c.start_all = i % 2;
+        CHECK_EQ(volt_create(&c, &rt), 0);
+        if (i % 3 == 0) CHECK_EQ(VOLT_RT_SPAWN(rt, NULL, giver_run, ((giver){ .value = 1 })), 0);
+        destroy(rt);
+        CHECK_EQ(test_count_fds(), n_fds);
+    }
+    UNTIL(test_count_threads() <= n_threads + 1); // thread sanitizer has one of its own
+}
+
+// ---- two runtimes
+
+typedef struct {
+    volt_frame frame;
+    volt_token *mine, *theirs;
+    int i, rc;
+} partner;
+static volt_poll partner_run(volt_cx *cx, void *arg) {
+    partner *p = arg;
+    VOLT_BEGIN(cx, p);
+    for (p->i = 0; p->i < 500; p->i++) {
+        volt_token_cancel(&p->theirs[p->i]); // wakes a task of the other runtime
+        VOLT_AWAIT(p->rc, volt_token_wait(cx, &p->mine[p->i]));
+        CHECK_EQ(p->rc, 0);
+    }
+    VOLT_END(p->i);
+}
+TEST(two_runtimes_wake_each_other) {
+    EACH_WORKERS(w) {
+        static volt_token x[500], y[500];
+        volt_rt *a = create_on(w), *b = create_on(3);
+        volt_handle h[2];
+        int64_t value = 0;
+        memset(x, 0, sizeof x);
+        memset(y, 0, sizeof y);
+        CHECK_EQ(VOLT_RT_SPAWN(a, &h[0], partner_run, ((partner){ .mine = x, .theirs = y })), 0);
+        CHECK_EQ(VOLT_RT_SPAWN(b, &h[1], partner_run, ((partner){ .mine = y, .theirs = x })), 0);
+        for (int i = 0; i < 2; i++) {
+            CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &value), 0);
+            CHECK_EQ(value, 500);
+        }
+        CHECK_EQ(volt_shutdown(a, VOLT_NEVER), 0);
+        CHECK_EQ(volt_shutdown(b, VOLT_NEVER), 0);
+        CHECK_EQ(volt_destroy(a), 0);
+        CHECK_EQ(volt_destroy(b), 0);
+        test_check_heap();
+    }
+}
+
+// A task of one runtime joins a task of the other, and spawns into it.
+typedef struct {
+    volt_frame frame;
+    volt_rt *other;
+    volt_handle h;
+    int i;
+    int64_t rc;
+} visitor;
+static volt_poll visitor_run(volt_cx *cx, void *arg) {
+    visitor *v = arg;
+    VOLT_BEGIN(cx, v);
+    for (v->i = 0; v->i < 100; v->i++) {
+        CHECK_EQ(VOLT_RT_SPAWN(v->other, &v->h, napper_run,
+                               (napper){ .d = v->i % 10 ? 0 : VOLT_MS(1), .value = v->i }), 0);
+        VOLT_AWAIT(v->rc, volt_join(cx, &v->h));
+        CHECK_EQ(v->rc, v->i);
+    }
+    VOLT_END(0);
+}
+TEST(tasks_join_across_runtimes) {
+    volt_rt *a = create_on(2), *b = create_on(2);
+    visitor v = { .other = b }, u = { .other = a };
+    CHECK_EQ(volt_block_on(a, visitor_run, &v), 0);
+    CHECK_EQ(volt_block_on(b, visitor_run, &u), 0);
+    CHECK_EQ(volt_shutdown(a, VOLT_NEVER), 0);
+    CHECK_EQ(volt_destroy(a), 0);
+    destroy(b);
+}
+
+// ---- out of memory
+
+// Each use of memory that the runtime makes; what fails must be reported, never crash or leak.
+typedef struct {
+    volt_frame frame;
+    volt_group g;
+    volt_handle h;
+    int fd[2], n_spawned, i;
+    int64_t rc;
+    char buf[4];
+} hungry;
+static int is_memory_or(int64_t rc, int64_t good) { return rc == good || rc == -ENOMEM; }
+static volt_poll hungry_run(volt_cx *cx, void *arg) {
+    hungry *s = arg;
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 40; s->i++) {
+        s->rc = VOLT_SPAWN(cx, &s->h, giver_run, (giver){ .value = s->i });
+        CHECK(is_memory_or(s->rc, 0));
+        CHECK_EQ(volt_handle_is_set(&s->h), s->rc == 0);
+        if (s->rc < 0) continue;
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, s->i);
+    }
+    for (int i = 0; i < 40; i++) {
+        int rc = VOLT_GROUP_SPAWN(cx, &s->g, napper_run, (napper){ .d = VOLT_US(100) });
+        CHECK(is_memory_or(rc, 0));
+    }
+    {
+        void *big = volt_task_create(volt_cx_rt(cx), giver_run, 300000);
+        if (big) volt_task_destroy(big);
+    }
+    CHECK_EQ(pipe(s->fd), 0);
+    VOLT_AWAIT(s->rc, volt_write(cx, s->fd[1], "abc", 3));
+    CHECK(is_memory_or(s->rc, 3));
+    if (s->rc == 3) {
+        VOLT_AWAIT(s->rc, volt_read(cx, s->fd[0], s->buf, 4));
+        CHECK(is_memory_or(s->rc, 3));
+    }
+    volt_close(cx, s->fd[0]);
+    volt_close(cx, s->fd[1]);
+    VOLT_AWAIT(s->rc, volt_group_close(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(4);
+}
+static uint64_t count_allocations(uint32_t workers) {
+    hungry s = { .rc = 0 };
+    memset(&test_heap, 0, sizeof test_heap);
+    CHECK_EQ(run_on(workers, hungry_run, &s), 4);
+    return test_heap.n_allocs;
+}
+TEST(every_allocation_fails_once) {
+    for (uint32_t w = 1; w <= 2; w++) {
+        for (int is_sticky = 0; is_sticky < 2; is_sticky++) {
+            uint64_t n = count_allocations(w) + 2;
+            CHECK(n > 5);
+            for (uint64_t k = 1; k <= n; k++) {
+                hungry s = { .rc = 0 };
+                memset(&test_heap, 0, sizeof test_heap);
+                test_heap.fail_at = k;
+                test_heap.is_sticky = is_sticky;
+                int rc = run_on(w, hungry_run, &s); // checks that nothing is left
+                CHECK(rc == 4 || rc == -ENOMEM);
+            }
+        }
+    }
+}
+TEST(every_allocation_of_create_fails_once) {
+    volt_config c = test_config(3);
+    int rc = -ENOMEM, n_fds = test_count_fds();
+    c.start_all = 1;
+    for (uint64_t k = 1; rc != 0; k++) {
+        volt_rt *rt = NULL;
+        memset(&test_heap, 0, sizeof test_heap);
+        test_heap.fail_at = k;
+        rc = volt_create(&c, &rt);
+        CHECK(is_memory_or(rc, 0));
+        if (rc == 0 && test_heap.n_allocs >= k) { // it did without
+            destroy(rt);
+            rc = -ENOMEM;
+        } else if (rc == 0) {
+            destroy(rt);
+        }
+        test_check_heap();
+        CHECK_EQ(test_count_fds(), n_fds);
+    }
+}
+
+// No descriptors: an error, nothing left.
+TEST(no_descriptors_for_a_runtime) {
+    struct rlimit r;
+    int n_fds = test_count_fds(), n_ok = 0;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &r), 0);
+    for (rlim_t limit = 3; limit < 40; limit++) {
+        r.rlim_cur = limit;
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &r), 0);
+        volt_config c = test_config(3);
+        volt_rt *rt = NULL;
+        int rc = volt_create(&c, &rt);
+        CHECK(rc == 0 || rc == -EMFILE);
+        if (rc == 0) destroy(rt), n_ok++;
+        r.rlim_cur = r.rlim_max < 1000 ? r.rlim_max : 1000;
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &r), 0);
+        CHECK_EQ(test_count_fds(), n_fds);
+        test_check_heap();
+    }
+    CHECK(n_ok > 0 && n_ok < 37);
+}
+
+// ---- the rest
+
+TEST(texts_for_results) {
+    static const int known[] = { 0, 1, -EIO, -ECANCELED, -ETIMEDOUT, -ENOMEM, -EPIPE, -ECONNREFUSED,
+                                 -EBADF, -EINVAL, -ESHUTDOWN, -EDEADLK, -EBUSY, -EAGAIN };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const char *a = volt_strerror(known[i]);
+        CHECK(a && *a);
+        CHECK(a == volt_strerror(known[i])); // static
+        for (size_t k = 0; k < i; k++)
+            CHECK(known[i] >= 0 || strcmp(a, volt_strerror(known[k])) != 0);
+    }
+    for (int rc = -5000; rc <= 10; rc++) CHECK(volt_strerror(rc) && *volt_strerror(rc));
+    CHECK(volt_strerror(INT_MIN) && volt_strerror(INT_MAX));
+}
+
+TEST(counters_add_up) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = create_on(w);
+        volt_counters c;
+        int64_t value;
+        for (int i = 0; i < 200; i++) {
+            volt_handle h = { NULL };
+            CHECK_EQ(VOLT_RT_SPAWN(rt, &h, napper_run, ((napper){ .d = i % 20 ? 0 : VOLT_MS(1) })), 0);
+            CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &value), 0);
+        }
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        volt_stats(rt, &c);
+        CHECK_EQ(c.spawned, 200);
+        CHECK_EQ(c.completed, 200);
+        CHECK(c.polls >= 210);
+        CHECK_EQ(c.timers_fired, 10);
+        CHECK_EQ(c.workers, w);
+        CHECK(c.workers_started >= 1 && c.workers_started <= w);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+    }
+}
+
+// Nothing to do: nothing runs. The watch may look once more after the last event.
+TEST(idle_runtime_is_silent) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = create_on(w);
+        volt_counters before, after;
+        volt_handle h = { NULL };
+        int64_t value;
+        CHECK_EQ(VOLT_RT_SPAWN(rt, &h, napper_run, ((napper){ .d = VOLT_MS(1) })), 0);
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &value), 0);
+        CHECK_EQ(VOLT_RT_SPAWN(rt, &h, napper_run, ((napper){ .d = VOLT_S(1000) })), 0);
+        struct timespec pause = { 0, 50 * 1000000 };
+        nanosleep(&pause, NULL); // settle
+        volt_stats(rt, &before);
+        pause.tv_nsec = 300 * 1000000; // and measure: this is the test, not a wait for something
+        nanosleep(&pause, NULL);
+        volt_stats(rt, &after);
+        CHECK_EQ(after.parks, before.parks);
+        CHECK_EQ(after.polls, before.polls);
+        CHECK_EQ(after.looks, before.looks);
+        volt_cancel(&h);
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &value), 0);
+        destroy(rt);
+    }
+}
+
+// Workers block every signal: the application's handlers run on its own threads.
+static volatile sig_atomic_t n_signals;
+static pthread_t signalled;
+static void on_signal(int sig) {
+    (void)sig;
+    n_signals++;
+    signalled = pthread_self();
+}
+TEST(signals_go_to_the_application) {
+    volt_rt *rt = create_on(4);
+    struct sigaction sa;
+    memset(&sa, 0, sizeof sa);
+    sa.sa_handler = on_signal;
+    CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+    for (int i = 0; i < 50; i++) {
+        int n = n_signals;
+        CHECK_EQ(VOLT_RT_SPAWN(rt, NULL, giver_run, ((giver){ .value = 1 })), 0);
+        CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+        UNTIL(n_signals > n);
+        CHECK(pthread_equal(signalled, pthread_self()));
+    }
+    destroy(rt);
+}
