@@ -467,6 +467,7 @@ static inline volt__caller volt__enter(volt_cx *cx, volt__node *fr, size_t size)
 
 static inline volt_poll volt__finish(volt_cx *cx, volt__node *fr, volt__caller up, int64_t value) {
     VOLT__EXPECT(value != VOLT__PENDING, "-4096 is not a result");
+    VOLT__EXPECT(fr->state_ == 0, "function returned while its frame was still waiting");
     if ((uintptr_t)fr->who_ & VOLT__SCOPED) volt__scope_leave(cx, fr);
     fr->pc_ = VOLT__DONE;
     fr->key_ = value;
@@ -4793,7 +4794,7 @@ VOLT_API volt_poll volt_write_all(volt_cx *cx, int fd, const void *buf, size_t l
 
 // ---- accept
 // While the process is out of descriptors or memory it waits on a timer, not on the socket, which
-// would report the same connection for ever. save_ of the node tells which of the two it is.
+// would report the same connection for ever.
 
 static int volt__is_shortage(int64_t rc) {
     return rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS || rc == -ENOMEM;
@@ -4803,12 +4804,15 @@ static int volt__is_peers_fault(int64_t rc) {
     return rc == -ECONNABORTED || rc == -EPROTO || rc == -ENETDOWN || rc == -ENOPROTOOPT ||
            rc == -EHOSTDOWN || rc == -ENONET || rc == -EHOSTUNREACH || rc == -ENETUNREACH;
 }
+// A wait is on the wheel if it is not on the descriptor's entry.
+static int volt__is_backing_off(volt_cx *cx, const volt__node *n, int fd) {
+    return volt__node_state(n) != VOLT__IDLE && n->on_ != volt__fd_get(&cx->rt_->fds, fd);
+}
 static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, int fd) {
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
     uint32_t ms = e ? e->backoff_ms * 2u : 0;
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
     if (e) e->backoff_ms = VOLT__CAST(uint16_t, ms);
-    n->save_ = 1;
     volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms)));
     return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
 }
@@ -4816,10 +4820,9 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
     volt__io io;
     volt_poll out;
     volt__node *n = volt__leaf(cx, VOLT__LEAF_RD);
-    if (n->save_ && (volt__is_off(cx) || volt__node_state(n) == VOLT__FIRED)) {
+    if (volt__is_backing_off(cx, n, fd) &&
+        (volt__is_off(cx) || volt__node_state(n) == VOLT__FIRED))
         volt__timer_stop(cx, n);
-        n->save_ = 0;
-    }
     if (!volt__io_begin(cx, n, VOLT__RD, fd, &out)) return out;
     volt__io_init(&io, VOLT__OP_ACCEPT, fd, NULL, 0, 0);
     for (;;) {

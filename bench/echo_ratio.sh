@@ -17,22 +17,25 @@ make -s "$bin/raw_epoll" "$bin/echo_server" "$bin/load"
 client_cpu=1
 [ "$(nproc)" -gt 1 ] || client_cpu=0
 
-# measure COMMAND...  Prints the CPU time per request in us and the requests per second.
+# measure raw|volt  Leaves the CPU time per request in us and the requests per second in $work/$1.
 measure() {
-    start taskset -c 0 "$@"
+    case $1 in
+    raw) start taskset -c 0 "$bin/raw_epoll" 0 10 ;;
+    volt) start taskset -c 0 "$bin/echo_server" 0 1 10 ;;
+    esac
     taskset -c "$client_cpu" "$bin/load" --port "$port" --seconds 1.5 >"$work/load" ||
         fail "the client found errors"
     stop
     awk -v cpu="$(value cpu_us "$work/server")" -v n="$(value requests "$work/load")" \
-        -v rate="$(value per_second "$work/load")" 'BEGIN { print cpu / n, rate }' >"$work/$name"
+        -v rate="$(value per_second "$work/load")" 'BEGIN { print cpu / n, rate }' >"$work/$1"
 }
-raw() { name=raw && measure "$bin/raw_epoll" 0 10; }
-volt() { name=volt && measure "$bin/echo_server" 0 1 10; }
 
 printf '%4s %10s %10s %8s %10s %10s\n' pair 'raw us' 'volt us' ratio 'raw /s' 'volt /s'
 i=1
 while [ "$i" -le "$pairs" ]; do
-    if [ $((i % 2)) -eq 1 ]; then raw && volt; else volt && raw; fi
+    order='raw volt'
+    [ $((i % 2)) -eq 1 ] || order='volt raw'
+    for name in $order; do measure "$name"; done
     paste "$work/raw" "$work/volt" | awk -v i="$i" '{
         printf "%4d %10.3f %10.3f %8.3f %10d %10d\n", i, $1, $3, $3 / $1, $2, $4
     }' | tee -a "$work/pairs"

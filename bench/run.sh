@@ -4,9 +4,11 @@
 #
 #   bench/run.sh [DIRECTORY]     of the programs, which make builds there; default: build/bench
 #
-# ns/op and floor are medians of the repetitions inside one process (see bench.h, floor.c); the last
-# three columns are whole processes that do the row twice, start and end included, timed by
-# hyperfine. Everything runs on CPU 0.
+# ns/op, floor and floor+ are medians of the repetitions inside one process. A floor is the least
+# that the operation takes on one thread; floor+ adds the atomic operations, or the reading of the
+# clock, that the real thing cannot do without (floor.c says which). The last three columns are
+# whole processes that do the row twice, start and end included, timed by hyperfine. Everything
+# runs on CPU 0. Fails if a row gives a wrong sum, or allocates where it must not.
 set -eu
 bin=${1:-build/bench}
 work=$(mktemp -d)
@@ -27,8 +29,14 @@ on_cpu() { taskset -c 0 "$@"; }
 # process PROGRAM ROW  Median time of the whole process in ms.
 process() {
     on_cpu hyperfine -N --style none --warmup 1 --runs 11 --export-csv "$work/csv" \
-        "$bin/$1 $2 --reps 1" >/dev/null
+        "$bin/$1 $2 --reps 1" >"$work/log" 2>&1 || { cat "$work/log" >&2 && exit 1; }
     awk -F , 'NR == 2 { printf "%.2f", $4 * 1000 }' "$work/csv"
+}
+
+# floor_of ROW...  Median of the first of these rows that there is, in ns; 0 if there is none.
+floor_of() {
+    for row in "$@"; do awk -v row="$row" '$1 == row { print $4 }' "$work/floor"; done |
+        awk 'NR == 1 { median = $1 } END { print median + 0 }'
 }
 
 on_cpu "$bin/floor" >"$work/floor"
@@ -36,25 +44,25 @@ on_cpu "$bin/sched" --workers 1 >"$work/sched"
 on_cpu "$bin/timer" --workers 1 >"$work/timer"
 
 for program in sched timer; do
-    while read -r row _ _ median cpu _ what; do
-        [ "$row" != row ] || continue
-        floor=$(awk -v row="$row" '$1 == row { print $4 }' "$work/floor")
-        volt_ms=$(process "$program" "$row")
-        floor_ms=$(process floor "$row")
-        echo "$row $median $cpu $floor $volt_ms $floor_ms $what"
+    while read -r id _ _ median cpu _ what; do
+        [ "$id" != row ] || continue
+        echo "$id $median $cpu $(floor_of "$id") $(floor_of "$id+rmw" "$id+clock")" \
+            "$(process "$program" "$id") $(process floor "$id") $what"
     done <"$work/$program"
 done >"$work/table"
 
-printf '%-5s %9s %9s %9s %7s   %9s %9s %7s  %s\n' \
-    row ns/op 'cpu ns' floor ratio 'volt ms' 'floor ms' ratio operation
+printf '%-5s %8s %8s %7s %6s %7s %6s  %8s %8s %6s  %s\n' row ns/op 'cpu ns' \
+    floor ratio floor+ ratio 'volt ms' 'floor ms' ratio operation
 awk '{
-    what = $0
-    sub("^([^ ]+ ){6}", "", what)
-    printf "%-5s %9.2f %9.2f %9.2f %7.1f   %9.2f %9.2f %7.1f  %s\n", \
-        $1, $2, $3, $4, $2 / $4, $5, $6, $5 / $6, what
+    printf "%-5s %8.2f %8.2f %7.2f %6.1f ", $1, $2, $3, $4, $2 / $4
+    if ($5 > 0) printf "%7.2f %6.1f ", $5, $2 / $5
+    else printf "%7s %6s ", "-", "-"
+    printf " %8.2f %8.2f %6.1f ", $6, $7, $6 / $7
+    for (i = 8; i <= NF; i++) printf " %s", $i
+    print ""
 }' "$work/table"
 echo
-echo "floors, with what they leave out:"
+echo "all floors:"
 cat "$work/floor"
 echo
 on_cpu "$bin/memory" --workers 1

@@ -16,7 +16,8 @@
 // ---- an allocator that counts, poisons and fails on demand
 typedef struct test_mem {
     int64_t live_bytes, live_blocks;
-    uint64_t n_allocs, fail_at; // fail_at: this allocation and, if sticky, all later ones fail; 0: none
+    uint64_t n_allocs;
+    uint64_t fail_at; // this allocation fails and, if sticky, all later ones; 0: none
     int is_sticky;
 } test_mem;
 static test_mem test_heap;
@@ -96,6 +97,11 @@ static inline void destroy(volt_rt *rt) {
     CHECK_EQ(volt_destroy(rt), 0);
     test_check_heap();
 }
+
+// Spawns that must succeed; `cx` is that of the function around them.
+#define SPAWN(h_, fn_, ...) CHECK_EQ(VOLT_SPAWN(cx, h_, fn_, __VA_ARGS__), 0)
+#define GROUP_SPAWN(g_, fn_, ...) CHECK_EQ(VOLT_GROUP_SPAWN(cx, g_, fn_, __VA_ARGS__), 0)
+#define RT_SPAWN(rt_, h_, fn_, ...) CHECK_EQ(VOLT_RT_SPAWN(rt_, h_, fn_, __VA_ARGS__), 0)
 
 // A test whose root is written right below it, on 1, 2 and 4 workers:
 //     ROOT_TEST(name, { int rc; volt_handle h; }) { ... VOLT_AWAIT ... VOLT_END(0); }

@@ -496,13 +496,18 @@ static struct hook {
     volt__heap heap;
     uint64_t n_blocks, n_bytes; // given and not yet taken back; relaxed
     int64_t fail_at;            // calls until one fails; < 0: never
-    int has_walker;             // who may hold the lock at any time
+    int has_walker;             // who may hold slabs.lock at any time
+    int is_shared;              // heap.lock may be held at any time
 } hook;
 
+static void check_unlocked(const struct hook *h) {
+    CHECK(h->has_walker || h->slabs.lock == 0);
+    CHECK(h->is_shared || h->heap.lock == 0);
+}
 static void *hook_alloc(void *user, size_t size, size_t align) {
     struct hook *h = user;
     void *p = NULL;
-    CHECK(h->has_walker || h->slabs.lock == 0);
+    check_unlocked(h);
     CHECK((align & (align - 1)) == 0);
     if (h->fail_at >= 0 && h->fail_at-- == 0) return NULL;
     CHECK_EQ(posix_memalign(&p, align, size), 0);
@@ -513,7 +518,7 @@ static void *hook_alloc(void *user, size_t size, size_t align) {
 }
 static void hook_free(void *user, void *block, size_t size) {
     struct hook *h = user;
-    CHECK(h->has_walker || h->slabs.lock == 0);
+    check_unlocked(h);
     __atomic_fetch_sub(&h->n_blocks, 1, __ATOMIC_RELAXED);
     CHECK(__atomic_fetch_sub(&h->n_bytes, size, __ATOMIC_RELAXED) >= size);
     memset(block, 0x5a, size);
@@ -727,6 +732,61 @@ TEST(what_others_free_comes_back_to_its_owner) {
     }
     __atomic_store_n(&frees_over, 1, __ATOMIC_RELEASE);
     join_threads(t, FREERS);
+    shadow_end(&live);
+    hook_end();
+}
+
+// ---- heaps: one that all foreign threads share
+
+TEST(a_shared_heap_calls_its_hooks_without_its_lock_and_survives_their_failure) {
+    int k = 0;
+    for (int n_failed = 1; n_failed; k++) {
+        hook_start();
+        hook.fail_at = k;
+        n_failed = 0;
+        for (int i = 0; i < 200; i++) {
+            volt__task *t = volt__heap_alloc_shared(&hook.heap, 64 + (size_t)i * 150);
+            CHECK(t || hook.fail_at < 0);
+            n_failed += !t;
+            if (t) check_place(t, 64 + (size_t)i * 150), volt__heap_free_remote(t);
+        }
+        CHECK(n_failed <= 1);
+        shadow_end(&live);
+        hook_end();
+    }
+    CHECK(k > 50);
+}
+
+enum { SHARERS = 3, SHARED_ROUNDS = 40000, SHARED_LIVE = 50 };
+static void *sharing_thread(void *arg) {
+    volt__task *mine[SHARED_LIVE] = { NULL };
+    unsigned char fill = (unsigned char)(1 + *(int *)arg);
+    volt__random r;
+    volt__random_seed(&r, RANDOM(), fill);
+    meet(SHARERS);
+    for (int i = 0; i < SHARED_ROUNDS + SHARED_LIVE; i++) { // the last round only frees
+        uint32_t k = i < SHARED_ROUNDS ? volt__random_below(&r, SHARED_LIVE)
+                                       : (uint32_t)(i - SHARED_ROUNDS);
+        if (mine[k]) {
+            check_body(mine[k], volt__slab_of(mine[k])->slot_size, fill);
+            volt__heap_free_remote(mine[k]);
+            mine[k] = NULL;
+        } else if (i < SHARED_ROUNDS) {
+            mine[k] = volt__heap_alloc_shared(&hook.heap, 64 + volt__random_below(&r, 4000));
+            CHECK(mine[k]);
+            memset(body_of(mine[k]), fill, volt__slab_of(mine[k])->slot_size - sizeof mine[k]->word);
+        }
+    }
+    return NULL;
+}
+TEST(a_shared_heap_gives_no_slot_to_two_threads) {
+    pthread_t t[SHARERS];
+    int id[SHARERS] = { 0, 1, 2 };
+    void *args[SHARERS] = { &id[0], &id[1], &id[2] };
+    hook_start();
+    hook.is_shared = hook.has_walker = 1; // others hold the locks at any time
+    start_threads(t, SHARERS, sharing_thread, args);
+    join_threads(t, SHARERS);
     shadow_end(&live);
     hook_end();
 }

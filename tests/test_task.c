@@ -10,7 +10,7 @@
 ROOT_TEST(spawn_and_join_inside, { volt_handle h; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK(!volt_handle_is_set(&s->h));
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, napper_run, (napper){ .d = VOLT_MS(2), .value = 41 }), 0);
+    SPAWN(&s->h, napper_run, (napper){ .d = VOLT_MS(2), .value = 41 });
     CHECK(volt_handle_is_set(&s->h));
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, 41);
@@ -20,10 +20,10 @@ ROOT_TEST(spawn_and_join_inside, { volt_handle h; int64_t rc; }) {
 
 ROOT_TEST(results_are_64_bit, { volt_handle h; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, giver_run, (giver){ .value = INT64_MAX }), 0);
+    SPAWN(&s->h, giver_run, (giver){ .value = INT64_MAX });
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, INT64_MAX);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, giver_run, (giver){ .value = -EIO }), 0);
+    SPAWN(&s->h, giver_run, (giver){ .value = -EIO });
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, -EIO);
     VOLT_END(0);
@@ -32,7 +32,7 @@ ROOT_TEST(results_are_64_bit, { volt_handle h; int64_t rc; }) {
 ROOT_TEST(state_is_copied, { volt_handle h; giver original; int rc; }) {
     VOLT_BEGIN(cx, s);
     s->original.value = 7;
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, giver_run, s->original), 0);
+    SPAWN(&s->h, giver_run, s->original);
     s->original.value = 8;
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, 7);
@@ -70,7 +70,7 @@ ROOT_TEST(state_of_every_size, { volt_handle h; size_t n; int64_t rc; }) {
 ROOT_TEST(detached_children_end_with_the_run, { int rc[3], n_ended, i; awaiter a; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 2; s->i++)
-        CHECK_EQ(VOLT_SPAWN(cx, NULL, napper_run, (napper){ .n_ended = &s->n_ended }), 0);
+        SPAWN(NULL, napper_run, (napper){ .n_ended = &s->n_ended });
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_ended, 2));
     VOLT_END(0);
 }
@@ -87,7 +87,7 @@ ROOT_TEST(frame_that_is_not_zero_is_refused, { volt_handle h; giver bad; }) {
 
 ROOT_TEST(join_of_an_ended_task, { volt_handle h; int n_ended; int64_t rc; awaiter a; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, giver_run, (giver){ .value = 5, .n_ended = &s->n_ended }), 0);
+    SPAWN(&s->h, giver_run, (giver){ .value = 5, .n_ended = &s->n_ended });
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_ended, 1));
     for (int i = 0; i < 100; i++) volt_cancel(&s->h); // it waits for nothing more
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
@@ -100,7 +100,7 @@ ROOT_TEST(try_join, { volt_handle h; volt_token t; int64_t value; awaiter a; int
     VOLT_BEGIN(cx, s);
     s->value = 99;
     CHECK_EQ(volt_try_join(&s->h, &s->value), -EINVAL);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, waiter_run, (waiter){ .token = &s->t, .value = 3 }), 0);
+    SPAWN(&s->h, waiter_run, (waiter){ .token = &s->t, .value = 3 });
     CHECK_EQ(volt_try_join(&s->h, &s->value), -EAGAIN);
     CHECK(volt_handle_is_set(&s->h));
     CHECK_EQ(s->value, 99);
@@ -125,26 +125,27 @@ static volt_poll squares_run(volt_cx *cx, void *arg) {
 }
 ROOT_TEST(join_state_copies_the_final_state, { volt_handle h; squares got; int rc; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, squares_run, (squares){ .in = 3 }), 0);
+    SPAWN(&s->h, squares_run, (squares){ .in = 3 });
     VOLT_AWAIT(s->rc, volt_join_state(cx, &s->h, &s->got, sizeof s->got));
     CHECK_EQ(s->rc, 1);
     for (int i = 0; i < 40; i++) CHECK_EQ(s->got.out[i], 3 * i * i);
     CHECK(!volt_handle_is_set(&s->h));
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, squares_run, (squares){ .in = 2 }), 0);
+    SPAWN(&s->h, squares_run, (squares){ .in = 2 });
     VOLT_AWAIT(s->rc, volt_join_state(cx, &s->h, &s->got, offsetof(squares, out[20])));
-    for (int i = 0; i < 40; i++) CHECK_EQ(s->got.out[i], (i < 20 ? 2 : 3) * i * i); // the first part
+    for (int i = 0; i < 40; i++) // the first part
+        CHECK_EQ(s->got.out[i], (i < 20 ? 2 : 3) * i * i);
     VOLT_END(0);
 }
 
 ROOT_TEST(detach_lets_the_task_go_on, { volt_handle h; volt_token t; int n_ended; awaiter a; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, waiter_run, (waiter){ .token = &s->t, .n_ended = &s->n_ended }), 0);
+    SPAWN(&s->h, waiter_run, (waiter){ .token = &s->t, .n_ended = &s->n_ended });
     volt_detach(&s->h);
     CHECK(!volt_handle_is_set(&s->h));
     volt_detach(&s->h); // of an empty handle: nothing
     volt_token_cancel(&s->t);
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_ended, 1));
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, giver_run, (giver){ .n_ended = &s->n_ended }), 0);
+    SPAWN(&s->h, giver_run, (giver){ .n_ended = &s->n_ended });
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_ended, 2));
     volt_detach(&s->h); // of an ended one: its memory goes
     VOLT_END(0);
@@ -153,7 +154,7 @@ ROOT_TEST(detach_lets_the_task_go_on, { volt_handle h; volt_token t; int n_ended
 // A cancelled or timed-out join keeps the handle: the child has not ended.
 ROOT_TEST(join_that_times_out_keeps_the_handle, { volt_handle h; volt_timer t; int rc; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, napper_run, (napper){ .d = VOLT_S(100) }), 0);
+    SPAWN(&s->h, napper_run, (napper){ .d = VOLT_S(100) });
     VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(3), volt_join(cx, &s->h)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
     CHECK(volt_handle_is_set(&s->h));
@@ -168,7 +169,7 @@ ROOT_TEST(thousands_of_joins, { volt_handle h[64]; int i, n; int64_t rc, sum; })
     VOLT_BEGIN(cx, s);
     for (s->n = 0; s->n < 100; s->n++) {
         for (s->i = 0; s->i < 64; s->i++)
-            CHECK_EQ(VOLT_SPAWN(cx, &s->h[s->i], giver_run, (giver){ .value = s->i }), 0);
+            SPAWN(&s->h[s->i], giver_run, (giver){ .value = s->i });
         for (s->i = 0; s->i < 64; s->i++) {
             VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
             s->sum += s->rc;
@@ -188,8 +189,8 @@ static volt_poll branch_run(volt_cx *cx, void *arg) {
     branch *b = arg;
     VOLT_BEGIN(cx, b);
     if (b->depth == 0) VOLT_RETURN(1);
-    CHECK_EQ(VOLT_SPAWN(cx, &b->h[0], branch_run, (branch){ .depth = b->depth - 1 }), 0);
-    CHECK_EQ(VOLT_SPAWN(cx, &b->h[1], branch_run, (branch){ .depth = b->depth - 1 }), 0);
+    SPAWN(&b->h[0], branch_run, (branch){ .depth = b->depth - 1 });
+    SPAWN(&b->h[1], branch_run, (branch){ .depth = b->depth - 1 });
     VOLT_AWAIT(b->rc[0], volt_join(cx, &b->h[0]));
     VOLT_AWAIT(b->rc[1], volt_join(cx, &b->h[1]));
     VOLT_END(1 + b->rc[0] + b->rc[1]);
@@ -209,7 +210,7 @@ TEST(spawn_and_join_outside) {
         volt_handle h = { NULL };
         int64_t value = 0;
         CHECK_EQ(volt_join_sync(&h, VOLT_S(1), &value), -EINVAL);
-        CHECK_EQ(VOLT_RT_SPAWN(rt, &h, napper_run, ((napper){ .d = VOLT_MS(5), .value = 12 })), 0);
+        RT_SPAWN(rt, &h, napper_run, (napper){ .d = VOLT_MS(5), .value = 12 });
         CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &value), 0);
         CHECK_EQ(value, 12);
         CHECK(!volt_handle_is_set(&h));
@@ -221,7 +222,7 @@ TEST(join_sync_times_out_and_keeps_the_handle) {
     volt_rt *rt = create_on(2);
     volt_handle h = { NULL };
     int64_t value = 7;
-    CHECK_EQ(VOLT_RT_SPAWN(rt, &h, napper_run, ((napper){ .d = VOLT_S(100) })), 0);
+    RT_SPAWN(rt, &h, napper_run, (napper){ .d = VOLT_S(100) });
     volt_time start = volt_now();
     CHECK_EQ(volt_join_sync(&h, VOLT_MS(10), &value), -ETIMEDOUT);
     CHECK(volt_now() - start >= VOLT_MS(10));
@@ -244,7 +245,7 @@ static void *spawner(void *arg) {
     for (int i = 0; i < PER_SPAWNER; i++) {
         volt_handle *slot = &h[i % 8];
         if (volt_handle_is_set(slot)) CHECK_EQ(volt_join_sync(slot, VOLT_NEVER, &value), 0);
-        CHECK_EQ(VOLT_RT_SPAWN(rt, slot, giver_run, ((giver){ .n_ended = &n_spawned_ended })), 0);
+        RT_SPAWN(rt, slot, giver_run, (giver){ .n_ended = &n_spawned_ended });
     }
     for (int i = 0; i < 8; i++) CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &value), 0);
     return NULL;
@@ -324,8 +325,7 @@ static volt_poll newborn_run(volt_cx *cx, void *arg) {
 }
 ROOT_TEST(cancel_before_the_first_poll, { volt_handle h; int n_polls, is_seen; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, newborn_run,
-                        (newborn){ .n_polls = &s->n_polls, .is_seen = &s->is_seen }), 0);
+    SPAWN(&s->h, newborn_run, (newborn){ .n_polls = &s->n_polls, .is_seen = &s->is_seen });
     volt_cancel(&s->h);
     volt_cancel(&s->h);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
@@ -335,18 +335,23 @@ ROOT_TEST(cancel_before_the_first_poll, { volt_handle h; int n_polls, is_seen; i
 }
 ROOT_TEST_1(cancel_is_visible_in_the_first_poll, { volt_handle h; int n_polls, is_seen, rc; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, newborn_run,
-                        (newborn){ .n_polls = &s->n_polls, .is_seen = &s->is_seen }), 0);
+    SPAWN(&s->h, newborn_run, (newborn){ .n_polls = &s->n_polls, .is_seen = &s->is_seen });
     volt_cancel(&s->h);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->is_seen, 1); // one worker: it cannot have been polled before
     VOLT_END(0);
 }
 
-ROOT_TEST(cancel_while_idle, { volt_handle h; int started, ended; int64_t rc; awaiter a; volt_token t; }) {
+ROOT_TEST(cancel_while_idle, {
+    volt_handle h;
+    int started, ended;
+    int64_t rc;
+    awaiter a;
+    volt_token t;
+}) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, waiter_run, (waiter){ .token = &s->t, .n_started = &s->started,
-                                                         .n_ended = &s->ended }), 0);
+    SPAWN(&s->h, waiter_run, (waiter){ .token = &s->t, .n_started = &s->started,
+          .n_ended = &s->ended });
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->started, 1));
     volt_cancel(&s->h);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
@@ -357,10 +362,15 @@ ROOT_TEST(cancel_while_idle, { volt_handle h; int started, ended; int64_t rc; aw
 }
 
 // Queued by its token and cancelled before it runs: cancellation comes first.
-ROOT_TEST_1(cancel_while_queued, { volt_handle h; int started; int64_t rc; awaiter a; volt_token t; }) {
+ROOT_TEST_1(cancel_while_queued, {
+    volt_handle h;
+    int started;
+    int64_t rc;
+    awaiter a;
+    volt_token t;
+}) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, waiter_run,
-                        (waiter){ .token = &s->t, .n_started = &s->started }), 0);
+    SPAWN(&s->h, waiter_run, (waiter){ .token = &s->t, .n_started = &s->started });
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->started, 1));
     volt_token_cancel(&s->t);
     volt_cancel(&s->h);
@@ -388,7 +398,7 @@ TEST(cancel_while_running) {
     volt_handle h = { NULL };
     int n_started = 0;
     int64_t value = 0;
-    CHECK_EQ(VOLT_RT_SPAWN(rt, &h, spinner_run, ((spinner){ .n_started = &n_started })), 0);
+    RT_SPAWN(rt, &h, spinner_run, (spinner){ .n_started = &n_started });
     UNTIL(READ(n_started));
     volt_cancel(&h);
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &value), 0);
@@ -418,7 +428,7 @@ static volt_poll stubborn_run(volt_cx *cx, void *arg) {
     CHECK_EQ(write(b->pipe[1], "x", 1), 1);
     volt_token_cancel(&b->cancelled);
     volt_interval_init(&b->ticks, VOLT_MS(1));
-    CHECK_EQ(VOLT_SPAWN(cx, &b->h, giver_run, (giver){ .value = 3 }), 0);
+    SPAWN(&b->h, giver_run, (giver){ .value = 3 });
     VOLT_AWAIT(b->rc, volt_token_wait(cx, &b->never));
     for (b->round = 0; b->round < 3; b->round++) {
         CHECK(volt_is_cancelled(cx));
@@ -469,7 +479,7 @@ static volt_poll stubborn_run(volt_cx *cx, void *arg) {
 }
 ROOT_TEST(cancellation_is_level_triggered, { volt_handle h; int rc; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, stubborn_run, (stubborn){ .rc = 0 }), 0);
+    SPAWN(&s->h, stubborn_run, (stubborn){ .rc = 0 });
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2)));
     volt_cancel(&s->h);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
@@ -481,8 +491,8 @@ ROOT_TEST(cancellation_is_level_triggered, { volt_handle h; int rc; }) {
 ROOT_TEST(cancel_of_many_at_random, { volt_handle h[100]; int i; int64_t rc; int n; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 100; s->i++)
-        CHECK_EQ(VOLT_SPAWN(cx, &s->h[s->i], napper_run,
-                            (napper){ .d = (volt_time)RANDOM_BELOW(5) * VOLT_MS(1), .value = 1 }), 0);
+        SPAWN(&s->h[s->i], napper_run, (napper){ .d = (volt_time)RANDOM_BELOW(5) * VOLT_MS(1),
+              .value = 1 });
     for (s->i = 0; s->i < 100; s->i++) {
         if (RANDOM_BELOW(3) == 0) VOLT_AWAIT(volt_yield(cx));
         volt_cancel(&s->h[RANDOM_BELOW(100)]);
@@ -511,7 +521,7 @@ typedef struct {
     static volt_poll name_##_in_task(volt_cx *cx, void *arg);                                      \
     ROOT_TEST(name_, { volt_handle h; int rc; }) {                                                 \
         VOLT_BEGIN(cx, s);                                                                         \
-        CHECK_EQ(VOLT_SPAWN(cx, &s->h, name_##_in_task, (shielded){ .rc = 0 }), 0);                \
+        SPAWN(&s->h, name_##_in_task, (shielded){ .rc = 0 });                                      \
         volt_cancel(&s->h);                                                                        \
         VOLT_AWAIT(s->rc, volt_join(cx, &s->h));                                                   \
         CHECK_EQ(s->rc, 5);                                                                        \
@@ -571,7 +581,7 @@ SHIELD_TEST(shield_is_bounded) {
     b->at = volt_now();
     volt_shield_begin(cx, &b->outer, VOLT_MS(10));
     VOLT_AWAIT(b->rc, volt_sleep(cx, VOLT_MS(1)));
-    CHECK_EQ(b->rc, 0);
+    CHECK(b->rc == 0 || volt_now() - b->at >= VOLT_MS(10));
     VOLT_AWAIT(b->rc, volt_sleep(cx, VOLT_S(100)));
     CHECK_EQ(b->rc, -ECANCELED);
     CHECK(volt_now() - b->at >= VOLT_MS(10));
@@ -603,9 +613,10 @@ SHIELD_TEST(outer_bound_waits_for_the_inner_shield) {
     shielded *b = arg;
     VOLT_BEGIN(cx, b);
     UNTIL_CANCELLED(b);
+    b->at = volt_now();
     volt_shield_begin(cx, &b->outer, VOLT_MS(2));
     VOLT_AWAIT(b->rc, volt_yield(cx));
-    CHECK_EQ(b->rc, 0);
+    CHECK(b->rc == 0 || volt_now() - b->at >= VOLT_MS(2));
     volt_shield_begin(cx, &b->inner, VOLT_NEVER);
     VOLT_AWAIT(b->rc, volt_sleep(cx, VOLT_MS(10)));
     CHECK_EQ(b->rc, 0);
@@ -665,7 +676,7 @@ static volt_poll parent_of_careless_run(volt_cx *cx, void *arg) {
 }
 ROOT_TEST(returning_ends_a_shield, { volt_handle h; int rc; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, parent_of_careless_run, (parent_of_careless){ .rc = 0 }), 0);
+    SPAWN(&s->h, parent_of_careless_run, (parent_of_careless){ .rc = 0 });
     volt_cancel(&s->h);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, 5);
@@ -689,7 +700,8 @@ ROOT_TEST(bound_of_a_shield_nobody_needed, { volt_shield shield; volt_time at; i
 
 // ---- yield, budget
 
-enum { YIELDERS = 5, ROUNDS = 60 };
+// No more than the smallest ring holds: an overflow goes through the injector, out of order.
+enum { YIELDERS = 3, ROUNDS = 60 };
 typedef struct {
     volt_frame frame;
     int id, i;
@@ -711,8 +723,7 @@ ROOT_TEST_1(yield_goes_behind_the_queue, {
 }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < YIELDERS; s->i++)
-        CHECK_EQ(VOLT_SPAWN(cx, &s->h[s->i], yielder_run,
-                            (yielder){ .id = s->i, .order = s->order, .n = &s->n }), 0);
+        SPAWN(&s->h[s->i], yielder_run, (yielder){ .id = s->i, .order = s->order, .n = &s->n });
     for (s->i = 0; s->i < YIELDERS; s->i++) VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
     CHECK_EQ(s->n, YIELDERS * ROUNDS);
     // strict rotation: nobody runs twice before each of the others has run
@@ -743,8 +754,7 @@ ROOT_TEST_1(budget_keeps_a_greedy_task_from_starving_others, {
     int stop, n_polls, rc, i;
 }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, greedy_run,
-                        (greedy){ .stop = &s->stop, .n_polls = &s->n_polls }), 0);
+    SPAWN(&s->h, greedy_run, (greedy){ .stop = &s->stop, .n_polls = &s->n_polls });
     for (s->i = 0; s->i < 10; s->i++) VOLT_AWAIT(volt_yield(cx));
     VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(2))); // timers are served too
     CHECK_EQ(s->rc, 0);
@@ -756,8 +766,8 @@ ROOT_TEST_1(budget_keeps_a_greedy_task_from_starving_others, {
 ROOT_TEST_1(ignoring_cancellation_starves_nobody, { volt_handle h; int stop, n_polls, rc, i; }) {
     VOLT_BEGIN(cx, s);
     test_log.n[VOLT_LOG_IGNORES_CANCEL] = 0;
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, greedy_run, (greedy){ .stop = &s->stop, .n_polls = &s->n_polls,
-                                                         .ignores_cancel = 1 }), 0);
+    SPAWN(&s->h, greedy_run, (greedy){ .stop = &s->stop, .n_polls = &s->n_polls,
+          .ignores_cancel = 1 });
     volt_cancel(&s->h);
     for (s->i = 0; s->i < 10; s->i++) VOLT_AWAIT(volt_yield(cx));
     VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(2)));
@@ -807,7 +817,7 @@ static volt_poll flag_task_run(volt_cx *cx, void *arg) {
     VOLT_END(t->rc);
 }
 static void start_flag_task(volt_rt *rt, volt_handle *h, flag *f) {
-    CHECK_EQ(VOLT_RT_SPAWN(rt, h, flag_task_run, ((flag_task){ .f = f })), 0);
+    RT_SPAWN(rt, h, flag_task_run, (flag_task){ .f = f });
 }
 TEST(wake_from_a_foreign_thread) {
     EACH_WORKERS(w) {
@@ -917,8 +927,8 @@ static volt_poll setter_run(volt_cx *cx, void *arg) {
 }
 ROOT_TEST(wake_from_a_task, { volt_handle a, b; flag f; int rc; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->a, flag_task_run, (flag_task){ .f = &s->f }), 0);
-    CHECK_EQ(VOLT_SPAWN(cx, &s->b, setter_run, (setter){ .f = &s->f }), 0);
+    SPAWN(&s->a, flag_task_run, (flag_task){ .f = &s->f });
+    SPAWN(&s->b, setter_run, (setter){ .f = &s->f });
     VOLT_AWAIT(s->rc, volt_join(cx, &s->a));
     CHECK_EQ(s->rc, 0);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->b));
@@ -952,9 +962,8 @@ ROOT_TEST(sleeps_are_never_early, { volt_time at, d; int i, rc; }) {
 ROOT_TEST(sleeps_of_every_length, { volt_handle h[64]; int i; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 63; s->i++)
-        CHECK_EQ(VOLT_SPAWN(cx, &s->h[s->i], napper_run,
-                            (napper){ .d = s->i < 37 ? VOLT_S(1000) << (s->i % 24)
-                                                     : VOLT_NEVER - s->i + 37 }), 0);
+        SPAWN(&s->h[s->i], napper_run,
+              (napper){ .d = s->i < 37 ? VOLT_S(1000) << (s->i % 24) : VOLT_NEVER - s->i + 37 });
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2)));
     for (s->i = 0; s->i < 63; s->i++) {
         CHECK_EQ(volt_try_join(&s->h[s->i], &s->rc), -EAGAIN);
@@ -1027,8 +1036,7 @@ ROOT_TEST(tokens_form_a_tree, {
     {
         volt_token *t[] = { &s->root, &s->child, &s->grandchild, &s->other };
         for (int i = 0; i < 4; i++)
-            CHECK_EQ(VOLT_SPAWN(cx, &s->h[i], waiter_run,
-                                (waiter){ .token = t[i], .n_started = &s->n_started }), 0);
+            SPAWN(&s->h[i], waiter_run, (waiter){ .token = t[i], .n_started = &s->n_started });
     }
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_started, 4));
     volt_token_cancel(&s->child);
@@ -1069,7 +1077,7 @@ TEST(token_cancelled_by_a_foreign_thread) {
             volt_handle h[4];
             int64_t value = 0;
             for (int i = 0; i < 4; i++)
-                CHECK_EQ(VOLT_RT_SPAWN(rt, &h[i], waiter_run, ((waiter){ .token = &t, .value = 2 })), 0);
+                RT_SPAWN(rt, &h[i], waiter_run, (waiter){ .token = &t, .value = 2 });
             pthread_t thread = start_thread(cancel_token, &t);
             for (int i = 0; i < 4; i++) {
                 CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &value), 0);
@@ -1100,7 +1108,7 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
 ROOT_TEST(task_that_nobody_can_wake_is_named, { volt_handle h; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     test_log.n[VOLT_LOG_NEVER_WAKES] = 0;
-    CHECK_EQ(VOLT_SPAWN(cx, &s->h, stuck_run, (stuck){ .rc = 0 }), 0);
+    SPAWN(&s->h, stuck_run, (stuck){ .rc = 0 });
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2)));
     while (!READ(test_log.n[VOLT_LOG_NEVER_WAKES])) VOLT_AWAIT(volt_yield(cx));
     volt_cancel(&s->h);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Misuse that debug builds find: each must stop the program with a line that says what is wrong.
+#define VOLT_DEBUG 1
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+
+// A root that does one thing wrong, on one worker.
+#define MISUSE(name_, says_, ...)                                                                  \
+    typedef struct {                                                                               \
+        volt_frame frame;                                                                          \
+        struct __VA_ARGS__;                                                                        \
+    } name_##_state;                                                                               \
+    static volt_poll name_##_body(volt_cx *cx, name_##_state *s);                                  \
+    static volt_poll name_##_root(volt_cx *cx, void *arg) {                                        \
+        return name_##_body(cx, (name_##_state *)arg);                                             \
+    }                                                                                              \
+    TEST_DIES(name_, says_) {                                                                      \
+        static name_##_state s;                                                                    \
+        run_on(1, name_##_root, &s);                                                               \
+    }                                                                                              \
+    static volt_poll name_##_body(volt_cx *cx, name_##_state *s)
+
+MISUSE(forgotten_await, "outside VOLT_AWAIT", { giver g; }) {
+    VOLT_BEGIN(cx, s);
+    (void)giver_run(cx, &s->g);
+    VOLT_END(0);
+}
+
+MISUSE(forgotten_await_of_a_wait, "outside VOLT_AWAIT", { int unused; }) {
+    VOLT_BEGIN(cx, s);
+    if (volt_is_pending(volt_sleep(cx, VOLT_MS(1)))) s->unused = 1;
+    VOLT_END(0);
+}
+
+MISUSE(child_with_the_frame_of_its_parent, "frame of its own", { int64_t value; int *n_ended; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(giver_run(cx, s));
+    VOLT_END(0);
+}
+
+MISUSE(two_polls_in_one_await, "two polls in one await", { volt_token t; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT((volt_is_pending(volt_sleep(cx, VOLT_MS(9))) ? volt_token_wait(cx, &s->t)
+                                                            : volt_sleep(cx, VOLT_MS(1))));
+    VOLT_END(0);
+}
+
+MISUSE(two_children_in_one_await, "two polls in one await", { napper a, b; }) {
+    VOLT_BEGIN(cx, s);
+    s->a.d = s->b.d = VOLT_MS(1);
+    VOLT_AWAIT((volt_is_pending(napper_run(cx, &s->a)) ? napper_run(cx, &s->b)
+                                                       : napper_run(cx, &s->a)));
+    VOLT_END(0);
+}
+
+MISUSE(result_of_a_child_that_did_not_run, "not finished", { giver g; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_END(volt_result(&s->g.frame));
+}
+
+MISUSE(destination_too_small, "does not fit", { giver g; signed char rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->g.value = 300;
+    VOLT_AWAIT(s->rc, giver_run(cx, &s->g));
+    VOLT_END(0);
+}
+
+MISUSE(result_that_means_pending, "not a result", { int unused; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_END(-4096);
+}
+
+MISUSE(bare_number_as_duration, "VOLT_MS", { int unused; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(volt_sleep(cx, 100));
+    VOLT_END(0);
+}
+
+MISUSE(buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+    char buf[16];
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    VOLT_AWAIT(s->n, volt_read(cx, s->fd[0], buf, sizeof buf));
+    VOLT_END(0);
+}
+
+// A wait in a function that has no VOLT_BEGIN has no frame to wait in.
+static volt_poll no_begin(volt_cx *cx, void *arg) {
+    (void)arg;
+    return volt_sleep(cx, VOLT_MS(1));
+}
+TEST_DIES(wait_without_begin, "wait called") {
+    giver g = { .value = 0 };
+    run_on(1, no_begin, &g);
+}
+
+typedef struct {
+    volt_frame frame;
+    int unused;
+} leaper;
+static volt_poll leaper_run(volt_cx *cx, leaper *l) {
+    volt_poll one;
+    one.v_ = 1;
+    VOLT_BEGIN(cx, l);
+    return one;
+    VOLT_END(0);
+}
+MISUSE(return_past_the_end, "without VOLT_RETURN", { leaper l; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(leaper_run(cx, &s->l));
+    VOLT_END(0);
+}
+
+MISUSE(group_left_open, "group", { volt_group g; }) {
+    VOLT_BEGIN(cx, s);
+    GROUP_SPAWN(&s->g, napper_run, (napper){ .d = VOLT_S(100) });
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    VOLT_END(0);
+}
+
+MISUSE(shield_opened_twice, "opened twice", { volt_shield a; }) {
+    VOLT_BEGIN(cx, s);
+    volt_shield_begin(cx, &s->a, VOLT_S(1));
+    volt_shield_begin(cx, &s->a, VOLT_S(1));
+    VOLT_END(0);
+}
+
+MISUSE(shields_ended_in_the_wrong_order, "volt_shield_end", { volt_shield a, b; }) {
+    VOLT_BEGIN(cx, s);
+    volt_shield_begin(cx, &s->a, VOLT_S(1));
+    volt_shield_begin(cx, &s->b, VOLT_S(1));
+    volt_shield_end(cx, &s->a);
+    VOLT_END(0);
+}
+
+MISUSE(shield_ended_twice, "volt_shield_end", { volt_shield a; }) {
+    VOLT_BEGIN(cx, s);
+    volt_shield_begin(cx, &s->a, VOLT_S(1));
+    volt_shield_end(cx, &s->a);
+    volt_shield_end(cx, &s->a);
+    VOLT_END(0);
+}
+
+TEST_DIES(interval_without_a_period, "period") {
+    volt_interval iv;
+    volt_interval_init(&iv, 0);
+}
+
+MISUSE(two_joins_of_one_task, "two joins", { volt_handle h, copy; volt_arm a, b; }) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(&s->h, napper_run, (napper){ .d = VOLT_S(100) });
+    s->copy = s->h;
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->a, volt_join(cx, &s->h)),
+                             VOLT_ARM(&s->b, volt_join(cx, &s->copy))));
+    VOLT_END(0);
+}
+
+TEST_DIES(token_with_children_deinited, "volt_token_deinit") {
+    static volt_token root, child, grandchild;
+    volt_token_init(&child, &root);
+    volt_token_init(&grandchild, &child);
+    volt_token_deinit(&child);
+}
+
+// The function expects more state than was spawned.
+typedef struct {
+    volt_frame frame;
+    char more[1000];
+} larger;
+static volt_poll larger_run(volt_cx *cx, void *arg) {
+    larger *l = arg;
+    VOLT_BEGIN(cx, l);
+    VOLT_END(0);
+}
+MISUSE(function_of_another_struct, "wrong function", { volt_handle h; }) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(&s->h, larger_run, (giver){ .value = 1 });
+    VOLT_AWAIT(volt_join(cx, &s->h));
+    VOLT_END(0);
+}
+
+TEST_DIES(created_state_with_a_dirty_frame, "frame") {
+    volt_rt *rt = create_on(1);
+    giver *g = volt_task_create(rt, giver_run, sizeof *g);
+    CHECK(g);
+    memset(g, 1, sizeof *g);
+    volt_task_start(g, NULL);
+}
+
+// Deeper than the counters go.
+MISUSE(too_many_arms, "too many arms", { volt_arm a; int i; }) {
+#define ARM10                                                                                      \
+    VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx)),                              \
+        VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx)),                          \
+        VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx)),                          \
+        VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx)),                          \
+        VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx))
+#define ARM70 ARM10, ARM10, ARM10, ARM10, ARM10, ARM10, ARM10
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT(ARM70, ARM70, ARM70));
+    VOLT_END(0);
+}
