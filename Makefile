@@ -32,8 +32,8 @@ help:
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
 	@echo 'make clean     removes build/'
 
-# ---- test: each log is a target, so that as many run at once as there are processors. A log ends with
-# "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
+# ---- test: each log is a target, so that as many run at once as there are processors. A log ends
+# with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	build/log/doc build/log/rules
 
@@ -64,8 +64,10 @@ build/log/small-test_%: build/small/test_%
 	@$(call RUN_TEST,$(RUN) $<)
 build/log/example-%: build/examples/% examples/%.c
 	@mkdir -p $(@D)
-	@sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' examples/$*.c | sed 1d > build/examples/$*.want
-	@if ./$< > build/examples/$*.out && cmp build/examples/$*.out build/examples/$*.want; \
+	@sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' examples/$*.c | sed 1d \
+		> build/examples/$*.want
+	@if ./$< > build/examples/$*.out && \
+		cmp build/examples/$*.out build/examples/$*.want; \
 	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
 	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
 build/log/doc: volt.h README.md tests/doc.sh
@@ -102,13 +104,14 @@ build/log/tsan-%: build/tsan/%
 	@$(call RUN_TEST,$(RUN) $(RUN_TSAN) $<)
 build/asan/%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all $< -o $@
+	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
+		$< -o $@
 build/tsan/%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=thread $< -o $@
 
 # ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
-# impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: our programs.
+# impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: programs.
 C_STDS := c99 c11 c17 c2x
 CXX_STDS := c++11 c++17 c++20
 OPTS := O0 O2 Os O3 flto
@@ -117,6 +120,8 @@ UNITS := $(TESTS:%=tests/%.c) $(sort $(wildcard examples/*.c bench/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules
+LANG_gcc := c
+LANG_g++ := c++
 FLAGS_gcc := $(WARN) $(WARN_C) $(WARN_GCC) -x c
 FLAGS_clang := $(WARN) $(WARN_C) $(WARN_CLANG) -x c
 FLAGS_g++ := $(WARN) $(WARN_GCC) -x c++
@@ -125,41 +130,47 @@ word-of = $(word $(1),$(subst -, ,$*))
 
 check: need-gcc need-g++ need-clang need-clang++ need-cppcheck
 	@rm -rf build/check
+	@mkdir -p build/check
+	@printf '#include "volt.h"\n#include "volt.h"\nint volt_user(void);\n' > build/check/hdr.c
+	@printf '#define VOLT_IMPLEMENTATION\n#include "volt.h"\n' > build/check/impl.c
+	@printf '%s\n' '#include "volt.h"' 'typedef struct { volt_frame frame; } unit;' \
+		'static volt_poll unit_run(volt_cx *cx, void *arg) {' 'unit *u = (unit *)arg;' \
+		'VOLT_BEGIN(cx, u);' 'VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));' 'VOLT_END(0);' '}' \
+		'int main(void) { static unit u; return volt_run(NULL, unit_run, &u); }' \
+		> build/check/main.c
 	$(MAKE_ALL) $(CHECKS:%=build/check/%)
 	@echo 'check: $(words $(CHECKS)) passed'
 
 build/check/hdr-%:
-	@mkdir -p $(@D)
-	$(call word-of,1) -std=$(call word-of,2) $(FLAGS_$(call word-of,1)) -fsyntax-only volt.h
+	$(call word-of,1) -std=$(call word-of,2) $(FLAGS_$(call word-of,1)) -I. -fsyntax-only \
+		build/check/hdr.c
 	@touch $@
 # gcc warns at link time under -flto, so there a whole program is built.
 build/check/impl-%:
-	@mkdir -p $(@D)
 	$(call word-of,1) -std=$(call word-of,2) -$(call word-of,3) $(FLAGS_$(call word-of,1)) \
-		-DVOLT_IMPLEMENTATION -pthread -c volt.h -o $@.o
+		$(if $(findstring flto,$*),-O2) -I. -pthread -c build/check/impl.c -o $@.o
 	@case $* in g*-flto) \
-		printf '#include "volt.h"\nint main(void) { return volt_run(NULL, NULL, NULL); }\n' > $@.c && \
-		$(call word-of,1) -O2 -flto $(filter-out -x c c++,$(WARN)) -I. -pthread $@.c $@.o -o $@.exe;; \
+		$(call word-of,1) -O2 -flto $(WARN) -I. -pthread -x $(LANG_$(call word-of,1)) \
+			build/check/main.c -x none $@.o -o $@.exe;; \
 	esac
 	@touch $@
 build/check/unit-%:
 	@mkdir -p $(@D)
 	$(firstword $(subst -, ,$*)) -std=gnu11 -O2 $(FLAGS_$(firstword $(subst -, ,$*))) -I. -pthread \
-		-c $(patsubst $(firstword $(subst -, ,$*))-%,%,$*) -o $(@D)/$(notdir $*).o
-	@mkdir -p $(@D) && touch $@
+		-c $(patsubst $(firstword $(subst -, ,$*))-%,%,$*) -o $@.o
+	@touch $@
 build/check/cppcheck:
-	@mkdir -p $(@D)
 	cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability \
 		--inline-suppr --error-exitcode=1 -DVOLT_IMPLEMENTATION -D__linux__ -D__x86_64__ \
 		-D__GNUC__=12 -D__SIZEOF_POINTER__=8 volt.h
 	@touch $@
 build/check/rules: volt.h tests/rules.sh
-	@mkdir -p $(@D)
 	sh tests/rules.sh volt.h
 	@touch $@
 
 need-%:
-	@command -v $* >/dev/null || { echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
+	@command -v $* >/dev/null || { \
+		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
 
 # ---- the rest
@@ -174,14 +185,15 @@ bench: need-hyperfine
 	@bench/run.sh
 
 # A compiler that is not there is named, not counted.
-SIZE_CCS := $(CC) arm-linux-gnueabihf-gcc aarch64-linux-gnu-gcc riscv64-linux-gnu-gcc mips-linux-gnu-gcc
+SIZE_CCS := $(CC) arm-linux-gnueabihf-gcc aarch64-linux-gnu-gcc riscv64-linux-gnu-gcc \
+	mips-linux-gnu-gcc
 size:
 	@mkdir -p build/size
 	@for cc in $(SIZE_CCS); do \
 		command -v $$cc >/dev/null || { echo "$$cc: not installed"; continue; }; \
 		for o in -Os -O2; do \
 			thumb=; case $$cc in arm-*) thumb=-mthumb;; esac; \
-			$$cc -std=gnu11 $$o $$thumb -DNDEBUG -ffunction-sections -x c -DVOLT_IMPLEMENTATION -c volt.h \
+			$$cc -std=gnu11 $$o $$thumb -DNDEBUG -x c -DVOLT_IMPLEMENTATION -c volt.h \
 				-o build/size/volt.o || exit 1; \
 			size build/size/volt.o | awk -v c="$$cc $$o $$thumb" 'NR == 2 { \
 				printf "%-40s text %7d  data %5d  bss %5d\n", c, $$1, $$2, $$3 }'; \

@@ -1365,11 +1365,20 @@ typedef struct volt__slabs {
     volt_rt *rt;
 } volt__slabs;
 
+// Slabs of one size. A slab without a used slot is kept as long as the recent past would have
+// needed it, so that work that comes and goes does not allocate; volt__heap_trim gives the rest
+// back.
+typedef struct volt__class {
+    volt__slab *current;           // taken from first; on no list
+    volt__slab *room;              // with free and used slots; a full slab is on no list
+    volt__slab *empty;             // without used slots
+    // slabs with used slots, most of them since the last trim, empty ones
+    uint32_t n_used, n_high, n_empty;
+} volt__class;
 struct volt__heap {
     volt__slabs *slabs;
     uint32_t lock;                      // foreign heaps only: a worker's heap has one owner
-    volt__slab *current[VOLT__CLASSES]; // owner
-    volt__slab *room[VOLT__CLASSES];    // owner: others with free slots
+    volt__class cls[VOLT__CLASSES];     // owner
     VOLT__ALIGN(VOLT__LINE) volt__task *remote; // any pushes, owner takes all [M1]
 };
 
@@ -1424,17 +1433,17 @@ static void volt__heap_init(volt__heap *h, volt__slabs *slabs) {
     h->slabs = slabs;
 }
 
-static void volt__room_link(volt__heap *h, volt__slab *s) {
+static void volt__room_link(volt__class *c, volt__slab *s) {
     s->has_room = 1;
     s->prev = NULL;
-    s->next = h->room[s->cls];
+    s->next = c->room;
     if (s->next) s->next->prev = s;
-    h->room[s->cls] = s;
+    c->room = s;
 }
-static void volt__room_unlink(volt__heap *h, volt__slab *s) {
+static void volt__room_unlink(volt__class *c, volt__slab *s) {
     s->has_room = 0;
     if (s->prev) s->prev->next = s->next;
-    else h->room[s->cls] = s->next;
+    else c->room = s->next;
     if (s->next) s->next->prev = s->prev;
 }
 
@@ -1480,8 +1489,6 @@ static void volt__slabs_reap(volt__slab *dead) {
         dead = next;
     }
 }
-// An empty slab other than the current one is given back: at most one per class is held for
-// nothing.
 static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
     volt__slab *s = volt__slab_of(t);
     VOLT_ASSERT(s->heap == h && s->used > 0);
@@ -1489,14 +1496,36 @@ static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
     t->next = s->free;
     s->free = t;
     s->used--;
-    if (VOLT__LIKELY(s->cls < VOLT__CLASSES)) {
-        if (s == h->current[s->cls]) return;
-        if (!s->has_room) volt__room_link(h, s);
-        if (s->used > 0) return;
-        volt__room_unlink(h, s);
+    if (VOLT__UNLIKELY(s->cls >= VOLT__CLASSES)) {
+        s->next = *dead;
+        *dead = s;
+        return;
     }
-    s->next = *dead;
-    *dead = s;
+    volt__class *c = &h->cls[s->cls];
+    if (VOLT__UNLIKELY(s->used == 0)) c->n_used--;
+    if (s == c->current) return;
+    if (!s->has_room) volt__room_link(c, s);
+    if (s->used > 0) return;
+    volt__room_unlink(c, s);
+    s->next = c->empty;
+    c->empty = s;
+    c->n_empty++;
+}
+// Gives back the empty slabs that were not needed since the last trim. The caller reaps the list.
+static volt__slab *volt__heap_trim(volt__heap *h) {
+    volt__slab *dead = NULL;
+    for (uint32_t i = 0; i < VOLT__CLASSES; i++) {
+        volt__class *c = &h->cls[i];
+        while (c->n_empty > c->n_high - c->n_used) {
+            volt__slab *s = c->empty;
+            c->empty = s->next;
+            c->n_empty--;
+            s->next = dead;
+            dead = s;
+        }
+        c->n_high = c->n_used;
+    }
+    return dead;
 }
 static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
     volt__slab *dead = NULL;
@@ -1526,6 +1555,21 @@ static void volt__heap_drain(volt__heap *h) {
     volt__slabs_reap(dead);
 }
 
+// Drains and trims a heap shared under its lock.
+static void volt__heap_trim_shared(volt__heap *h) {
+    volt__slab *dead = NULL, *large = NULL;
+    volt__lock(&h->lock);
+    volt__heap_collect(h, &large);
+    dead = volt__heap_trim(h);
+    volt__unlock(&h->lock);
+    volt__slabs_reap(large);
+    volt__slabs_reap(dead);
+}
+static void volt__slab_now_used(volt__slab *s) {
+    if (s->cls >= VOLT__CLASSES) return;
+    volt__class *c = &s->heap->cls[s->cls];
+    if (++c->n_used > c->n_high) c->n_high = c->n_used;
+}
 static inline volt__task *volt__slab_take(volt__slab *s) {
     volt__task *t = s->free;
     if (t) {
@@ -1539,21 +1583,25 @@ static inline volt__task *volt__slab_take(volt__slab *s) {
         // [M2] a walker must not see garbage in the word
         volt__store_rel(&s->carved, s->carved + 1);
     }
-    s->used++;
+    if (VOLT__UNLIKELY(s->used++ == 0)) volt__slab_now_used(s);
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
 }
-// The current slab is used up: takes another one with room, after collecting what others gave back.
-// No hook.
+// The current slab is used up: takes another one, after collecting what others gave back. No hook.
 static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **dead) {
-    volt__slab *s = h->current[cls];
+    volt__class *c = &h->cls[cls];
+    volt__slab *s = c->current;
     volt__heap_collect(h, dead);
-    if (!s || (!s->free && s->carved == s->cap)) {
-        s = h->room[cls];
-        if (!s) return NULL;
-        volt__room_unlink(h, s);
-        h->current[cls] = s; // the old one is full: nothing links it until a slot comes back
+    if (s && (s->free || s->carved < s->cap)) return volt__slab_take(s);
+    if ((s = c->room) != NULL) {
+        volt__room_unlink(c, s);
+    } else if ((s = c->empty) != NULL) {
+        c->empty = s->next;
+        c->n_empty--;
+    } else {
+        return NULL;
     }
+    c->current = s; // the old one is full: nothing links it until a slot comes back
     return volt__slab_take(s);
 }
 // For sizes beyond the classes: a slab of its own.
@@ -1570,14 +1618,14 @@ static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
     volt__task *t = NULL;
     if (VOLT__UNLIKELY(size > VOLT_SLAB_SIZE / 8)) return volt__heap_alloc_large(h, size);
     uint32_t cls = volt__class_of(size);
-    if (VOLT__LIKELY((s = h->current[cls]) != NULL)) t = volt__slab_take(s);
+    if (VOLT__LIKELY((s = h->cls[cls].current) != NULL)) t = volt__slab_take(s);
     if (VOLT__LIKELY(t != NULL)) return t;
     t = volt__heap_refill(h, cls, &dead);
     volt__slabs_reap(dead);
     if (t) return t;
     s = volt__slab_create(h, cls, volt__class_size(cls));
     if (!s) return NULL;
-    h->current[cls] = s;
+    h->cls[cls].current = s;
     return volt__slab_take(s);
 }
 // The same from a heap shared under its lock. The hooks are called without it.
@@ -1587,7 +1635,8 @@ static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
     for (;;) {
         volt__slab *dead = NULL, *s;
         volt__lock(&h->lock);
-        volt__task *t = h->current[cls] ? volt__slab_take(h->current[cls]) : NULL;
+        volt__class *c = &h->cls[cls];
+        volt__task *t = c->current ? volt__slab_take(c->current) : NULL;
         if (!t) t = volt__heap_refill(h, cls, &dead);
         volt__unlock(&h->lock);
         volt__slabs_reap(dead);
@@ -1595,7 +1644,7 @@ static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
         s = volt__slab_create(h, cls, volt__class_size(cls));
         if (!s) return NULL;
         volt__lock(&h->lock);
-        volt__room_link(h, s);
+        volt__room_link(c, s);
         volt__unlock(&h->lock);
     }
 }
@@ -2708,7 +2757,8 @@ struct volt__worker {
     uint64_t tick;        // of the last maintenance
     // VOLT_NEVER, or when volt_run stops waiting; next try to start a thread
     int64_t give_up_at, start_retry;
-    uint32_t stats_due;              // maintenances until the counters are published
+    uint32_t tidy_due;               // maintenances until counters and memory are seen to
+    uint64_t trim_tick;              // when memory is next given back
     volt_counters stats;
     uintptr_t spawned, completed; // W owner, R any [S2]: never decrease
     // owner and others ----------------------------------------------------------------------------
@@ -3133,6 +3183,8 @@ static inline void volt__poll_task(volt__worker *w, volt__task *t) {
     }
 }
 // ---- maintenance: what a busy worker does now and then, and a waking one first of all
+#define VOLT__TIDY_EVERY 16u                                    // maintenances
+#define VOLT__TRIM_TICKS (UINT64_C(1000000000) / VOLT_TICK_NS) // a second
 
 // Weight of an average of n polls against the running one: 1 - 0.9^n, in 1/256.
 static uint32_t volt__ewma_weight(uint32_t n) {
@@ -3159,6 +3211,19 @@ static void volt__publish_stats(volt__worker *w) {
     volt__lock(&w->stats_lock);
     w->published = w->stats;
     volt__unlock(&w->stats_lock);
+}
+// Now and then, and before sleeping: counters for who asks, slots that others gave back, memory
+// unused for long.
+static void volt__tidy(volt__worker *w) {
+    w->tidy_due = VOLT__TIDY_EVERY;
+    volt__heap_drain(&w->heap);
+    if (w->tick >= w->trim_tick) {
+        w->trim_tick = w->tick + VOLT__TRIM_TICKS;
+        volt__slabs_reap(volt__heap_trim(&w->heap));
+        for (uint32_t i = w->index; i < VOLT__FOREIGN_HEAPS; i += w->rt->n_workers)
+            volt__heap_trim_shared(&w->rt->foreign[i]);
+    }
+    volt__publish_stats(w);
 }
 static void volt__see_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
@@ -3315,14 +3380,13 @@ static int64_t volt__park_time(volt__worker *w) {
 static void volt__sleep(volt__worker *w) {
     int64_t timeout = volt__park_time(w);
     w->stats.parks++;
-    volt__publish_stats(w);
     w->has_slept = 1;
     if (volt__turn(w, 1, timeout)) volt__look(w);
 }
 // I2, I3. Returns with work in the ring, as a searcher, woken for nothing, or stopped.
 static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
-    volt__heap_drain(&w->heap);
+    volt__tidy(w);
     uint32_t left = volt__idle_enter(&rt->idle, w->index, w->is_counted);
     w->is_counted = 0;
     if (w->is_closing) volt__stop_if_over(rt);
@@ -3350,12 +3414,7 @@ static void volt__found(volt__worker *w) {
         volt__start_spare(w->rt); // W5
 }
 static void volt__maintain(volt__worker *w) {
-    w->stats_due--;
-    if (w->stats_due == 0) {
-        w->stats_due = 16;
-        volt__heap_drain(&w->heap);
-        volt__publish_stats(w);
-    }
+    if (--w->tidy_due == 0) volt__tidy(w);
     if (!volt__turn(w, 0, 0)) return;
     volt__look(w);
     volt__found(w); // and we are awake: arms the watch again
@@ -3431,7 +3490,8 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->inject_due = w->inject_every = VOLT_INJECT_NS / VOLT_POLL_NS;
     w->event_due = w->event_every = VOLT_EVENT_NS / VOLT_POLL_NS;
     w->wake_at = 2;
-    w->stats_due = 1;
+    w->tidy_due = VOLT__TIDY_EVERY;
+    w->trim_tick = w->tick + VOLT__TRIM_TICKS;
     w->give_up_at = VOLT_NEVER;
     volt__random_seed(&w->random, rt->cfg.seed, index);
     volt__heap_init(&w->heap, &rt->slabs);

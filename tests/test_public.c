@@ -93,7 +93,7 @@ TEST(workers_follow_the_affinity_mask) {
     CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
     if (CPU_COUNT(&all) < 2) SKIP("one processor only");
     CPU_ZERO(&one);
-    for (int i = 0, left = 1; left > 0; i++)
+    for (size_t i = 0, left = 1; left > 0; i++)
         if (CPU_ISSET(i, &all)) CPU_SET(i, &one), left--;
     CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     volt_rt *rt = NULL;

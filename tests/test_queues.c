@@ -236,7 +236,7 @@ TEST(head_and_distance_do_not_mix) {
 
 // ---- the ring with thieves
 
-enum { MAX_THIEVES = 3, STRESS_TASKS = IS_SMALL ? 30000 : 400000 };
+enum { MAX_THIEVES = 3, STRESS_TASKS = IS_SMALL ? 10000 : 400000 };
 // t->wait counts how often a task was seen; t->gen is its number in its ring.
 typedef struct party { // one thread with its ring
     volt__ring ring;
@@ -269,10 +269,10 @@ static void wait_for_quiet(party *me) {
     }
     me->moved = 0;
 }
-static void move_tail(party *me, uint32_t n) {
-    if (VOLT_RING_INDEX_BITS >= 20) return;
-    if (me->moved + n + 3 * VOLT_RING_CAP > VOLT__RING_INDEX_MASK) wait_for_quiet(me);
-    me->moved += n;
+// Before the tail moves by up to n; who calls adds what it came to.
+static void may_move(party *me, uint32_t n) {
+    if (VOLT_RING_INDEX_BITS < 20 && me->moved + n + VOLT_RING_CAP > VOLT__RING_INDEX_MASK)
+        wait_for_quiet(me);
 }
 static void see(volt__task *t) {
     CHECK_EQ(__atomic_fetch_add(&t->wait, 1, __ATOMIC_RELAXED), 0);
@@ -295,20 +295,24 @@ static void *thief_thread(void *arg) {
         be_quiet(me);
         uint32_t victim = is_chained ? volt__random_below(&me->random, (uint32_t)n_parties) : 0;
         if (&parties[victim] == me) continue;
-        move_tail(me, VOLT_RING_CAP / 2);
-        if (!volt__ring_steal(&parties[victim].ring, &me->ring)) sched_yield();
+        may_move(me, VOLT_RING_CAP / 2);
+        uint32_t n = volt__ring_steal(&parties[victim].ring, &me->ring);
+        me->moved += n;
+        if (!n) sched_yield();
         pop_all(me, is_chained ? 2 : VOLT_RING_CAP);
     }
     pop_all(me, VOLT_RING_CAP);
     return NULL;
 }
 static void owner_push(party *me, volt__task *t, volt__chain *spilled) {
-    move_tail(me, 1);
+    may_move(me, 1);
     t->gen = ++me->number; // plain, as all of a task is: handed over by the ring
     while (!volt__ring_push(&me->ring, t)) {
-        move_tail(me, VOLT_RING_CAP / 2);
-        if (!volt__ring_overflow(&me->ring, spilled)) be_quiet(me), sched_yield();
+        may_move(me, VOLT_RING_CAP);
+        if (volt__ring_overflow(&me->ring, spilled)) me->moved += VOLT_RING_CAP;
+        else be_quiet(me), sched_yield();
     }
+    me->moved++;
 }
 static void owner_run(party *me) {
     volt__chain spilled;
@@ -594,9 +598,14 @@ static size_t random_size(void) {
     if (dice < 98) return 64 + RANDOM_BELOW(VOLT_SLAB_SIZE / 8 - 63);
     return VOLT_SLAB_SIZE / 8 + 1 + RANDOM_BELOW(3 * VOLT_SLAB_SIZE);
 }
+// Once for what was needed since the last trim, once for what is needed now.
+static void heap_trim_all(void) {
+    for (int i = 0; i < 2; i++) volt__slabs_reap(volt__heap_trim(&hook.heap));
+}
 static void shadow_end(shadow *m) {
     while (m->n) free_any(shadow_take(m, (int)RANDOM_BELOW(m->n)));
     volt__heap_drain(&hook.heap);
+    heap_trim_all();
     CHECK(hook.n_blocks <= VOLT__CLASSES); // at most the current slab of each class is kept
     for (volt__slab *s = hook.slabs.first; s; s = s->all_next) CHECK_EQ(s->used, 0);
 }
@@ -619,7 +628,11 @@ TEST(a_slab_is_filled_to_its_last_slot_and_used_again) {
             for (uint32_t i = 0; i < 3 * cap; i++) CHECK(shadow_alloc(&live, size));
             CHECK_EQ(hook.n_blocks, 3);
             while (live.n) volt__heap_free_local(&hook.heap, shadow_take(&live, live.n / 2));
-            CHECK_EQ(hook.n_blocks, 1);
+            CHECK_EQ(hook.n_blocks, 3); // the next round needs them again
+            volt__slabs_reap(volt__heap_trim(&hook.heap));
+            CHECK_EQ(hook.n_blocks, 3); // they were needed since the last trim
+            if (round == 1) volt__slabs_reap(volt__heap_trim(&hook.heap));
+            CHECK_EQ(hook.n_blocks, round == 1 ? 1 : 3);
         }
         hook_end();
     }
@@ -744,11 +757,12 @@ TEST(a_shared_heap_calls_its_hooks_without_its_lock_and_survives_their_failure) 
         hook_start();
         hook.fail_at = k;
         n_failed = 0;
-        for (int i = 0; i < 200; i++) {
-            volt__task *t = volt__heap_alloc_shared(&hook.heap, 64 + (size_t)i * 150);
+        for (int i = 0; i < 100; i++) {
+            size_t size = 64 + (size_t)i * 300;
+            volt__task *t = volt__heap_alloc_shared(&hook.heap, size);
             CHECK(t || hook.fail_at < 0);
             n_failed += !t;
-            if (t) check_place(t, 64 + (size_t)i * 150), volt__heap_free_remote(t);
+            if (t) check_place(t, size), volt__heap_free_remote(t);
         }
         CHECK(n_failed <= 1);
         shadow_end(&live);
@@ -774,7 +788,8 @@ static void *sharing_thread(void *arg) {
         } else if (i < SHARED_ROUNDS) {
             mine[k] = volt__heap_alloc_shared(&hook.heap, 64 + volt__random_below(&r, 4000));
             CHECK(mine[k]);
-            memset(body_of(mine[k]), fill, volt__slab_of(mine[k])->slot_size - sizeof mine[k]->word);
+            size_t size = volt__slab_of(mine[k])->slot_size - sizeof mine[k]->word;
+            memset(body_of(mine[k]), fill, size);
         }
     }
     return NULL;
