@@ -2898,6 +2898,17 @@ static void volt__splice(volt__worker *w, volt__chain *c) {
     if (c->head) volt__inject(w->rt, c);
     else if (!w->is_solo && volt__ring_len(&w->ring) >= w->wake_at) volt__notify(w->rt);
 }
+// A share of the injector into the own ring. 0: nothing there, or no room.
+static uint32_t volt__fetch_share(volt__worker *w) {
+    volt__chain c;
+    if (volt__injector_is_empty(&w->rt->injector)) return 0;
+    volt__chain_init(&c);
+    uint32_t n =
+        volt__injector_pop(&w->rt->injector, volt__started(w->rt), volt__ring_room(&w->ring), &c);
+    w->stats.wakes_remote += n;
+    volt__splice(w, &c);
+    return n;
+}
 // Enqueues a task whose NOTIFIED bit the caller has won: on the own worker if it belongs to that
 // runtime.
 static void volt__schedule(volt__task *t) {
@@ -2939,12 +2950,12 @@ static void volt__schedule_chain(volt__chain *c) {
 
 // ---- the end of a task
 
-static void volt__task_free(volt__task *t) {
-    volt__worker *w = VOLT_TLS_GET();
+static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
     t->gen++;
     if (w && volt__slab_of(t)->heap == &w->heap) volt__heap_free_local(&w->heap, t);
     else volt__heap_free_remote(t);
 }
+static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
 static void volt__task_drop(volt__task *t) {
     if (volt__task_release(t)) volt__task_free(t);
 }
@@ -3119,7 +3130,7 @@ static void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
     t->u.result = result;
     if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
     if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
-    if (volt__task_finish(t)) volt__task_free(t);
+    if (volt__task_finish(t)) volt__task_free_here(w, t);
     w->stats.completed++;
     // After all that the task's end does: whoever sees the sums equal may take the runtime down.
     volt__store_rel(&w->completed, w->completed + 1); // [S2] with is_over
@@ -3152,7 +3163,8 @@ static void volt__suspended(volt__worker *w, volt__task *t) {
 #endif
     if (cx->is_yielding_) {
         volt__task_yield(t);
-        if (volt__ring_len(&w->ring) == 0) w->event_due = 1; // alone: events and timers first
+        // Alone: what is in the injector goes first, or else events and timers.
+        if (volt__ring_len(&w->ring) == 0 && !volt__fetch_share(w)) w->event_due = 1;
     } else if (!volt__task_suspend(t)) {
         return; // *t may be gone from here on
     }
@@ -3318,16 +3330,7 @@ static void volt__leave_search(volt__worker *w) {
     if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
 }
 static volt__task *volt__take_share(volt__worker *w) {
-    volt__chain c;
-    volt__chain_init(&c);
-    if (volt__injector_is_empty(&w->rt->injector)) return NULL;
-    uint32_t got =
-        volt__injector_pop(&w->rt->injector, volt__started(w->rt), volt__ring_room(&w->ring), &c);
-    if (got == 0) return NULL;
-    w->stats.wakes_remote += got;
-    volt__task *t = volt__chain_pop(&c);
-    volt__splice(w, &c);
-    return t;
+    return volt__fetch_share(w) ? volt__ring_pop(&w->ring, w->is_solo) : NULL;
 }
 static inline volt__task *volt__take(volt__worker *w) {
     volt__task *t;

@@ -520,7 +520,7 @@ enum { KIDS = 20 };
 ROOT_TEST(join_all_over_an_array, { kid kids[KIDS]; int64_t rc; int i; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 2; s->i++) { // the children start over
-        for (int i = 0; i < KIDS; i++) s->kids[i].d = (volt_time)RANDOM_BELOW(VOLT_MS(5));
+        for (int i = 0; i < KIDS; i++) s->kids[i].d = VOLT_US(RANDOM_BELOW(5000) + 1);
         VOLT_AWAIT(s->rc, volt_join_all(cx, VOLT_EACH(kid_run, s->kids)));
         CHECK_EQ(s->rc, 0);
         for (int i = 0; i < KIDS; i++) {

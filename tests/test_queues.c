@@ -39,9 +39,6 @@ static volt__task *fifo_pop(fifo *q) {
     q->len--;
     return q->at[q->first++ % FIFO_CAP];
 }
-static void fifo_push_chain(fifo *q, volt__chain *c) {
-    for (volt__task *t; (t = volt__chain_pop(c));) fifo_push(q, t);
-}
 static uint32_t random_pick(fifo *idle, volt__chain *c, uint32_t most) {
     uint32_t n = (uint32_t)RANDOM_BELOW(most + 1);
     volt__chain_init(c);
@@ -598,9 +595,10 @@ static size_t random_size(void) {
     if (dice < 98) return 64 + RANDOM_BELOW(VOLT_SLAB_SIZE / 8 - 63);
     return VOLT_SLAB_SIZE / 8 + 1 + RANDOM_BELOW(3 * VOLT_SLAB_SIZE);
 }
+static void trim(void) { volt__slabs_reap(volt__heap_trim(&hook.heap)); }
 // Once for what was needed since the last trim, once for what is needed now.
 static void heap_trim_all(void) {
-    for (int i = 0; i < 2; i++) volt__slabs_reap(volt__heap_trim(&hook.heap));
+    for (int i = 0; i < 2; i++) trim();
 }
 static void shadow_end(shadow *m) {
     while (m->n) free_any(shadow_take(m, (int)RANDOM_BELOW(m->n)));
@@ -616,6 +614,7 @@ TEST(what_is_allocated_is_nobody_elses_and_stays_what_it_was) {
         if (live.n < limit) CHECK(shadow_alloc(&live, random_size()));
         else free_any(shadow_take(&live, (int)RANDOM_BELOW(live.n)));
         if (k % 1000 == 0) volt__heap_drain(&hook.heap);
+        if (k % 2000 == 0) trim();
     }
     shadow_end(&live);
     hook_end();
@@ -629,9 +628,9 @@ TEST(a_slab_is_filled_to_its_last_slot_and_used_again) {
             CHECK_EQ(hook.n_blocks, 3);
             while (live.n) volt__heap_free_local(&hook.heap, shadow_take(&live, live.n / 2));
             CHECK_EQ(hook.n_blocks, 3); // the next round needs them again
-            volt__slabs_reap(volt__heap_trim(&hook.heap));
+            trim();
             CHECK_EQ(hook.n_blocks, 3); // they were needed since the last trim
-            if (round == 1) volt__slabs_reap(volt__heap_trim(&hook.heap));
+            if (round == 1) trim();
             CHECK_EQ(hook.n_blocks, round == 1 ? 1 : 3);
         }
         hook_end();
@@ -649,6 +648,23 @@ TEST(a_large_object_has_memory_of_its_own_and_gives_it_back_at_once) {
     // refused, not cut short
     CHECK(volt__heap_alloc(&hook.heap, (size_t)UINT32_MAX / 2 + 1) == NULL);
     CHECK_EQ(hook.n_blocks, 0);
+    hook_end();
+}
+// Empty slabs are kept up to the most that were in use since the last trim, no more.
+TEST(a_trim_keeps_what_the_recent_past_needed) {
+    uint32_t size = 1024, cap = (VOLT_SLAB_SIZE - VOLT__SLAB_HEAD) / size;
+    hook_start();
+    for (uint32_t i = 0; i < 5 * cap; i++) CHECK(shadow_alloc(&live, size));
+    while (live.n > (int)cap) volt__heap_free_local(&hook.heap, shadow_take(&live, live.n - 1));
+    trim();
+    uint64_t kept = hook.n_blocks;
+    CHECK_EQ(kept, 5);
+    for (uint32_t i = 0; i < 2 * cap; i++) CHECK(shadow_alloc(&live, size));
+    CHECK_EQ(hook.n_blocks, kept); // from what was kept
+    while (live.n > (int)cap) volt__heap_free_local(&hook.heap, shadow_take(&live, live.n - 1));
+    trim();
+    CHECK_EQ(hook.n_blocks, 3); // three were the most
+    shadow_end(&live);
     hook_end();
 }
 TEST(slabs_that_are_live_at_the_end_are_given_back_too) {
@@ -742,6 +758,7 @@ TEST(what_others_free_comes_back_to_its_owner) {
     for (int i = 0; i < FREED; i++) {
         hand_over(i);
         if (i % 100 == 0) volt__heap_drain(&hook.heap);
+        if (i % 1000 == 0) trim();
     }
     __atomic_store_n(&frees_over, 1, __ATOMIC_RELEASE);
     join_threads(t, FREERS);
@@ -786,6 +803,7 @@ static void *sharing_thread(void *arg) {
             volt__heap_free_remote(mine[k]);
             mine[k] = NULL;
         } else if (i < SHARED_ROUNDS) {
+            if (i % 500 == 0) volt__heap_trim_shared(&hook.heap);
             mine[k] = volt__heap_alloc_shared(&hook.heap, 64 + volt__random_below(&r, 4000));
             CHECK(mine[k]);
             size_t size = volt__slab_of(mine[k])->slot_size - sizeof mine[k]->word;
@@ -857,6 +875,7 @@ TEST(a_walker_meets_every_live_task_and_no_other) {
     start_threads(&t, 1, walking_thread, args);
     for (uint32_t k = 0; k < 30000 || volt__load_rlx(&walks_done) < WALKS_AT_LEAST; k++) {
         size_t i = RANDOM_BELOW(PASSING); // big ones mostly: slabs come and go under the walker
+        if (k % 100 == 0) volt__heap_drain(&hook.heap), trim();
         if (passing[i]) end_task(passing[i]), passing[i] = NULL;
         else passing[i] = live_task(64 + RANDOM_BELOW(VOLT_SLAB_SIZE / 6), 0);
     }
