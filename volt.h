@@ -1006,6 +1006,16 @@ static __thread volt__worker *volt__tls;
 #  define VOLT_STACK_SIZE 262144
 #endif
 
+VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
+              "VOLT_EVENTS: one array of events on the stack");
+VOLT__SASSERT(VOLT_MAX_WORKERS >= 1 && VOLT_MAX_WORKERS <= 65535, "VOLT_MAX_WORKERS: 16 bits");
+VOLT__SASSERT((VOLT_SLAB_SIZE & (VOLT_SLAB_SIZE - 1)) == 0, "VOLT_SLAB_SIZE: a power of two");
+VOLT__SASSERT(VOLT_SLAB_SIZE >= 16384, "VOLT_SLAB_SIZE: too small for its classes");
+VOLT__SASSERT(VOLT_BUDGET >= 1 && VOLT_BUDGET <= UINT16_MAX, "VOLT_BUDGET: 16 bits");
+VOLT__SASSERT(VOLT_INJECT_MIN >= 1 && VOLT_INJECT_MIN <= VOLT_INJECT_MAX, "VOLT_INJECT_MIN, _MAX");
+VOLT__SASSERT(VOLT_LIFO_MAX >= 1 && VOLT_FIRE_MAX >= 1 && VOLT_INJECT_BATCH >= 1, "at least one");
+VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POLL_NS");
+
 // Written out once, so that C++ needs no other dialect of the implementation.
 #define VOLT__CAST(type_, x_) ((type_)(x_))
 #define VOLT__ALIGN(n_) __attribute__((aligned(n_)))
@@ -1264,11 +1274,18 @@ static inline int volt__try_lock(uint32_t *lock) {
 // The lock may be in freed memory right after the exchange; waking a stray futex address harms
 // nobody.
 static inline void volt__unlock(uint32_t *lock) {
+    VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: our own
     if (VOLT__UNLIKELY(volt__xchg_rel(lock, 0) == 2)) VOLT_FUTEX_WAKE(lock, 1); // [L1] with lock
 }
 
-static inline int volt__lowest_bit(uintptr_t x) { return __builtin_ctzl(x); }
-static inline int volt__highest_bit(uint64_t x) { return 63 - __builtin_clzll(x); }
+static inline int volt__lowest_bit(uintptr_t x) {
+    VOLT_ASSERT(x != 0);
+    return __builtin_ctzl(x);
+}
+static inline int volt__highest_bit(uint64_t x) {
+    VOLT_ASSERT(x != 0);
+    return 63 - __builtin_clzll(x);
+}
 static inline uint32_t volt__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
     return x < low ? low : x > high ? high : VOLT__CAST(uint32_t, x);
@@ -1290,6 +1307,7 @@ static void volt__random_seed(volt__random *r, uint64_t seed, uint32_t stream) {
 }
 static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     uint32_t x = r->a, y = r->b;
+    VOLT_ASSERT((x | y) != 0);
     r->a = y;
     x ^= x << 17;
     r->b = x ^ y ^ (x >> 7) ^ (y >> 16);
@@ -1330,6 +1348,9 @@ struct volt__task {
 };
 VOLT__SASSERT(sizeof(volt__node) == (sizeof(void *) == 8 ? 48 : 32), "an idle task is 112 bytes");
 VOLT__SASSERT(sizeof(volt__task) == (sizeof(void *) == 8 ? 64 : 48), "an idle task is 112 bytes");
+VOLT__SASSERT(offsetof(volt__node, key_) == 8 && offsetof(volt__node, state_) == 4, "node layout");
+VOLT__SASSERT(offsetof(volt__task, u) == (sizeof(void *) == 8 ? 16 : 8), "task layout");
+VOLT__SASSERT(sizeof(volt_arm) <= 72 && sizeof(volt_link) == sizeof(volt_frame), "public layout");
 VOLT__SASSERT(sizeof(volt_timer) == sizeof(volt_frame) && sizeof(volt_handle) == sizeof(void *),
               "public layout");
 
@@ -1415,6 +1436,7 @@ static inline volt__slab *volt__slab_of(const volt__task *t) {
                       VOLT__CAST(uintptr_t, t) & ~VOLT__CAST(uintptr_t, VOLT_SLAB_SIZE - 1));
 }
 static inline volt__task *volt__slab_slot(volt__slab *s, uint32_t i) {
+    VOLT_ASSERT(i < s->cap);
     char *base = VOLT__CAST(char *, VOLT__CAST(void *, s)) + VOLT__SLAB_HEAD;
     return VOLT__CAST(volt__task *,
                       VOLT__CAST(void *, base + VOLT__CAST(size_t, i) * s->slot_size));
@@ -1456,6 +1478,8 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
     volt__slab *s =
         VOLT__CAST(volt__slab *, all->alloc.alloc(all->alloc.user, bytes, VOLT_SLAB_SIZE));
     if (!s) return NULL;
+    VOLT__REQUIRE((VOLT__CAST(uintptr_t, s) & (VOLT_SLAB_SIZE - 1)) == 0,
+                  "the allocator hook ignores its alignment");
     memset(s, 0, sizeof *s);
     s->rt = all->rt;
     s->heap = h;
@@ -1491,7 +1515,10 @@ static void volt__slabs_reap(volt__slab *dead) {
 }
 static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
     volt__slab *s = volt__slab_of(t);
-    VOLT_ASSERT(s->heap == h && s->used > 0);
+    VOLT_ASSERT(s->heap == h && s->used > 0 && s->used <= s->cap);
+    VOLT_ASSERT((VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD) %
+                    s->slot_size ==
+                0);
     VOLT__POISON(t + 1, s->slot_size - sizeof *t);
     t->next = s->free;
     s->free = t;
@@ -1516,6 +1543,7 @@ static volt__slab *volt__heap_trim(volt__heap *h) {
     volt__slab *dead = NULL;
     for (uint32_t i = 0; i < VOLT__CLASSES; i++) {
         volt__class *c = &h->cls[i];
+        VOLT_ASSERT(c->n_high >= c->n_used);
         while (c->n_empty > c->n_high - c->n_used) {
             volt__slab *s = c->empty;
             c->empty = s->next;
@@ -1535,6 +1563,7 @@ static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
 static void volt__heap_free_remote(volt__task *t) {
     volt__heap *h = volt__slab_of(t)->heap;
     volt__task *head = volt__load_rlx(&h->remote); // rlx: hint, re-checked by the cas
+    VOLT_ASSERT(head != t);
     do t->next = head;
     // [M1] with drain; t may be in use again from here on
     while (!volt__cas_rel(&h->remote, &head, t));
@@ -1618,6 +1647,7 @@ static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
     volt__task *t = NULL;
     if (VOLT__UNLIKELY(size > VOLT_SLAB_SIZE / 8)) return volt__heap_alloc_large(h, size);
     uint32_t cls = volt__class_of(size);
+    VOLT_ASSERT(cls < VOLT__CLASSES && volt__class_size(cls) >= size);
     if (VOLT__LIKELY((s = h->cls[cls].current) != NULL)) t = volt__slab_take(s);
     if (VOLT__LIKELY(t != NULL)) return t;
     t = volt__heap_refill(h, cls, &dead);
@@ -1696,6 +1726,7 @@ static inline void volt__chain_init(volt__chain *c) {
     c->len = 0;
 }
 static inline void volt__chain_push(volt__chain *c, volt__task *t) {
+    VOLT_ASSERT(t != NULL && t != c->tail && !c->head == !c->tail);
     t->next = NULL;
     if (c->tail) c->tail->next = t;
     else c->head = t;
@@ -1707,6 +1738,7 @@ static inline volt__task *volt__chain_pop(volt__chain *c) {
     if (!t) return NULL;
     c->head = t->next;
     if (!c->head) c->tail = NULL;
+    VOLT_ASSERT(c->len > 0);
     c->len--;
     return t;
 }
@@ -1726,6 +1758,7 @@ static inline int volt__injector_is_empty(const volt__injector *q) {
     return volt__load_acq(&q->len) == 0; // [Q3] a task seen here may be popped
 }
 static void volt__injector_link(volt__injector *q, volt__chain *c) {
+    VOLT_ASSERT(c->head && !c->tail->next && !q->head == !q->tail);
     if (q->tail) q->tail->next = c->head;
     else q->head = c->head;
     q->tail = c->tail;
@@ -1765,6 +1798,7 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
         if (!q->head) q->tail = NULL;
         volt__chain_push(c, t);
     }
+    VOLT_ASSERT(got <= q->len && (q->len == got) == !q->head);
     volt__store_rel(&q->len, q->len - got); // [Q3] with is_empty
     volt__unlock(&q->lock);
     return got;
@@ -1849,6 +1883,7 @@ static inline volt__task *volt__ring_pop(volt__ring *r, int solo) {
 // how many.
 static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     uint32_t room = volt__min32(volt__ring_room(to), VOLT_RING_CAP / 2), index, n;
+    VOLT_ASSERT(from != to);
     uintptr_t head = volt__load_acq(&from->head); // [Q2] with pop and other thieves
     do {
         if (volt__head_distance(head) != 0) return 0;
@@ -1874,6 +1909,7 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
     uintptr_t full = volt__head_make(tail - VOLT_RING_CAP, 0);
     // [Q2] claim against thieves
     if (!volt__cas_acq_rel(&r->head, &full, volt__head_make(tail, 0))) return 0;
+    VOLT_ASSERT(volt__ring_len(r) == 0);
     for (uint32_t i = VOLT_RING_CAP / 2; i < VOLT_RING_CAP; i++)
         volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
     // [Q1] with steal
@@ -2014,6 +2050,7 @@ static inline void volt__node_set(volt__node *n, uint8_t state) {
 }
 // Runner, before linking: the node counts against its task until volt__node_unbind.
 static inline void volt__node_bind(volt__node *n, volt__task *t, void *on) {
+    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE && t->links < UINT16_MAX);
     if (!(VOLT__CAST(uintptr_t, n->who_) & VOLT__SCOPED)) n->who_ = t;
     n->on_ = on;
     t->links++;
@@ -2029,6 +2066,7 @@ static inline void volt__node_unbind(volt__node *n, volt__task *t) {
 // enqueued. LAST TOUCH: once the lock is released the node may be gone.
 static inline void volt__node_fire(volt__node *n, uint8_t state, volt__chain *c) {
     volt__task *t = volt__node_task(n);
+    VOLT_ASSERT(volt__node_state(n) == VOLT__LINKED && t != NULL);
     volt__node_set(n, state);
     if (volt__task_wake(t)) volt__chain_push(c, t);
 }
@@ -2085,12 +2123,14 @@ static void volt__wheel_insert(volt__wheel *w, volt__node *n) {
         VOLT__CAST(uint32_t, volt__highest_bit((w->elapsed ^ tick) | 1)) / VOLT_WHEEL_BITS;
     if (level > top) level = top;
     uint32_t pos = volt__wheel_pos(tick, level);
+    VOLT_ASSERT(tick > w->elapsed && (level == 0 || pos != volt__wheel_pos(w->elapsed, level)));
     volt__node_set(n, VOLT__CAST(uint8_t, VOLT__LINKED | level << 4));
     volt__list_push(&w->slot[level][pos], n);
     w->occupied[level] |= UINT64_C(1) << pos;
 }
 static void volt__wheel_remove(volt__wheel *w, volt__node *n) {
     volt__node **head = volt__wheel_head(w, n);
+    VOLT_ASSERT(volt__node_state(n) == VOLT__LINKED && n->on_ == w);
     volt__list_remove(head, n);
     if (*head) return;
     uint32_t at = VOLT__CAST(uint32_t, head - &w->slot[0][0]);
@@ -2122,6 +2162,7 @@ static int volt__wheel_advance(volt__wheel *w, uint64_t now, volt__chain *c, uin
     uint32_t level, handled = 0;
     uint64_t when;
     while (volt__wheel_next(w, &level, &when) && when <= now) {
+        VOLT_ASSERT(when >= w->elapsed);
         w->elapsed = when;
         volt__node **head = &w->slot[level][volt__wheel_pos(when, level)];
         for (; *head; handled++) {
@@ -2317,6 +2358,7 @@ static int volt__fd_try_close(volt__fd *e) {
 // 1: the caller was the last one out and performs close(2).
 static inline int volt__fd_leave(volt__fd *e) {
     uint32_t left = volt__sub_acq_rel(&e->use, VOLT__FD_USER) - VOLT__FD_USER; // [F2] with enter
+    VOLT_ASSERT(left < UINT32_MAX - VOLT__FD_USER);
     return VOLT__UNLIKELY(left == VOLT__FD_IS_CLOSING) && volt__fd_try_close(e);
 }
 
@@ -2353,6 +2395,7 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
 static int volt__fd_own(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ALWAYS) return 0;
     uint8_t before = e->mode;
+    VOLT_ASSERT(f->n_reactors > 0 && (before == VOLT__MODE_NONE || before == VOLT__MODE_ONESHOT));
     if (before == VOLT__MODE_NONE) e->home = VOLT__CAST(uint16_t, reactor % f->n_reactors);
     volt__fd_set_mode(e, VOLT__MODE_EDGE);
     // rlx: under lock; at worst one try too many
@@ -2482,6 +2525,7 @@ static uint8_t volt__fd_probe(volt__fd *e, int fd) {
 static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
     int fd = VOLT__CAST(int, token & 0xffffffffu);
     volt__fd *e = volt__fd_get(f, fd);
+    VOLT_ASSERT(e != NULL); // it was registered through its entry
     volt__lock(&e->lock);
     if (e->gen == VOLT__CAST(uint32_t, token >> 32) && e->mode != VOLT__MODE_NONE) {
         uint32_t hang = events & VOLT__CAST(uint32_t, EPOLLHUP | EPOLLERR);
@@ -2628,6 +2672,7 @@ static uint32_t volt__idle_enter(volt__idle *s, uint32_t worker, int is_counted)
     volt__or_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], volt__idle_bit(worker));
     if (is_counted) {
         left = volt__sub_acq_rel(&s->searching, 1) - 1; // [I2] with claim
+        VOLT_ASSERT(left < VOLT_MAX_WORKERS);
         volt__fence_sc(&s->searching);                  // [I1] with claim
     } else {
         volt__fence_sc(&s->searching);        // [I1] with claim
@@ -2668,6 +2713,7 @@ static int volt__idle_claim(volt__idle *s) {
         uint32_t none = 0;
         if (!volt__cas_acq_rel(&s->searching, &none, 1)) return -1; // [I2] with enter
         int worker = volt__idle_claim_bit(s);
+        VOLT_ASSERT(worker < VOLT__CAST(int, VOLT_MAX_WORKERS));
         if (worker >= 0) return worker;
         volt__sub_acq_rel(&s->searching, 1); // [I2] with enter
         volt__fence_sc(&s->searching);       // [I1] with enter
@@ -2751,7 +2797,7 @@ struct volt__worker {
     uint8_t is_solo;      // the runtime has one worker: nobody else touches ring and LIFO slot
     uint8_t is_counted;   // in idle.searching
     uint8_t has_slept;    // left the parked set and has not polled yet
-    uint8_t has_looked;   // looked for the watch and has not armed it again
+    uint8_t needs_watch;  // is awake, or has looked, and has not armed the watch since
     uint8_t is_closing;   // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
     uint64_t tick;        // of the last maintenance
@@ -2789,7 +2835,7 @@ struct volt_rt {
     uint32_t is_stopped;                           // futex word; W once, R any [S1]
     volt__watch watch;
     uint32_t start_lock;
-    uint32_t is_starting, starts_closed; // under start_lock
+    uint32_t is_starting, start_wanted, starts_closed; // under start_lock
     uint32_t acks;        // any, rmw [S1]: workers that have not yet seen is_closed
     uint32_t join_state;  // futex word, any, rmw: 0, 1 somebody joins the threads, 2 joined
     uint32_t visitors;    // futex word, any, rmw: threads inside volt_shutdown
@@ -2857,6 +2903,7 @@ static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt_
     volt__inject(w->rt, &c);
 }
 static inline void volt__push_ring(volt__worker *w, volt__task *t) {
+    VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
     if (VOLT__UNLIKELY(!volt__ring_push(&w->ring, t))) {
         volt__push_overflow(w, t);
     } else if (!w->is_solo &&
@@ -3030,6 +3077,7 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
         g->done_last_ = t;
     }
     if (g->collects_ || g->n_live_ == 0) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
+    VOLT_ASSERT(!g->live_ == (g->n_live_ == 0));
     volt__unlock(&g->lock_);
     volt__schedule_chain(&c);
 }
@@ -3127,6 +3175,7 @@ static void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
     if (t->links)
         volt__misuse(t->wait_site ? t->wait_site : "task", "function returned while still waiting");
     if (is_root) w->rt->root_result = result;
+    VOLT_ASSERT(w->cx.shield_ == 0 && result != VOLT__PENDING);
     t->u.result = result;
     if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
     if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
@@ -3172,6 +3221,7 @@ static void volt__suspended(volt__worker *w, volt__task *t) {
 }
 static inline void volt__poll_task(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
+    VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
     cx->frame_ = NULL;
     cx->task_ = t;
     cx->site_ = NULL;
@@ -3185,6 +3235,7 @@ static inline void volt__poll_task(volt__worker *w, volt__task *t) {
     w->since++;
     for (;;) {
         volt_poll p = t->u.fn(cx, volt__state_of(t));
+        VOLT_ASSERT(cx->frame_ == NULL && cx->task_ == t);
         if (volt_is_pending(p)) {
             volt__suspended(w, t);
             return;
@@ -3250,6 +3301,7 @@ static void volt__see_shutdown(volt__worker *w) {
 static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     volt_rt *rt = w->rt;
     volt__polled got;
+    VOLT_ASSERT(is_parked || timeout == 0);
     volt__reactor_poll(&w->reactor, &rt->fds, volt__ring_room(&w->ring), timeout, &got);
     if (is_parked && volt__idle_exit(&rt->idle, w->index)) w->is_counted = 1;
     int64_t now = VOLT_NOW_NS();
@@ -3295,7 +3347,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
 static void volt__look(volt__worker *w) {
     volt_rt *rt = w->rt;
     w->stats.looks++;
-    w->has_looked = 1;
+    w->needs_watch = 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
         volt__worker *v = rt->workers[i];
         if (v == w || volt__idle_is_parked(&rt->idle, i)) continue;
@@ -3383,12 +3435,13 @@ static int64_t volt__park_time(volt__worker *w) {
 static void volt__sleep(volt__worker *w) {
     int64_t timeout = volt__park_time(w);
     w->stats.parks++;
-    w->has_slept = 1;
+    w->has_slept = w->needs_watch = 1;
     if (volt__turn(w, 1, timeout)) volt__look(w);
 }
 // I2, I3. Returns with work in the ring, as a searcher, woken for nothing, or stopped.
 static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
+    VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
     volt__tidy(w);
     uint32_t left = volt__idle_enter(&rt->idle, w->index, w->is_counted);
     w->is_counted = 0;
@@ -3398,8 +3451,8 @@ static void volt__park(volt__worker *w) {
         w->is_counted = 1;
         return;
     }
-    if (w->has_looked && volt__others_awake(w)) volt__watch_arm(w); // W4
-    w->has_looked = 0;
+    if (w->needs_watch && volt__others_awake(w)) volt__watch_arm(w); // W4
+    w->needs_watch = 0;
     volt__sleep(w);
 }
 
@@ -3409,12 +3462,15 @@ static void volt__start_spare(volt_rt *rt);
 
 // A task was found: leave the search, and see to it that somebody watches over us.
 static void volt__found(volt__worker *w) {
+    volt_rt *rt = w->rt;
     if (w->is_counted) volt__leave_search(w);
-    if (!w->has_slept && !w->has_looked) return;
-    w->has_slept = w->has_looked = 0;
+    if (!w->needs_watch) return;
+    w->needs_watch = 0;
     volt__watch_arm(w); // W1
-    if (volt__started(w->rt) < w->rt->n_workers && !volt__idle_is_anyone_parked(&w->rt->idle))
-        volt__start_spare(w->rt); // W5
+    if (!w->has_slept) return;
+    w->has_slept = 0;
+    if (volt__started(rt) < rt->n_workers && !volt__idle_is_anyone_parked(&rt->idle))
+        volt__start_spare(rt); // W5
 }
 static void volt__maintain(volt__worker *w) {
     if (--w->tidy_due == 0) volt__tidy(w);
@@ -3467,7 +3523,10 @@ static void volt__carry(volt__worker *w) {
     volt__task *t;
     w->cx.stack_ = VOLT__CAST(const char *, __builtin_frame_address(0));
     VOLT_TLS_SET(w);
-    while ((t = volt__next(w)) != NULL) volt__poll_task(w, t);
+    t = volt__take(w); // the root of volt_run
+    if (t) volt__found(w);
+    else t = volt__wait_for_task(w);
+    for (; t; t = volt__next(w)) volt__poll_task(w, t);
     volt__publish_stats(w);
     VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
 }
@@ -3496,6 +3555,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->tidy_due = VOLT__TIDY_EVERY;
     w->trim_tick = w->tick + VOLT__TRIM_TICKS;
     w->give_up_at = VOLT_NEVER;
+    w->needs_watch = 1;
     volt__random_seed(&w->random, rt->cfg.seed, index);
     volt__heap_init(&w->heap, &rt->slabs);
     int rc = volt__reactor_init(&w->reactor, index, rt->watch.fd);
@@ -3527,37 +3587,50 @@ static int volt__thread_start(volt__worker *w) {
     if (rc != 0) return -rc;
     VOLT_SYS(pthread_attr_setstacksize, &attr, w->rt->cfg.stack_size);
     volt__sys_block_signals(&before);
-    w->has_thread = 1;
+    // a fresh thread that finds work leaves no spare behind either
+    w->has_thread = w->has_slept = 1;
     rc = VOLT_THREAD_CREATE(&w->thread, &attr, volt__thread_main, w);
     volt__sys_restore_signals(&before);
     VOLT_SYS(pthread_attr_destroy, &attr);
     return -rc;
 }
-// Starts the next worker, unless all run, somebody is just doing it, or shutdown has begun. 0 or
-// -errno.
-static int volt__start_next(volt_rt *rt) {
+// Starts the next worker, unless all run or shutdown has begun. Whoever finds another one at it
+// leaves the wish with that one: a fresh thread may need its successor before its starter has
+// finished. 0 or -errno.
+static int volt__start_one(volt_rt *rt, uint32_t index) {
     volt__worker *w = NULL;
-    volt__lock(&rt->start_lock);
-    uint32_t index = rt->started;
-    int is_ours = !rt->is_starting && !rt->starts_closed && index < rt->n_workers;
-    if (is_ours) rt->is_starting = 1;
-    volt__unlock(&rt->start_lock);
-    if (!is_ours) return 0;
+    VOLT_ASSERT(!rt->workers[index]);
     int rc = volt__worker_create(rt, index, &w);
     if (rc == 0) {
         rc = volt__thread_start(w);
         if (rc < 0) volt__worker_destroy(rt, w);
     }
     if (rc < 0) rt->workers[index] = NULL;
+    return rc;
+}
+static int volt__start_next(volt_rt *rt) {
+    int rc = 0;
     volt__lock(&rt->start_lock);
-    rt->is_starting = 0;
-    if (rc == 0) volt__store_rel(&rt->started, index + 1); // [R1] with started
-    uint32_t is_closed = rt->starts_closed;
+    rt->start_wanted = 1;
+    while (rc == 0 && rt->start_wanted && !rt->is_starting && !rt->starts_closed &&
+           rt->started < rt->n_workers) {
+        uint32_t index = rt->started;
+        rt->is_starting = 1;
+        rt->start_wanted = 0;
+        volt__unlock(&rt->start_lock);
+        rc = volt__start_one(rt, index);
+        volt__lock(&rt->start_lock);
+        rt->is_starting = 0;
+        if (rc == 0) volt__store_rel(&rt->started, index + 1); // [R1] with started
+        // Shutdown has begun meanwhile: it counts on this worker's acknowledgement, and could not
+        // poke it.
+        uint32_t is_closed = rt->starts_closed;
+        volt__unlock(&rt->start_lock);
+        if (is_closed && rc == 0) volt__reactor_unpark(&rt->workers[index]->reactor);
+        if (is_closed && rc < 0) volt__shutdown_ack(rt, UINT32_MAX);
+        volt__lock(&rt->start_lock);
+    }
     volt__unlock(&rt->start_lock);
-    // Shutdown has begun meanwhile: it counts on this worker's acknowledgement, and could not poke
-    // it yet.
-    if (is_closed && rc == 0) volt__reactor_unpark(&w->reactor);
-    if (is_closed && rc < 0) volt__shutdown_ack(rt, UINT32_MAX);
     return rc;
 }
 // W5. Without a spare the watch has nobody to wake. Failure is no error; it is tried again after a
@@ -3675,6 +3748,7 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
                              a->alloc(a->user, sizeof(volt__worker *) * cfg.workers, VOLT__LINE));
     rt->fds.epfd = VOLT__CAST(int *, a->alloc(a->user, sizeof(int) * cfg.workers, VOLT__LINE));
     if (!rt->workers || !rt->fds.epfd) rc = -ENOMEM;
+    else memset(rt->workers, 0, sizeof(volt__worker *) * cfg.workers);
     if (rc == 0 && cfg.workers > 1 && cfg.watch_us != UINT32_MAX)
         rc = volt__watch_init(&rt->watch, cfg.watch_us);
     if (rc < 0) {
@@ -3934,10 +4008,12 @@ static inline int volt__charge(volt_cx *cx) {
     return 1;
 }
 static inline volt_poll volt__leaf_end(volt__node *n, int64_t value) {
+    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE && value != VOLT__PENDING);
     n->kind_ = VOLT__FRESH;
     return volt_ready(value);
 }
 static inline volt_poll volt__leaf_pend(volt_cx *cx, const volt__node *n, uint32_t arg) {
+    VOLT_ASSERT(n->kind_ >= VOLT__LEAF);
     cx->budget_++;
     cx->wait_ = VOLT__CAST(uint32_t, n->kind_) << 24 | (arg & 0xffffff);
     return volt_pending();
@@ -4138,6 +4214,7 @@ static void volt__scope_push(volt__node *frame, volt__scope *s, volt__task *t) {
 }
 static void volt__scope_remove(volt__node *frame, volt__scope *s) {
     volt__scope *top = volt__scope_top(frame);
+    VOLT_ASSERT(s->task_ != NULL);
     if (top == s) {
         uintptr_t next = VOLT__CAST(uintptr_t, s->next_);
         frame->who_ = next ? VOLT__CAST(void *, next | VOLT__SCOPED) : NULL;
@@ -4838,6 +4915,7 @@ static volt_poll volt__io_all(volt_cx *cx, int op, int fd, const void *buf, size
     char *from = io.buf;
     for (;;) {
         size_t done = VOLT__CAST(size_t, n->key_);
+        VOLT_ASSERT(done <= len);
         if (done == len) return volt__leaf_end(n, VOLT__CAST(int64_t, len));
         io.buf = from + done;
         io.len = len - done;
@@ -4923,6 +5001,7 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr
     if (VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_) == 0)
         return volt__connect_end(cx, n, fd, 0);
     if (errno != EINPROGRESS && errno != EINTR) return volt__connect_end(cx, n, fd, -errno);
+    VOLT_ASSERT(n->key_ == 0);
     n->key_ = fd + 1;
     uint32_t seq = volt__load_acq(&e->seq); // [F3] nothing can have come yet: not registered
     int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, seq, n, cx->task_);
@@ -5185,6 +5264,8 @@ VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last) {
     uint32_t phase = volt__arms_get(n, VOLT__ARMS_PHASE),
              count = volt__arms_get(n, VOLT__ARMS_INDEX);
     (void)last;
+    VOLT__EXPECT(volt__arms_get(n, VOLT__ARMS_IS_FRESH) || volt__arms_get(n, VOLT__ARMS_N) == count,
+                 "the number of arms has changed");
     volt__arms_set(n, VOLT__ARMS_IS_FRESH, 0);
     volt__arms_set(n, VOLT__ARMS_N, count);
     if (phase == VOLT__PHASE_COUNT) {

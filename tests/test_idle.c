@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Nothing to do costs nothing: no wake-up, no look, no switch, on any number of workers.
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+#include <sys/socket.h>
+
+// ---- what the threads of all runtimes of this process did so far
+
+typedef struct {
+    uint64_t n_threads, switches; // of the threads named volt-...: switches voluntary and not
+    uint64_t parks, maintenances, useless, looks;
+} activity;
+
+static uint64_t number_after(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    CHECK(at);
+    return strtoull(at + strlen(key), NULL, 10);
+}
+static int read_status(const char *tid, char *text, size_t size) {
+    char path[300];
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", tid);
+    int fd = open(path, O_RDONLY);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, text, size - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+// The sanitizers run threads of their own: only those named volt-... count.
+static void add_threads(activity *a) {
+    char text[4096];
+    DIR *d = opendir("/proc/self/task");
+    CHECK(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        if (e->d_name[0] == '.' || !read_status(e->d_name, text, sizeof text)) continue;
+        if (!strstr(text, "Name:\tvolt-")) continue;
+        a->n_threads++;
+        a->switches += number_after(text, "\nvoluntary_ctxt_switches:");
+        a->switches += number_after(text, "\nnonvoluntary_ctxt_switches:");
+    }
+    closedir(d);
+}
+static void add_runtime(activity *a, volt_rt *rt) {
+    volt_counters s;
+    volt_stats(rt, &s);
+    a->parks += s.parks;
+    a->maintenances += s.maintenances;
+    a->useless += s.useless;
+    a->looks += s.looks;
+}
+static activity activity_of(volt_rt **rt, int n) {
+    activity a;
+    memset(&a, 0, sizeof a);
+    add_threads(&a);
+    for (int i = 0; i < n; i++) add_runtime(&a, rt[i]);
+    return a;
+}
+static int is_same(const activity *a, const activity *b) {
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static void pass_time(volt_time d) {
+    struct timespec t = { (time_t)(d / 1000000000), (long)(d % 1000000000) };
+    while (nanosleep(&t, &t) < 0) {}
+}
+// All asleep, the watch that may still be running included, and it stays so for a while.
+static activity settle(volt_rt **rt, int n) {
+    for (;;) {
+        activity a = activity_of(rt, n);
+        pass_time(VOLT_MS(20));
+        activity b = activity_of(rt, n);
+        if (is_same(&a, &b)) return b;
+    }
+}
+static void check_silent(volt_rt **rt, int n, const activity *before, volt_time d) {
+    pass_time(d);
+    activity now = activity_of(rt, n);
+    CHECK_EQ(now.n_threads, before->n_threads);
+    CHECK_EQ(now.switches - before->switches, 0);
+    CHECK_EQ(now.parks - before->parks, 0);
+    CHECK_EQ(now.maintenances - before->maintenances, 0);
+    CHECK_EQ(now.looks - before->looks, 0);
+}
+
+// ---- work of all kinds, then nothing
+
+typedef struct {
+    volt_frame frame;
+    int fd, i;
+    int64_t rc;
+    char c;
+} talker;
+static volt_poll talker_run(volt_cx *cx, void *arg) {
+    talker *t = arg;
+    VOLT_BEGIN(cx, t);
+    for (t->i = 0; t->i < 20; t->i++) {
+        VOLT_AWAIT(t->rc, volt_write(cx, t->fd, &t->c, 1));
+        VOLT_AWAIT(t->rc, volt_read(cx, t->fd, &t->c, 1));
+        if (t->rc <= 0) break;
+        if (t->i % 4 == 0) VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    }
+    volt_close(cx, t->fd);
+    VOLT_END(0);
+}
+enum { TALKERS = 200 };
+static void work(volt_rt *rt) {
+    static volt_handle h[2 * TALKERS];
+    for (int i = 0; i < TALKERS; i++) {
+        int fd[2];
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+        for (int k = 0; k < 2; k++) RT_SPAWN(rt, &h[2 * i + k], talker_run, (talker){ .fd = fd[k] });
+    }
+    for (int i = 0; i < 2 * TALKERS; i++) CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, NULL), 0);
+}
+static volt_rt *create_all(uint32_t workers) {
+    volt_config c = test_config(workers);
+    volt_rt *rt = NULL;
+    c.start_all = 1;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    return rt;
+}
+static void destroy_all(volt_rt **rt, int n) {
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(volt_shutdown(rt[i], VOLT_NEVER), 0);
+        CHECK_EQ(volt_destroy(rt[i]), 0);
+    }
+    test_check_heap();
+}
+
+static const uint32_t sizes[] = { 1, 2, 64 };
+enum { SIZES = 3, THREADS = 1 + 2 + 64 };
+
+TEST(silent_before_and_after_work) {
+    volt_rt *rt[SIZES];
+    for (int i = 0; i < SIZES; i++) rt[i] = create_all(sizes[i]);
+    activity a = settle(rt, SIZES);
+    CHECK_EQ(a.n_threads, THREADS);
+    check_silent(rt, SIZES, &a, VOLT_MS(300));
+    for (int i = 0; i < SIZES; i++) work(rt[i]);
+    activity b = settle(rt, SIZES);
+    CHECK(b.switches > a.switches && b.parks > a.parks); // the instruments work
+    check_silent(rt, SIZES, &b, VOLT_S(3));
+    destroy_all(rt, SIZES);
+}
+
+// Tasks that wait: for a descriptor, for a token, for ten seconds.
+typedef struct {
+    volt_frame frame;
+    int fd, n_waiting, rc;
+    int *waiting;
+    volt_token *token;
+    volt_arm arm[3];
+    char c;
+} dozer;
+static volt_poll dozer_run(volt_cx *cx, void *arg) {
+    dozer *d = arg;
+    VOLT_BEGIN(cx, d);
+    COUNT(*d->waiting);
+    VOLT_AWAIT(d->rc, VOLT_SELECT(VOLT_ARM(&d->arm[0], volt_read(cx, d->fd, &d->c, 1)),
+                                  VOLT_ARM(&d->arm[1], volt_token_wait(cx, d->token)),
+                                  VOLT_ARM(&d->arm[2], volt_sleep(cx, VOLT_S(10)))));
+    VOLT_END(d->rc);
+}
+TEST(waiting_tasks_cause_no_wake_up) {
+    volt_rt *rt[SIZES];
+    int fd[2], waiting = 0;
+    volt_token token;
+    memset(&token, 0, sizeof token);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    for (int i = 0; i < SIZES; i++) {
+        rt[i] = create_all(sizes[i]);
+        for (int k = 0; k < 50; k++) {
+            dozer d = { .fd = fd[0], .waiting = &waiting, .token = &token };
+            RT_SPAWN(rt[i], NULL, dozer_run, d);
+        }
+    }
+    UNTIL(READ(waiting) == SIZES * 50);
+    activity a = settle(rt, SIZES);
+    check_silent(rt, SIZES, &a, VOLT_MS(1500));
+    destroy_all(rt, SIZES);
+    close(fd[0]);
+    close(fd[1]);
+}
+
+// ---- one event: its worker wakes, the watch at most one more, then silence
+
+typedef struct {
+    volt_frame frame;
+    int fd, *n_read;
+    int64_t rc;
+    char c;
+} reader;
+static volt_poll reader_run(volt_cx *cx, void *arg) {
+    reader *r = arg;
+    VOLT_BEGIN(cx, r);
+    for (;;) {
+        VOLT_AWAIT(r->rc, volt_read(cx, r->fd, &r->c, 1));
+        if (r->rc <= 0) break;
+        COUNT(*r->n_read);
+    }
+    VOLT_END(r->rc);
+}
+static int compare_counts(const void *a, const void *b) {
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+enum { EVENTS = 9 };
+// Median number of parks that one event brings about; after each all is silent again.
+static uint64_t parks_per_event(volt_rt *rt, int fd, int *n_read, volt_waker w) {
+    uint64_t parks[EVENTS];
+    for (int i = 0; i < EVENTS; i++) {
+        int read_before = READ(*n_read);
+        activity a = settle(&rt, 1);
+        if (fd >= 0) CHECK_EQ(write(fd, "x", 1), 1);
+        else volt_wake(w);
+        if (fd >= 0) UNTIL(READ(*n_read) == read_before + 1);
+        activity b = settle(&rt, 1);
+        parks[i] = b.parks - a.parks;
+        CHECK(parks[i] >= 1 && parks[i] <= 100);
+        check_silent(&rt, 1, &b, VOLT_MS(50));
+    }
+    qsort(parks, EVENTS, sizeof parks[0], compare_counts);
+    return parks[EVENTS / 2];
+}
+TEST(an_event_wakes_its_worker_and_at_most_one_more) {
+    for (int i = 0; i < SIZES; i++) {
+        volt_rt *rt = create_all(sizes[i]);
+        int fd[2], n_read = 0;
+        volt_waker none = { NULL };
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+        RT_SPAWN(rt, NULL, reader_run, (reader){ .fd = fd[0], .n_read = &n_read });
+        uint64_t median = parks_per_event(rt, fd[1], &n_read, none);
+        printf("%u workers: %" PRIu64 " parks per event\n", sizes[i], median);
+        CHECK(median <= (sizes[i] > 1 ? 2 : 1));
+        destroy_all(&rt, 1);
+        close(fd[0]);
+        close(fd[1]);
+    }
+}
+
+// The same for a wake-up from another thread.
+typedef struct {
+    volt_frame frame;
+    volt_waker *waker;
+    int is_known, *is_waiting;
+} wakee;
+static volt_poll wakee_run(volt_cx *cx, void *arg) {
+    wakee *w = arg;
+    if (!w->is_known) *w->waker = volt_waker_retain(cx);
+    w->is_known = 1;
+    WRITE(*w->is_waiting, 1);
+    return volt_is_cancelled(cx) ? volt_ready(-ECANCELED) : volt_pending();
+}
+TEST(a_wake_up_from_outside_wakes_one_worker_and_at_most_one_more) {
+    for (int i = 0; i < SIZES; i++) {
+        volt_rt *rt = create_all(sizes[i]);
+        volt_waker w = { NULL };
+        int is_waiting = 0;
+        RT_SPAWN(rt, NULL, wakee_run, (wakee){ .waker = &w, .is_waiting = &is_waiting });
+        UNTIL(READ(is_waiting));
+        uint64_t median = parks_per_event(rt, -1, &is_waiting, w);
+        printf("%u workers: %" PRIu64 " parks per wake-up\n", sizes[i], median);
+        CHECK(median <= (sizes[i] > 1 ? 2 : 1));
+        volt_waker_release(w);
+        destroy_all(&rt, 1);
+    }
+}
+
+// volt_run: the caller's thread is worker 0. A task of its own sees the counters stand still.
+typedef struct {
+    volt_frame frame;
+    volt_counters before, after;
+    int is_quiet;
+} sleeper;
+static volt_poll sleeper_run(volt_cx *cx, void *arg) {
+    sleeper *s = arg;
+    VOLT_BEGIN(cx, s);
+    while (!s->is_quiet) {
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(200)));
+        volt_stats(cx->rt_, &s->before);
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(200)));
+        volt_stats(cx->rt_, &s->after);
+        // its own wake-up, and the one of the watch from 200 ms ago
+        s->is_quiet = s->after.parks - s->before.parks <= 2;
+    }
+    VOLT_END(0);
+}
+TEST(a_run_that_sleeps_is_silent) {
+    EACH_WORKERS(w) {
+        sleeper s;
+        memset(&s, 0, sizeof s);
+        CHECK_EQ(run_on(w, sleeper_run, &s), 0);
+    }
+}
