@@ -30,26 +30,26 @@
 //   >>api      every function with its contract         >>cxx     spawning from C++
 // Implementation, each section using only those above it:
 //   >>seam     all that is outside, and every bound     >>atomics order in the name; the ledger
-//   >>base     misuse, futex lock, bits, random
+//   >>base     misuse, texts, futex lock, bits
 //   >>memory   slabs for tasks                          >>queues  lists, chains, injector, ring
 //   >>task     the task word and its transitions        >>timers  hierarchical wheel
 //   >>reactor  epoll, eventfd, descriptor table         >>idle    who sleeps, who searches; watch
 //   >>worker   schedule, poll, park, maintenance        >>runtime start, spawn, handles, wakers
 //   >>await    leaf contract, sleep, within, shield     >>sync    tokens, groups
 //   >>net      sockets, addresses, poll sets            >>combine select and join: arms, arrays
-//   >>inspect  counters, texts                          >>public  run, create, block_on, shutdown
+//   >>inspect  counters                                 >>public  run, create, block_on, shutdown
 #ifndef VOLT_H
 #define VOLT_H
 
 //==================================================================================================
 // >>manual
 //==================================================================================================
-// The model. A task is a function and a struct. The struct begins with a `volt_frame` and holds
-// what must survive a wait; the function runs from VOLT_BEGIN to the first wait that cannot
-// complete at once, returns to its worker, and is called again when that wait can go on: VOLT_BEGIN
-// then jumps to where it stopped. A worker is a thread with a queue of runnable tasks, a timer
-// wheel and an epoll instance; idle workers steal from busy ones. Nothing runs when there is
-// nothing to do.
+// The model. A task is a function and a struct. The struct begins with a `volt_frame`
+// and holds what must survive a wait; the function runs from VOLT_BEGIN to the first
+// wait that cannot complete at once, returns to its worker, and is called again when
+// that wait can go on: VOLT_BEGIN then jumps to where it stopped. A worker is a
+// thread with a queue of runnable tasks, a timer wheel and an epoll instance; idle
+// workers steal from busy ones. Nothing runs when there is nothing to do.
 //
 // Eight rules.
 //  1. What must survive an await lives in the state struct; locals are scratch between two awaits.
@@ -73,9 +73,9 @@
 // volt_shield_end awaits work all the same, so that cleanup can wait. volt_within and VOLT_SELECT
 // return when what they cancelled has finished its cleanup, never earlier: nothing is left behind.
 //
-// Time. volt_time counts nanoseconds of CLOCK_MONOTONIC. Timers are kept in ticks of 1 ms and
-// rounded up: a sleep is never early and up to 1 ms late. Deadlines up to 292 years ahead are
-// legal.
+// Time. volt_time counts nanoseconds of CLOCK_MONOTONIC. Timers
+// are kept in ticks of 1 ms and rounded up: a sleep is never early
+// and up to 1 ms late. Deadlines up to 292 years ahead are legal.
 //
 // Ownership. A handle keeps the memory of a task that has ended until it is joined or detached. A
 // child that must not outlive its parent goes into a group; a bare handle is for one that may. The
@@ -86,14 +86,14 @@
 //   inside a task  - needs the volt_cx of the poll that is running
 //   plain thread   - not on a worker of any volt runtime: it blocks
 // A task's struct needs no atomics of its own: what one poll wrote, the next one sees, also on
-// another worker. What two tasks share needs a lock, an atomic or a channel.
+// another worker. What two tasks share needs an atomic, or a lock that is not held across an await.
 //
-// Limits. A poll that computes or blocks for long holds up its worker; its descriptors, timers and
-// queued tasks are taken over by an idle worker within 2 ms. With one worker, or when all are
-// stuck, nobody can. A descriptor that volt uses is non-blocking from then on. Close descriptors
-// with volt_close: the table behind volt_read must know. At most 1024 workers and 4 million
-// descriptors per runtime. A poll function that waits on leaf operations must be awaited by a
-// function with VOLT_BEGIN.
+// Limits. A poll that computes or blocks for long holds up its worker; its descriptors,
+// timers and queued tasks are taken over by an idle worker within 2 ms. With one worker,
+// or when all are stuck, nobody can. A descriptor that volt uses is non-blocking from
+// then on. Close descriptors with volt_close: the table behind volt_read must know. At
+// most 1024 workers and 4 million descriptors per runtime. A poll function that waits on
+// leaf operations must be awaited by a function with VOLT_BEGIN.
 //
 // Departures from the published design of this scheduler, with the reason:
 //   parking      the reactor's epoll_wait instead of a futex with a 10 ms timeout: silent when idle
@@ -191,14 +191,14 @@ typedef volt_poll volt_fn(volt_cx *cx, void *state);
 #define VOLT_POLL VOLT__MUST volt_poll
 #define VOLT__PENDING (-4096) // outside the errno range, so no result can be taken for it
 
-// One wait: links, whom to wake, on what. A frame, a timer, a token link and an arm are each one
-// node.
+// One wait: links, whom to wake, on what. A frame, a
+// timer, a token link and an arm are each one node.
 typedef struct volt__node {
     uint32_t pc_;                     // frames: line to resume at
     uint8_t state_;                   // IDLE LINKED FIRED CLOSED; changes under the lock of on_
-    uint8_t kind_;                    // frames: what the current await is; else what on_ is
+    uint8_t kind_;                    // frames: what the current await is
     uint8_t base_;                    // shield depth at entry (frames) or at arming (timers, links)
-    uint8_t save_;                    // within, unless: abort level to restore; wheels: level
+    uint8_t save_;                    // brackets: abort level to restore; array children: shield
     // bytes moved, deadline tick, packed arms, result of a done frame
     int64_t key_;
     struct volt__node *next_, *prev_; // under the lock of on_
@@ -219,8 +219,8 @@ typedef struct volt_link {
     volt__node node_;
 } volt_link;
 
-// One branch of VOLT_SELECT or VOLT_JOIN_ALL. After the await: fired, and value (losers:
-// -ECANCELED).
+// One branch of VOLT_SELECT or VOLT_JOIN_ALL. After
+// the await: fired, and value (losers: -ECANCELED).
 typedef struct volt_arm {
     volt__node node_;
     volt__node *up_;
@@ -258,8 +258,8 @@ struct volt_cx {
     uint8_t is_yielding_;      // runs again, but behind everything that is queued
 };
 
-// Keeps a task's memory and result until joined or detached. Zero: empty. Not for two threads at
-// once.
+// Keeps a task's memory and result until joined or
+// detached. Zero: empty. Not for two threads at once.
 typedef struct volt_handle {
     volt__task *task_;
 } volt_handle;
@@ -364,7 +364,7 @@ typedef struct volt_config {
     X_(completed, "tasks ended")                                               \
     X_(polls, "calls of task functions")                                       \
     X_(lifo_polls, "of these, from the LIFO slot")                             \
-    X_(wakes_local, "wake-ups queued on the waking worker")                    \
+    X_(wakes_local, "wake-ups by running tasks, queued on their worker")                    \
     X_(wakes_remote, "spawns and wake-ups queued on the injector")             \
     X_(steals, "successful steals")                                            \
     X_(stolen, "tasks stolen")                                                 \
@@ -415,15 +415,13 @@ VOLT_API void volt__misuse(const char *site, const char *what) __attribute__((no
 VOLT_API volt_poll volt__bad_pc(const char *site, const volt_frame *frame);
 #if defined(__has_attribute)
 #  if __has_attribute(error)
-__attribute__((
-    error("`break` outside a loop leaves VOLT_BEGIN..VOLT_END: use VOLT_RETURN or goto")))
-#        endif
-#    endif
-VOLT_API volt_poll
-volt__stray_break(void);
+__attribute__((error("`break` outside a loop leaves VOLT_BEGIN..VOLT_END: VOLT_RETURN or goto")))
+#  endif
+#endif
+VOLT_API volt_poll volt__stray_break(void);
 
-#    define VOLT__DONE UINT32_MAX       // pc_ of a frame whose function has returned
-#    define VOLT__SCOPED ((uintptr_t)2) // in who_: points to a volt__scope
+#define VOLT__DONE UINT32_MAX // pc_ of a frame whose function has returned
+#define VOLT__SCOPED ((uintptr_t)2) // in who_: points to a volt__scope
 // kind_ of a frame: what its current await turned out to be.
 enum { VOLT__FRESH, VOLT__SUB, VOLT__EACH, VOLT__ARMS, VOLT__LEAF };
 
@@ -436,8 +434,8 @@ typedef struct volt__caller { // what a function puts back when it returns
     uint8_t abort;
 } volt__caller;
 
-// The first poll of a child from an await is the one that finds the await FRESH: the child starts
-// over.
+// The first poll of a child from an await is the one
+// that finds the await FRESH: the child starts over.
 static inline volt__caller volt__enter(volt_cx *cx, volt__node *fr, size_t size) {
     volt__caller up;
     up.frame = cx->frame_;
@@ -478,9 +476,9 @@ static inline volt_poll volt__finish(volt_cx *cx, volt__node *fr, volt__caller u
     return volt_ready(value);
 }
 
-// The frame is written before the poll only: once the poll has registered the task somewhere,
-// another worker cannot run it yet (it is RUNNING), but the site is for whoever looks at the
-// sleeping task.
+// The frame is written before the poll only: once the poll has
+// registered the task somewhere, another worker cannot run it yet (it
+// is RUNNING), but the site is for whoever looks at the sleeping task.
 static inline void volt__arrive(volt__node *fr, uint32_t line) {
     fr->pc_ = line;
     fr->kind_ = VOLT__FRESH;
@@ -492,8 +490,8 @@ static inline volt_poll volt__suspend(volt_cx *cx, volt__caller up, const char *
     return volt_pending();
 }
 
-// VOLT_BEGIN hides volt_ready and volt_pending: `return volt_ready(x)` would skip what VOLT_RETURN
-// does.
+// VOLT_BEGIN hides volt_ready and volt_pending: `return
+// volt_ready(x)` would skip what VOLT_RETURN does.
 #define VOLT_BEGIN(cx_, s_)                                                                        \
     VOLT__SASSERT(offsetof(__typeof__(*(s_)), frame) == 0,                                         \
                   "`volt_frame frame` must be the first member");                                  \
@@ -505,8 +503,8 @@ static inline volt_poll volt__suspend(volt_cx *cx, volt__caller up, const char *
     default: return volt__bad_pc(VOLT__SITE, volt__fr);                                            \
     case VOLT__PC(0):;
 
-// The only ways out. END returns inside the switch: code behind it is reached by a stray `break`
-// alone.
+// The only ways out. END returns inside the switch:
+// code behind it is reached by a stray `break` alone.
 #define VOLT_RETURN(rc_) return volt__finish(volt__cx, &volt__fr->node_, volt__up, (rc_))
 #define VOLT_END(rc_)                                                                              \
     return volt__finish(volt__cx, &volt__fr->node_, volt__up, (rc_));                              \
@@ -569,8 +567,8 @@ static inline volt__armed volt__arm_done(int fired) {
 #define VOLT__ARM3(arm_, lhs_, e_)                                                                 \
     volt__arm_done(VOLT__ARM_POLL(arm_, e_) && ((lhs_) = (__typeof__(lhs_))(arm_)->value, 1))
 #define VOLT__PICK3(a_, b_, c_, n_, ...) n_
-// VOLT_ARM(&arm, poll) or VOLT_ARM(&arm, destination, poll); the destination is written iff it
-// fired.
+// VOLT_ARM(&arm, poll) or VOLT_ARM(&arm, destination,
+// poll); the destination is written iff it fired.
 #define VOLT_ARM(...) VOLT__PICK3(__VA_ARGS__, VOLT__ARM3, VOLT__ARM2, 0, 0)(__VA_ARGS__)
 #define VOLT__ARMS(mode_, ...)                                                                     \
     volt__arms_end(volt__cx, __extension__({                                                       \
@@ -578,8 +576,8 @@ static inline volt__armed volt__arm_done(int fired) {
                        while (volt__arms_turn(volt__cx, (__VA_ARGS__))) {}                         \
                        0;                                                                          \
                    }))
-// Waits for the first arm; cancels the others and waits until they have cleaned up. At most 200
-// arms.
+// Waits for the first arm; cancels the others and waits until they have cleaned up. In a cancelled
+// scope an arm that completes all the same (under a shield) still wins. At most 200 arms.
 //   gives : index of the winner | -ECANCELED. Polls from a random arm on; _BIASED: in textual order
 #define VOLT_SELECT(...) VOLT__ARMS(VOLT__SELECT, __VA_ARGS__)
 #define VOLT_SELECT_BIASED(...) VOLT__ARMS(VOLT__SELECT_BIASED, __VA_ARGS__)
@@ -624,7 +622,7 @@ VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop,
 VOLT_API int volt_run(const volt_config *or_null, volt_fn *fn, void *state);
 // Starts a runtime whose workers are all threads of its own.
 //   where : plain thread
-//   gives : 0 | -EINVAL | -ENOMEM | -EMFILE; fewer threads than asked for is no error (logged)
+//   gives : 0 | -EINVAL | -ENOMEM | -EMFILE | -EAGAIN no thread at all; fewer is no error (logged)
 VOLT_API int volt_create(const volt_config *or_null, volt_rt **out);
 // Runs `fn` on the runtime and blocks the calling thread until it has ended.
 //   where : plain thread; any number at once
@@ -632,7 +630,7 @@ VOLT_API int volt_create(const volt_config *or_null, volt_rt **out);
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
 // Refuses new tasks, cancels all, waits until they have ended. Callable again.
 //   where : any thread; on a worker it only starts the shutdown: -EINPROGRESS
-//   gives : 0 | number of tasks still alive after at_most (each logged with file:line)
+//   gives : 0 | number of tasks still alive after at_most (the first 16 logged with file:line)
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
 // Frees the runtime.
 //   where : plain thread, after volt_shutdown gave 0
@@ -670,8 +668,9 @@ VOLT_API VOLT__MUST int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn 
 // For large state, filled in place: create gives zeroed state in the task's own block, or NULL.
 //   where : any thread. A created task must be started or destroyed; shutdown waits for it
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size);
-// Cannot fail. A started task is polled at least once, also when it is cancelled.
+// Cannot fail. A started task is polled at least once, also when cancelled.  where: any thread
 VOLT_API void volt_task_start(void *state, volt_handle *or_null);
+// Instead of start: frees it.  where: any thread
 VOLT_API void volt_task_destroy(void *state);
 #define VOLT__STATE(...) &(__VA_ARGS__), sizeof(__VA_ARGS__) + 0 * sizeof((__VA_ARGS__).frame.node_)
 #ifndef __cplusplus
@@ -683,8 +682,8 @@ VOLT_API void volt_task_destroy(void *state);
       volt_group_spawn_at((cx_), (g_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SITE)
 #endif
 
-// Waits for a task; clears the handle iff the task has ended (else it was the caller that was
-// cancelled).
+// Waits for a task; clears the handle iff the task has
+// ended (else it was the caller that was cancelled).
 //   gives : the task's result
 VOLT_API VOLT_POLL volt_join(volt_cx *cx, volt_handle *h);
 // The same, and copies the first `size` bytes of the task's final state out.
@@ -699,7 +698,8 @@ VOLT_API void volt_cancel(const volt_handle *h);
 // Gives the handle up; the task goes on.  where: any thread
 VOLT_API void volt_detach(volt_handle *h);
 static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
-// Lets everything that is queued run first.  gives: 0
+// Goes behind everything in the own queue; alone there, behind what is injected and what is ready.
+//   gives : 0
 VOLT_API VOLT_POLL volt_yield(volt_cx *cx);
 // Pending for ever: a switched-off arm.
 VOLT_API VOLT_POLL volt_never(volt_cx *cx);
@@ -710,6 +710,7 @@ VOLT_API int volt_is_cancelled(volt_cx *cx);
 // even where nothing else cancels. VOLT_RETURN and VOLT_END end it too. Nestable.
 //   where : inside a task
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
+// The innermost one.  where: inside a task, in the frame that began it
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s);
 // A reference for code that wakes the task from elsewhere; the task must expect spurious polls.
 //   where : retain inside a task; wake and release on any thread, each retain released once
@@ -725,13 +726,14 @@ VOLT_API VOLT_POLL volt_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //   gives : 0 | the first negative result, the others cancelled and finished
 VOLT_API VOLT_POLL volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride,
                                      size_t n);
-//   gives : index of the first that finished, the others cancelled and finished | -ECANCELED
+//   gives : index of the first that finished, the others cancelled and finished | -ECANCELED, also
+//           when there is none
 VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n);
 
 // ---- groups: own their children. One left open is cancelled and joined before its task ends
 
-// Keeps results for volt_group_next; call before the first spawn. Else children leave nothing
-// behind.
+// Keeps results for volt_group_next; call before the
+// first spawn. Else children leave nothing behind.
 VOLT_API void volt_group_collect(volt_group *g);
 // Waits until the group is empty; the children go on if the wait is cancelled.
 //   gives : 0 | the first negative result since the last wait
@@ -741,8 +743,8 @@ VOLT_API VOLT_POLL volt_group_wait(volt_cx *cx, volt_group *g);
 VOLT_API VOLT_POLL volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id);
 // Cancels every child.  where: any thread
 VOLT_API void volt_group_cancel(volt_group *g);
-// Cancels every child and waits for all; always completes, cannot itself be cancelled; g is
-// reusable.
+// Cancels every child and waits for all; always
+// completes, cannot itself be cancelled; g is reusable.
 //   gives : 0
 VOLT_API VOLT_POLL volt_group_close(volt_cx *cx, volt_group *g);
 
@@ -753,8 +755,8 @@ VOLT_API volt_time volt_now(void);
 //   gives : 0, never early. In debug builds 0 < d < 1 us is taken for a forgotten VOLT_MS
 VOLT_API VOLT_POLL volt_sleep(volt_cx *cx, volt_time at_least);
 VOLT_API VOLT_POLL volt_sleep_until(volt_cx *cx, volt_time deadline);
-// The first tick is one period from now. Set iv->missed afterwards if VOLT_MISSED_BURST is not
-// wanted.
+// The first tick is one period from now. Set iv->missed
+// afterwards if VOLT_MISSED_BURST is not wanted.
 VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
 //   gives : ticks that this result stands for, >= 1
 VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
@@ -767,6 +769,7 @@ VOLT_API void volt_token_init(volt_token *t, volt_token *parent);
 VOLT_API void volt_token_deinit(volt_token *t);
 // Cancels it and all below it.  where: any thread
 VOLT_API void volt_token_cancel(volt_token *t);
+// Its canceller may still be inside: 1 is no permission to free the token.
 VOLT_API int volt_token_is_cancelled(const volt_token *t);
 //   gives : 0 once cancelled
 VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
@@ -778,6 +781,7 @@ VOLT_API int volt_addr_parse(volt_addr *a, const char *text);
 // Writes the same form.  gives: length without the 0 | -ENOSPC | -EAFNOSUPPORT
 VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len);
 VOLT_API int volt_addr_port(const volt_addr *a); // 0 where there is none
+// Of a socket.  where: any thread.  gives: 0 | -errno
 VOLT_API int volt_local_addr(int fd, volt_addr *out);
 VOLT_API int volt_peer_addr(int fd, volt_addr *out);
 // A listening TCP socket; NULL: every address, IPv6 and IPv4. Port 0: any, see volt_local_addr.
@@ -812,7 +816,8 @@ VOLT_API void volt_fd_forget(volt_cx *cx, int fd);
 VOLT_API int volt_set_nodelay(int fd, int is_on); // on by default for connect and accept
 VOLT_API int volt_set_keepalive(int fd, int idle_s, int interval_s, int count); // idle_s 0: off
 VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes);      // 0: leave
-VOLT_API int volt_set_linger(int fd, int seconds);                             // < 0: off; 0: reset
+// < 0: off; 0: reset. A close may block its worker for so long, also of a non-blocking socket.
+VOLT_API int volt_set_linger(int fd, int seconds);
 
 // A set of descriptors owned by another library, level-triggered; copying it is a mistake.
 VOLT_API int volt_pollset_open(volt_pollset *p); // 0 | -EMFILE ...
@@ -852,13 +857,13 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
     VOLT__CXX_STATE(T);
     return volt_group_spawn_at(cx, g, fn, &s, sizeof s, site);
 }
-#        define VOLT_SPAWN(cx_, h_, fn_, ...)                                                      \
-            volt__spawn_cxx((cx_), static_cast<volt_handle *>(h_), (fn_), VOLT__SITE, __VA_ARGS__)
-#        define VOLT_RT_SPAWN(rt_, h_, fn_, ...)                                                   \
-            volt__spawn_cxx((rt_), static_cast<volt_handle *>(h_), (fn_), VOLT__SITE, __VA_ARGS__)
-#        define VOLT_GROUP_SPAWN(cx_, g_, fn_, ...)                                                \
-            volt__spawn_cxx((cx_), (g_), (fn_), VOLT__SITE, __VA_ARGS__)
-#    endif
+#  define VOLT_SPAWN(cx_, h_, fn_, ...) \
+      volt__spawn_cxx((cx_), static_cast<volt_handle *>(h_), (fn_), VOLT__SITE, __VA_ARGS__)
+#  define VOLT_RT_SPAWN(rt_, h_, fn_, ...) \
+      volt__spawn_cxx((rt_), static_cast<volt_handle *>(h_), (fn_), VOLT__SITE, __VA_ARGS__)
+#  define VOLT_GROUP_SPAWN(cx_, g_, fn_, ...) \
+      volt__spawn_cxx((cx_), (g_), (fn_), VOLT__SITE, __VA_ARGS__)
+#endif
 #endif // VOLT_H
 
 #if defined(VOLT_IMPLEMENTATION) && !defined(VOLT__IMPLEMENTED)
@@ -1010,7 +1015,7 @@ VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
               "VOLT_EVENTS: one array of events on the stack");
 VOLT__SASSERT(VOLT_MAX_WORKERS >= 1 && VOLT_MAX_WORKERS <= 65535, "VOLT_MAX_WORKERS: 16 bits");
 VOLT__SASSERT((VOLT_SLAB_SIZE & (VOLT_SLAB_SIZE - 1)) == 0, "VOLT_SLAB_SIZE: a power of two");
-VOLT__SASSERT(VOLT_SLAB_SIZE >= 16384, "VOLT_SLAB_SIZE: too small for its classes");
+VOLT__SASSERT(VOLT_SLAB_SIZE >= 16384 && VOLT_SLAB_SIZE <= 65536, "VOLT_SLAB_SIZE: its classes");
 VOLT__SASSERT(VOLT_BUDGET >= 1 && VOLT_BUDGET <= UINT16_MAX, "VOLT_BUDGET: 16 bits");
 VOLT__SASSERT(VOLT_INJECT_MIN >= 1 && VOLT_INJECT_MIN <= VOLT_INJECT_MAX, "VOLT_INJECT_MIN, _MAX");
 VOLT__SASSERT(VOLT_LIFO_MAX >= 1 && VOLT_FIRE_MAX >= 1 && VOLT_INJECT_BATCH >= 1, "at least one");
@@ -1049,9 +1054,10 @@ typedef struct volt__timespec {
 static __attribute__((unused)) int volt__sys_futex_wait(uint32_t *word, uint32_t expected,
                                                         int64_t deadline) {
     volt__timespec t;
-    if (deadline < 0) deadline = 0;
-    t.sec = VOLT__CAST(__typeof__(t.sec), deadline / 1000000000);
-    t.nsec = VOLT__CAST(__typeof__(t.nsec), deadline % 1000000000);
+    int64_t sec = deadline > 0 ? deadline / 1000000000 : 0;
+    int64_t most = sizeof t.sec == 4 ? INT32_MAX : INT64_MAX;
+    t.sec = VOLT__CAST(__typeof__(t.sec), sec < most ? sec : most);
+    t.nsec = VOLT__CAST(__typeof__(t.nsec), deadline > 0 ? deadline % 1000000000 : 0);
     if (VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAIT_BITSET, expected,
                  deadline == VOLT_NEVER ? NULL : &t, NULL, ~0u) == 0)
         return 0;
@@ -1132,28 +1138,35 @@ static void volt__sys_sigpipe_drop(volt__sigpipe *p, int was_raised) {
 }
 
 // Memory for slabs and runtimes: whole pages at an aligned address, straight from the kernel.
+static size_t volt__sys_pages(size_t size, size_t *page) {
+    long n = VOLT_SYS(sysconf, _SC_PAGESIZE);
+    *page = n > 0 ? VOLT__CAST(size_t, n) : 4096;
+    return (size + *page - 1) & ~(*page - 1);
+}
+static char *volt__sys_mmap(size_t bytes) {
+    void *p =
+        VOLT_SYS(mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : VOLT__CAST(char *, p);
+}
 static void *volt__sys_map(void *user, size_t size, size_t align) {
+    size_t page, bytes = volt__sys_pages(size, &page);
     (void)user;
-    size_t page = 4096, pages = (size + page - 1) & ~(page - 1);
     if (align < page) align = page;
-    char *p = VOLT__CAST(char *, VOLT_SYS(mmap, NULL, pages, PROT_READ | PROT_WRITE,
-                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (p == VOLT__CAST(char *, MAP_FAILED)) return NULL;
-    // mostly: neighbours grow downwards
-    if ((VOLT__CAST(uintptr_t, p) & (align - 1)) == 0) return p;
-    VOLT_SYS(munmap, p, pages);
-    size_t room = pages + align;
-    p = VOLT__CAST(char *, VOLT_SYS(mmap, NULL, room, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (p == VOLT__CAST(char *, MAP_FAILED)) return NULL;
+    // Mostly aligned at once: the kernel places each mapping right below the one before.
+    char *p = volt__sys_mmap(bytes);
+    if (!p || (VOLT__CAST(uintptr_t, p) & (align - 1)) == 0) return p;
+    VOLT_SYS(munmap, p, bytes);
+    p = volt__sys_mmap(bytes + align);
+    if (!p) return NULL;
     size_t before = (align - (VOLT__CAST(uintptr_t, p) & (align - 1))) & (align - 1);
     if (before) VOLT_SYS(munmap, p, before);
-    if (room - before > pages) VOLT_SYS(munmap, p + before + pages, room - before - pages);
+    if (align > before) VOLT_SYS(munmap, p + before + bytes, align - before);
     return p + before;
 }
 static void volt__sys_unmap(void *user, void *block, size_t size) {
+    size_t page, bytes = volt__sys_pages(size, &page);
     (void)user;
-    VOLT_SYS(munmap, block, (size + 4095) & ~VOLT__CAST(size_t, 4095));
+    VOLT_SYS(munmap, block, bytes);
 }
 
 //==================================================================================================
@@ -1206,9 +1219,9 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
     __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 #define volt__cas_acq_rel(p_, old_, new_) \
     __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
-// Between a store and a later load of another word. The thread sanitizer models no fence; there an
-// rmw of the word that both sides touch takes its place (a model checker that models fences gets
-// the fence).
+// Between a store and a later load of another word. The thread sanitizer
+// models no fence; there an rmw of the word that both sides touch takes
+// its place (a model checker that models fences gets the fence).
 #if defined(__SANITIZE_THREAD__) && !defined(VOLT_MODEL)
 #  define VOLT__TSAN 1
 #elif defined(__has_feature)
@@ -1228,7 +1241,7 @@ VOLT__SASSERT(__atomic_always_lock_free(sizeof(uintptr_t), 0), "needs pointer-si
 VOLT__SASSERT(__atomic_always_lock_free(4, 0), "needs 32-bit atomics");
 
 //==================================================================================================
-// >>base  misuse, futex lock, bits, random numbers
+// >>base  misuse, texts, futex lock, bits, random numbers
 //==================================================================================================
 #define VOLT__LINE 64       // cache line
 #define VOLT__LINE_PAIR 128 // what the prefetcher moves together
@@ -1271,8 +1284,8 @@ static inline int volt__try_lock(uint32_t *lock) {
     uint32_t free_ = 0;
     return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
 }
-// The lock may be in freed memory right after the exchange; waking a stray futex address harms
-// nobody.
+// The lock may be in freed memory right after the
+// exchange; waking a stray futex address harms nobody.
 static inline void volt__unlock(uint32_t *lock) {
     VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: our own
     if (VOLT__UNLIKELY(volt__xchg_rel(lock, 0) == 2)) VOLT_FUTEX_WAKE(lock, 1); // [L1] with lock
@@ -1292,7 +1305,13 @@ static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
 }
 // x + y without overflow past VOLT_NEVER; y >= 0.
 static inline volt_time volt__time_add(volt_time x, volt_time y) {
+    VOLT_ASSERT(y >= 0);
     return x > VOLT_NEVER - y ? VOLT_NEVER : x + y;
+}
+
+static volt_time volt__deadline(volt_time at_most) {
+    return at_most == VOLT_NEVER ? VOLT_NEVER
+                                 : volt__time_add(VOLT_NOW_NS(), at_most > 0 ? at_most : 0);
 }
 
 // xorshift64+ on two 32-bit halves, shifts 17, 7, 16; never both zero.
@@ -1311,9 +1330,48 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     r->a = y;
     x ^= x << 17;
     r->b = x ^ y ^ (x >> 7) ^ (y >> 16);
-    // Lemire's reduction without the rejection loop: biased by at most n / 2^32, which is no harm
-    // here.
+    // Lemire's reduction without the rejection loop:
+    // biased by at most n / 2^32, which is no harm here.
     return VOLT__CAST(uint32_t, (VOLT__CAST(uint64_t, r->a + r->b) * n) >> 32);
+}
+
+VOLT_API const char *volt_strerror(int rc) {
+    switch (rc < 0 && rc > INT_MIN ? -rc : rc < 0) {
+    case 0: return "success";
+#define VOLT__ERROR(code_, text_) case code_: return text_;
+        VOLT__ERROR(EACCES, "permission denied")
+        VOLT__ERROR(EADDRINUSE, "address already in use")
+        VOLT__ERROR(EADDRNOTAVAIL, "address not available")
+        VOLT__ERROR(EAFNOSUPPORT, "address family not supported")
+        VOLT__ERROR(EAGAIN, "would have to wait")
+        VOLT__ERROR(EBADF, "bad or closed descriptor")
+        VOLT__ERROR(EBUSY, "still in use")
+        VOLT__ERROR(ECANCELED, "cancelled")
+        VOLT__ERROR(ECHILD, "not usable in a forked child")
+        VOLT__ERROR(ECONNABORTED, "connection aborted")
+        VOLT__ERROR(ECONNREFUSED, "connection refused")
+        VOLT__ERROR(ECONNRESET, "connection reset by peer")
+        VOLT__ERROR(EDEADLK, "would block a worker thread")
+        VOLT__ERROR(EHOSTUNREACH, "no route to host")
+        VOLT__ERROR(EINPROGRESS, "started")
+        VOLT__ERROR(EINVAL, "invalid argument")
+        VOLT__ERROR(EMFILE, "too many open files")
+        VOLT__ERROR(ENETUNREACH, "network unreachable")
+        VOLT__ERROR(ENFILE, "too many open files in the system")
+        VOLT__ERROR(ENOBUFS, "no buffer space")
+        VOLT__ERROR(ENOENT, "nothing left")
+        VOLT__ERROR(ENOMEM, "out of memory")
+        VOLT__ERROR(ENOSPC, "no space left")
+        VOLT__ERROR(ENOTCONN, "not connected")
+        VOLT__ERROR(ENOTSOCK, "not a socket")
+        VOLT__ERROR(EOVERFLOW, "some were lost")
+        VOLT__ERROR(EPERM, "not permitted")
+        VOLT__ERROR(EPIPE, "closed by the other side")
+        VOLT__ERROR(ESHUTDOWN, "the runtime is shutting down")
+        VOLT__ERROR(ETIMEDOUT, "timed out")
+#undef VOLT__ERROR
+    default: return "system error";
+    }
 }
 
 VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
@@ -1321,9 +1379,9 @@ VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
 //==================================================================================================
 // >>memory  slabs for tasks: one heap per worker, remote frees pushed back to the owner
 //==================================================================================================
-// A slab is aligned to VOLT_SLAB_SIZE, so masking a task's address finds its slab: runtime, owner
-// heap and class cost the task nothing. Slots are carved on first use: memory never touched stays
-// unmapped.
+// A slab is aligned to VOLT_SLAB_SIZE, so masking a task's address
+// finds its slab: runtime, owner heap and class cost the task nothing.
+// Slots are carved on first use: memory never touched stays unmapped.
 //
 // Who may do what:          owner of the heap   any other thread      walker
 //   alloc, free_local       one at a time       -                     concurrently
@@ -1386,9 +1444,9 @@ typedef struct volt__slabs {
     volt_rt *rt;
 } volt__slabs;
 
-// Slabs of one size. A slab without a used slot is kept as long as the recent past would have
-// needed it, so that work that comes and goes does not allocate; volt__heap_trim gives the rest
-// back.
+// Slabs of one size. A slab without a used slot is kept as long as
+// the recent past would have needed it, so that work that comes
+// and goes does not allocate; volt__heap_trim gives the rest back.
 typedef struct volt__class {
     volt__slab *current;           // taken from first; on no list
     volt__slab *room;              // with free and used slots; a full slab is on no list
@@ -1403,8 +1461,8 @@ struct volt__heap {
     VOLT__ALIGN(VOLT__LINE) volt__task *remote; // any pushes, owner takes all [M1]
 };
 
-// Address sanitizer: the state of a freed task must not be touched. Headers stay readable for
-// walkers.
+// Address sanitizer: the state of a freed task must
+// not be touched. Headers stay readable for walkers.
 #if defined(__SANITIZE_ADDRESS__)
 #  define VOLT__ASAN 1
 #elif defined(__has_feature)
@@ -1469,8 +1527,8 @@ static void volt__room_unlink(volt__class *c, volt__slab *s) {
     if (s->next) s->next->prev = s->prev;
 }
 
-// One slab of `cls`, or for larger sizes one of its own with a single slot. Calls the hook: no lock
-// held.
+// One slab of `cls`, or for larger sizes one of its own
+// with a single slot. Calls the hook: no lock held.
 static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_size) {
     size_t bytes = VOLT_SLAB_SIZE;
     if (cls >= VOLT__CLASSES) bytes = VOLT__SLAB_HEAD + VOLT__CAST(size_t, slot_size);
@@ -1640,8 +1698,8 @@ static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
                                       VOLT__CAST(uint32_t, (size + 15) & ~VOLT__CAST(size_t, 15)));
     return s ? volt__slab_take(s) : NULL;
 }
-// A slot of at least `size` bytes with refs = 0, contents undefined; NULL: out of memory. Heap
-// owner.
+// A slot of at least `size` bytes with refs = 0,
+// contents undefined; NULL: out of memory. Heap owner.
 static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
     volt__slab *dead = NULL, *s;
     volt__task *t = NULL;
@@ -1674,14 +1732,12 @@ static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
         s = volt__slab_create(h, cls, volt__class_size(cls));
         if (!s) return NULL;
         volt__lock(&h->lock);
-        volt__room_link(c, s);
+        s->next = c->empty;
+        c->empty = s;
+        c->n_empty++;
         volt__unlock(&h->lock);
     }
 }
-
-// Calls fn for every task that is not free, with a reference of the walker's, under slabs.lock: fn
-// must not allocate, free or call back into the user.
-static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task *t), void *arg);
 
 // Frees everything, live or not.
 static void volt__slabs_destroy(volt__slabs *all) {
@@ -1691,8 +1747,8 @@ static void volt__slabs_destroy(volt__slabs *all) {
 //==================================================================================================
 // >>queues  node lists, task chains, injector, ring
 //==================================================================================================
-// Lists of nodes are circular; *head is the first, its prev_ the last. All calls under the owner's
-// lock.
+// Lists of nodes are circular; *head is the first, its
+// prev_ the last. All calls under the owner's lock.
 static void volt__list_push(volt__node **head, volt__node *n) {
     if (!*head) {
         n->next_ = n->prev_ = n;
@@ -1805,15 +1861,15 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
 }
 
 // ---- ring: bounded FIFO, pushed and popped by its owner, stolen from by anyone
-// head = index << D | distance. index: next to pop. distance: slots before it that a thief has
-// claimed but not yet copied; 0 when no steal is in progress. Slots from index - distance to tail
-// are in use.
+// head = index << D | distance. index: next to pop. distance: slots
+// before it that a thief has claimed but not yet copied; 0 when no
+// steal is in progress. Slots from index - distance to tail are in use.
 //
 //              push  pop   steal  overflow     push, pop, overflow: owner only
 //   steal       -     -      1       -         1: one at a time (distance != 0 turns others away)
-// Linearised at: push - tail store; pop, steal, overflow - head cas. A thief stalled between
-// reading head and its cas is harmed only if head returns to the very same word: 2^32 (2^23 on 32
-// bits) pops meanwhile.
+// Linearised at: push - tail store; pop, steal, overflow - head cas. A
+// thief stalled between reading head and its cas is harmed only if head
+// returns to the very same word: 2^32 (2^23 on 32 bits) pops meanwhile.
 typedef struct volt__ring {
     VOLT__ALIGN(VOLT__LINE_PAIR) uintptr_t head; // any, rmw [Q2]
     VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
@@ -1879,8 +1935,8 @@ static inline volt__task *volt__ring_pop(volt__ring *r, int solo) {
         return r->slot[index & (VOLT_RING_CAP - 1)];
     }
 }
-// Moves half of `from`, rounded up, at most half a ring, to `to`, which the caller owns. Returns
-// how many.
+// Moves half of `from`, rounded up, at most half a ring,
+// to `to`, which the caller owns. Returns how many.
 static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     uint32_t room = volt__min32(volt__ring_room(to), VOLT_RING_CAP / 2), index, n;
     VOLT_ASSERT(from != to);
@@ -1890,7 +1946,7 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
         index = volt__head_index(head);
         n = volt__ring_gap(index, volt__load_acq(&from->tail)); // [Q1] with push
         n = volt__min32(n - n / 2, room);
-        if (n == 0 || n > VOLT_RING_CAP) return 0; // more than it can hold: the head is stale
+        if (n == 0) return 0;
     } while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(index + n, n))); // [Q2] claim
     uint32_t tail = volt__load_rlx(&to->tail); // rlx: owner-only word
     for (uint32_t i = 0; i < n; i++)
@@ -1901,9 +1957,9 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     volt__store_rel(&to->tail, (tail + n) & VOLT__RING_INDEX_MASK); // [Q1] with the next thief
     return n;
 }
-// Makes room in a full ring: keeps the older half, appends the newer one to *c. 0: a thief is at
-// work and will make room itself. Claiming all empties the ring for everybody; the older half is in
-// place already.
+// Makes room in a full ring: keeps the older half, appends the newer one
+// to *c. 0: a thief is at work and will make room itself. Claiming all
+// empties the ring for everybody; the older half is in place already.
 static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
     uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
     uintptr_t full = volt__head_make(tail - VOLT_RING_CAP, 0);
@@ -1938,10 +1994,10 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 //   RUNNING (NOTIFIED)    finish   COMPLETE, one reference less   runner        the last one frees
 //   COMPLETE              any      unchanged but for flags        any thread    nothing
 //
-// References: life, from spawn to finish: 1. Each handle: 1. Each waker: 1. A waiter published in a
-// join word: 1, given back by who takes it out. Queues and nodes linked under a lock hold none: a
-// task with a linked node cannot finish without taking that lock. Walkers add theirs only to a word
-// that has some.
+// References: life, from spawn to finish: 1. Each handle: 1. Each waker: 1. A
+// waiter published in a join word: 1, given back by who takes it out. Queues and
+// nodes linked under a lock hold none: a task with a linked node cannot finish
+// without taking that lock. Walkers add theirs only to a word that has some.
 #define VOLT__RUNNING ((uintptr_t)1)
 #define VOLT__NOTIFIED ((uintptr_t)2)
 #define VOLT__COMPLETE ((uintptr_t)4)
@@ -1965,8 +2021,8 @@ enum {
 static inline int volt__word_must_enqueue(uintptr_t old) {
     return (old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
 }
-// A wake-up publishes what the waker wrote, also when the task is notified already: hence an rmw
-// always.
+// A wake-up publishes what the waker wrote, also when
+// the task is notified already: hence an rmw always.
 static inline int volt__task_wake(volt__task *t) {
     return volt__word_must_enqueue(volt__or_acq_rel(&t->word, VOLT__NOTIFIED)); // [T1] with begin
 }
@@ -2020,6 +2076,8 @@ static int volt__task_try_retain(volt__task *t) {
     return 0;
 }
 
+// Calls fn for every task that is not free, with a reference of the walker's, under slabs.lock: fn
+// must not allocate, free or call back into the user.
 static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task *t), void *arg) {
     volt__lock(&all->lock);
     for (volt__slab *s = all->first; s; s = s->all_next) {
@@ -2180,8 +2238,8 @@ static int volt__wheel_advance(volt__wheel *w, uint64_t now, volt__chain *c, uin
     if (now > w->elapsed) w->elapsed = now;
     return 0;
 }
-// Fires everything due; the tasks to be enqueued are appended to *c. Returns the number of timers
-// fired.
+// Fires everything due; the tasks to be enqueued are
+// appended to *c. Returns the number of timers fired.
 static uint64_t volt__wheel_fire(volt__wheel *w, uint64_t now, volt__chain *c) {
     uint64_t n_fired = 0;
     int more;
@@ -2245,11 +2303,11 @@ static void volt__timer_disarm(volt__node *n, volt__task *t) {
 //==================================================================================================
 // >>reactor  epoll instances, their eventfds, and the table of descriptors
 //==================================================================================================
-// One entry per descriptor number, never freed before the runtime: a stale token finds an entry of
-// another generation, not freed memory. Own descriptors are registered once, edge-triggered, in
-// both directions, at the worker where they first had to wait; foreign ones one-shot, armed anew at
-// every wait, so that a library may close and reopen them unseen. A file that epoll refuses (EPERM)
-// is always ready.
+// One entry per descriptor number, never freed before the runtime: a stale token
+// finds an entry of another generation, not freed memory. Own descriptors are
+// registered once, edge-triggered, in both directions, at the worker where they first
+// had to wait; foreign ones one-shot, armed anew at every wait, so that a library may
+// close and reopen them unseen. A file that epoll refuses (EPERM) is always ready.
 //
 //            operation   event   close/forget    operation: under `use`; lock to wait, clear a bit
 //  event        lock      lock      lock         event: any poller, under lock
@@ -2265,8 +2323,7 @@ typedef struct volt__fd {
     uint32_t use;        // any, rmw [F2]: system calls in flight, IS_CLOSING
     uint32_t seq;        // W under lock, R any [F3]: events so far
     uint32_t gen;        // under lock: closes so far
-    // W under lock, R any (hint): directions; may be falsely set, never falsely clear
-    uint8_t ready;
+    uint8_t ready;       // W under lock, R any (hint): directions; a stale bit costs a try
     // under lock: RDHUP, HUP, ERR have been seen: their edge does not come again
     uint8_t sticky;
     uint8_t mode, flags; // under lock
@@ -2304,8 +2361,8 @@ typedef struct volt__polled {
 #define VOLT__TOKEN_EVENTFD UINT64_MAX
 #define VOLT__TOKEN_WATCH (UINT64_MAX - 1)
 
-// Zeroed memory published once; the loser of a race gives its own back. No lock: the hook is user
-// code.
+// Zeroed memory published once; the loser of a race
+// gives its own back. No lock: the hook is user code.
 static void *volt__fds_page(volt__fds *f, void **slot, size_t size) {
     void *seen = volt__load_acq(slot); // [F1] with the cas below
     if (VOLT__LIKELY(seen)) return seen;
@@ -2341,8 +2398,8 @@ static void volt__fds_destroy(volt__fds *f) {
 }
 
 // ---- use: system calls in flight keep the number from being reused under them
-// 0: being closed. Not locked, so that a read costs two rmw of the entry's own line and nothing
-// else.
+// 0: being closed. Not locked, so that a read costs
+// two rmw of the entry's own line and nothing else.
 static inline int volt__fd_enter(volt__fd *e) {
     return !(volt__add_acq_rel(&e->use, VOLT__FD_USER) & VOLT__FD_IS_CLOSING); // [F2] with leave
 }
@@ -2350,10 +2407,11 @@ static inline int volt__fd_enter(volt__fd *e) {
 static void volt__fd_begin_close(volt__fd *e) {
     volt__or_acq_rel(&e->use, VOLT__FD_IS_CLOSING); // [F2] with enter
 }
+// Of all who see it closing and empty one wins, and stays inside until the number is gone (retire).
 static int volt__fd_try_close(volt__fd *e) {
     uint32_t last = VOLT__FD_IS_CLOSING;
-    // [F2] of all who see it closing and empty one wins
-    return volt__cas_acq_rel(&e->use, &last, 0);
+    // [F2] with leave
+    return volt__cas_acq_rel(&e->use, &last, VOLT__FD_IS_CLOSING + VOLT__FD_USER);
 }
 // 1: the caller was the last one out and performs close(2).
 static inline int volt__fd_leave(volt__fd *e) {
@@ -2375,9 +2433,9 @@ static uint32_t volt__fd_interest(const volt__fd *e) {
     return EPOLLONESHOT | (e->rd ? VOLT__CAST(uint32_t, EPOLLIN | EPOLLRDHUP) : 0) |
            (e->wr ? VOLT__CAST(uint32_t, EPOLLOUT) : 0);
 }
-// Tells epoll what the entry wants. The number may have been closed and reopened behind our back,
-// so ADD and MOD each fall back to the other. 0 or -errno; epoll_ctl under lock keeps ADD, MOD, DEL
-// of an entry serial.
+// Tells epoll what the entry wants. The number may have been closed and
+// reopened behind our back, so ADD and MOD each fall back to the other. 0
+// or -errno; epoll_ctl under lock keeps ADD, MOD, DEL of an entry serial.
 static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
@@ -2404,8 +2462,8 @@ static int volt__fd_own(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
     if (rc < 0) volt__fd_set_mode(e, before);
     return rc;
 }
-// A waiter learns of which generation its wake-up was: the number may be another file when it is
-// polled.
+// A waiter learns of which generation its wake-up was:
+// the number may be another file when it is polled.
 static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, volt__chain *c) {
     while (*head) {
         volt__node *n = *head;
@@ -2414,18 +2472,27 @@ static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, vol
         volt__node_fire(n, state, c);
     }
 }
+typedef struct volt__fd_seen { // what an operation saw of the entry when it started
+    uint32_t gen, seq;
+} volt__fd_seen;
+static inline volt__fd_seen volt__fd_see(const volt__fd *e) {
+    volt__fd_seen seen;
+    seen.gen = volt__load_rlx(&e->gen); // rlx: ordered by [F2], the operation's enter
+    seen.seq = volt__load_acq(&e->seq); // [F3] with event
+    return seen;
+}
 static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
     return dir == VOLT__RD ? &e->rd : &e->wr;
 }
 
-// After an operation that would block: waits for `dir` unless an event came since `seq` was read.
-// 1: linked. 0: try again. < 0: -errno.
-static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir, uint32_t seq,
-                         volt__node *n, volt__task *t) {
+// After an operation that would block: waits for `dir` unless an event came since `seen` was read,
+// or the number has changed hands (-EBADF). 1: linked. 0: try again. < 0: -errno.
+static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
+                         volt__fd_seen seen, volt__node *n, volt__task *t) {
     volt__lock(&e->lock);
     // rlx: the flag is set before who closes takes the lock to wake the waiters
-    int rc = volt__load_rlx(&e->use) & VOLT__FD_IS_CLOSING ? -EBADF : 0;
-    if (rc == 0 && e->seq == seq) {
+    int rc = volt__load_rlx(&e->use) & VOLT__FD_IS_CLOSING || e->gen != seen.gen ? -EBADF : 0;
+    if (rc == 0 && e->seq == seen.seq) {
         rc = volt__fd_own(f, e, fd, reactor);
         if (rc == 0 && e->mode != VOLT__MODE_ALWAYS) {
             volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
@@ -2437,8 +2504,8 @@ static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, in
     volt__unlock(&e->lock);
     return rc;
 }
-// Foreign descriptor: one shot, re-armed at every wait; nothing cached is believed. 1: linked, 0:
-// always ready.
+// Foreign descriptor: one shot, re-armed at every wait;
+// nothing cached is believed. 1: linked, 0: always ready.
 static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
                                  volt__node *n, volt__task *t) {
     volt__lock(&e->lock);
@@ -2489,7 +2556,8 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     struct epoll_event ev; // kernels before 2.6.9 wanted one for DEL as well
     memset(&ev, 0, sizeof ev);
     volt__lock(&e->lock);
-    e->gen++;
+    // rlx: under lock; who enters behind the sub below sees it
+    volt__store_rlx(&e->gen, e->gen + 1);
     volt__store_rel(&e->seq, e->seq + 1); // [F3] with operation
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ONESHOT)
         VOLT_SYS(epoll_ctl, f->epfd[e->home], EPOLL_CTL_DEL, fd, &ev);
@@ -2500,7 +2568,10 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     e->backoff_ms = 0;
     volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
     volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
-    if (is_close) VOLT_SYS(close, fd); // never retried: after EINTR the descriptor is gone
+    if (is_close) {
+        volt__sub_acq_rel(&e->use, VOLT__FD_IS_CLOSING + VOLT__FD_USER); // [F2] with enter
+        VOLT_SYS(close, fd); // never retried: after EINTR the descriptor is gone
+    }
     volt__unlock(&e->lock);
 }
 // First use of a descriptor that somebody else made: what is it, and make it non-blocking. Under
@@ -2563,8 +2634,8 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
     r->epfd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
     r->evfd = r->epfd < 0 ? -1 : VOLT_SYS(eventfd, 0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (r->evfd < 0) rc = -errno;
-    // Level-triggered and read by its owner only: a poller that looks after us must not swallow the
-    // wake-up.
+    // Level-triggered and read by its owner only: a poller
+    // that looks after us must not swallow the wake-up.
     if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__TOKEN_EVENTFD);
     if (rc == 0 && watch_fd >= 0) {
         rc = volt__reactor_add(r, watch_fd, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE, VOLT__TOKEN_WATCH);
@@ -2582,14 +2653,14 @@ static void volt__reactor_acknowledge(volt__reactor *r) {
     uint64_t n;
     while (VOLT_SYS(read, r->evfd, &n, sizeof n) < 0 && errno == EINTR) {}
 }
-// Waits at most `timeout` ns (< 0: for ever) and collects at most `room` events. Any poller, not
-// only the owner.
+// Waits at most `timeout` ns (< 0: for ever) and collects
+// at most `room` events. Any poller, not only the owner.
 static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, int64_t timeout,
                                volt__polled *out) {
     struct epoll_event ev[VOLT_EVENTS];
-    int max = VOLT__CAST(int, volt__min32(room, VOLT_EVENTS));
+    int max = VOLT__CAST(int, volt__min32(room ? room : 1, VOLT_EVENTS));
     memset(out, 0, sizeof *out);
-    int n = VOLT_EPOLL_WAIT(r->epfd, ev, max > 0 ? max : 1, timeout);
+    int n = VOLT_EPOLL_WAIT(r->epfd, ev, max, timeout);
     if (n == max) out->is_watch = 1;
     for (int i = 0; i < n; i++) {
         uint64_t token = ev[i].data.u64;
@@ -2607,9 +2678,9 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 //==================================================================================================
 // >>idle  who sleeps, who searches, the watch over stuck workers
 //==================================================================================================
-// Two words decide who is woken: `searching`, the number of workers looking for work, and a bit per
-// sleeping worker. A sleeper waits without a time limit, so every pair below must not lose a
-// wake-up:
+// Two words decide who is woken: `searching`, the number of workers
+// looking for work, and a bit per sleeping worker. A sleeper waits
+// without a time limit, so every pair below must not lose a wake-up:
 //
 //     pusher                                      sleeper
 //       publish the task   [Q1] [Q3]                set own bit, leave `searching`   [I2]
@@ -2617,10 +2688,10 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 //       searching != 0 or no bit set: done          last one to search: scan the queues
 //       else claim a sleeper                        nothing takeable: sleep
 //
-// Without either fence both may read the old value of the other: the pusher sees a searcher that
-// has looked already, or nobody asleep, and the sleeper does not see the task. With both, one of
-// them sees the other's. The pusher that meets a searcher leaves the duty to it: whoever leaves
-// `searching` last looks again.
+// Without either fence both may read the old value of the other: the pusher sees
+// a searcher that has looked already, or nobody asleep, and the sleeper does not
+// see the task. With both, one of them sees the other's. The pusher that meets a
+// searcher leaves the duty to it: whoever leaves `searching` last looks again.
 //   I1  only a counted worker steals        I2  park     I3  unpark     I4  claim     I5  leave
 // The fetch_and that clears a bit is the sole arbiter of who ended that sleep: the sleeper itself,
 // or a claimer, who has then counted it as searching.
@@ -2650,10 +2721,14 @@ static inline int volt__idle_is_anyone_parked(const volt__idle *s) {
     for (uint32_t i = 0; i < s->n_words; i++) any |= volt__load_rlx(&s->parked[i]);
     return any != 0;
 }
-static uint32_t volt__idle_count(const volt__idle *s) {
+// How many sleep besides this one.
+static uint32_t volt__idle_count_others(const volt__idle *s, uint32_t worker) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_words; i++)
-        n += VOLT__CAST(uint32_t, __builtin_popcountl(volt__load_rlx(&s->parked[i]))); // rlx: hint
+    for (uint32_t i = 0; i < s->n_words; i++) {
+        uintptr_t bits = volt__load_rlx(&s->parked[i]); // rlx: ordered by [W1]
+        if (i == worker / VOLT__IDLE_BITS) bits &= ~volt__idle_bit(worker);
+        n += VOLT__CAST(uint32_t, __builtin_popcountl(bits));
+    }
     return n;
 }
 // I1. At most half of the workers search. 1: counted.
@@ -2686,8 +2761,8 @@ static int volt__idle_exit(volt__idle *s, uint32_t worker) {
     // [I2] with claim
     return !(volt__and_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], ~bit) & bit);
 }
-// I2, second half: the scan found something. Counted from here on, by us or by who claimed us
-// meanwhile.
+// I2, second half: the scan found something. Counted
+// from here on, by us or by who claimed us meanwhile.
 static void volt__idle_return(volt__idle *s, uint32_t worker) {
     if (!volt__idle_exit(s, worker)) volt__idle_search_always(s);
 }
@@ -2719,8 +2794,8 @@ static int volt__idle_claim(volt__idle *s) {
         volt__fence_sc(&s->searching);       // [I1] with enter
     }
 }
-// I5. A counted worker has found work. 1: it was the last one and must look once more whether there
-// is more.
+// I5. A counted worker has found work. 1: it was the last
+// one and must look once more whether there is more.
 static int volt__idle_leave(volt__idle *s) {
     if (volt__sub_acq_rel(&s->searching, 1) != 1) return 0; // [I2] with claim
     volt__fence_sc(&s->searching);                          // [I1] with claim
@@ -2771,9 +2846,9 @@ static int volt__watch_take(volt__watch *w) {
 //==================================================================================================
 // >>worker  what a worker is, and its loop: schedule, poll, look around, search, park
 //==================================================================================================
-// Order of work: the injector when it is due, maintenance when it is due, LIFO slot (at most
-// VOLT_LIFO_MAX times running), ring, a share of the injector, own reactor and wheel, steal, park.
-// All counted in polls.
+// Order of work: the injector when it is due, maintenance when it is due,
+// LIFO slot (at most VOLT_LIFO_MAX times running), ring, a share of the
+// injector, own reactor and wheel, steal, park. All counted in polls.
 //
 // Who serves what, while at least one worker sleeps:
 //   waiting          home parked           home awake     home stuck
@@ -2838,7 +2913,8 @@ struct volt_rt {
     uint32_t is_starting, start_wanted, starts_closed; // under start_lock
     uint32_t acks;        // any, rmw [S1]: workers that have not yet seen is_closed
     uint32_t join_state;  // futex word, any, rmw: 0, 1 somebody joins the threads, 2 joined
-    uint32_t visitors;    // futex word, any, rmw: threads inside volt_shutdown
+    // futex word, any, rmw: twice the threads from outside; bit 0: teardown waits
+    uint32_t visitors;
     int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
     volt__idle idle;
     volt__injector injector;
@@ -2890,8 +2966,24 @@ static void volt__inject(volt_rt *rt, volt__chain *c) {
     volt__injector_push(&rt->injector, c);
     volt__notify(rt);
 }
+// A thread that is no worker of rt holds it while it hands something over: what it hands over, or
+// gives up, may be the last thing that kept the runtime alive. Entered while something still does.
+static void volt__visit(volt_rt *rt) { volt__add_acq_rel(&rt->visitors, 2); } // [S1] with teardown
+static void volt__unvisit(volt_rt *rt) {
+    uint32_t *visitors = &rt->visitors; // bit 0: teardown waits. LAST TOUCH
+    if (volt__sub_acq_rel(visitors, 2) == 3) VOLT_FUTEX_WAKE(visitors, 1); // [S1] with teardown
+}
+// From a thread that is no worker of rt.
+static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
+    volt__visit(rt);
+    volt__inject(rt, c);
+    volt__unvisit(rt);
+}
 static inline int volt__lifo_is_full(const volt__worker *w) {
     return volt__load_rlx(&w->lifo) != NULL; // rlx: hint; others only take
+}
+static inline uint32_t volt__backlog(const volt__worker *w) {
+    return volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w));
 }
 // To the tail of the own ring; a full one is halved into the injector.
 static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t) {
@@ -2906,10 +2998,8 @@ static inline void volt__push_ring(volt__worker *w, volt__task *t) {
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
     if (VOLT__UNLIKELY(!volt__ring_push(&w->ring, t))) {
         volt__push_overflow(w, t);
-    } else if (!w->is_solo &&
-               volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w)) ==
-                   w->wake_at) {
-        volt__notify(w->rt);
+    } else if (!w->is_solo && volt__backlog(w) - w->wake_at <= 1) {
+        volt__notify(w->rt); // at wake_at, or one above: a push into the LIFO slot does not look
     }
 }
 // A wake-up or spawn made by a running poll: next in turn, in place of the one that was. A push
@@ -2956,8 +3046,8 @@ static uint32_t volt__fetch_share(volt__worker *w) {
     volt__splice(w, &c);
     return n;
 }
-// Enqueues a task whose NOTIFIED bit the caller has won: on the own worker if it belongs to that
-// runtime.
+// Enqueues a task whose NOTIFIED bit the caller has
+// won: on the own worker if it belongs to that runtime.
 static void volt__schedule(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
     volt__worker *w = VOLT_TLS_GET();
@@ -2968,7 +3058,7 @@ static void volt__schedule(volt__task *t) {
         volt__chain c;
         volt__chain_init(&c);
         volt__chain_push(&c, t);
-        volt__inject(rt, &c);
+        volt__inject_outside(rt, &c);
     }
 }
 // The same for all that one event woke; they may belong to several runtimes.
@@ -2990,7 +3080,7 @@ static void volt__schedule_chain(volt__chain *c) {
             w->stats.wakes_local += same.len;
             volt__splice(w, &same);
         } else {
-            volt__inject(rt, &same);
+            volt__inject_outside(rt, &same);
         }
     }
 }
@@ -3004,7 +3094,12 @@ static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
 }
 static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
 static void volt__task_drop(volt__task *t) {
-    if (volt__task_release(t)) volt__task_free(t);
+    volt_rt *rt = volt__slab_of(t)->rt;
+    volt__worker *w = VOLT_TLS_GET();
+    int is_outside = !w || w->rt != rt;
+    if (is_outside) volt__visit(rt);
+    if (volt__task_release(t)) volt__task_free_here(w, t);
+    if (is_outside) volt__unvisit(rt);
 }
 
 // ---- join: a word {0, waiter, DONE}; waiter: a task (with a reference) or, low bit set, a parker
@@ -3026,13 +3121,13 @@ static int volt__parker_wait(volt__parker *p, volt_time deadline) {
             return volt__load_acq(&p->is_set) ? 0 : -ETIMEDOUT; // [P1] with set
     return 0;
 }
-// The waiter, task or parker, is registered until it is woken or takes itself back. 1: registered,
-// 0: done.
+// The waiter, task or parker, is registered until it is
+// woken or takes itself back. 1: registered, 0: done.
 static int volt__join_register(volt__task *t, void *waiter) {
     void *seen = NULL;
     if (volt__cas_acq_rel(&t->join, &seen, waiter)) return 1; // [T3] with complete
-    VOLT__REQUIRE(seen == VOLT__JOIN_DONE || seen == waiter, "two joins of one task at once");
-    return seen != VOLT__JOIN_DONE;
+    VOLT__REQUIRE(seen == VOLT__JOIN_DONE, "two joins of one task at once");
+    return 0;
 }
 // 1: taken back. 0: the task has ended and wakes the waiter, or has done so.
 static int volt__join_unregister(volt__task *t, void *waiter) {
@@ -3125,8 +3220,8 @@ static void volt__shutdown_sweep(volt_rt *rt) {
     volt__inject(rt, &c);
     volt__poke_all(rt); // also when there is no task at all: somebody must find that out
 }
-// n: workers that will acknowledge (added once), or -1 for each that does. Whoever brings it to 0
-// sweeps.
+// n: workers that will acknowledge (added once), or -1
+// for each that does. Whoever brings it to 0 sweeps.
 static void volt__shutdown_ack(volt_rt *rt, uint32_t n) {
     // [S1] all spawns counted before
     if (volt__add_acq_rel(&rt->acks, n) + n == 0) volt__shutdown_sweep(rt);
@@ -3182,7 +3277,7 @@ static void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
     if (volt__task_finish(t)) volt__task_free_here(w, t);
     w->stats.completed++;
     // After all that the task's end does: whoever sees the sums equal may take the runtime down.
-    volt__store_rel(&w->completed, w->completed + 1); // [S2] with is_over
+    volt__store_rel(&w->completed, w->completed + 1); // [S2] with alive
     if (is_root) volt__shutdown_begin(w->rt);
 }
 // A group that was left open is closed before its task ends, for the task's memory holds it: the
@@ -3252,7 +3347,7 @@ static inline void volt__poll_task(volt__worker *w, volt__task *t) {
 // Weight of an average of n polls against the running one: 1 - 0.9^n, in 1/256.
 static uint32_t volt__ewma_weight(uint32_t n) {
     static const uint8_t w[] = { 0,   26,  49,  69,  88,  105, 120, 134, 146, 157, 167,
-                                 176, 184, 191, 197, 203, 209, 213, 218, 222, 225 };
+                                 176, 184, 191, 197, 203, 209, 213, 218, 221, 225 };
     return w[volt__min32(n, sizeof w - 1)];
 }
 static void volt__measure(volt__worker *w, int64_t now) {
@@ -3275,8 +3370,8 @@ static void volt__publish_stats(volt__worker *w) {
     w->published = w->stats;
     volt__unlock(&w->stats_lock);
 }
-// Now and then, and before sleeping: counters for who asks, slots that others gave back, memory
-// unused for long.
+// Now and then, and before sleeping: counters for who asks,
+// slots that others gave back, memory unused for long.
 static void volt__tidy(volt__worker *w) {
     w->tidy_due = VOLT__TIDY_EVERY;
     volt__heap_drain(&w->heap);
@@ -3295,9 +3390,9 @@ static void volt__see_shutdown(volt__worker *w) {
         w->give_up_at = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain);
     volt__shutdown_ack(w->rt, UINT32_MAX);
 }
-// Looks at own reactor and wheel; what became runnable goes into the ring. A parked worker waits
-// for at most `timeout` ns (< 0: no limit), and is awake from then on. Returns whether the watch is
-// ours to serve.
+// Looks at own reactor and wheel; what became runnable goes into the
+// ring. A parked worker waits for at most `timeout` ns (< 0: no limit),
+// and is awake from then on. Returns whether the watch is ours to serve.
 static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     volt_rt *rt = w->rt;
     volt__polled got;
@@ -3333,15 +3428,16 @@ static void volt__watch_arm(volt__worker *w) {
 // W3: everything that waits for a stuck worker moves to us.
 static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__polled got;
-    uint32_t before = volt__ring_len(&w->ring);
     volt__reactor_poll(&stuck->reactor, &w->rt->fds, volt__ring_room(&w->ring), 0, &got);
+    // we are looking, and arm it again: [W2]
+    if (got.is_watch) (void)volt__watch_take(&w->rt->watch);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
     // [Q4] with its owner
     volt__task *t = volt__xchg_acq_rel(&stuck->lifo, VOLT__CAST(volt__task *, NULL));
     if (t) volt__chain_push(&got.chain, t);
+    w->stats.rescued += got.chain.len;
     volt__splice(w, &got.chain);
-    volt__ring_steal(&stuck->ring, &w->ring);
-    w->stats.rescued += volt__ring_gap(before, volt__ring_len(&w->ring));
+    w->stats.rescued += volt__ring_steal(&stuck->ring, &w->ring);
 }
 // W2: a worker that is awake and has done no maintenance since the last look is stuck in a poll.
 static void volt__look(volt__worker *w) {
@@ -3362,10 +3458,7 @@ static void volt__look(volt__worker *w) {
 }
 // W4: is anybody else awake?
 static int volt__others_awake(const volt__worker *w) {
-    volt_rt *rt = w->rt;
-    uint32_t asleep = volt__idle_count(&rt->idle);
-    if (volt__idle_is_parked(&rt->idle, w->index)) asleep--;
-    return asleep < volt__started(rt) - 1;
+    return volt__idle_count_others(&w->rt->idle, w->index) < volt__started(w->rt) - 1;
 }
 
 // ---- search and park
@@ -3397,8 +3490,8 @@ static inline volt__task *volt__take(volt__worker *w) {
     t = volt__take_lifo(w);
     return t ? t : volt__take_share(w);
 }
-// I1. A sleeping worker owns no runnable task: with all others asleep and nothing injected there is
-// nothing.
+// I1. A sleeping worker owns no runnable task: with all
+// others asleep and nothing injected there is nothing.
 static volt__task *volt__search(volt__worker *w) {
     volt_rt *rt = w->rt;
     uint32_t n = volt__started(rt);
@@ -3474,15 +3567,18 @@ static void volt__found(volt__worker *w) {
 }
 static void volt__maintain(volt__worker *w) {
     if (--w->tidy_due == 0) volt__tidy(w);
-    if (!volt__turn(w, 0, 0)) return;
+    int is_mine = volt__turn(w, 0, 0);
+    // Reached by other ways than a push: a lower wake_at, or a filled LIFO slot.
+    if (!w->is_solo && volt__backlog(w) >= w->wake_at) volt__notify(w->rt);
+    if (!is_mine) return;
     volt__look(w);
     volt__found(w); // and we are awake: arms the watch again
 }
 static int volt__has_given_up(const volt__worker *w) {
     return w->give_up_at != VOLT_NEVER && VOLT_NOW_NS() >= w->give_up_at;
 }
-// Nothing in the own queues: look around, sleep, until there is a task. NULL: the runtime has
-// stopped.
+// Nothing in the own queues: look around, sleep, until
+// there is a task. NULL: the runtime has stopped.
 static volt__task *volt__wait_for_task(volt__worker *w) {
     for (;;) {
         volt__task *t = NULL;
@@ -3514,7 +3610,10 @@ static inline volt__task *volt__next(volt__worker *w) {
             return volt__chain_pop(&c);
         }
     }
-    if (VOLT__UNLIKELY(--w->event_due == 0)) volt__maintain(w);
+    if (VOLT__UNLIKELY(--w->event_due == 0)) {
+        volt__maintain(w);
+        if (VOLT__UNLIKELY(volt__has_given_up(w))) return NULL; // tasks ignore their cancellation
+    }
     t = volt__take(w);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
@@ -3549,8 +3648,10 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->avg_ns = VOLT_POLL_NS;
     w->last = VOLT_NOW_NS();
     w->tick = w->wheel.elapsed = volt__tick_floor(rt, w->last);
-    w->inject_due = w->inject_every = VOLT_INJECT_NS / VOLT_POLL_NS;
-    w->event_due = w->event_every = VOLT_EVENT_NS / VOLT_POLL_NS;
+    w->inject_due = w->inject_every =
+        volt__clamp32(VOLT_INJECT_NS / VOLT_POLL_NS, 1, VOLT_INJECT_MAX);
+    w->event_due = w->event_every =
+        volt__clamp32(VOLT_EVENT_NS / VOLT_POLL_NS, 1, VOLT_EVENT_INTERVAL);
     w->wake_at = 2;
     w->tidy_due = VOLT__TIDY_EVERY;
     w->trim_tick = w->tick + VOLT__TRIM_TICKS;
@@ -3594,9 +3695,9 @@ static int volt__thread_start(volt__worker *w) {
     VOLT_SYS(pthread_attr_destroy, &attr);
     return -rc;
 }
-// Starts the next worker, unless all run or shutdown has begun. Whoever finds another one at it
-// leaves the wish with that one: a fresh thread may need its successor before its starter has
-// finished. 0 or -errno.
+// Starts the next worker, unless all run or shutdown has begun. Whoever
+// finds another one at it leaves the wish with that one: a fresh thread
+// may need its successor before its starter has finished. 0 or -errno.
 static int volt__start_one(volt_rt *rt, uint32_t index) {
     volt__worker *w = NULL;
     VOLT_ASSERT(!rt->workers[index]);
@@ -3622,8 +3723,8 @@ static int volt__start_next(volt_rt *rt) {
         volt__lock(&rt->start_lock);
         rt->is_starting = 0;
         if (rc == 0) volt__store_rel(&rt->started, index + 1); // [R1] with started
-        // Shutdown has begun meanwhile: it counts on this worker's acknowledgement, and could not
-        // poke it.
+        // Shutdown has begun meanwhile: it counts on this
+        // worker's acknowledgement, and could not poke it.
         uint32_t is_closed = rt->starts_closed;
         volt__unlock(&rt->start_lock);
         if (is_closed && rc == 0) volt__reactor_unpark(&rt->workers[index]->reactor);
@@ -3633,8 +3734,8 @@ static int volt__start_next(volt_rt *rt) {
     volt__unlock(&rt->start_lock);
     return rc;
 }
-// W5. Without a spare the watch has nobody to wake. Failure is no error; it is tried again after a
-// second.
+// W5. Without a spare the watch has nobody to wake.
+// Failure is no error; it is tried again after a second.
 static void volt__start_spare(volt_rt *rt) {
     volt__worker *w = VOLT_TLS_GET();
     if (w->last < w->start_retry) return;
@@ -3647,8 +3748,8 @@ static void volt__start_spare(volt_rt *rt) {
 //==================================================================================================
 // >>runtime  configuration, starting, spawning, handles, wakers
 //==================================================================================================
-// CPUs that a cgroup's quota pays for, from "QUOTA PERIOD" (v2) or from two files (v1); 0: no
-// limit.
+// CPUs that a cgroup's quota pays for, from "QUOTA
+// PERIOD" (v2) or from two files (v1); 0: no limit.
 static uint32_t volt__read_numbers(const char *path, int64_t *a, int64_t *b) {
     char text[64];
     uint32_t n = 0;
@@ -3785,8 +3886,8 @@ static void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const cha
 static inline void volt__task_publish(volt__task *t, uint32_t refs) {
     volt__store_rel(&t->word, VOLT__NOTIFIED + refs * VOLT__REF); // [M2] with try_retain
 }
-// A slot from the heap of the calling worker, or of this part of the outside. Copies `size` bytes
-// of state.
+// A slot from the heap of the calling worker, or of this
+// part of the outside. Copies `size` bytes of state.
 static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, const void *state, size_t size,
                                     size_t extra) {
     size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) + extra;
@@ -3803,22 +3904,30 @@ static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, const void *st
     else memset(volt__task_state(t), 0, size);
     return t;
 }
-// Counts and enqueues a published task; or gives it back: -ESHUTDOWN.
-static int volt__task_accept(volt_rt *rt, volt__worker *w, volt__task *t, int is_enqueued) {
+// Published, then refused. A walker may hold a reference meanwhile; then it frees.
+static void volt__task_refuse(volt__task *t, uint32_t refs) {
+    uintptr_t old = volt__sub_acq_rel(&t->word, refs * VOLT__REF); // [T2] with release
+    if (old < (refs + 1) * VOLT__REF) volt__task_free(t);
+}
+// Counts and enqueues a published task with so many references; or gives it back: -ESHUTDOWN.
+static int volt__task_accept(volt_rt *rt, volt__worker *w, volt__task *t, uint32_t refs,
+                             int is_enqueued) {
+    int ok;
     if (w) {
-        if (VOLT__LIKELY(!w->is_closing)) {
+        ok = !w->is_closing;
+        if (VOLT__LIKELY(ok)) {
             volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
             w->stats.spawned++;
             if (is_enqueued) volt__push_lifo(w, t);
-            return 0;
         }
-    } else if (volt__injector_spawn(&rt->injector, is_enqueued ? t : NULL)) {
-        if (is_enqueued) volt__notify(rt);
-        return 0;
+    } else {
+        volt__visit(rt);
+        ok = volt__injector_spawn(&rt->injector, is_enqueued ? t : NULL);
+        if (ok && is_enqueued) volt__notify(rt);
+        volt__unvisit(rt);
     }
-    // [M2] nobody else has seen it; a walker must not
-    volt__store_rel(&t->word, VOLT__CAST(uintptr_t, 0));
-    volt__task_free(t);
+    if (VOLT__LIKELY(ok)) return 0;
+    volt__task_refuse(t, refs);
     return -ESHUTDOWN;
 }
 static int volt__frame_is_zero(const void *state, size_t size) {
@@ -3839,9 +3948,10 @@ static inline int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h, volt
     volt__task *t = volt__task_alloc(rt, w, state, size, 0);
     if (VOLT__UNLIKELY(!t)) return -ENOMEM;
     volt__task_fill(t, fn, h ? VOLT__HAS_HANDLE : 0, site);
-    volt__task_publish(t, h ? 2 : 1);
+    uint32_t refs = h ? 2 : 1;
+    volt__task_publish(t, refs);
     if (h) h->task_ = t; // before it can run: it may be its own
-    int rc = volt__task_accept(rt, w, t, 1);
+    int rc = volt__task_accept(rt, w, t, refs, 1);
     if (VOLT__UNLIKELY(rc < 0) && h) h->task_ = NULL;
     return rc;
 }
@@ -3868,9 +3978,10 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
     volt__task *t = volt__task_alloc(rt, w, &state, sizeof state, 0);
     if (!t) return -ENOMEM;
     volt__task_fill(t, fn, all, "root task");
-    volt__task_publish(t, h ? 2 : 1);
+    uint32_t refs = h ? 2 : 1;
+    volt__task_publish(t, refs);
     if (h) h->task_ = t;
-    int rc = volt__task_accept(rt, w, t, 1);
+    int rc = volt__task_accept(rt, w, t, refs, 1);
     if (rc < 0 && h) h->task_ = NULL;
     return rc;
 }
@@ -3882,7 +3993,7 @@ VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
     if (!t) return NULL;
     volt__task_fill(t, fn, 0, "volt_task_create");
     volt__task_publish(t, 1); // NOTIFIED: whoever wakes it meanwhile does not enqueue it
-    return volt__task_accept(rt, w, t, 0) < 0 ? NULL : volt__task_state(t);
+    return volt__task_accept(rt, w, t, 1, 0) < 0 ? NULL : volt__task_state(t);
 }
 VOLT_API void volt_task_start(void *state, volt_handle *h) {
     volt__task *t = volt__state_task(state);
@@ -3898,11 +4009,13 @@ VOLT_API void volt_task_start(void *state, volt_handle *h) {
 VOLT_API void volt_task_destroy(void *state) {
     volt__task *t = volt__state_task(state);
     volt_rt *rt = volt__slab_of(t)->rt;
+    volt__visit(rt);
     volt__task_drop(t);
     volt__lock(&rt->injector.lock);
     rt->ended_outside++;
     volt__unlock(&rt->injector.lock);
     if (volt__load_acq(&rt->is_closed)) volt__poke_all(rt); // [S1] it may have been the last one
+    volt__unvisit(rt);
 }
 
 // ---- handles and wakers
@@ -3927,8 +4040,7 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
     if (VOLT_TLS_GET()) return -EDEADLK;
     void *waiter = VOLT__CAST(void *, VOLT__CAST(uintptr_t, &p) | VOLT__JOIN_PARKER);
     if (volt__join_register(h->task_, waiter)) {
-        volt_time deadline =
-            at_most == VOLT_NEVER ? VOLT_NEVER : volt__time_add(volt_now(), at_most);
+        volt_time deadline = volt__deadline(at_most);
         if (volt__parker_wait(&p, deadline) < 0) {
             if (volt__join_unregister(h->task_, waiter)) return -ETIMEDOUT;
             volt__parker_wait(&p, VOLT_NEVER); // just ended: it is about to set the parker
@@ -4122,8 +4234,8 @@ VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
 
 static void volt__join_cancel(volt_cx *cx, volt__node *n, volt__task *child) {
     if (volt__node_state(n) == VOLT__IDLE) return;
-    // Not taken back: the child has ended; it wakes us for nothing and gives our reference back
-    // itself.
+    // Not taken back: the child has ended; it wakes us
+    // for nothing and gives our reference back itself.
     if (volt__join_unregister(child, cx->task_)) volt__task_drop(cx->task_);
     volt__node_unbind(n, cx->task_);
 }
@@ -4149,7 +4261,11 @@ static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_
     if (!volt__join_is_done(h->task_) && volt__join_wait(cx, n, h->task_))
         return volt__leaf_pend(cx, n, 0);
     if (volt__node_state(n) != VOLT__IDLE) volt__node_unbind(n, cx->task_);
-    if (size) memcpy(state, volt__state_of(h->task_), size);
+    if (size) {
+        VOLT__REQUIRE(size <= volt__slab_of(h->task_)->slot_size - sizeof(volt__task),
+                      "volt_join_state: more than the task's state");
+        memcpy(state, volt__state_of(h->task_), size);
+    }
     return volt__leaf_end(n, volt__handle_deliver(h));
 }
 VOLT_API volt_poll volt_join(volt_cx *cx, volt_handle *h) {
@@ -4160,20 +4276,23 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 }
 
 // ---- within
-// Brackets around the inner poll. begin raises the abort level to 1 + the shield depth at arming
-// once the time is up, so that it bites below that depth and not inside a deeper shield; end puts
-// it back.
+// Brackets around the inner poll. begin raises the abort level to 1
+// + the shield depth at arming once the time is up, so that it bites
+// below that depth and not inside a deeper shield; end puts it back.
 
+enum { VOLT__IN_BRACKET = 1, VOLT__IS_UP = 2 }; // in pc_ of a bracket's node
 static void volt__bracket_begin(volt_cx *cx, volt__node *n, int is_up) {
     n->save_ = cx->abort_;
-    if (volt__node_state(n) == VOLT__IDLE) n->base_ = cx->shield_;
-    n->pc_ = VOLT__CAST(uint32_t, is_up);
+    if (n->pc_ == 0) n->base_ = cx->shield_; // later the depth is that of the frame that suspended
+    n->pc_ = is_up ? VOLT__IN_BRACKET | VOLT__IS_UP : VOLT__IN_BRACKET;
     if (is_up && cx->abort_ <= n->base_) cx->abort_ = VOLT__CAST(uint8_t, n->base_ + 1);
 }
 // Returns whether it was this bracket that cancelled the inner poll.
-static int volt__bracket_end(volt_cx *cx, const volt__node *n) {
+static int volt__bracket_end(volt_cx *cx, volt__node *n, int is_over) {
+    int is_up = (n->pc_ & VOLT__IS_UP) != 0;
     cx->abort_ = n->save_;
-    return n->pc_ && n->save_ <= n->base_;
+    if (is_over) n->pc_ = 0;
+    return is_up && n->save_ <= n->base_;
 }
 VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
     volt__bracket_begin(cx, &t->node_, volt__node_state(&t->node_) == VOLT__FIRED);
@@ -4181,7 +4300,7 @@ VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
 static volt_poll volt__timed_end(volt_cx *cx, volt_timer *t, volt_time time, int is_relative,
                                  volt_poll inner) {
     volt__node *n = &t->node_;
-    int is_mine = volt__bracket_end(cx, n);
+    int is_mine = volt__bracket_end(cx, n, !volt_is_pending(inner));
     if (!volt_is_pending(inner)) {
         volt__timer_stop(cx, n);
         return is_mine && volt_value(inner) == -ECANCELED ? volt_ready(-ETIMEDOUT) : inner;
@@ -4313,8 +4432,8 @@ VOLT_API void volt_token_deinit(volt_token *t) {
     VOLT__REQUIRE(!is_used, "volt_token_deinit: somebody waits for it, or it has children");
 }
 VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
-// All waiters in one hold: who is woken may free the token, so it is not touched again after the
-// unlock.
+// All waiters in one hold: who is woken may free the
+// token, so it is not touched again after the unlock.
 VOLT_API void volt_token_cancel(volt_token *t) {
     volt_token *root = volt__token_root(t), *at = t;
     volt__chain c;
@@ -4346,6 +4465,12 @@ static int volt__token_link(volt_token *tok, volt__node *n, volt__task *t) {
     volt__unlock(&root->lock_);
     return ok;
 }
+// Who has seen the flag without the lock waits here until the canceller has let go of the token.
+static void volt__token_barrier(volt_token *tok) {
+    uint32_t *lock = &volt__token_root(tok)->lock_;
+    volt__lock(lock);
+    volt__unlock(lock);
+}
 static void volt__token_unlink(volt__node *n, volt__task *t) {
     volt_token *tok = VOLT__CAST(volt_token *, n->on_);
     if (volt__node_state(n) != VOLT__IDLE)
@@ -4366,10 +4491,12 @@ VOLT_API void volt__unless_begin(volt_cx *cx, volt_link *l, volt_token *stop) {
 }
 VOLT_API volt_poll volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop, volt_poll inner) {
     volt__node *n = &l->node_;
-    volt__bracket_end(cx, n);
-    if (!volt_is_pending(inner)) {
+    int is_over = !volt_is_pending(inner), is_up = (n->pc_ & VOLT__IS_UP) != 0;
+    volt__bracket_end(cx, n, is_over);
+    if (is_over) {
+        if (is_up && volt__node_state(n) == VOLT__IDLE) volt__token_barrier(stop);
         volt__token_unlink(n, cx->task_);
-    } else if (!n->pc_ && volt__node_state(n) == VOLT__IDLE) {
+    } else if (!is_up && volt__node_state(n) == VOLT__IDLE) {
         // cancelled just now
         if (!volt__token_link(stop, n, cx->task_)) (void)volt__task_wake(cx->task_);
     }
@@ -4393,7 +4520,8 @@ VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const 
     volt__task_fill(t, fn, VOLT__HAS_EXT, site);
     x->group = g;
     x->g_prev = NULL;
-    volt__task_publish(t, g->collects_ ? 2 : 1);
+    uint32_t refs = g->collects_ ? 2 : 1;
+    volt__task_publish(t, refs);
     volt__lock(&g->lock_);
     int is_refused = VOLT__CAST(int, g->is_closing_);
     if (!is_refused) {
@@ -4408,10 +4536,9 @@ VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const 
         g->n_live_++;
     }
     volt__unlock(&g->lock_);
-    if (!is_refused) return volt__task_accept(w->rt, w, t, 1); // cannot fail: is_closing is our own
-    // [M2] nobody else has seen it; a walker must not
-    volt__store_rel(&t->word, VOLT__CAST(uintptr_t, 0));
-    volt__task_free(t);
+    // cannot fail: is_closing is our own
+    if (!is_refused) return volt__task_accept(w->rt, w, t, refs, 1);
+    volt__task_refuse(t, refs);
     return -ECANCELED;
 }
 VOLT_API int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
@@ -4501,9 +4628,13 @@ static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *n) {
     volt__chain_init(&c);
     if (!g->is_closing_) {
         volt__lock(&g->lock_);
+        uint32_t n_live = g->n_live_;
         g->is_closing_ = 1;
         volt__group_cancel_all(g, &c);
         volt__unlock(&g->lock_);
+        VOLT__EXPECT(n->pc_ != VOLT__DONE || n_live == 0,
+                     "function returned with an open group: volt_group_close it");
+        (void)n_live;
         volt__schedule_chain(&c);
     }
     if (volt__node_state(n) == VOLT__LINKED || volt__group_look(cx, g, n, NULL) == VOLT__GROUP_LIVE)
@@ -4526,8 +4657,6 @@ static volt_poll volt__group_close_left(volt_cx *cx, void *state) {
     volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
     volt_group *g =
         VOLT__CONTAINER(volt_group, scope_, VOLT__CAST(uintptr_t, root->who_) - VOLT__SCOPED);
-    VOLT__EXPECT(g->is_closing_ || g->n_live_ == 0,
-                 "function returned with an open group: volt_group_close it");
     cx->site_ = "a group that was left open";
     cx->wait_ = VOLT__CAST(uint32_t, VOLT__LEAF_GROUP) << 24;
     return volt__group_close_step(cx, g, root) ? volt_ready(root->key_) : volt_pending();
@@ -4717,9 +4846,9 @@ VOLT_API int volt_listen(const char *host, unsigned port, const volt_listen_opti
     volt__addr_ip(&a, "0.0.0.0", port); // a kernel without IPv6
     return volt_listen_addr(&a, opt);
 }
-// A fresh number from the kernel whose entry still is in use was closed behind our back: start it
-// over.
-static void volt__fd_adopt(volt_cx *cx, int fd) {
+// A fresh number from the kernel whose entry still is
+// in use was closed behind our back: start it over.
+static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
     volt_rt *rt = cx->rt_;
     volt__chain c;
     volt__chain_init(&c);
@@ -4734,13 +4863,16 @@ static void volt__fd_adopt(volt_cx *cx, int fd) {
         volt__log(rt, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
     }
     // rlx: the number is ours
-    volt__store_rlx(&e->flags, VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_STREAM);
+    volt__store_rlx(&e->flags, flags); // rlx: the number is ours
 }
 // ---- operations: tried first, waited for only after EAGAIN
 
 enum { VOLT__OP_READ, VOLT__OP_READV, VOLT__OP_WRITE, VOLT__OP_WRITEV, VOLT__OP_ACCEPT };
 typedef struct volt__io {
     int fd, op, dir, count; // count: of iovecs
+    // a wait of this operation has ended: the number must still be the same file's
+    int has_gen;
+    volt__fd_seen seen;
     char *buf;              // or iovecs, or source; only read for writes
     size_t len;
 } volt__io;
@@ -4748,9 +4880,9 @@ typedef struct volt__io {
 static struct iovec *volt__iov(const volt__io *io) {
     return VOLT__CAST(struct iovec *, VOLT__CAST(void *, io->buf));
 }
-// A write to a pipe may raise SIGPIPE. Workers with a thread of their own have it blocked; the
-// caller of volt_run keeps its mask, so there the signal is blocked, and taken back, around the
-// call.
+// A write to a pipe may raise SIGPIPE. Workers with a thread of
+// their own have it blocked; the caller of volt_run keeps its mask,
+// so there the signal is blocked, and taken back, around the call.
 static int64_t volt__write_nosignal(volt_cx *cx, const volt__io *io) {
     volt__sigpipe held;
     int is_caller = !cx->worker_->has_thread;
@@ -4802,24 +4934,26 @@ static void volt__fd_exit(volt_rt *rt, volt__fd *e, int fd) {
     volt__fd_retire(&rt->fds, e, fd, 1, &c);
     volt__schedule_chain(&c);
 }
-// One try under `use`. -EAGAIN without a call where the entry says so; *seq as it was before.
-static int64_t volt__io_try(volt_cx *cx, volt__fd *e, const volt__io *io, uint32_t *seq) {
+// One try under `use`. -EAGAIN without a call where the entry says so.
+static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     int64_t rc = -EBADF;
     if (VOLT__LIKELY(volt__fd_enter(e))) {
+        uint32_t gen = io->seen.gen;
         uint8_t flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
         if (VOLT__UNLIKELY(!flags)) flags = volt__fd_probe(e, io->fd);
-        *seq = volt__load_acq(&e->seq); // [F3] with event
-        if (VOLT__UNLIKELY(!flags)) rc = -EBADF;
+        io->seen = volt__fd_see(e);
+        if (VOLT__UNLIKELY(!flags || (io->has_gen && io->seen.gen != gen))) rc = -EBADF;
         else if (volt__fd_is_known_empty(e, io->dir)) rc = -EAGAIN;
         else rc = volt__io_call(cx, io, flags);
+        io->has_gen = 1;
         if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM))
-            volt__fd_drained(e, io->dir, *seq);
+            volt__fd_drained(e, io->dir, io->seen.seq);
     }
     volt__fd_exit(cx->rt_, e, io->fd);
     return rc;
 }
 // What every operation on a descriptor does first. 1: go on and try; 0: *out is the answer.
-static int volt__io_begin(volt_cx *cx, volt__node *n, int dir, int fd, volt_poll *out) {
+static int volt__io_begin(volt_cx *cx, volt__node *n, volt__io *io, volt_poll *out) {
     if (!volt__charge(cx)) {
         *out = volt_pending();
         return 0;
@@ -4828,26 +4962,32 @@ static int volt__io_begin(volt_cx *cx, volt__node *n, int dir, int fd, volt_poll
     int is_off = volt__is_off(cx);
     if (state == VOLT__IDLE && !is_off) return 1;
     if (state == VOLT__LINKED && !is_off) {
-        *out = volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+        *out = volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
         return 0;
     }
-    if (state != VOLT__IDLE) state = volt__fd_unwait(n, cx->task_, dir);
+    if (state != VOLT__IDLE) state = volt__fd_unwait(n, cx->task_, io->dir);
+    if (state == VOLT__FIRED) {
+        io->has_gen = 1;
+        io->seen.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, n->prev_));
+    }
     if (!is_off && state != VOLT__CLOSED) return 1;
     *out = volt__leaf_end(n, is_off ? -ECANCELED : -EBADF);
     return 0;
 }
-// Tries until done or linked. -EAGAIN: linked, the caller returns pending.
-static int64_t volt__io_step(volt_cx *cx, volt__node *n, const volt__io *io) {
+// Tries until done or linked. -EAGAIN: the caller returns pending; linked, or woken already.
+static int64_t volt__io_step(volt_cx *cx, volt__node *n, volt__io *io) {
     volt_rt *rt = cx->rt_;
     volt__fd *e = volt__fd_get(&rt->fds, io->fd);
     if (!e) return volt__fd_missing(io->fd);
-    for (;;) {
-        uint32_t seq = 0;
-        int64_t rc = volt__io_try(cx, e, io, &seq);
+    for (int tries = 0; tries < 16; tries++) {
+        int64_t rc = volt__io_try(cx, e, io);
         if (rc != -EAGAIN) return rc;
-        rc = volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, seq, n, cx->task_);
+        rc =
+            volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, io->seen, n, cx->task_);
         if (rc != 0) return rc > 0 ? -EAGAIN : rc;
     }
+    (void)volt__task_wake(cx->task_); // a file that epoll calls ready and that is not: others first
+    return -EAGAIN;
 }
 static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, size_t len,
                                  int count) {
@@ -4857,9 +4997,11 @@ static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, 
     io->count = count;
     io->buf = VOLT__CAST(char *, VOLT__CAST(uintptr_t, buf)); // one struct for both ways
     io->len = len;
+    io->has_gen = 0;
+    io->seen.gen = io->seen.seq = 0;
 }
-// Locals of an async function do not survive a wait; a buffer among them is a bug even where it
-// works today.
+// Locals of an async function do not survive a wait; a
+// buffer among them is a bug even where it works today.
 static inline void volt__check_buffer(const volt_cx *cx, const void *buf) {
     VOLT__EXPECT(
         !(VOLT__CAST(const char *, buf) > VOLT__CAST(const char *, __builtin_frame_address(0)) &&
@@ -4872,7 +5014,7 @@ static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
     volt_poll out;
     volt__node *n = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
     volt__check_buffer(cx, io->buf);
-    if (!volt__io_begin(cx, n, io->dir, io->fd, &out)) return out;
+    if (!volt__io_begin(cx, n, io, &out)) return out;
     if (io->len == 0) return volt__leaf_end(n, 0);
     int64_t rc = volt__io_step(cx, n, io);
     return rc == -EAGAIN ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd))
@@ -4903,15 +5045,15 @@ VOLT_API volt_poll volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int
     volt__io_init(&io, VOLT__OP_WRITEV, fd, iov, volt__iov_len(iov, n), n);
     return volt__io_once(cx, &io);
 }
-// read_exact and write_all: progress is the node's key, so that it survives waits and can be asked
-// for.
+// read_exact and write_all: progress is the node's
+// key, so that it survives waits and can be asked for.
 static volt_poll volt__io_all(volt_cx *cx, int op, int fd, const void *buf, size_t len) {
     volt__io io;
     volt_poll out;
     volt__io_init(&io, op, fd, buf, len, 0);
     volt__node *n = volt__leaf(cx, io.dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
     volt__check_buffer(cx, buf);
-    if (!volt__io_begin(cx, n, io.dir, fd, &out)) return out;
+    if (!volt__io_begin(cx, n, &io, &out)) return out;
     char *from = io.buf;
     for (;;) {
         size_t done = VOLT__CAST(size_t, n->key_);
@@ -4961,11 +5103,15 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
     volt__io io;
     volt_poll out;
     volt__node *n = volt__leaf(cx, VOLT__LEAF_RD);
-    if (volt__is_backing_off(cx, n, fd) &&
-        (volt__is_off(cx) || volt__node_state(n) == VOLT__FIRED))
-        volt__timer_stop(cx, n);
-    if (!volt__io_begin(cx, n, VOLT__RD, fd, &out)) return out;
     volt__io_init(&io, VOLT__OP_ACCEPT, fd, NULL, 0, 0);
+    // its state is looked at once: the timer may fire just now
+    if (volt__is_backing_off(cx, n, fd)) {
+        if (volt__node_state(n) == VOLT__LINKED && !volt__is_off(cx))
+            return volt__charge(cx) ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd))
+                                    : volt_pending();
+        volt__timer_stop(cx, n);
+    }
+    if (!volt__io_begin(cx, n, &io, &out)) return out;
     for (;;) {
         int64_t rc = volt__io_step(cx, n, &io);
         if (rc == -EAGAIN) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
@@ -4977,7 +5123,9 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
         if (rc >= 0) {
             volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
             if (e) e->backoff_ms = 0;
-            volt__fd_adopt(cx, VOLT__CAST(int, rc));
+            // what is accepted is of the listener's kind
+            // rlx: set once
+            volt__fd_adopt(cx, VOLT__CAST(int, rc), e ? volt__load_rlx(&e->flags) : 0);
         }
         return volt__leaf_end(n, rc);
     }
@@ -4994,7 +5142,7 @@ static volt_poll volt__connect_end(volt_cx *cx, volt__node *n, int fd, int64_t e
 static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr *to) {
     int family = volt__addr_family(to), fd = volt__socket(family);
     if (fd < 0) return volt__leaf_end(n, fd);
-    volt__fd_adopt(cx, fd);
+    volt__fd_adopt(cx, fd, VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_STREAM);
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
     if (!e) return volt__connect_end(cx, n, fd, -ENOMEM);
     if (family != AF_UNIX) volt_set_nodelay(fd, 1);
@@ -5003,9 +5151,9 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr
     if (errno != EINPROGRESS && errno != EINTR) return volt__connect_end(cx, n, fd, -errno);
     VOLT_ASSERT(n->key_ == 0);
     n->key_ = fd + 1;
-    uint32_t seq = volt__load_acq(&e->seq); // [F3] nothing can have come yet: not registered
-    int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, seq, n, cx->task_);
-    if (rc < 0) return volt__connect_end(cx, n, fd, rc);
+    volt__fd_seen seen = volt__fd_see(e); // no event can have come yet: not registered
+    int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, seen, n, cx->task_);
+    if (rc <= 0) return volt__connect_end(cx, n, fd, rc < 0 ? rc : -EBADF);
     return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
 }
 VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
@@ -5049,18 +5197,20 @@ VOLT_API void volt_fd_forget(volt_cx *cx, int fd) {
 
 // ---- readiness of foreign descriptors
 
-// An own descriptor's cached bit may be stale for a level-triggered question, so the kernel is
-// asked. 1: linked.
+// An own descriptor's cached bit may be stale for a
+// level-triggered question, so the kernel is asked. 1: linked.
 static int64_t volt__ready_own(volt_cx *cx, volt__fd *e, int fd, int dir, volt__node *n) {
     struct pollfd p;
     p.fd = fd;
     p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
     for (;;) {
-        uint32_t seq = volt__load_acq(&e->seq); // [F3] with event
+        volt__fd_seen seen = volt__fd_see(e);
         p.revents = 0;
         int rc = VOLT_SYS(poll, &p, 1, 0);
-        if (rc != 0) return rc < 0 && errno != EINTR ? -errno : 0;
-        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, seq, n, cx->task_);
+        if (rc < 0 && errno == EINTR) continue;
+        if (p.revents & POLLNVAL) return -EBADF;
+        if (rc != 0) return rc < 0 ? -errno : 0;
+        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, seen, n, cx->task_);
         if (rc != 0) return rc;
     }
 }
@@ -5074,10 +5224,11 @@ static int64_t volt__ready_step(volt_cx *cx, int fd, int dir, volt__node *n) {
 }
 static volt_poll volt__ready_poll(volt_cx *cx, int fd, int dir) {
     volt_poll out;
+    volt__io io;
     volt__node *n = volt__leaf(cx, dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
-    int has_fired = volt__node_state(n) == VOLT__FIRED;
-    if (!volt__io_begin(cx, n, dir, fd, &out)) return out;
-    if (has_fired) return volt__leaf_end(n, 0);
+    volt__io_init(&io, dir == VOLT__RD ? VOLT__OP_READ : VOLT__OP_WRITE, fd, NULL, 0, 0);
+    if (!volt__io_begin(cx, n, &io, &out)) return out;
+    if (io.has_gen) return volt__leaf_end(n, 0);
     int64_t rc = volt__ready_step(cx, fd, dir, n);
     return rc > 0 ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd)) : volt__leaf_end(n, rc);
 }
@@ -5125,8 +5276,10 @@ static int volt__pollset_take(const volt_pollset *p, volt_pollev *out, size_t ca
 VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *ev, size_t cap) {
     volt_poll out;
     volt__node *n = volt__leaf(cx, VOLT__LEAF_RD);
+    volt__io io;
     int fd = p->epfd_ - 1;
-    if (!volt__io_begin(cx, n, VOLT__RD, fd, &out)) return out;
+    volt__io_init(&io, VOLT__OP_READ, fd, NULL, 0, 0);
+    if (!volt__io_begin(cx, n, &io, &out)) return out;
     if (fd < 0 || cap == 0) return volt__leaf_end(n, -EINVAL);
     for (;;) {
         int got = volt__pollset_take(p, ev, cap);
@@ -5346,8 +5499,8 @@ static volt_poll volt__each(volt_cx *cx, int mode, volt_fn *fn, void *states, si
     VOLT__EXPECT(cx->is_awaiting_, "wait called outside VOLT_AWAIT");
     if (n->kind_ == VOLT__FRESH) volt__each_start(cx, n, states, stride, count);
     VOLT__REQUIRE(n->kind_ == VOLT__EACH, "two polls in one await: use VOLT_ARM");
-    // A child that decides cancels those before it too: they are polled once more, in a second
-    // turn.
+    // A child that decides cancels those before it too:
+    // they are polled once more, in a second turn.
     for (int again = 1; again;) {
         int was_decided = n->key_ != 0;
         live = 0;
@@ -5383,7 +5536,7 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 }
 
 //==================================================================================================
-// >>inspect  counters, texts
+// >>inspect  counters
 //==================================================================================================
 VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     memset(out, 0, sizeof *out);
@@ -5403,45 +5556,6 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     out->workers = rt->n_workers;
     out->workers_started = started;
 }
-VOLT_API const char *volt_strerror(int rc) {
-    switch (rc < 0 ? -rc : 0) {
-    case 0: return "success";
-#define VOLT__ERROR(code_, text_) case code_: return text_;
-        VOLT__ERROR(EACCES, "permission denied")
-        VOLT__ERROR(EADDRINUSE, "address already in use")
-        VOLT__ERROR(EADDRNOTAVAIL, "address not available")
-        VOLT__ERROR(EAFNOSUPPORT, "address family not supported")
-        VOLT__ERROR(EAGAIN, "would have to wait")
-        VOLT__ERROR(EBADF, "bad or closed descriptor")
-        VOLT__ERROR(EBUSY, "still in use")
-        VOLT__ERROR(ECANCELED, "cancelled")
-        VOLT__ERROR(ECHILD, "not usable in a forked child")
-        VOLT__ERROR(ECONNABORTED, "connection aborted")
-        VOLT__ERROR(ECONNREFUSED, "connection refused")
-        VOLT__ERROR(ECONNRESET, "connection reset by peer")
-        VOLT__ERROR(EDEADLK, "would block a worker thread")
-        VOLT__ERROR(EHOSTUNREACH, "no route to host")
-        VOLT__ERROR(EINPROGRESS, "started")
-        VOLT__ERROR(EINVAL, "invalid argument")
-        VOLT__ERROR(EMFILE, "too many open files")
-        VOLT__ERROR(ENETUNREACH, "network unreachable")
-        VOLT__ERROR(ENFILE, "too many open files in the system")
-        VOLT__ERROR(ENOBUFS, "no buffer space")
-        VOLT__ERROR(ENOENT, "nothing left")
-        VOLT__ERROR(ENOMEM, "out of memory")
-        VOLT__ERROR(ENOSPC, "no space left")
-        VOLT__ERROR(ENOTCONN, "not connected")
-        VOLT__ERROR(ENOTSOCK, "not a socket")
-        VOLT__ERROR(EOVERFLOW, "some were lost")
-        VOLT__ERROR(EPERM, "not permitted")
-        VOLT__ERROR(EPIPE, "closed by the other side")
-        VOLT__ERROR(ESHUTDOWN, "the runtime is shutting down")
-        VOLT__ERROR(ETIMEDOUT, "timed out")
-#undef VOLT__ERROR
-    default: return "system error";
-    }
-}
-
 //==================================================================================================
 // >>public  run, create, block_on, shutdown, destroy
 //==================================================================================================
@@ -5451,8 +5565,8 @@ VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out) { *out 
 static int volt__to_int(int64_t result) {
     return result > INT_MAX ? INT_MAX : result < INT_MIN ? INT_MIN : VOLT__CAST(int, result);
 }
-// After is_stopped: waits until every worker thread has left. One caller joins, the others wait for
-// it.
+// After is_stopped: waits until every worker thread
+// has left. One caller joins, the others wait for it.
 static void volt__join_threads(volt_rt *rt) {
     uint32_t not_yet = 0;
     if (volt__cas_acq_rel(&rt->join_state, &not_yet, 1)) { // [S1] one joins
@@ -5507,24 +5621,24 @@ VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
         volt__shutdown_begin(rt);
         return -EINPROGRESS;
     }
-    volt_time deadline =
-        at_most == VOLT_NEVER ? VOLT_NEVER : volt__time_add(volt_now(), at_most > 0 ? at_most : 0);
-    volt__add_acq_rel(&rt->visitors, 1); // [S1] volt_run does not free the runtime under us
+    volt_time deadline = volt__deadline(at_most);
+    volt__visit(rt);
     volt__shutdown_begin(rt);
     int rc = volt__shutdown_wait(rt, deadline);
-    uint32_t *visitors = &rt->visitors;
-    // [S1] with teardown. LAST TOUCH
-    if (volt__sub_acq_rel(visitors, 1) == 1) VOLT_FUTEX_WAKE(visitors, INT_MAX);
+    volt__unvisit(rt);
     return rc;
 }
-// All threads have left. 0, or -EBUSY: tasks are held.
+// All threads have left. 0, or -EBUSY: tasks are held. Nobody new can come when none is; who is
+// still inside has given up what it held.
 static int volt__teardown(volt_rt *rt) {
     volt__survivors s;
-    uint32_t n;
-    // [S1]
-    while ((n = volt__load_acq(&rt->visitors)) != 0) VOLT_FUTEX_WAIT(&rt->visitors, n, VOLT_NEVER);
     volt__survivors_find(rt, &s);
     if (s.n_held + s.n > 0) return -EBUSY;
+    uint32_t n = volt__or_acq_rel(&rt->visitors, 1) | 1; // [S1] with unvisit
+    while (n != 1) {
+        VOLT_FUTEX_WAIT(&rt->visitors, n, VOLT_NEVER);
+        n = volt__load_acq(&rt->visitors); // [S1] with unvisit
+    }
     volt__rt_free(rt);
     return 0;
 }

@@ -110,7 +110,8 @@ static void work(volt_rt *rt) {
     for (int i = 0; i < TALKERS; i++) {
         int fd[2];
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-        for (int k = 0; k < 2; k++) RT_SPAWN(rt, &h[2 * i + k], talker_run, (talker){ .fd = fd[k] });
+        for (int k = 0; k < 2; k++)
+            RT_SPAWN(rt, &h[2 * i + k], talker_run, (talker){ .fd = fd[k] });
     }
     for (int i = 0; i < 2 * TALKERS; i++) CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, NULL), 0);
 }

@@ -253,8 +253,8 @@ static uint32_t turn_of(party *p, uint32_t step) { // an rmw: each sees what the
     return __atomic_fetch_add(&p->turn, step, __ATOMIC_ACQ_REL);
 }
 // An index of few bits comes back while a thief sleeps between reading head and its cas; the ring
-// allows for 2^bits pops in that time and no more. So no tail goes round before all steals that were
-// in progress have ended.
+// allows for 2^bits pops in that time and no more. So no tail goes round before all steals that
+// were in progress have ended.
 static void wait_for_steals(party *me) {
     for (int i = 0; i < n_parties; i++) {
         uint32_t turn = turn_of(&parties[i], 0);

@@ -47,8 +47,13 @@ static void burn(volt_time d) {
     for (volt_time end = volt_now() + d; volt_now() < end;) {}
 }
 static int index_of(const volt_cx *cx) { return (int)cx->worker_->index; }
+static uint32_t count_parked(volt_rt *rt) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < rt->n_workers; i++) n += volt__idle_is_parked(&rt->idle, i) != 0;
+    return n;
+}
 // All workers asleep: each has its bit set, and stays so, since nothing is going on.
-static void wait_until_parked(volt_rt *rt, uint32_t n) { UNTIL(volt__idle_count(&rt->idle) == n); }
+static void wait_until_parked(volt_rt *rt, uint32_t n) { UNTIL(count_parked(rt) == n); }
 
 // ---- load that never stops by itself, in three kinds: yielding, waking itself, waking each other
 
@@ -267,6 +272,7 @@ static double others_cpu(uint32_t workers, uint32_t watch_us, volt_counters *end
     for (uint32_t i = 0; i < workers; i++) before[i] = thread_cpu_ns(rt->workers[i]->thread);
     RT_SPAWN(rt, NULL, hog_run, (hog){ .d = VOLT_MS(300), .is_in = &is_in, .n_ended = &n_ended });
     UNTIL(READ(is_in));
+    volt__poke_all(rt); // woken for nothing they look around, and must go back to sleep
     wait_until_parked(rt, workers);
     for (int i = 0; i < (int)workers; i++)
         if (i != is_in - 1) sum += thread_cpu_ns(rt->workers[i]->thread) - before[i];

@@ -324,7 +324,10 @@ static volt_poll shield_step(volt_cx *cx, actor *a, inner *f) {
 }
 
 
-enum { YIELD, SLEEP, JOIN, CANCEL, DETACH, GROUP, COLLECT, WITHIN, TOKEN, SOCKET, WAKER, SHIELD, N };
+enum {
+    YIELD, SLEEP, JOIN, CANCEL, DETACH, GROUP, COLLECT, WITHIN, TOKEN, SOCKET, WAKER, SHIELD,
+    KINDS
+};
 static volt_poll perform(volt_cx *cx, actor *a) {
     inner *f = &a->step;
     switch (a->kind) {
@@ -345,7 +348,7 @@ static volt_poll actor_run(volt_cx *cx, void *arg) {
     actor *a = arg;
     VOLT_BEGIN(cx, a);
     for (; a->steps > 0; a->steps--) {
-        a->kind = (int)draw(a, N);
+        a->kind = (int)draw(a, KINDS);
         a->d = some_time(a);
         a->step.rc = a->rc = 0;
         if (a->kind == DETACH) spawn_one(cx, a, NULL, 0);
