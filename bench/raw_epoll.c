@@ -36,7 +36,7 @@ static struct {
 
 static void watch(int fd, uint32_t events, void *who) {
     struct epoll_event e = { .events = events, .data = { .ptr = who } };
-    if (epoll_ctl(server.epoll, EPOLL_CTL_ADD, fd, &e) < 0) 
+    if (epoll_ctl(server.epoll, EPOLL_CTL_ADD, fd, &e) < 0)
         bench_die("epoll_ctl: %s", strerror(errno));
 }
 

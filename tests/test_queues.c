@@ -553,7 +553,8 @@ static void check_body(volt__task *t, size_t size, unsigned char fill) {
 static void check_place(const volt__task *t, size_t size) {
     volt__slab *s = volt__slab_of(t);
     CHECK((uintptr_t)t % 16 == 0);
-    CHECK((char *)t >= (char *)s + VOLT__SLAB_HEAD && (char *)t + size <= (char *)s + s->bytes);
+    const char *at = (const char *)t, *slab = (const char *)s;
+    CHECK(at >= slab + VOLT__SLAB_HEAD && at + size <= slab + s->bytes);
     CHECK(s->heap == &hook.heap && s->slot_size >= size);
     CHECK(((uintptr_t)t - (uintptr_t)s - VOLT__SLAB_HEAD) % s->slot_size == 0);
 }
