@@ -80,7 +80,7 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
     while (volt_now() < made) {}
     if (t->kind != TIMER) WRITE(t->due, volt_now());
     make_work(cx, s);
-    while (READ(t->n_served) < t->want && volt_now() < t->due + STUCK_FOR) {}
+    while (READ(t->n_served) < t->want && volt_now() < READ(t->due) + STUCK_FOR) {}
     COUNT(t->n_over);
     VOLT_END(0);
 }
@@ -205,9 +205,10 @@ static void check_rescue(int kind, int is_traffic) {
     CHECK_EQ(volt_create(&c, &rt), 0);
     if (is_traffic) start_traffic(rt, &stop, &n_live);
     for (int i = 0; i < ROUNDS && (best > WITHIN || worst > TRY_LIMIT); i++) {
-        canary c = { 0, 0 };
+        canary bird = { 0, 0 };
         worst = 0;
-        volt_time median = round_median(rt, kind, is_traffic, &worst, &c), plain = c.late / c.n;
+        volt_time median = round_median(rt, kind, is_traffic, &worst, &bird);
+        volt_time plain = bird.late / bird.n;
         printf("%s: median %.2f ms, worst %.2f ms; a plain thread wakes up %.2f ms late\n",
                is_traffic ? "traffic" : "all asleep", (double)median / 1e6, (double)worst / 1e6,
                (double)plain / 1e6);

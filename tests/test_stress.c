@@ -480,6 +480,7 @@ typedef struct {
     volt_frame frame;
     couple *c;
     volt_token *stop;
+    volt_rt *home;
     int me, i, *n_stopped;
     int64_t rc;
 } partner;
@@ -495,6 +496,7 @@ static volt_poll partner_run(volt_cx *cx, void *arg) {
     while (!READ(c->is_known[1 - p->me])) VOLT_AWAIT(volt_yield(cx));
     for (p->i = 0; p->i < TURNS; p->i++) {
         VOLT_AWAIT(my_turn(c, p->me));
+        CHECK(volt_cx_rt(cx) == p->home && cx->worker_->rt == p->home);
         COUNT(c->turn);
         volt_wake(c->waker[1 - p->me]); // of the other runtime
     }
@@ -513,7 +515,8 @@ static void check_two_runtimes(uint32_t workers) {
     memset(&stop, 0, sizeof stop);
     for (int i = 0; i < 2 * COUPLES; i++) {
         partner p = { .c = &c[i / 2], .stop = &stop, .me = i % 2, .n_stopped = &n_stopped };
-        RT_SPAWN(rt[i % 2], NULL, partner_run, p);
+        p.home = rt[i % 2];
+        RT_SPAWN(p.home, NULL, partner_run, p);
     }
     for (int i = 0; i < COUPLES; i++) UNTIL(READ(c[i].turn) == 2 * TURNS);
     volt_token_cancel(&stop); // waiters of both in one list
