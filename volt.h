@@ -95,14 +95,24 @@
 // most 1024 workers and 4 million descriptors per runtime. A poll function that waits on
 // leaf operations must be awaited by a function with VOLT_BEGIN.
 //
-// Departures from the published design of this scheduler, with the reason:
-//   parking      the reactor's epoll_wait instead of a futex with a 10 ms timeout: silent when idle
-//   interval     clamp 2..255 polls, not 8..255: 8 breaks the 1 ms promise above 125 us a poll
-//   LIFO slot    pushed by its owner only; its "transitioning" flag cannot work and is not needed
-//   ring head    {index, distance} in one word: 16-bit halves wrap under a stalled thief
-//   idle bitmap  any number of words instead of one: 64 workers are not a limit
-//   global batch straight into the ring: a private buffer hides tasks from thieves
-
+// Departures from the published design of this scheduler, and the test or benchmark of each:
+//   what            published        here              why                                 shown by
+//   parking         futex, 10 ms     own epoll, none   silent when idle, fds at once       bench/idle
+//   interval        8..255 ticks     2..255 polls      8 breaks its 1 ms above 125 us/poll test_sched
+//   tick            per 128 polls    per poll          the interval counts polls           test_sched
+//   average         per batch        weighted, cut     one outlier turned it around        test_sched
+//   budget          128 polls        128 leaf calls    must bound one task, not a worker   test_task
+//   injector first  when idle        when due          two tasks in turn starved it        test_sched
+//   share           4..64, private   len/N+1, ring     a private buffer hides tasks        test_queues
+//   LIFO push       any thread       owner only        its flag cannot close the race      test_sched
+//   ring head       two u16          index, distance   16 bits wrap under a stalled thief  test_queues
+//   steal           may be abandoned always released   abandoned slots never come back     test_queues
+//   overflow        oldest half      newest half, one  the oldest waited longest           test_queues
+//                                    lock for all
+//   idle bitmap     64 workers       any number        128 CPUs exist                      test_sched
+//   timers          on worker 0      on each worker    one long poll froze all timers      test_rescue
+//   stuck worker    unseen           watch, 750 us     fds, timers, tasks within 2 ms      test_rescue
+//   queue limit     65536            none              a wake-up must not fail             test_sched
 //==================================================================================================
 // >>config  everything here may be defined before including volt.h, alike in every file
 //==================================================================================================
