@@ -96,23 +96,22 @@
 // leaf operations must be awaited by a function with VOLT_BEGIN.
 //
 // Departures from the published design of this scheduler, and the test or benchmark of each:
-//   what            published        here              why                                 shown by
-//   parking         futex, 10 ms     own epoll, none   silent when idle, fds at once       bench/idle
-//   interval        8..255 ticks     2..255 polls      8 breaks its 1 ms above 125 us/poll test_sched
-//   tick            per 128 polls    per poll          the interval counts polls           test_sched
-//   average         per batch        weighted, cut     one outlier turned it around        test_sched
-//   budget          128 polls        128 leaf calls    must bound one task, not a worker   test_task
-//   injector first  when idle        when due          two tasks in turn starved it        test_sched
-//   share           4..64, private   len/N+1, ring     a private buffer hides tasks        test_queues
-//   LIFO push       any thread       owner only        its flag cannot close the race      test_sched
-//   ring head       two u16          index, distance   16 bits wrap under a stalled thief  test_queues
-//   steal           may be abandoned always released   abandoned slots never come back     test_queues
-//   overflow        oldest half      newest half, one  the oldest waited longest           test_queues
-//                                    lock for all
-//   idle bitmap     64 workers       any number        128 CPUs exist                      test_sched
-//   timers          on worker 0      on each worker    one long poll froze all timers      test_rescue
-//   stuck worker    unseen           watch, 750 us     fds, timers, tasks within 2 ms      test_rescue
-//   queue limit     65536            none              a wake-up must not fail             test_sched
+//   what          published        here                 why                              shown by
+//   parking       futex, 10 ms     own epoll, no limit  silent when idle, fds at once    bench/idle
+//   interval      8..255 ticks     2..255 polls         8 breaks its 1 ms above 125 us   test_sched
+//   tick          per 128 polls    per poll             the interval counts polls        test_sched
+//   average       per batch        weighted, clipped    one outlier turned it around     test_sched
+//   budget        128 polls        128 leaf operations  must bound a task, not a worker  test_task
+//   injector      when idle        first, when due      two tasks in turn starved it     test_sched
+//   share of it   4..64, private   len/N + 1, ring      a private buffer hides tasks     test_queues
+//   LIFO push     any thread       owner only           its flag cannot close the race   test_sched
+//   ring head     two u16          index, distance      wraps under a stalled thief      test_queues
+//   steal         may be given up  always released      lost slots never come back       test_queues
+//   overflow      the oldest half  the newest half      the oldest waited longest        test_queues
+//   idle bitmap   64 workers       any number           there are more CPUs than 64      test_sched
+//   timers        on worker 0      on each worker       one long poll froze all timers   test_rescue
+//   stuck worker  unseen           watched, 750 us      its fds, timers, tasks: in 2 ms  test_rescue
+//   queue limit   65536            none                 a wake-up must not fail          test_sched
 //==================================================================================================
 // >>config  everything here may be defined before including volt.h, alike in every file
 //==================================================================================================
