@@ -96,22 +96,22 @@
 // leaf operations must be awaited by a function with VOLT_BEGIN.
 //
 // Departures from the published design of this scheduler, and the test or benchmark of each:
-//   what          published        here                 why                              shown by
-//   parking       futex, 10 ms     own epoll, no limit  silent when idle, fds at once    bench/idle
-//   interval      8..255 ticks     2..255 polls         8 breaks its 1 ms above 125 us   test_sched
-//   tick          per 128 polls    per poll             the interval counts polls        test_sched
-//   average       per batch        weighted, clipped    one outlier turned it around     test_sched
-//   budget        128 polls        128 leaf operations  must bound a task, not a worker  test_task
-//   injector      when idle        first, when due      two tasks in turn starved it     test_sched
-//   share of it   4..64, private   len/N + 1, ring      a private buffer hides tasks     test_queues
-//   LIFO push     any thread       owner only           its flag cannot close the race   test_sched
-//   ring head     two u16          index, distance      wraps under a stalled thief      test_queues
-//   steal         may be given up  always released      lost slots never come back       test_queues
-//   overflow      the oldest half  the newest half      the oldest waited longest        test_queues
-//   idle bitmap   64 workers       any number           there are more CPUs than 64      test_sched
-//   timers        on worker 0      on each worker       one long poll froze all timers   test_rescue
-//   stuck worker  unseen           watched, 750 us      its fds, timers, tasks: in 2 ms  test_rescue
-//   queue limit   65536            none                 a wake-up must not fail          test_sched
+//   what          published        here                 why                             shown by
+//   parking       futex, 10 ms     own epoll, no limit  silent when idle, fds at once   bench/idle
+//   interval      8..255 ticks     2..255 polls         8 breaks its 1 ms above 125 us  test_sched
+//   tick          per 128 polls    per poll             the interval counts polls       test_sched
+//   average       per batch        weighted, clipped    one outlier turned it around    test_sched
+//   budget        128 polls        128 leaf operations  must bound a task               test_task
+//   injector      when idle        first, when due      two tasks in turn starved it    test_sched
+//   share of it   4..64, private   len/N + 1, ring      a private buffer hides tasks    test_queues
+//   LIFO push     any thread       owner only           its flag cannot close a race    test_sched
+//   ring head     two u16          index, distance      wraps under a stalled thief     test_queues
+//   steal         may be given up  always released      lost slots never come back      test_queues
+//   overflow      the oldest half  the newest half      the oldest waited longest       test_queues
+//   idle bitmap   64 workers       any number           there are more CPUs than 64     test_sched
+//   timers        on worker 0      on each worker       one long poll froze all timers  test_rescue
+//   stuck worker  unseen           watched, 750 us      all it has is taken in 2 ms     test_rescue
+//   queue limit   65536            none                 a wake-up must not fail         test_sched
 //==================================================================================================
 // >>config  everything here may be defined before including volt.h, alike in every file
 //==================================================================================================
@@ -2323,6 +2323,8 @@ static void volt__timer_disarm(volt__node *n, volt__task *t) {
 //  close        use       lock      once         the last one out of `use` performs close(2)
 enum { VOLT__RD = 1, VOLT__WR = 2 };
 enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS };
+// STREAM: a short read means "empty". TCP only: on a unix socket a read also stops at passed
+// descriptors.
 enum { VOLT__FD_PROBED = 1, VOLT__FD_SOCKET = 2, VOLT__FD_STREAM = 4 };
 #define VOLT__FD_IS_CLOSING 1u // in use
 #define VOLT__FD_USER 2u
@@ -2438,7 +2440,7 @@ static inline int volt__fd_is_known_empty(const volt__fd *e, int dir) {
     return mode == VOLT__MODE_EDGE && !(ready & dir);
 }
 static uint32_t volt__fd_interest(const volt__fd *e) {
-    if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
     return EPOLLONESHOT | (e->rd ? VOLT__CAST(uint32_t, EPOLLIN | EPOLLRDHUP) : 0) |
            (e->wr ? VOLT__CAST(uint32_t, EPOLLOUT) : 0);
 }
@@ -2583,11 +2585,12 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     }
     volt__unlock(&e->lock);
 }
+static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
 // First use of a descriptor that somebody else made: what is it, and make it non-blocking. Under
 // lock, so that it is not closed between the question and the answer. 0: not open.
 static uint8_t volt__fd_probe(volt__fd *e, int fd) {
-    int type = 0;
-    socklen_t len = sizeof type;
+    int type = 0, family = 0;
+    socklen_t len = sizeof type, family_len = sizeof family;
     unsigned flags = VOLT__FD_PROBED;
     volt__lock(&e->lock);
     int mode = VOLT_SYS(fcntl, fd, F_GETFL);
@@ -2595,7 +2598,8 @@ static uint8_t volt__fd_probe(volt__fd *e, int fd) {
     else if (!(mode & O_NONBLOCK)) VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK);
     if (flags && VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0) {
         flags |= VOLT__FD_SOCKET;
-        if (type == SOCK_STREAM) flags |= VOLT__FD_STREAM;
+        VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &family, &family_len);
+        if (type == SOCK_STREAM && volt__is_ip(family)) flags |= VOLT__FD_STREAM;
     }
     volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, flags)); // rlx: under lock
     volt__unlock(&e->lock);
@@ -2611,7 +2615,8 @@ static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__
         uint32_t hang = events & VOLT__CAST(uint32_t, EPOLLHUP | EPOLLERR);
         int rd = hang || (events & VOLT__CAST(uint32_t, EPOLLIN | EPOLLPRI | EPOLLRDHUP));
         int wr = hang || (events & EPOLLOUT);
-        if (hang || (events & EPOLLRDHUP)) e->sticky = 1;
+        // urgent data too: a read stops short of its mark with more behind it
+        if (hang || (events & VOLT__CAST(uint32_t, EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
         volt__store_rlx(&e->ready, // rlx: under lock; who waits for it looks at seq
                         VOLT__CAST(uint8_t, e->ready | (rd ? VOLT__RD : 0) | (wr ? VOLT__WR : 0)));
         // [F3] an operation that failed before this event tries again
@@ -4747,7 +4752,7 @@ static size_t volt__put(char *buf, size_t cap, size_t at, const char *text) {
 VOLT_API int volt_addr_port(const volt_addr *a) {
     struct sockaddr_in6 v6; // the port lies at the same place in both
     int family = volt__addr_family(a);
-    if (family != AF_INET && family != AF_INET6) return 0;
+    if (!volt__is_ip(family)) return 0;
     memset(&v6, 0, sizeof v6);
     memcpy(&v6, a->sa_, a->len_ < sizeof v6 ? a->len_ : sizeof v6);
     return ntohs(v6.sin6_port);
@@ -4760,7 +4765,7 @@ VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
     digits[d] = 0;
     do digits[--d] = VOLT__CAST(char, '0' + port % 10);
     while ((port /= 10) != 0);
-    if (family == AF_INET || family == AF_INET6) {
+    if (volt__is_ip(family)) {
         size_t where = family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
                                          : offsetof(struct sockaddr_in6, sin6_addr);
         inet_ntop(family, a->sa_ + where, ip, sizeof ip);
@@ -4832,7 +4837,7 @@ static int volt__socket(int family) {
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt) {
     int family = volt__addr_family(a), fd = volt__socket(family), rc = 0;
     if (fd < 0) return fd;
-    int is_ip = family == AF_INET || family == AF_INET6;
+    int is_ip = volt__is_ip(family);
     if (is_ip) rc = volt__set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (rc == 0 && opt && opt->is_reuseport) rc = volt__set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (rc == 0 && family == AF_INET6)
@@ -5151,7 +5156,9 @@ static volt_poll volt__connect_end(volt_cx *cx, volt__node *n, int fd, int64_t e
 static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr *to) {
     int family = volt__addr_family(to), fd = volt__socket(family);
     if (fd < 0) return volt__leaf_end(n, fd);
-    volt__fd_adopt(cx, fd, VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_STREAM);
+    unsigned flags = VOLT__FD_PROBED | VOLT__FD_SOCKET;
+    if (volt__is_ip(family)) flags |= VOLT__FD_STREAM;
+    volt__fd_adopt(cx, fd, VOLT__CAST(uint8_t, flags));
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
     if (!e) return volt__connect_end(cx, n, fd, -ENOMEM);
     if (family != AF_UNIX) volt_set_nodelay(fd, 1);

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: MIT OR 0BSD
-// Defects that were in volt.h once, each replayed step by step: where the defect was an interleaving,
-// the test takes the steps of both sides itself, in the order that did harm.
+// SPDX-License-Identifier: MIT OR 0BSD Defects that were in volt.h once, each replayed step by
+// step: where the defect was an interleaving, the test takes the steps of both sides itself, in the
+// order that did harm.
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #include "test.h"
@@ -128,6 +128,85 @@ ROOT_TEST(accepted_packet_sockets_are_no_streams, {
     CHECK_EQ(s->rc, 0);
     close(s->cfd);
     volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
+
+// ---- a read that stopped short of urgent data was taken to have emptied the buffer
+
+typedef struct {
+    volt_frame frame;
+    int fd;
+    int64_t n, sum;
+    volt_timer limit;
+    char buf[64];
+} summer;
+static volt_poll summer_run(volt_cx *cx, void *arg) {
+    summer *r = arg;
+    VOLT_BEGIN(cx, r);
+    while (r->sum < 5) {
+        VOLT_AWAIT(r->n, volt_within(cx, &r->limit, VOLT_S(10),
+                                     volt_read(cx, r->fd, r->buf, sizeof r->buf)));
+        CHECK(r->n > 0);
+        r->sum += r->n;
+    }
+    VOLT_END(r->sum);
+}
+static void send_with_urgent(int fd) {
+    CHECK_EQ(send(fd, "aa", 2, 0), 2);
+    CHECK_EQ(send(fd, "!", 1, MSG_OOB), 1);
+    CHECK_EQ(send(fd, "bbb", 3, 0), 3);
+}
+ROOT_TEST(urgent_data_hides_nothing_behind_it, {
+    volt_handle h;
+    int lfd, cfd, fd;
+    int64_t rc;
+    volt_addr addr;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->addr), 0);
+    s->cfd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(s->cfd, (struct sockaddr *)(void *)s->addr.sa_, s->addr.len_), 0);
+    VOLT_AWAIT(s->fd, volt_accept(cx, s->lfd));
+    CHECK(s->fd >= 0);
+    SPAWN(&s->h, summer_run, (summer){ .fd = s->fd });
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2))); // it waits
+    send_with_urgent(s->cfd);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 5);
+    close(s->cfd);
+    volt_close(cx, s->fd);
+    volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
+
+// ---- the same at a message that carries a descriptor over a unix socket
+
+static void send_with_fd(int fd, const char *text, size_t len) {
+    union {
+        char space[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov = { .iov_base = (void *)(uintptr_t)text, .iov_len = len };
+    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
+                        .msg_controllen = sizeof control.space };
+    memset(&control, 0, sizeof control);
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    CHECK_EQ(sendmsg(fd, &m, 0), (ssize_t)len);
+}
+ROOT_TEST(passed_descriptors_hide_nothing_behind_them, { volt_handle h; int fd[2]; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd), 0);
+    SPAWN(&s->h, summer_run, (summer){ .fd = s->fd[0] });
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2))); // it waits
+    send_with_fd(s->fd[1], "aa", 2);
+    CHECK_EQ(send(s->fd[1], "bbb", 3, 0), 3);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 5);
+    volt_close(cx, s->fd[0]);
+    volt_close(cx, s->fd[1]);
     VOLT_END(0);
 }
 
