@@ -178,10 +178,11 @@ build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -I. -pthread $< -o $@
 
+BENCHES := $(patsubst bench/%.c,build/bench/%,$(sort $(wildcard bench/*.c)))
 demo: build/bench/echo_server build/bench/load
 	@bench/demo.sh build/bench
 
-bench: need-hyperfine
+bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
 
 # A compiler that is not there is named, not counted.

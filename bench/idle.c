@@ -3,10 +3,10 @@
 //
 //   idle [--workers N] [--seconds S]        default: 2 workers, 60 s
 //
-//   All workers are started, run 10,000 short tasks and 100 timers, and are left alone. Printed are the
-//   voluntary context switches of all their threads during the time asked for, and how often they
-//   parked or looked around: all must be 0, else the exit status is 1. That there are no system calls
-//   either shows `strace -f build/bench/idle`: nothing between "idle" and "awake".
+//   All workers are started, run 10,000 short tasks and 100 timers, and are left alone. Printed are
+//   the voluntary context switches of all their threads during the time asked for, and how often
+//   they parked or looked around: all must be 0, else the exit status is 1. That there are no system
+//   calls either shows `strace -f build/bench/idle`: nothing between "idle" and "awake".
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include <dirent.h>
@@ -91,8 +91,9 @@ int main(int argc, char **argv) {
     n = switches(&n_threads) - n;
     volt_stats(rt, &after);
     uint64_t looks = after.parks - before.parks + after.maintenances - before.maintenances;
-    printf("M4 %3u workers, %d threads, %u s: %ld voluntary context switches, %llu parks and looks\n",
-           c.workers, n_threads, seconds, n, (unsigned long long)looks);
+    printf(
+        "M4 %3u workers, %d threads, %u s: %ld voluntary context switches, %llu parks and looks\n",
+        c.workers, n_threads, seconds, n, (unsigned long long)looks);
     if (volt_shutdown(rt, VOLT_S(5)) != 0 || volt_destroy(rt) != 0) return 1;
     return n != 0 || looks != 0;
 }
