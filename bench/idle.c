@@ -5,8 +5,8 @@
 //
 //   All workers are started, run 10,000 short tasks and 100 timers, and are left alone. Printed are
 //   the voluntary context switches of all their threads during the time asked for, and how often
-//   they parked or looked around: all must be 0, else the exit status is 1. That there are no system
-//   calls either shows `strace -f build/bench/idle`: nothing between "idle" and "awake".
+//   they parked or looked around: all must be 0, else the exit status is 1. That no system
+//   call is made either shows `strace -f build/bench/idle`: nothing between "idle" and "awake".
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include <dirent.h>
