@@ -3762,38 +3762,83 @@ static void volt__start_spare(volt_rt *rt) {
 //==================================================================================================
 // >>runtime  configuration, starting, spawning, handles, wakers
 //==================================================================================================
-// CPUs that a cgroup's quota pays for, from "QUOTA
-// PERIOD" (v2) or from two files (v1); 0: no limit.
-static uint32_t volt__read_numbers(const char *path, int64_t *a, int64_t *b) {
-    char text[64];
-    uint32_t n = 0;
+// ---- CPUs that the cgroup's quota pays for. All paths lie below `root`, which is "" but in tests.
+
+static size_t volt__path(char *out, size_t cap, const char *root, const char *dir, size_t len,
+                         const char *file) {
+    size_t at = 0;
+    for (; *root && at < cap; root++) out[at++] = *root;
+    for (const char *c = "/sys/fs/cgroup"; *c && at < cap; c++) out[at++] = *c;
+    for (size_t i = 0; i < len && at < cap; i++) out[at++] = dir[i];
+    for (; *file && at < cap; file++) out[at++] = *file;
+    if (at >= cap) return 0;
+    out[at] = 0;
+    return at;
+}
+// The beginning of a small file as a string; 0: not readable.
+static size_t volt__read_text(const char *path, char *text, size_t cap) {
     int fd = VOLT_SYS(open, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
-    ssize_t len = VOLT_SYS(read, fd, text, sizeof text - 1);
+    ssize_t len = VOLT_SYS(read, fd, text, cap - 1);
     VOLT_SYS(close, fd);
     text[len > 0 ? len : 0] = 0;
-    int64_t *out[2];
-    out[0] = a;
-    out[1] = b;
+    return len > 0 ? VOLT__CAST(size_t, len) : 0;
+}
+// Up to two numbers from it; how many there were. "max" and "-1" are none.
+static uint32_t volt__read_numbers(const char *path, int64_t out[2]) {
+    char text[64];
+    uint32_t n = 0;
+    if (volt__read_text(path, text, sizeof text) == 0) return 0;
     for (const char *c = text; *c && n < 2;) {
         int64_t x = 0;
         const char *from = c;
         while (*c >= '0' && *c <= '9' && x < INT64_MAX / 16) x = x * 10 + (*c++ - '0');
-        if (c == from) break; // "max", "-1"
-        *out[n++] = x;
+        if (c == from) break;
+        out[n++] = x;
         while (*c == ' ') c++;
     }
     return n;
 }
-static uint32_t volt__quota(void) {
-    int64_t quota = 0, period = 0, rest = 0;
-    if (volt__read_numbers("/sys/fs/cgroup/cpu.max", &quota, &period) == 2) {
-        if (period > 0) return VOLT__CAST(uint32_t, (quota + period - 1) / period);
-    } else if (volt__read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", &quota, &rest) == 1 &&
-               volt__read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_period_us", &period, &rest) == 1) {
-        if (period > 0) return VOLT__CAST(uint32_t, (quota + period - 1) / period);
+static uint32_t volt__quota_cpus(int64_t quota, int64_t period) {
+    if (quota <= 0 || period <= 0) return 0;
+    return volt__clamp32((quota + period - 1) / period, 1, VOLT_MAX_WORKERS);
+}
+// Version 2: "QUOTA PERIOD" in each group from ours up to the root; the least counts. 0: no limit.
+static uint32_t volt__quota_v2(const char *root) {
+    char path[512], text[1024];
+    uint32_t least = 0;
+    size_t at = 0;
+    for (const char *c = root; *c && at < sizeof path - 20; c++) path[at++] = *c;
+    memcpy(path + at, "/proc/self/cgroup", sizeof "/proc/self/cgroup");
+    if (volt__read_text(path, text, sizeof text) == 0) return 0;
+    const char *dir = strstr(text, "0::/");
+    if (!dir) return 0;
+    dir += 3;
+    size_t len = strcspn(dir, "\n");
+    for (;;) {
+        int64_t n[2];
+        if (len == 1) len = 0; // "/"
+        if (volt__path(path, sizeof path, root, dir, len, "/cpu.max") &&
+            volt__read_numbers(path, n) == 2) {
+            uint32_t cpus = volt__quota_cpus(n[0], n[1]);
+            if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
+        }
+        if (len == 0) return least;
+        while (len > 0 && dir[--len] != '/') {}
     }
-    return 0;
+}
+// Version 1, as containers see it: two files. 0: no limit.
+static uint32_t volt__quota_v1(const char *root) {
+    char path[512];
+    int64_t quota[2], period[2];
+    if (!volt__path(path, sizeof path, root, "", 0, "/cpu/cpu.cfs_quota_us")) return 0;
+    if (volt__read_numbers(path, quota) != 1) return 0;
+    if (!volt__path(path, sizeof path, root, "", 0, "/cpu/cpu.cfs_period_us")) return 0;
+    return volt__read_numbers(path, period) == 1 ? volt__quota_cpus(quota[0], period[0]) : 0;
+}
+static uint32_t volt__quota(const char *root) {
+    uint32_t cpus = volt__quota_v2(root);
+    return cpus > 0 ? cpus : volt__quota_v1(root);
 }
 static uint32_t volt__cpu_count(void) {
     cpu_set_t set;
@@ -3801,7 +3846,7 @@ static uint32_t volt__cpu_count(void) {
     CPU_ZERO(&set);
     if (VOLT_SYS(sched_getaffinity, 0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
     if (n < 1) n = VOLT_SYS(sysconf, _SC_NPROCESSORS_ONLN); // more CPUs than the set can hold
-    uint32_t cpus = volt__clamp32(n, 1, VOLT_MAX_WORKERS), quota = volt__quota();
+    uint32_t cpus = volt__clamp32(n, 1, VOLT_MAX_WORKERS), quota = volt__quota("");
     return quota > 0 ? volt__min32(cpus, quota) : cpus;
 }
 

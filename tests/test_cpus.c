@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// How many workers a runtime takes by itself: cgroup quotas, read from a tree of files made here.
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include <sys/stat.h>
+
+static char root[64];
+
+static void put(const char *file, const char *text) {
+    char path[512], *slash;
+    snprintf(path, sizeof path, "%s%s", root, file);
+    for (slash = path + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
+        *slash = 0;
+        CHECK(mkdir(path, 0700) == 0 || errno == EEXIST);
+    }
+    FILE *f = fopen(path, "w");
+    CHECK(f);
+    CHECK(fputs(text, f) >= 0);
+    CHECK_EQ(fclose(f), 0);
+}
+static void drop(const char *file) {
+    char path[512];
+    snprintf(path, sizeof path, "%s%s", root, file);
+    CHECK_EQ(unlink(path), 0);
+}
+static void tree_start(void) {
+    snprintf(root, sizeof root, "/tmp/volt-cpus-XXXXXX");
+    CHECK(mkdtemp(root));
+}
+static void tree_end(void) {
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    CHECK_EQ(system(command), 0);
+}
+
+TEST(the_least_quota_of_all_groups_above_counts) {
+    tree_start();
+    CHECK_EQ(volt__quota(root), 0); // nothing there at all
+    put("/proc/self/cgroup", "12:cpu:/old\n0::/a.slice/b.service\n");
+    CHECK_EQ(volt__quota(root), 0);
+    put("/sys/fs/cgroup/a.slice/b.service/cpu.max", "max 100000\n");
+    CHECK_EQ(volt__quota(root), 0);
+    put("/sys/fs/cgroup/a.slice/cpu.max", "250000 100000\n");
+    CHECK_EQ(volt__quota(root), 3); // rounded up
+    put("/sys/fs/cgroup/a.slice/b.service/cpu.max", "150000 100000\n");
+    CHECK_EQ(volt__quota(root), 2);
+    put("/sys/fs/cgroup/cpu.max", "1000 100000\n");
+    CHECK_EQ(volt__quota(root), 1); // never less than one
+    put("/proc/self/cgroup", "0::/\n");
+    CHECK_EQ(volt__quota(root), 1);
+    tree_end();
+}
+TEST(version_one_where_there_is_no_two) {
+    tree_start();
+    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    CHECK_EQ(volt__quota(root), 0);
+    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
+    CHECK_EQ(volt__quota(root), 4);
+    drop("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    CHECK_EQ(volt__quota(root), 0);
+    tree_end();
+}
+TEST(nonsense_is_no_limit) {
+    static const char *const texts[] = { "", "\n", "x", "0 100000", "100000 0", "100000", "- 1",
+                                         "99999999999999999999999999 1" };
+    tree_start();
+    put("/proc/self/cgroup", "0::/\n");
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        put("/sys/fs/cgroup/cpu.max", texts[i]);
+        CHECK(volt__quota(root) <= VOLT_MAX_WORKERS);
+        if (i < 6) CHECK_EQ(volt__quota(root), 0);
+    }
+    put("/proc/self/cgroup", "0::/");
+    CHECK(volt__quota(root) <= VOLT_MAX_WORKERS);
+    tree_end();
+}
+// What the machine has is what the affinity mask of this process says.
+TEST(the_affinity_mask_counts) {
+    cpu_set_t all, one;
+    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    CHECK(volt__cpu_count() >= 1 && volt__cpu_count() <= (uint32_t)CPU_COUNT(&all));
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &all) && CPU_COUNT(&one) == 0) CPU_SET(i, &one);
+    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    CHECK_EQ(volt__cpu_count(), 1);
+}
