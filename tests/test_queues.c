@@ -847,7 +847,7 @@ static void *walking_thread(void *arg) {
 }
 static volt__task *live_task(size_t size, uint32_t is_lasting) {
     volt__task *t = volt__heap_alloc(&hook.heap, size);
-    CHECK(t && t->word < VOLT__REF);
+    CHECK(t && volt__load_acq(&t->word) < VOLT__REF);
     t->u.result = mark_of(t);
     t->gen = is_lasting;
     volt__store_rel(&t->word, VOLT__REF); // as a spawn publishes it
