@@ -112,6 +112,7 @@
 //   timers        on worker 0      on each worker       one long poll froze all timers  test_rescue
 //   stuck worker  unseen           watched, 750 us      all it has is taken in 2 ms     test_rescue
 //   queue limit   65536            none                 a wake-up must not fail         test_sched
+
 //==================================================================================================
 // >>config  everything here may be defined before including volt.h, alike in every file
 //==================================================================================================
@@ -1536,6 +1537,19 @@ static void volt__room_unlink(volt__class *c, volt__slab *s) {
     if (s->next) s->next->prev = s->prev;
 }
 
+static void volt__empty_push(volt__class *c, volt__slab *s) {
+    s->next = c->empty;
+    c->empty = s;
+    c->n_empty++;
+}
+static volt__slab *volt__empty_pop(volt__class *c) {
+    volt__slab *s = c->empty;
+    if (!s) return NULL;
+    c->empty = s->next;
+    c->n_empty--;
+    return s;
+}
+
 // One slab of `cls`, or for larger sizes one of its own
 // with a single slot. Calls the hook: no lock held.
 static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_size) {
@@ -1601,9 +1615,7 @@ static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
     if (!s->has_room) volt__room_link(c, s);
     if (s->used > 0) return;
     volt__room_unlink(c, s);
-    s->next = c->empty;
-    c->empty = s;
-    c->n_empty++;
+    volt__empty_push(c, s);
 }
 // Gives back the empty slabs that were not needed since the last trim. The caller reaps the list.
 static volt__slab *volt__heap_trim(volt__heap *h) {
@@ -1611,10 +1623,8 @@ static volt__slab *volt__heap_trim(volt__heap *h) {
     for (uint32_t i = 0; i < VOLT__CLASSES; i++) {
         volt__class *c = &h->cls[i];
         VOLT_ASSERT(c->n_high >= c->n_used);
-        while (c->n_empty > c->n_high - c->n_used) {
-            volt__slab *s = c->empty;
-            c->empty = s->next;
-            c->n_empty--;
+        const uint32_t keep = c->n_high - c->n_used;
+        for (volt__slab *s; c->n_empty > keep && (s = volt__empty_pop(c)) != NULL;) {
             s->next = dead;
             dead = s;
         }
@@ -1689,14 +1699,8 @@ static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **d
     volt__slab *s = c->current;
     volt__heap_collect(h, dead);
     if (s && (s->free || s->carved < s->cap)) return volt__slab_take(s);
-    if ((s = c->room) != NULL) {
-        volt__room_unlink(c, s);
-    } else if ((s = c->empty) != NULL) {
-        c->empty = s->next;
-        c->n_empty--;
-    } else {
-        return NULL;
-    }
+    if ((s = c->room) != NULL) volt__room_unlink(c, s);
+    else if ((s = volt__empty_pop(c)) == NULL) return NULL;
     c->current = s; // the old one is full: nothing links it until a slot comes back
     return volt__slab_take(s);
 }
@@ -1741,9 +1745,7 @@ static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
         s = volt__slab_create(h, cls, volt__class_size(cls));
         if (!s) return NULL;
         volt__lock(&h->lock);
-        s->next = c->empty;
-        c->empty = s;
-        c->n_empty++;
+        volt__empty_push(c, s);
         volt__unlock(&h->lock);
     }
 }
@@ -2966,6 +2968,12 @@ static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
 
 // ---- schedule
 
+// Where a call comes from: the worker of rt that the calling thread carries, or NULL.
+static inline volt__worker *volt__worker_here(volt_rt *rt) {
+    volt__worker *w = VOLT_TLS_GET();
+    return w && w->rt == rt ? w : NULL;
+}
+
 // I4, I6: after publishing work in the injector or a ring.
 static void volt__notify(volt_rt *rt) {
     int i = volt__idle_claim(&rt->idle);
@@ -3064,8 +3072,8 @@ static uint32_t volt__fetch_share(volt__worker *w) {
 // won: on the own worker if it belongs to that runtime.
 static void volt__schedule(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
-    volt__worker *w = VOLT_TLS_GET();
-    if (w && w->rt == rt) {
+    volt__worker *w = volt__worker_here(rt);
+    if (w) {
         w->stats.wakes_local++;
         volt__push_lifo(w, t);
     } else {
@@ -3109,11 +3117,10 @@ static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
 static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
 static void volt__task_drop(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
-    volt__worker *w = VOLT_TLS_GET();
-    int is_outside = !w || w->rt != rt;
-    if (is_outside) volt__visit(rt);
+    volt__worker *w = volt__worker_here(rt);
+    if (!w) volt__visit(rt);
     if (volt__task_release(t)) volt__task_free_here(w, t);
-    if (is_outside) volt__unvisit(rt);
+    if (!w) volt__unvisit(rt);
 }
 
 // ---- join: a word {0, waiter, DONE}; waiter: a task (with a reference) or, low bit set, a parker
@@ -3354,6 +3361,7 @@ static inline void volt__poll_task(volt__worker *w, volt__task *t) {
         return;
     }
 }
+
 // ---- maintenance: what a busy worker does now and then, and a waking one first of all
 #define VOLT__TIDY_EVERY 16u                                    // maintenances
 #define VOLT__TRIM_TICKS (UINT64_C(1000000000) / VOLT_TICK_NS) // a second
@@ -3996,11 +4004,6 @@ static int volt__frame_is_zero(const void *state, size_t size) {
     for (size_t i = 0; i < sizeof word / sizeof word[0]; i++) any |= word[i];
     return any == 0;
 }
-// Where a call comes from: the worker of rt that the calling thread carries, or NULL.
-static inline volt__worker *volt__worker_here(volt_rt *rt) {
-    volt__worker *w = VOLT_TLS_GET();
-    return w && w->rt == rt ? w : NULL;
-}
 static inline int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn,
                               const void *state, size_t size, const char *site) {
     if (VOLT__UNLIKELY(!volt__frame_is_zero(state, size))) return -EINVAL;
@@ -4252,8 +4255,7 @@ static volt_poll volt__sleep_poll(volt_cx *cx, volt_time time, int is_relative) 
         return volt__leaf_end(n, 0);
     }
     if (state == VOLT__IDLE && time != VOLT_NEVER) {
-        volt_time deadline =
-            is_relative ? volt__time_add(VOLT_NOW_NS(), time > 0 ? time : 0) : time;
+        volt_time deadline = is_relative ? volt__deadline(time) : time;
         if (volt__timer_start(cx, n, deadline)) {
             volt__timer_stop(cx, n);
             return volt__leaf_end(n, 0);
@@ -4365,8 +4367,7 @@ static volt_poll volt__timed_end(volt_cx *cx, volt_timer *t, volt_time time, int
         return is_mine && volt_value(inner) == -ECANCELED ? volt_ready(-ETIMEDOUT) : inner;
     }
     if (volt__node_state(n) == VOLT__IDLE && time != VOLT_NEVER) {
-        volt_time deadline =
-            is_relative ? volt__time_add(VOLT_NOW_NS(), time > 0 ? time : 0) : time;
+        volt_time deadline = is_relative ? volt__deadline(time) : time;
         // the next poll sees it
         if (volt__timer_start(cx, n, deadline)) (void)volt__task_wake(cx->task_);
     }
@@ -4442,7 +4443,7 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) 
     s->depth_ = ++cx->shield_;
     if (at_most == VOLT_NEVER) return;
     if (volt__timer_start(cx, &s->timer_.node_,
-                          volt__time_add(VOLT_NOW_NS(), at_most > 0 ? at_most : 0))) {
+                          volt__deadline(at_most))) {
         s->raised_ = 1;
         if (cx->abort_ <= s->depth_) cx->abort_ = VOLT__CAST(uint8_t, s->depth_ + 1);
     }
@@ -4921,9 +4922,9 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
         volt__schedule_chain(&c);
         volt__log(rt, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
     }
-    // rlx: the number is ours
     volt__store_rlx(&e->flags, flags); // rlx: the number is ours
 }
+
 // ---- operations: tried first, waited for only after EAGAIN
 
 enum { VOLT__OP_READ, VOLT__OP_READV, VOLT__OP_WRITE, VOLT__OP_WRITEV, VOLT__OP_ACCEPT };
