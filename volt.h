@@ -1034,6 +1034,7 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 // Written out once, so that C++ needs no other dialect of the implementation.
 #define VOLT__CAST(type_, x_) ((type_)(x_))
 #define VOLT__ALIGN(n_) __attribute__((aligned(n_)))
+#define VOLT__HOT inline __attribute__((always_inline)) // once per poll: in one loop, no calls
 #define VOLT__LIKELY(c_) __builtin_expect(!!(c_), 1)
 #define VOLT__UNLIKELY(c_) __builtin_expect(!!(c_), 0)
 #define VOLT__CONTAINER(type_, member_, p_) \
@@ -1439,9 +1440,11 @@ typedef struct volt__slab {
     volt__task *free;                       // heap owner
     uint32_t cls, slot_size, cap, used;     // once; used: heap owner
     uint32_t carved;                        // W heap owner, R walkers [M2]
-    uint32_t has_room;                      // heap owner: linked in the list of slabs with room
+    uint32_t place;                         // heap owner
     size_t bytes;                           // once
 } volt__slab;
+// place: on no list, since it is full (or empty, or large); with room; taken from first.
+enum { VOLT__SLAB_FULL, VOLT__SLAB_ROOM, VOLT__SLAB_CURRENT };
 #define VOLT__SLAB_HEAD 128 // slots start here
 #define VOLT__CLASSES 32
 VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
@@ -1524,14 +1527,14 @@ static void volt__heap_init(volt__heap *h, volt__slabs *slabs) {
 }
 
 static void volt__room_link(volt__class *c, volt__slab *s) {
-    s->has_room = 1;
+    s->place = VOLT__SLAB_ROOM;
     s->prev = NULL;
     s->next = c->room;
     if (s->next) s->next->prev = s;
     c->room = s;
 }
 static void volt__room_unlink(volt__class *c, volt__slab *s) {
-    s->has_room = 0;
+    s->place = VOLT__SLAB_FULL;
     if (s->prev) s->prev->next = s->next;
     else c->room = s->next;
     if (s->next) s->next->prev = s->prev;
@@ -1594,28 +1597,35 @@ static void volt__slabs_reap(volt__slab *dead) {
         dead = next;
     }
 }
-static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
-    volt__slab *s = volt__slab_of(t);
-    VOLT_ASSERT(s->heap == h && s->used > 0 && s->used <= s->cap);
+// 1: the slab was full or is empty now, which the heap must learn.
+static inline int volt__slab_put(volt__slab *s, volt__task *t) {
+    VOLT_ASSERT(s->used > 0 && s->used <= s->cap);
     VOLT_ASSERT((VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD) %
                     s->slot_size ==
                 0);
     VOLT__POISON(t + 1, s->slot_size - sizeof *t);
     t->next = s->free;
     s->free = t;
-    s->used--;
-    if (VOLT__UNLIKELY(s->cls >= VOLT__CLASSES)) {
+    return --s->used == 0 || s->place == VOLT__SLAB_FULL;
+}
+static void volt__slab_turned(volt__heap *h, volt__slab *s, volt__slab **dead) {
+    if (s->cls >= VOLT__CLASSES) {
         s->next = *dead;
         *dead = s;
         return;
     }
     volt__class *c = &h->cls[s->cls];
-    if (VOLT__UNLIKELY(s->used == 0)) c->n_used--;
-    if (s == c->current) return;
-    if (!s->has_room) volt__room_link(c, s);
+    if (s->used == 0) c->n_used--;
+    if (s->place == VOLT__SLAB_CURRENT) return;
+    if (s->place == VOLT__SLAB_FULL) volt__room_link(c, s);
     if (s->used > 0) return;
     volt__room_unlink(c, s);
     volt__empty_push(c, s);
+}
+static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
+    volt__slab *s = volt__slab_of(t);
+    VOLT_ASSERT(s->heap == h);
+    if (volt__slab_put(s, t)) volt__slab_turned(h, s, dead);
 }
 // Gives back the empty slabs that were not needed since the last trim. The caller reaps the list.
 static volt__slab *volt__heap_trim(volt__heap *h) {
@@ -1632,10 +1642,15 @@ static volt__slab *volt__heap_trim(volt__heap *h) {
     }
     return dead;
 }
-static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
+static __attribute__((noinline)) void volt__slab_turned_reap(volt__heap *h, volt__slab *s) {
     volt__slab *dead = NULL;
-    volt__heap_put(h, t, &dead);
-    if (VOLT__UNLIKELY(dead != NULL)) volt__slabs_reap(dead);
+    volt__slab_turned(h, s, &dead);
+    volt__slabs_reap(dead);
+}
+static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
+    volt__slab *s = volt__slab_of(t);
+    VOLT_ASSERT(s->heap == h);
+    if (VOLT__UNLIKELY(volt__slab_put(s, t))) volt__slab_turned_reap(h, s);
 }
 static void volt__heap_free_remote(volt__task *t) {
     volt__heap *h = volt__slab_of(t)->heap;
@@ -1676,22 +1691,27 @@ static void volt__slab_now_used(volt__slab *s) {
     volt__class *c = &s->heap->cls[s->cls];
     if (++c->n_used > c->n_high) c->n_high = c->n_used;
 }
-static inline volt__task *volt__slab_take(volt__slab *s) {
+static volt__task *volt__slab_carve(volt__slab *s) {
+    if (s->carved == s->cap) return NULL;
+    volt__task *t = volt__slab_slot(s, s->carved);
+    memset(t, 0, sizeof *t);
+    // [M2] a walker must not see garbage in the word
+    volt__store_rel(&s->carved, s->carved + 1);
+    return t;
+}
+static volt__task *volt__slab_take(volt__slab *s) {
     volt__task *t = s->free;
-    if (t) {
-        s->free = t->next;
-    } else {
-        if (s->carved == s->cap) return NULL;
-        t = volt__slab_slot(s, s->carved);
-        t->gen = 0;
-        // rlx: ordered by [M2], the carve below
-        volt__store_rlx(&t->word, VOLT__CAST(uintptr_t, 0));
-        // [M2] a walker must not see garbage in the word
-        volt__store_rel(&s->carved, s->carved + 1);
-    }
-    if (VOLT__UNLIKELY(s->used++ == 0)) volt__slab_now_used(s);
+    if (t) s->free = t->next;
+    else if ((t = volt__slab_carve(s)) == NULL) return NULL;
+    if (s->used++ == 0) volt__slab_now_used(s);
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
+}
+// The old current slab is full: nothing links it until a slot comes back.
+static void volt__class_turn_to(volt__class *c, volt__slab *s) {
+    if (c->current) c->current->place = VOLT__SLAB_FULL;
+    s->place = VOLT__SLAB_CURRENT;
+    c->current = s;
 }
 // The current slab is used up: takes another one, after collecting what others gave back. No hook.
 static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **dead) {
@@ -1701,7 +1721,7 @@ static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **d
     if (s && (s->free || s->carved < s->cap)) return volt__slab_take(s);
     if ((s = c->room) != NULL) volt__room_unlink(c, s);
     else if ((s = volt__empty_pop(c)) == NULL) return NULL;
-    c->current = s; // the old one is full: nothing links it until a slot comes back
+    volt__class_turn_to(c, s);
     return volt__slab_take(s);
 }
 // For sizes beyond the classes: a slab of its own.
@@ -1711,23 +1731,34 @@ static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
                                       VOLT__CAST(uint32_t, (size + 15) & ~VOLT__CAST(size_t, 15)));
     return s ? volt__slab_take(s) : NULL;
 }
-// A slot of at least `size` bytes with refs = 0,
-// contents undefined; NULL: out of memory. Heap owner.
+// A slot of at least `size` bytes with refs = 0, contents undefined; NULL: out of memory. Heap
+// owner.
 static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
-    volt__slab *dead = NULL, *s;
-    volt__task *t = NULL;
-    if (VOLT__UNLIKELY(size > VOLT_SLAB_SIZE / 8)) return volt__heap_alloc_large(h, size);
+    volt__slab *dead = NULL;
+    if (size > VOLT_SLAB_SIZE / 8) return volt__heap_alloc_large(h, size);
     uint32_t cls = volt__class_of(size);
     VOLT_ASSERT(cls < VOLT__CLASSES && volt__class_size(cls) >= size);
-    if (VOLT__LIKELY((s = h->cls[cls].current) != NULL)) t = volt__slab_take(s);
-    if (VOLT__LIKELY(t != NULL)) return t;
+    volt__slab *s = h->cls[cls].current;
+    volt__task *t = s ? volt__slab_take(s) : NULL;
+    if (t) return t;
     t = volt__heap_refill(h, cls, &dead);
     volt__slabs_reap(dead);
     if (t) return t;
     s = volt__slab_create(h, cls, volt__class_size(cls));
     if (!s) return NULL;
-    h->cls[cls].current = s;
+    volt__class_turn_to(&h->cls[cls], s);
     return volt__slab_take(s);
+}
+// The same, if a freed slot is at hand in a slab with others in use; else NULL.
+static inline volt__task *volt__heap_try(volt__heap *h, size_t size) {
+    if (VOLT__UNLIKELY(size > VOLT_SLAB_SIZE / 8)) return NULL;
+    volt__slab *s = h->cls[volt__class_of(size)].current;
+    volt__task *t = s ? s->free : NULL;
+    if (VOLT__UNLIKELY(!t || s->used == 0)) return NULL;
+    s->free = t->next;
+    s->used++;
+    VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
+    return t;
 }
 // The same from a heap shared under its lock. The hooks are called without it.
 static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
@@ -1884,6 +1915,7 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
 typedef struct volt__ring {
     VOLT__ALIGN(VOLT__LINE_PAIR) uintptr_t head; // any, rmw [Q2]
     VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
+    uint32_t room;                               // owner: slots known to be free, maybe not all
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
 } volt__ring;
 
@@ -1926,25 +1958,31 @@ static inline uint32_t volt__ring_room(const volt__ring *r) { // owner; a thief 
 }
 // 0: full.
 static inline int volt__ring_push(volt__ring *r, volt__task *t) {
-    if (volt__ring_room(r) == 0) return 0;
+    if (VOLT__UNLIKELY(r->room == 0) && (r->room = volt__ring_room(r)) == 0) return 0;
+    r->room--;
     uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
     r->slot[tail & (VOLT_RING_CAP - 1)] = t;
     // [Q1] a thief must not see tail before slot
     volt__store_rel(&r->tail, (tail + 1) & VOLT__RING_INDEX_MASK);
     return 1;
 }
-// `solo`: no other thread can reach this ring, so the head needs no cas.
-static inline volt__task *volt__ring_pop(volt__ring *r, int solo) {
+static inline volt__task *volt__ring_pop(volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal
     uint32_t tail = volt__load_rlx(&r->tail);  // rlx: owner-only word
     for (;;) {
         uint32_t index = volt__head_index(head), distance = volt__head_distance(head);
         if (index == tail) return NULL;
         uintptr_t next = volt__head_make(index + 1, distance ? distance + 1 : 0);
-        if (solo) volt__store_rlx(&r->head, next); // rlx: owner-only word while solo
-        else if (!volt__cas_acq_rel(&r->head, &head, next)) continue; // [Q2] with steal
-        return r->slot[index & (VOLT_RING_CAP - 1)];
+        if (volt__cas_acq_rel(&r->head, &head, next)) // [Q2] with steal
+            return r->slot[index & (VOLT_RING_CAP - 1)];
     }
+}
+// The same where no other thread can reach the ring: no thieves, so no distance and no cas.
+static inline volt__task *volt__ring_pop_solo(volt__ring *r) {
+    uint32_t index = volt__head_index(volt__load_rlx(&r->head)); // rlx: owner-only word while solo
+    if (index == volt__load_rlx(&r->tail)) return NULL; // rlx: owner-only word
+    volt__store_rlx(&r->head, volt__head_make(index + 1, 0)); // rlx: owner-only word while solo
+    return r->slot[index & (VOLT_RING_CAP - 1)];
 }
 // Moves half of `from`, rounded up, at most half a ring,
 // to `to`, which the caller owns. Returns how many.
@@ -1966,6 +2004,7 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     // [Q2] release
     while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(volt__head_index(head), 0))) {}
     volt__store_rel(&to->tail, (tail + n) & VOLT__RING_INDEX_MASK); // [Q1] with the next thief
+    to->room = 0;
     return n;
 }
 // Makes room in a full ring: keeps the older half, appends the newer one
@@ -1981,6 +2020,7 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
         volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
     // [Q1] with steal
     volt__store_rel(&r->tail, (tail + VOLT_RING_CAP / 2) & VOLT__RING_INDEX_MASK);
+    r->room = 0;
     return 1;
 }
 
@@ -2005,6 +2045,12 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 //   RUNNING (NOTIFIED)    finish   COMPLETE, one reference less   runner        the last one frees
 //   COMPLETE              any      unchanged but for flags        any thread    nothing
 //
+// Private: nobody but its runner can reach the word of a task that has no reference but that of
+// life, no armed node, no group, and never had a handle or gave a waker; what its last wake-up
+// published came with it through the queue. Its runner moves such a word by a load and a store.
+// Whoever first reaches the task gets at it through its own poll. Only walkers go by the slabs: a
+// worker that has acknowledged a shutdown takes no word for private (private_below is 0).
+//
 // References: life, from spawn to finish: 1. Each handle: 1. Each waker: 1. A
 // waiter published in a join word: 1, given back by who takes it out. Queues and
 // nodes linked under a lock hold none: a task with a linked node cannot finish
@@ -2014,6 +2060,7 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 #define VOLT__COMPLETE ((uintptr_t)4)
 #define VOLT__CANCELLED ((uintptr_t)8)
 #define VOLT__REF ((uintptr_t)64)
+#define VOLT__PRIVATE (2 * VOLT__REF) // words below hold no reference but that of life
 #ifndef VOLT_REF_BITS
 #  define VOLT_REF_BITS (sizeof(uintptr_t) * 8 - 6)
 #endif
@@ -2021,7 +2068,7 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 #define VOLT__REF_MAX ((VOLT__REF << (VOLT_REF_BITS - 1)) - 1)
 // flags of a task: runner only, or set before publication
 enum {
-    VOLT__HAS_EXT = 1,    // a volt__ext lies at the end of the slot
+    VOLT__HAS_EXT = 1,    // in a group: a volt__ext lies at the end of the slot
     VOLT__EXTERNAL = 2,   // the state is the caller's; the slot holds a pointer to it
     VOLT__HAS_HANDLE = 4, // somebody may join
     VOLT__IS_ROOT = 8,    // its end starts the runtime's shutdown
@@ -2041,11 +2088,25 @@ static inline int volt__task_cancel(volt__task *t) {
     uintptr_t bits = VOLT__NOTIFIED | VOLT__CANCELLED;
     return volt__word_must_enqueue(volt__or_acq_rel(&t->word, bits)); // [T1] with begin
 }
+// 0: no handle was made and no waker given out, no group, no armed node, no shield.
+static inline uint32_t volt__task_traits(const volt__task *t) {
+    uint32_t traits;
+    VOLT__SASSERT(offsetof(volt__task, links) == offsetof(volt__task, shield) + 2, "task layout");
+    memcpy(&traits, &t->shield, sizeof traits);
+    return traits;
+}
+static inline int volt__task_is_private(const volt__task *t, uintptr_t word,
+                                        uintptr_t private_below) {
+    return word < private_below && volt__task_traits(t) == 0;
+}
 // Returns whether this poll starts cancelled.
-static inline int volt__task_begin(volt__task *t) {
-    // [T1] with wake and suspend
-    uintptr_t old = volt__xor_acq_rel(&t->word, VOLT__RUNNING | VOLT__NOTIFIED);
-    VOLT_ASSERT((old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == VOLT__NOTIFIED);
+static inline int volt__task_begin(volt__task *t, uintptr_t private_below) {
+    uintptr_t bits = VOLT__RUNNING | VOLT__NOTIFIED;
+    uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
+    if (VOLT__LIKELY(volt__task_is_private(t, old, private_below)))
+        volt__store_rlx(&t->word, old ^ bits); // rlx: private
+    else old = volt__xor_acq_rel(&t->word, bits); // [T1] with wake and suspend
+    VOLT_ASSERT((old & (bits | VOLT__COMPLETE)) == VOLT__NOTIFIED);
     return (old & VOLT__CANCELLED) != 0;
 }
 // 1: was notified meanwhile, the runner enqueues it. 0: *t may be gone from here on.
@@ -2055,16 +2116,23 @@ static inline int volt__task_suspend(volt__task *t) {
     return (old & VOLT__NOTIFIED) != 0;
 }
 // Suspend and wake in one step; the runner enqueues it.
-static inline void volt__task_yield(volt__task *t) {
-    uintptr_t old = volt__load_rlx(&t->word); // rlx: hint, re-checked by the cas
+static inline void volt__task_yield(volt__task *t, uintptr_t private_below) {
+    uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
     VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE));
+    if (VOLT__LIKELY(volt__task_is_private(t, old, private_below))) {
+        volt__store_rlx(&t->word, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED); // rlx: private
+        return;
+    }
     // [T1] with begin
     while (!volt__cas_acq_rel(&t->word, &old, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED)) {}
 }
 // Returns whether the last reference is gone: the caller frees the slot.
-static inline int volt__task_finish(volt__task *t) {
-    // [T2] with release
-    uintptr_t old = volt__add_acq_rel(&t->word, VOLT__COMPLETE - VOLT__RUNNING - VOLT__REF);
+static inline int volt__task_finish(volt__task *t, uintptr_t private_below) {
+    uintptr_t step = VOLT__COMPLETE - VOLT__RUNNING - VOLT__REF;
+    uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
+    if (VOLT__LIKELY(volt__task_is_private(t, old, private_below)))
+        volt__store_rlx(&t->word, old + step); // rlx: private
+    else old = volt__add_acq_rel(&t->word, step); // [T2] with release
     VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE) && old >= VOLT__REF);
     return old < 2 * VOLT__REF;
 }
@@ -2878,10 +2946,12 @@ struct volt__worker {
     volt_rt *rt;
     uint32_t index;
     volt__random random;
-    // polls left, and from when it starts over
+    uint32_t due, slice;  // polls left until one of the next two is due; the same at the last count
+    // polls left at the last count, and from when it starts over
     uint32_t inject_due, inject_every, event_due, event_every;
     // ring length worth waking somebody for
     uint32_t wake_at;
+    uint16_t budget; // of each poll
     // consecutive polls from the LIFO slot
     uint32_t lifo_run;
     uint32_t since;                                            // polls since `last`
@@ -2890,6 +2960,7 @@ struct volt__worker {
     uint8_t has_slept;    // left the parked set and has not polled yet
     uint8_t needs_watch;  // is awake, or has looked, and has not armed the watch since
     uint8_t is_closing;   // has seen the shutdown: its spawns fail, its polls start cancelled
+    uintptr_t private_below; // VOLT__PRIVATE, 0 once is_closing
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
     uint64_t tick;        // of the last maintenance
     // VOLT_NEVER, or when volt_run stops waiting; next try to start a thread
@@ -3200,6 +3271,27 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
 
 // ---- poll
 
+// Two countdowns in one: a poll costs a decrement of `due`; from time to time it is settled what
+// that means for the rest.
+static void volt__count_polls(volt__worker *w) {
+    uint32_t n = w->slice - w->due;
+    w->slice = w->due;
+    w->stats.polls += n;
+    w->since += n;
+    w->inject_due -= volt__min32(w->inject_due, n);
+    w->event_due -= volt__min32(w->event_due, n);
+}
+static void volt__plan_due(volt__worker *w) {
+    uint32_t n = volt__min32(w->inject_due, w->event_due);
+    w->due = w->slice = n > 0 ? n : 1;
+}
+// Behind the running poll: own events and timers.
+static void volt__hurry_events(volt__worker *w) {
+    volt__count_polls(w);
+    w->event_due = 1;
+    volt__plan_due(w);
+}
+
 static void *volt__state_of(volt__task *t) {
     void *state = volt__task_state(t);
     return t->flags & VOLT__EXTERNAL ? *VOLT__CAST(void **, state) : state;
@@ -3286,25 +3378,28 @@ static void volt__stop_if_over(volt_rt *rt) {
     volt__poke_all(rt);
 }
 
-static void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
-    int is_root = t->flags & VOLT__IS_ROOT;
+// Of a task that somebody else knows of, or that is not in order; its reference of life is left.
+static void volt__tell_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->links)
         volt__misuse(t->wait_site ? t->wait_site : "task", "function returned while still waiting");
-    if (is_root) w->rt->root_result = result;
-    VOLT_ASSERT(w->cx.shield_ == 0 && result != VOLT__PENDING);
-    t->u.result = result;
+    if (t->flags & VOLT__IS_ROOT) w->rt->root_result = result;
     if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
     if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
-    if (volt__task_finish(t)) volt__task_free_here(w, t);
-    w->stats.completed++;
+}
+static inline void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
+    const uint8_t flags = t->flags;
+    VOLT_ASSERT(w->cx.shield_ == 0 && result != VOLT__PENDING);
+    t->u.result = result;
+    if (volt__task_traits(t) != 0) volt__tell_end(w, t, result);
+    if (volt__task_finish(t, w->private_below)) volt__task_free_here(w, t);
     // After all that the task's end does: whoever sees the sums equal may take the runtime down.
     volt__store_rel(&w->completed, w->completed + 1); // [S2] with alive
-    if (is_root) volt__shutdown_begin(w->rt);
+    if (VOLT__UNLIKELY(flags & VOLT__IS_ROOT)) volt__shutdown_begin(w->rt);
 }
 // A group that was left open is closed before its task ends, for the task's memory holds it: the
 // function is replaced by the closing one, and its result kept in the root frame.
-static int volt__must_close(volt__task *t, int64_t result) {
-    volt__node *root = volt__root_frame(t);
+static inline int volt__must_close(volt__task *t, void *state, int64_t result) {
+    volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
     volt__scope *s = volt__scope_top(root);
     if (VOLT__LIKELY(!s)) return 0;
     root->key_ = result;
@@ -3327,9 +3422,9 @@ static void volt__suspended(volt__worker *w, volt__task *t) {
         volt__log(w->rt, VOLT_LOG_NEVER_WAKES, cx->site_);
 #endif
     if (cx->is_yielding_) {
-        volt__task_yield(t);
+        volt__task_yield(t, w->private_below);
         // Alone: what is in the injector goes first, or else events and timers.
-        if (volt__ring_len(&w->ring) == 0 && !volt__fetch_share(w)) w->event_due = 1;
+        if (volt__ring_len(&w->ring) == 0 && !volt__fetch_share(w)) volt__hurry_events(w);
     } else if (!volt__task_suspend(t)) {
         return; // *t may be gone from here on
     }
@@ -3338,25 +3433,24 @@ static void volt__suspended(volt__worker *w, volt__task *t) {
 static inline void volt__poll_task(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
-    cx->frame_ = NULL;
+    void *state = volt__state_of(t);
+    VOLT_ASSERT(cx->frame_ == NULL);
     cx->task_ = t;
     cx->site_ = NULL;
     cx->wait_ = 0;
-    cx->budget_ = VOLT__CAST(uint16_t, w->rt->cfg.budget);
+    cx->budget_ = w->budget;
     cx->is_awaiting_ = 1;
     cx->is_yielding_ = 0;
-    cx->abort_ = VOLT__CAST(uint8_t, volt__task_begin(t) | w->is_closing);
+    cx->abort_ = VOLT__CAST(uint8_t, volt__task_begin(t, w->private_below) | w->is_closing);
     cx->shield_ = t->shield;
-    w->stats.polls++;
-    w->since++;
     for (;;) {
-        volt_poll p = t->u.fn(cx, volt__state_of(t));
+        volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->frame_ == NULL && cx->task_ == t);
         if (volt_is_pending(p)) {
             volt__suspended(w, t);
             return;
         }
-        if (volt__must_close(t, volt_value(p))) continue;
+        if (volt__must_close(t, state, volt_value(p))) continue;
         volt__complete(w, t, volt_value(p));
         return;
     }
@@ -3388,6 +3482,10 @@ static void volt__measure(volt__worker *w, int64_t now) {
     w->last = now;
 }
 static void volt__publish_stats(volt__worker *w) {
+    volt__count_polls(w);
+    // modulo a word: these two may be narrower than the counters
+    w->stats.spawned += w->spawned - VOLT__CAST(uintptr_t, w->stats.spawned);
+    w->stats.completed += w->completed - VOLT__CAST(uintptr_t, w->stats.completed);
     volt__lock(&w->stats_lock);
     w->published = w->stats;
     volt__unlock(&w->stats_lock);
@@ -3408,6 +3506,7 @@ static void volt__tidy(volt__worker *w) {
 static void volt__see_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
     w->is_closing = 1;
+    w->private_below = 0;
     if (!w->has_thread && w->rt->cfg.drain > 0)
         w->give_up_at = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain);
     volt__shutdown_ack(w->rt, UINT32_MAX);
@@ -3419,6 +3518,7 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     volt_rt *rt = w->rt;
     volt__polled got;
     VOLT_ASSERT(is_parked || timeout == 0);
+    volt__count_polls(w);
     volt__reactor_poll(&w->reactor, &rt->fds, volt__ring_room(&w->ring), timeout, &got);
     if (is_parked && volt__idle_exit(&rt->idle, w->index)) w->is_counted = 1;
     int64_t now = VOLT_NOW_NS();
@@ -3434,6 +3534,7 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     w->stats.maintenances++;
     volt__store_rlx(&w->maint, w->maint + 1); // rlx: owner-only word, others compare
     w->event_due = w->event_every;
+    volt__plan_due(w);
     volt__splice(w, &got.chain);
     volt__see_shutdown(w);
     return got.is_watch && rt->watch.fd >= 0 && volt__watch_take(&rt->watch);
@@ -3496,21 +3597,26 @@ static void volt__leave_search(volt__worker *w) {
     w->is_counted = 0;
     if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
 }
-static volt__task *volt__take_share(volt__worker *w) {
-    return volt__fetch_share(w) ? volt__ring_pop(&w->ring, w->is_solo) : NULL;
+static inline volt__task *volt__pop_ring(volt__worker *w) {
+    return w->is_solo ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
 }
-static inline volt__task *volt__take(volt__worker *w) {
+static volt__task *volt__take_share(volt__worker *w) {
+    return volt__fetch_share(w) ? volt__pop_ring(w) : NULL;
+}
+static __attribute__((noinline)) volt__task *volt__take_rest(volt__worker *w) {
+    volt__task *t = volt__take_lifo(w);
+    return t ? t : volt__take_share(w);
+}
+static VOLT__HOT volt__task *volt__take(volt__worker *w) {
     volt__task *t;
-    if (w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
+    if (volt__lifo_is_full(w) && w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
         w->lifo_run++;
         w->stats.lifo_polls++;
         return t;
     }
     w->lifo_run = 0;
-    t = volt__ring_pop(&w->ring, w->is_solo);
-    if (VOLT__LIKELY(t != NULL)) return t;
-    t = volt__take_lifo(w);
-    return t ? t : volt__take_share(w);
+    t = volt__pop_ring(w);
+    return VOLT__LIKELY(t != NULL) ? t : volt__take_rest(w);
 }
 // I1. A sleeping worker owns no runnable task: with all
 // others asleep and nothing injected there is nothing.
@@ -3530,7 +3636,7 @@ static volt__task *volt__search(volt__worker *w) {
         if (got == 0) continue;
         w->stats.steals++;
         w->stats.stolen += got;
-        return volt__ring_pop(&w->ring, 0);
+        return volt__ring_pop(&w->ring);
     }
     return volt__take_share(w);
 }
@@ -3621,21 +3727,31 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
     }
 }
-static inline volt__task *volt__next(volt__worker *w) {
-    volt__task *t;
-    if (VOLT__UNLIKELY(--w->inject_due == 0)) {
-        volt__chain c;
-        volt__chain_init(&c);
+static volt__task *volt__take_injected(volt__worker *w) {
+    volt__chain c;
+    volt__chain_init(&c);
+    if (!volt__injector_pop(&w->rt->injector, 1, 1, &c)) return NULL;
+    w->stats.wakes_remote++;
+    return volt__chain_pop(&c);
+}
+// Serves what is due. 1: *t is next; NULL: tasks ignore their cancellation, and the time is up.
+static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task **t) {
+    *t = NULL;
+    volt__count_polls(w);
+    if (w->inject_due == 0) {
         w->inject_due = w->inject_every;
-        if (volt__injector_pop(&w->rt->injector, 1, 1, &c)) {
-            w->stats.wakes_remote++;
-            return volt__chain_pop(&c);
-        }
+        *t = volt__take_injected(w);
     }
-    if (VOLT__UNLIKELY(--w->event_due == 0)) {
+    if (!*t && w->event_due == 0) {
         volt__maintain(w);
-        if (VOLT__UNLIKELY(volt__has_given_up(w))) return NULL; // tasks ignore their cancellation
+        if (VOLT__UNLIKELY(volt__has_given_up(w))) return 1;
     }
+    volt__plan_due(w);
+    return *t != NULL;
+}
+static VOLT__HOT volt__task *volt__next(volt__worker *w) {
+    volt__task *t;
+    if (VOLT__UNLIKELY(--w->due == 0) && volt__serve_due(w, &t)) return t;
     t = volt__take(w);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
@@ -3674,10 +3790,13 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
         volt__clamp32(VOLT_INJECT_NS / VOLT_POLL_NS, 1, VOLT_INJECT_MAX);
     w->event_due = w->event_every =
         volt__clamp32(VOLT_EVENT_NS / VOLT_POLL_NS, 1, VOLT_EVENT_INTERVAL);
+    volt__plan_due(w);
+    w->budget = VOLT__CAST(uint16_t, rt->cfg.budget);
     w->wake_at = 2;
     w->tidy_due = VOLT__TIDY_EVERY;
     w->trim_tick = w->tick + VOLT__TRIM_TICKS;
     w->give_up_at = VOLT_NEVER;
+    w->private_below = VOLT__PRIVATE;
     w->needs_watch = 1;
     volt__random_seed(&w->random, rt->cfg.seed, index);
     volt__heap_init(&w->heap, &rt->slabs);
@@ -3940,8 +4059,7 @@ static void volt__start_more(volt_rt *rt) {
 // ---- spawn
 
 // Everything but the word, which publishes the task to walkers.
-static void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
-    t->next = NULL;
+static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
     t->u.fn = fn;
     t->join = NULL;
     t->spawn_site = t->wait_site = site;
@@ -3953,23 +4071,33 @@ static void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const cha
 static inline void volt__task_publish(volt__task *t, uint32_t refs) {
     volt__store_rel(&t->word, VOLT__NOTIFIED + refs * VOLT__REF); // [M2] with try_retain
 }
-// A slot from the heap of the calling worker, or of this
-// part of the outside. Copies `size` bytes of state.
-static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, const void *state, size_t size,
-                                    size_t extra) {
+static volt__task *volt__alloc_outside(volt_rt *rt, size_t bytes) {
+    // threads differ in the upper bits of their stack's address
+    uintptr_t stack = VOLT__CAST(uintptr_t, __builtin_frame_address(0)) >> 16;
+    return volt__heap_alloc_shared(&rt->foreign[stack % VOLT__FOREIGN_HEAPS], bytes);
+}
+// A slot with `size` bytes of state, uninitialised, from the heap of the calling worker, or of this
+// part of the outside.
+static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, size_t size, size_t extra) {
     size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) + extra;
-    volt__task *t;
     if (size > SIZE_MAX / 2) return NULL;
-    if (w) {
-        t = volt__heap_alloc(&w->heap, bytes);
-    } else { // threads differ in the upper bits of their stack's address
-        uintptr_t stack = VOLT__CAST(uintptr_t, __builtin_frame_address(0)) >> 16;
-        t = volt__heap_alloc_shared(&rt->foreign[stack % VOLT__FOREIGN_HEAPS], bytes);
+    return w ? volt__heap_alloc(&w->heap, bytes) : volt__alloc_outside(rt, bytes);
+}
+// The state of a new task: the frame, known to be zero, and what follows. Most states are small,
+// and a call would cost more than the copy.
+static inline void volt__state_copy(void *to, const void *from, size_t size) {
+    char *d = VOLT__CAST(char *, to) + sizeof(volt_frame);
+    const char *f = VOLT__CAST(const char *, from) + sizeof(volt_frame);
+    size_t n = size - sizeof(volt_frame);
+    memset(to, 0, sizeof(volt_frame));
+    if (n > 16) {
+        memcpy(d, f, n);
+    } else if (n >= 8) {
+        memcpy(d, f, 8);
+        memcpy(d + n - 8, f + n - 8, 8);
+    } else {
+        for (size_t i = 0; i < n; i++) d[i] = f[i];
     }
-    if (!t) return NULL;
-    if (state) memcpy(volt__task_state(t), state, size);
-    else memset(volt__task_state(t), 0, size);
-    return t;
 }
 // Published, then refused. A walker may hold a reference meanwhile; then it frees.
 static void volt__task_refuse(volt__task *t, uint32_t refs) {
@@ -3977,52 +4105,74 @@ static void volt__task_refuse(volt__task *t, uint32_t refs) {
     if (old < (refs + 1) * VOLT__REF) volt__task_free(t);
 }
 // Counts and enqueues a published task with so many references; or gives it back: -ESHUTDOWN.
-static int volt__task_accept(volt_rt *rt, volt__worker *w, volt__task *t, uint32_t refs,
-                             int is_enqueued) {
-    int ok;
-    if (w) {
-        ok = !w->is_closing;
-        if (VOLT__LIKELY(ok)) {
-            volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
-            w->stats.spawned++;
-            if (is_enqueued) volt__push_lifo(w, t);
-        }
-    } else {
-        volt__visit(rt);
-        ok = volt__injector_spawn(&rt->injector, is_enqueued ? t : NULL);
-        if (ok && is_enqueued) volt__notify(rt);
-        volt__unvisit(rt);
-    }
-    if (VOLT__LIKELY(ok)) return 0;
+static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
+    volt__visit(rt);
+    int ok = volt__injector_spawn(&rt->injector, is_enqueued ? t : NULL);
+    if (ok && is_enqueued) volt__notify(rt);
+    volt__unvisit(rt);
+    if (ok) return 0;
     volt__task_refuse(t, refs);
     return -ESHUTDOWN;
 }
-static int volt__frame_is_zero(const void *state, size_t size) {
-    uint64_t word[sizeof(volt_frame) / 8], any = 0;
-    if (size < sizeof word) return 0;
-    memcpy(word, state, sizeof word);
-    for (size_t i = 0; i < sizeof word / sizeof word[0]; i++) any |= word[i];
-    return any == 0;
+static int volt__accept(volt__worker *w, volt__task *t, uint32_t refs, int is_enqueued) {
+    if (w->is_closing) {
+        volt__task_refuse(t, refs);
+        return -ESHUTDOWN;
+    }
+    volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
+    if (is_enqueued) volt__push_lifo(w, t);
+    return 0;
 }
-static inline int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn,
-                              const void *state, size_t size, const char *site) {
-    if (VOLT__UNLIKELY(!volt__frame_is_zero(state, size))) return -EINVAL;
-    volt__task *t = volt__task_alloc(rt, w, state, size, 0);
-    if (VOLT__UNLIKELY(!t)) return -ENOMEM;
-    volt__task_fill(t, fn, h ? VOLT__HAS_HANDLE : 0, site);
-    uint32_t refs = h ? 2 : 1;
-    volt__task_publish(t, refs);
-    if (h) h->task_ = t; // before it can run: it may be its own
-    int rc = volt__task_accept(rt, w, t, refs, 1);
-    if (VOLT__UNLIKELY(rc < 0) && h) h->task_ = NULL;
+static int volt__task_accept(volt_rt *rt, volt__worker *w, volt__task *t, uint32_t refs,
+                             int is_enqueued) {
+    return w ? volt__accept(w, t, refs, is_enqueued)
+             : volt__accept_outside(rt, t, refs, is_enqueued);
+}
+static inline int volt__frame_is_zero(const void *state, size_t size) {
+    const volt__node *n = VOLT__CAST(const volt__node *, state);
+    uint64_t head; // what stands before key_
+    if (VOLT__UNLIKELY(size < sizeof *n)) return 0;
+    memcpy(&head, n, sizeof head);
+    uintptr_t pointers = VOLT__CAST(uintptr_t, n->next_) | VOLT__CAST(uintptr_t, n->prev_) |
+                         VOLT__CAST(uintptr_t, n->who_) | VOLT__CAST(uintptr_t, n->on_);
+    return (head | VOLT__CAST(uint64_t, n->key_) | pointers) == 0;
+}
+static inline void volt__spawn_fill(volt__task *t, volt_handle *h, volt_fn *fn, const void *state,
+                                    size_t size, const char *site) {
+    volt__state_copy(volt__task_state(t), state, size);
+    volt__task_fill(t, fn, 0, site);
+    if (h) {
+        t->flags = VOLT__HAS_HANDLE;
+        h->task_ = t; // before it can run: it may be its own
+    }
+    volt__task_publish(t, h ? 2 : 1);
+}
+static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h,
+                                                 volt_fn *fn, const void *state, size_t size,
+                                                 const char *site) {
+    if (!volt__frame_is_zero(state, size)) return -EINVAL;
+    volt__task *t = volt__task_alloc(rt, w, size, 0);
+    if (!t) return -ENOMEM;
+    volt__spawn_fill(t, h, fn, state, size, site);
+    int rc = volt__task_accept(rt, w, t, h ? 2 : 1, 1);
+    if (rc < 0 && h) h->task_ = NULL;
     return rc;
 }
+// The same with all that can be had without a call: a hot path of programs that spawn.
 VOLT_API int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size,
                            const char *site) {
-    return volt__spawn(cx->rt_, cx->worker_, h, fn, state, size, site);
+    volt__worker *w = cx->worker_;
+    volt__task *t = NULL;
+    if (VOLT__LIKELY(!w->is_closing && volt__frame_is_zero(state, size)))
+        t = volt__heap_try(&w->heap, sizeof *t + size);
+    if (VOLT__UNLIKELY(!t)) return volt__spawn(w->rt, w, h, fn, state, size, site);
+    volt__spawn_fill(t, h, fn, state, size, site);
+    volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
+    volt__push_lifo(w, t);
+    return 0;
 }
 VOLT_API int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size) {
-    return volt__spawn(cx->rt_, cx->worker_, h, fn, state, size, "volt_spawn");
+    return volt_spawn_at(cx, h, fn, state, size, "volt_spawn");
 }
 VOLT_API int volt_rt_spawn_at(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
                               size_t size, const char *site) {
@@ -4037,8 +4187,9 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
                             uint8_t flags) {
     uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags | (h ? VOLT__HAS_HANDLE : 0));
     if (!volt__frame_is_zero(state, sizeof(volt_frame))) return -EINVAL;
-    volt__task *t = volt__task_alloc(rt, w, &state, sizeof state, 0);
+    volt__task *t = volt__task_alloc(rt, w, sizeof state, 0);
     if (!t) return -ENOMEM;
+    memcpy(volt__task_state(t), &state, sizeof state);
     volt__task_fill(t, fn, all, "root task");
     uint32_t refs = h ? 2 : 1;
     volt__task_publish(t, refs);
@@ -4051,8 +4202,9 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
     volt__worker *w = volt__worker_here(rt);
     if (size < sizeof(volt_frame)) return NULL;
-    volt__task *t = volt__task_alloc(rt, w, NULL, size, 0);
+    volt__task *t = volt__task_alloc(rt, w, size, 0);
     if (!t) return NULL;
+    memset(volt__task_state(t), 0, size);
     volt__task_fill(t, fn, 0, "volt_task_create");
     volt__task_publish(t, 1); // NOTIFIED: whoever wakes it meanwhile does not enqueue it
     return volt__task_accept(rt, w, t, 1, 0) < 0 ? NULL : volt__task_state(t);
@@ -4574,8 +4726,9 @@ VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const 
     volt__worker *w = cx->worker_;
     if (!volt__frame_is_zero(state, size)) return -EINVAL;
     if (w->is_closing) return -ESHUTDOWN;
-    volt__task *t = volt__task_alloc(w->rt, w, state, size, sizeof(volt__ext));
+    volt__task *t = volt__task_alloc(w->rt, w, size, sizeof(volt__ext));
     if (!t) return -ENOMEM;
+    volt__state_copy(volt__task_state(t), state, size);
     volt__ext *x = volt__task_ext(t);
     volt__task_fill(t, fn, VOLT__HAS_EXT, site);
     x->group = g;

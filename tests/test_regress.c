@@ -243,7 +243,7 @@ ROOT_TEST_1(a_refused_task_is_freed_once, { idler state; int round; }) {
     VOLT_BEGIN(cx, s);
     for (s->round = 0; s->round < 2; s->round++) {
         volt__worker *w = cx->worker_;
-        volt__task *t = volt__task_alloc(w->rt, w, &s->state, sizeof s->state, 0);
+        volt__task *t = volt__task_alloc(w->rt, w, sizeof s->state, 0);
         volt__slab *slab = volt__slab_of(t);
         uint32_t used = slab->used;
         volt__task_fill(t, giver_run, 0, "refused");
