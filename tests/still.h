@@ -25,10 +25,9 @@ typedef struct still_state {
 } still_state;
 // A task that has the right to be queued and is nowhere yet.
 static inline volt__task *still_task(volt__worker *w) {
-    still_state state;
-    memset(&state, 0, sizeof state);
-    volt__task *t = volt__task_alloc(w->rt, w, &state, sizeof state, 0);
+    volt__task *t = volt__task_alloc(w->rt, w, sizeof(still_state), 0);
     CHECK(t);
+    memset(volt__task_state(t), 0, sizeof(still_state));
     volt__task_fill(t, giver_run, 0, "still");
     volt__task_publish(t, 1);
     return t;

@@ -484,7 +484,7 @@ static int was_helper_woken(volt_rt *rt) {
 }
 static void empty_queues(volt__worker *w) {
     (void)volt__take_lifo(w);
-    while (volt__ring_pop(&w->ring, 0)) {}
+    while (volt__ring_pop(&w->ring)) {}
 }
 TEST(a_backlog_that_steps_over_its_mark_wakes_a_helper) {
     volt_rt *rt = still_rt(2);
