@@ -393,7 +393,7 @@ TEST(a_full_ring_hides_neither_events_nor_the_watch) {
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
     volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
     CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, volt__fd_see(e), &node, reader), 1);
-    CHECK(volt__task_begin(reader, 0) == 0 && volt__task_suspend(reader) == 0); // it sleeps
+    CHECK(volt__task_begin(reader) == 0 && volt__task_suspend(reader) == 0); // it sleeps
     fill_ring(w);
     CHECK_EQ(write(fd[1], "x", 1), 1);
     CHECK(volt__watch_claim(&rt->watch)); // it may expire at any moment, behind that event
