@@ -1312,6 +1312,7 @@ static inline int volt__highest_bit(uint64_t x) {
 }
 static inline uint32_t volt__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
+    VOLT_ASSERT(low <= high);
     return x < low ? low : x > high ? high : VOLT__CAST(uint32_t, x);
 }
 // x + y without overflow past VOLT_NEVER; y >= 0.
@@ -1338,6 +1339,7 @@ static void volt__random_seed(volt__random *r, uint64_t seed, uint32_t stream) {
 static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     uint32_t x = r->a, y = r->b;
     VOLT_ASSERT((x | y) != 0);
+    VOLT_ASSERT(n > 0);
     r->a = y;
     x ^= x << 17;
     r->b = x ^ y ^ (x >> 7) ^ (y >> 16);
@@ -1528,6 +1530,7 @@ static void volt__heap_init(volt__heap *h, volt__slabs *slabs) {
 }
 
 static void volt__room_link(volt__class *c, volt__slab *s) {
+    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s->used < s->cap);
     s->place = VOLT__SLAB_ROOM;
     s->prev = NULL;
     s->next = c->room;
@@ -1535,6 +1538,7 @@ static void volt__room_link(volt__class *c, volt__slab *s) {
     c->room = s;
 }
 static void volt__room_unlink(volt__class *c, volt__slab *s) {
+    VOLT_ASSERT(s->place == VOLT__SLAB_ROOM && c->room != NULL);
     s->place = VOLT__SLAB_FULL;
     if (s->prev) s->prev->next = s->next;
     else c->room = s->next;
@@ -1542,6 +1546,7 @@ static void volt__room_unlink(volt__class *c, volt__slab *s) {
 }
 
 static void volt__empty_push(volt__class *c, volt__slab *s) {
+    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s->used == 0);
     s->next = c->empty;
     c->empty = s;
     c->n_empty++;
@@ -1571,6 +1576,7 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
     s->cls = cls;
     s->slot_size = slot_size;
     s->cap = VOLT__CAST(uint32_t, (bytes - VOLT__SLAB_HEAD) / slot_size);
+    VOLT_ASSERT(s->cap > 0 && s->place == VOLT__SLAB_FULL);
     s->bytes = bytes;
     volt__lock(&all->lock);
     s->all_next = all->first;
@@ -1688,11 +1694,13 @@ static void volt__heap_trim_shared(volt__heap *h) {
     volt__slabs_reap(dead);
 }
 static void volt__slab_now_used(volt__slab *s) {
+    VOLT_ASSERT(s->used == 1);
     if (s->cls >= VOLT__CLASSES) return;
     volt__class *c = &s->heap->cls[s->cls];
     if (++c->n_used > c->n_high) c->n_high = c->n_used;
 }
 static volt__task *volt__slab_carve(volt__slab *s) {
+    VOLT_ASSERT(!s->free && s->used <= s->carved && s->carved <= s->cap);
     if (s->carved == s->cap) return NULL;
     volt__task *t = volt__slab_slot(s, s->carved);
     memset(t, 0, sizeof *t);
@@ -1710,6 +1718,7 @@ static volt__task *volt__slab_take(volt__slab *s) {
 }
 // The old current slab is full: nothing links it until a slot comes back.
 static void volt__class_turn_to(volt__class *c, volt__slab *s) {
+    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s != c->current);
     if (c->current) c->current->place = VOLT__SLAB_FULL;
     s->place = VOLT__SLAB_CURRENT;
     c->current = s;
@@ -1756,6 +1765,7 @@ static inline volt__task *volt__heap_try(volt__heap *h, size_t size) {
     volt__slab *s = h->cls[volt__class_of(size)].current;
     volt__task *t = s ? s->free : NULL;
     if (VOLT__UNLIKELY(!t || s->used == 0)) return NULL;
+    VOLT_ASSERT(volt__slab_of(t) == s && s->slot_size >= size && s->heap == h);
     s->free = t->next;
     s->used++;
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
@@ -1960,6 +1970,7 @@ static inline uint32_t volt__ring_room(const volt__ring *r) { // owner; a thief 
 // 0: full.
 static inline int volt__ring_push(volt__ring *r, volt__task *t) {
     if (VOLT__UNLIKELY(r->room == 0) && (r->room = volt__ring_room(r)) == 0) return 0;
+    VOLT_ASSERT(r->room <= volt__ring_room(r));
     r->room--;
     uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
     r->slot[tail & (VOLT_RING_CAP - 1)] = t;
@@ -1980,7 +1991,9 @@ static inline volt__task *volt__ring_pop(volt__ring *r) {
 }
 // The same where no other thread can reach the ring: no thieves, so no distance and no cas.
 static inline volt__task *volt__ring_pop_solo(volt__ring *r) {
-    uint32_t index = volt__head_index(volt__load_rlx(&r->head)); // rlx: owner-only word while solo
+    uintptr_t head = volt__load_rlx(&r->head); // rlx: owner-only word while solo
+    uint32_t index = volt__head_index(head);
+    VOLT_ASSERT(volt__head_distance(head) == 0);
     if (index == volt__load_rlx(&r->tail)) return NULL; // rlx: owner-only word
     volt__store_rlx(&r->head, volt__head_make(index + 1, 0)); // rlx: owner-only word while solo
     return r->slot[index & (VOLT_RING_CAP - 1)];
@@ -2002,6 +2015,7 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     for (uint32_t i = 0; i < n; i++)
         to->slot[(tail + i) & (VOLT_RING_CAP - 1)] = from->slot[(index + i) & (VOLT_RING_CAP - 1)];
     head = volt__head_make(index + n, n);
+    VOLT_ASSERT(n <= VOLT_RING_CAP / 2 && n <= volt__ring_room(to));
     // [Q2] release
     while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(volt__head_index(head), 0))) {}
     volt__store_rel(&to->tail, (tail + n) & VOLT__RING_INDEX_MASK); // [Q1] with the next thief
@@ -2049,13 +2063,14 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 // Private: nobody but its runner can reach the word of a task that has no reference but that of
 // life, no armed node, no group, and never had a handle or gave a waker; what its last wake-up
 // published came with it through the queue. Its runner moves such a word by a load and a store.
-// Whoever first reaches the task gets at it through its own poll. Only walkers go by the slabs: a
-// worker that has acknowledged a shutdown takes no word for private (private_below is 0).
+// Whoever first reaches the task gets at it through its own poll. The sweep of a shutdown goes by
+// the slabs instead, once all workers have acknowledged; from then on they take no word for private
+// (private_below is 0). Other walkers only read.
 //
 // References: life, from spawn to finish: 1. Each handle: 1. Each waker: 1. A
 // waiter published in a join word: 1, given back by who takes it out. Queues and
 // nodes linked under a lock hold none: a task with a linked node cannot finish
-// without taking that lock. Walkers add theirs only to a word that has some.
+// without taking that lock. The sweep adds its own only to a word that has some.
 #define VOLT__RUNNING ((uintptr_t)1)
 #define VOLT__NOTIFIED ((uintptr_t)2)
 #define VOLT__COMPLETE ((uintptr_t)4)
@@ -2083,11 +2098,15 @@ static inline int volt__word_must_enqueue(uintptr_t old) {
 // A wake-up publishes what the waker wrote, also when
 // the task is notified already: hence an rmw always.
 static inline int volt__task_wake(volt__task *t) {
-    return volt__word_must_enqueue(volt__or_acq_rel(&t->word, VOLT__NOTIFIED)); // [T1] with begin
+    uintptr_t old = volt__or_acq_rel(&t->word, VOLT__NOTIFIED); // [T1] with begin
+    VOLT_ASSERT(old >= VOLT__REF);
+    return volt__word_must_enqueue(old);
 }
 static inline int volt__task_cancel(volt__task *t) {
     uintptr_t bits = VOLT__NOTIFIED | VOLT__CANCELLED;
-    return volt__word_must_enqueue(volt__or_acq_rel(&t->word, bits)); // [T1] with begin
+    uintptr_t old = volt__or_acq_rel(&t->word, bits); // [T1] with begin
+    VOLT_ASSERT(old >= VOLT__REF);
+    return volt__word_must_enqueue(old);
 }
 // 0: no handle was made and no waker given out, no group, no armed node, no shield.
 static inline uint32_t volt__task_traits(const volt__task *t) {
@@ -2154,7 +2173,8 @@ static inline int volt__task_release(volt__task *t) {
     VOLT_ASSERT(old >= VOLT__REF);
     return old < 2 * VOLT__REF;
 }
-// For walkers: only a word with references belongs to a task.
+// For the walker of a shutdown, after all workers have acknowledged it: only a word with references
+// belongs to a task.
 static int volt__task_try_retain(volt__task *t) {
     uintptr_t old = volt__load_acq(&t->word); // [M2] with task init
     while (old >= VOLT__REF)
@@ -2162,16 +2182,14 @@ static int volt__task_try_retain(volt__task *t) {
     return 0;
 }
 
-// Calls fn for every task that is not free, with a reference of the walker's, under slabs.lock: fn
-// must not allocate, free or call back into the user.
+// Calls fn for every slot that was ever used, under slabs.lock, so that none goes away: fn must not
+// allocate, free or call back into the user. A slot may be free (no references in its word), and
+// what lives may end meanwhile: fn reads, and writes only to what it could retain.
 static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task *t), void *arg) {
     volt__lock(&all->lock);
     for (volt__slab *s = all->first; s; s = s->all_next) {
         uint32_t n = volt__load_acq(&s->carved); // [M2] with take
-        for (uint32_t i = 0; i < n; i++) {
-            volt__task *t = volt__slab_slot(s, i);
-            if (volt__task_try_retain(t)) fn(arg, t);
-        }
+        for (uint32_t i = 0; i < n; i++) fn(arg, volt__slab_slot(s, i));
     }
     volt__unlock(&all->lock);
 }
@@ -2278,6 +2296,7 @@ static void volt__wheel_remove(volt__wheel *w, volt__node *n) {
     volt__list_remove(head, n);
     if (*head) return;
     uint32_t at = VOLT__CAST(uint32_t, head - &w->slot[0][0]);
+    VOLT_ASSERT(w->occupied[at / VOLT__WHEEL_SLOTS] >> at % VOLT__WHEEL_SLOTS & 1);
     w->occupied[at / VOLT__WHEEL_SLOTS] &= ~(UINT64_C(1) << at % VOLT__WHEEL_SLOTS);
 }
 // The slot to be handled next and the tick at which that is due; 0: the wheel is empty.
@@ -2297,6 +2316,7 @@ static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *whe
                       : __builtin_ctzll(w->occupied[l]) + VOLT__CAST(int, VOLT__WHEEL_SLOTS - pos);
         *level = l;
         *when = ((w->elapsed >> shift) + VOLT__CAST(uint64_t, d)) << shift;
+        VOLT_ASSERT(*when >= w->elapsed);
         return 1;
     }
     return 0;
@@ -2380,6 +2400,7 @@ static void volt__timer_arm(volt__wheel *w, volt__node *n, volt__task *t, uint64
 static void volt__timer_disarm(volt__node *n, volt__task *t) {
     volt__wheel *w = VOLT__CAST(volt__wheel *, n->on_);
     if (volt__node_state(n) == VOLT__IDLE) return;
+    VOLT_ASSERT(w != NULL && t->links > 0);
     volt__lock(&w->lock);
     if (volt__node_state(n) == VOLT__LINKED) volt__wheel_remove(w, n);
     volt__unlock(&w->lock);
@@ -2493,7 +2514,9 @@ static inline int volt__fd_enter(volt__fd *e) {
 }
 // Nobody comes in any more. By one who is inside.
 static void volt__fd_begin_close(volt__fd *e) {
-    volt__or_acq_rel(&e->use, VOLT__FD_IS_CLOSING); // [F2] with enter
+    uint32_t old = volt__or_acq_rel(&e->use, VOLT__FD_IS_CLOSING); // [F2] with enter
+    VOLT_ASSERT(old >= VOLT__FD_USER);
+    (void)old;
 }
 // Of all who see it closing and empty one wins, and stays inside until the number is gone (retire).
 static int volt__fd_try_close(volt__fd *e) {
@@ -2528,6 +2551,7 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
     ev.events = volt__fd_interest(e);
+    VOLT_ASSERT(e->home < f->n_reactors && ev.events != 0);
     ev.data.u64 = VOLT__CAST(uint64_t, e->gen) << 32 | VOLT__CAST(uint32_t, fd);
     if (VOLT_SYS(epoll_ctl, f->epfd[e->home], op, fd, &ev) == 0) return 0;
     int other = errno == EEXIST ? EPOLL_CTL_MOD : errno == ENOENT ? EPOLL_CTL_ADD : 0;
@@ -2570,6 +2594,7 @@ static inline volt__fd_seen volt__fd_see(const volt__fd *e) {
     return seen;
 }
 static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
+    VOLT_ASSERT(dir == VOLT__RD || dir == VOLT__WR);
     return dir == VOLT__RD ? &e->rd : &e->wr;
 }
 
@@ -2656,6 +2681,7 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     e->backoff_ms = 0;
     volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
     volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
+    VOLT_ASSERT(!e->rd && !e->wr);
     if (is_close) {
         volt__sub_acq_rel(&e->use, VOLT__FD_IS_CLOSING + VOLT__FD_USER); // [F2] with enter
         VOLT_SYS(close, fd); // never retried: after EINTR the descriptor is gone
@@ -2738,6 +2764,7 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
 }
 static void volt__reactor_unpark(volt__reactor *r) {
     uint64_t one = 1; // EAGAIN: the counter is full, so the sleeper is woken already
+    VOLT_ASSERT(r->evfd >= 0);
     while (VOLT_SYS(write, r->evfd, &one, sizeof one) < 0 && errno == EINTR) {}
 }
 static void volt__reactor_acknowledge(volt__reactor *r) {
@@ -2752,6 +2779,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
     int max = VOLT__CAST(int, volt__min32(room ? room : 1, VOLT_EVENTS));
     memset(out, 0, sizeof *out);
     int n = VOLT_EPOLL_WAIT(r->epfd, ev, max, timeout);
+    VOLT_ASSERT(n <= max);
     if (n == max) out->is_watch = 1;
     for (int i = 0; i < n; i++) {
         uint64_t token = ev[i].data.u64;
@@ -2796,6 +2824,7 @@ typedef struct volt__idle {
 } volt__idle;
 
 static void volt__idle_init(volt__idle *s, uint32_t n_workers) {
+    VOLT_ASSERT(n_workers > 0 && n_workers <= VOLT_MAX_WORKERS);
     memset(s, 0, sizeof *s);
     s->n_words = (n_workers + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS;
 }
@@ -2834,8 +2863,10 @@ static void volt__idle_search_always(volt__idle *s) {
 // I2, first half: from here on a pusher may claim us. Returns how many still search.
 static uint32_t volt__idle_enter(volt__idle *s, uint32_t worker, int is_counted) {
     uint32_t left;
-    // [I2] with claim
-    volt__or_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], volt__idle_bit(worker));
+    uintptr_t bit = volt__idle_bit(worker);
+    uintptr_t old = volt__or_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], bit); // [I2] with claim
+    VOLT_ASSERT(!(old & bit));
+    (void)old;
     if (is_counted) {
         left = volt__sub_acq_rel(&s->searching, 1) - 1; // [I2] with claim
         VOLT_ASSERT(left < VOLT_MAX_WORKERS);
@@ -2888,7 +2919,9 @@ static int volt__idle_claim(volt__idle *s) {
 // I5. A counted worker has found work. 1: it was the last
 // one and must look once more whether there is more.
 static int volt__idle_leave(volt__idle *s) {
-    if (volt__sub_acq_rel(&s->searching, 1) != 1) return 0; // [I2] with claim
+    uint32_t old = volt__sub_acq_rel(&s->searching, 1); // [I2] with claim
+    VOLT_ASSERT(old > 0 && old <= VOLT_MAX_WORKERS);
+    if (old != 1) return 0;
     volt__fence_sc(&s->searching);                          // [I1] with claim
     return 1;
 }
@@ -2913,6 +2946,7 @@ static int volt__watch_init(volt__watch *w, uint32_t period_us) {
 }
 static void volt__watch_start(volt__watch *w) {
     struct itimerspec t;
+    VOLT_ASSERT(w->fd >= 0 && w->period > 0);
     memset(&t, 0, sizeof t);
     t.it_value.tv_sec = VOLT__CAST(time_t, w->period / 1000000000);
     t.it_value.tv_nsec = VOLT__CAST(long, w->period % 1000000000);
@@ -3071,7 +3105,9 @@ static void volt__inject(volt_rt *rt, volt__chain *c) {
 static void volt__visit(volt_rt *rt) { volt__add_acq_rel(&rt->visitors, 2); } // [S1] with teardown
 static void volt__unvisit(volt_rt *rt) {
     uint32_t *visitors = &rt->visitors; // bit 0: teardown waits. LAST TOUCH
-    if (volt__sub_acq_rel(visitors, 2) == 3) VOLT_FUTEX_WAKE(visitors, 1); // [S1] with teardown
+    uint32_t old = volt__sub_acq_rel(visitors, 2); // [S1] with teardown
+    VOLT_ASSERT(old >= 2);
+    if (old == 3) VOLT_FUTEX_WAKE(visitors, 1);
 }
 // From a thread that is no worker of rt.
 static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
@@ -3107,6 +3143,7 @@ static inline void volt__push_ring(volt__worker *w, volt__task *t) {
 // more than it would gain.
 static inline void volt__push_lifo(volt__worker *w, volt__task *t) {
     volt__task *old;
+    VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
     if (w->lifo_run >= VOLT_LIFO_MAX) {
         volt__push_ring(w, t);
         return;
@@ -3224,6 +3261,7 @@ static int volt__parker_wait(volt__parker *p, volt_time deadline) {
 // woken or takes itself back. 1: registered, 0: done.
 static int volt__join_register(volt__task *t, void *waiter) {
     void *seen = NULL;
+    VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE && (t->flags & VOLT__HAS_HANDLE));
     if (volt__cas_acq_rel(&t->join, &seen, waiter)) return 1; // [T3] with complete
     VOLT__REQUIRE(seen == VOLT__JOIN_DONE, "two joins of one task at once");
     return 0;
@@ -3251,6 +3289,7 @@ static void volt__join_complete(volt__task *t) {
 // ---- groups: what the end of a member does (the rest is in >>sync)
 static void volt__group_unlink(volt_group *g, volt__task *t) {
     volt__ext *x = volt__task_ext(t);
+    VOLT_ASSERT(g->n_live_ > 0 && x->group == g);
     if (x->g_prev) volt__task_ext(x->g_prev)->g_next = x->g_next;
     else g->live_ = x->g_next;
     if (x->g_next) volt__task_ext(x->g_next)->g_prev = x->g_prev;
@@ -3281,6 +3320,7 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
 // Two countdowns in one: a poll costs a decrement of `due`; from time to time it is settled what
 // that means for the rest.
 static void volt__count_polls(volt__worker *w) {
+    VOLT_ASSERT(w->due <= w->slice);
     uint32_t n = w->slice - w->due;
     w->slice = w->due;
     w->stats.polls += n;
@@ -3289,6 +3329,7 @@ static void volt__count_polls(volt__worker *w) {
     w->event_due -= volt__min32(w->event_due, n);
 }
 static void volt__plan_due(volt__worker *w) {
+    VOLT_ASSERT(w->due == w->slice); // counted
     uint32_t n = volt__min32(w->inject_due, w->event_due);
     w->due = w->slice = n > 0 ? n : 1;
 }
@@ -3328,6 +3369,7 @@ VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_
 // A spawn that races with 1 or 2 is either refused or counted before the sums are compared.
 static void volt__shutdown_wake(void *arg, volt__task *t) {
     volt__chain *c = VOLT__CAST(volt__chain *, arg);
+    if (!volt__task_try_retain(t)) return;
     if (volt__task_wake(t)) volt__chain_push(c, t); // with the walker's reference, given back below
     if (!volt__task_release(t)) return;
     t->gen++;
@@ -3344,7 +3386,8 @@ static void volt__shutdown_sweep(volt_rt *rt) {
 // for each that does. Whoever brings it to 0 sweeps.
 static void volt__shutdown_ack(volt_rt *rt, uint32_t n) {
     // [S1] all spawns counted before
-    if (volt__add_acq_rel(&rt->acks, n) + n == 0) volt__shutdown_sweep(rt);
+    uint32_t left = volt__add_acq_rel(&rt->acks, n) + n;
+    if (left == 0) volt__shutdown_sweep(rt);
 }
 // Idempotent, any thread.
 static void volt__shutdown_begin(volt_rt *rt) {
@@ -3566,6 +3609,7 @@ static void volt__watch_arm(volt__worker *w) {
 // W3: everything that waits for a stuck worker moves to us.
 static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__polled got;
+    VOLT_ASSERT(stuck != w && w->is_counted);
     volt__reactor_poll(&stuck->reactor, &w->rt->fds, volt__ring_room(&w->ring), 0, &got);
     // we are looking, and arm it again: [W2]
     if (got.is_watch) (void)volt__watch_take(&w->rt->watch);
@@ -3609,6 +3653,7 @@ static int volt__is_anything_takeable(volt_rt *rt) {
 }
 // I5
 static void volt__leave_search(volt__worker *w) {
+    VOLT_ASSERT(w->is_counted);
     w->is_counted = 0;
     if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
 }
@@ -3738,6 +3783,7 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
         if (t) {
             volt__found(w);
+            VOLT_ASSERT(!w->is_counted && !w->needs_watch);
             return t;
         }
     }
@@ -4076,9 +4122,11 @@ static void volt__start_more(volt_rt *rt) {
 
 // Everything but the word, which publishes the task to walkers.
 static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
+    VOLT__EXPECT(fn != NULL, "spawn of no function");
     t->u.fn = fn;
     t->join = NULL;
-    t->spawn_site = t->wait_site = site;
+    t->spawn_site = site;
+    volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
     t->wait = t->wait_ms = 0;
     t->shield = 0;
     t->flags = flags;
@@ -4251,6 +4299,7 @@ VOLT_API void volt_task_destroy(void *state) {
 // ---- handles and wakers
 
 static int64_t volt__handle_deliver(volt_handle *h) {
+    VOLT_ASSERT(volt__join_is_done(h->task_));
     int64_t result = h->task_->u.result;
     volt__task_drop(h->task_);
     h->task_ = NULL;
@@ -4396,6 +4445,7 @@ VOLT_API int volt_is_cancelled(volt_cx *cx) {
 // Arms a node of the running task. A deadline that has passed fires at once, on no wheel: 1.
 static int volt__timer_start(volt_cx *cx, volt__node *n, volt_time deadline) {
     volt__worker *w = cx->worker_;
+    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE && deadline != VOLT_NEVER);
     if (deadline > VOLT_NOW_NS()) {
         volt__timer_arm(&w->wheel, n, cx->task_, volt__tick_ceil(w->rt, deadline));
         return 0;
@@ -4483,6 +4533,7 @@ static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_
     volt__node *n = volt__leaf(cx, VOLT__LEAF_JOIN);
     if (!volt__charge(cx)) return volt_pending();
     if (!h->task_) return volt__leaf_end(n, -EINVAL);
+    VOLT__EXPECT(h->task_ != cx->task_, "a task waits for its own end");
     if (volt__is_off(cx)) {
         volt__join_cancel(cx, n, h->task_);
         return volt__leaf_end(n, -ECANCELED);
@@ -4511,6 +4562,7 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 
 enum { VOLT__IN_BRACKET = 1, VOLT__IS_UP = 2 }; // in pc_ of a bracket's node
 static void volt__bracket_begin(volt_cx *cx, volt__node *n, int is_up) {
+    VOLT_ASSERT(cx->frame_ != NULL && n != cx->frame_);
     n->save_ = cx->abort_;
     if (n->pc_ == 0) n->base_ = cx->shield_; // later the depth is that of the frame that suspended
     n->pc_ = is_up ? VOLT__IN_BRACKET | VOLT__IS_UP : VOLT__IN_BRACKET;
@@ -4555,6 +4607,7 @@ VOLT_API volt_poll volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadli
 // the top one, which knows the task, so a node in that frame can still be woken.
 
 static void volt__scope_push(volt__node *frame, volt__scope *s, volt__task *t) {
+    VOLT_ASSERT(s->task_ == NULL && t != NULL);
     s->task_ = t;
     s->next_ = volt__scope_top(frame);
     frame->who_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, s) | VOLT__SCOPED);
@@ -4610,8 +4663,7 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) 
     s->abort_ = cx->abort_;
     s->depth_ = ++cx->shield_;
     if (at_most == VOLT_NEVER) return;
-    if (volt__timer_start(cx, &s->timer_.node_,
-                          volt__deadline(at_most))) {
+    if (volt__timer_start(cx, &s->timer_.node_, volt__deadline(at_most))) {
         s->raised_ = 1;
         if (cx->abort_ <= s->depth_) cx->abort_ = VOLT__CAST(uint8_t, s->depth_ + 1);
     }
@@ -4791,6 +4843,7 @@ static volt__task *volt__group_take_done(volt_group *g) {
     volt__task *t = g->done_;
     if (!t) return NULL;
     g->done_ = volt__task_ext(t)->g_next;
+    VOLT_ASSERT(volt__task_ext(t)->group == g);
     if (!g->done_) g->done_last_ = NULL;
     return t;
 }
@@ -4884,6 +4937,7 @@ VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
 // What a task runs that returned with an open group: its own result waits in the root frame.
 static volt_poll volt__group_close_left(volt_cx *cx, void *state) {
     volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
+    VOLT_ASSERT(VOLT__CAST(uintptr_t, root->who_) & VOLT__SCOPED);
     volt_group *g =
         VOLT__CONTAINER(volt_group, scope_, VOLT__CAST(uintptr_t, root->who_) - VOLT__SCOPED);
     cx->site_ = "a group that was left open";
@@ -5220,6 +5274,7 @@ static int64_t volt__io_step(volt_cx *cx, volt__node *n, volt__io *io) {
 }
 static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, size_t len,
                                  int count) {
+    VOLT_ASSERT(op >= VOLT__OP_READ && op <= VOLT__OP_ACCEPT);
     io->fd = fd;
     io->op = op;
     io->dir = op == VOLT__OP_WRITE || op == VOLT__OP_WRITEV ? VOLT__WR : VOLT__RD;
@@ -5321,6 +5376,7 @@ static int volt__is_backing_off(volt_cx *cx, const volt__node *n, int fd) {
     return volt__node_state(n) != VOLT__IDLE && n->on_ != volt__fd_get(&cx->rt_->fds, fd);
 }
 static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, int fd) {
+    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
     uint32_t ms = e ? e->backoff_ms * 2u : 0;
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
@@ -5491,6 +5547,7 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     return rc < 0 ? -errno : 0;
 }
 static int volt__pollset_take(const volt_pollset *p, volt_pollev *out, size_t cap) {
+    VOLT_ASSERT(p->epfd_ > 0 && cap > 0);
     struct epoll_event ev[64];
     int n = VOLT_EPOLL_WAIT(p->epfd_ - 1, ev, cap < 64 ? VOLT__CAST(int, cap) : 64, 0);
     for (int i = 0; i < n; i++) {
@@ -5553,6 +5610,7 @@ static inline uint32_t volt__arms_get(const volt__node *n, int which) {
     return VOLT__CAST(uint32_t, VOLT__CAST(uint64_t, n->key_) >> (which * 8)) & 255;
 }
 static inline void volt__arms_set(volt__node *n, int which, uint32_t value) {
+    VOLT_ASSERT(value <= 255);
     uint64_t mask = UINT64_C(255) << (which * 8), bits = VOLT__CAST(uint64_t, value) << (which * 8);
     n->key_ = VOLT__CAST(int64_t, (VOLT__CAST(uint64_t, n->key_) & ~mask) | bits);
 }
@@ -5618,6 +5676,7 @@ VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *a) {
 VOLT_API int volt__arm_put(volt_cx *cx, volt_arm *a, volt_poll p) {
     volt__node *n = a->up_;
     VOLT__EXPECT(cx->frame_ == &a->node_, "a child returned without VOLT_RETURN or VOLT_END");
+    VOLT_ASSERT(a->state_ == VOLT__ARM_LIVE && volt__arms_get(n, VOLT__ARMS_INDEX) > 0);
     a->shield_ = cx->shield_;
     cx->shield_ = a->up_shield_;
     cx->abort_ = a->up_abort_;
@@ -5673,6 +5732,7 @@ VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last) {
 }
 VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
     volt__node *n = cx->frame_;
+    VOLT_ASSERT(n->kind_ == VOLT__ARMS);
     uint32_t winner = volt__arms_get(n, VOLT__ARMS_WINNER);
     (void)done;
     if (volt__arms_get(n, VOLT__ARMS_LIVE)) return volt_pending();
@@ -5814,17 +5874,15 @@ typedef struct volt__survivors {
     const char *site[16];
     uint32_t n, n_held;
 } volt__survivors;
-// Who lives, and who has ended but is held by a handle or a waker.
+// Who lives, and who has ended but is held by a handle or a waker. Reads only: at a deadline the
+// workers may not know of the shutdown yet, and take their tasks' words for private.
 static void volt__survivor(void *arg, volt__task *t) {
     volt__survivors *s = VOLT__CAST(volt__survivors *, arg);
-    uintptr_t word = volt__load_rlx(&t->word); // rlx: a snapshot
-    if (word & VOLT__COMPLETE) s->n_held += word >= 2 * VOLT__REF; // besides the walker's
-    // rlx: a snapshot
+    uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
+    if (word < VOLT__REF) return;
+    if (word & VOLT__COMPLETE) s->n_held++;
     else if (s->n < sizeof s->site / sizeof s->site[0])
-        s->site[s->n++] = volt__load_rlx(&t->wait_site);
-    if (!volt__task_release(t)) return;
-    t->gen++;
-    volt__heap_free_remote(t);
+        s->site[s->n++] = volt__load_rlx(&t->wait_site); // rlx: a snapshot of a literal's address
 }
 static void volt__survivors_find(volt_rt *rt, volt__survivors *s) {
     memset(s, 0, sizeof *s);

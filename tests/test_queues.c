@@ -829,6 +829,7 @@ static uint32_t walk_over, walks_done;
 static int64_t mark_of(const volt__task *t) { return (int64_t)(uintptr_t)t ^ 0x5bd1e995; }
 static void found_one(void *arg, volt__task *t) {
     walk *w = arg;
+    if (!volt__task_try_retain(t)) return;
     CHECK(w->n < LASTING + PASSING);
     CHECK_EQ(t->u.result, mark_of(t)); // plain: only what is a task's own by now may be read
     w->n_lasting += (int)t->gen & 1;

@@ -13,6 +13,7 @@ static void note_wait(const void *word);
 #include "test.h"
 #include "tasks.h"
 #include "still.h"
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 static const void *watched_word;
@@ -510,5 +511,21 @@ TEST(a_backlog_that_steps_over_its_mark_wakes_a_helper) {
     volt__push_lifo(w, still_task(w));
     volt__maintain(w);
     CHECK(was_helper_woken(rt));
+    still_end(rt);
+}
+
+// ---- who listed the living at a deadline took references to tasks whose workers go on
+
+TEST(who_lists_the_living_leaves_them_alone) {
+    volt_rt *rt = still_rt(1);
+    volt__task *t = still_task(rt->workers[0]);
+    void *slab = volt__slab_of(t);
+    volt__survivors s;
+    CHECK(volt__task_begin_private(t, VOLT__PRIVATE)); // it runs, and nobody else may write
+    CHECK_EQ(mprotect(slab, VOLT_SLAB_SIZE, PROT_READ), 0);
+    volt__survivors_find(rt, &s);
+    CHECK_EQ(mprotect(slab, VOLT_SLAB_SIZE, PROT_READ | PROT_WRITE), 0);
+    CHECK_EQ(s.n, 1);
+    CHECK_EQ(s.n_held, 0);
     still_end(rt);
 }
