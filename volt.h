@@ -1020,6 +1020,9 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_STACK_SIZE
 #  define VOLT_STACK_SIZE 262144
 #endif
+#ifndef VOLT_LOCK_SPIN
+#  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
+#endif
 
 VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
               "VOLT_EVENTS: one array of events on the stack");
@@ -1279,7 +1282,7 @@ VOLT_API volt_poll volt__stray_break(void) {
 
 // 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the short spin.
 static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < VOLT_LOCK_SPIN; i++) {
         uint32_t free_ = 0;
         uint32_t seen = volt__load_rlx(lock); // rlx: hint, re-checked by the cas
         if (seen == 0 && volt__cas_acq(lock, &free_, 1)) return; // [L1] with unlock
@@ -2296,7 +2299,6 @@ static void volt__wheel_remove(volt__wheel *w, volt__node *n) {
     volt__list_remove(head, n);
     if (*head) return;
     uint32_t at = VOLT__CAST(uint32_t, head - &w->slot[0][0]);
-    VOLT_ASSERT(w->occupied[at / VOLT__WHEEL_SLOTS] >> at % VOLT__WHEEL_SLOTS & 1);
     w->occupied[at / VOLT__WHEEL_SLOTS] &= ~(UINT64_C(1) << at % VOLT__WHEEL_SLOTS);
 }
 // The slot to be handled next and the tick at which that is due; 0: the wheel is empty.
@@ -2690,23 +2692,27 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
 }
 static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
 // First use of a descriptor that somebody else made: what is it, and make it non-blocking. Under
-// lock, so that it is not closed between the question and the answer. 0: not open.
-static uint8_t volt__fd_probe(volt__fd *e, int fd) {
+// lock, so that it is not closed between the question and the answer. Its flags, or -errno.
+static int volt__fd_probe(volt__fd *e, int fd) {
     int type = 0, family = 0;
     socklen_t len = sizeof type, family_len = sizeof family;
     unsigned flags = VOLT__FD_PROBED;
+    int rc = 0;
     volt__lock(&e->lock);
     int mode = VOLT_SYS(fcntl, fd, F_GETFL);
-    if (mode < 0) flags = 0;
-    else if (!(mode & O_NONBLOCK)) VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK);
-    if (flags && VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0) {
+    // left blocking it would hold up its worker
+    if (mode < 0 || (!(mode & O_NONBLOCK) && VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0)) {
+        rc = -errno;
+        flags = 0;
+    }
+    if (rc == 0 && VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0) {
         flags |= VOLT__FD_SOCKET;
         VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &family, &family_len);
         if (type == SOCK_STREAM && volt__is_ip(family)) flags |= VOLT__FD_STREAM;
     }
     volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, flags)); // rlx: under lock
     volt__unlock(&e->lock);
-    return VOLT__CAST(uint8_t, flags);
+    return rc < 0 ? rc : VOLT__CAST(int, flags);
 }
 
 static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
@@ -2726,8 +2732,12 @@ static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__
         volt__store_rel(&e->seq, e->seq + 1);
         if (rd) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
         if (wr) volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
-        if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr))
-            volt__fd_control(f, e, fd, EPOLL_CTL_MOD);
+        // who still waits and can wait no more asks again, and is told
+        if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr) &&
+            volt__fd_control(f, e, fd, EPOLL_CTL_MOD) < 0) {
+            volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
+            volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
+        }
     }
     volt__unlock(&e->lock);
 }
@@ -3724,6 +3734,7 @@ static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
     volt__tidy(w);
+    if (VOLT__UNLIKELY(volt__backlog(w) > 0)) return; // the allocator's hook has woken a task
     uint32_t left = volt__idle_enter(&rt->idle, w->index, w->is_counted);
     w->is_counted = 0;
     if (w->is_closing) volt__stop_if_over(rt);
@@ -4445,7 +4456,7 @@ VOLT_API int volt_is_cancelled(volt_cx *cx) {
 // Arms a node of the running task. A deadline that has passed fires at once, on no wheel: 1.
 static int volt__timer_start(volt_cx *cx, volt__node *n, volt_time deadline) {
     volt__worker *w = cx->worker_;
-    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE && deadline != VOLT_NEVER);
+    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
     if (deadline > VOLT_NOW_NS()) {
         volt__timer_arm(&w->wheel, n, cx->task_, volt__tick_ceil(w->rt, deadline));
         return 0;
@@ -5222,12 +5233,13 @@ static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     int64_t rc = -EBADF;
     if (VOLT__LIKELY(volt__fd_enter(e))) {
         uint32_t gen = io->seen.gen;
-        uint8_t flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
+        int flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
         if (VOLT__UNLIKELY(!flags)) flags = volt__fd_probe(e, io->fd);
         io->seen = volt__fd_see(e);
-        if (VOLT__UNLIKELY(!flags || (io->has_gen && io->seen.gen != gen))) rc = -EBADF;
+        if (VOLT__UNLIKELY(io->has_gen && io->seen.gen != gen)) rc = -EBADF;
+        else if (VOLT__UNLIKELY(flags < 0)) rc = flags;
         else if (volt__fd_is_known_empty(e, io->dir)) rc = -EAGAIN;
-        else rc = volt__io_call(cx, io, flags);
+        else rc = volt__io_call(cx, io, VOLT__CAST(uint8_t, flags));
         io->has_gen = 1;
         if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM))
             volt__fd_drained(e, io->dir, io->seen.seq);
@@ -5381,7 +5393,9 @@ static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, int fd) {
     uint32_t ms = e ? e->backoff_ms * 2u : 0;
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
     if (e) e->backoff_ms = VOLT__CAST(uint16_t, ms);
-    volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms)));
+    // it may be over already, if this thread was slow
+    if (volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
+        (void)volt__task_wake(cx->task_);
     return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
 }
 VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
@@ -5544,6 +5558,8 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     }
     rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
     if (rc < 0 && errno == ENOENT) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_ADD, fd, &ev);
+    // another thread was faster
+    if (rc < 0 && errno == EEXIST) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
     return rc < 0 ? -errno : 0;
 }
 static int volt__pollset_take(const volt_pollset *p, volt_pollev *out, size_t cap) {
