@@ -527,6 +527,8 @@ TEST(who_lists_the_living_leaves_them_alone) {
     CHECK_EQ(mprotect(slab, VOLT_SLAB_SIZE, PROT_READ | PROT_WRITE), 0);
     CHECK_EQ(s.n, 1);
     CHECK_EQ(s.n_held, 0);
+    still_end(rt);
+}
 
 // ---- a task woken by the allocator's hook, right before its worker slept, was left in its queue
 
