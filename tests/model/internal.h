@@ -53,6 +53,7 @@ enum {
     NO_RACE_CHECK,    // plain writes are not compared with earlier reads
     NO_LOAD_RACE,     // search: a store after a load is not tried before it
     NO_SLEEP_WAKE,    // search: a sleeping thread is never woken
+    NO_BLOCK_START,   // search, BOUNDED: no switch is tried where a block of steps began
     N_MUTANTS
 };
 #define MUTANT(name_) (VMC_MUTANT == (name_))
@@ -215,7 +216,7 @@ int fiber_is_below(uintptr_t addr);       // in a frame that has returned
 // world.c
 void world_reset(void);
 int world_is_runnable(const thread *t);
-uint8_t environment_is_runnable(void);
+int environment_is_runnable(int others_are);
 void environment_step(void);
 void kernel_reset(void);
 int thread_start(void (*fn)(void *), void *arg);
