@@ -4065,7 +4065,8 @@ static void volt__start_more(volt_rt *rt) {
 static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
     t->u.fn = fn;
     t->join = NULL;
-    t->spawn_site = t->wait_site = site;
+    t->spawn_site = site;
+    volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
     t->wait = t->wait_ms = 0;
     t->shield = 0;
     t->flags = flags;
@@ -5801,21 +5802,24 @@ typedef struct volt__survivors {
     const char *site[16];
     uint32_t n, n_held;
 } volt__survivors;
-// Who lives, and who has ended but is held by a handle or a waker.
-static void volt__survivor(void *arg, volt__task *t) {
-    volt__survivors *s = VOLT__CAST(volt__survivors *, arg);
-    uintptr_t word = volt__load_rlx(&t->word); // rlx: a snapshot
-    if (word & VOLT__COMPLETE) s->n_held += word >= 2 * VOLT__REF; // besides the walker's
+static void volt__survivor(volt__survivors *s, volt__task *t) {
+    uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
+    if (word < VOLT__REF) return;
+    if (word & VOLT__COMPLETE) s->n_held++;
     // rlx: a snapshot
     else if (s->n < sizeof s->site / sizeof s->site[0])
         s->site[s->n++] = volt__load_rlx(&t->wait_site);
-    if (!volt__task_release(t)) return;
-    t->gen++;
-    volt__heap_free_remote(t);
 }
+// Who lives, and who has ended but is held by a handle or a waker. Reads only, unlike a walk: until
+// all workers have acknowledged the shutdown, a private word would lose a reference taken here.
 static void volt__survivors_find(volt_rt *rt, volt__survivors *s) {
     memset(s, 0, sizeof *s);
-    volt__slabs_walk(&rt->slabs, volt__survivor, s);
+    volt__lock(&rt->slabs.lock);
+    for (volt__slab *slab = rt->slabs.first; slab; slab = slab->all_next) {
+        uint32_t n = volt__load_acq(&slab->carved); // [M2] with take
+        for (uint32_t i = 0; i < n; i++) volt__survivor(s, volt__slab_slot(slab, i));
+    }
+    volt__unlock(&rt->slabs.lock);
 }
 static void volt__log_alive(volt_rt *rt) {
     volt__survivors s;
