@@ -120,9 +120,11 @@ build/tsan/%: tests/%.c $(HEADERS)
 #   make model REPLAY='name:choices'   executes one path of it and prints every event
 MODEL_CC ?= $(shell command -v gcc >/dev/null && echo gcc || echo clang)
 MODEL_PARTS := memory shadow search fiber world kernel tsan report main
+LITMUS_PARTS := litmus_table litmus_axioms
 MODEL_FILES := $(patsubst tests/model/%.c,%,$(sort $(wildcard tests/model/model_*.c)))
 MODEL_CFLAGS := -std=gnu11 -g -Wall -Wextra -Itests/model -I. -fno-pie
-MODEL_HOOKED := -O0 -fsanitize=thread -fno-builtin -Wno-unknown-warning-option -Wno-tsan
+MODEL_HOOKED := -O0 -fsanitize=thread -fno-builtin
+MODEL_HOOKED_gcc := -Wno-tsan
 MODEL_OBJCOPY := objcopy --rename-section .data=model_data \
 	--rename-section .bss=model_bss,alloc --redefine-sym memset=vmc_memset \
 	--redefine-sym memcpy=vmc_memcpy --redefine-sym memmove=vmc_memmove
@@ -149,8 +151,9 @@ build/model/$(1)/%.part.o: tests/model/%.c $(wildcard tests/model/*.h)
 	$(1) $(MODEL_CFLAGS) -O2 -c $$< -o $$@
 build/model/$(1)/%.o: tests/model/%.c $(wildcard tests/model/*.h) volt.h
 	@mkdir -p $$(@D)
-	$(1) $(MODEL_CFLAGS) $(MODEL_HOOKED) -c $$< -o $$@
+	$(1) $(MODEL_CFLAGS) $(MODEL_HOOKED) $(MODEL_HOOKED_$(1)) -c $$< -o $$@
 	$(MODEL_OBJCOPY) $$@
+build/model/$(1)/model_litmus: $(LITMUS_PARTS:%=build/model/$(1)/%.part.o)
 build/model/$(1)/model_%: build/model/$(1)/model_%.o $(MODEL_PARTS:%=build/model/$(1)/%.part.o)
 	$(1) -no-pie $$^ -o $$@
 endef
