@@ -50,8 +50,8 @@ static void try_add(void *result) {
 }
 SCENARIO(lock_try) {
     int has_got = 0;
-    VMC_MUST_HAPPEN("a try succeeds");
-    VMC_MUST_HAPPEN("a try fails");
+    vmc_must_happen("a try succeeds");
+    vmc_must_happen("a try fails");
     int t = vmc_spawn(try_add, &has_got);
     locked_add(NULL);
     vmc_join(t);
@@ -84,7 +84,7 @@ static void leave(void *arg) {
 }
 static void leave_beside(int n_others) {
     int t[2];
-    VMC_MUST_HAPPEN("the last one frees it");
+    vmc_must_happen("the last one frees it");
     shared *s = vmc_alloc(sizeof *s);
     s->n_users = n_others + 1;
     for (int i = 0; i < n_others; i++) t[i] = vmc_spawn(leave, s);

@@ -40,8 +40,8 @@ static void thief(void *unused) {
     rt_run_one(w1);
 }
 SCENARIO(private_stolen) {
-    VMC_MUST_HAPPEN("a thief polls it");
-    VMC_MUST_HAPPEN("it is stolen back");
+    vmc_must_happen("a thief polls it");
+    vmc_must_happen("it is stolen back");
     job j = { 0 };
     rt_make(2);
     rt_carry(w0);
@@ -154,8 +154,8 @@ static void join_by(volt_fn *fn) {
 }
 SCENARIO(private_joins) { join_by(joins); }
 SCENARIO(private_gives_up_a_join) {
-    VMC_MUST_HAPPEN("it joins");
-    VMC_MUST_HAPPEN("it gives up");
+    vmc_must_happen("it joins");
+    vmc_must_happen("it gives up");
     join_by(gives_up);
 }
 
@@ -183,7 +183,7 @@ static void look_after_timers(void *unused) {
 }
 SCENARIO(private_sleeps) {
     job j = { 0 };
-    VMC_MUST_HAPPEN("another worker fires the timer");
+    vmc_must_happen("another worker fires the timer");
     rt_make(2);
     rt_carry(w0);
     spawn(w0, NULL, sleeps, &j, sizeof j);

@@ -71,7 +71,7 @@ static __attribute__((unused)) int rt_steal_and_run(volt__worker *w, volt__worke
 
 // The calling thread carries w0 and does what is left to do, whosever it is. Then every slot must
 // have been given back, each to its own heap.
-static void rt_end(void) {
+static __attribute__((unused)) void rt_end(void) {
     rt_carry(w0);
     do rt_run_all(w0);
     while (w1 && rt_steal_and_run(w0, w1));
