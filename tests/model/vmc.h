@@ -107,7 +107,8 @@ void *vmc_alloc_aligned(size_t size, size_t align); // filled with 0xa5
 void vmc_free(void *block);
 
 __attribute__((format(printf, 1, 2), noreturn)) void vmc_fail(const char *format, ...);
-#define VMC_ASSERT(c_) ((c_) ? (void)0 : vmc_fail("%s:%d: VMC_ASSERT(%s)", __FILE__, __LINE__, #c_))
+#define VMC_ASSERT(...) \
+    ((__VA_ARGS__) ? (void)0 : vmc_fail("%s:%d: VMC_ASSERT(%s)", __FILE__, __LINE__, #__VA_ARGS__))
 
 // Notes how an execution came out; what came out is printed with its count.
 __attribute__((format(printf, 1, 2))) void vmc_outcome(const char *format, ...);
