@@ -1420,6 +1420,7 @@ struct volt__task {
 };
 VOLT__SASSERT(sizeof(volt__node) == (sizeof(void *) == 8 ? 48 : 32), "an idle task is 112 bytes");
 VOLT__SASSERT(sizeof(volt__task) == (sizeof(void *) == 8 ? 64 : 48), "an idle task is 112 bytes");
+VOLT__SASSERT(offsetof(volt_cx, shield_) == offsetof(volt_cx, wait_) + 7, "fresh poll layout");
 VOLT__SASSERT(offsetof(volt__node, key_) == 8 && offsetof(volt__node, state_) == 4, "node layout");
 VOLT__SASSERT(offsetof(volt__task, u) == (sizeof(void *) == 8 ? 16 : 8), "task layout");
 VOLT__SASSERT(sizeof(volt_arm) <= 72 && sizeof(volt_link) == sizeof(volt_frame), "public layout");
@@ -2102,14 +2103,20 @@ static inline int volt__task_is_private(const volt__task *t, uintptr_t word,
                                         uintptr_t private_below) {
     return word < private_below && volt__task_traits(t) == 0;
 }
-// Returns whether this poll starts cancelled.
-static inline int volt__task_begin(volt__task *t, uintptr_t private_below) {
-    uintptr_t bits = VOLT__RUNNING | VOLT__NOTIFIED;
+// 1: the word was private, so this poll is not cancelled and under no shield, and the state is the
+// task's own. 0: nothing done.
+static inline int volt__task_begin_private(volt__task *t, uintptr_t private_below) {
     uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
-    if (VOLT__LIKELY(volt__task_is_private(t, old, private_below)))
-        volt__store_rlx(&t->word, old ^ bits); // rlx: private
-    else old = volt__xor_acq_rel(&t->word, bits); // [T1] with wake and suspend
-    VOLT_ASSERT((old & (bits | VOLT__COMPLETE)) == VOLT__NOTIFIED);
+    if (VOLT__UNLIKELY(!volt__task_is_private(t, old, private_below))) return 0;
+    VOLT_ASSERT((old & (VOLT__REF - 1)) == VOLT__NOTIFIED);
+    volt__store_rlx(&t->word, old ^ (VOLT__RUNNING | VOLT__NOTIFIED)); // rlx: private
+    return 1;
+}
+// Returns whether this poll starts cancelled.
+static inline int volt__task_begin(volt__task *t) {
+    // [T1] with wake and suspend
+    uintptr_t old = volt__xor_acq_rel(&t->word, VOLT__RUNNING | VOLT__NOTIFIED);
+    VOLT_ASSERT((old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == VOLT__NOTIFIED);
     return (old & VOLT__CANCELLED) != 0;
 }
 // 1: was notified meanwhile, the runner enqueues it. 0: *t may be gone from here on.
@@ -2954,7 +2961,7 @@ struct volt__worker {
     uint32_t inject_due, inject_every, event_due, event_every;
     // ring length worth waking somebody for
     uint32_t wake_at;
-    uint16_t budget; // of each poll
+    uint64_t fresh;  // image of wait_, budget_, abort_ and shield_ as most polls start with them
     // consecutive polls from the LIFO slot
     uint32_t lifo_run;
     uint32_t since;                                            // polls since `last`
@@ -3390,14 +3397,17 @@ static void volt__tell_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
 }
 static inline void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
-    const uint8_t flags = t->flags;
+    int is_root = 0;
     VOLT_ASSERT(w->cx.shield_ == 0 && result != VOLT__PENDING);
     t->u.result = result;
-    if (volt__task_traits(t) != 0) volt__tell_end(w, t, result);
+    if (volt__task_traits(t) != 0) {
+        is_root = t->flags & VOLT__IS_ROOT;
+        volt__tell_end(w, t, result);
+    }
     if (volt__task_finish(t, w->private_below)) volt__task_free_here(w, t);
     // After all that the task's end does: whoever sees the sums equal may take the runtime down.
     volt__store_rel(&w->completed, w->completed + 1); // [S2] with alive
-    if (VOLT__UNLIKELY(flags & VOLT__IS_ROOT)) volt__shutdown_begin(w->rt);
+    if (VOLT__UNLIKELY(is_root)) volt__shutdown_begin(w->rt);
 }
 // A group that was left open is closed before its task ends, for the task's memory holds it: the
 // function is replaced by the closing one, and its result kept in the root frame.
@@ -3409,43 +3419,48 @@ static inline int volt__must_close(volt__task *t, void *state, int64_t result) {
     t->u.fn = s->close_;
     return 1;
 }
-static void volt__suspended(volt__worker *w, volt__task *t) {
+static __attribute__((noinline)) void volt__yielded_alone(volt__worker *w) {
+    // what is in the injector goes first, or else events and timers
+    if (!volt__fetch_share(w)) volt__hurry_events(w);
+}
+static inline void volt__suspended(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    t->shield = cx->shield_;
-    // rlx: for whoever looks on
-    volt__store_rlx(&t->wait_site, cx->site_);
-    // rlx: for whoever looks on
-    volt__store_rlx(&t->wait, cx->wait_);
-    // rlx: for whoever looks on
-    volt__store_rlx(&t->wait_ms, VOLT__CAST(uint32_t, w->tick));
+    if (VOLT__UNLIKELY(t->shield != cx->shield_)) t->shield = cx->shield_;
+    volt__store_rlx(&t->wait_site, cx->site_); // rlx: for whoever looks on
+    if (cx->is_yielding_) {
+        volt__task_yield(t, w->private_below);
+        if (VOLT__UNLIKELY(volt__ring_len(&w->ring) == 0)) volt__yielded_alone(w);
+        volt__push_ring(w, t);
+        return;
+    }
+    volt__store_rlx(&t->wait, cx->wait_);                        // rlx: for whoever looks on
+    volt__store_rlx(&t->wait_ms, VOLT__CAST(uint32_t, w->tick)); // rlx: for whoever looks on
 #if VOLT_DEBUG
-    if (t->links == 0 && cx->wait_ == 0 && !cx->is_yielding_ && !(t->flags & VOLT__GAVE_WAKER) &&
+    if (t->links == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
         // rlx: a wake-up on its way needs a waker given out
         !(volt__load_rlx(&t->word) & VOLT__NOTIFIED))
         volt__log(w->rt, VOLT_LOG_NEVER_WAKES, cx->site_);
 #endif
-    if (cx->is_yielding_) {
-        volt__task_yield(t, w->private_below);
-        // Alone: what is in the injector goes first, or else events and timers.
-        if (volt__ring_len(&w->ring) == 0 && !volt__fetch_share(w)) volt__hurry_events(w);
-    } else if (!volt__task_suspend(t)) {
-        return; // *t may be gone from here on
-    }
-    volt__push_ring(w, t);
+    if (volt__task_suspend(t)) volt__push_ring(w, t); // else *t may be gone
 }
-static inline void volt__poll_task(volt__worker *w, volt__task *t) {
+// What a poll starts with; gives the state.
+static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
-    void *state = volt__state_of(t);
     VOLT_ASSERT(cx->frame_ == NULL);
     cx->task_ = t;
     cx->site_ = NULL;
-    cx->wait_ = 0;
-    cx->budget_ = w->budget;
     cx->is_awaiting_ = 1;
     cx->is_yielding_ = 0;
-    cx->abort_ = VOLT__CAST(uint8_t, volt__task_begin(t, w->private_below) | w->is_closing);
+    memcpy(&cx->wait_, &w->fresh, sizeof w->fresh);
+    if (VOLT__LIKELY(volt__task_begin_private(t, w->private_below))) return volt__task_state(t);
+    cx->abort_ = VOLT__CAST(uint8_t, volt__task_begin(t) | w->is_closing);
     cx->shield_ = t->shield;
+    return volt__state_of(t);
+}
+static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
+    volt_cx *cx = &w->cx;
+    VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
+    void *state = volt__begin(w, t);
     for (;;) {
         volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->frame_ == NULL && cx->task_ == t);
@@ -3794,7 +3809,8 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->event_due = w->event_every =
         volt__clamp32(VOLT_EVENT_NS / VOLT_POLL_NS, 1, VOLT_EVENT_INTERVAL);
     volt__plan_due(w);
-    w->budget = VOLT__CAST(uint16_t, rt->cfg.budget);
+    w->cx.budget_ = VOLT__CAST(uint16_t, rt->cfg.budget);
+    memcpy(&w->fresh, &w->cx.wait_, sizeof w->fresh);
     w->wake_at = 2;
     w->tidy_due = VOLT__TIDY_EVERY;
     w->trim_tick = w->tick + VOLT__TRIM_TICKS;

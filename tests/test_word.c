@@ -66,7 +66,7 @@ static int do_event(volt__task *t, int event, uintptr_t private_below) {
     switch (event) {
     case WAKE: return volt__task_wake(t);
     case CANCEL: return volt__task_cancel(t);
-    case BEGIN: return volt__task_begin(t, private_below);
+    case BEGIN: return volt__task_begin_private(t, private_below) ? 0 : volt__task_begin(t);
     case SUSPEND: return volt__task_suspend(t);
     case YIELD: volt__task_yield(t, private_below); return NONE;
     default: return volt__task_finish(t, private_below);
@@ -90,6 +90,7 @@ static void check_way(const struct row *r, int cancelled, uintptr_t refs, uintpt
 }
 static void check_row(const struct row *r, int cancelled, uintptr_t refs) {
     check_way(r, cancelled, refs, 0);
+    if (cancelled && r->event == BEGIN) return; // whoever cancels has a way to the task
     check_way(r, cancelled, refs, VOLT__PRIVATE);
 }
 static int all_rows(void (*fn)(const struct row *r, int cancelled, uintptr_t refs), int is_legal) {
@@ -333,7 +334,7 @@ static int all_mail_is_read(void) {
 }
 // One poll; what it read last must be all there is when nobody wakes it again.
 static int run_once(void) {
-    (void)volt__task_begin(&shared, 0);
+    (void)volt__task_begin(&shared);
     int done = all_mail_is_read();
     if (done) return 1;
     if (volt__task_suspend(&shared))
