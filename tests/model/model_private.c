@@ -173,7 +173,7 @@ static volt_poll sleeps(volt_cx *cx, void *arg) {
 static void fire_timers(uint64_t tick) {
     volt__chain c;
     volt__chain_init(&c);
-    if (volt__wheel_fire(&w0->wheel, tick, &c)) vmc_reached("another worker fires the timer");
+    if (volt__wheel_fire(&w0->wheel, tick, &c)) vmc_reached("another worker fires a timer");
     volt__schedule_chain(&c);
 }
 static void look_after_timers(void *unused) {
@@ -183,7 +183,7 @@ static void look_after_timers(void *unused) {
 }
 SCENARIO(private_sleeps) {
     job j = { 0 };
-    vmc_must_happen("another worker fires the timer");
+    vmc_must_happen("another worker fires a timer");
     rt_make(2);
     rt_carry(w0);
     spawn(w0, NULL, sleeps, &j, sizeof j);
@@ -193,6 +193,65 @@ SCENARIO(private_sleeps) {
     rt_run_all(w0);
     vmc_join(t);
     fire_timers(2); // armed after the other one has looked
+    rt_end();
+    VMC_ASSERT(n_polls == 2);
+}
+
+// Woken by one timer it is polled while the other one is armed, and fires. It is large: freed, its
+// slab is gone at once.
+typedef struct napper {
+    volt_frame frame;
+    volt_arm arms[2];
+    char large[VOLT_SLAB_SIZE / 8];
+} napper;
+static volt_poll sleeps_twice(volt_cx *cx, void *arg) {
+    napper *s = arg;
+    VOLT_BEGIN(cx, s);
+    n_polls++;
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_sleep(cx, VOLT_MS(1))),
+                             VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(2)))));
+    n_polls++;
+    VOLT_END(0);
+}
+static void fire_second(void *unused) {
+    (void)unused;
+    rt_carry(w1);
+    fire_timers(2);
+}
+SCENARIO(private_sleeps_twice) {
+    static napper s;
+    rt_make(2);
+    rt_carry(w0);
+    spawn(w0, NULL, sleeps_twice, &s, sizeof s);
+    rt_run_one(w0);
+    fire_timers(1);
+    int t = vmc_spawn(fire_second, NULL);
+    rt_run_one(w0);
+    vmc_join(t);
+    rt_end();
+    VMC_ASSERT(n_polls == 2);
+}
+
+// It yields with a timer armed: the next poll does not come from the timer, which fires beside it.
+static volt_poll yields_asleep(volt_cx *cx, void *arg) {
+    napper *s = arg;
+    VOLT_BEGIN(cx, s);
+    n_polls++;
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_yield(cx)),
+                             VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(1)))));
+    n_polls++;
+    VOLT_END(0);
+}
+SCENARIO(private_yields_asleep) {
+    static napper s;
+    rt_make(2);
+    rt_carry(w0);
+    spawn(w0, NULL, yields_asleep, &s, sizeof s);
+    rt_run_one(w0);
+    int t = vmc_spawn(look_after_timers, NULL);
+    rt_run_one(w0);
+    rt_steal_and_run(w0, w1);
+    vmc_join(t);
     rt_end();
     VMC_ASSERT(n_polls == 2);
 }
