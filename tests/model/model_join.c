@@ -36,26 +36,30 @@ static void check_delivered(int64_t result) {
 
 // ---- threads
 
+// What the thread waits with is on its stack: far enough down for nothing else to lie there later.
+static int join(volt_time at_most, int64_t *r) {
+    char deep[4096];
+    __asm__ volatile("" : : "r"(deep)); // is to be there
+    return volt_join_sync(&handle, at_most, r);
+}
 SCENARIO(join_thread) {
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
-    VMC_ASSERT(volt_join_sync(&handle, VOLT_NEVER, &r) == 0);
+    VMC_ASSERT(join(VOLT_NEVER, &r) == 0);
     check_delivered(r);
     vmc_join(t);
     rt_end();
 }
-// What the thread waits with is on its stack, in a frame that it leaves.
-static int wait_a_while(int64_t *r) { return volt_join_sync(&handle, VOLT_MS(1), r); }
 SCENARIO(join_thread_timeout) {
     int64_t r = 0;
     vmc_must_happen("in time");
     vmc_must_happen("too late, then again");
     start(1, &w0);
-    int t = vmc_spawn(run, w0), rc = wait_a_while(&r);
+    int t = vmc_spawn(run, w0), rc = join(VOLT_MS(1), &r);
     VMC_ASSERT(rc == 0 || (rc == -ETIMEDOUT && handle.task_));
     vmc_reached(rc == 0 ? "in time" : "too late, then again");
-    if (rc < 0) VMC_ASSERT(volt_join_sync(&handle, VOLT_NEVER, &r) == 0);
+    if (rc < 0) VMC_ASSERT(join(VOLT_NEVER, &r) == 0);
     check_delivered(r);
     vmc_join(t);
     rt_end();
@@ -64,7 +68,7 @@ SCENARIO(join_thread_gives_up) {
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
-    if (wait_a_while(&r) < 0) volt_detach(&handle);
+    if (join(VOLT_MS(1), &r) < 0) volt_detach(&handle);
     VMC_ASSERT(!handle.task_);
     vmc_join(t);
     rt_end();
@@ -96,7 +100,7 @@ SCENARIO(join_cancelled_thread) { // a cancelled task still delivers
     start(1, &w0);
     int t = vmc_spawn(run, w0);
     volt_cancel(&handle);
-    VMC_ASSERT(volt_join_sync(&handle, VOLT_NEVER, &r) == 0);
+    VMC_ASSERT(join(VOLT_NEVER, &r) == 0);
     check_delivered(r);
     vmc_join(t);
     rt_end();
@@ -140,15 +144,14 @@ SCENARIO(join_task) {
     VMC_ASSERT(n_delivered == 1);
 }
 static void cancel_joiner(void *joiner_) { volt_cancel(joiner_); }
-SCENARIO(join_task_cancelled) {
+static void join_beside_cancel(void) {
     static volt_handle h;
     vmc_must_happen("it joins");
     vmc_must_happen("it is cancelled");
     start(2, &w1);
     spawn_joiner(&h);
     int t1 = vmc_spawn(run, w1), t2 = vmc_spawn(cancel_joiner, &h);
-    rt_carry(w0);
-    rt_run_one(w0);
+    run(w0);
     vmc_join(t1);
     vmc_join(t2);
     volt_detach(&h);
@@ -156,3 +159,5 @@ SCENARIO(join_task_cancelled) {
     VMC_ASSERT(n_delivered + n_cancelled == 1);
     vmc_reached(n_delivered ? "it joins" : "it is cancelled");
 }
+SCENARIO(join_task_cancelled, .class = VMC_BOUNDED, .preemptions = 2) { join_beside_cancel(); }
+SCENARIO(join_task_cancelled_long, .is_long = 1) { join_beside_cancel(); }
