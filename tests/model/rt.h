@@ -14,8 +14,9 @@ static volt__worker *w0, *w1;
 
 static __attribute__((aligned(128))) char rt_memory[RT_STATIC];
 static size_t rt_used;
+static int rt_is_on_heap; // set it before rt_make where volt_destroy frees the runtime
 static void *rt_alloc(void *user, size_t size, size_t align) {
-    if (align == VOLT_SLAB_SIZE) return vmc_volt_alloc(user, size, align);
+    if (align == VOLT_SLAB_SIZE || rt_is_on_heap) return vmc_volt_alloc(user, size, align);
     size_t at = (rt_used + align - 1) & ~(align - 1);
     VMC_ASSERT(at + size <= RT_STATIC);
     rt_used = at + size;
