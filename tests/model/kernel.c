@@ -6,11 +6,13 @@
 //   epoll     level-triggered: reports while ready. EPOLLET: once per edge. A worker in epoll_wait
 //             is a thread asleep. Its return hands over no happens-before: who needs what a waker
 //             wrote reads the eventfd, or a word. (The kernel's locks would hand over more.)
-//   timerfd   armed, it expires at any moment: a step of the environment, which is always possible.
+//   timerfd   armed, it expires at any moment: a step of the environment. After .early_timers
+//             expiries only when no thread can move; else time would outrun every thread.
 //             EPOLLEXCLUSIVE: the wake-up goes through the epolls in the order of registration, marks
 //             each as ready, and stops at the first in which somebody sleeps.
 //
-// All system calls count as conflicting with each other: what is explored is their every order.
+// Calls conflict, so that their every order is explored, if they are about the same epoll: it, or an
+// eventfd registered there alone. All others conflict with every call.
 #include "internal.h"
 #include "world.h"
 
@@ -32,12 +34,14 @@ static file files[MAX_FILES];
 static item items[MAX_ITEMS];
 static int n_files, n_items;
 static uint64_t timer_fires;
+static int n_early; // expiries; the last ones may have come when nobody else could move
 
 void kernel_reset(void) {
     memset(items, 0, (size_t)n_items * sizeof items[0]);
     for (int i = 0; i < n_files; i++) files[i].kind = FREE;
     n_files = n_items = 0;
     timer_fires = 0;
+    n_early = 0;
 }
 int vmc_unmodelled(const char *call, ...) {
     vmc_fail("system call `%s` is not modelled", call);
@@ -57,6 +61,18 @@ static int new_file(file_kind kind) {
     f->count = f->is_armed = 0;
     memset(&f->message, 0, offsetof(view, newest));
     return FIRST_FD + n_files - 1;
+}
+const void *kernel_object(int fd) {
+    int ep = -1, n_epolls = 0;
+    if (fd < FIRST_FD || fd >= FIRST_FD + n_files) return NULL;
+    file_kind kind = files[fd - FIRST_FD].kind;
+    if (kind == EPOLL) return &files[fd - FIRST_FD];
+    for (int i = 0; i < n_items; i++)
+        if (items[i].is_used && items[i].fd == fd) {
+            ep = items[i].ep;
+            n_epolls++;
+        }
+    return kind == EVENTFD && n_epolls == 1 ? &files[ep - FIRST_FD] : NULL;
 }
 static file *file_of(int fd, const char *call) {
     int i = fd - FIRST_FD;
@@ -160,7 +176,7 @@ int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
 }
 int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(ep) });
     file_of(ep, "epoll_wait");
     plain_access((uintptr_t)ev, (size_t)n * sizeof *ev, 1);
     int got = collect(ep, ev, n);
@@ -180,7 +196,7 @@ int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
 ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
     uint64_t x;
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd), .is_post = 1 });
     file *f = file_of(fd, "write");
     if (f->kind != EVENTFD || n != sizeof x) return vmc_unmodelled("write");
     plain_access((uintptr_t)buf, n, 0);
@@ -195,7 +211,7 @@ ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
 }
 ssize_t vmc_sys_read(int fd, void *buf, size_t n) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd) });
     file *f = file_of(fd, "read");
     if (f->kind != EVENTFD || n != sizeof f->count) return vmc_unmodelled("read");
     note_event(mix(26, f->count));
@@ -256,12 +272,17 @@ static file *armed_timer(void) {
         if (files[i].kind == TIMERFD && files[i].is_armed) return &files[i];
     return NULL;
 }
-uint8_t environment_is_runnable(void) { return armed_timer() != NULL; }
+// A timer that is armed again whenever it expires would never let the others go on.
+int environment_is_runnable(int others_are) {
+    if (!armed_timer()) return 0;
+    return !others_are || n_early < (scenario->early_timers ? scenario->early_timers : 1);
+}
 void environment_step(void) {
     file *f = armed_timer();
     if (!f) return;
     f->is_armed = 0;
     f->count++;
+    n_early++;
     note_event(mix(30, ++timer_fires));
     TRACE("timer %d expires", FIRST_FD + (int)(f - files));
     notify(FIRST_FD + (int)(f - files), 0);
