@@ -20,13 +20,15 @@ GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize bench size install clean
+.PHONY: help demo test check sanitize model model-full bench size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; cppcheck;'
 	@echo '               the rules of the source'
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer'
+	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
+	@echo '               make model-full: the long scenarios too'
 	@echo 'make bench     the benchmarks; needs hyperfine'
 	@echo 'make size      text and data of the implementation'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
@@ -109,6 +111,50 @@ build/asan/%: tests/%.c $(HEADERS)
 build/tsan/%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=thread $< -o $@
+
+# ---- model: the weak-memory model checker, see tests/model/vmc.h. The checker itself is plain C;
+# scenarios are compiled with -fsanitize=thread and linked with tests/model/tsan.c in place of the
+# sanitizer's library. objcopy gathers their statics in sections that the checker saves and restores,
+# and sends their memset and memcpy to it.
+#   make model ONE=name                explores one scenario
+#   make model REPLAY='name:choices'   executes one path of it and prints every event
+MODEL_CC ?= $(shell command -v gcc >/dev/null && echo gcc || echo clang)
+MODEL_PARTS := memory shadow search fiber world kernel tsan report main
+MODEL_FILES := $(patsubst tests/model/%.c,%,$(sort $(wildcard tests/model/model_*.c)))
+MODEL_CFLAGS := -std=gnu11 -g -Wall -Wextra -Itests/model -I. -fno-pie
+MODEL_HOOKED := -O0 -fsanitize=thread -fno-builtin -Wno-unknown-warning-option -Wno-tsan
+MODEL_OBJCOPY := objcopy --rename-section .data=model_data \
+	--rename-section .bss=model_bss,alloc --redefine-sym memset=vmc_memset \
+	--redefine-sym memcpy=vmc_memcpy --redefine-sym memmove=vmc_memmove
+MODEL_PROGRAMS = $(MODEL_FILES:%=build/model/$(MODEL_CC)/%)
+MODEL_EXPECTED := tests/model/expected.txt
+
+model: $(MODEL_PROGRAMS)
+ifdef REPLAY
+	@for p in $^; do ./$$p -r '$(REPLAY)' || exit 1; done
+else
+	@rm -rf build/log/model; mkdir -p build/log/model
+	@for p in $^; do \
+		./$$p $(MODEL_FLAGS) -e $(MODEL_EXPECTED) $(ONE) | tee build/log/model/$${p##*/}; \
+	done
+	@awk '/^[a-z_]+: [0-9]+ passed, [0-9]+ failed$$/ { p += $$2; f += $$4; n++ } \
+		END { printf "model: %d passed, %d failed\n", p, f; exit !p || f }' build/log/model/*
+endif
+model-full:
+	@$(MAKE) --no-print-directory model MODEL_FLAGS=-l
+
+define MODEL_RULES
+build/model/$(1)/%.part.o: tests/model/%.c $(wildcard tests/model/*.h)
+	@mkdir -p $$(@D)
+	$(1) $(MODEL_CFLAGS) -O2 -c $$< -o $$@
+build/model/$(1)/%.o: tests/model/%.c $(wildcard tests/model/*.h) volt.h
+	@mkdir -p $$(@D)
+	$(1) $(MODEL_CFLAGS) $(MODEL_HOOKED) -c $$< -o $$@
+	$(MODEL_OBJCOPY) $$@
+build/model/$(1)/model_%: build/model/$(1)/model_%.o $(MODEL_PARTS:%=build/model/$(1)/%.part.o)
+	$(1) -no-pie $$^ -o $$@
+endef
+$(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
 # ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
 # impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: programs.

@@ -1020,6 +1020,9 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_STACK_SIZE
 #  define VOLT_STACK_SIZE 262144
 #endif
+#ifndef VOLT_LOCK_SPIN
+#  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
+#endif
 
 VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
               "VOLT_EVENTS: one array of events on the stack");
@@ -1279,7 +1282,7 @@ VOLT_API volt_poll volt__stray_break(void) {
 
 // 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the short spin.
 static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < VOLT_LOCK_SPIN; i++) {
         uint32_t free_ = 0;
         uint32_t seen = volt__load_rlx(lock); // rlx: hint, re-checked by the cas
         if (seen == 0 && volt__cas_acq(lock, &free_, 1)) return; // [L1] with unlock

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// The ring: its owner pushes and pops while thieves steal. Every task comes out exactly once,
+// whichever stores the threads see, also where the indices wrap.
+#include "vmc.h"
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+
+enum { N_TASKS = 8, MAX_THIEVES = 2 };
+static volt__ring ring, loot[MAX_THIEVES];
+static volt__task tasks[N_TASKS];
+static uint32_t n_taken[N_TASKS];
+
+static void start(volt__ring *r, uint32_t index) {
+    r->head = volt__head_make(index, 0);
+    r->tail = index & VOLT__RING_INDEX_MASK;
+}
+static void take(volt__task *t) {
+    VMC_ASSERT(t >= tasks && t < tasks + N_TASKS);
+    VMC_ASSERT(t->gen == 7); // plain: what the pusher wrote is handed over by the ring
+    VMC_ASSERT(__atomic_fetch_add(&n_taken[t - tasks], 1, __ATOMIC_RELAXED) == 0);
+}
+static int push(int i) {
+    tasks[i].gen = 7;
+    return volt__ring_push(&ring, &tasks[i]);
+}
+static void take_all(volt__ring *r) {
+    for (volt__task *t; (t = volt__ring_pop(r, 0)) != NULL;) take(t);
+}
+static void thief(void *arg) {
+    volt__ring *mine = &loot[(intptr_t)arg];
+    if (volt__ring_steal(&ring, mine) > 0) vmc_reached("a steal");
+    take_all(mine);
+}
+static void check_all_taken(int n) {
+    for (int i = 0; i < n; i++) VMC_ASSERT(n_taken[i] == 1);
+}
+
+// One task is in, two more come, one is popped, beside n thieves.
+static void push_and_pop(uint32_t index, int n_thieves) {
+    int t[MAX_THIEVES];
+    start(&ring, index);
+    VMC_ASSERT(push(0));
+    for (int i = 0; i < n_thieves; i++) t[i] = vmc_spawn(thief, (void *)(intptr_t)i);
+    VMC_ASSERT(push(1));
+    VMC_ASSERT(push(2));
+    volt__task *mine = volt__ring_pop(&ring, 0);
+    if (mine) take(mine);
+    for (int i = 0; i < n_thieves; i++) vmc_join(t[i]);
+    take_all(&ring);
+    check_all_taken(3);
+}
+SCENARIO(ring_steal) {
+    VMC_MUST_HAPPEN("a steal");
+    push_and_pop(0, 1);
+}
+SCENARIO(ring_steal_at_the_wrap) {
+    VMC_MUST_HAPPEN("a steal");
+    push_and_pop(VOLT__RING_INDEX_MASK - 1, 1);
+}
+SCENARIO(ring_two_thieves) {
+    VMC_MUST_HAPPEN("a steal");
+    push_and_pop(0, 2);
+}
+SCENARIO(ring_two_thieves_at_the_wrap) {
+    VMC_MUST_HAPPEN("a steal");
+    push_and_pop(VOLT__RING_INDEX_MASK - 1, 2);
+}
