@@ -24,7 +24,7 @@ static int push(int i) {
     return volt__ring_push(&ring, &tasks[i]);
 }
 static void take_all(volt__ring *r) {
-    for (volt__task *t; (t = volt__ring_pop(r, 0)) != NULL;) take(t);
+    for (volt__task *t; (t = volt__ring_pop(r)) != NULL;) take(t);
 }
 static void thief(void *arg) {
     volt__ring *mine = &loot[(intptr_t)arg];
@@ -43,7 +43,7 @@ static void push_and_pop(uint32_t index, int n_thieves) {
     for (int i = 0; i < n_thieves; i++) t[i] = vmc_spawn(thief, (void *)(intptr_t)i);
     VMC_ASSERT(push(1));
     VMC_ASSERT(push(2));
-    volt__task *mine = volt__ring_pop(&ring, 0);
+    volt__task *mine = volt__ring_pop(&ring);
     if (mine) take(mine);
     for (int i = 0; i < n_thieves; i++) vmc_join(t[i]);
     take_all(&ring);
