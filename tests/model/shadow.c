@@ -181,6 +181,8 @@ static void note_plain(record *r, uintptr_t a, int is_write) {
 void plain_access(uintptr_t addr, size_t size, int is_write) {
     if (!vm.is_running || size == 0) return;
     check_alive(addr, size);
+    // Setting up: all that follows comes after it, and there is no atomic object to write over.
+    if (vm.n_threads == 1 && vm.n_locs == 0 && !is_tracing) return;
     if (is_tracing) {
         char place[80];
         describe_address(place, sizeof place, addr);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Idle and parking (rules I1 to I7 of volt.h's >>idle, tags [I1] [I2]): no wake-up is lost. Workers
+// park without a time limit, so a lost one is a deadlock, which the checker reports.
+//
+// The worker's thread is real from end to end: volt__carry, with taking, searching, parking, the
+// poll of the task, maintenance. Not real: the tasks lie in statics and end in a function of this
+// file; who has run the last one stops the runtime as volt__stop_if_over does, since the shutdown's
+// own way there has scenarios of its own.
+//
+// In a rendezvous each task blocks its worker until all tasks run. A task that waits in a queue while
+// a worker sleeps, the gap in work conservation that a mere delay would hide, is a deadlock then.
+//   make model ONE=idle_two_workers
+#include "vmc.h"
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "runtime.h"
+
+enum { MAX_ITEMS = 4, PUSHED = 7 };
+typedef struct item {
+    volt__task task;
+    volt_frame frame; // the state, where volt.h looks for it
+    uint32_t payload; // plain: handed over with the task
+    uint32_t n_runs;
+} item;
+static item items[MAX_ITEMS];
+static uint32_t n_run, n_items; // n_run: futex word
+static int is_rendezvous;
+
+static void stop_all(void) {
+    volt__store_rel(&rt->is_stopped, 1);
+    volt__poke_all(rt);
+}
+static volt_poll run_item(volt_cx *cx, void *arg) {
+    item *it = VOLT__CONTAINER(item, frame, arg);
+    (void)cx;
+    VMC_ASSERT(it->payload == PUSHED && it->n_runs++ == 0);
+    uint32_t n = __atomic_add_fetch(&n_run, 1, __ATOMIC_ACQ_REL);
+    if (n == n_items) {
+        stop_all();
+        if (is_rendezvous) vmc_futex_wake(&n_run, INT_MAX);
+    }
+    while (is_rendezvous && n < n_items) {
+        vmc_futex_wait(&n_run, n, VOLT_NEVER);
+        n = __atomic_load_n(&n_run, __ATOMIC_ACQUIRE);
+    }
+    return volt_ready(0);
+}
+static volt__task *make_item(int i) {
+    volt__task *t = &items[i].task;
+    items[i].payload = PUSHED;
+    t->u.fn = run_item;
+    t->flags = VOLT__HAS_HANDLE;
+    t->word = VOLT__NOTIFIED + 2 * VOLT__REF; // a handle's, so that nobody frees it
+    return t;
+}
+static void inject(void *arg) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__chain_push(&c, make_item((int)(intptr_t)arg));
+    volt__inject(rt, &c);
+}
+static void carry(void *arg) { volt__carry(arg); }
+
+// Tasks come from outside, one from each of so many threads.
+static void push_from_outside(uint32_t n_workers, int n_pushers) {
+    int t[VMC_THREADS], n = 0;
+    n_items = (uint32_t)n_pushers;
+    is_rendezvous = n_workers > 1;
+    make_runtime(n_workers, UINT32_MAX);
+    for (uint32_t i = 0; i < n_workers; i++) t[n++] = vmc_spawn(carry, workers[i]);
+    for (int i = 1; i < n_pushers; i++) t[n++] = vmc_spawn(inject, (void *)(intptr_t)i);
+    inject(0);
+    for (int i = 0; i < n; i++) vmc_join(t[i]);
+    for (int i = 0; i < n_pushers; i++) VMC_ASSERT(items[i].n_runs == 1);
+    free_runtime();
+}
+SCENARIO(idle_one_worker) { push_from_outside(1, 1); }
+SCENARIO(idle_one_worker_two_pushers) { push_from_outside(1, 2); }
+SCENARIO(idle_two_workers_one_push) { push_from_outside(2, 1); }
+SCENARIO(idle_two_workers, .class = VMC_BOUNDED, .preemptions = 2) { push_from_outside(2, 2); }
