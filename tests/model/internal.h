@@ -66,8 +66,10 @@ typedef enum op_kind {
 typedef struct op { // what a thread is about to do
     uint8_t kind, order; // order: __ATOMIC_...
     uint8_t is_timed;    // SLEEP: may end by itself
+    uint8_t is_kernel;   // SLEEP: in epoll_wait, not in a futex
+    uint8_t is_post;     // KERNEL: a write to an eventfd; two of them commute
     int arg;             // JOIN: thread
-    const void *addr;    // what it is done to
+    const void *addr;    // what it is done to; KERNEL: an epoll, NULL: all of them
 } op;
 
 // What a thread, a store or a fence knows.
@@ -218,6 +220,7 @@ int world_is_runnable(const thread *t);
 uint8_t environment_is_runnable(void);
 void environment_step(void);
 void kernel_reset(void);
+const void *kernel_object(int fd); // what a call about fd conflicts over; NULL: with all others
 int thread_start(void (*fn)(void *), void *arg);
 void fall_asleep(const void *on, int64_t deadline); // returns when woken, or timed out
 void wake(thread *t);

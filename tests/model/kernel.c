@@ -10,7 +10,8 @@
 //             EPOLLEXCLUSIVE: the wake-up goes through the epolls in the order of registration, marks
 //             each as ready, and stops at the first in which somebody sleeps.
 //
-// All system calls count as conflicting with each other: what is explored is their every order.
+// Calls conflict, so that their every order is explored, if they are about the same epoll: it, or an
+// eventfd registered there alone. All others conflict with every call.
 #include "internal.h"
 #include "world.h"
 
@@ -56,6 +57,18 @@ static int new_file(file_kind kind) {
     f->count = f->is_armed = 0;
     memset(&f->message, 0, offsetof(view, newest));
     return FIRST_FD + n_files - 1;
+}
+const void *kernel_object(int fd) {
+    int ep = -1, n_epolls = 0;
+    if (fd < FIRST_FD || fd >= FIRST_FD + n_files) return NULL;
+    file_kind kind = files[fd - FIRST_FD].kind;
+    if (kind == EPOLL) return &files[fd - FIRST_FD];
+    for (int i = 0; i < n_items; i++)
+        if (items[i].is_used && items[i].fd == fd) {
+            ep = items[i].ep;
+            n_epolls++;
+        }
+    return kind == EVENTFD && n_epolls == 1 ? &files[ep - FIRST_FD] : NULL;
 }
 static file *file_of(int fd, const char *call) {
     int i = fd - FIRST_FD;
@@ -157,7 +170,7 @@ int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
     return 0;
 }
 int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(ep) });
     file_of(ep, "epoll_wait");
     plain_access((uintptr_t)ev, (size_t)n * sizeof *ev, 1);
     int got = collect(ep, ev, n);
@@ -176,7 +189,7 @@ int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
 }
 ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
     uint64_t x;
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd), .is_post = 1 });
     file *f = file_of(fd, "write");
     if (f->kind != EVENTFD || n != sizeof x) return vmc_unmodelled("write");
     plain_access((uintptr_t)buf, n, 0);
@@ -190,7 +203,7 @@ ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
     return (ssize_t)n;
 }
 ssize_t vmc_sys_read(int fd, void *buf, size_t n) {
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd) });
     file *f = file_of(fd, "read");
     if (f->kind != EVENTFD || n != sizeof f->count) return vmc_unmodelled("read");
     note_event(mix(26, f->count));

@@ -10,6 +10,7 @@
 // In a rendezvous each task blocks its worker until all tasks run. A task that waits in a queue while
 // a worker sleeps, the gap in work conservation that a mere delay would hide, is a deadlock then.
 //   make model ONE=idle_two_workers
+#define VOLT_LOCK_SPIN 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -61,6 +62,130 @@ static void inject(void *arg) {
 }
 static void carry(void *arg) { volt__carry(arg); }
 
+
+// ---- parts of the loop. Here a worker's thread ends as soon as it has a task: it stays in its poll,
+// so what is left must be run by somebody else.
+
+static void note_run(volt__task *t) {
+    VMC_ASSERT(t);
+    item *it = VOLT__CONTAINER(item, task, t);
+    VMC_ASSERT(it->payload == PUSHED && it->n_runs++ == 0);
+}
+static void take_one(void *arg) {
+    volt__worker *w = arg;
+    VOLT_TLS_SET(w);
+    note_run(volt__wait_for_task(w));
+}
+static void take_two(void *arg) {
+    take_one(arg);
+    note_run(volt__next(arg));
+}
+// The worker sleeps already when the scenario starts.
+static void put_to_sleep(volt__worker *w) { volt__idle_enter(&rt->idle, w->index, 0); }
+static void wake_and_take_one(void *arg) {
+    volt__worker *w = arg;
+    VOLT_TLS_SET(w);
+    volt__sleep(w);
+    volt__task *t = volt__take(w);
+    if (t) volt__found(w);
+    note_run(t ? t : volt__wait_for_task(w));
+}
+static void wake_and_take_two(void *arg) {
+    wake_and_take_one(arg);
+    note_run(volt__next(arg));
+}
+static void start_searching(volt__worker *w) { w->is_counted = (uint8_t)volt__idle_search(&rt->idle, 2); }
+
+// ---- a worker parks while a task is pushed; the other one is in a long poll
+
+SCENARIO(idle_park_push) {
+    make_runtime(2, UINT32_MAX);
+    int t = vmc_spawn(take_one, workers[0]);
+    inject(0);
+    vmc_join(t);
+    free_runtime();
+}
+SCENARIO(idle_searcher_parks_push) {
+    make_runtime(2, UINT32_MAX);
+    start_searching(workers[0]);
+    int t = vmc_spawn(take_one, workers[0]);
+    inject(0);
+    vmc_join(t);
+    free_runtime();
+}
+static void find(void *arg) {
+    volt__worker *w = arg;
+    VOLT_TLS_SET(w);
+    volt__found(w);
+}
+// Who pushes meets a searcher and leaves the duty to it; the searcher has found something else.
+SCENARIO(idle_leave_push) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep(workers[1]);
+    start_searching(workers[0]);
+    int a = vmc_spawn(find, workers[0]), b = vmc_spawn(wake_and_take_one, workers[1]);
+    inject(0);
+    vmc_join(a);
+    vmc_join(b);
+    free_runtime();
+}
+// The worker wakes up by itself while somebody claims it.
+SCENARIO(idle_claim_push) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep(workers[0]);
+    volt__reactor_unpark(&workers[0]->reactor);
+    int a = vmc_spawn(wake_and_take_one, workers[0]);
+    inject(0);
+    vmc_join(a);
+    free_runtime();
+}
+SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .is_long = 1) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep(workers[0]);
+    volt__reactor_unpark(&workers[0]->reactor);
+    int a = vmc_spawn(wake_and_take_two, workers[0]), b = vmc_spawn(inject, (void *)(intptr_t)1);
+    inject(0);
+    vmc_join(a);
+    vmc_join(b);
+    free_runtime();
+}
+SCENARIO(idle_two_sleepers_two_pushes) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep(workers[0]);
+    put_to_sleep(workers[1]);
+    int a = vmc_spawn(wake_and_take_one, workers[0]), b = vmc_spawn(wake_and_take_one, workers[1]);
+    inject(0);
+    inject((void *)(intptr_t)1);
+    vmc_join(a);
+    vmc_join(b);
+    free_runtime();
+}
+static void push_local_and_take_one(void *arg) {
+    volt__worker *w = arg;
+    VOLT_TLS_SET(w);
+    w->needs_watch = 0;
+    volt__push_ring(w, make_item(0));
+    volt__push_ring(w, make_item(1));
+    note_run(volt__take(w));
+}
+SCENARIO(idle_local_push) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep(workers[1]);
+    int a = vmc_spawn(push_local_and_take_one, workers[0]),
+        b = vmc_spawn(wake_and_take_one, workers[1]);
+    vmc_join(a);
+    vmc_join(b);
+    free_runtime();
+}
+SCENARIO(idle_local_push_while_parking) {
+    make_runtime(2, UINT32_MAX);
+    int a = vmc_spawn(push_local_and_take_one, workers[0]), b = vmc_spawn(take_one, workers[1]);
+    vmc_join(a);
+    vmc_join(b);
+    free_runtime();
+}
+// ---- the whole loop
+
 // Tasks come from outside, one from each of so many threads.
 static void push_from_outside(uint32_t n_workers, int n_pushers) {
     int t[VMC_THREADS], n = 0;
@@ -75,6 +200,6 @@ static void push_from_outside(uint32_t n_workers, int n_pushers) {
     free_runtime();
 }
 SCENARIO(idle_one_worker) { push_from_outside(1, 1); }
-SCENARIO(idle_one_worker_two_pushers) { push_from_outside(1, 2); }
-SCENARIO(idle_two_workers_one_push) { push_from_outside(2, 1); }
-SCENARIO(idle_two_workers, .class = VMC_BOUNDED, .preemptions = 2) { push_from_outside(2, 2); }
+SCENARIO(idle_one_worker_two_pushers, .class = VMC_BOUNDED, .preemptions = 1, .is_long = 1) { push_from_outside(1, 2); }
+SCENARIO(idle_two_workers_one_push, .class = VMC_BOUNDED, .preemptions = 1, .is_long = 1) { push_from_outside(2, 1); }
+SCENARIO(idle_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .is_long = 1) { push_from_outside(2, 2); }

@@ -98,14 +98,20 @@ int op_is_sc(const op *o) {
 }
 static int is_world(const op *o) { return is_futex(o) || o->kind >= OP_SLEEP; }
 
-// Kernel objects may be reached in many ways, so their operations all count as about one object.
+static int is_kernel(const op *o) { return o->kind == OP_KERNEL || o->is_kernel; }
+// What epoll reports is reached through one epoll, or counts as about all of them.
+static int same_kernel(const op *a, const op *b) {
+    if (a->is_post && b->is_post) return 0;
+    return !a->addr || !b->addr || a->addr == b->addr;
+}
 static int same_world(const op *a, const op *b) {
     if (a->kind == OP_SPAWN) return b->kind == OP_SPAWN; // they number the threads
     if (!is_world(a) || !is_world(b)) return 0;
     int a_moves_time = a->kind == OP_SLEEP && a->is_timed;
     int b_moves_time = b->kind == OP_SLEEP && b->is_timed;
     if (a->kind == OP_CLOCK || b->kind == OP_CLOCK) return a_moves_time || b_moves_time;
-    return a->addr == b->addr || (a_moves_time && b_moves_time);
+    if (a_moves_time && b_moves_time) return 1;
+    return is_kernel(a) && is_kernel(b) ? same_kernel(a, b) : a->addr == b->addr;
 }
 static int same_place(const op *a, const op *b) {
     return a->addr == b->addr && (is_memory(a) || a->kind == OP_FUTEX_WAIT) &&
@@ -126,7 +132,7 @@ static int conflicts(const op *a, const op *b, int a_writes, int b_writes) {
 static const op *op_of(const step *s) { return &s->ops[s->tid]; }
 
 // A sleeper that has been woken in a futex without a time limit: it only goes on.
-static int is_inert(const op *o) { return o->kind == OP_SLEEP && o->addr && !o->is_timed; }
+static int is_inert(const op *o) { return o->kind == OP_SLEEP && !o->is_kernel && !o->is_timed; }
 
 // Could the second show something new if it came before the first?
 static int is_race(const step *a, const step *b) {

@@ -120,7 +120,8 @@ void fall_asleep(const void *on, int64_t deadline) {
     t->asleep_on = on;
     t->deadline = deadline;
     TRACE("falls asleep");
-    schedule((op){ .kind = OP_SLEEP, .addr = on, .is_timed = deadline != INT64_MAX });
+    schedule((op){ .kind = OP_SLEEP, .addr = on ? on : kernel_object(t->epoll), .is_kernel = !on,
+                   .is_timed = deadline != INT64_MAX });
     if (t->sleep == ASLEEP && t->deadline > vm.now_ns) vm.now_ns = t->deadline;
 }
 
