@@ -14,13 +14,14 @@ WARN_CLANG := -Wcast-align -Wconditional-uninitialized
 
 # The small build wraps rings and wheels every few operations; the flags are those of volt.h's seam.
 SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2
-TEST_CFLAGS := -std=gnu11 -g -Wall -Wextra -I. -pthread
+TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
 TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
 GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize model model-full bench size install clean
+.PHONY: help demo test check sanitize model model-full \
+	model-mutants model-self bench size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
@@ -120,9 +121,11 @@ build/tsan/%: tests/%.c $(HEADERS)
 #   make model REPLAY='name:choices'   executes one path of it and prints every event
 MODEL_CC ?= $(shell command -v gcc >/dev/null && echo gcc || echo clang)
 MODEL_PARTS := memory shadow search fiber world kernel tsan report main
+LITMUS_PARTS := litmus_table litmus_axioms
 MODEL_FILES := $(patsubst tests/model/%.c,%,$(sort $(wildcard tests/model/model_*.c)))
-MODEL_CFLAGS := -std=gnu11 -g -Wall -Wextra -Itests/model -I. -fno-pie
-MODEL_HOOKED := -O0 -fsanitize=thread -fno-builtin -Wno-unknown-warning-option -Wno-tsan
+MODEL_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -Itests/model -I. -fno-pie
+MODEL_HOOKED := -O0 -fsanitize=thread -fno-builtin
+MODEL_HOOKED_gcc := -Wno-tsan
 MODEL_OBJCOPY := objcopy --rename-section .data=model_data \
 	--rename-section .bss=model_bss,alloc --redefine-sym memset=vmc_memset \
 	--redefine-sym memcpy=vmc_memcpy --redefine-sym memmove=vmc_memmove
@@ -143,14 +146,21 @@ endif
 model-full:
 	@$(MAKE) --no-print-directory model MODEL_FLAGS=-l
 
+# Defects of volt.h that a scenario must catch; defects of the checker that a litmus test must catch.
+model-mutants: $(MODEL_PARTS:%=build/model/$(MODEL_CC)/%.part.o)
+	@JOBS=$(JOBS) sh tests/model/mutants.sh build/model/$(MODEL_CC) $(MODEL_CC) $(ONE)
+model-self: build/model/$(MODEL_CC)/model_litmus
+	@sh tests/model/self.sh build/model/$(MODEL_CC) $(MODEL_CC)
+
 define MODEL_RULES
 build/model/$(1)/%.part.o: tests/model/%.c $(wildcard tests/model/*.h)
 	@mkdir -p $$(@D)
 	$(1) $(MODEL_CFLAGS) -O2 -c $$< -o $$@
 build/model/$(1)/%.o: tests/model/%.c $(wildcard tests/model/*.h) volt.h
 	@mkdir -p $$(@D)
-	$(1) $(MODEL_CFLAGS) $(MODEL_HOOKED) -c $$< -o $$@
+	$(1) $(MODEL_CFLAGS) $(MODEL_HOOKED) $(MODEL_HOOKED_$(1)) -c $$< -o $$@
 	$(MODEL_OBJCOPY) $$@
+build/model/$(1)/model_litmus: $(LITMUS_PARTS:%=build/model/$(1)/%.part.o)
 build/model/$(1)/model_%: build/model/$(1)/model_%.o $(MODEL_PARTS:%=build/model/$(1)/%.part.o)
 	$(1) -no-pie $$^ -o $$@
 endef

@@ -233,6 +233,7 @@ void report_failure(void);
 void report_install_signals(void);
 const char *order_name(int order);
 const char *op_name(int kind);
+#define FROM_SCENARIO() (vm.pc = __builtin_return_address(0)) // in functions that scenarios call
 #define TRACE(...) (is_tracing ? trace(__VA_ARGS__) : (void)0)
 
 #endif // VMC_INTERNAL_H

@@ -49,6 +49,7 @@ int vmc_no_effect(const char *call, ...) {
 }
 
 static int new_file(file_kind kind) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_KERNEL });
     note_event(20);
     if (n_files == MAX_FILES) vmc_fail("limit: more than %d descriptors", MAX_FILES);
@@ -144,6 +145,7 @@ static int collect(int ep, struct epoll_event *ev, int n) {
 // ---- calls
 
 int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_KERNEL });
     note_event(mix(22, (uint64_t)op_));
     file_of(ep, "epoll_ctl");
@@ -170,6 +172,7 @@ int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
     return 0;
 }
 int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(ep) });
     file_of(ep, "epoll_wait");
     plain_access((uintptr_t)ev, (size_t)n * sizeof *ev, 1);
@@ -189,6 +192,7 @@ int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
 }
 ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
     uint64_t x;
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd), .is_post = 1 });
     file *f = file_of(fd, "write");
     if (f->kind != EVENTFD || n != sizeof x) return vmc_unmodelled("write");
@@ -203,6 +207,7 @@ ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
     return (ssize_t)n;
 }
 ssize_t vmc_sys_read(int fd, void *buf, size_t n) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd) });
     file *f = file_of(fd, "read");
     if (f->kind != EVENTFD || n != sizeof f->count) return vmc_unmodelled("read");
@@ -218,6 +223,7 @@ ssize_t vmc_sys_read(int fd, void *buf, size_t n) {
 }
 int vmc_sys_timerfd_settime(int fd, int flags, const struct itimerspec *t, struct itimerspec *old) {
     (void)flags;
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_KERNEL });
     file *f = file_of(fd, "timerfd_settime");
     if (f->kind != TIMERFD || old) return vmc_unmodelled("timerfd_settime");
@@ -228,6 +234,7 @@ int vmc_sys_timerfd_settime(int fd, int flags, const struct itimerspec *t, struc
     return 0;
 }
 int vmc_sys_close(int fd) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_KERNEL });
     file_of(fd, "close")->kind = FREE;
     for (int i = 0; i < n_items; i++)
@@ -237,6 +244,7 @@ int vmc_sys_close(int fd) {
     return 0;
 }
 void vmc_fd_raise(int fd, uint32_t events) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_KERNEL });
     file_of(fd, "vmc_fd_raise");
     note_event(mix(29, events));

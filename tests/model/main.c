@@ -5,10 +5,12 @@
 //   build/model/<cc>/model_x [-l] [-e expected.txt] [scenario...]
 //   build/model/<cc>/model_x -r 'scenario:choices'    executes once and prints every event
 //     -l  also those marked is_long      -s seed   of SAMPLED scenarios
+//     -n  explores each once more without reduction, and fails unless both saw the same graphs
 //     -q  one line of verdict only: for mutants
 // Each line: name, class, executions (of them cut off as equal to others), distinct execution
 // graphs, seconds. The last line: "<program>: N passed, N failed".
 #include "internal.h"
+#include <stdarg.h>
 #include <time.h>
 
 enum { MAX_WHAT = 8, SECONDS_MAX = 80, SECONDS_MAX_LONG = 1500, PROGRESS_SECONDS = 20 };
@@ -19,12 +21,13 @@ static vmc_scenario *scenarios, **last = &scenarios;
 static struct {
     const char *expected, *replay;
     uint64_t seed;
-    int is_long, is_quiet;
+    int is_long, is_quiet, is_compared;
 } options = { .seed = 1 };
 
 typedef struct tally {
-    uint64_t n_executions, n_pruned, n_dismissed, n_graphs;
-    uint64_t outcomes[VMC_OUTCOMES];
+    vmc_result result;
+    uint64_t n_pruned, n_dismissed;
+    uint64_t graph_sum; // of the hashes: differs if the set differs
     double seconds;
     const char *what[MAX_WHAT]; // must happen
     uint8_t has_happened[MAX_WHAT];
@@ -36,9 +39,24 @@ void vmc_register(vmc_scenario *s) {
     *last = s;
     last = &s->next;
 }
-void vmc_outcome(unsigned outcome) {
-    if (outcome >= VMC_OUTCOMES) vmc_fail("vmc_outcome(%u)", outcome);
-    now.outcomes[outcome]++;
+const vmc_scenario *vmc_current(void) { return scenario; }
+void vmc_outcome(const char *format, ...) {
+    vmc_result *r = &now.result;
+    char text[VMC_OUTCOME_TEXT];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    int at = 0, order = 1;
+    while (at < r->n_outcomes && (order = strcmp(r->outcomes[at].text, text)) < 0) at++;
+    if (at == r->n_outcomes || order != 0) {
+        if (r->n_outcomes == VMC_OUTCOMES) vmc_fail("limit: more than %d outcomes", VMC_OUTCOMES);
+        memmove(&r->outcomes[at + 1], &r->outcomes[at],
+                (size_t)(r->n_outcomes++ - at) * sizeof r->outcomes[0]);
+        memcpy(r->outcomes[at].text, text, sizeof text);
+        r->outcomes[at].count = 0;
+    }
+    r->outcomes[at].count++;
 }
 void vmc_must_happen(const char *what) {
     for (int i = 0; i < now.n_what; i++)
@@ -74,8 +92,12 @@ static void graphs_resize(uint64_t cap) {
     free(old);
 }
 static void graph_note(void) {
-    if (graph_add(memory_hash() | 1)) now.n_graphs++;
-    if (now.n_graphs * 2 > graphs_cap) graphs_resize(graphs_cap * 2);
+    uint64_t h = memory_hash() | 1;
+    if (graph_add(h)) {
+        now.result.n_graphs++;
+        now.graph_sum += mix(h, 4);
+    }
+    if (now.result.n_graphs * 2 > graphs_cap) graphs_resize(graphs_cap * 2);
 }
 
 // ---- one execution
@@ -115,20 +137,20 @@ static int explore(void) {
     memset(graphs, 0, graphs_cap * sizeof *graphs);
     search_start(options.seed);
     for (;;) {
-        if (now.n_executions % 4096 == 0) {
+        if (now.result.n_executions % 4096 == 0) {
             alarm(PROGRESS_SECONDS);
             now.seconds = clock_seconds() - start;
             if (now.seconds > (options.is_long ? SECONDS_MAX_LONG : SECONDS_MAX))
                 return has_failed("limit: took too long");
         }
         execute();
-        now.n_executions++;
+        now.result.n_executions++;
         if (vm.verdict == FAILED) return 1;
         if (vm.verdict == COMPLETE) graph_note();
         now.n_pruned += vm.verdict == PRUNED;
         now.n_dismissed += vm.verdict == DISMISSED;
-        if (now.n_graphs > graphs_max) return has_failed("limit: too many execution graphs");
-        if (scenario->class == VMC_SAMPLED && now.n_executions >= scenario->samples) break;
+        if (now.result.n_graphs > graphs_max) return has_failed("limit: too many execution graphs");
+        if (scenario->class == VMC_SAMPLED && now.result.n_executions >= scenario->samples) break;
         if (!search_next()) break;
     }
     now.seconds = clock_seconds() - start;
@@ -162,8 +184,8 @@ static int differs_from_expected(const char *class) {
     if (in) fclose(in);
     if (!found) {
         snprintf(failure_text, sizeof failure_text, "%s has no line for it: %s\t%s\t%llu", options.expected,
-                 scenario->name, class, (unsigned long long)now.n_graphs);
-    } else if (strcmp(class, want_class) != 0 || want != now.n_graphs) {
+                 scenario->name, class, (unsigned long long)now.result.n_graphs);
+    } else if (strcmp(class, want_class) != 0 || want != now.result.n_graphs) {
         snprintf(failure_text, sizeof failure_text, "%s expects %s with %llu graphs", options.expected,
                  want_class, want);
     } else {
@@ -172,11 +194,10 @@ static int differs_from_expected(const char *class) {
     return 1;
 }
 static void print_outcomes(void) {
-    int n = 0;
-    for (int i = 0; i < VMC_OUTCOMES; i++)
-        if (now.outcomes[i])
-            printf("%s%d: %llu", n++ ? ", " : "        outcomes ", i, (unsigned long long)now.outcomes[i]);
-    if (n) printf("\n");
+    for (int i = 0; i < now.result.n_outcomes; i++)
+        printf("%s%s: %llu%s", i % 6 ? "   " : "        ", now.result.outcomes[i].text,
+               (unsigned long long)now.result.outcomes[i].count,
+               i % 6 == 5 || i + 1 == now.result.n_outcomes ? "\n" : "");
 }
 // Executes the failing path once more, now with a trace; it must fail alike.
 static void explain(void) {
@@ -195,26 +216,45 @@ static void explain(void) {
     report_failure();
     is_tracing = 0;
 }
+// Without reduction the same graphs must be seen.
+static int differs_from_naive(void) {
+    uint64_t n = now.result.n_graphs, sum = now.graph_sum;
+    search_is_naive = 1;
+    int is_bad = explore();
+    search_is_naive = 0;
+    if (is_bad || (n == now.result.n_graphs && sum == now.graph_sum)) return is_bad;
+    snprintf(failure_text, sizeof failure_text, "%llu graphs, without reduction %llu",
+             (unsigned long long)n, (unsigned long long)now.result.n_graphs);
+    return 1;
+}
+static int judge(const vmc_scenario *s, const char *class) {
+    int is_bad = explore();
+    alarm(0);
+    const char *complaint = s->judge && !is_bad ? s->judge(s, &now.result) : NULL;
+    if (s->must_fail) {
+        if (is_bad && strstr(failure_text, s->must_fail)) return 0;
+        printf("  must fail with \"%s\"\n", s->must_fail);
+        if (!is_bad) snprintf(failure_text, sizeof failure_text, "does not");
+        return 1;
+    }
+    if (complaint) return has_failed(complaint);
+    if (is_bad || (!s->judge && differs_from_expected(class))) return 1;
+    return options.is_compared && differs_from_naive();
+}
 static int check(const vmc_scenario *s) {
     char class[80];
     scenario = s;
     vm.verdict = RUNNING;
-    int is_bad = explore();
-    alarm(0);
     class_text(s, class, sizeof class);
-    if (s->must_fail) {
-        is_bad = !is_bad || !strstr(failure_text, s->must_fail);
-        if (is_bad) printf("  must fail with \"%s\"\n", s->must_fail);
-    } else if (!is_bad) {
-        is_bad = differs_from_expected(class);
-    }
+    int is_bad = judge(s, class);
+    if (!is_bad && s->is_silent) return 0;
     printf("%-4s %-34s %-18s %10llu executions (%llu cut) %9llu graphs %7.2f s\n",
            is_bad ? "FAIL" : "ok", s->name, s->must_fail ? "fails as it must" : class,
-           (unsigned long long)now.n_executions,
+           (unsigned long long)now.result.n_executions,
            (unsigned long long)(now.n_pruned + now.n_dismissed),
-           (unsigned long long)now.n_graphs, now.seconds);
-    if (is_bad && !s->must_fail && !options.is_quiet) explain();
+           (unsigned long long)now.result.n_graphs, now.seconds);
     if (is_bad && options.is_quiet) printf("  %s\n", failure_text);
+    else if (is_bad) explain();
     print_outcomes();
     fflush(stdout);
     return is_bad;
@@ -247,6 +287,7 @@ int main(int argc, char **argv) {
         const char *value = at + 1 < argc ? argv[at + 1] : "";
         switch (argv[at][1]) {
         case 'l': options.is_long = 1; break;
+        case 'n': options.is_compared = 1; break;
         case 'q': options.is_quiet = 1; break;
         case 'e': options.expected = value, at++; break;
         case 'r': options.replay = value, at++; break;

@@ -49,19 +49,19 @@ static void push_and_pop(uint32_t index, int n_thieves) {
     take_all(&ring);
     check_all_taken(3);
 }
-SCENARIO(ring_steal) {
-    VMC_MUST_HAPPEN("a steal");
+SCENARIO(ring_steal, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a steal");
     push_and_pop(0, 1);
 }
-SCENARIO(ring_steal_at_the_wrap) {
-    VMC_MUST_HAPPEN("a steal");
+SCENARIO(ring_steal_at_the_wrap, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a steal");
     push_and_pop(VOLT__RING_INDEX_MASK - 1, 1);
 }
-SCENARIO(ring_two_thieves) {
-    VMC_MUST_HAPPEN("a steal");
+SCENARIO(ring_two_thieves, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a steal");
     push_and_pop(0, 2);
 }
-SCENARIO(ring_two_thieves_at_the_wrap) {
-    VMC_MUST_HAPPEN("a steal");
+SCENARIO(ring_two_thieves_at_the_wrap, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a steal");
     push_and_pop(VOLT__RING_INDEX_MASK - 1, 2);
 }

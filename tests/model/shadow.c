@@ -9,6 +9,7 @@
 // Each thread has a heap of its own: addresses must not depend on who allocates first.
 #include "internal.h"
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { HEAP_SIZE = 1 << 20, UNIT = 16, N_UNITS = HEAP_SIZE * THREADS / UNIT, MAX_STATICS = 1 << 20 };
 
@@ -118,6 +119,29 @@ static const block *block_of(uintptr_t a) {
     int i = block_at[(a - region) / UNIT];
     return i ? &blocks[i - 1] : NULL;
 }
+// The name of a static, as nm has it; asked for at the first need only.
+static int describe_static(char *text, size_t size, uintptr_t a) {
+    enum { MAX_SYMBOLS = 2000 };
+    static struct { uintptr_t at; char name[48]; } symbols[MAX_SYMBOLS];
+    static int n = -1;
+    if (n < 0) {
+        char command[300] = "nm -n ", line[200];
+        ssize_t len = readlink("/proc/self/exe", command + 6, sizeof command - 7);
+        FILE *in = len > 0 ? popen(command, "r") : NULL;
+        n = 0;
+        while (in && n < MAX_SYMBOLS && fgets(line, sizeof line, in)) {
+            unsigned long at;
+            if (sscanf(line, "%lx %*c %47s", &at, symbols[n].name) != 2) continue;
+            symbols[n].at = at;
+            n += is_in(at, __start_model_data, data_size()) || is_in(at, __start_model_bss, bss_size());
+        }
+        if (in) pclose(in);
+    }
+    int i = n - 1;
+    while (i >= 0 && symbols[i].at > a) i--;
+    if (i < 0) return snprintf(text, size, "static %#lx", (unsigned long)a);
+    return snprintf(text, size, "%s +%d", symbols[i].name, (int)(a - symbols[i].at));
+}
 int describe_address(char *text, size_t size, uintptr_t a) {
     const block *b = is_in_heap(a) ? block_of(a) : NULL;
     if (b) return snprintf(text, size, "block %d of T%d +%d", (int)(b - blocks), b->tid,
@@ -127,7 +151,7 @@ int describe_address(char *text, size_t size, uintptr_t a) {
                         (int)((a - region - (uintptr_t)HEAP_SIZE * THREADS) / STACK_SIZE),
                         (unsigned long)(a & (STACK_SIZE - 1)));
     if (is_in(a, __start_model_data, data_size()) || is_in(a, __start_model_bss, bss_size()))
-        return snprintf(text, size, "static %#lx", (unsigned long)a);
+        return describe_static(text, size, a);
     return snprintf(text, size, "address %#lx", (unsigned long)a);
 }
 static void complain(const char *what, uintptr_t a) {
@@ -183,7 +207,7 @@ void plain_access(uintptr_t addr, size_t size, int is_write) {
     check_alive(addr, size);
     // Setting up: all that follows comes after it, and there is no atomic object to write over.
     if (vm.n_threads == 1 && vm.n_locs == 0 && !is_tracing) return;
-    if (is_tracing) {
+    if (is_tracing && !is_in(addr, stack_of(vm.current), STACK_SIZE)) {
         char place[80];
         describe_address(place, sizeof place, addr);
         trace("%s %zu bytes  %s", is_write ? "write" : "read ", size, place);

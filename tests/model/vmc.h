@@ -49,6 +49,16 @@ typedef enum vmc_class {
     VMC_SAMPLED     // .samples random ones
 } vmc_class;
 
+enum { VMC_OUTCOMES = 512, VMC_OUTCOME_TEXT = 40 };
+typedef struct vmc_result {
+    uint64_t n_executions, n_graphs;
+    int n_outcomes;
+    struct {
+        char text[VMC_OUTCOME_TEXT];
+        uint64_t count;
+    } outcomes[VMC_OUTCOMES]; // sorted
+} vmc_result;
+
 typedef struct vmc_scenario {
     const char *name;
     void (*run)(void);
@@ -63,7 +73,11 @@ typedef struct vmc_scenario {
                           // needed for, and only for, loops that wait with vmc_yield
     int max_steps;        // per execution; more is an error. 0: 2000
     int is_long;          // 1: only in `make model-full`
+    int is_silent;        // prints its line only if it fails
     const char *must_fail; // not NULL: passes iff the checker reports an error with this text
+    // Not NULL: judges the result in place of expected.txt; gives NULL or what is wrong.
+    const char *(*judge)(const struct vmc_scenario *s, const struct vmc_result *r);
+    const void *arg;
     struct vmc_scenario *next;
 } vmc_scenario;
 enum { VMC_NO_STALE = -1 };
@@ -93,15 +107,16 @@ void *vmc_alloc_aligned(size_t size, size_t align); // filled with 0xa5
 void vmc_free(void *block);
 
 __attribute__((format(printf, 1, 2), noreturn)) void vmc_fail(const char *format, ...);
-#define VMC_ASSERT(c_) ((c_) ? (void)0 : vmc_fail("%s:%d: VMC_ASSERT(%s)", __FILE__, __LINE__, #c_))
+#define VMC_ASSERT(...) \
+    ((__VA_ARGS__) ? (void)0 : vmc_fail("%s:%d: VMC_ASSERT(%s)", __FILE__, __LINE__, #__VA_ARGS__))
 
-// Notes that an execution came out so; printed with its count. At most VMC_OUTCOMES, of 0 and more.
-enum { VMC_OUTCOMES = 64 };
-void vmc_outcome(unsigned outcome);
+// Notes how an execution came out; what came out is printed with its count.
+__attribute__((format(printf, 1, 2))) void vmc_outcome(const char *format, ...);
+const vmc_scenario *vmc_current(void);
 // "Someone succeeds": the scenario fails if no execution at all reaches this line.
 void vmc_reached(const char *what);
-#define VMC_MUST_HAPPEN(what_) vmc_must_happen(what_)
-void vmc_must_happen(const char *what); // first thing in the scenario: names what must be reached
+// First thing in the scenario: names what must be reached.
+void vmc_must_happen(const char *what);
 
 // ---- the world outside volt.h (world.c, kernel.c)
 

@@ -43,6 +43,7 @@ int thread_start(void (*fn)(void *), void *arg) {
     return i;
 }
 int vmc_spawn(void (*fn)(void *), void *arg) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_SPAWN });
     int i = thread_start(fn, arg);
     note_event(7);
@@ -52,6 +53,7 @@ int vmc_spawn(void (*fn)(void *), void *arg) {
 }
 void vmc_join(int i) {
     if (i <= 0 || i >= vm.n_threads) vmc_fail("vmc_join(%d): no such thread", i);
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_JOIN, .arg = i });
     view_join(&self()->now, &vm.threads[i].now);
     note_event(8);
@@ -60,6 +62,7 @@ void vmc_join(int i) {
 int vmc_self(void) { return vm.current; }
 void vmc_yield(void) {
     self()->has_yielded = 1;
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_YIELD });
 }
 void vmc_assume(int condition) {
@@ -81,6 +84,7 @@ static void run_main(void *arg) {
     results[i] = mains[i](main_args[i]);
 }
 int vmc_thread_create(uintptr_t *thread_out, void *(*fn)(void *), void *arg) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_SPAWN });
     int i = vm.n_threads;
     if (i < THREADS) {
@@ -104,6 +108,7 @@ void vmc_tls_set(void *value) { self()->tls = value; }
 // ---- the clock
 
 int64_t vmc_now(void) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_CLOCK });
     note_event(mix(9, (uint64_t)vm.now_ns));
     TRACE("clock %lld", (long long)vm.now_ns);
@@ -127,6 +132,7 @@ void fall_asleep(const void *on, int64_t deadline) {
 
 int vmc_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline) {
     thread *t = self();
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_FUTEX_WAIT, .order = __ATOMIC_SEQ_CST, .addr = word });
     sc_fence();
     if (futex_read((uintptr_t)word) != expected) return -EAGAIN;
@@ -145,6 +151,7 @@ int vmc_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline) {
     return was_woken ? 0 : -ETIMEDOUT;
 }
 void vmc_futex_wake(uint32_t *word, int n) {
+    FROM_SCENARIO();
     schedule((op){ .kind = OP_FUTEX_WAKE, .order = __ATOMIC_SEQ_CST, .addr = word });
     sc_fence();
     note_event(12);
