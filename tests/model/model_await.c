@@ -93,8 +93,8 @@ static void check_time(int64_t rc) {
     vmc_reached(rc ? "time" : "completion");
 }
 SCENARIO(await_within_completes) {
-    VMC_MUST_HAPPEN("time");
-    VMC_MUST_HAPPEN("completion");
+    vmc_must_happen("time");
+    vmc_must_happen("completion");
     start(wait_within);
     both(time_passes, cancel_a);
     check_time(end());
@@ -116,8 +116,8 @@ static void cancel_a_at_home(void *arg) {
     drain(workers[0]);
 }
 SCENARIO(await_within_rescued) {
-    VMC_MUST_HAPPEN("time");
-    VMC_MUST_HAPPEN("completion");
+    vmc_must_happen("time");
+    vmc_must_happen("completion");
     start(wait_within);
     both(rescue, cancel_a_at_home);
     check_time(end());
@@ -134,8 +134,8 @@ static volt_poll select_two(volt_cx *cx, void *arg) {
     VOLT_END(s->rc);
 }
 SCENARIO(await_select_two_grants) {
-    VMC_MUST_HAPPEN("the first arm");
-    VMC_MUST_HAPPEN("the second arm");
+    vmc_must_happen("the first arm");
+    vmc_must_happen("the second arm");
     start(select_two);
     both(cancel_b, cancel_a);
     int64_t rc = end();
@@ -144,8 +144,8 @@ SCENARIO(await_select_two_grants) {
     vmc_free(ws);
 }
 SCENARIO(await_select_grant_cancel) {
-    VMC_MUST_HAPPEN("granted");
-    VMC_MUST_HAPPEN("cancelled");
+    vmc_must_happen("granted");
+    vmc_must_happen("cancelled");
     start(select_two);
     both(cancel_task, cancel_a);
     int64_t rc = end();
@@ -181,8 +181,8 @@ static volt_poll wait_shielded(volt_cx *cx, void *arg) {
     VOLT_END(s->rc);
 }
 SCENARIO(await_shield_bound) {
-    VMC_MUST_HAPPEN("completed");
-    VMC_MUST_HAPPEN("bound");
+    vmc_must_happen("completed");
+    vmc_must_happen("bound");
     start(wait_shielded);
     both(time_passes, cancel_a);
     int64_t rc = end();
@@ -212,8 +212,8 @@ static void cancel_task_inside(void *arg) {
     drain(workers[1]);
 }
 SCENARIO(await_sleep_cancel) {
-    VMC_MUST_HAPPEN("slept");
-    VMC_MUST_HAPPEN("cancelled");
+    vmc_must_happen("slept");
+    vmc_must_happen("cancelled");
     start(sleep_a_while);
     both(time_passes, cancel_task_inside);
     int64_t rc = end();
@@ -273,7 +273,7 @@ static void wake_and_release(void *arg) {
     volt_waker_release(waker);
 }
 SCENARIO(await_waker_after_the_end) {
-    VMC_MUST_HAPPEN("wakes a finished task");
+    vmc_must_happen("wakes a finished task");
     start(give_rc);
     volt_waker second = waker;
     volt__task_retain(second.task_);
@@ -310,8 +310,8 @@ SCENARIO(await_join_sync) {
     finish();
 }
 SCENARIO(await_join_sync_times_out) {
-    VMC_MUST_HAPPEN("in time");
-    VMC_MUST_HAPPEN("too late");
+    vmc_must_happen("in time");
+    vmc_must_happen("too late");
     int64_t value = 0;
     spawn_one(give_seven);
     int t = vmc_spawn(drain, workers[0]);

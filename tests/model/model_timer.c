@@ -54,8 +54,8 @@ static int is_notified(const sleeper *s) {
 // The task runs on another worker, for another reason, and gives its timer up while it fires: the
 // frame goes at once. Either the timer has fired, and the task is notified, or it never will.
 SCENARIO(timer_disarm_fire) {
-    VMC_MUST_HAPPEN("fires first");
-    VMC_MUST_HAPPEN("disarmed first");
+    vmc_must_happen("fires first");
+    vmc_must_happen("disarmed first");
     arm(&sleepers[0], DUE);
     int t = vmc_spawn(fire, NULL);
     disarm(&sleepers[0]);
@@ -67,7 +67,7 @@ SCENARIO(timer_disarm_fire) {
 }
 // The same with two workers that fire: the owner, and who takes it for stuck.
 SCENARIO(timer_disarm_fire_rescue) {
-    VMC_MUST_HAPPEN("fired by another");
+    vmc_must_happen("fired by another");
     arm(&sleepers[0], DUE);
     int a = vmc_spawn(fire, NULL), b = vmc_spawn(try_fire, NULL);
     disarm(&sleepers[0]);
@@ -77,7 +77,7 @@ SCENARIO(timer_disarm_fire_rescue) {
 }
 // Owner and rescuer fire the same wheel: each task is enqueued exactly once.
 SCENARIO(timer_fire_rescue) {
-    VMC_MUST_HAPPEN("fired by another");
+    vmc_must_happen("fired by another");
     for (int i = 0; i < 2; i++) {
         arm(&sleepers[i], DUE + (uint64_t)i);
         suspend(&sleepers[i]);
@@ -92,7 +92,7 @@ SCENARIO(timer_fire_rescue) {
 }
 // A rescuer fires while the owner arms another timer: nothing is lost, nothing early.
 SCENARIO(timer_arm_rescue) {
-    VMC_MUST_HAPPEN("fired by another");
+    vmc_must_happen("fired by another");
     arm(&sleepers[0], DUE);
     suspend(&sleepers[0]);
     int t = vmc_spawn(try_fire, NULL);

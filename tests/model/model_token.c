@@ -79,7 +79,7 @@ SCENARIO(token_unless_cancel) {
 // ---- is_cancelled: a flag that hands over what the canceller did
 
 SCENARIO(token_is_cancelled) {
-    VMC_MUST_HAPPEN("seen");
+    vmc_must_happen("seen");
     token = vmc_alloc(sizeof *token);
     int t = vmc_spawn(cancel_token, NULL);
     if (volt_token_is_cancelled(token)) {
@@ -120,8 +120,8 @@ static volt_poll wait_only(volt_cx *cx, void *arg) {
     VOLT_END(w->rc);
 }
 SCENARIO(token_cancel_task_cancel) {
-    VMC_MUST_HAPPEN("completed");
-    VMC_MUST_HAPPEN("cancelled");
+    vmc_must_happen("completed");
+    vmc_must_happen("cancelled");
     token = vmc_alloc(sizeof *token);
     make_runtime(2, UINT32_MAX);
     spawn_on(workers[0], &handle, wait_only, &state);
