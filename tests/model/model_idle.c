@@ -16,7 +16,7 @@
 #include "volt.h"
 #include "runtime.h"
 
-enum { MAX_ITEMS = 4, PUSHED = 7 };
+enum { MAX_ITEMS = 5, PUSHED = 7 };
 typedef struct item {
     volt__task task;
     volt_frame frame; // the state, where volt.h looks for it
@@ -70,21 +70,16 @@ static void note_run(volt__task *t) {
     VMC_ASSERT(t);
     item *it = VOLT__CONTAINER(item, task, t);
     VMC_ASSERT(it->payload == PUSHED && it->n_runs++ == 0);
+    __atomic_fetch_add(&n_run, 1, __ATOMIC_RELAXED);
 }
 static void take_one(void *arg) {
     volt__worker *w = arg;
-    VOLT_TLS_SET(w);
+    act_as(w);
     note_run(volt__wait_for_task(w));
 }
-static void take_two(void *arg) {
-    take_one(arg);
-    note_run(volt__next(arg));
-}
-// The worker sleeps already when the scenario starts.
-static void put_to_sleep(volt__worker *w) { volt__idle_enter(&rt->idle, w->index, 0); }
 static void wake_and_take_one(void *arg) {
     volt__worker *w = arg;
-    VOLT_TLS_SET(w);
+    act_as(w);
     volt__sleep(w);
     volt__task *t = volt__take(w);
     if (t) volt__found(w);
@@ -94,96 +89,154 @@ static void wake_and_take_two(void *arg) {
     wake_and_take_one(arg);
     note_run(volt__next(arg));
 }
-static void start_searching(volt__worker *w) { w->is_counted = (uint8_t)volt__idle_search(&rt->idle, 2); }
+// What a worker is doing when the scenario starts: it sleeps, or searches.
+static void put_to_sleep(int i) { volt__idle_enter(&rt->idle, workers[i]->index, 0); }
+static void start_searching(int i) {
+    workers[i]->is_counted = (uint8_t)volt__idle_search(&rt->idle, rt->n_workers);
+    VMC_ASSERT(workers[i]->is_counted);
+}
+// All workers have a task: nobody sleeps or searches, and the words say so.
+static void end_parts(uint32_t n_items_) {
+    VMC_ASSERT(n_run == n_items_);
+    VMC_ASSERT(rt->idle.searching == 0 && !volt__idle_is_anyone_parked(&rt->idle));
+    free_runtime();
+}
+static void run_beside(void (*fn)(void *), volt__worker *w, int n_pushes) {
+    int t = vmc_spawn(fn, w);
+    for (int i = 0; i < n_pushes; i++) inject((void *)(intptr_t)i);
+    vmc_join(t);
+}
 
 // ---- a worker parks while a task is pushed; the other one is in a long poll
 
 SCENARIO(idle_park_push) {
     make_runtime(2, UINT32_MAX);
-    int t = vmc_spawn(take_one, workers[0]);
-    inject(0);
-    vmc_join(t);
-    free_runtime();
+    run_beside(take_one, workers[0], 1);
+    end_parts(1);
 }
 SCENARIO(idle_searcher_parks_push) {
     make_runtime(2, UINT32_MAX);
-    start_searching(workers[0]);
-    int t = vmc_spawn(take_one, workers[0]);
-    inject(0);
-    vmc_join(t);
-    free_runtime();
-}
-static void find(void *arg) {
-    volt__worker *w = arg;
-    VOLT_TLS_SET(w);
-    volt__found(w);
+    start_searching(0);
+    run_beside(take_one, workers[0], 1);
+    end_parts(1);
 }
 // Who pushes meets a searcher and leaves the duty to it; the searcher has found something else.
+static void find(void *arg) {
+    act_as(arg);
+    volt__found(arg);
+}
 SCENARIO(idle_leave_push) {
     make_runtime(2, UINT32_MAX);
-    put_to_sleep(workers[1]);
-    start_searching(workers[0]);
-    int a = vmc_spawn(find, workers[0]), b = vmc_spawn(wake_and_take_one, workers[1]);
-    inject(0);
-    vmc_join(a);
-    vmc_join(b);
-    free_runtime();
+    put_to_sleep(1);
+    start_searching(0);
+    int t = vmc_spawn(wake_and_take_one, workers[1]);
+    run_beside(find, workers[0], 1);
+    vmc_join(t);
+    end_parts(1);
 }
 // The worker wakes up by itself while somebody claims it.
+static void put_to_sleep_poked(int i) {
+    put_to_sleep(i);
+    volt__reactor_unpark(&workers[i]->reactor);
+}
 SCENARIO(idle_claim_push) {
     make_runtime(2, UINT32_MAX);
-    put_to_sleep(workers[0]);
-    volt__reactor_unpark(&workers[0]->reactor);
-    int a = vmc_spawn(wake_and_take_one, workers[0]);
-    inject(0);
-    vmc_join(a);
-    free_runtime();
+    put_to_sleep_poked(0);
+    run_beside(wake_and_take_one, workers[0], 1);
+    end_parts(1);
 }
-SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .is_long = 1) {
+// ... and somebody else pushes, who must not rely on the failed claim.
+SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1) {
     make_runtime(2, UINT32_MAX);
-    put_to_sleep(workers[0]);
-    volt__reactor_unpark(&workers[0]->reactor);
-    int a = vmc_spawn(wake_and_take_two, workers[0]), b = vmc_spawn(inject, (void *)(intptr_t)1);
-    inject(0);
-    vmc_join(a);
-    vmc_join(b);
-    free_runtime();
+    put_to_sleep_poked(0);
+    int t = vmc_spawn(inject, (void *)(intptr_t)1);
+    run_beside(wake_and_take_two, workers[0], 1);
+    vmc_join(t);
+    end_parts(2);
 }
-SCENARIO(idle_two_sleepers_two_pushes) {
+SCENARIO(idle_two_sleepers_two_pushes, .is_long = 1) {
     make_runtime(2, UINT32_MAX);
-    put_to_sleep(workers[0]);
-    put_to_sleep(workers[1]);
-    int a = vmc_spawn(wake_and_take_one, workers[0]), b = vmc_spawn(wake_and_take_one, workers[1]);
-    inject(0);
-    inject((void *)(intptr_t)1);
-    vmc_join(a);
-    vmc_join(b);
-    free_runtime();
+    put_to_sleep(0);
+    put_to_sleep(1);
+    int t = vmc_spawn(wake_and_take_one, workers[0]);
+    run_beside(wake_and_take_one, workers[1], 2);
+    vmc_join(t);
+    end_parts(2);
 }
-static void push_local_and_take_one(void *arg) {
+
+// ---- worker 0 is in a poll, or about to poll, and gets more than one worker can run
+
+static void push_two_and_take_one(void *arg) {
     volt__worker *w = arg;
-    VOLT_TLS_SET(w);
+    act_as(w);
     w->needs_watch = 0;
     volt__push_ring(w, make_item(0));
     volt__push_ring(w, make_item(1));
     note_run(volt__take(w));
 }
-SCENARIO(idle_local_push) {
-    make_runtime(2, UINT32_MAX);
-    put_to_sleep(workers[1]);
-    int a = vmc_spawn(push_local_and_take_one, workers[0]),
-        b = vmc_spawn(wake_and_take_one, workers[1]);
-    vmc_join(a);
-    vmc_join(b);
-    free_runtime();
+static void overflow_and_take_one(void *arg) { // the ring alone wakes nobody here
+    volt__worker *w = arg;
+    act_as(w);
+    w->needs_watch = 0;
+    w->wake_at = 100;
+    for (int i = 0; i < MAX_ITEMS; i++) volt__push_ring(w, make_item(i));
+    note_run(volt__take(w));
 }
-SCENARIO(idle_local_push_while_parking) {
-    make_runtime(2, UINT32_MAX);
-    int a = vmc_spawn(push_local_and_take_one, workers[0]), b = vmc_spawn(take_one, workers[1]);
-    vmc_join(a);
-    vmc_join(b);
-    free_runtime();
+static void splice_items(volt__worker *w, int n) { // what its descriptors and timers have brought
+    volt__chain c;
+    volt__chain_init(&c);
+    for (int i = 0; i < n; i++) volt__chain_push(&c, make_item(i));
+    volt__splice(w, &c);
 }
+static void splice_two_and_take_one(void *arg) {
+    act_as(arg);
+    workers[0]->needs_watch = 0;
+    splice_items(arg, 2);
+    note_run(volt__take(arg));
+}
+static void splice_many_and_take_one(void *arg) { // more than its ring holds
+    act_as(arg);
+    workers[0]->needs_watch = 0;
+    splice_items(arg, MAX_ITEMS);
+    note_run(volt__take(arg));
+}
+// The other worker sleeps already, or is about to.
+static void share(void (*busy)(void *), int is_asleep) {
+    make_runtime(2, UINT32_MAX);
+    if (is_asleep) put_to_sleep(1);
+    int t = vmc_spawn(is_asleep ? wake_and_take_one : take_one, workers[1]);
+    run_beside(busy, workers[0], 0);
+    vmc_join(t);
+    end_parts(2);
+}
+SCENARIO(idle_push_sleeper) { share(push_two_and_take_one, 1); }
+SCENARIO(idle_push_parker) { share(push_two_and_take_one, 0); }
+SCENARIO(idle_overflow_sleeper) { share(overflow_and_take_one, 1); }
+SCENARIO(idle_splice_sleeper) { share(splice_two_and_take_one, 1); }
+SCENARIO(idle_splice_parker) { share(splice_two_and_take_one, 0); }
+SCENARIO(idle_splice_overflow_sleeper) { share(splice_many_and_take_one, 1); }
+
+// ---- three workers: a thief may have emptied a ring that nobody else looks at any more
+
+static void steal_and_leave(void *arg) {
+    volt__worker *w = arg;
+    act_as(w);
+    volt__ring_steal(&workers[0]->ring, &w->ring);
+    volt__task *t = volt__take(w);
+    if (t) volt__found(w);
+    note_run(t ? t : volt__wait_for_task(w));
+}
+SCENARIO(idle_thief_leaves) {
+    make_runtime(3, UINT32_MAX);
+    workers[0]->wake_at = 100;
+    for (int i = 0; i < 4; i++) volt__push_ring(workers[0], make_item(i));
+    start_searching(1);
+    int t = vmc_spawn(take_one, workers[2]); // parks or steals while the other steals
+    run_beside(steal_and_leave, workers[1], 0);
+    vmc_join(t);
+    end_parts(2);
+}
+
 // ---- the whole loop
 
 // Tasks come from outside, one from each of so many threads.
@@ -200,6 +253,13 @@ static void push_from_outside(uint32_t n_workers, int n_pushers) {
     free_runtime();
 }
 SCENARIO(idle_one_worker) { push_from_outside(1, 1); }
-SCENARIO(idle_one_worker_two_pushers, .class = VMC_BOUNDED, .preemptions = 1, .is_long = 1) { push_from_outside(1, 2); }
-SCENARIO(idle_two_workers_one_push, .class = VMC_BOUNDED, .preemptions = 1, .is_long = 1) { push_from_outside(2, 1); }
-SCENARIO(idle_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .is_long = 1) { push_from_outside(2, 2); }
+SCENARIO(idle_one_worker_two_pushers, .class = VMC_BOUNDED, .preemptions = 1) {
+    push_from_outside(1, 2);
+}
+SCENARIO(idle_two_workers_one_push, .class = VMC_BOUNDED, .preemptions = 1, .is_long = 1) {
+    push_from_outside(2, 1);
+}
+SCENARIO(idle_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1,
+         .is_long = 1) {
+    push_from_outside(2, 2);
+}

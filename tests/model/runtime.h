@@ -32,21 +32,21 @@ static void free_runtime(void) {
 
 // ---- workers that run what they have and then end
 
-static void act_as(volt__worker *w) { VOLT_TLS_SET(w); }
-static void drain(void *arg) {
+__attribute__((unused)) static void act_as(volt__worker *w) { VOLT_TLS_SET(w); }
+__attribute__((unused)) static void drain(void *arg) {
     volt__worker *w = arg;
     act_as(w);
     w->needs_watch = 0;
     for (volt__task *t; (t = volt__take(w)) != NULL;) volt__poll_task(w, t);
 }
 // A task on the own queue of w; its state stays with the caller.
-static void spawn_on(volt__worker *w, volt_handle *h, volt_fn *fn, void *state) {
+__attribute__((unused)) static void spawn_on(volt__worker *w, volt_handle *h, volt_fn *fn, void *state) {
     act_as(w);
     VMC_ASSERT(volt__spawn_root(rt, w, h, fn, state, 0) == 0);
     act_as(NULL);
 }
 // By who joined all threads: runs what is left on any queue, then nothing may be alive.
-static void finish(void) {
+__attribute__((unused)) static void finish(void) {
     for (uint32_t i = 0; i < rt->started; i++) drain(workers[i]);
     act_as(NULL);
     VMC_ASSERT(volt__alive(rt) == 0);
