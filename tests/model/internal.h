@@ -53,6 +53,7 @@ enum {
     NO_RACE_CHECK,    // plain writes are not compared with earlier reads
     NO_LOAD_RACE,     // search: a store after a load is not tried before it
     NO_SLEEP_WAKE,    // search: a sleeping thread is never woken
+    NO_BLOCK_START,   // search, BOUNDED: no switch is tried where a block of steps began
     N_MUTANTS
 };
 #define MUTANT(name_) (VMC_MUTANT == (name_))
@@ -217,7 +218,7 @@ int fiber_is_below(uintptr_t addr);       // in a frame that has returned
 // world.c
 void world_reset(void);
 int world_is_runnable(const thread *t);
-uint8_t environment_is_runnable(void);
+int environment_is_runnable(int others_are);
 void environment_step(void);
 void kernel_reset(void);
 const void *kernel_object(int fd); // what a call about fd conflicts over; NULL: with all others

@@ -6,7 +6,8 @@
 //   epoll     level-triggered: reports while ready. EPOLLET: once per edge. A worker in epoll_wait
 //             is a thread asleep. Its return hands over no happens-before: who needs what a waker
 //             wrote reads the eventfd, or a word. (The kernel's locks would hand over more.)
-//   timerfd   armed, it expires at any moment: a step of the environment, which is always possible.
+//   timerfd   armed, it expires at any moment: a step of the environment. After .early_timers
+//             expiries only when no thread can move; else time would outrun every thread.
 //             EPOLLEXCLUSIVE: the wake-up goes through the epolls in the order of registration, marks
 //             each as ready, and stops at the first in which somebody sleeps.
 //
@@ -33,12 +34,14 @@ static file files[MAX_FILES];
 static item items[MAX_ITEMS];
 static int n_files, n_items;
 static uint64_t timer_fires;
+static int n_early; // expiries; the last ones may have come when nobody else could move
 
 void kernel_reset(void) {
     memset(items, 0, (size_t)n_items * sizeof items[0]);
     for (int i = 0; i < n_files; i++) files[i].kind = FREE;
     n_files = n_items = 0;
     timer_fires = 0;
+    n_early = 0;
 }
 int vmc_unmodelled(const char *call, ...) {
     vmc_fail("system call `%s` is not modelled", call);
@@ -269,12 +272,17 @@ static file *armed_timer(void) {
         if (files[i].kind == TIMERFD && files[i].is_armed) return &files[i];
     return NULL;
 }
-uint8_t environment_is_runnable(void) { return armed_timer() != NULL; }
+// A timer that is armed again whenever it expires would never let the others go on.
+int environment_is_runnable(int others_are) {
+    if (!armed_timer()) return 0;
+    return !others_are || n_early < (scenario->early_timers ? scenario->early_timers : 1);
+}
 void environment_step(void) {
     file *f = armed_timer();
     if (!f) return;
     f->is_armed = 0;
     f->count++;
+    n_early++;
     note_event(mix(30, ++timer_fires));
     TRACE("timer %d expires", FIRST_FD + (int)(f - files));
     notify(FIRST_FD + (int)(f - files), 0);

@@ -328,26 +328,36 @@ static void random_program(char *to, size_t size) {
 // ---- one scenario per row
 
 void lit_run(void);
-static void add(test *t, int is_random, int is_long) {
+static void add(test *t, vmc_scenario how) {
     vmc_scenario *s = calloc(1, sizeof *s);
     if (!s) exit(2);
     parse(t->row.text, &t->program);
-    *s = (vmc_scenario){ .name = t->row.name, .run = lit_run, .class = VMC_EXHAUSTIVE,
-                         .mo_insert = 1, .judge = judge, .arg = t, .is_silent = is_random,
-                         .is_long = is_long,
-                         .must_fail = t->row.verdict == RACE ? "data race" : NULL };
+    *s = how;
+    s->name = t->row.name;
+    s->run = lit_run;
+    s->arg = t;
+    s->mo_insert = 1;
     vmc_register(s);
+}
+static void add_random(test *t, int i) {
+    char *text = calloc(1, 100);
+    if (!text) exit(2);
+    random_program(text, 100);
+    t->row = (row){ .name = text, .text = text };
+    int is_long = i >= N_RANDOM;
+    add(t, (vmc_scenario){ .judge = judge, .is_silent = 1, .is_long = is_long });
+    // BOUNDED has no axioms to be compared with: it must see what it sees without reduction
+    if (i % 4 == 0)
+        add(t, (vmc_scenario){ .class = VMC_BOUNDED, .preemptions = i / 4 % 3, .is_compared = 1,
+                               .is_silent = 1, .is_long = is_long });
 }
 __attribute__((constructor)) static void add_all(void) {
     static test tests[N_ROWS], random_tests[N_RANDOM_LONG];
-    static char texts[N_RANDOM_LONG][100];
     for (int i = 0; i < N_ROWS; i++) {
         tests[i].row = table[i];
-        add(&tests[i], 0, 0);
+        add(&tests[i], (vmc_scenario){
+                           .judge = judge,
+                           .must_fail = table[i].verdict == RACE ? "data race" : NULL });
     }
-    for (int i = 0; i < N_RANDOM_LONG; i++) {
-        random_program(texts[i], sizeof texts[i]);
-        random_tests[i].row = (row){ .name = texts[i], .text = texts[i] };
-        add(&random_tests[i], 1, i >= N_RANDOM);
-    }
+    for (int i = 0; i < N_RANDOM_LONG; i++) add_random(&random_tests[i], i);
 }

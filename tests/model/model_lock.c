@@ -27,8 +27,7 @@ static void lock_by(int n_threads) {
     vmc_free(shared);
 }
 SCENARIO(lock_two, .class = VMC_EXHAUSTIVE) { lock_by(2); }
-SCENARIO(lock_three, .class = VMC_EXHAUSTIVE, .is_long = 1) { lock_by(3); }
-SCENARIO(lock_three_bounded, .class = VMC_BOUNDED, .preemptions = 2) { lock_by(3); }
+SCENARIO(lock_three, .class = VMC_EXHAUSTIVE) { lock_by(3); }
 
 // The last user, known under the lock, frees it.
 static void use_and_drop(void *arg) {

@@ -65,3 +65,68 @@ SCENARIO(ring_two_thieves_at_the_wrap, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a steal");
     push_and_pop(VOLT__RING_INDEX_MASK - 1, 2);
 }
+
+// A full ring spills its newer half while a thief is at work, or the thief makes room.
+static void overflow(uint32_t index) {
+    volt__chain spilled;
+    start(&ring, index);
+    for (int i = 0; i < 4; i++) VMC_ASSERT(push(i));
+    int t = vmc_spawn(thief, NULL);
+    volt__chain_init(&spilled);
+    if (!push(4)) {
+        if (volt__ring_overflow(&ring, &spilled)) vmc_reached("an overflow");
+        else vmc_reached("a thief came first");
+        volt__chain_push(&spilled, &tasks[4]);
+        tasks[4].gen = 7;
+    }
+    vmc_join(t);
+    take_all(&ring);
+    for (volt__task *s; (s = volt__chain_pop(&spilled)) != NULL;) take(s);
+    check_all_taken(5);
+}
+SCENARIO(ring_overflow, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("an overflow");
+    vmc_must_happen("a thief came first");
+    vmc_must_happen("a steal");
+    overflow(0);
+}
+SCENARIO(ring_overflow_at_the_wrap, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("an overflow");
+    overflow(VOLT__RING_INDEX_MASK - 2);
+}
+
+// The thief's loot may be stolen in turn while it is still copying.
+static void thief_of_thief(void *arg) {
+    volt__ring *mine = &loot[1];
+    (void)arg;
+    if (volt__ring_steal(&loot[0], mine) > 0) vmc_reached("a steal from a thief");
+    take_all(mine);
+}
+SCENARIO(ring_chained_steal, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a steal from a thief");
+    start(&ring, 0);
+    for (int i = 0; i < 3; i++) VMC_ASSERT(push(i));
+    int a = vmc_spawn(thief, NULL), b = vmc_spawn(thief_of_thief, NULL);
+    volt__task *mine = volt__ring_pop(&ring, 0);
+    if (mine) take(mine);
+    vmc_join(a);
+    vmc_join(b);
+    take_all(&ring);
+    check_all_taken(3);
+}
+// Slots are used again after a pop: who pushes must see that the thief has copied what was there.
+SCENARIO(ring_reuse, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a slot is used again");
+    start(&ring, 0);
+    for (int i = 0; i < 4; i++) VMC_ASSERT(push(i));
+    int t = vmc_spawn(thief, NULL);
+    if (push(4)) {
+        vmc_reached("a slot is used again");
+    } else {
+        tasks[4].gen = 7;
+        take(&tasks[4]);
+    }
+    vmc_join(t);
+    take_all(&ring);
+    check_all_taken(5);
+}

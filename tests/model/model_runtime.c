@@ -32,10 +32,28 @@ static void destroy(volt_rt *rt) {
     VMC_ASSERT(volt_shutdown(rt, VOLT_NEVER) == 0);
     VMC_ASSERT(volt_destroy(rt) == 0);
 }
-SCENARIO(runtime_one_worker, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = VMC_NO_STALE) {
-    volt_rt *rt = create(1);
+static void run_one_item(uint32_t workers) {
     static item i;
+    volt_rt *rt = create(workers);
     VMC_ASSERT(VOLT_RT_SPAWN(rt, NULL, run_item, i) == 0);
     destroy(rt);
     VMC_ASSERT(n_ran == 1);
+}
+SCENARIO(runtime_one_worker, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1) {
+    run_one_item(1);
+}
+// Every order of its two threads, under sequential consistency.
+SCENARIO(runtime_one_worker_sc, .class = VMC_EXHAUSTIVE, .stale_reads = VMC_NO_STALE) {
+    run_one_item(1);
+}
+SCENARIO(runtime_two_workers, .class = VMC_BOUNDED, .preemptions = 1,
+         .stale_reads = VMC_NO_STALE) {
+    run_one_item(2);
+}
+SCENARIO(runtime_two_workers_stale, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1,
+         .is_long = 1) {
+    run_one_item(2);
+}
+SCENARIO(runtime_two_workers_sampled, .class = VMC_SAMPLED, .samples = 20000, .is_long = 1) {
+    run_one_item(2);
 }

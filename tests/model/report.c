@@ -109,10 +109,10 @@ void report_failure(void) {
 // ---- crashes of the code under test, and loops without an operation
 
 static void on_signal(int number) {
-    if (vm.is_running && number != SIGALRM)
+    if (vm.is_running && number != SIGVTALRM)
         vmc_fail("signal %d: %s", number, strsignal(number));
     printf("%s: %s\n", scenario ? scenario->name : "",
-           number == SIGALRM ? "no progress: a loop without atomic operations?" : "crash");
+           number == SIGVTALRM ? "no progress: a loop without atomic operations?" : "crash");
     if (scenario) {
         printf("  replay: make model REPLAY='%s:", scenario->name);
         search_print_path(stdout);
@@ -131,5 +131,5 @@ void report_install_signals(void) {
     sigaction(SIGFPE, &a, NULL);
     sigaction(SIGILL, &a, NULL);
     sigaction(SIGABRT, &a, NULL);
-    sigaction(SIGALRM, &a, NULL);
+    sigaction(SIGVTALRM, &a, NULL);
 }

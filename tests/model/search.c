@@ -187,7 +187,7 @@ static void reverse(int i, int k) {
         return;
     }
     try_at(s, bit(steps[k].tid));
-    while (i > 0 && steps[i].before == steps[i].tid) i--;
+    while (i > 0 && steps[i].before == steps[i].tid && !MUTANT(NO_BLOCK_START)) i--;
     try_at(&steps[i], bit(steps[k].tid));
 }
 static void join_past(step *to, const step *from) {
@@ -241,13 +241,15 @@ static void inherit_sleep(step *next, const step *s, int t) {
     if (was_asleep) next->asleep |= bit(t);
 }
 static unsigned runnable_threads(void) {
-    unsigned set = environment_is_runnable() ? bit(ENVIRONMENT) : 0, yielded = 0;
+    unsigned set = 0, yielded = 0;
     for (int i = 0; i < vm.n_threads; i++) {
         if (!world_is_runnable(&vm.threads[i])) continue;
         if (vm.threads[i].has_yielded) yielded |= bit(i);
         else set |= bit(i);
     }
-    return set ? set : yielded;
+    if (!set) set = yielded;
+    if (environment_is_runnable(set != 0)) set |= bit(ENVIRONMENT);
+    return set;
 }
 static unsigned affordable(const step *s, unsigned set) {
     int is_out = scenario->class == VMC_BOUNDED && s->n_preemptions >= scenario->preemptions;

@@ -71,9 +71,11 @@ typedef struct vmc_scenario {
     int spurious;         // how often per execution a weak cas or a futex wait may fail for nothing
     int max_repeats;      // > 0: a thread re-reads one stale store at most so often in a row;
                           // needed for, and only for, loops that wait with vmc_yield
+    int early_timers;     // so many timers may expire while threads could still move; 0: 1
     int max_steps;        // per execution; more is an error. 0: 2000
     int is_long;          // 1: only in `make model-full`
     int is_silent;        // prints its line only if it fails
+    int is_compared;      // explored once more without reduction; both must see the same graphs
     const char *must_fail; // not NULL: passes iff the checker reports an error with this text
     // Not NULL: judges the result in place of expected.txt; gives NULL or what is wrong.
     const char *(*judge)(const struct vmc_scenario *s, const struct vmc_result *r);
