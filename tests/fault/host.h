@@ -11,7 +11,8 @@ enum {
     PEERS = 1, // an error of one part reaches the others as EPIPE, ECONNRESET, ...
     QUIET = 2, // not every error reaches who started it
     REUSES = 4, // closes a descriptor behind volt's back
-    SPARED = 8 // only what does no harm may fail
+    SPARED = 8, // nothing may fail
+    LONG = 16   // in the short form only with one worker
 };
 typedef struct scenario {
     const char *name;

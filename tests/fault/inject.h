@@ -304,7 +304,7 @@ static ssize_t fault_read(int fd, void *buf, size_t n) {
     int what = fails(call);
     if (what == PASS || what == SHORT) return read(fd, buf, what == SHORT ? shorten(fd, n) : n);
     if (what == ZERO) return 0;
-    uint64_t taken; // EAGAIN of an eventfd: the counter is 0
+    uint64_t taken = 0; // EAGAIN of an eventfd: the counter is 0
     if (call == C_read_event && inject.f.value == EAGAIN && read(fd, &taken, sizeof taken) < 0)
         CHECK_EQ(errno, EAGAIN);
     if (call == C_read_data && inject.f.value == EAGAIN) make_an_edge(fd);
@@ -321,30 +321,33 @@ static ssize_t fault_write(int fd, const void *buf, size_t n) {
     errno = inject.f.value;
     return -1;
 }
-static ssize_t fault_send(int fd, const void *buf, size_t n, int flags) {
-    int what = fails(C_send);
-    CHECK(flags & MSG_NOSIGNAL);
-    if (what == PASS || what == SHORT)
-        return send(fd, buf, what == SHORT ? shorten(fd, n) : n, flags);
-    if (inject.f.value == EAGAIN) make_an_edge(fd);
-    return -1;
-}
-// Fails, with an edge to follow if it says EAGAIN. 1: failed.
+// As fails; an edge follows if it says EAGAIN.
 static int fails_with_edge(int call, int fd) {
-    if (fails(call) == PASS) return 0;
-    if (inject.f.value == EAGAIN) make_an_edge(fd);
-    errno = inject.f.value;
-    return 1;
+    int what = fails(call);
+    if (what == FAIL && inject.f.value == EAGAIN) make_an_edge(fd);
+    return what;
+}
+static ssize_t fault_send(int fd, const void *buf, size_t n, int flags) {
+    int what = fails_with_edge(C_send, fd);
+    CHECK(flags & MSG_NOSIGNAL);
+    return what == FAIL ? -1 : send(fd, buf, what == SHORT ? shorten(fd, n) : n, flags);
 }
 static ssize_t fault_readv(int fd, const struct iovec *iov, int n) {
-    return fails_with_edge(C_readv, fd) ? -1 : readv(fd, iov, n);
+    int what = fails_with_edge(C_readv, fd);
+    if (what == SHORT) return read(fd, iov->iov_base, shorten(fd, iov->iov_len));
+    return what == PASS ? readv(fd, iov, n) : -1;
 }
 static ssize_t fault_writev(int fd, const struct iovec *iov, int n) {
-    return fails_with_edge(C_writev, fd) ? -1 : writev(fd, iov, n);
+    int what = fails_with_edge(C_writev, fd);
+    if (what == SHORT) return write(fd, iov->iov_base, shorten(fd, iov->iov_len));
+    return what == PASS ? writev(fd, iov, n) : -1;
 }
 static ssize_t fault_sendmsg(int fd, const struct msghdr *m, int flags) {
+    int what = fails_with_edge(C_sendmsg, fd);
     CHECK(flags & MSG_NOSIGNAL);
-    return fails_with_edge(C_sendmsg, fd) ? -1 : sendmsg(fd, m, flags);
+    if (what == SHORT)
+        return send(fd, m->msg_iov->iov_base, shorten(fd, m->msg_iov->iov_len), flags);
+    return what == PASS ? sendmsg(fd, m, flags) : -1;
 }
 
 // ---- opening and closing

@@ -20,8 +20,8 @@ typedef struct row {
 
 #define ROW(call_, effect_, persist_, flags_, ...)                                                 \
     { C_##call_, effect_, persist_, flags_, 0, { __VA_ARGS__ } }
-#define GIVES(call_, persist_, flags_, gives_, ...)                                                \
-    { C_##call_, FAIL, persist_, flags_, gives_, { __VA_ARGS__ } }
+#define GIVES(call_, effect_, persist_, flags_, gives_, ...)                                       \
+    { C_##call_, effect_, persist_, flags_, gives_, { __VA_ARGS__ } }
 
 // Where a call that always fails would keep a run from its end, `persist` is STORM: 60 in a row,
 // then the call works again. These are EINTR and EAGAIN, which mean "again"; epoll_wait and futexes,
@@ -29,7 +29,7 @@ typedef struct row {
 static const row rows[] = {
     // memory and threads
     ROW(alloc, FAIL, ALWAYS, LOUD, ENOMEM),
-    GIVES(mmap, ALWAYS, LOUD, ENOMEM, ENOMEM, EAGAIN, EPERM, ENFILE),
+    GIVES(mmap, FAIL, ALWAYS, LOUD, ENOMEM, ENOMEM, EAGAIN, EPERM, ENFILE),
     ROW(munmap, FAIL, ALWAYS, HARMLESS, ENOMEM, EINVAL),
     ROW(pthread_create, FAIL, ALWAYS, 0, EAGAIN, EPERM, ENOMEM),
     ROW(pthread_attr_init, FAIL, ALWAYS, 0, ENOMEM),
@@ -87,20 +87,28 @@ static const row rows[] = {
     ROW(epoll_mod, FAIL, ALWAYS, 0, ENOMEM),
     ROW(epoll_del, FAIL, ALWAYS, HARMLESS, ENOENT, EBADF, EPERM, ENOMEM),
     ROW(fcntl_get, FAIL, ALWAYS, LOUD, EBADF),
+    ROW(fcntl_set, FAIL, ALWAYS, LOUD, EPERM, EACCES),
     ROW(poll, FAIL, ALWAYS, LOUD, ENOMEM),
     ROW(poll, FAIL, STORM, HARMLESS, EINTR),
     ROW(read_data, FAIL, ALWAYS, LOUD, ECONNRESET, ETIMEDOUT, EIO, ENOMEM, ENOTCONN, EISDIR),
     ROW(read_data, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(read_data, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
+    GIVES(read_data, ZERO, 0, 0, EPIPE, 1),
     ROW(readv, FAIL, ALWAYS, LOUD, ECONNRESET, ETIMEDOUT, EIO, ENOMEM, EINVAL),
     ROW(readv, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(readv, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
     ROW(write_data, FAIL, ALWAYS, LOUD, EPIPE, EIO, ENOSPC, EDQUOT, EFBIG, ENOMEM),
     ROW(write_data, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(write_data, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
     ROW(writev, FAIL, ALWAYS, LOUD, EPIPE, EIO, ENOSPC, EDQUOT, EFBIG, EINVAL),
     ROW(writev, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(writev, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
     ROW(send, FAIL, ALWAYS, LOUD, EPIPE, ECONNRESET, ENOBUFS, ENOMEM, ETIMEDOUT, EACCES, ENOTCONN),
     ROW(send, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(send, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
     ROW(sendmsg, FAIL, ALWAYS, LOUD, EPIPE, ECONNRESET, ENOBUFS, ENOMEM, EMSGSIZE, ENOTCONN),
     ROW(sendmsg, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(sendmsg, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
     ROW(sigtimedwait, FAIL, STORM, HARMLESS, EINTR),
     ROW(sigtimedwait, FAIL, ALWAYS, HARMLESS, EAGAIN),
 
@@ -111,7 +119,7 @@ static const row rows[] = {
         ELOOP, ENAMETOOLONG, ENOTDIR),
     ROW(listen, FAIL, ALWAYS, LOUD, EADDRINUSE, EOPNOTSUPP),
     ROW(accept4, FAIL, 0, HARMLESS, EMFILE, ENFILE, ENOBUFS, ENOMEM),
-    GIVES(accept4, ALWAYS, 0, ETIMEDOUT, EMFILE, ENFILE, ENOBUFS, ENOMEM),
+    GIVES(accept4, FAIL, ALWAYS, 0, ETIMEDOUT, EMFILE, ENFILE, ENOBUFS, ENOMEM),
     ROW(accept4, FAIL, STORM, HARMLESS, EINTR, EAGAIN, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT,
         EHOSTDOWN, ENONET, EHOSTUNREACH, ENETUNREACH),
     ROW(accept4, FAIL, ALWAYS, LOUD, EPERM, EOPNOTSUPP, EINVAL),

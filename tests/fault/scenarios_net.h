@@ -20,11 +20,12 @@ static void drop(int fd) {
     closing(fd);
     CHECK_EQ(close(fd), 0);
 }
-// Of what can never succeed while an accept always fails; else it is not to be waited out.
+// Whoever accepts while there is no descriptor for ever gives up some time.
+static int is_hopeless(void) {
+    return inject.f.effect == LIMIT || (inject.f.call == C_accept4 && inject.f.count == ALWAYS);
+}
 static volt_time patience(void) {
-    int is_hopeless = inject.f.effect == LIMIT ||
-                      (inject.f.call == C_accept4 && inject.f.count == ALWAYS);
-    return is_hopeless && get(&inject.is_on) ? VOLT_MS(30) : FAR_AWAY;
+    return is_hopeless() && get(&inject.is_on) ? VOLT_MS(30) : FAR_AWAY;
 }
 
 // ---- echo: what is sent does not fit the buffers, so that both sides wait and writes are short
@@ -201,7 +202,8 @@ STATE(flow, volt_handle reader; int fd[2], is_socket; struct iovec iov[2]; char 
     if (!volt_handle_is_set(&s->reader)) VOLT_RETURN(s->first);
     VOLT_AWAIT(s->got, volt_join(cx, &s->reader));
     KEEP(s->got);
-    if (s->got >= 0) CHECK_EQ(s->got, s->n); // what was written, and no more
+    // what was written, and no more; unless it was told of an early end
+    if (s->got >= 0 && inject.f.effect != ZERO) CHECK_EQ(s->got, s->n);
     VOLT_END(s->first);
 }
 STATE(pipe_flow, flow_state flow;) {
@@ -229,8 +231,7 @@ STATE(exact_reader, int fd; int64_t n; char buf[MOST_EXACT + 1];) {
     }
     if (s->first == 0) {
         VOLT_AWAIT(s->rc, volt_read_exact(cx, s->fd, s->buf, MOST_EXACT));
-        if (inject.n_hits == 0) CHECK_EQ(s->rc, -EPIPE);
-        if (s->rc == -EPIPE) CHECK_EQ(volt_progress(&s->frame), 2);
+        if (inject.n_hits == 0) CHECK(s->rc == -EPIPE && volt_progress(&s->frame) == 2);
         KEEP(s->rc == -EPIPE ? 0 : s->rc);
     }
     volt_close(cx, s->fd);
@@ -262,6 +263,14 @@ STATE(exact_lengths, exact_state exact; int i;) {
 
 // ---- waits that end without data
 
+// Awaits what gives this error unless something fails; keeps the first that is another.
+#define KEEP_EXPECTED(rc_, ...)                                                                    \
+    do {                                                                                           \
+        VOLT_AWAIT(s->rc, __VA_ARGS__);                                                            \
+        if (inject.n_hits == 0) CHECK_EQ(s->rc, rc_);                                              \
+        KEEP(s->rc == (rc_) ? 0 : s->rc);                                                          \
+    } while (0)
+
 STATE(reader, int fd; int *n_started; char c;) {
     VOLT_BEGIN(cx, s);
     add(s->n_started, 1);
@@ -281,9 +290,7 @@ STATE(closes_under_a_reader, volt_handle h; int fd[2], n_started;) {
     }
     volt_close(cx, s->fd[0]);
     if (s->first == 0) {
-        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
-        CHECK(s->rc < 0);
-        KEEP(s->rc == -EBADF ? 0 : s->rc);
+        KEEP_EXPECTED(-EBADF, volt_join(cx, &s->h));
     }
     volt_close(cx, s->fd[1]);
     VOLT_END(s->first);
@@ -294,18 +301,16 @@ STATE(gives_up, volt_timer timer; volt_addr addr; int fd[2], listener, i, calls[
     VOLT_BEGIN(cx, s);
     KEEP(make_pair(s->fd));
     if (s->first < 0) VOLT_RETURN(s->first);
-    VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, VOLT_MS(1), volt_read(cx, s->fd[0], &s->c, 1)));
-    CHECK(s->rc < 0);
-    KEEP(s->rc == -ETIMEDOUT ? 0 : s->rc);
+    KEEP_EXPECTED(-ETIMEDOUT,
+                  volt_within(cx, &s->timer, VOLT_MS(1), volt_read(cx, s->fd[0], &s->c, 1)));
     for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
     s->listener = listen_on(NULL, &s->addr);
     if (s->listener < 0) VOLT_RETURN(worse(s->first, s->listener));
-    VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, VOLT_MS(1), volt_accept(cx, s->listener)));
-    CHECK(s->rc < 0);
-    KEEP(s->rc == -ETIMEDOUT ? 0 : s->rc);
+    KEEP_EXPECTED(-ETIMEDOUT,
+                  volt_within(cx, &s->timer, VOLT_MS(1), volt_accept(cx, s->listener)));
     if (listen(s->listener, 0) < 0) fail("listen: %s", strerror(errno)); // one may queue
     for (s->i = 0; s->i < 3; s->i++) {
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, VOLT_MS(2), volt_connect(cx, &s->addr)));
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, VOLT_MS(1), volt_connect(cx, &s->addr)));
         s->calls[s->i] = (int)s->rc;
         KEEP(s->rc == -ETIMEDOUT ? 0 : s->rc);
     }
@@ -315,36 +320,36 @@ STATE(gives_up, volt_timer timer; volt_addr addr; int fd[2], listener, i, calls[
     VOLT_END(s->first);
 }
 
-// Nobody listens.
+// Somebody has the address, and does not listen.
 STATE(is_refused, volt_addr addr; int fd;) {
     VOLT_BEGIN(cx, s);
-    s->fd = listen_on(NULL, &s->addr);
-    if (s->fd < 0) VOLT_RETURN(s->fd);
-    volt_close(cx, s->fd);
-    VOLT_AWAIT(s->rc, volt_connect(cx, &s->addr));
-    CHECK(s->rc < 0);
-    KEEP(s->rc == -ECONNREFUSED ? 0 : s->rc);
+    struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    s->fd = opened(socket(AF_INET, SOCK_STREAM, 0), FD_DATA);
+    if (s->fd < 0) VOLT_RETURN(-EMFILE);
+    CHECK_EQ(bind(s->fd, (struct sockaddr *)&sa, sizeof sa), 0);
+    KEEP(volt_local_addr(s->fd, &s->addr));
+    if (s->first == 0) KEEP_EXPECTED(-ECONNREFUSED, volt_connect(cx, &s->addr));
+    drop(s->fd);
     VOLT_END(s->first);
 }
 
 // Out of descriptors twice, whatever else fails: it waits, 5 ms and 10 ms, and does not spin.
-STATE(accept_backs_off, volt_group clients; volt_addr addr; volt_timer timer; int fd, before;) {
+STATE(accept_backs_off, volt_addr addr; volt_timer timer; int fd, peer, one;) {
     VOLT_BEGIN(cx, s);
     s->fd = listen_on(NULL, &s->addr);
     if (s->fd < 0) VOLT_RETURN(s->fd);
-    set(&inject.n_short_accepts, 2);
-    s->before = get(&inject.n_all);
-    KEEP(VOLT_GROUP_SPAWN(cx, &s->clients, client_run, (client_state){ .addr = s->addr }));
-    if (s->first == 0) {
-        KEEP_AWAIT(volt_within(cx, &s->timer, patience(), volt_accept(cx, s->fd)));
-        if (s->rc >= 0) {
-            if (inject.n_hits == 0) CHECK_EQ(inject.n_short_accepts, 0);
-            drop((int)s->rc);
-        }
+    VOLT_AWAIT(s->peer, volt_connect(cx, &s->addr));
+    KEEP(s->peer);
+    if (s->peer >= 0) {
+        set(&inject.n_short_accepts, 2);
+        VOLT_AWAIT(s->one, volt_within(cx, &s->timer, patience(), volt_accept(cx, s->fd)));
+        if (s->one >= 0) CHECK_EQ(inject.n_short_accepts, 0);
+        set(&inject.n_short_accepts, 0);
+        KEEP(s->one);
+        if (s->one >= 0) volt_close(cx, s->one);
+        volt_close(cx, s->peer);
     }
     volt_close(cx, s->fd);
-    set(&inject.n_short_accepts, 0);
-    VOLT_AWAIT(volt_group_wait(cx, &s->clients)); // nobody serves them
     VOLT_END(s->first);
 }
 
@@ -419,9 +424,10 @@ STATE(forgets_under_a_waiter, volt_handle h; int fd[2];) {
     if (s->first < 0) VOLT_RETURN(s->first);
     KEEP(VOLT_SPAWN(cx, &s->h, ready_waiter_run, (ready_waiter_state){ .fd = s->fd[0] }));
     if (s->first == 0) {
-        VOLT_AWAIT(volt_sleep(cx, VOLT_US(200)));
-        volt_fd_forget(cx, s->fd[0]);
-        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        while (volt_try_join(&s->h, &s->rc) == -EAGAIN) { // it may not wait yet
+            VOLT_AWAIT(volt_sleep(cx, VOLT_US(200)));
+            volt_fd_forget(cx, s->fd[0]);
+        }
         if (inject.n_hits == 0) CHECK_EQ(s->rc, -EBADF);
         KEEP(s->rc == -EBADF ? 0 : s->rc);
     }
@@ -470,15 +476,14 @@ STATE(number_comes_back, volt_timer timer; volt_addr addr; int listener, fd[2], 
         volt_close(cx, s->listener);
         VOLT_RETURN(s->first);
     }
-    VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, VOLT_MS(1), volt_read(cx, s->fd[0], &s->c, 1)));
-    KEEP(s->rc == -ETIMEDOUT ? 0 : s->rc);
+    KEEP_EXPECTED(-ETIMEDOUT,
+                  volt_within(cx, &s->timer, VOLT_MS(1), volt_read(cx, s->fd[0], &s->c, 1)));
     drop(s->fd[0]);
     KEEP_AWAIT(volt_connect(cx, &s->addr));
     s->one = (int)s->rc;
     if (s->one >= 0) {
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, VOLT_MS(1), volt_read(cx, s->one, &s->c, 1)));
-        CHECK(s->rc < 0);
-        KEEP(s->rc == -ETIMEDOUT ? 0 : s->rc);
+        KEEP_EXPECTED(-ETIMEDOUT,
+                      volt_within(cx, &s->timer, VOLT_MS(1), volt_read(cx, s->one, &s->c, 1)));
         volt_close(cx, s->one);
     }
     volt_close(cx, s->fd[1]);
@@ -497,7 +502,7 @@ STATE(races_reads, volt_arm a, b; int one[2], two[2]; char c[2];) {
                                       VOLT_ARM(&s->b, volt_read(cx, s->two[0], &s->c[1], 1))));
         KEEP(s->rc);
         if (s->rc >= 0) KEEP(s->rc == 0 ? s->a.value : s->b.value);
-        if (s->first == 0) CHECK(s->rc == 1 && s->b.value == 1);
+        if (s->first == 0 && inject.f.effect != ZERO) CHECK(s->rc == 1 && s->b.value == 1);
         KEEP_AWAIT(volt_write_all(cx, s->one[1], "y", 1));
         if (s->first == 0) KEEP_AWAIT(volt_read_exact(cx, s->one[0], s->c, 1));
     }
