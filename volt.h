@@ -2589,23 +2589,27 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
 }
 static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
 // First use of a descriptor that somebody else made: what is it, and make it non-blocking. Under
-// lock, so that it is not closed between the question and the answer. 0: not open.
-static uint8_t volt__fd_probe(volt__fd *e, int fd) {
+// lock, so that it is not closed between the question and the answer. Its flags, or -errno.
+static int volt__fd_probe(volt__fd *e, int fd) {
     int type = 0, family = 0;
     socklen_t len = sizeof type, family_len = sizeof family;
     unsigned flags = VOLT__FD_PROBED;
+    int rc = 0;
     volt__lock(&e->lock);
     int mode = VOLT_SYS(fcntl, fd, F_GETFL);
-    if (mode < 0) flags = 0;
-    else if (!(mode & O_NONBLOCK)) VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK);
-    if (flags && VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0) {
+    // left blocking it would hold up its worker
+    if (mode < 0 || (!(mode & O_NONBLOCK) && VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0)) {
+        rc = -errno;
+        flags = 0;
+    }
+    if (rc == 0 && VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0) {
         flags |= VOLT__FD_SOCKET;
         VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &family, &family_len);
         if (type == SOCK_STREAM && volt__is_ip(family)) flags |= VOLT__FD_STREAM;
     }
     volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, flags)); // rlx: under lock
     volt__unlock(&e->lock);
-    return VOLT__CAST(uint8_t, flags);
+    return rc < 0 ? rc : VOLT__CAST(int, flags);
 }
 
 static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
@@ -2625,8 +2629,12 @@ static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__
         volt__store_rel(&e->seq, e->seq + 1);
         if (rd) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
         if (wr) volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
-        if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr))
-            volt__fd_control(f, e, fd, EPOLL_CTL_MOD);
+        // who still waits and can wait no more asks again, and is told
+        if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr) &&
+            volt__fd_control(f, e, fd, EPOLL_CTL_MOD) < 0) {
+            volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
+            volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
+        }
     }
     volt__unlock(&e->lock);
 }
@@ -4999,12 +5007,13 @@ static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     int64_t rc = -EBADF;
     if (VOLT__LIKELY(volt__fd_enter(e))) {
         uint32_t gen = io->seen.gen;
-        uint8_t flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
+        int flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
         if (VOLT__UNLIKELY(!flags)) flags = volt__fd_probe(e, io->fd);
         io->seen = volt__fd_see(e);
-        if (VOLT__UNLIKELY(!flags || (io->has_gen && io->seen.gen != gen))) rc = -EBADF;
+        if (VOLT__UNLIKELY(io->has_gen && io->seen.gen != gen)) rc = -EBADF;
+        else if (VOLT__UNLIKELY(flags < 0)) rc = flags;
         else if (volt__fd_is_known_empty(e, io->dir)) rc = -EAGAIN;
-        else rc = volt__io_call(cx, io, flags);
+        else rc = volt__io_call(cx, io, VOLT__CAST(uint8_t, flags));
         io->has_gen = 1;
         if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM))
             volt__fd_drained(e, io->dir, io->seen.seq);
@@ -5156,7 +5165,9 @@ static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, int fd) {
     uint32_t ms = e ? e->backoff_ms * 2u : 0;
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
     if (e) e->backoff_ms = VOLT__CAST(uint16_t, ms);
-    volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms)));
+    // it may be over already, if this thread was slow
+    if (volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
+        (void)volt__task_wake(cx->task_);
     return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
 }
 VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
@@ -5319,6 +5330,8 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     }
     rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
     if (rc < 0 && errno == ENOENT) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_ADD, fd, &ev);
+    // another thread was faster
+    if (rc < 0 && errno == EEXIST) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
     return rc < 0 ? -errno : 0;
 }
 static int volt__pollset_take(const volt_pollset *p, volt_pollev *out, size_t cap) {
