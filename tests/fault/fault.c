@@ -175,7 +175,8 @@ static void check_result(const variant *v, const row *r, int rc) {
 // At most one accept per back-off, which is 5 ms at least, beside those of a few connections.
 static void check_accepts(int64_t start) {
     int64_t backoffs = (real_now() - start) / 5000000;
-    if (is_hopeless() && inject.n[C_accept4] > backoffs + 16) fail("%d accepts", inject.n[C_accept4]);
+    int n = inject.n[C_accept4];
+    if (is_hopeless() && n > backoffs + 16) fail("%d accepts", n);
 }
 // Returns how many calls failed.
 static int run_once(const variant *v, const row *r, fault f, int k) {
@@ -193,7 +194,6 @@ static int run_once(const variant *v, const row *r, fault f, int k) {
     check_accepts(start);
     set(&own->is_running, 0);
     if (inject.n_all > get(&shared->most_calls)) set(&shared->most_calls, inject.n_all);
-    if (inject.n_all > 3000) fprintf(stderr, "BIG %d %d %s %d %d\n", own->at.variant, inject.n_all, call_names[f.call], k, f.value);
     add64(&shared->n_runs, 1);
     return inject.n_hits;
 }
@@ -250,9 +250,7 @@ __attribute__((noreturn)) static void child(slot *s, position at) {
     for (;;) {
         if (at.variant < 0) at = (position){ .variant = add(&shared->next_variant, 1) - 1 };
         if (at.variant >= n_variants) _exit(0);
-        int64_t t0 = real_now(), r0 = shared->n_runs; char nb[80]; int vv = at.variant;
-    try_variant(at);
-    fprintf(stderr, "%6.2f s %s\n", (real_now()-t0)/1e9, variant_name(&variants[vv], nb, 80)); (void)r0;
+        try_variant(at);
         at.variant = -1;
     }
 }
@@ -354,9 +352,10 @@ static int print_summary(int64_t start) {
         once += shared->n_triples[i];
         again += shared->n_again[i];
     }
-    printf("%d scenarios, %d with their hosts, %" PRId64
-           " runs, at most %d calls in one, %" PRId64 " s\n", N_SCENARIOS, n_variants,
-           shared->n_runs, shared->most_calls, (real_now() - start) / 1000000000);
+    printf("%d scenarios, %d with their hosts, %" PRId64 " runs, ", N_SCENARIOS, n_variants,
+           shared->n_runs);
+    printf("at most %d calls in one, %" PRId64 " s\n", shared->most_calls,
+           (real_now() - start) / 1000000000);
     printf("fault: %" PRId64 " triples (scenario, k, errno) once, %" PRId64
            " in a row, failures %d\n",
            once, again, n_failures);
@@ -405,8 +404,8 @@ static int run_one(char **word) {
     fault f = { .effect = PASS };
     const variant *v = find_variant(word[0]);
     int is_clean = strcmp(word[3], "pass") == 0;
-    int row = is_clean ? -1 : find_row(word[1], word[3], strcmp(word[4], "again") == 0, &f);
-    if (!v || (row < 0 && !is_clean)) {
+    int i = is_clean ? -1 : find_row(word[1], word[3], strcmp(word[4], "again") == 0, &f);
+    if (!v || (i < 0 && !is_clean)) {
         printf("no such run; fault --list names the scenarios\n");
         return 2;
     }
@@ -416,7 +415,7 @@ static int run_one(char **word) {
     if (pid == 0) {
         own = s;
         alarm(SECONDS * (unsigned)limit_factor);
-        int n = run_once(v, row < 0 ? NULL : &rows[row], f, atoi(word[2]));
+        int n = run_once(v, i < 0 ? NULL : &rows[i], f, atoi(word[2]));
         printf("ok, %d calls failed\n", n);
         fflush(stdout);
         _exit(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What runs a scenario under a plan: starts a runtime, lets the scenario work while calls fail, lets
-// it work once more while none does (that must succeed), and ends the runtime while calls fail
-// again. Include it after volt.h.
+// What runs a scenario under a plan: starts a runtime, lets the scenario work while calls fail,
+// lets it work once more while none does (that must succeed), and ends the runtime while calls
+// fail again. Include it after volt.h.
 #ifndef VOLT_FAULT_HOST_H
 #define VOLT_FAULT_HOST_H
 

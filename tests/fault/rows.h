@@ -24,8 +24,8 @@ typedef struct row {
     { C_##call_, effect_, persist_, flags_, gives_, { __VA_ARGS__ } }
 
 // Where a call that always fails would keep a run from its end, `persist` is STORM: 60 in a row,
-// then the call works again. These are EINTR and EAGAIN, which mean "again"; epoll_wait and futexes,
-// without which nothing is heard; and connections that die before they are accepted.
+// then the call works again. These are EINTR and EAGAIN, which mean "again"; epoll_wait and
+// futexes, without which nothing is heard; and connections that die before they are accepted.
 static const row rows[] = {
     // memory and threads
     ROW(alloc, FAIL, ALWAYS, LOUD, ENOMEM),

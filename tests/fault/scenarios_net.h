@@ -285,7 +285,7 @@ STATE(closes_under_a_reader, volt_handle h; int fd[2], n_started;) {
     KEEP(VOLT_SPAWN(cx, &s->h, reader_run,
                     (reader_state){ .fd = s->fd[0], .n_started = &s->n_started }));
     if (s->first == 0) {
-        while (!get(&s->n_started)) VOLT_AWAIT(volt_yield(cx));
+        while (!get(&s->n_started)) VOLT_AWAIT(volt_sleep(cx, VOLT_US(50)));
         VOLT_AWAIT(volt_sleep(cx, VOLT_US(100)));
     }
     volt_close(cx, s->fd[0]);

@@ -242,7 +242,7 @@ STATE(shields, volt_handle h; int n_started; int64_t value;) {
     VOLT_BEGIN(cx, s);
     KEEP(VOLT_SPAWN(cx, &s->h, shielded_run, (shielded_state){ .n_started = &s->n_started }));
     if (s->first < 0) VOLT_RETURN(s->first);
-    while (!get(&s->n_started)) VOLT_AWAIT(volt_yield(cx));
+    while (!get(&s->n_started)) VOLT_AWAIT(volt_sleep(cx, VOLT_US(50)));
     volt_cancel(&s->h);
     VOLT_AWAIT(s->value, volt_join(cx, &s->h));
     CHECK_EQ(s->value, 7);

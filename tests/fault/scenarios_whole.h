@@ -166,7 +166,7 @@ static int drains(void) {
     return rc;
 }
 
-// ---- what never allocates: wake, cancel, the end of a wait and of a task, timers, unlock, shutdown
+// ---- what never allocates: wake, cancel, the end of a wait and of a task, timers, shutdown
 
 typedef struct {
     volt_token token;
@@ -177,7 +177,8 @@ typedef struct {
 STATE(prepares, stage *stage; int *fd; volt_group group; int i;) {
     VOLT_BEGIN(cx, s);
     KEEP(VOLT_SPAWN(cx, &s->stage->h[0], waiter_run,
-                    (waiter_state){ .token = &s->stage->token, .n_started = &s->stage->n_started }));
+                    (waiter_state){ .token = &s->stage->token,
+                                    .n_started = &s->stage->n_started }));
     KEEP(VOLT_SPAWN(cx, &s->stage->h[1], napper_run, (napper_state){ .d = VOLT_MS(2) }));
     KEEP(VOLT_SPAWN(cx, &s->stage->h[2], napper_run, (napper_state){ .d = VOLT_NEVER }));
     KEEP(VOLT_SPAWN(cx, &s->stage->h[3], reader_run,
@@ -186,8 +187,8 @@ STATE(prepares, stage *stage; int *fd; volt_group group; int i;) {
     for (s->i = 0; s->i < 20; s->i++)
         KEEP(VOLT_GROUP_SPAWN(cx, &s->group, yielder_run, (yielder_state){ .n = 40 }));
     if (s->first < 0) VOLT_RETURN(s->first);
-    while (get(&s->stage->n_started) < 2) VOLT_AWAIT(volt_yield(cx));
-    while (!get(&s->stage->bell.is_out)) VOLT_AWAIT(volt_yield(cx));
+    while (get(&s->stage->n_started) < 2) VOLT_AWAIT(volt_sleep(cx, VOLT_US(50)));
+    while (!get(&s->stage->bell.is_out)) VOLT_AWAIT(volt_sleep(cx, VOLT_US(50)));
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
     add(&inject.n_forbidden, 1);
     for (s->i = 0; s->i < 50; s->i++) VOLT_AWAIT(volt_yield(cx));
