@@ -943,6 +943,7 @@ SIM_FN long sim_syscall(long number, ...) {
 
 // ---- a run
 
+static void sim__kernel_calm(void) { kernel.fd_limit = SIM_FDS; }
 static void sim__kernel_reset(void) {
     static const uint32_t caps[] = { 1, 7, 64, 512, 4096, 4096 };
     static const uint64_t most[] = { 1, 3, UINT64_MAX - 1, UINT64_MAX - 1 };
@@ -965,6 +966,7 @@ static void sim__kernel_reset(void) {
     kernel.has_pwait2 = sim_below(4) != 0;
     kernel.is_shuffled = (int)sim_below(2);
     kernel.next_port = 10000;
+    sim.on_calm = sim__kernel_calm;
 }
 // Nothing may be left open.
 static void sim__kernel_check(void) {
