@@ -20,13 +20,15 @@ GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize bench size install clean
+.PHONY: help demo test check sanitize sim sim-mutants bench size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; cppcheck;'
 	@echo '               the rules of the source'
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer'
+	@echo 'make sim       random programs on a simulated kernel; SEED=n repeats one; see tests/sim/main.c'
+	@echo 'make sim-mutants  how soon the simulation finds defects put into a copy of volt.h'
 	@echo 'make bench     the benchmarks; needs hyperfine'
 	@echo 'make size      text and data of the implementation'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
@@ -109,6 +111,36 @@ build/asan/%: tests/%.c $(HEADERS)
 build/tsan/%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=thread $< -o $@
+
+# ---- sim: the normal build has the even seeds, the small one the odd ones. The output is bounded.
+SIM_SOURCES := $(wildcard tests/sim/*.[ch])
+SIM_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SIM_FLAGS)
+SIM_CAP := head -c 20000000
+SECONDS ?= $(if $(FULL),600,30)
+FROM ?= $(if $(FULL),$(shell date +%s)000000,0)
+SIM_ARGS := $(if $(TASKS),tasks=$(TASKS)) $(if $(OFF),off=$(OFF)) $(if $(CALM),calm=$(CALM))
+
+ifneq ($(SEED),)
+sim: build/sim/sim-$(if $(filter 1 3 5 7 9,$(shell echo $(SEED) | tail -c 2)),small,normal)
+	@{ $< seed=$(SEED) trace=$(or $(TRACE),0) $(SIM_ARGS) || touch $<.failed; } | $(SIM_CAP); \
+		! rm $<.failed 2>/dev/null
+else
+sim: build/sim/sim-normal build/sim/sim-small
+	@for build in $^; do \
+		{ $$build seconds=$$(($(SECONDS) / 2)) from=$(FROM) $(SIM_ARGS) || \
+			touch $$build.failed; } | $(SIM_CAP); \
+	done; ! rm build/sim/*.failed 2>/dev/null
+endif
+
+build/sim/sim-normal: $(SIM_SOURCES) volt.h
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) tests/sim/main.c -o $@
+build/sim/sim-small: $(SIM_SOURCES) volt.h
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) $(SMALL) tests/sim/main.c -o $@
+
+sim-mutants: $(SIM_SOURCES) volt.h tests/sim/mutants.sh
+	@CC='$(CC)' sh tests/sim/mutants.sh volt.h build/sim/mutants $(MUTANT)
 
 # ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
 # impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: programs.

@@ -463,13 +463,15 @@ static void app_ticker(void) {
 enum { MEMBERS = 5, WORDS = 12 };
 typedef struct room {
     volt_group *guests;
-    int n, fd[MEMBERS];
+    int n, fd[MEMBERS], is_broken;
     uint32_t heard[MEMBERS][MEMBERS]; // [listener][speaker]
 } room;
 // Where one has failed the others would wait for its words for ever.
 static void leave_room(room *r, int64_t rc) {
     if (rc < 0 && rc != -ECANCELED) SIM_CHECK(prog.may_fail);
-    if (rc < 0) volt_group_cancel(r->guests);
+    if (rc >= 0) return;
+    r->is_broken = 1;
+    volt_group_cancel(r->guests);
 }
 typedef struct member { // the room's side of one member: passes its words on to all
     volt_frame frame;
@@ -574,10 +576,8 @@ static int chat_open(volt_cx *cx, chat *c) {
 static volt_poll chat_run(volt_cx *cx, void *arg) {
     chat *c = (chat *)arg;
     VOLT_BEGIN(cx, c);
-    if (!chat_open(cx, c)) {
-        SIM_CHECK(prog.may_fail);
-        volt_group_cancel(&c->guests);
-    }
+    if (!chat_open(cx, c)) leave_room(&c->room, -ENOMEM);
+    if (c->room.is_broken) volt_group_cancel(&c->guests); // those that came later
     VOLT_AWAIT(c->rc, volt_group_wait(cx, &c->guests));
     SIM_CHECK(c->rc == 0);
     VOLT_AWAIT(volt_group_close(cx, &c->members));
