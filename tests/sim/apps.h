@@ -15,8 +15,10 @@ static int net_failed(int64_t rc) { // a peer may be gone, or memory short
 static int app_listen(int *port) {
     volt_addr a;
     int fd = volt_listen("127.0.0.1", 0, NULL);
-    if (fd >= 0 && volt_local_addr(fd, &a) == 0) *port = volt_addr_port(&a);
-    else SIM_CHECK(prog.may_fail);
+    if (fd >= 0 && volt_local_addr(fd, &a) == 0)
+        *port = volt_addr_port(&a);
+    else
+        SIM_CHECK(prog.may_fail);
     return fd;
 }
 static volt_addr app_addr(int port) {
@@ -134,7 +136,8 @@ static volt_poll link_run(volt_cx *cx, void *arg) {
         if (l->port)
             VOLT_AWAIT(l->rc, VOLT_TRY_JOIN_ALL(VOLT_ARM(&l->a, pump_run(cx, &l->there)),
                                                 VOLT_ARM(&l->b, pump_run(cx, &l->back))));
-        else VOLT_AWAIT(l->rc, pump_run(cx, &l->there));
+        else
+            VOLT_AWAIT(l->rc, pump_run(cx, &l->there));
         net_failed(l->rc);
         if (l->port) volt_close(cx, l->other);
     }
@@ -161,8 +164,10 @@ static volt_poll listener_run(volt_cx *cx, void *arg) {
     for (;;) {
         VOLT_AWAIT(l->fd, volt_accept(cx, l->lfd));
         if (l->fd == -ECANCELED) break;
-        if (l->fd >= 0) listener_take(cx, l);
-        else VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+        if (l->fd >= 0)
+            listener_take(cx, l);
+        else
+            VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
     }
     VOLT_AWAIT(volt_group_close(cx, &l->links));
     volt_close(cx, l->lfd);
@@ -400,8 +405,10 @@ static volt_poll retrier_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(r->rc, volt_within(cx, &r->t, VOLT_MS(25), try_once_run(cx, &r->once)));
         SIM_CHECK(r->rc != -ECANCELED);
         SIM_CHECK(r->rc != -ETIMEDOUT || sim_now() >= r->start + VOLT_MS(25));
-        if (r->rc == 1) r->done++;
-        else VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1 + prog_below(15))));
+        if (r->rc == 1)
+            r->done++;
+        else
+            VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1 + prog_below(15))));
     }
     volt_cancel(&r->server);
     VOLT_AWAIT(volt_join(cx, &r->server));
@@ -430,7 +437,8 @@ static volt_poll ticker_run(volt_cx *cx, void *arg) {
         SIM_CHECK(t->rc == 1);
         t->n += t->rc;
         SIM_CHECK(sim_now() - t->start >= t->n * t->period);
-        if (prog.is_punctual) SIM_CHECK(sim_now() - t->start < t->n * t->period + SIM_MS(3) + sim.drift);
+        if (prog.is_punctual)
+            SIM_CHECK(sim_now() - t->start < t->n * t->period + SIM_MS(3) + sim.drift);
     }
     VOLT_END(0);
 }
@@ -636,7 +644,7 @@ static void app_silence(void) {
     volt_config c = draw_config();
     quiet_root r;
     int bits = VOLT_WHEEL_BITS * VOLT_WHEEL_LEVELS;
-    watcher w = { SIM_MS(200), 0, 0 };
+    watcher w = {SIM_MS(200), 0, 0};
     memset(&r, 0, sizeof r);
     r.d = bits < 30 ? SIM_MS(1 << (bits - 1)) : SIM_S(86400);
     w.quiet = r.d - SIM_MS(1000);
@@ -741,7 +749,8 @@ static void app_rescue(void) {
     c.workers = 3;
     c.watch_us = 0;
     sim.rate[SIM_THREAD] = 0; // it takes two
-    prog.is_punctual &= !sim.rate[SIM_NOFILE] && kernel.fd_limit == SIM_FDS && !sim.rate[SIM_CONTROL];
+    prog.is_punctual &=
+        !sim.rate[SIM_NOFILE] && kernel.fd_limit == SIM_FDS && !sim.rate[SIM_CONTROL];
     check_app(volt_run(&c, ward_run, &w));
     join_threads();
 }
@@ -813,8 +822,65 @@ static void app_fairness(void) {
     check_app(volt_run(&c, duel_root_run, &r));
 }
 
+// ---- volley: threads outside spawn at the same moments and wait, with nothing else going on that
+// could heal a lost wake-up; the watch is off for the same reason
+typedef struct shot {
+    volt_frame frame;
+    int n, i;
+    volt_group g;
+} shot;
+static volt_poll pellet_run(volt_cx *cx, void *arg) {
+    shot *s = (shot *)arg;
+    VOLT_BEGIN(cx, s);
+    if (s->n & 1) VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(s->n);
+}
+static volt_poll shot_run(volt_cx *cx, void *arg) {
+    shot *s = (shot *)arg;
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < s->n; s->i++) {
+        shot pellet;
+        memset(&pellet, 0, sizeof pellet);
+        pellet.n = s->i;
+        if (VOLT_GROUP_SPAWN(cx, &s->g, pellet_run, pellet) < 0) SIM_CHECK(prog.may_fail);
+    }
+    VOLT_AWAIT(volt_group_wait(cx, &s->g));
+    VOLT_END(s->n);
+}
+static void volley(void *arg) {
+    volt_handle h = {NULL};
+    int64_t result;
+    (void)arg;
+    for (int i = 0; i < 12; i++) {
+        shot s;
+        memset(&s, 0, sizeof s);
+        s.n = (int)prog_below(4);
+        if (VOLT_RT_SPAWN(prog.rt, &h, shot_run, s) < 0) {
+            SIM_CHECK(prog.may_fail);
+            continue;
+        }
+        SIM_CHECK(volt_join_sync(&h, VOLT_NEVER, &result) == 0 && result == s.n);
+    }
+}
+static void app_volley(void) {
+    volt_config c = draw_config();
+    c.watch_us = UINT32_MAX;
+    c.workers = 1 + prog_below(3);
+    c.reactors = 0;
+    c.start_all = 1;
+    int rc = volt_create(&c, &prog.rt);
+    check_app(rc);
+    if (rc < 0) return;
+    for (int n = 1 + (int)prog_below(3); n > 0; n--) start_thread(volley, NULL);
+    join_threads();
+    SIM_CHECK(volt_shutdown(prog.rt, VOLT_NEVER) == 0);
+    SIM_CHECK(volt_destroy(prog.rt) == 0);
+}
+
 // ----
 #define APPS(X_)                                                                                   \
-    X_(echo) X_(proxy) X_(pipeline) X_(retry) X_(ticker) X_(chat) X_(silence) X_(rescue) X_(fairness)
+    X_(echo)                                                                                       \
+    X_(proxy)                                                                                      \
+    X_(pipeline) X_(retry) X_(ticker) X_(chat) X_(silence) X_(rescue) X_(fairness) X_(volley)
 
 #endif // VOLT_SIM_APPS_H

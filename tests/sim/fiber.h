@@ -21,7 +21,7 @@ typedef struct fiber_context {
 } fiber_context;
 
 extern void fiber_asm_switch(void **save, void *load) __asm__("fiber_asm_switch");
-#  ifdef __x86_64__
+#    ifdef __x86_64__
 __asm__(".text\n"
         ".type fiber_asm_switch, @function\n"
         "fiber_asm_switch:\n"
@@ -34,7 +34,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size fiber_asm_switch, . - fiber_asm_switch\n");
 enum { FIBER_RETURN = 6, FIBER_FRAME = 8 }; // words: of a new stack, and where `entry` goes
-#  else
+#    else
 __asm__(".text\n"
         ".type fiber_asm_switch, %function\n"
         "fiber_asm_switch:\n"
@@ -56,7 +56,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size fiber_asm_switch, . - fiber_asm_switch\n");
 enum { FIBER_RETURN = 11, FIBER_FRAME = 22 };
-#  endif
+#    endif
 
 static inline void fiber_init(fiber_context *f, void *stack, size_t size, fiber_entry *entry) {
     uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
@@ -70,7 +70,7 @@ static inline void fiber_switch(fiber_context *from, fiber_context *to) {
 }
 
 #else
-#  include <ucontext.h>
+#    include <ucontext.h>
 
 typedef struct fiber_context {
     ucontext_t u;

@@ -6,7 +6,7 @@
 
 #include "oracle.h"
 
-enum { FAN = 4, CHUNK = 48 };
+enum { FAN = 4, CHUNK = 48, PIPE_BYTES = 5 };
 
 typedef struct job job;
 
@@ -31,8 +31,10 @@ static volt_poll sleep_run(volt_cx *cx, op_sleep *s, int id) {
     note_sleep(&s->t, s->d);
     s->polls = prog.note[id].n_polls;
     VOLT_AWAIT(s->rc, volt_sleep(cx, s->d));
-    if (s->rc == 0) check_sleep(&s->t);
-    else SIM_CHECK(s->rc == -ECANCELED);
+    if (s->rc == 0)
+        check_sleep(&s->t);
+    else
+        SIM_CHECK(s->rc == -ECANCELED);
     if (!may_be_cancelled(id) && !prog.note[id].has_waker && !prog.budget)
         SIM_CHECK(prog.note[id].n_polls - s->polls <= 1 + (uint64_t)prog.note[id].has_yielded);
     prog.note[id].has_yielded = 0;
@@ -46,7 +48,8 @@ typedef struct op_yield {
 } op_yield;
 static volt_poll yield_run(volt_cx *cx, op_yield *y) {
     VOLT_BEGIN(cx, y);
-    for (y->left = 1 + (int)prog_below(4); y->left > 0; y->left--) VOLT_AWAIT(y->rc, volt_yield(cx));
+    for (y->left = 1 + (int)prog_below(4); y->left > 0; y->left--)
+        VOLT_AWAIT(y->rc, volt_yield(cx));
     VOLT_END(y->rc);
 }
 
@@ -106,8 +109,11 @@ static volt_poll within_run(volt_cx *cx, op_within *w, int id) {
     w->d = 1000 + prog_below(1u << 23);
     w->limit = prog_below(1u << 23);
     w->start = sim_now();
-    if (prog_below(2)) VOLT_AWAIT(w->rc, volt_within(cx, &w->timer, w->limit, tidy_run(cx, &w->tidy, w->d)));
-    else VOLT_AWAIT(w->rc, volt_within(cx, &w->timer, w->limit, volt_within(cx, &w->inner, w->d, volt_never(cx))));
+    if (prog_below(2))
+        VOLT_AWAIT(w->rc, volt_within(cx, &w->timer, w->limit, tidy_run(cx, &w->tidy, w->d)));
+    else
+        VOLT_AWAIT(w->rc, volt_within(cx, &w->timer, w->limit,
+                                      volt_within(cx, &w->inner, w->d, volt_never(cx))));
     SIM_CHECK(w->rc == 0 || w->rc == -ETIMEDOUT || w->rc == -ECANCELED);
     if (w->rc == 0) SIM_CHECK(sim_now() >= w->start + w->d);
     if (w->rc == -ETIMEDOUT) SIM_CHECK(sim_now() >= w->start + (w->limit < w->d ? w->limit : w->d));
@@ -132,8 +138,10 @@ static volt_poll select_run(volt_cx *cx, op_select *s, int id) {
                                   VOLT_ARM(&s->c, yield_run(cx, &s->yield))));
     prog.note[id].has_yielded = 1;
     SIM_CHECK(s->a.fired + s->b.fired + s->c.fired <= 1 || s->rc == -ECANCELED);
-    if (s->rc == -ECANCELED) SIM_CHECK(may_be_cancelled(id));
-    else SIM_CHECK(s->rc >= 0 && s->rc <= 2);
+    if (s->rc == -ECANCELED)
+        SIM_CHECK(may_be_cancelled(id));
+    else
+        SIM_CHECK(s->rc >= 0 && s->rc <= 2);
     VOLT_END(s->rc < 0 ? s->rc : 0);
 }
 typedef struct op_all {
@@ -146,8 +154,10 @@ static volt_poll all_run(volt_cx *cx, op_all *o, int id) {
     VOLT_BEGIN(cx, o);
     VOLT_AWAIT(o->rc, VOLT_JOIN_ALL(VOLT_ARM(&o->a, tidy_run(cx, &o->x, 1000 + id)),
                                     VOLT_ARM(&o->b, tidy_run(cx, &o->y, VOLT_MS(1) + id))));
-    if (o->rc == 0) SIM_CHECK(o->a.fired && o->b.fired);
-    else SIM_CHECK(o->rc == -ECANCELED && may_be_cancelled(id));
+    if (o->rc == 0)
+        SIM_CHECK(o->a.fired && o->b.fired);
+    else
+        SIM_CHECK(o->rc == -ECANCELED && may_be_cancelled(id));
     VOLT_END(o->rc);
 }
 
@@ -160,8 +170,10 @@ typedef struct op_nest {
 } op_nest;
 static volt_poll nest_run(volt_cx *cx, op_nest *n, int depth) {
     VOLT_BEGIN(cx, &n->level[depth]);
-    if (depth > 0) VOLT_AWAIT(n->level[depth].rc, nest_run(cx, n, depth - 1));
-    else VOLT_AWAIT(n->level[depth].rc, volt_sleep(cx, VOLT_US(300)));
+    if (depth > 0)
+        VOLT_AWAIT(n->level[depth].rc, nest_run(cx, n, depth - 1));
+    else
+        VOLT_AWAIT(n->level[depth].rc, volt_sleep(cx, VOLT_US(300)));
     VOLT_END(n->level[depth].rc);
 }
 
@@ -246,7 +258,8 @@ static volt_poll group_run(volt_cx *cx, op_group *o, int id) {
             SIM_CHECK(o->nth < (uint64_t)o->n && o->rc == o->id[o->nth]);
             o->got++;
         }
-        SIM_CHECK((o->rc == -ENOENT && o->got == o->n) || (o->rc == -ECANCELED && may_be_cancelled(id)));
+        SIM_CHECK((o->rc == -ENOENT && o->got == o->n) ||
+                  (o->rc == -ECANCELED && may_be_cancelled(id)));
     } else if (prog_below(2)) {
         VOLT_AWAIT(o->rc, volt_group_wait(cx, &o->g));
         SIM_CHECK(o->rc == 0 || (o->rc == -ECANCELED && may_be_cancelled(id)));
@@ -268,9 +281,12 @@ typedef struct sleeper {
 } sleeper;
 static volt_poll sleeper_body(volt_cx *cx, sleeper *s) {
     VOLT_BEGIN(cx, s);
-    if (s->way == 0) VOLT_AWAIT(s->rc, volt_token_wait(cx, s->stop));
-    else if (s->way == 1) VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, s->stop, volt_never(cx)));
-    else VOLT_AWAIT(s->rc, volt_never(cx));
+    if (s->way == 0)
+        VOLT_AWAIT(s->rc, volt_token_wait(cx, s->stop));
+    else if (s->way == 1)
+        VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, s->stop, volt_never(cx)));
+    else
+        VOLT_AWAIT(s->rc, volt_never(cx));
     SIM_CHECK(s->rc == (s->way == 0 ? s->rc : -ECANCELED));
     VOLT_END(s->id);
 }
@@ -464,12 +480,13 @@ typedef struct op_pipe {
 } op_pipe;
 static void pipe_writer(void *arg) {
     int fd = (int)(intptr_t)arg;
-    for (uint64_t at = 0; at < 5; at++) {
+    for (uint64_t at = 0; at < PIPE_BYTES; at++) {
         unsigned char byte = stream_byte((uint64_t)fd, at);
         if (sim_below(2)) sim_nap(1 + sim_below(2000000));
         while (sim_write(fd, &byte, 1) < 0)
-            if (errno != EINTR) break; // the reader may be gone
+            if (errno != EINTR) goto gone; // the reader has left
     }
+gone:
     sim_close(fd);
 }
 static int pipe_open(op_pipe *o) {
@@ -489,12 +506,90 @@ static volt_poll pipe_run(volt_cx *cx, op_pipe *o) {
         if (o->rc < 0) break;
         o->n = sim_read(o->rd, &o->byte, 1);
         if (o->n == 0) break;
-        if (o->n < 0) SIM_CHECK(errno == EAGAIN || errno == EINTR);
-        else check_bytes(&o->byte, 1, (uint64_t)o->id, o->at++);
+        if (o->n < 0)
+            SIM_CHECK(errno == EAGAIN || errno == EINTR);
+        else
+            check_bytes(&o->byte, 1, (uint64_t)o->id, o->at++);
     }
-    if (o->rc == 0) SIM_CHECK(o->at == 5);
+    if (o->rc == 0) SIM_CHECK(o->at == PIPE_BYTES);
     volt_close(cx, o->rd);
     VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
+}
+
+// The same through a poll set: the worker's epoll watches another one.
+typedef struct op_set {
+    volt_frame frame;
+    volt_pollset set;
+    volt_pollev ev[4];
+    int fd[2], n_open;
+    uint64_t at[2];
+    int64_t rc;
+} op_set;
+static int set_open(op_set *o) {
+    if (volt_pollset_open(&o->set) < 0) return 0;
+    while (o->n_open < 2 && may_start_thread()) {
+        op_pipe p;
+        memset(&p, 0, sizeof p);
+        if (!pipe_open(&p)) break;
+        if (volt_pollset_set(&o->set, p.rd, VOLT_IN) < 0) {
+            sim_close(p.rd);
+            break;
+        }
+        o->fd[o->n_open++] = p.rd;
+    }
+    return 1;
+}
+// One byte, or the end.
+static void set_take(op_set *o, int fd) {
+    unsigned char byte;
+    int64_t n = sim_read(fd, &byte, 1);
+    int i = fd == o->fd[1];
+    SIM_CHECK(fd == o->fd[i]);
+    if (n < 0) SIM_CHECK(errno == EAGAIN || errno == EINTR);
+    if (n == 1) o->at[i]++;
+    if (n != 0) return;
+    SIM_CHECK(o->at[i] == PIPE_BYTES);
+    SIM_CHECK(volt_pollset_set(&o->set, fd, 0) == 0);
+    sim_close(fd);
+    o->fd[i] = -1;
+    o->n_open--;
+}
+static volt_poll set_run(volt_cx *cx, op_set *o, int id) {
+    VOLT_BEGIN(cx, o);
+    o->fd[0] = o->fd[1] = -1;
+    if (!set_open(o)) VOLT_RETURN(0);
+    while (o->n_open > 0) {
+        VOLT_AWAIT(o->rc, volt_pollset_wait(cx, &o->set, o->ev, 4));
+        if (o->rc < 0) break;
+        for (int64_t i = 0; i < o->rc; i++) set_take(o, o->ev[i].fd);
+    }
+    for (int i = 0; i < 2; i++)
+        if (o->fd[i] >= 0) sim_close(o->fd[i]);
+    volt_pollset_close(cx, &o->set);
+    if (o->rc < 0) SIM_CHECK(prog.may_fail || (o->rc == -ECANCELED && may_be_cancelled(id)));
+    VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
+}
+
+// A number that is closed while its file lives on under another one, and used again at once: what
+// epoll still says of the old file must not reach the new one.
+typedef struct op_reuse {
+    volt_frame frame;
+    op_pair first, second;
+    int dup;
+    int64_t rc;
+} op_reuse;
+static volt_poll reuse_run(volt_cx *cx, op_reuse *o, int id) {
+    VOLT_BEGIN(cx, o);
+    if (!pair_start(cx, &o->first)) VOLT_RETURN(0);
+    o->dup = sim_dup(o->first.fd[0]);
+    o->first.echo.fd = o->first.fd[0];
+    VOLT_AWAIT(o->rc, echo_rounds(cx, &o->first.echo, id));
+    check_network(o->rc, id);
+    volt_close(cx, o->first.fd[0]);
+    VOLT_AWAIT(o->rc, pair_run(cx, &o->second, id));
+    if (o->dup >= 0) sim_close(o->dup);
+    volt_detach(&o->first.h);
+    VOLT_END(o->rc);
 }
 
 // ---- wakers: a foreign thread rings; the task must hear it, and stays until it has
@@ -550,21 +645,21 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
 // ---- a task: draws operations
 
 #define OPS(X_)                                                                                    \
-    X_(SLEEP, 6) X_(YIELD, 4) X_(TICKS, 1) X_(WITHIN, 4) X_(SELECT, 3) X_(ALL, 2) X_(NEST, 2)      \
-    X_(SPAWN, 7) X_(GROUP, 3) X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2)          \
-    X_(ACROSS, 2) X_(COMPUTE, 1)
+    X_(SLEEP, 6)                                                                                   \
+    X_(YIELD, 4)                                                                                   \
+    X_(TICKS, 1) X_(WITHIN, 4) X_(SELECT, 3) X_(ALL, 2) X_(NEST, 2) X_(SPAWN, 7) X_(GROUP, 3)      \
+        X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2) X_(ACROSS, 2) X_(COMPUTE, 1)   \
+            X_(SET, 2) X_(REUSE, 3)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS
 };
 static const char *const op_names[] = {
 #define OP_NAME(name_, weight_) #name_,
-    OPS(OP_NAME)
-};
+    OPS(OP_NAME)};
 static const uint32_t op_weights[] = {
 #define OP_WEIGHT(name_, weight_) weight_,
-    OPS(OP_WEIGHT)
-};
+    OPS(OP_WEIGHT)};
 struct job {
     volt_frame frame;
     int id, left, op, depth;
@@ -585,6 +680,8 @@ struct job {
         op_pipe pipe;
         op_waker waker;
         op_across across;
+        op_set set;
+        op_reuse reuse;
     } u;
 };
 static int draw_op(void) {
@@ -612,6 +709,8 @@ static volt_poll op_run(volt_cx *cx, job *j) {
     case OP_PAIR: return pair_run(cx, &j->u.pair, j->id);
     case OP_PIPE: return pipe_run(cx, &j->u.pipe);
     case OP_WAKER: return waker_run(cx, &j->u.waker, j->id);
+    case OP_SET: return set_run(cx, &j->u.set, j->id);
+    case OP_REUSE: return reuse_run(cx, &j->u.reuse, j->id);
     case OP_ACROSS: return across_run(cx, &j->u.across);
     default: return sleep_run(cx, &j->u.sleep, j->id);
     }
@@ -708,8 +807,10 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     for (;;) {
         VOLT_AWAIT(s->fd, volt_accept(cx, s->lfd));
         if (s->fd == -ECANCELED) break;
-        if (s->fd >= 0) server_take(cx, s);
-        else VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1))); // short of memory
+        if (s->fd >= 0)
+            server_take(cx, s);
+        else
+            VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1))); // short of memory
     }
     VOLT_AWAIT(volt_group_close(cx, &s->clients));
     volt_close(cx, s->lfd);
@@ -732,7 +833,8 @@ static void root_listen(volt_cx *cx, root *r) {
     s.lfd = fd;
     if (volt_local_addr(fd, &a) == 0 && VOLT_SPAWN(cx, &r->server, server_run, s) == 0)
         prog.port = volt_addr_port(&a);
-    else volt_close(cx, fd);
+    else
+        volt_close(cx, fd);
 }
 static void root_spawn(volt_cx *cx, root *r) {
     int n = 1 + (int)prog_below(8);
@@ -750,8 +852,10 @@ static volt_poll root_run(volt_cx *cx, void *arg) {
     root_spawn(cx, r);
     for (r->i = 0; r->i < r->n; r->i++) {
         VOLT_AWAIT(r->rc, volt_join(cx, &r->h[r->i]));
-        if (volt_handle_is_set(&r->h[r->i])) SIM_CHECK(r->rc == -ECANCELED && prog.is_ending);
-        else SIM_CHECK(r->rc == r->id[r->i]);
+        if (volt_handle_is_set(&r->h[r->i]))
+            SIM_CHECK(r->rc == -ECANCELED && prog.is_ending);
+        else
+            SIM_CHECK(r->rc == r->id[r->i]);
         volt_detach(&r->h[r->i]);
     }
     prog.is_ending = 1; // of volt_run; else detached tasks may go on for a while
@@ -763,7 +867,7 @@ static volt_poll root_run(volt_cx *cx, void *arg) {
 // ---- foreign threads of a program with a runtime of its own
 
 static void foreign_user(void *arg) {
-    volt_handle h = { NULL };
+    volt_handle h = {NULL};
     int64_t result;
     (void)arg;
     for (int i = 0; i < 3; i++) {
@@ -822,8 +926,10 @@ static void random_program(uint64_t seed, int most_tasks) {
     prog.computes = prog_below(3) == 0;
     int n = 10 << prog_below(6);
     prog.most_tasks = n < most_tasks ? n : most_tasks;
-    if (prog_below(2)) program_created();
-    else program_run();
+    if (prog_below(2))
+        program_created();
+    else
+        program_run();
     check_all_ended();
 }
 

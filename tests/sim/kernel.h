@@ -49,8 +49,8 @@ struct sim_file {
     uint64_t count;
     uint32_t armed; // timerfd: counts settime
     // pipe, stream
-    sim_file *peer;         // NULL: gone
-    unsigned char *buf;     // received: a ring
+    sim_file *peer;                   // NULL: gone
+    unsigned char *buf;               // received: a ring
     uint32_t cap, head, len, arrived; // len: also what is still on its way
     int is_tcp, is_connecting, is_end_sent, is_end_seen, is_lingering_off, error;
     int can_read, can_write; // ends of a pipe
@@ -69,26 +69,27 @@ static struct sim__kernel {
     int n_files; // in use so far
     unsigned char *buffers;
     sim_item items[SIM_ITEMS], *free_item;
-    uint32_t cap;           // of streams and pipes, in this run
-    uint64_t eventfd_most;  // a counter at this value is full
+    uint32_t cap;          // of streams and pipes, in this run
+    uint64_t eventfd_most; // a counter at this value is full
     int somaxconn, has_pwait2, is_shuffled;
     uint16_t next_port;
 } kernel;
 
 #define SIM_CALLS(X_)                                                                              \
-    X_(accept4) X_(bind) X_(close) X_(connect) X_(dup) X_(epoll_create1) X_(epoll_ctl)             \
-    X_(epoll_wait) X_(eventfd) X_(fcntl) X_(futex_wait) X_(futex_wake) X_(getpeername)             \
-    X_(getsockname) X_(getsockopt) X_(listen) X_(mmap) X_(munmap) X_(pipe) X_(poll)                \
-    X_(pthread_create) X_(pthread_join) X_(read) X_(setsockopt) X_(shutdown) X_(socket)            \
-    X_(socketpair) X_(timerfd_create) X_(timerfd_settime) X_(write)
+    X_(accept4)                                                                                    \
+    X_(bind)                                                                                       \
+    X_(close) X_(connect) X_(dup) X_(epoll_create1) X_(epoll_ctl) X_(epoll_wait) X_(eventfd)       \
+        X_(fcntl) X_(futex_wait) X_(futex_wake) X_(getpeername) X_(getsockname) X_(getsockopt)     \
+            X_(listen) X_(mmap) X_(munmap) X_(pipe) X_(poll) X_(pthread_create) X_(pthread_join)   \
+                X_(read) X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair) X_(timerfd_create)  \
+                    X_(timerfd_settime) X_(write)
 enum {
 #define SIM_CALL_ENUM(name_) SIM_C_##name_,
     SIM_CALLS(SIM_CALL_ENUM) SIM_N_CALLS
 };
 static const char *const sim__call_names[] = {
 #define SIM_CALL_NAME(name_) #name_,
-    SIM_CALLS(SIM_CALL_NAME)
-};
+    SIM_CALLS(SIM_CALL_NAME)};
 
 // ---- the way in and out of each call
 
@@ -112,9 +113,7 @@ static inline int64_t sim__done(int call, int64_t subject, int64_t rc) {
 
 // ---- open files and descriptors
 
-static sim_file *sim__file_at(int fd) {
-    return fd >= 0 && fd < SIM_FDS ? kernel.fd[fd] : NULL;
-}
+static sim_file *sim__file_at(int fd) { return fd >= 0 && fd < SIM_FDS ? kernel.fd[fd] : NULL; }
 static sim_file *sim__file_of(int fd, int kind) {
     sim_file *f = sim__file_at(fd);
     return f && f->kind == kind ? f : NULL;
@@ -167,7 +166,8 @@ static uint32_t sim__stream_poll(const sim_file *f) {
 static uint32_t sim__poll_file(const sim_file *f) {
     switch (f->kind) {
     case SIM_EPOLL: return f->ready ? EPOLLIN : 0;
-    case SIM_EVENTFD: return (f->count ? EPOLLIN : 0u) | (f->count < kernel.eventfd_most ? EPOLLOUT : 0u);
+    case SIM_EVENTFD:
+        return (f->count ? EPOLLIN : 0u) | (f->count < kernel.eventfd_most ? EPOLLOUT : 0u);
     case SIM_TIMERFD: return f->count ? EPOLLIN : 0;
     case SIM_LISTENER: return f->n_queued ? EPOLLIN : 0;
     case SIM_PIPE:
@@ -242,7 +242,8 @@ static sim_item *sim__item_create(sim_file *epoll, int fd, sim_file *f) {
     i->next_of_epoll = epoll->items;
     epoll->items = i;
     sim_item **at = &f->watchers;
-    if (kernel.is_shuffled && sim_below(2)) at = &f->watchers;
+    if (kernel.is_shuffled && sim_below(2))
+        at = &f->watchers;
     else
         while (*at) at = &(*at)->next_of_file;
     i->next_of_file = *at;
@@ -260,7 +261,8 @@ static int sim__epoll_change(sim_file *epoll, int op, int fd, const struct epoll
         return 0;
     }
     if (op == EPOLL_CTL_MOD && (i->events & EPOLLEXCLUSIVE)) return sim__error(EINVAL);
-    if (op == EPOLL_CTL_ADD && sim_fault(SIM_CONTROL)) return sim__error(sim_below(2) ? ENOMEM : ENOSPC);
+    if (op == EPOLL_CTL_ADD && sim_fault(SIM_CONTROL))
+        return sim__error(sim_below(2) ? ENOMEM : ENOSPC);
     if (op == EPOLL_CTL_ADD) i = sim__item_create(epoll, fd, f);
     if (!i) return sim__error(ENOSPC);
     i->events = ev->events;
@@ -273,7 +275,8 @@ static int sim__epoll_change(sim_file *epoll, int op, int fd, const struct epoll
 static int sim__epoll_collect(sim_file *epoll, struct epoll_event *out, int max) {
     sim_item *all[SIM_ITEMS / 8], *i;
     int n = 0, got = 0;
-    for (i = epoll->ready; i && n < (int)(sizeof all / sizeof all[0]); i = i->next_ready) all[n++] = i;
+    for (i = epoll->ready; i && n < (int)(sizeof all / sizeof all[0]); i = i->next_ready)
+        all[n++] = i;
     for (int k = n - 1; k > 0 && kernel.is_shuffled; k--) {
         uint32_t j = sim_below((uint32_t)k + 1);
         i = all[k];
@@ -283,14 +286,17 @@ static int sim__epoll_collect(sim_file *epoll, struct epoll_event *out, int max)
     for (int k = 0; k < n && got < max; k++) {
         uint32_t asked = all[k]->events | EPOLLERR | EPOLLHUP, m;
         m = sim__poll_file(all[k]->file) & asked;
-        if (!all[k]->file->is_connecting && all[k]->file->kind >= SIM_PIPE && sim_fault(SIM_PHANTOM))
+        if (!all[k]->file->is_connecting && all[k]->file->kind >= SIM_PIPE &&
+            sim_fault(SIM_PHANTOM))
             m |= asked & (EPOLLIN | EPOLLOUT);
         sim__ready_remove(all[k]);
         if (!m) continue;
         out[got].events = m;
         out[got++].data.u64 = all[k]->data;
-        if (all[k]->events & EPOLLONESHOT) all[k]->is_off = 1;
-        else if (!(all[k]->events & EPOLLET)) sim__ready_push(all[k]);
+        if (all[k]->events & EPOLLONESHOT)
+            all[k]->is_off = 1;
+        else if (!(all[k]->events & EPOLLET))
+            sim__ready_push(all[k]);
     }
     return got;
 }
@@ -343,7 +349,8 @@ static uint64_t sim__for(const sim_file *f, uint64_t low) { return (uint64_t)f->
 // Does it now, or later but behind what is on its way already.
 static void sim__deliver(sim_file *to, sim_action *act, uint64_t arg) {
     int64_t at = sim.now;
-    if (to->is_tcp && sim_fault(SIM_LATENCY)) at += 1 + (int64_t)sim_below(1u << (10 + sim_below(17)));
+    if (to->is_tcp && sim_fault(SIM_LATENCY))
+        at += 1 + (int64_t)sim_below(1u << (10 + sim_below(17)));
     if (at == sim.now && to->last_arrival < at) {
         act(to, arg);
         return;
@@ -362,7 +369,8 @@ static int sim__says_again(sim_file *f, uint32_t events) {
 static void sim__reset_both(sim_file *f, int error) {
     sim_file *peer = f->peer;
     sim__arrive_reset(f, sim__for(f, (uint64_t)error));
-    if (peer && peer->kind == SIM_STREAM) sim__deliver(peer, sim__arrive_reset, sim__for(peer, (uint64_t)error));
+    if (peer && peer->kind == SIM_STREAM)
+        sim__deliver(peer, sim__arrive_reset, sim__for(peer, (uint64_t)error));
 }
 static uint32_t sim__pass(sim_file *to, const unsigned char *buf, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) to->buf[(to->head + to->len + i) % to->cap] = buf[i];
@@ -441,8 +449,10 @@ static void sim__stream_close(sim_file *f) {
     f->peer = NULL;
     peer->peer = NULL;
     if (f->kind == SIM_PIPE) {
-        if (f->can_write) sim__arrive_end(peer, peer->gen);
-        else sim__wake_file(peer, EPOLLERR | EPOLLOUT);
+        if (f->can_write)
+            sim__arrive_end(peer, peer->gen);
+        else
+            sim__wake_file(peer, EPOLLERR | EPOLLOUT);
     } else if (f->is_tcp && (f->len > 0 || f->is_lingering_off)) {
         sim__deliver(peer, sim__arrive_reset, sim__for(peer, ECONNRESET));
     } else {
@@ -585,11 +595,13 @@ SIM_FN int sim_timerfd_create(int clock, int flags) {
 }
 static void sim__timer_expires(void *object, uint64_t arg) {
     sim_file *f = object;
-    if (f->gen != (uint32_t)(arg >> 32) || f->kind != SIM_TIMERFD || f->armed != (uint32_t)arg) return;
+    if (f->gen != (uint32_t)(arg >> 32) || f->kind != SIM_TIMERFD || f->armed != (uint32_t)arg)
+        return;
     f->count++;
     sim__wake_file(f, EPOLLIN);
 }
-SIM_FN int sim_timerfd_settime(int fd, int flags, const struct itimerspec *t, struct itimerspec *old) {
+SIM_FN int sim_timerfd_settime(int fd, int flags, const struct itimerspec *t,
+                               struct itimerspec *old) {
     (void)flags;
     (void)old;
     sim_point();
@@ -704,7 +716,9 @@ SIM_FN int sim_connect(int fd, const struct sockaddr *sa, socklen_t len) {
     f->peer_port = ntohs(in.sin_port);
     f->port = kernel.next_port++;
     f->is_connecting = 1;
-    int64_t delay = sim_fault(SIM_LATENCY) ? 1 + (int64_t)sim_below(1u << 24) : sim_below(2) ? 20000 : 0;
+    int64_t delay = sim_fault(SIM_LATENCY) ? 1 + (int64_t)sim_below(1u << 24)
+                    : sim_below(2)         ? 20000
+                                           : 0;
     sim__at(sim.now + delay, sim__arrive_call, f, sim__for(f, 0));
     return SIM__INT(connect, fd, sim__error(sim_fault(SIM_EINTR) ? EINTR : EINPROGRESS));
 }
@@ -814,7 +828,8 @@ SIM_FN int sim_poll(struct pollfd *p, nfds_t n, int timeout) {
     for (nfds_t i = 0; i < n; i++) { // the bits of poll and epoll are the same
         const sim_file *f = sim__file_at(p[i].fd);
         uint32_t m = f ? sim__poll_file(f) : POLLNVAL;
-        p[i].revents = (short)(m & ((uint32_t)p[i].events | POLLERR | POLLHUP | POLLNVAL));
+        p[i].revents =
+            (short)(m & ((uint16_t)p[i].events | (uint32_t)(POLLERR | POLLHUP | POLLNVAL)));
         ready += p[i].revents != 0;
     }
     return SIM__INT(poll, (int64_t)n, ready);
@@ -945,9 +960,9 @@ SIM_FN long sim_syscall(long number, ...) {
 
 static void sim__kernel_calm(void) { kernel.fd_limit = SIM_FDS; }
 static void sim__kernel_reset(void) {
-    static const uint32_t caps[] = { 1, 7, 64, 512, 4096, 4096 };
-    static const uint64_t most[] = { 1, 3, UINT64_MAX - 1, UINT64_MAX - 1 };
-    static const int limits[] = { 40, 90, SIM_FDS, SIM_FDS };
+    static const uint32_t caps[] = {1, 7, 64, 512, 4096, 4096};
+    static const uint64_t most[] = {1, 3, UINT64_MAX - 1, UINT64_MAX - 1};
+    static const int limits[] = {40, 90, SIM_FDS, SIM_FDS};
     sim_file *files = kernel.files;
     unsigned char *buffers = kernel.buffers;
     for (int i = 0; i < kernel.n_files; i++) files[i].kind = SIM_NOTHING;

@@ -20,9 +20,9 @@
 
 #define SIM_FN static __attribute__((unused))
 #define SIM_NEVER INT64_MAX
-#define SIM_US(n_) ((int64_t)(n_) * 1000)
-#define SIM_MS(n_) ((int64_t)(n_) * 1000000)
-#define SIM_S(n_) ((int64_t)(n_) * 1000000000)
+#define SIM_US(n_) ((int64_t)(n_)*1000)
+#define SIM_MS(n_) ((int64_t)(n_)*1000000)
+#define SIM_S(n_) ((int64_t)(n_)*1000000000)
 
 enum {
     SIM_THREADS = 96,
@@ -45,7 +45,7 @@ enum {
     X_(THREAD, "threads not created")                                                              \
     X_(FUTEX, "futex waits that return for nothing")                                               \
     X_(DELAY, "threads woken late")                                                                \
-    X_(PHANTOM, "epoll events for nothing")                                                         \
+    X_(PHANTOM, "epoll events for nothing")                                                        \
     X_(LATENCY, "network delays")                                                                  \
     X_(RESET, "connections reset")                                                                 \
     X_(ABORTED, "connections aborted before accept")                                               \
@@ -58,8 +58,7 @@ enum {
 };
 static const char *const sim_fault_names[] = {
 #define SIM_FAULT_NAME(name_, text_) text_,
-    SIM_FAULTS(SIM_FAULT_NAME)
-};
+    SIM_FAULTS(SIM_FAULT_NAME)};
 
 // ---- what a run is given, and gives
 
@@ -95,11 +94,11 @@ typedef struct sim_thread {
     fiber_context context;
     char *stack;
     int id, state, error, is_timed_out, run_at;
-    void *tls;              // the worker that it carries
-    const char *why;        // it sleeps
+    void *tls;       // the worker that it carries
+    const char *why; // it sleeps
     const void *on;
-    uint32_t sleep;         // counts sleeps: a timer of an earlier one is void
-    uint64_t priority;      // PCT
+    uint32_t sleep;    // counts sleeps: a timer of an earlier one is void
+    uint64_t priority; // PCT
     void *(*fn)(void *);
     void *arg;
 } sim_thread;
@@ -126,7 +125,7 @@ static struct sim__machine {
     void (*on_calm)(void); // the kernel's part in it
     // schedule
     int policy, victim;
-    uint32_t mean;     // points between two switches, on average
+    uint32_t mean;                // points between two switches, on average
     uint64_t lowest, next_change; // PCT: below all priorities so far; point of the next change
     int changes;                  // PCT: left
     fiber_context main;
@@ -171,8 +170,8 @@ __attribute__((format(printf, 1, 2))) SIM_FN void sim__trace(const char *format,
     if (!sim.opt.is_traced || sim_points() < sim.opt.trace_from) return;
     if (sim.n_traced++ >= SIM_MAX_TRACE) return;
     va_list ap;
-    printf("%12" PRIu64 " %15.6f ms  %2d  ", sim_points(),
-           (double)(sim.now - sim.started_at) / 1e6, sim.current ? sim.current->id : -1);
+    printf("%12" PRIu64 " %15.6f ms  %2d  ", sim_points(), (double)(sim.now - sim.started_at) / 1e6,
+           sim.current ? sim.current->id : -1);
     va_start(ap, format);
     vprintf(format, ap);
     va_end(ap);
@@ -194,8 +193,7 @@ __attribute__((format(printf, 1, 2))) SIM_FN void sim_fail(const char *format, .
     fiber_context lost;
     fiber_switch(&lost, &sim.main);
 }
-#define SIM_CHECK(c_)                                                                              \
-    ((c_) ? (void)0 : sim_fail("%s:%d: SIM_CHECK(%s)", __FILE__, __LINE__, #c_))
+#define SIM_CHECK(c_) ((c_) ? (void)0 : sim_fail("%s:%d: SIM_CHECK(%s)", __FILE__, __LINE__, #c_))
 
 SIM_FN int sim_fault(int class_) {
     uint32_t rate = sim.rate[class_];
@@ -240,10 +238,12 @@ static void sim__drop_void_events(void) {
     sim.crowded = sim.n_events * 2 > 256 ? sim.n_events * 2 : 256;
 }
 SIM_FN void sim__at(int64_t when, sim_action *act, void *object, uint64_t arg) {
-    sim_event e = { when, sim.n_ordered++, act, object, arg };
+    sim_event e = {when, sim.n_ordered++, act, object, arg};
     if (sim.n_events >= sim.crowded) sim__drop_void_events();
-    if (sim.n_events < SIM_AHEAD) sim__push_event(e);
-    else sim_fail("simulation: more than %d events ahead", SIM_AHEAD);
+    if (sim.n_events < SIM_AHEAD)
+        sim__push_event(e);
+    else
+        sim_fail("simulation: more than %d events ahead", SIM_AHEAD);
 }
 static void sim__fire_due(void) {
     while (sim.n_events > 0 && sim.events[0].at <= sim.now) {
@@ -252,8 +252,9 @@ static void sim__fire_due(void) {
     }
 }
 static int64_t sim__leap(void) {
-    static const int64_t leaps[] = { SIM_MS(1),     SIM_MS(70),     SIM_S(5),       SIM_S(3600),
-                                     SIM_S(1036800), SIM_S(2142720), SIM_S(4294080), SIM_S(34560000) };
+    static const int64_t leaps[] = {SIM_MS(1),      SIM_MS(70),     SIM_S(5),
+                                    SIM_S(3600),    SIM_S(1036800), SIM_S(2142720),
+                                    SIM_S(4294080), SIM_S(34560000)};
     uint32_t n = sizeof leaps / sizeof leaps[0];
 #ifdef VOLT_TEST_SMALL // its wheel spans 4 s: 400 days are ten million turns of it
     n = 4;
@@ -289,7 +290,8 @@ static void sim__make_ready(sim_thread *t) {
     t->run_at = sim.n_run;
     sim.run[sim.n_run++] = t;
     // under PCT whoever is more important runs at once
-    if (sim.policy == SIM_PCT && sim.current && t->priority > sim.current->priority && sim_left > 1) {
+    if (sim.policy == SIM_PCT && sim.current && t->priority > sim.current->priority &&
+        sim_left > 1) {
         sim.drawn -= (uint64_t)(sim_left - 1);
         sim_left = 1;
     }
@@ -302,7 +304,8 @@ static void sim__unready(sim_thread *t) {
 static int64_t sim__draw(const sim_thread *t) {
     switch (sim.policy) {
     case SIM_ROUND: return sim.mean;
-    case SIM_PCT: return sim.next_change > sim.charged ? (int64_t)(sim.next_change - sim.charged) : 1;
+    case SIM_PCT:
+        return sim.next_change > sim.charged ? (int64_t)(sim.next_change - sim.charged) : 1;
     case SIM_SLOW:
         if (t->id == sim.victim) return 1;
         break;
@@ -522,8 +525,8 @@ static void *sim__reserve(size_t bytes) {
 // ---- a run
 
 static void sim__draw_schedule(void) {
-    static const uint32_t means[] = { 2, 4, 8, 32, 128, 1000 };
-    static const int64_t steps[] = { 1, 1, 1, 10, 100 };
+    static const uint32_t means[] = {2, 4, 8, 32, 128, 1000};
+    static const int64_t steps[] = {1, 1, 1, 10, 100};
     sim.policy = (int)sim_below(2 * SIM_N_POLICIES); // half of the runs: a random walk
     if (sim.policy >= SIM_N_POLICIES) sim.policy = SIM_WALK;
     if (sim.opt.is_fair) sim.policy = sim.policy == SIM_ROUND ? SIM_ROUND : SIM_WALK;
@@ -537,8 +540,8 @@ static void sim__draw_schedule(void) {
     sim.calm_at = sim.opt.calm_after ? sim.opt.calm_after : 2000u << sim_below(8);
 }
 static void sim__draw_faults(void) {
-    static const int64_t starts[] = { SIM_S(1),       SIM_S(1),       SIM_S(1036790),
-                                      SIM_S(2147482), SIM_S(4294966), INT64_C(1) << 48 };
+    static const int64_t starts[] = {SIM_S(1),       SIM_S(1),       SIM_S(1036790),
+                                     SIM_S(2147482), SIM_S(4294966), INT64_C(1) << 48};
     for (int i = 0; i < SIM_N_FAULTS; i++) {
         uint32_t rate = 65536u >> (2 + sim_below(8));
         if (i == SIM_LEAP || i == SIM_RESET) rate >>= 3;

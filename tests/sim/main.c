@@ -35,9 +35,8 @@ typedef struct app {
     void (*fn)(void);
 } app;
 static const app apps[] = {
-#define APP_ROW(name_) { #name_, app_##name_ },
-    APPS(APP_ROW)
-};
+#define APP_ROW(name_) {#name_, app_##name_},
+    APPS(APP_ROW)};
 enum { N_APPS = sizeof apps / sizeof apps[0] };
 
 static const char *app_name(int i) { return i < 0 ? "random" : apps[i].name; }
@@ -72,8 +71,8 @@ static void on_signal(int sig) {
 }
 static void catch_signals(void) {
     static char stack[65536];
-    const stack_t alt = { .ss_sp = stack, .ss_size = sizeof stack };
-    const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM };
+    const stack_t alt = {.ss_sp = stack, .ss_size = sizeof stack};
+    const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
     struct sigaction a;
     memset(&a, 0, sizeof a);
     a.sa_handler = on_signal;
@@ -136,9 +135,9 @@ static void report_failure(const case_ *c, const sim_report *r, int is_brief) {
 
 // ---- many seeds
 
-static double seconds_now(void) {
+static double seconds_now(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 static void add_up(totals *t, const case_ *c, const sim_report *r) {
@@ -177,19 +176,20 @@ static void run_seed(totals *t, case_ *c, int is_brief) {
         check_twice(t, c, &r);
     }
 }
-static void print_totals(const totals *t, double s, const char *build) {
+// Rates are per second of processor time: the machine may be shared.
+static void print_totals(const totals *t, double wall, double s, const char *build) {
     static const char *const policies[] = {
 #define POLICY_NAME(name_) #name_,
-        SIM_POLICIES(POLICY_NAME)
-    };
-    printf("%s build: %" PRIu64 " seeds in %.1f s, %" PRIu64 " of them twice; failures: %" PRIu64 "\n",
-           build, t->seeds, s, t->twice, t->failures);
+        SIM_POLICIES(POLICY_NAME)};
+    printf("%s build: %" PRIu64 " seeds in %.1f s, %" PRIu64 " of them twice; failures: %" PRIu64
+           "\n",
+           build, t->seeds, wall, t->twice, t->failures);
     printf("  decisions      %13" PRIu64 "  %.1f million a second\n", t->points,
            (double)t->points / s / 1e6);
     printf("  switches       %13" PRIu64 "  %.1f million a second\n", t->switches,
            (double)t->switches / s / 1e6);
     printf("  kernel calls   %13" PRIu64 "\n", t->calls);
-    printf("  virtual time   %13.1f  years\n", t->virtual_s / 86400 / 365.25);
+    printf("  virtual time   %13.2f  years\n", t->virtual_s / 86400 / 365.25);
     printf("  schedules     ");
     for (int i = 0; i < SIM_N_POLICIES; i++) printf(" %s %" PRIu64, policies[i], t->n_policy[i]);
     printf("; switching at atomics %" PRIu64 "\n  programs      ", t->n_fine);
@@ -209,9 +209,9 @@ static void parse(arguments *a, int argc, char **argv) {
     struct {
         const char *name;
         uint64_t *value;
-    } all[] = { { "seed=", &a->seed },   { "from=", &a->from },   { "seconds=", &a->seconds },
-                { "trace=", &a->trace }, { "tasks=", &a->tasks }, { "off=", &a->off },
-                { "calm=", &a->calm },   { "brief=", &a->brief }, { "seeds=", &a->seeds } };
+    } all[] = {{"seed=", &a->seed},   {"from=", &a->from},   {"seconds=", &a->seconds},
+               {"trace=", &a->trace}, {"tasks=", &a->tasks}, {"off=", &a->off},
+               {"calm=", &a->calm},   {"brief=", &a->brief}, {"seeds=", &a->seeds}};
     for (int i = 1; i < argc; i++) {
         size_t k = 0, n = sizeof all / sizeof all[0];
         while (k < n && strncmp(argv[i], all[k].name, strlen(all[k].name)) != 0) k++;
@@ -259,14 +259,18 @@ int main(int argc, char **argv) {
     const char *build = "normal";
     uint64_t seed = a.from + (a.from & 1);
 #endif
-    double start = seconds_now(), end = start + (double)a.seconds;
-    while (seconds_now() < end && t.failures < MOST_FAILURES && (!a.seeds || t.seeds < a.seeds)) {
+    double start = seconds_now(CLOCK_MONOTONIC), end = start + (double)a.seconds;
+    while (seconds_now(CLOCK_MONOTONIC) < end && t.failures < MOST_FAILURES &&
+           (!a.seeds || t.seeds < a.seeds)) {
         case_ c = make_case(&a, seed);
         run_seed(&t, &c, (int)a.brief);
         if (a.brief && t.failures) break;
         seed += 2;
     }
-    if (!a.brief) print_totals(&t, seconds_now() - start, build);
-    else printf("%s after %" PRIu64 " seeds\n", t.failures ? "found" : "not found", t.seeds);
+    if (!a.brief)
+        print_totals(&t, seconds_now(CLOCK_MONOTONIC) - start,
+                     seconds_now(CLOCK_PROCESS_CPUTIME_ID), build);
+    else
+        printf("%s after %" PRIu64 " seeds\n", t.failures ? "found" : "not found", t.seeds);
     return t.failures != 0;
 }

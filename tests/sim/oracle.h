@@ -10,9 +10,9 @@ enum { MOST_TASKS = 512, MOST_THREADS = 24 };
 
 typedef struct task_note { // what is known of a task from outside volt
     int is_spawned, is_polling, n_ended;
-    int is_cancelled; // somebody cancels it, or what it belongs to
-    int has_waker;    // may be polled for nothing
-    int has_yielded;  // a yield that lost a select: its task may still go round once
+    int is_cancelled;             // somebody cancels it, or what it belongs to
+    int has_waker;                // may be polled for nothing
+    int has_yielded;              // a yield that lost a select: its task may still go round once
     uint64_t n_polls, spawned_at; // at: polls of all tasks before
 } task_note;
 
@@ -20,12 +20,12 @@ static struct program {
     uint64_t random; // of what the program does: not the schedule's, which faults shift
     task_note note[MOST_TASKS];
     int n_notes, most_tasks;
-    uint64_t n_polls;  // of all tasks
-    int is_ending;     // the runtime is being shut down: everything may be cancelled
-    int may_fail;      // faults that operations report
-    int is_punctual;   // nothing delays a timer but its tick
-    int is_fair;       // every thread gets its turns
-    int computes;      // polls may take milliseconds
+    uint64_t n_polls; // of all tasks
+    int is_ending;    // the runtime is being shut down: everything may be cancelled
+    int may_fail;     // faults that operations report
+    int is_punctual;  // nothing delays a timer but its tick
+    int is_fair;      // every thread gets its turns
+    int computes;     // polls may take milliseconds
     sim_thread *thread[SIM_THREADS];
     int n_threads;
     int port; // of the echo server; 0: none
@@ -39,7 +39,7 @@ static uint32_t prog_below(uint32_t n) {
 static void program_init(uint64_t seed) {
     memset(&prog, 0, sizeof prog);
     prog.random = sim_mix(seed ^ UINT64_C(0x5eed));
-    const int failing[] = { SIM_NOMEM, SIM_NOFILE, SIM_RESET, SIM_ABORTED, SIM_CONTROL, SIM_THREAD };
+    const int failing[] = {SIM_NOMEM, SIM_NOFILE, SIM_RESET, SIM_ABORTED, SIM_CONTROL, SIM_THREAD};
     for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++)
         prog.may_fail |= sim.rate[failing[i]] != 0;
     prog.may_fail |= kernel.fd_limit < SIM_FDS;
@@ -52,11 +52,12 @@ static void program_init(uint64_t seed) {
 
 static void note_log(void *user, int item, const char *text) {
     (void)user;
-    if (item == VOLT_LOG_FD_REUSED || item == VOLT_LOG_NEVER_WAKES || item == VOLT_LOG_HANDLE_LEAKED)
+    if (item == VOLT_LOG_FD_REUSED || item == VOLT_LOG_NEVER_WAKES ||
+        item == VOLT_LOG_HANDLE_LEAKED)
         sim_fail("log: %s", text);
 }
 static volt_config draw_config(void) {
-    static const uint32_t workers[] = { 1, 2, 2, 3, 3, 4, 4, 8 };
+    static const uint32_t workers[] = {1, 2, 2, 3, 3, 4, 4, 8};
     volt_config c;
     memset(&c, 0, sizeof c);
     c.workers = workers[prog_below(8)];

@@ -39,7 +39,7 @@
 #define VOLT_SIM_H
 
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE 1
+#    define _GNU_SOURCE 1
 #endif
 #include "kernel.h"
 
@@ -54,25 +54,60 @@ static _Noreturn void sim__panic(const char *text) {
 #define VOLT_SYS(name_, ...) sim_##name_(__VA_ARGS__)
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) sim_pthread_create(thread_, fn_, arg_)
 #define VOLT_THREAD_JOIN(thread_) sim_pthread_join(thread_)
-#define VOLT_TLS_GET() ((volt__worker *)(sim.current ? sim.current->tls : NULL))
+#define VOLT_TLS_GET() ((volt__worker *)sim.current->tls)
 #define VOLT_TLS_SET(w_) (sim.current->tls = (w_))
 #define VOLT_PANIC(text_) sim__panic(text_)
 #define VOLT_CPU_RELAX() sim_relax()
 
 // Each atomic operation of volt is a point: what is not within a macro of its own name is expanded
 // once, so the builtin remains.
-#define __atomic_load_n(...) (sim_atomic_point(), __atomic_load_n(__VA_ARGS__))
-#define __atomic_store_n(...) (sim_atomic_point(), __atomic_store_n(__VA_ARGS__))
-#define __atomic_exchange_n(...) (sim_atomic_point(), __atomic_exchange_n(__VA_ARGS__))
-#define __atomic_fetch_add(...) (sim_atomic_point(), __atomic_fetch_add(__VA_ARGS__))
-#define __atomic_fetch_sub(...) (sim_atomic_point(), __atomic_fetch_sub(__VA_ARGS__))
-#define __atomic_fetch_and(...) (sim_atomic_point(), __atomic_fetch_and(__VA_ARGS__))
-#define __atomic_fetch_or(...) (sim_atomic_point(), __atomic_fetch_or(__VA_ARGS__))
-#define __atomic_fetch_xor(...) (sim_atomic_point(), __atomic_fetch_xor(__VA_ARGS__))
+#define __atomic_load_n(...)                                                                       \
+    __extension__({                                                                                \
+        sim_atomic_point();                                                                        \
+        __atomic_load_n(__VA_ARGS__);                                                              \
+    })
+#define __atomic_store_n(...)                                                                      \
+    __extension__({                                                                                \
+        sim_atomic_point();                                                                        \
+        __atomic_store_n(__VA_ARGS__);                                                             \
+    })
+#define __atomic_exchange_n(...)                                                                   \
+    __extension__({                                                                                \
+        sim_atomic_point();                                                                        \
+        __atomic_exchange_n(__VA_ARGS__);                                                          \
+    })
+#define __atomic_fetch_add(...)                                                                    \
+    __extension__({                                                                                \
+        sim_atomic_point();                                                                        \
+        __atomic_fetch_add(__VA_ARGS__);                                                           \
+    })
+#define __atomic_fetch_sub(...)                                                                    \
+    __extension__({                                                                                \
+        sim_atomic_point();                                                                        \
+        __atomic_fetch_sub(__VA_ARGS__);                                                           \
+    })
+#define __atomic_fetch_and(...)                                                                    \
+    __extension__({                                                                                \
+        sim_atomic_point();                                                                        \
+        __atomic_fetch_and(__VA_ARGS__);                                                           \
+    })
+#define __atomic_fetch_or(...)                                                                     \
+    __extension__({                                                                                \
+        sim_atomic_point();                                                                        \
+        __atomic_fetch_or(__VA_ARGS__);                                                            \
+    })
+#define __atomic_fetch_xor(...)                                                                    \
+    __extension__({                                                                                \
+        sim_atomic_point();                                                                        \
+        __atomic_fetch_xor(__VA_ARGS__);                                                           \
+    })
 #define __atomic_compare_exchange_n(...)                                                           \
-    (sim_atomic_point(), __atomic_compare_exchange_n(__VA_ARGS__))
+    __extension__({                                                                                \
+        sim_atomic_point();                                                                        \
+        __atomic_compare_exchange_n(__VA_ARGS__);                                                  \
+    })
 #ifndef SIM_VOLT // another copy of the header, with a defect put in
-#  define SIM_VOLT "../../volt.h"
+#    define SIM_VOLT "../../volt.h"
 #endif
 #include SIM_VOLT
 #undef __atomic_load_n
@@ -132,7 +167,7 @@ static void *sim__program_main(void *arg) {
 // 0, or -1 and report->failure.
 SIM_FN int sim_run(uint64_t seed, const sim_options *or_null, void (*fn)(void *arg), void *arg,
                    sim_report *report) {
-    sim_program p = { fn, arg };
+    sim_program p = {fn, arg};
     sim__machine_reset(seed, or_null);
     sim__kernel_reset();
     sim__machine_run(sim__program_main, &p);
@@ -143,7 +178,7 @@ SIM_FN int sim_run(uint64_t seed, const sim_options *or_null, void (*fn)(void *a
 // Runs a seed again and prints its last `or_steps` points, by default 2000, and how it ended.
 SIM_FN void sim_replay_last(uint64_t seed, const sim_options *or_null, void (*fn)(void *arg),
                             void *arg, uint64_t or_steps) {
-    sim_options o = { 0 };
+    sim_options o = {0};
     sim_report r;
     if (or_null) o = *or_null;
     sim_run(seed, &o, fn, arg, &r);
