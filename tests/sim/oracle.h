@@ -36,9 +36,8 @@ static struct program {
 static uint32_t prog_below(uint32_t n) {
     return (uint32_t)(((sim_next(&prog.random) >> 32) * n) >> 32);
 }
-static void program_init(uint64_t seed) {
-    memset(&prog, 0, sizeof prog);
-    prog.random = sim_mix(seed ^ UINT64_C(0x5eed));
+// What the faults of this run allow.
+static void program_look(void) {
     const int failing[] = {SIM_NOMEM, SIM_NOFILE, SIM_RESET, SIM_ABORTED, SIM_CONTROL, SIM_THREAD};
     for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++)
         prog.may_fail |= sim.rate[failing[i]] != 0;
@@ -46,6 +45,19 @@ static void program_init(uint64_t seed) {
     prog.is_fair = sim.policy == SIM_WALK || sim.policy == SIM_ROUND;
     prog.is_punctual = prog.is_fair && !sim.rate[SIM_DELAY] && !sim.rate[SIM_JITTER] &&
                        !sim.rate[SIM_LEAP] && !sim.rate[SIM_NOMEM];
+}
+// For programs that promise a time: a machine on which nothing delays anything.
+static void program_on_time(void) {
+    memset(sim.rate, 0, sizeof sim.rate);
+    sim.policy = SIM_WALK;
+    kernel.fd_limit = SIM_FDS;
+    prog.may_fail = 0;
+    program_look();
+}
+static void program_init(uint64_t seed) {
+    memset(&prog, 0, sizeof prog);
+    prog.random = sim_mix(seed ^ UINT64_C(0x5eed));
+    program_look();
 }
 
 // ---- the runtime's complaints
