@@ -498,6 +498,7 @@ static volt_poll member_run(volt_cx *cx, void *arg) {
             VOLT_AWAIT(m->rc, volt_write_all(cx, m->room->fd[m->to], &m->word, 1));
             if (m->rc < 0) break;
         }
+        if (m->rc < 0) break;
     }
     leave_room(m->room, m->rc);
     VOLT_END(0);

@@ -376,8 +376,8 @@ static void sim__reset_both(sim_file *f, int error) {
 static uint32_t sim__pass(sim_file *to, const unsigned char *buf, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) to->buf[(to->head + to->len + i) % to->cap] = buf[i];
     to->len += n;
-    while (n > 0) { // segments
-        uint32_t part = to->is_tcp && sim.rate[SIM_LATENCY] ? 1 + sim_below(n) : n;
+    for (int i = 3; n > 0; i--) { // segments
+        uint32_t part = to->is_tcp && sim.rate[SIM_LATENCY] && i > 0 ? 1 + sim_below(n) : n;
         sim__deliver(to, sim__arrive, sim__for(to, part));
         n -= part;
     }
