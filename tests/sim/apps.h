@@ -656,7 +656,8 @@ static void app_silence(void) {
     if (w.steps != 0) sim_fail("%" PRIu64 " steps while there was nothing to do", w.steps);
 }
 
-// ---- rescue: one task computes for long; what waits at its worker is served by others in 2 ms
+// ---- rescue: one task computes for long; what waits at its worker is served by others in 2 ms, be
+// they asleep, or busy with a task that yields
 typedef struct hog {
     volt_frame frame;
     int left;
@@ -670,16 +671,26 @@ static volt_poll hog_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
+static volt_poll yielder_run(volt_cx *cx, void *arg) {
+    hog *h = (hog *)arg;
+    VOLT_BEGIN(cx, h);
+    for (h->left = 4000; h->left > 0; h->left--) {
+        sim_compute(SIM_US(20));
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(0);
+}
 typedef struct patient {
     volt_frame frame;
-    int fd, left;
+    int left;
     int64_t rc, due;
-    int64_t sent; // by the foreign thread, before it writes
 } patient;
-enum { SOON_MS = 4 }; // a tick, and two periods of the watch, and one tick more
+// A tick, two periods of the watch, and a tick more where the kernel counts in milliseconds. A busy
+// worker takes but half of the stuck one's ring in each period.
+static int64_t soon;
 static void check_served(int64_t due, const char *what) {
     int64_t late = sim_now() - due;
-    if (prog.is_punctual && late > SIM_MS(SOON_MS) + sim.drift)
+    if (prog.is_punctual && late > soon + sim.drift)
         sim_fail("%s of a stuck worker: %" PRId64 " ns late", what, late);
 }
 static volt_poll patient_run(volt_cx *cx, void *arg) {
@@ -723,6 +734,7 @@ static volt_poll reader_run(volt_cx *cx, void *arg) {
 typedef struct ward {
     volt_frame frame;
     volt_group g;
+    int has_yielder;
     int64_t rc;
 } ward;
 static volt_poll ward_run(volt_cx *cx, void *arg) {
@@ -739,6 +751,7 @@ static volt_poll ward_run(volt_cx *cx, void *arg) {
     hog h;
     memset(&h, 0, sizeof h);
     if (VOLT_GROUP_SPAWN(cx, &w->g, hog_run, h) < 0) SIM_CHECK(prog.may_fail);
+    if (w->has_yielder && VOLT_GROUP_SPAWN(cx, &w->g, yielder_run, h) < 0) SIM_CHECK(prog.may_fail);
     VOLT_AWAIT(w->rc, volt_group_wait(cx, &w->g));
     SIM_CHECK(w->rc == 0);
     VOLT_END(0);
@@ -747,7 +760,9 @@ static void app_rescue(void) {
     volt_config c = draw_config();
     ward w;
     memset(&w, 0, sizeof w);
-    c.workers = 3;
+    w.has_yielder = (int)prog_below(2);
+    c.workers = 3 - (uint32_t)w.has_yielder;
+    soon = w.has_yielder ? SIM_MS(7) : SIM_MS(4);
     c.reactors = c.watch_us = 0;
     if (prog_below(4))
         program_on_time();
@@ -825,10 +840,12 @@ static void app_fairness(void) {
 }
 
 // ---- volley: threads outside spawn at the same moments and wait, with nothing else going on that
-// could heal a lost wake-up; the watch is off for the same reason
+// could heal a lost wake-up; the watch is off for the same reason. On a machine on time each task
+// starts at once, as a worker sleeps: also while others compute, and while a descriptor wakes them.
 typedef struct shot {
     volt_frame frame;
-    int n, i;
+    int n, i, is_prompt;
+    int64_t at, drift; // when it was spawned
     volt_group g;
 } shot;
 static volt_poll pellet_run(volt_cx *cx, void *arg) {
@@ -837,9 +854,18 @@ static volt_poll pellet_run(volt_cx *cx, void *arg) {
     if (s->n & 1) VOLT_AWAIT(volt_yield(cx));
     VOLT_END(s->n);
 }
+static void shot_starts(const shot *s) {
+    int64_t late = sim_now() - s->at - (sim.drift - s->drift);
+    if (late > SIM_US(50)) sim_fail("a task started %" PRId64 " ns late; a worker slept", late);
+    sim_compute(SIM_US(500));
+}
 static volt_poll shot_run(volt_cx *cx, void *arg) {
     shot *s = (shot *)arg;
     VOLT_BEGIN(cx, s);
+    if (s->is_prompt) {
+        shot_starts(s);
+        VOLT_RETURN(s->n);
+    }
     for (s->i = 0; s->i < s->n; s->i++) {
         shot pellet;
         memset(&pellet, 0, sizeof pellet);
@@ -852,11 +878,13 @@ static volt_poll shot_run(volt_cx *cx, void *arg) {
 static void volley(void *arg) {
     volt_handle h = {NULL};
     int64_t result;
-    (void)arg;
     for (int i = 0; i < 12; i++) {
         shot s;
         memset(&s, 0, sizeof s);
         s.n = (int)prog_below(4);
+        s.is_prompt = arg != NULL;
+        s.at = sim_now();
+        s.drift = sim.drift;
         if (VOLT_RT_SPAWN(prog.rt, &h, shot_run, s) < 0) {
             SIM_CHECK(prog.may_fail);
             continue;
@@ -864,16 +892,51 @@ static void volley(void *arg) {
         SIM_CHECK(volt_join_sync(&h, VOLT_NEVER, &result) == 0 && result == s.n);
     }
 }
+// Wakes a worker through a descriptor, now and then.
+typedef struct listening {
+    volt_frame frame;
+    int fd;
+    int64_t n;
+    char byte;
+} listening;
+static volt_poll listening_run(volt_cx *cx, void *arg) {
+    listening *l = (listening *)arg;
+    VOLT_BEGIN(cx, l);
+    do VOLT_AWAIT(l->n, volt_read(cx, l->fd, &l->byte, 1));
+    while (l->n == 1);
+    volt_close(cx, l->fd);
+    VOLT_END(0);
+}
+static void tapping(void *arg) {
+    int fd = (int)(intptr_t)arg;
+    for (int i = 0; i < 12; i++) {
+        sim_nap(SIM_US(500 * prog_below(3)));
+        sim_write(fd, "x", 1);
+    }
+    sim_close(fd);
+}
+static void start_tapping(void) {
+    int fd[2];
+    listening l;
+    memset(&l, 0, sizeof l);
+    SIM_CHECK(sim_socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
+    l.fd = fd[0];
+    SIM_CHECK(VOLT_RT_SPAWN(prog.rt, NULL, listening_run, l) == 0);
+    start_thread(tapping, (void *)(intptr_t)fd[1]);
+}
 static void app_volley(void) {
     volt_config c = draw_config();
+    int is_prompt = prog_below(4) != 0, n = 1 + (int)prog_below(3);
+    if (is_prompt) program_on_time();
     c.watch_us = UINT32_MAX;
-    c.workers = 1 + prog_below(3);
+    c.workers = is_prompt ? (uint32_t)n + 1 + prog_below(2) : 1 + prog_below(3);
     c.reactors = 0;
     c.start_all = 1;
     int rc = volt_create(&c, &prog.rt);
     check_app(rc);
     if (rc < 0) return;
-    for (int n = 1 + (int)prog_below(3); n > 0; n--) start_thread(volley, NULL);
+    if (is_prompt && prog_below(2)) start_tapping();
+    while (n-- > 0) start_thread(volley, is_prompt ? &prog : NULL);
     join_threads();
     SIM_CHECK(volt_shutdown(prog.rt, VOLT_NEVER) == 0);
     SIM_CHECK(volt_destroy(prog.rt) == 0);
