@@ -118,7 +118,8 @@ SIM_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SIM_FLAGS)
 SIM_CAP := head -c 20000000
 SECONDS ?= $(if $(FULL),600,30)
 FROM ?= $(if $(FULL),$(shell date +%s)000000,0)
-SIM_ARGS := $(if $(TASKS),tasks=$(TASKS)) $(if $(OFF),off=$(OFF)) $(if $(CALM),calm=$(CALM))
+SIM_ARGS := $(if $(TASKS),tasks=$(TASKS)) $(if $(OFF),off=$(OFF)) $(if $(CALM),calm=$(CALM)) \
+	$(if $(PROGRAM),program=$(PROGRAM))
 
 ifneq ($(SEED),)
 sim: build/sim/sim-$(if $(filter 1 3 5 7 9,$(shell echo $(SEED) | tail -c 2)),small,normal)

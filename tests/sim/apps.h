@@ -840,7 +840,7 @@ static void app_fairness(void) {
 }
 
 // ---- volley: threads outside spawn at the same moments and wait, with nothing else going on that
-// could heal a lost wake-up; the watch is off for the same reason. On a machine on time each task
+// could heal a lost wake-up; the watch is off for the same reason, and rounds are few. On a machine on time each task
 // starts at once, as a worker sleeps: also while others compute, and while a descriptor wakes them.
 typedef struct shot {
     volt_frame frame;
@@ -878,7 +878,7 @@ static volt_poll shot_run(volt_cx *cx, void *arg) {
 static void volley(void *arg) {
     volt_handle h = {NULL};
     int64_t result;
-    for (int i = 0; i < 12; i++) {
+    for (int i = 1 + (int)prog_below(3); i > 0; i--) {
         shot s;
         memset(&s, 0, sizeof s);
         s.n = (int)prog_below(4);
@@ -909,8 +909,8 @@ static volt_poll listening_run(volt_cx *cx, void *arg) {
 }
 static void tapping(void *arg) {
     int fd = (int)(intptr_t)arg;
-    for (int i = 0; i < 12; i++) {
-        sim_nap(SIM_US(500 * prog_below(3)));
+    for (int i = 1 + (int)prog_below(3); i > 0; i--) {
+        if (prog_below(3) == 0) sim_nap(SIM_US(500 * prog_below(3)));
         sim_write(fd, "x", 1);
     }
     sim_close(fd);
@@ -926,8 +926,9 @@ static void start_tapping(void) {
 }
 static void app_volley(void) {
     volt_config c = draw_config();
-    int is_prompt = prog_below(4) != 0, n = 1 + (int)prog_below(3);
-    if (is_prompt) program_on_time();
+    int is_prompt = prog_below(2) != 0, n = 1 + (int)prog_below(3);
+    int has_faults = !is_prompt && prog_below(2);
+    if (!has_faults) program_without_faults();
     c.watch_us = UINT32_MAX;
     c.workers = is_prompt ? (uint32_t)n + 1 + prog_below(2) : 1 + prog_below(3);
     c.reactors = 0;
@@ -935,7 +936,7 @@ static void app_volley(void) {
     int rc = volt_create(&c, &prog.rt);
     check_app(rc);
     if (rc < 0) return;
-    if (is_prompt && prog_below(2)) start_tapping();
+    if (!has_faults && prog_below(2)) start_tapping();
     while (n-- > 0) start_thread(volley, is_prompt ? &prog : NULL);
     join_threads();
     SIM_CHECK(volt_shutdown(prog.rt, VOLT_NEVER) == 0);

@@ -6,7 +6,7 @@
 //   make sim SEED=n [TRACE=1]      one seed again; with a trace of its calls, switches and tasks
 //
 // Even seeds run the header as it is, odd ones the small build (rings of 4 tasks, wheels of 4 slots).
-// A failing seed is run again with fewer tasks and faults as long as it fails; what is left is
+// PROGRAM=name runs that one only. A failing seed is run again with fewer tasks and faults as long as it fails; what is left is
 // printed as a command. Arguments of the program itself: name=number, see main below.
 #define VOLT_IMPLEMENTATION
 #include "apps.h"
@@ -53,8 +53,10 @@ static int run_case(case_ *c, sim_report *r) {
     alarm(HANG_SECONDS);
     return sim_run(c->seed, &c->opt, run_program, c, r);
 }
-// One seed in three runs an application.
+// One seed in three runs an application, unless one is asked for.
+static int only_app = N_APPS;
 static int draw_app(uint64_t seed) {
+    if (only_app < N_APPS) return only_app;
     uint32_t x = (uint32_t)(sim_mix(seed ^ UINT64_C(0xa99)) >> 33) % (N_APPS * 3);
     return x < N_APPS ? (int)x : -1;
 }
@@ -110,6 +112,7 @@ static void print_again(const case_ *c) {
     printf("  again: make sim SEED=%" PRIu64 " TRACE=1", c->seed);
     if (c->most_tasks != MOST_TASKS) printf(" TASKS=%d", c->most_tasks);
     if (c->opt.faults_off) printf(" OFF=%u", c->opt.faults_off);
+    if (only_app < N_APPS) printf(" PROGRAM=%s", app_name(only_app));
     if (c->opt.calm_after) printf(" CALM=%" PRIu64, c->opt.calm_after);
     printf("\n");
 }
@@ -205,6 +208,12 @@ typedef struct arguments {
     uint64_t seed, from, seconds, trace, tasks, off, calm, brief, seeds;
     int has_seed;
 } arguments;
+static int find_app(const char *name) {
+    for (int i = -1; i < N_APPS; i++)
+        if (strcmp(name, app_name(i)) == 0) return i;
+    fprintf(stderr, "sim: %s: no such program\n", name);
+    exit(2);
+}
 static void parse(arguments *a, int argc, char **argv) {
     struct {
         const char *name;
@@ -213,6 +222,10 @@ static void parse(arguments *a, int argc, char **argv) {
                {"trace=", &a->trace}, {"tasks=", &a->tasks}, {"off=", &a->off},
                {"calm=", &a->calm},   {"brief=", &a->brief}, {"seeds=", &a->seeds}};
     for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "program=", 8) == 0) {
+            only_app = find_app(argv[i] + 8);
+            continue;
+        }
         size_t k = 0, n = sizeof all / sizeof all[0];
         while (k < n && strncmp(argv[i], all[k].name, strlen(all[k].name)) != 0) k++;
         if (k == n) {

@@ -27,10 +27,9 @@ list() {
 @ leave-silent: the last searcher does not look again
 - if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
 + (void)volt__idle_leave(&w->rt->idle);
-@ claim-gives-up: a claim that finds no sleeper does not try again
+@ claim-keeps-count: a claim that finds no sleeper stays counted as a searcher
 - volt__sub_acq_rel(&s->searching, 1); // [I2] with enter
 - volt__fence_sc(&s->searching);       // [I1] with enter
-+ volt__sub_acq_rel(&s->searching, 1); // [I2] with enter
 + return -1;
 @ eventfd-unread: the unpark token is never read
 - while (VOLT_SYS(read, r->evfd, &n, sizeof n) < 0 && errno == EINTR) {}

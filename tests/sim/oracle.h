@@ -46,13 +46,16 @@ static void program_look(void) {
     prog.is_punctual = prog.is_fair && !sim.rate[SIM_DELAY] && !sim.rate[SIM_JITTER] &&
                        !sim.rate[SIM_LEAP] && !sim.rate[SIM_NOMEM];
 }
-// For programs that promise a time: a machine on which nothing delays anything.
-static void program_on_time(void) {
+static void program_without_faults(void) {
     memset(sim.rate, 0, sizeof sim.rate);
-    sim.policy = SIM_WALK;
     kernel.fd_limit = SIM_FDS;
     prog.may_fail = 0;
     program_look();
+}
+// For programs that promise a time: a machine on which nothing delays anything.
+static void program_on_time(void) {
+    sim.policy = SIM_WALK;
+    program_without_faults();
 }
 static void program_init(uint64_t seed) {
     memset(&prog, 0, sizeof prog);
