@@ -121,18 +121,25 @@ FROM ?= $(if $(FULL),$(shell date +%s)000000,0)
 SIM_ARGS := $(if $(TASKS),tasks=$(TASKS)) $(if $(OFF),off=$(OFF)) $(if $(CALM),calm=$(CALM)) \
 	$(if $(PROGRAM),program=$(PROGRAM))
 
+# fibers and fake stacks do not go together
+SIM_RUN := env ASAN_OPTIONS=detect_stack_use_after_return=0
+
 ifneq ($(SEED),)
 sim: build/sim/sim-$(if $(filter 1 3 5 7 9,$(shell echo $(SEED) | tail -c 2)),small,normal)
-	@{ $< seed=$(SEED) trace=$(or $(TRACE),0) $(SIM_ARGS) || touch $<.failed; } | $(SIM_CAP); \
-		! rm $<.failed 2>/dev/null
+	@{ $(SIM_RUN) $< seed=$(SEED) trace=$(or $(TRACE),0) $(SIM_ARGS) || touch $<.failed; } | \
+		$(SIM_CAP); ! rm $<.failed 2>/dev/null
 else
-sim: build/sim/sim-normal build/sim/sim-small
-	@for build in $^; do \
-		{ $$build seconds=$$(($(SECONDS) / 2)) from=$(FROM) $(SIM_ARGS) || \
+sim: build/sim/example build/sim/sim-normal build/sim/sim-small
+	@$(SIM_RUN) build/sim/example
+	@for build in build/sim/sim-normal build/sim/sim-small; do \
+		{ $(SIM_RUN) $$build seconds=$$(($(SECONDS) / 2)) from=$(FROM) $(SIM_ARGS) || \
 			touch $$build.failed; } | $(SIM_CAP); \
 	done; ! rm build/sim/*.failed 2>/dev/null
 endif
 
+build/sim/example: $(SIM_SOURCES) volt.h
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) tests/sim/example.c -o $@
 build/sim/sim-normal: $(SIM_SOURCES) volt.h
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) tests/sim/main.c -o $@
@@ -149,7 +156,7 @@ C_STDS := c99 c11 c17 c2x
 CXX_STDS := c++11 c++17 c++20
 OPTS := O0 O2 Os O3 flto
 IMPL_C_STDS := gnu99 gnu11 c17 c2x
-UNITS := $(TESTS:%=tests/%.c) $(sort $(wildcard examples/*.c bench/*.c))
+UNITS := $(TESTS:%=tests/%.c) $(sort $(wildcard examples/*.c bench/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules

@@ -489,6 +489,14 @@ static void sim__thread_join(sim_thread *t) {
 
 // ---- memory: whole units at aligned addresses, poisoned when given back
 
+#ifdef __SANITIZE_ADDRESS__
+#    include <sanitizer/asan_interface.h>
+#    define SIM_POISON(p_, n_) __asan_poison_memory_region(p_, n_)
+#    define SIM_UNPOISON(p_, n_) __asan_unpoison_memory_region(p_, n_)
+#else
+#    define SIM_POISON(p_, n_) ((void)0)
+#    define SIM_UNPOISON(p_, n_) ((void)0)
+#endif
 static void *sim__alloc(size_t bytes) {
     int n = (int)((bytes + SIM_UNIT - 1) / SIM_UNIT), at;
     if (n == 1 && sim.n_free_one > 0) {
@@ -500,6 +508,7 @@ static void *sim__alloc(size_t bytes) {
     }
     sim.unit_len[at] = n;
     sim.n_live += n;
+    SIM_UNPOISON(sim.memory + (size_t)at * SIM_UNIT, bytes);
     return sim.memory + (size_t)at * SIM_UNIT;
 }
 static void sim__free(void *p, size_t bytes) {
@@ -510,6 +519,7 @@ static void sim__free(void *p, size_t bytes) {
         return;
     }
     memset(p, 0xdd, bytes);
+    SIM_POISON(p, bytes);
     sim.unit_len[at] = 0;
     sim.n_live -= n;
     if (n == 1) sim.free_one[sim.n_free_one++] = at;
@@ -554,6 +564,7 @@ static void sim__draw_faults(void) {
 }
 static void sim__machine_reset(uint64_t seed, const sim_options *opt) {
     char *memory = sim.memory, *stacks = sim.stacks;
+    if (memory) SIM_UNPOISON(memory, (size_t)sim.n_units * SIM_UNIT);
     memset(&sim, 0, sizeof sim);
     sim.memory = memory ? memory : sim__reserve((size_t)SIM_UNITS * SIM_UNIT);
     sim.stacks = stacks ? stacks : sim__reserve((size_t)SIM_THREADS * SIM_STRIDE);
