@@ -161,6 +161,70 @@ static volt_poll all_run(volt_cx *cx, op_all *o, int id) {
     VOLT_END(o->rc);
 }
 
+// The same with an array of children: all, or the first that ends.
+typedef struct op_each {
+    volt_frame frame;
+    int64_t rc;
+    struct each_child {
+        volt_frame frame;
+        int64_t d, rc;
+    } child[5];
+    int is_any;
+} op_each;
+static volt_poll each_child_run(volt_cx *cx, void *arg) {
+    struct each_child *c = (struct each_child *)arg;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->rc, volt_sleep(cx, c->d));
+    VOLT_END(c->rc);
+}
+static volt_poll each_run(volt_cx *cx, op_each *o, int id) {
+    VOLT_BEGIN(cx, o);
+    for (int i = 0; i < 5; i++) o->child[i].d = 1000 + prog_below(1u << 21);
+    o->is_any = (int)prog_below(2);
+    if (o->is_any)
+        VOLT_AWAIT(o->rc, volt_join_any(cx, VOLT_EACH(each_child_run, o->child)));
+    else
+        VOLT_AWAIT(o->rc, volt_join_all(cx, VOLT_EACH(each_child_run, o->child)));
+    if (o->rc < 0)
+        SIM_CHECK(o->rc == -ECANCELED && may_be_cancelled(id));
+    else if (o->is_any)
+        SIM_CHECK(volt_result(&o->child[o->rc].frame) == 0);
+    for (int i = 0; i < 5; i++) (void)volt_result(&o->child[i].frame); // all have ended
+    VOLT_END(o->rc < 0 ? o->rc : 0);
+}
+
+// A shield with a limit: behind it cleanup is cut short.
+typedef struct op_limit {
+    volt_frame frame;
+    volt_shield shield;
+    int64_t rc, start, d;
+} op_limit;
+typedef struct op_limited {
+    volt_frame frame;
+    op_limit in;
+    volt_timer timer;
+    int64_t rc;
+} op_limited;
+static volt_poll limit_run(volt_cx *cx, op_limit *o) {
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, volt_never(cx));
+    o->start = sim_now();
+    o->d = 1000 + prog_below(3000000);
+    volt_shield_begin(cx, &o->shield, o->d);
+    VOLT_AWAIT(o->rc, volt_sleep(cx, VOLT_MS(2)));
+    if (o->rc == 0)
+        SIM_CHECK(sim_now() >= o->start + VOLT_MS(2));
+    else
+        SIM_CHECK(o->rc == -ECANCELED && sim_now() >= o->start + o->d);
+    VOLT_END(-ECANCELED); // closes the shield as well
+}
+static volt_poll limited_run(volt_cx *cx, op_limited *o, int id) {
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, volt_within(cx, &o->timer, VOLT_MS(1), limit_run(cx, &o->in)));
+    SIM_CHECK(o->rc == -ETIMEDOUT || (o->rc == -ECANCELED && may_be_cancelled(id)));
+    VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
+}
+
 // Frames within frames.
 typedef struct op_nest {
     struct {
@@ -269,6 +333,78 @@ static volt_poll group_run(volt_cx *cx, op_group *o, int id) {
     SIM_CHECK(o->rc == 0);
     for (int i = 0; i < o->n; i++) SIM_CHECK(prog.note[o->id[i]].n_ended == 1);
     VOLT_END(0);
+}
+
+// So many children that queues and slabs overflow.
+typedef struct grain {
+    volt_frame frame;
+    int *n_ended;
+} grain;
+static volt_poll grain_run(volt_cx *cx, void *arg) {
+    grain *g = (grain *)arg;
+    VOLT_BEGIN(cx, g);
+    if (prog_below(4) == 0) VOLT_AWAIT(volt_yield(cx));
+    ++*g->n_ended;
+    VOLT_END(0);
+}
+typedef struct op_burst {
+    volt_frame frame;
+    volt_group g;
+    int n_spawned, n_ended;
+} op_burst;
+static volt_poll burst_run(volt_cx *cx, op_burst *o) {
+    VOLT_BEGIN(cx, o);
+    for (int n = 20 << prog_below(6); n > 0; n--) {
+        grain g;
+        memset(&g, 0, sizeof g);
+        g.n_ended = &o->n_ended;
+        int rc = VOLT_GROUP_SPAWN(cx, &o->g, grain_run, g);
+        SIM_CHECK(rc == 0 || prog.may_fail || prog.is_ending);
+        o->n_spawned += rc == 0;
+    }
+    VOLT_AWAIT(volt_group_close(cx, &o->g));
+    SIM_CHECK(o->n_ended == o->n_spawned);
+    VOLT_END(0);
+}
+
+// A task filled in place, larger than any slab's slots; started or given back.
+typedef struct giant {
+    volt_frame frame;
+    int id;
+    unsigned char body[12000];
+} giant;
+static volt_poll giant_run(volt_cx *cx, void *arg) {
+    giant *g = (giant *)arg;
+    VOLT_BEGIN(cx, g);
+    VOLT_AWAIT(volt_yield(cx));
+    check_bytes(g->body, sizeof g->body, (uint64_t)g->id, 0);
+    VOLT_END(g->id);
+}
+typedef struct op_giant {
+    volt_frame frame;
+    volt_handle h;
+    int id;
+    int64_t rc;
+} op_giant;
+static void giant_start(volt_cx *cx, op_giant *o, int id) {
+    giant *g = (giant *)volt_task_create(volt_cx_rt(cx), giant_run, sizeof(giant));
+    SIM_CHECK(g || prog.may_fail || prog.is_ending);
+    if (!g) return;
+    g->id = id;
+    fill_bytes(g->body, sizeof g->body, (uint64_t)id, 0);
+    if (prog_below(3) == 0)
+        volt_task_destroy(g);
+    else
+        volt_task_start(g, &o->h);
+}
+static volt_poll giant_op(volt_cx *cx, op_giant *o, int id) {
+    VOLT_BEGIN(cx, o);
+    giant_start(cx, o, id);
+    if (!volt_handle_is_set(&o->h)) VOLT_RETURN(0);
+    VOLT_AWAIT(o->rc, volt_join(cx, &o->h));
+    if (!volt_handle_is_set(&o->h)) SIM_CHECK(o->rc == id);
+    volt_detach(&o->h);
+    VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
 }
 
 // A child that waits as long as nobody stops it: by its handle, by a token, in two ways.
@@ -570,6 +706,106 @@ static volt_poll set_run(volt_cx *cx, op_set *o, int id) {
     VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
 }
 
+// Both directions of a descriptor that another library owns, waited for at once: each wake-up of one
+// must leave the other armed. A foreign thread fills and drains the other end.
+typedef struct op_both {
+    volt_frame frame;
+    volt_arm a, b;
+    int fd, peer, n;
+    int64_t rc, in, out;
+} op_both;
+static void both_peer(void *arg) {
+    int fd = (int)(intptr_t)arg;
+    char buf[256];
+    for (int i = 0; i < 6; i++) {
+        sim_nap(1 + sim_below(400000));
+        if (sim_below(2))
+            while (sim_write(fd, "x", 1) < 0 && errno == EINTR) {}
+        else
+            while (sim_read(fd, buf, sizeof buf) < 0 && errno == EINTR) {}
+    }
+    sim_close(fd);
+}
+static int both_open(op_both *o) {
+    int fd[2];
+    if (!may_start_thread() || sim_socketpair(AF_UNIX, SOCK_STREAM, 0, fd) < 0) return 0;
+    sim_fcntl(fd[0], F_SETFL, O_NONBLOCK);
+    sim_fcntl(fd[1], F_SETFL, O_NONBLOCK);
+    o->fd = fd[0];
+    start_thread(both_peer, (void *)(intptr_t)fd[1]);
+    return 1;
+}
+static void both_fill(op_both *o) { // until it would block: then only the peer can make room
+    char buf[64] = "";
+    while (sim_write(o->fd, buf, sizeof buf) > 0 || errno == EINTR) {}
+}
+static volt_poll both_run(volt_cx *cx, op_both *o, int id) {
+    VOLT_BEGIN(cx, o);
+    if (!both_open(o)) VOLT_RETURN(0);
+    for (o->in = 1; o->in != 0;) {
+        both_fill(o);
+        VOLT_AWAIT(o->rc, VOLT_SELECT(VOLT_ARM(&o->a, volt_readable(cx, o->fd)),
+                                      VOLT_ARM(&o->b, volt_writable(cx, o->fd))));
+        if (o->rc < 0) break;
+        if (o->a.value < 0 && o->b.value < 0) break; // out of memory, or cancelled
+        char buf[16];
+        o->in = sim_read(o->fd, buf, sizeof buf);
+        if (o->in < 0 && errno != EAGAIN && errno != EINTR) break;
+    }
+    volt_close(cx, o->fd);
+    if (o->rc == -ECANCELED) SIM_CHECK(may_be_cancelled(id));
+    VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
+}
+
+// Vectors through a socket, and a pipe of volt's own (which may raise SIGPIPE).
+typedef struct op_vector {
+    volt_frame frame;
+    int fd[2];
+    struct iovec v[2];
+    unsigned char out[2][6], in[12];
+    uint64_t sent, got;
+    int64_t rc, n;
+} op_vector;
+static void vector_point(op_vector *o, int id) {
+    fill_bytes(&o->out[0][0], sizeof o->out, (uint64_t)id, o->sent);
+    for (int i = 0; i < 2; i++) {
+        o->v[i].iov_base = o->out[i];
+        o->v[i].iov_len = i == 0 ? prog_below(2) * 6 : 6;
+    }
+    if (o->v[0].iov_len == 0) o->v[1].iov_base = o->out[0];
+}
+static volt_poll vector_run(volt_cx *cx, op_vector *o, int id) {
+    VOLT_BEGIN(cx, o);
+    if (prog_below(2) ? sim_pipe2(o->fd, 0) < 0
+                      : sim_socketpair(AF_UNIX, SOCK_STREAM, 0, o->fd) < 0)
+        VOLT_RETURN(0);
+    while (o->sent < 20) {
+        vector_point(o, id);
+        VOLT_AWAIT(o->rc, volt_writev(cx, o->fd[1], o->v, 2));
+        if (o->rc < 0) break;
+        o->sent += (uint64_t)o->rc;
+        while (o->got < o->sent) {
+            o->v[0].iov_base = o->in;
+            o->v[0].iov_len = sizeof o->in;
+            VOLT_AWAIT(o->rc, volt_readv(cx, o->fd[0], o->v, 1));
+            if (o->rc <= 0) break;
+            check_bytes(o->in, (size_t)o->rc, (uint64_t)id, o->got);
+            o->got += (uint64_t)o->rc;
+        }
+        if (o->rc < 0) break;
+    }
+    volt_close(cx, o->fd[0]);
+    if (o->rc >= 0) { // the reader has gone
+        o->v[0].iov_base = o->out[0];
+        o->v[0].iov_len = 1;
+        VOLT_AWAIT(o->n, volt_writev(cx, o->fd[1], o->v, 1));
+        SIM_CHECK(o->n == -EPIPE || (o->n == -ECANCELED && may_be_cancelled(id)));
+    }
+    volt_close(cx, o->fd[1]);
+    if (o->rc < 0) check_network(o->rc, id);
+    VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
+}
+
 // A number that is closed while its file lives on under another one, and used again at once: what
 // epoll still says of the old file must not reach the new one.
 typedef struct op_reuse {
@@ -652,8 +888,10 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
     X_(SELECT, 3)                                                                                  \
     X_(ALL, 2)                                                                                     \
     X_(NEST, 2)                                                                                    \
-    X_(SPAWN, 7) X_(GROUP, 3) X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2)          \
-        X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3)
+    X_(SPAWN, 7)                                                                                   \
+    X_(GROUP, 3) X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2) X_(ACROSS, 2)         \
+        X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1)             \
+            X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS
@@ -686,6 +924,12 @@ struct job {
         op_across across;
         op_set set;
         op_reuse reuse;
+        op_each each;
+        op_limited limited;
+        op_burst burst;
+        op_giant giant;
+        op_both both;
+        op_vector vector;
     } u;
 };
 static int draw_op(void) {
@@ -713,6 +957,12 @@ static volt_poll op_run(volt_cx *cx, job *j) {
     case OP_PAIR: return pair_run(cx, &j->u.pair, j->id);
     case OP_PIPE: return pipe_run(cx, &j->u.pipe);
     case OP_WAKER: return waker_run(cx, &j->u.waker, j->id);
+    case OP_EACH: return each_run(cx, &j->u.each, j->id);
+    case OP_LIMITED: return limited_run(cx, &j->u.limited, j->id);
+    case OP_BURST: return burst_run(cx, &j->u.burst);
+    case OP_GIANT: return giant_op(cx, &j->u.giant, j->id);
+    case OP_BOTH: return both_run(cx, &j->u.both, j->id);
+    case OP_VECTOR: return vector_run(cx, &j->u.vector, j->id);
     case OP_SET: return set_run(cx, &j->u.set, j->id);
     case OP_REUSE: return reuse_run(cx, &j->u.reuse, j->id);
     case OP_ACROSS: return across_run(cx, &j->u.across);
