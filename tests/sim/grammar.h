@@ -757,6 +757,94 @@ static volt_poll both_run(volt_cx *cx, op_both *o, int id) {
     VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
 }
 
+// A descriptor that is closed while two tasks wait on it, by its owner or by a foreign thread. They
+// learn of it, and read nothing of the file that gets the number next.
+typedef struct victim {
+    volt_frame frame;
+    int id, fd;
+    unsigned char buf[8]; // more than ever comes
+    int64_t rc;
+} victim;
+static volt_poll victim_body(volt_cx *cx, victim *v) {
+    VOLT_BEGIN(cx, v);
+    VOLT_AWAIT(v->rc, volt_read_exact(cx, v->fd, v->buf, sizeof v->buf));
+    for (int64_t i = 0; i < volt_progress(&v->frame); i++)
+        SIM_CHECK(v->buf[i] == 0xee); // what the other end sends, and nobody else
+    SIM_CHECK(v->rc == -EBADF || (v->rc == -ECANCELED && may_be_cancelled(v->id)) || prog.may_fail);
+    VOLT_END(v->id);
+}
+static volt_poll victim_run(volt_cx *cx, void *arg) {
+    victim *v = (victim *)arg;
+    int id = v->id;
+    note_poll_begin(id);
+    volt_poll p = victim_body(cx, v);
+    note_poll_end(id, p);
+    return p;
+}
+typedef struct op_close {
+    volt_frame frame;
+    volt_handle h[2];
+    volt_shield shield;
+    int fd[2], id[2], i, n;
+    int64_t rc;
+} op_close;
+typedef struct closer {
+    volt_rt *rt;
+    int fd;
+} closer;
+static void close_outside(void *arg) {
+    closer c = *(closer *)arg;
+    free(arg);
+    sim_nap(1 + sim_below(300000));
+    volt_rt_close(c.rt, c.fd);
+}
+static void close_somehow(volt_cx *cx, int fd) {
+    if (!prog.rt || !may_start_thread() || prog_below(2)) { // in volt_run threads may outlive it
+        volt_close(cx, fd);
+        return;
+    }
+    closer *c = (closer *)malloc(sizeof *c);
+    if (!c) abort();
+    c->rt = volt_cx_rt(cx);
+    c->fd = fd;
+    start_thread(close_outside, c);
+}
+static int close_open(volt_cx *cx, op_close *o) {
+    if (sim_socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, o->fd) < 0) return 0;
+    for (o->n = 0; o->n < 2; o->n++) {
+        victim v;
+        memset(&v, 0, sizeof v);
+        v.id = o->id[o->n] = note_task();
+        v.fd = o->fd[0];
+        if (v.id < 0) break;
+        prog.note[v.id].spawned_at = prog.n_polls;
+        note_spawned(v.id, VOLT_SPAWN(cx, &o->h[o->n], victim_run, v));
+        if (!volt_handle_is_set(&o->h[o->n])) break;
+    }
+    return 1;
+}
+static int close_is_awaited(const op_close *o) {
+    for (int i = 0; i < o->n; i++)
+        if (prog.note[o->id[i]].n_polls == 0 || prog.note[o->id[i]].is_polling) return 0;
+    return 1;
+}
+static volt_poll close_run(volt_cx *cx, op_close *o) {
+    VOLT_BEGIN(cx, o);
+    if (!close_open(cx, o)) VOLT_RETURN(0);
+    while (!close_is_awaited(o))
+        VOLT_AWAIT(volt_yield(cx)); // later they could not tell the files apart
+    for (o->i = (int)prog_below(4); o->i > 0; o->i--) {
+        sim_write(o->fd[1], "\xee", 1);
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    close_somehow(cx, o->fd[0]);
+    volt_shield_begin(cx, &o->shield, VOLT_NEVER);
+    for (o->i = 0; o->i < o->n; o->i++) VOLT_AWAIT(volt_join(cx, &o->h[o->i]));
+    volt_shield_end(cx, &o->shield);
+    sim_close(o->fd[1]);
+    VOLT_END(0);
+}
+
 // Vectors through a socket, and a pipe of volt's own (which may raise SIGPIPE).
 typedef struct op_vector {
     volt_frame frame;
@@ -889,9 +977,11 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
     X_(ALL, 2)                                                                                     \
     X_(NEST, 2)                                                                                    \
     X_(SPAWN, 7)                                                                                   \
-    X_(GROUP, 3) X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2) X_(ACROSS, 2)         \
-        X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1)             \
-            X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2)
+    X_(GROUP, 3)                                                                                   \
+    X_(STOP, 3)                                                                                    \
+    X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2) X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2)        \
+        X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1) X_(GIANT, 1) X_(BOTH, 2)              \
+            X_(VECTOR, 2) X_(CLOSE, 4)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS
@@ -930,6 +1020,7 @@ struct job {
         op_giant giant;
         op_both both;
         op_vector vector;
+        op_close close;
     } u;
 };
 static int draw_op(void) {
@@ -963,6 +1054,7 @@ static volt_poll op_run(volt_cx *cx, job *j) {
     case OP_GIANT: return giant_op(cx, &j->u.giant, j->id);
     case OP_BOTH: return both_run(cx, &j->u.both, j->id);
     case OP_VECTOR: return vector_run(cx, &j->u.vector, j->id);
+    case OP_CLOSE: return close_run(cx, &j->u.close);
     case OP_SET: return set_run(cx, &j->u.set, j->id);
     case OP_REUSE: return reuse_run(cx, &j->u.reuse, j->id);
     case OP_ACROSS: return across_run(cx, &j->u.across);
