@@ -14,13 +14,14 @@ WARN_CLANG := -Wcast-align -Wconditional-uninitialized
 
 # The small build wraps rings and wheels every few operations; the flags are those of volt.h's seam.
 SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2
-TEST_CFLAGS := -std=gnu11 -g -Wall -Wextra -I. -pthread
+TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
 TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
 GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize sim sim-mutants bench size install clean
+.PHONY: help demo test check sanitize model model-full \
+	model-mutants model-self sim sim-mutants bench size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
@@ -29,6 +30,8 @@ help:
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer'
 	@echo 'make sim       random programs on a simulated kernel; SEED=n repeats one; see tests/sim/main.c'
 	@echo 'make sim-mutants  how soon the simulation finds defects put into a copy of volt.h'
+	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
+	@echo '               make model-full: the long scenarios too'
 	@echo 'make bench     the benchmarks; needs hyperfine'
 	@echo 'make size      text and data of the implementation'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
@@ -83,6 +86,8 @@ build/test_%: tests/test_%.c $(HEADERS)
 build/small/test_%: tests/test_%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O1 $(SMALL) $< -o $@
+build/test_ring_caps build/small/test_ring_caps build/asan/test_ring_caps \
+	build/tsan/test_ring_caps: tests/test_queues.c
 build/examples/%: examples/%.c volt.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -o $@
@@ -149,6 +154,59 @@ build/sim/sim-small: $(SIM_SOURCES) volt.h
 
 sim-mutants: $(SIM_SOURCES) volt.h tests/sim/mutants.sh
 	@CC='$(CC)' sh tests/sim/mutants.sh volt.h build/sim/mutants $(MUTANT)
+
+# ---- model: the weak-memory model checker, see tests/model/vmc.h. The checker itself is plain C;
+# scenarios are compiled with -fsanitize=thread and linked with tests/model/tsan.c in place of the
+# sanitizer's library. objcopy gathers their statics in sections that the checker saves and restores,
+# and sends their memset and memcpy to it.
+#   make model ONE=name                explores one scenario
+#   make model REPLAY='name:choices'   executes one path of it and prints every event
+MODEL_CC ?= $(shell command -v gcc >/dev/null && echo gcc || echo clang)
+MODEL_PARTS := memory shadow search fiber world kernel tsan report main
+LITMUS_PARTS := litmus_table litmus_axioms
+MODEL_FILES := $(patsubst tests/model/%.c,%,$(sort $(wildcard tests/model/model_*.c)))
+MODEL_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -Itests/model -I. -fno-pie
+MODEL_HOOKED := -O0 -fsanitize=thread -fno-builtin
+MODEL_HOOKED_gcc := -Wno-tsan
+MODEL_OBJCOPY := objcopy --rename-section .data=model_data \
+	--rename-section .bss=model_bss,alloc --redefine-sym memset=vmc_memset \
+	--redefine-sym memcpy=vmc_memcpy --redefine-sym memmove=vmc_memmove
+MODEL_PROGRAMS = $(MODEL_FILES:%=build/model/$(MODEL_CC)/%)
+MODEL_EXPECTED := tests/model/expected.txt
+
+model: $(MODEL_PROGRAMS)
+ifdef REPLAY
+	@for p in $^; do ./$$p -r '$(REPLAY)' || exit 1; done
+else
+	@rm -rf build/log/model; mkdir -p build/log/model
+	@for p in $^; do \
+		./$$p $(MODEL_FLAGS) -e $(MODEL_EXPECTED) $(ONE) | tee build/log/model/$${p##*/}; \
+	done
+	@awk '/^[a-z_]+: [0-9]+ passed, [0-9]+ failed$$/ { p += $$2; f += $$4; n++ } \
+		END { printf "model: %d passed, %d failed\n", p, f; exit !p || f }' build/log/model/*
+endif
+model-full:
+	@$(MAKE) --no-print-directory model MODEL_FLAGS=-l
+
+# Defects of volt.h that a scenario must catch; defects of the checker that a litmus test must catch.
+model-mutants: $(MODEL_PARTS:%=build/model/$(MODEL_CC)/%.part.o)
+	@JOBS=$(JOBS) sh tests/model/mutants.sh build/model/$(MODEL_CC) $(MODEL_CC) $(ONE)
+model-self: build/model/$(MODEL_CC)/model_litmus
+	@sh tests/model/self.sh build/model/$(MODEL_CC) $(MODEL_CC)
+
+define MODEL_RULES
+build/model/$(1)/%.part.o: tests/model/%.c $(wildcard tests/model/*.h)
+	@mkdir -p $$(@D)
+	$(1) $(MODEL_CFLAGS) -O2 -c $$< -o $$@
+build/model/$(1)/%.o: tests/model/%.c $(wildcard tests/model/*.h) volt.h
+	@mkdir -p $$(@D)
+	$(1) $(MODEL_CFLAGS) $(MODEL_HOOKED) $(MODEL_HOOKED_$(1)) -c $$< -o $$@
+	$(MODEL_OBJCOPY) $$@
+build/model/$(1)/model_litmus: $(LITMUS_PARTS:%=build/model/$(1)/%.part.o)
+build/model/$(1)/model_%: build/model/$(1)/model_%.o $(MODEL_PARTS:%=build/model/$(1)/%.part.o)
+	$(1) -no-pie $$^ -o $$@
+endef
+$(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
 # ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
 # impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: programs.

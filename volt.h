@@ -1020,6 +1020,9 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_STACK_SIZE
 #  define VOLT_STACK_SIZE 262144
 #endif
+#ifndef VOLT_LOCK_SPIN
+#  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
+#endif
 
 VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
               "VOLT_EVENTS: one array of events on the stack");
@@ -1034,6 +1037,7 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 // Written out once, so that C++ needs no other dialect of the implementation.
 #define VOLT__CAST(type_, x_) ((type_)(x_))
 #define VOLT__ALIGN(n_) __attribute__((aligned(n_)))
+#define VOLT__HOT inline __attribute__((always_inline)) // once per poll: in one loop, no calls
 #define VOLT__LIKELY(c_) __builtin_expect(!!(c_), 1)
 #define VOLT__UNLIKELY(c_) __builtin_expect(!!(c_), 0)
 #define VOLT__CONTAINER(type_, member_, p_) \
@@ -1278,7 +1282,7 @@ VOLT_API volt_poll volt__stray_break(void) {
 
 // 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the short spin.
 static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < VOLT_LOCK_SPIN; i++) {
         uint32_t free_ = 0;
         uint32_t seen = volt__load_rlx(lock); // rlx: hint, re-checked by the cas
         if (seen == 0 && volt__cas_acq(lock, &free_, 1)) return; // [L1] with unlock
@@ -1311,6 +1315,7 @@ static inline int volt__highest_bit(uint64_t x) {
 }
 static inline uint32_t volt__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
+    VOLT_ASSERT(low <= high);
     return x < low ? low : x > high ? high : VOLT__CAST(uint32_t, x);
 }
 // x + y without overflow past VOLT_NEVER; y >= 0.
@@ -1337,6 +1342,7 @@ static void volt__random_seed(volt__random *r, uint64_t seed, uint32_t stream) {
 static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     uint32_t x = r->a, y = r->b;
     VOLT_ASSERT((x | y) != 0);
+    VOLT_ASSERT(n > 0);
     r->a = y;
     x ^= x << 17;
     r->b = x ^ y ^ (x >> 7) ^ (y >> 16);
@@ -1416,6 +1422,7 @@ struct volt__task {
 };
 VOLT__SASSERT(sizeof(volt__node) == (sizeof(void *) == 8 ? 48 : 32), "an idle task is 112 bytes");
 VOLT__SASSERT(sizeof(volt__task) == (sizeof(void *) == 8 ? 64 : 48), "an idle task is 112 bytes");
+VOLT__SASSERT(offsetof(volt_cx, shield_) == offsetof(volt_cx, wait_) + 7, "fresh poll layout");
 VOLT__SASSERT(offsetof(volt__node, key_) == 8 && offsetof(volt__node, state_) == 4, "node layout");
 VOLT__SASSERT(offsetof(volt__task, u) == (sizeof(void *) == 8 ? 16 : 8), "task layout");
 VOLT__SASSERT(sizeof(volt_arm) <= 72 && sizeof(volt_link) == sizeof(volt_frame), "public layout");
@@ -1439,9 +1446,11 @@ typedef struct volt__slab {
     volt__task *free;                       // heap owner
     uint32_t cls, slot_size, cap, used;     // once; used: heap owner
     uint32_t carved;                        // W heap owner, R walkers [M2]
-    uint32_t has_room;                      // heap owner: linked in the list of slabs with room
+    uint32_t place;                         // heap owner
     size_t bytes;                           // once
 } volt__slab;
+// place: on no list, since it is full (or empty, or large); with room; taken from first.
+enum { VOLT__SLAB_FULL, VOLT__SLAB_ROOM, VOLT__SLAB_CURRENT };
 #define VOLT__SLAB_HEAD 128 // slots start here
 #define VOLT__CLASSES 32
 VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
@@ -1524,20 +1533,23 @@ static void volt__heap_init(volt__heap *h, volt__slabs *slabs) {
 }
 
 static void volt__room_link(volt__class *c, volt__slab *s) {
-    s->has_room = 1;
+    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s->used < s->cap);
+    s->place = VOLT__SLAB_ROOM;
     s->prev = NULL;
     s->next = c->room;
     if (s->next) s->next->prev = s;
     c->room = s;
 }
 static void volt__room_unlink(volt__class *c, volt__slab *s) {
-    s->has_room = 0;
+    VOLT_ASSERT(s->place == VOLT__SLAB_ROOM && c->room != NULL);
+    s->place = VOLT__SLAB_FULL;
     if (s->prev) s->prev->next = s->next;
     else c->room = s->next;
     if (s->next) s->next->prev = s->prev;
 }
 
 static void volt__empty_push(volt__class *c, volt__slab *s) {
+    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s->used == 0);
     s->next = c->empty;
     c->empty = s;
     c->n_empty++;
@@ -1567,6 +1579,7 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
     s->cls = cls;
     s->slot_size = slot_size;
     s->cap = VOLT__CAST(uint32_t, (bytes - VOLT__SLAB_HEAD) / slot_size);
+    VOLT_ASSERT(s->cap > 0 && s->place == VOLT__SLAB_FULL);
     s->bytes = bytes;
     volt__lock(&all->lock);
     s->all_next = all->first;
@@ -1594,28 +1607,35 @@ static void volt__slabs_reap(volt__slab *dead) {
         dead = next;
     }
 }
-static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
-    volt__slab *s = volt__slab_of(t);
-    VOLT_ASSERT(s->heap == h && s->used > 0 && s->used <= s->cap);
+// 1: the slab was full or is empty now, which the heap must learn.
+static inline int volt__slab_put(volt__slab *s, volt__task *t) {
+    VOLT_ASSERT(s->used > 0 && s->used <= s->cap);
     VOLT_ASSERT((VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD) %
                     s->slot_size ==
                 0);
     VOLT__POISON(t + 1, s->slot_size - sizeof *t);
     t->next = s->free;
     s->free = t;
-    s->used--;
-    if (VOLT__UNLIKELY(s->cls >= VOLT__CLASSES)) {
+    return --s->used == 0 || s->place == VOLT__SLAB_FULL;
+}
+static void volt__slab_turned(volt__heap *h, volt__slab *s, volt__slab **dead) {
+    if (s->cls >= VOLT__CLASSES) {
         s->next = *dead;
         *dead = s;
         return;
     }
     volt__class *c = &h->cls[s->cls];
-    if (VOLT__UNLIKELY(s->used == 0)) c->n_used--;
-    if (s == c->current) return;
-    if (!s->has_room) volt__room_link(c, s);
+    if (s->used == 0) c->n_used--;
+    if (s->place == VOLT__SLAB_CURRENT) return;
+    if (s->place == VOLT__SLAB_FULL) volt__room_link(c, s);
     if (s->used > 0) return;
     volt__room_unlink(c, s);
     volt__empty_push(c, s);
+}
+static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
+    volt__slab *s = volt__slab_of(t);
+    VOLT_ASSERT(s->heap == h);
+    if (volt__slab_put(s, t)) volt__slab_turned(h, s, dead);
 }
 // Gives back the empty slabs that were not needed since the last trim. The caller reaps the list.
 static volt__slab *volt__heap_trim(volt__heap *h) {
@@ -1632,10 +1652,15 @@ static volt__slab *volt__heap_trim(volt__heap *h) {
     }
     return dead;
 }
-static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
+static __attribute__((noinline)) void volt__slab_turned_reap(volt__heap *h, volt__slab *s) {
     volt__slab *dead = NULL;
-    volt__heap_put(h, t, &dead);
-    if (VOLT__UNLIKELY(dead != NULL)) volt__slabs_reap(dead);
+    volt__slab_turned(h, s, &dead);
+    volt__slabs_reap(dead);
+}
+static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
+    volt__slab *s = volt__slab_of(t);
+    VOLT_ASSERT(s->heap == h);
+    if (VOLT__UNLIKELY(volt__slab_put(s, t))) volt__slab_turned_reap(h, s);
 }
 static void volt__heap_free_remote(volt__task *t) {
     volt__heap *h = volt__slab_of(t)->heap;
@@ -1672,26 +1697,34 @@ static void volt__heap_trim_shared(volt__heap *h) {
     volt__slabs_reap(dead);
 }
 static void volt__slab_now_used(volt__slab *s) {
+    VOLT_ASSERT(s->used == 1);
     if (s->cls >= VOLT__CLASSES) return;
     volt__class *c = &s->heap->cls[s->cls];
     if (++c->n_used > c->n_high) c->n_high = c->n_used;
 }
-static inline volt__task *volt__slab_take(volt__slab *s) {
+static volt__task *volt__slab_carve(volt__slab *s) {
+    VOLT_ASSERT(!s->free && s->used <= s->carved && s->carved <= s->cap);
+    if (s->carved == s->cap) return NULL;
+    volt__task *t = volt__slab_slot(s, s->carved);
+    memset(t, 0, sizeof *t);
+    // [M2] a walker must not see garbage in the word
+    volt__store_rel(&s->carved, s->carved + 1);
+    return t;
+}
+static volt__task *volt__slab_take(volt__slab *s) {
     volt__task *t = s->free;
-    if (t) {
-        s->free = t->next;
-    } else {
-        if (s->carved == s->cap) return NULL;
-        t = volt__slab_slot(s, s->carved);
-        t->gen = 0;
-        // rlx: ordered by [M2], the carve below
-        volt__store_rlx(&t->word, VOLT__CAST(uintptr_t, 0));
-        // [M2] a walker must not see garbage in the word
-        volt__store_rel(&s->carved, s->carved + 1);
-    }
-    if (VOLT__UNLIKELY(s->used++ == 0)) volt__slab_now_used(s);
+    if (t) s->free = t->next;
+    else if ((t = volt__slab_carve(s)) == NULL) return NULL;
+    if (s->used++ == 0) volt__slab_now_used(s);
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
+}
+// The old current slab is full: nothing links it until a slot comes back.
+static void volt__class_turn_to(volt__class *c, volt__slab *s) {
+    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s != c->current);
+    if (c->current) c->current->place = VOLT__SLAB_FULL;
+    s->place = VOLT__SLAB_CURRENT;
+    c->current = s;
 }
 // The current slab is used up: takes another one, after collecting what others gave back. No hook.
 static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **dead) {
@@ -1701,7 +1734,7 @@ static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **d
     if (s && (s->free || s->carved < s->cap)) return volt__slab_take(s);
     if ((s = c->room) != NULL) volt__room_unlink(c, s);
     else if ((s = volt__empty_pop(c)) == NULL) return NULL;
-    c->current = s; // the old one is full: nothing links it until a slot comes back
+    volt__class_turn_to(c, s);
     return volt__slab_take(s);
 }
 // For sizes beyond the classes: a slab of its own.
@@ -1711,23 +1744,35 @@ static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
                                       VOLT__CAST(uint32_t, (size + 15) & ~VOLT__CAST(size_t, 15)));
     return s ? volt__slab_take(s) : NULL;
 }
-// A slot of at least `size` bytes with refs = 0,
-// contents undefined; NULL: out of memory. Heap owner.
+// A slot of at least `size` bytes with refs = 0, contents undefined; NULL: out of memory. Heap
+// owner.
 static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
-    volt__slab *dead = NULL, *s;
-    volt__task *t = NULL;
-    if (VOLT__UNLIKELY(size > VOLT_SLAB_SIZE / 8)) return volt__heap_alloc_large(h, size);
+    volt__slab *dead = NULL;
+    if (size > VOLT_SLAB_SIZE / 8) return volt__heap_alloc_large(h, size);
     uint32_t cls = volt__class_of(size);
     VOLT_ASSERT(cls < VOLT__CLASSES && volt__class_size(cls) >= size);
-    if (VOLT__LIKELY((s = h->cls[cls].current) != NULL)) t = volt__slab_take(s);
-    if (VOLT__LIKELY(t != NULL)) return t;
+    volt__slab *s = h->cls[cls].current;
+    volt__task *t = s ? volt__slab_take(s) : NULL;
+    if (t) return t;
     t = volt__heap_refill(h, cls, &dead);
     volt__slabs_reap(dead);
     if (t) return t;
     s = volt__slab_create(h, cls, volt__class_size(cls));
     if (!s) return NULL;
-    h->cls[cls].current = s;
+    volt__class_turn_to(&h->cls[cls], s);
     return volt__slab_take(s);
+}
+// The same, if a freed slot is at hand in a slab with others in use; else NULL.
+static inline volt__task *volt__heap_try(volt__heap *h, size_t size) {
+    if (VOLT__UNLIKELY(size > VOLT_SLAB_SIZE / 8)) return NULL;
+    volt__slab *s = h->cls[volt__class_of(size)].current;
+    volt__task *t = s ? s->free : NULL;
+    if (VOLT__UNLIKELY(!t || s->used == 0)) return NULL;
+    VOLT_ASSERT(volt__slab_of(t) == s && s->slot_size >= size && s->heap == h);
+    s->free = t->next;
+    s->used++;
+    VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
+    return t;
 }
 // The same from a heap shared under its lock. The hooks are called without it.
 static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
@@ -1884,6 +1929,7 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
 typedef struct volt__ring {
     VOLT__ALIGN(VOLT__LINE_PAIR) uintptr_t head; // any, rmw [Q2]
     VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
+    uint32_t room;                               // owner: slots known to be free, maybe not all
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
 } volt__ring;
 
@@ -1926,25 +1972,34 @@ static inline uint32_t volt__ring_room(const volt__ring *r) { // owner; a thief 
 }
 // 0: full.
 static inline int volt__ring_push(volt__ring *r, volt__task *t) {
-    if (volt__ring_room(r) == 0) return 0;
+    if (VOLT__UNLIKELY(r->room == 0) && (r->room = volt__ring_room(r)) == 0) return 0;
+    VOLT_ASSERT(r->room <= volt__ring_room(r));
+    r->room--;
     uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
     r->slot[tail & (VOLT_RING_CAP - 1)] = t;
     // [Q1] a thief must not see tail before slot
     volt__store_rel(&r->tail, (tail + 1) & VOLT__RING_INDEX_MASK);
     return 1;
 }
-// `solo`: no other thread can reach this ring, so the head needs no cas.
-static inline volt__task *volt__ring_pop(volt__ring *r, int solo) {
+static inline volt__task *volt__ring_pop(volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal
     uint32_t tail = volt__load_rlx(&r->tail);  // rlx: owner-only word
     for (;;) {
         uint32_t index = volt__head_index(head), distance = volt__head_distance(head);
         if (index == tail) return NULL;
         uintptr_t next = volt__head_make(index + 1, distance ? distance + 1 : 0);
-        if (solo) volt__store_rlx(&r->head, next); // rlx: owner-only word while solo
-        else if (!volt__cas_acq_rel(&r->head, &head, next)) continue; // [Q2] with steal
-        return r->slot[index & (VOLT_RING_CAP - 1)];
+        if (volt__cas_acq_rel(&r->head, &head, next)) // [Q2] with steal
+            return r->slot[index & (VOLT_RING_CAP - 1)];
     }
+}
+// The same where no other thread can reach the ring: no thieves, so no distance and no cas.
+static inline volt__task *volt__ring_pop_solo(volt__ring *r) {
+    uintptr_t head = volt__load_rlx(&r->head); // rlx: owner-only word while solo
+    uint32_t index = volt__head_index(head);
+    VOLT_ASSERT(volt__head_distance(head) == 0);
+    if (index == volt__load_rlx(&r->tail)) return NULL; // rlx: owner-only word
+    volt__store_rlx(&r->head, volt__head_make(index + 1, 0)); // rlx: owner-only word while solo
+    return r->slot[index & (VOLT_RING_CAP - 1)];
 }
 // Moves half of `from`, rounded up, at most half a ring,
 // to `to`, which the caller owns. Returns how many.
@@ -1963,9 +2018,11 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     for (uint32_t i = 0; i < n; i++)
         to->slot[(tail + i) & (VOLT_RING_CAP - 1)] = from->slot[(index + i) & (VOLT_RING_CAP - 1)];
     head = volt__head_make(index + n, n);
+    VOLT_ASSERT(n <= VOLT_RING_CAP / 2 && n <= volt__ring_room(to));
     // [Q2] release
     while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(volt__head_index(head), 0))) {}
     volt__store_rel(&to->tail, (tail + n) & VOLT__RING_INDEX_MASK); // [Q1] with the next thief
+    to->room = 0;
     return n;
 }
 // Makes room in a full ring: keeps the older half, appends the newer one
@@ -1981,6 +2038,7 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
         volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
     // [Q1] with steal
     volt__store_rel(&r->tail, (tail + VOLT_RING_CAP / 2) & VOLT__RING_INDEX_MASK);
+    r->room = 0;
     return 1;
 }
 
@@ -2005,15 +2063,23 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 //   RUNNING (NOTIFIED)    finish   COMPLETE, one reference less   runner        the last one frees
 //   COMPLETE              any      unchanged but for flags        any thread    nothing
 //
+// Private: nobody but its runner can reach the word of a task that has no reference but that of
+// life, no armed node, no group, and never had a handle or gave a waker; what its last wake-up
+// published came with it through the queue. Its runner moves such a word by a load and a store.
+// Whoever first reaches the task gets at it through its own poll. The sweep of a shutdown goes by
+// the slabs instead, once all workers have acknowledged; from then on they take no word for private
+// (private_below is 0). Other walkers only read.
+//
 // References: life, from spawn to finish: 1. Each handle: 1. Each waker: 1. A
 // waiter published in a join word: 1, given back by who takes it out. Queues and
 // nodes linked under a lock hold none: a task with a linked node cannot finish
-// without taking that lock. Walkers add theirs only to a word that has some.
+// without taking that lock. The sweep adds its own only to a word that has some.
 #define VOLT__RUNNING ((uintptr_t)1)
 #define VOLT__NOTIFIED ((uintptr_t)2)
 #define VOLT__COMPLETE ((uintptr_t)4)
 #define VOLT__CANCELLED ((uintptr_t)8)
 #define VOLT__REF ((uintptr_t)64)
+#define VOLT__PRIVATE (2 * VOLT__REF) // words below hold no reference but that of life
 #ifndef VOLT_REF_BITS
 #  define VOLT_REF_BITS (sizeof(uintptr_t) * 8 - 6)
 #endif
@@ -2021,7 +2087,7 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 #define VOLT__REF_MAX ((VOLT__REF << (VOLT_REF_BITS - 1)) - 1)
 // flags of a task: runner only, or set before publication
 enum {
-    VOLT__HAS_EXT = 1,    // a volt__ext lies at the end of the slot
+    VOLT__HAS_EXT = 1,    // in a group: a volt__ext lies at the end of the slot
     VOLT__EXTERNAL = 2,   // the state is the caller's; the slot holds a pointer to it
     VOLT__HAS_HANDLE = 4, // somebody may join
     VOLT__IS_ROOT = 8,    // its end starts the runtime's shutdown
@@ -2035,11 +2101,35 @@ static inline int volt__word_must_enqueue(uintptr_t old) {
 // A wake-up publishes what the waker wrote, also when
 // the task is notified already: hence an rmw always.
 static inline int volt__task_wake(volt__task *t) {
-    return volt__word_must_enqueue(volt__or_acq_rel(&t->word, VOLT__NOTIFIED)); // [T1] with begin
+    uintptr_t old = volt__or_acq_rel(&t->word, VOLT__NOTIFIED); // [T1] with begin
+    VOLT_ASSERT(old >= VOLT__REF);
+    return volt__word_must_enqueue(old);
 }
 static inline int volt__task_cancel(volt__task *t) {
     uintptr_t bits = VOLT__NOTIFIED | VOLT__CANCELLED;
-    return volt__word_must_enqueue(volt__or_acq_rel(&t->word, bits)); // [T1] with begin
+    uintptr_t old = volt__or_acq_rel(&t->word, bits); // [T1] with begin
+    VOLT_ASSERT(old >= VOLT__REF);
+    return volt__word_must_enqueue(old);
+}
+// 0: no handle was made and no waker given out, no group, no armed node, no shield.
+static inline uint32_t volt__task_traits(const volt__task *t) {
+    uint32_t traits;
+    VOLT__SASSERT(offsetof(volt__task, links) == offsetof(volt__task, shield) + 2, "task layout");
+    memcpy(&traits, &t->shield, sizeof traits);
+    return traits;
+}
+static inline int volt__task_is_private(const volt__task *t, uintptr_t word,
+                                        uintptr_t private_below) {
+    return word < private_below && volt__task_traits(t) == 0;
+}
+// 1: the word was private, so this poll is not cancelled and under no shield, and the state is the
+// task's own. 0: nothing done.
+static inline int volt__task_begin_private(volt__task *t, uintptr_t private_below) {
+    uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
+    if (VOLT__UNLIKELY(!volt__task_is_private(t, old, private_below))) return 0;
+    VOLT_ASSERT((old & (VOLT__REF - 1)) == VOLT__NOTIFIED);
+    volt__store_rlx(&t->word, old ^ (VOLT__RUNNING | VOLT__NOTIFIED)); // rlx: private
+    return 1;
 }
 // Returns whether this poll starts cancelled.
 static inline int volt__task_begin(volt__task *t) {
@@ -2055,16 +2145,23 @@ static inline int volt__task_suspend(volt__task *t) {
     return (old & VOLT__NOTIFIED) != 0;
 }
 // Suspend and wake in one step; the runner enqueues it.
-static inline void volt__task_yield(volt__task *t) {
-    uintptr_t old = volt__load_rlx(&t->word); // rlx: hint, re-checked by the cas
+static inline void volt__task_yield(volt__task *t, uintptr_t private_below) {
+    uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
     VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE));
+    if (VOLT__LIKELY(volt__task_is_private(t, old, private_below))) {
+        volt__store_rlx(&t->word, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED); // rlx: private
+        return;
+    }
     // [T1] with begin
     while (!volt__cas_acq_rel(&t->word, &old, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED)) {}
 }
 // Returns whether the last reference is gone: the caller frees the slot.
-static inline int volt__task_finish(volt__task *t) {
-    // [T2] with release
-    uintptr_t old = volt__add_acq_rel(&t->word, VOLT__COMPLETE - VOLT__RUNNING - VOLT__REF);
+static inline int volt__task_finish(volt__task *t, uintptr_t private_below) {
+    uintptr_t step = VOLT__COMPLETE - VOLT__RUNNING - VOLT__REF;
+    uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
+    if (VOLT__LIKELY(volt__task_is_private(t, old, private_below)))
+        volt__store_rlx(&t->word, old + step); // rlx: private
+    else old = volt__add_acq_rel(&t->word, step); // [T2] with release
     VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE) && old >= VOLT__REF);
     return old < 2 * VOLT__REF;
 }
@@ -2079,7 +2176,8 @@ static inline int volt__task_release(volt__task *t) {
     VOLT_ASSERT(old >= VOLT__REF);
     return old < 2 * VOLT__REF;
 }
-// For walkers: only a word with references belongs to a task.
+// For the walker of a shutdown, after all workers have acknowledged it: only a word with references
+// belongs to a task.
 static int volt__task_try_retain(volt__task *t) {
     uintptr_t old = volt__load_acq(&t->word); // [M2] with task init
     while (old >= VOLT__REF)
@@ -2087,16 +2185,14 @@ static int volt__task_try_retain(volt__task *t) {
     return 0;
 }
 
-// Calls fn for every task that is not free, with a reference of the walker's, under slabs.lock: fn
-// must not allocate, free or call back into the user.
+// Calls fn for every slot that was ever used, under slabs.lock, so that none goes away: fn must not
+// allocate, free or call back into the user. A slot may be free (no references in its word), and
+// what lives may end meanwhile: fn reads, and writes only to what it could retain.
 static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task *t), void *arg) {
     volt__lock(&all->lock);
     for (volt__slab *s = all->first; s; s = s->all_next) {
         uint32_t n = volt__load_acq(&s->carved); // [M2] with take
-        for (uint32_t i = 0; i < n; i++) {
-            volt__task *t = volt__slab_slot(s, i);
-            if (volt__task_try_retain(t)) fn(arg, t);
-        }
+        for (uint32_t i = 0; i < n; i++) fn(arg, volt__slab_slot(s, i));
     }
     volt__unlock(&all->lock);
 }
@@ -2222,6 +2318,7 @@ static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *whe
                       : __builtin_ctzll(w->occupied[l]) + VOLT__CAST(int, VOLT__WHEEL_SLOTS - pos);
         *level = l;
         *when = ((w->elapsed >> shift) + VOLT__CAST(uint64_t, d)) << shift;
+        VOLT_ASSERT(*when >= w->elapsed);
         return 1;
     }
     return 0;
@@ -2305,6 +2402,7 @@ static void volt__timer_arm(volt__wheel *w, volt__node *n, volt__task *t, uint64
 static void volt__timer_disarm(volt__node *n, volt__task *t) {
     volt__wheel *w = VOLT__CAST(volt__wheel *, n->on_);
     if (volt__node_state(n) == VOLT__IDLE) return;
+    VOLT_ASSERT(w != NULL && t->links > 0);
     volt__lock(&w->lock);
     if (volt__node_state(n) == VOLT__LINKED) volt__wheel_remove(w, n);
     volt__unlock(&w->lock);
@@ -2418,7 +2516,9 @@ static inline int volt__fd_enter(volt__fd *e) {
 }
 // Nobody comes in any more. By one who is inside.
 static void volt__fd_begin_close(volt__fd *e) {
-    volt__or_acq_rel(&e->use, VOLT__FD_IS_CLOSING); // [F2] with enter
+    uint32_t old = volt__or_acq_rel(&e->use, VOLT__FD_IS_CLOSING); // [F2] with enter
+    VOLT_ASSERT(old >= VOLT__FD_USER);
+    (void)old;
 }
 // Of all who see it closing and empty one wins, and stays inside until the number is gone (retire).
 static int volt__fd_try_close(volt__fd *e) {
@@ -2453,6 +2553,7 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
     ev.events = volt__fd_interest(e);
+    VOLT_ASSERT(e->home < f->n_reactors && ev.events != 0);
     ev.data.u64 = VOLT__CAST(uint64_t, e->gen) << 32 | VOLT__CAST(uint32_t, fd);
     if (VOLT_SYS(epoll_ctl, f->epfd[e->home], op, fd, &ev) == 0) return 0;
     int other = errno == EEXIST ? EPOLL_CTL_MOD : errno == ENOENT ? EPOLL_CTL_ADD : 0;
@@ -2495,6 +2596,7 @@ static inline volt__fd_seen volt__fd_see(const volt__fd *e) {
     return seen;
 }
 static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
+    VOLT_ASSERT(dir == VOLT__RD || dir == VOLT__WR);
     return dir == VOLT__RD ? &e->rd : &e->wr;
 }
 
@@ -2581,6 +2683,7 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     e->backoff_ms = 0;
     volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
     volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
+    VOLT_ASSERT(!e->rd && !e->wr);
     if (is_close) {
         volt__sub_acq_rel(&e->use, VOLT__FD_IS_CLOSING + VOLT__FD_USER); // [F2] with enter
         VOLT_SYS(close, fd); // never retried: after EINTR the descriptor is gone
@@ -2589,23 +2692,27 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
 }
 static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
 // First use of a descriptor that somebody else made: what is it, and make it non-blocking. Under
-// lock, so that it is not closed between the question and the answer. 0: not open.
-static uint8_t volt__fd_probe(volt__fd *e, int fd) {
+// lock, so that it is not closed between the question and the answer. Its flags, or -errno.
+static int volt__fd_probe(volt__fd *e, int fd) {
     int type = 0, family = 0;
     socklen_t len = sizeof type, family_len = sizeof family;
     unsigned flags = VOLT__FD_PROBED;
+    int rc = 0;
     volt__lock(&e->lock);
     int mode = VOLT_SYS(fcntl, fd, F_GETFL);
-    if (mode < 0) flags = 0;
-    else if (!(mode & O_NONBLOCK)) VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK);
-    if (flags && VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0) {
+    // left blocking it would hold up its worker
+    if (mode < 0 || (!(mode & O_NONBLOCK) && VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0)) {
+        rc = -errno;
+        flags = 0;
+    }
+    if (rc == 0 && VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0) {
         flags |= VOLT__FD_SOCKET;
         VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &family, &family_len);
         if (type == SOCK_STREAM && volt__is_ip(family)) flags |= VOLT__FD_STREAM;
     }
     volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, flags)); // rlx: under lock
     volt__unlock(&e->lock);
-    return VOLT__CAST(uint8_t, flags);
+    return rc < 0 ? rc : VOLT__CAST(int, flags);
 }
 
 static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
@@ -2625,8 +2732,12 @@ static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__
         volt__store_rel(&e->seq, e->seq + 1);
         if (rd) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
         if (wr) volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
-        if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr))
-            volt__fd_control(f, e, fd, EPOLL_CTL_MOD);
+        // who still waits and can wait no more asks again, and is told
+        if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr) &&
+            volt__fd_control(f, e, fd, EPOLL_CTL_MOD) < 0) {
+            volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
+            volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
+        }
     }
     volt__unlock(&e->lock);
 }
@@ -2663,6 +2774,7 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
 }
 static void volt__reactor_unpark(volt__reactor *r) {
     uint64_t one = 1; // EAGAIN: the counter is full, so the sleeper is woken already
+    VOLT_ASSERT(r->evfd >= 0);
     while (VOLT_SYS(write, r->evfd, &one, sizeof one) < 0 && errno == EINTR) {}
 }
 static void volt__reactor_acknowledge(volt__reactor *r) {
@@ -2677,6 +2789,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
     int max = VOLT__CAST(int, volt__min32(room ? room : 1, VOLT_EVENTS));
     memset(out, 0, sizeof *out);
     int n = VOLT_EPOLL_WAIT(r->epfd, ev, max, timeout);
+    VOLT_ASSERT(n <= max);
     if (n == max) out->is_watch = 1;
     for (int i = 0; i < n; i++) {
         uint64_t token = ev[i].data.u64;
@@ -2721,6 +2834,7 @@ typedef struct volt__idle {
 } volt__idle;
 
 static void volt__idle_init(volt__idle *s, uint32_t n_workers) {
+    VOLT_ASSERT(n_workers > 0 && n_workers <= VOLT_MAX_WORKERS);
     memset(s, 0, sizeof *s);
     s->n_words = (n_workers + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS;
 }
@@ -2759,8 +2873,10 @@ static void volt__idle_search_always(volt__idle *s) {
 // I2, first half: from here on a pusher may claim us. Returns how many still search.
 static uint32_t volt__idle_enter(volt__idle *s, uint32_t worker, int is_counted) {
     uint32_t left;
-    // [I2] with claim
-    volt__or_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], volt__idle_bit(worker));
+    uintptr_t bit = volt__idle_bit(worker);
+    uintptr_t old = volt__or_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], bit); // [I2] with claim
+    VOLT_ASSERT(!(old & bit));
+    (void)old;
     if (is_counted) {
         left = volt__sub_acq_rel(&s->searching, 1) - 1; // [I2] with claim
         VOLT_ASSERT(left < VOLT_MAX_WORKERS);
@@ -2813,7 +2929,9 @@ static int volt__idle_claim(volt__idle *s) {
 // I5. A counted worker has found work. 1: it was the last
 // one and must look once more whether there is more.
 static int volt__idle_leave(volt__idle *s) {
-    if (volt__sub_acq_rel(&s->searching, 1) != 1) return 0; // [I2] with claim
+    uint32_t old = volt__sub_acq_rel(&s->searching, 1); // [I2] with claim
+    VOLT_ASSERT(old > 0 && old <= VOLT_MAX_WORKERS);
+    if (old != 1) return 0;
     volt__fence_sc(&s->searching);                          // [I1] with claim
     return 1;
 }
@@ -2838,6 +2956,7 @@ static int volt__watch_init(volt__watch *w, uint32_t period_us) {
 }
 static void volt__watch_start(volt__watch *w) {
     struct itimerspec t;
+    VOLT_ASSERT(w->fd >= 0 && w->period > 0);
     memset(&t, 0, sizeof t);
     t.it_value.tv_sec = VOLT__CAST(time_t, w->period / 1000000000);
     t.it_value.tv_nsec = VOLT__CAST(long, w->period % 1000000000);
@@ -2878,10 +2997,12 @@ struct volt__worker {
     volt_rt *rt;
     uint32_t index;
     volt__random random;
-    // polls left, and from when it starts over
+    uint32_t due, slice;  // polls left until one of the next two is due; the same at the last count
+    // polls left at the last count, and from when it starts over
     uint32_t inject_due, inject_every, event_due, event_every;
     // ring length worth waking somebody for
     uint32_t wake_at;
+    uint64_t fresh;  // image of wait_, budget_, abort_ and shield_ as most polls start with them
     // consecutive polls from the LIFO slot
     uint32_t lifo_run;
     uint32_t since;                                            // polls since `last`
@@ -2890,6 +3011,7 @@ struct volt__worker {
     uint8_t has_slept;    // left the parked set and has not polled yet
     uint8_t needs_watch;  // is awake, or has looked, and has not armed the watch since
     uint8_t is_closing;   // has seen the shutdown: its spawns fail, its polls start cancelled
+    uintptr_t private_below; // VOLT__PRIVATE, 0 once is_closing
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
     uint64_t tick;        // of the last maintenance
     // VOLT_NEVER, or when volt_run stops waiting; next try to start a thread
@@ -2993,7 +3115,9 @@ static void volt__inject(volt_rt *rt, volt__chain *c) {
 static void volt__visit(volt_rt *rt) { volt__add_acq_rel(&rt->visitors, 2); } // [S1] with teardown
 static void volt__unvisit(volt_rt *rt) {
     uint32_t *visitors = &rt->visitors; // bit 0: teardown waits. LAST TOUCH
-    if (volt__sub_acq_rel(visitors, 2) == 3) VOLT_FUTEX_WAKE(visitors, 1); // [S1] with teardown
+    uint32_t old = volt__sub_acq_rel(visitors, 2); // [S1] with teardown
+    VOLT_ASSERT(old >= 2);
+    if (old == 3) VOLT_FUTEX_WAKE(visitors, 1);
 }
 // From a thread that is no worker of rt.
 static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
@@ -3029,6 +3153,7 @@ static inline void volt__push_ring(volt__worker *w, volt__task *t) {
 // more than it would gain.
 static inline void volt__push_lifo(volt__worker *w, volt__task *t) {
     volt__task *old;
+    VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
     if (w->lifo_run >= VOLT_LIFO_MAX) {
         volt__push_ring(w, t);
         return;
@@ -3146,6 +3271,7 @@ static int volt__parker_wait(volt__parker *p, volt_time deadline) {
 // woken or takes itself back. 1: registered, 0: done.
 static int volt__join_register(volt__task *t, void *waiter) {
     void *seen = NULL;
+    VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE && (t->flags & VOLT__HAS_HANDLE));
     if (volt__cas_acq_rel(&t->join, &seen, waiter)) return 1; // [T3] with complete
     VOLT__REQUIRE(seen == VOLT__JOIN_DONE, "two joins of one task at once");
     return 0;
@@ -3173,6 +3299,7 @@ static void volt__join_complete(volt__task *t) {
 // ---- groups: what the end of a member does (the rest is in >>sync)
 static void volt__group_unlink(volt_group *g, volt__task *t) {
     volt__ext *x = volt__task_ext(t);
+    VOLT_ASSERT(g->n_live_ > 0 && x->group == g);
     if (x->g_prev) volt__task_ext(x->g_prev)->g_next = x->g_next;
     else g->live_ = x->g_next;
     if (x->g_next) volt__task_ext(x->g_next)->g_prev = x->g_prev;
@@ -3199,6 +3326,29 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
 }
 
 // ---- poll
+
+// Two countdowns in one: a poll costs a decrement of `due`; from time to time it is settled what
+// that means for the rest.
+static void volt__count_polls(volt__worker *w) {
+    VOLT_ASSERT(w->due <= w->slice);
+    uint32_t n = w->slice - w->due;
+    w->slice = w->due;
+    w->stats.polls += n;
+    w->since += n;
+    w->inject_due -= volt__min32(w->inject_due, n);
+    w->event_due -= volt__min32(w->event_due, n);
+}
+static void volt__plan_due(volt__worker *w) {
+    VOLT_ASSERT(w->due == w->slice); // counted
+    uint32_t n = volt__min32(w->inject_due, w->event_due);
+    w->due = w->slice = n > 0 ? n : 1;
+}
+// Behind the running poll: own events and timers.
+static void volt__hurry_events(volt__worker *w) {
+    volt__count_polls(w);
+    w->event_due = 1;
+    volt__plan_due(w);
+}
 
 static void *volt__state_of(volt__task *t) {
     void *state = volt__task_state(t);
@@ -3229,6 +3379,7 @@ VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_
 // A spawn that races with 1 or 2 is either refused or counted before the sums are compared.
 static void volt__shutdown_wake(void *arg, volt__task *t) {
     volt__chain *c = VOLT__CAST(volt__chain *, arg);
+    if (!volt__task_try_retain(t)) return;
     if (volt__task_wake(t)) volt__chain_push(c, t); // with the walker's reference, given back below
     if (!volt__task_release(t)) return;
     t->gen++;
@@ -3245,7 +3396,8 @@ static void volt__shutdown_sweep(volt_rt *rt) {
 // for each that does. Whoever brings it to 0 sweeps.
 static void volt__shutdown_ack(volt_rt *rt, uint32_t n) {
     // [S1] all spawns counted before
-    if (volt__add_acq_rel(&rt->acks, n) + n == 0) volt__shutdown_sweep(rt);
+    uint32_t left = volt__add_acq_rel(&rt->acks, n) + n;
+    if (left == 0) volt__shutdown_sweep(rt);
 }
 // Idempotent, any thread.
 static void volt__shutdown_begin(volt_rt *rt) {
@@ -3286,77 +3438,87 @@ static void volt__stop_if_over(volt_rt *rt) {
     volt__poke_all(rt);
 }
 
-static void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
-    int is_root = t->flags & VOLT__IS_ROOT;
+// Of a task that somebody else knows of, or that is not in order; its reference of life is left.
+static void volt__tell_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->links)
         volt__misuse(t->wait_site ? t->wait_site : "task", "function returned while still waiting");
-    if (is_root) w->rt->root_result = result;
-    VOLT_ASSERT(w->cx.shield_ == 0 && result != VOLT__PENDING);
-    t->u.result = result;
+    if (t->flags & VOLT__IS_ROOT) w->rt->root_result = result;
     if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
     if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
-    if (volt__task_finish(t)) volt__task_free_here(w, t);
-    w->stats.completed++;
+}
+static inline void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
+    int is_root = 0;
+    VOLT_ASSERT(w->cx.shield_ == 0 && result != VOLT__PENDING);
+    t->u.result = result;
+    if (volt__task_traits(t) != 0) {
+        is_root = t->flags & VOLT__IS_ROOT;
+        volt__tell_end(w, t, result);
+    }
+    if (volt__task_finish(t, w->private_below)) volt__task_free_here(w, t);
     // After all that the task's end does: whoever sees the sums equal may take the runtime down.
     volt__store_rel(&w->completed, w->completed + 1); // [S2] with alive
-    if (is_root) volt__shutdown_begin(w->rt);
+    if (VOLT__UNLIKELY(is_root)) volt__shutdown_begin(w->rt);
 }
 // A group that was left open is closed before its task ends, for the task's memory holds it: the
 // function is replaced by the closing one, and its result kept in the root frame.
-static int volt__must_close(volt__task *t, int64_t result) {
-    volt__node *root = volt__root_frame(t);
+static inline int volt__must_close(volt__task *t, void *state, int64_t result) {
+    volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
     volt__scope *s = volt__scope_top(root);
     if (VOLT__LIKELY(!s)) return 0;
     root->key_ = result;
     t->u.fn = s->close_;
     return 1;
 }
-static void volt__suspended(volt__worker *w, volt__task *t) {
+static __attribute__((noinline)) void volt__yielded_alone(volt__worker *w) {
+    // what is in the injector goes first, or else events and timers
+    if (!volt__fetch_share(w)) volt__hurry_events(w);
+}
+static inline void volt__suspended(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    t->shield = cx->shield_;
-    // rlx: for whoever looks on
-    volt__store_rlx(&t->wait_site, cx->site_);
-    // rlx: for whoever looks on
-    volt__store_rlx(&t->wait, cx->wait_);
-    // rlx: for whoever looks on
-    volt__store_rlx(&t->wait_ms, VOLT__CAST(uint32_t, w->tick));
+    if (VOLT__UNLIKELY(t->shield != cx->shield_)) t->shield = cx->shield_;
+    volt__store_rlx(&t->wait_site, cx->site_); // rlx: for whoever looks on
+    if (cx->is_yielding_) {
+        volt__task_yield(t, w->private_below);
+        if (VOLT__UNLIKELY(volt__ring_len(&w->ring) == 0)) volt__yielded_alone(w);
+        volt__push_ring(w, t);
+        return;
+    }
+    volt__store_rlx(&t->wait, cx->wait_);                        // rlx: for whoever looks on
+    volt__store_rlx(&t->wait_ms, VOLT__CAST(uint32_t, w->tick)); // rlx: for whoever looks on
 #if VOLT_DEBUG
-    if (t->links == 0 && cx->wait_ == 0 && !cx->is_yielding_ && !(t->flags & VOLT__GAVE_WAKER) &&
+    if (t->links == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
         // rlx: a wake-up on its way needs a waker given out
         !(volt__load_rlx(&t->word) & VOLT__NOTIFIED))
         volt__log(w->rt, VOLT_LOG_NEVER_WAKES, cx->site_);
 #endif
-    if (cx->is_yielding_) {
-        volt__task_yield(t);
-        // Alone: what is in the injector goes first, or else events and timers.
-        if (volt__ring_len(&w->ring) == 0 && !volt__fetch_share(w)) w->event_due = 1;
-    } else if (!volt__task_suspend(t)) {
-        return; // *t may be gone from here on
-    }
-    volt__push_ring(w, t);
+    if (volt__task_suspend(t)) volt__push_ring(w, t); // else *t may be gone
 }
-static inline void volt__poll_task(volt__worker *w, volt__task *t) {
+// What a poll starts with; gives the state.
+static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
-    cx->frame_ = NULL;
+    VOLT_ASSERT(cx->frame_ == NULL);
     cx->task_ = t;
     cx->site_ = NULL;
-    cx->wait_ = 0;
-    cx->budget_ = VOLT__CAST(uint16_t, w->rt->cfg.budget);
     cx->is_awaiting_ = 1;
     cx->is_yielding_ = 0;
+    memcpy(&cx->wait_, &w->fresh, sizeof w->fresh);
+    if (VOLT__LIKELY(volt__task_begin_private(t, w->private_below))) return volt__task_state(t);
     cx->abort_ = VOLT__CAST(uint8_t, volt__task_begin(t) | w->is_closing);
     cx->shield_ = t->shield;
-    w->stats.polls++;
-    w->since++;
+    return volt__state_of(t);
+}
+static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
+    volt_cx *cx = &w->cx;
+    VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
+    void *state = volt__begin(w, t);
     for (;;) {
-        volt_poll p = t->u.fn(cx, volt__state_of(t));
+        volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->frame_ == NULL && cx->task_ == t);
         if (volt_is_pending(p)) {
             volt__suspended(w, t);
             return;
         }
-        if (volt__must_close(t, volt_value(p))) continue;
+        if (volt__must_close(t, state, volt_value(p))) continue;
         volt__complete(w, t, volt_value(p));
         return;
     }
@@ -3388,6 +3550,10 @@ static void volt__measure(volt__worker *w, int64_t now) {
     w->last = now;
 }
 static void volt__publish_stats(volt__worker *w) {
+    volt__count_polls(w);
+    // modulo a word: these two may be narrower than the counters
+    w->stats.spawned += w->spawned - VOLT__CAST(uintptr_t, w->stats.spawned);
+    w->stats.completed += w->completed - VOLT__CAST(uintptr_t, w->stats.completed);
     volt__lock(&w->stats_lock);
     w->published = w->stats;
     volt__unlock(&w->stats_lock);
@@ -3408,6 +3574,7 @@ static void volt__tidy(volt__worker *w) {
 static void volt__see_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
     w->is_closing = 1;
+    w->private_below = 0;
     if (!w->has_thread && w->rt->cfg.drain > 0)
         w->give_up_at = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain);
     volt__shutdown_ack(w->rt, UINT32_MAX);
@@ -3419,6 +3586,7 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     volt_rt *rt = w->rt;
     volt__polled got;
     VOLT_ASSERT(is_parked || timeout == 0);
+    volt__count_polls(w);
     volt__reactor_poll(&w->reactor, &rt->fds, volt__ring_room(&w->ring), timeout, &got);
     if (is_parked && volt__idle_exit(&rt->idle, w->index)) w->is_counted = 1;
     int64_t now = VOLT_NOW_NS();
@@ -3434,6 +3602,7 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     w->stats.maintenances++;
     volt__store_rlx(&w->maint, w->maint + 1); // rlx: owner-only word, others compare
     w->event_due = w->event_every;
+    volt__plan_due(w);
     volt__splice(w, &got.chain);
     volt__see_shutdown(w);
     return got.is_watch && rt->watch.fd >= 0 && volt__watch_take(&rt->watch);
@@ -3450,6 +3619,7 @@ static void volt__watch_arm(volt__worker *w) {
 // W3: everything that waits for a stuck worker moves to us.
 static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__polled got;
+    VOLT_ASSERT(stuck != w && w->is_counted);
     volt__reactor_poll(&stuck->reactor, &w->rt->fds, volt__ring_room(&w->ring), 0, &got);
     // we are looking, and arm it again: [W2]
     if (got.is_watch) (void)volt__watch_take(&w->rt->watch);
@@ -3493,24 +3663,30 @@ static int volt__is_anything_takeable(volt_rt *rt) {
 }
 // I5
 static void volt__leave_search(volt__worker *w) {
+    VOLT_ASSERT(w->is_counted);
     w->is_counted = 0;
     if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
 }
-static volt__task *volt__take_share(volt__worker *w) {
-    return volt__fetch_share(w) ? volt__ring_pop(&w->ring, w->is_solo) : NULL;
+static inline volt__task *volt__pop_ring(volt__worker *w) {
+    return w->is_solo ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
 }
-static inline volt__task *volt__take(volt__worker *w) {
+static volt__task *volt__take_share(volt__worker *w) {
+    return volt__fetch_share(w) ? volt__pop_ring(w) : NULL;
+}
+static __attribute__((noinline)) volt__task *volt__take_rest(volt__worker *w) {
+    volt__task *t = volt__take_lifo(w);
+    return t ? t : volt__take_share(w);
+}
+static VOLT__HOT volt__task *volt__take(volt__worker *w) {
     volt__task *t;
-    if (w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
+    if (volt__lifo_is_full(w) && w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
         w->lifo_run++;
         w->stats.lifo_polls++;
         return t;
     }
     w->lifo_run = 0;
-    t = volt__ring_pop(&w->ring, w->is_solo);
-    if (VOLT__LIKELY(t != NULL)) return t;
-    t = volt__take_lifo(w);
-    return t ? t : volt__take_share(w);
+    t = volt__pop_ring(w);
+    return VOLT__LIKELY(t != NULL) ? t : volt__take_rest(w);
 }
 // I1. A sleeping worker owns no runnable task: with all
 // others asleep and nothing injected there is nothing.
@@ -3530,7 +3706,7 @@ static volt__task *volt__search(volt__worker *w) {
         if (got == 0) continue;
         w->stats.steals++;
         w->stats.stolen += got;
-        return volt__ring_pop(&w->ring, 0);
+        return volt__ring_pop(&w->ring);
     }
     return volt__take_share(w);
 }
@@ -3558,6 +3734,7 @@ static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
     volt__tidy(w);
+    if (VOLT__UNLIKELY(volt__backlog(w) > 0)) return; // the allocator's hook has woken a task
     uint32_t left = volt__idle_enter(&rt->idle, w->index, w->is_counted);
     w->is_counted = 0;
     if (w->is_closing) volt__stop_if_over(rt);
@@ -3617,25 +3794,36 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
         if (t) {
             volt__found(w);
+            VOLT_ASSERT(!w->is_counted && !w->needs_watch);
             return t;
         }
     }
 }
-static inline volt__task *volt__next(volt__worker *w) {
-    volt__task *t;
-    if (VOLT__UNLIKELY(--w->inject_due == 0)) {
-        volt__chain c;
-        volt__chain_init(&c);
+static volt__task *volt__take_injected(volt__worker *w) {
+    volt__chain c;
+    volt__chain_init(&c);
+    if (!volt__injector_pop(&w->rt->injector, 1, 1, &c)) return NULL;
+    w->stats.wakes_remote++;
+    return volt__chain_pop(&c);
+}
+// Serves what is due. 1: *t is next; NULL: tasks ignore their cancellation, and the time is up.
+static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task **t) {
+    *t = NULL;
+    volt__count_polls(w);
+    if (w->inject_due == 0) {
         w->inject_due = w->inject_every;
-        if (volt__injector_pop(&w->rt->injector, 1, 1, &c)) {
-            w->stats.wakes_remote++;
-            return volt__chain_pop(&c);
-        }
+        *t = volt__take_injected(w);
     }
-    if (VOLT__UNLIKELY(--w->event_due == 0)) {
+    if (!*t && w->event_due == 0) {
         volt__maintain(w);
-        if (VOLT__UNLIKELY(volt__has_given_up(w))) return NULL; // tasks ignore their cancellation
+        if (VOLT__UNLIKELY(volt__has_given_up(w))) return 1;
     }
+    volt__plan_due(w);
+    return *t != NULL;
+}
+static VOLT__HOT volt__task *volt__next(volt__worker *w) {
+    volt__task *t;
+    if (VOLT__UNLIKELY(--w->due == 0) && volt__serve_due(w, &t)) return t;
     t = volt__take(w);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
@@ -3674,10 +3862,14 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
         volt__clamp32(VOLT_INJECT_NS / VOLT_POLL_NS, 1, VOLT_INJECT_MAX);
     w->event_due = w->event_every =
         volt__clamp32(VOLT_EVENT_NS / VOLT_POLL_NS, 1, VOLT_EVENT_INTERVAL);
+    volt__plan_due(w);
+    w->cx.budget_ = VOLT__CAST(uint16_t, rt->cfg.budget);
+    memcpy(&w->fresh, &w->cx.wait_, sizeof w->fresh);
     w->wake_at = 2;
     w->tidy_due = VOLT__TIDY_EVERY;
     w->trim_tick = w->tick + VOLT__TRIM_TICKS;
     w->give_up_at = VOLT_NEVER;
+    w->private_below = VOLT__PRIVATE;
     w->needs_watch = 1;
     volt__random_seed(&w->random, rt->cfg.seed, index);
     volt__heap_init(&w->heap, &rt->slabs);
@@ -3940,11 +4132,12 @@ static void volt__start_more(volt_rt *rt) {
 // ---- spawn
 
 // Everything but the word, which publishes the task to walkers.
-static void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
-    t->next = NULL;
+static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
+    VOLT__EXPECT(fn != NULL, "spawn of no function");
     t->u.fn = fn;
     t->join = NULL;
-    t->spawn_site = t->wait_site = site;
+    t->spawn_site = site;
+    volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
     t->wait = t->wait_ms = 0;
     t->shield = 0;
     t->flags = flags;
@@ -3953,23 +4146,33 @@ static void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const cha
 static inline void volt__task_publish(volt__task *t, uint32_t refs) {
     volt__store_rel(&t->word, VOLT__NOTIFIED + refs * VOLT__REF); // [M2] with try_retain
 }
-// A slot from the heap of the calling worker, or of this
-// part of the outside. Copies `size` bytes of state.
-static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, const void *state, size_t size,
-                                    size_t extra) {
+static volt__task *volt__alloc_outside(volt_rt *rt, size_t bytes) {
+    // threads differ in the upper bits of their stack's address
+    uintptr_t stack = VOLT__CAST(uintptr_t, __builtin_frame_address(0)) >> 16;
+    return volt__heap_alloc_shared(&rt->foreign[stack % VOLT__FOREIGN_HEAPS], bytes);
+}
+// A slot with `size` bytes of state, uninitialised, from the heap of the calling worker, or of this
+// part of the outside.
+static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, size_t size, size_t extra) {
     size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) + extra;
-    volt__task *t;
     if (size > SIZE_MAX / 2) return NULL;
-    if (w) {
-        t = volt__heap_alloc(&w->heap, bytes);
-    } else { // threads differ in the upper bits of their stack's address
-        uintptr_t stack = VOLT__CAST(uintptr_t, __builtin_frame_address(0)) >> 16;
-        t = volt__heap_alloc_shared(&rt->foreign[stack % VOLT__FOREIGN_HEAPS], bytes);
+    return w ? volt__heap_alloc(&w->heap, bytes) : volt__alloc_outside(rt, bytes);
+}
+// The state of a new task: the frame, known to be zero, and what follows. Most states are small,
+// and a call would cost more than the copy.
+static inline void volt__state_copy(void *to, const void *from, size_t size) {
+    char *d = VOLT__CAST(char *, to) + sizeof(volt_frame);
+    const char *f = VOLT__CAST(const char *, from) + sizeof(volt_frame);
+    size_t n = size - sizeof(volt_frame);
+    memset(to, 0, sizeof(volt_frame));
+    if (n > 16) {
+        memcpy(d, f, n);
+    } else if (n >= 8) {
+        memcpy(d, f, 8);
+        memcpy(d + n - 8, f + n - 8, 8);
+    } else {
+        for (size_t i = 0; i < n; i++) d[i] = f[i];
     }
-    if (!t) return NULL;
-    if (state) memcpy(volt__task_state(t), state, size);
-    else memset(volt__task_state(t), 0, size);
-    return t;
 }
 // Published, then refused. A walker may hold a reference meanwhile; then it frees.
 static void volt__task_refuse(volt__task *t, uint32_t refs) {
@@ -3977,52 +4180,74 @@ static void volt__task_refuse(volt__task *t, uint32_t refs) {
     if (old < (refs + 1) * VOLT__REF) volt__task_free(t);
 }
 // Counts and enqueues a published task with so many references; or gives it back: -ESHUTDOWN.
-static int volt__task_accept(volt_rt *rt, volt__worker *w, volt__task *t, uint32_t refs,
-                             int is_enqueued) {
-    int ok;
-    if (w) {
-        ok = !w->is_closing;
-        if (VOLT__LIKELY(ok)) {
-            volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
-            w->stats.spawned++;
-            if (is_enqueued) volt__push_lifo(w, t);
-        }
-    } else {
-        volt__visit(rt);
-        ok = volt__injector_spawn(&rt->injector, is_enqueued ? t : NULL);
-        if (ok && is_enqueued) volt__notify(rt);
-        volt__unvisit(rt);
-    }
-    if (VOLT__LIKELY(ok)) return 0;
+static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
+    volt__visit(rt);
+    int ok = volt__injector_spawn(&rt->injector, is_enqueued ? t : NULL);
+    if (ok && is_enqueued) volt__notify(rt);
+    volt__unvisit(rt);
+    if (ok) return 0;
     volt__task_refuse(t, refs);
     return -ESHUTDOWN;
 }
-static int volt__frame_is_zero(const void *state, size_t size) {
-    uint64_t word[sizeof(volt_frame) / 8], any = 0;
-    if (size < sizeof word) return 0;
-    memcpy(word, state, sizeof word);
-    for (size_t i = 0; i < sizeof word / sizeof word[0]; i++) any |= word[i];
-    return any == 0;
+static int volt__accept(volt__worker *w, volt__task *t, uint32_t refs, int is_enqueued) {
+    if (w->is_closing) {
+        volt__task_refuse(t, refs);
+        return -ESHUTDOWN;
+    }
+    volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
+    if (is_enqueued) volt__push_lifo(w, t);
+    return 0;
 }
-static inline int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn,
-                              const void *state, size_t size, const char *site) {
-    if (VOLT__UNLIKELY(!volt__frame_is_zero(state, size))) return -EINVAL;
-    volt__task *t = volt__task_alloc(rt, w, state, size, 0);
-    if (VOLT__UNLIKELY(!t)) return -ENOMEM;
-    volt__task_fill(t, fn, h ? VOLT__HAS_HANDLE : 0, site);
-    uint32_t refs = h ? 2 : 1;
-    volt__task_publish(t, refs);
-    if (h) h->task_ = t; // before it can run: it may be its own
-    int rc = volt__task_accept(rt, w, t, refs, 1);
-    if (VOLT__UNLIKELY(rc < 0) && h) h->task_ = NULL;
+static int volt__task_accept(volt_rt *rt, volt__worker *w, volt__task *t, uint32_t refs,
+                             int is_enqueued) {
+    return w ? volt__accept(w, t, refs, is_enqueued)
+             : volt__accept_outside(rt, t, refs, is_enqueued);
+}
+static inline int volt__frame_is_zero(const void *state, size_t size) {
+    const volt__node *n = VOLT__CAST(const volt__node *, state);
+    uint64_t head; // what stands before key_
+    if (VOLT__UNLIKELY(size < sizeof *n)) return 0;
+    memcpy(&head, n, sizeof head);
+    uintptr_t pointers = VOLT__CAST(uintptr_t, n->next_) | VOLT__CAST(uintptr_t, n->prev_) |
+                         VOLT__CAST(uintptr_t, n->who_) | VOLT__CAST(uintptr_t, n->on_);
+    return (head | VOLT__CAST(uint64_t, n->key_) | pointers) == 0;
+}
+static inline void volt__spawn_fill(volt__task *t, volt_handle *h, volt_fn *fn, const void *state,
+                                    size_t size, const char *site) {
+    volt__state_copy(volt__task_state(t), state, size);
+    volt__task_fill(t, fn, 0, site);
+    if (h) {
+        t->flags = VOLT__HAS_HANDLE;
+        h->task_ = t; // before it can run: it may be its own
+    }
+    volt__task_publish(t, h ? 2 : 1);
+}
+static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h,
+                                                 volt_fn *fn, const void *state, size_t size,
+                                                 const char *site) {
+    if (!volt__frame_is_zero(state, size)) return -EINVAL;
+    volt__task *t = volt__task_alloc(rt, w, size, 0);
+    if (!t) return -ENOMEM;
+    volt__spawn_fill(t, h, fn, state, size, site);
+    int rc = volt__task_accept(rt, w, t, h ? 2 : 1, 1);
+    if (rc < 0 && h) h->task_ = NULL;
     return rc;
 }
+// The same with all that can be had without a call: a hot path of programs that spawn.
 VOLT_API int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size,
                            const char *site) {
-    return volt__spawn(cx->rt_, cx->worker_, h, fn, state, size, site);
+    volt__worker *w = cx->worker_;
+    volt__task *t = NULL;
+    if (VOLT__LIKELY(!w->is_closing && volt__frame_is_zero(state, size)))
+        t = volt__heap_try(&w->heap, sizeof *t + size);
+    if (VOLT__UNLIKELY(!t)) return volt__spawn(w->rt, w, h, fn, state, size, site);
+    volt__spawn_fill(t, h, fn, state, size, site);
+    volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
+    volt__push_lifo(w, t);
+    return 0;
 }
 VOLT_API int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size) {
-    return volt__spawn(cx->rt_, cx->worker_, h, fn, state, size, "volt_spawn");
+    return volt_spawn_at(cx, h, fn, state, size, "volt_spawn");
 }
 VOLT_API int volt_rt_spawn_at(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
                               size_t size, const char *site) {
@@ -4037,8 +4262,9 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
                             uint8_t flags) {
     uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags | (h ? VOLT__HAS_HANDLE : 0));
     if (!volt__frame_is_zero(state, sizeof(volt_frame))) return -EINVAL;
-    volt__task *t = volt__task_alloc(rt, w, &state, sizeof state, 0);
+    volt__task *t = volt__task_alloc(rt, w, sizeof state, 0);
     if (!t) return -ENOMEM;
+    memcpy(volt__task_state(t), &state, sizeof state);
     volt__task_fill(t, fn, all, "root task");
     uint32_t refs = h ? 2 : 1;
     volt__task_publish(t, refs);
@@ -4051,8 +4277,9 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
     volt__worker *w = volt__worker_here(rt);
     if (size < sizeof(volt_frame)) return NULL;
-    volt__task *t = volt__task_alloc(rt, w, NULL, size, 0);
+    volt__task *t = volt__task_alloc(rt, w, size, 0);
     if (!t) return NULL;
+    memset(volt__task_state(t), 0, size);
     volt__task_fill(t, fn, 0, "volt_task_create");
     volt__task_publish(t, 1); // NOTIFIED: whoever wakes it meanwhile does not enqueue it
     return volt__task_accept(rt, w, t, 1, 0) < 0 ? NULL : volt__task_state(t);
@@ -4083,6 +4310,7 @@ VOLT_API void volt_task_destroy(void *state) {
 // ---- handles and wakers
 
 static int64_t volt__handle_deliver(volt_handle *h) {
+    VOLT_ASSERT(volt__join_is_done(h->task_));
     int64_t result = h->task_->u.result;
     volt__task_drop(h->task_);
     h->task_ = NULL;
@@ -4228,6 +4456,7 @@ VOLT_API int volt_is_cancelled(volt_cx *cx) {
 // Arms a node of the running task. A deadline that has passed fires at once, on no wheel: 1.
 static int volt__timer_start(volt_cx *cx, volt__node *n, volt_time deadline) {
     volt__worker *w = cx->worker_;
+    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
     if (deadline > VOLT_NOW_NS()) {
         volt__timer_arm(&w->wheel, n, cx->task_, volt__tick_ceil(w->rt, deadline));
         return 0;
@@ -4315,6 +4544,7 @@ static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_
     volt__node *n = volt__leaf(cx, VOLT__LEAF_JOIN);
     if (!volt__charge(cx)) return volt_pending();
     if (!h->task_) return volt__leaf_end(n, -EINVAL);
+    VOLT__EXPECT(h->task_ != cx->task_, "a task waits for its own end");
     if (volt__is_off(cx)) {
         volt__join_cancel(cx, n, h->task_);
         return volt__leaf_end(n, -ECANCELED);
@@ -4343,6 +4573,7 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 
 enum { VOLT__IN_BRACKET = 1, VOLT__IS_UP = 2 }; // in pc_ of a bracket's node
 static void volt__bracket_begin(volt_cx *cx, volt__node *n, int is_up) {
+    VOLT_ASSERT(cx->frame_ != NULL && n != cx->frame_);
     n->save_ = cx->abort_;
     if (n->pc_ == 0) n->base_ = cx->shield_; // later the depth is that of the frame that suspended
     n->pc_ = is_up ? VOLT__IN_BRACKET | VOLT__IS_UP : VOLT__IN_BRACKET;
@@ -4387,6 +4618,7 @@ VOLT_API volt_poll volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadli
 // the top one, which knows the task, so a node in that frame can still be woken.
 
 static void volt__scope_push(volt__node *frame, volt__scope *s, volt__task *t) {
+    VOLT_ASSERT(s->task_ == NULL && t != NULL);
     s->task_ = t;
     s->next_ = volt__scope_top(frame);
     frame->who_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, s) | VOLT__SCOPED);
@@ -4442,8 +4674,7 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) 
     s->abort_ = cx->abort_;
     s->depth_ = ++cx->shield_;
     if (at_most == VOLT_NEVER) return;
-    if (volt__timer_start(cx, &s->timer_.node_,
-                          volt__deadline(at_most))) {
+    if (volt__timer_start(cx, &s->timer_.node_, volt__deadline(at_most))) {
         s->raised_ = 1;
         if (cx->abort_ <= s->depth_) cx->abort_ = VOLT__CAST(uint8_t, s->depth_ + 1);
     }
@@ -4574,8 +4805,9 @@ VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const 
     volt__worker *w = cx->worker_;
     if (!volt__frame_is_zero(state, size)) return -EINVAL;
     if (w->is_closing) return -ESHUTDOWN;
-    volt__task *t = volt__task_alloc(w->rt, w, state, size, sizeof(volt__ext));
+    volt__task *t = volt__task_alloc(w->rt, w, size, sizeof(volt__ext));
     if (!t) return -ENOMEM;
+    volt__state_copy(volt__task_state(t), state, size);
     volt__ext *x = volt__task_ext(t);
     volt__task_fill(t, fn, VOLT__HAS_EXT, site);
     x->group = g;
@@ -4622,6 +4854,7 @@ static volt__task *volt__group_take_done(volt_group *g) {
     volt__task *t = g->done_;
     if (!t) return NULL;
     g->done_ = volt__task_ext(t)->g_next;
+    VOLT_ASSERT(volt__task_ext(t)->group == g);
     if (!g->done_) g->done_last_ = NULL;
     return t;
 }
@@ -4715,6 +4948,7 @@ VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
 // What a task runs that returned with an open group: its own result waits in the root frame.
 static volt_poll volt__group_close_left(volt_cx *cx, void *state) {
     volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
+    VOLT_ASSERT(VOLT__CAST(uintptr_t, root->who_) & VOLT__SCOPED);
     volt_group *g =
         VOLT__CONTAINER(volt_group, scope_, VOLT__CAST(uintptr_t, root->who_) - VOLT__SCOPED);
     cx->site_ = "a group that was left open";
@@ -4999,12 +5233,13 @@ static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     int64_t rc = -EBADF;
     if (VOLT__LIKELY(volt__fd_enter(e))) {
         uint32_t gen = io->seen.gen;
-        uint8_t flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
+        int flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
         if (VOLT__UNLIKELY(!flags)) flags = volt__fd_probe(e, io->fd);
         io->seen = volt__fd_see(e);
-        if (VOLT__UNLIKELY(!flags || (io->has_gen && io->seen.gen != gen))) rc = -EBADF;
+        if (VOLT__UNLIKELY(io->has_gen && io->seen.gen != gen)) rc = -EBADF;
+        else if (VOLT__UNLIKELY(flags < 0)) rc = flags;
         else if (volt__fd_is_known_empty(e, io->dir)) rc = -EAGAIN;
-        else rc = volt__io_call(cx, io, flags);
+        else rc = volt__io_call(cx, io, VOLT__CAST(uint8_t, flags));
         io->has_gen = 1;
         if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM))
             volt__fd_drained(e, io->dir, io->seen.seq);
@@ -5051,6 +5286,7 @@ static int64_t volt__io_step(volt_cx *cx, volt__node *n, volt__io *io) {
 }
 static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, size_t len,
                                  int count) {
+    VOLT_ASSERT(op >= VOLT__OP_READ && op <= VOLT__OP_ACCEPT);
     io->fd = fd;
     io->op = op;
     io->dir = op == VOLT__OP_WRITE || op == VOLT__OP_WRITEV ? VOLT__WR : VOLT__RD;
@@ -5152,11 +5388,14 @@ static int volt__is_backing_off(volt_cx *cx, const volt__node *n, int fd) {
     return volt__node_state(n) != VOLT__IDLE && n->on_ != volt__fd_get(&cx->rt_->fds, fd);
 }
 static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, int fd) {
+    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
     uint32_t ms = e ? e->backoff_ms * 2u : 0;
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
     if (e) e->backoff_ms = VOLT__CAST(uint16_t, ms);
-    volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms)));
+    // it may be over already, if this thread was slow
+    if (volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
+        (void)volt__task_wake(cx->task_);
     return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
 }
 VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
@@ -5319,9 +5558,12 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     }
     rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
     if (rc < 0 && errno == ENOENT) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_ADD, fd, &ev);
+    // another thread was faster
+    if (rc < 0 && errno == EEXIST) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
     return rc < 0 ? -errno : 0;
 }
 static int volt__pollset_take(const volt_pollset *p, volt_pollev *out, size_t cap) {
+    VOLT_ASSERT(p->epfd_ > 0 && cap > 0);
     struct epoll_event ev[64];
     int n = VOLT_EPOLL_WAIT(p->epfd_ - 1, ev, cap < 64 ? VOLT__CAST(int, cap) : 64, 0);
     for (int i = 0; i < n; i++) {
@@ -5384,6 +5626,7 @@ static inline uint32_t volt__arms_get(const volt__node *n, int which) {
     return VOLT__CAST(uint32_t, VOLT__CAST(uint64_t, n->key_) >> (which * 8)) & 255;
 }
 static inline void volt__arms_set(volt__node *n, int which, uint32_t value) {
+    VOLT_ASSERT(value <= 255);
     uint64_t mask = UINT64_C(255) << (which * 8), bits = VOLT__CAST(uint64_t, value) << (which * 8);
     n->key_ = VOLT__CAST(int64_t, (VOLT__CAST(uint64_t, n->key_) & ~mask) | bits);
 }
@@ -5449,6 +5692,7 @@ VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *a) {
 VOLT_API int volt__arm_put(volt_cx *cx, volt_arm *a, volt_poll p) {
     volt__node *n = a->up_;
     VOLT__EXPECT(cx->frame_ == &a->node_, "a child returned without VOLT_RETURN or VOLT_END");
+    VOLT_ASSERT(a->state_ == VOLT__ARM_LIVE && volt__arms_get(n, VOLT__ARMS_INDEX) > 0);
     a->shield_ = cx->shield_;
     cx->shield_ = a->up_shield_;
     cx->abort_ = a->up_abort_;
@@ -5504,6 +5748,7 @@ VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last) {
 }
 VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
     volt__node *n = cx->frame_;
+    VOLT_ASSERT(n->kind_ == VOLT__ARMS);
     uint32_t winner = volt__arms_get(n, VOLT__ARMS_WINNER);
     (void)done;
     if (volt__arms_get(n, VOLT__ARMS_LIVE)) return volt_pending();
@@ -5645,17 +5890,15 @@ typedef struct volt__survivors {
     const char *site[16];
     uint32_t n, n_held;
 } volt__survivors;
-// Who lives, and who has ended but is held by a handle or a waker.
+// Who lives, and who has ended but is held by a handle or a waker. Reads only: at a deadline the
+// workers may not know of the shutdown yet, and take their tasks' words for private.
 static void volt__survivor(void *arg, volt__task *t) {
     volt__survivors *s = VOLT__CAST(volt__survivors *, arg);
-    uintptr_t word = volt__load_rlx(&t->word); // rlx: a snapshot
-    if (word & VOLT__COMPLETE) s->n_held += word >= 2 * VOLT__REF; // besides the walker's
-    // rlx: a snapshot
+    uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
+    if (word < VOLT__REF) return;
+    if (word & VOLT__COMPLETE) s->n_held++;
     else if (s->n < sizeof s->site / sizeof s->site[0])
-        s->site[s->n++] = volt__load_rlx(&t->wait_site);
-    if (!volt__task_release(t)) return;
-    t->gen++;
-    volt__heap_free_remote(t);
+        s->site[s->n++] = volt__load_rlx(&t->wait_site); // rlx: a snapshot of a literal's address
 }
 static void volt__survivors_find(volt_rt *rt, volt__survivors *s) {
     memset(s, 0, sizeof *s);

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Descriptors (tags [F1] [F2] [F3]): reading and waiting, against events that any worker may find in
+// the home's epoll, against closing. No readiness is lost; close(2) is called exactly once, and not
+// while a system call on the number is in flight; what belongs to an earlier use of the number does
+// not reach a later one; the memory of a wait may go as soon as the wait is given up.
+//
+// Reads are those of the net section, on real workers; the file behind the descriptor is a counter of
+// bytes here, and its read and close check that they are called as they may be.
+#define VOLT_LOCK_SPIN 0
+#include "vmc.h"
+#include <errno.h>
+#include <fcntl.h>
+static ssize_t model_read(int fd, void *buf, size_t n);
+static int model_close(int fd);
+static int model_fcntl(int fd, int op, ...);
+static int model_getsockopt(int fd, ...);
+#undef vmc_sys_fcntl
+#undef vmc_sys_getsockopt
+#define vmc_sys_fcntl model_fcntl
+#define vmc_sys_getsockopt model_getsockopt
+#define vmc_sys_read model_read
+#define vmc_sys_close model_close
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "runtime.h"
+#undef vmc_sys_read
+#undef vmc_sys_close
+
+static int file = -1;                                  // the descriptor
+static uint32_t n_bytes, n_inside, is_open, n_closes;  // atomic
+static uint32_t add(uint32_t *word, uint32_t x) {
+    return __atomic_fetch_add(word, x, __ATOMIC_SEQ_CST);
+}
+// All that is there: an rmw, since a real read does not see an old state either.
+static ssize_t model_read(int fd, void *buf, size_t n) {
+    if (fd != file) return vmc_sys_read(fd, buf, n);
+    add(&n_inside, 1);
+    VMC_ASSERT(add(&is_open, 0) == 1 && n >= 2);
+    uint32_t got = __atomic_exchange_n(&n_bytes, 0, __ATOMIC_SEQ_CST);
+    add(&n_inside, UINT32_MAX);
+    errno = EAGAIN;
+    return got ? (ssize_t)got : -1;
+}
+static int model_fcntl(int fd, int op, ...) { // F_GETFL
+    VMC_ASSERT(fd == file && op == F_GETFL);
+    errno = EBADF;
+    return add(&is_open, 0) ? O_NONBLOCK : -1;
+}
+static int model_getsockopt(int fd, ...) { // no socket
+    VMC_ASSERT(fd == file);
+    return -1;
+}
+static int model_close(int fd) {
+    if (fd != file) return vmc_sys_close(fd);
+    VMC_ASSERT(add(&n_inside, 0) == 0);
+    VMC_ASSERT(add(&is_open, UINT32_MAX) == 1);
+    VMC_ASSERT(add(&n_closes, 1) == 0);
+    return 0;
+}
+
+typedef struct reader {
+    volt_frame frame;
+    int64_t rc;
+    int64_t want, got; // bytes
+    char buf[8];
+} reader;
+static reader state;
+static volt_handle handle;
+
+static volt_poll read_some(volt_cx *cx, void *arg) {
+    reader *r = arg;
+    VOLT_BEGIN(cx, r);
+    while (r->got < r->want) {
+        VOLT_AWAIT(r->rc, volt_read(cx, file, r->buf, sizeof r->buf));
+        if (r->rc < 0) VOLT_RETURN(r->rc);
+        r->got += r->rc;
+    }
+    VOLT_END(r->got);
+}
+static volt__fd *entry(void) { return volt__fd_get(&rt->fds, file); }
+// The file is registered at worker 0, which is to run the reader.
+static void start(unsigned flags, int want) {
+    make_runtime(2, UINT32_MAX);
+    file = vmc_fd();
+    is_open = 1;
+    entry()->flags = (uint8_t)(VOLT__FD_PROBED | flags);
+    VMC_ASSERT(volt__fd_own(&rt->fds, entry(), file, 0) == 0);
+    state.want = want;
+    spawn_on(workers[0], &handle, read_some, &state);
+}
+static void let_it_wait(void) {
+    drain(workers[0]);
+    act_as(NULL);
+}
+static void write_byte(void) {
+    add(&n_bytes, 1);
+    vmc_fd_raise(file, EPOLLIN);
+}
+// A byte comes, and worker 1 finds the event: it looks after worker 0.
+static void byte_comes(void *arg) {
+    volt__polled got;
+    (void)arg;
+    write_byte();
+    act_as(workers[1]);
+    volt__reactor_poll(&workers[0]->reactor, &rt->fds, 4, 0, &got);
+    volt__splice(workers[1], &got.chain);
+    drain(workers[1]);
+}
+static void end_fd(void) {
+    act_as(NULL);
+    volt__fds_destroy(&rt->fds);
+    memset(rt->fds.dir, 0, sizeof rt->fds.dir);
+    finish();
+}
+// All threads have ended: worker 0 looks at its descriptors once more, then the reader is over.
+static int64_t result(void) {
+    int64_t value = -1;
+    act_as(workers[0]);
+    volt__turn(workers[0], 0, 0);
+    for (int k = 0; k < 2; k++) drain(workers[k]);
+    act_as(NULL);
+    VMC_ASSERT(volt_try_join(&handle, &value) == 0);
+    return value;
+}
+static void run_reader(void) {
+    drain(workers[0]);
+    act_as(NULL);
+}
+
+// ---- an event comes between the try and the wait
+
+SCENARIO(fd_read_event) {
+    start(0, 1);
+    int t = vmc_spawn(byte_comes, NULL);
+    run_reader();
+    vmc_join(t);
+    VMC_ASSERT(result() == 1);
+    end_fd();
+}
+// A short read says "empty" without a call; the event that comes meanwhile must not be forgotten.
+SCENARIO(fd_short_read_event) {
+    start(VOLT__FD_STREAM, 2);
+    n_bytes = 1;
+    int t = vmc_spawn(byte_comes, NULL);
+    run_reader();
+    vmc_join(t);
+    VMC_ASSERT(result() == 2);
+    end_fd();
+}
+
+// ---- closing
+
+static void close_it(void *arg) {
+    (void)arg;
+    act_as(workers[1]);
+    volt__close(rt, file);
+    drain(workers[1]);
+}
+static void check_closed(void) { VMC_ASSERT(n_closes == 1 && is_open == 0 && entry()->use == 0); }
+
+SCENARIO(fd_read_close) {
+    vmc_must_happen("read");
+    vmc_must_happen("closed");
+    start(0, 1);
+    n_bytes = 1;
+    int t = vmc_spawn(close_it, NULL);
+    run_reader();
+    vmc_join(t);
+    int64_t rc = result();
+    VMC_ASSERT(rc == 1 || rc == -EBADF);
+    vmc_reached(rc == 1 ? "read" : "closed");
+    check_closed();
+    end_fd();
+}
+// Nothing to read: the reader is about to wait while the file is closed.
+SCENARIO(fd_wait_close) {
+    start(0, 1);
+    int t = vmc_spawn(close_it, NULL);
+    run_reader();
+    vmc_join(t);
+    VMC_ASSERT(result() == -EBADF);
+    check_closed();
+    end_fd();
+}
+// It waits already; an event and the close both want to wake it.
+static void look_at_events(void) {
+    act_as(workers[0]);
+    volt__turn(workers[0], 0, 0);
+    drain(workers[0]);
+    act_as(NULL);
+}
+SCENARIO(fd_event_close) {
+    vmc_must_happen("read");
+    vmc_must_happen("closed");
+    start(0, 1);
+    let_it_wait();
+    write_byte();
+    int t = vmc_spawn(close_it, NULL);
+    look_at_events();
+    vmc_join(t);
+    int64_t rc = result();
+    VMC_ASSERT(rc == 1 || rc == -EBADF);
+    vmc_reached(rc == 1 ? "read" : "closed");
+    check_closed();
+    end_fd();
+}
+
+// ---- an event of an earlier use of the number
+
+static volt__task tasks[2];
+static volt__node nodes[2];
+static uint32_t n_woken;
+static uint64_t old_token;
+static void deliver_old(void *arg) { // collected from epoll before the close, handled late
+    volt__chain c;
+    (void)arg;
+    volt__chain_init(&c);
+    volt__fd_event(&rt->fds, old_token, EPOLLIN, &c);
+    while (volt__chain_pop(&c)) n_woken++;
+}
+static void retire(volt__chain *c) {
+    volt__chain_init(c);
+    volt__fd_retire(&rt->fds, entry(), file, 0, c);
+}
+static int wait_for_bytes(int i) {
+    tasks[i].word = VOLT__REF;
+    return volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, volt__fd_see(entry()), &nodes[i],
+                         &tasks[i]);
+}
+SCENARIO(fd_old_event) {
+    volt__chain c;
+    make_runtime(2, UINT32_MAX);
+    file = vmc_fd();
+    VMC_ASSERT(wait_for_bytes(0) == 1);
+    old_token = (uint64_t)entry()->gen << 32 | (uint32_t)file;
+    int t = vmc_spawn(deliver_old, NULL);
+    retire(&c); // volt_fd_forget: the number is somebody else's from now on
+    int is_closed = volt__fd_unwait(&nodes[0], &tasks[0], VOLT__RD) == VOLT__CLOSED;
+    VMC_ASSERT(is_closed && wait_for_bytes(1) == 1);
+    vmc_join(t);
+    VMC_ASSERT(volt__node_state(&nodes[1]) == VOLT__LINKED);
+    VMC_ASSERT(n_woken + c.len == 1); // the first waiter, by one of the two
+    volt__fd_unwait(&nodes[1], &tasks[1], VOLT__RD);
+    volt__fds_destroy(&rt->fds);
+    free_runtime();
+}
+
+// ---- giving a wait up: the barrier against who fires it
+
+SCENARIO(fd_cancel_event) {
+    vmc_must_happen("event first");
+    vmc_must_happen("cancelled first");
+    make_runtime(2, UINT32_MAX);
+    file = vmc_fd();
+    volt__node *node = vmc_alloc(sizeof *node);
+    tasks[0].word = VOLT__RUNNING + VOLT__REF;
+    VMC_ASSERT(volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, volt__fd_see(entry()), node,
+                             &tasks[0]) == 1);
+    old_token = (uint64_t)entry()->gen << 32 | (uint32_t)file;
+    int t = vmc_spawn(deliver_old, NULL);
+    uint8_t was = volt__fd_unwait(node, &tasks[0], VOLT__RD);
+    VMC_ASSERT(was == VOLT__FIRED || was == VOLT__LINKED);
+    vmc_reached(was == VOLT__FIRED ? "event first" : "cancelled first");
+    vmc_free(node);
+    vmc_join(t);
+    VMC_ASSERT(n_woken == 0); // it was running
+    volt__fds_destroy(&rt->fds);
+    free_runtime();
+}
+
+// ---- the table: one entry per number, whoever asks first
+
+static volt__fd *found;
+static void get_entry(void *arg) {
+    (void)arg;
+    found = entry();
+    VMC_ASSERT(found && found->use == 0 && found->home == 0); // zeroed, and seen so
+}
+SCENARIO(fd_table) {
+    make_runtime(2, UINT32_MAX);
+    file = 3;
+    int t = vmc_spawn(get_entry, NULL);
+    volt__fd *e = entry();
+    VMC_ASSERT(e && e->use == 0 && e->home == 0);
+    vmc_join(t);
+    VMC_ASSERT(e == found);
+    volt__fds_destroy(&rt->fds);
+    free_runtime();
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Idle and parking (rules I1 to I7 of volt.h's >>idle, tags [I1] [I2]): no wake-up is lost. Workers
+// park without a time limit, so a lost one is a deadlock, which the checker reports.
+//
+// The worker's thread is real from end to end: volt__carry, with taking, searching, parking, the
+// poll of the task, maintenance. Not real: the tasks lie in statics and end in a function of this
+// file; who has run the last one stops the runtime as volt__stop_if_over does, since the shutdown's
+// own way there has scenarios of its own.
+//
+// In a rendezvous each task blocks its worker until all tasks run. A task that waits in a queue while
+// a worker sleeps, the gap in work conservation that a mere delay would hide, is a deadlock then.
+//   make model ONE=idle_two_workers
+#define VOLT_LOCK_SPIN 0
+#include "vmc.h"
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "runtime.h"
+
+enum { MAX_ITEMS = 5, PUSHED = 7 };
+typedef struct item {
+    volt__task task;
+    volt_frame frame; // the state, where volt.h looks for it
+    uint32_t payload; // plain: handed over with the task
+    uint32_t n_runs;
+} item;
+static item items[MAX_ITEMS];
+static uint32_t n_run, n_items; // n_run: futex word
+static int is_rendezvous;
+
+static void stop_all(void) {
+    volt__store_rel(&rt->is_stopped, 1);
+    volt__poke_all(rt);
+}
+static volt_poll run_item(volt_cx *cx, void *arg) {
+    item *it = VOLT__CONTAINER(item, frame, arg);
+    (void)cx;
+    VMC_ASSERT(it->payload == PUSHED && it->n_runs++ == 0);
+    uint32_t n = __atomic_add_fetch(&n_run, 1, __ATOMIC_ACQ_REL);
+    if (n == n_items) {
+        stop_all();
+        if (is_rendezvous) vmc_futex_wake(&n_run, INT_MAX);
+    }
+    while (is_rendezvous && n < n_items) {
+        vmc_futex_wait(&n_run, n, VOLT_NEVER);
+        n = __atomic_load_n(&n_run, __ATOMIC_ACQUIRE);
+    }
+    return volt_ready(0);
+}
+static volt__task *make_item(int i) {
+    volt__task *t = &items[i].task;
+    items[i].payload = PUSHED;
+    t->u.fn = run_item;
+    t->flags = VOLT__HAS_HANDLE;
+    t->word = VOLT__NOTIFIED + 2 * VOLT__REF; // a handle's, so that nobody frees it
+    return t;
+}
+static void inject(void *arg) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__chain_push(&c, make_item((int)(intptr_t)arg));
+    volt__inject(rt, &c);
+}
+static void carry(void *arg) { volt__carry(arg); }
+
+
+// ---- parts of the loop. Here a worker's thread ends as soon as it has a task: it stays in its poll,
+// so what is left must be run by somebody else.
+
+static void note_run(volt__task *t) {
+    VMC_ASSERT(t);
+    item *it = VOLT__CONTAINER(item, task, t);
+    VMC_ASSERT(it->payload == PUSHED && it->n_runs++ == 0);
+    __atomic_fetch_add(&n_run, 1, __ATOMIC_RELAXED);
+}
+static void take_one(void *arg) {
+    volt__worker *w = arg;
+    act_as(w);
+    note_run(volt__wait_for_task(w));
+}
+static void wake_and_take_one(void *arg) {
+    volt__worker *w = arg;
+    act_as(w);
+    volt__sleep(w);
+    volt__task *t = volt__take(w);
+    if (t) volt__found(w);
+    note_run(t ? t : volt__wait_for_task(w));
+}
+static void wake_and_take_two(void *arg) {
+    wake_and_take_one(arg);
+    note_run(volt__next(arg));
+}
+// What a worker is doing when the scenario starts: it sleeps, or searches.
+static void put_to_sleep(int i) { volt__idle_enter(&rt->idle, workers[i]->index, 0); }
+static void start_searching(int i) {
+    workers[i]->is_counted = (uint8_t)volt__idle_search(&rt->idle, rt->n_workers);
+    VMC_ASSERT(workers[i]->is_counted);
+}
+// All workers have a task: nobody sleeps or searches, and the words say so.
+static void end_parts(uint32_t n_items_) {
+    VMC_ASSERT(n_run == n_items_);
+    VMC_ASSERT(rt->idle.searching == 0 && !volt__idle_is_anyone_parked(&rt->idle));
+    free_runtime();
+}
+static void run_beside(void (*fn)(void *), volt__worker *w, int n_pushes) {
+    int t = vmc_spawn(fn, w);
+    for (int i = 0; i < n_pushes; i++) inject((void *)(intptr_t)i);
+    vmc_join(t);
+}
+
+// ---- a worker parks while a task is pushed; the other one is in a long poll
+
+SCENARIO(idle_park_push) {
+    make_runtime(2, UINT32_MAX);
+    run_beside(take_one, workers[0], 1);
+    end_parts(1);
+}
+SCENARIO(idle_searcher_parks_push) {
+    make_runtime(2, UINT32_MAX);
+    start_searching(0);
+    run_beside(take_one, workers[0], 1);
+    end_parts(1);
+}
+// Who pushes meets a searcher and leaves the duty to it; the searcher has found something else.
+static void find(void *arg) {
+    act_as(arg);
+    volt__found(arg);
+}
+SCENARIO(idle_leave_push) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep(1);
+    start_searching(0);
+    int t = vmc_spawn(wake_and_take_one, workers[1]);
+    run_beside(find, workers[0], 1);
+    vmc_join(t);
+    end_parts(1);
+}
+// The worker wakes up by itself while somebody claims it.
+static void put_to_sleep_poked(int i) {
+    put_to_sleep(i);
+    volt__reactor_unpark(&workers[i]->reactor);
+}
+SCENARIO(idle_claim_push) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep_poked(0);
+    run_beside(wake_and_take_one, workers[0], 1);
+    end_parts(1);
+}
+// ... and somebody else pushes, who must not rely on the failed claim.
+SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep_poked(0);
+    int t = vmc_spawn(inject, (void *)(intptr_t)1);
+    run_beside(wake_and_take_two, workers[0], 1);
+    vmc_join(t);
+    end_parts(2);
+}
+SCENARIO(idle_two_sleepers_two_pushes, .is_long = 1) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep(0);
+    put_to_sleep(1);
+    int t = vmc_spawn(wake_and_take_one, workers[0]);
+    run_beside(wake_and_take_one, workers[1], 2);
+    vmc_join(t);
+    end_parts(2);
+}
+
+// ---- worker 0 is in a poll, or about to poll, and gets more than one worker can run
+
+static void push_two_and_take_one(void *arg) {
+    volt__worker *w = arg;
+    act_as(w);
+    w->needs_watch = 0;
+    volt__push_ring(w, make_item(0));
+    volt__push_ring(w, make_item(1));
+    note_run(volt__take(w));
+}
+static void overflow_and_take_one(void *arg) { // the ring alone wakes nobody here
+    volt__worker *w = arg;
+    act_as(w);
+    w->needs_watch = 0;
+    w->wake_at = 100;
+    for (int i = 0; i < MAX_ITEMS; i++) volt__push_ring(w, make_item(i));
+    note_run(volt__take(w));
+}
+static void splice_items(volt__worker *w, int n) { // what its descriptors and timers have brought
+    volt__chain c;
+    volt__chain_init(&c);
+    for (int i = 0; i < n; i++) volt__chain_push(&c, make_item(i));
+    volt__splice(w, &c);
+}
+static void splice_two_and_take_one(void *arg) {
+    act_as(arg);
+    workers[0]->needs_watch = 0;
+    splice_items(arg, 2);
+    note_run(volt__take(arg));
+}
+static void splice_many_and_take_one(void *arg) { // more than its ring holds
+    act_as(arg);
+    workers[0]->needs_watch = 0;
+    splice_items(arg, MAX_ITEMS);
+    note_run(volt__take(arg));
+}
+// The other worker sleeps already, or is about to.
+static void share(void (*busy)(void *), int is_asleep) {
+    make_runtime(2, UINT32_MAX);
+    if (is_asleep) put_to_sleep(1);
+    int t = vmc_spawn(is_asleep ? wake_and_take_one : take_one, workers[1]);
+    run_beside(busy, workers[0], 0);
+    vmc_join(t);
+    end_parts(2);
+}
+SCENARIO(idle_push_sleeper) { share(push_two_and_take_one, 1); }
+SCENARIO(idle_push_parker) { share(push_two_and_take_one, 0); }
+SCENARIO(idle_overflow_sleeper) { share(overflow_and_take_one, 1); }
+SCENARIO(idle_splice_sleeper) { share(splice_two_and_take_one, 1); }
+SCENARIO(idle_splice_parker) { share(splice_two_and_take_one, 0); }
+SCENARIO(idle_splice_overflow_sleeper) { share(splice_many_and_take_one, 1); }
+
+// ---- three workers: a thief may have emptied a ring that nobody else looks at any more
+
+static void steal_and_leave(void *arg) {
+    volt__worker *w = arg;
+    act_as(w);
+    volt__ring_steal(&workers[0]->ring, &w->ring);
+    volt__task *t = volt__take(w);
+    if (t) volt__found(w);
+    note_run(t ? t : volt__wait_for_task(w));
+}
+SCENARIO(idle_thief_leaves) {
+    make_runtime(3, UINT32_MAX);
+    workers[0]->wake_at = 100;
+    for (int i = 0; i < 4; i++) volt__push_ring(workers[0], make_item(i));
+    start_searching(1);
+    int t = vmc_spawn(take_one, workers[2]); // parks or steals while the other steals
+    run_beside(steal_and_leave, workers[1], 0);
+    vmc_join(t);
+    end_parts(2);
+}
+
+// ---- the whole loop
+
+// Tasks come from outside, one from each of so many threads.
+static void push_from_outside(uint32_t n_workers, int n_pushers) {
+    int t[VMC_THREADS], n = 0;
+    n_items = (uint32_t)n_pushers;
+    is_rendezvous = n_workers > 1;
+    make_runtime(n_workers, UINT32_MAX);
+    for (uint32_t i = 0; i < n_workers; i++) t[n++] = vmc_spawn(carry, workers[i]);
+    for (int i = 1; i < n_pushers; i++) t[n++] = vmc_spawn(inject, (void *)(intptr_t)i);
+    inject(0);
+    for (int i = 0; i < n; i++) vmc_join(t[i]);
+    for (int i = 0; i < n_pushers; i++) VMC_ASSERT(items[i].n_runs == 1);
+    free_runtime();
+}
+SCENARIO(idle_one_worker) { push_from_outside(1, 1); }
+SCENARIO(idle_one_worker_two_pushers, .class = VMC_BOUNDED, .preemptions = 1) {
+    push_from_outside(1, 2);
+}
+SCENARIO(idle_two_workers_one_push, .class = VMC_BOUNDED, .preemptions = 1, .is_long = 1) {
+    push_from_outside(2, 1);
+}
+SCENARIO(idle_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1,
+         .is_long = 1) {
+    push_from_outside(2, 2);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// A worker's own queues. The ring [Q1] [Q2]: its owner pushes, pops and spills while thieves steal,
+// from it and from each other. The LIFO slot [Q4]: its owner pushes and takes while the watch rescues
+// what a stuck worker has. Every task comes out exactly once, with what its pusher wrote, also where
+// indices wrap and slots are used again; nothing that could be taken stays unseen.
+// Run: make model ONE=ring_steal (or another name from below).
+#define VOLT_RING_INDEX_BITS 4
+#include "vmc.h"
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "rt.h"
+
+enum { N_TASKS = 20, MAX_THIEVES = 2, STAMP = 7, WRAP = 14 };
+static volt__ring ring, loot[MAX_THIEVES];
+static volt__task tasks[N_TASKS];
+static uint32_t n_taken[N_TASKS];
+static int n_pushed;
+
+static void start(volt__ring *r, uint32_t index) {
+    r->head = volt__head_make(index, 0);
+    r->tail = index & VOLT__RING_INDEX_MASK;
+}
+static volt__task *new_task(void) {
+    volt__task *t = &tasks[n_pushed++];
+    t->gen = STAMP; // plain: the queue hands over what the pusher wrote
+    volt__store_rlx(&t->word, VOLT__NOTIFIED + VOLT__REF);
+    return t;
+}
+static void take(volt__task *t) {
+    VMC_ASSERT(t >= tasks && t < tasks + N_TASKS);
+    VMC_ASSERT(t->gen == STAMP);
+    VMC_ASSERT(volt__add_rlx(&n_taken[t - tasks], 1) == 0);
+}
+static int pop_one(volt__ring *r) {
+    volt__task *t = volt__ring_pop(r);
+    if (t) take(t);
+    return t != NULL;
+}
+static void pop_all(volt__ring *r) {
+    while (pop_one(r)) {}
+}
+static void push(volt__ring *r) { VMC_ASSERT(volt__ring_push(r, new_task())); }
+static void check_all_taken(void) {
+    pop_all(&ring);
+    for (int i = 0; i < MAX_THIEVES; i++) pop_all(&loot[i]);
+    for (int i = 0; i < n_pushed; i++) VMC_ASSERT(n_taken[i] == 1);
+}
+
+static void thief(void *arg) {
+    volt__ring *mine = &loot[(intptr_t)arg];
+    if (volt__ring_steal(&ring, mine) > 0) vmc_reached("a steal");
+    pop_all(mine);
+}
+typedef void step_fn(void);
+static void beside_thieves(step_fn *owner, int n_thieves) {
+    int t[MAX_THIEVES];
+    vmc_must_happen("a steal");
+    for (int i = 0; i < n_thieves; i++) t[i] = vmc_spawn(thief, (void *)(intptr_t)i);
+    owner();
+    for (int i = 0; i < n_thieves; i++) vmc_join(t[i]);
+    check_all_taken();
+}
+
+// ---- one task is in, two more come, one is popped
+
+static void push_push_pop(void) {
+    push(&ring);
+    push(&ring);
+    pop_one(&ring);
+}
+static void few(uint32_t index, int n_thieves) {
+    start(&ring, index);
+    push(&ring);
+    beside_thieves(push_push_pop, n_thieves);
+}
+SCENARIO(ring_steal) { few(0, 1); }
+SCENARIO(ring_steal_at_the_wrap) { few(WRAP, 1); }
+SCENARIO(ring_two_thieves) { few(0, 2); }
+SCENARIO(ring_two_thieves_at_the_wrap) { few(WRAP, 2); }
+
+// ---- slots are used again while a thief is at work: it has claimed, but not yet copied
+
+static void pop_and_push(void) {
+    pop_one(&ring);
+    if (volt__ring_room(&ring)) push(&ring);
+}
+static void pop_and_push_thrice(void) {
+    for (int i = 0; i < 3; i++) pop_and_push();
+}
+static void lap(step_fn *owner, int n_thieves) {
+    start(&ring, WRAP);
+    for (uint32_t i = 0; i < VOLT_RING_CAP; i++) push(&ring);
+    beside_thieves(owner, n_thieves);
+}
+SCENARIO(ring_lap) { lap(pop_and_push_thrice, 1); }
+SCENARIO(ring_lap_two_thieves) { lap(pop_and_push, 2); }
+SCENARIO(ring_lap_long, .class = VMC_BOUNDED, .preemptions = 3, .is_long = 1) {
+    lap(pop_and_push_thrice, 2);
+}
+
+// ---- a full ring spills its newer half, unless a thief makes room
+
+static void overflow(void) {
+    volt__chain c;
+    volt__task *t = new_task();
+    volt__chain_init(&c);
+    if (volt__ring_push(&ring, t)) return;
+    int has_spilled = volt__ring_overflow(&ring, &c);
+    vmc_reached(has_spilled ? "a spill" : "a thief prevents a spill");
+    VMC_ASSERT(c.len == (has_spilled ? VOLT_RING_CAP / 2 : 0));
+    for (volt__task *s; (s = volt__chain_pop(&c)) != NULL;) {
+        VMC_ASSERT(s - tasks >= VOLT_RING_CAP / 2); // the older ones stay
+        take(s);
+    }
+    take(t);
+    if (has_spilled) push(&ring); // there is room now
+}
+static void spill(uint32_t index, int n_thieves) {
+    vmc_must_happen("a spill");
+    vmc_must_happen("a thief prevents a spill");
+    start(&ring, index);
+    for (uint32_t i = 0; i < VOLT_RING_CAP; i++) push(&ring);
+    beside_thieves(overflow, n_thieves);
+}
+SCENARIO(ring_overflow) { spill(0, 1); }
+SCENARIO(ring_overflow_at_the_wrap) { spill(WRAP, 1); }
+SCENARIO(ring_overflow_two_thieves) { spill(WRAP, 2); }
+
+// ---- a thief is robbed of its loot
+
+static void second_thief(void *unused) {
+    (void)unused;
+    if (volt__ring_steal(&loot[0], &loot[1]) > 0) vmc_reached("the thief is robbed");
+    pop_all(&loot[1]);
+}
+SCENARIO(ring_chained_thief) {
+    vmc_must_happen("a steal");
+    vmc_must_happen("the thief is robbed");
+    start(&ring, WRAP);
+    for (int i = 0; i < 3; i++) push(&ring);
+    int t1 = vmc_spawn(thief, 0), t2 = vmc_spawn(second_thief, NULL);
+    pop_one(&ring);
+    vmc_join(t1);
+    vmc_join(t2);
+    check_all_taken();
+}
+
+// ---- a thief goes on pushing: what it knew of its own room is no longer so
+
+static void thief_that_pushes(void *unused) {
+    (void)unused;
+    volt__ring_push(&loot[0], &tasks[N_TASKS - 1]); // leaves `room` at what was free then
+    VMC_ASSERT(volt__ring_pop(&loot[0]) == &tasks[N_TASKS - 1]);
+    uint32_t n = volt__ring_steal(&ring, &loot[0]), n_more = 0;
+    while (volt__ring_push(&loot[0], &tasks[N_TASKS - 1])) n_more++;
+    VMC_ASSERT(n + n_more == VOLT_RING_CAP);
+    if (n) vmc_reached("a steal");
+    while (n-- > 0) take(volt__ring_pop(&loot[0]));
+    while (volt__ring_pop(&loot[0])) {}
+}
+SCENARIO(ring_thief_pushes) {
+    vmc_must_happen("a steal");
+    for (int i = 0; i < 3; i++) push(&ring);
+    int t = vmc_spawn(thief_that_pushes, NULL);
+    pop_one(&ring);
+    vmc_join(t);
+    check_all_taken();
+}
+
+// ---- who has been told that there is a task can take it, if nobody else does
+
+static uint32_t is_told;
+static void told_thief(void *unused) {
+    (void)unused;
+    if (!volt__load_acq(&is_told)) return;
+    vmc_reached("told");
+    VMC_ASSERT(volt__ring_is_takeable(&ring));
+    VMC_ASSERT(volt__ring_steal(&ring, &loot[0]) == 1);
+}
+SCENARIO(ring_takeable_when_told) {
+    vmc_must_happen("told");
+    start(&ring, WRAP);
+    push(&ring);
+    pop_one(&ring);
+    int t = vmc_spawn(told_thief, NULL);
+    push(&ring);
+    volt__store_rel(&is_told, 1);
+    vmc_join(t);
+    check_all_taken();
+}
+// An emptied ring is seen as such by who was told that it was emptied.
+static void told_of_nothing(void *unused) {
+    (void)unused;
+    if (!volt__load_acq(&is_told)) return;
+    vmc_reached("told");
+    VMC_ASSERT(!volt__ring_is_takeable(&ring));
+}
+SCENARIO(ring_not_takeable_when_told) {
+    vmc_must_happen("told");
+    push(&ring);
+    int t = vmc_spawn(told_of_nothing, NULL);
+    pop_one(&ring);
+    volt__store_rel(&is_told, 1);
+    vmc_join(t);
+    check_all_taken();
+}
+
+// ---- the limit: a thief that sleeps while 2^bits tasks go by may claim what is not there
+
+static void thief_once(void *unused) {
+    (void)unused;
+    volt__ring_steal(&ring, &loot[0]);
+}
+SCENARIO(ring_limit_full_turn, .class = VMC_BOUNDED, .preemptions = 2,
+         .stale_reads = VMC_NO_STALE, .must_fail = "VMC_ASSERT") {
+    push(&ring);
+    int t = vmc_spawn(thief_once, NULL);
+    for (uint32_t i = 0; i <= VOLT__RING_INDEX_MASK; i++) {
+        pop_one(&ring);
+        if (i < VOLT__RING_INDEX_MASK) push(&ring);
+    }
+    vmc_join(t);
+    check_all_taken();
+}
+
+// ---- LIFO slot: the worker is not stuck after all, while it is being rescued
+
+static void owner_of_lifo(void) {
+    w0->lifo_run = 0;
+    volt__push_lifo(w0, new_task());
+    volt__push_lifo(w0, new_task()); // the first one moves to the ring, unless it was rescued
+    volt__task *t = volt__take_lifo(w0);
+    if (t) take(t);
+    volt__push_lifo(w0, new_task());
+}
+static void watch(void *unused) {
+    (void)unused;
+    rt_carry(w1);
+    volt__rescue(w1, w0);
+    if (w1->stats.rescued > 0) vmc_reached("a rescue");
+    pop_all(&w1->ring);
+}
+SCENARIO(lifo_rescue) {
+    vmc_must_happen("a rescue");
+    rt_make(2);
+    rt_carry(w0);
+    int t = vmc_spawn(watch, NULL);
+    owner_of_lifo();
+    vmc_join(t);
+    volt__task *last = volt__take_lifo(w0);
+    if (last) take(last);
+    pop_all(&w0->ring);
+    check_all_taken();
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Shutdown [S1] [S2]: a spawn that races with it is refused or runs to its end; the last worker to
+// acknowledge cancels all that lives; of the workers that end the last tasks one stops the runtime;
+// who destroys it waits for those who are still inside.
+// Run: make model ONE=shutdown_spawn_outside (or another name from below).
+#include "vmc.h"
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "rt.h"
+
+typedef struct job {
+    volt_frame frame;
+} job;
+static int n_polls, n_accepted;
+static volt_poll ends(volt_cx *cx, void *arg) {
+    (void)cx, (void)arg;
+    n_polls++;
+    return volt_ready(0);
+}
+static int spawn(volt__worker *where, volt_handle *h, volt_fn *fn) {
+    job j = { 0 };
+    return volt__spawn(rt, where, h, fn, &j, sizeof j, "job");
+}
+static void count(int rc) {
+    VMC_ASSERT(rc == 0 || rc == -ESHUTDOWN);
+    vmc_reached(rc == 0 ? "accepted" : "refused");
+    n_accepted += rc == 0;
+}
+static void must_accept_and_refuse(void) {
+    vmc_must_happen("accepted");
+    vmc_must_happen("refused");
+}
+static void begin(void *unused) {
+    (void)unused;
+    volt__shutdown_begin(rt);
+}
+// As a worker does it: looks at the shutdown between polls, not within.
+static void work(void *worker_) {
+    volt__worker *w = worker_;
+    rt_carry(w);
+    rt_run_all(w);
+    volt__see_shutdown(w);
+    rt_run_all(w);
+}
+// What the workers do then, one after the other: the sums agree, so the runtime is stopped.
+static void stop(void) {
+    volt__idle_enter(&rt->idle, 0, 0);
+    volt__stop_if_over(rt);
+    VMC_ASSERT(volt__alive(rt) == 0 && volt__is_stopped(rt));
+}
+static void end(void) {
+    for (uint32_t i = 0; i < rt->started; i++) {
+        rt_carry(rt->workers[i]);
+        volt__see_shutdown(rt->workers[i]);
+    }
+    rt_end();
+    stop();
+}
+
+// ---- spawns beside the beginning of a shutdown
+
+static void spawn_outside(void *unused) {
+    (void)unused;
+    count(spawn(NULL, NULL, ends));
+}
+SCENARIO(shutdown_spawn_outside) {
+    must_accept_and_refuse();
+    rt_make(1);
+    int t = vmc_spawn(spawn_outside, NULL);
+    begin(NULL);
+    work(w0);
+    vmc_join(t);
+    end();
+    VMC_ASSERT(n_polls == n_accepted);
+}
+static volt_poll spawns(volt_cx *cx, void *arg) {
+    (void)arg;
+    count(spawn(cx->worker_, NULL, ends));
+    return volt_ready(0);
+}
+static volt_poll yields_and_spawns(volt_cx *cx, void *arg) {
+    job *j = arg;
+    VOLT_BEGIN(cx, j);
+    VOLT_AWAIT(volt_yield(cx));
+    count(spawn(cx->worker_, NULL, ends));
+    VOLT_END(0);
+}
+static void begin_and_work(void *worker_) {
+    begin(NULL);
+    work(worker_);
+}
+static void spawn_inside(volt_fn *fn) {
+    rt_make(2);
+    rt_carry(w0);
+    VMC_ASSERT(spawn(w0, NULL, fn) == 0);
+    int t = vmc_spawn(begin_and_work, w1);
+    rt_run_one(w0);
+    volt__see_shutdown(w0);
+    rt_run_all(w0);
+    vmc_join(t);
+    end();
+    VMC_ASSERT(n_polls == n_accepted);
+}
+SCENARIO(shutdown_spawn_inside) {
+    vmc_must_happen("accepted");
+    spawn_inside(spawns);
+}
+SCENARIO(shutdown_yield_spawn_inside) {
+    must_accept_and_refuse();
+    spawn_inside(yields_and_spawns);
+}
+
+// ---- spawns that are refused beside the sweep, which may hold what is refused: one of them frees it
+
+static void refused_outside(void *unused) {
+    (void)unused;
+    VMC_ASSERT(spawn(NULL, NULL, ends) == -ESHUTDOWN);
+}
+SCENARIO(shutdown_refuse_outside_beside_the_sweep) {
+    rt_make(1);
+    begin(NULL);
+    int t = vmc_spawn(refused_outside, NULL);
+    work(w0);
+    vmc_join(t);
+    end();
+    VMC_ASSERT(n_polls == 0);
+}
+static void see_shutdown(void *worker_) {
+    rt_carry(worker_);
+    volt__see_shutdown(worker_);
+}
+SCENARIO(shutdown_refuse_inside_beside_the_sweep) {
+    volt_handle h = { NULL };
+    rt_make(2);
+    begin(NULL);
+    see_shutdown(w0);
+    int t = vmc_spawn(see_shutdown, w1);
+    VMC_ASSERT(spawn(w0, &h, ends) == -ESHUTDOWN && !h.task_);
+    vmc_join(t);
+    end();
+    VMC_ASSERT(n_polls == 0);
+}
+
+// ---- the sweep comes once, when all have acknowledged, in whatever order: a task that nobody else
+// would ever wake is polled again, cancelled
+
+static int n_cancelled;
+static volt_poll never(volt_cx *cx, void *arg) {
+    job *j = arg;
+    int r;
+    VOLT_BEGIN(cx, j);
+    VOLT_AWAIT(r, volt_never(cx));
+    VMC_ASSERT(r == -ECANCELED);
+    n_cancelled++;
+    VOLT_END(0);
+}
+SCENARIO(shutdown_sweep_of_three) {
+    rt_make(2);
+    rt_carry(w0);
+    VMC_ASSERT(spawn(w0, NULL, never) == 0);
+    rt_run_one(w0);
+    int t1 = vmc_spawn(begin, NULL), t2 = vmc_spawn(see_shutdown, w1);
+    see_shutdown(w0);
+    vmc_join(t1);
+    vmc_join(t2);
+    end();
+    VMC_ASSERT(n_cancelled == 1);
+}
+SCENARIO(shutdown_begun_twice) {
+    rt_make(1);
+    rt_carry(w0);
+    VMC_ASSERT(spawn(w0, NULL, never) == 0);
+    int t = vmc_spawn(begin, NULL);
+    begin(NULL);
+    work(w0);
+    vmc_join(t);
+    end();
+    VMC_ASSERT(n_cancelled == 1);
+}
+// A handle is cancelled and given up beside the sweep.
+static volt_handle handle;
+static void cancel_and_detach(void *unused) {
+    (void)unused;
+    volt_cancel(&handle);
+    volt_detach(&handle);
+}
+SCENARIO(shutdown_sweep_beside_a_cancel) {
+    rt_make(1);
+    rt_carry(w0);
+    VMC_ASSERT(spawn(w0, &handle, never) == 0);
+    rt_run_one(w0);
+    begin(NULL);
+    int t = vmc_spawn(cancel_and_detach, NULL);
+    work(w0);
+    vmc_join(t);
+    end();
+    VMC_ASSERT(n_cancelled == 1);
+}
+
+// ---- [S2]: each ends its last task, then enters the parked set and compares the sums
+
+static void end_and_park(void *worker_) {
+    volt__worker *w = worker_;
+    rt_carry(w);
+    VMC_ASSERT(rt_run_one(w));
+    volt__idle_enter(&rt->idle, w->index, 0);
+    volt__stop_if_over(rt);
+}
+static volt_poll ends_alone(volt_cx *cx, void *arg) {
+    (void)cx, (void)arg;
+    return volt_ready(0);
+}
+SCENARIO(shutdown_last_two) {
+    rt_make(2);
+    VMC_ASSERT(spawn(w0, NULL, ends_alone) == 0);
+    VMC_ASSERT(spawn(w1, NULL, ends_alone) == 0);
+    begin(NULL);
+    see_shutdown(w0);
+    see_shutdown(w1);
+    int t = vmc_spawn(end_and_park, w1);
+    end_and_park(w0);
+    vmc_join(t);
+    VMC_ASSERT(volt__is_stopped(rt));
+    rt_end();
+}
+
+// ---- whoever waits for the end is told; a created task that is destroyed counts as ended
+
+static void wait_for_end(void *unused) {
+    (void)unused;
+    VMC_ASSERT(volt__shutdown_wait(rt, VOLT_NEVER) == 0);
+}
+SCENARIO(shutdown_two_wait) {
+    rt_make(1);
+    begin(NULL);
+    int t1 = vmc_spawn(wait_for_end, NULL), t2 = vmc_spawn(wait_for_end, NULL);
+    end();
+    vmc_join(t1);
+    vmc_join(t2);
+}
+static void destroy_task(void *state) { volt_task_destroy(state); }
+SCENARIO(shutdown_created_task_destroyed) {
+    rt_make(1);
+    void *state = volt_task_create(rt, ends, sizeof(job));
+    begin(NULL);
+    int t = vmc_spawn(destroy_task, state);
+    rt_carry(w0);
+    VMC_ASSERT(volt__wait_for_task(w0) == NULL); // sleeps until it is told
+    vmc_join(t);
+    VMC_ASSERT(volt__is_stopped(rt));
+    rt_end();
+}
+
+// ---- destroy beside the last one who held something: he gives it up and leaves before all is freed
+
+static void detach(void *unused) {
+    (void)unused;
+    volt_detach(&handle);
+}
+static volt_waker waker;
+static volt_poll gives_waker(volt_cx *cx, void *arg) {
+    (void)arg;
+    waker = volt_waker_retain(cx);
+    return volt_ready(0);
+}
+static void wake_and_release(void *unused) {
+    (void)unused;
+    volt_wake(waker);
+    volt_waker_release(waker);
+}
+static void destroy_beside(volt_handle *h, volt_fn *fn, void (*last)(void *)) {
+    vmc_must_happen("held");
+    vmc_must_happen("given up");
+    rt_is_on_heap = 1;
+    rt_make(1);
+    VMC_ASSERT(spawn(w0, h, fn) == 0);
+    begin(NULL);
+    work(w0);
+    stop();
+    rt_carry(NULL);
+    volt__join_threads(rt);
+    int t = vmc_spawn(last, NULL), rc = volt_destroy(rt);
+    VMC_ASSERT(rc == 0 || rc == -EBUSY);
+    vmc_reached(rc ? "held" : "given up");
+    vmc_join(t);
+    if (rc) VMC_ASSERT(volt_destroy(rt) == 0);
+}
+SCENARIO(shutdown_destroy_beside_detach) { destroy_beside(&handle, ends, detach); }
+SCENARIO(shutdown_destroy_beside_waker) { destroy_beside(NULL, gives_waker, wake_and_release); }

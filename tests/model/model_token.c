@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Tokens ([C1]) and what waits for them: a waiter that links itself while the token is cancelled is
+// woken or sees it; who was told of the cancellation may free the token at once; what the canceller
+// wrote before is seen by who finds it cancelled. Tasks are polled by the real poll on real workers.
+#define VOLT_LOCK_SPIN 0
+#include "vmc.h"
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "runtime.h"
+
+enum { WRITTEN = 7 };
+static volt_token *token;
+static uint32_t message; // plain
+typedef struct waiter {
+    volt_frame frame;
+    volt_link link;
+    int64_t rc, is_over;
+} waiter;
+static waiter state;
+static volt_handle handle;
+
+static void cancel_token(void *arg) {
+    (void)arg;
+    message = WRITTEN;
+    volt_token_cancel(token);
+}
+static void see_cancelled(void) {
+    VMC_ASSERT(message == WRITTEN);
+    vmc_free(token);
+}
+// Result of the task, once all threads have ended.
+static int64_t result(void) {
+    int64_t value = 0;
+    for (uint32_t i = 0; i < rt->started; i++) drain(workers[i]);
+    act_as(NULL);
+    VMC_ASSERT(volt_try_join(&handle, &value) == 0); // it was woken
+    finish();
+    return value;
+}
+
+// ---- wait
+
+static volt_poll wait_and_free(volt_cx *cx, void *arg) {
+    waiter *w = arg;
+    VOLT_BEGIN(cx, w);
+    VOLT_AWAIT(w->rc, volt_token_wait(cx, token));
+    see_cancelled();
+    VOLT_END(w->rc);
+}
+SCENARIO(token_wait_cancel) {
+    token = vmc_alloc(sizeof *token);
+    make_runtime(2, UINT32_MAX);
+    spawn_on(workers[0], &handle, wait_and_free, &state);
+    int t = vmc_spawn(drain, workers[0]);
+    cancel_token(NULL);
+    vmc_join(t);
+    VMC_ASSERT(result() == 0);
+}
+
+// ---- unless: the token is looked at without its lock; the barrier is taken afterwards
+
+static volt_poll never_unless(volt_cx *cx, void *arg) {
+    waiter *w = arg;
+    VOLT_BEGIN(cx, w);
+    VOLT_AWAIT(w->rc, volt_unless(cx, &w->link, token, volt_never(cx)));
+    see_cancelled();
+    VOLT_END(w->rc);
+}
+SCENARIO(token_unless_cancel) {
+    token = vmc_alloc(sizeof *token);
+    make_runtime(2, UINT32_MAX);
+    spawn_on(workers[0], &handle, never_unless, &state);
+    int t = vmc_spawn(drain, workers[0]);
+    cancel_token(NULL);
+    vmc_join(t);
+    VMC_ASSERT(result() == -ECANCELED);
+}
+
+// ---- is_cancelled: a flag that hands over what the canceller did
+
+SCENARIO(token_is_cancelled) {
+    vmc_must_happen("seen");
+    token = vmc_alloc(sizeof *token);
+    int t = vmc_spawn(cancel_token, NULL);
+    if (volt_token_is_cancelled(token)) {
+        VMC_ASSERT(message == WRITTEN);
+        vmc_reached("seen");
+    }
+    vmc_join(t);
+    vmc_free(token);
+}
+
+// ---- a child token made while the parent is cancelled is cancelled, now or at birth
+
+static volt_token child;
+static void make_child(void *arg) {
+    (void)arg;
+    volt_token_init(&child, token);
+}
+SCENARIO(token_child_cancel) {
+    token = vmc_alloc(sizeof *token);
+    int t = vmc_spawn(make_child, NULL);
+    cancel_token(NULL);
+    vmc_join(t);
+    VMC_ASSERT(volt_token_is_cancelled(&child));
+    volt_token_deinit(&child);
+    vmc_free(token);
+}
+
+// ---- the wait is cancelled, with its task, while the token is
+
+static void cancel_task(void *arg) {
+    (void)arg;
+    volt_cancel(&handle);
+}
+static volt_poll wait_only(volt_cx *cx, void *arg) {
+    waiter *w = arg;
+    VOLT_BEGIN(cx, w);
+    VOLT_AWAIT(w->rc, volt_token_wait(cx, token));
+    VOLT_END(w->rc);
+}
+SCENARIO(token_cancel_task_cancel) {
+    vmc_must_happen("completed");
+    vmc_must_happen("cancelled");
+    token = vmc_alloc(sizeof *token);
+    make_runtime(2, UINT32_MAX);
+    spawn_on(workers[0], &handle, wait_only, &state);
+    drain(workers[0]);
+    int t = vmc_spawn(cancel_task, NULL);
+    act_as(workers[0]); // a task of this worker cancels the token, and then the woken one runs
+    cancel_token(NULL);
+    drain(workers[0]);
+    act_as(NULL);
+    vmc_join(t);
+    int64_t rc = result();
+    VMC_ASSERT(rc == 0 || rc == -ECANCELED);
+    vmc_reached(rc ? "cancelled" : "completed");
+    vmc_free(token);
+}

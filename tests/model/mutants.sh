@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# Deliberate defects that the model checker must catch.
+#   sh tests/model/mutants.sh build-dir compiler [name...]
+# Each entry of mutants.txt is put into a copy of volt.h, the scenario file is compiled against it,
+# and the scenario it names must fail. build-dir holds the checker's objects (`make model-mutants`
+# builds them). An entry marked `survives` must not be caught, and says why. Last line: "mutants: N
+# passed, N failed". In the environment: JOBS, how many at once.
+set -u
+dir=$1 cc=$2
+shift 2
+here=$(dirname "$0")
+out=$dir/mutants
+rm -rf "$out"
+mkdir -p "$out"
+
+# mutants.txt -> one directory each, with the changed volt.h, the scenario and, if any, the reason.
+awk -v out="$out" -v only=" $* " '
+function finish(    i, n, from, at) {
+    if (name == "" || (only != "  " && !index(only, " " name " "))) return
+    from = 1
+    if (after != "") {
+        for (from = 1; from <= n_lines && !index(line[from], after); from++) {}
+    }
+    n = 0
+    for (i = from; i <= n_lines; i++)
+        if (index(line[i], old) && (after == "" || n == 0)) { at = i; n++ }
+    system("mkdir -p " out "/" name)
+    print scenario > (out "/" name "/scenario")
+    if (reason != "") print reason > (out "/" name "/survives")
+    if (n != 1) {
+        print "its line is " (n ? n " times" : "not") " in volt.h" > (out "/" name "/broken")
+        return
+    }
+    for (i = 1; i <= n_lines; i++) {
+        if (i != at) { print line[i] > (out "/" name "/volt.h"); continue }
+        n = index(line[i], old)
+        print substr(line[i], 1, n - 1) new substr(line[i], n + length(old)) > (out "/" name "/volt.h")
+    }
+    close(out "/" name "/volt.h")
+}
+FNR == NR { line[FNR] = $0; n_lines = FNR; next }
+/^mutant / { finish(); name = $2; scenario = $3; after = old = new = reason = "" }
+/^survives / { reason = substr($0, 10) }
+/^@ / { after = substr($0, 3) }
+/^- / { old = substr($0, 3) }
+/^\+ / { new = substr($0, 3) }
+/^\+$/ { new = "" }
+END { finish() }
+' "$here/../../volt.h" "$here/mutants.txt"
+
+# One mutant: prints its line; ends with 0 if it is as it should be.
+cat > "$out/one.sh" <<'ONE'
+m=$1 here=$2 dir=$3 cc=$4
+name=${m##*/} scenario=$(cat "$m/scenario")
+say() { printf '%-4s %-34s %s\n' "$1" "$name" "$2"; }
+[ -e "$m/broken" ] && { say FAIL "$(cat "$m/broken")"; exit 1; }
+file=$(grep -l "SCENARIO($scenario[,)]" "$here"/model_*.c | head -n 1)
+[ -n "$file" ] || { say FAIL "no scenario $scenario"; exit 1; }
+tsan=; [ "$cc" = gcc ] && tsan=-Wno-tsan
+"$cc" -std=gnu11 -w -gdwarf-4 -I"$m" -I"$here" -fno-pie -O0 -fsanitize=thread -fno-builtin $tsan \
+    -c "$file" -o "$m/scenario.o" > "$m/log" 2>&1 &&
+objcopy --rename-section .data=model_data --rename-section .bss=model_bss,alloc \
+    --redefine-sym memset=vmc_memset --redefine-sym memcpy=vmc_memcpy \
+    --redefine-sym memmove=vmc_memmove "$m/scenario.o" &&
+"$cc" -no-pie "$m/scenario.o" $(ls "$dir"/*.part.o | grep -v litmus_) -o "$m/run" >> "$m/log" 2>&1 ||
+    { say FAIL 'does not compile'; exit 1; }
+timeout 120 "$m/run" -q -l "$scenario" > "$m/log" 2>&1
+rc=$?
+rm -f "$m/run" "$m/scenario.o"
+why=$(sed -n 's/^  //p' "$m/log" | head -n 1)
+n=$(sed -n 's/^FAIL.* \([0-9]*\) executions.*/\1/p' "$m/log")
+if [ -e "$m/survives" ]; then
+    [ $rc = 0 ] && { say ok "survives: $(cat "$m/survives")"; exit 0; }
+    say FAIL "is caught after all: $why"; exit 1
+fi
+[ $rc = 0 ] && { say FAIL "$scenario does not catch it"; exit 1; }
+[ -n "$why" ] || { say FAIL "no verdict, status $rc"; exit 1; }
+say ok "$scenario, $n executions: $why"
+ONE
+
+ls -d "$out"/*/ | sed 's|/$||' |
+    xargs -P "${JOBS:-2}" -I{} sh "$out/one.sh" {} "$here" "$dir" "$cc" > "$out/all"
+sort -k 2 "$out/all" | cut -c 1-160
+passed=$(grep -c '^ok' "$out/all") failed=$(grep -c '^FAIL' "$out/all")
+echo "mutants: $passed passed, $failed failed"
+[ "$passed" -gt 0 ] && [ "$failed" = 0 ]

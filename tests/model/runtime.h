@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// What scenarios about workers share: a runtime made by the real functions, but for its threads.
+// A scenario says which of them run, as model threads. Include after volt.h.
+#ifndef VMC_RUNTIME_H
+#define VMC_RUNTIME_H
+
+static volt_rt *rt;
+static volt__worker *workers[4];
+
+// n workers, none of which runs. watch_us: 0 for the default, UINT32_MAX for no watch.
+static void make_runtime(uint32_t n, uint32_t watch_us) {
+    volt_config cfg;
+    memset(&cfg, 0, sizeof cfg);
+    cfg.workers = n;
+    cfg.watch_us = watch_us;
+    cfg.alloc.alloc = vmc_volt_alloc;
+    cfg.alloc.free = vmc_volt_free;
+    VMC_ASSERT(volt__rt_create(&cfg, &rt) == 0);
+    for (uint32_t i = 0; i < n; i++) VMC_ASSERT(volt__worker_create(rt, i, &workers[i]) == 0);
+    rt->started = n;
+}
+// All threads have ended. As volt__rt_free, but for the table of descriptors, which takes longer to
+// look through than most executions.
+static void free_runtime(void) {
+    volt__slabs_destroy(&rt->slabs);
+    for (uint32_t i = 0; i < rt->started; i++) volt__worker_destroy(rt, workers[i]);
+    if (rt->watch.fd >= 0) VOLT_SYS(close, rt->watch.fd);
+    vmc_free(rt->workers);
+    vmc_free(rt->fds.epfd);
+    vmc_free(rt);
+}
+
+// ---- workers that run what they have and then end
+
+__attribute__((unused)) static void act_as(volt__worker *w) { VOLT_TLS_SET(w); }
+__attribute__((unused)) static void drain(void *arg) {
+    volt__worker *w = arg;
+    act_as(w);
+    w->needs_watch = 0;
+    for (volt__task *t; (t = volt__take(w)) != NULL;) volt__poll_task(w, t);
+}
+// A task on the own queue of w; its state stays with the caller.
+__attribute__((unused)) static void spawn_on(volt__worker *w, volt_handle *h, volt_fn *fn, void *state) {
+    act_as(w);
+    VMC_ASSERT(volt__spawn_root(rt, w, h, fn, state, 0) == 0);
+    act_as(NULL);
+}
+// By who joined all threads: runs what is left on any queue, then nothing may be alive.
+__attribute__((unused)) static void finish(void) {
+    for (uint32_t i = 0; i < rt->started; i++) drain(workers[i]);
+    act_as(NULL);
+    VMC_ASSERT(volt__alive(rt) == 0);
+    free_runtime();
+}
+
+#endif // VMC_RUNTIME_H

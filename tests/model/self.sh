@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# The checker's own mutants: builds it once with each defect that internal.h lists and counts the
+# litmus programs that notice. One that none notices is a failure: then the table lacks a program.
+#   sh tests/model/self.sh build-dir compiler
+set -u
+dir=$1 cc=$2
+here=$(dirname "$0")
+out=$dir/self
+mkdir -p "$out"
+passed=0 failed=0
+for mutant in $(sed -n 's/^    \(NO_[A-Z_]*\)\( = 1\)*, *\/\/.*/\1/p' "$here/internal.h"); do
+    for part in memory shadow search; do
+        "$cc" -std=gnu11 -O1 -fno-pie -I"$here" -DVMC_MUTANT="$mutant" -c "$here/$part.c" \
+            -o "$out/$part.o" || exit 1
+    done
+    "$cc" -no-pie "$dir/model_litmus.o" "$dir"/litmus_*.part.o "$out"/*.o \
+        $(ls "$dir"/*.part.o | grep -v 'litmus_\|memory\|shadow\|search') -o "$out/litmus" || exit 1
+    timeout 120 "$out/litmus" -q > "$out/log" 2>&1
+    n=$(grep -c '^FAIL' "$out/log")
+    first=$(sed -n 's/^FAIL *\([^ ].*[^ ]\)  *EXHAUSTIVE.*/\1/p' "$out/log" | head -n 1)
+    if [ "$n" -gt 0 ]; then
+        passed=$((passed + 1))
+        printf 'ok   %-16s %3d litmus programs notice, the first: %s\n' "$mutant" "$n" "$first"
+    else
+        failed=$((failed + 1))
+        printf 'FAIL %-16s no litmus program notices\n' "$mutant"
+    fi
+done
+echo "self: $passed passed, $failed failed"
+[ "$passed" -gt 0 ] && [ "$failed" = 0 ]

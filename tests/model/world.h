@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// The system calls that volt.h makes through VOLT_SYS(name, ...), as kernel.c models them. What is
+// not modelled ends the scenario with an error that names the call.
+#ifndef VMC_WORLD_H
+#define VMC_WORLD_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+int vmc_unmodelled(const char *call, ...);
+int vmc_no_effect(const char *call, ...); // 0
+
+// ---- modelled: eventfd, one-shot timerfd, epoll, pages, and what concerns one thread alone
+int vmc_sys_eventfd(unsigned initial, int flags);
+int vmc_sys_epoll_create1(int flags);
+int vmc_sys_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev);
+int vmc_sys_timerfd_create(int clock, int flags);
+int vmc_sys_timerfd_settime(int fd, int flags, const struct itimerspec *new_,
+                            struct itimerspec *old);
+ssize_t vmc_sys_read(int fd, void *buf, size_t n);
+ssize_t vmc_sys_write(int fd, const void *buf, size_t n);
+int vmc_sys_close(int fd);
+void *vmc_sys_mmap(void *at, size_t size, int protection, int flags, int fd, long offset);
+int vmc_sys_munmap(void *at, size_t size);
+#define vmc_sys_sysconf(which_) ((void)(which_), 4096L)
+#define vmc_sys_pthread_attr_init(...) vmc_no_effect("pthread_attr_init", __VA_ARGS__)
+#define vmc_sys_pthread_attr_setstacksize(...) vmc_no_effect("pthread_attr_setstacksize", __VA_ARGS__)
+#define vmc_sys_pthread_attr_destroy(...) vmc_no_effect("pthread_attr_destroy", __VA_ARGS__)
+#define vmc_sys_pthread_setname_np(...) vmc_no_effect("pthread_setname_np", __VA_ARGS__)
+#define vmc_sys_pthread_sigmask(...) vmc_no_effect("pthread_sigmask", __VA_ARGS__)
+
+// ---- for scenarios: a descriptor that epoll can watch, ready when the scenario says so
+int vmc_fd(void);
+void vmc_fd_raise(int fd, uint32_t events); // an edge: EPOLLIN, EPOLLOUT, ...
+
+// ---- not modelled
+#define vmc_sys_clock_gettime(...) vmc_unmodelled("clock_gettime", __VA_ARGS__)
+#define vmc_sys_epoll_wait(...) vmc_unmodelled("epoll_wait", __VA_ARGS__)
+#define vmc_sys_syscall(...) vmc_unmodelled("syscall", __VA_ARGS__)
+#define vmc_sys_socket(...) vmc_unmodelled("socket", __VA_ARGS__)
+#define vmc_sys_bind(...) vmc_unmodelled("bind", __VA_ARGS__)
+#define vmc_sys_listen(...) vmc_unmodelled("listen", __VA_ARGS__)
+#define vmc_sys_connect(...) vmc_unmodelled("connect", __VA_ARGS__)
+#define vmc_sys_accept4(...) vmc_unmodelled("accept4", __VA_ARGS__)
+#define vmc_sys_shutdown(...) vmc_unmodelled("shutdown", __VA_ARGS__)
+#define vmc_sys_getsockopt(...) vmc_unmodelled("getsockopt", __VA_ARGS__)
+#define vmc_sys_setsockopt(...) vmc_unmodelled("setsockopt", __VA_ARGS__)
+#define vmc_sys_getsockname(...) vmc_unmodelled("getsockname", __VA_ARGS__)
+#define vmc_sys_getpeername(...) vmc_unmodelled("getpeername", __VA_ARGS__)
+#define vmc_sys_send(...) vmc_unmodelled("send", __VA_ARGS__)
+#define vmc_sys_sendmsg(...) vmc_unmodelled("sendmsg", __VA_ARGS__)
+#define vmc_sys_readv(...) vmc_unmodelled("readv", __VA_ARGS__)
+#define vmc_sys_writev(...) vmc_unmodelled("writev", __VA_ARGS__)
+#define vmc_sys_fcntl(...) vmc_unmodelled("fcntl", __VA_ARGS__)
+#define vmc_sys_open(...) vmc_unmodelled("open", __VA_ARGS__)
+#define vmc_sys_poll(...) vmc_unmodelled("poll", __VA_ARGS__)
+#define vmc_sys_sched_getaffinity(...) vmc_unmodelled("sched_getaffinity", __VA_ARGS__)
+#define vmc_sys_sigtimedwait(...) vmc_unmodelled("sigtimedwait", __VA_ARGS__)
+
+#endif // VMC_WORLD_H
