@@ -798,8 +798,7 @@ static volt_poll duelist_run(volt_cx *cx, void *arg) {
         p->d->turn = !p->me;
         volt_wake(p->d->w[!p->me]);
     }
-    volt_waker_release(p->d->w[p->me]);
-    VOLT_END(0);
+    VOLT_END(0); // the root releases the wakers: until then the others may use them
 }
 static volt_poll umpire_run(volt_cx *cx, void *arg) {
     duelist *p = (duelist *)arg;
@@ -828,6 +827,7 @@ static volt_poll duel_root_run(volt_cx *cx, void *arg) {
         SIM_CHECK(VOLT_GROUP_SPAWN(cx, &r->g, i == 2 ? umpire_run : duelist_run, p) == 0);
     }
     VOLT_AWAIT(r->rc, volt_group_wait(cx, &r->g));
+    for (int i = 0; i < 2; i++) volt_waker_release(r->d.w[i]);
     VOLT_END(0);
 }
 static void app_fairness(void) {
