@@ -22,7 +22,7 @@ static volt_poll ends(volt_cx *cx, void *arg) {
     return volt_ready(7);
 }
 static void start(uint32_t n_workers, volt__worker **where) {
-    child c = { .answer = 0 };
+    child c = {.answer = 0};
     rt_make(n_workers);
     VMC_ASSERT(volt__spawn(rt, *where, &handle, ends, &c, sizeof c, "child") == 0);
 }
@@ -42,7 +42,7 @@ static int join(volt_time at_most, int64_t *r) {
     __asm__ volatile("" : : "r"(deep)); // is to be there
     return volt_join_sync(&handle, at_most, r);
 }
-SCENARIO(join_thread) {
+SCENARIO(join_thread, .mo_insert = 1) {
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
@@ -51,7 +51,7 @@ SCENARIO(join_thread) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(join_thread_timeout) {
+SCENARIO(join_thread_timeout, .mo_insert = 1) {
     int64_t r = 0;
     vmc_must_happen("in time");
     vmc_must_happen("too late, then again");
@@ -64,7 +64,7 @@ SCENARIO(join_thread_timeout) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(join_thread_gives_up) {
+SCENARIO(join_thread_gives_up, .mo_insert = 1) {
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
@@ -73,7 +73,7 @@ SCENARIO(join_thread_gives_up) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(join_try) {
+SCENARIO(join_try, .mo_insert = 1) {
     int64_t r = 0;
     vmc_must_happen("it has ended");
     vmc_must_happen("not yet");
@@ -87,7 +87,7 @@ SCENARIO(join_try) {
     check_delivered(r);
     rt_end();
 }
-SCENARIO(join_detach) {
+SCENARIO(join_detach, .mo_insert = 1) {
     start(1, &w0);
     int t = vmc_spawn(run, w0);
     volt_detach(&handle);
@@ -95,7 +95,7 @@ SCENARIO(join_detach) {
     rt_end();
     VMC_ASSERT(message == 1);
 }
-SCENARIO(join_cancelled_thread) { // a cancelled task still delivers
+SCENARIO(join_cancelled_thread, .mo_insert = 1) { // a cancelled task still delivers
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
@@ -116,17 +116,18 @@ static int n_delivered, n_cancelled;
 static volt_poll joins(volt_cx *cx, void *arg) {
     joiner *j = arg;
     int r;
-    VOLT_BEGIN(cx, j);
-    VOLT_AWAIT(r, volt_join_state(cx, &handle, &j->copy, sizeof j->copy));
-    if (r == -ECANCELED) {
-        VMC_ASSERT(handle.task_);
-        volt_detach(&handle);
-        n_cancelled++;
-    } else {
-        check_delivered(r);
-        VMC_ASSERT(j->copy.answer == 42);
-        n_delivered++;
-    }
+    VOLT_BEGIN(cx, j)
+        ;
+        VOLT_AWAIT(r, volt_join_state(cx, &handle, &j->copy, sizeof j->copy));
+        if (r == -ECANCELED) {
+            VMC_ASSERT(handle.task_);
+            volt_detach(&handle);
+            n_cancelled++;
+        } else {
+            check_delivered(r);
+            VMC_ASSERT(j->copy.answer == 42);
+            n_delivered++;
+        }
     VOLT_END(0);
 }
 static void spawn_joiner(volt_handle *h) {
@@ -134,7 +135,7 @@ static void spawn_joiner(volt_handle *h) {
     memset(&j, 0, sizeof j);
     VMC_ASSERT(volt__spawn(rt, w0, h, joins, &j, sizeof j, "joiner") == 0);
 }
-SCENARIO(join_task) {
+SCENARIO(join_task, .mo_insert = 1) {
     start(2, &w1);
     spawn_joiner(NULL);
     int t = vmc_spawn(run, w1);
@@ -159,5 +160,7 @@ static void join_beside_cancel(void) {
     VMC_ASSERT(n_delivered + n_cancelled == 1);
     vmc_reached(n_delivered ? "it joins" : "it is cancelled");
 }
-SCENARIO(join_task_cancelled, .class = VMC_BOUNDED, .preemptions = 2) { join_beside_cancel(); }
-SCENARIO(join_task_cancelled_long, .is_long = 1) { join_beside_cancel(); }
+SCENARIO(join_task_cancelled, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 2) {
+    join_beside_cancel();
+}
+SCENARIO(join_task_cancelled_long, .mo_insert = 1, .is_long = 1) { join_beside_cancel(); }

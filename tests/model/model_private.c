@@ -24,10 +24,11 @@ static volt_poll ends(volt_cx *cx, void *arg) {
 }
 static volt_poll yields_and_ends(volt_cx *cx, void *arg) {
     job *j = arg;
-    VOLT_BEGIN(cx, j);
-    n_polls++;
-    VOLT_AWAIT(volt_yield(cx));
-    n_polls++;
+    VOLT_BEGIN(cx, j)
+        ;
+        n_polls++;
+        VOLT_AWAIT(volt_yield(cx));
+        n_polls++;
     VOLT_END(7);
 }
 
@@ -39,10 +40,10 @@ static void thief(void *unused) {
     if (rt_steal_and_run(w1, w0)) vmc_reached("a thief polls it");
     rt_run_one(w1);
 }
-SCENARIO(private_stolen) {
+SCENARIO(private_stolen, .mo_insert = 1) {
     vmc_must_happen("a thief polls it");
     vmc_must_happen("it is stolen back");
-    job j = { 0 };
+    job j = {0};
     rt_make(2);
     rt_carry(w0);
     spawn(w0, NULL, yields_and_ends, &j, sizeof j);
@@ -80,7 +81,7 @@ static void use_waker(void *w) {
     volt_waker_release(waker);
 }
 static void wake_from(int is_on_worker) {
-    sleeper s = { 0 };
+    sleeper s = {0};
     rt_make(2);
     rt_carry(w0);
     spawn(w0, NULL, waits_for_waker, &s, sizeof s);
@@ -91,8 +92,8 @@ static void wake_from(int is_on_worker) {
     rt_end();
     VMC_ASSERT(n_polls == 2);
 }
-SCENARIO(private_gives_waker_outside) { wake_from(0); }
-SCENARIO(private_gives_waker_to_worker) { wake_from(1); }
+SCENARIO(private_gives_waker_outside, .mo_insert = 1) { wake_from(0); }
+SCENARIO(private_gives_waker_to_worker, .mo_insert = 1) { wake_from(1); }
 
 // ---- joins: a waiter holds a reference to itself, which whoever completes the child gives back,
 // perhaps long after the waiter has gone on. The waiter is large: freed, its slab is gone at once.
@@ -107,29 +108,33 @@ static int is_joined;
 static volt_poll joins(volt_cx *cx, void *arg) {
     joiner *j = arg;
     int r;
-    VOLT_BEGIN(cx, j);
-    VOLT_AWAIT(r, volt_join(cx, &j->child));
-    VMC_ASSERT(r == 7 && n_polls == 1);
-    VOLT_AWAIT(volt_yield(cx));
-    is_joined++;
+    VOLT_BEGIN(cx, j)
+        ;
+        VOLT_AWAIT(r, volt_join(cx, &j->child));
+        VMC_ASSERT(r == 7 && n_polls == 1);
+        VOLT_AWAIT(volt_yield(cx));
+        is_joined++;
     VOLT_END(0);
 }
 // The second poll of the join is a cancelled one.
 static volt_poll join_or_give_up(volt_cx *cx, joiner *j) {
-    if (j->n_tries++ > 0) cx->abort_ = 1;
-    else volt__task_wake(cx->task_); // running: its worker enqueues it
+    if (j->n_tries++ > 0)
+        cx->abort_ = 1;
+    else
+        volt__task_wake(cx->task_); // running: its worker enqueues it
     return volt_join(cx, &j->child);
 }
 static volt_poll gives_up(volt_cx *cx, void *arg) {
     joiner *j = arg;
     int r;
-    VOLT_BEGIN(cx, j);
-    VOLT_AWAIT(r, join_or_give_up(cx, j));
-    VMC_ASSERT(r == 7 || r == -ECANCELED);
-    vmc_reached(r == 7 ? "it joins" : "it gives up");
-    if (r < 0) volt_detach(&j->child);
-    VOLT_AWAIT(volt_yield(cx));
-    is_joined++;
+    VOLT_BEGIN(cx, j)
+        ;
+        VOLT_AWAIT(r, join_or_give_up(cx, j));
+        VMC_ASSERT(r == 7 || r == -ECANCELED);
+        vmc_reached(r == 7 ? "it joins" : "it gives up");
+        if (r < 0) volt_detach(&j->child);
+        VOLT_AWAIT(volt_yield(cx));
+        is_joined++;
     VOLT_END(0);
 }
 static void run_child(void *unused) {
@@ -139,7 +144,7 @@ static void run_child(void *unused) {
 }
 static void join_by(volt_fn *fn) {
     static joiner j;
-    job child = { 0 };
+    job child = {0};
     rt_make(2);
     rt_carry(w0);
     spawn(w1, &j.child, ends, &child, sizeof child);
@@ -152,8 +157,8 @@ static void join_by(volt_fn *fn) {
     rt_end();
     VMC_ASSERT(is_joined == 1 && n_polls == 1);
 }
-SCENARIO(private_joins) { join_by(joins); }
-SCENARIO(private_gives_up_a_join) {
+SCENARIO(private_joins, .mo_insert = 1) { join_by(joins); }
+SCENARIO(private_gives_up_a_join, .mo_insert = 1) {
     vmc_must_happen("it joins");
     vmc_must_happen("it gives up");
     join_by(gives_up);
@@ -163,11 +168,12 @@ SCENARIO(private_gives_up_a_join) {
 
 static volt_poll sleeps(volt_cx *cx, void *arg) {
     job *j = arg;
-    VOLT_BEGIN(cx, j);
-    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
-    n_polls++;
-    VOLT_AWAIT(volt_yield(cx));
-    n_polls++;
+    VOLT_BEGIN(cx, j)
+        ;
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+        n_polls++;
+        VOLT_AWAIT(volt_yield(cx));
+        n_polls++;
     VOLT_END(0);
 }
 static void fire_timers(uint64_t tick) {
@@ -181,8 +187,8 @@ static void look_after_timers(void *unused) {
     rt_carry(w1);
     fire_timers(1);
 }
-SCENARIO(private_sleeps) {
-    job j = { 0 };
+SCENARIO(private_sleeps, .mo_insert = 1) {
+    job j = {0};
     vmc_must_happen("another worker fires a timer");
     rt_make(2);
     rt_carry(w0);
@@ -206,11 +212,12 @@ typedef struct napper {
 } napper;
 static volt_poll sleeps_twice(volt_cx *cx, void *arg) {
     napper *s = arg;
-    VOLT_BEGIN(cx, s);
-    n_polls++;
-    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_sleep(cx, VOLT_MS(1))),
-                             VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(2)))));
-    n_polls++;
+    VOLT_BEGIN(cx, s)
+        ;
+        n_polls++;
+        VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_sleep(cx, VOLT_MS(1))),
+                                 VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(2)))));
+        n_polls++;
     VOLT_END(0);
 }
 static void fire_second(void *unused) {
@@ -218,7 +225,7 @@ static void fire_second(void *unused) {
     rt_carry(w1);
     fire_timers(2);
 }
-SCENARIO(private_sleeps_twice) {
+SCENARIO(private_sleeps_twice, .mo_insert = 1) {
     static napper s;
     rt_make(2);
     rt_carry(w0);
@@ -235,14 +242,15 @@ SCENARIO(private_sleeps_twice) {
 // It yields with a timer armed: the next poll does not come from the timer, which fires beside it.
 static volt_poll yields_asleep(volt_cx *cx, void *arg) {
     napper *s = arg;
-    VOLT_BEGIN(cx, s);
-    n_polls++;
-    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_yield(cx)),
-                             VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(1)))));
-    n_polls++;
+    VOLT_BEGIN(cx, s)
+        ;
+        n_polls++;
+        VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_yield(cx)),
+                                 VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(1)))));
+        n_polls++;
     VOLT_END(0);
 }
-SCENARIO(private_yields_asleep) {
+SCENARIO(private_yields_asleep, .mo_insert = 1) {
     static napper s;
     rt_make(2);
     rt_carry(w0);
@@ -265,7 +273,7 @@ static void acknowledge(void *unused) {
     volt__see_shutdown(w1);
 }
 static void sweep_beside(volt_fn *fn, int is_acknowledged_first) {
-    job j = { 0 };
+    job j = {0};
     rt_make(2);
     rt_carry(w0);
     spawn(w0, NULL, fn, &j, sizeof j);
@@ -279,13 +287,13 @@ static void sweep_beside(volt_fn *fn, int is_acknowledged_first) {
     rt_end();
     VMC_ASSERT(volt__alive(rt) == 0);
 }
-SCENARIO(private_ends_before_the_sweep) { sweep_beside(ends, 0); }
-SCENARIO(private_ends_beside_the_sweep) { sweep_beside(ends, 1); }
-SCENARIO(private_yields_before_the_sweep) {
+SCENARIO(private_ends_before_the_sweep, .mo_insert = 1) { sweep_beside(ends, 0); }
+SCENARIO(private_ends_beside_the_sweep, .mo_insert = 1) { sweep_beside(ends, 1); }
+SCENARIO(private_yields_before_the_sweep, .mo_insert = 1) {
     sweep_beside(yields_and_ends, 0);
     VMC_ASSERT(n_polls == 2);
 }
-SCENARIO(private_yields_beside_the_sweep) {
+SCENARIO(private_yields_beside_the_sweep, .mo_insert = 1) {
     sweep_beside(yields_and_ends, 1);
     VMC_ASSERT(n_polls == 2);
 }
@@ -298,7 +306,7 @@ static void run_w0(void *unused) {
     rt_run_all(w0);
 }
 static void deadline_beside(volt_fn *fn) {
-    job j = { 0 };
+    job j = {0};
     rt_make(1);
     spawn(w0, NULL, fn, &j, sizeof j);
     int t = vmc_spawn(run_w0, NULL);
@@ -306,5 +314,5 @@ static void deadline_beside(volt_fn *fn) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(private_ends_beside_a_deadline) { deadline_beside(ends); }
-SCENARIO(private_yields_beside_a_deadline) { deadline_beside(yields_and_ends); }
+SCENARIO(private_ends_beside_a_deadline, .mo_insert = 1) { deadline_beside(ends); }
+SCENARIO(private_yields_beside_a_deadline, .mo_insert = 1) { deadline_beside(yields_and_ends); }
