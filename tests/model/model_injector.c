@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The injector [Q3]: tasks that come from outside the workers. Every task comes out exactly once, in
-// the order of its pushes, with what its pusher wrote; who has been told of a push finds it.
+// The injector [Q3]: tasks that come from outside the workers. Every task comes out exactly once,
+// in the order of its pushes, with what its pusher wrote; who has been told of a push finds it.
 // Run: make model ONE=injector_two_producers (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Joins: the join word [T3] of a task that ends, and the parker [P1] of a thread that waits for it. A
-// result is delivered once, with all that the task wrote; who waits is woken; who gives up may go its
-// way, and with it the memory that it waited in.
+// Joins: the join word [T3] of a task that ends, and the parker [P1] of a thread that waits for
+// it. A result is delivered once, with all that the task wrote; who waits is woken; who gives up
+// may go its way, and with it the memory that it waited in.
 // Run: make model ONE=join_thread (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -22,7 +22,7 @@ static volt_poll ends(volt_cx *cx, void *arg) {
     return volt_ready(7);
 }
 static void start(uint32_t n_workers, volt__worker **where) {
-    child c = {.answer = 0};
+    child c = { .answer = 0 };
     rt_make(n_workers);
     VMC_ASSERT(volt__spawn(rt, *where, &handle, ends, &c, sizeof c, "child") == 0);
 }
@@ -116,18 +116,17 @@ static int n_delivered, n_cancelled;
 static volt_poll joins(volt_cx *cx, void *arg) {
     joiner *j = arg;
     int r;
-    VOLT_BEGIN(cx, j)
-        ;
-        VOLT_AWAIT(r, volt_join_state(cx, &handle, &j->copy, sizeof j->copy));
-        if (r == -ECANCELED) {
-            VMC_ASSERT(handle.task_);
-            volt_detach(&handle);
-            n_cancelled++;
-        } else {
-            check_delivered(r);
-            VMC_ASSERT(j->copy.answer == 42);
-            n_delivered++;
-        }
+    VOLT_BEGIN(cx, j);
+    VOLT_AWAIT(r, volt_join_state(cx, &handle, &j->copy, sizeof j->copy));
+    if (r == -ECANCELED) {
+        VMC_ASSERT(handle.task_);
+        volt_detach(&handle);
+        n_cancelled++;
+    } else {
+        check_delivered(r);
+        VMC_ASSERT(j->copy.answer == 42);
+        n_delivered++;
+    }
     VOLT_END(0);
 }
 static void spawn_joiner(volt_handle *h) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The futex lock [L1]: what it guards is touched by one thread at a time, nobody sleeps for ever, and
-// whoever frees the lock's own memory may do so as soon as it has the lock for the last time.
+// The futex lock [L1]: what it guards is touched by one thread at a time, nobody sleeps for ever,
+// and whoever frees the lock's own memory may do so as soon as it has the lock for the last time.
 // Run: make model ONE=lock_two (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -60,15 +60,15 @@ SCENARIO(lock_try, .mo_insert = 1) {
     VMC_ASSERT(volt__try_lock(&lock));
 }
 SCENARIO(lock_try_two, .mo_insert = 1) {
-    int has_got[2] = {0, 0};
+    int has_got[2] = { 0, 0 };
     int t = vmc_spawn(try_add, &has_got[0]);
     try_add(&has_got[1]);
     vmc_join(t);
     VMC_ASSERT(guarded == has_got[0] + has_got[1] && guarded > 0); // one of them was first
 }
 
-// The last of several users frees what the lock lies in, right after its unlock. Those before it may
-// still be about to wake a sleeper: they must not look at the lock any more.
+// The last of several users frees what the lock lies in, right after its unlock. Those before it
+// may still be about to wake a sleeper: they must not look at the lock any more.
 typedef struct shared {
     uint32_t lock;
     int n_users;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Slabs: slots that other threads give back [M1], walkers that go by the slabs while slots are carved,
-// freed and used again [M2], slabs that are destroyed, heaps that are shared. No slot has two users,
-// none is lost; a walker meets live tasks only, and finds their headers filled.
+// Slabs: slots that other threads give back [M1], walkers that go by the slabs while slots are
+// carved, freed and used again [M2], slabs that are destroyed, heaps that are shared. No slot has
+// two users, none is lost; a walker meets live tasks only, and finds their headers filled.
 // Run: make model ONE=memory_remote_free (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -70,7 +70,7 @@ static void end_two(void *tasks) {
 }
 SCENARIO(memory_remote_free_again, .mo_insert = 1) {
     make();
-    volt__task *mine[2] = {new_task(SMALL), new_task(SMALL)};
+    volt__task *mine[2] = { new_task(SMALL), new_task(SMALL) };
     int t1 = vmc_spawn(end_two, mine);
     volt__heap_drain(&heap);
     volt__task *c = new_task(SMALL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Private task words (">>task" in volt.h): the runner of a task that nobody else can reach moves its
-// word by a load and a store. Each scenario lets somebody reach the task in one of the ways there
-// are, and its runner begin, yield and finish beside that. Every task is polled as often as it
-// should be, by one thread at a time, and freed once.
+// Private task words (">>task" in volt.h): the runner of a task that nobody else can reach moves
+// its word by a load and a store. Each scenario lets somebody reach the task in one of the ways
+// there are, and its runner begin, yield and finish beside that. Every task is polled as often as
+// it should be, by one thread at a time, and freed once.
 // Run: make model ONE=private_stolen (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -24,11 +24,10 @@ static volt_poll ends(volt_cx *cx, void *arg) {
 }
 static volt_poll yields_and_ends(volt_cx *cx, void *arg) {
     job *j = arg;
-    VOLT_BEGIN(cx, j)
-        ;
-        n_polls++;
-        VOLT_AWAIT(volt_yield(cx));
-        n_polls++;
+    VOLT_BEGIN(cx, j);
+    n_polls++;
+    VOLT_AWAIT(volt_yield(cx));
+    n_polls++;
     VOLT_END(7);
 }
 
@@ -43,7 +42,7 @@ static void thief(void *unused) {
 SCENARIO(private_stolen, .mo_insert = 1) {
     vmc_must_happen("a thief polls it");
     vmc_must_happen("it is stolen back");
-    job j = {0};
+    job j = { 0 };
     rt_make(2);
     rt_carry(w0);
     spawn(w0, NULL, yields_and_ends, &j, sizeof j);
@@ -81,7 +80,7 @@ static void use_waker(void *w) {
     volt_waker_release(waker);
 }
 static void wake_from(int is_on_worker) {
-    sleeper s = {0};
+    sleeper s = { 0 };
     rt_make(2);
     rt_carry(w0);
     spawn(w0, NULL, waits_for_waker, &s, sizeof s);
@@ -108,12 +107,11 @@ static int is_joined;
 static volt_poll joins(volt_cx *cx, void *arg) {
     joiner *j = arg;
     int r;
-    VOLT_BEGIN(cx, j)
-        ;
-        VOLT_AWAIT(r, volt_join(cx, &j->child));
-        VMC_ASSERT(r == 7 && n_polls == 1);
-        VOLT_AWAIT(volt_yield(cx));
-        is_joined++;
+    VOLT_BEGIN(cx, j);
+    VOLT_AWAIT(r, volt_join(cx, &j->child));
+    VMC_ASSERT(r == 7 && n_polls == 1);
+    VOLT_AWAIT(volt_yield(cx));
+    is_joined++;
     VOLT_END(0);
 }
 // The second poll of the join is a cancelled one.
@@ -127,14 +125,13 @@ static volt_poll join_or_give_up(volt_cx *cx, joiner *j) {
 static volt_poll gives_up(volt_cx *cx, void *arg) {
     joiner *j = arg;
     int r;
-    VOLT_BEGIN(cx, j)
-        ;
-        VOLT_AWAIT(r, join_or_give_up(cx, j));
-        VMC_ASSERT(r == 7 || r == -ECANCELED);
-        vmc_reached(r == 7 ? "it joins" : "it gives up");
-        if (r < 0) volt_detach(&j->child);
-        VOLT_AWAIT(volt_yield(cx));
-        is_joined++;
+    VOLT_BEGIN(cx, j);
+    VOLT_AWAIT(r, join_or_give_up(cx, j));
+    VMC_ASSERT(r == 7 || r == -ECANCELED);
+    vmc_reached(r == 7 ? "it joins" : "it gives up");
+    if (r < 0) volt_detach(&j->child);
+    VOLT_AWAIT(volt_yield(cx));
+    is_joined++;
     VOLT_END(0);
 }
 static void run_child(void *unused) {
@@ -144,7 +141,7 @@ static void run_child(void *unused) {
 }
 static void join_by(volt_fn *fn) {
     static joiner j;
-    job child = {0};
+    job child = { 0 };
     rt_make(2);
     rt_carry(w0);
     spawn(w1, &j.child, ends, &child, sizeof child);
@@ -168,12 +165,11 @@ SCENARIO(private_gives_up_a_join, .mo_insert = 1) {
 
 static volt_poll sleeps(volt_cx *cx, void *arg) {
     job *j = arg;
-    VOLT_BEGIN(cx, j)
-        ;
-        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
-        n_polls++;
-        VOLT_AWAIT(volt_yield(cx));
-        n_polls++;
+    VOLT_BEGIN(cx, j);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    n_polls++;
+    VOLT_AWAIT(volt_yield(cx));
+    n_polls++;
     VOLT_END(0);
 }
 static void fire_timers(uint64_t tick) {
@@ -188,7 +184,7 @@ static void look_after_timers(void *unused) {
     fire_timers(1);
 }
 SCENARIO(private_sleeps, .mo_insert = 1) {
-    job j = {0};
+    job j = { 0 };
     vmc_must_happen("another worker fires a timer");
     rt_make(2);
     rt_carry(w0);
@@ -212,12 +208,11 @@ typedef struct napper {
 } napper;
 static volt_poll sleeps_twice(volt_cx *cx, void *arg) {
     napper *s = arg;
-    VOLT_BEGIN(cx, s)
-        ;
-        n_polls++;
-        VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_sleep(cx, VOLT_MS(1))),
-                                 VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(2)))));
-        n_polls++;
+    VOLT_BEGIN(cx, s);
+    n_polls++;
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_sleep(cx, VOLT_MS(1))),
+                             VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(2)))));
+    n_polls++;
     VOLT_END(0);
 }
 static void fire_second(void *unused) {
@@ -242,12 +237,11 @@ SCENARIO(private_sleeps_twice, .mo_insert = 1) {
 // It yields with a timer armed: the next poll does not come from the timer, which fires beside it.
 static volt_poll yields_asleep(volt_cx *cx, void *arg) {
     napper *s = arg;
-    VOLT_BEGIN(cx, s)
-        ;
-        n_polls++;
-        VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_yield(cx)),
-                                 VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(1)))));
-        n_polls++;
+    VOLT_BEGIN(cx, s);
+    n_polls++;
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], volt_yield(cx)),
+                             VOLT_ARM(&s->arms[1], volt_sleep(cx, VOLT_MS(1)))));
+    n_polls++;
     VOLT_END(0);
 }
 SCENARIO(private_yields_asleep, .mo_insert = 1) {
@@ -273,7 +267,7 @@ static void acknowledge(void *unused) {
     volt__see_shutdown(w1);
 }
 static void sweep_beside(volt_fn *fn, int is_acknowledged_first) {
-    job j = {0};
+    job j = { 0 };
     rt_make(2);
     rt_carry(w0);
     spawn(w0, NULL, fn, &j, sizeof j);
@@ -306,7 +300,7 @@ static void run_w0(void *unused) {
     rt_run_all(w0);
 }
 static void deadline_beside(volt_fn *fn) {
-    job j = {0};
+    job j = { 0 };
     rt_make(1);
     spawn(w0, NULL, fn, &j, sizeof j);
     int t = vmc_spawn(run_w0, NULL);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A worker's own queues. The ring [Q1] [Q2]: its owner pushes, pops and spills while thieves steal,
-// from it and from each other. The LIFO slot [Q4]: its owner pushes and takes while the watch rescues
-// what a stuck worker has. Every task comes out exactly once, with what its pusher wrote, also where
-// indices wrap and slots are used again; nothing that could be taken stays unseen.
+// A worker's own queues. The ring [Q1] [Q2]: its owner pushes, pops and spills while thieves
+// steal, from it and from each other. The LIFO slot [Q4]: its owner pushes and takes while the
+// watch rescues what a stuck worker has. Every task comes out exactly once, with what its pusher
+// wrote, also where indices wrap and slots are used again; nothing that could be taken stays
+// unseen.
 // Run: make model ONE=ring_steal (or another name from below).
 #define VOLT_RING_INDEX_BITS 4
 #include "vmc.h"

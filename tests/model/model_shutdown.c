@@ -19,7 +19,7 @@ static volt_poll ends(volt_cx *cx, void *arg) {
     return volt_ready(0);
 }
 static int spawn(volt__worker *where, volt_handle *h, volt_fn *fn) {
-    job j = {0};
+    job j = { 0 };
     return volt__spawn(rt, where, h, fn, &j, sizeof j, "job");
 }
 static void count(int rc) {
@@ -81,10 +81,9 @@ static volt_poll spawns(volt_cx *cx, void *arg) {
 }
 static volt_poll yields_and_spawns(volt_cx *cx, void *arg) {
     job *j = arg;
-    VOLT_BEGIN(cx, j)
-        ;
-        VOLT_AWAIT(volt_yield(cx));
-        count(spawn(cx->worker_, NULL, ends));
+    VOLT_BEGIN(cx, j);
+    VOLT_AWAIT(volt_yield(cx));
+    count(spawn(cx->worker_, NULL, ends));
     VOLT_END(0);
 }
 static void begin_and_work(void *worker_) {
@@ -112,7 +111,7 @@ SCENARIO(shutdown_yield_spawn_inside, .mo_insert = 1) {
     spawn_inside(yields_and_spawns);
 }
 
-// ---- spawns that are refused beside the sweep, which may hold what is refused: one of them frees it
+// ---- spawns refused beside the sweep, which may hold what is refused: one of them frees it
 
 static void refused_outside(void *unused) {
     (void)unused;
@@ -132,7 +131,7 @@ static void see_shutdown(void *worker_) {
     volt__see_shutdown(worker_);
 }
 SCENARIO(shutdown_refuse_inside_beside_the_sweep, .mo_insert = 1) {
-    volt_handle h = {NULL};
+    volt_handle h = { NULL };
     rt_make(2);
     begin(NULL);
     see_shutdown(w0);
@@ -150,11 +149,10 @@ static int n_cancelled;
 static volt_poll never(volt_cx *cx, void *arg) {
     job *j = arg;
     int r;
-    VOLT_BEGIN(cx, j)
-        ;
-        VOLT_AWAIT(r, volt_never(cx));
-        VMC_ASSERT(r == -ECANCELED);
-        n_cancelled++;
+    VOLT_BEGIN(cx, j);
+    VOLT_AWAIT(r, volt_never(cx));
+    VMC_ASSERT(r == -ECANCELED);
+    n_cancelled++;
     VOLT_END(0);
 }
 SCENARIO(shutdown_sweep_of_three, .mo_insert = 1) {
@@ -302,7 +300,7 @@ SCENARIO(shutdown_created_task_destroyed, .mo_insert = 1) {
     rt_end();
 }
 
-// ---- destroy beside the last one who held something: he gives it up and leaves before all is freed
+// ---- destroy beside the last to hold something: he gives it up and leaves, then all is freed
 
 static void detach(void *unused) {
     (void)unused;
@@ -340,8 +338,8 @@ SCENARIO(shutdown_destroy_beside_detach, .mo_insert = 1) { destroy_beside(&handl
 SCENARIO(shutdown_destroy_beside_waker, .mo_insert = 1) {
     destroy_beside(NULL, gives_waker, wake_and_release);
 }
-// One thread has shut it down and is about to leave; what the worker's thread wrote comes to the one
-// who frees it by way of the thread that joined it.
+// One thread has shut it down and is about to leave; what the worker's thread wrote comes to the
+// one who frees it by way of the thread that joined it.
 static void work_and_stop(void *unused) {
     (void)unused;
     work(w0);

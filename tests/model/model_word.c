@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The task word [T1] [T2]: whoever wins the right to enqueue a task polls it here at once, so the
 // word alone orders the polls. No wake-up is lost: the last poll saw what each waker had written
-// before it woke, even where the task was notified already. No two polls overlap. The last reference
-// frees, after all that the others did.
+// before it woke, even where the task was notified already. No two polls overlap. The last
+// reference frees, after all that the others did.
 // Run: make model ONE=word_wake (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
