@@ -20,7 +20,7 @@ GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize fault bench size install clean
+.PHONY: help demo test check sanitize fault fault-shipped bench size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
@@ -128,6 +128,9 @@ else
 fault: build/fault/plain
 	$<
 endif
+
+fault-shipped: build/examples/02_sleep_join build/bench/echo_server build/bench/load
+	tests/fault/shipped.sh build
 
 build/fault/plain: $(FAULT_SRC)
 	@mkdir -p $(@D)

@@ -432,7 +432,7 @@ static int run_one(char **word) {
 int main(int argc, char **argv) {
     const char *only = NULL;
     char **one = NULL;
-    int jobs = 6, is_list = 0;
+    int jobs = 8, is_list = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--full") == 0) is_full = 1;
         else if (strcmp(argv[i], "--list") == 0) is_list = 1;
