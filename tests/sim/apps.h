@@ -839,9 +839,10 @@ static void app_fairness(void) {
     check_app(volt_run(&c, duel_root_run, &r));
 }
 
-// ---- volley: threads outside spawn at the same moments and wait, with nothing else going on that
-// could heal a lost wake-up; the watch is off for the same reason, and rounds are few. On a machine on time each task
-// starts at once, as a worker sleeps: also while others compute, and while a descriptor wakes them.
+// ---- volley: threads outside spawn at the same moments and wait, with nothing else going on
+// that could heal a lost wake-up; the watch is off for the same reason, and rounds are few. On a
+// machine on time each task starts at once, as a worker sleeps: also while others compute, and
+// while a descriptor wakes them.
 typedef struct shot {
     volt_frame frame;
     int n, i, is_prompt;

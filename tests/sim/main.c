@@ -5,9 +5,10 @@
 //   make sim FULL=1 SECONDS=3600   as long as asked, from a seed that the clock gives
 //   make sim SEED=n [TRACE=1]      one seed again; with a trace of its calls, switches and tasks
 //
-// Even seeds run the header as it is, odd ones the small build (rings of 4 tasks, wheels of 4 slots).
-// PROGRAM=name runs that one only. A failing seed is run again with fewer tasks and faults as long as it fails; what is left is
-// printed as a command. Arguments of the program itself: name=number, see main below.
+// Even seeds run the header as it is, odd ones the small build (rings of 4 tasks, wheels of 4
+// slots). PROGRAM=name runs that one only. A failing seed is run again with fewer tasks and
+// faults as long as it fails; what is left is printed as a command. Arguments of the program
+// itself: name=number, see main below.
 #define VOLT_IMPLEMENTATION
 #include "apps.h"
 #include "grammar.h"

@@ -3,8 +3,8 @@
 # Proves that the simulation can fail: puts one defect after the other into a copy of volt.h and
 # counts the seeds until the simulation finds it. Needs a C compiler and awk.
 #   sh tests/sim/mutants.sh volt.h build/sim/mutants [name]
-# The list stands below: "@ name: what is wrong", lines to find (-), lines to put in their place (+),
-# without their indentation. Each must be found in the header exactly once.
+# The list stands below: "@ name: what is wrong", lines to find (-), lines to put in their place
+# (+), without their indentation. Each must be found in the header exactly once.
 # Last line: "mutants: N found, N not found"; fails unless all are found.
 header=$1 out=$2 only=$3
 here=$(dirname "$0")
@@ -138,10 +138,14 @@ mutate() {
                 for (k = 1; k <= n_want && strip(text[i + k - 1]) == want[k]; k++) {}
                 if (k > n_want) { hits++; at = i }
             }
-            if (hits != 1) { print name ": its lines stand " hits + 0 " times in " header > "/dev/stderr"; exit 1 }
+            if (hits != 1) {
+                print name ": its lines stand " hits + 0 " times in " header > "/dev/stderr"
+                exit 1
+            }
             for (i = 1; i <= n; i++) {
-                if (i == at) { for (k = 1; k <= n_put; k++) print put[k]; i += n_want - 1; continue }
-                print text[i]
+                if (i != at) { print text[i]; continue }
+                for (k = 1; k <= n_put; k++) print put[k]
+                i += n_want - 1
             }
         }' >"$out/$1.h"
 }
