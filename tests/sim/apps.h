@@ -321,9 +321,7 @@ static void app_pipeline(void) {
 // ---- retry: the server comes and goes; the client has a time limit and tries until it is done
 typedef struct flaky {
     volt_frame frame;
-    int port, lfd, fd, i;
-    volt_timer t;
-    volt_token *stop;
+    int lfd, fd;
     unsigned char byte;
     int64_t rc;
 } flaky;

@@ -487,7 +487,6 @@ static int is_network_error(int64_t rc) {
 // Writes some bytes, reads them back: an echo.
 typedef struct op_echo {
     volt_frame frame;
-    volt_addr to;
     int fd, left;
     size_t n;
     uint64_t at;
@@ -982,8 +981,9 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
     X_(STOP, 3)                                                                                    \
     X_(TCP, 5)                                                                                     \
     X_(PAIR, 4)                                                                                    \
-    X_(PIPE, 2) X_(WAKER, 2) X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2)      \
-        X_(LIMITED, 2) X_(BURST, 1) X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4)
+    X_(PIPE, 2)                                                                                    \
+    X_(WAKER, 2) X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2)   \
+        X_(BURST, 1) X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS
@@ -1132,9 +1132,7 @@ static volt_poll across_run(volt_cx *cx, op_across *o) {
 typedef struct server {
     volt_frame frame;
     volt_group clients;
-    volt_shield shield;
-    int lfd, fd, id;
-    int64_t rc;
+    int lfd, fd;
 } server;
 static void server_take(volt_cx *cx, server *s) {
     int id = note_task();

@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // What holds in every simulated program, whatever it does; the checks of its tasks and of its end.
-// The machine itself finds lost wake-ups, runs without an end, and what is left open (sim.h).
+//
+// What is checked                                                   where
+//   all threads sleep, nothing is to come, the program has not ended  sim__advance  (machine.h)
+//   the program ends, at the latest when faults have ended            sim__charge   (machine.h)
+//   no thread, descriptor or memory is left; the same seed, the same  sim_run, main.c
+//   a task is polled by one worker at a time, and not after its end   note_poll_begin
+//   ... for a reason: a sleeping task once, when its time has come    sleep_run     (grammar.h)
+//   ... soon: after so many polls of others; at once if one sleeps    note_poll_begin, volley
+//   what was spawned ends once, also after a shutdown                 check_all_ended
+//   nothing is cancelled but what somebody cancels                    may_be_cancelled
+//   timers are never early, and late by their tick                    check_sleep, rescue (apps.h)
+//   bytes arrive once, in order, at the right file                    check_bytes
+//   while all wait nobody makes a step                                silence       (apps.h)
 #ifndef VOLT_SIM_ORACLE_H
 #define VOLT_SIM_ORACLE_H
 
