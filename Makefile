@@ -20,8 +20,8 @@ GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize model model-full \
-	model-mutants model-self sim sim-mutants bench size install clean
+.PHONY: help demo test check sanitize model model-full model-mutants model-self bench size \
+	install clean fault sim sim-mutants
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
@@ -32,6 +32,7 @@ help:
 	@echo 'make sim-mutants  how soon the simulation finds defects put into a copy of volt.h'
 	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
 	@echo '               make model-full: the long scenarios too'
+	@echo 'make fault     every call fails, with every error, one after the other; FULL=1: all forms'
 	@echo 'make bench     the benchmarks; needs hyperfine'
 	@echo 'make size      text and data of the implementation'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
@@ -208,13 +209,43 @@ build/model/$(1)/model_%: build/model/$(1)/model_%.o $(MODEL_PARTS:%=build/model
 endef
 $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
+# ---- fault: see tests/fault/fault.c. FULL=1: all workers, small bounds, the address sanitizer, and
+# the programs as they are shipped, under strace and prlimit. ONE='...': one run, by its line.
+FAULT_SRC := $(wildcard tests/fault/*.h) tests/fault/fault.c volt.h
+FAULT_FULL := --full $(if $(SCENARIO),--scenario $(SCENARIO))
+
+ifdef ONE
+fault: build/fault/plain
+	$< --one $(ONE)
+else ifdef FULL
+fault: build/fault/plain build/fault/small build/fault/asan fault-shipped
+	build/fault/plain $(FAULT_FULL)
+	build/fault/small $(FAULT_FULL)
+	TEST_TIMEOUT_FACTOR=6 build/fault/asan $(FAULT_FULL)
+else
+fault: build/fault/plain
+	$<
+endif
+
+build/fault/plain: $(FAULT_SRC)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 tests/fault/fault.c -o $@
+build/fault/small: $(FAULT_SRC)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O1 $(SMALL) -DVOLT_EVENTS=2 tests/fault/fault.c -o $@
+build/fault/asan: $(FAULT_SRC)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
+		tests/fault/fault.c -o $@
+
 # ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
 # impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: programs.
 C_STDS := c99 c11 c17 c2x
 CXX_STDS := c++11 c++17 c++20
 OPTS := O0 O2 Os O3 flto
 IMPL_C_STDS := gnu99 gnu11 c17 c2x
-UNITS := $(TESTS:%=tests/%.c) $(sort $(wildcard examples/*.c bench/*.c tests/sim/*.c))
+UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c \
+	$(sort $(wildcard examples/*.c bench/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules

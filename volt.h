@@ -112,6 +112,7 @@
 //   timers        on worker 0      on each worker       one long poll froze all timers  test_rescue
 //   stuck worker  unseen           watched, 750 us      all it has is taken in 2 ms     test_rescue
 //   queue limit   65536            none                 a wake-up must not fail         test_sched
+//   task word     always by rmw    plain while private  nobody else can reach the word  make model
 
 //==================================================================================================
 // >>config  everything here may be defined before including volt.h, alike in every file
