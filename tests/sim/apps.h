@@ -792,7 +792,6 @@ static volt_poll duelist_run(volt_cx *cx, void *arg) {
     if (p->d->n_ready == 2) volt_wake(p->d->w[0]);
     while (!p->d->is_over) {
         VOLT_AWAIT(p->rc, duel_wait(p->d, p->me));
-        if (p->d->is_over) break; // the other one may have given its waker back
         p->d->turn = !p->me;
         volt_wake(p->d->w[!p->me]);
     }
