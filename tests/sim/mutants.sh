@@ -159,7 +159,7 @@ hunt() {
     mutate "$1" || return 1
     for build in normal small; do
         flags=; [ $build = small ] && flags=$small
-        ${CC:-cc} -std=gnu11 -O1 -w $flags -DSIM_VOLT="\"$PWD/$out/$1.h\"" "$here/main.c" \
+        ${CC:-cc} -std=gnu11 -O0 -w $flags -DSIM_VOLT="\"$PWD/$out/$1.h\"" "$here/main.c" \
             -o "$out/$1-$build" || return 1
         "$out/$1-$build" brief=1 seconds="$seconds" >"$out/$1.log" 2>&1 && continue
         seeds=$(sed -n 's/^found after \([0-9]*\) seeds$/\1/p' "$out/$1.log")
