@@ -122,7 +122,7 @@ build/tsan/%: tests/%.c $(HEADERS)
 SIM_SOURCES := $(wildcard tests/sim/*.[ch])
 SIM_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SIM_FLAGS)
 SIM_CAP := head -c 20000000
-SECONDS ?= $(if $(FULL),600,30)
+SECONDS ?= $(if $(FULL),600,24)
 FROM ?= $(if $(FULL),$(shell date +%s)000000,0)
 SIM_ARGS := $(if $(TASKS),tasks=$(TASKS)) $(if $(OFF),off=$(OFF)) $(if $(CALM),calm=$(CALM)) \
 	$(if $(PROGRAM),program=$(PROGRAM))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // An operation of several steps that pauses, as its task has used up its budget, belongs to its
-// file all the same: closed meanwhile and its number used again, it fails with -EBADF and leaves the
-// new file alone.
+// file all the same: closed meanwhile and its number used again, it fails with -EBADF and leaves
+// the new file alone.
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #include "test.h"

@@ -321,9 +321,7 @@ static void app_pipeline(void) {
 // ---- retry: the server comes and goes; the client has a time limit and tries until it is done
 typedef struct flaky {
     volt_frame frame;
-    int port, lfd, fd, i;
-    volt_timer t;
-    volt_token *stop;
+    int lfd, fd;
     unsigned char byte;
     int64_t rc;
 } flaky;
@@ -794,7 +792,6 @@ static volt_poll duelist_run(volt_cx *cx, void *arg) {
     if (p->d->n_ready == 2) volt_wake(p->d->w[0]);
     while (!p->d->is_over) {
         VOLT_AWAIT(p->rc, duel_wait(p->d, p->me));
-        if (p->d->is_over) break; // the other one may have given its waker back
         p->d->turn = !p->me;
         volt_wake(p->d->w[!p->me]);
     }
@@ -840,9 +837,10 @@ static void app_fairness(void) {
     check_app(volt_run(&c, duel_root_run, &r));
 }
 
-// ---- volley: threads outside spawn at the same moments and wait, with nothing else going on that
-// could heal a lost wake-up; the watch is off for the same reason, and rounds are few. On a machine on time each task
-// starts at once, as a worker sleeps: also while others compute, and while a descriptor wakes them.
+// ---- volley: threads outside spawn at the same moments and wait, with nothing else going on
+// that could heal a lost wake-up; the watch is off for the same reason, and rounds are few. On a
+// machine on time each task starts at once, as a worker sleeps: also while others compute, and
+// while a descriptor wakes them.
 typedef struct shot {
     volt_frame frame;
     int n, i, is_prompt;

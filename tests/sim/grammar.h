@@ -361,6 +361,7 @@ static volt_poll burst_run(volt_cx *cx, op_burst *o) {
         int rc = VOLT_GROUP_SPAWN(cx, &o->g, grain_run, g);
         SIM_CHECK(rc == 0 || prog.may_fail || prog.is_ending);
         o->n_spawned += rc == 0;
+        prog.n_spawned++;
     }
     VOLT_AWAIT(volt_group_close(cx, &o->g));
     SIM_CHECK(o->n_ended == o->n_spawned);
@@ -486,7 +487,6 @@ static int is_network_error(int64_t rc) {
 // Writes some bytes, reads them back: an echo.
 typedef struct op_echo {
     volt_frame frame;
-    volt_addr to;
     int fd, left;
     size_t n;
     uint64_t at;
@@ -706,8 +706,8 @@ static volt_poll set_run(volt_cx *cx, op_set *o, int id) {
     VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
 }
 
-// Both directions of a descriptor that another library owns, waited for at once: each wake-up of one
-// must leave the other armed. A foreign thread fills and drains the other end.
+// Both directions of a descriptor that another library owns, waited for at once: each wake-up of
+// one must leave the other armed. A foreign thread fills and drains the other end.
 typedef struct op_both {
     volt_frame frame;
     volt_arm a, b;
@@ -979,9 +979,12 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
     X_(SPAWN, 7)                                                                                   \
     X_(GROUP, 3)                                                                                   \
     X_(STOP, 3)                                                                                    \
-    X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2) X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2)        \
-        X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1) X_(GIANT, 1) X_(BOTH, 2)              \
-            X_(VECTOR, 2) X_(CLOSE, 4)
+    X_(TCP, 5)                                                                                     \
+    X_(PAIR, 4)                                                                                    \
+    X_(PIPE, 2)                                                                                    \
+    X_(WAKER, 2)                                                                                   \
+    X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1)   \
+        X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS
@@ -1130,9 +1133,7 @@ static volt_poll across_run(volt_cx *cx, op_across *o) {
 typedef struct server {
     volt_frame frame;
     volt_group clients;
-    volt_shield shield;
-    int lfd, fd, id;
-    int64_t rc;
+    int lfd, fd;
 } server;
 static void server_take(volt_cx *cx, server *s) {
     int id = note_task();

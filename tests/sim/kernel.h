@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The simulated kernel: what VOLT_SYS(name, ...) reaches as sim_name(...). Part of sim.h.
 //
-// Kept as Linux has it where volt may depend on it: descriptors are the lowest free numbers and name
-// counted open files (dup); a registration in an epoll belongs to (number, file) and outlives the
-// number while the file lives; edges, levels, one-shots; an exclusive registration wakes one sleeper
-// and is left ready where nobody sleeps; ready events are judged again when they are fetched; a short
-// read of a TCP socket means that it was empty, a short one of anything else means nothing.
-// Left out: urgent data, IPv6, datagrams, signals.
+// Kept as Linux has it where volt may depend on it: descriptors are the lowest free numbers and
+// name counted open files (dup); a registration in an epoll belongs to (number, file) and
+// outlives the number while the file lives; edges, levels, one-shots; an exclusive registration
+// wakes one sleeper and is left ready where nobody sleeps; ready events are judged again when
+// they are fetched; a short read of a TCP socket means that it was empty, a short one of anything
+// else means nothing. Left out: urgent data, IPv6, datagrams, signals.
 #ifndef VOLT_SIM_KERNEL_H
 #define VOLT_SIM_KERNEL_H
 
@@ -86,10 +86,13 @@ static struct sim__kernel {
     X_(epoll_wait)                                                                                 \
     X_(eventfd)                                                                                    \
     X_(fcntl)                                                                                      \
-    X_(futex_wait) X_(futex_wake) X_(getpeername) X_(getsockname) X_(getsockopt) X_(listen)        \
-        X_(mmap) X_(munmap) X_(pipe) X_(poll) X_(pthread_create) X_(pthread_join) X_(read)         \
-            X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair) X_(timerfd_create)               \
-                X_(timerfd_settime) X_(write)
+    X_(futex_wait)                                                                                 \
+    X_(futex_wake)                                                                                 \
+    X_(getpeername)                                                                                \
+    X_(getsockname)                                                                                \
+    X_(getsockopt) X_(listen) X_(mmap) X_(munmap) X_(pipe) X_(poll) X_(pthread_create)             \
+        X_(pthread_join) X_(read) X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair)            \
+            X_(timerfd_create) X_(timerfd_settime) X_(write)
 enum {
 #define SIM_CALL_ENUM(name_) SIM_C_##name_,
     SIM_CALLS(SIM_CALL_ENUM) SIM_N_CALLS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The simulated machine: threads as fibers, the virtual clock, the seeded schedule, faults, failures.
-// Part of sim.h; read it before kernel.h. One OS thread runs all, so memory is sequentially
-// consistent here: weak memory is the model checker's business.
+// The simulated machine: threads as fibers, the virtual clock, the seeded schedule, faults,
+// failures. Part of sim.h; read it before kernel.h. One OS thread runs all, so memory is
+// sequentially consistent here: weak memory is the model checker's business.
 //
 // A *point* is a place where the running thread may lose the processor: each call through the seam
 // and, in a fine run, each atomic operation. At each the seed decides, go on or switch; so that a

@@ -5,9 +5,10 @@
 //   make sim FULL=1 SECONDS=3600   as long as asked, from a seed that the clock gives
 //   make sim SEED=n [TRACE=1]      one seed again; with a trace of its calls, switches and tasks
 //
-// Even seeds run the header as it is, odd ones the small build (rings of 4 tasks, wheels of 4 slots).
-// PROGRAM=name runs that one only. A failing seed is run again with fewer tasks and faults as long as it fails; what is left is
-// printed as a command. Arguments of the program itself: name=number, see main below.
+// Even seeds run the header as it is, odd ones the small build (rings of 4 tasks, wheels of 4
+// slots). PROGRAM=name runs that one only. A failing seed is run again with fewer tasks and
+// faults as long as it fails; what is left is printed as a command. Arguments of the program
+// itself: name=number, see main below.
 #define VOLT_IMPLEMENTATION
 #include "apps.h"
 #include "grammar.h"
@@ -272,8 +273,9 @@ int main(int argc, char **argv) {
     const char *build = "normal";
     uint64_t seed = a.from + (a.from & 1);
 #endif
-    double start = seconds_now(CLOCK_MONOTONIC), end = start + (double)a.seconds;
-    while (seconds_now(CLOCK_MONOTONIC) < end && t.failures < MOST_FAILURES &&
+    clockid_t clock = a.brief ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+    double start = seconds_now(clock), end = start + (double)a.seconds;
+    while (seconds_now(clock) < end && t.failures < MOST_FAILURES &&
            (!a.seeds || t.seeds < a.seeds)) {
         case_ c = make_case(&a, seed);
         run_seed(&t, &c, (int)a.brief);
@@ -281,8 +283,7 @@ int main(int argc, char **argv) {
         seed += 2;
     }
     if (!a.brief)
-        print_totals(&t, seconds_now(CLOCK_MONOTONIC) - start,
-                     seconds_now(CLOCK_PROCESS_CPUTIME_ID), build);
+        print_totals(&t, seconds_now(clock) - start, seconds_now(CLOCK_PROCESS_CPUTIME_ID), build);
     else
         printf("%s after %" PRIu64 " seeds\n", t.failures ? "found" : "not found", t.seeds);
     return t.failures != 0;

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // What holds in every simulated program, whatever it does; the checks of its tasks and of its end.
-// The machine itself finds lost wake-ups, runs without an end, and what is left open (sim.h).
+//
+// What is checked                                                   where
+//   all threads sleep, nothing is to come, the program has not ended  sim__advance  (machine.h)
+//   the program ends, at the latest when faults have ended            sim__charge   (machine.h)
+//   no thread, descriptor or memory is left; the same seed, the same  sim_run, main.c
+//   a task is polled by one worker at a time, and not after its end   note_poll_begin
+//   ... for a reason: a sleeping task once, when its time has come    sleep_run     (grammar.h)
+//   ... soon: after so many polls of others; at once if one sleeps    note_poll_begin, volley
+//   what was spawned ends once, also after a shutdown                 check_all_ended
+//   nothing is cancelled but what somebody cancels                    may_be_cancelled
+//   timers are never early, and late by their tick                    check_sleep, rescue (apps.h)
+//   bytes arrive once, in order, at the right file                    check_bytes
+//   while all wait nobody makes a step                                silence       (apps.h)
 #ifndef VOLT_SIM_ORACLE_H
 #define VOLT_SIM_ORACLE_H
 
 #include "sim.h"
 
-enum { MOST_TASKS = 512, MOST_THREADS = 24 };
+// A task spilled to the injector waits for one turn in VOLT_INJECT_MAX polls, behind all others
+// there.
+enum { MOST_TASKS = 512, MOST_THREADS = 24, LATEST_POLLS = VOLT_INJECT_MAX + 10 };
 
 typedef struct task_note { // what is known of a task from outside volt
     int is_spawned, is_polling, n_ended;
@@ -19,13 +33,13 @@ typedef struct task_note { // what is known of a task from outside volt
 static struct program {
     uint64_t random; // of what the program does: not the schedule's, which faults shift
     task_note note[MOST_TASKS];
-    int n_notes, most_tasks;
-    uint64_t n_polls; // of all tasks
-    int is_ending;    // the runtime is being shut down: everything may be cancelled
-    int may_fail;     // faults that operations report
-    int is_punctual;  // nothing delays a timer but its tick
-    int is_fair;      // every thread gets its turns
-    int computes;     // polls may take milliseconds
+    int n_notes, most_tasks, n_spawned; // spawned: also those without a note
+    uint64_t n_polls;                   // of all tasks
+    int is_ending;   // the runtime is being shut down: everything may be cancelled
+    int may_fail;    // faults that operations report
+    int is_punctual; // nothing delays a timer but its tick
+    int is_fair;     // every thread gets its turns
+    int computes;    // polls may take milliseconds
     sim_thread *thread[SIM_THREADS];
     int n_threads;
     int port; // of the echo server; 0: none
@@ -98,6 +112,7 @@ static void note_spawned(int id, int rc) {
     SIM_CHECK(rc == 0 || prog.may_fail || prog.is_ending);
     if (rc != 0) SIM_CHECK(n->n_polls == 0);
     n->is_spawned = rc == 0;
+    prog.n_spawned++;
 }
 static void note_cancel(int id) { prog.note[id].is_cancelled = 1; }
 static int may_be_cancelled(int id) { return prog.is_ending || prog.note[id].is_cancelled; }
@@ -109,8 +124,8 @@ static void note_poll_begin(int id) {
     SIM_CHECK(n->n_ended == 0);
     n->is_polling = 1;
     prog.n_polls++;
-    if (n->n_polls++ == 0 && prog.is_fair)
-        SIM_CHECK(prog.n_polls - n->spawned_at < 4096 + 64 * (uint64_t)prog.n_notes);
+    if (n->n_polls++ == 0 && prog.is_fair && !prog.computes)
+        SIM_CHECK(prog.n_polls - n->spawned_at < LATEST_POLLS * (16 + (uint64_t)prog.n_spawned));
 }
 static void note_poll_end(int id, volt_poll p) {
     task_note *n = &prog.note[id];

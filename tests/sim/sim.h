@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Deterministic simulation of programs that use volt: the real volt.h on a simulated machine, where
-// one seed decides everything (who runs when, what the network does, which calls fail) and the clock
-// is virtual. The same seed gives the same run, to the last step.
+// Deterministic simulation of programs that use volt: the real volt.h on a simulated machine,
+// where one seed decides everything (who runs when, what the network does, which calls fail) and
+// the clock is virtual. The same seed gives the same run, to the last step.
 //
 //     #define VOLT_IMPLEMENTATION
 //     #include "tests/sim/sim.h" // instead of volt.h, before every other header; needs no -pthread
 //
 //     static void program(void *arg) { // thread 0: may use all of volt, and all below
 //         volt_config c = { .workers = 3 };
-//         SIM_CHECK(volt_run(&c, my_root, arg) == 0);
+//         int rc = volt_run(&c, my_root, arg);
+//         SIM_CHECK(rc == 0 || rc == -ENOMEM); // and what else faults may lead to
 //     }
 //     int main(void) {
 //         for (uint64_t seed = 1; seed <= 10000; seed++) {
@@ -21,9 +22,9 @@
 //         }
 //     }
 //
-// A run has failed when all threads sleep with nothing to come (a lost wake-up), when it has no end,
-// when a check or an assertion fails, or when a thread, a descriptor or memory is left behind.
-// A program must not use time, randomness, threads or descriptors but through this file:
+// A run has failed when all threads sleep with nothing to come (a lost wake-up), when it has no
+// end, when a check or an assertion fails, or when a thread, a descriptor or memory is left
+// behind. A program must not use time, randomness, threads or descriptors but through this file:
 //   sim_now()                               volt_now() is the same
 //   sim_below(n), sim_random()              by the seed
 //   sim_start(fn, arg), sim_join(thread)    foreign threads: plain functions, void fn(void *)
