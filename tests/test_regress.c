@@ -1,11 +1,25 @@
-// SPDX-License-Identifier: MIT OR 0BSD Defects that were in volt.h once, each replayed step by
-// step: where the defect was an interleaving, the test takes the steps of both sides itself, in the
-// order that did harm.
+// SPDX-License-Identifier: MIT OR 0BSD
+// Defects that were in volt.h once, each replayed step by step: where the defect was an
+// interleaving, the test takes the steps of both sides itself, in the order that did harm. Two of
+// them lie between two neighbouring reads, where nobody can be held: there two threads race until
+// the window was met many times.
 #define VOLT_IMPLEMENTATION
+// A test that holds a lock must see who waits for it.
+static void note_wait(const void *word);
+#define VOLT_FUTEX_WAIT(word_, expect_, deadline_)                                                 \
+    (note_wait(word_), volt__sys_futex_wait(word_, expect_, deadline_))
+#define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
 #include "../volt.h"
 #include "test.h"
 #include "tasks.h"
+#include "still.h"
 #include <sys/socket.h>
+
+static const void *watched_word;
+static int n_waits; // for watched_word
+static void note_wait(const void *word) {
+    if (word == READ(watched_word)) COUNT(n_waits);
+}
 
 // ---- a token that was cancelled before the first poll raised the level inside the inner shields
 
@@ -279,4 +293,222 @@ TEST(destroy_waits_for_who_is_still_inside) {
     volt__unvisit(rt);
     join_thread(t);
     test_check_heap();
+}
+
+// ---- a back-off of accept that ended between two looks at it was taken for a wait on the socket
+
+// Fires the timers of a worker, once in each round.
+typedef struct {
+    volt__worker *w;
+    int n_wanted, n_fired; // rounds
+} firer;
+enum { BACK_OFFS = 3000, BEYOND_MS = 600 }; // longer than any back-off
+static uint64_t fire_until(volt__worker *w, uint64_t tick) {
+    volt__chain c;
+    volt__chain_init(&c);
+    uint64_t n = volt__wheel_fire(&w->wheel, tick, &c);
+    CHECK(!c.head); // the task is somebody's already
+    return n;
+}
+static void *firer_main(void *arg) {
+    firer *f = arg;
+    uint64_t tick = f->w->tick;
+    for (int round = 1; round <= BACK_OFFS; round++) {
+        UNTIL(READ(f->n_wanted) == round);
+        CHECK_EQ(fire_until(f->w, tick += BEYOND_MS), 1);
+        WRITE(f->n_fired, round);
+    }
+    return NULL;
+}
+static rlim_t set_fd_limit(rlim_t n) {
+    struct rlimit r;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &r), 0);
+    rlim_t before = r.rlim_cur;
+    r.rlim_cur = n;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &r), 0);
+    return before;
+}
+TEST(a_back_off_may_end_at_any_moment) {
+    volt_rt *rt = still_rt(1);
+    volt__worker *w = rt->workers[0];
+    volt__task *t = still_task(w);
+    volt_frame frame;
+    firer f = { w, 0, 0 };
+    memset(&frame, 0, sizeof frame);
+    int fd = volt_listen("127.0.0.1", 0, NULL);
+    volt_rt_close(rt, fd); // so that the number has a generation, as a timer has not
+    CHECK_EQ(volt_listen("127.0.0.1", 0, NULL), fd);
+    pthread_t thread = start_thread(firer_main, &f);
+    rlim_t limit = set_fd_limit(0);
+    for (int round = 1; round <= BACK_OFFS; round++) {
+        CHECK(volt_is_pending(volt_accept(still_cx(w, t, &frame), fd))); // backs off
+        WRITE(f.n_wanted, round);
+        while (READ(f.n_fired) < round) // and tries again, out of descriptors as before
+            CHECK(volt_is_pending(volt_accept(still_cx(w, t, &frame), fd)));
+    }
+    join_thread(thread);
+    set_fd_limit(limit);
+    fire_until(w, UINT32_MAX);
+    CHECK(volt_is_pending(volt_accept(still_cx(w, t, &frame), fd)));
+    CHECK(frame.node_.on_ == volt__fd_get(&rt->fds, fd)); // now it waits for a connection
+    volt_rt_close(rt, fd);
+    CHECK_EQ(volt_value(volt_accept(still_cx(w, t, &frame), fd)), -EBADF);
+    still_end(rt);
+}
+
+// ---- a rescue threw the expiry of the watch away: nobody armed it again
+
+TEST(a_rescue_keeps_the_expiry_that_it_meets) {
+    volt_rt *rt = still_rt(2);
+    volt__worker *looker = rt->workers[0], *stuck = rt->workers[1];
+    volt__watch_arm(stuck);
+    still_wait_readable(rt->watch.fd);
+    CHECK_EQ(volt__turn(looker, 0, 0), 1); // the looker has taken the expiry
+    volt__watch_arm(stuck);                // meanwhile somebody leaves the parked set
+    still_wait_readable(rt->watch.fd);
+    CHECK_EQ(stuck->maint, stuck->seen);
+    volt__look(looker); // and its expiry is met in the epoll of the one who is stuck
+    CHECK_EQ(looker->is_counted, 1);
+    CHECK_EQ(rt->watch.is_armed, 0);
+    uint64_t n;
+    CHECK_EQ(read(rt->watch.fd, &n, sizeof n), sizeof n);
+    volt__found(looker);
+    CHECK_EQ(rt->watch.is_armed, 1);
+    still_wait_readable(rt->watch.fd); // it runs
+    still_end(rt);
+}
+
+// ---- with a full ring one event was asked for, and got, and not taken for a full batch
+
+static void fill_ring(volt__worker *w) {
+    while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w));
+}
+TEST(a_full_ring_hides_neither_events_nor_the_watch) {
+    volt_rt *rt = still_rt(2);
+    volt__worker *w = rt->workers[0];
+    volt__task *reader = still_task(w);
+    volt__node node;
+    int fd[2];
+    memset(&node, 0, sizeof node);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, volt__fd_see(e), &node, reader), 1);
+    CHECK(volt__task_begin(reader) == 0 && volt__task_suspend(reader) == 0); // it sleeps
+    fill_ring(w);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    CHECK(volt__watch_claim(&rt->watch)); // it may expire at any moment, behind that event
+    CHECK_EQ(volt__turn(w, 0, 0), 1);
+    CHECK_EQ(rt->watch.is_armed, 0);
+    CHECK(rt->injector.head == reader); // where there is room
+    CHECK_EQ(volt__node_state(&node), VOLT__FIRED);
+    volt_rt_close(rt, fd[0]);
+    close(fd[1]);
+    still_end(rt);
+}
+
+// ---- who sleeps was counted in two steps, so that one who was claimed in between counted twice
+
+enum { LOOKS = 1000000, CLAIMS = 1000000 };
+typedef struct {
+    volt__idle *idle;
+    int n_claims, is_over;
+} claimer;
+static void *claimer_main(void *arg) {
+    claimer *c = arg;
+    while (!READ(c->is_over)) {
+        volt__idle_enter(c->idle, 0, 0);
+        CHECK_EQ(volt__idle_claim_bit(c->idle), 0);
+        COUNT(c->n_claims);
+    }
+    return NULL;
+}
+TEST(a_claim_makes_nobody_else_look_asleep) {
+    volt_rt *rt = still_rt(2);
+    claimer c = { &rt->idle, 0, 0 };
+    rt->idle.n_words = VOLT__IDLE_WORDS; // as many as there can be: the count takes its time
+    pthread_t t = start_thread(claimer_main, &c);
+    for (int i = 0; i < LOOKS || READ(c.n_claims) < CLAIMS; i++)
+        CHECK(volt__others_awake(rt->workers[0])); // worker 1 is
+    WRITE(c.is_over, 1);
+    join_thread(t);
+    still_end(rt);
+}
+
+// ---- a bracket that saw the flag of its token went on before the canceller had let go of it
+
+typedef struct {
+    volt_frame frame;
+    volt_token *stop;
+    volt_link link;
+    int *n_ended;
+    int64_t rc;
+} bracket;
+static volt_poll bracket_run(volt_cx *cx, void *arg) {
+    bracket *b = arg;
+    VOLT_BEGIN(cx, b);
+    VOLT_AWAIT(b->rc, volt_unless(cx, &b->link, b->stop, volt_sleep(cx, VOLT_S(100))));
+    COUNT(*b->n_ended);
+    VOLT_END(b->rc);
+}
+TEST(a_bracket_waits_for_its_canceller_to_let_go) {
+    volt_rt *rt = create_on(1);
+    volt_handle h = { NULL };
+    volt_token stop;
+    int n_ended = 0;
+    int64_t rc = 0;
+    memset(&stop, 0, sizeof stop);
+    volt__lock(&stop.lock_); // the canceller has come as far as
+    WRITE(stop.cancelled_, 1);
+    WRITE(watched_word, &stop.lock_);
+    RT_SPAWN(rt, &h, bracket_run, (bracket){ .stop = &stop, .n_ended = &n_ended });
+    UNTIL(READ(n_waits) || READ(n_ended));
+    CHECK_EQ(READ(n_ended), 0);
+    volt__unlock(&stop.lock_);
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0);
+    CHECK_EQ(rc, -ECANCELED);
+    destroy(rt);
+}
+
+// ---- a backlog that grew past its mark by two at once woke nobody
+
+static void sleep_helper(volt_rt *rt, int is_counted) {
+    (void)volt__idle_enter(&rt->idle, 1, is_counted);
+}
+// Whether worker 1 was claimed and unparked; it then sleeps again.
+static int was_helper_woken(volt_rt *rt) {
+    if (volt__idle_is_parked(&rt->idle, 1)) return 0;
+    still_wait_readable(rt->workers[1]->reactor.evfd);
+    volt__reactor_acknowledge(&rt->workers[1]->reactor);
+    sleep_helper(rt, 1);
+    return 1;
+}
+static void empty_queues(volt__worker *w) {
+    (void)volt__take_lifo(w);
+    while (volt__ring_pop(&w->ring, 0)) {}
+}
+TEST(a_backlog_that_steps_over_its_mark_wakes_a_helper) {
+    volt_rt *rt = still_rt(2);
+    volt__worker *w = rt->workers[0];
+    volt__chain c;
+    sleep_helper(rt, 0);
+    w->wake_at = 2;
+
+    volt__chain_init(&c); // an event wakes three tasks
+    for (int i = 0; i < 3; i++) volt__chain_push(&c, still_task(w));
+    volt__splice(w, &c);
+    CHECK(was_helper_woken(rt));
+    empty_queues(w);
+
+    volt__push_ring(w, still_task(w)); // one, then two by way of the LIFO slot, then three
+    volt__push_lifo(w, still_task(w));
+    CHECK(!was_helper_woken(rt));
+    volt__push_ring(w, still_task(w));
+    CHECK(was_helper_woken(rt));
+    empty_queues(w);
+
+    volt__push_ring(w, still_task(w)); // two, and no push follows: the next maintenance sees it
+    volt__push_lifo(w, still_task(w));
+    volt__maintain(w);
+    CHECK(was_helper_woken(rt));
+    still_end(rt);
 }
