@@ -3558,6 +3558,7 @@ static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
     volt__tidy(w);
+    if (VOLT__UNLIKELY(volt__backlog(w) > 0)) return; // the allocator's hook has woken a task
     uint32_t left = volt__idle_enter(&rt->idle, w->index, w->is_counted);
     w->is_counted = 0;
     if (w->is_closing) volt__stop_if_over(rt);
