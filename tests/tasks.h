@@ -4,6 +4,7 @@
 #define VOLT_TEST_TASKS_H
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 // ---- words that tasks, foreign threads and the test share
 #define READ(x_) __atomic_load_n(&(x_), __ATOMIC_ACQUIRE)
@@ -189,6 +190,16 @@ static inline volt_poll until_reaches(volt_cx *cx, awaiter *a, const int *word, 
     VOLT_BEGIN(cx, a);
     while (READ(*word) < value) VOLT_AWAIT(a->rc, volt_yield(cx));
     VOLT_END(0);
+}
+
+// The limit on descriptors; gives the one before. 0: no new ones, what is open stays.
+static inline rlim_t set_fd_limit(rlim_t n) {
+    struct rlimit r;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &r), 0);
+    rlim_t before = r.rlim_cur;
+    r.rlim_cur = n;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &r), 0);
+    return before;
 }
 
 // ---- plain threads

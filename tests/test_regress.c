@@ -9,6 +9,10 @@ static void note_wait(const void *word);
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_)                                                 \
     (note_wait(word_), volt__sys_futex_wait(word_, expect_, deadline_))
 #define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
+// And who goes to sleep that must not.
+static void about_to_sleep(long long timeout);
+#define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_)                                                    \
+    (about_to_sleep(timeout_), volt__sys_epoll_wait(ep_, ev_, n_, timeout_))
 #include "../volt.h"
 #include "test.h"
 #include "tasks.h"
@@ -19,6 +23,10 @@ static const void *watched_word;
 static int n_waits; // for watched_word
 static void note_wait(const void *word) {
     if (word == READ(watched_word)) COUNT(n_waits);
+}
+static int is_sleep_forbidden;
+static void about_to_sleep(long long timeout) {
+    CHECK(timeout == 0 || !READ(is_sleep_forbidden));
 }
 
 // ---- a token that was cancelled before the first poll raised the level inside the inner shields
@@ -320,14 +328,6 @@ static void *firer_main(void *arg) {
     }
     return NULL;
 }
-static rlim_t set_fd_limit(rlim_t n) {
-    struct rlimit r;
-    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &r), 0);
-    rlim_t before = r.rlim_cur;
-    r.rlim_cur = n;
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &r), 0);
-    return before;
-}
 TEST(a_back_off_may_end_at_any_moment) {
     volt_rt *rt = still_rt(1);
     volt__worker *w = rt->workers[0];
@@ -510,5 +510,31 @@ TEST(a_backlog_that_steps_over_its_mark_wakes_a_helper) {
     volt__push_lifo(w, still_task(w));
     volt__maintain(w);
     CHECK(was_helper_woken(rt));
+    still_end(rt);
+}
+
+// ---- a task woken by the allocator's hook, right before its worker slept, was left in its queue
+
+static volt__task *woken_by_hook;
+static void waking_free(void *user, void *block, size_t size) {
+    volt__task *t = READ(woken_by_hook);
+    test_free(user, block, size);
+    WRITE(woken_by_hook, NULL);
+    if (t) volt__schedule(t);
+}
+TEST(a_hook_that_wakes_a_task_keeps_its_worker_awake) {
+    volt_rt *rt = still_rt(2);
+    volt__worker *w = rt->workers[0];
+    volt__task *t = still_task(w), *large = volt__heap_alloc(&w->heap, VOLT_SLAB_SIZE);
+    CHECK(large);
+    volt__heap_free_remote(large); // its worker frees it when it tidies up before it sleeps
+    rt->slabs.alloc.free = waking_free;
+    VOLT_TLS_SET(w);
+    WRITE(woken_by_hook, t);
+    WRITE(is_sleep_forbidden, 1);
+    volt__park(w);
+    CHECK(volt__take(w) == t);
+    WRITE(is_sleep_forbidden, 0);
+    VOLT_TLS_SET(NULL);
     still_end(rt);
 }
