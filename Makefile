@@ -81,6 +81,8 @@ build/test_%: tests/test_%.c $(HEADERS)
 build/small/test_%: tests/test_%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O1 $(SMALL) $< -o $@
+build/test_ring_caps build/small/test_ring_caps build/asan/test_ring_caps \
+	build/tsan/test_ring_caps: tests/test_queues.c
 build/examples/%: examples/%.c volt.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -o $@
