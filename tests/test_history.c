@@ -552,7 +552,7 @@ TEST(timer_fire_cancel_drop) {
 
 // ---- 19: timers set again by who they woke
 
-// Fails when volt__timed_end does not wake its task for a deadline that has passed already, and when
+// Fails when volt__timed_end does not wake its task for a deadline that has passed, and when
 // volt__sleep_poll does not stop the timer that has fired.
 ROOT_TEST(timer_reset_in_callback, { volt_timer limit; int64_t rc; int i; volt_time due; }) {
     VOLT_BEGIN(cx, s);
