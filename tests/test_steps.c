@@ -148,7 +148,7 @@ static volt_poll parent_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(f->rc, volt_yield(cx));
     CHECK_EQ(f->rc, 0);
     volt_shield_end(cx, &f->grace);
-    volt_token_cancel(&f->mine);
+    volt_token_cancel(&f->p->stop); // lets the members go
     VOLT_AWAIT(f->rc, volt_group_wait(cx, &f->group));
     VOLT_AWAIT(volt_group_close(cx, &f->group));
     volt_token_deinit(&f->mine);
@@ -224,6 +224,7 @@ static void check_end(program *p, const scene *sc, int must_be_good) {
         if (must_be_good) CHECK_EQ(rc, sc->good);
         CHECK(sc->is_result(rc));
     }
+    CHECK(!p->stop.waiters_ && !p->stop.child_);
 }
 // At an address of this process alone: a port that is closed may be another's a moment later.
 static int listen_apart(void) {
@@ -240,6 +241,7 @@ static void open_program(program *p, const scene *sc, uint32_t workers) {
     p->lfd = listen_apart();
     close(hole); // so that the listener's is not used again when it is closed
     CHECK_EQ(volt_local_addr(p->lfd, &p->addr), 0);
+    RT_SPAWN(p->rt, NULL, napper_run, (napper){ .d = VOLT_S(100) }); // till the shutdown
     sc->spawn(p);
     UNTIL(READ(p->waker.task_));
 }
@@ -272,6 +274,21 @@ static void run_all(const scene *sc, intruder *act, int is_harmless) {
         printf("%u workers: %d steps\n", workers, at - 1);
     }
 }
+// Each was seen to fail when in volt.h
+//   reactor_shutdown                  volt__shutdown_begin wakes no worker, volt__shutdown_sweep no task
+//   family_is_shut_down               volt__stop_if_over does not wait for the acknowledgements
+//   client_is_cancelled               volt_connect does not close its socket when it is cancelled
+//   talk_is_cancelled_by_its_token    volt__token_link does not look at the flag
+//   server_is_cancelled               volt__task_suspend forgets a wake-up
+//   server_is_woken_for_nothing       the same
+//   listener_is_closed                volt__fd_begin_close marks nothing
+//   connection_is_closed              the same
+//   workers_are_woken_for_nothing     volt__turn does not read the eventfd
+//   counters_are_read                 volt_stats keeps the lock of a worker
+//   another_task_is_spawned           volt__injector_spawn does not count
+//   parent_is_cancelled               volt__join_cancel drops the reference that the child drops
+//   parent_is_woken_for_nothing       volt__join_wait registers twice
+//   family_is_cancelled_by_its_token  volt_token_deinit leaves the token with its parent
 #define STEPS_TEST(name_, scene_, act_, is_harmless_)                                              \
     TEST(name_) { run_all(&scene_, act_, is_harmless_); }
 STEPS_TEST(reactor_shutdown, talkers, shut_down, 0)
