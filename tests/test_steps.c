@@ -275,7 +275,7 @@ static void run_all(const scene *sc, intruder *act, int is_harmless) {
     }
 }
 // Each was seen to fail when in volt.h
-//   reactor_shutdown                  volt__shutdown_begin wakes no worker, volt__shutdown_sweep no task
+//   reactor_shutdown                  volt__shutdown_begin wakes nobody, or _sweep no task
 //   family_is_shut_down               volt__stop_if_over does not wait for the acknowledgements
 //   client_is_cancelled               volt_connect does not close its socket when it is cancelled
 //   talk_is_cancelled_by_its_token    volt__token_link does not look at the flag
