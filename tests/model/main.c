@@ -6,6 +6,7 @@
 //   build/model/<cc>/model_x -r 'scenario:choices'    executes once and prints every event
 //     -l  also those marked is_long      -s seed   of SAMPLED scenarios
 //     -n  explores each once more without reduction, and fails unless both saw the same graphs
+//     -f  stops at the first that fails
 //     -q  one line of verdict only: for mutants
 // Each line: name, class, executions (of them cut off as equal to others), distinct execution
 // graphs, seconds of processor time. The last line: "<program>: N passed, N failed".
@@ -22,7 +23,7 @@ static vmc_scenario *scenarios, **last = &scenarios;
 static struct {
     const char *expected, *replay;
     uint64_t seed;
-    int is_long, is_quiet, is_compared;
+    int is_long, is_quiet, is_compared, stops_at_first;
 } options = { .seed = 1 };
 
 typedef struct tally {
@@ -304,6 +305,7 @@ int main(int argc, char **argv) {
         switch (argv[at][1]) {
         case 'l': options.is_long = 1; break;
         case 'n': options.is_compared = 1; break;
+        case 'f': options.stops_at_first = 1; break;
         case 'q': options.is_quiet = 1; break;
         case 'e': options.expected = value, at++; break;
         case 'r': options.replay = value, at++; break;
@@ -319,6 +321,7 @@ int main(int argc, char **argv) {
         if (!is_named(s->name, argc - at, argv + at) || (s->is_long && !options.is_long)) continue;
         if (check(s)) n_failed++;
         else n_passed++;
+        if (n_failed && options.stops_at_first) break;
     }
     const char *program = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
     if (n_passed + n_failed > 0) printf("%s: %d passed, %d failed\n", program, n_passed, n_failed);
