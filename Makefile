@@ -157,14 +157,17 @@ model-self: build/model/$(MODEL_CC)/model_litmus
 define MODEL_RULES
 build/model/$(1)/%.part.o: tests/model/%.c $(wildcard tests/model/*.h)
 	@mkdir -p $$(@D)
-	$(1) $(MODEL_CFLAGS) $(MODEL_WARN_$(1)) -O2 -c $$< -o $$@
+	@echo '$(1) $$<'
+	@$(1) $(MODEL_CFLAGS) $(MODEL_WARN_$(1)) -O2 -c $$< -o $$@
 build/model/$(1)/%.o: tests/model/%.c $(wildcard tests/model/*.h) volt.h
 	@mkdir -p $$(@D)
-	$(1) $(MODEL_CFLAGS) $(MODEL_WARN_$(1)) $(MODEL_HOOKED) $(MODEL_HOOKED_$(1)) -c $$< -o $$@
-	$(MODEL_OBJCOPY) $$@
+	@echo '$(1) -fsanitize=thread $$<'
+	@$(1) $(MODEL_CFLAGS) $(MODEL_WARN_$(1)) $(MODEL_HOOKED) $(MODEL_HOOKED_$(1)) \
+		-c $$< -o $$@
+	@$(MODEL_OBJCOPY) $$@
 build/model/$(1)/model_litmus: $(LITMUS_PARTS:%=build/model/$(1)/%.part.o)
 build/model/$(1)/model_%: build/model/$(1)/model_%.o $(MODEL_PARTS:%=build/model/$(1)/%.part.o)
-	$(1) -no-pie $$^ -o $$@
+	@$(1) -no-pie $$^ -o $$@
 endef
 $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 

@@ -74,8 +74,10 @@ static void overflow(uint32_t index) {
     int t = vmc_spawn(thief, NULL);
     volt__chain_init(&spilled);
     if (!push(4)) {
-        if (volt__ring_overflow(&ring, &spilled)) vmc_reached("an overflow");
-        else vmc_reached("a thief came first");
+        if (volt__ring_overflow(&ring, &spilled))
+            vmc_reached("an overflow");
+        else
+            vmc_reached("a thief came first");
         volt__chain_push(&spilled, &tasks[4]);
         tasks[4].gen = 7;
     }
@@ -123,8 +125,10 @@ static void reuse(int n_pops, int n_thieves) {
     for (volt__task *mine; n_pops-- > 0;)
         if ((mine = volt__ring_pop(&ring, 0)) != NULL) take(mine);
     for (int i = 4; i < 6; i++) {
-        if (push(i)) vmc_reached("a slot is used again");
-        else take(&tasks[i]);
+        if (push(i))
+            vmc_reached("a slot is used again");
+        else
+            take(&tasks[i]);
     }
     for (int i = 0; i < n_thieves; i++) vmc_join(t[i]);
     take_all(&ring);

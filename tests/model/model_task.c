@@ -6,9 +6,9 @@
 #include "volt.h"
 
 static volt__task *task;
-static uint32_t n_queued;  // times in the queue, of which there may be one: futex word of the worker
-static int is_done;        // plain: what the first waker wrote, for the poll
-static uint32_t is_ready;  // atomic: what the second wrote, relaxed; the wake publishes it
+static uint32_t n_queued; // times in the queue, of which there may be one: futex word of the worker
+static int is_done;       // plain: what the first waker wrote, for the poll
+static uint32_t is_ready; // atomic: what the second wrote, relaxed; the wake publishes it
 
 static volt__task *new_task(void) {
     volt__task *t = vmc_alloc(sizeof *t);
@@ -20,7 +20,8 @@ static void enqueue(void) {
     vmc_futex_wake(&n_queued, 1);
 }
 static void dequeue(void) {
-    while (__atomic_load_n(&n_queued, __ATOMIC_ACQUIRE) == 0) vmc_futex_wait(&n_queued, 0, VOLT_NEVER);
+    while (__atomic_load_n(&n_queued, __ATOMIC_ACQUIRE) == 0)
+        vmc_futex_wait(&n_queued, 0, VOLT_NEVER);
     VMC_ASSERT(__atomic_fetch_sub(&n_queued, 1, __ATOMIC_ACQ_REL) == 1);
 }
 
@@ -33,8 +34,10 @@ static void wake_for_nothing(void *arg) {
 static void wake_with_news(void *arg) {
     (void)arg;
     __atomic_store_n(&is_ready, 1, __ATOMIC_RELAXED);
-    if (volt__task_wake(task)) enqueue();
-    else vmc_reached("a wake of a task that is notified or running");
+    if (volt__task_wake(task))
+        enqueue();
+    else
+        vmc_reached("a wake of a task that is notified or running");
 }
 static void run_until_ready(void) {
     for (;;) {
@@ -97,7 +100,7 @@ SCENARIO(task_last_reference, .class = VMC_EXHAUSTIVE) {
     }
 }
 
-// Cancelled before, during or after its poll: one of these polls starts cancelled, or the task ended.
+// Cancelled before, during or after its first poll: that one or the next starts cancelled.
 static void cancel(void *arg) {
     (void)arg;
     if (volt__task_cancel(task)) enqueue();
