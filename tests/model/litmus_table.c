@@ -13,7 +13,7 @@
 // An outcome lists what each thread's reads gave, - for those not executed: "10,01:2".
 // The table names one outcome per program and the verdict on it as the literature has it. That is
 // the lesser part: of every program, the complete set of outcomes and the number of execution
-// graphs must be those that the axioms give (litmus_axioms.c), and so must those of random programs.
+// graphs must be those that the axioms give (litmus_axioms.c). So must those of random programs.
 #include "litmus.h"
 #include "vmc.h"
 #include <ctype.h>
