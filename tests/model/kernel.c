@@ -8,11 +8,11 @@
 //             wrote reads the eventfd, or a word. (The kernel's locks would hand over more.)
 //   timerfd   armed, it expires at any moment: a step of the environment. After .early_timers
 //             expiries only when no thread can move; else time would outrun every thread.
-//             EPOLLEXCLUSIVE: the wake-up goes through the epolls in the order of registration, marks
-//             each as ready, and stops at the first in which somebody sleeps.
+//             EPOLLEXCLUSIVE: the wake-up goes through the epolls in the order of registration,
+//             marks each as ready, and stops at the first in which somebody sleeps.
 //
-// Calls conflict, so that their every order is explored, if they are about the same epoll: it, or an
-// eventfd registered there alone. All others conflict with every call.
+// Calls conflict, so that their every order is explored, if they are about the same epoll: it, or
+// an eventfd registered there alone. All others conflict with every call.
 #include "internal.h"
 #include "world.h"
 
@@ -20,14 +20,14 @@ enum { MAX_FILES = 24, MAX_ITEMS = 24, MAX_EXPIRIES = 256, FIRST_FD = 100 };
 typedef enum file_kind { FREE, EVENTFD, TIMERFD, EPOLL, PLAIN_FD } file_kind;
 typedef struct file {
     file_kind kind;
-    uint64_t count;       // eventfd; timerfd: expiries
-    uint32_t n_settings;  // timerfd: so often set
-    view message;         // eventfd: what its writers knew
+    uint64_t count;      // eventfd; timerfd: expiries
+    uint32_t n_settings; // timerfd: so often set
+    view message;        // eventfd: what its writers knew
 } file;
-typedef struct item {     // a registration; in the order of EPOLL_CTL_ADD
+typedef struct item {           // a registration; in the order of EPOLL_CTL_ADD
     uint8_t is_used, is_listed; // listed: an edge has come that was not reported
     int ep, fd;
-    uint32_t edges;       // PLAIN_FD: not yet reported
+    uint32_t edges; // PLAIN_FD: not yet reported
     struct epoll_event ev;
 } item;
 static file files[MAX_FILES];
@@ -47,9 +47,7 @@ void kernel_reset(void) {
     n_files = n_items = 0;
     n_expiries = n_expired = n_early = 0;
 }
-int vmc_unmodelled(const char *call, ...) {
-    vmc_fail("system call `%s` is not modelled", call);
-}
+int vmc_unmodelled(const char *call, ...) { vmc_fail("system call `%s` is not modelled", call); }
 int vmc_no_effect(const char *call, ...) {
     (void)call;
     return 0;
@@ -57,7 +55,7 @@ int vmc_no_effect(const char *call, ...) {
 
 static int new_file(file_kind kind) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     note_event(20);
     if (n_files == MAX_FILES) vmc_fail("limit: more than %d descriptors", MAX_FILES);
     file *f = &files[n_files++];
@@ -153,14 +151,18 @@ static int collect(int ep, struct epoll_event *ev, int n) {
 
 int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     note_event(mix(22, (uint64_t)op_));
     file_of(ep, "epoll_ctl");
     file *f = file_of(fd, "epoll_ctl");
     item *it = NULL;
     for (int i = 0; i < n_items; i++)
         if (items[i].is_used && items[i].ep == ep && items[i].fd == fd) it = &items[i];
-    TRACE("epoll_ctl %d: %s fd %d", ep, op_ == EPOLL_CTL_ADD ? "add" : op_ == EPOLL_CTL_MOD ? "mod" : "del", fd);
+    TRACE("epoll_ctl %d: %s fd %d", ep,
+          op_ == EPOLL_CTL_ADD   ? "add"
+          : op_ == EPOLL_CTL_MOD ? "mod"
+                                 : "del",
+          fd);
     errno = op_ == EPOLL_CTL_ADD ? EEXIST : ENOENT;
     if ((op_ == EPOLL_CTL_ADD) == (it != NULL)) return -1;
     if (op_ == EPOLL_CTL_DEL) {
@@ -170,7 +172,7 @@ int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
     if (!it) {
         if (n_items == MAX_ITEMS) vmc_fail("limit: more than %d registrations", MAX_ITEMS);
         it = &items[n_items++];
-        *it = (item){ .is_used = 1, .ep = ep, .fd = fd };
+        *it = (item){.is_used = 1, .ep = ep, .fd = fd};
     }
     it->ev = *ev;
     it->is_listed = f->count > 0; // reports what is ready already
@@ -180,7 +182,7 @@ int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
 }
 int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(ep) });
+    schedule((op){.kind = OP_KERNEL, .addr = kernel_object(ep)});
     file_of(ep, "epoll_wait");
     plain_access((uintptr_t)ev, (size_t)n * sizeof *ev, 1);
     int got = collect(ep, ev, n);
@@ -200,7 +202,7 @@ int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
 ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
     uint64_t x;
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd), .is_post = 1 });
+    schedule((op){.kind = OP_KERNEL, .addr = kernel_object(fd), .is_post = 1});
     file *f = file_of(fd, "write");
     if (f->kind != EVENTFD || n != sizeof x) return vmc_unmodelled("write");
     plain_access((uintptr_t)buf, n, 0);
@@ -215,7 +217,7 @@ ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
 }
 ssize_t vmc_sys_read(int fd, void *buf, size_t n) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd) });
+    schedule((op){.kind = OP_KERNEL, .addr = kernel_object(fd)});
     file *f = file_of(fd, "read");
     if (f->kind != EVENTFD || n != sizeof f->count) return vmc_unmodelled("read");
     note_event(mix(26, f->count));
@@ -231,7 +233,7 @@ ssize_t vmc_sys_read(int fd, void *buf, size_t n) {
 int vmc_sys_timerfd_settime(int fd, int flags, const struct itimerspec *t, struct itimerspec *old) {
     (void)flags;
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     file *f = file_of(fd, "timerfd_settime");
     if (f->kind != TIMERFD || old) return vmc_unmodelled("timerfd_settime");
     if (!t->it_value.tv_sec && !t->it_value.tv_nsec) return vmc_unmodelled("disarming a timerfd");
@@ -245,7 +247,7 @@ int vmc_sys_timerfd_settime(int fd, int flags, const struct itimerspec *t, struc
 }
 int vmc_sys_close(int fd) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     file_of(fd, "close")->kind = FREE;
     for (int i = 0; i < n_items; i++)
         if (items[i].fd == fd || items[i].ep == fd) items[i].is_used = 0;
@@ -255,7 +257,7 @@ int vmc_sys_close(int fd) {
 }
 void vmc_fd_raise(int fd, uint32_t events) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     file_of(fd, "vmc_fd_raise");
     note_event(mix(29, events));
     TRACE("fd %d: events %#x", fd, events);

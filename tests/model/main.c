@@ -6,6 +6,7 @@
 //   build/model/<cc>/model_x -r 'scenario:choices'    executes once and prints every event
 //     -l  also those marked is_long      -s seed   of SAMPLED scenarios
 //     -n  explores each once more without reduction, and fails unless both saw the same graphs
+//     -f  stops at the first that fails
 //     -q  one line of verdict only: for mutants
 // Each line: name, class, executions (of them cut off as equal to others), distinct execution
 // graphs, seconds of processor time. The last line: "<program>: N passed, N failed".
@@ -22,8 +23,8 @@ static vmc_scenario *scenarios, **last = &scenarios;
 static struct {
     const char *expected, *replay;
     uint64_t seed;
-    int is_long, is_quiet, is_compared;
-} options = { .seed = 1 };
+    int is_long, is_quiet, is_compared, stops_at_first;
+} options = {.seed = 1};
 
 typedef struct tally {
     vmc_result result;
@@ -129,7 +130,7 @@ static double clock_seconds(void) {
 
 // After so many seconds of processor time without another call of this, SIGVTALRM: report.c.
 static void watch_progress(int seconds) {
-    struct itimerval t = { .it_value.tv_sec = seconds };
+    struct itimerval t = {.it_value.tv_sec = seconds};
     setitimer(ITIMER_VIRTUAL, &t, NULL);
 }
 static int has_failed(const char *why) {
@@ -171,20 +172,29 @@ static int explore(void) {
 
 static const char *class_text(const vmc_scenario *s, char *text, size_t size) {
     char bounds[60] = "";
-    if (s->stale_reads) snprintf(bounds, sizeof bounds, ",stale %d", s->stale_reads < 0 ? 0 : s->stale_reads);
-    if (s->max_repeats) snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",repeats %d", s->max_repeats);
+    if (s->stale_reads)
+        snprintf(bounds, sizeof bounds, ",stale %d", s->stale_reads < 0 ? 0 : s->stale_reads);
+    if (s->mo_insert == VMC_MO_APPENDS)
+        snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",mo appends");
+    if (s->max_repeats)
+        snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",repeats %d",
+                 s->max_repeats);
     if (world_hit_timer_bound)
         snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",timers %d",
                  s->early_timers ? s->early_timers : 1);
-    if (s->class == VMC_BOUNDED) snprintf(text, size, "BOUNDED(%d%s)", s->preemptions, bounds);
-    else if (s->class == VMC_SAMPLED) snprintf(text, size, "SAMPLED(%llu%s)", (unsigned long long)s->samples, bounds);
-    else snprintf(text, size, "EXHAUSTIVE%s%s%s", *bounds ? "(" : "", *bounds ? bounds + 1 : "", *bounds ? ")" : "");
+    if (s->class == VMC_BOUNDED)
+        snprintf(text, size, "BOUNDED(%d%s)", s->preemptions, bounds);
+    else if (s->class == VMC_SAMPLED)
+        snprintf(text, size, "SAMPLED(%llu%s)", (unsigned long long)s->samples, bounds);
+    else
+        snprintf(text, size, "EXHAUSTIVE%s%s%s", *bounds ? "(" : "", *bounds ? bounds + 1 : "",
+                 *bounds ? ")" : "");
     return text;
 }
 // A line of expected.txt is "name class graphs". 0: as expected.
 static int differs_from_expected(const char *class) {
     char line[200], name[100], want_class[60];
-    unsigned long long want;
+    unsigned long long want = 0;
     FILE *in = options.expected ? fopen(options.expected, "r") : NULL;
     if (!options.expected || scenario->must_fail) return 0;
     int found = 0;
@@ -193,11 +203,11 @@ static int differs_from_expected(const char *class) {
             found = !strcmp(name, scenario->name);
     if (in) fclose(in);
     if (!found) {
-        snprintf(failure_text, sizeof failure_text, "%s has no line for it: %s\t%s\t%llu", options.expected,
-                 scenario->name, class, (unsigned long long)now.result.n_graphs);
+        snprintf(failure_text, sizeof failure_text, "%s has no line for it: %s\t%s\t%llu",
+                 options.expected, scenario->name, class, (unsigned long long)now.result.n_graphs);
     } else if (strcmp(class, want_class) != 0 || want != now.result.n_graphs) {
-        snprintf(failure_text, sizeof failure_text, "%s expects %s with %llu graphs", options.expected,
-                 want_class, want);
+        snprintf(failure_text, sizeof failure_text, "%s expects %s with %llu graphs",
+                 options.expected, want_class, want);
     } else {
         return 0;
     }
@@ -233,8 +243,8 @@ static int differs_from_naive(void) {
     search_is_naive = 1;
     int is_bad = explore();
     search_is_naive = 0;
-    if (!is_bad && (reduced.result.n_graphs != now.result.n_graphs ||
-                    reduced.graph_sum != now.graph_sum)) {
+    if (!is_bad &&
+        (reduced.result.n_graphs != now.result.n_graphs || reduced.graph_sum != now.graph_sum)) {
         snprintf(failure_text, sizeof failure_text, "%llu graphs, without reduction %llu",
                  (unsigned long long)reduced.result.n_graphs,
                  (unsigned long long)now.result.n_graphs);
@@ -269,8 +279,10 @@ static int check(const vmc_scenario *s) {
            (unsigned long long)now.result.n_executions,
            (unsigned long long)(now.n_pruned + now.n_dismissed),
            (unsigned long long)now.result.n_graphs, now.seconds);
-    if (is_bad && options.is_quiet) printf("  %s\n", failure_text);
-    else if (is_bad) explain();
+    if (is_bad && options.is_quiet)
+        printf("  %s\n", failure_text);
+    else if (is_bad)
+        explain();
     print_outcomes();
     fflush(stdout);
     return is_bad;
@@ -278,14 +290,16 @@ static int check(const vmc_scenario *s) {
 static int replay(const char *string) {
     const char *colon = strchr(string, ':');
     for (vmc_scenario *s = scenarios; s && colon; s = s->next) {
-        if (strlen(s->name) != (size_t)(colon - string) || strncmp(s->name, string, strlen(s->name)))
+        if (strlen(s->name) != (size_t)(colon - string) ||
+            strncmp(s->name, string, strlen(s->name)))
             continue;
         scenario = s;
         search_start(options.seed);
         if (!search_replay(colon + 1)) break;
         is_tracing = 1;
         execute();
-        if (vm.verdict != FAILED) snprintf(failure_text, sizeof failure_text, "ends without an error");
+        if (vm.verdict != FAILED)
+            snprintf(failure_text, sizeof failure_text, "ends without an error");
         report_failure();
         return vm.verdict == FAILED;
     }
@@ -304,6 +318,7 @@ int main(int argc, char **argv) {
         switch (argv[at][1]) {
         case 'l': options.is_long = 1; break;
         case 'n': options.is_compared = 1; break;
+        case 'f': options.stops_at_first = 1; break;
         case 'q': options.is_quiet = 1; break;
         case 'e': options.expected = value, at++; break;
         case 'r': options.replay = value, at++; break;
@@ -317,8 +332,11 @@ int main(int argc, char **argv) {
     if (options.replay) return replay(options.replay) > 0;
     for (vmc_scenario *s = scenarios; s; s = s->next) {
         if (!is_named(s->name, argc - at, argv + at) || (s->is_long && !options.is_long)) continue;
-        if (check(s)) n_failed++;
-        else n_passed++;
+        if (check(s))
+            n_failed++;
+        else
+            n_passed++;
+        if (n_failed && options.stops_at_first) break;
     }
     const char *program = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
     if (n_passed + n_failed > 0) printf("%s: %d passed, %d failed\n", program, n_passed, n_failed);

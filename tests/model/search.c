@@ -15,12 +15,12 @@
 //   the older ones have been read in executions that are equal (`covered`).
 //
 // BOUNDED has no sleep sets and reverses every pair of conflicting operations; where it does so, it
-// also tries the switch where the first thread's block of steps began, as a switch there may be free
-// (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013). SAMPLED draws.
+// also tries the switch where the first thread's block of steps began, as a switch there may be
+// free (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013). SAMPLED draws.
 #include "internal.h"
 
 typedef struct choice {
-    uint16_t n, pick;  // n = 0: which thread, in steps[step]
+    uint16_t n, pick; // n = 0: which thread, in steps[step]
     uint16_t step;
 } choice;
 static choice path[MAX_PATH];
@@ -28,7 +28,7 @@ static int path_len, path_pos; // known; taken
 static int first_new;          // choices from here on were not made like this before
 static step steps[MAX_STEPS];
 static int n_steps;
-static const char *replay;     // not NULL: choices come from this string
+static const char *replay; // not NULL: choices come from this string
 static uint64_t random_state;
 int search_is_naive;
 
@@ -64,15 +64,18 @@ static int next_of_replay(int is_thread) {
 }
 void search_print_path(FILE *out) {
     for (int i = 0; i < path_pos; i++) {
-        if (path[i].n == 0) fprintf(out, "%d", steps[path[i].step].tid);
-        else if (path[i].pick < 'z' - 'a') fputc('a' + path[i].pick, out);
-        else fprintf(out, "z%d.", path[i].pick);
+        if (path[i].n == 0)
+            fprintf(out, "%d", steps[path[i].step].tid);
+        else if (path[i].pick < 'z' - 'a')
+            fputc('a' + path[i].pick, out);
+        else
+            fprintf(out, "z%d.", path[i].pick);
     }
 }
 static choice *push(unsigned n) {
     if (path_len == MAX_PATH) vmc_fail("limit: more than %d choices", MAX_PATH);
     choice *c = &path[path_len++];
-    *c = (choice){ .n = (uint16_t)n, .step = (uint16_t)n_steps };
+    *c = (choice){.n = (uint16_t)n, .step = (uint16_t)n_steps};
     return c;
 }
 unsigned choose(unsigned n) {
@@ -242,8 +245,10 @@ static void inherit_sleep(step *next, const step *s, int t) {
     }
     if (!is_liberal() && conflicts(moved, waits, may_write(moved), may_write(waits))) return;
     if (same_place(moved, waits) && s->has_written) {
-        if (MUTANT(NO_SLEEP_WAKE)) next->asleep |= bit(t);
-        else if (!may_write(waits)) next->covered[t] = covered;
+        if (MUTANT(NO_SLEEP_WAKE))
+            next->asleep |= bit(t);
+        else if (!may_write(waits))
+            next->covered[t] = covered;
         return;
     }
     next->covered[t] = covered;
@@ -253,8 +258,10 @@ static unsigned runnable_threads(void) {
     unsigned set = 0, yielded = 0;
     for (int i = 0; i < vm.n_threads; i++) {
         if (!world_is_runnable(&vm.threads[i])) continue;
-        if (vm.threads[i].has_yielded) yielded |= bit(i);
-        else set |= bit(i);
+        if (vm.threads[i].has_yielded)
+            yielded |= bit(i);
+        else
+            set |= bit(i);
     }
     if (!set) set = yielded;
     if (environment_is_runnable(set != 0)) set |= bit(ENVIRONMENT);
@@ -292,7 +299,7 @@ static void new_step(unsigned runnable) {
     s->before = (uint8_t)vm.current;
     s->n_stores = (uint16_t)vm.n_stores;
     for (int t = 0; t < vm.n_threads; t++) s->ops[t] = vm.threads[t].next;
-    s->ops[ENVIRONMENT] = (op){ .kind = OP_KERNEL };
+    s->ops[ENVIRONMENT] = (op){.kind = OP_KERNEL};
     if (last) {
         int was_preempted = last->tid != last->before && last->tid != ENVIRONMENT &&
                             (last->runnable & bit(last->before));
@@ -313,7 +320,8 @@ static void begin_step(step *s) {
     s->previous = t->last_step;
     t->last_step = (uint16_t)n_steps;
     t->covered = s->covered[s->tid];
-    s->woken_by = t->next.kind == OP_SLEEP && !t->next.is_kernel && t->sleep == WOKEN ? t->woken_by : 0;
+    s->woken_by =
+        t->next.kind == OP_SLEEP && !t->next.is_kernel && t->sleep == WOKEN ? t->woken_by : 0;
     vm.step = s;
 }
 static int next_thread(void) {
