@@ -21,6 +21,7 @@
 #include "scenarios_tasks.h"
 #include "scenarios_net.h"
 #include "scenarios_whole.h"
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static const scenario scenarios[] = {
@@ -255,6 +256,7 @@ static void try_variant(position at) {
 }
 __attribute__((noreturn)) static void child(slot *s, position at) {
     own = s;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // not to outlive the parent
     for (;;) {
         if (at.variant < 0) at = (position){ .variant = add(&shared->next_variant, 1) - 1 };
         if (at.variant >= n_variants) _exit(0);
