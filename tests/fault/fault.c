@@ -21,6 +21,7 @@
 #include "scenarios_tasks.h"
 #include "scenarios_net.h"
 #include "scenarios_whole.h"
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static const scenario scenarios[] = {
@@ -149,6 +150,7 @@ static void fail(const char *format, ...) {
     va_start(ap, format);
     vsnprintf(own->reason, sizeof own->reason, format, ap);
     va_end(ap);
+    own->reason[strcspn(own->reason, "\n")] = 0;
     syscall(SYS_exit_group, 3); // past every check at exit, whatever thread this is
     abort();
 }
@@ -222,6 +224,7 @@ static void try_fault(const variant *v, const row *r, fault f, int k) {
         add(&shared->n_of_row[r - rows], 1);
     }
 }
+// The calls named here may come by chance, or where another one has failed.
 static int is_reached(const scenario *s, const row *r) {
     if (s->flags & SPARED) return 0;
     static const int only_after[] = { C_epoll_wait, C_epoll_add, C_epoll_mod, C_futex_wait,
@@ -255,6 +258,7 @@ static void try_variant(position at) {
 }
 __attribute__((noreturn)) static void child(slot *s, position at) {
     own = s;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // not to outlive the parent
     for (;;) {
         if (at.variant < 0) at = (position){ .variant = add(&shared->next_variant, 1) - 1 };
         if (at.variant >= n_variants) _exit(0);
@@ -267,7 +271,7 @@ __attribute__((noreturn)) static void child(slot *s, position at) {
 
 enum { SECONDS = 10, MOST_REPORTS = 60, MOST_IN_ROW = 3 };
 static int n_failures;
-static volatile sig_atomic_t limit_factor = 1; // sanitizers and emulators are slower
+static int limit_factor = 1; // sanitizers and emulators are slower
 
 static void start_child(slot *s, position at) {
     fflush(stdout);
