@@ -1749,7 +1749,10 @@ static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
 // owner.
 static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
     volt__slab *dead = NULL;
-    if (size > VOLT_SLAB_SIZE / 8) return volt__heap_alloc_large(h, size);
+    if (size > VOLT_SLAB_SIZE / 8) {
+        volt__heap_drain(h); // first what others gave back: a large one frees its slab
+        return volt__heap_alloc_large(h, size);
+    }
     uint32_t cls = volt__class_of(size);
     VOLT_ASSERT(cls < VOLT__CLASSES && volt__class_size(cls) >= size);
     volt__slab *s = h->cls[cls].current;
@@ -1777,7 +1780,14 @@ static inline volt__task *volt__heap_try(volt__heap *h, size_t size) {
 }
 // The same from a heap shared under its lock. The hooks are called without it.
 static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
-    if (size > VOLT_SLAB_SIZE / 8) return volt__heap_alloc_large(h, size);
+    if (size > VOLT_SLAB_SIZE / 8) {
+        volt__slab *large = NULL;
+        volt__lock(&h->lock);
+        volt__heap_collect(h, &large);
+        volt__unlock(&h->lock);
+        volt__slabs_reap(large);
+        return volt__heap_alloc_large(h, size);
+    }
     uint32_t cls = volt__class_of(size);
     for (;;) {
         volt__slab *dead = NULL, *s;

@@ -555,3 +555,27 @@ TEST(a_hook_that_wakes_a_task_keeps_its_worker_awake) {
     VOLT_TLS_SET(NULL);
     still_end(rt);
 }
+
+// ---- large tasks that others had ended stayed in memory until a worker tidied up
+
+typedef struct {
+    volt_frame frame;
+    char bulk[VOLT_SLAB_SIZE];
+} bulky;
+// By a worker, or from outside (NULL); it ends somewhere else.
+static void spawn_and_end(volt_rt *rt, volt__worker *w) {
+    static bulky state;
+    volt__task *t = volt__task_alloc(rt, w, &state, sizeof state, 0);
+    CHECK(t);
+    volt__heap_free_remote(t);
+}
+TEST(large_tasks_do_not_pile_up) {
+    volt_rt *rt = still_rt(2);
+    for (int i = 0; i < 2; i++) {
+        volt__worker *w = i ? rt->workers[0] : NULL;
+        int64_t before = READ(test_heap.live_blocks);
+        for (int k = 0; k < 10; k++) spawn_and_end(rt, w);
+        CHECK_EQ(READ(test_heap.live_blocks), before + 1);
+    }
+    still_end(rt);
+}
