@@ -45,6 +45,7 @@ static void check_all_taken(void) {
     pop_all(&ring);
     for (int i = 0; i < MAX_THIEVES; i++) pop_all(&loot[i]);
     for (int i = 0; i < n_pushed; i++) VMC_ASSERT(n_taken[i] == 1);
+    VMC_ASSERT(volt__ring_room(&ring) == VOLT_RING_CAP); // no slot is held by a thief for ever
 }
 
 static void thief(void *arg) {
@@ -103,6 +104,7 @@ SCENARIO(ring_lap_long, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 3, 
 
 static void overflow(void) {
     volt__chain c;
+    push(&ring); // the last slot
     volt__task *t = new_task();
     volt__chain_init(&c);
     if (volt__ring_push(&ring, t)) return;
@@ -120,7 +122,7 @@ static void spill(uint32_t index, int n_thieves) {
     vmc_must_happen("a spill");
     vmc_must_happen("a thief prevents a spill");
     start(&ring, index);
-    for (uint32_t i = 0; i < VOLT_RING_CAP; i++) push(&ring);
+    for (uint32_t i = 0; i < VOLT_RING_CAP - 1; i++) push(&ring);
     beside_thieves(overflow, n_thieves);
 }
 SCENARIO(ring_overflow, .mo_insert = 1) { spill(0, 1); }
@@ -163,6 +165,20 @@ SCENARIO(ring_thief_pushes, .mo_insert = 1) {
     vmc_must_happen("a steal");
     for (int i = 0; i < 3; i++) push(&ring);
     int t = vmc_spawn(thief_that_pushes, NULL);
+    pop_one(&ring);
+    vmc_join(t);
+    check_all_taken();
+}
+
+static void thief_with_little_room(void *unused) {
+    (void)unused;
+    VMC_ASSERT(volt__ring_steal(&ring, &loot[0]) <= 1);
+    pop_all(&loot[0]);
+}
+SCENARIO(ring_thief_has_little_room, .mo_insert = 1) {
+    for (int i = 0; i < 3; i++) push(&loot[0]);
+    for (int i = 0; i < 3; i++) push(&ring);
+    int t = vmc_spawn(thief_with_little_room, NULL);
     pop_one(&ring);
     vmc_join(t);
     check_all_taken();
