@@ -27,8 +27,8 @@ __asm__(".text\n.globl fiber_swap\n.type fiber_swap,%function\nfiber_swap:\n"
         ".size fiber_swap,.-fiber_swap\n");
 enum { SAVED_WORDS = 20, ENTRY_WORD = 11, FRAME_WORDS = 20 };
 #else
-#  define USE_UCONTEXT 1
-#  include <ucontext.h>
+#    define USE_UCONTEXT 1
+#    include <ucontext.h>
 #endif
 
 #ifndef USE_UCONTEXT
@@ -59,7 +59,10 @@ static void swap(void **from, void *to) {
     static ucontext_t forgotten;
     swapcontext(*from ? *from : &forgotten, to);
 }
-static uintptr_t sp_of(const thread *t) { (void)t; return 0; } // not known: nothing is below
+static uintptr_t sp_of(const thread *t) {
+    (void)t;
+    return 0;
+} // not known: nothing is below
 #endif
 
 void fiber_run_execution(void) { swap(&runner, vm.threads[0].fiber); }

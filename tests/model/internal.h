@@ -17,15 +17,15 @@
 #include <string.h>
 
 enum {
-    THREADS = 8,           // model threads and, last, the environment
-    ENVIRONMENT = 7,       // fires timers: a thread without code
-    MAX_LOCS = 320,        // atomic objects per execution
-    MAX_STORES = 3072,     // atomic stores per execution
+    THREADS = 8,       // model threads and, last, the environment
+    ENVIRONMENT = 7,   // fires timers: a thread without code
+    MAX_LOCS = 320,    // atomic objects per execution
+    MAX_STORES = 3072, // atomic stores per execution
     STORES_PER_LOC = 384,
-    MAX_STEPS = 4000,      // of all threads per execution
-    MAX_PATH = 12000,      // choices per execution
-    MAX_CHOICE = 1024,     // ways of one choice
-    MAX_BLOCKS = 512,      // heap blocks per execution
+    MAX_STEPS = 4000,  // of all threads per execution
+    MAX_PATH = 12000,  // choices per execution
+    MAX_CHOICE = 1024, // ways of one choice
+    MAX_BLOCKS = 512,  // heap blocks per execution
     CALL_DEPTH = 64,
     NO_TIME = -1
 };
@@ -33,7 +33,7 @@ enum {
 // The deliberate defects of the checker itself: `make model-self` builds it once with each and sees
 // a litmus test fail. Each site is marked MUTANT(name).
 #ifndef VMC_MUTANT
-#  define VMC_MUTANT 0
+#    define VMC_MUTANT 0
 #endif
 enum {
     NO_VIEW_JOIN = 1, // an acquire load does not take over what the releasing thread had seen
@@ -59,12 +59,23 @@ enum {
 #define MUTANT(name_) (VMC_MUTANT == (name_))
 
 typedef enum op_kind {
-    OP_START, OP_LOAD, OP_STORE, OP_RMW, OP_CAS, OP_FENCE, OP_JOIN, OP_SPAWN, OP_YIELD,
-    OP_FUTEX_WAIT, OP_FUTEX_WAKE, OP_SLEEP, // asleep in a futex or epoll_wait
-    OP_CLOCK, OP_KERNEL
+    OP_START,
+    OP_LOAD,
+    OP_STORE,
+    OP_RMW,
+    OP_CAS,
+    OP_FENCE,
+    OP_JOIN,
+    OP_SPAWN,
+    OP_YIELD,
+    OP_FUTEX_WAIT,
+    OP_FUTEX_WAKE,
+    OP_SLEEP, // asleep in a futex or epoll_wait
+    OP_CLOCK,
+    OP_KERNEL
 } op_kind;
 
-typedef struct op { // what a thread is about to do
+typedef struct op {      // what a thread is about to do
     uint8_t kind, order; // order: __ATOMIC_...
     uint8_t is_timed;    // SLEEP: may end by itself
     uint8_t is_kernel;   // SLEEP: in epoll_wait, not in a futex
@@ -75,26 +86,26 @@ typedef struct op { // what a thread is about to do
 
 // What a thread, a store or a fence knows.
 typedef struct view {
-    uint16_t clock[THREADS];  // happens-before: how far each thread's plain accesses are behind us
-    uint16_t n_locs;          // entries of `newest` in use; those beyond are 0
+    uint16_t clock[THREADS];   // happens-before: how far each thread's plain accesses are behind us
+    uint16_t n_locs;           // entries of `newest` in use; those beyond are 0
     uint16_t newest[MAX_LOCS]; // per location: no older store than this one may be read any more
 } view;
 
 typedef struct store {
     uint64_t value;
-    uint16_t loc, pos;      // pos: place in modification order
-    uint16_t event;         // of its thread: with `tid` the identity of the store in any order
+    uint16_t loc, pos; // pos: place in modification order
+    uint16_t event;    // of its thread: with `tid` the identity of the store in any order
     uint8_t tid;
-    uint8_t has_successor;  // an rmw read it: nothing may come between the two
-    uint8_t is_initial;     // what was in memory before the first atomic access
-    view message;           // what who acquires it learns
+    uint8_t has_successor; // an rmw read it: nothing may come between the two
+    uint8_t is_initial;    // what was in memory before the first atomic access
+    view message;          // what who acquires it learns
 } store;
 
 typedef struct location {
     uintptr_t addr;
-    uint8_t size, is_dead;  // dead: overwritten by plain stores, or freed
+    uint8_t size, is_dead; // dead: overwritten by plain stores, or freed
     uint16_t n;
-    uint16_t order[STORES_PER_LOC];          // modification order
+    uint16_t order[STORES_PER_LOC];           // modification order
     uint16_t read[THREADS], written[THREADS]; // when each thread last did so atomically
 } location;
 
@@ -106,54 +117,57 @@ typedef struct thread {
     void *fiber;
     void (*fn)(void *);
     void *arg;
-    op next;                // what it does when it is scheduled
-    view now, acquirable, released; // known; known after an acquire fence; at the last release fence
+    op next; // what it does when it is scheduled
+    view now, acquirable,
+        released; // known; known after an acquire fence; at the last release fence
     uint16_t n_events, n_steps, last_step; // last_step: index + 1
-    uint16_t covered;       // search: the load at hand need not read stores older than this
-    uint64_t history;       // hash of what it did and read
-    int64_t deadline;       // while asleep
-    const void *asleep_on;  // a futex word; NULL: in `epoll`
+    uint16_t covered;      // search: the load at hand need not read stores older than this
+    uint64_t history;      // hash of what it did and read
+    int64_t deadline;      // while asleep
+    uint16_t woken_by;     // step, index + 1
+    const void *asleep_on; // a futex word; NULL: in `epoll`
     int epoll;
     void *tls;
     int saved_errno;
     uint16_t last_read[MAX_LOCS];
     uint8_t n_repeats[MAX_LOCS];
-    uint16_t depth;         // calls, for reports
+    uint16_t depth; // calls, for reports
     const void *call[CALL_DEPTH];
 } thread;
 
-typedef struct step { // one move of one thread: its operation and all plain code up to its next
-    uint8_t tid, before;    // who moved; who had moved before
-    uint8_t runnable;       // sets of threads
+typedef struct step {    // one move of one thread: its operation and all plain code up to its next
+    uint8_t tid, before; // who moved; who had moved before
+    uint8_t runnable;    // sets of threads
     uint8_t backtrack, done, asleep;
     uint16_t n_preemptions; // up to here
     uint16_t n_stores;      // that existed here
     uint16_t covered[THREADS];
-    op ops[THREADS];        // what everybody was about to do
-    uint8_t has_written;    // what the mover's operation came to
+    op ops[THREADS];           // what everybody was about to do
+    uint8_t has_written;       // what the mover's operation came to
     uint16_t read_from, wrote; // stores; 0: none
-    uint16_t nth, previous; // number among the thread's steps; index + 1 of the one before
-    uint16_t past[THREADS]; // how many steps of each thread must come before this one
+    uint16_t woken_by;         // step, index + 1: who ended the sleep in a futex that ends here
+    uint16_t nth, previous;    // number among the thread's steps; index + 1 of the one before
+    uint16_t past[THREADS];    // how many steps of each thread must come before this one
 } step;
 
 typedef enum verdict { RUNNING, COMPLETE, PRUNED, DISMISSED, FAILED } verdict;
 
 typedef struct machine { // one execution
-    int is_running;         // inside a scenario: hooks check; outside they only do
-    int current;            // thread
+    int is_running;      // inside a scenario: hooks check; outside they only do
+    int current;         // thread
     int n_threads;
     thread threads[THREADS];
-    view sc;                // what seq_cst operations have agreed on
-    int n_locs, n_stores;   // store 0 is none
+    view sc;              // what seq_cst operations have agreed on
+    int n_locs, n_stores; // store 0 is none
     location locs[MAX_LOCS];
     store stores[MAX_STORES];
-    uint64_t retired;       // hash of dead locations
+    uint64_t retired; // hash of dead locations
     int n_spurious, n_stale;
     int64_t now_ns;
-    uint32_t execution;     // number, stamps shadow cells
-    step *step;             // the one that is going on
+    uint32_t execution; // number, stamps shadow cells
+    step *step;         // the one that is going on
     verdict verdict;
-    const void *pc;         // of the access at hand
+    const void *pc; // of the access at hand
 } machine;
 extern machine vm;
 extern const vmc_scenario *scenario;
@@ -169,10 +183,10 @@ uint64_t memory_rmw(uintptr_t addr, int size, rmw_fn *fn, uint64_t operand, int 
 int memory_cas(uintptr_t addr, int size, uint64_t *expected, uint64_t desired, int is_weak,
                int success, int failure);
 void memory_fence(int order);
-void sc_fence(void);                      // the effect alone, for the kernel's
-uint64_t futex_read(uintptr_t addr);      // as a relaxed load without a step of its own
+void sc_fence(void);                 // the effect alone, for the kernel's
+uint64_t futex_read(uintptr_t addr); // as a relaxed load without a step of its own
 void epoch_bump(thread *t);
-void note_event(uint64_t what);           // into the history of the running thread
+void note_event(uint64_t what); // into the history of the running thread
 void location_retire(int loc);
 uint64_t memory_hash(void);
 static inline thread *self(void) { return &vm.threads[vm.current]; }
@@ -185,7 +199,8 @@ static inline uint64_t mix(uint64_t h, uint64_t x) {
 void shadow_init(void);
 void shadow_reset(void);
 void plain_access(uintptr_t addr, size_t size, int is_write);
-int shadow_location(uintptr_t addr, int size, int is_write); // index of the location, or -1: none yet
+int shadow_location(uintptr_t addr, int size,
+                    int is_write); // index of the location, or -1: none yet
 void shadow_link(uintptr_t addr, int size, int loc);
 void check_leaks(void);
 char *stack_of(int tid);
@@ -195,31 +210,32 @@ int describe_address(char *text, size_t size, uintptr_t addr);
 // search.c
 void search_start(uint64_t seed);
 void search_reset(void);
-unsigned choose(unsigned n);              // 0 .. n-1
-void schedule(op next);                   // the running thread is about to do this
+unsigned choose(unsigned n); // 0 .. n-1
+void schedule(op next);      // the running thread is about to do this
 void thread_ended(void);
-void schedule_first(void);                // runs an execution, to its end
-void search_again(void);                  // the next execution is the same as the last
+void schedule_first(void); // runs an execution, to its end
+void search_again(void);   // the next execution is the same as the last
 void finish_step(void);
-int search_next(void);                    // 0: all have been explored
-int search_replay(const char *choices);   // 0: not a replay string
+int search_next(void);                  // 0: all have been explored
+int search_replay(const char *choices); // 0: not a replay string
 void search_print_path(FILE *out);
 _Noreturn void end_execution(verdict v);
 int op_is_sc(const op *o);
-extern int search_is_naive;               // all interleavings, to compare the reduction with
+extern int search_is_naive; // all interleavings, to compare the reduction with
 
 // fiber.c
 void fiber_prepare(int tid, void (*entry)(void));
-void fiber_run_execution(void);           // from the runner into thread 0, until fiber_leave
-void fiber_switch(int from, int to);       // from: -1 if it has ended
-_Noreturn void fiber_leave(void);         // back to the runner
-int fiber_is_below(uintptr_t addr);       // in a frame that has returned
+void fiber_run_execution(void);      // from the runner into thread 0, until fiber_leave
+void fiber_switch(int from, int to); // from: -1 if it has ended
+_Noreturn void fiber_leave(void);    // back to the runner
+int fiber_is_below(uintptr_t addr);  // in a frame that has returned
 
 // world.c
 void world_reset(void);
 int world_is_runnable(const thread *t);
 int environment_is_runnable(int others_are);
-void environment_step(void);
+void environment_step(int is_early); // early: a thread could have moved
+extern int world_hit_timer_bound;    // an expiry was put off: class_text says so
 void kernel_reset(void);
 const void *kernel_object(int fd); // what a call about fd conflicts over; NULL: with all others
 int thread_start(void (*fn)(void *), void *arg);

@@ -8,44 +8,46 @@
 //             wrote reads the eventfd, or a word. (The kernel's locks would hand over more.)
 //   timerfd   armed, it expires at any moment: a step of the environment. After .early_timers
 //             expiries only when no thread can move; else time would outrun every thread.
-//             EPOLLEXCLUSIVE: the wake-up goes through the epolls in the order of registration, marks
-//             each as ready, and stops at the first in which somebody sleeps.
+//             EPOLLEXCLUSIVE: the wake-up goes through the epolls in the order of registration,
+//             marks each as ready, and stops at the first in which somebody sleeps.
 //
-// Calls conflict, so that their every order is explored, if they are about the same epoll: it, or an
-// eventfd registered there alone. All others conflict with every call.
+// Calls conflict, so that their every order is explored, if they are about the same epoll: it, or
+// an eventfd registered there alone. All others conflict with every call.
 #include "internal.h"
 #include "world.h"
 
-enum { MAX_FILES = 24, MAX_ITEMS = 24, FIRST_FD = 100 };
+enum { MAX_FILES = 24, MAX_ITEMS = 24, MAX_EXPIRIES = 256, FIRST_FD = 100 };
 typedef enum file_kind { FREE, EVENTFD, TIMERFD, EPOLL, PLAIN_FD } file_kind;
 typedef struct file {
     file_kind kind;
-    uint64_t count;       // eventfd; timerfd: expiries
-    uint8_t is_armed;     // timerfd
-    view message;         // eventfd: what its writers knew
+    uint64_t count;      // eventfd; timerfd: expiries
+    uint32_t n_settings; // timerfd: so often set
+    view message;        // eventfd: what its writers knew
 } file;
-typedef struct item {     // a registration; in the order of EPOLL_CTL_ADD
+typedef struct item {           // a registration; in the order of EPOLL_CTL_ADD
     uint8_t is_used, is_listed; // listed: an edge has come that was not reported
     int ep, fd;
-    uint32_t edges;       // PLAIN_FD: not yet reported
+    uint32_t edges; // PLAIN_FD: not yet reported
     struct epoll_event ev;
 } item;
 static file files[MAX_FILES];
 static item items[MAX_ITEMS];
 static int n_files, n_items;
-static uint64_t timer_fires;
-static int n_early; // expiries; the last ones may have come when nobody else could move
+// Each setting of a timer expires once, in their order; one that has been replaced without effect.
+static struct {
+    int file;
+    uint32_t setting;
+} expiries[MAX_EXPIRIES];
+static int n_expiries, n_expired, n_early;
+int world_hit_timer_bound;
 
 void kernel_reset(void) {
     memset(items, 0, (size_t)n_items * sizeof items[0]);
     for (int i = 0; i < n_files; i++) files[i].kind = FREE;
     n_files = n_items = 0;
-    timer_fires = 0;
-    n_early = 0;
+    n_expiries = n_expired = n_early = 0;
 }
-int vmc_unmodelled(const char *call, ...) {
-    vmc_fail("system call `%s` is not modelled", call);
-}
+int vmc_unmodelled(const char *call, ...) { vmc_fail("system call `%s` is not modelled", call); }
 int vmc_no_effect(const char *call, ...) {
     (void)call;
     return 0;
@@ -53,12 +55,12 @@ int vmc_no_effect(const char *call, ...) {
 
 static int new_file(file_kind kind) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     note_event(20);
     if (n_files == MAX_FILES) vmc_fail("limit: more than %d descriptors", MAX_FILES);
     file *f = &files[n_files++];
     f->kind = kind;
-    f->count = f->is_armed = 0;
+    f->count = f->n_settings = 0;
     memset(&f->message, 0, offsetof(view, newest));
     return FIRST_FD + n_files - 1;
 }
@@ -149,14 +151,18 @@ static int collect(int ep, struct epoll_event *ev, int n) {
 
 int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     note_event(mix(22, (uint64_t)op_));
     file_of(ep, "epoll_ctl");
     file *f = file_of(fd, "epoll_ctl");
     item *it = NULL;
     for (int i = 0; i < n_items; i++)
         if (items[i].is_used && items[i].ep == ep && items[i].fd == fd) it = &items[i];
-    TRACE("epoll_ctl %d: %s fd %d", ep, op_ == EPOLL_CTL_ADD ? "add" : op_ == EPOLL_CTL_MOD ? "mod" : "del", fd);
+    TRACE("epoll_ctl %d: %s fd %d", ep,
+          op_ == EPOLL_CTL_ADD   ? "add"
+          : op_ == EPOLL_CTL_MOD ? "mod"
+                                 : "del",
+          fd);
     errno = op_ == EPOLL_CTL_ADD ? EEXIST : ENOENT;
     if ((op_ == EPOLL_CTL_ADD) == (it != NULL)) return -1;
     if (op_ == EPOLL_CTL_DEL) {
@@ -166,7 +172,7 @@ int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
     if (!it) {
         if (n_items == MAX_ITEMS) vmc_fail("limit: more than %d registrations", MAX_ITEMS);
         it = &items[n_items++];
-        *it = (item){ .is_used = 1, .ep = ep, .fd = fd };
+        *it = (item){.is_used = 1, .ep = ep, .fd = fd};
     }
     it->ev = *ev;
     it->is_listed = f->count > 0; // reports what is ready already
@@ -176,7 +182,7 @@ int vmc_sys_epoll_ctl(int ep, int op_, int fd, struct epoll_event *ev) {
 }
 int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(ep) });
+    schedule((op){.kind = OP_KERNEL, .addr = kernel_object(ep)});
     file_of(ep, "epoll_wait");
     plain_access((uintptr_t)ev, (size_t)n * sizeof *ev, 1);
     int got = collect(ep, ev, n);
@@ -196,7 +202,7 @@ int vmc_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout_ns) {
 ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
     uint64_t x;
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd), .is_post = 1 });
+    schedule((op){.kind = OP_KERNEL, .addr = kernel_object(fd), .is_post = 1});
     file *f = file_of(fd, "write");
     if (f->kind != EVENTFD || n != sizeof x) return vmc_unmodelled("write");
     plain_access((uintptr_t)buf, n, 0);
@@ -211,7 +217,7 @@ ssize_t vmc_sys_write(int fd, const void *buf, size_t n) {
 }
 ssize_t vmc_sys_read(int fd, void *buf, size_t n) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL, .addr = kernel_object(fd) });
+    schedule((op){.kind = OP_KERNEL, .addr = kernel_object(fd)});
     file *f = file_of(fd, "read");
     if (f->kind != EVENTFD || n != sizeof f->count) return vmc_unmodelled("read");
     note_event(mix(26, f->count));
@@ -227,18 +233,21 @@ ssize_t vmc_sys_read(int fd, void *buf, size_t n) {
 int vmc_sys_timerfd_settime(int fd, int flags, const struct itimerspec *t, struct itimerspec *old) {
     (void)flags;
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     file *f = file_of(fd, "timerfd_settime");
     if (f->kind != TIMERFD || old) return vmc_unmodelled("timerfd_settime");
+    if (!t->it_value.tv_sec && !t->it_value.tv_nsec) return vmc_unmodelled("disarming a timerfd");
+    if (n_expiries == MAX_EXPIRIES) vmc_fail("limit: a timer set %d times", MAX_EXPIRIES);
     f->count = 0;
-    f->is_armed = t->it_value.tv_sec || t->it_value.tv_nsec;
-    note_event(mix(27, f->is_armed));
+    expiries[n_expiries].file = fd - FIRST_FD;
+    expiries[n_expiries++].setting = ++f->n_settings;
+    note_event(27);
     TRACE("timer %d armed", fd);
     return 0;
 }
 int vmc_sys_close(int fd) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     file_of(fd, "close")->kind = FREE;
     for (int i = 0; i < n_items; i++)
         if (items[i].fd == fd || items[i].ep == fd) items[i].is_used = 0;
@@ -248,7 +257,7 @@ int vmc_sys_close(int fd) {
 }
 void vmc_fd_raise(int fd, uint32_t events) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_KERNEL });
+    schedule((op){.kind = OP_KERNEL});
     file_of(fd, "vmc_fd_raise");
     note_event(mix(29, events));
     TRACE("fd %d: events %#x", fd, events);
@@ -267,23 +276,22 @@ int vmc_sys_munmap(void *at, size_t size) {
 
 // ---- the environment: timers expire
 
-static file *armed_timer(void) {
-    for (int i = 0; i < n_files; i++)
-        if (files[i].kind == TIMERFD && files[i].is_armed) return &files[i];
-    return NULL;
-}
-// A timer that is armed again whenever it expires would never let the others go on.
+// A timer that is set again whenever it expires would never let the others go on.
 int environment_is_runnable(int others_are) {
-    if (!armed_timer()) return 0;
-    return !others_are || n_early < (scenario->early_timers ? scenario->early_timers : 1);
+    if (n_expired == n_expiries) return 0;
+    if (!others_are || n_early < (scenario->early_timers ? scenario->early_timers : 1)) return 1;
+    world_hit_timer_bound = 1;
+    return 0;
 }
-void environment_step(void) {
-    file *f = armed_timer();
-    if (!f) return;
-    f->is_armed = 0;
+void environment_step(int is_early) {
+    file *f = &files[expiries[n_expired].file];
+    int is_valid = f->kind == TIMERFD && f->n_settings == expiries[n_expired].setting;
+    int fd = FIRST_FD + (int)(f - files);
+    n_expired++;
+    n_early += is_early;
+    note_event(mix(30, (uint64_t)is_valid));
+    TRACE("timer %d expires%s", fd, is_valid ? "" : ", but has been set anew or closed");
+    if (!is_valid) return;
     f->count++;
-    n_early++;
-    note_event(mix(30, ++timer_fires));
-    TRACE("timer %d expires", FIRST_FD + (int)(f - files));
-    notify(FIRST_FD + (int)(f - files), 0);
+    notify(fd, 0);
 }

@@ -8,8 +8,16 @@
 #include <stdint.h>
 
 enum { LIT_THREADS = 4, LIT_INSTRS = 6, LIT_VARS = 6, LIT_FIRST_PLAIN = 4, LIT_TEXT = 40 };
-typedef enum lit_kind { LIT_END, LIT_LOAD, LIT_STORE, LIT_ADD, LIT_XCHG, LIT_CAS, LIT_FENCE, LIT_IF }
-    lit_kind;
+typedef enum lit_kind {
+    LIT_END,
+    LIT_LOAD,
+    LIT_STORE,
+    LIT_ADD,
+    LIT_XCHG,
+    LIT_CAS,
+    LIT_FENCE,
+    LIT_IF
+} lit_kind;
 typedef struct lit_instr {
     uint8_t kind, var, order, failure; // __ATOMIC_...
     int8_t a, b;                       // operands
@@ -33,8 +41,7 @@ void lit_decide(const lit_program *p, int is_strict, lit_result *out);
 
 // What each read of an execution gave; -1: not executed.
 typedef int8_t lit_values[LIT_THREADS][LIT_INSTRS];
-void lit_outcome_text(const lit_program *p, lit_values values, const int *finals,
-                      char *text);
+void lit_outcome_text(const lit_program *p, lit_values values, const int *finals, char *text);
 
 // For model_litmus.c, outside the memory that the checker watches.
 const lit_program *lit_current(void);

@@ -142,7 +142,9 @@ static int is_coherent(const relation hb, const relation eco) {
     }
     return 1;
 }
-static int is_sc(const graph *g, int i) { return g->e[i].exists && g->e[i].order == __ATOMIC_SEQ_CST; }
+static int is_sc(const graph *g, int i) {
+    return g->e[i].exists && g->e[i].order == __ATOMIC_SEQ_CST;
+}
 
 // For an event: the seq_cst operations that stand for it in the order of all of them. The event
 // itself; fences that happen before it (`is_from`), or after it.
@@ -183,7 +185,8 @@ static int has_race(const graph *g, const relation hb) {
     for (int a = 0; a < FIRST_INIT; a++)
         for (int b = a + 1; b < FIRST_INIT; b++) {
             const event *x = &g->e[a], *y = &g->e[b];
-            if (!x->exists || !y->exists || x->is_fence || y->is_fence || x->var != y->var) continue;
+            if (!x->exists || !y->exists || x->is_fence || y->is_fence || x->var != y->var)
+                continue;
             if (!(x->writes | y->writes) || (x->order != NA && y->order != NA)) continue;
             if (thread_of(a) != thread_of(b) && !(hb[a] & bit(b)) && !(hb[b] & bit(a))) return 1;
         }
@@ -263,10 +266,13 @@ static void add_read(search *s, const graph *g, const lit_instr *in, int i, int 
     e->reads = 1;
     e->rf = (uint8_t)w;
     e->rval = next.e[w].wval;
-    if (in->kind == LIT_CAS && e->rval != in->a) e->order = (int8_t)in->failure;
+    if (in->kind == LIT_CAS && e->rval != in->a)
+        e->order = (int8_t)in->failure;
     else if (in->kind != LIT_LOAD) {
         e->writes = 1;
-        e->wval = in->kind == LIT_ADD ? (int8_t)(e->rval + in->a) : in->kind == LIT_XCHG ? in->a : in->b;
+        e->wval = in->kind == LIT_ADD    ? (int8_t)(e->rval + in->a)
+                  : in->kind == LIT_XCHG ? in->a
+                                         : in->b;
         insert(&next, i, mo_pos(&next, w) + 1);
     }
     accept(s, &next);
@@ -319,15 +325,17 @@ static void extend(search *s, const graph *g) {
     if (is_complete) note_complete(s, g);
 }
 void lit_decide(const lit_program *p, int is_strict, lit_result *out) {
-    search s = { .p = p, .out = out, .is_strict = is_strict };
+    search s = {.p = p, .out = out, .is_strict = is_strict};
     static graph g;
     memset(&g, 0, sizeof g);
     memset(out, 0, sizeof *out);
     s.visited = calloc(VISITED_CAP, sizeof *s.visited);
     if (!s.visited) exit(2);
     for (int v = 0; v < LIT_VARS; v++) {
-        g.e[FIRST_INIT + v] = (event){ .exists = 1, .writes = 1, .var = (uint8_t)v,
-                                       .order = v >= LIT_FIRST_PLAIN ? NA : __ATOMIC_RELAXED };
+        g.e[FIRST_INIT + v] = (event){.exists = 1,
+                                      .writes = 1,
+                                      .var = (uint8_t)v,
+                                      .order = v >= LIT_FIRST_PLAIN ? NA : __ATOMIC_RELAXED};
         g.mo[v][g.n_mo[v]++] = (uint8_t)(FIRST_INIT + v);
     }
     extend(&s, &g);

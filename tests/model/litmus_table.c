@@ -12,8 +12,8 @@
 //
 // An outcome lists what each thread's reads gave, - for those not executed: "10,01:2".
 // The table names one outcome per program and the verdict on it as the literature has it. That is
-// the lesser part: of every program, the complete set of outcomes and the number of execution graphs
-// must be those that the axioms give (litmus_axioms.c), and so must those of random programs.
+// the lesser part: of every program, the complete set of outcomes and the number of execution
+// graphs must be those that the axioms give (litmus_axioms.c), and so must those of random programs.
 #include "litmus.h"
 #include "vmc.h"
 #include <ctype.h>
@@ -22,8 +22,10 @@
 #include <string.h>
 
 typedef enum verdict {
-    ALLOWED, FORBIDDEN,
-    RACE, NO_RACE,
+    ALLOWED,
+    FORBIDDEN,
+    RACE,
+    NO_RACE,
     GAP,     // RC11 allows it, the checker does not show it: seq_cst order against sb and rf
     LOAD_BUF // C11 allows it, RC11 and the checker do not: a load reads a store executed later
 } verdict;
@@ -37,115 +39,118 @@ typedef struct test {
 } test;
 static const row table[] = {
     // store buffering
-    { "SB", "x=1; y | y=1; x", "0,0", ALLOWED },
-    { "SB+rel-acq", "x.rel=1; y.acq | y.rel=1; x.acq", "0,0", ALLOWED },
-    { "SB+sc", "x.sc=1; y.sc | y.sc=1; x.sc", "0,0", FORBIDDEN },
-    { "SB+sc-stores", "x.sc=1; y.acq | y.sc=1; x.acq", "0,0", ALLOWED },
-    { "SB+fences", "x=1; F.sc; y | y=1; F.sc; x", "0,0", FORBIDDEN },
-    { "SB+one-fence", "x=1; F.sc; y | y=1; x", "0,0", ALLOWED },
-    { "SB+ar-fences", "x=1; F.ar; y | y=1; F.ar; x", "0,0", ALLOWED },
-    { "SB+fence+sc", "x=1; F.sc; y | y.sc=1; x.sc", "0,0", FORBIDDEN },
-    { "SB+rmws", "x.ar<1; y | y.ar<1; x", "00,00", ALLOWED },
-    { "SB+rmws+fences", "x.ar<1; F.sc; y | y.ar<1; F.sc; x", "00,00", FORBIDDEN },
-    { "SB+sc-rmws", "x.sc<1; y.sc | y.sc<1; x.sc", "00,00", FORBIDDEN },
-    { "SB+own-reads", "x=1; x; y | y=1; y; x", "10,10", ALLOWED },
-    { "3.SB", "x=1; y | y=1; z | z=1; x", "0,0,0", ALLOWED },
-    { "3.SB+fences", "x=1; F.sc; y | y=1; F.sc; z | z=1; F.sc; x", "0,0,0", FORBIDDEN },
+    {"SB", "x=1; y | y=1; x", "0,0", ALLOWED},
+    {"SB+rel-acq", "x.rel=1; y.acq | y.rel=1; x.acq", "0,0", ALLOWED},
+    {"SB+sc", "x.sc=1; y.sc | y.sc=1; x.sc", "0,0", FORBIDDEN},
+    {"SB+sc-stores", "x.sc=1; y.acq | y.sc=1; x.acq", "0,0", ALLOWED},
+    {"SB+fences", "x=1; F.sc; y | y=1; F.sc; x", "0,0", FORBIDDEN},
+    {"SB+one-fence", "x=1; F.sc; y | y=1; x", "0,0", ALLOWED},
+    {"SB+ar-fences", "x=1; F.ar; y | y=1; F.ar; x", "0,0", ALLOWED},
+    {"SB+fence+sc", "x=1; F.sc; y | y.sc=1; x.sc", "0,0", FORBIDDEN},
+    {"SB+rmws", "x.ar<1; y | y.ar<1; x", "00,00", ALLOWED},
+    {"SB+rmws+fences", "x.ar<1; F.sc; y | y.ar<1; F.sc; x", "00,00", FORBIDDEN},
+    {"SB+sc-rmws", "x.sc<1; y.sc | y.sc<1; x.sc", "00,00", FORBIDDEN},
+    {"SB+own-reads", "x=1; x; y | y=1; y; x", "10,10", ALLOWED},
+    {"3.SB", "x=1; y | y=1; z | z=1; x", "0,0,0", ALLOWED},
+    {"3.SB+fences", "x=1; F.sc; y | y=1; F.sc; z | z=1; F.sc; x", "0,0,0", FORBIDDEN},
     // message passing
-    { "MP", "x=1; y=1 | y; x", "10", ALLOWED },
-    { "MP+rel-acq", "x=1; y.rel=1 | y.acq; x", "10", FORBIDDEN },
-    { "MP+rel", "x=1; y.rel=1 | y; x", "10", ALLOWED },
-    { "MP+acq", "x=1; y=1 | y.acq; x", "10", ALLOWED },
-    { "MP+fences", "x=1; F.rel; y=1 | y; F.acq; x", "10", FORBIDDEN },
-    { "MP+rel+acq-fence", "x=1; y.rel=1 | y; F.acq; x", "10", FORBIDDEN },
-    { "MP+rel-fence+acq", "x=1; F.rel; y=1 | y.acq; x", "10", FORBIDDEN },
-    { "MP+rel-fence", "x=1; F.rel; y=1 | y; x", "10", ALLOWED },
-    { "MP+acq-fence", "x=1; y=1 | y; F.acq; x", "10", ALLOWED },
-    { "MP+rel-fence-late", "x=1; y=1; F.rel | y; F.acq; x", "10", ALLOWED },
-    { "MP+acq-fence-early", "x=1; F.rel; y=1 | F.acq; y; x", "10", ALLOWED },
-    { "MP+sc-fences", "x=1; F.sc; y=1 | y; F.sc; x", "10", FORBIDDEN },
-    { "MP+rmw", "x=1; y.rel+1 | y.acq; x", "0,10", FORBIDDEN },
-    { "MP+plain", "D=1; y.rel=1 | y.acq; if1; D", "11", NO_RACE },
-    { "MP+plain+rlx", "D=1; y=1 | y.acq; if1; D", "11", RACE },
-    { "MP+plain+fences", "D=1; F.rel; y=1 | y; if1; F.acq; D", "11", NO_RACE },
-    { "MP+plain+rel-fence", "D=1; F.rel; y=1 | y; if1; D", "11", RACE },
+    {"MP", "x=1; y=1 | y; x", "10", ALLOWED},
+    {"MP+rel-acq", "x=1; y.rel=1 | y.acq; x", "10", FORBIDDEN},
+    {"MP+rel", "x=1; y.rel=1 | y; x", "10", ALLOWED},
+    {"MP+acq", "x=1; y=1 | y.acq; x", "10", ALLOWED},
+    {"MP+fences", "x=1; F.rel; y=1 | y; F.acq; x", "10", FORBIDDEN},
+    {"MP+rel+acq-fence", "x=1; y.rel=1 | y; F.acq; x", "10", FORBIDDEN},
+    {"MP+rel-fence+acq", "x=1; F.rel; y=1 | y.acq; x", "10", FORBIDDEN},
+    {"MP+rel-fence", "x=1; F.rel; y=1 | y; x", "10", ALLOWED},
+    {"MP+acq-fence", "x=1; y=1 | y; F.acq; x", "10", ALLOWED},
+    {"MP+rel-fence-late", "x=1; y=1; F.rel | y; F.acq; x", "10", ALLOWED},
+    {"MP+acq-fence-early", "x=1; F.rel; y=1 | F.acq; y; x", "10", ALLOWED},
+    {"MP+sc-fences", "x=1; F.sc; y=1 | y; F.sc; x", "10", FORBIDDEN},
+    {"MP+rmw", "x=1; y.rel+1 | y.acq; x", "0,10", FORBIDDEN},
+    {"MP+plain", "D=1; y.rel=1 | y.acq; if1; D", "11", NO_RACE},
+    {"MP+plain+rlx", "D=1; y=1 | y.acq; if1; D", "11", RACE},
+    {"MP+plain+fences", "D=1; F.rel; y=1 | y; if1; F.acq; D", "11", NO_RACE},
+    {"MP+plain+rel-fence", "D=1; F.rel; y=1 | y; if1; D", "11", RACE},
     // load buffering: the checker does not execute a load before the store that it reads
-    { "LB", "x; y=1 | y; x=1", "1,1", LOAD_BUF },
-    { "LB+rel-acq", "x.acq; y.rel=1 | y.acq; x.rel=1", "1,1", FORBIDDEN },
-    { "LB+control", "x; if1; y=1 | y; if1; x=1", "1,1", FORBIDDEN },
+    {"LB", "x; y=1 | y; x=1", "1,1", LOAD_BUF},
+    {"LB+rel-acq", "x.acq; y.rel=1 | y.acq; x.rel=1", "1,1", FORBIDDEN},
+    {"LB+control", "x; if1; y=1 | y; if1; x=1", "1,1", FORBIDDEN},
     // independent reads of independent writes
-    { "IRIW", "x=1 | y=1 | x; y | y; x", "10,10", ALLOWED },
-    { "IRIW+rel-acq", "x.rel=1 | y.rel=1 | x.acq; y.acq | y.acq; x.acq", "10,10", ALLOWED },
-    { "IRIW+sc", "x.sc=1 | y.sc=1 | x.sc; y.sc | y.sc; x.sc", "10,10", FORBIDDEN },
-    { "IRIW+fences", "x=1 | y=1 | x; F.sc; y | y; F.sc; x", "10,10", FORBIDDEN },
+    {"IRIW", "x=1 | y=1 | x; y | y; x", "10,10", ALLOWED},
+    {"IRIW+rel-acq", "x.rel=1 | y.rel=1 | x.acq; y.acq | y.acq; x.acq", "10,10", ALLOWED},
+    {"IRIW+sc", "x.sc=1 | y.sc=1 | x.sc; y.sc | y.sc; x.sc", "10,10", FORBIDDEN},
+    {"IRIW+fences", "x=1 | y=1 | x; F.sc; y | y; F.sc; x", "10,10", FORBIDDEN},
     // causality through a third thread
-    { "WRC", "x=1 | x; y=1 | y; x", "1,10", ALLOWED },
-    { "WRC+rel-acq", "x=1 | x.acq; y.rel=1 | y.acq; x", "1,10", FORBIDDEN },
-    { "WRC+acq", "x=1 | x.acq; y=1 | y.acq; x", "1,10", ALLOWED },
-    { "RWC+fences", "x=1 | x; F.sc; y | y=1; F.sc; x", "10,0", FORBIDDEN },
-    { "RWC+sc", "x.sc=1 | x.sc; y.sc | y.sc=1; x.sc", "10,0", FORBIDDEN },
-    { "W+RWC+fences", "x=1; y.rel=1 | y.acq; F.sc; z | z=1; F.sc; x", "10,0", FORBIDDEN },
-    { "ISA2", "x=1; y.rel=1 | y.acq; z.rel=1 | z.acq; x", "1,10", FORBIDDEN },
-    { "ISA2+rlx", "x=1; y.rel=1 | y; z.rel=1 | z.acq; x", "1,10", ALLOWED },
-    { "ISA2+plain", "D=1; x.rel=1 | x.acq; if1; y.rel=1 | y.acq; if1; D", "1,11", NO_RACE },
+    {"WRC", "x=1 | x; y=1 | y; x", "1,10", ALLOWED},
+    {"WRC+rel-acq", "x=1 | x.acq; y.rel=1 | y.acq; x", "1,10", FORBIDDEN},
+    {"WRC+acq", "x=1 | x.acq; y=1 | y.acq; x", "1,10", ALLOWED},
+    {"RWC+fences", "x=1 | x; F.sc; y | y=1; F.sc; x", "10,0", FORBIDDEN},
+    {"RWC+sc", "x.sc=1 | x.sc; y.sc | y.sc=1; x.sc", "10,0", FORBIDDEN},
+    {"W+RWC+fences", "x=1; y.rel=1 | y.acq; F.sc; z | z=1; F.sc; x", "10,0", FORBIDDEN},
+    {"ISA2", "x=1; y.rel=1 | y.acq; z.rel=1 | z.acq; x", "1,10", FORBIDDEN},
+    {"ISA2+rlx", "x=1; y.rel=1 | y; z.rel=1 | z.acq; x", "1,10", ALLOWED},
+    {"ISA2+plain", "D=1; x.rel=1 | x.acq; if1; y.rel=1 | y.acq; if1; D", "1,11", NO_RACE},
     // writes against writes
-    { "R", "x=1; y=1 | y=2; x :y", "0:2", ALLOWED },
-    { "R+sc", "x.sc=1; y.sc=1 | y.sc=2; x.sc :y", "0:2", FORBIDDEN },
-    { "R+fences", "x=1; F.sc; y=1 | y=2; F.sc; x :y", "0:2", FORBIDDEN },
-    { "S", "x=2; y=1 | y; x=1 :x", "1:2", ALLOWED },
-    { "S+rel-acq", "x=2; y.rel=1 | y.acq; x=1 :x", "1:2", FORBIDDEN },
-    { "S+fences", "x=2; F.rel; y=1 | y; F.acq; x=1 :x", "1:2", FORBIDDEN },
-    { "2+2W", "x=1; y=2 | y=1; x=2 :xy", ":11", ALLOWED },
-    { "2+2W+rel", "x.rel=1; y.rel=2 | y.rel=1; x.rel=2 :xy", ":11", ALLOWED },
-    { "2+2W+sc", "x.sc=1; y.sc=2 | y.sc=1; x.sc=2 :xy", ":11", FORBIDDEN },
-    { "2+2W+fences", "x=1; F.sc; y=2 | y=1; F.sc; x=2 :xy", ":11", FORBIDDEN },
-    { "Z6.3", "x=1; y=1 | y=2; z=1 | z; x :y", "10:2", ALLOWED },
-    { "Z6.3+fences", "x=1; F.sc; y=1 | y=2; F.sc; z=1 | z; F.sc; x :y", "10:2", FORBIDDEN },
+    {"R", "x=1; y=1 | y=2; x :y", "0:2", ALLOWED},
+    {"R+sc", "x.sc=1; y.sc=1 | y.sc=2; x.sc :y", "0:2", FORBIDDEN},
+    {"R+fences", "x=1; F.sc; y=1 | y=2; F.sc; x :y", "0:2", FORBIDDEN},
+    {"S", "x=2; y=1 | y; x=1 :x", "1:2", ALLOWED},
+    {"S+rel-acq", "x=2; y.rel=1 | y.acq; x=1 :x", "1:2", FORBIDDEN},
+    {"S+fences", "x=2; F.rel; y=1 | y; F.acq; x=1 :x", "1:2", FORBIDDEN},
+    {"2+2W", "x=1; y=2 | y=1; x=2 :xy", ":11", ALLOWED},
+    {"2+2W+rel", "x.rel=1; y.rel=2 | y.rel=1; x.rel=2 :xy", ":11", ALLOWED},
+    {"2+2W+sc", "x.sc=1; y.sc=2 | y.sc=1; x.sc=2 :xy", ":11", FORBIDDEN},
+    {"2+2W+fences", "x=1; F.sc; y=2 | y=1; F.sc; x=2 :xy", ":11", FORBIDDEN},
+    {"Z6.3", "x=1; y=1 | y=2; z=1 | z; x :y", "10:2", ALLOWED},
+    {"Z6.3+fences", "x=1; F.sc; y=1 | y=2; F.sc; z=1 | z; F.sc; x :y", "10:2", FORBIDDEN},
     // coherence
-    { "CoRR", "x=1 | x; x", "10", FORBIDDEN },
-    { "CoRR2", "x=1 | x=2 | x; x | x; x", "12,21", FORBIDDEN },
-    { "CoWW", "x=1; x=2 :x", ":1", FORBIDDEN },
-    { "CoRW1", "x; x=1", "1", FORBIDDEN },
-    { "CoRW2", "x; x=1 | x=2 :x", "2:2", FORBIDDEN },
-    { "CoWR", "x=1; x | x=2 :x", "2:1", FORBIDDEN },
+    {"CoRR", "x=1 | x; x", "10", FORBIDDEN},
+    {"CoRR2", "x=1 | x=2 | x; x | x; x", "12,21", FORBIDDEN},
+    {"CoWW", "x=1; x=2 :x", ":1", FORBIDDEN},
+    {"CoRW1", "x; x=1", "1", FORBIDDEN},
+    {"CoRW2", "x; x=1 | x=2 :x", "2:2", FORBIDDEN},
+    {"CoWR", "x=1; x | x=2 :x", "2:1", FORBIDDEN},
     // read-modify-write
-    { "RMW+atomic", "x+1 | x+1 :x", "0,0:1", FORBIDDEN },
-    { "RMW+atomic-3", "x+1 | x+1 | x+1", "0,0,1", FORBIDDEN },
-    { "RMW+store", "x+1 | x=5 :x", "0:6", FORBIDDEN },
-    { "RMW+store-between", "x+1 | x=5 :x", "0:5", ALLOWED },
-    { "CAS+one-winner", "x?0>1 | x?0>2", "0,0", FORBIDDEN },
-    { "CAS+stale-failure", "x=1; y=1 | y; x?2>3", "10", ALLOWED },
-    { "CAS+failure-rlx", "x=1; y.rel=1 | y.ar/rlx?5>6; x", "10", ALLOWED },
-    { "CAS+failure-acq", "x=1; y.rel=1 | y.ar/acq?5>6; x", "10", FORBIDDEN },
-    { "CAS+lock", "x.acq?0>1; if0; D=1; x.rel=0 | x.acq?0>1; if0; D=2; x.rel=0", "0,0", NO_RACE },
-    { "CAS+lock-rlx", "x.acq?0>1; if0; D=1; x=0 | x.acq?0>1; if0; D=2; x=0", "0,0", RACE },
+    {"RMW+atomic", "x+1 | x+1 :x", "0,0:1", FORBIDDEN},
+    {"RMW+atomic-3", "x+1 | x+1 | x+1", "0,0,1", FORBIDDEN},
+    {"RMW+store", "x+1 | x=5 :x", "0:6", FORBIDDEN},
+    {"RMW+store-between", "x+1 | x=5 :x", "0:5", ALLOWED},
+    {"CAS+one-winner", "x?0>1 | x?0>2", "0,0", FORBIDDEN},
+    {"CAS+stale-failure", "x=1; y=1 | y; x?2>3", "10", ALLOWED},
+    {"CAS+failure-rlx", "x=1; y.rel=1 | y.ar/rlx?5>6; x", "10", ALLOWED},
+    {"CAS+failure-acq", "x=1; y.rel=1 | y.ar/acq?5>6; x", "10", FORBIDDEN},
+    {"CAS+lock", "x.acq?0>1; if0; D=1; x.rel=0 | x.acq?0>1; if0; D=2; x.rel=0", "0,0", NO_RACE},
+    {"CAS+lock-rlx", "x.acq?0>1; if0; D=1; x=0 | x.acq?0>1; if0; D=2; x=0", "0,0", RACE},
     // release sequences
-    { "RS+rmw", "x=1; y.rel=1 | y+1 | y.acq; x", "1,20", FORBIDDEN },
-    { "RS+fence+rmw", "x=1; F.rel; y=1 | y+1 | y.acq; x", "1,20", FORBIDDEN },
-    { "RS+rmw+acq-fence", "x=1; y.rel=1 | y+1 | y; F.acq; x", "1,20", FORBIDDEN },
-    { "RS+two-rmws", "x=1; y.rel=1 | y+1 | y+1 | y.acq; x", "1,2,30", FORBIDDEN },
-    { "RS+two-heads", "x=1; y.rel+1 | z=1; y.rel+1 | y.acq; x; z", "0,1,201", FORBIDDEN },
-    { "RS+own-store", "x=1; y.rel=1; y=2 | y.acq; x", "20", ALLOWED },
-    { "RS+other-store", "x=1; y.rel=1 | y; if1; y=2 | y.acq; x", "1,20", ALLOWED },
+    {"RS+rmw", "x=1; y.rel=1 | y+1 | y.acq; x", "1,20", FORBIDDEN},
+    {"RS+fence+rmw", "x=1; F.rel; y=1 | y+1 | y.acq; x", "1,20", FORBIDDEN},
+    {"RS+rmw+acq-fence", "x=1; y.rel=1 | y+1 | y; F.acq; x", "1,20", FORBIDDEN},
+    {"RS+two-rmws", "x=1; y.rel=1 | y+1 | y+1 | y.acq; x", "1,2,30", FORBIDDEN},
+    {"RS+two-heads", "x=1; y.rel+1 | z=1; y.rel+1 | y.acq; x; z", "0,1,201", FORBIDDEN},
+    {"RS+own-store", "x=1; y.rel=1; y=2 | y.acq; x", "20", ALLOWED},
+    {"RS+other-store", "x=1; y.rel=1 | y; if1; y=2 | y.acq; x", "1,20", ALLOWED},
     // plain accesses
-    { "race+ww", "D=1 | D=2", "", RACE },
-    { "race+after-release", "x.rel=1; D=1 | x.acq; if1; D", "11", RACE },
-    { "race+wr", "D; x=1 | x.acq; if1; D=1", "0,1", RACE },
-    { "race+wr+rel", "D; x.rel=1 | x.acq; if1; D=1", "0,1", NO_RACE },
-    { "race+fences-only", "D=1; F.sc | F.sc; D", "1", RACE },
-    { "race+sc-fences", "D=1; F.sc; x=1 | x; if1; F.sc; D", "11", NO_RACE },
+    {"race+ww", "D=1 | D=2", "", RACE},
+    {"race+after-release", "x.rel=1; D=1 | x.acq; if1; D", "11", RACE},
+    {"race+wr", "D; x=1 | x.acq; if1; D=1", "0,1", RACE},
+    {"race+wr+rel", "D; x.rel=1 | x.acq; if1; D=1", "0,1", NO_RACE},
+    {"race+fences-only", "D=1; F.sc | F.sc; D", "1", RACE},
+    {"race+sc-fences", "D=1; F.sc; x=1 | x; if1; F.sc; D", "11", NO_RACE},
     // where the checker is stricter than the model
-    { "fences+rf-chain", "z=1; F.sc; x=1 | x; y=1 | y; F.sc; z", "1,10", GAP },
-    { "Z6.U", "x.sc=1; y.rel=1 | y.sc+1; y | y.sc=3; x.sc", "13,0", GAP },
+    {"fences+rf-chain", "z=1; F.sc; x=1 | x; y=1 | y; F.sc; z", "1,10", GAP},
+    {"Z6.U", "x.sc=1; y.rel=1 | y.sc+1; y | y.sc=3; x.sc", "13,0", GAP},
 };
 enum { N_ROWS = sizeof table / sizeof table[0] };
 
 // ---- notation
 
 static int parse_order(const char **s) {
-    static const struct { const char *name; int order; } orders[] = {
-        { "acq", __ATOMIC_ACQUIRE }, { "rel", __ATOMIC_RELEASE }, { "ar", __ATOMIC_ACQ_REL },
-        { "sc", __ATOMIC_SEQ_CST },  { "rlx", __ATOMIC_RELAXED },
+    static const struct {
+        const char *name;
+        int order;
+    } orders[] = {
+        {"acq", __ATOMIC_ACQUIRE}, {"rel", __ATOMIC_RELEASE}, {"ar", __ATOMIC_ACQ_REL},
+        {"sc", __ATOMIC_SEQ_CST},  {"rlx", __ATOMIC_RELAXED},
     };
     for (unsigned i = 0; i < sizeof orders / sizeof orders[0]; i++)
         if (!strncmp(*s, orders[i].name, strlen(orders[i].name))) {
@@ -163,14 +168,16 @@ static uint8_t var_of(char c) {
     exit(2);
 }
 static const char *parse_instr(const char *s, lit_instr *in) {
-    *in = (lit_instr){ .kind = LIT_LOAD };
+    *in = (lit_instr){.kind = LIT_LOAD};
     if (!strncmp(s, "if", 2)) {
         s += 2;
-        *in = (lit_instr){ .kind = LIT_IF, .a = parse_digit(&s) };
+        *in = (lit_instr){.kind = LIT_IF, .a = parse_digit(&s)};
         return s;
     }
-    if (*s == 'F') in->kind = LIT_FENCE, s++;
-    else in->var = var_of(*s++);
+    if (*s == 'F')
+        in->kind = LIT_FENCE, s++;
+    else
+        in->var = var_of(*s++);
     if (*s == '.') s++, in->order = (uint8_t)parse_order(&s);
     if (*s == '/') s++, in->failure = (uint8_t)parse_order(&s);
     switch (*s) {
@@ -204,10 +211,10 @@ static void parse(const char *s, lit_program *p) {
 // ---- outcomes
 
 static int is_read(const lit_instr *in) {
-    return in->kind == LIT_LOAD || in->kind == LIT_ADD || in->kind == LIT_XCHG || in->kind == LIT_CAS;
+    return in->kind == LIT_LOAD || in->kind == LIT_ADD || in->kind == LIT_XCHG ||
+           in->kind == LIT_CAS;
 }
-void lit_outcome_text(const lit_program *p, lit_values values, const int *finals,
-                      char *text) {
+void lit_outcome_text(const lit_program *p, lit_values values, const int *finals, char *text) {
     char *c = text, *end = text + LIT_TEXT - 2;
     for (int t = 0; t < p->n_threads; t++) {
         int n = 0;
@@ -291,7 +298,7 @@ static unsigned below(unsigned n) {
     return (unsigned)(random_state >> 33) % n;
 }
 static const char *random_order(void) {
-    static const char *const orders[] = { "", "", ".acq", ".rel", ".ar", ".sc", ".sc" };
+    static const char *const orders[] = {"", "", ".acq", ".rel", ".ar", ".sc", ".sc"};
     return orders[below(7)];
 }
 static int random_instr(char *to, size_t size) {
@@ -336,28 +343,34 @@ static void add(test *t, vmc_scenario how) {
     s->name = t->row.name;
     s->run = lit_run;
     s->arg = t;
-    s->mo_insert = 1;
     vmc_register(s);
 }
 static void add_random(test *t, int i) {
     char *text = calloc(1, 100);
     if (!text) exit(2);
     random_program(text, 100);
-    t->row = (row){ .name = text, .text = text };
+    t->row = (row){.name = text, .text = text};
     int is_long = i >= N_RANDOM;
-    add(t, (vmc_scenario){ .judge = judge, .is_silent = 1, .is_long = is_long });
-    // BOUNDED has no axioms to be compared with: it must see what it sees without reduction
+    add(t, (vmc_scenario){.judge = judge, .is_silent = 1, .is_long = is_long});
+    // with a bound there are no axioms to compare with: it must see what it sees without reduction
     if (i % 4 == 0)
-        add(t, (vmc_scenario){ .class = VMC_BOUNDED, .preemptions = i / 4 % 3, .is_compared = 1,
-                               .is_silent = 1, .is_long = is_long });
+        add(t, (vmc_scenario){.class = VMC_BOUNDED,
+                              .preemptions = i / 4 % 3,
+                              .is_compared = 1,
+                              .is_silent = 1,
+                              .is_long = is_long});
+    if (i % 4 == 1)
+        add(t, (vmc_scenario){.stale_reads = i % 8 == 1 ? 1 : VMC_NO_STALE,
+                              .is_compared = 1,
+                              .is_silent = 1,
+                              .is_long = is_long});
 }
 __attribute__((constructor)) static void add_all(void) {
     static test tests[N_ROWS], random_tests[N_RANDOM_LONG];
     for (int i = 0; i < N_ROWS; i++) {
         tests[i].row = table[i];
-        add(&tests[i], (vmc_scenario){
-                           .judge = judge,
-                           .must_fail = table[i].verdict == RACE ? "data race" : NULL });
+        add(&tests[i], (vmc_scenario){.judge = judge,
+                                      .must_fail = table[i].verdict == RACE ? "data race" : NULL});
     }
     for (int i = 0; i < N_RANDOM_LONG; i++) add_random(&random_tests[i], i);
 }

@@ -6,6 +6,7 @@
 //   build/model/<cc>/model_x -r 'scenario:choices'    executes once and prints every event
 //     -l  also those marked is_long      -s seed   of SAMPLED scenarios
 //     -n  explores each once more without reduction, and fails unless both saw the same graphs
+//     -f  stops at the first that fails
 //     -q  one line of verdict only: for mutants
 // Each line: name, class, executions (of them cut off as equal to others), distinct execution
 // graphs, seconds of processor time. The last line: "<program>: N passed, N failed".
@@ -22,8 +23,8 @@ static vmc_scenario *scenarios, **last = &scenarios;
 static struct {
     const char *expected, *replay;
     uint64_t seed;
-    int is_long, is_quiet, is_compared;
-} options = { .seed = 1 };
+    int is_long, is_quiet, is_compared, stops_at_first;
+} options = {.seed = 1};
 
 typedef struct tally {
     vmc_result result;
@@ -129,7 +130,7 @@ static double clock_seconds(void) {
 
 // After so many seconds of processor time without another call of this, SIGVTALRM: report.c.
 static void watch_progress(int seconds) {
-    struct itimerval t = { .it_value.tv_sec = seconds };
+    struct itimerval t = {.it_value.tv_sec = seconds};
     setitimer(ITIMER_VIRTUAL, &t, NULL);
 }
 static int has_failed(const char *why) {
@@ -142,6 +143,7 @@ static int explore(void) {
     memset(&now, 0, sizeof now);
     memset(graphs, 0, graphs_cap * sizeof *graphs);
     search_start(options.seed);
+    world_hit_timer_bound = 0;
     for (;;) {
         if (now.result.n_executions % 4096 == 0) {
             watch_progress(PROGRESS_SECONDS);
@@ -170,17 +172,29 @@ static int explore(void) {
 
 static const char *class_text(const vmc_scenario *s, char *text, size_t size) {
     char bounds[60] = "";
-    if (s->stale_reads) snprintf(bounds, sizeof bounds, ",stale %d", s->stale_reads < 0 ? 0 : s->stale_reads);
-    if (s->max_repeats) snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",repeats %d", s->max_repeats);
-    if (s->class == VMC_BOUNDED) snprintf(text, size, "BOUNDED(%d%s)", s->preemptions, bounds);
-    else if (s->class == VMC_SAMPLED) snprintf(text, size, "SAMPLED(%llu%s)", (unsigned long long)s->samples, bounds);
-    else snprintf(text, size, "EXHAUSTIVE%s%s%s", *bounds ? "(" : "", *bounds ? bounds + 1 : "", *bounds ? ")" : "");
+    if (s->stale_reads)
+        snprintf(bounds, sizeof bounds, ",stale %d", s->stale_reads < 0 ? 0 : s->stale_reads);
+    if (s->mo_insert == VMC_MO_APPENDS)
+        snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",mo appends");
+    if (s->max_repeats)
+        snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",repeats %d",
+                 s->max_repeats);
+    if (world_hit_timer_bound)
+        snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",timers %d",
+                 s->early_timers ? s->early_timers : 1);
+    if (s->class == VMC_BOUNDED)
+        snprintf(text, size, "BOUNDED(%d%s)", s->preemptions, bounds);
+    else if (s->class == VMC_SAMPLED)
+        snprintf(text, size, "SAMPLED(%llu%s)", (unsigned long long)s->samples, bounds);
+    else
+        snprintf(text, size, "EXHAUSTIVE%s%s%s", *bounds ? "(" : "", *bounds ? bounds + 1 : "",
+                 *bounds ? ")" : "");
     return text;
 }
 // A line of expected.txt is "name class graphs". 0: as expected.
 static int differs_from_expected(const char *class) {
     char line[200], name[100], want_class[60];
-    unsigned long long want;
+    unsigned long long want = 0;
     FILE *in = options.expected ? fopen(options.expected, "r") : NULL;
     if (!options.expected || scenario->must_fail) return 0;
     int found = 0;
@@ -189,11 +203,11 @@ static int differs_from_expected(const char *class) {
             found = !strcmp(name, scenario->name);
     if (in) fclose(in);
     if (!found) {
-        snprintf(failure_text, sizeof failure_text, "%s has no line for it: %s\t%s\t%llu", options.expected,
-                 scenario->name, class, (unsigned long long)now.result.n_graphs);
+        snprintf(failure_text, sizeof failure_text, "%s has no line for it: %s\t%s\t%llu",
+                 options.expected, scenario->name, class, (unsigned long long)now.result.n_graphs);
     } else if (strcmp(class, want_class) != 0 || want != now.result.n_graphs) {
-        snprintf(failure_text, sizeof failure_text, "%s expects %s with %llu graphs", options.expected,
-                 want_class, want);
+        snprintf(failure_text, sizeof failure_text, "%s expects %s with %llu graphs",
+                 options.expected, want_class, want);
     } else {
         return 0;
     }
@@ -224,18 +238,25 @@ static void explain(void) {
 }
 // Without reduction the same graphs must be seen.
 static int differs_from_naive(void) {
-    uint64_t n = now.result.n_graphs, sum = now.graph_sum;
+    static tally reduced;
+    reduced = now;
     search_is_naive = 1;
     int is_bad = explore();
     search_is_naive = 0;
-    if (is_bad || (n == now.result.n_graphs && sum == now.graph_sum)) return is_bad;
-    snprintf(failure_text, sizeof failure_text, "%llu graphs, without reduction %llu",
-             (unsigned long long)n, (unsigned long long)now.result.n_graphs);
-    return 1;
+    if (!is_bad &&
+        (reduced.result.n_graphs != now.result.n_graphs || reduced.graph_sum != now.graph_sum)) {
+        snprintf(failure_text, sizeof failure_text, "%llu graphs, without reduction %llu",
+                 (unsigned long long)reduced.result.n_graphs,
+                 (unsigned long long)now.result.n_graphs);
+        is_bad = 1;
+    }
+    now = reduced;
+    return is_bad;
 }
-static int judge(const vmc_scenario *s, const char *class) {
+static int judge(const vmc_scenario *s, char *class, size_t size) {
     int is_bad = explore();
     watch_progress(0);
+    class_text(s, class, size);
     const char *complaint = s->judge && !is_bad ? s->judge(s, &now.result) : NULL;
     if (s->must_fail) {
         if (is_bad && strstr(failure_text, s->must_fail)) return 0;
@@ -251,16 +272,17 @@ static int check(const vmc_scenario *s) {
     char class[80];
     scenario = s;
     vm.verdict = RUNNING;
-    class_text(s, class, sizeof class);
-    int is_bad = judge(s, class);
+    int is_bad = judge(s, class, sizeof class);
     if (!is_bad && s->is_silent) return 0;
     printf("%-4s %-34s %-18s %10llu executions (%llu cut) %9llu graphs %7.2f s\n",
            is_bad ? "FAIL" : "ok", s->name, s->must_fail ? "fails as it must" : class,
            (unsigned long long)now.result.n_executions,
            (unsigned long long)(now.n_pruned + now.n_dismissed),
            (unsigned long long)now.result.n_graphs, now.seconds);
-    if (is_bad && options.is_quiet) printf("  %s\n", failure_text);
-    else if (is_bad) explain();
+    if (is_bad && options.is_quiet)
+        printf("  %s\n", failure_text);
+    else if (is_bad)
+        explain();
     print_outcomes();
     fflush(stdout);
     return is_bad;
@@ -268,14 +290,16 @@ static int check(const vmc_scenario *s) {
 static int replay(const char *string) {
     const char *colon = strchr(string, ':');
     for (vmc_scenario *s = scenarios; s && colon; s = s->next) {
-        if (strlen(s->name) != (size_t)(colon - string) || strncmp(s->name, string, strlen(s->name)))
+        if (strlen(s->name) != (size_t)(colon - string) ||
+            strncmp(s->name, string, strlen(s->name)))
             continue;
         scenario = s;
         search_start(options.seed);
         if (!search_replay(colon + 1)) break;
         is_tracing = 1;
         execute();
-        if (vm.verdict != FAILED) snprintf(failure_text, sizeof failure_text, "ends without an error");
+        if (vm.verdict != FAILED)
+            snprintf(failure_text, sizeof failure_text, "ends without an error");
         report_failure();
         return vm.verdict == FAILED;
     }
@@ -294,6 +318,7 @@ int main(int argc, char **argv) {
         switch (argv[at][1]) {
         case 'l': options.is_long = 1; break;
         case 'n': options.is_compared = 1; break;
+        case 'f': options.stops_at_first = 1; break;
         case 'q': options.is_quiet = 1; break;
         case 'e': options.expected = value, at++; break;
         case 'r': options.replay = value, at++; break;
@@ -307,8 +332,11 @@ int main(int argc, char **argv) {
     if (options.replay) return replay(options.replay) > 0;
     for (vmc_scenario *s = scenarios; s; s = s->next) {
         if (!is_named(s->name, argc - at, argv + at) || (s->is_long && !options.is_long)) continue;
-        if (check(s)) n_failed++;
-        else n_passed++;
+        if (check(s))
+            n_failed++;
+        else
+            n_passed++;
+        if (n_failed && options.stops_at_first) break;
     }
     const char *program = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
     if (n_passed + n_failed > 0) printf("%s: %d passed, %d failed\n", program, n_passed, n_failed);

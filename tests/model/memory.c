@@ -13,10 +13,12 @@
 //   acquire load     ... and `now` joins it
 //   release store    message = now            relaxed store: message = released
 //   rmw              reads a store that no other rmw has read, stands right behind it in
-//                    modification order; its message joins that of the store read (release sequence)
+//                    modification order; its message joins that of the store read (release
+//                    sequence)
 //   acquire fence    now joins acquirable     release fence: released = now
 //   seq_cst fence    both, and what `sc` has newest and what the thread has newest become one
-//   seq_cst access   may not read, or be ordered, before what `sc` has for its location; adds itself
+//   seq_cst access   may not read, or be ordered, before what `sc` has for its location, and adds
+//                    itself
 //
 // Not covered, by construction: load buffering (a load never reads a store executed later), and
 // orders of seq_cst fences that contradict the order of execution along relaxed reads (litmus.c
@@ -150,9 +152,9 @@ static int live_floor(const location *l, int floor) {
 }
 static int stale_is_over(void) {
     if (MUTANT(NO_STALE)) return 1;
-    return scenario->stale_reads != 0 && vm.n_stale >= scenario->stale_reads; // NO_STALE: -1
+    return scenario->stale_reads != 0 && vm.n_stale >= scenario->stale_reads;
 }
-// Stores that search.c has seen this very load read, in an execution equal to this one, are skipped.
+// Stores that search.c has seen this very load read, in an equal execution, are skipped.
 static int is_covered(uint16_t id) {
     uint16_t covered = self()->covered;
     return covered && (vm.stores[id].is_initial || id < covered);
@@ -190,8 +192,10 @@ static uint16_t choose_store(const location *l, int order) {
 }
 static const char *store_text(uint16_t id, char *text, size_t size) {
     const store *s = &vm.stores[id];
-    if (s->is_initial) snprintf(text, size, "the initial value");
-    else snprintf(text, size, "T%d's event %d", s->tid, s->event);
+    if (s->is_initial)
+        snprintf(text, size, "the initial value");
+    else
+        snprintf(text, size, "T%d's event %d", s->tid, s->event);
     return text;
 }
 static void trace_access(const char *what, uintptr_t addr, int order, uint64_t value,
@@ -208,7 +212,7 @@ static void trace_access(const char *what, uintptr_t addr, int order, uint64_t v
 // Outside an execution, in constructors, memory is just memory.
 uint64_t memory_load(uintptr_t addr, int size, int order) {
     if (!vm.is_running) return native(addr, size);
-    schedule((op){ .kind = OP_LOAD, .order = (uint8_t)order, .addr = (const void *)addr });
+    schedule((op){.kind = OP_LOAD, .order = (uint8_t)order, .addr = (const void *)addr});
     location *l = find(addr, size, 0);
     uint16_t id = choose_store(l, order);
     note_event(mix(1, identity(&vm.stores[id])));
@@ -248,12 +252,15 @@ static void put(location *l, int pos, uint64_t value, int order, uint16_t from) 
     epoch_bump(t);
 }
 
+static int is_appended(void) {
+    return scenario->mo_insert == VMC_MO_APPENDS || scenario->stale_reads == VMC_NO_STALE;
+}
 // Where a new store may stand: last, or anywhere behind what its thread knows of, but not between
 // an rmw and what that has read.
 static int choose_pos(const location *l, int order) {
     uint16_t ways[STORES_PER_LOC + 1];
     unsigned n = 0;
-    if (!scenario->mo_insert) return l->n;
+    if (is_appended()) return l->n;
     for (int p = l->n; p > floor_of(l, order); p--)
         if (p == l->n || !vm.stores[l->order[p - 1]].has_successor) ways[n++] = (uint16_t)p;
     return ways[choose(n)];
@@ -264,17 +271,17 @@ void memory_store(uintptr_t addr, int size, uint64_t value, int order) {
         set_native(addr, size, value);
         return;
     }
-    schedule((op){ .kind = OP_STORE, .order = (uint8_t)order, .addr = (const void *)addr });
+    schedule((op){.kind = OP_STORE, .order = (uint8_t)order, .addr = (const void *)addr});
     location *l = find(addr, size, 1);
     note_event(2);
     put(l, choose_pos(l, order), value, order, 0);
     trace_access("store", addr, order, value, 0);
 }
 
-// Whether an rmw may read the store at `pos`: the last one, or with mo_insert one without successor.
+// Whether an rmw may read the store at `pos`: the last one, or else one without successor.
 static int is_readable_by_rmw(const location *l, int pos) {
     if (MUTANT(NO_ADJACENCY)) return 1;
-    return pos == l->n - 1 || (scenario->mo_insert && !vm.stores[l->order[pos]].has_successor);
+    return pos == l->n - 1 || (!is_appended() && !vm.stores[l->order[pos]].has_successor);
 }
 uint64_t memory_rmw(uintptr_t addr, int size, rmw_fn *fn, uint64_t operand, int order) {
     uint16_t ways[STORES_PER_LOC];
@@ -285,7 +292,7 @@ uint64_t memory_rmw(uintptr_t addr, int size, rmw_fn *fn, uint64_t operand, int 
         set_native(addr, size, fn(old, operand));
         return old;
     }
-    schedule((op){ .kind = OP_RMW, .order = (uint8_t)order, .addr = (const void *)addr });
+    schedule((op){.kind = OP_RMW, .order = (uint8_t)order, .addr = (const void *)addr});
     location *l = find(addr, size, 1);
     for (int p = l->n - 1; p >= floor_of(l, order); p--)
         if (is_readable_by_rmw(l, p)) ways[n++] = l->order[p];
@@ -327,7 +334,7 @@ int memory_cas(uintptr_t addr, int size, uint64_t *expected, uint64_t desired, i
     }
     // the stronger of the two: what search.c must reckon with
     int order = failure == __ATOMIC_SEQ_CST ? failure : success;
-    schedule((op){ .kind = OP_CAS, .order = (uint8_t)order, .addr = (const void *)addr });
+    schedule((op){.kind = OP_CAS, .order = (uint8_t)order, .addr = (const void *)addr});
     location *l = find(addr, size, 0);
     unsigned n = cas_ways(l, wanted, success, failure, ways, &n_successes);
     unsigned may_be_spurious = is_weak && n_successes && vm.n_spurious < scenario->spurious;
@@ -365,7 +372,7 @@ void sc_fence(void) {
 void memory_fence(int order) {
     if (!vm.is_running) return;
     // only seq_cst fences are ordered among threads; the others concern their own thread alone
-    if (order == __ATOMIC_SEQ_CST) schedule((op){ .kind = OP_FENCE, .order = __ATOMIC_SEQ_CST });
+    if (order == __ATOMIC_SEQ_CST) schedule((op){.kind = OP_FENCE, .order = __ATOMIC_SEQ_CST});
     thread *t = self();
     note_event(mix(5, (uint64_t)order));
     TRACE("fence %s", order_name(order));

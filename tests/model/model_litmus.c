@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Executes a litmus program (litmus_table.c) with the compiler's atomic built-ins, whose orders must
-// be constants: hence a switch for each.
+// Executes a litmus program (litmus_table.c) with the compiler's atomic built-ins, whose orders
+// must be constants: hence a switch for each.
 #include "litmus.h"
 #include "vmc.h"
 
@@ -42,14 +42,18 @@ static int exchange(int *x, int value, int order) {
     BY_ORDER(order, EXCHANGE)
     return old;
 }
-#define CAS(order_, failure_) \
+#define CAS(order_, failure_)                                                                      \
     __atomic_compare_exchange_n(x, &expected, desired, 0, order_, failure_)
 static int compare_exchange(int *x, int expected, int desired, int order, int failure) {
 #define CAS_RLX(order_) CAS(order_, __ATOMIC_RELAXED)
-    if (failure == __ATOMIC_RELAXED) BY_ORDER(order, CAS_RLX)
-    else if (order == __ATOMIC_ACQUIRE) CAS(__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
-    else if (order == __ATOMIC_ACQ_REL) CAS(__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    else CAS(__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (failure == __ATOMIC_RELAXED)
+        BY_ORDER(order, CAS_RLX)
+    else if (order == __ATOMIC_ACQUIRE)
+        CAS(__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+    else if (order == __ATOMIC_ACQ_REL)
+        CAS(__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    else
+        CAS(__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return expected;
 }
 static void fence(int order) {
@@ -76,8 +80,10 @@ static void run_thread(void *arg) {
         } else if (in->kind == LIT_FENCE) {
             fence(in->order);
         } else if (in->kind == LIT_STORE) {
-            if (in->var >= LIT_FIRST_PLAIN) vars[in->var] = in->a;
-            else store(&vars[in->var], in->a, in->order);
+            if (in->var >= LIT_FIRST_PLAIN)
+                vars[in->var] = in->a;
+            else
+                store(&vars[in->var], in->a, in->order);
         } else {
             last = execute(in);
             lit_read(thread, i, last);

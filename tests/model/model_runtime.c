@@ -12,8 +12,9 @@ typedef struct item {
 } item;
 static volt_poll run_item(volt_cx *cx, void *arg) {
     item *i = arg;
-    VOLT_BEGIN(cx, i);
-    __atomic_fetch_add(&n_ran, 1, __ATOMIC_RELAXED);
+    VOLT_BEGIN(cx, i)
+        ;
+        __atomic_fetch_add(&n_ran, 1, __ATOMIC_RELAXED);
     VOLT_END(0);
 }
 static volt_rt *create(uint32_t workers) {
@@ -43,11 +44,11 @@ SCENARIO(runtime_one_worker, .class = VMC_BOUNDED, .preemptions = 2, .stale_read
     run_one_item(1);
 }
 // Every order of its two threads, under sequential consistency.
-SCENARIO(runtime_one_worker_sc, .class = VMC_EXHAUSTIVE, .stale_reads = VMC_NO_STALE) {
+SCENARIO(runtime_one_worker_sc, .class = VMC_EXHAUSTIVE, .stale_reads = VMC_NO_STALE,
+         .is_long = 1) {
     run_one_item(1);
 }
-SCENARIO(runtime_two_workers, .class = VMC_BOUNDED, .preemptions = 1,
-         .stale_reads = VMC_NO_STALE) {
+SCENARIO(runtime_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = VMC_NO_STALE) {
     run_one_item(2);
 }
 SCENARIO(runtime_two_workers_stale, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1,

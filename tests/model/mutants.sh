@@ -35,7 +35,8 @@ function finish(    i, n, from, at) {
     for (i = 1; i <= n_lines; i++) {
         if (i != at) { print line[i] > (out "/" name "/volt.h"); continue }
         n = index(line[i], old)
-        print substr(line[i], 1, n - 1) new substr(line[i], n + length(old)) > (out "/" name "/volt.h")
+        changed = substr(line[i], 1, n - 1) new substr(line[i], n + length(old))
+        print changed > (out "/" name "/volt.h")
     }
     close(out "/" name "/volt.h")
 }
@@ -63,7 +64,8 @@ tsan=; [ "$cc" = gcc ] && tsan=-Wno-tsan
 objcopy --rename-section .data=model_data --rename-section .bss=model_bss,alloc \
     --redefine-sym memset=vmc_memset --redefine-sym memcpy=vmc_memcpy \
     --redefine-sym memmove=vmc_memmove "$m/scenario.o" &&
-"$cc" -no-pie "$m/scenario.o" $(ls "$dir"/*.part.o | grep -v litmus_) -o "$m/run" >> "$m/log" 2>&1 ||
+"$cc" -no-pie "$m/scenario.o" $(ls "$dir"/*.part.o | grep -v litmus_) -o "$m/run" \
+    >> "$m/log" 2>&1 ||
     { say FAIL 'does not compile'; exit 1; }
 timeout 120 "$m/run" -q -l "$scenario" > "$m/log" 2>&1
 rc=$?

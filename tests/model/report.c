@@ -18,13 +18,13 @@ int is_tracing;
 char failure_text[400];
 
 const char *order_name(int order) {
-    static const char *const names[] = { "rlx", "con", "acq", "rel", "acq_rel", "sc" };
+    static const char *const names[] = {"rlx", "con", "acq", "rel", "acq_rel", "sc"};
     return order >= 0 && order <= 5 ? names[order] : "?";
 }
 const char *op_name(int kind) {
-    static const char *const names[] = { "start", "load", "store", "rmw", "cas", "fence", "join",
-                                         "spawn", "yield", "futex wait", "futex wake", "asleep",
-                                         "clock", "system call" };
+    static const char *const names[] = {"start",      "load",   "store", "rmw",        "cas",
+                                        "fence",      "join",   "spawn", "yield",      "futex wait",
+                                        "futex wake", "asleep", "clock", "system call"};
     return names[kind];
 }
 
@@ -82,8 +82,10 @@ static void print_trace(void) {
     if (first) printf("    (%u earlier events)\n", first);
     for (unsigned i = first; i < n_lines; i++) {
         const struct line *l = &lines[i % TRACE_LINES];
-        if (l->tid == ENVIRONMENT) printf("    %4u  clock", i);
-        else printf("    %4u  T%d   ", i, l->tid);
+        if (l->tid == ENVIRONMENT)
+            printf("    %4u  clock", i);
+        else
+            printf("    %4u  T%d   ", i, l->tid);
         printf("  %-44s  %s\n", places[i - first], l->text);
     }
 }
@@ -92,8 +94,8 @@ static void print_threads(void) {
         const thread *t = &vm.threads[i];
         char place[80] = "";
         if (t->next.addr) describe_address(place, sizeof place, (uintptr_t)t->next.addr);
-        printf("    T%d: %s %s\n", i,
-               t->state == ENDED ? "has ended" : op_name(t->next.kind), place);
+        printf("    T%d: %s %s\n", i, t->state == ENDED ? "has ended" : op_name(t->next.kind),
+               place);
     }
 }
 void report_failure(void) {
@@ -109,8 +111,7 @@ void report_failure(void) {
 // ---- crashes of the code under test, and loops without an operation
 
 static void on_signal(int number) {
-    if (vm.is_running && number != SIGVTALRM)
-        vmc_fail("signal %d: %s", number, strsignal(number));
+    if (vm.is_running && number != SIGVTALRM) vmc_fail("signal %d: %s", number, strsignal(number));
     printf("%s: %s\n", scenario ? scenario->name : "",
            number == SIGVTALRM ? "no progress: a loop without atomic operations?" : "crash");
     if (scenario) {
@@ -123,8 +124,8 @@ static void on_signal(int number) {
 }
 void report_install_signals(void) {
     static char stack[1 << 16];
-    stack_t s = { .ss_sp = stack, .ss_size = sizeof stack };
-    struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER };
+    stack_t s = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER};
     sigaltstack(&s, NULL);
     sigaction(SIGSEGV, &a, NULL);
     sigaction(SIGBUS, &a, NULL);

@@ -4,25 +4,30 @@
 // each conflicting one is a data race, in whichever order the two were executed.
 //
 // Shadow cells stand for 4 aligned bytes and have one record, until an access touches only part of
-// them: then one record per byte. Heap blocks are never reused within an execution, so any access to
-// a freed one is found, and freeing counts as writing: what is not ordered before it is found too.
+// them: then one record per byte. Heap blocks are never reused within an execution, so any access
+// to a freed one is found, and freeing counts as writing: what is not ordered before it is found.
 // Each thread has a heap of its own: addresses must not depend on who allocates first.
 #include "internal.h"
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { HEAP_SIZE = 1 << 20, UNIT = 16, N_UNITS = HEAP_SIZE * THREADS / UNIT, MAX_STATICS = 1 << 20 };
+enum {
+    HEAP_SIZE = 1 << 20,
+    UNIT = 16,
+    N_UNITS = HEAP_SIZE * THREADS / UNIT,
+    MAX_STATICS = 1 << 20
+};
 
 typedef struct record {
-    uint16_t wrote_at;      // clock of the last writer, 0: nobody
+    uint16_t wrote_at; // clock of the last writer, 0: nobody
     uint8_t writer;
     uint16_t read_at[THREADS];
-    uint16_t loc;           // index + 1 of the atomic object here
+    uint16_t loc; // index + 1 of the atomic object here
 } record;
 typedef struct cell {
-    uint32_t execution;     // that this cell speaks of
+    uint32_t execution; // that this cell speaks of
     uint8_t is_split;
-    record bytes[4];        // bytes[0] is for all four unless split
+    record bytes[4]; // bytes[0] is for all four unless split
 } cell;
 typedef struct block {
     uintptr_t addr;
@@ -88,17 +93,22 @@ static int is_in_heap(uintptr_t a) { return a - region < (uintptr_t)HEAP_SIZE * 
 static int is_in_stacks(uintptr_t a) {
     return a - region - (uintptr_t)HEAP_SIZE * THREADS < (uintptr_t)STACK_SIZE * THREADS;
 }
-static int is_in(uintptr_t a, const char *start, size_t size) { return a - (uintptr_t)start < size; }
+static int is_in(uintptr_t a, const char *start, size_t size) {
+    return a - (uintptr_t)start < size;
+}
 
 // NULL: not ours; constants, or memory of the C library.
 static cell *cell_at(uintptr_t a) {
     cell *c;
-    if (a - region < REGION_SIZE) c = &region_cells[(a - region) / 4];
+    if (a - region < REGION_SIZE)
+        c = &region_cells[(a - region) / 4];
     else if (is_in(a, __start_model_data, data_size()))
         c = &static_cells[(a - ((uintptr_t)__start_model_data & ~(uintptr_t)3)) / 4];
     else if (is_in(a, __start_model_bss, bss_size()))
-        c = &static_cells[MAX_STATICS / 4 + (a - ((uintptr_t)__start_model_bss & ~(uintptr_t)3)) / 4];
-    else return NULL;
+        c = &static_cells[MAX_STATICS / 4 +
+                          (a - ((uintptr_t)__start_model_bss & ~(uintptr_t)3)) / 4];
+    else
+        return NULL;
     if (c->execution == vm.execution) return c;
     memset(c, 0, offsetof(cell, bytes) + sizeof c->bytes[0]);
     c->execution = vm.execution;
@@ -122,7 +132,10 @@ static const block *block_of(uintptr_t a) {
 // The name of a static, as nm has it; asked for at the first need only.
 static int describe_static(char *text, size_t size, uintptr_t a) {
     enum { MAX_SYMBOLS = 2000 };
-    static struct { uintptr_t at; char name[48]; } symbols[MAX_SYMBOLS];
+    static struct {
+        uintptr_t at;
+        char name[48];
+    } symbols[MAX_SYMBOLS];
     static int n = -1;
     if (n < 0) {
         char command[300] = "nm -n ", line[200];
@@ -133,7 +146,8 @@ static int describe_static(char *text, size_t size, uintptr_t a) {
             unsigned long at;
             if (sscanf(line, "%lx %*c %47s", &at, symbols[n].name) != 2) continue;
             symbols[n].at = at;
-            n += is_in(at, __start_model_data, data_size()) || is_in(at, __start_model_bss, bss_size());
+            n += is_in(at, __start_model_data, data_size()) ||
+                 is_in(at, __start_model_bss, bss_size());
         }
         if (in) pclose(in);
     }
@@ -144,8 +158,9 @@ static int describe_static(char *text, size_t size, uintptr_t a) {
 }
 int describe_address(char *text, size_t size, uintptr_t a) {
     const block *b = is_in_heap(a) ? block_of(a) : NULL;
-    if (b) return snprintf(text, size, "block %d of T%d +%d", (int)(b - blocks), b->tid,
-                           (int)(a - b->addr));
+    if (b)
+        return snprintf(text, size, "block %d of T%d +%d", (int)(b - blocks), b->tid,
+                        (int)(a - b->addr));
     if (is_in_stacks(a))
         return snprintf(text, size, "stack of T%d %#lx",
                         (int)((a - region - (uintptr_t)HEAP_SIZE * THREADS) / STACK_SIZE),
@@ -162,8 +177,10 @@ static void complain(const char *what, uintptr_t a) {
 static void check_alive(uintptr_t a, size_t size) {
     if (is_in_heap(a)) {
         const block *b = block_of(a);
-        if (!b || a + size > b->addr + b->size) complain("access outside a heap block", a);
-        else if (b->is_freed) complain("use after free", a);
+        if (!b || a + size > b->addr + b->size)
+            complain("access outside a heap block", a);
+        else if (b->is_freed)
+            complain("use after free", a);
     } else if (is_in_stacks(a) && fiber_is_below(a)) {
         complain("use after return", a);
     }
@@ -266,7 +283,7 @@ void *vmc_alloc_aligned(size_t size, size_t align) {
     size_t at = (heap_used[t] + UNIT + align - 1) & ~(align - 1);
     if (size == 0 || at + size > HEAP_SIZE || n_blocks == MAX_BLOCKS)
         vmc_fail("limit: %d blocks and %d bytes per thread", MAX_BLOCKS, HEAP_SIZE);
-    blocks[n_blocks++] = (block){ .addr = heap + at, .size = size, .tid = (uint8_t)t };
+    blocks[n_blocks++] = (block){.addr = heap + at, .size = size, .tid = (uint8_t)t};
     heap_used[t] = at + size;
     for (size_t i = 0; i < (size + UNIT - 1) / UNIT; i++)
         block_at[(heap + at - region) / UNIT + i] = (uint16_t)n_blocks;

@@ -64,28 +64,32 @@ void *vmc_memcpy(void *to, const void *from, size_t n) {
 
 // ---- atomic operations
 
-static uint64_t take_new(uint64_t old, uint64_t x) { (void)old; return x; }
+static uint64_t take_new(uint64_t old, uint64_t x) {
+    (void)old;
+    return x;
+}
 static uint64_t add(uint64_t old, uint64_t x) { return old + x; }
 static uint64_t sub(uint64_t old, uint64_t x) { return old - x; }
-static uint64_t and(uint64_t old, uint64_t x) { return old & x; }
-static uint64_t or(uint64_t old, uint64_t x) { return old | x; }
-static uint64_t xor(uint64_t old, uint64_t x) { return old ^ x; }
-static uint64_t nand(uint64_t old, uint64_t x) { return ~(old & x); }
+static uint64_t and (uint64_t old, uint64_t x) { return old & x; }
+static uint64_t or (uint64_t old, uint64_t x) { return old | x; }
+static uint64_t xor (uint64_t old, uint64_t x) { return old ^ x; } static uint64_t
+    nand(uint64_t old, uint64_t x) {
+    return ~(old & x);
+}
 
 #define RMW(bits_, name_, fn_)                                                                     \
-    uint##bits_##_t __tsan_atomic##bits_##_##name_(volatile void *a, uint##bits_##_t x, int order);\
-    uint##bits_##_t __tsan_atomic##bits_##_##name_(volatile void *a, uint##bits_##_t x, int order) \
-    {                                                                                              \
+    uint##bits_##_t __tsan_atomic##bits_##_##name_(volatile void *a, uint##bits_##_t x,            \
+                                                   int order);                                     \
+    uint##bits_##_t __tsan_atomic##bits_##_##name_(volatile void *a, uint##bits_##_t x,            \
+                                                   int order) {                                    \
         vm.pc = PC();                                                                              \
         return (uint##bits_##_t)memory_rmw((uintptr_t)a, bits_ / 8, fn_, x, order);                \
     }
 #define CAS(bits_, name_, is_weak_)                                                                \
-    int __tsan_atomic##bits_##_compare_exchange_##name_(volatile void *a, void *expected,          \
-                                                        uint##bits_##_t desired, int order,        \
-                                                        int failure);                              \
-    int __tsan_atomic##bits_##_compare_exchange_##name_(volatile void *a, void *expected,          \
-                                                        uint##bits_##_t desired, int order,        \
-                                                        int failure) {                             \
+    int __tsan_atomic##bits_##_compare_exchange_##name_(                                           \
+        volatile void *a, void *expected, uint##bits_##_t desired, int order, int failure);        \
+    int __tsan_atomic##bits_##_compare_exchange_##name_(                                           \
+        volatile void *a, void *expected, uint##bits_##_t desired, int order, int failure) {       \
         uint##bits_##_t *e = expected;                                                             \
         uint64_t old = *e;                                                                         \
         vm.pc = PC();                                                                              \

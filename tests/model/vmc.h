@@ -22,9 +22,9 @@
 // vmc_outcome and vmc_reached note.
 //
 // Found in any execution and reported with a string that replays it: a failed VMC_ASSERT or
-// VOLT_ASSERT, a data race on plain memory, use after free or return, access outside a block, double
-// free, leak, deadlock (a lost wake-up is one: parks have no time limit), too many steps, a crash, a
-// scenario that behaves differently when replayed.
+// VOLT_ASSERT, a data race on plain memory, use after free or return, access outside a block,
+// double free, leak, deadlock (a lost wake-up is one: parks have no time limit), too many steps, a
+// crash, a scenario that behaves differently when replayed.
 //
 // Rules for scenarios: threads share memory only through volt.h's functions, the __atomic built-ins
 // or plain accesses ordered by them; no libc calls with state; at most VMC_THREADS threads at once
@@ -34,7 +34,7 @@
 #define VMC_H
 
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
+#    define _GNU_SOURCE
 #endif
 #include <stddef.h>
 #include <stdint.h>
@@ -63,31 +63,33 @@ typedef struct vmc_scenario {
     const char *name;
     void (*run)(void);
     vmc_class class;
-    int preemptions;      // BOUNDED
-    uint64_t samples;     // SAMPLED
-    int stale_reads;      // at most so many loads that do not read the newest store; 0: no limit;
-                          // VMC_NO_STALE: none, which is sequential consistency
-    int mo_insert;        // 1: stores may enter modification order before earlier executed ones
-    int spurious;         // how often per execution a weak cas or a futex wait may fail for nothing
-    int max_repeats;      // > 0: a thread re-reads one stale store at most so often in a row;
-                          // needed for, and only for, loops that wait with vmc_yield
-    int early_timers;     // so many timers may expire while threads could still move; 0: 1
-    int max_steps;        // per execution; more is an error. 0: 2000
-    int is_long;          // 1: only in `make model-full`
-    int is_silent;        // prints its line only if it fails
-    int is_compared;      // explored once more without reduction; both must see the same graphs
+    int preemptions;  // BOUNDED
+    uint64_t samples; // SAMPLED
+    int stale_reads;  // at most so many loads that do not read the newest store; 0: no limit;
+                      // VMC_NO_STALE: none, which is sequential consistency
+    int mo_insert;    // 0 or 1: a store may enter modification order before one executed
+                      // earlier, as C11 allows. VMC_MO_APPENDS: it may not; cheaper, and so it
+                      // is with VMC_NO_STALE in any case
+    int spurious;     // how often per execution a weak cas or a futex wait may fail for nothing
+    int max_repeats;  // > 0: a thread re-reads one stale store at most so often in a row;
+                      // needed for, and only for, loops that wait with vmc_yield
+    int early_timers; // so many timers may expire while threads could still move; 0: 1
+    int max_steps;    // per execution; more is an error. 0: 2000
+    int is_long;      // 1: only in `make model-full`
+    int is_silent;    // prints its line only if it fails
+    int is_compared;  // explored once more without reduction; both must see the same graphs
     const char *must_fail; // not NULL: passes iff the checker reports an error with this text
     // Not NULL: judges the result in place of expected.txt; gives NULL or what is wrong.
     const char *(*judge)(const struct vmc_scenario *s, const struct vmc_result *r);
     const void *arg;
     struct vmc_scenario *next;
 } vmc_scenario;
-enum { VMC_NO_STALE = -1 };
+enum { VMC_NO_STALE = -1, VMC_MO_APPENDS = -1 };
 
 void vmc_register(vmc_scenario *s);
 #define SCENARIO(name_, ...)                                                                       \
     static void scenario_##name_(void);                                                            \
-    static vmc_scenario vmc__##name_ = { .name = #name_, .run = scenario_##name_, __VA_ARGS__ };   \
+    static vmc_scenario vmc__##name_ = {.name = #name_, .run = scenario_##name_, __VA_ARGS__};     \
     __attribute__((constructor)) static void vmc__register_##name_(void) {                         \
         vmc_register(&vmc__##name_);                                                               \
     }                                                                                              \
@@ -109,7 +111,7 @@ void *vmc_alloc_aligned(size_t size, size_t align); // filled with 0xa5
 void vmc_free(void *block);
 
 __attribute__((format(printf, 1, 2), noreturn)) void vmc_fail(const char *format, ...);
-#define VMC_ASSERT(...) \
+#define VMC_ASSERT(...)                                                                            \
     ((__VA_ARGS__) ? (void)0 : vmc_fail("%s:%d: VMC_ASSERT(%s)", __FILE__, __LINE__, #__VA_ARGS__))
 
 // Notes how an execution came out; what came out is printed with its count.
@@ -142,7 +144,7 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #define VOLT_STATIC 1
 #define VOLT_DEBUG 1
 #define VOLT_SYS(name_, ...) vmc_sys_##name_(__VA_ARGS__)
-#define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) \
+#define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_)                                              \
     ((void)(attr_), vmc_thread_create((uintptr_t *)(thread_), fn_, arg_))
 #define VOLT_THREAD_JOIN(thread_) vmc_thread_join((uintptr_t)(thread_))
 #define VOLT_TLS_GET() ((volt__worker *)vmc_tls_get())
@@ -157,28 +159,28 @@ void vmc_volt_free(void *user, void *block, size_t size);
 
 // Small enough to be explored. A scenario may choose others before it includes this file.
 #ifndef VOLT_RING_CAP
-#  define VOLT_RING_CAP 4u
+#    define VOLT_RING_CAP 4u
 #endif
 #ifndef VOLT_RING_INDEX_BITS
-#  define VOLT_RING_INDEX_BITS 5
+#    define VOLT_RING_INDEX_BITS 5
 #endif
 #ifndef VOLT_WHEEL_BITS
-#  define VOLT_WHEEL_BITS 2
+#    define VOLT_WHEEL_BITS 2
 #endif
 #ifndef VOLT_WHEEL_LEVELS
-#  define VOLT_WHEEL_LEVELS 2
+#    define VOLT_WHEEL_LEVELS 2
 #endif
 #ifndef VOLT_EVENTS
-#  define VOLT_EVENTS 4
+#    define VOLT_EVENTS 4
 #endif
 #ifndef VOLT_MAX_WORKERS
-#  define VOLT_MAX_WORKERS 4u
+#    define VOLT_MAX_WORKERS 4u
 #endif
 #ifndef VOLT_SLAB_SIZE
-#  define VOLT_SLAB_SIZE 16384u
+#    define VOLT_SLAB_SIZE 16384u
 #endif
 #ifndef VOLT_LOCK_SPIN
-#  define VOLT_LOCK_SPIN 1
+#    define VOLT_LOCK_SPIN 1
 #endif
 
 #include "world.h" // the system calls: vmc_sys_*

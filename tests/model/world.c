@@ -25,9 +25,11 @@ int thread_start(void (*fn)(void *), void *arg) {
     t->has_yielded = 0;
     t->fn = fn;
     t->arg = arg;
-    t->next = (op){ .kind = OP_START };
-    if (i == 0) memset(&t->now, 0, offsetof(view, newest));
-    else view_copy(&t->now, &parent->now);
+    t->next = (op){.kind = OP_START};
+    if (i == 0)
+        memset(&t->now, 0, offsetof(view, newest));
+    else
+        view_copy(&t->now, &parent->now);
     t->now.clock[i] = 1;
     memset(&t->acquirable, 0, offsetof(view, newest));
     memset(&t->released, 0, offsetof(view, newest));
@@ -44,7 +46,7 @@ int thread_start(void (*fn)(void *), void *arg) {
 }
 int vmc_spawn(void (*fn)(void *), void *arg) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_SPAWN });
+    schedule((op){.kind = OP_SPAWN});
     int i = thread_start(fn, arg);
     note_event(7);
     epoch_bump(self());
@@ -54,7 +56,7 @@ int vmc_spawn(void (*fn)(void *), void *arg) {
 void vmc_join(int i) {
     if (i <= 0 || i >= vm.n_threads) vmc_fail("vmc_join(%d): no such thread", i);
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_JOIN, .arg = i });
+    schedule((op){.kind = OP_JOIN, .arg = i});
     view_join(&self()->now, &vm.threads[i].now);
     note_event(8);
     TRACE("joined T%d", i);
@@ -63,7 +65,7 @@ int vmc_self(void) { return vm.current; }
 void vmc_yield(void) {
     self()->has_yielded = 1;
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_YIELD });
+    schedule((op){.kind = OP_YIELD});
 }
 void vmc_assume(int condition) {
     if (!condition) end_execution(DISMISSED);
@@ -85,7 +87,7 @@ static void run_main(void *arg) {
 }
 int vmc_thread_create(uintptr_t *thread_out, void *(*fn)(void *), void *arg) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_SPAWN });
+    schedule((op){.kind = OP_SPAWN});
     int i = vm.n_threads;
     if (i < THREADS) {
         mains[i] = fn;
@@ -109,7 +111,7 @@ void vmc_tls_set(void *value) { self()->tls = value; }
 
 int64_t vmc_now(void) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_CLOCK });
+    schedule((op){.kind = OP_CLOCK});
     note_event(mix(9, (uint64_t)vm.now_ns));
     TRACE("clock %lld", (long long)vm.now_ns);
     return vm.now_ns;
@@ -117,7 +119,10 @@ int64_t vmc_now(void) {
 
 // ---- sleeping
 
-void wake(thread *t) { t->sleep = WOKEN; }
+void wake(thread *t) {
+    t->sleep = WOKEN;
+    t->woken_by = self()->last_step;
+}
 // Returns when somebody has called wake, or the deadline has been taken to be over.
 void fall_asleep(const void *on, int64_t deadline) {
     thread *t = self();
@@ -125,15 +130,17 @@ void fall_asleep(const void *on, int64_t deadline) {
     t->asleep_on = on;
     t->deadline = deadline;
     TRACE("falls asleep");
-    schedule((op){ .kind = OP_SLEEP, .addr = on ? on : kernel_object(t->epoll), .is_kernel = !on,
-                   .is_timed = deadline != INT64_MAX });
+    schedule((op){.kind = OP_SLEEP,
+                  .addr = on ? on : kernel_object(t->epoll),
+                  .is_kernel = !on,
+                  .is_timed = deadline != INT64_MAX});
     if (t->sleep == ASLEEP && t->deadline > vm.now_ns) vm.now_ns = t->deadline;
 }
 
 int vmc_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline) {
     thread *t = self();
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_FUTEX_WAIT, .order = __ATOMIC_SEQ_CST, .addr = word });
+    schedule((op){.kind = OP_FUTEX_WAIT, .order = __ATOMIC_SEQ_CST, .addr = word});
     sc_fence();
     if (futex_read((uintptr_t)word) != expected) return -EAGAIN;
     if (vm.n_spurious < scenario->spurious && choose(2)) {
@@ -152,7 +159,7 @@ int vmc_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline) {
 }
 void vmc_futex_wake(uint32_t *word, int n) {
     FROM_SCENARIO();
-    schedule((op){ .kind = OP_FUTEX_WAKE, .order = __ATOMIC_SEQ_CST, .addr = word });
+    schedule((op){.kind = OP_FUTEX_WAKE, .order = __ATOMIC_SEQ_CST, .addr = word});
     sc_fence();
     note_event(12);
     for (; n > 0; n--) {

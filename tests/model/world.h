@@ -31,7 +31,8 @@ void *vmc_sys_mmap(void *at, size_t size, int protection, int flags, int fd, lon
 int vmc_sys_munmap(void *at, size_t size);
 #define vmc_sys_sysconf(which_) ((void)(which_), 4096L)
 #define vmc_sys_pthread_attr_init(...) vmc_no_effect("pthread_attr_init", __VA_ARGS__)
-#define vmc_sys_pthread_attr_setstacksize(...) vmc_no_effect("pthread_attr_setstacksize", __VA_ARGS__)
+#define vmc_sys_pthread_attr_setstacksize(...)                                                     \
+    vmc_no_effect("pthread_attr_setstacksize", __VA_ARGS__)
 #define vmc_sys_pthread_attr_destroy(...) vmc_no_effect("pthread_attr_destroy", __VA_ARGS__)
 #define vmc_sys_pthread_setname_np(...) vmc_no_effect("pthread_setname_np", __VA_ARGS__)
 #define vmc_sys_pthread_sigmask(...) vmc_no_effect("pthread_sigmask", __VA_ARGS__)
