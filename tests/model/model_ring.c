@@ -75,10 +75,10 @@ static void few(uint32_t index, int n_thieves) {
     push(&ring);
     beside_thieves(push_push_pop, n_thieves);
 }
-SCENARIO(ring_steal) { few(0, 1); }
-SCENARIO(ring_steal_at_the_wrap) { few(WRAP, 1); }
-SCENARIO(ring_two_thieves) { few(0, 2); }
-SCENARIO(ring_two_thieves_at_the_wrap) { few(WRAP, 2); }
+SCENARIO(ring_steal, .class = VMC_EXHAUSTIVE) { few(0, 1); }
+SCENARIO(ring_steal_at_the_wrap, .class = VMC_EXHAUSTIVE) { few(WRAP, 1); }
+SCENARIO(ring_two_thieves, .class = VMC_EXHAUSTIVE) { few(0, 2); }
+SCENARIO(ring_two_thieves_at_the_wrap, .class = VMC_EXHAUSTIVE) { few(WRAP, 2); }
 
 // ---- slots are used again while a thief is at work: it has claimed, but not yet copied
 
@@ -94,8 +94,8 @@ static void lap(step_fn *owner, int n_thieves) {
     for (uint32_t i = 0; i < VOLT_RING_CAP; i++) push(&ring);
     beside_thieves(owner, n_thieves);
 }
-SCENARIO(ring_lap) { lap(pop_and_push_thrice, 1); }
-SCENARIO(ring_lap_two_thieves) { lap(pop_and_push, 2); }
+SCENARIO(ring_lap, .class = VMC_EXHAUSTIVE) { lap(pop_and_push_thrice, 1); }
+SCENARIO(ring_lap_two_thieves, .class = VMC_EXHAUSTIVE) { lap(pop_and_push, 2); }
 SCENARIO(ring_lap_long, .class = VMC_BOUNDED, .preemptions = 3, .is_long = 1) {
     lap(pop_and_push_thrice, 2);
 }
@@ -125,9 +125,9 @@ static void spill(uint32_t index, int n_thieves) {
     for (uint32_t i = 0; i < VOLT_RING_CAP - 1; i++) push(&ring);
     beside_thieves(overflow, n_thieves);
 }
-SCENARIO(ring_overflow) { spill(0, 1); }
-SCENARIO(ring_overflow_at_the_wrap) { spill(WRAP, 1); }
-SCENARIO(ring_overflow_two_thieves) { spill(WRAP, 2); }
+SCENARIO(ring_overflow, .class = VMC_EXHAUSTIVE) { spill(0, 1); }
+SCENARIO(ring_overflow_at_the_wrap, .class = VMC_EXHAUSTIVE) { spill(WRAP, 1); }
+SCENARIO(ring_overflow_two_thieves, .class = VMC_EXHAUSTIVE) { spill(WRAP, 2); }
 
 // ---- a thief is robbed of its loot
 
@@ -136,7 +136,7 @@ static void second_thief(void *unused) {
     if (volt__ring_steal(&loot[0], &loot[1]) > 0) vmc_reached("the thief is robbed");
     pop_all(&loot[1]);
 }
-SCENARIO(ring_chained_thief) {
+SCENARIO(ring_chained_thief, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a steal");
     vmc_must_happen("the thief is robbed");
     start(&ring, WRAP);
@@ -161,7 +161,7 @@ static void thief_that_pushes(void *unused) {
     while (n-- > 0) take(volt__ring_pop(&loot[0]));
     while (volt__ring_pop(&loot[0])) {}
 }
-SCENARIO(ring_thief_pushes) {
+SCENARIO(ring_thief_pushes, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a steal");
     for (int i = 0; i < 3; i++) push(&ring);
     int t = vmc_spawn(thief_that_pushes, NULL);
@@ -175,7 +175,7 @@ static void thief_with_little_room(void *unused) {
     VMC_ASSERT(volt__ring_steal(&ring, &loot[0]) <= 1);
     pop_all(&loot[0]);
 }
-SCENARIO(ring_thief_has_little_room) {
+SCENARIO(ring_thief_has_little_room, .class = VMC_EXHAUSTIVE) {
     for (int i = 0; i < 3; i++) push(&loot[0]);
     for (int i = 0; i < 3; i++) push(&ring);
     int t = vmc_spawn(thief_with_little_room, NULL);
@@ -194,7 +194,7 @@ static void told_thief(void *unused) {
     VMC_ASSERT(volt__ring_is_takeable(&ring));
     VMC_ASSERT(volt__ring_steal(&ring, &loot[0]) == 1);
 }
-SCENARIO(ring_takeable_when_told) {
+SCENARIO(ring_takeable_when_told, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("told");
     start(&ring, WRAP);
     push(&ring);
@@ -212,7 +212,7 @@ static void told_of_nothing(void *unused) {
     vmc_reached("told");
     VMC_ASSERT(!volt__ring_is_takeable(&ring));
 }
-SCENARIO(ring_not_takeable_when_told) {
+SCENARIO(ring_not_takeable_when_told, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("told");
     push(&ring);
     int t = vmc_spawn(told_of_nothing, NULL);
@@ -257,7 +257,7 @@ static void watch(void *unused) {
     if (w1->stats.rescued > 0) vmc_reached("a rescue");
     pop_all(&w1->ring);
 }
-SCENARIO(lifo_rescue) {
+SCENARIO(lifo_rescue, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a rescue");
     rt_make(2);
     rt_carry(w0);
