@@ -47,7 +47,7 @@ static int join(volt_time at_most, int64_t *r) {
     use_stack();
     return rc;
 }
-SCENARIO(join_thread, .mo_insert = 1) {
+SCENARIO(join_thread, .class = VMC_EXHAUSTIVE) {
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
@@ -56,7 +56,7 @@ SCENARIO(join_thread, .mo_insert = 1) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(join_thread_timeout, .mo_insert = 1) {
+SCENARIO(join_thread_timeout, .class = VMC_EXHAUSTIVE) {
     int64_t r = 0;
     vmc_must_happen("in time");
     vmc_must_happen("too late, then again");
@@ -69,7 +69,7 @@ SCENARIO(join_thread_timeout, .mo_insert = 1) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(join_thread_gives_up, .mo_insert = 1) {
+SCENARIO(join_thread_gives_up, .class = VMC_EXHAUSTIVE) {
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
@@ -78,7 +78,7 @@ SCENARIO(join_thread_gives_up, .mo_insert = 1) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(join_try, .mo_insert = 1) {
+SCENARIO(join_try, .class = VMC_EXHAUSTIVE) {
     int64_t r = 0;
     vmc_must_happen("it has ended");
     vmc_must_happen("not yet");
@@ -92,7 +92,7 @@ SCENARIO(join_try, .mo_insert = 1) {
     check_delivered(r);
     rt_end();
 }
-SCENARIO(join_detach, .mo_insert = 1) {
+SCENARIO(join_detach, .class = VMC_EXHAUSTIVE) {
     start(1, &w0);
     int t = vmc_spawn(run, w0);
     volt_detach(&handle);
@@ -100,7 +100,7 @@ SCENARIO(join_detach, .mo_insert = 1) {
     rt_end();
     VMC_ASSERT(message == 1);
 }
-SCENARIO(join_cancelled_thread, .mo_insert = 1) { // a cancelled task still delivers
+SCENARIO(join_cancelled_thread, .class = VMC_EXHAUSTIVE) { // a cancelled task still delivers
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
@@ -139,7 +139,7 @@ static void spawn_joiner(volt_handle *h) {
     memset(&j, 0, sizeof j);
     VMC_ASSERT(volt__spawn(rt, w0, h, joins, &j, sizeof j, "joiner") == 0);
 }
-SCENARIO(join_task, .mo_insert = 1) {
+SCENARIO(join_task, .class = VMC_EXHAUSTIVE) {
     start(2, &w1);
     spawn_joiner(NULL);
     int t = vmc_spawn(run, w1);
@@ -164,7 +164,7 @@ static void join_beside_cancel(void) {
     VMC_ASSERT(n_delivered + n_cancelled == 1);
     vmc_reached(n_delivered ? "it joins" : "it is cancelled");
 }
-SCENARIO(join_task_cancelled, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(join_task_cancelled, .class = VMC_BOUNDED, .preemptions = 2) {
     join_beside_cancel();
 }
-SCENARIO(join_task_cancelled_long, .mo_insert = 1, .is_long = 1) { join_beside_cancel(); }
+SCENARIO(join_task_cancelled_long, .class = VMC_EXHAUSTIVE, .is_long = 1) { join_beside_cancel(); }

@@ -24,16 +24,16 @@ static void add_beside(int n_others) {
     VMC_ASSERT(guarded == n_others + 1);
     VMC_ASSERT(lock == 0);
 }
-SCENARIO(lock_two, .mo_insert = 1) { add_beside(1); }
-SCENARIO(lock_two_spurious, .mo_insert = 1, .spurious = 1) { add_beside(1); }
-SCENARIO(lock_three, .mo_insert = 1) { add_beside(2); }
+SCENARIO(lock_two, .class = VMC_EXHAUSTIVE) { add_beside(1); }
+SCENARIO(lock_two_spurious, .class = VMC_EXHAUSTIVE, .spurious = 1) { add_beside(1); }
+SCENARIO(lock_three, .class = VMC_EXHAUSTIVE) { add_beside(2); }
 
 // Who comes back at once meets the other one asleep, or waking up.
 static void locked_add_twice(void *unused) {
     locked_add(unused);
     locked_add(unused);
 }
-SCENARIO(lock_again, .mo_insert = 1) {
+SCENARIO(lock_again, .class = VMC_EXHAUSTIVE) {
     int t = vmc_spawn(locked_add_twice, NULL);
     locked_add_twice(NULL);
     vmc_join(t);
@@ -48,7 +48,7 @@ static void try_add(void *result) {
     guarded++;
     volt__unlock(&lock);
 }
-SCENARIO(lock_try, .mo_insert = 1) {
+SCENARIO(lock_try, .class = VMC_EXHAUSTIVE) {
     int has_got = 0;
     vmc_must_happen("a try succeeds");
     vmc_must_happen("a try fails");
@@ -59,7 +59,7 @@ SCENARIO(lock_try, .mo_insert = 1) {
     VMC_ASSERT(guarded == 1 + has_got);
     VMC_ASSERT(volt__try_lock(&lock));
 }
-SCENARIO(lock_try_two, .mo_insert = 1) {
+SCENARIO(lock_try_two, .class = VMC_EXHAUSTIVE) {
     int has_got[2] = { 0, 0 };
     int t = vmc_spawn(try_add, &has_got[0]);
     try_add(&has_got[1]);
@@ -91,5 +91,5 @@ static void leave_beside(int n_others) {
     leave(s);
     for (int i = 0; i < n_others; i++) vmc_join(t[i]);
 }
-SCENARIO(lock_freed_by_the_last_of_two, .mo_insert = 1) { leave_beside(1); }
-SCENARIO(lock_freed_by_the_last_of_three, .mo_insert = 1) { leave_beside(2); }
+SCENARIO(lock_freed_by_the_last_of_two, .class = VMC_EXHAUSTIVE) { leave_beside(1); }
+SCENARIO(lock_freed_by_the_last_of_three, .class = VMC_EXHAUSTIVE) { leave_beside(2); }

@@ -47,7 +47,7 @@ static void end_elsewhere(void *task) {
 
 // ---- slots that come back from other threads [M1]
 
-SCENARIO(memory_remote_free, .mo_insert = 1) {
+SCENARIO(memory_remote_free, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a slot is used again");
     make();
     volt__task *a = new_task(SMALL), *b = new_task(SMALL);
@@ -68,7 +68,7 @@ static void end_two(void *tasks) {
     end_elsewhere(t[0]);
     end_elsewhere(t[1]);
 }
-SCENARIO(memory_remote_free_again, .mo_insert = 1) {
+SCENARIO(memory_remote_free_again, .class = VMC_EXHAUSTIVE) {
     make();
     volt__task *mine[2] = { new_task(SMALL), new_task(SMALL) };
     int t1 = vmc_spawn(end_two, mine);
@@ -95,7 +95,8 @@ static int start_walk(void) {
     vmc_must_happen("the walker meets a task");
     return vmc_spawn(walk, NULL);
 }
-SCENARIO(memory_carve_and_walk, .mo_insert = 1) { // in a slab that is there, and in one that comes
+// In a slab that is there already, and in one that comes.
+SCENARIO(memory_carve_and_walk, .class = VMC_EXHAUSTIVE) {
     make();
     int t = start_walk();
     volt__task *a = new_task(SMALL), *b = new_task(SMALL);
@@ -104,7 +105,8 @@ SCENARIO(memory_carve_and_walk, .mo_insert = 1) { // in a slab that is there, an
     vmc_join(t);
     end();
 }
-SCENARIO(memory_lasting_and_walk, .mo_insert = 1) { // what lives all the time is met
+// What lives all the time is met.
+SCENARIO(memory_lasting_and_walk, .class = VMC_EXHAUSTIVE) {
     make();
     volt__task *a = new_task(SMALL);
     int t = start_walk();
@@ -115,8 +117,8 @@ SCENARIO(memory_lasting_and_walk, .mo_insert = 1) { // what lives all the time i
     end_here(a);
     end();
 }
-SCENARIO(memory_reuse_and_walk,
-         .mo_insert = 1) { // freed by its owner or by the walker, carved or used again
+// Freed by its owner or by the walker, its slot carved or used again.
+SCENARIO(memory_reuse_and_walk, .class = VMC_EXHAUSTIVE) {
     make();
     volt__task *a = new_task(SMALL);
     int t = start_walk();
@@ -127,7 +129,7 @@ SCENARIO(memory_reuse_and_walk,
     vmc_join(t);
     end();
 }
-SCENARIO(memory_two_walks, .mo_insert = 1) {
+SCENARIO(memory_two_walks, .class = VMC_EXHAUSTIVE) {
     make();
     volt__task *a = new_task(SMALL);
     int t1 = start_walk(), t2 = start_walk();
@@ -139,7 +141,7 @@ SCENARIO(memory_two_walks, .mo_insert = 1) {
 
 // ---- slabs that are destroyed: large tasks, and trimming
 
-SCENARIO(memory_large_and_walk, .mo_insert = 1) {
+SCENARIO(memory_large_and_walk, .class = VMC_EXHAUSTIVE) {
     make();
     volt__task *a = new_task(LARGE);
     int t1 = start_walk(), t2 = vmc_spawn(end_elsewhere, a);
@@ -152,7 +154,7 @@ static void trim(void) {
     volt__heap_drain(&heap);
     volt__slabs_reap(volt__heap_trim(&heap));
 }
-SCENARIO(memory_trim_and_walk, .mo_insert = 1) {
+SCENARIO(memory_trim_and_walk, .class = VMC_EXHAUSTIVE) {
     make();
     volt__task *a = new_task(SMALL), *b = new_task(2 * SMALL);
     // only an emptied slab that is no longer taken from is given back
@@ -188,22 +190,22 @@ static void share(size_t size, int is_walked, int has_slab) {
     volt__heap_trim_shared(&heap);
     end();
 }
-SCENARIO(memory_shared, .mo_insert = 1) { share(SMALL, 0, 1); }
-SCENARIO(memory_shared_large, .mo_insert = 1) { share(LARGE, 0, 0); }
-SCENARIO(memory_shared_from_nothing, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 1) {
+SCENARIO(memory_shared, .class = VMC_EXHAUSTIVE) { share(SMALL, 0, 1); }
+SCENARIO(memory_shared_large, .class = VMC_EXHAUSTIVE) { share(LARGE, 0, 0); }
+SCENARIO(memory_shared_from_nothing, .class = VMC_BOUNDED, .preemptions = 1) {
     share(SMALL, 0, 0);
 }
-SCENARIO(memory_shared_from_nothing_long, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 3,
+SCENARIO(memory_shared_from_nothing_long, .class = VMC_BOUNDED, .preemptions = 3,
          .is_long = 1) {
     share(SMALL, 0, 0);
 }
-SCENARIO(memory_shared_and_walk, .mo_insert = 1) { share(SMALL, 1, 1); }
+SCENARIO(memory_shared_and_walk, .class = VMC_EXHAUSTIVE) { share(SMALL, 1, 1); }
 static void trim_shared(void *unused) {
     (void)unused;
     volt__heap_trim_shared(&heap);
     volt__heap_trim_shared(&heap);
 }
-SCENARIO(memory_shared_trim, .mo_insert = 1) {
+SCENARIO(memory_shared_trim, .class = VMC_EXHAUSTIVE) {
     make();
     use_shared((void *)SMALL);
     int t = vmc_spawn(trim_shared, NULL);

@@ -39,7 +39,7 @@ static void thief(void *unused) {
     if (rt_steal_and_run(w1, w0)) vmc_reached("a thief polls it");
     rt_run_one(w1);
 }
-SCENARIO(private_stolen, .mo_insert = 1) {
+SCENARIO(private_stolen, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a thief polls it");
     vmc_must_happen("it is stolen back");
     job j = { 0 };
@@ -91,8 +91,8 @@ static void wake_from(int is_on_worker) {
     rt_end();
     VMC_ASSERT(n_polls == 2);
 }
-SCENARIO(private_gives_waker_outside, .mo_insert = 1) { wake_from(0); }
-SCENARIO(private_gives_waker_to_worker, .mo_insert = 1) { wake_from(1); }
+SCENARIO(private_gives_waker_outside, .class = VMC_EXHAUSTIVE) { wake_from(0); }
+SCENARIO(private_gives_waker_to_worker, .class = VMC_EXHAUSTIVE) { wake_from(1); }
 
 // ---- joins: a waiter holds a reference to itself, which whoever completes the child gives back,
 // perhaps long after the waiter has gone on. The waiter is large: freed, its slab is gone at once.
@@ -154,8 +154,8 @@ static void join_by(volt_fn *fn) {
     rt_end();
     VMC_ASSERT(is_joined == 1 && n_polls == 1);
 }
-SCENARIO(private_joins, .mo_insert = 1) { join_by(joins); }
-SCENARIO(private_gives_up_a_join, .mo_insert = 1) {
+SCENARIO(private_joins, .class = VMC_EXHAUSTIVE) { join_by(joins); }
+SCENARIO(private_gives_up_a_join, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("it joins");
     vmc_must_happen("it gives up");
     join_by(gives_up);
@@ -183,7 +183,7 @@ static void look_after_timers(void *unused) {
     rt_carry(w1);
     fire_timers(1);
 }
-SCENARIO(private_sleeps, .mo_insert = 1) {
+SCENARIO(private_sleeps, .class = VMC_EXHAUSTIVE) {
     job j = { 0 };
     vmc_must_happen("another worker fires a timer");
     rt_make(2);
@@ -220,7 +220,7 @@ static void fire_second(void *unused) {
     rt_carry(w1);
     fire_timers(2);
 }
-SCENARIO(private_sleeps_twice, .mo_insert = 1) {
+SCENARIO(private_sleeps_twice, .class = VMC_EXHAUSTIVE) {
     static napper s;
     rt_make(2);
     rt_carry(w0);
@@ -244,7 +244,7 @@ static volt_poll yields_asleep(volt_cx *cx, void *arg) {
     n_polls++;
     VOLT_END(0);
 }
-SCENARIO(private_yields_asleep, .mo_insert = 1) {
+SCENARIO(private_yields_asleep, .class = VMC_EXHAUSTIVE) {
     static napper s;
     rt_make(2);
     rt_carry(w0);
@@ -281,13 +281,13 @@ static void sweep_beside(volt_fn *fn, int is_acknowledged_first) {
     rt_end();
     VMC_ASSERT(volt__alive(rt) == 0);
 }
-SCENARIO(private_ends_before_the_sweep, .mo_insert = 1) { sweep_beside(ends, 0); }
-SCENARIO(private_ends_beside_the_sweep, .mo_insert = 1) { sweep_beside(ends, 1); }
-SCENARIO(private_yields_before_the_sweep, .mo_insert = 1) {
+SCENARIO(private_ends_before_the_sweep, .class = VMC_EXHAUSTIVE) { sweep_beside(ends, 0); }
+SCENARIO(private_ends_beside_the_sweep, .class = VMC_EXHAUSTIVE) { sweep_beside(ends, 1); }
+SCENARIO(private_yields_before_the_sweep, .class = VMC_EXHAUSTIVE) {
     sweep_beside(yields_and_ends, 0);
     VMC_ASSERT(n_polls == 2);
 }
-SCENARIO(private_yields_beside_the_sweep, .mo_insert = 1) {
+SCENARIO(private_yields_beside_the_sweep, .class = VMC_EXHAUSTIVE) {
     sweep_beside(yields_and_ends, 1);
     VMC_ASSERT(n_polls == 2);
 }
@@ -308,5 +308,7 @@ static void deadline_beside(volt_fn *fn) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(private_ends_beside_a_deadline, .mo_insert = 1) { deadline_beside(ends); }
-SCENARIO(private_yields_beside_a_deadline, .mo_insert = 1) { deadline_beside(yields_and_ends); }
+SCENARIO(private_ends_beside_a_deadline, .class = VMC_EXHAUSTIVE) { deadline_beside(ends); }
+SCENARIO(private_yields_beside_a_deadline, .class = VMC_EXHAUSTIVE) {
+    deadline_beside(yields_and_ends);
+}

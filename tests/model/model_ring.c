@@ -45,6 +45,7 @@ static void check_all_taken(void) {
     pop_all(&ring);
     for (int i = 0; i < MAX_THIEVES; i++) pop_all(&loot[i]);
     for (int i = 0; i < n_pushed; i++) VMC_ASSERT(n_taken[i] == 1);
+    VMC_ASSERT(volt__ring_room(&ring) == VOLT_RING_CAP); // no slot is held by a thief for ever
 }
 
 static void thief(void *arg) {
@@ -74,10 +75,10 @@ static void few(uint32_t index, int n_thieves) {
     push(&ring);
     beside_thieves(push_push_pop, n_thieves);
 }
-SCENARIO(ring_steal, .mo_insert = 1) { few(0, 1); }
-SCENARIO(ring_steal_at_the_wrap, .mo_insert = 1) { few(WRAP, 1); }
-SCENARIO(ring_two_thieves, .mo_insert = 1) { few(0, 2); }
-SCENARIO(ring_two_thieves_at_the_wrap, .mo_insert = 1) { few(WRAP, 2); }
+SCENARIO(ring_steal, .class = VMC_EXHAUSTIVE) { few(0, 1); }
+SCENARIO(ring_steal_at_the_wrap, .class = VMC_EXHAUSTIVE) { few(WRAP, 1); }
+SCENARIO(ring_two_thieves, .class = VMC_EXHAUSTIVE) { few(0, 2); }
+SCENARIO(ring_two_thieves_at_the_wrap, .class = VMC_EXHAUSTIVE) { few(WRAP, 2); }
 
 // ---- slots are used again while a thief is at work: it has claimed, but not yet copied
 
@@ -93,9 +94,9 @@ static void lap(step_fn *owner, int n_thieves) {
     for (uint32_t i = 0; i < VOLT_RING_CAP; i++) push(&ring);
     beside_thieves(owner, n_thieves);
 }
-SCENARIO(ring_lap, .mo_insert = 1) { lap(pop_and_push_thrice, 1); }
-SCENARIO(ring_lap_two_thieves, .mo_insert = 1) { lap(pop_and_push, 2); }
-SCENARIO(ring_lap_long, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 3, .is_long = 1) {
+SCENARIO(ring_lap, .class = VMC_EXHAUSTIVE) { lap(pop_and_push_thrice, 1); }
+SCENARIO(ring_lap_two_thieves, .class = VMC_EXHAUSTIVE) { lap(pop_and_push, 2); }
+SCENARIO(ring_lap_long, .class = VMC_BOUNDED, .preemptions = 3, .is_long = 1) {
     lap(pop_and_push_thrice, 2);
 }
 
@@ -103,6 +104,7 @@ SCENARIO(ring_lap_long, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 3, 
 
 static void overflow(void) {
     volt__chain c;
+    push(&ring); // the last slot
     volt__task *t = new_task();
     volt__chain_init(&c);
     if (volt__ring_push(&ring, t)) return;
@@ -120,12 +122,12 @@ static void spill(uint32_t index, int n_thieves) {
     vmc_must_happen("a spill");
     vmc_must_happen("a thief prevents a spill");
     start(&ring, index);
-    for (uint32_t i = 0; i < VOLT_RING_CAP; i++) push(&ring);
+    for (uint32_t i = 0; i < VOLT_RING_CAP - 1; i++) push(&ring);
     beside_thieves(overflow, n_thieves);
 }
-SCENARIO(ring_overflow, .mo_insert = 1) { spill(0, 1); }
-SCENARIO(ring_overflow_at_the_wrap, .mo_insert = 1) { spill(WRAP, 1); }
-SCENARIO(ring_overflow_two_thieves, .mo_insert = 1) { spill(WRAP, 2); }
+SCENARIO(ring_overflow, .class = VMC_EXHAUSTIVE) { spill(0, 1); }
+SCENARIO(ring_overflow_at_the_wrap, .class = VMC_EXHAUSTIVE) { spill(WRAP, 1); }
+SCENARIO(ring_overflow_two_thieves, .class = VMC_EXHAUSTIVE) { spill(WRAP, 2); }
 
 // ---- a thief is robbed of its loot
 
@@ -134,7 +136,7 @@ static void second_thief(void *unused) {
     if (volt__ring_steal(&loot[0], &loot[1]) > 0) vmc_reached("the thief is robbed");
     pop_all(&loot[1]);
 }
-SCENARIO(ring_chained_thief, .mo_insert = 1) {
+SCENARIO(ring_chained_thief, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a steal");
     vmc_must_happen("the thief is robbed");
     start(&ring, WRAP);
@@ -159,10 +161,24 @@ static void thief_that_pushes(void *unused) {
     while (n-- > 0) take(volt__ring_pop(&loot[0]));
     while (volt__ring_pop(&loot[0])) {}
 }
-SCENARIO(ring_thief_pushes, .mo_insert = 1) {
+SCENARIO(ring_thief_pushes, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a steal");
     for (int i = 0; i < 3; i++) push(&ring);
     int t = vmc_spawn(thief_that_pushes, NULL);
+    pop_one(&ring);
+    vmc_join(t);
+    check_all_taken();
+}
+
+static void thief_with_little_room(void *unused) {
+    (void)unused;
+    VMC_ASSERT(volt__ring_steal(&ring, &loot[0]) <= 1);
+    pop_all(&loot[0]);
+}
+SCENARIO(ring_thief_has_little_room, .class = VMC_EXHAUSTIVE) {
+    for (int i = 0; i < 3; i++) push(&loot[0]);
+    for (int i = 0; i < 3; i++) push(&ring);
+    int t = vmc_spawn(thief_with_little_room, NULL);
     pop_one(&ring);
     vmc_join(t);
     check_all_taken();
@@ -178,7 +194,7 @@ static void told_thief(void *unused) {
     VMC_ASSERT(volt__ring_is_takeable(&ring));
     VMC_ASSERT(volt__ring_steal(&ring, &loot[0]) == 1);
 }
-SCENARIO(ring_takeable_when_told, .mo_insert = 1) {
+SCENARIO(ring_takeable_when_told, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("told");
     start(&ring, WRAP);
     push(&ring);
@@ -196,7 +212,7 @@ static void told_of_nothing(void *unused) {
     vmc_reached("told");
     VMC_ASSERT(!volt__ring_is_takeable(&ring));
 }
-SCENARIO(ring_not_takeable_when_told, .mo_insert = 1) {
+SCENARIO(ring_not_takeable_when_told, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("told");
     push(&ring);
     int t = vmc_spawn(told_of_nothing, NULL);
@@ -212,7 +228,7 @@ static void thief_once(void *unused) {
     (void)unused;
     volt__ring_steal(&ring, &loot[0]);
 }
-SCENARIO(ring_limit_full_turn, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 2,
+SCENARIO(ring_limit_full_turn, .class = VMC_BOUNDED, .preemptions = 2,
          .stale_reads = VMC_NO_STALE, .must_fail = "VMC_ASSERT") {
     push(&ring);
     int t = vmc_spawn(thief_once, NULL);
@@ -241,7 +257,7 @@ static void watch(void *unused) {
     if (w1->stats.rescued > 0) vmc_reached("a rescue");
     pop_all(&w1->ring);
 }
-SCENARIO(lifo_rescue, .mo_insert = 1) {
+SCENARIO(lifo_rescue, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a rescue");
     rt_make(2);
     rt_carry(w0);

@@ -64,7 +64,7 @@ static void spawn_outside(void *unused) {
     (void)unused;
     count(spawn(NULL, NULL, ends));
 }
-SCENARIO(shutdown_spawn_outside, .mo_insert = 1) {
+SCENARIO(shutdown_spawn_outside, .class = VMC_EXHAUSTIVE) {
     must_accept_and_refuse();
     rt_make(1);
     int t = vmc_spawn(spawn_outside, NULL);
@@ -102,11 +102,11 @@ static void spawn_inside(volt_fn *fn) {
     end();
     VMC_ASSERT(n_polls == n_accepted);
 }
-SCENARIO(shutdown_spawn_inside, .mo_insert = 1) {
+SCENARIO(shutdown_spawn_inside, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("accepted");
     spawn_inside(spawns);
 }
-SCENARIO(shutdown_yield_spawn_inside, .mo_insert = 1) {
+SCENARIO(shutdown_yield_spawn_inside, .class = VMC_EXHAUSTIVE) {
     must_accept_and_refuse();
     spawn_inside(yields_and_spawns);
 }
@@ -117,7 +117,7 @@ static void refused_outside(void *unused) {
     (void)unused;
     VMC_ASSERT(spawn(NULL, NULL, ends) == -ESHUTDOWN);
 }
-SCENARIO(shutdown_refuse_outside_beside_the_sweep, .mo_insert = 1) {
+SCENARIO(shutdown_refuse_outside_beside_the_sweep, .class = VMC_EXHAUSTIVE) {
     rt_make(1);
     begin(NULL);
     int t = vmc_spawn(refused_outside, NULL);
@@ -130,7 +130,7 @@ static void see_shutdown(void *worker_) {
     rt_carry(worker_);
     volt__see_shutdown(worker_);
 }
-SCENARIO(shutdown_refuse_inside_beside_the_sweep, .mo_insert = 1) {
+SCENARIO(shutdown_refuse_inside_beside_the_sweep, .class = VMC_EXHAUSTIVE) {
     volt_handle h = { NULL };
     rt_make(2);
     begin(NULL);
@@ -155,7 +155,7 @@ static volt_poll never(volt_cx *cx, void *arg) {
     n_cancelled++;
     VOLT_END(0);
 }
-SCENARIO(shutdown_sweep_of_three, .mo_insert = 1) {
+SCENARIO(shutdown_sweep_of_three, .class = VMC_EXHAUSTIVE) {
     rt_make(2);
     rt_carry(w0);
     VMC_ASSERT(spawn(w0, NULL, never) == 0);
@@ -167,7 +167,7 @@ SCENARIO(shutdown_sweep_of_three, .mo_insert = 1) {
     end();
     VMC_ASSERT(n_cancelled == 1);
 }
-SCENARIO(shutdown_begun_twice, .mo_insert = 1) {
+SCENARIO(shutdown_begun_twice, .class = VMC_EXHAUSTIVE) {
     rt_make(1);
     rt_carry(w0);
     VMC_ASSERT(spawn(w0, NULL, never) == 0);
@@ -185,7 +185,7 @@ static void cancel_and_detach(void *unused) {
     volt_cancel(&handle);
     volt_detach(&handle);
 }
-SCENARIO(shutdown_sweep_beside_a_cancel, .mo_insert = 1) {
+SCENARIO(shutdown_sweep_beside_a_cancel, .class = VMC_EXHAUSTIVE) {
     rt_make(1);
     rt_carry(w0);
     VMC_ASSERT(spawn(w0, &handle, never) == 0);
@@ -229,8 +229,8 @@ static void end_last_two(void (*second)(void *)) {
     VMC_ASSERT(volt__is_stopped(rt));
     rt_end();
 }
-SCENARIO(shutdown_last_two, .mo_insert = 1) { end_last_two(end_and_park_near); }
-SCENARIO(shutdown_last_two_far, .mo_insert = 1) {
+SCENARIO(shutdown_last_two, .class = VMC_EXHAUSTIVE) { end_last_two(end_and_park_near); }
+SCENARIO(shutdown_last_two_far, .class = VMC_EXHAUSTIVE) {
     end_last_two(end_and_park_far);
 } // bits in two words
 // Each sleeps in the end, but for the one who finds that all is over: it wakes the other.
@@ -247,10 +247,10 @@ static void sleep_in_the_end(void) {
     VMC_ASSERT(volt__is_stopped(rt) && volt__alive(rt) == 0);
     rt_end();
 }
-SCENARIO(shutdown_last_two_sleep, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 1) {
+SCENARIO(shutdown_last_two_sleep, .class = VMC_BOUNDED, .preemptions = 1) {
     sleep_in_the_end();
 }
-SCENARIO(shutdown_last_two_sleep_long, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 2,
+SCENARIO(shutdown_last_two_sleep_long, .class = VMC_BOUNDED, .preemptions = 2,
          .is_long = 1) {
     sleep_in_the_end();
 }
@@ -261,7 +261,7 @@ static void spawn_and_acknowledge(void *worker_) {
     VMC_ASSERT(spawn(w, NULL, ends_alone) == 0);
     volt__see_shutdown(w);
 }
-SCENARIO(shutdown_not_too_early, .mo_insert = 1) {
+SCENARIO(shutdown_not_too_early, .class = VMC_EXHAUSTIVE) {
     rt_make(2);
     begin(NULL);
     int t = vmc_spawn(spawn_and_acknowledge, w1);
@@ -279,7 +279,7 @@ static void wait_for_end(void *unused) {
     (void)unused;
     VMC_ASSERT(volt__shutdown_wait(rt, VOLT_NEVER) == 0);
 }
-SCENARIO(shutdown_two_wait, .mo_insert = 1) {
+SCENARIO(shutdown_two_wait, .class = VMC_EXHAUSTIVE) {
     rt_make(1);
     begin(NULL);
     int t1 = vmc_spawn(wait_for_end, NULL), t2 = vmc_spawn(wait_for_end, NULL);
@@ -288,7 +288,7 @@ SCENARIO(shutdown_two_wait, .mo_insert = 1) {
     vmc_join(t2);
 }
 static void destroy_task(void *state) { volt_task_destroy(state); }
-SCENARIO(shutdown_created_task_destroyed, .mo_insert = 1) {
+SCENARIO(shutdown_created_task_destroyed, .class = VMC_EXHAUSTIVE) {
     rt_make(1);
     void *state = volt_task_create(rt, ends, sizeof(job));
     begin(NULL);
@@ -334,8 +334,10 @@ static void destroy_beside(volt_handle *h, volt_fn *fn, void (*last)(void *)) {
     vmc_join(t);
     if (rc) VMC_ASSERT(volt_destroy(rt) == 0);
 }
-SCENARIO(shutdown_destroy_beside_detach, .mo_insert = 1) { destroy_beside(&handle, ends, detach); }
-SCENARIO(shutdown_destroy_beside_waker, .mo_insert = 1) {
+SCENARIO(shutdown_destroy_beside_detach, .class = VMC_EXHAUSTIVE) {
+    destroy_beside(&handle, ends, detach);
+}
+SCENARIO(shutdown_destroy_beside_waker, .class = VMC_EXHAUSTIVE) {
     destroy_beside(NULL, gives_waker, wake_and_release);
 }
 // One thread has shut it down and is about to leave; what the worker's thread wrote comes to the
@@ -349,7 +351,7 @@ static void shut_down(void *unused) {
     (void)unused;
     VMC_ASSERT(volt_shutdown(rt, VOLT_NEVER) == 0);
 }
-SCENARIO(shutdown_destroy_beside_shutdown, .mo_insert = 1) {
+SCENARIO(shutdown_destroy_beside_shutdown, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("held");
     vmc_must_happen("given up");
     rt_is_on_heap = 1;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # Deliberate defects that the model checker must catch.
 #   sh tests/model/mutants.sh build-dir compiler [name...]
-# Each entry of mutants.txt is put into a copy of volt.h, the scenario file is compiled against it,
+# Each entry of the files mutants*.txt is put into a copy of volt.h, the scenario file is compiled against it,
 # and the scenario it names must fail. build-dir holds the checker's objects (`make model-mutants`
 # builds them). An entry marked `survives` must not be caught, and says why. Last line: "mutants: N
 # passed, N failed". In the environment: JOBS, how many at once.
@@ -48,7 +48,7 @@ FNR == NR { line[FNR] = $0; n_lines = FNR; next }
 /^\+ / { new = substr($0, 3) }
 /^\+$/ { new = "" }
 END { finish() }
-' "$here/../../volt.h" "$here/mutants.txt"
+' "$here/../../volt.h" "$here"/mutants*.txt
 
 # One mutant: prints its line; ends with 0 if it is as it should be.
 cat > "$out/one.sh" <<'ONE'
