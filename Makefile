@@ -123,7 +123,9 @@ MODEL_CC ?= $(shell command -v gcc >/dev/null && echo gcc || echo clang)
 MODEL_PARTS := memory shadow search fiber world kernel tsan report main
 LITMUS_PARTS := litmus_table litmus_axioms
 MODEL_FILES := $(patsubst tests/model/%.c,%,$(sort $(wildcard tests/model/model_*.c)))
-MODEL_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -Itests/model -I. -fno-pie
+MODEL_CFLAGS := -std=gnu11 -gdwarf-4 -Itests/model -I. -fno-pie
+MODEL_WARN_gcc := $(WARN) $(WARN_C) $(WARN_GCC)
+MODEL_WARN_clang := $(WARN) $(WARN_C) $(WARN_CLANG)
 MODEL_HOOKED := -O0 -fsanitize=thread -fno-builtin
 MODEL_HOOKED_gcc := -Wno-tsan
 MODEL_OBJCOPY := objcopy --rename-section .data=model_data \
@@ -155,10 +157,10 @@ model-self: build/model/$(MODEL_CC)/model_litmus
 define MODEL_RULES
 build/model/$(1)/%.part.o: tests/model/%.c $(wildcard tests/model/*.h)
 	@mkdir -p $$(@D)
-	$(1) $(MODEL_CFLAGS) -O2 -c $$< -o $$@
+	$(1) $(MODEL_CFLAGS) $(MODEL_WARN_$(1)) -O2 -c $$< -o $$@
 build/model/$(1)/%.o: tests/model/%.c $(wildcard tests/model/*.h) volt.h
 	@mkdir -p $$(@D)
-	$(1) $(MODEL_CFLAGS) $(MODEL_HOOKED) $(MODEL_HOOKED_$(1)) -c $$< -o $$@
+	$(1) $(MODEL_CFLAGS) $(MODEL_WARN_$(1)) $(MODEL_HOOKED) $(MODEL_HOOKED_$(1)) -c $$< -o $$@
 	$(MODEL_OBJCOPY) $$@
 build/model/$(1)/model_litmus: $(LITMUS_PARTS:%=build/model/$(1)/%.part.o)
 build/model/$(1)/model_%: build/model/$(1)/model_%.o $(MODEL_PARTS:%=build/model/$(1)/%.part.o)

@@ -114,19 +114,25 @@ SCENARIO(ring_chained_steal, .class = VMC_EXHAUSTIVE) {
     take_all(&ring);
     check_all_taken(3);
 }
-// Slots are used again after a pop: who pushes must see that the thief has copied what was there.
-SCENARIO(ring_reuse, .class = VMC_EXHAUSTIVE) {
-    vmc_must_happen("a slot is used again");
+// Slots are used again: who pushes must see that the thieves have copied what was there.
+static void reuse(int n_pops, int n_thieves) {
+    int t[MAX_THIEVES];
     start(&ring, 0);
     for (int i = 0; i < 4; i++) VMC_ASSERT(push(i));
-    int t = vmc_spawn(thief, NULL);
-    if (push(4)) {
-        vmc_reached("a slot is used again");
-    } else {
-        tasks[4].gen = 7;
-        take(&tasks[4]);
+    for (int i = 0; i < n_thieves; i++) t[i] = vmc_spawn(thief, (void *)(intptr_t)i);
+    for (volt__task *mine; n_pops-- > 0;)
+        if ((mine = volt__ring_pop(&ring, 0)) != NULL) take(mine);
+    for (int i = 4; i < 6; i++) {
+        if (push(i)) vmc_reached("a slot is used again");
+        else take(&tasks[i]);
     }
-    vmc_join(t);
+    for (int i = 0; i < n_thieves; i++) vmc_join(t[i]);
     take_all(&ring);
-    check_all_taken(5);
+    check_all_taken(6);
 }
+SCENARIO(ring_reuse, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a slot is used again");
+    reuse(0, 1);
+}
+SCENARIO(ring_reuse_after_pop, .class = VMC_EXHAUSTIVE) { reuse(1, 1); }
+SCENARIO(ring_reuse_two_thieves, .class = VMC_EXHAUSTIVE) { reuse(0, 2); }
