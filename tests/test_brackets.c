@@ -206,8 +206,8 @@ static int rule_operands(node *n) {
     for (int i = 0; i < 2; i++)
         if (n->operand[i]->rule.is_started && !n->operand[i]->rule.is_over) return 0;
     int winner = n->rule.winner;
-    if (winner == NONE) return ends(n, is_off(n) || n->kind == SELECT || n->kind == ANY
-                                           ? -ECANCELED : 0);
+    if (winner == NONE)
+        return ends(n, is_off(n) || n->kind == SELECT || n->kind == ANY ? -ECANCELED : 0);
     return ends(n, n->kind == TRY_JOIN ? n->operand[winner]->rule.value : winner);
 }
 // One poll. 1: over.
@@ -371,7 +371,7 @@ static void check_all(kind outermost) {
     printf("%" PRIu64 " runs\n", n_runs);
 }
 
-#define BRACKET(name_, kind_) \
+#define BRACKET(name_, kind_)                                                                      \
     TEST(name_) { check_all(kind_); }
 BRACKET(leaf, LEAF)
 BRACKET(child, CHILD)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Groups: the end of a member against wait, close, cancel, collect and spawn of the owner. The owner
-// goes on exactly when the last member has ended, and the group's memory may go at once: the member
-// that ends last must not touch it any more. A member that is cancelled while it ends stays ended.
+// Groups: the end of a member against wait, close, cancel, collect and spawn of the owner. The
+// owner goes on exactly when the last member has ended, and the group's memory may go at once: the
+// member that ends last must not touch it any more. A member that is cancelled while it ends stays
+// ended.
 //
 // Tasks are polled by the real poll on two real workers: the members on worker 1, as if stolen.
 #define VOLT_LOCK_SPIN 0
@@ -19,7 +20,6 @@ typedef struct owner {
     volt_frame frame;
     volt_group *group;
     int64_t rc, first, second, third;
-    int is_left_open;
 } owner;
 static owner state;
 static volt_group *group;
@@ -73,8 +73,7 @@ static int64_t end(void) {
     finish();
     return value;
 }
-#define MEMBER(fn_, rc_) \
-    VMC_ASSERT(VOLT_GROUP_SPAWN(cx, group, fn_, (member){ .rc = (rc_) }) == 0)
+#define MEMBER(fn_, rc_) VMC_ASSERT(VOLT_GROUP_SPAWN(cx, group, fn_, (member){ .rc = (rc_) }) == 0)
 
 // ---- wait: two members end on two workers
 
@@ -135,8 +134,7 @@ SCENARIO(group_close_end) {
     VMC_ASSERT(rc == 0 || rc == -ECANCELED);
     vmc_reached(rc ? "cancelled" : "waited");
 }
-// A group left open: its task closes it before it ends.
-static volt_poll leave_open(volt_cx *cx, void *arg) {
+static volt_poll wait_then_close_told(volt_cx *cx, void *arg) {
     owner *o = arg;
     VOLT_BEGIN(cx, o);
     MEMBER(end_when_told, 0);
@@ -154,7 +152,7 @@ static void tell_members(void *arg) {
 }
 // The member waits; it is cancelled by the close while it is told to end.
 SCENARIO(group_cancel_member_ends) {
-    start(leave_open);
+    start(wait_then_close_told);
     let_members_wait();
     int t = vmc_spawn(tell_members, NULL);
     cancel_owner(NULL);
@@ -214,9 +212,6 @@ static volt_poll spawn_another(volt_cx *cx, void *arg) {
     vmc_free(group);
     VOLT_END(o->rc);
 }
-static void run_owner(void *arg) {
-    run_one_here(arg);
-}
 SCENARIO(group_spawn_end) {
     group = vmc_alloc(sizeof *group);
     make_runtime(2, UINT32_MAX);
@@ -228,7 +223,7 @@ SCENARIO(group_spawn_end) {
     volt__push_ring(workers[1], first);
     act_as(NULL);
     int t = vmc_spawn(run_members, NULL);
-    run_owner(self_);
+    run_one_here(self_);
     vmc_join(t);
     VMC_ASSERT(end() == ERROR);
 }

@@ -7,8 +7,9 @@
 // file; who has run the last one stops the runtime as volt__stop_if_over does, since the shutdown's
 // own way there has scenarios of its own.
 //
-// In a rendezvous each task blocks its worker until all tasks run. A task that waits in a queue while
-// a worker sleeps, the gap in work conservation that a mere delay would hide, is a deadlock then.
+// In a rendezvous each task blocks its worker until all tasks run. A task that waits in a queue
+// while a worker sleeps, the gap in work conservation that a mere delay would hide, is a deadlock
+// then.
 //   make model ONE=idle_two_workers
 #define VOLT_LOCK_SPIN 0
 #include "vmc.h"
@@ -62,9 +63,8 @@ static void inject(void *arg) {
 }
 static void carry(void *arg) { volt__carry(arg); }
 
-
-// ---- parts of the loop. Here a worker's thread ends as soon as it has a task: it stays in its poll,
-// so what is left must be run by somebody else.
+// ---- parts of the loop. Here a worker's thread ends as soon as it has a task: it stays in its
+// poll, so what is left must be run by somebody else.
 
 static void note_run(volt__task *t) {
     VMC_ASSERT(t);

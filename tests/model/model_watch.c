@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The watch over stuck workers (rules W1 to W4 of volt.h's >>idle, tags [W1] [W2]): while a worker is
-// awake, the timer is armed, or somebody is about to arm it; whatever waits for a worker that is
-// stuck in a poll is served by one that sleeps. And what a rescuer does to the stuck worker's queues,
-// wheel, descriptors and wake-up while that worker goes on.
+// The watch over stuck workers (rules W1 to W4 of volt.h's >>idle, tags [W1] [W2]): while a worker
+// is awake, the timer is armed, or somebody is about to arm it; whatever waits for a worker that is
+// stuck in a poll is served by one that sleeps. And what a rescuer does to the stuck worker's
+// queues, wheel, descriptors and wake-up while that worker goes on.
 //
 // The timer expires at any moment, as a step of the checker's environment.
 #define VOLT_LOCK_SPIN 0
@@ -41,7 +41,7 @@ static void put_to_sleep(volt__worker *w) { volt__idle_enter(&rt->idle, w->index
 
 // ---- the words alone: two workers wake up while two others receive the expiry
 
-enum { PERIOD = 750, N_AWAKE = 2 };
+enum { PERIOD = 750 };
 static uint32_t n_armed; // timers running
 static void arm_if_unarmed(void) {
     if (volt__watch_claim(&rt->watch)) __atomic_fetch_add(&n_armed, 1, __ATOMIC_RELAXED);

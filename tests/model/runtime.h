@@ -40,7 +40,8 @@ __attribute__((unused)) static void drain(void *arg) {
     for (volt__task *t; (t = volt__take(w)) != NULL;) volt__poll_task(w, t);
 }
 // A task on the own queue of w; its state stays with the caller.
-__attribute__((unused)) static void spawn_on(volt__worker *w, volt_handle *h, volt_fn *fn, void *state) {
+__attribute__((unused)) static void spawn_on(volt__worker *w, volt_handle *h, volt_fn *fn,
+                                             void *state) {
     act_as(w);
     VMC_ASSERT(volt__spawn_root(rt, w, h, fn, state, 0) == 0);
     act_as(NULL);
