@@ -85,7 +85,7 @@ SCENARIO(memory_remote_free_again, .class = VMC_EXHAUSTIVE) {
 
 static void meet(void *unused, volt__task *t) {
     (void)unused;
-    if (!volt__task_try_retain(t)) return; // free
+    if (!volt__task_try_retain(t)) return;
     VMC_ASSERT(t->spawn_site == stamp);
     n_met++;
     vmc_reached("the walker meets a task");
