@@ -51,10 +51,4 @@ SCENARIO(runtime_one_worker_sc, .class = VMC_EXHAUSTIVE, .stale_reads = VMC_NO_S
 SCENARIO(runtime_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = VMC_NO_STALE) {
     run_one_item(2);
 }
-SCENARIO(runtime_two_workers_stale, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1,
-         .is_long = 1) {
-    run_one_item(2);
-}
-SCENARIO(runtime_two_workers_sampled, .class = VMC_SAMPLED, .samples = 20000, .is_long = 1) {
-    run_one_item(2);
-}
+SCENARIO(runtime_two_workers_sampled, .class = VMC_SAMPLED, .samples = 2000) { run_one_item(2); }
