@@ -90,9 +90,10 @@ static struct sim__kernel {
     X_(futex_wake)                                                                                 \
     X_(getpeername)                                                                                \
     X_(getsockname)                                                                                \
-    X_(getsockopt) X_(listen) X_(mmap) X_(munmap) X_(pipe) X_(poll) X_(pthread_create)             \
-        X_(pthread_join) X_(read) X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair)            \
-            X_(timerfd_create) X_(timerfd_settime) X_(write)
+    X_(getsockopt)                                                                                 \
+    X_(listen) X_(mmap) X_(munmap) X_(pipe) X_(poll) X_(pthread_create) X_(pthread_join) X_(read)  \
+        X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair) X_(timerfd_create)                   \
+            X_(timerfd_settime) X_(write)
 enum {
 #define SIM_CALL_ENUM(name_) SIM_C_##name_,
     SIM_CALLS(SIM_CALL_ENUM) SIM_N_CALLS

@@ -102,7 +102,7 @@ list() {
 - if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
 + (void)len;
 @ lifo-unbounded: the LIFO slot may keep its worker for ever
-- if (w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
+- if (volt__lifo_is_full(w) && w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
 - w->lifo_run++;
 + if ((t = volt__take_lifo(w)) != NULL) {
 @ overflow-drops: a full ring loses a task on its way to the injector
