@@ -21,7 +21,7 @@ HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
 .PHONY: help demo test check sanitize model model-full model-mutants model-self bench size \
-	install clean fault sim sim-mutants
+	install clean fault sim sim-mutants fault-shipped
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
@@ -226,6 +226,9 @@ else
 fault: build/fault/plain
 	$<
 endif
+
+fault-shipped: build/examples/02_sleep_join build/bench/echo_server build/bench/load
+	tests/fault/shipped.sh build
 
 build/fault/plain: $(FAULT_SRC)
 	@mkdir -p $(@D)

@@ -6,7 +6,8 @@
 # "rules: N passed, N failed, 0 skipped". Rules are named at the end of the program below.
 file=${1:-volt.h}
 here=$(dirname "$0")
-texts=$(ls "$here"/*.h "$here"/*.c "$here"/*.sh "$here"/../examples/*.c "$here"/../bench/*.[ch] \
+texts=$(ls "$here"/*.h "$here"/*.c "$here"/*.sh \
+    "$here"/*/*.h "$here"/*/*.c "$here"/*/*.sh "$here"/../examples/*.c "$here"/../bench/*.[ch] \
     "$here"/../bench/*.sh 2>/dev/null)
 
 LC_ALL=C awk -v main="$file" '

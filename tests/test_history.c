@@ -36,9 +36,9 @@
 // 23  permits come back, the receiver sleeps    tokio-rs/tokio#8260         no such part
 // 24  user code called under an internal lock   tokio-rs/tokio#5429         wake_reentrant
 // 25  a waker is replaced while it is called    rust-lang/futures-rs#868    model
-// 26  shutdown meets descriptors in use         tokio-rs/tokio#2903         reactor_shutdown
+// 26  shutdown meets descriptors in use         tokio-rs/tokio#2903         test_steps (d)
 // 27  a closed channel frees messages twice     crossbeam-rs/crossbeam#1187 no such part
-// 28  descriptors shared with a child process   systemd/systemd#72          fork_child_inert (d)
+// 28  descriptors shared with a child process   systemd/systemd#72          fork_child_inert (e)
 // 29  SIGPIPE kills the process                 libuv/libuv#5087            no_sigpipe
 // 30  close is retried after EINTR              libuv/libuv#2236            close_eintr_once
 // 31  a reference count overflows               rust-lang/rust#108706       ref_saturate
@@ -50,7 +50,8 @@
 // (a) one_thief_and_every_task_is_seen_once, also with two and with three thieves
 // (b) a_pair_in_the_lifo_slot_does_not_starve_a_third_task
 // (c) a_deadline_in_the_past_fires_on_the_next_tick
-// (d) what exec passes on; a forked child must not call volt
+// (d) reactor_shutdown
+// (e) what exec passes on; a forked child must not call volt
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
 #define VOLT_REF_BITS 8
@@ -62,7 +63,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// ---- the seam: calls named by a HOOK_ go to a function of this file, all are counted
+// ---- the seam: calls named by a HOOK_ go to a function of this file
 
 #define HOOK_accept4 ~, seam_accept4
 #define HOOK_close ~, seam_close
@@ -71,14 +72,13 @@
 #define HOOK_syscall ~, seam_syscall
 #define SECOND(a_, b_, ...) b_
 #define PICK(...) SECOND(__VA_ARGS__)
-#define VOLT_SYS(name_, ...) (seam_step(), PICK(HOOK_##name_, name_, ~)(__VA_ARGS__))
+#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
 #define VOLT_NOW_NS() seam_now()
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) seam_epoll_wait(ep_, ev_, n_, timeout_)
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_)                                                 \
     (note_wait(word_), volt__sys_futex_wait(word_, expect_, deadline_))
 #define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
 
-static void seam_step(void);
 static int64_t seam_now(void);
 static void note_wait(const void *word);
 static int seam_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags);
@@ -781,83 +781,6 @@ TEST(wake_reentrant) {
     volt_wake(callee_waker);
     volt_waker_release(callee_waker);
     destroy(rt);
-}
-
-// ---- 26: shutdown at every step
-
-static struct {
-    volt_rt *rt;
-    int n, at; // system calls of its workers so far; at which of them it is shut down
-} steps;
-static void seam_step(void) {
-    volt_rt *rt = READ(steps.rt);
-    if (!rt || !volt__worker_here(rt) || COUNT(steps.n) != steps.at) return;
-    CHECK_EQ(volt_shutdown(rt, 0), -EINPROGRESS);
-}
-enum { PING = 8, MOST_STEPS = 2000 };
-typedef struct {
-    volt_frame frame;
-    volt_timer limit;
-    volt_addr to;
-    int lfd, fd;
-    int64_t rc;
-    char text[PING];
-} peer;
-static volt_poll server_run(volt_cx *cx, void *arg) {
-    peer *p = arg;
-    VOLT_BEGIN(cx, p);
-    VOLT_AWAIT(p->fd, volt_accept(cx, p->lfd));
-    if (p->fd < 0) VOLT_RETURN(p->fd);
-    VOLT_AWAIT(p->rc, volt_within(cx, &p->limit, VOLT_S(100),
-                                  volt_read_exact(cx, p->fd, p->text, PING)));
-    if (p->rc == PING) VOLT_AWAIT(p->rc, volt_write_all(cx, p->fd, p->text, PING));
-    volt_close(cx, p->fd);
-    VOLT_END(p->rc);
-}
-static volt_poll client_run(volt_cx *cx, void *arg) {
-    peer *p = arg;
-    VOLT_BEGIN(cx, p);
-    VOLT_AWAIT(p->fd, volt_connect(cx, &p->to));
-    if (p->fd < 0) VOLT_RETURN(p->fd);
-    VOLT_AWAIT(p->rc, volt_sleep(cx, VOLT_US(100)));
-    if (p->rc == 0) VOLT_AWAIT(p->rc, volt_write_all(cx, p->fd, p->text, PING));
-    if (p->rc == PING) VOLT_AWAIT(p->rc, volt_read_exact(cx, p->fd, p->text, PING));
-    volt_close(cx, p->fd);
-    VOLT_END(p->rc);
-}
-static int join_or_none(volt_handle *h) {
-    int64_t rc = -ESHUTDOWN;
-    if (volt_handle_is_set(h)) CHECK_EQ(volt_join_sync(h, VOLT_NEVER, &rc), 0);
-    return (int)rc;
-}
-// 1: the step was reached.
-static int shut_down_at(uint32_t workers, int at) {
-    volt_rt *rt = create_on(workers);
-    volt_handle h[2] = { { NULL }, { NULL } };
-    peer p;
-    memset(&p, 0, sizeof p);
-    p.lfd = volt_listen("127.0.0.1", 0, NULL);
-    CHECK_EQ(volt_local_addr(p.lfd, &p.to), 0);
-    steps.n = 0;
-    steps.at = at;
-    WRITE(steps.rt, rt);
-    (void)!VOLT_RT_SPAWN(rt, &h[0], server_run, p); // or it is shut down already
-    (void)!VOLT_RT_SPAWN(rt, &h[1], client_run, p);
-    int served = join_or_none(&h[0]), got = join_or_none(&h[1]);
-    WRITE(steps.rt, NULL);
-    int is_reached = READ(steps.n) >= at;
-    CHECK(is_reached || (served == PING && got == PING));
-    destroy(rt);
-    close(p.lfd);
-    return is_reached;
-}
-// Fails when volt__shutdown_begin wakes nobody, or when volt__shutdown_sweep wakes no task.
-TEST(reactor_shutdown) {
-    for (uint32_t workers = 1; workers <= 2; workers++) {
-        int at = 1;
-        while (shut_down_at(workers, at)) CHECK(++at < MOST_STEPS);
-        printf("%u workers: %d steps\n", workers, at - 1);
-    }
 }
 
 // ---- 28: what a child process inherits

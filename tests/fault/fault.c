@@ -54,11 +54,13 @@ static const scenario scenarios[] = {
     TASK(pipe_flow, PEERS),
     TASK(socket_flow, PEERS),
     TASK(exact_lengths, PEERS),
+    TASK(writes_to_nobody, QUIET),
     TASK(closes_under_a_reader, QUIET),
     TASK(gives_up, QUIET | LONG),
     TASK(is_refused, QUIET),
     TASK(accept_backs_off, PEERS | QUIET | LONG),
     TASK(looks, 0),
+    TASK(looks_at_its_own, 0),
     TASK(looks_both_ways, 0),
     TASK(forgets_under_a_waiter, 0),
     TASK(reads_a_file, 0),
@@ -136,6 +138,7 @@ enum { MOST_JOBS = 16 };
 static struct {
     int next_variant;
     int most_calls; // of all runs, in one
+    int n_of_row[N_ROWS]; // runs in which it failed something
     int64_t n_runs, n_triples[N_CALLS], n_again[N_CALLS]; // failing once; in a row
     slot slots[MOST_JOBS];
 } *shared;
@@ -160,7 +163,7 @@ static int is_consequence(int rc) {
 }
 static void check_result(const variant *v, const row *r, int rc) {
     const fault *f = &inject.f;
-    int is_hit = inject.n_hits > 0, may_fail = is_hit && !(r->flags & HARMLESS);
+    int may_fail = is_hit() && !(r->flags & HARMLESS);
     int error = r->gives ? r->gives : f->value;
     int is_given_up = is_hopeless() && rc == -ETIMEDOUT; // perhaps before the k-th call
     int is_ok = rc == 0 || is_given_up ||
@@ -169,7 +172,7 @@ static void check_result(const variant *v, const row *r, int rc) {
                 (may_fail && (r->flags & LATE) && rc == -ETIMEDOUT) ||
                 (may_fail && (v->s->flags & PEERS) && is_consequence(rc));
     if (!is_ok) fail("gave %d, %s", rc, rc < 0 ? error_name(-rc) : "");
-    int is_loud = is_hit && (r->flags & LOUD) && !(v->s->flags & QUIET) && v->workers == 1;
+    int is_loud = is_hit() && (r->flags & LOUD) && !(v->s->flags & QUIET) && v->workers == 1;
     if (is_loud && rc == 0) fail("nobody was told of the error");
 }
 // At most one accept per back-off, which is 5 ms at least, beside those of a few connections.
@@ -195,7 +198,7 @@ static int run_once(const variant *v, const row *r, fault f, int k) {
     set(&own->is_running, 0);
     if (inject.n_all > get(&shared->most_calls)) set(&shared->most_calls, inject.n_all);
     add64(&shared->n_runs, 1);
-    return inject.n_hits;
+    return get(&inject.n_hits);
 }
 
 // ---- all runs of a variant
@@ -210,8 +213,13 @@ static void try_fault(const variant *v, const row *r, fault f, int k) {
     int64_t *count = f.count == ONCE ? shared->n_triples : shared->n_again;
     if (k == 1) own->n_failed = 0;
     for (int misses = 0; misses < misses_in_a_row(v); k++) {
-        if (run_once(v, r, f, k)) add64(&count[f.call], 1), misses = 0;
-        else misses++;
+        if (!run_once(v, r, f, k)) {
+            misses++;
+            continue;
+        }
+        misses = 0;
+        add64(&count[f.call], 1);
+        add(&shared->n_of_row[r - rows], 1);
     }
 }
 static int is_reached(const scenario *s, const row *r) {
@@ -362,6 +370,18 @@ static int print_summary(int64_t start) {
     return n_failures != 0;
 }
 
+// A row that no scenario comes to tests nothing.
+static void print_idle_rows(void) {
+    for (int i = 0; i < N_ROWS; i++) {
+        char buf[32];
+        fault f = { rows[i].call, rows[i].effect, rows[i].values[0], ONCE };
+        if (shared->n_of_row[i]) continue;
+        printf("FAIL  never reached: %s, %s ...\n", call_names[f.call],
+               fault_name(&f, buf, sizeof buf));
+        n_failures++;
+    }
+}
+
 // ---- which variants
 
 static void add_variant(const scenario *s, int host, uint32_t workers) {
@@ -432,7 +452,7 @@ static int run_one(char **word) {
 int main(int argc, char **argv) {
     const char *only = NULL;
     char **one = NULL;
-    int jobs = 6, is_list = 0;
+    int jobs = 8, is_list = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--full") == 0) is_full = 1;
         else if (strcmp(argv[i], "--list") == 0) is_list = 1;
@@ -458,5 +478,6 @@ int main(int argc, char **argv) {
     if (one) return run_one(one);
     int64_t start = real_now();
     run_all(jobs);
+    if (!only) print_idle_rows();
     return print_summary(start);
 }

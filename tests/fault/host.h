@@ -113,7 +113,7 @@ static int run_on_own(const variant *v) {
     if (rc == 0) rc = work_on(v, rt);
     stop_faults();
     if (!rt) CHECK_EQ(volt_create(&c, &rt), 0);
-    if (inject.n_hits) CHECK_EQ(work_on(v, rt), 0);
+    if (is_hit()) CHECK_EQ(work_on(v, rt), 0);
     start_faults();
     end(v, rt);
     stop_faults();
@@ -124,7 +124,7 @@ static int run_twice(const variant *v) {
     int rc = v->host == RUN ? run_task(v) : v->s->whole();
     stop_faults();
     check_ledger();
-    if (inject.n_hits) CHECK_EQ(v->host == RUN ? run_task(v) : v->s->whole(), 0);
+    if (is_hit()) CHECK_EQ(v->host == RUN ? run_task(v) : v->s->whole(), 0);
     return rc;
 }
 // Gives what the scenario gave under faults.

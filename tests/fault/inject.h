@@ -106,6 +106,8 @@ static void add64(int64_t *word, int64_t n) { __atomic_add_fetch(word, n, __ATOM
 static int get(const int *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 static void set(int *word, int n) { __atomic_store_n(word, n, __ATOMIC_RELEASE); }
 
+static int is_hit(void) { return get(&inject.n_hits) > 0; } // has any call failed so far?
+
 // What happens to this call. Sets errno if it fails.
 static int fails(int call) {
     const fault *f = &inject.f;
@@ -184,7 +186,6 @@ static void make_an_edge(int fd) {
 #define fault_sched_getaffinity(...) FAULTY(sched_getaffinity, __VA_ARGS__)
 #define fault_setsockopt(...) FAULTY(setsockopt, __VA_ARGS__)
 #define fault_shutdown(...) FAULTY(shutdown, __VA_ARGS__)
-#define fault_sigtimedwait(...) FAULTY(sigtimedwait, __VA_ARGS__)
 #define fault_sysconf(...) FAULTY(sysconf, __VA_ARGS__)
 #define fault_timerfd_settime(...) FAULTY(timerfd_settime, __VA_ARGS__)
 
@@ -219,6 +220,14 @@ static int fault_thread(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void 
 #define fault_pthread_attr_destroy(a_) pthread_attr_destroy(a_)
 #define fault_pthread_sigmask(how_, set_, old_) pthread_sigmask(how_, set_, old_)
 #define fault_clock_gettime(clock_, t_) clock_gettime(clock_, t_)
+
+// EAGAIN: there is no such signal any more.
+static int fault_sigtimedwait(const sigset_t *which, siginfo_t *info, const struct timespec *t) {
+    if (fails(C_sigtimedwait) == PASS) return sigtimedwait(which, info, t);
+    if (inject.f.value == EAGAIN) sigtimedwait(which, info, t);
+    errno = inject.f.value;
+    return -1;
+}
 
 // ---- time, futex, the calls without a wrapper in libc
 

@@ -112,6 +112,7 @@ typedef struct thread {
     uint16_t covered;       // search: the load at hand need not read stores older than this
     uint64_t history;       // hash of what it did and read
     int64_t deadline;       // while asleep
+    uint16_t woken_by;      // step, index + 1
     const void *asleep_on;  // a futex word; NULL: in `epoll`
     int epoll;
     void *tls;
@@ -132,6 +133,7 @@ typedef struct step { // one move of one thread: its operation and all plain cod
     op ops[THREADS];        // what everybody was about to do
     uint8_t has_written;    // what the mover's operation came to
     uint16_t read_from, wrote; // stores; 0: none
+    uint16_t woken_by;      // step, index + 1: who ended the sleep in a futex that ends here
     uint16_t nth, previous; // number among the thread's steps; index + 1 of the one before
     uint16_t past[THREADS]; // how many steps of each thread must come before this one
 } step;
@@ -219,7 +221,8 @@ int fiber_is_below(uintptr_t addr);       // in a frame that has returned
 void world_reset(void);
 int world_is_runnable(const thread *t);
 int environment_is_runnable(int others_are);
-void environment_step(void);
+void environment_step(int is_early);      // early: a thread could have moved
+extern int world_hit_timer_bound;         // an expiry was put off: class_text says so
 void kernel_reset(void);
 const void *kernel_object(int fd); // what a call about fd conflicts over; NULL: with all others
 int thread_start(void (*fn)(void *), void *arg);

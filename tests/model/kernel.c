@@ -16,12 +16,12 @@
 #include "internal.h"
 #include "world.h"
 
-enum { MAX_FILES = 24, MAX_ITEMS = 24, FIRST_FD = 100 };
+enum { MAX_FILES = 24, MAX_ITEMS = 24, MAX_EXPIRIES = 256, FIRST_FD = 100 };
 typedef enum file_kind { FREE, EVENTFD, TIMERFD, EPOLL, PLAIN_FD } file_kind;
 typedef struct file {
     file_kind kind;
     uint64_t count;       // eventfd; timerfd: expiries
-    uint8_t is_armed;     // timerfd
+    uint32_t n_settings;  // timerfd: so often set
     view message;         // eventfd: what its writers knew
 } file;
 typedef struct item {     // a registration; in the order of EPOLL_CTL_ADD
@@ -33,15 +33,19 @@ typedef struct item {     // a registration; in the order of EPOLL_CTL_ADD
 static file files[MAX_FILES];
 static item items[MAX_ITEMS];
 static int n_files, n_items;
-static uint64_t timer_fires;
-static int n_early; // expiries; the last ones may have come when nobody else could move
+// Each setting of a timer expires once, in their order; one that has been replaced without effect.
+static struct {
+    int file;
+    uint32_t setting;
+} expiries[MAX_EXPIRIES];
+static int n_expiries, n_expired, n_early;
+int world_hit_timer_bound;
 
 void kernel_reset(void) {
     memset(items, 0, (size_t)n_items * sizeof items[0]);
     for (int i = 0; i < n_files; i++) files[i].kind = FREE;
     n_files = n_items = 0;
-    timer_fires = 0;
-    n_early = 0;
+    n_expiries = n_expired = n_early = 0;
 }
 int vmc_unmodelled(const char *call, ...) {
     vmc_fail("system call `%s` is not modelled", call);
@@ -58,7 +62,7 @@ static int new_file(file_kind kind) {
     if (n_files == MAX_FILES) vmc_fail("limit: more than %d descriptors", MAX_FILES);
     file *f = &files[n_files++];
     f->kind = kind;
-    f->count = f->is_armed = 0;
+    f->count = f->n_settings = 0;
     memset(&f->message, 0, offsetof(view, newest));
     return FIRST_FD + n_files - 1;
 }
@@ -230,9 +234,12 @@ int vmc_sys_timerfd_settime(int fd, int flags, const struct itimerspec *t, struc
     schedule((op){ .kind = OP_KERNEL });
     file *f = file_of(fd, "timerfd_settime");
     if (f->kind != TIMERFD || old) return vmc_unmodelled("timerfd_settime");
+    if (!t->it_value.tv_sec && !t->it_value.tv_nsec) return vmc_unmodelled("disarming a timerfd");
+    if (n_expiries == MAX_EXPIRIES) vmc_fail("limit: a timer set %d times", MAX_EXPIRIES);
     f->count = 0;
-    f->is_armed = t->it_value.tv_sec || t->it_value.tv_nsec;
-    note_event(mix(27, f->is_armed));
+    expiries[n_expiries].file = fd - FIRST_FD;
+    expiries[n_expiries++].setting = ++f->n_settings;
+    note_event(27);
     TRACE("timer %d armed", fd);
     return 0;
 }
@@ -267,23 +274,22 @@ int vmc_sys_munmap(void *at, size_t size) {
 
 // ---- the environment: timers expire
 
-static file *armed_timer(void) {
-    for (int i = 0; i < n_files; i++)
-        if (files[i].kind == TIMERFD && files[i].is_armed) return &files[i];
-    return NULL;
-}
-// A timer that is armed again whenever it expires would never let the others go on.
+// A timer that is set again whenever it expires would never let the others go on.
 int environment_is_runnable(int others_are) {
-    if (!armed_timer()) return 0;
-    return !others_are || n_early < (scenario->early_timers ? scenario->early_timers : 1);
+    if (n_expired == n_expiries) return 0;
+    if (!others_are || n_early < (scenario->early_timers ? scenario->early_timers : 1)) return 1;
+    world_hit_timer_bound = 1;
+    return 0;
 }
-void environment_step(void) {
-    file *f = armed_timer();
-    if (!f) return;
-    f->is_armed = 0;
+void environment_step(int is_early) {
+    file *f = &files[expiries[n_expired].file];
+    int is_valid = f->kind == TIMERFD && f->n_settings == expiries[n_expired].setting;
+    int fd = FIRST_FD + (int)(f - files);
+    n_expired++;
+    n_early += is_early;
+    note_event(mix(30, (uint64_t)is_valid));
+    TRACE("timer %d expires%s", fd, is_valid ? "" : ", but has been set anew or closed");
+    if (!is_valid) return;
     f->count++;
-    n_early++;
-    note_event(mix(30, ++timer_fires));
-    TRACE("timer %d expires", FIRST_FD + (int)(f - files));
-    notify(FIRST_FD + (int)(f - files), 0);
+    notify(fd, 0);
 }

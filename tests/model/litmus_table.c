@@ -346,9 +346,12 @@ static void add_random(test *t, int i) {
     t->row = (row){ .name = text, .text = text };
     int is_long = i >= N_RANDOM;
     add(t, (vmc_scenario){ .judge = judge, .is_silent = 1, .is_long = is_long });
-    // BOUNDED has no axioms to be compared with: it must see what it sees without reduction
+    // with a bound there are no axioms to compare with: it must see what it sees without reduction
     if (i % 4 == 0)
         add(t, (vmc_scenario){ .class = VMC_BOUNDED, .preemptions = i / 4 % 3, .is_compared = 1,
+                               .is_silent = 1, .is_long = is_long });
+    if (i % 4 == 1)
+        add(t, (vmc_scenario){ .stale_reads = i % 8 == 1 ? 1 : VMC_NO_STALE, .is_compared = 1,
                                .is_silent = 1, .is_long = is_long });
 }
 __attribute__((constructor)) static void add_all(void) {

@@ -142,6 +142,7 @@ static int explore(void) {
     memset(&now, 0, sizeof now);
     memset(graphs, 0, graphs_cap * sizeof *graphs);
     search_start(options.seed);
+    world_hit_timer_bound = 0;
     for (;;) {
         if (now.result.n_executions % 4096 == 0) {
             watch_progress(PROGRESS_SECONDS);
@@ -172,6 +173,9 @@ static const char *class_text(const vmc_scenario *s, char *text, size_t size) {
     char bounds[60] = "";
     if (s->stale_reads) snprintf(bounds, sizeof bounds, ",stale %d", s->stale_reads < 0 ? 0 : s->stale_reads);
     if (s->max_repeats) snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",repeats %d", s->max_repeats);
+    if (world_hit_timer_bound)
+        snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",timers %d",
+                 s->early_timers ? s->early_timers : 1);
     if (s->class == VMC_BOUNDED) snprintf(text, size, "BOUNDED(%d%s)", s->preemptions, bounds);
     else if (s->class == VMC_SAMPLED) snprintf(text, size, "SAMPLED(%llu%s)", (unsigned long long)s->samples, bounds);
     else snprintf(text, size, "EXHAUSTIVE%s%s%s", *bounds ? "(" : "", *bounds ? bounds + 1 : "", *bounds ? ")" : "");
@@ -224,18 +228,25 @@ static void explain(void) {
 }
 // Without reduction the same graphs must be seen.
 static int differs_from_naive(void) {
-    uint64_t n = now.result.n_graphs, sum = now.graph_sum;
+    static tally reduced;
+    reduced = now;
     search_is_naive = 1;
     int is_bad = explore();
     search_is_naive = 0;
-    if (is_bad || (n == now.result.n_graphs && sum == now.graph_sum)) return is_bad;
-    snprintf(failure_text, sizeof failure_text, "%llu graphs, without reduction %llu",
-             (unsigned long long)n, (unsigned long long)now.result.n_graphs);
-    return 1;
+    if (!is_bad && (reduced.result.n_graphs != now.result.n_graphs ||
+                    reduced.graph_sum != now.graph_sum)) {
+        snprintf(failure_text, sizeof failure_text, "%llu graphs, without reduction %llu",
+                 (unsigned long long)reduced.result.n_graphs,
+                 (unsigned long long)now.result.n_graphs);
+        is_bad = 1;
+    }
+    now = reduced;
+    return is_bad;
 }
-static int judge(const vmc_scenario *s, const char *class) {
+static int judge(const vmc_scenario *s, char *class, size_t size) {
     int is_bad = explore();
     watch_progress(0);
+    class_text(s, class, size);
     const char *complaint = s->judge && !is_bad ? s->judge(s, &now.result) : NULL;
     if (s->must_fail) {
         if (is_bad && strstr(failure_text, s->must_fail)) return 0;
@@ -251,8 +262,7 @@ static int check(const vmc_scenario *s) {
     char class[80];
     scenario = s;
     vm.verdict = RUNNING;
-    class_text(s, class, sizeof class);
-    int is_bad = judge(s, class);
+    int is_bad = judge(s, class, sizeof class);
     if (!is_bad && s->is_silent) return 0;
     printf("%-4s %-34s %-18s %10llu executions (%llu cut) %9llu graphs %7.2f s\n",
            is_bad ? "FAIL" : "ok", s->name, s->must_fail ? "fails as it must" : class,

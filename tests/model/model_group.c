@@ -232,3 +232,39 @@ SCENARIO(group_spawn_end) {
     vmc_join(t);
     VMC_ASSERT(end() == ERROR);
 }
+
+// ---- close: members that wait for ever are cancelled, and end
+
+static volt_poll wait_for_ever(volt_cx *cx, void *arg) {
+    member *m = arg;
+    VOLT_BEGIN(cx, m);
+    VOLT_AWAIT(m->rc, volt_never(cx));
+    VMC_ASSERT(m->rc == -ECANCELED);
+    written[__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED)] = 7;
+    VOLT_END(0);
+}
+static volt_poll close_waiting(volt_cx *cx, void *arg) {
+    owner *o = arg;
+    VOLT_BEGIN(cx, o);
+    MEMBER(wait_for_ever, 0);
+    VOLT_AWAIT(volt_yield(cx));
+    VOLT_AWAIT(o->rc, volt_group_close(cx, group));
+    check_ended(1);
+    vmc_free(group);
+    VOLT_END(0);
+}
+// The member is polled for the first time while it is cancelled.
+SCENARIO(group_close_cancels) {
+    group = vmc_alloc(sizeof *group);
+    make_runtime(2, UINT32_MAX);
+    spawn_on(workers[0], &handle, close_waiting, &state);
+    act_as(workers[0]);
+    workers[0]->needs_watch = 0;
+    volt__poll_task(workers[0], volt__take(workers[0])); // until it yields
+    volt__push_ring(workers[1], volt__take_lifo(workers[0]));
+    act_as(NULL);
+    int t = vmc_spawn(run_members, NULL);
+    drain_first(NULL);
+    vmc_join(t);
+    VMC_ASSERT(end() == 0);
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The injector [Q3]: tasks that come from outside the workers. Every task comes out exactly once, in
-// the order of its pushes, with what its pusher wrote; who has been told of a push finds it.
+// The injector [Q3]: tasks that come from outside the workers. Every task comes out exactly once,
+// in the order of its pushes, with what its pusher wrote; who has been told of a push finds it.
 // Run: make model ONE=injector_two_producers (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -50,14 +50,14 @@ static void pop_share(void *unused) {
     if (pop(2, 2)) vmc_reached("a consumer gets something");
 }
 
-SCENARIO(injector_push_pop) {
+SCENARIO(injector_push_pop, .mo_insert = 1) {
     vmc_must_happen("a consumer gets something");
     int t = vmc_spawn(push_two, (void *)0);
     pop_share(NULL);
     vmc_join(t);
     check_all_taken(2);
 }
-SCENARIO(injector_two_producers) {
+SCENARIO(injector_two_producers, .mo_insert = 1) {
     vmc_must_happen("a consumer gets something");
     int t1 = vmc_spawn(push_one, (void *)0), t2 = vmc_spawn(push_one, (void *)1);
     pop_share(NULL);
@@ -65,7 +65,7 @@ SCENARIO(injector_two_producers) {
     vmc_join(t2);
     check_all_taken(2);
 }
-SCENARIO(injector_two_consumers) {
+SCENARIO(injector_two_consumers, .mo_insert = 1) {
     vmc_must_happen("a consumer gets something");
     push(0, 2);
     int t1 = vmc_spawn(pop_share, NULL), t2 = vmc_spawn(pop_share, NULL);
@@ -83,8 +83,11 @@ static void two_and_two(void) {
     vmc_join(t3);
     check_all_taken(3);
 }
-SCENARIO(injector_two_and_two, .class = VMC_BOUNDED, .preemptions = 1) { two_and_two(); }
-SCENARIO(injector_two_and_two_long, .class = VMC_BOUNDED, .preemptions = 2, .is_long = 1) {
+SCENARIO(injector_two_and_two, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 1) {
+    two_and_two();
+}
+SCENARIO(injector_two_and_two_long, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 2,
+         .is_long = 1) {
     two_and_two();
 }
 
@@ -98,7 +101,7 @@ static void told(void *unused) {
     VMC_ASSERT(!volt__injector_is_empty(&q));
     VMC_ASSERT(pop(1, 1) == 1);
 }
-SCENARIO(injector_told) {
+SCENARIO(injector_told, .mo_insert = 1) {
     vmc_must_happen("told");
     push(0, 1);
     VMC_ASSERT(pop(1, 1) == 1);

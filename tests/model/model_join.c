@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Joins: the join word [T3] of a task that ends, and the parker [P1] of a thread that waits for it. A
-// result is delivered once, with all that the task wrote; who waits is woken; who gives up may go its
-// way, and with it the memory that it waited in.
+// Joins: the join word [T3] of a task that ends, and the parker [P1] of a thread that waits for
+// it. A result is delivered once, with all that the task wrote; who waits is woken; who gives up
+// may go its way, and with it the memory that it waited in.
 // Run: make model ONE=join_thread (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -36,13 +36,18 @@ static void check_delivered(int64_t result) {
 
 // ---- threads
 
-// What the thread waits with is on its stack: far enough down for nothing else to lie there later.
-static int join(volt_time at_most, int64_t *r) {
-    char deep[4096];
-    __asm__ volatile("" : : "r"(deep)); // is to be there
-    return volt_join_sync(&handle, at_most, r);
+// What the thread waits with is on its stack, which it uses for something else as soon as it has
+// its answer.
+static void use_stack(void) {
+    char deep[2048];
+    memset(deep, 0, sizeof deep);
 }
-SCENARIO(join_thread) {
+static int join(volt_time at_most, int64_t *r) {
+    int rc = volt_join_sync(&handle, at_most, r);
+    use_stack();
+    return rc;
+}
+SCENARIO(join_thread, .mo_insert = 1) {
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
@@ -51,7 +56,7 @@ SCENARIO(join_thread) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(join_thread_timeout) {
+SCENARIO(join_thread_timeout, .mo_insert = 1) {
     int64_t r = 0;
     vmc_must_happen("in time");
     vmc_must_happen("too late, then again");
@@ -64,7 +69,7 @@ SCENARIO(join_thread_timeout) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(join_thread_gives_up) {
+SCENARIO(join_thread_gives_up, .mo_insert = 1) {
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
@@ -73,7 +78,7 @@ SCENARIO(join_thread_gives_up) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(join_try) {
+SCENARIO(join_try, .mo_insert = 1) {
     int64_t r = 0;
     vmc_must_happen("it has ended");
     vmc_must_happen("not yet");
@@ -87,7 +92,7 @@ SCENARIO(join_try) {
     check_delivered(r);
     rt_end();
 }
-SCENARIO(join_detach) {
+SCENARIO(join_detach, .mo_insert = 1) {
     start(1, &w0);
     int t = vmc_spawn(run, w0);
     volt_detach(&handle);
@@ -95,7 +100,7 @@ SCENARIO(join_detach) {
     rt_end();
     VMC_ASSERT(message == 1);
 }
-SCENARIO(join_cancelled_thread) { // a cancelled task still delivers
+SCENARIO(join_cancelled_thread, .mo_insert = 1) { // a cancelled task still delivers
     int64_t r = 0;
     start(1, &w0);
     int t = vmc_spawn(run, w0);
@@ -134,7 +139,7 @@ static void spawn_joiner(volt_handle *h) {
     memset(&j, 0, sizeof j);
     VMC_ASSERT(volt__spawn(rt, w0, h, joins, &j, sizeof j, "joiner") == 0);
 }
-SCENARIO(join_task) {
+SCENARIO(join_task, .mo_insert = 1) {
     start(2, &w1);
     spawn_joiner(NULL);
     int t = vmc_spawn(run, w1);
@@ -159,5 +164,7 @@ static void join_beside_cancel(void) {
     VMC_ASSERT(n_delivered + n_cancelled == 1);
     vmc_reached(n_delivered ? "it joins" : "it is cancelled");
 }
-SCENARIO(join_task_cancelled, .class = VMC_BOUNDED, .preemptions = 2) { join_beside_cancel(); }
-SCENARIO(join_task_cancelled_long, .is_long = 1) { join_beside_cancel(); }
+SCENARIO(join_task_cancelled, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 2) {
+    join_beside_cancel();
+}
+SCENARIO(join_task_cancelled_long, .mo_insert = 1, .is_long = 1) { join_beside_cancel(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The futex lock [L1]: what it guards is touched by one thread at a time, nobody sleeps for ever, and
-// whoever frees the lock's own memory may do so as soon as it has the lock for the last time.
+// The futex lock [L1]: what it guards is touched by one thread at a time, nobody sleeps for ever,
+// and whoever frees the lock's own memory may do so as soon as it has the lock for the last time.
 // Run: make model ONE=lock_two (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -24,16 +24,16 @@ static void add_beside(int n_others) {
     VMC_ASSERT(guarded == n_others + 1);
     VMC_ASSERT(lock == 0);
 }
-SCENARIO(lock_two) { add_beside(1); }
-SCENARIO(lock_two_spurious, .spurious = 1) { add_beside(1); }
-SCENARIO(lock_three) { add_beside(2); }
+SCENARIO(lock_two, .mo_insert = 1) { add_beside(1); }
+SCENARIO(lock_two_spurious, .mo_insert = 1, .spurious = 1) { add_beside(1); }
+SCENARIO(lock_three, .mo_insert = 1) { add_beside(2); }
 
 // Who comes back at once meets the other one asleep, or waking up.
 static void locked_add_twice(void *unused) {
     locked_add(unused);
     locked_add(unused);
 }
-SCENARIO(lock_again) {
+SCENARIO(lock_again, .mo_insert = 1) {
     int t = vmc_spawn(locked_add_twice, NULL);
     locked_add_twice(NULL);
     vmc_join(t);
@@ -48,7 +48,7 @@ static void try_add(void *result) {
     guarded++;
     volt__unlock(&lock);
 }
-SCENARIO(lock_try) {
+SCENARIO(lock_try, .mo_insert = 1) {
     int has_got = 0;
     vmc_must_happen("a try succeeds");
     vmc_must_happen("a try fails");
@@ -59,7 +59,7 @@ SCENARIO(lock_try) {
     VMC_ASSERT(guarded == 1 + has_got);
     VMC_ASSERT(volt__try_lock(&lock));
 }
-SCENARIO(lock_try_two) {
+SCENARIO(lock_try_two, .mo_insert = 1) {
     int has_got[2] = { 0, 0 };
     int t = vmc_spawn(try_add, &has_got[0]);
     try_add(&has_got[1]);
@@ -67,8 +67,8 @@ SCENARIO(lock_try_two) {
     VMC_ASSERT(guarded == has_got[0] + has_got[1] && guarded > 0); // one of them was first
 }
 
-// The last of several users frees what the lock lies in, right after its unlock. Those before it may
-// still be about to wake a sleeper: they must not look at the lock any more.
+// The last of several users frees what the lock lies in, right after its unlock. Those before it
+// may still be about to wake a sleeper: they must not look at the lock any more.
 typedef struct shared {
     uint32_t lock;
     int n_users;
@@ -91,5 +91,5 @@ static void leave_beside(int n_others) {
     leave(s);
     for (int i = 0; i < n_others; i++) vmc_join(t[i]);
 }
-SCENARIO(lock_freed_by_the_last_of_two) { leave_beside(1); }
-SCENARIO(lock_freed_by_the_last_of_three) { leave_beside(2); }
+SCENARIO(lock_freed_by_the_last_of_two, .mo_insert = 1) { leave_beside(1); }
+SCENARIO(lock_freed_by_the_last_of_three, .mo_insert = 1) { leave_beside(2); }

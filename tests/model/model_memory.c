@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Slabs: slots that other threads give back [M1], walkers that go by the slabs while slots are carved,
-// freed and used again [M2], slabs that are destroyed, heaps that are shared. No slot has two users,
-// none is lost; a walker meets live tasks only, and finds their headers filled.
+// Slabs: slots that other threads give back [M1], walkers that go by the slabs while slots are
+// carved, freed and used again [M2], slabs that are destroyed, heaps that are shared. No slot has
+// two users, none is lost; a walker meets live tasks only, and finds their headers filled.
 // Run: make model ONE=memory_remote_free (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -47,7 +47,7 @@ static void end_elsewhere(void *task) {
 
 // ---- slots that come back from other threads [M1]
 
-SCENARIO(memory_remote_free) {
+SCENARIO(memory_remote_free, .mo_insert = 1) {
     vmc_must_happen("a slot is used again");
     make();
     volt__task *a = new_task(SMALL), *b = new_task(SMALL);
@@ -68,7 +68,7 @@ static void end_two(void *tasks) {
     end_elsewhere(t[0]);
     end_elsewhere(t[1]);
 }
-SCENARIO(memory_remote_free_again) {
+SCENARIO(memory_remote_free_again, .mo_insert = 1) {
     make();
     volt__task *mine[2] = { new_task(SMALL), new_task(SMALL) };
     int t1 = vmc_spawn(end_two, mine);
@@ -95,7 +95,7 @@ static int start_walk(void) {
     vmc_must_happen("the walker meets a task");
     return vmc_spawn(walk, NULL);
 }
-SCENARIO(memory_carve_and_walk) { // in a slab that is there, and in one that comes
+SCENARIO(memory_carve_and_walk, .mo_insert = 1) { // in a slab that is there, and in one that comes
     make();
     int t = start_walk();
     volt__task *a = new_task(SMALL), *b = new_task(SMALL);
@@ -104,7 +104,7 @@ SCENARIO(memory_carve_and_walk) { // in a slab that is there, and in one that co
     vmc_join(t);
     end();
 }
-SCENARIO(memory_lasting_and_walk) { // what lives all the time is met
+SCENARIO(memory_lasting_and_walk, .mo_insert = 1) { // what lives all the time is met
     make();
     volt__task *a = new_task(SMALL);
     int t = start_walk();
@@ -115,7 +115,8 @@ SCENARIO(memory_lasting_and_walk) { // what lives all the time is met
     end_here(a);
     end();
 }
-SCENARIO(memory_reuse_and_walk) { // freed by its owner or by the walker, carved or used again
+SCENARIO(memory_reuse_and_walk,
+         .mo_insert = 1) { // freed by its owner or by the walker, carved or used again
     make();
     volt__task *a = new_task(SMALL);
     int t = start_walk();
@@ -126,7 +127,7 @@ SCENARIO(memory_reuse_and_walk) { // freed by its owner or by the walker, carved
     vmc_join(t);
     end();
 }
-SCENARIO(memory_two_walks) {
+SCENARIO(memory_two_walks, .mo_insert = 1) {
     make();
     volt__task *a = new_task(SMALL);
     int t1 = start_walk(), t2 = start_walk();
@@ -138,7 +139,7 @@ SCENARIO(memory_two_walks) {
 
 // ---- slabs that are destroyed: large tasks, and trimming
 
-SCENARIO(memory_large_and_walk) {
+SCENARIO(memory_large_and_walk, .mo_insert = 1) {
     make();
     volt__task *a = new_task(LARGE);
     int t1 = start_walk(), t2 = vmc_spawn(end_elsewhere, a);
@@ -151,12 +152,12 @@ static void trim(void) {
     volt__heap_drain(&heap);
     volt__slabs_reap(volt__heap_trim(&heap));
 }
-SCENARIO(memory_trim_and_walk) {
+SCENARIO(memory_trim_and_walk, .mo_insert = 1) {
     make();
     volt__task *a = new_task(SMALL), *b = new_task(2 * SMALL);
     // only an emptied slab that is no longer taken from is given back
-    volt__class_turn_to(&heap.cls[volt__class_of(SMALL)], volt__slab_create(&heap,
-                        volt__class_of(SMALL), SMALL));
+    volt__class_turn_to(&heap.cls[volt__class_of(SMALL)],
+                        volt__slab_create(&heap, volt__class_of(SMALL), SMALL));
     int t = start_walk();
     end_here(a);
     trim();
@@ -187,21 +188,22 @@ static void share(size_t size, int is_walked, int has_slab) {
     volt__heap_trim_shared(&heap);
     end();
 }
-SCENARIO(memory_shared) { share(SMALL, 0, 1); }
-SCENARIO(memory_shared_large) { share(LARGE, 0, 0); }
-SCENARIO(memory_shared_from_nothing, .class = VMC_BOUNDED, .preemptions = 1) {
+SCENARIO(memory_shared, .mo_insert = 1) { share(SMALL, 0, 1); }
+SCENARIO(memory_shared_large, .mo_insert = 1) { share(LARGE, 0, 0); }
+SCENARIO(memory_shared_from_nothing, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 1) {
     share(SMALL, 0, 0);
 }
-SCENARIO(memory_shared_from_nothing_long, .class = VMC_BOUNDED, .preemptions = 3, .is_long = 1) {
+SCENARIO(memory_shared_from_nothing_long, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 3,
+         .is_long = 1) {
     share(SMALL, 0, 0);
 }
-SCENARIO(memory_shared_and_walk) { share(SMALL, 1, 1); }
+SCENARIO(memory_shared_and_walk, .mo_insert = 1) { share(SMALL, 1, 1); }
 static void trim_shared(void *unused) {
     (void)unused;
     volt__heap_trim_shared(&heap);
     volt__heap_trim_shared(&heap);
 }
-SCENARIO(memory_shared_trim) {
+SCENARIO(memory_shared_trim, .mo_insert = 1) {
     make();
     use_shared((void *)SMALL);
     int t = vmc_spawn(trim_shared, NULL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Private task words (">>task" in volt.h): the runner of a task that nobody else can reach moves its
-// word by a load and a store. Each scenario lets somebody reach the task in one of the ways there
-// are, and its runner begin, yield and finish beside that. Every task is polled as often as it
-// should be, by one thread at a time, and freed once.
+// Private task words (">>task" in volt.h): the runner of a task that nobody else can reach moves
+// its word by a load and a store. Each scenario lets somebody reach the task in one of the ways
+// there are, and its runner begin, yield and finish beside that. Every task is polled as often as
+// it should be, by one thread at a time, and freed once.
 // Run: make model ONE=private_stolen (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -39,7 +39,7 @@ static void thief(void *unused) {
     if (rt_steal_and_run(w1, w0)) vmc_reached("a thief polls it");
     rt_run_one(w1);
 }
-SCENARIO(private_stolen) {
+SCENARIO(private_stolen, .mo_insert = 1) {
     vmc_must_happen("a thief polls it");
     vmc_must_happen("it is stolen back");
     job j = { 0 };
@@ -91,8 +91,8 @@ static void wake_from(int is_on_worker) {
     rt_end();
     VMC_ASSERT(n_polls == 2);
 }
-SCENARIO(private_gives_waker_outside) { wake_from(0); }
-SCENARIO(private_gives_waker_to_worker) { wake_from(1); }
+SCENARIO(private_gives_waker_outside, .mo_insert = 1) { wake_from(0); }
+SCENARIO(private_gives_waker_to_worker, .mo_insert = 1) { wake_from(1); }
 
 // ---- joins: a waiter holds a reference to itself, which whoever completes the child gives back,
 // perhaps long after the waiter has gone on. The waiter is large: freed, its slab is gone at once.
@@ -116,8 +116,10 @@ static volt_poll joins(volt_cx *cx, void *arg) {
 }
 // The second poll of the join is a cancelled one.
 static volt_poll join_or_give_up(volt_cx *cx, joiner *j) {
-    if (j->n_tries++ > 0) cx->abort_ = 1;
-    else volt__task_wake(cx->task_); // running: its worker enqueues it
+    if (j->n_tries++ > 0)
+        cx->abort_ = 1;
+    else
+        volt__task_wake(cx->task_); // running: its worker enqueues it
     return volt_join(cx, &j->child);
 }
 static volt_poll gives_up(volt_cx *cx, void *arg) {
@@ -152,8 +154,8 @@ static void join_by(volt_fn *fn) {
     rt_end();
     VMC_ASSERT(is_joined == 1 && n_polls == 1);
 }
-SCENARIO(private_joins) { join_by(joins); }
-SCENARIO(private_gives_up_a_join) {
+SCENARIO(private_joins, .mo_insert = 1) { join_by(joins); }
+SCENARIO(private_gives_up_a_join, .mo_insert = 1) {
     vmc_must_happen("it joins");
     vmc_must_happen("it gives up");
     join_by(gives_up);
@@ -181,7 +183,7 @@ static void look_after_timers(void *unused) {
     rt_carry(w1);
     fire_timers(1);
 }
-SCENARIO(private_sleeps) {
+SCENARIO(private_sleeps, .mo_insert = 1) {
     job j = { 0 };
     vmc_must_happen("another worker fires a timer");
     rt_make(2);
@@ -218,7 +220,7 @@ static void fire_second(void *unused) {
     rt_carry(w1);
     fire_timers(2);
 }
-SCENARIO(private_sleeps_twice) {
+SCENARIO(private_sleeps_twice, .mo_insert = 1) {
     static napper s;
     rt_make(2);
     rt_carry(w0);
@@ -242,7 +244,7 @@ static volt_poll yields_asleep(volt_cx *cx, void *arg) {
     n_polls++;
     VOLT_END(0);
 }
-SCENARIO(private_yields_asleep) {
+SCENARIO(private_yields_asleep, .mo_insert = 1) {
     static napper s;
     rt_make(2);
     rt_carry(w0);
@@ -279,13 +281,13 @@ static void sweep_beside(volt_fn *fn, int is_acknowledged_first) {
     rt_end();
     VMC_ASSERT(volt__alive(rt) == 0);
 }
-SCENARIO(private_ends_before_the_sweep) { sweep_beside(ends, 0); }
-SCENARIO(private_ends_beside_the_sweep) { sweep_beside(ends, 1); }
-SCENARIO(private_yields_before_the_sweep) {
+SCENARIO(private_ends_before_the_sweep, .mo_insert = 1) { sweep_beside(ends, 0); }
+SCENARIO(private_ends_beside_the_sweep, .mo_insert = 1) { sweep_beside(ends, 1); }
+SCENARIO(private_yields_before_the_sweep, .mo_insert = 1) {
     sweep_beside(yields_and_ends, 0);
     VMC_ASSERT(n_polls == 2);
 }
-SCENARIO(private_yields_beside_the_sweep) {
+SCENARIO(private_yields_beside_the_sweep, .mo_insert = 1) {
     sweep_beside(yields_and_ends, 1);
     VMC_ASSERT(n_polls == 2);
 }
@@ -306,5 +308,5 @@ static void deadline_beside(volt_fn *fn) {
     vmc_join(t);
     rt_end();
 }
-SCENARIO(private_ends_beside_a_deadline) { deadline_beside(ends); }
-SCENARIO(private_yields_beside_a_deadline) { deadline_beside(yields_and_ends); }
+SCENARIO(private_ends_beside_a_deadline, .mo_insert = 1) { deadline_beside(ends); }
+SCENARIO(private_yields_beside_a_deadline, .mo_insert = 1) { deadline_beside(yields_and_ends); }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A worker's own queues. The ring [Q1] [Q2]: its owner pushes, pops and spills while thieves steal,
-// from it and from each other. The LIFO slot [Q4]: its owner pushes and takes while the watch rescues
-// what a stuck worker has. Every task comes out exactly once, with what its pusher wrote, also where
-// indices wrap and slots are used again; nothing that could be taken stays unseen.
+// A worker's own queues. The ring [Q1] [Q2]: its owner pushes, pops and spills while thieves
+// steal, from it and from each other. The LIFO slot [Q4]: its owner pushes and takes while the
+// watch rescues what a stuck worker has. Every task comes out exactly once, with what its pusher
+// wrote, also where indices wrap and slots are used again; nothing that could be taken stays
+// unseen.
 // Run: make model ONE=ring_steal (or another name from below).
 #define VOLT_RING_INDEX_BITS 4
 #include "vmc.h"
@@ -73,10 +74,10 @@ static void few(uint32_t index, int n_thieves) {
     push(&ring);
     beside_thieves(push_push_pop, n_thieves);
 }
-SCENARIO(ring_steal) { few(0, 1); }
-SCENARIO(ring_steal_at_the_wrap) { few(WRAP, 1); }
-SCENARIO(ring_two_thieves) { few(0, 2); }
-SCENARIO(ring_two_thieves_at_the_wrap) { few(WRAP, 2); }
+SCENARIO(ring_steal, .mo_insert = 1) { few(0, 1); }
+SCENARIO(ring_steal_at_the_wrap, .mo_insert = 1) { few(WRAP, 1); }
+SCENARIO(ring_two_thieves, .mo_insert = 1) { few(0, 2); }
+SCENARIO(ring_two_thieves_at_the_wrap, .mo_insert = 1) { few(WRAP, 2); }
 
 // ---- slots are used again while a thief is at work: it has claimed, but not yet copied
 
@@ -92,9 +93,9 @@ static void lap(step_fn *owner, int n_thieves) {
     for (uint32_t i = 0; i < VOLT_RING_CAP; i++) push(&ring);
     beside_thieves(owner, n_thieves);
 }
-SCENARIO(ring_lap) { lap(pop_and_push_thrice, 1); }
-SCENARIO(ring_lap_two_thieves) { lap(pop_and_push, 2); }
-SCENARIO(ring_lap_long, .class = VMC_BOUNDED, .preemptions = 3, .is_long = 1) {
+SCENARIO(ring_lap, .mo_insert = 1) { lap(pop_and_push_thrice, 1); }
+SCENARIO(ring_lap_two_thieves, .mo_insert = 1) { lap(pop_and_push, 2); }
+SCENARIO(ring_lap_long, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 3, .is_long = 1) {
     lap(pop_and_push_thrice, 2);
 }
 
@@ -122,9 +123,9 @@ static void spill(uint32_t index, int n_thieves) {
     for (uint32_t i = 0; i < VOLT_RING_CAP; i++) push(&ring);
     beside_thieves(overflow, n_thieves);
 }
-SCENARIO(ring_overflow) { spill(0, 1); }
-SCENARIO(ring_overflow_at_the_wrap) { spill(WRAP, 1); }
-SCENARIO(ring_overflow_two_thieves) { spill(WRAP, 2); }
+SCENARIO(ring_overflow, .mo_insert = 1) { spill(0, 1); }
+SCENARIO(ring_overflow_at_the_wrap, .mo_insert = 1) { spill(WRAP, 1); }
+SCENARIO(ring_overflow_two_thieves, .mo_insert = 1) { spill(WRAP, 2); }
 
 // ---- a thief is robbed of its loot
 
@@ -133,7 +134,7 @@ static void second_thief(void *unused) {
     if (volt__ring_steal(&loot[0], &loot[1]) > 0) vmc_reached("the thief is robbed");
     pop_all(&loot[1]);
 }
-SCENARIO(ring_chained_thief) {
+SCENARIO(ring_chained_thief, .mo_insert = 1) {
     vmc_must_happen("a steal");
     vmc_must_happen("the thief is robbed");
     start(&ring, WRAP);
@@ -158,7 +159,7 @@ static void thief_that_pushes(void *unused) {
     while (n-- > 0) take(volt__ring_pop(&loot[0]));
     while (volt__ring_pop(&loot[0])) {}
 }
-SCENARIO(ring_thief_pushes) {
+SCENARIO(ring_thief_pushes, .mo_insert = 1) {
     vmc_must_happen("a steal");
     for (int i = 0; i < 3; i++) push(&ring);
     int t = vmc_spawn(thief_that_pushes, NULL);
@@ -177,7 +178,7 @@ static void told_thief(void *unused) {
     VMC_ASSERT(volt__ring_is_takeable(&ring));
     VMC_ASSERT(volt__ring_steal(&ring, &loot[0]) == 1);
 }
-SCENARIO(ring_takeable_when_told) {
+SCENARIO(ring_takeable_when_told, .mo_insert = 1) {
     vmc_must_happen("told");
     start(&ring, WRAP);
     push(&ring);
@@ -195,7 +196,7 @@ static void told_of_nothing(void *unused) {
     vmc_reached("told");
     VMC_ASSERT(!volt__ring_is_takeable(&ring));
 }
-SCENARIO(ring_not_takeable_when_told) {
+SCENARIO(ring_not_takeable_when_told, .mo_insert = 1) {
     vmc_must_happen("told");
     push(&ring);
     int t = vmc_spawn(told_of_nothing, NULL);
@@ -211,7 +212,7 @@ static void thief_once(void *unused) {
     (void)unused;
     volt__ring_steal(&ring, &loot[0]);
 }
-SCENARIO(ring_limit_full_turn, .class = VMC_BOUNDED, .preemptions = 2,
+SCENARIO(ring_limit_full_turn, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 2,
          .stale_reads = VMC_NO_STALE, .must_fail = "VMC_ASSERT") {
     push(&ring);
     int t = vmc_spawn(thief_once, NULL);
@@ -240,7 +241,7 @@ static void watch(void *unused) {
     if (w1->stats.rescued > 0) vmc_reached("a rescue");
     pop_all(&w1->ring);
 }
-SCENARIO(lifo_rescue) {
+SCENARIO(lifo_rescue, .mo_insert = 1) {
     vmc_must_happen("a rescue");
     rt_make(2);
     rt_carry(w0);

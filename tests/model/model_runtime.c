@@ -43,7 +43,8 @@ SCENARIO(runtime_one_worker, .class = VMC_BOUNDED, .preemptions = 2, .stale_read
     run_one_item(1);
 }
 // Every order of its two threads, under sequential consistency.
-SCENARIO(runtime_one_worker_sc, .class = VMC_EXHAUSTIVE, .stale_reads = VMC_NO_STALE) {
+SCENARIO(runtime_one_worker_sc, .class = VMC_EXHAUSTIVE, .stale_reads = VMC_NO_STALE,
+         .is_long = 1) {
     run_one_item(1);
 }
 SCENARIO(runtime_two_workers, .class = VMC_BOUNDED, .preemptions = 1,

@@ -3,6 +3,7 @@
 // acknowledge cancels all that lives; of the workers that end the last tasks one stops the runtime;
 // who destroys it waits for those who are still inside.
 // Run: make model ONE=shutdown_spawn_outside (or another name from below).
+#define VOLT_MAX_WORKERS 128u // parked bits in more than one word
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -63,7 +64,7 @@ static void spawn_outside(void *unused) {
     (void)unused;
     count(spawn(NULL, NULL, ends));
 }
-SCENARIO(shutdown_spawn_outside) {
+SCENARIO(shutdown_spawn_outside, .mo_insert = 1) {
     must_accept_and_refuse();
     rt_make(1);
     int t = vmc_spawn(spawn_outside, NULL);
@@ -101,22 +102,22 @@ static void spawn_inside(volt_fn *fn) {
     end();
     VMC_ASSERT(n_polls == n_accepted);
 }
-SCENARIO(shutdown_spawn_inside) {
+SCENARIO(shutdown_spawn_inside, .mo_insert = 1) {
     vmc_must_happen("accepted");
     spawn_inside(spawns);
 }
-SCENARIO(shutdown_yield_spawn_inside) {
+SCENARIO(shutdown_yield_spawn_inside, .mo_insert = 1) {
     must_accept_and_refuse();
     spawn_inside(yields_and_spawns);
 }
 
-// ---- spawns that are refused beside the sweep, which may hold what is refused: one of them frees it
+// ---- spawns refused beside the sweep, which may hold what is refused: one of them frees it
 
 static void refused_outside(void *unused) {
     (void)unused;
     VMC_ASSERT(spawn(NULL, NULL, ends) == -ESHUTDOWN);
 }
-SCENARIO(shutdown_refuse_outside_beside_the_sweep) {
+SCENARIO(shutdown_refuse_outside_beside_the_sweep, .mo_insert = 1) {
     rt_make(1);
     begin(NULL);
     int t = vmc_spawn(refused_outside, NULL);
@@ -129,7 +130,7 @@ static void see_shutdown(void *worker_) {
     rt_carry(worker_);
     volt__see_shutdown(worker_);
 }
-SCENARIO(shutdown_refuse_inside_beside_the_sweep) {
+SCENARIO(shutdown_refuse_inside_beside_the_sweep, .mo_insert = 1) {
     volt_handle h = { NULL };
     rt_make(2);
     begin(NULL);
@@ -154,7 +155,7 @@ static volt_poll never(volt_cx *cx, void *arg) {
     n_cancelled++;
     VOLT_END(0);
 }
-SCENARIO(shutdown_sweep_of_three) {
+SCENARIO(shutdown_sweep_of_three, .mo_insert = 1) {
     rt_make(2);
     rt_carry(w0);
     VMC_ASSERT(spawn(w0, NULL, never) == 0);
@@ -166,7 +167,7 @@ SCENARIO(shutdown_sweep_of_three) {
     end();
     VMC_ASSERT(n_cancelled == 1);
 }
-SCENARIO(shutdown_begun_twice) {
+SCENARIO(shutdown_begun_twice, .mo_insert = 1) {
     rt_make(1);
     rt_carry(w0);
     VMC_ASSERT(spawn(w0, NULL, never) == 0);
@@ -184,7 +185,7 @@ static void cancel_and_detach(void *unused) {
     volt_cancel(&handle);
     volt_detach(&handle);
 }
-SCENARIO(shutdown_sweep_beside_a_cancel) {
+SCENARIO(shutdown_sweep_beside_a_cancel, .mo_insert = 1) {
     rt_make(1);
     rt_carry(w0);
     VMC_ASSERT(spawn(w0, &handle, never) == 0);
@@ -197,31 +198,79 @@ SCENARIO(shutdown_sweep_beside_a_cancel) {
     VMC_ASSERT(n_cancelled == 1);
 }
 
-// ---- [S2]: each ends its last task, then enters the parked set and compares the sums
-
-static void end_and_park(void *worker_) {
-    volt__worker *w = worker_;
-    rt_carry(w);
-    VMC_ASSERT(rt_run_one(w));
-    volt__idle_enter(&rt->idle, w->index, 0);
-    volt__stop_if_over(rt);
-}
 static volt_poll ends_alone(volt_cx *cx, void *arg) {
     (void)cx, (void)arg;
     return volt_ready(0);
 }
-SCENARIO(shutdown_last_two) {
+
+// ---- [S2]: each ends its last task, then enters the parked set and compares the sums
+
+static void end_and_park(volt__worker *w, uint32_t bit) {
+    rt_carry(w);
+    VMC_ASSERT(rt_run_one(w));
+    volt__idle_enter(&rt->idle, bit, 0);
+    volt__stop_if_over(rt);
+}
+static void end_and_park_near(void *worker_) { end_and_park(worker_, 1); }
+static void end_and_park_far(void *worker_) { end_and_park(worker_, VOLT__IDLE_BITS); }
+static void start_last_two(void) {
     rt_make(2);
     VMC_ASSERT(spawn(w0, NULL, ends_alone) == 0);
     VMC_ASSERT(spawn(w1, NULL, ends_alone) == 0);
     begin(NULL);
     see_shutdown(w0);
     see_shutdown(w1);
-    int t = vmc_spawn(end_and_park, w1);
-    end_and_park(w0);
+}
+static void end_last_two(void (*second)(void *)) {
+    start_last_two();
+    int t = vmc_spawn(second, w1);
+    end_and_park(w0, 0);
     vmc_join(t);
     VMC_ASSERT(volt__is_stopped(rt));
     rt_end();
+}
+SCENARIO(shutdown_last_two, .mo_insert = 1) { end_last_two(end_and_park_near); }
+SCENARIO(shutdown_last_two_far, .mo_insert = 1) {
+    end_last_two(end_and_park_far);
+} // bits in two words
+// Each sleeps in the end, but for the one who finds that all is over: it wakes the other.
+static void carry(void *worker_) {
+    volt__task *t;
+    rt_carry(worker_);
+    while ((t = volt__wait_for_task(worker_)) != NULL) volt__poll_task(worker_, t);
+}
+static void sleep_in_the_end(void) {
+    start_last_two();
+    int t = vmc_spawn(carry, w1);
+    carry(w0);
+    vmc_join(t);
+    VMC_ASSERT(volt__is_stopped(rt) && volt__alive(rt) == 0);
+    rt_end();
+}
+SCENARIO(shutdown_last_two_sleep, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 1) {
+    sleep_in_the_end();
+}
+SCENARIO(shutdown_last_two_sleep_long, .mo_insert = 1, .class = VMC_BOUNDED, .preemptions = 2,
+         .is_long = 1) {
+    sleep_in_the_end();
+}
+// A task that is spawned before its worker acknowledges counts for who compares the sums.
+static void spawn_and_acknowledge(void *worker_) {
+    volt__worker *w = worker_;
+    rt_carry(w);
+    VMC_ASSERT(spawn(w, NULL, ends_alone) == 0);
+    volt__see_shutdown(w);
+}
+SCENARIO(shutdown_not_too_early, .mo_insert = 1) {
+    rt_make(2);
+    begin(NULL);
+    int t = vmc_spawn(spawn_and_acknowledge, w1);
+    see_shutdown(w0);
+    volt__idle_enter(&rt->idle, 0, 0);
+    volt__stop_if_over(rt);
+    VMC_ASSERT(!volt__is_stopped(rt));
+    vmc_join(t);
+    end();
 }
 
 // ---- whoever waits for the end is told; a created task that is destroyed counts as ended
@@ -230,7 +279,7 @@ static void wait_for_end(void *unused) {
     (void)unused;
     VMC_ASSERT(volt__shutdown_wait(rt, VOLT_NEVER) == 0);
 }
-SCENARIO(shutdown_two_wait) {
+SCENARIO(shutdown_two_wait, .mo_insert = 1) {
     rt_make(1);
     begin(NULL);
     int t1 = vmc_spawn(wait_for_end, NULL), t2 = vmc_spawn(wait_for_end, NULL);
@@ -239,7 +288,7 @@ SCENARIO(shutdown_two_wait) {
     vmc_join(t2);
 }
 static void destroy_task(void *state) { volt_task_destroy(state); }
-SCENARIO(shutdown_created_task_destroyed) {
+SCENARIO(shutdown_created_task_destroyed, .mo_insert = 1) {
     rt_make(1);
     void *state = volt_task_create(rt, ends, sizeof(job));
     begin(NULL);
@@ -251,7 +300,7 @@ SCENARIO(shutdown_created_task_destroyed) {
     rt_end();
 }
 
-// ---- destroy beside the last one who held something: he gives it up and leaves before all is freed
+// ---- destroy beside the last to hold something: he gives it up and leaves, then all is freed
 
 static void detach(void *unused) {
     (void)unused;
@@ -285,5 +334,31 @@ static void destroy_beside(volt_handle *h, volt_fn *fn, void (*last)(void *)) {
     vmc_join(t);
     if (rc) VMC_ASSERT(volt_destroy(rt) == 0);
 }
-SCENARIO(shutdown_destroy_beside_detach) { destroy_beside(&handle, ends, detach); }
-SCENARIO(shutdown_destroy_beside_waker) { destroy_beside(NULL, gives_waker, wake_and_release); }
+SCENARIO(shutdown_destroy_beside_detach, .mo_insert = 1) { destroy_beside(&handle, ends, detach); }
+SCENARIO(shutdown_destroy_beside_waker, .mo_insert = 1) {
+    destroy_beside(NULL, gives_waker, wake_and_release);
+}
+// One thread has shut it down and is about to leave; what the worker's thread wrote comes to the
+// one who frees it by way of the thread that joined it.
+static void work_and_stop(void *unused) {
+    (void)unused;
+    work(w0);
+    stop();
+}
+static void shut_down(void *unused) {
+    (void)unused;
+    VMC_ASSERT(volt_shutdown(rt, VOLT_NEVER) == 0);
+}
+SCENARIO(shutdown_destroy_beside_shutdown, .mo_insert = 1) {
+    vmc_must_happen("held");
+    vmc_must_happen("given up");
+    rt_is_on_heap = 1;
+    rt_make(1);
+    begin(NULL);
+    w0->has_thread = 1;
+    w0->thread = (pthread_t)vmc_spawn(work_and_stop, NULL);
+    int t = vmc_spawn(shut_down, NULL), rc = volt_destroy(rt);
+    vmc_reached(rc ? "held" : "given up");
+    vmc_join(t);
+    if (rc) VMC_ASSERT(volt_destroy(rt) == 0);
+}

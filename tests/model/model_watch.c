@@ -104,6 +104,7 @@ static void stay_stuck(void) {
     wait_until_run(1);
     vmc_join(t);
     act_as(NULL);
+    VMC_ASSERT(rt->idle.searching == 0); // whoever was counted has left
     free_runtime();
 }
 SCENARIO(watch_rescues_lifo) {
@@ -149,6 +150,25 @@ SCENARIO(watch_looks_twice) {
     workers[0]->maint = 1;
     volt__push_lifo(workers[0], make_item(0));
     stay_stuck();
+}
+
+// A busy worker that receives the expiry arms the timer again: it is awake itself.
+static void maintain(void *arg) {
+    act_as(arg);
+    volt__maintain(arg);
+}
+SCENARIO(watch_busy_looker) {
+    vmc_must_happen("looked");
+    make_runtime(2, PERIOD);
+    workers[1]->needs_watch = 0;
+    act_as(workers[0]);
+    volt__found(workers[0]);
+    int t = vmc_spawn(maintain, workers[1]);
+    vmc_join(t);
+    act_as(NULL);
+    if (workers[1]->stats.looks > 0) vmc_reached("looked");
+    VMC_ASSERT(rt->watch.is_armed == 1);
+    free_runtime();
 }
 
 // ---- a rescuer against the worker that it takes for stuck

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The task word [T1] [T2]: whoever wins the right to enqueue a task polls it here at once, so the
 // word alone orders the polls. No wake-up is lost: the last poll saw what each waker had written
-// before it woke, even where the task was notified already. No two polls overlap. The last reference
-// frees, after all that the others did.
+// before it woke, even where the task was notified already. No two polls overlap. The last
+// reference frees, after all that the others did.
 // Run: make model ONE=word_wake (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -10,10 +10,10 @@
 
 typedef struct block { // header and state of a task, in one block, as in a slab
     volt__task task;
-    int n_polls;                    // plain: the runner's
-    uint32_t seen;                  // plain: what the last poll saw
-    int was_cancelled;              // plain: whether the last poll was
-    int uses[3];                    // plain: of each holder of a reference
+    int n_polls;       // plain: the runner's
+    uint32_t seen;     // plain: what the last poll saw
+    int was_cancelled; // plain: whether the last poll was
+    int uses[3];       // plain: of each holder of a reference
 } block;
 static block *b;
 static uint32_t events; // any, relaxed: bit i: waker i has something to say
@@ -56,7 +56,7 @@ static void canceller(void *unused) {
     reason = 1;
     if (volt__task_cancel(&b->task)) won();
 }
-SCENARIO(word_wake) {
+SCENARIO(word_wake, .mo_insert = 1) {
     vmc_must_happen("the waker enqueues it");
     vmc_must_happen("the runner enqueues it");
     vmc_must_happen("it was queued anyway");
@@ -70,7 +70,7 @@ SCENARIO(word_wake) {
     if (b->n_polls == 2 && !n_enqueued) vmc_reached("the runner enqueues it");
     vmc_free(b);
 }
-SCENARIO(word_wake_wake) {
+SCENARIO(word_wake_wake, .mo_insert = 1) {
     make(1);
     int t1 = vmc_spawn(waker, (void *)1), t2 = vmc_spawn(waker, (void *)2);
     run();
@@ -79,7 +79,7 @@ SCENARIO(word_wake_wake) {
     VMC_ASSERT(b->seen == 3 && b->n_polls <= 3);
     vmc_free(b);
 }
-SCENARIO(word_cancel) {
+SCENARIO(word_cancel, .mo_insert = 1) {
     make(1);
     int t = vmc_spawn(canceller, NULL);
     run();
@@ -87,7 +87,7 @@ SCENARIO(word_cancel) {
     VMC_ASSERT(b->was_cancelled);
     vmc_free(b);
 }
-SCENARIO(word_cancel_wake) {
+SCENARIO(word_cancel_wake, .mo_insert = 1) {
     make(1);
     int t1 = vmc_spawn(canceller, NULL), t2 = vmc_spawn(waker, (void *)1);
     run();
@@ -97,7 +97,7 @@ SCENARIO(word_cancel_wake) {
     vmc_free(b);
 }
 // A task that yields is its runner's to enqueue, whoever wakes it meanwhile.
-SCENARIO(word_yield_wake) {
+SCENARIO(word_yield_wake, .mo_insert = 1) {
     make(1);
     int t = vmc_spawn(waker, (void *)1);
     begin();
@@ -108,7 +108,7 @@ SCENARIO(word_yield_wake) {
     VMC_ASSERT(b->n_polls == 2 || b->n_polls == 3);
     vmc_free(b);
 }
-SCENARIO(word_yield_wake_wake) {
+SCENARIO(word_yield_wake_wake, .mo_insert = 1) {
     make(1);
     int t1 = vmc_spawn(waker, (void *)1), t2 = vmc_spawn(waker, (void *)2);
     begin();
@@ -127,7 +127,7 @@ static void waker_yields(void *event) {
     volt__task_yield(&b->task, 0);
     run();
 }
-SCENARIO(word_wake_yield) {
+SCENARIO(word_wake_yield, .mo_insert = 1) {
     make(1);
     int t1 = vmc_spawn(waker_yields, (void *)1), t2 = vmc_spawn(waker, (void *)2);
     run();
@@ -157,7 +157,7 @@ static void run_to_the_end(void) {
         vmc_free(b);
     }
 }
-SCENARIO(word_wake_finish) {
+SCENARIO(word_wake_finish, .mo_insert = 1) {
     vmc_must_happen("the runner frees it");
     make(2);
     int t = vmc_spawn(wake_and_drop, NULL);
@@ -165,7 +165,7 @@ SCENARIO(word_wake_finish) {
     vmc_join(t);
 }
 static void look_and_drop(void *holder) { drop((int)(intptr_t)holder); }
-SCENARIO(word_wake_finish_drop) {
+SCENARIO(word_wake_finish_drop, .mo_insert = 1) {
     vmc_must_happen("the runner frees it");
     make(3);
     int t1 = vmc_spawn(wake_and_drop, NULL), t2 = vmc_spawn(look_and_drop, (void *)2);
@@ -173,13 +173,13 @@ SCENARIO(word_wake_finish_drop) {
     vmc_join(t1);
     vmc_join(t2);
 }
-SCENARIO(word_drop_two) {
+SCENARIO(word_drop_two, .mo_insert = 1) {
     make(2);
     int t = vmc_spawn(look_and_drop, (void *)1);
     drop(0);
     vmc_join(t);
 }
-SCENARIO(word_drop_three) {
+SCENARIO(word_drop_three, .mo_insert = 1) {
     make(3);
     int t1 = vmc_spawn(look_and_drop, (void *)1), t2 = vmc_spawn(look_and_drop, (void *)2);
     drop(0);
@@ -193,7 +193,7 @@ static void clone_and_drop(void *unused) {
     drop(1);
     drop(2);
 }
-SCENARIO(word_clone_drop) {
+SCENARIO(word_clone_drop, .mo_insert = 1) {
     make(2);
     int t = vmc_spawn(clone_and_drop, NULL);
     drop(0);

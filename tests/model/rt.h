@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A runtime for scenarios, made by volt.h's own functions, whose workers no thread carries yet: each
-// thread of the scenario takes one (rt_carry) and does with it what the scenario is about. Include
-// it after volt.h.
+// A runtime for scenarios, made by volt.h's own functions, whose workers no thread carries yet:
+// each thread of the scenario takes one (rt_carry) and does with it what the scenario is about.
+// Include it after volt.h.
 //
 // The runtime and its workers lie in statics, which cost an execution nothing; slabs come from the
 // checker's heap, where a use after free is found.

@@ -35,6 +35,11 @@ int search_is_naive;
 static uint8_t bit(int t) { return (uint8_t)(1u << t); }
 static int lowest(unsigned set) { return __builtin_ctz(set); }
 static int is_reduced(void) { return scenario->class == VMC_EXHAUSTIVE && !search_is_naive; }
+// The liberties hold if a load behind a store may read all that it may read before it. Where stale
+// reads are counted it may not, so there they are not taken.
+static int is_liberal(void) {
+    return is_reduced() && scenario->stale_reads == 0 && scenario->max_repeats == 0;
+}
 
 static uint64_t random_below(uint64_t n) {
     random_state += UINT64_C(0x9e3779b97f4a7c15);
@@ -131,15 +136,16 @@ static int conflicts(const op *a, const op *b, int a_writes, int b_writes) {
 }
 static const op *op_of(const step *s) { return &s->ops[s->tid]; }
 
-// A sleeper that has been woken in a futex without a time limit: it only goes on.
-static int is_inert(const op *o) { return o->kind == OP_SLEEP && !o->is_kernel && !o->is_timed; }
+// Who was woken in a futex only goes on: that step matters to nobody, and only its waker to it.
+static int is_waker(const step *a, const step *b) { return a - steps + 1 == b->woken_by; }
 
 // Could the second show something new if it came before the first?
 static int is_race(const step *a, const step *b) {
     const op *x = op_of(a), *y = op_of(b);
     if (y->kind == OP_SLEEP && !(a->runnable & bit(b->tid))) return 0; // it was not awake yet
-    if (is_inert(x) || is_inert(y)) return 0;
-    if (!is_reduced()) return conflicts(x, y, may_write(x), may_write(y));
+    if (a->woken_by) return 0;
+    if (b->woken_by) return is_waker(a, b); // it might have timed out before
+    if (!is_liberal()) return conflicts(x, y, may_write(x), may_write(y));
     if (both_sc(x, y) || same_world(x, y)) return 1;
     if (!same_place(x, y)) return 0;
     if (b->has_written) return a->has_written || !MUTANT(NO_LOAD_RACE);
@@ -149,7 +155,9 @@ static int is_race(const step *a, const step *b) {
 static int precedes(const step *a, const step *b) {
     const op *x = op_of(a), *y = op_of(b);
     if (y->kind == OP_JOIN) return a->tid == y->arg;
-    if (!is_reduced()) return conflicts(x, y, may_write(x), may_write(y));
+    if (a->woken_by) return 0;
+    if (b->woken_by) return is_waker(a, b);
+    if (!is_liberal()) return conflicts(x, y, may_write(x), may_write(y));
     if (both_sc(x, y) || same_world(x, y)) return 1;
     if (!same_place(x, y) || !a->has_written) return 0;
     return b->has_written || b->read_from == a->wrote;
@@ -232,6 +240,7 @@ static void inherit_sleep(step *next, const step *s, int t) {
         if (MUTANT(NO_SLEEP_WAKE)) next->asleep |= bit(t);
         return;
     }
+    if (!is_liberal() && conflicts(moved, waits, may_write(moved), may_write(waits))) return;
     if (same_place(moved, waits) && s->has_written) {
         if (MUTANT(NO_SLEEP_WAKE)) next->asleep |= bit(t);
         else if (!may_write(waits)) next->covered[t] = covered;
@@ -271,7 +280,7 @@ static int prefer(const step *s, unsigned set) {
         while (n-- > 0) set &= set - 1;
         return lowest(set);
     }
-    for (int t = 0; t < THREADS && is_reduced(); t++)
+    for (int t = 0; t < THREADS && is_liberal(); t++)
         if ((set & bit(t)) && s->ops[t].kind != OP_LOAD) writers |= bit(t);
     if (writers) set = writers;
     return set & bit(s->before) ? s->before : lowest(set);
@@ -304,6 +313,7 @@ static void begin_step(step *s) {
     s->previous = t->last_step;
     t->last_step = (uint16_t)n_steps;
     t->covered = s->covered[s->tid];
+    s->woken_by = t->next.kind == OP_SLEEP && !t->next.is_kernel && t->sleep == WOKEN ? t->woken_by : 0;
     vm.step = s;
 }
 static int next_thread(void) {
@@ -324,17 +334,28 @@ static int next_thread(void) {
 
 // ---- moving
 
+// Not before the environment has moved, too: a step that may be left out shows in no execution
+// what it conflicts with.
+static void end_if_over(void) {
+    for (int i = 0; i < vm.n_threads; i++)
+        if (vm.threads[i].state != ENDED) return;
+    if (environment_is_runnable(0)) return;
+    check_leaks();
+    end_execution(COMPLETE);
+}
 // The environment has no code of its own: whoever is at hand executes its steps.
 static int next_with_code(void) {
     int me = vm.current;
     for (;;) {
         int t = next_thread();
         if (t != ENVIRONMENT) return t;
+        int is_early = (vm.step->runnable & ~(unsigned)bit(ENVIRONMENT)) != 0;
         vm.current = ENVIRONMENT;
-        environment_step();
+        environment_step(is_early);
         vm.current = me;
         for (int i = 0; i < vm.n_threads; i++) vm.threads[i].has_yielded = 0;
         finish_step();
+        end_if_over();
     }
 }
 static void move_on(int me) {
@@ -361,12 +382,7 @@ void schedule_first(void) {
 void thread_ended(void) {
     vm.threads[vm.current].state = ENDED;
     finish_step();
-    int is_over = 1;
-    for (int i = 0; i < vm.n_threads; i++) is_over &= vm.threads[i].state == ENDED;
-    if (is_over) {
-        check_leaks();
-        end_execution(COMPLETE);
-    }
+    end_if_over();
     move_on(-1);
 }
 _Noreturn void end_execution(verdict v) {

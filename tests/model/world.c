@@ -117,7 +117,10 @@ int64_t vmc_now(void) {
 
 // ---- sleeping
 
-void wake(thread *t) { t->sleep = WOKEN; }
+void wake(thread *t) {
+    t->sleep = WOKEN;
+    t->woken_by = self()->last_step;
+}
 // Returns when somebody has called wake, or the deadline has been taken to be over.
 void fall_asleep(const void *on, int64_t deadline) {
     thread *t = self();
