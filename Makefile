@@ -120,7 +120,7 @@ build/tsan/%: tests/%.c $(HEADERS)
 
 # ---- sim: the normal build has the even seeds, the small one the odd ones. The output is bounded.
 SIM_SOURCES := $(wildcard tests/sim/*.[ch])
-SIM_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra $(SIM_FLAGS)
+SIM_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SIM_FLAGS)
 SIM_CAP := head -c 20000000
 SECONDS ?= $(if $(FULL),600,24)
 FROM ?= $(if $(FULL),$(shell date +%s)000000,0)
