@@ -944,8 +944,7 @@ static void app_volley(void) {
 
 // ----
 #define APPS(X_)                                                                                   \
-    X_(echo)                                                                                       \
-    X_(proxy)                                                                                      \
-    X_(pipeline) X_(retry) X_(ticker) X_(chat) X_(silence) X_(rescue) X_(fairness) X_(volley)
+    X_(echo) X_(proxy) X_(pipeline) X_(retry) X_(ticker) X_(chat) X_(silence) X_(rescue)           \
+    X_(fairness) X_(volley)
 
 #endif // VOLT_SIM_APPS_H

@@ -969,22 +969,10 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
 // ---- a task: draws operations
 
 #define OPS(X_)                                                                                    \
-    X_(SLEEP, 6)                                                                                   \
-    X_(YIELD, 4)                                                                                   \
-    X_(TICKS, 1)                                                                                   \
-    X_(WITHIN, 4)                                                                                  \
-    X_(SELECT, 3)                                                                                  \
-    X_(ALL, 2)                                                                                     \
-    X_(NEST, 2)                                                                                    \
-    X_(SPAWN, 7)                                                                                   \
-    X_(GROUP, 3)                                                                                   \
-    X_(STOP, 3)                                                                                    \
-    X_(TCP, 5)                                                                                     \
-    X_(PAIR, 4)                                                                                    \
-    X_(PIPE, 2)                                                                                    \
-    X_(WAKER, 2)                                                                                   \
+    X_(SLEEP, 6) X_(YIELD, 4) X_(TICKS, 1) X_(WITHIN, 4) X_(SELECT, 3) X_(ALL, 2) X_(NEST, 2)      \
+    X_(SPAWN, 7) X_(GROUP, 3) X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2)          \
     X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1)   \
-        X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4)
+    X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS

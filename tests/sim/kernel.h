@@ -76,23 +76,11 @@ static struct sim__kernel {
 } kernel;
 
 #define SIM_CALLS(X_)                                                                              \
-    X_(accept4)                                                                                    \
-    X_(bind)                                                                                       \
-    X_(close)                                                                                      \
-    X_(connect)                                                                                    \
-    X_(dup)                                                                                        \
-    X_(epoll_create1)                                                                              \
-    X_(epoll_ctl)                                                                                  \
-    X_(epoll_wait)                                                                                 \
-    X_(eventfd)                                                                                    \
-    X_(fcntl)                                                                                      \
-    X_(futex_wait)                                                                                 \
-    X_(futex_wake)                                                                                 \
-    X_(getpeername)                                                                                \
-    X_(getsockname)                                                                                \
-    X_(getsockopt) X_(listen) X_(mmap) X_(munmap) X_(pipe) X_(poll) X_(pthread_create)             \
-        X_(pthread_join) X_(read) X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair)            \
-            X_(timerfd_create) X_(timerfd_settime) X_(write)
+    X_(accept4) X_(bind) X_(close) X_(connect) X_(dup) X_(epoll_create1) X_(epoll_ctl)             \
+    X_(epoll_wait) X_(eventfd) X_(fcntl) X_(futex_wait) X_(futex_wake) X_(getpeername)             \
+    X_(getsockname) X_(getsockopt) X_(listen) X_(mmap) X_(munmap) X_(pipe) X_(poll)                \
+    X_(pthread_create) X_(pthread_join) X_(read) X_(setsockopt) X_(shutdown) X_(socket)            \
+    X_(socketpair) X_(timerfd_create) X_(timerfd_settime) X_(write)
 enum {
 #define SIM_CALL_ENUM(name_) SIM_C_##name_,
     SIM_CALLS(SIM_CALL_ENUM) SIM_N_CALLS

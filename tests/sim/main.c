@@ -64,11 +64,12 @@ static int draw_app(uint64_t seed) {
 
 // ---- a run that never comes back to a point, or crashes
 
-static uint64_t seed_now;
+static uint64_t seed_now, n_tried;
 static void on_signal(int sig) {
-    char text[100];
-    int n = snprintf(text, sizeof text, "FAILED: seed %" PRIu64 ": signal %d%s\n", seed_now, sig,
-                     sig == SIGALRM ? ": hangs" : "");
+    char text[160];
+    int n = snprintf(text, sizeof text,
+                     "FAILED: seed %" PRIu64 ": signal %d%s\nfound after %" PRIu64 " seeds\n",
+                     seed_now, sig, sig == SIGALRM ? ": hangs" : "", n_tried);
     if (write(STDOUT_FILENO, text, (size_t)n) < 0) _exit(4);
     _exit(3);
 }
@@ -169,6 +170,7 @@ static void check_twice(totals *t, case_ *c, sim_report *r) {
 static void run_seed(totals *t, case_ *c, int is_brief) {
     sim_report r;
     seed_now = c->seed;
+    n_tried++;
     c->app = draw_app(c->seed);
     t->seeds++;
     int rc = run_case(c, &r);

@@ -95,6 +95,9 @@ list() {
 - if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 + if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 + if (e->seq) return EPOLLONESHOT;
+@ pause-forgets: an operation out of budget in its middle takes the number's next file for its own
+- n->next_ = n;
++ (void)n;
 @ close-wakes-nobody: those who wait on a descriptor are not told that it is closed
 - volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
 + e->rd = NULL;
@@ -102,7 +105,7 @@ list() {
 - if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
 + (void)len;
 @ lifo-unbounded: the LIFO slot may keep its worker for ever
-- if (w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
+- if (volt__lifo_is_full(w) && w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
 - w->lifo_run++;
 + if ((t = volt__take_lifo(w)) != NULL) {
 @ overflow-drops: a full ring loses a task on its way to the injector
