@@ -253,6 +253,8 @@ static void owner_of_lifo(void) {
 static void watch(void *unused) {
     (void)unused;
     rt_carry(w1);
+    volt__idle_search_always(&rt->idle);
+    w1->is_counted = 1;
     volt__rescue(w1, w0);
     if (w1->stats.rescued > 0) vmc_reached("a rescue");
     pop_all(&w1->ring);
