@@ -269,7 +269,7 @@ SCENARIO(shutdown_not_too_early, .class = VMC_EXHAUSTIVE) {
     volt__idle_enter(&rt->idle, 0, 0);
     volt__stop_if_over(rt);
     VMC_ASSERT(!volt__is_stopped(rt));
-    (void)volt__idle_exit(&rt->idle, 0);
+    volt__idle_exit(&rt->idle, 0);
     vmc_join(t);
     end();
 }
