@@ -229,8 +229,8 @@ static void judge(const tree *t, int64_t rc, int is_exact) {
         test_fail(__FILE__, __LINE__, "%s: gave %d, should be %d", describe(t), (int)rc, (int)want);
     judge_node(t, &t->nodes[t->depth], last);
     // an arm that comes after the deciding one may never have begun
-    int may_be_spared = t->event >= 0 && t->event < t->depth &&
-                        (t->combinators[t->event] == SELECT || t->combinators[t->event] == TRY_JOIN);
+    int kind = t->event >= 0 && t->event < t->depth ? (int)t->combinators[t->event] : -1;
+    int may_be_spared = kind == SELECT || kind == TRY_JOIN;
     JUDGE(t, t->nodes[t->depth].n_ended == 1 || (may_be_spared && !t->nodes[t->depth].n_started));
     for (int i = 0; i < t->depth; i++) {
         judge_node(t, &t->nodes[i], last);

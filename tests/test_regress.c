@@ -564,8 +564,7 @@ typedef struct {
 } bulky;
 // By a worker, or from outside (NULL); it ends somewhere else.
 static void spawn_and_end(volt_rt *rt, volt__worker *w) {
-    static bulky state;
-    volt__task *t = volt__task_alloc(rt, w, &state, sizeof state, 0);
+    volt__task *t = volt__task_alloc(rt, w, sizeof(bulky), 0);
     CHECK(t);
     volt__heap_free_remote(t);
 }
