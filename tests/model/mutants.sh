@@ -4,8 +4,8 @@
 #   sh tests/model/mutants.sh build-dir compiler [name...]
 # Each entry of the files mutants*.txt is put into a copy of volt.h, the scenario file is compiled
 # against it, and the scenario it names must fail. build-dir holds the checker's objects (`make
-# model-mutants` builds them). An entry marked `survives` must not be caught, and says why. Last line: "mutants: N
-# passed, N failed". In the environment: JOBS, how many at once.
+# model-mutants` builds them). An entry marked `survives` must not be caught, and says why. Last
+# line: "mutants: N passed, N failed". In the environment: JOBS, how many at once.
 set -u
 dir=$1 cc=$2
 shift 2
