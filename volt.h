@@ -3282,7 +3282,7 @@ static int volt__parker_wait(volt__parker *p, volt_time deadline) {
 // woken or takes itself back. 1: registered, 0: done.
 static int volt__join_register(volt__task *t, void *waiter) {
     void *seen = NULL;
-    VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE && (t->flags & VOLT__HAS_HANDLE));
+    VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE);
     if (volt__cas_acq_rel(&t->join, &seen, waiter)) return 1; // [T3] with complete
     VOLT__REQUIRE(seen == VOLT__JOIN_DONE, "two joins of one task at once");
     return 0;
