@@ -16,18 +16,21 @@ WARN_CLANG := -Wcast-align -Wconditional-uninitialized
 SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2
 TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
 TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
+, := ,
 GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize model model-full \
+.PHONY: help demo test check sanitize valgrind msan coverage model model-full \
 	model-mutants model-self bench size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; cppcheck;'
 	@echo '               the rules of the source'
-	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer'
+	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer, of gcc and'
+	@echo '               of clang; make valgrind, make msan: a short subset each'
+	@echo 'make coverage  lines and branches of volt.h that the tests take; what they do not take, and why'
 	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
 	@echo '               make model-full: the long scenarios too'
 	@echo 'make bench     the benchmarks; needs hyperfine'
@@ -84,8 +87,7 @@ build/test_%: tests/test_%.c $(HEADERS)
 build/small/test_%: tests/test_%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O1 $(SMALL) $< -o $@
-build/test_ring_caps build/small/test_ring_caps build/asan/test_ring_caps \
-	build/tsan/test_ring_caps: tests/test_queues.c
+build/test_ring_caps build/small/test_ring_caps: tests/test_queues.c
 build/examples/%: examples/%.c volt.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -o $@
@@ -93,27 +95,83 @@ build/examples/%: examples/%.c volt.h
 # ---- sanitize: no suppressions. Thread sanitizer needs a stable address layout on some kernels.
 RUN_TSAN := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 SAN_FLAGS := -O1 -fno-omit-frame-pointer
-SAN_LOGS := $(TESTS:%=build/log/asan-%) $(TESTS:%=build/log/tsan-%)
+SAN_FLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
+SAN_FLAGS_tsan := -fsanitize=thread
+# clang makes memory defined by what it sees written: the kernel's part is told by msan.h.
+SAN_FLAGS_msan := -fsanitize=memory -fsanitize-memory-track-origins -fno-sanitize-recover=all \
+	-DTEST_SEES_UNWRITTEN -include tests/msan.h
+SAN_LOGS := $(foreach c,gcc clang,$(foreach s,asan tsan,$(TESTS:%=build/log/$s-$c-%)))
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1
 
-sanitize:
+sanitize: need-gcc need-clang
 	@rm -f $(SAN_LOGS)
 	$(MAKE_ALL) $(SAN_LOGS) RUN='env TEST_TIMEOUT_FACTOR=6' || true
 	@$(call SUM,$(SAN_LOGS))
 
-build/log/asan-%: build/asan/%
+define SAN_RULES
+build/log/$(1)-$(2)-%: build/$(1)-$(2)/%
+	@$$(call RUN_TEST,$$(RUN) $(if $(filter tsan,$(1)),$$(RUN_TSAN)) $$<)
+build/$(1)-$(2)/%: tests/%.c $$(HEADERS)
+	@mkdir -p $$(@D)
+	$(2) $$(TEST_CFLAGS) $$(SAN_FLAGS) $$(SAN_FLAGS_$(1)) $$< -o $$@
+build/$(1)-$(2)/test_ring_caps: tests/test_queues.c
+endef
+$(foreach c,gcc clang,$(foreach s,asan tsan,$(eval $(call SAN_RULES,$s,$c))))
+$(eval $(call SAN_RULES,msan,clang))
+
+# ---- memory that nobody wrote, twice: by memcheck and by clang's memory sanitizer. Short programs
+# that need no second processor to get on.
+UNWRITTEN := test_word test_queues test_timers test_task test_group test_compose test_net test_misuse
+MSAN_LOGS := $(UNWRITTEN:%=build/log/msan-clang-%)
+VALGRIND_LOGS := $(UNWRITTEN:%=build/log/valgrind-%)
+VALGRIND := valgrind --quiet --fair-sched=yes --leak-check=full --show-leak-kinds=all \
+	--errors-for-leak-kinds=all --error-exitcode=99
+
+msan: need-clang
+	@rm -f $(MSAN_LOGS)
+	$(MAKE_ALL) $(MSAN_LOGS) RUN='env TEST_TIMEOUT_FACTOR=6' || true
+	@$(call SUM,$(MSAN_LOGS))
+valgrind: need-valgrind
+	@rm -f $(VALGRIND_LOGS)
+	$(MAKE_ALL) $(VALGRIND_LOGS) RUN='env TEST_TIMEOUT_FACTOR=30' || true
+	@$(call SUM,$(VALGRIND_LOGS))
+build/log/valgrind-%: build/valgrind/%
+	@$(call RUN_TEST,$(RUN) $(VALGRIND) $<)
+build/valgrind/%: tests/%.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O1 -DTEST_SEES_UNWRITTEN $< -o $@
+
+# ---- coverage: all tests in both builds and the examples, see tests/coverage.sh. Functions that a
+# program does not call are kept, so that they count as not run. A suite that is not in tests/test_*.c
+# joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below build/cover.
+COVER_FLAGS := -O0 --coverage -fprofile-update=atomic -fkeep-static-functions \
+	-fkeep-inline-functions -include tests/coverage.h
+COVER_LOGS := $(TESTS:%=build/log/cover-full-%) $(TESTS:%=build/log/cover-small-%) \
+	$(GOLDEN:%=build/log/cover-example-%)
+
+coverage: need-gcc need-gcov
+	@mkdir -p build/cover
+	@rm -f $(COVER_LOGS)
+	@find build/cover -name '*.gcda' -exec rm -f {} +
+	$(MAKE_ALL) $(COVER_LOGS) RUN='env TEST_TIMEOUT_FACTOR=6' || true
+	@$(call SUM,$(COVER_LOGS)) && sh tests/coverage.sh build/cover
+
+build/log/cover-%: build/cover/%
 	@$(call RUN_TEST,$(RUN) $<)
-build/log/tsan-%: build/tsan/%
-	@$(call RUN_TEST,$(RUN) $(RUN_TSAN) $<)
-build/asan/%: tests/%.c $(HEADERS)
+build/log/cover-example-%: build/cover/examples/%
+	@$(call RUN_TEST,$< && echo 'example $*: 1 passed$(,) 0 failed$(,) 0 skipped')
+build/cover/full-%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
-		$< -o $@
-build/tsan/%: tests/%.c $(HEADERS)
+	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $< -o $@
+build/cover/small-%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=thread $< -o $@
+	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $(SMALL) $< -o $@
+build/cover/examples/%: examples/%.c volt.h tests/coverage.h
+	@mkdir -p $(@D)
+	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $< -o $@
+build/cover/full-test_ring_caps build/cover/small-test_ring_caps: tests/test_queues.c
 
 # ---- model: the weak-memory model checker, see tests/model/vmc.h. The checker itself is plain C;
 # scenarios are compiled with -fsanitize=thread and linked with tests/model/tsan.c in place of the
