@@ -21,7 +21,7 @@ GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize valgrind msan coverage model model-full \
+.PHONY: help demo test check sanitize valgrind msan coverage odds soak model model-full \
 	model-mutants model-self bench size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
@@ -31,6 +31,8 @@ help:
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer, of gcc and'
 	@echo '               of clang; make valgrind, make msan: a short subset each'
 	@echo 'make coverage  lines and branches of volt.h that the tests take; what they do not take, and why'
+	@echo 'make odds      all at once with 64 workers, on one processor, stopped and continued, delayed'
+	@echo 'make soak      an echo server under load for SECONDS=600; nothing may grow'
 	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
 	@echo '               make model-full: the long scenarios too'
 	@echo 'make bench     the benchmarks; needs hyperfine'
@@ -155,8 +157,9 @@ coverage: need-gcc need-gcov
 	@mkdir -p build/cover
 	@rm -f $(COVER_LOGS)
 	@find build/cover -name '*.gcda' -exec rm -f {} +
-	$(MAKE_ALL) $(COVER_LOGS) RUN='env TEST_TIMEOUT_FACTOR=6' || true
-	@$(call SUM,$(COVER_LOGS)) && sh tests/coverage.sh build/cover
+	$(MAKE_ALL) $(COVER_LOGS) RUN='env TEST_TIMEOUT_FACTOR=20' || true
+	@$(call SUM,$(COVER_LOGS)); tests=$$?; \
+		sh tests/coverage.sh build/cover && exit $$tests
 
 build/log/cover-%: build/cover/%
 	@$(call RUN_TEST,$(RUN) $<)
@@ -172,6 +175,31 @@ build/cover/examples/%: examples/%.c volt.h tests/coverage.h
 	@mkdir -p $(@D)
 	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $< -o $@
 build/cover/full-test_ring_caps build/cover/small-test_ring_caps: tests/test_queues.c
+
+# ---- odds: delays at the seam, see tests/odds/odds.h; about half a minute. soak: SECONDS=15 is its
+# short form. Both print their seed.
+ODDS := odds test_stress test_task
+ODDS_LOGS := $(ODDS:%=build/log/odds-%)
+SECONDS ?= 600
+
+odds:
+	@rm -f $(ODDS_LOGS)
+	$(MAKE_ALL) JOBS=1 $(ODDS_LOGS) RUN='env TEST_TIMEOUT_FACTOR=6' || true
+	@$(call SUM,$(ODDS_LOGS))
+soak: build/odds/soak
+	$< $(SECONDS) $(SEED)
+
+build/log/odds-%: build/odds/%
+	@$(call RUN_TEST,$(RUN) $<)
+build/odds/soak: tests/odds/soak.c volt.h
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 $< -o $@
+build/odds/odds: tests/odds/odds.c tests/odds/odds.h $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 -include tests/odds/odds.h $< -o $@
+build/odds/%: tests/%.c tests/odds/odds.h $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 -include tests/odds/odds.h $< -o $@
 
 # ---- model: the weak-memory model checker, see tests/model/vmc.h. The checker itself is plain C;
 # scenarios are compiled with -fsanitize=thread and linked with tests/model/tsan.c in place of the
@@ -232,7 +260,7 @@ C_STDS := c99 c11 c17 c2x
 CXX_STDS := c++11 c++17 c++20
 OPTS := O0 O2 Os O3 flto
 IMPL_C_STDS := gnu99 gnu11 c17 c2x
-UNITS := $(TESTS:%=tests/%.c) $(sort $(wildcard examples/*.c bench/*.c))
+UNITS := $(TESTS:%=tests/%.c) $(sort $(wildcard examples/*.c bench/*.c tests/odds/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules

@@ -106,8 +106,8 @@ END {
     }
     if (!n_lines || !n_branches) { print "coverage: nothing was measured"; exit 1 }
     p = 100 * hit_lines / n_lines; q = 100 * hit_branches / n_branches
-    printf "coverage of volt.h by %d programs: lines %.2f %% (%d of %d), ", programs, p, hit_lines, \
-        n_lines
+    printf "coverage of volt.h by %d programs: lines %.2f %% (%d of %d), ", programs, p, \
+        hit_lines, n_lines
     printf "branches %.2f %% (%d of %d; %d of assertions not counted)\n", q, hit_branches, \
         n_branches, asserts
     printf "coverage: %d listed with their reason, %d to be settled\n", listed, bad

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Put before every other line of a program by `make msan` (-include): tells clang's memory sanitizer
+// Put before every other line of a program by `make msan` (-include): tells the memory sanitizer
 // what the kernel writes through calls that it does not know, as they go through syscall().
 #ifndef VOLT_TEST_MSAN_H
 #define VOLT_TEST_MSAN_H

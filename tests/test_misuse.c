@@ -243,6 +243,27 @@ MISUSE(a_shield_opened_twice, "opened twice", { volt_shield shield; }) {
         volt_shield_begin(cx, &s->shield, VOLT_NEVER);
     VOLT_END(0);
 }
+static volt_poll shield_without_frame(volt_cx *cx, void *arg) {
+    static volt_shield shield;
+    (void)arg;
+    volt_shield_begin(cx, &shield, VOLT_NEVER);
+    return volt_ready(0);
+}
+TEST_DIES(a_shield_of_no_frame, "no frame") {
+    static giver g;
+    run_on(1, shield_without_frame, &g);
+}
+MISUSE(a_token_that_goes_too_early, "somebody waits for it", {
+    volt_token t;
+    int started;
+    awaiter a;
+}) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(NULL, waiter_run, (waiter){ .token = &s->t, .n_started = &s->started });
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->started, 1));
+    volt_token_deinit(&s->t);
+    VOLT_END(0);
+}
 MISUSE(too_many_shields, "nested too deep", {
     volt_shield shield[UINT8_MAX];
     int i;

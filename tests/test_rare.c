@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Ways through volt.h that programs rarely take: no budget left at the very first poll, scopes that
-// close out of order, arguments at their limits. `make coverage` found that no other test took them.
+// close out of order, arguments at their limits. `make coverage` showed that no other test did.
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "still.h"
 #include <limits.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 // ---- no budget left: the wait is put off to the next poll, and nothing else changes
@@ -69,6 +70,33 @@ ROOT_TEST_1(sockets_without_budget, {
         volt_close(cx, s->fd);
         volt_close(cx, s->peer);
         volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
+
+// A wait that is polled again by the wake-up of another one stays linked.
+typedef struct {
+    volt_frame frame;
+    volt_arm slept, waited, next;
+    volt_group waits, collects;
+    int64_t rc, value;
+} linked;
+ROOT_TEST_1(group_waits_that_are_polled_again, { linked l; }) {
+    VOLT_BEGIN(cx, s)
+        ;
+        volt_group_collect(&s->l.collects);
+        GROUP_SPAWN(&s->l.waits, napper_run, (napper){.d = VOLT_MS(30)});
+        GROUP_SPAWN(&s->l.collects, napper_run, (napper){.d = VOLT_MS(30), .value = 9});
+        VOLT_AWAIT(s->l.rc, VOLT_JOIN_ALL(VOLT_ARM(&s->l.slept, volt_sleep(cx, VOLT_MS(1))),
+                                          VOLT_ARM(&s->l.waited, volt_group_wait(cx, &s->l.waits)),
+                                          VOLT_ARM(&s->l.next, s->l.value,
+                                                   volt_group_next(cx, &s->l.collects, NULL))));
+        CHECK_EQ(s->l.rc, 0);
+        CHECK_EQ(s->l.value, 9);
+        GROUP_SPAWN(&s->l.collects, giver_run, (giver){.value = 4});
+        VOLT_AWAIT(s->l.rc, volt_group_wait(cx, &s->l.collects)); // its result is kept
+        CHECK_EQ(s->l.rc, 0);
+        VOLT_AWAIT(s->l.rc, volt_group_next(cx, &s->l.collects, NULL));
+        CHECK_EQ(s->l.rc, 4);
     VOLT_END(0);
 }
 
@@ -210,6 +238,19 @@ ROOT_TEST_1(spawns_that_cannot_be, {
         CHECK_EQ(s->rc, -EINVAL);
     VOLT_END(0);
 }
+ROOT_TEST_1(no_member_after_the_shutdown, {
+    volt_group g;
+    giver giver;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        CHECK_EQ(volt_shutdown(volt_cx_rt(cx), 0), -EINPROGRESS);
+        while (s->rc == 0) VOLT_AWAIT(s->rc, volt_yield(cx)); // until this worker knows of it
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->giver, sizeof s->giver), -ESHUTDOWN);
+    VOLT_END(0);
+}
 TEST(a_root_with_a_used_frame) {
     static giver g;
     g.value = 1;
@@ -248,6 +289,14 @@ TEST(configurations_that_cannot_be) {
         CHECK_EQ(volt_create(&c, &rt), -EINVAL);
         CHECK(!rt);
     }
+}
+TEST(a_runtime_without_a_watch) {
+    static giver g;
+    volt_config c = test_config(2);
+    c.watch_us = UINT32_MAX;
+    g.value = 6;
+    CHECK_EQ(volt_run(&c, giver_run, &g), 6);
+    test_check_heap();
 }
 TEST(paths_that_are_too_long) {
     char out[32];
