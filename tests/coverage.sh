@@ -55,11 +55,13 @@ function end_line(    i, key) {
 }
 
 # ---- the list: "line|branch  function  text: reason" in fields parted by " | "
-function read_list(    s, f) {
+function read_list(    s, f, i, n_fields) {
     while ((getline s < list) > 0) {
         if (s ~ /^(#|$)/) continue
-        if (split(s, f, / +\| +/) != 5) { print list ": not five fields: " s; bad++; continue }
-        reason[f[1], f[2], f[3], f[4]] = f[5]
+        n_fields = split(s, f, / \| /)
+        if (n_fields < 5) { print list ": not five fields: " s; bad++; continue }
+        for (i = 5; i < n_fields; i++) f[4] = f[4] " | " f[i] # the text may have some too
+        reason[f[1], f[2], f[3], f[4]] = f[n_fields]
     }
 }
 # 1: the list has it. "sometimes" says that chance decides; it is never out of date.

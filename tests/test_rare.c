@@ -251,6 +251,14 @@ ROOT_TEST_1(no_member_after_the_shutdown, {
         CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->giver, sizeof s->giver), -ESHUTDOWN);
     VOLT_END(0);
 }
+ROOT_TEST_1(the_first_of_none, { giver g[1]; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_join_any(cx, giver_run, s->g, sizeof s->g[0], 0));
+    CHECK_EQ(s->rc, -ECANCELED); // nobody can be the first
+    VOLT_AWAIT(s->rc, volt_join_all(cx, giver_run, s->g, sizeof s->g[0], 0));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
 TEST(a_root_with_a_used_frame) {
     static giver g;
     g.value = 1;
@@ -419,9 +427,11 @@ TEST(listeners_at_their_limits) {
     char text[100];
     CHECK_EQ(volt_listen("127.0.0.1", 65536, NULL), -EINVAL);
     CHECK_EQ(volt_listen("192.0.2.1", 0, NULL), -EADDRNOTAVAIL);
-    int fd = volt_listen("::1", 0, &o);
-    CHECK(fd >= 0 || fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT); // a kernel without IPv6
-    if (fd >= 0) CHECK_EQ(close(fd), 0);
+    for (; o.backlog <= 2; o.backlog++, o.is_v6only = 0) {
+        int fd = volt_listen("::1", 0, &o);
+        CHECK(fd >= 0 || fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT); // a kernel without IPv6
+        if (fd >= 0) CHECK_EQ(close(fd), 0);
+    }
     memset(text, 'x', sizeof text);
     strcpy(text + sizeof text - 4, ":80");
     CHECK_EQ(volt_addr_parse(&a, text), -EINVAL);
