@@ -16,18 +16,23 @@ WARN_CLANG := -Wcast-align -Wconditional-uninitialized
 SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2
 TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
 TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
+, := ,
 GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
 .PHONY: help demo test check sanitize model model-full model-mutants model-self bench size \
-	install clean fault sim sim-mutants fault-shipped
+	install clean fault sim sim-mutants fault-shipped valgrind msan coverage odds soak
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; cppcheck;'
 	@echo '               the rules of the source'
-	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer'
+	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer, of gcc and'
+	@echo '               of clang; make valgrind, make msan: a short subset each'
+	@echo 'make coverage  lines and branches of volt.h that the tests take; what they do not take, and why'
+	@echo 'make odds      all at once with 64 workers, on one processor, stopped and continued, delayed'
+	@echo 'make soak      an echo server under load for SECONDS=600; nothing may grow'
 	@echo 'make sim       random programs on a simulated kernel; SEED=n repeats one; see tests/sim/main.c'
 	@echo 'make sim-mutants  how soon the simulation finds defects put into a copy of volt.h'
 	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
@@ -87,8 +92,7 @@ build/test_%: tests/test_%.c $(HEADERS)
 build/small/test_%: tests/test_%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O1 $(SMALL) $< -o $@
-build/test_ring_caps build/small/test_ring_caps build/asan/test_ring_caps \
-	build/tsan/test_ring_caps: tests/test_queues.c
+build/test_ring_caps build/small/test_ring_caps: tests/test_queues.c
 build/examples/%: examples/%.c volt.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -o $@
@@ -96,33 +100,115 @@ build/examples/%: examples/%.c volt.h
 # ---- sanitize: no suppressions. Thread sanitizer needs a stable address layout on some kernels.
 RUN_TSAN := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 SAN_FLAGS := -O1 -fno-omit-frame-pointer
-SAN_LOGS := $(TESTS:%=build/log/asan-%) $(TESTS:%=build/log/tsan-%)
+SAN_FLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
+SAN_FLAGS_tsan := -fsanitize=thread
+# clang makes memory defined by what it sees written: the kernel's part is told by msan.h.
+SAN_FLAGS_msan := -fsanitize=memory -fsanitize-memory-track-origins -fno-sanitize-recover=all \
+	-DTEST_SEES_UNWRITTEN -include tests/msan.h
+SAN_LOGS := $(foreach c,gcc clang,$(foreach s,asan tsan,$(TESTS:%=build/log/$s-$c-%)))
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1
 
-sanitize:
+sanitize: need-gcc need-clang
 	@rm -f $(SAN_LOGS)
 	$(MAKE_ALL) $(SAN_LOGS) RUN='env TEST_TIMEOUT_FACTOR=6' || true
 	@$(call SUM,$(SAN_LOGS))
 
-build/log/asan-%: build/asan/%
+define SAN_RULES
+build/log/$(1)-$(2)-%: build/$(1)-$(2)/%
+	@$$(call RUN_TEST,$$(RUN) $(if $(filter tsan,$(1)),$$(RUN_TSAN)) $$<)
+build/$(1)-$(2)/%: tests/%.c $$(HEADERS)
+	@mkdir -p $$(@D)
+	$(2) $$(TEST_CFLAGS) $$(SAN_FLAGS) $$(SAN_FLAGS_$(1)) $$< -o $$@
+build/$(1)-$(2)/test_ring_caps: tests/test_queues.c
+endef
+$(foreach c,gcc clang,$(foreach s,asan tsan,$(eval $(call SAN_RULES,$s,$c))))
+$(eval $(call SAN_RULES,msan,clang))
+
+# ---- memory that nobody wrote, twice: by memcheck and by clang's memory sanitizer. Short programs
+# that need no second processor to get on.
+UNWRITTEN := test_word test_queues test_timers test_task test_group test_compose test_net test_misuse
+MSAN_LOGS := $(UNWRITTEN:%=build/log/msan-clang-%)
+VALGRIND_LOGS := $(UNWRITTEN:%=build/log/valgrind-%)
+VALGRIND := valgrind --quiet --fair-sched=yes --leak-check=full --show-leak-kinds=all \
+	--errors-for-leak-kinds=all --error-exitcode=99
+
+msan: need-clang
+	@rm -f $(MSAN_LOGS)
+	$(MAKE_ALL) $(MSAN_LOGS) RUN='env TEST_TIMEOUT_FACTOR=6' || true
+	@$(call SUM,$(MSAN_LOGS))
+valgrind: need-valgrind
+	@rm -f $(VALGRIND_LOGS)
+	$(MAKE_ALL) $(VALGRIND_LOGS) RUN='env TEST_TIMEOUT_FACTOR=30' || true
+	@$(call SUM,$(VALGRIND_LOGS))
+build/log/valgrind-%: build/valgrind/%
+	@$(call RUN_TEST,$(RUN) $(VALGRIND) $<)
+build/valgrind/%: tests/%.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O1 -DTEST_SEES_UNWRITTEN $< -o $@
+
+# ---- coverage: all tests in both builds and the examples, see tests/coverage.sh. Functions that a
+# program does not call are kept, so that they count as not run. A suite that is not in tests/test_*.c
+# joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below build/cover.
+COVER_FLAGS := -O0 --coverage -fprofile-update=atomic -fkeep-static-functions \
+	-fkeep-inline-functions -include tests/coverage.h
+COVER_LOGS := $(TESTS:%=build/log/cover-full-%) $(TESTS:%=build/log/cover-small-%) \
+	$(GOLDEN:%=build/log/cover-example-%)
+
+coverage: need-gcc need-gcov
+	@mkdir -p build/cover
+	@rm -f $(COVER_LOGS)
+	@find build/cover -name '*.gcda' -exec rm -f {} +
+	$(MAKE_ALL) $(COVER_LOGS) RUN='env TEST_TIMEOUT_FACTOR=20' || true
+	@$(call SUM,$(COVER_LOGS)); tests=$$?; \
+		sh tests/coverage.sh build/cover && exit $$tests
+
+build/log/cover-%: build/cover/%
 	@$(call RUN_TEST,$(RUN) $<)
-build/log/tsan-%: build/tsan/%
-	@$(call RUN_TEST,$(RUN) $(RUN_TSAN) $<)
-build/asan/%: tests/%.c $(HEADERS)
+build/log/cover-example-%: build/cover/examples/%
+	@$(call RUN_TEST,$< && echo 'example $*: 1 passed$(,) 0 failed$(,) 0 skipped')
+build/cover/full-%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
-		$< -o $@
-build/tsan/%: tests/%.c $(HEADERS)
+	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $< -o $@
+build/cover/small-%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=thread $< -o $@
+	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $(SMALL) $< -o $@
+build/cover/examples/%: examples/%.c volt.h tests/coverage.h
+	@mkdir -p $(@D)
+	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $< -o $@
+build/cover/full-test_ring_caps build/cover/small-test_ring_caps: tests/test_queues.c
+
+# ---- odds: delays at the seam, see tests/odds/odds.h; about half a minute. soak: SECONDS=15 is its
+# short form. Both print their seed.
+ODDS := odds test_stress test_task
+ODDS_LOGS := $(ODDS:%=build/log/odds-%)
+SOAK_SECONDS = $(or $(SECONDS),600)
+
+odds:
+	@rm -f $(ODDS_LOGS)
+	$(MAKE_ALL) JOBS=1 $(ODDS_LOGS) RUN='env TEST_TIMEOUT_FACTOR=6' || true
+	@$(call SUM,$(ODDS_LOGS))
+soak: build/odds/soak
+	$< $(SOAK_SECONDS) $(SEED)
+
+build/log/odds-%: build/odds/%
+	@$(call RUN_TEST,$(RUN) $<)
+build/odds/soak: tests/odds/soak.c volt.h
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 $< -o $@
+build/odds/odds: tests/odds/odds.c tests/odds/odds.h $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 -include tests/odds/odds.h $< -o $@
+build/odds/%: tests/%.c tests/odds/odds.h $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 -include tests/odds/odds.h $< -o $@
 
 # ---- sim: the normal build has the even seeds, the small one the odd ones. The output is bounded.
 SIM_SOURCES := $(wildcard tests/sim/*.[ch])
 SIM_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SIM_FLAGS)
 SIM_CAP := head -c 20000000
-SECONDS ?= $(if $(FULL),600,24)
+SIM_SECONDS = $(or $(SECONDS),$(if $(FULL),600,24))
 FROM ?= $(if $(FULL),$(shell date +%s)000000,0)
 SIM_ARGS := $(if $(TASKS),tasks=$(TASKS)) $(if $(OFF),off=$(OFF)) $(if $(CALM),calm=$(CALM)) \
 	$(if $(PROGRAM),program=$(PROGRAM))
@@ -138,7 +224,7 @@ else
 sim: build/sim/example build/sim/sim-normal build/sim/sim-small
 	@$(SIM_RUN) build/sim/example
 	@for build in build/sim/sim-normal build/sim/sim-small; do \
-		{ $(SIM_RUN) $$build seconds=$$(($(SECONDS) / 2)) from=$(FROM) $(SIM_ARGS) || \
+		{ $(SIM_RUN) $$build seconds=$$(($(SIM_SECONDS) / 2)) from=$(FROM) $(SIM_ARGS) || \
 			touch $$build.failed; } | $(SIM_CAP); \
 	done; ! rm build/sim/*.failed 2>/dev/null
 endif
@@ -253,7 +339,7 @@ CXX_STDS := c++11 c++17 c++20
 OPTS := O0 O2 Os O3 flto
 IMPL_C_STDS := gnu99 gnu11 c17 c2x
 UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c \
-	$(sort $(wildcard examples/*.c bench/*.c tests/sim/*.c))
+	$(sort $(wildcard examples/*.c bench/*.c tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules

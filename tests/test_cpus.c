@@ -58,6 +58,8 @@ TEST(version_one_where_there_is_no_two) {
     CHECK_EQ(volt__quota(root), 0);
     put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
     CHECK_EQ(volt__quota(root), 4);
+    put("/proc/self/cgroup", "12:cpu:/old\n"); // a group, but none of version two
+    CHECK_EQ(volt__quota(root), 4);
     drop("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
     CHECK_EQ(volt__quota(root), 0);
     tree_end();

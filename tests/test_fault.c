@@ -70,30 +70,37 @@ static int fails(int call) {
 
 #define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_)                                              \
-    (fails(C_pthread_create) ? plan.f.error : pthread_create(thread_, attr_, fn_, arg_))
+    fault_pthread_create(thread_, attr_, fn_, arg_)
 #define VOLT_THREAD_JOIN(thread_) pthread_join(thread_, NULL)
 
-#define FAULTY(call_, ...) (fails(C_##call_) ? -1 : call_(__VA_ARGS__))
-#define fault_accept4(...) FAULTY(accept4, __VA_ARGS__)
-#define fault_bind(...) FAULTY(bind, __VA_ARGS__)
-#define fault_epoll_create1(...) FAULTY(epoll_create1, __VA_ARGS__)
-#define fault_fcntl(...) FAULTY(fcntl, __VA_ARGS__)
-#define fault_getpeername(...) FAULTY(getpeername, __VA_ARGS__)
-#define fault_getsockname(...) FAULTY(getsockname, __VA_ARGS__)
-#define fault_getsockopt(...) FAULTY(getsockopt, __VA_ARGS__)
-#define fault_listen(...) FAULTY(listen, __VA_ARGS__)
-#define fault_poll(...) FAULTY(poll, __VA_ARGS__)
-#define fault_readv(...) FAULTY(readv, __VA_ARGS__)
-#define fault_sched_getaffinity(...) FAULTY(sched_getaffinity, __VA_ARGS__)
-#define fault_send(...) FAULTY(send, __VA_ARGS__)
-#define fault_sendmsg(...) FAULTY(sendmsg, __VA_ARGS__)
-#define fault_setsockopt(...) FAULTY(setsockopt, __VA_ARGS__)
-#define fault_shutdown(...) FAULTY(shutdown, __VA_ARGS__)
-#define fault_sigtimedwait(...) FAULTY(sigtimedwait, __VA_ARGS__)
-#define fault_socket(...) FAULTY(socket, __VA_ARGS__)
-#define fault_sysconf(...) FAULTY(sysconf, __VA_ARGS__)
-#define fault_timerfd_create(...) FAULTY(timerfd_create, __VA_ARGS__)
-#define fault_writev(...) FAULTY(writev, __VA_ARGS__)
+// Functions, not conditions in the macro: a condition of volt.h shall be its own.
+#define FAULTY(type_, call_, params_, ...)                                                         \
+    static type_ fault_##call_ params_ { return fails(C_##call_) ? -1 : call_(__VA_ARGS__); }
+FAULTY(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, a, n, flags)
+FAULTY(int, bind, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
+FAULTY(int, epoll_create1, (int flags), flags)
+FAULTY(int, getpeername, (int fd, struct sockaddr *a, socklen_t *n), fd, a, n)
+FAULTY(int, getsockname, (int fd, struct sockaddr *a, socklen_t *n), fd, a, n)
+FAULTY(int, getsockopt, (int fd, int at, int name, void *v, socklen_t *n), fd, at, name, v, n)
+FAULTY(int, listen, (int fd, int backlog), fd, backlog)
+FAULTY(int, poll, (struct pollfd *p, nfds_t n, int ms), p, n, ms)
+FAULTY(ssize_t, readv, (int fd, const struct iovec *v, int n), fd, v, n)
+FAULTY(int, sched_getaffinity, (pid_t pid, size_t n, cpu_set_t *set), pid, n, set)
+FAULTY(ssize_t, send, (int fd, const void *buf, size_t n, int flags), fd, buf, n, flags)
+FAULTY(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), fd, m, flags)
+FAULTY(int, setsockopt, (int fd, int at, int name, const void *v, socklen_t n), fd, at, name, v, n)
+FAULTY(int, shutdown, (int fd, int how), fd, how)
+FAULTY(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t), set,
+       info, t)
+FAULTY(int, socket, (int family, int type, int protocol), family, type, protocol)
+FAULTY(long, sysconf, (int name), name)
+FAULTY(int, timerfd_create, (int clock, int flags), clock, flags)
+FAULTY(ssize_t, writev, (int fd, const struct iovec *v, int n), fd, v, n)
+#define fault_fcntl(fd_, ...) fault_fcntl_with(fd_, __VA_ARGS__, 0, 0)
+#define fault_fcntl_with(fd_, op_, arg_, ...) fault_fcntl3(fd_, op_, arg_)
+static int fault_fcntl3(int fd, int op, int arg) {
+    return fails(C_fcntl) ? -1 : fcntl(fd, op, arg);
+}
 
 // These give the error itself.
 static int fault_pthread_attr_init(pthread_attr_t *a) {
@@ -101,6 +108,10 @@ static int fault_pthread_attr_init(pthread_attr_t *a) {
 }
 static int fault_pthread_attr_setstacksize(pthread_attr_t *a, size_t n) {
     return fails(C_pthread_attr_setstacksize) ? plan.f.error : pthread_attr_setstacksize(a, n);
+}
+static int fault_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *),
+                                void *arg) {
+    return fails(C_pthread_create) ? plan.f.error : pthread_create(t, a, fn, arg);
 }
 static int fault_pthread_setname_np(pthread_t t, const char *name) {
     return fails(C_pthread_setname_np) ? plan.f.error : pthread_setname_np(t, name);
@@ -111,8 +122,6 @@ static int fault_pthread_setname_np(pthread_t t, const char *name) {
 #define fault_clock_gettime(clock_, t_) clock_gettime(clock_, t_)
 #define fault_timerfd_settime(fd_, flags_, new_, old_) timerfd_settime(fd_, flags_, new_, old_)
 
-#define fault_syscall(number_, a_, b_, ...)                                                        \
-    (fails_syscall(number_, (intptr_t)(b_)) ? fault_value : syscall(number_, a_, b_, __VA_ARGS__))
 static __thread long fault_value;
 static int fails_syscall(long number, intptr_t second) {
     int call = N_CALLS;
@@ -124,6 +133,14 @@ static int fails_syscall(long number, intptr_t second) {
     int what = fails(call);
     fault_value = what == ZERO ? 0 : -1;
     return what;
+}
+#define fault_syscall(number_, ...) fault_syscall_with(number_, __VA_ARGS__, 0, 0, 0, 0)
+#define fault_syscall_with(number_, a_, b_, c_, d_, e_, f_, ...)                                   \
+    fault_syscall6(number_, (intptr_t)(a_), (intptr_t)(b_), (intptr_t)(c_), (intptr_t)(d_),        \
+                   (intptr_t)(e_), (intptr_t)(f_))
+static long fault_syscall6(long number, intptr_t a, intptr_t b, intptr_t c, intptr_t d, intptr_t e,
+                           intptr_t f) {
+    return fails_syscall(number, b) ? fault_value : syscall(number, a, b, c, d, e, f);
 }
 
 // Descriptors that volt reads for itself.
@@ -146,7 +163,9 @@ static size_t shorten(int fd, size_t n) {
 static int fault_eventfd(unsigned n, int flags) {
     return fails(C_eventfd) ? -1 : note_fd(eventfd(n, flags), FD_EVENT);
 }
-#define fault_open(...) (fails(C_open) ? -1 : note_fd(open(__VA_ARGS__), FD_FILE))
+static int fault_open(const char *path, int flags) {
+    return fails(C_open) ? -1 : note_fd(open(path, flags), FD_FILE);
+}
 static ssize_t fault_read(int fd, void *buf, size_t n) {
     int kind = kind_of(fd);
     int what = fails(kind == FD_EVENT ? C_read_event : kind == FD_FILE ? C_read_file : C_read_data);

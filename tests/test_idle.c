@@ -217,6 +217,7 @@ static uint64_t parks_per_event(volt_rt *rt, int fd, int *n_read, volt_waker w) 
         if (fd >= 0) CHECK_EQ(write(fd, "x", 1), 1);
         else volt_wake(w);
         if (fd >= 0) UNTIL(READ(*n_read) == read_before + 1);
+        else UNTIL(activity_of(&rt, 1).parks > a.parks); // the woken thread may wait for its turn
         activity b = settle(&rt, 1);
         parks[i] = b.parks - a.parks;
         CHECK(parks[i] >= 1 && parks[i] <= 100);

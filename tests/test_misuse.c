@@ -213,3 +213,135 @@ MISUSE(too_many_arms, "too many arms", { volt_arm a; int i; }) {
     VOLT_AWAIT(VOLT_SELECT(ARM70, ARM70, ARM70));
     VOLT_END(0);
 }
+
+typedef struct {
+    volt_frame frame;
+    volt_shield *shield;
+} shield_ender;
+static volt_poll shield_ender_run(volt_cx *cx, void *arg) {
+    shield_ender *s = (shield_ender *)arg;
+    VOLT_BEGIN(cx, s)
+        ;
+        volt_shield_end(cx, s->shield);
+    VOLT_END(0);
+}
+MISUSE(a_shield_of_another_frame, "shield or group of another frame", {
+    volt_shield shield;
+    shield_ender child;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        volt_shield_begin(cx, &s->shield, VOLT_NEVER);
+        s->child.shield = &s->shield;
+        VOLT_AWAIT(shield_ender_run(cx, &s->child));
+    VOLT_END(0);
+}
+MISUSE(a_shield_opened_twice, "opened twice", { volt_shield shield; }) {
+    VOLT_BEGIN(cx, s)
+        ;
+        volt_shield_begin(cx, &s->shield, VOLT_NEVER);
+        volt_shield_begin(cx, &s->shield, VOLT_NEVER);
+    VOLT_END(0);
+}
+static volt_poll shield_without_frame(volt_cx *cx, void *arg) {
+    static volt_shield shield;
+    (void)arg;
+    volt_shield_begin(cx, &shield, VOLT_NEVER);
+    return volt_ready(0);
+}
+TEST_DIES(a_shield_of_no_frame, "no frame") {
+    static giver g;
+    run_on(1, shield_without_frame, &g);
+}
+MISUSE(a_token_that_goes_too_early, "somebody waits for it", {
+    volt_token t;
+    int started;
+    awaiter a;
+}) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(NULL, waiter_run, (waiter){ .token = &s->t, .n_started = &s->started });
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->started, 1));
+    volt_token_deinit(&s->t);
+    VOLT_END(0);
+}
+MISUSE(too_many_shields, "nested too deep", {
+    volt_shield shield[UINT8_MAX];
+    int i;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        for (s->i = 0; s->i < UINT8_MAX; s->i++)
+            volt_shield_begin(cx, &s->shield[s->i], VOLT_NEVER);
+    VOLT_END(0);
+}
+static volt_handle own_handle;
+static volt_poll joins_itself_run(volt_cx *cx, void *arg) {
+    giver *s = (giver *)arg;
+    VOLT_BEGIN(cx, s)
+        ;
+        VOLT_AWAIT(s->value, volt_join(cx, &own_handle));
+    VOLT_END(0);
+}
+MISUSE(a_task_that_joins_itself, "waits for its own end", { int64_t rc; }) {
+    VOLT_BEGIN(cx, s)
+        ;
+        SPAWN(&own_handle, joins_itself_run, (giver){.value = 0});
+        VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(60)));
+    VOLT_END(0);
+}
+MISUSE(more_state_than_the_task_has, "more than the task's state", {
+    volt_handle h;
+    char room[4096];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        SPAWN(&s->h, giver_run, (giver){.value = 0});
+        VOLT_AWAIT(s->rc, volt_join_state(cx, &s->h, s->room, sizeof s->room));
+    VOLT_END(0);
+}
+MISUSE(children_without_frames, "use VOLT_EACH", { giver g[2]; }) {
+    VOLT_BEGIN(cx, s)
+        ;
+        VOLT_AWAIT(volt_join_all(cx, giver_run, s->g, 1, 2));
+    VOLT_END(0);
+}
+MISUSE(a_spawn_of_nothing, "spawn of no function", { giver g; }) {
+    VOLT_BEGIN(cx, s)
+        ;
+        CHECK_EQ(volt_spawn(cx, NULL, NULL, &s->g, sizeof s->g), 0);
+    VOLT_END(0);
+}
+static volt_poll first_frame_is_another(volt_cx *cx, void *arg) {
+    giver *two = (giver *)arg;
+    return giver_run(cx, &two[1]);
+}
+TEST_DIES(a_first_frame_that_is_not_the_states, "must be that of its state") {
+    static giver two[2];
+    run_on(1, first_frame_is_another, two);
+}
+TEST_DIES(polled_after_its_end, "polled after it has returned") {
+    static volt_frame frame;
+    frame.node_.pc_ = VOLT__DONE;
+    (void)volt__bad_pc("here", &frame);
+}
+TEST_DIES(a_frame_that_is_garbage, "frame not zeroed") {
+    static volt_frame frame;
+    (void)volt__bad_pc("here", &frame);
+}
+TEST_DIES(a_misuse_with_much_to_say, "volt: ssss") {
+    char site[400];
+    memset(site, 's', sizeof site - 1);
+    site[sizeof site - 1] = 0;
+    volt__misuse(site, "too long");
+}
+static void *misaligned_alloc(void *user, size_t size, size_t align) {
+    char *p = (char *)test_alloc(user, size + 64, align);
+    return p && align == VOLT_SLAB_SIZE ? p + 64 : p;
+}
+TEST_DIES(an_allocator_that_ignores_its_alignment, "ignores its alignment") {
+    static giver g;
+    volt_config c = test_config(1);
+    c.alloc.alloc = misaligned_alloc;
+    volt_run(&c, giver_run, &g);
+}

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Ways through volt.h that programs rarely take: no budget left at the very first poll, scopes that
+// close out of order, arguments at their limits. `make coverage` showed that no other test did.
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+#include "still.h"
+#include <limits.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+// ---- no budget left: the wait is put off to the next poll, and nothing else changes
+
+// The code between two awaits runs once, so only the first poll of the next one finds no budget.
+static void spend_budget(volt_cx *cx) { cx->budget_ = 0; }
+
+ROOT_TEST_1(groups_without_budget, {
+    volt_group g;
+    giver giver;
+    int64_t rc;
+    uint64_t id;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        spend_budget(cx);
+        VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+        CHECK_EQ(s->rc, 0);
+        volt_group_collect(&s->g);
+        s->giver.value = 7;
+        CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->giver, sizeof s->giver), 0);
+        spend_budget(cx);
+        VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, NULL));
+        CHECK_EQ(s->rc, 7);
+        VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+        CHECK_EQ(s->rc, -ENOENT);
+        spend_budget(cx);
+        VOLT_AWAIT(s->rc, volt_group_close(cx, &s->g));
+        CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+ROOT_TEST_1(never_without_budget, {
+    volt_timer t;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        spend_budget(cx);
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_never(cx)));
+        CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_END(0);
+}
+ROOT_TEST_1(sockets_without_budget, {
+    volt_addr a;
+    int lfd, fd, peer;
+    volt_timer t;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        s->lfd = volt_listen("127.0.0.1", 0, NULL);
+        CHECK(s->lfd >= 0);
+        CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+        spend_budget(cx);
+        VOLT_AWAIT(s->fd, volt_connect(cx, &s->a));
+        CHECK(s->fd >= 0);
+        spend_budget(cx);
+        VOLT_AWAIT(s->peer, volt_accept(cx, s->lfd));
+        CHECK(s->peer >= 0);
+        volt_close(cx, s->fd);
+        volt_close(cx, s->peer);
+        volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
+
+// A wait that is polled again by the wake-up of another one stays linked.
+typedef struct {
+    volt_frame frame;
+    volt_arm slept, waited, next;
+    volt_group waits, collects;
+    int64_t rc, value;
+} linked;
+ROOT_TEST_1(group_waits_that_are_polled_again, { linked l; }) {
+    VOLT_BEGIN(cx, s)
+        ;
+        volt_group_collect(&s->l.collects);
+        GROUP_SPAWN(&s->l.waits, napper_run, (napper){.d = VOLT_MS(30)});
+        GROUP_SPAWN(&s->l.collects, napper_run, (napper){.d = VOLT_MS(30), .value = 9});
+        VOLT_AWAIT(s->l.rc, VOLT_JOIN_ALL(VOLT_ARM(&s->l.slept, volt_sleep(cx, VOLT_MS(1))),
+                                          VOLT_ARM(&s->l.waited, volt_group_wait(cx, &s->l.waits)),
+                                          VOLT_ARM(&s->l.next, s->l.value,
+                                                   volt_group_next(cx, &s->l.collects, NULL))));
+        CHECK_EQ(s->l.rc, 0);
+        CHECK_EQ(s->l.value, 9);
+        GROUP_SPAWN(&s->l.collects, giver_run, (giver){.value = 4});
+        VOLT_AWAIT(s->l.rc, volt_group_wait(cx, &s->l.collects)); // its result is kept
+        CHECK_EQ(s->l.rc, 0);
+        VOLT_AWAIT(s->l.rc, volt_group_next(cx, &s->l.collects, NULL));
+        CHECK_EQ(s->l.rc, 4);
+    VOLT_END(0);
+}
+
+// A task that ignores its cancellation must not own its worker, whatever it waits for.
+typedef struct {
+    volt_frame frame;
+    int n, *started, *n_cancelled;
+    int64_t rc;
+} stubborn;
+static volt_poll stubborn_run(volt_cx *cx, void *arg) {
+    stubborn *s = (stubborn *)arg;
+    VOLT_BEGIN(cx, s)
+        ;
+        COUNT(*s->started);
+        for (s->n = 0; s->n < 2 * VOLT_BUDGET; s->n++) {
+            VOLT_AWAIT(s->rc, volt_yield(cx));
+            if (s->rc == -ECANCELED) COUNT(*s->n_cancelled);
+        }
+    VOLT_END(0);
+}
+ROOT_TEST_1(yields_of_a_cancelled_task_are_charged, {
+    volt_handle h;
+    int started, n_cancelled;
+    int64_t rc;
+    awaiter a;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        s->started = s->n_cancelled = 0;
+        SPAWN(&s->h, stubborn_run,
+              (stubborn){.started = &s->started, .n_cancelled = &s->n_cancelled});
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->started, 1));
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, 0);
+        CHECK(s->n_cancelled > VOLT_BUDGET);
+    VOLT_END(0);
+}
+
+// ---- scopes
+
+// A group that is seen empty leaves its task's list of scopes from below two open shields.
+ROOT_TEST_1(a_group_ends_below_open_shields, {
+    volt_group g;
+    volt_shield outer, inner;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        GROUP_SPAWN(&s->g, giver_run, (giver){.value = 1});
+        volt_shield_begin(cx, &s->outer, VOLT_NEVER);
+        volt_shield_begin(cx, &s->inner, VOLT_NEVER);
+        VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+        CHECK_EQ(s->rc, 0);
+        volt_shield_end(cx, &s->inner);
+        volt_shield_end(cx, &s->outer);
+    VOLT_END(0);
+}
+ROOT_TEST_1(a_shield_without_time_protects_from_nothing, {
+    volt_shield sh;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        volt_shield_begin(cx, &s->sh, 0);
+        VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(60)));
+        CHECK_EQ(s->rc, -ECANCELED);
+        volt_shield_end(cx, &s->sh);
+        VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(1)));
+        CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+TEST(a_token_cancels_its_descendants_and_nobody_else) {
+    volt_token root, left, right, leaf[3];
+    volt_token_init(&root, NULL);
+    volt_token_init(&left, &root);
+    volt_token_init(&right, &root);
+    for (int i = 0; i < 3; i++) volt_token_init(&leaf[i], &left);
+    volt_token_cancel(&left);
+    CHECK(volt_token_is_cancelled(&left));
+    for (int i = 0; i < 3; i++) CHECK(volt_token_is_cancelled(&leaf[i]));
+    CHECK(!volt_token_is_cancelled(&right) && !volt_token_is_cancelled(&root));
+    volt_token_cancel(&root);
+    CHECK(volt_token_is_cancelled(&right));
+    volt_token_deinit(&leaf[1]); // one between others, the first, the last
+    volt_token_deinit(&leaf[2]);
+    volt_token_deinit(&leaf[0]);
+    volt_token_deinit(&right);
+    volt_token_deinit(&left);
+    volt_token_deinit(&root);
+}
+
+// ---- arguments at their limits
+
+// Written by hand, as an async function asserts that its whole state was spawned.
+static volt_poll ends_at_once(volt_cx *cx, void *state) {
+    (void)cx, (void)state;
+    return volt_ready(0);
+}
+ROOT_TEST_1(states_of_every_small_size, {
+    volt_handle h;
+    int64_t rc;
+    size_t extra;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        for (s->extra = 0; s->extra <= 24; s->extra++) {
+            union {
+                volt_frame frame;
+                char bytes[sizeof(volt_frame) + 24];
+            } state;
+            memset(&state, 0, sizeof state);
+            for (size_t i = 0; i < s->extra; i++)
+                state.bytes[sizeof(volt_frame) + i] = (char)(i + 1);
+            CHECK_EQ(volt_spawn(cx, &s->h, ends_at_once, &state, sizeof(volt_frame) + s->extra), 0);
+            const char *copy = (const char *)volt__task_state(s->h.task_) + sizeof(volt_frame);
+            for (size_t i = 0; i < s->extra; i++) CHECK_EQ(copy[i], (char)(i + 1));
+            VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+            CHECK_EQ(s->rc, 0);
+        }
+    VOLT_END(0);
+}
+ROOT_TEST_1(spawns_that_cannot_be, {
+    volt_group g;
+    giver used;
+    volt_handle h;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        volt_rt *rt = volt_cx_rt(cx);
+        CHECK_EQ(volt_spawn(cx, NULL, giver_run, &s->used, sizeof(volt_frame) - 1), -EINVAL);
+        CHECK(!volt_task_create(rt, giver_run, sizeof(volt_frame) - 1));
+        CHECK(!volt_task_create(rt, giver_run, SIZE_MAX));
+        CHECK(!volt_task_create(rt, giver_run, (size_t)UINT32_MAX));
+        VOLT_AWAIT(s->rc, giver_run(cx, &s->used));
+        CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->used, sizeof s->used), -EINVAL);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, -EINVAL);
+    VOLT_END(0);
+}
+ROOT_TEST_1(no_member_after_the_shutdown, {
+    volt_group g;
+    giver giver;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        CHECK_EQ(volt_shutdown(volt_cx_rt(cx), 0), -EINPROGRESS);
+        while (s->rc == 0) VOLT_AWAIT(s->rc, volt_yield(cx)); // until this worker knows of it
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->giver, sizeof s->giver), -ESHUTDOWN);
+    VOLT_END(0);
+}
+ROOT_TEST_1(the_first_of_none, { giver g[1]; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_join_any(cx, giver_run, s->g, sizeof s->g[0], 0));
+    CHECK_EQ(s->rc, -ECANCELED); // nobody can be the first
+    VOLT_AWAIT(s->rc, volt_join_all(cx, giver_run, s->g, sizeof s->g[0], 0));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+TEST(a_root_with_a_used_frame) {
+    static giver g;
+    g.value = 1;
+    CHECK_EQ(run_on(1, giver_run, &g), 1);
+    CHECK_EQ(run_on(1, giver_run, &g), -EINVAL);
+}
+TEST(results_beyond_an_int) {
+    static giver most, least;
+    most.value = (int64_t)INT_MAX + 1;
+    least.value = (int64_t)INT_MIN - 1;
+    CHECK_EQ(run_on(1, giver_run, &most), INT_MAX);
+    CHECK_EQ(run_on(1, giver_run, &least), INT_MIN);
+}
+TEST(a_result_that_nobody_wants) {
+    volt_rt *rt = create_on(1);
+    volt_handle h;
+    RT_SPAWN(rt, &h, giver_run, (giver){.value = 3});
+    UNTIL(volt_try_join(&h, NULL) == 0);
+    CHECK_EQ(volt_try_join(&h, NULL), -EINVAL); // the handle is used up
+    destroy(rt);
+}
+TEST(configurations_that_cannot_be) {
+    for (int i = 0; i < 10; i++) {
+        volt_config c = test_config(2);
+        volt_rt *rt = NULL;
+        if (i == 0) c.workers = VOLT_MAX_WORKERS + 1;
+        if (i == 1) c.reactors = 3;
+        if (i == 2) c.budget = UINT16_MAX + 1;
+        if (i == 3) c.event_interval = 1000001;
+        if (i == 4) c.stack_size = 65535;
+        if (i == 5) c.watch_us = 99;
+        if (i == 6) c.start_all = 2;
+        if (i == 7) c.drain = -1;
+        if (i == 8) c.alloc.free = NULL;
+        if (i == 9) c.size = 1;
+        CHECK_EQ(volt_create(&c, &rt), -EINVAL);
+        CHECK(!rt);
+    }
+}
+TEST(a_runtime_without_a_watch) {
+    static giver g;
+    volt_config c = test_config(2);
+    c.watch_us = UINT32_MAX;
+    g.value = 6;
+    CHECK_EQ(volt_run(&c, giver_run, &g), 6);
+    test_check_heap();
+}
+TEST(paths_that_are_too_long) {
+    char out[32];
+    CHECK_EQ(volt__path(out, sizeof out, "/r", "/d", 2, "/f"), strlen("/r/sys/fs/cgroup/d/f"));
+    CHECK_STR(out, "/r/sys/fs/cgroup/d/f");
+    CHECK_EQ(volt__path(out, 3, "/root", "/d", 2, "/f"), 0);
+    CHECK_EQ(volt__path(out, 8, "/r", "/d", 2, "/f"), 0);
+    CHECK_EQ(volt__path(out, 17, "/r", "/d", 2, "/f"), 0);
+    CHECK_EQ(volt__path(out, 19, "/r", "/d", 2, "/f"), 0);
+    CHECK_EQ(volt__path(out, 20, "/r", "/d", 2, "/f"), 0); // the end of the string
+    CHECK_EQ(volt__path(out, 21, "/r", "/d", 2, "/f"), 20);
+}
+// From version 2 nothing comes where the file names no group of it, nor below a root of any length.
+TEST(a_root_of_any_length_and_no_group) {
+    char root[600];
+    memset(root, 'x', sizeof root);
+    for (size_t len = 480; len < sizeof root; len += 7) {
+        root[len] = 0;
+        CHECK_EQ(volt__quota(root), 0);
+        root[len] = 'x';
+    }
+}
+TEST(texts_are_cut_at_their_buffer) {
+    char site[400];
+    memset(site, 's', sizeof site - 1);
+    site[sizeof site - 1] = 0;
+    volt_rt *rt = still_rt(1);
+    volt__log(rt, VOLT_LOG_STILL_ALIVE, site);
+    const char *text = test_log.text[VOLT_LOG_STILL_ALIVE];
+    CHECK_EQ(strspn(text, "s"), sizeof test_log.text[0] - 1); // of the journal, the shorter of both
+    still_end(rt);
+}
+
+// ---- descriptors
+
+ROOT_TEST_1(readiness_of_own_descriptors, {
+    int fd[2];
+    char byte;
+    int64_t rc;
+    volt_timer t;
+    volt_group g;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd), 0);
+        // a read that had to wait makes the descriptor an own one
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_read(cx, s->fd[0], &s->byte, 1)));
+        CHECK_EQ(s->rc, -ETIMEDOUT);
+        VOLT_AWAIT(s->rc, volt_writable(cx, s->fd[0]));
+        CHECK_EQ(s->rc, 0);
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_readable(cx, s->fd[0])));
+        CHECK_EQ(s->rc, -ETIMEDOUT);
+        CHECK_EQ(write(s->fd[1], "x", 1), 1);
+        VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0]));
+        CHECK_EQ(s->rc, 0);
+        VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0])); // level-triggered: still unread
+        CHECK_EQ(s->rc, 0);
+        CHECK_EQ(close(s->fd[0]), 0); // behind its back
+        VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0]));
+        CHECK_EQ(s->rc, -EBADF);
+        volt_fd_forget(cx, s->fd[0]);
+        volt_fd_forget(cx, -1);
+        volt_close(cx, -1);
+        volt_close(cx, s->fd[1]);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    int fd[2];
+    int64_t rc;
+} pipe_writer;
+static volt_poll pipe_writer_run(volt_cx *cx, void *arg) {
+    pipe_writer *s = (pipe_writer *)arg;
+    VOLT_BEGIN(cx, s)
+        ;
+        CHECK_EQ(pipe2(s->fd, O_CLOEXEC), 0);
+        CHECK_EQ(close(s->fd[0]), 0);
+        VOLT_AWAIT(s->rc, volt_write(cx, s->fd[1], "x", 1));
+        CHECK_EQ(s->rc, -EPIPE);
+        volt_close(cx, s->fd[1]);
+    VOLT_END(0);
+}
+// On a worker with a thread of its own, where SIGPIPE is blocked for good.
+TEST(a_broken_pipe_on_a_thread_of_volt) {
+    static pipe_writer s;
+    volt_rt *rt = create_on(1);
+    CHECK_EQ(volt_block_on(rt, pipe_writer_run, &s), 0);
+    destroy(rt);
+}
+TEST(options_that_a_socket_refuses) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_set_linger(fd, 3), 0);
+    CHECK_EQ(volt_set_linger(fd, 0), 0);
+    CHECK_EQ(volt_set_linger(fd, -1), 0);
+    CHECK_EQ(volt_set_linger(-1, 3), -EBADF);
+    CHECK_EQ(volt_set_nodelay(-1, 1), -EBADF);
+    CHECK_EQ(volt_set_buffers(fd, 0, 8192), 0);
+    CHECK_EQ(volt_set_buffers(fd, 8192, 0), 0);
+    CHECK_EQ(volt_set_buffers(-1, 8192, 8192), -EBADF);
+    CHECK_EQ(volt_set_keepalive(fd, 0, 0, 0), 0);
+    CHECK_EQ(volt_set_keepalive(fd, 1 << 30, 1, 1), -EINVAL);
+    CHECK_EQ(volt_set_keepalive(fd, 1, 1 << 30, 1), -EINVAL);
+    CHECK_EQ(volt_set_keepalive(fd, 1, 1, 1 << 30), -EINVAL);
+    CHECK_EQ(volt_set_keepalive(-1, 1, 1, 1), -EBADF);
+    CHECK_EQ(volt_shut(fd, 0, 0), -EINVAL);
+    CHECK_EQ(volt_shut(fd, 1, 0), -ENOTCONN);
+    CHECK_EQ(volt_shut(fd, 0, 1), -ENOTCONN);
+    CHECK_EQ(close(fd), 0);
+    int pair[2];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    CHECK_EQ(volt_shut(pair[0], 1, 0), 0);
+    CHECK_EQ(volt_shut(pair[0], 1, 1), 0);
+    close(pair[0]);
+    close(pair[1]);
+}
+TEST(listeners_at_their_limits) {
+    volt_listen_options o = {.backlog = 1, .is_v6only = 1};
+    volt_addr a;
+    char text[100];
+    CHECK_EQ(volt_listen("127.0.0.1", 65536, NULL), -EINVAL);
+    CHECK_EQ(volt_listen("192.0.2.1", 0, NULL), -EADDRNOTAVAIL);
+    for (; o.backlog <= 2; o.backlog++, o.is_v6only = 0) {
+        int fd = volt_listen("::1", 0, &o);
+        CHECK(fd >= 0 || fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT); // a kernel without IPv6
+        if (fd >= 0) CHECK_EQ(close(fd), 0);
+    }
+    memset(text, 'x', sizeof text);
+    strcpy(text + sizeof text - 4, ":80");
+    CHECK_EQ(volt_addr_parse(&a, text), -EINVAL);
+}
+ROOT_TEST_1(poll_sets_at_their_limits, {
+    volt_pollset p;
+    volt_pollev ev[70];
+    int file;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        CHECK_EQ(volt_pollset_set(&s->p, 0, VOLT_IN), -EINVAL);
+        VOLT_AWAIT(s->rc, volt_pollset_wait(cx, &s->p, s->ev, 1));
+        CHECK_EQ(s->rc, -EINVAL);
+        CHECK_EQ(volt_pollset_open(&s->p), 0);
+        VOLT_AWAIT(s->rc, volt_pollset_wait(cx, &s->p, s->ev, 0));
+        CHECK_EQ(s->rc, -EINVAL);
+        s->file = open("/dev/null", O_RDWR | O_CLOEXEC);
+        CHECK(s->file >= 0);
+        CHECK_EQ(volt_pollset_set(&s->p, s->file, VOLT_IN), -EPERM); // epoll takes no such file
+        CHECK_EQ(volt_pollset_set(&s->p, s->file, 0), -EPERM);
+        CHECK_EQ(volt_pollset_set(&s->p, -1, 0), 0);
+        CHECK_EQ(volt_pollset_set(&s->p, s->p.epfd_ - 1, 0), -EINVAL); // itself
+        CHECK_EQ(close(s->file), 0);
+        volt_pollset_close(cx, &s->p);
+        volt_pollset_close(cx, &s->p);
+    VOLT_END(0);
+}
+// Nobody has room for its entry, and nobody looks it up: the first operation will say so.
+TEST(no_memory_for_the_entry_of_a_descriptor) {
+    volt_rt *rt = still_rt(1);
+    volt__task *t = still_task(rt->workers[0]);
+    volt_frame frame;
+    memset(&frame, 0, sizeof frame);
+    volt_cx *cx = still_cx(rt->workers[0], t, &frame);
+    test_heap.fail_at = test_heap.n_allocs + 1;
+    test_heap.is_sticky = 1;
+    volt__fd_adopt(cx, 5, 0);
+    CHECK(!rt->fds.dir[0]);
+    volt_fd_forget(cx, 5);
+    CHECK(!rt->fds.dir[0]);
+    still_end(rt);
+}
