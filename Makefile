@@ -20,16 +20,19 @@ GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize model model-full \
-	model-mutants model-self bench size install clean
+.PHONY: help demo test check sanitize model model-full model-mutants model-self bench size \
+	install clean fault sim sim-mutants
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; cppcheck;'
 	@echo '               the rules of the source'
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer'
+	@echo 'make sim       random programs on a simulated kernel; SEED=n repeats one; see tests/sim/main.c'
+	@echo 'make sim-mutants  how soon the simulation finds defects put into a copy of volt.h'
 	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
 	@echo '               make model-full: the long scenarios too'
+	@echo 'make fault     every call fails, with every error, one after the other; FULL=1: all forms'
 	@echo 'make bench     the benchmarks; needs hyperfine'
 	@echo 'make size      text and data of the implementation'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
@@ -115,6 +118,44 @@ build/tsan/%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=thread $< -o $@
 
+# ---- sim: the normal build has the even seeds, the small one the odd ones. The output is bounded.
+SIM_SOURCES := $(wildcard tests/sim/*.[ch])
+SIM_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SIM_FLAGS)
+SIM_CAP := head -c 20000000
+SECONDS ?= $(if $(FULL),600,30)
+FROM ?= $(if $(FULL),$(shell date +%s)000000,0)
+SIM_ARGS := $(if $(TASKS),tasks=$(TASKS)) $(if $(OFF),off=$(OFF)) $(if $(CALM),calm=$(CALM)) \
+	$(if $(PROGRAM),program=$(PROGRAM))
+
+# fibers and fake stacks do not go together
+SIM_RUN := env ASAN_OPTIONS=detect_stack_use_after_return=0
+
+ifneq ($(SEED),)
+sim: build/sim/sim-$(if $(filter 1 3 5 7 9,$(shell echo $(SEED) | tail -c 2)),small,normal)
+	@{ $(SIM_RUN) $< seed=$(SEED) trace=$(or $(TRACE),0) $(SIM_ARGS) || touch $<.failed; } | \
+		$(SIM_CAP); ! rm $<.failed 2>/dev/null
+else
+sim: build/sim/example build/sim/sim-normal build/sim/sim-small
+	@$(SIM_RUN) build/sim/example
+	@for build in build/sim/sim-normal build/sim/sim-small; do \
+		{ $(SIM_RUN) $$build seconds=$$(($(SECONDS) / 2)) from=$(FROM) $(SIM_ARGS) || \
+			touch $$build.failed; } | $(SIM_CAP); \
+	done; ! rm build/sim/*.failed 2>/dev/null
+endif
+
+build/sim/example: $(SIM_SOURCES) volt.h
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) tests/sim/example.c -o $@
+build/sim/sim-normal: $(SIM_SOURCES) volt.h
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) tests/sim/main.c -o $@
+build/sim/sim-small: $(SIM_SOURCES) volt.h
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) $(SMALL) tests/sim/main.c -o $@
+
+sim-mutants: $(SIM_SOURCES) volt.h tests/sim/mutants.sh
+	@CC='$(CC)' sh tests/sim/mutants.sh volt.h build/sim/mutants $(MUTANT)
+
 # ---- model: the weak-memory model checker, see tests/model/vmc.h. The checker itself is plain C;
 # scenarios are compiled with -fsanitize=thread and linked with tests/model/tsan.c in place of the
 # sanitizer's library. objcopy gathers their statics in sections that the checker saves and restores,
@@ -168,13 +209,43 @@ build/model/$(1)/model_%: build/model/$(1)/model_%.o $(MODEL_PARTS:%=build/model
 endef
 $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
+# ---- fault: see tests/fault/fault.c. FULL=1: all workers, small bounds, the address sanitizer, and
+# the programs as they are shipped, under strace and prlimit. ONE='...': one run, by its line.
+FAULT_SRC := $(wildcard tests/fault/*.h) tests/fault/fault.c volt.h
+FAULT_FULL := --full $(if $(SCENARIO),--scenario $(SCENARIO))
+
+ifdef ONE
+fault: build/fault/plain
+	$< --one $(ONE)
+else ifdef FULL
+fault: build/fault/plain build/fault/small build/fault/asan fault-shipped
+	build/fault/plain $(FAULT_FULL)
+	build/fault/small $(FAULT_FULL)
+	TEST_TIMEOUT_FACTOR=6 build/fault/asan $(FAULT_FULL)
+else
+fault: build/fault/plain
+	$<
+endif
+
+build/fault/plain: $(FAULT_SRC)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 tests/fault/fault.c -o $@
+build/fault/small: $(FAULT_SRC)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O1 $(SMALL) -DVOLT_EVENTS=2 tests/fault/fault.c -o $@
+build/fault/asan: $(FAULT_SRC)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
+		tests/fault/fault.c -o $@
+
 # ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
 # impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: programs.
 C_STDS := c99 c11 c17 c2x
 CXX_STDS := c++11 c++17 c++20
 OPTS := O0 O2 Os O3 flto
 IMPL_C_STDS := gnu99 gnu11 c17 c2x
-UNITS := $(TESTS:%=tests/%.c) $(sort $(wildcard examples/*.c bench/*.c))
+UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c \
+	$(sort $(wildcard examples/*.c bench/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules

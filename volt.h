@@ -112,6 +112,7 @@
 //   timers        on worker 0      on each worker       one long poll froze all timers  test_rescue
 //   stuck worker  unseen           watched, 750 us      all it has is taken in 2 ms     test_rescue
 //   queue limit   65536            none                 a wake-up must not fail         test_sched
+//   task word     always by rmw    plain while private  nobody else can reach the word  make model
 
 //==================================================================================================
 // >>config  everything here may be defined before including volt.h, alike in every file
@@ -5247,6 +5248,19 @@ static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     volt__fd_exit(cx->rt_, e, io->fd);
     return rc;
 }
+// Goes round, to let others run: the next poll must find the same file under the number. An idle
+// node is on no list, so its links can tell which.
+static void volt__io_pause(volt__node *n, const volt__io *io) {
+    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE && io->has_gen);
+    n->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, io->seen.gen));
+    n->next_ = n;
+}
+static void volt__io_resume(volt__node *n, volt__io *io) {
+    if (VOLT__LIKELY(n->next_ != n)) return;
+    io->has_gen = 1;
+    io->seen.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, n->prev_));
+    n->next_ = n->prev_ = NULL;
+}
 // What every operation on a descriptor does first. 1: go on and try; 0: *out is the answer.
 static int volt__io_begin(volt_cx *cx, volt__node *n, volt__io *io, volt_poll *out) {
     if (!volt__charge(cx)) {
@@ -5255,6 +5269,7 @@ static int volt__io_begin(volt_cx *cx, volt__node *n, volt__io *io, volt_poll *o
     }
     uint8_t state = volt__node_state(n);
     int is_off = volt__is_off(cx);
+    if (state == VOLT__IDLE) volt__io_resume(n, io);
     if (state == VOLT__IDLE && !is_off) return 1;
     if (state == VOLT__LINKED && !is_off) {
         *out = volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
@@ -5281,6 +5296,7 @@ static int64_t volt__io_step(volt_cx *cx, volt__node *n, volt__io *io) {
             volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, io->seen, n, cx->task_);
         if (rc != 0) return rc > 0 ? -EAGAIN : rc;
     }
+    volt__io_pause(n, io);
     (void)volt__task_wake(cx->task_); // a file that epoll calls ready and that is not: others first
     return -EAGAIN;
 }
@@ -5361,7 +5377,10 @@ static volt_poll volt__io_all(volt_cx *cx, int op, int fd, const void *buf, size
         if (rc == -EAGAIN) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
         if (rc <= 0) return volt__leaf_end(n, rc < 0 ? rc : -EPIPE);
         n->key_ += rc;
-        if (VOLT__CAST(size_t, n->key_) < len && !volt__charge(cx)) return volt_pending();
+        if (VOLT__CAST(size_t, n->key_) < len && !volt__charge(cx)) {
+            volt__io_pause(n, &io);
+            return volt_pending();
+        }
     }
 }
 VOLT_API volt_poll volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len) {
@@ -5416,8 +5435,9 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
         if (rc == -EAGAIN) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
         if (volt__is_shortage(rc)) return volt__accept_back_off(cx, n, fd);
         if (volt__is_peers_fault(rc)) {
-            if (!volt__charge(cx)) return volt_pending();
-            continue;
+            if (volt__charge(cx)) continue;
+            volt__io_pause(n, &io);
+            return volt_pending();
         }
         if (rc >= 0) {
             volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// The injector: a wrapper for everything that volt.h asks of the world outside, through its seam.
+// One plan at a time says which call fails, when and how; a ledger counts what is open, mapped,
+// allocated and running, so that a leak or a second close of one descriptor shows at once.
+// Include it before volt.h. How a call fails is as the kernel would have it: where an error says
+// something about the state of a descriptor, that state is made so.
+#ifndef VOLT_FAULT_INJECT_H
+#define VOLT_FAULT_INJECT_H
+
+#define _GNU_SOURCE 1 // before the first libc header
+#define VOLT_IMPLEMENTATION
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+// ---- the kinds of calls. Those that mean several things are told apart.
+//   alloc: the allocator hook   clock: a reading   *_event: eventfds   *_file: below /proc and /sys
+//   epoll_own, epoll_watch: the ADD of an eventfd, of the watch's timer
+//   fcntl_set: F_SETFL                             getsockopt_error: SO_ERROR
+//   futex_timed: a wait with a deadline            nofile: RLIMIT_NOFILE
+#define CALLS(X_)                                                                                  \
+    X_(accept4) X_(alloc) X_(bind) X_(clock) X_(close) X_(connect) X_(epoll_add)                   \
+    X_(epoll_create1) X_(epoll_del) X_(epoll_mod) X_(epoll_own) X_(epoll_pwait2) X_(epoll_wait)    \
+    X_(epoll_watch) X_(eventfd) X_(fcntl_get) X_(fcntl_set) X_(futex_timed) X_(futex_wait)         \
+    X_(getpeername) X_(getrandom) X_(getsockname) X_(getsockopt) X_(getsockopt_error) X_(listen)   \
+    X_(mmap) X_(munmap) X_(nofile) X_(open) X_(poll) X_(pthread_attr_init)                         \
+    X_(pthread_attr_setstacksize) X_(pthread_create) X_(pthread_setname_np) X_(read_data)          \
+    X_(read_event) X_(read_file) X_(readv) X_(sched_getaffinity) X_(send) X_(sendmsg)              \
+    X_(setsockopt) X_(shutdown) X_(sigtimedwait) X_(socket) X_(sysconf) X_(timerfd_create)         \
+    X_(timerfd_settime) X_(write_data) X_(write_event) X_(writev)
+enum {
+#define CALL_ENUM(name_) C_##name_,
+    CALLS(CALL_ENUM)
+    N_CALLS
+};
+static const char *const call_names[] = {
+#define CALL_NAME(name_) #name_,
+    CALLS(CALL_NAME)
+};
+
+// PASS: as it is. FAIL with an error. ZERO: 0 at once. SHORT: moves at most `value` bytes. BITS and
+// HUPS: its events say more than they should. JUMP: from then on the clock is `value` ms further.
+// DIP: this one reading is `value` ms behind. LIMIT: only k - 1 descriptors more can be opened.
+enum { PASS, FAIL, ZERO, SHORT, BITS, HUPS, JUMP, DIP, LIMIT };
+enum { ONCE = 1, STORM = 60, ALWAYS = 1 << 30 }; // how many calls in a row, from the k-th on
+typedef struct fault {
+    int call, effect, value, count; // value: errno, bytes or ms
+} fault;
+
+enum { FD_FREE, FD_DATA, FD_EVENT, FD_FILE, MOST_FDS = 1024 };
+static struct {
+    fault f;
+    int k;
+    int is_on;          // calls count, and fail, only while it is
+    int n[N_CALLS];     // calls so far
+    int n_hits;         // of these, how many failed
+    int n_all;          // calls of all kinds, whether it is on or not: a spin shows here
+    int n_open;         // descriptors
+    int n_threads;      // started and not joined
+    int64_t mapped;     // bytes
+    int64_t n_blocks, n_bytes; // of the allocator hook
+    int64_t clock_offset;      // ns
+    int n_forbidden;           // > 0: an allocation is a failure
+    int n_short_accepts;       // accepts still to fail with EMFILE, whatever the plan says
+} inject;
+static unsigned char fd_kind[MOST_FDS];
+static struct {
+    int ep;
+    struct epoll_event ev;
+} fd_interest[MOST_FDS];
+static pthread_mutex_t fd_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// Of one run: more is a spin. Byte by byte the longest one makes some 45000.
+enum { MOST_CALLS = 20000, MOST_SHORT_CALLS = 200000 };
+
+// Ends the process; the text is what the driver prints.
+__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...);
+#define CHECK(c_) ((c_) ? (void)0 : fail("%s:%d: CHECK(%s)", __FILE__, __LINE__, #c_))
+#define CHECK_EQ(a_, b_)                                                                           \
+    check_equal(__FILE__, __LINE__, #a_ " == " #b_, (int64_t)(a_), (int64_t)(b_))
+static void check_equal(const char *file, int line, const char *what, int64_t a, int64_t b) {
+    if (a != b) fail("%s:%d: %s: %" PRId64 " and %" PRId64, file, line, what, a, b);
+}
+
+static int add(int *word, int n) { return __atomic_add_fetch(word, n, __ATOMIC_ACQ_REL); }
+static void add64(int64_t *word, int64_t n) { __atomic_add_fetch(word, n, __ATOMIC_ACQ_REL); }
+static int get(const int *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+static void set(int *word, int n) { __atomic_store_n(word, n, __ATOMIC_RELEASE); }
+
+// What happens to this call. Sets errno if it fails.
+static int fails(int call) {
+    const fault *f = &inject.f;
+    int most = f->effect == SHORT ? MOST_SHORT_CALLS : MOST_CALLS;
+    if (add(&inject.n_all, 1) > most) fail("spins: %d calls", most);
+    if (!get(&inject.is_on)) return PASS;
+    int n = add(&inject.n[call], 1);
+    if (call != f->call || f->effect == PASS || n < inject.k || n - inject.k >= f->count)
+        return PASS;
+    add(&inject.n_hits, 1);
+    errno = f->value;
+    return f->effect;
+}
+
+// ---- descriptors
+
+static int opened(int fd, int kind) {
+    if (fd < 0 && errno == EMFILE && inject.f.effect == LIMIT) add(&inject.n_hits, 1);
+    if (fd < 0) return fd;
+    CHECK(fd < MOST_FDS);
+    __atomic_store_n(&fd_kind[fd], (unsigned char)kind, __ATOMIC_RELEASE);
+    add(&inject.n_open, 1);
+    return fd;
+}
+static int kind_of(int fd) {
+    return fd >= 0 && fd < MOST_FDS ? __atomic_load_n(&fd_kind[fd], __ATOMIC_ACQUIRE) : FD_FREE;
+}
+// Before close(2): from then on the number may be another thread's.
+static void closing(int fd) {
+    if (fd < 0 || fd >= MOST_FDS || kind_of(fd) == FD_FREE)
+        fail("close of %d, which is not open", fd);
+    __atomic_store_n(&fd_kind[fd], (unsigned char)FD_FREE, __ATOMIC_RELEASE);
+    add(&inject.n_open, -1);
+}
+static int socket_option(int fd, int name) {
+    int value = 0, error = errno;
+    socklen_t len = sizeof value;
+    if (getsockopt(fd, SOL_SOCKET, name, &value, &len) < 0) value = -1;
+    errno = error;
+    return value;
+}
+static int is_inet(int fd) {
+    int domain = socket_option(fd, SO_DOMAIN);
+    return domain == AF_INET || domain == AF_INET6;
+}
+static void note_interest(int ep, int op, int fd, const struct epoll_event *ev) {
+    if (fd < 0 || fd >= MOST_FDS) return;
+    pthread_mutex_lock(&fd_lock);
+    fd_interest[fd].ep = op == EPOLL_CTL_DEL ? -1 : ep;
+    if (op != EPOLL_CTL_DEL) fd_interest[fd].ev = *ev;
+    pthread_mutex_unlock(&fd_lock);
+}
+// EAGAIN tells an edge-triggered reader to wait for the next edge; so there must be one.
+static void make_an_edge(int fd) {
+    int error = errno;
+    if (fd < 0 || fd >= MOST_FDS) return;
+    pthread_mutex_lock(&fd_lock);
+    struct epoll_event ev = fd_interest[fd].ev;
+    if (fd_interest[fd].ep > 0 && (ev.events & EPOLLET))
+        epoll_ctl(fd_interest[fd].ep, EPOLL_CTL_MOD, fd, &ev);
+    pthread_mutex_unlock(&fd_lock);
+    errno = error;
+}
+
+// ---- the seam: one wrapper for each call
+
+#define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
+#define VOLT_PANIC(text_) fail("%s", text_)
+
+#define FAULTY(call_, ...) (fails(C_##call_) ? -1 : call_(__VA_ARGS__))
+#define fault_bind(...) FAULTY(bind, __VA_ARGS__)
+#define fault_getpeername(...) FAULTY(getpeername, __VA_ARGS__)
+#define fault_getsockname(...) FAULTY(getsockname, __VA_ARGS__)
+#define fault_listen(...) FAULTY(listen, __VA_ARGS__)
+#define fault_poll(...) FAULTY(poll, __VA_ARGS__)
+#define fault_sched_getaffinity(...) FAULTY(sched_getaffinity, __VA_ARGS__)
+#define fault_setsockopt(...) FAULTY(setsockopt, __VA_ARGS__)
+#define fault_shutdown(...) FAULTY(shutdown, __VA_ARGS__)
+#define fault_sigtimedwait(...) FAULTY(sigtimedwait, __VA_ARGS__)
+#define fault_sysconf(...) FAULTY(sysconf, __VA_ARGS__)
+#define fault_timerfd_settime(...) FAULTY(timerfd_settime, __VA_ARGS__)
+
+#define OPENS(call_, kind_, ...) (fails(C_##call_) ? -1 : opened(call_(__VA_ARGS__), kind_))
+#define fault_epoll_create1(...) OPENS(epoll_create1, FD_DATA, __VA_ARGS__)
+#define fault_eventfd(...) OPENS(eventfd, FD_EVENT, __VA_ARGS__)
+#define fault_open(...) OPENS(open, FD_FILE, __VA_ARGS__)
+#define fault_socket(...) OPENS(socket, FD_DATA, __VA_ARGS__)
+#define fault_timerfd_create(...) OPENS(timerfd_create, FD_DATA, __VA_ARGS__)
+
+// These give the error itself.
+static int fault_pthread_attr_init(pthread_attr_t *a) {
+    return fails(C_pthread_attr_init) ? inject.f.value : pthread_attr_init(a);
+}
+static int fault_pthread_attr_setstacksize(pthread_attr_t *a, size_t n) {
+    return fails(C_pthread_attr_setstacksize) ? inject.f.value : pthread_attr_setstacksize(a, n);
+}
+static int fault_pthread_setname_np(pthread_t t, const char *name) {
+    return fails(C_pthread_setname_np) ? inject.f.value : pthread_setname_np(t, name);
+}
+#define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) fault_thread(thread_, attr_, fn_, arg_)
+#define VOLT_THREAD_JOIN(thread_) (add(&inject.n_threads, -1), pthread_join(thread_, NULL))
+static int fault_thread(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg) {
+    if (fails(C_pthread_create)) return inject.f.value;
+    CHECK(!get(&inject.n_forbidden));
+    add(&inject.n_threads, 1); // before: the thread may be the one that ends the runtime
+    int rc = pthread_create(t, a, fn, arg);
+    if (rc != 0) add(&inject.n_threads, -1);
+    return rc;
+}
+// These do not fail.
+#define fault_pthread_attr_destroy(a_) pthread_attr_destroy(a_)
+#define fault_pthread_sigmask(how_, set_, old_) pthread_sigmask(how_, set_, old_)
+#define fault_clock_gettime(clock_, t_) clock_gettime(clock_, t_)
+
+// ---- time, futex, the calls without a wrapper in libc
+
+static int64_t real_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+// Not counted as a call that may spin: to read the clock is cheap, and busy tasks do.
+static int64_t fault_now(void) {
+    int error = errno, what = fails(C_clock);
+    int64_t ms = (int64_t)inject.f.value * 1000000;
+    add(&inject.n_all, -1);
+    errno = error;
+    if (what == JUMP) add64(&inject.clock_offset, ms);
+    int64_t offset = __atomic_load_n(&inject.clock_offset, __ATOMIC_ACQUIRE);
+    return real_now() + offset - (what == DIP ? ms : 0);
+}
+#define VOLT_NOW_NS() fault_now()
+
+#define VOLT_FUTEX_WAIT(word_, expect_, deadline_)                                                 \
+    (futex_fails((deadline_) != INT64_MAX)                                                         \
+         ? futex_error                                                                             \
+         : volt__sys_futex_wait(word_, expect_, futex_deadline(deadline_)))
+#define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
+static __thread int futex_error;
+static int futex_fails(int is_timed) {
+    int what = fails(is_timed ? C_futex_timed : C_futex_wait);
+    futex_error = what == FAIL ? -inject.f.value : 0;
+    return what != PASS;
+}
+// The kernel knows nothing of a clock that has jumped.
+static int64_t futex_deadline(int64_t deadline) {
+    return deadline == INT64_MAX
+               ? deadline
+               : deadline - __atomic_load_n(&inject.clock_offset, __ATOMIC_ACQUIRE);
+}
+
+static __thread long syscall_value;
+static __thread int syscall_effect;
+static int syscall_fails(long number) {
+    int call = N_CALLS;
+#ifdef SYS_epoll_pwait2
+    if (number == SYS_epoll_pwait2) call = C_epoll_pwait2;
+#endif
+    if (number == SYS_getrandom) call = C_getrandom;
+    syscall_effect = call == N_CALLS ? PASS : fails(call);
+    syscall_value = syscall_effect == ZERO ? 0 : -1;
+    return syscall_effect == FAIL || syscall_effect == ZERO;
+}
+// Bits that no kernel gives today; or an error and a hang-up that are not there, on descriptors of
+// tasks.
+static long say_more(int what, struct epoll_event *ev, long n) {
+    for (long i = 0; i < n; i++) {
+        int is_own = ev[i].data.u64 >= UINT64_MAX - 1; // eventfd and watch
+        if (what == BITS) ev[i].events |= 0x07f00000u;
+        if (what == HUPS && !is_own) ev[i].events |= (uint32_t)(EPOLLHUP | EPOLLERR);
+    }
+    return n;
+}
+#define fault_syscall(number_, a_, b_, ...)                                                        \
+    (syscall_fails(number_)                                                                        \
+         ? syscall_value                                                                           \
+         : after_syscall((void *)(intptr_t)(b_), syscall(number_, a_, b_, __VA_ARGS__)))
+static long after_syscall(void *b, long value) {
+    int what = syscall_effect;
+    return what == BITS || what == HUPS ? say_more(what, (struct epoll_event *)b, value) : value;
+}
+static int fault_epoll_wait(int ep, struct epoll_event *ev, int n, int ms) {
+    int what = fails(C_epoll_wait);
+    if (what == FAIL || what == ZERO) return what == ZERO ? 0 : -1;
+    return (int)say_more(what, ev, epoll_wait(ep, ev, n, ms));
+}
+
+// ---- reading and writing
+
+// Not for TCP: there, says epoll(7), a short count means that the buffer is empty, or full.
+static size_t shorten(int fd, size_t n) {
+    size_t most = (size_t)inject.f.value;
+    return n > most && !is_inet(fd) ? most : n;
+}
+static ssize_t fault_read(int fd, void *buf, size_t n) {
+    int kind = kind_of(fd);
+    int call = kind == FD_EVENT ? C_read_event : kind == FD_FILE ? C_read_file : C_read_data;
+    int what = fails(call);
+    if (what == PASS || what == SHORT) return read(fd, buf, what == SHORT ? shorten(fd, n) : n);
+    if (what == ZERO) return 0;
+    uint64_t taken = 0; // EAGAIN of an eventfd: the counter is 0
+    if (call == C_read_event && inject.f.value == EAGAIN && read(fd, &taken, sizeof taken) < 0)
+        CHECK_EQ(errno, EAGAIN);
+    if (call == C_read_data && inject.f.value == EAGAIN) make_an_edge(fd);
+    errno = inject.f.value;
+    return -1;
+}
+static ssize_t fault_write(int fd, const void *buf, size_t n) {
+    int is_event = kind_of(fd) == FD_EVENT, what = fails(is_event ? C_write_event : C_write_data);
+    if (what == PASS || what == SHORT) return write(fd, buf, what == SHORT ? shorten(fd, n) : n);
+    uint64_t full = UINT64_MAX - 1; // EAGAIN of an eventfd: the counter is full
+    if (is_event && inject.f.value == EAGAIN && write(fd, &full, sizeof full) < 0)
+        CHECK_EQ(errno, EAGAIN);
+    if (!is_event && inject.f.value == EAGAIN) make_an_edge(fd);
+    errno = inject.f.value;
+    return -1;
+}
+// As fails; an edge follows if it says EAGAIN.
+static int fails_with_edge(int call, int fd) {
+    int what = fails(call);
+    if (what == FAIL && inject.f.value == EAGAIN) make_an_edge(fd);
+    return what;
+}
+static ssize_t fault_send(int fd, const void *buf, size_t n, int flags) {
+    int what = fails_with_edge(C_send, fd);
+    CHECK(flags & MSG_NOSIGNAL);
+    return what == FAIL ? -1 : send(fd, buf, what == SHORT ? shorten(fd, n) : n, flags);
+}
+static ssize_t fault_readv(int fd, const struct iovec *iov, int n) {
+    int what = fails_with_edge(C_readv, fd);
+    if (what == SHORT) return read(fd, iov->iov_base, shorten(fd, iov->iov_len));
+    return what == PASS ? readv(fd, iov, n) : -1;
+}
+static ssize_t fault_writev(int fd, const struct iovec *iov, int n) {
+    int what = fails_with_edge(C_writev, fd);
+    if (what == SHORT) return write(fd, iov->iov_base, shorten(fd, iov->iov_len));
+    return what == PASS ? writev(fd, iov, n) : -1;
+}
+static ssize_t fault_sendmsg(int fd, const struct msghdr *m, int flags) {
+    int what = fails_with_edge(C_sendmsg, fd);
+    CHECK(flags & MSG_NOSIGNAL);
+    if (what == SHORT)
+        return send(fd, m->msg_iov->iov_base, shorten(fd, m->msg_iov->iov_len), flags);
+    return what == PASS ? sendmsg(fd, m, flags) : -1;
+}
+
+// ---- opening and closing
+
+static int fault_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
+    if (fails_with_edge(C_accept4, fd)) return -1;
+    if (get(&inject.n_short_accepts) > 0 && add(&inject.n_short_accepts, -1) >= 0) {
+        errno = EMFILE;
+        return -1;
+    }
+    return opened(accept4(fd, sa, len, flags), FD_DATA);
+}
+// Interrupted, it goes on all the same.
+static int fault_connect(int fd, const struct sockaddr *sa, socklen_t len) {
+    if (!fails(C_connect)) return connect(fd, sa, len);
+    if (inject.f.value == EINTR) connect(fd, sa, len);
+    errno = inject.f.value;
+    return -1;
+}
+// Whatever it gives, the descriptor is gone.
+static int fault_close(int fd) {
+    closing(fd);
+    int what = fails(C_close), error = errno, rc = close(fd);
+    if (rc < 0) fail("close of %d: %s", fd, strerror(errno));
+    if (what == PASS) return rc;
+    errno = error;
+    return -1;
+}
+static int fault_fcntl(int fd, int op, ...) {
+    va_list ap;
+    va_start(ap, op);
+    int flags = op == F_SETFL ? va_arg(ap, int) : 0;
+    va_end(ap);
+    if (fails(op == F_SETFL ? C_fcntl_set : C_fcntl_get)) return -1;
+    return op == F_SETFL ? fcntl(fd, op, flags) : fcntl(fd, op);
+}
+static int fault_getsockopt(int fd, int level, int name, void *value, socklen_t *len) {
+    return fails(name == SO_ERROR ? C_getsockopt_error : C_getsockopt)
+               ? -1
+               : getsockopt(fd, level, name, value, len);
+}
+static int epoll_call(int op, const struct epoll_event *ev) {
+    if (op != EPOLL_CTL_ADD) return op == EPOLL_CTL_MOD ? C_epoll_mod : C_epoll_del;
+    if (ev->data.u64 == UINT64_MAX) return C_epoll_own;
+    return ev->data.u64 == UINT64_MAX - 1 ? C_epoll_watch : C_epoll_add;
+}
+// EEXIST, ENOENT: make it so. EINVAL is for a flag that the kernel does not know.
+static int fault_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
+    int call = epoll_call(op, ev), is_known = !(ev->events & EPOLLEXCLUSIVE);
+    if (!fails(call) || (inject.f.value == EINVAL && is_known)) {
+        int rc = epoll_ctl(ep, op, fd, ev);
+        if (rc == 0) note_interest(ep, op, fd, ev);
+        return rc;
+    }
+    if (inject.f.value == EEXIST) epoll_ctl(ep, EPOLL_CTL_ADD, fd, ev);
+    if (inject.f.value == ENOENT) epoll_ctl(ep, EPOLL_CTL_DEL, fd, ev);
+    errno = inject.f.value;
+    return -1;
+}
+
+// ---- memory
+
+static void *fault_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset) {
+    if (fails(C_mmap)) return MAP_FAILED;
+    CHECK(!get(&inject.n_forbidden));
+    void *p = mmap(at, n, prot, flags, fd, offset);
+    if (p != MAP_FAILED) add64(&inject.mapped, (int64_t)n);
+    return p;
+}
+static int fault_munmap(void *p, size_t n) {
+    int what = fails(C_munmap), error = errno;
+    add64(&inject.mapped, -(int64_t)n);
+    munmap(p, n); // or the next runs would starve
+    errno = error;
+    return what == PASS ? 0 : -1;
+}
+// The allocator hook: poisons what it gives and what it takes back.
+static void *fault_alloc(void *user, size_t size, size_t align) {
+    (void)user;
+    if (fails(C_alloc)) return NULL;
+    if (get(&inject.n_forbidden)) fail("an allocation of %zu bytes where none may be", size);
+    CHECK(size > 0 && align && (align & (align - 1)) == 0);
+    void *p = NULL;
+    if (posix_memalign(&p, align < sizeof p ? sizeof p : align, size) != 0) return NULL;
+    memset(p, 0xa5, size);
+    add64(&inject.n_bytes, (int64_t)size);
+    add64(&inject.n_blocks, 1);
+    return p;
+}
+static void fault_free(void *user, void *block, size_t size) {
+    (void)user;
+    if (!block) return;
+    memset(block, 0xdd, size); // wrong sizes show under the address sanitizer
+    add64(&inject.n_bytes, -(int64_t)size);
+    add64(&inject.n_blocks, -1);
+    free(block);
+}
+
+#endif // VOLT_FAULT_INJECT_H

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// What each call may give, by its manual page, and what a program may make of it. Each value of a
+// row is tried at the k-th call, for each k: once, and as many times in a row as `persist` says.
+// Not here are errors that speak of a bug in volt.h alone: EFAULT, and EINVAL or EBADF where no
+// other thread and no filter of system calls can bring them about.
+#ifndef VOLT_FAULT_ROWS_H
+#define VOLT_FAULT_ROWS_H
+
+// HARMLESS: the program succeeds all the same.
+// LOUD: whoever asked is told; a program that keeps its first error does not succeed. With one
+//       worker only: the memory and the thread of a further one are not asked for by anybody.
+// LATE: a time limit of the program may pass.
+enum { HARMLESS = 1, LOUD = 2, LATE = 4 };
+typedef struct row {
+    int call, effect, persist;
+    int flags;
+    int gives;      // the error that the program gets instead of the call's own; 0: the same
+    int values[16]; // errno, bytes or ms; ends with 0
+} row;
+
+#define ROW(call_, effect_, persist_, flags_, ...)                                                 \
+    { C_##call_, effect_, persist_, flags_, 0, { __VA_ARGS__ } }
+#define GIVES(call_, effect_, persist_, flags_, gives_, ...)                                       \
+    { C_##call_, effect_, persist_, flags_, gives_, { __VA_ARGS__ } }
+
+// Where a call that always fails would keep a run from its end, `persist` is STORM: 60 in a row,
+// then the call works again. These are EINTR and EAGAIN, which mean "again"; epoll_wait and
+// futexes, without which nothing is heard; and connections that die before they are accepted.
+static const row rows[] = {
+    // memory and threads
+    ROW(alloc, FAIL, ALWAYS, LOUD, ENOMEM),
+    GIVES(mmap, FAIL, ALWAYS, LOUD, ENOMEM, ENOMEM, EAGAIN, EPERM, ENFILE),
+    ROW(munmap, FAIL, ALWAYS, HARMLESS, ENOMEM, EINVAL),
+    ROW(pthread_create, FAIL, ALWAYS, 0, EAGAIN, EPERM, ENOMEM),
+    ROW(pthread_attr_init, FAIL, ALWAYS, 0, ENOMEM),
+    ROW(pthread_attr_setstacksize, FAIL, ALWAYS, HARMLESS, EINVAL),
+    ROW(pthread_setname_np, FAIL, ALWAYS, HARMLESS, ERANGE, ENOENT),
+
+    // what a worker needs
+    ROW(epoll_create1, FAIL, ALWAYS, LOUD, EMFILE, ENFILE, ENOMEM),
+    ROW(eventfd, FAIL, ALWAYS, LOUD, EMFILE, ENFILE, ENODEV, ENOMEM),
+    ROW(timerfd_create, FAIL, ALWAYS, LOUD, EMFILE, ENFILE, ENODEV, ENOMEM, EPERM),
+    ROW(epoll_own, FAIL, ALWAYS, LOUD, ENOMEM, ENOSPC),
+    ROW(epoll_watch, FAIL, ALWAYS, 0, ENOMEM, ENOSPC),
+    ROW(read_event, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(write_event, FAIL, STORM, HARMLESS, EINTR),
+    ROW(write_event, FAIL, ALWAYS, HARMLESS, EAGAIN),
+    ROW(epoll_wait, FAIL, STORM, HARMLESS, EINTR),
+    ROW(epoll_wait, ZERO, STORM, HARMLESS, 1),
+    ROW(epoll_wait, BITS, ALWAYS, HARMLESS, 1),
+    ROW(epoll_wait, HUPS, ALWAYS, HARMLESS, 1),
+    ROW(epoll_pwait2, FAIL, STORM, HARMLESS, EINTR),
+    ROW(epoll_pwait2, ZERO, STORM, HARMLESS, 1),
+    ROW(epoll_pwait2, BITS, ALWAYS, HARMLESS, 1),
+    ROW(epoll_pwait2, HUPS, ALWAYS, HARMLESS, 1),
+    ROW(futex_wait, FAIL, STORM, HARMLESS, EAGAIN, EINTR),
+    ROW(futex_wait, ZERO, STORM, HARMLESS, 1),
+    ROW(futex_timed, FAIL, STORM, HARMLESS, EAGAIN, EINTR),
+    ROW(futex_timed, ZERO, STORM, HARMLESS, 1),
+    ROW(futex_timed, FAIL, 0, LATE, ETIMEDOUT),
+    ROW(clock, JUMP, 0, LATE, 30, 3000, 2000000000),
+    ROW(clock, DIP, STORM, HARMLESS, 20),
+
+    // older kernels, and filters that do not know a call
+    ROW(epoll_pwait2, FAIL, ALWAYS, HARMLESS, ENOSYS, EPERM, EINVAL),
+    ROW(epoll_watch, FAIL, ALWAYS, HARMLESS, EINVAL), // EPOLLEXCLUSIVE is of Linux 4.5
+    ROW(getrandom, FAIL, ALWAYS, HARMLESS, ENOSYS, EPERM, EAGAIN, EINTR),
+    ROW(sched_getaffinity, FAIL, ALWAYS, HARMLESS, ENOSYS, EPERM, EINVAL, ESRCH),
+    ROW(sysconf, FAIL, ALWAYS, HARMLESS, EINVAL),
+    ROW(getsockopt, FAIL, ALWAYS, HARMLESS, ENOPROTOOPT, EPERM, ENOSYS),
+    ROW(timerfd_settime, FAIL, ALWAYS, HARMLESS, ENOSYS, EPERM),
+    ROW(epoll_create1, FAIL, ALWAYS, LOUD, ENOSYS, EPERM),
+    ROW(eventfd, FAIL, ALWAYS, LOUD, ENOSYS, EPERM),
+    ROW(timerfd_create, FAIL, ALWAYS, LOUD, ENOSYS),
+    ROW(accept4, FAIL, ALWAYS, LOUD, ENOSYS),
+    ROW(open, FAIL, ALWAYS, HARMLESS, ENOENT, EACCES, EMFILE, ENFILE, ENOMEM, EINTR, EPERM),
+    ROW(read_file, FAIL, ALWAYS, HARMLESS, EIO, EINTR, EISDIR),
+    ROW(read_file, ZERO, ALWAYS, HARMLESS, 1),
+    ROW(read_file, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 5),
+
+    // descriptors
+    ROW(nofile, LIMIT, 0, LATE, EMFILE),
+    ROW(close, FAIL, ALWAYS, HARMLESS, EINTR, EIO, ENOSPC, EDQUOT),
+    ROW(epoll_add, FAIL, ALWAYS, 0, ENOMEM, ENOSPC, ELOOP),
+    ROW(epoll_add, FAIL, ALWAYS, HARMLESS, EEXIST),
+    ROW(epoll_mod, FAIL, ALWAYS, HARMLESS, ENOENT),
+    ROW(epoll_mod, FAIL, ALWAYS, 0, ENOMEM),
+    ROW(epoll_del, FAIL, ALWAYS, HARMLESS, ENOENT, EBADF, EPERM, ENOMEM),
+    ROW(fcntl_get, FAIL, ALWAYS, LOUD, EBADF),
+    ROW(fcntl_set, FAIL, ALWAYS, LOUD, EPERM, EACCES),
+    ROW(poll, FAIL, ALWAYS, LOUD, ENOMEM),
+    ROW(poll, FAIL, STORM, HARMLESS, EINTR),
+    ROW(read_data, FAIL, ALWAYS, LOUD, ECONNRESET, ETIMEDOUT, EIO, ENOMEM, ENOTCONN, EISDIR),
+    ROW(read_data, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(read_data, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
+    GIVES(read_data, ZERO, 0, 0, EPIPE, 1),
+    ROW(readv, FAIL, ALWAYS, LOUD, ECONNRESET, ETIMEDOUT, EIO, ENOMEM, EINVAL),
+    ROW(readv, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(readv, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
+    ROW(write_data, FAIL, ALWAYS, LOUD, EPIPE, EIO, ENOSPC, EDQUOT, EFBIG, ENOMEM),
+    ROW(write_data, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(write_data, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
+    ROW(writev, FAIL, ALWAYS, LOUD, EPIPE, EIO, ENOSPC, EDQUOT, EFBIG, EINVAL),
+    ROW(writev, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(writev, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
+    ROW(send, FAIL, ALWAYS, LOUD, EPIPE, ECONNRESET, ENOBUFS, ENOMEM, ETIMEDOUT, EACCES, ENOTCONN),
+    ROW(send, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(send, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
+    ROW(sendmsg, FAIL, ALWAYS, LOUD, EPIPE, ECONNRESET, ENOBUFS, ENOMEM, EMSGSIZE, ENOTCONN),
+    ROW(sendmsg, FAIL, STORM, HARMLESS, EINTR, EAGAIN),
+    ROW(sendmsg, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50, 99),
+    ROW(sigtimedwait, FAIL, STORM, HARMLESS, EINTR),
+    ROW(sigtimedwait, FAIL, ALWAYS, HARMLESS, EAGAIN),
+
+    // sockets
+    ROW(socket, FAIL, ALWAYS, LOUD, EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES, EAFNOSUPPORT, EINVAL,
+        EPROTONOSUPPORT),
+    ROW(bind, FAIL, ALWAYS, LOUD, EADDRINUSE, EACCES, EADDRNOTAVAIL, EINVAL, ENOMEM, ENOENT, EROFS,
+        ELOOP, ENAMETOOLONG, ENOTDIR),
+    ROW(listen, FAIL, ALWAYS, LOUD, EADDRINUSE, EOPNOTSUPP),
+    ROW(accept4, FAIL, 0, HARMLESS, EMFILE, ENFILE, ENOBUFS, ENOMEM),
+    GIVES(accept4, FAIL, ALWAYS, 0, ETIMEDOUT, EMFILE, ENFILE, ENOBUFS, ENOMEM),
+    ROW(accept4, FAIL, STORM, HARMLESS, EINTR, EAGAIN, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT,
+        EHOSTDOWN, ENONET, EHOSTUNREACH, ENETUNREACH),
+    ROW(accept4, FAIL, ALWAYS, LOUD, EPERM, EOPNOTSUPP, EINVAL),
+    ROW(connect, FAIL, ALWAYS, LOUD, ECONNREFUSED, EADDRNOTAVAIL, ENETUNREACH, ETIMEDOUT, EACCES,
+        EPERM, EADDRINUSE, EAFNOSUPPORT, EAGAIN, ENOENT, EPROTOTYPE),
+    ROW(connect, FAIL, ALWAYS, HARMLESS, EINTR),
+    ROW(getsockopt_error, FAIL, ALWAYS, LOUD, ENOPROTOOPT, ENOBUFS, ENOMEM),
+    ROW(setsockopt, FAIL, ALWAYS, 0, ENOPROTOOPT, EINVAL, ENOMEM, ENOBUFS),
+    ROW(getsockname, FAIL, ALWAYS, LOUD, ENOBUFS),
+    ROW(getpeername, FAIL, ALWAYS, LOUD, ENOBUFS, ENOTCONN),
+    ROW(shutdown, FAIL, ALWAYS, LOUD, ENOTCONN, ENOTSOCK, ENOBUFS),
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+#endif // VOLT_FAULT_ROWS_H

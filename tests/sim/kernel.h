@@ -1,0 +1,999 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// The simulated kernel: what VOLT_SYS(name, ...) reaches as sim_name(...). Part of sim.h.
+//
+// Kept as Linux has it where volt may depend on it: descriptors are the lowest free numbers and name
+// counted open files (dup); a registration in an epoll belongs to (number, file) and outlives the
+// number while the file lives; edges, levels, one-shots; an exclusive registration wakes one sleeper
+// and is left ready where nobody sleeps; ready events are judged again when they are fetched; a short
+// read of a TCP socket means that it was empty, a short one of anything else means nothing.
+// Left out: urgent data, IPv6, datagrams, signals.
+#ifndef VOLT_SIM_KERNEL_H
+#define VOLT_SIM_KERNEL_H
+
+#include "machine.h"
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SIM_FDS = 512, SIM_FILES = 768, SIM_ITEMS = 2048, SIM_BUFFER = 4096, SIM_FIRST_FD = 3 };
+
+typedef struct sim_file sim_file;
+typedef struct sim_item { // one registration
+    sim_file *file, *epoll;
+    int fd;
+    uint32_t events;
+    uint64_t data;
+    int is_ready, is_off; // off: one-shot, and shot
+    struct sim_item *next_of_file, *next_of_epoll, *next_ready;
+} sim_item;
+
+enum { SIM_NOTHING, SIM_EPOLL, SIM_EVENTFD, SIM_TIMERFD, SIM_PIPE, SIM_STREAM, SIM_LISTENER };
+struct sim_file {
+    int kind, refs, flags;
+    uint32_t gen; // an event for an earlier file in this place is void
+    sim_item *watchers;
+    // epoll
+    sim_item *items, *ready, **ready_end;
+    // eventfd: its counter. timerfd: expiries not read
+    uint64_t count;
+    uint32_t armed; // timerfd: counts settime
+    // pipe, stream
+    sim_file *peer;                   // NULL: gone
+    unsigned char *buf;               // received: a ring
+    uint32_t cap, head, len, arrived; // len: also what is still on its way
+    int is_tcp, is_connecting, is_end_sent, is_end_seen, is_lingering_off, error;
+    int can_read, can_write; // ends of a pipe
+    int wants_room;          // a writer was turned away: it gets an edge
+    int64_t last_arrival;    // into this file: bytes stay in order
+    // stream, listener
+    uint16_t port, peer_port;
+    sim_file *queue[SIM_FDS];
+    int n_queued, backlog;
+};
+
+static struct sim__kernel {
+    sim_file *fd[SIM_FDS];
+    int fd_limit;
+    sim_file *files;
+    int n_files; // in use so far
+    unsigned char *buffers;
+    sim_item items[SIM_ITEMS], *free_item;
+    uint32_t cap;          // of streams and pipes, in this run
+    uint64_t eventfd_most; // a counter at this value is full
+    int somaxconn, has_pwait2, is_shuffled;
+    uint16_t next_port;
+} kernel;
+
+#define SIM_CALLS(X_)                                                                              \
+    X_(accept4)                                                                                    \
+    X_(bind)                                                                                       \
+    X_(close)                                                                                      \
+    X_(connect)                                                                                    \
+    X_(dup)                                                                                        \
+    X_(epoll_create1)                                                                              \
+    X_(epoll_ctl)                                                                                  \
+    X_(epoll_wait)                                                                                 \
+    X_(eventfd)                                                                                    \
+    X_(fcntl)                                                                                      \
+    X_(futex_wait) X_(futex_wake) X_(getpeername) X_(getsockname) X_(getsockopt) X_(listen)        \
+        X_(mmap) X_(munmap) X_(pipe) X_(poll) X_(pthread_create) X_(pthread_join) X_(read)         \
+            X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair) X_(timerfd_create)               \
+                X_(timerfd_settime) X_(write)
+enum {
+#define SIM_CALL_ENUM(name_) SIM_C_##name_,
+    SIM_CALLS(SIM_CALL_ENUM) SIM_N_CALLS
+};
+static const char *const sim__call_names[] = {
+#define SIM_CALL_NAME(name_) #name_,
+    SIM_CALLS(SIM_CALL_NAME)};
+
+// ---- the way in and out of each call
+
+static inline int sim__error(int error) {
+    errno = error;
+    return -1;
+}
+static inline int64_t sim__done(int call, int64_t subject, int64_t rc) {
+    int error = rc < 0 ? errno : 0;
+    sim.report.calls++;
+    sim__hash((uint64_t)call << 56 ^ (uint64_t)(subject + 7) << 32 ^ (uint64_t)rc ^
+              (uint64_t)error << 20);
+    if (sim.opt.is_traced)
+        sim__trace("%s(%" PRId64 ") = %" PRId64 "%s%s", sim__call_names[call], subject, rc,
+                   error ? " " : "", error ? strerror(error) : "");
+    if (error) errno = error;
+    return rc;
+}
+// The result in a call's own type.
+#define SIM__INT(name_, subject_, rc_) ((int)sim__done(SIM_C_##name_, subject_, rc_))
+
+// ---- open files and descriptors
+
+static sim_file *sim__file_at(int fd) { return fd >= 0 && fd < SIM_FDS ? kernel.fd[fd] : NULL; }
+static sim_file *sim__file_of(int fd, int kind) {
+    sim_file *f = sim__file_at(fd);
+    return f && f->kind == kind ? f : NULL;
+}
+static sim_file *sim__file_open(int kind) {
+    sim_file *f = NULL;
+    for (int i = 0; i < kernel.n_files && !f; i++)
+        if (kernel.files[i].kind == SIM_NOTHING) f = &kernel.files[i];
+    if (!f && kernel.n_files < SIM_FILES) f = &kernel.files[kernel.n_files++];
+    if (!f) return NULL;
+    uint32_t gen = f->gen;
+    memset(f, 0, offsetof(sim_file, queue));
+    f->n_queued = f->backlog = 0;
+    f->gen = gen + 1;
+    f->kind = kind;
+    f->buf = kernel.buffers + (size_t)(f - kernel.files) * SIM_BUFFER;
+    f->cap = kernel.cap;
+    f->ready_end = &f->ready;
+    return f;
+}
+// The lowest free number, or -1 with errno.
+static int sim__fd_install(sim_file *f) {
+    int fd = SIM_FIRST_FD;
+    if (!f) return sim__error(ENFILE);
+    while (fd < kernel.fd_limit && kernel.fd[fd]) fd++;
+    if (fd == kernel.fd_limit || sim_fault(SIM_NOFILE)) {
+        if (f->refs == 0) f->kind = SIM_NOTHING;
+        return sim__error(EMFILE);
+    }
+    kernel.fd[fd] = f;
+    f->refs++;
+    return fd;
+}
+
+// ---- what a file is ready for
+
+static uint32_t sim__free_room(const sim_file *f) { return f->cap - f->len; }
+static uint32_t sim__stream_poll(const sim_file *f) {
+    uint32_t m = 0;
+    if (f->is_connecting) return 0;
+    if (f->can_read && (f->arrived > 0 || f->is_end_seen)) m |= EPOLLIN;
+    if (f->kind == SIM_STREAM && f->is_end_seen) m |= EPOLLRDHUP;
+    if (f->kind == SIM_PIPE && f->can_read && f->is_end_seen) m |= EPOLLHUP;
+    if (f->kind == SIM_STREAM && f->is_end_seen && f->is_end_sent) m |= EPOLLHUP;
+    if (f->kind == SIM_PIPE && f->can_write && !f->peer) m |= EPOLLERR;
+    if (f->error) m |= EPOLLERR | EPOLLIN | EPOLLOUT;
+    if (f->can_write && (!f->peer || sim__free_room(f->peer) * 3 >= f->peer->cap)) m |= EPOLLOUT;
+    return m;
+}
+static uint32_t sim__poll_file(const sim_file *f) {
+    switch (f->kind) {
+    case SIM_EPOLL: return f->ready ? EPOLLIN : 0;
+    case SIM_EVENTFD:
+        return (f->count ? EPOLLIN : 0u) | (f->count < kernel.eventfd_most ? EPOLLOUT : 0u);
+    case SIM_TIMERFD: return f->count ? EPOLLIN : 0;
+    case SIM_LISTENER: return f->n_queued ? EPOLLIN : 0;
+    case SIM_PIPE:
+    case SIM_STREAM: return sim__stream_poll(f);
+    default: return 0;
+    }
+}
+
+// ---- epoll: ready lists and waking
+
+static void sim__wake_file(sim_file *f, uint32_t events);
+
+static void sim__ready_push(sim_item *i) {
+    if (i->is_ready) return;
+    i->is_ready = 1;
+    i->next_ready = NULL;
+    *i->epoll->ready_end = i;
+    i->epoll->ready_end = &i->next_ready;
+}
+static void sim__ready_remove(sim_item *i) {
+    sim_item **at = &i->epoll->ready;
+    if (!i->is_ready) return;
+    while (*at != i) at = &(*at)->next_ready;
+    *at = i->next_ready;
+    if (!*at) i->epoll->ready_end = at;
+    i->is_ready = 0;
+}
+// 1: a sleeper was woken.
+static int sim__item_fire(sim_item *i) {
+    sim__ready_push(i);
+    int woken = sim__wake_on(i->epoll, 1);
+    if (i->epoll->watchers) sim__wake_file(i->epoll, EPOLLIN);
+    return woken;
+}
+// Something happened to f: all its registrations that ask for it become ready; of the exclusive
+// ones all up to the first that wakes somebody.
+static void sim__wake_file(sim_file *f, uint32_t events) {
+    int is_served = 0;
+    for (sim_item *i = f->watchers; i; i = i->next_of_file) {
+        int is_exclusive = (i->events & EPOLLEXCLUSIVE) != 0;
+        if (i->is_off || !(events & (i->events | EPOLLERR | EPOLLHUP))) continue;
+        if (is_exclusive && is_served) continue;
+        int woken = sim__item_fire(i);
+        if (is_exclusive && woken) is_served = 1;
+    }
+    sim__wake_on(f, 1); // a thread in a blocking call on it
+}
+static sim_item *sim__item_find(sim_file *epoll, int fd, const sim_file *f) {
+    for (sim_item *i = epoll->items; i; i = i->next_of_epoll)
+        if (i->fd == fd && i->file == f) return i;
+    return NULL;
+}
+static void sim__item_free(sim_item *i) {
+    sim_item **at = &i->file->watchers;
+    sim__ready_remove(i);
+    while (*at != i) at = &(*at)->next_of_file;
+    *at = i->next_of_file;
+    at = &i->epoll->items;
+    while (*at != i) at = &(*at)->next_of_epoll;
+    *at = i->next_of_epoll;
+    i->next_ready = kernel.free_item;
+    kernel.free_item = i;
+}
+static sim_item *sim__item_create(sim_file *epoll, int fd, sim_file *f) {
+    sim_item *i = kernel.free_item;
+    if (!i) return NULL;
+    kernel.free_item = i->next_ready;
+    memset(i, 0, sizeof *i);
+    i->file = f;
+    i->epoll = epoll;
+    i->fd = fd;
+    i->next_of_epoll = epoll->items;
+    epoll->items = i;
+    sim_item **at = &f->watchers;
+    if (kernel.is_shuffled && sim_below(2))
+        at = &f->watchers;
+    else
+        while (*at) at = &(*at)->next_of_file;
+    i->next_of_file = *at;
+    *at = i;
+    return i;
+}
+static int sim__epoll_change(sim_file *epoll, int op, int fd, const struct epoll_event *ev) {
+    sim_file *f = sim__file_at(fd);
+    if (!epoll || epoll->kind != SIM_EPOLL || !f) return sim__error(EBADF);
+    sim_item *i = sim__item_find(epoll, fd, f);
+    if (op == EPOLL_CTL_ADD && i) return sim__error(EEXIST);
+    if (op != EPOLL_CTL_ADD && !i) return sim__error(ENOENT);
+    if (op == EPOLL_CTL_DEL) {
+        sim__item_free(i);
+        return 0;
+    }
+    if (op == EPOLL_CTL_MOD && (i->events & EPOLLEXCLUSIVE)) return sim__error(EINVAL);
+    if (op == EPOLL_CTL_ADD && sim_fault(SIM_CONTROL))
+        return sim__error(sim_below(2) ? ENOMEM : ENOSPC);
+    if (op == EPOLL_CTL_ADD) i = sim__item_create(epoll, fd, f);
+    if (!i) return sim__error(ENOSPC);
+    i->events = ev->events;
+    i->data = ev->data.u64;
+    i->is_off = 0;
+    if (sim__poll_file(f) & (i->events | EPOLLERR | EPOLLHUP)) sim__item_fire(i);
+    return 0;
+}
+// Takes events that are still true; a level stays on the list, behind the others.
+static int sim__epoll_collect(sim_file *epoll, struct epoll_event *out, int max) {
+    sim_item *all[SIM_ITEMS / 8], *i;
+    int n = 0, got = 0;
+    for (i = epoll->ready; i && n < (int)(sizeof all / sizeof all[0]); i = i->next_ready)
+        all[n++] = i;
+    for (int k = n - 1; k > 0 && kernel.is_shuffled; k--) {
+        uint32_t j = sim_below((uint32_t)k + 1);
+        i = all[k];
+        all[k] = all[j];
+        all[j] = i;
+    }
+    for (int k = 0; k < n && got < max; k++) {
+        uint32_t asked = all[k]->events | EPOLLERR | EPOLLHUP, m;
+        m = sim__poll_file(all[k]->file) & asked;
+        if (!all[k]->file->is_connecting && all[k]->file->kind >= SIM_PIPE &&
+            sim_fault(SIM_PHANTOM))
+            m |= asked & (EPOLLIN | EPOLLOUT);
+        sim__ready_remove(all[k]);
+        if (!m) continue;
+        out[got].events = m;
+        out[got++].data.u64 = all[k]->data;
+        if (all[k]->events & EPOLLONESHOT)
+            all[k]->is_off = 1;
+        else if (!(all[k]->events & EPOLLET))
+            sim__ready_push(all[k]);
+    }
+    return got;
+}
+static int sim__epoll_wait_ns(int ep, struct epoll_event *ev, int max, int64_t timeout) {
+    sim_file *f = sim__file_of(ep, SIM_EPOLL);
+    int64_t deadline = timeout < 0 || timeout > SIM_NEVER - sim.now ? SIM_NEVER : sim.now + timeout;
+    int n;
+    sim_point();
+    if (!f) return sim__error(EBADF);
+    if (timeout != 0 && sim_fault(SIM_EINTR)) return sim__error(EINTR);
+    while ((n = sim__epoll_collect(f, ev, max)) == 0 && timeout != 0) {
+        int is_late = sim__sleep("epoll_wait", f, deadline);
+        if (is_late || sim_fault(SIM_EINTR)) {
+            n = sim__epoll_collect(f, ev, max);
+            return n == 0 && !is_late ? sim__error(EINTR) : n;
+        }
+    }
+    return n;
+}
+
+// ---- streams: bytes arrive late and in pieces, but in order
+
+static void sim__arrive(void *object, uint64_t arg) {
+    sim_file *f = object;
+    if (f->gen != (uint32_t)(arg >> 32) || f->kind == SIM_NOTHING) return;
+    f->arrived += (uint32_t)arg;
+    sim__wake_file(f, EPOLLIN);
+}
+static void sim__arrive_end(void *object, uint64_t gen) {
+    sim_file *f = object;
+    if (f->gen != gen || f->kind == SIM_NOTHING) return;
+    f->is_end_seen = 1;
+    sim__wake_file(f, EPOLLIN | EPOLLRDHUP | (f->is_end_sent ? EPOLLHUP : 0u));
+}
+static void sim__arrive_reset(void *object, uint64_t arg) {
+    sim_file *f = object;
+    if (f->gen != (uint32_t)(arg >> 32) || f->kind != SIM_STREAM) return;
+    f->error = (int)(arg & 0xffff);
+    f->is_connecting = 0;
+    f->is_end_seen = f->is_end_sent = 1;
+    if (f->peer) f->peer->peer = NULL;
+    f->peer = NULL;
+    sim__wake_file(f, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP | EPOLLERR);
+}
+static void sim__nudge(void *object, uint64_t arg) {
+    sim_file *f = object;
+    if (f->gen == (uint32_t)(arg >> 32) && f->kind != SIM_NOTHING) sim__wake_file(f, (uint32_t)arg);
+}
+static uint64_t sim__for(const sim_file *f, uint64_t low) { return (uint64_t)f->gen << 32 | low; }
+// Does it now, or later but behind what is on its way already.
+static void sim__deliver(sim_file *to, sim_action *act, uint64_t arg) {
+    int64_t at = sim.now;
+    if (to->is_tcp && sim_fault(SIM_LATENCY))
+        at += 1 + (int64_t)sim_below(1u << (10 + sim_below(17)));
+    if (at == sim.now && to->last_arrival < at) {
+        act(to, arg);
+        return;
+    }
+    if (at < to->last_arrival) at = to->last_arrival;
+    to->last_arrival = at;
+    sim__at(at, act, to, arg);
+}
+// A call says EAGAIN although it could go on; the edge comes later.
+static int sim__says_again(sim_file *f, uint32_t events) {
+    if (!sim_fault(SIM_AGAIN)) return 0;
+    sim__at(sim.now + 1 + (int64_t)sim_below(1u << (8 + sim_below(14))), sim__nudge, f,
+            sim__for(f, events));
+    return 1;
+}
+static void sim__reset_both(sim_file *f, int error) {
+    sim_file *peer = f->peer;
+    sim__arrive_reset(f, sim__for(f, (uint64_t)error));
+    if (peer && peer->kind == SIM_STREAM)
+        sim__deliver(peer, sim__arrive_reset, sim__for(peer, (uint64_t)error));
+}
+static uint32_t sim__pass(sim_file *to, const unsigned char *buf, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) to->buf[(to->head + to->len + i) % to->cap] = buf[i];
+    to->len += n;
+    for (int i = 3; n > 0; i--) { // segments
+        uint32_t part = to->is_tcp && sim.rate[SIM_LATENCY] && i > 0 ? 1 + sim_below(n) : n;
+        sim__deliver(to, sim__arrive, sim__for(to, part));
+        n -= part;
+    }
+    return n;
+}
+static int64_t sim__stream_write(sim_file *f, const void *buf, size_t len) {
+    if (!f->can_write) return sim__error(EBADF);
+    if (f->is_connecting) return sim__error(f->kind == SIM_STREAM ? EAGAIN : EBADF);
+    if (f->error) {
+        int error = f->error;
+        f->error = 0;
+        return sim__error(error);
+    }
+    if (f->is_end_sent || !f->peer) return sim__error(EPIPE);
+    if (f->is_tcp && sim_fault(SIM_RESET)) {
+        sim__reset_both(f, ECONNRESET);
+        f->error = 0;
+        return sim__error(ECONNRESET);
+    }
+    uint32_t room = sim__free_room(f->peer), n = len < room ? (uint32_t)len : room;
+    if (n == 0 || sim__says_again(f, EPOLLOUT)) {
+        f->wants_room = 1;
+        return sim__error(EAGAIN);
+    }
+    if (n > 1 && sim_fault(SIM_SHORT)) { // short of memory: tells when there is some
+        n = 1 + sim_below(n - 1);
+        sim__at(sim.now + 1 + (int64_t)sim_below(1u << 20), sim__nudge, f, sim__for(f, EPOLLOUT));
+    }
+    if (n < len) f->wants_room = 1;
+    sim__pass(f->peer, buf, n);
+    return n;
+}
+static void sim__make_room(sim_file *f) {
+    sim_file *w = f->peer;
+    if (!w || !w->wants_room || sim__free_room(f) * 3 < f->cap) return;
+    w->wants_room = 0;
+    sim__deliver(w, sim__nudge, sim__for(w, EPOLLOUT));
+}
+static int64_t sim__stream_read(sim_file *f, void *buf, size_t len) {
+    if (!f->can_read) return sim__error(EBADF);
+    if (f->is_connecting) return sim__error(EAGAIN);
+    if (f->arrived == 0 && f->error) {
+        int error = f->error;
+        f->error = 0;
+        return sim__error(error);
+    }
+    if (f->arrived == 0 && f->is_end_seen) return 0;
+    if (f->arrived == 0 || sim__says_again(f, EPOLLIN)) return sim__error(EAGAIN);
+    uint32_t n = len < f->arrived ? (uint32_t)len : f->arrived;
+    if (n > 1 && !f->is_tcp && sim_fault(SIM_SHORT)) n = 1 + sim_below(n - 1);
+    for (uint32_t i = 0; i < n; i++) ((unsigned char *)buf)[i] = f->buf[(f->head + i) % f->cap];
+    f->head = (f->head + n) % f->cap;
+    f->len -= n;
+    f->arrived -= n;
+    sim__make_room(f);
+    return n;
+}
+static void sim__send_end(sim_file *f) {
+    if (f->is_end_sent) return;
+    f->is_end_sent = 1;
+    if (f->peer) sim__deliver(f->peer, sim__arrive_end, f->peer->gen);
+}
+
+// ---- closing: the last descriptor ends the file
+
+static void sim__file_unref(sim_file *f);
+static void sim__stream_close(sim_file *f) {
+    sim_file *peer = f->peer;
+    if (!peer) return;
+    f->peer = NULL;
+    peer->peer = NULL;
+    if (f->kind == SIM_PIPE) {
+        if (f->can_write)
+            sim__arrive_end(peer, peer->gen);
+        else
+            sim__wake_file(peer, EPOLLERR | EPOLLOUT);
+    } else if (f->is_tcp && (f->len > 0 || f->is_lingering_off)) {
+        sim__deliver(peer, sim__arrive_reset, sim__for(peer, ECONNRESET));
+    } else {
+        sim__deliver(peer, sim__arrive_end, peer->gen);
+        if (!f->is_tcp) sim__wake_file(peer, EPOLLOUT | EPOLLHUP);
+    }
+}
+static void sim__file_free(sim_file *f) {
+    while (f->watchers) sim__item_free(f->watchers);
+    while (f->items) sim__item_free(f->items);
+    if (f->kind == SIM_PIPE || f->kind == SIM_STREAM) sim__stream_close(f);
+    while (f->n_queued > 0) sim__file_unref(f->queue[--f->n_queued]);
+    f->kind = SIM_NOTHING;
+}
+static void sim__file_unref(sim_file *f) {
+    if (--f->refs == 0) sim__file_free(f);
+}
+SIM_FN int sim_close(int fd) {
+    sim_point();
+    sim_file *f = sim__file_at(fd);
+    if (!f) return SIM__INT(close, fd, sim__error(EBADF));
+    kernel.fd[fd] = NULL;
+    sim__file_unref(f);
+    return SIM__INT(close, fd, sim_fault(SIM_EINTR) ? sim__error(EINTR) : 0); // gone in any case
+}
+SIM_FN int sim_dup(int fd) {
+    sim_point();
+    sim_file *f = sim__file_at(fd);
+    return SIM__INT(dup, fd, f ? sim__fd_install(f) : sim__error(EBADF));
+}
+
+// ---- reading and writing
+
+static int64_t sim__counter_read(sim_file *f, void *buf, size_t len) {
+    if (len < sizeof f->count) return sim__error(EINVAL);
+    if (f->count == 0) return sim__error(EAGAIN);
+    memcpy(buf, &f->count, sizeof f->count);
+    f->count = 0;
+    sim__wake_file(f, EPOLLOUT);
+    return sizeof f->count;
+}
+static int64_t sim__eventfd_write(sim_file *f, const void *buf, size_t len) {
+    uint64_t n;
+    if (len < sizeof n) return sim__error(EINVAL);
+    memcpy(&n, buf, sizeof n);
+    if (n > kernel.eventfd_most || f->count > kernel.eventfd_most - n) return sim__error(EAGAIN);
+    f->count += n;
+    sim__wake_file(f, EPOLLIN);
+    return sizeof n;
+}
+static int64_t sim__read_once(sim_file *f, void *buf, size_t len) {
+    if (sim_fault(SIM_EINTR)) return sim__error(EINTR);
+    switch (f->kind) {
+    case SIM_EVENTFD:
+    case SIM_TIMERFD: return sim__counter_read(f, buf, len);
+    case SIM_PIPE:
+    case SIM_STREAM: return sim__stream_read(f, buf, len);
+    default: return sim__error(EINVAL);
+    }
+}
+static int64_t sim__write_once(sim_file *f, const void *buf, size_t len) {
+    if (sim_fault(SIM_EINTR)) return sim__error(EINTR);
+    switch (f->kind) {
+    case SIM_EVENTFD: return sim__eventfd_write(f, buf, len);
+    case SIM_PIPE:
+    case SIM_STREAM: return sim__stream_write(f, buf, len);
+    default: return sim__error(EINVAL);
+    }
+}
+// A file that is not O_NONBLOCK blocks its thread.
+static int sim__may_wait(const sim_file *f) { return errno == EAGAIN && !(f->flags & O_NONBLOCK); }
+SIM_FN ssize_t sim_read(int fd, void *buf, size_t len) {
+    sim_point();
+    sim_file *f = sim__file_at(fd);
+    int64_t rc = f ? sim__read_once(f, buf, len) : sim__error(EBADF);
+    while (rc < 0 && f && sim__may_wait(f)) {
+        sim__sleep("read", f, SIM_NEVER);
+        rc = sim__read_once(f, buf, len);
+    }
+    return (ssize_t)sim__done(SIM_C_read, fd, rc);
+}
+SIM_FN ssize_t sim_write(int fd, const void *buf, size_t len) {
+    sim_point();
+    sim_file *f = sim__file_at(fd);
+    int64_t rc = f ? sim__write_once(f, buf, len) : sim__error(EBADF);
+    while (rc < 0 && f && sim__may_wait(f)) {
+        sim__sleep("write", f, SIM_NEVER);
+        rc = sim__write_once(f, buf, len);
+    }
+    return (ssize_t)sim__done(SIM_C_write, fd, rc);
+}
+// Vectors: the first piece that is not empty; a short count is legal where this is used.
+SIM_FN ssize_t sim_readv(int fd, const struct iovec *v, int n) {
+    int i = 0;
+    while (i + 1 < n && v[i].iov_len == 0) i++;
+    return n > 0 ? sim_read(fd, v[i].iov_base, v[i].iov_len) : sim__error(EINVAL);
+}
+SIM_FN ssize_t sim_writev(int fd, const struct iovec *v, int n) {
+    int i = 0;
+    while (i + 1 < n && v[i].iov_len == 0) i++;
+    return n > 0 ? sim_write(fd, v[i].iov_base, v[i].iov_len) : sim__error(EINVAL);
+}
+SIM_FN ssize_t sim_send(int fd, const void *buf, size_t len, int flags) {
+    if (!(flags & MSG_NOSIGNAL)) sim_fail("send without MSG_NOSIGNAL");
+    return sim_write(fd, buf, len);
+}
+SIM_FN ssize_t sim_sendmsg(int fd, const struct msghdr *m, int flags) {
+    if (!(flags & MSG_NOSIGNAL)) sim_fail("sendmsg without MSG_NOSIGNAL");
+    return sim_writev(fd, m->msg_iov, (int)m->msg_iovlen);
+}
+
+// ---- making files
+
+SIM_FN int sim_epoll_create1(int flags) {
+    (void)flags;
+    sim_point();
+    return SIM__INT(epoll_create1, 0, sim__fd_install(sim__file_open(SIM_EPOLL)));
+}
+SIM_FN int sim_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
+    sim_point();
+    return SIM__INT(epoll_ctl, fd, sim__epoll_change(sim__file_at(ep), op, fd, ev));
+}
+SIM_FN int sim_epoll_wait(int ep, struct epoll_event *ev, int max, int ms) {
+    return SIM__INT(epoll_wait, ep, sim__epoll_wait_ns(ep, ev, max, ms < 0 ? -1 : SIM_MS(ms)));
+}
+SIM_FN int sim_eventfd(unsigned count, int flags) {
+    sim_point();
+    sim_file *f = sim__file_open(SIM_EVENTFD);
+    if (f) {
+        f->count = count;
+        f->flags = flags & EFD_NONBLOCK ? O_NONBLOCK : 0;
+    }
+    return SIM__INT(eventfd, (int)count, sim__fd_install(f));
+}
+SIM_FN int sim_timerfd_create(int clock, int flags) {
+    sim_point();
+    sim_file *f = sim__file_open(SIM_TIMERFD);
+    if (f) f->flags = flags & TFD_NONBLOCK ? O_NONBLOCK : 0;
+    return SIM__INT(timerfd_create, clock, sim__fd_install(f));
+}
+static void sim__timer_expires(void *object, uint64_t arg) {
+    sim_file *f = object;
+    if (f->gen != (uint32_t)(arg >> 32) || f->kind != SIM_TIMERFD || f->armed != (uint32_t)arg)
+        return;
+    f->count++;
+    sim__wake_file(f, EPOLLIN);
+}
+SIM_FN int sim_timerfd_settime(int fd, int flags, const struct itimerspec *t,
+                               struct itimerspec *old) {
+    (void)flags;
+    (void)old;
+    sim_point();
+    sim_file *f = sim__file_of(fd, SIM_TIMERFD);
+    if (!f) return SIM__INT(timerfd_settime, fd, sim__error(EBADF));
+    int64_t in = (int64_t)t->it_value.tv_sec * 1000000000 + t->it_value.tv_nsec;
+    f->count = 0;
+    f->armed++;
+    if (in > 0) sim__at(sim.now + in, sim__timer_expires, f, sim__for(f, f->armed));
+    return SIM__INT(timerfd_settime, fd, 0);
+}
+static void sim__join_ends(sim_file *a, sim_file *b) {
+    a->peer = b;
+    b->peer = a;
+}
+static int sim__open_pair(int kind, int flags, int out[2]) {
+    sim_file *a = sim__file_open(kind), *b = a ? sim__file_open(kind) : NULL;
+    out[0] = sim__fd_install(a);
+    out[1] = out[0] < 0 ? -1 : sim__fd_install(b);
+    if (out[1] < 0) {
+        int error = errno;
+        if (b) b->kind = SIM_NOTHING;
+        if (out[0] >= 0) {
+            kernel.fd[out[0]] = NULL;
+            sim__file_unref(a);
+        }
+        return sim__error(error);
+    }
+    a->flags = b->flags = flags;
+    sim__join_ends(a, b);
+    a->can_read = b->can_write = 1;
+    a->can_write = b->can_read = kind == SIM_STREAM;
+    return 0;
+}
+SIM_FN int sim_pipe2(int out[2], int flags) {
+    sim_point();
+    return SIM__INT(pipe, 0, sim__open_pair(SIM_PIPE, flags & O_NONBLOCK, out));
+}
+SIM_FN int sim_socketpair(int family, int type, int protocol, int out[2]) {
+    (void)protocol;
+    sim_point();
+    int flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
+    return SIM__INT(socketpair, family, sim__open_pair(SIM_STREAM, flags, out));
+}
+
+// ---- TCP
+
+SIM_FN int sim_socket(int family, int type, int protocol) {
+    (void)protocol;
+    sim_point();
+    if (family != AF_INET) return SIM__INT(socket, family, sim__error(EAFNOSUPPORT));
+    sim_file *f = sim__file_open(SIM_STREAM);
+    if (f) {
+        f->flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
+        f->is_tcp = 1;
+    }
+    return SIM__INT(socket, family, sim__fd_install(f));
+}
+static sim_file *sim__listener_at(uint16_t port) {
+    for (int i = 0; i < kernel.n_files; i++)
+        if (kernel.files[i].kind == SIM_LISTENER && kernel.files[i].port == port)
+            return &kernel.files[i];
+    return NULL;
+}
+SIM_FN int sim_bind(int fd, const struct sockaddr *sa, socklen_t len) {
+    sim_point();
+    sim_file *f = sim__file_of(fd, SIM_STREAM);
+    struct sockaddr_in in;
+    if (!f || len < sizeof in) return SIM__INT(bind, fd, sim__error(f ? EINVAL : EBADF));
+    memcpy(&in, sa, sizeof in);
+    f->port = ntohs(in.sin_port) ? ntohs(in.sin_port) : kernel.next_port++;
+    return SIM__INT(bind, fd, sim__listener_at(f->port) ? sim__error(EADDRINUSE) : 0);
+}
+SIM_FN int sim_listen(int fd, int backlog) {
+    sim_point();
+    sim_file *f = sim__file_of(fd, SIM_STREAM);
+    if (!f || !f->port) return SIM__INT(listen, fd, sim__error(EINVAL));
+    f->kind = SIM_LISTENER;
+    f->backlog = backlog < kernel.somaxconn ? backlog : kernel.somaxconn;
+    return SIM__INT(listen, fd, 0);
+}
+// The client's first packet reaches the port. A full queue drops it; it is sent again.
+static void sim__arrive_call(void *object, uint64_t arg) {
+    sim_file *f = object;
+    if (f->gen != (uint32_t)(arg >> 32) || f->kind != SIM_STREAM || !f->is_connecting) return;
+    sim_file *l = sim__listener_at(f->peer_port), *s = NULL;
+    if (l && l->n_queued >= l->backlog) {
+        sim__at(sim.now + SIM_MS(200), sim__arrive_call, f, arg);
+        return;
+    }
+    if (l) s = sim__file_open(SIM_STREAM);
+    if (!s) {
+        sim__deliver(f, sim__arrive_reset, sim__for(f, ECONNREFUSED));
+        return;
+    }
+    s->is_tcp = s->can_read = s->can_write = f->can_read = f->can_write = 1;
+    s->refs = 1; // the queue's
+    s->port = l->port;
+    s->peer_port = f->port;
+    sim__join_ends(s, f);
+    f->is_connecting = 0;
+    l->queue[l->n_queued++] = s;
+    sim__wake_file(l, EPOLLIN);
+    sim__wake_file(f, EPOLLOUT);
+}
+SIM_FN int sim_connect(int fd, const struct sockaddr *sa, socklen_t len) {
+    sim_point();
+    sim_file *f = sim__file_of(fd, SIM_STREAM);
+    struct sockaddr_in in;
+    if (!f || len < sizeof in) return SIM__INT(connect, fd, sim__error(f ? EINVAL : EBADF));
+    memcpy(&in, sa, sizeof in);
+    f->peer_port = ntohs(in.sin_port);
+    f->port = kernel.next_port++;
+    f->is_connecting = 1;
+    int64_t delay = sim_fault(SIM_LATENCY) ? 1 + (int64_t)sim_below(1u << 24)
+                    : sim_below(2)         ? 20000
+                                           : 0;
+    sim__at(sim.now + delay, sim__arrive_call, f, sim__for(f, 0));
+    return SIM__INT(connect, fd, sim__error(sim_fault(SIM_EINTR) ? EINTR : EINPROGRESS));
+}
+static sim_file *sim__dequeue(sim_file *l) {
+    sim_file *s = l->queue[0];
+    memmove(l->queue, l->queue + 1, (size_t)--l->n_queued * sizeof l->queue[0]);
+    return s;
+}
+static int sim__accept_once(sim_file *l, int flags) {
+    if (!l) return sim__error(EBADF);
+    if (sim_fault(SIM_EINTR)) return sim__error(EINTR);
+    if (l->n_queued == 0 || sim__says_again(l, EPOLLIN)) return sim__error(EAGAIN);
+    if (sim_fault(SIM_ABORTED)) {
+        sim_file *s = sim__dequeue(l);
+        sim__reset_both(s, ECONNRESET);
+        sim__file_unref(s);
+        return sim__error(ECONNABORTED);
+    }
+    int fd = sim__fd_install(l->queue[0]);
+    if (fd < 0) return fd; // it stays in the queue
+    sim_file *s = sim__dequeue(l);
+    s->refs--; // the queue's
+    s->flags = flags & SOCK_NONBLOCK ? O_NONBLOCK : 0;
+    return fd;
+}
+SIM_FN int sim_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
+    (void)sa;
+    (void)len;
+    sim_point();
+    return SIM__INT(accept4, fd, sim__accept_once(sim__file_of(fd, SIM_LISTENER), flags));
+}
+SIM_FN int sim_shutdown(int fd, int how) {
+    sim_point();
+    sim_file *f = sim__file_of(fd, SIM_STREAM);
+    if (!f) return SIM__INT(shutdown, fd, sim__error(EBADF));
+    if (!f->peer) return SIM__INT(shutdown, fd, sim__error(ENOTCONN));
+    if (how == SHUT_WR || how == SHUT_RDWR) sim__send_end(f);
+    if (how == SHUT_RD || how == SHUT_RDWR) sim__arrive_end(f, f->gen);
+    return SIM__INT(shutdown, fd, 0);
+}
+static int sim__name(int fd, struct sockaddr *sa, socklen_t *len, int is_peer) {
+    sim_file *f = sim__file_at(fd);
+    struct sockaddr_in in;
+    if (!f) return sim__error(EBADF);
+    if (is_peer && !f->peer) return sim__error(ENOTCONN);
+    memset(&in, 0, sizeof in);
+    in.sin_family = AF_INET;
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    in.sin_port = htons(is_peer ? f->peer_port : f->port);
+    memcpy(sa, &in, *len < sizeof in ? *len : sizeof in);
+    *len = sizeof in;
+    return 0;
+}
+SIM_FN int sim_getsockname(int fd, struct sockaddr *sa, socklen_t *len) {
+    sim_point();
+    return SIM__INT(getsockname, fd, sim__name(fd, sa, len, 0));
+}
+SIM_FN int sim_getpeername(int fd, struct sockaddr *sa, socklen_t *len) {
+    sim_point();
+    return SIM__INT(getpeername, fd, sim__name(fd, sa, len, 1));
+}
+SIM_FN int sim_setsockopt(int fd, int level, int name, const void *value, socklen_t len) {
+    sim_point();
+    sim_file *f = sim__file_at(fd);
+    struct linger l;
+    if (f && level == SOL_SOCKET && name == SO_LINGER && len == sizeof l) {
+        memcpy(&l, value, sizeof l);
+        f->is_lingering_off = l.l_onoff && l.l_linger == 0;
+    }
+    return SIM__INT(setsockopt, fd, f ? 0 : sim__error(EBADF));
+}
+SIM_FN int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *len) {
+    sim_point();
+    sim_file *f = sim__file_at(fd);
+    int v = 0;
+    if (!f) return SIM__INT(getsockopt, fd, sim__error(EBADF));
+    if (level != SOL_SOCKET || (f->kind != SIM_STREAM && f->kind != SIM_LISTENER))
+        return SIM__INT(getsockopt, fd, sim__error(ENOTSOCK));
+    if (name == SO_TYPE) v = SOCK_STREAM;
+    if (name == SO_DOMAIN) v = f->is_tcp ? AF_INET : AF_UNIX;
+    if (name == SO_ERROR) {
+        v = f->error;
+        f->error = 0;
+    }
+    memcpy(value, &v, *len < sizeof v ? *len : sizeof v);
+    return SIM__INT(getsockopt, fd, 0);
+}
+
+// ---- small calls
+
+SIM_FN int sim_fcntl(int fd, int command, ...) {
+    va_list ap;
+    sim_point();
+    sim_file *f = sim__file_at(fd);
+    if (!f) return SIM__INT(fcntl, fd, sim__error(EBADF));
+    if (command == F_GETFL) return SIM__INT(fcntl, fd, f->flags | O_RDWR);
+    va_start(ap, command);
+    if (command == F_SETFL) f->flags = va_arg(ap, int) & O_NONBLOCK;
+    va_end(ap);
+    return SIM__INT(fcntl, fd, 0);
+}
+SIM_FN int sim_poll(struct pollfd *p, nfds_t n, int timeout) {
+    int ready = 0;
+    sim_point();
+    if (timeout != 0) sim_fail("simulation: poll() only without waiting");
+    if (sim_fault(SIM_EINTR)) return SIM__INT(poll, (int64_t)n, sim__error(EINTR));
+    for (nfds_t i = 0; i < n; i++) { // the bits of poll and epoll are the same
+        const sim_file *f = sim__file_at(p[i].fd);
+        uint32_t m = f ? sim__poll_file(f) : POLLNVAL;
+        p[i].revents =
+            (short)(m & ((uint16_t)p[i].events | (uint32_t)(POLLERR | POLLHUP | POLLNVAL)));
+        ready += p[i].revents != 0;
+    }
+    return SIM__INT(poll, (int64_t)n, ready);
+}
+SIM_FN int sim_clock_gettime(clockid_t clock, struct timespec *t) {
+    (void)clock;
+    sim_point();
+    t->tv_sec = (time_t)(sim.now / 1000000000);
+    t->tv_nsec = (long)(sim.now % 1000000000);
+    return 0;
+}
+SIM_FN void *sim_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset) {
+    (void)at;
+    (void)prot;
+    (void)flags;
+    (void)fd;
+    (void)offset;
+    sim_point();
+    void *p = sim_fault(SIM_NOMEM) ? NULL : sim__alloc(bytes);
+    if (!p) errno = ENOMEM;
+    sim__done(SIM_C_mmap, (int64_t)bytes, p ? 0 : -1);
+    return p ? p : MAP_FAILED;
+}
+SIM_FN int sim_munmap(void *p, size_t bytes) {
+    sim_point();
+    sim__free(p, bytes);
+    return SIM__INT(munmap, (int64_t)bytes, 0);
+}
+SIM_FN int sim_open(const char *path, int flags, ...) {
+    (void)path;
+    (void)flags;
+    return sim__error(ENOENT);
+}
+SIM_FN int sim_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
+    (void)pid;
+    (void)size;
+    (void)set;
+    return sim__error(ENOSYS);
+}
+SIM_FN long sim_sysconf(int name) { return name == _SC_PAGESIZE ? 4096 : 4; }
+SIM_FN int sim_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *t) {
+    (void)set;
+    (void)info;
+    (void)t;
+    return sim__error(EAGAIN);
+}
+SIM_FN int sim_pthread_sigmask(int how, const sigset_t *set, sigset_t *old) {
+    (void)how;
+    (void)set;
+    if (old) sigemptyset(old);
+    return 0;
+}
+SIM_FN int sim_pthread_attr_init(pthread_attr_t *a) {
+    memset(a, 0, sizeof *a);
+    return 0;
+}
+SIM_FN int sim_pthread_attr_setstacksize(pthread_attr_t *a, size_t n) {
+    (void)a;
+    return n >= 16384 ? 0 : EINVAL;
+}
+SIM_FN int sim_pthread_attr_destroy(pthread_attr_t *a) {
+    (void)a;
+    return 0;
+}
+SIM_FN int sim_pthread_setname_np(pthread_t t, const char *name) {
+    (void)t;
+    return strlen(name) < 16 ? 0 : ERANGE;
+}
+
+// ---- threads and futexes
+
+SIM_FN int sim_pthread_create(pthread_t *out, void *(*fn)(void *), void *arg) {
+    sim_point();
+    sim_thread *t = sim_fault(SIM_THREAD) ? NULL : sim__thread_create(fn, arg);
+    if (t) *out = (pthread_t)t->id;
+    sim__done(SIM_C_pthread_create, t ? t->id : -1, 0);
+    return t ? 0 : EAGAIN;
+}
+SIM_FN int sim_pthread_join(pthread_t id) {
+    sim_point();
+    sim__thread_join(&sim.threads[(int)id]);
+    return SIM__INT(pthread_join, (int64_t)id, 0);
+}
+static int sim__futex_wait(const uint32_t *word, uint32_t expected, const int64_t *ts) {
+    int64_t deadline = SIM_NEVER;
+    if (ts) deadline = ts[0] > SIM_NEVER / 1000000000 - 1 ? SIM_NEVER : ts[0] * 1000000000 + ts[1];
+    if (sim_fault(SIM_FUTEX)) return sim_below(2) ? 0 : sim__error(EINTR);
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) != expected) return sim__error(EAGAIN);
+    return sim__sleep("futex wait", word, deadline) ? sim__error(ETIMEDOUT) : 0;
+}
+static int64_t sim__futex(va_list ap) {
+    uint32_t *word = va_arg(ap, uint32_t *);
+    int op = va_arg(ap, int);
+    if ((op & 127) == 1) // FUTEX_WAKE
+        return sim__done(SIM_C_futex_wake, 0, sim__wake_on(word, va_arg(ap, int)));
+    uint32_t expected = va_arg(ap, uint32_t);
+    return sim__done(SIM_C_futex_wait, expected,
+                     sim__futex_wait(word, expected, va_arg(ap, const int64_t *)));
+}
+static int64_t sim__epoll_pwait2(va_list ap) {
+    int ep = va_arg(ap, int);
+    struct epoll_event *ev = va_arg(ap, struct epoll_event *);
+    int max = va_arg(ap, int);
+    const int64_t *ts = va_arg(ap, const int64_t *);
+    if (!kernel.has_pwait2) return sim__error(ENOSYS);
+    return sim__done(SIM_C_epoll_wait, ep,
+                     sim__epoll_wait_ns(ep, ev, max, ts[0] * 1000000000 + ts[1]));
+}
+SIM_FN long sim_syscall(long number, ...) {
+    va_list ap;
+    int64_t rc = sim__error(ENOSYS);
+    va_start(ap, number);
+    sim_point();
+    if (number == SYS_futex) rc = sim__futex(ap);
+#ifdef SYS_epoll_pwait2
+    if (number == SYS_epoll_pwait2) rc = sim__epoll_pwait2(ap);
+#endif
+    if (number == SYS_getrandom) {
+        uint64_t x = sim_random();
+        memcpy(va_arg(ap, void *), &x, sizeof x);
+        rc = sizeof x;
+    }
+    va_end(ap);
+    return (long)rc;
+}
+
+// ---- a run
+
+static void sim__kernel_calm(void) { kernel.fd_limit = SIM_FDS; }
+static void sim__kernel_reset(void) {
+    static const uint32_t caps[] = {1, 7, 64, 512, 4096, 4096};
+    static const uint64_t most[] = {1, 3, UINT64_MAX - 1, UINT64_MAX - 1};
+    static const int limits[] = {40, 90, SIM_FDS, SIM_FDS};
+    sim_file *files = kernel.files;
+    unsigned char *buffers = kernel.buffers;
+    for (int i = 0; i < kernel.n_files; i++) files[i].kind = SIM_NOTHING;
+    memset(&kernel, 0, sizeof kernel);
+    kernel.files = files ? files : sim__reserve(sizeof(sim_file) * SIM_FILES);
+    kernel.buffers = buffers ? buffers : sim__reserve((size_t)SIM_FILES * SIM_BUFFER);
+    for (int i = 0; i < SIM_ITEMS; i++) {
+        kernel.items[i].next_ready = kernel.free_item;
+        kernel.free_item = &kernel.items[i];
+    }
+    kernel.cap = caps[sim_below(6)];
+    kernel.eventfd_most = most[sim_below(4)];
+    kernel.fd_limit = limits[sim_below(4)];
+    if (sim.opt.is_calm) kernel.fd_limit = SIM_FDS;
+    kernel.somaxconn = sim_below(3) ? 128 : 1 + (int)sim_below(3);
+    kernel.has_pwait2 = sim_below(4) != 0;
+    kernel.is_shuffled = (int)sim_below(2);
+    kernel.next_port = 10000;
+    sim.on_calm = sim__kernel_calm;
+}
+// Nothing may be left open.
+static void sim__kernel_check(void) {
+    for (int i = 0; i < SIM_FDS && !sim.is_failed; i++)
+        if (kernel.fd[i]) sim_fail("descriptor %d left open", i);
+}
+
+#endif // VOLT_SIM_KERNEL_H

@@ -1,0 +1,172 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# Proves that the simulation can fail: puts one defect after the other into a copy of volt.h and
+# counts the seeds until the simulation finds it. Needs a C compiler and awk.
+#   sh tests/sim/mutants.sh volt.h build/sim/mutants [name]
+# The list stands below: "@ name: what is wrong", lines to find (-), lines to put in their place (+),
+# without their indentation. Each must be found in the header exactly once.
+# Last line: "mutants: N found, N not found"; fails unless all are found.
+header=$1 out=$2 only=$3
+here=$(dirname "$0")
+seconds=${MUTANT_SECONDS:-20}
+small='-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2'
+mkdir -p "$out"
+
+list() {
+    cat <<'END'
+@ inject-silent: work from outside wakes nobody
+- volt__injector_push(&rt->injector, c);
+- volt__notify(rt);
++ volt__injector_push(&rt->injector, c);
+@ spawn-silent: a spawn from outside wakes nobody
+- if (ok && is_enqueued) volt__notify(rt);
++ (void)is_enqueued;
+@ park-blind: no second look at the queues before sleeping
+- if (volt__is_stopped(rt) || (left == 0 && volt__is_anything_takeable(rt))) {
++ if (volt__is_stopped(rt) || left == UINT32_MAX) {
+@ leave-silent: the last searcher does not look again
+- if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
++ (void)volt__idle_leave(&w->rt->idle);
+@ claim-keeps-count: a claim that finds no sleeper stays counted as a searcher
+- volt__sub_acq_rel(&s->searching, 1); // [I2] with enter
+- volt__fence_sc(&s->searching);       // [I1] with enter
++ return -1;
+@ eventfd-unread: the unpark token is never read
+- while (VOLT_SYS(read, r->evfd, &n, sizeof n) < 0 && errno == EINTR) {}
++ (void)r; (void)n;
+@ eventfd-edge: the unpark token is an edge, which another poller may swallow
+- if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__TOKEN_EVENTFD);
++ if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN | EPOLLET, VOLT__TOKEN_EVENTFD);
+@ unlock-silent: who waits for a lock is not woken
+- if (VOLT__UNLIKELY(volt__xchg_rel(lock, 0) == 2)) VOLT_FUTEX_WAKE(lock, 1); // [L1] with lock
++ (void)volt__xchg_rel(lock, 0); // [L1] with lock
+@ cancel-lost: a cancelled task is not queued
+- if (h->task_ && volt__task_cancel(h->task_)) volt__schedule(h->task_);
++ if (h->task_) (void)volt__task_cancel(h->task_);
+@ suspend-forgets: a wake-up during the poll is lost
+- } else if (!volt__task_suspend(t)) {
++ } else if (!volt__task_suspend(t) || 1) {
+@ wake-doubles: a task that runs is queued by its wake-up as well
+- return (old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
++ return (old & (VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
+@ join-silent: the end of a task does not wake who joins it
+- if (volt__task_wake(joiner)) volt__schedule(joiner);
++ (void)volt__task_wake(joiner);
+@ group-silent: the last child does not wake the group's owner
+- if (g->collects_ || g->n_live_ == 0) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
++ if (g->collects_) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
+@ disarm-skipped: a timer given up stays on the wheel
+- if (n->on_) volt__timer_disarm(n, cx->task_);
+- else volt__node_unbind(n, cx->task_);
++ volt__node_unbind(n, cx->task_);
+@ timer-early: deadlines are rounded down
+- return d / VOLT_TICK_NS + (d % VOLT_TICK_NS != 0);
++ return d / VOLT_TICK_NS;
+@ park-forgets-timers: sleeps past the next timer
+- if (at == VOLT_NEVER) return -1;
++ if (at != w->give_up_at || at == VOLT_NEVER) return -1;
+@ watch-once: who has looked does not arm the watch again
+- w->stats.looks++;
+- w->needs_watch = 1;
++ w->stats.looks++;
+@ watch-off: nobody arms the watch on waking
+- if (volt__watch_claim(&rt->watch)) volt__watch_start(&rt->watch);
++ (void)volt__watch_start;
+@ rescue-no-timers: the timers of a stuck worker are left to it
+- volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
++ (void)volt__wheel_try_fire;
+@ fd-no-seq: an operation waits although an event came since it tried
+- if (rc == 0 && e->seq == seen.seq) {
++ if (rc == 0) {
+@ fd-no-gen: events of a closed descriptor reach its number's next owner
+- if (e->gen == VOLT__CAST(uint32_t, token >> 32) && e->mode != VOLT__MODE_NONE) {
++ if (e->mode != VOLT__MODE_NONE) {
+@ fd-no-sticky: a hang-up that came with the last bytes is forgotten
+- if (hang || (events & VOLT__CAST(uint32_t, EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
++ (void)0;
+@ fd-short-read: a short read counts as "empty" on any stream, not only TCP
+- if (type == SOCK_STREAM && volt__is_ip(family)) flags |= VOLT__FD_STREAM;
++ if (type == SOCK_STREAM) flags |= VOLT__FD_STREAM;
+@ fd-not-rearmed: a foreign descriptor is watched only once
+- if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
++ if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
++ if (e->seq) return EPOLLONESHOT;
+@ close-wakes-nobody: those who wait on a descriptor are not told that it is closed
+- volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
++ e->rd = NULL;
+@ connect-blind: the outcome of a connect is not asked for
+- if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
++ (void)len;
+@ lifo-unbounded: the LIFO slot may keep its worker for ever
+- if (w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
+- w->lifo_run++;
++ if ((t = volt__take_lifo(w)) != NULL) {
+@ overflow-drops: a full ring loses a task on its way to the injector
+- for (uint32_t i = VOLT_RING_CAP / 2; i < VOLT_RING_CAP; i++)
+- volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
++ for (uint32_t i = VOLT_RING_CAP / 2 + 1; i < VOLT_RING_CAP; i++)
++ volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
+@ select-undrained: a select returns while its losers still wait
+- case VOLT__PHASE_DRAIN: return a->state_ == VOLT__ARM_LIVE;
++ case VOLT__PHASE_DRAIN: return 0;
+@ stop-silent: the last worker does not wake the others
+- VOLT_FUTEX_WAKE(&rt->is_stopped, INT_MAX);
+- volt__poke_all(rt);
++ VOLT_FUTEX_WAKE(&rt->is_stopped, INT_MAX);
+@ ack-forgotten: a worker that has seen the shutdown does not say so
+- volt__shutdown_ack(w->rt, UINT32_MAX);
++ if (w->index == 0) volt__shutdown_ack(w->rt, UINT32_MAX);
+@ handle-kept: a join leaks its reference
+- volt__task_drop(h->task_);
+- h->task_ = NULL;
+- return result;
++ h->task_ = NULL;
++ return result;
+END
+}
+
+# Writes the header with the defect called `name`, or says why not.
+mutate() {
+    list | awk -v name="$1" -v header="$header" '
+        function strip(s) { sub(/^[ \t]+/, "", s); return s }
+        /^@ / { split($2, w, ":"); mine = w[1] == name; next }
+        mine && /^- / { want[++n_want] = substr($0, 3) }
+        mine && /^\+ / { put[++n_put] = substr($0, 3) }
+        END {
+            while ((getline line < header) > 0) text[++n] = line
+            for (i = 1; i + n_want - 1 <= n; i++) {
+                for (k = 1; k <= n_want && strip(text[i + k - 1]) == want[k]; k++) {}
+                if (k > n_want) { hits++; at = i }
+            }
+            if (hits != 1) { print name ": its lines stand " hits + 0 " times in " header > "/dev/stderr"; exit 1 }
+            for (i = 1; i <= n; i++) {
+                if (i == at) { for (k = 1; k <= n_put; k++) print put[k]; i += n_want - 1; continue }
+                print text[i]
+            }
+        }' >"$out/$1.h"
+}
+
+# Tries the normal build first, then the small one: some defects need rings that overflow.
+hunt() {
+    mutate "$1" || return 1
+    for build in normal small; do
+        flags=; [ $build = small ] && flags=$small
+        ${CC:-cc} -std=gnu11 -O1 -w $flags -DSIM_VOLT="\"$PWD/$out/$1.h\"" "$here/main.c" \
+            -o "$out/$1-$build" || return 1
+        "$out/$1-$build" brief=1 seconds="$seconds" >"$out/$1.log" 2>&1 && continue
+        seeds=$(sed -n 's/^found after \([0-9]*\) seeds$/\1/p' "$out/$1.log")
+        why=$(sed -n 's/^FAILED: //p' "$out/$1.log" | head -n 1 | cut -c 1-110)
+        printf '%-20s %-6s found after %6s seeds: %s\n' "$1" $build "${seeds:-?}" "$why"
+        return 0
+    done
+    printf '%-20s not found\n' "$1"
+    return 1
+}
+
+found=0 missed=0
+for name in $(list | sed -n 's/^@ \([a-z-]*\):.*/\1/p'); do
+    [ -z "$only" ] || [ "$only" = "$name" ] || continue
+    if hunt "$name"; then found=$((found + 1)); else missed=$((missed + 1)); fi
+done
+echo "mutants: $found found, $missed not found"
+[ $missed = 0 ]
