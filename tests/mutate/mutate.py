@@ -8,7 +8,8 @@
         RECHECK=1 runs the settled ones, too
         LIST=1  names the mutants and runs nothing
 
-A mutant that changes a memory order runs under the model checker (`make model` programs); the
+A mutant that changes a memory order runs under the model checker (`make model` programs), which
+are compiled once with all of these mutants in them, each behind a switch (which.c). The
 others under the unit tests, and then under the model checker if their function holds an ordered
 operation. Only programs that can reach the changed function run, cheapest first, until one fails.
 
@@ -42,7 +43,8 @@ SETTLED = "tests/mutate/settled.txt"
 WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -include tests/mutate/weaker.h".split()
 LIMIT = 240  # seconds for one program; a test that hangs is stopped by its own harness, earlier
 
-Mutant = collections.namedtuple("Mutant", "kind function line old new text number")
+# In `line`, from `at` to `end`, `put` replaces what is there; old and new are the whole line, squeezed.
+Mutant = collections.namedtuple("Mutant", "kind function line at end put old new text number")
 
 
 # ---- the source: what may be changed
@@ -153,7 +155,7 @@ def all_mutants(lines, owner):
                 text = code[:start] + new + code[end:]
                 key = (kind, owner[i], squeeze(code), squeeze(text))
                 number[key] += 1
-                yield Mutant(kind, owner[i], i, squeeze(code), squeeze(text),
+                yield Mutant(kind, owner[i], i, start, end, new, squeeze(code), squeeze(text),
                              line[:start] + new + line[end:], number[key])
         before = code.strip() or before
 
@@ -166,7 +168,8 @@ class Killer:
         self.flags = flags
         self.reach = set()   # identifiers that it can arrive at
         self.digest = ""
-        self.lock, self.passes = threading.Lock(), False
+        self.lock, self.passes = threading.Lock(), None
+        self.scenarios = []  # of a model program: those that pass without a mutant
 
 
 SMALL = "-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2".split()
@@ -226,10 +229,11 @@ def all_killers(lines, owner):
 
 # ---- running one mutant
 
-def run(command, limit, is_model=False):
+def run(command, limit, is_model=False, number=0):
     """(did it fail, why): stops the program at the first line that reports a failure."""
     p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                         errors="replace", start_new_session=True)
+                         errors="replace", start_new_session=True,
+                         env={**os.environ, "MUTANT": str(number)})
     late = threading.Event()
 
     def stop():
@@ -274,20 +278,24 @@ def instructions(header):
 OBJCOPY = ("objcopy --rename-section .data=model_data --rename-section .bss=model_bss,alloc "
            "--redefine-sym memset=vmc_memset --redefine-sym memcpy=vmc_memcpy "
            "--redefine-sym memmove=vmc_memmove").split()
-MODEL = ("gcc -std=gnu11 -w -Itests/model -include tests/mutate/weaker.h -gdwarf-4 -fno-pie -O0 "
-         "-fsanitize=thread -fno-builtin -Wno-tsan -c").split()
+MODEL = ("gcc -std=gnu11 -w -include tests/mutate/weaker.h -fno-pie -O0 -fsanitize=thread "
+         "-fno-builtin -Wno-tsan -Itests/model -c").split()
 PARTS = "memory shadow search fiber world kernel tsan report main".split()
+
+
+def build_model(killer, program, flags):
+    return compiles([*MODEL, *flags, killer.source, "-o", program + ".o"]) and \
+        compiles([*OBJCOPY, program + ".o"]) and \
+        compiles(["gcc", "-no-pie", program + ".o", f"{BUILD}/which.o",
+                  *[f"build/model/gcc/{p}.part.o" for p in PARTS], "-o", program])
 
 
 def fails(killer, slot):
     """None, or why the killer fails on the header in the directory `slot`."""
     program = f"{slot}/{killer.name.replace('/', '_')}"
     if killer.is_model:
-        ok = compiles([*MODEL[:1], f"-I{slot}", *MODEL[1:], killer.source, "-o", program + ".o"]) and \
-            compiles([*OBJCOPY, program + ".o"]) and \
-            compiles(["gcc", "-no-pie", program + ".o",
-                      *[f"build/model/gcc/{p}.part.o" for p in PARTS], "-o", program])
-        command = [program, "-q"]
+        ok = build_model(killer, program, [f"-I{slot}"])
+        command = [program, "-q", *killer.scenarios]
     else:
         ok = compiles(["gcc", "-std=gnu11", "-w", "-include", "tests/mutate/weaker.h", "-O1",
                        "-pthread", *killer.flags, f"{slot}/{killer.source}", "-o", program])
@@ -297,6 +305,57 @@ def fails(killer, slot):
     failed, why = run(command, LIMIT, killer.is_model)
     os.remove(program)
     return squeeze(why)[:140] if failed else None
+
+
+# ---- all order mutants in one program
+
+class Orders:
+    """volt.h with a switch at each ordered site, and the model programs built from it."""
+
+    def __init__(self, lines, mutants):
+        self.dir = f"{BUILD}/orders"
+        self.number = {}  # of a mutant, from 1
+        sites = collections.defaultdict(list)
+        for n, m in enumerate((m for m in mutants if m.kind == "order"), 1):
+            self.number[m] = n
+            sites[m.line, m.at].append((n, m))
+        lines, defines = list(lines), []
+        for (line, at), choices in sorted(sites.items(), reverse=True):
+            end = choices[0][1].end
+            name = lines[line][at:end]
+            lines[line] = f"{lines[line][:end]}_{choices[0][0]}{lines[line][end:]}"
+            body = "".join(f"volt_mutant_is({n}) ? volt__{m.put}(__VA_ARGS__) : "
+                           for n, m in choices)
+            defines.append(f"#define volt__{name}_{choices[0][0]}(...) "
+                           f"({body}volt__{name}(__VA_ARGS__))")
+        shutil.rmtree(self.dir, ignore_errors=True)
+        os.makedirs(self.dir)
+        with open(f"{self.dir}/{HEADER}", "w") as f:
+            f.write("\n".join(lines))
+        with open(f"{self.dir}/orders.h", "w") as f:
+            f.write("\n".join(["int volt_mutant_is(int number);", *defines, ""]))
+
+    def build(self, killer):
+        """1 if the program exists; notes which of its scenarios pass without a mutant."""
+        program = f"{self.dir}/{killer.name}"
+        with killer.lock:
+            if killer.passes is None:
+                killer.passes = build_model(killer, program, [f"-I{self.dir}", "-include",
+                                                              f"{self.dir}/orders.h"])
+                out = killer.passes and subprocess.run(
+                    [program, "-q"], stdout=subprocess.PIPE, text=True).stdout
+                killer.scenarios = re.findall(r"^ok +(\w+)", out or "", re.M)
+                for name in re.findall(r"^FAIL +(\w+)", out or "", re.M):
+                    print(f"{killer.name}: {name} fails without a mutant: left out", flush=True)
+                killer.passes = bool(killer.scenarios)
+            return killer.passes
+
+    def fails(self, killer, mutant):
+        if not self.build(killer):
+            return None
+        failed, why = run([f"{self.dir}/{killer.name}", "-q", *killer.scenarios], LIMIT, True,
+                          self.number[mutant])
+        return squeeze(why)[:140] if failed else None
 
 
 ORDERED = re.compile(r"volt__(?:\w+_(?:acq|rel|acq_rel)|fence_sc)\b")
@@ -331,29 +390,38 @@ class Session:
         header = f"{slot}/{HEADER}"
         with open(header, "w") as f:
             f.write(self.mutated(mutant))
-        if mutant.kind != "order":  # these all compile, to the same code where the machine is strong
-            code = instructions(header)
-            if code is None:
-                return "not viable", "the compiler"
-            if code == self.plain:
-                return "same code", "the compiler"
+        if mutant.kind == "order":
+            return self.judge_order(mutant)
+        code = instructions(header)
+        if code is None:
+            return "not viable", "the compiler"
+        if code == self.plain:
+            return "same code", "the compiler"
         for k in self.killers_of(mutant):
-            why = fails(k, slot)
-            if why:
-                self.must_pass(k)
+            if k.is_model and not self.orders.build(k):
+                continue
+            why = fails(k, slot) if k.passes is not False else None
+            if why and self.is_sound(k):
                 return "killed", f"{k.name}: {why}"
         return "SURVIVED", ""
 
-    # Who kills must pass on volt.h as it is.
-    def must_pass(self, killer):
+    def judge_order(self, mutant):
+        for k in self.killers_of(mutant):
+            why = self.orders.fails(k, mutant)
+            if why:
+                return "killed", f"{k.name}: {why}"
+        return "SURVIVED", ""
+
+    # A test that kills must pass on volt.h as it is; one that does not is left out.
+    def is_sound(self, killer):
         with killer.lock:
-            if not killer.passes:
+            if killer.passes is None:
                 shutil.copy(HEADER, self.intact)
                 why = fails(killer, self.intact)
+                killer.passes = not why
                 if why:
                     print(f"{killer.name} fails without a mutant: {why}", flush=True)
-                    os._exit(2)
-                killer.passes = True
+            return killer.passes
 
     # The key of a verdict: the header, and the tests that decided it.
     def keys(self, mutant):
@@ -450,7 +518,7 @@ def choose(mutants):
     return sorted(chosen, key=lambda m: (m.kind != "order", m.line))
 
 
-def summary(results, n_settled):
+def summary(results):
     verdicts = ["killed", "SURVIVED", "settled", "not viable", "same code"]
     table = collections.defaultdict(collections.Counter)
     spent = collections.Counter()
@@ -479,6 +547,8 @@ def main():
         return 0
     session.load()
     session.plain = instructions(HEADER)
+    session.orders = Orders(session.lines, mutants)
+    compiles(["gcc", "-O1", "-c", "tests/mutate/which.c", "-o", f"{BUILD}/which.o"])
     jobs = int(os.environ.get("JOBS") or 2)
     session.prepare(jobs)
     results, n_wrong = [], 0
@@ -502,7 +572,8 @@ def main():
             results.append((m, verdict, by, seconds))
             if verdict == "SURVIVED":
                 print(f"SURVIVED {describe(m)}", flush=True)
-    return 1 if summary(results, len(settled)) + n_wrong else 0
+    n_wrong += sum(k.passes is False for k in session.killers)
+    return 1 if summary(results) + n_wrong else 0
 
 
 sys.exit(main())
