@@ -66,7 +66,9 @@ static void fuzz_format(const uint8_t *data, size_t size) {
 }
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0) return 0;
-    if (data[0] == '#') fuzz_format(data + 1, size - 1);
-    else fuzz_parse(data, size);
+    if (data[0] == '#')
+        fuzz_format(data + 1, size - 1);
+    else
+        fuzz_parse(data, size);
     return 0;
 }

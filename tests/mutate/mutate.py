@@ -5,6 +5,7 @@
     make mutate [ONLY=regex] [SAMPLE=n] [SEED=s] [JOBS=n]
         ONLY    mutants whose "kind function text" matches, as in ONLY='^order volt__ring'
         SAMPLE  so many of them, chosen at random by SEED
+        PRICE   processor seconds: scenarios of the model checker that take longer are left out, 1
         RECHECK=1 runs the settled ones, too
         LIST=1  names the mutants and runs nothing
 
@@ -41,6 +42,7 @@ TESTS = "tests"
 BUILD = "build/mutate"
 SETTLED = "tests/mutate/settled.txt"
 WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -include tests/mutate/weaker.h".split()
+PRICE = float(os.environ.get("PRICE") or 1)  # processor seconds: dearer scenarios are not asked
 LIMIT = 240  # seconds for one program; a test that hangs is stopped by its own harness, earlier
 
 # In `line`, from `at` to `end`, `put` replaces what is there; old and new are the whole line, squeezed.
@@ -313,7 +315,7 @@ class Orders:
     """volt.h with a switch at each ordered site, and the model programs built from it."""
 
     def __init__(self, lines, mutants):
-        self.dir = f"{BUILD}/orders"
+        self.dir = f"{BUILD}/orders-{hashlib.sha256(''.join(lines).encode()).hexdigest()[:16]}"
         self.number = {}  # of a mutant, from 1
         sites = collections.defaultdict(list)
         for n, m in enumerate((m for m in mutants if m.kind == "order"), 1):
@@ -328,32 +330,42 @@ class Orders:
                            for n, m in choices)
             defines.append(f"#define volt__{name}_{choices[0][0]}(...) "
                            f"({body}volt__{name}(__VA_ARGS__))")
-        shutil.rmtree(self.dir, ignore_errors=True)
-        os.makedirs(self.dir)
+        os.makedirs(self.dir, exist_ok=True)
         with open(f"{self.dir}/{HEADER}", "w") as f:
             f.write("\n".join(lines))
         with open(f"{self.dir}/orders.h", "w") as f:
             f.write("\n".join(["int volt_mutant_is(int number);", *defines, ""]))
 
     def build(self, killer):
-        """1 if the program exists; notes which of its scenarios pass without a mutant."""
-        program = f"{self.dir}/{killer.name}"
+        """1 if the program exists; notes which of its scenarios pass without a mutant, in time."""
         with killer.lock:
             if killer.passes is None:
-                killer.passes = build_model(killer, program, [f"-I{self.dir}", "-include",
-                                                              f"{self.dir}/orders.h"])
-                out = killer.passes and subprocess.run(
-                    [program, "-q"], stdout=subprocess.PIPE, text=True).stdout
-                killer.scenarios = re.findall(r"^ok +(\w+)", out or "", re.M)
-                for name in re.findall(r"^FAIL +(\w+)", out or "", re.M):
-                    print(f"{killer.name}: {name} fails without a mutant: left out", flush=True)
+                for status, name, seconds in self.verdicts(killer):
+                    if status == "FAIL":
+                        print(f"{killer.name}: {name} fails without a mutant: left out", flush=True)
+                    elif float(seconds) <= PRICE:
+                        killer.scenarios.append(name)
                 killer.passes = bool(killer.scenarios)
             return killer.passes
+
+    # (ok or FAIL, scenario, seconds), as the program prints them; kept for the next run.
+    def verdicts(self, killer):
+        log = f"{self.dir}/{killer.name}-{killer.digest}"
+        if not os.path.exists(log) and build_model(killer, self.program(killer), [
+                f"-I{self.dir}", "-include", f"{self.dir}/orders.h"]):
+            with open(log + ".tmp", "w") as f:
+                subprocess.run([self.program(killer), "-q"], stdout=f)
+            os.rename(log + ".tmp", log)
+        text = text_of(log) if os.path.exists(log) else ""
+        return re.findall(r"^(ok|FAIL) +(\w+) .* ([\d.]+) s$", text, re.M)
+
+    def program(self, killer):
+        return f"{self.dir}/{killer.name}"
 
     def fails(self, killer, mutant):
         if not self.build(killer):
             return None
-        failed, why = run([f"{self.dir}/{killer.name}", "-q", *killer.scenarios], LIMIT, True,
+        failed, why = run([self.program(killer), "-q", *killer.scenarios], LIMIT, True,
                           self.number[mutant])
         return squeeze(why)[:140] if failed else None
 
@@ -427,7 +439,7 @@ class Session:
     def keys(self, mutant):
         h = hashlib.sha256(self.mutated(mutant).encode()).hexdigest()[:16]
         used = self.killers_of(mutant)
-        every = hashlib.sha256("".join(k.digest for k in used).encode()).hexdigest()[:16]
+        every = hashlib.sha256((str(PRICE) + "".join(k.digest for k in used)).encode()).hexdigest()[:16]
         return h, every, {k.name: k.digest for k in used}
 
     def recall(self, mutant):

@@ -15,15 +15,15 @@
 #define volt__or_rel(p_, v_) __atomic_fetch_or((p_), (v_), __ATOMIC_RELEASE)
 #define volt__xor_acq(p_, v_) __atomic_fetch_xor((p_), (v_), __ATOMIC_ACQUIRE)
 #define volt__xor_rel(p_, v_) __atomic_fetch_xor((p_), (v_), __ATOMIC_RELEASE)
-#define volt__cas_rlx(p_, old_, new_) \
+#define volt__cas_rlx(p_, old_, new_)                                                              \
     __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 // On success alone weaker than cas_acq_rel; a failure still acquires.
-#define volt__cas_acq_fail_acq(p_, old_, new_) \
+#define volt__cas_acq_fail_acq(p_, old_, new_)                                                     \
     __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)
-#define volt__cas_rel_fail_acq(p_, old_, new_) \
+#define volt__cas_rel_fail_acq(p_, old_, new_)                                                     \
     __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)
 // On failure alone weaker than cas_acq_rel.
-#define volt__cas_acq_rel_fail_rlx(p_, old_, new_) \
+#define volt__cas_acq_rel_fail_rlx(p_, old_, new_)                                                 \
     __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 #define volt__fence_acq_rel(word_) ((void)(word_), __atomic_thread_fence(__ATOMIC_ACQ_REL))
 #define volt__fence_none(word_) ((void)(word_))
