@@ -428,7 +428,7 @@ static volt_poll step_close(volt_cx *cx, step *s) {
     VOLT_BEGIN(cx, s)
         ;
         unsigned k = next();
-        close_end(cx, &w.pairs[k % N_PAIRS], k >> 7);
+        close_end(cx, &w.pairs[k % N_PAIRS], (int)(k >> 7));
     VOLT_END(0);
 }
 static volt_poll step_shutdown(volt_cx *cx, step *s) {
