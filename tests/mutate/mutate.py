@@ -20,8 +20,8 @@ operation. Only programs that can reach the changed function run, cheapest first
     settled      settled.txt says why no test kills it
     SURVIVED     no program failed: a test is missing, or the line is not needed
 
-Verdicts are kept in build/mutate/results.tsv, keyed by hashes of the mutated header and of the tests
-that decided, so that a run which was cut off goes on where it stopped. The exit status is 1 if a
+Verdicts are kept in build/mutate/results.tsv, keyed by hashes of the mutated header and of the
+tests that decided, so that a run which was cut off goes on where it stopped. The exit status is 1 if a
 mutant survived, or if settled.txt names one that is killed, or that no longer exists.
 """
 import collections
@@ -45,7 +45,8 @@ WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -include tests/mutate/weaker.h".spl
 PRICE = float(os.environ.get("PRICE") or 1)  # processor seconds: dearer scenarios are not asked
 LIMIT = 240  # seconds for one program; a test that hangs is stopped by its own harness, earlier
 
-# In `line`, from `at` to `end`, `put` replaces what is there; old and new are the whole line, squeezed.
+# In `line`, from `at` to `end`, `put` replaces what is there; old and new are the whole line,
+# squeezed.
 Mutant = collections.namedtuple("Mutant", "kind function line at end put old new text number")
 
 
@@ -266,7 +267,8 @@ def run(command, limit, is_model=False, number=0):
 
 
 def compiles(command):
-    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    quiet = subprocess.DEVNULL
+    return subprocess.run(command, stdout=quiet, stderr=quiet).returncode == 0
 
 
 def instructions(header):
