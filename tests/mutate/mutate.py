@@ -21,8 +21,8 @@ operation. Only programs that can reach the changed function run, cheapest first
     SURVIVED     no program failed: a test is missing, or the line is not needed
 
 Verdicts are kept in build/mutate/results.tsv, keyed by hashes of the mutated header and of the
-tests that decided, so that a run which was cut off goes on where it stopped. The exit status is 1 if a
-mutant survived, or if settled.txt names one that is killed, or that no longer exists.
+tests that decided, so that a run which was cut off goes on where it stopped. The exit status is 1
+if a mutant survived, or if settled.txt names one that is killed, or that no longer exists.
 """
 import collections
 import concurrent.futures
@@ -441,7 +441,8 @@ class Session:
     def keys(self, mutant):
         h = hashlib.sha256(self.mutated(mutant).encode()).hexdigest()[:16]
         used = self.killers_of(mutant)
-        every = hashlib.sha256((str(PRICE) + "".join(k.digest for k in used)).encode()).hexdigest()[:16]
+        every = str(PRICE) + "".join(k.digest for k in used)
+        every = hashlib.sha256(every.encode()).hexdigest()[:16]
         return h, every, {k.name: k.digest for k in used}
 
     def recall(self, mutant):
