@@ -2,13 +2,14 @@
 // Bytes become a program of tasks on a real runtime with one worker. See fuzz.h for how to run it.
 //
 // Each task is an actor. All actors take their next step from one stream of bytes: an operation
-// (its number in `steps`, modulo) and its arguments. Time is virtual: it jumps to the next timer when
-// nothing is ready, so that a run is quick and the same input always does the same.
+// (its number in `steps`, modulo) and its arguments. Time is virtual: it jumps to the next timer
+// when nothing is ready, so that a run is quick and the same input always does the same.
 //
 // What must hold: each accepted task is polled and ends exactly once; a join gives the result of
-// its task; a sleep is never early; -ECANCELED comes only in a cancelled scope; what a socket delivers
-// is what was sent, in order, and a cancelled read has taken nothing; the worker never parks while
-// nothing can wake it (each wait is bounded); at the end no memory and no descriptor is held.
+// its task; a sleep is never early; -ECANCELED comes only in a cancelled scope; what a socket
+// delivers is what was sent, in order, and a cancelled read has taken nothing; the worker never
+// parks while nothing can wake it (each wait is bounded); at the end no memory and no descriptor is
+// held.
 #define _GNU_SOURCE 1 // volt.h needs it before the first libc header
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) wait_virtually(ep_, ev_, n_, timeout_)
 #define VOLT_NOW_NS() read_clock()

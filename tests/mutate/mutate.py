@@ -26,6 +26,7 @@ if a mutant survived, or if settled.txt names one that is killed, or that no lon
 """
 import collections
 import concurrent.futures
+import fcntl
 import hashlib
 import os
 import random
@@ -560,6 +561,11 @@ def main():
         for m in chosen:
             print(describe(m))
         return 0
+    lock = open(f"{BUILD}/lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(f"mutate: another run is at work in {BUILD}")
     session.load()
     session.plain = instructions(HEADER)
     session.orders = Orders(session.lines, mutants)
