@@ -21,8 +21,9 @@ GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize model model-full model-mutants model-self bench size \
-	install clean fault sim sim-mutants fault-shipped valgrind msan coverage odds soak
+.PHONY: help demo test check sanitize valgrind msan coverage odds soak model model-full \
+	model-mutants model-self fault fault-shipped sim sim-mutants fuzz mutate bench size install \
+	clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
@@ -38,15 +39,19 @@ help:
 	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
 	@echo '               make model-full: the long scenarios too'
 	@echo 'make fault     every call fails, with every error, one after the other; FULL=1: all forms'
+	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
+	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
 	@echo 'make size      text and data of the implementation'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
 	@echo 'make clean     removes build/'
 
+FUZZERS := addr api
+
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
-	build/log/doc build/log/rules
+	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules
 
 test:
 	@rm -rf build/log
@@ -85,6 +90,9 @@ build/log/doc: volt.h README.md tests/doc.sh
 	@$(call RUN_TEST,CC='$(CC)' sh tests/doc.sh build/doc)
 build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
+
+build/log/replay_%: build/fuzz/replay_%
+	@$(call RUN_TEST,$(RUN) $< tests/fuzz/corpus/$*)
 
 build/test_%: tests/test_%.c $(HEADERS)
 	@mkdir -p $(@D)
@@ -332,6 +340,39 @@ build/fault/asan: $(FAULT_SRC)
 	$(CC) $(TEST_CFLAGS) $(SAN_FLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
 		tests/fault/fault.c -o $@
 
+# ---- fuzz: saved inputs run in `make test`, too. What a run finds stays in build/fuzz/found-<name>.
+FUZZ_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -I. -pthread
+FUZZ_SECONDS = $(or $(SECONDS),60)
+FUZZ_LEN_addr := 160
+FUZZ_LEN_api := 600
+
+fuzz: need-clang $(FUZZERS:%=build/fuzz/fuzz_%)
+	@for f in $(FUZZERS); do \
+		$(MAKE) --no-print-directory -s fuzz-$$f || exit 1; \
+	done
+fuzz-%: build/fuzz/fuzz_%
+	@mkdir -p build/fuzz/found-$*
+	@$< -max_total_time=$(FUZZ_SECONDS) -max_len=$(FUZZ_LEN_$*) -len_control=0 -timeout=20 \
+		-artifact_prefix=build/fuzz/ -print_final_stats=1 build/fuzz/found-$* \
+		tests/fuzz/corpus/$* > build/fuzz/$*.log 2>&1 || \
+		{ grep -v '^#' build/fuzz/$*.log | head -n 60; echo 'fuzz $*: failed'; exit 1; }
+	@awk '/number_of_executed_units/ { n = $$2 } /average_exec_per_sec/ { r = $$2 } \
+		/cov: / { for (i = 1; i < NF; i++) if ($$i == "cov:") c = $$(i + 1) } \
+		END { printf "fuzz %-5s %9d inputs, %6d a second, %5d edges, no failure\n", \
+			"$*", n, r, c }' build/fuzz/$*.log
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h volt.h
+	@mkdir -p $(@D)
+	clang $(FUZZ_CFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $< -o $@ || \
+		{ echo 'libFuzzer: Debian package libclang-rt-14-dev'; exit 1; }
+build/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h volt.h
+	@mkdir -p $(@D)
+	$(CC) $(FUZZ_CFLAGS) $< tests/fuzz/replay.c -o $@
+
+# ---- mutate: small defects of volt.h that some test must notice, see tests/mutate/mutate.py.
+mutate: need-python3 $(MODEL_PARTS:%=build/model/gcc/%.part.o)
+	@ONLY='$(ONLY)' SAMPLE='$(SAMPLE)' SEED='$(SEED)' RECHECK='$(RECHECK)' LIST='$(LIST)' \
+		JOBS='$(JOBS)' python3 tests/mutate/mutate.py
+
 # ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
 # impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: programs.
 C_STDS := c99 c11 c17 c2x
@@ -339,7 +380,7 @@ CXX_STDS := c++11 c++17 c++20
 OPTS := O0 O2 Os O3 flto
 IMPL_C_STDS := gnu99 gnu11 c17 c2x
 UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c \
-	$(sort $(wildcard examples/*.c bench/*.c tests/odds/*.c tests/sim/*.c))
+	$(sort $(wildcard examples/*.c bench/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules
