@@ -93,7 +93,8 @@
 // or when all are stuck, nobody can. A descriptor that volt uses is non-blocking from
 // then on. Close descriptors with volt_close: the table behind volt_read must know. At
 // most 1024 workers and 4 million descriptors per runtime. A poll function that waits on
-// leaf operations must be awaited by a function with VOLT_BEGIN.
+// leaf operations must be awaited by a function with VOLT_BEGIN. A forked child has no
+// workers and shares its parent's epoll instances: until it calls exec it must not call volt.
 //
 // Departures from the published design of this scheduler, and the test or benchmark of each:
 //   what          published        here                 why                             shown by

@@ -2,8 +2,8 @@
 // Everything at once, under bad conditions: far more workers than processors, one processor for
 // all of them, a process that is stopped and continued, threads from outside. All tests but the
 // last run the same actors, which do at random what programs do, and check what each of them got.
-// Built and run by `make odds`, with the delays of odds.h; a failed run prints its seed.   ODDS_MS
-// how long each test goes on (default 5000)
+// Built and run by `make odds`, with the delays of odds.h; a failed run prints its seed.
+//   ODDS_MS   how long each test goes on (default 5000)
 #define VOLT_IMPLEMENTATION
 #include "../../volt.h"
 #include "../test.h"
