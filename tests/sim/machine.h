@@ -28,7 +28,7 @@ enum {
     SIM_THREADS = 96,
     SIM_STACK = 256 * 1024,
     SIM_STRIDE = SIM_STACK + 64 * 1024, // volt picks a heap by bits 16 and 17 of a stack address
-    SIM_AHEAD = 8192,
+    SIM_AHEAD = 65536,
     SIM_UNIT = 64 * 1024, // memory is handed out in these
     SIM_UNITS = 2048,
     SIM_MAX_TRACE = 200000 // lines
