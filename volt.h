@@ -4201,13 +4201,17 @@ static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int i
     volt__task_refuse(t, refs);
     return -ESHUTDOWN;
 }
+// A spawn on the worker itself, which is not closing.
+static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
+    volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
+    if (is_enqueued) volt__push_lifo(w, t);
+}
 static int volt__accept(volt__worker *w, volt__task *t, uint32_t refs, int is_enqueued) {
     if (w->is_closing) {
         volt__task_refuse(t, refs);
         return -ESHUTDOWN;
     }
-    volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
-    if (is_enqueued) volt__push_lifo(w, t);
+    volt__admit(w, t, is_enqueued);
     return 0;
 }
 static int volt__task_accept(volt_rt *rt, volt__worker *w, volt__task *t, uint32_t refs,
@@ -4254,8 +4258,7 @@ VOLT_API int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void 
         t = volt__heap_try(&w->heap, sizeof *t + size);
     if (VOLT__UNLIKELY(!t)) return volt__spawn(w->rt, w, h, fn, state, size, site);
     volt__spawn_fill(t, h, fn, state, size, site);
-    volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
-    volt__push_lifo(w, t);
+    volt__admit(w, t, 1);
     return 0;
 }
 VOLT_API int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size) {
