@@ -101,6 +101,7 @@
 //   parking       futex, 10 ms     own epoll, no limit  silent when idle, fds at once   bench/idle
 //   interval      8..255 ticks     2..255 polls         8 breaks its 1 ms above 125 us  test_sched
 //   tick          per 128 polls    per poll             the interval counts polls       test_sched
+//   events        per 128 polls    255, or 100 us      a call per 61: a third of S8    bench/run.sh
 //   average       per batch        weighted, clipped    one outlier turned it around    test_sched
 //   budget        128 polls        128 leaf operations  must bound a task               test_task
 //   injector      when idle        first, when due      two tasks in turn starved it    test_sched
@@ -209,7 +210,7 @@ typedef struct volt__node {
     uint32_t pc_;                     // frames: line to resume at
     uint8_t state_;                   // IDLE LINKED FIRED CLOSED; changes under the lock of on_
     uint8_t kind_;                    // frames: what the current await is
-    uint8_t base_;                    // shield depth at entry (frames) or at arming (timers, links)
+    uint8_t base_;                    // timers, links: shield depth at arming
     uint8_t save_;                    // brackets: abort level to restore; array children: shield
     // bytes moved, deadline tick, packed arms, result of a done frame
     int64_t key_;
@@ -263,11 +264,10 @@ struct volt_cx {
     volt_rt *rt_;
     const char *site_;         // innermost await that suspended in this poll
     const char *stack_;        // top of the poll's stack: locals lie below it
-    uint32_t wait_;            // kind << 24 | argument: what the task will wait for
+    uint32_t wait_;            // kind << 24 | argument: what the task will wait for; YIELDS
     uint16_t budget_;          // leaf operations left in this poll
     uint8_t abort_, shield_;   // an await is cancelled iff shield_ < abort_
     uint8_t is_awaiting_;      // debug: inside the expression of an await
-    uint8_t is_yielding_;      // runs again, but behind everything that is queued
 };
 
 // Keeps a task's memory and result until joined or
@@ -360,7 +360,7 @@ typedef struct volt_config {
     uint32_t workers;        // 0: CPUs of the affinity mask and the cgroup's quota; at most 1024
     uint32_t reactors;       // epoll instances that descriptors spread over; 0: one per worker
     uint32_t budget;         // leaf operations per poll before a task must yield; 0: 128
-    uint32_t event_interval; // most polls between two looks at descriptors and timers; 0: 61
+    uint32_t event_interval; // most polls between two looks at descriptors and timers; 0: 255
     uint32_t stack_size;     // bytes of a worker thread; 0: 256 KiB
     uint32_t watch_us;       // period of the watch over stuck workers; 0: 750, UINT32_MAX: off
     uint32_t start_all;      // 1: start all workers at once instead of when there is work for them
@@ -435,39 +435,33 @@ VOLT_API volt_poll volt__stray_break(void);
 #define VOLT__DONE UINT32_MAX // pc_ of a frame whose function has returned
 #define VOLT__SCOPED ((uintptr_t)2) // in who_: points to a volt__scope
 // kind_ of a frame: what its current await turned out to be.
-enum { VOLT__FRESH, VOLT__SUB, VOLT__EACH, VOLT__ARMS, VOLT__LEAF };
+enum { VOLT__FRESH, VOLT__SUB, VOLT__EACH, VOLT__ARMS, VOLT__YIELD, VOLT__LEAF };
+#define VOLT__YIELDS ((uint32_t)1 << 31) // in wait_: runs again, behind everything that is queued
 
-VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame);
-VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame);
+VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) __attribute__((cold));
+VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) __attribute__((cold));
+VOLT_API VOLT_POLL volt__yield(volt_cx *cx) __attribute__((cold)); // cancelled, or misuse
 VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size);
 
-typedef struct volt__caller { // what a function puts back when it returns
-    volt__node *frame;
-    uint8_t abort;
-} volt__caller;
-
-// The first poll of a child from an await is the one
-// that finds the await FRESH: the child starts over.
-static inline volt__caller volt__enter(volt_cx *cx, volt__node *fr, size_t size) {
-    volt__caller up;
-    up.frame = cx->frame_;
-    up.abort = cx->abort_;
+// Gives the frame of the caller, NULL for a root. The first poll of a child from an await is the
+// one that finds the await FRESH: the child starts over.
+static inline volt__node *volt__enter(volt_cx *cx, volt__node *fr, size_t size) {
+    volt__node *up = cx->frame_;
     VOLT__EXPECT(cx->is_awaiting_, "async function called outside VOLT_AWAIT");
-    VOLT__EXPECT(up.frame != fr, "a child needs a frame of its own");
+    VOLT__EXPECT(up != fr, "a child needs a frame of its own");
     VOLT__DEBUG_DO(cx->is_awaiting_ = 0);
-    if (!up.frame) {
+    if (!up) {
         VOLT__DEBUG_DO((volt__check_root(cx, fr, size), 0));
         (void)size;
-    } else if (up.frame->kind_ == VOLT__FRESH) {
-        up.frame->kind_ = VOLT__SUB;
-        up.frame->on_ = fr;
+    } else if (up->kind_ == VOLT__FRESH) {
+        up->kind_ = VOLT__SUB;
+        up->on_ = fr;
         fr->pc_ = 0;
         fr->state_ = 0;
         fr->kind_ = VOLT__FRESH;
-        fr->base_ = cx->shield_;
         fr->who_ = NULL;
     } else {
-        VOLT__REQUIRE(up.frame->kind_ == VOLT__EACH || up.frame->on_ == (void *)fr,
+        VOLT__REQUIRE(up->kind_ == VOLT__EACH || up->on_ == (void *)fr,
                       "two polls in one await: use VOLT_ARM");
     }
     if ((uintptr_t)fr->who_ & VOLT__SCOPED) volt__scope_enter(cx, fr);
@@ -475,16 +469,16 @@ static inline volt__caller volt__enter(volt_cx *cx, volt__node *fr, size_t size)
     return up;
 }
 
-static inline volt_poll volt__finish(volt_cx *cx, volt__node *fr, volt__caller up, int64_t value) {
+static inline volt_poll volt__finish(volt_cx *cx, volt__node *fr, volt__node *up, int64_t value) {
     VOLT__EXPECT(value != VOLT__PENDING, "-4096 is not a result");
     VOLT__EXPECT(fr->state_ == 0, "function returned while its frame was still waiting");
     if ((uintptr_t)fr->who_ & VOLT__SCOPED) volt__scope_leave(cx, fr);
     fr->pc_ = VOLT__DONE;
     fr->key_ = value;
-    cx->shield_ = fr->base_;
-    cx->abort_ = up.abort;
-    cx->frame_ = up.frame;
-    if (up.frame && up.frame->kind_ == VOLT__SUB) up.frame->kind_ = VOLT__FRESH;
+    if (up) {
+        cx->frame_ = up;
+        if (up->kind_ == VOLT__SUB) up->kind_ = VOLT__FRESH;
+    }
     return volt_ready(value);
 }
 
@@ -495,10 +489,10 @@ static inline void volt__arrive(volt__node *fr, uint32_t line) {
     fr->pc_ = line;
     fr->kind_ = VOLT__FRESH;
 }
-static inline volt_poll volt__suspend(volt_cx *cx, volt__caller up, const char *site) {
-    if (!cx->site_) cx->site_ = site;
-    cx->abort_ = up.abort;
-    cx->frame_ = up.frame;
+// What this poll has changed in *cx is left: who goes on with another branch puts it back. The site
+// is that of the innermost await, or of the one that waits for several branches.
+static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const char *site) {
+    if (fr->kind_ != VOLT__SUB) cx->site_ = site;
     return volt_pending();
 }
 
@@ -510,7 +504,7 @@ static inline volt_poll volt__suspend(volt_cx *cx, volt__caller up, const char *
     __attribute__((unused)) const char volt_ready = 0, volt_pending = 0;                           \
     volt_cx *const volt__cx = (cx_);                                                               \
     volt_frame *const volt__fr = &(s_)->frame;                                                     \
-    const volt__caller volt__up = volt__enter(volt__cx, &volt__fr->node_, sizeof *(s_));           \
+    volt__node *const volt__up = volt__enter(volt__cx, &volt__fr->node_, sizeof *(s_));            \
     switch (VOLT__PC(volt__fr->node_.pc_)) {                                                       \
     default: return volt__bad_pc(VOLT__SITE, volt__fr);                                            \
     case VOLT__PC(0):;
@@ -527,12 +521,12 @@ static inline volt_poll volt__suspend(volt_cx *cx, volt__caller up, const char *
     volt__arrive(&volt__fr->node_, __LINE__);                                                      \
     VOLT__FALLTHROUGH;                                                                             \
     case VOLT__PC(__LINE__): {                                                                     \
-        const volt_poll volt__p = (VOLT__DEBUG_DO(volt__cx->is_awaiting_ = 1),                     \
-                                   volt__cx->frame_ = &volt__fr->node_, (e_));                     \
+        const volt_poll volt__p = (VOLT__DEBUG_DO(volt__cx->is_awaiting_ = 1), (e_));              \
         VOLT__DEBUG_DO(volt__cx->is_awaiting_ = 0);                                                \
+        if (volt_is_pending(volt__p))                                                              \
+            return volt__suspend(volt__cx, &volt__fr->node_, VOLT__SITE);                          \
         VOLT__EXPECT(volt__cx->frame_ == &volt__fr->node_,                                         \
-                     "a child returned without VOLT_RETURN or VOLT_END");                          \
-        if (volt_is_pending(volt__p)) return volt__suspend(volt__cx, volt__up, VOLT__SITE);
+                     "a child returned without VOLT_RETURN or VOLT_END");
 #define VOLT__AWAIT1(e_)                                                                           \
     do {                                                                                           \
         VOLT__POLL(e_)                                                                             \
@@ -712,7 +706,19 @@ VOLT_API void volt_detach(volt_handle *h);
 static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
 // Goes behind everything in the own queue; alone there, behind what is injected and what is ready.
 //   gives : 0
-VOLT_API VOLT_POLL volt_yield(volt_cx *cx);
+static inline VOLT_POLL volt_yield(volt_cx *cx) {
+    volt__node *n = cx->frame_;
+    VOLT__EXPECT(cx->is_awaiting_, "wait called outside VOLT_AWAIT");
+    if (!n || cx->shield_ < cx->abort_) return volt__yield(cx);
+    if (n->kind_ == VOLT__YIELD) { // for the second time: has been in the queue
+        n->kind_ = VOLT__FRESH;
+        return volt_ready(0);
+    }
+    if (n->kind_ != VOLT__FRESH) return volt__yield(cx);
+    n->kind_ = VOLT__YIELD;
+    cx->wait_ |= VOLT__YIELDS;
+    return volt_pending();
+}
 // Pending for ever: a switched-off arm.
 VOLT_API VOLT_POLL volt_never(volt_cx *cx);
 // 1 when the next await would give -ECANCELED: for loops without awaits.  where: inside a task
@@ -993,7 +999,7 @@ static __thread volt__worker *volt__tls;
 #  define VOLT_BUDGET 128 // leaf operations per poll
 #endif
 #ifndef VOLT_EVENT_INTERVAL
-#  define VOLT_EVENT_INTERVAL 61 // most polls between two maintenances
+#  define VOLT_EVENT_INTERVAL 255 // most polls between two maintenances
 #endif
 #ifndef VOLT_EVENT_NS
 #  define VOLT_EVENT_NS 100000 // and about this time between them
@@ -1446,7 +1452,8 @@ typedef struct volt__slab {
     struct volt__slab *next, *prev;         // owner heap's list of slabs with room
     struct volt__slab *all_next, *all_prev; // under slabs.lock
     volt__task *free;                       // heap owner
-    uint32_t cls, slot_size, cap, used;     // once; used: heap owner
+    uint32_t cls, slot_size, cap;           // once
+    uint32_t used;                          // heap owner; not kept while CURRENT
     uint32_t carved;                        // W heap owner, R walkers [M2]
     uint32_t place;                         // heap owner
     size_t bytes;                           // once
@@ -1472,7 +1479,7 @@ typedef struct volt__class {
     volt__slab *current;           // taken from first; on no list
     volt__slab *room;              // with free and used slots; a full slab is on no list
     volt__slab *empty;             // without used slots
-    // slabs with used slots, most of them since the last trim, empty ones
+    // slabs with used slots, and the current one; most of them since the last trim; empty ones
     uint32_t n_used, n_high, n_empty;
 } volt__class;
 struct volt__heap {
@@ -1611,13 +1618,14 @@ static void volt__slabs_reap(volt__slab *dead) {
 }
 // 1: the slab was full or is empty now, which the heap must learn.
 static inline int volt__slab_put(volt__slab *s, volt__task *t) {
-    VOLT_ASSERT(s->used > 0 && s->used <= s->cap);
     VOLT_ASSERT((VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD) %
                     s->slot_size ==
                 0);
     VOLT__POISON(t + 1, s->slot_size - sizeof *t);
     t->next = s->free;
     s->free = t;
+    if (VOLT__LIKELY(s->place == VOLT__SLAB_CURRENT)) return 0;
+    VOLT_ASSERT(s->used > 0 && s->used <= s->cap);
     return --s->used == 0 || s->place == VOLT__SLAB_FULL;
 }
 static void volt__slab_turned(volt__heap *h, volt__slab *s, volt__slab **dead) {
@@ -1628,7 +1636,6 @@ static void volt__slab_turned(volt__heap *h, volt__slab *s, volt__slab **dead) {
     }
     volt__class *c = &h->cls[s->cls];
     if (s->used == 0) c->n_used--;
-    if (s->place == VOLT__SLAB_CURRENT) return;
     if (s->place == VOLT__SLAB_FULL) volt__room_link(c, s);
     if (s->used > 0) return;
     volt__room_unlink(c, s);
@@ -1698,14 +1705,8 @@ static void volt__heap_trim_shared(volt__heap *h) {
     volt__slabs_reap(large);
     volt__slabs_reap(dead);
 }
-static void volt__slab_now_used(volt__slab *s) {
-    VOLT_ASSERT(s->used == 1);
-    if (s->cls >= VOLT__CLASSES) return;
-    volt__class *c = &s->heap->cls[s->cls];
-    if (++c->n_used > c->n_high) c->n_high = c->n_used;
-}
 static volt__task *volt__slab_carve(volt__slab *s) {
-    VOLT_ASSERT(!s->free && s->used <= s->carved && s->carved <= s->cap);
+    VOLT_ASSERT(!s->free && s->carved <= s->cap);
     if (s->carved == s->cap) return NULL;
     volt__task *t = volt__slab_slot(s, s->carved);
     memset(t, 0, sizeof *t);
@@ -1717,23 +1718,33 @@ static volt__task *volt__slab_take(volt__slab *s) {
     volt__task *t = s->free;
     if (t) s->free = t->next;
     else if ((t = volt__slab_carve(s)) == NULL) return NULL;
-    if (s->used++ == 0) volt__slab_now_used(s);
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
 }
-// The old current slab is full: nothing links it until a slot comes back.
+// The old current slab is full: nothing links it until a slot comes back. A slab that is current
+// counts as used whether it is or not: taking and putting its slots is the hot path.
 static void volt__class_turn_to(volt__class *c, volt__slab *s) {
-    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s != c->current);
-    if (c->current) c->current->place = VOLT__SLAB_FULL;
+    volt__slab *old = c->current;
+    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s != old);
+    VOLT_ASSERT(!old || (!old->free && old->carved == old->cap));
+    if (old) {
+        old->place = VOLT__SLAB_FULL;
+        old->used = old->cap;
+    }
+    if (s->used == 0 && ++c->n_used > c->n_high) c->n_high = c->n_used;
     s->place = VOLT__SLAB_CURRENT;
     c->current = s;
+}
+static volt__task *volt__class_take(volt__class *c) {
+    return c->current ? volt__slab_take(c->current) : NULL;
 }
 // The current slab is used up: takes another one, after collecting what others gave back. No hook.
 static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **dead) {
     volt__class *c = &h->cls[cls];
-    volt__slab *s = c->current;
     volt__heap_collect(h, dead);
-    if (s && (s->free || s->carved < s->cap)) return volt__slab_take(s);
+    volt__task *t = volt__class_take(c);
+    volt__slab *s;
+    if (t) return t;
     if ((s = c->room) != NULL) volt__room_unlink(c, s);
     else if ((s = volt__empty_pop(c)) == NULL) return NULL;
     volt__class_turn_to(c, s);
@@ -1744,38 +1755,39 @@ static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
     if (size > UINT32_MAX / 2) return NULL;
     volt__slab *s = volt__slab_create(h, VOLT__CLASSES,
                                       VOLT__CAST(uint32_t, (size + 15) & ~VOLT__CAST(size_t, 15)));
-    return s ? volt__slab_take(s) : NULL;
+    if (!s) return NULL;
+    s->used = 1;
+    return volt__slab_take(s);
 }
 // A slot of at least `size` bytes with refs = 0, contents undefined; NULL: out of memory. Heap
 // owner.
 static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
-    volt__slab *dead = NULL;
     if (size > VOLT_SLAB_SIZE / 8) {
         volt__heap_drain(h); // first what others gave back: a large one frees its slab
         return volt__heap_alloc_large(h, size);
     }
     uint32_t cls = volt__class_of(size);
     VOLT_ASSERT(cls < VOLT__CLASSES && volt__class_size(cls) >= size);
-    volt__slab *s = h->cls[cls].current;
-    volt__task *t = s ? volt__slab_take(s) : NULL;
-    if (t) return t;
-    t = volt__heap_refill(h, cls, &dead);
-    volt__slabs_reap(dead);
-    if (t) return t;
-    s = volt__slab_create(h, cls, volt__class_size(cls));
-    if (!s) return NULL;
-    volt__class_turn_to(&h->cls[cls], s);
-    return volt__slab_take(s);
+    volt__class *c = &h->cls[cls];
+    for (;;) {
+        volt__slab *dead = NULL, *s;
+        volt__task *t = volt__class_take(c);
+        if (!t) t = volt__heap_refill(h, cls, &dead);
+        volt__slabs_reap(dead);
+        if (t) return t;
+        s = volt__slab_create(h, cls, volt__class_size(cls)); // its hook may have freed slots
+        if (!s) return NULL;
+        volt__empty_push(c, s);
+    }
 }
-// The same, if a freed slot is at hand in a slab with others in use; else NULL.
+// The same, if a freed slot is at hand; else NULL.
 static inline volt__task *volt__heap_try(volt__heap *h, size_t size) {
     if (VOLT__UNLIKELY(size > VOLT_SLAB_SIZE / 8)) return NULL;
     volt__slab *s = h->cls[volt__class_of(size)].current;
     volt__task *t = s ? s->free : NULL;
-    if (VOLT__UNLIKELY(!t || s->used == 0)) return NULL;
+    if (VOLT__UNLIKELY(!t)) return NULL;
     VOLT_ASSERT(volt__slab_of(t) == s && s->slot_size >= size && s->heap == h);
     s->free = t->next;
-    s->used++;
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
 }
@@ -1794,7 +1806,7 @@ static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
         volt__slab *dead = NULL, *s;
         volt__lock(&h->lock);
         volt__class *c = &h->cls[cls];
-        volt__task *t = c->current ? volt__slab_take(c->current) : NULL;
+        volt__task *t = volt__class_take(c);
         if (!t) t = volt__heap_refill(h, cls, &dead);
         volt__unlock(&h->lock);
         volt__slabs_reap(dead);
@@ -1941,7 +1953,7 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
 typedef struct volt__ring {
     VOLT__ALIGN(VOLT__LINE_PAIR) uintptr_t head; // any, rmw [Q2]
     VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
-    uint32_t room;                               // owner: slots known to be free, maybe not all
+    uint32_t limit;                              // owner: the tail at which to look for room again
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
 } volt__ring;
 
@@ -1982,12 +1994,15 @@ static inline uint32_t volt__ring_room(const volt__ring *r) { // owner; a thief 
     uint32_t used = volt__head_index(head) - volt__head_distance(head);
     return VOLT_RING_CAP - volt__ring_gap(used, volt__load_rlx(&r->tail)); // rlx: owner-only word
 }
+static __attribute__((noinline)) int volt__ring_find_room(volt__ring *r, uint32_t tail) {
+    r->limit = (tail + volt__ring_room(r)) & VOLT__RING_INDEX_MASK;
+    return r->limit != tail;
+}
 // 0: full.
 static inline int volt__ring_push(volt__ring *r, volt__task *t) {
-    if (VOLT__UNLIKELY(r->room == 0) && (r->room = volt__ring_room(r)) == 0) return 0;
-    VOLT_ASSERT(r->room <= volt__ring_room(r));
-    r->room--;
     uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
+    if (VOLT__UNLIKELY(tail == r->limit) && !volt__ring_find_room(r, tail)) return 0;
+    VOLT_ASSERT(volt__ring_gap(tail, r->limit) <= volt__ring_room(r));
     r->slot[tail & (VOLT_RING_CAP - 1)] = t;
     // [Q1] a thief must not see tail before slot
     volt__store_rel(&r->tail, (tail + 1) & VOLT__RING_INDEX_MASK);
@@ -2033,8 +2048,9 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     VOLT_ASSERT(n <= VOLT_RING_CAP / 2 && n <= volt__ring_room(to));
     // [Q2] release
     while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(volt__head_index(head), 0))) {}
-    volt__store_rel(&to->tail, (tail + n) & VOLT__RING_INDEX_MASK); // [Q1] with the next thief
-    to->room = 0;
+    tail = (tail + n) & VOLT__RING_INDEX_MASK;
+    volt__store_rel(&to->tail, tail); // [Q1] with the next thief
+    to->limit = tail;
     return n;
 }
 // Makes room in a full ring: keeps the older half, appends the newer one
@@ -2048,9 +2064,9 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
     VOLT_ASSERT(volt__ring_len(r) == 0);
     for (uint32_t i = VOLT_RING_CAP / 2; i < VOLT_RING_CAP; i++)
         volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
-    // [Q1] with steal
-    volt__store_rel(&r->tail, (tail + VOLT_RING_CAP / 2) & VOLT__RING_INDEX_MASK);
-    r->room = 0;
+    tail = (tail + VOLT_RING_CAP / 2) & VOLT__RING_INDEX_MASK;
+    volt__store_rel(&r->tail, tail); // [Q1] with steal
+    r->limit = tail;
     return 1;
 }
 
@@ -2075,12 +2091,12 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 //   RUNNING (NOTIFIED)    finish   COMPLETE, one reference less   runner        the last one frees
 //   COMPLETE              any      unchanged but for flags        any thread    nothing
 //
-// Private: nobody but its runner can reach the word of a task that has no reference but that of
-// life, no armed node, no group, and never had a handle or gave a waker; what its last wake-up
-// published came with it through the queue. Its runner moves such a word by a load and a store.
+// Private: nobody but its runner can reach the word of a task that has no armed node, no group, and
+// never had a handle, gave a waker or joined: it holds the reference of life alone, and what its
+// last wake-up published came with it through the queue. Its runner moves the word by plain stores.
 // Whoever first reaches the task gets at it through its own poll. The sweep of a shutdown goes by
-// the slabs instead, once all workers have acknowledged; from then on they take no word for private
-// (private_below is 0). Other walkers only read.
+// the slabs instead, once all workers have acknowledged; from then on (is_closing) they take no
+// word for private. Other walkers only read.
 //
 // References: life, from spawn to finish: 1. Each handle: 1. Each waker: 1. A
 // waiter published in a join word: 1, given back by who takes it out. Queues and
@@ -2091,7 +2107,6 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 #define VOLT__COMPLETE ((uintptr_t)4)
 #define VOLT__CANCELLED ((uintptr_t)8)
 #define VOLT__REF ((uintptr_t)64)
-#define VOLT__PRIVATE (2 * VOLT__REF) // words below hold no reference but that of life
 #ifndef VOLT_REF_BITS
 #  define VOLT_REF_BITS (sizeof(uintptr_t) * 8 - 6)
 #endif
@@ -2104,7 +2119,9 @@ enum {
     VOLT__HAS_HANDLE = 4, // somebody may join
     VOLT__IS_ROOT = 8,    // its end starts the runtime's shutdown
     VOLT__GAVE_WAKER = 16, // a wake-up may come from outside
-    VOLT__WAS_LOGGED = 32  // has been reported for ignoring its cancellation
+    VOLT__WAS_LOGGED = 32, // has been reported for ignoring its cancellation
+    VOLT__HAS_JOINED = 128, // has lent a reference to a join word, given back at any time
+    VOLT__HAD_GROUP = 64    // has spawned into a group of its own, which may be open at its end
 };
 
 static inline int volt__word_must_enqueue(uintptr_t old) {
@@ -2130,17 +2147,34 @@ static inline uint32_t volt__task_traits(const volt__task *t) {
     memcpy(&traits, &t->shield, sizeof traits);
     return traits;
 }
-static inline int volt__task_is_private(const volt__task *t, uintptr_t word,
-                                        uintptr_t private_below) {
-    return word < private_below && volt__task_traits(t) == 0;
+// `also`: what else must be 0.
+static inline int volt__task_is_private(const volt__task *t, uint32_t also) {
+    return (volt__task_traits(t) | also) == 0;
 }
-// 1: the word was private, so this poll is not cancelled and under no shield, and the state is the
-// task's own. 0: nothing done.
-static inline int volt__task_begin_private(volt__task *t, uintptr_t private_below) {
-    uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
-    if (VOLT__UNLIKELY(!volt__task_is_private(t, old, private_below))) return 0;
-    VOLT_ASSERT((old & (VOLT__REF - 1)) == VOLT__NOTIFIED);
-    volt__store_rlx(&t->word, old ^ (VOLT__RUNNING | VOLT__NOTIFIED)); // rlx: private
+#define VOLT__QUEUED (VOLT__REF | VOLT__NOTIFIED)
+// Begin, yield and finish of a private word; 0: it is not. A private task polled so is not
+// cancelled and under no shield, and its state is its own; if it is finished, nobody holds it.
+static inline int volt__task_begin_private(volt__task *t, uint32_t is_closing) {
+    if (VOLT__UNLIKELY(!volt__task_is_private(t, is_closing))) return 0;
+    VOLT_ASSERT(volt__load_rlx(&t->word) == VOLT__QUEUED); // rlx: private
+    volt__store_rlx(&t->word, VOLT__REF | VOLT__RUNNING);  // rlx: private
+    return 1;
+}
+// The runner itself, or the last wait, may have notified it: not a private word's business.
+static inline int volt__task_is_running(const volt__task *t) {
+    // rlx: private
+    return (volt__load_rlx(&t->word) | VOLT__NOTIFIED) == (VOLT__QUEUED | VOLT__RUNNING);
+}
+static inline int volt__task_yield_private(volt__task *t, uint32_t also) {
+    if (VOLT__UNLIKELY(!volt__task_is_private(t, also))) return 0;
+    VOLT_ASSERT(volt__task_is_running(t));
+    volt__store_rlx(&t->word, VOLT__QUEUED); // rlx: private
+    return 1;
+}
+static inline int volt__task_finish_private(volt__task *t, uint32_t is_closing) {
+    if (VOLT__UNLIKELY(!volt__task_is_private(t, is_closing))) return 0;
+    VOLT_ASSERT(volt__task_is_running(t));
+    volt__store_rlx(&t->word, VOLT__COMPLETE); // rlx: private
     return 1;
 }
 // Returns whether this poll starts cancelled.
@@ -2157,23 +2191,16 @@ static inline int volt__task_suspend(volt__task *t) {
     return (old & VOLT__NOTIFIED) != 0;
 }
 // Suspend and wake in one step; the runner enqueues it.
-static inline void volt__task_yield(volt__task *t, uintptr_t private_below) {
-    uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
+static inline void volt__task_yield(volt__task *t) {
+    uintptr_t old = volt__load_rlx(&t->word); // rlx: the cas looks again
     VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE));
-    if (VOLT__LIKELY(volt__task_is_private(t, old, private_below))) {
-        volt__store_rlx(&t->word, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED); // rlx: private
-        return;
-    }
     // [T1] with begin
     while (!volt__cas_acq_rel(&t->word, &old, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED)) {}
 }
 // Returns whether the last reference is gone: the caller frees the slot.
-static inline int volt__task_finish(volt__task *t, uintptr_t private_below) {
+static inline int volt__task_finish(volt__task *t) {
     uintptr_t step = VOLT__COMPLETE - VOLT__RUNNING - VOLT__REF;
-    uintptr_t old = volt__load_acq(&t->word); // [T2] with release: theirs is the last touch
-    if (VOLT__LIKELY(volt__task_is_private(t, old, private_below)))
-        volt__store_rlx(&t->word, old + step); // rlx: private
-    else old = volt__add_acq_rel(&t->word, step); // [T2] with release
+    uintptr_t old = volt__add_acq_rel(&t->word, step); // [T2] with release
     VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE) && old >= VOLT__REF);
     return old < 2 * VOLT__REF;
 }
@@ -3022,8 +3049,7 @@ struct volt__worker {
     uint8_t is_counted;   // in idle.searching
     uint8_t has_slept;    // left the parked set and has not polled yet
     uint8_t needs_watch;  // is awake, or has looked, and has not armed the watch since
-    uint8_t is_closing;   // has seen the shutdown: its spawns fail, its polls start cancelled
-    uintptr_t private_below; // VOLT__PRIVATE, 0 once is_closing
+    uint32_t is_closing;  // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
     uint64_t tick;        // of the last maintenance
     // VOLT_NEVER, or when volt_run stops waiting; next try to start a thread
@@ -3176,14 +3202,16 @@ static inline void volt__push_lifo(volt__worker *w, volt__task *t) {
     else old = volt__xchg_acq_rel(&w->lifo, t);  // [Q4] with the watch
     if (old) volt__push_ring(w, old);
 }
+// `seen`: what was in the slot just now. NULL: the watch was quicker.
+static inline volt__task *volt__claim_lifo(volt__worker *w, volt__task *seen) {
+    // [Q4] with the watch
+    if (!w->is_solo) return volt__xchg_acq_rel(&w->lifo, VOLT__CAST(volt__task *, NULL));
+    volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: owner-only word while solo
+    return seen;
+}
 static inline volt__task *volt__take_lifo(volt__worker *w) {
     volt__task *t = volt__load_rlx(&w->lifo); // rlx: others only take
-    if (!t) return NULL;
-    // rlx: owner-only word while solo
-    if (w->is_solo) volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL));
-    // [Q4] with the watch
-    else t = volt__xchg_acq_rel(&w->lifo, VOLT__CAST(volt__task *, NULL));
-    return t;
+    return t ? volt__claim_lifo(w, t) : NULL;
 }
 // Takes what events, timers or the injector brought, in order, into the own ring.
 static void volt__splice(volt__worker *w, volt__chain *c) {
@@ -3355,13 +3383,6 @@ static void volt__plan_due(volt__worker *w) {
     uint32_t n = volt__min32(w->inject_due, w->event_due);
     w->due = w->slice = n > 0 ? n : 1;
 }
-// Behind the running poll: own events and timers.
-static void volt__hurry_events(volt__worker *w) {
-    volt__count_polls(w);
-    w->event_due = 1;
-    volt__plan_due(w);
-}
-
 static void *volt__state_of(volt__task *t) {
     void *state = volt__task_state(t);
     return t->flags & VOLT__EXTERNAL ? *VOLT__CAST(void **, state) : state;
@@ -3458,64 +3479,73 @@ static void volt__tell_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
     if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
 }
-static inline void volt__complete(volt__worker *w, volt__task *t, int64_t result) {
-    int is_root = 0;
-    VOLT_ASSERT(w->cx.shield_ == 0 && result != VOLT__PENDING);
-    t->u.result = result;
-    if (volt__task_traits(t) != 0) {
-        is_root = t->flags & VOLT__IS_ROOT;
-        volt__tell_end(w, t, result);
-    }
-    if (volt__task_finish(t, w->private_below)) volt__task_free_here(w, t);
+static inline void volt__count_end(volt__worker *w) {
     // After all that the task's end does: whoever sees the sums equal may take the runtime down.
     volt__store_rel(&w->completed, w->completed + 1); // [S2] with alive
-    if (VOLT__UNLIKELY(is_root)) volt__shutdown_begin(w->rt);
 }
 // A group that was left open is closed before its task ends, for the task's memory holds it: the
 // function is replaced by the closing one, and its result kept in the root frame.
-static inline int volt__must_close(volt__task *t, void *state, int64_t result) {
+static int volt__must_close(volt__task *t, void *state, int64_t result) {
     volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
     volt__scope *s = volt__scope_top(root);
-    if (VOLT__LIKELY(!s)) return 0;
+    VOLT_ASSERT(!s || (t->flags & VOLT__HAD_GROUP));
+    if (!s) return 0;
     root->key_ = result;
     t->u.fn = s->close_;
     return 1;
 }
-static __attribute__((noinline)) void volt__yielded_alone(volt__worker *w) {
-    // what is in the injector goes first, or else events and timers
-    if (!volt__fetch_share(w)) volt__hurry_events(w);
+// Of any task. 0: it has not ended, a group is to be closed first.
+static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t, void *state,
+                                                    int64_t result) {
+    if (volt__must_close(t, state, result)) return 0;
+    int is_root = t->flags & VOLT__IS_ROOT;
+    t->u.result = result;
+    volt__tell_end(w, t, result);
+    if (volt__task_finish(t)) volt__task_free_here(w, t);
+    volt__count_end(w);
+    if (is_root) volt__shutdown_begin(w->rt);
+    return 1;
+}
+// Of a task that nobody else knows of: nobody asks for its result.
+static inline int volt__complete_private(volt__worker *w, volt__task *t) {
+    if (VOLT__UNLIKELY(!volt__task_finish_private(t, w->is_closing))) return 0;
+    volt__task_free_here(w, t);
+    volt__count_end(w);
+    return 1;
 }
 static inline void volt__suspended(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    if (VOLT__UNLIKELY(t->shield != cx->shield_)) t->shield = cx->shield_;
-    volt__store_rlx(&t->wait_site, cx->site_); // rlx: for whoever looks on
-    if (cx->is_yielding_) {
-        volt__task_yield(t, w->private_below);
-        if (VOLT__UNLIKELY(volt__ring_len(&w->ring) == 0)) volt__yielded_alone(w);
+    // A function without VOLT_BEGIN has left no site.
+    const char *site = VOLT__LIKELY(cx->frame_ != NULL) ? cx->site_ : t->spawn_site;
+    volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
+    if (cx->wait_ & VOLT__YIELDS) {
+        if (VOLT__UNLIKELY(!volt__task_yield_private(t, w->is_closing | cx->shield_))) {
+            t->shield = cx->shield_;
+            volt__task_yield(t);
+        }
         volt__push_ring(w, t);
         return;
     }
+    t->shield = cx->shield_;
     volt__store_rlx(&t->wait, cx->wait_);                        // rlx: for whoever looks on
     volt__store_rlx(&t->wait_ms, VOLT__CAST(uint32_t, w->tick)); // rlx: for whoever looks on
 #if VOLT_DEBUG
     if (t->links == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
         // rlx: a wake-up on its way needs a waker given out
         !(volt__load_rlx(&t->word) & VOLT__NOTIFIED))
-        volt__log(w->rt, VOLT_LOG_NEVER_WAKES, cx->site_);
+        volt__log(w->rt, VOLT_LOG_NEVER_WAKES, site);
 #endif
     if (volt__task_suspend(t)) volt__push_ring(w, t); // else *t may be gone
 }
 // What a poll starts with; gives the state.
 static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    VOLT_ASSERT(cx->frame_ == NULL);
+    cx->frame_ = NULL;
     cx->task_ = t;
-    cx->site_ = NULL;
-    cx->is_awaiting_ = 1;
-    cx->is_yielding_ = 0;
+    VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     memcpy(&cx->wait_, &w->fresh, sizeof w->fresh);
-    if (VOLT__LIKELY(volt__task_begin_private(t, w->private_below))) return volt__task_state(t);
-    cx->abort_ = VOLT__CAST(uint8_t, volt__task_begin(t) | w->is_closing);
+    if (VOLT__LIKELY(volt__task_begin_private(t, w->is_closing))) return volt__task_state(t);
+    cx->abort_ = VOLT__CAST(uint8_t, VOLT__CAST(uint32_t, volt__task_begin(t)) | w->is_closing);
     cx->shield_ = t->shield;
     return volt__state_of(t);
 }
@@ -3525,14 +3555,14 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     void *state = volt__begin(w, t);
     for (;;) {
         volt_poll p = t->u.fn(cx, state);
-        VOLT_ASSERT(cx->frame_ == NULL && cx->task_ == t);
+        VOLT_ASSERT(cx->task_ == t);
         if (volt_is_pending(p)) {
             volt__suspended(w, t);
             return;
         }
-        if (volt__must_close(t, state, volt_value(p))) continue;
-        volt__complete(w, t, volt_value(p));
-        return;
+        VOLT_ASSERT(cx->shield_ == 0);
+        if (VOLT__LIKELY(volt__complete_private(w, t))) return;
+        if (volt__complete(w, t, state, volt_value(p))) return;
     }
 }
 
@@ -3586,7 +3616,6 @@ static void volt__tidy(volt__worker *w) {
 static void volt__see_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
     w->is_closing = 1;
-    w->private_below = 0;
     if (!w->has_thread && w->rt->cfg.drain > 0)
         w->give_up_at = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain);
     volt__shutdown_ack(w->rt, UINT32_MAX);
@@ -3689,14 +3718,17 @@ static __attribute__((noinline)) volt__task *volt__take_rest(volt__worker *w) {
     volt__task *t = volt__take_lifo(w);
     return t ? t : volt__take_share(w);
 }
+static inline void volt__end_lifo_run(volt__worker *w) {
+    w->stats.lifo_polls += w->lifo_run;
+    w->lifo_run = 0;
+}
 static VOLT__HOT volt__task *volt__take(volt__worker *w) {
-    volt__task *t;
-    if (volt__lifo_is_full(w) && w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
+    volt__task *t = volt__load_rlx(&w->lifo); // rlx: others only take
+    if (t && w->lifo_run < VOLT_LIFO_MAX && (t = volt__claim_lifo(w, t)) != NULL) {
         w->lifo_run++;
-        w->stats.lifo_polls++;
         return t;
     }
-    w->lifo_run = 0;
+    if (w->lifo_run > 0) volt__end_lifo_run(w);
     t = volt__pop_ring(w);
     return VOLT__LIKELY(t != NULL) ? t : volt__take_rest(w);
 }
@@ -3833,10 +3865,27 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
     volt__plan_due(w);
     return *t != NULL;
 }
-static VOLT__HOT volt__task *volt__next(volt__worker *w) {
+// *t comes twice in a row: nothing else is queued here. What is in the injector goes first, or else
+// events and timers.
+static __attribute__((noinline)) volt__task *volt__alone(volt__worker *w, volt__task *t) {
+    volt__task *first = NULL;
+    if (!volt__fetch_share(w)) {
+        volt__count_polls(w);
+        w->event_due = 0;
+        int is_served = volt__serve_due(w, &first);
+        if (is_served && !first) return NULL;
+    }
+    volt__push_ring(w, t);
+    if (!first) first = volt__pop_ring(w);
+    return first ? first : volt__wait_for_task(w);
+}
+// last: the one before; compared only, it may be gone.
+static VOLT__HOT volt__task *volt__next(volt__worker *w, const volt__task *last) {
     volt__task *t;
+    VOLT_ASSERT(last != NULL);
     if (VOLT__UNLIKELY(--w->due == 0) && volt__serve_due(w, &t)) return t;
     t = volt__take(w);
+    if (VOLT__UNLIKELY(t == last)) return volt__alone(w, t);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
 // What a thread does that carries a worker, until the runtime has stopped.
@@ -3847,7 +3896,8 @@ static void volt__carry(volt__worker *w) {
     t = volt__take(w); // the root of volt_run
     if (t) volt__found(w);
     else t = volt__wait_for_task(w);
-    for (; t; t = volt__next(w)) volt__poll_task(w, t);
+    for (; t; t = volt__next(w, t)) volt__poll_task(w, t);
+    volt__end_lifo_run(w);
     volt__publish_stats(w);
     VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
 }
@@ -3881,7 +3931,6 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->tidy_due = VOLT__TIDY_EVERY;
     w->trim_tick = w->tick + VOLT__TRIM_TICKS;
     w->give_up_at = VOLT_NEVER;
-    w->private_below = VOLT__PRIVATE;
     w->needs_watch = 1;
     volt__random_seed(&w->random, rt->cfg.seed, index);
     volt__heap_init(&w->heap, &rt->slabs);
@@ -4170,21 +4219,29 @@ static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, size_t size, s
     if (size > SIZE_MAX / 2) return NULL;
     return w ? volt__heap_alloc(&w->heap, bytes) : volt__alloc_outside(rt, bytes);
 }
-// The state of a new task: the frame, known to be zero, and what follows. Most states are small,
-// and a call would cost more than the copy.
+// Most states are a frame and few more words: a call would cost more than copying them.
+static inline int volt__is_small(size_t size) {
+    size_t n = size - sizeof(volt_frame); // less than a frame: wraps
+    return n <= 16 && n % 8 == 0;
+}
+// Has just been written, field by field: a load that spans two of those stores would wait until
+// they are in the cache, hence units of 4.
+static inline void volt__copy_8(char *to, const char *from) {
+    memcpy(to, from, 4);
+    memcpy(to + 4, from + 4, 4);
+}
+// The state of a new task: the frame, known to be zero, and what follows.
 static inline void volt__state_copy(void *to, const void *from, size_t size) {
     char *d = VOLT__CAST(char *, to) + sizeof(volt_frame);
     const char *f = VOLT__CAST(const char *, from) + sizeof(volt_frame);
     size_t n = size - sizeof(volt_frame);
     memset(to, 0, sizeof(volt_frame));
-    if (n > 16) {
+    if (VOLT__UNLIKELY(!volt__is_small(size))) {
         memcpy(d, f, n);
-    } else if (n >= 8) {
-        memcpy(d, f, 8);
-        memcpy(d + n - 8, f + n - 8, 8);
-    } else {
-        for (size_t i = 0; i < n; i++) d[i] = f[i];
+        return;
     }
+    if (n >= 8) volt__copy_8(d, f);
+    if (n > 8) volt__copy_8(d + 8, f + 8);
 }
 // Published, then refused. A walker may hold a reference meanwhile; then it frees.
 static void volt__task_refuse(volt__task *t, uint32_t refs) {
@@ -4249,12 +4306,13 @@ static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, v
     if (rc < 0 && h) h->task_ = NULL;
     return rc;
 }
-// The same with all that can be had without a call: a hot path of programs that spawn.
+// The same for a small state, with all that can be had without a call: a hot path of programs that
+// spawn.
 VOLT_API int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size,
                            const char *site) {
     volt__worker *w = cx->worker_;
     volt__task *t = NULL;
-    if (VOLT__LIKELY(!w->is_closing && volt__frame_is_zero(state, size)))
+    if (VOLT__LIKELY(volt__is_small(size) && !w->is_closing && volt__frame_is_zero(state, size)))
         t = volt__heap_try(&w->heap, sizeof *t + size);
     if (VOLT__UNLIKELY(!t)) return volt__spawn(w->rt, w, h, fn, state, size, site);
     volt__spawn_fill(t, h, fn, state, size, site);
@@ -4386,7 +4444,6 @@ VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
 //   6. node and progress are those of cx->frame_
 enum {
     VOLT__LEAF_TIMER = VOLT__LEAF,
-    VOLT__LEAF_YIELD,
     VOLT__LEAF_NEVER,
     VOLT__LEAF_JOIN,
     VOLT__LEAF_RD,
@@ -4432,7 +4489,8 @@ static inline volt_poll volt__leaf_end(volt__node *n, int64_t value) {
 static inline volt_poll volt__leaf_pend(volt_cx *cx, const volt__node *n, uint32_t arg) {
     VOLT_ASSERT(n->kind_ >= VOLT__LEAF);
     cx->budget_++;
-    cx->wait_ = VOLT__CAST(uint32_t, n->kind_) << 24 | (arg & 0xffffff);
+    cx->wait_ &= VOLT__YIELDS; // of another arm
+    cx->wait_ |= VOLT__CAST(uint32_t, n->kind_) << 24 | (arg & 0xffffff);
     return volt_pending();
 }
 // A node on a list under `lock`: takes it off, or acknowledges that it was fired.
@@ -4443,14 +4501,10 @@ static void volt__unwait(volt__node *n, volt__task *t, uint32_t *lock, volt__nod
     volt__node_unbind(n, t);
 }
 
-VOLT_API volt_poll volt_yield(volt_cx *cx) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_YIELD);
-    if (VOLT__UNLIKELY(volt__is_off(cx)))
-        return volt__charge(cx) ? volt__leaf_end(n, -ECANCELED) : volt_pending();
-    if (n->key_) return volt__leaf_end(n, 0);
-    n->key_ = 1;
-    cx->is_yielding_ = 1;
-    return volt_pending();
+VOLT_API volt_poll volt__yield(volt_cx *cx) {
+    volt__node *n = volt__leaf(cx, VOLT__YIELD);
+    VOLT_ASSERT(volt__is_off(cx));
+    return volt__charge(cx) ? volt__leaf_end(n, -ECANCELED) : volt_pending();
 }
 VOLT_API volt_poll volt_never(volt_cx *cx) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_NEVER);
@@ -4547,6 +4601,7 @@ static void volt__join_cancel(volt_cx *cx, volt__node *n, volt__task *child) {
 // 1: registered, and the child will wake us. 0: it has ended.
 static int volt__join_wait(volt_cx *cx, volt__node *n, volt__task *child) {
     if (volt__node_state(n) != VOLT__IDLE) return 1;
+    cx->task_->flags |= VOLT__HAS_JOINED;
     volt__task_retain(cx->task_);
     if (!volt__join_register(child, cx->task_)) {
         volt__task_drop(cx->task_);
@@ -4665,12 +4720,16 @@ static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
 VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) {
     volt__shield_raise(cx, volt__scope_top(frame));
 }
+// Shields left open end with their function: the levels are those of before the outermost.
 VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
     volt__scope *s = volt__scope_top(frame);
     while (s) {
         volt__scope *next = s->next_;
         if (!s->close_) {
             volt_shield *sh = VOLT__CONTAINER(volt_shield, scope_, s);
+            VOLT_ASSERT(sh->depth_ == cx->shield_);
+            cx->shield_--;
+            cx->abort_ = sh->abort_;
             volt__timer_stop(cx, &sh->timer_.node_);
             sh->open_ = 0;
             volt__scope_remove(frame, s);
@@ -4833,6 +4892,7 @@ VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const 
     int is_refused = VOLT__CAST(int, g->is_closing_);
     if (!is_refused) {
         if (!g->scope_.task_) { // empty so far: from now on it is this task's
+            cx->task_->flags |= VOLT__HAD_GROUP;
             volt__scope_push(volt__root_frame(cx->task_), &g->scope_, cx->task_);
             g->scope_.close_ = volt__group_close_left;
         }
@@ -4966,6 +5026,7 @@ static volt_poll volt__group_close_left(volt_cx *cx, void *state) {
     VOLT_ASSERT(VOLT__CAST(uintptr_t, root->who_) & VOLT__SCOPED);
     volt_group *g =
         VOLT__CONTAINER(volt_group, scope_, VOLT__CAST(uintptr_t, root->who_) - VOLT__SCOPED);
+    cx->frame_ = root;
     cx->site_ = "a group that was left open";
     cx->wait_ = VOLT__CAST(uint32_t, VOLT__LEAF_GROUP) << 24;
     return volt__group_close_step(cx, g, root) ? volt_ready(root->key_) : volt_pending();
@@ -5725,7 +5786,8 @@ VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *a) {
 // 1: the arm fired, that is its value counts.
 VOLT_API int volt__arm_put(volt_cx *cx, volt_arm *a, volt_poll p) {
     volt__node *n = a->up_;
-    VOLT__EXPECT(cx->frame_ == &a->node_, "a child returned without VOLT_RETURN or VOLT_END");
+    VOLT__EXPECT(volt_is_pending(p) || cx->frame_ == &a->node_,
+                 "a child returned without VOLT_RETURN or VOLT_END");
     VOLT_ASSERT(a->state_ == VOLT__ARM_LIVE && volt__arms_get(n, VOLT__ARMS_INDEX) > 0);
     a->shield_ = cx->shield_;
     cx->shield_ = a->up_shield_;
@@ -5811,19 +5873,21 @@ static void volt__each_start(volt_cx *cx, volt__node *n, void *states, size_t st
     for (size_t i = 0; i < count; i++) {
         volt__node *child = volt__each_frame(states, stride, i);
         memset(child, 0, sizeof *child);
-        child->base_ = child->save_ = cx->shield_;
+        child->save_ = cx->shield_;
     }
 }
 static volt_poll volt__each_poll_one(volt_cx *cx, volt_fn *fn, volt__node *child,
                                      int is_cancelled) {
     uint8_t shield = cx->shield_, abort_ = cx->abort_;
     if (is_cancelled && abort_ <= shield) cx->abort_ = VOLT__CAST(uint8_t, shield + 1);
+    volt__node *up = cx->frame_;
     cx->shield_ = child->save_;
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     volt_poll p = fn(cx, child);
     child->save_ = cx->shield_;
     cx->shield_ = shield;
     cx->abort_ = abort_;
+    cx->frame_ = up;
     return p;
 }
 // Did the end of this child decide the whole?

@@ -66,7 +66,7 @@ TEST(effective_configuration) {
     CHECK_EQ(got.workers, 3);
     CHECK_EQ(got.reactors, 3); // one per worker
     CHECK_EQ(got.budget, 128);
-    CHECK_EQ(got.event_interval, 61);
+    CHECK_EQ(got.event_interval, 255);
     CHECK_EQ(got.stack_size, 256 * 1024);
     CHECK_EQ(got.watch_us, 750);
     CHECK_EQ(got.seed, c.seed);

@@ -17,6 +17,7 @@ static void about_to_sleep(long long timeout);
 #include "test.h"
 #include "tasks.h"
 #include "still.h"
+#include "slab.h"
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -268,19 +269,19 @@ ROOT_TEST_1(a_refused_task_is_freed_once, { idler state; int round; }) {
         volt__worker *w = cx->worker_;
         volt__task *t = volt__task_alloc(w->rt, w, sizeof s->state, 0);
         volt__slab *slab = volt__slab_of(t);
-        uint32_t used = slab->used;
+        uint32_t used = slab_used(slab);
         volt__task_fill(t, giver_run, 0, "refused");
         volt__task_publish(t, 2);
         if (s->round) {
             CHECK(volt__task_try_retain(t)); // the walker
             volt__task_refuse(t, 2);
-            CHECK_EQ(slab->used, used); // still the walker's
+            CHECK_EQ(slab_used(slab), used); // still the walker's
             CHECK(volt__task_release(t));
             volt__task_free(t);
         } else {
             volt__task_refuse(t, 2);
         }
-        CHECK_EQ(slab->used, used - 1);
+        CHECK_EQ(slab_used(slab), used - 1);
     }
     VOLT_END(0);
 }
@@ -521,7 +522,7 @@ TEST(who_lists_the_living_leaves_them_alone) {
     volt__task *t = still_task(rt->workers[0]);
     void *slab = volt__slab_of(t);
     volt__survivors s;
-    CHECK(volt__task_begin_private(t, VOLT__PRIVATE)); // it runs, and nobody else may write
+    CHECK(volt__task_begin_private(t, 0)); // it runs, and nobody else may write
     CHECK_EQ(mprotect(slab, VOLT_SLAB_SIZE, PROT_READ), 0);
     volt__survivors_find(rt, &s);
     CHECK_EQ(mprotect(slab, VOLT_SLAB_SIZE, PROT_READ | PROT_WRITE), 0);

@@ -85,9 +85,10 @@ static void wake_and_take_one(void *arg) {
     if (t) volt__found(w);
     note_run(t ? t : volt__wait_for_task(w));
 }
+static const volt__task another; // than those that wait here
 static void wake_and_take_two(void *arg) {
     wake_and_take_one(arg);
-    note_run(volt__next(arg));
+    note_run(volt__next(arg, &another));
 }
 // What a worker is doing when the scenario starts: it sleeps, or searches.
 static void put_to_sleep(int i) { volt__idle_enter(&rt->idle, workers[i]->index, 0); }

@@ -19,7 +19,7 @@ static int n_pushed;
 
 static void start(volt__ring *r, uint32_t index) {
     r->head = volt__head_make(index, 0);
-    r->tail = index & VOLT__RING_INDEX_MASK;
+    r->tail = r->limit = index & VOLT__RING_INDEX_MASK;
 }
 static volt__task *new_task(void) {
     volt__task *t = &tasks[n_pushed++];

@@ -93,7 +93,7 @@ SCENARIO(task_last_reference, .class = VMC_EXHAUSTIVE) {
     task->word += VOLT__REF;
     volt__task_begin(task);
     vmc_spawn(wake_and_release, NULL);
-    if (volt__task_finish(task, 0)) {
+    if (volt__task_finish(task)) {
         task->gen++;
         vmc_reached("the runner frees");
         vmc_free(task);

@@ -101,7 +101,7 @@ SCENARIO(word_yield_wake, .class = VMC_EXHAUSTIVE) {
     make(1);
     int t = vmc_spawn(waker, (void *)1);
     begin();
-    volt__task_yield(&b->task, 0);
+    volt__task_yield(&b->task);
     run();
     vmc_join(t);
     VMC_ASSERT(b->seen == 1);
@@ -112,7 +112,7 @@ SCENARIO(word_yield_wake_wake, .class = VMC_EXHAUSTIVE) {
     make(1);
     int t1 = vmc_spawn(waker, (void *)1), t2 = vmc_spawn(waker, (void *)2);
     begin();
-    volt__task_yield(&b->task, 0);
+    volt__task_yield(&b->task);
     run();
     vmc_join(t1);
     vmc_join(t2);
@@ -124,7 +124,7 @@ static void waker_yields(void *event) {
     __atomic_fetch_or(&events, (uint32_t)(uintptr_t)event, __ATOMIC_RELAXED);
     if (!volt__task_wake(&b->task)) return;
     begin();
-    volt__task_yield(&b->task, 0);
+    volt__task_yield(&b->task);
     run();
 }
 SCENARIO(word_wake_yield, .class = VMC_EXHAUSTIVE) {
@@ -152,7 +152,7 @@ static void wake_and_drop(void *unused) {
 static void run_to_the_end(void) {
     begin();
     b->task.u.result = 7;
-    if (volt__task_finish(&b->task, 0)) {
+    if (volt__task_finish(&b->task)) {
         vmc_reached("the runner frees it");
         vmc_free(b);
     }

@@ -8,6 +8,8 @@
 #ifndef VMC_RT_H
 #define VMC_RT_H
 
+#include "tests/slab.h"
+
 enum { RT_STATIC = 1 << 15 };
 static volt_rt *rt;
 static volt__worker *w0, *w1;
@@ -81,7 +83,7 @@ static __attribute__((unused)) void rt_end(void) {
         volt__heap_drain(&rt->workers[i]->heap);
     }
     for (int i = 0; i < VOLT__FOREIGN_HEAPS; i++) volt__heap_drain(&rt->foreign[i]);
-    for (volt__slab *s = rt->slabs.first; s; s = s->all_next) VMC_ASSERT(s->used == 0);
+    for (volt__slab *s = rt->slabs.first; s; s = s->all_next) VMC_ASSERT(slab_used(s) == 0);
     volt__slabs_destroy(&rt->slabs);
 }
 
