@@ -2095,7 +2095,7 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 // never had a handle, gave a waker or joined: it holds the reference of life alone, and what its
 // last wake-up published came with it through the queue. Its runner moves the word by plain stores.
 // Whoever first reaches the task gets at it through its own poll. The sweep of a shutdown goes by
-// the slabs instead, once all workers have acknowledged; from then on (is_closing) they take no
+// the slabs instead, once all workers have acknowledged; a poll that begins after that takes no
 // word for private. Other walkers only read.
 //
 // References: life, from spawn to finish: 1. Each handle: 1. Each waker: 1. A
@@ -2120,8 +2120,9 @@ enum {
     VOLT__IS_ROOT = 8,    // its end starts the runtime's shutdown
     VOLT__GAVE_WAKER = 16, // a wake-up may come from outside
     VOLT__WAS_LOGGED = 32, // has been reported for ignoring its cancellation
-    VOLT__HAS_JOINED = 128, // has lent a reference to a join word, given back at any time
-    VOLT__HAD_GROUP = 64    // has spawned into a group of its own, which may be open at its end
+    VOLT__IS_SHARED = 128, // others may hold it: it has lent a reference to a join word, or a sweep
+                           // may come by
+    VOLT__HAD_GROUP = 64   // has spawned into a group of its own, which may be open at its end
 };
 
 static inline int volt__word_must_enqueue(uintptr_t old) {
@@ -2140,22 +2141,19 @@ static inline int volt__task_cancel(volt__task *t) {
     VOLT_ASSERT(old >= VOLT__REF);
     return volt__word_must_enqueue(old);
 }
-// 0: no handle was made and no waker given out, no group, no armed node, no shield.
+// 0: no handle was made, no waker given out and no reference lent, no group, no armed node, no
+// shield.
 static inline uint32_t volt__task_traits(const volt__task *t) {
     uint32_t traits;
     VOLT__SASSERT(offsetof(volt__task, links) == offsetof(volt__task, shield) + 2, "task layout");
     memcpy(&traits, &t->shield, sizeof traits);
     return traits;
 }
-// `also`: what else must be 0.
-static inline int volt__task_is_private(const volt__task *t, uint32_t also) {
-    return (volt__task_traits(t) | also) == 0;
-}
 #define VOLT__QUEUED (VOLT__REF | VOLT__NOTIFIED)
 // Begin, yield and finish of a private word; 0: it is not. A private task polled so is not
 // cancelled and under no shield, and its state is its own; if it is finished, nobody holds it.
 static inline int volt__task_begin_private(volt__task *t, uint32_t is_closing) {
-    if (VOLT__UNLIKELY(!volt__task_is_private(t, is_closing))) return 0;
+    if (VOLT__UNLIKELY((volt__task_traits(t) | is_closing) != 0)) return 0;
     VOLT_ASSERT(volt__load_rlx(&t->word) == VOLT__QUEUED); // rlx: private
     volt__store_rlx(&t->word, VOLT__REF | VOLT__RUNNING);  // rlx: private
     return 1;
@@ -2165,14 +2163,15 @@ static inline int volt__task_is_running(const volt__task *t) {
     // rlx: private
     return (volt__load_rlx(&t->word) | VOLT__NOTIFIED) == (VOLT__QUEUED | VOLT__RUNNING);
 }
-static inline int volt__task_yield_private(volt__task *t, uint32_t also) {
-    if (VOLT__UNLIKELY(!volt__task_is_private(t, also))) return 0;
+// shield: of this poll.
+static inline int volt__task_yield_private(volt__task *t, uint32_t shield) {
+    if (VOLT__UNLIKELY((volt__task_traits(t) | shield) != 0)) return 0;
     VOLT_ASSERT(volt__task_is_running(t));
     volt__store_rlx(&t->word, VOLT__QUEUED); // rlx: private
     return 1;
 }
-static inline int volt__task_finish_private(volt__task *t, uint32_t is_closing) {
-    if (VOLT__UNLIKELY(!volt__task_is_private(t, is_closing))) return 0;
+static inline int volt__task_finish_private(volt__task *t) {
+    if (VOLT__UNLIKELY(volt__task_traits(t) != 0)) return 0;
     VOLT_ASSERT(volt__task_is_running(t));
     volt__store_rlx(&t->word, VOLT__COMPLETE); // rlx: private
     return 1;
@@ -3197,9 +3196,8 @@ static inline void volt__push_lifo(volt__worker *w, volt__task *t) {
         return;
     }
     old = volt__load_rlx(&w->lifo); // rlx: others only take
-    if (w->is_solo) volt__store_rlx(&w->lifo, t); // rlx: owner-only word while solo
-    else if (!old) volt__store_rel(&w->lifo, t); // [Q4] with the watch
-    else old = volt__xchg_acq_rel(&w->lifo, t);  // [Q4] with the watch
+    if (!old || w->is_solo) volt__store_rel(&w->lifo, t); // [Q4] with the watch
+    else old = volt__xchg_acq_rel(&w->lifo, t);           // [Q4] with the watch
     if (old) volt__push_ring(w, old);
 }
 // `seen`: what was in the slot just now. NULL: the watch was quicker.
@@ -3508,7 +3506,7 @@ static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task 
 }
 // Of a task that nobody else knows of: nobody asks for its result.
 static inline int volt__complete_private(volt__worker *w, volt__task *t) {
-    if (VOLT__UNLIKELY(!volt__task_finish_private(t, w->is_closing))) return 0;
+    if (VOLT__UNLIKELY(!volt__task_finish_private(t))) return 0;
     volt__task_free_here(w, t);
     volt__count_end(w);
     return 1;
@@ -3519,7 +3517,7 @@ static inline void volt__suspended(volt__worker *w, volt__task *t) {
     const char *site = VOLT__LIKELY(cx->frame_ != NULL) ? cx->site_ : t->spawn_site;
     volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
     if (cx->wait_ & VOLT__YIELDS) {
-        if (VOLT__UNLIKELY(!volt__task_yield_private(t, w->is_closing | cx->shield_))) {
+        if (VOLT__UNLIKELY(!volt__task_yield_private(t, cx->shield_))) {
             t->shield = cx->shield_;
             volt__task_yield(t);
         }
@@ -3545,6 +3543,7 @@ static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     memcpy(&cx->wait_, &w->fresh, sizeof w->fresh);
     if (VOLT__LIKELY(volt__task_begin_private(t, w->is_closing))) return volt__task_state(t);
+    if (w->is_closing) t->flags |= VOLT__IS_SHARED; // with the sweep
     cx->abort_ = VOLT__CAST(uint8_t, VOLT__CAST(uint32_t, volt__task_begin(t)) | w->is_closing);
     cx->shield_ = t->shield;
     return volt__state_of(t);
@@ -4601,7 +4600,7 @@ static void volt__join_cancel(volt_cx *cx, volt__node *n, volt__task *child) {
 // 1: registered, and the child will wake us. 0: it has ended.
 static int volt__join_wait(volt_cx *cx, volt__node *n, volt__task *child) {
     if (volt__node_state(n) != VOLT__IDLE) return 1;
-    cx->task_->flags |= VOLT__HAS_JOINED;
+    cx->task_->flags |= VOLT__IS_SHARED;
     volt__task_retain(cx->task_);
     if (!volt__join_register(child, cx->task_)) {
         volt__task_drop(cx->task_);
