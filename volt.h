@@ -1420,11 +1420,13 @@ struct volt__task {
         volt_fn *fn;    // until COMPLETE; W runner
         int64_t result; // from COMPLETE on [T3]
     } u;
-    void *join;                  // 0, waiter or DONE; any, rmw [T3]
+    void *join;                  // HAS_HANDLE: 0, waiter or DONE; any, rmw [T3]
     const char *spawn_site;      // once, before publication
     const char *wait_site;       // W runner, R any (relaxed): innermost await, file:line
-    uint32_t wait, wait_ms;      // W runner, R any (relaxed): what for, since when
-    uint32_t gen;                // times the slot was used before
+    // W runner, R any (relaxed): what for, since when; of the slot's last task until wait_site is
+    // no longer spawn_site
+    uint32_t wait, wait_ms;
+    uint32_t reserved;
     uint8_t shield, flags;       // runner only
     uint16_t links;              // runner only: armed nodes
 };
@@ -3273,7 +3275,6 @@ static void volt__schedule_chain(volt__chain *c) {
 // ---- the end of a task
 
 static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
-    t->gen++;
     if (w && volt__slab_of(t)->heap == &w->heap) volt__heap_free_local(&w->heap, t);
     else volt__heap_free_remote(t);
 }
@@ -3413,7 +3414,6 @@ static void volt__shutdown_wake(void *arg, volt__task *t) {
     if (!volt__task_try_retain(t)) return;
     if (volt__task_wake(t)) volt__chain_push(c, t); // with the walker's reference, given back below
     if (!volt__task_release(t)) return;
-    t->gen++;
     volt__heap_free_remote(t);
 }
 static void volt__shutdown_sweep(volt_rt *rt) {
@@ -3483,8 +3483,8 @@ static inline void volt__count_end(volt__worker *w) {
 }
 // A group that was left open is closed before its task ends, for the task's memory holds it: the
 // function is replaced by the closing one, and its result kept in the root frame.
-static int volt__must_close(volt__task *t, void *state, int64_t result) {
-    volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
+static int volt__must_close(volt__task *t, int64_t result) {
+    volt__node *root = volt__root_frame(t);
     volt__scope *s = volt__scope_top(root);
     VOLT_ASSERT(!s || (t->flags & VOLT__HAD_GROUP));
     if (!s) return 0;
@@ -3493,9 +3493,9 @@ static int volt__must_close(volt__task *t, void *state, int64_t result) {
     return 1;
 }
 // Of any task. 0: it has not ended, a group is to be closed first.
-static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t, void *state,
+static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t,
                                                     int64_t result) {
-    if (volt__must_close(t, state, result)) return 0;
+    if (volt__must_close(t, result)) return 0;
     int is_root = t->flags & VOLT__IS_ROOT;
     t->u.result = result;
     volt__tell_end(w, t, result);
@@ -3561,7 +3561,8 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
         }
         VOLT_ASSERT(cx->shield_ == 0);
         if (VOLT__LIKELY(volt__complete_private(w, t))) return;
-        if (volt__complete(w, t, state, volt_value(p))) return;
+        if (volt__complete(w, t, volt_value(p))) return;
+        state = volt__state_of(t);
     }
 }
 
@@ -4195,13 +4196,17 @@ static void volt__start_more(volt_rt *rt) {
 static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
     VOLT__EXPECT(fn != NULL, "spawn of no function");
     t->u.fn = fn;
-    t->join = NULL;
     t->spawn_site = site;
     volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
-    t->wait = t->wait_ms = 0;
     t->shield = 0;
     t->flags = flags;
     t->links = 0;
+}
+// Before it can run: the handle may be its own.
+static inline void volt__task_give_handle(volt__task *t, volt_handle *h) {
+    t->flags |= VOLT__HAS_HANDLE;
+    t->join = NULL;
+    h->task_ = t;
 }
 static inline void volt__task_publish(volt__task *t, uint32_t refs) {
     volt__store_rel(&t->word, VOLT__NOTIFIED + refs * VOLT__REF); // [M2] with try_retain
@@ -4288,10 +4293,7 @@ static inline void volt__spawn_fill(volt__task *t, volt_handle *h, volt_fn *fn, 
                                     size_t size, const char *site) {
     volt__state_copy(volt__task_state(t), state, size);
     volt__task_fill(t, fn, 0, site);
-    if (h) {
-        t->flags = VOLT__HAS_HANDLE;
-        h->task_ = t; // before it can run: it may be its own
-    }
+    if (h) volt__task_give_handle(t, h);
     volt__task_publish(t, h ? 2 : 1);
 }
 static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h,
@@ -4332,15 +4334,15 @@ VOLT_API int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void 
 // The root of volt_run and volt_block_on: its state stays with the caller, who outlives it.
 static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
                             uint8_t flags) {
-    uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags | (h ? VOLT__HAS_HANDLE : 0));
+    uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags);
     if (!volt__frame_is_zero(state, sizeof(volt_frame))) return -EINVAL;
     volt__task *t = volt__task_alloc(rt, w, sizeof state, 0);
     if (!t) return -ENOMEM;
     memcpy(volt__task_state(t), &state, sizeof state);
     volt__task_fill(t, fn, all, "root task");
     uint32_t refs = h ? 2 : 1;
+    if (h) volt__task_give_handle(t, h);
     volt__task_publish(t, refs);
-    if (h) h->task_ = t;
     int rc = volt__task_accept(rt, w, t, refs, 1);
     if (rc < 0 && h) h->task_ = NULL;
     return rc;
@@ -4361,9 +4363,8 @@ VOLT_API void volt_task_start(void *state, volt_handle *h) {
     VOLT__REQUIRE(volt__frame_is_zero(state, sizeof(volt_frame)),
                   "volt_task_start: frame not zeroed");
     if (h) {
-        t->flags |= VOLT__HAS_HANDLE;
+        volt__task_give_handle(t, h);
         volt__task_retain(t);
-        h->task_ = t;
     }
     volt__schedule(t);
 }
