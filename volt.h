@@ -2479,7 +2479,7 @@ typedef struct volt__fd {
     uint8_t sticky;
     uint8_t mode, flags; // under lock
     uint16_t home;       // under lock: reactor, while mode is not NONE
-    uint16_t backoff_ms; // accept under EMFILE; W whoever accepts
+    uint16_t backoff_ms; // any (relaxed): accept under EMFILE
     volt__node *rd, *wr; // under lock: who waits
 } volt__fd;
 VOLT__SASSERT(sizeof(volt__fd) == VOLT__LINE, "one line per descriptor");
@@ -2707,6 +2707,10 @@ static void volt__fd_drained(volt__fd *e, int dir, uint32_t seq) {
 // Ends the entry's present use: waiters are woken as CLOSED, later events of this generation are
 // dropped, an operation that is about to wait tries again. All in one hold, close(2) included: an
 // operation that slips in before the number is gone must leave nothing behind for its next owner.
+// Of several that accept on one descriptor, and one that closes it, any may have the last word.
+static void volt__fd_set_backoff(volt__fd *e, uint32_t ms) {
+    volt__store_rlx(&e->backoff_ms, VOLT__CAST(uint16_t, ms)); // rlx: a delay that stands alone
+}
 static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, volt__chain *c) {
     struct epoll_event ev; // kernels before 2.6.9 wanted one for DEL as well
     memset(&ev, 0, sizeof ev);
@@ -2720,7 +2724,7 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, 0)); // rlx: under lock
     volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, 0)); // rlx: under lock
     e->sticky = 0;
-    e->backoff_ms = 0;
+    volt__fd_set_backoff(e, 0);
     volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
     volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
     VOLT_ASSERT(!e->rd && !e->wr);
@@ -3869,13 +3873,14 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
 // events and timers.
 static __attribute__((noinline)) volt__task *volt__alone(volt__worker *w, volt__task *t) {
     volt__task *first = NULL;
+    int is_over = 0;
     if (!volt__fetch_share(w)) {
         volt__count_polls(w);
         w->event_due = 0;
-        int is_served = volt__serve_due(w, &first);
-        if (is_served && !first) return NULL;
+        is_over = volt__serve_due(w, &first) && !first;
     }
-    volt__push_ring(w, t);
+    volt__push_ring(w, t); // also when it is over: another worker may take it
+    if (is_over) return NULL;
     if (!first) first = volt__pop_ring(w);
     return first ? first : volt__wait_for_task(w);
 }
@@ -5304,21 +5309,25 @@ static void volt__fd_exit(volt_rt *rt, volt__fd *e, int fd) {
     volt__fd_retire(&rt->fds, e, fd, 1, &c);
     volt__schedule_chain(&c);
 }
+// Of a descriptor that is the same file as when the operation began.
+static int64_t volt__io_go(volt_cx *cx, volt__fd *e, volt__io *io) {
+    int flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
+    if (VOLT__UNLIKELY(!flags)) flags = volt__fd_probe(e, io->fd);
+    if (VOLT__UNLIKELY(flags < 0)) return flags;
+    if (volt__fd_is_known_empty(e, io->dir)) return -EAGAIN;
+    int64_t rc = volt__io_call(cx, io, VOLT__CAST(uint8_t, flags));
+    if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM))
+        volt__fd_drained(e, io->dir, io->seen.seq);
+    return rc;
+}
 // One try under `use`. -EAGAIN without a call where the entry says so.
 static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     int64_t rc = -EBADF;
     if (VOLT__LIKELY(volt__fd_enter(e))) {
         uint32_t gen = io->seen.gen;
-        int flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
-        if (VOLT__UNLIKELY(!flags)) flags = volt__fd_probe(e, io->fd);
         io->seen = volt__fd_see(e);
-        if (VOLT__UNLIKELY(io->has_gen && io->seen.gen != gen)) rc = -EBADF;
-        else if (VOLT__UNLIKELY(flags < 0)) rc = flags;
-        else if (volt__fd_is_known_empty(e, io->dir)) rc = -EAGAIN;
-        else rc = volt__io_call(cx, io, VOLT__CAST(uint8_t, flags));
+        if (VOLT__LIKELY(!io->has_gen || io->seen.gen == gen)) rc = volt__io_go(cx, e, io);
         io->has_gen = 1;
-        if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM))
-            volt__fd_drained(e, io->dir, io->seen.seq);
     }
     volt__fd_exit(cx->rt_, e, io->fd);
     return rc;
@@ -5484,9 +5493,9 @@ static int volt__is_backing_off(volt_cx *cx, const volt__node *n, int fd) {
 static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, int fd) {
     VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
-    uint32_t ms = e ? e->backoff_ms * 2u : 0;
+    uint32_t ms = e ? volt__load_rlx(&e->backoff_ms) * 2u : 0; // rlx: a delay that stands alone
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
-    if (e) e->backoff_ms = VOLT__CAST(uint16_t, ms);
+    if (e) volt__fd_set_backoff(e, ms);
     // it may be over already, if this thread was slow
     if (volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
         (void)volt__task_wake(cx->task_);
@@ -5516,7 +5525,7 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
         }
         if (rc >= 0) {
             volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
-            if (e) e->backoff_ms = 0;
+            if (e) volt__fd_set_backoff(e, 0);
             // what is accepted is of the listener's kind
             // rlx: set once
             volt__fd_adopt(cx, VOLT__CAST(int, rc), e ? volt__load_rlx(&e->flags) : 0);

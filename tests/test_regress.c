@@ -234,7 +234,8 @@ ROOT_TEST(passed_descriptors_hide_nothing_behind_them, { volt_handle h; int fd[2
     VOLT_END(0);
 }
 
-// ---- an operation that had waited read from the next owner of its number
+// ---- an operation that had waited read from the next owner of its number, or made it non-blocking,
+// and then held the number for one whose file it knew
 
 ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char byte; }) {
     volt__io io;
@@ -244,7 +245,7 @@ ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char
     volt__io_init(&io, VOLT__OP_READ, s->fd[0], &s->byte, 1, 0);
     CHECK_EQ(volt__io_try(cx, e, &io), -EAGAIN);
     volt_close(cx, s->fd[0]); // between the try and the wait
-    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, s->other), 0);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->other), 0);
     CHECK_EQ(s->other[0], s->fd[0]);
     CHECK_EQ(write(s->other[1], "x", 1), 1);
     volt__node n;
@@ -252,6 +253,8 @@ ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char
     CHECK_EQ(volt__fd_wait(&cx->rt_->fds, e, io.fd, 0, io.dir, io.seen, &n, cx->task_), -EBADF);
     CHECK_EQ(volt__io_try(cx, e, &io), -EBADF);
     CHECK_EQ(READ(e->use), 0);
+    CHECK_EQ(READ(e->flags), 0);
+    CHECK(!(fcntl(s->other[0], F_GETFL) & O_NONBLOCK));
     volt_close(cx, s->other[0]);
     volt_close(cx, s->other[1]);
     volt_close(cx, s->fd[1]);
