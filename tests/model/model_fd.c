@@ -28,7 +28,8 @@ static int model_getsockopt(int fd, ...);
 
 static int file = -1;                                 // the descriptor
 static uint32_t n_bytes, n_inside, is_open, n_closes; // atomic
-static uint32_t contents;                             // plain: calls on the number, then its close
+static uint32_t n_opens;                              // atomic: times it was opened again
+static uint32_t contents[2]; // plain: per use of the number the calls on it, then its close
 static uint32_t add(uint32_t *word, uint32_t x) { // relaxed: the kernel hands nothing over here
     return __atomic_fetch_add(word, x, __ATOMIC_RELAXED);
 }
@@ -36,7 +37,8 @@ static uint32_t add(uint32_t *word, uint32_t x) { // relaxed: the kernel hands n
 static ssize_t model_read(int fd, void *buf, size_t n) {
     if (fd != file) return vmc_sys_read(fd, buf, n);
     add(&n_inside, 1);
-    VMC_ASSERT(add(&is_open, 0) == 1 && n >= 2 && contents == 0);
+    VMC_ASSERT(add(&is_open, 0) == 1 && n >= 2);
+    VMC_ASSERT(contents[add(&n_opens, 0)] == 0);
     uint32_t got = __atomic_exchange_n(&n_bytes, 0, __ATOMIC_RELAXED);
     add(&n_inside, UINT32_MAX);
     errno = EAGAIN;
@@ -54,10 +56,17 @@ static int model_getsockopt(int fd, ...) { // no socket
 static int model_close(int fd) {
     if (fd != file) return vmc_sys_close(fd);
     VMC_ASSERT(__atomic_load_n(&n_inside, __ATOMIC_RELAXED) == 0);
-    VMC_ASSERT(__atomic_fetch_sub(&is_open, 1, __ATOMIC_RELAXED) == 1);
-    VMC_ASSERT(__atomic_fetch_add(&n_closes, 1, __ATOMIC_RELAXED) == 0);
-    contents = 1;
-    return 0;
+    VMC_ASSERT(add(&is_open, 0) == 1 && add(&n_closes, 1) == 0);
+    contents[add(&n_opens, 0)] = 1;
+    return add(&is_open, UINT32_MAX) == 1 ? 0 : -1; // from here on the number is free
+}
+// Gives the number out again, if it is free.
+static int open_again(void) {
+    uint32_t no = 0;
+    if (!__atomic_compare_exchange_n(&is_open, &no, 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return 0;
+    add(&n_opens, 1);
+    return 1;
 }
 
 typedef struct reader {
@@ -182,6 +191,23 @@ SCENARIO(fd_wait_close) {
     vmc_join(t);
     VMC_ASSERT(result() == -EBADF);
     check_closed();
+    end_fd();
+}
+// The number is somebody else's as soon as it is free. What he finds in the entry comes from [F2]
+// alone: that it is open again, unprobed, and of which generation, for without a byte he must wait.
+SCENARIO(fd_close_open) {
+    vmc_must_happen("opened at once");
+    start(0, 1);
+    int t = vmc_spawn(close_it, NULL), is_open_again = open_again();
+    if (is_open_again) {
+        vmc_reached("opened at once");
+        run_reader();
+    }
+    vmc_join(t);
+    VMC_ASSERT(is_open_again || open_again());
+    drain(workers[0]);
+    write_byte();
+    VMC_ASSERT(result() == 1 && n_closes == 1 && is_open == 1);
     end_fd();
 }
 // It waits already; an event and the close both want to wake it.
