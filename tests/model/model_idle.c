@@ -273,10 +273,6 @@ SCENARIO(idle_two_workers_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_r
          .is_long = 1) {
     push_from_outside(2, 2);
 }
-SCENARIO(idle_three_workers_long, .class = VMC_BOUNDED, .preemptions = 1,
-         .stale_reads = VMC_NO_STALE, .is_long = 1) {
-    push_from_outside(3, 3);
-}
 // Without those bounds, but not all.
 SCENARIO(idle_two_workers_sampled, .class = VMC_SAMPLED, .samples = 100000, .is_long = 1) {
     push_from_outside(2, 2);
