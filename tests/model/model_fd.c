@@ -14,8 +14,11 @@ static ssize_t model_read(int fd, void *buf, size_t n);
 static int model_close(int fd);
 static int model_fcntl(int fd, int op, ...);
 static int model_getsockopt(int fd, ...);
+static int model_accept4(int fd, ...);
+#undef vmc_sys_accept4
 #undef vmc_sys_fcntl
 #undef vmc_sys_getsockopt
+#define vmc_sys_accept4 model_accept4
 #define vmc_sys_fcntl model_fcntl
 #define vmc_sys_getsockopt model_getsockopt
 #define vmc_sys_read model_read
@@ -28,7 +31,8 @@ static int model_getsockopt(int fd, ...);
 
 static int file = -1;                                 // the descriptor
 static uint32_t n_bytes, n_inside, is_open, n_closes; // atomic
-static uint32_t contents;                             // plain: calls on the number, then its close
+static uint32_t n_opens;                              // atomic: times it was opened again
+static uint32_t contents[2]; // plain: per use of the number the calls on it, then its close
 static uint32_t add(uint32_t *word, uint32_t x) { // relaxed: the kernel hands nothing over here
     return __atomic_fetch_add(word, x, __ATOMIC_RELAXED);
 }
@@ -36,7 +40,8 @@ static uint32_t add(uint32_t *word, uint32_t x) { // relaxed: the kernel hands n
 static ssize_t model_read(int fd, void *buf, size_t n) {
     if (fd != file) return vmc_sys_read(fd, buf, n);
     add(&n_inside, 1);
-    VMC_ASSERT(add(&is_open, 0) == 1 && n >= 2 && contents == 0);
+    VMC_ASSERT(add(&is_open, 0) == 1 && n >= 2);
+    VMC_ASSERT(contents[add(&n_opens, 0)] == 0);
     uint32_t got = __atomic_exchange_n(&n_bytes, 0, __ATOMIC_RELAXED);
     add(&n_inside, UINT32_MAX);
     errno = EAGAIN;
@@ -51,13 +56,24 @@ static int model_getsockopt(int fd, ...) { // no socket
     VMC_ASSERT(fd == file);
     return -1;
 }
+static int model_accept4(int fd, ...) { // a connection
+    VMC_ASSERT(fd == file && add(&is_open, 0) == 1);
+    return file + 1;
+}
 static int model_close(int fd) {
     if (fd != file) return vmc_sys_close(fd);
     VMC_ASSERT(__atomic_load_n(&n_inside, __ATOMIC_RELAXED) == 0);
-    VMC_ASSERT(__atomic_fetch_sub(&is_open, 1, __ATOMIC_RELAXED) == 1);
-    VMC_ASSERT(__atomic_fetch_add(&n_closes, 1, __ATOMIC_RELAXED) == 0);
-    contents = 1;
-    return 0;
+    VMC_ASSERT(add(&is_open, 0) == 1 && add(&n_closes, 1) == 0);
+    contents[add(&n_opens, 0)] = 1;
+    return add(&is_open, UINT32_MAX) == 1 ? 0 : -1; // from here on the number is free
+}
+// Gives the number out again, if it is free.
+static int open_again(void) {
+    uint32_t no = 0;
+    if (!__atomic_compare_exchange_n(&is_open, &no, 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return 0;
+    add(&n_opens, 1);
+    return 1;
 }
 
 typedef struct reader {
@@ -81,15 +97,16 @@ static volt_poll read_some(volt_cx *cx, void *arg) {
 }
 static volt__fd *entry(void) { return volt__fd_get(&rt->fds, file); }
 // The file is registered at worker 0, which is to run the reader.
-static void start(unsigned flags, int want) {
+static void start_with(volt_fn *fn, unsigned flags, int want) {
     make_runtime(2, UINT32_MAX);
     file = vmc_fd();
     is_open = 1;
     entry()->flags = (uint8_t)(VOLT__FD_PROBED | flags);
     VMC_ASSERT(volt__fd_own(&rt->fds, entry(), file, 0) == 0);
     state.want = want;
-    spawn_on(workers[0], &handle, read_some, &state);
+    spawn_on(workers[0], &handle, fn, &state);
 }
+static void start(unsigned flags, int want) { start_with(read_some, flags, want); }
 static void let_it_wait(void) {
     drain(workers[0]);
     act_as(NULL);
@@ -182,6 +199,40 @@ SCENARIO(fd_wait_close) {
     vmc_join(t);
     VMC_ASSERT(result() == -EBADF);
     check_closed();
+    end_fd();
+}
+// The number is somebody else's as soon as it is free. What he finds in the entry comes from [F2]
+// alone: that it is open again, unprobed, and of which generation, for without a byte he must wait.
+SCENARIO(fd_close_open) {
+    vmc_must_happen("opened at once");
+    start(0, 1);
+    int t = vmc_spawn(close_it, NULL), is_open_again = open_again();
+    if (is_open_again) {
+        vmc_reached("opened at once");
+        run_reader();
+    }
+    vmc_join(t);
+    VMC_ASSERT(is_open_again || open_again());
+    drain(workers[0]);
+    write_byte();
+    VMC_ASSERT(result() == 1 && n_closes == 1 && is_open == 1);
+    end_fd();
+}
+// The length of the pause after a shortage of descriptors is the entry's, and no lock's: who has
+// accepted writes it when it has left `use`, beside volt__fd_retire.
+static volt_poll accept_one(volt_cx *cx, void *arg) {
+    reader *r = arg;
+    VOLT_BEGIN(cx, r);
+    VOLT_AWAIT(r->rc, volt_accept(cx, file));
+    VOLT_END(r->rc);
+}
+SCENARIO(fd_accept_close, .class = VMC_EXHAUSTIVE) {
+    start_with(accept_one, 0, 0);
+    int t = vmc_spawn(close_it, NULL);
+    run_reader();
+    vmc_join(t);
+    int64_t rc = result();
+    VMC_ASSERT(rc == file + 1 || rc == -EBADF);
     end_fd();
 }
 // It waits already; an event and the close both want to wake it.

@@ -39,12 +39,17 @@ static volt__worker *rt_worker(uint32_t index) {
     rt->started = index + 1;
     return w;
 }
+static void rt_log(void *user, int item, const char *text) {
+    (void)user;
+    if (item == VOLT_LOG_NEVER_WAKES) vmc_fail("%s", text);
+}
 static void rt_make(uint32_t n_workers) {
     volt_config cfg;
     memset(&cfg, 0, sizeof cfg);
     cfg.workers = n_workers;
     cfg.watch_us = UINT32_MAX;
     cfg.seed = 1;
+    cfg.log.fn = rt_log;
     cfg.alloc.alloc = rt_alloc;
     cfg.alloc.free = rt_release;
     VMC_ASSERT(volt__rt_create(&cfg, &rt) == 0);

@@ -142,7 +142,9 @@ void vmc_volt_free(void *user, void *block, size_t size);
 
 #define VOLT_MODEL 1
 #define VOLT_STATIC 1
-#define VOLT_DEBUG 1
+#ifndef VOLT_DEBUG // 0: as it is shipped; there no assertion acquires what the code should
+#    define VOLT_DEBUG 1
+#endif
 #define VOLT_SYS(name_, ...) vmc_sys_##name_(__VA_ARGS__)
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_)                                              \
     ((void)(attr_), vmc_thread_create((uintptr_t *)(thread_), fn_, arg_))
