@@ -404,7 +404,8 @@ static void choose_form(void) {
         mix = test__mix(mix + (uint64_t)n->kind);
     }
     if (has_nested) x.has_one_frame = way(2, n_big > 0, &mix);
-    if (x.n_of[SHIELD] + x.n_of[BOUNDED] + x.n_of[CLEANUP]) x.is_left_open = way(2, n_big > 0, &mix);
+    if (x.n_of[SHIELD] + x.n_of[BOUNDED] + x.n_of[CLEANUP] > 0)
+        x.is_left_open = way(2, n_big > 0, &mix);
     if (x.n_of[JOIN] + x.n_of[TRY_JOIN] > 0) x.is_array = way(2, n_big >= 0, &mix);
     int start = x.n_of[SELECT] > 0 ? way(3, n_big >= 0, &mix) : 0;
     x.is_biased = start == 0;
