@@ -103,11 +103,23 @@ static int (*at_futex)(void);
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_) ((void)(word_), (void)(deadline_), at_futex())
 #define VOLT_FUTEX_WAKE(word_, n_) ((void)(word_), (void)(n_))
 
+// Another step of the test's at one assertion, told by its text.
+static void (*at_assert)(void);
+static const char *at_assert_text;
+static void note_assert(const char *text);
+#define VOLT_ASSERT(c_) (note_assert(#c_), VOLT__EXPECT(c_, "assertion failed: " #c_))
+
 #include "../volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "still.h"
 
+static void note_assert(const char *text) {
+    void (*step)(void) = at_assert;
+    if (!step || strncmp(text, at_assert_text, strlen(at_assert_text)) != 0) return;
+    at_assert = NULL;
+    step();
+}
 #define ANSWERS(call_, ...)                                                                        \
     do {                                                                                           \
         const int errors_[] = { __VA_ARGS__ };                                                     \
@@ -224,6 +236,23 @@ TEST(closed_after_the_event) {
     volt__fd_event(&rt->fds, (uint64_t)e->gen << 32 | (uint32_t)fd[0], EPOLLIN, &c);
     CHECK_EQ(e->seq, seq); // nobody has registered it
     volt_rt_close(rt, fd[1]);
+    end();
+}
+// What it did not have is what has come meanwhile: that is not lost.
+TEST(data_between_a_short_read_and_its_note) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
+    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd_seen seen = volt__fd_see(e);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    CHECK_EQ(e->ready & VOLT__RD, VOLT__RD);
+    volt__fd_drained(e, VOLT__RD, seen.seq);
+    CHECK_EQ(e->ready & VOLT__RD, VOLT__RD);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    close_pair(fd);
     end();
 }
 TEST(a_number_that_comes_and_goes) {
@@ -459,6 +488,40 @@ TEST(a_tick_at_its_very_moment) {
     end();
 }
 
+TEST(who_sleeps_until_when) {
+    begin();
+    CHECK_EQ(volt__park_time(w), -1);
+    PENDING(volt_sleep(cx_of(0), VOLT_S(2)));
+    int64_t until_timer = volt__park_time(w);
+    CHECK(until_timer >= VOLT_S(2) && until_timer <= VOLT_S(2) + VOLT_MS(1));
+    w->give_up_at = clock_now + VOLT_S(1); // volt_run does
+    CHECK_EQ(volt__park_time(w), VOLT_S(1));
+    w->give_up_at = clock_now - 1;
+    CHECK_EQ(volt__park_time(w), 0);
+    GIVES(volt_sleep(cancelled_cx(0), VOLT_S(2)), -ECANCELED);
+    end();
+}
+TEST(a_clock_that_goes_back) {
+    begin();
+    w->since = 100;
+    w->last = clock_now;
+    volt__measure(w, clock_now - VOLT_S(1));
+    CHECK_EQ(w->avg_ns, 1); // is divided by
+    end();
+}
+TEST(waits_for_what_a_futex_does_not_say) {
+    uint32_t word = 1;
+    CHECK_EQ(volt__sys_futex_wait(&word, 0, VOLT_NEVER), -EAGAIN);
+    CHECK_EQ(volt__sys_futex_wait(&word, 0, 1), -EAGAIN);
+    CHECK_EQ(volt__sys_futex_wait(&word, 1, 0), -ETIMEDOUT);
+    CHECK_EQ(volt__sys_futex_wait(&word, 1, -1), -ETIMEDOUT);
+}
+TEST(nobody_sleeps_who_could_be_claimed) {
+    begin();
+    CHECK_EQ(volt__idle_claim_bit(&rt->idle), -1);
+    end();
+}
+
 // ---- a join by a plain thread whose time is up just as the task ends
 
 static void *parked;
@@ -488,6 +551,22 @@ static void join_while(int (*step)(void)) {
 }
 TEST(a_join_that_is_late_and_a_task_that_has_ended) { join_while(completes); }
 TEST(a_join_that_is_late_and_a_task_that_ends) { join_while(completes_halfway); }
+
+static void complete(void) { volt__join_complete(task); }
+TEST(a_task_that_ends_while_it_is_joined) {
+    begin();
+    volt__task *child = task;
+    volt_handle h = { child };
+    child->u.result = 5;
+    task = still_task(w);
+    volt_cx *cx = cx_of(0);
+    task = child; // what completes
+    at_assert = complete;
+    at_assert_text = "waiter && waiter";
+    GIVES(volt_join(cx, &h), 5); // not done yet, says the first look
+    CHECK(!at_assert && !h.task_);
+    still_end(rt);
+}
 
 // ---- tasks of two runtimes
 
