@@ -295,6 +295,21 @@ TEST(a_foreign_descriptor_in_both_directions) {
     close_pair(fd);
     end();
 }
+TEST(a_foreign_descriptor_that_is_writable_first) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    PENDING(volt_readable(cx_of(0), fd[0]));
+    PENDING(volt_writable(cx_of(1), fd[0]));
+    CHECK_EQ(look_at_events(), 1);
+    GIVES(volt_writable(cx_of(1), fd[0]), 0);
+    PENDING(volt_readable(cx_of(0), fd[0]));
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    GIVES(volt_readable(cx_of(0), fd[0]), 0);
+    close_pair(fd);
+    end();
+}
 static int own[2];
 static void make_readable(void) {
     CHECK_EQ(write(own[1], "x", 1), 1);
@@ -335,6 +350,10 @@ TEST(poll_sets_without_memory) {
     CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
     ANSWERS(epoll_ctl, ENOMEM);
     GIVES(volt_pollset_wait(cx_of(0), &p, ev, 70), -ENOMEM);
+    check_all_given();
+    ANSWERS(epoll_ctl, EPERM); // says that it is always ready: looks again, and it is not
+    PENDING(volt_pollset_wait(cx_of(0), &p, ev, 70));
+    GIVES(volt_pollset_wait(cancelled_cx(0), &p, ev, 70), -ECANCELED);
     volt_pollset_close(cx_of(0), &p);
     close_pair(fd);
     end();
