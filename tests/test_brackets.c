@@ -76,6 +76,10 @@ struct node {
         int64_t value;
     } real, rule;
 };
+typedef struct heir {
+    int first, end; // nodes whose memory is free again
+    unsigned given; // a bit for each of all nodes
+} heir;
 typedef struct world {
     int n_nodes, n_events, n_of[N_KINDS], is_cancelled;
     int has_one_memory, has_one_frame, is_left_open, is_array, is_biased;
@@ -83,6 +87,7 @@ typedef struct world {
     node nodes[MAX_NODES];
     memory memory[MAX_NODES];
     int n_memory;
+    heir heir;
     int batch_of[MAX_EVENTS], n_batches, batch; // batch: the one that has struck, from 1
     int n_changes;
 } world;
@@ -360,22 +365,35 @@ static int next_path(void) {
 static int has_event(kind k) {
     return k == LEAF || k == WITHIN || k == UNLESS || k == BOUNDED || k == CLEANUP;
 }
+// In the second operand of a sequence: what a node of the same kind had in the first one, if that
+// is not given away yet.
+static memory *inherit(kind k) {
+    for (int i = x.heir.first; i < x.heir.end; i++)
+        if (x.nodes[i].kind == k && !(x.heir.given >> i & 1)) {
+            x.heir.given |= 1u << i;
+            return x.nodes[i].m;
+        }
+    return &x.memory[x.n_memory++];
+}
 static node *grow(node *up, int *n_left, kind k) {
-    node *n = &x.nodes[x.n_nodes++];
-    int first_memory = x.n_memory + 1, n_memory;
+    int at = x.n_nodes++;
+    node *n = &x.nodes[at];
+    heir before = x.heir;
     n->kind = k;
     n->up = up;
-    n->m = &x.memory[x.n_memory++];
+    n->m = inherit(k);
     n->rule.winner = NONE;
     n->event = has_event(k) ? x.n_events++ : NONE;
     x.n_of[k]++;
     for (int i = 0; k != LEAF && i < (k < THEN ? 1 : 2); i++) {
         kind inner = *n_left > 0 ? (kind)choose(N_KINDS) : LEAF;
         *n_left -= inner != LEAF;
-        n_memory = x.n_memory;
-        if (k == THEN && i == 1 && x.has_one_memory) x.n_memory = first_memory;
+        if (k == THEN && i == 1 && x.has_one_memory) {
+            before = x.heir;
+            x.heir = (heir){ at + 1, x.n_nodes, 0 };
+        }
         n->operand[i] = grow(n, n_left, inner);
-        if (x.n_memory < n_memory) x.n_memory = n_memory;
+        if (k == THEN && i == 1 && x.has_one_memory) x.heir = before;
     }
     return n;
 }
