@@ -25,7 +25,7 @@ static __INT64_TYPE__ test_clock = 1000000000;
 
 typedef enum kind {
     LEAF,    // waits for its event
-    CHILD,   // an async function around one
+    CHILD,   // an async function around one; has an error of its own for all errors
     WITHIN,  // event: its time is up
     UNLESS,  // event: its token is cancelled
     SHIELD,
@@ -179,7 +179,7 @@ static volt_poll run_child(volt_cx *cx, node *n) {
     memory *m = n->m;
     VOLT_BEGIN(cx, m);
     VOLT_AWAIT(m->rc, run(cx, n->operand[0]));
-    VOLT_END(m->rc);
+    VOLT_END(m->rc < 0 ? -EIO : m->rc);
 }
 
 #define ARMS(which_)                                                                               \
@@ -276,6 +276,10 @@ static int rule_cleanup(node *n) {
     n->rule.is_cleaning = 1;
     return has_happened(n) ? ends(n, a->rule.value) : 0;
 }
+static int rule_child(node *n) {
+    node *a = n->operand[0];
+    return rule(a) ? ends(n, a->rule.value < 0 ? -EIO : a->rule.value) : 0;
+}
 static int rule_then(node *n) {
     if (!rule(n->operand[0]) || !rule(n->operand[1])) return 0;
     return ends(n, n->operand[1]->rule.value);
@@ -317,7 +321,7 @@ static int rule(node *n) {
     case THEN: return rule_then(n);
     case UNLESS: n->rule.is_armed |= !rule(n->operand[0]) && !has_happened(n); break;
     case BOUNDED: n->rule.is_armed = 1; break;
-    case CHILD:
+    case CHILD: return rule_child(n);
     case SHIELD: break;
     default: return rule_operands(n);
     }
