@@ -193,6 +193,7 @@ static volt_poll run_arms(volt_cx *cx, node *n) {
     else if (n->kind == TRY_JOIN) ARMS(VOLT_TRY_JOIN_ALL);
     else if (x.is_biased) ARMS(VOLT_SELECT_BIASED);
     else ARMS(VOLT_SELECT);
+    CHECK_EQ(cx->abort_, volt__up.abort); // the next await of this frame would find it
     VOLT_END(m->rc);
 }
 #define ELEMENTS(which_) VOLT_AWAIT(m->rc, which_(cx, VOLT_EACH(run_element, m->element)))
@@ -204,6 +205,7 @@ static volt_poll run_array(volt_cx *cx, node *n) {
     if (n->kind == JOIN) ELEMENTS(volt_join_all);
     else if (n->kind == TRY_JOIN) ELEMENTS(volt_try_join_all);
     else ELEMENTS(volt_join_any);
+    CHECK_EQ(cx->abort_, volt__up.abort); // the next await of this frame would find it
     VOLT_END(m->rc);
 }
 static volt_poll run_kind(volt_cx *cx, node *n) {
