@@ -154,7 +154,7 @@ build/log/valgrind-%: build/valgrind/%
 	@$(call RUN_TEST,$(RUN) $(VALGRIND) $<)
 build/valgrind/%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -O1 -DTEST_SEES_UNWRITTEN $< -o $@
+	$(CC) $(TEST_CFLAGS) -O1 -DTEST_SEES_UNWRITTEN -DTEST_IN_VALGRIND $< -o $@
 
 # ---- coverage: all tests in both builds and the examples, see tests/coverage.sh. Functions that a
 # program does not call are kept, so that they count as not run. A suite that is not in tests/test_*.c

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The brackets around an await (within, unless, shields, select, joins), exhaustively: every
-// expression of at most three of them, around leaves that wait, struck by all their events in every
-// order, also by several between two polls. What must come out is told by a second interpreter of
-// such expressions, `rule`, which knows neither frames nor levels: it walks up from a wait and asks
-// whether what it meets cancels it or shields it.
+// expression of at most three of them (of two where a run is slow), around leaves that wait, struck
+// by all their events in every order, also by several between two polls. What must come out is told
+// by a second interpreter of such expressions, `rule`, which knows neither frames nor levels: it
+// walks up from a wait and asks whether what it meets cancels it or shields it.
+//
+// One of the brackets is a sequence: two awaits in one frame, the second after the first ended with
+// whatever it did. Expressions that have one may be larger by one bracket where they have few
+// events. How they are written is chosen too, where it makes a difference: whether the second await
+// uses the memory of the first, whether nested shields share a frame, who closes them, arms or
+// arrays, which arm a select begins with.
 //
 // After every batch of events the two must agree about each node of the expression: whether it has
 // ended, with what, and how many nodes the task has linked. At the end everything has ended.
@@ -19,46 +25,69 @@ static __INT64_TYPE__ test_clock = 1000000000;
 
 typedef enum kind {
     LEAF,    // waits for its event
-    CHILD,   // an async function around one
+    CHILD,   // an async function around one; has an error of its own for all errors
     WITHIN,  // event: its time is up
     UNLESS,  // event: its token is cancelled
     SHIELD,
     BOUNDED, // a shield; event: its bound is over
     CLEANUP, // after an error it waits for its event under a shield
-    SELECT,  // from here on: two operands
+    THEN,    // from here on: two operands. One await after the other, in one frame
+    SELECT,
     JOIN,
     TRY_JOIN,
     ANY,     // volt_join_any over an array of two
     N_KINDS
 } kind;
-enum { MAX_BRACKETS = 3, MAX_NODES = 2 * MAX_BRACKETS + 1, CANCEL = 0, MAX_EVENTS = MAX_NODES + 1 };
+#ifdef __OPTIMIZE__
+enum { MAX_BRACKETS = TEST__IS_SANITIZED ? 2 : 3 };
+#else // smaller, as all that is slow
+enum { MAX_BRACKETS = 2 };
+#endif
+enum { MAX_OF_SEQUENCE = MAX_BRACKETS + 1, MAX_EVENTS_OF_SEQUENCE = 5 };
+enum { MAX_NODES = 2 * MAX_OF_SEQUENCE + 1, CANCEL = 0, MAX_EVENTS = MAX_NODES + 1 };
 enum { NONE = -1 };
 
 typedef struct node node;
 typedef struct element {
     volt_frame frame;
     node *node;
+    int64_t rc;
 } element;
-struct node {
+// What volt is given for one bracket; operands of a sequence may have it in turn.
+typedef struct memory {
     volt_frame frame;
-    kind kind;
-    node *up, *operand[2];
-    int event; // number; NONE: has none
+    node *at; // of those that share a frame: what is awaited
+    int is_cleaning;
+    int64_t rc;
     volt_timer timer;
     volt_link link;
-    volt_token token; // of a leaf: set when what it waits for has come
     volt_shield shield;
     volt_arm arm[2];
     element element[2];
-    int64_t rc, ignored;
+} memory;
+struct node {
+    kind kind;
+    node *up, *operand[2];
+    int event; // number; NONE: has none
+    volt_token token; // of a leaf: set when what it waits for has come
+    memory *m;
     struct { // what has come of it, and what the rules say
-        int is_started, is_over, winner, is_armed, is_cleaning;
+        int is_started, is_over, winner, first, is_armed, is_cleaning;
         int64_t value;
     } real, rule;
 };
+typedef struct heir {
+    int first, end; // nodes whose memory is free again
+    unsigned given; // a bit for each of all nodes
+} heir;
 typedef struct world {
-    int n_nodes, n_events, is_cancelled;
+    int n_nodes, n_events, n_of[N_KINDS], is_cancelled;
+    int has_one_memory, has_one_frame, is_left_open, is_array, is_biased;
+    volt__random random; // as the worker's: which arm a select begins with
     node nodes[MAX_NODES];
+    memory memory[MAX_NODES];
+    int n_memory;
+    heir heir;
     int batch_of[MAX_EVENTS], n_batches, batch; // batch: the one that has struck, from 1
     int n_changes;
 } world;
@@ -72,69 +101,131 @@ static volt_time when(const node *n) {
 // ---- the expression, run by volt
 
 static volt_poll run(volt_cx *cx, node *n);
-static volt_poll run_function(volt_cx *cx, node *n);
+static void is_over(node *n, int64_t value) {
+    CHECK(!n->real.is_over);
+    n->real.is_over = 1;
+    n->real.value = value;
+}
 static volt_poll run_element(volt_cx *cx, void *arg) {
     element *e = arg;
     VOLT_BEGIN(cx, e);
-    VOLT_AWAIT(e->node->ignored, run(cx, e->node));
-    VOLT_END(e->node->ignored);
+    VOLT_AWAIT(e->rc, run(cx, e->node));
+    VOLT_END(e->rc);
 }
-static volt_poll run_shielded(volt_cx *cx, node *n) {
-    VOLT_BEGIN(cx, n);
-    volt_shield_begin(cx, &n->shield, n->kind == BOUNDED ? when(n) - test_clock : VOLT_NEVER);
-    VOLT_AWAIT(n->rc, run(cx, n->operand[0]));
-    volt_shield_end(cx, &n->shield);
-    VOLT_END(n->rc);
+
+// Shields, cleanups and sequences are functions. One inside the other, they may be one function.
+static int is_function(const node *n) { return n->kind >= SHIELD && n->kind <= THEN; }
+static int is_shield(const node *n) { return n->kind == SHIELD || n->kind == BOUNDED; }
+static int is_inlined(const node *n) { return x.has_one_frame && is_function(n); }
+static void begin_shield(volt_cx *cx, node *n) {
+    volt_shield_begin(cx, &n->m->shield, n->kind == BOUNDED ? when(n) - test_clock : VOLT_NEVER);
 }
-static volt_poll run_cleanup(volt_cx *cx, node *n) {
-    VOLT_BEGIN(cx, n);
-    VOLT_AWAIT(n->rc, run(cx, n->operand[0]));
-    if (n->rc < 0) {
-        volt_shield_begin(cx, &n->shield, VOLT_NEVER);
-        VOLT_AWAIT(n->ignored, volt_token_wait(cx, &n->token));
-        volt_shield_end(cx, &n->shield);
+// Down to what is awaited next in the frame of `top`.
+static node *go_in(volt_cx *cx, const node *top, node *n) {
+    while (n == top || is_inlined(n)) {
+        if (is_shield(n)) begin_shield(cx, n);
+        n = n->operand[0];
     }
-    VOLT_END(n->rc);
+    return n;
+}
+// Is there something to do in this frame when `n` has ended?
+static int is_last(const node *top, const node *n) {
+    for (; n != top; n = n->up)
+        if (n->up->kind == CLEANUP || (n->up->kind == THEN && n->up->operand[0] == n)) return 0;
+    return 1;
+}
+// `n` has ended: up to the next await of this frame. NULL: none.
+static node *go_on(volt_cx *cx, memory *m, const node *top, node *n) {
+    for (; n != top; n = n->up) {
+        node *up = n->up;
+        if (is_shield(up) && !(x.is_left_open && is_last(top, up)))
+            volt_shield_end(cx, &up->m->shield);
+        if (up->kind == CLEANUP && m->rc < 0) {
+            begin_shield(cx, up);
+            m->is_cleaning = 1;
+            return up;
+        }
+        if (up->kind == THEN && n == up->operand[0]) return go_in(cx, top, up->operand[1]);
+        if (up != top) is_over(up, m->rc);
+    }
+    return NULL;
+}
+static node *go_on_cleaned(volt_cx *cx, memory *m, const node *top, node *n) {
+    m->is_cleaning = 0;
+    if (!(x.is_left_open && is_last(top, n))) volt_shield_end(cx, &n->m->shield);
+    if (n == top) return NULL;
+    is_over(n, m->rc);
+    return go_on(cx, m, top, n);
 }
 static volt_poll run_function(volt_cx *cx, node *n) {
-    node *a = n->operand[0], *b = n->operand[1];
-    VOLT_BEGIN(cx, n);
-    if (n->kind == CHILD) {
-        VOLT_AWAIT(n->rc, run(cx, a));
-    } else if (n->kind == SELECT) {
-        VOLT_AWAIT(n->rc, VOLT_SELECT_BIASED(VOLT_ARM(&n->arm[0], run(cx, a)),
-                                             VOLT_ARM(&n->arm[1], run(cx, b))));
-    } else if (n->kind == JOIN) {
-        VOLT_AWAIT(n->rc, VOLT_JOIN_ALL(VOLT_ARM(&n->arm[0], run(cx, a)),
-                                        VOLT_ARM(&n->arm[1], run(cx, b))));
-    } else if (n->kind == TRY_JOIN) {
-        VOLT_AWAIT(n->rc, VOLT_TRY_JOIN_ALL(VOLT_ARM(&n->arm[0], run(cx, a)),
-                                            VOLT_ARM(&n->arm[1], run(cx, b))));
-    } else {
-        n->element[0].node = a;
-        n->element[1].node = b;
-        VOLT_AWAIT(n->rc, volt_join_any(cx, VOLT_EACH(run_element, n->element)));
+    memory *m = n->m;
+    int64_t ignored;
+    VOLT_BEGIN(cx, m);
+    m->is_cleaning = 0;
+    m->at = go_in(cx, n, n);
+    while (m->at) {
+        if (m->is_cleaning) {
+            VOLT_AWAIT(ignored, volt_token_wait(cx, &m->at->token));
+            CHECK_EQ(ignored, 0);
+            m->at = go_on_cleaned(cx, m, n, m->at);
+        } else {
+            VOLT_AWAIT(m->rc, run(cx, m->at));
+            m->at = go_on(cx, m, n, m->at);
+        }
     }
-    VOLT_END(n->rc);
+    VOLT_END(m->rc);
+}
+static volt_poll run_child(volt_cx *cx, node *n) {
+    memory *m = n->m;
+    VOLT_BEGIN(cx, m);
+    VOLT_AWAIT(m->rc, run(cx, n->operand[0]));
+    VOLT_END(m->rc < 0 ? -EIO : m->rc);
+}
+
+#define ARMS(which_)                                                                               \
+    VOLT_AWAIT(m->rc,                                                                              \
+               which_(VOLT_ARM(&m->arm[0], run(cx, a)), VOLT_ARM(&m->arm[1], run(cx, b))))
+static volt_poll run_arms(volt_cx *cx, node *n) {
+    memory *m = n->m;
+    node *a = n->operand[0], *b = n->operand[1];
+    VOLT_BEGIN(cx, m);
+    if (n->kind == JOIN) ARMS(VOLT_JOIN_ALL);
+    else if (n->kind == TRY_JOIN) ARMS(VOLT_TRY_JOIN_ALL);
+    else if (x.is_biased) ARMS(VOLT_SELECT_BIASED);
+    else ARMS(VOLT_SELECT);
+    CHECK_EQ(cx->abort_, volt__up.abort); // the next await of this frame would find it
+    VOLT_END(m->rc);
+}
+#define ELEMENTS(which_) VOLT_AWAIT(m->rc, which_(cx, VOLT_EACH(run_element, m->element)))
+static volt_poll run_array(volt_cx *cx, node *n) {
+    memory *m = n->m;
+    VOLT_BEGIN(cx, m);
+    m->element[0].node = n->operand[0];
+    m->element[1].node = n->operand[1];
+    if (n->kind == JOIN) ELEMENTS(volt_join_all);
+    else if (n->kind == TRY_JOIN) ELEMENTS(volt_try_join_all);
+    else ELEMENTS(volt_join_any);
+    CHECK_EQ(cx->abort_, volt__up.abort); // the next await of this frame would find it
+    VOLT_END(m->rc);
 }
 static volt_poll run_kind(volt_cx *cx, node *n) {
+    memory *m = n->m;
     switch (n->kind) {
     case LEAF: return volt_token_wait(cx, &n->token);
-    case WITHIN: return volt_within(cx, &n->timer, when(n) - test_clock, run(cx, n->operand[0]));
-    case UNLESS: return volt_unless(cx, &n->link, &n->token, run(cx, n->operand[0]));
-    case SHIELD:
-    case BOUNDED: return run_shielded(cx, n);
-    case CLEANUP: return run_cleanup(cx, n);
+    case CHILD: return run_child(cx, n);
+    case WITHIN: return volt_within(cx, &m->timer, when(n) - test_clock, run(cx, n->operand[0]));
+    case UNLESS: return volt_unless(cx, &m->link, &n->token, run(cx, n->operand[0]));
+    case SELECT: return run_arms(cx, n);
+    case JOIN:
+    case TRY_JOIN: return x.is_array ? run_array(cx, n) : run_arms(cx, n);
+    case ANY: return run_array(cx, n);
     default: return run_function(cx, n);
     }
 }
 static volt_poll run(volt_cx *cx, node *n) {
     CHECK(!n->real.is_over);
     volt_poll p = run_kind(cx, n);
-    if (!volt_is_pending(p)) {
-        n->real.is_over = 1;
-        n->real.value = volt_value(p);
-    }
+    if (!volt_is_pending(p)) is_over(n, volt_value(p));
     return p;
 }
 typedef struct {
@@ -187,6 +278,14 @@ static int rule_cleanup(node *n) {
     n->rule.is_cleaning = 1;
     return has_happened(n) ? ends(n, a->rule.value) : 0;
 }
+static int rule_child(node *n) {
+    node *a = n->operand[0];
+    return rule(a) ? ends(n, a->rule.value < 0 ? -EIO : a->rule.value) : 0;
+}
+static int rule_then(node *n) {
+    if (!rule(n->operand[0]) || !rule(n->operand[1])) return 0;
+    return ends(n, n->operand[1]->rule.value);
+}
 // Did the end of this operand decide the whole?
 static int decides(const node *n, const node *operand) {
     if (n->rule.winner != NONE || n->kind == JOIN) return 0;
@@ -196,7 +295,8 @@ static int decides(const node *n, const node *operand) {
 static int rule_operands(node *n) {
     int is_decided_before = n->rule.winner != NONE;
     for (int turn = 0; turn < 2; turn++) // what has decided cancels those before it, too
-        for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 2; k++) {
+            int i = n->rule.first ^ k;
             node *a = n->operand[i];
             if (a->rule.is_over || (turn == 1 && !a->rule.is_started)) continue;
             if (n->kind == SELECT && turn == 0 && !is_decided_before && n->rule.winner != NONE)
@@ -213,14 +313,17 @@ static int rule_operands(node *n) {
 // One poll. 1: over.
 static int rule(node *n) {
     if (n->rule.is_over) return 1;
+    if (n->kind == SELECT && !n->rule.is_started && !x.is_biased)
+        n->rule.first = (int)volt__random_below(&x.random, 2);
     n->rule.is_started = 1;
     switch (n->kind) {
     case LEAF: return is_off(n) ? ends(n, -ECANCELED) : has_happened(n) ? ends(n, 0) : 0;
     case WITHIN: return rule_within(n);
     case CLEANUP: return rule_cleanup(n);
+    case THEN: return rule_then(n);
     case UNLESS: n->rule.is_armed |= !rule(n->operand[0]) && !has_happened(n); break;
     case BOUNDED: n->rule.is_armed = 1; break;
-    case CHILD:
+    case CHILD: return rule_child(n);
     case SHIELD: break;
     default: return rule_operands(n);
     }
@@ -268,18 +371,70 @@ static int next_path(void) {
 static int has_event(kind k) {
     return k == LEAF || k == WITHIN || k == UNLESS || k == BOUNDED || k == CLEANUP;
 }
-static node *grow(node *up, int *n_brackets, kind k) {
-    node *n = &x.nodes[x.n_nodes++];
+// In the second operand of a sequence: what a node of the same kind had in the first one, if that
+// is not given away yet.
+static memory *inherit(kind k) {
+    for (int i = x.heir.first; i < x.heir.end; i++)
+        if (x.nodes[i].kind == k && !(x.heir.given >> i & 1)) {
+            x.heir.given |= 1u << i;
+            return x.nodes[i].m;
+        }
+    return &x.memory[x.n_memory++];
+}
+static node *grow(node *up, int *n_left, kind k) {
+    int at = x.n_nodes++;
+    node *n = &x.nodes[at];
+    heir before = x.heir;
     n->kind = k;
     n->up = up;
+    n->m = inherit(k);
     n->rule.winner = NONE;
     n->event = has_event(k) ? x.n_events++ : NONE;
-    for (int i = 0; k != LEAF && i < (k < SELECT ? 1 : 2); i++) {
-        kind inner = *n_brackets > 0 ? (kind)choose(N_KINDS) : LEAF;
-        *n_brackets -= inner != LEAF;
-        n->operand[i] = grow(n, n_brackets, inner);
+    x.n_of[k]++;
+    for (int i = 0; k != LEAF && i < (k < THEN ? 1 : 2); i++) {
+        kind inner = *n_left > 0 ? (kind)choose(N_KINDS) : LEAF;
+        *n_left -= inner != LEAF;
+        if (k == THEN && i == 1 && x.has_one_memory) {
+            before = x.heir;
+            x.heir = (heir){ at + 1, x.n_nodes, 0 };
+        }
+        n->operand[i] = grow(n, n_left, inner);
+        if (k == THEN && i == 1 && x.has_one_memory) x.heir = before;
     }
     return n;
+}
+static int n_brackets(void) {
+    int n = 0;
+    for (int k = LEAF + 1; k < N_KINDS; k++) n += x.n_of[k];
+    return n;
+}
+static int is_wanted(void) {
+    if (x.has_one_memory && !x.n_of[THEN]) return 0; // nothing would differ
+    if (n_brackets() <= MAX_BRACKETS) return 1;
+    return x.n_of[THEN] > 0 && x.has_one_memory && x.n_events <= MAX_EVENTS_OF_SEQUENCE;
+}
+// How it is written, where there is a choice. Larger expressions are run in one of their forms, as
+// their kinds have it: all forms occur in many of them.
+static int way(int n_ways, int is_large, uint64_t *mix) {
+    *mix = test__mix(*mix);
+    return is_large ? (int)(*mix % (uint64_t)n_ways) : choose(n_ways);
+}
+static void choose_form(void) {
+    int n_big = n_brackets() - MAX_BRACKETS, has_nested = 0;
+    uint64_t mix = 0;
+    for (int i = 0; i < x.n_nodes; i++) {
+        const node *n = &x.nodes[i];
+        has_nested |= is_function(n) && n->up && is_function(n->up);
+        mix = test__mix(mix + (uint64_t)n->kind);
+    }
+    if (has_nested) x.has_one_frame = way(2, n_big > 0, &mix);
+    if (x.n_of[SHIELD] + x.n_of[BOUNDED] + x.n_of[CLEANUP] > 0)
+        x.is_left_open = way(2, n_big > 0, &mix);
+    if (x.n_of[JOIN] + x.n_of[TRY_JOIN] > 0) x.is_array = way(2, n_big >= 0, &mix);
+    int start = x.n_of[SELECT] > 0 ? way(3, n_big >= 0, &mix) : 0;
+    x.is_biased = start == 0;
+    x.random.a = 1; // two states of the generator whose next bit differs
+    x.random.b = start == 2 ? 1 : UINT32_MAX;
 }
 // Every order of all events, and every way to cut it into batches.
 static void choose_order(void) {
@@ -343,6 +498,7 @@ static void check_expression(void) {
     root r = { .rc = 0 };
     volt_handle h;
     int64_t result;
+    worker->random = x.random;
     CHECK_EQ(volt_rt_spawn(rt, &h, run_root, &r, sizeof r), 0);
     for (int i = 0;; i++) {
         poll_until_idle();
@@ -359,10 +515,13 @@ static void check_all(kind outermost) {
     uint64_t n_runs = 0;
     start_worker();
     do {
-        int n_brackets = MAX_BRACKETS - (outermost != LEAF);
+        int n_left = MAX_OF_SEQUENCE - (outermost != LEAF);
         memset(&x, 0, sizeof x);
         x.n_events = CANCEL + 1;
-        grow(NULL, &n_brackets, outermost);
+        x.has_one_memory = choose(2);
+        grow(NULL, &n_left, outermost);
+        if (!is_wanted()) continue;
+        choose_form();
         choose_order();
         check_expression();
         n_runs++;
@@ -380,6 +539,7 @@ BRACKET(unless, UNLESS)
 BRACKET(shield, SHIELD)
 BRACKET(bounded_shield, BOUNDED)
 BRACKET(cleanup, CLEANUP)
+BRACKET(sequence, THEN)
 BRACKET(select, SELECT)
 BRACKET(join_all, JOIN)
 BRACKET(try_join_all, TRY_JOIN)

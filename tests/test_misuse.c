@@ -55,6 +55,13 @@ MISUSE(two_children_in_one_await, "outside VOLT_AWAIT", { napper a, b; }) {
     VOLT_END(0);
 }
 
+MISUSE(another_child_at_the_next_poll, "two polls in one await", { napper a, b; int n_polls; }) {
+    VOLT_BEGIN(cx, s);
+    s->a.d = s->b.d = VOLT_MS(1);
+    VOLT_AWAIT((s->n_polls++ ? napper_run(cx, &s->b) : napper_run(cx, &s->a)));
+    VOLT_END(0);
+}
+
 MISUSE(result_of_a_child_that_did_not_run, "not finished", { giver g; }) {
     VOLT_BEGIN(cx, s);
     VOLT_END(volt_result(&s->g.frame));

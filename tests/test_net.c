@@ -1075,6 +1075,9 @@ ROOT_TEST(pollset_changes_take_effect_at_once, {
 
 // ---- out of descriptors
 
+// Valgrind lets the kernel accept and takes a descriptor beyond the limit back afterwards: what was
+// waiting is lost.
+#ifndef TEST_IN_VALGRIND
 enum { WAITING = 3, DUPS = 4000 };
 static int hoard[DUPS], n_hoarded;
 static void take_all_descriptors(void) {
@@ -1142,3 +1145,4 @@ ROOT_TEST(accept_waits_out_emfile, {
     volt_close(cx, s->lfd);
     VOLT_END(0);
 }
+#endif

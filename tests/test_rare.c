@@ -251,6 +251,33 @@ ROOT_TEST_1(no_member_after_the_shutdown, {
         CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->giver, sizeof s->giver), -ESHUTDOWN);
     VOLT_END(0);
 }
+// A loop without awaits learns of a shutdown before its worker does.
+ROOT_TEST_1(a_shutdown_by_the_task_that_asks, { int64_t rc; }) {
+    VOLT_BEGIN(cx, s)
+        ;
+        CHECK(!volt_is_cancelled(cx));
+        CHECK_EQ(volt_shutdown(volt_cx_rt(cx), 0), -EINPROGRESS);
+        CHECK(volt_is_cancelled(cx));
+        VOLT_AWAIT(s->rc, volt_yield(cx));
+        CHECK_EQ(s->rc, -ECANCELED);
+    VOLT_END(0);
+}
+// The bracket has looked at its token, and then what it waits for sets it.
+static volt_poll sets_its_own_bracket(volt_cx *cx, volt_token *stop) {
+    volt_token_cancel(stop);
+    return volt_never(cx);
+}
+ROOT_TEST_1(a_token_set_between_the_look_and_the_wait, {
+    volt_token stop;
+    volt_link link;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, &s->stop, sets_its_own_bracket(cx, &s->stop)));
+        CHECK_EQ(s->rc, -ECANCELED);
+    VOLT_END(0);
+}
 ROOT_TEST_1(the_first_of_none, { giver g[1]; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_join_any(cx, giver_run, s->g, sizeof s->g[0], 0));

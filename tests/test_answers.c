@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// What the kernel, the clock or another thread may say at one moment and hardly ever does: the seam
+// says it here, by a list of answers or by a function that is called in the middle. No thread runs
+// but the test's own, so that every run takes the same way.
+#define _GNU_SOURCE 1 // before the first libc header
+#define VOLT_IMPLEMENTATION
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+// ---- the seam
+
+enum { A_accept4, A_connect, A_epoll_ctl, A_fcntl, A_poll, A_read, A_sigtimedwait, A_socket, N_A };
+static struct {
+    int errors[16]; // the next answers; behind them the kernel's own
+    int n, at, n_calls;
+    void (*meanwhile)(void); // called once, before the next answer
+    int is_zero;             // which then is 0
+} answers[N_A];
+static int fails(int call) {
+    void (*meanwhile)(void) = answers[call].meanwhile;
+    answers[call].meanwhile = NULL;
+    if (meanwhile) meanwhile();
+    answers[call].n_calls++;
+    if (answers[call].at == answers[call].n) return 0;
+    errno = answers[call].errors[answers[call].at++ % 16];
+    return 1;
+}
+// Functions, not conditions in the macro: a condition of volt.h shall be its own.
+#define VOLT_SYS(name_, ...) answer_##name_(__VA_ARGS__)
+#define ANSWER(type_, call_, params_, ...)                                                         \
+    static type_ answer_##call_ params_ { return fails(A_##call_) ? -1 : call_(__VA_ARGS__); }
+ANSWER(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, a, n, flags)
+ANSWER(int, connect, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
+ANSWER(int, epoll_ctl, (int ep, int op, int fd, struct epoll_event *ev), ep, op, fd, ev)
+ANSWER(ssize_t, read, (int fd, void *buf, size_t n), fd, buf, n)
+ANSWER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t), set,
+       info, t)
+ANSWER(int, socket, (int family, int type, int protocol), family, type, protocol)
+static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
+    if (fails(A_poll)) return -1;
+    if (!answers[A_poll].is_zero) return poll(p, n, ms);
+    answers[A_poll].is_zero = 0;
+    return 0;
+}
+#define answer_fcntl(fd_, ...) answer_fcntl_with(fd_, __VA_ARGS__, 0, 0)
+#define answer_fcntl_with(fd_, op_, arg_, ...) answer_fcntl3(fd_, op_, arg_)
+static int answer_fcntl3(int fd, int op, int arg) {
+    return op == F_SETFL && fails(A_fcntl) ? -1 : fcntl(fd, op, arg);
+}
+#define answer_bind bind
+#define answer_clock_gettime clock_gettime
+#define answer_close close
+#define answer_epoll_create1 epoll_create1
+#define answer_epoll_wait epoll_wait
+#define answer_eventfd eventfd
+#define answer_getpeername getpeername
+#define answer_getsockname getsockname
+#define answer_getsockopt getsockopt
+#define answer_listen listen
+#define answer_mmap mmap
+#define answer_munmap munmap
+#define answer_open open
+#define answer_pthread_attr_destroy pthread_attr_destroy
+#define answer_pthread_attr_init pthread_attr_init
+#define answer_pthread_attr_setstacksize pthread_attr_setstacksize
+#define answer_pthread_setname_np pthread_setname_np
+#define answer_pthread_sigmask pthread_sigmask
+#define answer_readv readv
+#define answer_sched_getaffinity sched_getaffinity
+#define answer_send send
+#define answer_sendmsg sendmsg
+#define answer_setsockopt setsockopt
+#define answer_shutdown shutdown
+#define answer_syscall syscall
+#define answer_sysconf sysconf
+#define answer_timerfd_create timerfd_create
+#define answer_timerfd_settime timerfd_settime
+#define answer_write write
+#define answer_writev writev
+
+// The clock stands still, unless each look at it moves it on.
+static __INT64_TYPE__ clock_now = 1000000000000, clock_step;
+static __INT64_TYPE__ look_at_clock(void) { return clock_now += clock_step; }
+#define VOLT_NOW_NS() look_at_clock()
+
+// A wait on a futex is over when the step that the test has for it was taken.
+static int (*at_futex)(void);
+#define VOLT_FUTEX_WAIT(word_, expect_, deadline_) ((void)(word_), (void)(deadline_), at_futex())
+#define VOLT_FUTEX_WAKE(word_, n_) ((void)(word_), (void)(n_))
+
+// Another step of the test's at one assertion, told by its text.
+static void (*at_assert)(void);
+static const char *at_assert_text;
+static void note_assert(const char *text);
+#define VOLT_ASSERT(c_) (note_assert(#c_), VOLT__EXPECT(c_, "assertion failed: " #c_))
+
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+#include "still.h"
+
+static void note_assert(const char *text) {
+    void (*step)(void) = at_assert;
+    if (!step || strncmp(text, at_assert_text, strlen(at_assert_text)) != 0) return;
+    at_assert = NULL;
+    step();
+}
+#define ANSWERS(call_, ...)                                                                        \
+    do {                                                                                           \
+        const int errors_[] = { __VA_ARGS__ };                                                     \
+        memcpy(answers[A_##call_].errors, errors_, sizeof errors_);                                \
+        answers[A_##call_].n = sizeof errors_ / sizeof errors_[0];                                 \
+        answers[A_##call_].at = answers[A_##call_].n_calls = 0;                                    \
+    } while (0)
+static void check_all_given(void) {
+    for (int i = 0; i < N_A; i++) CHECK_EQ(answers[i].at, answers[i].n);
+}
+
+// ---- one task that waits in up to three frames, polled by hand
+
+static volt_rt *rt;
+static volt__worker *w;
+static volt__task *task;
+static volt_frame frame[3];
+static char byte;
+static volt_cx *cx_of(int i) { return still_cx(w, task, &frame[i]); }
+static void begin(void) {
+    rt = still_rt(1);
+    w = rt->workers[0];
+    task = still_task(w);
+}
+static void end(void) {
+    CHECK_EQ(task->links, 0);
+    check_all_given();
+    still_end(rt);
+}
+#define PENDING(poll_) CHECK(volt_is_pending(poll_))
+#define GIVES(poll_, value_) CHECK_EQ(volt_value(poll_), value_)
+static volt_cx *cancelled_cx(int i) {
+    volt_cx *cx = cx_of(i);
+    cx->abort_ = 1;
+    return cx;
+}
+static int look_at_events(void) {
+    volt__polled out;
+    volt__reactor_poll(&w->reactor, &rt->fds, 16, 0, &out);
+    CHECK(!out.chain.head); // the task is the test's
+    return (int)out.n_events;
+}
+static void open_pair(int fd[2]) {
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
+}
+static void close_pair(const int fd[2]) {
+    volt_rt_close(rt, fd[0]);
+    volt_rt_close(rt, fd[1]);
+}
+static int open_listener(void) {
+    int fd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+// ---- reads
+
+// A file that epoll has no events for is tried again at once, but not for ever.
+TEST(a_file_that_is_always_ready_and_never_has_anything) {
+    begin();
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0);
+    ANSWERS(read, EAGAIN, EAGAIN, EAGAIN, EAGAIN, EAGAIN, EAGAIN, EAGAIN, EAGAIN, EAGAIN, EAGAIN,
+            EAGAIN, EAGAIN, EAGAIN, EAGAIN, EAGAIN, EAGAIN);
+    PENDING(volt_read(cx_of(0), fd, &byte, 1));
+    CHECK_EQ(answers[A_read].n_calls, 16);
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__IDLE); // woken, not waiting
+    GIVES(volt_read(cx_of(0), fd, &byte, 1), 0);
+    volt_rt_close(rt, fd);
+    end();
+}
+TEST(a_descriptor_that_stays_blocking) {
+    int fd[2];
+    begin();
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    ANSWERS(fcntl, EPERM);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EPERM);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1)); // asked again
+    GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
+    close_pair(fd);
+    end();
+}
+// Whoever closes stands in the middle of it.
+TEST(operations_on_what_is_being_closed) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    CHECK(volt__fd_enter(e));
+    volt__fd_begin_close(e);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EBADF);
+    volt_rt_close(rt, fd[0]); // the second to close it
+    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, volt__fd_see(e), &frame[0].node_, task),
+             -EBADF);
+    CHECK(fcntl(fd[0], F_GETFD) >= 0); // not before the first one is out
+    volt__fd_exit(rt, e, fd[0]);
+    CHECK(fcntl(fd[0], F_GETFD) < 0);
+    volt_rt_close(rt, fd[1]);
+    end();
+}
+TEST(closed_after_the_event) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    volt_rt_close(rt, fd[0]);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EBADF);
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    uint32_t seq = e->seq;
+    volt__fd_event(&rt->fds, (uint64_t)e->gen << 32 | (uint32_t)fd[0], EPOLLIN, &c);
+    CHECK_EQ(e->seq, seq); // nobody has registered it
+    volt_rt_close(rt, fd[1]);
+    end();
+}
+// What it did not have is what has come meanwhile: that is not lost.
+TEST(data_between_a_short_read_and_its_note) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
+    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd_seen seen = volt__fd_see(e);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    CHECK_EQ(e->ready & VOLT__RD, VOLT__RD);
+    volt__fd_drained(e, VOLT__RD, seen.seq);
+    CHECK_EQ(e->ready & VOLT__RD, VOLT__RD);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    close_pair(fd);
+    end();
+}
+TEST(a_number_that_comes_and_goes) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    ANSWERS(epoll_ctl, EEXIST, ENOMEM); // it must be added, it must not; then there is no memory
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -ENOMEM);
+    close_pair(fd);
+    end();
+}
+
+// ---- readiness
+
+TEST(a_foreign_descriptor_in_both_directions) {
+    int fd[2];
+    static char block[4096];
+    begin();
+    open_pair(fd);
+    while (write(fd[0], block, sizeof block) > 0) {} // until there is no room
+    for (int round = 0; round < 2; round++) {
+        PENDING(volt_readable(cx_of(0), fd[0]));
+        PENDING(volt_writable(cx_of(1), fd[0]));
+        CHECK_EQ(write(fd[1], "x", 1), 1);
+        if (round) ANSWERS(epoll_ctl, ENOMEM);
+        CHECK_EQ(look_at_events(), 1);
+        GIVES(volt_readable(cx_of(0), fd[0]), 0);
+        if (round) break;
+        PENDING(volt_writable(cx_of(1), fd[0])); // armed again without being asked
+        CHECK_EQ(volt__node_state(&frame[1].node_), VOLT__LINKED);
+        CHECK_EQ(read(fd[0], &byte, 1), 1);
+        PENDING(volt_readable(cx_of(0), fd[0]));
+        GIVES(volt_readable(cancelled_cx(0), fd[0]), -ECANCELED);
+    }
+    GIVES(volt_writable(cx_of(1), fd[0]), 0); // told, as it can wait no more
+    CHECK_EQ(read(fd[0], &byte, 1), 1);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1)); // from now on volt's own
+    CHECK_EQ(volt__fd_get(&rt->fds, fd[0])->mode, VOLT__MODE_EDGE);
+    GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
+    close_pair(fd);
+    end();
+}
+TEST(a_foreign_descriptor_that_is_writable_first) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    PENDING(volt_readable(cx_of(0), fd[0]));
+    PENDING(volt_writable(cx_of(1), fd[0]));
+    CHECK_EQ(look_at_events(), 1);
+    GIVES(volt_writable(cx_of(1), fd[0]), 0);
+    PENDING(volt_readable(cx_of(0), fd[0]));
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    GIVES(volt_readable(cx_of(0), fd[0]), 0);
+    close_pair(fd);
+    end();
+}
+static int own[2];
+static void make_readable(void) {
+    CHECK_EQ(write(own[1], "x", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    answers[A_poll].is_zero = 1; // the look was before it
+}
+TEST(looks_at_an_own_descriptor) {
+    begin();
+    open_pair(own);
+    PENDING(volt_read(cx_of(0), own[0], &byte, 1)); // makes it volt's own
+    GIVES(volt_read(cancelled_cx(0), own[0], &byte, 1), -ECANCELED);
+    ANSWERS(poll, EINTR, EINTR);
+    PENDING(volt_readable(cx_of(0), own[0]));
+    GIVES(volt_readable(cancelled_cx(0), own[0]), -ECANCELED);
+    check_all_given();
+    ANSWERS(poll, ENOMEM);
+    GIVES(volt_readable(cx_of(0), own[0]), -ENOMEM);
+    answers[A_poll].meanwhile = make_readable;
+    answers[A_poll].n_calls = 0;
+    GIVES(volt_readable(cx_of(0), own[0]), 0);
+    CHECK_EQ(answers[A_poll].n_calls, 2);
+    close_pair(own);
+    end();
+}
+TEST(poll_sets_without_memory) {
+    volt_pollset p;
+    volt_pollev ev[70];
+    int fd[2];
+    begin();
+    open_pair(fd);
+    CHECK_EQ(volt_pollset_open(&p), 0);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
+    ANSWERS(epoll_ctl, ENOENT, EEXIST); // another thread adds it in between
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_OUT), 0);
+    check_all_given();
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 70), 1);
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 1), 1);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
+    ANSWERS(epoll_ctl, ENOMEM);
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 70), -ENOMEM);
+    check_all_given();
+    ANSWERS(epoll_ctl, EPERM); // says that it is always ready: looks again, and it is not
+    PENDING(volt_pollset_wait(cx_of(0), &p, ev, 70));
+    GIVES(volt_pollset_wait(cancelled_cx(0), &p, ev, 70), -ECANCELED);
+    volt_pollset_close(cx_of(0), &p);
+    close_pair(fd);
+    end();
+}
+
+// ---- sockets
+
+TEST(connections_that_fail_before_they_are_accepted) {
+    begin();
+    int fd = open_listener();
+    ANSWERS(accept4, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH,
+            ENETUNREACH);
+    PENDING(volt_accept(cx_of(0), fd));
+    CHECK_EQ(answers[A_accept4].n_calls, 9); // the ninth says that there is nobody else
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    volt_rt_close(rt, fd);
+    end();
+}
+TEST(a_storm_of_aborted_connections) {
+    begin();
+    int fd = open_listener();
+    ANSWERS(accept4, ECONNABORTED, ECONNABORTED, ECONNABORTED, ECONNABORTED, ECONNABORTED,
+            ECONNABORTED, ECONNABORTED, ECONNABORTED, ECONNABORTED, ECONNABORTED, ECONNABORTED,
+            ECONNABORTED, ECONNABORTED, ECONNABORTED, ECONNABORTED, ECONNABORTED);
+    answers[A_accept4].n = VOLT_BUDGET + 1;
+    PENDING(volt_accept(cx_of(0), fd));
+    CHECK_EQ(answers[A_accept4].n_calls, VOLT_BUDGET);
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__IDLE); // goes on when others have run
+    PENDING(volt_accept(cx_of(0), fd));
+    CHECK_EQ(answers[A_accept4].n_calls, VOLT_BUDGET + 2);
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__LINKED);
+    volt_rt_close(rt, fd);
+    GIVES(volt_accept(cx_of(0), fd), -EBADF);
+    end();
+}
+TEST(accepts_that_back_off) {
+    begin();
+    int fd = open_listener();
+    ANSWERS(accept4, EMFILE);
+    PENDING(volt_accept(cx_of(0), fd));
+    volt_cx *cx = cx_of(0);
+    cx->budget_ = 0;
+    PENDING(volt_accept(cx, fd));
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    check_all_given();
+    ANSWERS(accept4, EMFILE);
+    clock_step = VOLT_S(1); // the back-off is over before its timer is armed
+    PENDING(volt_accept(cx_of(0), fd));
+    clock_step = 0;
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__FIRED);
+    PENDING(volt_accept(cx_of(0), fd));
+    CHECK(frame[0].node_.on_ == volt__fd_get(&rt->fds, fd)); // nobody there: waits for them
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    volt_rt_close(rt, fd);
+    end();
+}
+TEST(connects_that_others_end) {
+    volt_addr a;
+    begin();
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    ANSWERS(connect, EINPROGRESS);
+    PENDING(volt_connect(cx_of(0), &a));
+    PENDING(volt_connect(cx_of(0), &a)); // woken for something else
+    CHECK_EQ(answers[A_connect].n_calls, 1);
+    volt_rt_close(rt, (int)frame[0].node_.key_ - 1);
+    GIVES(volt_connect(cx_of(0), &a), -EBADF);
+    check_all_given();
+    ANSWERS(connect, EINPROGRESS);
+    ANSWERS(epoll_ctl, ENOMEM);
+    GIVES(volt_connect(cx_of(0), &a), -ENOMEM);
+    check_all_given();
+    ANSWERS(connect, EINPROGRESS);
+    ANSWERS(epoll_ctl, EPERM); // no events for a socket: nothing to wait for
+    GIVES(volt_connect(cx_of(0), &a), -EBADF);
+    end();
+}
+TEST(a_connect_without_memory_for_its_entry) {
+    volt_addr a;
+    begin();
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    int n_fds = test_count_fds();
+    test_heap.fail_at = test_heap.n_allocs + 1;
+    test_heap.is_sticky = 1;
+    GIVES(volt_connect(cx_of(0), &a), -ENOMEM);
+    CHECK_EQ(test_count_fds(), n_fds);
+    end();
+}
+TEST(a_kernel_without_ipv6) {
+    volt_addr a;
+    char text[64];
+    begin();
+    ANSWERS(socket, EAFNOSUPPORT);
+    CHECK_EQ(volt_listen("::", 0, NULL), -EAFNOSUPPORT); // asked for by name
+    check_all_given();
+    ANSWERS(socket, EAFNOSUPPORT);
+    int fd = volt_listen(NULL, 0, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_local_addr(fd, &a), 0);
+    CHECK(volt_addr_format(&a, text, sizeof text) > 0);
+    CHECK_EQ(strncmp(text, "0.0.0.0:", 8), 0);
+    volt_rt_close(rt, fd);
+    end();
+}
+
+// ---- SIGPIPE: blocked, or pending already, on the thread of volt_run
+
+static int is_sigpipe_pending(void) {
+    sigset_t set;
+    CHECK_EQ(sigpending(&set), 0);
+    return sigismember(&set, SIGPIPE);
+}
+static void write_to_nobody(void) {
+    int fd[2];
+    CHECK_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+    CHECK_EQ(close(fd[0]), 0);
+    GIVES(volt_write(cx_of(0), fd[1], "x", 1), -EPIPE);
+    volt_rt_close(rt, fd[1]);
+}
+TEST(a_broken_pipe_takes_its_signal_back) {
+    begin();
+    ANSWERS(sigtimedwait, EINTR);
+    write_to_nobody();
+    CHECK(!is_sigpipe_pending());
+    end();
+}
+TEST(a_signal_that_was_pending_stays) {
+    sigset_t set, before;
+    struct timespec now = { 0, 0 };
+    begin();
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, &before), 0);
+    CHECK_EQ(raise(SIGPIPE), 0);
+    write_to_nobody();
+    CHECK(is_sigpipe_pending());
+    CHECK_EQ(sigtimedwait(&set, NULL, &now), SIGPIPE);
+    CHECK_EQ(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+    end();
+}
+
+// ---- the clock
+
+TEST(a_tick_at_its_very_moment) {
+    volt_interval iv;
+    begin();
+    volt_interval_init(&iv, VOLT_MS(1));
+    iv.missed = VOLT_MISSED_SKIP;
+    clock_now = iv.next_;
+    GIVES(volt_interval_next(cx_of(0), &iv), 1);
+    CHECK_EQ(iv.next_, clock_now + VOLT_MS(1));
+    end();
+}
+
+TEST(who_sleeps_until_when) {
+    begin();
+    CHECK_EQ(volt__park_time(w), -1);
+    PENDING(volt_sleep(cx_of(0), VOLT_S(2)));
+    int64_t until_timer = volt__park_time(w);
+    CHECK(until_timer >= VOLT_S(2) && until_timer <= VOLT_S(2) + VOLT_MS(1));
+    w->give_up_at = clock_now + VOLT_S(1); // volt_run does
+    CHECK_EQ(volt__park_time(w), VOLT_S(1));
+    w->give_up_at = clock_now - 1;
+    CHECK_EQ(volt__park_time(w), 0);
+    GIVES(volt_sleep(cancelled_cx(0), VOLT_S(2)), -ECANCELED);
+    end();
+}
+TEST(a_clock_that_goes_back) {
+    begin();
+    w->since = 100;
+    w->last = clock_now;
+    volt__measure(w, clock_now - VOLT_S(1));
+    CHECK_EQ(w->avg_ns, 1); // is divided by
+    end();
+}
+TEST(waits_for_what_a_futex_does_not_say) {
+    uint32_t word = 1;
+    CHECK_EQ(volt__sys_futex_wait(&word, 0, VOLT_NEVER), -EAGAIN);
+    CHECK_EQ(volt__sys_futex_wait(&word, 0, 1), -EAGAIN);
+    CHECK_EQ(volt__sys_futex_wait(&word, 1, 0), -ETIMEDOUT);
+    CHECK_EQ(volt__sys_futex_wait(&word, 1, -1), -ETIMEDOUT);
+}
+TEST(nobody_sleeps_who_could_be_claimed) {
+    begin();
+    CHECK_EQ(volt__idle_claim_bit(&rt->idle), -1);
+    end();
+}
+
+// ---- a join by a plain thread whose time is up just as the task ends
+
+static void *parked;
+static int completes(void) {
+    volt__join_complete(task);
+    return -ETIMEDOUT;
+}
+static int sets_parker(void) {
+    volt__parker_set((volt__parker *)((uintptr_t)parked - VOLT__JOIN_PARKER));
+    return 0;
+}
+static int completes_halfway(void) {
+    parked = volt__xchg_acq_rel(&task->join, VOLT__JOIN_DONE);
+    at_futex = sets_parker;
+    return -ETIMEDOUT;
+}
+static void join_while(int (*step)(void)) {
+    int64_t result = 0;
+    begin();
+    task->u.result = 7;
+    volt_handle h = { task };
+    at_futex = step;
+    CHECK_EQ(volt_join_sync(&h, VOLT_MS(1), &result), 0);
+    CHECK_EQ(result, 7);
+    CHECK(!h.task_);
+    still_end(rt);
+}
+TEST(a_join_that_is_late_and_a_task_that_has_ended) { join_while(completes); }
+TEST(a_join_that_is_late_and_a_task_that_ends) { join_while(completes_halfway); }
+
+static void complete(void) { volt__join_complete(task); }
+TEST(a_task_that_ends_while_it_is_joined) {
+    begin();
+    volt__task *child = task;
+    volt_handle h = { child };
+    child->u.result = 5;
+    task = still_task(w);
+    volt_cx *cx = cx_of(0);
+    task = child; // what completes
+    at_assert = complete;
+    at_assert_text = "waiter && waiter";
+    GIVES(volt_join(cx, &h), 5); // not done yet, says the first look
+    CHECK(!at_assert && !h.task_);
+    still_end(rt);
+}
+
+// ---- tasks of two runtimes
+
+TEST(one_event_wakes_tasks_of_another_runtime) {
+    volt__chain c;
+    begin();
+    volt_rt *other = still_rt(1);
+    volt__chain_init(&c);
+    for (int i = 0; i < 2; i++) volt__chain_push(&c, still_task(other->workers[0]));
+    VOLT_TLS_SET(w);
+    volt__schedule_chain(&c);
+    VOLT_TLS_SET(NULL);
+    CHECK_EQ(volt__load_rlx(&other->injector.len), 2);
+    CHECK_EQ(w->stats.wakes_local, 0);
+    volt__rt_free(other);
+    end();
+}
+TEST(more_survivors_than_are_told) {
+    volt__survivors s;
+    begin();
+    for (int i = 0; i < 20; i++) (void)still_task(w);
+    volt__survivors_find(rt, &s);
+    CHECK_EQ(s.n, sizeof s.site / sizeof s.site[0]);
+    end();
+}
