@@ -628,6 +628,15 @@ ROOT_TEST(children_in_loops_start_over, { level2 in; int i, rc, sum; volt_timer 
     VOLT_END(0);
 }
 
+// The await of a child makes its frame ready, whatever was there.
+ROOT_TEST(child_frames_need_no_zeroes, { level3 in; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    memset(&s->in, 0xff, sizeof s->in);
+    VOLT_AWAIT(s->rc, level3_run(cx, &s->in));
+    CHECK_EQ(s->rc, 3);
+    VOLT_END(0);
+}
+
 // Broken off in the middle by a timeout, a child starts over all the same.
 ROOT_TEST(child_starts_over_after_a_timeout, { napper nap; volt_timer t; int i, rc; }) {
     VOLT_BEGIN(cx, s);

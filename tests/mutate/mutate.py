@@ -5,8 +5,8 @@
     make mutate [ONLY=regex] [SAMPLE=n] [SEED=s] [JOBS=n]
         ONLY    mutants whose "kind function text" matches, as in ONLY='^order volt__ring'
         SAMPLE  so many of them, chosen at random by SEED
-        BUDGET  seconds that tests of a mutant may take, and as many for the model checker, 20
-        PRICE   seconds: scenarios of the model checker that take longer are left out, 2
+        BUDGET  seconds that tests of a mutant may take, and as many for the model checker, 10
+        PRICE   seconds: scenarios of the model checker that take longer are left out, 5
         RECHECK=1 runs the settled ones, too
         LIST=1  names the mutants and runs nothing
 
@@ -59,8 +59,8 @@ HEADER = "volt.h"
 TESTS = "tests"
 BUILD = "build/mutate"
 SETTLED = "tests/mutate/settled.txt"
-PRICE = float(os.environ.get("PRICE") or 2)
-BUDGET = float(os.environ.get("BUDGET") or 20)
+PRICE = float(os.environ.get("PRICE") or 5)
+BUDGET = float(os.environ.get("BUDGET") or 10)
 TRIAL = 2  # seconds of tests before the compiler is asked whether there is a difference at all
 SLOWER, LEAST_LIMIT = 10, 2  # a test may take so many times as long; so many seconds in any case
 
@@ -634,7 +634,7 @@ class Session:
     def first_run(self, program, path, name):
         """(name, seconds or None: too dear, places, why it fails)"""
         reach = path + ".bytes"
-        limit = PRICE if program.kind == "model" else BUDGET / 2
+        limit = PRICE if program.kind == "model" else 10
         for _ in range(3):  # others may be using the machine
             with open(reach, "wb") as f:
                 f.write(bytes(self.switched.size + 1))
