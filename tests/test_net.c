@@ -299,6 +299,27 @@ ROOT_TEST(readv_and_writev, { pairing p; int64_t n; char a[3], b[4], c[50]; stru
     VOLT_END(0);
 }
 
+static uint64_t events(volt_cx *cx) {
+    volt_counters c;
+    volt_stats(volt_cx_rt(cx), &c);
+    return c.events;
+}
+ROOT_TEST_1(events_are_counted, { pairing p; int64_t n; char byte; volt_timer t; uint64_t before; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    s->before = events(cx);
+    VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_MS(3), volt_read(cx, s->p.right, &s->byte, 1)));
+    CHECK_EQ(s->n, -ETIMEDOUT);
+    CHECK(events(cx) > s->before); // it can be written
+    s->before = events(cx);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "x", 1));
+    VOLT_AWAIT(s->n, volt_read(cx, s->p.right, &s->byte, 1));
+    CHECK_EQ(s->n, 1);
+    CHECK(events(cx) > s->before); // it can be read
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+
 ROOT_TEST(zero_length, { pairing p; int64_t n; char byte; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));

@@ -476,3 +476,52 @@ TEST(no_memory_for_the_entry_of_a_descriptor) {
     CHECK(!rt->fds.dir[0]);
     still_end(rt);
 }
+
+// ---- how long polls take, and how often a worker looks around
+
+TEST(weights_of_a_running_average) {
+    double rest = 1; // 0.9^n
+    for (uint32_t n = 0; n <= 20; n++, rest *= 0.9)
+        CHECK_EQ(volt__ewma_weight(n), (int)(256 * (1 - rest) + 0.5));
+    CHECK_EQ(volt__ewma_weight(21), 225);
+    CHECK_EQ(volt__ewma_weight(UINT32_MAX), 225);
+}
+// From an average of `avg`, polls that took `ns` together.
+static int64_t measured(volt__worker *w, int64_t avg, uint32_t polls, int64_t ns) {
+    w->avg_ns = avg;
+    w->since = polls;
+    w->last = 5000;
+    volt__measure(w, 5000 + ns);
+    CHECK_EQ(w->since, 0);
+    CHECK_EQ(w->last, 5000 + ns);
+    return w->avg_ns;
+}
+TEST(the_pace_of_polls_is_measured) {
+    volt_rt *rt = still_rt(1);
+    volt__worker *w = rt->workers[0];
+    CHECK_EQ(measured(w, 1000, 1, 2000), 1000 + 1000 * 26 / 256);
+    CHECK_EQ(measured(w, 1000, 2, 4000), 1000 + 1000 * 49 / 256);
+    CHECK_EQ(measured(w, 1000, 2, 1000), 1000 - 500 * 49 / 256);
+    CHECK_EQ(measured(w, 1000, 1, 8000), 1000 + 7000 * 26 / 256);
+    CHECK_EQ(measured(w, 1000, 1, 9999999), 1000 + 7000 * 26 / 256); // an outlier
+    CHECK_EQ(measured(w, 1000, 1, -9999999), 1); // a clock that went back
+    CHECK_EQ(measured(w, 1000, 0, 9999999), 1000); // nothing ran
+    still_end(rt);
+}
+TEST(the_pace_of_polls_sets_the_intervals) {
+    volt_rt *rt = still_rt(1);
+    volt__worker *w = rt->workers[0];
+    rt->cfg.event_interval = 50;
+    const int64_t paces[] = { 1, 999, 2000, 2001, 99999, 100000, 100001, 499999, 500001, 9999999 };
+    for (size_t i = 0; i < sizeof paces / sizeof paces[0]; i++) {
+        int64_t ns = paces[i], often = VOLT_EVENT_NS / ns, inject = VOLT_INJECT_NS / ns,
+                wake = VOLT_WAKE_NS / ns;
+        CHECK_EQ(measured(w, ns, 1, ns), ns);
+        CHECK_EQ(w->event_every, often < 1 ? 1 : often > 50 ? 50 : often);
+        CHECK_EQ(w->inject_every, inject < VOLT_INJECT_MIN   ? VOLT_INJECT_MIN
+                                  : inject > VOLT_INJECT_MAX ? VOLT_INJECT_MAX
+                                                             : inject);
+        CHECK_EQ(w->wake_at, wake < 2 ? 2 : wake > VOLT_RING_CAP - 1 ? VOLT_RING_CAP - 1 : wake);
+    }
+    still_end(rt);
+}
