@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // How many workers a runtime takes by itself: cgroup quotas, read from a tree of files made here.
+#define _GNU_SOURCE
+#include <sched.h>
+static int is_affinity_unknown;
+static int ask_affinity(int pid, size_t size, cpu_set_t *set) {
+    return is_affinity_unknown ? -1 : sched_getaffinity(pid, size, set);
+}
+#define sched_getaffinity ask_affinity
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
+#undef sched_getaffinity
 #include "test.h"
 #include <sys/stat.h>
 
@@ -88,6 +96,12 @@ TEST(the_affinity_mask_counts) {
         if (CPU_ISSET(i, &all) && CPU_COUNT(&one) == 0) CPU_SET(i, &one);
     CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     CHECK_EQ(volt__cpu_count(), 1);
+}
+// More of them than the mask has room for: the system is asked how many there are.
+TEST(without_a_mask_all_count) {
+    uint32_t all = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), quota = volt__quota("");
+    is_affinity_unknown = 1;
+    CHECK_EQ(volt__cpu_count(), quota > 0 && quota < all ? quota : all);
 }
 
 // ---- the parts of it

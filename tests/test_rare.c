@@ -8,7 +8,9 @@
 #include "still.h"
 #include <limits.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 // ---- no budget left: the wait is put off to the next poll, and nothing else changes
 
@@ -217,6 +219,29 @@ ROOT_TEST_1(states_of_every_small_size, {
             VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
             CHECK_EQ(s->rc, 0);
         }
+    VOLT_END(0);
+}
+// Not a byte beside the state is read: behind it lies memory that nobody may touch.
+ROOT_TEST_1(states_at_the_end_of_memory, {
+    volt_handle h;
+    int64_t rc;
+    size_t extra, page;
+    char *end;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        s->page = (size_t)sysconf(_SC_PAGESIZE);
+        s->end = (char *)mmap(NULL, 2 * s->page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + s->page;
+        CHECK(s->end != (char *)MAP_FAILED + s->page);
+        CHECK_EQ(mprotect(s->end, s->page, PROT_NONE), 0);
+        for (s->extra = 0; s->extra <= 24; s->extra += 8) {
+            size_t size = sizeof(volt_frame) + s->extra;
+            CHECK_EQ(volt_spawn(cx, &s->h, ends_at_once, s->end - size, size), 0);
+            VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+            CHECK_EQ(s->rc, 0);
+        }
+        CHECK_EQ(munmap(s->end - s->page, 2 * s->page), 0);
     VOLT_END(0);
 }
 ROOT_TEST_1(spawns_that_cannot_be, {
@@ -435,6 +460,19 @@ TEST(listeners_at_their_limits) {
     memset(text, 'x', sizeof text);
     strcpy(text + sizeof text - 4, ":80");
     CHECK_EQ(volt_addr_parse(&a, text), -EINVAL);
+}
+// The kernel needs no 0 behind a path that fills its room.
+TEST(a_path_that_fills_its_room) {
+    volt_addr a;
+    char text[200];
+    struct sockaddr_un un;
+    memset(&un, 'x', sizeof un);
+    un.sun_family = AF_UNIX;
+    memset(&a, 'y', sizeof a);
+    memcpy(a.sa_, &un, sizeof un);
+    a.len_ = sizeof un;
+    CHECK_EQ(volt_addr_format(&a, text, sizeof text), 5 + sizeof un.sun_path - 1);
+    CHECK_EQ(strspn(text + 5, "x"), sizeof un.sun_path - 1);
 }
 ROOT_TEST_1(poll_sets_at_their_limits, {
     volt_pollset p;
