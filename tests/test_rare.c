@@ -75,6 +75,35 @@ ROOT_TEST_1(sockets_without_budget, {
     VOLT_END(0);
 }
 
+// The frame notes of which file a read was that went round; the next read is of another one.
+ROOT_TEST_1(a_read_without_budget_is_forgotten, {
+    int a[2], b[2], number;
+    char buf[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        CHECK_EQ(pipe(s->b), 0);
+        s->number = s->b[0];
+        CHECK_EQ(write(s->b[1], "x", 1), 1);
+        VOLT_AWAIT(s->rc, volt_read(cx, s->b[0], s->buf, 1));
+        CHECK_EQ(s->rc, 1);
+        volt_close(cx, s->b[0]);
+        close(s->b[1]);
+        CHECK_EQ(pipe(s->b), 0);
+        CHECK_EQ(s->b[0], s->number); // the second file of this number
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s->a), 0);
+        for (int i = 0; i < 2; i++) CHECK_EQ(write(s->a[1], "half", 4), 4);
+        cx->budget_ = 1;
+        VOLT_AWAIT(s->rc, volt_read_exact(cx, s->a[0], s->buf, 8));
+        CHECK_EQ(s->rc, 8);
+        CHECK_EQ(write(s->b[1], "x", 1), 1);
+        VOLT_AWAIT(s->rc, volt_read(cx, s->b[0], s->buf, 1));
+        CHECK_EQ(s->rc, 1);
+        for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
+    VOLT_END(0);
+}
+
 // A wait that is polled again by the wake-up of another one stays linked.
 typedef struct {
     volt_frame frame;
