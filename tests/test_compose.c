@@ -563,6 +563,22 @@ ROOT_TEST(try_join_all_over_an_array, { napper kids[KIDS]; int64_t rc; int n_end
     VOLT_END(0);
 }
 
+// Nothing beside the array is taken for the result of an element.
+ROOT_TEST(try_join_all_over_its_ends, { napper before, kids[3], behind; int64_t rc; int i; }) {
+    VOLT_BEGIN(cx, s);
+    s->before.value = s->behind.value = -EIO;
+    VOLT_AWAIT(s->rc, napper_run(cx, &s->before));
+    VOLT_AWAIT(s->rc, napper_run(cx, &s->behind));
+    VOLT_AWAIT(s->rc, volt_try_join_all(cx, VOLT_EACH(napper_run, s->kids)));
+    CHECK_EQ(s->rc, 0);
+    for (s->i = 0; s->i < 3; s->i++) {
+        for (int i = 0; i < 3; i++) s->kids[i].value = i == s->i ? -EBADF : 1;
+        VOLT_AWAIT(s->rc, volt_try_join_all(cx, VOLT_EACH(napper_run, s->kids)));
+        CHECK_EQ(s->rc, -EBADF);
+    }
+    VOLT_END(0);
+}
+
 ROOT_TEST(join_any_over_an_array, { kid kids[KIDS]; int64_t rc; int i; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < KIDS; s->i += 6) {

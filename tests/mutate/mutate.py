@@ -553,8 +553,9 @@ def run(program, path, name, limit, mutant=0, reach=None):
 
 def instructions(header):
     """What the compiler makes of the implementation; None if it complains."""
-    p = subprocess.run(["gcc", *WARN, "-O2", "-x", "c", "-DVOLT_IMPLEMENTATION", "-S", "-o", "-",
-                        header], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    where = "-fmacro-prefix-map=" + os.path.join(os.path.dirname(header), "=")
+    p = subprocess.run(["gcc", *WARN, "-O2", "-x", "c", "-DVOLT_IMPLEMENTATION", where, "-S",
+                        "-o", "-", header], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     lines = [l for l in p.stdout.splitlines() if not l.startswith(b"\t.file")]
     return None if p.returncode else hashlib.sha256(b"\n".join(lines)).hexdigest()
 
@@ -713,7 +714,7 @@ class Session:
         if mutant in self.switched.alone and instructions(f"{slot}/{HEADER}") is None:
             return "not viable", "the compiler"
         by, asks = self.failing(mutant, asks, slot, TRIAL)
-        if not by and mutant.kind != "order" and not old:
+        if not by and mutant.kind != "order":
             code = instructions(f"{slot}/{HEADER}")
             if code is None:
                 return "not viable", "the compiler"
