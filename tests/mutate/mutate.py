@@ -5,8 +5,9 @@
     make mutate [ONLY=regex] [SAMPLE=n] [SEED=s] [JOBS=n]
         ONLY    mutants whose "kind function text" matches, as in ONLY='^order volt__ring'
         SAMPLE  so many of them, chosen at random by SEED
-        BUDGET  seconds that tests of a mutant may take, and as many for the model checker, 10
-        PRICE   seconds: scenarios of the model checker that take longer are left out, 5
+        BUDGET  seconds that the tests of a mutant may take; as many again for the model checker,
+                but as many as it takes for a memory order, 10
+        PRICE   seconds: scenarios of the model checker that take longer are left out, 20
         RECHECK=1 runs the settled ones, too
         LIST=1  names the mutants and runs nothing
 
@@ -59,7 +60,7 @@ HEADER = "volt.h"
 TESTS = "tests"
 BUILD = "build/mutate"
 SETTLED = "tests/mutate/settled.txt"
-PRICE = float(os.environ.get("PRICE") or 5)
+PRICE = float(os.environ.get("PRICE") or 20)
 BUDGET = float(os.environ.get("BUDGET") or 10)
 TRIAL = 2  # seconds of tests before the compiler is asked whether there is a difference at all
 SLOWER, LEAST_LIMIT = 10, 2  # a test may take so many times as long; so many seconds in any case
@@ -615,8 +616,9 @@ class Session:
     def learn(self, program):
         """The tests of the program that pass in time, and what they reach; kept for another run."""
         path = self.path(program)
-        self.used |= {os.path.basename(path), os.path.basename(path) + ".reach"}
-        if not os.path.exists(path + ".reach"):
+        log = path + (f".reach{PRICE:g}" if program.kind == "model" else ".reach")
+        self.used |= {os.path.basename(path), os.path.basename(log)}
+        if not os.path.exists(log):
             if not program.build(self.tree, path):
                 print(f"{program.name}: does not compile", flush=True)
                 return []
@@ -624,9 +626,9 @@ class Session:
                 os.remove(path + ".o")
             with open(path + ".tmp", "w") as f:
                 json.dump([self.first_run(program, path, name) for name in program.names(path)], f)
-            os.rename(path + ".tmp", path + ".reach")
+            os.rename(path + ".tmp", log)
         asks = []
-        for name, seconds, places, why in json.loads(text_of(path + ".reach")):
+        for name, seconds, places, why in json.loads(text_of(log)):
             if why:
                 print(f"{program.name} {name}: left out: {why}", flush=True)
             elif seconds is not None:
