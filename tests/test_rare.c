@@ -261,8 +261,9 @@ ROOT_TEST_1(states_at_the_end_of_memory, {
         ;
         s->page = (size_t)sysconf(_SC_PAGESIZE);
         s->end = (char *)mmap(NULL, 2 * s->page, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + s->page;
-        CHECK(s->end != (char *)MAP_FAILED + s->page);
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(s->end != MAP_FAILED);
+        s->end += s->page;
         CHECK_EQ(mprotect(s->end, s->page, PROT_NONE), 0);
         for (s->extra = 0; s->extra <= 24; s->extra += 8) {
             size_t size = sizeof(volt_frame) + s->extra;
