@@ -563,6 +563,22 @@ ROOT_TEST(try_join_all_over_an_array, { napper kids[KIDS]; int64_t rc; int n_end
     VOLT_END(0);
 }
 
+// Nothing beside the array is taken for the result of an element.
+ROOT_TEST(try_join_all_over_its_ends, { napper before, kids[3], behind; int64_t rc; int i; }) {
+    VOLT_BEGIN(cx, s);
+    s->before.value = s->behind.value = -EIO;
+    VOLT_AWAIT(s->rc, napper_run(cx, &s->before));
+    VOLT_AWAIT(s->rc, napper_run(cx, &s->behind));
+    VOLT_AWAIT(s->rc, volt_try_join_all(cx, VOLT_EACH(napper_run, s->kids)));
+    CHECK_EQ(s->rc, 0);
+    for (s->i = 0; s->i < 3; s->i++) {
+        for (int i = 0; i < 3; i++) s->kids[i].value = i == s->i ? -EBADF : 1;
+        VOLT_AWAIT(s->rc, volt_try_join_all(cx, VOLT_EACH(napper_run, s->kids)));
+        CHECK_EQ(s->rc, -EBADF);
+    }
+    VOLT_END(0);
+}
+
 ROOT_TEST(join_any_over_an_array, { kid kids[KIDS]; int64_t rc; int i; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < KIDS; s->i += 6) {
@@ -625,6 +641,15 @@ ROOT_TEST(children_in_loops_start_over, { level2 in; int i, rc, sum; volt_timer 
     CHECK_EQ(s->sum, 48);
     VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_S(100), level2_run(cx, &s->in)));
     CHECK_EQ(s->rc, 12);
+    VOLT_END(0);
+}
+
+// The await of a child makes its frame ready, whatever was there.
+ROOT_TEST(child_frames_need_no_zeroes, { level3 in; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    memset(&s->in, 0xff, sizeof s->in);
+    VOLT_AWAIT(s->rc, level3_run(cx, &s->in));
+    CHECK_EQ(s->rc, 3);
     VOLT_END(0);
 }
 

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // How many workers a runtime takes by itself: cgroup quotas, read from a tree of files made here.
+#define _GNU_SOURCE
+#include <sched.h>
+static int is_affinity_unknown;
+static int ask_affinity(int pid, size_t size, cpu_set_t *set) {
+    return is_affinity_unknown ? -1 : sched_getaffinity(pid, size, set);
+}
+#define sched_getaffinity ask_affinity
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
+#undef sched_getaffinity
 #include "test.h"
 #include <sys/stat.h>
 
@@ -88,4 +96,68 @@ TEST(the_affinity_mask_counts) {
         if (CPU_ISSET(i, &all) && CPU_COUNT(&one) == 0) CPU_SET(i, &one);
     CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     CHECK_EQ(volt__cpu_count(), 1);
+}
+// More of them than the mask has room for: the system is asked how many there are.
+TEST(without_a_mask_all_count) {
+    uint32_t all = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), quota = volt__quota("");
+    is_affinity_unknown = 1;
+    CHECK_EQ(volt__cpu_count(), quota > 0 && quota < all ? quota : all);
+}
+
+// ---- the parts of it
+
+TEST(a_path_that_does_not_fit_is_none) {
+    char out[64];
+    const char want[] = "/r/sys/fs/cgroup/a/cpu.max";
+    for (size_t cap = 1; cap <= sizeof out; cap++) {
+        memset(out, '#', sizeof out);
+        size_t n = volt__path(out, cap, "/r", "/a/b", 2, "/cpu.max");
+        CHECK_EQ(n, cap >= sizeof want ? sizeof want - 1 : 0);
+        if (n) CHECK_STR(out, want);
+        for (size_t i = cap; i < sizeof out; i++) CHECK_EQ(out[i], '#');
+    }
+}
+static uint32_t numbers_of(const char *text, int64_t n[4]) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/numbers", root);
+    put("/numbers", text);
+    for (int i = 0; i < 4; i++) n[i] = -7;
+    return volt__read_numbers(path, n);
+}
+TEST(two_numbers_at_most_are_read) {
+    char path[128], text[16];
+    int64_t n[4];
+    tree_start();
+    CHECK_EQ(numbers_of("12 345 6789 1", n), 2);
+    CHECK(n[0] == 12 && n[1] == 345 && n[2] == -7);
+    CHECK_EQ(numbers_of("90 \n", n), 1);
+    CHECK(n[0] == 90 && n[1] == -7);
+    CHECK_EQ(numbers_of("1  2", n), 2);
+    CHECK(n[0] == 1 && n[1] == 2);
+    CHECK_EQ(numbers_of("0/", n), 1);
+    CHECK_EQ(numbers_of("1:2", n), 1);
+    CHECK_EQ(numbers_of("max 5", n), 0);
+    CHECK_EQ(n[0], -7);
+    // As much of a file as there is room for, and a 0 behind it.
+    snprintf(path, sizeof path, "%s/numbers", root);
+    memset(text, '#', sizeof text);
+    put("/numbers", "abcdefgh");
+    CHECK_EQ(volt__read_text(path, text, 8), 7);
+    CHECK_STR(text, "abcdefg");
+    CHECK_EQ(text[8], '#');
+    put("/numbers", "");
+    CHECK_EQ(volt__read_text(path, text, 8), 0);
+    CHECK_EQ(text[0], 0);
+    tree_end();
+}
+TEST(a_quota_pays_for_cpus_rounded_up) {
+    CHECK_EQ(volt__quota_cpus(0, 100), 0);
+    CHECK_EQ(volt__quota_cpus(100, 0), 0);
+    CHECK_EQ(volt__quota_cpus(-1, 100), 0);
+    CHECK_EQ(volt__quota_cpus(1, 1), 1);
+    CHECK_EQ(volt__quota_cpus(1, 100), 1);
+    CHECK_EQ(volt__quota_cpus(100, 100), 1);
+    CHECK_EQ(volt__quota_cpus(101, 100), 2);
+    CHECK_EQ(volt__quota_cpus(200, 100), 2);
+    CHECK_EQ(volt__quota_cpus(INT64_MAX / 32, 1), VOLT_MAX_WORKERS);
 }

@@ -299,6 +299,27 @@ ROOT_TEST(readv_and_writev, { pairing p; int64_t n; char a[3], b[4], c[50]; stru
     VOLT_END(0);
 }
 
+static int64_t events(volt_cx *cx) {
+    volt_counters c;
+    volt_stats(volt_cx_rt(cx), &c);
+    return (int64_t)c.events;
+}
+ROOT_TEST_1(events_are_counted, { pairing p; int64_t n, before; char byte; volt_timer t; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    s->before = events(cx);
+    VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_MS(3), volt_read(cx, s->p.right, &s->byte, 1)));
+    CHECK_EQ(s->n, -ETIMEDOUT);
+    CHECK(events(cx) > s->before); // it can be written
+    s->before = events(cx);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "x", 1));
+    VOLT_AWAIT(s->n, volt_read(cx, s->p.right, &s->byte, 1));
+    CHECK_EQ(s->n, 1);
+    CHECK(events(cx) > s->before); // it can be read
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+
 ROOT_TEST(zero_length, { pairing p; int64_t n; char byte; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
@@ -563,6 +584,14 @@ static int option(int fd, int level, int name) {
     CHECK_EQ(getsockopt(fd, level, name, &v, &n), 0);
     return v;
 }
+static void check_linger(int fd, int seconds) {
+    struct linger l = { -1, -1 };
+    socklen_t n = sizeof l;
+    CHECK_EQ(volt_set_linger(fd, seconds), 0);
+    CHECK_EQ(getsockopt(fd, SOL_SOCKET, SO_LINGER, &l, &n), 0);
+    CHECK_EQ(l.l_onoff, seconds >= 0);
+    if (l.l_onoff) CHECK_EQ(l.l_linger, seconds);
+}
 ROOT_TEST(socket_options, { pairing p; int pipe[2]; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
@@ -588,6 +617,10 @@ ROOT_TEST(socket_options, { pairing p; int pipe[2]; }) {
             CHECK_EQ(volt_set_buffers(fd, 20000, 0), 0);
             CHECK_EQ(option(fd, SOL_SOCKET, SO_SNDBUF), 40000); // the kernel doubles it
             CHECK_EQ(option(fd, SOL_SOCKET, SO_RCVBUF), receive);
+            CHECK_EQ(volt_set_buffers(fd, 0, 10000), 0);
+            CHECK_EQ(option(fd, SOL_SOCKET, SO_SNDBUF), 40000);
+            CHECK_EQ(option(fd, SOL_SOCKET, SO_RCVBUF), 20000);
+            for (int seconds = 2; seconds >= -1; seconds--) check_linger(fd, seconds);
         }
     }
     CHECK_EQ(pipe(s->pipe), 0);
@@ -1036,6 +1069,37 @@ ROOT_TEST(pollset, {
     close(s->a[0]);
     close(s->a[1]);
     close(s->b[0]);
+    VOLT_END(0);
+}
+// As many as are ready, in portions.
+ROOT_TEST_1(pollset_of_many, { volt_pollset set; int fd[70]; volt_pollev ev[80]; int64_t n; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_pollset_open(&s->set), 0);
+    for (int i = 0; i < 70; i++) {
+        s->fd[i] = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+        CHECK_EQ(volt_pollset_set(&s->set, s->fd[i], VOLT_IN), 0);
+    }
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 80));
+    CHECK_EQ(s->n, 64);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 63));
+    CHECK_EQ(s->n, 63);
+    for (int i = 0; i < 70; i++) close(s->fd[i]);
+    volt_pollset_close(cx, &s->set);
+    VOLT_END(0);
+}
+// Number 0 is a descriptor as any other.
+ROOT_TEST_1(pollset_on_number_0, { volt_pollset set; int fd; volt_pollev ev; int64_t n; }) {
+    VOLT_BEGIN(cx, s);
+    close(0);
+    CHECK_EQ(volt_pollset_open(&s->set), 0);
+    s->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    CHECK(s->fd > 0);
+    CHECK_EQ(volt_pollset_set(&s->set, s->fd, VOLT_IN), 0);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, &s->ev, 1));
+    CHECK_EQ(s->n, 1);
+    close(s->fd);
+    volt_pollset_close(cx, &s->set);
+    CHECK_EQ(open("/dev/null", O_RDONLY), 0);
     VOLT_END(0);
 }
 

@@ -502,6 +502,15 @@ TEST(create_and_destroy_leave_nothing) {
     UNTIL(test_count_threads() <= n_threads + 1); // thread sanitizer has one of its own
 }
 
+TEST(what_cannot_be_created_is_null) {
+    volt_config c = test_config(1);
+    volt_rt *rt = create_on(1), *none = rt;
+    c.size = 1;
+    CHECK_EQ(volt_create(&c, &none), -EINVAL);
+    CHECK(!none);
+    destroy(rt);
+}
+
 // ---- two runtimes
 
 typedef struct {

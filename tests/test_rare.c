@@ -8,7 +8,9 @@
 #include "still.h"
 #include <limits.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 // ---- no budget left: the wait is put off to the next poll, and nothing else changes
 
@@ -70,6 +72,35 @@ ROOT_TEST_1(sockets_without_budget, {
         volt_close(cx, s->fd);
         volt_close(cx, s->peer);
         volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
+
+// The frame notes of which file a read was that went round; the next read is of another one.
+ROOT_TEST_1(a_read_without_budget_is_forgotten, {
+    int a[2], b[2], number;
+    char buf[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        CHECK_EQ(pipe(s->b), 0);
+        s->number = s->b[0];
+        CHECK_EQ(write(s->b[1], "x", 1), 1);
+        VOLT_AWAIT(s->rc, volt_read(cx, s->b[0], s->buf, 1));
+        CHECK_EQ(s->rc, 1);
+        volt_close(cx, s->b[0]);
+        close(s->b[1]);
+        CHECK_EQ(pipe(s->b), 0);
+        CHECK_EQ(s->b[0], s->number); // the second file of this number
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s->a), 0);
+        for (int i = 0; i < 2; i++) CHECK_EQ(write(s->a[1], "half", 4), 4);
+        cx->budget_ = 1;
+        VOLT_AWAIT(s->rc, volt_read_exact(cx, s->a[0], s->buf, 8));
+        CHECK_EQ(s->rc, 8);
+        CHECK_EQ(write(s->b[1], "x", 1), 1);
+        VOLT_AWAIT(s->rc, volt_read(cx, s->b[0], s->buf, 1));
+        CHECK_EQ(s->rc, 1);
+        for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
     VOLT_END(0);
 }
 
@@ -217,6 +248,30 @@ ROOT_TEST_1(states_of_every_small_size, {
             VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
             CHECK_EQ(s->rc, 0);
         }
+    VOLT_END(0);
+}
+// Not a byte beside the state is read: behind it lies memory that nobody may touch.
+ROOT_TEST_1(states_at_the_end_of_memory, {
+    volt_handle h;
+    int64_t rc;
+    size_t extra, page;
+    char *end;
+}) {
+    VOLT_BEGIN(cx, s)
+        ;
+        s->page = (size_t)sysconf(_SC_PAGESIZE);
+        s->end = (char *)mmap(NULL, 2 * s->page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(s->end != MAP_FAILED);
+        s->end += s->page;
+        CHECK_EQ(mprotect(s->end, s->page, PROT_NONE), 0);
+        for (s->extra = 0; s->extra <= 24; s->extra += 8) {
+            size_t size = sizeof(volt_frame) + s->extra;
+            CHECK_EQ(volt_spawn(cx, &s->h, ends_at_once, s->end - size, size), 0);
+            VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+            CHECK_EQ(s->rc, 0);
+        }
+        CHECK_EQ(munmap(s->end - s->page, 2 * s->page), 0);
     VOLT_END(0);
 }
 ROOT_TEST_1(spawns_that_cannot_be, {
@@ -463,6 +518,19 @@ TEST(listeners_at_their_limits) {
     strcpy(text + sizeof text - 4, ":80");
     CHECK_EQ(volt_addr_parse(&a, text), -EINVAL);
 }
+// The kernel needs no 0 behind a path that fills its room.
+TEST(a_path_that_fills_its_room) {
+    volt_addr a;
+    char text[200];
+    struct sockaddr_un un;
+    memset(&un, 'x', sizeof un);
+    un.sun_family = AF_UNIX;
+    memset(&a, 'y', sizeof a);
+    memcpy(a.sa_, &un, sizeof un);
+    a.len_ = sizeof un;
+    CHECK_EQ(volt_addr_format(&a, text, sizeof text), 5 + sizeof un.sun_path - 1);
+    CHECK_EQ(strspn(text + 5, "x"), sizeof un.sun_path - 1);
+}
 ROOT_TEST_1(poll_sets_at_their_limits, {
     volt_pollset p;
     volt_pollev ev[70];
@@ -501,5 +569,54 @@ TEST(no_memory_for_the_entry_of_a_descriptor) {
     CHECK(!rt->fds.dir[0]);
     volt_fd_forget(cx, 5);
     CHECK(!rt->fds.dir[0]);
+    still_end(rt);
+}
+
+// ---- how long polls take, and how often a worker looks around
+
+TEST(weights_of_a_running_average) {
+    double rest = 1; // 0.9^n
+    for (uint32_t n = 0; n <= 20; n++, rest *= 0.9)
+        CHECK_EQ(volt__ewma_weight(n), (int)(256 * (1 - rest) + 0.5));
+    CHECK_EQ(volt__ewma_weight(21), 225);
+    CHECK_EQ(volt__ewma_weight(UINT32_MAX), 225);
+}
+// From an average of `avg`, polls that took `ns` together.
+static int64_t measured(volt__worker *w, int64_t avg, uint32_t polls, int64_t ns) {
+    w->avg_ns = avg;
+    w->since = polls;
+    w->last = 5000;
+    volt__measure(w, 5000 + ns);
+    CHECK_EQ(w->since, 0);
+    CHECK_EQ(w->last, 5000 + ns);
+    return w->avg_ns;
+}
+TEST(the_pace_of_polls_is_measured) {
+    volt_rt *rt = still_rt(1);
+    volt__worker *w = rt->workers[0];
+    CHECK_EQ(measured(w, 1000, 1, 2000), 1000 + 1000 * 26 / 256);
+    CHECK_EQ(measured(w, 1000, 2, 4000), 1000 + 1000 * 49 / 256);
+    CHECK_EQ(measured(w, 1000, 2, 1000), 1000 - 500 * 49 / 256);
+    CHECK_EQ(measured(w, 1000, 1, 8000), 1000 + 7000 * 26 / 256);
+    CHECK_EQ(measured(w, 1000, 1, 9999999), 1000 + 7000 * 26 / 256); // an outlier
+    CHECK_EQ(measured(w, 1000, 1, -9999999), 1); // a clock that went back
+    CHECK_EQ(measured(w, 1000, 0, 9999999), 1000); // nothing ran
+    still_end(rt);
+}
+TEST(the_pace_of_polls_sets_the_intervals) {
+    volt_rt *rt = still_rt(1);
+    volt__worker *w = rt->workers[0];
+    rt->cfg.event_interval = 50;
+    const int64_t paces[] = { 1, 999, 2000, 2001, 99999, 100000, 100001, 499999, 500001, 9999999 };
+    for (size_t i = 0; i < sizeof paces / sizeof paces[0]; i++) {
+        int64_t ns = paces[i], often = VOLT_EVENT_NS / ns, inject = VOLT_INJECT_NS / ns,
+                wake = VOLT_WAKE_NS / ns;
+        CHECK_EQ(measured(w, ns, 1, ns), ns);
+        CHECK_EQ(w->event_every, often < 1 ? 1 : often > 50 ? 50 : often);
+        CHECK_EQ(w->inject_every, inject < VOLT_INJECT_MIN   ? VOLT_INJECT_MIN
+                                  : inject > VOLT_INJECT_MAX ? VOLT_INJECT_MAX
+                                                             : inject);
+        CHECK_EQ(w->wake_at, wake < 2 ? 2 : wake > VOLT_RING_CAP - 1 ? VOLT_RING_CAP - 1 : wake);
+    }
     still_end(rt);
 }

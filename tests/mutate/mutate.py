@@ -5,32 +5,50 @@
     make mutate [ONLY=regex] [SAMPLE=n] [SEED=s] [JOBS=n]
         ONLY    mutants whose "kind function text" matches, as in ONLY='^order volt__ring'
         SAMPLE  so many of them, chosen at random by SEED
-        PRICE   processor seconds: scenarios of the model checker that take longer are left out, 1
+        BUDGET  seconds that the tests of a mutant may take; as many again for the model checker,
+                but as many as it takes for a memory order, 10
+        PRICE   seconds: scenarios of the model checker that take longer are left out, 20
         RECHECK=1 runs the settled ones, too
         LIST=1  names the mutants and runs nothing
 
-A mutant that changes a memory order runs under the model checker (`make model` programs), which
-are compiled once with all of these mutants in them, each behind a switch (which.c). The
-others under the unit tests, and then under the model checker if their function holds an ordered
-operation. Only programs that can reach the changed function run, cheapest first, until one fails.
+All mutants are compiled into each program once, each behind a switch (which.h); those that cannot
+stand behind one (initialisers in braces, case labels) are compiled alone, when their turn comes. A
+first run of each test notes which places of volt.h it reaches. A mutant is then shown to the tests
+that reach it, one after the other, cheap and narrow ones first, until one fails: unit tests in both
+builds, slices of the simulation, scenarios of the fault injection; then, if its function holds an
+ordered operation, scenarios of the model checker. Mutants of memory orders run under the model
+checker alone. A test that takes ten times as long as without a mutant, two seconds at least, has
+failed; it is run without the mutant then, in case the machine has become busy.
 
-    killed       a program failed: its name stands beside the mutant
+    killed       a test failed: its name stands beside the mutant
     not viable   the compiler rejects it, or warns (all warnings are errors in `make check`)
     same code    the compiler makes the same instructions of it: no test can tell it from volt.h
     settled      settled.txt says why no test kills it
-    SURVIVED     no program failed: a test is missing, or the line is not needed
+    SURVIVED     no test failed: one is missing, or the line is not needed
 
-Verdicts are kept in build/mutate/results.tsv, keyed by hashes of the mutated header and of the
-tests that decided, so that a run which was cut off goes on where it stopped. The exit status is 1
-if a mutant survived, or if settled.txt names one that is killed, or that no longer exists.
+The compiler is asked about those alone that the first tests let live: among the killed are some
+that it would have rejected for a warning.
+
+Verdicts are kept in build/mutate/results.tsv, so that a run which was cut off goes on where it
+stopped. The key of a verdict is the text of the function and what is changed in it; it holds as
+long as the program that killed stays as it is, or, for one that survived, as long as no program is
+new or changed: then it is shown to those alone. A change elsewhere in volt.h keeps a verdict. What
+that gives up: a test that reached the mutant through another function may reach it no more, and the
+other way round. Without results.tsv all is asked anew.
+
+The exit status is 1 if a mutant survived, or if settled.txt names one that is killed, or that no
+longer exists.
 """
+import bisect
 import collections
 import concurrent.futures
 import fcntl
 import hashlib
+import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -42,9 +60,11 @@ HEADER = "volt.h"
 TESTS = "tests"
 BUILD = "build/mutate"
 SETTLED = "tests/mutate/settled.txt"
-WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -include tests/mutate/weaker.h".split()
-PRICE = float(os.environ.get("PRICE") or 1)  # processor seconds: dearer scenarios are not asked
-LIMIT = 240  # seconds for one program; a test that hangs is stopped by its own harness, earlier
+PRICE = float(os.environ.get("PRICE") or 20)
+BUDGET = float(os.environ.get("BUDGET") or 10)
+TRIAL = 2  # seconds of tests before the compiler is asked whether there is a difference at all
+SLOWER, LEAST_LIMIT = 10, 2  # a test may take so many times as long; so many seconds in any case
+LATE = ("took too long", "time limit")
 
 # In `line`, from `at` to `end`, `put` replaces what is there; old and new are the whole line,
 # squeezed.
@@ -58,9 +78,9 @@ HEAD = re.compile(r"^(?:static|VOLT_API|VOLT_POLL)\b[^;]*?\b(volt_\w+)\(")
 
 
 def code_of(line):
-    """The line without comment; strings and characters keep their length but not their text."""
+    """The line without comments; strings and characters keep their length but not their text."""
     line = re.sub(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', lambda m: "@" * len(m.group()), line)
-    return re.sub(r"//.*|/\*.*?\*/", "", line).rstrip()
+    return re.sub(r"//.*|/\*.*?\*/", lambda m: " " * len(m.group()), line).rstrip()
 
 
 def functions_of(lines):
@@ -164,29 +184,271 @@ def all_mutants(lines, owner):
         before = code.strip() or before
 
 
-# ---- the killers: programs that run the mutated header
+# ---- places: the smallest part of a function that can stand behind a switch
 
-class Killer:
-    def __init__(self, name, source, flags, is_model):
-        self.name, self.source, self.is_model = name, source, is_model
-        self.flags = flags
-        self.reach = set()   # identifiers that it can arrive at
-        self.digest = ""
-        self.lock, self.passes = threading.Lock(), None
-        self.scenarios = []  # of a model program: those that pass without a mutant
+class Puzzled(Exception):
+    """The text is not what the parser below understands."""
 
 
+Place = collections.namedtuple("Place", "start end is_statement")
+CONTROL = re.compile(r"(if|while|switch|for|do|else|case|default|return|goto|break|continue|static|"
+                     r"typedef|enum|struct|VOLT_BEGIN|VOLT_AWAIT|VOLT_END|VOLT_RETURN)\b")
+DECLARATION = re.compile(r"(?:(?:const|volatile|unsigned|struct|enum) )*[A-Za-z_]\w*(?: const)?"
+                         r"(?: \**| ?\*+ ?)(?:const )?[A-Za-z_]\w* *(?:\[[^;]*?\] *)?"
+                         r"(?:=(?!=)|,|;)")
+CALL_ALONE = re.compile(r"[A-Za-z_]\w* *\(")
+
+
+class Places:
+    """The statements of one body, by recursive descent over text without comments and strings."""
+
+    def __init__(self, text):
+        self.text, self.found = text, []
+
+    def skip(self, i):
+        while i < len(self.text) and self.text[i].isspace():
+            i += 1
+        if i == len(self.text):
+            raise Puzzled
+        return i
+
+    def close_of(self, i):
+        """Behind the bracket that closes the one at i."""
+        depth = 0
+        for j in range(i, len(self.text)):
+            depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(self.text[j], 0)
+            if depth == 0:
+                return j + 1
+        raise Puzzled
+
+    def until(self, i, stops):
+        """The first of `stops` outside brackets."""
+        while True:
+            i = self.skip(i)
+            if self.text[i] in stops:
+                return i
+            if self.text[i] in ")]}":
+                raise Puzzled
+            i = self.close_of(i) if self.text[i] in "([{" else i + 1
+
+    def expression(self, start, end):
+        start = self.skip(start)
+        while end > start and self.text[end - 1].isspace():
+            end -= 1
+        if end > start and self.text[start] != "{":
+            self.found.append(Place(start, end, False))
+
+    def declarators(self, i, semicolon):
+        while i < semicolon:
+            comma = min(self.until(i, ",;"), semicolon)
+            equal = re.search(r"(?<![=!<>+*/|&^-])=(?!=)", self.text[i:comma])
+            if equal:
+                self.expression(i + equal.end(), comma)
+            i = comma + 1
+
+    def statement(self, i):
+        """Behind the statement at i."""
+        i = self.skip(i)
+        text = self.text
+        if text[i] == ";":
+            return i + 1
+        if text[i] == "{":
+            i = self.skip(i + 1)
+            while text[i] != "}":
+                i = self.skip(self.statement(i))
+            return i + 1
+        word = CONTROL.match(text, i)
+        word = word.group(1) if word else ""
+        if word in ("if", "while", "switch"):
+            open_ = text.index("(", i)
+            behind = self.close_of(open_)
+            self.expression(open_ + 1, behind - 1)
+            i = self.statement(behind)
+            rest = re.compile(r"\s*else\b").match(text, i) if word == "if" else None
+            return self.statement(rest.end()) if rest else i
+        if word == "for":
+            open_ = text.index("(", i)
+            first = self.until(open_ + 1, ";")
+            second = self.until(first + 1, ";")
+            behind = self.close_of(open_)
+            if DECLARATION.match(text, open_ + 1):
+                self.declarators(open_ + 1, first)
+            else:
+                self.expression(open_ + 1, first)
+            self.expression(first + 1, second)
+            self.expression(second + 1, behind - 1)
+            return self.statement(behind)
+        if word == "do":
+            i = self.skip(self.statement(i + 2))
+            if not re.compile(r"while\b").match(text, i):
+                raise Puzzled
+            open_ = text.index("(", i)
+            behind = self.close_of(open_)
+            self.expression(open_ + 1, behind - 1)
+            return self.until(behind, ";") + 1
+        label = re.compile(r"(?:case\b[^:;?]*|default|[A-Za-z_]\w*)\s*:").match(text, i)
+        if label:
+            return label.end()
+        if word in ("else", "case"):
+            raise Puzzled
+        call = CALL_ALONE.match(text, i)
+        if call and not word:  # of a macro, without semicolon
+            behind = self.skip(self.close_of(call.end() - 1))
+            if text[behind].isalnum() or text[behind] in "_{}":
+                return self.statement(behind) if text[behind] == "{" else behind
+        end = self.until(i, ";") + 1
+        if word in ("return", "goto"):
+            self.found.append(Place(i, end, True))
+        elif not word and DECLARATION.match(text, i):
+            self.declarators(i, end - 1)
+        elif not word and STATEMENT.match(" ".join(text[i:end].split())):
+            self.found.append(Place(i, end, True))
+        return end
+
+
+def strip_comments(lines):
+    """The text without comments, and without what stands in strings too; places stay the same."""
+    plain, mask = [], []
+    for line in lines:
+        code = code_of(line).ljust(len(line))
+        plain.append("".join(l if c in ("@", l) else " " for l, c in zip(line, code)))
+        mask.append(code)
+    return "\n".join(plain), "\n".join(mask)
+
+
+class Switched:
+    """volt.h with all mutants behind switches. number: of a mutant; place: its first number."""
+
+    def __init__(self, lines, owner, mutants):
+        self.number, self.place, self.alone = {}, {}, set()
+        self.places = collections.defaultdict(set)  # of a function
+        self.starts = [0]
+        for line in lines:
+            self.starts.append(self.starts[-1] + len(line) + 1)
+        self.source = "\n".join(lines)
+        self.plain, self.mask = strip_comments(lines)
+        places = sorted(self.places_of(lines, owner))
+        begins = [p.start for p in places]
+        groups = collections.defaultdict(list)
+        for m in mutants:
+            start, end = self.starts[m.line] + m.at, self.starts[m.line] + m.end
+            i = bisect.bisect_right(begins, start) - 1
+            if i >= 0 and end <= places[i].end:
+                groups[places[i]].append(m)
+            else:
+                self.alone.add(m)
+        self.groups = sorted(groups.items())
+        n = 1
+        for place, members in self.groups:
+            for i, m in enumerate(members):
+                self.number[m], self.place[m] = n + i, n
+                self.places[m.function].add(n)
+            n += len(members)
+        self.size = n
+
+    def places_of(self, lines, owner):
+        i = 0
+        while i < len(lines):
+            end = i + 1
+            while end < len(lines) and owner[end] == owner[i] and not (
+                    owner[i] and HEAD.match(code_of(lines[end]))):
+                end += 1
+            if owner[i]:
+                text = list(self.mask[self.starts[i]:self.starts[end]])
+                bars = []
+                for k in range(i, end):
+                    if lines[k].startswith("#") or lines[k].endswith("\\") or (
+                            k > i and lines[k - 1].endswith("\\")):
+                        bars.append(self.starts[k])
+                        for j in range(self.starts[k], self.starts[k] + len(lines[k])):
+                            text[j - self.starts[i]] = " "
+                parser = Places("".join(text))
+                try:
+                    parser.statement(parser.text.index("{"))
+                    found = parser.found
+                except (Puzzled, ValueError):
+                    found = []
+                for p in found:
+                    p = Place(p.start + self.starts[i], p.end + self.starts[i], p.is_statement)
+                    if not any(p.start <= b < p.end for b in bars):
+                        yield p
+            i = end
+
+    def changed(self, place, m):
+        start = self.starts[m.line] + m.at
+        text = self.plain[place.start:start] + m.put + \
+            self.plain[self.starts[m.line] + m.end:place.end]
+        return text.replace("\n", " ")
+
+    def text(self, left_out):
+        """The header; the mutants of places whose line is in left_out are to be compiled alone."""
+        parts, at = [], 0
+        for place, members in self.groups:
+            n = self.number[members[0]]
+            line = bisect.bisect_right(self.starts, place.start)
+            last = bisect.bisect_right(self.starts, place.end - 1)
+            if left_out & set(range(line, last + 1)):
+                self.alone.update(members)
+                continue
+            old = self.plain[place.start:place.end]
+            changed = [self.changed(place, m) for m in members]
+            if place.is_statement:
+                tries = " else ".join(f"if (VM_IS({n + i})) {{ {c} }}"
+                                      for i, c in enumerate(changed))
+                new = f"{{ if (VM_IN({n}, {len(changed)})) {{ {tries} }} else {{ {old} }} }}"
+            else:
+                tries = "".join(f"VM_IS({n + i}) ? ({c}) : " for i, c in enumerate(changed[:-1]))
+                new = f"(VM_IN({n}, {len(changed)}) ? {tries}({changed[-1]}) : ({old}))"
+            parts += [self.source[at:place.start], new]
+            at = place.end
+        return "".join(parts) + self.source[at:]
+
+    def write(self, path):
+        """Leaves out what the compiler does not take, in a few rounds."""
+        left_out = set()
+        for _ in range(8):
+            with open(path, "w") as f:
+                f.write(self.text(left_out))
+            p = subprocess.run(["gcc", *PLAIN, "-x", "c", "-DVOLT_IMPLEMENTATION", "-fsyntax-only",
+                                "-fmax-errors=0", path], stderr=subprocess.PIPE, text=True)
+            lines = {int(n) for n in re.findall(rf"{HEADER}:(\d+):\d+: error:", p.stderr)}
+            if p.returncode == 0:
+                break
+            if not lines - left_out:
+                sys.exit(f"mutate: cannot make the switches:\n{p.stderr[:2000]}")
+            left_out |= lines
+        for m in self.alone:
+            self.number.pop(m, None)
+
+
+# ---- the programs that run the header, and what of them can be asked alone
+
+PLAIN = "-std=gnu11 -w -I. -include tests/mutate/which.h".split()
+WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -include tests/mutate/which.h".split()
 SMALL = "-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2".split()
-UNIT = [("word", []), ("queues", SMALL), ("queues", []), ("timers", SMALL), ("timers", []),
-        ("brackets", []), ("task", []), ("compose", []), ("group", []), ("cpus", []),
-        ("public", []), ("misuse", []), ("net", []), ("regress", []), ("history", []),
-        ("idle", []), ("sched", SMALL), ("sched", []), ("fault", []), ("rescue", [])]
-IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
+WHICH = f"{BUILD}/which.o"
+OBJCOPY = ("objcopy --rename-section .data=model_data --rename-section .bss=model_bss,alloc "
+           "--redefine-sym memset=vmc_memset --redefine-sym memcpy=vmc_memcpy "
+           "--redefine-sym memmove=vmc_memmove").split()
+MODEL = "-fno-pie -fsanitize=thread -fno-builtin -Wno-tsan -Itests/model -O0 -c".split()
+PARTS = "memory shadow search fiber world kernel tsan report main".split()
+SLICES, SEEDS = 8, 250  # of the simulation
+
+Ask = collections.namedtuple("Ask", "program name seconds reach")
 
 
 def text_of(path):
     with open(path) as f:
         return f.read()
+
+
+def digest_of(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def compiles(command):
+    quiet = subprocess.DEVNULL
+    return subprocess.run(command, stdout=quiet, stderr=quiet).returncode == 0
 
 
 def included(path, seen):
@@ -200,59 +462,82 @@ def included(path, seen):
     return text
 
 
-def uses_of(lines, owner):
-    """Identifier -> the identifiers in its body: of functions and of macros."""
-    uses = collections.defaultdict(set)
-    macro = None
-    for i, line in enumerate(lines):
-        define = re.match(r"# *define (\w+)", line)
-        name = define.group(1) if define else macro or owner[i]
-        if name:
-            uses[name].update(IDENTIFIER.findall(code_of(line)))
-        macro = name if line.endswith("\\") and (define or macro) else None
-    return uses
+class Program:
+    def __init__(self, name, source, kind, flags=()):
+        self.name, self.source, self.kind, self.flags = name, source, kind, list(flags)
+        self.digest = digest_of(included(source, set()) + " ".join(self.flags))
+        self.file = name.replace("/", "_")
+
+    def build(self, root, out, level="-O1"):
+        """From the tree below `root`, laid out like the repository."""
+        if self.kind != "model":
+            return compiles(["gcc", *PLAIN, level, "-pthread", *self.flags,
+                             f"{root}/{self.source}", WHICH, "-o", out])
+        return compiles(["gcc", f"-I{root}", *PLAIN, *MODEL, self.source, "-o", out + ".o"]) and \
+            compiles([*OBJCOPY, out + ".o"]) and \
+            compiles(["gcc", "-no-pie", out + ".o", WHICH,
+                      *[f"build/model/gcc/{p}.part.o" for p in PARTS], "-o", out])
+
+    def names(self, path):
+        def output(*command):
+            return subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+        if self.kind == "sim":
+            return [f"{i * SEEDS * 2}" for i in range(SLICES)]
+        if self.kind == "fault":
+            return sorted({line.split("/")[0] for line in output(path, "--list").split()})
+        symbol = {"unit": r"\btest_fn_(\w+)$", "model": r"\bscenario_(\w+)$"}[self.kind]
+        return re.findall(symbol, output("nm", path), re.M)
+
+    def command(self, path, name):
+        if self.kind == "sim":
+            return [path, "brief=1", f"seeds={SEEDS}", f"from={name}"]
+        if self.kind == "fault":
+            return [path, "--jobs", "1", "--scenario", name]
+        return [path, "-q", name] if self.kind == "model" else [path, name]
 
 
-def all_killers(lines, owner):
-    killers = [Killer("test_" + n + ("/small" if f else ""), f"{TESTS}/test_{n}.c", f, False)
-               for n, f in UNIT]
-    killers += [Killer(f[:-2], f"{TESTS}/model/{f}", [], True)
-                for f in sorted(os.listdir(f"{TESTS}/model"))
-                if re.match(r"model_(?!litmus).*\.c$", f)]
-    uses = uses_of(lines, owner)
-    for k in killers:
-        text = included(k.source, set())
-        k.digest = hashlib.sha256((text + " ".join(k.flags)).encode()).hexdigest()[:16]
-        todo = set(IDENTIFIER.findall(text)) & uses.keys()
-        while todo:
-            name = todo.pop()
-            k.reach.add(name)
-            todo |= (uses[name] & uses.keys()) - k.reach
-    return killers
+def all_programs():
+    programs = []
+    for f in sorted(os.listdir(TESTS)):
+        m = re.match(r"test_(?!ring_caps)(\w+)\.c$", f)
+        if m:
+            programs += [Program(m.group(1), f"{TESTS}/{f}", "unit"),
+                         Program(m.group(1) + "/small", f"{TESTS}/{f}", "unit", SMALL)]
+    programs += [Program("sim", f"{TESTS}/sim/main.c", "sim"),
+                 Program("sim/small", f"{TESTS}/sim/main.c", "sim", SMALL),
+                 Program("inject", f"{TESTS}/fault/fault.c", "fault")]
+    programs += [Program(f[:-2], f"{TESTS}/model/{f}", "model")
+                 for f in sorted(os.listdir(f"{TESTS}/model"))
+                 if re.match(r"model_(?!litmus).*\.c$", f)]
+    return programs
 
 
-# ---- running one mutant
-
-def run(command, limit, is_model=False, number=0):
+def run(program, path, name, limit, mutant=0, reach=None):
     """(did it fail, why): stops the program at the first line that reports a failure."""
-    p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                         errors="replace", start_new_session=True,
-                         env={**os.environ, "MUTANT": str(number)})
+    env = {**os.environ, "MUTANT": str(mutant), "TEST_SEED": "1",
+           "TEST_TIMEOUT_FACTOR": str(limit / 20 if program.kind == "unit" else 1)}
+    if reach:
+        env["REACH"] = reach
+    p = subprocess.Popen(program.command(path, name), stdout=subprocess.PIPE, env=env, text=True,
+                         stderr=subprocess.STDOUT, errors="replace", start_new_session=True)
     late = threading.Event()
 
     def stop():
         late.set()
         os.killpg(p.pid, signal.SIGKILL)
-    timer = threading.Timer(limit, stop)
+    # A unit test is stopped by its harness, which knows its processes.
+    timer = threading.Timer(limit + (2 if program.kind == "unit" else 0), stop)
     timer.start()
     failed, why = False, ""
     for line in p.stdout:
         if failed:
-            why += ": " + line.strip()
+            why += "" if why in LATE else ": " + line.strip(" |\n")
             break
-        m = re.match(r" *FAIL +(\S+)", line)
+        m = re.match(r" *FAIL(?:ED:)? +(.*)", line)
         if m:
-            failed, why = True, m.group(1)
+            failed, why = True, m.group(1).strip()
+            if program.kind == "unit":
+                why = re.sub(r"^\w+ +[\d.]+ s *", "", why)
     timer.cancel()
     try:
         os.killpg(p.pid, signal.SIGKILL)
@@ -261,116 +546,26 @@ def run(command, limit, is_model=False, number=0):
     p.stdout.close()
     status = p.wait()
     if late.is_set():
-        return not is_model, "time limit"
-    if is_model and "limit:" in why:  # the search became too large: no verdict
+        return True, "time limit"
+    if program.kind == "model" and "limit:" in why:  # the search became too large: no verdict
         return False, why
-    return failed or status > 0, why or f"exit status {status}"
-
-
-def compiles(command):
-    quiet = subprocess.DEVNULL
-    return subprocess.run(command, stdout=quiet, stderr=quiet).returncode == 0
+    return failed or status > 0, squeeze(why)[:120] or f"exit status {status}"
 
 
 def instructions(header):
     """What the compiler makes of the implementation; None if it complains."""
-    p = subprocess.run(["gcc", *WARN, "-O1", "-DNDEBUG", "-x", "c", "-DVOLT_IMPLEMENTATION", "-S",
+    where = "-fmacro-prefix-map=" + os.path.join(os.path.dirname(header), "=")
+    p = subprocess.run(["gcc", *WARN, "-O2", "-x", "c", "-DVOLT_IMPLEMENTATION", where, "-S",
                         "-o", "-", header], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     lines = [l for l in p.stdout.splitlines() if not l.startswith(b"\t.file")]
     return None if p.returncode else hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
-OBJCOPY = ("objcopy --rename-section .data=model_data --rename-section .bss=model_bss,alloc "
-           "--redefine-sym memset=vmc_memset --redefine-sym memcpy=vmc_memcpy "
-           "--redefine-sym memmove=vmc_memmove").split()
-MODEL = ("gcc -std=gnu11 -w -include tests/mutate/weaker.h -fno-pie -O0 -fsanitize=thread "
-         "-fno-builtin -Wno-tsan -Itests/model -c").split()
-PARTS = "memory shadow search fiber world kernel tsan report main".split()
-
-
-def build_model(killer, program, flags):
-    return compiles([*MODEL, *flags, killer.source, "-o", program + ".o"]) and \
-        compiles([*OBJCOPY, program + ".o"]) and \
-        compiles(["gcc", "-no-pie", program + ".o", f"{BUILD}/which.o",
-                  *[f"build/model/gcc/{p}.part.o" for p in PARTS], "-o", program])
-
-
-def fails(killer, slot):
-    """None, or why the killer fails on the header in the directory `slot`."""
-    program = f"{slot}/{killer.name.replace('/', '_')}"
-    if killer.is_model:
-        ok = build_model(killer, program, [f"-I{slot}"])
-        command = [program, "-q", *killer.scenarios]
-    else:
-        ok = compiles(["gcc", "-std=gnu11", "-w", "-include", "tests/mutate/weaker.h", "-O1",
-                       "-pthread", *killer.flags, f"{slot}/{killer.source}", "-o", program])
-        command = [program]
-    if not ok:
-        return "does not compile"
-    failed, why = run(command, LIMIT, killer.is_model)
-    os.remove(program)
-    return squeeze(why)[:140] if failed else None
-
-
-# ---- all order mutants in one program
-
-class Orders:
-    """volt.h with a switch at each ordered site, and the model programs built from it."""
-
-    def __init__(self, lines, mutants):
-        self.dir = f"{BUILD}/orders-{hashlib.sha256(''.join(lines).encode()).hexdigest()[:16]}"
-        self.number = {}  # of a mutant, from 1
-        sites = collections.defaultdict(list)
-        for n, m in enumerate((m for m in mutants if m.kind == "order"), 1):
-            self.number[m] = n
-            sites[m.line, m.at].append((n, m))
-        lines, defines = list(lines), []
-        for (line, at), choices in sorted(sites.items(), reverse=True):
-            end = choices[0][1].end
-            name = lines[line][at:end]
-            lines[line] = f"{lines[line][:end]}_{choices[0][0]}{lines[line][end:]}"
-            body = "".join(f"volt_mutant_is({n}) ? volt__{m.put}(__VA_ARGS__) : "
-                           for n, m in choices)
-            defines.append(f"#define volt__{name}_{choices[0][0]}(...) "
-                           f"({body}volt__{name}(__VA_ARGS__))")
-        os.makedirs(self.dir, exist_ok=True)
-        with open(f"{self.dir}/{HEADER}", "w") as f:
-            f.write("\n".join(lines))
-        with open(f"{self.dir}/orders.h", "w") as f:
-            f.write("\n".join(["int volt_mutant_is(int number);", *defines, ""]))
-
-    def build(self, killer):
-        """1 if the program exists; notes which of its scenarios pass without a mutant, in time."""
-        with killer.lock:
-            if killer.passes is None:
-                for status, name, seconds in self.verdicts(killer):
-                    if status == "FAIL":
-                        print(f"{killer.name}: {name} fails without a mutant: left out", flush=True)
-                    elif float(seconds) <= PRICE:
-                        killer.scenarios.append(name)
-                killer.passes = bool(killer.scenarios)
-            return killer.passes
-
-    # (ok or FAIL, scenario, seconds), as the program prints them; kept for the next run.
-    def verdicts(self, killer):
-        log = f"{self.dir}/{killer.name}-{killer.digest}"
-        if not os.path.exists(log) and build_model(killer, self.program(killer), [
-                f"-I{self.dir}", "-include", f"{self.dir}/orders.h"]):
-            with open(log + ".tmp", "w") as f:
-                subprocess.run([self.program(killer), "-q"], stdout=f)
-            os.rename(log + ".tmp", log)
-        text = text_of(log) if os.path.exists(log) else ""
-        return re.findall(r"^(ok|FAIL) +(\w+) .* ([\d.]+) s$", text, re.M)
-
-    def program(self, killer):
-        return f"{self.dir}/{killer.name}"
-
-    def fails(self, killer, mutant):
-        if not self.build(killer):
-            return None
-        failed, why = run([self.program(killer), "-q", *killer.scenarios], LIMIT, True,
-                          self.number[mutant])
-        return squeeze(why)[:140] if failed else None
+def make_tree(root):
+    """The tests, laid out like the repository: they include "../volt.h"."""
+    shutil.rmtree(root, ignore_errors=True)
+    os.makedirs(root)
+    shutil.copytree(TESTS, f"{root}/{TESTS}", ignore=shutil.ignore_patterns("corpus", "model"))
 
 
 ORDERED = re.compile(r"volt__(?:\w+_(?:acq|rel|acq_rel)|fence_sc)\b")
@@ -378,115 +573,210 @@ ORDERED = re.compile(r"volt__(?:\w+_(?:acq|rel|acq_rel)|fence_sc)\b")
 
 class Session:
     def __init__(self):
-        with open(HEADER) as f:
-            self.lines = f.read().split("\n")
+        self.lines = text_of(HEADER).split("\n")
         self.owner = functions_of(self.lines)
-        self.killers = all_killers(self.lines, self.owner)
+        self.mutants = list(all_mutants(self.lines, self.owner))
         self.ordered = {f for f, l in zip(self.owner, self.lines) if f and ORDERED.search(l)}
-        self.slots = []
+        body = collections.defaultdict(list)
+        for f, l in zip(self.owner, self.lines):
+            body[f].append(squeeze(code_of(l)))
+        self.body = {f: "\n".join(b) for f, b in body.items()}
+        self.programs = all_programs()
         self.lock = threading.Lock()
-        self.known = {}
+        self.known, self.slots, self.asks = {}, [], []
 
-    def killers_of(self, mutant):
-        reaching = [k for k in self.killers if mutant.function in k.reach]
-        models = sorted([k for k in reaching if k.is_model], key=lambda k: len(k.reach))
+    # ---- before the first mutant
+
+    def prepare(self, jobs):
+        compiles(["gcc", "-O1", "-c", "tests/mutate/which.c", "-o", WHICH])
+        self.plain = instructions(HEADER)
+        self.tree = f"{BUILD}/tree"
+        make_tree(self.tree)
+        self.switched = Switched(self.lines, self.owner, self.mutants)
+        self.switched.write(f"{self.tree}/{HEADER}")
+        self.header = digest_of(text_of(f"{self.tree}/{HEADER}"))
+        os.makedirs(f"{BUILD}/programs", exist_ok=True)
+        self.used = set()
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for asks in pool.map(self.learn, self.programs):
+                self.asks += asks
+        for f in os.listdir(f"{BUILD}/programs"):  # of headers that are no more
+            if f not in self.used:
+                os.remove(f"{BUILD}/programs/{f}")
+        self.slots = [f"{BUILD}/{i}" for i in range(jobs)]
+        for slot in self.slots:
+            make_tree(slot)
+        n = len(self.switched.alone)
+        print(f"mutate: {len(self.programs)} programs, {len(self.asks)} tests that pass; "
+              f"{n} mutants are compiled alone", flush=True)
+
+    def path(self, program):
+        return f"{BUILD}/programs/{program.file}-{program.digest}-{self.header}"
+
+    def learn(self, program):
+        """The tests of the program that pass in time, and what they reach; kept for another run."""
+        path = self.path(program)
+        log = path + (f".reach{PRICE:g}" if program.kind == "model" else ".reach")
+        self.used |= {os.path.basename(path), os.path.basename(log)}
+        if not os.path.exists(log):
+            if not program.build(self.tree, path):
+                print(f"{program.name}: does not compile", flush=True)
+                return []
+            if program.kind == "model":
+                os.remove(path + ".o")
+            with open(path + ".tmp", "w") as f:
+                json.dump([self.first_run(program, path, name) for name in program.names(path)], f)
+            os.rename(path + ".tmp", log)
+        asks = []
+        for name, seconds, places, why in json.loads(text_of(log)):
+            if why:
+                print(f"{program.name} {name}: left out: {why}", flush=True)
+            elif seconds is not None:
+                asks.append(Ask(program, name, seconds, frozenset(places)))
+        return asks
+
+    def first_run(self, program, path, name):
+        """(name, seconds or None: too dear, places, why it fails)"""
+        reach = path + ".bytes"
+        limit = PRICE if program.kind == "model" else 10
+        for _ in range(3):  # others may be using the machine
+            with open(reach, "wb") as f:
+                f.write(bytes(self.switched.size + 1))
+            start = time.time()
+            failed, why = run(program, path, name, limit, -1, reach)
+            seconds = time.time() - start
+            if not failed or seconds > limit:
+                break
+        with open(reach, "rb") as f:
+            places = [i for i, b in enumerate(f.read()) if b]
+        os.remove(reach)
+        if seconds > limit:
+            return name, None, [], None
+        return name, seconds, places, why if failed else None
+
+    # ---- one mutant
+
+    def asks_of(self, mutant):
+        """Tests and scenarios of the model checker that reach it: cheap and narrow ones first."""
+        if mutant in self.switched.alone:
+            places = self.switched.places[mutant.function]
+            reaching = [a for a in self.asks if not places.isdisjoint(a.reach)]
+        else:
+            place = self.switched.place[mutant]
+            reaching = [a for a in self.asks if place in a.reach]
+        reaching.sort(key=lambda a: a.seconds * len(a.reach))
+        models = [a for a in reaching if a.program.kind == "model"]
         if mutant.kind == "order":
-            return models
-        units = [k for k in reaching if not k.is_model]
-        return units + (models if mutant.function in self.ordered else [])
+            return [], models
+        return [a for a in reaching if a.program.kind != "model"], \
+            models if mutant.function in self.ordered else []
 
-    def mutated(self, mutant):
+    def show(self, ask, path, number):
+        """(did it fail, why). What is late is tried again if the machine is slower than it was."""
+        limit = max(LEAST_LIMIT, SLOWER * ask.seconds)
+        failed, why = run(ask.program, path, ask.name, limit, number)
+        if failed and why in LATE:
+            start = time.time()
+            run(ask.program, self.path(ask.program), ask.name, 10 * limit)
+            more = SLOWER * (time.time() - start)
+            if more > limit:
+                failed, why = run(ask.program, path, ask.name, more, number)
+        return failed, why
+
+    def failing(self, mutant, asks, slot, budget):
+        """(the test that fails or None, those that the budget left no time for)"""
+        built, skipped = {}, []
+        for a in asks:
+            budget -= a.seconds
+            if budget < 0:
+                budget += a.seconds
+                skipped.append(a)
+                continue
+            path, number = self.path(a.program), self.switched.number.get(mutant)
+            if number is None:
+                path, number = f"{slot}/{a.program.file}", 0
+                if path not in built:
+                    budget -= 3  # about what it costs
+                    built[path] = a.program.build(slot, path, "-O0")
+                if not built[path]:
+                    continue
+            failed, why = self.show(a, path, number)
+            if failed:
+                return f"{a.program.name} {a.name}: {why}", []
+        return None, skipped
+
+    def judge(self, mutant, slot, old):
+        """(verdict, by whom); old: programs that it is known to have survived."""
+        units, models = self.asks_of(mutant)
+        asks = [a for a in units if a.program.digest not in old]
         lines = list(self.lines)
         lines[mutant.line] = mutant.text
-        return "\n".join(lines)
-
-    def judge(self, mutant, slot):
-        """(verdict, by whom)"""
-        header = f"{slot}/{HEADER}"
-        with open(header, "w") as f:
-            f.write(self.mutated(mutant))
-        if mutant.kind == "order":
-            return self.judge_order(mutant)
-        code = instructions(header)
-        if code is None:
+        with open(f"{slot}/{HEADER}", "w") as f:
+            f.write("\n".join(lines))
+        if mutant in self.switched.alone and instructions(f"{slot}/{HEADER}") is None:
             return "not viable", "the compiler"
-        if code == self.plain:
-            return "same code", "the compiler"
-        for k in self.killers_of(mutant):
-            if k.is_model and not self.orders.build(k):
-                continue
-            why = fails(k, slot) if k.passes is not False else None
-            if why and self.is_sound(k):
-                return "killed", f"{k.name}: {why}"
-        return "SURVIVED", ""
+        by, asks = self.failing(mutant, asks, slot, TRIAL)
+        if not by and mutant.kind != "order":
+            code = instructions(f"{slot}/{HEADER}")
+            if code is None:
+                return "not viable", "the compiler"
+            if code == self.plain:
+                return "same code", "the compiler"
+        if not by:
+            by, _ = self.failing(mutant, asks, slot, BUDGET)
+        if not by:
+            asks = [a for a in models if a.program.digest not in old]
+            by, _ = self.failing(mutant, asks, slot, 1e9 if mutant.kind == "order" else BUDGET)
+        if by:
+            return "killed", by
+        return "SURVIVED", f"{len(units) + len(models)} tests" if units or models else "not reached"
 
-    def judge_order(self, mutant):
-        for k in self.killers_of(mutant):
-            why = self.orders.fails(k, mutant)
-            if why:
-                return "killed", f"{k.name}: {why}"
-        return "SURVIVED", ""
+    # ---- what is known from runs before
 
-    # A test that kills must pass on volt.h as it is; one that does not is left out.
-    def is_sound(self, killer):
-        with killer.lock:
-            if killer.passes is None:
-                shutil.copy(HEADER, self.intact)
-                why = fails(killer, self.intact)
-                killer.passes = not why
-                if why:
-                    print(f"{killer.name} fails without a mutant: {why}", flush=True)
-            return killer.passes
+    def key(self, mutant):
+        m = mutant
+        return digest_of("\n".join([self.body[m.function], m.kind, m.old, m.new, str(m.number)]))
 
-    # The key of a verdict: the header, and the tests that decided it.
-    def keys(self, mutant):
-        h = hashlib.sha256(self.mutated(mutant).encode()).hexdigest()[:16]
-        used = self.killers_of(mutant)
-        every = str(PRICE) + "".join(k.digest for k in used)
-        every = hashlib.sha256(every.encode()).hexdigest()[:16]
-        return h, every, {k.name: k.digest for k in used}
+    def digests(self, mutant):
+        return {p.name: p.digest for p in self.programs
+                if mutant.kind != "order" or p.kind == "model"}
 
     def recall(self, mutant):
-        h, every, digests = self.keys(mutant)
-        for verdict, by, proof in self.known.get(h, []):
-            if verdict in ("not viable", "same code") or proof == every:
-                return verdict, by
-            if verdict == "killed" and proof == digests.get(by.split(":")[0]):
-                return verdict, by
-        return None
+        """(verdict, by whom or None, digests that it has survived)"""
+        digests, survived = self.digests(mutant), set()
+        for verdict, by, proof in self.known.get(self.key(mutant), []):
+            if verdict in ("not viable", "same code"):
+                return verdict, by, survived
+            if verdict == "killed" and proof == digests.get(by.split(" ")[0]):
+                return verdict, by, survived
+            if verdict == "SURVIVED":
+                survived |= set(proof.split(","))
+                if survived >= set(digests.values()):
+                    return verdict, by, survived
+        return None, None, survived
 
     def record(self, mutant, verdict, by, seconds):
-        h, every, digests = self.keys(mutant)
-        proof = digests.get(by.split(":")[0], every)
+        digests = self.digests(mutant)
+        proof = ",".join(digests.values()) if verdict == "SURVIVED" else \
+            digests.get(by.split(" ")[0], "-")
         with self.lock, open(f"{BUILD}/results.tsv", "a") as f:
-            f.write("\t".join([h, proof, verdict, by, f"{seconds:.1f}", mutant.kind,
+            f.write("\t".join([self.key(mutant), proof, verdict, by, f"{seconds:.1f}", mutant.kind,
                                mutant.function, mutant.old, mutant.new]) + "\n")
 
     def load(self):
         if os.path.exists(f"{BUILD}/results.tsv"):
             for line in text_of(f"{BUILD}/results.tsv").splitlines():
-                h, proof, verdict, by = line.split("\t")[:4]
-                self.known.setdefault(h, []).append((verdict, by, proof))
-
-    # A directory for each job, laid out like the repository: tests include "../volt.h".
-    def prepare(self, jobs):
-        self.intact = f"{BUILD}/intact"
-        self.slots = [f"{BUILD}/{i}" for i in range(jobs)]
-        for slot in [self.intact, *self.slots]:
-            shutil.rmtree(slot, ignore_errors=True)
-            os.makedirs(f"{slot}/tests")
-            for f in os.listdir(TESTS):
-                if f.endswith((".c", ".h")):
-                    shutil.copy(f"{TESTS}/{f}", f"{slot}/tests")
+                key, proof, verdict, by = line.split("\t")[:4]
+                self.known.setdefault(key, []).append((verdict, by, proof))
 
     def run_one(self, mutant):
-        known = self.recall(mutant)
-        if known:
-            return mutant, *known, 0
+        verdict, by, survived = self.recall(mutant)
+        if verdict:
+            return mutant, verdict, by, 0
         with self.lock:
             slot = self.slots.pop()
         start = time.time()
-        verdict, by = self.judge(mutant, slot)
+        verdict, by = self.judge(mutant, slot, survived)
         seconds = time.time() - start
         with self.lock:
             self.slots.append(slot)
@@ -500,22 +790,42 @@ def key_of(m):
     return m.kind, m.function, m.old, m.new, m.number
 
 
-def load_settled():
-    """settled.txt -> key of a mutant -> reason."""
-    settled, kind, function, number, old, new = {}, None, None, 1, None, None
-    if not os.path.exists(SETTLED):
-        return settled
-    for line in text_of(SETTLED).splitlines():
-        if line.startswith("mutant "):
-            kind, function, *nth = line.split()[1:]
-            number = int(nth[0]) if nth else 1
-        elif line.startswith("- "):
-            old = squeeze(line[2:])
-        elif line.startswith("+ "):
-            new = squeeze(line[2:])
-        elif line.startswith("= "):
-            settled[(kind, function, old, new, number)] = line[2:]
-    return settled
+class Settled:
+    """settled.txt: single mutants, which are not run, and groups, which settle what survives."""
+
+    def __init__(self):
+        self.single, self.groups, self.used = {}, [], set()
+        what, old, new = None, None, None
+        for line in text_of(SETTLED).splitlines() if os.path.exists(SETTLED) else []:
+            if line.startswith(("mutant ", "mutants ")):
+                what = line.split()
+                old = new = ".*" if what[0] == "mutants" else None
+            elif line.startswith("- "):
+                old = squeeze(line[2:])
+            elif line.startswith("+ "):
+                new = squeeze(line[2:])
+            elif line.startswith("= ") and what[0] == "mutant":
+                number = int(what[3]) if len(what) > 3 else 1
+                self.single[what[1], what[2], old, new, number] = line[2:]
+            elif line.startswith("= "):
+                self.groups.append((re.compile("\n".join([what[1], what[2], old, new])), line[2:]))
+
+    def group(self, m):
+        text = "\n".join([m.kind, m.function, m.old, m.new])
+        for i, (pattern, reason) in enumerate(self.groups):
+            if pattern.fullmatch(text):
+                self.used.add(i)
+                return reason
+        return None
+
+    def wrong(self, mutants):
+        """What it names and does not exist."""
+        for key in set(self.single) - {key_of(m) for m in mutants}:
+            yield "%s %s\n- %s\n+ %s" % key[:4]
+        texts = ["\n".join([m.kind, m.function, m.old, m.new]) for m in mutants]
+        for pattern, reason in self.groups:
+            if not any(pattern.fullmatch(t) for t in texts):
+                yield f"{pattern.pattern}\n= {reason}"
 
 
 def describe(m):
@@ -534,6 +844,10 @@ def choose(mutants):
     return sorted(chosen, key=lambda m: (m.kind != "order", m.line))
 
 
+def share(n, total):
+    return "%.1f %%" % (100 * n / total if total else 100)
+
+
 def summary(results):
     verdicts = ["killed", "SURVIVED", "settled", "not viable", "same code"]
     table = collections.defaultdict(collections.Counter)
@@ -545,6 +859,13 @@ def summary(results):
     for kind in sorted(table):
         print("%-12s %9d %9d %9d %11d %10d %9.0f" %
               (kind, *[table[kind][v] for v in verdicts], spent[kind]))
+    for name, kinds in (("orders", {"order"}), ("others", set(table) - {"order"})):
+        c = sum((table[k] for k in kinds & set(table)), collections.Counter())
+        if not c:
+            continue
+        n = c["killed"] + c["SURVIVED"] + c["settled"]
+        print(f"mutate: {name}: {n} that a test could kill: {share(c['killed'], n)} killed, "
+              f"{share(c['killed'] + c['settled'], n)} killed or settled")
     total = sum(table.values(), collections.Counter())
     print("mutate: %d mutants, %d killed, %d survived, %d settled, %d not viable, %d same code" %
           (sum(total.values()), *[total[v] for v in verdicts]))
@@ -553,10 +874,10 @@ def summary(results):
 
 def main():
     os.makedirs(BUILD, exist_ok=True)
-    session, settled = Session(), load_settled()
-    mutants = list(all_mutants(session.lines, session.owner))
-    chosen = choose(mutants)
-    print(f"mutate: {len(mutants)} mutants of {HEADER}, {len(chosen)} chosen", flush=True)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    session, settled = Session(), Settled()
+    chosen = choose(session.mutants)
+    print(f"mutate: {len(session.mutants)} mutants of {HEADER}, {len(chosen)} chosen", flush=True)
     if os.environ.get("LIST"):
         for m in chosen:
             print(describe(m))
@@ -567,33 +888,28 @@ def main():
     except BlockingIOError:
         sys.exit(f"mutate: another run is at work in {BUILD}")
     session.load()
-    session.plain = instructions(HEADER)
-    session.orders = Orders(session.lines, mutants)
-    compiles(["gcc", "-O1", "-c", "tests/mutate/which.c", "-o", f"{BUILD}/which.o"])
     jobs = int(os.environ.get("JOBS") or 2)
     session.prepare(jobs)
     results, n_wrong = [], 0
-    for key in set(settled) - {key_of(m) for m in mutants}:
-        print("settled, but no such mutant: %s %s\n- %s\n+ %s" % key[:4])
+    for what in settled.wrong(session.mutants):
+        print(f"settled, but no such mutant: {what}")
         n_wrong += 1
     ask = []
     for m in chosen:
-        if key_of(m) in settled and not os.environ.get("RECHECK"):
-            results.append((m, "settled", settled[key_of(m)], 0))
+        if key_of(m) in settled.single and not os.environ.get("RECHECK"):
+            results.append((m, "settled", settled.single[key_of(m)], 0))
         else:
             ask.append(m)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for m, verdict, by, seconds in pool.map(session.run_one, ask):
-            if key_of(m) in settled:
-                if verdict == "SURVIVED":
-                    verdict = "settled"
-                else:
-                    print(f"settled, but {verdict} by {by}:\n{describe(m)}", flush=True)
-                    n_wrong += 1
+            if key_of(m) in settled.single and verdict != "SURVIVED":
+                print(f"settled, but {verdict} by {by}:\n{describe(m)}", flush=True)
+                n_wrong += 1
+            elif verdict == "SURVIVED" and (key_of(m) in settled.single or settled.group(m)):
+                verdict = "settled"
             results.append((m, verdict, by, seconds))
             if verdict == "SURVIVED":
-                print(f"SURVIVED {describe(m)}", flush=True)
-    n_wrong += sum(k.passes is False for k in session.killers)
+                print(f"SURVIVED {describe(m)}\n  {by}", flush=True)
     return 1 if summary(results) + n_wrong else 0
 
 

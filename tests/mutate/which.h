@@ -1,8 +1,24 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// For mutants alone: the orders that volt.h has no name for, since nothing there needs them. They
-// are included before a mutated volt.h; see mutate.py.
-#ifndef VOLT_MUTATE_WEAKER_H
-#define VOLT_MUTATE_WEAKER_H
+// For mutants alone, included before a mutated volt.h: which of the mutants compiled into the
+// program is switched on (which.c), and the orders that volt.h has no name for, since nothing there
+// needs them. See mutate.py.
+#ifndef VOLT_MUTATE_WHICH_H
+#define VOLT_MUTATE_WHICH_H
+
+extern int volt_mutant; // from 1; 0: none; -1: none, and notes which places are reached
+int volt_mutant_in_range(int first, int n);
+int volt_mutant_is(int number);
+
+// A place of volt.h with the mutants from `first` on: is one of them on? Under the model checker,
+// whose hooks see every access to memory, a call of what is compiled without them.
+#ifdef __SANITIZE_THREAD__
+#  define VM_IN(first_, n_) volt_mutant_in_range(first_, n_)
+#  define VM_IS(number_) volt_mutant_is(number_)
+#else
+#  define VM_IN(first_, n_)                                                                        \
+      (__builtin_expect(volt_mutant != 0, 0) && volt_mutant_in_range(first_, n_))
+#  define VM_IS(number_) (volt_mutant == (number_))
+#endif
 
 #define volt__xchg_rlx(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_RELAXED)
 #define volt__add_acq(p_, v_) __atomic_fetch_add((p_), (v_), __ATOMIC_ACQUIRE)
@@ -28,4 +44,4 @@
 #define volt__fence_acq_rel(word_) ((void)(word_), __atomic_thread_fence(__ATOMIC_ACQ_REL))
 #define volt__fence_none(word_) ((void)(word_))
 
-#endif // VOLT_MUTATE_WEAKER_H
+#endif // VOLT_MUTATE_WHICH_H

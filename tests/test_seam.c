@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// The functions of the seam, each against a kernel that is played here: what they ask of it, and
+// what they make of its answers.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static long played_syscall(long number, ...);
+static int played_epoll_wait(int ep, struct epoll_event *ev, int n, int ms);
+static void *played_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+
+#define syscall played_syscall
+#define epoll_wait played_epoll_wait
+#define mmap played_mmap
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#undef syscall
+#undef epoll_wait
+#undef mmap
+#include "test.h"
+
+// A call: what it asked for, and its answer, n or an error.
+typedef struct played {
+    int n_calls, error, n;
+    int has_time, op, ms;
+    int64_t sec, nsec; // of the deadline or timeout
+} played;
+static played of_syscall, of_epoll;
+
+static int played_answer(played *p) {
+    p->n_calls++;
+    errno = p->error ? p->error : EBADF; // without an error nobody may look at it
+    return p->error ? -1 : p->n;
+}
+// VOLT__SYS_FUTEX: word, op, value, time; SYS_epoll_pwait2: epoll, events, n, time.
+static long played_syscall(long number, ...) {
+    va_list ap;
+    va_start(ap, number);
+    if (number == VOLT__SYS_FUTEX) {
+        (void)va_arg(ap, uint32_t *);
+        of_syscall.op = va_arg(ap, int);
+        (void)va_arg(ap, uint32_t);
+        volt__timespec *t = va_arg(ap, volt__timespec *);
+        of_syscall.has_time = t != NULL;
+        if (t) of_syscall.sec = t->sec, of_syscall.nsec = t->nsec;
+    } else {
+        (void)va_arg(ap, int);
+        (void)va_arg(ap, struct epoll_event *);
+        (void)va_arg(ap, int);
+        int64_t *t = va_arg(ap, int64_t *);
+        of_syscall.sec = t[0];
+        of_syscall.nsec = t[1];
+    }
+    va_end(ap);
+    return played_answer(&of_syscall);
+}
+static int played_epoll_wait(int ep, struct epoll_event *ev, int n, int ms) {
+    (void)ep, (void)ev, (void)n;
+    of_epoll.ms = ms;
+    return played_answer(&of_epoll);
+}
+
+// The first mapping lies this far behind a multiple of that.
+static size_t map_off, map_align;
+static int n_maps;
+static void *played_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset) {
+    if (n_maps++ || !map_align) return mmap(at, size, prot, flags, fd, offset);
+    size_t room = size + 2 * map_align;
+    char *p = (char *)mmap(at, room, prot, flags, fd, offset);
+    if (p == MAP_FAILED) return p;
+    size_t before = map_align - (uintptr_t)p % map_align + map_off;
+    munmap(p, before);
+    munmap(p + before + size, room - before - size);
+    return p + before;
+}
+
+// ---- timeouts of epoll
+
+TEST(milliseconds_are_rounded_up) {
+    CHECK_EQ(volt__epoll_ms(-1), -1);
+    CHECK_EQ(volt__epoll_ms(0), 0);
+    CHECK_EQ(volt__epoll_ms(1), 1);
+    CHECK_EQ(volt__epoll_ms(1000000), 1);
+    CHECK_EQ(volt__epoll_ms(1000001), 2);
+    CHECK_EQ(volt__epoll_ms((int64_t)INT_MAX * 1000000), INT_MAX);
+    CHECK_EQ(volt__epoll_ms((int64_t)INT_MAX * 1000000 + 1), INT_MAX);
+    CHECK_EQ(volt__epoll_ms(INT64_MAX / 2), INT_MAX);
+}
+
+static int wait_events(int64_t timeout) {
+    struct epoll_event ev[4];
+    of_syscall.n_calls = of_epoll.n_calls = 0;
+    return volt__sys_epoll_wait(3, ev, 4, timeout);
+}
+TEST(no_time_and_all_time_are_asked_in_milliseconds) {
+    of_epoll.n = 2;
+    CHECK_EQ(wait_events(0), 2);
+    CHECK_EQ(of_epoll.ms, 0);
+    CHECK_EQ(wait_events(-1), 2);
+    CHECK_EQ(of_epoll.ms, -1);
+    CHECK_EQ(of_syscall.n_calls, 0);
+    of_epoll.n = 0;
+    CHECK_EQ(wait_events(0), 0);
+    of_epoll.error = EINTR;
+    CHECK_EQ(wait_events(0), -EINTR);
+}
+TEST(a_time_is_asked_in_nanoseconds) {
+#ifndef SYS_epoll_pwait2
+    SKIP("no epoll_pwait2");
+#endif
+    of_syscall.n = 3;
+    CHECK_EQ(wait_events(1), 3);
+    CHECK_EQ(of_syscall.sec, 0);
+    CHECK_EQ(of_syscall.nsec, 1);
+    CHECK_EQ(wait_events(7000000005), 3);
+    CHECK_EQ(of_syscall.sec, 7);
+    CHECK_EQ(of_syscall.nsec, 5);
+    of_syscall.n = 0; // no event: not an error
+    CHECK_EQ(wait_events(999999999), 0);
+    CHECK_EQ(of_syscall.sec, 0);
+    CHECK_EQ(of_syscall.nsec, 999999999);
+    CHECK_EQ(wait_events(1000000000), 0);
+    CHECK_EQ(of_syscall.sec, 1);
+    CHECK_EQ(of_syscall.nsec, 0);
+    CHECK_EQ(of_epoll.n_calls, 0);
+    of_syscall.error = EINTR;
+    CHECK_EQ(wait_events(1), -EINTR);
+    CHECK_EQ(of_epoll.n_calls, 0);
+}
+TEST(an_old_kernel_is_asked_in_milliseconds) {
+#ifndef SYS_epoll_pwait2
+    SKIP("no epoll_pwait2");
+#endif
+    const int errors[] = { ENOSYS, EPERM, EINVAL };
+    for (int i = 0; i < 3; i++) {
+        of_syscall.error = errors[i];
+        of_epoll.n = 1;
+        of_epoll.error = 0;
+        CHECK_EQ(wait_events(1500000), 1);
+        CHECK_EQ(of_epoll.ms, 2);
+        of_epoll.n = 0;
+        CHECK_EQ(wait_events(1500000), 0);
+        of_epoll.error = EINTR;
+        CHECK_EQ(wait_events(1500000), -EINTR);
+        CHECK_EQ(of_syscall.n_calls, 1);
+        CHECK_EQ(of_epoll.n_calls, 1);
+    }
+}
+
+// ---- futexes
+
+static int wait_word(int64_t deadline) {
+    uint32_t word = 5;
+    return volt__sys_futex_wait(&word, 5, deadline);
+}
+TEST(a_futex_is_given_an_absolute_time) {
+    CHECK_EQ(wait_word(7000000005), 0);
+    CHECK_EQ(of_syscall.op, VOLT__FUTEX_WAIT_BITSET);
+    CHECK_EQ(of_syscall.sec, 7);
+    CHECK_EQ(of_syscall.nsec, 5);
+    CHECK_EQ(wait_word(999999999), 0);
+    CHECK_EQ(of_syscall.sec, 0);
+    CHECK_EQ(of_syscall.nsec, 999999999);
+    CHECK_EQ(wait_word(INT64_C(1000000000) * 1000000000 + 1), 0); // far enough to tell a divisor
+    CHECK_EQ(of_syscall.sec, 1000000000);
+    CHECK_EQ(of_syscall.nsec, 1);
+    CHECK_EQ(wait_word(1), 0);
+    CHECK_EQ(of_syscall.nsec, 1);
+    CHECK(of_syscall.has_time);
+}
+TEST(a_time_long_past_is_the_beginning_of_time) {
+    const int64_t past[] = { 0, -1, -7000000005 };
+    for (int i = 0; i < 3; i++) {
+        of_syscall.sec = of_syscall.nsec = 9;
+        CHECK_EQ(wait_word(past[i]), 0);
+        CHECK_EQ(of_syscall.sec, 0);
+        CHECK_EQ(of_syscall.nsec, 0);
+    }
+}
+TEST(a_futex_without_a_deadline_is_given_no_time) {
+    CHECK_EQ(wait_word(VOLT_NEVER), 0);
+    CHECK(!of_syscall.has_time);
+    of_syscall.error = ETIMEDOUT;
+    CHECK_EQ(wait_word(VOLT_NEVER), -ETIMEDOUT);
+}
+
+// ---- memory
+
+// 1: the byte belongs to a mapping.
+static int is_mapped(const char *p) {
+    unsigned char seen;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return mincore((void *)((uintptr_t)p & ~(uintptr_t)(page - 1)), page, &seen) == 0;
+}
+TEST(a_mapping_is_aligned_and_leaves_nothing_behind) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 3 * page;
+    map_align = 16 * page;
+    for (map_off = 0; map_off < map_align; map_off += page) {
+        n_maps = 0;
+        char *p = (char *)volt__sys_map(NULL, size - 1, map_align);
+        CHECK(p);
+        CHECK_EQ(n_maps, map_off ? 2 : 1);
+        CHECK_EQ((uintptr_t)p % map_align, 0);
+        memset(p, 1, size);
+        volt__sys_unmap(NULL, p, size - 1);
+        CHECK(!is_mapped(p));
+        CHECK(!is_mapped(p + size - 1));
+    }
+}
