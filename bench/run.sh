@@ -4,9 +4,10 @@
 #
 #   bench/run.sh [DIRECTORY]     of the programs, which make builds there; default: build/bench
 #
-# ns/op, floor and floor+ are medians of the repetitions inside one process. A floor is the least
-# that the operation takes on one thread; floor+ adds the atomic operations, or the reading of the
-# clock, that the real thing cannot do without (floor.c says which). The last three columns are
+# ns/op, floor and floor+ are medians of PAIRS=9 runs, floor and row in turn; each run gives the
+# median of its repetitions inside one process. A floor is the least that the operation takes on one
+# thread; floor+ adds the atomic operations, or the reading of the clock, that an operation open to
+# other threads cannot do without (floor.c says which). The last three columns are
 # whole processes that do the row twice, start and end included, timed by hyperfine. Everything
 # runs on CPU 0. Fails if a row gives a wrong sum, or allocates where it must not.
 set -eu
@@ -33,22 +34,30 @@ process() {
     awk -F , 'NR == 2 { printf "%.2f", $4 * 1000 }' "$work/csv"
 }
 
-# floor_of ROW...  Median of the first of these rows that there is, in ns; 0 if there is none.
-floor_of() {
-    for row in "$@"; do awk -v row="$row" '$1 == row { print $4 }' "$work/floor"; done |
-        awk 'NR == 1 { median = $1 } END { print median + 0 }'
+# median PROGRAM COLUMN ROW...  Over all runs, of the first of these rows that there is; 0 if none.
+median() {
+    runs=$work/$1 column=$2
+    shift 2
+    for row in "$@"; do
+        awk -v row="$row" -v column="$column" '$1 == row { print $column }' "$runs" | sort -n |
+            awk '{ x[NR] = $1 } END { if (NR) print x[int((NR + 1) / 2)] }'
+    done | awk 'NR == 1 { median = $1 } END { print median + 0 }'
 }
 
-on_cpu "$bin/floor" >"$work/floor"
-on_cpu "$bin/sched" --workers 1 >"$work/sched"
-on_cpu "$bin/timer" --workers 1 >"$work/timer"
+pair=0
+while [ $((pair += 1)) -le "${PAIRS:-9}" ]; do
+    on_cpu "$bin/floor" --reps 5 >>"$work/floor"
+    on_cpu "$bin/sched" --workers 1 --reps 3 >>"$work/sched"
+    on_cpu "$bin/timer" --workers 1 --reps 3 >>"$work/timer"
+done
 
 for program in sched timer; do
-    while read -r id _ _ median cpu _ what; do
-        [ "$id" != row ] || continue
-        echo "$id $median $cpu $(floor_of "$id") $(floor_of "$id+rmw" "$id+clock")" \
+    awk '$1 != "row" && !seen[$1]++' "$work/$program" >"$work/rows"
+    while read -r id _ _ _ _ _ what; do
+        echo "$id $(median $program 4 "$id") $(median $program 5 "$id")" \
+            "$(median floor 4 "$id") $(median floor 4 "$id+rmw" "$id+clock")" \
             "$(process "$program" "$id") $(process floor "$id") $what"
-    done <"$work/$program"
+    done <"$work/rows"
 done >"$work/table"
 
 printf '%-5s %8s %8s %7s %6s %7s %6s  %8s %8s %6s  %s\n' row ns/op 'cpu ns' \
@@ -62,7 +71,9 @@ awk '{
     print ""
 }' "$work/table"
 echo
-echo "all floors:"
-cat "$work/floor"
+echo "all floors, ns/op:"
+awk '$1 != "row" && !seen[$1]++ { print $1 }' "$work/floor" | while read -r id; do
+    printf '%-10s %8.2f\n' "$id" "$(median floor 4 "$id")"
+done
 echo
 on_cpu "$bin/memory" --workers 1

@@ -234,8 +234,8 @@ ROOT_TEST(passed_descriptors_hide_nothing_behind_them, { volt_handle h; int fd[2
     VOLT_END(0);
 }
 
-// ---- an operation that had waited read from the next owner of its number, or made it non-blocking,
-// and then held the number for one whose file it knew
+// ---- an operation that had waited read from the next owner of its number, or probed it and then
+// took the number for one whose file it knows
 
 ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char byte; }) {
     volt__io io;
