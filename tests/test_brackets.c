@@ -188,24 +188,26 @@ static volt_poll run_child(volt_cx *cx, node *n) {
 static volt_poll run_arms(volt_cx *cx, node *n) {
     memory *m = n->m;
     node *a = n->operand[0], *b = n->operand[1];
+    const uint8_t level = cx->abort_;
     VOLT_BEGIN(cx, m);
     if (n->kind == JOIN) ARMS(VOLT_JOIN_ALL);
     else if (n->kind == TRY_JOIN) ARMS(VOLT_TRY_JOIN_ALL);
     else if (x.is_biased) ARMS(VOLT_SELECT_BIASED);
     else ARMS(VOLT_SELECT);
-    CHECK_EQ(cx->abort_, volt__up.abort); // the next await of this frame would find it
+    CHECK_EQ(cx->abort_, level); // the next await of this frame would find it
     VOLT_END(m->rc);
 }
 #define ELEMENTS(which_) VOLT_AWAIT(m->rc, which_(cx, VOLT_EACH(run_element, m->element)))
 static volt_poll run_array(volt_cx *cx, node *n) {
     memory *m = n->m;
+    const uint8_t level = cx->abort_;
     VOLT_BEGIN(cx, m);
     m->element[0].node = n->operand[0];
     m->element[1].node = n->operand[1];
     if (n->kind == JOIN) ELEMENTS(volt_join_all);
     else if (n->kind == TRY_JOIN) ELEMENTS(volt_try_join_all);
     else ELEMENTS(volt_join_any);
-    CHECK_EQ(cx->abort_, volt__up.abort); // the next await of this frame would find it
+    CHECK_EQ(cx->abort_, level); // the next await of this frame would find it
     VOLT_END(m->rc);
 }
 static volt_poll run_kind(volt_cx *cx, node *n) {
