@@ -8,7 +8,7 @@
 #ifndef VMC_RT_H
 #define VMC_RT_H
 
-#include "tests/slab.h"
+#include "../slab.h"
 
 enum { RT_STATIC = 1 << 15 };
 static volt_rt *rt;
