@@ -10,7 +10,7 @@
 header=$1 out=$2 only=$3
 here=$(dirname "$0")
 seconds=${MUTANT_SECONDS:-20}
-small='-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2'
+small='-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_WHEEL_BITS=2'
 mkdir -p "$out"
 
 list() {
