@@ -105,9 +105,9 @@ list() {
 - if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
 + (void)len;
 @ lifo-unbounded: the LIFO slot may keep its worker for ever
-- if (volt__lifo_is_full(w) && w->lifo_run < VOLT_LIFO_MAX && (t = volt__take_lifo(w)) != NULL) {
+- if (t && w->lifo_run < VOLT_LIFO_MAX && (t = volt__claim_lifo(w, t)) != NULL) {
 - w->lifo_run++;
-+ if ((t = volt__take_lifo(w)) != NULL) {
++ if (t && (t = volt__claim_lifo(w, t)) != NULL) {
 @ overflow-drops: a full ring loses a task on its way to the injector
 - for (uint32_t i = VOLT_RING_CAP / 2; i < VOLT_RING_CAP; i++)
 - volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
