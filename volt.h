@@ -1426,7 +1426,7 @@ struct volt__task {
     // W runner, R any (relaxed): what for, since when; of the slot's last task until wait_site is
     // no longer spawn_site
     uint32_t wait, wait_ms;
-    uint32_t reserved;
+    uint32_t reserved; // the state behind the header keeps its alignment
     uint8_t shield, flags;       // runner only
     uint16_t links;              // runner only: armed nodes
 };
@@ -2122,9 +2122,9 @@ enum {
     VOLT__IS_ROOT = 8,    // its end starts the runtime's shutdown
     VOLT__GAVE_WAKER = 16, // a wake-up may come from outside
     VOLT__WAS_LOGGED = 32, // has been reported for ignoring its cancellation
-    VOLT__IS_SHARED = 128, // others may hold it: it has lent a reference to a join word, or a sweep
+    VOLT__HAD_GROUP = 64,  // has spawned into a group of its own, which may be open at its end
+    VOLT__IS_SHARED = 128  // others may hold it: it has lent a reference to a join word, or a sweep
                            // may come by
-    VOLT__HAD_GROUP = 64   // has spawned into a group of its own, which may be open at its end
 };
 
 static inline int volt__word_must_enqueue(uintptr_t old) {
