@@ -1782,9 +1782,9 @@ static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
         volt__empty_push(c, s);
     }
 }
-// The same, if a freed slot is at hand; else NULL.
+// The same for a size of the classes, if a freed slot is at hand; else NULL.
 static inline volt__task *volt__heap_try(volt__heap *h, size_t size) {
-    if (VOLT__UNLIKELY(size > VOLT_SLAB_SIZE / 8)) return NULL;
+    VOLT_ASSERT(size <= VOLT_SLAB_SIZE / 8);
     volt__slab *s = h->cls[volt__class_of(size)].current;
     volt__task *t = s ? s->free : NULL;
     if (VOLT__UNLIKELY(!t)) return NULL;

@@ -34,6 +34,12 @@ MISUSE(forgotten_await_of_a_wait, "outside VOLT_AWAIT", { int unused; }) {
     VOLT_END(0);
 }
 
+MISUSE(forgotten_await_of_a_yield, "outside VOLT_AWAIT", { int unused; }) {
+    VOLT_BEGIN(cx, s);
+    if (volt_is_pending(volt_yield(cx))) s->unused = 1;
+    VOLT_END(0);
+}
+
 MISUSE(child_with_the_frame_of_its_parent, "frame of its own", { int64_t value; int *n_ended; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(giver_run(cx, s));
@@ -43,6 +49,13 @@ MISUSE(child_with_the_frame_of_its_parent, "frame of its own", { int64_t value; 
 MISUSE(two_polls_in_one_await, "two polls in one await", { volt_token t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT((volt_is_pending(volt_sleep(cx, VOLT_MS(9))) ? volt_token_wait(cx, &s->t)
+                                                            : volt_sleep(cx, VOLT_MS(1))));
+    VOLT_END(0);
+}
+
+MISUSE(a_yield_behind_a_wait_in_one_await, "two polls in one await", { int unused; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT((volt_is_pending(volt_sleep(cx, VOLT_MS(9))) ? volt_yield(cx)
                                                             : volt_sleep(cx, VOLT_MS(1))));
     VOLT_END(0);
 }
@@ -100,9 +113,17 @@ static volt_poll no_begin(volt_cx *cx, void *arg) {
     (void)arg;
     return volt_sleep(cx, VOLT_MS(1));
 }
-TEST_DIES(wait_without_begin, "wait called") {
+TEST_DIES(wait_without_begin, "wait called by a function without VOLT_BEGIN") {
     giver g = { .value = 0 };
     run_on(1, no_begin, &g);
+}
+static volt_poll yields_without_begin(volt_cx *cx, void *arg) {
+    (void)arg;
+    return volt_yield(cx);
+}
+TEST_DIES(yield_without_begin, "wait called by a function without VOLT_BEGIN") {
+    giver g = { .value = 0 };
+    run_on(1, yields_without_begin, &g);
 }
 
 typedef struct {
