@@ -24,7 +24,10 @@
 
 // ---- the seam
 
-enum { A_accept4, A_connect, A_epoll_ctl, A_fcntl, A_poll, A_read, A_sigtimedwait, A_socket, N_A };
+enum {
+    A_accept4, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_poll, A_read, A_sigtimedwait,
+    A_socket, A_write, N_A
+};
 static struct {
     int errors[16]; // the next answers; behind them the kernel's own
     int n, at, n_calls;
@@ -46,11 +49,13 @@ static int fails(int call) {
     static type_ answer_##call_ params_ { return fails(A_##call_) ? -1 : call_(__VA_ARGS__); }
 ANSWER(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, a, n, flags)
 ANSWER(int, connect, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
+ANSWER(int, epoll_create1, (int flags), flags)
 ANSWER(int, epoll_ctl, (int ep, int op, int fd, struct epoll_event *ev), ep, op, fd, ev)
 ANSWER(ssize_t, read, (int fd, void *buf, size_t n), fd, buf, n)
 ANSWER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t), set,
        info, t)
 ANSWER(int, socket, (int family, int type, int protocol), family, type, protocol)
+ANSWER(ssize_t, write, (int fd, const void *buf, size_t n), fd, buf, n)
 static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
     if (fails(A_poll)) return -1;
     if (!answers[A_poll].is_zero) return poll(p, n, ms);
@@ -65,7 +70,6 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_bind bind
 #define answer_clock_gettime clock_gettime
 #define answer_close close
-#define answer_epoll_create1 epoll_create1
 #define answer_epoll_wait epoll_wait
 #define answer_eventfd eventfd
 #define answer_getpeername getpeername
@@ -90,7 +94,6 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_sysconf sysconf
 #define answer_timerfd_create timerfd_create
 #define answer_timerfd_settime timerfd_settime
-#define answer_write write
 #define answer_writev writev
 
 // The clock stands still, unless each look at it moves it on.
@@ -610,4 +613,135 @@ TEST(more_survivors_than_are_told) {
     volt__survivors_find(rt, &s);
     CHECK_EQ(s.n, sizeof s.site / sizeof s.site[0]);
     end();
+}
+
+// ---- what is made
+
+TEST(a_task_is_filled_anew) {
+    static const char site[] = "here";
+    volt__task t;
+    memset(&t, 0xa5, sizeof t); // of the slot's last task
+    volt__task_fill(&t, giver_run, VOLT__EXTERNAL, site);
+    CHECK(t.u.fn == giver_run);
+    CHECK(t.spawn_site == site && t.wait_site == site);
+    CHECK_EQ(t.flags, VOLT__EXTERNAL);
+    CHECK_EQ(t.shield, 0);
+    CHECK_EQ(t.links, 0);
+}
+static uint32_t slot_of(volt__task *t) { return volt__slab_of(t)->slot_size; }
+static volt_poll never_run(volt_cx *cx, void *arg) {
+    (void)cx, (void)arg;
+    CHECK(0);
+    return volt_ready(0);
+}
+TEST(a_slot_holds_the_state_and_hardly_more) {
+    static const still_state state;
+    begin();
+    for (size_t size = sizeof(volt_frame); size < 200; size++) {
+        size_t least = (sizeof(volt__task) + size + 15) / 16 * 16;
+        volt__task *t = volt__task_alloc(rt, w, size, 0);
+        CHECK(t);
+        CHECK_EQ(slot_of(t), volt__class_size(volt__class_of(least)));
+        volt__heap_free_local(&w->heap, t);
+    }
+    // A frame alone, in every way.
+    uint32_t least = (uint32_t)(sizeof(volt__task) + sizeof state);
+    volt_handle h = { NULL };
+    CHECK_EQ(volt_rt_spawn(rt, &h, never_run, &state, sizeof state), 0);
+    CHECK_EQ(slot_of(h.task_), least);
+    volt_detach(&h);
+    CHECK_EQ(volt_spawn(cx_of(0), &h, never_run, &state, sizeof state), 0);
+    CHECK_EQ(slot_of(h.task_), least);
+    volt_detach(&h);
+    void *made = volt_task_create(rt, never_run, sizeof state);
+    CHECK(made);
+    CHECK_EQ(slot_of(volt__state_task(made)), least);
+    CHECK(!volt_task_create(rt, never_run, sizeof state - 1));
+    volt_task_destroy(made);
+    still_state root = { .frame = { .node_ = { .pc_ = 0 } } };
+    CHECK_EQ(volt__spawn_root(rt, NULL, &h, never_run, &root, 0), 0);
+    CHECK_EQ(slot_of(h.task_), (sizeof(volt__task) + sizeof(void *) + 15) / 16 * 16);
+    volt_detach(&h);
+    end();
+}
+TEST(a_state_is_copied_behind_its_frame) {
+    char from[128], to[128];
+    for (size_t size = sizeof(volt_frame); size <= sizeof to; size++) {
+        for (size_t i = 0; i < sizeof from; i++) from[i] = (char)(i + 1);
+        memset(to, '#', sizeof to);
+        volt__state_copy(to, from, size);
+        for (size_t i = 0; i < sizeof to; i++)
+            CHECK_EQ(to[i], i < sizeof(volt_frame) ? 0 : i < size ? from[i] : '#');
+    }
+}
+TEST(who_refuses_leaves_a_task_to_its_walker) {
+    begin();
+    for (uint32_t refs = 1; refs <= 2; refs++) {
+        volt__task *t = still_task(w);
+        CHECK(volt__task_try_retain(t));
+        if (refs == 2) volt__task_retain(t);
+        volt__task_refuse(t, refs);
+        CHECK_EQ(volt__load_rlx(&t->word) / VOLT__REF, 1); // not free
+        CHECK(volt__task_release(t));
+        volt__heap_free_local(&w->heap, t);
+    }
+    end();
+}
+// States of both kinds, zeroed frames and not, before and after a worker closes.
+TEST(what_a_task_may_spawn) {
+    begin();
+    for (int i = 0; i < 8; i++) {
+        still_state state[4];
+        size_t size = i & 1 ? sizeof state : sizeof state[0];
+        volt_handle h = { NULL };
+        memset(state, 0, sizeof state);
+        state[0].frame.node_.pc_ = (i & 2) != 0;
+        w->is_closing = (i & 4) != 0;
+        uint64_t n_spawned = w->spawned;
+        int rc = volt_spawn(cx_of(0), &h, never_run, state, size);
+        CHECK_EQ(rc, i & 2 ? -EINVAL : i & 4 ? -ESHUTDOWN : 0);
+        CHECK_EQ(h.task_ != NULL, rc == 0);
+        CHECK_EQ(w->spawned - n_spawned, rc == 0);
+        volt_detach(&h);
+    }
+    end();
+}
+// Only a task that is queued is worth a sleeper; nobody is told of the end of another.
+TEST(who_is_woken_for_tasks_from_outside) {
+    static const still_state state;
+    begin();
+    volt__idle_enter(&rt->idle, 0, 0);
+    void *made = volt_task_create(rt, never_run, sizeof state);
+    CHECK(made);
+    CHECK(volt__idle_is_parked(&rt->idle, 0));
+    volt_task_destroy(made);
+    CHECK_EQ(answers[A_write].n_calls, 0);
+    CHECK_EQ(volt_rt_spawn(rt, NULL, never_run, &state, sizeof state), 0);
+    CHECK(!volt__idle_is_parked(&rt->idle, 0));
+    CHECK_EQ(answers[A_write].n_calls, 1);
+    volt__idle_leave(&rt->idle);
+    made = volt_task_create(rt, never_run, sizeof state);
+    volt__idle_enter(&rt->idle, 0, 0);
+    volt__shutdown_begin(rt);
+    CHECK_EQ(volt_rt_spawn(rt, NULL, never_run, &state, sizeof state), -ESHUTDOWN);
+    CHECK(volt__idle_is_parked(&rt->idle, 0));
+    int n_calls = answers[A_write].n_calls;
+    volt_task_destroy(made); // may have been the last one
+    CHECK_EQ(answers[A_write].n_calls, n_calls + 1);
+    end();
+}
+TEST(workers_that_do_not_start) {
+    volt_config c = test_config(2);
+    CHECK_EQ(volt__rt_create(&c, &rt), 0);
+    CHECK_EQ(rt->epoch, clock_now); // ticks count from here
+    rt->starts_closed = 1;
+    volt__start_more(rt);
+    CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 0);
+    rt->starts_closed = 0;
+    ANSWERS(epoll_create1, EMFILE);
+    volt__start_more(rt);
+    CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
+    CHECK_EQ(volt__started(rt), 0);
+    check_all_given();
+    still_end(rt);
 }
