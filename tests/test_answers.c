@@ -178,6 +178,151 @@ static int open_listener(void) {
     return fd;
 }
 
+// ---- what every wait does: see the leaf contract
+
+static struct {
+    int pair[2], listener;
+    char byte;
+    struct iovec iov;
+    volt_addr addr;
+    volt_pollset set;
+    volt_pollev ev;
+    volt_token token;
+    volt_group group;
+    volt_handle handle;
+} on;
+static volt_poll leaf_never(volt_cx *cx) { return volt_never(cx); }
+static volt_poll leaf_sleep(volt_cx *cx) { return volt_sleep(cx, VOLT_S(1)); }
+static volt_poll leaf_until(volt_cx *cx) { return volt_sleep_until(cx, clock_now + VOLT_S(1)); }
+static volt_poll leaf_ever(volt_cx *cx) { return volt_sleep(cx, VOLT_NEVER); }
+static volt_poll leaf_join(volt_cx *cx) { return volt_join(cx, &on.handle); }
+static volt_poll leaf_token(volt_cx *cx) { return volt_token_wait(cx, &on.token); }
+static volt_poll leaf_group(volt_cx *cx) { return volt_group_wait(cx, &on.group); }
+static volt_poll leaf_next(volt_cx *cx) { return volt_group_next(cx, &on.group, NULL); }
+static volt_poll leaf_read(volt_cx *cx) { return volt_read(cx, on.pair[0], &on.byte, 1); }
+static volt_poll leaf_readv(volt_cx *cx) { return volt_readv(cx, on.pair[0], &on.iov, 1); }
+static volt_poll leaf_exact(volt_cx *cx) { return volt_read_exact(cx, on.pair[0], &on.byte, 1); }
+static volt_poll leaf_write(volt_cx *cx) { return volt_write(cx, on.pair[0], &on.byte, 1); }
+static volt_poll leaf_writev(volt_cx *cx) { return volt_writev(cx, on.pair[0], &on.iov, 1); }
+static volt_poll leaf_all(volt_cx *cx) { return volt_write_all(cx, on.pair[0], &on.byte, 1); }
+static volt_poll leaf_readable(volt_cx *cx) { return volt_readable(cx, on.pair[0]); }
+static volt_poll leaf_writable(volt_cx *cx) { return volt_writable(cx, on.pair[0]); }
+static volt_poll leaf_accept(volt_cx *cx) { return volt_accept(cx, on.listener); }
+static volt_poll leaf_connect(volt_cx *cx) { return volt_connect(cx, &on.addr); }
+static volt_poll leaf_set(volt_cx *cx) { return volt_pollset_wait(cx, &on.set, &on.ev, 1); }
+static const struct leaf {
+    volt_poll (*poll)(volt_cx *cx);
+    uint32_t kind;
+    const int *fd; // NULL: none
+    int is_linked;
+} leaves[] = {
+    { leaf_never, VOLT__LEAF_NEVER, NULL, 0 },
+    { leaf_ever, VOLT__LEAF_TIMER, NULL, 0 },
+    { leaf_sleep, VOLT__LEAF_TIMER, NULL, 1 },
+    { leaf_until, VOLT__LEAF_TIMER, NULL, 1 },
+    { leaf_join, VOLT__LEAF_JOIN, NULL, 1 },
+    { leaf_token, VOLT__LEAF_TOKEN, NULL, 1 },
+    { leaf_group, VOLT__LEAF_GROUP, NULL, 1 },
+    { leaf_next, VOLT__LEAF_GROUP, NULL, 1 },
+    { leaf_readable, VOLT__LEAF_RD, &on.pair[0], 1 }, // before it is volt's own
+    { leaf_writable, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_read, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_readv, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_exact, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_write, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_writev, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_all, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_readable, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_writable, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_accept, VOLT__LEAF_RD, &on.listener, 1 },
+    { leaf_connect, VOLT__LEAF_CONNECT, NULL, 1 },
+    { leaf_set, VOLT__LEAF_RD, NULL, 1 },
+};
+static void check_leaf(const struct leaf *leaf) {
+    uintptr_t word = VOLT__REF | VOLT__RUNNING;
+    volt__node *n = &frame[0].node_;
+    volt__store_rlx(&task->word, word);
+    volt_cx *cx = cx_of(0);
+    cx->budget_ = 0;
+    PENDING(leaf->poll(cx)); // without a unit nothing is done, but the task runs again
+    CHECK_EQ(task->word, word | VOLT__NOTIFIED);
+    CHECK_EQ(task->links, 0);
+    CHECK_EQ(cx->budget_, 0);
+    volt__store_rlx(&task->word, word);
+    uintptr_t linked = word;
+    for (int i = 0; i < 3; i++) { // woken for something else
+        cx = cx_of(0);
+        cx->wait_ = VOLT__YIELDS | 0x123456; // of another arm
+        PENDING(leaf->poll(cx));
+        CHECK_EQ(cx->budget_, VOLT_BUDGET); // given back
+        uint32_t fd = leaf->fd ? (uint32_t)*leaf->fd : 0;
+        if (leaf->poll == leaf_connect) fd = (uint32_t)n->key_ - 1;
+        if (leaf->poll == leaf_set) fd = (uint32_t)on.set.epfd_ - 1;
+        CHECK_EQ(cx->wait_, VOLT__YIELDS | leaf->kind << 24 | fd);
+        CHECK_EQ(task->links, leaf->is_linked);
+        CHECK_EQ(volt__node_state(n), leaf->is_linked ? VOLT__LINKED : VOLT__IDLE);
+        if (i == 0) linked = task->word;
+        CHECK_EQ(task->word, linked);
+    }
+    CHECK_EQ(linked, leaf->kind == VOLT__LEAF_JOIN ? word + VOLT__REF : word);
+    if (leaf->kind == VOLT__LEAF_JOIN) CHECK(task->flags & VOLT__IS_SHARED);
+    cx = cancelled_cx(0);
+    cx->budget_ = 0;
+    PENDING(leaf->poll(cx)); // a unit for this, too
+    CHECK_EQ(task->links, leaf->is_linked);
+    volt__store_rlx(&task->word, linked);
+    cx = cancelled_cx(0);
+    GIVES(leaf->poll(cx), -ECANCELED);
+    CHECK_EQ(cx->budget_, VOLT_BUDGET - 1);
+    CHECK_EQ(task->word, word);
+    CHECK_EQ(task->links, 0);
+    CHECK_EQ(n->kind_, VOLT__FRESH);
+}
+TEST(every_wait_keeps_to_the_contract) {
+    static char block[4096];
+    begin();
+    open_pair(on.pair);
+    while (write(on.pair[0], block, sizeof block) > 0) {} // until there is no room
+    on.listener = open_listener();
+    on.iov.iov_base = &on.byte;
+    on.iov.iov_len = 1;
+    CHECK_EQ(volt_addr_parse(&on.addr, "127.0.0.1:1"), 0);
+    CHECK_EQ(volt_pollset_open(&on.set), 0);
+    CHECK_EQ(volt_pollset_set(&on.set, on.pair[1], VOLT_PRI), 0);
+    on.group.n_live_ = on.group.collects_ = 1;
+    on.handle.task_ = still_task(w);
+    ANSWERS(connect, EINPROGRESS);
+    for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) check_leaf(&leaves[i]);
+    volt_pollset_close(cx_of(0), &on.set);
+    volt_rt_close(rt, on.listener);
+    close_pair(on.pair);
+    end();
+}
+TEST(who_ignores_its_cancellation_is_told_of_once) {
+    begin();
+    for (int i = 0; i < 4; i++) {
+        volt_cx *cx = i < 2 ? cx_of(0) : cancelled_cx(0);
+        cx->budget_ = 0;
+        PENDING(volt_never(cx));
+        CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], i >= 2);
+    }
+    GIVES(volt_never(cancelled_cx(0)), -ECANCELED);
+    end();
+}
+TEST(a_cancellation_seen_under_a_shield) {
+    begin();
+    volt_cx *cx = cx_of(0);
+    cx->shield_ = 1;
+    CHECK(!volt_is_cancelled(cx));
+    CHECK_EQ(cx->abort_, 0);
+    (void)volt__task_cancel(task);
+    CHECK(!volt_is_cancelled(cx));
+    CHECK_EQ(cx->abort_, 1);
+    cx->shield_ = 0;
+    CHECK(volt_is_cancelled(cx));
+    end();
+}
+
 // ---- reads
 
 // A file that epoll has no events for is tried again at once, but not for ever.
@@ -510,6 +655,27 @@ TEST(a_tick_at_its_very_moment) {
     end();
 }
 
+TEST(ticks_that_were_missed) {
+    static const struct {
+        int missed, gives, next; // in ms, from the first tick
+    } rows[] = { { VOLT_MISSED_BURST, 1, 10 }, { VOLT_MISSED_DELAY, 3, 35 },
+                 { VOLT_MISSED_SKIP, 3, 30 } };
+    begin();
+    for (int i = 0; i < 3; i++) {
+        volt_interval iv;
+        memset(&iv, 0xa5, sizeof iv);
+        volt_interval_init(&iv, VOLT_MS(10));
+        CHECK_EQ(iv.missed, VOLT_MISSED_BURST);
+        CHECK_EQ(iv.next_, clock_now + VOLT_MS(10));
+        iv.missed = rows[i].missed;
+        volt_time first = iv.next_;
+        clock_now = first + VOLT_MS(25);
+        GIVES(volt_interval_next(cx_of(0), &iv), rows[i].gives);
+        CHECK_EQ(iv.next_ - first, VOLT_MS(rows[i].next));
+    }
+    end();
+}
+
 TEST(who_sleeps_until_when) {
     begin();
     CHECK_EQ(volt__park_time(w), -1);
@@ -547,11 +713,13 @@ TEST(nobody_sleeps_who_could_be_claimed) {
 // ---- a join by a plain thread whose time is up just as the task ends
 
 static void *parked;
+static int n_waits;
 static int completes(void) {
     volt__join_complete(task);
     return -ETIMEDOUT;
 }
 static int sets_parker(void) {
+    n_waits++;
     volt__parker_set((volt__parker *)((uintptr_t)parked - VOLT__JOIN_PARKER));
     return 0;
 }
@@ -572,7 +740,10 @@ static void join_while(int (*step)(void)) {
     still_end(rt);
 }
 TEST(a_join_that_is_late_and_a_task_that_has_ended) { join_while(completes); }
-TEST(a_join_that_is_late_and_a_task_that_ends) { join_while(completes_halfway); }
+TEST(a_join_that_is_late_and_a_task_that_ends) {
+    join_while(completes_halfway);
+    CHECK_EQ(n_waits, 1); // not gone before the task was through with the parker
+}
 
 static void complete(void) { volt__join_complete(task); }
 TEST(a_task_that_ends_while_it_is_joined) {
