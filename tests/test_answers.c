@@ -323,6 +323,103 @@ TEST(a_cancellation_seen_under_a_shield) {
     end();
 }
 
+// ---- levels: what a bracket raises it puts back
+
+TEST(levels_of_a_timeout) {
+    static const struct {
+        uint8_t is_up, before, inside; // is its time up? the level at the second poll
+        int64_t inner, gives;
+    } rows[] = {
+        { 0, 0, 0, 5, 5 },
+        { 0, 0, 0, -ECANCELED, -ECANCELED }, // not by this one
+        { 0, 3, 3, -ECANCELED, -ECANCELED },
+        { 1, 0, 2, 5, 5 },
+        { 1, 0, 2, -ECANCELED, -ETIMEDOUT },
+        { 1, 1, 2, -ECANCELED, -ETIMEDOUT }, // what is outside bites less deep
+        { 1, 2, 2, -ECANCELED, -ECANCELED }, // as deep
+        { 1, 3, 3, -ECANCELED, -ECANCELED },
+    };
+    begin();
+    volt_timer t;
+    memset(&t, 0, sizeof t);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        volt_cx *cx = cx_of(0);
+        cx->shield_ = 1;
+        volt__within_begin(cx, &t);
+        CHECK_EQ(cx->abort_, 0);
+        PENDING(volt__within_end(cx, &t, rows[i].is_up ? 0 : VOLT_S(1), volt_pending()));
+        CHECK_EQ(cx->abort_, 0);
+        CHECK_EQ(task->links, 1);
+        cx->shield_ = 2; // of the frame that suspended
+        cx->abort_ = rows[i].before;
+        volt__within_begin(cx, &t);
+        CHECK_EQ(cx->abort_, rows[i].inside);
+        GIVES(volt__within_end(cx, &t, 0, volt_ready(rows[i].inner)), rows[i].gives);
+        CHECK_EQ(cx->abort_, rows[i].before);
+        CHECK_EQ(t.node_.pc_, 0); // as new
+        CHECK_EQ(task->links, 0);
+    }
+    end();
+}
+TEST(levels_of_a_shield_that_is_over_at_once) {
+    begin();
+    volt_shield s;
+    memset(&s, 0, sizeof s);
+    for (uint8_t level = 0; level < 5; level++) {
+        volt_cx *cx = cx_of(0);
+        cx->abort_ = level;
+        volt_shield_begin(cx, &s, 0);
+        CHECK_EQ(cx->shield_, 1);
+        CHECK_EQ(cx->abort_, level < 2 ? 2 : level);
+        volt_shield_end(cx, &s);
+        CHECK_EQ(cx->shield_, 0);
+        CHECK_EQ(cx->abort_, level);
+    }
+    volt_cx *cx = cx_of(0); // used again, without a bound: it puts nothing back
+    volt_shield_begin(cx, &s, VOLT_NEVER);
+    CHECK_EQ(task->links, 0);
+    CHECK_EQ(cx->abort_, 0);
+    cx->abort_ = 1;
+    volt_shield_end(cx, &s);
+    CHECK_EQ(cx->abort_, 1);
+    end();
+}
+// Polled again, the levels are those of the new poll, from the outermost shield on.
+TEST(levels_of_shields_in_shields) {
+    begin();
+    for (int is_left_open = 0; is_left_open < 2; is_left_open++) {
+        volt_shield s[3];
+        memset(s, 0, sizeof s);
+        volt_cx *cx = cx_of(0);
+        volt_shield_begin(cx, &s[0], VOLT_NEVER);
+        volt_shield_begin(cx, &s[1], 0);
+        volt_shield_begin(cx, &s[2], VOLT_NEVER);
+        for (uint8_t level = 0; level < 5; level++) {
+            cx->abort_ = level;
+            volt__scope_enter(cx, &frame[0].node_);
+            CHECK_EQ(cx->shield_, 3);
+            CHECK_EQ(cx->abort_, level < 3 ? 3 : level);
+        }
+        cx->abort_ = 1;
+        volt__scope_enter(cx, &frame[0].node_);
+        if (is_left_open) {
+            volt__scope_leave(cx, &frame[0].node_);
+        } else {
+            volt_shield_end(cx, &s[2]);
+            CHECK(volt__is_off(cx));
+            volt_shield_end(cx, &s[1]);
+            CHECK(!volt__is_off(cx));
+            volt_shield_end(cx, &s[0]);
+        }
+        CHECK_EQ(cx->abort_, 1);
+        CHECK_EQ(cx->shield_, 0);
+        CHECK(!frame[0].node_.who_);
+        CHECK_EQ(task->links, 0);
+        for (int i = 0; i < 3; i++) CHECK(!s[i].open_);
+    }
+    end();
+}
+
 // ---- reads
 
 // A file that epoll has no events for is tried again at once, but not for ever.
