@@ -238,6 +238,13 @@ static const struct leaf {
     { leaf_connect, VOLT__LEAF_CONNECT, NULL, 1 },
     { leaf_set, VOLT__LEAF_RD, NULL, 1 },
 };
+static void hold_locks(void (*hold)(uint32_t *lock)) {
+    const int fds[] = { on.pair[0], on.listener, on.set.epfd_ - 1, on.set.epfd_ }; // a connect's
+    for (int i = 0; i < 4; i++) hold(&volt__fd_get(&rt->fds, fds[i])->lock);
+    hold(&on.token.lock_);
+    hold(&on.group.lock_);
+    hold(&w->wheel.lock);
+}
 static void check_leaf(const struct leaf *leaf) {
     uintptr_t word = VOLT__REF | VOLT__RUNNING;
     volt__node *n = &frame[0].node_;
@@ -253,7 +260,9 @@ static void check_leaf(const struct leaf *leaf) {
     for (int i = 0; i < 3; i++) { // woken for something else
         cx = cx_of(0);
         cx->wait_ = VOLT__YIELDS | 0x123456; // of another arm
+        if (i == 2) hold_locks(volt__lock); // who is linked needs none
         PENDING(leaf->poll(cx));
+        if (i == 2) hold_locks(volt__unlock);
         CHECK_EQ(cx->budget_, VOLT_BUDGET); // given back
         uint32_t fd = leaf->fd ? (uint32_t)*leaf->fd : 0;
         if (leaf->poll == leaf_connect) fd = (uint32_t)n->key_ - 1;
@@ -416,6 +425,35 @@ TEST(levels_of_shields_in_shields) {
         CHECK(!frame[0].node_.who_);
         CHECK_EQ(task->links, 0);
         for (int i = 0; i < 3; i++) CHECK(!s[i].open_);
+    }
+    end();
+}
+
+// ---- tokens
+
+// Linked once, woken only when there is something to see.
+TEST(a_token_that_is_cancelled_in_the_middle) {
+    begin();
+    for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
+        volt_token stop;
+        volt_link l;
+        memset(&stop, 0, sizeof stop);
+        memset(&l, 0, sizeof l);
+        volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+        volt_cx *cx = cx_of(0);
+        volt__unless_begin(cx, &l, &stop);
+        if (is_cancelled) volt_token_cancel(&stop);
+        PENDING(volt__unless_end(cx, &l, &stop, volt_pending()));
+        CHECK_EQ((task->word & VOLT__NOTIFIED) != 0, is_cancelled);
+        CHECK_EQ(stop.waiters_ != NULL, !is_cancelled);
+        CHECK_EQ(task->links, !is_cancelled);
+        volt__unless_begin(cx, &l, &stop);
+        CHECK_EQ(cx->abort_, is_cancelled);
+        GIVES(volt__unless_end(cx, &l, &stop, volt_ready(3)), 3);
+        CHECK_EQ(cx->abort_, 0);
+        CHECK(!stop.waiters_);
+        CHECK_EQ(task->links, 0);
+        volt_token_deinit(&stop);
     }
     end();
 }
