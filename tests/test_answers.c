@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -25,11 +28,11 @@
 // ---- the seam
 
 enum {
-    A_accept4, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_poll, A_read, A_sigtimedwait,
-    A_socket, A_write, N_A
+    A_accept4, A_bind, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_listen, A_poll, A_read,
+    A_setsockopt, A_sigtimedwait, A_socket, A_write, N_A
 };
 static struct {
-    int errors[16]; // the next answers; behind them the kernel's own
+    int errors[16]; // the next answers; 0: it returns 0. Behind them the kernel's own
     int n, at, n_calls;
     void (*meanwhile)(void); // called once, before the next answer
     int is_zero;             // which then is 0
@@ -41,13 +44,19 @@ static int fails(int call) {
     answers[call].n_calls++;
     if (answers[call].at == answers[call].n) return 0;
     errno = answers[call].errors[answers[call].at++ % 16];
+    if (errno) return -1;
+    errno = EPIPE; // of a call before
     return 1;
 }
 // Functions, not conditions in the macro: a condition of volt.h shall be its own.
 #define VOLT_SYS(name_, ...) answer_##name_(__VA_ARGS__)
 #define ANSWER(type_, call_, params_, ...)                                                         \
-    static type_ answer_##call_ params_ { return fails(A_##call_) ? -1 : call_(__VA_ARGS__); }
+    static type_ answer_##call_ params_ {                                                          \
+        int rc = fails(A_##call_);                                                                 \
+        return rc ? (rc < 0 ? -1 : 0) : call_(__VA_ARGS__);                                        \
+    }
 ANSWER(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, a, n, flags)
+ANSWER(int, bind, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, connect, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, epoll_create1, (int flags), flags)
 ANSWER(int, epoll_ctl, (int ep, int op, int fd, struct epoll_event *ev), ep, op, fd, ev)
@@ -56,6 +65,26 @@ ANSWER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct ti
        info, t)
 ANSWER(int, socket, (int family, int type, int protocol), family, type, protocol)
 ANSWER(ssize_t, write, (int fd, const void *buf, size_t n), fd, buf, n)
+static int backlog;
+static int answer_listen(int fd, int n) {
+    backlog = n;
+    return fails(A_listen) ? -1 : listen(fd, n);
+}
+static char options[128]; // that were set
+static int answer_setsockopt(int fd, int level, int name, const void *value, socklen_t n) {
+    int v = 0;
+    memcpy(&v, value, sizeof v);
+    if (fails(A_setsockopt)) return -1;
+    const char *text = level == IPPROTO_TCP && name == TCP_NODELAY ? "nodelay"
+                       : level == IPPROTO_IPV6                    ? "v6only"
+                       : name == SO_REUSEADDR                     ? "reuseaddr"
+                       : name == SO_REUSEPORT                     ? "reuseport"
+                       : name == SO_KEEPALIVE                     ? "keepalive"
+                                                                  : "other";
+    size_t at = strlen(options);
+    snprintf(options + at, sizeof options - at, "%s %d, ", text, v);
+    return setsockopt(fd, level, name, value, n);
+}
 static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
     if (fails(A_poll)) return -1;
     if (!answers[A_poll].is_zero) return poll(p, n, ms);
@@ -64,10 +93,11 @@ static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
 }
 #define answer_fcntl(fd_, ...) answer_fcntl_with(fd_, __VA_ARGS__, 0, 0)
 #define answer_fcntl_with(fd_, op_, arg_, ...) answer_fcntl3(fd_, op_, arg_)
+static int n_probes;
 static int answer_fcntl3(int fd, int op, int arg) {
+    n_probes += op == F_GETFL;
     return op == F_SETFL && fails(A_fcntl) ? -1 : fcntl(fd, op, arg);
 }
-#define answer_bind bind
 #define answer_clock_gettime clock_gettime
 #define answer_close close
 #define answer_epoll_wait epoll_wait
@@ -75,7 +105,6 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_getpeername getpeername
 #define answer_getsockname getsockname
 #define answer_getsockopt getsockopt
-#define answer_listen listen
 #define answer_mmap mmap
 #define answer_munmap munmap
 #define answer_open open
@@ -88,7 +117,6 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_sched_getaffinity sched_getaffinity
 #define answer_send send
 #define answer_sendmsg sendmsg
-#define answer_setsockopt setsockopt
 #define answer_shutdown shutdown
 #define answer_syscall syscall
 #define answer_sysconf sysconf
@@ -172,10 +200,27 @@ static void close_pair(const int fd[2]) {
     volt_rt_close(rt, fd[0]);
     volt_rt_close(rt, fd[1]);
 }
+static void open_tcp(int fd[2]) {
+    volt_addr a;
+    int lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(lfd >= 0);
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(fd[0], volt__addr_sa(&a), a.len_), 0);
+    fd[1] = accept4(lfd, NULL, NULL, SOCK_CLOEXEC);
+    CHECK(fd[1] >= 0);
+    CHECK_EQ(close(lfd), 0);
+}
 static int open_listener(void) {
     int fd = volt_listen("127.0.0.1", 0, NULL);
     CHECK(fd >= 0);
     return fd;
+}
+
+static volt_poll never_run(volt_cx *cx, void *arg) {
+    (void)cx, (void)arg;
+    CHECK(0);
+    return volt_ready(0);
 }
 
 // ---- what every wait does: see the leaf contract
@@ -458,6 +503,53 @@ TEST(a_token_that_is_cancelled_in_the_middle) {
     end();
 }
 
+// ---- groups
+
+static volt_poll left_open(volt_cx *cx) {
+    cx->frame_ = NULL;
+    return volt__group_close_left(cx, volt__task_state(task));
+}
+static volt_poll closed(volt_cx *cx) { return volt_group_close(cx, &on.group); }
+TEST(members_are_cancelled_once_and_the_group_is_as_new) {
+    static const still_state state;
+    static const volt_group as_new;
+    begin();
+    for (int is_left = 0; is_left < 2; is_left++) {
+        volt_poll (*end_it)(volt_cx *cx) = is_left ? left_open : closed;
+        volt_cx *cx = cx_of(0);
+        CHECK_EQ(volt_group_spawn(cx, &on.group, never_run, &state, sizeof state), 0);
+        CHECK_EQ(volt_group_spawn(cx, &on.group, never_run, &state, sizeof state), 0);
+        uintptr_t word = VOLT__REF | VOLT__RUNNING;
+        volt__task *member[2] = { on.group.live_, volt__task_ext(on.group.live_)->g_next };
+        for (int i = 0; i < 2; i++) volt__store_rlx(&member[i]->word, word);
+        if (!is_left) {
+            cx->budget_ = 0;
+            PENDING(end_it(cx));
+            CHECK_EQ(member[0]->word, word);
+        }
+        for (int i = 0; i < 3; i++) {
+            cx = i == 2 ? cancelled_cx(0) : cx_of(0); // which does not cancel it
+            cx->wait_ = 0;
+            PENDING(end_it(cx));
+            CHECK_EQ(cx->wait_, (uint32_t)VOLT__LEAF_GROUP << 24);
+            if (is_left) CHECK(cx->frame_ && strstr(cx->site_, "left open"));
+            for (int k = 0; k < 2; k++) {
+                CHECK_EQ((member[k]->word & VOLT__CANCELLED) != 0, i == 0);
+                volt__store_rlx(&member[k]->word, word);
+            }
+        }
+        CHECK_EQ(task->links, 1);
+        volt__group_child_ended(member[0], -EIO);
+        PENDING(end_it(cx_of(0)));
+        volt__group_child_ended(member[1], 0);
+        GIVES(end_it(cx_of(0)), 0);
+        for (int i = 0; i < 2; i++) volt__store_rlx(&member[i]->word, VOLT__QUEUED); // as it lies there
+        on.group.scope_.close_ = NULL; // looked at only while it is owned
+        CHECK_EQ(memcmp(&on.group, &as_new, sizeof as_new), 0);
+    }
+    end();
+}
+
 // ---- reads
 
 // A file that epoll has no events for is tried again at once, but not for ever.
@@ -544,6 +636,129 @@ TEST(a_number_that_comes_and_goes) {
     open_pair(fd);
     ANSWERS(epoll_ctl, EEXIST, ENOMEM); // it must be added, it must not; then there is no memory
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -ENOMEM);
+    close_pair(fd);
+    end();
+}
+
+// What is known is not asked again.
+TEST(calls_that_are_spared) {
+    int fd[2];
+    char four[4];
+    begin();
+    open_tcp(fd);
+    PENDING(volt_read(cx_of(0), fd[0], four, 4));
+    CHECK_EQ(n_probes, 1);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    answers[A_read].n_calls = 0;
+    GIVES(volt_read(cx_of(0), fd[0], four, 4), 1);
+    PENDING(volt_read(cx_of(0), fd[0], four, 4)); // there was no more of it
+    CHECK_EQ(answers[A_read].n_calls, 1);
+    CHECK_EQ(n_probes, 1);
+    GIVES(volt_write(cx_of(1), fd[0], "y", 1), 1);
+    CHECK_EQ(answers[A_write].n_calls, 0); // send, which raises no signal
+    CHECK_EQ(read(fd[1], four, 4), 1);
+    CHECK_EQ(close(fd[1]), 0);
+    (void)look_at_events();
+    GIVES(volt_read(cx_of(0), fd[0], four, 4), 0);
+    GIVES(volt_read(cx_of(0), fd[0], four, 4), 0); // the end is no lack of data
+    volt_rt_close(rt, fd[0]);
+    end();
+}
+TEST(calls_that_are_interrupted) {
+    int fd[2];
+    begin();
+    CHECK_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+    ANSWERS(write, EINTR, EINTR);
+    GIVES(volt_write(cx_of(0), fd[1], "x", 1), 1);
+    ANSWERS(read, EINTR, EINTR);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    check_all_given();
+    ANSWERS(write, 0); // some device
+    GIVES(volt_write(cx_of(0), fd[1], "x", 1), 0);
+    CHECK_EQ(answers[A_sigtimedwait].n_calls, 0);
+    close_pair(fd);
+    end();
+}
+
+// Who goes round, to let others run, goes on only if the number is the same file's.
+static int wait_round(int what, int fd, char *buf) {
+    static const int errors[] = { EAGAIN, ECONNABORTED };
+    int call = what == 1 ? A_accept4 : A_read;
+    volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+    volt_cx *cx = cx_of(0);
+    if (what < 2) {
+        answers[call].n = what ? VOLT_BUDGET : 16;
+        answers[call].at = 0;
+        for (int i = 0; i < 16; i++) answers[call].errors[i] = errors[what];
+    } else {
+        cx->budget_ = 1;
+    }
+    PENDING(what == 0   ? volt_read(cx, fd, buf, 2)
+            : what == 1 ? volt_accept(cx, fd)
+                        : volt_read_exact(cx, fd, buf, 2));
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__IDLE);
+    CHECK(task->word & VOLT__NOTIFIED);
+    check_all_given();
+    return fd;
+}
+static volt_poll go_on(int what, int fd, char *buf) {
+    return what == 0   ? volt_read(cx_of(0), fd, buf, 2)
+           : what == 1 ? volt_accept(cx_of(0), fd)
+                       : volt_read_exact(cx_of(0), fd, buf, 2);
+}
+TEST(who_goes_round_finds_the_same_file) {
+    begin();
+    for (int what = 0; what < 3; what++)
+        for (int is_other = 0; is_other < 2; is_other++) {
+            int fd[2] = { -1, -1 };
+            char two[3] = "##";
+            if (what == 0) fd[0] = open("/dev/zero", O_RDWR | O_CLOEXEC);
+            else if (what == 1) fd[0] = open_listener();
+            else open_pair(fd);
+            if (what == 2) CHECK_EQ(write(fd[1], "a", 1), 1);
+            wait_round(what, fd[0], two);
+            if (is_other) {
+                volt_rt_close(rt, fd[0]);
+                CHECK_EQ(open("/dev/zero", O_RDONLY | O_CLOEXEC), fd[0]);
+                GIVES(go_on(what, fd[0], two), -EBADF);
+                GIVES(volt_read(cx_of(0), fd[0], two, 2), 2); // from now on the other's
+            } else if (what == 1) {
+                PENDING(go_on(what, fd[0], two));
+                GIVES(volt_accept(cancelled_cx(0), fd[0]), -ECANCELED);
+            } else {
+                if (what == 2) CHECK_EQ(write(fd[1], "b", 1), 1);
+                GIVES(go_on(what, fd[0], two), 2);
+                if (what == 2) CHECK_STR(two, "ab");
+            }
+            volt_rt_close(rt, fd[0]);
+            if (fd[1] >= 0) volt_rt_close(rt, fd[1]);
+        }
+    end();
+}
+TEST(no_more_is_read_than_was_asked_for) {
+    int fd[2];
+    char buf[9] = "########";
+    begin();
+    open_pair(fd);
+    CHECK_EQ(write(fd[1], "ab", 2), 2);
+    PENDING(volt_read_exact(cx_of(0), fd[0], buf, 4));
+    CHECK_EQ(volt_progress(&frame[0]), 2);
+    CHECK_EQ(write(fd[1], "cdefgh", 6), 6);
+    CHECK_EQ(look_at_events(), 1);
+    GIVES(volt_read_exact(cx_of(0), fd[0], buf, 4), 4);
+    CHECK_STR(buf, "abcd####");
+    volt_cx *cx = cx_of(0);
+    cx->budget_ = 1; // enough for what is there
+    GIVES(volt_read_exact(cx, fd[0], buf, 4), 4);
+    CHECK_STR(buf, "efgh####");
+    PENDING(volt_read(cx_of(0), fd[0], buf, 1)); // empty, and known to be
+    GIVES(volt_read(cancelled_cx(0), fd[0], buf, 1), -ECANCELED);
+    struct iovec v[2] = { { buf, 0 }, { buf, 5 } };
+    GIVES(volt_read(cx_of(0), fd[0], buf, 0), 0);
+    GIVES(volt_readv(cx_of(0), fd[0], v, 0), 0);
+    GIVES(volt_readv(cx_of(0), fd[0], v, 1), 0);
+    GIVES(volt_read_exact(cx_of(0), fd[0], buf, 0), 0);
     close_pair(fd);
     end();
 }
@@ -644,6 +859,108 @@ TEST(poll_sets_without_memory) {
 
 // ---- sockets
 
+TEST(what_a_listener_asks_for) {
+    static const struct {
+        const char *text;
+        volt_listen_options opt;
+        int has_opt, backlog;
+        const char *options;
+    } rows[] = {
+        { "127.0.0.1:0", { .backlog = 0 }, 0, 1024, "reuseaddr 1, nodelay 1, " },
+        { "127.0.0.1:0", { .backlog = 0 }, 1, 1024, "reuseaddr 1, nodelay 1, " },
+        { "127.0.0.1:0", { .backlog = -1 }, 1, 1024, "reuseaddr 1, nodelay 1, " },
+        { "127.0.0.1:0", { .backlog = 1, .is_delayed = 1 }, 1, 1, "reuseaddr 1, " },
+        { "127.0.0.1:0", { .backlog = 7, .is_reuseport = 1, .is_v6only = 1 }, 1, 7,
+          "reuseaddr 1, reuseport 1, nodelay 1, " },
+        { "[::1]:0", { .backlog = 0 }, 0, 1024, "reuseaddr 1, v6only 0, nodelay 1, " },
+        { "[::1]:0", { .is_v6only = 1, .is_delayed = 1 }, 1, 1024, "reuseaddr 1, v6only 1, " },
+    };
+    begin();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        volt_addr a;
+        const volt_listen_options *opt = rows[i].has_opt ? &rows[i].opt : NULL;
+        CHECK_EQ(volt_addr_parse(&a, rows[i].text), 0);
+        int n_fds = test_count_fds(), is_v6 = rows[i].text[0] == '[';
+        options[0] = 0;
+        int fd = volt_listen_addr(&a, opt);
+        if (is_v6 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) continue; // a machine without
+        CHECK(fd >= 0);
+        CHECK_STR(options, rows[i].options);
+        CHECK_EQ(backlog, rows[i].backlog);
+        CHECK_EQ(close(fd), 0);
+        int n_options = 0;
+        for (const char *c = options; *c; c++) n_options += *c == ',';
+        for (int k = 0; k < n_options; k++) { // each of them fails
+            ANSWERS(setsockopt, ENOMEM);
+            CHECK_EQ(volt_listen_addr(&a, opt), -ENOMEM);
+            check_all_given();
+            break;
+        }
+        ANSWERS(bind, ENOBUFS);
+        CHECK_EQ(volt_listen_addr(&a, opt), -ENOBUFS);
+        ANSWERS(listen, EADDRINUSE);
+        CHECK_EQ(volt_listen_addr(&a, opt), -EADDRINUSE);
+        CHECK_EQ(test_count_fds(), n_fds);
+    }
+    volt_addr a; // nothing of this for others
+    char path[80];
+    snprintf(path, sizeof path, "unix:/tmp/volt-answers-%ld", (long)getpid());
+    CHECK_EQ(volt_addr_parse(&a, path), 0);
+    options[0] = 0;
+    int fd = volt_listen_addr(&a, NULL);
+    CHECK(fd >= 0);
+    CHECK_STR(options, "");
+    CHECK_EQ(close(fd), 0);
+    CHECK_EQ(unlink(path + 5), 0);
+    end();
+}
+TEST(keepalive_from_one_second_on) {
+    begin();
+    int fd = open_listener();
+    options[0] = 0;
+    CHECK_EQ(volt_set_keepalive(fd, 1, 1, 1), 0);
+    CHECK_EQ(strncmp(options, "keepalive 1, ", 13), 0);
+    options[0] = 0;
+    CHECK_EQ(volt_set_keepalive(fd, 0, 1, 1), 0);
+    CHECK_STR(options, "keepalive 0, ");
+    volt_rt_close(rt, fd);
+    end();
+}
+// A descriptor may have the number 0.
+TEST(sockets_on_number_0) {
+    volt_addr a;
+    begin();
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    int lfd = open_listener();
+    CHECK_EQ(lfd, 0);
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    PENDING(volt_accept(cx_of(0), lfd));
+    volt_poll p = volt_connect(cx_of(1), &a);
+    (void)look_at_events();
+    if (volt_is_pending(p)) p = volt_connect(cx_of(1), &a);
+    CHECK(!volt_is_pending(p) && volt_value(p) > 0);
+    (void)look_at_events();
+    p = volt_accept(cx_of(0), lfd);
+    CHECK(!volt_is_pending(p) && volt_value(p) > 0);
+    CHECK_EQ(volt__fd_get(&rt->fds, (int)volt_value(p))->flags, volt__fd_get(&rt->fds, lfd)->flags);
+    CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 0);
+    volt_rt_close(rt, (int)volt_value(p));
+    PENDING(volt_accept(cx_of(0), lfd));
+    GIVES(volt_accept(cancelled_cx(0), lfd), -ECANCELED);
+    // The next ones have it.
+    int keep = fcntl(lfd, F_DUPFD_CLOEXEC, 3);
+    CHECK(keep > 0);
+    volt_rt_close(rt, lfd);
+    p = volt_connect(cx_of(1), &a);
+    (void)look_at_events();
+    if (volt_is_pending(p)) p = volt_connect(cx_of(1), &a);
+    CHECK_EQ(volt_value(p), 0);
+    GIVES(volt_write(cx_of(1), 0, "x", 1), 1);
+    volt_rt_close(rt, 0);
+    volt_rt_close(rt, keep);
+    end();
+}
+
 TEST(connections_that_fail_before_they_are_accepted) {
     begin();
     int fd = open_listener();
@@ -689,6 +1006,54 @@ TEST(accepts_that_back_off) {
     CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__FIRED);
     PENDING(volt_accept(cx_of(0), fd));
     CHECK(frame[0].node_.on_ == volt__fd_get(&rt->fds, fd)); // nobody there: waits for them
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    volt_rt_close(rt, fd);
+    end();
+}
+TEST(back_offs_double_up_to_half_a_second) {
+    static const uint32_t ms[] = { 5, 10, 20, 40, 80, 160, 320, 500, 500 };
+    static const int errors[] = { EMFILE, ENFILE, ENOBUFS, ENOMEM };
+    begin();
+    int fd = open_listener();
+    volt_addr a;
+    CHECK_EQ(volt_local_addr(fd, &a), 0);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof ms / sizeof ms[0]; i++) {
+            volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+            ANSWERS(accept4, errors[i % 4]);
+            PENDING(volt_accept(cx_of(0), fd));
+            CHECK_EQ(volt__fd_get(&rt->fds, fd)->backoff_ms, ms[i]);
+            int64_t left = volt__park_time(w) - VOLT_MS(ms[i]);
+            CHECK(left >= 0 && left <= VOLT_MS(1));
+            CHECK(!(task->word & VOLT__NOTIFIED));
+            GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+        }
+        int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); // one that is accepted ends it
+        CHECK_EQ(connect(out, volt__addr_sa(&a), a.len_), 0);
+        volt_poll p = volt_accept(cx_of(0), fd);
+        CHECK(!volt_is_pending(p) && volt_value(p) > 0);
+        CHECK_EQ(volt__fd_get(&rt->fds, fd)->backoff_ms, 0);
+        volt_rt_close(rt, (int)volt_value(p));
+        CHECK_EQ(close(out), 0);
+    }
+    ANSWERS(accept4, EMFILE);
+    clock_step = VOLT_S(1); // over before its timer is armed
+    PENDING(volt_accept(cx_of(0), fd));
+    clock_step = 0;
+    CHECK(task->word & VOLT__NOTIFIED);
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    volt_rt_close(rt, fd);
+    end();
+}
+TEST(a_back_off_without_an_entry) {
+    begin();
+    int fd = open_listener();
+    test_heap.fail_at = test_heap.n_allocs + 1;
+    test_heap.is_sticky = 1;
+    PENDING(volt_accept(cx_of(0), fd));
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__LINKED);
+    int64_t left = volt__park_time(w) - VOLT_MS(5);
+    CHECK(left >= 0 && left <= VOLT_MS(1));
     GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
     volt_rt_close(rt, fd);
     end();
@@ -935,11 +1300,6 @@ TEST(a_task_is_filled_anew) {
     CHECK_EQ(t.links, 0);
 }
 static uint32_t slot_of(volt__task *t) { return volt__slab_of(t)->slot_size; }
-static volt_poll never_run(volt_cx *cx, void *arg) {
-    (void)cx, (void)arg;
-    CHECK(0);
-    return volt_ready(0);
-}
 TEST(a_slot_holds_the_state_and_hardly_more) {
     static const still_state state;
     begin();
