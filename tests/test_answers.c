@@ -59,7 +59,11 @@ ANSWER(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, 
 ANSWER(int, bind, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, connect, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, epoll_create1, (int flags), flags)
-ANSWER(int, epoll_ctl, (int ep, int op, int fd, struct epoll_event *ev), ep, op, fd, ev)
+static uint32_t asked_events;
+static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
+    asked_events = op == EPOLL_CTL_DEL ? 0 : ev->events;
+    return fails(A_epoll_ctl) ? -1 : epoll_ctl(ep, op, fd, ev);
+}
 ANSWER(ssize_t, read, (int fd, void *buf, size_t n), fd, buf, n)
 ANSWER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t), set,
        info, t)
@@ -86,6 +90,7 @@ static int answer_setsockopt(int fd, int level, int name, const void *value, soc
     return setsockopt(fd, level, name, value, n);
 }
 static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
+    if (ms != 0) abort(); // a worker does not wait there
     if (fails(A_poll)) return -1;
     if (!answers[A_poll].is_zero) return poll(p, n, ms);
     answers[A_poll].is_zero = 0;
@@ -808,6 +813,11 @@ TEST(a_foreign_descriptor_that_is_writable_first) {
     close_pair(fd);
     end();
 }
+// What the next function finds on its stack.
+static __attribute__((noinline)) void dirty_stack(void) {
+    volatile char dirt[4096];
+    for (size_t i = 0; i < sizeof dirt; i++) dirt[i] = 'x';
+}
 static int own[2];
 static void make_readable(void) {
     CHECK_EQ(write(own[1], "x", 1), 1);
@@ -824,12 +834,69 @@ TEST(looks_at_an_own_descriptor) {
     GIVES(volt_readable(cancelled_cx(0), own[0]), -ECANCELED);
     check_all_given();
     ANSWERS(poll, ENOMEM);
+    dirty_stack();
     GIVES(volt_readable(cx_of(0), own[0]), -ENOMEM);
     answers[A_poll].meanwhile = make_readable;
     answers[A_poll].n_calls = 0;
     GIVES(volt_readable(cx_of(0), own[0]), 0);
     CHECK_EQ(answers[A_poll].n_calls, 2);
     close_pair(own);
+    end();
+}
+TEST(what_a_poll_set_asks_for) {
+    volt_pollset p;
+    volt_pollev ev[3];
+    int fd[2];
+    begin();
+    ANSWERS(epoll_create1, EMFILE);
+    CHECK_EQ(volt_pollset_open(&p), -EMFILE);
+    open_pair(fd);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), -EINVAL); // is none
+    CHECK_EQ(volt_pollset_open(&p), 0);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
+    for (uint32_t is = 1; is < 8; is++) {
+        static const int stale[] = { ENOENT, EEXIST, EIO };
+        for (int i = 0; i < 3; i++) {
+            answers[A_epoll_ctl].n_calls = 0;
+            errno = stale[i]; // of another call
+            CHECK_EQ(volt_pollset_set(&p, fd[0], (is & 1 ? (uint32_t)VOLT_IN : 0) |
+                                      (is & 2 ? (uint32_t)VOLT_OUT : 0) |
+                                      (is & 4 ? (uint32_t)VOLT_PRI : 0)), 0);
+            CHECK_EQ(asked_events, (is & 1 ? EPOLLIN | EPOLLRDHUP : 0u) | (is & 2 ? EPOLLOUT : 0u) |
+                     (is & 4 ? EPOLLPRI : 0u));
+            CHECK_EQ(answers[A_epoll_ctl].n_calls, 1);
+        }
+    }
+    // What comes is what is there, and no more than that is written.
+    static const struct {
+        uint32_t asks, gives;
+        int is_readable;
+    } rows[] = { { VOLT_IN, 0, 0 }, { VOLT_OUT, VOLT_OUT, 0 }, { VOLT_OUT, VOLT_OUT, 1 },
+                 { VOLT_IN, VOLT_IN, 1 }, { VOLT_IN | VOLT_OUT, VOLT_IN | VOLT_OUT, 1 },
+                 { VOLT_PRI, 0, 1 } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_EQ(volt_pollset_set(&p, fd[0], rows[i].asks), 0);
+        if (rows[i].is_readable) CHECK_EQ(write(fd[1], "x", 1), 1);
+        memset(ev, 0xa5, sizeof ev);
+        int n = volt__pollset_take(&p, ev, 3);
+        CHECK_EQ(n, rows[i].gives != 0);
+        if (n) CHECK(ev[0].fd == fd[0] && ev[0].events == rows[i].gives);
+        for (int k = n; k < 3; k++) CHECK_EQ((uint32_t)ev[k].fd, 0xa5a5a5a5);
+    }
+    errno = EIO;
+    CHECK_EQ(volt_pollset_set(&p, fd[0], 0), 0);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], 0), 0); // is not there any more
+    ANSWERS(epoll_ctl, EPERM);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], 0), -EPERM);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
+    CHECK_EQ(close(fd[1]), 0);
+    CHECK_EQ(volt__pollset_take(&p, ev, 1), 1);
+    CHECK_EQ(ev[0].events, VOLT_IN | VOLT_HUP);
+    volt_pollset_close(cx_of(0), &p);
+    CHECK_EQ(p.epfd_, 0);
+    volt_pollset_close(cx_of(0), &p);
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 1), -EINVAL);
+    volt_rt_close(rt, fd[0]);
     end();
 }
 TEST(poll_sets_without_memory) {
@@ -924,6 +991,103 @@ TEST(keepalive_from_one_second_on) {
     CHECK_EQ(volt_set_keepalive(fd, 0, 1, 1), 0);
     CHECK_STR(options, "keepalive 0, ");
     volt_rt_close(rt, fd);
+    end();
+}
+TEST(what_a_connect_asks_for) {
+    volt_addr a;
+    char path[80];
+    begin();
+    int lfd = open_listener();
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    for (int is_unix = 0; is_unix < 2; is_unix++) {
+        options[0] = 0;
+        volt_poll p = volt_connect(cx_of(0), &a);
+        (void)look_at_events();
+        if (volt_is_pending(p)) p = volt_connect(cx_of(0), &a);
+        int fd = (int)volt_value(p);
+        CHECK(fd > 0);
+        CHECK_STR(options, is_unix ? "" : "nodelay 1, ");
+        CHECK_EQ(volt__fd_get(&rt->fds, fd)->flags & VOLT__FD_STREAM, is_unix ? 0 : VOLT__FD_STREAM);
+        volt_rt_close(rt, fd);
+        volt_rt_close(rt, lfd);
+        if (is_unix) break;
+        snprintf(path, sizeof path, "unix:/tmp/volt-connect-%ld", (long)getpid());
+        CHECK_EQ(volt_addr_parse(&a, path), 0);
+        lfd = volt_listen_addr(&a, NULL);
+        CHECK(lfd >= 0);
+    }
+    CHECK_EQ(unlink(path + 5), 0);
+    end();
+}
+TEST(a_connect_on_number_0) {
+    volt_addr a;
+    begin();
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    ANSWERS(connect, EINPROGRESS);
+    PENDING(volt_connect(cx_of(0), &a));
+    CHECK(fcntl(0, F_GETFD) >= 0);
+    PENDING(volt_connect(cx_of(0), &a));
+    CHECK_EQ(answers[A_connect].n_calls, 1);
+    GIVES(volt_connect(cancelled_cx(0), &a), -ECANCELED);
+    CHECK_EQ(open("/dev/null", O_RDONLY), 0); // was closed
+    end();
+}
+TEST(an_accept_on_number_0) {
+    volt_addr a;
+    begin();
+    int lfd = open_listener();
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(out, volt__addr_sa(&a), a.len_), 0);
+    ANSWERS(accept4, EMFILE);
+    PENDING(volt_accept(cx_of(0), lfd));
+    GIVES(volt_accept(cancelled_cx(0), lfd), -ECANCELED);
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    GIVES(volt_accept(cx_of(0), lfd), 0);
+    volt__fd *e = volt__fd_get(&rt->fds, lfd);
+    CHECK_EQ(e->backoff_ms, 0);
+    CHECK(e->flags && volt__fd_get(&rt->fds, 0)->flags == e->flags);
+    volt_rt_close(rt, 0);
+    CHECK_EQ(open("/dev/null", O_RDONLY), 0);
+    volt_rt_close(rt, lfd);
+    CHECK_EQ(close(out), 0);
+    end();
+}
+TEST(number_0_is_closed_without_an_entry) {
+    begin();
+    test_heap.fail_at = test_heap.n_allocs + 1;
+    test_heap.is_sticky = 1;
+    volt_rt_close(rt, STDIN_FILENO);
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    end();
+}
+// Whoever waits on a number whose file is gone is told when the number comes back as another.
+TEST(a_number_that_comes_back) {
+    volt_addr a;
+    begin();
+    int lfd = open_listener(), fd[2];
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    CHECK_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+    volt__task *other = still_task(w), *mine = task;
+    volt__store_rlx(&other->word, VOLT__REF);
+    task = other;
+    PENDING(volt_read(cx_of(1), fd[0], &byte, 1));
+    task = mine;
+    CHECK_EQ(close(fd[0]), 0);
+    int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (out == fd[0]) out = dup(out), CHECK_EQ(close(fd[0]), 0); // that number is kept free
+    CHECK_EQ(connect(out, volt__addr_sa(&a), a.len_), 0);
+    GIVES(volt_accept(cx_of(0), lfd), fd[0]);
+    CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 1);
+    CHECK_EQ(volt__load_rlx(&rt->injector.len), 1); // it is on its way
+    task = other;
+    GIVES(volt_read(cx_of(1), fd[0], &byte, 1), -EBADF);
+    task = mine;
+    volt_rt_close(rt, fd[0]);
+    volt_rt_close(rt, fd[1]);
+    volt_rt_close(rt, lfd);
+    CHECK_EQ(close(out), 0);
     end();
 }
 // A descriptor may have the number 0.
@@ -1066,9 +1230,14 @@ TEST(connects_that_others_end) {
     PENDING(volt_connect(cx_of(0), &a));
     PENDING(volt_connect(cx_of(0), &a)); // woken for something else
     CHECK_EQ(answers[A_connect].n_calls, 1);
-    volt_rt_close(rt, (int)frame[0].node_.key_ - 1);
+    int fd = (int)frame[0].node_.key_ - 1;
+    volt_rt_close(rt, fd);
+    CHECK_EQ(open("/dev/null", O_RDONLY | O_CLOEXEC), fd);
     GIVES(volt_connect(cx_of(0), &a), -EBADF);
+    CHECK_EQ(close(fd), 0); // another's: was left alone
     check_all_given();
+    ANSWERS(socket, EMFILE);
+    GIVES(volt_connect(cx_of(0), &a), -EMFILE);
     ANSWERS(connect, EINPROGRESS);
     ANSWERS(epoll_ctl, ENOMEM);
     GIVES(volt_connect(cx_of(0), &a), -ENOMEM);
