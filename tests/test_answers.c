@@ -136,8 +136,14 @@ static __INT64_TYPE__ look_at_clock(void) { return clock_now += clock_step; }
 
 // A wait on a futex is over when the step that the test has for it was taken.
 static int (*at_futex)(void);
-#define VOLT_FUTEX_WAIT(word_, expect_, deadline_) ((void)(word_), (void)(deadline_), at_futex())
+static __UINT32_TYPE__ expected; // of the last wait
+#define VOLT_FUTEX_WAIT(word_, expect_, deadline_)                                                 \
+    ((void)(word_), (void)(deadline_), expected = (expect_), at_futex())
 #define VOLT_FUTEX_WAKE(word_, n_) ((void)(word_), (void)(n_))
+
+static void join_a_thread(void); // no worker has one here
+#define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) pthread_create(thread_, attr_, fn_, arg_)
+#define VOLT_THREAD_JOIN(thread_) ((void)(thread_), join_a_thread())
 
 // Another step of the test's at one assertion, told by its text.
 static void (*at_assert)(void);
@@ -1579,4 +1585,98 @@ TEST(workers_that_do_not_start) {
     CHECK_EQ(volt__started(rt), 0);
     check_all_given();
     still_end(rt);
+}
+
+// ---- the end of a runtime
+
+static volt_rt *ending;
+static int n_joins;
+static void join_a_thread(void) {
+    n_joins++;
+    CHECK_EQ(ending->join_state, 1); // others wait
+    CHECK_EQ(volt_destroy(ending), -EBUSY);
+}
+static int is_joined(void) {
+    n_waits++;
+    CHECK_EQ(expected, 1);
+    if (n_waits == 2) volt__store_rel(&ending->join_state, 2); // before that: for nothing
+    return 0;
+}
+TEST(one_joins_the_threads_and_others_wait) {
+    volt_rt *two = ending = still_rt(2);
+    two->workers[1]->has_thread = 1;
+    volt__join_threads(two);
+    CHECK_EQ(n_joins, 1);
+    CHECK_EQ(two->join_state, 2);
+    volt__join_threads(two); // nothing to wait for
+    two->join_state = 1;
+    at_futex = is_joined;
+    volt__join_threads(two);
+    CHECK_EQ(n_waits, 2);
+    CHECK_EQ(n_joins, 1);
+    still_end(two);
+}
+static int is_late(void) { return -ETIMEDOUT; }
+static int is_stopped_at_last(void) {
+    if (++n_waits == 3) volt__store_rel(&ending->is_stopped, 1);
+    return n_waits == 1 ? 0 : -EAGAIN; // woken for nothing
+}
+static int is_stopped_too_late(void) {
+    volt__store_rel(&ending->is_stopped, 1);
+    return -ETIMEDOUT;
+}
+TEST(what_a_shutdown_gives) {
+    begin();
+    ending = rt;
+    at_futex = is_late;
+    for (int n = 0; n < 4; n++) {
+        CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), n > 0 ? n : 1); // not stopped is not 0
+        w->spawned++;
+    }
+    at_futex = is_stopped_at_last;
+    CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), 0);
+    CHECK_EQ(n_waits, 3);
+    rt->is_stopped = 0;
+    at_futex = is_stopped_too_late; // but it is
+    CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), 0);
+    end();
+}
+TEST(who_survives) {
+    static const struct {
+        uintptr_t word;
+        uint32_t n, n_held;
+    } rows[] = {
+        { VOLT__NOTIFIED, 0, 0 }, // a free slot
+        { VOLT__REF, 1, 0 },
+        { VOLT__REF | VOLT__RUNNING, 1, 0 },
+        { VOLT__REF | VOLT__COMPLETE, 0, 1 },
+        { 2 * VOLT__REF | VOLT__COMPLETE | VOLT__NOTIFIED, 0, 1 },
+    };
+    volt__survivors s;
+    begin();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        volt__store_rlx(&task->word, rows[i].word);
+        volt__survivors_find(rt, &s);
+        CHECK_EQ(s.n, rows[i].n);
+        CHECK_EQ(s.n_held, rows[i].n_held);
+        if (s.n + s.n_held > 0) CHECK_EQ(volt__teardown(rt), -EBUSY);
+    }
+    end();
+}
+static int visitor_leaves(void) {
+    CHECK_EQ(expected, 5u - 2u * (uint32_t)n_waits);
+    if (++n_waits > 2) return -EAGAIN;
+    volt__unvisit(ending);
+    return 0;
+}
+TEST(a_teardown_waits_for_visitors) {
+    for (int n = 0; n < 3; n += 2) {
+        ending = still_rt(1);
+        for (int i = 0; i < n; i++) volt__visit(ending);
+        n_waits = 0;
+        at_futex = n ? visitor_leaves : NULL;
+        CHECK_EQ(volt__teardown(ending), 0);
+        CHECK_EQ(n_waits, n);
+        test_check_heap();
+    }
 }
