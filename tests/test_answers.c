@@ -91,7 +91,10 @@ static int answer_setsockopt(int fd, int level, int name, const void *value, soc
 }
 static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
     if (ms != 0) abort(); // a worker does not wait there
-    if (fails(A_poll)) return -1;
+    if (fails(A_poll)) {
+        if (errno == EINTR) p->revents = POLLNVAL; // who fails may leave anything
+        return -1;
+    }
     if (!answers[A_poll].is_zero) return poll(p, n, ms);
     answers[A_poll].is_zero = 0;
     return 0;
@@ -561,6 +564,119 @@ TEST(members_are_cancelled_once_and_the_group_is_as_new) {
     end();
 }
 
+// ---- arms, polled by hand
+
+enum { N_ARMS = 4 };
+static volt_arm arm[N_ARMS];
+static char polled[64]; // which arms, in order; in capitals: cancelled
+// One poll of an await over arms in a frame under one shield; NULL: this arm stays pending.
+static volt_poll drive(volt_cx *cx, int mode, const int64_t *const gives[N_ARMS], int n_fired) {
+    int at = 0, fired = 0;
+    const uint8_t level = cx->abort_;
+    cx->shield_ = 1;
+    volt__arms_begin(cx, mode);
+    do {
+        for (int i = 0; i < N_ARMS; i++) {
+            if (!volt__arm_go(cx, &arm[i])) continue;
+            CHECK_EQ(cx->shield_, 1);
+            CHECK(cx->abort_ == level || cx->abort_ == 2);
+            polled[at++] = (char)((volt__is_off(cx) ? 'A' : 'a') + i);
+            cx->shield_ = 3; // a shield inside
+            fired += volt__arm_put(cx, &arm[i], gives[i] ? volt_ready(*gives[i]) : volt_pending());
+            arm[i].shield_ = 1;
+            CHECK_EQ(cx->shield_, 1);
+            CHECK_EQ(cx->abort_, level);
+        }
+    } while (volt__arms_turn(cx, volt__arm_done(fired)));
+    polled[at] = 0;
+    CHECK_EQ(fired, n_fired);
+    return volt__arms_end(cx, fired);
+}
+static const int64_t is_5 = 5, is_error = -EIO, is_cancelled_arm = -ECANCELED;
+static const char *from(int first) { // all of them, in turn
+    static char text[N_ARMS + 1];
+    for (int i = 0; i < N_ARMS; i++) text[i] = (char)('a' + (first + i) % N_ARMS);
+    return text;
+}
+static char *in_capitals(const char *text) {
+    static char big[2 * N_ARMS + 1];
+    size_t n = strlen(text);
+    for (size_t i = 0; i <= n; i++) big[i] = (char)(text[i] ? text[i] - 'a' + 'A' : 0);
+    return big;
+}
+TEST(arms_of_a_select_in_turn) {
+    static const int64_t *const none[N_ARMS], *const third[N_ARMS] = { NULL, NULL, &is_5, NULL };
+    static const int64_t *const cancelled[N_ARMS] = { &is_cancelled_arm, &is_cancelled_arm,
+                                                      &is_cancelled_arm, &is_cancelled_arm };
+    int n_starts[N_ARMS] = { 0, 0, 0, 0 };
+    begin();
+    for (int round = 0; round < 64; round++) {
+        int mode = round % 4 ? VOLT__SELECT : VOLT__SELECT_BIASED;
+        PENDING(drive(cx_of(0), mode, none, 0));
+        int first = polled[0] - 'a';
+        if (mode == VOLT__SELECT_BIASED) CHECK_EQ(first, 0);
+        n_starts[first]++;
+        CHECK_STR(polled, from(first));
+        PENDING(drive(cx_of(0), mode, none, 0)); // again from there on
+        CHECK_STR(polled, from(first));
+        if (round & 4) { // the third wins; the others clean up
+            PENDING(drive(cx_of(0), mode, third, 1));
+            CHECK_EQ(strncmp(polled, from(first), strcspn(polled, "ABCD")), 0);
+            CHECK_STR(polled + strcspn(polled, "ABCD"), "ABD");
+            PENDING(drive(cx_of(0), mode, none, 0));
+            CHECK_STR(polled, "ABD"); // once
+            GIVES(drive(cx_of(0), mode, cancelled, 0), 2);
+            CHECK_EQ(arm[2].value, 5);
+            CHECK(arm[2].fired && !arm[1].fired);
+        } else { // cancelled from outside: nobody wins
+            volt_cx *cx = cx_of(0);
+            cx->abort_ = 2;
+            GIVES(drive(cx, mode, cancelled, 0), -ECANCELED);
+            CHECK_STR(polled, in_capitals(from(first)));
+        }
+        CHECK_EQ(frame[0].node_.kind_, VOLT__FRESH);
+    }
+    for (int i = 0; i < N_ARMS; i++) CHECK(n_starts[i] > 0);
+    end();
+}
+TEST(arms_of_a_join_in_turn) {
+    static const int64_t *const none[N_ARMS], *const second[N_ARMS] = { NULL, &is_error, NULL, NULL };
+    static const int64_t *const all[N_ARMS] = { &is_5, &is_5, &is_5, &is_5 };
+    begin();
+    for (int round = 0; round < 8; round++) {
+        int mode = round % 2 ? VOLT__JOIN_ALL : VOLT__TRY_JOIN_ALL;
+        PENDING(drive(cx_of(0), mode, none, 0));
+        CHECK_STR(polled, "abcd");
+        PENDING(drive(cx_of(0), mode, second, 1));
+        CHECK_STR(polled, mode == VOLT__JOIN_ALL ? "abcd" : "abCDACD");
+        PENDING(drive(cx_of(0), mode, none, 0));
+        CHECK_STR(polled, mode == VOLT__JOIN_ALL ? "acd" : "ACD");
+        volt_cx *cx = cx_of(0);
+        cx->abort_ = 2; // from outside
+        PENDING(drive(cx, mode, none, 0));
+        CHECK_STR(polled, "ACD");
+        GIVES(drive(cx_of(0), mode, all, 3), mode == VOLT__JOIN_ALL ? 0 : -EIO);
+        CHECK_EQ(arm[3].value, 5);
+    }
+    end();
+}
+TEST(as_many_arms_as_there_may_be) {
+    static volt_arm many[VOLT__ARMS_MAX];
+    begin();
+    volt_cx *cx = cx_of(0);
+    for (int is_over = 0; is_over < 2; is_over++) {
+        volt__arms_begin(cx, VOLT__JOIN_ALL);
+        do
+            for (size_t i = 0; i < VOLT__ARMS_MAX; i++)
+                if (volt__arm_go(cx, &many[i]))
+                    volt__arm_put(cx, &many[i], is_over ? volt_ready(0) : volt_pending());
+        while (volt__arms_turn(cx, volt__arm_done(0)));
+        if (is_over) GIVES(volt__arms_end(cx, 0), 0);
+        else PENDING(volt__arms_end(cx, 0));
+    }
+    end();
+}
+
 // ---- reads
 
 // A file that epoll has no events for is tried again at once, but not for ever.
@@ -819,11 +935,6 @@ TEST(a_foreign_descriptor_that_is_writable_first) {
     close_pair(fd);
     end();
 }
-// What the next function finds on its stack.
-static __attribute__((noinline)) void dirty_stack(void) {
-    volatile char dirt[4096];
-    for (size_t i = 0; i < sizeof dirt; i++) dirt[i] = 'x';
-}
 static int own[2];
 static void make_readable(void) {
     CHECK_EQ(write(own[1], "x", 1), 1);
@@ -839,8 +950,7 @@ TEST(looks_at_an_own_descriptor) {
     PENDING(volt_readable(cx_of(0), own[0]));
     GIVES(volt_readable(cancelled_cx(0), own[0]), -ECANCELED);
     check_all_given();
-    ANSWERS(poll, ENOMEM);
-    dirty_stack();
+    ANSWERS(poll, EINTR, ENOMEM);
     GIVES(volt_readable(cx_of(0), own[0]), -ENOMEM);
     answers[A_poll].meanwhile = make_readable;
     answers[A_poll].n_calls = 0;
@@ -924,6 +1034,7 @@ TEST(poll_sets_without_memory) {
     check_all_given();
     ANSWERS(epoll_ctl, EPERM); // says that it is always ready: looks again, and it is not
     PENDING(volt_pollset_wait(cx_of(0), &p, ev, 70));
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__LINKED);
     GIVES(volt_pollset_wait(cancelled_cx(0), &p, ev, 70), -ECANCELED);
     volt_pollset_close(cx_of(0), &p);
     close_pair(fd);
@@ -1538,6 +1649,10 @@ TEST(what_a_task_may_spawn) {
         memset(state, 0, sizeof state);
         state[0].frame.node_.pc_ = (i & 2) != 0;
         w->is_closing = (i & 4) != 0;
+        for (int k = 0; k < 2; k++) { // a slot that can be had without a call
+            size_t room = k ? sizeof state : sizeof state[0];
+            volt__heap_free_local(&w->heap, volt__task_alloc(rt, w, room, 0));
+        }
         uint64_t n_spawned = w->spawned;
         int rc = volt_spawn(cx_of(0), &h, never_run, state, size);
         CHECK_EQ(rc, i & 2 ? -EINVAL : i & 4 ? -ESHUTDOWN : 0);
@@ -1585,6 +1700,20 @@ TEST(workers_that_do_not_start) {
     CHECK_EQ(volt__started(rt), 0);
     check_all_given();
     still_end(rt);
+}
+
+TEST(whose_counters_are_exact) {
+    volt_counters c;
+    begin();
+    w->stats.steals = 7;
+    volt_stats(rt, &c);
+    CHECK_EQ(c.steals, 0); // another's are as it has published them
+    VOLT_TLS_SET(w);
+    volt_stats(rt, &c);
+    VOLT_TLS_SET(NULL);
+    CHECK_EQ(c.steals, 7);
+    CHECK(c.workers == 1 && c.workers_started == 1);
+    end();
 }
 
 // ---- the end of a runtime

@@ -16,6 +16,7 @@ ROOT_TEST(group_waits_for_all, { volt_group g; int i, n_ended, rc; }) {
     VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
     CHECK_EQ(s->rc, 0);
     CHECK_EQ(READ(s->n_ended), 300);
+    CHECK(!s->g.scope_.task_); // nobody's: another may take it
     VOLT_END(0);
 }
 
