@@ -139,9 +139,9 @@ static __INT64_TYPE__ look_at_clock(void) { return clock_now += clock_step; }
 
 // A wait on a futex is over when the step that the test has for it was taken.
 static int (*at_futex)(void);
-static __UINT32_TYPE__ expected; // of the last wait
+static __UINT32_TYPE__ futex_expects; // of the last wait
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_)                                                 \
-    ((void)(word_), (void)(deadline_), expected = (expect_), at_futex())
+    ((void)(word_), (void)(deadline_), futex_expects = (expect_), at_futex())
 #define VOLT_FUTEX_WAKE(word_, n_) ((void)(word_), (void)(n_))
 
 static void join_a_thread(void); // no worker has one here
@@ -200,6 +200,11 @@ static volt_cx *cancelled_cx(int i) {
     volt_cx *cx = cx_of(i);
     cx->abort_ = 1;
     return cx;
+}
+static volt__fd *entry(int fd) {
+    volt__fd *e = volt__fd_get(&rt->fds, fd);
+    CHECK(e);
+    return e;
 }
 static int look_at_events(void) {
     volt__polled out;
@@ -299,7 +304,7 @@ static const struct leaf {
 };
 static void hold_locks(void (*hold)(uint32_t *lock)) {
     const int fds[] = { on.pair[0], on.listener, on.set.epfd_ - 1, on.set.epfd_ }; // a connect's
-    for (int i = 0; i < 4; i++) hold(&volt__fd_get(&rt->fds, fds[i])->lock);
+    for (int i = 0; i < 4; i++) hold(&entry(fds[i])->lock);
     hold(&on.token.lock_);
     hold(&on.group.lock_);
     hold(&w->wheel.lock);
@@ -557,7 +562,8 @@ TEST(members_are_cancelled_once_and_the_group_is_as_new) {
         PENDING(end_it(cx_of(0)));
         volt__group_child_ended(member[1], 0);
         GIVES(end_it(cx_of(0)), 0);
-        for (int i = 0; i < 2; i++) volt__store_rlx(&member[i]->word, VOLT__QUEUED); // as it lies there
+        // as they lie in the queue
+        for (int i = 0; i < 2; i++) volt__store_rlx(&member[i]->word, VOLT__QUEUED);
         on.group.scope_.close_ = NULL; // looked at only while it is owned
         CHECK_EQ(memcmp(&on.group, &as_new, sizeof as_new), 0);
     }
@@ -640,7 +646,8 @@ TEST(arms_of_a_select_in_turn) {
     end();
 }
 TEST(arms_of_a_join_in_turn) {
-    static const int64_t *const none[N_ARMS], *const second[N_ARMS] = { NULL, &is_error, NULL, NULL };
+    static const int64_t *const none[N_ARMS];
+    static const int64_t *const second[N_ARMS] = { NULL, &is_error, NULL, NULL };
     static const int64_t *const all[N_ARMS] = { &is_5, &is_5, &is_5, &is_5 };
     begin();
     for (int round = 0; round < 8; round++) {
@@ -709,7 +716,7 @@ TEST(operations_on_what_is_being_closed) {
     int fd[2];
     begin();
     open_pair(fd);
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd *e = entry(fd[0]);
     CHECK(volt__fd_enter(e));
     volt__fd_begin_close(e);
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EBADF);
@@ -733,7 +740,7 @@ TEST(closed_after_the_event) {
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EBADF);
     volt__chain c;
     volt__chain_init(&c);
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd *e = entry(fd[0]);
     uint32_t seq = e->seq;
     volt__fd_event(&rt->fds, (uint64_t)e->gen << 32 | (uint32_t)fd[0], EPOLLIN, &c);
     CHECK_EQ(e->seq, seq); // nobody has registered it
@@ -746,7 +753,7 @@ TEST(data_between_a_short_read_and_its_note) {
     begin();
     open_pair(fd);
     PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd *e = entry(fd[0]);
     volt__fd_seen seen = volt__fd_see(e);
     CHECK_EQ(write(fd[1], "x", 1), 1);
     CHECK_EQ(look_at_events(), 1);
@@ -915,7 +922,7 @@ TEST(a_foreign_descriptor_in_both_directions) {
     GIVES(volt_writable(cx_of(1), fd[0]), 0); // told, as it can wait no more
     CHECK_EQ(read(fd[0], &byte, 1), 1);
     PENDING(volt_read(cx_of(0), fd[0], &byte, 1)); // from now on volt's own
-    CHECK_EQ(volt__fd_get(&rt->fds, fd[0])->mode, VOLT__MODE_EDGE);
+    CHECK_EQ(entry(fd[0])->mode, VOLT__MODE_EDGE);
     GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
     close_pair(fd);
     end();
@@ -1124,7 +1131,7 @@ TEST(what_a_connect_asks_for) {
         int fd = (int)volt_value(p);
         CHECK(fd > 0);
         CHECK_STR(options, is_unix ? "" : "nodelay 1, ");
-        CHECK_EQ(volt__fd_get(&rt->fds, fd)->flags & VOLT__FD_STREAM, is_unix ? 0 : VOLT__FD_STREAM);
+        CHECK_EQ(entry(fd)->flags & VOLT__FD_STREAM, is_unix ? 0 : VOLT__FD_STREAM);
         volt_rt_close(rt, fd);
         volt_rt_close(rt, lfd);
         if (is_unix) break;
@@ -1162,9 +1169,9 @@ TEST(an_accept_on_number_0) {
     GIVES(volt_accept(cancelled_cx(0), lfd), -ECANCELED);
     CHECK_EQ(close(STDIN_FILENO), 0);
     GIVES(volt_accept(cx_of(0), lfd), 0);
-    volt__fd *e = volt__fd_get(&rt->fds, lfd);
+    volt__fd *e = entry(lfd);
     CHECK_EQ(e->backoff_ms, 0);
-    CHECK(e->flags && volt__fd_get(&rt->fds, 0)->flags == e->flags);
+    CHECK(e->flags && entry(0)->flags == e->flags);
     volt_rt_close(rt, 0);
     CHECK_EQ(open("/dev/null", O_RDONLY), 0);
     volt_rt_close(rt, lfd);
@@ -1223,7 +1230,7 @@ TEST(sockets_on_number_0) {
     (void)look_at_events();
     p = volt_accept(cx_of(0), lfd);
     CHECK(!volt_is_pending(p) && volt_value(p) > 0);
-    CHECK_EQ(volt__fd_get(&rt->fds, (int)volt_value(p))->flags, volt__fd_get(&rt->fds, lfd)->flags);
+    CHECK_EQ(entry((int)volt_value(p))->flags, entry(lfd)->flags);
     CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 0);
     volt_rt_close(rt, (int)volt_value(p));
     PENDING(volt_accept(cx_of(0), lfd));
@@ -1286,7 +1293,7 @@ TEST(accepts_that_back_off) {
     clock_step = 0;
     CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__FIRED);
     PENDING(volt_accept(cx_of(0), fd));
-    CHECK(frame[0].node_.on_ == volt__fd_get(&rt->fds, fd)); // nobody there: waits for them
+    CHECK(frame[0].node_.on_ == entry(fd)); // nobody there: waits for them
     GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
     volt_rt_close(rt, fd);
     end();
@@ -1303,7 +1310,7 @@ TEST(back_offs_double_up_to_half_a_second) {
             volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
             ANSWERS(accept4, errors[i % 4]);
             PENDING(volt_accept(cx_of(0), fd));
-            CHECK_EQ(volt__fd_get(&rt->fds, fd)->backoff_ms, ms[i]);
+            CHECK_EQ(entry(fd)->backoff_ms, ms[i]);
             int64_t left = volt__park_time(w) - VOLT_MS(ms[i]);
             CHECK(left >= 0 && left <= VOLT_MS(1));
             CHECK(!(task->word & VOLT__NOTIFIED));
@@ -1313,7 +1320,7 @@ TEST(back_offs_double_up_to_half_a_second) {
         CHECK_EQ(connect(out, volt__addr_sa(&a), a.len_), 0);
         volt_poll p = volt_accept(cx_of(0), fd);
         CHECK(!volt_is_pending(p) && volt_value(p) > 0);
-        CHECK_EQ(volt__fd_get(&rt->fds, fd)->backoff_ms, 0);
+        CHECK_EQ(entry(fd)->backoff_ms, 0);
         volt_rt_close(rt, (int)volt_value(p));
         CHECK_EQ(close(out), 0);
     }
@@ -1443,7 +1450,8 @@ TEST(a_tick_at_its_very_moment) {
 
 TEST(ticks_that_were_missed) {
     static const struct {
-        int missed, gives, next; // in ms, from the first tick
+        volt_missed missed;
+        int gives, next; // in ms, from the first tick
     } rows[] = { { VOLT_MISSED_BURST, 1, 10 }, { VOLT_MISSED_DELAY, 3, 35 },
                  { VOLT_MISSED_SKIP, 3, 30 } };
     begin();
@@ -1727,7 +1735,7 @@ static void join_a_thread(void) {
 }
 static int is_joined(void) {
     n_waits++;
-    CHECK_EQ(expected, 1);
+    CHECK_EQ(futex_expects, 1);
     if (n_waits == 2) volt__store_rel(&ending->join_state, 2); // before that: for nothing
     return 0;
 }
@@ -1793,7 +1801,7 @@ TEST(who_survives) {
     end();
 }
 static int visitor_leaves(void) {
-    CHECK_EQ(expected, 5u - 2u * (uint32_t)n_waits);
+    CHECK_EQ(futex_expects, 5u - 2u * (uint32_t)n_waits);
     if (++n_waits > 2) return -EAGAIN;
     volt__unvisit(ending);
     return 0;

@@ -89,7 +89,13 @@ ROOT_TEST(group_next_keeps_results, { volt_group g; int i, seen[40]; uint64_t id
 }
 
 // In order also where some are fetched between the ends of others.
-ROOT_TEST_1(group_next_takes_turns, { volt_group g; volt_token t[3]; int i; uint64_t id; int64_t rc; }) {
+ROOT_TEST_1(group_next_takes_turns, {
+    volt_group g;
+    volt_token t[3];
+    int i;
+    uint64_t id;
+    int64_t rc;
+}) {
     VOLT_BEGIN(cx, s);
     volt_group_collect(&s->g);
     for (s->i = 0; s->i < 3; s->i++)
