@@ -396,6 +396,23 @@ TEST(a_cancellation_seen_under_a_shield) {
     end();
 }
 
+TEST(the_site_is_that_of_the_innermost_await) {
+    static const uint8_t own[] = { VOLT__LEAF_TIMER, VOLT__ARMS, VOLT__EACH };
+    begin();
+    volt_cx *cx = cx_of(0);
+    cx->site_ = "inner";
+    frame[0].node_.kind_ = VOLT__SUB;
+    PENDING(volt__suspend(cx, &frame[0].node_, "outer"));
+    CHECK_STR(cx->site_, "inner");
+    for (size_t i = 0; i < sizeof own; i++) {
+        cx->site_ = "inner";
+        frame[0].node_.kind_ = own[i];
+        PENDING(volt__suspend(cx, &frame[0].node_, "outer"));
+        CHECK_STR(cx->site_, "outer");
+    }
+    end();
+}
+
 // ---- levels: what a bracket raises it puts back
 
 TEST(levels_of_a_timeout) {
@@ -637,6 +654,8 @@ TEST(arms_of_a_select_in_turn) {
         } else { // cancelled from outside: nobody wins
             volt_cx *cx = cx_of(0);
             cx->abort_ = 2;
+            PENDING(drive(cx, mode, none, 0));
+            CHECK_EQ(strncmp(polled, in_capitals(from(first)), N_ARMS), 0); // each has its turn
             GIVES(drive(cx, mode, cancelled, 0), -ECANCELED);
             CHECK_STR(polled, in_capitals(from(first)));
         }
