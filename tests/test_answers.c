@@ -656,6 +656,7 @@ TEST(arms_of_a_select_in_turn) {
             cx->abort_ = 2;
             PENDING(drive(cx, mode, none, 0));
             CHECK_EQ(strncmp(polled, in_capitals(from(first)), N_ARMS), 0); // each has its turn
+            CHECK_STR(polled + N_ARMS, "ABCD"); // and once more, as nobody has won
             GIVES(drive(cx, mode, cancelled, 0), -ECANCELED);
             CHECK_STR(polled, in_capitals(from(first)));
         }
