@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -24,9 +27,12 @@
 
 // ---- the seam
 
-enum { A_accept4, A_connect, A_epoll_ctl, A_fcntl, A_poll, A_read, A_sigtimedwait, A_socket, N_A };
+enum {
+    A_accept4, A_bind, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_listen, A_poll, A_read,
+    A_setsockopt, A_sigtimedwait, A_socket, A_write, N_A
+};
 static struct {
-    int errors[16]; // the next answers; behind them the kernel's own
+    int errors[16]; // the next answers; 0: it returns 0. Behind them the kernel's own
     int n, at, n_calls;
     void (*meanwhile)(void); // called once, before the next answer
     int is_zero;             // which then is 0
@@ -38,40 +44,75 @@ static int fails(int call) {
     answers[call].n_calls++;
     if (answers[call].at == answers[call].n) return 0;
     errno = answers[call].errors[answers[call].at++ % 16];
+    if (errno) return -1;
+    errno = EPIPE; // of a call before
     return 1;
 }
 // Functions, not conditions in the macro: a condition of volt.h shall be its own.
 #define VOLT_SYS(name_, ...) answer_##name_(__VA_ARGS__)
 #define ANSWER(type_, call_, params_, ...)                                                         \
-    static type_ answer_##call_ params_ { return fails(A_##call_) ? -1 : call_(__VA_ARGS__); }
+    static type_ answer_##call_ params_ {                                                          \
+        int rc = fails(A_##call_);                                                                 \
+        return rc ? (rc < 0 ? -1 : 0) : call_(__VA_ARGS__);                                        \
+    }
 ANSWER(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, a, n, flags)
+ANSWER(int, bind, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, connect, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
-ANSWER(int, epoll_ctl, (int ep, int op, int fd, struct epoll_event *ev), ep, op, fd, ev)
+ANSWER(int, epoll_create1, (int flags), flags)
+static uint32_t asked_events;
+static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
+    asked_events = op == EPOLL_CTL_DEL ? 0 : ev->events;
+    return fails(A_epoll_ctl) ? -1 : epoll_ctl(ep, op, fd, ev);
+}
 ANSWER(ssize_t, read, (int fd, void *buf, size_t n), fd, buf, n)
 ANSWER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t), set,
        info, t)
 ANSWER(int, socket, (int family, int type, int protocol), family, type, protocol)
+ANSWER(ssize_t, write, (int fd, const void *buf, size_t n), fd, buf, n)
+static int backlog;
+static int answer_listen(int fd, int n) {
+    backlog = n;
+    return fails(A_listen) ? -1 : listen(fd, n);
+}
+static char options[128]; // that were set
+static int answer_setsockopt(int fd, int level, int name, const void *value, socklen_t n) {
+    int v = 0;
+    memcpy(&v, value, sizeof v);
+    if (fails(A_setsockopt)) return -1;
+    const char *text = level == IPPROTO_TCP && name == TCP_NODELAY ? "nodelay"
+                       : level == IPPROTO_IPV6                    ? "v6only"
+                       : name == SO_REUSEADDR                     ? "reuseaddr"
+                       : name == SO_REUSEPORT                     ? "reuseport"
+                       : name == SO_KEEPALIVE                     ? "keepalive"
+                                                                  : "other";
+    size_t at = strlen(options);
+    snprintf(options + at, sizeof options - at, "%s %d, ", text, v);
+    return setsockopt(fd, level, name, value, n);
+}
 static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
-    if (fails(A_poll)) return -1;
+    if (ms != 0) abort(); // a worker does not wait there
+    if (fails(A_poll)) {
+        if (errno == EINTR) p->revents = POLLNVAL; // who fails may leave anything
+        return -1;
+    }
     if (!answers[A_poll].is_zero) return poll(p, n, ms);
     answers[A_poll].is_zero = 0;
     return 0;
 }
 #define answer_fcntl(fd_, ...) answer_fcntl_with(fd_, __VA_ARGS__, 0, 0)
 #define answer_fcntl_with(fd_, op_, arg_, ...) answer_fcntl3(fd_, op_, arg_)
+static int n_probes;
 static int answer_fcntl3(int fd, int op, int arg) {
+    n_probes += op == F_GETFL;
     return op == F_SETFL && fails(A_fcntl) ? -1 : fcntl(fd, op, arg);
 }
-#define answer_bind bind
 #define answer_clock_gettime clock_gettime
 #define answer_close close
-#define answer_epoll_create1 epoll_create1
 #define answer_epoll_wait epoll_wait
 #define answer_eventfd eventfd
 #define answer_getpeername getpeername
 #define answer_getsockname getsockname
 #define answer_getsockopt getsockopt
-#define answer_listen listen
 #define answer_mmap mmap
 #define answer_munmap munmap
 #define answer_open open
@@ -84,13 +125,11 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_sched_getaffinity sched_getaffinity
 #define answer_send send
 #define answer_sendmsg sendmsg
-#define answer_setsockopt setsockopt
 #define answer_shutdown shutdown
 #define answer_syscall syscall
 #define answer_sysconf sysconf
 #define answer_timerfd_create timerfd_create
 #define answer_timerfd_settime timerfd_settime
-#define answer_write write
 #define answer_writev writev
 
 // The clock stands still, unless each look at it moves it on.
@@ -100,8 +139,14 @@ static __INT64_TYPE__ look_at_clock(void) { return clock_now += clock_step; }
 
 // A wait on a futex is over when the step that the test has for it was taken.
 static int (*at_futex)(void);
-#define VOLT_FUTEX_WAIT(word_, expect_, deadline_) ((void)(word_), (void)(deadline_), at_futex())
+static __UINT32_TYPE__ futex_expects; // of the last wait
+#define VOLT_FUTEX_WAIT(word_, expect_, deadline_)                                                 \
+    ((void)(word_), (void)(deadline_), futex_expects = (expect_), at_futex())
 #define VOLT_FUTEX_WAKE(word_, n_) ((void)(word_), (void)(n_))
+
+static void join_a_thread(void); // no worker has one here
+#define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) pthread_create(thread_, attr_, fn_, arg_)
+#define VOLT_THREAD_JOIN(thread_) ((void)(thread_), join_a_thread())
 
 // Another step of the test's at one assertion, told by its text.
 static void (*at_assert)(void);
@@ -156,6 +201,11 @@ static volt_cx *cancelled_cx(int i) {
     cx->abort_ = 1;
     return cx;
 }
+static volt__fd *entry(int fd) {
+    volt__fd *e = volt__fd_get(&rt->fds, fd);
+    CHECK(e);
+    return e;
+}
 static int look_at_events(void) {
     volt__polled out;
     volt__reactor_poll(&w->reactor, &rt->fds, 16, 0, &out);
@@ -169,10 +219,489 @@ static void close_pair(const int fd[2]) {
     volt_rt_close(rt, fd[0]);
     volt_rt_close(rt, fd[1]);
 }
+static void open_tcp(int fd[2]) {
+    volt_addr a;
+    int lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(lfd >= 0);
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(fd[0], volt__addr_sa(&a), a.len_), 0);
+    fd[1] = accept4(lfd, NULL, NULL, SOCK_CLOEXEC);
+    CHECK(fd[1] >= 0);
+    CHECK_EQ(close(lfd), 0);
+}
 static int open_listener(void) {
     int fd = volt_listen("127.0.0.1", 0, NULL);
     CHECK(fd >= 0);
     return fd;
+}
+
+static volt_poll never_run(volt_cx *cx, void *arg) {
+    (void)cx, (void)arg;
+    CHECK(0);
+    return volt_ready(0);
+}
+
+// ---- what every wait does: see the leaf contract
+
+static struct {
+    int pair[2], listener;
+    char byte;
+    struct iovec iov;
+    volt_addr addr;
+    volt_pollset set;
+    volt_pollev ev;
+    volt_token token;
+    volt_group group;
+    volt_handle handle;
+} on;
+static volt_poll leaf_never(volt_cx *cx) { return volt_never(cx); }
+static volt_poll leaf_sleep(volt_cx *cx) { return volt_sleep(cx, VOLT_S(1)); }
+static volt_poll leaf_until(volt_cx *cx) { return volt_sleep_until(cx, clock_now + VOLT_S(1)); }
+static volt_poll leaf_ever(volt_cx *cx) { return volt_sleep(cx, VOLT_NEVER); }
+static volt_poll leaf_join(volt_cx *cx) { return volt_join(cx, &on.handle); }
+static volt_poll leaf_token(volt_cx *cx) { return volt_token_wait(cx, &on.token); }
+static volt_poll leaf_group(volt_cx *cx) { return volt_group_wait(cx, &on.group); }
+static volt_poll leaf_next(volt_cx *cx) { return volt_group_next(cx, &on.group, NULL); }
+static volt_poll leaf_read(volt_cx *cx) { return volt_read(cx, on.pair[0], &on.byte, 1); }
+static volt_poll leaf_readv(volt_cx *cx) { return volt_readv(cx, on.pair[0], &on.iov, 1); }
+static volt_poll leaf_exact(volt_cx *cx) { return volt_read_exact(cx, on.pair[0], &on.byte, 1); }
+static volt_poll leaf_write(volt_cx *cx) { return volt_write(cx, on.pair[0], &on.byte, 1); }
+static volt_poll leaf_writev(volt_cx *cx) { return volt_writev(cx, on.pair[0], &on.iov, 1); }
+static volt_poll leaf_all(volt_cx *cx) { return volt_write_all(cx, on.pair[0], &on.byte, 1); }
+static volt_poll leaf_readable(volt_cx *cx) { return volt_readable(cx, on.pair[0]); }
+static volt_poll leaf_writable(volt_cx *cx) { return volt_writable(cx, on.pair[0]); }
+static volt_poll leaf_accept(volt_cx *cx) { return volt_accept(cx, on.listener); }
+static volt_poll leaf_connect(volt_cx *cx) { return volt_connect(cx, &on.addr); }
+static volt_poll leaf_set(volt_cx *cx) { return volt_pollset_wait(cx, &on.set, &on.ev, 1); }
+static const struct leaf {
+    volt_poll (*poll)(volt_cx *cx);
+    uint32_t kind;
+    const int *fd; // NULL: none
+    int is_linked;
+} leaves[] = {
+    { leaf_never, VOLT__LEAF_NEVER, NULL, 0 },
+    { leaf_ever, VOLT__LEAF_TIMER, NULL, 0 },
+    { leaf_sleep, VOLT__LEAF_TIMER, NULL, 1 },
+    { leaf_until, VOLT__LEAF_TIMER, NULL, 1 },
+    { leaf_join, VOLT__LEAF_JOIN, NULL, 1 },
+    { leaf_token, VOLT__LEAF_TOKEN, NULL, 1 },
+    { leaf_group, VOLT__LEAF_GROUP, NULL, 1 },
+    { leaf_next, VOLT__LEAF_GROUP, NULL, 1 },
+    { leaf_readable, VOLT__LEAF_RD, &on.pair[0], 1 }, // before it is volt's own
+    { leaf_writable, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_read, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_readv, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_exact, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_write, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_writev, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_all, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_readable, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_writable, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_accept, VOLT__LEAF_RD, &on.listener, 1 },
+    { leaf_connect, VOLT__LEAF_CONNECT, NULL, 1 },
+    { leaf_set, VOLT__LEAF_RD, NULL, 1 },
+};
+static void hold_locks(void (*hold)(uint32_t *lock)) {
+    const int fds[] = { on.pair[0], on.listener, on.set.epfd_ - 1, on.set.epfd_ }; // a connect's
+    for (int i = 0; i < 4; i++) hold(&entry(fds[i])->lock);
+    hold(&on.token.lock_);
+    hold(&on.group.lock_);
+    hold(&w->wheel.lock);
+}
+static void check_leaf(const struct leaf *leaf) {
+    uintptr_t word = VOLT__REF | VOLT__RUNNING;
+    volt__node *n = &frame[0].node_;
+    volt__store_rlx(&task->word, word);
+    volt_cx *cx = cx_of(0);
+    cx->budget_ = 0;
+    PENDING(leaf->poll(cx)); // without a unit nothing is done, but the task runs again
+    CHECK_EQ(task->word, word | VOLT__NOTIFIED);
+    CHECK_EQ(task->links, 0);
+    CHECK_EQ(cx->budget_, 0);
+    volt__store_rlx(&task->word, word);
+    uintptr_t linked = word;
+    for (int i = 0; i < 3; i++) { // woken for something else
+        cx = cx_of(0);
+        cx->wait_ = VOLT__YIELDS | 0x123456; // of another arm
+        if (i == 2) hold_locks(volt__lock); // who is linked needs none
+        PENDING(leaf->poll(cx));
+        if (i == 2) hold_locks(volt__unlock);
+        CHECK_EQ(cx->budget_, VOLT_BUDGET); // given back
+        uint32_t fd = leaf->fd ? (uint32_t)*leaf->fd : 0;
+        if (leaf->poll == leaf_connect) fd = (uint32_t)n->key_ - 1;
+        if (leaf->poll == leaf_set) fd = (uint32_t)on.set.epfd_ - 1;
+        CHECK_EQ(cx->wait_, VOLT__YIELDS | leaf->kind << 24 | fd);
+        CHECK_EQ(task->links, leaf->is_linked);
+        CHECK_EQ(volt__node_state(n), leaf->is_linked ? VOLT__LINKED : VOLT__IDLE);
+        if (i == 0) linked = task->word;
+        CHECK_EQ(task->word, linked);
+    }
+    CHECK_EQ(linked, leaf->kind == VOLT__LEAF_JOIN ? word + VOLT__REF : word);
+    if (leaf->kind == VOLT__LEAF_JOIN) CHECK(task->flags & VOLT__IS_SHARED);
+    cx = cancelled_cx(0);
+    cx->budget_ = 0;
+    PENDING(leaf->poll(cx)); // a unit for this, too
+    CHECK_EQ(task->links, leaf->is_linked);
+    volt__store_rlx(&task->word, linked);
+    cx = cancelled_cx(0);
+    GIVES(leaf->poll(cx), -ECANCELED);
+    CHECK_EQ(cx->budget_, VOLT_BUDGET - 1);
+    CHECK_EQ(task->word, word);
+    CHECK_EQ(task->links, 0);
+    CHECK_EQ(n->kind_, VOLT__FRESH);
+}
+TEST(every_wait_keeps_to_the_contract) {
+    static char block[4096];
+    begin();
+    open_pair(on.pair);
+    while (write(on.pair[0], block, sizeof block) > 0) {} // until there is no room
+    on.listener = open_listener();
+    on.iov.iov_base = &on.byte;
+    on.iov.iov_len = 1;
+    CHECK_EQ(volt_addr_parse(&on.addr, "127.0.0.1:1"), 0);
+    CHECK_EQ(volt_pollset_open(&on.set), 0);
+    CHECK_EQ(volt_pollset_set(&on.set, on.pair[1], VOLT_PRI), 0);
+    on.group.n_live_ = on.group.collects_ = 1;
+    on.handle.task_ = still_task(w);
+    ANSWERS(connect, EINPROGRESS);
+    for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) check_leaf(&leaves[i]);
+    volt_pollset_close(cx_of(0), &on.set);
+    volt_rt_close(rt, on.listener);
+    close_pair(on.pair);
+    end();
+}
+TEST(who_ignores_its_cancellation_is_told_of_once) {
+    begin();
+    for (int i = 0; i < 4; i++) {
+        volt_cx *cx = i < 2 ? cx_of(0) : cancelled_cx(0);
+        cx->budget_ = 0;
+        PENDING(volt_never(cx));
+        CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], i >= 2);
+    }
+    GIVES(volt_never(cancelled_cx(0)), -ECANCELED);
+    end();
+}
+TEST(a_cancellation_seen_under_a_shield) {
+    begin();
+    volt_cx *cx = cx_of(0);
+    cx->shield_ = 1;
+    CHECK(!volt_is_cancelled(cx));
+    CHECK_EQ(cx->abort_, 0);
+    (void)volt__task_cancel(task);
+    CHECK(!volt_is_cancelled(cx));
+    CHECK_EQ(cx->abort_, 1);
+    cx->shield_ = 0;
+    CHECK(volt_is_cancelled(cx));
+    end();
+}
+
+TEST(the_site_is_that_of_the_innermost_await) {
+    static const uint8_t own[] = { VOLT__LEAF_TIMER, VOLT__ARMS, VOLT__EACH };
+    begin();
+    volt_cx *cx = cx_of(0);
+    cx->site_ = "inner";
+    frame[0].node_.kind_ = VOLT__SUB;
+    PENDING(volt__suspend(cx, &frame[0].node_, "outer"));
+    CHECK_STR(cx->site_, "inner");
+    for (size_t i = 0; i < sizeof own; i++) {
+        cx->site_ = "inner";
+        frame[0].node_.kind_ = own[i];
+        PENDING(volt__suspend(cx, &frame[0].node_, "outer"));
+        CHECK_STR(cx->site_, "outer");
+    }
+    end();
+}
+
+// ---- levels: what a bracket raises it puts back
+
+TEST(levels_of_a_timeout) {
+    static const struct {
+        uint8_t is_up, before, inside; // is its time up? the level at the second poll
+        int64_t inner, gives;
+    } rows[] = {
+        { 0, 0, 0, 5, 5 },
+        { 0, 0, 0, -ECANCELED, -ECANCELED }, // not by this one
+        { 0, 3, 3, -ECANCELED, -ECANCELED },
+        { 1, 0, 2, 5, 5 },
+        { 1, 0, 2, -ECANCELED, -ETIMEDOUT },
+        { 1, 1, 2, -ECANCELED, -ETIMEDOUT }, // what is outside bites less deep
+        { 1, 2, 2, -ECANCELED, -ECANCELED }, // as deep
+        { 1, 3, 3, -ECANCELED, -ECANCELED },
+    };
+    begin();
+    volt_timer t;
+    memset(&t, 0, sizeof t);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        volt_cx *cx = cx_of(0);
+        cx->shield_ = 1;
+        volt__within_begin(cx, &t);
+        CHECK_EQ(cx->abort_, 0);
+        PENDING(volt__within_end(cx, &t, rows[i].is_up ? 0 : VOLT_S(1), volt_pending()));
+        CHECK_EQ(cx->abort_, 0);
+        CHECK_EQ(task->links, 1);
+        cx->shield_ = 2; // of the frame that suspended
+        cx->abort_ = rows[i].before;
+        volt__within_begin(cx, &t);
+        CHECK_EQ(cx->abort_, rows[i].inside);
+        GIVES(volt__within_end(cx, &t, 0, volt_ready(rows[i].inner)), rows[i].gives);
+        CHECK_EQ(cx->abort_, rows[i].before);
+        CHECK_EQ(t.node_.pc_, 0); // as new
+        CHECK_EQ(task->links, 0);
+    }
+    end();
+}
+TEST(levels_of_a_shield_that_is_over_at_once) {
+    begin();
+    volt_shield s;
+    memset(&s, 0, sizeof s);
+    for (uint8_t level = 0; level < 5; level++) {
+        volt_cx *cx = cx_of(0);
+        cx->abort_ = level;
+        volt_shield_begin(cx, &s, 0);
+        CHECK_EQ(cx->shield_, 1);
+        CHECK_EQ(cx->abort_, level < 2 ? 2 : level);
+        volt_shield_end(cx, &s);
+        CHECK_EQ(cx->shield_, 0);
+        CHECK_EQ(cx->abort_, level);
+    }
+    volt_cx *cx = cx_of(0); // used again, without a bound: it puts nothing back
+    volt_shield_begin(cx, &s, VOLT_NEVER);
+    CHECK_EQ(task->links, 0);
+    CHECK_EQ(cx->abort_, 0);
+    cx->abort_ = 1;
+    volt_shield_end(cx, &s);
+    CHECK_EQ(cx->abort_, 1);
+    end();
+}
+// Polled again, the levels are those of the new poll, from the outermost shield on.
+TEST(levels_of_shields_in_shields) {
+    begin();
+    for (int is_left_open = 0; is_left_open < 2; is_left_open++) {
+        volt_shield s[3];
+        memset(s, 0, sizeof s);
+        volt_cx *cx = cx_of(0);
+        volt_shield_begin(cx, &s[0], VOLT_NEVER);
+        volt_shield_begin(cx, &s[1], 0);
+        volt_shield_begin(cx, &s[2], VOLT_NEVER);
+        for (uint8_t level = 0; level < 5; level++) {
+            cx->abort_ = level;
+            volt__scope_enter(cx, &frame[0].node_);
+            CHECK_EQ(cx->shield_, 3);
+            CHECK_EQ(cx->abort_, level < 3 ? 3 : level);
+        }
+        cx->abort_ = 1;
+        volt__scope_enter(cx, &frame[0].node_);
+        if (is_left_open) {
+            volt__scope_leave(cx, &frame[0].node_);
+        } else {
+            volt_shield_end(cx, &s[2]);
+            CHECK(volt__is_off(cx));
+            volt_shield_end(cx, &s[1]);
+            CHECK(!volt__is_off(cx));
+            volt_shield_end(cx, &s[0]);
+        }
+        CHECK_EQ(cx->abort_, 1);
+        CHECK_EQ(cx->shield_, 0);
+        CHECK(!frame[0].node_.who_);
+        CHECK_EQ(task->links, 0);
+        for (int i = 0; i < 3; i++) CHECK(!s[i].open_);
+    }
+    end();
+}
+
+// ---- tokens
+
+// Linked once, woken only when there is something to see.
+TEST(a_token_that_is_cancelled_in_the_middle) {
+    begin();
+    for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
+        volt_token stop;
+        volt_link l;
+        memset(&stop, 0, sizeof stop);
+        memset(&l, 0, sizeof l);
+        volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+        volt_cx *cx = cx_of(0);
+        volt__unless_begin(cx, &l, &stop);
+        if (is_cancelled) volt_token_cancel(&stop);
+        PENDING(volt__unless_end(cx, &l, &stop, volt_pending()));
+        CHECK_EQ((task->word & VOLT__NOTIFIED) != 0, is_cancelled);
+        CHECK_EQ(stop.waiters_ != NULL, !is_cancelled);
+        CHECK_EQ(task->links, !is_cancelled);
+        volt__unless_begin(cx, &l, &stop);
+        CHECK_EQ(cx->abort_, is_cancelled);
+        GIVES(volt__unless_end(cx, &l, &stop, volt_ready(3)), 3);
+        CHECK_EQ(cx->abort_, 0);
+        CHECK(!stop.waiters_);
+        CHECK_EQ(task->links, 0);
+        volt_token_deinit(&stop);
+    }
+    end();
+}
+
+// ---- groups
+
+static volt_poll left_open(volt_cx *cx) {
+    cx->frame_ = NULL;
+    return volt__group_close_left(cx, volt__task_state(task));
+}
+static volt_poll closed(volt_cx *cx) { return volt_group_close(cx, &on.group); }
+TEST(members_are_cancelled_once_and_the_group_is_as_new) {
+    static const still_state state;
+    static const volt_group as_new;
+    begin();
+    for (int is_left = 0; is_left < 2; is_left++) {
+        volt_poll (*end_it)(volt_cx *cx) = is_left ? left_open : closed;
+        volt_cx *cx = cx_of(0);
+        CHECK_EQ(volt_group_spawn(cx, &on.group, never_run, &state, sizeof state), 0);
+        CHECK_EQ(volt_group_spawn(cx, &on.group, never_run, &state, sizeof state), 0);
+        uintptr_t word = VOLT__REF | VOLT__RUNNING;
+        volt__task *member[2] = { on.group.live_, volt__task_ext(on.group.live_)->g_next };
+        for (int i = 0; i < 2; i++) volt__store_rlx(&member[i]->word, word);
+        if (!is_left) {
+            cx->budget_ = 0;
+            PENDING(end_it(cx));
+            CHECK_EQ(member[0]->word, word);
+        }
+        for (int i = 0; i < 3; i++) {
+            cx = i == 2 ? cancelled_cx(0) : cx_of(0); // which does not cancel it
+            cx->wait_ = 0;
+            PENDING(end_it(cx));
+            CHECK_EQ(cx->wait_, (uint32_t)VOLT__LEAF_GROUP << 24);
+            if (is_left) CHECK(cx->frame_ && strstr(cx->site_, "left open"));
+            for (int k = 0; k < 2; k++) {
+                CHECK_EQ((member[k]->word & VOLT__CANCELLED) != 0, i == 0);
+                volt__store_rlx(&member[k]->word, word);
+            }
+        }
+        CHECK_EQ(task->links, 1);
+        volt__group_child_ended(member[0], -EIO);
+        PENDING(end_it(cx_of(0)));
+        volt__group_child_ended(member[1], 0);
+        GIVES(end_it(cx_of(0)), 0);
+        // as they lie in the queue
+        for (int i = 0; i < 2; i++) volt__store_rlx(&member[i]->word, VOLT__QUEUED);
+        on.group.scope_.close_ = NULL; // looked at only while it is owned
+        CHECK_EQ(memcmp(&on.group, &as_new, sizeof as_new), 0);
+    }
+    end();
+}
+
+// ---- arms, polled by hand
+
+enum { N_ARMS = 4 };
+static volt_arm arm[N_ARMS];
+static char polled[64]; // which arms, in order; in capitals: cancelled
+// One poll of an await over arms in a frame under one shield; NULL: this arm stays pending.
+static volt_poll drive(volt_cx *cx, int mode, const int64_t *const gives[N_ARMS], int n_fired) {
+    int at = 0, fired = 0;
+    const uint8_t level = cx->abort_;
+    cx->shield_ = 1;
+    volt__arms_begin(cx, mode);
+    do {
+        for (int i = 0; i < N_ARMS; i++) {
+            if (!volt__arm_go(cx, &arm[i])) continue;
+            CHECK_EQ(cx->shield_, 1);
+            CHECK(cx->abort_ == level || cx->abort_ == 2);
+            polled[at++] = (char)((volt__is_off(cx) ? 'A' : 'a') + i);
+            cx->shield_ = 3; // a shield inside
+            fired += volt__arm_put(cx, &arm[i], gives[i] ? volt_ready(*gives[i]) : volt_pending());
+            arm[i].shield_ = 1;
+            CHECK_EQ(cx->shield_, 1);
+            CHECK_EQ(cx->abort_, level);
+        }
+    } while (volt__arms_turn(cx, volt__arm_done(fired)));
+    polled[at] = 0;
+    CHECK_EQ(fired, n_fired);
+    return volt__arms_end(cx, fired);
+}
+static const int64_t is_5 = 5, is_error = -EIO, is_cancelled_arm = -ECANCELED;
+static const char *from(int first) { // all of them, in turn
+    static char text[N_ARMS + 1];
+    for (int i = 0; i < N_ARMS; i++) text[i] = (char)('a' + (first + i) % N_ARMS);
+    return text;
+}
+static char *in_capitals(const char *text) {
+    static char big[2 * N_ARMS + 1];
+    size_t n = strlen(text);
+    for (size_t i = 0; i <= n; i++) big[i] = (char)(text[i] ? text[i] - 'a' + 'A' : 0);
+    return big;
+}
+TEST(arms_of_a_select_in_turn) {
+    static const int64_t *const none[N_ARMS], *const third[N_ARMS] = { NULL, NULL, &is_5, NULL };
+    static const int64_t *const cancelled[N_ARMS] = { &is_cancelled_arm, &is_cancelled_arm,
+                                                      &is_cancelled_arm, &is_cancelled_arm };
+    int n_starts[N_ARMS] = { 0, 0, 0, 0 };
+    begin();
+    for (int round = 0; round < 64; round++) {
+        int mode = round % 4 ? VOLT__SELECT : VOLT__SELECT_BIASED;
+        PENDING(drive(cx_of(0), mode, none, 0));
+        int first = polled[0] - 'a';
+        if (mode == VOLT__SELECT_BIASED) CHECK_EQ(first, 0);
+        n_starts[first]++;
+        CHECK_STR(polled, from(first));
+        PENDING(drive(cx_of(0), mode, none, 0)); // again from there on
+        CHECK_STR(polled, from(first));
+        if (round & 4) { // the third wins; the others clean up
+            PENDING(drive(cx_of(0), mode, third, 1));
+            CHECK_EQ(strncmp(polled, from(first), strcspn(polled, "ABCD")), 0);
+            CHECK_STR(polled + strcspn(polled, "ABCD"), "ABD");
+            PENDING(drive(cx_of(0), mode, none, 0));
+            CHECK_STR(polled, "ABD"); // once
+            GIVES(drive(cx_of(0), mode, cancelled, 0), 2);
+            CHECK_EQ(arm[2].value, 5);
+            CHECK(arm[2].fired && !arm[1].fired);
+        } else { // cancelled from outside: nobody wins
+            volt_cx *cx = cx_of(0);
+            cx->abort_ = 2;
+            PENDING(drive(cx, mode, none, 0));
+            CHECK_EQ(strncmp(polled, in_capitals(from(first)), N_ARMS), 0); // each has its turn
+            CHECK_STR(polled + N_ARMS, "ABCD"); // and once more, as nobody has won
+            GIVES(drive(cx, mode, cancelled, 0), -ECANCELED);
+            CHECK_STR(polled, in_capitals(from(first)));
+        }
+        CHECK_EQ(frame[0].node_.kind_, VOLT__FRESH);
+    }
+    for (int i = 0; i < N_ARMS; i++) CHECK(n_starts[i] > 0);
+    end();
+}
+TEST(arms_of_a_join_in_turn) {
+    static const int64_t *const none[N_ARMS];
+    static const int64_t *const second[N_ARMS] = { NULL, &is_error, NULL, NULL };
+    static const int64_t *const all[N_ARMS] = { &is_5, &is_5, &is_5, &is_5 };
+    begin();
+    for (int round = 0; round < 8; round++) {
+        int mode = round % 2 ? VOLT__JOIN_ALL : VOLT__TRY_JOIN_ALL;
+        PENDING(drive(cx_of(0), mode, none, 0));
+        CHECK_STR(polled, "abcd");
+        PENDING(drive(cx_of(0), mode, second, 1));
+        CHECK_STR(polled, mode == VOLT__JOIN_ALL ? "abcd" : "abCDACD");
+        PENDING(drive(cx_of(0), mode, none, 0));
+        CHECK_STR(polled, mode == VOLT__JOIN_ALL ? "acd" : "ACD");
+        volt_cx *cx = cx_of(0);
+        cx->abort_ = 2; // from outside
+        PENDING(drive(cx, mode, none, 0));
+        CHECK_STR(polled, "ACD");
+        GIVES(drive(cx_of(0), mode, all, 3), mode == VOLT__JOIN_ALL ? 0 : -EIO);
+        CHECK_EQ(arm[3].value, 5);
+    }
+    end();
+}
+TEST(as_many_arms_as_there_may_be) {
+    static volt_arm many[VOLT__ARMS_MAX];
+    begin();
+    volt_cx *cx = cx_of(0);
+    for (int is_over = 0; is_over < 2; is_over++) {
+        volt__arms_begin(cx, VOLT__JOIN_ALL);
+        do
+            for (size_t i = 0; i < VOLT__ARMS_MAX; i++)
+                if (volt__arm_go(cx, &many[i]))
+                    volt__arm_put(cx, &many[i], is_over ? volt_ready(0) : volt_pending());
+        while (volt__arms_turn(cx, volt__arm_done(0)));
+        if (is_over) GIVES(volt__arms_end(cx, 0), 0);
+        else PENDING(volt__arms_end(cx, 0));
+    }
+    end();
 }
 
 // ---- reads
@@ -207,7 +736,7 @@ TEST(operations_on_what_is_being_closed) {
     int fd[2];
     begin();
     open_pair(fd);
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd *e = entry(fd[0]);
     CHECK(volt__fd_enter(e));
     volt__fd_begin_close(e);
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EBADF);
@@ -231,7 +760,7 @@ TEST(closed_after_the_event) {
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EBADF);
     volt__chain c;
     volt__chain_init(&c);
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd *e = entry(fd[0]);
     uint32_t seq = e->seq;
     volt__fd_event(&rt->fds, (uint64_t)e->gen << 32 | (uint32_t)fd[0], EPOLLIN, &c);
     CHECK_EQ(e->seq, seq); // nobody has registered it
@@ -244,7 +773,7 @@ TEST(data_between_a_short_read_and_its_note) {
     begin();
     open_pair(fd);
     PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd *e = entry(fd[0]);
     volt__fd_seen seen = volt__fd_see(e);
     CHECK_EQ(write(fd[1], "x", 1), 1);
     CHECK_EQ(look_at_events(), 1);
@@ -261,6 +790,129 @@ TEST(a_number_that_comes_and_goes) {
     open_pair(fd);
     ANSWERS(epoll_ctl, EEXIST, ENOMEM); // it must be added, it must not; then there is no memory
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -ENOMEM);
+    close_pair(fd);
+    end();
+}
+
+// What is known is not asked again.
+TEST(calls_that_are_spared) {
+    int fd[2];
+    char four[4];
+    begin();
+    open_tcp(fd);
+    PENDING(volt_read(cx_of(0), fd[0], four, 4));
+    CHECK_EQ(n_probes, 1);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    answers[A_read].n_calls = 0;
+    GIVES(volt_read(cx_of(0), fd[0], four, 4), 1);
+    PENDING(volt_read(cx_of(0), fd[0], four, 4)); // there was no more of it
+    CHECK_EQ(answers[A_read].n_calls, 1);
+    CHECK_EQ(n_probes, 1);
+    GIVES(volt_write(cx_of(1), fd[0], "y", 1), 1);
+    CHECK_EQ(answers[A_write].n_calls, 0); // send, which raises no signal
+    CHECK_EQ(read(fd[1], four, 4), 1);
+    CHECK_EQ(close(fd[1]), 0);
+    (void)look_at_events();
+    GIVES(volt_read(cx_of(0), fd[0], four, 4), 0);
+    GIVES(volt_read(cx_of(0), fd[0], four, 4), 0); // the end is no lack of data
+    volt_rt_close(rt, fd[0]);
+    end();
+}
+TEST(calls_that_are_interrupted) {
+    int fd[2];
+    begin();
+    CHECK_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+    ANSWERS(write, EINTR, EINTR);
+    GIVES(volt_write(cx_of(0), fd[1], "x", 1), 1);
+    ANSWERS(read, EINTR, EINTR);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    check_all_given();
+    ANSWERS(write, 0); // some device
+    GIVES(volt_write(cx_of(0), fd[1], "x", 1), 0);
+    CHECK_EQ(answers[A_sigtimedwait].n_calls, 0);
+    close_pair(fd);
+    end();
+}
+
+// Who goes round, to let others run, goes on only if the number is the same file's.
+static int wait_round(int what, int fd, char *buf) {
+    static const int errors[] = { EAGAIN, ECONNABORTED };
+    int call = what == 1 ? A_accept4 : A_read;
+    volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+    volt_cx *cx = cx_of(0);
+    if (what < 2) {
+        answers[call].n = what ? VOLT_BUDGET : 16;
+        answers[call].at = 0;
+        for (int i = 0; i < 16; i++) answers[call].errors[i] = errors[what];
+    } else {
+        cx->budget_ = 1;
+    }
+    PENDING(what == 0   ? volt_read(cx, fd, buf, 2)
+            : what == 1 ? volt_accept(cx, fd)
+                        : volt_read_exact(cx, fd, buf, 2));
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__IDLE);
+    CHECK(task->word & VOLT__NOTIFIED);
+    check_all_given();
+    return fd;
+}
+static volt_poll go_on(int what, int fd, char *buf) {
+    return what == 0   ? volt_read(cx_of(0), fd, buf, 2)
+           : what == 1 ? volt_accept(cx_of(0), fd)
+                       : volt_read_exact(cx_of(0), fd, buf, 2);
+}
+TEST(who_goes_round_finds_the_same_file) {
+    begin();
+    for (int what = 0; what < 3; what++)
+        for (int is_other = 0; is_other < 2; is_other++) {
+            int fd[2] = { -1, -1 };
+            char two[3] = "##";
+            if (what == 0) fd[0] = open("/dev/zero", O_RDWR | O_CLOEXEC);
+            else if (what == 1) fd[0] = open_listener();
+            else open_pair(fd);
+            if (what == 2) CHECK_EQ(write(fd[1], "a", 1), 1);
+            wait_round(what, fd[0], two);
+            if (is_other) {
+                volt_rt_close(rt, fd[0]);
+                CHECK_EQ(open("/dev/zero", O_RDONLY | O_CLOEXEC), fd[0]);
+                GIVES(go_on(what, fd[0], two), -EBADF);
+                GIVES(volt_read(cx_of(0), fd[0], two, 2), 2); // from now on the other's
+            } else if (what == 1) {
+                PENDING(go_on(what, fd[0], two));
+                GIVES(volt_accept(cancelled_cx(0), fd[0]), -ECANCELED);
+            } else {
+                if (what == 2) CHECK_EQ(write(fd[1], "b", 1), 1);
+                GIVES(go_on(what, fd[0], two), 2);
+                if (what == 2) CHECK_STR(two, "ab");
+            }
+            volt_rt_close(rt, fd[0]);
+            if (fd[1] >= 0) volt_rt_close(rt, fd[1]);
+        }
+    end();
+}
+TEST(no_more_is_read_than_was_asked_for) {
+    int fd[2];
+    char buf[9] = "########";
+    begin();
+    open_pair(fd);
+    CHECK_EQ(write(fd[1], "ab", 2), 2);
+    PENDING(volt_read_exact(cx_of(0), fd[0], buf, 4));
+    CHECK_EQ(volt_progress(&frame[0]), 2);
+    CHECK_EQ(write(fd[1], "cdefgh", 6), 6);
+    CHECK_EQ(look_at_events(), 1);
+    GIVES(volt_read_exact(cx_of(0), fd[0], buf, 4), 4);
+    CHECK_STR(buf, "abcd####");
+    volt_cx *cx = cx_of(0);
+    cx->budget_ = 1; // enough for what is there
+    GIVES(volt_read_exact(cx, fd[0], buf, 4), 4);
+    CHECK_STR(buf, "efgh####");
+    PENDING(volt_read(cx_of(0), fd[0], buf, 1)); // empty, and known to be
+    GIVES(volt_read(cancelled_cx(0), fd[0], buf, 1), -ECANCELED);
+    struct iovec v[2] = { { buf, 0 }, { buf, 5 } };
+    GIVES(volt_read(cx_of(0), fd[0], buf, 0), 0);
+    GIVES(volt_readv(cx_of(0), fd[0], v, 0), 0);
+    GIVES(volt_readv(cx_of(0), fd[0], v, 1), 0);
+    GIVES(volt_read_exact(cx_of(0), fd[0], buf, 0), 0);
     close_pair(fd);
     end();
 }
@@ -290,7 +942,7 @@ TEST(a_foreign_descriptor_in_both_directions) {
     GIVES(volt_writable(cx_of(1), fd[0]), 0); // told, as it can wait no more
     CHECK_EQ(read(fd[0], &byte, 1), 1);
     PENDING(volt_read(cx_of(0), fd[0], &byte, 1)); // from now on volt's own
-    CHECK_EQ(volt__fd_get(&rt->fds, fd[0])->mode, VOLT__MODE_EDGE);
+    CHECK_EQ(entry(fd[0])->mode, VOLT__MODE_EDGE);
     GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
     close_pair(fd);
     end();
@@ -325,13 +977,69 @@ TEST(looks_at_an_own_descriptor) {
     PENDING(volt_readable(cx_of(0), own[0]));
     GIVES(volt_readable(cancelled_cx(0), own[0]), -ECANCELED);
     check_all_given();
-    ANSWERS(poll, ENOMEM);
+    ANSWERS(poll, EINTR, ENOMEM);
     GIVES(volt_readable(cx_of(0), own[0]), -ENOMEM);
     answers[A_poll].meanwhile = make_readable;
     answers[A_poll].n_calls = 0;
     GIVES(volt_readable(cx_of(0), own[0]), 0);
     CHECK_EQ(answers[A_poll].n_calls, 2);
     close_pair(own);
+    end();
+}
+TEST(what_a_poll_set_asks_for) {
+    volt_pollset p;
+    volt_pollev ev[3];
+    int fd[2];
+    begin();
+    ANSWERS(epoll_create1, EMFILE);
+    CHECK_EQ(volt_pollset_open(&p), -EMFILE);
+    open_pair(fd);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), -EINVAL); // is none
+    CHECK_EQ(volt_pollset_open(&p), 0);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
+    for (uint32_t is = 1; is < 8; is++) {
+        static const int stale[] = { ENOENT, EEXIST, EIO };
+        for (int i = 0; i < 3; i++) {
+            answers[A_epoll_ctl].n_calls = 0;
+            errno = stale[i]; // of another call
+            CHECK_EQ(volt_pollset_set(&p, fd[0], (is & 1 ? (uint32_t)VOLT_IN : 0) |
+                                      (is & 2 ? (uint32_t)VOLT_OUT : 0) |
+                                      (is & 4 ? (uint32_t)VOLT_PRI : 0)), 0);
+            CHECK_EQ(asked_events, (is & 1 ? EPOLLIN | EPOLLRDHUP : 0u) | (is & 2 ? EPOLLOUT : 0u) |
+                     (is & 4 ? EPOLLPRI : 0u));
+            CHECK_EQ(answers[A_epoll_ctl].n_calls, 1);
+        }
+    }
+    // What comes is what is there, and no more than that is written.
+    static const struct {
+        uint32_t asks, gives;
+        int is_readable;
+    } rows[] = { { VOLT_IN, 0, 0 }, { VOLT_OUT, VOLT_OUT, 0 }, { VOLT_OUT, VOLT_OUT, 1 },
+                 { VOLT_IN, VOLT_IN, 1 }, { VOLT_IN | VOLT_OUT, VOLT_IN | VOLT_OUT, 1 },
+                 { VOLT_PRI, 0, 1 } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_EQ(volt_pollset_set(&p, fd[0], rows[i].asks), 0);
+        if (rows[i].is_readable) CHECK_EQ(write(fd[1], "x", 1), 1);
+        memset(ev, 0xa5, sizeof ev);
+        int n = volt__pollset_take(&p, ev, 3);
+        CHECK_EQ(n, rows[i].gives != 0);
+        if (n) CHECK(ev[0].fd == fd[0] && ev[0].events == rows[i].gives);
+        for (int k = n; k < 3; k++) CHECK_EQ((uint32_t)ev[k].fd, 0xa5a5a5a5);
+    }
+    errno = EIO;
+    CHECK_EQ(volt_pollset_set(&p, fd[0], 0), 0);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], 0), 0); // is not there any more
+    ANSWERS(epoll_ctl, EPERM);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], 0), -EPERM);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
+    CHECK_EQ(close(fd[1]), 0);
+    CHECK_EQ(volt__pollset_take(&p, ev, 1), 1);
+    CHECK_EQ(ev[0].events, VOLT_IN | VOLT_HUP);
+    volt_pollset_close(cx_of(0), &p);
+    CHECK_EQ(p.epfd_, 0);
+    volt_pollset_close(cx_of(0), &p);
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 1), -EINVAL);
+    volt_rt_close(rt, fd[0]);
     end();
 }
 TEST(poll_sets_without_memory) {
@@ -353,6 +1061,7 @@ TEST(poll_sets_without_memory) {
     check_all_given();
     ANSWERS(epoll_ctl, EPERM); // says that it is always ready: looks again, and it is not
     PENDING(volt_pollset_wait(cx_of(0), &p, ev, 70));
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__LINKED);
     GIVES(volt_pollset_wait(cancelled_cx(0), &p, ev, 70), -ECANCELED);
     volt_pollset_close(cx_of(0), &p);
     close_pair(fd);
@@ -360,6 +1069,205 @@ TEST(poll_sets_without_memory) {
 }
 
 // ---- sockets
+
+TEST(what_a_listener_asks_for) {
+    static const struct {
+        const char *text;
+        volt_listen_options opt;
+        int has_opt, backlog;
+        const char *options;
+    } rows[] = {
+        { "127.0.0.1:0", { .backlog = 0 }, 0, 1024, "reuseaddr 1, nodelay 1, " },
+        { "127.0.0.1:0", { .backlog = 0 }, 1, 1024, "reuseaddr 1, nodelay 1, " },
+        { "127.0.0.1:0", { .backlog = -1 }, 1, 1024, "reuseaddr 1, nodelay 1, " },
+        { "127.0.0.1:0", { .backlog = 1, .is_delayed = 1 }, 1, 1, "reuseaddr 1, " },
+        { "127.0.0.1:0", { .backlog = 7, .is_reuseport = 1, .is_v6only = 1 }, 1, 7,
+          "reuseaddr 1, reuseport 1, nodelay 1, " },
+        { "[::1]:0", { .backlog = 0 }, 0, 1024, "reuseaddr 1, v6only 0, nodelay 1, " },
+        { "[::1]:0", { .is_v6only = 1, .is_delayed = 1 }, 1, 1024, "reuseaddr 1, v6only 1, " },
+    };
+    begin();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        volt_addr a;
+        const volt_listen_options *opt = rows[i].has_opt ? &rows[i].opt : NULL;
+        CHECK_EQ(volt_addr_parse(&a, rows[i].text), 0);
+        int n_fds = test_count_fds(), is_v6 = rows[i].text[0] == '[';
+        options[0] = 0;
+        int fd = volt_listen_addr(&a, opt);
+        if (is_v6 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) continue; // a machine without
+        CHECK(fd >= 0);
+        CHECK_STR(options, rows[i].options);
+        CHECK_EQ(backlog, rows[i].backlog);
+        CHECK_EQ(close(fd), 0);
+        int n_options = 0;
+        for (const char *c = options; *c; c++) n_options += *c == ',';
+        for (int k = 0; k < n_options; k++) { // each of them fails
+            ANSWERS(setsockopt, ENOMEM);
+            CHECK_EQ(volt_listen_addr(&a, opt), -ENOMEM);
+            check_all_given();
+            break;
+        }
+        ANSWERS(bind, ENOBUFS);
+        CHECK_EQ(volt_listen_addr(&a, opt), -ENOBUFS);
+        ANSWERS(listen, EADDRINUSE);
+        CHECK_EQ(volt_listen_addr(&a, opt), -EADDRINUSE);
+        CHECK_EQ(test_count_fds(), n_fds);
+    }
+    volt_addr a; // nothing of this for others
+    char path[80];
+    snprintf(path, sizeof path, "unix:/tmp/volt-answers-%ld", (long)getpid());
+    CHECK_EQ(volt_addr_parse(&a, path), 0);
+    options[0] = 0;
+    int fd = volt_listen_addr(&a, NULL);
+    CHECK(fd >= 0);
+    CHECK_STR(options, "");
+    CHECK_EQ(close(fd), 0);
+    CHECK_EQ(unlink(path + 5), 0);
+    end();
+}
+TEST(keepalive_from_one_second_on) {
+    begin();
+    int fd = open_listener();
+    options[0] = 0;
+    CHECK_EQ(volt_set_keepalive(fd, 1, 1, 1), 0);
+    CHECK_EQ(strncmp(options, "keepalive 1, ", 13), 0);
+    options[0] = 0;
+    CHECK_EQ(volt_set_keepalive(fd, 0, 1, 1), 0);
+    CHECK_STR(options, "keepalive 0, ");
+    volt_rt_close(rt, fd);
+    end();
+}
+TEST(what_a_connect_asks_for) {
+    volt_addr a;
+    char path[80];
+    begin();
+    int lfd = open_listener();
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    for (int is_unix = 0; is_unix < 2; is_unix++) {
+        options[0] = 0;
+        volt_poll p = volt_connect(cx_of(0), &a);
+        (void)look_at_events();
+        if (volt_is_pending(p)) p = volt_connect(cx_of(0), &a);
+        int fd = (int)volt_value(p);
+        CHECK(fd > 0);
+        CHECK_STR(options, is_unix ? "" : "nodelay 1, ");
+        CHECK_EQ(entry(fd)->flags & VOLT__FD_STREAM, is_unix ? 0 : VOLT__FD_STREAM);
+        volt_rt_close(rt, fd);
+        volt_rt_close(rt, lfd);
+        if (is_unix) break;
+        snprintf(path, sizeof path, "unix:/tmp/volt-connect-%ld", (long)getpid());
+        CHECK_EQ(volt_addr_parse(&a, path), 0);
+        lfd = volt_listen_addr(&a, NULL);
+        CHECK(lfd >= 0);
+    }
+    CHECK_EQ(unlink(path + 5), 0);
+    end();
+}
+TEST(a_connect_on_number_0) {
+    volt_addr a;
+    begin();
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    ANSWERS(connect, EINPROGRESS);
+    PENDING(volt_connect(cx_of(0), &a));
+    CHECK(fcntl(0, F_GETFD) >= 0);
+    PENDING(volt_connect(cx_of(0), &a));
+    CHECK_EQ(answers[A_connect].n_calls, 1);
+    GIVES(volt_connect(cancelled_cx(0), &a), -ECANCELED);
+    CHECK_EQ(open("/dev/null", O_RDONLY), 0); // was closed
+    end();
+}
+TEST(an_accept_on_number_0) {
+    volt_addr a;
+    begin();
+    int lfd = open_listener();
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(out, volt__addr_sa(&a), a.len_), 0);
+    ANSWERS(accept4, EMFILE);
+    PENDING(volt_accept(cx_of(0), lfd));
+    GIVES(volt_accept(cancelled_cx(0), lfd), -ECANCELED);
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    GIVES(volt_accept(cx_of(0), lfd), 0);
+    volt__fd *e = entry(lfd);
+    CHECK_EQ(e->backoff_ms, 0);
+    CHECK(e->flags && entry(0)->flags == e->flags);
+    volt_rt_close(rt, 0);
+    CHECK_EQ(open("/dev/null", O_RDONLY), 0);
+    volt_rt_close(rt, lfd);
+    CHECK_EQ(close(out), 0);
+    end();
+}
+TEST(number_0_is_closed_without_an_entry) {
+    begin();
+    test_heap.fail_at = test_heap.n_allocs + 1;
+    test_heap.is_sticky = 1;
+    volt_rt_close(rt, STDIN_FILENO);
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    end();
+}
+// Whoever waits on a number whose file is gone is told when the number comes back as another.
+TEST(a_number_that_comes_back) {
+    volt_addr a;
+    begin();
+    int lfd = open_listener(), fd[2];
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    CHECK_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+    volt__task *other = still_task(w), *mine = task;
+    volt__store_rlx(&other->word, VOLT__REF);
+    task = other;
+    PENDING(volt_read(cx_of(1), fd[0], &byte, 1));
+    task = mine;
+    CHECK_EQ(close(fd[0]), 0);
+    int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (out == fd[0]) out = dup(out), CHECK_EQ(close(fd[0]), 0); // that number is kept free
+    CHECK_EQ(connect(out, volt__addr_sa(&a), a.len_), 0);
+    GIVES(volt_accept(cx_of(0), lfd), fd[0]);
+    CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 1);
+    CHECK_EQ(volt__load_rlx(&rt->injector.len), 1); // it is on its way
+    task = other;
+    GIVES(volt_read(cx_of(1), fd[0], &byte, 1), -EBADF);
+    task = mine;
+    volt_rt_close(rt, fd[0]);
+    volt_rt_close(rt, fd[1]);
+    volt_rt_close(rt, lfd);
+    CHECK_EQ(close(out), 0);
+    end();
+}
+// A descriptor may have the number 0.
+TEST(sockets_on_number_0) {
+    volt_addr a;
+    begin();
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    int lfd = open_listener();
+    CHECK_EQ(lfd, 0);
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    PENDING(volt_accept(cx_of(0), lfd));
+    volt_poll p = volt_connect(cx_of(1), &a);
+    (void)look_at_events();
+    if (volt_is_pending(p)) p = volt_connect(cx_of(1), &a);
+    CHECK(!volt_is_pending(p) && volt_value(p) > 0);
+    (void)look_at_events();
+    p = volt_accept(cx_of(0), lfd);
+    CHECK(!volt_is_pending(p) && volt_value(p) > 0);
+    CHECK_EQ(entry((int)volt_value(p))->flags, entry(lfd)->flags);
+    CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 0);
+    volt_rt_close(rt, (int)volt_value(p));
+    PENDING(volt_accept(cx_of(0), lfd));
+    GIVES(volt_accept(cancelled_cx(0), lfd), -ECANCELED);
+    // The next ones have it.
+    int keep = fcntl(lfd, F_DUPFD_CLOEXEC, 3);
+    CHECK(keep > 0);
+    volt_rt_close(rt, lfd);
+    p = volt_connect(cx_of(1), &a);
+    (void)look_at_events();
+    if (volt_is_pending(p)) p = volt_connect(cx_of(1), &a);
+    CHECK_EQ(volt_value(p), 0);
+    GIVES(volt_write(cx_of(1), 0, "x", 1), 1);
+    volt_rt_close(rt, 0);
+    volt_rt_close(rt, keep);
+    end();
+}
 
 TEST(connections_that_fail_before_they_are_accepted) {
     begin();
@@ -405,7 +1313,55 @@ TEST(accepts_that_back_off) {
     clock_step = 0;
     CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__FIRED);
     PENDING(volt_accept(cx_of(0), fd));
-    CHECK(frame[0].node_.on_ == volt__fd_get(&rt->fds, fd)); // nobody there: waits for them
+    CHECK(frame[0].node_.on_ == entry(fd)); // nobody there: waits for them
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    volt_rt_close(rt, fd);
+    end();
+}
+TEST(back_offs_double_up_to_half_a_second) {
+    static const uint32_t ms[] = { 5, 10, 20, 40, 80, 160, 320, 500, 500 };
+    static const int errors[] = { EMFILE, ENFILE, ENOBUFS, ENOMEM };
+    begin();
+    int fd = open_listener();
+    volt_addr a;
+    CHECK_EQ(volt_local_addr(fd, &a), 0);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof ms / sizeof ms[0]; i++) {
+            volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+            ANSWERS(accept4, errors[i % 4]);
+            PENDING(volt_accept(cx_of(0), fd));
+            CHECK_EQ(entry(fd)->backoff_ms, ms[i]);
+            int64_t left = volt__park_time(w) - VOLT_MS(ms[i]);
+            CHECK(left >= 0 && left <= VOLT_MS(1));
+            CHECK(!(task->word & VOLT__NOTIFIED));
+            GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+        }
+        int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); // one that is accepted ends it
+        CHECK_EQ(connect(out, volt__addr_sa(&a), a.len_), 0);
+        volt_poll p = volt_accept(cx_of(0), fd);
+        CHECK(!volt_is_pending(p) && volt_value(p) > 0);
+        CHECK_EQ(entry(fd)->backoff_ms, 0);
+        volt_rt_close(rt, (int)volt_value(p));
+        CHECK_EQ(close(out), 0);
+    }
+    ANSWERS(accept4, EMFILE);
+    clock_step = VOLT_S(1); // over before its timer is armed
+    PENDING(volt_accept(cx_of(0), fd));
+    clock_step = 0;
+    CHECK(task->word & VOLT__NOTIFIED);
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    volt_rt_close(rt, fd);
+    end();
+}
+TEST(a_back_off_without_an_entry) {
+    begin();
+    int fd = open_listener();
+    test_heap.fail_at = test_heap.n_allocs + 1;
+    test_heap.is_sticky = 1;
+    PENDING(volt_accept(cx_of(0), fd));
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__LINKED);
+    int64_t left = volt__park_time(w) - VOLT_MS(5);
+    CHECK(left >= 0 && left <= VOLT_MS(1));
     GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
     volt_rt_close(rt, fd);
     end();
@@ -418,9 +1374,14 @@ TEST(connects_that_others_end) {
     PENDING(volt_connect(cx_of(0), &a));
     PENDING(volt_connect(cx_of(0), &a)); // woken for something else
     CHECK_EQ(answers[A_connect].n_calls, 1);
-    volt_rt_close(rt, (int)frame[0].node_.key_ - 1);
+    int fd = (int)frame[0].node_.key_ - 1;
+    volt_rt_close(rt, fd);
+    CHECK_EQ(open("/dev/null", O_RDONLY | O_CLOEXEC), fd);
     GIVES(volt_connect(cx_of(0), &a), -EBADF);
+    CHECK_EQ(close(fd), 0); // another's: was left alone
     check_all_given();
+    ANSWERS(socket, EMFILE);
+    GIVES(volt_connect(cx_of(0), &a), -EMFILE);
     ANSWERS(connect, EINPROGRESS);
     ANSWERS(epoll_ctl, ENOMEM);
     GIVES(volt_connect(cx_of(0), &a), -ENOMEM);
@@ -507,6 +1468,28 @@ TEST(a_tick_at_its_very_moment) {
     end();
 }
 
+TEST(ticks_that_were_missed) {
+    static const struct {
+        volt_missed missed;
+        int gives, next; // in ms, from the first tick
+    } rows[] = { { VOLT_MISSED_BURST, 1, 10 }, { VOLT_MISSED_DELAY, 3, 35 },
+                 { VOLT_MISSED_SKIP, 3, 30 } };
+    begin();
+    for (int i = 0; i < 3; i++) {
+        volt_interval iv;
+        memset(&iv, 0xa5, sizeof iv);
+        volt_interval_init(&iv, VOLT_MS(10));
+        CHECK_EQ(iv.missed, VOLT_MISSED_BURST);
+        CHECK_EQ(iv.next_, clock_now + VOLT_MS(10));
+        iv.missed = rows[i].missed;
+        volt_time first = iv.next_;
+        clock_now = first + VOLT_MS(25);
+        GIVES(volt_interval_next(cx_of(0), &iv), rows[i].gives);
+        CHECK_EQ(iv.next_ - first, VOLT_MS(rows[i].next));
+    }
+    end();
+}
+
 TEST(who_sleeps_until_when) {
     begin();
     CHECK_EQ(volt__park_time(w), -1);
@@ -544,11 +1527,13 @@ TEST(nobody_sleeps_who_could_be_claimed) {
 // ---- a join by a plain thread whose time is up just as the task ends
 
 static void *parked;
+static int n_waits;
 static int completes(void) {
     volt__join_complete(task);
     return -ETIMEDOUT;
 }
 static int sets_parker(void) {
+    n_waits++;
     volt__parker_set((volt__parker *)((uintptr_t)parked - VOLT__JOIN_PARKER));
     return 0;
 }
@@ -569,7 +1554,10 @@ static void join_while(int (*step)(void)) {
     still_end(rt);
 }
 TEST(a_join_that_is_late_and_a_task_that_has_ended) { join_while(completes); }
-TEST(a_join_that_is_late_and_a_task_that_ends) { join_while(completes_halfway); }
+TEST(a_join_that_is_late_and_a_task_that_ends) {
+    join_while(completes_halfway);
+    CHECK_EQ(n_waits, 1); // not gone before the task was through with the parker
+}
 
 static void complete(void) { volt__join_complete(task); }
 TEST(a_task_that_ends_while_it_is_joined) {
@@ -610,4 +1598,242 @@ TEST(more_survivors_than_are_told) {
     volt__survivors_find(rt, &s);
     CHECK_EQ(s.n, sizeof s.site / sizeof s.site[0]);
     end();
+}
+
+// ---- what is made
+
+TEST(a_task_is_filled_anew) {
+    static const char site[] = "here";
+    volt__task t;
+    memset(&t, 0xa5, sizeof t); // of the slot's last task
+    volt__task_fill(&t, giver_run, VOLT__EXTERNAL, site);
+    CHECK(t.u.fn == giver_run);
+    CHECK(t.spawn_site == site && t.wait_site == site);
+    CHECK_EQ(t.flags, VOLT__EXTERNAL);
+    CHECK_EQ(t.shield, 0);
+    CHECK_EQ(t.links, 0);
+}
+static uint32_t slot_of(volt__task *t) { return volt__slab_of(t)->slot_size; }
+TEST(a_slot_holds_the_state_and_hardly_more) {
+    static const still_state state;
+    begin();
+    for (size_t size = sizeof(volt_frame); size < 200; size++) {
+        size_t least = (sizeof(volt__task) + size + 15) / 16 * 16;
+        volt__task *t = volt__task_alloc(rt, w, size, 0);
+        CHECK(t);
+        CHECK_EQ(slot_of(t), volt__class_size(volt__class_of(least)));
+        volt__heap_free_local(&w->heap, t);
+    }
+    // A frame alone, in every way.
+    uint32_t least = (uint32_t)(sizeof(volt__task) + sizeof state);
+    volt_handle h = { NULL };
+    CHECK_EQ(volt_rt_spawn(rt, &h, never_run, &state, sizeof state), 0);
+    CHECK_EQ(slot_of(h.task_), least);
+    volt_detach(&h);
+    CHECK_EQ(volt_spawn(cx_of(0), &h, never_run, &state, sizeof state), 0);
+    CHECK_EQ(slot_of(h.task_), least);
+    volt_detach(&h);
+    void *made = volt_task_create(rt, never_run, sizeof state);
+    CHECK(made);
+    CHECK_EQ(slot_of(volt__state_task(made)), least);
+    CHECK(!volt_task_create(rt, never_run, sizeof state - 1));
+    volt_task_destroy(made);
+    still_state root = { .frame = { .node_ = { .pc_ = 0 } } };
+    CHECK_EQ(volt__spawn_root(rt, NULL, &h, never_run, &root, 0), 0);
+    CHECK_EQ(slot_of(h.task_), (sizeof(volt__task) + sizeof(void *) + 15) / 16 * 16);
+    volt_detach(&h);
+    end();
+}
+TEST(a_state_is_copied_behind_its_frame) {
+    char from[128], to[128];
+    for (size_t size = sizeof(volt_frame); size <= sizeof to; size++) {
+        for (size_t i = 0; i < sizeof from; i++) from[i] = (char)(i + 1);
+        memset(to, '#', sizeof to);
+        volt__state_copy(to, from, size);
+        for (size_t i = 0; i < sizeof to; i++)
+            CHECK_EQ(to[i], i < sizeof(volt_frame) ? 0 : i < size ? from[i] : '#');
+    }
+}
+TEST(who_refuses_leaves_a_task_to_its_walker) {
+    begin();
+    for (uint32_t refs = 1; refs <= 2; refs++) {
+        volt__task *t = still_task(w);
+        CHECK(volt__task_try_retain(t));
+        if (refs == 2) volt__task_retain(t);
+        volt__task_refuse(t, refs);
+        CHECK_EQ(volt__load_rlx(&t->word) / VOLT__REF, 1); // not free
+        CHECK(volt__task_release(t));
+        volt__heap_free_local(&w->heap, t);
+    }
+    end();
+}
+// States of both kinds, zeroed frames and not, before and after a worker closes.
+TEST(what_a_task_may_spawn) {
+    begin();
+    for (int i = 0; i < 8; i++) {
+        still_state state[4];
+        size_t size = i & 1 ? sizeof state : sizeof state[0];
+        volt_handle h = { NULL };
+        memset(state, 0, sizeof state);
+        state[0].frame.node_.pc_ = (i & 2) != 0;
+        w->is_closing = (i & 4) != 0;
+        for (int k = 0; k < 2; k++) { // a slot that can be had without a call
+            size_t room = k ? sizeof state : sizeof state[0];
+            volt__heap_free_local(&w->heap, volt__task_alloc(rt, w, room, 0));
+        }
+        uint64_t n_spawned = w->spawned;
+        int rc = volt_spawn(cx_of(0), &h, never_run, state, size);
+        CHECK_EQ(rc, i & 2 ? -EINVAL : i & 4 ? -ESHUTDOWN : 0);
+        CHECK_EQ(h.task_ != NULL, rc == 0);
+        CHECK_EQ(w->spawned - n_spawned, rc == 0);
+        volt_detach(&h);
+    }
+    end();
+}
+// Only a task that is queued is worth a sleeper; nobody is told of the end of another.
+TEST(who_is_woken_for_tasks_from_outside) {
+    static const still_state state;
+    begin();
+    volt__idle_enter(&rt->idle, 0, 0);
+    void *made = volt_task_create(rt, never_run, sizeof state);
+    CHECK(made);
+    CHECK(volt__idle_is_parked(&rt->idle, 0));
+    volt_task_destroy(made);
+    CHECK_EQ(answers[A_write].n_calls, 0);
+    CHECK_EQ(volt_rt_spawn(rt, NULL, never_run, &state, sizeof state), 0);
+    CHECK(!volt__idle_is_parked(&rt->idle, 0));
+    CHECK_EQ(answers[A_write].n_calls, 1);
+    volt__idle_leave(&rt->idle);
+    made = volt_task_create(rt, never_run, sizeof state);
+    volt__idle_enter(&rt->idle, 0, 0);
+    volt__shutdown_begin(rt);
+    CHECK_EQ(volt_rt_spawn(rt, NULL, never_run, &state, sizeof state), -ESHUTDOWN);
+    CHECK(volt__idle_is_parked(&rt->idle, 0));
+    int n_calls = answers[A_write].n_calls;
+    volt_task_destroy(made); // may have been the last one
+    CHECK_EQ(answers[A_write].n_calls, n_calls + 1);
+    end();
+}
+TEST(workers_that_do_not_start) {
+    volt_config c = test_config(2);
+    CHECK_EQ(volt__rt_create(&c, &rt), 0);
+    CHECK_EQ(rt->epoch, clock_now); // ticks count from here
+    rt->starts_closed = 1;
+    volt__start_more(rt);
+    CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 0);
+    rt->starts_closed = 0;
+    ANSWERS(epoll_create1, EMFILE);
+    volt__start_more(rt);
+    CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
+    CHECK_EQ(volt__started(rt), 0);
+    check_all_given();
+    still_end(rt);
+}
+
+TEST(whose_counters_are_exact) {
+    volt_counters c;
+    begin();
+    w->stats.steals = 7;
+    volt_stats(rt, &c);
+    CHECK_EQ(c.steals, 0); // another's are as it has published them
+    VOLT_TLS_SET(w);
+    volt_stats(rt, &c);
+    VOLT_TLS_SET(NULL);
+    CHECK_EQ(c.steals, 7);
+    CHECK(c.workers == 1 && c.workers_started == 1);
+    end();
+}
+
+// ---- the end of a runtime
+
+static volt_rt *ending;
+static int n_joins;
+static void join_a_thread(void) {
+    n_joins++;
+    CHECK_EQ(ending->join_state, 1); // others wait
+    CHECK_EQ(volt_destroy(ending), -EBUSY);
+}
+static int is_joined(void) {
+    n_waits++;
+    CHECK_EQ(futex_expects, 1);
+    if (n_waits == 2) volt__store_rel(&ending->join_state, 2); // before that: for nothing
+    return 0;
+}
+TEST(one_joins_the_threads_and_others_wait) {
+    volt_rt *two = ending = still_rt(2);
+    two->workers[1]->has_thread = 1;
+    volt__join_threads(two);
+    CHECK_EQ(n_joins, 1);
+    CHECK_EQ(two->join_state, 2);
+    volt__join_threads(two); // nothing to wait for
+    two->join_state = 1;
+    at_futex = is_joined;
+    volt__join_threads(two);
+    CHECK_EQ(n_waits, 2);
+    CHECK_EQ(n_joins, 1);
+    still_end(two);
+}
+static int is_late(void) { return -ETIMEDOUT; }
+static int is_stopped_at_last(void) {
+    if (++n_waits == 3) volt__store_rel(&ending->is_stopped, 1);
+    return n_waits == 1 ? 0 : -EAGAIN; // woken for nothing
+}
+static int is_stopped_too_late(void) {
+    volt__store_rel(&ending->is_stopped, 1);
+    return -ETIMEDOUT;
+}
+TEST(what_a_shutdown_gives) {
+    begin();
+    ending = rt;
+    at_futex = is_late;
+    for (int n = 0; n < 4; n++) {
+        CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), n > 0 ? n : 1); // not stopped is not 0
+        w->spawned++;
+    }
+    at_futex = is_stopped_at_last;
+    CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), 0);
+    CHECK_EQ(n_waits, 3);
+    rt->is_stopped = 0;
+    at_futex = is_stopped_too_late; // but it is
+    CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), 0);
+    end();
+}
+TEST(who_survives) {
+    static const struct {
+        uintptr_t word;
+        uint32_t n, n_held;
+    } rows[] = {
+        { VOLT__NOTIFIED, 0, 0 }, // a free slot
+        { VOLT__REF, 1, 0 },
+        { VOLT__REF | VOLT__RUNNING, 1, 0 },
+        { VOLT__REF | VOLT__COMPLETE, 0, 1 },
+        { 2 * VOLT__REF | VOLT__COMPLETE | VOLT__NOTIFIED, 0, 1 },
+    };
+    volt__survivors s;
+    begin();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        volt__store_rlx(&task->word, rows[i].word);
+        volt__survivors_find(rt, &s);
+        CHECK_EQ(s.n, rows[i].n);
+        CHECK_EQ(s.n_held, rows[i].n_held);
+        if (s.n + s.n_held > 0) CHECK_EQ(volt__teardown(rt), -EBUSY);
+    }
+    end();
+}
+static int visitor_leaves(void) {
+    CHECK_EQ(futex_expects, 5u - 2u * (uint32_t)n_waits);
+    if (++n_waits > 2) return -EAGAIN;
+    volt__unvisit(ending);
+    return 0;
+}
+TEST(a_teardown_waits_for_visitors) {
+    for (int n = 0; n < 3; n += 2) {
+        ending = still_rt(1);
+        for (int i = 0; i < n; i++) volt__visit(ending);
+        n_waits = 0;
+        at_futex = n ? visitor_leaves : NULL;
+        CHECK_EQ(volt__teardown(ending), 0);
+        CHECK_EQ(n_waits, n);
+        test_check_heap();
+    }
 }

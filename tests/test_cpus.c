@@ -6,19 +6,34 @@ static int is_affinity_unknown;
 static int ask_affinity(int pid, size_t size, cpu_set_t *set) {
     return is_affinity_unknown ? -1 : sched_getaffinity(pid, size, set);
 }
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+static char tree[64];
+static int is_rooted; // the files of the system are those below tree
+static int ask_open(const char *path, int flags) {
+    char below[600];
+    snprintf(below, sizeof below, "%s%s", is_rooted ? tree : "", path);
+    return open(below, flags);
+}
+static long n_online; // 0: the system's
+static long ask_system(int what) { return n_online ? n_online : sysconf(what); }
 #define sched_getaffinity ask_affinity
+#define open ask_open
+#define sysconf ask_system
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #undef sched_getaffinity
+#undef open
+#undef sysconf
 #include "test.h"
 #include <sys/stat.h>
 
-static char root[64];
 
 static void put(const char *file, const char *text) {
     char path[512], *slash;
-    snprintf(path, sizeof path, "%s%s", root, file);
-    for (slash = path + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
+    snprintf(path, sizeof path, "%s%s", tree, file);
+    for (slash = path + strlen(tree) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
         *slash = 0;
         CHECK(mkdir(path, 0700) == 0 || errno == EEXIST);
     }
@@ -29,47 +44,51 @@ static void put(const char *file, const char *text) {
 }
 static void drop(const char *file) {
     char path[512];
-    snprintf(path, sizeof path, "%s%s", root, file);
+    snprintf(path, sizeof path, "%s%s", tree, file);
     CHECK_EQ(unlink(path), 0);
 }
 static void tree_start(void) {
-    snprintf(root, sizeof root, "/tmp/volt-cpus-XXXXXX");
-    CHECK(mkdtemp(root));
+    snprintf(tree, sizeof tree, "/tmp/volt-cpus-XXXXXX");
+    CHECK(mkdtemp(tree));
 }
 static void tree_end(void) {
     char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    snprintf(command, sizeof command, "rm -rf '%s'", tree);
     CHECK_EQ(system(command), 0);
 }
 
 TEST(the_least_quota_of_all_groups_above_counts) {
     tree_start();
-    CHECK_EQ(volt__quota(root), 0); // nothing there at all
+    CHECK_EQ(volt__quota(tree), 0); // nothing there at all
     put("/proc/self/cgroup", "12:cpu:/old\n0::/a.slice/b.service\n");
-    CHECK_EQ(volt__quota(root), 0);
+    CHECK_EQ(volt__quota(tree), 0);
     put("/sys/fs/cgroup/a.slice/b.service/cpu.max", "max 100000\n");
-    CHECK_EQ(volt__quota(root), 0);
+    CHECK_EQ(volt__quota(tree), 0);
     put("/sys/fs/cgroup/a.slice/cpu.max", "250000 100000\n");
-    CHECK_EQ(volt__quota(root), 3); // rounded up
+    CHECK_EQ(volt__quota(tree), 3); // rounded up
     put("/sys/fs/cgroup/a.slice/b.service/cpu.max", "150000 100000\n");
-    CHECK_EQ(volt__quota(root), 2);
+    CHECK_EQ(volt__quota(tree), 2);
+    put("/sys/fs/cgroup/a.slice/b/cpu.max", "1000 100000\n"); // none of ours
+    CHECK_EQ(volt__quota(tree), 2);
+    put("/sys/fs/cgroup/cpu.max", "0 100000\n"); // no limit does not lift another
+    CHECK_EQ(volt__quota(tree), 2);
     put("/sys/fs/cgroup/cpu.max", "1000 100000\n");
-    CHECK_EQ(volt__quota(root), 1); // never less than one
+    CHECK_EQ(volt__quota(tree), 1); // never less than one
     put("/proc/self/cgroup", "0::/\n");
-    CHECK_EQ(volt__quota(root), 1);
+    CHECK_EQ(volt__quota(tree), 1);
     tree_end();
 }
 TEST(version_one_where_there_is_no_two) {
     tree_start();
     put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
     put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-    CHECK_EQ(volt__quota(root), 0);
+    CHECK_EQ(volt__quota(tree), 0);
     put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
-    CHECK_EQ(volt__quota(root), 4);
+    CHECK_EQ(volt__quota(tree), 4);
     put("/proc/self/cgroup", "12:cpu:/old\n"); // a group, but none of version two
-    CHECK_EQ(volt__quota(root), 4);
+    CHECK_EQ(volt__quota(tree), 4);
     drop("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    CHECK_EQ(volt__quota(root), 0);
+    CHECK_EQ(volt__quota(tree), 0);
     tree_end();
 }
 TEST(nonsense_is_no_limit) {
@@ -79,11 +98,11 @@ TEST(nonsense_is_no_limit) {
     put("/proc/self/cgroup", "0::/\n");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         put("/sys/fs/cgroup/cpu.max", texts[i]);
-        CHECK(volt__quota(root) <= VOLT_MAX_WORKERS);
-        if (i < 6) CHECK_EQ(volt__quota(root), 0);
+        CHECK(volt__quota(tree) <= VOLT_MAX_WORKERS);
+        if (i < 6) CHECK_EQ(volt__quota(tree), 0);
     }
     put("/proc/self/cgroup", "0::/");
-    CHECK(volt__quota(root) <= VOLT_MAX_WORKERS);
+    CHECK(volt__quota(tree) <= VOLT_MAX_WORKERS);
     tree_end();
 }
 // What the machine has is what the affinity mask of this process says.
@@ -104,6 +123,24 @@ TEST(without_a_mask_all_count) {
     CHECK_EQ(volt__cpu_count(), quota > 0 && quota < all ? quota : all);
 }
 
+TEST(a_quota_counts_where_it_is_less) {
+    tree_start();
+    put("/proc/self/cgroup", "0::/\n");
+    is_affinity_unknown = is_rooted = 1;
+    n_online = 3;
+    CHECK_EQ(volt__cpu_count(), 3);
+    put("/sys/fs/cgroup/cpu.max", "400000 100000\n");
+    CHECK_EQ(volt__cpu_count(), 3);
+    put("/sys/fs/cgroup/cpu.max", "200000 100000\n");
+    CHECK_EQ(volt__cpu_count(), 2);
+    put("/sys/fs/cgroup/cpu.max", "100000 100000\n");
+    CHECK_EQ(volt__cpu_count(), 1);
+    put("/sys/fs/cgroup/cpu.max", "max 100000\n");
+    n_online = -1; // unknown, too
+    CHECK_EQ(volt__cpu_count(), 1);
+    tree_end();
+}
+
 // ---- the parts of it
 
 TEST(a_path_that_does_not_fit_is_none) {
@@ -119,7 +156,7 @@ TEST(a_path_that_does_not_fit_is_none) {
 }
 static uint32_t numbers_of(const char *text, int64_t n[4]) {
     char path[128];
-    snprintf(path, sizeof path, "%s/numbers", root);
+    snprintf(path, sizeof path, "%s/numbers", tree);
     put("/numbers", text);
     for (int i = 0; i < 4; i++) n[i] = -7;
     return volt__read_numbers(path, n);
@@ -134,12 +171,19 @@ TEST(two_numbers_at_most_are_read) {
     CHECK(n[0] == 90 && n[1] == -7);
     CHECK_EQ(numbers_of("1  2", n), 2);
     CHECK(n[0] == 1 && n[1] == 2);
+    CHECK_EQ(numbers_of("7", n), 1);
+    CHECK(n[0] == 7 && n[1] == -7);
+    // Digits are taken while another one fits for sure.
+    CHECK_EQ(numbers_of("5764607523034234875", n), 2);
+    CHECK(n[0] == INT64_MAX / 16 && n[1] == 5);
+    CHECK_EQ(numbers_of("5600000000000000001", n), 1);
+    CHECK_EQ(n[0], 5600000000000000001);
     CHECK_EQ(numbers_of("0/", n), 1);
     CHECK_EQ(numbers_of("1:2", n), 1);
     CHECK_EQ(numbers_of("max 5", n), 0);
     CHECK_EQ(n[0], -7);
     // As much of a file as there is room for, and a 0 behind it.
-    snprintf(path, sizeof path, "%s/numbers", root);
+    snprintf(path, sizeof path, "%s/numbers", tree);
     memset(text, '#', sizeof text);
     put("/numbers", "abcdefgh");
     CHECK_EQ(volt__read_text(path, text, 8), 7);
@@ -148,6 +192,11 @@ TEST(two_numbers_at_most_are_read) {
     put("/numbers", "");
     CHECK_EQ(volt__read_text(path, text, 8), 0);
     CHECK_EQ(text[0], 0);
+    put("/numbers", "a");
+    CHECK_EQ(close(STDIN_FILENO), 0); // the number of the file is 0 then
+    CHECK_EQ(volt__read_text(path, text, 8), 1);
+    CHECK_STR(text, "a");
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO); // was closed again
     tree_end();
 }
 TEST(a_quota_pays_for_cpus_rounded_up) {

@@ -16,6 +16,7 @@ ROOT_TEST(group_waits_for_all, { volt_group g; int i, n_ended, rc; }) {
     VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
     CHECK_EQ(s->rc, 0);
     CHECK_EQ(READ(s->n_ended), 300);
+    CHECK(!s->g.scope_.task_); // nobody's: another may take it
     VOLT_END(0);
 }
 
@@ -84,6 +85,60 @@ ROOT_TEST(group_next_keeps_results, { volt_group g; int i, seen[40]; uint64_t id
     }
     VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
     CHECK_EQ(s->rc, -ENOENT);
+    VOLT_END(0);
+}
+
+// In order also where some are fetched between the ends of others.
+ROOT_TEST_1(group_next_takes_turns, {
+    volt_group g;
+    volt_token t[3];
+    int i;
+    uint64_t id;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_group_collect(&s->g);
+    for (s->i = 0; s->i < 3; s->i++)
+        GROUP_SPAWN(&s->g, waiter_run, (waiter){ .token = &s->t[s->i], .value = s->i });
+    for (s->i = 0; s->i < 2; s->i++) {
+        volt_token_cancel(&s->t[s->i]);
+        while (s->g.n_live_ > 2 - (uint32_t)s->i) VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+    CHECK_EQ(s->id, 0);
+    volt_token_cancel(&s->t[2]);
+    while (s->g.n_live_ > 0) VOLT_AWAIT(volt_yield(cx));
+    for (s->i = 1; s->i < 3; s->i++) {
+        VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+        CHECK_EQ(s->id, s->i);
+        CHECK_EQ(s->rc, s->i);
+    }
+    VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+    CHECK_EQ(s->rc, -ENOENT);
+    CHECK(!s->g.scope_.task_); // nobody's: another may take it
+    VOLT_END(0);
+}
+
+// Its task waits for the members and leaves their results: they go with the task.
+typedef struct {
+    volt_frame frame;
+    volt_group g;
+    int rc;
+} careless;
+static volt_poll careless_run(volt_cx *cx, void *arg) {
+    careless *c = arg;
+    VOLT_BEGIN(cx, c);
+    volt_group_collect(&c->g);
+    GROUP_SPAWN(&c->g, giver_run, (giver){ .value = 1 });
+    GROUP_SPAWN(&c->g, giver_run, (giver){ .value = 2 });
+    VOLT_AWAIT(c->rc, volt_group_wait(cx, &c->g));
+    VOLT_END(c->rc);
+}
+ROOT_TEST(group_results_that_nobody_fetches, { volt_handle h; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(&s->h, careless_run, (careless){ .rc = 1 });
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
 

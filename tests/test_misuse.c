@@ -106,6 +106,13 @@ MISUSE(buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
     VOLT_AWAIT(s->n, volt_read(cx, s->fd[0], buf, sizeof buf));
     VOLT_END(0);
 }
+MISUSE(another_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+    char buf[16];
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    VOLT_AWAIT(s->n, volt_read_exact(cx, s->fd[0], buf, sizeof buf));
+    VOLT_END(0);
+}
 #endif
 
 // A wait in a function that has no VOLT_BEGIN has no frame to wait in.

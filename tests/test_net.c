@@ -532,13 +532,88 @@ TEST(addresses_round_trip) {
     CHECK_EQ(volt_addr_format(&none, text, sizeof text), -EAFNOSUPPORT);
 }
 
+// What the next function finds on its stack.
+static __attribute__((noinline)) void dirty_stack(void) {
+    volatile char dirt[4096];
+    for (size_t i = 0; i < sizeof dirt; i++) dirt[i] = 'x';
+}
+static void check_bytes(const volt_addr *a, const void *sa, size_t len) {
+    CHECK_EQ(a->len_, len);
+    CHECK_EQ(memcmp(a->sa_, sa, len), 0);
+    for (size_t i = len; i < sizeof a->sa_; i++) CHECK_EQ(a->sa_[i], 0);
+}
+// Every byte is known, so that two may be compared.
+TEST(addresses_to_the_byte) {
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un un;
+    volt_addr a;
+    memset(&v4, 0, sizeof v4);
+    memset(&v6, 0, sizeof v6);
+    memset(&un, 0, sizeof un);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(513);
+    v4.sin_addr.s_addr = htonl(0x7f000001);
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(513);
+    v6.sin6_addr.s6_addr[15] = 1;
+    un.sun_family = AF_UNIX;
+    un.sun_path[0] = '/';
+    memset(&a, 0xa5, sizeof a);
+    dirty_stack();
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:513"), 0);
+    check_bytes(&a, &v4, sizeof v4);
+    memset(&a, 0xa5, sizeof a);
+    dirty_stack();
+    CHECK_EQ(volt_addr_parse(&a, "[::1]:513"), 0);
+    check_bytes(&a, &v6, sizeof v6);
+    memset(&a, 0xa5, sizeof a);
+    dirty_stack();
+    CHECK_EQ(volt_addr_parse(&a, "unix:/\0x"), 0);
+    check_bytes(&a, &un, sizeof un);
+    int fd = volt_listen("127.0.0.1", 0, NULL);
+    memset(&a, 0xa5, sizeof a);
+    CHECK_EQ(volt_local_addr(fd, &a), 0);
+    v4.sin_port = htons((uint16_t)volt_addr_port(&a));
+    check_bytes(&a, &v4, sizeof v4);
+    CHECK_EQ(close(fd), 0);
+}
+// No byte is written behind the room that is given, none is read behind the address.
+TEST(addresses_and_their_room) {
+    const char want[] = "[2001:db8::1]:54321";
+    volt_addr a;
+    char text[40];
+    CHECK_EQ(volt_addr_parse(&a, want), 0);
+    for (size_t room = 0; room <= sizeof text; room++) {
+        memset(text, '#', sizeof text);
+        dirty_stack();
+        int n = volt_addr_format(&a, text, room);
+        CHECK_EQ(n, room < sizeof want ? -ENOSPC : (int)sizeof want - 1);
+        if (n > 0) CHECK_STR(text, want);
+        for (size_t i = n > 0 ? sizeof want : room; i < sizeof text; i++) CHECK_EQ(text[i], '#');
+    }
+    a.len_ = 2; // nothing but a family
+    dirty_stack();
+    CHECK_EQ(volt_addr_port(&a), 0);
+    a.len_ = 1; // not even that
+    CHECK_EQ(volt_addr_format(&a, text, sizeof text), -EAFNOSUPPORT);
+    int fd[2]; // of a socket without a name the kernel tells the family alone
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    CHECK_EQ(volt_local_addr(fd[0], &a), 0);
+    CHECK_EQ(a.len_, 2);
+    CHECK_EQ(volt_addr_format(&a, text, sizeof text), 5);
+    CHECK_STR(text, "unix:");
+    CHECK_EQ(close(fd[0]), 0);
+    CHECK_EQ(close(fd[1]), 0);
+}
+
 TEST(bad_addresses) {
     static const char *const bad[] = {
         "", ":", "80", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
         "127.0.0.1:8x", "127.0.0.1: 80", " 127.0.0.1:80", "127.0.0:80", "127.0.0.1.5:80",
         "256.0.0.1:80",
         "localhost:80", "::1:80", "[::1]", "[::1]80", "[::1:80", "[127.0.0.1]:80", "[::g]:80",
-        "unix:",
+        "unix:", "127.0.0.1:000080", "127.0.0.1:0000080",
         "127.0.0.1:99999999999999999999", "127.0.0.1:080000000080", "unix", "[]:80", "[::1]:",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -551,8 +626,15 @@ TEST(bad_addresses) {
     path[sizeof path - 1] = 0;
     volt_addr a;
     CHECK_EQ(volt_addr_parse(&a, path), -EINVAL); // longer than a sockaddr_un
+    path[5 + sizeof((struct sockaddr_un *)0)->sun_path] = 0;
+    CHECK_EQ(volt_addr_parse(&a, path), -EINVAL); // no room for its 0
     path[5 + sizeof((struct sockaddr_un *)0)->sun_path - 1] = 0;
     CHECK_EQ(volt_addr_parse(&a, path), 0); // the longest with its 0
+    for (size_t len = 40; len < 70; len++) { // a host as long as the room for it
+        char text[80];
+        snprintf(text, sizeof text, "%0*d:80", (int)len, 1);
+        CHECK_EQ(volt_addr_parse(&a, text), -EINVAL);
+    }
 }
 
 ROOT_TEST(local_and_peer_address, { pairing p; volt_addr a, b; int pipe[2]; }) {

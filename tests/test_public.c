@@ -55,6 +55,42 @@ TEST(configuration_out_of_range) {
     expect_refused(c);
 }
 
+// The last value of each that is taken, and the first that is not.
+#define BOUND(field_, last_, beyond_)                                                              \
+    do {                                                                                           \
+        volt_config in = test_config(2), c;                                                        \
+        in.field_ = last_;                                                                         \
+        CHECK_EQ(volt__config_resolve(&in, &c), 0);                                                \
+        CHECK_EQ(c.field_, last_);                                                                 \
+        in.field_ = beyond_;                                                                       \
+        CHECK_EQ(volt__config_resolve(&in, &c), -EINVAL);                                          \
+    } while (0)
+TEST(configuration_at_its_bounds) {
+    BOUND(workers, VOLT_MAX_WORKERS, VOLT_MAX_WORKERS + 1);
+    BOUND(reactors, 1, 3);
+    BOUND(reactors, 2, 3);
+    BOUND(budget, 1, UINT16_MAX + 1);
+    BOUND(budget, UINT16_MAX, UINT16_MAX + 1);
+    BOUND(event_interval, 1, 1000001);
+    BOUND(event_interval, 1000000, 1000001);
+    BOUND(stack_size, 65536, 65535);
+    BOUND(watch_us, 100, 99);
+    BOUND(watch_us, UINT32_MAX, 1);
+    BOUND(watch_us, UINT32_MAX - 1, 99);
+    BOUND(start_all, 1, 2);
+    BOUND(start_all, 0, 2);
+    BOUND(drain, 0, -1);
+    BOUND(drain, INT64_MAX, -INT64_MAX);
+}
+// Without functions what they are given means nothing.
+TEST(user_of_no_allocator) {
+    volt_config in = test_config(1), c;
+    in.alloc.alloc = NULL;
+    in.alloc.free = NULL;
+    CHECK_EQ(volt__config_resolve(&in, &c), 0);
+    CHECK(c.alloc.alloc && c.alloc.free && !c.alloc.user);
+}
+
 TEST(effective_configuration) {
     volt_config c = test_config(3), got;
     volt_rt *rt = NULL;
@@ -81,6 +117,7 @@ TEST(defaults) {
     volt_config got;
     CHECK_EQ(volt_create(NULL, &rt), 0);
     volt_effective_config(rt, &got);
+    CHECK_EQ(got.size, sizeof got);
     CHECK(got.workers >= 1 && got.workers <= 1024);
     CHECK(got.alloc.alloc && got.alloc.free);
     CHECK(got.seed != 0); // a random one
@@ -645,10 +682,16 @@ TEST(every_allocation_fails_once) {
         }
     }
 }
+// Only what was given is given back.
+static void free_block(void *user, void *block, size_t size) {
+    CHECK(block && size > 0);
+    test_free(user, block, size);
+}
 TEST(every_allocation_of_create_fails_once) {
     volt_config c = test_config(3);
     int rc = -ENOMEM, n_fds = test_count_fds();
     c.start_all = 1;
+    c.alloc.free = free_block;
     for (uint64_t k = 1; rc != 0; k++) {
         volt_rt *rt = NULL;
         memset(&test_heap, 0, sizeof test_heap);
@@ -664,6 +707,29 @@ TEST(every_allocation_of_create_fails_once) {
         test_check_heap();
         CHECK_EQ(test_count_fds(), n_fds);
     }
+}
+
+// A watch is there for those who have somebody to watch; its number may be 0.
+TEST(who_has_a_watch) {
+    int n_fds = test_count_fds();
+    for (uint32_t workers = 1; workers <= 2; workers++)
+        for (int is_off = 0; is_off < 2; is_off++) {
+            volt_config c = test_config(workers);
+            volt_rt *rt = NULL;
+            c.watch_us = is_off ? UINT32_MAX : 0;
+            CHECK_EQ(volt__rt_create(&c, &rt), 0);
+            CHECK_EQ(rt->watch.fd >= 0, workers > 1 && !is_off);
+            volt__rt_free(rt);
+            CHECK_EQ(test_count_fds(), n_fds);
+        }
+    volt_config c = test_config(2);
+    volt_rt *rt = NULL;
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    CHECK_EQ(volt__rt_create(&c, &rt), 0);
+    CHECK_EQ(rt->watch.fd, STDIN_FILENO);
+    volt__rt_free(rt);
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    test_check_heap();
 }
 
 // No descriptors: an error, nothing left.
