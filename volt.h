@@ -4067,7 +4067,7 @@ static uint32_t volt__read_numbers(const char *path, int64_t out[2]) {
 }
 static uint32_t volt__quota_cpus(int64_t quota, int64_t period) {
     if (quota <= 0 || period <= 0) return 0;
-    return volt__clamp32((quota + period - 1) / period, 1, VOLT_MAX_WORKERS);
+    return volt__clamp32(quota / period + (quota % period != 0), 1, VOLT_MAX_WORKERS);
 }
 // Version 2: "QUOTA PERIOD" in each group from ours up to the root; the least counts. 0: no limit.
 static uint32_t volt__quota_v2(const char *root) {
