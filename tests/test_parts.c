@@ -115,9 +115,19 @@ static int seam_close(int fd) {
     errno = error;
     return is_failing ? -1 : rc;
 }
-static int seam_epoll_create1(int flags) { return fails(&of_create1) ? -1 : epoll_create1(flags); }
+// Descriptor 0 is a number like any other, in a program that has closed its own.
+static int is_zero; // 1: the epoll, 2: the eventfd gets it
+static int give_zero(int fd, int which) {
+    if (is_zero != which) return fd;
+    dup2(fd, 0);
+    close(fd);
+    return 0;
+}
+static int seam_epoll_create1(int flags) {
+    return fails(&of_create1) ? -1 : give_zero(epoll_create1(flags), 1);
+}
 static int seam_eventfd(unsigned n, int flags) {
-    return fails(&of_eventfd) ? -1 : eventfd(n, flags);
+    return fails(&of_eventfd) ? -1 : give_zero(eventfd(n, flags), 2);
 }
 static int seam_getsockopt(int fd, int at, int name, void *v, socklen_t *n) {
     return fails(&of_sockopt) ? -1 : getsockopt(fd, at, name, v, n);
@@ -657,4 +667,637 @@ TEST(a_ring_that_spills_can_be_filled_again) {
             CHECK(volt__ring_pop(&r) == &t[i < VOLT_RING_CAP / 2 ? i : i + VOLT_RING_CAP / 2]);
         CHECK(!volt__ring_pop(&r));
     }
+}
+
+// ---- the table of descriptors
+
+static void *stolen_page; // published by somebody else while ours was being made
+static void **stolen_slot;
+static void strict_free(void *user, void *block, size_t size) {
+    CHECK(block);
+    test_free(user, block, size);
+}
+static void *late_alloc(void *user, size_t size, size_t align) {
+    void *p = test_alloc(user, size, align);
+    if (stolen_slot) *stolen_slot = stolen_page;
+    return p;
+}
+TEST(every_number_has_an_entry_of_its_own) {
+    const uint32_t dir = VOLT__FD_PAGE * VOLT__FD_DIR;
+    const uint32_t numbers[] = { 0, 1, 63, 64, 65, dir - 1, dir, dir + 1, 1000 * dir + 70,
+                                 VOLT__FD_MAX - 1 };
+    begin(1);
+    volt__fds *f = &rt->fds;
+    f->alloc.free = strict_free;
+    for (uint64_t i = 1; i <= 2; i++) { // no memory for the directory, for the page
+        test_heap.fail_at = test_heap.n_allocs + i;
+        CHECK(!volt__fd_get(f, VOLT__FD_MAX - 1 - dir));
+        CHECK_EQ(f->dir[VOLT__FD_ROOT - 2] != NULL, i == 2);
+    }
+    int64_t before = test_heap.live_bytes;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        volt__fd *e = volt__fd_get(f, (int)numbers[i]);
+        CHECK(e && volt__fd_get(f, (int)numbers[i]) == e);
+        CHECK(e == &f->dir[numbers[i] / dir]->page[numbers[i] % dir / 64][numbers[i] % 64]);
+        CHECK(!e->mode && !e->use && !e->rd);
+    }
+    int64_t want = 4 * (int64_t)sizeof(volt__fd_dir) + 6 * 64 * (int64_t)sizeof(volt__fd);
+    CHECK_EQ(test_heap.live_bytes - before, want);
+    CHECK(!volt__fd_get(f, -1) && !volt__fd_get(f, (int)VOLT__FD_MAX));
+    CHECK_EQ(volt__fd_missing(-1), -EBADF);
+    CHECK_EQ(volt__fd_missing((int)VOLT__FD_MAX), -EBADF);
+    CHECK_EQ(volt__fd_missing((int)VOLT__FD_MAX - 1), -ENOMEM);
+    CHECK_EQ(volt__fd_missing(0), -ENOMEM);
+    end();
+}
+TEST(of_two_pages_one_goes_back) {
+    begin(1);
+    void *slot = NULL;
+    stolen_page = test_alloc(&test_heap, 100, 64);
+    stolen_slot = &slot;
+    rt->fds.alloc.alloc = late_alloc;
+    int64_t before = test_heap.live_bytes;
+    CHECK(volt__fds_page(&rt->fds, &slot, 1000) == stolen_page);
+    CHECK_EQ(test_heap.live_bytes, before);
+    test_free(&test_heap, stolen_page, 100);
+    end();
+}
+TEST(who_is_inside_keeps_a_number_open) {
+    volt__fd e;
+    memset(&e, 0, sizeof e);
+    CHECK_EQ(volt__fd_enter(&e), 1);
+    CHECK_EQ(volt__fd_enter(&e), 1);
+    CHECK_EQ(e.use, 4);
+    CHECK_EQ(volt__fd_leave(&e), 0);
+    volt__fd_begin_close(&e);
+    CHECK_EQ(e.use, 3);
+    CHECK_EQ(volt__fd_try_close(&e), 0);
+    CHECK_EQ(volt__fd_enter(&e), 0);
+    CHECK_EQ(volt__fd_leave(&e), 0);
+    CHECK_EQ(volt__fd_leave(&e), 1); // the last one, and inside again
+    CHECK_EQ(e.use, 3);
+}
+TEST(what_an_entry_tells) {
+    for (int mode = VOLT__MODE_NONE; mode <= VOLT__MODE_ALWAYS; mode++)
+        for (int ready = 0; ready < 4; ready++)
+            for (int dir = VOLT__RD; dir <= VOLT__WR; dir++) {
+                volt__fd e;
+                memset(&e, 0, sizeof e);
+                volt__fd_set_mode(&e, (uint8_t)mode);
+                CHECK_EQ(e.mode, mode);
+                e.ready = (uint8_t)ready;
+                CHECK_EQ(volt__fd_is_known_empty(&e, dir),
+                         mode == VOLT__MODE_EDGE && (ready & dir) == 0);
+                CHECK(volt__fd_waiters(&e, dir) == (dir == VOLT__RD ? &e.rd : &e.wr));
+            }
+    volt__fd e;
+    volt__node n;
+    memset(&e, 0, sizeof e);
+    e.gen = 7;
+    e.seq = 9;
+    CHECK(volt__fd_see(&e).gen == 7 && volt__fd_see(&e).seq == 9);
+    e.mode = VOLT__MODE_EDGE;
+    CHECK_EQ(volt__fd_interest(&e), EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+    e.mode = VOLT__MODE_ONESHOT;
+    for (int i = 0; i < 4; i++) {
+        e.rd = i & 1 ? &n : NULL;
+        e.wr = i & 2 ? &n : NULL;
+        uint32_t want = (i & 1 ? EPOLLIN | EPOLLRDHUP : 0) | (i & 2 ? EPOLLOUT : 0);
+        CHECK_EQ(volt__fd_interest(&e), (uint32_t)EPOLLONESHOT | want);
+    }
+}
+
+// One descriptor of one worker of two, and nodes of one task that wait for it.
+static int fd[2];
+static volt__fd *e;
+static volt__task *task;
+static volt__node node[3];
+static void begin_fd(void) {
+    memset(&ctl, 0, sizeof ctl);
+    begin(2);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
+    e = volt__fd_get(&rt->fds, fd[0]);
+    e->gen = 5;
+    task = still_task(w);
+    task->word &= ~VOLT__NOTIFIED; // it sleeps
+    memset(node, 0, sizeof node);
+    memset(&ctl, 0, sizeof ctl);
+}
+static void end_fd(void) {
+    close(fd[0]);
+    close(fd[1]);
+    end();
+}
+static void say(int first, int second) {
+    memset(&ctl, 0, sizeof ctl);
+    ctl.answers.error[0] = first;
+    ctl.answers.error[1] = second;
+}
+static void check_ctl(int n_calls, int op, uint32_t home) {
+    CHECK_EQ(ctl.answers.n_calls, n_calls);
+    CHECK_EQ(ctl.op, op);
+    CHECK_EQ(ctl.ep, rt->workers[home]->reactor.epfd);
+    CHECK_EQ(ctl.fd, fd[0]);
+    if (op != EPOLL_CTL_DEL)
+        CHECK(ctl.ev.data.u64 == ((uint64_t)e->gen << 32 | (uint32_t)fd[0]) &&
+              ctl.ev.events == (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET));
+}
+TEST(epoll_is_told_and_told_otherwise) {
+    static const struct {
+        int op, first, second, rc, n_calls, last_op, mode;
+    } rows[] = {
+        { EPOLL_CTL_ADD, EEXIST, ENOMEM, -ENOMEM, 2, EPOLL_CTL_MOD, VOLT__MODE_EDGE },
+        { EPOLL_CTL_MOD, ENOENT, ENOSPC, -ENOSPC, 2, EPOLL_CTL_ADD, VOLT__MODE_EDGE },
+        { EPOLL_CTL_ADD, ENOSPC, 0, -ENOSPC, 1, EPOLL_CTL_ADD, VOLT__MODE_EDGE },
+        { EPOLL_CTL_ADD, EPERM, 0, 0, 1, EPOLL_CTL_ADD, VOLT__MODE_ALWAYS },
+        { EPOLL_CTL_MOD, ENOENT, EPERM, 0, 2, EPOLL_CTL_ADD, VOLT__MODE_ALWAYS },
+        { EPOLL_CTL_MOD, ENOENT, 0, 0, 2, EPOLL_CTL_ADD, VOLT__MODE_EDGE },
+        { EPOLL_CTL_ADD, EEXIST, 0, 0, 2, EPOLL_CTL_MOD, VOLT__MODE_EDGE },
+        { EPOLL_CTL_MOD, 0, 0, 0, 1, EPOLL_CTL_MOD, VOLT__MODE_EDGE },
+    };
+    begin_fd();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        e->mode = VOLT__MODE_EDGE;
+        e->home = 1;
+        e->ready = 0;
+        say(rows[i].first, rows[i].second);
+        errno = ENOENT; // of another call
+        CHECK_EQ(volt__fd_control(&rt->fds, e, fd[0], rows[i].op), rows[i].rc);
+        check_ctl(rows[i].n_calls, rows[i].last_op, 1);
+        CHECK_EQ(e->mode, rows[i].mode);
+        CHECK_EQ(e->ready, rows[i].mode == VOLT__MODE_ALWAYS ? VOLT__RD | VOLT__WR : 0);
+    }
+    end_fd();
+}
+TEST(an_own_descriptor_is_registered_once) {
+    begin_fd();
+    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 3), 0); // reactor 3 of 2
+    CHECK(e->mode == VOLT__MODE_EDGE && e->home == 1 && e->ready == (VOLT__RD | VOLT__WR));
+    check_ctl(1, EPOLL_CTL_ADD, 1);
+    e->ready = 0;
+    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), 0);
+    e->mode = VOLT__MODE_ALWAYS;
+    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), 0);
+    CHECK(ctl.answers.n_calls == 1 && e->ready == 0 && e->home == 1);
+    e->mode = VOLT__MODE_ONESHOT;
+    say(ENOMEM, 0);
+    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), -ENOMEM);
+    check_ctl(1, EPOLL_CTL_MOD, 1);
+    CHECK_EQ(e->mode, VOLT__MODE_ONESHOT);
+    say(0, 0);
+    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), 0);
+    check_ctl(1, EPOLL_CTL_MOD, 1);
+    CHECK(e->mode == VOLT__MODE_EDGE && e->home == 1);
+    end_fd();
+}
+static int wait_own(volt__fd_seen seen, int dir, volt__node *n) {
+    int rc = volt__fd_wait(&rt->fds, e, fd[0], 0, dir, seen, n, task);
+    CHECK_EQ(e->lock, 0);
+    CHECK_EQ(volt__node_state(n), rc == 1 ? VOLT__LINKED : VOLT__IDLE);
+    return rc;
+}
+TEST(a_wait_for_an_own_descriptor) {
+    begin_fd();
+    volt__fd_seen seen = volt__fd_see(e), old = seen;
+    e->use = VOLT__FD_IS_CLOSING + VOLT__FD_USER;
+    CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), -EBADF);
+    e->use = VOLT__FD_USER;
+    old.gen--;
+    CHECK_EQ(wait_own(old, VOLT__RD, &node[0]), -EBADF);
+    old = seen;
+    old.seq--;
+    CHECK_EQ(wait_own(old, VOLT__RD, &node[0]), 0);
+    CHECK_EQ(e->mode, VOLT__MODE_NONE);
+    say(ENOMEM, 0);
+    CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), -ENOMEM);
+    CHECK(!e->rd && task->links == 0);
+    say(EPERM, 0);
+    CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), 0);
+    CHECK(!e->rd && e->mode == VOLT__MODE_ALWAYS && e->ready == (VOLT__RD | VOLT__WR));
+    e->mode = VOLT__MODE_NONE;
+    CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), 1);
+    CHECK(e->rd == &node[0] && !e->wr && node[0].on_ == e && task->links == 1);
+    CHECK_EQ(e->ready, VOLT__WR);
+    CHECK_EQ(wait_own(seen, VOLT__WR, &node[1]), 1);
+    CHECK(e->wr == &node[1] && e->ready == 0 && task->links == 2);
+    CHECK_EQ(volt__fd_unwait(&node[1], task, VOLT__WR), VOLT__LINKED);
+    CHECK(!e->wr && e->rd && task->links == 1 && e->lock == 0);
+    CHECK_EQ(volt__node_state(&node[1]), VOLT__IDLE);
+    volt__chain c = no_chain();
+    volt__fd_fire_all(e, &e->rd, VOLT__FIRED, &c);
+    CHECK(!e->rd && c.head == task && c.len == 1);
+    CHECK_EQ(volt__node_state(&node[0]), VOLT__FIRED);
+    CHECK_EQ(volt__fd_unwait(&node[0], task, VOLT__RD), VOLT__FIRED);
+    task->word &= ~VOLT__NOTIFIED;
+    c = no_chain();
+    CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), 1);
+    volt__fd_fire_all(e, &e->rd, VOLT__FIRED, &c);
+    e->gen++; // the number has changed hands since
+    CHECK_EQ(volt__fd_unwait(&node[0], task, VOLT__RD), VOLT__CLOSED);
+    CHECK_EQ(task->links, 0);
+    end_fd();
+}
+TEST(a_wait_for_a_foreign_descriptor) {
+    static const struct {
+        uint8_t before, after;
+        int op, home, error, rc;
+    } rows[] = {
+        { VOLT__MODE_NONE, VOLT__MODE_ONESHOT, EPOLL_CTL_ADD, 1, 0, 1 },
+        { VOLT__MODE_ONESHOT, VOLT__MODE_ONESHOT, EPOLL_CTL_MOD, 0, 0, 1 },
+        { VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, EPOLL_CTL_MOD, 0, 0, 1 },
+        { VOLT__MODE_ALWAYS, VOLT__MODE_ONESHOT, EPOLL_CTL_ADD, 1, 0, 1 },
+        { VOLT__MODE_NONE, VOLT__MODE_ALWAYS, EPOLL_CTL_ADD, 1, EPERM, 0 },
+        { VOLT__MODE_NONE, VOLT__MODE_NONE, EPOLL_CTL_ADD, 1, ENOMEM, -ENOMEM },
+        { VOLT__MODE_ALWAYS, VOLT__MODE_NONE, EPOLL_CTL_ADD, 1, ENOMEM, -ENOMEM },
+        { VOLT__MODE_EDGE, VOLT__MODE_EDGE, EPOLL_CTL_MOD, 0, ENOMEM, -ENOMEM },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int dir = VOLT__RD; dir <= VOLT__WR; dir++) {
+            begin_fd();
+            volt__node **head = volt__fd_waiters(e, dir);
+            e->mode = rows[i].before;
+            struct epoll_event ev = { 0, { 0 } };
+            if (rows[i].op == EPOLL_CTL_MOD)
+                CHECK_EQ(epoll_ctl(w->reactor.epfd, EPOLL_CTL_ADD, fd[0], &ev), 0);
+            say(rows[i].error, 0);
+            CHECK_EQ(volt__fd_wait_foreign(&rt->fds, e, fd[0], 3, dir, node, task), rows[i].rc);
+            CHECK_EQ(ctl.op, rows[i].op);
+            CHECK_EQ(ctl.ev.events & EPOLLIN, dir == VOLT__RD ? EPOLLIN : 0);
+            CHECK(e->mode == rows[i].after && e->home == rows[i].home && e->lock == 0);
+            CHECK(*head == (rows[i].rc == 1 ? node : NULL));
+            CHECK_EQ(task->links, rows[i].rc == 1);
+            CHECK_EQ(volt__node_state(node), rows[i].rc == 1 ? VOLT__LINKED : VOLT__IDLE);
+            end_fd();
+        }
+}
+TEST(a_short_read_is_noted) {
+    for (int i = 0; i < 16; i++) {
+        volt__fd f;
+        memset(&f, 0, sizeof f);
+        f.seq = 4;
+        f.sticky = i & 1;
+        f.mode = i & 2 ? VOLT__MODE_EDGE : VOLT__MODE_ONESHOT;
+        f.ready = VOLT__RD | VOLT__WR;
+        int dir = i & 8 ? VOLT__RD : VOLT__WR;
+        volt__fd_drained(&f, dir, i & 4 ? 4 : 3);
+        CHECK_EQ(f.ready, (i & 7) == 6 ? (VOLT__RD | VOLT__WR) & ~dir : VOLT__RD | VOLT__WR);
+        CHECK_EQ(f.lock, 0);
+    }
+}
+TEST(the_end_of_a_use) {
+    for (int mode = VOLT__MODE_NONE; mode <= VOLT__MODE_ALWAYS; mode++)
+        for (int is_close = 0; is_close < 2; is_close++) {
+            begin_fd();
+            volt__chain c = no_chain();
+            e->mode = (uint8_t)mode;
+            e->home = 1;
+            e->seq = 8;
+            e->flags = e->ready = e->sticky = 1;
+            volt__fd_set_backoff(e, 77);
+            CHECK_EQ(e->backoff_ms, 77);
+            e->use = 7 * VOLT__FD_USER + VOLT__FD_IS_CLOSING;
+            for (int i = 0; i < 2; i++) {
+                volt__node_bind(&node[i], task, e);
+                volt__list_push(i ? &e->wr : &e->rd, &node[i]);
+            }
+            int n_closed = of_close.n_calls;
+            volt__fd_retire(&rt->fds, e, fd[0], is_close, &c);
+            int is_told = mode == VOLT__MODE_EDGE || mode == VOLT__MODE_ONESHOT;
+            CHECK_EQ(ctl.answers.n_calls, is_told);
+            if (is_told) check_ctl(1, EPOLL_CTL_DEL, 1);
+            CHECK(e->gen == 6 && e->seq == 9 && e->mode == VOLT__MODE_NONE && e->flags == 0);
+            CHECK(e->ready == 0 && e->sticky == 0 && e->backoff_ms == 0 && e->lock == 0);
+            CHECK(!e->rd && !e->wr && c.head == task && c.len == 1);
+            for (int i = 0; i < 2; i++) {
+                CHECK_EQ(volt__node_state(&node[i]), VOLT__CLOSED);
+                CHECK((uintptr_t)node[i].prev_ == 6);
+            }
+            CHECK_EQ(of_close.n_calls - n_closed, is_close);
+            CHECK_EQ(fcntl(fd[0], F_GETFD) < 0, is_close);
+            CHECK_EQ(e->use, is_close ? 6 * VOLT__FD_USER : 7 * VOLT__FD_USER + 1);
+            if (is_close) CHECK_EQ(dup2(fd[1], fd[0]), fd[0]);
+            end_fd();
+        }
+}
+static int probe(int n, int flags) {
+    volt__fd f;
+    memset(&f, 0, sizeof f);
+    f.flags = 99;
+    int rc = volt__fd_probe(&f, n);
+    CHECK_EQ(f.lock, 0);
+    CHECK_EQ(f.flags, rc < 0 ? 0 : rc);
+    if (rc >= 0) CHECK(fcntl(n, F_GETFL) & O_NONBLOCK);
+    if (n >= 0 && flags) close(n);
+    return rc;
+}
+TEST(what_a_descriptor_is) {
+    const int some = VOLT__FD_PROBED, sock = some | VOLT__FD_SOCKET, tcp = sock | VOLT__FD_STREAM;
+    int p[2];
+    CHECK_EQ(pipe(p), 0);
+    CHECK_EQ(probe(p[0], 1), some);
+    CHECK_EQ(probe(p[1], 1), some);
+    CHECK_EQ(probe(socket(AF_UNIX, SOCK_STREAM, 0), 1), sock);
+    CHECK_EQ(probe(socket(AF_INET, SOCK_DGRAM, 0), 1), sock);
+    CHECK_EQ(probe(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), 1), tcp);
+    int six = socket(AF_INET6, SOCK_STREAM, 0);
+    if (six >= 0) CHECK_EQ(probe(six, 1), tcp);
+    CHECK_EQ(probe(-1, 0), -EBADF);
+    memset(&of_sockopt, 0, sizeof of_sockopt);
+    of_sockopt.error[0] = ENOTSOCK;
+    CHECK_EQ(probe(socket(AF_INET, SOCK_STREAM, 0), 1), some);
+    CHECK_EQ(of_sockopt.n_calls, 1);
+    memset(&of_sockopt, 0, sizeof of_sockopt);
+    of_sockopt.error[1] = ENOBUFS; // of the family nothing is known
+    CHECK_EQ(probe(socket(AF_INET, SOCK_STREAM, 0), 1), sock);
+    CHECK(volt__is_ip(AF_INET) && volt__is_ip(AF_INET6) && !volt__is_ip(AF_UNIX));
+}
+TEST(what_an_event_brings) {
+    static const struct {
+        uint32_t events;
+        int rd, wr, sticky;
+    } rows[] = {
+        { 0, 0, 0, 0 },          { EPOLLIN, 1, 0, 0 },     { EPOLLOUT, 0, 1, 0 },
+        { EPOLLPRI, 1, 0, 1 },   { EPOLLRDHUP, 1, 0, 1 },  { EPOLLHUP, 1, 1, 1 },
+        { EPOLLERR, 1, 1, 1 },   { EPOLLIN | EPOLLOUT, 1, 1, 0 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int mode = VOLT__MODE_NONE; mode <= VOLT__MODE_ALWAYS; mode++)
+            for (int how = 0; how < 3; how++) { // of this generation, of another, armed in vain
+                begin_fd();
+                volt__chain c = no_chain();
+                int is_seen = mode != VOLT__MODE_NONE && how != 1;
+                int rd = is_seen && rows[i].rd, wr = is_seen && rows[i].wr;
+                int is_armed = is_seen && mode == VOLT__MODE_ONESHOT && !(rd && wr);
+                int is_in_vain = is_armed && how == 2;
+                e->mode = (uint8_t)mode;
+                e->home = 1;
+                e->seq = 3;
+                for (int k = 0; k < 2; k++) {
+                    volt__node_bind(&node[k], task, e);
+                    volt__list_push(k ? &e->wr : &e->rd, &node[k]);
+                }
+                struct epoll_event ev = { 0, { 0 } };
+                CHECK_EQ(epoll_ctl(v->reactor.epfd, EPOLL_CTL_ADD, fd[0], &ev), 0);
+                say(how == 2 ? ENOMEM : 0, 0);
+                uint64_t token = (uint64_t)(how == 1 ? 4 : 5) << 32 | (uint32_t)fd[0];
+                volt__fd_event(&rt->fds, token, rows[i].events, &c);
+                CHECK_EQ(e->lock, 0);
+                CHECK_EQ(e->seq, 3 + is_seen);
+                CHECK_EQ(e->ready, (rd ? VOLT__RD : 0) | (wr ? VOLT__WR : 0));
+                CHECK_EQ(e->sticky, is_seen && rows[i].sticky);
+                CHECK_EQ(!e->rd, rd || is_in_vain);
+                CHECK_EQ(!e->wr, wr || is_in_vain);
+                CHECK_EQ(volt__node_state(&node[0]),
+                         rd || is_in_vain ? VOLT__FIRED : VOLT__LINKED);
+                CHECK_EQ(volt__node_state(&node[1]),
+                         wr || is_in_vain ? VOLT__FIRED : VOLT__LINKED);
+                CHECK_EQ(c.len, rd || wr || is_in_vain);
+                CHECK_EQ(ctl.answers.n_calls, is_armed);
+                if (is_armed) CHECK_EQ(ctl.op, EPOLL_CTL_MOD);
+                end_fd();
+            }
+}
+TEST(readiness_adds_up) {
+    begin_fd();
+    volt__chain c = no_chain();
+    e->mode = VOLT__MODE_EDGE;
+    uint64_t token = (uint64_t)5 << 32 | (uint32_t)fd[0];
+    volt__fd_event(&rt->fds, token, EPOLLOUT, &c);
+    volt__fd_event(&rt->fds, token, EPOLLRDHUP, &c);
+    CHECK(e->ready == (VOLT__RD | VOLT__WR) && e->sticky == 1);
+    volt__fd_event(&rt->fds, token, EPOLLIN, &c);
+    CHECK(e->sticky == 1 && e->seq == 3 && !c.head);
+    // nobody waits: nothing to be armed
+    e->mode = VOLT__MODE_ONESHOT;
+    volt__fd_event(&rt->fds, token, EPOLLIN, &c);
+    CHECK_EQ(ctl.answers.n_calls, 0);
+    end_fd();
+}
+
+// ---- a reactor
+
+static volt__reactor reactor;
+static int start_reactor(int watch_fd) {
+    memset(&reactor, 0xa5, sizeof reactor);
+    memset(&ctl, 0, sizeof ctl);
+    return volt__reactor_init(&reactor, 3, watch_fd);
+}
+TEST(a_reactor_has_two_descriptors) {
+    int n_fds = test_count_fds(), timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    CHECK_EQ(start_reactor(-1), 0);
+    CHECK_EQ(test_count_fds(), n_fds + 3);
+    CHECK(reactor.index == 3 && ctl.fd == reactor.evfd && ctl.ep == reactor.epfd);
+    CHECK(ctl.op == EPOLL_CTL_ADD && ctl.ev.events == EPOLLIN);
+    CHECK(ctl.ev.data.u64 == VOLT__TOKEN_EVENTFD && ctl.answers.n_calls == 1);
+    volt__reactor_deinit(&reactor);
+    CHECK_EQ(test_count_fds(), n_fds + 1);
+    CHECK(reactor.evfd == -1 && reactor.epfd == -1);
+    for (int i = 0; i < 2; i++) { // 1: a kernel that does not know how to wake only one
+        memset(&ctl, 0, sizeof ctl);
+        if (i) ctl.answers.error[1] = EINVAL;
+        CHECK_EQ(volt__reactor_init(&reactor, 0, timer), 0);
+        CHECK_EQ(ctl.answers.n_calls, 2 + i);
+        CHECK(ctl.fd == timer && ctl.ev.data.u64 == VOLT__TOKEN_WATCH);
+        CHECK_EQ(ctl.ev.events, EPOLLIN | EPOLLET | (i ? 0 : (uint32_t)EPOLLEXCLUSIVE));
+        volt__reactor_deinit(&reactor);
+    }
+    for (int i = 0; i < 2; i++) { // no room for the first, for the second
+        memset(&ctl, 0, sizeof ctl);
+        ctl.answers.error[i] = ENOSPC;
+        CHECK_EQ(volt__reactor_init(&reactor, 0, timer), -ENOSPC);
+        CHECK_EQ(ctl.answers.n_calls, 1 + i);
+        CHECK_EQ(test_count_fds(), n_fds + 1);
+        CHECK(reactor.evfd == -1 && reactor.epfd == -1);
+    }
+    of_eventfd.n_calls = 0;
+    of_eventfd.error[0] = EMFILE;
+    of_close.n_calls = 0;
+    CHECK_EQ(start_reactor(timer), -EMFILE);
+    CHECK_EQ(ctl.answers.n_calls, 0);
+    CHECK_EQ(of_close.n_calls, 1);
+    of_create1.n_calls = 0;
+    of_create1.error[0] = ENFILE;
+    CHECK_EQ(start_reactor(timer), -ENFILE);
+    CHECK_EQ(test_count_fds(), n_fds + 1);
+    CHECK_EQ(of_close.n_calls, 1);
+    close(timer);
+}
+TEST(descriptor_0_is_one_like_any_other) {
+    volt__watch watch;
+    int n_fds = test_count_fds(), mine = dup(0);
+    for (is_zero = 1; is_zero <= 2; is_zero++) {
+        close(0);
+        CHECK_EQ(start_reactor(-1), 0);
+        CHECK_EQ(is_zero == 1 ? reactor.epfd : reactor.evfd, 0);
+        volt__reactor_unpark(&reactor);
+        volt__reactor_deinit(&reactor);
+        CHECK_EQ(test_count_fds(), n_fds);
+    }
+    CHECK_EQ(volt__watch_init(&watch, 1), 0);
+    CHECK_EQ(watch.fd, 0);
+    CHECK_EQ(start_reactor(0), 0);
+    CHECK_EQ(ctl.answers.n_calls, 2);
+    volt__reactor_deinit(&reactor);
+    dup2(mine, 0);
+    close(mine);
+    begin(2);
+    int fd = rt->watch.fd;
+    rt->watch.fd = 0;
+    settime.n_calls = 0;
+    volt__watch_arm(w);
+    CHECK_EQ(settime.n_calls, 1);
+    rt->watch.fd = fd;
+    end();
+}
+TEST(a_reactor_is_woken_and_says_so) {
+    CHECK_EQ(start_reactor(-1), 0);
+    uint64_t n;
+    memset(&of_write, 0, sizeof of_write);
+    of_write.error[0] = of_write.error[1] = EINTR;
+    volt__reactor_unpark(&reactor);
+    CHECK_EQ(of_write.n_calls, 3);
+    CHECK_EQ(read(reactor.evfd, &n, sizeof n), sizeof n);
+    CHECK_EQ(n, 1);
+    memset(&of_write, 0, sizeof of_write);
+    of_write.error[0] = EAGAIN;
+    volt__reactor_unpark(&reactor);
+    CHECK_EQ(of_write.n_calls, 1);
+    memset(&of_write, 0, sizeof of_write);
+    errno = EINTR; // of another call
+    volt__reactor_unpark(&reactor);
+    CHECK_EQ(of_write.n_calls, 1);
+    memset(&of_read, 0, sizeof of_read);
+    of_read.error[0] = of_read.error[1] = EINTR;
+    volt__reactor_acknowledge(&reactor);
+    CHECK_EQ(of_read.n_calls, 3);
+    CHECK(read(reactor.evfd, &n, sizeof n) < 0 && errno == EAGAIN);
+    memset(&of_read, 0, sizeof of_read);
+    volt__reactor_acknowledge(&reactor); // EAGAIN by itself
+    CHECK_EQ(of_read.n_calls, 1);
+    volt__reactor_deinit(&reactor);
+}
+TEST(what_a_look_at_a_reactor_brings) {
+    static const uint32_t rooms[] = { 0, 1, 2, VOLT_EVENTS - 1, VOLT_EVENTS, VOLT_EVENTS + 1,
+                                      UINT32_MAX };
+    begin_fd();
+    volt__polled got;
+    memset(&polls, 0, sizeof polls);
+    polls.is_played = 1;
+    for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
+        memset(&got, 0xa5, sizeof got);
+        volt__reactor_poll(&w->reactor, &rt->fds, rooms[i], 123, &got);
+        int want = rooms[i] == 0 ? 1 : rooms[i] < VOLT_EVENTS ? (int)rooms[i] : VOLT_EVENTS;
+        CHECK_EQ(polls.max, want);
+        CHECK(polls.timeout == 123 && polls.ep == w->reactor.epfd);
+        CHECK(!got.chain.head && !got.chain.len && !got.n_events);
+        CHECK(!got.is_poked && !got.is_watch);
+    }
+    e->mode = VOLT__MODE_EDGE;
+    volt__node_bind(node, task, e);
+    volt__list_push(&e->rd, node);
+    polls.n = 2;
+    polls.ev[0].data.u64 = (uint64_t)5 << 32 | (uint32_t)fd[0];
+    polls.ev[0].events = EPOLLIN;
+    polls.ev[1].data.u64 = VOLT__TOKEN_EVENTFD;
+    volt__reactor_poll(&w->reactor, &rt->fds, 3, 0, &got);
+    CHECK(got.chain.head == task && got.chain.len == 1 && got.n_events == 1);
+    CHECK(got.is_poked == 1 && got.is_watch == 0 && e->ready == VOLT__RD);
+    polls.ev[1].data.u64 = VOLT__TOKEN_WATCH;
+    volt__reactor_poll(&w->reactor, &rt->fds, 3, 0, &got);
+    CHECK(got.n_events == 1 && got.is_poked == 0 && got.is_watch == 1);
+    polls.ev[1] = polls.ev[0];
+    volt__reactor_poll(&w->reactor, &rt->fds, 2, 0, &got); // there may be more behind it
+    CHECK(got.n_events == 2 && got.is_poked == 0 && got.is_watch == 1);
+    polls.error = EINTR;
+    volt__reactor_poll(&w->reactor, &rt->fds, 1, 0, &got);
+    CHECK(got.n_events == 0 && got.is_watch == 0);
+    polls.error = 0;
+    end_fd();
+}
+
+// ---- who sleeps
+
+TEST(sleepers_are_counted_and_claimed) {
+    volt__idle s;
+    for (uint32_t n = 1; n <= VOLT_MAX_WORKERS; n = n == 130 ? VOLT_MAX_WORKERS : n + 1) {
+        memset(&s, 0xa5, sizeof s);
+        volt__idle_init(&s, n);
+        CHECK_EQ(s.n_words, (n + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS);
+        CHECK_EQ(s.searching, 0);
+        CHECK(!volt__idle_is_anyone_parked(&s) && volt__idle_claim(&s) == -1);
+        CHECK_EQ(s.searching, 0);
+        for (uint32_t i = 0; i < n; i++) { // the i-th alone, then with the first and the last
+            CHECK(!volt__idle_is_parked(&s, i));
+            CHECK_EQ(volt__idle_enter(&s, i, 0), 0);
+            CHECK(volt__idle_is_parked(&s, i) && volt__idle_is_anyone_parked(&s));
+            CHECK_EQ(volt__idle_count_others(&s, i), 0);
+            CHECK_EQ(volt__idle_count_others(&s, i ? 0 : n), 1);
+            CHECK_EQ(volt__idle_claim(&s), i);
+            CHECK_EQ(s.searching, 1);
+            CHECK(!volt__idle_is_parked(&s, i) && !volt__idle_is_anyone_parked(&s));
+            CHECK_EQ(volt__idle_exit(&s, i), 1); // claimed
+            CHECK_EQ(volt__idle_leave(&s), 1);
+            CHECK_EQ(volt__idle_enter(&s, i, 0), 0);
+            CHECK_EQ(volt__idle_exit(&s, i), 0);
+            CHECK(!volt__idle_is_parked(&s, i));
+            CHECK_EQ(s.searching, 0);
+        }
+        for (uint32_t i = 0; i < n; i++) (void)volt__idle_enter(&s, i, 0);
+        for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_count_others(&s, i), n - 1);
+        for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_claim_bit(&s), i);
+        CHECK_EQ(volt__idle_claim_bit(&s), -1);
+    }
+}
+TEST(searchers_are_counted) {
+    volt__idle s;
+    volt__idle_init(&s, 8);
+    for (uint32_t n = 0; n < 12; n++)
+        for (uint32_t started = 0; started < 20; started++) {
+            s.searching = n;
+            CHECK_EQ(volt__idle_search(&s, started), 2 * n < started);
+            CHECK_EQ(s.searching, n + (2 * n < started));
+        }
+    s.searching = 5;
+    volt__idle_search_always(&s);
+    CHECK_EQ(s.searching, 6);
+    CHECK_EQ(volt__idle_enter(&s, 1, 1), 5);
+    CHECK_EQ(s.searching, 5);
+    CHECK_EQ(volt__idle_enter(&s, 2, 0), 5);
+    CHECK_EQ(s.searching, 5);
+    CHECK_EQ(volt__idle_claim(&s), -1); // one that searches will see to it
+    CHECK(volt__idle_is_parked(&s, 1) && s.searching == 5);
+    CHECK_EQ(volt__idle_leave(&s), 0);
+    CHECK_EQ(s.searching, 4);
+    volt__idle_return(&s, 1); // nobody has claimed it: it counts itself
+    CHECK_EQ(s.searching, 5);
+    s.searching = 0;
+    CHECK_EQ(volt__idle_claim(&s), 2);
+    volt__idle_return(&s, 2); // who claimed it has counted it
+    CHECK_EQ(s.searching, 1);
+}
+TEST(a_watch_is_armed_once) {
+    volt__watch watch;
+    memset(&watch, 0xa5, sizeof watch);
+    CHECK_EQ(volt__watch_init(&watch, 750), 0);
+    CHECK(watch.fd >= 0 && watch.is_armed == 0 && watch.period == 750000);
+    CHECK(fcntl(watch.fd, F_GETFL) & O_NONBLOCK);
+    CHECK(fcntl(watch.fd, F_GETFD) & FD_CLOEXEC);
+    CHECK_EQ(volt__watch_take(&watch), 0);
+    CHECK_EQ(volt__watch_claim(&watch), 1);
+    CHECK_EQ(watch.is_armed, 1);
+    CHECK_EQ(volt__watch_claim(&watch), 0);
+    CHECK_EQ(watch.is_armed, 1);
+    CHECK_EQ(volt__watch_take(&watch), 1);
+    CHECK_EQ(watch.is_armed, 0);
+    CHECK_EQ(volt__watch_take(&watch), 0);
+    watch.period = 3000000001;
+    memset(&settime, 0xa5, sizeof settime);
+    volt__watch_start(&watch);
+    CHECK(settime.fd == watch.fd && settime.flags == 0);
+    CHECK(settime.t.it_value.tv_sec == 3 && settime.t.it_value.tv_nsec == 1);
+    CHECK(settime.t.it_interval.tv_sec == 0 && settime.t.it_interval.tv_nsec == 0);
+    watch.period = 999999999;
+    volt__watch_start(&watch);
+    CHECK(settime.t.it_value.tv_sec == 0 && settime.t.it_value.tv_nsec == 999999999);
+    close(watch.fd);
 }
