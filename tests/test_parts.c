@@ -1302,3 +1302,353 @@ TEST(a_watch_is_armed_once) {
     CHECK(settime.t.it_value.tv_sec == 0 && settime.t.it_value.tv_nsec == 999999999);
     close(watch.fd);
 }
+
+// ---- a worker: time
+
+TEST(ticks_are_rounded_down_for_now_and_up_for_deadlines) {
+    begin(1);
+    const int64_t tick = VOLT_TICK_NS;
+    static const struct {
+        int64_t ns;
+        uint64_t floor, ceil;
+    } rows[] = { { -5, 0, 0 },       { -VOLT_TICK_NS, 0, 0 },  { 0, 0, 0 },
+                 { 1, 0, 1 },        { VOLT_TICK_NS - 1, 0, 1 }, { VOLT_TICK_NS, 1, 1 },
+                 { VOLT_TICK_NS + 1, 1, 2 }, { 7 * (int64_t)VOLT_TICK_NS, 7, 7 } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_EQ(volt__tick_floor(rt, rt->epoch + rows[i].ns), rows[i].floor);
+        CHECK_EQ(volt__tick_ceil(rt, rt->epoch + rows[i].ns), rows[i].ceil);
+    }
+    // until the next timer, or until the run gives up
+    clock_now = rt->epoch;
+    CHECK(volt__park_time(w) == -1);
+    task = still_task(w);
+    memset(node, 0, sizeof node);
+    volt__timer_arm(&w->wheel, node, task, 3);
+    CHECK_EQ(volt__park_time(w), 3 * tick);
+    clock_now += 3 * tick - 1;
+    CHECK_EQ(volt__park_time(w), 1);
+    clock_now += 1;
+    CHECK_EQ(volt__park_time(w), 0);
+    clock_now += 1;
+    CHECK_EQ(volt__park_time(w), 0);
+    w->give_up_at = clock_now + 1;
+    CHECK_EQ(volt__park_time(w), 0);
+    clock_now = rt->epoch;
+    w->give_up_at = clock_now + tick;
+    CHECK_EQ(volt__park_time(w), tick);
+    w->give_up_at = clock_now + 4 * tick;
+    CHECK_EQ(volt__park_time(w), 3 * tick);
+    volt__timer_disarm(node, task);
+    CHECK_EQ(volt__park_time(w), 4 * tick);
+    CHECK(!volt__has_given_up(w));
+    w->give_up_at = clock_now;
+    CHECK(volt__has_given_up(w));
+    w->give_up_at = clock_now - 1;
+    CHECK(volt__has_given_up(w));
+    w->give_up_at = clock_now + 1;
+    CHECK(!volt__has_given_up(w));
+    w->give_up_at = VOLT_NEVER;
+    clock_now = VOLT_NEVER;
+    CHECK(!volt__has_given_up(w));
+    clock_now = rt->epoch;
+    // a tick that lies behind the end of time is none
+    uint64_t last = (uint64_t)(VOLT_NEVER - rt->epoch) / VOLT_TICK_NS;
+    w->wheel.elapsed = last - 2;
+    volt__timer_arm(&w->wheel, node, task, last - 1);
+    CHECK_EQ(volt__park_time(w), (int64_t)(last - 1) * tick);
+    volt__timer_disarm(node, task);
+    volt__timer_arm(&w->wheel, node, task, last);
+    CHECK_EQ(volt__park_time(w), -1);
+    end();
+}
+
+// ---- queues of a worker
+
+static uint32_t ring_len(void) { return volt__ring_len(&w->ring); }
+static void empty(volt__worker *of) {
+    volt__store_rlx(&of->lifo, VOLT__CAST(volt__task *, NULL));
+    while (volt__ring_pop(&of->ring)) {}
+    volt__chain c = no_chain();
+    while (volt__injector_pop(&rt->injector, 1, UINT32_MAX, &c) > 0) {}
+    of->lifo_run = 0;
+}
+// The second worker sleeps; whether it has been claimed and unparked since.
+static void park_v(void) { (void)volt__idle_enter(&rt->idle, 1, 0); }
+static int was_v_woken(void) {
+    uint64_t n;
+    if (volt__idle_is_parked(&rt->idle, 1)) return 0;
+    CHECK_EQ(rt->idle.searching, 1);
+    CHECK_EQ(read(v->reactor.evfd, &n, sizeof n), sizeof n);
+    CHECK_EQ(n, 1);
+    rt->idle.searching = 0;
+    park_v();
+    return 1;
+}
+TEST(who_is_woken_by_a_push) {
+    begin(2);
+    park_v();
+    volt__notify(rt);
+    CHECK(was_v_woken());
+    volt__chain c = no_chain();
+    volt__chain_push(&c, still_task(w));
+    volt__inject(rt, &c);
+    CHECK(was_v_woken() && rt->injector.len == 1);
+    CHECK(volt__worker_here(rt) == NULL);
+    VOLT_TLS_SET(w);
+    CHECK(volt__worker_here(rt) == w);
+    VOLT_TLS_SET(NULL);
+    empty(w);
+    for (uint32_t mark = 2; mark < 4; mark++) {
+        for (uint32_t n = 0; n <= mark + 3 && n < VOLT_RING_CAP; n++) {
+            w->wake_at = VOLT_RING_CAP * 2;
+            for (uint32_t i = 0; i < n; i++) volt__push_ring(w, still_task(w));
+            CHECK(!was_v_woken());
+            w->wake_at = mark;
+            volt__push_ring(w, still_task(w));
+            CHECK_EQ(was_v_woken(), n + 1 == mark || n + 1 == mark + 1);
+            CHECK_EQ(volt__backlog(w), n + 1);
+            empty(w);
+        }
+        for (uint32_t n = 1; n <= mark + 1 && n < VOLT_RING_CAP; n++) {
+            c = no_chain();
+            for (uint32_t i = 0; i < n; i++) volt__chain_push(&c, still_task(w));
+            volt__splice(w, &c);
+            CHECK_EQ(was_v_woken(), n >= mark);
+            CHECK(ring_len() == n && !c.head);
+            empty(w);
+        }
+    }
+    w->is_solo = 1; // nobody looks
+    w->wake_at = 1;
+    volt__push_ring(w, still_task(w));
+    c = no_chain();
+    volt__splice(w, &c);
+    volt__chain_push(&c, still_task(w));
+    volt__splice(w, &c);
+    CHECK(!was_v_woken() && ring_len() == 2);
+    w->is_solo = 0;
+    empty(w);
+    c = no_chain();
+    volt__push_ring(w, still_task(w));
+    (void)was_v_woken();
+    volt__splice(w, &c); // nothing came: nobody is told
+    CHECK(!was_v_woken());
+    empty(w);
+    // full: what there is no room for goes on in order
+    while (volt__ring_room(&w->ring) > 1) volt__ring_push(&w->ring, still_task(w));
+    volt__task *t[3];
+    for (int i = 0; i < 3; i++) volt__chain_push(&c, t[i] = still_task(w));
+    volt__splice(w, &c);
+    CHECK(was_v_woken() && rt->injector.len == 2 && rt->injector.head == t[1]);
+    uint64_t before = w->stats.overflows;
+    volt__push_ring(w, t[0] = still_task(w));
+    CHECK(was_v_woken() && ring_len() == VOLT_RING_CAP / 2);
+    CHECK(rt->injector.tail == t[0] && rt->injector.len == 2 + VOLT_RING_CAP / 2 + 1);
+    CHECK_EQ(w->stats.overflows - before, 1);
+    end();
+}
+TEST(the_slot_for_the_next_task) {
+    for (uint32_t n = 1; n <= 2; n++) {
+        begin(n);
+        w->wake_at = VOLT_RING_CAP * 2;
+        volt__task *a = still_task(w), *b = still_task(w), *c = still_task(w);
+        CHECK(!volt__take_lifo(w) && !volt__lifo_is_full(w) && volt__backlog(w) == 0);
+        volt__push_lifo(w, a);
+        CHECK(w->lifo == a && volt__lifo_is_full(w) && volt__backlog(w) == 1);
+        volt__push_lifo(w, b);
+        CHECK(w->lifo == b && ring_len() == 1 && volt__backlog(w) == 2);
+        CHECK(volt__take_lifo(w) == b && !w->lifo);
+        w->lifo_run = VOLT_LIFO_MAX - 1;
+        volt__push_lifo(w, b);
+        CHECK(w->lifo == b && ring_len() == 1);
+        w->lifo_run = VOLT_LIFO_MAX;
+        volt__push_lifo(w, c);
+        CHECK(w->lifo == b && ring_len() == 2);
+        // so many times from the slot, then the ring, then the slot again
+        w->lifo_run = VOLT_LIFO_MAX - 1;
+        CHECK(volt__take(w) == b && w->lifo_run == VOLT_LIFO_MAX);
+        w->lifo = b;
+        CHECK(volt__take(w) == a && w->lifo == b && w->lifo_run == 0);
+        CHECK_EQ(w->stats.lifo_polls, VOLT_LIFO_MAX);
+        w->lifo = NULL;
+        CHECK(volt__take(w) == c && w->stats.lifo_polls == VOLT_LIFO_MAX);
+        CHECK(!volt__take(w));
+        w->lifo_run = VOLT_LIFO_MAX;
+        w->lifo = b;
+        CHECK(volt__take(w) == b && w->lifo_run == 0); // the ring is empty
+        CHECK_EQ(w->stats.lifo_polls, 2 * VOLT_LIFO_MAX);
+        volt__chain one = no_chain();
+        volt__chain_push(&one, a);
+        volt__injector_push(&rt->injector, &one);
+        CHECK(volt__take(w) == a && w->stats.wakes_remote == 1);
+        end();
+    }
+}
+TEST(shares_of_the_injector) {
+    begin(2);
+    CHECK_EQ(volt__fetch_share(w), 0);
+    CHECK(!volt__take_share(w) && !volt__take_injected(w));
+    volt__task *t[3];
+    volt__chain c = no_chain();
+    for (int i = 0; i < 3; i++) volt__chain_push(&c, t[i] = still_task(w));
+    volt__injector_push(&rt->injector, &c);
+    CHECK_EQ(volt__fetch_share(w), 2); // 3 / 2 + 1
+    CHECK(w->stats.wakes_remote == 2 && ring_len() == 2);
+    CHECK(volt__take_injected(w) == t[2] && w->stats.wakes_remote == 3);
+    CHECK(rt->injector.len == 0 && !volt__take_injected(w) && w->stats.wakes_remote == 3);
+    CHECK(volt__pop_ring(w) == t[0] && volt__pop_ring(w) == t[1]);
+    c = no_chain();
+    for (int i = 0; i < 2; i++) volt__chain_push(&c, t[i]);
+    volt__injector_push(&rt->injector, &c);
+    CHECK(volt__take_injected(w) == t[0] && rt->injector.len == 1); // one, whatever there is
+    while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w));
+    CHECK_EQ(volt__fetch_share(w), 0);
+    CHECK_EQ(rt->injector.len, 1);
+    end();
+}
+TEST(where_a_woken_task_is_queued) {
+    begin(2);
+    w->wake_at = VOLT_RING_CAP * 2;
+    volt__task *t[4];
+    volt_rt *mine = rt;
+    volt_rt *other = still_rt(1);
+    for (int i = 0; i < 4; i++) t[i] = still_task(i == 2 ? other->workers[0] : w);
+    VOLT_TLS_SET(w);
+    volt__schedule(t[0]);
+    CHECK(w->lifo == t[0] && w->stats.wakes_local == 1 && rt->injector.len == 0);
+    volt__schedule(t[2]);
+    CHECK(other->injector.head == t[2] && w->stats.wakes_local == 1 && other->visitors == 0);
+    volt__chain c = no_chain();
+    (void)volt__take_lifo(w);
+    volt__chain_push(&c, t[0]);
+    volt__schedule_chain(&c); // one alone is next in turn
+    CHECK(w->lifo == t[0] && !c.head && ring_len() == 0 && w->stats.wakes_local == 2);
+    (void)volt__take_lifo(w);
+    (void)volt__injector_pop(&other->injector, 1, 9, &c);
+    c = no_chain();
+    for (int i = 0; i < 4; i++) volt__chain_push(&c, t[i]);
+    volt__schedule_chain(&c); // two here, one there, one here
+    CHECK(!c.head && ring_len() == 3 && !w->lifo && w->stats.wakes_local == 5);
+    CHECK(volt__pop_ring(w) == t[0] && volt__pop_ring(w) == t[1] && volt__pop_ring(w) == t[3]);
+    CHECK(other->injector.len == 1 && other->injector.head == t[2] && rt->injector.len == 0);
+    VOLT_TLS_SET(NULL); // from outside
+    c = no_chain();
+    for (int i = 0; i < 2; i++) volt__chain_push(&c, t[i]);
+    volt__schedule_chain(&c);
+    CHECK(rt->injector.len == 2 && ring_len() == 0 && rt->visitors == 0);
+    volt__schedule(t[3]);
+    CHECK(rt->injector.len == 3 && rt->injector.tail == t[3] && rt->visitors == 0);
+    CHECK_EQ(w->stats.wakes_local, 5);
+    volt__schedule_chain(&c); // nothing
+    volt__rt_free(other);
+    rt = mine;
+    end();
+}
+TEST(visitors_tell_who_waits_for_them) {
+    begin(1);
+    volt__visit(rt);
+    CHECK_EQ(rt->visitors, 2);
+    volt__visit(rt);
+    volt__unvisit(rt);
+    CHECK_EQ(rt->visitors, 2);
+    rt->visitors |= 1; // the teardown waits
+    volt__visit(rt);
+    futex.n_wakes = 0;
+    volt__unvisit(rt);
+    CHECK_EQ(futex.n_wakes, 0);
+    volt__unvisit(rt);
+    CHECK(futex.n_wakes == 1 && futex.n == 1 && futex.word == &rt->visitors);
+    CHECK_EQ(rt->visitors, 1);
+    rt->visitors = 2;
+    volt__unvisit(rt);
+    CHECK_EQ(futex.n_wakes, 1);
+    end();
+}
+TEST(all_are_woken) {
+    uint64_t n;
+    begin(2);
+    volt__poke_all(rt);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(read(rt->workers[i]->reactor.evfd, &n, sizeof n), sizeof n);
+        CHECK_EQ(n, 1);
+    }
+    end();
+}
+
+// ---- the end of a task
+
+static volt__parker parker;
+static void set_parker(void) { parker.is_set = 1; }
+TEST(a_parker_waits_until_it_is_set) {
+    futex.rc = 0;
+    volt__parker_set(&parker);
+    CHECK(parker.is_set == 1 && futex.n_wakes == 1 && futex.word == &parker.is_set);
+    CHECK_EQ(volt__parker_wait(&parker, 5), 0);
+    CHECK_EQ(futex.n_waits, 0);
+    parker.is_set = 0;
+    futex.rc = -ETIMEDOUT;
+    CHECK_EQ(volt__parker_wait(&parker, 5), -ETIMEDOUT);
+    CHECK(futex.n_waits == 1 && futex.expect == 0 && futex.deadline == 5);
+    CHECK(futex.word == &parker.is_set);
+    futex.step = set_parker; // late, and set all the same
+    CHECK_EQ(volt__parker_wait(&parker, 5), 0);
+    CHECK_EQ(futex.n_waits, 2);
+    parker.is_set = 0;
+    futex.rc = -EINTR;
+    CHECK_EQ(volt__parker_wait(&parker, 5), 0);
+    CHECK_EQ(futex.n_waits, 3);
+}
+TEST(a_join_word) {
+    begin(1);
+    volt__task *t = still_task(w), *joiner = still_task(w);
+    t->join = NULL;
+    CHECK_EQ(volt__join_register(t, joiner), 1);
+    CHECK(t->join == joiner && !volt__join_is_done(t));
+    CHECK_EQ(volt__join_unregister(t, joiner), 1);
+    CHECK(!t->join && !volt__join_unregister(t, joiner));
+    volt__join_complete(t); // nobody waits
+    CHECK(volt__join_is_done(t) && t->join == VOLT__JOIN_DONE);
+    CHECK_EQ(volt__join_register(t, joiner), 0);
+    CHECK(t->join == VOLT__JOIN_DONE);
+    t->join = NULL;
+    parker.is_set = 0;
+    CHECK_EQ(volt__join_register(t, (void *)((uintptr_t)&parker | VOLT__JOIN_PARKER)), 1);
+    volt__join_complete(t);
+    CHECK(parker.is_set == 1 && futex.n_wakes == 1 && t->join == VOLT__JOIN_DONE);
+    t->join = NULL;
+    joiner->word = 2 * VOLT__REF; // it sleeps, and has lent a reference
+    CHECK_EQ(volt__join_register(t, joiner), 1);
+    volt__join_complete(t);
+    CHECK_EQ(joiner->word, VOLT__REF | VOLT__NOTIFIED);
+    CHECK(rt->injector.head == joiner && rt->injector.len == 1 && rt->visitors == 0);
+    t->join = NULL;
+    joiner->word = 2 * VOLT__REF | VOLT__NOTIFIED; // somebody else has woken it
+    CHECK_EQ(volt__join_register(t, joiner), 1);
+    volt__join_complete(t);
+    CHECK(joiner->word == (VOLT__REF | VOLT__NOTIFIED) && rt->injector.len == 1);
+    end();
+}
+TEST(where_a_slot_goes_back_to) {
+    begin(2);
+    volt__task *mine = still_task(w), *other = still_task(v), *dropped = still_task(v);
+    volt__task_free_here(w, mine);
+    CHECK(volt__slab_of(mine)->free == mine && !w->heap.remote);
+    volt__task_free_here(w, other);
+    CHECK(v->heap.remote == other && !w->heap.remote);
+    mine = still_task(w);
+    volt__task_free_here(NULL, mine);
+    CHECK(w->heap.remote == mine);
+    VOLT_TLS_SET(v);
+    dropped->word = 2 * VOLT__REF;
+    volt__task_drop(dropped);
+    CHECK(dropped->word == VOLT__REF && volt__slab_of(dropped)->free != dropped);
+    volt__task_drop(dropped);
+    CHECK(dropped->word < VOLT__REF && volt__slab_of(dropped)->free == dropped);
+    VOLT_TLS_SET(NULL);
+    volt__heap_drain(&v->heap);
+    dropped = still_task(v);
+    dropped->word = VOLT__REF;
+    volt__task_drop(dropped);
+    CHECK(v->heap.remote == dropped && rt->visitors == 0);
+    end();
+}
