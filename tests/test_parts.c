@@ -1389,6 +1389,12 @@ TEST(who_is_woken_by_a_push) {
     park_v();
     volt__notify(rt);
     CHECK(was_v_woken());
+    uint64_t one;
+    (void)volt__idle_enter(&rt->idle, 0, 0);
+    volt__notify(rt); // the first of both
+    CHECK(!volt__idle_is_parked(&rt->idle, 0) && rt->idle.searching == 1);
+    CHECK_EQ(read(w->reactor.evfd, &one, sizeof one), sizeof one);
+    rt->idle.searching = 0;
     volt__chain c = no_chain();
     volt__chain_push(&c, still_task(w));
     volt__inject(rt, &c);
@@ -1471,7 +1477,9 @@ TEST(the_slot_for_the_next_task) {
         CHECK(volt__take(w) == a && w->lifo == b && w->lifo_run == 0);
         CHECK_EQ(w->stats.lifo_polls, VOLT_LIFO_MAX);
         w->lifo = NULL;
-        CHECK(volt__take(w) == c && w->stats.lifo_polls == VOLT_LIFO_MAX);
+        w->lifo_run = 1;
+        CHECK(volt__take(w) == c && w->stats.lifo_polls == VOLT_LIFO_MAX + 1 && !w->lifo_run);
+        w->stats.lifo_polls--;
         CHECK(!volt__take(w));
         w->lifo_run = VOLT_LIFO_MAX;
         w->lifo = b;
@@ -1583,6 +1591,7 @@ TEST(a_parker_waits_until_it_is_set) {
     futex.rc = 0;
     volt__parker_set(&parker);
     CHECK(parker.is_set == 1 && futex.n_wakes == 1 && futex.word == &parker.is_set);
+    CHECK_EQ(futex.n, 1);
     CHECK_EQ(volt__parker_wait(&parker, 5), 0);
     CHECK_EQ(futex.n_waits, 0);
     parker.is_set = 0;
@@ -1651,4 +1660,696 @@ TEST(where_a_slot_goes_back_to) {
     volt__task_drop(dropped);
     CHECK(v->heap.remote == dropped && rt->visitors == 0);
     end();
+}
+
+// ---- the end of a runtime
+
+static void check_poked(int is_poked) {
+    for (uint32_t i = 0; i < rt->started; i++) {
+        uint64_t n = 0;
+        (void)!read(rt->workers[i]->reactor.evfd, &n, sizeof n);
+        CHECK_EQ(n != 0, is_poked);
+    }
+}
+TEST(the_last_acknowledgement_wakes_every_task) {
+    begin(2);
+    volt__task *t[4];
+    for (int i = 0; i < 4; i++) t[i] = still_task(i % 2 ? v : w);
+    t[0]->word = VOLT__REF;                  // asleep
+    t[1]->word = VOLT__REF | VOLT__RUNNING;  // will see it
+    t[2]->word = 2 * VOLT__REF | VOLT__NOTIFIED;
+    t[3]->word = VOLT__COMPLETE;             // free
+    volt__shutdown_ack(rt, 2);
+    CHECK_EQ(rt->acks, 2);
+    volt__shutdown_ack(rt, UINT32_MAX);
+    CHECK(rt->acks == 1 && rt->injector.len == 0);
+    check_poked(0);
+    volt__shutdown_ack(rt, UINT32_MAX);
+    CHECK(rt->acks == 0 && rt->injector.len == 1 && rt->injector.head == t[0]);
+    check_poked(1);
+    CHECK_EQ(t[0]->word, VOLT__REF | VOLT__NOTIFIED);
+    CHECK_EQ(t[1]->word, VOLT__REF | VOLT__NOTIFIED | VOLT__RUNNING);
+    CHECK_EQ(t[2]->word, 2 * VOLT__REF | VOLT__NOTIFIED);
+    CHECK_EQ(t[3]->word, VOLT__COMPLETE);
+    CHECK_EQ(rt->slabs.lock, 0);
+    end();
+}
+TEST(a_shutdown_begins_once) {
+    for (uint32_t is_starting = 0; is_starting < 2; is_starting++) {
+        begin(2);
+        rt->is_starting = is_starting;
+        for (int i = 0; i < 2; i++) {
+            volt__shutdown_begin(rt);
+            CHECK(rt->injector.closed == 1 && rt->is_closed == 1 && rt->starts_closed == 1);
+            CHECK(rt->acks == 2 + is_starting && rt->injector.lock == 0 && rt->start_lock == 0);
+            check_poked(!i);
+        }
+        rt->is_starting = 0;
+        end();
+    }
+}
+TEST(a_worker_sees_the_shutdown) {
+    for (int i = 0; i < 4; i++) {
+        begin(2);
+        rt->acks = 2;
+        rt->cfg.drain = i & 1 ? 700 : 0;
+        w->has_thread = i & 2 ? 1 : 0;
+        volt__see_shutdown(w);
+        CHECK(!w->is_closing && rt->acks == 2);
+        rt->is_closed = 1;
+        for (int k = 0; k < 2; k++) {
+            volt__see_shutdown(w);
+            CHECK(w->is_closing == 1 && rt->acks == 1);
+            CHECK(w->give_up_at == (i == 1 ? clock_now + 700 : VOLT_NEVER));
+        }
+        end();
+    }
+    begin(1);
+    rt->acks = rt->is_closed = 1;
+    rt->cfg.drain = 1;
+    w->has_thread = 0;
+    volt__see_shutdown(w);
+    CHECK_EQ(w->give_up_at, clock_now + 1);
+    end();
+}
+TEST(all_stop_when_nobody_is_alive) {
+    begin(2);
+    rt->injector.spawned = 9;
+    rt->ended_outside = 2;
+    w->spawned = 4;
+    w->completed = 5;
+    v->spawned = 1;
+    v->completed = 6;
+    CHECK_EQ(volt__alive(rt), 1);
+    rt->acks = 1;
+    futex.n_wakes = 0;
+    for (int i = 0; i < 3; i++) { // one alive, one to acknowledge, neither
+        volt__stop_if_over(rt);
+        CHECK(!volt__is_stopped(rt) && futex.n_wakes == 0);
+        if (i == 0) v->completed = 7;
+        if (i == 1) v->completed = 6, rt->acks = 0;
+    }
+    check_poked(0);
+    v->completed = 7;
+    volt__stop_if_over(rt);
+    CHECK(volt__is_stopped(rt) && rt->is_stopped == 1 && futex.n_wakes == 1);
+    CHECK(futex.word == &rt->is_stopped && futex.n == INT_MAX);
+    check_poked(1);
+    volt__stop_if_over(rt);
+    CHECK_EQ(futex.n_wakes, 1);
+    check_poked(0);
+    end();
+}
+
+// ---- polls
+
+static volt_poll next_poll;
+static void *polled_state;
+static uint8_t polled_abort, polled_shield;
+static volt_poll answering_run(volt_cx *cx, void *state) {
+    polled_state = state;
+    polled_abort = cx->abort_;
+    polled_shield = cx->shield_;
+    CHECK(!cx->frame_ && cx->wait_ == 0 && cx->budget_ == rt->cfg.budget);
+    CHECK(w->due == 1 || w->due > 0);
+    return next_poll;
+}
+static volt__task *answering_task(uint8_t flags) {
+    volt__task *t = still_task(w);
+    t->u.fn = answering_run;
+    t->flags = flags;
+    w->needs_watch = 0;
+    return t;
+}
+TEST(a_poll_begins_and_ends) {
+    begin(2);
+    volt__task *t = answering_task(0);
+    next_poll = volt_pending();
+    w->cx.frame_ = (volt__node *)(void *)t; // of the poll before
+    w->cx.wait_ = 99;
+    w->cx.abort_ = w->cx.shield_ = 3;
+    w->tick = 1234;
+    volt__poll_task(w, t); // waits for nothing, which is told
+    CHECK(polled_state == volt__task_state(t) && polled_abort == 0 && polled_shield == 0);
+    CHECK_EQ(test_log.n[VOLT_LOG_NEVER_WAKES], 1);
+    CHECK(t->word == VOLT__REF && t->wait == 0 && t->wait_ms == 1234 && ring_len() == 0);
+    CHECK(t->wait_site == t->spawn_site);
+    t->word |= VOLT__NOTIFIED;
+    next_poll = volt_ready(5);
+    volt__poll_task(w, t);
+    CHECK(w->completed == 1 && t->word == VOLT__COMPLETE && volt__slab_of(t)->free == t);
+    CHECK_EQ(rt->is_closed, 0);
+
+    t = answering_task(VOLT__GAVE_WAKER);
+    t->shield = 2;
+    t->word |= VOLT__CANCELLED;
+    next_poll = volt_pending();
+    volt__poll_task(w, t);
+    CHECK(polled_abort == 1 && polled_shield == 2 && t->word == (VOLT__REF | VOLT__CANCELLED));
+    CHECK(t->shield == 2 && test_log.n[VOLT_LOG_NEVER_WAKES] == 1); // a waker is about
+    t->word |= VOLT__NOTIFIED;
+    t->shield = 0;
+    t->links = 1;
+    next_poll = volt_ready(5);
+    is_panic_expected = 1;
+    if (!setjmp(panic_exit)) volt__poll_task(w, t), CHECK(!"stopped");
+    is_panic_expected = 0;
+    CHECK(strstr(panic_text, "still waiting"));
+    t->links = 0;
+    t->word = VOLT__REF | VOLT__NOTIFIED;
+
+    w->is_closing = 1;
+    volt__poll_task(w, t);
+    CHECK(polled_abort == 1 && (t->flags & VOLT__IS_SHARED) && w->completed == 2);
+    w->is_closing = 0;
+
+    t = answering_task(VOLT__HAS_HANDLE | VOLT__IS_ROOT);
+    t->join = NULL;
+    t->word = 2 * VOLT__REF | VOLT__NOTIFIED;
+    next_poll = volt_ready(-7);
+    volt__poll_task(w, t);
+    CHECK(t->u.result == -7 && rt->root_result == -7 && volt__join_is_done(t));
+    CHECK(t->word == (VOLT__REF | VOLT__COMPLETE) && w->completed == 3);
+    CHECK(rt->is_closed == 1 && volt__slab_of(t)->free != t);
+    volt__task *external = answering_task(VOLT__EXTERNAL);
+    static still_state outside;
+    *(void **)volt__task_state(external) = &outside;
+    volt__poll_task(w, external);
+    CHECK(polled_state == &outside && w->completed == 4);
+    end();
+}
+TEST(a_task_that_yields_goes_behind_the_others) {
+    begin(2);
+    volt__task *t = answering_task(0);
+    for (uint8_t shield = 0; shield < 2; shield++) {
+        t->word = VOLT__REF | VOLT__RUNNING;
+        w->cx.frame_ = NULL;
+        w->cx.wait_ = VOLT__YIELDS;
+        w->cx.shield_ = shield;
+        volt__suspended(w, t);
+        CHECK(t->word == (VOLT__REF | VOLT__NOTIFIED) && t->shield == shield);
+        CHECK(volt__pop_ring(w) == t);
+    }
+    volt__node frame;
+    w->cx.frame_ = &frame;
+    w->cx.site_ = "here";
+    w->cx.wait_ = 77;
+    w->cx.shield_ = 4;
+    t->word = VOLT__REF | VOLT__RUNNING | VOLT__NOTIFIED; // was woken meanwhile
+    volt__suspended(w, t);
+    CHECK(t->wait_site && strcmp(t->wait_site, "here") == 0 && t->wait == 77 && t->shield == 4);
+    CHECK(volt__pop_ring(w) == t && t->word == (VOLT__REF | VOLT__NOTIFIED));
+    CHECK_EQ(test_log.n[VOLT_LOG_NEVER_WAKES], 0);
+    w->cx.wait_ = 0; // for nothing, but it has been woken: or it has an armed node
+    t->word = VOLT__REF | VOLT__RUNNING | VOLT__NOTIFIED;
+    volt__suspended(w, t);
+    (void)volt__pop_ring(w);
+    t->word = VOLT__REF | VOLT__RUNNING;
+    t->links = 1;
+    volt__suspended(w, t);
+    CHECK(ring_len() == 0 && test_log.n[VOLT_LOG_NEVER_WAKES] == 0);
+    t->links = 0;
+    end();
+}
+TEST(members_leave_their_group) {
+    begin(1);
+    for (int collects = 0; collects < 2; collects++)
+        for (int order = 0; order < 6; order++) { // of three
+            static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+                                              { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+            volt_group g;
+            volt__task *t[3], *waits = still_task(w);
+            memset(&g, 0, sizeof g);
+            memset(node, 0, sizeof node);
+            waits->word = VOLT__REF;
+            g.n_live_ = 3;
+            g.collects_ = (uint32_t)collects;
+            for (int i = 0; i < 3; i++) {
+                t[i] = volt__task_alloc(rt, w, sizeof(still_state), sizeof(volt__ext));
+                memset(volt__task_ext(t[i]), 0, sizeof(volt__ext));
+            }
+            g.live_ = t[0];
+            for (int i = 0; i < 3; i++) {
+                volt__ext *x = volt__task_ext(t[i]);
+                x->group = &g;
+                x->g_next = i < 2 ? t[i + 1] : NULL;
+                x->g_prev = i > 0 ? t[i - 1] : NULL;
+            }
+            volt__node_bind(node, waits, &g);
+            volt__list_push(&g.waiters_, node);
+            for (int k = 0; k < 3; k++) {
+                int at = orders[order][k];
+                volt__group_child_ended(t[at], k == 0 ? 5 : -k);
+                CHECK(g.n_live_ == (uint32_t)(2 - k) && g.lock_ == 0);
+                CHECK_EQ(g.error_, k == 0 ? 0 : -1); // the first one
+                int is_told = collects || k == 2, n = 0;
+                CHECK_EQ(volt__node_state(node), is_told ? VOLT__FIRED : VOLT__LINKED);
+                CHECK_EQ(rt->injector.len, is_told);
+                const volt__task *before = NULL;
+                for (volt__task *m = g.live_; m; before = m, m = volt__task_ext(m)->g_next, n++)
+                    CHECK(volt__task_ext(m)->g_prev == before && m != t[at]);
+                CHECK_EQ(n, 2 - k);
+                if (!collects) continue;
+                CHECK(g.done_ == t[orders[order][0]] && g.done_last_ == t[at]);
+                CHECK(!volt__task_ext(t[at])->g_next);
+                if (k) CHECK(volt__task_ext(t[orders[order][k - 1]])->g_next == t[at]);
+            }
+            if (!collects) CHECK(!g.done_ && !g.done_last_);
+            volt__chain c = no_chain();
+            (void)volt__injector_pop(&rt->injector, 1, 9, &c);
+            CHECK(c.head == waits && c.len == 1);
+            volt__node_unbind(node, waits);
+        }
+    end();
+}
+
+// ---- maintenance
+
+TEST(polls_are_counted_down) {
+    begin(1);
+    static const struct {
+        uint32_t inject, event, n, inject_then, event_then, due;
+    } rows[] = { { 10, 20, 3, 7, 17, 7 }, { 10, 4, 4, 6, 0, 1 }, { 3, 20, 3, 0, 17, 1 },
+                 { 2, 9, 5, 0, 4, 1 },    { 9, 2, 5, 4, 0, 1 },  { 1, 1, 0, 1, 1, 1 } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint64_t polls = w->stats.polls;
+        w->inject_due = rows[i].inject;
+        w->event_due = rows[i].event;
+        w->slice = 50;
+        w->due = 50 - rows[i].n;
+        w->since = 7;
+        volt__count_polls(w);
+        CHECK(w->slice == w->due && w->since == 7 + rows[i].n);
+        CHECK_EQ(w->stats.polls - polls, rows[i].n);
+        CHECK(w->inject_due == rows[i].inject_then && w->event_due == rows[i].event_then);
+        volt__count_polls(w); // nothing since
+        CHECK_EQ(w->stats.polls - polls, rows[i].n);
+        volt__plan_due(w);
+        CHECK(w->due == rows[i].due && w->slice == rows[i].due);
+    }
+    w->spawned = 8;
+    w->completed = 6;
+    w->stats.spawned = 5;
+    w->stats.completed = 6;
+    w->stats.searches = 42;
+    w->slice = 9;
+    w->due = 2;
+    w->stats.polls = 100;
+    volt__publish_stats(w);
+    CHECK(w->published.spawned == 8 && w->published.completed == 6 && w->stats_lock == 0);
+    CHECK(w->published.searches == 42 && w->published.polls == 107);
+    end();
+}
+TEST(what_tidying_up_does) {
+    for (uint32_t n = 1; n <= 3; n++)
+        for (uint32_t i = 0; i < n; i++)
+            for (int is_late = 0; is_late < 2; is_late++) {
+                begin(n);
+                volt__worker *x = rt->workers[i];
+                uint32_t cls = volt__class_of(200);
+                for (int k = 0; k < VOLT__FOREIGN_HEAPS; k++) rt->foreign[k].cls[cls].n_high = 1;
+                volt__task *t = still_task(x);
+                volt__heap_free_remote(t);
+                x->heap.cls[cls].n_high = 9;
+                x->trim_tick = 70;
+                x->tick = is_late ? 70 : 69;
+                x->tidy_due = 5;
+                x->stats.looks = 4;
+                volt__tidy(x);
+                CHECK(x->tidy_due == 16 && !x->heap.remote && x->published.looks == 4);
+                CHECK_EQ(x->trim_tick, is_late ? 70 + INT64_C(1000000000) / VOLT_TICK_NS : 70);
+                CHECK_EQ(x->heap.cls[cls].n_high == 9, !is_late);
+                for (uint32_t k = 0; k < VOLT__FOREIGN_HEAPS; k++)
+                    CHECK_EQ(rt->foreign[k].cls[cls].n_high, !is_late || k % n != i);
+                end();
+            }
+}
+static void claim_w(void) { CHECK_EQ(volt__idle_claim(&rt->idle), 0); }
+TEST(what_a_turn_does) {
+    begin_fd();
+    memset(&polls, 0, sizeof polls);
+    polls.is_played = 1;
+    w->avg_ns = 1000;
+    w->since = w->slice = w->due = 0;
+    w->event_every = 30;
+    w->inject_due = 20;
+    w->last = clock_now;
+    w->slice = 12;
+    w->due = 2;
+    clock_now = rt->epoch + 9 * (int64_t)VOLT_TICK_NS + 5;
+    w->last = clock_now - 10000;
+    volt__timer_arm(&w->wheel, &node[0], task, 4);
+    volt__timer_arm(&w->wheel, &node[1], task, 10);
+    e->mode = VOLT__MODE_EDGE;
+    polls.n = 1;
+    polls.ev[0].data.u64 = (uint64_t)5 << 32 | (uint32_t)fd[0];
+    polls.ev[0].events = EPOLLIN;
+    uint32_t room = volt__ring_room(&w->ring);
+    CHECK_EQ(volt__turn(w, 0, 0), 0);
+    CHECK_EQ(polls.max, room < VOLT_EVENTS ? room : VOLT_EVENTS);
+    CHECK(polls.timeout == 0 && polls.ep == w->reactor.epfd);
+    CHECK(w->stats.polls == 10 && w->since == 0 && w->last == clock_now && w->avg_ns == 1000);
+    CHECK(w->tick == 9 && w->wheel.elapsed == 9 && w->stats.timers_fired == 1);
+    CHECK(w->stats.events == 1 && w->stats.maintenances == 1 && w->maint == 1);
+    CHECK(w->stats.unparks == 0 && !w->is_counted && !w->is_closing);
+    CHECK_EQ(w->event_due, w->event_every);
+    CHECK_EQ(w->due, w->event_due < 10 ? w->event_due : 10); // 20 - 10 to the injector
+    CHECK(volt__pop_ring(w) == task && volt__node_state(&node[1]) == VOLT__LINKED);
+    volt__timer_disarm(&node[0], task);
+    volt__timer_disarm(&node[1], task);
+    // poked; the watch, that is not armed, and that is
+    polls.n = 2;
+    polls.ev[0].data.u64 = VOLT__TOKEN_EVENTFD;
+    polls.ev[1].data.u64 = VOLT__TOKEN_WATCH;
+    volt__reactor_unpark(&w->reactor);
+    CHECK_EQ(volt__turn(w, 0, 0), 0);
+    CHECK(w->stats.unparks == 1 && w->maint == 2);
+    uint64_t n;
+    CHECK(read(w->reactor.evfd, &n, sizeof n) < 0);
+    rt->watch.is_armed = 1;
+    CHECK_EQ(volt__turn(w, 0, 0), 1);
+    CHECK_EQ(rt->watch.is_armed, 0);
+    rt->watch.is_armed = 1;
+    polls.ev[1].data.u64 = VOLT__TOKEN_EVENTFD;
+    CHECK_EQ(volt__turn(w, 0, 0), 0);
+    CHECK_EQ(rt->watch.is_armed, 1);
+    int watch_fd = rt->watch.fd;
+    polls.ev[1].data.u64 = VOLT__TOKEN_WATCH;
+    rt->watch.fd = -1;
+    CHECK_EQ(volt__turn(w, 0, 0), 0);
+    rt->watch.fd = 0;
+    CHECK_EQ(volt__turn(w, 0, 0), 1);
+    rt->watch.fd = watch_fd;
+    // asleep: nobody claims it, somebody does; the time asleep is not the polls'
+    polls.n = 0;
+    for (int is_claimed = 0; is_claimed < 2; is_claimed++) {
+        (void)volt__idle_enter(&rt->idle, 0, 0);
+        polls.step = is_claimed ? claim_w : NULL;
+        w->slice = w->due + 1;
+        w->last = clock_now - 1000000;
+        CHECK_EQ(volt__turn(w, 1, 4321), 0);
+        CHECK(polls.timeout == 4321 && w->is_counted == is_claimed && w->avg_ns == 1000);
+        CHECK(!volt__idle_is_parked(&rt->idle, 0) && w->last == clock_now);
+    }
+    polls.step = NULL;
+    rt->acks = 2;
+    rt->is_closed = 1;
+    (void)volt__turn(w, 0, 0);
+    CHECK(w->is_closing && rt->acks == 1);
+    end_fd();
+}
+
+// ---- the watch over stuck workers
+
+TEST(when_the_watch_is_armed) {
+    begin(2);
+    int watch_fd = rt->watch.fd;
+    memset(&settime, 0, sizeof settime);
+    rt->watch.fd = -1;
+    volt__watch_arm(w);
+    rt->watch.fd = watch_fd;
+    rt->started = 1;
+    volt__watch_arm(w);
+    CHECK(settime.n_calls == 0 && rt->watch.is_armed == 0);
+    rt->started = 2;
+    for (int i = 0; i < 2; i++) {
+        volt__watch_arm(w);
+        CHECK(settime.n_calls == 1 && rt->watch.is_armed == 1);
+    }
+    end();
+}
+TEST(a_rescue_takes_all) {
+    for (int is_watch = 0; is_watch < 2; is_watch++) {
+        begin_fd();
+        memset(&polls, 0, sizeof polls);
+        polls.is_played = 1;
+        volt__task *lifo = still_task(v), *timed = still_task(v), *ringed[2];
+        timed->word = VOLT__REF;
+        v->lifo = lifo;
+        for (int i = 0; i < 2; i++) volt__ring_push(&v->ring, ringed[i] = still_task(v));
+        clock_now = rt->epoch + 3 * (int64_t)VOLT_TICK_NS;
+        volt__timer_arm(&v->wheel, &node[1], timed, 3);
+        e->mode = VOLT__MODE_EDGE;
+        volt__node_bind(&node[0], task, e);
+        volt__list_push(&e->rd, &node[0]);
+        polls.n = 1 + is_watch;
+        polls.ev[0].data.u64 = (uint64_t)5 << 32 | (uint32_t)fd[0];
+        polls.ev[0].events = EPOLLIN;
+        polls.ev[1].data.u64 = VOLT__TOKEN_WATCH;
+        rt->watch.is_armed = 1;
+        w->is_counted = 1;
+        w->wake_at = VOLT_RING_CAP * 2;
+        rt->idle.searching = 1;
+        if (VOLT_RING_CAP > 4) {
+            volt__rescue(w, v);
+            CHECK(polls.timeout == 0 && polls.ep == v->reactor.epfd);
+            CHECK_EQ(rt->watch.is_armed, !is_watch);
+            CHECK(volt__pop_ring(w) == task && volt__pop_ring(w) == timed);
+            CHECK(volt__pop_ring(w) == lifo && volt__pop_ring(w) == ringed[0]);
+            CHECK(!volt__pop_ring(w) && !v->lifo && volt__ring_len(&v->ring) == 1);
+            CHECK_EQ(w->stats.rescued, 4);
+        }
+        end_fd();
+    }
+}
+TEST(who_is_stuck) {
+    for (int i = 0; i < 16; i++) {
+        begin(3);
+        volt__worker *third = rt->workers[2];
+        int is_stuck = i & 1, is_parked = (i >> 1) & 1, was_counted = (i >> 2) & 1;
+        int is_third_stuck = (i >> 3) & 1;
+        v->maint = 5;
+        v->seen = is_stuck ? 5 : 4;
+        third->maint = 7;
+        third->seen = is_third_stuck ? 7 : 8;
+        w->maint = w->seen = 3;
+        v->lifo = still_task(v);
+        if (is_parked) park_v();
+        w->is_counted = (uint8_t)was_counted;
+        rt->idle.searching = (uint32_t)was_counted;
+        w->needs_watch = 0;
+        volt__look(w);
+        int is_rescued = is_stuck && !is_parked;
+        CHECK(w->stats.looks == 1 && w->needs_watch == 1);
+        CHECK_EQ(v->lifo == NULL, is_rescued);
+        CHECK_EQ(v->seen, is_parked && !is_stuck ? 4 : 5);
+        CHECK(third->seen == 7 && w->seen == 3);
+        CHECK_EQ(w->is_counted, was_counted || is_rescued || is_third_stuck);
+        CHECK_EQ(rt->idle.searching, w->is_counted);
+        CHECK_EQ(w->stats.rescued, is_rescued);
+        end();
+    }
+}
+
+// ---- search, park, wake up
+
+TEST(is_anybody_awake_and_anything_left) {
+    begin(3);
+    CHECK(volt__others_awake(w) && volt__others_awake(rt->workers[2]));
+    (void)volt__idle_enter(&rt->idle, 1, 0);
+    CHECK(volt__others_awake(w) && volt__others_awake(v));
+    (void)volt__idle_enter(&rt->idle, 2, 0);
+    CHECK(!volt__others_awake(w) && volt__others_awake(v));
+    CHECK(!volt__is_anything_takeable(rt));
+    for (uint32_t i = 0; i < 3; i++) {
+        volt__ring_push(&rt->workers[i]->ring, still_task(w));
+        CHECK_EQ(volt__is_anything_takeable(rt), 1);
+        (void)volt__ring_pop(&rt->workers[i]->ring);
+        CHECK_EQ(volt__is_anything_takeable(rt), 0);
+    }
+    volt__chain c = no_chain();
+    volt__chain_push(&c, still_task(w));
+    volt__injector_push(&rt->injector, &c);
+    CHECK_EQ(volt__is_anything_takeable(rt), 1);
+    end();
+}
+TEST(who_leaves_the_search_last_looks_again) {
+    for (int i = 0; i < 4; i++) {
+        begin(2);
+        int is_last = i & 1, is_more = i >> 1;
+        park_v();
+        rt->idle.searching = is_last ? 1 : 2;
+        w->is_counted = 1;
+        if (is_more) volt__ring_push(&w->ring, still_task(w));
+        volt__leave_search(w);
+        CHECK_EQ(w->is_counted, 0);
+        CHECK_EQ(volt__idle_is_parked(&rt->idle, 1), !(is_last && is_more));
+        CHECK_EQ(rt->idle.searching, is_last ? is_more : 1);
+        end();
+    }
+}
+TEST(a_search) {
+    begin(2);
+    park_v();
+    CHECK(!volt__search(w) && !w->is_counted && w->stats.searches == 0); // nobody has anything
+    CHECK_EQ(rt->idle.searching, 0);
+    volt__chain c = no_chain();
+    volt__task *t = still_task(w);
+    volt__chain_push(&c, t);
+    volt__injector_push(&rt->injector, &c);
+    rt->idle.searching = 1; // enough are at it
+    CHECK(!volt__search(w) && !w->is_counted && w->stats.searches == 0);
+    rt->idle.searching = 0;
+    CHECK(volt__search(w) == t && w->is_counted == 1 && w->stats.searches == 1);
+    CHECK(rt->idle.searching == 1 && w->stats.steals == 0 && w->stats.wakes_remote == 1);
+    CHECK(!volt__search(w) && w->stats.searches == 2 && rt->idle.searching == 1);
+    (void)volt__idle_exit(&rt->idle, 1);
+    for (int k = 0; k < 20; k++) { // wherever it begins
+        for (int i = 0; i < 3; i++) volt__ring_push(&v->ring, still_task(v));
+        volt__task *first = v->ring.slot[volt__head_index(v->ring.head) & (VOLT_RING_CAP - 1)];
+        CHECK(volt__search(w) == first);
+        CHECK(w->stats.steals == (uint64_t)k + 1 && w->stats.stolen == 2 * ((uint64_t)k + 1));
+        CHECK(volt__ring_len(&v->ring) == 1 && ring_len() == 1);
+        empty(w);
+        empty(v);
+    }
+    w->is_counted = 0;
+    rt->idle.searching = 0;
+    CHECK(!volt__search(w) && w->is_counted == 1); // one is awake, who may have had something
+    end();
+}
+TEST(a_sleep_ends_with_a_look_if_the_watch_expires) {
+    for (int is_watch = 0; is_watch < 2; is_watch++) {
+        begin(2);
+        memset(&polls, 0, sizeof polls);
+        polls.is_played = 1;
+        polls.n = is_watch;
+        polls.ev[0].data.u64 = VOLT__TOKEN_WATCH;
+        rt->watch.is_armed = 1;
+        v->maint = v->seen + 1;
+        w->give_up_at = clock_now + 99;
+        w->needs_watch = w->has_slept = 0;
+        (void)volt__idle_enter(&rt->idle, 0, 0);
+        volt__sleep(w);
+        CHECK(polls.timeout == 99 && w->stats.parks == 1 && w->has_slept == 1);
+        CHECK(w->needs_watch == 1 && w->stats.looks == (uint64_t)is_watch);
+        end();
+    }
+}
+static int n_slept;
+static void count_sleep(void) { n_slept++; }
+TEST(who_parks_sleeps_unless_there_is_a_reason) {
+    for (int i = 0; i < 64; i++) {
+        int is_stopped = i & 1, is_more = i >> 1 & 1, was_counted = i >> 2 & 1;
+        int others_search = i >> 3 & 1, is_v_parked = i >> 4 & 1, needs_watch = i >> 5 & 1;
+        begin(2);
+        memset(&polls, 0, sizeof polls);
+        memset(&settime, 0, sizeof settime);
+        polls.is_played = 1;
+        polls.step = count_sleep;
+        n_slept = 0;
+        if (is_v_parked) park_v();
+        rt->is_stopped = (uint32_t)is_stopped;
+        w->is_counted = (uint8_t)was_counted;
+        w->needs_watch = (uint8_t)needs_watch;
+        w->tidy_due = 3;
+        rt->idle.searching = (uint32_t)(was_counted + others_search);
+        if (is_more) volt__ring_push(&v->ring, still_task(v));
+        volt__park(w);
+        int stays = is_stopped || (!others_search && is_more);
+        CHECK_EQ(n_slept, !stays);
+        CHECK_EQ(w->is_counted, stays);
+        CHECK_EQ(rt->idle.searching, (uint32_t)(others_search + stays));
+        CHECK(!volt__idle_is_parked(&rt->idle, 0) && w->tidy_due == 16);
+        CHECK_EQ(settime.n_calls, !stays && needs_watch && !is_v_parked);
+        CHECK_EQ(w->needs_watch, stays ? needs_watch : 1);
+        end();
+    }
+    polls.step = NULL;
+}
+TEST(the_last_one_to_park_ends_the_runtime) {
+    for (int is_closing = 0; is_closing < 2; is_closing++) {
+        begin(2);
+        memset(&polls, 0, sizeof polls);
+        polls.is_played = 1;
+        w->is_closing = (uint32_t)is_closing;
+        volt__park(w);
+        CHECK_EQ(volt__is_stopped(rt), is_closing);
+        CHECK_EQ(w->is_counted, is_closing);
+        end();
+    }
+}
+TEST(who_has_found_a_task) {
+    for (int i = 0; i < 64; i++) {
+        int is_counted = i & 1, needs_watch = i >> 1 & 1, has_slept = i >> 2 & 1;
+        int is_v_parked = i >> 3 & 1, are_more = i >> 4 & 1, is_late = i >> 5 & 1;
+        begin(2);
+        memset(&settime, 0, sizeof settime);
+        memset(&threads, 0, sizeof threads);
+        rt->n_workers = are_more ? 3 : 2;
+        if (are_more) rt->started = 1, is_v_parked = 0;
+        if (is_v_parked) park_v();
+        threads.fail_at = 1;
+        threads.error = EAGAIN;
+        w->is_counted = (uint8_t)is_counted;
+        rt->idle.searching = 2;
+        w->needs_watch = (uint8_t)needs_watch;
+        w->has_slept = (uint8_t)has_slept;
+        w->last = 1000;
+        w->start_retry = is_late ? 1000 : 1001;
+        VOLT_TLS_SET(w);
+        volt__worker *second = rt->workers[1];
+        if (are_more) rt->workers[1] = NULL;
+        volt__found(w);
+        CHECK_EQ(rt->idle.searching, 2 - is_counted);
+        CHECK(!w->is_counted && !w->needs_watch);
+        CHECK_EQ(settime.n_calls, needs_watch && rt->started == 2);
+        CHECK_EQ(w->has_slept, needs_watch ? 0 : has_slept);
+        CHECK_EQ(threads.n_creates, needs_watch && has_slept && are_more && is_late);
+        int has_failed = threads.n_creates;
+        CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], has_failed);
+        CHECK_EQ(w->start_retry, has_failed ? 1000 + 1000000000 : is_late ? 1000 : 1001);
+        test_log.n[VOLT_LOG_THREAD_START] = 0;
+        CHECK(!are_more || !rt->workers[1]);
+        rt->workers[1] = second;
+        rt->started = 2;
+        rt->n_workers = 2;
+        end();
+    }
+}
+TEST(nobody_is_started_while_one_sleeps) {
+    begin(3);
+    memset(&threads, 0, sizeof threads);
+    rt->started = 2;
+    w->needs_watch = w->has_slept = 1;
+    w->is_counted = 0;
+    park_v();
+    VOLT_TLS_SET(w);
+    volt__found(w);
+    CHECK_EQ(threads.n_creates, 0);
+    rt->started = 3;
+    end();
+}
+TEST(what_maintenance_does) {
+    for (int i = 0; i < 8; i++) {
+        int is_mine = i & 1, is_due = i >> 1 & 1, is_enough = i >> 2;
+        begin(2);
+        memset(&polls, 0, sizeof polls);
+        memset(&settime, 0, sizeof settime);
+        polls.is_played = 1;
+        polls.n = is_mine;
+        polls.ev[0].data.u64 = VOLT__TOKEN_WATCH;
+        rt->watch.is_armed = (uint32_t)is_mine;
+        park_v();
+        v->maint = v->seen + 1;
+        w->wake_at = is_enough ? 2 : 3;
+        w->lifo = still_task(w);
+        volt__ring_push(&w->ring, still_task(w));
+        w->tidy_due = is_due ? 1 : 2;
+        w->needs_watch = 0;
+        w->since = 0;
+        volt__maintain(w);
+        CHECK_EQ(w->tidy_due, is_due ? 16 : 1);
+        CHECK_EQ(w->stats.maintenances, 1);
+        CHECK_EQ(was_v_woken(), is_enough);
+        CHECK(w->stats.looks == (uint64_t)is_mine && !w->needs_watch);
+        CHECK_EQ(rt->watch.is_armed, is_mine);
+        CHECK_EQ(settime.n_calls, is_mine);
+        if (is_enough) {
+            w->is_solo = 1; // nobody to tell
+            volt__maintain(w);
+            CHECK(!was_v_woken());
+        }
+        end();
+    }
 }
