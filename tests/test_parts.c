@@ -1816,6 +1816,7 @@ TEST(a_poll_begins_and_ends) {
     is_panic_expected = 0;
     CHECK(strstr(panic_text, "still waiting"));
     t->links = 0;
+    t->u.fn = answering_run;
     t->word = VOLT__REF | VOLT__NOTIFIED;
 
     w->is_closing = 1;
@@ -1950,7 +1951,7 @@ TEST(polls_are_counted_down) {
     w->spawned = 8;
     w->completed = 6;
     w->stats.spawned = 5;
-    w->stats.completed = 6;
+    w->stats.completed = 4;
     w->stats.searches = 42;
     w->slice = 9;
     w->due = 2;
@@ -1997,7 +1998,7 @@ TEST(what_a_turn_does) {
     w->slice = 12;
     w->due = 2;
     clock_now = rt->epoch + 9 * (int64_t)VOLT_TICK_NS + 5;
-    w->last = clock_now - 10000;
+    w->last = clock_now - 20000; // for 10 polls
     volt__timer_arm(&w->wheel, &node[0], task, 4);
     volt__timer_arm(&w->wheel, &node[1], task, 10);
     e->mode = VOLT__MODE_EDGE;
@@ -2008,7 +2009,7 @@ TEST(what_a_turn_does) {
     CHECK_EQ(volt__turn(w, 0, 0), 0);
     CHECK_EQ(polls.max, room < VOLT_EVENTS ? room : VOLT_EVENTS);
     CHECK(polls.timeout == 0 && polls.ep == w->reactor.epfd);
-    CHECK(w->stats.polls == 10 && w->since == 0 && w->last == clock_now && w->avg_ns == 1000);
+    CHECK(w->stats.polls == 10 && w->since == 0 && w->last == clock_now && w->avg_ns == 1652);
     CHECK(w->tick == 9 && w->wheel.elapsed == 9 && w->stats.timers_fired == 1);
     CHECK(w->stats.events == 1 && w->stats.maintenances == 1 && w->maint == 1);
     CHECK(w->stats.unparks == 0 && !w->is_counted && !w->is_closing);
@@ -2046,6 +2047,7 @@ TEST(what_a_turn_does) {
         (void)volt__idle_enter(&rt->idle, 0, 0);
         polls.step = is_claimed ? claim_w : NULL;
         w->slice = w->due + 1;
+        w->avg_ns = 1000;
         w->last = clock_now - 1000000;
         CHECK_EQ(volt__turn(w, 1, 4321), 0);
         CHECK(polls.timeout == 4321 && w->is_counted == is_claimed && w->avg_ns == 1000);
@@ -2139,6 +2141,15 @@ TEST(who_is_stuck) {
         CHECK_EQ(w->stats.rescued, is_rescued);
         end();
     }
+}
+
+TEST(the_first_worker_is_watched_like_the_others) {
+    begin(2);
+    w->lifo = still_task(w);
+    w->maint = w->seen = 4;
+    volt__look(v);
+    CHECK(!w->lifo && v->stats.rescued == 1);
+    end();
 }
 
 // ---- search, park, wake up
