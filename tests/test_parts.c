@@ -2364,3 +2364,370 @@ TEST(what_maintenance_does) {
         end();
     }
 }
+
+// ---- the loop
+
+TEST(what_is_due_is_served) {
+    for (int i = 0; i < 32; i++) {
+        int is_inject_due = i & 1, is_event_due = i >> 1 & 1, is_injected = i >> 2 & 1;
+        int has_given_up = i >> 3 & 1, is_more = i >> 4;
+        begin(2);
+        memset(&polls, 0, sizeof polls);
+        polls.is_played = 1;
+        volt__chain c = no_chain();
+        volt__task *first = still_task(w), *t = first;
+        if (is_injected) volt__chain_push(&c, first);
+        if (is_injected && is_more) volt__chain_push(&c, still_task(w));
+        volt__injector_push(&rt->injector, &c);
+        w->slice = w->due = 9;
+        w->inject_due = is_inject_due ? 0 : 5;
+        w->inject_every = 30;
+        w->event_due = is_event_due ? 0 : 6;
+        w->event_every = 40;
+        w->since = 0;
+        if (has_given_up) w->give_up_at = clock_now;
+        int is_given = is_inject_due && is_injected, is_served = is_event_due && !is_given;
+        CHECK_EQ(volt__serve_due(w, &t), is_given || (is_served && has_given_up));
+        CHECK(t == (is_given ? first : NULL));
+        CHECK_EQ(w->stats.maintenances, is_served);
+        CHECK_EQ(w->inject_due, is_inject_due ? 30 : 5);
+        CHECK_EQ(w->event_due, is_served ? 40 : is_event_due ? 0 : 6);
+        if (!is_served || !has_given_up)
+            CHECK_EQ(w->due, is_event_due && !is_served ? 1
+                             : w->inject_due < w->event_due ? w->inject_due : w->event_due);
+        end();
+    }
+}
+static int stop_at; // sleeps after which the runtime is stopped
+static volt__task *comes;
+static void stop_in_time(void) {
+    if (++n_slept == stop_at) rt->is_stopped = 1;
+    if (comes) volt__ring_push(&w->ring, comes), comes = NULL;
+}
+static void begin_loop(uint32_t n_workers) {
+    begin(n_workers);
+    memset(&polls, 0, sizeof polls);
+    polls.is_played = 1;
+    polls.step = stop_in_time;
+    n_slept = stop_at = 0;
+    comes = NULL;
+    rt->idle.searching = 0;
+}
+TEST(a_worker_waits_for_a_task) {
+    for (uint32_t n = 1; n <= 2; n++) {
+        begin_loop(n);
+        volt__task *t = still_task(w);
+        if (n == 1) comes = t; // while it sleeps: it is not called with something in its queues
+        else volt__ring_push(&w->ring, t);
+        CHECK(volt__wait_for_task(w) == t && !w->needs_watch);
+        CHECK(polls.n_calls == 1 && w->stats.parks == (n == 1) && w->stats.useless == 0);
+        empty(w);
+        w->since = 0;
+        stop_at = n_slept + 3;
+        CHECK(!volt__wait_for_task(w));
+        CHECK(w->stats.useless > 0 && w->stats.useless <= 3);
+        rt->is_stopped = 0;
+        w->give_up_at = clock_now;
+        uint64_t parks = w->stats.parks;
+        CHECK(!volt__wait_for_task(w));
+        CHECK_EQ(w->stats.parks, parks);
+        end();
+    }
+    begin_loop(2); // the other one has something
+    volt__task *t = still_task(v);
+    volt__ring_push(&v->ring, t);
+    CHECK(volt__wait_for_task(w) == t && w->stats.steals == 1 && w->stats.parks == 0);
+    CHECK(!w->is_counted && rt->idle.searching == 0);
+    end();
+    begin_loop(2); // the watch expires
+    polls.n = 1;
+    polls.ev[0].data.u64 = VOLT__TOKEN_WATCH;
+    rt->watch.is_armed = 1;
+    v->maint = v->seen + 1;
+    volt__ring_push(&w->ring, still_task(w));
+    CHECK(volt__wait_for_task(w) && w->stats.looks == 1);
+    end();
+    polls.step = NULL;
+}
+TEST(a_task_that_is_alone_lets_others_go_first) {
+    begin_loop(2);
+    volt__task *t = still_task(w), *other = still_task(w);
+    w->needs_watch = 0;
+    w->slice = w->due = 50;
+    CHECK(volt__alone(w, t) == t && w->stats.maintenances == 1 && ring_len() == 0);
+    volt__chain c = no_chain();
+    volt__chain_push(&c, other);
+    volt__injector_push(&rt->injector, &c);
+    w->slice = w->due = 50;
+    CHECK(volt__alone(w, t) == other && ring_len() == 1 && w->stats.maintenances == 1);
+    CHECK(volt__pop_ring(w) == t);
+    w->slice = w->due = 50; // the injector's turn, and something comes meanwhile
+    w->inject_due = 0;
+    CHECK(volt__alone(w, t) == t && w->stats.maintenances == 2);
+    w->slice = w->due = 50;
+    w->inject_due = 9;
+    w->give_up_at = clock_now;
+    CHECK(!volt__alone(w, t) && ring_len() == 1 && volt__pop_ring(w) == t);
+    end();
+    polls.step = NULL;
+}
+TEST(the_next_task) {
+    begin_loop(2);
+    volt__task *a = still_task(w), *b = still_task(w), *c = still_task(w);
+    w->wake_at = VOLT_RING_CAP * 2;
+    w->needs_watch = 0;
+    w->slice = w->due = 3;
+    w->inject_due = w->event_due = 3;
+    volt__ring_push(&w->ring, a);
+    volt__ring_push(&w->ring, b);
+    CHECK(volt__next(w, c) == a && w->due == 2);
+    CHECK(volt__next(w, a) == b && w->due == 1);
+    volt__chain one = no_chain();
+    volt__chain_push(&one, c);
+    volt__injector_push(&rt->injector, &one);
+    volt__ring_push(&w->ring, a);
+    CHECK(volt__next(w, b) == c && w->stats.polls == 3); // is due before what is queued
+    w->slice = w->due = 9;
+    CHECK(volt__next(w, a) == a && w->stats.maintenances == 1); // twice in a row
+    volt__ring_push(&w->ring, b);
+    w->slice = w->due = 1;
+    w->inject_due = w->event_due = 1;
+    w->give_up_at = clock_now;
+    CHECK(!volt__next(w, a)); // the time is up
+    CHECK(volt__pop_ring(w) == b);
+    w->give_up_at = VOLT_NEVER;
+    w->slice = w->due = 9;
+    rt->is_stopped = 1;
+    CHECK(!volt__next(w, a)); // nothing left
+    end();
+    polls.step = NULL;
+}
+TEST(a_thread_carries_its_worker) {
+    begin_loop(2);
+    volt__task *t = answering_task(0);
+    next_poll = volt_ready(0);
+    w->needs_watch = 1;
+    w->lifo = t;
+    rt->is_stopped = 1;
+    w->cx.stack_ = NULL;
+    volt__carry(w);
+    CHECK(w->completed == 1 && !VOLT_TLS_GET() && w->cx.stack_);
+    CHECK(w->published.completed == 1 && w->published.lifo_polls == 1 && w->lifo_run == 0);
+    CHECK_EQ(rt->watch.is_armed, 1); // first of all it sees to it that it is watched
+    end();
+    polls.step = NULL;
+}
+TEST(threads_have_names) {
+    static const uint32_t numbers[] = { 0,   7,   9,    10, 42, 99, 100, 905,
+                                        999, 1000, VOLT_MAX_WORKERS - 1 };
+    begin_loop(2);
+    rt->is_stopped = 1;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char want[32];
+        snprintf(want, sizeof want, "volt-%u", (unsigned)numbers[i]);
+        w->index = numbers[i];
+        CHECK(!volt__thread_main(w));
+        CHECK_STR(thread_name, want);
+    }
+    w->index = 0;
+    end();
+    polls.step = NULL;
+}
+
+// ---- starting workers
+
+static volt_rt *bare_rt(uint32_t n_workers) {
+    volt_config c = test_config(n_workers);
+    memset(&threads, 0, sizeof threads);
+    CHECK_EQ(volt__rt_create(&c, &rt), 0);
+    return rt;
+}
+TEST(a_fresh_worker) {
+    for (uint32_t n = 1; n <= 3; n += 2) {
+        bare_rt(n);
+        clock_now = rt->epoch + 5 * (int64_t)VOLT_TICK_NS + 7;
+        volt__worker *x = NULL;
+        uint32_t i = n - 1;
+        CHECK_EQ(volt__worker_create(rt, i, &x), 0);
+        CHECK(x && rt->workers[i] == x && rt->fds.epfd[i] == x->reactor.epfd);
+        CHECK(x->rt == rt && x->cx.rt_ == rt && x->cx.worker_ == x && x->index == i);
+        CHECK(x->is_solo == (n == 1) && x->avg_ns == VOLT_POLL_NS && x->last == clock_now);
+        CHECK(x->tick == 5 && x->wheel.elapsed == 5);
+        CHECK(x->inject_due == 20 && x->inject_every == 20); // 1 ms of 50 us each
+        CHECK(x->event_due == 2 && x->event_every == 2);
+        CHECK(x->due == 2 && x->slice == 2 && x->cx.budget_ == VOLT_BUDGET && x->wake_at == 2);
+        volt_cx cx = x->cx;
+        cx.wait_ = 9;
+        cx.budget_ = 0;
+        memcpy(&cx.wait_, &x->fresh, sizeof x->fresh);
+        CHECK(cx.wait_ == 0 && cx.budget_ == VOLT_BUDGET && !cx.abort_ && !cx.shield_);
+        CHECK(x->tidy_due == 16 && x->trim_tick == 5 + UINT64_C(1000000000) / VOLT_TICK_NS);
+        CHECK(x->give_up_at == VOLT_NEVER && x->needs_watch == 1 && !x->has_slept);
+        CHECK(x->heap.slabs == &rt->slabs && x->reactor.index == i);
+        CHECK(!x->lifo && !x->is_counted && !x->since && !x->completed && !x->start_retry);
+        volt__random r;
+        volt__random_seed(&r, rt->cfg.seed, i);
+        CHECK(r.a == x->random.a && r.b == x->random.b);
+        volt__worker_destroy(rt, x);
+        // out of memory, of descriptors
+        int n_fds = test_count_fds();
+        int64_t bytes = test_heap.live_bytes;
+        test_heap.fail_at = test_heap.n_allocs + 1;
+        CHECK_EQ(volt__worker_create(rt, i, &x), -ENOMEM);
+        of_eventfd.n_calls = 0;
+        of_eventfd.error[0] = EMFILE;
+        CHECK_EQ(volt__worker_create(rt, i, &x), -EMFILE);
+        of_eventfd.error[0] = 0;
+        CHECK(test_heap.live_bytes == bytes && test_count_fds() == n_fds);
+        end();
+    }
+}
+TEST(a_thread_is_started_with_all_signals_blocked) {
+    begin(2);
+    sigset_t before;
+    memset(&threads, 0, sizeof threads);
+    rt->cfg.stack_size = 131072;
+    w->has_slept = 0;
+    CHECK_EQ(volt__thread_start(w), 0);
+    CHECK(threads.n_creates == 1 && threads.fn == volt__thread_main && threads.arg == w);
+    CHECK(threads.stack == 131072 && w->has_thread == 1 && w->has_slept == 1);
+    CHECK(sigismember(&threads.mask, SIGINT) && sigismember(&threads.mask, SIGPIPE));
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
+    CHECK(!sigismember(&before, SIGINT) && !sigismember(&before, SIGPIPE));
+    threads.fail_at = 2;
+    threads.error = EAGAIN;
+    CHECK_EQ(volt__thread_start(w), -EAGAIN);
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
+    CHECK(!sigismember(&before, SIGINT));
+    end();
+}
+// One after the other, as far as they are wanted; a wish that comes while one is being started is
+// kept for its starter.
+TEST(workers_are_started_one_by_one) {
+    bare_rt(3);
+    CHECK_EQ(volt__start_next(rt), 0);
+    CHECK(rt->started == 1 && threads.n_creates == 1 && threads.arg == rt->workers[0]);
+    CHECK(rt->start_wanted == 0 && rt->is_starting == 0 && rt->start_lock == 0);
+    rt->is_starting = 1;
+    CHECK_EQ(volt__start_next(rt), 0);
+    CHECK(rt->started == 1 && rt->start_wanted == 1 && rt->start_lock == 0);
+    rt->is_starting = 0;
+    threads.fail_at = 2;
+    threads.error = EAGAIN;
+    int n_fds = test_count_fds();
+    CHECK_EQ(volt__start_next(rt), -EAGAIN);
+    CHECK(rt->started == 1 && !rt->workers[1] && test_count_fds() == n_fds);
+    CHECK(rt->is_starting == 0 && rt->start_lock == 0 && rt->start_wanted == 0);
+    test_heap.fail_at = test_heap.n_allocs + 1;
+    CHECK_EQ(volt__start_next(rt), -ENOMEM);
+    CHECK(!rt->workers[1] && threads.n_creates == 2);
+    for (uint32_t n = 2; n <= 3; n++) {
+        CHECK_EQ(volt__start_next(rt), 0);
+        CHECK(rt->started == n && threads.arg == rt->workers[n - 1]);
+        CHECK(rt->workers[n - 1]->index == n - 1);
+    }
+    CHECK_EQ(volt__start_next(rt), 0); // all run
+    CHECK(rt->started == 3 && threads.n_creates == 4 && rt->start_lock == 0);
+    end();
+    bare_rt(2);
+    rt->starts_closed = 1;
+    CHECK_EQ(volt__start_next(rt), 0);
+    CHECK(rt->started == 0 && threads.n_creates == 0 && rt->start_lock == 0);
+    end();
+}
+// Something happens while a thread is being created.
+static int meanwhile;
+static void *meanwhile_alloc(void *user, size_t size, size_t align) {
+    int what = meanwhile;
+    meanwhile = 0;
+    CHECK_EQ(rt->start_lock, 0);
+    if (what == 1) CHECK_EQ(volt__start_next(rt), 0); // another one is wanted
+    if (what == 2) volt__shutdown_begin(rt);
+    return test_alloc(user, size, align);
+}
+TEST(a_wish_or_a_shutdown_while_a_worker_is_started) {
+    bare_rt(3);
+    rt->cfg.alloc.alloc = meanwhile_alloc;
+    meanwhile = 1;
+    CHECK_EQ(volt__start_next(rt), 0);
+    CHECK(rt->started == 2 && threads.n_creates == 2 && rt->start_wanted == 0);
+    end();
+    for (int has_failed = 0; has_failed < 2; has_failed++) {
+        bare_rt(3);
+        CHECK_EQ(volt__start_next(rt), 0);
+        rt->cfg.alloc.alloc = meanwhile_alloc;
+        threads.fail_at = has_failed ? 2 : 0;
+        threads.error = EPERM;
+        meanwhile = 2;
+        CHECK_EQ(volt__start_next(rt), has_failed ? -EPERM : 0);
+        CHECK(rt->starts_closed && rt->started == 2 - (uint32_t)has_failed);
+        CHECK_EQ(rt->acks, 2 - (uint32_t)has_failed); // who did not come is acknowledged for
+        check_poked(1);                               // who came has to be told
+        CHECK(threads.n_creates == 2 && rt->start_lock == 0);
+        end();
+    }
+}
+TEST(a_spare_is_tried_again_after_a_second) {
+    begin(2);
+    rt->n_workers = 3;
+    volt__worker **two = rt->workers, *three[3] = { w, v, NULL };
+    int *epfd = rt->fds.epfd, epfds[3] = { epfd[0], epfd[1], -1 };
+    rt->workers = three;
+    rt->fds.epfd = epfds;
+    memset(&threads, 0, sizeof threads);
+    threads.fail_at = 1;
+    threads.error = EAGAIN;
+    VOLT_TLS_SET(w);
+    w->last = 5000;
+    w->start_retry = 5001;
+    volt__start_spare(rt);
+    CHECK(threads.n_creates == 0);
+    w->start_retry = 5000;
+    volt__start_spare(rt);
+    CHECK(threads.n_creates == 1 && w->start_retry == 5000 + 1000000000);
+    CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
+    CHECK(strstr(test_log.text[VOLT_LOG_THREAD_START], volt_strerror(-EAGAIN)));
+    w->last = w->start_retry;
+    volt__start_spare(rt);
+    CHECK(threads.n_creates == 2 && rt->started == 3 && w->start_retry == 5000 + 1000000000);
+    CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
+    volt__worker_destroy(rt, three[2]);
+    rt->workers = two;
+    rt->fds.epfd = epfd;
+    rt->n_workers = rt->started = 2;
+    end();
+}
+
+// ---- the wheel
+
+TEST(a_hold_of_the_wheel_handles_so_many) {
+    static volt__node many[VOLT_FIRE_MAX + 1];
+    for (uint32_t n = VOLT_FIRE_MAX - 1; n <= VOLT_FIRE_MAX + 1; n++) {
+        begin(1);
+        volt__chain c = no_chain();
+        uint64_t n_fired = 0;
+        memset(many, 0, sizeof many);
+        task = still_task(w);
+        for (uint32_t i = 0; i < n; i++) volt__timer_arm(&w->wheel, &many[i], task, 1);
+        CHECK_EQ(volt__wheel_advance(&w->wheel, 1, &c, &n_fired), n > VOLT_FIRE_MAX);
+        CHECK_EQ(n_fired, n > VOLT_FIRE_MAX ? VOLT_FIRE_MAX : n);
+        end();
+    }
+}
+TEST(the_slots_of_the_last_level_end_where_they_end) {
+    static struct {
+        volt__wheel wheel;
+        volt__node *behind;
+    } x;
+    begin(1);
+    memset(node, 0, sizeof node);
+    task = still_task(w);
+    uint64_t far = UINT64_C(3) << (VOLT_WHEEL_BITS * (VOLT_WHEEL_LEVELS - 1));
+    for (int i = 0; i < 2; i++) volt__timer_arm(&x.wheel, &node[i], task, far);
+    x.behind = &node[1]; // which is not the first of its slot
+    volt__timer_disarm(&node[1], task);
+    CHECK(x.behind == &node[1] && node[0].next_ == &node[0]);
+    volt__timer_disarm(&node[0], task);
+    CHECK(x.wheel.occupied[VOLT_WHEEL_LEVELS - 1] == 0);
+    end();
+}
