@@ -26,6 +26,8 @@
 #define HOOK_epoll_ctl ~, seam_epoll_ctl
 #define HOOK_eventfd ~, seam_eventfd
 #define HOOK_getsockopt ~, seam_getsockopt
+#define HOOK_pthread_attr_destroy ~, seam_attr_destroy
+#define HOOK_pthread_attr_init ~, seam_attr_init
 #define HOOK_pthread_setname_np ~, seam_setname
 #define HOOK_read ~, seam_read
 #define HOOK_timerfd_settime ~, seam_timerfd_settime
@@ -156,6 +158,15 @@ static int seam_timerfd_settime(int fd, int flags, const struct itimerspec *t,
     settime.flags = flags;
     settime.t = *t;
     return 0;
+}
+static int attr_error, n_attrs;
+static int seam_attr_init(pthread_attr_t *a) {
+    n_attrs += !attr_error;
+    return attr_error ? attr_error : pthread_attr_init(a);
+}
+static int seam_attr_destroy(pthread_attr_t *a) {
+    n_attrs--;
+    return pthread_attr_destroy(a);
 }
 // Threads that are created do not begin.
 static struct {
@@ -1765,13 +1776,14 @@ TEST(all_stop_when_nobody_is_alive) {
 
 static volt_poll next_poll;
 static void *polled_state;
+static volt__worker *polled_by;
 static uint8_t polled_abort, polled_shield;
 static volt_poll answering_run(volt_cx *cx, void *state) {
     polled_state = state;
+    polled_by = VOLT_TLS_GET();
     polled_abort = cx->abort_;
     polled_shield = cx->shield_;
     CHECK(!cx->frame_ && cx->wait_ == 0 && cx->budget_ == rt->cfg.budget);
-    CHECK(w->due == 1 || w->due > 0);
     return next_poll;
 }
 static volt__task *answering_task(uint8_t flags) {
@@ -1802,6 +1814,8 @@ TEST(a_poll_begins_and_ends) {
 
     t = answering_task(VOLT__GAVE_WAKER);
     t->shield = 2;
+    t->join = NULL;
+    rt->root_result = 42;
     t->word |= VOLT__CANCELLED;
     next_poll = volt_pending();
     volt__poll_task(w, t);
@@ -1822,6 +1836,7 @@ TEST(a_poll_begins_and_ends) {
     w->is_closing = 1;
     volt__poll_task(w, t);
     CHECK(polled_abort == 1 && (t->flags & VOLT__IS_SHARED) && w->completed == 2);
+    CHECK(rt->root_result == 42 && !t->join && !rt->is_closed); // of no root, nobody's to join
     w->is_closing = 0;
 
     t = answering_task(VOLT__HAS_HANDLE | VOLT__IS_ROOT);
@@ -2425,6 +2440,7 @@ TEST(a_worker_waits_for_a_task) {
         w->since = 0;
         stop_at = n_slept + 3;
         CHECK(!volt__wait_for_task(w));
+        CHECK(rt->is_stopped);
         CHECK(w->stats.useless > 0 && w->stats.useless <= 3);
         rt->is_stopped = 0;
         w->give_up_at = clock_now;
@@ -2464,6 +2480,14 @@ TEST(a_task_that_is_alone_lets_others_go_first) {
     w->slice = w->due = 50; // the injector's turn, and something comes meanwhile
     w->inject_due = 0;
     CHECK(volt__alone(w, t) == t && w->stats.maintenances == 2);
+    while (volt__ring_push(&w->ring, still_task(w))) {} // no room for a share: one is served
+    c = no_chain();
+    volt__chain_push(&c, other);
+    volt__injector_push(&rt->injector, &c);
+    w->slice = w->due = 50;
+    w->inject_due = 0;
+    CHECK(volt__alone(w, t) == other && w->stats.maintenances == 2);
+    empty(w);
     w->slice = w->due = 50;
     w->inject_due = 9;
     w->give_up_at = clock_now;
@@ -2511,9 +2535,21 @@ TEST(a_thread_carries_its_worker) {
     rt->is_stopped = 1;
     w->cx.stack_ = NULL;
     volt__carry(w);
-    CHECK(w->completed == 1 && !VOLT_TLS_GET() && w->cx.stack_);
+    CHECK(w->completed == 1 && !VOLT_TLS_GET() && polled_by == w && w->cx.stack_);
     CHECK(w->published.completed == 1 && w->published.lifo_polls == 1 && w->lifo_run == 0);
     CHECK_EQ(rt->watch.is_armed, 1); // first of all it sees to it that it is watched
+    end();
+    begin_loop(1); // nothing at first
+    comes = answering_task(0);
+    stop_at = 2;
+    CHECK(!volt__thread_main(w) && w->completed == 1 && n_slept == 2);
+    end();
+    begin_loop(1); // the time is up while it takes from the slot
+    w->lifo = answering_task(0);
+    w->slice = w->due = w->inject_due = w->event_due = 1;
+    w->give_up_at = clock_now;
+    volt__carry(w);
+    CHECK(w->completed == 1 && w->published.lifo_polls == 1 && w->published.polls == 1);
     end();
     polls.step = NULL;
 }
@@ -2599,6 +2635,9 @@ TEST(a_thread_is_started_with_all_signals_blocked) {
     CHECK_EQ(volt__thread_start(w), -EAGAIN);
     CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
     CHECK(!sigismember(&before, SIGINT));
+    attr_error = ENOMEM;
+    CHECK_EQ(volt__thread_start(w), -ENOMEM);
+    CHECK(threads.n_creates == 2 && n_attrs == 0);
     end();
 }
 // One after the other, as far as they are wanted; a wish that comes while one is being started is
