@@ -1153,12 +1153,12 @@ TEST(descriptor_0_is_one_like_any_other) {
     dup2(mine, 0);
     close(mine);
     begin(2);
-    int fd = rt->watch.fd;
+    int watch_fd = rt->watch.fd;
     rt->watch.fd = 0;
     settime.n_calls = 0;
     volt__watch_arm(w);
     CHECK_EQ(settime.n_calls, 1);
-    rt->watch.fd = fd;
+    rt->watch.fd = watch_fd;
     end();
 }
 TEST(a_reactor_is_woken_and_says_so) {
@@ -1794,8 +1794,9 @@ static volt__task *answering_task(uint8_t flags) {
     return t;
 }
 TEST(a_poll_begins_and_ends) {
+    static volt__task *t; // static: it keeps its value over the longjmp
     begin(2);
-    volt__task *t = answering_task(0);
+    t = answering_task(0);
     next_poll = volt_pending();
     w->cx.frame_ = (volt__node *)(void *)t; // of the poll before
     w->cx.wait_ = 99;
@@ -1948,7 +1949,7 @@ TEST(polls_are_counted_down) {
     } rows[] = { { 10, 20, 3, 7, 17, 7 }, { 10, 4, 4, 6, 0, 1 }, { 3, 20, 3, 0, 17, 1 },
                  { 2, 9, 5, 0, 4, 1 },    { 9, 2, 5, 4, 0, 1 },  { 1, 1, 0, 1, 1, 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        uint64_t polls = w->stats.polls;
+        uint64_t before = w->stats.polls;
         w->inject_due = rows[i].inject;
         w->event_due = rows[i].event;
         w->slice = 50;
@@ -1956,10 +1957,10 @@ TEST(polls_are_counted_down) {
         w->since = 7;
         volt__count_polls(w);
         CHECK(w->slice == w->due && w->since == 7 + rows[i].n);
-        CHECK_EQ(w->stats.polls - polls, rows[i].n);
+        CHECK_EQ(w->stats.polls - before, rows[i].n);
         CHECK(w->inject_due == rows[i].inject_then && w->event_due == rows[i].event_then);
         volt__count_polls(w); // nothing since
-        CHECK_EQ(w->stats.polls - polls, rows[i].n);
+        CHECK_EQ(w->stats.polls - before, rows[i].n);
         volt__plan_due(w);
         CHECK(w->due == rows[i].due && w->slice == rows[i].due);
     }
