@@ -175,19 +175,20 @@ static struct {
     void *(*fn)(void *);
     void *arg;
     sigset_t mask;
-} threads;
+} created;
 static int seam_thread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *),
                               void *arg) {
     (void)t;
-    threads.n_creates++;
-    pthread_attr_getstacksize(attr, &threads.stack);
-    pthread_sigmask(SIG_BLOCK, NULL, &threads.mask);
-    threads.fn = fn;
-    threads.arg = arg;
-    return threads.n_creates == threads.fail_at ? threads.error : 0;
+    created.n_creates++;
+    pthread_attr_getstacksize(attr, &created.stack);
+    pthread_sigmask(SIG_BLOCK, NULL, &created.mask);
+    created.fn = fn;
+    created.arg = arg;
+    return created.n_creates == created.fail_at ? created.error : 0;
 }
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) seam_thread_create(thread_, attr_, fn_, arg_)
-#define VOLT_THREAD_JOIN(thread_) ((void)(thread_), 0)
+static int seam_thread_join(pthread_t t) { return (void)t, 0; }
+#define VOLT_THREAD_JOIN(thread_) seam_thread_join(thread_)
 
 #include "../volt.h"
 #include "test.h"
@@ -2302,12 +2303,12 @@ TEST(who_has_found_a_task) {
         int is_v_parked = i >> 3 & 1, are_more = i >> 4 & 1, is_late = i >> 5 & 1;
         begin(2);
         memset(&settime, 0, sizeof settime);
-        memset(&threads, 0, sizeof threads);
+        memset(&created, 0, sizeof created);
         rt->n_workers = are_more ? 3 : 2;
         if (are_more) rt->started = 1, is_v_parked = 0;
         if (is_v_parked) park_v();
-        threads.fail_at = 1;
-        threads.error = EAGAIN;
+        created.fail_at = 1;
+        created.error = EAGAIN;
         w->is_counted = (uint8_t)is_counted;
         rt->idle.searching = 2;
         w->needs_watch = (uint8_t)needs_watch;
@@ -2322,8 +2323,8 @@ TEST(who_has_found_a_task) {
         CHECK(!w->is_counted && !w->needs_watch);
         CHECK_EQ(settime.n_calls, needs_watch && rt->started == 2);
         CHECK_EQ(w->has_slept, needs_watch ? 0 : has_slept);
-        CHECK_EQ(threads.n_creates, needs_watch && has_slept && are_more && is_late);
-        int has_failed = threads.n_creates;
+        CHECK_EQ(created.n_creates, needs_watch && has_slept && are_more && is_late);
+        int has_failed = created.n_creates;
         CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], has_failed);
         CHECK_EQ(w->start_retry, has_failed ? 1000 + 1000000000 : is_late ? 1000 : 1001);
         test_log.n[VOLT_LOG_THREAD_START] = 0;
@@ -2336,14 +2337,14 @@ TEST(who_has_found_a_task) {
 }
 TEST(nobody_is_started_while_one_sleeps) {
     begin(3);
-    memset(&threads, 0, sizeof threads);
+    memset(&created, 0, sizeof created);
     rt->started = 2;
     w->needs_watch = w->has_slept = 1;
     w->is_counted = 0;
     park_v();
     VOLT_TLS_SET(w);
     volt__found(w);
-    CHECK_EQ(threads.n_creates, 0);
+    CHECK_EQ(created.n_creates, 0);
     rt->started = 3;
     end();
 }
@@ -2575,7 +2576,7 @@ TEST(threads_have_names) {
 
 static volt_rt *bare_rt(uint32_t n_workers) {
     volt_config c = test_config(n_workers);
-    memset(&threads, 0, sizeof threads);
+    memset(&created, 0, sizeof created);
     CHECK_EQ(volt__rt_create(&c, &rt), 0);
     return rt;
 }
@@ -2622,23 +2623,23 @@ TEST(a_fresh_worker) {
 TEST(a_thread_is_started_with_all_signals_blocked) {
     begin(2);
     sigset_t before;
-    memset(&threads, 0, sizeof threads);
+    memset(&created, 0, sizeof created);
     rt->cfg.stack_size = 131072;
     w->has_slept = 0;
     CHECK_EQ(volt__thread_start(w), 0);
-    CHECK(threads.n_creates == 1 && threads.fn == volt__thread_main && threads.arg == w);
-    CHECK(threads.stack == 131072 && w->has_thread == 1 && w->has_slept == 1);
-    CHECK(sigismember(&threads.mask, SIGINT) && sigismember(&threads.mask, SIGPIPE));
+    CHECK(created.n_creates == 1 && created.fn == volt__thread_main && created.arg == w);
+    CHECK(created.stack == 131072 && w->has_thread == 1 && w->has_slept == 1);
+    CHECK(sigismember(&created.mask, SIGINT) && sigismember(&created.mask, SIGPIPE));
     CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
     CHECK(!sigismember(&before, SIGINT) && !sigismember(&before, SIGPIPE));
-    threads.fail_at = 2;
-    threads.error = EAGAIN;
+    created.fail_at = 2;
+    created.error = EAGAIN;
     CHECK_EQ(volt__thread_start(w), -EAGAIN);
     CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
     CHECK(!sigismember(&before, SIGINT));
     attr_error = ENOMEM;
     CHECK_EQ(volt__thread_start(w), -ENOMEM);
-    CHECK(threads.n_creates == 2 && n_attrs == 0);
+    CHECK(created.n_creates == 2 && n_attrs == 0);
     end();
 }
 // One after the other, as far as they are wanted; a wish that comes while one is being started is
@@ -2646,33 +2647,33 @@ TEST(a_thread_is_started_with_all_signals_blocked) {
 TEST(workers_are_started_one_by_one) {
     bare_rt(3);
     CHECK_EQ(volt__start_next(rt), 0);
-    CHECK(rt->started == 1 && threads.n_creates == 1 && threads.arg == rt->workers[0]);
+    CHECK(rt->started == 1 && created.n_creates == 1 && created.arg == rt->workers[0]);
     CHECK(rt->start_wanted == 0 && rt->is_starting == 0 && rt->start_lock == 0);
     rt->is_starting = 1;
     CHECK_EQ(volt__start_next(rt), 0);
     CHECK(rt->started == 1 && rt->start_wanted == 1 && rt->start_lock == 0);
     rt->is_starting = 0;
-    threads.fail_at = 2;
-    threads.error = EAGAIN;
+    created.fail_at = 2;
+    created.error = EAGAIN;
     int n_fds = test_count_fds();
     CHECK_EQ(volt__start_next(rt), -EAGAIN);
     CHECK(rt->started == 1 && !rt->workers[1] && test_count_fds() == n_fds);
     CHECK(rt->is_starting == 0 && rt->start_lock == 0 && rt->start_wanted == 0);
     test_heap.fail_at = test_heap.n_allocs + 1;
     CHECK_EQ(volt__start_next(rt), -ENOMEM);
-    CHECK(!rt->workers[1] && threads.n_creates == 2);
+    CHECK(!rt->workers[1] && created.n_creates == 2);
     for (uint32_t n = 2; n <= 3; n++) {
         CHECK_EQ(volt__start_next(rt), 0);
-        CHECK(rt->started == n && threads.arg == rt->workers[n - 1]);
+        CHECK(rt->started == n && created.arg == rt->workers[n - 1]);
         CHECK(rt->workers[n - 1]->index == n - 1);
     }
     CHECK_EQ(volt__start_next(rt), 0); // all run
-    CHECK(rt->started == 3 && threads.n_creates == 4 && rt->start_lock == 0);
+    CHECK(rt->started == 3 && created.n_creates == 4 && rt->start_lock == 0);
     end();
     bare_rt(2);
     rt->starts_closed = 1;
     CHECK_EQ(volt__start_next(rt), 0);
-    CHECK(rt->started == 0 && threads.n_creates == 0 && rt->start_lock == 0);
+    CHECK(rt->started == 0 && created.n_creates == 0 && rt->start_lock == 0);
     end();
 }
 // Something happens while a thread is being created.
@@ -2690,20 +2691,20 @@ TEST(a_wish_or_a_shutdown_while_a_worker_is_started) {
     rt->cfg.alloc.alloc = meanwhile_alloc;
     meanwhile = 1;
     CHECK_EQ(volt__start_next(rt), 0);
-    CHECK(rt->started == 2 && threads.n_creates == 2 && rt->start_wanted == 0);
+    CHECK(rt->started == 2 && created.n_creates == 2 && rt->start_wanted == 0);
     end();
     for (int has_failed = 0; has_failed < 2; has_failed++) {
         bare_rt(3);
         CHECK_EQ(volt__start_next(rt), 0);
         rt->cfg.alloc.alloc = meanwhile_alloc;
-        threads.fail_at = has_failed ? 2 : 0;
-        threads.error = EPERM;
+        created.fail_at = has_failed ? 2 : 0;
+        created.error = EPERM;
         meanwhile = 2;
         CHECK_EQ(volt__start_next(rt), has_failed ? -EPERM : 0);
         CHECK(rt->starts_closed && rt->started == 2 - (uint32_t)has_failed);
         CHECK_EQ(rt->acks, 2 - (uint32_t)has_failed); // who did not come is acknowledged for
         check_poked(1);                               // who came has to be told
-        CHECK(threads.n_creates == 2 && rt->start_lock == 0);
+        CHECK(created.n_creates == 2 && rt->start_lock == 0);
         end();
     }
 }
@@ -2714,22 +2715,22 @@ TEST(a_spare_is_tried_again_after_a_second) {
     int *epfd = rt->fds.epfd, epfds[3] = { epfd[0], epfd[1], -1 };
     rt->workers = three;
     rt->fds.epfd = epfds;
-    memset(&threads, 0, sizeof threads);
-    threads.fail_at = 1;
-    threads.error = EAGAIN;
+    memset(&created, 0, sizeof created);
+    created.fail_at = 1;
+    created.error = EAGAIN;
     VOLT_TLS_SET(w);
     w->last = 5000;
     w->start_retry = 5001;
     volt__start_spare(rt);
-    CHECK(threads.n_creates == 0);
+    CHECK(created.n_creates == 0);
     w->start_retry = 5000;
     volt__start_spare(rt);
-    CHECK(threads.n_creates == 1 && w->start_retry == 5000 + 1000000000);
+    CHECK(created.n_creates == 1 && w->start_retry == 5000 + 1000000000);
     CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
     CHECK(strstr(test_log.text[VOLT_LOG_THREAD_START], volt_strerror(-EAGAIN)));
     w->last = w->start_retry;
     volt__start_spare(rt);
-    CHECK(threads.n_creates == 2 && rt->started == 3 && w->start_retry == 5000 + 1000000000);
+    CHECK(created.n_creates == 2 && rt->started == 3 && w->start_retry == 5000 + 1000000000);
     CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
     volt__worker_destroy(rt, three[2]);
     rt->workers = two;
