@@ -2801,3 +2801,22 @@ TEST(the_slots_of_the_last_level_end_where_they_end) {
     CHECK(x.wheel.occupied[VOLT_WHEEL_LEVELS - 1] == 0);
     end();
 }
+
+// ---- the pace of polls, at its bounds
+
+TEST(outliers_and_clocks_that_go_back) {
+    static const struct {
+        int64_t avg, ns, then;
+    } rows[] = { { 1000, 7500, 1000 + 6500 * 26 / 256 },
+                 { 1000, 8500, 1000 + 7000 * 26 / 256 }, // taken for eight times as long
+                 { 1, -9, 1 } };                         // 0 would be divided by
+    begin(1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        w->avg_ns = rows[i].avg;
+        w->since = 1;
+        w->last = clock_now;
+        volt__measure(w, clock_now + rows[i].ns);
+        CHECK_EQ(w->avg_ns, rows[i].then);
+    }
+    end();
+}
