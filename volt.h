@@ -1360,7 +1360,7 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
 }
 
 VOLT_API const char *volt_strerror(int rc) {
-    switch (rc < 0 && rc > INT_MIN ? -rc : rc < 0) {
+    switch (rc >= 0 ? 0 : rc > INT_MIN ? -rc : INT_MAX) {
     case 0: return "success";
 #define VOLT__ERROR(code_, text_) case code_: return text_;
         VOLT__ERROR(EACCES, "permission denied")
@@ -3566,7 +3566,7 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
         VOLT_ASSERT(cx->shield_ == 0);
         if (VOLT__LIKELY(volt__complete_private(w, t))) return;
         if (volt__complete(w, t, volt_value(p))) return;
-        state = volt__state_of(t);
+        state = volt__state_of(t); // the same: cheaper than keeping it over every poll
     }
 }
 
@@ -3792,7 +3792,6 @@ static void volt__park(volt__worker *w) {
         return;
     }
     if (w->needs_watch && volt__others_awake(w)) volt__watch_arm(w); // W4
-    w->needs_watch = 0;
     volt__sleep(w);
 }
 
@@ -3875,7 +3874,6 @@ static __attribute__((noinline)) volt__task *volt__alone(volt__worker *w, volt__
     volt__task *first = NULL;
     int is_over = 0;
     if (!volt__fetch_share(w)) {
-        volt__count_polls(w);
         w->event_due = 0;
         is_over = volt__serve_due(w, &first) && !first;
     }

@@ -209,5 +209,5 @@ TEST(a_quota_pays_for_cpus_rounded_up) {
     CHECK_EQ(volt__quota_cpus(101, 100), 2);
     CHECK_EQ(volt__quota_cpus(200, 100), 2);
     CHECK_EQ(volt__quota_cpus(INT64_MAX / 32, 1), VOLT_MAX_WORKERS);
-    CHECK_EQ(volt__quota_cpus(5000000000000000000, 5000000000000000000), 1); // their sum is no number
+    CHECK_EQ(volt__quota_cpus(5000000000000000000, 5000000000000000000), 1); // no sum of them
 }
