@@ -2704,13 +2704,13 @@ static void volt__fd_drained(volt__fd *e, int dir, uint32_t seq) {
         volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
     volt__unlock(&e->lock);
 }
-// Ends the entry's present use: waiters are woken as CLOSED, later events of this generation are
-// dropped, an operation that is about to wait tries again. All in one hold, close(2) included: an
-// operation that slips in before the number is gone must leave nothing behind for its next owner.
 // Of several that accept on one descriptor, and one that closes it, any may have the last word.
 static void volt__fd_set_backoff(volt__fd *e, uint32_t ms) {
     volt__store_rlx(&e->backoff_ms, VOLT__CAST(uint16_t, ms)); // rlx: a delay that stands alone
 }
+// Ends the entry's present use: waiters are woken as CLOSED, later events of this generation are
+// dropped, an operation that is about to wait tries again. All in one hold, close(2) included: an
+// operation that slips in before the number is gone must leave nothing behind for its next owner.
 static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, volt__chain *c) {
     struct epoll_event ev; // kernels before 2.6.9 wanted one for DEL as well
     memset(&ev, 0, sizeof ev);
@@ -3386,6 +3386,7 @@ static void volt__plan_due(volt__worker *w) {
     uint32_t n = volt__min32(w->inject_due, w->event_due);
     w->due = w->slice = n > 0 ? n : 1;
 }
+
 static void *volt__state_of(volt__task *t) {
     void *state = volt__task_state(t);
     return t->flags & VOLT__EXTERNAL ? *VOLT__CAST(void **, state) : state;
