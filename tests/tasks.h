@@ -172,6 +172,29 @@ static inline volt_poll giver_run(volt_cx *cx, void *arg) {
     VOLT_END(g->value);
 }
 
+// Sends back what it reads, at most `cap` bytes at a time, and closes.
+enum { MIRROR_MOST = 3000 };
+typedef struct mirror {
+    volt_frame frame;
+    int fd;
+    size_t cap;
+    int64_t n;
+    char buf[MIRROR_MOST];
+} mirror;
+static inline volt_poll mirror_run(volt_cx *cx, void *arg) {
+    mirror *m = (mirror *)arg;
+    VOLT_BEGIN(cx, m);
+    CHECK(m->cap > 0 && m->cap <= sizeof m->buf);
+    for (;;) {
+        VOLT_AWAIT(m->n, volt_read(cx, m->fd, m->buf, m->cap));
+        if (m->n <= 0) break;
+        VOLT_AWAIT(m->n, volt_write_all(cx, m->fd, m->buf, (size_t)m->n));
+        if (m->n < 0) break;
+    }
+    volt_close(cx, m->fd);
+    VOLT_END(m->n);
+}
+
 // Waits for a token, then gives `value`, or what the wait gave if that is negative.
 typedef struct waiter {
     volt_frame frame;

@@ -442,24 +442,6 @@ static int run_with_timers(void) {
 enum { PAYLOAD = 20000 };
 typedef struct {
     volt_frame frame;
-    int fd;
-    int64_t rc;
-    char buf[3000];
-} echo;
-static volt_poll echo_run(volt_cx *cx, void *arg) {
-    echo *e = arg;
-    VOLT_BEGIN(cx, e);
-    for (;;) {
-        VOLT_AWAIT(e->rc, volt_read(cx, e->fd, e->buf, sizeof e->buf));
-        if (e->rc <= 0) break;
-        VOLT_AWAIT(e->rc, volt_write_all(cx, e->fd, e->buf, (size_t)e->rc));
-        if (e->rc < 0) break;
-    }
-    volt_close(cx, e->fd);
-    VOLT_END(e->rc);
-}
-typedef struct {
-    volt_frame frame;
     volt_arm write, read;
     int fd;
     int64_t rc;
@@ -489,7 +471,8 @@ static volt_poll pair_echo_run(volt_cx *cx, void *arg) {
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, p->fd), 0);
     for (int i = 0; i < 2; i++) p->first = worse(p->first, volt_set_buffers(p->fd[i], 1, 0));
     p->caller.fd = p->fd[0];
-    p->rc = VOLT_GROUP_SPAWN(cx, &p->group, echo_run, (echo){ .fd = p->fd[1] });
+    p->rc = VOLT_GROUP_SPAWN(cx, &p->group, mirror_run,
+                             (mirror){ .fd = p->fd[1], .cap = MIRROR_MOST });
     if (p->rc < 0) close(p->fd[1]);
     p->first = worse(p->first, p->rc);
     VOLT_AWAIT(p->rc, caller_run(cx, &p->caller));
@@ -514,7 +497,7 @@ typedef struct {
     volt_timer timer;
     int fd, tries;
     int64_t rc;
-    echo echo;
+    mirror mirror;
 } server;
 static volt_time patience(void) { // an accept that can never succeed is given up
     return plan.f.call == C_accept4 && plan.f.count == ALWAYS ? VOLT_MS(30) : VOLT_S(100);
@@ -528,8 +511,9 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     }
     volt_close(cx, s->fd);
     if (s->rc < 0) VOLT_RETURN(s->rc);
-    s->echo.fd = (int)s->rc;
-    VOLT_AWAIT(s->rc, echo_run(cx, &s->echo));
+    s->mirror.fd = (int)s->rc;
+    s->mirror.cap = MIRROR_MOST;
+    VOLT_AWAIT(s->rc, mirror_run(cx, &s->mirror));
     VOLT_END(s->rc);
 }
 typedef struct {

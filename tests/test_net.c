@@ -86,25 +86,6 @@ static volt_poll reader_run(volt_cx *cx, void *arg) {
 enum { ROUNDS = 20, MESSAGE = 300 };
 typedef struct {
     volt_frame frame;
-    int fd;
-    int64_t n;
-    unsigned char buf[128];
-} echo;
-static volt_poll echo_run(volt_cx *cx, void *arg) {
-    echo *e = arg;
-    VOLT_BEGIN(cx, e);
-    for (;;) {
-        VOLT_AWAIT(e->n, volt_read(cx, e->fd, e->buf, sizeof e->buf));
-        if (e->n <= 0) break;
-        VOLT_AWAIT(e->n, volt_write_all(cx, e->fd, e->buf, (size_t)e->n));
-        if (e->n < 0) break;
-    }
-    volt_close(cx, e->fd);
-    VOLT_END(e->n);
-}
-
-typedef struct {
-    volt_frame frame;
     volt_group clients;
     int lfd, fd;
     int64_t rc;
@@ -115,7 +96,7 @@ static volt_poll acceptor_run(volt_cx *cx, void *arg) {
     for (;;) {
         VOLT_AWAIT(a->fd, volt_accept(cx, a->lfd));
         if (a->fd < 0) break;
-        GROUP_SPAWN(&a->clients, echo_run, (echo){ .fd = a->fd });
+        GROUP_SPAWN(&a->clients, mirror_run, (mirror){ .fd = a->fd, .cap = 128 });
     }
     CHECK_EQ(a->fd, -ECANCELED);
     VOLT_AWAIT(volt_group_close(cx, &a->clients));
