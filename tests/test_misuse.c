@@ -255,27 +255,24 @@ typedef struct {
 } shield_ender;
 static volt_poll shield_ender_run(volt_cx *cx, void *arg) {
     shield_ender *s = (shield_ender *)arg;
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_shield_end(cx, s->shield);
+    VOLT_BEGIN(cx, s);
+    volt_shield_end(cx, s->shield);
     VOLT_END(0);
 }
 MISUSE(a_shield_of_another_frame, "shield or group of another frame", {
     volt_shield shield;
     shield_ender child;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_shield_begin(cx, &s->shield, VOLT_NEVER);
-        s->child.shield = &s->shield;
-        VOLT_AWAIT(shield_ender_run(cx, &s->child));
+    VOLT_BEGIN(cx, s);
+    volt_shield_begin(cx, &s->shield, VOLT_NEVER);
+    s->child.shield = &s->shield;
+    VOLT_AWAIT(shield_ender_run(cx, &s->child));
     VOLT_END(0);
 }
 MISUSE(a_shield_opened_twice, "opened twice", { volt_shield shield; }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_shield_begin(cx, &s->shield, VOLT_NEVER);
-        volt_shield_begin(cx, &s->shield, VOLT_NEVER);
+    VOLT_BEGIN(cx, s);
+    volt_shield_begin(cx, &s->shield, VOLT_NEVER);
+    volt_shield_begin(cx, &s->shield, VOLT_NEVER);
     VOLT_END(0);
 }
 static volt_poll shield_without_frame(volt_cx *cx, void *arg) {
@@ -303,25 +300,22 @@ MISUSE(too_many_shields, "nested too deep", {
     volt_shield shield[UINT8_MAX];
     int i;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        for (s->i = 0; s->i < UINT8_MAX; s->i++)
-            volt_shield_begin(cx, &s->shield[s->i], VOLT_NEVER);
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < UINT8_MAX; s->i++)
+        volt_shield_begin(cx, &s->shield[s->i], VOLT_NEVER);
     VOLT_END(0);
 }
 static volt_handle own_handle;
 static volt_poll joins_itself_run(volt_cx *cx, void *arg) {
     giver *s = (giver *)arg;
-    VOLT_BEGIN(cx, s)
-        ;
-        VOLT_AWAIT(s->value, volt_join(cx, &own_handle));
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->value, volt_join(cx, &own_handle));
     VOLT_END(0);
 }
 MISUSE(a_task_that_joins_itself, "waits for its own end", { int64_t rc; }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        SPAWN(&own_handle, joins_itself_run, (giver){.value = 0});
-        VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(60)));
+    VOLT_BEGIN(cx, s);
+    SPAWN(&own_handle, joins_itself_run, (giver){.value = 0});
+    VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(60)));
     VOLT_END(0);
 }
 MISUSE(more_state_than_the_task_has, "more than the task's state", {
@@ -329,22 +323,19 @@ MISUSE(more_state_than_the_task_has, "more than the task's state", {
     char room[4096];
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        SPAWN(&s->h, giver_run, (giver){.value = 0});
-        VOLT_AWAIT(s->rc, volt_join_state(cx, &s->h, s->room, sizeof s->room));
+    VOLT_BEGIN(cx, s);
+    SPAWN(&s->h, giver_run, (giver){.value = 0});
+    VOLT_AWAIT(s->rc, volt_join_state(cx, &s->h, s->room, sizeof s->room));
     VOLT_END(0);
 }
 MISUSE(children_without_frames, "use VOLT_EACH", { giver g[2]; }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        VOLT_AWAIT(volt_join_all(cx, giver_run, s->g, 1, 2));
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(volt_join_all(cx, giver_run, s->g, 1, 2));
     VOLT_END(0);
 }
 MISUSE(a_spawn_of_nothing, "spawn of no function", { giver g; }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        CHECK_EQ(volt_spawn(cx, NULL, NULL, &s->g, sizeof s->g), 0);
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_spawn(cx, NULL, NULL, &s->g, sizeof s->g), 0);
     VOLT_END(0);
 }
 static volt_poll first_frame_is_another(volt_cx *cx, void *arg) {

@@ -23,33 +23,31 @@ ROOT_TEST_1(groups_without_budget, {
     int64_t rc;
     uint64_t id;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        spend_budget(cx);
-        VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
-        CHECK_EQ(s->rc, 0);
-        volt_group_collect(&s->g);
-        s->giver.value = 7;
-        CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->giver, sizeof s->giver), 0);
-        spend_budget(cx);
-        VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, NULL));
-        CHECK_EQ(s->rc, 7);
-        VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
-        CHECK_EQ(s->rc, -ENOENT);
-        spend_budget(cx);
-        VOLT_AWAIT(s->rc, volt_group_close(cx, &s->g));
-        CHECK_EQ(s->rc, 0);
+    VOLT_BEGIN(cx, s);
+    spend_budget(cx);
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    volt_group_collect(&s->g);
+    s->giver.value = 7;
+    CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->giver, sizeof s->giver), 0);
+    spend_budget(cx);
+    VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, NULL));
+    CHECK_EQ(s->rc, 7);
+    VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+    CHECK_EQ(s->rc, -ENOENT);
+    spend_budget(cx);
+    VOLT_AWAIT(s->rc, volt_group_close(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
 ROOT_TEST_1(never_without_budget, {
     volt_timer t;
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        spend_budget(cx);
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_never(cx)));
-        CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_BEGIN(cx, s);
+    spend_budget(cx);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_never(cx)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
     VOLT_END(0);
 }
 ROOT_TEST_1(sockets_without_budget, {
@@ -58,20 +56,19 @@ ROOT_TEST_1(sockets_without_budget, {
     volt_timer t;
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->lfd = volt_listen("127.0.0.1", 0, NULL);
-        CHECK(s->lfd >= 0);
-        CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
-        spend_budget(cx);
-        VOLT_AWAIT(s->fd, volt_connect(cx, &s->a));
-        CHECK(s->fd >= 0);
-        spend_budget(cx);
-        VOLT_AWAIT(s->peer, volt_accept(cx, s->lfd));
-        CHECK(s->peer >= 0);
-        volt_close(cx, s->fd);
-        volt_close(cx, s->peer);
-        volt_close(cx, s->lfd);
+    VOLT_BEGIN(cx, s);
+    s->lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(s->lfd >= 0);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+    spend_budget(cx);
+    VOLT_AWAIT(s->fd, volt_connect(cx, &s->a));
+    CHECK(s->fd >= 0);
+    spend_budget(cx);
+    VOLT_AWAIT(s->peer, volt_accept(cx, s->lfd));
+    CHECK(s->peer >= 0);
+    volt_close(cx, s->fd);
+    volt_close(cx, s->peer);
+    volt_close(cx, s->lfd);
     VOLT_END(0);
 }
 
@@ -81,26 +78,25 @@ ROOT_TEST_1(a_read_without_budget_is_forgotten, {
     char buf[8];
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        CHECK_EQ(pipe(s->b), 0);
-        s->number = s->b[0];
-        CHECK_EQ(write(s->b[1], "x", 1), 1);
-        VOLT_AWAIT(s->rc, volt_read(cx, s->b[0], s->buf, 1));
-        CHECK_EQ(s->rc, 1);
-        volt_close(cx, s->b[0]);
-        close(s->b[1]);
-        CHECK_EQ(pipe(s->b), 0);
-        CHECK_EQ(s->b[0], s->number); // the second file of this number
-        CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s->a), 0);
-        for (int i = 0; i < 2; i++) CHECK_EQ(write(s->a[1], "half", 4), 4);
-        cx->budget_ = 1;
-        VOLT_AWAIT(s->rc, volt_read_exact(cx, s->a[0], s->buf, 8));
-        CHECK_EQ(s->rc, 8);
-        CHECK_EQ(write(s->b[1], "x", 1), 1);
-        VOLT_AWAIT(s->rc, volt_read(cx, s->b[0], s->buf, 1));
-        CHECK_EQ(s->rc, 1);
-        for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->b), 0);
+    s->number = s->b[0];
+    CHECK_EQ(write(s->b[1], "x", 1), 1);
+    VOLT_AWAIT(s->rc, volt_read(cx, s->b[0], s->buf, 1));
+    CHECK_EQ(s->rc, 1);
+    volt_close(cx, s->b[0]);
+    close(s->b[1]);
+    CHECK_EQ(pipe(s->b), 0);
+    CHECK_EQ(s->b[0], s->number); // the second file of this number
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s->a), 0);
+    for (int i = 0; i < 2; i++) CHECK_EQ(write(s->a[1], "half", 4), 4);
+    cx->budget_ = 1;
+    VOLT_AWAIT(s->rc, volt_read_exact(cx, s->a[0], s->buf, 8));
+    CHECK_EQ(s->rc, 8);
+    CHECK_EQ(write(s->b[1], "x", 1), 1);
+    VOLT_AWAIT(s->rc, volt_read(cx, s->b[0], s->buf, 1));
+    CHECK_EQ(s->rc, 1);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
     VOLT_END(0);
 }
 
@@ -112,22 +108,21 @@ typedef struct {
     int64_t rc, value;
 } linked;
 ROOT_TEST_1(group_waits_that_are_polled_again, { linked l; }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_group_collect(&s->l.collects);
-        GROUP_SPAWN(&s->l.waits, napper_run, (napper){.d = VOLT_MS(30)});
-        GROUP_SPAWN(&s->l.collects, napper_run, (napper){.d = VOLT_MS(30), .value = 9});
-        VOLT_AWAIT(s->l.rc, VOLT_JOIN_ALL(VOLT_ARM(&s->l.slept, volt_sleep(cx, VOLT_MS(1))),
-                                          VOLT_ARM(&s->l.waited, volt_group_wait(cx, &s->l.waits)),
-                                          VOLT_ARM(&s->l.next, s->l.value,
-                                                   volt_group_next(cx, &s->l.collects, NULL))));
-        CHECK_EQ(s->l.rc, 0);
-        CHECK_EQ(s->l.value, 9);
-        GROUP_SPAWN(&s->l.collects, giver_run, (giver){.value = 4});
-        VOLT_AWAIT(s->l.rc, volt_group_wait(cx, &s->l.collects)); // its result is kept
-        CHECK_EQ(s->l.rc, 0);
-        VOLT_AWAIT(s->l.rc, volt_group_next(cx, &s->l.collects, NULL));
-        CHECK_EQ(s->l.rc, 4);
+    VOLT_BEGIN(cx, s);
+    volt_group_collect(&s->l.collects);
+    GROUP_SPAWN(&s->l.waits, napper_run, (napper){.d = VOLT_MS(30)});
+    GROUP_SPAWN(&s->l.collects, napper_run, (napper){.d = VOLT_MS(30), .value = 9});
+    VOLT_AWAIT(s->l.rc, VOLT_JOIN_ALL(VOLT_ARM(&s->l.slept, volt_sleep(cx, VOLT_MS(1))),
+                                      VOLT_ARM(&s->l.waited, volt_group_wait(cx, &s->l.waits)),
+                                      VOLT_ARM(&s->l.next, s->l.value,
+                                               volt_group_next(cx, &s->l.collects, NULL))));
+    CHECK_EQ(s->l.rc, 0);
+    CHECK_EQ(s->l.value, 9);
+    GROUP_SPAWN(&s->l.collects, giver_run, (giver){.value = 4});
+    VOLT_AWAIT(s->l.rc, volt_group_wait(cx, &s->l.collects)); // its result is kept
+    CHECK_EQ(s->l.rc, 0);
+    VOLT_AWAIT(s->l.rc, volt_group_next(cx, &s->l.collects, NULL));
+    CHECK_EQ(s->l.rc, 4);
     VOLT_END(0);
 }
 
@@ -139,13 +134,12 @@ typedef struct {
 } stubborn;
 static volt_poll stubborn_run(volt_cx *cx, void *arg) {
     stubborn *s = (stubborn *)arg;
-    VOLT_BEGIN(cx, s)
-        ;
-        COUNT(*s->started);
-        for (s->n = 0; s->n < 2 * VOLT_BUDGET; s->n++) {
-            VOLT_AWAIT(s->rc, volt_yield(cx));
-            if (s->rc == -ECANCELED) COUNT(*s->n_cancelled);
-        }
+    VOLT_BEGIN(cx, s);
+    COUNT(*s->started);
+    for (s->n = 0; s->n < 2 * VOLT_BUDGET; s->n++) {
+        VOLT_AWAIT(s->rc, volt_yield(cx));
+        if (s->rc == -ECANCELED) COUNT(*s->n_cancelled);
+    }
     VOLT_END(0);
 }
 ROOT_TEST_1(yields_of_a_cancelled_task_are_charged, {
@@ -154,16 +148,15 @@ ROOT_TEST_1(yields_of_a_cancelled_task_are_charged, {
     int64_t rc;
     awaiter a;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->started = s->n_cancelled = 0;
-        SPAWN(&s->h, stubborn_run,
-              (stubborn){.started = &s->started, .n_cancelled = &s->n_cancelled});
-        VOLT_AWAIT(until_reaches(cx, &s->a, &s->started, 1));
-        volt_cancel(&s->h);
-        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
-        CHECK_EQ(s->rc, 0);
-        CHECK(s->n_cancelled > VOLT_BUDGET);
+    VOLT_BEGIN(cx, s);
+    s->started = s->n_cancelled = 0;
+    SPAWN(&s->h, stubborn_run,
+          (stubborn){.started = &s->started, .n_cancelled = &s->n_cancelled});
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->started, 1));
+    volt_cancel(&s->h);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    CHECK(s->n_cancelled > VOLT_BUDGET);
     VOLT_END(0);
 }
 
@@ -175,29 +168,27 @@ ROOT_TEST_1(a_group_ends_below_open_shields, {
     volt_shield outer, inner;
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        GROUP_SPAWN(&s->g, giver_run, (giver){.value = 1});
-        volt_shield_begin(cx, &s->outer, VOLT_NEVER);
-        volt_shield_begin(cx, &s->inner, VOLT_NEVER);
-        VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
-        CHECK_EQ(s->rc, 0);
-        volt_shield_end(cx, &s->inner);
-        volt_shield_end(cx, &s->outer);
+    VOLT_BEGIN(cx, s);
+    GROUP_SPAWN(&s->g, giver_run, (giver){.value = 1});
+    volt_shield_begin(cx, &s->outer, VOLT_NEVER);
+    volt_shield_begin(cx, &s->inner, VOLT_NEVER);
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    volt_shield_end(cx, &s->inner);
+    volt_shield_end(cx, &s->outer);
     VOLT_END(0);
 }
 ROOT_TEST_1(a_shield_without_time_protects_from_nothing, {
     volt_shield sh;
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_shield_begin(cx, &s->sh, 0);
-        VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(60)));
-        CHECK_EQ(s->rc, -ECANCELED);
-        volt_shield_end(cx, &s->sh);
-        VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(1)));
-        CHECK_EQ(s->rc, 0);
+    VOLT_BEGIN(cx, s);
+    volt_shield_begin(cx, &s->sh, 0);
+    VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(60)));
+    CHECK_EQ(s->rc, -ECANCELED);
+    volt_shield_end(cx, &s->sh);
+    VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(1)));
+    CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
 TEST(a_token_cancels_its_descendants_and_nobody_else) {
@@ -232,22 +223,21 @@ ROOT_TEST_1(states_of_every_small_size, {
     int64_t rc;
     size_t extra;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        for (s->extra = 0; s->extra <= 24; s->extra++) {
-            union {
-                volt_frame frame;
-                char bytes[sizeof(volt_frame) + 24];
-            } state;
-            memset(&state, 0, sizeof state);
-            for (size_t i = 0; i < s->extra; i++)
-                state.bytes[sizeof(volt_frame) + i] = (char)(i + 1);
-            CHECK_EQ(volt_spawn(cx, &s->h, ends_at_once, &state, sizeof(volt_frame) + s->extra), 0);
-            const char *copy = (const char *)volt__task_state(s->h.task_) + sizeof(volt_frame);
-            for (size_t i = 0; i < s->extra; i++) CHECK_EQ(copy[i], (char)(i + 1));
-            VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
-            CHECK_EQ(s->rc, 0);
-        }
+    VOLT_BEGIN(cx, s);
+    for (s->extra = 0; s->extra <= 24; s->extra++) {
+        union {
+            volt_frame frame;
+            char bytes[sizeof(volt_frame) + 24];
+        } state;
+        memset(&state, 0, sizeof state);
+        for (size_t i = 0; i < s->extra; i++)
+            state.bytes[sizeof(volt_frame) + i] = (char)(i + 1);
+        CHECK_EQ(volt_spawn(cx, &s->h, ends_at_once, &state, sizeof(volt_frame) + s->extra), 0);
+        const char *copy = (const char *)volt__task_state(s->h.task_) + sizeof(volt_frame);
+        for (size_t i = 0; i < s->extra; i++) CHECK_EQ(copy[i], (char)(i + 1));
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, 0);
+    }
     VOLT_END(0);
 }
 // Not a byte beside the state is read: behind it lies memory that nobody may touch.
@@ -257,21 +247,20 @@ ROOT_TEST_1(states_at_the_end_of_memory, {
     size_t extra, page;
     char *end;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->page = (size_t)sysconf(_SC_PAGESIZE);
-        s->end = (char *)mmap(NULL, 2 * s->page, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        CHECK(s->end != MAP_FAILED);
-        s->end += s->page;
-        CHECK_EQ(mprotect(s->end, s->page, PROT_NONE), 0);
-        for (s->extra = 0; s->extra <= 24; s->extra += 8) {
-            size_t size = sizeof(volt_frame) + s->extra;
-            CHECK_EQ(volt_spawn(cx, &s->h, ends_at_once, s->end - size, size), 0);
-            VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
-            CHECK_EQ(s->rc, 0);
-        }
-        CHECK_EQ(munmap(s->end - s->page, 2 * s->page), 0);
+    VOLT_BEGIN(cx, s);
+    s->page = (size_t)sysconf(_SC_PAGESIZE);
+    s->end = (char *)mmap(NULL, 2 * s->page, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(s->end != MAP_FAILED);
+    s->end += s->page;
+    CHECK_EQ(mprotect(s->end, s->page, PROT_NONE), 0);
+    for (s->extra = 0; s->extra <= 24; s->extra += 8) {
+        size_t size = sizeof(volt_frame) + s->extra;
+        CHECK_EQ(volt_spawn(cx, &s->h, ends_at_once, s->end - size, size), 0);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, 0);
+    }
+    CHECK_EQ(munmap(s->end - s->page, 2 * s->page), 0);
     VOLT_END(0);
 }
 ROOT_TEST_1(spawns_that_cannot_be, {
@@ -280,17 +269,16 @@ ROOT_TEST_1(spawns_that_cannot_be, {
     volt_handle h;
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_rt *rt = volt_cx_rt(cx);
-        CHECK_EQ(volt_spawn(cx, NULL, giver_run, &s->used, sizeof(volt_frame) - 1), -EINVAL);
-        CHECK(!volt_task_create(rt, giver_run, sizeof(volt_frame) - 1));
-        CHECK(!volt_task_create(rt, giver_run, SIZE_MAX));
-        CHECK(!volt_task_create(rt, giver_run, (size_t)UINT32_MAX));
-        VOLT_AWAIT(s->rc, giver_run(cx, &s->used));
-        CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->used, sizeof s->used), -EINVAL);
-        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
-        CHECK_EQ(s->rc, -EINVAL);
+    VOLT_BEGIN(cx, s);
+    volt_rt *rt = volt_cx_rt(cx);
+    CHECK_EQ(volt_spawn(cx, NULL, giver_run, &s->used, sizeof(volt_frame) - 1), -EINVAL);
+    CHECK(!volt_task_create(rt, giver_run, sizeof(volt_frame) - 1));
+    CHECK(!volt_task_create(rt, giver_run, SIZE_MAX));
+    CHECK(!volt_task_create(rt, giver_run, (size_t)UINT32_MAX));
+    VOLT_AWAIT(s->rc, giver_run(cx, &s->used));
+    CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->used, sizeof s->used), -EINVAL);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, -EINVAL);
     VOLT_END(0);
 }
 ROOT_TEST_1(no_member_after_the_shutdown, {
@@ -298,23 +286,21 @@ ROOT_TEST_1(no_member_after_the_shutdown, {
     giver giver;
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        CHECK_EQ(volt_shutdown(volt_cx_rt(cx), 0), -EINPROGRESS);
-        while (s->rc == 0) VOLT_AWAIT(s->rc, volt_yield(cx)); // until this worker knows of it
-        CHECK_EQ(s->rc, -ECANCELED);
-        CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->giver, sizeof s->giver), -ESHUTDOWN);
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_shutdown(volt_cx_rt(cx), 0), -EINPROGRESS);
+    while (s->rc == 0) VOLT_AWAIT(s->rc, volt_yield(cx)); // until this worker knows of it
+    CHECK_EQ(s->rc, -ECANCELED);
+    CHECK_EQ(volt_group_spawn(cx, &s->g, giver_run, &s->giver, sizeof s->giver), -ESHUTDOWN);
     VOLT_END(0);
 }
 // A loop without awaits learns of a shutdown before its worker does.
 ROOT_TEST_1(a_shutdown_by_the_task_that_asks, { int64_t rc; }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        CHECK(!volt_is_cancelled(cx));
-        CHECK_EQ(volt_shutdown(volt_cx_rt(cx), 0), -EINPROGRESS);
-        CHECK(volt_is_cancelled(cx));
-        VOLT_AWAIT(s->rc, volt_yield(cx));
-        CHECK_EQ(s->rc, -ECANCELED);
+    VOLT_BEGIN(cx, s);
+    CHECK(!volt_is_cancelled(cx));
+    CHECK_EQ(volt_shutdown(volt_cx_rt(cx), 0), -EINPROGRESS);
+    CHECK(volt_is_cancelled(cx));
+    VOLT_AWAIT(s->rc, volt_yield(cx));
+    CHECK_EQ(s->rc, -ECANCELED);
     VOLT_END(0);
 }
 // The bracket has looked at its token, and then what it waits for sets it.
@@ -327,10 +313,9 @@ ROOT_TEST_1(a_token_set_between_the_look_and_the_wait, {
     volt_link link;
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, &s->stop, sets_its_own_bracket(cx, &s->stop)));
-        CHECK_EQ(s->rc, -ECANCELED);
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, &s->stop, sets_its_own_bracket(cx, &s->stop)));
+    CHECK_EQ(s->rc, -ECANCELED);
     VOLT_END(0);
 }
 ROOT_TEST_1(the_first_of_none, { giver g[1]; int64_t rc; }) {
@@ -429,28 +414,27 @@ ROOT_TEST_1(readiness_of_own_descriptors, {
     volt_timer t;
     volt_group g;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd), 0);
-        // a read that had to wait makes the descriptor an own one
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_read(cx, s->fd[0], &s->byte, 1)));
-        CHECK_EQ(s->rc, -ETIMEDOUT);
-        VOLT_AWAIT(s->rc, volt_writable(cx, s->fd[0]));
-        CHECK_EQ(s->rc, 0);
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_readable(cx, s->fd[0])));
-        CHECK_EQ(s->rc, -ETIMEDOUT);
-        CHECK_EQ(write(s->fd[1], "x", 1), 1);
-        VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0]));
-        CHECK_EQ(s->rc, 0);
-        VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0])); // level-triggered: still unread
-        CHECK_EQ(s->rc, 0);
-        CHECK_EQ(close(s->fd[0]), 0); // behind its back
-        VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0]));
-        CHECK_EQ(s->rc, -EBADF);
-        volt_fd_forget(cx, s->fd[0]);
-        volt_fd_forget(cx, -1);
-        volt_close(cx, -1);
-        volt_close(cx, s->fd[1]);
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd), 0);
+    // a read that had to wait makes the descriptor an own one
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_read(cx, s->fd[0], &s->byte, 1)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_AWAIT(s->rc, volt_writable(cx, s->fd[0]));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_readable(cx, s->fd[0])));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK_EQ(write(s->fd[1], "x", 1), 1);
+    VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0]));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0])); // level-triggered: still unread
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(close(s->fd[0]), 0); // behind its back
+    VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0]));
+    CHECK_EQ(s->rc, -EBADF);
+    volt_fd_forget(cx, s->fd[0]);
+    volt_fd_forget(cx, -1);
+    volt_close(cx, -1);
+    volt_close(cx, s->fd[1]);
     VOLT_END(0);
 }
 typedef struct {
@@ -460,13 +444,12 @@ typedef struct {
 } pipe_writer;
 static volt_poll pipe_writer_run(volt_cx *cx, void *arg) {
     pipe_writer *s = (pipe_writer *)arg;
-    VOLT_BEGIN(cx, s)
-        ;
-        CHECK_EQ(pipe2(s->fd, O_CLOEXEC), 0);
-        CHECK_EQ(close(s->fd[0]), 0);
-        VOLT_AWAIT(s->rc, volt_write(cx, s->fd[1], "x", 1));
-        CHECK_EQ(s->rc, -EPIPE);
-        volt_close(cx, s->fd[1]);
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe2(s->fd, O_CLOEXEC), 0);
+    CHECK_EQ(close(s->fd[0]), 0);
+    VOLT_AWAIT(s->rc, volt_write(cx, s->fd[1], "x", 1));
+    CHECK_EQ(s->rc, -EPIPE);
+    volt_close(cx, s->fd[1]);
     VOLT_END(0);
 }
 // On a worker with a thread of its own, where SIGPIPE is blocked for good.
@@ -537,23 +520,22 @@ ROOT_TEST_1(poll_sets_at_their_limits, {
     int file;
     int64_t rc;
 }) {
-    VOLT_BEGIN(cx, s)
-        ;
-        CHECK_EQ(volt_pollset_set(&s->p, 0, VOLT_IN), -EINVAL);
-        VOLT_AWAIT(s->rc, volt_pollset_wait(cx, &s->p, s->ev, 1));
-        CHECK_EQ(s->rc, -EINVAL);
-        CHECK_EQ(volt_pollset_open(&s->p), 0);
-        VOLT_AWAIT(s->rc, volt_pollset_wait(cx, &s->p, s->ev, 0));
-        CHECK_EQ(s->rc, -EINVAL);
-        s->file = open("/dev/null", O_RDWR | O_CLOEXEC);
-        CHECK(s->file >= 0);
-        CHECK_EQ(volt_pollset_set(&s->p, s->file, VOLT_IN), -EPERM); // epoll takes no such file
-        CHECK_EQ(volt_pollset_set(&s->p, s->file, 0), -EPERM);
-        CHECK_EQ(volt_pollset_set(&s->p, -1, 0), 0);
-        CHECK_EQ(volt_pollset_set(&s->p, s->p.epfd_ - 1, 0), -EINVAL); // itself
-        CHECK_EQ(close(s->file), 0);
-        volt_pollset_close(cx, &s->p);
-        volt_pollset_close(cx, &s->p);
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_pollset_set(&s->p, 0, VOLT_IN), -EINVAL);
+    VOLT_AWAIT(s->rc, volt_pollset_wait(cx, &s->p, s->ev, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    CHECK_EQ(volt_pollset_open(&s->p), 0);
+    VOLT_AWAIT(s->rc, volt_pollset_wait(cx, &s->p, s->ev, 0));
+    CHECK_EQ(s->rc, -EINVAL);
+    s->file = open("/dev/null", O_RDWR | O_CLOEXEC);
+    CHECK(s->file >= 0);
+    CHECK_EQ(volt_pollset_set(&s->p, s->file, VOLT_IN), -EPERM); // epoll takes no such file
+    CHECK_EQ(volt_pollset_set(&s->p, s->file, 0), -EPERM);
+    CHECK_EQ(volt_pollset_set(&s->p, -1, 0), 0);
+    CHECK_EQ(volt_pollset_set(&s->p, s->p.epfd_ - 1, 0), -EINVAL); // itself
+    CHECK_EQ(close(s->file), 0);
+    volt_pollset_close(cx, &s->p);
+    volt_pollset_close(cx, &s->p);
     VOLT_END(0);
 }
 // Nobody has room for its entry, and nobody looks it up: the first operation will say so.

@@ -144,29 +144,26 @@ static void bound(step *s) {
 }
 
 static volt_poll step_yield(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        VOLT_AWAIT(s->rc, volt_yield(cx));
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_yield(cx));
     VOLT_END(note(cx, s->rc));
 }
 static volt_poll step_sleep(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        bound(s);
-        VOLT_AWAIT(s->rc, volt_sleep(cx, s->at_most));
-        MUST(s->rc < 0 || w.now >= s->until);
+    VOLT_BEGIN(cx, s);
+    bound(s);
+    VOLT_AWAIT(s->rc, volt_sleep(cx, s->at_most));
+    MUST(s->rc < 0 || w.now >= s->until);
     VOLT_END(note(cx, s->rc));
 }
 static volt_poll step_interval(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_interval_init(&s->interval, VOLT_MS(1 + next() % 8));
-        s->interval.missed = (volt_missed)(next() % 3);
-        for (s->len = 0; s->len < 3; s->len++) {
-            VOLT_AWAIT(s->rc, volt_interval_next(cx, &s->interval));
-            if (s->rc < 0) VOLT_RETURN(note(cx, s->rc));
-            MUST(s->rc >= 1);
-        }
+    VOLT_BEGIN(cx, s);
+    volt_interval_init(&s->interval, VOLT_MS(1 + next() % 8));
+    s->interval.missed = (volt_missed)(next() % 3);
+    for (s->len = 0; s->len < 3; s->len++) {
+        VOLT_AWAIT(s->rc, volt_interval_next(cx, &s->interval));
+        if (s->rc < 0) VOLT_RETURN(note(cx, s->rc));
+        MUST(s->rc >= 1);
+    }
     VOLT_END(0);
 }
 
@@ -183,204 +180,186 @@ static volt_handle *free_handle(unsigned k, int id) {
     return &w.handles[k];
 }
 static volt_poll step_spawn(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        actor child;
-        memset(&child, 0, sizeof child);
-        child.id = ++w.next_id;
-        unsigned k = next();
-        volt_handle *h = k & 64 ? NULL : free_handle(k % N_HANDLES, child.id);
-        if (k & 128)
-            is_accepted(VOLT_RT_SPAWN(w.rt, h, actor_run, child));
-        else
-            is_accepted(VOLT_SPAWN(cx, h, actor_run, child));
+    VOLT_BEGIN(cx, s);
+    actor child;
+    memset(&child, 0, sizeof child);
+    child.id = ++w.next_id;
+    unsigned k = next();
+    volt_handle *h = k & 64 ? NULL : free_handle(k % N_HANDLES, child.id);
+    if (k & 128)
+        is_accepted(VOLT_RT_SPAWN(w.rt, h, actor_run, child));
+    else
+        is_accepted(VOLT_SPAWN(cx, h, actor_run, child));
     VOLT_END(0);
 }
 static volt_poll step_create(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        unsigned k = next();
-        actor *child = (actor *)volt_task_create(w.rt, actor_run, sizeof(actor));
-        MUST(child || w.is_shut);
-        if (child && k & 128) {
-            volt_task_destroy(child);
-        } else if (child) {
-            w.n_accepted++;
-            child->id = ++w.next_id;
-            volt_task_start(child, free_handle(k % N_HANDLES, child->id));
-        }
+    VOLT_BEGIN(cx, s);
+    unsigned k = next();
+    actor *child = (actor *)volt_task_create(w.rt, actor_run, sizeof(actor));
+    MUST(child || w.is_shut);
+    if (child && k & 128) {
+        volt_task_destroy(child);
+    } else if (child) {
+        w.n_accepted++;
+        child->id = ++w.next_id;
+        volt_task_start(child, free_handle(k % N_HANDLES, child->id));
+    }
     VOLT_END(0);
 }
 static volt_poll step_cancel(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_cancel(&w.handles[next() % N_HANDLES]);
+    VOLT_BEGIN(cx, s);
+    volt_cancel(&w.handles[next() % N_HANDLES]);
     VOLT_END(0);
 }
 static volt_poll step_detach(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_detach(&w.handles[next() % N_HANDLES]);
+    VOLT_BEGIN(cx, s);
+    volt_detach(&w.handles[next() % N_HANDLES]);
     VOLT_END(0);
 }
 static volt_poll step_try_join(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        unsigned k = next() % N_HANDLES;
-        int was_set = volt_handle_is_set(&w.handles[k]);
-        int64_t result = 0;
-        int rc = volt_try_join(&w.handles[k], &result);
-        MUST(was_set ? rc == 0 || rc == -EAGAIN : rc == -EINVAL);
-        MUST(rc != 0 || result == w.ids[k]);
-        MUST(volt_handle_is_set(&w.handles[k]) == (rc == -EAGAIN));
+    VOLT_BEGIN(cx, s);
+    unsigned k = next() % N_HANDLES;
+    int was_set = volt_handle_is_set(&w.handles[k]);
+    int64_t result = 0;
+    int rc = volt_try_join(&w.handles[k], &result);
+    MUST(was_set ? rc == 0 || rc == -EAGAIN : rc == -EINVAL);
+    MUST(rc != 0 || result == w.ids[k]);
+    MUST(volt_handle_is_set(&w.handles[k]) == (rc == -EAGAIN));
     VOLT_END(0);
 }
 // The handle is taken out of the table first: two tasks must not wait for one.
 static volt_poll step_join(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        unsigned k = next() % N_HANDLES;
-        bound(s);
-        s->result = w.ids[k];
-        if (!volt_handle_is_set(&w.handles[k]) || s->result == s->self) VOLT_RETURN(0);
-        s->handle = w.handles[k];
-        w.handles[k].task_ = NULL;
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, s->at_most, volt_join(cx, &s->handle)));
-        MUST(s->rc >= 0 ? s->rc == s->result : s->rc == -ECANCELED || s->rc == -ETIMEDOUT);
-        MUST(volt_handle_is_set(&s->handle) == (s->rc < 0));
-        volt_detach(&s->handle);
+    VOLT_BEGIN(cx, s);
+    unsigned k = next() % N_HANDLES;
+    bound(s);
+    s->result = w.ids[k];
+    if (!volt_handle_is_set(&w.handles[k]) || s->result == s->self) VOLT_RETURN(0);
+    s->handle = w.handles[k];
+    w.handles[k].task_ = NULL;
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, s->at_most, volt_join(cx, &s->handle)));
+    MUST(s->rc >= 0 ? s->rc == s->result : s->rc == -ECANCELED || s->rc == -ETIMEDOUT);
+    MUST(volt_handle_is_set(&s->handle) == (s->rc < 0));
+    volt_detach(&s->handle);
     VOLT_END(note_within(cx, s, s->rc));
 }
 
 // ---- groups
 
 static volt_poll step_group_spawn(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        actor child;
-        memset(&child, 0, sizeof child);
-        child.id = ++w.next_id;
-        is_accepted(VOLT_GROUP_SPAWN(cx, s->group, actor_run, child));
+    VOLT_BEGIN(cx, s);
+    actor child;
+    memset(&child, 0, sizeof child);
+    child.id = ++w.next_id;
+    is_accepted(VOLT_GROUP_SPAWN(cx, s->group, actor_run, child));
     VOLT_END(0);
 }
 static volt_poll step_group_wait(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        bound(s);
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, s->at_most, volt_group_wait(cx, s->group)));
-        MUST(s->rc == 0 || s->rc == -ECANCELED || s->rc == -ETIMEDOUT);
+    VOLT_BEGIN(cx, s);
+    bound(s);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, s->at_most, volt_group_wait(cx, s->group)));
+    MUST(s->rc == 0 || s->rc == -ECANCELED || s->rc == -ETIMEDOUT);
     VOLT_END(note_within(cx, s, s->rc));
 }
 static volt_poll step_group_next(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        bound(s);
-        VOLT_AWAIT(s->rc,
-                   volt_within(cx, &s->timer, s->at_most, volt_group_next(cx, s->group, &s->id)));
-        MUST(s->rc > 0 || s->rc == -ECANCELED || s->rc == -ETIMEDOUT || s->rc == -ENOENT ||
-             s->rc == -EINVAL);
+    VOLT_BEGIN(cx, s);
+    bound(s);
+    VOLT_AWAIT(s->rc,
+               volt_within(cx, &s->timer, s->at_most, volt_group_next(cx, s->group, &s->id)));
+    MUST(s->rc > 0 || s->rc == -ECANCELED || s->rc == -ETIMEDOUT || s->rc == -ENOENT ||
+         s->rc == -EINVAL);
     VOLT_END(note_within(cx, s, s->rc));
 }
 static volt_poll step_group_cancel(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_group_cancel(s->group);
+    VOLT_BEGIN(cx, s);
+    volt_group_cancel(s->group);
     VOLT_END(0);
 }
 static volt_poll step_group_close(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        VOLT_AWAIT(s->rc, volt_group_close(cx, s->group));
-        MUST(s->rc == 0);
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_group_close(cx, s->group));
+    MUST(s->rc == 0);
     VOLT_END(0);
 }
 
 // ---- tokens, shields, arms, wakers
 
 static volt_poll step_token_cancel(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_token_cancel(&w.tokens[next() % N_TOKENS]);
+    VOLT_BEGIN(cx, s);
+    volt_token_cancel(&w.tokens[next() % N_TOKENS]);
     VOLT_END(0);
 }
 static volt_poll step_token_wait(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->token = &w.tokens[next() % N_TOKENS];
-        bound(s);
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, s->at_most, volt_token_wait(cx, s->token)));
-        MUST(s->rc != 0 || volt_token_is_cancelled(s->token));
+    VOLT_BEGIN(cx, s);
+    s->token = &w.tokens[next() % N_TOKENS];
+    bound(s);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, s->at_most, volt_token_wait(cx, s->token)));
+    MUST(s->rc != 0 || volt_token_is_cancelled(s->token));
     VOLT_END(note_within(cx, s, s->rc));
 }
 static volt_poll step_unless(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->token = &w.tokens[next() % N_TOKENS];
-        bound(s);
-        VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, s->token, volt_sleep(cx, s->at_most)));
-        MUST(s->rc == 0 || s->rc == -ECANCELED);
-        MUST(s->rc < 0 || w.now >= s->until);
-        if (volt_token_is_cancelled(s->token) && !volt_is_cancelled(cx)) VOLT_RETURN(0);
+    VOLT_BEGIN(cx, s);
+    s->token = &w.tokens[next() % N_TOKENS];
+    bound(s);
+    VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, s->token, volt_sleep(cx, s->at_most)));
+    MUST(s->rc == 0 || s->rc == -ECANCELED);
+    MUST(s->rc < 0 || w.now >= s->until);
+    if (volt_token_is_cancelled(s->token) && !volt_is_cancelled(cx)) VOLT_RETURN(0);
     VOLT_END(note(cx, s->rc));
 }
 // Under the shield a sleep that ends before its bound works, cancelled or not.
 static volt_poll step_shield(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        bound(s);
-        s->len = next() % 8;
-        volt_shield_begin(cx, &s->shield, s->at_most + VOLT_MS((int64_t)s->len) - VOLT_MS(2));
-        VOLT_AWAIT(s->rc, volt_sleep(cx, s->at_most));
-        MUST(s->rc == 0 || s->rc == -ECANCELED);
-        MUST(s->rc == 0 || s->len < 4); // else there was time for it and for rounding up
-        volt_shield_end(cx, &s->shield);
+    VOLT_BEGIN(cx, s);
+    bound(s);
+    s->len = next() % 8;
+    volt_shield_begin(cx, &s->shield, s->at_most + VOLT_MS((int64_t)s->len) - VOLT_MS(2));
+    VOLT_AWAIT(s->rc, volt_sleep(cx, s->at_most));
+    MUST(s->rc == 0 || s->rc == -ECANCELED);
+    MUST(s->rc == 0 || s->len < 4); // else there was time for it and for rounding up
+    volt_shield_end(cx, &s->shield);
     VOLT_END(0);
 }
 static void take(step *s, int64_t n);
 static volt_poll step_select(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->token = &w.tokens[next() % N_TOKENS];
-        s->pair = &w.pairs[next() % N_PAIRS];
-        s->end = next() % 2;
-        s->generation = s->pair->generation;
-        bound(s);
-        s->rc = 0;
-        VOLT_AWAIT(s->result, VOLT_SELECT(VOLT_ARM(&s->arms[0], volt_sleep(cx, s->at_most)),
-                                          VOLT_ARM(&s->arms[1], volt_token_wait(cx, s->token)),
-                                          VOLT_ARM(&s->arms[2], s->rc,
-                                                   volt_read(cx, s->pair->fd[s->end], s->buf, 5))));
-        MUST(s->result >= 0 ? s->result < 3 : s->result == -ECANCELED);
-        MUST(s->result != 0 || w.now >= s->until);
-        MUST(s->result != 1 || volt_token_is_cancelled(s->token));
-        take(s, s->rc);
+    VOLT_BEGIN(cx, s);
+    s->token = &w.tokens[next() % N_TOKENS];
+    s->pair = &w.pairs[next() % N_PAIRS];
+    s->end = next() % 2;
+    s->generation = s->pair->generation;
+    bound(s);
+    s->rc = 0;
+    VOLT_AWAIT(s->result, VOLT_SELECT(VOLT_ARM(&s->arms[0], volt_sleep(cx, s->at_most)),
+                                      VOLT_ARM(&s->arms[1], volt_token_wait(cx, s->token)),
+                                      VOLT_ARM(&s->arms[2], s->rc,
+                                               volt_read(cx, s->pair->fd[s->end], s->buf, 5))));
+    MUST(s->result >= 0 ? s->result < 3 : s->result == -ECANCELED);
+    MUST(s->result != 0 || w.now >= s->until);
+    MUST(s->result != 1 || volt_token_is_cancelled(s->token));
+    take(s, s->rc);
     VOLT_END(note(cx, s->result));
 }
 static volt_poll step_join_all(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->token = &w.tokens[next() % N_TOKENS];
-        bound(s);
-        VOLT_AWAIT(s->rc, VOLT_JOIN_ALL(
-                              VOLT_ARM(&s->arms[0], volt_yield(cx)),
-                              VOLT_ARM(&s->arms[1], volt_within(cx, &s->timer, s->at_most,
-                                                                volt_token_wait(cx, s->token)))));
-        MUST(s->rc == 0 || s->rc == -ECANCELED);
+    VOLT_BEGIN(cx, s);
+    s->token = &w.tokens[next() % N_TOKENS];
+    bound(s);
+    VOLT_AWAIT(s->rc, VOLT_JOIN_ALL(
+                          VOLT_ARM(&s->arms[0], volt_yield(cx)),
+                          VOLT_ARM(&s->arms[1], volt_within(cx, &s->timer, s->at_most,
+                                                            volt_token_wait(cx, s->token)))));
+    MUST(s->rc == 0 || s->rc == -ECANCELED);
     VOLT_END(note(cx, s->rc));
 }
 static volt_poll step_waker(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        unsigned k = next();
-        volt_waker *waker = &w.wakers[k % N_WAKERS];
-        if (!waker->task_) {
-            if (!w.is_over) *waker = volt_waker_retain(cx);
-        } else if (k & 128) {
-            volt_waker_release(*waker);
-            waker->task_ = NULL;
-        } else {
-            volt_wake(*waker);
-        }
+    VOLT_BEGIN(cx, s);
+    unsigned k = next();
+    volt_waker *waker = &w.wakers[k % N_WAKERS];
+    if (!waker->task_) {
+        if (!w.is_over) *waker = volt_waker_retain(cx);
+    } else if (k & 128) {
+        volt_waker_release(*waker);
+        waker->task_ = NULL;
+    } else {
+        volt_wake(*waker);
+    }
     VOLT_END(0);
 }
 
@@ -401,43 +380,39 @@ static int aim(step *s) {
     return s->pair->fd[s->end];
 }
 static volt_poll step_read(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->result = aim(s);
-        if (s->result < 0) VOLT_RETURN(0);
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, s->at_most,
-                                      volt_read(cx, s->result, s->buf, s->len)));
-        MUST(s->rc <= (int64_t)s->len);
-        take(s, s->rc);
+    VOLT_BEGIN(cx, s);
+    s->result = aim(s);
+    if (s->result < 0) VOLT_RETURN(0);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, s->at_most,
+                                  volt_read(cx, s->result, s->buf, s->len)));
+    MUST(s->rc <= (int64_t)s->len);
+    take(s, s->rc);
     VOLT_END(note_within(cx, s, s->rc));
 }
 // One at a time for each direction: the bytes of two writes that wait would change places.
 static volt_poll step_write(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->result = aim(s);
-        if (s->result < 0) VOLT_RETURN(0);
-        for (size_t i = 0; i < s->len; i++) s->buf[i] = (uint8_t)(s->pair->sent[s->end] + i);
-        s->pair->sent[s->end] = (uint8_t)(s->pair->sent[s->end] + s->len);
-        VOLT_AWAIT(s->rc, volt_write(cx, s->result, s->buf, s->len));
-        MUST(s->rc == (int64_t)s->len || s->rc == -EPIPE || s->rc == -ECANCELED || s->rc == -EBADF);
-        if (s->rc == -ECANCELED && s->generation == s->pair->generation)
-            s->pair->sent[s->end] = (uint8_t)(s->pair->sent[s->end] - s->len);
+    VOLT_BEGIN(cx, s);
+    s->result = aim(s);
+    if (s->result < 0) VOLT_RETURN(0);
+    for (size_t i = 0; i < s->len; i++) s->buf[i] = (uint8_t)(s->pair->sent[s->end] + i);
+    s->pair->sent[s->end] = (uint8_t)(s->pair->sent[s->end] + s->len);
+    VOLT_AWAIT(s->rc, volt_write(cx, s->result, s->buf, s->len));
+    MUST(s->rc == (int64_t)s->len || s->rc == -EPIPE || s->rc == -ECANCELED || s->rc == -EBADF);
+    if (s->rc == -ECANCELED && s->generation == s->pair->generation)
+        s->pair->sent[s->end] = (uint8_t)(s->pair->sent[s->end] - s->len);
     VOLT_END(note(cx, s->rc));
 }
 static volt_poll step_close(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        unsigned k = next();
-        close_end(cx, &w.pairs[k % N_PAIRS], (int)(k >> 7));
+    VOLT_BEGIN(cx, s);
+    unsigned k = next();
+    close_end(cx, &w.pairs[k % N_PAIRS], (int)(k >> 7));
     VOLT_END(0);
 }
 static volt_poll step_shutdown(volt_cx *cx, step *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        if (next() >= 8) VOLT_RETURN(0); // rare, or little else happens
-        w.is_shut = 1;
-        MUST(volt_shutdown(w.rt, VOLT_NEVER) == -EINPROGRESS);
+    VOLT_BEGIN(cx, s);
+    if (next() >= 8) VOLT_RETURN(0); // rare, or little else happens
+    w.is_shut = 1;
+    MUST(volt_shutdown(w.rt, VOLT_NEVER) == -EINPROGRESS);
     VOLT_END(0);
 }
 
@@ -466,20 +441,19 @@ static void end_program(volt_cx *cx) {
 }
 static volt_poll actor_run(volt_cx *cx, void *arg) {
     actor *a = (actor *)arg;
-    VOLT_BEGIN(cx, a)
-        ;
-        w.n_started++;
-        w.rt = volt_cx_rt(cx);
-        if (next() & 1) volt_group_collect(&a->group);
-        for (a->rc = 0; a->rc != -ECANCELED && has_more();) {
-            a->code = next() % N_STEPS;
-            a->step.group = &a->group;
-            a->step.self = a->id;
-            VOLT_AWAIT(a->rc, steps[a->code](cx, &a->step));
-        }
-        if (a->is_root) end_program(cx);
-        VOLT_AWAIT(volt_group_close(cx, &a->group));
-        w.n_ended++;
+    VOLT_BEGIN(cx, a);
+    w.n_started++;
+    w.rt = volt_cx_rt(cx);
+    if (next() & 1) volt_group_collect(&a->group);
+    for (a->rc = 0; a->rc != -ECANCELED && has_more();) {
+        a->code = next() % N_STEPS;
+        a->step.group = &a->group;
+        a->step.self = a->id;
+        VOLT_AWAIT(a->rc, steps[a->code](cx, &a->step));
+    }
+    if (a->is_root) end_program(cx);
+    VOLT_AWAIT(volt_group_close(cx, &a->group));
+    w.n_ended++;
     VOLT_END(a->id);
 }
 

@@ -12,9 +12,8 @@ typedef struct item {
 } item;
 static volt_poll run_item(volt_cx *cx, void *arg) {
     item *i = arg;
-    VOLT_BEGIN(cx, i)
-        ;
-        __atomic_fetch_add(&n_ran, 1, __ATOMIC_RELAXED);
+    VOLT_BEGIN(cx, i);
+    __atomic_fetch_add(&n_ran, 1, __ATOMIC_RELAXED);
     VOLT_END(0);
 }
 static volt_rt *create(uint32_t workers) {

@@ -28,40 +28,20 @@ typedef struct {
 } tree;
 static volt_poll tree_run(volt_cx *cx, void *arg) {
     tree *t = (tree *)arg;
-    VOLT_BEGIN(cx, t)
-        ;
-        if (t->depth == 0) VOLT_RETURN(1);
-        for (t->i = 0; t->i < TREE_WIDTH; t->i++)
-            SPAWN(&t->child[t->i], tree_run, (tree){.depth = t->depth - 1});
-        for (t->i = 0; t->i < TREE_WIDTH; t->i++) {
-            VOLT_AWAIT(t->leaves, volt_join(cx, &t->child[t->i]));
-            CHECK(t->leaves > 0);
-            t->sum += t->leaves;
-        }
+    VOLT_BEGIN(cx, t);
+    if (t->depth == 0) VOLT_RETURN(1);
+    for (t->i = 0; t->i < TREE_WIDTH; t->i++)
+        SPAWN(&t->child[t->i], tree_run, (tree){.depth = t->depth - 1});
+    for (t->i = 0; t->i < TREE_WIDTH; t->i++) {
+        VOLT_AWAIT(t->leaves, volt_join(cx, &t->child[t->i]));
+        CHECK(t->leaves > 0);
+        t->sum += t->leaves;
+    }
     VOLT_END(t->sum);
 }
 
 // ---- an echo over a pair of sockets
 enum { ECHO_MOST = 9000 };
-typedef struct {
-    volt_frame frame;
-    int fd;
-    int64_t n;
-    char buf[700];
-} echoer;
-static volt_poll echoer_run(volt_cx *cx, void *arg) {
-    echoer *e = (echoer *)arg;
-    VOLT_BEGIN(cx, e)
-        ;
-        for (;;) {
-            VOLT_AWAIT(e->n, volt_read(cx, e->fd, e->buf, sizeof e->buf));
-            if (e->n <= 0) break;
-            VOLT_AWAIT(e->n, volt_write_all(cx, e->fd, e->buf, (size_t)e->n));
-            if (e->n < 0) break;
-        }
-        volt_close(cx, e->fd);
-    VOLT_END(e->n);
-}
 typedef struct {
     volt_frame frame;
     int fd[2];
@@ -72,21 +52,20 @@ typedef struct {
     unsigned char out[ECHO_MOST], in[ECHO_MOST];
 } echo;
 static volt_poll echo_run(volt_cx *cx, echo *e) {
-    VOLT_BEGIN(cx, e)
-        ;
-        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->fd), 0);
-        SPAWN(&e->peer, echoer_run, (echoer){.fd = e->fd[1]});
-        e->seed = RANDOM();
-        e->len = 1 + e->seed % ECHO_MOST;
-        for (e->i = 0; e->i < e->len; e->i++) e->out[e->i] = (unsigned char)(e->seed >> e->i % 57);
-        VOLT_AWAIT(e->rc, volt_write_all(cx, e->fd[0], e->out, e->len));
-        CHECK_EQ(e->rc, (int64_t)e->len);
-        VOLT_AWAIT(e->rc, volt_read_exact(cx, e->fd[0], e->in, e->len));
-        CHECK_EQ(e->rc, (int64_t)e->len);
-        CHECK_EQ(memcmp(e->in, e->out, e->len), 0);
-        volt_close(cx, e->fd[0]);
-        VOLT_AWAIT(e->rc, volt_join(cx, &e->peer));
-        CHECK_EQ(e->rc, 0);
+    VOLT_BEGIN(cx, e);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->fd), 0);
+    SPAWN(&e->peer, mirror_run, (mirror){ .fd = e->fd[1], .cap = 700 });
+    e->seed = RANDOM();
+    e->len = 1 + e->seed % ECHO_MOST;
+    for (e->i = 0; e->i < e->len; e->i++) e->out[e->i] = (unsigned char)(e->seed >> e->i % 57);
+    VOLT_AWAIT(e->rc, volt_write_all(cx, e->fd[0], e->out, e->len));
+    CHECK_EQ(e->rc, (int64_t)e->len);
+    VOLT_AWAIT(e->rc, volt_read_exact(cx, e->fd[0], e->in, e->len));
+    CHECK_EQ(e->rc, (int64_t)e->len);
+    CHECK_EQ(memcmp(e->in, e->out, e->len), 0);
+    volt_close(cx, e->fd[0]);
+    VOLT_AWAIT(e->rc, volt_join(cx, &e->peer));
+    CHECK_EQ(e->rc, 0);
     VOLT_END(0);
 }
 
@@ -102,42 +81,39 @@ typedef struct {
     int i;
 } small;
 static volt_poll sleep_run(volt_cx *cx, small *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        s->d = VOLT_US(1 + RANDOM_BELOW(3000));
-        s->from = volt_now();
-        VOLT_AWAIT(s->rc, volt_sleep(cx, s->d));
-        CHECK_EQ(s->rc, 0);
-        CHECK(volt_now() - s->from >= s->d);
-        s->from = volt_now();
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->t, s->d, volt_never(cx)));
-        CHECK_EQ(s->rc, -ETIMEDOUT);
-        CHECK(volt_now() - s->from >= s->d);
+    VOLT_BEGIN(cx, s);
+    s->d = VOLT_US(1 + RANDOM_BELOW(3000));
+    s->from = volt_now();
+    VOLT_AWAIT(s->rc, volt_sleep(cx, s->d));
+    CHECK_EQ(s->rc, 0);
+    CHECK(volt_now() - s->from >= s->d);
+    s->from = volt_now();
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, s->d, volt_never(cx)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK(volt_now() - s->from >= s->d);
     VOLT_END(0);
 }
 static volt_poll cancel_run(volt_cx *cx, small *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        SPAWN(&s->h[0], napper_run, (napper){.d = VOLT_S(3600)});
-        if (RANDOM_BELOW(2)) VOLT_AWAIT(volt_yield(cx));
-        volt_cancel(&s->h[0]);
-        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[0]));
-        CHECK_EQ(s->rc, -ECANCELED);
+    VOLT_BEGIN(cx, s);
+    SPAWN(&s->h[0], napper_run, (napper){.d = VOLT_S(3600)});
+    if (RANDOM_BELOW(2)) VOLT_AWAIT(volt_yield(cx));
+    volt_cancel(&s->h[0]);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h[0]));
+    CHECK_EQ(s->rc, -ECANCELED);
     VOLT_END(0);
 }
 static volt_poll token_run(volt_cx *cx, small *s) {
-    VOLT_BEGIN(cx, s)
-        ;
-        volt_token_init(&s->token, NULL);
-        for (s->i = 0; s->i < N_WAITERS; s->i++)
-            SPAWN(&s->h[s->i], waiter_run, (waiter){.token = &s->token, .value = s->i});
-        if (RANDOM_BELOW(2)) VOLT_AWAIT(volt_yield(cx));
-        volt_token_cancel(&s->token);
-        for (s->i = 0; s->i < N_WAITERS; s->i++) {
-            VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
-            CHECK_EQ(s->rc, s->i);
-        }
-        volt_token_deinit(&s->token);
+    VOLT_BEGIN(cx, s);
+    volt_token_init(&s->token, NULL);
+    for (s->i = 0; s->i < N_WAITERS; s->i++)
+        SPAWN(&s->h[s->i], waiter_run, (waiter){.token = &s->token, .value = s->i});
+    if (RANDOM_BELOW(2)) VOLT_AWAIT(volt_yield(cx));
+    volt_token_cancel(&s->token);
+    for (s->i = 0; s->i < N_WAITERS; s->i++) {
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
+        CHECK_EQ(s->rc, s->i);
+    }
+    volt_token_deinit(&s->token);
     VOLT_END(0);
 }
 
@@ -154,26 +130,25 @@ typedef struct {
 } actor;
 static volt_poll actor_run(volt_cx *cx, void *arg) {
     actor *a = (actor *)arg;
-    VOLT_BEGIN(cx, a)
-        ;
-        while (volt_now() < ends_at) {
-            memset(&a->u, 0, sizeof a->u);
-            a->what = (int)RANDOM_BELOW(5);
-            if (a->what == 0) {
-                SPAWN(&a->h, tree_run, (tree){.depth = TREE_DEPTH});
-                VOLT_AWAIT(a->rc, volt_join(cx, &a->h));
-                CHECK_EQ(a->rc, TREE_LEAVES);
-            } else if (a->what == 1) {
-                VOLT_AWAIT(echo_run(cx, &a->u.echo));
-            } else if (a->what == 2) {
-                VOLT_AWAIT(sleep_run(cx, &a->u.small));
-            } else if (a->what == 3) {
-                VOLT_AWAIT(cancel_run(cx, &a->u.small));
-            } else {
-                VOLT_AWAIT(token_run(cx, &a->u.small));
-            }
-            COUNT(n_rounds);
+    VOLT_BEGIN(cx, a);
+    while (volt_now() < ends_at) {
+        memset(&a->u, 0, sizeof a->u);
+        a->what = (int)RANDOM_BELOW(5);
+        if (a->what == 0) {
+            SPAWN(&a->h, tree_run, (tree){.depth = TREE_DEPTH});
+            VOLT_AWAIT(a->rc, volt_join(cx, &a->h));
+            CHECK_EQ(a->rc, TREE_LEAVES);
+        } else if (a->what == 1) {
+            VOLT_AWAIT(echo_run(cx, &a->u.echo));
+        } else if (a->what == 2) {
+            VOLT_AWAIT(sleep_run(cx, &a->u.small));
+        } else if (a->what == 3) {
+            VOLT_AWAIT(cancel_run(cx, &a->u.small));
+        } else {
+            VOLT_AWAIT(token_run(cx, &a->u.small));
         }
+        COUNT(n_rounds);
+    }
     VOLT_END(0);
 }
 enum { N_ACTORS = 24 };
@@ -185,11 +160,10 @@ typedef struct {
 } play;
 static volt_poll play_run(volt_cx *cx, void *arg) {
     play *p = (play *)arg;
-    VOLT_BEGIN(cx, p)
-        ;
-        for (p->i = 0; p->i < N_ACTORS; p->i++) GROUP_SPAWN(&p->g, actor_run, (actor){.what = 0});
-        VOLT_AWAIT(p->rc, volt_group_wait(cx, &p->g));
-        CHECK_EQ(p->rc, 0);
+    VOLT_BEGIN(cx, p);
+    for (p->i = 0; p->i < N_ACTORS; p->i++) GROUP_SPAWN(&p->g, actor_run, (actor){.what = 0});
+    VOLT_AWAIT(p->rc, volt_group_wait(cx, &p->g));
+    CHECK_EQ(p->rc, 0);
     VOLT_END(0);
 }
 static void perform(uint32_t workers, uint32_t start_all) {

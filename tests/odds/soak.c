@@ -55,18 +55,17 @@ typedef struct {
 } session;
 static volt_poll session_run(volt_cx *cx, void *arg) {
     session *s = (session *)arg;
-    VOLT_BEGIN(cx, s)
-        ;
-        for (;;) {
-            VOLT_AWAIT(s->n, volt_within(cx, &s->idle, VOLT_MS(IDLE_MS),
-                                         volt_read(cx, s->fd, s->buf, sizeof s->buf)));
-            if (s->n == -ETIMEDOUT) ADD(n_idle, 1);
-            if (s->n <= 0) break;
-            VOLT_AWAIT(s->n, volt_write_all(cx, s->fd, s->buf, (size_t)s->n));
-            if (s->n < 0) break;
-        }
-        volt_close(cx, s->fd);
-        ADD(n_served, 1);
+    VOLT_BEGIN(cx, s);
+    for (;;) {
+        VOLT_AWAIT(s->n, volt_within(cx, &s->idle, VOLT_MS(IDLE_MS),
+                                     volt_read(cx, s->fd, s->buf, sizeof s->buf)));
+        if (s->n == -ETIMEDOUT) ADD(n_idle, 1);
+        if (s->n <= 0) break;
+        VOLT_AWAIT(s->n, volt_write_all(cx, s->fd, s->buf, (size_t)s->n));
+        if (s->n < 0) break;
+    }
+    volt_close(cx, s->fd);
+    ADD(n_served, 1);
     VOLT_END(0);
 }
 typedef struct {
@@ -76,16 +75,15 @@ typedef struct {
 } server;
 static volt_poll server_run(volt_cx *cx, void *arg) {
     server *s = (server *)arg;
-    VOLT_BEGIN(cx, s)
-        ;
-        for (;;) {
-            VOLT_AWAIT(s->fd, volt_accept(cx, s->lfd));
-            if (s->fd < 0) break;
-            CHECK(VOLT_GROUP_SPAWN(cx, &s->sessions, session_run, (session){.fd = s->fd}) == 0);
-        }
-        CHECK(s->fd == -ECANCELED);
-        volt_close(cx, s->lfd);
-        VOLT_AWAIT(volt_group_close(cx, &s->sessions));
+    VOLT_BEGIN(cx, s);
+    for (;;) {
+        VOLT_AWAIT(s->fd, volt_accept(cx, s->lfd));
+        if (s->fd < 0) break;
+        CHECK(VOLT_GROUP_SPAWN(cx, &s->sessions, session_run, (session){.fd = s->fd}) == 0);
+    }
+    CHECK(s->fd == -ECANCELED);
+    volt_close(cx, s->lfd);
+    VOLT_AWAIT(volt_group_close(cx, &s->sessions));
     VOLT_END(0);
 }
 
@@ -101,31 +99,30 @@ typedef struct {
 } client;
 static volt_poll talk(volt_cx *cx, void *arg) {
     client *c = (client *)arg;
-    VOLT_BEGIN(cx, c)
-        ;
-        VOLT_AWAIT(c->fd, volt_connect(cx, &c->addr));
-        if (c->fd == -ECANCELED) VOLT_RETURN(-ECANCELED);
-        CHECK(c->fd >= 0);
-        ADD(n_connections, 1);
-        for (c->messages = (int)(random_next(&c->random) % 8); c->messages > 0; c->messages--) {
-            c->len = 1 + random_next(&c->random) % MOST;
-            for (size_t i = 0; i < c->len; i++) c->out[i] = (unsigned char)(c->random >> i % 57);
-            VOLT_AWAIT(c->n, volt_write_all(cx, c->fd, c->out, c->len));
-            if (c->n < 0) break;
-            VOLT_AWAIT(c->n, volt_read_exact(cx, c->fd, c->in, c->len));
-            if (c->n < 0) break;
-            CHECK(memcmp(c->in, c->out, c->len) == 0);
-            ADD(n_bytes, c->len);
-        }
-        // -EPIPE, -ECONNRESET: the server found us idle while this machine had no time for us
-        if (c->n >= 0 && random_next(&c->random) % 8 == 0) {
-            VOLT_AWAIT(c->n, volt_read(cx, c->fd, c->in, 1)); // silent, until the server ends it
-            CHECK(c->n <= 0);
-        } else if (random_next(&c->random) % 8 == 0) {
-            CHECK(volt_set_linger(c->fd, 0) == 0); // cut off by a reset
-            ADD(n_cut, 1);
-        }
-        volt_close(cx, c->fd);
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->fd, volt_connect(cx, &c->addr));
+    if (c->fd == -ECANCELED) VOLT_RETURN(-ECANCELED);
+    CHECK(c->fd >= 0);
+    ADD(n_connections, 1);
+    for (c->messages = (int)(random_next(&c->random) % 8); c->messages > 0; c->messages--) {
+        c->len = 1 + random_next(&c->random) % MOST;
+        for (size_t i = 0; i < c->len; i++) c->out[i] = (unsigned char)(c->random >> i % 57);
+        VOLT_AWAIT(c->n, volt_write_all(cx, c->fd, c->out, c->len));
+        if (c->n < 0) break;
+        VOLT_AWAIT(c->n, volt_read_exact(cx, c->fd, c->in, c->len));
+        if (c->n < 0) break;
+        CHECK(memcmp(c->in, c->out, c->len) == 0);
+        ADD(n_bytes, c->len);
+    }
+    // -EPIPE, -ECONNRESET: the server found us idle while this machine had no time for us
+    if (c->n >= 0 && random_next(&c->random) % 8 == 0) {
+        VOLT_AWAIT(c->n, volt_read(cx, c->fd, c->in, 1)); // silent, until the server ends it
+        CHECK(c->n <= 0);
+    } else if (random_next(&c->random) % 8 == 0) {
+        CHECK(volt_set_linger(c->fd, 0) == 0); // cut off by a reset
+        ADD(n_cut, 1);
+    }
+    volt_close(cx, c->fd);
     VOLT_END(c->n);
 }
 typedef struct {
@@ -140,23 +137,22 @@ typedef struct {
 } user;
 static volt_poll user_run(volt_cx *cx, void *arg) {
     user *u = (user *)arg;
-    VOLT_BEGIN(cx, u)
-        ;
-        while (volt_now() < u->until) {
-            u->is_cancelled = random_next(&u->random) % 16 == 0;
-            memset(&u->c, 0, sizeof u->c);
-            u->c.addr = u->addr;
-            u->c.random = random_next(&u->random) | 1;
-            CHECK(volt_spawn(cx, &u->h, talk, &u->c, sizeof u->c) == 0);
-            if (u->is_cancelled) {
-                VOLT_AWAIT(volt_sleep(cx, VOLT_US(random_next(&u->random) % 2000 + 1)));
-                volt_cancel(&u->h);
-                ADD(n_cancelled, 1);
-            }
-            VOLT_AWAIT(u->rc, volt_join(cx, &u->h));
-            CHECK(u->rc >= 0 || u->rc == -EPIPE || u->rc == -ECONNRESET ||
-                  (u->rc == -ECANCELED && u->is_cancelled));
+    VOLT_BEGIN(cx, u);
+    while (volt_now() < u->until) {
+        u->is_cancelled = random_next(&u->random) % 16 == 0;
+        memset(&u->c, 0, sizeof u->c);
+        u->c.addr = u->addr;
+        u->c.random = random_next(&u->random) | 1;
+        CHECK(volt_spawn(cx, &u->h, talk, &u->c, sizeof u->c) == 0);
+        if (u->is_cancelled) {
+            VOLT_AWAIT(volt_sleep(cx, VOLT_US(random_next(&u->random) % 2000 + 1)));
+            volt_cancel(&u->h);
+            ADD(n_cancelled, 1);
         }
+        VOLT_AWAIT(u->rc, volt_join(cx, &u->h));
+        CHECK(u->rc >= 0 || u->rc == -EPIPE || u->rc == -ECONNRESET ||
+              (u->rc == -ECANCELED && u->is_cancelled));
+    }
     VOLT_END(0);
 }
 
@@ -196,24 +192,23 @@ typedef struct {
 } round_;
 static volt_poll round_run(volt_cx *cx, void *arg) {
     round_ *r = (round_ *)arg;
-    VOLT_BEGIN(cx, r)
-        ;
-        for (r->i = 0; r->i < N_CLIENTS; r->i++) {
-            user *u = (user *)calloc(1, sizeof *u);
-            CHECK(u);
-            u->addr = r->addr;
-            u->until = volt_now() + r->length;
-            u->random = random_next(&r->random) | 1;
-            CHECK(volt_group_spawn(cx, &r->users, user_run, u, sizeof *u) == 0);
-            free(u);
-        }
-        VOLT_AWAIT(volt_group_wait(cx, &r->users));
-        // The sessions of clients that were cut off end by themselves; counters are published then.
-        for (r->deadline = volt_now() + VOLT_S(30); volt_now() < r->deadline;) {
-            VOLT_AWAIT(volt_sleep(cx, VOLT_MS(IDLE_MS)));
-            r->now = look(volt_cx_rt(cx));
-            if (r->now.tasks <= r->before.tasks && r->now.fds <= r->before.fds) break;
-        }
+    VOLT_BEGIN(cx, r);
+    for (r->i = 0; r->i < N_CLIENTS; r->i++) {
+        user *u = (user *)calloc(1, sizeof *u);
+        CHECK(u);
+        u->addr = r->addr;
+        u->until = volt_now() + r->length;
+        u->random = random_next(&r->random) | 1;
+        CHECK(volt_group_spawn(cx, &r->users, user_run, u, sizeof *u) == 0);
+        free(u);
+    }
+    VOLT_AWAIT(volt_group_wait(cx, &r->users));
+    // The sessions of clients that were cut off end by themselves; counters are published then.
+    for (r->deadline = volt_now() + VOLT_S(30); volt_now() < r->deadline;) {
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(IDLE_MS)));
+        r->now = look(volt_cx_rt(cx));
+        if (r->now.tasks <= r->before.tasks && r->now.fds <= r->before.fds) break;
+    }
     VOLT_END(0);
 }
 static void print_round(int i, const state *s) {
