@@ -485,10 +485,7 @@ static inline volt_poll volt__finish(volt_cx *cx, volt__node *fr, volt__node *up
 // The frame is written before the poll only: once the poll has
 // registered the task somewhere, another worker cannot run it yet (it
 // is RUNNING), but the site is for whoever looks at the sleeping task.
-static inline void volt__arrive(volt__node *fr, uint32_t line) {
-    fr->pc_ = line;
-    fr->kind_ = VOLT__FRESH;
-}
+static inline void volt__arrive(volt__node *fr, uint32_t line) { fr->pc_ = line; }
 // What this poll has changed in *cx is left: who goes on with another branch puts it back. The site
 // is that of the innermost await, or of the one that waits for several branches.
 static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const char *site) {
@@ -1182,7 +1179,7 @@ static void *volt__sys_map(void *user, size_t size, size_t align) {
     if (!p) return NULL;
     size_t before = (align - (VOLT__CAST(uintptr_t, p) & (align - 1))) & (align - 1);
     if (before) VOLT_SYS(munmap, p, before);
-    if (align > before) VOLT_SYS(munmap, p + before + bytes, align - before);
+    VOLT_SYS(munmap, p + before + bytes, align - before);
     return p + before;
 }
 static void volt__sys_unmap(void *user, void *block, size_t size) {
@@ -4130,8 +4127,8 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     if (c->seed == 0) c->seed = VOLT_RANDOM();
     int is_valid = c->workers <= VOLT_MAX_WORKERS && c->reactors <= c->workers &&
                    c->budget <= UINT16_MAX && c->event_interval <= 1000000 &&
-                   c->stack_size >= 65536 && (c->watch_us >= 100 || c->watch_us == UINT32_MAX) &&
-                   c->start_all <= 1 && c->drain >= 0 && !c->alloc.alloc == !c->alloc.free;
+                   c->stack_size >= 65536 && c->watch_us >= 100 && c->start_all <= 1 &&
+                   c->drain >= 0 && !c->alloc.alloc == !c->alloc.free;
     if (!c->alloc.alloc) {
         c->alloc.alloc = volt__sys_map;
         c->alloc.free = volt__sys_unmap;
@@ -4347,9 +4344,7 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
     uint32_t refs = h ? 2 : 1;
     if (h) volt__task_give_handle(t, h);
     volt__task_publish(t, refs);
-    int rc = volt__task_accept(rt, w, t, refs, 1);
-    if (rc < 0 && h) h->task_ = NULL;
-    return rc;
+    return volt__task_accept(rt, w, t, refs, 1);
 }
 
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
@@ -4709,7 +4704,6 @@ static void volt__scope_remove(volt__node *frame, volt__scope *s) {
         top->next_ = s->next_;
     }
     s->task_ = NULL;
-    s->next_ = NULL;
 }
 // Outer shields first: each remembers the level that it found.
 static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
@@ -4746,7 +4740,6 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) 
     VOLT__REQUIRE(cx->frame_ != NULL && !s->open_, "volt_shield_begin: no frame, or opened twice");
     VOLT__REQUIRE(cx->shield_ < UINT8_MAX - 2, "shields nested too deep");
     volt__scope_push(cx->frame_, &s->scope_, cx->task_);
-    s->scope_.close_ = NULL;
     s->open_ = 1;
     s->raised_ = 0;
     s->abort_ = cx->abort_;
@@ -5752,7 +5745,6 @@ VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
         if (mode == VOLT__SELECT) phase = VOLT__PHASE_COUNT;
     }
     VOLT__REQUIRE(n->kind_ == VOLT__ARMS, "two polls in one await: use VOLT_ARM");
-    if (mode == VOLT__SELECT_BIASED) phase = VOLT__PHASE_HIGH; // start is 0
     if (volt__arms_get(n, VOLT__ARMS_WINNER)) phase = VOLT__PHASE_DRAIN;
     volt__arms_phase(n, phase);
 }
@@ -5861,7 +5853,6 @@ VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
         rc = winner ? VOLT__CAST(int64_t, winner) - 1 : -ECANCELED;
     } else if (winner) {
         rc = VOLT__CONTAINER(volt_arm, node_, n->prev_)->value;
-        n->prev_ = NULL;
     }
     return volt__leaf_end(n, rc);
 }

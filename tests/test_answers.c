@@ -1042,6 +1042,32 @@ TEST(what_a_poll_set_asks_for) {
     volt_rt_close(rt, fd[0]);
     end();
 }
+TEST(what_a_poll_set_takes) {
+    enum { N = 65 }; // one more than it takes at once
+    volt_pollset p;
+    volt_pollev ev[N];
+    int pair[2], fd[N];
+    begin();
+    CHECK_EQ(volt_pollset_open(&p), 0);
+    open_pair(pair);
+    CHECK_EQ(write(pair[1], "x", 1), 1);
+    for (int i = 0; i < N; i++) {
+        CHECK((fd[i] = dup(pair[0])) >= 0);
+        CHECK_EQ(volt_pollset_set(&p, fd[i], VOLT_IN), 0);
+    }
+    CHECK_EQ(volt__pollset_take(&p, ev, N), N - 1);
+    for (int i = 0; i < N - 1; i++) CHECK_EQ(ev[i].events, VOLT_IN);
+    for (int i = 0; i < N; i++) CHECK_EQ(volt_pollset_set(&p, fd[i], 0) | close(fd[i]), 0);
+    close_pair(pair);
+    CHECK_EQ(pipe(pair), 0);
+    CHECK_EQ(volt_pollset_set(&p, pair[0], VOLT_IN), 0);
+    CHECK_EQ(close(pair[1]), 0);
+    CHECK_EQ(volt__pollset_take(&p, ev, 1), 1);
+    CHECK_EQ(ev[0].events, VOLT_HUP); // and nothing else
+    CHECK_EQ(close(pair[0]), 0);
+    volt_pollset_close(cx_of(0), &p);
+    end();
+}
 TEST(poll_sets_without_memory) {
     volt_pollset p;
     volt_pollev ev[70];

@@ -809,7 +809,8 @@ class Settled:
                 number = int(what[3]) if len(what) > 3 else 1
                 self.single[what[1], what[2], old, new, number] = line[2:]
             elif line.startswith("= "):
-                self.groups.append((re.compile("\n".join([what[1], what[2], old, new])), line[2:]))
+                fields = "\n".join(f"(?:{field})" for field in (what[1], what[2], old, new))
+                self.groups.append((re.compile(fields), line[2:]))
 
     def group(self, m):
         text = "\n".join([m.kind, m.function, m.old, m.new])
