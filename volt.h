@@ -364,6 +364,7 @@ typedef struct volt_config {
     uint32_t stack_size;     // bytes of a worker thread; 0: 256 KiB
     uint32_t watch_us;       // period of the watch over stuck workers; 0: 750, UINT32_MAX: off
     uint32_t start_all;      // 1: start all workers at once instead of when there is work for them
+    uint32_t is_guest;       // 1: worker 0 runs inside volt_rt_step, in a loop of the application
     uint64_t seed;           // of stealing and of select; 0: random
     volt_time drain;         // volt_run: how long tasks may take to end after the root; 0: for ever
     volt_allocator alloc;
@@ -623,22 +624,40 @@ VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop,
 //           -ETIMEDOUT after .drain
 //   memory: `state` stays the caller's; everything else is freed (after -ETIMEDOUT: leaked, in use)
 VOLT_API int volt_run(const volt_config *or_null, volt_fn *fn, void *state);
-// Starts a runtime whose workers are all threads of its own.
+// Starts a runtime whose workers are all threads of its own, but for worker 0 of a guest.
 //   where : plain thread
 //   gives : 0 | -EINVAL | -ENOMEM | -EMFILE | -EAGAIN no thread at all; fewer is no error (logged)
 VOLT_API int volt_create(const volt_config *or_null, volt_rt **out);
 // Runs `fn` on the runtime and blocks the calling thread until it has ended.
-//   where : plain thread; any number at once
+//   where : plain thread; any number at once; in guest mode not the one that steps
 //   gives : its result | -EDEADLK on a worker | -ESHUTDOWN | -ENOMEM
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
-// Refuses new tasks, cancels all, waits until they have ended. Callable again.
+// Refuses new tasks, cancels all, waits until they have ended. Callable again. In guest mode it
+// does the steps itself, whenever no other thread is inside one.
 //   where : any thread; on a worker it only starts the shutdown: -EINPROGRESS
 //   gives : 0 | number of tasks still alive after at_most (the first 16 logged with file:line)
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
 // Frees the runtime.
 //   where : plain thread, after volt_shutdown gave 0
-//   gives : 0 | -EBUSY while it runs, or while handles or wakers of its tasks are held
+//   gives : 0 | -EBUSY while it runs, a thread is inside volt_rt_step, or handles or wakers of its
+//           tasks are held
 VOLT_API int volt_destroy(volt_rt *rt);
+// Guest mode (.is_guest): volt_create starts no thread for worker 0. The application has one
+// descriptor in its loop, and calls volt_rt_step whenever that is readable.
+// Readable: there is something to do, timers included. It is an epoll instance: poll(2), select(2),
+// another epoll; for reading only.
+//   where : any thread.  gives: the descriptor, which stays volt's | -EINVAL without .is_guest
+VOLT_API int volt_rt_fd(const volt_rt *rt);
+// Runs what is runnable, at most so many polls (0: all); never blocks. The descriptor stays
+// readable while more is due.
+//   where : plain thread, the same or another each time, one at a time
+//   gives : polls run | -ESHUTDOWN when all has ended after volt_shutdown | -EBUSY, another thread
+//           is inside | -EDEADLK on a worker | -EINVAL without .is_guest
+VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
+// For loops that want a time limit, too: when to step at the latest, for the next timer or to look
+// how far it still is. 0: now.
+//   where : between two steps.  gives: an absolute time | VOLT_NEVER
+VOLT_API volt_time volt_rt_deadline(volt_rt *rt);
 // The configuration with every default filled in.  where: any thread
 VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out);
 VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx);
@@ -1210,7 +1229,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [F2]  fd use: add, sub                 fd use: add, sub               who performs close(2)   RC
 //  [F3]  event: seq store                 operation: seq load            newer readiness         MP
 //  [I1]  queue push, then fence           park: bit, then fence          "queued" vs "asleep"    SB
-//  [I2]  notify, park: bit and searching  park, notify, leave: the same  who was claimed         MP
+//  [I2]  notify, park: bit and searching  park, notify, leave: the same  the sleeper's worker    MP
 //  [W1]  unpark: bit, then fence          looker: watch, then fence      "awake" vs "watched"    SB
 //  [W2]  watch cas 0 -> 1                 watch cas 1 -> 0               whose turn it is        MP
 //  [R1]  worker start: started store      scan: started load             the worker's memory     MP
@@ -1299,6 +1318,14 @@ static inline void volt__lock(uint32_t *lock) {
     uint32_t free_ = 0;
     if (VOLT__UNLIKELY(!volt__cas_acq(lock, &free_, 1))) volt__lock_slow(lock); // [L1] with unlock
 }
+// 0: the deadline has passed.
+static int volt__lock_until(uint32_t *lock, int64_t deadline) {
+    uint32_t free_ = 0;
+    if (volt__cas_acq(lock, &free_, 1)) return 1; // [L1] with unlock
+    while (volt__xchg_acq(lock, 2) != 0)          // [L1] with unlock
+        if (VOLT_FUTEX_WAIT(lock, 2, deadline) == -ETIMEDOUT) return 0;
+    return 1;
+}
 static inline int volt__try_lock(uint32_t *lock) {
     uint32_t free_ = 0;
     return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
@@ -1310,10 +1337,6 @@ static inline void volt__unlock(uint32_t *lock) {
     if (VOLT__UNLIKELY(volt__xchg_rel(lock, 0) == 2)) VOLT_FUTEX_WAKE(lock, 1); // [L1] with lock
 }
 
-static inline int volt__lowest_bit(uintptr_t x) {
-    VOLT_ASSERT(x != 0);
-    return __builtin_ctzl(x);
-}
 static inline int volt__highest_bit(uint64_t x) {
     VOLT_ASSERT(x != 0);
     return 63 - __builtin_clzll(x);
@@ -2497,6 +2520,8 @@ typedef struct volt__fds {
 
 typedef struct volt__reactor {
     int epfd, evfd;
+    int timer_fd;    // of a guest: its timers, for who waits on epfd; else -1
+    volt_time alarm; // what it is set to
     uint32_t index;
 } volt__reactor;
 // What one look at a reactor brought.
@@ -2508,6 +2533,7 @@ typedef struct volt__polled {
 } volt__polled;
 #define VOLT__TOKEN_EVENTFD UINT64_MAX
 #define VOLT__TOKEN_WATCH (UINT64_MAX - 1)
+#define VOLT__TOKEN_TIMER (UINT64_MAX - 2)
 
 // Zeroed memory published once; the loser of a race
 // gives its own back. No lock: the hook is user code.
@@ -2791,14 +2817,16 @@ static int volt__reactor_add(volt__reactor *r, int fd, uint32_t events, uint64_t
     return VOLT_SYS(epoll_ctl, r->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 static void volt__reactor_deinit(volt__reactor *r) {
+    if (r->timer_fd >= 0) VOLT_SYS(close, r->timer_fd);
     if (r->evfd >= 0) VOLT_SYS(close, r->evfd);
     if (r->epfd >= 0) VOLT_SYS(close, r->epfd);
-    r->evfd = r->epfd = -1;
+    r->timer_fd = r->evfd = r->epfd = -1;
 }
 // The watch timer sits in every epoll, exclusive: one expiry wakes one sleeper (before 4.5: all).
 static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
     int rc = 0;
     r->index = index;
+    r->timer_fd = -1;
     r->epfd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
     r->evfd = r->epfd < 0 ? -1 : VOLT_SYS(eventfd, 0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (r->evfd < 0) rc = -errno;
@@ -2812,6 +2840,36 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
     }
     if (rc < 0) volt__reactor_deinit(r);
     return rc;
+}
+// ---- a timer of the kernel, for who waits on a descriptor and not in volt__reactor_poll
+static int volt__timer_fd_open(void) {
+    int fd = VOLT_SYS(timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+// In so many ns; < 0: never. What has expired before is forgotten.
+static void volt__timer_fd_set(int fd, int64_t left) {
+    struct itimerspec t;
+    VOLT_ASSERT(fd >= 0);
+    memset(&t, 0, sizeof t);
+    if (left == 0) left = 1; // 0 would disarm it
+    if (left > 0) {
+        t.it_value.tv_sec = VOLT__CAST(time_t, left / 1000000000);
+        t.it_value.tv_nsec = VOLT__CAST(long, left % 1000000000);
+    }
+    VOLT_SYS(timerfd_settime, fd, 0, &t, NULL);
+}
+static int volt__reactor_init_guest(volt__reactor *r) {
+    int fd = volt__timer_fd_open();
+    if (fd < 0) return fd;
+    r->timer_fd = fd;
+    r->alarm = VOLT_NEVER;
+    return volt__reactor_add(r, fd, EPOLLIN, VOLT__TOKEN_TIMER);
+}
+// Unread it stays readable, so once set it need not be set to the same time again.
+static void volt__reactor_alarm(volt__reactor *r, volt_time at, int64_t left) {
+    if (at == r->alarm) return;
+    r->alarm = at;
+    volt__timer_fd_set(r->timer_fd, left);
 }
 static void volt__reactor_unpark(volt__reactor *r) {
     uint64_t one = 1; // EAGAIN: the counter is full, so the sleeper is woken already
@@ -2838,7 +2896,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
             out->is_poked = 1;
         } else if (token == VOLT__TOKEN_WATCH) {
             out->is_watch = 1;
-        } else {
+        } else if (token != VOLT__TOKEN_TIMER) { // which only ends the wait
             out->n_events++;
             volt__fd_event(f, token, ev[i].events, &out->chain);
         }
@@ -2939,13 +2997,15 @@ static int volt__idle_exit(volt__idle *s, uint32_t worker) {
 static void volt__idle_return(volt__idle *s, uint32_t worker) {
     if (!volt__idle_exit(s, worker)) volt__idle_search_always(s);
 }
+// From the top: worker 0 may be a guest, whose thread has other things to do as well.
 static int volt__idle_claim_bit(volt__idle *s) {
-    for (uint32_t i = 0; i < s->n_words; i++) {
+    for (uint32_t i = s->n_words; i-- > 0;) {
         uintptr_t bits = volt__load_rlx(&s->parked[i]); // rlx: hint, re-checked by the rmw
         while (bits) {
-            uintptr_t bit = bits & (~bits + 1);
+            int top = volt__highest_bit(bits);
+            uintptr_t bit = VOLT__CAST(uintptr_t, 1) << top;
             uintptr_t old = volt__and_acq_rel(&s->parked[i], ~bit); // [I2] with enter
-            if (old & bit) return VOLT__CAST(int, i * VOLT__IDLE_BITS) + volt__lowest_bit(bit);
+            if (old & bit) return VOLT__CAST(int, i * VOLT__IDLE_BITS) + top;
             bits = old;
         }
     }
@@ -2992,16 +3052,8 @@ typedef struct volt__watch {
 static int volt__watch_init(volt__watch *w, uint32_t period_us) {
     w->is_armed = 0;
     w->period = VOLT__CAST(int64_t, period_us) * 1000;
-    w->fd = VOLT_SYS(timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    return w->fd < 0 ? -errno : 0;
-}
-static void volt__watch_start(volt__watch *w) {
-    struct itimerspec t;
-    VOLT_ASSERT(w->fd >= 0 && w->period > 0);
-    memset(&t, 0, sizeof t);
-    t.it_value.tv_sec = VOLT__CAST(time_t, w->period / 1000000000);
-    t.it_value.tv_nsec = VOLT__CAST(long, w->period % 1000000000);
-    VOLT_SYS(timerfd_settime, w->fd, 0, &t, NULL);
+    w->fd = volt__timer_fd_open();
+    return w->fd < 0 ? w->fd : 0;
 }
 // W1. 1: the caller starts the timer. The fence orders "I am awake" before "is it armed": either we
 // arm it, or the one who has just taken it sees us awake.
@@ -3051,6 +3103,10 @@ struct volt__worker {
     uint8_t is_counted;   // in idle.searching
     uint8_t has_slept;    // left the parked set and has not polled yet
     uint8_t needs_watch;  // is awake, or has looked, and has not armed the watch since
+    uint8_t is_guest;     // carried by whoever is inside volt_rt_step
+    uint8_t is_stepped;   // guest: must not block, but leave and be away
+    uint8_t is_away;      // guest: asleep, its thread in the application's loop
+    uint32_t quota;       // guest: polls left of this step
     uint32_t is_closing;  // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
     uint64_t tick;        // of the last maintenance
@@ -3091,6 +3147,7 @@ struct volt_rt {
     uint32_t is_starting, start_wanted, starts_closed; // under start_lock
     uint32_t acks;        // any, rmw [S1]: workers that have not yet seen is_closed
     uint32_t join_state;  // futex word, any, rmw: 0, 1 somebody joins the threads, 2 joined
+    uint32_t inside;      // lock: whose holder carries the guest
     // futex word, any, rmw: twice the threads from outside; bit 0: teardown waits
     uint32_t visitors;
     int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
@@ -3377,10 +3434,12 @@ static void volt__count_polls(volt__worker *w) {
     w->since += n;
     w->inject_due -= volt__min32(w->inject_due, n);
     w->event_due -= volt__min32(w->event_due, n);
+    if (w->is_guest) w->quota -= volt__min32(w->quota, n);
 }
 static void volt__plan_due(volt__worker *w) {
     VOLT_ASSERT(w->due == w->slice); // counted
     uint32_t n = volt__min32(w->inject_due, w->event_due);
+    if (w->is_guest) n = volt__min32(n, w->quota);
     w->due = w->slice = n > 0 ? n : 1;
 }
 
@@ -3448,14 +3507,18 @@ static void volt__shutdown_begin(volt_rt *rt) {
     volt__shutdown_ack(rt, n);
     volt__poke_all(rt);
 }
+// Exact when all have acknowledged. Before, tasks come and go meanwhile: ends are counted first, so
+// that each has its beginning counted, too.
 static uintptr_t volt__alive(volt_rt *rt) {
-    volt__lock(&rt->injector.lock);
-    uintptr_t n = VOLT__CAST(uintptr_t, rt->injector.spawned) - rt->ended_outside;
-    volt__unlock(&rt->injector.lock);
-    for (uint32_t i = 0, started = volt__started(rt); i < started; i++) {
+    uint32_t started = volt__started(rt);
+    uintptr_t n = 0;
+    for (uint32_t i = 0; i < started; i++)
         n -= volt__load_acq(&rt->workers[i]->completed); // [S2] with complete
-        n += volt__load_acq(&rt->workers[i]->spawned);   // [S2] after all acks it stays as it is
-    }
+    volt__lock(&rt->injector.lock);
+    n += VOLT__CAST(uintptr_t, rt->injector.spawned) - rt->ended_outside;
+    volt__unlock(&rt->injector.lock);
+    for (uint32_t i = 0; i < started; i++)
+        n += volt__load_acq(&rt->workers[i]->spawned); // [S2] with admit
     return n;
 }
 static int volt__is_stopped(volt_rt *rt) {
@@ -3618,7 +3681,7 @@ static void volt__tidy(volt__worker *w) {
 static void volt__see_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
     w->is_closing = 1;
-    if (!w->has_thread && w->rt->cfg.drain > 0)
+    if (!w->has_thread && !w->is_guest && w->rt->cfg.drain > 0)
         w->give_up_at = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain);
     volt__shutdown_ack(w->rt, UINT32_MAX);
 }
@@ -3657,7 +3720,7 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
 static void volt__watch_arm(volt__worker *w) {
     volt_rt *rt = w->rt;
     if (rt->watch.fd < 0 || volt__started(rt) < 2) return;
-    if (volt__watch_claim(&rt->watch)) volt__watch_start(&rt->watch);
+    if (volt__watch_claim(&rt->watch)) volt__timer_fd_set(rt->watch.fd, rt->watch.period);
 }
 // W3: everything that waits for a stuck worker moves to us.
 static void volt__rescue(volt__worker *w, volt__worker *stuck) {
@@ -3756,24 +3819,39 @@ static volt__task *volt__search(volt__worker *w) {
     }
     return volt__take_share(w);
 }
-// Time until the next timer, or until volt_run gives up; < 0: no limit.
-static int64_t volt__park_time(volt__worker *w) {
-    volt_rt *rt = w->rt;
+// Time of the next timer, or when somebody gives up waiting for the end.
+static volt_time volt__sleep_until(volt__worker *w) {
+    const volt_rt *rt = w->rt;
     uint64_t tick = volt__wheel_expiry(&w->wheel);
-    int64_t at = w->give_up_at;
-    if (tick < VOLT__CAST(uint64_t, (VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) {
-        int64_t due = rt->epoch + VOLT__CAST(int64_t, tick) * VOLT_TICK_NS;
-        if (due < at) at = due;
-    }
+    if (tick >= VOLT__CAST(uint64_t, (VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) return w->give_up_at;
+    volt_time due = rt->epoch + VOLT__CAST(int64_t, tick) * VOLT_TICK_NS;
+    return due < w->give_up_at ? due : w->give_up_at;
+}
+// How long from now; < 0: no limit.
+static int64_t volt__time_left(volt_time at) {
     if (at == VOLT_NEVER) return -1;
     int64_t left = at - VOLT_NOW_NS();
     return left > 0 ? left : 0;
 }
 static void volt__sleep(volt__worker *w) {
-    int64_t timeout = volt__park_time(w);
+    volt_time at = volt__sleep_until(w);
+    int64_t timeout = volt__time_left(at);
     w->stats.parks++;
     w->has_slept = w->needs_watch = 1;
+    if (w->is_stepped) { // the application waits, on our descriptor
+        w->is_away = 1;
+        volt__reactor_alarm(&w->reactor, at, timeout);
+        return;
+    }
     if (volt__turn(w, 1, timeout)) volt__look(w);
+}
+// What the rest of volt__sleep would do; also after a step that ended by its quota: the descriptor
+// was readable, so there is something to fetch.
+static void volt__come_back(volt__worker *w) {
+    int was_away = w->is_away;
+    w->is_away = 0;
+    w->since = 0; // the time outside is not the polls'
+    if (volt__turn(w, was_away, 0)) volt__look(w);
 }
 // I2, I3. Returns with work in the ring, as a searcher, woken for nothing, or stopped.
 static void volt__park(volt__worker *w) {
@@ -3821,8 +3899,8 @@ static void volt__maintain(volt__worker *w) {
 static int volt__has_given_up(const volt__worker *w) {
     return w->give_up_at != VOLT_NEVER && VOLT_NOW_NS() >= w->give_up_at;
 }
-// Nothing in the own queues: look around, sleep, until
-// there is a task. NULL: the runtime has stopped.
+// Nothing in the own queues: look around, sleep, until there is a task. NULL: the runtime has
+// stopped, or the guest leaves.
 static volt__task *volt__wait_for_task(volt__worker *w) {
     for (;;) {
         volt__task *t = NULL;
@@ -3834,6 +3912,7 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         if (!t) {
             if (volt__is_stopped(w->rt) || volt__has_given_up(w)) return NULL;
             volt__park(w);
+            if (w->is_away) return NULL;
             t = volt__take(w);
             if (!t && w->has_slept) w->stats.useless++;
         }
@@ -3851,10 +3930,12 @@ static volt__task *volt__take_injected(volt__worker *w) {
     w->stats.wakes_remote++;
     return volt__chain_pop(&c);
 }
-// Serves what is due. 1: *t is next; NULL: tasks ignore their cancellation, and the time is up.
+// Serves what is due. 1: *t is next; NULL: the step has had its polls, or tasks ignore their
+// cancellation and the time is up.
 static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task **t) {
     *t = NULL;
     volt__count_polls(w);
+    if (VOLT__UNLIKELY(w->is_guest && w->quota == 0)) return 1;
     if (w->inject_due == 0) {
         w->inject_due = w->inject_every;
         *t = volt__take_injected(w);
@@ -3889,11 +3970,12 @@ static VOLT__HOT volt__task *volt__next(volt__worker *w, const volt__task *last)
     if (VOLT__UNLIKELY(t == last)) return volt__alone(w, t);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
-// What a thread does that carries a worker, until the runtime has stopped.
+// What a thread does that carries a worker, until the runtime has stopped, or the guest leaves.
 static void volt__carry(volt__worker *w) {
     volt__task *t;
     w->cx.stack_ = VOLT__CAST(const char *, __builtin_frame_address(0));
     VOLT_TLS_SET(w);
+    if (w->is_guest) volt__come_back(w);
     t = volt__take(w); // the root of volt_run
     if (t) volt__found(w);
     else t = volt__wait_for_task(w);
@@ -3933,11 +4015,13 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->trim_tick = w->tick + VOLT__TRIM_TICKS;
     w->give_up_at = VOLT_NEVER;
     w->needs_watch = 1;
+    w->is_guest = rt->cfg.is_guest && index == 0;
     volt__random_seed(&w->random, rt->cfg.seed, index);
     volt__heap_init(&w->heap, &rt->slabs);
     int rc = volt__reactor_init(&w->reactor, index, rt->watch.fd);
+    if (rc == 0 && w->is_guest) rc = volt__reactor_init_guest(&w->reactor);
     if (rc < 0) {
-        a->free(a->user, w, sizeof *w);
+        volt__worker_destroy(rt, w);
         return rc;
     }
     rt->fds.epfd[index] = w->reactor.epfd;
@@ -4128,7 +4212,7 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     int is_valid = c->workers <= VOLT_MAX_WORKERS && c->reactors <= c->workers &&
                    c->budget <= UINT16_MAX && c->event_interval <= 1000000 &&
                    c->stack_size >= 65536 && c->watch_us >= 100 && c->start_all <= 1 &&
-                   c->drain >= 0 && !c->alloc.alloc == !c->alloc.free;
+                   c->is_guest <= 1 && c->drain >= 0 && !c->alloc.alloc == !c->alloc.free;
     if (!c->alloc.alloc) {
         c->alloc.alloc = volt__sys_map;
         c->alloc.free = volt__sys_unmap;
@@ -6006,12 +6090,44 @@ static void volt__log_alive(volt_rt *rt) {
     volt__survivors_find(rt, &s);
     for (uint32_t i = 0; i < s.n; i++) volt__log(rt, VOLT_LOG_STILL_ALIVE, s.site[i]);
 }
+// ---- guest mode: one thread at a time carries worker 0
+// What is queued, or came while it was awake, waits for the next step: the descriptor says so.
+static void volt__guest_leave(volt__worker *w) {
+    if (!w->is_away) volt__reactor_unpark(&w->reactor);
+    volt__unlock(&w->rt->inside);
+}
+// Polls run.
+static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
+    w->quota = max_polls;
+    volt__plan_due(w);
+    volt__carry(w);
+    return max_polls - w->quota;
+}
+// Before the first step it is asleep.
+static void volt__guest_start(volt__worker *w) {
+    w->is_stepped = 1;
+    volt__park(w);
+    VOLT_ASSERT(w->is_away);
+}
+// Steps until all has ended, or the deadline; while another thread is inside, it does.
+static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
+    volt__worker *w = rt->workers[0];
+    if (!volt__lock_until(&rt->inside, deadline)) return;
+    w->give_up_at = deadline;
+    w->is_stepped = 0;
+    while (!volt__is_stopped(rt) && !volt__has_given_up(w)) volt__guest_step(w, UINT32_MAX);
+    w->is_stepped = 1;
+    w->give_up_at = VOLT_NEVER;
+    volt__guest_leave(w);
+}
+
 // 0, or the number of tasks still alive at the deadline. Plain thread.
 static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
     while (!volt__is_stopped(rt)) {
         if (VOLT_FUTEX_WAIT(&rt->is_stopped, 0, deadline) != -ETIMEDOUT || volt__is_stopped(rt))
             continue;
-        uintptr_t n = volt__alive(rt);
+        // A worker that has only just started is not in the sum: it may be short of a few.
+        intptr_t n = VOLT__CAST(intptr_t, volt__alive(rt));
         volt__log_alive(rt);
         return n > INT_MAX ? INT_MAX : n > 0 ? VOLT__CAST(int, n) : 1;
     }
@@ -6026,6 +6142,7 @@ VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
     volt_time deadline = volt__deadline(at_most);
     volt__visit(rt);
     volt__shutdown_begin(rt);
+    if (rt->cfg.is_guest) volt__guest_drain(rt, deadline);
     int rc = volt__shutdown_wait(rt, deadline);
     volt__unvisit(rt);
     return rc;
@@ -6046,21 +6163,46 @@ static int volt__teardown(volt_rt *rt) {
 }
 VOLT_API int volt_destroy(volt_rt *rt) {
     if (volt__load_acq(&rt->join_state) != 2) return -EBUSY; // [S1] with join_threads
+    if (volt__load_acq(&rt->inside)) return -EBUSY;          // [L1] with guest_leave
     return volt__teardown(rt);
 }
 VOLT_API int volt_create(const volt_config *cfg, volt_rt **out) {
     volt_rt *rt = NULL;
+    volt__worker *w = NULL;
     *out = NULL;
     int rc = volt__rt_create(cfg, &rt);
     if (rc < 0) return rc;
-    rc = volt__start_next(rt);
+    rc = rt->cfg.is_guest ? volt__worker_create(rt, 0, &w) : volt__start_next(rt);
     if (rc < 0) {
         volt__rt_free(rt);
         return rc;
     }
+    if (w) {
+        rt->started = 1;
+        volt__guest_start(w);
+    }
     volt__start_more(rt);
     *out = rt;
     return 0;
+}
+VOLT_API int volt_rt_fd(const volt_rt *rt) {
+    return rt->cfg.is_guest ? rt->workers[0]->reactor.epfd : -EINVAL;
+}
+VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
+    if (!rt->cfg.is_guest) return -EINVAL;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    if (!volt__try_lock(&rt->inside)) return -EBUSY;
+    volt__worker *w = rt->workers[0];
+    uint32_t most = max_polls > 0 && max_polls < INT_MAX ? max_polls : INT_MAX;
+    uint32_t n = volt__guest_step(w, most);
+    int is_over = volt__is_stopped(rt);
+    volt__guest_leave(w);
+    return n == 0 && is_over ? -ESHUTDOWN : VOLT__CAST(int, n);
+}
+VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
+    if (!rt->cfg.is_guest) return VOLT_NEVER;
+    volt__worker *w = rt->workers[0];
+    return w->is_away ? volt__sleep_until(w) : 0;
 }
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt_handle h;
@@ -6075,6 +6217,7 @@ VOLT_API int volt_run(const volt_config *cfg, volt_fn *fn, void *state) {
     volt_rt *rt = NULL;
     volt__worker *w = NULL;
     if (VOLT_TLS_GET()) return -EDEADLK;
+    if (cfg && cfg->is_guest) return -EINVAL; // there is no loop to be a guest of
     int rc = volt__rt_create(cfg, &rt);
     if (rc < 0) return rc;
     rc = volt__worker_create(rt, 0, &w);

@@ -1357,7 +1357,7 @@ TEST(back_offs_double_up_to_half_a_second) {
             ANSWERS(accept4, errors[i % 4]);
             PENDING(volt_accept(cx_of(0), fd));
             CHECK_EQ(entry(fd)->backoff_ms, ms[i]);
-            int64_t left = volt__park_time(w) - VOLT_MS(ms[i]);
+            int64_t left = volt__time_left(volt__sleep_until(w)) - VOLT_MS(ms[i]);
             CHECK(left >= 0 && left <= VOLT_MS(1));
             CHECK(!(task->word & VOLT__NOTIFIED));
             GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
@@ -1386,7 +1386,7 @@ TEST(a_back_off_without_an_entry) {
     test_heap.is_sticky = 1;
     PENDING(volt_accept(cx_of(0), fd));
     CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__LINKED);
-    int64_t left = volt__park_time(w) - VOLT_MS(5);
+    int64_t left = volt__time_left(volt__sleep_until(w)) - VOLT_MS(5);
     CHECK(left >= 0 && left <= VOLT_MS(1));
     GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
     volt_rt_close(rt, fd);
@@ -1518,14 +1518,14 @@ TEST(ticks_that_were_missed) {
 
 TEST(who_sleeps_until_when) {
     begin();
-    CHECK_EQ(volt__park_time(w), -1);
+    CHECK_EQ(volt__time_left(volt__sleep_until(w)), -1);
     PENDING(volt_sleep(cx_of(0), VOLT_S(2)));
-    int64_t until_timer = volt__park_time(w);
+    int64_t until_timer = volt__time_left(volt__sleep_until(w));
     CHECK(until_timer >= VOLT_S(2) && until_timer <= VOLT_S(2) + VOLT_MS(1));
     w->give_up_at = clock_now + VOLT_S(1); // volt_run does
-    CHECK_EQ(volt__park_time(w), VOLT_S(1));
+    CHECK_EQ(volt__time_left(volt__sleep_until(w)), VOLT_S(1));
     w->give_up_at = clock_now - 1;
-    CHECK_EQ(volt__park_time(w), 0);
+    CHECK_EQ(volt__time_left(volt__sleep_until(w)), 0);
     GIVES(volt_sleep(cancelled_cx(0), VOLT_S(2)), -ECANCELED);
     end();
 }

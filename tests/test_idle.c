@@ -9,7 +9,8 @@
 // ---- what the threads of all runtimes of this process did so far
 
 typedef struct {
-    uint64_t n_threads, switches; // of the threads named volt-...: switches voluntary and not
+    // of the threads named volt-...: how many do not sleep; switches voluntary and not
+    uint64_t n_threads, n_awake, switches;
     uint64_t parks, maintenances, useless, looks;
 } activity;
 
@@ -37,6 +38,7 @@ static void add_threads(activity *a) {
         if (e->d_name[0] == '.' || !read_status(e->d_name, text, sizeof text)) continue;
         if (!strstr(text, "Name:\tvolt-")) continue;
         a->n_threads++;
+        a->n_awake += !strstr(text, "State:\tS");
         a->switches += number_after(text, "\nvoluntary_ctxt_switches:");
         a->switches += number_after(text, "\nnonvoluntary_ctxt_switches:");
     }
@@ -71,7 +73,7 @@ static activity settle(volt_rt **rt, int n) {
         activity a = activity_of(rt, n);
         pass_time(VOLT_MS(20));
         activity b = activity_of(rt, n);
-        if (is_same(&a, &b)) return b;
+        if (is_same(&a, &b) && b.n_awake == 0) return b;
     }
 }
 static void check_silent(volt_rt **rt, int n, const activity *before, volt_time d) {

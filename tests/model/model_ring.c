@@ -134,6 +134,19 @@ SCENARIO(ring_overflow, .class = VMC_EXHAUSTIVE) { spill(0, 1); }
 SCENARIO(ring_overflow_at_the_wrap, .class = VMC_EXHAUSTIVE) { spill(WRAP, 1); }
 SCENARIO(ring_overflow_two_thieves, .class = VMC_EXHAUSTIVE) { spill(WRAP, 2); }
 
+// The thief is there before the first push: it may see a head that is newer than its tail.
+SCENARIO(ring_overflow_early_thief, .class = VMC_EXHAUSTIVE) {
+    volt__chain spilt;
+    volt__chain_init(&spilt);
+    vmc_must_happen("a steal");
+    int t = vmc_spawn(thief, NULL);
+    while (volt__ring_room(&ring) > 0) push(&ring);
+    (void)volt__ring_overflow(&ring, &spilt);
+    vmc_join(t);
+    for (volt__task *task; (task = volt__chain_pop(&spilt)) != NULL;) take(task);
+    check_all_taken();
+}
+
 // ---- a thief is robbed of its loot
 
 static void second_thief(void *unused) {

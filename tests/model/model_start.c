@@ -40,6 +40,26 @@ SCENARIO(start_scan) {
     VMC_ASSERT(rt->started == 2);
     join_started();
 }
+// It parks, as there is nothing to do, and somebody from outside claims it: the bit that was set
+// and cleared is all that they know of each other.
+SCENARIO(start_claim, .class = VMC_BOUNDED, .preemptions = 3) {
+    vmc_must_happen("claimed");
+    make_one_of_two();
+    rt->is_stopped = 0;
+    rt->idle.searching = 1; // another worker, which gives up below
+    int t = vmc_spawn(start_next, workers[0]);
+    volt__sub_acq_rel(&rt->idle.searching, 1);
+    int i = volt__idle_claim(&rt->idle);
+    if (i >= 0) {
+        vmc_reached("claimed");
+        VMC_ASSERT(i == 1);
+        volt__reactor_unpark(&rt->workers[i]->reactor);
+    }
+    volt__store_rel(&rt->is_stopped, 1);
+    vmc_join(t);
+    volt__poke_all(rt);
+    join_started();
+}
 // Two wish for one at once: one thread is started, not two.
 SCENARIO(start_two_wishes) {
     make_one_of_two();

@@ -8,7 +8,7 @@ static volt_rt *rt;
 static volt__worker *workers[4];
 
 // n workers, none of which runs. watch_us: 0 for the default, UINT32_MAX for no watch.
-static void make_runtime(uint32_t n, uint32_t watch_us) {
+__attribute__((unused)) static void make_runtime(uint32_t n, uint32_t watch_us) {
     volt_config cfg;
     memset(&cfg, 0, sizeof cfg);
     cfg.workers = n;

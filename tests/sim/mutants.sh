@@ -71,8 +71,8 @@ list() {
 - w->needs_watch = 1;
 + w->stats.looks++;
 @ watch-off: nobody arms the watch on waking
-- if (volt__watch_claim(&rt->watch)) volt__watch_start(&rt->watch);
-+ (void)volt__watch_start;
+- if (volt__watch_claim(&rt->watch)) volt__timer_fd_set(rt->watch.fd, rt->watch.period);
++ (void)volt__watch_claim;
 @ watch-ticks: who has looked arms the watch again though all sleep
 - if (w->needs_watch && volt__others_awake(w)) volt__watch_arm(w); // W4
 + if (w->needs_watch) volt__watch_arm(w); // W4

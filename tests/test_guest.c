@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Guest mode: the runtime as one descriptor in a loop that is not its own.
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+static volt_rt *guest_on(uint32_t workers) {
+    volt_config c = test_config(workers);
+    volt_rt *rt = NULL;
+    c.is_guest = 1;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    CHECK(volt_rt_fd(rt) >= 0);
+    return rt;
+}
+// Waits as an application's loop would, at most so many ms (-1: no limit). 1: readable.
+static int is_readable(volt_rt *rt, int ms) {
+    struct pollfd p = { .fd = volt_rt_fd(rt), .events = POLLIN };
+    int n;
+    while ((n = poll(&p, 1, ms)) < 0 && errno == EINTR) {}
+    CHECK(n == 0 || (n == 1 && p.revents == POLLIN));
+    return n;
+}
+// The loop of an application that does nothing else, until a word has reached a value.
+static void step_until(volt_rt *rt, const int *word, int value) {
+    while (READ(*word) < value) {
+        CHECK_EQ(is_readable(rt, -1), 1);
+        CHECK(volt_rt_step(rt, 0) >= 0);
+    }
+}
+static uint64_t parks_of(volt_rt *rt) {
+    volt_counters s;
+    volt_stats(rt, &s);
+    return s.parks;
+}
+
+// ---- alone
+
+TEST(nothing_to_do_is_not_readable) {
+    volt_rt *rt = guest_on(1);
+    CHECK_EQ(is_readable(rt, 20), 0);
+    CHECK_EQ(volt_rt_deadline(rt), VOLT_NEVER);
+    CHECK_EQ(volt_rt_step(rt, 0), 0); // for nothing, and it stays so
+    CHECK_EQ(is_readable(rt, 20), 0);
+    destroy(rt);
+}
+TEST(a_spawn_makes_it_readable) {
+    volt_rt *rt = guest_on(1);
+    volt_handle h = { 0 };
+    int n_ended = 0;
+    int64_t result = 0;
+    RT_SPAWN(rt, &h, giver_run, (giver){ .value = 7, .n_ended = &n_ended });
+    CHECK_EQ(READ(n_ended), 0); // nobody runs it but the step
+    CHECK_EQ(is_readable(rt, 0), 1);
+    CHECK_EQ(volt_rt_step(rt, 0), 1);
+    CHECK_EQ(volt_try_join(&h, &result), 0);
+    CHECK_EQ(result, 7);
+    CHECK_EQ(is_readable(rt, 0), 0);
+    destroy(rt);
+}
+TEST(a_timer_makes_it_readable_when_it_is_due) {
+    volt_rt *rt = guest_on(1);
+    int n_ended = 0;
+    for (int ms = 5; ms <= 25; ms += 10) {
+        volt_time before = volt_now(), due;
+        int is_last = ms == 25;
+        RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(ms), .n_ended = &n_ended });
+        // A later one does not hold it up, one that is gone does not wake anybody.
+        if (is_last) RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_S(100) });
+        CHECK_EQ(volt_rt_step(rt, 0), 1 + is_last);
+        due = volt_rt_deadline(rt);
+        CHECK(due >= before + VOLT_MS(ms) && due <= volt_now() + VOLT_MS(ms + 1));
+        CHECK_EQ(is_readable(rt, -1), 1);
+        CHECK(volt_now() >= due);
+        CHECK_EQ(volt_rt_step(rt, 0), 1);
+        CHECK_EQ(READ(n_ended), ms / 10 + 1);
+        CHECK_EQ(is_readable(rt, 0), 0);
+    }
+    CHECK(volt_rt_deadline(rt) > volt_now());
+    destroy(rt);
+}
+typedef struct {
+    volt_frame frame;
+    volt_timer late;
+    int fd;
+    int64_t *n;
+    char buf[8];
+} pipe_reader;
+static volt_poll pipe_reader_run(volt_cx *cx, void *arg) {
+    pipe_reader *r = arg;
+    VOLT_BEGIN(cx, r);
+    VOLT_AWAIT(*r->n, volt_within(cx, &r->late, VOLT_S(100),
+                                  volt_read(cx, r->fd, r->buf, sizeof r->buf)));
+    volt_close(cx, r->fd);
+    VOLT_END(0);
+}
+TEST(a_descriptor_makes_it_readable) {
+    volt_rt *rt = guest_on(1);
+    int64_t n = -1;
+    int fd[2];
+    CHECK_EQ(pipe(fd), 0);
+    RT_SPAWN(rt, NULL, pipe_reader_run, (pipe_reader){ .fd = fd[0], .n = &n });
+    CHECK_EQ(volt_rt_step(rt, 0), 1);
+    CHECK_EQ(is_readable(rt, 20), 0);
+    CHECK_EQ(write(fd[1], "abc", 3), 3);
+    CHECK_EQ(is_readable(rt, 0), 1);
+    CHECK_EQ(is_readable(rt, 0), 1); // asking takes nothing away
+    CHECK_EQ(volt_rt_step(rt, 0), 1);
+    CHECK_EQ(n, 3);
+    CHECK_EQ(is_readable(rt, 20), 0); // nor does the timer that is not needed any more
+    CHECK_EQ(close(fd[1]), 0);
+    destroy(rt);
+}
+typedef struct {
+    volt_frame frame;
+    int *n;
+} yielder;
+static volt_poll yielder_run(volt_cx *cx, void *arg) {
+    yielder *y = arg;
+    int rc = 0;
+    VOLT_BEGIN(cx, y);
+    for (;;) {
+        COUNT(*y->n);
+        VOLT_AWAIT(rc, volt_yield(cx));
+        if (rc < 0) break;
+    }
+    VOLT_END(rc);
+}
+TEST(a_step_runs_no_more_than_it_may) {
+    static const uint32_t most[] = { 1, 2, 3, 64, 1000 };
+    for (uint32_t n_tasks = 1; n_tasks <= 3; n_tasks++) {
+        volt_rt *rt = guest_on(1);
+        int n = 0;
+        for (uint32_t i = 0; i < n_tasks; i++)
+            RT_SPAWN(rt, NULL, yielder_run, (yielder){ .n = &n });
+        for (size_t i = 0; i < sizeof most / sizeof most[0]; i++) {
+            int before = n;
+            CHECK_EQ(volt_rt_step(rt, most[i]), most[i]);
+            CHECK_EQ(n - before, most[i]);
+            CHECK_EQ(volt_rt_deadline(rt), 0);
+            CHECK_EQ(is_readable(rt, 0), 1); // more is due
+        }
+        destroy(rt);
+    }
+}
+TEST(events_and_timers_are_served_between_short_steps) {
+    volt_rt *rt = guest_on(1);
+    int n = 0, n_ended = 0;
+    int64_t got = -1;
+    int fd[2];
+    CHECK_EQ(pipe(fd), 0);
+    RT_SPAWN(rt, NULL, yielder_run, (yielder){ .n = &n });
+    RT_SPAWN(rt, NULL, pipe_reader_run, (pipe_reader){ .fd = fd[0], .n = &got });
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(5), .n_ended = &n_ended });
+    while (READ(n_ended) == 0) CHECK_EQ(volt_rt_step(rt, 2), 2);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    while (got < 0) CHECK_EQ(volt_rt_step(rt, 2), 2);
+    CHECK_EQ(close(fd[1]), 0);
+    destroy(rt);
+}
+TEST(any_kind_of_loop_can_wait_for_it) {
+    volt_rt *rt = guest_on(1);
+    int n_ended = 0, ep = epoll_create1(EPOLL_CLOEXEC), fd = volt_rt_fd(rt);
+    struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+    CHECK_EQ(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev), 0);
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(5), .n_ended = &n_ended });
+    while (READ(n_ended) < 1) {
+        CHECK_EQ(epoll_wait(ep, &ev, 1, -1), 1);
+        CHECK(volt_rt_step(rt, 0) >= 0);
+    }
+    CHECK_EQ(epoll_wait(ep, &ev, 1, 0), 0);
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(5), .n_ended = &n_ended });
+    while (READ(n_ended) < 2) {
+        fd_set set;
+        FD_ZERO(&set);
+        FD_SET(fd, &set);
+        CHECK_EQ(select(fd + 1, &set, NULL, NULL, NULL), 1);
+        CHECK(volt_rt_step(rt, 0) >= 0);
+    }
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(5), .n_ended = &n_ended });
+    while (READ(n_ended) < 3) { // one that knows nothing but a time limit
+        CHECK(volt_rt_step(rt, 0) >= 0);
+        volt_time due = volt_rt_deadline(rt), now = volt_now();
+        if (due != VOLT_NEVER && due > now) poll(NULL, 0, (int)((due - now) / VOLT_MS(1)) + 1);
+    }
+    CHECK_EQ(close(ep), 0);
+    destroy(rt);
+}
+TEST(several_guests_in_one_loop) {
+    volt_rt *rt[3];
+    int n_ended = 0;
+    for (int i = 0; i < 3; i++) {
+        rt[i] = guest_on(1);
+        RT_SPAWN(rt[i], NULL, napper_run, (napper){ .d = VOLT_MS(3 + i), .n_ended = &n_ended });
+    }
+    while (READ(n_ended) < 3) {
+        struct pollfd p[3];
+        for (int i = 0; i < 3; i++) p[i] = (struct pollfd){ volt_rt_fd(rt[i]), POLLIN, 0 };
+        CHECK(poll(p, 3, -1) > 0);
+        for (int i = 0; i < 3; i++)
+            if (p[i].revents) CHECK(volt_rt_step(rt[i], 1) >= 0);
+    }
+    for (int i = 0; i < 3; i++) CHECK_EQ(volt_shutdown(rt[i], VOLT_NEVER), 0);
+    for (int i = 0; i < 3; i++) CHECK_EQ(volt_destroy(rt[i]), 0);
+    test_check_heap();
+}
+
+// ---- with threads
+
+enum { N_FOREIGN = 3, N_EACH = 400 };
+typedef struct {
+    volt_rt *rt;
+    int *n_ended;
+} spawner;
+static void *spawner_main(void *arg) {
+    spawner *s = arg;
+    for (int i = 0; i < N_EACH; i++) {
+        volt_handle h = { 0 };
+        int64_t result = 0;
+        RT_SPAWN(s->rt, &h, giver_run, (giver){ .value = i, .n_ended = s->n_ended });
+        if (i % 16 == 0) {
+            CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &result), 0);
+            CHECK_EQ(result, i);
+        } else {
+            volt_detach(&h);
+        }
+    }
+    return NULL;
+}
+TEST(foreign_threads_spawn_and_wait) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = guest_on(w);
+        int n_ended = 0;
+        spawner s = { rt, &n_ended };
+        pthread_t t[N_FOREIGN];
+        for (int i = 0; i < N_FOREIGN; i++) t[i] = start_thread(spawner_main, &s);
+        while (READ(n_ended) < N_FOREIGN * N_EACH)
+            if (is_readable(rt, 1)) CHECK(volt_rt_step(rt, 16) >= 0);
+        for (int i = 0; i < N_FOREIGN; i++) join_thread(t[i]);
+        destroy(rt);
+    }
+}
+// One guest, no other worker: every spawn must make the descriptor readable, without a time limit.
+TEST(no_spawn_goes_unseen) {
+    volt_rt *rt = guest_on(1);
+    int n_ended = 0;
+    spawner s = { rt, &n_ended };
+    pthread_t t[N_FOREIGN];
+    for (int i = 0; i < N_FOREIGN; i++) t[i] = start_thread(spawner_main, &s);
+    step_until(rt, &n_ended, N_FOREIGN * N_EACH);
+    for (int i = 0; i < N_FOREIGN; i++) join_thread(t[i]);
+    destroy(rt);
+}
+// The application is busy with something else: the other workers do not wait for it.
+TEST(other_workers_run_while_the_guest_is_away) {
+    volt_rt *rt = guest_on(3);
+    int n_ended = 0;
+    for (int i = 0; i < 100; i++) {
+        volt_handle h = { 0 };
+        int64_t result = 0;
+        RT_SPAWN(rt, &h, napper_run, (napper){ .d = VOLT_US(10), .value = i, .n_ended = &n_ended });
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &result), 0);
+        CHECK_EQ(result, i);
+    }
+    CHECK_EQ(READ(n_ended), 100);
+    destroy(rt);
+}
+typedef struct {
+    volt_frame frame;
+    int n_children, *n_ended;
+    int rc;
+} parent;
+static volt_poll parent_run(volt_cx *cx, void *arg) {
+    parent *p = arg;
+    VOLT_BEGIN(cx, p);
+    for (int i = 0; i < p->n_children; i++)
+        SPAWN(NULL, giver_run, (giver){ .n_ended = p->n_ended });
+    VOLT_AWAIT(p->rc, volt_yield(cx));
+    COUNT(*p->n_ended);
+    VOLT_END(0);
+}
+// A step that ends by its quota leaves tasks behind: others take them while the guest is away.
+TEST(what_a_step_leaves_behind_others_take) {
+    volt_rt *rt = guest_on(2);
+    int n_ended = 0, n_left = 0;
+    for (int tries = 0; tries < 200 && n_left == 0; tries++) {
+        int before = READ(n_ended);
+        RT_SPAWN(rt, NULL, parent_run, (parent){ .n_children = 50, .n_ended = &n_ended });
+        while (READ(n_ended) < before + 51)
+            if (volt_rt_step(rt, 1) > 0 && volt_rt_deadline(rt) == 0) n_left++;
+    }
+    CHECK(n_left > 0);
+    // and now with an application that does not come back at all
+    int all = READ(n_ended) + 51;
+    RT_SPAWN(rt, NULL, parent_run, (parent){ .n_children = 50, .n_ended = &n_ended });
+    (void)volt_rt_step(rt, 1);
+    while (READ(n_ended) < all) sched_yield();
+    destroy(rt);
+}
+TEST(idle_with_other_workers_is_silent) {
+    volt_rt *rt = guest_on(3);
+    int n_ended = 0;
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(2), .n_ended = &n_ended });
+    while (READ(n_ended) < 1)
+        if (is_readable(rt, 1)) CHECK(volt_rt_step(rt, 0) >= 0);
+    for (;;) { // the watch may expire once more
+        uint64_t before = parks_of(rt);
+        if (!is_readable(rt, 50) && parks_of(rt) == before) break;
+        CHECK(volt_rt_step(rt, 0) >= 0);
+    }
+    uint64_t before = parks_of(rt);
+    CHECK_EQ(is_readable(rt, 200), 0);
+    CHECK_EQ(parks_of(rt), before);
+    destroy(rt);
+}
+
+// ---- the end
+
+// Cleans up for a while when it is cancelled.
+typedef struct {
+    volt_frame frame;
+    volt_shield shield;
+    volt_time cleanup;
+    int *n_cleaned;
+} cleaner;
+static volt_poll cleaner_run(volt_cx *cx, void *arg) {
+    cleaner *c = arg;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(volt_never(cx));
+    volt_shield_begin(cx, &c->shield, VOLT_NEVER);
+    VOLT_AWAIT(volt_sleep(cx, c->cleanup));
+    volt_shield_end(cx, &c->shield);
+    COUNT(*c->n_cleaned);
+    VOLT_END(0);
+}
+TEST(shutdown_steps_until_all_has_cleaned_up) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = guest_on(w);
+        int n = 0;
+        for (int i = 0; i < 10; i++)
+            RT_SPAWN(rt, NULL, cleaner_run, (cleaner){ .cleanup = VOLT_MS(i), .n_cleaned = &n });
+        if (RANDOM_BELOW(2)) CHECK(volt_rt_step(rt, 3) >= 0);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        CHECK_EQ(n, 10);
+        CHECK_EQ(volt_rt_step(rt, 0), -ESHUTDOWN);
+        CHECK_EQ(volt_rt_step(rt, 1), -ESHUTDOWN);
+        volt_handle h = { 0 };
+        CHECK_EQ(VOLT_RT_SPAWN(rt, &h, giver_run, (giver){ .value = 1 }), -ESHUTDOWN);
+        destroy(rt);
+    }
+}
+TEST(shutdown_ends_at_its_deadline_and_goes_on) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = guest_on(w);
+        int n = 0;
+        RT_SPAWN(rt, NULL, cleaner_run, (cleaner){ .cleanup = VOLT_MS(30), .n_cleaned = &n });
+        CHECK_EQ(volt_shutdown(rt, 0), 1);
+        CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), 1);
+        CHECK_EQ(volt_destroy(rt), -EBUSY);
+        while (READ(n) == 0) { // by steps again
+            CHECK_EQ(is_readable(rt, w == 1 ? -1 : 1) || w > 1, 1);
+            CHECK(volt_rt_step(rt, 1) >= -ESHUTDOWN);
+        }
+        destroy(rt);
+    }
+}
+typedef struct {
+    volt_frame frame;
+    int rc, step, n_ended;
+} stopper;
+static volt_poll stopper_run(volt_cx *cx, void *arg) {
+    stopper *s = arg;
+    VOLT_BEGIN(cx, s);
+    s->step = volt_rt_step(volt_cx_rt(cx), 0);
+    s->rc = volt_shutdown(volt_cx_rt(cx), VOLT_NEVER);
+    CHECK_EQ(s->step, -EDEADLK);
+    CHECK_EQ(s->rc, -EINPROGRESS);
+    VOLT_END(0);
+}
+TEST(a_task_may_shut_its_host_down) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = guest_on(w);
+        int rc = 0;
+        RT_SPAWN(rt, NULL, stopper_run, (stopper){ .rc = 0 });
+        while (rc >= 0) {
+            CHECK_EQ(is_readable(rt, -1), 1);
+            rc = volt_rt_step(rt, 0);
+        }
+        CHECK_EQ(rc, -ESHUTDOWN);
+        destroy(rt);
+    }
+}
+static void *shutdown_main(void *arg) {
+    volt_rt *rt = arg;
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    return NULL;
+}
+TEST(another_thread_may_shut_it_down) {
+    EACH_WORKERS(w) {
+        volt_rt *rt = guest_on(w);
+        int n = 0, rc = 0;
+        for (int i = 0; i < 5; i++)
+            RT_SPAWN(rt, NULL, cleaner_run, (cleaner){ .cleanup = VOLT_MS(i), .n_cleaned = &n });
+        pthread_t t = start_thread(shutdown_main, rt);
+        while (rc >= 0 || rc == -EBUSY) rc = volt_rt_step(rt, 2);
+        CHECK_EQ(rc, -ESHUTDOWN);
+        join_thread(t);
+        CHECK_EQ(n, 5);
+        destroy(rt);
+    }
+}
+
+// ---- what is refused
+
+typedef struct {
+    volt_frame frame;
+    volt_rt *rt;
+    int is_inside, may_go;
+} holder;
+static volt_poll holder_run(volt_cx *cx, void *arg) {
+    holder *h = *(holder **)((volt_frame *)arg + 1);
+    (void)cx;
+    WRITE(h->is_inside, 1);
+    while (!READ(h->may_go)) sched_yield();
+    return volt_ready(0);
+}
+static void *holder_main(void *arg) {
+    holder *h = arg;
+    while (!READ(h->is_inside)) CHECK(volt_rt_step(h->rt, 0) >= 0);
+    return NULL;
+}
+TEST(one_thread_at_a_time) {
+    typedef struct {
+        volt_frame frame;
+        holder *h;
+    } holding;
+    holder h = { .rt = guest_on(1) };
+    RT_SPAWN(h.rt, NULL, holder_run, (holding){ .h = &h });
+    pthread_t t = start_thread(holder_main, &h);
+    while (!READ(h.is_inside)) sched_yield();
+    CHECK_EQ(volt_rt_step(h.rt, 0), -EBUSY);
+    CHECK_EQ(volt_shutdown(h.rt, VOLT_MS(1)), 1); // waits for the one who steps
+    WRITE(h.may_go, 1);
+    join_thread(t);
+    destroy(h.rt);
+}
+TEST(only_guests_step) {
+    static giver g;
+    volt_config c = test_config(1);
+    volt_rt *rt = create_on(1);
+    CHECK_EQ(volt_rt_fd(rt), -EINVAL);
+    CHECK_EQ(volt_rt_step(rt, 0), -EINVAL);
+    CHECK_EQ(volt_rt_deadline(rt), VOLT_NEVER);
+    destroy(rt);
+    c.is_guest = 1;
+    CHECK_EQ(volt_run(&c, giver_run, &g), -EINVAL);
+    c.is_guest = 2;
+    CHECK_EQ(volt_create(&c, &rt), -EINVAL);
+    test_check_heap();
+}
+TEST(a_guest_without_descriptors_is_an_error) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    c.is_guest = 1;
+    for (rlim_t n = 3; rt == NULL; n++) {
+        CHECK(n < 20);
+        rlim_t before = set_fd_limit(n);
+        int rc = volt_create(&c, &rt);
+        (void)set_fd_limit(before);
+        CHECK_EQ(rc, rt ? 0 : -EMFILE);
+        if (rc < 0) test_check_heap();
+    }
+    destroy(rt);
+}
