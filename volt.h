@@ -1189,7 +1189,6 @@ static char *volt__sys_mmap(size_t bytes) {
 static void *volt__sys_map(void *user, size_t size, size_t align) {
     size_t page, bytes = volt__sys_pages(size, &page);
     (void)user;
-    if (align < page) align = page;
     // Mostly aligned at once: the kernel places each mapping right below the one before.
     char *p = volt__sys_mmap(bytes);
     if (!p || (VOLT__CAST(uintptr_t, p) & (align - 1)) == 0) return p;

@@ -15,31 +15,40 @@
 static long played_syscall(long number, ...);
 static int played_epoll_wait(int ep, struct epoll_event *ev, int n, int ms);
 static void *played_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+static ssize_t played_write(int fd, const void *text, size_t len);
+static long played_sysconf(int name);
 
 #define syscall played_syscall
 #define epoll_wait played_epoll_wait
 #define mmap played_mmap
+#define write played_write
+#define sysconf played_sysconf
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #undef syscall
 #undef epoll_wait
 #undef mmap
+#undef write
+#undef sysconf
 #include "test.h"
 
 // A call: what it asked for, and its answer, n or an error.
 typedef struct played {
     int n_calls, error, n;
     int has_time, op, ms;
+    unsigned flags; // of getrandom
     int64_t sec, nsec; // of the deadline or timeout
 } played;
 static played of_syscall, of_epoll;
 
 static int played_answer(played *p) {
     p->n_calls++;
-    errno = p->error ? p->error : EBADF; // without an error nobody may look at it
+    errno = p->error ? p->error : ENOSYS; // without an error nobody may look at it
     return p->error ? -1 : p->n;
 }
-// VOLT__SYS_FUTEX: word, op, value, time; SYS_epoll_pwait2: epoll, events, n, time.
+#define RANDOM_BITS UINT64_C(0x123456789abcdef0)
+// VOLT__SYS_FUTEX: word, op, value, time; SYS_epoll_pwait2: epoll, events, n, time;
+// SYS_getrandom: buffer, size, flags.
 static long played_syscall(long number, ...) {
     va_list ap;
     va_start(ap, number);
@@ -50,6 +59,11 @@ static long played_syscall(long number, ...) {
         volt__timespec *t = va_arg(ap, volt__timespec *);
         of_syscall.has_time = t != NULL;
         if (t) of_syscall.sec = t->sec, of_syscall.nsec = t->nsec;
+    } else if (number == SYS_getrandom) {
+        uint64_t *bits = va_arg(ap, uint64_t *), random = RANDOM_BITS;
+        of_syscall.n = (int)va_arg(ap, size_t);
+        of_syscall.flags = va_arg(ap, unsigned);
+        if (!of_syscall.error) memcpy(bits, &random, sizeof random);
     } else {
         (void)va_arg(ap, int);
         (void)va_arg(ap, struct epoll_event *);
@@ -80,6 +94,13 @@ static void *played_mmap(void *at, size_t size, int prot, int flags, int fd, off
     munmap(p + before + size, room - before - size);
     return p + before;
 }
+
+static ssize_t played_write(int fd, const void *text, size_t len) {
+    CHECK_EQ(fd, 2);
+    return write(fd, text, len);
+}
+static long page_size; // that the kernel tells; 0: the real one, -1: none
+static long played_sysconf(int name) { return page_size ? page_size : sysconf(name); }
 
 // ---- timeouts of epoll
 
@@ -174,6 +195,9 @@ TEST(a_futex_is_given_an_absolute_time) {
     CHECK_EQ(wait_word(1), 0);
     CHECK_EQ(of_syscall.nsec, 1);
     CHECK(of_syscall.has_time);
+    volt__timespec t; // may hold fewer seconds than a deadline
+    CHECK_EQ(wait_word(INT64_C(5000000000) * 1000000000), 0);
+    CHECK_EQ(of_syscall.sec, sizeof t.sec == 4 ? INT32_MAX : INT64_C(5000000000));
 }
 TEST(a_time_long_past_is_the_beginning_of_time) {
     const int64_t past[] = { 0, -1, -7000000005 };
@@ -191,7 +215,59 @@ TEST(a_futex_without_a_deadline_is_given_no_time) {
     CHECK_EQ(wait_word(VOLT_NEVER), -ETIMEDOUT);
 }
 
+// ---- clock, random bits, signals, the end
+
+TEST(the_clock_is_the_monotonic_one) {
+    for (int i = 0; i < 100; i++) {
+        struct timespec t[2];
+        CHECK_EQ(clock_gettime(CLOCK_MONOTONIC, &t[0]), 0);
+        int64_t now = volt__sys_now();
+        CHECK_EQ(clock_gettime(CLOCK_MONOTONIC, &t[1]), 0);
+        CHECK(now >= t[0].tv_sec * INT64_C(1000000000) + t[0].tv_nsec);
+        CHECK(now <= t[1].tv_sec * INT64_C(1000000000) + t[1].tv_nsec);
+    }
+}
+TEST(random_bits_are_the_kernels) {
+    CHECK(volt__sys_random() == RANDOM_BITS);
+    CHECK_EQ(of_syscall.flags, 1); // does not wait for the machine to have enough of them
+    of_syscall.error = ENOSYS;
+    uint64_t first = volt__sys_random();
+    CHECK(first != RANDOM_BITS && first != 0 && first != volt__sys_random());
+}
+TEST(a_broken_pipe_blocks_its_signal_alone) {
+    volt__sigpipe p;
+    sigset_t before, held, after;
+    sigemptyset(&before);
+    sigaddset(&before, SIGUSR1);
+    CHECK_EQ(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+    memset(&p, 0xff, sizeof p);
+    volt__sys_sigpipe_hold(&p);
+    CHECK_EQ(sigprocmask(SIG_SETMASK, NULL, &held), 0);
+    volt__sys_sigpipe_drop(&p, 0);
+    CHECK_EQ(sigprocmask(SIG_SETMASK, NULL, &after), 0);
+    for (int i = 1; i < 32; i++) {
+        if (i == SIGKILL || i == SIGSTOP) continue;
+        CHECK_EQ(sigismember(&held, i), i == SIGUSR1 || i == SIGPIPE);
+        CHECK_EQ(sigismember(&after, i), i == SIGUSR1);
+    }
+}
+TEST_DIES(the_end_is_told_on_standard_error, "the end") { volt__sys_panic("the end\n"); }
+
 // ---- memory
+
+TEST(sizes_are_rounded_up_to_pages) {
+    const long told[] = { 4096, 65536, -1 };
+    for (int i = 0; i < 3; i++) {
+        size_t page, is = told[i] < 0 ? 4096 : (size_t)told[i];
+        page_size = told[i];
+        for (size_t n = 0; n < 3; n++) {
+            CHECK_EQ(volt__sys_pages(n * is + 1, &page), (n + 1) * is);
+            CHECK_EQ(volt__sys_pages(n * is + is - 1, &page), (n + 1) * is);
+            CHECK_EQ(volt__sys_pages(n * is + is, &page), (n + 1) * is);
+            CHECK_EQ(page, is);
+        }
+    }
+}
 
 // 1: the byte belongs to a mapping.
 static int is_mapped(const char *p) {

@@ -155,6 +155,21 @@ SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .stale_re
     vmc_join(t);
     end_parts(2);
 }
+// Of two who push at once one wakes somebody.
+static uint32_t n_claimed;
+static void claim(void *unused) {
+    (void)unused;
+    if (volt__idle_claim(&rt->idle) >= 0) __atomic_fetch_add(&n_claimed, 1, __ATOMIC_RELAXED);
+}
+SCENARIO(idle_two_claims) {
+    make_runtime(2, UINT32_MAX);
+    for (int i = 0; i < 2; i++) put_to_sleep(i);
+    int t = vmc_spawn(claim, NULL);
+    claim(NULL);
+    vmc_join(t);
+    VMC_ASSERT(n_claimed == 1 && rt->idle.searching == 1);
+    free_runtime();
+}
 SCENARIO(idle_two_sleepers_two_pushes, .is_long = 1) {
     make_runtime(2, UINT32_MAX);
     put_to_sleep(0);
