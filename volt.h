@@ -93,8 +93,11 @@
 // or when all are stuck, nobody can. A descriptor that volt uses is non-blocking from
 // then on. Close descriptors with volt_close: the table behind volt_read must know. At
 // most 1024 workers and 4 million descriptors per runtime. A poll function that waits on
-// leaf operations must be awaited by a function with VOLT_BEGIN. A forked child has no
-// workers and shares its parent's epoll instances: until it calls exec it must not call volt.
+// leaf operations must be awaited by a function with VOLT_BEGIN.
+//
+// Fork. A forked child has no workers, and shares its parent's epoll instances. There, functions
+// that take a volt_rt give -ECHILD, wake-ups do nothing and volt_rt_close only closes, so that the
+// parent is not disturbed. A task that forks must call exec or _exit before its poll returns.
 //
 // Departures from the published design of this scheduler, and the test or benchmark of each:
 //   what          published        here                 why                             shown by
@@ -630,17 +633,18 @@ VOLT_API int volt_run(const volt_config *or_null, volt_fn *fn, void *state);
 VOLT_API int volt_create(const volt_config *or_null, volt_rt **out);
 // Runs `fn` on the runtime and blocks the calling thread until it has ended.
 //   where : plain thread; any number at once; in guest mode not the one that steps
-//   gives : its result | -EDEADLK on a worker | -ESHUTDOWN | -ENOMEM
+//   gives : its result | -EDEADLK on a worker | -ESHUTDOWN | -ENOMEM | -ECHILD
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
 // Refuses new tasks, cancels all, waits until they have ended. Callable again. In guest mode it
 // does the steps itself, whenever no other thread is inside one.
 //   where : any thread; on a worker it only starts the shutdown: -EINPROGRESS
-//   gives : 0 | number of tasks still alive after at_most (the first 16 logged with file:line)
+//   gives : 0 | number of tasks still alive after at_most (the first 16 logged with file:line) |
+//           -ECHILD in a forked child
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
 // Frees the runtime.
 //   where : plain thread, after volt_shutdown gave 0
 //   gives : 0 | -EBUSY while it runs, a thread is inside volt_rt_step, or handles or wakers of its
-//           tasks are held
+//           tasks are held | -ECHILD
 VOLT_API int volt_destroy(volt_rt *rt);
 // Guest mode (.is_guest): volt_create starts no thread for worker 0. The application has one
 // descriptor in its loop, and calls volt_rt_step whenever that is readable.
@@ -652,7 +656,7 @@ VOLT_API int volt_rt_fd(const volt_rt *rt);
 // readable while more is due.
 //   where : plain thread, the same or another each time, one at a time
 //   gives : polls run | -ESHUTDOWN when all has ended after volt_shutdown | -EBUSY, another thread
-//           is inside | -EDEADLK on a worker | -EINVAL without .is_guest
+//           is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 // For loops that want a time limit, too: when to step at the latest, for the next timer or to look
 // how far it still is. 0: now.
@@ -677,6 +681,7 @@ VOLT_API VOLT__MUST int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, con
 VOLT_API VOLT__MUST int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
                                       size_t size, const char *site);
 // The same from any thread.  VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state)
+//   gives : as volt_spawn | -ECHILD in a forked child
 VOLT_API VOLT__MUST int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
                                       size_t size);
 VOLT_API VOLT__MUST int volt_rt_spawn_at(volt_rt *rt, volt_handle *h, volt_fn *fn,
@@ -713,7 +718,8 @@ VOLT_API VOLT_POLL volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 // where: any thread.  gives: 0 and *result, handle cleared | -EAGAIN | -EINVAL empty handle
 VOLT_API int volt_try_join(volt_handle *h, int64_t *result);
 //   where : plain thread
-//   gives : 0 and *result, handle cleared | -ETIMEDOUT | -EDEADLK on a worker | -EINVAL (empty)
+//   gives : 0 and *result, handle cleared | -ETIMEDOUT | -EDEADLK on a worker | -EINVAL (empty) |
+//           -ECHILD
 VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result);
 // Idempotent; nothing for an empty handle or a task that has ended.  where: any thread
 VOLT_API void volt_cancel(const volt_handle *h);
@@ -958,6 +964,10 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_EPOLL_WAIT // number of events or -errno; timeout in ns, < 0: none
 #  define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) volt__sys_epoll_wait(ep_, ev_, n_, timeout_)
 #endif
+#ifndef VOLT_FORK_WORD // a word that is 1, but 0 in a forked child; NULL: process numbers tell
+#  define VOLT_FORK_WORD() volt__sys_fork_word()
+#  define VOLT_GETPID() getpid()
+#endif
 #ifndef VOLT_RANDOM // 64 bits that need not be secret
 #  define VOLT_RANDOM() volt__sys_random()
 #endif
@@ -1199,6 +1209,18 @@ static void *volt__sys_map(void *user, size_t size, size_t align) {
     if (before) VOLT_SYS(munmap, p, before);
     VOLT_SYS(munmap, p + before + bytes, align - before);
     return p + before;
+}
+// On a page of its own, which the kernel wipes in a child (4.14): asked at each call from outside.
+static __attribute__((unused)) uint32_t *volt__sys_fork_word(void) {
+    size_t page, bytes = volt__sys_pages(sizeof(uint32_t), &page);
+    void *p = volt__sys_mmap(bytes);
+    if (!p) return NULL;
+    if (VOLT_SYS(madvise, p, bytes, 18 /* MADV_WIPEONFORK */) < 0) {
+        VOLT_SYS(munmap, p, bytes);
+        return NULL;
+    }
+    *VOLT__CAST(uint32_t *, p) = 1;
+    return VOLT__CAST(uint32_t *, p);
 }
 static void volt__sys_unmap(void *user, void *block, size_t size) {
     size_t page, bytes = volt__sys_pages(size, &page);
@@ -3135,6 +3157,8 @@ struct volt__worker {
 struct volt_rt {
     volt_config cfg; // once: effective values
     int64_t epoch;   // once: time of tick 0
+    uint32_t *fork_word; // once
+    int32_t pid;         // once; when there is no fork_word
     uint32_t n_workers;
     volt__worker **workers; // [i] once, before started > i
     // read by all, rarely written
@@ -3160,6 +3184,9 @@ struct volt_rt {
 
 static inline uint32_t volt__started(const volt_rt *rt) {
     return volt__load_acq(&rt->started); // [R1] with worker start
+}
+static int volt__is_child(const volt_rt *rt) {
+    return rt->fork_word ? *rt->fork_word == 0 : rt->pid != VOLT_GETPID();
 }
 static uint64_t volt__tick_floor(const volt_rt *rt, volt_time now) {
     return now <= rt->epoch ? 0 : VOLT__CAST(uint64_t, now - rt->epoch) / VOLT_TICK_NS;
@@ -3215,8 +3242,9 @@ static void volt__unvisit(volt_rt *rt) {
     VOLT_ASSERT(old >= 2);
     if (old == 3) VOLT_FUTEX_WAKE(visitors, 1);
 }
-// From a thread that is no worker of rt.
+// From a thread that is no worker of rt. A forked child would poke its parent's workers.
 static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
+    if (VOLT__UNLIKELY(volt__is_child(rt))) return;
     volt__visit(rt);
     volt__inject(rt, c);
     volt__unvisit(rt);
@@ -4227,6 +4255,7 @@ static void volt__rt_free(volt_rt *rt) {
         volt__worker_destroy(rt, rt->workers[i]);
     volt__fds_destroy(&rt->fds);
     if (rt->watch.fd >= 0) VOLT_SYS(close, rt->watch.fd);
+    if (rt->fork_word) volt__sys_unmap(NULL, rt->fork_word, sizeof *rt->fork_word);
     if (rt->workers) a.free(a.user, rt->workers, sizeof(volt__worker *) * rt->n_workers);
     if (rt->fds.epfd) a.free(a.user, rt->fds.epfd, sizeof(int) * rt->n_workers);
     a.free(a.user, rt, sizeof *rt);
@@ -4242,6 +4271,8 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     memset(rt, 0, sizeof *rt);
     rt->cfg = cfg;
     rt->epoch = VOLT_NOW_NS();
+    rt->fork_word = VOLT_FORK_WORD();
+    rt->pid = VOLT_GETPID();
     rt->n_workers = cfg.workers;
     rt->watch.fd = -1;
     rt->slabs.alloc = rt->fds.alloc = cfg.alloc;
@@ -4384,6 +4415,7 @@ static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, v
                                                  volt_fn *fn, const void *state, size_t size,
                                                  const char *site) {
     if (!volt__frame_is_zero(state, size)) return -EINVAL;
+    if (!w && volt__is_child(rt)) return -ECHILD;
     volt__task *t = volt__task_alloc(rt, w, size, 0);
     if (!t) return -ENOMEM;
     volt__spawn_fill(t, h, fn, state, size, site);
@@ -4420,6 +4452,7 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
                             uint8_t flags) {
     uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags);
     if (!volt__frame_is_zero(state, sizeof(volt_frame))) return -EINVAL;
+    if (!w && volt__is_child(rt)) return -ECHILD;
     volt__task *t = volt__task_alloc(rt, w, sizeof state, 0);
     if (!t) return -ENOMEM;
     memcpy(volt__task_state(t), &state, sizeof state);
@@ -4432,7 +4465,7 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
 
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
     volt__worker *w = volt__worker_here(rt);
-    if (size < sizeof(volt_frame)) return NULL;
+    if (size < sizeof(volt_frame) || (!w && volt__is_child(rt))) return NULL;
     volt__task *t = volt__task_alloc(rt, w, size, 0);
     if (!t) return NULL;
     memset(volt__task_state(t), 0, size);
@@ -4483,6 +4516,7 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
     p.is_set = 0;
     if (!h->task_) return -EINVAL;
     if (VOLT_TLS_GET()) return -EDEADLK;
+    if (volt__is_child(volt__slab_of(h->task_)->rt)) return -ECHILD;
     void *waiter = VOLT__CAST(void *, VOLT__CAST(uintptr_t, &p) | VOLT__JOIN_PARKER);
     if (volt__join_register(h->task_, waiter)) {
         volt_time deadline = volt__deadline(at_most);
@@ -5665,7 +5699,10 @@ static void volt__close(volt_rt *rt, int fd) {
     volt__fd_exit(rt, e, fd);
 }
 VOLT_API void volt_close(volt_cx *cx, int fd) { volt__close(cx->rt_, fd); }
-VOLT_API void volt_rt_close(volt_rt *rt, int fd) { volt__close(rt, fd); }
+VOLT_API void volt_rt_close(volt_rt *rt, int fd) {
+    if (volt__is_child(rt)) VOLT_SYS(close, fd); // and leave the parent's epoll instances alone
+    else volt__close(rt, fd);
+}
 VOLT_API void volt_fd_forget(volt_cx *cx, int fd) {
     volt__chain c;
     volt__chain_init(&c);
@@ -6134,6 +6171,7 @@ static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
     return 0;
 }
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
+    if (volt__is_child(rt)) return -ECHILD;
     if (VOLT_TLS_GET()) {
         volt__shutdown_begin(rt);
         return -EINPROGRESS;
@@ -6161,6 +6199,7 @@ static int volt__teardown(volt_rt *rt) {
     return 0;
 }
 VOLT_API int volt_destroy(volt_rt *rt) {
+    if (volt__is_child(rt)) return -ECHILD;
     if (volt__load_acq(&rt->join_state) != 2) return -EBUSY; // [S1] with join_threads
     if (volt__load_acq(&rt->inside)) return -EBUSY;          // [L1] with guest_leave
     return volt__teardown(rt);
@@ -6190,6 +6229,7 @@ VOLT_API int volt_rt_fd(const volt_rt *rt) {
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     if (!rt->cfg.is_guest) return -EINVAL;
     if (VOLT_TLS_GET()) return -EDEADLK;
+    if (volt__is_child(rt)) return -ECHILD;
     if (!volt__try_lock(&rt->inside)) return -EBUSY;
     volt__worker *w = rt->workers[0];
     uint32_t most = max_polls > 0 && max_polls < INT_MAX ? max_polls : INT_MAX;

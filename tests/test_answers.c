@@ -113,6 +113,7 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_getpeername getpeername
 #define answer_getsockname getsockname
 #define answer_getsockopt getsockopt
+#define answer_madvise madvise
 #define answer_mmap mmap
 #define answer_munmap munmap
 #define answer_open open

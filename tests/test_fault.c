@@ -68,6 +68,9 @@ static int fails(int call) {
 
 // ---- the seam: one wrapper for each call
 
+#define VOLT_FORK_WORD() NULL // as before Linux 4.14
+#define fault_madvise madvise
+#define VOLT_GETPID() getpid()
 #define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_)                                              \
     fault_pthread_create(thread_, attr_, fn_, arg_)

@@ -17,12 +17,14 @@ static int played_epoll_wait(int ep, struct epoll_event *ev, int n, int ms);
 static void *played_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 static ssize_t played_write(int fd, const void *text, size_t len);
 static long played_sysconf(int name);
+static int played_madvise(void *p, size_t size, int advice);
 
 #define syscall played_syscall
 #define epoll_wait played_epoll_wait
 #define mmap played_mmap
 #define write played_write
 #define sysconf played_sysconf
+#define madvise played_madvise
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #undef syscall
@@ -30,6 +32,7 @@ static long played_sysconf(int name);
 #undef mmap
 #undef write
 #undef sysconf
+#undef madvise
 #include "test.h"
 
 // A call: what it asked for, and its answer, n or an error.
@@ -84,8 +87,11 @@ static int played_epoll_wait(int ep, struct epoll_event *ev, int n, int ms) {
 // The first mapping lies this far behind a multiple of that.
 static size_t map_off, map_align;
 static int n_maps;
+static void *last_map; // of those that were not moved
+static int map_error;
 static void *played_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset) {
-    if (n_maps++ || !map_align) return mmap(at, size, prot, flags, fd, offset);
+    if (map_error) return errno = map_error, MAP_FAILED;
+    if (n_maps++ || !map_align) return last_map = mmap(at, size, prot, flags, fd, offset);
     size_t room = size + 2 * map_align;
     char *p = (char *)mmap(at, room, prot, flags, fd, offset);
     if (p == MAP_FAILED) return p;
@@ -101,6 +107,12 @@ static ssize_t played_write(int fd, const void *text, size_t len) {
 }
 static long page_size; // that the kernel tells; 0: the real one, -1: none
 static long played_sysconf(int name) { return page_size ? page_size : sysconf(name); }
+
+static int advice_error;
+static int played_madvise(void *p, size_t size, int advice) {
+    if (advice_error) return errno = advice_error, -1;
+    return madvise(p, size, advice);
+}
 
 // ---- timeouts of epoll
 
@@ -289,4 +301,25 @@ TEST(a_mapping_is_aligned_and_leaves_nothing_behind) {
         CHECK(!is_mapped(p));
         CHECK(!is_mapped(p + size - 1));
     }
+}
+TEST(a_word_that_tells_a_child) {
+    static const int errors[] = { EINVAL, ENOSYS, EPERM, ENOMEM };
+    for (int i = 0; i < 4; i++) { // an old kernel: nothing is left behind
+        advice_error = errors[i];
+        CHECK(volt__sys_fork_word() == NULL);
+        CHECK(!is_mapped((const char *)last_map));
+    }
+    advice_error = 0;
+    map_error = ENOMEM;
+    CHECK(volt__sys_fork_word() == NULL);
+    map_error = 0;
+    uint32_t *word = volt__sys_fork_word();
+    if (!word) SKIP("no MADV_WIPEONFORK");
+    CHECK_EQ(*word, 1);
+    pid_t child = fork();
+    if (child == 0) _exit(*word == 0 ? 0 : 1);
+    int status = 1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(*word, 1);
 }

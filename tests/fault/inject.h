@@ -176,6 +176,9 @@ static void make_an_edge(int fd) {
 
 #define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
 #define VOLT_PANIC(text_) fail("%s", text_)
+#define VOLT_FORK_WORD() NULL // as before Linux 4.14
+#define fault_madvise madvise
+#define VOLT_GETPID() getpid()
 
 #define FAULTY(call_, ...) (fails(C_##call_) ? -1 : call_(__VA_ARGS__))
 #define fault_bind(...) FAULTY(bind, __VA_ARGS__)

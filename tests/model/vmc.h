@@ -151,6 +151,8 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #define VOLT_THREAD_JOIN(thread_) vmc_thread_join((uintptr_t)(thread_))
 #define VOLT_TLS_GET() ((volt__worker *)vmc_tls_get())
 #define VOLT_TLS_SET(w_) vmc_tls_set(w_)
+#define VOLT_FORK_WORD() NULL
+#define VOLT_GETPID() 1
 #define VOLT_NOW_NS() vmc_now()
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_) vmc_futex_wait(word_, expect_, deadline_)
 #define VOLT_FUTEX_WAKE(word_, n_) vmc_futex_wake(word_, n_)

@@ -62,6 +62,7 @@ void vmc_fd_raise(int fd, uint32_t events); // an edge: EPOLLIN, EPOLLOUT, ...
 #define vmc_sys_fcntl(...) vmc_unmodelled("fcntl", __VA_ARGS__)
 #define vmc_sys_open(...) vmc_unmodelled("open", __VA_ARGS__)
 #define vmc_sys_poll(...) vmc_unmodelled("poll", __VA_ARGS__)
+#define vmc_sys_madvise(...) vmc_unmodelled("madvise", __VA_ARGS__)
 #define vmc_sys_sched_getaffinity(...) vmc_unmodelled("sched_getaffinity", __VA_ARGS__)
 #define vmc_sys_sigtimedwait(...) vmc_unmodelled("sigtimedwait", __VA_ARGS__)
 

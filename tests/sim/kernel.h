@@ -867,6 +867,7 @@ SIM_FN int sim_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     (void)set;
     return sim__error(ENOSYS);
 }
+#define sim_madvise madvise
 SIM_FN long sim_sysconf(int name) { return name == _SC_PAGESIZE ? 4096 : 4; }
 SIM_FN int sim_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *t) {
     (void)set;

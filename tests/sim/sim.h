@@ -55,6 +55,8 @@ static _Noreturn void sim__panic(const char *text) {
 #define VOLT_SYS(name_, ...) sim_##name_(__VA_ARGS__)
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) sim_pthread_create(thread_, fn_, arg_)
 #define VOLT_THREAD_JOIN(thread_) sim_pthread_join(thread_)
+#define VOLT_FORK_WORD() NULL
+#define VOLT_GETPID() 1
 #define VOLT_TLS_GET() ((volt__worker *)sim.current->tls)
 #define VOLT_TLS_SET(w_) (sim.current->tls = (w_))
 #define VOLT_PANIC(text_) sim__panic(text_)

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// A forked child: what it calls gives -ECHILD or does nothing, and its parent is not disturbed. All
+// with the word that the kernel wipes in a child, and with process numbers, as before Linux 4.14.
+#define VOLT_FORK_WORD() (has_word ? volt__sys_fork_word() : NULL)
+#define VOLT_GETPID() getpid()
+static int has_word;
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+#include <sys/socket.h>
+
+typedef struct {
+    volt_frame frame;
+    volt_waker *waker;
+    int *n_polls;
+} listener;
+// Waits for a waker; counts how often it is polled.
+static volt_poll listener_run(volt_cx *cx, void *arg) {
+    listener *l = arg;
+    if (COUNT(*l->n_polls) == 1) *l->waker = volt_waker_retain(cx);
+    return volt_is_cancelled(cx) ? volt_ready(0) : volt_pending();
+}
+typedef struct {
+    volt_rt *rt;
+    int is_guest, fd[2], n_polls;
+    volt_handle listener, mirror;
+    volt_waker waker;
+} parent;
+
+static void step(parent *p) {
+    if (p->is_guest) CHECK(volt_rt_step(p->rt, 0) >= 0);
+}
+static void begin(parent *p, uint32_t workers, int is_guest) {
+    volt_config c = test_config(workers);
+    memset(p, 0, sizeof *p);
+    p->is_guest = is_guest;
+    c.is_guest = (uint32_t)is_guest;
+    CHECK_EQ(volt_create(&c, &p->rt), 0);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, p->fd), 0);
+    RT_SPAWN(p->rt, &p->listener, listener_run,
+             (listener){ .waker = &p->waker, .n_polls = &p->n_polls });
+    RT_SPAWN(p->rt, &p->mirror, mirror_run, (mirror){ .fd = p->fd[0], .cap = 8 });
+    while (READ(p->n_polls) == 0) step(p);
+}
+// What it sends comes back: its descriptor is still waited for.
+static void talk(parent *p) {
+    char c = 0;
+    CHECK_EQ(write(p->fd[1], "x", 1), 1);
+    while (recv(p->fd[1], &c, 1, p->is_guest ? MSG_DONTWAIT : 0) != 1) step(p);
+    CHECK_EQ(c, 'x');
+}
+static void end(parent *p) {
+    volt_waker_release(p->waker);
+    volt_cancel(&p->listener);
+    CHECK_EQ(close(p->fd[1]), 0);
+    CHECK_EQ(volt_shutdown(p->rt, VOLT_NEVER), 0);
+    int64_t result = -1;
+    CHECK_EQ(volt_try_join(&p->listener, &result), 0);
+    CHECK_EQ(volt_try_join(&p->mirror, &result), 0);
+    CHECK(result == 0 || result == -ECANCELED); // end of file, or too late to see it
+    CHECK_EQ(volt_destroy(p->rt), 0);
+    test_check_heap();
+}
+// Runs `fn` in a child, which must end by itself, without a failure.
+static void in_child(void (*fn)(parent *), parent *p) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        fn(p);
+        TEST_BEFORE_EXIT();
+        _exit(0);
+    }
+    int status = -1;
+    while (waitpid(child, &status, 0) < 0) CHECK_EQ(errno, EINTR);
+    CHECK_EQ(status, 0);
+}
+
+static void is_refused(parent *p) {
+    static giver state;
+    volt_handle h = { 0 };
+    int64_t result;
+    CHECK_EQ(VOLT_RT_SPAWN(p->rt, &h, giver_run, (giver){ .value = 1 }), -ECHILD);
+    CHECK(!volt_handle_is_set(&h));
+    CHECK(volt_task_create(p->rt, giver_run, sizeof(giver)) == NULL);
+    CHECK_EQ(volt_block_on(p->rt, giver_run, &state), -ECHILD);
+    CHECK_EQ(volt_join_sync(&p->listener, 0, &result), -ECHILD);
+    CHECK_EQ(volt_shutdown(p->rt, VOLT_NEVER), -ECHILD);
+    CHECK_EQ(volt_destroy(p->rt), -ECHILD);
+    if (p->is_guest) CHECK_EQ(volt_rt_step(p->rt, 0), -ECHILD);
+}
+static void wakes_nobody(parent *p) {
+    volt_wake(p->waker);
+    volt_cancel(&p->listener);
+    volt_cancel(&p->mirror);
+}
+static void closes_its_own(parent *p) {
+    volt_rt_close(p->rt, p->fd[0]);
+    CHECK_EQ(fcntl(p->fd[0], F_GETFD), -1);
+    CHECK_EQ(errno, EBADF);
+}
+static void runs_a_new_one(parent *p) {
+    static giver state = { .value = 42 };
+    volt_config c = test_config(2);
+    (void)p;
+    CHECK_EQ(volt_run(&c, giver_run, &state), 42);
+}
+static uint64_t unparks_of(parent *p) {
+    volt_counters c;
+    volt_stats(p->rt, &c);
+    return c.unparks;
+}
+static void beside_children(uint32_t workers, int is_guest) {
+    static void (*const what[])(parent *) = { is_refused, wakes_nobody, closes_its_own,
+                                              runs_a_new_one };
+    parent p;
+    begin(&p, workers, is_guest);
+    talk(&p);
+    uint64_t unparks = unparks_of(&p);
+    for (size_t i = 0; i < sizeof what / sizeof what[0]; i++) {
+        in_child(what[i], &p);
+        talk(&p);
+        CHECK_EQ(READ(p.n_polls), 1); // no wake-up has come through
+        if (workers == 1) CHECK_EQ(unparks_of(&p), unparks);
+    }
+    volt_wake(p.waker); // the parent's own does
+    while (READ(p.n_polls) == 1) step(&p);
+    end(&p);
+}
+TEST(children_do_not_disturb_their_parent) {
+    for (has_word = 0; has_word < 2; has_word++)
+        EACH_WORKERS(w) beside_children(w, 0);
+}
+TEST(children_do_not_disturb_a_guest) {
+    for (has_word = 0; has_word < 2; has_word++) beside_children(1, 1);
+}
+TEST(the_kernel_tells_a_child) {
+    has_word = 1;
+    volt_rt *rt = create_on(1);
+    if (!rt->fork_word) SKIP("no MADV_WIPEONFORK");
+    destroy(rt);
+}
