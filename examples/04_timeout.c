@@ -78,7 +78,7 @@ typedef struct {
 static volt_poll patience_run(volt_cx *cx, void *arg) {
     patience *p = arg;
     VOLT_BEGIN(cx, p);
-    p->rc = VOLT_SPAWN(cx, &p->task, job_run, (job){.length = VOLT_NEVER});
+    p->rc = VOLT_SPAWN(cx, &p->task, job_run, (job){ .length = VOLT_NEVER });
     if (p->rc < 0) VOLT_RETURN(p->rc);
     while (p->n_late < 2) {
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&p->ended, p->rc, volt_join(cx, &p->task)),

@@ -66,15 +66,15 @@ typedef struct {
 } app;
 
 static int start(volt_cx *cx, app *m) {
-    session s = {.stop = &m->stop, .id = 1, .job = VOLT_NEVER, .save = VOLT_MS(5)};
+    session s = { .stop = &m->stop, .id = 1, .job = VOLT_NEVER, .save = VOLT_MS(5) };
     volt_token_init(&m->second, &m->stop);
     volt_group_collect(&m->sessions); // keeps results for volt_group_next
     int rc = VOLT_SPAWN(cx, &m->first, session_run, s);
-    s = (session){.stop = &m->second, .id = 2, .job = VOLT_MS(1)};
+    s = (session){ .stop = &m->second, .id = 2, .job = VOLT_MS(1) };
     if (rc == 0) rc = VOLT_GROUP_SPAWN(cx, &m->sessions, session_run, s);
-    s = (session){.stop = &m->stop, .id = 3, .job = VOLT_MS(1)};
+    s = (session){ .stop = &m->stop, .id = 3, .job = VOLT_MS(1) };
     if (rc == 0) rc = VOLT_GROUP_SPAWN(cx, &m->sessions, session_run, s);
-    s = (session){.stop = &m->stop, .id = 4, .job = VOLT_NEVER, .save = VOLT_NEVER};
+    s = (session){ .stop = &m->stop, .id = 4, .job = VOLT_NEVER, .save = VOLT_NEVER };
     if (rc == 0) rc = VOLT_GROUP_SPAWN(cx, &m->sessions, session_run, s);
     return rc;
 }
@@ -105,6 +105,6 @@ out:
 }
 
 int main(void) {
-    app m = {.rc = 0};
+    app m = { .rc = 0 };
     return volt_run(NULL, app_run, &m) < 0;
 }

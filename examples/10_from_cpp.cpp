@@ -29,7 +29,7 @@ namespace {
 
 // What tasks share is atomic, or has a lock that nobody holds across an await.
 class ledger {
-    std::atomic<int> sum_{0};
+    std::atomic<int> sum_{ 0 };
 
   public:
     int add(const std::string &number) noexcept {
@@ -88,7 +88,7 @@ volt_poll app_run(volt_cx *cx, void *arg) noexcept {
     volt_group_collect(&a->clerks);
     for (const auto &word : *a->words)
         if (a->rc == 0)
-            a->rc = VOLT_GROUP_SPAWN(cx, &a->clerks, clerk_run, clerk{{}, a->book, &word});
+            a->rc = VOLT_GROUP_SPAWN(cx, &a->clerks, clerk_run, clerk{ {}, a->book, &word });
     while (a->rc == 0) {
         VOLT_AWAIT(a->rc, volt_group_next(cx, &a->clerks, &a->id));
         if (a->rc != -EINVAL) continue;
@@ -97,7 +97,7 @@ volt_poll app_run(volt_cx *cx, void *arg) noexcept {
     }
     VOLT_AWAIT(volt_group_close(cx, &a->clerks)); // also the way out of every error above
     if (a->rc != -ENOENT) VOLT_RETURN(a->rc);     // -ENOENT: every result has been taken
-    a->rc = VOLT_SPAWN(cx, &a->shouter, shouter_run, shouter{{}, a->text->get()});
+    a->rc = VOLT_SPAWN(cx, &a->shouter, shouter_run, shouter{ {}, a->text->get() });
     if (a->rc < 0) VOLT_RETURN(a->rc);
     static_cast<void>(a->text->release());
     VOLT_AWAIT(a->rc, volt_join(cx, &a->shouter));
@@ -108,7 +108,7 @@ volt_poll app_run(volt_cx *cx, void *arg) noexcept {
 
 int main() {
     ledger book;
-    const std::vector<std::string> words{"40", "two", "2"};
+    const std::vector<std::string> words{ "40", "two", "2" };
     auto text = std::make_unique<std::string>("hello from C++");
     app a{};
     a.book = &book;
