@@ -19,8 +19,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { N_EVENTS = 16, TIMEOUT_MS = 1000 };
-
 typedef struct transfer {
     volt_frame frame;
     volt_shield lent;
@@ -35,7 +33,7 @@ typedef struct {
     volt_frame frame;
     volt_arm sock, tick, todo;
     volt_pollset set;
-    volt_pollev ev[N_EVENTS];
+    volt_pollev ev[16];
     volt_time due;
     CURLM *multi;
     transfer *next; // to begin
@@ -67,7 +65,7 @@ static void begin(driver *d, transfer *t) {
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 1000L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L); // signal handlers are the application's
     if (curl_multi_add_handle(d->multi, easy) == CURLM_OK) return;
     curl_easy_cleanup(easy);
@@ -92,7 +90,7 @@ static volt_poll transfer_run(volt_cx *cx, void *arg) {
     transfer *t = arg;
     VOLT_BEGIN(cx, t);
     t->self = t;
-    volt_shield_begin(cx, &t->lent, VOLT_NEVER); // bounded by TIMEOUT_MS
+    volt_shield_begin(cx, &t->lent, VOLT_NEVER); // libcurl's time limit bounds it
     VOLT_AWAIT(volt_write_all(cx, requests[1], &t->self, sizeof t->self));
     VOLT_AWAIT(volt_token_wait(cx, &t->done));
     VOLT_END(0);
@@ -118,7 +116,7 @@ static volt_poll driver_run(volt_cx *cx, void *arg) {
     if (d->n < 0) VOLT_RETURN(d->n);
     do { // until the last one who could ask has closed the pipe
         VOLT_AWAIT(VOLT_SELECT(
-            VOLT_ARM(&d->sock, d->n, volt_pollset_wait(cx, &d->set, d->ev, N_EVENTS)),
+            VOLT_ARM(&d->sock, d->n, volt_pollset_wait(cx, &d->set, d->ev, 16)),
             VOLT_ARM(&d->tick, volt_sleep_until(cx, d->due)),
             VOLT_ARM(&d->todo, d->n, volt_read(cx, requests[0], &d->next, sizeof d->next))));
         if (d->tick.fired) d->due = VOLT_NEVER, act(d, CURL_SOCKET_TIMEOUT, 0);
