@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <sys/signalfd.h>
 
-enum { REQUEST_CAP = 4096, REQUEST_SECONDS = 5, GRACE_SECONDS = 2 };
+enum { REQUEST_CAP = 4096, REQUEST_SECONDS = 5, GRACE_SECONDS = 5 };
 static const char page[] = "<!doctype html><title>volt</title><h1>It works</h1>\n";
 
 typedef struct {

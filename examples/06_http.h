@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// As much of HTTP/1.1 (RFC 9112) as 06_http.c needs: finds one request at the start of a buffer, and
-// writes an answer. Nothing here waits, allocates or keeps state: when there are more bytes,
-// http_parse is asked again. Include it behind the libc headers' _GNU_SOURCE.
+// As much of HTTP/1.1 (RFC 9112) as 06_http.c needs: finds one request at the start of a buffer,
+// and writes an answer. Nothing here waits, allocates or keeps state: when there are more bytes,
+// http_parse is asked again. Needs _GNU_SOURCE (memmem), which volt.h's implementation defines.
 #ifndef EXAMPLE_HTTP_H
 #define EXAMPLE_HTTP_H
 
@@ -56,8 +56,8 @@ static int http_list_has(http_text list, const char *word) {
     return http_is_like(http_trim(list), word);
 }
 
-// No control characters, and of blanks only those named: servers that read odd requests in different
-// ways are how requests get smuggled past one of them.
+// No control characters, and of blanks only those named. What two servers read in different ways is
+// how a request gets smuggled past one of them.
 static int http_is_clean(http_text t, const char *blanks) {
     for (size_t i = 0; i < t.len; i++) {
         unsigned char c = (unsigned char)t.at[i];

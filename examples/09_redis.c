@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // hiredis, the asynchronous Redis client, on a poll set. The upper half of the file is the adapter.
 //
-// hiredis calls back for what it wants to read or write, frees its context and closes its descriptor
-// by itself, and is not safe for two tasks at once. Here one task owns its connections; `replies` is
-// an async function of our own that waits for all answers, so it can be limited in time, and joined
-// with that of another connection. What has been sent cannot be taken back: a connection whose
-// blocking command was given up can only be closed.
+// hiredis calls back for what it wants to read or write, frees its context and closes its
+// descriptor by itself, and is not safe for two tasks at once. Here one task owns its connections;
+// `replies` is an async function of our own that waits for all answers, so it can be limited in
+// time, and joined with that of another connection. What has been sent cannot be taken back: a
+// connection whose blocking command was given up can only be closed.
 //
 //     cc -I. -pthread examples/09_redis.c -lhiredis -o redis && ./redis /run/redis/redis.sock
 //

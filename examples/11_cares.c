@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// c-ares, the asynchronous resolver: several names at once. The name server that it asks is a task of
-// this program, in 11_name_server.h.
+// c-ares, the asynchronous resolver: several names at once. The name server that it asks is a task
+// of this program, in 11_name_server.h.
 //
 // c-ares opens and closes its sockets itself and says so (on_socket). It wants to be called when a
 // query is late, too: ares_timeout tells how long that is, and volt_before waits no longer.

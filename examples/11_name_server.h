@@ -2,9 +2,8 @@
 // A name server for 11_cares.c: UDP in a volt task. volt_readable says when there is something to
 // receive; the calls themselves are recvfrom and sendto, on a socket that does not block.
 //
-// It knows every host: the address is 10.0.0.n, where n is the length of the first label. Except
-// that names in `n` do not exist, those in `s` are never answered, and the first query for a name in
-// `l` is lost.
+// It knows every host: the address is 10.0.0.n, where n is the length of the first label. But names
+// in `n` do not exist, those in `s` are never answered, and the first query for one in `l` is lost.
 #ifndef EXAMPLE_NAME_SERVER_H
 #define EXAMPLE_NAME_SERVER_H
 
@@ -13,7 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { NAME_SERVER_HEAD = 12 }; // bytes before the question
+enum { NS_HEAD = 12 }; // bytes before the question
 
 typedef struct {
     volt_frame frame;
@@ -21,14 +20,11 @@ typedef struct {
     unsigned char msg[512];
 } name_server;
 
-// Turns a query into its answer, which has the same head and question; gives the length, 0 for none.
+// Turns a query into its answer, which has the same head and question. Gives the length; 0: none.
 static size_t name_server_answer(name_server *s, size_t len) {
-    unsigned char *name = s->msg + NAME_SERVER_HEAD, label = name[0], letter = name[1];
-    unsigned char record[] = {
-        0xc0, NAME_SERVER_HEAD, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 10, 0, 0, label
-    };
-    size_t end = NAME_SERVER_HEAD + strnlen((char *)name, len - NAME_SERVER_HEAD) +
-                 5; // the 0, type and class
+    unsigned char *name = s->msg + NS_HEAD, label = name[0], letter = name[1];
+    unsigned char record[] = { 0xc0, NS_HEAD, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 10, 0, 0, label };
+    size_t end = NS_HEAD + strnlen((char *)name, len - NS_HEAD) + 5; // the 0, type and class
     if (end > len || end + sizeof record > sizeof s->msg) return 0;
     if (letter == 's' || (letter == 'l' && s->n_lost++ == 0)) return 0;
     s->msg[2] |= 0x84; // is an answer, with authority
@@ -44,7 +40,7 @@ static void name_server_serve(name_server *s) {
     struct sockaddr_in from;
     socklen_t size = sizeof from;
     ssize_t n = recvfrom(s->fd, s->msg, sizeof s->msg, 0, (struct sockaddr *)&from, &size);
-    size_t len = n > NAME_SERVER_HEAD ? name_server_answer(s, (size_t)n) : 0;
+    size_t len = n > NS_HEAD ? name_server_answer(s, (size_t)n) : 0;
     if (len) sendto(s->fd, s->msg, len, 0, (struct sockaddr *)&from, size);
 }
 
