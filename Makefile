@@ -350,7 +350,7 @@ examples: need-g++ need-clang++ $(EXAMPLE_NEEDS)
 	@echo 'examples: $(words $(EXAMPLE_CHECKS)) passed'
 build/check/example-%: build/examples/% tests/examples.sh bench/server.sh
 	@mkdir -p $(@D)
-	tests/examples.sh build/examples $*
+	timeout 120 tests/examples.sh build/examples $*
 	@touch $@
 build/check/example-08_curl: build/examples/06_http
 build/examples/06_http: examples/06_http.h
