@@ -80,7 +80,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     }
     // A close with bytes unread resets the connection, and the answer may be lost on its way.
     volt_shut(c->fd, 0, 1);
-    c->deadline = volt_now() + VOLT_S(1), c->have = 0;
+    c->have = 0;
     while (c->n > 0) VOLT_AWAIT(c->n, receive(cx, c));
     volt_close(cx, c->fd);
     VOLT_END(0);

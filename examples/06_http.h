@@ -84,7 +84,7 @@ static int http_header(http_text line, http_request *r) {
     if (http_is_like(name, "Transfer-Encoding")) return 501;
     if (http_is_like(name, "Host")) r->n_hosts++;
     if (http_is_like(name, "Connection") && http_list_has(value, "close")) r->is_last = 1;
-    if (http_is_like(name, "Expect")) return 417; // clients then send the body unasked
+    if (http_is_like(name, "Expect")) return 417; // curl and others then send the body at once
     if (!http_is_like(name, "Content-Length")) return HTTP_OK;
     return r->n_lengths++ ? 400 : http_length(value, &r->body.len);
 }
@@ -98,7 +98,7 @@ static int http_request_line(http_text line, http_request *r) {
     if (line.len != 8 || memcmp(line.at, "HTTP/1.", 7) != 0) return 400;
     if (line.at[7] != '0' && line.at[7] != '1') return 400;
     r->minor = line.at[7] - '0';
-    r->is_last = r->minor == 0; // which may mean to ask for more, but most do not
+    r->is_last = r->minor == 0; // it can ask for keep-alive, too; not here
     return HTTP_OK;
 }
 
