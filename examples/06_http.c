@@ -100,7 +100,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     volt_token_cancel(&s->stop);
     VOLT_AWAIT(volt_within(cx, &s->grace, VOLT_S(GRACE_SECONDS), volt_group_wait(cx, &s->clients)));
     VOLT_AWAIT(volt_group_close(cx, &s->clients));
-    VOLT_END(0);
+    VOLT_END(s->in.fired ? s->fd : 0);
 }
 
 int main(int argc, char **argv) {
