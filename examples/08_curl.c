@@ -8,7 +8,7 @@
 //
 //     cc -I. -pthread examples/08_curl.c -lcurl -o curl && ./curl http://127.0.0.1:8080
 //
-// Expected output, with 06_http at that address:
+// Expected output, with 06_http at that address (the third server never answers):
 // /: 200, 52 bytes
 // /nothing: 404, 9 bytes
 // silent: 0, 0 bytes
