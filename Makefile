@@ -17,11 +17,11 @@ SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHE
 TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
 TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
 , := ,
-GOLDEN := 01_hello 02_sleep_join
+GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize valgrind msan coverage odds soak model model-full \
+.PHONY: help demo test check sanitize valgrind msan coverage examples odds soak model model-full \
 	model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz mutate bench \
 	size install clean
 help:
@@ -39,6 +39,7 @@ help:
 	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
 	@echo '               make model-full: the long scenarios too, and all as it is shipped'
 	@echo 'make fault     every call fails, with every error, one after the other; FULL=1: all forms'
+	@echo 'make examples  the examples with real clients, servers and libraries; part of make check'
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
@@ -103,7 +104,7 @@ build/small/test_%: tests/test_%.c $(HEADERS)
 build/test_ring_caps build/small/test_ring_caps: tests/test_queues.c
 build/examples/%: examples/%.c volt.h
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -o $@
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< $(EXAMPLE_LIBS) -o $@
 
 # ---- sanitize: no suppressions. Thread sanitizer needs a stable address layout on some kernels.
 RUN_TSAN := $(shell setarch -R true 2>/dev/null && echo setarch -R)
@@ -334,6 +335,43 @@ build/model/$(1)/model_%: build/model/$(1)/model_%.o $(MODEL_PARTS:%=build/model
 endef
 $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
+# ---- examples: those that need more than libc run in `make check`, with real clients, servers and
+# libraries, see tests/examples.sh; `make examples` runs these alone.
+EXAMPLE_CHECKS := $(addprefix example-,06_http 08_curl 09_redis 11_cares 10_from_cpp-g++ \
+	10_from_cpp-clang++)
+EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server \
+	need-lib-curl need-lib-hiredis need-lib-cares
+PACKAGE_h2load := nghttp2-client
+PACKAGE_nc := netcat-openbsd
+
+examples: need-g++ need-clang++ $(EXAMPLE_NEEDS)
+	@rm -f $(EXAMPLE_CHECKS:%=build/check/%)
+	$(MAKE_ALL) $(EXAMPLE_CHECKS:%=build/check/%)
+	@echo 'examples: $(words $(EXAMPLE_CHECKS)) passed'
+build/check/example-%: build/examples/% tests/examples.sh bench/server.sh
+	@mkdir -p $(@D)
+	timeout 120 tests/examples.sh build/examples $*
+	@touch $@
+build/check/example-08_curl: build/examples/06_http
+build/examples/06_http: examples/06_http.h
+build/examples/11_cares: examples/11_name_server.h
+build/examples/08_curl: EXAMPLE_LIBS := -lcurl
+build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
+build/examples/11_cares: EXAMPLE_LIBS := -lcares
+build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
+	@mkdir -p $(@D)
+	$* -std=c++17 -O2 $(FLAGS_$*) $< -I. -pthread -o $@
+
+need-lib-%:
+	@echo '#include <$(HEADER_$*)>' | $(CC) -E -x c - >/dev/null 2>&1 || { \
+		echo '$(HEADER_$*): not found; Debian package: $(PACKAGE_lib-$*)'; exit 1; }
+HEADER_curl := curl/curl.h
+HEADER_hiredis := hiredis/async.h
+HEADER_cares := ares.h
+PACKAGE_lib-curl := libcurl4-openssl-dev
+PACKAGE_lib-hiredis := libhiredis-dev
+PACKAGE_lib-cares := libc-ares-dev
+
 # ---- fault: see tests/fault/fault.c. FULL=1: all workers, small bounds, the address sanitizer, and
 # the programs as they are shipped, under strace and prlimit. ONE='...': one run, by its line.
 FAULT_SRC := $(wildcard tests/fault/*.h) tests/fault/fault.c volt.h
@@ -409,7 +447,8 @@ UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c \
 	$(sort $(wildcard examples/*.c bench/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
-	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules
+	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules \
+	$(EXAMPLE_CHECKS)
 LANG_gcc := c
 LANG_g++ := c++
 FLAGS_gcc := $(WARN) $(WARN_C) $(WARN_GCC) -x c
@@ -418,7 +457,7 @@ FLAGS_g++ := $(WARN) $(WARN_GCC) -x c++
 FLAGS_clang++ := $(WARN) $(WARN_CLANG) -x c++
 word-of = $(word $(1),$(subst -, ,$*))
 
-check: need-gcc need-g++ need-clang need-clang++ need-cppcheck
+check: need-gcc need-g++ need-clang need-clang++ need-cppcheck $(EXAMPLE_NEEDS)
 	@rm -rf build/check
 	@mkdir -p build/check
 	@printf '#include "volt.h"\n#include "volt.h"\nint volt_user(void);\n' > build/check/hdr.c

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// An HTTP/1.1 server: keep-alive, pipelining, limits on size and time, a graceful end. 06_http.h
+// reads requests and writes answers; here is what waits. New: one deadline for a whole request,
+// however slowly it drips in; a plain function that gives a poll; a close that loses no answer.
+//
+//     cc -I. -pthread examples/06_http.c -o http && ./http 8080
+//
+// Expected output:
+// port 8080
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "06_http.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+
+enum { REQUEST_CAP = 4096, REQUEST_SECONDS = 5, GRACE_SECONDS = 5 };
+static const char page[] = "<!doctype html><title>volt</title><h1>It works</h1>\n";
+
+typedef struct {
+    volt_frame frame;
+    volt_arm in, quit;
+    volt_token stop;
+    volt_group clients;
+    volt_timer grace;
+    int lfd, fd, sigfd;
+} server;
+
+typedef struct {
+    volt_frame frame;
+    volt_link stop;
+    volt_timer late;
+    volt_time deadline; // for a request, and then for its answer
+    server *srv;
+    http_request req;
+    int64_t n;
+    size_t have, out_len; // bytes in `in` and `out`
+    int fd, status, is_last;
+    char in[REQUEST_CAP], out[REQUEST_CAP + 256];
+} client;
+
+static void answer(client *c) {
+    const http_request *r = &c->req;
+    int is_head = http_is(r->method, "HEAD"), is_read = is_head || http_is(r->method, "GET");
+    int is_echo = http_is(r->path, "/echo") && http_is(r->method, "POST");
+    http_text body = is_echo ? r->body : (http_text){ page, sizeof page - 1 };
+    c->is_last = c->status != HTTP_OK || r->is_last || volt_token_is_cancelled(&c->srv->stop);
+    if (c->status == HTTP_OK && !is_echo && !(is_read && http_is(r->path, "/"))) c->status = 404;
+    if (c->status != HTTP_OK) body.at = http_reason(c->status), body.len = strlen(body.at);
+    c->out_len = http_answer(c->out, c->status, body, body.at == page, is_head, c->is_last);
+}
+
+static volt_poll receive(volt_cx *cx, client *c) {
+    return volt_before(cx, &c->late, c->deadline,
+                       volt_read(cx, c->fd, c->in + c->have, sizeof c->in - c->have));
+}
+
+static volt_poll client_run(volt_cx *cx, void *arg) {
+    client *c = arg;
+    VOLT_BEGIN(cx, c);
+    while (!c->is_last && c->n >= 0) {
+        c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
+        while ((c->status = http_parse(c->in, c->have, sizeof c->in, &c->req)) == HTTP_MORE) {
+            // the stop ends the wait for a request, but no request that has begun
+            VOLT_AWAIT(c->n, c->have ? receive(cx, c)
+                                     : volt_unless(cx, &c->stop, &c->srv->stop, receive(cx, c)));
+            if (c->n <= 0) break;
+            c->have += (size_t)c->n;
+        }
+        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || c->have == 0)) break; // gone, or idle
+        if (c->status == HTTP_MORE) c->status = 408;
+        answer(c);
+        c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
+        VOLT_AWAIT(c->n, volt_before(cx, &c->late, c->deadline,
+                                     volt_write_all(cx, c->fd, c->out, c->out_len)));
+        c->have -= c->req.len;
+        memmove(c->in, c->in + c->req.len, c->have);
+    }
+    // A close with bytes unread resets the connection, and the answer may be lost on its way.
+    volt_shut(c->fd, 0, 1);
+    c->have = 0;
+    while (c->n > 0) VOLT_AWAIT(c->n, receive(cx, c));
+    volt_close(cx, c->fd);
+    VOLT_END(0);
+}
+
+static volt_poll server_run(volt_cx *cx, void *arg) {
+    server *s = arg;
+    VOLT_BEGIN(cx, s);
+    for (;;) {
+        VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->in, s->fd, volt_accept(cx, s->lfd)),
+                               VOLT_ARM(&s->quit, volt_readable(cx, s->sigfd))));
+        if (!s->in.fired || s->fd < 0) break;
+        if (VOLT_GROUP_SPAWN(cx, &s->clients, client_run, (client){ .srv = s, .fd = s->fd }) < 0)
+            volt_close(cx, s->fd);
+    }
+    volt_close(cx, s->lfd);
+    volt_token_cancel(&s->stop);
+    VOLT_AWAIT(volt_within(cx, &s->grace, VOLT_S(GRACE_SECONDS), volt_group_wait(cx, &s->clients)));
+    VOLT_AWAIT(volt_group_close(cx, &s->clients));
+    VOLT_END(s->in.fired ? s->fd : 0);
+}
+
+int main(int argc, char **argv) {
+    static server s;
+    volt_addr addr;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    s.sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    s.lfd = volt_listen("127.0.0.1", argc > 1 ? (unsigned)atoi(argv[1]) : 0, NULL);
+    if (s.sigfd < 0 || s.lfd < 0 || volt_local_addr(s.lfd, &addr) < 0) return 1;
+    printf("port %d\n", volt_addr_port(&addr));
+    fflush(stdout);
+    return volt_run(NULL, server_run, &s) < 0;
+}

@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# Runs an example against what it is for: real clients, real servers, and the output that stands at
+# its head.
+#
+#   tests/examples.sh DIRECTORY EXAMPLE     of the programs, which make builds; 06_http, say
+#
+# Prints what it has checked. Ports are chosen by the kernel. Whoever runs it sets a time limit: a
+# server that does not end is waited for, and killed when the script is.
+set -eu
+bin=$1
+name=$2
+sources=$(dirname "$0")/../examples
+. "$(dirname "$0")/../bench/server.sh"
+
+# golden SOURCE COMMAND...  The command prints what the comment at the head of its source says.
+golden() {
+    sed -n '/^\/\/ Expected output/,/^[^\/]/s|^// ||p' "$sources/$1" | sed 1d >"$work/want"
+    [ -s "$work/want" ] || fail "$1 does not say what it prints"
+    shift
+    timeout 60 "$@" >"$work/out" || fail "$1: exit status $?"
+    diff "$work/want" "$work/out" || fail "$1: not what its source says"
+    echo "$name: $(wc -l <"$work/out") lines as expected"
+}
+
+# same TITLE WANT GOT
+same() {
+    [ "$2" = "$3" ] || fail "$1: wanted '$2', got '$3'"
+    printf '%s: %s: %s\n' "$name" "$1" "$2"
+}
+
+# until_has FILE TEXT  Waits until the file has it.
+until_has() {
+    tries=0
+    until grep -q "$2" "$1"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 100 ] || fail "no '$2' came"
+        sleep 0.1
+    done
+}
+
+ask() { curl --silent --show-error --max-time 20 "$@"; }
+# raw TEXT  Sends the bytes, reads until the server closes, prints the status codes of the answers.
+raw() { printf "$1" | timeout 20 nc -N 127.0.0.1 "$port" | statuses; }
+statuses() { grep -o 'HTTP/1.1 [0-9]*' | awk '{ printf "%s%s", (NR > 1 ? " " : ""), $2 }'; }
+
+# In the background: a request that drips in a byte a second is refused when its 5 s are up. Each
+# byte would be in time.
+drip() {
+    for byte in G E T ' ' / ' ' H T T P / 1; do
+        printf '%s' "$byte"
+        sleep 1
+    done | timeout 10 nc 127.0.0.1 "$port" >"$work/slow"
+}
+
+http_curl() {
+    same 'one connection' '200 1 52, 200 0 52, 404 0 9' \
+        "$(ask -o "$work/a" -o "$work/b" -o "$work/c" "$url/" "$url/?x" "$url/none" \
+            -w '%{http_code} %{num_connects} %{size_download}, ' | sed 's/, $//')"
+    same 'echo' 'some words' "$(ask -d 'some words' "$url/echo")"
+    same 'an empty body' '200 0' "$(ask -X POST -w '%{http_code} %{size_download}' "$url/echo")"
+    same 'head' '52' "$(ask -I "$url/" | awk 'tolower($1) == "content-length:" { print $2 + 0 }')"
+    head -c 3500 /dev/urandom >"$work/sent"
+    ask --data-binary "@$work/sent" "$url/echo" | cmp - "$work/sent" || fail 'echo of 3500 bytes'
+}
+
+http_refusals() {
+    long=$(head -c 5000 /dev/zero | tr '\0' x)
+    same 'a long header' 431 "$(ask -o "$work/a" -w '%{http_code}' -H "X: $long" "$url/")"
+    same 'a long body' 413 "$(ask -o "$work/a" -w '%{http_code}' -d "$long" "$url/echo")"
+    for _ in 1 2 3 4 5; do # the answer must survive what the server does not want to read
+        same 'three megabytes' 431 \
+            "$(head -c 3000000 /dev/zero | timeout 20 nc -N 127.0.0.1 "$port" | statuses)"
+    done
+    same 'a chunked body' 501 \
+        "$(ask -o "$work/a" -w '%{http_code}' -H 'Transfer-Encoding: chunked' -d x "$url/echo")"
+    same 'leave to send a body' 417 \
+        "$(ask -o "$work/a" -w '%{http_code}' -H 'Expect: 100-continue' -d x "$url/echo")"
+    for request in 'GET /\r\n' 'GET / HTTP/2.0\r\nHost: x\r\n' 'GET / HTTP/1.1\r\n' \
+        'GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n' 'GET / HTTP/1.1\r\nHost : x\r\n' \
+        'GET / HTTP/1.1\r\nHost: x\r\n folded: y\r\n' 'GET / HTTP/1.1\r\nHost: x\n\r\n' \
+        'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n' \
+        'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n'; do
+        same "$request" 400 "$(raw "$request\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")"
+    done
+}
+
+http_raw() {
+    get='GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+    post='POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n'
+    none='GET /none HTTP/1.1\r\nHost: x\r\n\r\n'
+    last='GET / HTTP/1.1\r\nHost: x\r\nConnection: a, Close\r\n\r\n'
+    same 'pipelined' '200 200 404 200' "$(raw "$get${post}abc$none$get")"
+    same 'a head has no body' 1 \
+        "$(printf "HEAD${get#GET}$get" | timeout 20 nc -N 127.0.0.1 "$port" | grep -c works)"
+    same 'asked to close' '200' "$(raw "$last$get")"
+    same 'HTTP/1.0' '200' "$(raw "GET / HTTP/1.0\r\n\r\n$get")"
+    same 'gone in the middle' '' "$(raw "${post}a")"
+}
+
+http_load() {
+    timeout 30 wrk -t 1 -c 20 -d 1s "$url/" >"$work/wrk"
+    ! grep -E 'Socket errors|Non-2xx' "$work/wrk" || fail 'wrk has seen errors'
+    awk '/requests in/ { n = $1 } END { exit !(n > 0) }' "$work/wrk" || fail 'wrk has seen nothing'
+    echo "$name: wrk:$(sed -n 's/^Requests.sec://p' "$work/wrk") requests a second, no errors"
+    timeout 30 h2load --h1 -n 2000 -c 10 -m 4 "$url/" >"$work/h2load"
+    same 'h2load' '2000 2xx, 0 3xx, 0 4xx, 0 5xx' "$(sed -n 's/^status codes: //p' "$work/h2load")"
+}
+
+# While the server is told to stop, a client has sent one request and a half: it gets its answer.
+http_stop() {
+    mkfifo "$work/fifo"
+    timeout 20 nc 127.0.0.1 "$port" <"$work/fifo" >"$work/late" &
+    late=$!
+    exec 3>"$work/fifo"
+    printf 'GET /none HTTP/1.1\r\nHost: x\r\n\r\nGET / HT' >&3
+    until_has "$work/late" 'Not Found$'
+    kill -TERM "$server"
+    # Only when nobody can connect any more has the server heard of it.
+    until ! nc -z 127.0.0.1 "$port"; do sleep 0.1; done
+    printf 'TP/1.1\r\nHost: x\r\n\r\n' >&3
+    exec 3>&-
+    wait "$late" || fail 'the late client'
+    same 'begun before the stop' '404 200' "$(statuses <"$work/late")"
+    grep -q '^Connection: close' "$work/late" || fail 'the stop does not show in the answer'
+    stop
+}
+
+case $name in
+06_http)
+    start "$bin/06_http"
+    url=http://127.0.0.1:$port
+    drip &
+    slow=$!
+    http_curl
+    http_refusals
+    http_raw
+    http_load
+    wait "$slow" || :
+    same 'a byte a second' 408 "$(statuses <"$work/slow")"
+    http_stop
+    ;;
+08_curl)
+    start "$bin/06_http"
+    golden 08_curl.c "$bin/08_curl" "http://127.0.0.1:$port"
+    stop
+    ;;
+09_redis)
+    redis-server --port 0 --unixsocket "$work/redis" --dir "$work" --save '' >"$work/log" &
+    server=$!
+    until_has "$work/log" 'ready to accept connections'
+    golden 09_redis.c "$bin/09_redis" "$work/redis"
+    stop
+    ;;
+10_from_cpp*) golden 10_from_cpp.cpp "$bin/$name" ;;
+11_cares) golden 11_cares.c "$bin/11_cares" ;;
+*) fail "no example of that name: $name" ;;
+esac
