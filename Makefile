@@ -21,7 +21,7 @@ GOLDEN := 01_hello 02_sleep_join
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize valgrind msan coverage odds soak model model-full \
+.PHONY: help demo test check reject sanitize valgrind msan coverage odds soak model model-full \
 	model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz mutate bench \
 	size install clean
 help:
@@ -29,6 +29,7 @@ help:
 	@echo 'make test      all tests; needs a C compiler, make and libc'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; cppcheck;'
 	@echo '               the rules of the source'
+	@echo 'make reject    programs that must not compile: each compiler must say what is wrong'
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer, of gcc and'
 	@echo '               of clang; make valgrind, make msan: a short subset each'
 	@echo 'make coverage  lines and branches of volt.h that the tests take; what they do not take, and why'
@@ -409,7 +410,8 @@ UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c \
 	$(sort $(wildcard examples/*.c bench/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
-	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules
+	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules \
+	$(foreach c,gcc clang g++ clang++,reject-$c)
 LANG_gcc := c
 LANG_g++ := c++
 FLAGS_gcc := $(WARN) $(WARN_C) $(WARN_GCC) -x c
@@ -462,6 +464,18 @@ need-%:
 	@command -v $* >/dev/null || { \
 		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
+
+# ---- reject: programs that must not compile, one misuse each; part of check. See
+# tests/reject/run.sh.
+REJECTS := $(patsubst %,build/check/reject-%,clang++ g++ clang gcc)
+
+reject: need-gcc need-g++ need-clang need-clang++
+	@rm -f $(REJECTS)
+	$(MAKE_ALL) $(REJECTS)
+build/check/reject-%:
+	@mkdir -p $(@D)
+	@sh tests/reject/run.sh $*
+	@touch $@
 
 # ---- the rest
 build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)
