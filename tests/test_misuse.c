@@ -75,6 +75,83 @@ MISUSE(another_child_at_the_next_poll, "two polls in one await", { napper a, b; 
     VOLT_END(0);
 }
 
+MISUSE(another_wait_at_the_next_poll, "two polls in one await", { volt_arm a; int n_polls; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT(
+        VOLT_ARM(&s->a, s->n_polls++ % 2 ? volt_never(cx) : volt_sleep(cx, VOLT_MS(1)))));
+    VOLT_END(0);
+}
+
+// Where gcc says nothing in C11: arms are operands of a comma, and only the last one has a type to
+// match.
+MISUSE(a_child_that_is_no_arm, "two polls in one await", { giver g; volt_arm a; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT((void)giver_run(cx, &s->g), // (void): for those that do see it
+                           VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(1)))));
+    VOLT_END(0);
+}
+
+// The function that was to be awaited is called instead, and its poll returned.
+MISUSE(a_wait_returned, "wait called outside VOLT_AWAIT", { int unused; }) {
+    VOLT_BEGIN(cx, s);
+    return volt_sleep(cx, VOLT_MS(1));
+    VOLT_END(0);
+}
+MISUSE(a_child_returned, "async function called outside VOLT_AWAIT", { giver g; }) {
+    VOLT_BEGIN(cx, s);
+    return giver_run(cx, &s->g);
+    VOLT_END(0);
+}
+
+// Polls written by hand that forget what they have begun.
+static volt_poll forgets_a_sleep(volt_cx *cx) {
+    return volt_ready(volt_is_pending(volt_sleep(cx, VOLT_MS(1))));
+}
+MISUSE(a_wait_dropped_at_the_end, "function returned while its frame was still waiting", {
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, forgets_a_sleep(cx));
+    VOLT_END(s->rc);
+}
+MISUSE(a_wait_dropped_before_another, "two polls in one await", { int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, forgets_a_sleep(cx));
+    VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(s->rc);
+}
+static volt_poll forgets_a_timeout(volt_cx *cx, volt_timer *t) {
+    return volt_ready(volt_is_pending(volt_within(cx, t, VOLT_MS(1), volt_never(cx))));
+}
+MISUSE(a_timeout_dropped, "function returned while still waiting", {
+    volt_timer t;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, forgets_a_timeout(cx, &s->t));
+    VOLT_END(s->rc);
+}
+static volt_poll forgets_a_child(volt_cx *cx, napper *n) {
+    return volt_ready(volt_is_pending(napper_run(cx, n)));
+}
+MISUSE(a_child_dropped, "a child returned without VOLT_RETURN or VOLT_END", {
+    napper n;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->n.d = VOLT_MS(1);
+    VOLT_AWAIT(s->rc, forgets_a_child(cx, &s->n));
+    VOLT_END(s->rc);
+}
+
+MISUSE(arms_that_come_and_go, "the number of arms has changed", { volt_arm a, b; int n_polls; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT(
+        VOLT_ARM(&s->a, volt_never(cx)),
+        s->n_polls++ < 2 ? VOLT_ARM(&s->b, volt_sleep(cx, VOLT_MS(1))) : (volt__armed){ 0 }));
+    VOLT_END(0);
+}
+
 MISUSE(result_of_a_child_that_did_not_run, "not finished", { giver g; }) {
     VOLT_BEGIN(cx, s);
     VOLT_END(volt_result(&s->g.frame));
@@ -111,6 +188,29 @@ MISUSE(another_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(pipe(s->fd), 0);
     VOLT_AWAIT(s->n, volt_read_exact(cx, s->fd[0], buf, sizeof buf));
+    VOLT_END(0);
+}
+MISUSE(a_written_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+    char buf[16] = "";
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    VOLT_AWAIT(s->n, volt_write(cx, s->fd[1], buf, sizeof buf));
+    VOLT_END(0);
+}
+MISUSE(another_written_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+    char buf[16] = "";
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->fd[1], buf, sizeof buf));
+    VOLT_END(0);
+}
+MISUSE(a_vector_on_the_stack, "stack", { int fd[2]; char buf[16]; int64_t n; }) {
+    struct iovec v;
+    VOLT_BEGIN(cx, s);
+    v.iov_base = s->buf;
+    v.iov_len = sizeof s->buf;
+    CHECK_EQ(pipe(s->fd), 0);
+    VOLT_AWAIT(s->n, volt_readv(cx, s->fd[0], &v, 1));
     VOLT_END(0);
 }
 #endif

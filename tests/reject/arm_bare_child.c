@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: a child of one's own as an arm, without VOLT_ARM, before others. Of all but the last one
-// the compiler sees only that a poll is dropped. As C11, gcc knows no such attribute of a type: every
-// build finds it at run time.
+// the compiler sees only that a poll is dropped. As C11, gcc knows no such attribute of a type:
+// every build finds it at run time.
 // gcc: silent
 // clang: ignoring return value
 // g++: ignoring returned value of type 'volt_poll'
