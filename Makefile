@@ -410,8 +410,7 @@ UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c \
 	$(sort $(wildcard examples/*.c bench/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
-	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules \
-	$(foreach c,gcc clang g++ clang++,reject-$c)
+	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules
 LANG_gcc := c
 LANG_g++ := c++
 FLAGS_gcc := $(WARN) $(WARN_C) $(WARN_GCC) -x c
@@ -465,16 +464,48 @@ need-%:
 		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
 
-# ---- reject: programs that must not compile, one misuse each; part of check. See
-# tests/reject/run.sh.
-REJECTS := $(patsubst %,build/check/reject-%,clang++ g++ clang gcc)
+# ---- reject and compile: parts of check with scripts of their own, which say what they do.
+# Every warning of clang, less those that say nothing about volt.h:
+EVERY := -Weverything
+EVERY += -Wno-padded                      # layouts are chosen, and asserted
+EVERY += -Wno-declaration-after-statement # C99 has it
+EVERY += -Wno-disabled-macro-expansion    # glibc: \#define EPOLLIN EPOLLIN
+EVERY += -Wno-used-but-marked-unused      # the seam's functions: a test may replace them
+EVERY += -Wno-extra-semi-stmt             # VOLT_BEGIN(cx, s); is a label with its statement
+EVERY += -Wno-c++98-compat-pedantic       # C++11 is asked for, and its attributes are C23's
+EVERY_CXX := -Wno-reserved-identifier     # volt__x: private, and free in C
+EVERY_CXX += -Wno-old-style-cast          # the text is C
+EVERY_CXX += -Wno-zero-as-null-pointer-constant
+CCS := clang++ g++ clang gcc
+REJECTS := $(CCS:%=reject-%)
+CHECKS += programs $(REJECTS) $(CCS:%=orders-%) $(CCS:%=builds-%) every-c99 every-gnu11 every-c2x \
+	every-c++11 every-c++17 every-c++20
 
 reject: need-gcc need-g++ need-clang need-clang++
-	@rm -f $(REJECTS)
-	$(MAKE_ALL) $(REJECTS)
+	@rm -f $(REJECTS:%=build/check/%)
+	$(MAKE_ALL) $(REJECTS:%=build/check/%)
 build/check/reject-%:
 	@mkdir -p $(@D)
 	@sh tests/reject/run.sh $*
+	@touch $@
+build/check/orders-%:
+	@sh tests/compile/orders.sh $* build/check/files-of-$(@F) $(FLAGS_$*) -I.
+	@touch $@
+build/check/builds-%:
+	@sh tests/compile/builds.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
+	@touch $@
+build/check/programs:
+	@sh tests/compile/programs.sh build/check/files-of-$(@F) $(WARN)
+	@touch $@
+# The header, a unit that uses it, and the implementation where the standard lets it compile.
+EVERY_FILES := -DUNIT=first -I. -fsyntax-only build/check/hdr.c tests/compile/unit.c
+build/check/every-c++%:
+	clang++ -std=c++$* $(strip $(EVERY) $(EVERY_CXX)) -Werror -x c++ $(EVERY_FILES) \
+		$(if $(filter-out 11,$*),build/check/impl.c)
+	@touch $@
+build/check/every-%:
+	clang -std=$* $(strip $(EVERY)) -Werror $(EVERY_FILES) \
+		$(if $(filter-out c99,$*),build/check/impl.c)
 	@touch $@
 
 # ---- the rest

@@ -35,7 +35,7 @@ build() {
     fi
 }
 
-build hardened -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fPIE -pie
+build hardened -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fPIE
 build library -O1 -fPIC -fvisibility=hidden -fno-common -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 # shellcheck disable=SC2086
 build firmware -Os -DNDEBUG -ffunction-sections -fdata-sections -fshort-enums -funsigned-char \
