@@ -79,5 +79,4 @@ put between volt.h $headers '#define VOLT_IMPLEMENTATION' volt.h $headers
 case $cc in gcc*) put_behind_each '#define VOLT_IMPLEMENTATION' volt.h ;; esac
 mode 'implementation, anywhere' "$gnu" -D_GNU_SOURCE
 
-echo "orders $cc: $files compiled"
-exit $failed
+[ $failed -eq 0 ] && echo "orders $cc: $files compiled"

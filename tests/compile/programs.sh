@@ -14,10 +14,10 @@ rm -rf "$out" && mkdir -p "$out" || exit 1
 language() { case $1 in *++) echo '-x c++ -std=gnu++17' ;; *) echo '-x c -std=gnu11' ;; esac; }
 # object COMPILER NAME FLAGS...: $out/NAME.o of unit.c
 object() {
-    cc=$1 object=$2
+    compiler=$1 object=$2
     shift 2
     # shellcheck disable=SC2046,SC2086
-    "$cc" $(language "$cc") -O0 $warnings -pthread "$@" -c "$dir/unit.c" -o "$out/$object.o" ||
+    "$compiler" $(language "$compiler") -O0 $warnings -pthread "$@" -c "$dir/unit.c" -o "$out/$object.o" ||
         failed=$((failed + 1))
 }
 # verdict NAME STATUS
@@ -28,9 +28,9 @@ verdict() {
     fi
 }
 link() { # COMPILER NAME FILE...
-    cc=$1 program=$2
+    linker=$1 program=$2
     shift 2
-    "$cc" -pthread "$@" -o "$out/$program"
+    "$linker" -pthread "$@" -o "$out/$program"
 }
 # runs_linked NAME FILE...: g++ links, whatever language the files are in
 runs_linked() {
@@ -39,7 +39,7 @@ runs_linked() {
 }
 # Others must see no name of volt.h in FILE.
 keeps_to_itself() { # FILE
-    ! nm -g --defined-only "$out/$1" | grep ' volt_'
+    names=$(nm -g --defined-only "$out/$1") && ! echo "$names" | grep ' volt_'
     verdict "names in $1" $?
 }
 
