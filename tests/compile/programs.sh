@@ -17,7 +17,8 @@ object() {
     compiler=$1 object=$2
     shift 2
     # shellcheck disable=SC2046,SC2086
-    "$compiler" $(language "$compiler") -O0 $warnings -pthread "$@" -c "$dir/unit.c" -o "$out/$object.o" ||
+    "$compiler" $(language "$compiler") -O0 $warnings -pthread "$@" \
+        -c "$dir/unit.c" -o "$out/$object.o" ||
         failed=$((failed + 1))
 }
 # verdict NAME STATUS
