@@ -471,7 +471,6 @@ EVERY += -Wno-padded                      # layouts are chosen, and asserted
 EVERY += -Wno-declaration-after-statement # C99 has it
 EVERY += -Wno-disabled-macro-expansion    # glibc: \#define EPOLLIN EPOLLIN
 EVERY += -Wno-used-but-marked-unused      # the seam's functions: a test may replace them
-EVERY += -Wno-extra-semi-stmt             # VOLT_BEGIN(cx, s); is a label with its statement
 EVERY += -Wno-c++98-compat-pedantic       # C++11 is asked for, and its attributes are C23's
 EVERY_CXX := -Wno-reserved-identifier     # volt__x: private, and free in C
 EVERY_CXX += -Wno-old-style-cast          # the text is C

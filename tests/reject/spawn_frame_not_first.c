@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: a struct is spawned whose frame is not the first member.
-// In C it is VOLT_BEGIN of the right function that sees it, not the spawn.
-// gcc: silent
+// gcc: size of unnamed array is negative
 // g++: `volt_frame frame` must be the first member
-// clang: silent
+// clang: array size is negative
 // clang++: `volt_frame frame` must be the first member
 #include "reject.h"
 
