@@ -21,7 +21,8 @@ GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check sanitize valgrind msan coverage examples odds soak model model-full \
+.PHONY: help demo test check reject examples sanitize valgrind msan coverage odds soak model \
+	model-full \
 	model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz mutate bench \
 	size install clean
 help:
@@ -29,6 +30,7 @@ help:
 	@echo 'make test      all tests; needs a C compiler, make and libc'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; cppcheck;'
 	@echo '               the rules of the source'
+	@echo 'make reject    programs that must not compile: each compiler must say what is wrong'
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer, of gcc and'
 	@echo '               of clang; make valgrind, make msan: a short subset each'
 	@echo 'make coverage  lines and branches of volt.h that the tests take; what they do not take, and why'
@@ -501,6 +503,49 @@ need-%:
 	@command -v $* >/dev/null || { \
 		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
+
+# ---- reject and compile: parts of check with scripts of their own, which say what they do.
+# Every warning of clang, less those that say nothing about volt.h:
+EVERY := -Weverything
+EVERY += -Wno-padded                      # layouts are chosen, and asserted
+EVERY += -Wno-declaration-after-statement # C99 has it
+EVERY += -Wno-disabled-macro-expansion    # glibc: \#define EPOLLIN EPOLLIN
+EVERY += -Wno-used-but-marked-unused      # the seam's functions: a test may replace them
+EVERY += -Wno-c++98-compat-pedantic       # C++11 is asked for, and its attributes are C23's
+EVERY_CXX := -Wno-reserved-identifier     # volt__x: private, and free in C
+EVERY_CXX += -Wno-old-style-cast          # the text is C
+EVERY_CXX += -Wno-zero-as-null-pointer-constant
+CCS := clang++ g++ clang gcc
+REJECTS := $(CCS:%=reject-%)
+CHECKS += programs $(REJECTS) $(CCS:%=orders-%) $(CCS:%=builds-%) every-c99 every-gnu11 every-c2x \
+	every-c++11 every-c++17 every-c++20
+
+reject: need-gcc need-g++ need-clang need-clang++
+	@rm -f $(REJECTS:%=build/check/%)
+	$(MAKE_ALL) $(REJECTS:%=build/check/%)
+build/check/reject-%:
+	@mkdir -p $(@D)
+	@sh tests/reject/run.sh $*
+	@touch $@
+build/check/orders-%:
+	@sh tests/compile/orders.sh $* build/check/files-of-$(@F) $(FLAGS_$*) -I.
+	@touch $@
+build/check/builds-%:
+	@sh tests/compile/builds.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
+	@touch $@
+build/check/programs:
+	@sh tests/compile/programs.sh build/check/files-of-$(@F) $(WARN)
+	@touch $@
+# The header, a unit that uses it, and the implementation where the standard lets it compile.
+EVERY_FILES := -DUNIT=first -I. -fsyntax-only build/check/hdr.c tests/compile/unit.c
+build/check/every-c++%:
+	clang++ -std=c++$* $(strip $(EVERY) $(EVERY_CXX)) -Werror -x c++ $(EVERY_FILES) \
+		$(if $(filter-out 11,$*),build/check/impl.c)
+	@touch $@
+build/check/every-%:
+	clang -std=$* $(strip $(EVERY)) -Werror $(EVERY_FILES) \
+		$(if $(filter-out c99,$*),build/check/impl.c)
+	@touch $@
 
 # ---- the rest
 build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)

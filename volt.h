@@ -271,6 +271,7 @@ struct volt_cx {
     uint16_t budget_;          // leaf operations left in this poll
     uint8_t abort_, shield_;   // an await is cancelled iff shield_ < abort_
     uint8_t is_awaiting_;      // debug: inside the expression of an await
+    const char *at_;           // debug: the last VOLT_BEGIN or VOLT_AWAIT, to name it on misuse
 };
 
 // Keeps a task's memory and result until joined or
@@ -415,15 +416,20 @@ static inline int64_t volt_value(volt_poll p) { return p.v_; }
 
 // Misuse that is checked in every build; does not return.
 VOLT_API void volt__misuse(const char *site, const char *what) __attribute__((noreturn, cold));
+// The same, naming a line of the task that is being polled.
+VOLT_API void volt__misuse_by(const volt_cx *cx, const char *what) __attribute__((noreturn, cold));
 #define VOLT__REQUIRE(c_, what_) ((c_) ? (void)0 : volt__misuse(VOLT__SITE, what_))
+#define VOLT__REQUIRE_OF(cx_, c_, what_) ((c_) ? (void)0 : volt__misuse_by((cx_), what_))
 #if VOLT_DEBUG
 #  define VOLT__EXPECT(c_, what_) VOLT__REQUIRE(c_, what_)
+#  define VOLT__EXPECT_OF(cx_, c_, what_) VOLT__REQUIRE_OF(cx_, c_, what_)
 #  define VOLT__DEBUG_DO(stmt_) ((void)(stmt_))
 // too wide for a user's own switch: a warning
 #  define VOLT__PC(n_) ((uint64_t)1 << 32 | (uint64_t)(n_))
 #  define volt__bad_pc volt__bad_pc_with_VOLT_DEBUG_1 // the linker rejects files that disagree
 #else
 #  define VOLT__EXPECT(c_, what_) ((void)0)
+#  define VOLT__EXPECT_OF(cx_, c_, what_) ((void)(cx_))
 #  define VOLT__DEBUG_DO(stmt_) ((void)0)
 #  define VOLT__PC(n_) (n_)
 #  define volt__bad_pc volt__bad_pc_with_VOLT_DEBUG_0
@@ -446,18 +452,21 @@ VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) __attribute__((c
 VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) __attribute__((cold));
 VOLT_API VOLT_POLL volt__yield(volt_cx *cx) __attribute__((cold)); // cancelled, or misuse
 VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size);
+VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame);
 
 // Gives the frame of the caller, NULL for a root. The first poll of a child from an await is the
 // one that finds the await FRESH: the child starts over.
 static inline volt__node *volt__enter(volt_cx *cx, volt__node *fr, size_t size) {
     volt__node *up = cx->frame_;
-    VOLT__EXPECT(cx->is_awaiting_, "async function called outside VOLT_AWAIT");
-    VOLT__EXPECT(up != fr, "a child needs a frame of its own");
+    VOLT__EXPECT_OF(cx, cx->is_awaiting_,
+                    "async function called outside VOLT_AWAIT, after this line");
+    VOLT__EXPECT_OF(cx, up != fr, "a child needs a frame of its own");
     VOLT__DEBUG_DO(cx->is_awaiting_ = 0);
     if (!up) {
         VOLT__DEBUG_DO((volt__check_root(cx, fr, size), 0));
         (void)size;
     } else if (up->kind_ == VOLT__FRESH) {
+        VOLT__DEBUG_DO((volt__check_child(cx, fr), 0));
         up->kind_ = VOLT__SUB;
         up->on_ = fr;
         fr->pc_ = 0;
@@ -465,8 +474,8 @@ static inline volt__node *volt__enter(volt_cx *cx, volt__node *fr, size_t size) 
         fr->kind_ = VOLT__FRESH;
         fr->who_ = NULL;
     } else {
-        VOLT__REQUIRE(up->kind_ == VOLT__EACH || up->on_ == (void *)fr,
-                      "two polls in one await: use VOLT_ARM");
+        VOLT__REQUIRE_OF(cx, up->kind_ == VOLT__EACH || up->on_ == (void *)fr,
+                         "two polls in one await: use VOLT_ARM");
     }
     if ((uintptr_t)fr->who_ & VOLT__SCOPED) volt__scope_enter(cx, fr);
     cx->frame_ = fr;
@@ -474,8 +483,8 @@ static inline volt__node *volt__enter(volt_cx *cx, volt__node *fr, size_t size) 
 }
 
 static inline volt_poll volt__finish(volt_cx *cx, volt__node *fr, volt__node *up, int64_t value) {
-    VOLT__EXPECT(value != VOLT__PENDING, "-4096 is not a result");
-    VOLT__EXPECT(fr->state_ == 0, "function returned while its frame was still waiting");
+    VOLT__EXPECT_OF(cx, value != VOLT__PENDING, "-4096 is not a result, after this line");
+    VOLT__EXPECT_OF(cx, fr->state_ == 0, "function returned while its frame was still waiting");
     if ((uintptr_t)fr->who_ & VOLT__SCOPED) volt__scope_leave(cx, fr);
     fr->pc_ = VOLT__DONE;
     fr->key_ = value;
@@ -506,9 +515,10 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
     volt_cx *const volt__cx = (cx_);                                                               \
     volt_frame *const volt__fr = &(s_)->frame;                                                     \
     volt__node *const volt__up = volt__enter(volt__cx, &volt__fr->node_, sizeof *(s_));            \
+    VOLT__DEBUG_DO(volt__cx->at_ = VOLT__SITE);                                                    \
     switch (VOLT__PC(volt__fr->node_.pc_)) {                                                       \
     default: return volt__bad_pc(VOLT__SITE, volt__fr);                                            \
-    case VOLT__PC(0):;
+    case VOLT__PC(0):
 
 // The only ways out. END returns inside the switch:
 // code behind it is reached by a stray `break` alone.
@@ -518,12 +528,14 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
     }                                                                                              \
     return volt__stray_break()
 
+#define VOLT__AT(is_awaiting_now_)                                                                 \
+    VOLT__DEBUG_DO((volt__cx->is_awaiting_ = (is_awaiting_now_), volt__cx->at_ = VOLT__SITE))
 #define VOLT__POLL(e_)                                                                             \
     volt__arrive(&volt__fr->node_, __LINE__);                                                      \
     VOLT__FALLTHROUGH;                                                                             \
     case VOLT__PC(__LINE__): {                                                                     \
-        const volt_poll volt__p = (VOLT__DEBUG_DO(volt__cx->is_awaiting_ = 1), (e_));              \
-        VOLT__DEBUG_DO(volt__cx->is_awaiting_ = 0);                                                \
+        const volt_poll volt__p = (VOLT__AT(1), (e_));                                             \
+        VOLT__AT(0);                                                                               \
         if (volt_is_pending(volt__p))                                                              \
             return volt__suspend(volt__cx, &volt__fr->node_, VOLT__SITE);                          \
         VOLT__EXPECT(volt__cx->frame_ == &volt__fr->node_,                                         \
@@ -545,8 +557,9 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
 #define VOLT_AWAIT(...) VOLT__PICK2(__VA_ARGS__, VOLT__AWAIT2, VOLT__AWAIT1, 0)(__VA_ARGS__)
 
 // Result of an embedded child that has finished: the number that its await gave.
-static inline int64_t volt_result(const volt_frame *f) {
-    VOLT__REQUIRE(f->node_.pc_ == VOLT__DONE, "volt_result of a frame that has not finished");
+#define volt_result(f_) volt__result((f_), VOLT__SITE)
+static inline int64_t volt__result(const volt_frame *f, const char *site) {
+    if (f->node_.pc_ != VOLT__DONE) volt__misuse(site, "volt_result of a frame not finished");
     return f->node_.key_;
 }
 // Bytes already moved by a read_exact or write_all of this frame that failed; until its next await.
@@ -699,8 +712,13 @@ VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size);
 VOLT_API void volt_task_start(void *state, volt_handle *or_null);
 // Instead of start: frees it.  where: any thread
 VOLT_API void volt_task_destroy(void *state);
-#define VOLT__STATE(...) &(__VA_ARGS__), sizeof(__VA_ARGS__) + 0 * sizeof((__VA_ARGS__).frame.node_)
 #ifndef __cplusplus
+// 0, or an array of a negative size
+#  define VOLT__FRAME_MUST_BE_FIRST_MEMBER(...)                                                    \
+      (0 * sizeof((__VA_ARGS__).frame.node_) +                                                     \
+       0 * sizeof(char[offsetof(__typeof__(__VA_ARGS__), frame) ? -1 : 1]))
+#  define VOLT__STATE(...) \
+      &(__VA_ARGS__), sizeof(__VA_ARGS__) + VOLT__FRAME_MUST_BE_FIRST_MEMBER(__VA_ARGS__)
 #  define VOLT_SPAWN(cx_, h_, fn_, ...) \
       volt_spawn_at((cx_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SITE)
 #  define VOLT_RT_SPAWN(rt_, h_, fn_, ...) \
@@ -730,7 +748,7 @@ static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != 
 //   gives : 0
 static inline VOLT_POLL volt_yield(volt_cx *cx) {
     volt__node *n = cx->frame_;
-    VOLT__EXPECT(cx->is_awaiting_, "wait called outside VOLT_AWAIT");
+    VOLT__EXPECT_OF(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
     if (!n || cx->shield_ < cx->abort_) return volt__yield(cx);
     if (n->kind_ == VOLT__YIELD) { // for the second time: has been in the queue
         n->kind_ = VOLT__FRESH;
@@ -3372,6 +3390,19 @@ static void volt__task_drop(volt__task *t) {
     if (!w) volt__unvisit(rt);
 }
 
+// ---- misuse, told by a line of the task that is being polled
+
+// Debug builds know the line; others know where the task last waited, or was spawned.
+VOLT_API void volt__misuse_by(const volt_cx *cx, const char *what) {
+    volt__misuse(cx->at_ ? cx->at_ : volt__load_rlx(&cx->task_->wait_site), what); // rlx: our own
+}
+// The same for functions that get no context: if it is a task that calls them.
+static __attribute__((noreturn, cold)) void volt__misuse_here(const char *what) {
+    volt__worker *w = VOLT_TLS_GET();
+    if (w && w->cx.task_) volt__misuse_by(&w->cx, what);
+    volt__misuse("outside of tasks", what);
+}
+
 // ---- join: a word {0, waiter, DONE}; waiter: a task (with a reference) or, low bit set, a parker
 typedef struct volt__parker { // a blocked thread
     uint32_t is_set;          // futex word [P1]
@@ -3397,7 +3428,7 @@ static int volt__join_register(volt__task *t, void *waiter) {
     void *seen = NULL;
     VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE);
     if (volt__cas_acq_rel(&t->join, &seen, waiter)) return 1; // [T3] with complete
-    VOLT__REQUIRE(seen == VOLT__JOIN_DONE, "two joins of one task at once");
+    if (seen != VOLT__JOIN_DONE) volt__misuse_here("two joins of one task at once");
     return 0;
 }
 // 1: taken back. 0: the task has ended and wakes the waiter, or has done so.
@@ -3483,10 +3514,29 @@ static inline volt__scope *volt__scope_top(const volt__node *frame) {
 }
 VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size) {
     volt__task *t = cx->task_;
-    VOLT__REQUIRE(frame == volt__root_frame(t),
-                  "the first frame of a task must be that of its state");
-    VOLT__REQUIRE((t->flags & VOLT__EXTERNAL) || size <= volt__slab_of(t)->slot_size - sizeof *t,
-                  "state struct larger than the one that was spawned: wrong function?");
+    VOLT__REQUIRE_OF(cx, frame == volt__root_frame(t),
+                     "the first frame of a task must be that of its state");
+    VOLT__REQUIRE_OF(cx,
+                     (t->flags & VOLT__EXTERNAL) ||
+                         size <= volt__slab_of(t)->slot_size - sizeof *t,
+                     "state struct larger than the one that was spawned: wrong function?");
+}
+// Locals of an async function do not survive a wait. What a wait gets by address must live in the
+// state struct, even where a local works today. Not inline: locals lie above its own frame.
+#if VOLT_DEBUG
+static __attribute__((noinline)) void volt__check_place(const volt_cx *cx, const void *p) {
+    const char *at = VOLT__CAST(const char *, p);
+    int is_local = at > VOLT__CAST(const char *, __builtin_frame_address(0)) && at < cx->stack_;
+    VOLT__EXPECT_OF(cx, !is_local, "on the stack: it must live in the state struct");
+}
+#else
+#  define volt__check_place(cx_, p_) ((void)0)
+#endif
+VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
+    volt__check_place(cx, frame);
+    VOLT__EXPECT_OF(cx, frame->pc_ == 0 || frame->pc_ == VOLT__DONE,
+                    "a child that another await runs, or whose frame is not zeroed");
+    (void)frame;
 }
 
 // ---- shutdown, step by step
@@ -3564,7 +3614,7 @@ static void volt__stop_if_over(volt_rt *rt) {
 // Of a task that somebody else knows of, or that is not in order; its reference of life is left.
 static void volt__tell_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->links)
-        volt__misuse(t->wait_site ? t->wait_site : "task", "function returned while still waiting");
+        volt__misuse_by(&w->cx, "function returned while still waiting, after this line");
     if (t->flags & VOLT__IS_ROOT) w->rt->root_result = result;
     if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
     if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
@@ -3632,7 +3682,7 @@ static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     cx->frame_ = NULL;
     cx->task_ = t;
-    VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
+    VOLT__DEBUG_DO((cx->is_awaiting_ = 1, cx->at_ = t->wait_site));
     memcpy(&cx->wait_, &w->fresh, sizeof w->fresh);
     if (VOLT__LIKELY(volt__task_begin_private(t, w->is_closing))) return volt__task_state(t);
     if (w->is_closing) t->flags |= VOLT__IS_SHARED; // with the sweep
@@ -4309,7 +4359,7 @@ static void volt__start_more(volt_rt *rt) {
 
 // Everything but the word, which publishes the task to walkers.
 static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
-    VOLT__EXPECT(fn != NULL, "spawn of no function");
+    if (VOLT_DEBUG && !fn) volt__misuse(site, "spawn of no function");
     t->u.fn = fn;
     t->spawn_site = site;
     volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
@@ -4475,8 +4525,8 @@ VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
 }
 VOLT_API void volt_task_start(void *state, volt_handle *h) {
     volt__task *t = volt__state_task(state);
-    VOLT__REQUIRE(volt__frame_is_zero(state, sizeof(volt_frame)),
-                  "volt_task_start: frame not zeroed");
+    if (!volt__frame_is_zero(state, sizeof(volt_frame)))
+        volt__misuse_here("volt_task_start: frame not zeroed, after this line");
     if (h) {
         volt__task_give_handle(t, h);
         volt__task_retain(t);
@@ -4572,14 +4622,14 @@ enum {
 static inline int volt__is_off(const volt_cx *cx) { return cx->shield_ < cx->abort_; }
 static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
     volt__node *n = cx->frame_;
-    VOLT__EXPECT(cx->is_awaiting_, "wait called outside VOLT_AWAIT");
-    VOLT__REQUIRE(n != NULL, "wait called by a function without VOLT_BEGIN");
+    VOLT__EXPECT_OF(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
+    VOLT__REQUIRE_OF(cx, n != NULL, "wait called by a function without VOLT_BEGIN");
     if (n->kind_ == VOLT__FRESH) {
         VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
         n->kind_ = kind;
         n->key_ = 0;
     }
-    VOLT__REQUIRE(n->kind_ == kind, "two polls in one await: use VOLT_ARM");
+    VOLT__REQUIRE_OF(cx, n->kind_ == kind, "two polls in one await: use VOLT_ARM");
     return n;
 }
 static __attribute__((noinline, cold)) void volt__exhausted(volt_cx *cx) {
@@ -4678,8 +4728,8 @@ static volt_poll volt__sleep_poll(volt_cx *cx, volt_time time, int is_relative) 
     return volt__leaf_pend(cx, n, 0);
 }
 VOLT_API volt_poll volt_sleep(volt_cx *cx, volt_time at_least) {
-    VOLT__EXPECT(at_least <= 0 || at_least >= 1000,
-                 "volt_sleep: less than 1 us; a forgotten VOLT_MS?");
+    VOLT__EXPECT_OF(cx, at_least <= 0 || at_least >= 1000,
+                    "volt_sleep: less than 1 us; a forgotten VOLT_MS?");
     return volt__sleep_poll(cx, at_least, 1);
 }
 VOLT_API volt_poll volt_sleep_until(volt_cx *cx, volt_time deadline) {
@@ -4687,12 +4737,14 @@ VOLT_API volt_poll volt_sleep_until(volt_cx *cx, volt_time deadline) {
 }
 
 VOLT_API void volt_interval_init(volt_interval *iv, volt_time period) {
-    VOLT__REQUIRE(period > 0, "volt_interval_init: the period must be positive");
+    if (period <= 0) volt__misuse_here("volt_interval_init: the period must be positive");
     iv->period_ = period;
     iv->next_ = volt__time_add(volt_now(), period);
     iv->missed = VOLT_MISSED_BURST;
 }
 VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
+    VOLT__REQUIRE_OF(cx, iv->period_ > 0, "volt_interval_next: no volt_interval_init");
+    volt__check_place(cx, iv);
     volt_poll p = volt__sleep_poll(cx, iv->next_, 0);
     if (volt_is_pending(p) || volt_value(p) < 0) return p;
     volt_time now = VOLT_NOW_NS(), behind = now > iv->next_ ? (now - iv->next_) / iv->period_ : 0;
@@ -4728,9 +4780,11 @@ static int volt__join_wait(volt_cx *cx, volt__node *n, volt__task *child) {
 }
 static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_t size) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_JOIN);
+    volt__check_place(cx, h);
+    volt__check_place(cx, state);
     if (!volt__charge(cx)) return volt_pending();
     if (!h->task_) return volt__leaf_end(n, -EINVAL);
-    VOLT__EXPECT(h->task_ != cx->task_, "a task waits for its own end");
+    VOLT__EXPECT_OF(cx, h->task_ != cx->task_, "a task waits for its own end");
     if (volt__is_off(cx)) {
         volt__join_cancel(cx, n, h->task_);
         return volt__leaf_end(n, -ECANCELED);
@@ -4739,8 +4793,8 @@ static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_
         return volt__leaf_pend(cx, n, 0);
     if (volt__node_state(n) != VOLT__IDLE) volt__node_unbind(n, cx->task_);
     if (size) {
-        VOLT__REQUIRE(size <= volt__slab_of(h->task_)->slot_size - sizeof(volt__task),
-                      "volt_join_state: more than the task's state");
+        VOLT__REQUIRE_OF(cx, size <= volt__slab_of(h->task_)->slot_size - sizeof(volt__task),
+                         "volt_join_state: more than the task's state");
         memcpy(state, volt__state_of(h->task_), size);
     }
     return volt__leaf_end(n, volt__handle_deliver(h));
@@ -4757,19 +4811,23 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 // + the shield depth at arming once the time is up, so that it bites
 // below that depth and not inside a deeper shield; end puts it back.
 
-enum { VOLT__IN_BRACKET = 1, VOLT__IS_UP = 2 }; // in pc_ of a bracket's node
+// in pc_ of a bracket's node; POLLED: its inner poll is being evaluated
+enum { VOLT__IN_BRACKET = 1, VOLT__IS_UP = 2, VOLT__POLLED = 4 };
 static void volt__bracket_begin(volt_cx *cx, volt__node *n, int is_up) {
     VOLT_ASSERT(cx->frame_ != NULL && n != cx->frame_);
+    volt__check_place(cx, n);
+    VOLT__EXPECT_OF(cx, !(n->pc_ & VOLT__POLLED), "one timer or link around itself");
     n->save_ = cx->abort_;
     if (n->pc_ == 0) n->base_ = cx->shield_; // later the depth is that of the frame that suspended
-    n->pc_ = is_up ? VOLT__IN_BRACKET | VOLT__IS_UP : VOLT__IN_BRACKET;
+    n->pc_ = VOLT__IN_BRACKET | VOLT__POLLED;
+    if (is_up) n->pc_ |= VOLT__IS_UP;
     if (is_up && cx->abort_ <= n->base_) cx->abort_ = VOLT__CAST(uint8_t, n->base_ + 1);
 }
 // Returns whether it was this bracket that cancelled the inner poll.
 static int volt__bracket_end(volt_cx *cx, volt__node *n, int is_over) {
     int is_up = (n->pc_ & VOLT__IS_UP) != 0;
     cx->abort_ = n->save_;
-    if (is_over) n->pc_ = 0;
+    n->pc_ = is_over ? 0 : n->pc_ & ~VOLT__CAST(uint32_t, VOLT__POLLED);
     return is_up && n->save_ <= n->base_;
 }
 VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
@@ -4817,7 +4875,7 @@ static void volt__scope_remove(volt__node *frame, volt__scope *s) {
         frame->who_ = next ? VOLT__CAST(void *, next | VOLT__SCOPED) : NULL;
     } else {
         while (top && top->next_ != s) top = top->next_;
-        VOLT__REQUIRE(top != NULL, "shield or group of another frame");
+        if (!top) volt__misuse_here("shield or group of another frame, after this line");
         top->next_ = s->next_;
     }
     s->task_ = NULL;
@@ -4854,8 +4912,10 @@ VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
 }
 // The bound is armed here and not at the first wait, so that it covers the whole section.
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) {
-    VOLT__REQUIRE(cx->frame_ != NULL && !s->open_, "volt_shield_begin: no frame, or opened twice");
-    VOLT__REQUIRE(cx->shield_ < UINT8_MAX - 2, "shields nested too deep");
+    volt__check_place(cx, s);
+    VOLT__REQUIRE_OF(cx, cx->frame_ != NULL && !s->open_,
+                     "volt_shield_begin: no frame, or opened twice, after this line");
+    VOLT__REQUIRE_OF(cx, cx->shield_ < UINT8_MAX - 2, "shields nested too deep, after this line");
     volt__scope_push(cx->frame_, &s->scope_, cx->task_);
     s->open_ = 1;
     s->raised_ = 0;
@@ -4868,8 +4928,8 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) 
     }
 }
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
-    VOLT__REQUIRE(s->open_ && s->depth_ == cx->shield_,
-                  "volt_shield_end: not the innermost open shield");
+    VOLT__REQUIRE_OF(cx, s->open_ && s->depth_ == cx->shield_,
+                     "volt_shield_end: not the innermost open shield, after this line");
     volt__timer_stop(cx, &s->timer_.node_);
     volt__scope_remove(cx->frame_, &s->scope_);
     s->open_ = 0;
@@ -4908,7 +4968,7 @@ VOLT_API void volt_token_deinit(volt_token *t) {
         if (t->next_) t->next_->prev_ = t->prev_;
     }
     volt__unlock(&root->lock_);
-    VOLT__REQUIRE(!is_used, "volt_token_deinit: somebody waits for it, or it has children");
+    if (is_used) volt__misuse_here("volt_token_deinit: somebody waits for it, or it has children");
 }
 VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
 // All waiters in one hold: who is woken may free the
@@ -4957,6 +5017,7 @@ static void volt__token_unlink(volt__node *n, volt__task *t) {
 }
 VOLT_API volt_poll volt_token_wait(volt_cx *cx, volt_token *tok) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_TOKEN);
+    volt__check_place(cx, tok);
     if (!volt__charge(cx)) return volt_pending();
     int is_off = volt__is_off(cx);
     if (!is_off && volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
@@ -4991,6 +5052,7 @@ static volt_poll volt__group_close_left(volt_cx *cx, void *state);
 VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
                                  size_t size, const char *site) {
     volt__worker *w = cx->worker_;
+    volt__check_place(cx, g);
     if (!volt__frame_is_zero(state, size)) return -EINVAL;
     if (w->is_closing) return -ESHUTDOWN;
     volt__task *t = volt__task_alloc(w->rt, w, size, sizeof(volt__ext));
@@ -5114,8 +5176,8 @@ static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *n) {
         g->is_closing_ = 1;
         volt__group_cancel_all(g, &c);
         volt__unlock(&g->lock_);
-        VOLT__EXPECT(n->pc_ != VOLT__DONE || n_live == 0,
-                     "function returned with an open group: volt_group_close it");
+        VOLT__EXPECT_OF(cx, n->pc_ != VOLT__DONE || n_live == 0,
+                        "function returned with an open group: volt_group_close it");
         (void)n_live;
         volt__schedule_chain(&c);
     }
@@ -5505,20 +5567,10 @@ static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, 
     io->has_gen = 0;
     io->seen.gen = io->seen.seq = 0;
 }
-// Locals of an async function do not survive a wait; a
-// buffer among them is a bug even where it works today.
-static inline void volt__check_buffer(const volt_cx *cx, const void *buf) {
-    VOLT__EXPECT(
-        !(VOLT__CAST(const char *, buf) > VOLT__CAST(const char *, __builtin_frame_address(0)) &&
-          VOLT__CAST(const char *, buf) < cx->stack_),
-        "buffer on the stack: it must live in the state struct");
-    (void)cx;
-    (void)buf;
-}
 static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
     volt_poll out;
     volt__node *n = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
-    volt__check_buffer(cx, io->buf);
+    volt__check_place(cx, io->buf);
     if (!volt__io_begin(cx, n, io, &out)) return out;
     if (io->len == 0) return volt__leaf_end(n, 0);
     int64_t rc = volt__io_step(cx, n, io);
@@ -5557,7 +5609,7 @@ static volt_poll volt__io_all(volt_cx *cx, int op, int fd, const void *buf, size
     volt_poll out;
     volt__io_init(&io, op, fd, buf, len, 0);
     volt__node *n = volt__leaf(cx, io.dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
-    volt__check_buffer(cx, buf);
+    volt__check_place(cx, buf);
     if (!volt__io_begin(cx, n, &io, &out)) return out;
     char *from = io.buf;
     for (;;) {
@@ -5798,6 +5850,7 @@ VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *
     volt__node *n = volt__leaf(cx, VOLT__LEAF_RD);
     volt__io io;
     int fd = p->epfd_ - 1;
+    volt__check_place(cx, ev);
     volt__io_init(&io, VOLT__OP_READ, fd, NULL, 0, 0);
     if (!volt__io_begin(cx, n, &io, &out)) return out;
     if (fd < 0 || cap == 0) return volt__leaf_end(n, -EINVAL);
@@ -5864,7 +5917,7 @@ VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
         volt__arms_set(n, VOLT__ARMS_IS_FRESH, 1);
         if (mode == VOLT__SELECT) phase = VOLT__PHASE_COUNT;
     }
-    VOLT__REQUIRE(n->kind_ == VOLT__ARMS, "two polls in one await: use VOLT_ARM");
+    VOLT__REQUIRE_OF(cx, n->kind_ == VOLT__ARMS, "two polls in one await: use VOLT_ARM");
     if (volt__arms_get(n, VOLT__ARMS_WINNER)) phase = VOLT__PHASE_DRAIN;
     volt__arms_phase(n, phase);
 }
@@ -5883,12 +5936,17 @@ static int volt__arm_is_due(const volt__node *n, const volt_arm *a, uint32_t ind
 VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *a) {
     volt__node *n = cx->frame_;
     uint32_t index = volt__arms_get(n, VOLT__ARMS_INDEX);
-    VOLT__REQUIRE(index < VOLT__ARMS_MAX, "too many arms");
+    VOLT__REQUIRE_OF(cx, index < VOLT__ARMS_MAX, "too many arms");
+    VOLT__EXPECT_OF(cx, &a->node_ != n, "an arm inside itself");
     volt__arms_set(n, VOLT__ARMS_INDEX, index + 1);
     if (volt__arms_get(n, VOLT__ARMS_IS_FRESH)) {
+        volt__check_place(cx, a);
+        VOLT__EXPECT_OF(cx, a->node_.state_ == VOLT__IDLE, "one arm twice, or not zeroed");
         memset(a, 0, sizeof *a);
         a->value = -ECANCELED;
+        VOLT__DEBUG_DO(a->node_.pc_ = index); // of no other use in an arm
     }
+    VOLT__EXPECT_OF(cx, a->node_.pc_ == index, "one arm twice");
     int is_won = volt__arms_get(n, VOLT__ARMS_WINNER) != 0, is_select = volt__arms_is_select(n);
     if (is_select && is_won && volt__arms_get(n, VOLT__ARMS_PHASE) != VOLT__PHASE_DRAIN) return 0;
     if (!volt__arm_is_due(n, a, index)) return 0;
@@ -5906,8 +5964,8 @@ VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *a) {
 // 1: the arm fired, that is its value counts.
 VOLT_API int volt__arm_put(volt_cx *cx, volt_arm *a, volt_poll p) {
     volt__node *n = a->up_;
-    VOLT__EXPECT(volt_is_pending(p) || cx->frame_ == &a->node_,
-                 "a child returned without VOLT_RETURN or VOLT_END");
+    VOLT__EXPECT_OF(cx, volt_is_pending(p) || cx->frame_ == &a->node_,
+                    "a child returned without VOLT_RETURN or VOLT_END");
     VOLT_ASSERT(a->state_ == VOLT__ARM_LIVE && volt__arms_get(n, VOLT__ARMS_INDEX) > 0);
     a->shield_ = cx->shield_;
     cx->shield_ = a->up_shield_;
@@ -5939,8 +5997,9 @@ VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last) {
     uint32_t phase = volt__arms_get(n, VOLT__ARMS_PHASE),
              count = volt__arms_get(n, VOLT__ARMS_INDEX);
     (void)last;
-    VOLT__EXPECT(volt__arms_get(n, VOLT__ARMS_IS_FRESH) || volt__arms_get(n, VOLT__ARMS_N) == count,
-                 "the number of arms has changed");
+    VOLT__EXPECT_OF(
+        cx, volt__arms_get(n, VOLT__ARMS_IS_FRESH) || volt__arms_get(n, VOLT__ARMS_N) == count,
+        "the number of arms has changed");
     volt__arms_set(n, VOLT__ARMS_IS_FRESH, 0);
     volt__arms_set(n, VOLT__ARMS_N, count);
     if (phase == VOLT__PHASE_COUNT) {
@@ -6018,11 +6077,12 @@ static volt_poll volt__each(volt_cx *cx, int mode, volt_fn *fn, void *states, si
                             size_t count) {
     volt__node *n = cx->frame_;
     size_t live = 0;
-    VOLT__REQUIRE(n != NULL && stride >= sizeof(volt_frame),
-                  "volt_join_all: use VOLT_EACH(fn, array)");
-    VOLT__EXPECT(cx->is_awaiting_, "wait called outside VOLT_AWAIT");
+    VOLT__REQUIRE_OF(cx, n != NULL && stride >= sizeof(volt_frame),
+                     "volt_join_all: use VOLT_EACH(fn, array)");
+    VOLT__EXPECT_OF(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
+    volt__check_place(cx, states);
     if (n->kind_ == VOLT__FRESH) volt__each_start(cx, n, states, stride, count);
-    VOLT__REQUIRE(n->kind_ == VOLT__EACH, "two polls in one await: use VOLT_ARM");
+    VOLT__REQUIRE_OF(cx, n->kind_ == VOLT__EACH, "two polls in one await: use VOLT_ARM");
     // A child that decides cancels those before it too:
     // they are polled once more, in a second turn.
     for (int again = 1; again;) {

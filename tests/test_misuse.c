@@ -1,10 +1,26 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Misuse that debug builds find: each must stop the program with a line that says what is wrong.
+// Misuse that debug builds find: each must stop the program with a line that says what is wrong,
+// and where: on the line of the wrong await or, where that is no await, of the last one before it.
+static void misuse_panic(const char *text);
 #define VOLT_DEBUG 1
+#define VOLT_PANIC(text_) misuse_panic(text_)
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #include "test.h"
 #include "tasks.h"
+
+// The test that runs begins there; 0: it names no line of its own. What it does wrong is in its
+// lines, or in a function right above.
+static int misuse_from;
+enum { MISUSE_LINES = 20 };
+static void misuse_panic(const char *text) {
+    static const char start[] = "volt: " __FILE__ ":";
+    int line = strncmp(text, start, sizeof start - 1) ? 0 : atoi(text + sizeof start - 1);
+    printf("%s", text);
+    if (misuse_from && abs(line - misuse_from) > MISUSE_LINES)
+        test_fail(__FILE__, misuse_from, "names another place");
+    abort();
+}
 
 // A root that does one thing wrong, on one worker.
 #define MISUSE(name_, says_, ...)                                                                  \
@@ -18,6 +34,7 @@
     }                                                                                              \
     TEST_DIES(name_, says_) {                                                                      \
         static name_##_state s;                                                                    \
+        misuse_from = __LINE__;                                                                    \
         run_on(1, name_##_root, &s);                                                               \
     }                                                                                              \
     static volt_poll name_##_body(volt_cx *cx, name_##_state *s)
@@ -62,6 +79,7 @@ MISUSE(a_yield_behind_a_wait_in_one_await, "two polls in one await", { int unuse
 
 MISUSE(two_children_in_one_await, "outside VOLT_AWAIT", { napper a, b; }) {
     VOLT_BEGIN(cx, s);
+    misuse_from = 0; // it is the first child's last await
     s->a.d = s->b.d = VOLT_MS(1);
     VOLT_AWAIT((volt_is_pending(napper_run(cx, &s->a)) ? napper_run(cx, &s->b)
                                                        : napper_run(cx, &s->a)));
@@ -72,6 +90,83 @@ MISUSE(another_child_at_the_next_poll, "two polls in one await", { napper a, b; 
     VOLT_BEGIN(cx, s);
     s->a.d = s->b.d = VOLT_MS(1);
     VOLT_AWAIT((s->n_polls++ ? napper_run(cx, &s->b) : napper_run(cx, &s->a)));
+    VOLT_END(0);
+}
+
+MISUSE(another_wait_at_the_next_poll, "two polls in one await", { volt_arm a; int n_polls; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT(
+        VOLT_ARM(&s->a, s->n_polls++ % 2 ? volt_never(cx) : volt_sleep(cx, VOLT_MS(1)))));
+    VOLT_END(0);
+}
+
+// Where gcc says nothing in C11: arms are operands of a comma, and only the last one has a type to
+// match.
+MISUSE(a_child_that_is_no_arm, "two polls in one await", { giver g; volt_arm a; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT((void)giver_run(cx, &s->g), // (void): for those that do see it
+                           VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(1)))));
+    VOLT_END(0);
+}
+
+// The function that was to be awaited is called instead, and its poll returned.
+MISUSE(a_wait_returned, "wait called outside VOLT_AWAIT", { int unused; }) {
+    VOLT_BEGIN(cx, s);
+    return volt_sleep(cx, VOLT_MS(1));
+    VOLT_END(0);
+}
+MISUSE(a_child_returned, "async function called outside VOLT_AWAIT", { giver g; }) {
+    VOLT_BEGIN(cx, s);
+    return giver_run(cx, &s->g);
+    VOLT_END(0);
+}
+
+// Polls written by hand that forget what they have begun.
+static volt_poll forgets_a_sleep(volt_cx *cx) {
+    return volt_ready(volt_is_pending(volt_sleep(cx, VOLT_MS(1))));
+}
+MISUSE(a_wait_dropped_at_the_end, "function returned while its frame was still waiting", {
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, forgets_a_sleep(cx));
+    VOLT_END(s->rc);
+}
+MISUSE(a_wait_dropped_before_another, "two polls in one await", { int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, forgets_a_sleep(cx));
+    VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(s->rc);
+}
+static volt_poll forgets_a_timeout(volt_cx *cx, volt_timer *t) {
+    return volt_ready(volt_is_pending(volt_within(cx, t, VOLT_MS(1), volt_never(cx))));
+}
+MISUSE(a_timeout_dropped, "function returned while still waiting", {
+    volt_timer t;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, forgets_a_timeout(cx, &s->t));
+    VOLT_END(s->rc);
+}
+static volt_poll forgets_a_child(volt_cx *cx, napper *n) {
+    return volt_ready(volt_is_pending(napper_run(cx, n)));
+}
+MISUSE(a_child_dropped, "a child returned without VOLT_RETURN or VOLT_END", {
+    napper n;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->n.d = VOLT_MS(1);
+    VOLT_AWAIT(s->rc, forgets_a_child(cx, &s->n));
+    VOLT_END(s->rc);
+}
+
+MISUSE(arms_that_come_and_go, "the number of arms has changed", { volt_arm a, b; int n_polls; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT(
+        VOLT_ARM(&s->a, volt_never(cx)),
+        s->n_polls++ < 2 ? VOLT_ARM(&s->b, volt_sleep(cx, VOLT_MS(1))) : (volt__armed){ 0 }));
     VOLT_END(0);
 }
 
@@ -98,6 +193,68 @@ MISUSE(bare_number_as_duration, "VOLT_MS", { int unused; }) {
     VOLT_END(0);
 }
 
+MISUSE(an_interval_without_init, "no volt_interval_init", { volt_interval iv; int64_t n; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->n, volt_interval_next(cx, &s->iv));
+    VOLT_END(0);
+}
+
+// One object of memory in two waits at once.
+MISUSE(a_timer_around_itself, "one timer or link around itself", { volt_timer t; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(volt_within(cx, &s->t, VOLT_S(2),
+                           volt_within(cx, &s->t, VOLT_S(1), volt_never(cx))));
+    VOLT_END(0);
+}
+MISUSE(a_link_around_itself, "one timer or link around itself", { volt_link l; volt_token t; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(volt_unless(cx, &s->l, &s->t, volt_unless(cx, &s->l, &s->t, volt_never(cx))));
+    VOLT_END(0);
+}
+MISUSE(an_arm_twice, "one arm twice", { volt_arm a; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(1))),
+                             VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(2)))));
+    VOLT_END(0);
+}
+MISUSE(an_arm_of_yields_twice, "one arm twice", { volt_arm a; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->a, volt_yield(cx)), VOLT_ARM(&s->a, volt_yield(cx))));
+    VOLT_END(0);
+}
+MISUSE(an_arm_inside_itself, "an arm inside itself", { volt_arm a; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->a, VOLT_SELECT(VOLT_ARM(&s->a, volt_never(cx))))));
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    giver *child;
+} borrower;
+static volt_poll never_ends(volt_cx *cx, giver *g) {
+    VOLT_BEGIN(cx, g);
+    VOLT_AWAIT(volt_never(cx));
+    VOLT_END(0);
+}
+MISUSE(a_child_in_two_arms, "a child that another await runs", { volt_arm a, b; giver g; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->a, never_ends(cx, &s->g)),
+                             VOLT_ARM(&s->b, never_ends(cx, &s->g))));
+    VOLT_END(0);
+}
+static volt_poll borrower_run(volt_cx *cx, void *arg) {
+    borrower *b = (borrower *)arg;
+    VOLT_BEGIN(cx, b);
+    VOLT_AWAIT(never_ends(cx, b->child));
+    VOLT_END(0);
+}
+MISUSE(a_child_of_two_tasks, "a child that another await runs", { giver g; }) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(NULL, borrower_run, (borrower){ .child = &s->g });
+    VOLT_AWAIT(never_ends(cx, &s->g));
+    VOLT_END(0);
+}
+
 #ifndef VOLT__ASAN // which keeps locals elsewhere
 MISUSE(buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
     char buf[16];
@@ -111,6 +268,112 @@ MISUSE(another_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(pipe(s->fd), 0);
     VOLT_AWAIT(s->n, volt_read_exact(cx, s->fd[0], buf, sizeof buf));
+    VOLT_END(0);
+}
+MISUSE(a_written_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+    char buf[16] = "";
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    VOLT_AWAIT(s->n, volt_write(cx, s->fd[1], buf, sizeof buf));
+    VOLT_END(0);
+}
+MISUSE(another_written_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+    char buf[16] = "";
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->fd[1], buf, sizeof buf));
+    VOLT_END(0);
+}
+MISUSE(a_timer_on_the_stack, "stack", { int unused; }) {
+    volt_timer t;
+    VOLT_BEGIN(cx, s);
+    memset(&t, 0, sizeof t);
+    VOLT_AWAIT(volt_within(cx, &t, VOLT_S(1), volt_never(cx)));
+    VOLT_END(0);
+}
+MISUSE(a_link_on_the_stack, "stack", { volt_token t; }) {
+    volt_link l;
+    VOLT_BEGIN(cx, s);
+    memset(&l, 0, sizeof l);
+    VOLT_AWAIT(volt_unless(cx, &l, &s->t, volt_never(cx)));
+    VOLT_END(0);
+}
+MISUSE(a_token_on_the_stack, "stack", { int unused; }) {
+    volt_token t;
+    VOLT_BEGIN(cx, s);
+    volt_token_init(&t, NULL);
+    VOLT_AWAIT(volt_token_wait(cx, &t));
+    VOLT_END(0);
+}
+MISUSE(an_arm_on_the_stack, "stack", { int unused; }) {
+    volt_arm a;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&a, volt_never(cx))));
+    VOLT_END(0);
+}
+MISUSE(a_shield_on_the_stack, "stack", { int unused; }) {
+    volt_shield a;
+    VOLT_BEGIN(cx, s);
+    memset(&a, 0, sizeof a);
+    volt_shield_begin(cx, &a, VOLT_S(1));
+    VOLT_END(0);
+}
+MISUSE(a_handle_on_the_stack, "stack", { int unused; }) {
+    volt_handle h;
+    VOLT_BEGIN(cx, s);
+    SPAWN(&h, napper_run, (napper){ .d = VOLT_S(1) });
+    VOLT_AWAIT(volt_join(cx, &h));
+    VOLT_END(0);
+}
+MISUSE(a_joined_state_on_the_stack, "stack", { volt_handle h; }) {
+    napper n;
+    VOLT_BEGIN(cx, s);
+    SPAWN(&s->h, napper_run, (napper){ .d = VOLT_S(1) });
+    VOLT_AWAIT(volt_join_state(cx, &s->h, &n, sizeof n));
+    VOLT_END(0);
+}
+MISUSE(a_group_on_the_stack, "stack", { int unused; }) {
+    volt_group g;
+    VOLT_BEGIN(cx, s);
+    memset(&g, 0, sizeof g);
+    GROUP_SPAWN(&g, napper_run, (napper){ .d = VOLT_S(1) });
+    VOLT_END(0);
+}
+MISUSE(a_child_on_the_stack, "stack", { int unused; }) {
+    napper n;
+    VOLT_BEGIN(cx, s);
+    memset(&n, 0, sizeof n);
+    VOLT_AWAIT(napper_run(cx, &n));
+    VOLT_END(0);
+}
+MISUSE(children_on_the_stack, "stack", { int unused; }) {
+    napper n[2];
+    VOLT_BEGIN(cx, s);
+    memset(n, 0, sizeof n);
+    VOLT_AWAIT(volt_join_all(cx, VOLT_EACH(napper_run, n)));
+    VOLT_END(0);
+}
+MISUSE(events_on_the_stack, "stack", { volt_pollset p; }) {
+    volt_pollev ev[2];
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_pollset_open(&s->p), 0);
+    VOLT_AWAIT(volt_pollset_wait(cx, &s->p, ev, 2));
+    VOLT_END(0);
+}
+MISUSE(an_interval_on_the_stack, "stack", { int unused; }) {
+    volt_interval iv;
+    VOLT_BEGIN(cx, s);
+    volt_interval_init(&iv, VOLT_S(1));
+    VOLT_AWAIT(volt_interval_next(cx, &iv));
+    VOLT_END(0);
+}
+MISUSE(a_vector_on_the_stack, "stack", { int fd[2]; char buf[16]; int64_t n; }) {
+    struct iovec v;
+    VOLT_BEGIN(cx, s);
+    v.iov_base = s->buf;
+    v.iov_len = sizeof s->buf;
+    CHECK_EQ(pipe(s->fd), 0);
+    VOLT_AWAIT(s->n, volt_readv(cx, s->fd[0], &v, 1));
     VOLT_END(0);
 }
 #endif
@@ -335,7 +598,7 @@ MISUSE(children_without_frames, "use VOLT_EACH", { giver g[2]; }) {
 }
 MISUSE(a_spawn_of_nothing, "spawn of no function", { giver g; }) {
     VOLT_BEGIN(cx, s);
-    CHECK_EQ(volt_spawn(cx, NULL, NULL, &s->g, sizeof s->g), 0);
+    CHECK_EQ(VOLT_SPAWN(cx, NULL, NULL, s->g), 0);
     VOLT_END(0);
 }
 static volt_poll first_frame_is_another(volt_cx *cx, void *arg) {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Misuse: an await inside of volt_within.
+// gcc: expected expression before 'do'
+// clang: expected expression
+// g++: expected primary-expression before 'do'
+#include "reject.h"
+
+volt_poll misuse(volt_cx *cx, conn *c) {
+    VOLT_BEGIN(cx, c);
+#ifdef FIXED
+    VOLT_AWAIT(c->n,
+               volt_within(cx, &c->timer, VOLT_S(1), volt_read(cx, c->fd, c->buf, sizeof c->buf)));
+#else
+    VOLT_AWAIT(c->n, volt_within(cx, &c->timer, VOLT_S(1),
+                                 VOLT_AWAIT(volt_read(cx, c->fd, c->buf, sizeof c->buf))));
+#endif
+    VOLT_END(0);
+}
