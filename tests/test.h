@@ -46,7 +46,8 @@ typedef struct test__run {
 
 static test__case *test__first, **test__last = &test__first;
 static const char *test__program;
-static uint64_t test__seed, test__random_state;
+static uint64_t test__seed;
+static size_t test__n_random; // numbers given: a word that every target can share
 
 static inline void test__add(test__case *c) {
     *test__last = c;
@@ -123,7 +124,8 @@ static inline uint64_t test__mix(uint64_t x) { // splitmix64
 }
 // Any thread. The order of threads decides who gets which number; the seed decides the numbers.
 static inline uint64_t test_random(void) {
-    return test__mix(__atomic_fetch_add(&test__random_state, TEST__GOLDEN, __ATOMIC_RELAXED));
+    size_t n = __atomic_fetch_add(&test__n_random, 1, __ATOMIC_RELAXED);
+    return test__mix(test__seed + n * TEST__GOLDEN);
 }
 #define RANDOM() test_random()
 #define RANDOM_BELOW(n_) (test_random() % (uint64_t)(n_))
@@ -176,7 +178,7 @@ __attribute__((noreturn)) static inline void test__child(const test__case *c, in
     dup2(out, STDERR_FILENO);
     for (int fd = STDERR_FILENO + 1; fd < 64; fd++) close(fd); // the harness's own
     setvbuf(stdout, NULL, _IONBF, 0);
-    test__random_state = test__seed;
+    test__n_random = 0;
     int fds = test_count_fds(), threads = test_count_threads();
     c->fn();
     test__check_left_over(fds, threads);

@@ -660,7 +660,7 @@ static volt_poll hungry_run(volt_cx *cx, void *arg) {
     CHECK_EQ(s->rc, 0);
     VOLT_END(4);
 }
-static uint64_t count_allocations(uint32_t workers) {
+static size_t count_allocations(uint32_t workers) {
     hungry s = { .rc = 0 };
     memset(&test_heap, 0, sizeof test_heap);
     CHECK_EQ(run_on(workers, hungry_run, &s), 4);
@@ -669,9 +669,9 @@ static uint64_t count_allocations(uint32_t workers) {
 TEST(every_allocation_fails_once) {
     for (uint32_t w = 1; w <= 2; w++) {
         for (int is_sticky = 0; is_sticky < 2; is_sticky++) {
-            uint64_t n = count_allocations(w) + 2;
+            size_t n = count_allocations(w) + 2;
             CHECK(n > 5);
-            for (uint64_t k = 1; k <= n; k++) {
+            for (size_t k = 1; k <= n; k++) {
                 hungry s = { .rc = 0 };
                 memset(&test_heap, 0, sizeof test_heap);
                 test_heap.fail_at = k;
@@ -692,7 +692,7 @@ TEST(every_allocation_of_create_fails_once) {
     int rc = -ENOMEM, n_fds = test_count_fds();
     c.start_all = 1;
     c.alloc.free = free_block;
-    for (uint64_t k = 1; rc != 0; k++) {
+    for (size_t k = 1; rc != 0; k++) {
         volt_rt *rt = NULL;
         memset(&test_heap, 0, sizeof test_heap);
         test_heap.fail_at = k;
