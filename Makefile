@@ -463,6 +463,69 @@ need-%:
 		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
 
+# ---- cross: the tests on other processors under qemu's user mode, and with another C library. i386
+# and musl run as they are. What cannot work on a target stands in tests/cross/skips.txt.
+#   make cross TARGETS='aarch64 musl'   these only
+#   make cross CROSS_QUICK=1            everything is compiled, some tests run: a few minutes
+CROSS_ALL := aarch64 armhf armel mipsel mips s390x riscv64 i386 musl
+TARGETS ?= $(CROSS_ALL)
+CROSS_TOOLS_aarch64 := aarch64-linux-gnu
+CROSS_TOOLS_armhf := arm-linux-gnueabihf
+CROSS_TOOLS_armel := arm-linux-gnueabi
+CROSS_TOOLS_mipsel := mipsel-linux-gnu
+CROSS_TOOLS_mips := mips-linux-gnu
+CROSS_TOOLS_s390x := s390x-linux-gnu
+CROSS_TOOLS_riscv64 := riscv64-linux-gnu
+CROSS_TOOLS_i386 := i686-linux-gnu
+CROSS_TOOLS_musl := x86_64-linux-musl
+CROSS_QEMU_aarch64 := qemu-aarch64
+CROSS_QEMU_armhf := qemu-arm
+CROSS_QEMU_armel := qemu-arm
+CROSS_QEMU_mipsel := qemu-mipsel
+CROSS_QEMU_mips := qemu-mips
+CROSS_QEMU_s390x := qemu-s390x
+CROSS_QEMU_riscv64 := qemu-riscv64
+CROSS_FLAGS_armhf := -mthumb
+CROSS_FLAGS_armel := -march=armv5te
+CROSS_LINK_i386 := -Wl,-dynamic-linker,/usr/i686-linux-gnu/lib/ld-linux.so.2 \
+	-Wl,-rpath,/usr/i686-linux-gnu/lib
+CROSS_LINK_musl := -static
+CROSS_STDS_musl := gnu99 c11 c17 c2x
+CROSS_TESTS := $(if $(CROSS_QUICK),test_word test_queues test_timers test_task test_net,$(TESTS))
+CROSS_LOGS = compile $(CROSS_TESTS)
+
+.PHONY: cross
+cross: $(foreach t,$(TARGETS),need-$(CROSS_TOOLS_$t)-gcc \
+	$(if $(CROSS_QEMU_$t),need-$(CROSS_QEMU_$t)))
+	@rm -f $(foreach t,$(TARGETS),$(CROSS_LOGS:%=build/log/cross-$t-%))
+	$(MAKE_ALL) $(foreach t,$(TARGETS),$(CROSS_LOGS:%=build/log/cross-$t-%)) || true
+	@$(foreach t,$(TARGETS),printf 'cross $t: '; \
+		$(call SUM,$(CROSS_LOGS:%=build/log/cross-$t-%));)
+	@printf 'cross: '; $(call SUM,$(foreach t,$(TARGETS),$(CROSS_LOGS:%=build/log/cross-$t-%)))
+
+# $(1) a target
+define CROSS_RULES
+CROSS_CC_$(1) := $$(CROSS_TOOLS_$(1))-gcc $$(CROSS_FLAGS_$(1)) $$(FLAGS_gcc)
+build/log/cross-$(1)-compile: volt.h
+	@$$(call RUN_TEST,sh tests/cross/compile.sh build/cross/$(1) \
+		'$$(or $$(CROSS_STDS_$(1)),gnu11)' $$(CROSS_TOOLS_$(1))-gcc $$(CROSS_FLAGS_$(1)) \
+		$$(WARN) $$(WARN_C) $$(WARN_GCC))
+build/log/cross-$(1)-%: build/cross/$(1)/%
+	@awk -v is_here='^($(1)$(if $(CROSS_QEMU_$(1)),|qemu))$$$$' '$$$$1 ~ is_here && $$$$2 == "$$*" { \
+		sub(/^[^ ]+ +[^ ]+ +/, ""); print }' tests/cross/skips.txt > $$<.skips
+	@$$(call RUN_TEST,env TEST_SKIPS=$$<.skips \
+		$(if $(CROSS_QEMU_$(1)),TEST_TIMEOUT_FACTOR=20 \
+		$(CROSS_QEMU_$(1)) -L /usr/$(CROSS_TOOLS_$(1))) $$<)
+build/cross/$(1)/%: tests/%.c $$(HEADERS)
+	@mkdir -p $$(@D)
+	$$(CROSS_TOOLS_$(1))-gcc $$(CROSS_FLAGS_$(1)) $$(TEST_CFLAGS) \
+		$$(if $$(CROSS_QUICK),-O0,-O2) $$(WARN) $$(WARN_C) $$(WARN_GCC) $$< \
+		-o $$@ -Wl,--no-undefined $$(CROSS_LINK_$(1))
+	@sh tests/cross/no_libatomic.sh $$@ || { rm $$@; exit 1; }
+build/cross/$(1)/test_ring_caps: tests/test_queues.c
+endef
+$(foreach t,$(CROSS_ALL),$(eval $(call CROSS_RULES,$t)))
+
 # ---- the rest
 build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)
 	@mkdir -p $(@D)
@@ -475,21 +538,11 @@ demo: build/bench/echo_server build/bench/load
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
 
-# A compiler that is not there is named, not counted.
-SIZE_CCS := $(CC) arm-linux-gnueabihf-gcc aarch64-linux-gnu-gcc riscv64-linux-gnu-gcc \
-	mips-linux-gnu-gcc
+# SIZES='x86-64=cc': that row only.
+SIZES ?= x86-64='$(CC)' Thumb-2='arm-linux-gnueabihf-gcc -mthumb' AArch64=aarch64-linux-gnu-gcc \
+	MIPS=mips-linux-gnu-gcc RISC-V=riscv64-linux-gnu-gcc
 size:
-	@mkdir -p build/size
-	@for cc in $(SIZE_CCS); do \
-		command -v $$cc >/dev/null || { echo "$$cc: not installed"; continue; }; \
-		for o in -Os -O2; do \
-			thumb=; case $$cc in arm-*) thumb=-mthumb;; esac; \
-			$$cc -std=gnu11 $$o $$thumb -DNDEBUG -x c -DVOLT_IMPLEMENTATION -c volt.h \
-				-o build/size/volt.o || exit 1; \
-			size build/size/volt.o | awk -v c="$$cc $$o $$thumb" 'NR == 2 { \
-				printf "%-40s text %7d  data %5d  bss %5d\n", c, $$1, $$2, $$3 }'; \
-		done; \
-	done
+	@CC='$(CC)' sh tests/size.sh build/size $(SIZES)
 
 install:
 	mkdir -p '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
