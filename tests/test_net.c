@@ -117,7 +117,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(c->fd, volt_connect(cx, &c->to));
     if (c->fd < 0) VOLT_RETURN(c->fd);
     for (c->i = 0; c->i < c->rounds; c->i++) {
-        fill(c->out, RANDOM(), MESSAGE);
+        fill(c->out, (size_t)RANDOM(), MESSAGE);
         memset(c->in, 0, MESSAGE);
         VOLT_AWAIT(c->n, volt_write_all(cx, c->fd, c->out, MESSAGE));
         CHECK_EQ(c->n, MESSAGE);
