@@ -489,7 +489,8 @@ CROSS_QEMU_mips := qemu-mips
 CROSS_QEMU_powerpc := qemu-ppc
 CROSS_QEMU_s390x := qemu-s390x
 CROSS_QEMU_riscv64 := qemu-riscv64
-CROSS_FLAGS_armhf := -mthumb
+# one of the 32-bit targets with a 64-bit time_t and off_t, the others as their C library has them
+CROSS_FLAGS_armhf := -mthumb -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 CROSS_FLAGS_armel := -march=armv5te
 CROSS_LINK_i386 := -Wl,-dynamic-linker,/usr/i686-linux-gnu/lib/ld-linux.so.2 \
 	-Wl,-rpath,/usr/i686-linux-gnu/lib
