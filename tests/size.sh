@@ -19,10 +19,17 @@ size_of() {
         printf "%-10s %s  text %6d  data %4d  bss %4d\n", name, level, $1, $2, $3 }'
 }
 
+say_missing() {
+    case $1 in
+    *-gcc) echo "$1: not found; Debian package: gcc-${1%-gcc}" ;;
+    *) echo "$1: not found" ;;
+    esac
+}
+
 for target; do
     command=${target#*=}
     if ! command -v "${command%% *}" > /dev/null; then
-        echo "${command%% *}: not found; Debian package: gcc-${command%%-gcc*} and its libc6-dev"
+        say_missing "${command%% *}"
         rc=1
         continue
     fi
