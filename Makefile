@@ -527,7 +527,7 @@ build/log/cross-$(1)-compile: volt.h
 build/log/cross-$(1)-%: build/cross/$(CROSS_LEVEL)/$(1)/%
 	@sed -n 's/^$(1) $$* //p' tests/cross/skips.txt > $$<.skips
 	@$$(call RUN_TEST,$$(if $$(filter $$*,$$(CROSS_RUNS)),env TEST_SKIPS=$$<.skips \
-		TEST_TIMEOUT_FACTOR=$(if $(CROSS_QEMU_$(1)),20 $(CROSS_QEMU_$(1)) \
+		TEST_TIMEOUT_FACTOR=$(if $(CROSS_QEMU_$(1)),40 $(CROSS_QEMU_$(1)) \
 		-L /usr/$(CROSS_TOOLS_$(1)),6) $$<,\
 		echo '$$* compiled: 1 passed$(,) 0 failed$(,) 0 skipped'))
 build/cross/$(CROSS_LEVEL)/$(1)/%: tests/%.c $$(HEADERS)

@@ -14,7 +14,8 @@ mkdir -p "$dir"
 size_of() {
     name=$1 level=$2
     shift 2
-    "$@" "$level" -std=gnu11 -DNDEBUG -x c -DVOLT_IMPLEMENTATION -c volt.h -o "$dir/volt.o" || return
+    "$@" "$level" -std=gnu11 -DNDEBUG -x c -DVOLT_IMPLEMENTATION -c volt.h -o "$dir/volt.o" ||
+        return
     size "$dir/volt.o" | awk -v name="$name" -v level="$level" 'NR == 2 {
         printf "%-10s %s  text %6d  data %4d  bss %4d\n", name, level, $1, $2, $3 }'
 }

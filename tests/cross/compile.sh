@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Compiles volt.h for one target, under each standard: the header alone, then the implementation, all
-# warnings errors; no object may need libatomic. `make cross` runs it:
+# Compiles volt.h for one target, under each standard: the header alone, then the implementation;
+# warnings are errors, and no object may need libatomic. `make cross` runs it:
 #   compile.sh DIR "STANDARDS" CC FLAGS...
 # The last line is "N passed, N failed, 0 skipped"; what failed stands above it.
 set -u
