@@ -82,6 +82,34 @@ TEST(configuration_at_its_bounds) {
     BOUND(drain, 0, -1);
     BOUND(drain, INT64_MAX, -INT64_MAX);
 }
+// The smallest stack is less than some C libraries allow, 128 KiB on AArch64: then it is what they
+// allow, not the megabytes that they give by default.
+typedef struct {
+    volt_frame frame;
+    size_t stack;
+} measurer;
+static volt_poll measurer_run(volt_cx *cx, void *arg) {
+    measurer *m = arg;
+    VOLT_BEGIN(cx, m);
+    pthread_attr_t a;
+    CHECK_EQ(pthread_getattr_np(pthread_self(), &a), 0);
+    CHECK_EQ(pthread_attr_getstacksize(&a, &m->stack), 0);
+    CHECK_EQ(pthread_attr_destroy(&a), 0);
+    VOLT_END(0);
+}
+TEST(workers_have_the_stack_that_was_asked_for) {
+    static const uint32_t sizes[] = { 65536, 262144, 1048576 };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        volt_config c = test_config(2);
+        volt_rt *rt = NULL;
+        measurer m = { .stack = 0 };
+        c.stack_size = sizes[i];
+        CHECK_EQ(volt_create(&c, &rt), 0);
+        CHECK_EQ(volt_block_on(rt, measurer_run, &m), 0);
+        CHECK(m.stack >= sizes[i] - 65536 / 4 && m.stack <= sizes[i] + 262144);
+        destroy(rt);
+    }
+}
 // Without functions what they are given means nothing.
 TEST(user_of_no_allocator) {
     volt_config in = test_config(1), c;
