@@ -506,14 +506,18 @@ CROSS_SKIPPED = grep -Hs '^  skip  ' $(call CROSS_LOGS,$(TARGETS)) | \
 	awk '{ on = $$1; sub(/^[^ ]+ /, ""); where[$$0] = where[$$0] " " on } \
 		END { for (what in where) print "skipped on" where[what] ": " what }' | sort
 
+# The last line is the sum; those before it name the logs that lack theirs.
+CROSS_LINE = sed '$$s/^/$(1): /; $$s/failed$$/&, 0 skipped/'
+
 .PHONY: cross
 cross: $(foreach t,$(TARGETS),need-$(CROSS_TOOLS_$t)-gcc \
 	$(if $(CROSS_QEMU_$t),need-$(CROSS_QEMU_$t)))
 	@rm -f $(call CROSS_LOGS,$(TARGETS))
 	$(MAKE_ALL) $(call CROSS_LOGS,$(TARGETS)) || true
 	@$(CROSS_SKIPPED)
-	@$(foreach t,$(TARGETS),printf 'cross $t: '; $(call SUM,$(call CROSS_LOGS,$t));)
-	@printf 'cross: '; $(call SUM,$(call CROSS_LOGS,$(TARGETS)))
+	@$(foreach t,$(TARGETS),$(call SUM,$(call CROSS_LOGS,$t)) | $(call CROSS_LINE,cross $t);)
+	@$(call SUM,$(call CROSS_LOGS,$(TARGETS))) > build/cross/sum; failed=$$?; \
+		tail -n 1 build/cross/sum | $(call CROSS_LINE,cross); exit $$failed
 
 PACKAGE_$(CROSS_TOOLS_musl)-gcc := musl-tools
 # $(1) a target
