@@ -1473,6 +1473,7 @@ VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
 // A free slot has no references left in its word: that is how walkers tell it from a live task.
 
 struct volt__task {
+    VOLT__ALIGN(8)    // also where the result asks for 4 only: i386
     uintptr_t word;   // flags and references; any, rmw [T1] [T2]
     volt__task *next; // queue or chain link: owner of the NOTIFIED bit; free list: the heap
     union {
@@ -4123,7 +4124,9 @@ static int volt__thread_start(volt__worker *w) {
     sigset_t before;
     int rc = VOLT_SYS(pthread_attr_init, &attr);
     if (rc != 0) return -rc;
-    VOLT_SYS(pthread_attr_setstacksize, &attr, w->rt->cfg.stack_size);
+    // a C library may want more than so little, AArch64's 128 KiB, and give megabytes otherwise
+    for (size_t n = w->rt->cfg.stack_size;
+         VOLT_SYS(pthread_attr_setstacksize, &attr, n) != 0 && n < VOLT_STACK_SIZE; n *= 2) {}
     volt__sys_block_signals(&before);
     // a fresh thread that finds work leaves no spare behind either
     w->has_thread = w->has_slept = 1;

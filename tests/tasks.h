@@ -6,7 +6,8 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-// ---- words that tasks, foreign threads and the test share
+// ---- words that tasks, foreign threads and the test share: at most as wide as a pointer, more is
+// not atomic everywhere
 #define READ(x_) __atomic_load_n(&(x_), __ATOMIC_ACQUIRE)
 #define WRITE(x_, v_) __atomic_store_n(&(x_), (v_), __ATOMIC_RELEASE)
 #define COUNT(x_) __atomic_add_fetch(&(x_), 1, __ATOMIC_ACQ_REL)
@@ -16,9 +17,9 @@
 
 // ---- an allocator that counts, poisons and fails on demand
 typedef struct test_mem {
-    int64_t live_bytes, live_blocks;
-    uint64_t n_allocs;
-    uint64_t fail_at; // this allocation fails and, if sticky, all later ones; 0: none
+    intptr_t live_bytes, live_blocks;
+    size_t n_allocs;
+    size_t fail_at; // this allocation fails and, if sticky, all later ones; 0: none
     int is_sticky;
 } test_mem;
 static test_mem test_heap;
@@ -33,13 +34,13 @@ static inline void test_fill(void *p, size_t size) {
 }
 static inline void *test_alloc(void *user, size_t size, size_t align) {
     test_mem *m = (test_mem *)user;
-    uint64_t n = COUNT(m->n_allocs);
+    size_t n = COUNT(m->n_allocs);
     if (m->fail_at && (n == m->fail_at || (m->is_sticky && n > m->fail_at))) return NULL;
     CHECK(size > 0 && align && (align & (align - 1)) == 0);
     void *p = NULL;
     if (posix_memalign(&p, align < sizeof p ? sizeof p : align, size) != 0) return NULL;
     test_fill(p, size);
-    __atomic_add_fetch(&m->live_bytes, (int64_t)size, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&m->live_bytes, (intptr_t)size, __ATOMIC_RELAXED);
     __atomic_add_fetch(&m->live_blocks, 1, __ATOMIC_RELAXED);
     return p;
 }
@@ -47,7 +48,7 @@ static inline void test_free(void *user, void *block, size_t size) {
     test_mem *m = (test_mem *)user;
     if (!block) return;
     memset(block, 0xdd, size); // wrong sizes show under the address sanitizer
-    __atomic_sub_fetch(&m->live_bytes, (int64_t)size, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&m->live_bytes, (intptr_t)size, __ATOMIC_RELAXED);
     __atomic_sub_fetch(&m->live_blocks, 1, __ATOMIC_RELAXED);
     free(block);
 }

@@ -7,6 +7,7 @@
 // build/test_x [name...] runs all tests, or those named. In the environment:
 //   TEST_SEED            seed of RANDOM(), to repeat a run
 //   TEST_TIMEOUT_FACTOR  multiplies the time limit: sanitizers, valgrind, emulators
+//   TEST_SKIPS           a file of tests that cannot work here: on each line a name and the reason
 // The last line of output is "<program>: N passed, N failed, N skipped".
 #ifndef VOLT_TEST_H
 #define VOLT_TEST_H
@@ -46,7 +47,8 @@ typedef struct test__run {
 
 static test__case *test__first, **test__last = &test__first;
 static const char *test__program;
-static uint64_t test__seed, test__random_state;
+static uint64_t test__seed;
+static size_t test__n_random; // numbers given: a word that every target can share
 
 static inline void test__add(test__case *c) {
     *test__last = c;
@@ -123,7 +125,8 @@ static inline uint64_t test__mix(uint64_t x) { // splitmix64
 }
 // Any thread. The order of threads decides who gets which number; the seed decides the numbers.
 static inline uint64_t test_random(void) {
-    return test__mix(__atomic_fetch_add(&test__random_state, TEST__GOLDEN, __ATOMIC_RELAXED));
+    size_t n = __atomic_fetch_add(&test__n_random, 1, __ATOMIC_RELAXED);
+    return test__mix(test__seed + n * TEST__GOLDEN);
 }
 #define RANDOM() test_random()
 #define RANDOM_BELOW(n_) (test_random() % (uint64_t)(n_))
@@ -176,7 +179,7 @@ __attribute__((noreturn)) static inline void test__child(const test__case *c, in
     dup2(out, STDERR_FILENO);
     for (int fd = STDERR_FILENO + 1; fd < 64; fd++) close(fd); // the harness's own
     setvbuf(stdout, NULL, _IONBF, 0);
-    test__random_state = test__seed;
+    test__n_random = 0;
     int fds = test_count_fds(), threads = test_count_threads();
     c->fn();
     test__check_left_over(fds, threads);
@@ -287,6 +290,28 @@ static inline int test__one(const test__case *c, int sigfd, const sigset_t *mask
     return TEST__FAILED;
 }
 
+// The text of TEST_SKIPS; a line that names no test is a mistake.
+static char test__skips[16 * 1024];
+static int test__n_skips;
+static inline void test__read_skips(void) {
+    const char *path = getenv("TEST_SKIPS");
+    FILE *f = path ? fopen(path, "r") : NULL;
+    if (!f) return;
+    size_t n = fread(test__skips, 1, sizeof test__skips - 1, f);
+    for (size_t i = 0; i < n; i++) test__n_skips += test__skips[i] == '\n';
+    fclose(f);
+}
+static inline int test__is_skipped(const char *name) {
+    size_t n = strlen(name);
+    for (const char *s = test__skips; *s; s += strcspn(s, "\n"), s += *s == '\n') {
+        if (strncmp(s, name, n) != 0 || s[n] != ' ') continue;
+        s += n + 1;
+        printf("  skip  %-44s           %.*s\n", name, (int)strcspn(s, "\n"), s);
+        return 1;
+    }
+    return 0;
+}
+
 static inline int test__is_named(const char *name, int argc, char **argv) {
     int hit = argc < 2;
     for (int i = 1; i < argc; i++) hit |= strcmp(argv[i], name) == 0;
@@ -304,6 +329,7 @@ int main(int argc, char **argv) {
     int n[3] = { 0, 0, 0 }, n_hit = 0;
     test__program = argv[0];
     test__choose_seed();
+    test__read_skips();
     sigemptyset(&chld);
     sigaddset(&chld, SIGCHLD);
     sigprocmask(SIG_BLOCK, &chld, &old);
@@ -312,9 +338,11 @@ int main(int argc, char **argv) {
     printf("%s, seed %" PRIu64 "\n", test__program, test__seed);
     for (test__case *c = test__first; c; c = c->next) {
         if (!test__is_named(c->name, argc, argv)) continue;
-        n[test__one(c, sigfd, &old)]++;
         n_hit++;
+        if (test__is_skipped(c->name)) n[TEST__SKIPS]++, test__n_skips--;
+        else n[test__one(c, sigfd, &old)]++;
     }
+    if (argc < 2 && test__n_skips != 0) printf("TEST_SKIPS: no such test\n"), n[TEST__FAILED]++;
     if (!n_hit) printf("no such test\n"), n[TEST__FAILED] = 1;
     printf("%s: %d passed, %d failed, %d skipped\n", test__program, n[TEST__PASSED],
            n[TEST__FAILED], n[TEST__SKIPS]);

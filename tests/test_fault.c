@@ -53,7 +53,7 @@ typedef struct {
 static struct {
     fault f;
     int k, n_calls, n_hits;
-    int64_t mapped; // bytes
+    intptr_t mapped; // bytes
 } plan;
 
 static int fails(int call) {
@@ -218,11 +218,11 @@ static int fault_close(int fd) {
 static void *fault_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset) {
     if (fails(C_mmap)) return MAP_FAILED;
     void *p = mmap(at, n, prot, flags, fd, offset);
-    if (p != MAP_FAILED) __atomic_add_fetch(&plan.mapped, (int64_t)n, __ATOMIC_ACQ_REL);
+    if (p != MAP_FAILED) __atomic_add_fetch(&plan.mapped, (intptr_t)n, __ATOMIC_ACQ_REL);
     return p;
 }
 static int fault_munmap(void *p, size_t n) {
-    __atomic_sub_fetch(&plan.mapped, (int64_t)n, __ATOMIC_ACQ_REL);
+    __atomic_sub_fetch(&plan.mapped, (intptr_t)n, __ATOMIC_ACQ_REL);
     return fails(C_munmap) ? -1 : munmap(p, n);
 }
 

@@ -702,9 +702,9 @@ TEST(every_number_has_an_entry_of_its_own) {
     begin(1);
     volt__fds *f = &rt->fds;
     f->alloc.free = strict_free;
-    for (uint64_t i = 1; i <= 2; i++) { // no memory for the directory, for the page
+    for (size_t i = 1; i <= 2; i++) { // no memory for the directory, for the page
         test_heap.fail_at = test_heap.n_allocs + i;
-        CHECK(!volt__fd_get(f, VOLT__FD_MAX - 1 - dir));
+        CHECK(!volt__fd_get(f, (int)(VOLT__FD_MAX - 1 - dir)));
         CHECK_EQ(f->dir[VOLT__FD_ROOT - 2] != NULL, i == 2);
     }
     int64_t before = test_heap.live_bytes;

@@ -82,6 +82,34 @@ TEST(configuration_at_its_bounds) {
     BOUND(drain, 0, -1);
     BOUND(drain, INT64_MAX, -INT64_MAX);
 }
+// The smallest stack is less than some C libraries allow, 128 KiB on AArch64, or a sanitizer takes:
+// then it is what they allow, not the megabytes that they give by default. They may take a page off.
+typedef struct {
+    volt_frame frame;
+    size_t stack;
+} measurer;
+static volt_poll measurer_run(volt_cx *cx, void *arg) {
+    measurer *m = arg;
+    VOLT_BEGIN(cx, m);
+    pthread_attr_t a;
+    CHECK_EQ(pthread_getattr_np(pthread_self(), &a), 0);
+    CHECK_EQ(pthread_attr_getstacksize(&a, &m->stack), 0);
+    CHECK_EQ(pthread_attr_destroy(&a), 0);
+    VOLT_END(0);
+}
+TEST(workers_have_the_stack_that_was_asked_for) {
+    static const uint32_t sizes[] = { 65536, 262144, 1048576 };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        volt_config c = test_config(2);
+        volt_rt *rt = NULL;
+        measurer m = { .stack = 0 };
+        c.stack_size = sizes[i];
+        CHECK_EQ(volt_create(&c, &rt), 0);
+        CHECK_EQ(volt_block_on(rt, measurer_run, &m), 0);
+        CHECK(m.stack >= sizes[i] - 16384 && m.stack <= 2 * 1048576);
+        destroy(rt);
+    }
+}
 // Without functions what they are given means nothing.
 TEST(user_of_no_allocator) {
     volt_config in = test_config(1), c;
@@ -660,7 +688,7 @@ static volt_poll hungry_run(volt_cx *cx, void *arg) {
     CHECK_EQ(s->rc, 0);
     VOLT_END(4);
 }
-static uint64_t count_allocations(uint32_t workers) {
+static size_t count_allocations(uint32_t workers) {
     hungry s = { .rc = 0 };
     memset(&test_heap, 0, sizeof test_heap);
     CHECK_EQ(run_on(workers, hungry_run, &s), 4);
@@ -669,9 +697,9 @@ static uint64_t count_allocations(uint32_t workers) {
 TEST(every_allocation_fails_once) {
     for (uint32_t w = 1; w <= 2; w++) {
         for (int is_sticky = 0; is_sticky < 2; is_sticky++) {
-            uint64_t n = count_allocations(w) + 2;
+            size_t n = count_allocations(w) + 2;
             CHECK(n > 5);
-            for (uint64_t k = 1; k <= n; k++) {
+            for (size_t k = 1; k <= n; k++) {
                 hungry s = { .rc = 0 };
                 memset(&test_heap, 0, sizeof test_heap);
                 test_heap.fail_at = k;
@@ -692,7 +720,7 @@ TEST(every_allocation_of_create_fails_once) {
     int rc = -ENOMEM, n_fds = test_count_fds();
     c.start_all = 1;
     c.alloc.free = free_block;
-    for (uint64_t k = 1; rc != 0; k++) {
+    for (size_t k = 1; rc != 0; k++) {
         volt_rt *rt = NULL;
         memset(&test_heap, 0, sizeof test_heap);
         test_heap.fail_at = k;

@@ -491,7 +491,7 @@ TEST(every_size_fits_its_class_and_wastes_little) {
 static struct hook {
     volt__slabs slabs;
     volt__heap heap;
-    uint64_t n_blocks, n_bytes; // given and not yet taken back; relaxed
+    size_t n_blocks, n_bytes;   // given and not yet taken back; relaxed
     int64_t fail_at;            // calls until one fails; < 0: never
     int has_walker;             // who may hold slabs.lock at any time
     int is_shared;              // heap.lock may be held at any time
@@ -588,9 +588,9 @@ static void free_any(volt__task *t) {
 }
 static size_t random_size(void) {
     uint64_t dice = RANDOM_BELOW(100);
-    if (dice < 70) return 64 + RANDOM_BELOW(200);
-    if (dice < 98) return 64 + RANDOM_BELOW(VOLT_SLAB_SIZE / 8 - 63);
-    return VOLT_SLAB_SIZE / 8 + 1 + RANDOM_BELOW(3 * VOLT_SLAB_SIZE);
+    if (dice < 70) return 64 + (size_t)RANDOM_BELOW(200);
+    if (dice < 98) return 64 + (size_t)RANDOM_BELOW(VOLT_SLAB_SIZE / 8 - 63);
+    return VOLT_SLAB_SIZE / 8 + 1 + (size_t)RANDOM_BELOW(3 * VOLT_SLAB_SIZE);
 }
 static void trim(void) { volt__slabs_reap(volt__heap_trim(&hook.heap)); }
 // Once for what was needed since the last trim, once for what is needed now.
@@ -872,10 +872,11 @@ TEST(a_walker_meets_every_live_task_and_no_other) {
     for (int i = 0; i < LASTING; i++) lasting[i] = live_task(64 + (size_t)i * 100, 1);
     start_threads(&t, 1, walking_thread, args);
     for (uint32_t k = 0; k < 30000 || volt__load_rlx(&walks_done) < WALKS_AT_LEAST; k++) {
-        size_t i = RANDOM_BELOW(PASSING); // big ones mostly: slabs come and go under the walker
+        // big ones mostly: slabs come and go under the walker
+        size_t i = (size_t)RANDOM_BELOW(PASSING);
         if (k % 100 == 0) volt__heap_drain(&hook.heap), trim();
         if (passing[i]) end_task(passing[i]), passing[i] = NULL;
-        else passing[i] = live_task(64 + RANDOM_BELOW(VOLT_SLAB_SIZE / 6), 0);
+        else passing[i] = live_task(64 + (size_t)RANDOM_BELOW(VOLT_SLAB_SIZE / 6), 0);
     }
     __atomic_store_n(&walk_over, 1, __ATOMIC_RELEASE);
     join_threads(&t, 1);

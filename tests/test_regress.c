@@ -576,7 +576,7 @@ TEST(large_tasks_do_not_pile_up) {
     volt_rt *rt = still_rt(2);
     for (int i = 0; i < 2; i++) {
         volt__worker *w = i ? rt->workers[0] : NULL;
-        int64_t before = READ(test_heap.live_blocks);
+        intptr_t before = READ(test_heap.live_blocks);
         for (int k = 0; k < 10; k++) spawn_and_end(rt, w);
         CHECK_EQ(READ(test_heap.live_blocks), before + 1);
     }

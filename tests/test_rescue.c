@@ -36,14 +36,19 @@ typedef struct {
     int n_served, n_over;    // tasks of the try that ended
     int waits_at;            // worker + 1 whose descriptor or timer it is; 0: of the stuck one
     int stuck_on, served_on; // worker + 1; served_on: the stuck one if any was served there
-    volt_time due, served;   // the last one served
+    volt_time start;
+    intptr_t due, served;    // us since start: ns do not fit every word; the last one served
     int fd[2];
 } try_;
 
+static intptr_t us_since(const try_ *t, volt_time now) {
+    return (intptr_t)((now - t->start) / 1000);
+}
+static volt_time lateness(const try_ *t) { return VOLT_US(READ(t->served) - READ(t->due)); }
 static void serve(try_ *t, const volt_cx *cx) {
     volt_time now = volt_now();
     int here = 1 + index_of(cx), stuck = READ(t->stuck_on);
-    WRITE(t->served, now);
+    WRITE(t->served, us_since(t, now));
     if (READ(t->served_on) != stuck) WRITE(t->served_on, here);
     COUNT(t->n_served);
 }
@@ -78,9 +83,10 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
     volt_time made = volt_now() + s->delay;
     WRITE(t->stuck_on, 1 + index_of(cx));
     while (volt_now() < made) {}
-    if (t->kind != TIMER) WRITE(t->due, volt_now());
+    if (t->kind != TIMER) WRITE(t->due, us_since(t, volt_now()));
     make_work(cx, s);
-    while (READ(t->n_served) < t->want && volt_now() < READ(t->due) + STUCK_FOR) {}
+    while (READ(t->n_served) < t->want &&
+           VOLT_US(us_since(t, volt_now()) - READ(t->due)) < STUCK_FOR) {}
     COUNT(t->n_over);
     VOLT_END(0);
 }
@@ -89,7 +95,7 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
 typedef struct {
     volt_frame frame;
     try_ *try;
-    volt_time delay;
+    volt_time delay, deadline;
     char c;
     int64_t rc;
 } sleeper;
@@ -101,8 +107,9 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
     if (s->try->kind == TIMER) {
         volt_rt *rt = cx->rt_;
         uint64_t tick = volt__tick_ceil(rt, volt_now() + s->delay);
-        WRITE(s->try->due, rt->epoch + (volt_time)tick * VOLT_TICK_NS);
-        VOLT_AWAIT(s->rc, volt_sleep_until(cx, READ(s->try->due)));
+        s->deadline = rt->epoch + (volt_time)tick * VOLT_TICK_NS;
+        WRITE(s->try->due, us_since(s->try, s->deadline));
+        VOLT_AWAIT(s->rc, volt_sleep_until(cx, s->deadline));
     } else {
         VOLT_AWAIT(s->rc, volt_read(cx, s->try->fd[0], &s->c, 1));
     }
@@ -128,18 +135,18 @@ static void sleep_until_reached(const int *word, int value, canary *c) {
 }
 // Lateness, or -1: the stuck worker was not the one that the work waited for.
 static volt_time try_once(volt_rt *rt, int kind, canary *c) {
-    try_ t = { .kind = kind, .want = kind >= RING ? 3 : 1 };
+    try_ t = { .kind = kind, .want = kind >= RING ? 3 : 1, .start = volt_now() };
     volt_time delay = VOLT_US(500 + RANDOM_BELOW(15000));
     int has_sleeper = kind == DESCRIPTOR || kind == TIMER;
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, t.fd), 0);
     if (has_sleeper) RT_SPAWN(rt, NULL, sleeper_run, (sleeper){ .try = &t, .delay = delay });
     else RT_SPAWN(rt, NULL, stuck_run, (task){ .try = &t, .delay = delay });
     sleep_until_reached(&t.n_over, t.want + 1, c);
-    if (t.served_on == t.stuck_on) CHECK(t.served - t.due >= STUCK_FOR); // by its end only
+    if (t.served_on == t.stuck_on) CHECK(lateness(&t) >= STUCK_FOR); // by its end only
     volt_rt_close(rt, t.fd[0]);
     close(t.fd[1]);
     if (t.waits_at && t.waits_at != t.stuck_on) return -1;
-    return t.served - t.due;
+    return lateness(&t);
 }
 
 // ---- traffic: timers, wakes and descriptor events on all workers all the time
@@ -183,11 +190,14 @@ static int compare_times(const void *a, const void *b) {
 static volt_time round_median(volt_rt *rt, int kind, int is_traffic, volt_time *worst,
                               canary *c) {
     volt_time late[TRIES];
+    int n_elsewhere = 0;
     for (int n = 0; n < TRIES;) {
         if (!is_traffic) UNTIL(count_parked(rt) == WORKERS);
         volt_time d = try_once(rt, kind, c);
-        if (d < 0 && is_traffic) continue; // stolen before its worker got stuck
-        CHECK(d >= 0);
+        if (d < 0) { // stolen, or taken from a worker that the kernel had put aside before
+            CHECK(is_traffic || n_elsewhere++ < TRIES);
+            continue;
+        }
         late[n++] = d;
         if (d > *worst) *worst = d;
     }
@@ -243,11 +253,10 @@ TEST(task_in_the_lifo_slot_of_a_worker_stuck_in_its_first_poll) {
     need_two_cpus();
     volt_time best = VOLT_NEVER;
     for (int i = 0; i < 2 * TRIES && best > WITHIN; i++) {
-        try_ t = { .kind = LIFO, .want = 1 };
+        try_ t = { .kind = LIFO, .want = 1, .start = volt_now() };
         task s = { .try = &t };
         CHECK_EQ(run_on(WORKERS, stuck_run, &s), 0);
-        if (READ(t.served_on) != READ(t.stuck_on) && t.served - t.due < best)
-            best = t.served - t.due;
+        if (READ(t.served_on) != READ(t.stuck_on) && lateness(&t) < best) best = lateness(&t);
     }
     printf("best %.2f ms\n", (double)best / 1e6);
     CHECK(best <= 3 * WITHIN); // the thread that serves is being started meanwhile

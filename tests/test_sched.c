@@ -409,12 +409,12 @@ enum { FLOOD = 200000 };
 typedef struct {
     volt_rt *rt;
     int n_ended;
-    uint64_t sum;
+    size_t sum; // modulo a word
 } flood;
 typedef struct {
     volt_frame frame;
     flood *flood;
-    uint64_t value;
+    size_t value;
 } drop;
 static volt_poll drop_run(volt_cx *cx, void *arg) {
     drop *d = arg;
@@ -430,7 +430,7 @@ static void *flooder(void *arg) {
     for (int n = 0; n < FLOOD;) {
         int burst = 1 << (RANDOM_BELOW(64) ? RANDOM_BELOW(3) : 10);
         for (; burst > 0 && n < FLOOD; burst--, n++)
-            RT_SPAWN(f->rt, NULL, drop_run, (drop){ .flood = f, .value = (uint64_t)n });
+            RT_SPAWN(f->rt, NULL, drop_run, (drop){ .flood = f, .value = (size_t)n });
         for (uint64_t spin = RANDOM_BELOW(400); spin > 0; spin--) VOLT_CPU_RELAX();
         UNTIL(READ(f->n_ended) == n);
     }
@@ -442,7 +442,7 @@ static void check_flood(uint32_t workers, uint32_t watch_us) {
     flood f = { .rt = create_with(&c) };
     join_thread(start_thread(flooder, &f));
     UNTIL(READ(f.n_ended) == FLOOD);
-    CHECK_EQ(f.sum, (uint64_t)FLOOD * (FLOOD - 1) / 2); // each once
+    CHECK_EQ(f.sum, (size_t)((uint64_t)FLOOD * (FLOOD - 1) / 2)); // each once
     CHECK(stats_of(f.rt).parks > 10);
     destroy(f.rt);
 }
@@ -592,7 +592,7 @@ enum { BURST = 5000 };
 typedef struct {
     volt_frame frame;
     int *n_ended;
-    unsigned char *is_done; // by number
+    int *is_done; // by number; a byte cannot be added to everywhere
     int id;
 } sprout;
 static volt_poll sprout_run(volt_cx *cx, void *arg) {
@@ -603,7 +603,7 @@ static volt_poll sprout_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 ROOT_TEST(a_full_ring_spills_into_the_injector_and_loses_nothing,
-          { unsigned char is_done[BURST]; int n_ended; awaiter a; }) {
+          { int is_done[BURST]; int n_ended; awaiter a; }) {
     VOLT_BEGIN(cx, s);
     for (int i = 0; i < BURST; i++)
         SPAWN(NULL, sprout_run,

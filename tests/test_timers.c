@@ -420,7 +420,7 @@ TEST(a_clock_behind_the_wheel_does_no_harm) {
 
 enum { N_SLEEPS = 60000, N_FIRED = 300, MAX_SLEEPS = 100 * N_SLEEPS };
 static volt__wheel shared_wheel;
-static uint64_t shared_clock, n_shared_fired;
+static size_t shared_clock, n_shared_fired;
 static uint32_t is_over;
 
 static void *firing_thread(void *arg) {
@@ -428,7 +428,7 @@ static void *firing_thread(void *arg) {
         volt__chain c;
         volt__chain_init(&c);
         uint64_t now = __atomic_add_fetch(&shared_clock, 1, __ATOMIC_RELAXED);
-        uint64_t n = volt__wheel_try_fire(&shared_wheel, now, &c);
+        size_t n = (size_t)volt__wheel_try_fire(&shared_wheel, now, &c);
         __atomic_fetch_add(&n_shared_fired, n, __ATOMIC_RELAXED);
         CHECK(c.head == NULL); // the task is RUNNING all the time: never anybody's to enqueue
     }
