@@ -270,6 +270,7 @@ struct volt_cx {
     uint32_t wait_;            // kind << 24 | argument: what the task will wait for; YIELDS
     uint16_t budget_;          // leaf operations left in this poll
     uint8_t abort_, shield_;   // an await is cancelled iff shield_ < abort_
+    uint16_t raised_;          // budget when abort_ was last raised in this poll
     uint8_t is_awaiting_;      // debug: inside the expression of an await
     const char *at_;           // debug: the last VOLT_BEGIN or VOLT_AWAIT, to name it on misuse
 };
@@ -426,14 +427,16 @@ VOLT_API void volt__misuse_by(const volt_cx *cx, const char *what) __attribute__
 #  define VOLT__DEBUG_DO(stmt_) ((void)(stmt_))
 // too wide for a user's own switch: a warning
 #  define VOLT__PC(n_) ((uint64_t)1 << 32 | (uint64_t)(n_))
-#  define volt__bad_pc volt__bad_pc_with_VOLT_DEBUG_1 // the linker rejects files that disagree
+#  define VOLT__BAD_PC(version_) volt__bad_pc_with_VOLT_DEBUG_1_##version_
 #else
 #  define VOLT__EXPECT(c_, what_) ((void)0)
 #  define VOLT__EXPECT_OF(cx_, c_, what_) ((void)(cx_))
 #  define VOLT__DEBUG_DO(stmt_) ((void)0)
 #  define VOLT__PC(n_) (n_)
-#  define volt__bad_pc volt__bad_pc_with_VOLT_DEBUG_0
+#  define VOLT__BAD_PC(version_) volt__bad_pc_with_VOLT_DEBUG_0_##version_
 #endif
+#define VOLT__BAD_PC_OF(version_) VOLT__BAD_PC(version_)
+#define volt__bad_pc VOLT__BAD_PC_OF(VOLT_VERSION) // the linker rejects files that disagree
 VOLT_API volt_poll volt__bad_pc(const char *site, const volt_frame *frame);
 #if defined(__has_attribute)
 #  if __has_attribute(error)
@@ -788,7 +791,8 @@ VOLT_API VOLT_POLL volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, siz
 //           when there is none
 VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n);
 
-// ---- groups: own their children. One left open is cancelled and joined before its task ends
+// ---- groups: own their children. One left open is cancelled and joined before its task ends; a
+// debug build takes a child that then still runs for a mistake.
 
 // Keeps results for volt_group_next; call before the
 // first spawn. Else children leave nothing behind.
@@ -3688,6 +3692,7 @@ static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     if (VOLT__LIKELY(volt__task_begin_private(t, w->is_closing))) return volt__task_state(t);
     if (w->is_closing) t->flags |= VOLT__IS_SHARED; // with the sweep
     cx->abort_ = VOLT__CAST(uint8_t, VOLT__CAST(uint32_t, volt__task_begin(t)) | w->is_closing);
+    cx->raised_ = cx->budget_;
     cx->shield_ = t->shield;
     return volt__state_of(t);
 }
@@ -4623,6 +4628,12 @@ enum {
 };
 
 static inline int volt__is_off(const volt_cx *cx) { return cx->shield_ < cx->abort_; }
+// Awaits at this shield depth, and above it, are cancelled from here on.
+static void volt__abort_above(volt_cx *cx, uint8_t depth) {
+    if (cx->abort_ > depth) return;
+    cx->abort_ = VOLT__CAST(uint8_t, depth + 1);
+    cx->raised_ = cx->budget_;
+}
 static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
     volt__node *n = cx->frame_;
     VOLT__EXPECT_OF(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
@@ -4638,7 +4649,9 @@ static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
 static __attribute__((noinline, cold)) void volt__exhausted(volt_cx *cx) {
     volt__task *t = cx->task_;
     (void)volt__task_wake(t); // running: its worker enqueues it
-    if (!volt__is_off(cx) || (t->flags & VOLT__WAS_LOGGED)) return;
+    // What was spent before it was cancelled is no sign.
+    if (!volt__is_off(cx) || cx->raised_ < cx->rt_->cfg.budget / 2) return;
+    if (t->flags & VOLT__WAS_LOGGED) return;
     t->flags |= VOLT__WAS_LOGGED;
     volt__log(cx->rt_, VOLT_LOG_IGNORES_CANCEL, t->wait_site);
 }
@@ -4685,7 +4698,7 @@ VOLT_API volt_poll volt_never(volt_cx *cx) {
 VOLT_API int volt_is_cancelled(volt_cx *cx) {
     uintptr_t word = volt__load_rlx(&cx->task_->word); // rlx: a flag that hands nothing over
     uint32_t is_closed = volt__load_rlx(&cx->rt_->is_closed); // rlx: a flag that hands nothing over
-    if (cx->abort_ == 0 && ((word & VOLT__CANCELLED) || is_closed)) cx->abort_ = 1;
+    if ((word & VOLT__CANCELLED) || is_closed) volt__abort_above(cx, 0);
     return volt__is_off(cx);
 }
 
@@ -4824,7 +4837,7 @@ static void volt__bracket_begin(volt_cx *cx, volt__node *n, int is_up) {
     if (n->pc_ == 0) n->base_ = cx->shield_; // later the depth is that of the frame that suspended
     n->pc_ = VOLT__IN_BRACKET | VOLT__POLLED;
     if (is_up) n->pc_ |= VOLT__IS_UP;
-    if (is_up && cx->abort_ <= n->base_) cx->abort_ = VOLT__CAST(uint8_t, n->base_ + 1);
+    if (is_up) volt__abort_above(cx, n->base_);
 }
 // Returns whether it was this bracket that cancelled the inner poll.
 static int volt__bracket_end(volt_cx *cx, volt__node *n, int is_over) {
@@ -4891,7 +4904,7 @@ static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
     volt_shield *sh = VOLT__CONTAINER(volt_shield, scope_, s);
     sh->abort_ = cx->abort_;
     sh->raised_ = volt__node_state(&sh->timer_.node_) == VOLT__FIRED;
-    if (sh->raised_ && cx->abort_ <= sh->depth_) cx->abort_ = VOLT__CAST(uint8_t, sh->depth_ + 1);
+    if (sh->raised_) volt__abort_above(cx, sh->depth_);
 }
 VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) {
     volt__shield_raise(cx, volt__scope_top(frame));
@@ -4927,7 +4940,7 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) 
     if (at_most == VOLT_NEVER) return;
     if (volt__timer_start(cx, &s->timer_.node_, volt__deadline(at_most))) {
         s->raised_ = 1;
-        if (cx->abort_ <= s->depth_) cx->abort_ = VOLT__CAST(uint8_t, s->depth_ + 1);
+        volt__abort_above(cx, s->depth_);
     }
 }
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
@@ -5958,7 +5971,7 @@ VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *a) {
     a->up_ = n;
     a->up_shield_ = cx->shield_;
     a->up_abort_ = cx->abort_;
-    if (is_won && cx->abort_ <= cx->shield_) cx->abort_ = VOLT__CAST(uint8_t, cx->shield_ + 1);
+    if (is_won) volt__abort_above(cx, cx->shield_);
     cx->shield_ = a->shield_;
     cx->frame_ = &a->node_;
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
@@ -6060,7 +6073,7 @@ static void volt__each_start(volt_cx *cx, volt__node *n, void *states, size_t st
 static volt_poll volt__each_poll_one(volt_cx *cx, volt_fn *fn, volt__node *child,
                                      int is_cancelled) {
     uint8_t shield = cx->shield_, abort_ = cx->abort_;
-    if (is_cancelled && abort_ <= shield) cx->abort_ = VOLT__CAST(uint8_t, shield + 1);
+    if (is_cancelled) volt__abort_above(cx, shield);
     volt__node *up = cx->frame_;
     cx->shield_ = child->save_;
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
@@ -6309,7 +6322,6 @@ VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt_handle h;
     int64_t result = 0;
-    h.task_ = NULL;
     if (VOLT_TLS_GET()) return -EDEADLK;
     int rc = volt__spawn_root(rt, NULL, &h, fn, state, 0);
     if (rc == 0) rc = volt_join_sync(&h, VOLT_NEVER, &result);

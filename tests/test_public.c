@@ -83,7 +83,8 @@ TEST(configuration_at_its_bounds) {
     BOUND(drain, INT64_MAX, -INT64_MAX);
 }
 // The smallest stack is less than some C libraries allow, 128 KiB on AArch64, or a sanitizer takes:
-// then it is what they allow, not the megabytes that they give by default. They may take a page off.
+// then it is what they allow, not the megabytes that they give by default. They may take a page
+// off.
 typedef struct {
     volt_frame frame;
     size_t stack;

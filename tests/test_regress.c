@@ -582,3 +582,34 @@ TEST(large_tasks_do_not_pile_up) {
     }
     still_end(rt);
 }
+
+// ---- the end of a select cancels its losers: no sign of a task that ignores its cancellation
+
+enum { N_SELECTS = 1000 }; // the budget runs out in every phase of a select
+typedef struct {
+    volt_frame frame;
+    volt_arm in, late;
+    int fd[2], i, rc;
+    int64_t n;
+    char c;
+} selector;
+static volt_poll selector_run(volt_cx *cx, void *arg) {
+    selector *s = arg;
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < N_SELECTS; s->i++) {
+        VOLT_AWAIT(s->rc, VOLT_SELECT(VOLT_ARM(&s->in, s->n, volt_read(cx, s->fd[0], &s->c, 1)),
+                                      VOLT_ARM(&s->late, volt_sleep(cx, VOLT_S(5)))));
+        CHECK(s->in.fired && s->n == 1);
+    }
+    volt_close(cx, s->fd[0]);
+    VOLT_END(0);
+}
+TEST(losers_of_a_select_ignore_nothing) {
+    static const char bytes[N_SELECTS];
+    selector s = { .i = 0 };
+    CHECK_EQ(pipe(s.fd), 0);
+    CHECK_EQ(write(s.fd[1], bytes, sizeof bytes), sizeof bytes);
+    CHECK_EQ(run_on(1, selector_run, &s), 0);
+    CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], 0);
+    CHECK_EQ(close(s.fd[1]), 0);
+}
