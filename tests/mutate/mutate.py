@@ -8,7 +8,7 @@
         BUDGET  seconds that the tests of a mutant may take; as many again for the model checker,
                 but as many as it takes for a memory order, 10
         PRICE   seconds: scenarios of the model checker that take longer are left out, 20
-        RECHECK=1 runs the settled ones, too
+        RECHECK=1 runs the settled ones, too, and shows those that survived to all that has changed
         LIST=1  names the mutants and runs nothing
 
 All mutants are compiled into each program once, each behind a switch (which.h); those that cannot
@@ -31,10 +31,11 @@ that it would have rejected for a warning.
 
 Verdicts are kept in build/mutate/results.tsv, so that a run which was cut off goes on where it
 stopped. The key of a verdict is the text of the function and what is changed in it; it holds as
-long as the program that killed stays as it is, or, for one that survived, as long as no program is
-new or changed: then it is shown to those alone. A change elsewhere in volt.h keeps a verdict. What
-that gives up: a test that reached the mutant through another function may reach it no more, and the
-other way round. Without results.tsv all is asked anew.
+long as the test that killed reads as it did, or, for one that survived, as long as no program is
+new or changed: then it is shown to those alone, unless a group of settled.txt holds it. A change
+elsewhere in volt.h, or in what tests share, keeps a verdict. What that gives up: a test that
+reached the mutant through another function may reach it no more, and the other way round. Without
+results.tsv all is asked anew.
 
 The exit status is 1 if a mutant survived, or if settled.txt names one that is killed, or that no
 longer exists.
@@ -463,11 +464,21 @@ def included(path, seen):
     return text
 
 
+BODY = re.compile(r"^(?:\w*TEST\w*|SCENARIO)\((\w+)\b(?:[^\n]*\}$|.*?^\})", re.M | re.S)
+
+
 class Program:
     def __init__(self, name, source, kind, flags=()):
         self.name, self.source, self.kind, self.flags = name, source, kind, list(flags)
         self.digest = digest_of(included(source, set()) + " ".join(self.flags))
         self.file = name.replace("/", "_")
+        self.bodies = {m.group(1): m.group() for m in BODY.finditer(text_of(source))}
+
+    def proof(self, name):
+        """What a verdict of one of its tests rests on: the text of that test, if it is found."""
+        if name not in self.bodies:
+            return self.digest
+        return digest_of(self.bodies[name] + " ".join(self.flags))
 
     def build(self, root, out, level="-O1"):
         """From the tree below `root`, laid out like the repository."""
@@ -583,6 +594,7 @@ class Session:
             body[f].append(squeeze(code_of(l)))
         self.body = {f: "\n".join(b) for f, b in body.items()}
         self.programs = all_programs()
+        self.named = {p.name: p for p in self.programs}
         self.lock = threading.Lock()
         self.known, self.slots, self.asks = {}, [], []
 
@@ -748,7 +760,7 @@ class Session:
         for verdict, by, proof in self.known.get(self.key(mutant), []):
             if verdict in ("not viable", "same code"):
                 return verdict, by, survived
-            if verdict == "killed" and proof == digests.get(by.split(" ")[0]):
+            if verdict == "killed" and proof == self.proof(by):
                 return verdict, by, survived
             if verdict == "SURVIVED":
                 survived |= set(proof.split(","))
@@ -756,10 +768,16 @@ class Session:
                     return verdict, by, survived
         return None, None, survived
 
+    def has_survived(self, mutant):
+        return any(verdict == "SURVIVED" for verdict, _, _ in self.known.get(self.key(mutant), []))
+
+    def proof(self, by):
+        name, test = by.split(" ")[:2]
+        return self.named[name].proof(test.rstrip(":")) if name in self.named else "-"
+
     def record(self, mutant, verdict, by, seconds):
-        digests = self.digests(mutant)
-        proof = ",".join(digests.values()) if verdict == "SURVIVED" else \
-            digests.get(by.split(" ")[0], "-")
+        proof = ",".join(self.digests(mutant).values()) if verdict == "SURVIVED" else \
+            self.proof(by)
         with self.lock, open(f"{BUILD}/results.tsv", "a") as f:
             f.write("\t".join([self.key(mutant), proof, verdict, by, f"{seconds:.1f}", mutant.kind,
                                mutant.function, mutant.old, mutant.new]) + "\n")
@@ -898,8 +916,10 @@ def main():
         n_wrong += 1
     ask = []
     for m in chosen:
-        if key_of(m) in settled.single and not os.environ.get("RECHECK"):
-            results.append((m, "settled", settled.single[key_of(m)], 0))
+        if os.environ.get("RECHECK"):
+            ask.append(m)
+        elif key_of(m) in settled.single or (session.has_survived(m) and settled.group(m)):
+            results.append((m, "settled", "", 0))
         else:
             ask.append(m)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
