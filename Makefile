@@ -17,7 +17,7 @@ SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHE
 TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
 TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
 , := ,
-GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel
+GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
