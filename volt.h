@@ -44,67 +44,183 @@
 //==================================================================================================
 // >>manual
 //==================================================================================================
-// The model. A task is a function and a struct. The struct begins with a `volt_frame`
-// and holds what must survive a wait; the function runs from VOLT_BEGIN to the first
-// wait that cannot complete at once, returns to its worker, and is called again when
-// that wait can go on: VOLT_BEGIN then jumps to where it stopped. A worker is a
-// thread with a queue of runnable tasks, a timer wheel and an epoll instance; idle
-// workers steal from busy ones. Nothing runs when there is nothing to do.
+// ---- the model, in one page
+// A task is a function and a struct. The struct begins with a `volt_frame` and holds what must
+// survive a wait; the function runs from VOLT_BEGIN to the first wait that cannot complete at once,
+// returns to its worker, and is called again when that wait can go on: VOLT_BEGIN then jumps to
+// where it stopped. Each such call is a poll. A function that waits may be awaited by another one:
+// its struct is a member of the caller's, and nothing is allocated.
 //
-// Eight rules.
+// A worker is a thread with a queue of runnable tasks, a timer wheel and an epoll instance; idle
+// workers steal from busy ones. A task runs on one worker at a time, and may go on on another.
+// Nothing runs when there is nothing to do: a worker without work sleeps, without a time limit.
+//
+// volt_run makes the calling thread worker 0, and starts further workers when there is work for
+// them. When its root task has ended it cancels all others, waits for their ends and returns.
+// volt_create, volt_block_on, volt_shutdown and volt_destroy are for programs that keep a runtime
+// beside other things. A guest (volt_rt_fd, volt_rt_step) runs inside a loop that the application
+// has already. There may be several runtimes in one process; nothing is global.
+//
+// ---- eight rules
 //  1. What must survive an await lives in the state struct; locals are scratch between two awaits.
 //     An initialised local never shares a block with an await.
 //  2. Buffers, and everything whose address you pass to a wait, live there too.
-//  3. Await exactly one poll; branch on its result afterwards. Several at once: VOLT_SELECT and
-//     VOLT_JOIN_ALL over VOLT_ARM.
+//  3. Await exactly one poll, one await to a line; branch on its result afterwards. Several at
+//     once: VOLT_SELECT and VOLT_JOIN_ALL over VOLT_ARM, in a function with VOLT_BEGIN.
 //  4. The arguments of an awaited call are evaluated at every poll: no side effects in them.
 //  5. No await inside a `switch` of your own: move the switch, or the await, to a function.
 //  6. `break` and `continue` belong to your loops. VOLT_RETURN(x) ends the function.
 //  7. A negative result is -errno. -ECANCELED means: clean up and return; it repeats until you do.
 //  8. After an await you may be on another thread: no thread-locals, no pthread mutex held across.
+// Compilers see most breaches, with -Wall -Wextra and -Wjump-misses-init (gcc) or
+// -Wconditional-uninitialized (clang). Debug builds (without NDEBUG) see most of the rest, stop,
+// and name the line.
 //
-// Results. One channel: >= 0 is good, < 0 is -errno. No errno, no error object. A function returns
-// `volt_poll` if and only if it may wait; it is legal only inside VOLT_AWAIT, VOLT_ARM or another
-// poll. Its sibling `try_` never waits and may be called by any thread; `_sync` blocks the thread.
+// ---- results
+// One channel: >= 0 is good, < 0 is -errno; volt_strerror has a text. No errno, no error object. A
+// function returns `volt_poll` if and only if it may wait; it is legal only inside VOLT_AWAIT,
+// VOLT_ARM or another poll. Its sibling `try_` never waits and may be called by any thread; `_sync`
+// blocks the thread. What comes from the kernel is passed on as it is. volt's own:
+//   -ECANCELED    the scope of this wait was cancelled; nothing was consumed. Leave soon
+//   -ETIMEDOUT    volt_within, volt_before, _sync: the time is up, what was inside has ended
+//   -EAGAIN       try_: would have to wait. volt_create: no thread could be started
+//   -EPIPE        the other side has closed; volt_read_exact: before all was there
+//   -EBADF        no descriptor, or it was closed while the wait was on
+//   -ENOMEM       no memory; nothing was taken, the task goes on
+//   -EMFILE, -ENFILE    no descriptor left for what the runtime or the socket needs
+//   -EINVAL       misuse that a program may want to survive: a frame not zeroed, an empty handle,
+//                 a configuration out of range, a guest's function for a runtime that is none
+//   -ESHUTDOWN    the runtime takes no new tasks; a guest: all has ended
+//   -EDEADLK      a call that blocks, on a worker
+//   -EINPROGRESS  volt_shutdown by a task: it has begun
+//   -EBUSY        volt_destroy: still in use. volt_rt_step: another thread is inside
+//   -ENOENT       volt_group_next: no child is left
+//   -ECHILD       called by a forked child
+// Running out of memory, descriptors or threads is an error of the call that needed them, never an
+// abort. What stops the program is misuse that no result could tell of.
 //
-// Cancellation is cooperative and level-triggered: after volt_cancel, an expired volt_within, a
-// cancelled token under volt_unless or a lost VOLT_SELECT, each await in that scope returns
-// -ECANCELED, having consumed nothing, until the function returns. Between volt_shield_begin and
-// volt_shield_end awaits work all the same, so that cleanup can wait. volt_within and VOLT_SELECT
-// return when what they cancelled has finished its cleanup, never earlier: nothing is left behind.
+// ---- cancellation
+// It is cooperative and level-triggered: after volt_cancel, an expired volt_within, a cancelled
+// token under volt_unless or a lost VOLT_SELECT, each await in that scope returns -ECANCELED,
+// having consumed nothing, until the function returns. Nothing is torn off; a result that came
+// before the cancellation is kept. So each loop around awaits needs a way out on negative results:
+// one that looks only at what it hopes for spins (a select whose arms were all cancelled fires
+// none).
 //
-// Time. volt_time counts nanoseconds of CLOCK_MONOTONIC. Timers
-// are kept in ticks of 1 ms and rounded up: a sleep is never early
-// and up to 1 ms late. Deadlines up to 292 years ahead are legal.
+// Between volt_shield_begin and volt_shield_end awaits work all the same, so that cleanup can wait.
+// Give it a bound. volt_within and VOLT_SELECT return when what they cancelled has finished its
+// cleanup, never earlier: nothing is left behind, and the time limit is exceeded by as much as the
+// cleanup takes. Who cancels:
+//   volt_cancel        one task         volt_token_cancel  what waits under volt_unless for it
+//   volt_group_cancel  the children     volt_shutdown      every task of the runtime
+//   volt_within, volt_before, VOLT_SELECT   what they contain
 //
-// Ownership. A handle keeps the memory of a task that has ended until it is joined or detached. A
-// child that must not outlive its parent goes into a group; a bare handle is for one that may. The
-// state of a spawned task is copied into the task's own block and stays at that address.
+// ---- time
+// volt_time counts nanoseconds of CLOCK_MONOTONIC, which stands still while the machine sleeps.
+// Timers are kept in ticks of 1 ms and rounded up: a sleep is never early and up to 1 ms late, plus
+// what the machine needs to run the task. Deadlines up to 292 years ahead are legal. VOLT_NEVER is
+// the largest number: do not add to it.
 //
-// Threads. Where a function may be called stands in its contract as `where`:
+// ---- threads: who may call what
+// Each contract says it as `where`:
 //   any thread     - also from a thread that volt has never seen; never blocks on other tasks
 //   inside a task  - needs the volt_cx of the poll that is running
 //   plain thread   - not on a worker of any volt runtime: it blocks
-// A task's struct needs no atomics of its own: what one poll wrote, the next one sees, also on
-// another worker. What two tasks share needs an atomic, or a lock that is not held across an await.
 //
-// Limits. A poll that computes or blocks for long holds up its worker; its descriptors,
-// timers and queued tasks are taken over by an idle worker within 2 ms. With one worker,
-// or when all are stuck, nobody can. A descriptor that volt uses is non-blocking from
-// then on. Close descriptors with volt_close: the table behind volt_read must know. At
-// most 1024 workers and 4 million descriptors per runtime. A poll function that waits on
+//   any thread    volt_rt_spawn, VOLT_RT_SPAWN, volt_task_create, volt_task_start,
+//                 volt_task_destroy, volt_cancel, volt_detach, volt_try_join, volt_wake,
+//                 volt_waker_release, volt_group_cancel, volt_token_* but for the wait,
+//                 volt_shutdown, volt_stats, volt_effective_config, volt_now, volt_strerror,
+//                 volt_listen*, volt_addr_*, volt_local_addr, volt_peer_addr, volt_shut,
+//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set, volt_rt_fd
+//   plain thread  volt_run, volt_create, volt_block_on, volt_join_sync, volt_destroy, volt_rt_step;
+//                 volt_rt_deadline between two steps
+//   inside a task everything that takes a volt_cx
+// Functions on one object at once: descriptors, tokens, wakers, poll sets and runtimes take any
+// number of threads; a handle, a group but for its cancel, an interval and an address belong to one
+// at a time. A task's struct needs no atomics of its own: what one poll wrote, the next one sees,
+// also on another worker. What two tasks share needs an atomic, or a lock that is not held across
+// an await.
+//
+// ---- ownership: whose memory, and until when
+//   state struct        copied by a spawn into the task's own block, where it stays. Until the task
+//                       has ended and no handle or waker holds it
+//   of awaited children a member of the caller's struct, starts over at each await
+//   volt_run's state    the caller's, who outlives it
+//   handle              keeps the ended task's memory and result; volt_join or volt_detach gives it
+//                       back. A handle that is overwritten leaks its task
+//   waker               the same, until volt_waker_release
+//   group               memory of the task that spawned into it first; its children end before it.
+//                       A child that must not outlive its parent goes into a group
+//   timer, link, arm, shield    nodes in the frame of who waits; they disarm themselves
+//   token               the application's; a child token before its parent. Not freed while anybody
+//                       waits for it or cancels it
+//   descriptor          the application's. Own ones are closed by volt_close; those of other
+//                       libraries by these, after they were taken out of the poll set or forgotten
+//   buffers             the state's, for as long as the wait lasts
+//
+// ---- memory
+// A task is one slot: 64 bytes (48 where pointers have 4), the frame (48 or 32) and what follows it
+// in the state, rounded up to a size class at most a quarter above. Slots come from slabs of 64
+// KiB, one set per worker and size; a slab that stays empty goes back to the system after a second.
+// States of more than about 8,000 bytes have a mapping of their own each: a spawn is then a system
+// call or more, so keep large buffers apart. Waits, wake-ups, timers and readiness allocate
+// nothing. A descriptor number that is used has 64 bytes in a table, in pages of 64. A runtime
+// takes about 30 KiB, 8 more per worker beside its thread's stack, and 2 descriptors per worker, 1
+// for the watch where there are several, 1 more for a guest. The allocator is a hook; any thread
+// calls it, never under a lock.
+//
+// ---- system calls, beside those that a function is named after
+//   idle worker         none
+//   worker that sleeps  epoll_pwait2 or epoll_wait; who wakes it writes to its eventfd
+//   busy worker         epoll_wait after 255 polls, or about 100 us
+//   several workers     timerfd_settime when one leaves its sleep, every 750 us while one is busy
+//   timers              none: epoll waits until the next one; a guest's: timerfd_settime
+//   descriptor          at first use fcntl and getsockopt, and epoll_ctl when it first had to wait
+//   read, write         one, and none when the last one has drained the socket
+//   spawn from outside  none, or a write to an eventfd; locks that are contended: futex
+//   memory              mmap and munmap of slabs
+// What older kernels or filters lack (epoll_pwait2, EPOLLEXCLUSIVE, getrandom, MADV_WIPEONFORK) is
+// replaced; there is nothing to configure.
+//
+// ---- limits
+// A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
+// tasks are taken over by an idle worker within 2 ms. With one worker, or when all are stuck,
+// nobody can. A descriptor that volt uses is non-blocking from then on. Close descriptors with
+// volt_close: the table behind volt_read must know. At most 1024 workers and 4 million descriptors
+// per runtime, 200 arms in a select, 253 shields inside each other. A poll function that waits on
 // leaf operations must be awaited by a function with VOLT_BEGIN.
 //
 // Fork. A forked child has no workers, and shares its parent's epoll instances. There, functions
 // that take a volt_rt give -ECHILD, wake-ups do nothing and volt_rt_close only closes, so that the
 // parent is not disturbed. A task that forks must call exec or _exit before its poll returns.
 //
-// Departures from the published design of this scheduler, and the test or benchmark of each:
+// ---- a program that is stuck
+//  1. Set .log: a task that ignores its cancellation, waits for nothing or outlives a shutdown is
+//     named with its line; so is a descriptor that was closed behind volt's back.
+//  2. volt_shutdown with a time limit gives the number of tasks that are left, and logs where the
+//     first 16 of them wait.
+//  3. volt_stats: `polls` grows and nothing else does: a task spins. Nothing grows: all wait.
+//     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives.
+//  4. In a debugger a suspended function's frame.node_.pc_ is the line of its await.
+//
+// ---- questions
+// Why a struct, and not locals? C has no way to keep them without a stack per task: that would be
+// kilobytes instead of 112 bytes, and guessed.
+// Does a wake-up get lost? No: the protocols are explored by a model checker (make model).
+// May I call a blocking library? From a task it holds up its worker. Give it a thread of your own,
+// which wakes the task by a waker; or its descriptors, if it has some, to a poll set.
+// How do I stop on a signal? Block it in all threads before volt_run, make a signalfd and wait for
+// it with volt_readable.
+// Why does my select spin? See the end of the first paragraph of `cancellation`.
+// How do I use it from C++? As from C; the state is a plain struct, objects are reached by pointer.
+//
+// ---- departures from the published design of this scheduler, and the test or benchmark of each
 //   what          published        here                 why                             shown by
 //   parking       futex, 10 ms     own epoll, no limit  silent when idle, fds at once   bench/idle
 //   interval      8..255 ticks     2..255 polls         8 breaks its 1 ms above 125 us  test_sched
 //   tick          per 128 polls    per poll             the interval counts polls       test_sched
-//   events        per 128 polls    255, or 100 us      a call per 61: a third of S8    bench/run.sh
+//   events        per 128 polls    255, or 100 us       a call per 61: a third of S8    bench/run.sh
 //   average       per batch        weighted, clipped    one outlier turned it around    test_sched
 //   budget        128 polls        128 leaf operations  must bound a task               test_task
 //   injector      when idle        first, when due      two tasks in turn starved it    test_sched
@@ -767,8 +883,7 @@ VOLT_API VOLT_POLL volt_never(volt_cx *cx);
 // 1 when the next await would give -ECANCELED: for loops without awaits.  where: inside a task
 VOLT_API int volt_is_cancelled(volt_cx *cx);
 // Awaits of this frame, and below it, work although cancelled, at most so long; then they give
-// -ECANCELED
-// even where nothing else cancels. VOLT_RETURN and VOLT_END end it too. Nestable.
+// -ECANCELED, even where nothing else cancels. VOLT_RETURN and VOLT_END end it too. Nestable.
 //   where : inside a task
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
 // The innermost one.  where: inside a task, in the frame that began it
