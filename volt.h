@@ -220,7 +220,7 @@
 //   parking       futex, 10 ms     own epoll, no limit  silent when idle, fds at once   bench/idle
 //   interval      8..255 ticks     2..255 polls         8 breaks its 1 ms above 125 us  test_sched
 //   tick          per 128 polls    per poll             the interval counts polls       test_sched
-//   events        per 128 polls    255, or 100 us       a call per 61: a third of S8    bench/run.sh
+//   events        per 128 polls    255, or 100 us       a call per 61: a third of S8   bench/run.sh
 //   average       per batch        weighted, clipped    one outlier turned it around    test_sched
 //   budget        128 polls        128 leaf operations  must bound a task               test_task
 //   injector      when idle        first, when due      two tasks in turn starved it    test_sched

@@ -82,9 +82,8 @@ TEST(configuration_at_its_bounds) {
     BOUND(drain, 0, -1);
     BOUND(drain, INT64_MAX, -INT64_MAX);
 }
-// The smallest stack is less than some C libraries allow, 128 KiB on AArch64, or a sanitizer takes:
-// then it is what they allow, not the megabytes that they give by default. They may take a page
-// off.
+// The smallest stack is less than some C libraries allow (128 KiB on AArch64) or a sanitizer takes:
+// it is then what they allow, not the megabytes of their default. They may take a page off it.
 typedef struct {
     volt_frame frame;
     size_t stack;
