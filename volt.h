@@ -3265,7 +3265,7 @@ struct volt__worker {
     uint8_t is_guest;     // carried by whoever is inside volt_rt_step
     uint8_t is_stepped;   // guest: must not block, but leave and be away
     uint8_t is_away;      // guest: asleep, its thread in the application's loop
-    uint32_t quota;       // guest: polls left of this step
+    uint32_t quota;       // guest: polls left of this step; others: 0
     uint32_t is_closing;  // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
     uint64_t tick;        // of the last maintenance
@@ -3612,7 +3612,7 @@ static void volt__count_polls(volt__worker *w) {
     w->since += n;
     w->inject_due -= volt__min32(w->inject_due, n);
     w->event_due -= volt__min32(w->event_due, n);
-    if (w->is_guest) w->quota -= volt__min32(w->quota, n);
+    w->quota -= volt__min32(w->quota, n);
 }
 static void volt__plan_due(volt__worker *w) {
     VOLT_ASSERT(w->due == w->slice); // counted

@@ -160,6 +160,19 @@ TEST(events_and_timers_are_served_between_short_steps) {
     CHECK_EQ(close(fd[1]), 0);
     destroy(rt);
 }
+// What a poll takes decides when it looks around: what the application does in between is no poll.
+TEST(time_outside_is_not_the_polls) {
+    volt_rt *rt = guest_on(1);
+    int n = 0;
+    RT_SPAWN(rt, NULL, yielder_run, (yielder){ .n = &n });
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(volt_rt_step(rt, 3), 3);
+        poll(NULL, 0, 3);
+    }
+    CHECK_EQ(volt_rt_step(rt, 1), 1);
+    CHECK(rt->workers[0]->avg_ns < VOLT_MS(1));
+    destroy(rt);
+}
 TEST(any_kind_of_loop_can_wait_for_it) {
     volt_rt *rt = guest_on(1);
     int n_ended = 0, ep = epoll_create1(EPOLL_CLOEXEC), fd = volt_rt_fd(rt);

@@ -1339,6 +1339,11 @@ TEST(a_watch_is_armed_once) {
     watch.period = 999999999;
     volt__timer_fd_set(watch.fd, watch.period);
     CHECK(settime.t.it_value.tv_sec == 0 && settime.t.it_value.tv_nsec == 999999999);
+    for (int64_t left = -1; left < 3; left++) { // 0 is as soon as may be, and less is never
+        volt__timer_fd_set(watch.fd, left);
+        CHECK_EQ(settime.t.it_value.tv_sec, 0);
+        CHECK_EQ(settime.t.it_value.tv_nsec, left < 0 ? 0 : left == 0 ? 1 : left);
+    }
     close(watch.fd);
 }
 
