@@ -119,16 +119,7 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_open open
 #define answer_pthread_attr_destroy pthread_attr_destroy
 #define answer_pthread_attr_init pthread_attr_init
-// Refuses stacks that are too small, and notes what was asked for.
-static struct {
-    size_t least, asked[8];
-    int n;
-} stacks;
-static int answer_pthread_attr_setstacksize(pthread_attr_t *a, size_t size) {
-    if (stacks.n == 8) abort();
-    stacks.asked[stacks.n++] = size;
-    return size < stacks.least ? EINVAL : pthread_attr_setstacksize(a, size);
-}
+#define answer_pthread_attr_setstacksize pthread_attr_setstacksize
 #define answer_pthread_setname_np pthread_setname_np
 #define answer_pthread_sigmask pthread_sigmask
 #define answer_readv readv
@@ -1873,23 +1864,5 @@ TEST(a_teardown_waits_for_visitors) {
         CHECK_EQ(volt__teardown(ending), 0);
         CHECK_EQ(n_waits, n);
         test_check_heap();
-    }
-}
-
-// ---- threads
-
-TEST(stacks_that_are_refused) {
-    static const size_t least[] = { 0, 65536, 65537, 131073, 262145, SIZE_MAX };
-    static const int n_asked[] = { 1, 1, 2, 3, 3, 3 };
-    for (int i = 0; i < 6; i++) {
-        volt_config c = test_config(1);
-        volt_rt *one;
-        memset(&stacks, 0, sizeof stacks);
-        stacks.least = least[i];
-        c.stack_size = 65536;
-        CHECK_EQ(volt_create(&c, &one), 0);
-        CHECK_EQ(stacks.n, n_asked[i]);
-        for (int k = 0; k < stacks.n; k++) CHECK_EQ(stacks.asked[k], (size_t)65536 << k);
-        destroy(one);
     }
 }

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The life of a runtime: configuration, run, create, block_on, shutdown, destroy, hooks.
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <pthread.h>
+static int ask_stacksize(pthread_attr_t *a, size_t size);
+#define pthread_attr_setstacksize ask_stacksize
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
+#undef pthread_attr_setstacksize
 #include "test.h"
 #include "tasks.h"
 #include <limits.h>
@@ -81,6 +87,31 @@ TEST(configuration_at_its_bounds) {
     BOUND(start_all, 0, 2);
     BOUND(drain, 0, -1);
     BOUND(drain, INT64_MAX, -INT64_MAX);
+}
+// Refuses stacks that are too small, and notes what was asked for.
+static struct {
+    size_t least, asked[8];
+    int n;
+} stacks;
+static int ask_stacksize(pthread_attr_t *a, size_t size) {
+    if (size < stacks.least) CHECK(stacks.n < 8);
+    if (stacks.n < 8) stacks.asked[stacks.n++] = size;
+    return size < stacks.least ? EINVAL : pthread_attr_setstacksize(a, size);
+}
+TEST(refused_stacks_are_doubled) {
+    static const size_t least[] = { 0, 65536, 65537, 131073, 262145, SIZE_MAX };
+    static const int n_asked[] = { 1, 1, 2, 3, 3, 3 };
+    for (int i = 0; i < 6; i++) {
+        volt_config c = test_config(1);
+        volt_rt *rt = NULL;
+        memset(&stacks, 0, sizeof stacks);
+        stacks.least = least[i];
+        c.stack_size = 65536;
+        CHECK_EQ(volt_create(&c, &rt), 0);
+        CHECK_EQ(stacks.n, n_asked[i]);
+        for (int k = 0; k < stacks.n; k++) CHECK_EQ(stacks.asked[k], (size_t)65536 << k);
+        destroy(rt);
+    }
 }
 // The smallest stack is less than some C libraries allow (128 KiB on AArch64) or a sanitizer takes:
 // it is then what they allow, not the megabytes of their default. They may take a page off it.
