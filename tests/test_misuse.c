@@ -490,7 +490,7 @@ MISUSE(function_of_another_struct, "wrong function", { volt_handle h; }) {
     VOLT_END(0);
 }
 
-TEST_DIES(created_state_with_a_dirty_frame, "frame") {
+TEST_DIES(created_state_with_a_dirty_frame, "volt_task_start: frame not zeroed") {
     volt_rt *rt = create_on(1);
     giver *g = volt_task_create(rt, giver_run, sizeof *g);
     CHECK(g);

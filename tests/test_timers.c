@@ -463,3 +463,8 @@ TEST(a_frame_is_the_tasks_again_once_disarm_has_returned) {
     for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
     for (int l = 0; l < VOLT_WHEEL_LEVELS; l++) CHECK_EQ(shared_wheel.occupied[l], 0);
 }
+TEST(the_shortest_period) {
+    volt_interval iv;
+    volt_interval_init(&iv, 1);
+    CHECK_EQ(iv.period_, 1);
+}
