@@ -6325,8 +6325,7 @@ static void volt__guest_leave(volt__worker *w) {
 }
 // Polls run.
 static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
-    w->quota = max_polls;
-    volt__plan_due(w);
+    w->quota = max_polls; // volt__come_back plans with it
     volt__carry(w);
     return max_polls - w->quota;
 }
