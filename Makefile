@@ -452,7 +452,7 @@ UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c \
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules \
-	$(EXAMPLE_CHECKS)
+	tidy analyzer-gcc analyzer-clang $(EXAMPLE_CHECKS)
 LANG_gcc := c
 LANG_g++ := c++
 FLAGS_gcc := $(WARN) $(WARN_C) $(WARN_GCC) -x c
@@ -461,7 +461,8 @@ FLAGS_g++ := $(WARN) $(WARN_GCC) -x c++
 FLAGS_clang++ := $(WARN) $(WARN_CLANG) -x c++
 word-of = $(word $(1),$(subst -, ,$*))
 
-check: need-gcc need-g++ need-clang need-clang++ need-cppcheck $(EXAMPLE_NEEDS)
+check: need-gcc need-g++ need-clang need-clang++ need-cppcheck need-clang-tidy need-scan-build \
+	$(EXAMPLE_NEEDS)
 	@rm -rf build/check
 	@mkdir -p build/check
 	@printf '#include "volt.h"\n#include "volt.h"\nint volt_user(void);\n' > build/check/hdr.c
@@ -497,6 +498,26 @@ build/check/cppcheck:
 		--inline-suppr --error-exitcode=1 -DVOLT_IMPLEMENTATION -D__linux__ -D__x86_64__ \
 		-D__GNUC__=12 -D__SIZEOF_POINTER__=8 volt.h
 	@touch $@
+# All that clang-tidy knows of bugs, less what says nothing about volt.h:
+TIDY := -*,bugprone-*,cert-*,clang-analyzer-*,concurrency-*,misc-*,performance-*,portability-*
+TIDY += -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling # memcpy_s: no libc has it
+TIDY += -clang-analyzer-optin.performance.Padding   # cache lines are kept apart
+TIDY += -bugprone-easily-swappable-parameters       # lengths and capacities are both numbers
+TIDY += -bugprone-macro-parentheses                 # a type cannot stand in parentheses
+TIDY += -bugprone-reserved-identifier,-cert-dcl37-c,-cert-dcl51-cpp # _GNU_SOURCE
+TIDY += -misc-no-recursion        # volt__shield_raise: as deep as shields are nested, 253 at most
+TIDY += -performance-no-int-to-ptr                  # tags in the low bits of pointers
+space := $(subst ,, )
+build/check/tidy:
+	clang-tidy --quiet --warnings-as-errors='*' --header-filter='volt\.h' \
+		--checks='$(subst $(space),$(,),$(strip $(TIDY)))' build/check/impl.c -- -std=gnu11 -I.
+	@touch $@
+build/check/analyzer-gcc:
+	gcc -std=gnu11 -O1 -fanalyzer -Werror -I. -c build/check/impl.c -o $@.o
+	@touch $@
+build/check/analyzer-clang:
+	scan-build --status-bugs -o $@.reports clang -std=gnu11 -I. -c build/check/impl.c -o $@.o
+	@touch $@
 build/check/rules: volt.h tests/rules.sh
 	sh tests/rules.sh volt.h
 	@touch $@
@@ -505,6 +526,7 @@ need-%:
 	@command -v $* >/dev/null || { \
 		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
+PACKAGE_scan-build := clang-tools
 
 # ---- reject and compile: parts of check with scripts of their own, which say what they do.
 # Every warning of clang, less those that say nothing about volt.h:

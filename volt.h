@@ -2142,7 +2142,7 @@ typedef struct volt__ring {
 #define VOLT__RING_DISTANCE_MASK ((VOLT__CAST(uintptr_t, 1) << VOLT_RING_DISTANCE_BITS) - 1)
 VOLT__SASSERT((VOLT_RING_CAP & (VOLT_RING_CAP - 1)) == 0, "power of two");
 VOLT__SASSERT(VOLT_RING_CAP < (1u << VOLT_RING_DISTANCE_BITS), "a distance can be the whole ring");
-VOLT__SASSERT(VOLT_RING_CAP * 2 < (UINT64_C(1) << VOLT_RING_INDEX_BITS),
+VOLT__SASSERT(VOLT_RING_CAP * UINT64_C(2) < (UINT64_C(1) << VOLT_RING_INDEX_BITS),
               "full and empty must differ");
 VOLT__SASSERT(VOLT_RING_INDEX_BITS + VOLT_RING_DISTANCE_BITS <= sizeof(uintptr_t) * 8, "one word");
 
@@ -6219,7 +6219,6 @@ static volt_poll volt__each(volt_cx *cx, int mode, volt_fn *fn, void *states, si
     for (int again = 1; again;) {
         int was_decided = n->key_ != 0;
         live = 0;
-        again = 0;
         for (size_t i = 0; i < count; i++) {
             volt__node *child = volt__each_frame(states, stride, i);
             if (child->pc_ == VOLT__DONE) continue;
