@@ -341,10 +341,11 @@ $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/examples.sh; `make examples` runs these alone.
-EXAMPLE_CHECKS := $(addprefix example-,06_http 08_curl 09_redis 11_cares 10_from_cpp-g++ \
+EXAMPLE_CHECKS := $(addprefix example-,06_http 08_curl 09_redis 11_cares 12_glib 10_from_cpp-g++ \
 	10_from_cpp-clang++)
+GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
 EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server \
-	need-lib-curl need-lib-hiredis need-lib-cares
+	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib
 PACKAGE_h2load := nghttp2-client
 PACKAGE_nc := netcat-openbsd
 
@@ -362,6 +363,7 @@ build/examples/11_cares: examples/11_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
 build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
 build/examples/11_cares: EXAMPLE_LIBS := -lcares
+build/examples/12_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
 build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
 	@mkdir -p $(@D)
 	$* -std=c++17 -O2 $(FLAGS_$*) $< -I. -pthread -o $@
@@ -371,6 +373,9 @@ need-lib-%:
 		echo '$(HEADER_$*): not found; Debian package: $(PACKAGE_lib-$*)'; exit 1; }
 HEADER_curl := curl/curl.h
 HEADER_hiredis := hiredis/async.h
+need-lib-glib:
+	@pkg-config --exists glib-2.0 || { \
+		echo 'glib-2.0.pc: not found; Debian packages: pkg-config libglib2.0-dev'; exit 1; }
 HEADER_cares := ares.h
 PACKAGE_lib-curl := libcurl4-openssl-dev
 PACKAGE_lib-hiredis := libhiredis-dev
@@ -491,6 +496,7 @@ build/check/impl-%:
 build/check/unit-%:
 	@mkdir -p $(@D)
 	$(firstword $(subst -, ,$*)) -std=gnu11 -O2 $(FLAGS_$(firstword $(subst -, ,$*))) -I. -pthread \
+		$(if $(findstring glib,$*),$(GLIB_CFLAGS)) \
 		-c $(patsubst $(firstword $(subst -, ,$*))-%,%,$*) -o $@.o
 	@touch $@
 build/check/cppcheck:

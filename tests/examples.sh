@@ -154,5 +154,6 @@ case $name in
     ;;
 10_from_cpp*) golden 10_from_cpp.cpp "$bin/$name" ;;
 11_cares) golden 11_cares.c "$bin/11_cares" ;;
+12_glib) golden 12_glib.c "$bin/12_glib" ;;
 *) fail "no example of that name: $name" ;;
 esac
