@@ -39,7 +39,7 @@ static int played_madvise(void *p, size_t size, int advice);
 typedef struct played {
     int n_calls, error, n;
     int has_time, op, ms;
-    unsigned flags; // of getrandom
+    unsigned flags; // of getrandom; of a futex, the wakes that it waits for
     int64_t sec, nsec; // of the deadline or timeout
 } played;
 static played of_syscall, of_epoll;
@@ -50,7 +50,7 @@ static int played_answer(played *p) {
     return p->error ? -1 : p->n;
 }
 #define RANDOM_BITS UINT64_C(0x123456789abcdef0)
-// VOLT__SYS_FUTEX: word, op, value, time; SYS_epoll_pwait2: epoll, events, n, time;
+// VOLT__SYS_FUTEX: word, op, value, time, word, bits; SYS_epoll_pwait2: epoll, events, n, time;
 // SYS_getrandom: buffer, size, flags.
 static long played_syscall(long number, ...) {
     va_list ap;
@@ -62,6 +62,8 @@ static long played_syscall(long number, ...) {
         volt__timespec *t = va_arg(ap, volt__timespec *);
         of_syscall.has_time = t != NULL;
         if (t) of_syscall.sec = t->sec, of_syscall.nsec = t->nsec;
+        CHECK(va_arg(ap, uint32_t *) == NULL);
+        of_syscall.flags = va_arg(ap, unsigned);
     } else if (number == SYS_getrandom) {
         uint64_t *bits = va_arg(ap, uint64_t *), random = RANDOM_BITS;
         of_syscall.n = (int)va_arg(ap, size_t);
@@ -196,6 +198,7 @@ static int wait_word(int64_t deadline) {
 TEST(a_futex_is_given_an_absolute_time) {
     CHECK_EQ(wait_word(7000000005), 0);
     CHECK_EQ(of_syscall.op, VOLT__FUTEX_WAIT_BITSET);
+    CHECK_EQ(of_syscall.flags, UINT32_MAX); // any
     CHECK_EQ(of_syscall.sec, 7);
     CHECK_EQ(of_syscall.nsec, 5);
     CHECK_EQ(wait_word(999999999), 0);
