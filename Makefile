@@ -532,7 +532,7 @@ need-%:
 	@command -v $* >/dev/null || { \
 		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
-PACKAGE_scan-build := clang-tools
+PACKAGE_scan-build := clang-tools perl
 
 # ---- reject and compile: parts of check with scripts of their own, which say what they do.
 # Every warning of clang, less those that say nothing about volt.h:
