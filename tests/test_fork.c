@@ -99,15 +99,22 @@ static void closes_its_own(parent *p) {
     CHECK_EQ(fcntl(p->fd[0], F_GETFD), -1);
     CHECK_EQ(errno, EBADF);
 }
+#ifdef VOLT__TSAN // lets a child start no threads
+enum { NEW_WORKERS = 1 };
+#else
+enum { NEW_WORKERS = 2 };
+#endif
 static void runs_a_new_one(parent *p) {
     static giver state = { .value = 42 };
-    volt_config c = test_config(2);
+    volt_config c = test_config(NEW_WORKERS);
     (void)p;
     CHECK_EQ(volt_run(&c, giver_run, &state), 42);
 }
+// A worker tells what it has counted when it goes to sleep: a few times after this call.
 static uint64_t unparks_of(parent *p) {
     volt_counters c;
     volt_stats(p->rt, &c);
+    for (uint64_t parks = c.parks; c.parks < parks + 3; volt_stats(p->rt, &c)) talk(p);
     return c.unparks;
 }
 static void beside_children(uint32_t workers, int is_guest) {
@@ -115,13 +122,12 @@ static void beside_children(uint32_t workers, int is_guest) {
                                               runs_a_new_one };
     parent p;
     begin(&p, workers, is_guest);
-    talk(&p);
     uint64_t unparks = unparks_of(&p);
     for (size_t i = 0; i < sizeof what / sizeof what[0]; i++) {
         in_child(what[i], &p);
-        talk(&p);
+        uint64_t now = unparks_of(&p);
         CHECK_EQ(READ(p.n_polls), 1); // no wake-up has come through
-        if (workers == 1) CHECK_EQ(unparks_of(&p), unparks);
+        if (workers == 1) CHECK_EQ(now, unparks);
     }
     volt_wake(p.waker); // the parent's own does
     while (READ(p.n_polls) == 1) step(&p);
