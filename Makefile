@@ -22,14 +22,13 @@ HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
 .PHONY: help demo test check reject examples sanitize valgrind msan coverage odds soak model \
-	model-full \
-	model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz mutate bench \
-	size install clean
+	model-full model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz \
+	mutate bench cross size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
-	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; cppcheck;'
-	@echo '               the rules of the source'
+	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; clang-tidy,'
+	@echo '               cppcheck, analyzers; the rules of the source; make reject, make examples'
 	@echo 'make reject    programs that must not compile: each compiler must say what is wrong'
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer, of gcc and'
 	@echo '               of clang; make valgrind, make msan: a short subset each'
@@ -373,13 +372,13 @@ need-lib-%:
 		echo '$(HEADER_$*): not found; Debian package: $(PACKAGE_lib-$*)'; exit 1; }
 HEADER_curl := curl/curl.h
 HEADER_hiredis := hiredis/async.h
-need-lib-glib:
-	@pkg-config --exists glib-2.0 || { \
-		echo 'glib-2.0.pc: not found; Debian packages: pkg-config libglib2.0-dev'; exit 1; }
 HEADER_cares := ares.h
 PACKAGE_lib-curl := libcurl4-openssl-dev
 PACKAGE_lib-hiredis := libhiredis-dev
 PACKAGE_lib-cares := libc-ares-dev
+need-lib-glib:
+	@pkg-config --exists glib-2.0 || { \
+		echo 'glib-2.0.pc: not found; Debian packages: pkg-config libglib2.0-dev'; exit 1; }
 
 # ---- fault: see tests/fault/fault.c. FULL=1: all workers, small bounds, the address sanitizer, and
 # the programs as they are shipped, under strace and prlimit. ONE='...': one run, by its line.
@@ -621,7 +620,6 @@ CROSS_SKIPPED = grep -Hs '^  skip  ' $(call CROSS_LOGS,$(TARGETS)) | \
 # The last line is the sum; those before it name the logs that lack theirs.
 CROSS_LINE = sed '$$s/^/$(1): /; $$s/failed$$/&, 0 skipped/'
 
-.PHONY: cross
 cross: $(foreach t,$(TARGETS),need-$(CROSS_TOOLS_$t)-gcc \
 	$(if $(CROSS_QEMU_$t),need-$(CROSS_QEMU_$t)))
 	@rm -f $(call CROSS_LOGS,$(TARGETS))

@@ -1476,17 +1476,16 @@ static inline void volt__lock(uint32_t *lock) {
     uint32_t free_ = 0;
     if (VOLT__UNLIKELY(!volt__cas_acq(lock, &free_, 1))) volt__lock_slow(lock); // [L1] with unlock
 }
-// 0: the deadline has passed.
-static int volt__lock_until(uint32_t *lock, int64_t deadline) {
-    uint32_t free_ = 0;
-    if (volt__cas_acq(lock, &free_, 1)) return 1; // [L1] with unlock
-    while (volt__xchg_acq(lock, 2) != 0)          // [L1] with unlock
-        if (VOLT_FUTEX_WAIT(lock, 2, deadline) == -ETIMEDOUT) return 0;
-    return 1;
-}
 static inline int volt__try_lock(uint32_t *lock) {
     uint32_t free_ = 0;
     return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
+}
+// 0: the deadline has passed.
+static int volt__lock_until(uint32_t *lock, int64_t deadline) {
+    if (volt__try_lock(lock)) return 1;
+    while (volt__xchg_acq(lock, 2) != 0) // [L1] with unlock
+        if (VOLT_FUTEX_WAIT(lock, 2, deadline) == -ETIMEDOUT) return 0;
+    return 1;
 }
 // The lock may be in freed memory right after the
 // exchange; waking a stray futex address harms nobody.
