@@ -14,6 +14,9 @@ WARN_CLANG := -Wcast-align -Wconditional-uninitialized
 
 # The small build wraps rings and wheels every few operations; the flags are those of volt.h's seam.
 SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2
+# Without threads, and without descriptors as well.
+SINGLE := -DVOLT_SINGLE_THREAD
+BARE := $(SINGLE) -DVOLT_NO_IO
 TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
 TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
 , := ,
@@ -54,7 +57,10 @@ FUZZERS := addr api
 
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
+SINGLE_TESTS := brackets compose group guest misuse net pause task timers
+BARE_TESTS := single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
+	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
 	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules
 
 test:
@@ -82,6 +88,10 @@ build/log/test_%: build/test_%
 	@$(call RUN_TEST,$(RUN) $<)
 build/log/small-test_%: build/small/test_%
 	@$(call RUN_TEST,$(RUN) $<)
+build/log/single-test_%: build/single/test_%
+	@$(call RUN_TEST,$(RUN) $<)
+build/log/bare-test_%: build/bare/test_%
+	@$(call RUN_TEST,$(RUN) $<)
 build/log/example-%: build/examples/% examples/%.c
 	@mkdir -p $(@D)
 	@sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' examples/$*.c | sed 1d \
@@ -104,6 +114,12 @@ build/test_%: tests/test_%.c $(HEADERS)
 build/small/test_%: tests/test_%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O1 $(SMALL) $< -o $@
+build/single/test_%: tests/test_%.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 $(SINGLE) $< -o $@
+build/bare/test_%: tests/test_%.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O1 $(BARE) $< -o $@
 build/test_ring_caps build/small/test_ring_caps: tests/test_queues.c
 build/examples/%: examples/%.c volt.h
 	@mkdir -p $(@D)

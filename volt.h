@@ -33,11 +33,12 @@
 //   >>base     misuse, texts, futex lock, bits
 //   >>memory   slabs for tasks                          >>queues  lists, chains, injector, ring
 //   >>task     the task word and its transitions        >>timers  hierarchical wheel
-//   >>reactor  epoll, eventfd, descriptor table         >>idle    who sleeps, who searches; watch
-//   >>worker   schedule, poll, park, maintenance        >>runtime start, spawn, handles, wakers
-//   >>await    leaf contract, sleep, within, shield     >>sync    tokens, groups
-//   >>net      sockets, addresses, poll sets            >>combine select and join: arms, arrays
-//   >>inspect  counters                                 >>public  run, create, block_on, shutdown
+//   >>fds      table of descriptors                     >>reactor epoll instances, eventfds
+//   >>idle     who sleeps, who searches; the watch      >>worker  schedule, poll, park, look around
+//   >>runtime  start, spawn, handles, wakers            >>await   leaf contract, sleep, shields
+//   >>sync     tokens, groups                           >>net     sockets, addresses, poll sets
+//   >>combine  select and join: arms, arrays            >>inspect counters
+//   >>public   run, create, block_on, shutdown
 #ifndef VOLT_H
 #define VOLT_H
 
@@ -255,6 +256,11 @@
 #    define VOLT_API extern
 #  endif
 #endif
+
+// VOLT_NO_IO leaves descriptors and sockets out: all that takes an `fd`, addresses, poll sets.
+// VOLT_SINGLE_THREAD, where the implementation is, leaves threads out: a runtime has one worker,
+// belongs to the thread that made it, and nothing in it is atomic. volt_create makes a guest;
+// volt_block_on, volt_join_sync and volt_shutdown do its steps while they wait.
 
 // 1 checks misuse at run time (forgotten awaits, stack buffers, stale frames) and names file:line.
 // All files of one program must agree; the linker says so where they do not.
@@ -951,6 +957,7 @@ VOLT_API int volt_token_is_cancelled(const volt_token *t);
 //   gives : 0 once cancelled
 VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
 
+#ifndef VOLT_NO_IO
 // ---- descriptors and sockets: plain ints
 
 // "127.0.0.1:80", "[::1]:80", "unix:/path"; no names.  where: any thread.  gives: 0 | -EINVAL
@@ -1004,6 +1011,7 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events);
 //   gives : number of events in ev
 VOLT_API VOLT_POLL volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *ev, size_t cap);
 VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
+#endif // VOLT_NO_IO
 
 #ifdef __cplusplus
 } // extern "C"
@@ -1048,29 +1056,32 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #if defined(__GLIBC__) && !defined(__USE_GNU)
 #  error "define VOLT_IMPLEMENTATION before the first #include of its file, or use -D_GNU_SOURCE"
 #endif
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/uio.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#ifndef VOLT_SINGLE_THREAD
+#  include <pthread.h>
+#  include <sched.h>
+#endif
+#ifndef VOLT_NO_IO
+#  include <arpa/inet.h>
+#  include <netinet/in.h>
+#  include <netinet/tcp.h>
+#  include <sys/socket.h>
+#  include <sys/uio.h>
+#  include <sys/un.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -1082,7 +1093,7 @@ extern "C" {
 #ifndef VOLT_SYS // every system call and libc call that can fail: VOLT_SYS(read, fd, buf, len)
 #  define VOLT_SYS(name_, ...) name_(__VA_ARGS__)
 #endif
-#ifndef VOLT_THREAD_CREATE
+#if !defined(VOLT_THREAD_CREATE) && !defined(VOLT_SINGLE_THREAD)
 #  define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) pthread_create(thread_, attr_, fn_, arg_)
 #  define VOLT_THREAD_JOIN(thread_) pthread_join(thread_, NULL)
 #endif
@@ -1146,8 +1157,11 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_FIRE_MAX
 #  define VOLT_FIRE_MAX 64 // timers handled per hold of a wheel's lock
 #endif
-#ifndef VOLT_MAX_WORKERS
-#  define VOLT_MAX_WORKERS 1024u
+#ifdef VOLT_SINGLE_THREAD
+#  undef VOLT_MAX_WORKERS
+#  define VOLT_MAX_WORKERS 1u
+#elif !defined(VOLT_MAX_WORKERS)
+#  define VOLT_MAX_WORKERS 1024u // 1: what only several workers need is left out
 #endif
 #ifndef VOLT_EVENTS
 #  define VOLT_EVENTS 256 // events fetched by one epoll_wait
@@ -1220,6 +1234,13 @@ static int64_t volt__sys_now(void) {
     return VOLT__CAST(int64_t, t.tv_sec) * 1000000000 + t.tv_nsec;
 }
 
+#ifdef VOLT_SINGLE_THREAD // what only another thread could do does not come
+static inline int volt__sys_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline) {
+    (void)word, (void)expected, (void)deadline;
+    return -ETIMEDOUT;
+}
+static inline void volt__sys_futex_wake(uint32_t *word, int n) { (void)word, (void)n; }
+#else
 // the call that takes a timespec of two longs; newer 32-bit ports have only the other
 #ifdef SYS_futex
 #  define VOLT__SYS_FUTEX SYS_futex
@@ -1251,6 +1272,7 @@ static __attribute__((unused)) int volt__sys_futex_wait(uint32_t *word, uint32_t
 static __attribute__((unused)) void volt__sys_futex_wake(uint32_t *word, int n) {
     (void)VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAKE, n, NULL, NULL, 0);
 }
+#endif
 
 static int volt__epoll_ms(int64_t timeout_ns) {
     int64_t ms = timeout_ns < 0 ? -1 : (timeout_ns + 999999) / 1000000; // up: 0 would spin
@@ -1290,17 +1312,28 @@ static __attribute__((unused, noreturn)) void volt__sys_panic(const char *text) 
     abort();
 }
 
+#ifdef VOLT_SINGLE_THREAD
+static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
+    VOLT_SYS(sigprocmask, how, set, before);
+}
+#else
+static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
+    VOLT_SYS(pthread_sigmask, how, set, before);
+}
 static void volt__sys_name_thread(const char *name) {
     VOLT_SYS(pthread_setname_np, pthread_self(), name);
 }
 static void volt__sys_block_signals(sigset_t *before) {
     sigset_t all;
     sigfillset(&all);
-    VOLT_SYS(pthread_sigmask, SIG_SETMASK, &all, before);
+    volt__sys_sigmask(SIG_SETMASK, &all, before);
 }
 static void volt__sys_restore_signals(const sigset_t *before) {
-    VOLT_SYS(pthread_sigmask, SIG_SETMASK, before, NULL);
+    volt__sys_sigmask(SIG_SETMASK, before, NULL);
 }
+#endif
+
+#ifndef VOLT_NO_IO
 // Around a write that may raise SIGPIPE on a thread whose signals are the application's: blocked,
 // and taken back if it was this write that raised it.
 typedef struct volt__sigpipe {
@@ -1313,14 +1346,15 @@ static void volt__sys_sigpipe_hold(volt__sigpipe *p) {
     sigaddset(&p->set, SIGPIPE);
     sigpending(&pending);
     p->was_pending = sigismember(&pending, SIGPIPE);
-    VOLT_SYS(pthread_sigmask, SIG_BLOCK, &p->set, &p->before);
+    volt__sys_sigmask(SIG_BLOCK, &p->set, &p->before);
 }
 static void volt__sys_sigpipe_drop(volt__sigpipe *p, int was_raised) {
     struct timespec now = {0, 0};
     if (was_raised && !p->was_pending)
         while (VOLT_SYS(sigtimedwait, &p->set, NULL, &now) < 0 && errno == EINTR) {}
-    volt__sys_restore_signals(&p->before);
+    volt__sys_sigmask(SIG_SETMASK, &p->before, NULL);
 }
+#endif
 
 // Memory for slabs and runtimes: whole pages at an aligned address, straight from the kernel.
 static size_t volt__sys_pages(size_t size, size_t *page) {
@@ -1395,40 +1429,68 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [S2]  completed store, bit, fence      bit, fence, completed loads    "last task ended"       SB
 //  [C1]  token cancel: flag store         is_cancelled: flag load        what the canceller did  MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
-#define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
-#define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
-#define volt__store_rlx(p_, v_) __atomic_store_n((p_), (v_), __ATOMIC_RELAXED)
-#define volt__store_rel(p_, v_) __atomic_store_n((p_), (v_), __ATOMIC_RELEASE)
-#define volt__xchg_acq(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_ACQUIRE)
-#define volt__xchg_rel(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_RELEASE)
-#define volt__xchg_acq_rel(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_ACQ_REL)
-#define volt__add_rlx(p_, v_) __atomic_fetch_add((p_), (v_), __ATOMIC_RELAXED)
-#define volt__add_acq_rel(p_, v_) __atomic_fetch_add((p_), (v_), __ATOMIC_ACQ_REL)
-#define volt__sub_acq_rel(p_, v_) __atomic_fetch_sub((p_), (v_), __ATOMIC_ACQ_REL)
-#define volt__and_acq_rel(p_, v_) __atomic_fetch_and((p_), (v_), __ATOMIC_ACQ_REL)
-#define volt__or_acq_rel(p_, v_) __atomic_fetch_or((p_), (v_), __ATOMIC_ACQ_REL)
-#define volt__xor_acq_rel(p_, v_) __atomic_fetch_xor((p_), (v_), __ATOMIC_ACQ_REL)
+#ifndef VOLT_SINGLE_THREAD
+#  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
+#  define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
+#  define volt__store_rlx(p_, v_) __atomic_store_n((p_), (v_), __ATOMIC_RELAXED)
+#  define volt__store_rel(p_, v_) __atomic_store_n((p_), (v_), __ATOMIC_RELEASE)
+#  define volt__xchg_acq(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_ACQUIRE)
+#  define volt__xchg_rel(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_RELEASE)
+#  define volt__xchg_acq_rel(p_, v_) __atomic_exchange_n((p_), (v_), __ATOMIC_ACQ_REL)
+#  define volt__add_rlx(p_, v_) __atomic_fetch_add((p_), (v_), __ATOMIC_RELAXED)
+#  define volt__add_acq_rel(p_, v_) __atomic_fetch_add((p_), (v_), __ATOMIC_ACQ_REL)
+#  define volt__sub_acq_rel(p_, v_) __atomic_fetch_sub((p_), (v_), __ATOMIC_ACQ_REL)
+#  define volt__and_acq_rel(p_, v_) __atomic_fetch_and((p_), (v_), __ATOMIC_ACQ_REL)
+#  define volt__or_acq_rel(p_, v_) __atomic_fetch_or((p_), (v_), __ATOMIC_ACQ_REL)
+#  define volt__xor_acq_rel(p_, v_) __atomic_fetch_xor((p_), (v_), __ATOMIC_ACQ_REL)
 // Strong: success is acquire, release or both; failure loads the current value into *old_.
-#define volt__cas_acq(p_, old_, new_) \
-    __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
-#define volt__cas_rel(p_, old_, new_) \
-    __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
-#define volt__cas_acq_rel(p_, old_, new_) \
-    __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#  define volt__cas_acq(p_, old_, new_) \
+      __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#  define volt__cas_rel(p_, old_, new_) \
+      __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
+#  define volt__cas_acq_rel(p_, old_, new_) \
+      __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 // Between a store and a later load of another word. The thread sanitizer
 // models no fence; there an rmw of the word that both sides touch takes
 // its place (a model checker that models fences gets the fence).
-#if defined(__SANITIZE_THREAD__) && !defined(VOLT_MODEL)
-#  define VOLT__TSAN 1
-#elif defined(__has_feature)
-#  if __has_feature(thread_sanitizer) && !defined(VOLT_MODEL)
+#  if defined(__SANITIZE_THREAD__) && !defined(VOLT_MODEL)
 #    define VOLT__TSAN 1
+#  elif defined(__has_feature)
+#    if __has_feature(thread_sanitizer) && !defined(VOLT_MODEL)
+#      define VOLT__TSAN 1
+#    endif
 #  endif
-#endif
-#ifdef VOLT__TSAN
-#  define volt__fence_sc(word_) ((void)__atomic_fetch_add((word_), 0, __ATOMIC_SEQ_CST))
-#else
-#  define volt__fence_sc(word_) ((void)(word_), __atomic_thread_fence(__ATOMIC_SEQ_CST))
+#  ifdef VOLT__TSAN
+#    define volt__fence_sc(word_) ((void)__atomic_fetch_add((word_), 0, __ATOMIC_SEQ_CST))
+#  else
+#    define volt__fence_sc(word_) ((void)(word_), __atomic_thread_fence(__ATOMIC_SEQ_CST))
+#  endif
+#else // one thread: plain accesses; expressions that give what the atomic ones do
+#  define VOLT__RMW(p_, new_) \
+      __extension__({ \
+          __typeof__(*(p_)) volt__was = *(p_); \
+          *(p_) = (new_); \
+          volt__was; \
+      })
+#  define VOLT__CAS(p_, old_, new_) \
+      (*(p_) == *(old_) ? (*(p_) = (new_), 1) : (*(old_) = *(p_), 0))
+#  define volt__load_rlx(p_) (*(p_))
+#  define volt__load_acq(p_) (*(p_))
+#  define volt__store_rlx(p_, v_) ((void)(*(p_) = (v_)))
+#  define volt__store_rel(p_, v_) ((void)(*(p_) = (v_)))
+#  define volt__xchg_acq(p_, v_) VOLT__RMW(p_, v_)
+#  define volt__xchg_rel(p_, v_) VOLT__RMW(p_, v_)
+#  define volt__xchg_acq_rel(p_, v_) VOLT__RMW(p_, v_)
+#  define volt__add_rlx(p_, v_) VOLT__RMW(p_, volt__was + (v_))
+#  define volt__add_acq_rel(p_, v_) VOLT__RMW(p_, volt__was + (v_))
+#  define volt__sub_acq_rel(p_, v_) VOLT__RMW(p_, volt__was - (v_))
+#  define volt__and_acq_rel(p_, v_) VOLT__RMW(p_, volt__was & (v_))
+#  define volt__or_acq_rel(p_, v_) VOLT__RMW(p_, volt__was | (v_))
+#  define volt__xor_acq_rel(p_, v_) VOLT__RMW(p_, volt__was ^ (v_))
+#  define volt__cas_acq(p_, old_, new_) VOLT__CAS(p_, old_, new_)
+#  define volt__cas_rel(p_, old_, new_) VOLT__CAS(p_, old_, new_)
+#  define volt__cas_acq_rel(p_, old_, new_) VOLT__CAS(p_, old_, new_)
+#  define volt__fence_sc(word_) ((void)(word_))
 #endif
 
 VOLT__SASSERT(sizeof(void *) == sizeof(uintptr_t),
@@ -1462,6 +1524,19 @@ VOLT_API volt_poll volt__stray_break(void) {
     volt__misuse("VOLT_END", "`break` outside a loop leaves VOLT_BEGIN..VOLT_END");
 }
 
+#ifdef VOLT_SINGLE_THREAD
+static inline int volt__try_lock(uint32_t *lock) { return *lock == 0 ? (*lock = 1) == 1 : 0; }
+static inline int volt__lock_until(uint32_t *lock, int64_t deadline) {
+    (void)deadline;
+    return volt__try_lock(lock);
+}
+static inline void volt__lock(uint32_t *lock) {
+    int is_free = volt__try_lock(lock);
+    VOLT_ASSERT(is_free); // nothing that holds a lock calls the user
+    (void)is_free;
+}
+static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
+#else
 // 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the short spin.
 static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
     for (int i = 0; i < VOLT_LOCK_SPIN; i++) {
@@ -1493,6 +1568,7 @@ static inline void volt__unlock(uint32_t *lock) {
     VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: our own
     if (VOLT__UNLIKELY(volt__xchg_rel(lock, 0) == 2)) VOLT_FUTEX_WAKE(lock, 1); // [L1] with lock
 }
+#endif
 
 static inline int volt__highest_bit(uint64_t x) {
     VOLT_ASSERT(x != 0);
@@ -2628,8 +2704,9 @@ static void volt__timer_disarm(volt__node *n, volt__task *t) {
 }
 
 //==================================================================================================
-// >>reactor  epoll instances, their eventfds, and the table of descriptors
+// >>fds  the table of descriptors
 //==================================================================================================
+#ifndef VOLT_NO_IO
 // One entry per descriptor number, never freed before the runtime: a stale token
 // finds an entry of another generation, not freed memory. Own descriptors are
 // registered once, edge-triggered, in both directions, at the worker where they first
@@ -2676,23 +2753,6 @@ typedef struct volt__fds {
     int *epfd;           // per reactor; set before its worker runs
 } volt__fds;
 
-typedef struct volt__reactor {
-    int epfd, evfd;
-    int timer_fd;    // of a guest: its timers, for who waits on epfd; else -1
-    volt_time alarm; // what it is set to
-    uint32_t index;
-} volt__reactor;
-// What one look at a reactor brought.
-typedef struct volt__polled {
-    volt__chain chain; // tasks to enqueue
-    uint32_t n_events;
-    uint32_t is_poked;   // its eventfd was set
-    uint32_t is_watch;   // the watch expired, or may have behind a full batch
-} volt__polled;
-#define VOLT__TOKEN_EVENTFD UINT64_MAX
-#define VOLT__TOKEN_WATCH (UINT64_MAX - 1)
-#define VOLT__TOKEN_TIMER (UINT64_MAX - 2)
-
 // Zeroed memory published once; the loser of a race
 // gives its own back. No lock: the hook is user code.
 static void *volt__fds_page(volt__fds *f, void **slot, size_t size) {
@@ -2719,7 +2779,17 @@ static volt__fd *volt__fd_get(volt__fds *f, int fd) {
 static int volt__fd_missing(int fd) { // why get gave NULL
     return VOLT__CAST(uint32_t, fd) >= VOLT__FD_MAX ? -EBADF : -ENOMEM;
 }
-static void volt__fds_destroy(volt__fds *f) {
+// Zeroed before.
+static int volt__fds_init(volt__fds *f, const volt_config *c) {
+    f->alloc = c->alloc;
+    f->n_reactors = c->reactors;
+    void *epfd = f->alloc.alloc(f->alloc.user, sizeof(int) * c->workers, VOLT__LINE);
+    f->epfd = VOLT__CAST(int *, epfd);
+    return epfd ? 0 : -ENOMEM;
+}
+// Before its worker runs.
+static void volt__fds_attach(volt__fds *f, uint32_t reactor, int epfd) { f->epfd[reactor] = epfd; }
+static void volt__fds_empty(volt__fds *f) {
     for (uint32_t i = 0; i < VOLT__FD_ROOT; i++) {
         if (!f->dir[i]) continue;
         for (uint32_t j = 0; j < VOLT__FD_DIR; j++)
@@ -2727,6 +2797,10 @@ static void volt__fds_destroy(volt__fds *f) {
                 f->alloc.free(f->alloc.user, f->dir[i]->page[j], VOLT__FD_PAGE * sizeof(volt__fd));
         f->alloc.free(f->alloc.user, f->dir[i], sizeof(volt__fd_dir));
     }
+}
+static void volt__fds_destroy(volt__fds *f, uint32_t n_workers) {
+    volt__fds_empty(f);
+    if (f->epfd) f->alloc.free(f->alloc.user, f->epfd, sizeof(int) * n_workers);
 }
 
 // ---- use: system calls in flight keep the number from being reused under them
@@ -2966,6 +3040,43 @@ static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__
     }
     volt__unlock(&e->lock);
 }
+
+#else
+typedef struct volt__fds {
+    uint8_t none;
+} volt__fds;
+static inline int volt__fds_init(volt__fds *f, const volt_config *c) {
+    (void)f, (void)c;
+    return 0;
+}
+static inline void volt__fds_attach(volt__fds *f, uint32_t reactor, int epfd) {
+    (void)f, (void)reactor, (void)epfd;
+}
+static inline void volt__fds_destroy(volt__fds *f, uint32_t n_workers) { (void)f, (void)n_workers; }
+static inline void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
+    (void)f, (void)token, (void)events, (void)c;
+}
+#endif
+
+//==================================================================================================
+// >>reactor  epoll instances, their eventfds and timers
+//==================================================================================================
+typedef struct volt__reactor {
+    int epfd, evfd;
+    int timer_fd;    // of a guest: its timers, for who waits on epfd; else -1
+    volt_time alarm; // what it is set to
+    uint32_t index;
+} volt__reactor;
+// What one look at a reactor brought.
+typedef struct volt__polled {
+    volt__chain chain; // tasks to enqueue
+    uint32_t n_events;
+    uint32_t is_poked;   // its eventfd was set
+    uint32_t is_watch;   // the watch expired, or may have behind a full batch
+} volt__polled;
+#define VOLT__TOKEN_EVENTFD UINT64_MAX
+#define VOLT__TOKEN_WATCH (UINT64_MAX - 1)
+#define VOLT__TOKEN_TIMER (UINT64_MAX - 2)
 
 static int volt__reactor_add(volt__reactor *r, int fd, uint32_t events, uint64_t token) {
     struct epoll_event ev;
@@ -3286,7 +3397,9 @@ struct volt__worker {
     volt__reactor reactor;
     uint32_t stats_lock;
     volt_counters published; // under stats_lock
+#ifndef VOLT_SINGLE_THREAD
     pthread_t thread;
+#endif
     uint8_t has_thread; // once, before publication
 };
 
@@ -3296,6 +3409,9 @@ struct volt_rt {
     int64_t epoch;   // once: time of tick 0
     uint32_t *fork_word; // once
     int32_t pid;         // once; when there is no fork_word
+#ifdef VOLT_SINGLE_THREAD
+    long thread; // once; who made it
+#endif
     uint32_t n_workers;
     volt__worker **workers; // [i] once, before started > i
     // read by all, rarely written
@@ -3319,12 +3435,23 @@ struct volt_rt {
     volt__fds fds;
 };
 
+// Compiled for one worker: what there is for several folds away.
+#define VOLT__ONE_WORKER (VOLT_MAX_WORKERS == 1)
+static inline int volt__is_solo(const volt__worker *w) { return VOLT__ONE_WORKER || w->is_solo; }
 static inline uint32_t volt__started(const volt_rt *rt) {
     return volt__load_acq(&rt->started); // [R1] with worker start
 }
 static int volt__is_child(const volt_rt *rt) {
     return rt->fork_word ? *rt->fork_word == 0 : rt->pid != VOLT_GETPID();
 }
+#if defined(VOLT_SINGLE_THREAD) && VOLT_DEBUG
+static void volt__check_thread(const volt_rt *rt) {
+    VOLT__EXPECT(volt__is_child(rt) || rt->thread == VOLT_SYS(syscall, SYS_gettid),
+                 "VOLT_SINGLE_THREAD: a runtime belongs to the thread that made it");
+}
+#else
+#  define volt__check_thread(rt_) ((void)0)
+#endif
 static uint64_t volt__tick_floor(const volt_rt *rt, volt_time now) {
     return now <= rt->epoch ? 0 : VOLT__CAST(uint64_t, now - rt->epoch) / VOLT_TICK_NS;
 }
@@ -3372,7 +3499,10 @@ static void volt__inject(volt_rt *rt, volt__chain *c) {
 }
 // A thread that is no worker of rt holds it while it hands something over: what it hands over, or
 // gives up, may be the last thing that kept the runtime alive. Entered while something still does.
-static void volt__visit(volt_rt *rt) { volt__add_acq_rel(&rt->visitors, 2); } // [S1] with teardown
+static void volt__visit(volt_rt *rt) {
+    volt__check_thread(rt);
+    volt__add_acq_rel(&rt->visitors, 2); // [S1] with teardown
+}
 static void volt__unvisit(volt_rt *rt) {
     uint32_t *visitors = &rt->visitors; // bit 0: teardown waits. LAST TOUCH
     uint32_t old = volt__sub_acq_rel(visitors, 2); // [S1] with teardown
@@ -3405,7 +3535,7 @@ static inline void volt__push_ring(volt__worker *w, volt__task *t) {
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
     if (VOLT__UNLIKELY(!volt__ring_push(&w->ring, t))) {
         volt__push_overflow(w, t);
-    } else if (!w->is_solo && volt__backlog(w) - w->wake_at <= 1) {
+    } else if (!volt__is_solo(w) && volt__backlog(w) - w->wake_at <= 1) {
         volt__notify(w->rt); // at wake_at, or one above: a push into the LIFO slot does not look
     }
 }
@@ -3420,14 +3550,14 @@ static inline void volt__push_lifo(volt__worker *w, volt__task *t) {
         return;
     }
     old = volt__load_rlx(&w->lifo); // rlx: others only take
-    if (!old || w->is_solo) volt__store_rel(&w->lifo, t); // [Q4] with the watch
+    if (!old || volt__is_solo(w)) volt__store_rel(&w->lifo, t); // [Q4] with the watch
     else old = volt__xchg_acq_rel(&w->lifo, t);           // [Q4] with the watch
     if (old) volt__push_ring(w, old);
 }
 // `seen`: what was in the slot just now. NULL: the watch was quicker.
 static inline volt__task *volt__claim_lifo(volt__worker *w, volt__task *seen) {
     // [Q4] with the watch
-    if (!w->is_solo) return volt__xchg_acq_rel(&w->lifo, VOLT__CAST(volt__task *, NULL));
+    if (!volt__is_solo(w)) return volt__xchg_acq_rel(&w->lifo, VOLT__CAST(volt__task *, NULL));
     volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: owner-only word while solo
     return seen;
 }
@@ -3442,7 +3572,7 @@ static void volt__splice(volt__worker *w, volt__chain *c) {
     while (volt__ring_room(&w->ring) > 0 && (t = volt__chain_pop(c)) != NULL)
         volt__ring_push(&w->ring, t);
     if (c->head) volt__inject(w->rt, c);
-    else if (!w->is_solo && volt__ring_len(&w->ring) >= w->wake_at) volt__notify(w->rt);
+    else if (!volt__is_solo(w) && volt__ring_len(&w->ring) >= w->wake_at) volt__notify(w->rt);
 }
 // A share of the injector into the own ring. 0: nothing there, or no room.
 static uint32_t volt__fetch_share(volt__worker *w) {
@@ -3908,7 +4038,8 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     volt__plan_due(w);
     volt__splice(w, &got.chain);
     volt__see_shutdown(w);
-    return got.is_watch && rt->watch.fd >= 0 && volt__watch_take(&rt->watch);
+    if (VOLT__ONE_WORKER || rt->watch.fd < 0) return 0;
+    return got.is_watch && volt__watch_take(&rt->watch);
 }
 
 // ---- the watch
@@ -3916,7 +4047,7 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
 // W1: somebody is awake and will run tasks, so somebody must look.
 static void volt__watch_arm(volt__worker *w) {
     volt_rt *rt = w->rt;
-    if (rt->watch.fd < 0 || volt__started(rt) < 2) return;
+    if (VOLT__ONE_WORKER || rt->watch.fd < 0 || volt__started(rt) < 2) return;
     if (volt__watch_claim(&rt->watch)) volt__timer_fd_set(rt->watch.fd, rt->watch.period);
 }
 // W3: everything that waits for a stuck worker moves to us.
@@ -3937,6 +4068,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
 // W2: a worker that is awake and has done no maintenance since the last look is stuck in a poll.
 static void volt__look(volt__worker *w) {
     volt_rt *rt = w->rt;
+    if (VOLT__ONE_WORKER) return;
     w->stats.looks++;
     w->needs_watch = 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
@@ -3953,6 +4085,7 @@ static void volt__look(volt__worker *w) {
 }
 // W4: is anybody else awake?
 static int volt__others_awake(const volt__worker *w) {
+    if (VOLT__ONE_WORKER) return 0;
     return volt__idle_count_others(&w->rt->idle, w->index) < volt__started(w->rt) - 1;
 }
 
@@ -3971,7 +4104,7 @@ static void volt__leave_search(volt__worker *w) {
     if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
 }
 static inline volt__task *volt__pop_ring(volt__worker *w) {
-    return w->is_solo ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
+    return volt__is_solo(w) ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
 }
 static volt__task *volt__take_share(volt__worker *w) {
     return volt__fetch_share(w) ? volt__pop_ring(w) : NULL;
@@ -4088,7 +4221,7 @@ static void volt__maintain(volt__worker *w) {
     if (--w->tidy_due == 0) volt__tidy(w);
     int is_mine = volt__turn(w, 0, 0);
     // Reached by other ways than a push: a lower wake_at, or a filled LIFO slot.
-    if (!w->is_solo && volt__backlog(w) >= w->wake_at) volt__notify(w->rt);
+    if (!volt__is_solo(w) && volt__backlog(w) >= w->wake_at) volt__notify(w->rt);
     if (!is_mine) return;
     volt__look(w);
     volt__found(w); // and we are awake: arms the watch again
@@ -4101,7 +4234,7 @@ static int volt__has_given_up(const volt__worker *w) {
 static volt__task *volt__wait_for_task(volt__worker *w) {
     for (;;) {
         volt__task *t = NULL;
-        if (!w->is_solo) {
+        if (!volt__is_solo(w)) {
             if (volt__turn(w, 0, 0)) volt__look(w);
             t = volt__take(w);
             if (!t) t = volt__search(w);
@@ -4221,11 +4354,18 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
         volt__worker_destroy(rt, w);
         return rc;
     }
-    rt->fds.epfd[index] = w->reactor.epfd;
+    volt__fds_attach(&rt->fds, index, w->reactor.epfd);
     rt->workers[index] = w;
     *out = w;
     return 0;
 }
+#ifdef VOLT_SINGLE_THREAD
+static inline int volt__start_next(const volt_rt *rt) {
+    (void)rt;
+    return -ENOSYS;
+}
+static inline void volt__start_spare(volt_rt *rt) { (void)volt__start_next(rt); }
+#else
 static void *volt__thread_main(void *arg) {
     volt__worker *w = VOLT__CAST(volt__worker *, arg);
     char name[16] = "volt-";
@@ -4303,10 +4443,64 @@ static void volt__start_spare(volt_rt *rt) {
     w->start_retry = volt__time_add(w->last, 1000000000);
     volt__log(rt, VOLT_LOG_THREAD_START, volt_strerror(rc));
 }
+#endif
+
+// ---- guest mode: one thread at a time carries worker 0
+// What is queued, or came while it was awake, waits for the next step: the descriptor says so.
+static void volt__guest_leave(volt__worker *w) {
+    if (!w->is_away) volt__reactor_unpark(&w->reactor);
+    volt__unlock(&w->rt->inside);
+}
+// Polls run.
+static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
+    w->quota = max_polls; // volt__come_back plans with it
+    volt__carry(w);
+    return max_polls - w->quota;
+}
+// Before the first step it is asleep.
+static void volt__guest_start(volt__worker *w) {
+    w->is_stepped = 1;
+    volt__park(w);
+    VOLT_ASSERT(w->is_away);
+}
+// Steps until all has ended, or the deadline; while another thread is inside, it does.
+static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
+    volt__worker *w = rt->workers[0];
+    if (!volt__lock_until(&rt->inside, deadline)) return;
+    w->give_up_at = deadline;
+    w->is_stepped = 0;
+    while (!volt__is_stopped(rt) && !volt__has_given_up(w)) volt__guest_step(w, UINT32_MAX);
+    w->is_stepped = 1;
+    w->give_up_at = VOLT_NEVER;
+    volt__guest_leave(w);
+}
+#ifdef VOLT_SINGLE_THREAD
+// Steps until the task has ended, or the deadline: there is nobody else to do them.
+static void volt__guest_drive(volt_rt *rt, volt__task *t, volt_time deadline) {
+    volt__worker *w = rt->workers[0];
+    struct pollfd p;
+    p.fd = w->reactor.epfd;
+    p.events = POLLIN;
+    for (;;) {
+        volt__lock(&rt->inside);
+        volt__guest_step(w, VOLT_EVENT_INTERVAL);
+        volt__guest_leave(w);
+        int64_t left = volt__time_left(deadline);
+        if (volt__join_is_done(t) || left == 0) return;
+        p.revents = 0;
+        VOLT_SYS(poll, &p, 1, volt__epoll_ms(left));
+    }
+}
+#else
+#  define volt__guest_drive(rt_, t_, deadline_) ((void)0)
+#endif
 
 //==================================================================================================
 // >>runtime  configuration, starting, spawning, handles, wakers
 //==================================================================================================
+#ifdef VOLT_SINGLE_THREAD
+static inline uint32_t volt__cpu_count(void) { return 1; }
+#else
 // ---- CPUs that the cgroup's quota pays for. All paths lie below `root`, which is "" but in tests.
 
 static size_t volt__path(char *out, size_t cap, const char *root, const char *dir, size_t len,
@@ -4394,6 +4588,7 @@ static uint32_t volt__cpu_count(void) {
     uint32_t cpus = volt__clamp32(n, 1, VOLT_MAX_WORKERS), quota = volt__quota("");
     return quota > 0 ? volt__min32(cpus, quota) : cpus;
 }
+#endif
 
 // The only place that knows defaults. 0 or -EINVAL.
 static int volt__config_resolve(const volt_config *in, volt_config *c) {
@@ -4425,11 +4620,10 @@ static void volt__rt_free(volt_rt *rt) {
     volt__slabs_destroy(&rt->slabs); // before the workers, whose heaps they belong to
     for (uint32_t i = 0; rt->workers && i < rt->started; i++)
         volt__worker_destroy(rt, rt->workers[i]);
-    volt__fds_destroy(&rt->fds);
+    volt__fds_destroy(&rt->fds, rt->n_workers);
     if (rt->watch.fd >= 0) VOLT_SYS(close, rt->watch.fd);
     if (rt->fork_word) volt__sys_unmap(NULL, rt->fork_word, sizeof *rt->fork_word);
     if (rt->workers) a.free(a.user, rt->workers, sizeof(volt__worker *) * rt->n_workers);
-    if (rt->fds.epfd) a.free(a.user, rt->fds.epfd, sizeof(int) * rt->n_workers);
     a.free(a.user, rt, sizeof *rt);
 }
 // A runtime without a running worker.
@@ -4445,18 +4639,19 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     rt->epoch = VOLT_NOW_NS();
     rt->fork_word = VOLT_FORK_WORD();
     rt->pid = VOLT_GETPID();
+#ifdef VOLT_SINGLE_THREAD
+    rt->thread = VOLT_SYS(syscall, SYS_gettid);
+#endif
     rt->n_workers = cfg.workers;
     rt->watch.fd = -1;
-    rt->slabs.alloc = rt->fds.alloc = cfg.alloc;
+    rt->slabs.alloc = cfg.alloc;
     rt->slabs.rt = rt;
-    rt->fds.n_reactors = cfg.reactors;
     volt__idle_init(&rt->idle, cfg.workers);
     for (int i = 0; i < VOLT__FOREIGN_HEAPS; i++) volt__heap_init(&rt->foreign[i], &rt->slabs);
     rt->workers = VOLT__CAST(volt__worker **,
                              a->alloc(a->user, sizeof(volt__worker *) * cfg.workers, VOLT__LINE));
-    rt->fds.epfd = VOLT__CAST(int *, a->alloc(a->user, sizeof(int) * cfg.workers, VOLT__LINE));
-    if (!rt->workers || !rt->fds.epfd) rc = -ENOMEM;
-    else memset(rt->workers, 0, sizeof(volt__worker *) * cfg.workers);
+    if (rt->workers) memset(rt->workers, 0, sizeof(volt__worker *) * cfg.workers);
+    rc = rt->workers ? volt__fds_init(&rt->fds, &cfg) : -ENOMEM;
     if (rc == 0 && cfg.workers > 1 && cfg.watch_us != UINT32_MAX)
         rc = volt__watch_init(&rt->watch, cfg.watch_us);
     if (rc < 0) {
@@ -4689,9 +4884,10 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
     if (!h->task_) return -EINVAL;
     if (VOLT_TLS_GET()) return -EDEADLK;
     if (volt__is_child(volt__slab_of(h->task_)->rt)) return -ECHILD;
+    volt_time deadline = volt__deadline(at_most);
+    volt__guest_drive(volt__slab_of(h->task_)->rt, h->task_, deadline);
     void *waiter = VOLT__CAST(void *, VOLT__CAST(uintptr_t, &p) | VOLT__JOIN_PARKER);
     if (volt__join_register(h->task_, waiter)) {
-        volt_time deadline = volt__deadline(at_most);
         if (volt__parker_wait(&p, deadline) < 0) {
             if (volt__join_unregister(h->task_, waiter)) return -ETIMEDOUT;
             volt__parker_wait(&p, VOLT_NEVER); // just ended: it is about to set the parker
@@ -5341,6 +5537,7 @@ static volt_poll volt__group_close_left(volt_cx *cx, void *state) {
 //==================================================================================================
 // >>net  addresses, sockets, reads and writes, poll sets
 //==================================================================================================
+#ifndef VOLT_NO_IO
 static void volt__addr_set(volt_addr *a, const void *sa, size_t len) {
     memset(a, 0, sizeof *a);
     memcpy(a->sa_, sa, len);
@@ -5997,6 +6194,7 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
     volt__close(cx->rt_, p->epfd_ - 1);
     p->epfd_ = 0;
 }
+#endif
 
 //==================================================================================================
 // >>combine  select and join over arms, join over arrays
@@ -6265,6 +6463,7 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     }
     volt__lock(&rt->injector.lock);
     out->spawned += rt->injector.spawned;
+    out->completed += rt->ended_outside;
     volt__unlock(&rt->injector.lock);
     out->workers = rt->n_workers;
     out->workers_started = started;
@@ -6278,6 +6477,11 @@ VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out) { *out 
 static int volt__to_int(int64_t result) {
     return result > INT_MAX ? INT_MAX : result < INT_MIN ? INT_MIN : VOLT__CAST(int, result);
 }
+#ifdef VOLT_SINGLE_THREAD
+static void volt__join_threads(volt_rt *rt) {
+    volt__store_rel(&rt->join_state, 2); // [S1] with destroy
+}
+#else
 // After is_stopped: waits until every worker thread
 // has left. One caller joins, the others wait for it.
 static void volt__join_threads(volt_rt *rt) {
@@ -6291,6 +6495,7 @@ static void volt__join_threads(volt_rt *rt) {
     // [S1]
     while (volt__load_acq(&rt->join_state) != 2) VOLT_FUTEX_WAIT(&rt->join_state, 1, VOLT_NEVER);
 }
+#endif
 
 typedef struct volt__survivors {
     const char *site[16];
@@ -6315,36 +6520,6 @@ static void volt__log_alive(volt_rt *rt) {
     volt__survivors_find(rt, &s);
     for (uint32_t i = 0; i < s.n; i++) volt__log(rt, VOLT_LOG_STILL_ALIVE, s.site[i]);
 }
-// ---- guest mode: one thread at a time carries worker 0
-// What is queued, or came while it was awake, waits for the next step: the descriptor says so.
-static void volt__guest_leave(volt__worker *w) {
-    if (!w->is_away) volt__reactor_unpark(&w->reactor);
-    volt__unlock(&w->rt->inside);
-}
-// Polls run.
-static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
-    w->quota = max_polls; // volt__come_back plans with it
-    volt__carry(w);
-    return max_polls - w->quota;
-}
-// Before the first step it is asleep.
-static void volt__guest_start(volt__worker *w) {
-    w->is_stepped = 1;
-    volt__park(w);
-    VOLT_ASSERT(w->is_away);
-}
-// Steps until all has ended, or the deadline; while another thread is inside, it does.
-static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
-    volt__worker *w = rt->workers[0];
-    if (!volt__lock_until(&rt->inside, deadline)) return;
-    w->give_up_at = deadline;
-    w->is_stepped = 0;
-    while (!volt__is_stopped(rt) && !volt__has_given_up(w)) volt__guest_step(w, UINT32_MAX);
-    w->is_stepped = 1;
-    w->give_up_at = VOLT_NEVER;
-    volt__guest_leave(w);
-}
-
 // 0, or the number of tasks still alive at the deadline. Plain thread.
 static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
     while (!volt__is_stopped(rt)) {
@@ -6372,17 +6547,24 @@ VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
     volt__unvisit(rt);
     return rc;
 }
-// All threads have left. 0, or -EBUSY: tasks are held. Nobody new can come when none is; who is
-// still inside has given up what it held.
-static int volt__teardown(volt_rt *rt) {
-    volt__survivors s;
-    volt__survivors_find(rt, &s);
-    if (s.n_held + s.n > 0) return -EBUSY;
+static void volt__await_visitors(volt_rt *rt) {
     uint32_t n = volt__or_acq_rel(&rt->visitors, 1) | 1; // [S1] with unvisit
     while (n != 1) {
         VOLT_FUTEX_WAIT(&rt->visitors, n, VOLT_NEVER);
         n = volt__load_acq(&rt->visitors); // [S1] with unvisit
     }
+}
+// All threads have left. 0, or -EBUSY: tasks are held. Who is inside gives up what it holds; when
+// nothing is held nobody new can come, and who has just given up the last of it leaves.
+static int volt__teardown(volt_rt *rt) {
+    volt__survivors s;
+    volt__await_visitors(rt);
+    volt__survivors_find(rt, &s);
+    if (s.n_held + s.n > 0) {
+        volt__and_acq_rel(&rt->visitors, ~UINT32_C(1)); // [S1] with unvisit
+        return -EBUSY;
+    }
+    volt__await_visitors(rt);
     volt__rt_free(rt);
     return 0;
 }
@@ -6398,6 +6580,9 @@ VOLT_API int volt_create(const volt_config *cfg, volt_rt **out) {
     *out = NULL;
     int rc = volt__rt_create(cfg, &rt);
     if (rc < 0) return rc;
+#ifdef VOLT_SINGLE_THREAD
+    rt->cfg.is_guest = 1;
+#endif
     rc = rt->cfg.is_guest ? volt__worker_create(rt, 0, &w) : volt__start_next(rt);
     if (rc < 0) {
         volt__rt_free(rt);
@@ -6418,6 +6603,7 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     if (!rt->cfg.is_guest) return -EINVAL;
     if (VOLT_TLS_GET()) return -EDEADLK;
     if (volt__is_child(rt)) return -ECHILD;
+    volt__check_thread(rt);
     if (!volt__try_lock(&rt->inside)) return -EBUSY;
     volt__worker *w = rt->workers[0];
     uint32_t most = max_polls > 0 && max_polls < INT_MAX ? max_polls : INT_MAX;
@@ -6435,8 +6621,10 @@ VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt_handle h;
     int64_t result = 0;
     if (VOLT_TLS_GET()) return -EDEADLK;
+    volt__visit(rt); // a volt_run that ends meanwhile waits until the handle is given up
     int rc = volt__spawn_root(rt, NULL, &h, fn, state, 0);
     if (rc == 0) rc = volt_join_sync(&h, VOLT_NEVER, &result);
+    volt__unvisit(rt);
     return rc < 0 ? rc : volt__to_int(result);
 }
 VOLT_API int volt_run(const volt_config *cfg, volt_fn *fn, void *state) {

@@ -13,7 +13,12 @@
 #define COUNT(x_) __atomic_add_fetch(&(x_), 1, __ATOMIC_ACQ_REL)
 
 // For struct fields that an expression must not evaluate twice there is no macro; keep to lvalues.
-#define EACH_WORKERS(w_) for (uint32_t w_ = 1; w_ <= 4; w_ *= 2)
+#ifdef VOLT_SINGLE_THREAD
+enum { TEST_MOST_WORKERS = 1 };
+#else
+enum { TEST_MOST_WORKERS = 4 };
+#endif
+#define EACH_WORKERS(w_) for (uint32_t w_ = 1; w_ <= TEST_MOST_WORKERS; w_ *= 2)
 
 // ---- an allocator that counts, poisons and fails on demand
 typedef struct test_mem {
@@ -137,9 +142,9 @@ static inline void destroy(volt_rt *rt) {
         }                                                                                          \
     }                                                                                              \
     static volt_poll name_##_body(volt_cx *cx, name_##_state *s)
-#define ROOT_TEST(name_, ...) ROOT_TEST_ON(name_, 4, 0, __VA_ARGS__)
+#define ROOT_TEST(name_, ...) ROOT_TEST_ON(name_, TEST_MOST_WORKERS, 0, __VA_ARGS__)
 #define ROOT_TEST_1(name_, ...) ROOT_TEST_ON(name_, 1, 0, __VA_ARGS__)
-#define ROOT_TEST_ALL(name_, ...) ROOT_TEST_ON(name_, 4, 1, __VA_ARGS__)
+#define ROOT_TEST_ALL(name_, ...) ROOT_TEST_ON(name_, TEST_MOST_WORKERS, 1, __VA_ARGS__)
 
 // ---- small tasks
 
@@ -173,6 +178,7 @@ static inline volt_poll giver_run(volt_cx *cx, void *arg) {
     VOLT_END(g->value);
 }
 
+#ifndef VOLT_NO_IO
 // Sends back what it reads, at most `cap` bytes at a time, and closes.
 enum { MIRROR_MOST = 3000 };
 typedef struct mirror {
@@ -195,6 +201,7 @@ static inline volt_poll mirror_run(volt_cx *cx, void *arg) {
     volt_close(cx, m->fd);
     VOLT_END(m->n);
 }
+#endif
 
 // Waits for a token, then gives `value`, or what the wait gave if that is negative.
 typedef struct waiter {

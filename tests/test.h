@@ -3,6 +3,7 @@
 //
 //     TEST(name) { CHECK(cond); CHECK_EQ(a, b); } // runs in a process of its own
 //     TEST_DIES(name, "text") { ... }             // passes iff it stops on an assert that says so
+//     TEST_OF_THREADS(name) { ... }               // no test in a build without threads
 //
 // build/test_x [name...] runs all tests, or those named. In the environment:
 //   TEST_SEED            seed of RANDOM(), to repeat a run
@@ -64,6 +65,11 @@ static inline void test__add(test__case *c) {
     static void test_fn_##name_(void)
 #define TEST(name_) TEST__CASE(name_, NULL)
 #define TEST_DIES(name_, text_) TEST__CASE(name_, text_)
+#ifdef VOLT_SINGLE_THREAD // compiled, but no test
+#  define TEST_OF_THREADS(name_) __attribute__((unused)) static void test_fn_##name_(void)
+#else
+#  define TEST_OF_THREADS(name_) TEST(name_)
+#endif
 #ifndef TEST_BEFORE_EXIT // coverage: what exit() would do, where a test ends without it
 #  define TEST_BEFORE_EXIT() ((void)0)
 #endif

@@ -332,7 +332,7 @@ TEST(every_nesting_one_worker) {
     int n = run_on(1, driver_run, &d);
     CHECK(n > 3000);
 }
-TEST(every_nesting_four_workers) {
+TEST_OF_THREADS(every_nesting_four_workers) {
     static driver d;
     CHECK(run_on(4, driver_run, &d) > 3000);
 }

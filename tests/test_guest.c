@@ -242,7 +242,7 @@ static void *spawner_main(void *arg) {
     }
     return NULL;
 }
-TEST(foreign_threads_spawn_and_wait) {
+TEST_OF_THREADS(foreign_threads_spawn_and_wait) {
     EACH_WORKERS(w) {
         volt_rt *rt = guest_on(w);
         int n_ended = 0;
@@ -256,7 +256,7 @@ TEST(foreign_threads_spawn_and_wait) {
     }
 }
 // One guest, no other worker: every spawn must make the descriptor readable, without a time limit.
-TEST(no_spawn_goes_unseen) {
+TEST_OF_THREADS(no_spawn_goes_unseen) {
     volt_rt *rt = guest_on(1);
     int n_ended = 0;
     spawner s = { rt, &n_ended };
@@ -267,7 +267,7 @@ TEST(no_spawn_goes_unseen) {
     destroy(rt);
 }
 // The application is busy with something else: the other workers do not wait for it.
-TEST(other_workers_run_while_the_guest_is_away) {
+TEST_OF_THREADS(other_workers_run_while_the_guest_is_away) {
     volt_rt *rt = guest_on(3);
     int n_ended = 0;
     for (int i = 0; i < 100; i++) {
@@ -295,7 +295,7 @@ static volt_poll parent_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 // A step that ends by its quota leaves tasks behind: others take them while the guest is away.
-TEST(what_a_step_leaves_behind_others_take) {
+TEST_OF_THREADS(what_a_step_leaves_behind_others_take) {
     volt_rt *rt = guest_on(2);
     int n_ended = 0, n_left = 0;
     for (int tries = 0; tries < 200 && n_left == 0; tries++) {
@@ -312,7 +312,7 @@ TEST(what_a_step_leaves_behind_others_take) {
     while (READ(n_ended) < all) sched_yield();
     destroy(rt);
 }
-TEST(idle_with_other_workers_is_silent) {
+TEST_OF_THREADS(idle_with_other_workers_is_silent) {
     volt_rt *rt = guest_on(3);
     int n_ended = 0;
     RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(2), .n_ended = &n_ended });
@@ -449,7 +449,7 @@ static void *shutdown_main(void *arg) {
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     return NULL;
 }
-TEST(another_thread_may_shut_it_down) {
+TEST_OF_THREADS(another_thread_may_shut_it_down) {
     EACH_WORKERS(w) {
         volt_rt *rt = guest_on(w);
         int n = 0, rc = 0;
@@ -483,7 +483,7 @@ static void *holder_main(void *arg) {
     while (!READ(h->is_inside)) CHECK(volt_rt_step(h->rt, 0) >= 0);
     return NULL;
 }
-TEST(one_thread_at_a_time) {
+TEST_OF_THREADS(one_thread_at_a_time) {
     typedef struct {
         volt_frame frame;
         holder *h;
@@ -498,7 +498,7 @@ TEST(one_thread_at_a_time) {
     join_thread(t);
     destroy(h.rt);
 }
-TEST(only_guests_step) {
+TEST_OF_THREADS(only_guests_step) {
     static giver g;
     volt_config c = test_config(1);
     volt_rt *rt = create_on(1);

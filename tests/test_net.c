@@ -381,7 +381,7 @@ ROOT_TEST(broken_pipe_raises_no_signal, { int fd[2], flags; int64_t n; unsigned 
 TEST(no_signal_is_left_pending) {
     sigset_t before, after, pending;
     sigprocmask(SIG_BLOCK, NULL, &before);
-    for (uint32_t w = 1; w <= 2; w++) {
+    EACH_WORKERS(w) {
         broken_pipe_raises_no_signal_state s;
         memset(&s, 0, sizeof s);
         CHECK_EQ(run_on(w, broken_pipe_raises_no_signal_root, &s), 0);
@@ -819,7 +819,7 @@ ROOT_TEST(close_while_another_accepts, {
     VOLT_END(0);
 }
 
-TEST(close_from_a_foreign_thread) {
+TEST_OF_THREADS(close_from_a_foreign_thread) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         for (int i = 0; i < 50; i++) {

@@ -613,3 +613,34 @@ TEST(losers_of_a_select_ignore_nothing) {
     CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], 0);
     CHECK_EQ(close(s.fd[1]), 0);
 }
+
+// ---- volt_run ended while another thread's volt_block_on was about to give its task back: leaked
+
+enum { N_RUNS = 300 };
+static volt_rt *rt_of_run;
+static void *blocks_on_it(void *arg) {
+    napper n = { .d = VOLT_NEVER };
+    CHECK_EQ(volt_block_on(READ(rt_of_run), napper_run, &n), -ECANCELED);
+    return arg;
+}
+typedef struct {
+    volt_frame frame;
+    pthread_t thread;
+    int rc;
+} host;
+static volt_poll host_run(volt_cx *cx, void *arg) {
+    host *h = arg;
+    VOLT_BEGIN(cx, h);
+    WRITE(rt_of_run, volt_cx_rt(cx));
+    h->thread = start_thread(blocks_on_it, NULL);
+    while (volt__alive(rt_of_run) < 2) VOLT_AWAIT(h->rc, volt_yield(cx));
+    VOLT_END(0);
+}
+TEST(a_run_waits_for_those_that_block_on_it) {
+    for (int i = 0; i < N_RUNS; i++) {
+        host h = { .rc = 0 };
+        CHECK_EQ(run_on(1 + (uint32_t)i % 2, host_run, &h), 0);
+        join_thread(h.thread);
+    }
+    CHECK_EQ(test_log.n[VOLT_LOG_HANDLE_LEAKED], 0);
+}

@@ -218,7 +218,7 @@ TEST(spawn_and_join_outside) {
     }
 }
 
-TEST(join_sync_times_out_and_keeps_the_handle) {
+TEST_OF_THREADS(join_sync_times_out_and_keeps_the_handle) {
     volt_rt *rt = create_on(2);
     volt_handle h = { NULL };
     int64_t value = 7;
@@ -250,7 +250,7 @@ static void *spawner(void *arg) {
     for (int i = 0; i < 8; i++) CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &value), 0);
     return NULL;
 }
-TEST(spawn_from_many_threads) {
+TEST_OF_THREADS(spawn_from_many_threads) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         pthread_t t[SPAWNERS];
@@ -289,7 +289,7 @@ ROOT_TEST(create_start_destroy, { volt_handle h; int64_t rc; int n_ended; awaite
     VOLT_END(0);
 }
 
-TEST(create_outside) {
+TEST_OF_THREADS(create_outside) {
     volt_rt *rt = create_on(2);
     volt_handle h = { NULL };
     int64_t value = 0;
@@ -393,7 +393,7 @@ static volt_poll spinner_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(p->rc, volt_sleep(cx, VOLT_S(100)));
     VOLT_END(p->rc);
 }
-TEST(cancel_while_running) {
+TEST_OF_THREADS(cancel_while_running) {
     volt_rt *rt = create_on(2);
     volt_handle h = { NULL };
     int n_started = 0;
@@ -819,7 +819,7 @@ static volt_poll flag_task_run(volt_cx *cx, void *arg) {
 static void start_flag_task(volt_rt *rt, volt_handle *h, flag *f) {
     RT_SPAWN(rt, h, flag_task_run, (flag_task){ .f = f });
 }
-TEST(wake_from_a_foreign_thread) {
+TEST_OF_THREADS(wake_from_a_foreign_thread) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         for (int round = 0; round < 200; round++) {
@@ -837,7 +837,7 @@ TEST(wake_from_a_foreign_thread) {
 }
 
 // The waker outlives the task: a wake does nothing, and the runtime cannot be destroyed before.
-TEST(wake_of_an_ended_task) {
+TEST_OF_THREADS(wake_of_an_ended_task) {
     volt_rt *rt = create_on(2);
     flag f = { .n_polls = 0 };
     volt_handle h = { NULL };
@@ -897,7 +897,7 @@ static void *thread_player(void *arg) {
     }
     return NULL;
 }
-TEST(volleys_between_task_and_thread) {
+TEST_OF_THREADS(volleys_between_task_and_thread) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         ball b = { .has_waker = 0 };
@@ -1068,7 +1068,7 @@ static void *cancel_token(void *arg) {
     volt_token_cancel(arg);
     return NULL;
 }
-TEST(token_cancelled_by_a_foreign_thread) {
+TEST_OF_THREADS(token_cancelled_by_a_foreign_thread) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         for (int round = 0; round < 100; round++) {

@@ -3,6 +3,7 @@
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #include "test.h"
+#include <pthread.h>
 
 // ---- a wheel with a model of it: nodes in an array, each with a task of its own
 
@@ -447,7 +448,7 @@ static void sleep_on_the_stack(volt__task *task, int spin) {
     }
     CHECK_EQ(task->links, 0);
 }
-TEST(a_frame_is_the_tasks_again_once_disarm_has_returned) {
+TEST_OF_THREADS(a_frame_is_the_tasks_again_once_disarm_has_returned) {
     pthread_t t[2];
     volt__task task;
     memset(&task, 0, sizeof task);

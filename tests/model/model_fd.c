@@ -127,7 +127,7 @@ static void byte_comes(void *arg) {
 }
 static void end_fd(void) {
     act_as(NULL);
-    volt__fds_destroy(&rt->fds);
+    volt__fds_empty(&rt->fds);
     memset(rt->fds.dir, 0, sizeof rt->fds.dir);
     finish();
 }
@@ -294,7 +294,7 @@ SCENARIO(fd_old_event) {
     VMC_ASSERT(volt__node_state(&nodes[1]) == VOLT__LINKED);
     VMC_ASSERT(n_woken + c.len == 1); // the first waiter, by one of the two
     volt__fd_unwait(&nodes[1], &tasks[1], VOLT__RD);
-    volt__fds_destroy(&rt->fds);
+    volt__fds_empty(&rt->fds);
     free_runtime();
 }
 
@@ -317,7 +317,7 @@ SCENARIO(fd_cancel_event) {
     vmc_free(node);
     vmc_join(t);
     VMC_ASSERT(n_woken == 0); // it was running
-    volt__fds_destroy(&rt->fds);
+    volt__fds_empty(&rt->fds);
     free_runtime();
 }
 
@@ -337,6 +337,6 @@ SCENARIO(fd_table) {
     VMC_ASSERT(e && e->use == 0 && e->home == 0);
     vmc_join(t);
     VMC_ASSERT(e == found);
-    volt__fds_destroy(&rt->fds);
+    volt__fds_empty(&rt->fds);
     free_runtime();
 }

@@ -365,3 +365,24 @@ SCENARIO(shutdown_destroy_beside_shutdown, .class = VMC_EXHAUSTIVE) {
     vmc_join(t);
     if (rc) VMC_ASSERT(volt_destroy(rt) == 0);
 }
+// A thread that blocks on a task has it given back before the runtime can go, held or not.
+static void block_on(void *unused) {
+    job j = { 0 };
+    (void)unused;
+    VMC_ASSERT(volt_block_on(rt, ends, &j) == 0);
+}
+SCENARIO(shutdown_destroy_beside_block_on, .class = VMC_EXHAUSTIVE) {
+    rt_is_on_heap = 1;
+    rt_make(1);
+    int t = vmc_spawn(block_on, NULL);
+    rt_carry(w0);
+    rt_run_all(w0);
+    vmc_assume(n_polls == 1);
+    begin(NULL);
+    work(w0);
+    stop();
+    rt_carry(NULL);
+    volt__join_threads(rt);
+    VMC_ASSERT(volt_destroy(rt) == 0);
+    vmc_join(t);
+}

@@ -75,7 +75,7 @@ build() {
 # what the code should.
 for debug in 1 0; do
     build $debug || { say FAIL 'does not compile'; exit 1; }
-    timeout 120 "$m/run" -q -l "$scenario" > "$m/log" 2>&1
+    timeout 300 "$m/run" -q -l "$scenario" > "$m/log" 2>&1
     rc=$?
     rm -f "$m/run" "$m/scenario.o"
     [ $rc = 0 ] || break

@@ -63,9 +63,9 @@ list() {
 @ timer-early: deadlines are rounded down
 - return d / VOLT_TICK_NS + (d % VOLT_TICK_NS != 0);
 + return d / VOLT_TICK_NS;
-@ park-forgets-timers: sleeps past the next timer
-- if (at == VOLT_NEVER) return -1;
-+ if (at != w->give_up_at || at == VOLT_NEVER) return -1;
+@ park-forgets-timers: a worker sleeps longer than until its next timer
+- return due < w->give_up_at ? due : w->give_up_at;
++ return due < w->give_up_at ? w->give_up_at : due;
 @ watch-once: who has looked does not arm the watch again
 - w->stats.looks++;
 - w->needs_watch = 1;
