@@ -1233,6 +1233,25 @@ static int64_t volt__sys_now(void) {
     VOLT_SYS(clock_gettime, CLOCK_MONOTONIC, &t);
     return VOLT__CAST(int64_t, t.tv_sec) * 1000000000 + t.tv_nsec;
 }
+// What an old kernel says, or a filter, that does not know a call or a flag: an older one may do.
+static int volt__sys_is_lacking(int error) {
+    return error == ENOSYS || error == EPERM || error == EINVAL;
+}
+// For descriptors that could not be had with these flags at once; gives fd or -errno.
+static int volt__sys_set_flags(int fd) {
+    int mode = fd < 0 ? -1 : VOLT_SYS(fcntl, fd, F_GETFL);
+    if (mode >= 0 && VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) == 0 &&
+        VOLT_SYS(fcntl, fd, F_SETFD, FD_CLOEXEC) == 0)
+        return fd;
+    int error = errno;
+    if (fd >= 0) VOLT_SYS(close, fd);
+    return -error;
+}
+static int volt__sys_eventfd(void) {
+    int fd = VOLT_SYS(eventfd, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd >= 0 || !volt__sys_is_lacking(errno)) return fd < 0 ? -errno : fd;
+    return volt__sys_set_flags(VOLT_SYS(eventfd, 0, 0));
+}
 
 #ifdef VOLT_SINGLE_THREAD // what only another thread could do does not come
 static inline int volt__sys_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline) {
@@ -1253,21 +1272,28 @@ typedef struct volt__timespec {
     int64_t sec, nsec;
 } volt__timespec;
 #endif
-#define VOLT__FUTEX_WAKE 129        // FUTEX_WAKE | FUTEX_PRIVATE_FLAG
-// FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG: absolute CLOCK_MONOTONIC
+// each with FUTEX_PRIVATE_FLAG; the first takes a relative time, the second one of CLOCK_MONOTONIC
+#define VOLT__FUTEX_WAIT 128
 #define VOLT__FUTEX_WAIT_BITSET 137
+#define VOLT__FUTEX_WAKE 129
 
-static __attribute__((unused)) int volt__sys_futex_wait(uint32_t *word, uint32_t expected,
-                                                        int64_t deadline) {
+static int volt__sys_futex(uint32_t *word, int op, uint32_t expected, int64_t ns) {
     volt__timespec t;
-    int64_t sec = deadline > 0 ? deadline / 1000000000 : 0;
+    int64_t sec = ns > 0 ? ns / 1000000000 : 0;
     int64_t most = sizeof t.sec == 4 ? INT32_MAX : INT64_MAX;
     t.sec = VOLT__CAST(__typeof__(t.sec), sec < most ? sec : most);
-    t.nsec = VOLT__CAST(__typeof__(t.nsec), deadline > 0 ? deadline % 1000000000 : 0);
-    if (VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAIT_BITSET, expected,
-                 deadline == VOLT_NEVER ? NULL : &t, NULL, ~0u) == 0)
+    t.nsec = VOLT__CAST(__typeof__(t.nsec), ns > 0 ? ns % 1000000000 : 0);
+    if (VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, op, expected, ns == VOLT_NEVER ? NULL : &t, NULL,
+                 ~0u) == 0)
         return 0;
     return -errno;
+}
+static __attribute__((unused)) int volt__sys_futex_wait(uint32_t *word, uint32_t expected,
+                                                        int64_t deadline) {
+    int rc = volt__sys_futex(word, VOLT__FUTEX_WAIT_BITSET, expected, deadline);
+    if (!volt__sys_is_lacking(-rc)) return rc;
+    if (deadline != VOLT_NEVER) deadline -= volt__sys_now();
+    return volt__sys_futex(word, VOLT__FUTEX_WAIT, expected, deadline);
 }
 static __attribute__((unused)) void volt__sys_futex_wake(uint32_t *word, int n) {
     (void)VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAKE, n, NULL, NULL, 0);
@@ -1282,16 +1308,14 @@ static __attribute__((unused)) int volt__sys_epoll_wait(int ep, struct epoll_eve
                                                         int64_t timeout_ns) {
     int rc = -1;
 #ifdef SYS_epoll_pwait2
-    // a kernel before 5.11, or a filter that does not know the call, says one of:
-    if (timeout_ns > 0) {
+    if (timeout_ns > 0) { // since 5.11
         struct {
             int64_t sec, nsec;
         } t;
         t.sec = timeout_ns / 1000000000;
         t.nsec = timeout_ns % 1000000000;
         rc = VOLT__CAST(int, VOLT_SYS(syscall, SYS_epoll_pwait2, ep, ev, n, &t, NULL, 0));
-        if (rc >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL))
-            return rc < 0 ? -errno : rc;
+        if (rc >= 0 || !volt__sys_is_lacking(errno)) return rc < 0 ? -errno : rc;
     }
 #endif
     rc = VOLT_SYS(epoll_wait, ep, ev, n, volt__epoll_ms(timeout_ns));
@@ -1334,6 +1358,11 @@ static void volt__sys_restore_signals(const sigset_t *before) {
 #endif
 
 #ifndef VOLT_NO_IO
+static int volt__sys_accept(int fd) {
+    int rc = VOLT_SYS(accept4, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (rc >= 0 || !volt__sys_is_lacking(errno)) return rc < 0 ? -errno : rc;
+    return volt__sys_set_flags(VOLT_SYS(accept, fd, NULL, NULL));
+}
 // Around a write that may raise SIGPIPE on a thread whose signals are the application's: blocked,
 // and taken back if it was this write that raised it.
 typedef struct volt__sigpipe {
@@ -3097,14 +3126,14 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
     r->index = index;
     r->timer_fd = -1;
     r->epfd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
-    r->evfd = r->epfd < 0 ? -1 : VOLT_SYS(eventfd, 0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (r->evfd < 0) rc = -errno;
+    r->evfd = r->epfd < 0 ? -errno : volt__sys_eventfd();
+    if (r->evfd < 0) rc = r->evfd;
     // Level-triggered and read by its owner only: a poller
     // that looks after us must not swallow the wake-up.
     if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__TOKEN_EVENTFD);
     if (rc == 0 && watch_fd >= 0) {
         rc = volt__reactor_add(r, watch_fd, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE, VOLT__TOKEN_WATCH);
-        if (rc == -EINVAL)
+        if (volt__sys_is_lacking(-rc))
             rc = volt__reactor_add(r, watch_fd, EPOLLIN | EPOLLET, VOLT__TOKEN_WATCH);
     }
     if (rc < 0) volt__reactor_deinit(r);
@@ -5785,9 +5814,7 @@ static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, uint8_t flags
     switch (io->op) {
     case VOLT__OP_READ: rc = VOLT_SYS(read, io->fd, io->buf, io->len); break;
     case VOLT__OP_READV: rc = VOLT_SYS(readv, io->fd, volt__iov(io), io->count); break;
-    case VOLT__OP_ACCEPT:
-        rc = VOLT_SYS(accept4, io->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        break;
+    case VOLT__OP_ACCEPT: return volt__sys_accept(io->fd);
     default: return volt__send(cx, io, flags);
     }
     return rc < 0 ? -errno : rc;

@@ -106,6 +106,7 @@ static int answer_fcntl3(int fd, int op, int arg) {
     n_probes += op == F_GETFL;
     return op == F_SETFL && fails(A_fcntl) ? -1 : fcntl(fd, op, arg);
 }
+#define answer_accept accept
 #define answer_clock_gettime clock_gettime
 #define answer_close close
 #define answer_epoll_wait epoll_wait

@@ -80,6 +80,7 @@ static int fails(int call) {
 #define FAULTY(type_, call_, params_, ...)                                                         \
     static type_ fault_##call_ params_ { return fails(C_##call_) ? -1 : call_(__VA_ARGS__); }
 FAULTY(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, a, n, flags)
+#define fault_accept accept
 FAULTY(int, bind, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 FAULTY(int, epoll_create1, (int flags), flags)
 FAULTY(int, getpeername, (int fd, struct sockaddr *a, socklen_t *n), fd, a, n)
@@ -241,10 +242,11 @@ static int fault_munmap(void *p, size_t n) {
 static const struct {
     int call, count, is_harmless, what, errors[8];
 } rows[] = {
-    HARMLESS(accept4, ONCE, EPERM, EMFILE, ENFILE, ENOBUFS, ENOMEM), // the server tries again
+    HARMLESS(accept4, ONCE, EMFILE, ENFILE, ENOBUFS, ENOMEM), // the server tries again
     HARMLESS(accept4, ONCE, ECONNABORTED, EPROTO, EINTR, ENETDOWN, EHOSTUNREACH),
     HARMLESS(accept4, STORM, EINTR, ECONNABORTED),
-    ERRORS(accept4, ALWAYS, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPERM),
+    ERRORS(accept4, ALWAYS, EMFILE, ENFILE, ENOBUFS, ENOMEM),
+    HARMLESS(accept4, ALWAYS, ENOSYS, EPERM, EINVAL), // a filter that knows accept alone
     ERRORS(bind, ONCE, EADDRINUSE, EACCES, ENOMEM),
     HARMLESS(close, ALWAYS, EINTR, EIO),
     ERRORS(connect, ONCE, ECONNREFUSED, EADDRNOTAVAIL, ENETUNREACH, ETIMEDOUT),

@@ -7,8 +7,11 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +21,9 @@ static void *played_mmap(void *at, size_t size, int prot, int flags, int fd, off
 static ssize_t played_write(int fd, const void *text, size_t len);
 static long played_sysconf(int name);
 static int played_madvise(void *p, size_t size, int advice);
+static int played_accept4(int fd, struct sockaddr *a, socklen_t *len, int flags);
+static int played_eventfd(unsigned n, int flags);
+static int played_fcntl(int fd, int op, ...);
 
 #define syscall played_syscall
 #define epoll_wait played_epoll_wait
@@ -25,6 +31,9 @@ static int played_madvise(void *p, size_t size, int advice);
 #define write played_write
 #define sysconf played_sysconf
 #define madvise played_madvise
+#define accept4 played_accept4
+#define eventfd played_eventfd
+#define fcntl played_fcntl
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #undef syscall
@@ -33,11 +42,15 @@ static int played_madvise(void *p, size_t size, int advice);
 #undef write
 #undef sysconf
 #undef madvise
+#undef accept4
+#undef eventfd
+#undef fcntl
 #include "test.h"
 
 // A call: what it asked for, and its answer, n or an error.
 typedef struct played {
     int n_calls, error, n;
+    int first_error; // of the first call alone
     int has_time, op, ms;
     unsigned flags; // of getrandom; of a futex, the wakes that it waits for
     int64_t sec, nsec; // of the deadline or timeout
@@ -46,6 +59,11 @@ static played of_syscall, of_epoll;
 
 static int played_answer(played *p) {
     p->n_calls++;
+    if (p->first_error) {
+        errno = p->first_error;
+        p->first_error = 0;
+        return -1;
+    }
     errno = p->error ? p->error : ENOSYS; // without an error nobody may look at it
     return p->error ? -1 : p->n;
 }
@@ -228,6 +246,101 @@ TEST(a_futex_without_a_deadline_is_given_no_time) {
     CHECK(!of_syscall.has_time);
     of_syscall.error = ETIMEDOUT;
     CHECK_EQ(wait_word(VOLT_NEVER), -ETIMEDOUT);
+}
+
+TEST(a_futex_without_bit_sets_is_given_a_relative_time) {
+    const int errors[] = { ENOSYS, EPERM, EINVAL };
+    for (int i = 0; i < 3; i++) {
+        of_syscall.first_error = errors[i];
+        CHECK_EQ(wait_word(volt__sys_now() + INT64_C(90500000000)), 0);
+        CHECK_EQ(of_syscall.op, VOLT__FUTEX_WAIT);
+        CHECK(of_syscall.sec == 90 && of_syscall.has_time);
+        of_syscall.first_error = errors[i];
+        CHECK_EQ(wait_word(volt__sys_now() - 1000), 0);
+        CHECK(of_syscall.sec == 0 && of_syscall.nsec == 0);
+        of_syscall.first_error = errors[i];
+        CHECK_EQ(wait_word(VOLT_NEVER), 0);
+        CHECK(!of_syscall.has_time);
+        CHECK_EQ(of_syscall.n_calls, 6 * (i + 1));
+    }
+    of_syscall.error = ETIMEDOUT;
+    CHECK_EQ(wait_word(5), -ETIMEDOUT);
+    CHECK_EQ(of_syscall.op, VOLT__FUTEX_WAIT_BITSET);
+    of_syscall.first_error = ENOSYS;
+    CHECK_EQ(wait_word(5), -ETIMEDOUT);
+    CHECK_EQ(of_syscall.op, VOLT__FUTEX_WAIT);
+}
+
+// ---- descriptors that cannot be had with their flags
+
+static int flags_error; // of accept4 and eventfd
+static int played_accept4(int fd, struct sockaddr *a, socklen_t *len, int flags) {
+    if (flags_error) return errno = flags_error, -1;
+    return accept4(fd, a, len, flags);
+}
+static int played_eventfd(unsigned n, int flags) {
+    if (flags_error && flags) return errno = flags_error, -1;
+    return eventfd(n, flags);
+}
+static int fcntl_at, fcntl_error; // the how manieth fails; 0: none
+static int played_fcntl(int fd, int op, ...) {
+    va_list ap;
+    va_start(ap, op);
+    int value = op == F_GETFL ? 0 : va_arg(ap, int);
+    va_end(ap);
+    if (fcntl_at && --fcntl_at == 0) return errno = fcntl_error, -1;
+    return fcntl(fd, op, value);
+}
+static void check_flags(int fd) {
+    CHECK(fd >= 0);
+    CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
+    CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    CHECK_EQ(close(fd), 0);
+}
+static int open_listener(void) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(fd >= 0);
+    CHECK_EQ(listen(fd, 8), 0); // on any port of any address
+    return fd;
+}
+static int connect_to(int listener) {
+    struct sockaddr_storage a;
+    socklen_t len = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK_EQ(getsockname(listener, (struct sockaddr *)&a, &len), 0);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&a, len), 0);
+    return fd;
+}
+TEST(descriptors_have_their_flags_all_the_same) {
+    static const int errors[] = { 0, ENOSYS, EPERM, EINVAL };
+    int listener = open_listener();
+    for (int i = 0; i < 4; i++) {
+        flags_error = errors[i];
+        check_flags(volt__sys_eventfd());
+        int out = connect_to(listener);
+        check_flags(volt__sys_accept(listener));
+        CHECK_EQ(close(out), 0);
+    }
+    CHECK_EQ(close(listener), 0);
+}
+TEST(a_descriptor_without_flags_is_closed) {
+    int listener = open_listener();
+    flags_error = ENOSYS;
+    for (int i = 1; i <= 3; i++) {
+        int out = connect_to(listener), n_open = test_count_fds();
+        fcntl_at = i;
+        fcntl_error = EACCES;
+        CHECK_EQ(volt__sys_accept(listener), -EACCES);
+        fcntl_at = i;
+        CHECK_EQ(volt__sys_eventfd(), -EACCES);
+        CHECK_EQ(test_count_fds(), n_open);
+        CHECK_EQ(close(out), 0);
+    }
+    CHECK_EQ(close(listener), 0);
+    CHECK_EQ(volt__sys_accept(listener), -EBADF); // the second call says so
+    flags_error = EMFILE; // an error of its own: nothing else is tried
+    CHECK_EQ(volt__sys_eventfd(), -EMFILE);
+    CHECK_EQ(volt__sys_accept(listener), -EMFILE);
 }
 
 // ---- clock, random bits, signals, the end

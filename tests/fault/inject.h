@@ -194,7 +194,10 @@ static void make_an_edge(int fd) {
 
 #define OPENS(call_, kind_, ...) (fails(C_##call_) ? -1 : opened(call_(__VA_ARGS__), kind_))
 #define fault_epoll_create1(...) OPENS(epoll_create1, FD_DATA, __VA_ARGS__)
-#define fault_eventfd(...) OPENS(eventfd, FD_EVENT, __VA_ARGS__)
+// The flags are what fails, where an older kernel has the call without them.
+static int fault_eventfd(unsigned n, int flags) {
+    return flags && fails(C_eventfd) ? -1 : opened(eventfd(n, flags), FD_EVENT);
+}
 #define fault_open(...) OPENS(open, FD_FILE, __VA_ARGS__)
 #define fault_socket(...) OPENS(socket, FD_DATA, __VA_ARGS__)
 #define fault_timerfd_create(...) OPENS(timerfd_create, FD_DATA, __VA_ARGS__)
@@ -256,11 +259,20 @@ static int64_t fault_now(void) {
          ? futex_error                                                                             \
          : volt__sys_futex_wait(word_, expect_, futex_deadline(deadline_)))
 #define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
-static __thread int futex_error;
+static __thread int futex_error, futex_refusal;
+// ENOSYS, EPERM, EINVAL: of a kernel, or a filter, that knows no FUTEX_WAIT_BITSET.
 static int futex_fails(int is_timed) {
-    int what = fails(is_timed ? C_futex_timed : C_futex_wait);
-    futex_error = what == FAIL ? -inject.f.value : 0;
-    return what != PASS;
+    int what = fails(is_timed ? C_futex_timed : C_futex_wait), error = inject.f.value;
+    int is_refused = what == FAIL && (error == ENOSYS || error == EPERM || error == EINVAL);
+    futex_refusal = is_refused ? error : 0;
+    futex_error = what == FAIL ? -error : 0;
+    return what != PASS && !is_refused;
+}
+static int is_futex_refused(long number, long op) {
+    if (number != SYS_futex || op != 137 || !futex_refusal) return 0;
+    errno = futex_refusal;
+    futex_refusal = 0;
+    return 1;
 }
 // The kernel knows nothing of a clock that has jumped.
 static int64_t futex_deadline(int64_t deadline) {
@@ -271,8 +283,10 @@ static int64_t futex_deadline(int64_t deadline) {
 
 static __thread long syscall_value;
 static __thread int syscall_effect;
-static int syscall_fails(long number) {
+static int syscall_fails(long number, long second) {
     int call = N_CALLS;
+    syscall_value = -1;
+    if (is_futex_refused(number, second)) return 1;
 #ifdef SYS_epoll_pwait2
     if (number == SYS_epoll_pwait2) call = C_epoll_pwait2;
 #endif
@@ -292,7 +306,7 @@ static long say_more(int what, struct epoll_event *ev, long n) {
     return n;
 }
 #define fault_syscall(number_, a_, b_, ...)                                                        \
-    (syscall_fails(number_)                                                                        \
+    (syscall_fails(number_, (intptr_t)(b_))                                                        \
          ? syscall_value                                                                           \
          : after_syscall((void *)(intptr_t)(b_), syscall(number_, a_, b_, __VA_ARGS__)))
 static long after_syscall(void *b, long value) {
@@ -366,13 +380,19 @@ static ssize_t fault_sendmsg(int fd, const struct msghdr *m, int flags) {
 
 // ---- opening and closing
 
-static int fault_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
-    if (fails_with_edge(C_accept4, fd)) return -1;
+static int accept_with(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
     if (get(&inject.n_short_accepts) > 0 && add(&inject.n_short_accepts, -1) >= 0) {
         errno = EMFILE;
         return -1;
     }
     return opened(accept4(fd, sa, len, flags), FD_DATA);
+}
+static int fault_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
+    return fails_with_edge(C_accept4, fd) ? -1 : accept_with(fd, sa, len, flags);
+}
+// Called where accept4 is refused.
+static int fault_accept(int fd, struct sockaddr *sa, socklen_t *len) {
+    return accept_with(fd, sa, len, 0);
 }
 // Interrupted, it goes on all the same.
 static int fault_connect(int fd, const struct sockaddr *sa, socklen_t len) {
@@ -393,10 +413,10 @@ static int fault_close(int fd) {
 static int fault_fcntl(int fd, int op, ...) {
     va_list ap;
     va_start(ap, op);
-    int flags = op == F_SETFL ? va_arg(ap, int) : 0;
+    int flags = op == F_GETFL ? 0 : va_arg(ap, int);
     va_end(ap);
-    if (fails(op == F_SETFL ? C_fcntl_set : C_fcntl_get)) return -1;
-    return op == F_SETFL ? fcntl(fd, op, flags) : fcntl(fd, op);
+    if (fails(op == F_GETFL ? C_fcntl_get : C_fcntl_set)) return -1;
+    return fcntl(fd, op, flags);
 }
 static int fault_getsockopt(int fd, int level, int name, void *value, socklen_t *len) {
     return fails(name == SO_ERROR ? C_getsockopt_error : C_getsockopt)

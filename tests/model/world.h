@@ -49,6 +49,7 @@ void vmc_fd_raise(int fd, uint32_t events); // an edge: EPOLLIN, EPOLLOUT, ...
 #define vmc_sys_bind(...) vmc_unmodelled("bind", __VA_ARGS__)
 #define vmc_sys_listen(...) vmc_unmodelled("listen", __VA_ARGS__)
 #define vmc_sys_connect(...) vmc_unmodelled("connect", __VA_ARGS__)
+#define vmc_sys_accept(...) vmc_unmodelled("accept", __VA_ARGS__)
 #define vmc_sys_accept4(...) vmc_unmodelled("accept4", __VA_ARGS__)
 #define vmc_sys_shutdown(...) vmc_unmodelled("shutdown", __VA_ARGS__)
 #define vmc_sys_getsockopt(...) vmc_unmodelled("getsockopt", __VA_ARGS__)

@@ -71,7 +71,8 @@ static struct sim__kernel {
     sim_item items[SIM_ITEMS], *free_item;
     uint32_t cap;          // of streams and pipes, in this run
     uint64_t eventfd_most; // a counter at this value is full
-    int somaxconn, has_pwait2, is_shuffled;
+    int somaxconn, is_shuffled;
+    int is_old; // knows no epoll_pwait2, no accept4, no flags of an eventfd
     uint16_t next_port;
 } kernel;
 
@@ -578,6 +579,7 @@ SIM_FN int sim_epoll_wait(int ep, struct epoll_event *ev, int max, int ms) {
 }
 SIM_FN int sim_eventfd(unsigned count, int flags) {
     sim_point();
+    if (kernel.is_old && flags) return SIM__INT(eventfd, (int)count, sim__error(EINVAL));
     sim_file *f = sim__file_open(SIM_EVENTFD);
     if (f) {
         f->count = count;
@@ -746,8 +748,10 @@ SIM_FN int sim_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
     (void)sa;
     (void)len;
     sim_point();
+    if (kernel.is_old && flags) return SIM__INT(accept4, fd, sim__error(ENOSYS));
     return SIM__INT(accept4, fd, sim__accept_once(sim__file_of(fd, SIM_LISTENER), flags));
 }
+#define sim_accept(fd_, sa_, len_) sim_accept4(fd_, sa_, len_, 0)
 SIM_FN int sim_shutdown(int fd, int how) {
     sim_point();
     sim_file *f = sim__file_of(fd, SIM_STREAM);
@@ -933,7 +937,7 @@ static int64_t sim__epoll_pwait2(va_list ap) {
     struct epoll_event *ev = va_arg(ap, struct epoll_event *);
     int max = va_arg(ap, int);
     const int64_t *ts = va_arg(ap, const int64_t *);
-    if (!kernel.has_pwait2) return sim__error(ENOSYS);
+    if (kernel.is_old) return sim__error(ENOSYS);
     return sim__done(SIM_C_epoll_wait, ep,
                      sim__epoll_wait_ns(ep, ev, max, ts[0] * 1000000000 + ts[1]));
 }
@@ -977,7 +981,7 @@ static void sim__kernel_reset(void) {
     kernel.fd_limit = limits[sim_below(4)];
     if (sim.opt.is_calm) kernel.fd_limit = SIM_FDS;
     kernel.somaxconn = sim_below(3) ? 128 : 1 + (int)sim_below(3);
-    kernel.has_pwait2 = sim_below(4) != 0;
+    kernel.is_old = sim_below(4) == 0;
     kernel.is_shuffled = (int)sim_below(2);
     kernel.next_port = 10000;
     sim.on_calm = sim__kernel_calm;

@@ -153,7 +153,7 @@ static void note_sleep(time_note *t, int64_t d) {
 }
 // Never early; late by a tick, and by one more where the kernel counts in milliseconds.
 static void check_sleep(const time_note *t) {
-    int64_t now = sim_now(), most = SIM_MS(kernel.has_pwait2 ? 1 : 2);
+    int64_t now = sim_now(), most = SIM_MS(kernel.is_old ? 2 : 1);
     if (now < t->due) sim_fail("a timer fired %" PRId64 " ns early", t->due - now);
     if (!prog.is_punctual || prog.computes) return;
     most += sim.drift - t->drift;
