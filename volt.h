@@ -56,8 +56,9 @@
 // workers steal from busy ones. A task runs on one worker at a time, and may go on on another.
 // Nothing runs when there is nothing to do: a worker without work sleeps, without a time limit.
 //
-// volt_run makes the calling thread worker 0, and starts further workers when there is work for
-// them. When its root task has ended it cancels all others, waits for their ends and returns.
+// volt_run makes the calling thread worker 0, starts a second worker that watches, and others when
+// there is work for them. When its root task has ended it cancels the rest, waits for their ends
+// and returns.
 // volt_create, volt_block_on, volt_shutdown and volt_destroy are for programs that keep a runtime
 // beside other things. A guest (volt_rt_fd, volt_rt_step) runs inside a loop that the application
 // has already. There may be several runtimes in one process; nothing is global.
@@ -80,17 +81,22 @@
 // ---- results
 // One channel: >= 0 is good, < 0 is -errno; volt_strerror has a text. No errno, no error object. A
 // function returns `volt_poll` if and only if it may wait; it is legal only inside VOLT_AWAIT,
-// VOLT_ARM or another poll. Its sibling `try_` never waits and may be called by any thread; `_sync`
-// blocks the thread. What comes from the kernel is passed on as it is. volt's own:
-//   -ECANCELED    the scope of this wait was cancelled; nothing was consumed. Leave soon
-//   -ETIMEDOUT    volt_within, volt_before, _sync: the time is up, what was inside has ended
-//   -EAGAIN       try_: would have to wait. volt_create: no thread could be started
+// VOLT_ARM or another poll. volt_try_join never waits, `_sync` blocks the thread. What comes from
+// the kernel is passed on as it is. volt's own:
+//   -ECANCELED    the scope of this wait was cancelled; nothing was consumed, but by a read_exact
+//                 or write_all that had begun (volt_progress). Leave soon
+//   -ETIMEDOUT    volt_within, volt_before, _sync: the time is up, what was inside has ended.
+//                 volt_run: .drain is over. From the kernel: a connection that has died
+//   -EAGAIN       volt_try_join: it has not ended. volt_create: no thread could be started.
+//                 volt_connect: the backlog of a unix listener is full
 //   -EPIPE        the other side has closed; volt_read_exact: before all was there
 //   -EBADF        no descriptor, or it was closed while the wait was on
 //   -ENOMEM       no memory; nothing was taken, the task goes on
 //   -EMFILE, -ENFILE    no descriptor left for what the runtime or the socket needs
+//   -ENOSPC       more descriptors in epoll than the system allows. volt_addr_format: no room
 //   -EINVAL       misuse that a program may want to survive: a frame not zeroed, an empty handle,
-//                 a configuration out of range, a guest's function for a runtime that is none
+//                 a configuration out of range, an address that is none, a guest's function for a
+//                 runtime that is none, a poll set not open, a group that does not collect
 //   -ESHUTDOWN    the runtime takes no new tasks; a guest: all has ended
 //   -EDEADLK      a call that blocks, on a worker
 //   -EINPROGRESS  volt_shutdown by a task: it has begun
@@ -103,10 +109,11 @@
 // ---- cancellation
 // It is cooperative and level-triggered: after volt_cancel, an expired volt_within, a cancelled
 // token under volt_unless or a lost VOLT_SELECT, each await in that scope returns -ECANCELED,
-// having consumed nothing, until the function returns. Nothing is torn off; a result that came
-// before the cancellation is kept. So each loop around awaits needs a way out on negative results:
-// one that looks only at what it hopes for spins (a select whose arms were all cancelled fires
-// none).
+// having consumed nothing, until the function returns. Nothing is torn off, and nothing is lost:
+// the task that was joined, the bytes, the connection to accept are there for the next await (only
+// volt_connect closes its descriptor). So each loop around awaits needs a way out on negative
+// results: one that looks only at what it hopes for spins (a select whose arms were all cancelled
+// fires none).
 //
 // Between volt_shield_begin and volt_shield_end awaits work all the same, so that cleanup can wait.
 // Give it a bound. volt_within and VOLT_SELECT return when what they cancelled has finished its
@@ -119,8 +126,8 @@
 // ---- time
 // volt_time counts nanoseconds of CLOCK_MONOTONIC, which stands still while the machine sleeps.
 // Timers are kept in ticks of 1 ms and rounded up: a sleep is never early and up to 1 ms late, plus
-// what the machine needs to run the task. Deadlines up to 292 years ahead are legal. VOLT_NEVER is
-// the largest number: do not add to it.
+// what the machine needs to run the task (before Linux 5.11 another one). Deadlines up to 292 years
+// ahead are legal. VOLT_NEVER is the largest number: do not add to it.
 //
 // ---- threads: who may call what
 // Each contract says it as `where`:
@@ -128,26 +135,30 @@
 //   inside a task  - needs the volt_cx of the poll that is running
 //   plain thread   - not on a worker of any volt runtime: it blocks
 //
-//   any thread    volt_rt_spawn, VOLT_RT_SPAWN, volt_task_create, volt_task_start,
-//                 volt_task_destroy, volt_cancel, volt_detach, volt_try_join, volt_wake,
-//                 volt_waker_release, volt_group_cancel, volt_token_* but for the wait,
-//                 volt_shutdown, volt_stats, volt_effective_config, volt_now, volt_strerror,
-//                 volt_listen*, volt_addr_*, volt_local_addr, volt_peer_addr, volt_shut,
-//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set, volt_rt_fd
-//   plain thread  volt_run, volt_create, volt_block_on, volt_join_sync, volt_destroy, volt_rt_step;
-//                 volt_rt_deadline between two steps
+//   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
+//                 volt_stats, volt_strerror, volt_rt_spawn*, volt_task_*, volt_try_join,
+//                 volt_cancel, volt_detach, volt_wake, volt_waker_release, volt_result,
+//                 volt_progress, volt_handle_is_set, volt_group_collect, volt_group_cancel,
+//                 volt_now, volt_interval_init, volt_token_* but for the wait, volt_addr_*,
+//                 volt_local_addr, volt_peer_addr, volt_listen*, volt_shut, volt_set_*,
+//                 volt_rt_close, volt_pollset_open, volt_pollset_set
+//   plain thread  volt_run, volt_block_on, volt_join_sync, volt_rt_step; volt_rt_deadline between
+//                 two steps
 //   inside a task everything that takes a volt_cx
+// Under VOLT_SINGLE_THREAD "any thread" is the one that made the runtime, in a task or not.
 // Functions on one object at once: descriptors, tokens, wakers, poll sets and runtimes take any
-// number of threads; a handle, a group but for its cancel, an interval and an address belong to one
-// at a time. A task's struct needs no atomics of its own: what one poll wrote, the next one sees,
-// also on another worker. What two tasks share needs an atomic, or a lock that is not held across
-// an await.
+// number of threads, but for what begins and ends them; a handle, a group but for its cancel, an
+// interval and an address belong to one at a time. A task's struct needs no atomics of its own:
+// what one poll wrote, the next one sees, also on another worker. What two tasks share needs an
+// atomic, or a lock that is not held across an await.
 //
 // ---- ownership: whose memory, and until when
 //   state struct        copied by a spawn into the task's own block, where it stays. Until the task
 //                       has ended and no handle or waker holds it
 //   of awaited children a member of the caller's struct, starts over at each await
-//   volt_run's state    the caller's, who outlives it
+//   volt_run's state    the caller's, who outlives it; volt_block_on's too
+//   runtime             volt_create's until volt_destroy gave 0. volt_run's until that returns:
+//                       what other threads do with it, but for volt_block_on, is over by then
 //   handle              keeps the ended task's memory and result; volt_join or volt_detach gives it
 //                       back. A handle that is overwritten leaks its task
 //   waker               the same, until volt_waker_release
@@ -162,48 +173,77 @@
 //
 // ---- memory
 // A task is one slot: 64 bytes (48 where pointers have 4), the frame (48 or 32) and what follows it
-// in the state, rounded up to a size class at most a quarter above. Slots come from slabs of 64
-// KiB, one set per worker and size; a slab that stays empty goes back to the system after a second.
-// States of more than about 8,000 bytes have a mapping of their own each: a spawn is then a system
-// call or more, so keep large buffers apart. Waits, wake-ups, timers and readiness allocate
-// nothing. A descriptor number that is used has 64 bytes in a table, in pages of 64. A runtime
-// takes about 30 KiB, 8 more per worker beside its thread's stack, and 2 descriptors per worker, 1
-// for the watch where there are several, 1 more for a guest. The allocator is a hook; any thread
-// calls it, never under a lock.
+// in the state, in a group 32 more, rounded up to a size class at most a quarter above. Slots come
+// from slabs of 64 KiB, a set per worker and size and 4 for spawns from outside. Empty slabs go
+// back to the system when two looks of their worker, a second apart, found no need for them; a
+// worker that sleeps does not look, and one slab of each size stays. States of more than about
+// 8,000 bytes have a mapping of their own each: a spawn is then a system call or more, so keep
+// large buffers apart. Waits, wake-ups, timers and readiness allocate nothing. A descriptor number
+// that is used has 64 bytes in a table, in pages of 64. A runtime takes about 30 KiB, 8 more per
+// worker beside its thread's stack, and 2 descriptors per worker, 1 for the watch where there are
+// several, 1 more for a guest. The allocator is a hook; any thread calls it, never under a lock.
 //
 // ---- system calls, beside those that a function is named after
-//   idle worker         none
-//   worker that sleeps  epoll_pwait2 or epoll_wait; who wakes it writes to its eventfd
-//   busy worker         epoll_wait after 255 polls, or about 100 us
-//   several workers     timerfd_settime when one leaves its sleep, every 750 us while one is busy
+//   all workers idle    none
+//   worker that sleeps  epoll_pwait2 or epoll_wait, with several workers after a look by another;
+//                       who wakes it writes to its eventfd, which it reads
+//   busy worker         epoll_wait after 255 polls, or about 100 us; a task that yields and has the
+//                       worker to itself: at each turn
+//   several workers     timerfd_settime when one leaves its sleep, and every 750 us while one is
+//                       busy; then an idle one looks after it
 //   timers              none: epoll waits until the next one; a guest's: timerfd_settime
-//   descriptor          at first use fcntl and getsockopt, and epoll_ctl when it first had to wait
-//   read, write         one, and none when the last one has drained the socket
-//   spawn from outside  none, or a write to an eventfd; locks that are contended: futex
+//   descriptor          of others at first use: fcntl, getsockopt; epoll_ctl when it first had to
+//                       wait. volt_readable, volt_writable: epoll_ctl, or poll, at each wait
+//   read, write         one, and none when the last one has drained the socket; a write to what is
+//                       no socket, by the thread of volt_run or of a guest: 3 more, for SIGPIPE
+//   spawn from outside  none, or a write to an eventfd; threads that wait and locks: futex
 //   memory              mmap and munmap of slabs
-// What older kernels or filters lack (epoll_pwait2, EPOLLEXCLUSIVE, getrandom, MADV_WIPEONFORK) is
-// replaced; there is nothing to configure.
+//   start               epoll_create1, eventfd, timerfd_create, madvise, clone; for the defaults of
+//                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom
+// What older kernels or filters lack (epoll_pwait2, EPOLLEXCLUSIVE, accept4, flags of an eventfd,
+// FUTEX_WAIT_BITSET, getrandom, MADV_WIPEONFORK: then getpid at calls from outside) is replaced;
+// there is nothing to configure.
 //
 // ---- limits
 // A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
 // tasks are taken over by an idle worker within 2 ms. With one worker, or when all are stuck,
-// nobody can. A descriptor that volt uses is non-blocking from then on. Close descriptors with
-// volt_close: the table behind volt_read must know. At most 1024 workers and 4 million descriptors
-// per runtime, 200 arms in a select, 253 shields inside each other. A poll function that waits on
-// leaf operations must be awaited by a function with VOLT_BEGIN.
+// nobody can. A file on a disk is always ready: reading it holds up the worker. A descriptor that
+// volt reads, writes or accepts on is non-blocking from then on, also after volt_fd_forget. Close
+// descriptors with volt_close: the table behind volt_read must know. At most 1024 workers and 4
+// million descriptors per runtime, 200 arms in a select, 253 shields inside each other. A poll
+// function that waits on leaf operations must be awaited by a function with VOLT_BEGIN.
 //
 // Fork. A forked child has no workers, and shares its parent's epoll instances. There, functions
-// that take a volt_rt give -ECHILD, wake-ups do nothing and volt_rt_close only closes, so that the
-// parent is not disturbed. A task that forks must call exec or _exit before its poll returns.
+// that take a volt_rt give -ECHILD or nothing, wake-ups do nothing and volt_rt_close only closes,
+// so that the parent is not disturbed; what takes a lock (volt_token_*, volt_group_cancel) may
+// hang. A task that forks must call exec or _exit before its poll returns: what it spawns there
+// never runs.
 //
 // ---- a program that is stuck
-//  1. Set .log: a task that ignores its cancellation, waits for nothing or outlives a shutdown is
-//     named with its line; so is a descriptor that was closed behind volt's back.
+//  1. Set .log: a task that ignores its cancellation, waits for nothing (debug builds) or outlives
+//     a shutdown is named with its line; so is who gets the number of a descriptor that was closed
+//     behind volt's back.
 //  2. volt_shutdown with a time limit gives the number of tasks that are left, and logs where the
 //     first 16 of them wait.
 //  3. volt_stats: `polls` grows and nothing else does: a task spins. Nothing grows: all wait.
 //     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives.
 //  4. In a debugger a suspended function's frame.node_.pc_ is the line of its await.
+//
+// ---- waiting for something of your own
+// A poll by hand looks whether there is something, and else is pending until a waker says so:
+//
+//     // fragment
+//     typedef struct {
+//         int is_done;
+//     } job;
+//     static volt_poll job_wait(volt_cx *cx, const job *j) {
+//         if (__atomic_load_n(&j->is_done, __ATOMIC_ACQUIRE)) return volt_ready(0);
+//         return volt_is_cancelled(cx) ? volt_ready(-ECANCELED) : volt_pending();
+//     }
+//
+// Before VOLT_AWAIT(job_wait(cx, j)) the task gives a waker away, made by volt_waker_retain.
+// Whoever does the job, on any thread, copies the waker, sets the flag, then wakes and releases it:
+// once the flag is set the task may end, and its state with it.
 //
 // ---- questions
 // Why a struct, and not locals? C has no way to keep them without a stack per task: that would be
@@ -357,8 +397,8 @@ typedef struct volt_link {
     volt__node node_;
 } volt_link;
 
-// One branch of VOLT_SELECT or VOLT_JOIN_ALL. After
-// the await: fired, and value (losers: -ECANCELED).
+// One branch of VOLT_SELECT or VOLT_JOIN_ALL. After the await: fired, and value (of losers: what
+// they returned when they were cancelled, mostly -ECANCELED).
 typedef struct volt_arm {
     volt__node node_;
     volt__node *up_;
@@ -486,19 +526,20 @@ typedef struct volt_config {
     uint32_t size;           // 0, or sizeof(volt_config)
     uint32_t workers;        // 0: CPUs of the affinity mask and the cgroup's quota; at most 1024
     uint32_t reactors;       // epoll instances that descriptors spread over; 0: one per worker
-    uint32_t budget;         // leaf operations per poll before a task must yield; 0: 128
-    uint32_t event_interval; // most polls between two looks at descriptors and timers; 0: 255
-    uint32_t stack_size;     // bytes of a worker thread; 0: 256 KiB
-    uint32_t watch_us;       // period of the watch over stuck workers; 0: 750, UINT32_MAX: off
-    uint32_t start_all;      // 1: start all workers at once instead of when there is work for them
+    uint32_t budget;         // leaf operations per poll before a task must yield; 0: 128; <= 65535
+    uint32_t event_interval; // most polls between two looks at events; 0: 255; at most 1000000
+    uint32_t stack_size;     // bytes of a worker thread; 0: 256 KiB; at least 64 KiB
+    uint32_t watch_us;       // period of the watch over stuck workers; 0: 750, or >= 100; ~0: off
+    uint32_t start_all;      // 1: all workers at once; 0: one more, the others when there is work
     uint32_t is_guest;       // 1: worker 0 runs inside volt_rt_step, in a loop of the application
     uint64_t seed;           // of stealing and of select; 0: random
-    volt_time drain;         // volt_run: how long tasks may take to end after the root; 0: for ever
+    volt_time drain;         // volt_run: time for the rest, once shutdown began; 0: no limit
     volt_allocator alloc;
     volt_logger log;
 } volt_config;
 
-// Sums over all workers since the start; each is as fresh as its worker's last maintenance or park.
+// Sums over all workers since the start, as each knew at its last park or at most 16 maintenances
+// ago; the calling worker's own are exact.
 #define VOLT__COUNTERS(X_)                                                     \
     X_(spawned, "tasks accepted")                                              \
     X_(completed, "tasks ended")                                               \
@@ -681,13 +722,15 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
 // VOLT_AWAIT(poll) or VOLT_AWAIT(destination, poll): waits until the poll is ready.
 #define VOLT_AWAIT(...) VOLT__PICK2(__VA_ARGS__, VOLT__AWAIT2, VOLT__AWAIT1, 0)(__VA_ARGS__)
 
-// Result of an embedded child that has finished: the number that its await gave.
+// Result of an embedded child that has finished: the number that its await gave. Of another one:
+// the program stops.
 #define volt_result(f_) volt__result((f_), VOLT__SITE)
 static inline int64_t volt__result(const volt_frame *f, const char *site) {
     if (f->node_.pc_ != VOLT__DONE) volt__misuse(site, "volt_result of a frame not finished");
     return f->node_.key_;
 }
 // Bytes already moved by a read_exact or write_all of this frame that failed; until its next await.
+// As an arm it tells nothing: await the operation in a function of its own, and make that the arm.
 static inline int64_t volt_progress(const volt_frame *f) { return f->node_.key_; }
 
 // Arms are statements joined by the comma operator: C would interleave the arguments of a call, and
@@ -730,7 +773,7 @@ static inline volt__armed volt__arm_done(int fired) {
 //   gives : 0 | -ECANCELED (all have finished all the same)
 #define VOLT_JOIN_ALL(...) VOLT__ARMS(VOLT__JOIN_ALL, __VA_ARGS__)
 // Waits for all arms; the first negative value cancels the others.
-//   gives : 0 | the first negative value
+//   gives : 0 | the first negative value | -ECANCELED
 #define VOLT_TRY_JOIN_ALL(...) VOLT__ARMS(VOLT__TRY_JOIN_ALL, __VA_ARGS__)
 
 VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t);
@@ -754,33 +797,43 @@ VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop,
     volt__unless_end((cx_), (l_), (stop_), (volt__unless_begin((cx_), (l_), (stop_)), (inner_)))
 
 //==================================================================================================
-// >>api  every VOLT_POLL also gives -ECANCELED when its scope is cancelled; not repeated below
+// >>api  every function with its contract
 //==================================================================================================
+// Not repeated below: what takes a volt_cx belongs inside a task. Every VOLT_POLL but
+// volt_group_close also gives -ECANCELED when its scope is cancelled; those on a descriptor also
+// -EBADF, -ENOMEM, -ENOSPC (epoll's limit) and what the kernel says of such a file. Nothing
+// allocates unless it says so.
 
 // ---- runtime
 
 // Runs `fn` and everything that it spawns; the calling thread is worker 0 until all has ended.
 //   where : plain thread. Returns when the root has ended and the rest was cancelled and drained
-//   gives : the root's result | -EINVAL config | -ENOMEM, -EMFILE at start | -EDEADLK on a worker |
-//           -ETIMEDOUT after .drain
-//   memory: `state` stays the caller's; everything else is freed (after -ETIMEDOUT: leaked, in use)
+//   gives : the root's result, within int | -EINVAL config, .is_guest, frame not zeroed | -ENOMEM,
+//           -EMFILE, -ENFILE, -ENODEV, -ENOSPC at start, or what a filter of system calls gives |
+//           -EDEADLK on a worker | -ETIMEDOUT after .drain
+//   memory: allocates the runtime and frees it (not while handles or wakers are held: logged).
+//           `state` stays the caller's; after -ETIMEDOUT both are still in use, and leaked
 VOLT_API int volt_run(const volt_config *or_null, volt_fn *fn, void *state);
 // Starts a runtime whose workers are all threads of its own, but for worker 0 of a guest.
-//   where : plain thread
-//   gives : 0 | -EINVAL | -ENOMEM | -EMFILE | -EAGAIN no thread at all; fewer is no error (logged)
+//   where : any thread
+//   gives : 0 | the errors of volt_run's start | -EAGAIN no thread at all; fewer is no error
+//           (logged)
+//   memory: allocates; *out is the caller's until volt_destroy, NULL on failure
 VOLT_API int volt_create(const volt_config *or_null, volt_rt **out);
 // Runs `fn` on the runtime and blocks the calling thread until it has ended.
 //   where : plain thread; any number at once; in guest mode not the one that steps
-//   gives : its result | -EDEADLK on a worker | -ESHUTDOWN | -ENOMEM | -ECHILD
+//   gives : its result, within int | -EDEADLK on a worker | -ESHUTDOWN | -ENOMEM | -EINVAL frame
+//           not zeroed | -ECHILD
+//   memory: one slot; `state` stays the caller's
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
 // Refuses new tasks, cancels all, waits until they have ended. Callable again. In guest mode it
 // does the steps itself, whenever no other thread is inside one.
-//   where : any thread; on a worker it only starts the shutdown: -EINPROGRESS
+//   where : any thread; on a worker, of whatever runtime, it only starts the shutdown
 //   gives : 0 | number of tasks still alive after at_most (the first 16 logged with file:line) |
-//           -ECHILD in a forked child
+//           -EINPROGRESS on a worker | -ECHILD in a forked child
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
-// Frees the runtime.
-//   where : plain thread, after volt_shutdown gave 0
+// Frees the runtime. Waits for threads that are just leaving a call on it.
+//   where : any thread, after volt_shutdown gave 0
 //   gives : 0 | -EBUSY while it runs, a thread is inside volt_rt_step, or handles or wakers of its
 //           tasks are held | -ECHILD
 VOLT_API int volt_destroy(volt_rt *rt);
@@ -790,20 +843,22 @@ VOLT_API int volt_destroy(volt_rt *rt);
 // another epoll; for reading only.
 //   where : any thread.  gives: the descriptor, which stays volt's | -EINVAL without .is_guest
 VOLT_API int volt_rt_fd(const volt_rt *rt);
-// Runs what is runnable, at most so many polls (0: all); never blocks. The descriptor stays
-// readable while more is due.
+// Runs what is runnable, at most so many polls (0: until nothing is; a task that always yields has
+// no end); never blocks. The descriptor stays readable while more is due.
 //   where : plain thread, the same or another each time, one at a time
-//   gives : polls run | -ESHUTDOWN when all has ended after volt_shutdown | -EBUSY, another thread
-//           is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
+//   gives : polls run | -ESHUTDOWN when all has ended after a shutdown began: volt_shutdown will
+//           give 0 | -EBUSY, another thread is inside | -EDEADLK on a worker | -EINVAL without
+//           .is_guest | -ECHILD
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 // For loops that want a time limit, too: when to step at the latest, for the next timer or to look
 // how far it still is. 0: now.
-//   where : between two steps.  gives: an absolute time | VOLT_NEVER
+//   where : between two steps.  gives: an absolute time | VOLT_NEVER, also without .is_guest
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt);
 // The configuration with every default filled in.  where: any thread
 VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out);
+// The runtime that runs this task.
 VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx);
-// Counters since the start.  where: any thread
+// Counters since the start; all 0 in a forked child.  where: any thread
 VOLT_API void volt_stats(volt_rt *rt, volt_counters *out);
 // Text for a result: static, never NULL.  where: any thread
 VOLT_API const char *volt_strerror(int rc);
@@ -812,26 +867,32 @@ VOLT_API const char *volt_strerror(int rc);
 
 // Starts a task with a copy of *state.  VOLT_SPAWN(cx, handle_or_NULL, fn, state_lvalue_or_literal)
 //   where : inside a task
-//   gives : 0 | -ENOMEM | -ESHUTDOWN | -EINVAL (frame not zeroed). On failure nothing was taken
-//   memory: one slot of size + 64 bytes of the worker's slab, until ended and not held by a handle
+//   gives : 0 | -ENOMEM | -ESHUTDOWN | -EINVAL frame not zeroed, or larger than the state. On
+//           failure nothing was taken, and *h is as it was, or empty
+//   memory: one slot of size + 64 bytes of the worker's slab, until it has ended and no handle or
+//           waker holds it; at most 2 GiB. `site` is kept: a literal
 VOLT_API VOLT__MUST int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
                                    size_t size);
 VOLT_API VOLT__MUST int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
                                       size_t size, const char *site);
-// The same from any thread.  VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state)
+// The same from outside.  VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state)
+//   where : any thread
 //   gives : as volt_spawn | -ECHILD in a forked child
 VOLT_API VOLT__MUST int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
                                       size_t size);
 VOLT_API VOLT__MUST int volt_rt_spawn_at(volt_rt *rt, volt_handle *h, volt_fn *fn,
                                          const void *state, size_t size, const char *site);
 // A child that its group owns.  VOLT_GROUP_SPAWN(cx, &group, fn, state)
+//   where : inside a task: the group's owner, or one of its children
 //   gives : as volt_spawn | -ECANCELED while the group is being closed
 VOLT_API VOLT__MUST int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
                                          size_t size);
 VOLT_API VOLT__MUST int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn,
                                             const void *state, size_t size, const char *site);
-// For large state, filled in place: create gives zeroed state in the task's own block, or NULL.
+// For large state, filled in place: create gives zeroed state in the task's own block, or NULL: no
+// memory, `size` less than a frame, shutdown, forked child.
 //   where : any thread. A created task must be started or destroyed; shutdown waits for it
+//   memory: one slot, as volt_spawn
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size);
 // Cannot fail. A started task is polled at least once, also when cancelled.  where: any thread
 VOLT_API void volt_task_start(void *state, volt_handle *or_null);
@@ -854,13 +915,17 @@ VOLT_API void volt_task_destroy(void *state);
 
 // Waits for a task; clears the handle iff the task has
 // ended (else it was the caller that was cancelled).
-//   gives : the task's result
+//   gives : the task's result | -EINVAL empty handle
 VOLT_API VOLT_POLL volt_join(volt_cx *cx, volt_handle *h);
-// The same, and copies the first `size` bytes of the task's final state out.
+// The same, and copies the first `size` bytes of the task's final state out. More than the task
+// has: the program stops.
 VOLT_API VOLT_POLL volt_join_state(volt_cx *cx, volt_handle *h, void *state, size_t size);
-// where: any thread.  gives: 0 and *result, handle cleared | -EAGAIN | -EINVAL empty handle
+// The result, if the task has ended.
+//   where : any thread
+//   gives : 0 and *result, handle cleared | -EAGAIN | -EINVAL empty handle
 VOLT_API int volt_try_join(volt_handle *h, int64_t *result);
-//   where : plain thread
+// Blocks the thread until the task has ended, at most so long.
+//   where : plain thread; in guest mode not the one that steps
 //   gives : 0 and *result, handle cleared | -ETIMEDOUT | -EDEADLK on a worker | -EINVAL (empty) |
 //           -ECHILD
 VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result);
@@ -886,13 +951,13 @@ static inline VOLT_POLL volt_yield(volt_cx *cx) {
 }
 // Pending for ever: a switched-off arm.
 VOLT_API VOLT_POLL volt_never(volt_cx *cx);
-// 1 when the next await would give -ECANCELED: for loops without awaits.  where: inside a task
+// 1 when the next await would give -ECANCELED: for loops without awaits, and polls by hand. Sees
+// volt_cancel and a shutdown at once, time limits and tokens from the next poll of the task on.
 VOLT_API int volt_is_cancelled(volt_cx *cx);
 // Awaits of this frame, and below it, work although cancelled, at most so long; then they give
 // -ECANCELED, even where nothing else cancels. VOLT_RETURN and VOLT_END end it too. Nestable.
-//   where : inside a task
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
-// The innermost one.  where: inside a task, in the frame that began it
+// The innermost one, in the frame that began it.
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s);
 // A reference for code that wakes the task from elsewhere; the task must expect spurious polls.
 //   where : retain inside a task; wake and release on any thread, each retain released once
@@ -924,7 +989,7 @@ VOLT_API VOLT_POLL volt_group_wait(volt_cx *cx, volt_group *g);
 // Results in order of completion; *id counts spawns from 0.
 //   gives : a result | -ENOENT when none is left | -EINVAL without volt_group_collect
 VOLT_API VOLT_POLL volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id);
-// Cancels every child.  where: any thread
+// Cancels every child.  where: any thread, while the group lives
 VOLT_API void volt_group_cancel(volt_group *g);
 // Cancels every child and waits for all; always
 // completes, cannot itself be cancelled; g is reusable.
@@ -938,8 +1003,8 @@ VOLT_API volt_time volt_now(void);
 //   gives : 0, never early. In debug builds 0 < d < 1 us is taken for a forgotten VOLT_MS
 VOLT_API VOLT_POLL volt_sleep(volt_cx *cx, volt_time at_least);
 VOLT_API VOLT_POLL volt_sleep_until(volt_cx *cx, volt_time deadline);
-// The first tick is one period from now. Set iv->missed
-// afterwards if VOLT_MISSED_BURST is not wanted.
+// The first tick is one period from now. Set iv->missed afterwards if VOLT_MISSED_BURST is not
+// wanted.  where: any thread
 VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
 //   gives : ticks that this result stands for, >= 1
 VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
@@ -949,6 +1014,8 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 // For a child token; a zeroed volt_token is a root. The root must outlive its children.
 //   where : any thread
 VOLT_API void volt_token_init(volt_token *t, volt_token *parent);
+// Takes it off its parent. Somebody waits for it, or it has children: the program stops.
+//   where : any thread
 VOLT_API void volt_token_deinit(volt_token *t);
 // Cancels it and all below it.  where: any thread
 VOLT_API void volt_token_cancel(volt_token *t);
@@ -960,29 +1027,41 @@ VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
 #ifndef VOLT_NO_IO
 // ---- descriptors and sockets: plain ints
 
-// "127.0.0.1:80", "[::1]:80", "unix:/path"; no names.  where: any thread.  gives: 0 | -EINVAL
+// "127.0.0.1:80", "[::1]:80", "unix:/path"; no names, no scopes of IPv6.
+//   where : any thread.  gives: 0 | -EINVAL
 VOLT_API int volt_addr_parse(volt_addr *a, const char *text);
-// Writes the same form.  gives: length without the 0 | -ENOSPC | -EAFNOSUPPORT
+// Writes the same form.  where: any thread.  gives: length without the 0 | -ENOSPC | -EAFNOSUPPORT
 VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len);
-VOLT_API int volt_addr_port(const volt_addr *a); // 0 where there is none
+// 0 where there is none.  where: any thread
+VOLT_API int volt_addr_port(const volt_addr *a);
 // Of a socket.  where: any thread.  gives: 0 | -errno
 VOLT_API int volt_local_addr(int fd, volt_addr *out);
 VOLT_API int volt_peer_addr(int fd, volt_addr *out);
 // A listening TCP socket; NULL: every address, IPv6 and IPv4. Port 0: any, see volt_local_addr.
-//   where : any thread.  gives: fd | -EINVAL bad address | -EADDRINUSE ...
+//   where : any thread
+//   gives : fd | -EINVAL bad address | -EADDRINUSE | -EACCES | -EMFILE, -ENFILE ...
 VOLT_API int volt_listen(const char *host, unsigned port, const volt_listen_options *or_null);
+// The same on any address. A unix path must not exist yet, and stays.
+//   where : any thread.  gives: as volt_listen | -EAFNOSUPPORT
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *or_null);
-//   gives : fd, non-blocking, close-on-exec. Waits out EMFILE, ENFILE, ENOBUFS, ENOMEM, backing off
+// The next connection. Skips those that have failed already; waits out EMFILE, ENFILE, ENOBUFS and
+// ENOMEM, looking again after 5 to 500 ms.
+//   gives : fd, non-blocking, close-on-exec | -EINVAL not listening | -ENOTSOCK ...
 VOLT_API VOLT_POLL volt_accept(volt_cx *cx, int fd);
-//   gives : fd | -ECONNREFUSED ...; a cancelled connect closes its descriptor
+// A connection to an address; cancelled, it closes its descriptor.
+//   gives : fd, as that of volt_accept | -ECONNREFUSED | -ETIMEDOUT | -EMFILE, -ENFILE |
+//           -EAFNOSUPPORT | -EAGAIN backlog of a unix socket full ...
 VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
-//   gives : bytes, 0 at the end of file | -ECONNRESET ... | -EBADF when closed meanwhile
+// One read. Buffers and iovecs live in the state. Length 0 gives 0 and asks nobody.
+//   gives : bytes, 0 at the end of file | -ECONNRESET ... | -EBADF also when closed meanwhile
 VOLT_API VOLT_POLL volt_read(volt_cx *cx, int fd, void *buf, size_t len);
 VOLT_API VOLT_POLL volt_readv(volt_cx *cx, int fd, const struct iovec *iov, int n);
-//   gives : bytes | -EPIPE ...; never SIGPIPE
+// One write, maybe of a part; never SIGPIPE.
+//   gives : bytes | -EPIPE ...
 VOLT_API VOLT_POLL volt_write(volt_cx *cx, int fd, const void *buf, size_t len);
 VOLT_API VOLT_POLL volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int n);
-//   gives : len | -EPIPE early end of file | -errno; then volt_progress(&frame) bytes were moved
+// All of it; a failure leaves volt_progress(&frame) bytes moved.
+//   gives : len | -EPIPE early end of file, or nobody reads | -errno
 VOLT_API VOLT_POLL volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len);
 VOLT_API VOLT_POLL volt_write_all(volt_cx *cx, int fd, const void *buf, size_t len);
 // For descriptors that another library reads and writes: level-triggered, nothing is cached.
@@ -991,10 +1070,13 @@ VOLT_API VOLT_POLL volt_readable(volt_cx *cx, int fd);
 VOLT_API VOLT_POLL volt_writable(volt_cx *cx, int fd);
 // shutdown(2).  where: any thread.  gives: 0 | -errno
 VOLT_API int volt_shut(int fd, int is_read, int is_write);
-// Instead of close(2): waiters get -EBADF, system calls in flight end first.  where: inside a task
+// Instead of close(2): waiters get -EBADF, and whoever is inside a system call on it closes it when
+// that returns. What close(2) says is not told.
 VOLT_API void volt_close(volt_cx *cx, int fd);
-VOLT_API void volt_rt_close(volt_rt *rt, int fd); // any thread
-// Gives the descriptor back unclosed; waiters get -EBADF.
+// The same.  where: any thread
+VOLT_API void volt_rt_close(volt_rt *rt, int fd);
+// Gives the descriptor back unclosed; waiters get -EBADF. Does not wait for system calls that run
+// on it.
 VOLT_API void volt_fd_forget(volt_cx *cx, int fd);
 // Socket options.  where: any thread.  gives: 0 | -errno
 VOLT_API int volt_set_nodelay(int fd, int is_on); // on by default for connect and accept
@@ -1004,12 +1086,16 @@ VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes);      /
 VOLT_API int volt_set_linger(int fd, int seconds);
 
 // A set of descriptors owned by another library, level-triggered; copying it is a mistake.
-VOLT_API int volt_pollset_open(volt_pollset *p); // 0 | -EMFILE ...
+//   where : any thread, one.  gives: 0 | -EMFILE, -ENFILE | -ENOMEM
+VOLT_API int volt_pollset_open(volt_pollset *p);
 // Takes effect at once; events 0 removes; a descriptor already closed is then no error.
 //   where : any thread
+//   gives : 0 | -EINVAL not open | -EBADF | -EPERM a file on a disk | -ENOMEM | -ENOSPC
 VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events);
-//   gives : number of events in ev
+// Waits for events, level-triggered.
+//   gives : number of events in ev, at most 64 at once | -EINVAL not open, or cap 0
 VOLT_API VOLT_POLL volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *ev, size_t cap);
+// Who waits for it gets -EBADF.
 VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 #endif // VOLT_NO_IO
 
@@ -2165,8 +2251,12 @@ static inline volt__task *volt__chain_pop(volt__chain *c) {
 }
 
 // ---- injector: for tasks that come from outside the workers, or spill out of a ring
-//   push | pop  any thread, under lock; linearised at the lock
-//   len         may be stale, never falsely 0 for who has pushed or been handed the push [Q3]
+//   operation  by                           when closed         meanwhile is_empty says
+//   push       any thread                   passes              1 until the store of len, but not
+//   spawn      a thread that is no worker   refused, uncounted  for who has pushed it [Q3]
+//   pop        workers of the runtime       passes              0: a look in vain
+//   close      volt__shutdown_begin, once   -                   -
+// Any two of these: one after the other, by `lock`; each takes effect when it lets go of it.
 typedef struct volt__injector {
     VOLT__ALIGN(VOLT__LINE) uint32_t lock;
     uint32_t closed;          // under lock: spawns from outside fail; wake-ups still pass
@@ -3221,6 +3311,15 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 //   I1  only a counted worker steals        I2  park     I3  unpark     I4  claim     I5  leave
 // The fetch_and that clears a bit is the sole arbiter of who ended that sleep: the sleeper itself,
 // or a claimer, who has then counted it as searching.
+//
+//   from       event   to         done by                      and then
+//   awake      search  searching  owner; at most half [I1]     steals
+//   awake      look    searching  owner, whatever the number   takes what a stuck one has
+//   either     enter   parked     owner [I2]                   fence; the last searcher scans
+//   parked     claim   searching  pusher, at searching 0 [I4]  writes to its eventfd
+//   parked     exit    awake      owner: event, timer, watch   (bit gone: claimed, so searching)
+//   parked     return  searching  owner: work found, or over   (bit gone: the claimer counted it)
+//   searching  leave   awake      owner: has a task [I5]       the last one looks again, notifies
 #define VOLT__IDLE_BITS VOLT__CAST(uint32_t, sizeof(uintptr_t) * 8)
 #define VOLT__IDLE_WORDS ((VOLT_MAX_WORKERS + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS)
 typedef struct volt__idle {
@@ -3341,6 +3440,14 @@ static int volt__idle_leave(volt__idle *s) {
 //       since the last look is stuck
 //   W3  its events, timers and tasks move to the looker
 //   W4  whoever looked arms it again while anybody is awake; nobody ever disarms it
+//
+//   from   event   to     done by                                     and then
+//   off    claim   armed  who left its sleep, or has looked: cas      sets the timer [W1]
+//   armed  expiry  armed  the kernel                                  one sleeper wakes
+//   armed  take    off    who got it, or had a full batch: cas        looks [W2], claims anew [W4]
+// Claim and claim, take and take: the cas picks one. Claim and take: it is armed, or the taker sees
+// the claimer awake, by the fences. Look and look, when a looker is held up for a period: `seen`
+// may go back, and a stuck worker is found one period later.
 typedef struct volt__watch {
     uint32_t is_armed; // any, rmw [W2]
     int fd;            // once; -1: no watch
@@ -3419,7 +3526,7 @@ struct volt__worker {
     // owner pushes and takes; the watch may take [Q4]
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *lifo;
     uint32_t maint;                                // W owner, R any: maintenances
-    // W lookers, one at a time: maint at the last look
+    // W lookers, mostly one at a time: maint at the last look
     VOLT__ALIGN(VOLT__LINE) uint32_t seen;
     volt__heap heap;
     volt__wheel wheel;
@@ -3453,8 +3560,7 @@ struct volt_rt {
     uint32_t acks;        // any, rmw [S1]: workers that have not yet seen is_closed
     uint32_t join_state;  // futex word, any, rmw: 0, 1 somebody joins the threads, 2 joined
     uint32_t inside;      // lock: whose holder carries the guest
-    // futex word, any, rmw: twice the threads from outside; bit 0: teardown waits
-    uint32_t visitors;
+    uint32_t visitors;    // futex word, any, rmw [S1]: see volt__visit
     int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
     volt__idle idle;
     volt__injector injector;
@@ -3528,12 +3634,21 @@ static void volt__inject(volt_rt *rt, volt__chain *c) {
 }
 // A thread that is no worker of rt holds it while it hands something over: what it hands over, or
 // gives up, may be the last thing that kept the runtime alive. Entered while something still does.
+// `visitors` is twice the number of such threads, and one more while a teardown waits:
+//   from    event     to      done by                                   and then
+//   2n      visit     2n + 2  who holds what keeps the runtime alive    hands over, or gives up
+//   2n + 2  unvisit   2n      it. LAST TOUCH                            -
+//   2n      teardown  2n + 1  volt_run, volt_destroy: all have ended    waits for 1, looks
+//   2n + 3  unvisit   2n + 1  it. LAST TOUCH                            at 1: wakes the teardown
+//   2n + 1  held      2n      the teardown: handles, wakers             -EBUSY
+// Who holds something visits also while the teardown waits or looks: then it is seen to be held, or
+// was given up, and the teardown waits once more, for that thread to leave.
 static void volt__visit(volt_rt *rt) {
     volt__check_thread(rt);
     volt__add_acq_rel(&rt->visitors, 2); // [S1] with teardown
 }
 static void volt__unvisit(volt_rt *rt) {
-    uint32_t *visitors = &rt->visitors; // bit 0: teardown waits. LAST TOUCH
+    uint32_t *visitors = &rt->visitors; // LAST TOUCH
     uint32_t old = volt__sub_acq_rel(visitors, 2); // [S1] with teardown
     VOLT_ASSERT(old >= 2);
     if (old == 3) VOLT_FUTEX_WAKE(visitors, 1);
@@ -3682,6 +3797,14 @@ static __attribute__((noreturn, cold)) void volt__misuse_here(const char *what) 
 }
 
 // ---- join: a word {0, waiter, DONE}; waiter: a task (with a reference) or, low bit set, a parker
+//   from    event       to      done by                   and then
+//   0       register    waiter  handle's owner: cas       (a task has lent a reference to it)
+//   waiter  unregister  0       that waiter: cas          takes its reference back
+//   0       complete    DONE    runner: xchg              (u.result was written before)
+//   waiter  complete    DONE    runner: xchg              wakes it, gives its reference back
+//   DONE    register    DONE    handle's owner            reads the result
+//   DONE    unregister  DONE    that waiter               is being woken; a parker waits for that
+//   waiter  register    -       a second joiner           misuse: the program stops
 typedef struct volt__parker { // a blocked thread
     uint32_t is_set;          // futex word [P1]
 } volt__parker;
@@ -3729,7 +3852,16 @@ static void volt__join_complete(volt__task *t) {
     }
 }
 
-// ---- groups: what the end of a member does (the rest is in >>sync)
+// ---- groups: what the end of a member does (the rest is in >>sync). All under lock_:
+//   from           event       to       done by                        and then
+//   unowned        spawn       live     any task: becomes the owner    cannot end before it
+//   live           spawn       live     the owner, members             -
+//   live           last end    drained  that member's runner           wakes waiters. LAST TOUCH
+//   drained        spawn       live     the owner                      -
+//   drained        wait, next  unowned  owner, if no result is left    wait clears the error
+//   live           cancel      live     any thread                     members are polled cancelled
+//   live, drained  close       closing  owner; its runner at the end   spawns: -ECANCELED
+//   closing        all ended   unowned  the owner's next poll          drops results, ids from 0
 static void volt__group_unlink(volt_group *g, volt__task *t) {
     volt__ext *x = volt__task_ext(t);
     VOLT_ASSERT(g->n_live_ > 0 && x->group == g);
@@ -3824,7 +3956,16 @@ VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
 //  3. the last to acknowledge wakes every task, also running ones: each is polled again, cancelled
 //  4. a worker that parks and finds as many tasks completed as were ever spawned stops all workers.
 //     The sums cannot agree too early: after step 3 nothing is spawned, and `completed` only grows
-// A spawn that races with 1 or 2 is either refused or counted before the sums are compared.
+// A spawn that races with 1 or 2 is either refused or counted before the sums are compared. For a
+// worker w, after each step:
+//                 before   1 closed       2 w has seen it   3 swept      4 stopped
+//   outer spawn   counted  -ESHUTDOWN     -ESHUTDOWN        -ESHUTDOWN   -ESHUTDOWN
+//   spawn on w    counted  counted        -ESHUTDOWN        -ESHUTDOWN   -
+//   poll on w     plain    plain          cancelled         cancelled    none
+//   wake-up       queued   queued         queued            queued       (all are COMPLETE)
+//   thread start  yes      refused; one under way acknowledges, or its starter for it
+//   task_destroy  counted  counted, and pokes all: it may have been the last one
+//   volt_destroy  -EBUSY   -EBUSY         -EBUSY            -EBUSY       0 once nothing is held
 static void volt__shutdown_wake(void *arg, volt__task *t) {
     volt__chain *c = VOLT__CAST(volt__chain *, arg);
     if (!volt__task_try_retain(t)) return;
@@ -4104,8 +4245,8 @@ static void volt__look(volt__worker *w) {
         volt__worker *v = rt->workers[i];
         if (v == w || volt__idle_is_parked(&rt->idle, i)) continue;
         uint32_t maint = volt__load_rlx(&v->maint);         // rlx: only compared
-        int is_stuck = maint == volt__load_rlx(&v->seen);   // rlx: one looker at a time, by [W2]
-        volt__store_rlx(&v->seen, maint);                   // rlx: one looker at a time, by [W2]
+        int is_stuck = maint == volt__load_rlx(&v->seen);   // rlx: only compared
+        volt__store_rlx(&v->seen, maint); // rlx: two lookers at most delay a rescue
         if (!is_stuck) continue;
         if (!w->is_counted) volt__idle_search_always(&rt->idle);
         w->is_counted = 1;
@@ -4474,7 +4615,14 @@ static void volt__start_spare(volt_rt *rt) {
 }
 #endif
 
-// ---- guest mode: one thread at a time carries worker 0
+// ---- guest mode: one thread at a time carries worker 0, the holder of `inside`
+//   from        event          to      done by                              and then
+//   away, left  step           inside  a plain thread; another gets -EBUSY  leaves the parked set
+//   inside      nothing to do  away    its holder                           parks, sets timer_fd
+//   inside      quota, stop    left    its holder                           pokes itself: readable
+//   away        claim          away    a pusher                             pokes it: readable
+//   away, left  shutdown       inside  who gets it before the deadline      sleeps in epoll_wait
+// is_away is the holder's; volt_rt_deadline reads it without: between two steps only.
 // What is queued, or came while it was awake, waits for the next step: the descriptor says so.
 static void volt__guest_leave(volt__worker *w) {
     if (!w->is_away) volt__reactor_unpark(&w->reactor);
@@ -5295,7 +5443,15 @@ VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
 //==================================================================================================
 // >>sync  tokens, groups
 //==================================================================================================
-// One lock per token tree, the root's: cancelling marks a whole subtree at once.
+// One lock per token tree, the root's: cancelling marks a whole subtree at once. Two at a time:
+//                 init    deinit  cancel  wait, unless  is_cancelled
+//   init          yes     others  yes     yes           yes
+//   deinit        others  others  others  others        others
+//   cancel        yes     others  yes     yes           yes            LAST TOUCH at the unlock
+//   wait, unless  yes     others  yes     yes           yes            unlinks under the lock
+// "others": not of this same token. A child of a cancelled token starts cancelled. is_cancelled
+// takes no lock [C1]: who goes by it passes through the lock (barrier) before it may free the
+// token.
 static volt_token *volt__token_root(volt_token *t) { return t->root_ ? t->root_ : t; }
 static inline int volt__token_is_set(const volt_token *t) {
     return VOLT__CAST(int, volt__load_acq(&t->cancelled_)); // [C1] with cancel
@@ -6478,6 +6634,7 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //==================================================================================================
 VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     memset(out, 0, sizeof *out);
+    if (volt__is_child(rt)) return; // a lock may have been held when it was forked
     uint32_t started = volt__started(rt);
     for (uint32_t i = 0; i < started; i++) {
         volt__worker *w = rt->workers[i];
@@ -6495,6 +6652,7 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     out->workers = rt->n_workers;
     out->workers_started = started;
 }
+
 //==================================================================================================
 // >>public  run, create, block_on, shutdown, destroy
 //==================================================================================================
@@ -6640,7 +6798,7 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     return n == 0 && is_over ? -ESHUTDOWN : VOLT__CAST(int, n);
 }
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
-    if (!rt->cfg.is_guest) return VOLT_NEVER;
+    if (!rt->cfg.is_guest || volt__is_child(rt)) return VOLT_NEVER;
     volt__worker *w = rt->workers[0];
     return w->is_away ? volt__sleep_until(w) : 0;
 }
