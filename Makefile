@@ -101,7 +101,7 @@ build/log/example-%: build/examples/% examples/%.c
 	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
 	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
 build/log/doc: volt.h README.md tests/doc.sh
-	@$(call RUN_TEST,CC='$(CC)' sh tests/doc.sh build/doc)
+	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/doc.sh build/doc)
 build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
 
@@ -356,8 +356,8 @@ $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/examples.sh; `make examples` runs these alone.
-EXAMPLE_CHECKS := $(addprefix example-,06_http 08_curl 09_redis 11_cares 12_glib 10_from_cpp-g++ \
-	10_from_cpp-clang++)
+EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 11_cares 12_glib \
+	10_from_cpp-g++ 10_from_cpp-clang++)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
 EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server \
 	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib
@@ -669,6 +669,22 @@ build/cross/$(CROSS_LEVEL)/$(1)/%: tests/%.c $$(HEADERS)
 build/cross/$(CROSS_LEVEL)/$(1)/test_ring_caps: tests/test_queues.c
 endef
 $(foreach t,$(CROSS_ALL),$(eval $(call CROSS_RULES,$t)))
+
+# ---- examples as C++: what stands in README.md and volt.h with each compiler, and all of examples/.
+# (type){ ... } is C; in C++ both compilers have it as an extension. g++ finds members without an
+# initialiser also where those with one are named.
+CXX_EXAMPLES := $(foreach c,g++ clang++,doc-$c $(patsubst %,cxx-$c-%,$(wildcard examples/*.c)))
+CXX_EXAMPLE_FLAGS := -std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers
+CHECKS += $(CXX_EXAMPLES)
+
+build/check/doc-%:
+	@CC='$(subst g++,gcc,$(subst clang++,clang,$*))' CXX='$*' sh tests/doc.sh build/doc-$*
+	@touch $@
+build/check/cxx-%:
+	@mkdir -p $(@D)
+	$(firstword $(subst -, ,$*)) $(FLAGS_$(firstword $(subst -, ,$*))) $(CXX_EXAMPLE_FLAGS) \
+		-I. -pthread $(GLIB_CFLAGS) -fsyntax-only $(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
+	@touch $@
 
 # ---- the rest
 build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)
