@@ -686,6 +686,15 @@ build/check/cxx-%:
 		-I. -pthread $(GLIB_CFLAGS) -fsyntax-only $(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
 	@touch $@
 
+# ---- install, tried: by pkg-config, CMake, Meson, and by the recipes of examples/packaging.
+CHECKS += install
+check: need-pkg-config need-cmake need-meson need-ninja
+PACKAGE_ninja := ninja-build
+build/check/install:
+	@mkdir -p $(@D)
+	@CC='$(CC)' sh tests/install.sh build/check/files-of-$(@F)
+	@touch $@
+
 # ---- the rest
 build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)
 	@mkdir -p $(@D)
