@@ -47,7 +47,7 @@ help:
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
-	@echo 'make size      text and data of the implementation by processor; time to parse the header'
+	@echo 'make size      text and data of volt.h by processor and configuration; time to parse the header'
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'

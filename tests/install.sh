@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What a stranger does first: installs volt.h, or copies it, and builds the first program of README.md
-# with it: by pkg-config, by README's CMake and Meson files, and by the recipes of
-# examples/packaging. `make check` runs it:
+# What a stranger does first: installs volt.h, or copies it, and builds README's first program with
+# it: by pkg-config, by README's CMake and Meson files, and by the recipes of examples/packaging.
+# `make check` runs it:
 #   sh tests/install.sh DIRECTORY     for the files, made anew
-# Prints what worked; stops at what did not, and shows its output. The macros of Buildroot, Yocto and
-# OpenWrt are stand-ins: what they show is that a recipe's own lines do what they are meant to.
+# Prints what worked; stops at what did not, and shows its output. The macros of Buildroot, Yocto
+# and OpenWrt are stand-ins: they show that a recipe's own lines do what they are meant to.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 rm -rf "$1"
