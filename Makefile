@@ -47,7 +47,7 @@ help:
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
-	@echo 'make size      text and data of volt.h by processor and configuration; time to parse the header'
+	@echo 'make size      text and data by processor and configuration; time to parse the header'
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
@@ -92,11 +92,12 @@ build/log/single-test_%: build/single/test_%
 	@$(call RUN_TEST,$(RUN) $<)
 build/log/bare-test_%: build/bare/test_%
 	@$(call RUN_TEST,$(RUN) $<)
+GOLDEN_LIMIT := $(shell command -v timeout >/dev/null && echo timeout 60)
 build/log/example-%: build/examples/% examples/%.c
 	@mkdir -p $(@D)
 	@sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' examples/$*.c | sed 1d \
 		> build/examples/$*.want
-	@if ./$< > build/examples/$*.out && \
+	@if $(GOLDEN_LIMIT) ./$< > build/examples/$*.out && \
 		cmp build/examples/$*.out build/examples/$*.want; \
 	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
 	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
@@ -357,7 +358,7 @@ $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/examples.sh; `make examples` runs these alone.
 EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 11_cares 12_glib \
-	10_from_cpp-g++ 10_from_cpp-clang++)
+	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
 EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server \
 	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib
@@ -382,6 +383,10 @@ build/examples/12_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
 build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
 	@mkdir -p $(@D)
 	$* -std=c++17 -O2 $(FLAGS_$*) $< -I. -pthread -o $@
+
+build/examples/10_from_cpp-leaks: examples/10_from_cpp.cpp volt.h
+	@mkdir -p $(@D)
+	g++ -std=c++17 -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $< -I. -pthread -o $@
 
 need-lib-%:
 	@echo '#include <$(HEADER_$*)>' | $(CC) -E -x c - >/dev/null 2>&1 || { \

@@ -61,7 +61,7 @@ static volt_poll limits_run(volt_cx *cx, void *arg) {
     printf("endless job: %s\n", verdict(l->rc));
     l->deadline = volt_now() + VOLT_MS(400);
     for (l->step = 1; l->step <= 3; l->step++) { // the second step uses up the time of the third
-        l->child.length = l->step == 1 ? VOLT_MS(1) : VOLT_NEVER;
+        l->child.length = l->step == 2 ? VOLT_NEVER : VOLT_MS(1);
         VOLT_AWAIT(l->rc, volt_before(cx, &l->limit, l->deadline, volt_sleep(cx, l->child.length)));
         printf("step %d: %s\n", l->step, verdict(l->rc));
     }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What volt.h costs: text + data of the implementation at -Os without debug checks, for each compiler
-# named and each configuration, as a table for README.md; and the time that the host's compiler takes
-# to read the header without the implementation. `make size` runs it:
+# What volt.h costs: text + data of the implementation at -Os without debug checks, for each
+# compiler named and each configuration, as a table for README.md; and the time that the host's
+# compiler takes to read the header without the implementation. `make size` runs it:
 #   size.sh DIR NAME=COMMAND...     a command that is not there is named, and the script fails
 set -u
 export LC_ALL=C
