@@ -11,7 +11,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 rm -rf "$1"
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
-unset MAKEFLAGS MFLAGS MAKELEVEL PKG_CONFIG_PATH
+unset MAKEFLAGS MFLAGS MAKELEVEL PREFIX DESTDIR PKG_CONFIG_PATH
 export CC="${CC:-cc}"
 
 fail() {
