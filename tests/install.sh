@@ -129,8 +129,7 @@ VOLT_PKGDIR := $(CURDIR)
 define generic-package
 $(if $(filter YES,$(VOLT_INSTALL_STAGING)),,$(error staging))
 $(if $(filter NO,$(VOLT_INSTALL_TARGET)),,$(error target))
-$(VOLT_SITE)/installed: $(VOLT_SITE)/$(VOLT_LICENSE_FILES)
-	$$(VOLT_INSTALL_STAGING_CMDS)
+$(VOLT_SITE)/installed: $(VOLT_SITE)/$(VOLT_LICENSE_FILES) ; $$(VOLT_INSTALL_STAGING_CMDS)
 endef
 include volt.mk
 END
@@ -163,12 +162,11 @@ with_openwrt() {
     echo 'INCLUDE_DIR := $(TOPDIR)/include
 PKG_BUILD_DIR := $(TOPDIR)/build
 CP := cp -fpR' >rules.mk
-    cat >include/package.mk <<'END'
+    cat >include/package.mk <<'END' # what is called begins its lines with tabs: a recipe
 define BuildPackage
-all:
-	$(call Build/Prepare)
-	$(call Build/Compile)
-	$(call Build/InstallDev,$(STAGING_DIR))
+all: ; $(call Build/Prepare)
+$(call Build/Compile)
+$(call Build/InstallDev,$(STAGING_DIR))
 endef
 END
     quiet make TOPDIR="$dir/openwrt" STAGING_DIR="$dir/openwrt-staging"
