@@ -47,7 +47,7 @@ help:
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
-	@echo 'make size      text and data of the implementation by processor; time to parse the header'
+	@echo 'make size      text and data by processor and configuration; time to parse the header'
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
@@ -92,16 +92,17 @@ build/log/single-test_%: build/single/test_%
 	@$(call RUN_TEST,$(RUN) $<)
 build/log/bare-test_%: build/bare/test_%
 	@$(call RUN_TEST,$(RUN) $<)
+GOLDEN_LIMIT := $(shell command -v timeout >/dev/null && echo timeout 60)
 build/log/example-%: build/examples/% examples/%.c
 	@mkdir -p $(@D)
 	@sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' examples/$*.c | sed 1d \
 		> build/examples/$*.want
-	@if ./$< > build/examples/$*.out && \
+	@if $(GOLDEN_LIMIT) ./$< > build/examples/$*.out && \
 		cmp build/examples/$*.out build/examples/$*.want; \
 	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
 	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
 build/log/doc: volt.h README.md tests/doc.sh
-	@$(call RUN_TEST,CC='$(CC)' sh tests/doc.sh build/doc)
+	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/doc.sh build/doc)
 build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
 
@@ -356,8 +357,8 @@ $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/examples.sh; `make examples` runs these alone.
-EXAMPLE_CHECKS := $(addprefix example-,06_http 08_curl 09_redis 11_cares 12_glib 10_from_cpp-g++ \
-	10_from_cpp-clang++)
+EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 11_cares 12_glib \
+	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
 EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server \
 	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib
@@ -382,6 +383,10 @@ build/examples/12_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
 build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
 	@mkdir -p $(@D)
 	$* -std=c++17 -O2 $(FLAGS_$*) $< -I. -pthread -o $@
+
+build/examples/10_from_cpp-leaks: examples/10_from_cpp.cpp volt.h
+	@mkdir -p $(@D)
+	g++ -std=c++17 -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $< -I. -pthread -o $@
 
 need-lib-%:
 	@echo '#include <$(HEADER_$*)>' | $(CC) -E -x c - >/dev/null 2>&1 || { \
@@ -669,6 +674,31 @@ build/cross/$(CROSS_LEVEL)/$(1)/%: tests/%.c $$(HEADERS)
 build/cross/$(CROSS_LEVEL)/$(1)/test_ring_caps: tests/test_queues.c
 endef
 $(foreach t,$(CROSS_ALL),$(eval $(call CROSS_RULES,$t)))
+
+# ---- examples as C++: what stands in README.md and volt.h with each compiler, and all of examples/.
+# (type){ ... } is C; in C++ both compilers have it as an extension. g++ finds members without an
+# initialiser also where those with one are named.
+CXX_EXAMPLES := $(foreach c,g++ clang++,doc-$c $(patsubst %,cxx-$c-%,$(wildcard examples/*.c)))
+CXX_EXAMPLE_FLAGS := -std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers
+CHECKS += $(CXX_EXAMPLES)
+
+build/check/doc-%:
+	@CC='$(subst g++,gcc,$(subst clang++,clang,$*))' CXX='$*' sh tests/doc.sh build/doc-$*
+	@touch $@
+build/check/cxx-%:
+	@mkdir -p $(@D)
+	$(firstword $(subst -, ,$*)) $(FLAGS_$(firstword $(subst -, ,$*))) $(CXX_EXAMPLE_FLAGS) \
+		-I. -pthread $(GLIB_CFLAGS) -fsyntax-only $(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
+	@touch $@
+
+# ---- install, tried: by pkg-config, CMake, Meson, and by the recipes of examples/packaging.
+CHECKS += install
+check: need-pkg-config need-cmake need-meson need-ninja
+PACKAGE_ninja := ninja-build
+build/check/install:
+	@mkdir -p $(@D)
+	@CC='$(CC)' sh tests/install.sh build/check/files-of-$(@F)
+	@touch $@
 
 # ---- the rest
 build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)

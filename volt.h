@@ -9,7 +9,7 @@
 //     typedef struct { volt_frame frame; int left; } countdown; // what an await must not lose
 //
 //     static volt_poll countdown_run(volt_cx *cx, void *arg) {
-//         countdown *c = arg;
+//         countdown *c = (countdown *)arg;
 //         VOLT_BEGIN(cx, c);
 //         for (c->left = 3; c->left > 0; c->left--) {
 //             printf("%d\n", c->left);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR 0BSD
 // The smallest volt program: one task, one sleep.
 //
 // A task is a function and a struct that begins with a `volt_frame`. The function runs from
@@ -19,7 +20,7 @@ typedef struct {
 } hello;
 
 static volt_poll hello_run(volt_cx *cx, void *arg) {
-    hello *h = arg;
+    hello *h = (hello *)arg;
     VOLT_BEGIN(cx, h);
     h->start = volt_now();
     printf("hello\n");

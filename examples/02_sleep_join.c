@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR 0BSD
 // Two tasks sleep at the same time; their parent joins both and adds up what they return.
 //
 // VOLT_SPAWN copies the state into the new task and gives a handle; volt_join waits for the task
@@ -20,7 +21,7 @@ typedef struct {
 } nap;
 
 static volt_poll nap_run(volt_cx *cx, void *arg) {
-    nap *n = arg;
+    nap *n = (nap *)arg;
     VOLT_BEGIN(cx, n);
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(n->ms)));
     printf("nap %d done\n", n->id);
@@ -34,7 +35,7 @@ typedef struct {
 } parent;
 
 static volt_poll parent_run(volt_cx *cx, void *arg) {
-    parent *p = arg;
+    parent *p = (parent *)arg;
     VOLT_BEGIN(cx, p);
     p->a = VOLT_SPAWN(cx, &p->first, nap_run, (nap){ .id = 1, .ms = 60 });
     p->b = VOLT_SPAWN(cx, &p->second, nap_run, (nap){ .id = 2, .ms = 20 });

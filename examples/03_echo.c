@@ -1,14 +1,13 @@
-// A TCP echo server that stops gracefully.
-//
-// Teaches: volt_listen and volt_accept; a group that owns one task per client; an idle timeout
-// around a read (volt_within); a token that ends the accepting and the reading, but lets an echo
-// under way finish (volt_unless); volt_readable on a descriptor of somebody else, here a signalfd.
+// SPDX-License-Identifier: MIT OR 0BSD
+// A TCP echo server that stops gracefully. Teaches: a group that owns one task per client; an idle
+// timeout around a read (volt_within); a token that ends accepting and reading, but lets an echo
+// under way finish (volt_unless); volt_readable on a descriptor of somebody else, a signalfd.
 //
 //     cc -I. -pthread examples/03_echo.c -o echo && ./echo 7000
 //     nc 127.0.0.1 7000
 //
 // Expected output, after a Ctrl-C:
-// listening on port 7000
+// port 7000
 // stopping
 // served 1 clients
 #define VOLT_IMPLEMENTATION
@@ -37,7 +36,7 @@ typedef struct {
 } client;
 
 static volt_poll client_run(volt_cx *cx, void *arg) {
-    client *c = arg;
+    client *c = (client *)arg;
     VOLT_BEGIN(cx, c);
     for (;;) {
         VOLT_AWAIT(c->n, volt_unless(cx, &c->stop, &c->srv->stop,
@@ -56,16 +55,17 @@ typedef struct {
     volt_link stop;
     volt_timer grace;
     server *srv;
+    volt_addr at;
     int lfd, fd;
     unsigned n_served;
 } acceptor;
 
 static volt_poll acceptor_run(volt_cx *cx, void *arg) {
-    acceptor *a = arg;
+    acceptor *a = (acceptor *)arg;
     VOLT_BEGIN(cx, a);
     a->lfd = volt_listen(NULL, a->srv->port, NULL);
     if (a->lfd < 0) VOLT_RETURN(a->lfd);
-    printf("listening on port %u\n", a->srv->port);
+    if (volt_local_addr(a->lfd, &a->at) == 0) printf("port %d\n", volt_addr_port(&a->at));
     fflush(stdout);
     for (;;) {
         VOLT_AWAIT(a->fd, volt_unless(cx, &a->stop, &a->srv->stop, volt_accept(cx, a->lfd)));
@@ -92,7 +92,7 @@ typedef struct {
 } app;
 
 static volt_poll app_run(volt_cx *cx, void *arg) {
-    app *m = arg;
+    app *m = (app *)arg;
     VOLT_BEGIN(cx, m);
     m->rc = VOLT_SPAWN(cx, &m->h, acceptor_run, (acceptor){ .srv = &m->srv });
     if (m->rc < 0) VOLT_RETURN(m->rc);

@@ -33,7 +33,7 @@ typedef struct {
 } job;
 
 static volt_poll job_run(volt_cx *cx, void *arg) {
-    job *j = arg;
+    job *j = (job *)arg;
     VOLT_BEGIN(cx, j);
     VOLT_AWAIT(j->rc, volt_sleep(cx, j->length));
     if (j->rc < 0) printf("job: cancelled, cleaning up\n");
@@ -44,25 +44,25 @@ typedef struct {
     volt_frame frame;
     volt_timer limit;
     volt_time deadline;
-    job job; // a child function: its state is part of ours, and it is awaited like any wait
+    job child; // a child function: its state is part of ours, and it is awaited like any wait
     int rc, step;
 } limits;
 
 static const char *verdict(int rc) { return rc == -ETIMEDOUT ? "timed out" : "in time"; }
 
 static volt_poll limits_run(volt_cx *cx, void *arg) {
-    limits *l = arg;
+    limits *l = (limits *)arg;
     VOLT_BEGIN(cx, l);
-    l->job.length = VOLT_MS(1);
-    VOLT_AWAIT(l->rc, volt_within(cx, &l->limit, VOLT_S(10), job_run(cx, &l->job)));
+    l->child.length = VOLT_MS(1);
+    VOLT_AWAIT(l->rc, volt_within(cx, &l->limit, VOLT_S(10), job_run(cx, &l->child)));
     printf("quick job: %d\n", l->rc);
-    l->job.length = VOLT_NEVER;
-    VOLT_AWAIT(l->rc, volt_within(cx, &l->limit, VOLT_MS(20), job_run(cx, &l->job)));
+    l->child.length = VOLT_NEVER;
+    VOLT_AWAIT(l->rc, volt_within(cx, &l->limit, VOLT_MS(20), job_run(cx, &l->child)));
     printf("endless job: %s\n", verdict(l->rc));
     l->deadline = volt_now() + VOLT_MS(400);
     for (l->step = 1; l->step <= 3; l->step++) { // the second step uses up the time of the third
-        l->job.length = l->step == 1 ? VOLT_MS(1) : VOLT_NEVER;
-        VOLT_AWAIT(l->rc, volt_before(cx, &l->limit, l->deadline, volt_sleep(cx, l->job.length)));
+        l->child.length = l->step == 2 ? VOLT_NEVER : VOLT_MS(1);
+        VOLT_AWAIT(l->rc, volt_before(cx, &l->limit, l->deadline, volt_sleep(cx, l->child.length)));
         printf("step %d: %s\n", l->step, verdict(l->rc));
     }
     VOLT_END(0);
@@ -76,7 +76,7 @@ typedef struct {
 } patience;
 
 static volt_poll patience_run(volt_cx *cx, void *arg) {
-    patience *p = arg;
+    patience *p = (patience *)arg;
     VOLT_BEGIN(cx, p);
     p->rc = VOLT_SPAWN(cx, &p->task, job_run, (job){ .length = VOLT_NEVER });
     if (p->rc < 0) VOLT_RETURN(p->rc);
@@ -98,7 +98,7 @@ typedef struct {
 } pace;
 
 static volt_poll pace_run(volt_cx *cx, void *arg) {
-    pace *p = arg;
+    pace *p = (pace *)arg;
     VOLT_BEGIN(cx, p);
     volt_interval_init(&p->every, VOLT_MS(10)); // VOLT_MISSED_BURST: each tick has its own result
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(30)));    // three are missed

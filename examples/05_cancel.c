@@ -30,14 +30,15 @@ typedef struct {
     volt_frame frame;
     volt_link link;
     volt_shield shield;
+    int id;
     volt_token *stop; // of the whole program, or of this session alone
     volt_time job, save;
-    int id, rc;
+    int rc;
 } session;
 
 // The token never interrupts a job: only the wait for the next one is tied to it.
 static volt_poll session_run(volt_cx *cx, void *arg) {
-    session *s = arg;
+    session *s = (session *)arg;
     VOLT_BEGIN(cx, s);
     for (;;) {
         VOLT_AWAIT(s->rc, volt_sleep(cx, s->job));
@@ -58,29 +59,30 @@ static volt_poll session_run(volt_cx *cx, void *arg) {
 
 typedef struct {
     volt_frame frame;
-    volt_token stop, second; // `second` hangs below `stop`
-    volt_group sessions;     // children that must not outlive us; a bare handle lets them
+    volt_token stop, second, third; // the latter two hang below `stop`
+    volt_group sessions;            // children that must not outlive us; a bare handle lets them
     volt_handle first;
     volt_timer grace;
     int rc;
 } app;
 
 static int start(volt_cx *cx, app *m) {
-    session s = { .stop = &m->stop, .id = 1, .job = VOLT_NEVER, .save = VOLT_MS(5) };
+    session s = { .id = 1, .stop = &m->stop, .job = VOLT_NEVER, .save = VOLT_MS(5) };
     volt_token_init(&m->second, &m->stop);
+    volt_token_init(&m->third, &m->stop);
     volt_group_collect(&m->sessions); // keeps results for volt_group_next
     int rc = VOLT_SPAWN(cx, &m->first, session_run, s);
-    s = (session){ .stop = &m->second, .id = 2, .job = VOLT_MS(1) };
+    s = (session){ .id = 2, .stop = &m->second, .job = VOLT_MS(1) };
     if (rc == 0) rc = VOLT_GROUP_SPAWN(cx, &m->sessions, session_run, s);
-    s = (session){ .stop = &m->stop, .id = 3, .job = VOLT_MS(1) };
+    s = (session){ .id = 3, .stop = &m->third, .job = VOLT_MS(1) };
     if (rc == 0) rc = VOLT_GROUP_SPAWN(cx, &m->sessions, session_run, s);
-    s = (session){ .stop = &m->stop, .id = 4, .job = VOLT_NEVER, .save = VOLT_NEVER };
+    s = (session){ .id = 4, .stop = &m->stop, .job = VOLT_NEVER, .save = VOLT_NEVER };
     if (rc == 0) rc = VOLT_GROUP_SPAWN(cx, &m->sessions, session_run, s);
     return rc;
 }
 
 static volt_poll app_run(volt_cx *cx, void *arg) {
-    app *m = arg;
+    app *m = (app *)arg;
     VOLT_BEGIN(cx, m);
     m->rc = start(cx, m);
     if (m->rc < 0) goto out;
@@ -100,6 +102,7 @@ out:
     volt_detach(&m->first); // does nothing when it has been joined
     VOLT_AWAIT(volt_group_close(cx, &m->sessions));
     volt_token_deinit(&m->second);
+    volt_token_deinit(&m->third);
     printf("closed\n");
     VOLT_END(m->rc == -ETIMEDOUT ? 0 : m->rc);
 }

@@ -58,7 +58,7 @@ static volt_poll receive(volt_cx *cx, client *c) {
 }
 
 static volt_poll client_run(volt_cx *cx, void *arg) {
-    client *c = arg;
+    client *c = (client *)arg;
     VOLT_BEGIN(cx, c);
     while (!c->is_last && c->n >= 0) {
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
@@ -87,7 +87,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
 }
 
 static volt_poll server_run(volt_cx *cx, void *arg) {
-    server *s = arg;
+    server *s = (server *)arg;
     VOLT_BEGIN(cx, s);
     for (;;) {
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->in, s->fd, volt_accept(cx, s->lfd)),

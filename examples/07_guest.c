@@ -32,7 +32,7 @@ typedef struct {
     int n;
 } ticker;
 static volt_poll ticker_run(volt_cx *cx, void *arg) {
-    ticker *t = arg;
+    ticker *t = (ticker *)arg;
     VOLT_BEGIN(cx, t);
     volt_interval_init(&t->every, VOLT_MS(10));
     for (t->n = 1; t->n <= 3; t->n++) {
@@ -46,7 +46,7 @@ typedef struct {
     int x;
 } square;
 static volt_poll square_run(volt_cx *cx, void *arg) {
-    square *s = arg;
+    square *s = (square *)arg;
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
     VOLT_END(s->x * s->x);
@@ -60,7 +60,7 @@ typedef struct {
     int64_t result;
 } asker;
 static void *asker_main(void *arg) {
-    asker *a = arg;
+    asker *a = (asker *)arg;
     volt_handle h = { 0 };
     a->rc = VOLT_RT_SPAWN(a->rt, &h, square_run, (square){ .x = 12 });
     if (a->rc == 0) a->rc = volt_join_sync(&h, VOLT_S(5), &a->result); // blocks this thread alone
@@ -70,7 +70,7 @@ static void *asker_main(void *arg) {
 // ---- the loop
 
 static int watch(int ep, int fd) {
-    struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+    struct epoll_event ev = { .events = EPOLLIN, .data = { .fd = fd } };
     return epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev);
 }
 // Until the loop's own timer has expired so often, and the task has ended. < 0: a result of volt.
@@ -87,12 +87,14 @@ static int run_loop(volt_rt *rt, int ep, int timer, int n_ticks, volt_handle *ta
 }
 
 int main(void) {
-    struct itimerspec every = { .it_value.tv_nsec = 20000000, .it_interval.tv_nsec = 20000000 };
+    const struct timespec period = { .tv_sec = 0, .tv_nsec = 20000000 };
+    const struct itimerspec every = { .it_interval = period, .it_value = period };
+    const volt_config config = { .workers = 1, .is_guest = 1 };
     volt_rt *rt;
     volt_handle task = { 0 };
     pthread_t thread;
     int ep = epoll_create1(EPOLL_CLOEXEC), timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-    int rc = volt_create(&(volt_config){ .is_guest = 1, .workers = 1 }, &rt);
+    int rc = volt_create(&config, &rt);
     if (rc < 0 || watch(ep, timer) < 0 || watch(ep, volt_rt_fd(rt)) < 0) return 1;
     asker a = { .rt = rt };
     if (pthread_create(&thread, NULL, asker_main, &a) != 0) return 1;

@@ -87,7 +87,7 @@ static void act(driver *d, curl_socket_t fd, uint32_t events) {
 }
 
 static volt_poll transfer_run(volt_cx *cx, void *arg) {
-    transfer *t = arg;
+    transfer *t = (transfer *)arg;
     VOLT_BEGIN(cx, t);
     t->self = t;
     volt_shield_begin(cx, &t->lent, VOLT_NEVER); // libcurl's time limit bounds it
@@ -102,7 +102,7 @@ typedef struct {
 } asker;
 
 static volt_poll asker_run(volt_cx *cx, void *arg) {
-    asker *a = arg;
+    asker *a = (asker *)arg;
     VOLT_BEGIN(cx, a);
     VOLT_AWAIT(a->rc, volt_join_all(cx, VOLT_EACH(transfer_run, transfers)));
     volt_close(cx, requests[1]);
@@ -110,7 +110,7 @@ static volt_poll asker_run(volt_cx *cx, void *arg) {
 }
 
 static volt_poll driver_run(volt_cx *cx, void *arg) {
-    driver *d = arg;
+    driver *d = (driver *)arg;
     VOLT_BEGIN(cx, d);
     d->n = VOLT_SPAWN(cx, NULL, asker_run, (asker){ .rc = 0 });
     if (d->n < 0) VOLT_RETURN(d->n);

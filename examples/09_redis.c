@@ -30,7 +30,8 @@ typedef struct {
     int n_owed, n; // n_owed: answers that are still to come
 } redis;
 
-static void want(redis *r, uint32_t events) {
+static void want(void *at, uint32_t events) {
+    redis *r = (redis *)at;
     r->want = events;
     (void)volt_pollset_set(&r->set, r->ac->c.fd, events);
 }
@@ -63,8 +64,8 @@ typedef struct {
 } answer;
 
 static void on_reply(redisAsyncContext *ac, void *reply, void *user) {
-    const redisReply *y = reply; // NULL: the connection is being closed
-    answer *a = user;
+    const redisReply *y = (const redisReply *)reply; // NULL: the connection is being closed
+    answer *a = (answer *)user;
     ((redis *)ac->data)->n_owed--;
     if (y && y->type == REDIS_REPLY_ARRAY && y->elements) y = y->element[y->elements - 1];
     if (y && y->type == REDIS_REPLY_INTEGER)
@@ -99,7 +100,7 @@ typedef struct {
 } app;
 
 static volt_poll app_run(volt_cx *cx, void *arg) {
-    app *m = arg;
+    app *m = (app *)arg;
     VOLT_BEGIN(cx, m);
     m->rc = redis_open(&m->one, m->path);
     if (m->rc == 0) m->rc = redis_open(&m->two, m->path);

@@ -110,11 +110,10 @@ int main() {
     ledger book;
     const std::vector<std::string> words{ "40", "two", "2" };
     auto text = std::make_unique<std::string>("hello from C++");
-    app a{};
-    a.book = &book;
-    a.words = &words;
-    a.text = &text;
-    const int rc = volt_run(nullptr, app_run, &a);
+    app a{ {}, {}, {}, &book, &words, &text, 0, 0 };
+    volt_config config{};
+    config.log.fn = [](void *, int, const char *what) { std::printf("volt: %s\n", what); };
+    const int rc = volt_run(&config, app_run, &a);
     std::printf("sum of the others: %d\n", book.sum());
     return rc < 0;
 }

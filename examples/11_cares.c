@@ -41,12 +41,12 @@ typedef struct {
 } app;
 
 static void on_socket(void *user, ares_socket_t fd, int is_read, int is_write) {
-    uint32_t events = (is_read ? VOLT_IN : 0u) | (is_write ? VOLT_OUT : 0u); // 0 before the close
-    (void)volt_pollset_set(&((app *)user)->set, fd, events);
+    int events = (is_read ? (int)VOLT_IN : 0) | (is_write ? (int)VOLT_OUT : 0); // 0: to be closed
+    (void)volt_pollset_set(&((app *)user)->set, fd, (uint32_t)events);
 }
 
 static void on_host(void *user, int status, int timeouts, struct hostent *host) {
-    query *q = user;
+    query *q = (query *)user;
     --*q->n_owed;
     q->is_retried = timeouts > 0;
     if (status == ARES_SUCCESS)
@@ -99,7 +99,7 @@ static void resolver_act(app *m) {
 }
 
 static volt_poll app_run(volt_cx *cx, void *arg) {
-    app *m = arg;
+    app *m = (app *)arg;
     VOLT_BEGIN(cx, m);
     m->n = VOLT_SPAWN(cx, &m->server, name_server_run, (name_server){ .fd = m->fd });
     if (m->n < 0) VOLT_RETURN(m->n);

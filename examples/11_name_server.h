@@ -45,7 +45,7 @@ static void name_server_serve(name_server *s) {
 }
 
 static volt_poll name_server_run(volt_cx *cx, void *arg) {
-    name_server *s = arg;
+    name_server *s = (name_server *)arg;
     VOLT_BEGIN(cx, s);
     for (;;) {
         VOLT_AWAIT(s->rc, volt_readable(cx, s->fd));

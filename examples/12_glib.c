@@ -32,17 +32,17 @@ typedef struct {
 
 typedef struct {
     volt_frame frame;
-    app *app;
+    app *home;
     int n;
 } napper;
 static volt_poll napper_run(volt_cx *cx, void *arg) {
-    napper *n = arg;
+    napper *n = (napper *)arg;
     VOLT_BEGIN(cx, n);
-    if (pthread_equal(pthread_self(), n->app->thread)) printf("task: in the main loop's thread\n");
+    if (pthread_equal(pthread_self(), n->home->thread)) printf("task: in the main loop's thread\n");
     for (n->n = 0; n->n < 3; n->n++) VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
-    VOLT_AWAIT(volt_token_wait(cx, &n->app->sum_is_known));
+    VOLT_AWAIT(volt_token_wait(cx, &n->home->sum_is_known));
     printf("task: %d naps, quits the main loop\n", n->n);
-    g_main_loop_quit(n->app->loop);
+    g_main_loop_quit(n->home->loop);
     VOLT_END(0);
 }
 typedef struct {
@@ -50,7 +50,7 @@ typedef struct {
     int a, b;
 } sum;
 static volt_poll sum_run(volt_cx *cx, void *arg) {
-    sum *s = arg;
+    sum *s = (sum *)arg;
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_yield(cx));
     VOLT_END(s->a + s->b);
@@ -59,18 +59,19 @@ static volt_poll sum_run(volt_cx *cx, void *arg) {
 // ---- what GLib calls
 
 static gboolean on_volt(gint fd, GIOCondition condition, gpointer user) {
-    app *a = user;
+    app *a = (app *)user;
     (void)fd, (void)condition;
     return volt_rt_step(a->rt, 64) < 0 ? G_SOURCE_REMOVE : G_SOURCE_CONTINUE;
 }
 static gboolean on_timeout(gpointer user) {
-    app *a = user;
+    app *a = (app *)user;
     printf("callback: spawns a task\n");
-    if (VOLT_RT_SPAWN(a->rt, NULL, napper_run, (napper){ .app = a }) < 0) g_main_loop_quit(a->loop);
+    int rc = VOLT_RT_SPAWN(a->rt, NULL, napper_run, (napper){ .home = a });
+    if (rc < 0) g_main_loop_quit(a->loop);
     return G_SOURCE_REMOVE;
 }
 static gboolean on_sum(gpointer user) { // sent by the other thread
-    app *a = user;
+    app *a = (app *)user;
     printf("thread: 20 + 22 = %d\n", (int)a->sum);
     volt_token_cancel(&a->sum_is_known);
     return G_SOURCE_REMOVE;
@@ -79,7 +80,7 @@ static gboolean on_sum(gpointer user) { // sent by the other thread
 // ---- another thread
 
 static void *asker_main(void *arg) {
-    app *a = arg;
+    app *a = (app *)arg;
     volt_handle h = { 0 };
     int rc = VOLT_RT_SPAWN(a->rt, &h, sum_run, (sum){ .a = 20, .b = 22 });
     if (rc == 0) rc = volt_join_sync(&h, VOLT_S(10), &a->sum);
@@ -88,9 +89,10 @@ static void *asker_main(void *arg) {
 }
 
 int main(void) {
-    app a = { .thread = pthread_self(), .loop = g_main_loop_new(NULL, FALSE) };
+    const volt_config config = { .workers = 1, .is_guest = 1 };
+    app a = { .loop = g_main_loop_new(NULL, FALSE), .thread = pthread_self() };
     pthread_t asker;
-    int rc = volt_create(&(volt_config){ .is_guest = 1, .workers = 1 }, &a.rt);
+    int rc = volt_create(&config, &a.rt);
     if (rc < 0) return 1;
     guint source = g_unix_fd_add(volt_rt_fd(a.rt), G_IO_IN, on_volt, &a);
     g_timeout_add(1, on_timeout, &a);

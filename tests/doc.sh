@@ -1,18 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Compiles every example in the comments of volt.h and in README.md, and runs the complete ones.
-#   sh tests/doc.sh [directory for the files]
+# Compiles every example in the comments of volt.h and in README.md as C and as C++, and runs the
+# complete ones.
+#   CC=gcc CXX=g++ sh tests/doc.sh [directory for the files]
 # A program is a run of volt.h lines that begin with "//     ", or a ```c block of README.md, with
 # `int main` in it. A README block that begins with `// fragment` is compiled only; it may use what
-# volt.h declares. Ends with "doc: N passed, N failed, 0 skipped".
+# volt.h declares. Ends with "doc: N passed, N failed, N skipped".
 out=${1:-build/doc}
 cc=${CC:-cc}
+cxx=${CXX:-c++}
 least=2
 root=$(cd "$(dirname "$0")/.." && pwd)
-warn='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Wundef
-    -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Wformat=2 -Wvla
-    -Wimplicit-fallthrough -Werror'
-passed=0 failed=0 programs=0
+warn='-Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Wundef
+    -Wdouble-promotion -Wformat=2 -Wvla -Wimplicit-fallthrough -Werror'
+c_flags="-std=gnu11 -Wpedantic -Wstrict-prototypes -Wmissing-prototypes $warn"
+# (type){ ... } is C; in C++ both compilers have it as an extension. g++ finds members without an
+# initialiser also where those with one are named.
+cxx_flags="-std=gnu++20 -Wno-missing-field-initializers $warn"
+passed=0 failed=0 skipped=0 programs=0
 
 rm -rf "$out" && mkdir -p "$out" || exit 1
 
@@ -54,26 +59,36 @@ verdict() { # name, what went wrong or nothing
 limited=
 command -v timeout >/dev/null 2>&1 && limited='timeout 10'
 
-for source in "$out"/*.c; do
-    name=$(basename "$source" .c)
-    why=
+# try LANGUAGE SOURCE COMPILER FLAG...  As c or as c++; a complete program runs as well.
+try() {
+    language=$1 source=$2
+    shift 2
+    name=$(basename "$source" .c) why=
+    set -- "$@" -O1 -I"$root" -pthread -x "$language" "$source" -o "$source.$language"
     if grep -q 'int main' "$source"; then
-        programs=$((programs + 1))
-        # shellcheck disable=SC2086
-        $cc -std=gnu11 -O1 $warn -I"$root" -pthread "$source" -o "$out/$name" >"$out/log" 2>&1 ||
-            why='does not compile'
-        # shellcheck disable=SC2086
-        [ -n "$why" ] || $limited "$out/$name" >"$out/log" 2>&1 || why="exit status $?"
+        "$@" >"$out/log" 2>&1 || why='does not compile'
+        [ -n "$why" ] || $limited "$source.$language" >"$out/log" 2>&1 || why="exit status $?"
     else
-        # shellcheck disable=SC2086
-        $cc -std=gnu11 -O1 $warn -Wno-unused-function -I"$root" -include volt.h \
-            -c "$source" -o "$out/$name.o" >"$out/log" 2>&1 || why='does not compile'
+        "$@" -Wno-unused-function -include volt.h -c >"$out/log" 2>&1 || why='does not compile'
     fi
-    verdict "$name" "$why"
+    verdict "$name as $language" "$why"
+}
+
+for source in "$out"/*.c; do
+    ! grep -q 'int main' "$source" || programs=$((programs + 1))
+    # shellcheck disable=SC2086 # flags and compilers are lists of words
+    try c "$source" $cc $c_flags
+    if command -v "${cxx%% *}" >/dev/null; then
+        # shellcheck disable=SC2086
+        try c++ "$source" $cxx $cxx_flags
+    else
+        skipped=$((skipped + 1))
+        echo "  skip  $(basename "$source" .c) as c++: no $cxx; Debian package: g++"
+    fi
 done
 : >"$out/log"
 if [ "$programs" -lt "$least" ]; then
     verdict 'number of programs' "only $programs found, at least $least expected"
 fi
-echo "doc: $passed passed, $failed failed, 0 skipped"
+echo "doc: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -15,12 +15,17 @@ sources=$(dirname "$0")/../examples
 
 # golden SOURCE COMMAND...  The command prints what the comment at the head of its source says.
 golden() {
-    sed -n '/^\/\/ Expected output/,/^[^\/]/s|^// ||p' "$sources/$1" | sed 1d >"$work/want"
-    [ -s "$work/want" ] || fail "$1 does not say what it prints"
+    source=$1
     shift
     timeout 60 "$@" >"$work/out" || fail "$1: exit status $?"
-    diff "$work/want" "$work/out" || fail "$1: not what its source says"
-    echo "$name: $(wc -l <"$work/out") lines as expected"
+    as_said "$source" "$work/out"
+}
+# as_said SOURCE FILE
+as_said() {
+    sed -n '/^\/\/ Expected output/,/^[^\/]/s|^// ||p' "$sources/$1" | sed 1d >"$work/want"
+    [ -s "$work/want" ] || fail "$1 does not say what it prints"
+    diff "$work/want" "$2" || fail "$1: not what its source says"
+    echo "$name: $(wc -l <"$2") lines as expected"
 }
 
 # same TITLE WANT GOT
@@ -126,7 +131,27 @@ http_stop() {
     stop
 }
 
+# One client, still there when the server is told to stop: it has its echo, and then an end.
+echo_client() {
+    mkfifo "$work/fifo"
+    timeout 20 nc 127.0.0.1 "$port" <"$work/fifo" >"$work/echo" &
+    client=$!
+    exec 3>"$work/fifo"
+    echo 'some words' >&3
+    until_has "$work/echo" 'some words'
+    stop
+    exec 3>&-
+    wait "$client" || fail 'the client'
+    echo 'some words' | cmp - "$work/echo" || fail 'not what was sent'
+}
+
 case $name in
+03_echo)
+    start "$bin/03_echo" 0
+    echo_client
+    sed "s/^port $port\$/port 7000/" "$work/server" >"$work/out"
+    as_said 03_echo.c "$work/out"
+    ;;
 06_http)
     start "$bin/06_http"
     url=http://127.0.0.1:$port

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What volt.h costs: text and data of the whole implementation for each compiler named, without
-# debug checks, and the time that the host's compiler takes to read the header without it.
-# `make size` runs it:
+# What volt.h costs: text + data of the implementation at -Os without debug checks, for each
+# compiler named and each configuration, as a table for README.md; and the time that the host's
+# compiler takes to read the header without the implementation. `make size` runs it:
 #   size.sh DIR NAME=COMMAND...     a command that is not there is named, and the script fails
 set -u
 export LC_ALL=C
@@ -10,34 +10,42 @@ dir=$1 rc=0
 shift
 mkdir -p "$dir"
 
-# size_of NAME LEVEL COMMAND...
+# size_of COMMAND...  The bytes of text and data, or nothing if it does not compile.
 size_of() {
-    name=$1 level=$2
-    shift 2
-    "$@" "$level" -std=gnu11 -DNDEBUG -x c -DVOLT_IMPLEMENTATION -c volt.h -o "$dir/volt.o" ||
-        return
-    size "$dir/volt.o" | awk -v name="$name" -v level="$level" 'NR == 2 {
-        printf "%-10s %s  text %6d  data %4d  bss %4d\n", name, level, $1, $2, $3 }'
+    "$@" -Os -std=gnu11 -DNDEBUG -x c -DVOLT_IMPLEMENTATION -c volt.h -o "$dir/volt.o" &&
+        size "$dir/volt.o" | awk 'NR == 2 { printf "%d + %d", $1, $2 }'
 }
 
-say_missing() {
+# row NAME COMMAND...
+row() {
+    line="| $1"
+    shift
+    for flags in '' -DVOLT_NO_IO -DVOLT_SINGLE_THREAD '-DVOLT_NO_IO -DVOLT_SINGLE_THREAD'; do
+        # shellcheck disable=SC2086 # a list of words
+        bytes=$(size_of "$@" $flags) || rc=1
+        line="$line | ${bytes:-does not compile}"
+    done
+    echo "$line |"
+}
+
+missing() {
     case $1 in
     *-gcc) echo "$1: not found; Debian package: gcc-${1%-gcc}" ;;
     *) echo "$1: not found" ;;
     esac
+    rc=1
 }
 
+echo '| text + data, bytes | full | VOLT_NO_IO | VOLT_SINGLE_THREAD | both |'
+echo '|---|---|---|---|---|'
 for target; do
     command=${target#*=}
-    if ! command -v "${command%% *}" > /dev/null; then
-        say_missing "${command%% *}"
-        rc=1
-        continue
-    fi
-    for level in -Os -O2; do
+    if command -v "${command%% *}" >/dev/null; then
         # shellcheck disable=SC2086 # the command is a list of words
-        size_of "${target%%=*}" $level $command || rc=1
-    done
+        row "${target%%=*}" $command
+    else
+        missing "${command%% *}"
+    fi
 done
 
 # ns_of FILE  How long one run takes.
