@@ -567,7 +567,7 @@ EVERY_CXX += -Wno-old-style-cast          # the text is C
 EVERY_CXX += -Wno-zero-as-null-pointer-constant
 CCS := clang++ g++ clang gcc
 REJECTS := $(CCS:%=reject-%)
-CHECKS += programs $(REJECTS) $(CCS:%=orders-%) $(CCS:%=builds-%) every-c99 every-gnu11 every-c2x \
+CHECKS += programs $(REJECTS) $(CCS:%=orders-%) $(CCS:%=builds-%) $(CCS:%=less-%) every-c99 every-gnu11 every-c2x \
 	every-c++11 every-c++17 every-c++20
 
 reject: need-gcc need-g++ need-clang need-clang++
@@ -582,6 +582,9 @@ build/check/orders-%:
 	@touch $@
 build/check/builds-%:
 	@sh tests/compile/builds.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
+	@touch $@
+build/check/less-%:
+	@sh tests/compile/less.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
 	@touch $@
 build/check/programs:
 	@sh tests/compile/programs.sh build/check/files-of-$(@F) $(WARN)

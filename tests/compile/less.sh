@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# volt.h with parts left out: the implementation by itself at several standards and levels, all
+# warnings as errors; without threads it asks for none; the examples that need neither descriptors
+# nor threads print what they should.
+#   sh tests/compile/less.sh COMPILER DIRECTORY FLAGS...
+# Ends with "less COMPILER: N passed, N failed".
+cc=$1 out=$2
+shift 2
+root=$(dirname "$0")/../..
+passed=0 failed=0
+rm -rf "$out" && mkdir -p "$out" || exit 1
+printf '#define VOLT_IMPLEMENTATION\n#include "volt.h"\n' >"$out/impl.c"
+case $cc in
+*++) standards=c++17 example='-std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers' ;;
+*) standards='gnu99 c11 c2x' example='-std=gnu11' ;;
+esac
+
+# verdict STATUS WHAT
+verdict() {
+    if [ "$1" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "less $cc: failed: $2"
+    fi
+}
+# implementation STANDARD LEVEL FLAGS...
+implementation() {
+    what=$*
+    # shellcheck disable=SC2086 # flags are words
+    "$cc" $warnings -std="$1" -I"$root" -c "$out/impl.c" $2 $3 -o "$out/impl.o"
+    verdict $? "$what"
+    case $3 in
+    *SINGLE*)
+        ! nm -u "$out/impl.o" | grep -E 'pthread|__atomic|__sync'
+        verdict $? "$what: needs threads or atomics"
+        ;;
+    esac
+}
+# runs NAME FLAGS: an example
+runs() {
+    source=$root/examples/$1.c
+    # shellcheck disable=SC2086
+    "$cc" $warnings $example -O2 $2 -I"$root" "$source" -pthread -o "$out/$1" &&
+        sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' "$source" | sed 1d >"$out/want" &&
+        timeout 60 "$out/$1" >"$out/got" && diff "$out/want" "$out/got"
+    verdict $? "$1 with $2"
+}
+
+warnings=$*
+for less in -DVOLT_NO_IO -DVOLT_SINGLE_THREAD '-DVOLT_NO_IO -DVOLT_SINGLE_THREAD' \
+    -DVOLT_MAX_WORKERS=1; do
+    for standard in $standards; do
+        for level in -O0 '-O2 -DNDEBUG' -Os; do implementation "$standard" "$level" "$less"; done
+    done
+    for name in 01_hello 02_sleep_join 04_timeout 05_cancel; do runs "$name" "$less"; done
+done
+echo "less $cc: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]
