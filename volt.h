@@ -1672,7 +1672,6 @@ static inline int volt__try_lock(uint32_t *lock) {
 }
 // 0: the deadline has passed.
 static int volt__lock_until(uint32_t *lock, int64_t deadline) {
-    if (volt__try_lock(lock)) return 1;
     while (volt__xchg_acq(lock, 2) != 0) // [L1] with unlock
         if (VOLT_FUTEX_WAIT(lock, 2, deadline) == -ETIMEDOUT) return 0;
     return 1;

@@ -4,8 +4,8 @@
 # complete ones.
 #   CC=gcc CXX=g++ sh tests/doc.sh [directory for the files]
 # A program is a run of volt.h lines that begin with "//     ", or a ```c block of README.md, with
-# `int main` in it. A README block that begins with `// fragment` is compiled only; it may use what
-# volt.h declares. Ends with "doc: N passed, N failed, N skipped".
+# `int main` in it. One that begins with `// fragment` is compiled only; it may use what volt.h
+# declares, and errno.h. Ends with "doc: N passed, N failed, N skipped".
 out=${1:-build/doc}
 cc=${CC:-cc}
 cxx=${CXX:-c++}
@@ -30,7 +30,8 @@ awk -v out="$out/header" '
     }
     { flush_block() }
     function flush_block() {
-        if (text ~ /int main/) printf "%s", text > (out "-" line ".c")
+        if (text ~ /int main/ || text ~ /^\/\/ fragment/)
+            printf "%s", text > (out "-" line ".c")
         text = ""
     }
     END { flush_block() }
@@ -69,7 +70,8 @@ try() {
         "$@" >"$out/log" 2>&1 || why='does not compile'
         [ -n "$why" ] || $limited "$source.$language" >"$out/log" 2>&1 || why="exit status $?"
     else
-        "$@" -Wno-unused-function -include volt.h -c >"$out/log" 2>&1 || why='does not compile'
+        "$@" -Wno-unused-function -include volt.h -include errno.h -c >"$out/log" 2>&1 ||
+            why='does not compile'
     fi
     verdict "$name as $language" "$why"
 }

@@ -73,6 +73,7 @@ function end_of_statement(    name) {
         if (stmt ~ /^ *(struct|union|enum) +[a-z_0-9]+ *$/) name = "" # a tag: checked at its brace
         if (stmt !~ /^ *enum *$/) want_name(name)
         if (stmt ~ /VOLT_API/) public[name] = 1
+        if (stmt ~ /VOLT_API/ && name ~ /^volt_[a-z]/ && stmt !~ /volt_cx \*cx/) outside[name] = FNR
     }
     stmt = ""
 }
@@ -186,6 +187,15 @@ length($0) > 100 { breach("text", length($0) " columns, more than 100") }
 FILENAME != main { next }
 
 { split_line($0); n_main = FNR }
+# ---- the table of the manual that says who may call what: volt_x, or volt_x* for several
+/^\/\/ ---- / { in_table = /^\/\/ ---- threads/ }
+in_table && /^\/\/   / {
+    for (rest = $0; match(rest, /volt_[a-z_]+\*?/); rest = substr(rest, RSTART + RLENGTH)) {
+        entry = substr(rest, RSTART, RLENGTH)
+        sub(/\*$/, ".*", entry)
+        if (entry != "volt_cx") table[entry] = FNR
+    }
+}
 match($0, /^\/\/ (-+ )?>>[a-z]+/) {
     section = substr($0, RSTART, RLENGTH)
     sub(/.*>>/, "", section)
@@ -241,6 +251,16 @@ END {
         else if (sites[t] < 2 && !(t in single))
             ledger_breach(ledger[t], t " has one site only; if meant so, its row says \"one site\"")
     }
+    for (name in outside) {
+        found = 0
+        for (entry in table) if (name ~ "^" entry "$") { found = 1; hit[entry] = 1 }
+        if (!found && broken["threads"]++ < 20)
+            print main ":" outside[name] ": threads: " name " is not in the table of the manual"
+    }
+    for (entry in table)
+        if (!(entry in hit) && entry !~ /_is_set|_progress|_result$/ &&
+            broken["threads"]++ < 20)
+            print main ":" table[entry] ": threads: " entry " is no function without a volt_cx"
     if (depth) { print main ": braces do not balance"; broken["names"]++ }
     if (!n_functions) { print main ": no function found"; broken["names"]++ }
     sort_lengths()
@@ -248,7 +268,7 @@ END {
         printf "%d functions, length median %d, p90 %d, longest %d; %.1f asserts per 1000 lines\n",
             n_functions, lengths[int((n_functions + 1) / 2)], lengths[int(n_functions * 0.9 + 0.5)],
             lengths[n_functions], n_asserts * 1000 / n_main
-    n = split("names static seam atomics tags relaxed text unfinished length", rules, " ")
+    n = split("names static seam atomics tags relaxed threads text unfinished length", rules, " ")
     for (i = 1; i <= n; i++) {
         if (rules[i] in broken) { bad++; print "broken: " rules[i] " (" broken[rules[i]] ")" }
     }
