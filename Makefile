@@ -26,7 +26,7 @@ MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
 .PHONY: help demo test check reject examples sanitize valgrind msan coverage odds soak model \
 	model-full model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz \
-	mutate bench cross size install clean
+	mutate bench cross kernels size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
@@ -50,6 +50,7 @@ help:
 	@echo 'make size      text and data by processor and configuration; time to parse the header'
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
+	@echo 'make kernels   the tests without the calls that older kernels lack or filters refuse'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
 	@echo 'make clean     removes build/'
 
@@ -232,6 +233,18 @@ build/odds/odds: tests/odds/odds.c tests/odds/odds.h $(HEADERS)
 build/odds/%: tests/%.c tests/odds/odds.h $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O2 -include tests/odds/odds.h $< -o $@
+
+# ---- kernels: the tests where the kernel is old or a filter refuses, see tests/old_kernel.h.
+KERNELS := $(TESTS:%=build/kernels/%)
+
+kernels:
+	$(MAKE_ALL) $(KERNELS)
+	@JOBS=$(JOBS) sh tests/kernels.sh build/kernels
+
+build/kernels/%: tests/%.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O1 -include tests/old_kernel.h $< -o $@
+build/kernels/test_ring_caps: tests/test_queues.c
 
 # ---- sim: the normal build has the even seeds, the small one the odd ones. The output is bounded.
 # A simulated thief may be starved for as long as the indices of a ring take to come round, which is

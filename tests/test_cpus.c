@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // How many workers a runtime takes by itself: cgroup quotas, read from a tree of files made here.
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 // before the first libc header
 #include <sched.h>
 static int is_affinity_unknown;
 static int ask_affinity(int pid, size_t size, cpu_set_t *set) {

@@ -120,7 +120,7 @@ static int seam_close(int fd) {
 // Descriptor 0 is a number like any other, in a program that has closed its own.
 static int is_zero; // 1: the epoll, 2: the eventfd gets it
 static int give_zero(int fd, int which) {
-    if (is_zero != which) return fd;
+    if (fd < 0 || is_zero != which) return fd;
     dup2(fd, 0);
     close(fd);
     return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The functions of the seam, each against a kernel that is played here: what they ask of it, and
 // what they make of its answers.
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 // before the first libc header
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -25,6 +25,8 @@ static int played_accept4(int fd, struct sockaddr *a, socklen_t *len, int flags)
 static int played_eventfd(unsigned n, int flags);
 static int played_fcntl(int fd, int op, ...);
 
+#undef syscall // of tests/old_kernel.h: here the kernel is played in another way
+#undef madvise
 #define syscall played_syscall
 #define epoll_wait played_epoll_wait
 #define mmap played_mmap

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# The tests on kernels that lack what volt.h can do without; see tests/old_kernel.h for who gives
+# which answer. `make kernels` builds the programs and calls
+#   sh tests/kernels.sh DIR    DIR: the programs; logs go to DIR/log; JOBS of them run at a time
+# First each answer alone, in those tests that meet it most; then all calls together, in all tests.
+# One line for each run, and the sum. An answer that no test of its run has met is a failure.
+dir=$1
+export JOBS="${JOBS:-2}"
+mkdir -p "$dir/log"
+
+# call             answers             tests
+alone='
+accept4            ENOSYS EPERM EINVAL net regress
+eventfd            ENOSYS EPERM EINVAL public task
+FUTEX_WAIT_BITSET  ENOSYS EPERM EINVAL public task guest
+getrandom          ENOSYS EPERM EINVAL public regress
+MADV_WIPEONFORK    ENOSYS EPERM EINVAL fork public
+epoll_pwait2       ENOSYS EPERM EINVAL guest history rescue
+EPOLLEXCLUSIVE     IGNORE EINVAL       rescue public task
+SO_DOMAIN          ENOPROTOOPT         net regress answers
+'
+# EPERM and EINVAL once more for all together, in what is quick.
+together='accept4 eventfd FUTEX_WAIT_BITSET getrandom MADV_WIPEONFORK epoll_pwait2'
+slow='brackets idle steps queues ring_caps timers word'
+
+# What a call is good for and its replacement is not: call or call=answer, program, test, reason.
+skips='
+eventfd test_fault the_error_of_a_failed_start counts the calls of eventfd
+SO_DOMAIN test_answers calls_that_are_spared only TCP is known to be drained by a short read
+SO_DOMAIN test_parts what_a_descriptor_is only TCP is known to be drained by a short read
+EPOLLEXCLUSIVE=EINVAL test_parts a_reactor_has_two_descriptors counts the calls of epoll_ctl
+EPOLLEXCLUSIVE=EINVAL test_parts descriptor_0_is_one_like_any_other counts the calls of epoll_ctl
+EPOLLEXCLUSIVE test_idle an_event_wakes_its_worker_and_at_most_one_more the watch wakes all
+EPOLLEXCLUSIVE test_idle a_wake_up_from_outside_wakes_one_worker_and_at_most_one_more the same
+EPOLLEXCLUSIVE test_idle a_run_that_sleeps_is_silent the same
+'
+
+# skips_of PROGRAM  What of `skips` concerns it and $OLD_KERNEL.
+skips_of() {
+    for forced in $OLD_KERNEL; do
+        echo "$skips" | sed -n "s/^$forced $1 //p; s/^${forced%=*} $1 //p"
+    done
+}
+# run NAME TEST...  With $OLD_KERNEL; adds the line to the log of all runs.
+run() {
+    name=$1
+    shift
+    for t; do
+        skips_of "test_$t" > "$dir/log/test_$t.skips"
+        rm -f "$dir/log/test_$t"
+        echo "test_$t"
+    done | xargs -P "$JOBS" -I{} sh -c "TEST_SKIPS=$dir/log/{}.skips \
+        timeout 200 $dir/{} > $dir/log/{} 2>&1; :"
+    for t; do
+        echo "program test_$t"
+        cat "$dir/log/test_$t"
+    done | awk -v name="$name" -v forced="$OLD_KERNEL" '
+        function close_program() { if (program != "" && !ended) fail(program ": has no summary") }
+        function fail(text) { f++; if (n_shown++ < 40) print text }
+        $1 == "program" && NF == 2 { close_program(); program = $2; ended = 0; next }
+        $1 == "FAIL" || $1 == "|" { if (n_shown++ < 40) print program ": " $0 }
+        $1 == "OLD_KERNEL" { reached[$2 "=" $3] += $5 }
+        /: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ {
+            n = split($0, w, " "); p += w[n - 5]; f += w[n - 3]; s += w[n - 1]; ended = 1 }
+        END {
+            close_program()
+            for (n = split("=: " forced, w, " "); n > 1; n--) {
+                sub(/:$/, "", w[n])
+                sum += reached[w[n] ":"]
+                if (!reached[w[n] ":"]) fail(w[n] ": no test has met it")
+            }
+            printf "kernels %s: %d passed, %d failed, %d skipped; met %d times\n", \
+                name, p, f, s, sum
+        }' | tee -a "$dir/log/sum"
+}
+
+# set_all ANSWER OF_EPOLLEXCLUSIVE  Every call together.
+set_all() {
+    OLD_KERNEL="EPOLLEXCLUSIVE=$2 SO_DOMAIN=ENOPROTOOPT"
+    for call in $together; do OLD_KERNEL="$OLD_KERNEL $call=$1"; done
+    export OLD_KERNEL
+}
+
+: > "$dir/log/sum"
+echo "$alone" | while read -r call rest; do
+    tests=$(echo "$rest" | tr ' ' '\n' | grep '^[a-z]')
+    for answer in $(echo "$rest" | tr ' ' '\n' | grep '^[A-Z]'); do
+        export OLD_KERNEL="$call=$answer"
+        # shellcheck disable=SC2086 # a list
+        run "$call $answer" $tests
+    done
+done
+all=$(cd "$dir" && ls test_* | sed 's/^test_//')
+quick=$(echo "$all" | grep -vxF "$(echo "$slow" | tr ' ' '\n')")
+set_all ENOSYS IGNORE
+# shellcheck disable=SC2086
+run 'all ENOSYS' $all
+for answer in EPERM EINVAL; do
+    set_all $answer EINVAL
+    # shellcheck disable=SC2086
+    run "all $answer" $quick
+done
+awk '/^kernels / { p += $(NF - 8); f += $(NF - 6); s += $(NF - 4); runs++ }
+    END { printf "kernels: %d passed, %d failed, %d skipped, in %d runs\n", p, f, s, runs
+          exit f != 0 || runs == 0 }' "$dir/log/sum"

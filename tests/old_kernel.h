@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Linux as it was, or as a filter leaves it: for the programs of tests/, given to the compiler by
+// `-include`. The calls of volt.h that the environment names fail as it says:
+//
+//     OLD_KERNEL='epoll_pwait2=ENOSYS accept4=EPERM' build/kernels/test_net
+//
+// and at the end of its output the program tells how often each was reached. What volt.h asks for
+// and can do without, who refuses it, and how:
+//
+// OLD_KERNEL         since            ENOSYS             EPERM   EINVAL
+// accept4            2.6.28 (x86),    older              filter  filter
+//                    2.6.36 (ARM)
+// eventfd            2.6.27, flags    older              filter  older, by libc's answer
+// FUTEX_WAIT_BITSET  2.6.25           older              filter  filter
+// getrandom          3.17             older              filter  filter
+// MADV_WIPEONFORK    4.14             no ADVISE_SYSCALLS filter  older
+// EPOLLEXCLUSIVE     4.5; older ones                             who plays Linux and checks flags
+//                    IGNORE it
+// epoll_pwait2       5.11             older              filter  filter
+// SO_DOMAIN          2.6.32; ENOPROTOOPT of older ones
+//
+// A filter (seccomp) answers with the error that its author chose: EPERM is the default of
+// container engines and of systemd, ENOSYS is theirs for calls that the filter is too old to know,
+// EINVAL is there because some treat the number as a bad argument. No filter sees the flags of
+// epoll_ctl and the name given to getsockopt: they lie behind a pointer, or every name would fail.
+// Without epoll_create1 (2.6.27), timerfd_create (2.6.25) and the flags of socket (2.6.27) nothing
+// works; the calls that need them give the error.
+#ifndef VOLT_TEST_OLD_KERNEL_H
+#define VOLT_TEST_OLD_KERNEL_H
+
+#ifndef _GNU_SOURCE // before the first libc header
+#  define _GNU_SOURCE 1
+#endif
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define OLD_CALLS(X_)                                                                              \
+    X_(accept4) X_(eventfd) X_(FUTEX_WAIT_BITSET) X_(getrandom) X_(MADV_WIPEONFORK)                \
+    X_(EPOLLEXCLUSIVE) X_(epoll_pwait2) X_(SO_DOMAIN)
+enum {
+#define OLD_ENUM(name_) OLD_##name_,
+    OLD_CALLS(OLD_ENUM)
+    OLD_N
+};
+static const char *const old_names[] = {
+#define OLD_NAME(name_) #name_,
+    OLD_CALLS(OLD_NAME)
+};
+
+enum { OLD_IGNORE = -1 };
+static const struct {
+    const char *name;
+    int error;
+} old_answers[] = { { "ENOSYS", ENOSYS },
+                    { "EPERM", EPERM },
+                    { "EINVAL", EINVAL },
+                    { "ENOPROTOOPT", ENOPROTOOPT },
+                    { "IGNORE", OLD_IGNORE } };
+enum { OLD_N_ANSWERS = sizeof old_answers / sizeof old_answers[0] };
+
+static int old_answer[OLD_N];  // what each call is answered, index into old_answers + 1; 0: as is
+static unsigned *old_reached; // how often; shared with the processes that the tests run in
+static pid_t old_pid;
+
+// Sets errno. 0: the kernel's own answer stands.
+static inline int old_refuses(int call) {
+    if (!old_answer[call]) return 0;
+    __atomic_add_fetch(&old_reached[call], 1, __ATOMIC_RELAXED);
+    errno = old_answers[old_answer[call] - 1].error;
+    return 1;
+}
+static inline int old_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
+    return old_refuses(OLD_accept4) ? -1 : accept4(fd, sa, len, flags);
+}
+static inline int old_eventfd(unsigned n, int flags) {
+    return flags && old_refuses(OLD_eventfd) ? -1 : eventfd(n, flags);
+}
+static inline int old_madvise(void *p, size_t size, int advice) {
+    int is_wipe = advice == 18; // MADV_WIPEONFORK, also where libc does not know it
+    return is_wipe && old_refuses(OLD_MADV_WIPEONFORK) ? -1 : madvise(p, size, advice);
+}
+static inline int old_getsockopt(int fd, int level, int name, void *value, socklen_t *len) {
+    int is_domain = level == SOL_SOCKET && name == SO_DOMAIN;
+    return is_domain && old_refuses(OLD_SO_DOMAIN) ? -1 : getsockopt(fd, level, name, value, len);
+}
+static inline int old_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
+    if (!(ev->events & EPOLLEXCLUSIVE) || !old_refuses(OLD_EPOLLEXCLUSIVE))
+        return epoll_ctl(ep, op, fd, ev);
+    if (errno != OLD_IGNORE) return -1;
+    struct epoll_event plain = *ev;
+    plain.events &= ~(uint32_t)EPOLLEXCLUSIVE;
+    return epoll_ctl(ep, op, fd, &plain);
+}
+// A futex call has its operation behind the word.
+static inline int old_refuses_syscall(long number, ...) {
+    enum { WAIT_BITSET = 9, OPERATION = 127 };
+    va_list ap;
+    va_start(ap, number);
+    uint32_t *word = number == SYS_futex ? va_arg(ap, uint32_t *) : NULL;
+    int op = word ? va_arg(ap, int) : 0;
+    va_end(ap);
+    if ((op & OPERATION) == WAIT_BITSET) return old_refuses(OLD_FUTEX_WAIT_BITSET);
+    if (number == SYS_getrandom) return old_refuses(OLD_getrandom);
+    return number == SYS_epoll_pwait2 && old_refuses(OLD_epoll_pwait2);
+}
+
+// From here to test.h, which ends it: volt.h, and what a test puts between it and the kernel.
+#define accept4(...) old_accept4(__VA_ARGS__)
+#define eventfd(...) old_eventfd(__VA_ARGS__)
+#define madvise(...) old_madvise(__VA_ARGS__)
+#define getsockopt(...) old_getsockopt(__VA_ARGS__)
+#define epoll_ctl(...) old_epoll_ctl(__VA_ARGS__)
+#define syscall(...) (old_refuses_syscall(__VA_ARGS__) ? -1 : (syscall)(__VA_ARGS__))
+
+static inline int old_find_call(const char *name, size_t n) {
+    for (int i = 0; i < OLD_N; i++)
+        if (strlen(old_names[i]) == n && strncmp(old_names[i], name, n) == 0) return i;
+    fprintf(stderr, "OLD_KERNEL: no call %.*s\n", (int)n, name);
+    exit(2);
+}
+static inline int old_find_answer(const char *name, size_t n) {
+    for (int i = 0; i < OLD_N_ANSWERS; i++)
+        if (strlen(old_answers[i].name) == n && strncmp(old_answers[i].name, name, n) == 0)
+            return i + 1;
+    fprintf(stderr, "OLD_KERNEL: no answer %.*s\n", (int)n, name);
+    exit(2);
+}
+__attribute__((constructor)) static void old_read_environment(void) {
+    const char *s = getenv("OLD_KERNEL");
+    old_pid = getpid();
+    old_reached = (unsigned *)mmap(NULL, OLD_N * sizeof *old_reached, PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (old_reached == MAP_FAILED) abort();
+    for (s = s ? s : ""; *(s += strspn(s, " ")); s += strcspn(s, " ")) {
+        size_t n = strcspn(s, "= "), end = strcspn(s, " ");
+        int call = old_find_call(s, n);
+        old_answer[call] = old_find_answer(s + n + (n < end), end - n - (n < end));
+    }
+}
+// The processes of the tests end here, too, or by other ways.
+__attribute__((destructor)) static void old_report(void) {
+    for (int i = 0; i < OLD_N && getpid() == old_pid; i++)
+        if (old_answer[i])
+            printf("OLD_KERNEL %s %s: reached %u times\n", old_names[i],
+                   old_answers[old_answer[i] - 1].name, old_reached[i]);
+}
+
+#endif // VOLT_TEST_OLD_KERNEL_H
