@@ -26,7 +26,7 @@ MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
 .PHONY: help demo test check reject examples sanitize valgrind msan coverage odds soak model \
 	model-full model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz \
-	mutate bench cross kernels size install clean
+	mutate bench cross kernels clocks size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
@@ -51,6 +51,7 @@ help:
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
 	@echo 'make kernels   the tests without the calls that older kernels lack or filters refuse'
+	@echo 'make clocks    what waits, with CLOCK_MONOTONIC at 12 days to 10 years; needs unshare'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
 	@echo 'make clean     removes build/'
 
@@ -245,6 +246,38 @@ build/kernels/%: tests/%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O1 -include tests/old_kernel.h $< -o $@
 build/kernels/test_ring_caps: tests/test_queues.c
+
+# ---- clocks: what waits, far from the start of CLOCK_MONOTONIC and past counts at which numbers come
+# round, see tests/clocks.sh; test_steps, the longest, only where two of these are passed.
+CLOCKS := 12_days past_12.4_days 24.8_days past_24.8_days 49.7_days past_49.7_days 10_years \
+	past_8.7_years
+CLOCK_TESTS := clocks $(addprefix test_,timers compose guest rescue sched task group public)
+CLOCK_TESTS_past_24.8_days := test_steps
+CLOCK_TESTS_past_49.7_days := test_steps
+CLOCK_LOGS = $(foreach t,$(CLOCK_TESTS) $(CLOCK_TESTS_$(1)),build/log/clocks-$(1)-$t)
+
+clocks: need-unshare build/clock_now
+	@sh tests/clocks.sh can_enter '' build/clock_now
+	@rm -f $(foreach c,$(CLOCKS),$(call CLOCK_LOGS,$c))
+	$(MAKE_ALL) $(foreach c,$(CLOCKS),$(call CLOCK_LOGS,$c)) || true
+	@$(foreach c,$(CLOCKS),$(call SUM,$(call CLOCK_LOGS,$c)) | \
+		$(call CROSS_LINE,clocks $(subst _, ,$c));)
+	@$(call SUM,$(foreach c,$(CLOCKS),$(call CLOCK_LOGS,$c))) > build/clocks.sum; failed=$$?; \
+		tail -n 1 build/clocks.sum | $(call CROSS_LINE,clocks); exit $$failed
+PACKAGE_unshare := util-linux
+
+# $(1) a time
+define CLOCK_RULES
+build/log/clocks-$(1)-%: build/% build/clock_now
+	@$$(call RUN_TEST,sh tests/clocks.sh $(1) $$< build/clock_now)
+endef
+$(foreach c,$(CLOCKS),$(eval $(call CLOCK_RULES,$c)))
+build/clocks: tests/clocks.c $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -O2 $< -o $@
+build/clock_now: tests/clock_now.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $< -o $@
 
 # ---- sim: the normal build has the even seeds, the small one the odd ones. The output is bounded.
 # A simulated thief may be starved for as long as the indices of a ring take to come round, which is
@@ -485,7 +518,7 @@ C_STDS := c99 c11 c17 c2x
 CXX_STDS := c++11 c++17 c++20
 OPTS := O0 O2 Os O3 flto
 IMPL_C_STDS := gnu99 gnu11 c17 c2x
-UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c \
+UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c tests/clocks.c tests/clock_now.c \
 	$(sort $(wildcard examples/*.c bench/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(foreach o,$(OPTS),$(IMPL_C_STDS:%=impl-$c-%-$o)) $(UNITS:%=unit-$c-%)) \

@@ -68,7 +68,7 @@ static const struct {
                     { "IGNORE", OLD_IGNORE } };
 enum { OLD_N_ANSWERS = sizeof old_answers / sizeof old_answers[0] };
 
-static int old_answer[OLD_N];  // what each call is answered, index into old_answers + 1; 0: as is
+static int old_answer[OLD_N]; // what each call is answered, index into old_answers + 1; 0: as is
 static unsigned *old_reached; // how often; shared with the processes that the tests run in
 static pid_t old_pid;
 
