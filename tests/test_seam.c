@@ -25,8 +25,10 @@ static int played_accept4(int fd, struct sockaddr *a, socklen_t *len, int flags)
 static int played_eventfd(unsigned n, int flags);
 static int played_fcntl(int fd, int op, ...);
 
-#undef syscall // of tests/old_kernel.h: here the kernel is played in another way
+#undef accept4 // of tests/old_kernel.h: here the kernel is played in another way
+#undef eventfd
 #undef madvise
+#undef syscall
 #define syscall played_syscall
 #define epoll_wait played_epoll_wait
 #define mmap played_mmap
