@@ -235,7 +235,7 @@ build/odds/%: tests/%.c tests/odds/odds.h $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O2 -include tests/odds/odds.h $< -o $@
 
-# ---- kernels: the tests where the kernel is old or a filter refuses, see tests/old_kernel.h.
+# ---- kernels: the tests where an old kernel or a filter refuses, see tests/old_kernel.h.
 KERNELS := $(TESTS:%=build/kernels/%)
 
 kernels:
@@ -247,9 +247,9 @@ build/kernels/%: tests/%.c $(HEADERS)
 	$(CC) $(TEST_CFLAGS) -O1 -include tests/old_kernel.h $< -o $@
 build/kernels/test_ring_caps: tests/test_queues.c
 
-# ---- clocks: what waits, far from the start of CLOCK_MONOTONIC and past counts at which numbers come
-# round, see tests/clocks.sh. The longest two only here and there: test_steps where a count is
-# passed, test_idle, which sees a wait that ends too early and begins again, behind one.
+# ---- clocks: what waits, far from the start of CLOCK_MONOTONIC and past counts at which numbers
+# come round, see tests/clocks.sh. The longest two only here and there: test_steps where a count is
+# passed; test_idle, which sees a wait that ends too early and begins again, behind one.
 CLOCKS := 12_days past_12.4_days 24.8_days past_24.8_days 49.7_days past_49.7_days 10_years \
 	past_8.7_years
 CLOCK_TESTS := clocks $(addprefix test_,timers compose guest rescue sched task group public)

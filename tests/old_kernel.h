@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Linux as it was, or as a filter leaves it: for the programs of tests/, given to the compiler by
-// `-include`. The calls of volt.h that the environment names fail as it says:
+// `-include`. The calls of volt.h that the environment names are refused as it says:
 //
 //     OLD_KERNEL='epoll_pwait2=ENOSYS accept4=EPERM' build/kernels/test_net
 //
-// and at the end of its output the program tells how often each was reached. What volt.h asks for
-// and can do without, who refuses it, and how:
+// At the end of its output the program tells how often it met each of them. What volt.h asks for
+// and can do without, and which kernels and filters refuse it:
 //
-// OLD_KERNEL         since            ENOSYS             EPERM   EINVAL
-// accept4            2.6.28 (x86),    older              filter  filter
-//                    2.6.36 (ARM)
-// eventfd            2.6.27, flags    older              filter  older, by libc's answer
-// FUTEX_WAIT_BITSET  2.6.25           older              filter  filter
-// getrandom          3.17             older              filter  filter
-// MADV_WIPEONFORK    4.14             no ADVISE_SYSCALLS filter  older
-// EPOLLEXCLUSIVE     4.5; older ones                             who plays Linux and checks flags
-//                    IGNORE it
-// epoll_pwait2       5.11             older              filter  filter
-// SO_DOMAIN          2.6.32; ENOPROTOOPT of older ones
+//   OLD_KERNEL         came with          refused before by       later by
+//   accept4            2.6.28 (x86),      ENOSYS                  filters
+//                      2.6.36 (ARM)
+//   eventfd            2.6.27: its flags  ENOSYS, libc's EINVAL   filters
+//   FUTEX_WAIT_BITSET  2.6.25             ENOSYS                  filters
+//   getrandom          3.17               ENOSYS                  filters
+//   MADV_WIPEONFORK    4.14               EINVAL                  filters; without ADVISE_SYSCALLS
+//                                                                 ENOSYS
+//   EPOLLEXCLUSIVE     4.5                IGNORE: it wakes all    EINVAL of who plays Linux
+//   epoll_pwait2       5.11               ENOSYS                  filters
+//   SO_DOMAIN          2.6.32             ENOPROTOOPT
 //
-// A filter (seccomp) answers with the error that its author chose: EPERM is the default of
-// container engines and of systemd, ENOSYS is theirs for calls that the filter is too old to know,
-// EINVAL is there because some treat the number as a bad argument. No filter sees the flags of
-// epoll_ctl and the name given to getsockopt: they lie behind a pointer, or every name would fail.
-// Without epoll_create1 (2.6.27), timerfd_create (2.6.25) and the flags of socket (2.6.27) nothing
-// works; the calls that need them give the error.
+// A filter (seccomp) answers with the error that its author chose: mostly EPERM, and ENOSYS to
+// calls that are newer than itself; EINVAL stands for the rest. It does not see what lies behind a
+// pointer, as the flags of epoll_ctl do. Without epoll_create1, timerfd_create and the flags of
+// socket (all of 2.6.27) nothing works, and the calls that need them give the error.
+//
+// Calls are replaced by their names and not by VOLT_SYS, which some tests define for themselves:
+// what these pass on to the kernel comes here, too.
 #ifndef VOLT_TEST_OLD_KERNEL_H
 #define VOLT_TEST_OLD_KERNEL_H
 
@@ -69,13 +70,13 @@ static const struct {
 enum { OLD_N_ANSWERS = sizeof old_answers / sizeof old_answers[0] };
 
 static int old_answer[OLD_N]; // what each call is answered, index into old_answers + 1; 0: as is
-static unsigned *old_reached; // how often; shared with the processes that the tests run in
+static unsigned *old_met; // how often; shared with the processes that the tests run in
 static pid_t old_pid;
 
 // Sets errno. 0: the kernel's own answer stands.
 static inline int old_refuses(int call) {
     if (!old_answer[call]) return 0;
-    __atomic_add_fetch(&old_reached[call], 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&old_met[call], 1, __ATOMIC_RELAXED);
     errno = old_answers[old_answer[call] - 1].error;
     return 1;
 }
@@ -138,9 +139,9 @@ static inline int old_find_answer(const char *name, size_t n) {
 __attribute__((constructor)) static void old_read_environment(void) {
     const char *s = getenv("OLD_KERNEL");
     old_pid = getpid();
-    old_reached = (unsigned *)mmap(NULL, OLD_N * sizeof *old_reached, PROT_READ | PROT_WRITE,
+    old_met = (unsigned *)mmap(NULL, OLD_N * sizeof *old_met, PROT_READ | PROT_WRITE,
                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (old_reached == MAP_FAILED) abort();
+    if (old_met == MAP_FAILED) abort();
     for (s = s ? s : ""; *(s += strspn(s, " ")); s += strcspn(s, " ")) {
         size_t n = strcspn(s, "= "), end = strcspn(s, " ");
         int call = old_find_call(s, n);
@@ -151,8 +152,8 @@ __attribute__((constructor)) static void old_read_environment(void) {
 __attribute__((destructor)) static void old_report(void) {
     for (int i = 0; i < OLD_N && getpid() == old_pid; i++)
         if (old_answer[i])
-            printf("OLD_KERNEL %s %s: reached %u times\n", old_names[i],
-                   old_answers[old_answer[i] - 1].name, old_reached[i]);
+            printf("OLD_KERNEL %s=%s met %u times\n", old_names[i],
+                   old_answers[old_answer[i] - 1].name, old_met[i]);
 }
 
 #endif // VOLT_TEST_OLD_KERNEL_H
