@@ -11,7 +11,7 @@ mkdir -p "$dir/log"
 
 # call             answers             tests, less test_
 alone='
-accept4            ENOSYS EPERM EINVAL regress net
+accept4            ENOSYS EPERM EINVAL regress
 eventfd            ENOSYS EPERM EINVAL public task
 FUTEX_WAIT_BITSET  ENOSYS EPERM EINVAL public task guest
 getrandom          ENOSYS EPERM EINVAL public regress
