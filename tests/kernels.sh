@@ -17,7 +17,7 @@ FUTEX_WAIT_BITSET  ENOSYS EPERM EINVAL public task guest
 getrandom          ENOSYS EPERM EINVAL public regress
 MADV_WIPEONFORK    ENOSYS EPERM EINVAL fork public
 epoll_pwait2       ENOSYS EPERM EINVAL guest history rescue
-EPOLLEXCLUSIVE     IGNORE EINVAL       rescue public task
+EPOLLEXCLUSIVE     IGNORE ENOSYS EPERM EINVAL rescue public
 SO_DOMAIN          ENOPROTOOPT         net regress answers
 '
 # EPERM and EINVAL once more for all together, in what is quick.

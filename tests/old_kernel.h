@@ -20,9 +20,10 @@
 //   SO_DOMAIN          2.6.32             ENOPROTOOPT
 //
 // A filter (seccomp) answers with the error that its author chose: mostly EPERM, and ENOSYS to
-// calls that are newer than itself; EINVAL stands for the rest. It does not see what lies behind a
-// pointer, as the flags of epoll_ctl do. Without epoll_create1, timerfd_create and the flags of
-// socket (all of 2.6.27) nothing works, and the calls that need them give the error.
+// calls that are newer than itself; EINVAL stands for the rest. The flags of epoll_ctl lie behind a
+// pointer, where no filter sees them: there only who plays Linux could say ENOSYS or EPERM. Without
+// epoll_create1, timerfd_create and the flags of socket (all of 2.6.27) nothing works, and what
+// needs them gives the error.
 //
 // Calls are replaced by their names and not by VOLT_SYS, which some tests define for themselves:
 // what these pass on to the kernel comes here, too.
