@@ -200,9 +200,9 @@
 //   memory              mmap and munmap of slabs
 //   start               epoll_create1, eventfd, timerfd_create, madvise, clone; for the defaults of
 //                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom
-// What older kernels or filters lack (epoll_pwait2, EPOLLEXCLUSIVE, accept4, flags of an eventfd,
-// FUTEX_WAIT_BITSET, getrandom, MADV_WIPEONFORK: then getpid at calls from outside) is replaced;
-// there is nothing to configure.
+// What older kernels or filters lack (epoll_pwait2, accept4, flags of an eventfd, FUTEX_WAIT_BITSET,
+// getrandom, SO_DOMAIN, MADV_WIPEONFORK: then getpid at calls from outside; EPOLLEXCLUSIVE: then the
+// watch wakes all sleepers) is replaced; there is nothing to configure.
 //
 // ---- limits
 // A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
@@ -1378,7 +1378,8 @@ static __attribute__((unused)) int volt__sys_futex_wait(uint32_t *word, uint32_t
                                                         int64_t deadline) {
     int rc = volt__sys_futex(word, VOLT__FUTEX_WAIT_BITSET, expected, deadline);
     if (!volt__sys_is_lacking(-rc)) return rc;
-    if (deadline != VOLT_NEVER) deadline -= volt__sys_now();
+    int64_t now = volt__sys_now();
+    if (deadline != VOLT_NEVER) deadline = deadline > now ? deadline - now : 0;
     return volt__sys_futex(word, VOLT__FUTEX_WAIT, expected, deadline);
 }
 static __attribute__((unused)) void volt__sys_futex_wake(uint32_t *word, int n) {
