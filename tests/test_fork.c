@@ -88,6 +88,10 @@ static void is_refused(parent *p) {
     CHECK_EQ(volt_shutdown(p->rt, VOLT_NEVER), -ECHILD);
     CHECK_EQ(volt_destroy(p->rt), -ECHILD);
     if (p->is_guest) CHECK_EQ(volt_rt_step(p->rt, 0), -ECHILD);
+    CHECK_EQ(volt_rt_deadline(p->rt), VOLT_NEVER);
+    volt_counters none = { 0 }, c;
+    volt_stats(p->rt, &c);
+    CHECK(memcmp(&c, &none, sizeof c) == 0);
 }
 static void wakes_nobody(parent *p) {
     volt_wake(p->waker);

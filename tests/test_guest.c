@@ -201,6 +201,23 @@ TEST(any_kind_of_loop_can_wait_for_it) {
     CHECK_EQ(close(ep), 0);
     destroy(rt);
 }
+TEST(a_step_may_run_any_number) {
+    static const uint32_t most[] = { INT32_MAX - 1u, INT32_MAX, INT32_MAX + 1u, UINT32_MAX };
+    volt_rt *rt = guest_on(1);
+    for (int i = 0; i < 4; i++) {
+        RT_SPAWN(rt, NULL, giver_run, (giver){ .value = 1 });
+        CHECK_EQ(volt_rt_step(rt, most[i]), 1);
+    }
+    destroy(rt);
+}
+TEST(destroy_waits_for_no_step) {
+    volt_rt *rt = guest_on(1);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    volt__lock(&rt->inside); // as who is in a step
+    CHECK_EQ(volt_destroy(rt), -EBUSY);
+    volt__unlock(&rt->inside);
+    destroy(rt);
+}
 TEST(several_guests_in_one_loop) {
     volt_rt *rt[3];
     int n_ended = 0;
