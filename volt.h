@@ -200,9 +200,9 @@
 //   memory              mmap and munmap of slabs
 //   start               epoll_create1, eventfd, timerfd_create, madvise, clone; for the defaults of
 //                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom
-// What older kernels or filters lack (epoll_pwait2, accept4, flags of an eventfd, FUTEX_WAIT_BITSET,
-// getrandom, SO_DOMAIN, MADV_WIPEONFORK: then getpid at calls from outside; EPOLLEXCLUSIVE: then the
-// watch wakes all sleepers) is replaced; there is nothing to configure.
+// What older kernels or filters lack (epoll_pwait2, accept4, flags of an eventfd,
+// FUTEX_WAIT_BITSET, getrandom, SO_DOMAIN, MADV_WIPEONFORK: then getpid at calls from outside;
+// EPOLLEXCLUSIVE: then the watch wakes all sleepers) is replaced; there is nothing to configure.
 //
 // ---- limits
 // A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
