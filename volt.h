@@ -1641,7 +1641,11 @@ VOLT_API volt_poll volt__stray_break(void) {
 }
 
 #ifdef VOLT_SINGLE_THREAD
-static inline int volt__try_lock(uint32_t *lock) { return *lock == 0 ? (*lock = 1) == 1 : 0; }
+static inline int volt__try_lock(uint32_t *lock) {
+    uint32_t before = *lock;
+    *lock = 1;
+    return before == 0;
+}
 static inline int volt__lock_until(uint32_t *lock, int64_t deadline) {
     (void)deadline;
     return volt__try_lock(lock);
