@@ -3638,13 +3638,12 @@ static void volt__inject(volt_rt *rt, volt__chain *c) {
 }
 // A thread that is no worker of rt holds it while it hands something over: what it hands over, or
 // gives up, may be the last thing that kept the runtime alive. Entered while something still does.
-// `visitors` is twice the number of such threads, and one more while a teardown waits:
+// `visitors` is twice the number of such threads, and one more once a teardown has come:
 //   from    event     to      done by                                   and then
-//   2n      visit     2n + 2  who holds what keeps the runtime alive    hands over, or gives up
+//   n       visit     n + 2   who holds what keeps the runtime alive    hands over, or gives up
 //   2n + 2  unvisit   2n      it. LAST TOUCH                            -
 //   2n      teardown  2n + 1  volt_run, volt_destroy: all have ended    waits for 1, looks
 //   2n + 3  unvisit   2n + 1  it. LAST TOUCH                            at 1: wakes the teardown
-//   2n + 1  held      2n      the teardown: handles, wakers             -EBUSY
 // Who holds something visits also while the teardown waits or looks: then it is seen to be held, or
 // was given up, and the teardown waits once more, for that thread to leave.
 static void volt__visit(volt_rt *rt) {
@@ -6749,10 +6748,7 @@ static int volt__teardown(volt_rt *rt) {
     volt__survivors s;
     volt__await_visitors(rt);
     volt__survivors_find(rt, &s);
-    if (s.n_held + s.n > 0) {
-        volt__and_acq_rel(&rt->visitors, ~UINT32_C(1)); // [S1] with unvisit
-        return -EBUSY;
-    }
+    if (s.n_held + s.n > 0) return -EBUSY;
     volt__await_visitors(rt);
     volt__rt_free(rt);
     return 0;

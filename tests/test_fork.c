@@ -8,6 +8,7 @@ static int has_word;
 #include "../volt.h"
 #include "test.h"
 #include "tasks.h"
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 typedef struct {
@@ -145,8 +146,14 @@ TEST(children_do_not_disturb_a_guest) {
     for (has_word = 0; has_word < 2; has_word++) beside_children(1, 1);
 }
 TEST(the_kernel_tells_a_child) {
+    unsigned char pages;
     has_word = 1;
+    uint32_t *word = volt__sys_fork_word();
+    if (!word) SKIP("no MADV_WIPEONFORK");
+    volt__sys_unmap(NULL, word, sizeof *word);
     volt_rt *rt = create_on(1);
-    if (!rt->fork_word) SKIP("no MADV_WIPEONFORK");
+    word = rt->fork_word;
+    CHECK(word && mincore(word, 1, &pages) == 0);
     destroy(rt);
+    CHECK(mincore(word, 1, &pages) == -1 && errno == ENOMEM); // unmapped
 }

@@ -134,6 +134,7 @@ static long played_sysconf(int name) { return page_size ? page_size : sysconf(na
 
 static int advice_error;
 static int played_madvise(void *p, size_t size, int advice) {
+    CHECK(p != NULL);
     if (advice_error) return errno = advice_error, -1;
     return madvise(p, size, advice);
 }
@@ -296,7 +297,9 @@ static int played_fcntl(int fd, int op, ...) {
     return fcntl(fd, op, value);
 }
 static void check_flags(int fd) {
+    uint64_t count;
     CHECK(fd >= 0);
+    CHECK(read(fd, &count, sizeof count) == -1 && errno == EAGAIN); // nothing there yet
     CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
     CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
     CHECK_EQ(close(fd), 0);
@@ -324,6 +327,27 @@ TEST(descriptors_have_their_flags_all_the_same) {
         int out = connect_to(listener);
         check_flags(volt__sys_accept(listener));
         CHECK_EQ(close(out), 0);
+    }
+    CHECK_EQ(close(listener), 0);
+}
+TEST(number_0_is_a_descriptor) {
+    static const int errors[] = { 0, ENOSYS };
+    int listener = open_listener(), out[2];
+    for (int i = 0; i < 2; i++) {
+        flags_error = errors[i];
+        out[i] = connect_to(listener);
+        CHECK_EQ(close(0), 0);
+        errno = ENOSYS; // of a call before
+        CHECK_EQ(volt__sys_eventfd(), 0);
+        check_flags(0);
+        errno = ENOSYS;
+        CHECK_EQ(volt__sys_accept(listener), 0);
+        check_flags(0);
+        fcntl_at = errors[i] ? 1 : 0; // where flags are set
+        fcntl_error = EACCES;
+        if (errors[i]) CHECK_EQ(volt__sys_eventfd(), -EACCES);
+        CHECK(open("/dev/null", O_RDONLY) == 0); // was closed
+        CHECK_EQ(close(out[i]), 0);
     }
     CHECK_EQ(close(listener), 0);
 }

@@ -232,6 +232,9 @@ TEST(what_was_created_may_be_destroyed) {
     CHECK(g);
     CHECK_EQ(volt_shutdown(rt, 0), 1);
     volt_task_destroy(g);
+    volt_counters c;
+    volt_stats(rt, &c);
+    CHECK(c.spawned == 1 && c.completed == 1);
     CHECK(volt_task_create(rt, giver_run, sizeof *g) == NULL);
     destroy(rt);
 }

@@ -270,7 +270,11 @@ ROOT_TEST(create_start_destroy, { volt_handle h; int64_t rc; int n_ended; awaite
         squares *q = volt_task_create(volt_cx_rt(cx), squares_run, sizeof *q);
         CHECK(q && q->in == 0 && q->out[39] == 0);
         CHECK_EQ((uintptr_t)q % 16, 0);
+        volt_counters before, c;
+        volt_stats(volt_cx_rt(cx), &before);
         volt_task_destroy(q);
+        volt_stats(volt_cx_rt(cx), &c);
+        CHECK_EQ(c.completed, before.completed + 1);
         q = volt_task_create(volt_cx_rt(cx), squares_run, sizeof *q);
         CHECK(q && q->in == 0); // zeroed, also when the memory was used before
         q->in = 5;
