@@ -1,0 +1,624 @@
+# SPDX-License-Identifier: MIT OR 0BSD
+"""gdb commands that show the tasks and workers of a program that uses volt.h, live or in a core file.
+
+    (gdb) source examples/gdb/volt.py       or: gdb -x examples/gdb/volt.py program core
+    (gdb) volt tasks                        all tasks of all runtimes; volt tasks json: as JSON
+    (gdb) volt workers                      what each worker does, its queues and counters
+    (gdb) volt task ADDRESS                 one task in full: its address, or that of its state
+    (gdb) volt use EXPRESSION               a volt_rt * to look at, too: a guest between two steps has
+                                            no thread to be found by. Without an expression: forget it
+
+How to read `volt tasks`: AT is the innermost await; "a.c:7 < 30 < 52" was awaited at line 30, and
+that at 52. SINCE counts to the youngest tick of the workers: if all sleep, it is longer than shown.
+`created` has not been started, or is just on its way to a queue; `held` has ended, but a handle or a
+waker keeps it. NODES are timers, links and waits that are armed. Of several arms one is shown.
+
+The program needs debug information (-g; any -O), and on x86-64 Linux nothing else; with -g3 the
+constants below are the program's own. Debian package: gdb. Nothing is written to the program.
+"""
+import contextlib
+import json
+import re
+
+import gdb
+
+# The volt.h that this script knows, and those of its macros that only -g3 lets gdb see.
+VERSION = 100
+MACROS = {
+    "VOLT__RUNNING": 1,
+    "VOLT__NOTIFIED": 2,
+    "VOLT__COMPLETE": 4,
+    "VOLT__CANCELLED": 8,
+    "VOLT__REF": 64,
+    "VOLT__SLAB_HEAD": 128,
+    "VOLT_RING_DISTANCE_BITS": 9,
+    "VOLT_RING_INDEX_BITS": 32,
+    "VOLT_TICK_NS": 1000000,
+}
+# What a leaf's kind is called, and what it waits on: a descriptor, an object, or neither.
+LEAVES = {
+    "VOLT__LEAF_TIMER": "timer",
+    "VOLT__LEAF_NEVER": "never",
+    "VOLT__LEAF_JOIN": "join of {on}",
+    "VOLT__LEAF_RD": "readable fd {fd}",
+    "VOLT__LEAF_WR": "writable fd {fd}",
+    "VOLT__LEAF_CONNECT": "connect fd {fd}",
+    "VOLT__LEAF_TOKEN": "token {on}",
+    "VOLT__LEAF_GROUP": "group {on}",
+}
+MODES = {
+    "VOLT__SELECT": "select",
+    "VOLT__SELECT_BIASED": "select",
+    "VOLT__JOIN_ALL": "join_all",
+    "VOLT__TRY_JOIN_ALL": "try_join_all",
+}
+MOST_FRAMES = 100
+
+
+def differs(what):
+    """The program does not look like one with this script's volt.h."""
+    return gdb.GdbError(f"volt: {what}: the program's volt.h is another one than this script's")
+
+
+# ---- what the debug information knows
+
+
+def constant(name):
+    """An enumerator, or a macro as far as gdb sees it, or what stands above."""
+    try:
+        return int(gdb.parse_and_eval(name))
+    except gdb.error:
+        if name in MACROS:
+            return MACROS[name]
+        raise differs(f"no {name} in the debug information") from None
+
+
+def field(struct, name):
+    """The field of a struct type."""
+    for f in struct.strip_typedefs().fields():
+        if f.name == name:
+            return f
+    raise differs(f"{struct} has no {name}")
+
+
+class Layout:
+    """Reads many structs of one type: each with one access, and only the fields named."""
+
+    def __init__(self, struct, *names):
+        self.size = struct.sizeof
+        self.places = [(name.split(".")[-1], *self.place(struct, name)) for name in names]
+
+    @staticmethod
+    def place(struct, path):
+        at = 0
+        for name in path.split("."):
+            f = field(struct, name)
+            at += f.bitpos // 8
+            struct = f.type
+        return at, at + struct.sizeof
+
+    def read(self, address):
+        data = bytes(gdb.selected_inferior().read_memory(address, self.size))
+        return {name: int.from_bytes(data[a:b], "little") for name, a, b in self.places}
+
+
+def text_at(address):
+    """A C string: a site."""
+    try:
+        return gdb.Value(address).cast(gdb.lookup_type("char").const().pointer()).string()
+    except gdb.error:
+        return f"{address:#x}"
+
+
+def function_at(address):
+    block = gdb.block_for_pc(address)
+    while block and not block.function:
+        block = block.superblock
+    return block.function.print_name if block else f"{address:#x}"
+
+
+class Cache(dict):
+    """Few sites and functions, many tasks."""
+
+    def __init__(self, find):
+        self.find = find
+
+    def __missing__(self, key):
+        self[key] = self.find(key)
+        return self[key]
+
+
+# ---- finding the runtimes
+
+used = []  # what `volt use` was given
+gdb.events.exited.connect(lambda event: used.clear())
+
+
+@contextlib.contextmanager
+def selection_kept():
+    thread = gdb.selected_thread()
+    if thread is None:
+        raise gdb.GdbError("volt: no program runs, and no core file is open")
+    frame = gdb.selected_frame()
+    try:
+        yield
+    finally:
+        thread.switch()
+        frame.select()
+
+
+def carried():
+    """The threads that carry a worker, and the workers."""
+    symbols = gdb.lookup_static_symbols("volt__tls")
+    if not symbols:
+        raise gdb.GdbError(
+            "volt: no volt__tls in the debug information: compile the file that defines"
+            " VOLT_IMPLEMENTATION with -g"
+        )
+    trouble = None
+    found = []
+    for thread in sorted(gdb.selected_inferior().threads(), key=lambda t: t.num):
+        thread.switch()
+        for symbol in symbols:
+            try:
+                worker = symbol.value()
+            except gdb.error as e:  # also a library whose memory this thread has never touched
+                trouble = e
+                continue
+            if int(worker):
+                found.append((thread, worker.dereference()))
+    if trouble and not found and not used:
+        raise gdb.GdbError(f"volt: {trouble}: name a runtime by `volt use`")
+    return found
+
+
+def select_frame_of_volt():
+    """In the selected thread: there gdb sees the macros of volt.h, if there are any."""
+    frame = gdb.newest_frame()
+    while frame:
+        if (frame.name() or "").startswith("volt__"):
+            frame.select()
+            return
+        frame = frame.older()
+
+
+def check_version():
+    names = gdb.execute("info functions -q ^volt__bad_pc_with_VOLT_DEBUG_", to_string=True)
+    versions = {int(v) for v in re.findall(r"volt__bad_pc_with_VOLT_DEBUG_[01]_(\d+)", names)}
+    if versions and VERSION not in versions:
+        raise differs(f"VOLT_VERSION is {versions}, not {VERSION}")
+
+
+def runtimes():
+    """All that are known; a frame of volt.h is selected if there is one."""
+    check_version()
+    threads, found = {}, {}
+    for thread, worker in carried():
+        thread.switch()
+        select_frame_of_volt()
+        threads[int(worker.address)] = thread
+        found.setdefault(int(worker["rt"]), worker["rt"])
+    for rt in used:
+        found.setdefault(int(rt), rt)
+    if not found:
+        raise gdb.GdbError("volt: no thread carries a worker: name a runtime by `volt use`")
+    return [Runtime(rt.dereference(), threads) for rt in found.values()]
+
+
+# ---- a runtime, its workers and tasks
+
+
+class Runtime:
+    """What does not change while the program is stopped."""
+
+    def __init__(self, value, threads):
+        self.value = value
+        self.address = int(value.address)
+        names = [*MACROS, *LEAVES, *MODES, "VOLT__SUB", "VOLT__EACH", "VOLT__ARMS", "VOLT__HAS_EXT"]
+        names += ["VOLT__EXTERNAL", "VOLT__GAVE_WAKER", "VOLT__LINKED"]
+        names += ["VOLT__ARMS_N", "VOLT__ARMS_MODE"]
+        self.constants = {name: constant(name) for name in names}
+        self.site, self.function = Cache(text_at), Cache(function_at)
+        workers = value["workers"]
+        self.workers = [
+            Worker(self, workers[i].dereference(), threads) for i in range(int(value["started"]))
+        ]
+        self.tick = max((w.tick for w in self.workers), default=0)
+        self.find_layouts()
+        self.places = {}
+        self.find_queued()
+
+    def __getitem__(self, name):
+        return self.constants[name]
+
+    def find_layouts(self):
+        slab = field(field(self.value.type, "slabs").type, "first").type.target()
+        task = field(slab, "free").type.target()
+        node = field(field(self.workers[0].value.type, "cx").type, "frame_").type.target()
+        self.slab_layout = Layout(slab, "all_next", "slot_size", "cap", "carved", "bytes")
+        self.task_layout = Layout(
+            task, "word", "next", "u.fn", "u.result", "join", "spawn_site", "wait_site", "wait",
+            "wait_ms", "flags", "links",
+        )  # fmt: skip
+        self.frame_layout = Layout(node, "pc_", "state_", "kind_", "key_", "on_")
+        self.ext_layout = Layout(gdb.lookup_type("struct volt__ext"), "group", "id")
+
+    def find_queued(self):
+        """Where the queued tasks are."""
+        for w in self.workers:
+            for task in w.ring():
+                self.places[task] = f"ring {w.index}"
+            self.places[int(w.value["lifo"])] = f"LIFO {w.index}"
+        task, left = int(self.value["injector"]["head"]), int(self.value["injector"]["len"])
+        while task and left > 0:
+            self.places[task] = "injector"
+            task, left = self.task_layout.read(task)["next"], left - 1
+
+    def slabs(self):
+        slab = int(self.value["slabs"]["first"])
+        while slab:
+            s = self.slab_layout.read(slab)
+            if (s["bytes"] - self["VOLT__SLAB_HEAD"]) // s["slot_size"] != s["cap"]:
+                raise differs(f"slab {slab:#x} holds another number of slots")
+            yield slab + self["VOLT__SLAB_HEAD"], s
+            slab = s["all_next"]
+
+    def tasks(self):
+        for first, slab in self.slabs():
+            for i in range(slab["carved"]):
+                address = first + i * slab["slot_size"]
+                raw = self.task_layout.read(address)
+                if raw["word"] >= self["VOLT__REF"]:
+                    yield Task(self, address, raw, slab["slot_size"])
+
+    def find(self, address):
+        """The living task whose slot, or whose state outside of it, this address is in; or None."""
+        for first, slab in self.slabs():
+            i = (address - first) // slab["slot_size"]
+            if 0 <= i < slab["carved"]:
+                at = first + i * slab["slot_size"]
+                raw = self.task_layout.read(at)
+                is_alive = raw["word"] >= self["VOLT__REF"]
+                return Task(self, at, raw, slab["slot_size"]) if is_alive else None
+        return next((t for t in self.tasks() if t.state_address() == address), None)
+
+    def seconds(self, ticks):
+        return ticks * self["VOLT_TICK_NS"] / 1e9
+
+    def title(self):
+        v = self.value
+        is_closed = ", shutting down" if int(v["is_closed"]) else ""
+        return (
+            f"runtime {self.address:#x}: {len(self.workers)} of {int(v['n_workers'])} workers"
+            f" started, {int(v['injector']['len'])} tasks in the injector{is_closed}"
+        )
+
+
+class Worker:
+    def __init__(self, rt, value, threads):
+        self.rt, self.value = rt, value
+        self.index = int(value["index"])
+        self.thread = threads.get(int(value.address))
+        self.tick = int(value["tick"])
+        self.task = int(value["cx"]["task_"])  # also after its poll
+        last = (int(value["last"]) - int(rt.value["epoch"])) // rt["VOLT_TICK_NS"]
+        if abs(last - self.tick) > 1000:
+            raise differs(f"worker {self.index} is at tick {self.tick}, not {last}: VOLT_TICK_NS")
+
+    def is_parked(self):
+        words = self.rt.value["idle"]["parked"]
+        bits = words.type.target().sizeof * 8
+        return int(words[self.index // bits]) >> self.index % bits & 1 != 0
+
+    def ring(self):
+        """The tasks in it, the next one first."""
+        ring = self.value["ring"]
+        cap = ring["slot"].type.range()[1] + 1
+        head = int(ring["head"]) >> self.rt["VOLT_RING_DISTANCE_BITS"]
+        n = (int(ring["tail"]) - head) & ((1 << self.rt["VOLT_RING_INDEX_BITS"]) - 1)
+        if n > cap:
+            raise differs(f"{n} tasks in a ring of {cap}: VOLT_RING_DISTANCE_BITS")
+        return [int(ring["slot"][(head + i) % cap]) for i in range(n)]
+
+    def polls(self, address):
+        """This task, as far as can be told."""
+        return self.task == address and not self.is_parked() and not int(self.value["is_counted"])
+
+    def running(self):
+        """The task that it polls, or None."""
+        task = self.rt.find(self.task)
+        return task if task and task.has("RUNNING") and self.polls(self.task) else None
+
+    def state(self):
+        if self.is_parked():
+            return "parked"
+        if int(self.value["is_counted"]):
+            return "searching"
+        return "running" if self.running() else "awake"
+
+    def at(self, task):
+        """Debug builds know the last await that was reached, others that of the last wait."""
+        at = int(self.value["cx"]["at_"])
+        return self.rt.site[at] if at else task.site()
+
+    def next_timer(self):
+        """The tick of the next timer, or None. It stands in the first slot of one of the levels."""
+        wheel = self.value["wheel"]
+        due = []
+        for level in range(wheel["occupied"].type.range()[1] + 1):
+            slots = wheel["slot"][level]
+            n = slots.type.range()[1] + 1
+            bits = n.bit_length() - 1
+            pos = int(wheel["elapsed"]) >> level * bits
+            occupied = [i % n for i in range(pos, pos + n) if int(wheel["occupied"][level]) >> i % n & 1]
+            if occupied:
+                due += self.keys(slots[occupied[0]])
+        return min(due, default=None)
+
+    @staticmethod
+    def keys(head):
+        """Of the nodes of a ring; of very long ones, of the first."""
+        node, keys = head, []
+        while len(keys) < 10000:
+            keys.append(int(node["key_"]))
+            node = node["next_"]
+            if node == head or not int(node):
+                break
+        return keys
+
+    def row(self):
+        v, rt, due, task = self.value, self.rt, self.next_timer(), self.running()
+        stats = v["stats"]
+        thread = f"{self.thread.num} (LWP {self.thread.ptid[1]})" if self.thread else "-"
+        return {
+            "WORKER": self.index,
+            "THREAD": thread,
+            "STATE": self.state(),
+            "RING": len(self.ring()),
+            "LIFO": pointer(int(v["lifo"])),
+            "NEXT TIMER": "-" if due is None else f"{rt.seconds(due - rt.tick):.1f} s",
+            "TASK": pointer(task.address) if task else "-",
+            "AT": self.at(task) if task else "-",
+            "POLLS": int(stats["polls"]) + int(v["slice"]) - int(v["due"]),
+            "STEALS": int(stats["steals"]),
+            "PARKS": int(stats["parks"]),
+        }
+
+
+def pointer(address):
+    return f"{address:#x}" if address else "-"
+
+
+class Task:
+    def __init__(self, rt, address, raw, slot_size):
+        self.rt, self.address, self.raw, self.slot_size = rt, address, raw, slot_size
+        flags = ("RUNNING", "NOTIFIED", "COMPLETE", "CANCELLED")
+        known = sum(rt["VOLT__" + name] for name in flags)
+        if raw["word"] & (rt["VOLT__REF"] - 1) & ~known:
+            raise differs(f"task {address:#x} has the word {raw['word']:#x}")
+
+    def has(self, flag):
+        return self.raw["word"] & self.rt["VOLT__" + flag] != 0
+
+    def has_kind(self, flag):
+        return self.raw["flags"] & self.rt["VOLT__" + flag] != 0
+
+    def is_waiting(self):
+        return not (self.has("RUNNING") or self.has("NOTIFIED") or self.has("COMPLETE"))
+
+    def has_waited(self):
+        """Before its first wait, what the task knows of waits is that of another one."""
+        return self.raw["wait_site"] != self.raw["spawn_site"]
+
+    def state(self):
+        if self.has("COMPLETE"):
+            return "ended, held"
+        return self.doing() + (", cancelled" if self.has("CANCELLED") else "")
+
+    def doing(self):
+        if self.has("RUNNING"):
+            on = [str(w.index) for w in self.rt.workers if w.polls(self.address)]
+            return "running" + (" on " + " or ".join(on) if on else "")
+        if self.has("NOTIFIED"):
+            if self.address in self.rt.places:
+                return "queued on " + self.rt.places[self.address]
+            return "queued" if self.has_waited() else "created"
+        return "waiting"
+
+    # ---- its frames, while it does not run
+
+    def state_address(self):
+        state = self.address + self.rt.task_layout.size
+        if not self.has_kind("EXTERNAL"):
+            return state
+        return int.from_bytes(gdb.selected_inferior().read_memory(state, 8), "little")
+
+    def frames(self):
+        """From its function to the innermost one that it awaits, each as a dict."""
+        if self.has("RUNNING") or self.has("COMPLETE") or not self.has_waited():
+            return []
+        frames, at = [], self.state_address()
+        while at and len(frames) < MOST_FRAMES:
+            frame = self.rt.frame_layout.read(at)
+            frames.append({"address": at, **frame})
+            at = frame["on_"] if frame["kind_"] == self.rt["VOLT__SUB"] else 0
+        return frames
+
+    def site(self):
+        return self.rt.site[self.raw["wait_site"]] if self.has_waited() else "-"
+
+    def at(self, frames):
+        """The site, which is the innermost frame's, and the lines of those outside of it."""
+        lines = [f["pc_"] for f in reversed(frames)]
+        if not lines or not self.site().endswith(f":{lines[0]}"):
+            lines = lines[:1]
+        return " < ".join([self.site(), *map(str, lines[1:])])
+
+    # ---- what it waits for
+
+    def what(self, frames):
+        if self.has("COMPLETE"):
+            value = self.raw["result"]
+            return f"result {value - (1 << 64) if value >> 63 else value}"
+        if not self.is_waiting():
+            return "-"
+        if not self.raw["wait"] or not frames:
+            return "waker" if self.has_kind("GAVE_WAKER") else "by hand"
+        inner = frames[-1]
+        if inner["kind_"] == self.rt["VOLT__EACH"]:
+            return "array, one: " + self.leaf(None)
+        if inner["kind_"] == self.rt["VOLT__ARMS"]:
+            n, mode = (inner["key_"] >> 8 * self.rt[b] & 255 for b in ("VOLT__ARMS_N", "VOLT__ARMS_MODE"))
+            names = {self.rt[key]: name for key, name in MODES.items()}
+            return f"{names[mode]} of {n} arms, one: {self.leaf(None)}"
+        return self.leaf(inner)
+
+    def leaf(self, frame):
+        """Without the frame of an arm, what the arm waits on is not known."""
+        kind, argument = self.raw["wait"] >> 24, self.raw["wait"] & 0xFFFFFF
+        for name, text in LEAVES.items():
+            if self.rt[name] == kind:
+                text = text if frame else text.split(" of {on}")[0].split(" {on}")[0]
+                left = self.left(frame) if frame and name == "VOLT__LEAF_TIMER" else ""
+                return text.format(fd=argument, on=pointer(frame["on_"]) if frame else "") + left
+        raise differs(f"task {self.address:#x} waits for something of kind {kind}")
+
+    def left(self, frame):
+        if frame["state_"] & 15 != self.rt["VOLT__LINKED"]:
+            return ""
+        return f", {self.rt.seconds(frame['key_'] - self.rt.tick):.1f} s left"
+
+    def since(self):
+        """Seconds that it has waited, or None."""
+        if not self.is_waiting() or not self.has_waited():
+            return None
+        return self.rt.seconds((self.rt.tick - self.raw["wait_ms"]) & 0xFFFFFFFF)
+
+    def group(self):
+        """The group that it is a member of, and which of its members."""
+        if not self.has_kind("HAS_EXT"):
+            return None
+        ext = self.rt.ext_layout
+        return ext.read(self.address + self.slot_size - ext.size)
+
+    def row(self):
+        frames, since, group = self.frames(), self.since(), self.group()
+        return {
+            "TASK": pointer(self.address),
+            "STATE": self.state(),
+            "SINCE": "-" if since is None else f"{since:.1f} s",
+            "WAITS FOR": self.what(frames),
+            "AT": self.at(frames),
+            "FUNCTION": "-" if self.has("COMPLETE") else self.rt.function[self.raw["fn"]],
+            "SPAWNED AT": self.rt.site[self.raw["spawn_site"]],
+            "REFS": self.raw["word"] // self.rt["VOLT__REF"],
+            "NODES": self.raw["links"],
+            "GROUP": pointer(group["group"]) if group else "-",
+        }
+
+
+# ---- the commands
+
+
+def table(rows):
+    """Columns are two blanks apart, and no cell is empty or has two."""
+    if not rows:
+        return ""
+    lines = [list(rows[0]), *([str(c) for c in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    return "".join(
+        "  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() + "\n" for line in lines
+    )
+
+
+class Volt(gdb.Command):
+    """Tasks and workers of programs that use volt.h: volt tasks, workers, task, use."""
+
+    def __init__(self):
+        super().__init__("volt", gdb.COMMAND_STATUS, prefix=True)
+
+
+class Tasks(gdb.Command):
+    """List all tasks of all runtimes: volt tasks [json]"""
+
+    def __init__(self):
+        super().__init__("volt tasks", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        if argument.lower() not in ("", "json"):
+            raise gdb.GdbError("volt tasks [json]")
+        with selection_kept():
+            if argument:
+                rows = [{"RUNTIME": pointer(rt.address), **t.row()} for rt in runtimes() for t in rt.tasks()]
+                gdb.write(json.dumps(rows, indent=1) + "\n")
+                return
+            for rt in runtimes():
+                rows = [t.row() for t in rt.tasks()]
+                gdb.write(f"{rt.title()}, {len(rows)} tasks\n{table(rows)}")
+
+
+class Workers(gdb.Command):
+    """List the workers of all runtimes: volt workers"""
+
+    def __init__(self):
+        super().__init__("volt workers", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        with selection_kept():
+            for rt in runtimes():
+                gdb.write(f"{rt.title()}\n{table([w.row() for w in rt.workers])}")
+
+
+class OneTask(gdb.Command):
+    """Show a task and the frames inside: volt task ADDRESS"""
+
+    def __init__(self):
+        super().__init__("volt task", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        if not argument:
+            raise gdb.GdbError("volt task ADDRESS")
+        address = int(value_of(argument))
+        with selection_kept():
+            for rt in runtimes():
+                task = rt.find(address)
+                if task:
+                    self.show(task)
+                    return
+        raise gdb.GdbError(f"volt: no task at {address:#x}")
+
+    @staticmethod
+    def show(task):
+        for name, cell in task.row().items():
+            gdb.write(f"{name.lower():10}  {cell}\n")
+        gdb.write(f"{'state at':10}  {pointer(task.state_address())}\n")
+        for f in reversed(task.frames()):
+            gdb.write(f"{'frame':10}  {pointer(f['address'])} at line {f['pc_']}\n")
+
+
+class Use(gdb.Command):
+    """Look at this runtime, too: volt use EXPRESSION; without one: forget those named so"""
+
+    def __init__(self):
+        super().__init__("volt use", gdb.COMMAND_STATUS)
+
+    def invoke(self, argument, from_tty):
+        if not argument:
+            used.clear()
+            return
+        used.append(value_of(argument).cast(gdb.lookup_type("struct volt_rt").pointer()))
+
+
+def value_of(expression):
+    """Of an expression that changes nothing: no assignment, no call."""
+    if re.search(r"\+\+|--|=", re.sub(r"[=!]=|(?<!<)<=|(?<!>)>=", "", expression)):
+        raise gdb.GdbError("volt: the expression must not change anything")
+    before = gdb.convenience_variable("volt_value")
+    gdb.execute(f"with may-call-functions off -- set $volt_value = ({expression})")
+    value = gdb.convenience_variable("volt_value")
+    gdb.set_convenience_variable("volt_value", before)
+    return value
+
+
+for command in (Volt, Tasks, Workers, OneTask, Use):
+    command()

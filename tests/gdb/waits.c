@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// A program to be looked at by tests/gdb.sh: two runtimes with tasks in every kind of wait, running,
+// queued, created and ended. It writes to the file that its argument names how `volt tasks` should
+// show each of them:
+//   address|state|what for|at|function|spawned at|references|nodes|group
+// and calls ready(), where it is to be stopped. Then it ends them all, and exits with 0.
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROWS = 32, TEXT = 96 };
+#define FAR VOLT_S(600)
+
+typedef struct row {
+    const volt__task *task;
+    char state[TEXT], what[TEXT], at[TEXT];
+    const char *fn, *site;
+    int refs, nodes;
+    const volt_group *group;
+} row;
+static row rows[ROWS];
+static uint32_t rows_lock, n_rows, n_told, n_stuck;
+
+// One struct for all tasks of this program.
+typedef struct task {
+    volt_frame frame;
+    const char *site; // of its spawn
+    int refs, fd, rc;
+    const volt_group *member_of;
+    int line, up_line; // children: where they are awaited, and where who awaits them is
+    struct task *child;
+    volt_handle other;
+    volt_group group;
+    volt_shield shield;
+    volt_timer timer;
+    volt_arm a, b;
+    volt_waker waker;
+} task;
+typedef struct leaf {
+    volt_frame frame;
+    int rc;
+} leaf;
+static leaf leaves[2];
+static char lots[1 << 22];
+static volt_addr full;        // of a listener that takes no more connections
+static volt_token stop, over; // never cancelled; cancelled at the end
+static int gate[2];           // a pipe, closed at the end
+
+static void check(int ok, const char *what) {
+    if (ok) return;
+    perror(what);
+    _exit(1);
+}
+#define CHECK(c_) check(!!(c_), __FILE__ ":" VOLT__STR(__LINE__) ": " #c_)
+#define FORMAT(to_, ...) CHECK(snprintf((to_), TEXT, __VA_ARGS__) < TEXT)
+#define COUNT(n_) volt__add_acq_rel(&(n_), 1)
+#define UNTIL(c_)                                                                                  \
+    do {                                                                                           \
+        while (!(c_)) sched_yield();                                                               \
+    } while (0)
+
+// ---- what is known of a task
+
+static row *row_of(const volt__task *t) {
+    volt__lock(&rows_lock);
+    uint32_t i = 0;
+    while (i < n_rows && rows[i].task != t) i++;
+    CHECK(i < ROWS);
+    if (i == n_rows) n_rows++;
+    rows[i].task = t;
+    volt__unlock(&rows_lock);
+    return &rows[i];
+}
+static row *know(const volt__task *t, const char *state, const char *fn, const char *site,
+                 int refs) {
+    row *r = row_of(t);
+    FORMAT(r->state, "%s", state);
+    FORMAT(r->what, "-");
+    FORMAT(r->at, "-");
+    r->fn = fn;
+    r->site = site;
+    r->refs = refs;
+    return r;
+}
+// Of the task that runs, which stops in this line, or whose child does.
+static row *tell(const volt_cx *cx, const task *w, const char *fn, int line, int nodes) {
+    row *r = know(cx->task_, "waiting", w->up_line ? "root_run" : fn, w->site,
+                  w->refs ? w->refs : 1);
+    FORMAT(r->at, "%s:%d", __FILE__, line);
+    if (w->up_line) FORMAT(r->at, "%s:%d < %d < %d", __FILE__, line, w->line, w->up_line);
+    r->nodes = nodes;
+    r->group = w->member_of;
+    return r;
+}
+// Says what it will wait for, with so many nodes, and waits, all in one line.
+#define WAIT(nodes_, await_, ...)                                                                  \
+    do {                                                                                           \
+        row *r_ = tell(cx, w, __func__, __LINE__, (nodes_));                                       \
+        FORMAT(r_->what, __VA_ARGS__);                                                             \
+        COUNT(n_told);                                                                             \
+        VOLT_AWAIT(w->rc, await_);                                                                 \
+    } while (0)
+
+// ---- tasks, each in a wait of its own
+
+static volt_poll timer_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(1, volt_sleep(cx, FAR), "timer");
+    VOLT_END(0);
+}
+static volt_poll never_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(0, volt_never(cx), "never");
+    VOLT_END(0);
+}
+static volt_poll join_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(1, volt_join(cx, &w->other), "join of %p", (void *)w->other.task_);
+    volt_detach(&w->other);
+    VOLT_END(0);
+}
+static volt_poll read_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(1, volt_read(cx, w->fd, lots, 1), "readable fd %d", w->fd);
+    VOLT_END(0);
+}
+static volt_poll write_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(1, volt_write_all(cx, w->fd, lots, sizeof lots), "writable fd %d", w->fd);
+    VOLT_END(0);
+}
+static volt_poll connect_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    w->fd = dup(0); // the lowest number that is free: that of the next socket
+    close(w->fd);
+    WAIT(1, volt_connect(cx, &full), "connect fd %d", w->fd);
+    VOLT_END(0);
+}
+static volt_poll token_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(1, volt_token_wait(cx, &stop), "token %p", (void *)&stop);
+    VOLT_END(0);
+}
+static volt_poll group_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    w->rc = VOLT_GROUP_SPAWN(cx, &w->group, timer_run,
+                             (task){ .site = VOLT__SITE, .member_of = &w->group });
+    CHECK(w->rc == 0);
+    WAIT(1, volt_group_wait(cx, &w->group), "group %p", (void *)&w->group);
+    VOLT_AWAIT(volt_group_close(cx, &w->group));
+    VOLT_END(0);
+}
+static volt_poll select_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(2,
+         VOLT_SELECT_BIASED(VOLT_ARM(&w->a, volt_token_wait(cx, &stop)),
+                            VOLT_ARM(&w->b, volt_sleep(cx, FAR))),
+         "select of 2 arms, one: timer");
+    VOLT_END(0);
+}
+static volt_poll leaf_run(volt_cx *cx, void *arg) {
+    leaf *l = (leaf *)arg;
+    VOLT_BEGIN(cx, l);
+    VOLT_AWAIT(l->rc, volt_never(cx));
+    VOLT_END(0);
+}
+static volt_poll array_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(0, volt_join_all(cx, VOLT_EACH(leaf_run, leaves)), "array, one: never");
+    VOLT_END(0);
+}
+static volt_poll by_hand(volt_cx *cx) {
+    return volt_is_cancelled(cx) ? volt_ready(-ECANCELED) : volt_pending();
+}
+static volt_poll waker_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    w->refs = 2;
+    w->waker = volt_waker_retain(cx);
+    WAIT(0, by_hand(cx), "waker");
+    volt_waker_release(w->waker);
+    VOLT_END(0);
+}
+// A shield lets it wait although it is cancelled.
+static volt_poll cancelled_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    while (!volt_is_cancelled(cx)) VOLT_AWAIT(volt_yield(cx));
+    volt_shield_begin(cx, &w->shield, VOLT_NEVER);
+    WAIT(1, volt_token_wait(cx, &over), "token %p", (void *)&over);
+    volt_shield_end(cx, &w->shield);
+    VOLT_END(0);
+}
+
+// ---- children inside each other; the root is volt_block_on's
+
+static volt_poll inner_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(2, volt_within(cx, &w->timer, FAR, volt_sleep(cx, FAR)), "timer");
+    VOLT_END(0);
+}
+static volt_poll middle_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    w->child->up_line = w->line;
+    w->child->line = __LINE__ + 1;
+    VOLT_AWAIT(w->rc, inner_run(cx, w->child));
+    VOLT_END(0);
+}
+static volt_poll root_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    w->child->line = __LINE__ + 1;
+    VOLT_AWAIT(w->rc, middle_run(cx, w->child));
+    VOLT_END(0);
+}
+static void *block_on_thread(void *rt) {
+    static task root, middle, inner;
+    root.child = &middle;
+    middle.child = &inner;
+    inner.site = "root task";
+    inner.refs = 2;
+    CHECK(volt_block_on((volt_rt *)rt, root_run, &root) == 0);
+    return NULL;
+}
+
+// ---- tasks that do not wait
+
+static volt_poll yield_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    while (!volt_is_cancelled(cx)) WAIT(0, volt_yield(cx), "-");
+    VOLT_END(0);
+}
+static volt_poll end_run(volt_cx *cx, void *arg) {
+    (void)cx, (void)arg;
+    return volt_ready(42);
+}
+// Stops its worker, with a task in its LIFO slot. Before that it sleeps: so long have others waited.
+static volt_poll stuck_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    char c, state[TEXT];
+    VOLT_BEGIN(cx, w);
+    WAIT(0, volt_sleep(cx, VOLT_MS(300)), "-");
+    w->rc = VOLT_SPAWN(cx, &w->other, end_run, (task){ .site = (w->site = VOLT__SITE) });
+    CHECK(w->rc == 0);
+    FORMAT(state, "queued on LIFO %u", cx->worker_->index);
+    know(w->other.task_, state, "end_run", w->site, 2);
+    FORMAT(row_of(cx->task_)->state, "running on %u", cx->worker_->index);
+    COUNT(n_stuck);
+    CHECK(read(gate[0], &c, 1) == 0);
+    volt_detach(&w->other);
+    VOLT_END(0);
+}
+
+// ---- the program
+
+// A task that tells of itself: SPAWN(runtime, handle, function, member = value ...)
+static uint32_t n_spawned;
+#define SPAWN(rt_, handle_, fn_, ...)                                                              \
+    do {                                                                                           \
+        task new_ = { .site = VOLT__SITE, __VA_ARGS__ };                                           \
+        CHECK(volt_rt_spawn_at((rt_), (handle_), (fn_), &new_, sizeof new_, new_.site) == 0);      \
+        n_spawned++;                                                                               \
+    } while (0)
+static void await_told(void) { UNTIL(volt__load_acq(&n_told) >= n_spawned); }
+
+static volt_rt *rt, *other_rt;
+static volt_handle joined, cancelled, yields, ended, queued;
+static void *created;
+
+// A listener, and more connections than it takes.
+static void fill_backlog(void) {
+    volt_listen_options one = { .backlog = 1 };
+    int fd = volt_listen("127.0.0.1", 0, &one);
+    CHECK(fd >= 0 && volt_local_addr(fd, &full) == 0);
+    for (int i = 0; i < 6; i++) {
+        int c = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        CHECK(c >= 0);
+        CHECK(connect(c, volt__addr_sa(&full), full.len_) == 0 || errno == EINPROGRESS);
+    }
+}
+static void spawn_waits(void) {
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    fill_backlog();
+    SPAWN(rt, NULL, connect_run, .rc = 0);
+    await_told(); // it has its descriptor
+    SPAWN(other_rt, NULL, timer_run, .rc = 0);
+    SPAWN(rt, NULL, timer_run, .rc = 0);
+    SPAWN(rt, &joined, never_run, .refs = 2);
+    SPAWN(rt, NULL, join_run, .refs = 2, .other = joined);
+    SPAWN(rt, NULL, read_run, .fd = pair[0]);
+    SPAWN(rt, NULL, write_run, .fd = pair[0]);
+    SPAWN(rt, NULL, token_run, .rc = 0);
+    SPAWN(rt, NULL, group_run, .rc = 0);
+    n_spawned++; // the child of the group
+    SPAWN(rt, NULL, select_run, .rc = 0);
+    SPAWN(rt, NULL, array_run, .rc = 0);
+    SPAWN(rt, NULL, waker_run, .rc = 0);
+    SPAWN(rt, &cancelled, cancelled_run, .refs = 2);
+    volt_cancel(&cancelled);
+    n_spawned++; // the root of volt_block_on
+    await_told();
+    FORMAT(row_of(cancelled.task_)->state, "waiting, cancelled");
+}
+// One worker after the other gets stuck: the second task comes when the first can run nowhere else.
+static void spawn_stuck(void) {
+    SPAWN(rt, &yields, yield_run, .refs = 2);
+    for (uint32_t n = 1; n <= 2; n++) {
+        SPAWN(rt, NULL, stuck_run, .rc = 0);
+        UNTIL(volt__load_acq(&n_stuck) == n);
+    }
+    FORMAT(row_of(yields.task_)->state, "queued on ring");
+}
+static void spawn_others(void) {
+    static const char *const ended_at = VOLT__SITE, *const queued_at = VOLT__SITE;
+    static task empty;
+    CHECK(volt_rt_spawn_at(rt, &ended, end_run, &empty, sizeof empty, ended_at) == 0);
+    UNTIL(volt__load_acq(&ended.task_->word) & VOLT__COMPLETE);
+    FORMAT(know(ended.task_, "ended, held", "-", ended_at, 1)->what, "result 42");
+    created = volt_task_create(rt, end_run, sizeof(task));
+    CHECK(created != NULL);
+    know(volt__state_task(created), "created", "end_run", "volt_task_create", 1);
+    spawn_stuck();
+    CHECK(volt_rt_spawn_at(rt, &queued, end_run, &empty, sizeof empty, queued_at) == 0);
+    know(queued.task_, "queued on injector", "end_run", queued_at, 2);
+}
+static void end_all(pthread_t blocked) {
+    volt_token_cancel(&over);
+    close(gate[1]);
+    volt_task_destroy(created);
+    volt_detach(&cancelled);
+    volt_detach(&yields);
+    volt_detach(&ended);
+    volt_detach(&queued);
+    CHECK(volt_shutdown(rt, VOLT_S(20)) == 0 && volt_shutdown(other_rt, VOLT_S(20)) == 0);
+    CHECK(pthread_join(blocked, NULL) == 0);
+    CHECK(volt_destroy(rt) == 0 && volt_destroy(other_rt) == 0);
+}
+
+static void write_rows(const char *path) {
+    FILE *f = fopen(path, "w");
+    CHECK(f != NULL);
+    for (const row *r = rows; r < rows + n_rows; r++) {
+        fprintf(f, "%p|%s|%s|%s|%s|%s|%d|%d|", (const void *)r->task, r->state, r->what, r->at,
+                r->fn, r->site, r->refs, r->nodes);
+        if (r->group) fprintf(f, "%p\n", (const void *)r->group);
+        else fprintf(f, "-\n");
+    }
+    CHECK(fclose(f) == 0);
+}
+void ready(void);
+__attribute__((noinline)) void ready(void) { __asm__ volatile(""); }
+
+int main(int argc, char **argv) {
+    volt_config two = { .workers = 2, .start_all = 1, .watch_us = UINT32_MAX };
+    volt_config one = { .workers = 1 };
+    pthread_t blocked;
+    CHECK(argc == 2 && pipe(gate) == 0);
+    CHECK(volt_create(&two, &rt) == 0 && volt_create(&one, &other_rt) == 0);
+    CHECK(pthread_create(&blocked, NULL, block_on_thread, rt) == 0);
+    spawn_waits();
+    spawn_others();
+    write_rows(argv[1]);
+    ready();
+    end_all(blocked);
+    return 0;
+}
