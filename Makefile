@@ -47,6 +47,7 @@ help:
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
+	@echo 'make gdb-test  what examples/gdb/volt.py shows of a stopped program, live and as a core file'
 	@echo 'make size      text and data by processor and configuration; time to parse the header'
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
@@ -753,6 +754,11 @@ build/check/install:
 	@mkdir -p $(@D)
 	@CC='$(CC)' sh tests/install.sh build/check/files-of-$(@F)
 	@touch $@
+
+# ---- gdb: examples/gdb/volt.py on a program whose tasks are known, see tests/gdb.sh.
+.PHONY: gdb-test
+gdb-test: need-gdb need-gcc need-clang
+	@sh tests/gdb.sh build/gdb
 
 # ---- the rest
 build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)

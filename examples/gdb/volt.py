@@ -12,6 +12,7 @@ How to read `volt tasks`: AT is the innermost await; "a.c:7 < 30 < 52" was await
 that at 52. SINCE counts to the youngest tick of the workers: if all sleep, it is longer than shown.
 `created` has not been started, or is just on its way to a queue; `held` has ended, but a handle or a
 waker keeps it. NODES are timers, links and waits that are armed. Of several arms one is shown.
+LEFT is the time until a timer.
 
 The program needs debug information (-g; any -O), and on x86-64 Linux nothing else; with -g3 the
 constants below are the program's own. Debian package: gdb. Nothing is written to the program.
@@ -227,6 +228,8 @@ class Runtime:
         self.find_layouts()
         self.places = {}
         self.find_queued()
+        for w in self.workers:
+            w.check_tick()
 
     def __getitem__(self, name):
         return self.constants[name]
@@ -264,6 +267,18 @@ class Runtime:
             slab = s["all_next"]
 
     def tasks(self):
+        """All, if there are as many as the counters say; each thread may be about to count one."""
+        tasks = list(self.walk())
+        found, alive = sum(not t.has("COMPLETE") for t in tasks), self.n_alive()
+        if abs(found - alive) > len(gdb.selected_inferior().threads()):
+            raise differs(f"{found} tasks found, {alive} are alive")
+        return tasks
+
+    def n_alive(self):
+        outside = int(self.value["injector"]["spawned"]) - int(self.value["ended_outside"])
+        return outside + sum(int(w.value["spawned"]) - int(w.value["completed"]) for w in self.workers)
+
+    def walk(self):
         for first, slab in self.slabs():
             for i in range(slab["carved"]):
                 address = first + i * slab["slot_size"]
@@ -280,7 +295,7 @@ class Runtime:
                 raw = self.task_layout.read(at)
                 is_alive = raw["word"] >= self["VOLT__REF"]
                 return Task(self, at, raw, slab["slot_size"]) if is_alive else None
-        return next((t for t in self.tasks() if t.state_address() == address), None)
+        return next((t for t in self.walk() if t.state_address() == address), None)
 
     def seconds(self, ticks):
         return ticks * self["VOLT_TICK_NS"] / 1e9
@@ -301,9 +316,6 @@ class Worker:
         self.thread = threads.get(int(value.address))
         self.tick = int(value["tick"])
         self.task = int(value["cx"]["task_"])  # also after its poll
-        last = (int(value["last"]) - int(rt.value["epoch"])) // rt["VOLT_TICK_NS"]
-        if abs(last - self.tick) > 1000:
-            raise differs(f"worker {self.index} is at tick {self.tick}, not {last}: VOLT_TICK_NS")
 
     def is_parked(self):
         words = self.rt.value["idle"]["parked"]
@@ -323,6 +335,12 @@ class Worker:
     def polls(self, address):
         """This task, as far as can be told."""
         return self.task == address and not self.is_parked() and not int(self.value["is_counted"])
+
+    def check_tick(self):
+        """While it runs or sleeps, both tell of its last look at the clock."""
+        tick = (int(self.value["last"]) - int(self.rt.value["epoch"])) // self.rt["VOLT_TICK_NS"]
+        if self.tick != tick and self.state() in ("parked", "running"):
+            raise differs(f"worker {self.index} is at tick {self.tick}, not {tick}: VOLT_TICK_NS")
 
     def running(self):
         """The task that it polls, or None."""
@@ -350,9 +368,11 @@ class Worker:
             n = slots.type.range()[1] + 1
             bits = n.bit_length() - 1
             pos = int(wheel["elapsed"]) >> level * bits
-            occupied = [i % n for i in range(pos, pos + n) if int(wheel["occupied"][level]) >> i % n & 1]
-            if occupied:
-                due += self.keys(slots[occupied[0]])
+            used_slots = int(wheel["occupied"][level])
+            turn = (i % n for i in range(pos, pos + n))
+            first = next((i for i in turn if used_slots >> i & 1), None)
+            if first is not None:
+                due += self.keys(slots[first])
         return min(due, default=None)
 
     @staticmethod
@@ -369,24 +389,23 @@ class Worker:
     def row(self):
         v, rt, due, task = self.value, self.rt, self.next_timer(), self.running()
         stats = v["stats"]
-        thread = f"{self.thread.num} (LWP {self.thread.ptid[1]})" if self.thread else "-"
         return {
-            "WORKER": self.index,
-            "THREAD": thread,
-            "STATE": self.state(),
-            "RING": len(self.ring()),
-            "LIFO": pointer(int(v["lifo"])),
-            "NEXT TIMER": "-" if due is None else f"{rt.seconds(due - rt.tick):.1f} s",
-            "TASK": pointer(task.address) if task else "-",
-            "AT": self.at(task) if task else "-",
-            "POLLS": int(stats["polls"]) + int(v["slice"]) - int(v["due"]),
-            "STEALS": int(stats["steals"]),
-            "PARKS": int(stats["parks"]),
+            "worker": self.index,
+            "thread": f"{self.thread.num} (LWP {self.thread.ptid[1]})" if self.thread else None,
+            "state": self.state(),
+            "ring": len(self.ring()),
+            "lifo": pointer(int(v["lifo"])),
+            "timer_s": None if due is None else rt.seconds(due - rt.tick),
+            "task": pointer(task.address) if task else None,
+            "at": self.at(task) if task else None,
+            "polls": int(stats["polls"]) + int(v["slice"]) - int(v["due"]),
+            "steals": int(stats["steals"]),
+            "parks": int(stats["parks"]),
         }
 
 
 def pointer(address):
-    return f"{address:#x}" if address else "-"
+    return f"{address:#x}" if address else None
 
 
 class Task:
@@ -445,10 +464,12 @@ class Task:
         return frames
 
     def site(self):
-        return self.rt.site[self.raw["wait_site"]] if self.has_waited() else "-"
+        return self.rt.site[self.raw["wait_site"]] if self.has_waited() else None
 
     def at(self, frames):
         """The site, which is the innermost frame's, and the lines of those outside of it."""
+        if not self.has_waited():
+            return None
         lines = [f["pc_"] for f in reversed(frames)]
         if not lines or not self.site().endswith(f":{lines[0]}"):
             lines = lines[:1]
@@ -461,17 +482,22 @@ class Task:
             value = self.raw["result"]
             return f"result {value - (1 << 64) if value >> 63 else value}"
         if not self.is_waiting():
-            return "-"
+            return None
         if not self.raw["wait"] or not frames:
             return "waker" if self.has_kind("GAVE_WAKER") else "by hand"
         inner = frames[-1]
         if inner["kind_"] == self.rt["VOLT__EACH"]:
             return "array, one: " + self.leaf(None)
         if inner["kind_"] == self.rt["VOLT__ARMS"]:
-            n, mode = (inner["key_"] >> 8 * self.rt[b] & 255 for b in ("VOLT__ARMS_N", "VOLT__ARMS_MODE"))
             names = {self.rt[key]: name for key, name in MODES.items()}
-            return f"{names[mode]} of {n} arms, one: {self.leaf(None)}"
+            mode = names[self.counter(inner, "VOLT__ARMS_MODE")]
+            n = self.counter(inner, "VOLT__ARMS_N")
+            return f"{mode} of {n} arms, one: {self.leaf(None)}"
         return self.leaf(inner)
+
+    def counter(self, frame, which):
+        """One of the small numbers that a frame with arms packs into its key."""
+        return frame["key_"] >> 8 * self.rt[which] & 255
 
     def leaf(self, frame):
         """Without the frame of an arm, what the arm waits on is not known."""
@@ -479,14 +505,18 @@ class Task:
         for name, text in LEAVES.items():
             if self.rt[name] == kind:
                 text = text if frame else text.split(" of {on}")[0].split(" {on}")[0]
-                left = self.left(frame) if frame and name == "VOLT__LEAF_TIMER" else ""
-                return text.format(fd=argument, on=pointer(frame["on_"]) if frame else "") + left
+                return text.format(fd=argument, on=pointer(frame["on_"]) if frame else None)
         raise differs(f"task {self.address:#x} waits for something of kind {kind}")
 
-    def left(self, frame):
-        if frame["state_"] & 15 != self.rt["VOLT__LINKED"]:
-            return ""
-        return f", {self.rt.seconds(frame['key_'] - self.rt.tick):.1f} s left"
+    def left(self, frames):
+        """Seconds until its timer is due, if that is what it waits for; or None."""
+        is_timer = self.raw["wait"] >> 24 == self.rt["VOLT__LEAF_TIMER"]
+        if not (self.is_waiting() and frames and is_timer):
+            return None
+        inner = frames[-1]
+        is_linked = inner["state_"] & 15 == self.rt["VOLT__LINKED"]
+        is_leaf = inner["kind_"] == self.rt["VOLT__LEAF_TIMER"]
+        return self.rt.seconds(inner["key_"] - self.rt.tick) if is_linked and is_leaf else None
 
     def since(self):
         """Seconds that it has waited, or None."""
@@ -502,29 +532,40 @@ class Task:
         return ext.read(self.address + self.slot_size - ext.size)
 
     def row(self):
-        frames, since, group = self.frames(), self.since(), self.group()
+        frames, group = self.frames(), self.group()
         return {
-            "TASK": pointer(self.address),
-            "STATE": self.state(),
-            "SINCE": "-" if since is None else f"{since:.1f} s",
-            "WAITS FOR": self.what(frames),
-            "AT": self.at(frames),
-            "FUNCTION": "-" if self.has("COMPLETE") else self.rt.function[self.raw["fn"]],
-            "SPAWNED AT": self.rt.site[self.raw["spawn_site"]],
-            "REFS": self.raw["word"] // self.rt["VOLT__REF"],
-            "NODES": self.raw["links"],
-            "GROUP": pointer(group["group"]) if group else "-",
+            "task": pointer(self.address),
+            "state": self.state(),
+            "since_s": self.since(),
+            "left_s": self.left(frames),
+            "waits_for": self.what(frames),
+            "at": self.at(frames),
+            "function": None if self.has("COMPLETE") else self.rt.function[self.raw["fn"]],
+            "spawned_at": self.rt.site[self.raw["spawn_site"]],
+            "refs": self.raw["word"] // self.rt["VOLT__REF"],
+            "nodes": self.raw["links"],
+            "group": pointer(group["group"]) if group else None,
         }
 
 
 # ---- the commands
 
 
+def cell(value):
+    if value is None:
+        return "-"
+    return f"{value:.1f} s" if isinstance(value, float) else str(value)
+
+
+def title(name):
+    return name.removesuffix("_s").replace("_", " ").upper()
+
+
 def table(rows):
-    """Columns are two blanks apart, and no cell is empty or has two."""
+    """Columns are two blanks apart; no cell is empty or has two."""
     if not rows:
         return ""
-    lines = [list(rows[0]), *([str(c) for c in row.values()] for row in rows)]
+    lines = [[title(name) for name in rows[0]], *([cell(c) for c in r.values()] for r in rows)]
     widths = [max(map(len, column)) for column in zip(*lines)]
     return "".join(
         "  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() + "\n" for line in lines
@@ -549,7 +590,11 @@ class Tasks(gdb.Command):
             raise gdb.GdbError("volt tasks [json]")
         with selection_kept():
             if argument:
-                rows = [{"RUNTIME": pointer(rt.address), **t.row()} for rt in runtimes() for t in rt.tasks()]
+                rows = [
+                    {"runtime": pointer(rt.address), **t.row()}
+                    for rt in runtimes()
+                    for t in rt.tasks()
+                ]
                 gdb.write(json.dumps(rows, indent=1) + "\n")
                 return
             for rt in runtimes():
@@ -589,11 +634,11 @@ class OneTask(gdb.Command):
 
     @staticmethod
     def show(task):
-        for name, cell in task.row().items():
-            gdb.write(f"{name.lower():10}  {cell}\n")
-        gdb.write(f"{'state at':10}  {pointer(task.state_address())}\n")
+        for name, value in task.row().items():
+            gdb.write(f"{title(name).lower():10}  {cell(value)}\n")
+        gdb.write(f"state at    {task.state_address():#x}\n")
         for f in reversed(task.frames()):
-            gdb.write(f"{'frame':10}  {pointer(f['address'])} at line {f['pc_']}\n")
+            gdb.write(f"frame       {f['address']:#x}, awaits at line {f['pc_']}\n")
 
 
 class Use(gdb.Command):

@@ -42,6 +42,7 @@ typedef struct leaf {
     int rc;
 } leaf;
 static leaf leaves[2];
+static const task blank;
 static char lots[1 << 22];
 static volt_addr full;        // of a listener that takes no more connections
 static volt_token stop, over; // never cancelled; cancelled at the end
@@ -85,8 +86,8 @@ static row *know(const volt__task *t, const char *state, const char *fn, const c
 }
 // Of the task that runs, which stops in this line, or whose child does.
 static row *tell(const volt_cx *cx, const task *w, const char *fn, int line, int nodes) {
-    row *r = know(cx->task_, "waiting", w->up_line ? "root_run" : fn, w->site,
-                  w->refs ? w->refs : 1);
+    row *r =
+        know(cx->task_, "waiting", w->up_line ? "root_run" : fn, w->site, w->refs ? w->refs : 1);
     FORMAT(r->at, "%s:%d", __FILE__, line);
     if (w->up_line) FORMAT(r->at, "%s:%d < %d < %d", __FILE__, line, w->line, w->up_line);
     r->nodes = nodes;
@@ -149,12 +150,14 @@ static volt_poll token_run(volt_cx *cx, void *arg) {
     WAIT(1, volt_token_wait(cx, &stop), "token %p", (void *)&stop);
     VOLT_END(0);
 }
+static int spawn_member(volt_cx *cx, volt_group *g) {
+    const task member = {.site = VOLT__SITE, .member_of = g};
+    return volt_group_spawn_at(cx, g, timer_run, &member, sizeof member, member.site);
+}
 static volt_poll group_run(volt_cx *cx, void *arg) {
     task *w = (task *)arg;
     VOLT_BEGIN(cx, w);
-    w->rc = VOLT_GROUP_SPAWN(cx, &w->group, timer_run,
-                             (task){ .site = VOLT__SITE, .member_of = &w->group });
-    CHECK(w->rc == 0);
+    CHECK(spawn_member(cx, &w->group) == 0);
     WAIT(1, volt_group_wait(cx, &w->group), "group %p", (void *)&w->group);
     VOLT_AWAIT(volt_group_close(cx, &w->group));
     VOLT_END(0);
@@ -254,8 +257,8 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
     char c, state[TEXT];
     VOLT_BEGIN(cx, w);
     WAIT(0, volt_sleep(cx, VOLT_MS(300)), "-");
-    w->rc = VOLT_SPAWN(cx, &w->other, end_run, (task){ .site = (w->site = VOLT__SITE) });
-    CHECK(w->rc == 0);
+    w->site = VOLT__SITE;
+    CHECK(volt_spawn_at(cx, &w->other, end_run, &blank, sizeof blank, w->site) == 0);
     FORMAT(state, "queued on LIFO %u", cx->worker_->index);
     know(w->other.task_, state, "end_run", w->site, 2);
     FORMAT(row_of(cx->task_)->state, "running on %u", cx->worker_->index);
@@ -271,7 +274,7 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
 static uint32_t n_spawned;
 #define SPAWN(rt_, handle_, fn_, ...)                                                              \
     do {                                                                                           \
-        task new_ = { .site = VOLT__SITE, __VA_ARGS__ };                                           \
+        task new_ = {.site = VOLT__SITE, __VA_ARGS__};                                             \
         CHECK(volt_rt_spawn_at((rt_), (handle_), (fn_), &new_, sizeof new_, new_.site) == 0);      \
         n_spawned++;                                                                               \
     } while (0)
@@ -283,7 +286,7 @@ static void *created;
 
 // A listener, and more connections than it takes.
 static void fill_backlog(void) {
-    volt_listen_options one = { .backlog = 1 };
+    volt_listen_options one = {.backlog = 1};
     int fd = volt_listen("127.0.0.1", 0, &one);
     CHECK(fd >= 0 && volt_local_addr(fd, &full) == 0);
     for (int i = 0; i < 6; i++) {
@@ -327,15 +330,14 @@ static void spawn_stuck(void) {
 }
 static void spawn_others(void) {
     static const char *const ended_at = VOLT__SITE, *const queued_at = VOLT__SITE;
-    static task empty;
-    CHECK(volt_rt_spawn_at(rt, &ended, end_run, &empty, sizeof empty, ended_at) == 0);
+    CHECK(volt_rt_spawn_at(rt, &ended, end_run, &blank, sizeof blank, ended_at) == 0);
     UNTIL(volt__load_acq(&ended.task_->word) & VOLT__COMPLETE);
     FORMAT(know(ended.task_, "ended, held", "-", ended_at, 1)->what, "result 42");
     created = volt_task_create(rt, end_run, sizeof(task));
     CHECK(created != NULL);
     know(volt__state_task(created), "created", "end_run", "volt_task_create", 1);
     spawn_stuck();
-    CHECK(volt_rt_spawn_at(rt, &queued, end_run, &empty, sizeof empty, queued_at) == 0);
+    CHECK(volt_rt_spawn_at(rt, &queued, end_run, &blank, sizeof blank, queued_at) == 0);
     know(queued.task_, "queued on injector", "end_run", queued_at, 2);
 }
 static void end_all(pthread_t blocked) {
@@ -357,8 +359,10 @@ static void write_rows(const char *path) {
     for (const row *r = rows; r < rows + n_rows; r++) {
         fprintf(f, "%p|%s|%s|%s|%s|%s|%d|%d|", (const void *)r->task, r->state, r->what, r->at,
                 r->fn, r->site, r->refs, r->nodes);
-        if (r->group) fprintf(f, "%p\n", (const void *)r->group);
-        else fprintf(f, "-\n");
+        if (r->group)
+            fprintf(f, "%p\n", (const void *)r->group);
+        else
+            fprintf(f, "-\n");
     }
     CHECK(fclose(f) == 0);
 }
@@ -366,8 +370,8 @@ void ready(void);
 __attribute__((noinline)) void ready(void) { __asm__ volatile(""); }
 
 int main(int argc, char **argv) {
-    volt_config two = { .workers = 2, .start_all = 1, .watch_us = UINT32_MAX };
-    volt_config one = { .workers = 1 };
+    volt_config two = {.workers = 2, .start_all = 1, .watch_us = UINT32_MAX};
+    volt_config one = {.workers = 1};
     pthread_t blocked;
     CHECK(argc == 2 && pipe(gate) == 0);
     CHECK(volt_create(&two, &rt) == 0 && volt_create(&one, &other_rt) == 0);

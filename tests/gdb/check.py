@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT OR 0BSD
+"""Compares what examples/gdb/volt.py shows of tests/gdb/waits.c with what that program knows.
+
+tests/gdb.sh has gdb read it when the program is stopped in ready(), or a core file of that moment is
+open, after volt.py, whose names are known here, too. `want` is the file that the program wrote;
+`has_macros` says whether it was built with -g3. What differs is printed, then the number of failures.
+"""
+import difflib
+import json
+import re
+
+import gdb
+
+COLUMNS = (
+    "task", "state", "waits_for", "at", "function", "spawned_at", "refs", "nodes", "group"
+)  # fmt: skip
+failures = []
+
+
+def check(what, is_good):
+    if not is_good:
+        failures.append(what)
+        print("failed: " + what)
+
+
+def same(what, wanted, got):
+    lines = list(difflib.unified_diff(sorted(wanted), sorted(got), "known", "shown", "", "", 0, ""))
+    for line in lines[:40]:
+        print(line)
+    check(what, not lines and len(wanted) > 0)
+
+
+def command(line):
+    return gdb.execute(line, to_string=True)
+
+
+def refused(line, why):
+    try:
+        command(line)
+    except gdb.error as e:
+        check(f"{line}: {e}", why in str(e))
+        return
+    check(f"{line}: was not refused", False)
+
+
+def cells(text, first):
+    """The rows of the tables whose first column has this title, each as a dict."""
+    rows, titles = [], []
+    for line in text.splitlines():
+        row = re.split(r"  +", line)
+        if row[0] == first:
+            titles = [t.lower().replace(" ", "_") for t in row]
+        elif not line.startswith("runtime"):
+            rows.append(dict(zip(titles, row, strict=True)))
+    return rows
+
+
+def known_form(row):
+    """A line of the program's file. It does not know whose ring it is."""
+    line = "|".join(str(row[c]) for c in COLUMNS)
+    return re.sub(r"\|queued on ring \d+\|", "|queued on ring|", line)
+
+
+def check_tasks(wanted):
+    text = command("volt tasks")
+    same("volt tasks", wanted, [known_form(r) for r in cells(text, "TASK")])
+    rows = json.loads(command("volt tasks json"))
+    none = {c: "-" for c in COLUMNS}
+    shown = [{**none, **{k: v for k, v in r.items() if v is not None}} for r in rows]
+    same("volt tasks json", wanted, [known_form(r) for r in shown])
+    check("two runtimes", len({r["runtime"] for r in rows}) == 2)
+    check_times(rows)
+
+
+def check_times(rows):
+    """Those that wait beside the stuck tasks have done so for 300 ms; timers are set to 600 s."""
+    of_rt = [r for r in rows if r["runtime"] == f"{int(gdb.parse_and_eval('rt')):#x}"]
+    for r in rows:
+        is_timer = r["state"] == "waiting" and r["waits_for"] == "timer"
+        check(f"left: {r}", (r["left_s"] is not None) == is_timer)
+        check(f"left: {r}", not is_timer or 500 < r["left_s"] <= 600.1)
+        check(f"since: {r}", (r["since_s"] is not None) == r["state"].startswith("waiting"))
+    for r in of_rt:
+        check(f"since: {r}", r["since_s"] is None or 0.3 <= r["since_s"] < 60)
+
+
+def check_workers(wanted):
+    """What they run and hold is what the tasks say."""
+    shown = []
+    for w in cells(command("volt workers"), "WORKER"):
+        index = w["worker"]
+        if w["state"] != "running":
+            check(f"parked: {w}", w["state"] == "parked" and w["task"] == w["lifo"] == "-")
+            continue
+        shown.append(f"{w['task']} running on {index}")
+        shown.append(f"{w['lifo']} queued on LIFO {index}")
+        shown += ["queued on ring"] * int(w["ring"])
+        check(f"thread: {w}", "(LWP " in w["thread"] and int(w["polls"]) > 0)
+    rows = [line.split("|") for line in wanted]
+    busy = [f"{r[0]} {r[1]}" for r in rows if re.match("running|queued on LIFO", r[1])]
+    busy += [r[1] for r in rows if r[1] == "queued on ring"]
+    same("volt workers", busy, shown)
+
+
+def check_one(wanted):
+    """A task is found by its address and by that of its state, also when that lies outside."""
+    for line in wanted:
+        row = line.split("|")
+        text = command(f"volt task {row[0]}")
+        for cell in row[1:4]:
+            check(f"volt task {row[0]}: {cell} in {text}", cell in text)
+        state = re.search(r"^state at +(\S+)$", text, re.M)[1]
+        check(f"volt task {state}", command(f"volt task {state}") == text)
+    refused("volt task 1", "no task at 0x1")
+
+
+def check_use():
+    before = command("volt tasks json")
+    command("volt use rt")
+    check("a runtime that is named is not shown twice", command("volt tasks json") == before)
+    command("volt use")
+    for expression in ("rt = 0", "n_rows++", "n_rows <<= 1", "rows_lock += 1"):
+        refused("volt use " + expression, "must not change anything")
+    refused("volt use volt_create(0, 0)", "")
+    refused("volt task", "volt task ADDRESS")
+    refused("volt tasks xml", "volt tasks [json]")
+
+
+def check_macros():
+    """With -g3 the program's own values; they must be those that the script has."""
+    for name, value in MACROS.items():
+        try:
+            check(f"{name} is {value}", int(gdb.parse_and_eval(name)) == value)
+        except gdb.error as e:
+            check(f"{name}: {e}", not has_macros)
+
+
+with open(want) as f:
+    lines = f.read().splitlines()
+check("the program knows 23 tasks", len(lines) == 23)
+check_tasks(lines)
+check_workers(lines)
+check_one(lines)
+check_use()
+check_macros()
+print(f"{len(lines)} tasks, {len(failures)} failures")
