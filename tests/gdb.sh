@@ -51,9 +51,9 @@ look() {
         -ex 'source examples/gdb/volt.py' -ex 'source tests/gdb/check.py'
     run_gdb "$program.live.log" -ex 'break ready' -ex "run $program.want" "$@" \
         -ex "generate-core-file $program.core" -ex continue "$program"
-    says "$name, live" '23 tasks, 0 failures' 'exited normally'
+    says "$name, live" '24 tasks, 0 failures' 'exited normally'
     run_gdb "$program.core.log" "$@" "$program" "$program.core"
-    says "$name, core" '23 tasks, 0 failures'
+    says "$name, core" '24 tasks, 0 failures'
 }
 
 # refuse NAME TEXT COMPILER...  Instead of showing anything it says why it cannot.

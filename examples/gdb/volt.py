@@ -53,7 +53,11 @@ MODES = {
     "VOLT__JOIN_ALL": "join_all",
     "VOLT__TRY_JOIN_ALL": "try_join_all",
 }
-MOST_FRAMES = 100
+OTHERS = (
+    "VOLT__SUB", "VOLT__EACH", "VOLT__ARMS", "VOLT__ARMS_N", "VOLT__ARMS_MODE", "VOLT__LINKED",
+    "VOLT__HAS_EXT", "VOLT__EXTERNAL", "VOLT__GAVE_WAKER",
+)  # fmt: skip
+MOST_FRAMES = 100  # inside each other: a state that is overwritten may have no end
 
 
 def differs(what):
@@ -184,6 +188,9 @@ def select_frame_of_volt():
 
 
 def check_version():
+    expected = [f"volt__bad_pc_with_VOLT_DEBUG_{debug}_{VERSION}" for debug in (0, 1)]
+    if any(gdb.lookup_global_symbol(name) for name in expected):
+        return
     names = gdb.execute("info functions -q ^volt__bad_pc_with_VOLT_DEBUG_", to_string=True)
     versions = {int(v) for v in re.findall(r"volt__bad_pc_with_VOLT_DEBUG_[01]_(\d+)", names)}
     if versions and VERSION not in versions:
@@ -203,7 +210,8 @@ def runtimes():
         found.setdefault(int(rt), rt)
     if not found:
         raise gdb.GdbError("volt: no thread carries a worker: name a runtime by `volt use`")
-    return [Runtime(rt.dereference(), threads) for rt in found.values()]
+    constants = {name: constant(name) for name in (*MACROS, *LEAVES, *MODES, *OTHERS)}
+    return [Runtime(rt.dereference(), threads, constants) for rt in found.values()]
 
 
 # ---- a runtime, its workers and tasks
@@ -212,13 +220,10 @@ def runtimes():
 class Runtime:
     """What does not change while the program is stopped."""
 
-    def __init__(self, value, threads):
+    def __init__(self, value, threads, constants):
         self.value = value
         self.address = int(value.address)
-        names = [*MACROS, *LEAVES, *MODES, "VOLT__SUB", "VOLT__EACH", "VOLT__ARMS", "VOLT__HAS_EXT"]
-        names += ["VOLT__EXTERNAL", "VOLT__GAVE_WAKER", "VOLT__LINKED"]
-        names += ["VOLT__ARMS_N", "VOLT__ARMS_MODE"]
-        self.constants = {name: constant(name) for name in names}
+        self.constants = constants
         self.site, self.function = Cache(text_at), Cache(function_at)
         workers = value["workers"]
         self.workers = [
