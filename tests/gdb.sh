@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# examples/gdb/volt.py on a program whose tasks are known (tests/gdb/waits.c): stopped, and as a core
-# file, in several builds; and on programs that it cannot or must not understand. `make gdb-test`:
+# examples/gdb/volt.py on a program whose tasks are known (tests/gdb/waits.c): stopped, and as a
+# core file, in several builds; and on programs that it must refuse. `make gdb-test` runs it:
 #   sh tests/gdb.sh DIRECTORY     for programs, core files and logs
 # A line for each, the log of what failed (tests/gdb/check.py compares), and the sum.
 set -u
@@ -80,15 +80,16 @@ other() {
 
 look gcc-O2 gcc -O2 -g -I.
 look gcc-O2-ndebug gcc -O2 -g -DNDEBUG -I.
+look gcc-O3-lto-ndebug gcc -O3 -flto -g -DNDEBUG -I.
 look gcc-O0-macros gcc -O0 -g3 -I.
 look clang-O2 clang -O2 -g -I.
 
 refuse no-debug-information 'no volt__tls in the debug information' gcc -O1 -I.
 refuse other-tick ': VOLT_TICK_NS: the program' gcc -O1 -g -DVOLT_TICK_NS=2000000 -I.
-other other-version 's/^#define VOLT_VERSION 100/#define VOLT_VERSION 101/' 'VOLT_VERSION is {101}, not 100'
+other other-version 's/^\(#define VOLT_VERSION\) 100/\1 101/' 'VOLT_VERSION is {101}, not 100'
 other other-field 's/\<wait_ms\>/wait_tick/g' 'volt__task has no wait_ms'
-other other-flag 's/^#define VOLT__REF ((uintptr_t)64)/#define VOLT__REF ((uintptr_t)32)/' 'tasks found, '
-other other-slots 's/^#define VOLT__SLAB_HEAD 128/#define VOLT__SLAB_HEAD 192/' 'another number of slots'
+other other-flag 's/^\(#define VOLT__REF ((uintptr_t)\)64)/\132)/' 'tasks found, '
+other other-slots 's/^\(#define VOLT__SLAB_HEAD\) 128/\1 192/' 'another number of slots'
 
 echo "gdb: $passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-"""gdb commands that show the tasks and workers of a program that uses volt.h, live or in a core file.
+"""Shows the tasks and workers of a program that uses volt.h, in gdb, live or in a core file.
 
-    (gdb) source examples/gdb/volt.py       or: gdb -x examples/gdb/volt.py program core
-    (gdb) volt tasks                        all tasks of all runtimes; volt tasks json: as JSON
-    (gdb) volt workers                      what each worker does, its queues and counters
-    (gdb) volt task ADDRESS                 one task in full: its address, or that of its state
-    (gdb) volt use EXPRESSION               a volt_rt * to look at, too: a guest between two steps has
-                                            no thread to be found by. Without an expression: forget it
+    (gdb) source examples/gdb/volt.py     or: gdb -x examples/gdb/volt.py PROGRAM CORE
+    (gdb) volt tasks                      all tasks of all runtimes; volt tasks json: as JSON
+    (gdb) volt workers                    what each worker does, its queues and counters
+    (gdb) volt task ADDRESS               one task, by its address or by that of its state
+    (gdb) volt use EXPRESSION             another volt_rt * to look at: a guest between two steps
+                                          has no thread to be found by. Without one: forget them
 
-How to read `volt tasks`: AT is the innermost await; "a.c:7 < 30 < 52" was awaited at line 30, and
-that at 52. SINCE counts to the youngest tick of the workers: if all sleep, it is longer than shown.
-`created` has not been started, or is just on its way to a queue; `held` has ended, but a handle or a
-waker keeps it. NODES are timers, links and waits that are armed. Of several arms one is shown.
-LEFT is the time until a timer.
+AT is the innermost await: "a.c:7 < 30 < 52" was awaited at line 30, and that at line 52. SINCE
+counts to the youngest tick of the workers: it is longer if all sleep. LEFT is the time until a
+timer. `created` has not been started, `queued` without a place is on its way to one, `held` has
+ended but for a handle or waker. NODES are the waits, timers and links that are armed.
 
-The program needs debug information (-g; any -O), and on x86-64 Linux nothing else; with -g3 the
-constants below are the program's own. Debian package: gdb. Nothing is written to the program.
+The program needs debug information (-g; any -O). With -g3 all constants are the program's own;
+else some are those below, and a program that does not fit them is refused. Nothing is written to
+the program. For x86-64; gdb 10 or newer with Python: Debian package gdb. Tested by `make gdb-test`.
 """
 import contextlib
 import json
@@ -69,13 +69,12 @@ def differs(what):
 
 
 def constant(name):
-    """An enumerator, or a macro as far as gdb sees it, or what stands above."""
+    """An enumerator, or a macro as far as gdb sees it, or what stands above. None: an enumerator
+    that the compiler has left out, as the program has no use for it."""
     try:
         return int(gdb.parse_and_eval(name))
     except gdb.error:
-        if name in MACROS:
-            return MACROS[name]
-        raise differs(f"no {name} in the debug information") from None
+        return MACROS.get(name)
 
 
 def field(struct, name):
@@ -119,7 +118,7 @@ def function_at(address):
     block = gdb.block_for_pc(address)
     while block and not block.function:
         block = block.superblock
-    return block.function.print_name if block else f"{address:#x}"
+    return block.function.print_name.split("(")[0] if block else f"{address:#x}"
 
 
 class Cache(dict):
@@ -170,7 +169,7 @@ def carried():
             except gdb.error as e:  # also a library whose memory this thread has never touched
                 trouble = e
                 continue
-            if int(worker):
+            if not worker.is_optimized_out and int(worker):  # -flto leaves a second symbol, empty
                 found.append((thread, worker.dereference()))
     if trouble and not found and not used:
         raise gdb.GdbError(f"volt: {trouble}: name a runtime by `volt use`")
@@ -237,6 +236,8 @@ class Runtime:
             w.check_tick()
 
     def __getitem__(self, name):
+        if self.constants[name] is None:
+            raise differs(f"no {name} in the debug information")
         return self.constants[name]
 
     def find_layouts(self):
@@ -280,8 +281,8 @@ class Runtime:
         return tasks
 
     def n_alive(self):
-        outside = int(self.value["injector"]["spawned"]) - int(self.value["ended_outside"])
-        return outside + sum(int(w.value["spawned"]) - int(w.value["completed"]) for w in self.workers)
+        n = int(self.value["injector"]["spawned"]) - int(self.value["ended_outside"])
+        return n + sum(int(w.value["spawned"]) - int(w.value["completed"]) for w in self.workers)
 
     def walk(self):
         for first, slab in self.slabs():
@@ -455,7 +456,8 @@ class Task:
         state = self.address + self.rt.task_layout.size
         if not self.has_kind("EXTERNAL"):
             return state
-        return int.from_bytes(gdb.selected_inferior().read_memory(state, 8), "little")
+        size = self.rt.value.type.pointer().sizeof
+        return int.from_bytes(gdb.selected_inferior().read_memory(state, size), "little")
 
     def frames(self):
         """From its function to the innermost one that it awaits, each as a dict."""
@@ -494,8 +496,8 @@ class Task:
         if inner["kind_"] == self.rt["VOLT__EACH"]:
             return "array, one: " + self.leaf(None)
         if inner["kind_"] == self.rt["VOLT__ARMS"]:
-            names = {self.rt[key]: name for key, name in MODES.items()}
-            mode = names[self.counter(inner, "VOLT__ARMS_MODE")]
+            modes = {self.rt[key]: name for key, name in MODES.items()}
+            mode = modes[self.counter(inner, "VOLT__ARMS_MODE")]
             n = self.counter(inner, "VOLT__ARMS_N")
             return f"{mode} of {n} arms, one: {self.leaf(None)}"
         return self.leaf(inner)
@@ -628,7 +630,7 @@ class OneTask(gdb.Command):
     def invoke(self, argument, from_tty):
         if not argument:
             raise gdb.GdbError("volt task ADDRESS")
-        address = int(value_of(argument))
+        address = value_of(argument)
         with selection_kept():
             for rt in runtimes():
                 task = rt.find(address)
@@ -656,18 +658,21 @@ class Use(gdb.Command):
         if not argument:
             used.clear()
             return
-        used.append(value_of(argument).cast(gdb.lookup_type("struct volt_rt").pointer()))
+        address = gdb.Value(value_of(argument))
+        used.append(address.cast(gdb.lookup_type("struct volt_rt").pointer()))
 
 
 def value_of(expression):
     """Of an expression that changes nothing: no assignment, no call."""
     if re.search(r"\+\+|--|=", re.sub(r"[=!]=|(?<!<)<=|(?<!>)>=", "", expression)):
         raise gdb.GdbError("volt: the expression must not change anything")
-    before = gdb.convenience_variable("volt_value")
-    gdb.execute(f"with may-call-functions off -- set $volt_value = ({expression})")
-    value = gdb.convenience_variable("volt_value")
-    gdb.set_convenience_variable("volt_value", before)
-    return value
+    try:
+        text = gdb.execute(
+            f"with may-call-functions off -- output/d (unsigned long)({expression})", to_string=True
+        )
+        return int(text)
+    except (gdb.error, ValueError) as e:
+        raise gdb.GdbError(f"volt: {expression}: {e}") from None
 
 
 for command in (Volt, Tasks, Workers, OneTask, Use):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 """Compares what examples/gdb/volt.py shows of tests/gdb/waits.c with what that program knows.
 
-tests/gdb.sh has gdb read it when the program is stopped in ready(), or a core file of that moment is
-open, after volt.py, whose names are known here, too. `want` is the file that the program wrote;
-`has_macros` says whether it was built with -g3. What differs is printed, then the number of failures.
+tests/gdb.sh has gdb read it when the program is stopped in ready(), or a core file of that moment
+is open, after volt.py, whose names are known here, too. `want` is the file that the program wrote;
+`has_macros` says whether it was built with -g3. Prints what differs, then the number of failures.
 """
 import difflib
 import json
@@ -135,6 +135,20 @@ def check_use():
     refused("volt tasks xml", "volt tasks [json]")
 
 
+def check_guest():
+    """Without a thread that carries one a runtime is found by its name alone."""
+    global carried
+    found, carried = carried, lambda: []
+    refused("volt tasks", "name a runtime")
+    command("volt use rt")
+    rt = f"{int(gdb.parse_and_eval('rt')):#x}"
+    tasks = json.loads(command("volt tasks json"))
+    check("volt use rt", len(tasks) == 23 and {t["runtime"] for t in tasks} == {rt})
+    check("volt workers", cells(command("volt workers"), "WORKER")[0]["thread"] == "-")
+    command("volt use")
+    carried = found
+
+
 def check_macros():
     """With -g3 the program's own values; they must be those that the script has."""
     for name, value in MACROS.items():
@@ -152,5 +166,6 @@ check_workers(lines)
 check_timers()
 check_one(lines)
 check_use()
+check_guest()
 check_macros()
 print(f"{len(lines)} tasks, {len(failures)} failures")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A program to be looked at by tests/gdb.sh: two runtimes with tasks in every kind of wait, running,
-// queued, created and ended. It writes to the file that its argument names how `volt tasks` should
-// show each of them:
+// A program to be looked at by tests/gdb.sh: two runtimes with tasks in every kind of wait, and
+// running, queued, created and ended ones. It writes to the file that its argument names how `volt
+// tasks` should show each of them:
 //   address|state|what for|at|function|spawned at|references|nodes|group
 // and calls ready(), where it is to be stopped. Then it ends them all, and exits with 0.
 #define VOLT_IMPLEMENTATION
@@ -251,7 +251,7 @@ static volt_poll end_run(volt_cx *cx, void *arg) {
     (void)cx, (void)arg;
     return volt_ready(42);
 }
-// Stops its worker, with a task in its LIFO slot. Before that it sleeps: so long have others waited.
+// Stops its worker, with a task in its LIFO slot. It sleeps before: so long have others waited.
 static volt_poll stuck_run(volt_cx *cx, void *arg) {
     task *w = (task *)arg;
     char c, state[TEXT];
