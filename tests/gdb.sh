@@ -46,7 +46,7 @@ says() {
 look() {
     name=$1
     build "$@"
-    case " $* " in *' -g3 '*) macros=True ;; *) macros=False ;; esac
+    case " $* " in *' -g3 -I'*) macros=True ;; *) macros=False ;; esac
     set -- -ex "python want, has_macros = '$program.want', $macros" \
         -ex 'source examples/gdb/volt.py' -ex 'source tests/gdb/check.py'
     run_gdb "$program.live.log" -ex 'break ready' -ex "run $program.want" "$@" \
@@ -80,8 +80,9 @@ other() {
 
 look gcc-O2 gcc -O2 -g -I.
 look gcc-O2-ndebug gcc -O2 -g -DNDEBUG -I.
-look gcc-O3-lto-ndebug gcc -O3 -flto -g -DNDEBUG -I.
+look gcc-O3-lto-ndebug gcc -O3 -flto -flto-partition=none -g -DNDEBUG -I.
 look gcc-O0-macros gcc -O0 -g3 -I.
+look gcc-O1-own-macros gcc -O1 -g3 -DVOLT_TICK_NS=2000000 -DVOLT_RING_DISTANCE_BITS=11 -I.
 look clang-O2 clang -O2 -g -I.
 
 refuse no-debug-information 'no volt__tls in the debug information' gcc -O1 -I.

@@ -109,7 +109,8 @@ class Layout:
 def text_at(address):
     """A C string: a site."""
     try:
-        return gdb.Value(address).cast(gdb.lookup_type("char").const().pointer()).string()
+        text = gdb.Value(address).cast(gdb.lookup_type("char").pointer())
+        return text.string("utf-8", "replace")
     except gdb.error:
         return f"{address:#x}"
 
@@ -146,6 +147,8 @@ def selection_kept():
     frame = gdb.selected_frame()
     try:
         yield
+    except gdb.MemoryError as e:
+        raise gdb.GdbError(f"volt: {e}: overwritten, or not in the core file") from None
     finally:
         thread.switch()
         frame.select()
@@ -243,14 +246,15 @@ class Runtime:
     def find_layouts(self):
         slab = field(field(self.value.type, "slabs").type, "first").type.target()
         task = field(slab, "free").type.target()
-        node = field(field(self.workers[0].value.type, "cx").type, "frame_").type.target()
+        worker = field(self.value.type, "workers").type.target().target()
+        node = field(field(worker, "cx").type, "frame_").type.target()
         self.slab_layout = Layout(slab, "all_next", "slot_size", "cap", "carved", "bytes")
         self.task_layout = Layout(
-            task, "word", "next", "u.fn", "u.result", "join", "spawn_site", "wait_site", "wait",
-            "wait_ms", "flags", "links",
+            task, "word", "next", "u.fn", "u.result", "spawn_site", "wait_site", "wait", "wait_ms",
+            "flags", "links",
         )  # fmt: skip
         self.frame_layout = Layout(node, "pc_", "state_", "kind_", "key_", "on_")
-        self.ext_layout = Layout(gdb.lookup_type("struct volt__ext"), "group", "id")
+        self.ext_layout = Layout(gdb.lookup_type("struct volt__ext"), "group")
 
     def find_queued(self):
         """Where the queued tasks are."""
@@ -264,12 +268,15 @@ class Runtime:
             task, left = self.task_layout.read(task)["next"], left - 1
 
     def slabs(self):
-        slab = int(self.value["slabs"]["first"])
+        slab, head, seen = int(self.value["slabs"]["first"]), self["VOLT__SLAB_HEAD"], set()
         while slab:
             s = self.slab_layout.read(slab)
-            if (s["bytes"] - self["VOLT__SLAB_HEAD"]) // s["slot_size"] != s["cap"]:
+            if slab in seen or not s["slot_size"] or not s["carved"] <= s["cap"]:
+                raise gdb.GdbError(f"volt: slab {slab:#x} has been overwritten")
+            if (s["bytes"] - head) // s["slot_size"] != s["cap"]:
                 raise differs(f"slab {slab:#x} holds another number of slots")
-            yield slab + self["VOLT__SLAB_HEAD"], s
+            yield slab + head, s
+            seen.add(slab)
             slab = s["all_next"]
 
     def tasks(self):
@@ -497,7 +504,7 @@ class Task:
             return "array, one: " + self.leaf(None)
         if inner["kind_"] == self.rt["VOLT__ARMS"]:
             modes = {self.rt[key]: name for key, name in MODES.items()}
-            mode = modes[self.counter(inner, "VOLT__ARMS_MODE")]
+            mode = modes.get(self.counter(inner, "VOLT__ARMS_MODE"))
             n = self.counter(inner, "VOLT__ARMS_N")
             return f"{mode} of {n} arms, one: {self.leaf(None)}"
         return self.leaf(inner)
@@ -532,14 +539,14 @@ class Task:
         return self.rt.seconds((self.rt.tick - self.raw["wait_ms"]) & 0xFFFFFFFF)
 
     def group(self):
-        """The group that it is a member of, and which of its members."""
+        """The group that it is a member of, or 0."""
         if not self.has_kind("HAS_EXT"):
-            return None
-        ext = self.rt.ext_layout
-        return ext.read(self.address + self.slot_size - ext.size)
+            return 0
+        ext = self.rt.ext_layout  # at the end of the slot
+        return ext.read(self.address + self.slot_size - ext.size)["group"]
 
     def row(self):
-        frames, group = self.frames(), self.group()
+        frames = self.frames()
         return {
             "task": pointer(self.address),
             "state": self.state(),
@@ -551,7 +558,7 @@ class Task:
             "spawned_at": self.rt.site[self.raw["spawn_site"]],
             "refs": self.raw["word"] // self.rt["VOLT__REF"],
             "nodes": self.raw["links"],
-            "group": pointer(group["group"]) if group else None,
+            "group": pointer(self.group()),
         }
 
 
