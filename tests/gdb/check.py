@@ -123,6 +123,17 @@ def check_one(wanted):
     refused("volt task 1", "no task at 0x1")
 
 
+def check_selection():
+    """Who looks at tasks is where he was before."""
+    command("thread 2")
+    command("up")
+    before = gdb.selected_thread().num, gdb.selected_frame()
+    for line in ("volt tasks", "volt workers"):
+        command(line)
+        check(f"{line}: selection", before == (gdb.selected_thread().num, gdb.selected_frame()))
+    command("thread 1")
+
+
 def check_use():
     before = command("volt tasks json")
     command("volt use rt")
@@ -162,6 +173,7 @@ check_tasks(lines)
 check_workers(lines)
 check_timers()
 check_one(lines)
+check_selection()
 check_use()
 check_guest()
 if has_macros:
