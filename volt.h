@@ -227,8 +227,8 @@
 //     first 16 of them wait.
 //  3. volt_stats: `polls` grows and nothing else does: a task spins. Nothing grows: all wait.
 //     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives.
-//  4. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line of
-//     a suspended function's await is its frame.node_.pc_.
+//  4. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
+//     of a suspended function's await is its frame.node_.pc_.
 //
 // ---- waiting for something of your own
 // A poll by hand looks whether there is something, and else is pending until a waker says so:
