@@ -9,9 +9,9 @@
 #include "test.h"
 #include "tasks.h"
 
-static int64_t switches(void) { // how often this process gave its processor up by itself
+static int64_t switches(void) { // how often this thread gave its processor up by itself
     struct rusage u;
-    CHECK_EQ(getrusage(RUSAGE_SELF, &u), 0);
+    CHECK_EQ(getrusage(RUSAGE_THREAD, &u), 0);
     return u.ru_nvcsw;
 }
 

@@ -13,7 +13,7 @@ rm -rf "$out" && mkdir -p "$out" || exit 1
 printf '#define VOLT_IMPLEMENTATION\n#include "volt.h"\n' >"$out/impl.c"
 case $cc in
 *++) standards=c++17 example='-std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers' ;;
-*) standards='gnu99 c11 c2x' example='-std=gnu11' ;;
+*) standards='gnu99 c2x' example='-std=gnu11' ;;
 esac
 
 # verdict STATUS WHAT
