@@ -5065,10 +5065,10 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
     if (!h->task_) return -EINVAL;
     if (VOLT_TLS_GET()) return -EDEADLK;
     if (volt__is_child(volt__slab_of(h->task_)->rt)) return -ECHILD;
-    volt_time deadline = volt__deadline(at_most);
-    volt__guest_drive(volt__slab_of(h->task_)->rt, h->task_, deadline);
+    volt__guest_drive(volt__slab_of(h->task_)->rt, h->task_, volt__deadline(at_most));
     void *waiter = VOLT__CAST(void *, VOLT__CAST(uintptr_t, &p) | VOLT__JOIN_PARKER);
     if (volt__join_register(h->task_, waiter)) {
+        volt_time deadline = volt__deadline(at_most);
         if (volt__parker_wait(&p, deadline) < 0) {
             if (volt__join_unregister(h->task_, waiter)) return -ETIMEDOUT;
             volt__parker_wait(&p, VOLT_NEVER); // just ended: it is about to set the parker
