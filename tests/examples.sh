@@ -112,12 +112,17 @@ http_load() {
     same 'h2load' '2000 2xx, 0 3xx, 0 4xx, 0 5xx' "$(sed -n 's/^status codes: //p' "$work/h2load")"
 }
 
+# open_client FILE  What is written to descriptor 3 goes to the server; its answers to the file.
+open_client() {
+    mkfifo "$work/fifo"
+    timeout 20 nc 127.0.0.1 "$port" <"$work/fifo" >"$1" &
+    client=$!
+    exec 3>"$work/fifo"
+}
+
 # While the server is told to stop, a client has sent one request and a half: it gets its answer.
 http_stop() {
-    mkfifo "$work/fifo"
-    timeout 20 nc 127.0.0.1 "$port" <"$work/fifo" >"$work/late" &
-    late=$!
-    exec 3>"$work/fifo"
+    open_client "$work/late"
     printf 'GET /none HTTP/1.1\r\nHost: x\r\n\r\nGET / HT' >&3
     until_has "$work/late" 'Not Found$'
     kill -TERM "$server"
@@ -125,7 +130,7 @@ http_stop() {
     until ! nc -z 127.0.0.1 "$port"; do sleep 0.1; done
     printf 'TP/1.1\r\nHost: x\r\n\r\n' >&3
     exec 3>&-
-    wait "$late" || fail 'the late client'
+    wait "$client" || fail 'the late client'
     same 'begun before the stop' '404 200' "$(statuses <"$work/late")"
     grep -q '^Connection: close' "$work/late" || fail 'the stop does not show in the answer'
     stop
@@ -133,10 +138,7 @@ http_stop() {
 
 # One client, still there when the server is told to stop: it has its echo, and then an end.
 echo_client() {
-    mkfifo "$work/fifo"
-    timeout 20 nc 127.0.0.1 "$port" <"$work/fifo" >"$work/echo" &
-    client=$!
-    exec 3>"$work/fifo"
+    open_client "$work/echo"
     echo 'some words' >&3
     until_has "$work/echo" 'some words'
     stop
