@@ -522,6 +522,13 @@ typedef enum volt_log_item {
     VOLT_LOG_COUNT
 } volt_log_item;
 
+// Where a spawn or wake-up from outside the workers goes; see `placement` in the manual.
+typedef enum volt_placement {
+    VOLT_PLACE_SHARED, // to one queue for all
+    VOLT_PLACE_TWO,    // to a worker that sleeps, or the less loaded one of two by chance
+    VOLT_PLACE_LEAST   // to a worker that sleeps, or the least loaded one of all
+} volt_placement;
+
 // All zero: the defaults. volt_effective_config tells what they came to.
 typedef struct volt_config {
     uint32_t size;           // 0, or sizeof(volt_config)
@@ -533,6 +540,7 @@ typedef struct volt_config {
     uint32_t watch_us;       // period of the watch over stuck workers; 0: 750, or >= 100; ~0: off
     uint32_t start_all;      // 1: all workers at once; 0: one more, the others when there is work
     uint32_t is_guest;       // 1: worker 0 runs inside volt_rt_step, in a loop of the application
+    volt_placement placement; // of what comes from outside the workers; 0: one queue for all
     uint64_t seed;           // of stealing and of select; 0: random
     volt_time drain;         // volt_run: time for the rest, once shutdown began; 0: no limit
     volt_allocator alloc;
@@ -548,6 +556,7 @@ typedef struct volt_config {
     X_(lifo_polls, "of these, from the LIFO slot")                             \
     X_(wakes_local, "wake-ups by running tasks, queued on their worker")                    \
     X_(wakes_remote, "spawns and wake-ups queued on the injector")             \
+    X_(placed, "spawns and wake-ups placed with a worker")                     \
     X_(steals, "successful steals")                                            \
     X_(stolen, "tasks stolen")                                                 \
     X_(overflows, "full rings emptied into the injector")                      \
@@ -2255,12 +2264,13 @@ static inline volt__task *volt__chain_pop(volt__chain *c) {
     return t;
 }
 
-// ---- injector: for tasks that come from outside the workers, or spill out of a ring
+// ---- injector: for tasks that come from outside the workers, or spill out of a ring. A runtime has
+// one for all; with .placement each worker has one more, its inbox.
 //   operation  by                           when closed         meanwhile is_empty says
 //   push       any thread                   passes              1 until the store of len, but not
 //   spawn      a thread that is no worker   refused, uncounted  for who has pushed it [Q3]
 //   pop        workers of the runtime       passes              0: a look in vain
-//   close      volt__shutdown_begin, once   -                   -
+//   close      a shutdown, once             -                   -
 // Any two of these: one after the other, by `lock`; each takes effect when it lets go of it.
 typedef struct volt__injector {
     VOLT__ALIGN(VOLT__LINE) uint32_t lock;
@@ -2299,6 +2309,14 @@ static int volt__injector_spawn(volt__injector *q, volt__task *t_or_null) {
     }
     volt__unlock(&q->lock);
     return ok;
+}
+// 1: it was closed before.
+static int volt__injector_close(volt__injector *q) {
+    volt__lock(&q->lock);
+    int was_closed = VOLT__CAST(int, q->closed);
+    q->closed = 1;
+    volt__unlock(&q->lock);
+    return was_closed;
 }
 // A fair share for one of n workers: min(len / n + 1, room, VOLT_INJECT_BATCH), appended to *c.
 static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32_t room,
@@ -3399,8 +3417,24 @@ static int volt__idle_exit(volt__idle *s, uint32_t worker) {
 static void volt__idle_return(volt__idle *s, uint32_t worker) {
     if (!volt__idle_exit(s, worker)) volt__idle_search_always(s);
 }
-// From the top: worker 0 may be a guest, whose thread has other things to do as well.
-static int volt__idle_claim_bit(volt__idle *s) {
+// A worker that sleeps, the first from `from` on, round and round; -1: nobody does.
+static int volt__idle_find(const volt__idle *s, uint32_t from) {
+    VOLT_ASSERT(from / VOLT__IDLE_BITS < s->n_words);
+    for (uint32_t k = 0; k <= s->n_words; k++) {
+        uint32_t i = (from / VOLT__IDLE_BITS + k) % s->n_words;
+        uintptr_t bits = volt__load_rlx(&s->parked[i]); // rlx: hint
+        if (k == 0) bits &= UINTPTR_MAX << from % VOLT__IDLE_BITS;
+        if (bits) return VOLT__CAST(int, i * VOLT__IDLE_BITS) + __builtin_ctzl(bits);
+    }
+    return -1;
+}
+#define VOLT__ANYONE (-1)
+// `first`, if it sleeps, or else from the top: worker 0 may be a guest, whose thread has other
+// things to do as well.
+static int volt__idle_claim_bit(volt__idle *s, int first) {
+    if (first >= 0 && volt__idle_is_parked(s, VOLT__CAST(uint32_t, first)) &&
+        !volt__idle_exit(s, VOLT__CAST(uint32_t, first)))
+        return first;
     for (uint32_t i = s->n_words; i-- > 0;) {
         uintptr_t bits = volt__load_rlx(&s->parked[i]); // rlx: hint, re-checked by the rmw
         while (bits) {
@@ -3415,14 +3449,14 @@ static int volt__idle_claim_bit(volt__idle *s) {
 }
 // I4, after publishing work. The worker to unpark, or -1: nobody needs to be woken. A claim that
 // finds no sleeper takes its count back and tries again: while it was counted others relied on it.
-static int volt__idle_claim(volt__idle *s) {
+static int volt__idle_claim(volt__idle *s, int first) {
     volt__fence_sc(&s->searching); // [I1] with enter
     for (;;) {
         if (volt__load_rlx(&s->searching) != 0) return -1; // rlx: ordered by [I1]
         if (!volt__idle_is_anyone_parked(s)) return -1;
         uint32_t none = 0;
         if (!volt__cas_acq_rel(&s->searching, &none, 1)) return -1; // [I2] with enter
-        int worker = volt__idle_claim_bit(s);
+        int worker = volt__idle_claim_bit(s, first);
         VOLT_ASSERT(worker < VOLT__CAST(int, VOLT_MAX_WORKERS));
         if (worker >= 0) return worker;
         volt__sub_acq_rel(&s->searching, 1); // [I2] with enter
@@ -3491,6 +3525,7 @@ static int volt__watch_take(volt__watch *w) {
 // Who serves what, while at least one worker sleeps:
 //   waiting          home parked           home awake     home stuck
 //   injector task    pusher's claim [I1]   inject_due     a claimed or watching peer
+//   inbox task       pusher's claim [I1]   inject_due     the same, or a searching one
 //   ring, LIFO task  cannot be (I2)        owner          the watch, two periods at most
 //   ready fd, timer  its own epoll_wait    maintenance    the watch, two periods at most
 // With one worker, or all of them stuck, nobody can: the documented limit.
@@ -3516,6 +3551,7 @@ struct volt__worker {
     uint8_t is_guest;     // carried by whoever is inside volt_rt_step
     uint8_t is_stepped;   // guest: must not block, but leave and be away
     uint8_t is_away;      // guest: asleep, its thread in the application's loop
+    uint8_t is_inbox_next; // which of inbox and injector is asked first when they are due
     uint32_t quota;       // guest: polls left of this step; others: 0
     uint32_t is_closing;  // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
@@ -3531,6 +3567,8 @@ struct volt__worker {
     // owner pushes and takes; the watch may take [Q4]
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *lifo;
     uint32_t maint;                                // W owner, R any: maintenances
+    uint32_t is_blocked;  // W owner, R any (hint): nothing is placed here
+    volt__injector inbox; // with .placement: any pushes, owner and thieves pop [Q3]
     // W lookers, mostly one at a time: maint at the last look
     VOLT__ALIGN(VOLT__LINE) uint32_t seen;
     volt__heap heap;
@@ -3566,6 +3604,7 @@ struct volt_rt {
     uint32_t join_state;  // futex word, any, rmw: 0, 1 somebody joins the threads, 2 joined
     uint32_t inside;      // lock: whose holder carries the guest
     uint32_t visitors;    // futex word, any, rmw [S1]: see volt__visit
+    uint32_t place_turn;  // any, rmw: placements so far
     int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
     volt__idle idle;
     volt__injector injector;
@@ -3623,11 +3662,12 @@ static inline volt__worker *volt__worker_here(volt_rt *rt) {
     return w && w->rt == rt ? w : NULL;
 }
 
-// I4, I6: after publishing work in the injector or a ring.
-static void volt__notify(volt_rt *rt) {
-    int i = volt__idle_claim(&rt->idle);
+// I4, I6: after publishing work in the injector, an inbox or a ring. `first`: who had best wake up.
+static void volt__notify_first(volt_rt *rt, int first) {
+    int i = volt__idle_claim(&rt->idle, first);
     if (i >= 0) volt__reactor_unpark(&rt->workers[i]->reactor);
 }
+static void volt__notify(volt_rt *rt) { volt__notify_first(rt, VOLT__ANYONE); }
 // I7: wakes a worker whatever it is doing.
 static void volt__poke_all(volt_rt *rt) {
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++)
@@ -3657,16 +3697,87 @@ static void volt__unvisit(volt_rt *rt) {
     VOLT_ASSERT(old >= 2);
     if (old == 3) VOLT_FUTEX_WAKE(visitors, 1);
 }
+
+// ---- placement: which worker gets what comes from outside
+
+static inline int volt__lifo_is_full(const volt__worker *w) {
+    return volt__load_rlx(&w->lifo) != NULL; // rlx: hint; others only take
+}
+static inline int volt__has_inboxes(const volt_rt *rt) {
+    return !VOLT__ONE_WORKER && rt->cfg.placement != VOLT_PLACE_SHARED;
+}
+// What waits at a worker, and one for what it runs. Counted from the words that the queues live by,
+// and from the bit that says whether it sleeps: no counter that could drift, nothing to be kept up
+// to date. Exact while nothing moves; UINT32_MAX: it blocks.
+static uint32_t volt__load_of(const volt_rt *rt, uint32_t i) {
+    const volt__worker *w = rt->workers[i];
+    if (volt__load_rlx(&w->is_blocked)) return UINT32_MAX; // rlx: hint
+    uintptr_t head = volt__load_acq(&w->ring.head); // [Q2] the tail read next is not older
+    uint32_t tail = volt__load_rlx(&w->ring.tail); // rlx: hint
+    uintptr_t placed = volt__load_rlx(&w->inbox.len); // rlx: hint
+    int others = volt__lifo_is_full(w) + !volt__idle_is_parked(&rt->idle, i);
+    return volt__ring_gap(volt__head_index(head), tail) +
+           VOLT__CAST(uint32_t, placed + VOLT__CAST(uintptr_t, others));
+}
+// Of n workers from `first` on; of equals another one each turn.
+static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
+    uint32_t least = UINT32_MAX;
+    int best = VOLT__ANYONE; // all of them block
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t i = first + (turn + k) % n, load = volt__load_of(rt, i);
+        if (load < least) best = VOLT__CAST(int, i);
+        least = volt__min32(least, load);
+    }
+    return best;
+}
+static int volt__lesser_of_two(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
+    volt__random r;
+    volt__random_seed(&r, rt->cfg.seed, turn);
+    uint32_t i = volt__random_below(&r, n), j = n > 1 ? volt__random_below(&r, n - 1) : 0;
+    if (j >= i && n > 1) j++;
+    uint32_t at_i = volt__load_of(rt, first + i), at_j = volt__load_of(rt, first + j);
+    if (at_i == UINT32_MAX && at_j == UINT32_MAX) return volt__least_loaded(rt, first, n, turn);
+    return VOLT__CAST(int, first + (at_i <= at_j ? i : j));
+}
+// The worker whose inbox it is to be, or VOLT__ANYONE: the injector. One that sleeps, whatever the
+// others do: it is awake sooner than they are through. Never a guest, whose thread is not ours.
+static int volt__place(volt_rt *rt) {
+    uint32_t started = volt__started(rt), first = rt->cfg.is_guest;
+    if (!volt__has_inboxes(rt) || started - first < 1) return VOLT__ANYONE;
+    // rlx: who comes later is told by the inbox itself
+    if (volt__load_rlx(&rt->is_closed)) return VOLT__ANYONE;
+    uint32_t n = started - first, turn = volt__add_rlx(&rt->place_turn, 1); // rlx: only a number
+    int idle = volt__idle_find(&rt->idle, first + turn % n);
+    // one that is just being started may sleep before it counts as started
+    if (idle >= VOLT__CAST(int, first) && idle < VOLT__CAST(int, started)) return idle;
+    return rt->cfg.placement == VOLT_PLACE_TWO ? volt__lesser_of_two(rt, first, n, turn)
+                                               : volt__least_loaded(rt, first, n, turn);
+}
+static inline volt__injector *volt__queue_at(volt_rt *rt, int place) {
+    return place == VOLT__ANYONE ? &rt->injector : &rt->workers[place]->inbox;
+}
+static void volt__place_all(volt_rt *rt, volt__chain *c) {
+    volt__task *t;
+    while ((t = volt__chain_pop(c)) != NULL) {
+        int place = volt__place(rt);
+        volt__chain one;
+        volt__chain_init(&one);
+        volt__chain_push(&one, t);
+        volt__injector_push(volt__queue_at(rt, place), &one);
+        volt__notify_first(rt, place);
+    }
+}
 // From a thread that is no worker of rt. A forked child would poke its parent's workers.
 static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
     if (VOLT__UNLIKELY(volt__is_child(rt))) return;
     volt__visit(rt);
-    volt__inject(rt, c);
+    if (volt__has_inboxes(rt)) volt__place_all(rt, c);
+    else volt__inject(rt, c);
     volt__unvisit(rt);
 }
-static inline int volt__lifo_is_full(const volt__worker *w) {
-    return volt__load_rlx(&w->lifo) != NULL; // rlx: hint; others only take
-}
+
+// ---- own queues
+
 static inline uint32_t volt__backlog(const volt__worker *w) {
     return volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w));
 }
@@ -3722,15 +3833,22 @@ static void volt__splice(volt__worker *w, volt__chain *c) {
     if (c->head) volt__inject(w->rt, c);
     else if (!volt__is_solo(w) && volt__ring_len(&w->ring) >= w->wake_at) volt__notify(w->rt);
 }
-// A share of the injector into the own ring. 0: nothing there, or no room.
-static uint32_t volt__fetch_share(volt__worker *w) {
+// The share of one of so many takers into the own ring. 0: nothing there, or no room.
+static uint32_t volt__fetch(volt__worker *w, volt__injector *q, uint32_t n_takers) {
     volt__chain c;
-    if (volt__injector_is_empty(&w->rt->injector)) return 0;
+    if (volt__injector_is_empty(q)) return 0;
     volt__chain_init(&c);
-    uint32_t n =
-        volt__injector_pop(&w->rt->injector, volt__started(w->rt), volt__ring_room(&w->ring), &c);
-    w->stats.wakes_remote += n;
+    uint32_t n = volt__injector_pop(q, n_takers, volt__ring_room(&w->ring), &c);
     volt__splice(w, &c);
+    return n;
+}
+// What was placed here, or a share of the injector.
+static uint32_t volt__fetch_share(volt__worker *w) {
+    uint32_t n = volt__has_inboxes(w->rt) ? volt__fetch(w, &w->inbox, 1) : 0;
+    w->stats.placed += n;
+    if (n > 0) return n;
+    n = volt__fetch(w, &w->rt->injector, volt__started(w->rt));
+    w->stats.wakes_remote += n;
     return n;
 }
 // Enqueues a task whose NOTIFIED bit the caller has
@@ -3955,8 +4073,8 @@ VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
 
 // ---- shutdown, step by step
 //  1. is_closed: spawns from outside fail now (decided under injector.lock), no thread starts
-//  2. every worker is poked, sees it in its next maintenance and acknowledges: its spawns fail now
-//     and its polls start cancelled
+//  2. every worker is poked, sees it in its next maintenance, closes its inbox and acknowledges: its
+//     spawns fail now and its polls start cancelled
 //  3. the last to acknowledge wakes every task, also running ones: each is polled again, cancelled
 //  4. a worker that parks and finds as many tasks completed as were ever spawned stops all workers.
 //     The sums cannot agree too early: after step 3 nothing is spawned, and `completed` only grows
@@ -4007,16 +4125,32 @@ static void volt__shutdown_begin(volt_rt *rt) {
     volt__shutdown_ack(rt, n);
     volt__poke_all(rt);
 }
+// Spawns from outside, by `started` workers' inboxes and the injector; less those that were ended
+// there.
+static uint64_t volt__count_outside(volt_rt *rt, uint32_t started, uint64_t *n_ended) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; volt__has_inboxes(rt) && i < started; i++) {
+        volt__injector *inbox = &rt->workers[i]->inbox;
+        volt__lock(&inbox->lock);
+        n += inbox->spawned;
+        volt__unlock(&inbox->lock);
+    }
+    volt__lock(&rt->injector.lock);
+    n += rt->injector.spawned;
+    *n_ended = rt->ended_outside;
+    volt__unlock(&rt->injector.lock);
+    return n;
+}
 // Exact when all have acknowledged. Before, tasks come and go meanwhile: ends are counted first, so
 // that each has its beginning counted, too.
 static uintptr_t volt__alive(volt_rt *rt) {
     uint32_t started = volt__started(rt);
     uintptr_t n = 0;
+    uint64_t n_ended;
     for (uint32_t i = 0; i < started; i++)
         n -= volt__load_acq(&rt->workers[i]->completed); // [S2] with complete
-    volt__lock(&rt->injector.lock);
-    n += VOLT__CAST(uintptr_t, rt->injector.spawned) - rt->ended_outside;
-    volt__unlock(&rt->injector.lock);
+    n += VOLT__CAST(uintptr_t, volt__count_outside(rt, started, &n_ended));
+    n -= VOLT__CAST(uintptr_t, n_ended);
     for (uint32_t i = 0; i < started; i++)
         n += volt__load_acq(&rt->workers[i]->spawned); // [S2] with admit
     return n;
@@ -4182,6 +4316,7 @@ static void volt__tidy(volt__worker *w) {
 static void volt__see_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
     w->is_closing = 1;
+    if (volt__has_inboxes(w->rt)) volt__injector_close(&w->inbox);
     if (!w->has_thread && !w->is_guest && w->rt->cfg.drain > 0)
         w->give_up_at = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain);
     volt__shutdown_ack(w->rt, UINT32_MAX);
@@ -4235,6 +4370,8 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     // [Q4] with its owner
     volt__task *t = volt__xchg_acq_rel(&stuck->lifo, VOLT__CAST(volt__task *, NULL));
     if (t) volt__chain_push(&got.chain, t);
+    if (volt__has_inboxes(w->rt))
+        volt__injector_pop(&stuck->inbox, 1, volt__ring_room(&w->ring), &got.chain);
     w->stats.rescued += got.chain.len;
     volt__splice(w, &got.chain);
     w->stats.rescued += volt__ring_steal(&stuck->ring, &w->ring);
@@ -4267,8 +4404,10 @@ static int volt__others_awake(const volt__worker *w) {
 
 static int volt__is_anything_takeable(volt_rt *rt) {
     if (!volt__injector_is_empty(&rt->injector)) return 1;
-    for (uint32_t i = 0, n = volt__started(rt); i < n; i++)
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
         if (volt__ring_is_takeable(&rt->workers[i]->ring)) return 1;
+        if (volt__has_inboxes(rt) && !volt__injector_is_empty(&rt->workers[i]->inbox)) return 1;
+    }
     return 0;
 }
 // I5
@@ -4301,8 +4440,14 @@ static VOLT__HOT volt__task *volt__take(volt__worker *w) {
     t = volt__pop_ring(w);
     return VOLT__LIKELY(t != NULL) ? t : volt__take_rest(w);
 }
-// I1. A sleeping worker owns no runnable task: with all
-// others asleep and nothing injected there is nothing.
+// Half of what another worker has, from its ring or else from its inbox.
+static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
+    uint32_t n = volt__ring_steal(&from->ring, &w->ring);
+    return n == 0 && volt__has_inboxes(w->rt) ? volt__fetch(w, &from->inbox, 2) : n;
+}
+// I1. A sleeping worker owns no runnable task: with all others asleep and nothing injected there is
+// nothing, but for what is just being placed, and then its pusher wakes somebody, or we look again
+// before we sleep.
 static volt__task *volt__search(volt__worker *w) {
     volt_rt *rt = w->rt;
     uint32_t n = volt__started(rt);
@@ -4315,7 +4460,7 @@ static volt__task *volt__search(volt__worker *w) {
     uint32_t start = volt__random_below(&w->random, n);
     for (uint32_t i = 0; i < n; i++) {
         volt__worker *v = rt->workers[(start + i) % n];
-        uint32_t got = v == w ? 0 : volt__ring_steal(&v->ring, &w->ring);
+        uint32_t got = v == w ? 0 : volt__steal(w, v);
         if (got == 0) continue;
         w->stats.steals++;
         w->stats.stolen += got;
@@ -4427,12 +4572,23 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
     }
 }
-static volt__task *volt__take_injected(volt__worker *w) {
+static volt__task *volt__take_one(volt__injector *q, uint64_t *count) {
     volt__chain c;
     volt__chain_init(&c);
-    if (!volt__injector_pop(&w->rt->injector, 1, 1, &c)) return NULL;
-    w->stats.wakes_remote++;
+    if (!volt__injector_pop(q, 1, 1, &c)) return NULL;
+    ++*count;
     return volt__chain_pop(&c);
+}
+// Inbox and injector in turn, so that neither starves the other.
+static volt__task *volt__take_injected(volt__worker *w) {
+    volt__injector *injector = &w->rt->injector;
+    if (!volt__has_inboxes(w->rt)) return volt__take_one(injector, &w->stats.wakes_remote);
+    volt__task *t = NULL;
+    w->is_inbox_next = !w->is_inbox_next;
+    if (w->is_inbox_next) t = volt__take_one(&w->inbox, &w->stats.placed);
+    if (!t) t = volt__take_one(injector, &w->stats.wakes_remote);
+    if (!t && !w->is_inbox_next) t = volt__take_one(&w->inbox, &w->stats.placed);
+    return t;
 }
 // Serves what is due. 1: *t is next; NULL: the step has had its polls, or tasks ignore their
 // cancellation and the time is up.
@@ -4787,7 +4943,8 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     int is_valid = c->workers <= VOLT_MAX_WORKERS && c->reactors <= c->workers &&
                    c->budget <= UINT16_MAX && c->event_interval <= 1000000 &&
                    c->stack_size >= 65536 && c->watch_us >= 100 && c->start_all <= 1 &&
-                   c->is_guest <= 1 && c->drain >= 0 && !c->alloc.alloc == !c->alloc.free;
+                   c->is_guest <= 1 && VOLT__CAST(uint32_t, c->placement) <= VOLT_PLACE_LEAST &&
+                   c->drain >= 0 && !c->alloc.alloc == !c->alloc.free;
     if (!c->alloc.alloc) {
         c->alloc.alloc = volt__sys_map;
         c->alloc.free = volt__sys_unmap;
@@ -4918,8 +5075,9 @@ static void volt__task_refuse(volt__task *t, uint32_t refs) {
 // Counts and enqueues a published task with so many references; or gives it back: -ESHUTDOWN.
 static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
     volt__visit(rt);
-    int ok = volt__injector_spawn(&rt->injector, is_enqueued ? t : NULL);
-    if (ok && is_enqueued) volt__notify(rt);
+    int place = is_enqueued ? volt__place(rt) : VOLT__ANYONE;
+    int ok = volt__injector_spawn(volt__queue_at(rt, place), is_enqueued ? t : NULL);
+    if (ok && is_enqueued) volt__notify_first(rt, place);
     volt__unvisit(rt);
     if (ok) return 0;
     volt__task_refuse(t, refs);
@@ -6649,10 +6807,9 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
 #undef VOLT__COUNTER_SUM
         volt__unlock(&w->stats_lock);
     }
-    volt__lock(&rt->injector.lock);
-    out->spawned += rt->injector.spawned;
-    out->completed += rt->ended_outside;
-    volt__unlock(&rt->injector.lock);
+    uint64_t n_ended;
+    out->spawned += volt__count_outside(rt, started, &n_ended);
+    out->completed += n_ended;
     out->workers = rt->n_workers;
     out->workers_started = started;
 }

@@ -1237,7 +1237,7 @@ TEST(sleepers_are_counted_and_claimed) {
         volt__idle_init(&s, n);
         CHECK_EQ(s.n_words, (n + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS);
         CHECK_EQ(s.searching, 0);
-        CHECK(!volt__idle_is_anyone_parked(&s) && volt__idle_claim(&s) == -1);
+        CHECK(!volt__idle_is_anyone_parked(&s) && volt__idle_claim(&s, VOLT__ANYONE) == -1);
         CHECK_EQ(s.searching, 0);
         for (uint32_t i = 0; i < n; i++) { // the i-th alone, then with the first and the last
             CHECK(!volt__idle_is_parked(&s, i));
@@ -1245,7 +1245,7 @@ TEST(sleepers_are_counted_and_claimed) {
             CHECK(volt__idle_is_parked(&s, i) && volt__idle_is_anyone_parked(&s));
             CHECK_EQ(volt__idle_count_others(&s, i), 0);
             CHECK_EQ(volt__idle_count_others(&s, i ? 0 : n), 1);
-            CHECK_EQ(volt__idle_claim(&s), i);
+            CHECK_EQ(volt__idle_claim(&s, VOLT__ANYONE), i);
             CHECK_EQ(s.searching, 1);
             CHECK(!volt__idle_is_parked(&s, i) && !volt__idle_is_anyone_parked(&s));
             CHECK_EQ(volt__idle_exit(&s, i), 1); // claimed
@@ -1257,8 +1257,8 @@ TEST(sleepers_are_counted_and_claimed) {
         }
         for (uint32_t i = 0; i < n; i++) (void)volt__idle_enter(&s, i, 0);
         for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_count_others(&s, i), n - 1);
-        for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_claim_bit(&s), n - 1 - i);
-        CHECK_EQ(volt__idle_claim_bit(&s), -1);
+        for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANYONE), n - 1 - i);
+        CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANYONE), -1);
     }
 }
 TEST(searchers_are_counted) {
@@ -1277,14 +1277,14 @@ TEST(searchers_are_counted) {
     CHECK_EQ(s.searching, 5);
     CHECK_EQ(volt__idle_enter(&s, 2, 0), 5);
     CHECK_EQ(s.searching, 5);
-    CHECK_EQ(volt__idle_claim(&s), -1); // one that searches will see to it
+    CHECK_EQ(volt__idle_claim(&s, VOLT__ANYONE), -1); // one that searches will see to it
     CHECK(volt__idle_is_parked(&s, 1) && s.searching == 5);
     CHECK_EQ(volt__idle_leave(&s), 0);
     CHECK_EQ(s.searching, 4);
     volt__idle_return(&s, 1); // nobody has claimed it: it counts itself
     CHECK_EQ(s.searching, 5);
     s.searching = 0;
-    CHECK_EQ(volt__idle_claim(&s), 2);
+    CHECK_EQ(volt__idle_claim(&s, VOLT__ANYONE), 2);
     volt__idle_return(&s, 2); // who claimed it has counted it
     CHECK_EQ(s.searching, 1);
 }
@@ -1306,7 +1306,7 @@ TEST(a_claim_that_comes_too_late_claims_nobody) {
     (void)volt__idle_enter(&s, 1, 0);
     pthread_t t = start_thread(searching_main, &s);
     for (int i = 0; i < 300000; i++) {
-        int claimed = volt__idle_claim(&s);
+        int claimed = volt__idle_claim(&s, VOLT__ANYONE);
         CHECK(claimed == 1 || claimed < 0); // the first does not sleep
         if (claimed < 0) continue;
         (void)volt__idle_enter(&s, 1, 1);
@@ -2033,7 +2033,7 @@ TEST(what_tidying_up_does) {
                 end();
             }
 }
-static void claim_w(void) { CHECK_EQ(volt__idle_claim(&rt->idle), 0); }
+static void claim_w(void) { CHECK_EQ(volt__idle_claim(&rt->idle, VOLT__ANYONE), 0); }
 TEST(what_a_turn_does) {
     begin_fd();
     memset(&polls, 0, sizeof polls);

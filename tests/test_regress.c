@@ -422,7 +422,7 @@ static void *claimer_main(void *arg) {
     claimer *c = arg;
     while (!READ(c->is_over)) {
         volt__idle_enter(c->idle, 0, 0);
-        CHECK_EQ(volt__idle_claim_bit(c->idle), 0);
+        CHECK_EQ(volt__idle_claim_bit(c->idle, VOLT__ANYONE), 0);
         COUNT(c->n_claims);
     }
     return NULL;

@@ -55,11 +55,25 @@ static volt__task *make_item(int i) {
     t->word = VOLT__NOTIFIED + 2 * VOLT__REF; // a handle's, so that nobody frees it
     return t;
 }
+// Where tasks from outside go: to the injector, to the inbox of workers[0], or where volt.h places
+// them.
+static enum { INJECTED, IN_INBOX_0, PLACED } way;
 static void inject(void *arg) {
     volt__chain c;
     volt__chain_init(&c);
     volt__chain_push(&c, make_item((int)(intptr_t)arg));
-    volt__inject(rt, &c);
+    if (way == INJECTED) {
+        volt__inject(rt, &c);
+    } else if (way == PLACED) {
+        volt__place_all(rt, &c);
+    } else {
+        volt__injector_push(volt__queue_at(rt, 0), &c);
+        volt__notify_first(rt, 0);
+    }
+}
+static void use_inboxes(int way_) {
+    way = way_;
+    rt->cfg.placement = VOLT_PLACE_LEAST;
 }
 static void carry(void *arg) { volt__carry(arg); }
 
@@ -159,7 +173,8 @@ SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .stale_re
 static uint32_t n_claimed;
 static void claim(void *unused) {
     (void)unused;
-    if (volt__idle_claim(&rt->idle) >= 0) __atomic_fetch_add(&n_claimed, 1, __ATOMIC_RELAXED);
+    if (volt__idle_claim(&rt->idle, VOLT__ANYONE) >= 0)
+        __atomic_fetch_add(&n_claimed, 1, __ATOMIC_RELAXED);
 }
 SCENARIO(idle_two_claims) {
     make_runtime(2, UINT32_MAX);
@@ -178,6 +193,78 @@ SCENARIO(idle_two_sleepers_two_pushes, .is_long = 1) {
     run_beside(wake_and_take_one, workers[1], 2);
     vmc_join(t);
     end_parts(2);
+}
+
+// ---- the same where the task is placed in the inbox of workers[0]
+
+SCENARIO(idle_inbox_park_push) {
+    make_runtime(2, UINT32_MAX);
+    use_inboxes(IN_INBOX_0);
+    run_beside(take_one, workers[0], 1);
+    end_parts(1);
+}
+SCENARIO(idle_inbox_searcher_parks_push) {
+    make_runtime(2, UINT32_MAX);
+    use_inboxes(IN_INBOX_0);
+    start_searching(0);
+    run_beside(take_one, workers[0], 1);
+    end_parts(1);
+}
+// Its worker is in a long poll: whoever else parks must have looked into it.
+SCENARIO(idle_inbox_of_busy_push) {
+    make_runtime(2, UINT32_MAX);
+    use_inboxes(IN_INBOX_0);
+    run_beside(take_one, workers[1], 1);
+    end_parts(1);
+}
+SCENARIO(idle_inbox_leave_push) {
+    make_runtime(2, UINT32_MAX);
+    use_inboxes(IN_INBOX_0);
+    put_to_sleep(0);
+    start_searching(1);
+    int t = vmc_spawn(wake_and_take_one, workers[0]);
+    run_beside(find, workers[1], 1);
+    vmc_join(t);
+    end_parts(1);
+}
+SCENARIO(idle_inbox_claim_push) {
+    make_runtime(2, UINT32_MAX);
+    use_inboxes(IN_INBOX_0);
+    put_to_sleep_poked(0);
+    run_beside(wake_and_take_one, workers[0], 1);
+    end_parts(1);
+}
+// One that sleeps beside it: the second push wakes it, or who takes the first task does.
+SCENARIO(idle_inbox_two_sleepers_two_pushes, .class = VMC_BOUNDED, .preemptions = 2) {
+    make_runtime(2, UINT32_MAX);
+    use_inboxes(IN_INBOX_0);
+    put_to_sleep(0);
+    put_to_sleep(1);
+    int t = vmc_spawn(wake_and_take_one, workers[0]);
+    run_beside(wake_and_take_one, workers[1], 2);
+    vmc_join(t);
+    end_parts(2);
+}
+// What is placed is never taken for less than nothing.
+static void push_and_pop(void *arg) {
+    volt__worker *w = arg;
+    act_as(w);
+    volt__ring_push(&w->ring, make_item(0));
+    note_run(volt__ring_pop(&w->ring));
+}
+static void steal_one(void *arg) { volt__ring_steal(&workers[0]->ring, &((volt__worker *)arg)->ring); }
+SCENARIO(idle_load_of, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("counted");
+    make_runtime(2, UINT32_MAX);
+    volt__ring_push(&workers[0]->ring, make_item(1));
+    volt__ring_push(&workers[0]->ring, make_item(2));
+    int owner = vmc_spawn(push_and_pop, workers[0]), thief = vmc_spawn(steal_one, workers[1]);
+    uint32_t load = volt__load_of(rt, 0);
+    VMC_ASSERT(load <= 4); // three tasks, and it is awake
+    if (load == 4) vmc_reached("counted");
+    vmc_join(owner);
+    vmc_join(thief);
+    free_runtime();
 }
 
 // ---- worker 0 is in a poll, or about to poll, and gets more than one worker can run
@@ -256,17 +343,21 @@ SCENARIO(idle_thief_leaves) {
 // ---- the whole loop
 
 // Tasks come from outside, one from each of so many threads.
-static void push_from_outside(uint32_t n_workers, int n_pushers) {
+static void push_by(int way_, uint32_t n_workers, int n_pushers) {
     int t[VMC_THREADS], n = 0;
     n_items = (uint32_t)n_pushers;
     is_rendezvous = n_workers > 1;
     make_runtime(n_workers, UINT32_MAX);
+    if (way_ != INJECTED) use_inboxes(way_);
     for (uint32_t i = 0; i < n_workers; i++) t[n++] = vmc_spawn(carry, workers[i]);
     for (int i = 1; i < n_pushers; i++) t[n++] = vmc_spawn(inject, (void *)(intptr_t)i);
     inject(0);
     for (int i = 0; i < n; i++) vmc_join(t[i]);
     for (int i = 0; i < n_pushers; i++) VMC_ASSERT(items[i].n_runs == 1);
     free_runtime();
+}
+static void push_from_outside(uint32_t n_workers, int n_pushers) {
+    push_by(INJECTED, n_workers, n_pushers);
 }
 SCENARIO(idle_one_worker) { push_from_outside(1, 1); }
 SCENARIO(idle_one_worker_two_pushers, .class = VMC_BOUNDED, .preemptions = 1) {
@@ -295,4 +386,16 @@ SCENARIO(idle_two_workers_sampled, .class = VMC_SAMPLED, .samples = 100000, .is_
 }
 SCENARIO(idle_three_workers_sampled, .class = VMC_SAMPLED, .samples = 100000, .is_long = 1) {
     push_from_outside(3, 3);
+}
+// The same, placed: with a worker that sleeps, or the least loaded one.
+SCENARIO(idle_placed_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
+    push_by(PLACED, 2, 2);
+}
+SCENARIO(idle_placed_three_workers, .class = VMC_SAMPLED, .samples = 10000) { push_by(PLACED, 3, 3); }
+SCENARIO(idle_placed_two_workers_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
+         .is_long = 1) {
+    push_by(PLACED, 2, 2);
+}
+SCENARIO(idle_placed_three_workers_sampled, .class = VMC_SAMPLED, .samples = 100000, .is_long = 1) {
+    push_by(PLACED, 3, 3);
 }

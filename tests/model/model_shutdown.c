@@ -74,6 +74,23 @@ SCENARIO(shutdown_spawn_outside, .class = VMC_EXHAUSTIVE) {
     end();
     VMC_ASSERT(n_polls == n_accepted);
 }
+// Placed with the worker, whose inbox is open until it has seen the shutdown.
+SCENARIO(shutdown_spawn_placed, .class = VMC_EXHAUSTIVE) {
+    must_accept_and_refuse();
+    rt_make(1);
+    rt->cfg.placement = VOLT_PLACE_LEAST;
+    int t = vmc_spawn(spawn_outside, NULL);
+    begin(NULL);
+    work(w0);
+    volt__idle_enter(&rt->idle, 0, 0);
+    volt__stop_if_over(rt);
+    int is_over = volt__is_stopped(rt); // what comes now would never run
+    vmc_join(t);
+    if (is_over) VMC_ASSERT(n_polls == n_accepted);
+    volt__idle_exit(&rt->idle, 0);
+    end();
+    VMC_ASSERT(n_polls == n_accepted);
+}
 static volt_poll spawns(volt_cx *cx, void *arg) {
     (void)arg;
     count(spawn(cx->worker_, NULL, ends));

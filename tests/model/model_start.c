@@ -49,7 +49,7 @@ SCENARIO(start_claim, .class = VMC_BOUNDED, .preemptions = 3) {
     rt->idle.searching = 1; // another worker, which gives up below
     int t = vmc_spawn(start_next, workers[0]);
     volt__sub_acq_rel(&rt->idle.searching, 1);
-    int i = volt__idle_claim(&rt->idle);
+    int i = volt__idle_claim(&rt->idle, VOLT__ANYONE);
     if (i >= 0) {
         vmc_reached("claimed");
         VMC_ASSERT(i == 1);
