@@ -4945,6 +4945,7 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
                    c->stack_size >= 65536 && c->watch_us >= 100 && c->start_all <= 1 &&
                    c->is_guest <= 1 && VOLT__CAST(uint32_t, c->placement) <= VOLT_PLACE_LEAST &&
                    c->drain >= 0 && !c->alloc.alloc == !c->alloc.free;
+    if (c->workers == 1) c->placement = VOLT_PLACE_SHARED; // nobody to choose from
     if (!c->alloc.alloc) {
         c->alloc.alloc = volt__sys_map;
         c->alloc.free = volt__sys_unmap;
