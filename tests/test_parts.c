@@ -1257,9 +1257,43 @@ TEST(sleepers_are_counted_and_claimed) {
         }
         for (uint32_t i = 0; i < n; i++) (void)volt__idle_enter(&s, i, 0);
         for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_count_others(&s, i), n - 1);
-        for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANYONE), n - 1 - i);
+        for (uint32_t i = 0; i < n; i++)
+            CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANYONE), n - 1 - i);
         CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANYONE), -1);
     }
+}
+TEST(sleepers_are_found_round_and_round) {
+    volt__idle s;
+    static const uint32_t sizes[] = { 1, 2, 31, 32, 33, 63, 64, 65, 128, 130 };
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && sizes[k] <= VOLT_MAX_WORKERS; k++) {
+        uint32_t n = sizes[k];
+        volt__idle_init(&s, n);
+        for (uint32_t from = 0; from < n; from++) CHECK_EQ(volt__idle_find(&s, from), -1);
+        for (uint32_t i = 0; i < n; i++) { // one alone
+            (void)volt__idle_enter(&s, i, 0);
+            for (uint32_t from = 0; from < n; from++) CHECK_EQ(volt__idle_find(&s, from), i);
+            CHECK_EQ(volt__idle_exit(&s, i), 0);
+        }
+        for (uint32_t i = 0; i < n; i += 3) (void)volt__idle_enter(&s, i, 0);
+        for (uint32_t from = 0; from < n; from++) { // the next one, or the first
+            uint32_t next = (from + 2) / 3 * 3;
+            CHECK_EQ(volt__idle_find(&s, from), next < n ? next : 0);
+        }
+    }
+}
+TEST(one_that_is_named_is_claimed_first) {
+    volt__idle s;
+    volt__idle_init(&s, 3);
+    for (uint32_t i = 0; i < 3; i++) (void)volt__idle_enter(&s, i, 0);
+    CHECK_EQ(volt__idle_claim(&s, 1), 1);
+    CHECK_EQ(s.searching, 1);
+    s.searching = 0;
+    CHECK_EQ(volt__idle_claim(&s, 1), 2); // it is awake: any other
+    s.searching = 0;
+    CHECK_EQ(volt__idle_claim(&s, 0), 0);
+    s.searching = 0;
+    CHECK_EQ(volt__idle_claim(&s, 0), -1);
+    CHECK_EQ(s.searching, 0);
 }
 TEST(searchers_are_counted) {
     volt__idle s;
@@ -1554,6 +1588,74 @@ TEST(shares_of_the_injector) {
     while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w));
     CHECK_EQ(volt__fetch_share(w), 0);
     CHECK_EQ(rt->injector.len, 1);
+    end();
+}
+static void place_at(volt__worker *at, volt__task *t) {
+    volt__chain c = no_chain();
+    volt__chain_push(&c, t);
+    volt__injector_push(at ? &at->inbox : &rt->injector, &c);
+}
+TEST(inbox_and_injector_in_turn) {
+    volt__task *placed[4], *injected[4];
+    begin(2);
+    rt->cfg.placement = VOLT_PLACE_LEAST;
+    for (int i = 0; i < 4; i++) {
+        place_at(w, placed[i] = still_task(w));
+        place_at(NULL, injected[i] = still_task(w));
+    }
+    CHECK(volt__take_injected(w) == placed[0] && volt__take_injected(w) == injected[0]);
+    CHECK(volt__take_injected(w) == placed[1] && volt__take_injected(w) == injected[1]);
+    CHECK(w->stats.placed == 2 && w->stats.wakes_remote == 2);
+    CHECK_EQ(volt__fetch_share(w), 2); // idle: what was placed here comes first, and all of it
+    CHECK(volt__pop_ring(w) == placed[2] && volt__pop_ring(w) == placed[3]);
+    CHECK_EQ(volt__fetch_share(w), 2); // 2 / 2 + 1
+    CHECK(volt__pop_ring(w) == injected[2] && volt__pop_ring(w) == injected[3]);
+    CHECK(w->stats.placed == 4 && w->stats.wakes_remote == 4);
+    for (int i = 0; i < 3; i++) { // where one is empty the other is asked
+        place_at(w, placed[i]);
+        CHECK(volt__take_injected(w) == placed[i]);
+        place_at(NULL, injected[i]);
+        CHECK(volt__take_injected(w) == injected[i]);
+        place_at(NULL, injected[i]);
+        CHECK(volt__take_injected(w) == injected[i]);
+    }
+    CHECK(!volt__take_injected(w) && !volt__fetch_share(w));
+    end();
+}
+TEST(half_an_inbox_is_stolen) {
+    volt__task *t[5];
+    begin(2);
+    rt->cfg.placement = VOLT_PLACE_LEAST;
+    CHECK(!volt__steal(w, v) && !volt__is_anything_takeable(rt));
+    for (int i = 0; i < 3; i++) place_at(v, t[i] = still_task(w));
+    CHECK(volt__is_anything_takeable(rt));
+    CHECK_EQ(volt__steal(w, v), 2); // 3 / 2 + 1
+    CHECK(volt__pop_ring(w) == t[0] && volt__pop_ring(w) == t[1]);
+    for (int i = 3; i < 5; i++) volt__ring_push(&v->ring, t[i] = still_task(w));
+    CHECK_EQ(volt__steal(w, v), 1); // the ring first
+    CHECK(volt__pop_ring(w) == t[3] && volt__ring_pop(&v->ring) == t[4]);
+    rt->cfg.placement = VOLT_PLACE_SHARED; // nobody looks
+    CHECK(!volt__steal(w, v) && !volt__is_anything_takeable(rt) && v->inbox.len == 1);
+    end();
+}
+TEST(what_the_load_of_a_worker_is) {
+    begin(2);
+    CHECK_EQ(volt__load_of(rt, 1), 1); // it is awake
+    park_v();
+    CHECK_EQ(volt__load_of(rt, 1), 0);
+    for (uint32_t n = 1; n < 4; n++) {
+        place_at(v, still_task(w));
+        volt__ring_push(&v->ring, still_task(w));
+        CHECK_EQ(volt__load_of(rt, 1), 2 * n);
+    }
+    v->lifo = still_task(w);
+    CHECK_EQ(volt__load_of(rt, 1), 7);
+    CHECK_EQ(volt__load_of(rt, 0), 1);
+    (void)volt__ring_steal(&v->ring, &w->ring);
+    CHECK_EQ(volt__load_of(rt, 1), 5);
+    CHECK_EQ(volt__load_of(rt, 0), 3);
+    v->is_blocked = 1;
+    CHECK_EQ(volt__load_of(rt, 1), UINT32_MAX);
     end();
 }
 TEST(where_a_woken_task_is_queued) {
@@ -2161,6 +2263,18 @@ TEST(a_rescue_takes_all) {
         }
         end_fd();
     }
+}
+TEST(a_rescue_takes_the_inbox) {
+    begin(2);
+    rt->cfg.placement = VOLT_PLACE_LEAST;
+    volt__task *t[2];
+    for (int i = 0; i < 2; i++) place_at(v, t[i] = still_task(v));
+    w->is_counted = 1;
+    rt->idle.searching = 1;
+    volt__rescue(w, v);
+    CHECK(volt__pop_ring(w) == t[0] && volt__pop_ring(w) == t[1] && v->inbox.len == 0);
+    CHECK_EQ(w->stats.rescued, 2);
+    end();
 }
 TEST(who_is_stuck) {
     for (int i = 0; i < 16; i++) {
