@@ -34,8 +34,9 @@
 //   >>memory   slabs for tasks                          >>queues  lists, chains, injector, ring
 //   >>task     the task word and its transitions        >>timers  hierarchical wheel
 //   >>fds      table of descriptors                     >>reactor epoll instances, eventfds
-//   >>idle     who sleeps, who searches; the watch      >>worker  schedule, poll, park, look around
-//   >>runtime  start, spawn, handles, wakers            >>await   leaf contract, sleep, shields
+//   >>idle     who sleeps, who searches; the watch      >>pool    threads for what blocks
+//   >>worker   schedule, poll, park, look around        >>runtime start, spawn, handles, wakers
+//   >>await    leaf contract, sleep, shields            >>blocking calls on the pool and in place
 //   >>sync     tokens, groups                           >>net     sockets, addresses, poll sets
 //   >>combine  select and join: arms, arrays            >>inspect counters
 //   >>public   run, create, block_on, shutdown
@@ -476,6 +477,20 @@ typedef struct volt_interval {
     volt_missed missed; // may be set after volt_interval_init
 } volt_interval;
 
+// One call on the thread pool; zero-valid, and free for the next one when that await has ended.
+typedef struct volt_job {
+    struct volt_job *next_, *prev_;
+    struct volt__pool_thread *thread_; // whose it is, before it has begun
+    void (*run_)(void *arg);           // by a thread of the pool
+    void *arg_;
+    int (*fn_)(void *);
+    void *user_;
+    volt_rt *rt_;
+    volt__node *waiter_;
+    int64_t result_;
+    uint8_t lane_, state_;
+} volt_job;
+
 typedef struct volt_addr {
     uint32_t len_, align_;
     unsigned char sa_[120]; // a sockaddr: in, in6 or un
@@ -541,6 +556,7 @@ typedef struct volt_config {
     uint32_t start_all;      // 1: all workers at once; 0: one more, the others when there is work
     uint32_t is_guest;       // 1: worker 0 runs inside volt_rt_step, in a loop of the application
     volt_placement placement; // of what comes from outside the workers; 0: one queue for all
+    uint32_t blocking;       // most threads that volt_blocking uses at once; 0: 16
     uint64_t seed;           // of stealing and of select; 0: random
     volt_time drain;         // volt_run: time for the rest, once shutdown began; 0: no limit
     volt_allocator alloc;
@@ -568,12 +584,15 @@ typedef struct volt_config {
     X_(timers_fired, "timers that expired")                                    \
     X_(looks, "looks of the watch")                                            \
     X_(rescued, "tasks taken from stuck workers")                              \
-    X_(maintenances, "looks at descriptors and timers")
+    X_(maintenances, "looks at descriptors and timers")                        \
+    X_(lent, "volt_block_in_place: another thread took the worker over")
 typedef struct volt_counters {
 #define VOLT__COUNTER_FIELD(name_, text_) uint64_t name_;
     VOLT__COUNTERS(VOLT__COUNTER_FIELD)
 #undef VOLT__COUNTER_FIELD
     uint64_t workers, workers_started;
+    // of the thread pool, now; and jobs since the start
+    uint64_t blocking_threads, blocking_idle, blocking_queued, blocking_jobs;
 } volt_counters;
 
 //==================================================================================================
@@ -987,6 +1006,23 @@ VOLT_API VOLT_POLL volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, siz
 //           when there is none
 VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n);
 
+// ---- what blocks
+
+// Runs fn(arg), which may block, on a thread of a pool that starts them when they are needed (see
+// .blocking) and ends those that were idle for 10 s. Cancelled before fn has begun: it never runs.
+// Once it has begun it is waited for, whatever cancels this wait: arg may live in the state.
+//   gives : what fn returns | -EAGAIN no thread could be started, and none runs | -ENOMEM |
+//           -ECANCELED fn has not run
+//   memory: some 100 bytes and a stack per thread. Under VOLT_SINGLE_THREAD fn is called right here
+VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg), void *arg);
+// Calls fn(arg), which may block, right here, in the middle of the poll: meanwhile another thread
+// takes this worker over, so that nothing else waits, and gives it back then. fn is on a plain
+// thread for volt: it may use what those may, and has no volt_cx.
+//   gives : what fn returns
+//   memory: as volt_blocking. Without memory or a thread, in a guest's worker and under
+//           VOLT_SINGLE_THREAD, fn is called all the same; other workers take what they can
+VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
+
 // ---- groups: own their children. One left open is cancelled and joined before its task ends; a
 // debug build takes a child that then still runs for a mistake.
 
@@ -1305,6 +1341,13 @@ static __thread volt__worker *volt__tls;
 #  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
 #endif
 
+#ifndef VOLT_POOL_MAX
+#  define VOLT_POOL_MAX 16 // threads for volt_blocking
+#endif
+#ifndef VOLT_POOL_IDLE_NS
+#  define VOLT_POOL_IDLE_NS 10000000000 // after which a thread of the pool ends
+#endif
+
 VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
               "VOLT_EVENTS: one array of events on the stack");
 VOLT__SASSERT(VOLT_MAX_WORKERS >= 1 && VOLT_MAX_WORKERS <= 65535, "VOLT_MAX_WORKERS: 16 bits");
@@ -1555,6 +1598,8 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [S2]  completed store, bit, fence      bit, fence, completed loads    "last task ended"       SB
 //  [C1]  token cancel: flag store         is_cancelled: flag load        what the canceller did  MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
+//  [H1]  helm given: store                helm taken: load               the whole worker        MP
+//  [H2]  pool thread's end: n_threads     close: n_threads load          "none is left"          MP
 #ifndef VOLT_SINGLE_THREAD
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
 #  define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
@@ -1698,6 +1743,22 @@ static inline void volt__unlock(uint32_t *lock) {
     if (VOLT__UNLIKELY(volt__xchg_rel(lock, 0) == 2)) VOLT_FUTEX_WAKE(lock, 1); // [L1] with lock
 }
 #endif
+
+typedef struct volt__parker { // a blocked thread
+    uint32_t is_set;          // futex word [P1]
+} volt__parker;
+static void volt__parker_set(volt__parker *p) {
+    uint32_t *word = &p->is_set;
+    volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the thread may return, and *p with it
+    VOLT_FUTEX_WAKE(word, 1);
+}
+// 0, or -ETIMEDOUT.
+static int volt__parker_wait(volt__parker *p, volt_time deadline) {
+    while (!volt__load_acq(&p->is_set)) // [P1] with set
+        if (VOLT_FUTEX_WAIT(&p->is_set, 0, deadline) == -ETIMEDOUT)
+            return volt__load_acq(&p->is_set) ? 0 : -ETIMEDOUT; // [P1] with set
+    return 0;
+}
 
 static inline int volt__highest_bit(uint64_t x) {
     VOLT_ASSERT(x != 0);
@@ -2264,8 +2325,8 @@ static inline volt__task *volt__chain_pop(volt__chain *c) {
     return t;
 }
 
-// ---- injector: for tasks that come from outside the workers, or spill out of a ring. A runtime has
-// one for all; with .placement each worker has one more, its inbox.
+// ---- injector: for tasks that come from outside the workers, or spill out of a ring. One for all;
+// with .placement each worker has one more, its inbox.
 //   operation  by                           when closed         meanwhile is_empty says
 //   push       any thread                   passes              1 until the store of len, but not
 //   spawn      a thread that is no worker   refused, uncounted  for who has pushed it [Q3]
@@ -3516,6 +3577,272 @@ static int volt__watch_take(volt__watch *w) {
 }
 
 //==================================================================================================
+// >>pool  threads for what blocks
+//==================================================================================================
+// Threads start when a job finds none idle, most recently idle ones are taken first, and one that
+// had nothing to do for VOLT_POOL_IDLE_NS ends. Lanes keep jobs of one kind from using up all
+// threads: each runs at most `limit` at once. Under the pool's lock:
+//   job     event   to      done by                              and then
+//   -       submit  given   any thread: one is idle, or starts   wakes it
+//   -       submit  queued  any thread: the lane is full         -
+//   queued  take    begun   a thread that has ended another one  runs it
+//   given   take    begun   its thread                           runs it
+//   queued, given   cancel  -   who has submitted it             (its thread finds nothing)
+#ifndef VOLT_SINGLE_THREAD
+enum { VOLT__LANE_WORK, VOLT__LANE_CARRY, VOLT__LANES };
+enum { VOLT__JOB_NONE, VOLT__JOB_QUEUED, VOLT__JOB_GIVEN, VOLT__JOB_BEGUN };
+typedef struct volt__lane {
+    volt_job *head, *tail;
+    uint32_t n_running, limit; // running: given to a thread, which may not have begun
+} volt__lane;
+typedef struct volt__pool volt__pool;
+typedef struct volt__pool_thread {
+    struct volt__pool_thread *next; // under lock: in a list of the pool
+    volt__pool *pool;
+    volt_job *job;        // under lock: given, not begun
+    volt__parker parker;  // reset under lock
+    uint32_t is_idle;     // under lock: in that list
+    pthread_t thread;
+} volt__pool_thread;
+struct volt__pool {
+    VOLT__ALIGN(VOLT__LINE) uint32_t lock;
+    uint32_t n_threads;             // futex word; W under lock, R any [H2]
+    uint32_t n_idle, is_closing;    // under lock
+    volt__pool_thread *idle;        // under lock: the most recent one first
+    volt__pool_thread *ended;       // under lock: to be joined
+    volt__lane lane[VOLT__LANES];   // under lock
+    uint64_t n_queued, n_jobs;      // under lock: now; since the start
+    volt_allocator alloc;           // once
+    size_t stack_size;              // once
+};
+
+// A thread with all signals blocked: they are the application's. 0 or -errno.
+static int volt__thread_create(pthread_t *thread, size_t stack_size, void *(*fn)(void *),
+                               void *arg) {
+    pthread_attr_t attr;
+    sigset_t before;
+    int rc = VOLT_SYS(pthread_attr_init, &attr);
+    if (rc != 0) return -rc;
+    // a C library may want more than so little, AArch64's 128 KiB, and give megabytes otherwise
+    for (size_t n = stack_size;
+         VOLT_SYS(pthread_attr_setstacksize, &attr, n) != 0 && n < VOLT_STACK_SIZE; n *= 2) {}
+    volt__sys_block_signals(&before);
+    rc = VOLT_THREAD_CREATE(thread, &attr, fn, arg);
+    volt__sys_restore_signals(&before);
+    VOLT_SYS(pthread_attr_destroy, &attr);
+    return -rc;
+}
+
+static void volt__pool_init(volt__pool *p, const volt_config *c) { // zeroed before
+    p->alloc = c->alloc;
+    p->stack_size = c->stack_size;
+    p->lane[VOLT__LANE_WORK].limit = c->blocking;
+    p->lane[VOLT__LANE_CARRY].limit = UINT32_MAX;
+}
+static void volt__lane_push(volt__lane *l, volt_job *job) {
+    job->next_ = NULL;
+    job->prev_ = l->tail;
+    if (l->tail) l->tail->next_ = job;
+    else l->head = job;
+    l->tail = job;
+    job->state_ = VOLT__JOB_QUEUED;
+}
+static void volt__lane_remove(volt__lane *l, volt_job *job) {
+    if (job->prev_) job->prev_->next_ = job->next_;
+    else l->head = job->next_;
+    if (job->next_) job->next_->prev_ = job->prev_;
+    else l->tail = job->prev_;
+}
+static void volt__pool_enqueue(volt__pool *p, volt_job *job) {
+    volt__lane_push(&p->lane[job->lane_], job);
+    p->n_queued++;
+}
+static void volt__pool_give(volt__pool *p, volt__pool_thread *t, volt_job *job) {
+    VOLT_ASSERT(!t->job);
+    p->lane[job->lane_].n_running++;
+    job->state_ = VOLT__JOB_GIVEN;
+    job->thread_ = t;
+    t->job = job;
+}
+static volt__pool_thread *volt__pool_pop_idle(volt__pool *p) {
+    volt__pool_thread *t = p->idle;
+    if (!t) return NULL;
+    p->idle = t->next;
+    p->n_idle--;
+    t->is_idle = 0;
+    volt__store_rel(&t->parker.is_set, 1); // [P1] who calls wakes it, without the lock
+    return t;
+}
+static void volt__pool_unlist_idle(volt__pool *p, volt__pool_thread *t) {
+    volt__pool_thread **at = &p->idle;
+    while (*at != t) at = &(*at)->next;
+    *at = t->next;
+    p->n_idle--;
+    t->is_idle = 0;
+}
+// Threads that have ended, or are just doing so.
+static void volt__pool_reap(volt__pool *p) {
+    volt__lock(&p->lock);
+    volt__pool_thread *t = p->ended;
+    p->ended = NULL;
+    volt__unlock(&p->lock);
+    while (t) {
+        volt__pool_thread *next = t->next;
+        VOLT_THREAD_JOIN(t->thread);
+        p->alloc.free(p->alloc.user, t, sizeof *t);
+        t = next;
+    }
+}
+
+// ---- what a thread of the pool does
+
+typedef struct volt__work {
+    void (*run)(void *arg);
+    void *arg;
+    uint32_t lane;
+} volt__work;
+static volt_job *volt__pool_next(volt__pool *p, volt__pool_thread *t) {
+    volt_job *job = t->job;
+    for (int i = 0; i < VOLT__LANES && !job; i++) {
+        volt__lane *l = &p->lane[i];
+        if (!l->head || l->n_running >= l->limit) continue;
+        job = l->head;
+        volt__lane_remove(l, job);
+        p->n_queued--;
+        volt__pool_give(p, t, job);
+    }
+    return job;
+}
+// Under lock. What is needed of the job is copied: it may be its submitter's stack, and gone.
+static int volt__pool_take(volt__pool *p, volt__pool_thread *t, volt__work *work) {
+    volt_job *job = volt__pool_next(p, t);
+    if (!job) return 0;
+    t->job = NULL;
+    job->state_ = VOLT__JOB_BEGUN;
+    p->n_jobs++;
+    work->run = job->run_;
+    work->arg = job->arg_;
+    work->lane = job->lane_;
+    return 1;
+}
+// Under lock, which it lets go of meanwhile. 1: it was long enough, or the pool is being closed.
+static int volt__pool_rest(volt__pool *p, volt__pool_thread *t) {
+    if (p->is_closing) return 1;
+    t->next = p->idle;
+    p->idle = t;
+    p->n_idle++;
+    t->is_idle = 1;
+    volt__store_rlx(&t->parker.is_set, 0); // rlx: under lock; who sets it has taken it after us
+    volt__unlock(&p->lock);
+    int rc = volt__parker_wait(&t->parker, volt__deadline(VOLT_POOL_IDLE_NS));
+    volt__lock(&p->lock);
+    if (!t->is_idle) return 0; // was given a job, which may have been taken back
+    volt__pool_unlist_idle(p, t);
+    return rc < 0;
+}
+static void *volt__pool_main(void *arg) {
+    volt__pool_thread *t = VOLT__CAST(volt__pool_thread *, arg);
+    volt__pool *p = t->pool;
+    volt__work work;
+    volt__sys_name_thread("volt-pool");
+    volt__lock(&p->lock);
+    do {
+        while (volt__pool_take(p, t, &work)) {
+            volt__unlock(&p->lock);
+            work.run(work.arg);
+            volt__lock(&p->lock);
+            p->lane[work.lane].n_running--;
+        }
+    } while (!volt__pool_rest(p, t));
+    t->next = p->ended;
+    p->ended = t;
+    volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
+    volt__unlock(&p->lock);
+    VOLT_FUTEX_WAKE(&p->n_threads, INT_MAX); // who frees the pool joins us first
+    return NULL;
+}
+
+// ---- what the others do
+
+// A job that was given to a thread which cannot be started: others may come to it. 0 or -errno.
+static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
+    volt__lock(&p->lock);
+    volt__lane *l = &p->lane[job->lane_];
+    l->n_running--;
+    volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
+    int is_hopeless = l->n_running == 0 || job->lane_ == VOLT__LANE_CARRY;
+    if (!is_hopeless) volt__pool_enqueue(p, job);
+    volt__unlock(&p->lock);
+    return is_hopeless ? error : 0;
+}
+// With a job for it, counted already.
+static int volt__pool_start(volt__pool *p, volt_job *job) {
+    volt__pool_reap(p);
+    volt__pool_thread *t = VOLT__CAST(
+        volt__pool_thread *, p->alloc.alloc(p->alloc.user, sizeof *t, VOLT__LINE));
+    if (!t) return volt__pool_requeue(p, job, -ENOMEM);
+    memset(t, 0, sizeof *t);
+    t->pool = p;
+    t->job = job;
+    job->thread_ = t;
+    int rc = volt__thread_create(&t->thread, p->stack_size, volt__pool_main, t);
+    if (rc == 0) return 0;
+    p->alloc.free(p->alloc.user, t, sizeof *t);
+    return volt__pool_requeue(p, job, rc);
+}
+// 0, or -errno: no thread will ever come to it.
+static int volt__pool_submit(volt__pool *p, volt_job *job) {
+    volt__pool_thread *idle = NULL;
+    volt__lock(&p->lock);
+    volt__lane *l = &p->lane[job->lane_];
+    int has_room = l->n_running < l->limit;
+    VOLT_ASSERT(!p->is_closing);
+    if (!has_room) {
+        volt__pool_enqueue(p, job);
+    } else if ((idle = volt__pool_pop_idle(p)) != NULL) {
+        volt__pool_give(p, idle, job);
+    } else {
+        l->n_running++;
+        job->state_ = VOLT__JOB_GIVEN;
+        volt__store_rel(&p->n_threads, p->n_threads + 1); // [H2] with close
+    }
+    volt__unlock(&p->lock);
+    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
+    return !has_room || idle ? 0 : volt__pool_start(p, job);
+}
+// Under lock. 1: taken back, it has not begun and will not.
+static int volt__pool_take_back(volt__pool *p, volt_job *job) {
+    if (job->state_ == VOLT__JOB_QUEUED) {
+        volt__lane_remove(&p->lane[job->lane_], job);
+        p->n_queued--;
+    } else if (job->state_ == VOLT__JOB_GIVEN) {
+        job->thread_->job = NULL;
+        p->lane[job->lane_].n_running--;
+    } else {
+        return 0;
+    }
+    job->state_ = VOLT__JOB_NONE;
+    return 1;
+}
+// When nobody submits any more: waits until all threads have ended. The number that is left.
+static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
+    volt__pool_thread *t;
+    do {
+        volt__lock(&p->lock);
+        p->is_closing = 1;
+        t = volt__pool_pop_idle(p);
+        volt__unlock(&p->lock);
+        if (t) VOLT_FUTEX_WAKE(&t->parker.is_set, 1); // only its address
+    } while (t);
+    for (;;) {
+        uint32_t n = volt__load_acq(&p->n_threads); // [H2] with the end of a thread
+        volt__pool_reap(p);
+        if (n == 0 || VOLT_FUTEX_WAIT(&p->n_threads, n, deadline) == -ETIMEDOUT) return n;
+    }
+}
+#endif
+
+//==================================================================================================
 // >>worker  what a worker is, and its loop: schedule, poll, look around, search, park
 //==================================================================================================
 // Order of work: the injector when it is due, maintenance when it is due,
@@ -3552,6 +3879,7 @@ struct volt__worker {
     uint8_t is_stepped;   // guest: must not block, but leave and be away
     uint8_t is_away;      // guest: asleep, its thread in the application's loop
     uint8_t is_inbox_next; // which of inbox and injector is asked first when they are due
+    uint8_t is_wanted;    // another thread waits for the helm
     uint32_t quota;       // guest: polls left of this step; others: 0
     uint32_t is_closing;  // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
@@ -3567,6 +3895,8 @@ struct volt__worker {
     // owner pushes and takes; the watch may take [Q4]
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *lifo;
     uint32_t maint;                                // W owner, R any: maintenances
+    // any: tickets given out; futex word, W whose turn it is: the one that carries this worker [H1]
+    uint32_t helm_next, helm_now;
     uint32_t is_blocked;  // W owner, R any (hint): nothing is placed here
     volt__injector inbox; // with .placement: any pushes, owner and thieves pop [Q3]
     // W lookers, mostly one at a time: maint at the last look
@@ -3612,6 +3942,9 @@ struct volt_rt {
     volt__heap foreign[VOLT__FOREIGN_HEAPS];
     volt__slabs slabs;
     volt__fds fds;
+#ifndef VOLT_SINGLE_THREAD
+    volt__pool pool;
+#endif
 };
 
 // Compiled for one worker: what there is for several folds away.
@@ -3927,24 +4260,9 @@ static __attribute__((noreturn, cold)) void volt__misuse_here(const char *what) 
 //   DONE    register    DONE    handle's owner            reads the result
 //   DONE    unregister  DONE    that waiter               is being woken; a parker waits for that
 //   waiter  register    -       a second joiner           misuse: the program stops
-typedef struct volt__parker { // a blocked thread
-    uint32_t is_set;          // futex word [P1]
-} volt__parker;
 #define VOLT__JOIN_DONE VOLT__CAST(void *, UINTPTR_MAX)
 #define VOLT__JOIN_PARKER VOLT__CAST(uintptr_t, 1)
 
-static void volt__parker_set(volt__parker *p) {
-    uint32_t *word = &p->is_set;
-    volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the thread may return, and *p with it
-    VOLT_FUTEX_WAKE(word, 1);
-}
-// 0, or -ETIMEDOUT.
-static int volt__parker_wait(volt__parker *p, volt_time deadline) {
-    while (!volt__load_acq(&p->is_set)) // [P1] with set
-        if (VOLT_FUTEX_WAIT(&p->is_set, 0, deadline) == -ETIMEDOUT)
-            return volt__load_acq(&p->is_set) ? 0 : -ETIMEDOUT; // [P1] with set
-    return 0;
-}
 // The waiter, task or parker, is registered until it is
 // woken or takes itself back. 1: registered, 0: done.
 static int volt__join_register(volt__task *t, void *waiter) {
@@ -4073,8 +4391,8 @@ VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
 
 // ---- shutdown, step by step
 //  1. is_closed: spawns from outside fail now (decided under injector.lock), no thread starts
-//  2. every worker is poked, sees it in its next maintenance, closes its inbox and acknowledges: its
-//     spawns fail now and its polls start cancelled
+//  2. every worker is poked, sees it in its next maintenance, closes its inbox and acknowledges:
+//     its spawns fail now and its polls start cancelled
 //  3. the last to acknowledge wakes every task, also running ones: each is polled again, cancelled
 //  4. a worker that parks and finds as many tasks completed as were ever spawned stops all workers.
 //     The sums cannot agree too early: after step 3 nothing is spawned, and `completed` only grows
@@ -4321,6 +4639,32 @@ static void volt__see_shutdown(volt__worker *w) {
         w->give_up_at = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain);
     volt__shutdown_ack(w->rt, UINT32_MAX);
 }
+// ---- the helm: a worker is data; the thread at its helm carries it
+// Whoever wants it takes a ticket and waits for its turn. Between two polls the one at the helm
+// gives way to who waits: mostly one that has lent its worker in the middle of a poll.
+//   from    event   to       done by                              and then
+//   n       take    n        who wants it: ticket m               wakes the worker, waits
+//   n       give    n + 1    who has ticket n                     who has ticket n + 1 goes on
+static inline int volt__helm_is_wanted(const volt__worker *w) {
+    // rlx: who takes a ticket wakes the worker then, which looks again
+    return volt__load_rlx(&w->helm_next) - volt__load_rlx(&w->helm_now) != 1; // rlx: see above
+}
+static inline void volt__helm_look(volt__worker *w) {
+    w->is_wanted = VOLT__CAST(uint8_t, volt__helm_is_wanted(w));
+}
+static void volt__helm_take(volt__worker *w) {
+    uint32_t mine = volt__add_acq_rel(&w->helm_next, 1); // [H1] before the wake-up below
+    uint32_t now = volt__load_acq(&w->helm_now);         // [H1] with give
+    if (now != mine) volt__reactor_unpark(&w->reactor);
+    for (; now != mine; now = volt__load_acq(&w->helm_now)) // [H1] with give
+        VOLT_FUTEX_WAIT(&w->helm_now, now, VOLT_NEVER);
+}
+static void volt__helm_give(volt__worker *w) {
+    uint32_t *word = &w->helm_now;
+    volt__store_rel(word, *word + 1); // [H1] with take
+    VOLT_FUTEX_WAKE(word, INT_MAX);
+}
+
 // Looks at own reactor and wheel; what became runnable goes into the
 // ring. A parked worker waits for at most `timeout` ns (< 0: no limit),
 // and is awake from then on. Returns whether the watch is ours to serve.
@@ -4347,6 +4691,7 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     volt__plan_due(w);
     volt__splice(w, &got.chain);
     volt__see_shutdown(w);
+    volt__helm_look(w);
     if (VOLT__ONE_WORKER || rt->watch.fd < 0) return 0;
     return got.is_watch && volt__watch_take(&rt->watch);
 }
@@ -4549,7 +4894,7 @@ static int volt__has_given_up(const volt__worker *w) {
     return w->give_up_at != VOLT_NEVER && VOLT_NOW_NS() >= w->give_up_at;
 }
 // Nothing in the own queues: look around, sleep, until there is a task. NULL: the runtime has
-// stopped, or the guest leaves.
+// stopped, somebody wants the helm, or the guest leaves.
 static volt__task *volt__wait_for_task(volt__worker *w) {
     for (;;) {
         volt__task *t = NULL;
@@ -4559,7 +4904,7 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
             if (!t) t = volt__search(w);
         }
         if (!t) {
-            if (volt__is_stopped(w->rt) || volt__has_given_up(w)) return NULL;
+            if (volt__is_stopped(w->rt) || volt__has_given_up(w) || w->is_wanted) return NULL;
             volt__park(w);
             if (w->is_away) return NULL;
             t = volt__take(w);
@@ -4590,8 +4935,8 @@ static volt__task *volt__take_injected(volt__worker *w) {
     if (!t && !w->is_inbox_next) t = volt__take_one(&w->inbox, &w->stats.placed);
     return t;
 }
-// Serves what is due. 1: *t is next; NULL: the step has had its polls, or tasks ignore their
-// cancellation and the time is up.
+// Serves what is due. 1: *t is next; NULL: the step has had its polls, somebody wants the helm, or
+// tasks ignore their cancellation and the time is up.
 static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task **t) {
     *t = NULL;
     volt__count_polls(w);
@@ -4602,7 +4947,7 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
     }
     if (!*t && w->event_due == 0) {
         volt__maintain(w);
-        if (VOLT__UNLIKELY(volt__has_given_up(w))) return 1;
+        if (VOLT__UNLIKELY(volt__has_given_up(w) || w->is_wanted)) return 1;
     }
     volt__plan_due(w);
     return *t != NULL;
@@ -4630,10 +4975,12 @@ static VOLT__HOT volt__task *volt__next(volt__worker *w, const volt__task *last)
     if (VOLT__UNLIKELY(t == last)) return volt__alone(w, t);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
-// What a thread does that carries a worker, until the runtime has stopped, or the guest leaves.
+// What a thread does that carries a worker, until the runtime has stopped, somebody wants the helm,
+// or the guest leaves.
 static void volt__carry(volt__worker *w) {
     volt__task *t;
     w->cx.stack_ = VOLT__CAST(const char *, __builtin_frame_address(0));
+    volt__helm_look(w);
     VOLT_TLS_SET(w);
     if (w->is_guest) volt__come_back(w);
     t = volt__take(w); // the root of volt_run
@@ -4644,6 +4991,58 @@ static void volt__carry(volt__worker *w) {
     volt__publish_stats(w);
     VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
 }
+
+// A worker's own thread: from its start, or when it has given way, at the helm again and again.
+static void volt__carry_home(volt__worker *w) {
+    for (volt__carry(w); w->is_wanted; volt__carry(w)) {
+        volt__helm_give(w);
+        volt__helm_take(w);
+    }
+    volt__helm_give(w); // to helpers that come too late, and find that all is over
+}
+#ifndef VOLT_SINGLE_THREAD
+// A thread of the pool, while the worker's own one is in volt_block_in_place.
+static void volt__help(void *worker) {
+    volt__worker *w = VOLT__CAST(volt__worker *, worker);
+    volt__helm_take(w);
+    if (!volt__helm_is_wanted(w)) volt__carry(w);
+    volt__helm_give(w);
+}
+// In the middle of a poll: a thread of the pool goes to the helm, or who waits for it. 0: there
+// is none.
+static int volt__lend(volt__worker *w, volt_job *job) {
+    memset(job, 0, sizeof *job);
+    job->run_ = volt__help;
+    job->arg_ = w;
+    job->lane_ = VOLT__LANE_CARRY;
+    if (w->is_guest) return 0; // its thread is the application's
+    if (!volt__helm_is_wanted(w) && volt__pool_submit(&w->rt->pool, job) < 0) return 0;
+    w->stats.lent++;
+    VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
+    volt__helm_give(w);
+    return 1;
+}
+static void volt__reclaim(volt__worker *w, volt_job *job) {
+    volt__pool *p = &w->rt->pool;
+    volt__lock(&p->lock);
+    (void)volt__pool_take_back(p, job); // it was quick: nobody has come yet
+    volt__unlock(&p->lock);
+    volt__helm_take(w);
+    volt__helm_look(w); // the next one in turn may have woken who was at the helm before
+    VOLT_TLS_SET(w);
+    volt__found(w); // the rest of our poll: whoever was at the helm may have left as a searcher
+}
+// What waits here goes to others, if there are any.
+static void volt__hand_out(volt__worker *w) {
+    volt__chain c;
+    volt__task *t;
+    volt__chain_init(&c);
+    if (volt__started(w->rt) < 2) return;
+    while ((t = volt__take_lifo(w)) != NULL || (t = volt__pop_ring(w)) != NULL)
+        volt__chain_push(&c, t);
+    if (c.head) volt__inject(w->rt, &c);
+}
+#endif
 
 // ---- starting workers
 
@@ -4659,6 +5058,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->rt = w->cx.rt_ = rt;
     w->cx.worker_ = w;
     w->index = index;
+    w->helm_next = 1; // its own thread has the first ticket
     w->is_solo = rt->n_workers == 1;
     w->avg_ns = VOLT_POLL_NS;
     w->last = VOLT_NOW_NS();
@@ -4704,25 +5104,8 @@ static void *volt__thread_main(void *arg) {
     for (uint32_t i = 0; i < digits; i++, n /= 10)
         name[at + digits - 1 - i] = VOLT__CAST(char, '0' + n % 10);
     volt__sys_name_thread(name);
-    volt__carry(w);
+    volt__carry_home(w);
     return NULL;
-}
-// A thread with all signals blocked: they are the application's. 0 or -errno.
-static int volt__thread_start(volt__worker *w) {
-    pthread_attr_t attr;
-    sigset_t before;
-    int rc = VOLT_SYS(pthread_attr_init, &attr);
-    if (rc != 0) return -rc;
-    // a C library may want more than so little, AArch64's 128 KiB, and give megabytes otherwise
-    for (size_t n = w->rt->cfg.stack_size;
-         VOLT_SYS(pthread_attr_setstacksize, &attr, n) != 0 && n < VOLT_STACK_SIZE; n *= 2) {}
-    volt__sys_block_signals(&before);
-    // a fresh thread that finds work leaves no spare behind either
-    w->has_thread = w->has_slept = 1;
-    rc = VOLT_THREAD_CREATE(&w->thread, &attr, volt__thread_main, w);
-    volt__sys_restore_signals(&before);
-    VOLT_SYS(pthread_attr_destroy, &attr);
-    return -rc;
 }
 // Starts the next worker, unless all run or shutdown has begun. Whoever
 // finds another one at it leaves the wish with that one: a fresh thread
@@ -4732,7 +5115,9 @@ static int volt__start_one(volt_rt *rt, uint32_t index) {
     VOLT_ASSERT(!rt->workers[index]);
     int rc = volt__worker_create(rt, index, &w);
     if (rc == 0) {
-        rc = volt__thread_start(w);
+        // a fresh thread that finds work leaves no spare behind either
+        w->has_thread = w->has_slept = 1;
+        rc = volt__thread_create(&w->thread, rt->cfg.stack_size, volt__thread_main, w);
         if (rc < 0) volt__worker_destroy(rt, w);
     }
     if (rc < 0) rt->workers[index] = NULL;
@@ -4939,6 +5324,7 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     if (c->event_interval == 0) c->event_interval = VOLT_EVENT_INTERVAL;
     if (c->stack_size == 0) c->stack_size = VOLT_STACK_SIZE;
     if (c->watch_us == 0) c->watch_us = VOLT_WATCH_US;
+    if (c->blocking == 0) c->blocking = VOLT_POOL_MAX;
     if (c->seed == 0) c->seed = VOLT_RANDOM();
     int is_valid = c->workers <= VOLT_MAX_WORKERS && c->reactors <= c->workers &&
                    c->budget <= UINT16_MAX && c->event_interval <= 1000000 &&
@@ -4985,6 +5371,9 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     rt->watch.fd = -1;
     rt->slabs.alloc = cfg.alloc;
     rt->slabs.rt = rt;
+#ifndef VOLT_SINGLE_THREAD
+    volt__pool_init(&rt->pool, &cfg);
+#endif
     volt__idle_init(&rt->idle, cfg.workers);
     for (int i = 0; i < VOLT__FOREIGN_HEAPS; i++) volt__heap_init(&rt->foreign[i], &rt->slabs);
     rt->workers = VOLT__CAST(volt__worker **,
@@ -5274,7 +5663,8 @@ enum {
     VOLT__LEAF_WR,
     VOLT__LEAF_CONNECT,
     VOLT__LEAF_TOKEN,
-    VOLT__LEAF_GROUP
+    VOLT__LEAF_GROUP,
+    VOLT__LEAF_JOB
 };
 
 static inline int volt__is_off(const volt_cx *cx) { return cx->shield_ < cx->abort_; }
@@ -5602,6 +5992,104 @@ VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
     cx->shield_--;
     if (s->raised_) cx->abort_ = s->abort_;
 }
+
+//==================================================================================================
+// >>blocking  calls that block, on a thread of the pool or right here
+//==================================================================================================
+#ifdef VOLT_SINGLE_THREAD
+VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    (void)job;
+    if (!volt__charge(cx)) return volt_pending();
+    return volt__leaf_end(n, volt__is_off(cx) ? -ECANCELED : fn(arg));
+}
+VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
+    volt_cx saved = *cx; // fn may do steps of another runtime
+    int rc = fn(arg);
+    *cx = saved;
+    return rc;
+}
+#else
+// On the pool. The node is linked under the pool's lock: its task does not end before this.
+static void volt__job_run(void *arg) {
+    volt_job *job = VOLT__CAST(volt_job *, arg);
+    volt__pool *p = &job->rt_->pool;
+    volt__chain c;
+    volt__chain_init(&c);
+    int rc = job->fn_(job->user_);
+    volt__lock(&p->lock);
+    job->result_ = rc;
+    job->state_ = VOLT__JOB_NONE;
+    volt__node_fire(job->waiter_, VOLT__FIRED, &c);
+    volt__unlock(&p->lock); // LAST TOUCH of the job
+    volt__schedule_chain(&c);
+}
+static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *n, int (*fn)(void *),
+                           void *arg) {
+    VOLT__REQUIRE_OF(cx, job->state_ == VOLT__JOB_NONE, "one volt_job for two calls at once");
+    memset(job, 0, sizeof *job);
+    job->run_ = volt__job_run;
+    job->arg_ = job;
+    job->fn_ = fn;
+    job->user_ = arg;
+    job->rt_ = cx->rt_;
+    job->waiter_ = n;
+    volt__node_bind(n, cx->task_, job);
+    int rc = volt__pool_submit(&cx->rt_->pool, job);
+    if (rc < 0) {
+        job->state_ = VOLT__JOB_NONE;
+        volt__node_unbind(n, cx->task_);
+    }
+    return rc;
+}
+// Cancelled. 1: taken back; 0: it has begun, or ended.
+static int volt__job_cancel(volt_cx *cx, volt_job *job, volt__node *n) {
+    volt__pool *p = &cx->rt_->pool;
+    volt__lock(&p->lock);
+    int ok = volt__node_state(n) == VOLT__LINKED && volt__pool_take_back(p, job);
+    volt__unlock(&p->lock);
+    if (ok) volt__node_unbind(n, cx->task_);
+    return ok;
+}
+static int64_t volt__job_end(volt_cx *cx, volt_job *job, volt__node *n) {
+    volt__pool *p = &cx->rt_->pool;
+    volt__lock(&p->lock); // the barrier against who fired it
+    int64_t result = job->result_;
+    volt__unlock(&p->lock);
+    volt__node_unbind(n, cx->task_);
+    return result;
+}
+VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__check_place(cx, job);
+    volt__check_place(cx, arg);
+    if (!volt__charge(cx)) return volt_pending();
+    uint8_t state = volt__node_state(n);
+    int is_off = volt__is_off(cx);
+    if (state == VOLT__IDLE) {
+        int rc = is_off ? -ECANCELED : volt__job_start(cx, job, n, fn, arg);
+        return rc < 0 ? volt__leaf_end(n, rc) : volt__leaf_pend(cx, n, 0);
+    }
+    if (state == VOLT__FIRED) return volt__leaf_end(n, volt__job_end(cx, job, n));
+    if (is_off && volt__job_cancel(cx, job, n)) return volt__leaf_end(n, -ECANCELED);
+    return volt__leaf_pend(cx, n, 0);
+}
+VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
+    volt__worker *w = cx->worker_;
+    volt_job job;
+    volt_cx saved = *cx;
+    int is_lent = volt__lend(w, &job);
+    if (!is_lent) {
+        volt__hand_out(w);
+        volt__store_rlx(&w->is_blocked, 1); // rlx: hint
+    }
+    int rc = fn(arg);
+    if (is_lent) volt__reclaim(w, &job);
+    else volt__store_rlx(&w->is_blocked, 0); // rlx: hint
+    *cx = saved;
+    return rc;
+}
+#endif
 
 //==================================================================================================
 // >>sync  tokens, groups
@@ -6813,6 +7301,14 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     out->completed += n_ended;
     out->workers = rt->n_workers;
     out->workers_started = started;
+#ifndef VOLT_SINGLE_THREAD
+    volt__lock(&rt->pool.lock);
+    out->blocking_threads = rt->pool.n_threads;
+    out->blocking_idle = rt->pool.n_idle;
+    out->blocking_queued = rt->pool.n_queued;
+    out->blocking_jobs = rt->pool.n_jobs;
+    volt__unlock(&rt->pool.lock);
+#endif
 }
 
 //==================================================================================================
@@ -6828,6 +7324,14 @@ static int volt__to_int(int64_t result) {
 static void volt__join_threads(volt_rt *rt) {
     volt__store_rel(&rt->join_state, 2); // [S1] with destroy
 }
+static uint32_t volt__end_pool(volt_rt *rt, volt_time deadline) {
+    (void)rt, (void)deadline;
+    return 0;
+}
+static int volt__is_pool_busy(volt_rt *rt) {
+    (void)rt;
+    return 0;
+}
 #else
 // After is_stopped: waits until every worker thread
 // has left. One caller joins, the others wait for it.
@@ -6841,6 +7345,13 @@ static void volt__join_threads(volt_rt *rt) {
     }
     // [S1]
     while (volt__load_acq(&rt->join_state) != 2) VOLT_FUTEX_WAIT(&rt->join_state, 1, VOLT_NEVER);
+}
+// The workers have ended, and with them all that could still ask for a thread of the pool.
+static uint32_t volt__end_pool(volt_rt *rt, volt_time deadline) {
+    return volt__pool_close(&rt->pool, deadline);
+}
+static int volt__is_pool_busy(volt_rt *rt) {
+    return volt__load_acq(&rt->pool.n_threads) != 0; // [H2] with the end of a thread
 }
 #endif
 
@@ -6878,7 +7389,7 @@ static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
         return n > INT_MAX ? INT_MAX : n > 0 ? VOLT__CAST(int, n) : 1;
     }
     volt__join_threads(rt);
-    return 0;
+    return volt__to_int(volt__end_pool(rt, deadline));
 }
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
     if (volt__is_child(rt)) return -ECHILD;
@@ -6916,6 +7427,7 @@ VOLT_API int volt_destroy(volt_rt *rt) {
     if (volt__is_child(rt)) return -ECHILD;
     if (volt__load_acq(&rt->join_state) != 2) return -EBUSY; // [S1] with join_threads
     if (volt__load_acq(&rt->inside)) return -EBUSY;          // [L1] with guest_leave
+    if (volt__is_pool_busy(rt)) return -EBUSY;
     return volt__teardown(rt);
 }
 VOLT_API int volt_create(const volt_config *cfg, volt_rt **out) {
@@ -6988,12 +7500,13 @@ VOLT_API int volt_run(const volt_config *cfg, volt_fn *fn, void *state) {
         return rc;
     }
     volt__start_more(rt);
-    volt__carry(w);
+    volt__carry_home(w);
     if (!volt__is_stopped(rt)) { // tasks that do not end use the runtime: it stays
         volt__log_alive(rt);
         return -ETIMEDOUT;
     }
     volt__join_threads(rt);
+    (void)volt__end_pool(rt, VOLT_NEVER);
     rc = volt__to_int(rt->root_result);
     if (volt__teardown(rt) < 0) volt__log(rt, VOLT_LOG_HANDLE_LEAKED, NULL);
     return rc;

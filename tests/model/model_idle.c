@@ -252,7 +252,9 @@ static void push_and_pop(void *arg) {
     volt__ring_push(&w->ring, make_item(0));
     note_run(volt__ring_pop(&w->ring));
 }
-static void steal_one(void *arg) { volt__ring_steal(&workers[0]->ring, &((volt__worker *)arg)->ring); }
+static void steal_one(void *arg) {
+    volt__ring_steal(&workers[0]->ring, &((volt__worker *)arg)->ring);
+}
 SCENARIO(idle_load_of, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("counted");
     make_runtime(2, UINT32_MAX);
@@ -391,7 +393,9 @@ SCENARIO(idle_three_workers_sampled, .class = VMC_SAMPLED, .samples = 100000, .i
 SCENARIO(idle_placed_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
     push_by(PLACED, 2, 2);
 }
-SCENARIO(idle_placed_three_workers, .class = VMC_SAMPLED, .samples = 10000) { push_by(PLACED, 3, 3); }
+SCENARIO(idle_placed_three_workers, .class = VMC_SAMPLED, .samples = 10000) {
+    push_by(PLACED, 3, 3);
+}
 SCENARIO(idle_placed_two_workers_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
          .is_long = 1) {
     push_by(PLACED, 2, 2);

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// What blocks: jobs on the thread pool, and calls in place, whose worker another thread takes over.
+#define _GNU_SOURCE 1 // before the first libc header
+#define VOLT_IMPLEMENTATION
+#define VOLT_POOL_IDLE_NS 30000000 // threads of the pool end after 30 ms
+
+// The seam for threads: creation fails where a test says so.
+#include <pthread.h>
+static int n_creates, fail_from, fail_count; // creations `fail_from` .. fail, from 1 on
+static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+                              void *arg);
+#define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) test_thread_create(thread_, attr_, fn_, arg_)
+#define VOLT_THREAD_JOIN(thread_) pthread_join(thread_, NULL)
+
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+
+static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+                              void *arg) {
+    int n = COUNT(n_creates), from = READ(fail_from);
+    if (from && n >= from && n < from + READ(fail_count)) return EAGAIN;
+    return pthread_create(thread, attr, fn, arg);
+}
+// From here on so many creations fail.
+static void fail_threads(int n) {
+    WRITE(fail_count, n);
+    WRITE(fail_from, READ(n_creates) + 1);
+}
+static volt_counters stats_of(volt_rt *rt) {
+    volt_counters s;
+    volt_stats(rt, &s);
+    return s;
+}
+static long thread_id(void) { return syscall(SYS_gettid); }
+
+// ---- functions that block
+
+typedef struct {
+    int n_in, most_in, n_done; // inside now, most ever, ended
+    int is_open;
+    long thread;
+} place;
+static void note_most(place *p, int n) {
+    int most = READ(p->most_in);
+    while (n > most && !__atomic_compare_exchange_n(&p->most_in, &most, n, 0, __ATOMIC_ACQ_REL,
+                                                    __ATOMIC_ACQUIRE)) {}
+}
+// Until it is opened.
+static int wait_for_opening(void *arg) {
+    place *p = (place *)arg;
+    note_most(p, COUNT(p->n_in));
+    UNTIL(READ(p->is_open));
+    __atomic_sub_fetch(&p->n_in, 1, __ATOMIC_ACQ_REL);
+    COUNT(p->n_done);
+    return 7;
+}
+static int tell_thread(void *arg) {
+    place *p = (place *)arg;
+    p->thread = thread_id();
+    COUNT(p->n_done);
+    return 0;
+}
+static int give_square(void *arg) {
+    int n = *(int *)arg;
+    CHECK(!VOLT_TLS_GET()); // a plain thread
+    if (n % 3 == 0) sched_yield();
+    return n * n;
+}
+
+typedef struct {
+    volt_frame frame;
+    volt_job job;
+    place *place;
+    int *rc, *n_ended;
+    int n;
+} asker;
+static volt_poll asker_run(volt_cx *cx, void *arg) {
+    asker *a = (asker *)arg;
+    VOLT_BEGIN(cx, a);
+    VOLT_AWAIT(a->n, volt_blocking(cx, &a->job, wait_for_opening, a->place));
+    if (a->rc) WRITE(*a->rc, a->n);
+    if (a->n_ended) COUNT(*a->n_ended);
+    VOLT_END(a->n);
+}
+
+// ---- the pool
+
+typedef struct {
+    volt_frame frame;
+    volt_job job;
+    int n, rc, i;
+} squarer;
+static volt_poll squarer_run(volt_cx *cx, void *arg) {
+    squarer *s = (squarer *)arg;
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 5; s->i++) { // one job struct, one call after the other
+        VOLT_AWAIT(s->rc, volt_blocking(cx, &s->job, give_square, &s->n));
+        CHECK_EQ(s->rc, s->n * s->n);
+        s->n++;
+    }
+    VOLT_END(s->rc);
+}
+enum { SQUARERS = 100 };
+ROOT_TEST(jobs_give_what_their_functions_return, {
+    volt_group group;
+    int i;
+    uint64_t id;
+    int64_t rc, sum;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_group_collect(&s->group);
+    for (s->i = 0; s->i < SQUARERS; s->i++)
+        GROUP_SPAWN(&s->group, squarer_run, (squarer){ .n = s->i });
+    for (s->sum = 0; s->i > 0; s->i--) {
+        VOLT_AWAIT(s->rc, volt_group_next(cx, &s->group, &s->id));
+        CHECK_EQ(s->rc, (s->id + 4) * (s->id + 4));
+        s->sum++;
+    }
+    CHECK_EQ(s->sum, SQUARERS);
+#ifndef VOLT_SINGLE_THREAD
+    CHECK_EQ(stats_of(volt_cx_rt(cx)).blocking_jobs, 5 * SQUARERS);
+#endif
+    VOLT_AWAIT(volt_group_close(cx, &s->group));
+    VOLT_END(0);
+}
+static volt_rt *create_pool(uint32_t workers, uint32_t most) {
+    volt_config c = test_config(workers);
+    volt_rt *rt = NULL;
+    c.blocking = most;
+    c.start_all = 1; // threads that are created later are the pool's
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    return rt;
+}
+TEST_OF_THREADS(so_many_run_at_once_and_the_others_wait) {
+    for (uint32_t most = 1; most <= 4; most++) {
+        place p = { 0 };
+        int n_ended = 0;
+        volt_rt *rt = create_pool(1, most);
+        for (int i = 0; i < 10; i++)
+            RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .n_ended = &n_ended });
+        UNTIL(READ(p.n_in) == (int)most);
+        UNTIL(stats_of(rt).blocking_queued == 10 - most);
+        CHECK_EQ(stats_of(rt).blocking_threads, most);
+        CHECK_EQ(stats_of(rt).blocking_idle, 0);
+        WRITE(p.is_open, 1);
+        UNTIL(READ(n_ended) == 10);
+        CHECK_EQ(READ(p.most_in), most);
+        CHECK_EQ(stats_of(rt).blocking_jobs, 10);
+        CHECK_EQ(stats_of(rt).blocking_queued, 0);
+        destroy(rt);
+    }
+}
+TEST_OF_THREADS(idle_threads_are_used_again_and_end_at_last) {
+    place p = { 0 };
+    int n_ended = 0;
+    volt_rt *rt = create_pool(2, 0);
+    for (int i = 0; i < 3; i++)
+        RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .n_ended = &n_ended });
+    UNTIL(READ(p.n_in) == 3);
+    CHECK_EQ(stats_of(rt).blocking_threads, 3);
+    WRITE(p.is_open, 1);
+    UNTIL(READ(n_ended) == 3);
+    UNTIL(stats_of(rt).blocking_threads == 0); // by itself
+    for (int i = 4; i <= 20; i++) {
+        RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .n_ended = &n_ended });
+        UNTIL(READ(n_ended) == i);
+        UNTIL(stats_of(rt).blocking_idle == stats_of(rt).blocking_threads);
+        CHECK(stats_of(rt).blocking_threads <= 1);
+    }
+    destroy(rt);
+}
+typedef struct {
+    volt_frame frame;
+    volt_job job;
+    place *place;
+} teller;
+static volt_poll teller_run(volt_cx *cx, void *arg) {
+    teller *t = (teller *)arg;
+    VOLT_BEGIN(cx, t);
+    VOLT_AWAIT(volt_blocking(cx, &t->job, tell_thread, t->place));
+    VOLT_END(0);
+}
+TEST_OF_THREADS(the_thread_that_rested_last_is_taken_first) {
+    place p = { 0 }, told = { 0 };
+    long last = 0;
+    int n_ended = 0, n_same = 0, n_kept = 0;
+    volt_rt *rt = create_pool(1, 4);
+    for (int i = 0; i < 4; i++)
+        RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .n_ended = &n_ended });
+    UNTIL(READ(p.n_in) == 4);
+    WRITE(p.is_open, 1);
+    UNTIL(READ(n_ended) == 4);
+    for (int i = 0; i < 200; i++) {
+        UNTIL(stats_of(rt).blocking_idle == stats_of(rt).blocking_threads);
+        n_kept += stats_of(rt).blocking_threads > 1;
+        RT_SPAWN(rt, NULL, teller_run, (teller){ .place = &told });
+        UNTIL(READ(told.n_done) == i + 1);
+        n_same += told.thread == last;
+        last = told.thread;
+    }
+    CHECK(n_same >= 190); // while the three others rest for good
+    destroy(rt);
+}
+TEST_OF_THREADS(a_job_that_waits_is_taken_back) {
+    place p = { 0 }, never = { 0 };
+    int n_ended = 0, rc = 0;
+    volt_handle first = { NULL }, second = { NULL };
+    int64_t result = 0;
+    volt_rt *rt = create_pool(2, 1);
+    RT_SPAWN(rt, &first, asker_run, (asker){ .place = &p, .n_ended = &n_ended });
+    UNTIL(READ(p.n_in) == 1);
+    for (int i = 0; i < 50; i++) {
+        RT_SPAWN(rt, &second, asker_run, (asker){ .place = &never, .rc = &rc });
+        if (i % 2) UNTIL(stats_of(rt).blocking_queued == 1);
+        volt_cancel(&second);
+        CHECK_EQ(volt_join_sync(&second, VOLT_NEVER, &result), 0);
+        CHECK_EQ(result, -ECANCELED);
+        CHECK_EQ(stats_of(rt).blocking_queued, 0);
+    }
+    WRITE(p.is_open, 1);
+    CHECK_EQ(volt_join_sync(&first, VOLT_NEVER, &result), 0);
+    CHECK_EQ(result, 7);
+    CHECK_EQ(READ(never.n_in) + READ(never.n_done), 0);
+    destroy(rt);
+}
+TEST_OF_THREADS(a_job_that_runs_is_waited_for) {
+    place p = { 0 };
+    int64_t result = 0;
+    volt_handle h = { NULL };
+    volt_rt *rt = create_pool(2, 1);
+    RT_SPAWN(rt, &h, asker_run, (asker){ .place = &p });
+    UNTIL(READ(p.n_in) == 1);
+    volt_cancel(&h);
+    CHECK_EQ(volt_join_sync(&h, VOLT_MS(20), &result), -ETIMEDOUT);
+    WRITE(p.is_open, 1);
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &result), 0);
+    CHECK_EQ(result, 7); // it has happened, so it is told
+    destroy(rt);
+}
+typedef struct {
+    volt_frame frame;
+    volt_job job;
+    volt_timer limit;
+    place *place;
+    int64_t rc;
+} hurried;
+static volt_poll hurried_run(volt_cx *cx, void *arg) {
+    hurried *h = (hurried *)arg;
+    VOLT_BEGIN(cx, h);
+    VOLT_AWAIT(h->rc, volt_within(cx, &h->limit, VOLT_MS(5),
+                                  volt_blocking(cx, &h->job, wait_for_opening, h->place)));
+    VOLT_END(h->rc);
+}
+TEST_OF_THREADS(a_time_limit_cannot_end_what_runs_but_what_waits) {
+    place p = { 0 };
+    int64_t result = 0;
+    volt_handle runs = { NULL }, waits = { NULL };
+    volt_rt *rt = create_pool(1, 1);
+    RT_SPAWN(rt, &runs, hurried_run, (hurried){ .place = &p });
+    UNTIL(READ(p.n_in) == 1);
+    RT_SPAWN(rt, &waits, hurried_run, (hurried){ .place = &p });
+    CHECK_EQ(volt_join_sync(&waits, VOLT_NEVER, &result), 0);
+    CHECK_EQ(result, -ETIMEDOUT);
+    CHECK_EQ(volt_try_join(&runs, &result), -EAGAIN);
+    WRITE(p.is_open, 1);
+    CHECK_EQ(volt_join_sync(&runs, VOLT_NEVER, &result), 0);
+    CHECK_EQ(result, 7);
+    destroy(rt);
+}
+TEST_OF_THREADS(without_threads_a_job_fails_unless_one_runs) {
+    place p = { 0 };
+    int rc = 0, n_ended = 0;
+    volt_rt *rt = create_pool(1, 0);
+    fail_threads(1000);
+    RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
+    UNTIL(READ(n_ended) == 1);
+    CHECK_EQ(READ(rc), -EAGAIN);
+    CHECK_EQ(stats_of(rt).blocking_threads, 0);
+    fail_threads(0);
+    RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
+    UNTIL(READ(p.n_in) == 1);
+    fail_threads(1000);
+    RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
+    UNTIL(stats_of(rt).blocking_queued == 1); // the thread that runs comes to it
+    WRITE(p.is_open, 1);
+    UNTIL(READ(n_ended) == 3);
+    CHECK_EQ(READ(rc), 7);
+    CHECK_EQ(READ(p.most_in), 1);
+    destroy(rt);
+}
+TEST_OF_THREADS(without_memory_a_job_fails) {
+    place p = { 0 };
+    int rc = 0, n_ended = 0;
+    volt_rt *rt = create_pool(1, 0);
+    RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .n_ended = &n_ended });
+    UNTIL(READ(p.n_in) == 1); // there is a slab for the next task
+    test_heap.is_sticky = 1;
+    test_heap.fail_at = READ(test_heap.n_allocs) + 1;
+    int i = VOLT_RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
+    CHECK(i == 0 || i == -ENOMEM);
+    WRITE(p.is_open, 1);
+    UNTIL(READ(n_ended) == 1 + (i == 0));
+    test_heap.fail_at = 0;
+    destroy(rt);
+}
+
+// ---- at a shutdown
+
+TEST_OF_THREADS(a_shutdown_ends_what_waits_and_waits_for_what_runs) {
+    place p = { 0 };
+    int rc[3] = { 0 }, n_ended = 0;
+    volt_rt *rt = create_pool(2, 1);
+    for (int i = 0; i < 3; i++)
+        RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc[i], .n_ended = &n_ended });
+    UNTIL(READ(p.n_in) == 1);
+    UNTIL(stats_of(rt).blocking_queued == 2);
+    CHECK_EQ(volt_shutdown(rt, VOLT_MS(20)), 1);
+    CHECK_EQ(READ(n_ended), 2);
+    CHECK_EQ(volt_destroy(rt), -EBUSY);
+    WRITE(p.is_open, 1);
+    destroy(rt);
+    int n_run = 0;
+    for (int i = 0; i < 3; i++) n_run += rc[i] == 7;
+    CHECK_EQ(n_run, 1);
+    for (int i = 0; i < 3; i++) CHECK(rc[i] == 7 || rc[i] == -ECANCELED);
+}
+
+// ---- in place
+
+typedef struct {
+    volt_frame frame;
+    place *mine, *next;  // waits for `mine`; before that opens `next`, if any
+    int *n_ended, *n_begun;
+    int rc;
+    volt__worker *worker;
+    long thread;
+} blocker;
+static volt_poll blocker_run(volt_cx *cx, void *arg) {
+    blocker *b = (blocker *)arg;
+    VOLT_BEGIN(cx, b);
+    b->worker = cx->worker_;
+    b->thread = thread_id();
+    if (b->next) WRITE(b->next->is_open, 1);
+    b->rc = volt_block_in_place(cx, wait_for_opening, b->mine);
+    CHECK(b->rc == 7 && cx->worker_ == b->worker && b->thread == thread_id());
+    CHECK(VOLT_TLS_GET() == b->worker && volt__worker_here(volt_cx_rt(cx)) == b->worker);
+    VOLT_AWAIT(b->rc, volt_sleep(cx, VOLT_MS(1))); // timers and the rest of the poll as ever
+    COUNT(*b->n_ended);
+    VOLT_END(b->rc);
+}
+// Each is let go by the next one: all are inside at once, on as many workers as there are.
+enum { DEEP = 6 };
+static void block_deep(uint32_t workers) {
+    place p[DEEP] = { { 0 } };
+    int n_ended = 0;
+    volt_rt *rt = create_on(workers);
+    for (int i = 0; i < DEEP; i++) {
+        RT_SPAWN(rt, NULL, blocker_run,
+                 (blocker){ .mine = &p[i], .next = i == DEEP - 1 ? &p[i] : NULL,
+                            .n_ended = &n_ended });
+        UNTIL(READ(p[i].n_in) == 1 || i == DEEP - 1);
+    }
+    UNTIL(READ(n_ended) == 1);
+    for (int i = DEEP - 1; i-- > 0;) { // the innermost first
+        WRITE(p[i].is_open, 1);
+        UNTIL(READ(n_ended) == DEEP - i);
+    }
+    destroy(rt);
+}
+TEST_OF_THREADS(others_go_on_while_one_blocks) {
+    EACH_WORKERS(w) block_deep(w);
+}
+TEST_OF_THREADS(they_come_back_in_any_order) {
+    EACH_WORKERS(w) {
+        for (int round = 0; round < 40; round++) {
+            place p[DEEP] = { { 0 } };
+            int n_ended = 0;
+            volt_rt *rt = create_on(w);
+            for (int i = 0; i < DEEP; i++) {
+                RT_SPAWN(rt, NULL, blocker_run,
+                         (blocker){ .mine = &p[i], .n_ended = &n_ended });
+                UNTIL(READ(p[i].n_in) == 1);
+            }
+            for (int n = 0; n < DEEP;) {
+                int i = (int)RANDOM_BELOW(DEEP);
+                n += !READ(p[i].is_open);
+                WRITE(p[i].is_open, 1);
+            }
+            UNTIL(READ(n_ended) == DEEP);
+            destroy(rt);
+        }
+    }
+}
+static int nothing(void *arg) {
+    COUNT(*(int *)arg);
+    return 0;
+}
+static int yield_some(void *arg) {
+    for (uint64_t n = RANDOM_BELOW(20); n > 0; n--) sched_yield();
+    COUNT(*(int *)arg);
+    return 0;
+}
+typedef struct {
+    volt_frame frame;
+    int *n_calls, *n_ended;
+    int i, n, rc;
+} mixer;
+static volt_poll mixer_run(volt_cx *cx, void *arg) {
+    mixer *m = (mixer *)arg;
+    VOLT_BEGIN(cx, m);
+    for (m->i = 0; m->i < m->n; m->i++) {
+        int (*fn)(void *) = RANDOM_BELOW(2) ? nothing : yield_some;
+        CHECK_EQ(volt_block_in_place(cx, fn, m->n_calls), 0);
+        if (m->i % 3 == 0) VOLT_AWAIT(m->rc, volt_yield(cx));
+        if (m->i % 17 == 0) VOLT_AWAIT(m->rc, volt_sleep(cx, VOLT_MS(1)));
+    }
+    COUNT(*m->n_ended);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(many_block_in_place) {
+    enum { TASKS = 12, CALLS = 100 };
+    EACH_WORKERS(w) {
+        int n_calls = 0, n_ended = 0;
+        volt_rt *rt = create_on(w);
+        for (int i = 0; i < TASKS; i++)
+            RT_SPAWN(rt, NULL, mixer_run,
+                     (mixer){ .n_calls = &n_calls, .n_ended = &n_ended, .n = CALLS });
+        UNTIL(READ(n_ended) == TASKS);
+        CHECK_EQ(READ(n_calls), TASKS * CALLS);
+        destroy(rt);
+    }
+}
+// The root of volt_run is on the application's thread, and stays there.
+typedef struct {
+    volt_frame frame;
+    place place;
+    int n_ended, rc;
+    long thread;
+} main_state;
+static volt_poll opener_run(volt_cx *cx, void *arg);
+typedef struct {
+    volt_frame frame;
+    place *place;
+    int *n_ended;
+    int rc;
+} opener;
+static volt_poll opener_run(volt_cx *cx, void *arg) {
+    opener *o = (opener *)arg;
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, volt_sleep(cx, VOLT_MS(2)));
+    WRITE(o->place->is_open, 1);
+    COUNT(*o->n_ended);
+    VOLT_END(0);
+}
+static volt_poll main_run(volt_cx *cx, void *arg) {
+    main_state *m = (main_state *)arg;
+    VOLT_BEGIN(cx, m);
+    if (cx->worker_->index != 0) m->thread = thread_id(); // another worker was quicker
+    for (int i = 0; i < 5; i++) {
+        m->place.is_open = 0;
+        SPAWN(NULL, opener_run, (opener){ .place = &m->place, .n_ended = &m->n_ended });
+        CHECK_EQ(volt_block_in_place(cx, wait_for_opening, &m->place), 7);
+        CHECK_EQ(thread_id(), m->thread);
+    }
+    VOLT_END(0);
+}
+TEST_OF_THREADS(the_thread_of_volt_run_comes_back_to_its_worker) {
+    for (uint32_t w = 1; w <= 4; w *= 2) {
+        main_state m;
+        memset(&m, 0, sizeof m);
+        m.thread = thread_id();
+        CHECK_EQ(run_on(w, main_run, &m), 0);
+        CHECK_EQ(READ(m.place.n_done), 5);
+    }
+}
+// Inside the call volt's plain-thread functions work, also on the same runtime.
+static int join_another(void *arg) {
+    volt_rt *rt = (volt_rt *)arg;
+    volt_handle h = { NULL };
+    int64_t result = 0;
+    giver state = { .value = 5 };
+    RT_SPAWN(rt, &h, giver_run, (giver){ .value = 37 });
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &result), 0);
+    return (int)result + volt_block_on(rt, giver_run, &state);
+}
+ROOT_TEST(a_call_in_place_may_wait_for_other_tasks, { int rc; }) {
+    VOLT_BEGIN(cx, s);
+#ifndef VOLT_SINGLE_THREAD
+    s->rc = volt_block_in_place(cx, join_another, volt_cx_rt(cx));
+    CHECK_EQ(s->rc, 42);
+#else
+    (void)join_another;
+#endif
+    VOLT_END(0);
+}
+// Without a thread it blocks its worker: others take what they can.
+TEST_OF_THREADS(without_a_thread_the_other_workers_take_over) {
+    place p = { 0 };
+    int n_ended = 0, n_given = 0;
+    volt_rt *rt = create_pool(2, 0);
+    fail_threads(1000);
+    RT_SPAWN(rt, NULL, blocker_run, (blocker){ .mine = &p, .n_ended = &n_ended });
+    UNTIL(READ(p.n_in) == 1);
+    CHECK_EQ(stats_of(rt).lent, 0);
+    for (int i = 0; i < 50; i++) RT_SPAWN(rt, NULL, giver_run, (giver){ .n_ended = &n_given });
+    UNTIL(READ(n_given) == 50);
+    WRITE(p.is_open, 1);
+    UNTIL(READ(n_ended) == 1);
+    destroy(rt);
+}
+// A worker that is queued up with tasks when it blocks.
+typedef struct {
+    volt_frame frame;
+    place *place;
+    int *n_given, *n_ended;
+} busy;
+static volt_poll busy_run(volt_cx *cx, void *arg) {
+    busy *b = (busy *)arg;
+    VOLT_BEGIN(cx, b);
+    for (int i = 0; i < 20; i++) SPAWN(NULL, giver_run, (giver){ .n_ended = b->n_given });
+    volt_block_in_place(cx, wait_for_opening, b->place);
+    COUNT(*b->n_ended);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(what_waits_at_its_worker_is_run_meanwhile) {
+    for (int has_threads = 0; has_threads < 2; has_threads++) {
+        place p = { 0 };
+        int n_ended = 0, n_given = 0;
+        fail_threads(0);
+        volt_rt *rt = create_pool(has_threads ? 1 : 2, 0);
+        fail_threads(has_threads ? 0 : 1000);
+        RT_SPAWN(rt, NULL, busy_run,
+                 (busy){ .place = &p, .n_given = &n_given, .n_ended = &n_ended });
+        UNTIL(READ(n_given) == 20);
+        WRITE(p.is_open, 1);
+        UNTIL(READ(n_ended) == 1);
+        destroy(rt);
+    }
+}
+TEST_OF_THREADS(a_shutdown_waits_for_who_blocks_in_place) {
+    EACH_WORKERS(w) {
+        place p = { 0 };
+        int n_ended = 0;
+        volt_rt *rt = create_pool(w, 0);
+        RT_SPAWN(rt, NULL, blocker_run, (blocker){ .mine = &p, .n_ended = &n_ended });
+        UNTIL(READ(p.n_in) == 1);
+        CHECK_EQ(volt_shutdown(rt, VOLT_MS(10)), 1);
+        CHECK_EQ(volt_destroy(rt), -EBUSY);
+        WRITE(p.is_open, 1);
+        destroy(rt);
+        CHECK_EQ(n_ended, 1);
+    }
+}
+TEST_OF_THREADS(a_guest_blocks_in_its_own_thread) {
+    int n_calls = 0, n_ended = 0;
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    c.is_guest = 1;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    RT_SPAWN(rt, NULL, mixer_run, (mixer){ .n_calls = &n_calls, .n_ended = &n_ended, .n = 3 });
+    while (READ(n_ended) == 0) CHECK(volt_rt_step(rt, 0) >= 0);
+    CHECK_EQ(n_calls, 3);
+    CHECK_EQ(stats_of(rt).blocking_threads, 0);
+    CHECK_EQ(stats_of(rt).lent, 0);
+    destroy(rt);
+}
+TEST_DIES(one_job_for_two_calls_at_once, "one volt_job for two calls at once") {
+    place p = { 0 };
+    volt_rt *rt = create_on(1);
+    asker *a = (asker *)volt_task_create(rt, asker_run, sizeof *a);
+    CHECK(a);
+    a->place = &p;
+    a->job.state_ = 1;
+    volt_task_start(a, NULL);
+    UNTIL(READ(p.n_in));
+}
