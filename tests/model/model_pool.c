@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// The thread pool: each job is run once, or taken back, never both; a thread that ends for want of
+// work misses none; who closes it waits for all. The helm of a worker ([H1]): it is carried by one
+// thread at a time, with all that the one before wrote, and who lent it gets it back.
+// Run: make model ONE=pool_submit (or another name from below).
+#define VOLT_LOCK_SPIN 0
+#define VOLT_POOL_IDLE_NS idle_ns // a thread that rests is woken, or it sleeps for ever
+#include "vmc.h"
+static int64_t idle_ns = INT64_MAX;
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "runtime.h"
+
+enum { N_JOBS = 3 };
+static volt__pool pool;
+static volt_job jobs[N_JOBS];
+static uint32_t n_runs[N_JOBS]; // plain: the pool's lock hands them over
+static uint32_t is_done[N_JOBS]; // futex words
+
+static uint32_t n_inside;
+static void run_job(void *arg) {
+    int i = (int)(intptr_t)arg;
+    VMC_ASSERT(__atomic_add_fetch(&n_inside, 1, __ATOMIC_RELAXED) == 1); // the limit of the lane
+    n_runs[i]++;
+    __atomic_fetch_sub(&n_inside, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&is_done[i], 1, __ATOMIC_RELEASE);
+    vmc_futex_wake(&is_done[i], 1);
+}
+static void make_pool(uint32_t limit) {
+    volt_config c;
+    memset(&c, 0, sizeof c);
+    c.alloc.alloc = vmc_volt_alloc;
+    c.alloc.free = vmc_volt_free;
+    c.blocking = limit;
+    volt__pool_init(&pool, &c);
+}
+static void submit(void *arg) {
+    volt_job *job = &jobs[(intptr_t)arg];
+    job->run_ = run_job;
+    job->arg_ = arg;
+    VMC_ASSERT(volt__pool_submit(&pool, job) == 0);
+}
+static int take_back(int i) {
+    volt__lock(&pool.lock);
+    int ok = volt__pool_take_back(&pool, &jobs[i]);
+    volt__unlock(&pool.lock);
+    return ok;
+}
+static void wait_until(uint32_t *word) {
+    while (!__atomic_load_n(word, __ATOMIC_ACQUIRE)) vmc_futex_wait(word, 0, VOLT_NEVER);
+}
+static void wait_until_done(int i) { wait_until(&is_done[i]); }
+static void close_pool(int n) {
+    VMC_ASSERT(volt__pool_close(&pool, VOLT_NEVER) == 0);
+    VMC_ASSERT(!pool.idle && !pool.ended && !pool.n_idle && !pool.n_queued);
+    for (int i = 0; i < VOLT__LANES; i++)
+        VMC_ASSERT(!pool.lane[i].head && !pool.lane[i].tail && !pool.lane[i].n_running);
+    for (int i = 0; i < n; i++) VMC_ASSERT(n_runs[i] == 1);
+}
+
+SCENARIO(pool_submit, .class = VMC_BOUNDED, .preemptions = 3) {
+    make_pool(1);
+    submit((void *)0);
+    close_pool(1);
+}
+// The second waits for the thread of the first.
+SCENARIO(pool_lane_is_full, .class = VMC_BOUNDED, .preemptions = 2) {
+    make_pool(1);
+    submit((void *)0);
+    submit((void *)1);
+    wait_until_done(1);
+    close_pool(2);
+    VMC_ASSERT(pool.n_jobs == 2);
+}
+// The second comes while the thread of the first goes to rest, rests, or ends for want of work.
+static void submit_again(void) {
+    make_pool(1);
+    submit((void *)0);
+    wait_until_done(0);
+    submit((void *)1);
+    wait_until_done(1);
+    close_pool(2);
+}
+SCENARIO(pool_rest, .class = VMC_BOUNDED, .preemptions = 2) { submit_again(); }
+SCENARIO(pool_rest_ends, .class = VMC_BOUNDED, .preemptions = 2, .early_timers = 1) {
+    idle_ns = 10;
+    submit_again();
+}
+static void two_submit(void) {
+    make_pool(1);
+    int t = vmc_spawn(submit, (void *)1);
+    submit((void *)0);
+    vmc_join(t);
+    wait_until_done(0);
+    wait_until_done(1);
+    close_pool(2);
+}
+SCENARIO(pool_two_submit, .class = VMC_BOUNDED, .preemptions = 1) { two_submit(); }
+SCENARIO(pool_two_submit_long, .class = VMC_BOUNDED, .preemptions = 2, .is_long = 1) {
+    two_submit();
+}
+static void check_taken_back(int i, int was_taken_back) {
+    vmc_reached(was_taken_back ? "taken back" : "run");
+    VMC_ASSERT(n_runs[i] == (was_taken_back ? 0 : 1));
+}
+SCENARIO(pool_take_back, .class = VMC_BOUNDED, .preemptions = 3) {
+    vmc_must_happen("taken back");
+    vmc_must_happen("run");
+    make_pool(1);
+    submit((void *)0);
+    int ok = take_back(0);
+    close_pool(0);
+    check_taken_back(0, ok);
+}
+// What a lane has too many of is taken back, while its thread comes to it.
+SCENARIO(pool_take_back_queued, .class = VMC_BOUNDED, .preemptions = 2) {
+    vmc_must_happen("taken back");
+    vmc_must_happen("run");
+    make_pool(1);
+    submit((void *)0);
+    submit((void *)1);
+    int ok = take_back(1);
+    if (!ok) wait_until_done(1);
+    wait_until_done(0);
+    close_pool(1);
+    check_taken_back(1, ok);
+}
+
+// ---- the helm
+
+static uint32_t n_steps; // plain: what whoever carries the worker writes
+static void step(volt__worker *w) {
+    VMC_ASSERT(VOLT_TLS_GET() == w);
+    n_steps++;
+    w->tick++;
+}
+// A poll that blocks in place, by the thread at the helm.
+static void block_in_place(volt__worker *w) {
+    volt_job job;
+    volt_cx saved = w->cx;
+    step(w);
+    VMC_ASSERT(volt__lend(w, &job));
+    VMC_ASSERT(!VOLT_TLS_GET());
+    volt__reclaim(w, &job);
+    w->cx = saved;
+    step(w);
+}
+// Two polls block in place; when both are over, all is.
+static uint32_t n_left;
+static void end_poll(void) {
+    if (__atomic_sub_fetch(&n_left, 1, __ATOMIC_ACQ_REL) != 0) return;
+    volt__store_rel(&rt->is_stopped, 1);
+    volt__poke_all(rt);
+}
+static void begin_helm(uint32_t n_polls) {
+    n_left = n_polls;
+    make_runtime(1, UINT32_MAX);
+    act_as(workers[0]);
+    volt__found(workers[0]);
+}
+// Its own thread, when its poll is over.
+static void end_helm(uint32_t n) {
+    end_poll();
+    volt__carry_home(workers[0]);
+    VMC_ASSERT(!VOLT_TLS_GET());
+    VMC_ASSERT(volt__pool_close(&rt->pool, VOLT_NEVER) == 0);
+    VMC_ASSERT(n_steps == n && workers[0]->helm_next == workers[0]->helm_now);
+    free_runtime();
+}
+SCENARIO(helm_lend, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 2) {
+    begin_helm(1);
+    block_in_place(workers[0]);
+    end_helm(2);
+}
+SCENARIO(helm_lend_twice, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
+    begin_helm(1);
+    block_in_place(workers[0]);
+    block_in_place(workers[0]);
+    end_helm(4);
+}
+// The helper meets a task that blocks in place as well.
+typedef struct item {
+    volt_frame frame;
+} item;
+static item inner;
+static uint32_t is_inside; // futex word
+static volt_poll block_inside(volt_cx *cx, void *arg) {
+    (void)arg;
+    __atomic_store_n(&is_inside, 1, __ATOMIC_RELEASE);
+    vmc_futex_wake(&is_inside, 1);
+    block_in_place(cx->worker_);
+    end_poll();
+    return volt_ready(0);
+}
+static void block_until_inside(volt__worker *w) {
+    volt_job job;
+    volt_cx saved = w->cx;
+    step(w);
+    VMC_ASSERT(volt__lend(w, &job));
+    wait_until(&is_inside);
+    volt__reclaim(w, &job);
+    w->cx = saved;
+    step(w);
+}
+static void nest(void) {
+    begin_helm(2);
+    spawn_on(workers[0], NULL, block_inside, &inner);
+    act_as(workers[0]);
+    block_until_inside(workers[0]);
+    end_helm(4);
+}
+SCENARIO(helm_nested, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1, .max_steps = 5000,
+         .is_long = 1) {
+    nest();
+}
+SCENARIO(helm_nested_sampled, .class = VMC_SAMPLED, .samples = 20000, .max_steps = 5000) { nest(); }
