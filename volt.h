@@ -38,8 +38,8 @@
 //   >>worker   schedule, poll, park, look around        >>runtime start, spawn, handles, wakers
 //   >>await    leaf contract, sleep, shields            >>blocking calls on the pool and in place
 //   >>sync     tokens, groups                           >>net     sockets, addresses, poll sets
-//   >>combine  select and join: arms, arrays            >>inspect counters
-//   >>public   run, create, block_on, shutdown
+//   >>combine  select and join: arms, arrays            >>names   hosts by name
+//   >>inspect  counters                                 >>public  run, create, block_on, shutdown
 #ifndef VOLT_H
 #define VOLT_H
 
@@ -319,6 +319,7 @@
 //==================================================================================================
 struct iovec;
 struct sockaddr;
+struct stat;
 
 #define VOLT_VERSION 100 // major * 10000 + minor * 100 + patch
 
@@ -491,10 +492,42 @@ typedef struct volt_job {
     uint8_t lane_, state_;
 } volt_job;
 
+// One call of volt_file_...; zero-valid, and free for the next one when that await has ended.
+typedef struct volt_file_op {
+    volt_job job_;
+    int kind_, fd_, flags_;
+    unsigned mode_;
+    const char *path_;
+    void *buf_;
+    size_t len_;
+    int64_t offset_;
+} volt_file_op;
+
 typedef struct volt_addr {
     uint32_t len_, align_;
     unsigned char sa_[120]; // a sockaddr: in, in6 or un
 } volt_addr;
+// One volt_resolve; zero-valid.
+typedef struct volt_lookup {
+    struct volt__query *query_; // shared by all that ask for the same name
+} volt_lookup;
+// One volt_tcp_connect: an async function, awaited with its own struct.
+enum { VOLT_DIAL_MAX = 4 }; // addresses that are tried
+typedef struct volt_dial volt_dial;
+typedef struct volt__attempt {
+    volt_frame frame;
+    volt_dial *dial_;
+    int64_t rc_;
+} volt__attempt;
+struct volt_dial {
+    volt_frame frame;
+    volt_lookup lookup_;
+    volt_addr addr_[VOLT_DIAL_MAX];
+    volt__attempt attempt_[VOLT_DIAL_MAX];
+    volt_time start_;
+    int64_t n_, rc_;
+    int n_failed_;
+};
 typedef struct volt_listen_options {
     int backlog;           // 0: 1024
     unsigned is_reuseport; // several listeners on one port, balanced by the kernel
@@ -1023,6 +1056,33 @@ VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg
 //           VOLT_SINGLE_THREAD, fn is called all the same; other workers take what they can
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
+// ---- files: each call is one of volt_blocking, with its results, and -errno of the system call
+
+// gives: fd, close-on-exec, for the volt_file_ functions only
+VOLT_API VOLT_POLL volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
+                                  unsigned mode);
+// gives: bytes, less at the end of the file
+VOLT_API VOLT_POLL volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
+                                   int64_t offset);
+// gives: len. After an error part of it may have been written
+VOLT_API VOLT_POLL volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
+                                    size_t len, int64_t offset);
+// gives: 0, when it is on the disk. is_data_only: times may not be
+VOLT_API VOLT_POLL volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only);
+// gives: 0
+VOLT_API VOLT_POLL volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
+                                  struct stat *out);
+// gives: 0
+VOLT_API VOLT_POLL volt_file_close(volt_cx *cx, volt_file_op *op, int fd);
+// A whole file.
+//   gives : its length | -EFBIG more than `cap`
+VOLT_API VOLT_POLL volt_file_load(volt_cx *cx, volt_file_op *op, const char *path, void *buf,
+                                  size_t cap);
+// Replaces the file, or makes it; a reader may see a part.
+//   gives : len
+VOLT_API VOLT_POLL volt_file_save(volt_cx *cx, volt_file_op *op, const char *path, const void *buf,
+                                  size_t len, unsigned mode);
+
 // ---- groups: own their children. One left open is cancelled and joined before its task ends; a
 // debug build takes a child that then still runs for a mistake.
 
@@ -1098,6 +1158,20 @@ VOLT_API VOLT_POLL volt_accept(volt_cx *cx, int fd);
 //   gives : fd, as that of volt_accept | -ECONNREFUSED | -ETIMEDOUT | -EMFILE, -ENFILE |
 //           -EAFNOSUPPORT | -EAGAIN backlog of a unix socket full ...
 VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
+// The addresses of a host, by getaddrinfo on a thread of the pool, of which names have four at
+// most. Who asks for the same at the same time shares one call; who is cancelled leaves it alone.
+//   gives : number of addresses, at most cap, in the system's order | -ENOENT no such name or
+//           service | -EAGAIN the name server does not answer, or no thread | -ENOMEM | -EINVAL
+//           longer than 255 and 31 characters | -EIO
+//   memory: some 2.5 KiB until the answer has come. `out` is the caller's
+VOLT_API VOLT_POLL volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
+                                volt_addr *out, size_t cap);
+// A connection to a host by its name. Tries the first VOLT_DIAL_MAX addresses, the next one when
+// one has failed or after 250 ms; the first that connects is it. An async function with a struct of
+// its own; host and service must outlive it.
+//   gives : as volt_connect, of the last that failed | as volt_resolve
+VOLT_API VOLT_POLL volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
+                                    const char *service);
 // One read. Buffers and iovecs live in the state. Length 0 gives 0 and asks nobody.
 //   gives : bytes, 0 at the end of file | -ECONNRESET ... | -EBADF also when closed meanwhile
 VOLT_API VOLT_POLL volt_read(volt_cx *cx, int fd, void *buf, size_t len);
@@ -1198,6 +1272,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -1208,6 +1283,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #endif
 #ifndef VOLT_NO_IO
 #  include <arpa/inet.h>
+#  include <netdb.h>
 #  include <netinet/in.h>
 #  include <netinet/tcp.h>
 #  include <sys/socket.h>
@@ -1343,6 +1419,9 @@ static __thread volt__worker *volt__tls;
 
 #ifndef VOLT_POOL_MAX
 #  define VOLT_POOL_MAX 16 // threads for volt_blocking
+#endif
+#ifndef VOLT_POOL_NAMES
+#  define VOLT_POOL_NAMES 4 // threads for volt_resolve
 #endif
 #ifndef VOLT_POOL_IDLE_NS
 #  define VOLT_POOL_IDLE_NS 10000000000 // after which a thread of the pool ends
@@ -1819,9 +1898,11 @@ VOLT_API const char *volt_strerror(int rc) {
         VOLT__ERROR(ECONNREFUSED, "connection refused")
         VOLT__ERROR(ECONNRESET, "connection reset by peer")
         VOLT__ERROR(EDEADLK, "would block a worker thread")
+        VOLT__ERROR(EFBIG, "file too large")
         VOLT__ERROR(EHOSTUNREACH, "no route to host")
         VOLT__ERROR(EINPROGRESS, "started")
         VOLT__ERROR(EINVAL, "invalid argument")
+        VOLT__ERROR(EIO, "input or output error")
         VOLT__ERROR(EMFILE, "too many open files")
         VOLT__ERROR(ENETUNREACH, "network unreachable")
         VOLT__ERROR(ENFILE, "too many open files in the system")
@@ -3589,7 +3670,7 @@ static int volt__watch_take(volt__watch *w) {
 //   given   take    begun   its thread                           runs it
 //   queued, given   cancel  -   who has submitted it             (its thread finds nothing)
 #ifndef VOLT_SINGLE_THREAD
-enum { VOLT__LANE_WORK, VOLT__LANE_CARRY, VOLT__LANES };
+enum { VOLT__LANE_WORK, VOLT__LANE_NAMES, VOLT__LANE_CARRY, VOLT__LANES };
 enum { VOLT__JOB_NONE, VOLT__JOB_QUEUED, VOLT__JOB_GIVEN, VOLT__JOB_BEGUN };
 typedef struct volt__lane {
     volt_job *head, *tail;
@@ -3608,6 +3689,7 @@ struct volt__pool {
     VOLT__ALIGN(VOLT__LINE) uint32_t lock;
     uint32_t n_threads;             // futex word; W under lock, R any [H2]
     uint32_t n_idle, is_closing;    // under lock
+    uint32_t is_used;               // under lock; and by who knows that all tasks have ended
     volt__pool_thread *idle;        // under lock: the most recent one first
     volt__pool_thread *ended;       // under lock: to be joined
     volt__lane lane[VOLT__LANES];   // under lock
@@ -3637,6 +3719,7 @@ static void volt__pool_init(volt__pool *p, const volt_config *c) { // zeroed bef
     p->alloc = c->alloc;
     p->stack_size = c->stack_size;
     p->lane[VOLT__LANE_WORK].limit = c->blocking;
+    p->lane[VOLT__LANE_NAMES].limit = VOLT_POOL_NAMES;
     p->lane[VOLT__LANE_CARRY].limit = UINT32_MAX;
 }
 static void volt__lane_push(volt__lane *l, volt_job *job) {
@@ -3797,6 +3880,7 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
     volt__lane *l = &p->lane[job->lane_];
     int has_room = l->n_running < l->limit;
     VOLT_ASSERT(!p->is_closing);
+    p->is_used = 1;
     if (!has_room) {
         volt__pool_enqueue(p, job);
     } else if ((idle = volt__pool_pop_idle(p)) != NULL) {
@@ -3827,6 +3911,7 @@ static int volt__pool_take_back(volt__pool *p, volt_job *job) {
 // When nobody submits any more: waits until all threads have ended. The number that is left.
 static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
     volt__pool_thread *t;
+    if (!p->is_used) return 0;
     do {
         volt__lock(&p->lock);
         p->is_closing = 1;
@@ -3945,6 +4030,8 @@ struct volt_rt {
 #ifndef VOLT_SINGLE_THREAD
     volt__pool pool;
 #endif
+    uint32_t names_lock;
+    struct volt__query *queries; // under names_lock: those that run
 };
 
 // Compiled for one worker: what there is for several folds away.
@@ -5664,7 +5751,8 @@ enum {
     VOLT__LEAF_CONNECT,
     VOLT__LEAF_TOKEN,
     VOLT__LEAF_GROUP,
-    VOLT__LEAF_JOB
+    VOLT__LEAF_JOB,
+    VOLT__LEAF_NAME
 };
 
 static inline int volt__is_off(const volt_cx *cx) { return cx->shield_ < cx->abort_; }
@@ -6090,6 +6178,149 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     return rc;
 }
 #endif
+
+// ---- files
+
+enum {
+    VOLT__FILE_OPEN,
+    VOLT__FILE_PREAD,
+    VOLT__FILE_PWRITE,
+    VOLT__FILE_SYNC,
+    VOLT__FILE_STAT,
+    VOLT__FILE_CLOSE,
+    VOLT__FILE_LOAD,
+    VOLT__FILE_SAVE
+};
+enum { VOLT__FILE_MOST = 1 << 30 }; // bytes per system call: fewer than a result can say
+static int volt__file_result(int64_t rc) { return rc < 0 ? -errno : VOLT__CAST(int, rc); }
+// All of it, or up to the end of the file. Bytes, or -errno.
+static int volt__file_move(const volt_file_op *op, int fd, size_t len, int is_write) {
+    char *buf = VOLT__CAST(char *, op->buf_);
+    size_t done = 0;
+    if (len > VOLT__FILE_MOST) return -EINVAL;
+    while (done < len) {
+        off_t at = VOLT__CAST(off_t, op->offset_) + VOLT__CAST(off_t, done);
+        ssize_t n = is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
+                             : VOLT_SYS(pread, fd, buf + done, len - done, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return -errno;
+        if (n == 0) break;
+        done += VOLT__CAST(size_t, n);
+    }
+    return VOLT__CAST(int, done);
+}
+static int volt__file_open(const volt_file_op *op) {
+    return volt__file_result(VOLT_SYS(open, op->path_, op->flags_ | O_CLOEXEC, op->mode_));
+}
+// More than fits, or one byte beyond: the file is larger.
+static int volt__file_load(const volt_file_op *op) {
+    char beyond;
+    int fd = volt__file_open(op);
+    if (fd < 0) return fd;
+    int rc = volt__file_move(op, fd, op->len_, 0);
+    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_ &&
+        VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_)) > 0)
+        rc = -EFBIG;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+static int volt__file_save(const volt_file_op *op) {
+    int fd = volt__file_open(op);
+    if (fd < 0) return fd;
+    int rc = volt__file_move(op, fd, op->len_, 1);
+    if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno; // of a network file system
+    return rc;
+}
+// On the pool.
+static int volt__file_run(void *arg) {
+    volt_file_op *op = VOLT__CAST(volt_file_op *, arg);
+    struct stat *out = VOLT__CAST(struct stat *, op->buf_);
+    switch (op->kind_) {
+    case VOLT__FILE_OPEN: return volt__file_open(op);
+    case VOLT__FILE_PREAD: return volt__file_move(op, op->fd_, op->len_, 0);
+    case VOLT__FILE_PWRITE: return volt__file_move(op, op->fd_, op->len_, 1);
+    case VOLT__FILE_SYNC:
+        return volt__file_result(op->flags_ ? VOLT_SYS(fdatasync, op->fd_)
+                                            : VOLT_SYS(fsync, op->fd_));
+    case VOLT__FILE_STAT: return volt__file_result(VOLT_SYS(stat, op->path_, out));
+    case VOLT__FILE_CLOSE: return volt__file_result(VOLT_SYS(close, op->fd_));
+    case VOLT__FILE_LOAD: return volt__file_load(op);
+    default: return volt__file_save(op);
+    }
+}
+// The arguments are written anew at each poll; the pool reads them, so not while it has the job.
+static volt_poll volt__file_go(volt_cx *cx, volt_file_op *op, const volt_file_op *call) {
+    volt__node *n = cx->frame_;
+    volt__check_place(cx, op);
+    volt__check_place(cx, call->buf_);
+    if (n && n->kind_ == VOLT__FRESH) {
+        VOLT__REQUIRE_OF(cx, op->job_.state_ == 0, "one volt_file_op for two calls at once");
+        *op = *call;
+    }
+    return volt_blocking(cx, &op->job_, volt__file_run, op);
+}
+static void volt__file_call(volt_file_op *c, int kind, int fd, const char *path, const void *buf,
+                            size_t len) {
+    memset(c, 0, sizeof *c);
+    c->kind_ = kind;
+    c->fd_ = fd;
+    c->path_ = path;
+    c->buf_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, buf)); // one struct for both ways
+    c->len_ = len;
+}
+VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
+                                  unsigned mode) {
+    volt_file_op c;
+    volt__file_call(&c, VOLT__FILE_OPEN, -1, path, NULL, 0);
+    c.flags_ = flags;
+    c.mode_ = mode;
+    return volt__file_go(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
+                                   int64_t offset) {
+    volt_file_op c;
+    volt__file_call(&c, VOLT__FILE_PREAD, fd, NULL, buf, len);
+    c.offset_ = offset;
+    return volt__file_go(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
+                                    size_t len, int64_t offset) {
+    volt_file_op c;
+    volt__file_call(&c, VOLT__FILE_PWRITE, fd, NULL, buf, len);
+    c.offset_ = offset;
+    return volt__file_go(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only) {
+    volt_file_op c;
+    volt__file_call(&c, VOLT__FILE_SYNC, fd, NULL, NULL, 0);
+    c.flags_ = is_data_only;
+    return volt__file_go(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
+                                  struct stat *out) {
+    volt_file_op c;
+    volt__file_call(&c, VOLT__FILE_STAT, -1, path, out, 0);
+    return volt__file_go(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_close(volt_cx *cx, volt_file_op *op, int fd) {
+    volt_file_op c;
+    volt__file_call(&c, VOLT__FILE_CLOSE, fd, NULL, NULL, 0);
+    return volt__file_go(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_load(volt_cx *cx, volt_file_op *op, const char *path, void *buf,
+                                  size_t cap) {
+    volt_file_op c;
+    volt__file_call(&c, VOLT__FILE_LOAD, -1, path, buf, cap);
+    return volt__file_go(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *path, const void *buf,
+                                  size_t len, unsigned mode) {
+    volt_file_op c;
+    volt__file_call(&c, VOLT__FILE_SAVE, -1, path, buf, len);
+    c.flags_ = O_WRONLY | O_CREAT | O_TRUNC;
+    c.mode_ = mode;
+    return volt__file_go(cx, op, &c);
+}
 
 //==================================================================================================
 // >>sync  tokens, groups
@@ -7279,6 +7510,236 @@ VOLT_API volt_poll volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, siz
 VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n) {
     return volt__each(cx, VOLT__EACH_ANY, fn, states, stride, n);
 }
+
+//==================================================================================================
+// >>names  hosts by name
+//==================================================================================================
+#ifndef VOLT_NO_IO
+enum { VOLT__NAMES_MAX = 16 }; // addresses of one host
+// One call of getaddrinfo. References: one of the job until that has ended, one of each that asks.
+typedef struct volt__query {
+    struct volt__query *next; // under names_lock: in the runtime's list, while others may join
+    volt_rt *rt;
+    volt_job job;
+    volt__node *waiters;      // under names_lock
+    uint32_t refs, is_listed; // under names_lock
+    int rc;                   // W its thread, before it tells the waiters
+    volt_addr addr[VOLT__NAMES_MAX];
+    char host[256], service[32];
+} volt__query;
+
+static int volt__names_error(int rc) {
+    switch (rc) {
+    case EAI_NONAME:
+    case EAI_SERVICE: return -ENOENT;
+    case EAI_AGAIN: return -EAGAIN;
+    case EAI_MEMORY: return -ENOMEM;
+    case EAI_SYSTEM: return errno > 0 ? -errno : -EIO;
+    default: return -EIO;
+    }
+}
+// Number of addresses, or -errno. Blocks.
+static int volt__names_ask(volt__query *q) {
+    struct addrinfo hints, *list = NULL;
+    int n = 0;
+    memset(&hints, 0, sizeof hints);
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    int rc = VOLT_SYS(getaddrinfo, q->host, q->service, &hints, &list);
+    if (rc != 0) return volt__names_error(rc);
+    for (const struct addrinfo *a = list; a && n < VOLT__NAMES_MAX; a = a->ai_next)
+        if (a->ai_addrlen <= sizeof q->addr[n].sa_)
+            volt__addr_set(&q->addr[n++], a->ai_addr, a->ai_addrlen);
+    VOLT_SYS(freeaddrinfo, list);
+    return n > 0 ? n : -ENOENT;
+}
+// Under names_lock: 1, nobody needs it any more, and the caller frees it without the lock.
+static int volt__query_drop(volt__query *q) {
+    VOLT_ASSERT(q->refs > 0);
+    return --q->refs == 0;
+}
+static void volt__query_free(volt__query *q) {
+    q->rt->cfg.alloc.free(q->rt->cfg.alloc.user, q, sizeof *q);
+}
+static void volt__query_unlist(volt__query *q) {
+    volt__query **at = &q->rt->queries;
+    if (!q->is_listed) return;
+    while (*at != q) at = &(*at)->next;
+    *at = q->next;
+    q->is_listed = 0;
+}
+static void volt__query_end(volt__query *q, int rc) {
+    volt_rt *rt = q->rt;
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__lock(&rt->names_lock);
+    q->rc = rc;
+    volt__query_unlist(q);
+    volt__list_fire_all(&q->waiters, VOLT__FIRED, &c);
+    int is_last = volt__query_drop(q);
+    volt__unlock(&rt->names_lock);
+    if (is_last) volt__query_free(q);
+    volt__schedule_chain(&c);
+}
+static void volt__query_run(void *arg) {
+    volt__query *q = VOLT__CAST(volt__query *, arg);
+    volt__query_end(q, volt__names_ask(q));
+}
+static volt__query *volt__query_create(volt_rt *rt, const char *host, const char *service) {
+    volt_allocator *a = &rt->cfg.alloc;
+    volt__query *q = VOLT__CAST(volt__query *, a->alloc(a->user, sizeof *q, VOLT__LINE));
+    if (!q) return NULL;
+    memset(q, 0, sizeof *q);
+    q->rt = rt;
+    q->refs = 1; // the job's
+    memcpy(q->host, host, strlen(host) + 1);
+    memcpy(q->service, service, strlen(service) + 1);
+    return q;
+}
+static void volt__query_join(volt__query *q, volt__node *n, volt__task *t) {
+    q->refs++;
+    volt__node_bind(n, t, q);
+    volt__list_push(&q->waiters, n);
+}
+// Waits with those who have asked for the same; NULL: nobody has.
+static volt__query *volt__query_find(volt_rt *rt, const char *host, const char *service) {
+    volt__query *q = rt->queries;
+    while (q && (strcmp(q->host, host) != 0 || strcmp(q->service, service) != 0)) q = q->next;
+    return q;
+}
+static int volt__query_submit(volt__query *q) {
+#ifdef VOLT_SINGLE_THREAD
+    volt__query_run(q);
+    return 0;
+#else
+    q->job.run_ = volt__query_run;
+    q->job.arg_ = q;
+    q->job.lane_ = VOLT__LANE_NAMES;
+    return volt__pool_submit(&q->rt->pool, &q->job);
+#endif
+}
+// 0 or -errno. Linked then, or answered already.
+static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *n, const char *host,
+                               const char *service) {
+    volt_rt *rt = cx->rt_;
+    volt__query *fresh = NULL, *q;
+    if (strlen(host) >= sizeof fresh->host || strlen(service) >= sizeof fresh->service)
+        return -EINVAL;
+    volt__lock(&rt->names_lock);
+    if ((q = volt__query_find(rt, host, service)) != NULL) volt__query_join(q, n, cx->task_);
+    volt__unlock(&rt->names_lock);
+    l->query_ = q;
+    if (q) return 0;
+    fresh = volt__query_create(rt, host, service);
+    if (!fresh) return -ENOMEM;
+    volt__lock(&rt->names_lock); // of two that come here at once each asks
+    volt__query_join(fresh, n, cx->task_);
+    fresh->next = rt->queries;
+    rt->queries = fresh;
+    fresh->is_listed = 1;
+    volt__unlock(&rt->names_lock);
+    l->query_ = fresh;
+    int rc = volt__query_submit(fresh);
+    if (rc < 0) volt__query_end(fresh, rc); // all that wait for it learn of it, we too
+    return 0;
+}
+// The answer is taken, or nobody waits for it any more here.
+static void volt__resolve_leave(volt_cx *cx, volt_lookup *l, volt__node *n) {
+    volt_rt *rt = cx->rt_;
+    volt__query *q = l->query_;
+    int was_taken_back = 0;
+    volt__lock(&rt->names_lock);
+    if (volt__node_state(n) == VOLT__LINKED) volt__list_remove(&q->waiters, n);
+    int is_forsaken = !q->waiters && q->is_listed;
+    if (is_forsaken) volt__query_unlist(q);
+    volt__unlock(&rt->names_lock);
+    volt__node_unbind(n, cx->task_);
+#ifndef VOLT_SINGLE_THREAD
+    if (is_forsaken) {
+        volt__lock(&rt->pool.lock);
+        was_taken_back = volt__pool_take_back(&rt->pool, &q->job);
+        volt__unlock(&rt->pool.lock);
+    }
+#endif
+    volt__lock(&rt->names_lock);
+    if (was_taken_back) q->refs--; // the job's
+    int is_last = volt__query_drop(q);
+    volt__unlock(&rt->names_lock);
+    l->query_ = NULL;
+    if (is_last) volt__query_free(q);
+}
+static int64_t volt__resolve_answer(const volt__query *q, volt_addr *out, size_t cap) {
+    if (q->rc < 0) return q->rc;
+    size_t n = VOLT__CAST(size_t, q->rc) < cap ? VOLT__CAST(size_t, q->rc) : cap;
+    memcpy(out, q->addr, n * sizeof *out);
+    return VOLT__CAST(int64_t, n);
+}
+VOLT_API volt_poll volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
+                                volt_addr *out, size_t cap) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_NAME);
+    volt__check_place(cx, l);
+    volt__check_place(cx, out);
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (volt__node_state(n) == VOLT__IDLE) {
+        int rc = is_off ? -ECANCELED : volt__resolve_start(cx, l, n, host, service);
+        if (rc < 0) return volt__leaf_end(n, rc);
+    }
+    if (!is_off && volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
+    uint32_t *lock = &cx->rt_->names_lock;
+    volt__lock(lock); // the barrier against who fired it
+    int is_answered = volt__node_state(n) == VOLT__FIRED;
+    volt__unlock(lock);
+    int64_t result = is_answered ? volt__resolve_answer(l->query_, out, cap) : -ECANCELED;
+    volt__resolve_leave(cx, l, n);
+    return volt__leaf_end(n, is_off ? -ECANCELED : result);
+}
+
+// ---- connecting by name: attempts that start one after the other, and run side by side
+#define VOLT__DIAL_STAGGER VOLT_MS(250) // RFC 8305
+
+// Until the turn of attempt i has come: by the time, or because all before it have failed.
+static volt_poll volt__dial_turn(volt_cx *cx, const volt_dial *d, int i) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_TIMER);
+    if (d->n_failed_ >= i && !volt__is_off(cx)) {
+        volt__timer_stop(cx, n);
+        return volt__leaf_end(n, 0);
+    }
+    return volt__sleep_poll(cx, d->start_ + i * VOLT__DIAL_STAGGER, 0);
+}
+// One that fails waits for the others, unless it is the last to fail.
+static volt_poll volt__dial_attempt(volt_cx *cx, void *state) {
+    volt__attempt *a = VOLT__CAST(volt__attempt *, state);
+    volt_dial *d = a->dial_;
+    int i = VOLT__CAST(int, a - d->attempt_);
+    VOLT_BEGIN(cx, a);
+    if (i >= d->n_) VOLT_AWAIT(volt_never(cx));
+    if (i >= d->n_) VOLT_RETURN(-ECANCELED);
+    VOLT_AWAIT(a->rc_, volt__dial_turn(cx, d, i));
+    if (a->rc_ < 0) VOLT_RETURN(a->rc_);
+    VOLT_AWAIT(a->rc_, volt_connect(cx, &d->addr_[i]));
+    if (a->rc_ >= 0 || ++d->n_failed_ == d->n_) VOLT_RETURN(a->rc_);
+    VOLT_AWAIT(volt_never(cx));
+    VOLT_END(-ECANCELED);
+}
+VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
+                                    const char *service) {
+    VOLT_BEGIN(cx, d);
+    VOLT_AWAIT(d->n_,
+               volt_resolve(cx, &d->lookup_, host, service, d->addr_, VOLT_DIAL_MAX));
+    if (d->n_ < 0) VOLT_RETURN(d->n_);
+    d->start_ = VOLT_NOW_NS();
+    d->n_failed_ = 0;
+    for (int i = 0; i < VOLT_DIAL_MAX; i++) d->attempt_[i].dial_ = d;
+    VOLT_AWAIT(d->rc_, volt_join_any(cx, VOLT_EACH(volt__dial_attempt, d->attempt_)));
+    for (int i = 0; i < VOLT_DIAL_MAX; i++) { // two that connected in one poll
+        int64_t fd = volt_result(&d->attempt_[i].frame);
+        if (i != d->rc_ && fd >= 0) volt__close(cx->rt_, VOLT__CAST(int, fd));
+    }
+    if (d->rc_ < 0) VOLT_RETURN(d->rc_);
+    VOLT_END(volt_result(&d->attempt_[d->rc_].frame));
+}
+#endif
 
 //==================================================================================================
 // >>inspect  counters

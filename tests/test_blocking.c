@@ -297,7 +297,8 @@ TEST_OF_THREADS(without_memory_a_job_fails) {
     UNTIL(READ(p.n_in) == 1); // there is a slab for the next task
     test_heap.is_sticky = 1;
     test_heap.fail_at = READ(test_heap.n_allocs) + 1;
-    int i = VOLT_RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
+    int i = VOLT_RT_SPAWN(rt, NULL, asker_run,
+                          (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
     CHECK(i == 0 || i == -ENOMEM);
     WRITE(p.is_open, 1);
     UNTIL(READ(n_ended) == 1 + (i == 0));

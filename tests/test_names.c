@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Hosts by name: what volt_resolve makes of getaddrinfo's answers, who shares a call, who leaves
+// one alone; connecting by name.
+#define _GNU_SOURCE 1 // before the first libc header
+#define VOLT_IMPLEMENTATION
+#include <netdb.h>
+
+// The seam: names that end in ".test" are this file's.
+static int test_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                            struct addrinfo **list);
+#define getaddrinfo test_getaddrinfo
+#include "../volt.h"
+#undef getaddrinfo
+#include "test.h"
+#include "tasks.h"
+
+// ---- a resolver: "N.test" has N addresses, "held.test" waits, others are errors by name
+
+typedef struct {
+    int n_calls, n_in, is_open;
+} resolver;
+static resolver names;
+static unsigned ports[VOLT_DIAL_MAX]; // of 127.0.0.1, for "dial.test"
+static int n_ports;
+
+static int answer(const char *const *hosts, const unsigned *port, int n, const char *service,
+                  struct addrinfo **list) {
+    struct addrinfo hints;
+    memset(&hints, 0, sizeof hints);
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    *list = NULL;
+    for (int i = n; i-- > 0;) { // each is a list of its own, joined from behind
+        char text[8];
+        struct addrinfo *one = NULL;
+        snprintf(text, sizeof text, "%u", port ? port[i] : 0);
+        int rc = getaddrinfo(hosts ? hosts[i] : "127.0.0.1", port ? text : service, &hints, &one);
+        if (rc != 0) return rc;
+        one->ai_next = *list;
+        *list = one;
+    }
+    return 0;
+}
+static int test_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                            struct addrinfo **list) {
+    static const char *const many[] = { "127.0.0.1", "::1", "127.0.0.3", "127.0.0.4" };
+#ifndef VOLT_SINGLE_THREAD
+    CHECK(!VOLT_TLS_GET());
+#endif
+    CHECK_EQ(hints->ai_socktype, SOCK_STREAM);
+    COUNT(names.n_calls);
+    if (strcmp(host, "3.test") == 0) return answer(many, NULL, 3, service, list);
+    if (strcmp(host, "dial.test") == 0) return answer(NULL, ports, n_ports, service, list);
+    if (strcmp(host, "again.test") == 0) return EAI_AGAIN;
+    if (strcmp(host, "memory.test") == 0) return EAI_MEMORY;
+    if (strcmp(host, "fail.test") == 0) return EAI_FAIL;
+    if (strcmp(host, "system.test") == 0) {
+        errno = EMFILE;
+        return EAI_SYSTEM;
+    }
+    if (strncmp(host, "held", 4) == 0) {
+        COUNT(names.n_in);
+        UNTIL(READ(names.is_open));
+        return answer(many, NULL, 1, service, list);
+    }
+    return EAI_NONAME;
+}
+static void reset_names(void) { memset(&names, 0, sizeof names); }
+
+typedef struct {
+    volt_frame frame;
+    volt_lookup lookup;
+    volt_addr addr[4];
+    const char *host, *service;
+    size_t cap;
+    int64_t rc, *out;
+    int *n_ended;
+} asker;
+static volt_poll asker_run(volt_cx *cx, void *arg) {
+    asker *a = (asker *)arg;
+    VOLT_BEGIN(cx, a);
+    VOLT_AWAIT(a->rc, volt_resolve(cx, &a->lookup, a->host, a->service, a->addr, a->cap));
+    CHECK(!a->lookup.query_);
+    if (a->n_ended) COUNT(*a->n_ended);
+    VOLT_END(a->rc);
+}
+static int64_t ask(volt_rt *rt, const char *host, size_t cap) {
+    asker a;
+    memset(&a, 0, sizeof a);
+    a.host = host;
+    a.service = "80";
+    a.cap = cap;
+    int rc = volt_block_on(rt, asker_run, &a);
+    for (int i = 0; i < rc; i++) {
+        char text[64];
+        CHECK(volt_addr_format(&a.addr[i], text, sizeof text) > 0);
+        CHECK_STR(text, i == 0 ? "127.0.0.1:80" : i == 1 ? "[::1]:80" : "127.0.0.3:80");
+    }
+    return rc;
+}
+TEST(what_the_answers_are) {
+    volt_rt *rt = create_on(1);
+    char longest[400];
+    CHECK_EQ(ask(rt, "3.test", 4), 3);
+    CHECK_EQ(ask(rt, "3.test", 3), 3);
+    CHECK_EQ(ask(rt, "3.test", 1), 1);
+    CHECK_EQ(ask(rt, "3.test", 0), 0);
+    CHECK_EQ(ask(rt, "none.test", 4), -ENOENT);
+    CHECK_EQ(ask(rt, "again.test", 4), -EAGAIN);
+    CHECK_EQ(ask(rt, "memory.test", 4), -ENOMEM);
+    CHECK_EQ(ask(rt, "fail.test", 4), -EIO);
+    CHECK_EQ(ask(rt, "system.test", 4), -EMFILE);
+    int n = READ(names.n_calls);
+    memset(longest, 'x', sizeof longest);
+    longest[256] = 0;
+    CHECK_EQ(ask(rt, longest, 4), -EINVAL);
+    CHECK_EQ(READ(names.n_calls), n); // it is not asked for
+    longest[255] = 0;
+    CHECK_EQ(ask(rt, longest, 4), -ENOENT);
+    CHECK_EQ(READ(names.n_calls), n + 1);
+    destroy(rt);
+}
+static void ask_beside(volt_rt *rt, volt_handle *h, const char *host, int *n_ended) {
+    RT_SPAWN(rt, h, asker_run,
+             (asker){ .host = host, .service = "80", .cap = 4, .n_ended = n_ended });
+}
+TEST_OF_THREADS(who_asks_for_the_same_shares_a_call) {
+    enum { MANY = 20 };
+    volt_handle h[MANY];
+    int n_ended = 0;
+    reset_names();
+    volt_rt *rt = create_on(4);
+    ask_beside(rt, &h[0], "held.test", &n_ended);
+    UNTIL(READ(names.n_in) == 1);
+    for (int i = 1; i < MANY; i++) ask_beside(rt, &h[i], "held.test", &n_ended);
+    for (int i = 3; i < MANY; i += 3) volt_cancel(&h[i]); // some leave
+    int64_t rc = 0;
+    for (int i = 3; i < MANY; i += 3) {
+        CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &rc), 0);
+        CHECK_EQ(rc, -ECANCELED);
+    }
+    CHECK_EQ(READ(n_ended), (MANY - 1) / 3);
+    WRITE(names.is_open, 1);
+    for (int i = 0; i < MANY; i++) {
+        if (i > 0 && i % 3 == 0) continue;
+        CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &rc), 0);
+        CHECK_EQ(rc, 1);
+    }
+    CHECK(READ(names.n_calls) <= 2); // one that came late may have asked anew
+    destroy(rt);
+}
+TEST_OF_THREADS(who_is_cancelled_leaves_a_call_alone) {
+    volt_handle h = { NULL };
+    int64_t rc = 0;
+    reset_names();
+    volt_rt *rt = create_on(2);
+    ask_beside(rt, &h, "held.test", NULL);
+    UNTIL(READ(names.n_in) == 1);
+    volt_cancel(&h);
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0); // while the call hangs
+    CHECK_EQ(rc, -ECANCELED);
+    ask_beside(rt, &h, "held.test", NULL); // nobody was left: asks anew
+    UNTIL(READ(names.n_in) == 2);
+    CHECK_EQ(volt_shutdown(rt, VOLT_MS(20)), 2); // all tasks have ended; two calls hang
+    CHECK_EQ(volt_destroy(rt), -EBUSY);
+    volt_detach(&h);
+    WRITE(names.is_open, 1);
+    destroy(rt);
+}
+TEST_OF_THREADS(names_have_a_lane_of_their_own) {
+    enum { MANY = VOLT_POOL_NAMES + 3 };
+    static const char *const hosts[MANY] = { "held0", "held1", "held2", "held3",
+                                             "held4", "held5", "held6" };
+    volt_handle h[MANY];
+    int64_t rc = 0;
+    reset_names();
+    volt_rt *rt = create_on(2);
+    for (int i = 0; i < MANY; i++) ask_beside(rt, &h[i], hosts[i], NULL);
+    UNTIL(READ(names.n_in) == VOLT_POOL_NAMES);
+    volt_counters s;
+    do volt_stats(rt, &s);
+    while (s.blocking_queued != 3);
+    // those that wait are taken back: nobody asks for them
+    volt_cancel(&h[0]);
+    for (int i = 0; i < MANY; i++) volt_cancel(&h[i]);
+    for (int i = 0; i < MANY; i++) {
+        CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &rc), 0);
+        CHECK_EQ(rc, -ECANCELED);
+    }
+    volt_stats(rt, &s);
+    CHECK_EQ(s.blocking_queued, 0);
+    CHECK_EQ(READ(names.n_calls), VOLT_POOL_NAMES);
+    WRITE(names.is_open, 1);
+    destroy(rt);
+}
+TEST_OF_THREADS(without_memory_or_threads) {
+    reset_names();
+    volt_rt *rt = create_on(1);
+    CHECK_EQ(ask(rt, "3.test", 4), 3); // slabs are there, and a thread that rests
+    test_heap.is_sticky = 1;
+    test_heap.fail_at = READ(test_heap.n_allocs) + 1;
+    CHECK_EQ(ask(rt, "3.test", 4), -ENOMEM);
+    test_heap.fail_at = 0;
+    CHECK_EQ(ask(rt, "3.test", 4), 3);
+    destroy(rt);
+}
+TEST(the_system_knows_this_host) {
+    volt_rt *rt = create_on(1);
+    asker a;
+    memset(&a, 0, sizeof a);
+    a.host = "127.0.0.1";
+    a.service = "80";
+    a.cap = 4;
+    reset_names();
+    CHECK_EQ(volt_block_on(rt, asker_run, &a), -ENOENT); // not one of the names above
+    destroy(rt);
+}
+
+// ---- connecting
+
+static int listen_on(unsigned *port, int backlog) {
+    volt_addr a;
+    volt_listen_options options;
+    memset(&options, 0, sizeof options);
+    options.backlog = backlog;
+    int fd = volt_listen("127.0.0.1", 0, &options);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_local_addr(fd, &a), 0);
+    *port = (unsigned)volt_addr_port(&a);
+    return fd;
+}
+// A port where nobody listens.
+static unsigned closed_port(void) {
+    unsigned port;
+    close(listen_on(&port, 1));
+    return port;
+}
+// One where nobody accepts, and no connection finds room: attempts hang.
+typedef struct {
+    int fd, full[8];
+} hanging;
+static unsigned hang_port(hanging *h) {
+    unsigned port;
+    volt_addr a;
+    h->fd = listen_on(&port, 1);
+    CHECK_EQ(volt_local_addr(h->fd, &a), 0);
+    for (int i = 0; i < 8; i++) {
+        h->full[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        int rc = connect(h->full[i], (const struct sockaddr *)(const void *)a.sa_, a.len_);
+        CHECK(rc == 0 || errno == EINPROGRESS);
+    }
+    return port;
+}
+static void unhang(hanging *h) {
+    for (int i = 0; i < 8; i++) close(h->full[i]);
+    close(h->fd);
+}
+typedef struct {
+    volt_frame frame;
+    volt_dial dial;
+    volt_timer limit;
+    int64_t fd;
+    int port;
+} dialler;
+static volt_poll dialler_run(volt_cx *cx, void *arg) {
+    dialler *d = (dialler *)arg;
+    volt_addr a;
+    VOLT_BEGIN(cx, d);
+    VOLT_AWAIT(d->fd, volt_within(cx, &d->limit, VOLT_S(2),
+                                  volt_tcp_connect(cx, &d->dial, "dial.test", "80")));
+    if (d->fd < 0) VOLT_RETURN(d->fd);
+    CHECK_EQ(volt_peer_addr((int)d->fd, &a), 0);
+    d->port = volt_addr_port(&a);
+    volt_close(cx, (int)d->fd);
+    VOLT_END(0);
+}
+static int64_t dial(int n, int *port) {
+    dialler d;
+    memset(&d, 0, sizeof d);
+    n_ports = n;
+    int rc = run_on(1, dialler_run, &d);
+    *port = d.port;
+    return rc;
+}
+TEST(the_first_that_connects_is_it) {
+    int port;
+    hanging h;
+    unsigned open_port, bad = closed_port();
+    int fd = listen_on(&open_port, 16);
+    for (int at = 0; at < VOLT_DIAL_MAX; at++) { // refused at once: the next one is tried
+        for (int i = 0; i < VOLT_DIAL_MAX; i++) ports[i] = i == at ? open_port : bad;
+        volt_time start = volt_now();
+        CHECK_EQ(dial(VOLT_DIAL_MAX, &port), 0);
+        CHECK_EQ(port, open_port);
+        CHECK(volt_now() - start < VOLT__DIAL_STAGGER);
+    }
+    for (int i = 0; i < VOLT_DIAL_MAX; i++) ports[i] = bad;
+    for (int n = 1; n <= VOLT_DIAL_MAX; n++) CHECK_EQ(dial(n, &port), -ECONNREFUSED);
+    ports[0] = hang_port(&h);
+    ports[1] = open_port;
+    volt_time start = volt_now(); // one that hangs is not waited for
+    CHECK_EQ(dial(2, &port), 0);
+    CHECK_EQ(port, open_port);
+    CHECK(volt_now() - start >= VOLT__DIAL_STAGGER);
+    CHECK_EQ(dial(1, &port), -ETIMEDOUT); // ours; nothing is left open
+    unhang(&h);
+    n_ports = 0;
+    CHECK_EQ(dial(0, &port), -ENOENT);
+    close(fd);
+}
