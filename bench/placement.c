@@ -22,6 +22,7 @@
 //   spread        of the workers' loads, most less least, mean of samples that the first producer
 //                 takes at every 32nd spawn; a load is volt__load_of's: what is queued at a worker,
 //                 and one if it is awake
+//   asleep        share of these samples in which a worker slept while tasks were queued anywhere
 //   cpu           user and system time of all threads / tasks, in ns
 //   wakes, steals workers woken through their eventfd, and successful steals, / tasks
 // A line of JSON follows with these and more; run_ns is the latency from the spawn on. Every task
@@ -80,7 +81,7 @@ typedef struct producer {
     uint32_t index;
     uint64_t n, sum, random;
     double rate, seconds;
-    uint64_t samples, spread, spread_max;
+    uint64_t samples, spread, spread_max, asleep;
 } producer;
 
 typedef struct task {
@@ -144,13 +145,19 @@ static void producer_wait(producer *p, uint64_t under_way) {
 }
 
 static void producer_sample(producer *p) {
-    uint64_t most = 0, least = UINT32_MAX;
+    uint64_t most = 0, least = UINT32_MAX, queued = volt__load_acq(&p->rt->injector.len);
+    int n_asleep = 0;
     for (uint32_t i = 0; i < p->rt->n_workers; i++) {
+        const int sleeps = volt__idle_is_parked(&p->rt->idle, i);
         const uint64_t load = volt__load_of(p->rt, i);
         if (load == UINT32_MAX) continue; // blocks, and says so
         if (load > most) most = load;
         if (load < least) least = load;
+        n_asleep += sleeps;
+        if (sleeps) queued += load;
+        else if (load > 1) queued += load - 1;
     }
+    if (n_asleep && queued) p->asleep++;
     const uint64_t spread = most > least ? most - least : 0;
     p->samples++;
     p->spread += spread;
@@ -214,7 +221,7 @@ typedef struct run {
     uint32_t workers;
     double rate, seconds; // the rate: 0 in a closed loop
     // figures
-    uint64_t n, sum, samples, spread, spread_max;
+    uint64_t n, sum, samples, spread, spread_max, asleep;
     int64_t wall, cpu;
     volt_counters before, after;
     record all;
@@ -225,7 +232,7 @@ static producer producers[MAX_PRODUCERS];
 // Starts the producers and waits until all that they have spawned has run.
 static void run_phase(run *r, volt_rt *rt, double seconds) {
     pthread_t threads[MAX_PRODUCERS];
-    r->n = r->sum = r->samples = r->spread = r->spread_max = 0;
+    r->n = r->sum = r->samples = r->spread = r->spread_max = r->asleep = 0;
     memset(producers, 0, sizeof producers);
     memset(records, 0, sizeof records);
     r->cpu = bench_cpu();
@@ -272,6 +279,7 @@ static void run_collect(run *r) {
         r->sum += p->sum;
         r->samples += p->samples;
         r->spread += p->spread;
+        r->asleep += p->asleep;
         if (p->spread_max > r->spread_max) r->spread_max = p->spread_max;
         if (p->done != p->n) bench_die("%s: a producer misses tasks", r->w->id);
     }
@@ -334,14 +342,15 @@ static void run_once(run *r) {
 // ---- output
 
 static void print_header(void) {
-    printf("%-16s %-7s %2s %9s %10s %10s %10s %10s %8s %8s %9s %8s\n", "workload", "policy", "w",
-           "tasks/s", "p50", "p99", "p99.9", "max", "spread", "cpu", "wakes", "steals");
+    printf("%-16s %-7s %2s %9s %10s %10s %10s %10s %8s %6s %6s %8s %8s\n", "workload", "policy",
+           "w", "tasks/s", "p50", "p99", "p99.9", "max", "spread", "asleep", "cpu", "wakes",
+           "steals");
 }
 
 static double per_task(const run *r, uint64_t n) { return r->n ? (double)n / (double)r->n : 0; }
 #define DELTA(r_, counter_) ((r_)->after.counter_ - (r_)->before.counter_)
 
-static void print_json(const run *r, double per_s, double spread) {
+static void print_json(const run *r, double per_s, double spread, double asleep) {
     const histogram *h = &r->all.due, *from_spawn = r->w->capacity ? &r->all.run : h;
     printf("{\"workload\":\"%s\",\"policy\":\"%s\",\"workers\":%u,\"tasks\":%" PRIu64
            ",\"rate\":%.0f,\"per_s\":%.0f",
@@ -350,8 +359,8 @@ static void print_json(const run *r, double per_s, double spread) {
            ",\"run_p50_ns\":%.0f,\"run_p99_ns\":%.0f",
            histogram_ns(h, 0.5), histogram_ns(h, 0.99), histogram_ns(h, 0.999), h->max,
            histogram_ns(from_spawn, 0.5), histogram_ns(from_spawn, 0.99));
-    printf(",\"spread\":%.2f,\"spread_max\":%" PRIu64 ",\"cpu_ns\":%.1f", spread, r->spread_max,
-           per_task(r, (uint64_t)r->cpu));
+    printf(",\"spread\":%.2f,\"spread_max\":%" PRIu64 ",\"asleep\":%.3f,\"cpu_ns\":%.1f", spread,
+           r->spread_max, asleep, per_task(r, (uint64_t)r->cpu));
 #define COUNTER(name_) \
     printf(",\"" #name_ "\":%.6f", per_task(r, DELTA(r, name_)))
     COUNTER(unparks);
@@ -371,12 +380,13 @@ static void print(const run *r) {
     const histogram *h = &r->all.due;
     const double per_s = (double)r->n * 1e9 / (double)r->wall;
     const double spread = r->samples ? (double)r->spread / (double)r->samples : 0;
-    printf("%-16s %-7s %2u %9.0f %10.0f %10.0f %10.0f %10" PRIu64 " %8.1f %8.0f %9.5f %8.5f\n",
+    const double asleep = r->samples ? (double)r->asleep / (double)r->samples : 0;
+    printf("%-16s %-7s %2u %9.0f %10.0f %10.0f %10.0f %10" PRIu64 " %8.1f %6.2f %6.0f %8.5f %8.5f\n",
            r->w->id, policies[r->policy], r->workers, per_s, histogram_ns(h, 0.5),
-           histogram_ns(h, 0.99), histogram_ns(h, 0.999), h->max, spread,
+           histogram_ns(h, 0.99), histogram_ns(h, 0.999), h->max, spread, asleep,
            per_task(r, (uint64_t)r->cpu), per_task(r, DELTA(r, unparks)),
            per_task(r, DELTA(r, steals)));
-    print_json(r, per_s, spread);
+    print_json(r, per_s, spread, asleep);
     fflush(stdout);
 }
 

@@ -101,28 +101,28 @@ function number(value, format) { return value == "-" ? "-" : sprintf(format, val
 }
 END {
     print "medians of " rounds " rounds; in us but for cpu, in ns / task"
-    printf "%-11s %-11s %2s %9s %9s %9s %9s %9s %7s %7s %8s %8s\n", "workload", "policy", "w", \
-        "tasks/s", "p50", "p99", "p99.9", "max", "spread", "cpu", "wakes", "steals"
+    printf "%-11s %-11s %2s %9s %9s %9s %9s %9s %7s %6s %6s %8s %8s\n", "workload", "policy", \
+        "w", "tasks/s", "p50", "p99", "p99.9", "max", "spread", "asleep", "cpu", "wakes", "steals"
     for (k = 1; k <= n_rows; k++) {
         row = order[k]
         printf "%-11s %-11s %2s %9s", workload[row], policy[row], workers[row], \
             number(median(row, 5), "%.0f")
         for (i = 6; i <= 9; i++) printf " %9s", number(median(row, i) / 1000, "%.1f")
-        printf " %7s %7s %8s %8s\n", number(median(row, 10), "%.1f"), \
-            number(median(row, 11), "%.0f"), number(median(row, 12), "%.5f"), \
-            number(median(row, 13), "%.5f")
+        printf " %7s %6s %6s %8s %8s\n", number(median(row, 10), "%.1f"), \
+            number(median(row, 11), "%.2f"), number(median(row, 12), "%.0f"), \
+            number(median(row, 13), "%.5f"), number(median(row, 14), "%.5f")
     }
     print ""
     print "ratios to shared: medians of those of each round"
-    printf "%-11s %-11s %2s %9s %9s %9s %9s %9s %7s %7s %8s\n", "workload", "policy", "w", \
-        "tasks/s", "p50", "p99", "p99.9", "max", "spread", "cpu", "wakes"
+    printf "%-11s %-11s %2s %9s %9s %9s %9s %9s %7s %6s %6s %8s\n", "workload", "policy", "w", \
+        "tasks/s", "p50", "p99", "p99.9", "max", "spread", "asleep", "cpu", "wakes"
     for (k = 1; k <= n_rows; k++) {
         row = order[k]
         if (policy[row] == "shared") continue
         base = workload[row] " shared"
         printf "%-11s %-11s %2s", workload[row], policy[row], workers[row]
-        for (i = 5; i <= 12; i++)
-            printf i < 10 ? " %9s" : i < 12 ? " %7s" : " %8s", ratio(row, base, i)
+        for (i = 5; i <= 13; i++)
+            printf i < 10 ? " %9s" : i < 11 ? " %7s" : i < 13 ? " %6s" : " %8s", ratio(row, base, i)
         print ""
     }
 }' "$work/all"

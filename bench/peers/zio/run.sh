@@ -20,7 +20,7 @@ need mvn maven
 classes=$here/target/classes/bench/Burst.class
 if [ ! -e "$classes" ] || [ "$here/src/main/scala/Burst.scala" -nt "$classes" ] ||
     [ "$here/pom.xml" -nt "$classes" ]; then
-    mvn -q -B -f "$here/pom.xml" compile >&2
+    mvn -q -B -Dstyle.color=never -f "$here/pom.xml" compile >&2
     touch "$classes"
 fi
 exec java ${ZIO_WORKERS:+-XX:ActiveProcessorCount=$ZIO_WORKERS} -Xms1g -Xmx1g \

@@ -123,7 +123,7 @@ object Burst {
     val rate = tasks * 1e9 / wall
     val perTask = cpu.toDouble / tasks
     println(f"burst            zio-$kind%-7s $workers%2d $rate%9.0f $p50%10d $p99%10d $p999%10d" +
-      f" $max%10d        - $perTask%8.0f         -        -")
+      f" $max%10d        -      - $perTask%6.0f        -        -")
     println(s"""{"workload":"burst","policy":"zio-$kind","workers":$workers,"tasks":$tasks,""" +
       f""""per_s":$rate%.0f,"p50_ns":$p50,"p99_ns":$p99,"p999_ns":$p999,"max_ns":$max,""" +
       f""""cpu_ns":$perTask%.1f}""")
