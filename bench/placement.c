@@ -381,11 +381,11 @@ static void print(const run *r) {
     const double per_s = (double)r->n * 1e9 / (double)r->wall;
     const double spread = r->samples ? (double)r->spread / (double)r->samples : 0;
     const double asleep = r->samples ? (double)r->asleep / (double)r->samples : 0;
-    printf("%-16s %-7s %2u %9.0f %10.0f %10.0f %10.0f %10" PRIu64 " %8.1f %6.2f %6.0f %8.5f %8.5f\n",
-           r->w->id, policies[r->policy], r->workers, per_s, histogram_ns(h, 0.5),
-           histogram_ns(h, 0.99), histogram_ns(h, 0.999), h->max, spread, asleep,
-           per_task(r, (uint64_t)r->cpu), per_task(r, DELTA(r, unparks)),
-           per_task(r, DELTA(r, steals)));
+    printf("%-16s %-7s %2u %9.0f %10.0f %10.0f %10.0f %10" PRIu64, r->w->id, policies[r->policy],
+           r->workers, per_s, histogram_ns(h, 0.5), histogram_ns(h, 0.99), histogram_ns(h, 0.999),
+           h->max);
+    printf(" %8.1f %6.2f %6.0f %8.5f %8.5f\n", spread, asleep, per_task(r, (uint64_t)r->cpu),
+           per_task(r, DELTA(r, unparks)), per_task(r, DELTA(r, steals)));
     print_json(r, per_s, spread, asleep);
     fflush(stdout);
 }
