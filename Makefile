@@ -47,6 +47,7 @@ help:
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
+	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
 	@echo 'make gdb-test  what examples/gdb/volt.py shows of a stopped program, live and as a core file'
 	@echo 'make size      text and data by processor and configuration; time to parse the header'
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
@@ -771,6 +772,9 @@ demo: build/bench/echo_server build/bench/load
 
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
+.PHONY: bench-placement
+bench-placement: build/bench/placement
+	@bench/placement.sh
 
 # SIZES='x86-64=cc': that row only.
 SIZES ?= x86-64='$(CC)' Thumb-2='arm-linux-gnueabihf-gcc -mthumb' AArch64=aarch64-linux-gnu-gcc \

@@ -16,6 +16,7 @@
 // Exit status 0 only if there were requests and no errors.
 #define _GNU_SOURCE 1
 #include "bench.h"
+#include "histogram.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -30,39 +31,6 @@ enum { RECEIVE = 65536, EVENTS = 256, GRACE_MS = 1000 };
 static struct {
     double port, conns, seconds, size, pipeline, threads;
 } options = { .conns = 200, .seconds = 4, .size = 64, .pipeline = 1, .threads = 1 };
-
-// ---- latencies: 64 buckets for each power of two
-
-enum { SUB = 64, SUB_BITS = 6, BUCKETS = (64 - SUB_BITS + 1) * SUB };
-
-typedef struct histogram {
-    uint64_t n, count[BUCKETS];
-} histogram;
-
-static void histogram_add(histogram *h, uint64_t ns) {
-    const size_t top = 63u - (size_t)__builtin_clzll(ns | SUB); // the highest bit, at least 6
-    const size_t shift = top - SUB_BITS;
-    h->count[shift * SUB + (ns >> shift)]++;
-    h->n++;
-}
-
-static void histogram_merge(histogram *into, const histogram *from) {
-    for (size_t i = 0; i < BUCKETS; i++) into->count[i] += from->count[i];
-    into->n += from->n;
-}
-
-// The upper end of the bucket in which the fraction is reached, in us.
-static double histogram_us(const histogram *h, double fraction) {
-    const double rank = fraction * (double)h->n;
-    uint64_t seen = 0;
-    for (size_t i = 0; i < BUCKETS; i++) {
-        seen += h->count[i];
-        if (!seen || (double)seen < rank) continue;
-        const size_t shift = i < 2 * SUB ? 0 : i / SUB - 1;
-        return (double)((i - shift * SUB + 1) << shift) / 1000;
-    }
-    return 0;
-}
 
 // ---- messages
 
@@ -261,8 +229,8 @@ static int report(worker *workers, size_t n) {
     const double seconds = (double)(sum->last - sum->start) / 1e9;
     printf("requests %" PRIu64 "\nper_second %.0f\n", requests,
            seconds > 0 ? (double)requests / seconds : 0);
-    printf("p50_us %.1f\np99_us %.1f\np99.9_us %.1f\n", histogram_us(&sum->latency, 0.5),
-           histogram_us(&sum->latency, 0.99), histogram_us(&sum->latency, 0.999));
+    printf("p50_us %.1f\np99_us %.1f\np99.9_us %.1f\n", histogram_ns(&sum->latency, 0.5) / 1000,
+           histogram_ns(&sum->latency, 0.99) / 1000, histogram_ns(&sum->latency, 0.999) / 1000);
     printf("bytes_checked %" PRIu64 "\ncpu_us %" PRId64 "\nerrors %" PRIu64 "\n", sum->bytes,
            bench_cpu() / 1000, sum->errors);
     return requests == 0 || sum->errors > 0;
