@@ -130,6 +130,32 @@
 // what the machine needs to run the task (before Linux 5.11 another one). Deadlines up to 292 years
 // ahead are legal. VOLT_NEVER is the largest number: do not add to it.
 //
+// ---- what blocks
+// A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
+// lets the task wait for it; volt_block_in_place calls one in the middle of a poll, and another
+// thread carries the worker on meanwhile: two thread switches, and nothing if the function was
+// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking.
+// Threads of the pool start when they are needed, end after 10 s without work, and count 16 at most
+// (.blocking), 4 more for names and one for each call in place: a function that waits for another
+// one on the pool may wait for ever, once there are 16 such. A shutdown cancels what waits for a
+// thread, and waits for what has begun.
+//
+// ---- placement
+// What workers spawn and wake stays with them, until others steal it. What comes from outside goes,
+// by .placement, to one queue for all (0, VOLT_PLACE_SHARED), or to the inbox of one worker: of one
+// that sleeps and has nothing, else of the less loaded one of two by chance (VOLT_PLACE_TWO), or of
+// the least loaded one of all (VOLT_PLACE_LEAST). The load is what waits there and what runs. Idle
+// workers empty the inboxes of others, so a bad place costs time, and nothing waits while a worker
+// looks for work. Workers that block get nothing; a guest with other workers beside it neither.
+//
+//   work from outside                   shared           two choices, least loaded
+//   one source, short tasks             the simplest     the same throughput, more steals
+//   bursts from one thread              shortest tails   p50 the same, the burst waits at few
+//   many sources, workers on CPUs each  one lock for all a lock per worker
+//   more workers than CPUs              good             longer tails: placed with who cannot run
+//   order of a source                   kept             kept at each worker only
+// `make bench-placement` measures it on the machine at hand; take another than 0 if it says so.
+//
 // ---- threads: who may call what
 // Each contract says it as `where`:
 //   any thread     - also from a thread that volt has never seen; never blocks on other tasks
@@ -146,6 +172,8 @@
 //   plain thread  volt_run, volt_block_on, volt_join_sync, volt_rt_step; volt_rt_deadline between
 //                 two steps
 //   inside a task everything that takes a volt_cx
+// Inside volt_blocking and volt_block_in_place a function is on a plain thread, also for
+// volt_block_on and volt_join_sync of the same runtime.
 // Under VOLT_SINGLE_THREAD "any thread" is the one that made the runtime, in a task or not.
 // Functions on one object at once: descriptors, tokens, wakers, poll sets and runtimes take any
 // number of threads, but for what begins and ends them; a handle, a group but for its cancel, an
@@ -208,7 +236,8 @@
 // ---- limits
 // A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
 // tasks are taken over by an idle worker within 2 ms. With one worker, or when all are stuck,
-// nobody can. A file on a disk is always ready: reading it holds up the worker. A descriptor that
+// nobody can. A file on a disk is always ready: volt_read holds up the worker, volt_file_pread
+// does not. A descriptor that
 // volt reads, writes or accepts on is non-blocking from then on, also after volt_fd_forget. Close
 // descriptors with volt_close: the table behind volt_read must know. At most 1024 workers and 4
 // million descriptors per runtime, 200 arms in a select, 253 shields inside each other. A poll
@@ -251,8 +280,8 @@
 // Why a struct, and not locals? C has no way to keep them without a stack per task: that would be
 // kilobytes instead of 112 bytes, and guessed.
 // Does a wake-up get lost? No: the protocols are explored by a model checker (make model).
-// May I call a blocking library? From a task it holds up its worker. Give it a thread of your own,
-// which wakes the task by a waker; or its descriptors, if it has some, to a poll set.
+// May I call a blocking library? By volt_blocking or volt_block_in_place, or its descriptors, if it
+// has some, by a poll set.
 // How do I stop on a signal? Block it in all threads before volt_run, make a signalfd and wait for
 // it with volt_readable.
 // Why does my select spin? See the end of the first paragraph of `cancellation`.
@@ -4139,14 +4168,16 @@ static uint32_t volt__load_of(const volt_rt *rt, uint32_t i) {
     return volt__ring_gap(volt__head_index(head), tail) +
            VOLT__CAST(uint32_t, placed + VOLT__CAST(uintptr_t, others));
 }
-// Of n workers from `first` on; of equals another one each turn.
+// Of n workers from `first` on; of equals one that sleeps, and another one each turn.
 static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
-    uint32_t least = UINT32_MAX;
+    uint64_t least = UINT64_MAX;
     int best = VOLT__ANYONE; // all of them block
     for (uint32_t k = 0; k < n; k++) {
         uint32_t i = first + (turn + k) % n, load = volt__load_of(rt, i);
-        if (load < least) best = VOLT__CAST(int, i);
-        least = volt__min32(least, load);
+        uint64_t rank = VOLT__CAST(uint64_t, load) * 2 + !volt__idle_is_parked(&rt->idle, i);
+        if (load == UINT32_MAX || rank >= least) continue;
+        least = rank;
+        best = VOLT__CAST(int, i);
     }
     return best;
 }
@@ -4159,8 +4190,8 @@ static int volt__lesser_of_two(const volt_rt *rt, uint32_t first, uint32_t n, ui
     if (at_i == UINT32_MAX && at_j == UINT32_MAX) return volt__least_loaded(rt, first, n, turn);
     return VOLT__CAST(int, first + (at_i <= at_j ? i : j));
 }
-// The worker whose inbox it is to be, or VOLT__ANYONE: the injector. One that sleeps, whatever the
-// others do: it is awake sooner than they are through. Never a guest, whose thread is not ours.
+// The worker whose inbox it is to be, or VOLT__ANYONE: the injector. One that sleeps and has
+// nothing comes first. Never a guest, whose thread is not ours.
 static int volt__place(volt_rt *rt) {
     uint32_t started = volt__started(rt), first = rt->cfg.is_guest;
     if (!volt__has_inboxes(rt) || started - first < 1) return VOLT__ANYONE;
@@ -4169,7 +4200,9 @@ static int volt__place(volt_rt *rt) {
     uint32_t n = started - first, turn = volt__add_rlx(&rt->place_turn, 1); // rlx: only a number
     int idle = volt__idle_find(&rt->idle, first + turn % n);
     // one that is just being started may sleep before it counts as started
-    if (idle >= VOLT__CAST(int, first) && idle < VOLT__CAST(int, started)) return idle;
+    if (idle >= VOLT__CAST(int, first) && idle < VOLT__CAST(int, started) &&
+        volt__load_of(rt, VOLT__CAST(uint32_t, idle)) == 0)
+        return idle;
     return rt->cfg.placement == VOLT_PLACE_TWO ? volt__lesser_of_two(rt, first, n, turn)
                                                : volt__least_loaded(rt, first, n, turn);
 }
@@ -5194,6 +5227,11 @@ static void *volt__thread_main(void *arg) {
     volt__carry_home(w);
     return NULL;
 }
+static int volt__thread_start(volt__worker *w) {
+    // a fresh thread that finds work leaves no spare behind either
+    w->has_thread = w->has_slept = 1;
+    return volt__thread_create(&w->thread, w->rt->cfg.stack_size, volt__thread_main, w);
+}
 // Starts the next worker, unless all run or shutdown has begun. Whoever
 // finds another one at it leaves the wish with that one: a fresh thread
 // may need its successor before its starter has finished. 0 or -errno.
@@ -5202,9 +5240,7 @@ static int volt__start_one(volt_rt *rt, uint32_t index) {
     VOLT_ASSERT(!rt->workers[index]);
     int rc = volt__worker_create(rt, index, &w);
     if (rc == 0) {
-        // a fresh thread that finds work leaves no spare behind either
-        w->has_thread = w->has_slept = 1;
-        rc = volt__thread_create(&w->thread, rt->cfg.stack_size, volt__thread_main, w);
+        rc = volt__thread_start(w);
         if (rc < 0) volt__worker_destroy(rt, w);
     }
     if (rc < 0) rt->workers[index] = NULL;
@@ -6210,7 +6246,8 @@ static int volt__file_move(const volt_file_op *op, int fd, size_t len, int is_wr
     return VOLT__CAST(int, done);
 }
 static int volt__file_open(const volt_file_op *op) {
-    return volt__file_result(VOLT_SYS(open, op->path_, op->flags_ | O_CLOEXEC, op->mode_));
+    int flags = op->flags_ | O_CLOEXEC;
+    return volt__file_result(VOLT_SYS(openat, AT_FDCWD, op->path_, flags, op->mode_));
 }
 // More than fits, or one byte beyond: the file is larger.
 static int volt__file_load(const volt_file_op *op) {

@@ -70,6 +70,14 @@ static int fails(int call) {
 
 #define VOLT_FORK_WORD() NULL // as before Linux 4.14
 #define fault_madvise madvise
+#define fault_fdatasync fdatasync
+#define fault_freeaddrinfo freeaddrinfo
+#define fault_fsync fsync
+#define fault_getaddrinfo getaddrinfo
+#define fault_openat openat
+#define fault_pread pread
+#define fault_pwrite pwrite
+#define fault_stat stat
 #define VOLT_GETPID() getpid()
 #define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_)                                              \

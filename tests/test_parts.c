@@ -2709,6 +2709,7 @@ TEST(threads_have_names) {
         char want[32];
         snprintf(want, sizeof want, "volt-%u", (unsigned)numbers[i]);
         w->index = numbers[i];
+        w->helm_now = 0; // as from the start
         CHECK(!volt__thread_main(w));
         CHECK_STR(thread_name, want);
     }

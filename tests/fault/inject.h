@@ -410,6 +410,15 @@ static int fault_close(int fd) {
     errno = error;
     return -1;
 }
+// Files and names: as they are.
+#define fault_fdatasync fdatasync
+#define fault_freeaddrinfo freeaddrinfo
+#define fault_fsync fsync
+#define fault_getaddrinfo getaddrinfo
+#define fault_openat openat
+#define fault_pread pread
+#define fault_pwrite pwrite
+#define fault_stat stat
 static int fault_fcntl(int fd, int op, ...) {
     va_list ap;
     va_start(ap, op);

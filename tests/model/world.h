@@ -66,5 +66,13 @@ void vmc_fd_raise(int fd, uint32_t events); // an edge: EPOLLIN, EPOLLOUT, ...
 #define vmc_sys_madvise(...) vmc_unmodelled("madvise", __VA_ARGS__)
 #define vmc_sys_sched_getaffinity(...) vmc_unmodelled("sched_getaffinity", __VA_ARGS__)
 #define vmc_sys_sigtimedwait(...) vmc_unmodelled("sigtimedwait", __VA_ARGS__)
+#define vmc_sys_openat(...) vmc_unmodelled("openat", __VA_ARGS__)
+#define vmc_sys_pread(...) vmc_unmodelled("pread", __VA_ARGS__)
+#define vmc_sys_pwrite(...) vmc_unmodelled("pwrite", __VA_ARGS__)
+#define vmc_sys_fsync(...) vmc_unmodelled("fsync", __VA_ARGS__)
+#define vmc_sys_fdatasync(...) vmc_unmodelled("fdatasync", __VA_ARGS__)
+#define vmc_sys_stat(...) vmc_unmodelled("stat", __VA_ARGS__)
+#define vmc_sys_getaddrinfo(...) vmc_unmodelled("getaddrinfo", __VA_ARGS__)
+#define vmc_sys_freeaddrinfo(...) vmc_unmodelled("freeaddrinfo", __VA_ARGS__)
 
 #endif // VMC_WORLD_H

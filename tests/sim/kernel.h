@@ -12,6 +12,7 @@
 
 #include "machine.h"
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -872,6 +873,34 @@ SIM_FN int sim_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     return sim__error(ENOSYS);
 }
 #define sim_madvise madvise
+// Files and names are of no program here.
+SIM_FN int sim_openat(int dir, const char *path, int flags, ...) {
+    (void)dir, (void)path, (void)flags;
+    return sim__error(ENOENT);
+}
+SIM_FN ssize_t sim_pread(int fd, void *buf, size_t n, off_t at) {
+    (void)fd, (void)buf, (void)n, (void)at;
+    return sim__error(EBADF);
+}
+SIM_FN ssize_t sim_pwrite(int fd, const void *buf, size_t n, off_t at) {
+    (void)fd, (void)buf, (void)n, (void)at;
+    return sim__error(EBADF);
+}
+SIM_FN int sim_fsync(int fd) {
+    (void)fd;
+    return sim__error(EBADF);
+}
+#define sim_fdatasync sim_fsync
+SIM_FN int sim_stat(const char *path, struct stat *out) {
+    (void)path, (void)out;
+    return sim__error(ENOENT);
+}
+SIM_FN int sim_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                           struct addrinfo **list) {
+    (void)host, (void)service, (void)hints, (void)list;
+    return EAI_FAIL;
+}
+#define sim_freeaddrinfo freeaddrinfo
 SIM_FN long sim_sysconf(int name) { return name == _SC_PAGESIZE ? 4096 : 4; }
 SIM_FN int sim_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *t) {
     (void)set;
