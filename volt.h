@@ -163,12 +163,12 @@
 //   plain thread   - not on a worker of any volt runtime: it blocks
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
-//                 volt_stats, volt_strerror, volt_rt_spawn*, volt_task_*, volt_try_join,
-//                 volt_cancel, volt_detach, volt_wake, volt_waker_release, volt_result,
-//                 volt_progress, volt_handle_is_set, volt_group_collect, volt_group_cancel,
-//                 volt_now, volt_interval_init, volt_token_* but for the wait, volt_addr_*,
-//                 volt_local_addr, volt_peer_addr, volt_listen*, volt_shut, volt_set_*,
-//                 volt_rt_close, volt_pollset_open, volt_pollset_set
+//                 volt_stats, volt_dump*, volt_strerror, volt_rt_spawn*, volt_task_*,
+//                 volt_try_join, volt_cancel, volt_detach, volt_wake, volt_waker_release,
+//                 volt_result, volt_progress, volt_handle_is_set, volt_group_collect,
+//                 volt_group_cancel, volt_now, volt_interval_init, volt_token_* but for the wait,
+//                 volt_addr_*, volt_local_addr, volt_peer_addr, volt_listen*, volt_shut,
+//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set
 //   plain thread  volt_run, volt_block_on, volt_join_sync, volt_rt_step; volt_rt_deadline between
 //                 two steps
 //   inside a task everything that takes a volt_cx
@@ -356,6 +356,7 @@ struct stat;
 #define VOLT__STR2(x_) #x_
 #define VOLT__STR(x_) VOLT__STR2(x_)
 #define VOLT__SITE __FILE__ ":" VOLT__STR(__LINE__)
+#define VOLT__SPAWN_SITE(fn_) VOLT__SITE "\t" #fn_ // texts end at the tab, but for a dump
 #ifdef __cplusplus
 #  define VOLT__SASSERT(c_, msg_) static_assert(c_, msg_)
 #else
@@ -951,6 +952,19 @@ VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out);
 VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx);
 // Counters since the start; all 0 in a forked child.  where: any thread
 VOLT_API void volt_stats(volt_rt *rt, volt_counters *out);
+// What every task is and waits for, and every worker does, as text for people or as JSON: a
+// snapshot task by task, while all goes on.
+//   where : any thread; with VOLT_DUMP_CRASH also a signal handler, if `put` and the runtime allow
+//           it: no lock is waited for
+//   gives : 0 | what `put` gave, if that is negative | -errno of write | -EBUSY a lock is held
+//           (VOLT_DUMP_CRASH) | -ECHILD
+enum { VOLT_DUMP_JSON = 1, VOLT_DUMP_CRASH = 2 };
+VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags);
+// The same to a function, which gets some 1,000 bytes at a time.
+VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
+                          void *user, unsigned flags);
+// What a dump calls this task, in place of its function: a literal.
+VOLT_API void volt_name(volt_cx *cx, const char *name);
 // Text for a result: static, never NULL.  where: any thread
 VOLT_API const char *volt_strerror(int rc);
 
@@ -997,11 +1011,11 @@ VOLT_API void volt_task_destroy(void *state);
 #  define VOLT__STATE(...) \
       &(__VA_ARGS__), sizeof(__VA_ARGS__) + VOLT__FRAME_MUST_BE_FIRST_MEMBER(__VA_ARGS__)
 #  define VOLT_SPAWN(cx_, h_, fn_, ...) \
-      volt_spawn_at((cx_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SITE)
+      volt_spawn_at((cx_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SPAWN_SITE(fn_))
 #  define VOLT_RT_SPAWN(rt_, h_, fn_, ...) \
-      volt_rt_spawn_at((rt_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SITE)
+      volt_rt_spawn_at((rt_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SPAWN_SITE(fn_))
 #  define VOLT_GROUP_SPAWN(cx_, g_, fn_, ...) \
-      volt_group_spawn_at((cx_), (g_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SITE)
+      volt_group_spawn_at((cx_), (g_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SPAWN_SITE(fn_))
 #endif
 
 // Waits for a task; clears the handle iff the task has
@@ -1278,11 +1292,13 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
     return volt_group_spawn_at(cx, g, fn, &s, sizeof s, site);
 }
 #  define VOLT_SPAWN(cx_, h_, fn_, ...) \
-      volt__spawn_cxx((cx_), static_cast<volt_handle *>(h_), (fn_), VOLT__SITE, __VA_ARGS__)
+      volt__spawn_cxx((cx_), static_cast<volt_handle *>(h_), (fn_), VOLT__SPAWN_SITE(fn_), \
+                      __VA_ARGS__)
 #  define VOLT_RT_SPAWN(rt_, h_, fn_, ...) \
-      volt__spawn_cxx((rt_), static_cast<volt_handle *>(h_), (fn_), VOLT__SITE, __VA_ARGS__)
+      volt__spawn_cxx((rt_), static_cast<volt_handle *>(h_), (fn_), VOLT__SPAWN_SITE(fn_), \
+                      __VA_ARGS__)
 #  define VOLT_GROUP_SPAWN(cx_, g_, fn_, ...) \
-      volt__spawn_cxx((cx_), (g_), (fn_), VOLT__SITE, __VA_ARGS__)
+      volt__spawn_cxx((cx_), (g_), (fn_), VOLT__SPAWN_SITE(fn_), __VA_ARGS__)
 #endif
 #endif // VOLT_H
 
@@ -1788,7 +1804,7 @@ VOLT_API void volt__misuse(const char *site, const char *what) {
     size_t n = 0;
     const char *parts[4] = { "volt: ", site, ": ", what };
     for (int i = 0; i < 4; i++)
-        for (const char *c = parts[i]; *c && n < sizeof text - 2; c++) text[n++] = *c;
+        for (const char *c = parts[i]; *c && *c != '\t' && n < sizeof text - 2; c++) text[n++] = *c;
     text[n++] = '\n';
     text[n] = 0;
     VOLT_PANIC(text);
@@ -1975,12 +1991,12 @@ struct volt__task {
         int64_t result; // from COMPLETE on [T3]
     } u;
     void *join;                  // HAS_HANDLE: 0, waiter or DONE; any, rmw [T3]
-    const char *spawn_site;      // once, before publication
+    const char *spawn_site;      // before publication; its name: W runner, R any (relaxed)
     const char *wait_site;       // W runner, R any (relaxed): innermost await, file:line
     // W runner, R any (relaxed): what for, since when; of the slot's last task until wait_site is
     // no longer spawn_site
     uint32_t wait, wait_ms;
-    uint32_t reserved; // the state behind the header keeps its alignment
+    uint32_t spawn_ms;           // W spawner, R any (relaxed): when
     uint8_t shield, flags;       // runner only
     uint16_t links;              // runner only: armed nodes
 };
@@ -2012,6 +2028,7 @@ typedef struct volt__slab {
     uint32_t used;                          // heap owner; not kept while CURRENT
     uint32_t carved;                        // W heap owner, R walkers [M2]
     uint32_t place;                         // heap owner
+    uint32_t serial;                        // once: counts the slabs of the runtime
     size_t bytes;                           // once
 } volt__slab;
 // place: on no list, since it is full (or empty, or large); with room; taken from first.
@@ -2023,7 +2040,8 @@ VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
 // All slabs of a runtime.
 typedef struct volt__slabs {
     uint32_t lock;
-    volt__slab *first; // under lock
+    uint32_t n_made;   // under lock
+    volt__slab *first; // under lock: the youngest
     volt_allocator alloc;
     volt_rt *rt;
 } volt__slabs;
@@ -2147,6 +2165,7 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
     VOLT_ASSERT(s->cap > 0 && s->place == VOLT__SLAB_FULL);
     s->bytes = bytes;
     volt__lock(&all->lock);
+    s->serial = ++all->n_made;
     s->all_next = all->first;
     if (s->all_next) s->all_next->all_prev = s;
     all->first = s;
@@ -4098,7 +4117,7 @@ static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
     const char *parts[3] = { site ? site : "", site ? ": " : "", texts[item] };
     if (!rt->cfg.log.fn) return;
     for (int i = 0; i < 3; i++)
-        for (const char *c = parts[i]; *c && n < sizeof text - 1; c++) text[n++] = *c;
+        for (const char *c = parts[i]; *c && *c != '\t' && n < sizeof text - 1; c++) text[n++] = *c;
     text[n] = 0;
     rt->cfg.log.fn(rt->cfg.log.user, VOLT__CAST(int, item), text);
 }
@@ -4651,7 +4670,9 @@ static inline int volt__complete_private(volt__worker *w, volt__task *t) {
 static inline void volt__suspended(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     // A function without VOLT_BEGIN has left no site.
-    const char *site = VOLT__LIKELY(cx->frame_ != NULL) ? cx->site_ : t->spawn_site;
+    const char *site = VOLT__LIKELY(cx->frame_ != NULL)
+                           ? cx->site_
+                           : volt__load_rlx(&t->spawn_site); // rlx: our own
     volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
     if (cx->wait_ & VOLT__YIELDS) {
         if (VOLT__UNLIKELY(!volt__task_yield_private(t, cx->shield_))) {
@@ -5529,7 +5550,7 @@ static void volt__start_more(volt_rt *rt) {
 static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
     if (VOLT_DEBUG && !fn) volt__misuse(site, "spawn of no function");
     t->u.fn = fn;
-    t->spawn_site = site;
+    volt__store_rlx(&t->spawn_site, site); // rlx: for whoever looks on
     volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
     t->shield = 0;
     t->flags = flags;
@@ -5587,6 +5608,8 @@ static void volt__task_refuse(volt__task *t, uint32_t refs) {
 }
 // Counts and enqueues a published task with so many references; or gives it back: -ESHUTDOWN.
 static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
+    // rlx: for whoever looks on
+    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, volt__tick_floor(rt, VOLT_NOW_NS())));
     volt__visit(rt);
     int place = is_enqueued ? volt__place(rt) : VOLT__ANYONE;
     int ok = volt__injector_spawn(volt__queue_at(rt, place), is_enqueued ? t : NULL);
@@ -5598,6 +5621,7 @@ static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int i
 }
 // A spawn on the worker itself, which is not closing.
 static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
+    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->tick)); // rlx: for whoever looks on
     volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
     if (is_enqueued) volt__push_lifo(w, t);
 }
@@ -7807,6 +7831,284 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     out->blocking_jobs = rt->pool.n_jobs;
     volt__unlock(&rt->pool.lock);
 #endif
+}
+
+
+// ---- dump: tasks and workers, as text and as JSON. No allocation, no stdio, no lock held while
+// it writes.
+// A walk copies what it finds of some slots at a time, under slabs.lock; where it was is kept as
+// the serial number of a slab, since slabs come and go meanwhile.
+
+typedef struct volt__seen {
+    uint32_t serial, slot; // of the last one that was looked at
+    uintptr_t word;
+    const char *spawn_site, *wait_site;
+    uint32_t wait, wait_ms, spawn_ms;
+} volt__seen;
+enum { VOLT__DUMP_BATCH = 64 };
+static void volt__seen_copy(volt__seen *to, const volt__slab *s, uint32_t slot,
+                            const volt__task *t, uintptr_t word) {
+    to->serial = s->serial;
+    to->slot = slot;
+    to->word = word;
+    to->spawn_site = volt__load_rlx(&t->spawn_site); // rlx: a snapshot of a literal's address
+    to->wait_site = volt__load_rlx(&t->wait_site);   // rlx: the same
+    to->wait = volt__load_rlx(&t->wait);             // rlx: a snapshot
+    to->wait_ms = volt__load_rlx(&t->wait_ms);       // rlx: a snapshot
+    to->spawn_ms = volt__load_rlx(&t->spawn_ms);     // rlx: a snapshot
+}
+// Tasks behind *at, which becomes the last slot looked at; at most a batch. Under slabs.lock.
+static uint32_t volt__seen_slab(const volt__slab *s, volt__seen *at, volt__seen *out, uint32_t n) {
+    uint32_t carved = volt__load_acq(&s->carved); // [M2] with take
+    uint32_t i = s->serial == at->serial ? at->slot + 1 : 0;
+    for (; i < carved && n < VOLT__DUMP_BATCH; i++) {
+        volt__task *t = volt__slab_slot(VOLT__CAST(volt__slab *, VOLT__CAST(uintptr_t, s)), i);
+        uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
+        at->serial = s->serial;
+        at->slot = i;
+        if (word >= VOLT__REF) volt__seen_copy(&out[n++], s, i, t, word);
+    }
+    return n;
+}
+// The next batch; 0: that was all. < 0: -EBUSY.
+static int volt__seen_next(volt__slabs *all, volt__seen *at, volt__seen *out, unsigned flags) {
+    uint32_t n = 0;
+    if (!(flags & VOLT_DUMP_CRASH)) volt__lock(&all->lock);
+    else if (!volt__try_lock(&all->lock)) return -EBUSY;
+    for (const volt__slab *s = all->first; s && n < VOLT__DUMP_BATCH; s = s->all_next)
+        if (s->serial <= at->serial) n = volt__seen_slab(s, at, out, n);
+    volt__unlock(&all->lock);
+    return VOLT__CAST(int, n);
+}
+
+typedef struct volt__out {
+    int (*put)(void *user, const char *text, size_t len);
+    void *user;
+    int rc;
+    uint32_t is_json, n_items; // of the list that is being written
+    size_t n;
+    char text[1024];
+} volt__out;
+static void volt__out_flush(volt__out *o) {
+    if (o->n > 0 && o->rc == 0) o->rc = o->put(o->user, o->text, o->n);
+    if (o->rc > 0) o->rc = 0;
+    o->n = 0;
+}
+static void volt__out_char(volt__out *o, char c) {
+    if (o->n == sizeof o->text) volt__out_flush(o);
+    o->text[o->n++] = c;
+}
+static void volt__out_text(volt__out *o, const char *text) {
+    for (; *text; text++) volt__out_char(o, *text);
+}
+static void volt__out_number(volt__out *o, uint64_t x) {
+    char digits[24];
+    size_t at = sizeof digits - 1;
+    digits[at] = 0;
+    do digits[--at] = VOLT__CAST(char, '0' + x % 10);
+    while ((x /= 10) != 0);
+    volt__out_text(o, digits + at);
+}
+// Of text, as far as `end` (NULL: all of it), for JSON: names of files may hold anything.
+static void volt__out_quoted(volt__out *o, const char *text, const char *end) {
+    static const char hex[] = "0123456789abcdef";
+    volt__out_char(o, '"');
+    for (; *text && text != end; text++) {
+        unsigned char c = VOLT__CAST(unsigned char, *text);
+        if (c < 32) {
+            volt__out_text(o, "\\u00");
+            volt__out_char(o, hex[c >> 4]);
+            volt__out_char(o, hex[c & 15]);
+            continue;
+        }
+        if (c == '"' || c == '\\') volt__out_char(o, '\\');
+        volt__out_char(o, *text);
+    }
+    volt__out_char(o, '"');
+}
+static void volt__out_until(volt__out *o, const char *text, const char *end) {
+    for (; *text && text != end; text++) volt__out_char(o, *text);
+}
+// 12.345 s
+static void volt__out_ms(volt__out *o, uint32_t ms) {
+    volt__out_number(o, ms / 1000);
+    volt__out_char(o, '.');
+    for (uint32_t unit = 100; unit > 0; unit /= 10)
+        volt__out_char(o, VOLT__CAST(char, '0' + ms / unit % 10));
+    volt__out_text(o, " s");
+}
+// The next entry of a list.
+static void volt__out_item(volt__out *o) {
+    if (o->is_json) volt__out_text(o, o->n_items ? ",\n" : "\n");
+    o->n_items++;
+}
+static void volt__out_key(volt__out *o, const char *key) {
+    volt__out_text(o, ",\"");
+    volt__out_text(o, key);
+    volt__out_text(o, "\":");
+}
+
+static const char *volt__wait_text(uint32_t wait) {
+    switch (wait >> 24 & 127) {
+    case VOLT__LEAF_TIMER: return "timer";
+    case VOLT__LEAF_NEVER: return "never";
+    case VOLT__LEAF_JOIN: return "join";
+    case VOLT__LEAF_RD: return "readable";
+    case VOLT__LEAF_WR: return "writable";
+    case VOLT__LEAF_CONNECT: return "connect";
+    case VOLT__LEAF_TOKEN: return "token";
+    case VOLT__LEAF_GROUP: return "group";
+    case VOLT__LEAF_JOB: return "blocking";
+    case VOLT__LEAF_NAME: return "name";
+    default: return "waker";
+    }
+}
+static int volt__wait_has_fd(uint32_t wait) {
+    uint32_t kind = wait >> 24 & 127;
+    return kind == VOLT__LEAF_RD || kind == VOLT__LEAF_WR || kind == VOLT__LEAF_CONNECT;
+}
+static const char *volt__seen_state(const volt__seen *t) {
+    if (t->word & VOLT__COMPLETE) return "ended";
+    if (t->word & VOLT__RUNNING) return "running";
+    return t->word & VOLT__NOTIFIED ? "queued" : "waiting";
+}
+// "file:line", a tab and a function; or a name.
+static const char *volt__seen_name(const volt__seen *t, const char **site_end) {
+    const char *tab = strchr(t->spawn_site, '\t');
+    *site_end = tab ? tab : t->spawn_site;
+    return tab ? tab + 1 : t->spawn_site;
+}
+static void volt__dump_task_text(volt__out *o, const volt__seen *t, uint32_t now) {
+    const char *site_end, *name = volt__seen_name(t, &site_end), *state = volt__seen_state(t);
+    volt__out_text(o, "task ");
+    volt__out_number(o, t->serial);
+    volt__out_char(o, '.');
+    volt__out_number(o, t->slot);
+    volt__out_char(o, ' ');
+    volt__out_text(o, name);
+    volt__out_text(o, ", ");
+    volt__out_ms(o, now - t->spawn_ms);
+    volt__out_text(o, " old");
+    if (site_end != t->spawn_site) {
+        volt__out_text(o, ", spawned at ");
+        volt__out_until(o, t->spawn_site, site_end);
+    }
+    volt__out_text(o, ": ");
+    volt__out_text(o, state);
+    if (t->wait_site != t->spawn_site) {
+        volt__out_text(o, " at ");
+        volt__out_text(o, t->wait_site);
+    }
+    if (state[0] == 'w') {
+        volt__out_text(o, " for ");
+        volt__out_text(o, volt__wait_text(t->wait));
+        if (volt__wait_has_fd(t->wait)) {
+            volt__out_text(o, " fd ");
+            volt__out_number(o, t->wait & 0xffffff);
+        }
+        volt__out_text(o, ", ");
+        volt__out_ms(o, now - t->wait_ms);
+    }
+    volt__out_char(o, '\n');
+}
+static void volt__dump_task_json(volt__out *o, const volt__seen *t, uint32_t now) {
+    const char *site_end, *name = volt__seen_name(t, &site_end), *state = volt__seen_state(t);
+    volt__out_text(o, "{\"id\":\"");
+    volt__out_number(o, t->serial);
+    volt__out_char(o, '.');
+    volt__out_number(o, t->slot);
+    volt__out_text(o, "\",\"name\":");
+    volt__out_quoted(o, name, NULL);
+    volt__out_key(o, "state");
+    volt__out_quoted(o, state, NULL);
+    volt__out_key(o, "age_ms");
+    volt__out_number(o, now - t->spawn_ms);
+    if (site_end != t->spawn_site) {
+        volt__out_key(o, "spawned");
+        volt__out_quoted(o, t->spawn_site, site_end);
+    }
+    if (t->wait_site != t->spawn_site) {
+        volt__out_key(o, "at");
+        volt__out_quoted(o, t->wait_site, NULL);
+    }
+    if (state[0] == 'w') {
+        volt__out_key(o, "for");
+        volt__out_quoted(o, volt__wait_text(t->wait), NULL);
+        if (volt__wait_has_fd(t->wait)) {
+            volt__out_key(o, "fd");
+            volt__out_number(o, t->wait & 0xffffff);
+        }
+        volt__out_key(o, "since_ms");
+        volt__out_number(o, now - t->wait_ms);
+    }
+    volt__out_char(o, '}');
+}
+static void volt__dump_worker(volt__out *o, const volt_rt *rt, uint32_t i) {
+    int is_asleep = volt__idle_is_parked(&rt->idle, i);
+    uint32_t load = volt__load_of(rt, i), is_blocked = load == UINT32_MAX;
+    const char *state = is_blocked ? "blocked" : is_asleep ? "asleep" : "awake";
+    uint32_t queued = is_blocked ? 0 : load - VOLT__CAST(uint32_t, !is_asleep);
+    if (load == 0) queued = 0; // fell asleep between the two looks
+    volt__out_item(o);
+    volt__out_text(o, o->is_json ? "{\"worker\":" : "worker ");
+    volt__out_number(o, i);
+    if (o->is_json) volt__out_key(o, "state");
+    else volt__out_text(o, ": ");
+    if (o->is_json) volt__out_quoted(o, state, NULL);
+    else volt__out_text(o, state);
+    volt__out_text(o, o->is_json ? ",\"queued\":" : ", queued ");
+    volt__out_number(o, queued);
+    volt__out_char(o, o->is_json ? '}' : '\n');
+}
+static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
+    volt__seen batch[VOLT__DUMP_BATCH], at;
+    int n;
+    memset(&at, 0, sizeof at);
+    at.serial = at.slot = UINT32_MAX;
+    at.slot--; // its successor is none
+    while ((n = volt__seen_next(&rt->slabs, &at, batch, flags)) > 0 && o->rc == 0) {
+        uint32_t now = VOLT__CAST(uint32_t, volt__tick_floor(rt, VOLT_NOW_NS()));
+        for (int i = 0; i < n; i++) {
+            volt__out_item(o);
+            if (o->is_json) volt__dump_task_json(o, &batch[i], now);
+            else volt__dump_task_text(o, &batch[i], now);
+        }
+    }
+    return n < 0 ? n : 0;
+}
+VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
+                          void *user, unsigned flags) {
+    volt__out o;
+    if (volt__is_child(rt)) return -ECHILD;
+    memset(&o, 0, offsetof(volt__out, text));
+    o.put = put;
+    o.user = user;
+    o.is_json = flags & VOLT_DUMP_JSON;
+    if (o.is_json) volt__out_text(&o, "{\"workers\":[");
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) volt__dump_worker(&o, rt, i);
+    if (o.is_json) volt__out_text(&o, "],\n\"tasks\":[");
+    o.n_items = 0;
+    int rc = volt__dump_tasks(&o, rt, flags);
+    if (o.is_json) volt__out_text(&o, "]}\n");
+    volt__out_flush(&o);
+    return o.rc < 0 ? o.rc : rc;
+}
+static int volt__put_fd(void *user, const char *text, size_t len) {
+    int fd = *VOLT__CAST(int *, user);
+    while (len > 0) {
+        ssize_t n = VOLT_SYS(write, fd, text, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return -errno;
+        text += n;
+        len -= VOLT__CAST(size_t, n);
+    }
+    return 0;
+}
+VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
+    return volt_dump_to(rt, volt__put_fd, &fd, flags);
+}
+VOLT_API void volt_name(volt_cx *cx, const char *name) {
+    volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for whoever looks on
 }
 
 //==================================================================================================

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// What a dump says of tasks and workers, as text and as JSON, while they come and go.
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+#include <ctype.h>
+#include <sys/socket.h>
+
+// ---- a place for a dump
+
+typedef struct {
+    char *text;
+    size_t len, cap;
+    int n_puts, fail_at, rc;
+} sink;
+static int put(void *user, const char *text, size_t len) {
+    sink *s = (sink *)user;
+    CHECK(len > 0 && len <= 1024);
+    if (++s->n_puts == s->fail_at) return s->rc;
+    if (s->len + len + 1 > s->cap) {
+        s->cap = 2 * (s->len + len + 1);
+        s->text = (char *)realloc(s->text, s->cap);
+        CHECK(s->text);
+    }
+    memcpy(s->text + s->len, text, len);
+    s->text[s->len += len] = 0;
+    return 0;
+}
+static void dump(volt_rt *rt, sink *s, unsigned flags) {
+    free(s->text);
+    memset(s, 0, sizeof *s);
+    CHECK_EQ(volt_dump_to(rt, put, s, flags), 0);
+    CHECK(s->text);
+}
+static void drop(sink *s) { free(s->text); }
+static int count(const sink *s, const char *what) {
+    int n = 0;
+    for (const char *c = s->text; (c = strstr(c, what)) != NULL; c += strlen(what)) n++;
+    return n;
+}
+// The line of the text form that has this in it.
+static void line_of(const sink *s, const char *what, char *line, size_t cap) {
+    const char *at = strstr(s->text, what), *from = at;
+    CHECK(at);
+    while (from > s->text && from[-1] != '\n') from--;
+    size_t n = strcspn(from, "\n");
+    CHECK(n < cap);
+    memcpy(line, from, n);
+    line[n] = 0;
+}
+
+// A strict reader of JSON: the number of objects in all lists of the outermost one.
+typedef struct {
+    const char *at;
+    int n_objects;
+} reader;
+static void skip_blank(reader *r) {
+    while (*r->at == ' ' || *r->at == '\n') r->at++;
+}
+static void expect(reader *r, char c) {
+    skip_blank(r);
+    if (*r->at != c) test_fail(__FILE__, __LINE__, "JSON: %c expected at: %.40s", c, r->at);
+    r->at++;
+}
+static void read_string(reader *r) {
+    expect(r, '"');
+    for (; *r->at != '"'; r->at++) {
+        CHECK((unsigned char)*r->at >= 32);
+        if (*r->at != '\\') continue;
+        r->at++;
+        CHECK(*r->at == '"' || *r->at == '\\' || *r->at == 'u');
+        for (int i = 0; *r->at == 'u' && i < 4; i++) CHECK(isxdigit((unsigned char)r->at[1 + i]));
+    }
+    r->at++;
+}
+static void read_value(reader *r) {
+    skip_blank(r);
+    if (*r->at == '"') {
+        read_string(r);
+    } else if (*r->at == '[') {
+        expect(r, '[');
+        for (skip_blank(r); *r->at != ']'; skip_blank(r)) {
+            read_value(r);
+            skip_blank(r);
+            if (*r->at != ']') expect(r, ',');
+        }
+        expect(r, ']');
+    } else if (*r->at == '{') {
+        r->n_objects++;
+        expect(r, '{');
+        for (skip_blank(r); *r->at != '}'; skip_blank(r)) {
+            read_string(r);
+            expect(r, ':');
+            read_value(r);
+            skip_blank(r);
+            if (*r->at != '}') expect(r, ',');
+        }
+        expect(r, '}');
+    } else {
+        CHECK(isdigit((unsigned char)*r->at));
+        while (isdigit((unsigned char)*r->at)) r->at++;
+    }
+}
+static int read_json(const sink *s) {
+    reader r = { s->text, 0 };
+    read_value(&r);
+    skip_blank(&r);
+    CHECK(*r.at == 0);
+    return r.n_objects - 1;
+}
+
+// ---- tasks that wait for everything there is to wait for
+
+typedef struct {
+    volt_frame frame;
+    volt_token *stop;
+    volt_link link;
+    int fd, rc;
+    char byte;
+    const char *name;
+} waits;
+static volt_poll reads(volt_cx *cx, void *arg) {
+    waits *w = (waits *)arg;
+    VOLT_BEGIN(cx, w);
+    VOLT_AWAIT(w->rc, volt_unless(cx, &w->link, w->stop, volt_read(cx, w->fd, &w->byte, 1)));
+    VOLT_END(0);
+}
+static volt_poll sleeps(volt_cx *cx, void *arg) {
+    waits *w = (waits *)arg;
+    VOLT_BEGIN(cx, w);
+    if (w->name) volt_name(cx, w->name);
+    VOLT_AWAIT(w->rc, volt_unless(cx, &w->link, w->stop, volt_sleep(cx, VOLT_S(1000))));
+    VOLT_END(0);
+}
+static volt_poll hears(volt_cx *cx, void *arg) {
+    waits *w = (waits *)arg;
+    VOLT_BEGIN(cx, w);
+    VOLT_AWAIT(w->rc, volt_token_wait(cx, w->stop));
+    VOLT_END(0);
+}
+// Until no task is queued or running any more.
+static void settle(volt_rt *rt, sink *s, int n_waiting) {
+    do dump(rt, s, 0);
+    while (count(s, ": waiting at ") < n_waiting);
+}
+TEST_OF_THREADS(each_task_says_where_it_waits_and_for_what) {
+    EACH_WORKERS(n) {
+        volt_rt *rt = create_on(n);
+        volt_token stop;
+        sink s = { NULL };
+        char line[512], want[256];
+        int fd[2];
+        memset(&stop, 0, sizeof stop);
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+        RT_SPAWN(rt, NULL, reads, (waits){ .stop = &stop, .fd = fd[0] });
+        int spawn_line = __LINE__ - 1;
+        RT_SPAWN(rt, NULL, sleeps, (waits){ .stop = &stop });
+        RT_SPAWN(rt, NULL, hears, (waits){ .stop = &stop });
+        RT_SPAWN(rt, NULL, sleeps, (waits){ .stop = &stop, .name = "a \"named\" one\\\n" });
+        settle(rt, &s, 4);
+        CHECK_EQ(count(&s, "task "), 4);
+        line_of(&s, " reads, ", line, sizeof line);
+        snprintf(want, sizeof want, " old, spawned at tests/test_inspect.c:%d: waiting at "
+                                    "tests/test_inspect.c:", spawn_line);
+        CHECK(strstr(line, want));
+        snprintf(want, sizeof want, " for readable fd %d, 0.", fd[0]);
+        CHECK(strstr(line, want));
+        line_of(&s, " sleeps, ", line, sizeof line);
+        CHECK(strstr(line, " for timer, 0."));
+        line_of(&s, " hears, ", line, sizeof line);
+        CHECK(strstr(line, " for token, 0."));
+        CHECK_EQ(count(&s, "a \"named\" one"), 1);
+        dump(rt, &s, VOLT_DUMP_JSON);
+        volt_counters c;
+        volt_stats(rt, &c);
+        CHECK_EQ(read_json(&s), 4 + c.workers_started);
+        CHECK_EQ(count(&s, "\"state\":\"waiting\""), 4);
+        CHECK_EQ(count(&s, "\"name\":\"reads\""), 1);
+        CHECK_EQ(count(&s, "\"a \\\"named\\\" one\\\\\\u000a\""), 1);
+        snprintf(want, sizeof want, "\"for\":\"readable\",\"fd\":%d,", fd[0]);
+        CHECK_EQ(count(&s, want), 1);
+        dump(rt, &s, VOLT_DUMP_CRASH);
+        CHECK_EQ(count(&s, "task "), 4);
+        volt_token_cancel(&stop);
+        volt_rt_close(rt, fd[0]);
+        close(fd[1]);
+        do dump(rt, &s, 0);
+        while (count(&s, "task ") > 0);
+        drop(&s);
+        destroy(rt);
+    }
+}
+TEST_OF_THREADS(ended_tasks_that_are_held_are_told) {
+    volt_rt *rt = create_on(1);
+    sink s = { NULL };
+    volt_handle h = { NULL };
+    RT_SPAWN(rt, &h, giver_run, (giver){ .value = 1 });
+    do dump(rt, &s, 0);
+    while (count(&s, ": ended") != 1);
+    CHECK_EQ(read_json((dump(rt, &s, VOLT_DUMP_JSON), &s)), 2);
+    volt_detach(&h);
+    drop(&s);
+    destroy(rt);
+}
+TEST(an_empty_runtime) {
+    volt_rt *rt = create_on(1);
+    sink s = { NULL };
+    dump(rt, &s, VOLT_DUMP_JSON);
+    CHECK_EQ(read_json(&s), 1);
+    dump(rt, &s, 0);
+    CHECK_EQ(count(&s, "\n"), 1);
+    drop(&s);
+    destroy(rt);
+}
+TEST_OF_THREADS(a_sink_that_fails_ends_it) {
+    volt_rt *rt = create_on(1);
+    volt_token stop;
+    memset(&stop, 0, sizeof stop);
+    for (int i = 0; i < 50; i++) RT_SPAWN(rt, NULL, hears, (waits){ .stop = &stop });
+    sink s = { NULL };
+    settle(rt, &s, 50);
+    int all = s.n_puts;
+    CHECK(all > 3);
+    for (int i = 1; i <= all; i++) {
+        s.len = 0;
+        s.n_puts = 0;
+        s.fail_at = i;
+        s.rc = -EIO;
+        CHECK_EQ(volt_dump_to(rt, put, &s, 0), -EIO);
+        CHECK_EQ(s.n_puts, i);
+    }
+    CHECK_EQ(volt_dump(rt, -1, 0), -EBADF);
+    volt__lock(&rt->slabs.lock); // as where a crash has stopped a thread that held it
+    CHECK_EQ(volt_dump(rt, -1, VOLT_DUMP_CRASH), -EBADF);
+    s.fail_at = 0;
+    CHECK_EQ(volt_dump_to(rt, put, &s, VOLT_DUMP_CRASH), -EBUSY);
+    volt__unlock(&rt->slabs.lock);
+    volt_token_cancel(&stop);
+    drop(&s);
+    destroy(rt);
+}
+
+// ---- while tasks come and go: every one that lives all the time is told once
+
+typedef struct {
+    volt_rt *rt;
+    int stop;
+} maker;
+static void *make_and_end(void *arg) {
+    maker *m = (maker *)arg;
+    while (!READ(m->stop)) {
+        volt_handle h[20];
+        for (int i = 0; i < 20; i++) RT_SPAWN(m->rt, &h[i], giver_run, (giver){ .value = i });
+        for (int i = 0; i < 20; i++) CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, NULL), 0);
+    }
+    return NULL;
+}
+TEST_OF_THREADS(a_dump_among_many_finds_all_that_stay) {
+    enum { STAY = 2000 };
+    volt_rt *rt = create_on(2);
+    volt_token stop;
+    sink s = { NULL };
+    memset(&stop, 0, sizeof stop);
+    for (int i = 0; i < STAY; i++) RT_SPAWN(rt, NULL, hears, (waits){ .stop = &stop });
+    settle(rt, &s, STAY);
+    maker m = { rt, 0 };
+    pthread_t t = start_thread(make_and_end, &m);
+    for (int i = 0; i < 30; i++) {
+        dump(rt, &s, i % 2 ? VOLT_DUMP_JSON : 0);
+        CHECK_EQ(count(&s, i % 2 ? "\"name\":\"hears\"" : " hears, "), STAY);
+        if (i % 2) read_json(&s);
+    }
+    WRITE(m.stop, 1);
+    join_thread(t);
+    volt_token_cancel(&stop);
+    drop(&s);
+    destroy(rt);
+}
