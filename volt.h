@@ -257,7 +257,9 @@
 //     first 16 of them wait.
 //  3. volt_stats: `polls` grows and nothing else does: a task spins. Nothing grows: all wait.
 //     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives.
-//  4. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
+//  4. volt_dump lists every task: what it is, how old, where it waits, for what and since when; and
+//     what each worker has. From any thread, while the program runs, and from a crash handler.
+//  5. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
 //     of a suspended function's await is its frame.node_.pc_.
 //
 // ---- waiting for something of your own
@@ -1093,7 +1095,8 @@ VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg), void *arg);
 // Calls fn(arg), which may block, right here, in the middle of the poll: meanwhile another thread
 // takes this worker over, so that nothing else waits, and gives it back then. fn is on a plain
-// thread for volt: it may use what those may, and has no volt_cx.
+// thread for volt: it may use what those may, has no volt_cx, and must not wait for the end of its
+// own task, as volt_shutdown without a time limit would.
 //   gives : what fn returns
 //   memory: as volt_blocking. Without memory or a thread, in a guest's worker and under
 //           VOLT_SINGLE_THREAD, fn is called all the same; other workers take what they can
