@@ -35,11 +35,12 @@
 //   >>task     the task word and its transitions        >>timers  hierarchical wheel
 //   >>fds      table of descriptors                     >>reactor epoll instances, eventfds
 //   >>idle     who sleeps, who searches; the watch      >>pool    threads for what blocks
-//   >>worker   schedule, poll, park, look around        >>runtime start, spawn, handles, wakers
-//   >>await    leaf contract, sleep, shields            >>blocking calls on the pool and in place
-//   >>sync     tokens, groups                           >>net     sockets, addresses, poll sets
-//   >>combine  select and join: arms, arrays            >>names   hosts by name
-//   >>inspect  counters                                 >>public  run, create, block_on, shutdown
+//   >>trace    what happened, for who asks              >>worker  schedule, poll, park, look around
+//   >>runtime  start, spawn, handles, wakers            >>await   leaf contract, sleep, shields
+//   >>blocking calls on the pool and in place, files    >>sync    tokens, groups
+//   >>net      sockets, addresses, poll sets            >>combine select and join: arms, arrays
+//   >>names    hosts by name                            >>inspect counters, dump, trace as JSON
+//   >>public   run, create, block_on, shutdown
 #ifndef VOLT_H
 #define VOLT_H
 
@@ -163,12 +164,13 @@
 //   plain thread   - not on a worker of any volt runtime: it blocks
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
-//                 volt_stats, volt_dump*, volt_strerror, volt_rt_spawn*, volt_task_*,
-//                 volt_try_join, volt_cancel, volt_detach, volt_wake, volt_waker_release,
-//                 volt_result, volt_progress, volt_handle_is_set, volt_group_collect,
-//                 volt_group_cancel, volt_now, volt_interval_init, volt_token_* but for the wait,
-//                 volt_addr_*, volt_local_addr, volt_peer_addr, volt_listen*, volt_shut,
-//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set
+//                 volt_stats, volt_dump*, volt_trace*, volt_histograms, volt_strerror,
+//                 volt_rt_spawn*, volt_task_*, volt_try_join, volt_cancel, volt_detach,
+//                 volt_wake, volt_waker_release, volt_result, volt_progress, volt_handle_is_set,
+//                 volt_group_collect, volt_group_cancel, volt_now, volt_interval_init,
+//                 volt_token_* but for the wait, volt_addr_*, volt_local_addr, volt_peer_addr,
+//                 volt_listen*, volt_shut, volt_set_*, volt_rt_close, volt_pollset_open,
+//                 volt_pollset_set
 //   plain thread  volt_run, volt_block_on, volt_join_sync, volt_rt_step; volt_rt_deadline between
 //                 two steps
 //   inside a task everything that takes a volt_cx
@@ -334,6 +336,10 @@
 // VOLT_SINGLE_THREAD, where the implementation is, leaves threads out: a runtime has one worker,
 // belongs to the thread that made it, and nothing in it is atomic. volt_create makes a guest;
 // volt_block_on, volt_join_sync and volt_shutdown do its steps while they wait.
+
+// VOLT_TRACE, 1 where the implementation is: each worker keeps its last VOLT_TRACE_CAP events for
+// volt_trace_to, polls and the waits of runnable tasks are measured for volt_histograms, and slow
+// polls are logged (.slow_poll). Two clock reads per poll; nothing at all where it is 0.
 
 // 1 checks misuse at run time (forgotten awaits, stack buffers, stale frames) and names file:line.
 // All files of one program must agree; the linker says so where they do not.
@@ -594,7 +600,8 @@ typedef struct volt_logger {
     X_(FD_REUSED, "descriptor closed behind volt's back; use volt_close")    \
     X_(IGNORES_CANCEL, "task spends a whole budget on -ECANCELED")           \
     X_(NEVER_WAKES, "task waits for nothing: no wake-up can come")           \
-    X_(HANDLE_LEAKED, "handles or wakers outlive the runtime; it is leaked")
+    X_(HANDLE_LEAKED, "handles or wakers outlive the runtime; it is leaked") \
+    X_(SLOW_POLL, "poll longer than .slow_poll, from this await on")
 typedef enum volt_log_item {
 #define VOLT__LOG_ENUM(name_, text_) VOLT_LOG_##name_,
     VOLT__LOG_ITEMS(VOLT__LOG_ENUM)
@@ -624,9 +631,17 @@ typedef struct volt_config {
     uint32_t blocking;       // most threads that volt_blocking uses at once; 0: 16
     uint64_t seed;           // of stealing and of select; 0: random
     volt_time drain;         // volt_run: time for the rest, once shutdown began; 0: no limit
+    volt_time slow_poll;     // VOLT_TRACE: longer polls are logged; 0: none
     volt_allocator alloc;
     volt_logger log;
 } volt_config;
+
+// How often a duration was in [2^(i-1), 2^i) ns; 0: less than 1 ns.
+enum { VOLT_HISTOGRAM = 48 };
+typedef struct volt_histograms_of {
+    uint64_t poll[VOLT_HISTOGRAM]; // calls of task functions
+    uint64_t wait[VOLT_HISTOGRAM]; // from a wake-up or spawn to the poll
+} volt_histograms_of;
 
 // Sums over all workers since the start, as each knew at its last park or at most 16 maintenances
 // ago; the calling worker's own are exact.
@@ -967,6 +982,17 @@ VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, 
                           void *user, unsigned flags);
 // What a dump calls this task, in place of its function: a literal.
 VOLT_API void volt_name(volt_cx *cx, const char *name);
+// The last events of every worker as Chrome's trace JSON, for ui.perfetto.dev: a track per worker,
+// polls by task, sleeps, steals, arrows from wake-up to poll.
+//   where : any thread
+//   gives : 0 | what `put` gave, if that is negative | -ENOMEM | -ECHILD | -ENOSYS without
+//           VOLT_TRACE
+//   memory: allocates a copy of one worker's events, and frees it
+VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
+                           void *user);
+VOLT_API int volt_trace(volt_rt *rt, int fd);
+// Sums over all workers.  where: any thread.  gives: 0 | -ECHILD | -ENOSYS without VOLT_TRACE
+VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out);
 // Text for a result: static, never NULL.  where: any thread
 VOLT_API const char *volt_strerror(int rc);
 
@@ -1460,6 +1486,12 @@ static __thread volt__worker *volt__tls;
 #endif
 #ifndef VOLT_STACK_SIZE
 #  define VOLT_STACK_SIZE 262144
+#endif
+#ifndef VOLT_TRACE
+#  define VOLT_TRACE 0
+#endif
+#ifndef VOLT_TRACE_CAP
+#  define VOLT_TRACE_CAP 4096u // events kept per worker; a power of two
 #endif
 #ifndef VOLT_LOCK_SPIN
 #  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
@@ -3979,6 +4011,103 @@ static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
 #endif
 
 //==================================================================================================
+// >>trace  what happened, for who asks; nothing unless VOLT_TRACE
+//==================================================================================================
+#if VOLT_TRACE
+enum {
+    VOLT__EVENT_POLL,
+    VOLT__EVENT_PENDING,
+    VOLT__EVENT_END,
+    VOLT__EVENT_PARK,
+    VOLT__EVENT_UNPARK,
+    VOLT__EVENT_WAKE,
+    VOLT__EVENT_STEAL
+};
+typedef struct volt__event {
+    int64_t at;
+    const char *name, *site;
+    uint32_t kind, serial, slot; // of the task's slab; its slot there
+    uint32_t n;                  // steals: tasks; polls and wake-ups: stamp of the wake-up
+} volt__event;
+// Written by one worker, or under a wake-up by any thread outside; read by who asks.
+typedef struct volt__trace {
+    VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t lock;
+    uint64_t n;                        // under lock: events so far
+    int64_t poll_since;                // under lock: of the poll that runs; 0: none
+    volt_histograms_of histograms;     // under lock
+    volt__event event[VOLT_TRACE_CAP]; // under lock
+} volt__trace;
+VOLT__SASSERT((VOLT_TRACE_CAP & (VOLT_TRACE_CAP - 1)) == 0, "VOLT_TRACE_CAP: a power of two");
+
+// Under lock.
+static void volt__trace_put(volt__trace *r, uint32_t kind, int64_t at, const volt__task *t,
+                            uint32_t n) {
+    volt__event *e = &r->event[r->n++ & (VOLT_TRACE_CAP - 1)];
+    e->kind = kind;
+    e->at = at;
+    e->n = n;
+    e->name = e->site = NULL;
+    e->serial = e->slot = 0;
+    if (!t) return;
+    volt__slab *s = volt__slab_of(t);
+    uintptr_t offset = VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD;
+    e->name = volt__load_rlx(&t->spawn_site); // rlx: a literal's address
+    e->site = volt__load_rlx(&t->wait_site);  // rlx: a literal's address
+    e->serial = s->serial;
+    e->slot = VOLT__CAST(uint32_t, offset / s->slot_size);
+}
+static void volt__trace_add(volt__trace *r, uint32_t kind, const volt__task *t, uint32_t n) {
+    int64_t now = VOLT_NOW_NS();
+    volt__lock(&r->lock);
+    volt__trace_put(r, kind, now, t, n);
+    volt__unlock(&r->lock);
+}
+static uint32_t volt__histogram_slot(int64_t ns) {
+    if (ns <= 0) return 0;
+    uint32_t i = VOLT__CAST(uint32_t, volt__highest_bit(VOLT__CAST(uint64_t, ns))) + 1;
+    return volt__min32(i, VOLT_HISTOGRAM - 1);
+}
+// Microseconds that wrap after an hour: a runnable task does not wait that long.
+static uint32_t volt__trace_stamp(int64_t at) { return VOLT__CAST(uint32_t, at / 1000); }
+// By who has won the right to enqueue it: its runner reads the stamp.
+static void volt__trace_wake(volt__trace *r, volt__task *t) {
+    int64_t now = VOLT_NOW_NS();
+    volt__store_rlx(&t->wait_ms, volt__trace_stamp(now)); // rlx: handed over with the task
+    volt__lock(&r->lock);
+    volt__trace_put(r, VOLT__EVENT_WAKE, now, t, volt__trace_stamp(now));
+    volt__unlock(&r->lock);
+}
+static void volt__trace_wakes(volt__trace *r, const volt__chain *c) {
+    for (volt__task *t = c->head; t; t = t->next) volt__trace_wake(r, t);
+}
+// Gives the time at which the poll began.
+static int64_t volt__trace_poll(volt__trace *r, const volt__task *t) {
+    int64_t now = VOLT_NOW_NS();
+    uint32_t stamp = volt__load_rlx(&t->wait_ms); // rlx: came with the task
+    volt__lock(&r->lock);
+    volt__trace_put(r, VOLT__EVENT_POLL, now, t, stamp);
+    r->poll_since = now;
+    int64_t waited = VOLT__CAST(int64_t, volt__trace_stamp(now) - stamp) * 1000;
+    r->histograms.wait[volt__histogram_slot(waited)]++;
+    volt__unlock(&r->lock);
+    return now;
+}
+// t: NULL when it has ended. Gives how long the poll took.
+static int64_t volt__trace_polled(volt__trace *r, const volt__task *t, int64_t since) {
+    int64_t now = VOLT_NOW_NS();
+    volt__lock(&r->lock);
+    volt__trace_put(r, t ? VOLT__EVENT_PENDING : VOLT__EVENT_END, now, t, 0);
+    r->poll_since = 0;
+    r->histograms.poll[volt__histogram_slot(now - since)]++;
+    volt__unlock(&r->lock);
+    return now - since;
+}
+#  define VOLT__TRACE(call_) call_
+#else
+#  define VOLT__TRACE(call_) ((void)0)
+#endif
+
+//==================================================================================================
 // >>worker  what a worker is, and its loop: schedule, poll, look around, search, park
 //==================================================================================================
 // Order of work: the injector when it is due, maintenance when it is due,
@@ -4035,6 +4164,9 @@ struct volt__worker {
     uint32_t helm_next, helm_now;
     uint32_t is_blocked;  // W owner, R any (hint): nothing is placed here
     volt__injector inbox; // with .placement: any pushes, owner and thieves pop [Q3]
+#if VOLT_TRACE
+    volt__trace trace;
+#endif
     // W lookers, mostly one at a time: maint at the last look
     VOLT__ALIGN(VOLT__LINE) uint32_t seen;
     volt__heap heap;
@@ -4080,6 +4212,9 @@ struct volt_rt {
     volt__fds fds;
 #ifndef VOLT_SINGLE_THREAD
     volt__pool pool;
+#endif
+#if VOLT_TRACE
+    volt__trace outside; // wake-ups and spawns by threads that are no workers
 #endif
     uint32_t names_lock;
     struct volt__query *queries; // under names_lock: those that run
@@ -4331,6 +4466,7 @@ static uint32_t volt__fetch_share(volt__worker *w) {
 static void volt__schedule(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
     volt__worker *w = volt__worker_here(rt);
+    VOLT__TRACE(volt__trace_wake(w ? &w->trace : &rt->outside, t));
     if (w) {
         w->stats.wakes_local++;
         volt__push_lifo(w, t);
@@ -4356,6 +4492,7 @@ static void volt__schedule_chain(volt__chain *c) {
         volt__chain_push(&same, t);
         while (c->head && volt__slab_of(c->head)->rt == rt)
             volt__chain_push(&same, volt__chain_pop(c));
+        VOLT__TRACE(volt__trace_wakes(w && w->rt == rt ? &w->trace : &rt->outside, &same));
         if (w && w->rt == rt) {
             w->stats.wakes_local += same.len;
             volt__splice(w, &same);
@@ -4682,6 +4819,7 @@ static inline void volt__suspended(volt__worker *w, volt__task *t) {
             t->shield = cx->shield_;
             volt__task_yield(t);
         }
+        VOLT__TRACE(volt__trace_wake(&w->trace, t));
         volt__push_ring(w, t);
         return;
     }
@@ -4694,7 +4832,9 @@ static inline void volt__suspended(volt__worker *w, volt__task *t) {
         !(volt__load_rlx(&t->word) & VOLT__NOTIFIED))
         volt__log(w->rt, VOLT_LOG_NEVER_WAKES, site);
 #endif
-    if (volt__task_suspend(t)) volt__push_ring(w, t); // else *t may be gone
+    if (!volt__task_suspend(t)) return; // *t may be gone
+    VOLT__TRACE(volt__trace_wake(&w->trace, t));
+    volt__push_ring(w, t);
 }
 // What a poll starts with; gives the state.
 static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
@@ -4710,13 +4850,23 @@ static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     cx->shield_ = t->shield;
     return volt__state_of(t);
 }
+#if VOLT_TRACE
+static void volt__trace_end(volt__worker *w, volt__task *t, int is_pending, int64_t since) {
+    const char *from = volt__load_rlx(&t->wait_site); // rlx: our own
+    int64_t took = volt__trace_polled(&w->trace, is_pending ? t : NULL, since);
+    if (w->rt->cfg.slow_poll > 0 && took > w->rt->cfg.slow_poll)
+        volt__log(w->rt, VOLT_LOG_SLOW_POLL, from);
+}
+#endif
 static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
+    VOLT__TRACE(int64_t since = volt__trace_poll(&w->trace, t));
     void *state = volt__begin(w, t);
     for (;;) {
         volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->task_ == t);
+        VOLT__TRACE(volt__trace_end(w, t, volt_is_pending(p), since));
         if (volt_is_pending(p)) {
             volt__suspended(w, t);
             return;
@@ -4833,6 +4983,7 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     volt__store_rlx(&w->maint, w->maint + 1); // rlx: owner-only word, others compare
     w->event_due = w->event_every;
     volt__plan_due(w);
+    VOLT__TRACE(volt__trace_wakes(&w->trace, &got.chain));
     volt__splice(w, &got.chain);
     volt__see_shutdown(w);
     volt__helm_look(w);
@@ -4953,6 +5104,7 @@ static volt__task *volt__search(volt__worker *w) {
         if (got == 0) continue;
         w->stats.steals++;
         w->stats.stolen += got;
+        VOLT__TRACE(volt__trace_add(&w->trace, VOLT__EVENT_STEAL, NULL, got));
         return volt__ring_pop(&w->ring);
     }
     return volt__take_share(w);
@@ -4981,7 +5133,10 @@ static void volt__sleep(volt__worker *w) {
         volt__reactor_alarm(&w->reactor, at, timeout);
         return;
     }
-    if (volt__turn(w, 1, timeout)) volt__look(w);
+    VOLT__TRACE(volt__trace_add(&w->trace, VOLT__EVENT_PARK, NULL, 0));
+    int is_mine = volt__turn(w, 1, timeout);
+    VOLT__TRACE(volt__trace_add(&w->trace, VOLT__EVENT_UNPARK, NULL, 0));
+    if (is_mine) volt__look(w);
 }
 // What the rest of volt__sleep would do; also after a step that ended by its quota: the descriptor
 // was readable, so there is something to fetch.
@@ -5477,7 +5632,7 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
                    c->budget <= UINT16_MAX && c->event_interval <= 1000000 &&
                    c->stack_size >= 65536 && c->watch_us >= 100 && c->start_all <= 1 &&
                    c->is_guest <= 1 && VOLT__CAST(uint32_t, c->placement) <= VOLT_PLACE_LEAST &&
-                   c->drain >= 0 && !c->alloc.alloc == !c->alloc.free;
+                   c->drain >= 0 && c->slow_poll >= 0 && !c->alloc.alloc == !c->alloc.free;
     if (c->workers == 1) c->placement = VOLT_PLACE_SHARED; // nobody to choose from
     if (!c->alloc.alloc) {
         c->alloc.alloc = volt__sys_map;
@@ -5614,6 +5769,7 @@ static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int i
     // rlx: for whoever looks on
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, volt__tick_floor(rt, VOLT_NOW_NS())));
     volt__visit(rt);
+    VOLT__TRACE(is_enqueued ? volt__trace_wake(&rt->outside, t) : (void)0);
     int place = is_enqueued ? volt__place(rt) : VOLT__ANYONE;
     int ok = volt__injector_spawn(volt__queue_at(rt, place), is_enqueued ? t : NULL);
     if (ok && is_enqueued) volt__notify_first(rt, place);
@@ -5625,6 +5781,7 @@ static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int i
 // A spawn on the worker itself, which is not closing.
 static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->tick)); // rlx: for whoever looks on
+    VOLT__TRACE(is_enqueued ? volt__trace_wake(&w->trace, t) : (void)0);
     volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
     if (is_enqueued) volt__push_lifo(w, t);
 }
@@ -8110,6 +8267,128 @@ static int volt__put_fd(void *user, const char *text, size_t len) {
 VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
     return volt_dump_to(rt, volt__put_fd, &fd, flags);
 }
+// ---- trace, as Chrome's JSON
+#if VOLT_TRACE
+static void volt__trace_id(volt__out *o, const volt__event *e) {
+    volt__out_char(o, '"');
+    volt__out_number(o, e->serial);
+    volt__out_char(o, '.');
+    volt__out_number(o, e->slot);
+}
+// {"ph":"B","pid":1,"tid":0,"ts":12.345
+static void volt__trace_head(volt__out *o, const char *phase, uint32_t tid, int64_t at) {
+    volt__out_item(o);
+    volt__out_text(o, "{\"ph\":");
+    volt__out_quoted(o, phase, NULL);
+    volt__out_text(o, ",\"pid\":1,\"tid\":");
+    volt__out_number(o, tid);
+    volt__out_text(o, ",\"ts\":");
+    volt__out_number(o, VOLT__CAST(uint64_t, at / 1000));
+    volt__out_char(o, '.');
+    for (int64_t unit = 100; unit > 0; unit /= 10)
+        volt__out_char(o, VOLT__CAST(char, '0' + at / unit % 10));
+}
+static void volt__trace_named(volt__out *o, const char *name, const char *site) {
+    const char *tab = name ? strchr(name, '\t') : NULL;
+    volt__out_key(o, "name");
+    volt__out_quoted(o, tab ? tab + 1 : name ? name : "?", NULL);
+    if (!site) return;
+    volt__out_text(o, ",\"args\":{\"at\":");
+    volt__out_quoted(o, site, strchr(site, '\t'));
+    volt__out_char(o, '}');
+}
+// An arrow from a wake-up ("s") to the poll ("f").
+static void volt__trace_arrow(volt__out *o, const volt__event *e, const char *phase, uint32_t tid) {
+    volt__trace_head(o, phase, tid, e->at);
+    volt__out_text(o, ",\"cat\":\"wake\",\"name\":\"wake\",\"bp\":\"e\",\"id\":");
+    volt__trace_id(o, e);
+    volt__out_char(o, '.');
+    volt__out_number(o, e->n);
+    volt__out_text(o, "\"}");
+}
+static void volt__trace_event(volt__out *o, const volt__event *e, uint32_t tid, int *depth) {
+    int is_begin = e->kind == VOLT__EVENT_POLL || e->kind == VOLT__EVENT_PARK;
+    if (e->kind == VOLT__EVENT_WAKE) {
+        volt__trace_arrow(o, e, "s", tid);
+        return;
+    }
+    if (e->kind == VOLT__EVENT_STEAL) {
+        volt__trace_head(o, "i", tid, e->at);
+        volt__out_text(o, ",\"s\":\"t\",\"name\":\"steal\",\"args\":{\"tasks\":");
+        volt__out_number(o, e->n);
+        volt__out_text(o, "}}");
+        return;
+    }
+    if (!is_begin && *depth == 0) return; // its beginning has been overwritten
+    *depth += is_begin ? 1 : -1;
+    volt__trace_head(o, is_begin ? "B" : "E", tid, e->at);
+    if (e->kind == VOLT__EVENT_PARK) volt__trace_named(o, "asleep", NULL);
+    if (e->kind == VOLT__EVENT_POLL) volt__trace_named(o, e->name, e->site);
+    volt__out_char(o, '}');
+    if (e->kind == VOLT__EVENT_POLL) volt__trace_arrow(o, e, "f", tid);
+}
+static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, uint32_t tid,
+                              const char *name) {
+    int depth = 0;
+    volt__lock(&r->lock);
+    *copy = *r;
+    volt__unlock(&r->lock);
+    volt__trace_head(o, "M", tid, 0);
+    volt__out_text(o, ",\"name\":\"thread_name\",\"args\":{\"name\":");
+    volt__out_quoted(o, name, NULL);
+    volt__out_text(o, "}}");
+    uint64_t first = copy->n > VOLT_TRACE_CAP ? copy->n - VOLT_TRACE_CAP : 0;
+    for (uint64_t i = first; i < copy->n; i++)
+        volt__trace_event(o, &copy->event[i & (VOLT_TRACE_CAP - 1)], tid, &depth);
+}
+VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
+                           void *user) {
+    volt__out o;
+    if (volt__is_child(rt)) return -ECHILD;
+    volt_allocator *a = &rt->cfg.alloc;
+    volt__trace *copy = VOLT__CAST(volt__trace *, a->alloc(a->user, sizeof *copy, VOLT__LINE_PAIR));
+    if (!copy) return -ENOMEM;
+    memset(&o, 0, offsetof(volt__out, text));
+    o.put = put;
+    o.user = user;
+    o.is_json = 1;
+    volt__out_text(&o, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    uint32_t n = volt__started(rt);
+    for (uint32_t i = 0; i < n; i++)
+        volt__trace_track(&o, &rt->workers[i]->trace, copy, i, "worker");
+    volt__trace_track(&o, &rt->outside, copy, n, "outside");
+    volt__out_text(&o, "]}\n");
+    volt__out_flush(&o);
+    a->free(a->user, copy, sizeof *copy);
+    return o.rc < 0 ? o.rc : 0;
+}
+VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out) {
+    memset(out, 0, sizeof *out);
+    if (volt__is_child(rt)) return -ECHILD;
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
+        volt__trace *r = &rt->workers[i]->trace;
+        volt__lock(&r->lock);
+        for (int k = 0; k < VOLT_HISTOGRAM; k++) {
+            out->poll[k] += r->histograms.poll[k];
+            out->wait[k] += r->histograms.wait[k];
+        }
+        volt__unlock(&r->lock);
+    }
+    return 0;
+}
+#else
+VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
+                           void *user) {
+    (void)rt, (void)put, (void)user;
+    return -ENOSYS;
+}
+VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out) {
+    (void)rt;
+    memset(out, 0, sizeof *out);
+    return -ENOSYS;
+}
+#endif
+VOLT_API int volt_trace(volt_rt *rt, int fd) { return volt_trace_to(rt, volt__put_fd, &fd); }
 VOLT_API void volt_name(volt_cx *cx, const char *name) {
     volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for whoever looks on
 }
