@@ -521,6 +521,7 @@ typedef struct volt_job {
     struct volt_job *next_, *prev_;
     struct volt__pool_thread *thread_; // whose it is, before it has begun
     void (*run_)(void *arg);           // by a thread of the pool
+    void (*fail_)(void *arg, int rc);  // when it was queued, and no thread will come
     void *arg_;
     int (*fn_)(void *);
     void *user_;
@@ -562,9 +563,9 @@ struct volt_dial {
     volt_lookup lookup_;
     volt_addr addr_[VOLT_DIAL_MAX];
     volt__attempt attempt_[VOLT_DIAL_MAX];
-    volt_time start_;
+    volt_time start_; // of the last attempt
     int64_t n_, rc_;
-    int n_failed_;
+    int n_started_, n_failed_, n_failed_before_; // before: when the last one started
 };
 typedef struct volt_listen_options {
     int backlog;           // 0: 1024
@@ -652,7 +653,7 @@ typedef struct volt_histograms_of {
     X_(lifo_polls, "of these, from the LIFO slot")                             \
     X_(wakes_local, "wake-ups by running tasks, queued on their worker")                    \
     X_(wakes_remote, "spawns and wake-ups queued on the injector")             \
-    X_(placed, "spawns and wake-ups placed with a worker")                     \
+    X_(placed, "spawns and wake-ups fetched from the own inbox")               \
     X_(steals, "successful steals")                                            \
     X_(stolen, "tasks stolen")                                                 \
     X_(overflows, "full rings emptied into the injector")                      \
@@ -665,7 +666,7 @@ typedef struct volt_histograms_of {
     X_(looks, "looks of the watch")                                            \
     X_(rescued, "tasks taken from stuck workers")                              \
     X_(maintenances, "looks at descriptors and timers")                        \
-    X_(lent, "volt_block_in_place: another thread took the worker over")
+    X_(lent, "workers offered to another thread by volt_block_in_place")
 typedef struct volt_counters {
 #define VOLT__COUNTER_FIELD(name_, text_) uint64_t name_;
     VOLT__COUNTERS(VOLT__COUNTER_FIELD)
@@ -938,8 +939,9 @@ VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
 // Refuses new tasks, cancels all, waits until they have ended. Callable again. In guest mode it
 // does the steps itself, whenever no other thread is inside one.
 //   where : any thread; on a worker, of whatever runtime, it only starts the shutdown
-//   gives : 0 | number of tasks still alive after at_most (the first 16 logged with file:line) |
-//           -EINPROGRESS on a worker | -ECHILD in a forked child
+//   gives : 0 | number of tasks still alive after at_most (the first 16 logged with file:line); if
+//           there is none, of calls on the pool that nobody waits for any more | -EINPROGRESS on a
+//           worker | -ECHILD in a forked child
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
 // Frees the runtime. Waits for threads that are just leaving a call on it.
 //   where : any thread, after volt_shutdown gave 0
@@ -980,7 +982,7 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags);
 // The same to a function, which gets some 1,000 bytes at a time.
 VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                           void *user, unsigned flags);
-// What a dump calls this task, in place of its function: a literal.
+// What a dump calls this task, in place of its function and of where it was spawned: a literal.
 VOLT_API void volt_name(volt_cx *cx, const char *name);
 // The last events of every worker as Chrome's trace JSON, for ui.perfetto.dev: a track per worker,
 // polls by task, sleeps, steals, arrows from wake-up to poll.
@@ -1114,7 +1116,8 @@ VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 
 // Runs fn(arg), which may block, on a thread of a pool that starts them when they are needed (see
 // .blocking) and ends those that were idle for 10 s. Cancelled before fn has begun: it never runs.
-// Once it has begun it is waited for, whatever cancels this wait: arg may live in the state.
+// Once it has begun it is waited for, whatever cancels this wait: arg may live in the state. Its
+// stack is .stack_size; it must not wait for the end of its own task.
 //   gives : what fn returns | -EAGAIN no thread could be started, and none runs | -ENOMEM |
 //           -ECANCELED fn has not run
 //   memory: some 100 bytes and a stack per thread. Under VOLT_SINGLE_THREAD fn is called right here
@@ -1124,11 +1127,15 @@ VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg
 // thread for volt: it may use what those may, has no volt_cx, and must not wait for the end of its
 // own task, as volt_shutdown without a time limit would.
 //   gives : what fn returns
-//   memory: as volt_blocking. Without memory or a thread, in a guest's worker and under
-//           VOLT_SINGLE_THREAD, fn is called all the same; other workers take what they can
+//   memory: as volt_blocking. Without memory or a thread fn is called all the same, and the other
+//           workers take what they can. In a guest's worker, under VOLT_SINGLE_THREAD, and where
+//           there is neither a thread nor another worker, it is not on a plain thread: what waits
+//           for tasks gives -EDEADLK
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
-// ---- files: each call is one of volt_blocking, with its results, and -errno of the system call
+// ---- files: each call is one of volt_blocking, with its results, and -errno of the system call,
+// -EINVAL for more than 1 GiB at once, -EOVERFLOW beyond what the C library's off_t can say. Paths
+// and buffers must outlive the await.
 
 // gives: fd, close-on-exec, for the volt_file_ functions only
 VOLT_API VOLT_POLL volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
@@ -1234,7 +1241,7 @@ VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
 // most. Who asks for the same at the same time shares one call; who is cancelled leaves it alone.
 //   gives : number of addresses, at most cap, in the system's order | -ENOENT no such name or
 //           service | -EAGAIN the name server does not answer, or no thread | -ENOMEM | -EINVAL
-//           longer than 255 and 31 characters | -EIO
+//           NULL, or longer than 255 and 31 characters | -EIO | what the system says
 //   memory: some 2.5 KiB until the answer has come. `out` is the caller's
 VOLT_API VOLT_POLL volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                 volt_addr *out, size_t cap);
@@ -1758,7 +1765,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [C1]  token cancel: flag store         is_cancelled: flag load        what the canceller did  MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
 //  [H1]  helm given: store                helm taken: load               the whole worker        MP
-//  [H2]  pool thread's end: n_threads     close: n_threads load          "none is left"          MP
+//  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
 #ifndef VOLT_SINGLE_THREAD
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
 #  define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
@@ -3773,6 +3780,8 @@ struct volt__pool {
     uint32_t n_threads;             // futex word; W under lock, R any [H2]
     uint32_t n_idle, is_closing;    // under lock
     uint32_t is_used;               // under lock; and by who knows that all tasks have ended
+    uint32_t close_lock;            // who closes: one after the other
+    uint32_t is_closed;             // W under close_lock, R any [H2]: all threads are joined
     volt__pool_thread *idle;        // under lock: the most recent one first
     volt__pool_thread *ended;       // under lock: to be joined
     volt__lane lane[VOLT__LANES];   // under lock
@@ -3930,15 +3939,33 @@ static void *volt__pool_main(void *arg) {
 
 // ---- what the others do
 
-// A job that was given to a thread which cannot be started: others may come to it. 0 or -errno.
+// All that is queued in a lane; as a list.
+static volt_job *volt__pool_lose(volt__pool *p, volt__lane *l) {
+    volt_job *all = l->head;
+    for (volt_job *job = all; job; job = job->next_) {
+        job->state_ = VOLT__JOB_BEGUN; // not to be taken back any more
+        p->n_queued--;
+    }
+    l->head = l->tail = NULL;
+    return all;
+}
+// A job that was given to a thread which cannot be started: others of its lane come to it, or else
+// neither to it nor to what has been queued behind it. 0 or -errno.
 static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
     volt__lock(&p->lock);
     volt__lane *l = &p->lane[job->lane_];
+    volt_job *lost = NULL;
     l->n_running--;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
     int is_hopeless = l->n_running == 0 || job->lane_ == VOLT__LANE_CARRY;
     if (!is_hopeless) volt__pool_enqueue(p, job);
+    else lost = volt__pool_lose(p, l);
     volt__unlock(&p->lock);
+    while (lost) {
+        volt_job *next = lost->next_;
+        lost->fail_(lost->arg_, error);
+        lost = next;
+    }
     return is_hopeless ? error : 0;
 }
 // With a job for it, counted already.
@@ -3991,10 +4018,8 @@ static int volt__pool_take_back(volt__pool *p, volt_job *job) {
     job->state_ = VOLT__JOB_NONE;
     return 1;
 }
-// When nobody submits any more: waits until all threads have ended. The number that is left.
-static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
+static void volt__pool_send_home(volt__pool *p) {
     volt__pool_thread *t;
-    if (!p->is_used) return 0;
     do {
         volt__lock(&p->lock);
         p->is_closing = 1;
@@ -4002,11 +4027,36 @@ static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
         volt__unlock(&p->lock);
         if (t) VOLT_FUTEX_WAKE(&t->parker.is_set, 1); // only its address
     } while (t);
+}
+static uint32_t volt__pool_count_running(volt__pool *p) {
+    uint32_t n = 0;
+    volt__lock(&p->lock);
+    for (int i = 0; i < VOLT__LANES; i++) n += p->lane[i].n_running;
+    volt__unlock(&p->lock);
+    return n;
+}
+// By one at a time. Threads that have no job end soon, whatever the deadline.
+static uint32_t volt__pool_await(volt__pool *p, volt_time deadline) {
     for (;;) {
         uint32_t n = volt__load_acq(&p->n_threads); // [H2] with the end of a thread
         volt__pool_reap(p);
-        if (n == 0 || VOLT_FUTEX_WAIT(&p->n_threads, n, deadline) == -ETIMEDOUT) return n;
+        if (n == 0) return 0;
+        if (VOLT_FUTEX_WAIT(&p->n_threads, n, deadline) != -ETIMEDOUT) continue;
+        n = volt__pool_count_running(p);
+        if (n > 0) return n;
+        deadline = VOLT_NEVER;
     }
+}
+// When nobody submits any more: waits until all threads have ended. The number of jobs that run.
+static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
+    uint32_t n = 1;
+    if (!p->is_used) return 0;
+    volt__pool_send_home(p);
+    if (!volt__lock_until(&p->close_lock, deadline)) return n;
+    n = volt__pool_await(p, deadline);
+    if (n == 0) volt__store_rel(&p->is_closed, 1); // [H2] with destroy
+    volt__unlock(&p->close_lock);
+    return n;
 }
 #endif
 
@@ -4145,6 +4195,7 @@ struct volt__worker {
     uint8_t is_away;      // guest: asleep, its thread in the application's loop
     uint8_t is_inbox_next; // which of inbox and injector is asked first when they are due
     uint8_t is_wanted;    // another thread waits for the helm
+    uint8_t is_home;      // at the helm is its own thread, the only one that may give up
     uint32_t quota;       // guest: polls left of this step; others: 0
     uint32_t is_closing;  // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
@@ -4356,6 +4407,7 @@ static int volt__place(volt_rt *rt) {
     if (volt__load_rlx(&rt->is_closed)) return VOLT__ANYONE;
     uint32_t n = started - first, turn = volt__add_rlx(&rt->place_turn, 1); // rlx: only a number
     int idle = volt__idle_find(&rt->idle, first + turn % n);
+    if (idle < VOLT__CAST(int, first) && idle >= 0) idle = volt__idle_find(&rt->idle, first);
     // one that is just being started may sleep before it counts as started
     if (idle >= VOLT__CAST(int, first) && idle < VOLT__CAST(int, started) &&
         volt__load_of(rt, VOLT__CAST(uint32_t, idle)) == 0)
@@ -5109,13 +5161,19 @@ static volt__task *volt__search(volt__worker *w) {
     }
     return volt__take_share(w);
 }
+// When the thread at the helm stops waiting for the end. A helper does not: somebody must carry the
+// worker until its own thread is back.
+static volt_time volt__give_up_at(const volt__worker *w) {
+    return w->is_home ? w->give_up_at : VOLT_NEVER;
+}
 // Time of the next timer, or when somebody gives up waiting for the end.
 static volt_time volt__sleep_until(volt__worker *w) {
     const volt_rt *rt = w->rt;
+    volt_time end = volt__give_up_at(w);
     uint64_t tick = volt__wheel_expiry(&w->wheel);
-    if (tick >= VOLT__CAST(uint64_t, (VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) return w->give_up_at;
+    if (tick >= VOLT__CAST(uint64_t, (VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) return end;
     volt_time due = rt->epoch + VOLT__CAST(int64_t, tick) * VOLT_TICK_NS;
-    return due < w->give_up_at ? due : w->give_up_at;
+    return due < end ? due : end;
 }
 // How long from now; < 0: no limit.
 static int64_t volt__time_left(volt_time at) {
@@ -5190,7 +5248,8 @@ static void volt__maintain(volt__worker *w) {
     volt__found(w); // and we are awake: arms the watch again
 }
 static int volt__has_given_up(const volt__worker *w) {
-    return w->give_up_at != VOLT_NEVER && VOLT_NOW_NS() >= w->give_up_at;
+    volt_time end = volt__give_up_at(w);
+    return end != VOLT_NEVER && VOLT_NOW_NS() >= end;
 }
 // Nothing in the own queues: look around, sleep, until there is a task. NULL: the runtime has
 // stopped, somebody wants the helm, or the guest leaves.
@@ -5296,6 +5355,7 @@ static void volt__carry_home(volt__worker *w) {
     for (volt__carry(w); w->is_wanted; volt__carry(w)) {
         volt__helm_give(w);
         volt__helm_take(w);
+        w->is_home = 1;
     }
     volt__helm_give(w); // to helpers that come too late, and find that all is over
 }
@@ -5304,6 +5364,7 @@ static void volt__carry_home(volt__worker *w) {
 static void volt__help(void *worker) {
     volt__worker *w = VOLT__CAST(volt__worker *, worker);
     volt__helm_take(w);
+    w->is_home = 0;
     if (!volt__helm_is_wanted(w)) volt__carry(w);
     volt__helm_give(w);
 }
@@ -5331,12 +5392,11 @@ static void volt__reclaim(volt__worker *w, volt_job *job) {
     VOLT_TLS_SET(w);
     volt__found(w); // the rest of our poll: whoever was at the helm may have left as a searcher
 }
-// What waits here goes to others, if there are any.
+// What waits here goes to others.
 static void volt__hand_out(volt__worker *w) {
     volt__chain c;
     volt__task *t;
     volt__chain_init(&c);
-    if (volt__started(w->rt) < 2) return;
     while ((t = volt__take_lifo(w)) != NULL || (t = volt__pop_ring(w)) != NULL)
         volt__chain_push(&c, t);
     if (c.head) volt__inject(w->rt, &c);
@@ -5357,7 +5417,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->rt = w->cx.rt_ = rt;
     w->cx.worker_ = w;
     w->index = index;
-    w->helm_next = 1; // its own thread has the first ticket
+    w->helm_next = w->is_home = 1; // its own thread has the first ticket
     w->is_solo = rt->n_workers == 1;
     w->avg_ns = VOLT_POLL_NS;
     w->last = VOLT_NOW_NS();
@@ -6318,13 +6378,12 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     return rc;
 }
 #else
-// On the pool. The node is linked under the pool's lock: its task does not end before this.
-static void volt__job_run(void *arg) {
+// The node is linked under the pool's lock: its task does not end before this.
+static void volt__job_tell(void *arg, int rc) {
     volt_job *job = VOLT__CAST(volt_job *, arg);
     volt__pool *p = &job->rt_->pool;
     volt__chain c;
     volt__chain_init(&c);
-    int rc = job->fn_(job->user_);
     volt__lock(&p->lock);
     job->result_ = rc;
     job->state_ = VOLT__JOB_NONE;
@@ -6332,11 +6391,17 @@ static void volt__job_run(void *arg) {
     volt__unlock(&p->lock); // LAST TOUCH of the job
     volt__schedule_chain(&c);
 }
+// On the pool.
+static void volt__job_run(void *arg) {
+    volt_job *job = VOLT__CAST(volt_job *, arg);
+    volt__job_tell(job, job->fn_(job->user_));
+}
 static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *n, int (*fn)(void *),
                            void *arg) {
     VOLT__REQUIRE_OF(cx, job->state_ == VOLT__JOB_NONE, "one volt_job for two calls at once");
     memset(job, 0, sizeof *job);
     job->run_ = volt__job_run;
+    job->fail_ = volt__job_tell;
     job->arg_ = job;
     job->fn_ = fn;
     job->user_ = arg;
@@ -6382,18 +6447,31 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     if (is_off && volt__job_cancel(cx, job, n)) return volt__leaf_end(n, -ECANCELED);
     return volt__leaf_pend(cx, n, 0);
 }
+// Without a thread that could take over. With other workers what waits here goes to them, and fn is
+// on a plain thread all the same: what it waits for can happen.
+static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
+    int has_others = !w->is_guest && volt__started(w->rt) > 1;
+    if (has_others) {
+        volt__hand_out(w);
+        VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
+    }
+    volt__store_rlx(&w->is_blocked, 1); // rlx: hint
+    int rc = fn(arg);
+    volt__store_rlx(&w->is_blocked, 0); // rlx: hint
+    if (has_others) VOLT_TLS_SET(w);
+    return rc;
+}
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt__worker *w = cx->worker_;
     volt_job job;
     volt_cx saved = *cx;
-    int is_lent = volt__lend(w, &job);
-    if (!is_lent) {
-        volt__hand_out(w);
-        volt__store_rlx(&w->is_blocked, 1); // rlx: hint
-    }
+    uint8_t is_home = w->is_home;
+    // Who is at the helm meanwhile may acknowledge a shutdown: its sweep comes by in mid-poll.
+    cx->task_->flags |= VOLT__IS_SHARED;
+    if (!volt__lend(w, &job)) return volt__block_here(w, fn, arg);
     int rc = fn(arg);
-    if (is_lent) volt__reclaim(w, &job);
-    else volt__store_rlx(&w->is_blocked, 0); // rlx: hint
+    volt__reclaim(w, &job);
+    w->is_home = is_home;
     *cx = saved;
     return rc;
 }
@@ -6418,6 +6496,11 @@ static int volt__file_move(const volt_file_op *op, int fd, size_t len, int is_wr
     char *buf = VOLT__CAST(char *, op->buf_);
     size_t done = 0;
     if (len > VOLT__FILE_MOST) return -EINVAL;
+    // a C library's off_t may have 32 bits
+    if (op->offset_ > INT64_MAX - VOLT__FILE_MOST ||
+        VOLT__CAST(off_t, op->offset_ + VOLT__CAST(int64_t, len)) !=
+            op->offset_ + VOLT__CAST(int64_t, len))
+        return -EOVERFLOW;
     while (done < len) {
         off_t at = VOLT__CAST(off_t, op->offset_) + VOLT__CAST(off_t, done);
         ssize_t n = is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
@@ -6474,6 +6557,7 @@ static volt_poll volt__file_go(volt_cx *cx, volt_file_op *op, const volt_file_op
     volt__node *n = cx->frame_;
     volt__check_place(cx, op);
     volt__check_place(cx, call->buf_);
+    volt__check_place(cx, call->path_);
     if (n && n->kind_ == VOLT__FRESH) {
         VOLT__REQUIRE_OF(cx, op->job_.state_ == 0, "one volt_file_op for two calls at once");
         *op = *call;
@@ -7751,6 +7835,12 @@ typedef struct volt__query {
 
 static int volt__names_error(int rc) {
     switch (rc) {
+#ifdef EAI_NODATA
+    case EAI_NODATA:
+#endif
+#ifdef EAI_ADDRFAMILY
+    case EAI_ADDRFAMILY:
+#endif
     case EAI_NONAME:
     case EAI_SERVICE: return -ENOENT;
     case EAI_AGAIN: return -EAGAIN;
@@ -7806,6 +7896,9 @@ static void volt__query_run(void *arg) {
     volt__query *q = VOLT__CAST(volt__query *, arg);
     volt__query_end(q, volt__names_ask(q));
 }
+static __attribute__((unused)) void volt__query_fail(void *arg, int rc) {
+    volt__query_end(VOLT__CAST(volt__query *, arg), rc);
+}
 static volt__query *volt__query_create(volt_rt *rt, const char *host, const char *service) {
     volt_allocator *a = &rt->cfg.alloc;
     volt__query *q = VOLT__CAST(volt__query *, a->alloc(a->user, sizeof *q, VOLT__LINE));
@@ -7834,6 +7927,7 @@ static int volt__query_submit(volt__query *q) {
     return 0;
 #else
     q->job.run_ = volt__query_run;
+    q->job.fail_ = volt__query_fail;
     q->job.arg_ = q;
     q->job.lane_ = VOLT__LANE_NAMES;
     return volt__pool_submit(&q->rt->pool, &q->job);
@@ -7844,7 +7938,9 @@ static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *n, const
                                const char *service) {
     volt_rt *rt = cx->rt_;
     volt__query *fresh = NULL, *q;
-    if (strlen(host) >= sizeof fresh->host || strlen(service) >= sizeof fresh->service)
+    VOLT__REQUIRE_OF(cx, !l->query_, "one volt_lookup for two calls at once");
+    if (!host || !service || strlen(host) >= sizeof fresh->host ||
+        strlen(service) >= sizeof fresh->service)
         return -EINVAL;
     volt__lock(&rt->names_lock);
     if ((q = volt__query_find(rt, host, service)) != NULL) volt__query_join(q, n, cx->task_);
@@ -7919,14 +8015,21 @@ VOLT_API volt_poll volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, c
 // ---- connecting by name: attempts that start one after the other, and run side by side
 #define VOLT__DIAL_STAGGER VOLT_MS(250) // RFC 8305
 
-// Until the turn of attempt i has come: by the time, or because all before it have failed.
+// Until the turn of attempt i has come: some time after the start of the one before, or when one
+// has failed since.
 static volt_poll volt__dial_turn(volt_cx *cx, const volt_dial *d, int i) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_TIMER);
-    if (d->n_failed_ >= i && !volt__is_off(cx)) {
+    int is_next = d->n_started_ == i;
+    if (is_next && (i == 0 || d->n_failed_ > d->n_failed_before_) && !volt__is_off(cx)) {
         volt__timer_stop(cx, n);
         return volt__leaf_end(n, 0);
     }
-    return volt__sleep_poll(cx, d->start_ + i * VOLT__DIAL_STAGGER, 0);
+    return volt__sleep_poll(cx, is_next ? d->start_ + VOLT__DIAL_STAGGER : VOLT_NEVER, 0);
+}
+static void volt__dial_started(volt_dial *d) {
+    d->n_started_++;
+    d->n_failed_before_ = d->n_failed_;
+    d->start_ = VOLT_NOW_NS();
 }
 // One that fails waits for the others, unless it is the last to fail.
 static volt_poll volt__dial_attempt(volt_cx *cx, void *state) {
@@ -7938,6 +8041,7 @@ static volt_poll volt__dial_attempt(volt_cx *cx, void *state) {
     if (i >= d->n_) VOLT_RETURN(-ECANCELED);
     VOLT_AWAIT(a->rc_, volt__dial_turn(cx, d, i));
     if (a->rc_ < 0) VOLT_RETURN(a->rc_);
+    volt__dial_started(d);
     VOLT_AWAIT(a->rc_, volt_connect(cx, &d->addr_[i]));
     if (a->rc_ >= 0 || ++d->n_failed_ == d->n_) VOLT_RETURN(a->rc_);
     VOLT_AWAIT(volt_never(cx));
@@ -7949,8 +8053,7 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
     VOLT_AWAIT(d->n_,
                volt_resolve(cx, &d->lookup_, host, service, d->addr_, VOLT_DIAL_MAX));
     if (d->n_ < 0) VOLT_RETURN(d->n_);
-    d->start_ = VOLT_NOW_NS();
-    d->n_failed_ = 0;
+    d->n_started_ = d->n_failed_ = d->n_failed_before_ = 0;
     for (int i = 0; i < VOLT_DIAL_MAX; i++) d->attempt_[i].dial_ = d;
     VOLT_AWAIT(d->rc_, volt_join_any(cx, VOLT_EACH(volt__dial_attempt, d->attempt_)));
     for (int i = 0; i < VOLT_DIAL_MAX; i++) { // two that connected in one poll
@@ -8138,6 +8241,10 @@ static const char *volt__seen_name(const volt__seen *t, const char **site_end) {
     *site_end = tab ? tab : t->spawn_site;
     return tab ? tab + 1 : t->spawn_site;
 }
+// Before that its wait_site is where it was spawned.
+static int volt__seen_has_waited(const volt__seen *t) {
+    return t->wait_site != t->spawn_site && !strchr(t->wait_site, '\t');
+}
 static void volt__dump_task_text(volt__out *o, const volt__seen *t, uint32_t now) {
     const char *site_end, *name = volt__seen_name(t, &site_end), *state = volt__seen_state(t);
     volt__out_text(o, "task ");
@@ -8155,7 +8262,7 @@ static void volt__dump_task_text(volt__out *o, const volt__seen *t, uint32_t now
     }
     volt__out_text(o, ": ");
     volt__out_text(o, state);
-    if (t->wait_site != t->spawn_site) {
+    if (volt__seen_has_waited(t)) {
         volt__out_text(o, " at ");
         volt__out_text(o, t->wait_site);
     }
@@ -8187,7 +8294,7 @@ static void volt__dump_task_json(volt__out *o, const volt__seen *t, uint32_t now
         volt__out_key(o, "spawned");
         volt__out_quoted(o, t->spawn_site, site_end);
     }
-    if (t->wait_site != t->spawn_site) {
+    if (volt__seen_has_waited(t)) {
         volt__out_key(o, "at");
         volt__out_quoted(o, t->wait_site, NULL);
     }
@@ -8390,7 +8497,7 @@ VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out) {
 #endif
 VOLT_API int volt_trace(volt_rt *rt, int fd) { return volt_trace_to(rt, volt__put_fd, &fd); }
 VOLT_API void volt_name(volt_cx *cx, const char *name) {
-    volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for whoever looks on
+    if (name) volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for whoever looks on
 }
 
 //==================================================================================================
@@ -8433,7 +8540,7 @@ static uint32_t volt__end_pool(volt_rt *rt, volt_time deadline) {
     return volt__pool_close(&rt->pool, deadline);
 }
 static int volt__is_pool_busy(volt_rt *rt) {
-    return volt__load_acq(&rt->pool.n_threads) != 0; // [H2] with the end of a thread
+    return rt->pool.is_used && !volt__load_acq(&rt->pool.is_closed); // [H2] with close
 }
 #endif
 
@@ -8588,7 +8695,7 @@ VOLT_API int volt_run(const volt_config *cfg, volt_fn *fn, void *state) {
         return -ETIMEDOUT;
     }
     volt__join_threads(rt);
-    (void)volt__end_pool(rt, VOLT_NEVER);
+    if (volt__end_pool(rt, w->give_up_at) > 0) return -ETIMEDOUT; // a call that was left alone
     rc = volt__to_int(rt->root_result);
     if (volt__teardown(rt) < 0) volt__log(rt, VOLT_LOG_HANDLE_LEAKED, NULL);
     return rc;

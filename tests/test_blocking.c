@@ -7,6 +7,9 @@
 // The seam for threads: creation fails where a test says so.
 #include <pthread.h>
 static int n_creates, fail_from, fail_count; // creations `fail_from` .. fail, from 1 on
+static int is_held; // they are create_held's
+static int create_held(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+                       void *arg);
 static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
                               void *arg);
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) test_thread_create(thread_, attr_, fn_, arg_)
@@ -18,6 +21,7 @@ static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, voi
 
 static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
                               void *arg) {
+    if (READ(is_held)) return create_held(thread, attr, fn, arg);
     int n = COUNT(n_creates), from = READ(fail_from);
     if (from && n >= from && n < from + READ(fail_count)) return EAGAIN;
     return pthread_create(thread, attr, fn, arg);
@@ -184,7 +188,7 @@ static volt_poll teller_run(volt_cx *cx, void *arg) {
 TEST_OF_THREADS(the_thread_that_rested_last_is_taken_first) {
     place p = { 0 }, told = { 0 };
     long last = 0;
-    int n_ended = 0, n_same = 0, n_kept = 0;
+    int n_ended = 0, n_same = 0;
     volt_rt *rt = create_pool(1, 4);
     for (int i = 0; i < 4; i++)
         RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .n_ended = &n_ended });
@@ -193,13 +197,12 @@ TEST_OF_THREADS(the_thread_that_rested_last_is_taken_first) {
     UNTIL(READ(n_ended) == 4);
     for (int i = 0; i < 200; i++) {
         UNTIL(stats_of(rt).blocking_idle == stats_of(rt).blocking_threads);
-        n_kept += stats_of(rt).blocking_threads > 1;
         RT_SPAWN(rt, NULL, teller_run, (teller){ .place = &told });
         UNTIL(READ(told.n_done) == i + 1);
         n_same += told.thread == last;
         last = told.thread;
     }
-    CHECK(n_same >= 190); // while the three others rest for good
+    CHECK(n_same >= 150); // while the three others rest for good; a slow machine ends some
     destroy(rt);
 }
 TEST_OF_THREADS(a_job_that_waits_is_taken_back) {
@@ -242,13 +245,14 @@ typedef struct {
     volt_frame frame;
     volt_job job;
     volt_timer limit;
+    volt_time at_most;
     place *place;
     int64_t rc;
 } hurried;
 static volt_poll hurried_run(volt_cx *cx, void *arg) {
     hurried *h = (hurried *)arg;
     VOLT_BEGIN(cx, h);
-    VOLT_AWAIT(h->rc, volt_within(cx, &h->limit, VOLT_MS(5),
+    VOLT_AWAIT(h->rc, volt_within(cx, &h->limit, h->at_most,
                                   volt_blocking(cx, &h->job, wait_for_opening, h->place)));
     VOLT_END(h->rc);
 }
@@ -257,12 +261,12 @@ TEST_OF_THREADS(a_time_limit_cannot_end_what_runs_but_what_waits) {
     int64_t result = 0;
     volt_handle runs = { NULL }, waits = { NULL };
     volt_rt *rt = create_pool(1, 1);
-    RT_SPAWN(rt, &runs, hurried_run, (hurried){ .place = &p });
+    RT_SPAWN(rt, &runs, hurried_run, (hurried){ .place = &p, .at_most = VOLT_MS(200) });
     UNTIL(READ(p.n_in) == 1);
-    RT_SPAWN(rt, &waits, hurried_run, (hurried){ .place = &p });
+    RT_SPAWN(rt, &waits, hurried_run, (hurried){ .place = &p, .at_most = VOLT_MS(5) });
     CHECK_EQ(volt_join_sync(&waits, VOLT_NEVER, &result), 0);
     CHECK_EQ(result, -ETIMEDOUT);
-    CHECK_EQ(volt_try_join(&runs, &result), -EAGAIN);
+    CHECK_EQ(volt_join_sync(&runs, VOLT_MS(250), &result), -ETIMEDOUT);
     WRITE(p.is_open, 1);
     CHECK_EQ(volt_join_sync(&runs, VOLT_NEVER, &result), 0);
     CHECK_EQ(result, 7);
@@ -297,13 +301,46 @@ TEST_OF_THREADS(without_memory_a_job_fails) {
     UNTIL(READ(p.n_in) == 1); // there is a slab for the next task
     test_heap.is_sticky = 1;
     test_heap.fail_at = READ(test_heap.n_allocs) + 1;
-    int i = VOLT_RT_SPAWN(rt, NULL, asker_run,
-                          (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
-    CHECK(i == 0 || i == -ENOMEM);
+    // a thread runs: it comes to the second one
+    RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
+    UNTIL(stats_of(rt).blocking_queued == 1);
     WRITE(p.is_open, 1);
-    UNTIL(READ(n_ended) == 1 + (i == 0));
+    UNTIL(READ(n_ended) == 2);
+    CHECK_EQ(READ(rc), 7);
+    UNTIL(stats_of(rt).blocking_threads == 0);
+    test_heap.fail_at = READ(test_heap.n_allocs) + 1;
+    RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
+    UNTIL(READ(n_ended) == 3);
+    CHECK_EQ(READ(rc), -ENOMEM);
     test_heap.fail_at = 0;
     destroy(rt);
+}
+// One is queued behind a job whose thread cannot be started: nobody would ever come to it.
+static int n_held;
+static volt_rt *held_rt;
+static place held_place;
+static int held_rc, n_held_ended;
+static int create_held(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+                       void *arg) {
+    (void)thread, (void)attr, (void)fn, (void)arg;
+    COUNT(n_held);
+    UNTIL(stats_of(held_rt).blocking_queued == 1);
+    return EAGAIN;
+}
+TEST_OF_THREADS(what_is_queued_behind_a_failed_thread_fails_too) {
+    int rc = 0;
+    held_rt = create_pool(2, 1);
+    WRITE(is_held, 1);
+    RT_SPAWN(held_rt, NULL, asker_run,
+             (asker){ .place = &held_place, .rc = &rc, .n_ended = &n_held_ended });
+    UNTIL(READ(n_held) == 1);
+    RT_SPAWN(held_rt, NULL, asker_run,
+             (asker){ .place = &held_place, .rc = &held_rc, .n_ended = &n_held_ended });
+    UNTIL(READ(n_held_ended) == 2);
+    CHECK_EQ(READ(rc), -EAGAIN);
+    CHECK_EQ(READ(held_rc), -EAGAIN);
+    WRITE(is_held, 0);
+    destroy(held_rt);
 }
 
 // ---- at a shutdown
