@@ -532,6 +532,60 @@ ROOT_TEST(a_call_in_place_may_wait_for_other_tasks, { int rc; }) {
 #endif
     VOLT_END(0);
 }
+// While its own thread is in the call nobody may give up: who carries the worker meanwhile goes on.
+typedef struct {
+    volt_frame frame;
+    volt_shield shield;
+    int *n_ended;
+    int rc;
+} stubborn;
+static volt_poll stubborn_run(volt_cx *cx, void *arg) {
+    stubborn *s = (stubborn *)arg;
+    VOLT_BEGIN(cx, s);
+    volt_shield_begin(cx, &s->shield, VOLT_NEVER);
+    VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(60)));
+    volt_shield_end(cx, &s->shield);
+    COUNT(*s->n_ended);
+    VOLT_END(s->rc);
+}
+static int join_it(void *arg) { return volt_join_sync((volt_handle *)arg, VOLT_NEVER, NULL); }
+typedef struct {
+    volt_frame frame;
+    volt_handle h;
+    int *n_ended;
+    int rc;
+} joiner;
+static volt_poll joiner_run(volt_cx *cx, void *arg) {
+    joiner *j = (joiner *)arg;
+    VOLT_BEGIN(cx, j);
+    SPAWN(&j->h, stubborn_run, (stubborn){ .n_ended = j->n_ended });
+    CHECK_EQ(volt_block_in_place(cx, join_it, &j->h), 0);
+    COUNT(*j->n_ended);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    int *n_ended;
+    int rc;
+} short_root;
+static volt_poll short_root_run(volt_cx *cx, void *arg) {
+    short_root *r = (short_root *)arg;
+    VOLT_BEGIN(cx, r);
+    SPAWN(NULL, joiner_run, (joiner){ .n_ended = r->n_ended });
+    VOLT_END(0);
+}
+TEST_OF_THREADS(a_drain_that_is_over_leaves_nobody_alone) {
+    int n_ended = 0;
+    short_root root;
+    memset(&root, 0, sizeof root);
+    root.n_ended = &n_ended;
+    volt_config c = test_config(1);
+    c.drain = VOLT_MS(20);
+    int rc = volt_run(&c, short_root_run, &root);
+    CHECK(rc == 0 || rc == -ETIMEDOUT);
+    CHECK_EQ(READ(n_ended), 2);
+    test_pass_and_exit();
+}
 // Without a thread it blocks its worker: others take what they can.
 TEST_OF_THREADS(without_a_thread_the_other_workers_take_over) {
     place p = { 0 };

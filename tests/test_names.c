@@ -306,11 +306,15 @@ TEST(the_first_that_connects_is_it) {
     for (int i = 0; i < 2; i++) {
         ports[1 - i] = bad;
         ports[i] = hang;
-        start = volt_now();
-        CHECK_EQ(dial(3, &port), 0);
-        CHECK_EQ(port, open_port);
-        CHECK(volt_now() - start >= VOLT__DIAL_STAGGER);
-        CHECK(volt_now() - start < 2 * VOLT__DIAL_STAGGER);
+        volt_time least = VOLT_NEVER; // of a few: the machine may be busy
+        for (int tries = 0; tries < 5 && least >= 2 * VOLT__DIAL_STAGGER; tries++) {
+            start = volt_now();
+            CHECK_EQ(dial(3, &port), 0);
+            CHECK_EQ(port, open_port);
+            CHECK(volt_now() - start >= VOLT__DIAL_STAGGER);
+            if (volt_now() - start < least) least = volt_now() - start;
+        }
+        CHECK(least < 2 * VOLT__DIAL_STAGGER);
     }
     ports[0] = hang;
     CHECK_EQ(dial(1, &port), -ETIMEDOUT); // ours; nothing is left open
