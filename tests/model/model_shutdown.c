@@ -403,3 +403,28 @@ SCENARIO(shutdown_destroy_beside_block_on, .class = VMC_EXHAUSTIVE) {
     VMC_ASSERT(volt_destroy(rt) == 0);
     vmc_join(t);
 }
+
+// ---- a worker that was lent acknowledges in the middle of its task's poll: the sweep may hold a
+// task that nobody else knows of, and its runner must not take its word for private
+
+static int begin_in_place(void *unused) {
+    begin(unused);
+    return 0;
+}
+static volt_poll blocks(volt_cx *cx, void *arg) {
+    (void)arg;
+    VMC_ASSERT(volt_block_in_place(cx, begin_in_place, NULL) == 0);
+    n_polls++;
+    return volt_ready(0);
+}
+SCENARIO(shutdown_sweep_beside_a_lent_worker, .class = VMC_BOUNDED, .preemptions = 2,
+         .stale_reads = 1) {
+    rt_make(1);
+    rt_carry(w0);
+    VMC_ASSERT(spawn(w0, NULL, blocks) == 0);
+    rt_run_one(w0);
+    VMC_ASSERT(n_polls == 1);
+    end();
+    volt__helm_give(w0); // a helper that comes too late finds that all is over
+    VMC_ASSERT(volt__pool_close(&rt->pool, VOLT_NEVER) == 0);
+}
