@@ -407,8 +407,10 @@ SCENARIO(shutdown_destroy_beside_block_on, .class = VMC_EXHAUSTIVE) {
 // ---- a worker that was lent acknowledges in the middle of its task's poll: the sweep may hold a
 // task that nobody else knows of, and its runner must not take its word for private
 
+static int other;
 static int begin_in_place(void *unused) {
     begin(unused);
+    other = vmc_spawn(see_shutdown, w1); // whoever is the last one sweeps
     return 0;
 }
 static volt_poll blocks(volt_cx *cx, void *arg) {
@@ -419,11 +421,12 @@ static volt_poll blocks(volt_cx *cx, void *arg) {
 }
 SCENARIO(shutdown_sweep_beside_a_lent_worker, .class = VMC_BOUNDED, .preemptions = 2,
          .stale_reads = 1) {
-    rt_make(1);
+    rt_make(2);
     rt_carry(w0);
     VMC_ASSERT(spawn(w0, NULL, blocks) == 0);
     rt_run_one(w0);
     VMC_ASSERT(n_polls == 1);
+    vmc_join(other);
     end();
     volt__helm_give(w0); // a helper that comes too late finds that all is over
     VMC_ASSERT(volt__pool_close(&rt->pool, VOLT_NEVER) == 0);
