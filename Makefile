@@ -715,7 +715,7 @@ build/log/cross-$(1)-compile: volt.h
 	@$$(call RUN_TEST,sh tests/cross/compile.sh build/cross/compile-$(1) \
 		'$(or $(CROSS_STDS_$(1)),gnu11)' $$(CROSS_CC_$(1)))
 build/log/cross-$(1)-%: build/cross/$(CROSS_LEVEL)/$(1)/%
-	@sed -n 's/^$(1) $$* //p' tests/cross/skips.txt > $$<.skips
+	@sed -nE 's/^($(1)|$(if $(CROSS_QEMU_$(1)),qemu)) $$* //p' tests/cross/skips.txt > $$<.skips
 	@$$(call RUN_TEST,$$(if $$(filter $$*,$$(CROSS_RUNS)),env TEST_SKIPS=$$<.skips \
 		TEST_TIMEOUT_FACTOR=$(if $(CROSS_QEMU_$(1)),40 $(CROSS_QEMU_$(1)) \
 		-L /usr/$(CROSS_TOOLS_$(1)),6) $$<,\
