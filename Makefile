@@ -137,7 +137,8 @@ SAN_FLAGS_tsan := -fsanitize=thread
 # clang makes memory defined by what it sees written: the kernel's part is told by msan.h.
 SAN_FLAGS_msan := -fsanitize=memory -fsanitize-memory-track-origins -fno-sanitize-recover=all \
 	-DTEST_SEES_UNWRITTEN -include tests/msan.h
-SAN_LOGS := $(foreach c,gcc clang,$(foreach s,asan tsan,$(TESTS:%=build/log/$s-$c-%)))
+SANITIZERS ?= asan-gcc tsan-gcc asan-clang tsan-clang
+SAN_LOGS = $(foreach s,$(SANITIZERS),$(TESTS:%=build/log/$s-%))
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1
