@@ -76,7 +76,8 @@ static inline void test_write_log(void *user, int item, const char *text) {
 }
 
 // A worker that starts opens descriptors of its own. Where a test must know which numbers are free,
-// all start at once; else chance decides, as both ways must work.
+// all start at once, and its root waits for that, as it may be run by one that was quicker than the
+// rest; else chance decides, as both ways must work.
 static int test_starts_all;
 static inline volt_config test_config(uint32_t workers) {
     volt_config c;
@@ -131,6 +132,7 @@ static inline void destroy(volt_rt *rt) {
     } name_##_state;                                                                               \
     static volt_poll name_##_body(volt_cx *cx, name_##_state *s);                                  \
     static volt_poll name_##_root(volt_cx *cx, void *arg) {                                        \
+        if (starts_all_) UNTIL(volt__started(cx->rt_) == cx->rt_->n_workers);                      \
         return name_##_body(cx, (name_##_state *)arg);                                             \
     }                                                                                              \
     TEST(name_) {                                                                                  \

@@ -91,12 +91,14 @@ TEST(configuration_at_its_bounds) {
 // Refuses stacks that are too small, and notes what was asked for.
 static struct {
     size_t least, asked[8];
-    int n;
+    int n, is_alone; // alone: what the C library says does not count
 } stacks;
 static int ask_stacksize(pthread_attr_t *a, size_t size) {
     if (size < stacks.least) CHECK(stacks.n < 8);
     if (stacks.n < 8) stacks.asked[stacks.n++] = size;
-    return size < stacks.least ? EINVAL : pthread_attr_setstacksize(a, size);
+    if (size < stacks.least) return EINVAL;
+    int rc = pthread_attr_setstacksize(a, size); // may refuse less than 128 KiB
+    return stacks.is_alone ? 0 : rc;
 }
 TEST(refused_stacks_are_doubled) {
     static const size_t least[] = { 0, 65536, 65537, 131073, 262145, SIZE_MAX };
@@ -106,6 +108,7 @@ TEST(refused_stacks_are_doubled) {
         volt_rt *rt = NULL;
         memset(&stacks, 0, sizeof stacks);
         stacks.least = least[i];
+        stacks.is_alone = 1;
         c.stack_size = 65536;
         CHECK_EQ(volt_create(&c, &rt), 0);
         CHECK_EQ(stacks.n, n_asked[i]);
@@ -835,7 +838,8 @@ TEST(counters_add_up) {
         int64_t value;
         for (int i = 0; i < 200; i++) {
             volt_handle h = { NULL };
-            RT_SPAWN(rt, &h, napper_run, (napper){ .d = i % 20 ? 0 : VOLT_MS(1) });
+            // long enough not to be over before it is on a wheel
+            RT_SPAWN(rt, &h, napper_run, (napper){ .d = i % 20 ? 0 : VOLT_MS(20) });
             CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &value), 0);
         }
         CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
