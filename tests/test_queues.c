@@ -236,7 +236,7 @@ TEST(head_and_distance_do_not_mix) {
 // ---- the ring with thieves
 
 enum { MAX_THIEVES = 3, STRESS_TASKS = IS_SMALL ? 50000 : 400000 };
-// t->wait counts how often a task was seen; t->reserved is its number in its ring.
+// t->wait counts how often a task was seen; t->spawn_ms is its number in its ring.
 typedef struct party { // one thread with its ring
     volt__ring ring;
     uint32_t turn;     // odd while a steal of this thread's is in progress
@@ -277,8 +277,8 @@ static void see(volt__task *t) {
 static void pop_all(party *me, int most) {
     for (volt__task *t; most-- > 0 && (t = volt__ring_pop(&me->ring));) {
         if (!is_chained) {
-            CHECK(t->reserved > me->last);
-            me->last = t->reserved;
+            CHECK(t->spawn_ms > me->last);
+            me->last = t->spawn_ms;
         }
         see(t);
     }
@@ -302,7 +302,7 @@ static void *thief_thread(void *arg) {
 }
 static void owner_push(party *me, volt__task *t, volt__chain *spilled) {
     may_move(me, 1);
-    t->reserved = ++me->number; // plain, as all of a task is: handed over by the ring
+    t->spawn_ms = ++me->number; // plain, as all of a task is: handed over by the ring
     while (!volt__ring_push(&me->ring, t)) {
         may_move(me, VOLT_RING_CAP);
         if (volt__ring_overflow(&me->ring, spilled)) me->moved += VOLT_RING_CAP;
@@ -426,7 +426,7 @@ static void *producer_thread(void *arg) {
         volt__chain_init(&c);
         for (uint32_t n = 1 + i % 3; n > 0 && i < PER_PRODUCER; n--, i++) {
             volt__task *t = &injected[me * PER_PRODUCER + i];
-            t->reserved = i;
+            t->spawn_ms = i;
             volt__chain_push(&c, t);
         }
         volt__injector_push(&injector, &c);
@@ -436,8 +436,8 @@ static void *producer_thread(void *arg) {
 }
 static void take_injected(volt__task *t, uint32_t *next) {
     uint32_t from = (uint32_t)((t - injected) / PER_PRODUCER);
-    CHECK(t->reserved >= next[from]); // in the order of each producer
-    next[from] = t->reserved + 1;
+    CHECK(t->spawn_ms >= next[from]); // in the order of each producer
+    next[from] = t->spawn_ms + 1;
     CHECK_EQ(__atomic_fetch_add(&t->wait, 1, __ATOMIC_RELAXED), 0);
 }
 static void *consumer_thread(void *arg) {
@@ -834,7 +834,7 @@ static void found_one(void *arg, volt__task *t) {
     if (!volt__task_try_retain(t)) return;
     CHECK(w->n < LASTING + PASSING);
     CHECK_EQ(t->u.result, mark_of(t)); // plain: only what is a task's own by now may be read
-    w->n_lasting += (int)t->reserved & 1;
+    w->n_lasting += (int)t->spawn_ms & 1;
     w->found[w->n++] = t;
 }
 static void *walking_thread(void *arg) {
@@ -853,7 +853,7 @@ static volt__task *live_task(size_t size, uint32_t is_lasting) {
     volt__task *t = volt__heap_alloc(&hook.heap, size);
     CHECK(t && volt__load_acq(&t->word) < VOLT__REF);
     t->u.result = mark_of(t);
-    t->reserved = is_lasting;
+    t->spawn_ms = is_lasting;
     volt__store_rel(&t->word, VOLT__REF); // as a spawn publishes it
     return t;
 }

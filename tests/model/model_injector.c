@@ -15,13 +15,13 @@ static void push(int first, int n) {
     volt__chain c;
     volt__chain_init(&c);
     for (int i = first; i < first + n; i++) {
-        tasks[i].reserved = STAMP; // plain: the injector hands it over
+        tasks[i].spawn_ms = STAMP; // plain: the injector hands it over
         volt__chain_push(&c, &tasks[i]);
     }
     volt__injector_push(&q, &c);
 }
 static void take(volt__task *t) {
-    VMC_ASSERT(t >= tasks && t < tasks + N_TASKS && t->reserved == STAMP);
+    VMC_ASSERT(t >= tasks && t < tasks + N_TASKS && t->spawn_ms == STAMP);
     VMC_ASSERT(volt__add_rlx(&n_taken[t - tasks], 1) == 0);
 }
 // In the order of pushing: the two of a chain come as they went in.

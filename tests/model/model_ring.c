@@ -23,13 +23,13 @@ static void start(volt__ring *r, uint32_t index) {
 }
 static volt__task *new_task(void) {
     volt__task *t = &tasks[n_pushed++];
-    t->reserved = STAMP; // plain: the queue hands over what the pusher wrote
+    t->spawn_ms = STAMP; // plain: the queue hands over what the pusher wrote
     volt__store_rlx(&t->word, VOLT__NOTIFIED + VOLT__REF);
     return t;
 }
 static void take(volt__task *t) {
     VMC_ASSERT(t >= tasks && t < tasks + N_TASKS);
-    VMC_ASSERT(t->reserved == STAMP);
+    VMC_ASSERT(t->spawn_ms == STAMP);
     VMC_ASSERT(volt__add_rlx(&n_taken[t - tasks], 1) == 0);
 }
 static int pop_one(volt__ring *r) {

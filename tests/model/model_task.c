@@ -79,9 +79,9 @@ SCENARIO(task_wake_publishes, .class = VMC_EXHAUSTIVE) {
 static void wake_and_release(void *arg) {
     (void)arg;
     volt__task_wake(task);
-    task->reserved++; // plain use, as a joiner reads the result
+    task->spawn_ms++; // plain use, as a joiner reads the result
     if (volt__task_release(task)) {
-        task->reserved++;
+        task->spawn_ms++;
         vmc_reached("the waker frees");
         vmc_free(task);
     }
@@ -94,7 +94,7 @@ SCENARIO(task_last_reference, .class = VMC_EXHAUSTIVE) {
     volt__task_begin(task);
     vmc_spawn(wake_and_release, NULL);
     if (volt__task_finish(task)) {
-        task->reserved++;
+        task->spawn_ms++;
         vmc_reached("the runner frees");
         vmc_free(task);
     }
