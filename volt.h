@@ -3952,16 +3952,17 @@ typedef struct volt__work {
     uint32_t lane;
 } volt__work;
 static volt_job *volt__pool_next(volt__pool *p, volt__pool_thread *t) {
-    volt_job *job = t->job;
-    for (int i = 0; i < VOLT__LANES && !job; i++) {
+    if (t->job) return t->job;
+    for (int i = 0; i < VOLT__LANES; i++) {
         volt__lane *l = &p->lane[i];
-        if (!l->head || l->n_running >= l->limit) continue;
-        job = l->head;
+        volt_job *job = l->head;
+        if (!job || l->n_running >= l->limit) continue;
         volt__lane_remove(l, job);
         p->n_queued--;
         volt__pool_give(p, t, job);
+        return job;
     }
-    return job;
+    return NULL;
 }
 // Under lock. What is needed of the job is copied: it may be its submitter's stack, and gone.
 static int volt__pool_take(volt__pool *p, volt__pool_thread *t, volt__work *work) {
