@@ -4350,8 +4350,8 @@ static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
     rt->cfg.log.fn(rt->cfg.log.user, VOLT__CAST(int, item), text);
 }
 
-// ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never under
-// a lock. w NULL: on a thread that is no worker of this runtime.
+// ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never
+// under a lock. w NULL: on a thread that is no worker of this runtime.
 
 #if VOLT_TRACE
 static volt__trace *volt__trace_of(volt_rt *rt, volt__worker *w) {
@@ -4651,10 +4651,12 @@ static uint32_t volt__fetch(volt__worker *w, volt__injector *q, uint32_t n_taker
 }
 // What was placed here, or a share of the injector.
 static uint32_t volt__fetch_share(volt__worker *w) {
+    volt__injector *q = &w->rt->injector;
     uint32_t n = volt__has_inboxes(w->rt) ? volt__fetch(w, &w->inbox, 1) : 0;
     w->stats.placed += n;
-    if (n > 0) return n;
-    n = volt__fetch(w, &w->rt->injector, volt__started(w->rt));
+    if (n > 0 || volt__injector_is_empty(q)) return n;
+    // After that look: a fresh thread may see itself counted only with what came after it.
+    n = volt__fetch(w, q, volt__started(w->rt));
     w->stats.wakes_remote += n;
     return n;
 }
