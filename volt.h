@@ -240,11 +240,11 @@
 // A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
 // tasks are taken over by an idle worker within 2 ms. With one worker, or when all are stuck,
 // nobody can. A file on a disk is always ready: volt_read holds up the worker, volt_file_pread
-// does not. A descriptor that
-// volt reads, writes or accepts on is non-blocking from then on, also after volt_fd_forget. Close
-// descriptors with volt_close: the table behind volt_read must know. At most 1024 workers and 4
-// million descriptors per runtime, 200 arms in a select, 253 shields inside each other. A poll
-// function that waits on leaf operations must be awaited by a function with VOLT_BEGIN.
+// does not. A descriptor that volt reads, writes or accepts on is non-blocking from then on, also
+// after volt_fd_forget. Close descriptors with volt_close: the table behind volt_read must know. At
+// most 1024 workers and 4 million descriptors per runtime, 200 arms in a select, 253 shields inside
+// each other. A poll function that waits on leaf operations must be awaited by a function with
+// VOLT_BEGIN.
 //
 // Fork. A forked child has no workers, and shares its parent's epoll instances. There, functions
 // that take a volt_rt give -ECHILD or nothing, wake-ups do nothing and volt_rt_close only closes,
@@ -259,11 +259,27 @@
 //  2. volt_shutdown with a time limit gives the number of tasks that are left, and logs where the
 //     first 16 of them wait.
 //  3. volt_stats: `polls` grows and nothing else does: a task spins. Nothing grows: all wait.
-//     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives.
+//     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives, `queued`
+//     what waits for a worker; of its life a worker has been awake for `busy_ns`.
 //  4. volt_dump lists every task: what it is, how old, where it waits, for what and since when; and
 //     what each worker has. From any thread, while the program runs, and from a crash handler.
 //  5. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
 //     of a suspended function's await is its frame.node_.pc_.
+//
+// ---- a program that is slow: what it takes to see it is compiled in by VOLT_TRACE=1
+//  1. .slow_poll logs the await behind which a poll took too long, once it is over; volt_health
+//     tells how long one runs that does not end, and how long runnable tasks wait.
+//  2. volt_histograms: how long polls take, and how long tasks wait for a worker after a wake-up.
+//  3. volt_trace: what the workers did last, and who woke whom, for ui.perfetto.dev.
+//  4. .tracer: every event, for an exporter of one's own.
+// Without it too, where <sys/sdt.h> was at the build, there are probes; perf list sdt, bpftrace
+// `usdt:PROGRAM:volt:poll` and gdb's `info probes` see them. Their arguments:
+//     poll    task, worker, text: where spawned and function or volt_name, text: last wait
+//     polled  task, worker, 1: it waits, 0: it has ended
+//     wake    task, worker of the one that woke it, or 0
+//     park, unpark    worker
+//     steal   worker, tasks taken
+// Tasks and workers are addresses.
 //
 // ---- waiting for something of your own
 // A poll by hand looks whether there is something, and else is pending until a waker says so:
