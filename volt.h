@@ -3874,7 +3874,7 @@ struct volt__pool {
     uint32_t close_lock;            // who closes: one after the other
     uint32_t is_closed;             // W under close_lock, R any [H2]: all threads are joined
     volt__pool_thread *idle;        // under lock: the most recent one first
-    volt__pool_thread *ended;       // under lock: to be joined
+    volt__pool_thread *ended;       // under lock: the last one, to be joined
     volt__lane lane[VOLT__LANES];   // under lock
     uint64_t n_queued, n_jobs;      // under lock: now; since the start
     volt_allocator alloc;           // once
@@ -3946,18 +3946,18 @@ static void volt__pool_unlist_idle(volt__pool *p, volt__pool_thread *t) {
     p->n_idle--;
     t->is_idle = 0;
 }
-// Threads that have ended, or are just doing so.
+// Waits for a thread that has ended, or is just doing so.
+static void volt__pool_bury(volt__pool *p, volt__pool_thread *or_null) {
+    if (!or_null) return;
+    VOLT_THREAD_JOIN(or_null->thread);
+    p->alloc.free(p->alloc.user, or_null, sizeof *or_null);
+}
 static void volt__pool_reap(volt__pool *p) {
     volt__lock(&p->lock);
     volt__pool_thread *t = p->ended;
     p->ended = NULL;
     volt__unlock(&p->lock);
-    while (t) {
-        volt__pool_thread *next = t->next;
-        VOLT_THREAD_JOIN(t->thread);
-        p->alloc.free(p->alloc.user, t, sizeof *t);
-        t = next;
-    }
+    volt__pool_bury(p, t);
 }
 
 // ---- what a thread of the pool does
@@ -4021,11 +4021,12 @@ static void *volt__pool_main(void *arg) {
             p->lane[work.lane].n_running--;
         }
     } while (!volt__pool_rest(p, t));
-    t->next = p->ended;
+    volt__pool_thread *before = p->ended;
     p->ended = t;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
     volt__unlock(&p->lock);
     VOLT_FUTEX_WAKE(&p->n_threads, INT_MAX); // who frees the pool joins us first
+    volt__pool_bury(p, before); // so that of all that have ended one keeps its stack
     return NULL;
 }
 
