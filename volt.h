@@ -37,10 +37,10 @@
 //   >>idle     who sleeps, who searches; the watch      >>pool    threads for what blocks
 //   >>trace    what happened, for who asks              >>worker  schedule, poll, park, look around
 //   >>runtime  start, spawn, handles, wakers            >>await   leaf contract, sleep, shields
-//   >>blocking calls on the pool and in place, files    >>sync    tokens, groups
-//   >>net      sockets, addresses, poll sets            >>combine select and join: arms, arrays
-//   >>names    hosts by name                            >>inspect counters, dump, trace as JSON
-//   >>public   run, create, block_on, shutdown
+//   >>blocking calls on the pool and in place, files    >>sync    mutex to notify: gates, latches
+//   >>scopes   tokens, groups                           >>net     sockets, addresses, poll sets
+//   >>combine  select and join: arms, arrays            >>names   hosts by name
+//   >>inspect  counters, dump, trace as JSON            >>public  run, create, block_on, shutdown
 #ifndef VOLT_H
 #define VOLT_H
 
@@ -511,6 +511,77 @@ typedef struct volt_handle {
 typedef struct volt_waker {
     volt__task *task_;
 } volt_waker;
+
+// ---- synchronisation. All are zero-valid and need no destructor. None may be freed while a call on
+// it has not returned; a call that others may take for the last one touches nothing after it is.
+
+// What mutex, read-write lock, semaphore and once are made of: so many permits, and who waits for
+// how many of them.
+typedef struct volt__gate {
+    uint32_t word_, lock_;
+    volt__node *waiters_;
+} volt__gate;
+typedef struct volt_mutex {
+    volt__gate gate_;
+#if VOLT_DEBUG
+    const volt__task *holder_;
+#endif
+} volt_mutex;
+#define VOLT__GATE_FIFO 4u
+#if VOLT_DEBUG
+#  define VOLT_MUTEX_INIT { { 0, 0, NULL }, NULL }
+#  define VOLT_MUTEX_FIFO { { VOLT__GATE_FIFO, 0, NULL }, NULL } // strictly in turn
+#else
+#  define VOLT_MUTEX_INIT { { 0, 0, NULL } }
+#  define VOLT_MUTEX_FIFO { { VOLT__GATE_FIFO, 0, NULL } }
+#endif
+typedef struct volt_rwlock {
+    volt__gate gate_;
+    uint32_t is_writing_; // W holder
+} volt_rwlock;
+#define VOLT_RWLOCK_INIT { { 0, 0, NULL }, 0 }
+typedef struct volt_sem {
+    volt__gate gate_;
+} volt_sem;
+#define VOLT_SEM_MAX 0xfffffffu
+#define VOLT_SEM_INIT(n_) { { (uint32_t)(n_) << 4, 0, NULL } } // zero-valid, too: no permits
+typedef struct volt_once {
+    volt__gate gate_;
+} volt_once;
+#define VOLT_ONCE_INIT { { 0, 0, NULL } }
+
+// What event, wait group and tracker are made of: a word, and who waits until it has one value.
+typedef struct volt__latch {
+    uint32_t word_, lock_;
+    volt__node *waiters_;
+} volt__latch;
+typedef struct volt_event {
+    volt__latch latch_;
+} volt_event;
+#define VOLT_EVENT_INIT { { 0, 0, NULL } }
+typedef struct volt_wait_group {
+    volt__latch latch_;
+} volt_wait_group;
+#define VOLT_WAIT_GROUP_INIT { { 0, 0, NULL } }
+typedef struct volt_tracker {
+    volt__latch latch_;
+} volt_tracker;
+#define VOLT_TRACKER_INIT { { 0, 0, NULL } }
+typedef struct volt_notify {
+    uint32_t word_, lock_;
+    volt__node *waiters_, *watchers_;
+} volt_notify;
+#define VOLT_NOTIFY_INIT { 0, 0, NULL, NULL }
+typedef struct volt_barrier {
+    uint32_t lock_, n_, arrived_;
+    volt__node *waiters_;
+} volt_barrier;
+#define VOLT_BARRIER_INIT(n_) { 0, (n_), 0, NULL }
+typedef struct volt_cond {
+    uint32_t lock_;
+    volt__node *waiters_;
+} volt_cond;
+#define VOLT_COND_INIT { 0, NULL }
 
 // A stop flag that can be waited for; zero-valid. Children made by volt_token_init stop with it.
 typedef struct volt_token {
@@ -1262,6 +1333,123 @@ VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
 //   gives : ticks that this result stands for, >= 1
 VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 
+// ---- synchronisation
+// Each wait has three forms: awaited; `try_`, on any thread, which gives -EAGAIN where it would
+// wait; and `_sync`, on a plain thread, which waits for so long at most: -ETIMEDOUT, -EDEADLK on a
+// worker. What is said of one is true of all three. Waits are in order of arrival, but for a mutex.
+// A wait that is cancelled when its turn has come passes it on.
+
+// Between lock and unlock the task may await, but nobody else gets in: hold it shortly. A lock that
+// is free is taken by who comes first, which need not be who waits longest; who has been passed over
+// VOLT_MUTEX_BARGES times is next. VOLT_MUTEX_FIFO: strictly in turn, at a task switch each.
+// Order: what was done before an unlock is seen after the next lock.
+//   gives : 0
+VOLT_API VOLT_POLL volt_mutex_lock(volt_cx *cx, volt_mutex *m);
+VOLT_API VOLT__MUST int volt_mutex_try_lock(volt_mutex *m);
+VOLT_API VOLT__MUST int volt_mutex_lock_sync(volt_mutex *m, volt_time at_most);
+// By the task that holds it, on whatever thread; a debug build stops where it is another one.
+//   where : any thread
+VOLT_API void volt_mutex_unlock(volt_mutex *m);
+
+// Many readers or one writer, in turn: a reader behind a writer that waits, waits too, so a task
+// must not take it twice. Order: as a mutex, between writers and all others.
+//   gives : 0
+VOLT_API VOLT_POLL volt_rwlock_read(volt_cx *cx, volt_rwlock *l);
+VOLT_API VOLT_POLL volt_rwlock_write(volt_cx *cx, volt_rwlock *l);
+VOLT_API VOLT__MUST int volt_rwlock_try_read(volt_rwlock *l);
+VOLT_API VOLT__MUST int volt_rwlock_try_write(volt_rwlock *l);
+VOLT_API VOLT__MUST int volt_rwlock_read_sync(volt_rwlock *l, volt_time at_most);
+VOLT_API VOLT__MUST int volt_rwlock_write_sync(volt_rwlock *l, volt_time at_most);
+// Gives back what the caller has: a read or the write.  where: any thread
+VOLT_API void volt_rwlock_unlock(volt_rwlock *l);
+// A writer becomes a reader, with no other writer in between.  where: any thread
+VOLT_API void volt_rwlock_downgrade(volt_rwlock *l);
+
+// Takes n permits at once. Who waits for many is not overtaken by who needs few. Order: what was
+// done before a release is seen after the acquire that got its permits.
+//   gives : 0 | -EPIPE closed | -EINVAL more than VOLT_SEM_MAX
+VOLT_API VOLT_POLL volt_sem_acquire(volt_cx *cx, volt_sem *s, uint32_t n);
+VOLT_API VOLT__MUST int volt_sem_try_acquire(volt_sem *s, uint32_t n);
+VOLT_API VOLT__MUST int volt_sem_acquire_sync(volt_sem *s, uint32_t n, volt_time at_most);
+// Gives permits back, or adds new ones.
+//   where : any thread.  gives: 0 | -EOVERFLOW there would be more than VOLT_SEM_MAX; nothing is done
+VOLT_API int volt_sem_release(volt_sem *s, uint32_t n);
+// Takes away up to n permits for good, of those that are there now.
+//   where : any thread.  gives: how many
+VOLT_API uint32_t volt_sem_forget(volt_sem *s, uint32_t n);
+// Permits that are there now: may have changed when it returns.  where: any thread
+VOLT_API uint32_t volt_sem_available(const volt_sem *s);
+// For good: every wait gives -EPIPE.  where: any thread
+VOLT_API void volt_sem_close(volt_sem *s);
+
+// Something to be done once, by whoever comes first; it may await meanwhile, the others wait.
+//     VOLT_AWAIT(c->rc, volt_once_begin(cx, &once));
+//     if (c->rc == 1) { ... volt_once_end(&once, succeeded); }
+//   gives : 1 the caller does it | 0 it is done
+VOLT_API VOLT_POLL volt_once_begin(volt_cx *cx, volt_once *o);
+VOLT_API VOLT__MUST int volt_once_try_begin(volt_once *o);
+VOLT_API VOLT__MUST int volt_once_begin_sync(volt_once *o, volt_time at_most);
+// 0: it has failed, and the next one tries. Order: what was done before is seen by all who get 0.
+//   where : any thread
+VOLT_API void volt_once_end(volt_once *o, int is_done);
+VOLT_API int volt_once_is_done(const volt_once *o);
+
+// A flag that stays up until it is taken down: waits end while it is up.
+//   gives : 0. Order: what was done before the set is seen
+VOLT_API VOLT_POLL volt_event_wait(volt_cx *cx, volt_event *e);
+VOLT_API VOLT__MUST int volt_event_wait_sync(volt_event *e, volt_time at_most);
+// where: any thread
+VOLT_API void volt_event_set(volt_event *e);
+VOLT_API void volt_event_reset(volt_event *e);
+VOLT_API int volt_event_is_set(const volt_event *e);
+
+// Waits until as many have said done as were added.
+//   gives : 0. Order: what was done before the last done is seen
+VOLT_API VOLT_POLL volt_wait_group_wait(volt_cx *cx, volt_wait_group *g);
+VOLT_API VOLT__MUST int volt_wait_group_wait_sync(volt_wait_group *g, volt_time at_most);
+//   where : any thread.  gives: 0 | -EOVERFLOW beyond 2^31 - 1
+VOLT_API int volt_wait_group_add(volt_wait_group *g, uint32_t n);
+VOLT_API void volt_wait_group_done(volt_wait_group *g);
+
+// For a drain: waits until it is closed and all who entered have left. Who comes too late sees it.
+//   gives : 0
+VOLT_API VOLT_POLL volt_tracker_wait(volt_cx *cx, volt_tracker *t);
+VOLT_API VOLT__MUST int volt_tracker_wait_sync(volt_tracker *t, volt_time at_most);
+//   where : any thread.  gives: 0 | -EPIPE closed | -EOVERFLOW beyond 2^30 - 1
+VOLT_API VOLT__MUST int volt_tracker_enter(volt_tracker *t);
+VOLT_API void volt_tracker_leave(volt_tracker *t);
+VOLT_API void volt_tracker_close(volt_tracker *t);
+
+// One that waits, or the next one that will, is let through: at most one permit is kept.
+//   gives : 0. Order: what was done before the notify is seen
+VOLT_API VOLT_POLL volt_notify_wait(volt_cx *cx, volt_notify *n);
+VOLT_API VOLT__MUST int volt_notify_try_wait(volt_notify *n);
+VOLT_API VOLT__MUST int volt_notify_wait_sync(volt_notify *n, volt_time at_most);
+// The one that waits longest, or shortest; all who wait now, and nobody later.  where: any thread
+VOLT_API void volt_notify_one(volt_notify *n);
+VOLT_API void volt_notify_last(volt_notify *n);
+VOLT_API void volt_notify_all(volt_notify *n);
+// For a condition that volt_notify_all tells of: its number first, then the look at the condition,
+// then the wait, which ends at once if there was one in between. Takes no permit, modulo 2^30.
+VOLT_API uint32_t volt_notify_count(const volt_notify *n);
+VOLT_API VOLT_POLL volt_notify_wait_past(volt_cx *cx, volt_notify *n, uint32_t count);
+VOLT_API VOLT__MUST int volt_notify_wait_past_sync(volt_notify *n, uint32_t count,
+                                                   volt_time at_most);
+
+// Waits until n have come; then it begins anew. A wait that is cancelled before has not come.
+//   gives : 1 to one of them, 0 to the others, also to those cancelled too late
+VOLT_API VOLT_POLL volt_barrier_wait(volt_cx *cx, volt_barrier *b);
+VOLT_API VOLT__MUST int volt_barrier_wait_sync(volt_barrier *b, volt_time at_most);
+
+// Unlocks the mutex, waits for a signal, and locks it again, also when cancelled. As elsewhere: the
+// condition is to be looked at again.
+//   gives : 0
+VOLT_API VOLT_POLL volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m);
+VOLT_API VOLT__MUST int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most);
+//   where : any thread, with the mutex or without
+VOLT_API void volt_cond_signal(volt_cond *c);
+VOLT_API void volt_cond_broadcast(volt_cond *c);
+
 // ---- tokens
 
 // For a child token; a zeroed volt_token is a root. The root must outlive its children.
@@ -1591,6 +1779,9 @@ static __thread volt__worker *volt__tls;
 #else
 #  define VOLT__PROBE(n_, ...) ((void)0)
 #endif
+#ifndef VOLT_MUTEX_BARGES
+#  define VOLT_MUTEX_BARGES 4 // times that who waits longest for a mutex may find it taken again
+#endif
 #ifndef VOLT_LOCK_SPIN
 #  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
 #endif
@@ -1854,6 +2045,9 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [S1]  shutdown: closed, acks, stop     maintenance, waiters           no more spawns          MP
 //  [S2]  completed store, bit, fence      bit, fence, completed loads    "last task ended"       SB
 //  [C1]  token cancel: flag store         is_cancelled: flag load        what the canceller did  MP
+//  [G1]  gate give, close: word rmw       gate try, take: word load, cas what the lock guards    MP
+//  [G2]  latch move: word cas             latch look, wait: word load    what was done before    MP
+//  [G3]  notify one, all: word rmw        notify wait: word load, cas    what was done before    MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
 //  [H1]  helm given: store                helm taken: load               the whole worker        MP
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
@@ -6199,7 +6393,9 @@ enum {
     VOLT__LEAF_TOKEN,
     VOLT__LEAF_GROUP,
     VOLT__LEAF_JOB,
-    VOLT__LEAF_NAME
+    VOLT__LEAF_NAME,
+    VOLT__LEAF_LOCK,
+    VOLT__LEAF_EVENT
 };
 
 static inline int volt__is_off(const volt_cx *cx) { return cx->shield_ < cx->abort_; }
@@ -6795,7 +6991,961 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
 }
 
 //==================================================================================================
-// >>sync  tokens, groups
+// >>sync  waits; gates: mutex, rwlock, semaphore, once; latches: event, wait group, tracker; notify
+//==================================================================================================
+// ---- a wait, of a task or of a blocked thread, on an object with a lock and a list. Nobody is ever
+// completed by another one: what fires a node grants it something, or lets it look again, and it
+// acts in its own step, under the lock. So a grant can be taken back: `leave` passes it on.
+// An object may be freed by who is let through last. Hence: who is fired comes to the lock before it
+// returns, and whoever lets others through without them touches nothing after that.
+
+enum { VOLT__TURN = VOLT__CLOSED + 1 }; // of a node: nothing is granted, but it may try again
+
+typedef struct volt__blocked {
+    volt__node node; // who_: itself, and a low bit
+    volt__parker parker;
+} volt__blocked;
+#define VOLT__BLOCKED ((uintptr_t)1) // in who_: a volt__blocked
+
+// Whom one event lets go on, collected under the lock.
+typedef struct volt__wakes {
+    volt__chain chain;
+    volt__node *first, *last; // blocked threads
+} volt__wakes;
+static void volt__wakes_init(volt__wakes *w) {
+    volt__chain_init(&w->chain);
+    w->first = w->last = NULL;
+}
+// Under the lock, the node just unlinked. LAST TOUCH of a task's: as volt__node_fire. A thread stays
+// until its parker is set.
+static void volt__wakes_fire(volt__wakes *w, volt__node *n, uint8_t state) {
+    if (!(VOLT__CAST(uintptr_t, n->who_) & VOLT__BLOCKED)) {
+        volt__node_fire(n, state, &w->chain);
+        return;
+    }
+    volt__node_set(n, state);
+    n->next_ = NULL;
+    if (w->last) w->last->next_ = n;
+    else w->first = n;
+    w->last = n;
+}
+static void volt__wakes_fire_first(volt__wakes *w, volt__node **list, uint8_t state) {
+    volt__node *n = *list;
+    volt__list_remove(list, n);
+    volt__wakes_fire(w, n, state);
+}
+static void volt__wakes_fire_all(volt__wakes *w, volt__node **list, uint8_t state) {
+    while (*list) volt__wakes_fire_first(w, list, state);
+}
+// Without the lock.
+static void volt__wakes_release(volt__wakes *w) {
+    for (volt__node *n = w->first, *next; n; n = next) {
+        next = n->next_;
+        uintptr_t who = VOLT__CAST(uintptr_t, n->who_) - VOLT__BLOCKED;
+        volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
+    }
+    volt__schedule_chain(&w->chain);
+}
+
+typedef struct volt__wait volt__wait;
+typedef int64_t volt__wait_fn(const volt__wait *a, volt__node *n, uint8_t was, volt__wakes *wakes);
+struct volt__wait {
+    void *on;
+    uint32_t *lock;
+    volt__node **waiters; // under lock
+    // Under lock, `was`: IDLE, or what it was fired with. The result, or VOLT__PENDING: linked again.
+    volt__wait_fn *enter;
+    // Under lock, cancelled: `was` also LINKED. The result.
+    volt__wait_fn *leave;
+    void *data;       // what is moved, ...
+    uint32_t n, flip; // how many; of gates
+    volt__task *task; // NULL: a blocked thread
+};
+static void volt__wait_link(const volt__wait *a, volt__node *n, int is_first) {
+    if (a->task) {
+        volt__node_bind(n, a->task, a->on);
+    } else {
+        n->on_ = a->on;
+        volt__node_set(n, VOLT__LINKED);
+    }
+    volt__list_push(a->waiters, n);
+    if (is_first) *a->waiters = n;
+}
+// One look: a result, or VOLT__PENDING, and then it is linked.
+static int64_t volt__wait_step(const volt__wait *a, volt__node *n, int is_off) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(a->lock);
+    uint8_t was = volt__node_state(n);
+    VOLT_ASSERT(is_off || was != VOLT__LINKED);
+    if (was == VOLT__LINKED) volt__list_remove(a->waiters, n);
+    if (was != VOLT__IDLE && a->task) volt__node_unbind(n, a->task);
+    else volt__node_set(n, VOLT__IDLE);
+    int64_t value = is_off ? a->leave(a, n, was, &wakes) : a->enter(a, n, was, &wakes);
+    volt__unlock(a->lock);
+    volt__wakes_release(&wakes);
+    return value;
+}
+static volt_poll volt__wait_poll(volt_cx *cx, volt__node *n, volt__wait *a) {
+    int is_off = volt__is_off(cx), is_idle = volt__node_state(n) == VOLT__IDLE;
+    if (is_off && is_idle) return volt__leaf_end(n, -ECANCELED);
+    if (!is_off && volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
+    a->task = cx->task_;
+    int64_t value = volt__wait_step(a, n, is_off);
+    return value == VOLT__PENDING ? volt__leaf_pend(cx, n, 0) : volt__leaf_end(n, value);
+}
+// The time is up: its result if it is still linked; else VOLT__PENDING, and its parker is set.
+static int64_t volt__wait_give_up(volt__wait *a, volt__blocked *b) {
+    volt__wakes wakes;
+    int64_t value = VOLT__PENDING;
+    volt__wakes_init(&wakes);
+    volt__lock(a->lock);
+    if (volt__node_state(&b->node) == VOLT__LINKED) {
+        volt__list_remove(a->waiters, &b->node);
+        volt__node_set(&b->node, VOLT__IDLE);
+        value = a->leave(a, &b->node, VOLT__LINKED, &wakes);
+    }
+    volt__unlock(a->lock);
+    volt__wakes_release(&wakes);
+    if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER); // on its way
+    return value;
+}
+static void volt__blocked_init(volt__blocked *b) {
+    memset(b, 0, sizeof *b);
+    b->node.who_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, b) | VOLT__BLOCKED);
+}
+static int volt__wait_sync(volt__wait *a, volt_time at_most) {
+    volt__blocked b;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    volt__blocked_init(&b);
+    volt_time deadline = volt__deadline(at_most);
+    for (;;) {
+        int64_t value = volt__wait_step(a, &b.node, 0);
+        if (value == VOLT__PENDING && volt__parker_wait(&b.parker, deadline) < 0) {
+            value = volt__wait_give_up(a, &b);
+            if (value == -ECANCELED) return -ETIMEDOUT;
+        }
+        if (value != VOLT__PENDING) return VOLT__CAST(int, value);
+        volt__store_rlx(&b.parker.is_set, 0); // rlx: who set it has left
+    }
+}
+
+// ---- gates
+// Permits are counted in the word, beside the flags; of a mutex and an rwlock turned around, so that
+// zero is all of them. Taking and giving are one cas each, unless somebody waits. QUEUED: who gives,
+// and who may not overtake, comes to the lock. It is set by who is about to wait, before it looks for
+// the last time, and cleared under the lock only; nobody waits while it is clear.
+// Where it must go in turn, permits are given to the first in the list by and by, and the free ones
+// are none while somebody waits. Else (a mutex) the permit is free for all, and the first in the list
+// is woken to try: TURN, until it has come to the lock; one at a time. It waits at the head again when
+// it has failed; when it has so many times, it is given the permit.
+//
+//                 try, enter              give                    leave                 close
+//   try, enter    by cas                  cas; [G1]               lock                  lock, cas
+//   give          by cas                  by cas                  lock                  lock
+enum { VOLT__GATE_QUEUED = 1, VOLT__GATE_CLOSED = 2, VOLT__GATE_TURN = 8 }; // and VOLT__GATE_FIFO
+#define VOLT__GATE_SHIFT 4
+#define VOLT__GATE_ONE (UINT32_C(1) << VOLT__GATE_SHIFT) // turned around: of a mutex there is one
+#define VOLT__GATE_ALL (~(VOLT__GATE_ONE - 1))
+VOLT__SASSERT(VOLT__GATE_ALL >> VOLT__GATE_SHIFT == VOLT_SEM_MAX, "VOLT_SEM_INIT knows the shift");
+#define VOLT__GATE_TRIES (INT64_C(1) << 32) // in key_, above how many it wants; the caller's from 48 on
+
+static inline uint32_t volt__gate_free(uint32_t word, uint32_t flip) {
+    return (word ^ flip) >> VOLT__GATE_SHIFT;
+}
+static inline uint32_t volt__gate_less(uint32_t word, uint32_t flip, uint32_t n) {
+    return ((word ^ flip) - n * VOLT__GATE_ONE) ^ flip;
+}
+static inline uint32_t volt__gate_more(uint32_t word, uint32_t flip, uint32_t n) {
+    return ((word ^ flip) + n * VOLT__GATE_ONE) ^ flip;
+}
+static inline uint32_t volt__gate_most(uint32_t flip) {
+    return (flip ? flip : VOLT__GATE_ALL) >> VOLT__GATE_SHIFT;
+}
+static inline int volt__gate_is_in_turn(uint32_t word, uint32_t flip) {
+    return flip != VOLT__GATE_ONE || (word & VOLT__GATE_FIFO) != 0;
+}
+// Who has seen without the lock that it is closed may free it: not before the closer has left.
+static inline int volt__gate_end(volt__gate *g, uint32_t word) {
+    if (word & VOLT__GATE_QUEUED) {
+        volt__lock(&g->lock_);
+        volt__unlock(&g->lock_);
+    }
+    return -EPIPE;
+}
+// 0, -EAGAIN, -EPIPE.
+static inline int volt__gate_try(volt__gate *g, uint32_t flip, uint32_t n) {
+    uint32_t word = volt__load_acq(&g->word_); // [G1] with close
+    do {
+        if (word & VOLT__GATE_CLOSED) return volt__gate_end(g, word);
+        if (volt__gate_free(word, flip) < n) return -EAGAIN;
+        if ((word & VOLT__GATE_QUEUED) && volt__gate_is_in_turn(word, flip)) return -EAGAIN;
+    } while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n))); // [G1] with give
+    return 0;
+}
+static uint32_t volt__gate_wants(const volt__node *n) { return VOLT__CAST(uint32_t, n->key_); }
+static uint32_t volt__gate_tries(const volt__node *n) {
+    return VOLT__CAST(uint32_t, n->key_ / VOLT__GATE_TRIES) & 0xffff;
+}
+// Under lock: n permits for all, and no more QUEUED if nobody waits.
+static void volt__gate_settle(volt__gate *g, uint32_t flip, uint32_t n) {
+    uint32_t keep = g->waiters_ ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__GATE_QUEUED);
+    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+    // [G1] with try
+    while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, n) & keep)) {}
+}
+// Under lock, somebody waits: n permits that nobody has any more.
+static void volt__gate_serve(volt__gate *g, uint32_t flip, uint32_t n, volt__wakes *wakes) {
+    uint32_t word = volt__load_rlx(&g->word_); // rlx: its flag never changes
+    if (!volt__gate_is_in_turn(word, flip) &&
+        volt__gate_tries(g->waiters_) < VOLT_MUTEX_BARGES) {
+        volt__wakes_fire_first(wakes, &g->waiters_, VOLT__TURN);
+        // [G1] with try
+        while (!volt__cas_acq_rel(&g->word_, &word,
+                                  volt__gate_more(word, flip, n) | VOLT__GATE_TURN)) {}
+        return;
+    }
+    while (n > 0 && g->waiters_) {
+        volt__node *first = g->waiters_;
+        uint32_t given = volt__min32(n, volt__gate_wants(first));
+        first->key_ -= given;
+        n -= given;
+        if (volt__gate_wants(first) > 0) return;
+        volt__wakes_fire_first(wakes, &g->waiters_, VOLT__FIRED);
+    }
+    volt__gate_settle(g, flip, n);
+}
+// 0: nobody waits any more, and nothing is given yet; so the caller gives it by the word alone.
+static int volt__gate_give_queued(volt__gate *g, uint32_t flip, uint32_t n) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&g->lock_);
+    int is_waited_for = g->waiters_ != NULL;
+    if (is_waited_for) volt__gate_serve(g, flip, n, &wakes);
+    else volt__gate_settle(g, flip, 0);
+    volt__unlock(&g->lock_);
+    volt__wakes_release(&wakes);
+    return is_waited_for;
+}
+// 0, or -EOVERFLOW.
+static inline int volt__gate_give(volt__gate *g, uint32_t flip, uint32_t n) {
+    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+    for (;;) {
+        if (n > volt__gate_most(flip) - volt__gate_free(word, flip)) return -EOVERFLOW;
+        if (VOLT__UNLIKELY((word & (VOLT__GATE_QUEUED | VOLT__GATE_TURN)) == VOLT__GATE_QUEUED)) {
+            if (volt__gate_give_queued(g, flip, n)) return 0;
+            word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+        } else if (volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, n))) {
+            return 0; // [G1] with try. LAST TOUCH
+        }
+    }
+}
+// Under lock, by who had the turn: from here on who gives comes to the lock.
+static void volt__gate_turn_ends(volt__gate *g) {
+    volt__and_acq_rel(&g->word_, ~VOLT__CAST(uint32_t, VOLT__GATE_TURN)); // [G1] with give
+}
+// What of the n may be taken now: all, or nothing, or in turn a part.
+static uint32_t volt__gate_take(volt__gate *g, const volt__wait *a) {
+    uint32_t n, left, word = volt__load_acq(&g->word_); // [G1] with give
+    int is_in_turn = volt__gate_is_in_turn(word, a->flip);
+    if (is_in_turn && g->waiters_) return 0;
+    do {
+        if (word & VOLT__GATE_CLOSED) return 0;
+        n = volt__min32(volt__gate_free(word, a->flip), a->n);
+        if (n == 0 || (n < a->n && !is_in_turn)) return 0;
+        left = volt__gate_less(word, a->flip, n);
+        if (n == a->n && !g->waiters_) left &= ~VOLT__CAST(uint32_t, VOLT__GATE_QUEUED);
+    } while (!volt__cas_acq_rel(&g->word_, &word, left)); // [G1] with give
+    return n;
+}
+static int64_t volt__gate_enter(const volt__wait *a, volt__node *n, uint8_t was,
+                                volt__wakes *wakes) {
+    volt__gate *g = VOLT__CAST(volt__gate *, a->on);
+    (void)wakes;
+    if (was == VOLT__FIRED) return 0;
+    // From here on who gives comes to the lock.
+    (void)volt__or_acq_rel(&g->word_, VOLT__GATE_QUEUED); // [G1] with give
+    if (was == VOLT__TURN) volt__gate_turn_ends(g);
+    uint32_t got = volt__gate_take(g, a);
+    if (got == a->n) return 0;
+    if (volt__load_acq(&g->word_) & VOLT__GATE_CLOSED) { // [G1] closed under the lock
+        volt__gate_settle(g, a->flip, 0);
+        return -EPIPE;
+    }
+    int64_t tries = was == VOLT__TURN ? volt__gate_tries(n) + 1 : 0;
+    n->key_ = (n->key_ & ~(VOLT__GATE_TRIES * 0x10000 - 1)) + tries * VOLT__GATE_TRIES + a->n - got;
+    volt__wait_link(a, n, was == VOLT__TURN);
+    return VOLT__PENDING;
+}
+// What it had goes to the next.
+static int64_t volt__gate_leave(const volt__wait *a, volt__node *n, uint8_t was,
+                                volt__wakes *wakes) {
+    volt__gate *g = VOLT__CAST(volt__gate *, a->on);
+    uint32_t had = was == VOLT__FIRED ? a->n : was == VOLT__LINKED ? a->n - volt__gate_wants(n) : 0;
+    if (was == VOLT__TURN) volt__gate_turn_ends(g);
+    uint32_t word = volt__load_acq(&g->word_); // [G1] with give
+    if (was == VOLT__TURN && g->waiters_ && volt__gate_free(word, a->flip) > 0)
+        volt__gate_serve(g, a->flip, 0, wakes);
+    else if (had > 0 && g->waiters_) volt__gate_serve(g, a->flip, had, wakes);
+    else volt__gate_settle(g, a->flip, had);
+    return -ECANCELED;
+}
+static void volt__gate_close(volt__gate *g) {
+    volt__wakes wakes;
+    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+    while (!(word & VOLT__GATE_QUEUED))
+        // [G1] with try. LAST TOUCH
+        if (volt__cas_acq_rel(&g->word_, &word, word | VOLT__GATE_CLOSED)) return;
+    volt__wakes_init(&wakes);
+    volt__lock(&g->lock_);
+    volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try. QUEUED stays: they come to the lock
+    volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
+    volt__unlock(&g->lock_);
+    volt__wakes_release(&wakes);
+}
+static void volt__gate_wait(volt__wait *a, volt__gate *g, uint32_t flip, uint32_t n) {
+    memset(a, 0, sizeof *a);
+    a->on = g;
+    a->lock = &g->lock_;
+    a->waiters = &g->waiters_;
+    a->enter = volt__gate_enter;
+    a->leave = volt__gate_leave;
+    a->n = n;
+    a->flip = flip;
+}
+static __attribute__((noinline)) volt_poll volt__gate_poll_slow(volt_cx *cx, volt__node *n,
+                                                                volt__gate *g, uint32_t flip,
+                                                                uint32_t want) {
+    volt__wait a;
+    volt__gate_wait(&a, g, flip, want);
+    return volt__wait_poll(cx, n, &a);
+}
+static inline volt_poll volt__gate_poll(volt_cx *cx, volt__gate *g, uint32_t flip, uint32_t want) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_LOCK);
+    volt__check_place(cx, g);
+    if (!volt__charge(cx)) return volt_pending();
+    if (VOLT__LIKELY(volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx))) {
+        int rc = volt__gate_try(g, flip, want);
+        if (VOLT__LIKELY(rc != -EAGAIN)) return volt__leaf_end(n, rc);
+    }
+    return volt__gate_poll_slow(cx, n, g, flip, want);
+}
+static int volt__gate_sync(volt__gate *g, uint32_t flip, uint32_t want, volt_time at_most) {
+    volt__wait a;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    int rc = volt__gate_try(g, flip, want);
+    if (rc != -EAGAIN) return rc;
+    volt__gate_wait(&a, g, flip, want);
+    return volt__wait_sync(&a, at_most);
+}
+
+// ---- mutex
+#if VOLT_DEBUG
+// Of threads that carry no worker nothing is known.
+static const volt__task *volt__running_task(void) {
+    const volt__worker *w = VOLT_TLS_GET();
+    return w ? w->cx.task_ : NULL;
+}
+static void volt__mutex_hold(volt_mutex *m, int rc) {
+    if (rc == 0) volt__store_rlx(&m->holder_, volt__running_task()); // rlx: only compared
+}
+static void volt__mutex_check(const volt_mutex *m) {
+    const volt__task *me = volt__running_task();
+    // rlx: only compared
+    if (me && me == volt__load_rlx(&m->holder_)) volt__misuse_here("volt_mutex_lock: the task has it already");
+}
+static void volt__mutex_drop(volt_mutex *m) {
+    const volt__task *me = volt__running_task();
+    const volt__task *holder = volt__load_rlx(&m->holder_); // rlx: only compared
+    if (holder && me && me != holder)
+        volt__misuse_here("volt_mutex_unlock: another task has locked it");
+    // rlx: only compared
+    volt__store_rlx(&m->holder_, VOLT__CAST(const volt__task *, NULL));
+}
+#else
+#  define volt__mutex_hold(m_, rc_) ((void)(rc_))
+#  define volt__mutex_check(m_) ((void)0)
+#  define volt__mutex_drop(m_) ((void)0)
+#endif
+VOLT_API volt_poll volt_mutex_lock(volt_cx *cx, volt_mutex *m) {
+    volt_poll p = volt__gate_poll(cx, &m->gate_, VOLT__GATE_ONE, 1);
+    if (volt_is_pending(p)) volt__mutex_check(m);
+    else volt__mutex_hold(m, VOLT__CAST(int, volt_value(p)));
+    return p;
+}
+VOLT_API int volt_mutex_try_lock(volt_mutex *m) {
+    int rc = volt__gate_try(&m->gate_, VOLT__GATE_ONE, 1);
+    volt__mutex_hold(m, rc);
+    return rc;
+}
+VOLT_API int volt_mutex_lock_sync(volt_mutex *m, volt_time at_most) {
+    int rc = volt__gate_sync(&m->gate_, VOLT__GATE_ONE, 1, at_most);
+    volt__mutex_hold(m, rc);
+    return rc;
+}
+VOLT_API void volt_mutex_unlock(volt_mutex *m) {
+    volt__mutex_drop(m);
+    if (VOLT__UNLIKELY(volt__gate_give(&m->gate_, VOLT__GATE_ONE, 1) < 0))
+        volt__misuse_here("volt_mutex_unlock: it is not locked");
+}
+
+// ---- rwlock: a writer takes all permits, a reader one
+#define VOLT__READERS VOLT_SEM_MAX
+static inline int volt__rwlock_written(volt_rwlock *l, int rc) {
+    if (rc == 0) l->is_writing_ = 1;
+    return rc;
+}
+VOLT_API volt_poll volt_rwlock_read(volt_cx *cx, volt_rwlock *l) {
+    return volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, 1);
+}
+VOLT_API volt_poll volt_rwlock_write(volt_cx *cx, volt_rwlock *l) {
+    volt_poll p = volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, VOLT__READERS);
+    if (!volt_is_pending(p)) volt__rwlock_written(l, VOLT__CAST(int, volt_value(p)));
+    return p;
+}
+VOLT_API int volt_rwlock_try_read(volt_rwlock *l) {
+    return volt__gate_try(&l->gate_, VOLT__GATE_ALL, 1);
+}
+VOLT_API int volt_rwlock_try_write(volt_rwlock *l) {
+    return volt__rwlock_written(l, volt__gate_try(&l->gate_, VOLT__GATE_ALL, VOLT__READERS));
+}
+VOLT_API int volt_rwlock_read_sync(volt_rwlock *l, volt_time at_most) {
+    return volt__gate_sync(&l->gate_, VOLT__GATE_ALL, 1, at_most);
+}
+VOLT_API int volt_rwlock_write_sync(volt_rwlock *l, volt_time at_most) {
+    return volt__rwlock_written(
+        l, volt__gate_sync(&l->gate_, VOLT__GATE_ALL, VOLT__READERS, at_most));
+}
+VOLT_API void volt_rwlock_unlock(volt_rwlock *l) {
+    uint32_t n = l->is_writing_ ? VOLT__READERS : 1; // a reader's: no writer changes it meanwhile
+    if (n > 1) l->is_writing_ = 0;
+    if (volt__gate_give(&l->gate_, VOLT__GATE_ALL, n) < 0)
+        volt__misuse_here("volt_rwlock_unlock: it is not locked");
+}
+VOLT_API void volt_rwlock_downgrade(volt_rwlock *l) {
+    if (!l->is_writing_) volt__misuse_here("volt_rwlock_downgrade: it is not locked for writing");
+    l->is_writing_ = 0;
+    (void)volt__gate_give(&l->gate_, VOLT__GATE_ALL, VOLT__READERS - 1);
+}
+
+// ---- semaphore
+VOLT_API volt_poll volt_sem_acquire(volt_cx *cx, volt_sem *s, uint32_t n) {
+    if (VOLT__UNLIKELY(n > VOLT_SEM_MAX))
+        return volt__leaf_end(volt__leaf(cx, VOLT__LEAF_LOCK), -EINVAL);
+    return volt__gate_poll(cx, &s->gate_, 0, n);
+}
+VOLT_API int volt_sem_try_acquire(volt_sem *s, uint32_t n) {
+    return n > VOLT_SEM_MAX ? -EINVAL : volt__gate_try(&s->gate_, 0, n);
+}
+VOLT_API int volt_sem_acquire_sync(volt_sem *s, uint32_t n, volt_time at_most) {
+    return n > VOLT_SEM_MAX ? -EINVAL : volt__gate_sync(&s->gate_, 0, n, at_most);
+}
+VOLT_API int volt_sem_release(volt_sem *s, uint32_t n) {
+    if (n > VOLT_SEM_MAX) return -EOVERFLOW;
+    return n == 0 ? 0 : volt__gate_give(&s->gate_, 0, n);
+}
+VOLT_API uint32_t volt_sem_forget(volt_sem *s, uint32_t n) {
+    uint32_t word = volt__load_rlx(&s->gate_.word_), taken; // rlx: hint, re-checked by the cas
+    do taken = volt__min32(n, volt__gate_free(word, 0));
+    // [G1] with give
+    while (!volt__cas_acq_rel(&s->gate_.word_, &word, volt__gate_less(word, 0, taken)));
+    return taken;
+}
+VOLT_API uint32_t volt_sem_available(const volt_sem *s) {
+    return volt__gate_free(volt__load_rlx(&s->gate_.word_), 0); // rlx: statistic
+}
+VOLT_API void volt_sem_close(volt_sem *s) { volt__gate_close(&s->gate_); }
+
+// ---- once: a mutex that is closed for good when it is done
+static inline int volt__once_result(int64_t rc) {
+    return rc == 0 ? 1 : rc == -EPIPE ? 0 : VOLT__CAST(int, rc);
+}
+VOLT_API volt_poll volt_once_begin(volt_cx *cx, volt_once *o) {
+    volt_poll p = volt__gate_poll(cx, &o->gate_, VOLT__GATE_ONE, 1);
+    return volt_is_pending(p) ? p : volt_ready(volt__once_result(volt_value(p)));
+}
+VOLT_API int volt_once_try_begin(volt_once *o) {
+    return volt__once_result(volt__gate_try(&o->gate_, VOLT__GATE_ONE, 1));
+}
+VOLT_API int volt_once_begin_sync(volt_once *o, volt_time at_most) {
+    return volt__once_result(volt__gate_sync(&o->gate_, VOLT__GATE_ONE, 1, at_most));
+}
+VOLT_API void volt_once_end(volt_once *o, int is_done) {
+    if (is_done) volt__gate_close(&o->gate_);
+    else if (volt__gate_give(&o->gate_, VOLT__GATE_ONE, 1) < 0)
+        volt__misuse_here("volt_once_end: nobody has begun");
+}
+VOLT_API int volt_once_is_done(const volt_once *o) {
+    return (volt__load_acq(&o->gate_.word_) & VOLT__GATE_CLOSED) != 0; // [G1] with close
+}
+
+// ---- latches
+// Waits end while the word, but for QUEUED, has the value `open`. QUEUED as above; who sees it beside
+// the open value passes through the lock, behind who opened it.
+//
+//                 wait                    move                  leave
+//   wait          yes                     cas; [G2]             lock
+//   move          cas; [G2]               cas                   lock
+enum { VOLT__LATCH_QUEUED = 1, VOLT__LATCH_FLAG = 2 };
+
+static inline int volt__latch_is(uint32_t word, uint32_t open) {
+    return (word & ~VOLT__CAST(uint32_t, VOLT__LATCH_QUEUED)) == open;
+}
+// Under lock.
+static void volt__latch_settle(volt__latch *l) {
+    if (l->waiters_) return;
+    volt__and_acq_rel(&l->word_, ~VOLT__CAST(uint32_t, VOLT__LATCH_QUEUED)); // [G2] with move
+}
+// 1: open.
+static inline int volt__latch_look(volt__latch *l, uint32_t open) {
+    uint32_t word = volt__load_acq(&l->word_); // [G2] with move
+    if (!volt__latch_is(word, open)) return 0;
+    if (word & VOLT__LATCH_QUEUED) {
+        volt__lock(&l->lock_);
+        volt__unlock(&l->lock_);
+    }
+    return 1;
+}
+static int64_t volt__latch_enter(const volt__wait *a, volt__node *n, uint8_t was,
+                                 volt__wakes *wakes) {
+    volt__latch *l = VOLT__CAST(volt__latch *, a->on);
+    (void)wakes;
+    if (was == VOLT__IDLE) {
+        uint32_t word = volt__or_acq_rel(&l->word_, VOLT__LATCH_QUEUED); // [G2] with move
+        if (!volt__latch_is(word, a->n)) {
+            volt__wait_link(a, n, 0);
+            return VOLT__PENDING;
+        }
+    }
+    volt__latch_settle(l);
+    return 0;
+}
+static int64_t volt__latch_leave(const volt__wait *a, volt__node *n, uint8_t was,
+                                 volt__wakes *wakes) {
+    (void)n, (void)was, (void)wakes;
+    volt__latch_settle(VOLT__CAST(volt__latch *, a->on));
+    return -ECANCELED;
+}
+// A change of the word: what it becomes; as it is: it shall stay so.
+typedef uint32_t volt__latch_fn(uint32_t word, uint32_t n);
+static void volt__latch_open(volt__latch *l, uint32_t open, volt__latch_fn *change, uint32_t n) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&l->lock_);
+    uint32_t word = volt__load_rlx(&l->word_), to; // rlx: hint, re-checked by the cas
+    do to = change(word, n);
+    while (!volt__cas_acq_rel(&l->word_, &word, to)); // [G2] with look
+    if (volt__latch_is(to, open)) volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
+    volt__unlock(&l->lock_);
+    volt__wakes_release(&wakes);
+}
+// Gives the word that it was, after which `change` came.
+static inline uint32_t volt__latch_move(volt__latch *l, uint32_t open, volt__latch_fn *change,
+                                        uint32_t n) {
+    uint32_t word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
+    for (;;) {
+        uint32_t to = change(word, n);
+        if (to == word) return word;
+        if (VOLT__UNLIKELY((word & VOLT__LATCH_QUEUED) && volt__latch_is(to, open))) {
+            volt__latch_open(l, open, change, n);
+            return word;
+        }
+        if (volt__cas_acq_rel(&l->word_, &word, to)) return word; // [G2] with look. LAST TOUCH
+    }
+}
+static void volt__latch_wait(volt__wait *a, volt__latch *l, uint32_t open) {
+    memset(a, 0, sizeof *a);
+    a->on = l;
+    a->lock = &l->lock_;
+    a->waiters = &l->waiters_;
+    a->enter = volt__latch_enter;
+    a->leave = volt__latch_leave;
+    a->n = open;
+}
+static volt_poll volt__latch_poll(volt_cx *cx, volt__latch *l, uint32_t open) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
+    volt__wait a;
+    volt__check_place(cx, l);
+    if (!volt__charge(cx)) return volt_pending();
+    if (volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx) && volt__latch_look(l, open))
+        return volt__leaf_end(n, 0);
+    volt__latch_wait(&a, l, open);
+    return volt__wait_poll(cx, n, &a);
+}
+static int volt__latch_sync(volt__latch *l, uint32_t open, volt_time at_most) {
+    volt__wait a;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    if (volt__latch_look(l, open)) return 0;
+    volt__latch_wait(&a, l, open);
+    return volt__wait_sync(&a, at_most);
+}
+
+static uint32_t volt__event_up(uint32_t word, uint32_t n) { return word | n; }
+static uint32_t volt__event_down(uint32_t word, uint32_t n) { return word & ~n; }
+VOLT_API volt_poll volt_event_wait(volt_cx *cx, volt_event *e) {
+    return volt__latch_poll(cx, &e->latch_, VOLT__LATCH_FLAG);
+}
+VOLT_API int volt_event_wait_sync(volt_event *e, volt_time at_most) {
+    return volt__latch_sync(&e->latch_, VOLT__LATCH_FLAG, at_most);
+}
+VOLT_API void volt_event_set(volt_event *e) {
+    volt__latch_move(&e->latch_, VOLT__LATCH_FLAG, volt__event_up, VOLT__LATCH_FLAG);
+}
+VOLT_API void volt_event_reset(volt_event *e) {
+    volt__latch_move(&e->latch_, VOLT__LATCH_FLAG, volt__event_down, VOLT__LATCH_FLAG);
+}
+VOLT_API int volt_event_is_set(const volt_event *e) {
+    return (volt__load_acq(&e->latch_.word_) & VOLT__LATCH_FLAG) != 0; // [G2] with move
+}
+
+// Counts from bit 1 on.
+static uint32_t volt__count_up(uint32_t word, uint32_t n) {
+    return (UINT32_MAX - word) / 2 < n ? word : word + 2 * n;
+}
+static uint32_t volt__count_down(uint32_t word, uint32_t n) {
+    return word < 2 * n ? word : word - 2 * n;
+}
+VOLT_API volt_poll volt_wait_group_wait(volt_cx *cx, volt_wait_group *g) {
+    return volt__latch_poll(cx, &g->latch_, 0);
+}
+VOLT_API int volt_wait_group_wait_sync(volt_wait_group *g, volt_time at_most) {
+    return volt__latch_sync(&g->latch_, 0, at_most);
+}
+VOLT_API int volt_wait_group_add(volt_wait_group *g, uint32_t n) {
+    uint32_t before = volt__latch_move(&g->latch_, 0, volt__count_up, n);
+    return n > 0 && volt__count_up(before, n) == before ? -EOVERFLOW : 0;
+}
+VOLT_API void volt_wait_group_done(volt_wait_group *g) {
+    if (volt__latch_move(&g->latch_, 0, volt__count_down, 1) < 2)
+        volt__misuse_here("volt_wait_group_done: more often than was added");
+}
+
+// Counts from bit 2 on; the flag: closed.
+static uint32_t volt__tracker_in(uint32_t word, uint32_t n) {
+    return (word & VOLT__LATCH_FLAG) || word > UINT32_MAX - n ? word : word + n;
+}
+static uint32_t volt__tracker_out(uint32_t word, uint32_t n) { return word < n ? word : word - n; }
+VOLT_API volt_poll volt_tracker_wait(volt_cx *cx, volt_tracker *t) {
+    return volt__latch_poll(cx, &t->latch_, VOLT__LATCH_FLAG);
+}
+VOLT_API int volt_tracker_wait_sync(volt_tracker *t, volt_time at_most) {
+    return volt__latch_sync(&t->latch_, VOLT__LATCH_FLAG, at_most);
+}
+VOLT_API int volt_tracker_enter(volt_tracker *t) {
+    uint32_t before = volt__latch_move(&t->latch_, VOLT__LATCH_FLAG, volt__tracker_in, 4);
+    if (before & VOLT__LATCH_FLAG) return -EPIPE;
+    return volt__tracker_in(before, 4) == before ? -EOVERFLOW : 0;
+}
+VOLT_API void volt_tracker_leave(volt_tracker *t) {
+    if (volt__latch_move(&t->latch_, VOLT__LATCH_FLAG, volt__tracker_out, 4) < 4)
+        volt__misuse_here("volt_tracker_leave: more often than entered");
+}
+VOLT_API void volt_tracker_close(volt_tracker *t) {
+    volt__latch_move(&t->latch_, VOLT__LATCH_FLAG, volt__event_up, VOLT__LATCH_FLAG);
+}
+
+// ---- notify
+// The word: QUEUED, a permit, and from bit 2 on how often all were notified. There is no permit while
+// somebody waits for one.
+enum { VOLT__BELL_QUEUED = 1, VOLT__BELL_PERMIT = 2, VOLT__BELL_ALL = 4 };
+
+static void volt__bell_settle(volt_notify *n, uint32_t permit) {
+    uint32_t keep = n->waiters_ || n->watchers_
+                        ? ~UINT32_C(0)
+                        : ~VOLT__CAST(uint32_t, VOLT__BELL_QUEUED);
+    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+    while (!volt__cas_acq_rel(&n->word_, &word, (word | permit) & keep)) {} // [G3] with wait, one
+}
+// 1: there was a permit.
+static inline int volt__bell_take(volt_notify *n) {
+    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+    while (word & VOLT__BELL_PERMIT)
+        // [G3] with one
+        if (volt__cas_acq_rel(&n->word_, &word, word - VOLT__BELL_PERMIT)) return 1;
+    return 0;
+}
+static int64_t volt__bell_enter(const volt__wait *a, volt__node *node, uint8_t was,
+                                  volt__wakes *wakes) {
+    volt_notify *n = VOLT__CAST(volt_notify *, a->on);
+    (void)wakes;
+    if (was == VOLT__IDLE) {
+        volt__or_acq_rel(&n->word_, VOLT__BELL_QUEUED); // [G3] with one
+        if (!volt__bell_take(n)) {
+            volt__wait_link(a, node, 0);
+            return VOLT__PENDING;
+        }
+    }
+    volt__bell_settle(n, 0);
+    return 0;
+}
+static void volt__bell_pass(volt_notify *n, int is_last, volt__wakes *wakes) {
+    volt__node *to = is_last ? n->waiters_->prev_ : n->waiters_;
+    volt__list_remove(&n->waiters_, to);
+    volt__wakes_fire(wakes, to, VOLT__FIRED);
+}
+// FIRED: by one, which another one gets; CLOSED: all were.
+static int64_t volt__bell_leave(const volt__wait *a, volt__node *node, uint8_t was,
+                                  volt__wakes *wakes) {
+    volt_notify *n = VOLT__CAST(volt_notify *, a->on);
+    int is_left = was == VOLT__FIRED;
+    (void)node;
+    if (is_left && n->waiters_) {
+        volt__bell_pass(n, 0, wakes);
+        is_left = 0;
+    }
+    volt__bell_settle(n, is_left ? VOLT__BELL_PERMIT : 0);
+    return -ECANCELED;
+}
+// 0: nobody waits for a permit.
+static int volt__bell_queued(volt_notify *n, int is_last) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&n->lock_);
+    int is_waited_for = n->waiters_ != NULL;
+    if (is_waited_for) volt__bell_pass(n, is_last, &wakes);
+    else volt__bell_settle(n, n->watchers_ ? VOLT__BELL_PERMIT : 0);
+    is_waited_for |= n->watchers_ != NULL;
+    volt__unlock(&n->lock_);
+    volt__wakes_release(&wakes);
+    return is_waited_for;
+}
+static void volt__bell_ring(volt_notify *n, int is_last) {
+    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+    for (;;) {
+        if (VOLT__UNLIKELY(word & VOLT__BELL_QUEUED)) {
+            if (volt__bell_queued(n, is_last)) return;
+            word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+        } else if (volt__cas_acq_rel(&n->word_, &word, word | VOLT__BELL_PERMIT)) {
+            return; // [G3] with wait. LAST TOUCH
+        }
+    }
+}
+VOLT_API void volt_notify_one(volt_notify *n) { volt__bell_ring(n, 0); }
+VOLT_API void volt_notify_last(volt_notify *n) { volt__bell_ring(n, 1); }
+VOLT_API void volt_notify_all(volt_notify *n) {
+    volt__wakes wakes;
+    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+    while (!(word & VOLT__BELL_QUEUED))
+        // [G3] with wait_past. LAST TOUCH
+        if (volt__cas_acq_rel(&n->word_, &word, word + VOLT__BELL_ALL)) return;
+    volt__wakes_init(&wakes);
+    volt__lock(&n->lock_);
+    volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past. QUEUED stays, as in latches
+    volt__wakes_fire_all(&wakes, &n->waiters_, VOLT__CLOSED);
+    volt__wakes_fire_all(&wakes, &n->watchers_, VOLT__CLOSED);
+    volt__unlock(&n->lock_);
+    volt__wakes_release(&wakes);
+}
+static void volt__bell_wait(volt__wait *a, volt_notify *n) {
+    memset(a, 0, sizeof *a);
+    a->on = n;
+    a->lock = &n->lock_;
+    a->waiters = &n->waiters_;
+    a->enter = volt__bell_enter;
+    a->leave = volt__bell_leave;
+}
+VOLT_API volt_poll volt_notify_wait(volt_cx *cx, volt_notify *n) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_EVENT);
+    volt__wait a;
+    volt__check_place(cx, n);
+    if (!volt__charge(cx)) return volt_pending();
+    if (volt__node_state(node) == VOLT__IDLE && !volt__is_off(cx) && volt__bell_take(n))
+        return volt__leaf_end(node, 0);
+    volt__bell_wait(&a, n);
+    return volt__wait_poll(cx, node, &a);
+}
+VOLT_API int volt_notify_try_wait(volt_notify *n) { return volt__bell_take(n) ? 0 : -EAGAIN; }
+VOLT_API int volt_notify_wait_sync(volt_notify *n, volt_time at_most) {
+    volt__wait a;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    if (volt__bell_take(n)) return 0;
+    volt__bell_wait(&a, n);
+    return volt__wait_sync(&a, at_most);
+}
+
+VOLT_API uint32_t volt_notify_count(const volt_notify *n) {
+    return volt__load_acq(&n->word_) / VOLT__BELL_ALL; // [G3] with all
+}
+// 1: all were notified since.
+static inline int volt__bell_look(volt_notify *n, uint32_t count) {
+    uint32_t word = volt__load_acq(&n->word_); // [G3] with all
+    if (word / VOLT__BELL_ALL == count) return 0;
+    if (word & VOLT__BELL_QUEUED) { // as in latches
+        volt__lock(&n->lock_);
+        volt__unlock(&n->lock_);
+    }
+    return 1;
+}
+static int64_t volt__bell_enter_past(const volt__wait *a, volt__node *node, uint8_t was,
+                                     volt__wakes *wakes) {
+    volt_notify *n = VOLT__CAST(volt_notify *, a->on);
+    (void)wakes;
+    if (was == VOLT__IDLE) {
+        uint32_t word = volt__or_acq_rel(&n->word_, VOLT__BELL_QUEUED); // [G3] with all
+        if (word / VOLT__BELL_ALL == a->n) {
+            volt__wait_link(a, node, 0);
+            return VOLT__PENDING;
+        }
+    }
+    volt__bell_settle(n, 0);
+    return 0;
+}
+static void volt__bell_wait_past(volt__wait *a, volt_notify *n, uint32_t count) {
+    volt__bell_wait(a, n);
+    a->waiters = &n->watchers_;
+    a->enter = volt__bell_enter_past;
+    a->n = count;
+}
+VOLT_API volt_poll volt_notify_wait_past(volt_cx *cx, volt_notify *n, uint32_t count) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_EVENT);
+    volt__wait a;
+    volt__check_place(cx, n);
+    if (!volt__charge(cx)) return volt_pending();
+    if (volt__node_state(node) == VOLT__IDLE && !volt__is_off(cx) && volt__bell_look(n, count))
+        return volt__leaf_end(node, 0);
+    volt__bell_wait_past(&a, n, count);
+    return volt__wait_poll(cx, node, &a);
+}
+VOLT_API int volt_notify_wait_past_sync(volt_notify *n, uint32_t count, volt_time at_most) {
+    volt__wait a;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    if (volt__bell_look(n, count)) return 0;
+    volt__bell_wait_past(&a, n, count);
+    return volt__wait_sync(&a, at_most);
+}
+
+// ---- barrier
+static int64_t volt__barrier_enter(const volt__wait *a, volt__node *n, uint8_t was,
+                                   volt__wakes *wakes) {
+    volt_barrier *b = VOLT__CAST(volt_barrier *, a->on);
+    if (was == VOLT__FIRED) return 0;
+    if (b->arrived_ + 1 < b->n_) {
+        b->arrived_++;
+        volt__wait_link(a, n, 0);
+        return VOLT__PENDING;
+    }
+    b->arrived_ = 0;
+    volt__wakes_fire_all(wakes, &b->waiters_, VOLT__FIRED);
+    return 1;
+}
+static int64_t volt__barrier_leave(const volt__wait *a, volt__node *n, uint8_t was,
+                                   volt__wakes *wakes) {
+    volt_barrier *b = VOLT__CAST(volt_barrier *, a->on);
+    (void)n, (void)wakes;
+    if (was == VOLT__FIRED) return 0; // the others have gone on: it has come
+    b->arrived_--;
+    return -ECANCELED;
+}
+static void volt__barrier_ask(volt__wait *a, volt_barrier *b) {
+    memset(a, 0, sizeof *a);
+    a->on = b;
+    a->lock = &b->lock_;
+    a->waiters = &b->waiters_;
+    a->enter = volt__barrier_enter;
+    a->leave = volt__barrier_leave;
+}
+VOLT_API volt_poll volt_barrier_wait(volt_cx *cx, volt_barrier *b) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
+    volt__wait a;
+    volt__check_place(cx, b);
+    if (!volt__charge(cx)) return volt_pending();
+    volt__barrier_ask(&a, b);
+    return volt__wait_poll(cx, n, &a);
+}
+VOLT_API int volt_barrier_wait_sync(volt_barrier *b, volt_time at_most) {
+    volt__wait a;
+    volt__barrier_ask(&a, b);
+    return volt__wait_sync(&a, at_most);
+}
+
+// ---- condition variable
+// Two waits in one await: for a signal, then for the mutex, which a cancellation does not end. In
+// key_, above what gates keep there: the second has begun, and what is told in the end.
+enum { VOLT__COND_RELOCKS = 1, VOLT__COND_WAS_OFF = 2 };
+#define VOLT__COND_KEY (VOLT__GATE_TRIES * 0x10000)
+
+static int64_t volt__cond_enter(const volt__wait *a, volt__node *n, uint8_t was,
+                                volt__wakes *wakes) {
+    (void)wakes;
+    if (was != VOLT__IDLE) return 0;
+    volt__wait_link(a, n, 0);
+    return VOLT__PENDING;
+}
+static int64_t volt__cond_leave(const volt__wait *a, volt__node *n, uint8_t was,
+                                volt__wakes *wakes) {
+    (void)n;
+    if (was == VOLT__FIRED && *a->waiters) volt__wakes_fire_first(wakes, a->waiters, VOLT__FIRED);
+    return -ECANCELED;
+}
+static void volt__cond_ask(volt__wait *a, volt_cond *c) {
+    memset(a, 0, sizeof *a);
+    a->on = c;
+    a->lock = &c->lock_;
+    a->waiters = &c->waiters_;
+    a->enter = volt__cond_enter;
+    a->leave = volt__cond_leave;
+}
+static volt_poll volt__cond_relock(volt_cx *cx, volt__node *n, volt_mutex *m) {
+    volt__wait a;
+    if (volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
+    volt__gate_wait(&a, &m->gate_, VOLT__GATE_ONE, 1);
+    a.task = cx->task_;
+    if (volt__wait_step(&a, n, 0) == VOLT__PENDING) return volt__leaf_pend(cx, n, 0);
+    volt__mutex_hold(m, 0);
+    return volt__leaf_end(n, n->key_ / VOLT__COND_KEY & VOLT__COND_WAS_OFF ? -ECANCELED : 0);
+}
+VOLT_API volt_poll volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
+    volt__wait a;
+    volt__check_place(cx, c);
+    if (!volt__charge(cx)) return volt_pending();
+    if (n->key_ != 0) return volt__cond_relock(cx, n, m);
+    int is_first = volt__node_state(n) == VOLT__IDLE, is_off = volt__is_off(cx);
+    volt__cond_ask(&a, c);
+    volt_poll p = volt__wait_poll(cx, n, &a);
+    if (is_first) { // linked, or cancelled before
+        if (volt_is_pending(p)) volt_mutex_unlock(m);
+        return p;
+    }
+    if (volt_is_pending(p)) return p;
+    n->kind_ = VOLT__LEAF_EVENT; // the second wait
+    n->key_ = VOLT__COND_KEY * (VOLT__COND_RELOCKS + (is_off ? VOLT__COND_WAS_OFF : 0));
+    return volt__cond_relock(cx, n, m);
+}
+VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most) {
+    volt__blocked b;
+    volt__wait a;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    volt__cond_ask(&a, c);
+    volt__blocked_init(&b);
+    (void)volt__wait_step(&a, &b.node, 0); // linked
+    volt_mutex_unlock(m);
+    int64_t rc = 0;
+    if (volt__parker_wait(&b.parker, volt__deadline(at_most)) < 0) rc = volt__wait_give_up(&a, &b);
+    if (rc != -ECANCELED) (void)volt__wait_step(&a, &b.node, 0); // acknowledged
+    int locked = volt_mutex_lock_sync(m, VOLT_NEVER);
+    (void)locked; // it waits for ever
+    return rc == -ECANCELED ? -ETIMEDOUT : 0;
+}
+VOLT_API void volt_cond_signal(volt_cond *c) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&c->lock_);
+    if (c->waiters_) volt__wakes_fire_first(&wakes, &c->waiters_, VOLT__FIRED);
+    volt__unlock(&c->lock_);
+    volt__wakes_release(&wakes);
+}
+VOLT_API void volt_cond_broadcast(volt_cond *c) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&c->lock_);
+    volt__wakes_fire_all(&wakes, &c->waiters_, VOLT__CLOSED);
+    volt__unlock(&c->lock_);
+    volt__wakes_release(&wakes);
+}
+
+//==================================================================================================
+// >>scopes  tokens, groups
 //==================================================================================================
 // One lock per token tree, the root's: cancelling marks a whole subtree at once. Two at a time:
 //                 init    deinit  cancel  wait, unless  is_cancelled
@@ -8403,6 +9553,8 @@ static const char *volt__wait_text(uint32_t wait) {
     case VOLT__LEAF_GROUP: return "group";
     case VOLT__LEAF_JOB: return "blocking";
     case VOLT__LEAF_NAME: return "name";
+    case VOLT__LEAF_LOCK: return "lock";
+    case VOLT__LEAF_EVENT: return "event";
     default: return "waker";
     }
 }
