@@ -38,9 +38,10 @@
 //   >>trace    what happened, for who asks              >>worker  schedule, poll, park, look around
 //   >>runtime  start, spawn, handles, wakers            >>await   leaf contract, sleep, shields
 //   >>blocking calls on the pool and in place, files    >>sync    mutex to notify: gates, latches
-//   >>scopes   tokens, groups                           >>net     sockets, addresses, poll sets
-//   >>combine  select and join: arms, arrays            >>names   hosts by name
-//   >>inspect  counters, dump, trace as JSON            >>public  run, create, block_on, shutdown
+//   >>chan     channels of all kinds                    >>scopes  tokens, groups
+//   >>net      sockets, addresses, poll sets            >>combine select and join: arms, arrays
+//   >>names    hosts by name                            >>inspect counters, dump, trace as JSON
+//   >>public   run, create, block_on, shutdown
 #ifndef VOLT_H
 #define VOLT_H
 
@@ -582,6 +583,79 @@ typedef struct volt_cond {
     volt__node *waiters_;
 } volt_cond;
 #define VOLT_COND_INIT { 0, NULL }
+
+// ---- channels: of any element, over a buffer of the caller's
+
+// Bounded, many to many. VOLT_CHAN_INIT(buf) for an array; a handover from hand to hand over an
+// array of one: VOLT_CHAN_RENDEZVOUS(buf).
+typedef struct volt_chan {
+    uint32_t lock_, is_closed_;
+    uint32_t elem_, cap_, slots_; // once: sizes; cap_ 0: rendezvous, whose buffer has one slot
+    uint32_t head_, len_;         // under lock: what is in the buffer, ...
+    uint32_t to_come_, spoken_for_; // ... of its room, and of it: what is granted to somebody
+    uint32_t n_senders_, n_receivers_; // under lock: volt_chan_retain
+    char *buf_;                   // once
+    volt__node *senders_, *receivers_, *watchers_; // under lock
+    volt_rt *rt_;                 // once: volt_chan_create's
+} volt_chan;
+#define VOLT__CHAN(buf_, cap_)                                                                  \
+    {                                                                                           \
+        0, 0, (uint32_t)sizeof((buf_)[0]), (uint32_t)(cap_),                                    \
+            (uint32_t)(sizeof(buf_) / sizeof((buf_)[0])), 0, 0, 0, 0, 0, 0, (char *)(buf_), NULL, \
+            NULL, NULL, NULL                                                                    \
+    }
+#define VOLT_CHAN_INIT(buf_) VOLT__CHAN(buf_, sizeof(buf_) / sizeof((buf_)[0]))
+#define VOLT_CHAN_RENDEZVOUS(buf_) VOLT__CHAN(buf_, 0)
+enum { VOLT_CHAN_SENDER = 1, VOLT_CHAN_RECEIVER = 2 };
+
+// Unbounded, many to one: of nodes that are members of the messages. Zero-valid.
+typedef struct volt_queue_node {
+    struct volt_queue_node *next_;
+} volt_queue_node;
+typedef struct volt_queue {
+    void *word_;             // what was pushed last, or who waits
+    volt_queue_node *first_; // W receiver: taken already, in order
+    volt_queue_node end_;
+} volt_queue;
+#define VOLT_QUEUE_INIT { NULL, NULL, { NULL } }
+
+// One value from one task to another. Zero-valid.
+typedef struct volt_oneshot {
+    void *word_; // nothing, who waits, or done
+    int64_t value_;
+} volt_oneshot;
+#define VOLT_ONESHOT_INIT { NULL, 0 }
+
+// Every message to every subscriber; who is slow loses the oldest.
+typedef struct volt_bcast {
+    uint32_t lock_, is_closed_;
+    uint32_t elem_, cap_; // once
+    uint64_t sent_;       // under lock
+    uint32_t n_subs_;     // under lock
+    char *buf_;           // once
+    volt__node *waiters_; // under lock
+} volt_bcast;
+#define VOLT_BCAST_INIT(buf_)                                                       \
+    {                                                                               \
+        0, 0, (uint32_t)sizeof((buf_)[0]), (uint32_t)(sizeof(buf_) / sizeof((buf_)[0])), 0, 0, \
+            (char *)(buf_), NULL                                                    \
+    }
+typedef struct volt_sub {
+    volt_bcast *bcast_;
+    uint64_t next_, lost_;
+} volt_sub;
+
+// One value and who looks at it: always the newest.
+typedef struct volt_watch {
+    uint32_t lock_, is_closed_, elem_, version_;
+    char *buf_;
+    volt__node *waiters_;
+} volt_watch;
+#define VOLT_WATCH_INIT(value_) { 0, 0, (uint32_t)sizeof(value_), 0, (char *)&(value_), NULL }
+typedef struct volt_watcher {
+    volt_watch *watch_;
+    uint32_t seen_;
+} volt_watcher;
 
 // A stop flag that can be waited for; zero-valid. Children made by volt_token_init stop with it.
 typedef struct volt_token {
@@ -1450,6 +1524,106 @@ VOLT_API VOLT__MUST int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_ti
 VOLT_API void volt_cond_signal(volt_cond *c);
 VOLT_API void volt_cond_broadcast(volt_cond *c);
 
+// ---- channels
+// As read(2): receiving gives 1 for a message and 0 once it is closed and drained, so that one loop
+// fits all; sending gives 0, or -EPIPE once it is closed. A message is handed over once: a wait that
+// is cancelled has neither sent nor received. Messages are copied; `size` is the element's, else
+// -EINVAL. Who waits is served in order of arrival. Order: what was done before a send is seen after
+// the receive. `_sync` and `try_` as above.
+
+// Any buffer: cap elements; cap 0: rendezvous, a buffer of one. VOLT_CHAN_INIT does the same.
+VOLT_API void volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap);
+// With a buffer of the runtime's allocator.
+//   where : any thread
+//   gives : 0 | -ENOMEM | -EINVAL elem 0, or more than 2^31 bytes
+//   memory: until volt_chan_destroy, before the runtime's end
+VOLT_API int volt_chan_create(volt_rt *rt, volt_chan *c, size_t elem, size_t cap);
+VOLT_API void volt_chan_destroy(volt_chan *c);
+
+//   gives : 0 | -EPIPE closed | -EINVAL
+//   wakes : when there is room, in turn; cap 0: when somebody receives. *v is read then
+VOLT_API VOLT_POLL volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size);
+VOLT_API VOLT__MUST int volt_chan_try_send(volt_chan *c, const void *v, size_t size);
+VOLT_API VOLT__MUST int volt_chan_send_sync(volt_chan *c, const void *v, size_t size,
+                                            volt_time at_most);
+//   gives : 1 | 0 closed and drained | -EINVAL
+VOLT_API VOLT_POLL volt_chan_recv(volt_cx *cx, volt_chan *c, void *v, size_t size);
+VOLT_API VOLT__MUST int volt_chan_try_recv(volt_chan *c, void *v, size_t size);
+VOLT_API VOLT__MUST int volt_chan_recv_sync(volt_chan *c, void *v, size_t size, volt_time at_most);
+// Several at once: waits for one, takes what there is. n: at most so many.
+//   gives : how many, 1 and more | as send and receive
+VOLT_API VOLT_POLL volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, size_t size,
+                                    uint32_t n);
+VOLT_API VOLT_POLL volt_chan_recv_n(volt_cx *cx, volt_chan *c, void *v, size_t size, uint32_t n);
+// Room for one message, which is then sent, also into a channel that was closed meanwhile, or given
+// up.
+//   gives : 0 | -EPIPE
+VOLT_API VOLT_POLL volt_chan_reserve(volt_cx *cx, volt_chan *c);
+VOLT_API VOLT__MUST int volt_chan_try_reserve(volt_chan *c);
+//   where : any thread, after a reserve, once for each
+VOLT_API int volt_chan_send_reserved(volt_chan *c, const void *v, size_t size);
+VOLT_API void volt_chan_unreserve(volt_chan *c);
+// From either side: no more is sent, what is in it is still received.  where: any thread
+VOLT_API void volt_chan_close(volt_chan *c);
+VOLT_API int volt_chan_is_closed(const volt_chan *c);
+//   gives : 0 once it is closed
+VOLT_API VOLT_POLL volt_chan_closed(volt_cx *cx, volt_chan *c);
+// Closes it when the last one that was retained as sender, or as receiver, has been released.
+//   where : any thread.  side: VOLT_CHAN_SENDER or VOLT_CHAN_RECEIVER
+VOLT_API void volt_chan_retain(volt_chan *c, int side);
+VOLT_API void volt_chan_release(volt_chan *c, int side);
+// Messages in it now; how many it holds.  where: any thread
+VOLT_API uint32_t volt_chan_len(volt_chan *c);
+VOLT_API uint32_t volt_chan_cap(const volt_chan *c);
+
+// The node is a member of the message, which belongs to the queue until it is received.
+//   where : any thread.  gives: 0 | -EPIPE closed: still the caller's. Never waits or allocates
+VOLT_API VOLT__MUST int volt_queue_push(volt_queue *q, volt_queue_node *n);
+// By one task at a time. *out: the node.
+//   gives : 1 | 0 closed and drained
+VOLT_API VOLT_POLL volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **out);
+VOLT_API VOLT__MUST int volt_queue_try_pop(volt_queue *q, volt_queue_node **out);
+VOLT_API void volt_queue_close(volt_queue *q);
+
+// Once.
+//   where : any thread.  gives: 0 | -EPIPE closed by the receiver, or sent already
+VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
+//   gives : the value; a negative one looks like an error | -EPIPE closed, or received already
+VOLT_API VOLT_POLL volt_oneshot_recv(volt_cx *cx, volt_oneshot *o);
+//   gives : 0, and *value | -EAGAIN | -EPIPE
+VOLT_API VOLT__MUST int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value);
+// By the sender: there will be no value. By the receiver: it wants none; what was sent is lost.
+VOLT_API void volt_oneshot_close(volt_oneshot *o);
+VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
+
+// Never waits.
+//   where : any thread.  gives: number of subscribers | -EPIPE closed | -EINVAL
+VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size);
+VOLT_API void volt_bcast_close(volt_bcast *b);
+// Receives what is sent from now on, until it is closed.  where: any thread
+VOLT_API void volt_sub_open(volt_sub *s, volt_bcast *b);
+VOLT_API void volt_sub_close(volt_sub *s);
+//   gives : 1 | 0 closed and drained | -EOVERFLOW some were lost: the next call goes on with the
+//           oldest that is left
+VOLT_API VOLT_POLL volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size);
+VOLT_API VOLT__MUST int volt_sub_try_recv(volt_sub *s, void *v, size_t size);
+// How many were lost, since the last call.
+VOLT_API uint64_t volt_sub_lost(volt_sub *s);
+
+//   where : any thread.  gives: 0 | -EPIPE closed | -EINVAL
+VOLT_API int volt_watch_set(volt_watch *w, const void *v, size_t size);
+// The same if nobody has set it since *seen, which volt_watch_get gave; else -EAGAIN.
+VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t seen);
+//   gives : 0 | -EINVAL. *or_null: its version
+VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *or_null);
+VOLT_API void volt_watch_close(volt_watch *w);
+// Has seen what is there now.
+VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w);
+// The next value that it has not seen: the newest.
+//   gives : 1 | 0 closed, and nothing new
+VOLT_API VOLT_POLL volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size_t size);
+VOLT_API VOLT__MUST int volt_watcher_try_next(volt_watcher *r, void *v, size_t size);
+
 // ---- tokens
 
 // For a child token; a zeroed volt_token is a root. The root must outlive its children.
@@ -2048,6 +2222,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [G1]  gate give, close: word rmw       gate try, take: word load, cas what the lock guards    MP
 //  [G2]  latch move: word cas             latch look, wait: word load    what was done before    MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    what was done before    MP
+//  [O1]  oneshot end, queue put: word cas oneshot recv, queue take: load  the value, the nodes    MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
 //  [H1]  helm given: store                helm taken: load               the whole worker        MP
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
@@ -6395,7 +6570,8 @@ enum {
     VOLT__LEAF_JOB,
     VOLT__LEAF_NAME,
     VOLT__LEAF_LOCK,
-    VOLT__LEAF_EVENT
+    VOLT__LEAF_EVENT,
+    VOLT__LEAF_CHAN
 };
 
 static inline int volt__is_off(const volt_cx *cx) { return cx->shield_ < cx->abort_; }
@@ -7942,6 +8118,663 @@ VOLT_API void volt_cond_broadcast(volt_cond *c) {
     volt__wakes_fire_all(&wakes, &c->waiters_, VOLT__CLOSED);
     volt__unlock(&c->lock_);
     volt__wakes_release(&wakes);
+}
+
+//==================================================================================================
+// >>chan  channels: bounded, queue, oneshot, broadcast, watch
+//==================================================================================================
+// ---- bounded: all under one lock. Who waits is granted a message of those in the buffer, or room
+// for one, and takes it in its own step: any message, the oldest. What is granted is not there for
+// others, so nobody overtakes; a grant that is not used goes to the next.
+//
+//                 send    recv    reserve close   retain, release
+//   each          lock    lock    lock    lock    lock
+
+// Nothing to pass on.
+static int64_t volt__wait_left(const volt__wait *a, volt__node *n, uint8_t was,
+                               volt__wakes *wakes) {
+    (void)a, (void)n, (void)was, (void)wakes;
+    return -ECANCELED;
+}
+static uint32_t volt__chan_room(const volt_chan *c) {
+    uint32_t used = c->len_ + c->to_come_;
+    uint32_t cap = c->cap_ > 0 ? c->cap_ : c->receivers_ != NULL;
+    return used < cap ? cap - used : 0;
+}
+static uint32_t volt__chan_ready(const volt_chan *c) { return c->len_ - c->spoken_for_; }
+static char *volt__chan_slot(const volt_chan *c, uint32_t i) {
+    uint32_t at = c->head_ + i;
+    if (at >= c->slots_) at -= c->slots_;
+    return c->buf_ + VOLT__CAST(size_t, at) * c->elem_;
+}
+// Grants what there is to who waits.
+static void volt__chan_serve(volt_chan *c, volt__wakes *wakes) {
+    while (c->receivers_ && volt__chan_ready(c) > 0) {
+        c->spoken_for_++;
+        volt__wakes_fire_first(wakes, &c->receivers_, VOLT__FIRED);
+    }
+    while (c->senders_ && volt__chan_room(c) > 0) {
+        c->to_come_++;
+        volt__wakes_fire_first(wakes, &c->senders_, VOLT__FIRED);
+    }
+    if (c->is_closed_ && c->len_ == 0 && c->to_come_ == 0)
+        volt__wakes_fire_all(wakes, &c->receivers_, VOLT__CLOSED);
+}
+static void volt__chan_put(volt_chan *c, const char *v, uint32_t n) {
+    VOLT_ASSERT(c->len_ + n <= c->slots_);
+    for (; n > 0; n--, v += c->elem_) memcpy(volt__chan_slot(c, c->len_++), v, c->elem_);
+}
+static void volt__chan_get(volt_chan *c, char *v, uint32_t n) {
+    VOLT_ASSERT(n <= c->len_);
+    for (; n > 0; n--, v += c->elem_) {
+        memcpy(v, volt__chan_slot(c, 0), c->elem_);
+        c->head_ = c->head_ + 1 == c->slots_ ? 0 : c->head_ + 1;
+        c->len_--;
+    }
+}
+// The number that is sent, or -EAGAIN; has_grant: for one of them.
+static int volt__chan_put_some(volt_chan *c, const void *v, uint32_t n, int has_grant,
+                               volt__wakes *wakes) {
+    if (has_grant) c->to_come_--;
+    if (c->is_closed_) {
+        volt__chan_serve(c, wakes);
+        return -EPIPE;
+    }
+    uint32_t room = !has_grant && c->senders_ ? 0 : volt__chan_room(c);
+    if (has_grant && room == 0) room = 1; // of a rendezvous, whose receiver has left
+    if (room == 0) return -EAGAIN;
+    n = volt__min32(n, room);
+    volt__chan_put(c, VOLT__CAST(const char *, v), n);
+    volt__chan_serve(c, wakes);
+    return VOLT__CAST(int, n);
+}
+// The number that is received, 0 or -EAGAIN.
+static int volt__chan_get_some(volt_chan *c, void *v, uint32_t n, int has_grant,
+                               volt__wakes *wakes) {
+    if (has_grant) c->spoken_for_--;
+    uint32_t ready = volt__chan_ready(c);
+    if (ready == 0) return c->is_closed_ && c->len_ + c->to_come_ == 0 ? 0 : -EAGAIN;
+    n = volt__min32(n, ready);
+    volt__chan_get(c, VOLT__CAST(char *, v), n);
+    volt__chan_serve(c, wakes);
+    return VOLT__CAST(int, n);
+}
+static int64_t volt__chan_enter_send(const volt__wait *a, volt__node *n, uint8_t was,
+                                     volt__wakes *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
+    int rc = volt__chan_put_some(c, a->data, a->n, was == VOLT__FIRED, wakes);
+    if (rc != -EAGAIN) return rc;
+    volt__wait_link(a, n, 0);
+    return VOLT__PENDING;
+}
+static int64_t volt__chan_leave_send(const volt__wait *a, volt__node *n, uint8_t was,
+                                     volt__wakes *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
+    (void)n;
+    if (was == VOLT__FIRED) c->to_come_--;
+    volt__chan_serve(c, wakes);
+    return -ECANCELED;
+}
+static int64_t volt__chan_enter_recv(const volt__wait *a, volt__node *n, uint8_t was,
+                                     volt__wakes *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
+    int rc = volt__chan_get_some(c, a->data, a->n, was == VOLT__FIRED, wakes);
+    if (rc != -EAGAIN) return rc;
+    volt__wait_link(a, n, 0);
+    volt__chan_serve(c, wakes); // a rendezvous has room now
+    return VOLT__PENDING;
+}
+static int64_t volt__chan_leave_recv(const volt__wait *a, volt__node *n, uint8_t was,
+                                     volt__wakes *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
+    (void)n;
+    if (was == VOLT__FIRED) c->spoken_for_--;
+    volt__chan_serve(c, wakes);
+    return -ECANCELED;
+}
+static int64_t volt__chan_enter_reserve(const volt__wait *a, volt__node *n, uint8_t was,
+                                        volt__wakes *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
+    int has_grant = was == VOLT__FIRED;
+    if (c->is_closed_) {
+        if (has_grant) c->to_come_--;
+        volt__chan_serve(c, wakes);
+        return -EPIPE;
+    }
+    if (has_grant) return 0;
+    if (c->senders_ || volt__chan_room(c) == 0) {
+        volt__wait_link(a, n, 0);
+        return VOLT__PENDING;
+    }
+    c->to_come_++;
+    return 0;
+}
+static int64_t volt__chan_enter_closed(const volt__wait *a, volt__node *n, uint8_t was,
+                                       volt__wakes *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
+    (void)was, (void)wakes;
+    if (c->is_closed_) return 0;
+    volt__wait_link(a, n, 0);
+    return VOLT__PENDING;
+}
+static void volt__chan_ask(volt__wait *a, volt_chan *c, volt__node **waiters, volt__wait_fn *enter,
+                           volt__wait_fn *leave) {
+    memset(a, 0, sizeof *a);
+    a->on = c;
+    a->lock = &c->lock_;
+    a->waiters = waiters;
+    a->enter = enter;
+    a->leave = leave;
+}
+static void volt__chan_ask_send(volt__wait *a, volt_chan *c, const void *v, uint32_t n) {
+    volt__chan_ask(a, c, &c->senders_, volt__chan_enter_send, volt__chan_leave_send);
+    a->data = VOLT__CAST(void *, VOLT__CAST(uintptr_t, v));
+    a->n = n;
+}
+static void volt__chan_ask_recv(volt__wait *a, volt_chan *c, void *v, uint32_t n) {
+    volt__chan_ask(a, c, &c->receivers_, volt__chan_enter_recv, volt__chan_leave_recv);
+    a->data = v;
+    a->n = n;
+}
+// As volt__wait_poll for an asker that knows its size.
+static volt_poll volt__chan_poll(volt_cx *cx, volt__wait *a, size_t size, size_t elem) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
+    if (!volt__charge(cx)) return volt_pending();
+    VOLT__EXPECT_OF(cx, size == elem, "the channel's elements have another size");
+    if (size != elem || a->n == 0) return volt__leaf_end(n, -EINVAL);
+    return volt__wait_poll(cx, n, a);
+}
+static int64_t volt__sent(int64_t rc) { return rc > 0 ? 0 : rc; }
+VOLT_API void volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap) {
+    VOLT__REQUIRE(elem > 0 && elem <= UINT32_MAX && cap <= UINT32_MAX / 2,
+                  "volt_chan_init: sizes");
+    memset(c, 0, sizeof *c);
+    c->buf_ = VOLT__CAST(char *, buf);
+    c->elem_ = VOLT__CAST(uint32_t, elem);
+    c->cap_ = VOLT__CAST(uint32_t, cap);
+    c->slots_ = cap > 0 ? c->cap_ : 1;
+}
+VOLT_API int volt_chan_create(volt_rt *rt, volt_chan *c, size_t elem, size_t cap) {
+    memset(c, 0, sizeof *c);
+    if (elem == 0 || elem > INT32_MAX || cap > INT32_MAX / elem) return -EINVAL;
+    size_t bytes = elem * (cap > 0 ? cap : 1);
+    void *buf = rt->cfg.alloc.alloc(rt->cfg.alloc.user, bytes, 16);
+    if (!buf) return -ENOMEM;
+    volt_chan_init(c, buf, elem, cap);
+    c->rt_ = rt;
+    return 0;
+}
+VOLT_API void volt_chan_destroy(volt_chan *c) {
+    volt_rt *rt = c->rt_;
+    if (!rt) return;
+    VOLT__REQUIRE(!c->senders_ && !c->receivers_ && !c->watchers_,
+                  "volt_chan_destroy: somebody waits for it");
+    rt->cfg.alloc.free(rt->cfg.alloc.user, c->buf_, VOLT__CAST(size_t, c->elem_) * c->slots_);
+    c->rt_ = NULL;
+    c->buf_ = NULL;
+}
+VOLT_API volt_poll volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size) {
+    volt__wait a;
+    volt__check_place(cx, v);
+    volt__chan_ask_send(&a, c, v, 1);
+    volt_poll p = volt__chan_poll(cx, &a, size, c->elem_);
+    return volt_is_pending(p) ? p : volt_ready(volt__sent(volt_value(p)));
+}
+VOLT_API volt_poll volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, size_t size,
+                                    uint32_t n) {
+    volt__wait a;
+    volt__check_place(cx, v);
+    volt__chan_ask_send(&a, c, v, n);
+    return volt__chan_poll(cx, &a, size, c->elem_);
+}
+VOLT_API volt_poll volt_chan_recv(volt_cx *cx, volt_chan *c, void *v, size_t size) {
+    return volt_chan_recv_n(cx, c, v, size, 1);
+}
+VOLT_API volt_poll volt_chan_recv_n(volt_cx *cx, volt_chan *c, void *v, size_t size, uint32_t n) {
+    volt__wait a;
+    volt__check_place(cx, v);
+    volt__chan_ask_recv(&a, c, v, n);
+    return volt__chan_poll(cx, &a, size, c->elem_);
+}
+VOLT_API volt_poll volt_chan_reserve(volt_cx *cx, volt_chan *c) {
+    volt__wait a;
+    volt__chan_ask(&a, c, &c->senders_, volt__chan_enter_reserve, volt__chan_leave_send);
+    a.n = 1;
+    return volt__chan_poll(cx, &a, c->elem_, c->elem_);
+}
+VOLT_API volt_poll volt_chan_closed(volt_cx *cx, volt_chan *c) {
+    volt__wait a;
+    volt__chan_ask(&a, c, &c->watchers_, volt__chan_enter_closed, volt__wait_left);
+    a.n = 1;
+    return volt__chan_poll(cx, &a, c->elem_, c->elem_);
+}
+VOLT_API int volt_chan_send_sync(volt_chan *c, const void *v, size_t size, volt_time at_most) {
+    volt__wait a;
+    if (size != c->elem_) return -EINVAL;
+    volt__chan_ask_send(&a, c, v, 1);
+    return VOLT__CAST(int, volt__sent(volt__wait_sync(&a, at_most)));
+}
+VOLT_API int volt_chan_recv_sync(volt_chan *c, void *v, size_t size, volt_time at_most) {
+    volt__wait a;
+    if (size != c->elem_) return -EINVAL;
+    volt__chan_ask_recv(&a, c, v, 1);
+    return volt__wait_sync(&a, at_most);
+}
+VOLT_API int volt_chan_try_send(volt_chan *c, const void *v, size_t size) {
+    volt__wakes wakes;
+    if (size != c->elem_) return -EINVAL;
+    volt__wakes_init(&wakes);
+    volt__lock(&c->lock_);
+    int rc = volt__chan_put_some(c, v, 1, 0, &wakes);
+    volt__unlock(&c->lock_);
+    volt__wakes_release(&wakes);
+    return VOLT__CAST(int, volt__sent(rc));
+}
+VOLT_API int volt_chan_try_recv(volt_chan *c, void *v, size_t size) {
+    volt__wakes wakes;
+    if (size != c->elem_) return -EINVAL;
+    volt__wakes_init(&wakes);
+    volt__lock(&c->lock_);
+    int rc = volt__chan_get_some(c, v, 1, 0, &wakes);
+    volt__unlock(&c->lock_);
+    volt__wakes_release(&wakes);
+    return rc;
+}
+VOLT_API int volt_chan_try_reserve(volt_chan *c) {
+    volt__lock(&c->lock_);
+    int rc = c->is_closed_ ? -EPIPE : c->senders_ || volt__chan_room(c) == 0 ? -EAGAIN : 0;
+    if (rc == 0) c->to_come_++;
+    volt__unlock(&c->lock_);
+    return rc;
+}
+// v NULL: nothing is sent.
+static int volt__chan_use_reserve(volt_chan *c, const void *v) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&c->lock_);
+    int is_reserved = c->to_come_ > 0;
+    if (is_reserved) {
+        c->to_come_--;
+        if (v) volt__chan_put(c, VOLT__CAST(const char *, v), 1);
+        volt__chan_serve(c, &wakes);
+    }
+    volt__unlock(&c->lock_);
+    volt__wakes_release(&wakes);
+    return is_reserved ? 0 : -EINVAL;
+}
+VOLT_API int volt_chan_send_reserved(volt_chan *c, const void *v, size_t size) {
+    return size == c->elem_ ? volt__chan_use_reserve(c, v) : -EINVAL;
+}
+VOLT_API void volt_chan_unreserve(volt_chan *c) {
+    int rc = volt__chan_use_reserve(c, NULL);
+    VOLT__EXPECT(rc == 0, "volt_chan_unreserve: nothing is reserved");
+    (void)rc;
+}
+// Under lock.
+static void volt__chan_shut(volt_chan *c, volt__wakes *wakes) {
+    volt__store_rel(&c->is_closed_, 1); // [C1] with is_closed
+    volt__wakes_fire_all(wakes, &c->senders_, VOLT__CLOSED);
+    volt__wakes_fire_all(wakes, &c->watchers_, VOLT__CLOSED);
+    volt__chan_serve(c, wakes);
+}
+VOLT_API void volt_chan_close(volt_chan *c) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&c->lock_);
+    volt__chan_shut(c, &wakes);
+    volt__unlock(&c->lock_);
+    volt__wakes_release(&wakes);
+}
+VOLT_API int volt_chan_is_closed(const volt_chan *c) {
+    return VOLT__CAST(int, volt__load_acq(&c->is_closed_)); // [C1] with close
+}
+VOLT_API void volt_chan_retain(volt_chan *c, int side) {
+    volt__lock(&c->lock_);
+    if (side & VOLT_CHAN_SENDER) c->n_senders_++;
+    if (side & VOLT_CHAN_RECEIVER) c->n_receivers_++;
+    volt__unlock(&c->lock_);
+}
+VOLT_API void volt_chan_release(volt_chan *c, int side) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&c->lock_);
+    int is_last = 0;
+    if (side & VOLT_CHAN_SENDER) is_last |= --c->n_senders_ == 0;
+    if (side & VOLT_CHAN_RECEIVER) is_last |= --c->n_receivers_ == 0;
+    if (is_last) volt__chan_shut(c, &wakes);
+    volt__unlock(&c->lock_);
+    volt__wakes_release(&wakes);
+}
+VOLT_API uint32_t volt_chan_len(volt_chan *c) {
+    volt__lock(&c->lock_);
+    uint32_t n = c->len_;
+    volt__unlock(&c->lock_);
+    return n;
+}
+VOLT_API uint32_t volt_chan_cap(const volt_chan *c) { return c->cap_; }
+
+// ---- oneshot and queue: one word, in which the receiver leaves its task when it waits. The task is
+// held for who finds it there.
+#define VOLT__WORD_WAITS ((uintptr_t)1) // and a task
+#define VOLT__WORD_ENDED ((uintptr_t)2) // alone
+
+static void *volt__word_of(const volt_cx *cx) {
+    return VOLT__CAST(void *, VOLT__CAST(uintptr_t, cx->task_) | VOLT__WORD_WAITS);
+}
+static int volt__word_waits(const void *word) {
+    return (VOLT__CAST(uintptr_t, word) & VOLT__WORD_WAITS) != 0;
+}
+// By who has taken it out of the word.
+static void volt__word_wake(void *word) {
+    volt__task *t = VOLT__CAST(volt__task *, VOLT__CAST(uintptr_t, word) - VOLT__WORD_WAITS);
+    if (volt__task_wake(t)) volt__schedule(t);
+    volt__task_drop(t);
+}
+#define VOLT__ONESHOT_SENT VOLT__CAST(void *, VOLT__WORD_ENDED)
+#define VOLT__ONESHOT_CLOSED VOLT__CAST(void *, VOLT__WORD_ENDED * 2)
+
+static int volt__oneshot_end(volt_oneshot *o, void *word) {
+    void *was = volt__load_acq(&o->word_); // [O1] with end
+    do {
+        if (was == VOLT__ONESHOT_SENT || was == VOLT__ONESHOT_CLOSED) return -EPIPE;
+    } while (!volt__cas_acq_rel(&o->word_, &was, word)); // [O1] with recv. LAST TOUCH
+    if (volt__word_waits(was)) volt__word_wake(was);
+    return 0;
+}
+VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value) {
+    if (volt_oneshot_is_closed(o)) return -EPIPE;
+    o->value_ = value;
+    return volt__oneshot_end(o, VOLT__ONESHOT_SENT);
+}
+VOLT_API void volt_oneshot_close(volt_oneshot *o) {
+    if (volt__oneshot_end(o, VOLT__ONESHOT_CLOSED) == 0) return;
+    volt__store_rlx(&o->word_, VOLT__ONESHOT_CLOSED); // rlx: by the receiver, who wants no value
+}
+VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o) {
+    uintptr_t word = VOLT__CAST(uintptr_t, volt__load_acq(&o->word_)); // [O1] with end
+    return (word & VOLT__WORD_ENDED) != 0 && !(word & VOLT__WORD_WAITS);
+}
+VOLT_API int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value) {
+    void *word = volt__load_acq(&o->word_); // [O1] with end
+    if (word == VOLT__ONESHOT_CLOSED) return -EPIPE;
+    if (word != VOLT__ONESHOT_SENT) return -EAGAIN;
+    *value = o->value_;
+    volt__store_rlx(&o->word_, VOLT__ONESHOT_CLOSED); // rlx: nobody but the receiver reads it now
+    return 0;
+}
+// Puts the task into an empty word. 1: it is there.
+static int volt__word_wait(volt_cx *cx, volt__node *n, void **word) {
+    void *empty = NULL;
+    if (volt__node_state(n) != VOLT__IDLE) {
+        if (volt__load_rlx(word) == volt__word_of(cx)) return 1; // rlx: it has not been taken out
+        volt__node_unbind(n, cx->task_);                         // nor is it awaited any more
+    }
+    cx->task_->flags |= VOLT__IS_SHARED;
+    volt__task_retain(cx->task_);
+    if (!volt__cas_acq_rel(word, &empty, volt__word_of(cx))) { // [O1] with end, push
+        volt__task_drop(cx->task_);
+        return 0;
+    }
+    volt__node_bind(n, cx->task_, word);
+    return 1;
+}
+// Takes it out again, unless somebody has: who drops it, then, after a wake-up for nothing.
+static void volt__word_leave(volt_cx *cx, volt__node *n, void **word) {
+    void *mine = volt__word_of(cx);
+    if (volt__node_state(n) == VOLT__IDLE) return;
+    if (volt__cas_acq_rel(word, &mine, VOLT__CAST(void *, NULL))) // [O1] with end, push
+        volt__task_drop(cx->task_);
+    volt__node_unbind(n, cx->task_);
+}
+VOLT_API volt_poll volt_oneshot_recv(volt_cx *cx, volt_oneshot *o) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
+    int64_t value = 0;
+    volt__check_place(cx, o);
+    if (!volt__charge(cx)) return volt_pending();
+    if (volt__is_off(cx)) {
+        volt__word_leave(cx, n, &o->word_);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    int rc = volt_oneshot_try_recv(o, &value);
+    if (rc == -EAGAIN && volt__word_wait(cx, n, &o->word_)) return volt__leaf_pend(cx, n, 0);
+    if (rc == -EAGAIN) rc = volt_oneshot_try_recv(o, &value);
+    if (volt__node_state(n) != VOLT__IDLE) volt__node_unbind(n, cx->task_);
+    return volt__leaf_end(n, rc < 0 ? rc : value);
+}
+
+// The queue: pushed onto a stack, which the receiver takes as a whole and turns around. In its word
+// also who waits, while it is empty. Once closed, end_ is on top and stays there.
+static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
+    void *was = volt__load_acq(&q->word_); // [O1] with push, close
+    do {
+        if (was == &q->end_) return -EPIPE;
+        n->next_ = volt__word_waits(was) ? NULL : VOLT__CAST(volt_queue_node *, was);
+    } while (!volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, n))); // [O1] with take. LAST TOUCH
+    if (volt__word_waits(was)) volt__word_wake(was);
+    return 0;
+}
+VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) { return volt__queue_put(q, n); }
+VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, &q->end_); }
+// All that was pushed, the newest first.
+static volt_queue_node *volt__queue_take(volt_queue *q) {
+    void *was = volt__load_acq(&q->word_); // [O1] with push, close
+    volt_queue_node *all = q->end_.next_;
+    while (was && was != &q->end_ && !volt__word_waits(was))
+        // [O1] with push, close
+        if (volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, NULL)))
+            return VOLT__CAST(volt_queue_node *, was);
+    if (was != &q->end_) return NULL;
+    all = q->end_.next_;
+    q->end_.next_ = NULL;
+    return all;
+}
+VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
+    if (!q->first_)
+        for (volt_queue_node *n = volt__queue_take(q), *next; n; n = next) {
+            next = n->next_;
+            n->next_ = q->first_;
+            q->first_ = n;
+        }
+    *out = q->first_;
+    if (!*out) return volt__load_acq(&q->word_) == &q->end_ ? 0 : -EAGAIN; // [O1] with close
+    q->first_ = (*out)->next_;
+    return 1;
+}
+VOLT_API volt_poll volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **out) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
+    volt__check_place(cx, q);
+    volt__check_place(cx, out);
+    if (!volt__charge(cx)) return volt_pending();
+    if (volt__is_off(cx)) {
+        volt__word_leave(cx, n, &q->word_);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    int rc = volt_queue_try_pop(q, out);
+    if (rc == -EAGAIN && volt__word_wait(cx, n, &q->word_)) return volt__leaf_pend(cx, n, 0);
+    if (rc == -EAGAIN) rc = volt_queue_try_pop(q, out);
+    if (volt__node_state(n) != VOLT__IDLE) volt__node_unbind(n, cx->task_);
+    return volt__leaf_end(n, rc);
+}
+
+// ---- broadcast: a ring, and for each subscriber the number of the message that it takes next
+static void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
+    return b->buf_ + VOLT__CAST(size_t, i % b->cap_) * b->elem_;
+}
+VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size) {
+    volt__wakes wakes;
+    int rc = -EPIPE;
+    VOLT__EXPECT(size == b->elem_, "the broadcast's elements have another size");
+    if (size != b->elem_) return -EINVAL;
+    volt__wakes_init(&wakes);
+    volt__lock(&b->lock_);
+    if (!b->is_closed_) {
+        memcpy(volt__bcast_slot(b, b->sent_++), v, size);
+        volt__wakes_fire_all(&wakes, &b->waiters_, VOLT__TURN);
+        rc = VOLT__CAST(int, b->n_subs_);
+    }
+    volt__unlock(&b->lock_);
+    volt__wakes_release(&wakes);
+    return rc;
+}
+VOLT_API void volt_bcast_close(volt_bcast *b) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&b->lock_);
+    b->is_closed_ = 1;
+    volt__wakes_fire_all(&wakes, &b->waiters_, VOLT__TURN);
+    volt__unlock(&b->lock_);
+    volt__wakes_release(&wakes);
+}
+VOLT_API void volt_sub_open(volt_sub *s, volt_bcast *b) {
+    s->bcast_ = b;
+    s->lost_ = 0;
+    volt__lock(&b->lock_);
+    s->next_ = b->sent_;
+    b->n_subs_++;
+    volt__unlock(&b->lock_);
+}
+VOLT_API void volt_sub_close(volt_sub *s) {
+    volt_bcast *b = s->bcast_;
+    if (!b) return;
+    s->bcast_ = NULL;
+    volt__lock(&b->lock_);
+    b->n_subs_--;
+    volt__unlock(&b->lock_);
+}
+VOLT_API uint64_t volt_sub_lost(volt_sub *s) {
+    uint64_t n = s->lost_;
+    s->lost_ = 0;
+    return n;
+}
+// Under lock.
+static int volt__sub_look(volt_sub *s, void *v) {
+    volt_bcast *b = s->bcast_;
+    if (b->sent_ - s->next_ > b->cap_) {
+        uint64_t lost = b->sent_ - s->next_ - b->cap_;
+        s->lost_ += lost;
+        s->next_ += lost;
+        return -EOVERFLOW;
+    }
+    if (s->next_ == b->sent_) return b->is_closed_ ? 0 : -EAGAIN;
+    memcpy(v, volt__bcast_slot(b, s->next_++), b->elem_);
+    return 1;
+}
+static int64_t volt__sub_enter(const volt__wait *a, volt__node *n, uint8_t was,
+                               volt__wakes *wakes) {
+    int rc = volt__sub_look(VOLT__CAST(volt_sub *, a->on), a->data);
+    (void)was, (void)wakes;
+    if (rc != -EAGAIN) return rc;
+    volt__wait_link(a, n, 0);
+    return VOLT__PENDING;
+}
+VOLT_API volt_poll volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size) {
+    volt__wait a;
+    volt_bcast *b = s->bcast_;
+    volt__check_place(cx, v);
+    memset(&a, 0, sizeof a);
+    a.on = s;
+    a.lock = &b->lock_;
+    a.waiters = &b->waiters_;
+    a.enter = volt__sub_enter;
+    a.leave = volt__wait_left;
+    a.data = v;
+    a.n = 1;
+    return volt__chan_poll(cx, &a, size, b->elem_);
+}
+VOLT_API int volt_sub_try_recv(volt_sub *s, void *v, size_t size) {
+    if (size != s->bcast_->elem_) return -EINVAL;
+    volt__lock(&s->bcast_->lock_);
+    int rc = volt__sub_look(s, v);
+    volt__unlock(&s->bcast_->lock_);
+    return rc;
+}
+
+// ---- watch
+// 0: the version is another one.
+static int volt__watch_put(volt_watch *w, const void *v, size_t size, const uint32_t *or_any) {
+    volt__wakes wakes;
+    int rc = -EPIPE;
+    VOLT__EXPECT(size == w->elem_, "the watch's value has another size");
+    if (size != w->elem_) return -EINVAL;
+    volt__wakes_init(&wakes);
+    volt__lock(&w->lock_);
+    if (or_any && *or_any != w->version_) {
+        rc = -EAGAIN;
+    } else if (!w->is_closed_) {
+        memcpy(w->buf_, v, size);
+        w->version_++;
+        volt__wakes_fire_all(&wakes, &w->waiters_, VOLT__TURN);
+        rc = 0;
+    }
+    volt__unlock(&w->lock_);
+    volt__wakes_release(&wakes);
+    return rc;
+}
+VOLT_API int volt_watch_set(volt_watch *w, const void *v, size_t size) {
+    return volt__watch_put(w, v, size, NULL);
+}
+VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t seen) {
+    return volt__watch_put(w, v, size, &seen);
+}
+VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *or_null) {
+    if (size != w->elem_) return -EINVAL;
+    volt__lock(&w->lock_);
+    memcpy(v, w->buf_, size);
+    if (or_null) *or_null = w->version_;
+    volt__unlock(&w->lock_);
+    return 0;
+}
+VOLT_API void volt_watch_close(volt_watch *w) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&w->lock_);
+    w->is_closed_ = 1;
+    volt__wakes_fire_all(&wakes, &w->waiters_, VOLT__TURN);
+    volt__unlock(&w->lock_);
+    volt__wakes_release(&wakes);
+}
+VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w) {
+    r->watch_ = w;
+    volt__lock(&w->lock_);
+    r->seen_ = w->version_;
+    volt__unlock(&w->lock_);
+}
+// Under lock.
+static int volt__watcher_look(volt_watcher *r, void *v) {
+    volt_watch *w = r->watch_;
+    if (r->seen_ == w->version_) return w->is_closed_ ? 0 : -EAGAIN;
+    r->seen_ = w->version_;
+    memcpy(v, w->buf_, w->elem_);
+    return 1;
+}
+static int64_t volt__watcher_enter(const volt__wait *a, volt__node *n, uint8_t was,
+                                   volt__wakes *wakes) {
+    int rc = volt__watcher_look(VOLT__CAST(volt_watcher *, a->on), a->data);
+    (void)was, (void)wakes;
+    if (rc != -EAGAIN) return rc;
+    volt__wait_link(a, n, 0);
+    return VOLT__PENDING;
+}
+VOLT_API volt_poll volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size_t size) {
+    volt__wait a;
+    volt_watch *w = r->watch_;
+    volt__check_place(cx, v);
+    memset(&a, 0, sizeof a);
+    a.on = r;
+    a.lock = &w->lock_;
+    a.waiters = &w->waiters_;
+    a.enter = volt__watcher_enter;
+    a.leave = volt__wait_left;
+    a.data = v;
+    a.n = 1;
+    return volt__chan_poll(cx, &a, size, w->elem_);
+}
+VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
+    if (size != r->watch_->elem_) return -EINVAL;
+    volt__lock(&r->watch_->lock_);
+    int rc = volt__watcher_look(r, v);
+    volt__unlock(&r->watch_->lock_);
+    return rc;
 }
 
 //==================================================================================================
@@ -9555,6 +10388,7 @@ static const char *volt__wait_text(uint32_t wait) {
     case VOLT__LEAF_NAME: return "name";
     case VOLT__LEAF_LOCK: return "lock";
     case VOLT__LEAF_EVENT: return "event";
+    case VOLT__LEAF_CHAN: return "channel";
     default: return "waker";
     }
 }
