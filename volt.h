@@ -172,9 +172,13 @@
 //                 volt_group_collect, volt_group_cancel, volt_now, volt_interval_init,
 //                 volt_token_* but for the wait, volt_addr_*, volt_local_addr, volt_peer_addr,
 //                 volt_listen*, volt_shut, volt_set_*, volt_rt_close, volt_pollset_open,
-//                 volt_pollset_set
-//   plain thread  volt_run, volt_block_on, volt_join_sync, volt_rt_step; volt_rt_deadline between
-//                 two steps
+//                 volt_pollset_set; of volt_mutex_*, volt_rwlock_*, volt_sem_*, volt_once_*,
+//                 volt_event_*, volt_wait_group_*, volt_tracker_*, volt_notify_*, volt_barrier_*,
+//                 volt_cond_*, volt_chan_*, volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*,
+//                 volt_watch_* and volt_watcher_* what does not wait; volt_queue_try_pop,
+//                 volt_sub_* and volt_watcher_* on one object one thread at a time
+//   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync and all _sync;
+//                 volt_rt_deadline between two steps
 //   inside a task everything that takes a volt_cx
 // Inside volt_blocking and volt_block_in_place a function is on a plain thread, also for
 // volt_block_on and volt_join_sync of the same runtime.
@@ -513,8 +517,8 @@ typedef struct volt_waker {
     volt__task *task_;
 } volt_waker;
 
-// ---- synchronisation. All are zero-valid and need no destructor. None may be freed while a call on
-// it has not returned; a call that others may take for the last one touches nothing after it is.
+// ---- synchronisation. All are zero-valid and need no destructor, and may be freed as soon as
+// nobody waits for them or will: who lets the last one go on touches nothing after that.
 
 // What mutex, read-write lock, semaphore and once are made of: so many permits, and who waits for
 // how many of them.
@@ -1414,8 +1418,8 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 // A wait that is cancelled when its turn has come passes it on.
 
 // Between lock and unlock the task may await, but nobody else gets in: hold it shortly. A lock that
-// is free is taken by who comes first, which need not be who waits longest; who has been passed over
-// VOLT_MUTEX_BARGES times is next. VOLT_MUTEX_FIFO: strictly in turn, at a task switch each.
+// is free is taken by who comes first, which need not be who waits longest; who has been passed
+// over VOLT_MUTEX_BARGES times is next. VOLT_MUTEX_FIFO: strictly in turn, a task switch each.
 // Order: what was done before an unlock is seen after the next lock.
 //   gives : 0
 VOLT_API VOLT_POLL volt_mutex_lock(volt_cx *cx, volt_mutex *m);
@@ -1446,7 +1450,7 @@ VOLT_API VOLT_POLL volt_sem_acquire(volt_cx *cx, volt_sem *s, uint32_t n);
 VOLT_API VOLT__MUST int volt_sem_try_acquire(volt_sem *s, uint32_t n);
 VOLT_API VOLT__MUST int volt_sem_acquire_sync(volt_sem *s, uint32_t n, volt_time at_most);
 // Gives permits back, or adds new ones.
-//   where : any thread.  gives: 0 | -EOVERFLOW there would be more than VOLT_SEM_MAX; nothing is done
+//   where : any thread.  gives: 0 | -EOVERFLOW more than VOLT_SEM_MAX: nothing is done
 VOLT_API int volt_sem_release(volt_sem *s, uint32_t n);
 // Takes away up to n permits for good, of those that are there now.
 //   where : any thread.  gives: how many
@@ -1526,10 +1530,10 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 
 // ---- channels
 // As read(2): receiving gives 1 for a message and 0 once it is closed and drained, so that one loop
-// fits all; sending gives 0, or -EPIPE once it is closed. A message is handed over once: a wait that
-// is cancelled has neither sent nor received. Messages are copied; `size` is the element's, else
-// -EINVAL. Who waits is served in order of arrival. Order: what was done before a send is seen after
-// the receive. `_sync` and `try_` as above.
+// fits all; sending gives 0, or -EPIPE once it is closed. A message is handed over once: a wait
+// that is cancelled has neither sent nor received. Messages are copied; `size` is the element's,
+// else -EINVAL. Who waits is served in order of arrival. Order: what was done before a send is seen
+// after the receive. `_sync` and `try_` as above.
 
 // Any buffer: cap elements; cap 0: rendezvous, a buffer of one. VOLT_CHAN_INIT does the same.
 VOLT_API void volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap);
@@ -2222,7 +2226,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [G1]  gate give, close: word rmw       gate try, take: word load, cas what the lock guards    MP
 //  [G2]  latch move: word cas             latch look, wait: word load    what was done before    MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    what was done before    MP
-//  [O1]  oneshot end, queue put: word cas oneshot recv, queue take: load  the value, the nodes    MP
+//  [O1]  oneshot end, queue put: word cas  oneshot recv, queue take      value, nodes            MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
 //  [H1]  helm given: store                helm taken: load               the whole worker        MP
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
@@ -7169,11 +7173,11 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
 //==================================================================================================
 // >>sync  waits; gates: mutex, rwlock, semaphore, once; latches: event, wait group, tracker; notify
 //==================================================================================================
-// ---- a wait, of a task or of a blocked thread, on an object with a lock and a list. Nobody is ever
-// completed by another one: what fires a node grants it something, or lets it look again, and it
-// acts in its own step, under the lock. So a grant can be taken back: `leave` passes it on.
-// An object may be freed by who is let through last. Hence: who is fired comes to the lock before it
-// returns, and whoever lets others through without them touches nothing after that.
+// ---- a wait, of a task or of a blocked thread, on an object with a lock and a list. Nobody is
+// ever completed by another one: what fires a node grants it something, or lets it look again, and
+// it acts in its own step, under the lock. So a grant can be taken back: `leave` passes it on.
+// An object may be freed by who is let through last. Hence: who is fired comes to the lock before
+// it returns, and whoever lets somebody through who does not, touches nothing after that.
 
 enum { VOLT__TURN = VOLT__CLOSED + 1 }; // of a node: nothing is granted, but it may try again
 
@@ -7192,8 +7196,8 @@ static void volt__wakes_init(volt__wakes *w) {
     volt__chain_init(&w->chain);
     w->first = w->last = NULL;
 }
-// Under the lock, the node just unlinked. LAST TOUCH of a task's: as volt__node_fire. A thread stays
-// until its parker is set.
+// Under the lock, the node just unlinked. LAST TOUCH of a task's: as volt__node_fire. A thread
+// stays until its parker is set.
 static void volt__wakes_fire(volt__wakes *w, volt__node *n, uint8_t state) {
     if (!(VOLT__CAST(uintptr_t, n->who_) & VOLT__BLOCKED)) {
         volt__node_fire(n, state, &w->chain);
@@ -7229,7 +7233,7 @@ struct volt__wait {
     void *on;
     uint32_t *lock;
     volt__node **waiters; // under lock
-    // Under lock, `was`: IDLE, or what it was fired with. The result, or VOLT__PENDING: linked again.
+    // Under lock; was: IDLE, or what it was fired with. The result, or VOLT__PENDING: linked again.
     volt__wait_fn *enter;
     // Under lock, cancelled: `was` also LINKED. The result.
     volt__wait_fn *leave;
@@ -7307,13 +7311,13 @@ static int volt__wait_sync(volt__wait *a, volt_time at_most) {
 }
 
 // ---- gates
-// Permits are counted in the word, beside the flags; of a mutex and an rwlock turned around, so that
-// zero is all of them. Taking and giving are one cas each, unless somebody waits. QUEUED: who gives,
-// and who may not overtake, comes to the lock. It is set by who is about to wait, before it looks for
-// the last time, and cleared under the lock only; nobody waits while it is clear.
-// Where it must go in turn, permits are given to the first in the list by and by, and the free ones
-// are none while somebody waits. Else (a mutex) the permit is free for all, and the first in the list
-// is woken to try: TURN, until it has come to the lock; one at a time. It waits at the head again when
+// Permits are counted in the word, beside the flags; of a mutex and an rwlock turned around, so
+// that zero is all of them. Taking and giving are one cas each, unless somebody waits. QUEUED: who
+// gives, and who may not overtake, comes to the lock. It is set by who is about to wait, before it
+// looks for the last time, and cleared under the lock only; nobody waits while it is clear.
+// Where it must go in turn, permits are given to the first in the list by and by, and none is free
+// while somebody waits. Else (a mutex) the permit is free for all, and the first in the list is
+// woken to try: TURN, until it has come to the lock; one at a time. It waits at the head again when
 // it has failed; when it has so many times, it is given the permit.
 //
 //                 try, enter              give                    leave                 close
@@ -7324,7 +7328,8 @@ enum { VOLT__GATE_QUEUED = 1, VOLT__GATE_CLOSED = 2, VOLT__GATE_TURN = 8 }; // a
 #define VOLT__GATE_ONE (UINT32_C(1) << VOLT__GATE_SHIFT) // turned around: of a mutex there is one
 #define VOLT__GATE_ALL (~(VOLT__GATE_ONE - 1))
 VOLT__SASSERT(VOLT__GATE_ALL >> VOLT__GATE_SHIFT == VOLT_SEM_MAX, "VOLT_SEM_INIT knows the shift");
-#define VOLT__GATE_TRIES (INT64_C(1) << 32) // in key_, above how many it wants; the caller's from 48 on
+// In key_: how many it wants; above that its tries; from bit 48 on the caller's.
+#define VOLT__GATE_TRIES (INT64_C(1) << 32)
 
 static inline uint32_t volt__gate_free(uint32_t word, uint32_t flip) {
     return (word ^ flip) >> VOLT__GATE_SHIFT;
@@ -7356,7 +7361,8 @@ static inline int volt__gate_try(volt__gate *g, uint32_t flip, uint32_t n) {
         if (word & VOLT__GATE_CLOSED) return volt__gate_end(g, word);
         if (volt__gate_free(word, flip) < n) return -EAGAIN;
         if ((word & VOLT__GATE_QUEUED) && volt__gate_is_in_turn(word, flip)) return -EAGAIN;
-    } while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n))); // [G1] with give
+        // [G1] with give
+    } while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n)));
     return 0;
 }
 static uint32_t volt__gate_wants(const volt__node *n) { return VOLT__CAST(uint32_t, n->key_); }
@@ -7411,8 +7417,9 @@ static inline int volt__gate_give(volt__gate *g, uint32_t flip, uint32_t n) {
         if (VOLT__UNLIKELY((word & (VOLT__GATE_QUEUED | VOLT__GATE_TURN)) == VOLT__GATE_QUEUED)) {
             if (volt__gate_give_queued(g, flip, n)) return 0;
             word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+            // [G1] with try. LAST TOUCH
         } else if (volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, n))) {
-            return 0; // [G1] with try. LAST TOUCH
+            return 0;
         }
     }
 }
@@ -7474,7 +7481,8 @@ static void volt__gate_close(volt__gate *g) {
         if (volt__cas_acq_rel(&g->word_, &word, word | VOLT__GATE_CLOSED)) return;
     volt__wakes_init(&wakes);
     volt__lock(&g->lock_);
-    volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try. QUEUED stays: they come to the lock
+    // QUEUED stays: who sees it closed comes to the lock
+    volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try
     volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
     volt__unlock(&g->lock_);
     volt__wakes_release(&wakes);
@@ -7528,7 +7536,8 @@ static void volt__mutex_hold(volt_mutex *m, int rc) {
 static void volt__mutex_check(const volt_mutex *m) {
     const volt__task *me = volt__running_task();
     // rlx: only compared
-    if (me && me == volt__load_rlx(&m->holder_)) volt__misuse_here("volt_mutex_lock: the task has it already");
+    if (me && me == volt__load_rlx(&m->holder_))
+        volt__misuse_here("volt_mutex_lock: the task has it already");
 }
 static void volt__mutex_drop(volt_mutex *m) {
     const volt__task *me = volt__running_task();
@@ -7656,8 +7665,8 @@ VOLT_API int volt_once_is_done(const volt_once *o) {
 }
 
 // ---- latches
-// Waits end while the word, but for QUEUED, has the value `open`. QUEUED as above; who sees it beside
-// the open value passes through the lock, behind who opened it.
+// Waits end while the word, but for QUEUED, has the value `open`. QUEUED as above; who sees it
+// beside the open value passes through the lock, behind who opened it.
 //
 //                 wait                    move                  leave
 //   wait          yes                     cas; [G2]             lock
@@ -7821,8 +7830,8 @@ VOLT_API void volt_tracker_close(volt_tracker *t) {
 }
 
 // ---- notify
-// The word: QUEUED, a permit, and from bit 2 on how often all were notified. There is no permit while
-// somebody waits for one.
+// The word: QUEUED, a permit, and from bit 2 on how often all were notified. There is no permit
+// while somebody waits for one.
 enum { VOLT__BELL_QUEUED = 1, VOLT__BELL_PERMIT = 2, VOLT__BELL_ALL = 4 };
 
 static void volt__bell_settle(volt_notify *n, uint32_t permit) {
@@ -7841,7 +7850,7 @@ static inline int volt__bell_take(volt_notify *n) {
     return 0;
 }
 static int64_t volt__bell_enter(const volt__wait *a, volt__node *node, uint8_t was,
-                                  volt__wakes *wakes) {
+                                volt__wakes *wakes) {
     volt_notify *n = VOLT__CAST(volt_notify *, a->on);
     (void)wakes;
     if (was == VOLT__IDLE) {
@@ -7861,7 +7870,7 @@ static void volt__bell_pass(volt_notify *n, int is_last, volt__wakes *wakes) {
 }
 // FIRED: by one, which another one gets; CLOSED: all were.
 static int64_t volt__bell_leave(const volt__wait *a, volt__node *node, uint8_t was,
-                                  volt__wakes *wakes) {
+                                volt__wakes *wakes) {
     volt_notify *n = VOLT__CAST(volt_notify *, a->on);
     int is_left = was == VOLT__FIRED;
     (void)node;
@@ -7891,8 +7900,9 @@ static void volt__bell_ring(volt_notify *n, int is_last) {
         if (VOLT__UNLIKELY(word & VOLT__BELL_QUEUED)) {
             if (volt__bell_queued(n, is_last)) return;
             word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+            // [G3] with wait. LAST TOUCH
         } else if (volt__cas_acq_rel(&n->word_, &word, word | VOLT__BELL_PERMIT)) {
-            return; // [G3] with wait. LAST TOUCH
+            return;
         }
     }
 }
@@ -7906,7 +7916,7 @@ VOLT_API void volt_notify_all(volt_notify *n) {
         if (volt__cas_acq_rel(&n->word_, &word, word + VOLT__BELL_ALL)) return;
     volt__wakes_init(&wakes);
     volt__lock(&n->lock_);
-    volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past. QUEUED stays, as in latches
+    volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past; QUEUED stays
     volt__wakes_fire_all(&wakes, &n->waiters_, VOLT__CLOSED);
     volt__wakes_fire_all(&wakes, &n->watchers_, VOLT__CLOSED);
     volt__unlock(&n->lock_);
@@ -8453,8 +8463,8 @@ VOLT_API uint32_t volt_chan_len(volt_chan *c) {
 }
 VOLT_API uint32_t volt_chan_cap(const volt_chan *c) { return c->cap_; }
 
-// ---- oneshot and queue: one word, in which the receiver leaves its task when it waits. The task is
-// held for who finds it there.
+// ---- oneshot and queue: one word, in which the receiver leaves its task when it waits. The task
+// is held for who finds it there.
 #define VOLT__WORD_WAITS ((uintptr_t)1) // and a task
 #define VOLT__WORD_ENDED ((uintptr_t)2) // alone
 
@@ -8549,7 +8559,8 @@ static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
     do {
         if (was == &q->end_) return -EPIPE;
         n->next_ = volt__word_waits(was) ? NULL : VOLT__CAST(volt_queue_node *, was);
-    } while (!volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, n))); // [O1] with take. LAST TOUCH
+        // [O1] with take. LAST TOUCH
+    } while (!volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, n)));
     if (volt__word_waits(was)) volt__word_wake(was);
     return 0;
 }
