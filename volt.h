@@ -661,12 +661,25 @@ typedef struct volt_watcher {
     uint32_t seen_;
 } volt_watcher;
 
+typedef struct volt__parker { // a blocked thread
+    uint32_t is_set;          // futex word [P1]
+} volt__parker;
 // A stop flag that can be waited for; zero-valid. Children made by volt_token_init stop with it.
 typedef struct volt_token {
     uint32_t lock_, cancelled_;
     volt__node *waiters_;
     struct volt_token *root_, *parent_, *child_, *next_, *prev_;
+    struct volt_hook *hooks_;
 } volt_token;
+// A function that a token calls when it is cancelled.
+typedef struct volt_hook {
+    void (*fn_)(void *arg);
+    void *arg_;
+    volt_token *token_;
+    struct volt_hook *next_, *prev_; // under the tree's lock
+    uint32_t is_linked_;             // under the tree's lock
+    volt__parker done_;              // who waits until fn has returned
+} volt_hook;
 
 // Owns child tasks; zero-valid. Belongs to the task that spawned into it first while it was empty.
 typedef struct volt_group {
@@ -1642,6 +1655,16 @@ VOLT_API void volt_token_cancel(volt_token *t);
 VOLT_API int volt_token_is_cancelled(const volt_token *t);
 //   gives : 0 once cancelled
 VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
+// Calls fn(arg) once when it is cancelled: in whoever cancels it, after the waits have been woken,
+// under no lock. It must not wait, and neither unhook nor deinit.
+//   where : any thread
+//   gives : 0 | -ECANCELED it is cancelled already: nothing is called
+//   memory: *h is the caller's, until volt_token_unhook has returned
+VOLT_API VOLT__MUST int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
+                                        void *arg);
+// Waits until it has returned if it is being called just now. Once for each hook.
+//   where : any thread.  gives: 1 it was not called, and will not be | 0 it was
+VOLT_API int volt_token_unhook(volt_hook *h);
 
 #ifndef VOLT_NO_IO
 // ---- descriptors and sockets: plain ints
@@ -2374,9 +2397,6 @@ static inline void volt__unlock(uint32_t *lock) {
 }
 #endif
 
-typedef struct volt__parker { // a blocked thread
-    uint32_t is_set;          // futex word [P1]
-} volt__parker;
 static void volt__parker_set(volt__parker *p) {
     uint32_t *word = &p->is_set;
     volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the thread may return, and *p with it
@@ -8820,26 +8840,45 @@ VOLT_API void volt_token_init(volt_token *t, volt_token *parent) {
 VOLT_API void volt_token_deinit(volt_token *t) {
     volt_token *root = volt__token_root(t);
     volt__lock(&root->lock_);
-    int is_used = t->waiters_ || t->child_;
+    int is_used = t->waiters_ || t->child_ || t->hooks_;
     if (t->parent_ && !is_used) {
         if (t->prev_) t->prev_->next_ = t->next_;
         else t->parent_->child_ = t->next_;
         if (t->next_) t->next_->prev_ = t->prev_;
     }
     volt__unlock(&root->lock_);
-    if (is_used) volt__misuse_here("volt_token_deinit: somebody waits for it, or it has children");
+    if (is_used) volt__misuse_here("volt_token_deinit: somebody waits for it, or it has children or hooks");
 }
 VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
+// Under lock: its hooks go to the list of those to be called, behind those before.
+static volt_hook **volt__token_take_hooks(volt_token *t, volt_hook **end) {
+    for (volt_hook *h = *end = t->hooks_; h; h = h->next_) {
+        h->is_linked_ = 0;
+        end = &h->next_;
+    }
+    t->hooks_ = NULL;
+    return end;
+}
+// Without the lock. LAST TOUCH of each: who unhooks it is let go.
+static void volt__hooks_call(volt_hook *h) {
+    for (volt_hook *next; h; h = next) {
+        next = h->next_;
+        h->fn_(h->arg_);
+        volt__parker_set(&h->done_);
+    }
+}
 // All waiters in one hold: who is woken may free the
 // token, so it is not touched again after the unlock.
 VOLT_API void volt_token_cancel(volt_token *t) {
     volt_token *root = volt__token_root(t), *at = t;
+    volt_hook *hooks = NULL, **end = &hooks;
     volt__chain c;
     volt__chain_init(&c);
     volt__lock(&root->lock_);
     for (;;) {
         volt__store_rel(&at->cancelled_, 1); // [C1] with is_cancelled
         volt__list_fire_all(&at->waiters_, VOLT__FIRED, &c);
+        end = volt__token_take_hooks(at, end);
         if (at->child_) {
             at = at->child_;
             continue;
@@ -8850,6 +8889,40 @@ VOLT_API void volt_token_cancel(volt_token *t) {
     }
     volt__unlock(&root->lock_);
     volt__schedule_chain(&c);
+    volt__hooks_call(hooks);
+}
+VOLT_API int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg), void *arg) {
+    volt_token *root = volt__token_root(t);
+    memset(h, 0, sizeof *h);
+    h->fn_ = fn;
+    h->arg_ = arg;
+    h->token_ = t;
+    volt__lock(&root->lock_);
+    int is_cancelled = VOLT__CAST(int, t->cancelled_);
+    if (!is_cancelled) {
+        h->is_linked_ = 1;
+        h->next_ = t->hooks_;
+        if (h->next_) h->next_->prev_ = h;
+        t->hooks_ = h;
+    }
+    h->done_.is_set = VOLT__CAST(uint32_t, is_cancelled); // not to be waited for
+    volt__unlock(&root->lock_);
+    return is_cancelled ? -ECANCELED : 0;
+}
+VOLT_API int volt_token_unhook(volt_hook *h) {
+    volt_token *t = h->token_, *root = volt__token_root(t);
+    volt__lock(&root->lock_);
+    int was_linked = VOLT__CAST(int, h->is_linked_);
+    if (was_linked) {
+        if (h->prev_) h->prev_->next_ = h->next_;
+        else t->hooks_ = h->next_;
+        if (h->next_) h->next_->prev_ = h->prev_;
+        h->is_linked_ = 0;
+    }
+    volt__unlock(&root->lock_);
+    if (was_linked) return 1;
+    volt__parker_wait(&h->done_, VOLT_NEVER);
+    return 0;
 }
 // Links the node unless the token is cancelled. 1: linked.
 static int volt__token_link(volt_token *tok, volt__node *n, volt__task *t) {
