@@ -8847,7 +8847,8 @@ VOLT_API void volt_token_deinit(volt_token *t) {
         if (t->next_) t->next_->prev_ = t->prev_;
     }
     volt__unlock(&root->lock_);
-    if (is_used) volt__misuse_here("volt_token_deinit: somebody waits for it, or it has children or hooks");
+    if (is_used)
+        volt__misuse_here("volt_token_deinit: somebody waits for it, or it has children or hooks");
 }
 VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
 // Under lock: its hooks go to the list of those to be called, behind those before.
