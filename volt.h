@@ -90,9 +90,12 @@
 //                 or write_all that had begun (volt_progress). Leave soon
 //   -ETIMEDOUT    volt_within, volt_before, _sync: the time is up, what was inside has ended.
 //                 volt_run: .drain is over. From the kernel: a connection that has died
-//   -EAGAIN       volt_try_join: it has not ended. volt_create: no thread could be started.
-//                 volt_connect: the backlog of a unix listener is full
-//   -EPIPE        the other side has closed; volt_read_exact: before all was there
+//   -EAGAIN       a try_ form would wait. volt_try_join: it has not ended. volt_create: no thread
+//                 could be started. volt_connect: the backlog of a unix listener is full
+//   -EPIPE        the other side has closed, or the channel, semaphore or tracker was;
+//                 volt_read_exact: before all was there
+//   -EOVERFLOW    volt_sem_release, volt_wait_group_add: more than can be counted. volt_sub_recv:
+//                 messages were lost. Files: beyond what the C library's off_t can say
 //   -EBADF        no descriptor, or it was closed while the wait was on
 //   -ENOMEM       no memory; nothing was taken, the task goes on
 //   -EMFILE, -ENFILE    no descriptor left for what the runtime or the socket needs
@@ -131,6 +134,41 @@
 // Timers are kept in ticks of 1 ms and rounded up: a sleep is never early and up to 1 ms late, plus
 // what the machine needs to run the task (before Linux 5.11 another one). Deadlines up to 292 years
 // ahead are legal. VOLT_NEVER is the largest number: do not add to it.
+//
+// ---- locks and channels
+// They wait without holding up the worker, allocate nothing, and are plain memory: zeroed, or set
+// by VOLT_..._INIT; destroyed by doing nothing. Which:
+//   one at a time in here, also over an await      volt_mutex; many readers: volt_rwlock
+//   so many at a time, or a rate of something      volt_sem
+//   do it once, whoever comes first                volt_once
+//   it has happened, for all and for ever          volt_event; all of them have: volt_wait_group
+//   nobody is left in here, and none comes         volt_tracker
+//   look again                                     volt_notify, volt_cond
+//   everybody is here, go on together              volt_barrier
+//   messages: many to many, with back-pressure     volt_chan; hand to hand: VOLT_CHAN_RENDEZVOUS
+//   ... without a limit, allocated by the sender   volt_queue
+//   ... one, once                                  volt_oneshot
+//   ... to all who listen, the slow lose           volt_bcast
+//   ... only the newest counts                     volt_watch
+// A lock is held by a task, not by a thread: a pthread mutex held over an await is unlocked by
+// another thread, and blocks a worker meanwhile. There are no guards in C; what works is one way
+// out, behind the lock:
+//
+//     // fragment
+//     typedef struct { volt_frame frame; volt_mutex *lock; int *sum, n, rc; } adder;
+//     static volt_poll adder_run(volt_cx *cx, void *arg) {
+//         adder *a = (adder *)arg;
+//         VOLT_BEGIN(cx, a);
+//         VOLT_AWAIT(a->rc, volt_mutex_lock(cx, a->lock));
+//         if (a->rc < 0) VOLT_RETURN(a->rc); // cancelled: it is not locked
+//         *a->sum += a->n;
+//         volt_mutex_unlock(a->lock);
+//         VOLT_END(0);
+//     }
+//
+// Where an await stands in between, it gives -ECANCELED to a task that is cancelled, as everywhere:
+// unlock first, then leave. A function with several ways out is best put under the lock as a whole:
+// an outer one that locks, awaits it and unlocks.
 //
 // ---- what blocks
 // A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
