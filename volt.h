@@ -1647,7 +1647,8 @@ VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
 VOLT_API VOLT_POLL volt_oneshot_recv(volt_cx *cx, volt_oneshot *o);
 //   gives : 0, and *value | -EAGAIN | -EPIPE
 VOLT_API VOLT__MUST int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value);
-// By the sender: there will be no value. By the receiver: it wants none; what was sent is lost.
+// By the sender: there will be no value. By the receiver: it wants none. What was sent before is
+// still there.
 VOLT_API void volt_oneshot_close(volt_oneshot *o);
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
 
@@ -8555,8 +8556,7 @@ VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value) {
     return volt__oneshot_end(o, VOLT__ONESHOT_SENT);
 }
 VOLT_API void volt_oneshot_close(volt_oneshot *o) {
-    if (volt__oneshot_end(o, VOLT__ONESHOT_CLOSED) == 0) return;
-    volt__store_rlx(&o->word_, VOLT__ONESHOT_CLOSED); // rlx: by the receiver, who wants no value
+    (void)volt__oneshot_end(o, VOLT__ONESHOT_CLOSED);
 }
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o) {
     uintptr_t word = VOLT__CAST(uintptr_t, volt__load_acq(&o->word_)); // [O1] with end
@@ -8627,13 +8627,12 @@ VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, &q->end
 // All that was pushed, the newest first.
 static volt_queue_node *volt__queue_take(volt_queue *q) {
     void *was = volt__load_acq(&q->word_); // [O1] with push, close
-    volt_queue_node *all = q->end_.next_;
     while (was && was != &q->end_ && !volt__word_waits(was))
         // [O1] with push, close
         if (volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, NULL)))
             return VOLT__CAST(volt_queue_node *, was);
     if (was != &q->end_) return NULL;
-    all = q->end_.next_;
+    volt_queue_node *all = q->end_.next_;
     q->end_.next_ = NULL;
     return all;
 }
