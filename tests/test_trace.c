@@ -356,3 +356,54 @@ TEST_OF_THREADS(steals_are_told) {
     }
     drop(&s);
 }
+
+// ---- every poll has its wake-up: also where the watch fires timers of a stuck worker, and where a
+// shutdown wakes all
+
+static void every_poll_was_woken(const told *t) {
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (t->event[i].kind != VOLT_TRACE_POLL) continue;
+        int is_woken = 0;
+        for (uint32_t k = 0; k < i; k++)
+            is_woken |= t->event[k].kind == VOLT_TRACE_WAKE && t->event[k].n == t->event[i].n &&
+                        t->event[k].task == t->event[i].task;
+        CHECK(is_woken);
+    }
+}
+typedef struct {
+    volt_frame frame;
+    int *n_ended, i, rc;
+} stuck;
+static volt_poll stuck_run(volt_cx *cx, void *arg) { // until its worker's timers have been fired
+    stuck *b = (stuck *)arg;
+    volt_counters c;
+    VOLT_BEGIN(cx, b);
+    for (int i = 0; i < 3; i++)
+        SPAWN(NULL, napper_run, (napper){ .d = VOLT_MS(2), .n_ended = b->n_ended });
+    for (b->i = 0; b->i < 3; b->i++) VOLT_AWAIT(b->rc, volt_yield(cx));
+    do volt_stats(volt_cx_rt(cx), &c);
+    while (READ(*b->n_ended) < 3 && c.steals == 0);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(rescued_tasks_were_woken) {
+    volt_histograms_of h;
+    for (int tries = 0;; tries++) { // a thief may be quicker
+        CHECK(tries < 100);
+        static told t;
+        int n_ended = 0;
+        volt_counters c;
+        volt_rt *rt = create_told(2, &t);
+        volt_handle h1 = { NULL };
+        RT_SPAWN(rt, &h1, stuck_run, (stuck){ .n_ended = &n_ended });
+        CHECK_EQ(volt_join_sync(&h1, VOLT_NEVER, NULL), 0);
+        RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_S(1000), .n_ended = &n_ended });
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        volt_stats(rt, &c);
+        every_poll_was_woken(&t);
+        CHECK_EQ(volt_histograms(rt, &h), 0);
+        for (int i = volt__histogram_slot(VOLT_S(60)); i < VOLT_HISTOGRAM; i++)
+            CHECK_EQ(h.wait[i], 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+        if (c.rescued > 0) break;
+    }
+}
