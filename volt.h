@@ -135,7 +135,8 @@
 // A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
 // lets the task wait for it; volt_block_in_place calls one in the middle of a poll, and another
 // thread carries the worker on meanwhile: two thread switches, and nothing if the function was
-// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking.
+// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking;
+// volt_blocking_or_leave is for what may hang, and need not be waited for.
 // Threads of the pool start when they are needed, end after 10 s without work, and count 16 at most
 // (.blocking), 4 more for names and one for each call in place: a function that waits for another
 // one on the pool may wait for ever, once there are 16 such. A shutdown cancels what waits for a
@@ -555,6 +556,11 @@ typedef struct volt_job {
     int64_t result_;
     uint8_t lane_, state_;
 } volt_job;
+
+// One call of volt_blocking_or_leave; zero-valid, and free for the next one when that has ended.
+typedef struct volt_errand {
+    struct volt__errand *it_;
+} volt_errand;
 
 // One call of volt_file_...; zero-valid, and free for the next one when that await has ended.
 typedef struct volt_file_op {
@@ -1190,6 +1196,14 @@ VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //           -ECANCELED fn has not run
 //   memory: some 100 bytes and a stack per thread. Under VOLT_SINGLE_THREAD fn is called right here
 VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg), void *arg);
+// The same for what may hang: cancelled, the wait ends at once, also when fn has begun, which then
+// goes on by itself. -ECANCELED: arg is not the caller's any more; drop(arg) is called once, now or
+// by the pool's thread when fn has returned. So arg is no part of a state; and fn must not return
+// -ECANCELED. A shutdown waits for fn as for the others, as long as it may.
+//   gives : as volt_blocking | -ENOMEM
+//   memory: some 150 bytes until fn has returned
+VOLT_API VOLT_POLL volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *arg),
+                                          void *arg, void (*drop)(void *arg));
 // Calls fn(arg), which may block, right here, in the middle of the poll: meanwhile another thread
 // takes this worker over, so that nothing else waits, and gives it back then. fn is on a plain
 // thread for volt: it may use what those may, has no volt_cx, and must not wait for the end of its
@@ -6540,6 +6554,15 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     if (!volt__charge(cx)) return volt_pending();
     return volt__leaf_end(n, volt__is_off(cx) ? -ECANCELED : fn(arg));
 }
+VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
+                                          void (*drop)(void *)) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    (void)e;
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (is_off && drop) drop(arg);
+    return volt__leaf_end(n, is_off ? -ECANCELED : fn(arg));
+}
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt_cx saved = *cx; // fn may do steps of another runtime
     int rc = fn(arg);
@@ -6616,6 +6639,101 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     if (is_off && volt__job_cancel(cx, job, n)) return volt__leaf_end(n, -ECANCELED);
     return volt__leaf_pend(cx, n, 0);
 }
+
+// One that may be left: on a block of its own, whose owner is the task while it waits, or has been
+// told, and else the thread of the pool.
+typedef struct volt__errand {
+    volt_job job;
+    volt_rt *rt;
+    int (*fn)(void *);
+    void *arg;
+    void (*drop)(void *);
+    volt__node *waiter; // under the pool's lock; NULL: it has been left
+    int rc;
+} volt__errand;
+static void volt__errand_free(volt__errand *e, int is_dropped) {
+    volt_allocator *a = &e->rt->cfg.alloc;
+    if (is_dropped && e->drop) e->drop(e->arg);
+    a->free(a->user, e, sizeof *e);
+}
+static void volt__errand_tell(void *arg, int rc) {
+    volt__errand *e = VOLT__CAST(volt__errand *, arg);
+    volt__pool *p = &e->rt->pool;
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__lock(&p->lock);
+    int is_left = !e->waiter;
+    e->rc = rc;
+    if (!is_left) volt__node_fire(e->waiter, VOLT__FIRED, &c);
+    volt__unlock(&p->lock); // LAST TOUCH, unless it was left
+    if (is_left) volt__errand_free(e, 1);
+    volt__schedule_chain(&c);
+}
+// On the pool.
+static void volt__errand_run(void *arg) {
+    volt__errand *e = VOLT__CAST(volt__errand *, arg);
+    volt__errand_tell(e, e->fn(e->arg));
+}
+// 0 or -errno.
+static int volt__errand_start(volt_cx *cx, volt__errand *call, volt__node *n, volt__errand **out) {
+    volt_allocator *a = &cx->rt_->cfg.alloc;
+    volt__errand *e = VOLT__CAST(volt__errand *, a->alloc(a->user, sizeof *e, VOLT__LINE));
+    if (!e) return -ENOMEM;
+    *e = *call;
+    e->job.run_ = volt__errand_run;
+    e->job.fail_ = volt__errand_tell;
+    e->job.arg_ = e;
+    e->rt = cx->rt_;
+    e->waiter = n;
+    *out = e;
+    volt__node_bind(n, cx->task_, e);
+    int rc = volt__pool_submit(&cx->rt_->pool, &e->job);
+    if (rc == 0) return 0;
+    volt__node_unbind(n, cx->task_);
+    volt__errand_free(e, 0);
+    *out = NULL;
+    return rc;
+}
+// Its result; or the wait is over without one: -ECANCELED.
+static int64_t volt__errand_end(volt_cx *cx, volt__errand *e, volt__node *n) {
+    volt__pool *p = &cx->rt_->pool;
+    volt__lock(&p->lock); // the barrier against who fired it, too
+    int64_t result = e->rc;
+    int is_told = volt__node_state(n) == VOLT__FIRED;
+    int is_ours = is_told || volt__pool_take_back(p, &e->job);
+    e->waiter = NULL;
+    volt__unlock(&p->lock); // LAST TOUCH, unless it is ours
+    volt__node_unbind(n, cx->task_);
+    if (is_ours) volt__errand_free(e, !is_told);
+    return is_told ? result : -ECANCELED;
+}
+VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
+                                          void (*drop)(void *)) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__check_place(cx, e);
+    volt__check_place(cx, arg);
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (volt__node_state(n) == VOLT__IDLE && is_off) {
+        if (drop) drop(arg);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    if (volt__node_state(n) == VOLT__IDLE) {
+        volt__errand call;
+        VOLT__REQUIRE_OF(cx, !e->it_, "one volt_errand for two calls at once");
+        memset(&call, 0, sizeof call);
+        call.fn = fn;
+        call.arg = arg;
+        call.drop = drop;
+        int rc = volt__errand_start(cx, &call, n, &e->it_);
+        return rc < 0 ? volt__leaf_end(n, rc) : volt__leaf_pend(cx, n, 0);
+    }
+    if (volt__node_state(n) == VOLT__LINKED && !is_off) return volt__leaf_pend(cx, n, 0);
+    volt__errand *it = e->it_;
+    e->it_ = NULL;
+    return volt__leaf_end(n, volt__errand_end(cx, it, n));
+}
+
 // Without a thread that could take over. With other workers what waits here goes to them, and fn is
 // on a plain thread all the same: what it waits for can happen.
 static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
