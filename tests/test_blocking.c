@@ -599,10 +599,31 @@ TEST_OF_THREADS(without_a_thread_the_other_workers_take_over) {
     RT_SPAWN(rt, NULL, blocker_run, (blocker){ .mine = &p, .n_ended = &n_ended });
     UNTIL(READ(p.n_in) == 1);
     CHECK_EQ(stats_of(rt).lent, 0);
+    FILE *out = tmpfile();
+    char line[128];
+    CHECK(out);
+    CHECK_EQ(volt_dump(rt, fileno(out), 0), 0);
+    rewind(out);
+    int n_blocked = 0;
+    while (fgets(line, sizeof line, out)) n_blocked += strstr(line, ": blocked, queued ") != NULL;
+    fclose(out);
+    CHECK_EQ(n_blocked, 1);
     for (int i = 0; i < 50; i++) RT_SPAWN(rt, NULL, giver_run, (giver){ .n_ended = &n_given });
     UNTIL(READ(n_given) == 50);
     WRITE(p.is_open, 1);
     UNTIL(READ(n_ended) == 1);
+    destroy(rt);
+}
+// With nobody to take over either, it just blocks.
+TEST_OF_THREADS(without_a_thread_one_worker_blocks) {
+    place p = { 0 };
+    int n_ended = 0;
+    volt_rt *rt = create_pool(1, 0);
+    fail_threads(1000);
+    WRITE(p.is_open, 1);
+    RT_SPAWN(rt, NULL, blocker_run, (blocker){ .mine = &p, .n_ended = &n_ended });
+    UNTIL(READ(n_ended) == 1);
+    CHECK_EQ(stats_of(rt).lent, 0);
     destroy(rt);
 }
 // A worker that is queued up with tasks when it blocks.

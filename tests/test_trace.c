@@ -286,11 +286,17 @@ TEST_OF_THREADS(health_finds_what_is_stuck) {
     CHECK_EQ(h.oldest_runnable, 0);
     RT_SPAWN(rt, &behind, giver_run, (giver){ .value = 1 });
     UNTIL((CHECK_EQ(volt_health(rt, &h), 0), h.oldest_runnable > VOLT_MS(5)));
+    volt_handle younger = { NULL };
+    RT_SPAWN(rt, &younger, giver_run, (giver){ .value = 1 });
+    volt_time before = h.oldest_runnable;
+    CHECK_EQ(volt_health(rt, &h), 0);
+    CHECK(h.oldest_runnable >= before); // the older one of the two
     CHECK(h.oldest_runnable <= volt_now() - since);
     CHECK(h.longest_poll >= h.oldest_runnable);
     WRITE(step, 2);
     UNTIL(READ(step) == 3);
     CHECK_EQ(volt_join_sync(&behind, VOLT_NEVER, NULL), 0);
+    CHECK_EQ(volt_join_sync(&younger, VOLT_NEVER, NULL), 0);
     CHECK_EQ(volt_health(rt, &h), 0);
     CHECK(h.site);
     CHECK_EQ(h.oldest_runnable, 0);
