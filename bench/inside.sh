@@ -9,7 +9,7 @@
 #
 # instructions  per operation, in user space, of a build with SCHED_COUNTED: what callgrind counts
 #               in a run with one repetition more, so that start and end do not count. With its
-#               clock two counts differ by less than 0.01. What reading a clock costs is not in them.
+#               clock two counts differ by less than 0.01. Reading a clock counts as a few.
 # ns            user and system time per operation: medians of PAIRS runs, all builds in turn;
 #               the ratio to `default` is the median of the rounds' ratios, with an interval that
 #               holds it at 95 %, from the order of the ratios alone.
