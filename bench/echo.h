@@ -4,7 +4,10 @@
 #ifndef BENCH_ECHO_H
 #define BENCH_ECHO_H
 
-#include <stdint.h>
+#include "bench.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 typedef struct server {
     volt_frame frame;
@@ -12,6 +15,7 @@ typedef struct server {
     volt_group clients;
     int listener, signals; // the latter: readable when it shall end
     int fd, rc;
+    const char *trace;        // a file to write, or NULL
     uint64_t requests, bytes; // added up by connections as they end
     volt_counters counters;
 } server;
@@ -42,6 +46,12 @@ static volt_poll connection_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
+static void write_trace(volt_rt *of, const char *path) {
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    const int rc = fd < 0 ? -errno : volt_trace(of, fd);
+    if (rc < 0) bench_die("%s: %s", path, volt_strerror(rc));
+    close(fd);
+}
 // Accepts until the signal comes; then ends every connection.
 static volt_poll server_run(volt_cx *cx, void *arg) {
     server *s = arg;
@@ -55,6 +65,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
                                  (connection){ .server = s, .fd = s->fd });
         if (s->rc < 0) volt_close(cx, s->fd); // nothing was taken: it is still ours
     }
+    if (s->trace) write_trace(volt_cx_rt(cx), s->trace);
     volt_close(cx, s->listener);
     volt_close(cx, s->signals);
     VOLT_AWAIT(volt_group_close(cx, &s->clients));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The echo server of echo.h as a program.
 //
-//   echo_server [PORT] [WORKERS] [SECONDS]
+//   echo_server [PORT] [WORKERS] [SECONDS] [TRACE]
 //
 // Listens on 127.0.0.1:PORT (default 0: any) with WORKERS threads (default 0: one per CPU), prints
 // "port N", and serves until SIGTERM or, lest it be forgotten, is killed after SECONDS (default
@@ -10,6 +10,7 @@
 //   bytes     sent back
 //   cpu_us    user and system time of the process since it began to listen
 //   and the counters of volt_stats, each with its meaning
+// Built with VOLT_TRACE=1 it leaves in the file TRACE what its workers did last before the signal.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "bench.h"
@@ -40,7 +41,7 @@ int main(int argc, char **argv) {
     const double workers = n > 1 ? bench_number("WORKERS", argv[2], 0, 64) : 0;
     const double seconds = n > 2 ? bench_number("SECONDS", argv[3], 1, 86400) : 300;
     const volt_config config = { .workers = (uint32_t)workers };
-    server s = { .signals = signal_descriptor(SIGTERM) };
+    server s = { .signals = signal_descriptor(SIGTERM), .trace = n > 3 ? argv[4] : NULL };
     volt_addr at;
     alarm((unsigned)seconds);
     s.listener = volt_listen("127.0.0.1", (unsigned)port, NULL);
