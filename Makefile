@@ -789,7 +789,7 @@ bench-placement: build/bench/placement
 	@bench/placement.sh
 # The short form; each program says at its head what it can do at length.
 bench-inside: need-valgrind build/bench/block build/bench/dump
-	@CC='$(CC)' PAIRS=7 bench/inside.sh
+	@CC='$(CC)' PAIRS=6 bench/inside.sh
 	@echo
 	@build/bench/block --reps 1 --calls 5000
 	@echo
