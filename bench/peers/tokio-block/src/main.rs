@@ -60,7 +60,9 @@ async fn blocker(way: &str, d: Duration) {
         "none" => tokio::time::sleep(d).await,
         "poll" => thread::sleep(d),
         "in_place" => task::block_in_place(|| thread::sleep(d)),
-        _ => task::spawn_blocking(move || thread::sleep(d)).await.unwrap(),
+        _ => task::spawn_blocking(move || thread::sleep(d))
+            .await
+            .unwrap(),
     }
     WINDOW_END.store(now(), Ordering::Release);
 }
@@ -83,7 +85,11 @@ async fn scene(way: &'static str, d: Duration, reps: usize) -> Vec<i64> {
 }
 
 fn runtime(workers: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(workers).enable_time().build().unwrap()
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_time()
+        .build()
+        .unwrap()
 }
 
 fn measure_late(way: &'static str, workers: usize, o: &Options) {
@@ -110,6 +116,7 @@ struct Usage {
     voluntary: i64,
     involuntary: i64,
 }
+#[allow(clippy::unnecessary_cast)] // fields of a timeval may have 32 bits
 fn usage() -> Usage {
     let mut r: libc::rusage = unsafe { std::mem::zeroed() };
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut r) };
@@ -176,9 +183,16 @@ fn median(mut x: Vec<f64>) -> f64 {
 fn measure_calls(way: &'static str, is_busy: bool, workers: usize, o: &Options) {
     let (calls, reps) = (o.calls, o.reps);
     EMPTY.store(0, Ordering::Relaxed);
-    let costs = runtime(workers)
-        .block_on(async { tokio::spawn(caller(way, is_busy, calls, reps)).await.unwrap() });
-    assert_eq!(EMPTY.load(Ordering::Relaxed), calls * (reps as u64 + 1), "calls were lost");
+    let costs = runtime(workers).block_on(async {
+        tokio::spawn(caller(way, is_busy, calls, reps))
+            .await
+            .unwrap()
+    });
+    assert_eq!(
+        EMPTY.load(Ordering::Relaxed),
+        calls * (reps as u64 + 1),
+        "calls were lost"
+    );
     let of = |k: usize| median(costs.iter().map(|c| c[k]).collect());
     let name = format!("{way}{}", if is_busy { "_busy" } else { "" });
     println!(
@@ -191,9 +205,16 @@ fn measure_calls(way: &'static str, is_busy: bool, workers: usize, o: &Options) 
 }
 
 fn main() {
-    let args: Vec<u64> = std::env::args().skip(1).map(|a| a.parse().expect("a number")).collect();
+    let args: Vec<u64> = std::env::args()
+        .skip(1)
+        .map(|a| a.parse().expect("a number"))
+        .collect();
     let arg = |i: usize, default: u64| args.get(i).copied().unwrap_or(default);
-    let o = Options { ms: arg(0, 1000), reps: arg(1, 3) as usize, calls: arg(2, 20000) };
+    let o = Options {
+        ms: arg(0, 1000),
+        reps: arg(1, 3) as usize,
+        calls: arg(2, 20000),
+    };
     let workers: Vec<usize> = args.get(3).map_or(vec![1, 2], |&w| vec![w as usize]);
     start();
     println!(
