@@ -314,3 +314,45 @@ TEST_OF_THREADS(who_waits_is_healthy) {
     is_healthy(rt);
     destroy(rt);
 }
+
+// ---- steals; without memory
+
+static volt_poll spread_run(volt_cx *cx, void *arg) { // leaves tasks behind that others must take
+    sticky *b = (sticky *)arg;
+    VOLT_BEGIN(cx, b);
+    for (int i = 0; i < 8; i++) SPAWN(NULL, yields_run, (yields){ .n = 1 });
+    volt_time end = volt_now() + VOLT_S(10);
+    volt_counters c;
+    do volt_stats(volt_cx_rt(cx), &c);
+    while (c.steals + c.rescued == 0 && volt_now() < end);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(steals_are_told) {
+    volt_counters c;
+    sink s = { .text = NULL };
+    for (int tries = 0;; tries++) { // the watch may be quicker
+        CHECK(tries < 100);
+        static told t;
+        volt_rt *rt = create_told(2, &t);
+        volt_handle h = { NULL };
+        RT_SPAWN(rt, &h, spread_run, (sticky){ .rc = 0 });
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        volt_stats(rt, &c);
+        CHECK_EQ(count_told(&t, VOLT_TRACE_STEAL, NULL), c.steals);
+        uint64_t n = 0;
+        for (uint32_t i = 0; i < t.n; i++)
+            if (t.event[i].kind == VOLT_TRACE_STEAL) n += t.event[i].n;
+        CHECK_EQ(n, c.stolen);
+        trace(rt, &s);
+        read_json(&s);
+        CHECK_EQ(count(&s, "\"name\":\"steal\""), c.steals);
+        test_heap.is_sticky = 1;
+        test_heap.fail_at = test_heap.n_allocs + 1;
+        CHECK_EQ(volt_trace_to(rt, put, &s), -ENOMEM);
+        test_heap.fail_at = 0;
+        CHECK_EQ(volt_destroy(rt), 0);
+        if (c.steals > 0) break;
+    }
+    drop(&s);
+}
