@@ -2188,6 +2188,7 @@ VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
 typedef struct volt__slabs {
     uint32_t lock;
     uint32_t n_made;   // under lock
+    uint32_t n_gone;   // under lock: of these, given back
     volt__slab *first; // under lock: the youngest
     volt_allocator alloc;
     volt_rt *rt;
@@ -2322,6 +2323,7 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
 static void volt__slab_destroy(volt__slab *s) {
     volt__slabs *all = s->heap->slabs;
     volt__lock(&all->lock);
+    all->n_gone++;
     if (s->all_prev) s->all_prev->all_next = s->all_next;
     else all->first = s->all_next;
     if (s->all_next) s->all_next->all_prev = s->all_prev;
@@ -4389,8 +4391,9 @@ static volt__trace *volt__trace_of(volt_rt *rt, volt__worker *w) {
     return w ? &w->trace : &rt->outside;
 }
 static uint32_t volt__trace_index(const volt__worker *w) { return w ? w->index : UINT32_MAX; }
-static void volt__tell(const volt_rt *rt, volt_trace_event e) {
+static void volt__tell(const volt_rt *rt, const volt_trace_event *as_recorded) {
     if (!rt->cfg.tracer.fn) return;
+    volt_trace_event e = *as_recorded;
     volt__event_tidy(&e);
     rt->cfg.tracer.fn(rt->cfg.tracer.user, &e);
 }
@@ -4399,7 +4402,7 @@ static void volt__record(volt_rt *rt, volt__worker *w, const volt_trace_event *e
     volt__lock(&r->lock);
     volt__trace_put(r, e);
     volt__unlock(&r->lock);
-    volt__tell(rt, *e);
+    volt__tell(rt, e);
 }
 #endif
 // By who has won the right to enqueue it: its runner reads the stamp.
@@ -4433,7 +4436,7 @@ static inline int64_t volt__tell_poll(volt__worker *w, volt__task *t) {
     r->poll_site = e.site;
     r->histograms.wait[volt__histogram_slot(volt__trace_since(e.n, e.at))]++;
     volt__unlock(&r->lock);
-    volt__tell(w->rt, e);
+    volt__tell(w->rt, &e);
     return e.at;
 #else
     (void)w, (void)t;
@@ -4456,7 +4459,7 @@ static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pend
     if (w->rt->cfg.slow_poll > 0 && e.at - since > w->rt->cfg.slow_poll)
         volt__log(w->rt, VOLT_LOG_SLOW_POLL, e.site);
     if (is_pending && w->cx.frame_) e.site = w->cx.site_;
-    volt__tell(w->rt, e);
+    volt__tell(w->rt, &e);
 #else
     (void)w, (void)t, (void)is_pending, (void)since;
 #endif
@@ -5019,6 +5022,9 @@ static int volt__must_close(volt__task *t, int64_t result) {
     t->u.fn = s->close_;
     return 1;
 }
+static inline int volt__is_left_open(volt__task *t) {
+    return (t->flags & VOLT__HAD_GROUP) && volt__scope_top(volt__root_frame(t)) != NULL;
+}
 // Of any task. 0: it has not ended, a group is to be closed first.
 static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t,
                                                     int64_t result) {
@@ -5089,12 +5095,14 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     for (;;) {
         volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->task_ == t);
-        volt__tell_polled(w, t, volt_is_pending(p), since);
         if (volt_is_pending(p)) {
+            volt__tell_polled(w, t, 1, since);
             volt__suspended(w, t);
             return;
         }
         VOLT_ASSERT(cx->shield_ == 0);
+        // else its function goes on as the one that closes its group: the same poll
+        if (!VOLT_TRACE || !volt__is_left_open(t)) volt__tell_polled(w, t, 0, since);
         if (VOLT__LIKELY(volt__complete_private(w, t))) return;
         if (volt__complete(w, t, volt_value(p))) return;
         state = volt__state_of(t); // the same: cheaper than keeping it over every poll
@@ -8398,12 +8406,17 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
 // the serial number of a slab, since slabs come and go meanwhile.
 
 typedef struct volt__seen {
-    uint32_t serial, slot; // of the last one that was looked at
+    uint32_t serial, slot;
     uintptr_t word;
     const char *spawn_site, *wait_site;
     uint32_t wait, wait_ms, spawn_ms;
 } volt__seen;
 enum { VOLT__DUMP_BATCH = 64 };
+// Where a walk is: behind this slot. The slab is still there if none has gone since.
+typedef struct volt__cursor {
+    uint32_t serial, slot, n_gone;
+    const volt__slab *slab;
+} volt__cursor;
 static void volt__seen_copy(volt__seen *to, const volt__slab *s, uint32_t slot,
                             const volt__task *t, uintptr_t word) {
     to->serial = s->serial;
@@ -8416,7 +8429,8 @@ static void volt__seen_copy(volt__seen *to, const volt__slab *s, uint32_t slot,
     to->spawn_ms = volt__load_rlx(&t->spawn_ms);     // rlx: a snapshot
 }
 // Tasks behind *at, which becomes the last slot looked at; at most a batch. Under slabs.lock.
-static uint32_t volt__seen_slab(const volt__slab *s, volt__seen *at, volt__seen *out, uint32_t n) {
+static uint32_t volt__seen_slab(const volt__slab *s, volt__cursor *at, volt__seen *out,
+                                uint32_t n) {
     uint32_t carved = volt__load_acq(&s->carved); // [M2] with take
     uint32_t i = s->serial == at->serial ? at->slot + 1 : 0;
     for (; i < carved && n < VOLT__DUMP_BATCH; i++) {
@@ -8428,18 +8442,24 @@ static uint32_t volt__seen_slab(const volt__slab *s, volt__seen *at, volt__seen 
     }
     return n;
 }
-static void volt__seen_begin(volt__seen *at) {
+static void volt__seen_begin(volt__cursor *at) {
     memset(at, 0, sizeof *at);
     at->serial = at->slot = UINT32_MAX;
     at->slot--; // its successor is none
 }
 // The next batch; 0: that was all. < 0: -EBUSY.
-static int volt__seen_next(volt__slabs *all, volt__seen *at, volt__seen *out, unsigned flags) {
+static int volt__seen_next(volt__slabs *all, volt__cursor *at, volt__seen *out, unsigned flags) {
     uint32_t n = 0;
     if (!(flags & VOLT_DUMP_CRASH)) volt__lock(&all->lock);
     else if (!volt__try_lock(&all->lock)) return -EBUSY;
-    for (const volt__slab *s = all->first; s && n < VOLT__DUMP_BATCH; s = s->all_next)
-        if (s->serial <= at->serial) n = volt__seen_slab(s, at, out, n);
+    // From the start it would be all slabs for each batch.
+    const volt__slab *s = at->slab && at->n_gone == all->n_gone ? at->slab : all->first;
+    for (; s && n < VOLT__DUMP_BATCH; s = s->all_next) {
+        if (s->serial > at->serial) continue;
+        n = volt__seen_slab(s, at, out, n);
+        at->slab = s;
+    }
+    at->n_gone = all->n_gone;
     volt__unlock(&all->lock);
     return VOLT__CAST(int, n);
 }
@@ -8629,7 +8649,8 @@ static void volt__dump_worker(volt__out *o, const volt_rt *rt, uint32_t i) {
     volt__out_char(o, o->is_json ? '}' : '\n');
 }
 static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
-    volt__seen batch[VOLT__DUMP_BATCH], at;
+    volt__seen batch[VOLT__DUMP_BATCH];
+    volt__cursor at;
     int n;
     volt__seen_begin(&at);
     while ((n = volt__seen_next(&rt->slabs, &at, batch, flags)) > 0 && o->rc == 0) {
@@ -8800,7 +8821,8 @@ static void volt__health_polls(volt_rt *rt, volt_health_of *out) {
     if (out->site && strchr(out->site, '\t')) out->site = NULL; // where it was spawned
 }
 VOLT_API int volt_health(volt_rt *rt, volt_health_of *out) {
-    volt__seen batch[VOLT__DUMP_BATCH], at;
+    volt__seen batch[VOLT__DUMP_BATCH];
+    volt__cursor at;
     int n;
     memset(out, 0, sizeof *out);
     if (volt__is_child(rt)) return -ECHILD;
