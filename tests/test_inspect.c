@@ -270,9 +270,9 @@ TEST_OF_THREADS(a_sink_that_fails_ends_it) {
     volt_rt *rt = create_on(1);
     volt_token stop;
     memset(&stop, 0, sizeof stop);
-    for (int i = 0; i < 50; i++) RT_SPAWN(rt, NULL, hears, (waits){ .stop = &stop });
+    for (int i = 0; i < 150; i++) RT_SPAWN(rt, NULL, hears, (waits){ .stop = &stop });
     sink s = { .text = NULL };
-    settle(rt, &s, 50);
+    settle(rt, &s, 150);
     int all = s.n_puts;
     CHECK(all > 3);
     for (int i = 1; i <= all; i++) {

@@ -286,11 +286,17 @@ TEST_OF_THREADS(health_finds_what_is_stuck) {
     CHECK_EQ(h.oldest_runnable, 0);
     RT_SPAWN(rt, &behind, giver_run, (giver){ .value = 1 });
     UNTIL((CHECK_EQ(volt_health(rt, &h), 0), h.oldest_runnable > VOLT_MS(5)));
+    volt_handle younger = { NULL };
+    RT_SPAWN(rt, &younger, giver_run, (giver){ .value = 1 });
+    volt_time before = h.oldest_runnable;
+    CHECK_EQ(volt_health(rt, &h), 0);
+    CHECK(h.oldest_runnable >= before); // the older one of the two
     CHECK(h.oldest_runnable <= volt_now() - since);
     CHECK(h.longest_poll >= h.oldest_runnable);
     WRITE(step, 2);
     UNTIL(READ(step) == 3);
     CHECK_EQ(volt_join_sync(&behind, VOLT_NEVER, NULL), 0);
+    CHECK_EQ(volt_join_sync(&younger, VOLT_NEVER, NULL), 0);
     CHECK_EQ(volt_health(rt, &h), 0);
     CHECK(h.site);
     CHECK_EQ(h.oldest_runnable, 0);
@@ -406,4 +412,34 @@ TEST_OF_THREADS(rescued_tasks_were_woken) {
         CHECK_EQ(volt_destroy(rt), 0);
         if (c.rescued > 0) break;
     }
+}
+
+// ---- a task ends once, also one that has left a group open
+
+typedef struct {
+    volt_frame frame;
+    volt_group group;
+    int *n_ended;
+} careless;
+static volt_poll careless_run(volt_cx *cx, void *arg) {
+    careless *c = (careless *)arg;
+    VOLT_BEGIN(cx, c);
+    volt_group_collect(&c->group);
+    GROUP_SPAWN(&c->group, napper_run, (napper){ .d = 0, .n_ended = c->n_ended });
+    VOLT_AWAIT(volt_group_wait(cx, &c->group)); // ended, but its result is still there
+    VOLT_END(0);
+}
+TEST_OF_THREADS(every_task_ends_once) {
+    static told t;
+    int n_ended = 0;
+    volt_handle h = { NULL };
+    volt_rt *rt = create_told(1, &t);
+    RT_SPAWN(rt, &h, careless_run, (careless){ .n_ended = &n_ended });
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    uint32_t polls = count_told(&t, VOLT_TRACE_POLL, "careless_run");
+    uint32_t pending = count_told(&t, VOLT_TRACE_PENDING, "careless_run");
+    CHECK_EQ(count_told(&t, VOLT_TRACE_END, "careless_run"), 1);
+    CHECK_EQ(polls, pending + 1);
+    CHECK_EQ(volt_destroy(rt), 0);
 }
