@@ -670,7 +670,13 @@ static volt_poll onlooker_run(volt_cx *cx, void *arg) {
     COUNT(*l->n_ended);
     VOLT_END(l->rc);
 }
-ROOT_TEST(wait_group_by_the_last, { object o; volt_handle h; awaiter a; int n_ended; int64_t rc; }) {
+ROOT_TEST(wait_group_by_the_last, {
+    object o;
+    volt_handle h;
+    awaiter a;
+    int n_ended;
+    int64_t rc;
+}) {
     VOLT_BEGIN(cx, s);
     object_init(&s->o, GROUP);
     CHECK_EQ(volt_wait_group_add(&s->o.group, 2), 0);
@@ -696,7 +702,13 @@ TEST_DIES(wait_group_done_too_often, "volt_wait_group_done: more often than was 
 
 // ---- tracker
 
-ROOT_TEST(tracker_closed_and_empty, { object o; volt_handle h; awaiter a; int n_ended; int64_t rc; }) {
+ROOT_TEST(tracker_closed_and_empty, {
+    object o;
+    volt_handle h;
+    awaiter a;
+    int n_ended;
+    int64_t rc;
+}) {
     VOLT_BEGIN(cx, s);
     object_init(&s->o, TRACKER);
     CHECK_EQ(volt_tracker_enter(&s->o.tracker), 0);

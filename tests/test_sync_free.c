@@ -12,11 +12,14 @@ static void relax_point(void);
 #include "../volt.h"
 #include "test.h"
 #include "tasks.h"
+#include "sync.h"
 
-// ---- a thread that is held with the lock, right before it gives it back
+// ---- a thread that is held with the lock, right before it gives it back; others stop for a moment,
+// at any assertion
 static __thread int is_to_be_held, is_looking;
-static int is_held, may_go, is_at_lock;
+static int is_held, may_go, is_at_lock, is_unsteady;
 static void lock_point(const char *condition) {
+    if (READ(is_unsteady) && RANDOM_BELOW(200) == 0) sched_yield();
     if (!is_to_be_held || strcmp(condition, "volt__load_rlx(lock) != 0") != 0) return;
     is_to_be_held = 0;
     WRITE(is_held, 1);
@@ -146,3 +149,162 @@ DOOR_TEST(once_failed_behind_one_who_left,
           (CHECK_EQ(volt_once_try_begin(&d->once), 1),
            volt__gate_wait(&a, &d->once.gate_, VOLT__GATE_ONE, 1)),
           once_fails, once_pass, 1)
+
+// ---- objects that are freed: by the last of those who are let through
+
+enum { N_ROUNDS = 150, N_TASKS = 3, N_THREADS = 2 };
+typedef struct {
+    object o;
+    int n_left, is_ready; // ready: what a cond tells
+} shared;
+static shared *rounds[N_ROUNDS]; // of each its object
+static int kind_now, is_closing; // closing: the opener closes it, for all
+static int n_freed;
+
+static int has_come_through(int64_t rc) {
+    if (is_closing) return rc == (kind_now == SEM ? -EPIPE : 0);
+    return rc == object_gives(kind_now);
+}
+// Who still has it counts itself out before it gives it back: the next one may be the last, and
+// frees it while that call has not returned.
+static void leave(shared *s) {
+    int is_alone = kind_now < N_PASSED && kind_now != READING && !is_closing;
+    if (kind_now == READING) object_pass(&s->o);
+    int n_left = __atomic_sub_fetch(&s->n_left, 1, __ATOMIC_ACQ_REL);
+    if (is_alone) object_pass(&s->o);
+    if (n_left > 0) return;
+    memset(s, 0xdd, sizeof *s);
+    free(s);
+    COUNT(n_freed);
+}
+static void open_round(int r) {
+    shared *s = (shared *)malloc(sizeof *s);
+    CHECK(s);
+    s->is_ready = 0;
+    s->n_left = N_TASKS + N_THREADS;
+    object_init(&s->o, kind_now);
+    WRITE(rounds[r], s);
+    for (int i = (int)RANDOM_BELOW(4); i > 0; i--) sched_yield();
+    if (is_closing && kind_now == SEM) volt_sem_close(&s->o.sem);
+    else if (is_closing) volt_once_end(&s->o.once, 1);
+    else if (kind_now != COND) object_open(&s->o);
+    if (kind_now != COND) return;
+    CHECK_EQ(volt_mutex_lock_sync(&s->o.mutex, VOLT_NEVER), 0);
+    s->is_ready = 1;
+    volt_cond_signal(&s->o.cond);
+    volt_mutex_unlock(&s->o.mutex);
+}
+static void *opener_of_rounds(void *arg) {
+    for (int r = 0; r < N_ROUNDS; r++) {
+        open_round(r);
+        UNTIL(READ(n_freed) >= r - 1);
+    }
+    return arg;
+}
+static void pass_round(int r) {
+    shared *s;
+    int rc = 0;
+    UNTIL((s = READ(rounds[r])) != NULL);
+    if (kind_now == COND) {
+        CHECK_EQ(volt_mutex_lock_sync(&s->o.mutex, VOLT_NEVER), 0);
+        while (!s->is_ready) rc = object_wait_sync(&s->o, VOLT_US((int)RANDOM_BELOW(50)));
+        CHECK(rc == 0 || rc == -ETIMEDOUT);
+    } else {
+        do rc = object_wait_sync(&s->o, VOLT_US((int)RANDOM_BELOW(50)));
+        while (rc == -ETIMEDOUT);
+        CHECK(has_come_through(rc));
+    }
+    leave(s);
+}
+static void *passer_of_rounds(void *arg) {
+    for (int r = 0; r < N_ROUNDS; r++) pass_round(r);
+    return arg;
+}
+
+typedef struct {
+    volt_frame frame;
+    shared *s;
+    volt_timer timer;
+    volt_arm a, b;
+    int64_t rc;
+    int r;
+} guest;
+static volt_poll hasty_wait(volt_cx *cx, guest *g) {
+    return volt_within(cx, &g->timer, VOLT_US(1), object_wait(cx, &g->s->o));
+}
+// One try: for good, for a moment, or until something else is first.
+static volt_poll try_round(volt_cx *cx, guest *g) {
+    VOLT_BEGIN(cx, g);
+    if (RANDOM_BELOW(2)) {
+        VOLT_AWAIT(g->rc, object_wait(cx, &g->s->o));
+    } else if (RANDOM_BELOW(2)) {
+        VOLT_AWAIT(g->rc, hasty_wait(cx, g));
+    } else {
+        VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&g->a, object_wait(cx, &g->s->o)),
+                               VOLT_ARM(&g->b, volt_yield(cx))));
+        g->rc = g->a.value;
+    }
+    VOLT_END(g->rc);
+}
+typedef struct {
+    volt_frame frame;
+    guest g;
+    int r;
+    int64_t rc;
+} guest_task;
+static volt_poll guest_run(volt_cx *cx, void *arg) {
+    guest_task *t = (guest_task *)arg;
+    VOLT_BEGIN(cx, t);
+    for (t->r = 0; t->r < N_ROUNDS; t->r++) {
+        while ((t->g.s = READ(rounds[t->r])) == NULL) VOLT_AWAIT(volt_yield(cx));
+        if (kind_now == COND) {
+            VOLT_AWAIT(t->rc, volt_mutex_lock(cx, &t->g.s->o.mutex));
+            while (!t->g.s->is_ready) VOLT_AWAIT(t->rc, try_round(cx, &t->g));
+        } else {
+            do VOLT_AWAIT(t->rc, try_round(cx, &t->g));
+            while (t->rc == -ECANCELED || t->rc == -ETIMEDOUT);
+            CHECK(has_come_through(t->rc));
+        }
+        leave(t->g.s);
+    }
+    VOLT_END(0);
+}
+static void run_rounds(int kind, int closing, uint32_t workers) {
+    pthread_t opener_thread, t[N_THREADS];
+    volt_handle h[N_TASKS];
+    volt_rt *rt = create_on(workers);
+    kind_now = kind;
+    is_closing = closing;
+    n_freed = 0;
+    memset(rounds, 0, sizeof rounds);
+    WRITE(is_unsteady, 1);
+    for (int i = 0; i < N_TASKS; i++) RT_SPAWN(rt, &h[i], guest_run, (guest_task){ .r = 0 });
+    for (int i = 0; i < N_THREADS; i++) t[i] = start_thread(passer_of_rounds, NULL);
+    opener_thread = start_thread(opener_of_rounds, NULL);
+    for (int i = 0; i < N_TASKS; i++) {
+        int64_t rc;
+        CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &rc), 0);
+        CHECK_EQ(rc, 0);
+    }
+    for (int i = 0; i < N_THREADS; i++) join_thread(t[i]);
+    join_thread(opener_thread);
+    WRITE(is_unsteady, 0);
+    CHECK_EQ(n_freed, N_ROUNDS);
+    destroy(rt);
+}
+#define FREE_TEST(name_, kind_, closing_) \
+    TEST_OF_THREADS(name_##_freed_by_the_last) { EACH_WORKERS(w) run_rounds(kind_, closing_, w); }
+FREE_TEST(mutex, MUTEX, 0)
+FREE_TEST(fifo_mutex, FIFO, 0)
+FREE_TEST(rwlock_read, READING, 0)
+FREE_TEST(rwlock_write, WRITING, 0)
+FREE_TEST(sem, SEM, 0)
+FREE_TEST(sem_closed, SEM, 1)
+FREE_TEST(once, ONCE, 0)
+FREE_TEST(once_done, ONCE, 1)
+FREE_TEST(notify, NOTIFY, 0)
+FREE_TEST(cond, COND, 0)
+FREE_TEST(event, EVENT, 0)
+FREE_TEST(wait_group, GROUP, 0)
+FREE_TEST(tracker, TRACKER, 0)
+FREE_TEST(notify_past, PAST, 0)
