@@ -14,7 +14,7 @@ static void relax_point(void);
 #include "tasks.h"
 #include "sync.h"
 
-// ---- a thread that is held with the lock, right before it gives it back; others stop for a moment,
+// ---- a thread that is held with the lock, right before it gives it back; others stop for a while,
 // at any assertion
 static __thread int is_to_be_held, is_looking;
 static int is_held, may_go, is_at_lock, is_unsteady;
