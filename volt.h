@@ -7546,7 +7546,8 @@ static inline int volt__gate_try(volt__gate *g, uint32_t flip, uint32_t n) {
     do {
         if (word & VOLT__GATE_CLOSED) return volt__gate_end(g, word);
         if (volt__gate_free(word, flip) < n) return -EAGAIN;
-        if ((word & VOLT__GATE_QUEUED) && volt__gate_is_in_turn(word, flip)) return -EAGAIN;
+        if (n > 0 && (word & VOLT__GATE_QUEUED) && volt__gate_is_in_turn(word, flip))
+            return -EAGAIN;
         // [G1] with give
     } while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n)));
     return 0;
@@ -7555,12 +7556,14 @@ static uint32_t volt__gate_wants(const volt__node *n) { return VOLT__CAST(uint32
 static uint32_t volt__gate_tries(const volt__node *n) {
     return VOLT__CAST(uint32_t, n->key_ / VOLT__GATE_TRIES) & 0xffff;
 }
-// Under lock: n permits for all, and no more QUEUED if nobody waits.
+// Under lock: n permits for all, but for what does not fit in: it was made full while these were on
+// their way. And no more QUEUED if nobody waits.
 static void volt__gate_settle(volt__gate *g, uint32_t flip, uint32_t n) {
-    uint32_t keep = g->waiters_ ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__GATE_QUEUED);
+    uint32_t keep = g->waiters_ ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__GATE_QUEUED), fit;
     uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+    do fit = volt__min32(n, volt__gate_most(flip) - volt__gate_free(word, flip));
     // [G1] with try
-    while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, n) & keep)) {}
+    while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, fit) & keep));
 }
 // Under lock, somebody waits: n permits that nobody has any more.
 static void volt__gate_serve(volt__gate *g, uint32_t flip, uint32_t n, volt__wakes *wakes) {
@@ -7638,7 +7641,7 @@ static int64_t volt__gate_enter(const volt__wait *a, volt__node *n, uint8_t was,
     uint32_t got = volt__gate_take(g, a);
     if (got == a->n) return 0;
     if (volt__load_acq(&g->word_) & VOLT__GATE_CLOSED) { // [G1] closed under the lock
-        volt__gate_settle(g, a->flip, 0);
+        volt__gate_settle(g, a->flip, was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0);
         return -EPIPE;
     }
     int64_t tries = was == VOLT__TURN ? volt__gate_tries(n) + 1 : 0;
@@ -7650,7 +7653,8 @@ static int64_t volt__gate_enter(const volt__wait *a, volt__node *n, uint8_t was,
 static int64_t volt__gate_leave(const volt__wait *a, volt__node *n, uint8_t was,
                                 volt__wakes *wakes) {
     volt__gate *g = VOLT__CAST(volt__gate *, a->on);
-    uint32_t had = was == VOLT__FIRED ? a->n : was == VOLT__LINKED ? a->n - volt__gate_wants(n) : 0;
+    uint32_t part = was == VOLT__LINKED || was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0;
+    uint32_t had = was == VOLT__FIRED ? a->n : part;
     if (was == VOLT__TURN) volt__gate_turn_ends(g);
     uint32_t word = volt__load_acq(&g->word_); // [G1] with give
     if (was == VOLT__TURN && g->waiters_ && volt__gate_free(word, a->flip) > 0)
@@ -7734,10 +7738,15 @@ static const volt__task *volt__running_task(void) {
 static void volt__mutex_hold(volt_mutex *m, int rc) {
     if (rc == 0) volt__store_rlx(&m->holder_, volt__running_task()); // rlx: only compared
 }
-static void volt__mutex_check(const volt_mutex *m) {
-    const volt__task *me = volt__running_task();
+// Functions of one task that are arms of an await may wait for each other.
+static int volt__is_in_arm(const volt_cx *cx) {
+    const volt__node *n = volt__root_frame(cx->task_);
+    while (n != cx->frame_ && n->kind_ == VOLT__SUB) n = VOLT__CAST(const volt__node *, n->on_);
+    return n != cx->frame_;
+}
+static void volt__mutex_check(const volt_cx *cx, const volt_mutex *m) {
     // rlx: only compared
-    if (me && me == volt__load_rlx(&m->holder_))
+    if (cx->task_ == volt__load_rlx(&m->holder_) && !volt__is_in_arm(cx))
         volt__misuse_here("volt_mutex_lock: the task has it already");
 }
 static void volt__mutex_drop(volt_mutex *m) {
@@ -7750,12 +7759,12 @@ static void volt__mutex_drop(volt_mutex *m) {
 }
 #else
 #  define volt__mutex_hold(m_, rc_) ((void)(rc_))
-#  define volt__mutex_check(m_) ((void)0)
+#  define volt__mutex_check(cx_, m_) ((void)0)
 #  define volt__mutex_drop(m_) ((void)0)
 #endif
 VOLT_API volt_poll volt_mutex_lock(volt_cx *cx, volt_mutex *m) {
     volt_poll p = volt__gate_poll(cx, &m->gate_, VOLT__GATE_ONE, 1);
-    if (volt_is_pending(p)) volt__mutex_check(m);
+    if (volt_is_pending(p)) volt__mutex_check(cx, m);
     else volt__mutex_hold(m, VOLT__CAST(int, volt_value(p)));
     return p;
 }
