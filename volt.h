@@ -4058,24 +4058,35 @@ static volt_job *volt__pool_lose(volt__pool *p, volt__lane *l) {
     l->head = l->tail = NULL;
     return all;
 }
-// A job that was given to a thread which cannot be started: others of its lane come to it, or else
-// neither to it nor to what has been queued behind it. 0 or -errno.
+// Under lock. Threads that neither rest nor have a job: they are about to look for one.
+static uint32_t volt__pool_count_looking(const volt__pool *p) {
+    uint32_t n = p->n_threads - p->n_idle;
+    for (int i = 0; i < VOLT__LANES; i++) n -= p->lane[i].n_running;
+    return n;
+}
+// A job that was given to a thread which cannot be started: one that has come to rest meanwhile
+// gets it, others of its lane come to it, or else neither to it nor to what has been queued behind
+// it. 0 or -errno.
 static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
+    volt_job *lost = NULL;
     volt__lock(&p->lock);
     volt__lane *l = &p->lane[job->lane_];
-    volt_job *lost = NULL;
+    volt__pool_thread *idle = volt__pool_pop_idle(p);
     l->n_running--;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
-    int is_hopeless = l->n_running == 0 || job->lane_ == VOLT__LANE_CARRY;
-    if (!is_hopeless) volt__pool_enqueue(p, job);
+    uint32_t n_coming = l->n_running + volt__pool_count_looking(p);
+    int is_queued = job->lane_ != VOLT__LANE_CARRY && n_coming > 0;
+    if (idle) volt__pool_give(p, idle, job);
+    else if (is_queued) volt__pool_enqueue(p, job);
     else lost = volt__pool_lose(p, l);
     volt__unlock(&p->lock);
+    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
     while (lost) {
         volt_job *next = lost->next_;
         lost->fail_(lost->arg_, error);
         lost = next;
     }
-    return is_hopeless ? error : 0;
+    return idle || is_queued ? 0 : error;
 }
 // With a job for it, counted already.
 static int volt__pool_start(volt__pool *p, volt_job *job) {
