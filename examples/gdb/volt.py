@@ -354,8 +354,8 @@ class Runtime:
         if not has_field(self.value.type, "pool") or not int(self.value["pool"]["is_used"]):
             return ""
         p = self.value["pool"]
-        threads, idle, queued, jobs = (int(p["n_" + n]) for n in ("threads", "idle", "queued", "jobs"))
-        return f", pool: threads {threads}, idle {idle}, queued {queued}, jobs {jobs}"
+        words = ("threads", "idle", "queued", "jobs")
+        return ", pool: " + ", ".join(f"{word} {int(p['n_' + word])}" for word in words)
 
 
 class Worker:
@@ -618,7 +618,8 @@ class Task:
         if not self.is_waiting() or not self.has_waited():
             return None
         shift = 1 if self.rt.is_traced else 0  # the lowest bit then tells wake-ups from waits
-        return self.rt.seconds(((self.rt.tick << shift) - self.raw["wait_ms"] & 0xFFFFFFFF) >> shift)
+        ticks = ((self.rt.tick << shift) - self.raw["wait_ms"]) & 0xFFFFFFFF
+        return self.rt.seconds(ticks >> shift)
 
     def age(self):
         """Seconds since its spawn, which may have come after the last tick of any worker."""

@@ -3,7 +3,8 @@
 
 tests/gdb.sh has gdb read it when the program is stopped in ready(), or a core file of that moment
 is open, after volt.py, whose names are known here, too. `want` is the file that the program wrote;
-`has_macros`: it was built with -g3, with the usual macros. Prints what differs, then the number of failures.
+`has_macros`: it was built with -g3, with the usual macros. Prints what differs, then the number of
+failures.
 """
 import difflib
 import json

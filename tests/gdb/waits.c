@@ -349,7 +349,7 @@ static volt_poll lends_run(volt_cx *cx, void *arg) {
 static uint32_t n_spawned;
 #define SPAWN(rt_, handle_, fn_, ...)                                                              \
     do {                                                                                           \
-        task new_ = {.site = VOLT__SPAWN_SITE(fn_), __VA_ARGS__};                                             \
+        task new_ = {.site = VOLT__SPAWN_SITE(fn_), __VA_ARGS__};                                  \
         CHECK(volt_rt_spawn_at((rt_), (handle_), (fn_), &new_, sizeof new_, new_.site) == 0);      \
         n_spawned++;                                                                               \
     } while (0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Tasks that wait for the thread pool: a call that is cancelled is run or not, and its task knows
-// which; a shutdown waits for it as long as it may. A worker whose poll blocks where no thread can be
-// started: what waits there is run by others.
+// which; a shutdown waits for it as long as it may. A worker whose poll blocks where no thread can
+// be started: what waits there is run by others.
 // Run: make model ONE=blocking_cancel (or another name from below).
 #define VOLT_LOCK_SPIN 0
 #include "vmc.h"
