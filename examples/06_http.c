@@ -17,7 +17,8 @@
 #include <sys/signalfd.h>
 
 enum { REQUEST_CAP = 4096, REQUEST_SECONDS = 5, GRACE_SECONDS = 5 };
-static const char html_field[] = "Content-Type: text/html\r\n", plain_field[] = "Content-Type: text/plain\r\n";
+static const char html_field[] = "Content-Type: text/html\r\n";
+static const char plain_field[] = "Content-Type: text/plain\r\n";
 static const char page[] = "<!doctype html><title>volt</title><h1>It works</h1>\n";
 
 typedef struct {

@@ -6,7 +6,9 @@
 //
 //     cc -I. -pthread examples/15_dashboard.c -o dashboard && ./dashboard 8080
 //
-// A second number is the time to run, in seconds; else until a Ctrl-C. Expected output:
+// It runs until a Ctrl-C, or for so many seconds: ./dashboard 8080 60
+//
+// Expected output:
 // http://127.0.0.1:8080/
 #define VOLT_IMPLEMENTATION
 #define VOLT_TRACE 1 // measures polls and waits: histograms and /trace.json
@@ -24,7 +26,10 @@
 
 enum { REQUEST_CAP = 8192, REQUEST_SECONDS = 5, STALL_SECONDS = 5, GRACE_SECONDS = 5 };
 enum { CLIENTS_MAX = 64, STREAMS_MAX = 8, FILES_MAX = 2, EVENT_MS = 500 };
-enum { EVENT_CAP = 128 << 10, FILE_CAP = 64 << 20 };
+enum { EVENT_CAP = 256 << 10, FILE_CAP = 64 << 20 };
+#ifndef SLEEPERS
+#  define SLEEPERS 160
+#endif
 
 // ---- text: on the heap, up to `max` bytes. The first failure stays in rc.
 
@@ -36,8 +41,8 @@ typedef struct {
 
 static int text_put(void *user, const char *from, size_t len) {
     text *t = (text *)user;
-    if (t->rc == 0 && len > t->max - t->len) t->rc = -ENOSPC;
-    if (t->rc == 0 && len > t->cap - t->len) {
+    if (t->rc == 0 && t->len + len > t->max) t->rc = -ENOSPC;
+    if (t->rc == 0 && t->len + len > t->cap) {
         size_t cap = 2 * (t->len + len);
         char *at = (char *)realloc(t->at, cap);
         if (at) t->at = at, t->cap = cap;
@@ -48,27 +53,35 @@ static int text_put(void *user, const char *from, size_t len) {
 }
 
 __attribute__((format(printf, 2, 3))) static void text_print(text *t, const char *format, ...) {
-    char line[512];
+    char line[1024];
     va_list args;
     va_start(args, format);
     int n = vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    text_put(t, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
+    if (n < 0 || n >= (int)sizeof line) t->rc = -ENOSPC;
+    else text_put(t, line, (size_t)n);
 }
 
 // ---- one event: all that the page shows, as JSON on one line
 
-#define SHOWN(X_)                                                                                  \
-    X_(spawned) X_(completed) X_(polls) X_(lifo_polls) X_(wakes_local) X_(wakes_remote) X_(steals) \
-    X_(stolen) X_(overflows) X_(searches) X_(parks) X_(unparks) X_(useless) X_(events)             \
-    X_(timers_fired) X_(rescued) X_(blocking_threads) X_(blocking_idle) X_(blocking_queued)        \
-    X_(blocking_jobs) X_(queued) X_(busy_ns)
+#define OF_WORKERS(X_) X_(polls) X_(steals) X_(parks) X_(queued) X_(busy_ns)
+#define OF_ALL(X_)                                                                       \
+    X_(workers) X_(spawned) X_(completed) X_(polls) X_(steals) X_(stolen) X_(overflows)  \
+    X_(parks) X_(useless) X_(rescued) X_(queued) X_(blocking_threads) X_(blocking_idle)  \
+    X_(blocking_queued) X_(blocking_jobs)
 #define AS_FORMAT(name_) ",\"" #name_ "\":%llu"
-#define AS_ARGUMENT(name_) , (unsigned long long)c->name_
+#define AS_ARGUMENT(name_) , (unsigned long long)c.name_
 
-static void put_counters(text *t, const volt_counters *c) {
-    text_print(t, "{\"workers\":%llu" SHOWN(AS_FORMAT) "}",
-               (unsigned long long)c->workers SHOWN(AS_ARGUMENT));
+static void put_counters(text *t, volt_rt *rt) {
+    volt_counters c;
+    volt_stats(rt, &c);
+    text_print(t, ",\"sum\":{\"version\":%d" OF_ALL(AS_FORMAT) "}",
+               VOLT_VERSION OF_ALL(AS_ARGUMENT));
+    text_print(t, ",\"workers\":[");
+    for (unsigned i = 0; volt_worker_stats(rt, i, &c) == 0; i++)
+        text_print(t, "%s{\"index\":%u" OF_WORKERS(AS_FORMAT) "}", i ? "," : "",
+                   i OF_WORKERS(AS_ARGUMENT));
+    text_print(t, "]");
 }
 
 static void put_histogram(text *t, const char *name, const uint64_t *counts) {
@@ -78,9 +91,10 @@ static void put_histogram(text *t, const char *name, const uint64_t *counts) {
     text_print(t, "]");
 }
 
-// As many tasks as fit: each is a line of the dump.
+// As many tasks as fit: each is a line of the dump. The workers, 1024 at most, always do.
 static void put_dump(text *t, volt_rt *rt) {
     size_t from = t->len;
+    if (t->rc < 0) return;
     t->max = EVENT_CAP - 16;
     int rc = volt_dump_to(rt, text_put, t, VOLT_DUMP_JSON);
     t->max = EVENT_CAP;
@@ -103,21 +117,13 @@ static void put_site(text *t, const char *site) {
 }
 
 static int put_event(text *t, volt_rt *rt, volt_time up) {
-    volt_counters c;
     volt_histograms_of h;
     volt_health_of health;
     volt_config config;
     volt_effective_config(rt, &config);
-    text_print(t, "data: {\"up_us\":%lld,\"blocking_max\":%u,\"sum\":",
-               (long long)(up / 1000), config.blocking);
-    volt_stats(rt, &c);
-    put_counters(t, &c);
-    text_print(t, ",\"workers\":[");
-    for (uint32_t i = 0; volt_worker_stats(rt, i, &c) == 0; i++) {
-        if (i) text_print(t, ",");
-        put_counters(t, &c);
-    }
-    text_print(t, "]");
+    text_print(t, "data: {\"up_us\":%lld,\"blocking_max\":%u", (long long)(up / 1000),
+               config.blocking);
+    put_counters(t, rt);
     volt_histograms(rt, &h);
     put_histogram(t, "poll", h.poll);
     put_histogram(t, "wait", h.wait);
@@ -214,7 +220,8 @@ static volt_poll burst_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(w->n, volt_sleep(cx, VOLT_MS(w->ms)));
         w->ms = chance(w, 50, 400);
         for (w->i = 0; w->i < w->ms; w->i++)
-            if (VOLT_GROUP_SPAWN(cx, &w->parts, part_run, (work){ .seed = w->seed + w->i }) < 0)
+            if (VOLT_GROUP_SPAWN(cx, &w->parts, part_run,
+                                 (work){ .seed = w->seed + (uint32_t)w->i }) < 0)
                 break;
         if (w->n >= 0) VOLT_AWAIT(w->n, volt_group_wait(cx, &w->parts));
     }
@@ -248,7 +255,7 @@ static volt_poll blocking_run(volt_cx *cx, void *arg) {
 
 static int start_work(volt_cx *cx, volt_group *g) {
     int rc = VOLT_GROUP_SPAWN(cx, g, long_poll_run, (work){ .seed = 1 }), fd[2];
-    for (uint32_t i = 0; i < 160 && rc == 0; i++)
+    for (uint32_t i = 0; i < SLEEPERS && rc == 0; i++)
         rc = VOLT_GROUP_SPAWN(cx, g, sleeper_run, (work){ .seed = 2 + i });
     for (uint32_t i = 0; i < 12 && rc == 0; i++)
         rc = VOLT_GROUP_SPAWN(cx, g, blocking_run, (work){ .seed = 3 + i });
@@ -258,8 +265,8 @@ static int start_work(volt_cx *cx, volt_group *g) {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0) return -errno;
         rc = VOLT_GROUP_SPAWN(cx, g, echo_run, (work){ .fd = fd[0] });
         if (rc < 0) close(fd[0]);
-        int rc2 = rc < 0 ? rc : VOLT_GROUP_SPAWN(cx, g, caller_run, (work){ .seed = 5 + i, .fd = fd[1] });
-        if (rc2 < 0) close(fd[1]), rc = rc2;
+        else rc = VOLT_GROUP_SPAWN(cx, g, caller_run, (work){ .seed = 5 + i, .fd = fd[1] });
+        if (rc < 0) close(fd[1]);
     }
     return rc;
 }
@@ -274,7 +281,7 @@ typedef struct {
     volt_timer grace;
     volt_time start, until;
     uint64_t id;
-    int lfd, fd, sigfd, seconds, n_clients;
+    int lfd, fd, sigfd, seconds, rc, n_clients;
     int n_streams, n_files; // shared by the clients
 } server;
 
@@ -410,7 +417,10 @@ static volt_poll stream_run(volt_cx *cx, void *arg) {
     volt_interval_init(&s->tick, VOLT_MS(EVENT_MS));
     s->tick.missed = VOLT_MISSED_DELAY;
     volt_set_buffers(s->fd, EVENT_CAP, 0); // else the kernel hides a slow reader for a long time
-    text_print(&s->out, "HTTP/1.1 200 OK\r\n" "%s" "Connection: close\r\n\r\n", s->fields);
+    s->out.max = EVENT_CAP;
+    text_print(&s->out, "HTTP/1.1 200 OK\r\nConnection: close\r\n");
+    text_put(&s->out, s->fields, strlen(s->fields));
+    text_print(&s->out, "\r\n");
     for (;;) {
         if (put_event(&s->out, volt_cx_rt(cx), volt_now() - s->srv->start) < 0) break;
         s->deadline = volt_now() + VOLT_S(STALL_SECONDS);
@@ -418,7 +428,8 @@ static volt_poll stream_run(volt_cx *cx, void *arg) {
                                      volt_write_all(cx, s->fd, s->out.at, s->out.len)));
         if (s->n < 0) break;
         s->out.len = 0;
-        VOLT_AWAIT(s->n, volt_unless(cx, &s->stop, &s->srv->stop, volt_interval_next(cx, &s->tick)));
+        VOLT_AWAIT(s->n,
+                   volt_unless(cx, &s->stop, &s->srv->stop, volt_interval_next(cx, &s->tick)));
         if (s->n < 0) break;
     }
     free(s->out.at);
@@ -438,6 +449,8 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, c);
     volt_name(cx, "http client");
     while (!c->is_last && c->n >= 0) {
+        c->body = (text){ .max = FILE_CAP };
+        c->is_head = 0;
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
         while ((c->status = http_parse(c->in, c->have, sizeof c->in, &c->req)) == HTTP_MORE) {
             // the stop ends the wait for a request, but no request that has begun
@@ -450,7 +463,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         if (c->status == HTTP_MORE) c->status = 408;
         if (c->status == HTTP_OK) c->status = choose(c);
         if (c->status == HTTP_OK && c->kind == EVENTS) {
-            c->events = (stream){ .srv = c->srv, .fd = c->fd, .fields = c->to->fields, .out = { .max = EVENT_CAP } };
+            c->events = (stream){ .srv = c->srv, .fields = c->to->fields, .fd = c->fd };
             VOLT_AWAIT(stream_run(cx, &c->events));
             give_back(&c->srv->n_streams);
             break;
@@ -464,9 +477,9 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         answer(c);
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
         VOLT_AWAIT(c->n, send_text(cx, c, c->head, c->head_len));
-        if (c->n >= 0 && !c->is_head) VOLT_AWAIT(c->n, send_text(cx, c, c->body.at, c->body.len));
+        if (c->n >= 0 && !c->is_head)
+            VOLT_AWAIT(c->n, send_text(cx, c, c->body.at, c->body.len));
         free(c->body.at);
-        c->body = (text){ .max = FILE_CAP };
         c->have -= c->req.len;
         memmove(c->in, c->in + c->req.len, c->have);
     }
@@ -485,8 +498,8 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     s->start = volt_now();
     s->until = s->seconds > 0 ? s->start + VOLT_S(s->seconds) : VOLT_NEVER;
     volt_group_collect(&s->clients); // so that the end of each is seen
-    start_work(cx, &s->work);
-    for (;;) {
+    s->rc = start_work(cx, &s->work);
+    while (s->rc == 0) {
         // at CLIENTS_MAX the next one waits in the kernel's queue
         VOLT_AWAIT(VOLT_SELECT(
             VOLT_ARM(&s->in, s->fd,
@@ -499,10 +512,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
         if (s->ended.fired) continue;
         if (!s->in.fired || s->fd < 0) break;
         if (VOLT_GROUP_SPAWN(cx, &s->clients, client_run,
-                             (client){ .srv = s,
-                                       .rt = volt_cx_rt(cx),
-                                       .fd = s->fd,
-                                       .body = { .max = FILE_CAP } }) == 0)
+                             (client){ .srv = s, .rt = volt_cx_rt(cx), .fd = s->fd }) == 0)
             s->n_clients++;
         else
             volt_close(cx, s->fd);
@@ -512,7 +522,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_within(cx, &s->grace, VOLT_S(GRACE_SECONDS), volt_group_wait(cx, &s->clients)));
     VOLT_AWAIT(volt_group_close(cx, &s->clients));
     VOLT_AWAIT(volt_group_close(cx, &s->work));
-    VOLT_END(s->in.fired ? s->fd : 0);
+    VOLT_END(s->in.fired ? s->fd : s->rc);
 }
 
 int main(int argc, char **argv) {
