@@ -240,11 +240,11 @@
 // A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
 // tasks are taken over by an idle worker within 2 ms. With one worker, or when all are stuck,
 // nobody can. A file on a disk is always ready: volt_read holds up the worker, volt_file_pread
-// does not. A descriptor that
-// volt reads, writes or accepts on is non-blocking from then on, also after volt_fd_forget. Close
-// descriptors with volt_close: the table behind volt_read must know. At most 1024 workers and 4
-// million descriptors per runtime, 200 arms in a select, 253 shields inside each other. A poll
-// function that waits on leaf operations must be awaited by a function with VOLT_BEGIN.
+// does not. A descriptor that volt reads, writes or accepts on is non-blocking from then on, also
+// after volt_fd_forget. Close descriptors with volt_close: the table behind volt_read must know. At
+// most 1024 workers and 4 million descriptors per runtime, 200 arms in a select, 253 shields inside
+// each other. A poll function that waits on leaf operations must be awaited by a function with
+// VOLT_BEGIN.
 //
 // Fork. A forked child has no workers, and shares its parent's epoll instances. There, functions
 // that take a volt_rt give -ECHILD or nothing, wake-ups do nothing and volt_rt_close only closes,
@@ -259,11 +259,27 @@
 //  2. volt_shutdown with a time limit gives the number of tasks that are left, and logs where the
 //     first 16 of them wait.
 //  3. volt_stats: `polls` grows and nothing else does: a task spins. Nothing grows: all wait.
-//     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives.
+//     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives, `queued`
+//     what waits for a worker; of its life a worker has been awake for `busy_ns`.
 //  4. volt_dump lists every task: what it is, how old, where it waits, for what and since when; and
 //     what each worker has. From any thread, while the program runs, and from a crash handler.
 //  5. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
 //     of a suspended function's await is its frame.node_.pc_.
+//
+// ---- a program that is slow: what it takes to see it is compiled in by VOLT_TRACE=1
+//  1. .slow_poll logs the await behind which a poll took too long, once it is over; volt_health
+//     tells how long one runs that does not end, and how long runnable tasks wait.
+//  2. volt_histograms: how long polls take, and how long tasks wait for a worker after a wake-up.
+//  3. volt_trace: what the workers did last, and who woke whom, for ui.perfetto.dev.
+//  4. .tracer: every event, for an exporter of one's own.
+// Without it too, where <sys/sdt.h> was at the build, there are probes; perf list sdt, bpftrace
+// `usdt:PROGRAM:volt:poll` and gdb's `info probes` see them. Their arguments:
+//     poll    task, worker, text: where spawned and function or volt_name, text: last wait
+//     polled  task, worker, 1: it waits, 0: it has ended
+//     wake    task, worker of the one that woke it, or 0
+//     park, unpark    worker
+//     steal   worker, tasks taken
+// Tasks and workers are addresses.
 //
 // ---- waiting for something of your own
 // A poll by hand looks whether there is something, and else is pending until a waker says so:
@@ -627,16 +643,16 @@ typedef enum volt_placement {
 } volt_placement;
 
 // What happened, with VOLT_TRACE: .tracer is told as it happens, volt_trace keeps the last ones.
-typedef enum volt_event_kind {
-    VOLT_EVENT_POLL,    // a poll begins
-    VOLT_EVENT_PENDING, // it has ended, and the task waits
-    VOLT_EVENT_END,     // it has ended, and the task with it
-    VOLT_EVENT_PARK,    // a worker goes to sleep
-    VOLT_EVENT_UNPARK,  // it has slept
-    VOLT_EVENT_WAKE,    // a task can run: it was woken or spawned, or has yielded
-    VOLT_EVENT_STEAL    // a worker has taken `n` tasks from another one
-} volt_event_kind;
-typedef struct volt_event {
+typedef enum volt_trace_kind {
+    VOLT_TRACE_POLL,    // a poll begins
+    VOLT_TRACE_PENDING, // it has ended, and the task waits
+    VOLT_TRACE_END,     // it has ended, and the task with it
+    VOLT_TRACE_PARK,    // a worker goes to sleep
+    VOLT_TRACE_UNPARK,  // it has slept
+    VOLT_TRACE_WAKE,    // a task can run: it was woken or spawned, or has yielded
+    VOLT_TRACE_STEAL    // a worker has taken `n` tasks from another one
+} volt_trace_kind;
+typedef struct volt_trace_event {
     volt_time at;
     const char *name; // the task's, as in a dump; NULL: not about a task
     const char *site; // "file:line" of its last wait; NULL: there was none
@@ -644,11 +660,11 @@ typedef struct volt_event {
     uint32_t kind;
     uint32_t worker; // where it happened: an index; UINT32_MAX: on a thread that is none
     uint32_t n;      // polls and wake-ups: the same for what belongs together
-} volt_event;
+} volt_trace_event;
 typedef struct volt_tracer {
     // By the thread that it happens on, under no lock. Calls nothing of volt but volt_now, does not
     // block. e: valid for the call, its texts for ever
-    void (*fn)(void *user, const volt_event *e);
+    void (*fn)(void *user, const volt_trace_event *e);
     void *user;
 } volt_tracer;
 
@@ -3858,7 +3874,7 @@ struct volt__pool {
     uint32_t close_lock;            // who closes: one after the other
     uint32_t is_closed;             // W under close_lock, R any [H2]: all threads are joined
     volt__pool_thread *idle;        // under lock: the most recent one first
-    volt__pool_thread *ended;       // under lock: to be joined
+    volt__pool_thread *ended;       // under lock: the last one, to be joined
     volt__lane lane[VOLT__LANES];   // under lock
     uint64_t n_queued, n_jobs;      // under lock: now; since the start
     volt_allocator alloc;           // once
@@ -3930,18 +3946,18 @@ static void volt__pool_unlist_idle(volt__pool *p, volt__pool_thread *t) {
     p->n_idle--;
     t->is_idle = 0;
 }
-// Threads that have ended, or are just doing so.
+// Waits for a thread that has ended, or is just doing so.
+static void volt__pool_bury(volt__pool *p, volt__pool_thread *or_null) {
+    if (!or_null) return;
+    VOLT_THREAD_JOIN(or_null->thread);
+    p->alloc.free(p->alloc.user, or_null, sizeof *or_null);
+}
 static void volt__pool_reap(volt__pool *p) {
     volt__lock(&p->lock);
     volt__pool_thread *t = p->ended;
     p->ended = NULL;
     volt__unlock(&p->lock);
-    while (t) {
-        volt__pool_thread *next = t->next;
-        VOLT_THREAD_JOIN(t->thread);
-        p->alloc.free(p->alloc.user, t, sizeof *t);
-        t = next;
-    }
+    volt__pool_bury(p, t);
 }
 
 // ---- what a thread of the pool does
@@ -4005,11 +4021,12 @@ static void *volt__pool_main(void *arg) {
             p->lane[work.lane].n_running--;
         }
     } while (!volt__pool_rest(p, t));
-    t->next = p->ended;
+    volt__pool_thread *before = p->ended;
     p->ended = t;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
     volt__unlock(&p->lock);
     VOLT_FUTEX_WAKE(&p->n_threads, INT_MAX); // who frees the pool joins us first
+    volt__pool_bury(p, before); // so that of all that have ended one keeps its stack
     return NULL;
 }
 
@@ -4147,12 +4164,12 @@ typedef struct volt__trace {
     int64_t poll_since;               // under lock: of the poll that runs; 0: none
     const char *poll_site;            // under lock: that it goes on from
     volt_histograms_of histograms;    // under lock
-    volt_event event[VOLT_TRACE_CAP]; // under lock; texts as in the task's header
+    volt_trace_event event[VOLT_TRACE_CAP]; // under lock; texts as in the task's header
 } volt__trace;
 VOLT__SASSERT((VOLT_TRACE_CAP & (VOLT_TRACE_CAP - 1)) == 0, "VOLT_TRACE_CAP: a power of two");
 
 // t: NULL when it is not about a task.
-static void volt__event_init(volt_event *e, volt_event_kind kind, uint32_t worker,
+static void volt__event_init(volt_trace_event *e, volt_trace_kind kind, uint32_t worker,
                              const volt__task *t) {
     memset(e, 0, sizeof *e);
     e->at = VOLT_NOW_NS();
@@ -4166,13 +4183,13 @@ static void volt__event_init(volt_event *e, volt_event_kind kind, uint32_t worke
     e->task = VOLT__CAST(uint64_t, s->serial) << 32 | offset / s->slot_size;
 }
 // From the header's texts to those that others see: the function alone, no spawn site.
-static void volt__event_tidy(volt_event *e) {
+static void volt__event_tidy(volt_trace_event *e) {
     const char *tab = e->name ? strchr(e->name, '\t') : NULL;
     if (e->site && (e->site == e->name || strchr(e->site, '\t'))) e->site = NULL;
     if (tab) e->name = tab + 1;
 }
 // Under lock.
-static void volt__trace_put(volt__trace *r, const volt_event *e) {
+static void volt__trace_put(volt__trace *r, const volt_trace_event *e) {
     r->event[r->n++ & (VOLT_TRACE_CAP - 1)] = *e;
 }
 static uint32_t volt__histogram_slot(int64_t ns) {
@@ -4350,20 +4367,20 @@ static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
     rt->cfg.log.fn(rt->cfg.log.user, VOLT__CAST(int, item), text);
 }
 
-// ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never under
-// a lock. w NULL: on a thread that is no worker of this runtime.
+// ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never
+// under a lock. w NULL: on a thread that is no worker of this runtime.
 
 #if VOLT_TRACE
 static volt__trace *volt__trace_of(volt_rt *rt, volt__worker *w) {
     return w ? &w->trace : &rt->outside;
 }
 static uint32_t volt__trace_index(const volt__worker *w) { return w ? w->index : UINT32_MAX; }
-static void volt__tell(const volt_rt *rt, volt_event e) {
+static void volt__tell(const volt_rt *rt, volt_trace_event e) {
     if (!rt->cfg.tracer.fn) return;
     volt__event_tidy(&e);
     rt->cfg.tracer.fn(rt->cfg.tracer.user, &e);
 }
-static void volt__record(volt_rt *rt, volt__worker *w, const volt_event *e) {
+static void volt__record(volt_rt *rt, volt__worker *w, const volt_trace_event *e) {
     volt__trace *r = volt__trace_of(rt, w);
     volt__lock(&r->lock);
     volt__trace_put(r, e);
@@ -4375,8 +4392,8 @@ static void volt__record(volt_rt *rt, volt__worker *w, const volt_event *e) {
 static inline void volt__tell_wake(volt_rt *rt, volt__worker *w, volt__task *t) {
     VOLT__PROBE(2, wake, t, w);
 #if VOLT_TRACE
-    volt_event e;
-    volt__event_init(&e, VOLT_EVENT_WAKE, volt__trace_index(w), t);
+    volt_trace_event e;
+    volt__event_init(&e, VOLT_TRACE_WAKE, volt__trace_index(w), t);
     e.n = volt__trace_stamp(e.at);
     volt__store_rlx(&t->wait_ms, e.n); // rlx: handed over with the task
     volt__record(rt, w, &e);
@@ -4392,9 +4409,9 @@ static inline void volt__tell_wakes(volt_rt *rt, volt__worker *w, const volt__ch
 static inline int64_t volt__tell_poll(volt__worker *w, volt__task *t) {
     VOLT__PROBE(4, poll, t, w, t->spawn_site, t->wait_site);
 #if VOLT_TRACE
-    volt_event e;
+    volt_trace_event e;
     volt__trace *r = &w->trace;
-    volt__event_init(&e, VOLT_EVENT_POLL, w->index, t);
+    volt__event_init(&e, VOLT_TRACE_POLL, w->index, t);
     e.n = volt__load_rlx(&t->wait_ms); // rlx: came with the task
     volt__lock(&r->lock);
     volt__trace_put(r, &e);
@@ -4414,9 +4431,9 @@ static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pend
                                      int64_t since) {
     VOLT__PROBE(3, polled, t, w, is_pending);
 #if VOLT_TRACE
-    volt_event e;
+    volt_trace_event e;
     volt__trace *r = &w->trace;
-    volt__event_init(&e, is_pending ? VOLT_EVENT_PENDING : VOLT_EVENT_END, w->index, t);
+    volt__event_init(&e, is_pending ? VOLT_TRACE_PENDING : VOLT_TRACE_END, w->index, t);
     volt__lock(&r->lock);
     volt__trace_put(r, &e);
     r->poll_since = 0;
@@ -4430,14 +4447,14 @@ static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pend
     (void)w, (void)t, (void)is_pending, (void)since;
 #endif
 }
-static inline void volt__tell_park(volt__worker *w, volt_event_kind kind) {
-    if (kind == VOLT_EVENT_PARK) {
+static inline void volt__tell_park(volt__worker *w, volt_trace_kind kind) {
+    if (kind == VOLT_TRACE_PARK) {
         VOLT__PROBE(1, park, w);
     } else {
         VOLT__PROBE(1, unpark, w);
     }
 #if VOLT_TRACE
-    volt_event e;
+    volt_trace_event e;
     volt__event_init(&e, kind, w->index, NULL);
     volt__record(w->rt, w, &e);
 #endif
@@ -4446,8 +4463,8 @@ static inline void volt__tell_park(volt__worker *w, volt_event_kind kind) {
 static inline void volt__tell_steal(volt__worker *w, uint32_t n) {
     VOLT__PROBE(2, steal, w, n);
 #if VOLT_TRACE
-    volt_event e;
-    volt__event_init(&e, VOLT_EVENT_STEAL, w->index, NULL);
+    volt_trace_event e;
+    volt__event_init(&e, VOLT_TRACE_STEAL, w->index, NULL);
     e.n = n;
     volt__record(w->rt, w, &e);
 #endif
@@ -4651,10 +4668,12 @@ static uint32_t volt__fetch(volt__worker *w, volt__injector *q, uint32_t n_taker
 }
 // What was placed here, or a share of the injector.
 static uint32_t volt__fetch_share(volt__worker *w) {
+    volt__injector *q = &w->rt->injector;
     uint32_t n = volt__has_inboxes(w->rt) ? volt__fetch(w, &w->inbox, 1) : 0;
     w->stats.placed += n;
-    if (n > 0) return n;
-    n = volt__fetch(w, &w->rt->injector, volt__started(w->rt));
+    if (n > 0 || volt__injector_is_empty(q)) return n;
+    // After that look: a fresh thread may see itself counted only with what came after it.
+    n = volt__fetch(w, q, volt__started(w->rt));
     w->stats.wakes_remote += n;
     return n;
 }
@@ -5336,9 +5355,9 @@ static void volt__sleep(volt__worker *w) {
         volt__reactor_alarm(&w->reactor, at, timeout);
         return;
     }
-    volt__tell_park(w, VOLT_EVENT_PARK);
+    volt__tell_park(w, VOLT_TRACE_PARK);
     int is_mine = volt__turn(w, 1, timeout);
-    volt__tell_park(w, VOLT_EVENT_UNPARK);
+    volt__tell_park(w, VOLT_TRACE_UNPARK);
     if (is_mine) volt__look(w);
 }
 // What the rest of volt__sleep would do; also after a step that ended by its quota: the descriptor
@@ -8536,7 +8555,7 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
 }
 // ---- trace, as Chrome's JSON
 #if VOLT_TRACE
-static void volt__trace_id(volt__out *o, const volt_event *e) {
+static void volt__trace_id(volt__out *o, const volt_trace_event *e) {
     volt__out_char(o, '"');
     volt__out_number(o, e->task >> 32);
     volt__out_char(o, '.');
@@ -8564,7 +8583,8 @@ static void volt__trace_named(volt__out *o, const char *name, const char *site) 
     volt__out_char(o, '}');
 }
 // An arrow from a wake-up ("s") to the poll ("f").
-static void volt__trace_arrow(volt__out *o, const volt_event *e, const char *phase, uint32_t tid) {
+static void volt__trace_arrow(volt__out *o, const volt_trace_event *e, const char *phase,
+                              uint32_t tid) {
     volt__trace_head(o, phase, tid, e->at);
     volt__out_text(o, ",\"cat\":\"wake\",\"name\":\"wake\",\"bp\":\"e\",\"id\":");
     volt__trace_id(o, e);
@@ -8572,13 +8592,13 @@ static void volt__trace_arrow(volt__out *o, const volt_event *e, const char *pha
     volt__out_number(o, e->n);
     volt__out_text(o, "\"}");
 }
-static void volt__trace_event(volt__out *o, const volt_event *e, uint32_t tid, int *depth) {
-    int is_begin = e->kind == VOLT_EVENT_POLL || e->kind == VOLT_EVENT_PARK;
-    if (e->kind == VOLT_EVENT_WAKE) {
+static void volt__trace_event(volt__out *o, const volt_trace_event *e, uint32_t tid, int *depth) {
+    int is_begin = e->kind == VOLT_TRACE_POLL || e->kind == VOLT_TRACE_PARK;
+    if (e->kind == VOLT_TRACE_WAKE) {
         volt__trace_arrow(o, e, "s", tid);
         return;
     }
-    if (e->kind == VOLT_EVENT_STEAL) {
+    if (e->kind == VOLT_TRACE_STEAL) {
         volt__trace_head(o, "i", tid, e->at);
         volt__out_text(o, ",\"s\":\"t\",\"name\":\"steal\",\"args\":{\"tasks\":");
         volt__out_number(o, e->n);
@@ -8588,10 +8608,10 @@ static void volt__trace_event(volt__out *o, const volt_event *e, uint32_t tid, i
     if (!is_begin && *depth == 0) return; // its beginning has been overwritten
     *depth += is_begin ? 1 : -1;
     volt__trace_head(o, is_begin ? "B" : "E", tid, e->at);
-    if (e->kind == VOLT_EVENT_PARK) volt__trace_named(o, "asleep", NULL);
-    if (e->kind == VOLT_EVENT_POLL) volt__trace_named(o, e->name, e->site);
+    if (e->kind == VOLT_TRACE_PARK) volt__trace_named(o, "asleep", NULL);
+    if (e->kind == VOLT_TRACE_POLL) volt__trace_named(o, e->name, e->site);
     volt__out_char(o, '}');
-    if (e->kind == VOLT_EVENT_POLL) volt__trace_arrow(o, e, "f", tid);
+    if (e->kind == VOLT_TRACE_POLL) volt__trace_arrow(o, e, "f", tid);
 }
 static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, uint32_t tid,
                               const char *name) {
@@ -8605,7 +8625,7 @@ static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, u
     volt__out_text(o, "}}");
     uint64_t first = copy->n > VOLT_TRACE_CAP ? copy->n - VOLT_TRACE_CAP : 0;
     for (uint64_t i = first; i < copy->n; i++) {
-        volt_event *e = &copy->event[i & (VOLT_TRACE_CAP - 1)];
+        volt_trace_event *e = &copy->event[i & (VOLT_TRACE_CAP - 1)];
         volt__event_tidy(e);
         volt__trace_event(o, e, tid, &depth);
     }

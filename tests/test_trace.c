@@ -136,9 +136,9 @@ TEST(durations_by_powers_of_two) {
 enum { MOST_TOLD = 4096 };
 typedef struct {
     uint32_t lock, n;
-    volt_event event[MOST_TOLD];
+    volt_trace_event event[MOST_TOLD];
 } told;
-static void tell(void *user, const volt_event *e) {
+static void tell(void *user, const volt_trace_event *e) {
     told *t = (told *)user;
     volt__lock(&t->lock);
     CHECK(t->n < MOST_TOLD);
@@ -157,7 +157,7 @@ static volt_rt *create_told(uint32_t workers, told *t) {
 static uint32_t count_told(const told *t, uint32_t kind, const char *name) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n; i++) {
-        const volt_event *e = &t->event[i];
+        const volt_trace_event *e = &t->event[i];
         n += e->kind == kind && (!name || (e->name && strcmp(e->name, name) == 0));
     }
     return n;
@@ -173,13 +173,13 @@ TEST_OF_THREADS(a_tracer_is_told_each_event) {
         CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
         CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
         volt_stats(rt, &c);
-        CHECK_EQ(count_told(&t, VOLT_EVENT_POLL, "yields_run"), YIELDS + 1);
-        CHECK_EQ(count_told(&t, VOLT_EVENT_PENDING, "yields_run"), YIELDS);
-        CHECK_EQ(count_told(&t, VOLT_EVENT_END, "yields_run"), 1);
-        CHECK_EQ(count_told(&t, VOLT_EVENT_WAKE, "yields_run"), YIELDS + 1);
-        CHECK_EQ(count_told(&t, VOLT_EVENT_PARK, NULL), c.parks);
-        CHECK_EQ(count_told(&t, VOLT_EVENT_UNPARK, NULL), c.parks);
-        CHECK_EQ(count_told(&t, VOLT_EVENT_STEAL, NULL), c.steals);
+        CHECK_EQ(count_told(&t, VOLT_TRACE_POLL, "yields_run"), YIELDS + 1);
+        CHECK_EQ(count_told(&t, VOLT_TRACE_PENDING, "yields_run"), YIELDS);
+        CHECK_EQ(count_told(&t, VOLT_TRACE_END, "yields_run"), 1);
+        CHECK_EQ(count_told(&t, VOLT_TRACE_WAKE, "yields_run"), YIELDS + 1);
+        CHECK_EQ(count_told(&t, VOLT_TRACE_PARK, NULL), c.parks);
+        CHECK_EQ(count_told(&t, VOLT_TRACE_UNPARK, NULL), c.parks);
+        CHECK_EQ(count_told(&t, VOLT_TRACE_STEAL, NULL), c.steals);
         CHECK_EQ(volt_destroy(rt), 0);
         test_check_heap();
     }
@@ -195,13 +195,13 @@ TEST_OF_THREADS(events_name_task_await_and_worker) {
     volt__lock(&t.lock);
     volt_time last = 0;
     for (uint32_t i = 0; i < t.n; i++) {
-        const volt_event *e = &t.event[i];
+        const volt_trace_event *e = &t.event[i];
         CHECK(e->at > 0);
         if (e->worker == 0) {
             CHECK(e->at >= last); // one thread, one clock
             last = e->at;
         }
-        if (e->kind == VOLT_EVENT_PARK || e->kind == VOLT_EVENT_UNPARK) {
+        if (e->kind == VOLT_TRACE_PARK || e->kind == VOLT_TRACE_UNPARK) {
             CHECK(!e->name && !e->site && e->task == 0 && e->worker == 0);
             continue;
         }
@@ -209,19 +209,19 @@ TEST_OF_THREADS(events_name_task_await_and_worker) {
         CHECK(e->task >> 32 > 0);
         if (!task) task = e->task;
         CHECK_EQ(e->task, task);
-        if (e->kind == VOLT_EVENT_POLL) {
+        if (e->kind == VOLT_TRACE_POLL) {
             CHECK_EQ(e->worker, 0);
             CHECK_EQ(!e->site, n_polls++ == 0); // none before the first wait
             CHECK(!e->site || strstr(e->site, "test_trace.c:"));
             CHECK(!e->site || !strchr(e->site, '\t'));
         }
-        if (e->kind == VOLT_EVENT_PENDING) CHECK(e->site && strstr(e->site, "test_trace.c:"));
-        if (e->kind == VOLT_EVENT_WAKE) // the first by a thread outside, by itself then
+        if (e->kind == VOLT_TRACE_PENDING) CHECK(e->site && strstr(e->site, "test_trace.c:"));
+        if (e->kind == VOLT_TRACE_WAKE) // the first by a thread outside, by itself then
             CHECK_EQ(e->worker, n_polls == 0 ? UINT32_MAX : 0);
     }
     CHECK_EQ(n_polls, 3);
     for (uint32_t i = 0; i + 1 < t.n; i++) // a wake-up and the poll behind it have one number
-        if (t.event[i].kind == VOLT_EVENT_WAKE && t.event[i + 1].kind == VOLT_EVENT_POLL)
+        if (t.event[i].kind == VOLT_TRACE_WAKE && t.event[i + 1].kind == VOLT_TRACE_POLL)
             CHECK_EQ(t.event[i].n, t.event[i + 1].n);
     volt__unlock(&t.lock);
     destroy(rt);
