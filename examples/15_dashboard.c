@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The runtime watches itself: a page that shows live what its workers, tasks and threads do, served
 // by that runtime, beside some work that makes it worth looking at. 06_http.h reads the requests,
-// 15_dashboard.h is the page. New: volt_stats, volt_histograms, volt_dump_to and volt_trace_to; a
-// stream that ends when its reader is too slow; a server that bounds its clients; volt_blocking.
+// 15_dashboard.h is the page. New: volt_stats, volt_health, volt_histograms, volt_dump_to,
+// volt_trace_to; a stream that ends when its reader is too slow; bounds on clients and memory.
 //
 //     cc -I. -pthread examples/15_dashboard.c -o dashboard && ./dashboard 8080
 //
@@ -26,8 +26,8 @@
 
 enum { REQUEST_CAP = 8192, REQUEST_SECONDS = 5, STALL_SECONDS = 5, GRACE_SECONDS = 5 };
 enum { CLIENTS_MAX = 64, STREAMS_MAX = 8, FILES_MAX = 2, EVENT_MS = 500 };
-enum { EVENT_CAP = 256 << 10, FILE_CAP = 64 << 20 };
-#ifndef SLEEPERS
+enum { EVENT_CAP = 256 << 10, FILE_CAP = 64 << 20, SEND_CAP = 64 << 10 };
+#ifndef SLEEPERS // tasks that only sleep; a test has more
 #  define SLEEPERS 160
 #endif
 
@@ -312,6 +312,7 @@ typedef struct {
     http_request req;
     stream events;
     text body;
+    int *place; // counts who has the like, or NULL
     int64_t n;
     size_t have, head_len;
     int fd, status, kind, is_head, is_last;
@@ -338,8 +339,8 @@ static int make_nothing(client *c) { return (void)c, 0; }
     "Cross-Origin-Resource-Policy: same-origin\r\nX-Content-Type-Options: nosniff\r\n"         \
     "Referrer-Policy: no-referrer\r\nCache-Control: no-store\r\n"
 
-// QUICK: made in the poll that answers. SLOW: by a thread of the pool, for FILES_MAX clients at a
-// time. EVENTS: a stream.
+// QUICK: made in the poll that answers. SLOW: large, and made by a thread of the pool. EVENTS: a
+// stream.
 enum { QUICK, SLOW, EVENTS };
 struct route {
     const char *path, *fields;
@@ -370,14 +371,20 @@ static int is_from_here(const http_request *r) {
            memcmp(origin.at, r->host.at, origin.len) == 0;
 }
 
-static int take(int *n, int max) {
-    if (__atomic_add_fetch(n, 1, __ATOMIC_RELAXED) <= max) return 1;
-    __atomic_sub_fetch(n, 1, __ATOMIC_RELAXED);
-    return 0;
+// Of what only a few clients may have at a time, n by now. Gives the status.
+static int take(client *c, int *n, int max) {
+    c->place = n;
+    return __atomic_add_fetch(n, 1, __ATOMIC_RELAXED) <= max ? HTTP_OK : 503;
 }
-static void give_back(int *n) { __atomic_sub_fetch(n, 1, __ATOMIC_RELAXED); }
+// What answering has taken.
+static void give_back(client *c) {
+    free(c->body.at);
+    c->body = (text){ .max = FILE_CAP };
+    if (c->place) __atomic_sub_fetch(c->place, 1, __ATOMIC_RELAXED);
+    c->place = NULL;
+}
 
-// Gives the status. With HTTP_OK c->to says what to answer, and c->kind how; its place is taken.
+// Gives the status. With HTTP_OK c->to says what to answer, and c->kind how.
 static int choose(client *c) {
     c->is_head = http_is(c->req.method, "HEAD");
     if (!is_from_here(&c->req)) return 403;
@@ -387,8 +394,8 @@ static int choose(client *c) {
     if (!c->to) return 404;
     if (!c->is_head && !http_is(c->req.method, "GET")) return 405;
     c->kind = c->is_head && c->to->kind == EVENTS ? QUICK : c->to->kind;
-    if (c->kind == SLOW && !take(&c->srv->n_files, FILES_MAX)) return 503;
-    if (c->kind == EVENTS && !take(&c->srv->n_streams, STREAMS_MAX)) return 503;
+    if (c->kind == SLOW) return take(c, &c->srv->n_files, FILES_MAX);
+    if (c->kind == EVENTS) return take(c, &c->srv->n_streams, STREAMS_MAX);
     return HTTP_OK;
 }
 
@@ -416,7 +423,6 @@ static volt_poll stream_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, s);
     volt_interval_init(&s->tick, VOLT_MS(EVENT_MS));
     s->tick.missed = VOLT_MISSED_DELAY;
-    volt_set_buffers(s->fd, EVENT_CAP, 0); // else the kernel hides a slow reader for a long time
     s->out.max = EVENT_CAP;
     text_print(&s->out, "HTTP/1.1 200 OK\r\nConnection: close\r\n");
     text_put(&s->out, s->fields, strlen(s->fields));
@@ -448,8 +454,9 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     client *c = (client *)arg;
     VOLT_BEGIN(cx, c);
     volt_name(cx, "http client");
+    volt_set_buffers(c->fd, SEND_CAP, 0); // else the kernel hides for long that nobody reads
+    c->body.max = FILE_CAP;
     while (!c->is_last && c->n >= 0) {
-        c->body = (text){ .max = FILE_CAP };
         c->is_head = 0;
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
         while ((c->status = http_parse(c->in, c->have, sizeof c->in, &c->req)) == HTTP_MORE) {
@@ -465,12 +472,10 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         if (c->status == HTTP_OK && c->kind == EVENTS) {
             c->events = (stream){ .srv = c->srv, .fields = c->to->fields, .fd = c->fd };
             VOLT_AWAIT(stream_run(cx, &c->events));
-            give_back(&c->srv->n_streams);
             break;
         }
         if (c->status == HTTP_OK && c->kind == SLOW) {
             VOLT_AWAIT(c->n, volt_blocking(cx, &c->job, make, c));
-            give_back(&c->srv->n_files);
             if (c->n < 0) c->status = 503;
         }
         if (c->status == HTTP_OK && c->kind == QUICK && make(c) < 0) c->status = 503;
@@ -479,10 +484,11 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(c->n, send_text(cx, c, c->head, c->head_len));
         if (c->n >= 0 && !c->is_head)
             VOLT_AWAIT(c->n, send_text(cx, c, c->body.at, c->body.len));
-        free(c->body.at);
+        give_back(c);
         c->have -= c->req.len;
         memmove(c->in, c->in + c->req.len, c->have);
     }
+    give_back(c);
     // A close with bytes unread resets the connection, and the answer may be lost on its way.
     volt_shut(c->fd, 0, 1);
     c->have = 0;

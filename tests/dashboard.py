@@ -5,7 +5,7 @@
     tests/dashboard.py reports EVENTS TRACE all|some
         reads a recorded stream of events and a trace, strictly; `some`: the tasks were too many
     tests/dashboard.py slow PORT
-        streams that are not read: there are at most so many, and each is dropped
+        files and streams that are not read: there are at most so many, and each is dropped
     tests/dashboard.py browser PROGRAM DIRECTORY
         runs the program and headless Chromium, looks at the page while it lives, and keeps
         pictures of it in the directory
@@ -63,6 +63,9 @@ def check_event(event, was):
         check_quietly(event["sum"][name] >= was["sum"][name], name)
     check_quietly(sum(event["poll"]) > sum(was["poll"]) or event is was, "new polls")
     check_quietly(event["up_us"] > was["up_us"] or event is was, "the time")
+    ages = [i for name in ["poll", "wait"] for i, n in enumerate(event[name]) if n]
+    check_quietly(2 ** (max(ages) - 1) < (event["up_us"] + 1000000) * 1000,
+                  "a poll or a wait of 2^%d ns, longer than the program runs" % (max(ages) - 1))
 
 
 def check_quietly(is_good, what):
@@ -92,21 +95,21 @@ def reports(events, trace, how_many):
     check({"echo client", "echo server"} <= {e.get("name") for e in trace}, "their polls, traced")
 
 
-# ---- streams that are not read
-def stream(port):
+# ---- answers that are not read
+def ask(port, path):
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     s.settimeout(LIMIT)
     s.connect(("127.0.0.1", port))
-    s.sendall(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    s.sendall(b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % path)
     return s, s.recv(12, socket.MSG_WAITALL)[9:].decode()
 
 
 # A client that has gone keeps its place until the next event.
-def place(port, what):
+def place(port, path, what):
     until = time.monotonic() + LIMIT
     while time.monotonic() < until:
-        s, status = stream(port)
+        s, status = ask(port, path)
         if status == "200":
             return s
         s.close()
@@ -114,10 +117,13 @@ def place(port, what):
 
 
 def slow(port):
-    unread = [place(port, "eight streams") for _ in range(8)]
-    check(stream(port)[1] == "503", "eight streams at a time")
-    place(port, "a stream that nobody reads keeps its place").close()
-    check(len(unread) == 8, "a stream that nobody reads is dropped")
+    unread = [place(port, b"/trace.json", "two files") for _ in range(2)]
+    check(ask(port, b"/dump.txt")[1] == "503", "two files at a time")
+    unread += [place(port, b"/events", "eight streams") for _ in range(8)]
+    check(ask(port, b"/events")[1] == "503", "eight streams at a time")
+    place(port, b"/dump.txt", "a file that nobody reads keeps its place").close()
+    place(port, b"/events", "a stream that nobody reads keeps its place").close()
+    check(len(unread) == 10, "what nobody reads is dropped")
 
 
 # ---- a browser
@@ -234,8 +240,8 @@ window.EventSource = class extends EventSource {
   set onmessage(f) {
     super.onmessage = e => {
       const event = JSON.parse(e.data);
-      if (!window.isPlain) event.dump.tasks.unshift({ id: '0.0', state: 'waiting', for: '<b>never</b>', age_ms: 1e9,
-        since_ms: 1e9, at: '"><script>window.hurt = 1</script>',
+      if (!window.isPlain) event.dump.tasks.unshift({ id: '0.0', state: 'waiting',
+        for: '<b>never</b>', age_ms: 1e9, since_ms: 1e9, at: '<script>window.hurt = 1</script>',
         name: '<img src=x onerror="window.hurt = 1">' });
       f({ data: JSON.stringify(event) });
     };
@@ -243,8 +249,7 @@ window.EventSource = class extends EventSource {
 };
 """
 
-# Text whose contrast with what is behind it is less than WCAG asks for (AA), and elements that stick
-# out of the window.
+# Text whose contrast with what is behind it is less than WCAG asks for (AA).
 CONTRAST = """
 (() => {
   const parse = c => c.match(/[\\d.]+/g).map(Number);

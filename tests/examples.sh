@@ -168,10 +168,10 @@ dashboard_page() {
         ! grep -v xmlns= "$work/body" | grep -E 'https?:|innerHTML|outerHTML|insertAdj|eval\(' ||
             fail "$file: needs others, or takes text for markup"
     done
-    same 'what may run' 1 \
-        "$(grep -c "^Content-Security-Policy: default-src 'none'; script-src 'self'; " "$work/head")"
-    same 'one connection' '1 0' \
-        "$(ask -o "$work/a" -o "$work/b" "$url/" "$url/app.js" -w '%{num_connects} ' | sed 's/ $//')"
+    policy="Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+    same 'what may run' 1 "$(grep -c "^$policy" "$work/head")"
+    same 'one connection' '1 0 ' \
+        "$(ask -o "$work/a" -o "$work/b" "$url/" "$url/app.js" -w '%{num_connects} ')"
     same 'a head has no body' '200 0' "$(ask -I "$url/events" -o "$work/a" \
         -w '%{http_code} %{size_download}')"
 }
