@@ -59,8 +59,9 @@ def check_event(event, was):
         check_quietly({"id", "name", "state", "age_ms"} <= set(task), "a task")
         if task["state"] == "waiting":
             check_quietly({"at", "for", "since_ms"} <= set(task), "a wait")
-    for name in ["spawned", "completed", "polls", "parks"]:
+    for name in ["spawned", "completed", "parks"]:
         check_quietly(event["sum"][name] >= was["sum"][name], name)
+    check_quietly(event["sum"]["polls"] > was["sum"]["polls"] or event is was, "polls")
     check_quietly(sum(event["poll"]) > sum(was["poll"]) or event is was, "new polls")
     check_quietly(event["up_us"] > was["up_us"] or event is was, "the time")
     ages = [i for name in ["poll", "wait"] for i, n in enumerate(event[name]) if n]
@@ -326,9 +327,10 @@ def look_at_tasks(b):
 
 
 def look_at_values(b):
-    for what in [TILES, "document.querySelector('#workers').textContent",
-                 "document.querySelector('#poll-quantiles').textContent",
-                 "document.querySelector('#up').textContent"]:
+    polls = ".tile:nth-child(2) "
+    for element in [polls + "b", polls + "footer", ".tile:nth-child(6) b", "#workers", "#up",
+                    "#poll-quantiles", "#tasks"]:
+        what = "document.querySelector('%s').textContent" % element
         old = b.value(what)
         b.wait("a change of " + what, "%s !== %s" % (what, json.dumps(old)))
     check(True, "the values change")

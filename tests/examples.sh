@@ -172,8 +172,12 @@ dashboard_page() {
     same 'what may run' 1 "$(grep -c "^$policy" "$work/head")"
     same 'one connection' '1 0 ' \
         "$(ask -o "$work/a" -o "$work/b" "$url/" "$url/app.js" -w '%{num_connects} ')"
-    same 'a head has no body' '200 0' "$(ask -I "$url/events" -o "$work/a" \
-        -w '%{http_code} %{size_download}')"
+    same 'the head of a stream' 200 "$(code -I "$url/events")"
+    host='Host: localhost\r\n\r\n'
+    printf "HEAD / HTTP/1.1\r\n${host}GET / HTTP/1.1\r\n$host" |
+        timeout 20 nc -N 127.0.0.1 "$port" >"$work/both"
+    same 'a head has no body' '2 1' \
+        "$(grep -c '^HTTP/1.1 200' "$work/both") $(grep -c '^</html>' "$work/both")"
 }
 
 dashboard_refusals() {
