@@ -273,6 +273,7 @@
 //  2. volt_histograms: how long polls take, and how long tasks wait for a worker after a wake-up.
 //  3. volt_trace: what the workers did last, and who woke whom, for ui.perfetto.dev.
 //  4. .tracer: every event, for an exporter of one's own.
+//  5. examples/15_dashboard.c shows all of this live in a browser.
 // Without it too, where <sys/sdt.h> was at the build, there are probes; perf list sdt, bpftrace
 // `usdt:PROGRAM:volt:poll` and gdb's `info probes` see them. Their arguments:
 //     poll    task, worker, text: where spawned and function or volt_name, text: last wait
@@ -1025,9 +1026,8 @@ VOLT_API int volt_rt_fd(const volt_rt *rt);
 // Runs what is runnable, at most so many polls (0: until nothing is; a task that always yields has
 // no end); never blocks. The descriptor stays readable while more is due.
 //   where : plain thread, the same or another each time, one at a time
-//   gives : polls run | -ESHUTDOWN when all has ended after a shutdown began: volt_shutdown will
-//           give 0 | -EBUSY, another thread is inside | -EDEADLK on a worker | -EINVAL without
-//           .is_guest | -ECHILD
+//   gives : polls run | -ESHUTDOWN when all tasks have ended after a shutdown began | -EBUSY,
+//           another thread is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 // For loops that want a time limit, too: when to step at the latest, for the next timer or to look
 // how far it still is. 0: now.
