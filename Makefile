@@ -451,6 +451,8 @@ HEADER_cares := ares.h
 PACKAGE_lib-curl := libcurl4-openssl-dev
 PACKAGE_lib-hiredis := libhiredis-dev
 PACKAGE_lib-cares := libc-ares-dev
+HEADER_sdt := sys/sdt.h
+PACKAGE_lib-sdt := systemtap-sdt-dev
 need-lib-glib:
 	@pkg-config --exists glib-2.0 || { \
 		echo 'glib-2.0.pc: not found; Debian packages: pkg-config libglib2.0-dev'; exit 1; }
@@ -541,7 +543,7 @@ FLAGS_clang++ := $(WARN) $(WARN_CLANG) -x c++
 word-of = $(word $(1),$(subst -, ,$*))
 
 check: need-gcc need-g++ need-clang need-clang++ need-cppcheck need-clang-tidy need-scan-build \
-	$(EXAMPLE_NEEDS)
+	need-readelf need-lib-sdt $(EXAMPLE_NEEDS)
 	@rm -rf build/check
 	@mkdir -p build/check
 	@printf '#include "volt.h"\n#include "volt.h"\nint volt_user(void);\n' > build/check/hdr.c
@@ -606,6 +608,7 @@ need-%:
 	@command -v $* >/dev/null || { \
 		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
+PACKAGE_readelf := binutils
 PACKAGE_scan-build := clang-tools perl
 
 # ---- reject and compile: parts of check with scripts of their own, which say what they do.
@@ -770,6 +773,15 @@ build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)
 BENCHES := $(patsubst bench/%.c,build/bench/%,$(sort $(wildcard bench/*.c)))
 demo: build/bench/echo_server build/bench/load
 	@bench/demo.sh build/bench
+
+# What the workers of the demo did last, for ui.perfetto.dev; read by a JSON parser, and checked.
+.PHONY: trace
+trace: need-python3 build/trace/echo_server build/bench/load
+	@bench/trace.sh build/trace/echo_server build/bench/load build/trace.json
+	@tests/trace.py build/trace.json connection_run bench/echo_server.c
+build/trace/echo_server: bench/echo_server.c volt.h bench/bench.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -DNDEBUG -DVOLT_TRACE=1 -Wall -Wextra -I. -pthread $< -o $@
 
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh

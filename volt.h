@@ -164,7 +164,8 @@
 //   plain thread   - not on a worker of any volt runtime: it blocks
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
-//                 volt_stats, volt_dump*, volt_trace*, volt_histograms, volt_strerror,
+//                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*,
+//                 volt_histograms, volt_health, volt_strerror,
 //                 volt_rt_spawn*, volt_task_*, volt_try_join, volt_cancel, volt_detach,
 //                 volt_wake, volt_waker_release, volt_result, volt_progress, volt_handle_is_set,
 //                 volt_group_collect, volt_group_cancel, volt_now, volt_interval_init,
@@ -239,11 +240,11 @@
 // A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
 // tasks are taken over by an idle worker within 2 ms. With one worker, or when all are stuck,
 // nobody can. A file on a disk is always ready: volt_read holds up the worker, volt_file_pread
-// does not. A descriptor that
-// volt reads, writes or accepts on is non-blocking from then on, also after volt_fd_forget. Close
-// descriptors with volt_close: the table behind volt_read must know. At most 1024 workers and 4
-// million descriptors per runtime, 200 arms in a select, 253 shields inside each other. A poll
-// function that waits on leaf operations must be awaited by a function with VOLT_BEGIN.
+// does not. A descriptor that volt reads, writes or accepts on is non-blocking from then on, also
+// after volt_fd_forget. Close descriptors with volt_close: the table behind volt_read must know. At
+// most 1024 workers and 4 million descriptors per runtime, 200 arms in a select, 253 shields inside
+// each other. A poll function that waits on leaf operations must be awaited by a function with
+// VOLT_BEGIN.
 //
 // Fork. A forked child has no workers, and shares its parent's epoll instances. There, functions
 // that take a volt_rt give -ECHILD or nothing, wake-ups do nothing and volt_rt_close only closes,
@@ -258,11 +259,27 @@
 //  2. volt_shutdown with a time limit gives the number of tasks that are left, and logs where the
 //     first 16 of them wait.
 //  3. volt_stats: `polls` grows and nothing else does: a task spins. Nothing grows: all wait.
-//     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives.
+//     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives, `queued`
+//     what waits for a worker; of its life a worker has been awake for `busy_ns`.
 //  4. volt_dump lists every task: what it is, how old, where it waits, for what and since when; and
 //     what each worker has. From any thread, while the program runs, and from a crash handler.
 //  5. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
 //     of a suspended function's await is its frame.node_.pc_.
+//
+// ---- a program that is slow: what it takes to see it is compiled in by VOLT_TRACE=1
+//  1. .slow_poll logs the await behind which a poll took too long, once it is over; volt_health
+//     tells how long one runs that does not end, and how long runnable tasks wait.
+//  2. volt_histograms: how long polls take, and how long tasks wait for a worker after a wake-up.
+//  3. volt_trace: what the workers did last, and who woke whom, for ui.perfetto.dev.
+//  4. .tracer: every event, for an exporter of one's own.
+// Without it too, where <sys/sdt.h> was at the build, there are probes; perf list sdt, bpftrace
+// `usdt:PROGRAM:volt:poll` and gdb's `info probes` see them. Their arguments:
+//     poll    task, worker, text: where spawned and function or volt_name, text: last wait
+//     polled  task, worker, 1: it waits, 0: it has ended
+//     wake    task, worker of the one that woke it, or 0
+//     park, unpark    worker
+//     steal   worker, tasks taken
+// Tasks and workers are addresses.
 //
 // ---- waiting for something of your own
 // A poll by hand looks whether there is something, and else is pending until a waker says so:
@@ -337,9 +354,17 @@
 // belongs to the thread that made it, and nothing in it is atomic. volt_create makes a guest;
 // volt_block_on, volt_join_sync and volt_shutdown do its steps while they wait.
 
+// VOLT_NO_NAMES leaves volt_resolve and volt_tcp_connect out, and with them getaddrinfo, which a
+// statically linked glibc does not like; so does VOLT_NO_IO.
+#if defined(VOLT_NO_IO) && !defined(VOLT_NO_NAMES)
+#  define VOLT_NO_NAMES
+#endif
+
 // VOLT_TRACE, 1 where the implementation is: each worker keeps its last VOLT_TRACE_CAP events for
-// volt_trace_to, polls and the waits of runnable tasks are measured for volt_histograms, and slow
-// polls are logged (.slow_poll). Two clock reads per poll; nothing at all where it is 0.
+// volt_trace_to and tells them to .tracer, polls and the waits of runnable tasks are measured for
+// volt_histograms and volt_health, and slow polls are logged (.slow_poll). Three clock reads per
+// poll; nothing at all where it is 0. VOLT_USDT: probes for perf, bpftrace and SystemTap (provider
+// `volt`), a `nop` each; 0, or else 1 where <sys/sdt.h> is.
 
 // 1 checks misuse at run time (forgotten awaits, stack buffers, stale frames) and names file:line.
 // All files of one program must agree; the linker says so where they do not.
@@ -617,6 +642,46 @@ typedef enum volt_placement {
     VOLT_PLACE_LEAST   // to a worker that sleeps, or the least loaded one of all
 } volt_placement;
 
+// What happened, with VOLT_TRACE: .tracer is told as it happens, volt_trace keeps the last ones.
+typedef enum volt_event_kind {
+    VOLT_EVENT_POLL,    // a poll begins
+    VOLT_EVENT_PENDING, // it has ended, and the task waits
+    VOLT_EVENT_END,     // it has ended, and the task with it
+    VOLT_EVENT_PARK,    // a worker goes to sleep
+    VOLT_EVENT_UNPARK,  // it has slept
+    VOLT_EVENT_WAKE,    // a task can run: it was woken or spawned, or has yielded
+    VOLT_EVENT_STEAL    // a worker has taken `n` tasks from another one
+} volt_event_kind;
+typedef struct volt_event {
+    volt_time at;
+    const char *name; // the task's, as in a dump; NULL: not about a task
+    const char *site; // "file:line" of its last wait; NULL: there was none
+    uint64_t task;    // as in a dump, where it is (task >> 32).(task & UINT32_MAX)
+    uint32_t kind;
+    uint32_t worker; // where it happened: an index; UINT32_MAX: on a thread that is none
+    uint32_t n;      // polls and wake-ups: the same for what belongs together
+} volt_event;
+typedef struct volt_tracer {
+    // By the thread that it happens on, under no lock. Calls nothing of volt but volt_now, does not
+    // block. e: valid for the call, its texts for ever
+    void (*fn)(void *user, const volt_event *e);
+    void *user;
+} volt_tracer;
+
+// How often a duration was in [2^(i-1), 2^i) ns; 0: less than 1 ns.
+enum { VOLT_HISTOGRAM = 48 };
+typedef struct volt_histograms_of {
+    uint64_t poll[VOLT_HISTOGRAM]; // calls of task functions
+    uint64_t wait[VOLT_HISTOGRAM]; // from a wake-up or spawn to the poll
+} volt_histograms_of;
+typedef struct volt_health_of {
+    volt_time oldest_runnable; // how long a task has been able to run and does not: the longest; 0:
+                               // there is none. Modulo 35 minutes
+    volt_time longest_poll;    // how long a poll runs by now: the longest; 0: none runs
+    const char *site;          // "file:line" of the await which that poll goes on from; NULL: its
+                               // first one, or none runs
+} volt_health_of;
+
 // All zero: the defaults. volt_effective_config tells what they came to.
 typedef struct volt_config {
     uint32_t size;           // 0, or sizeof(volt_config)
@@ -635,14 +700,9 @@ typedef struct volt_config {
     volt_time slow_poll;     // VOLT_TRACE: longer polls are logged; 0: none
     volt_allocator alloc;
     volt_logger log;
+    volt_tracer tracer; // with VOLT_TRACE
 } volt_config;
 
-// How often a duration was in [2^(i-1), 2^i) ns; 0: less than 1 ns.
-enum { VOLT_HISTOGRAM = 48 };
-typedef struct volt_histograms_of {
-    uint64_t poll[VOLT_HISTOGRAM]; // calls of task functions
-    uint64_t wait[VOLT_HISTOGRAM]; // from a wake-up or spawn to the poll
-} volt_histograms_of;
 
 // Sums over all workers since the start, as each knew at its last park or at most 16 maintenances
 // ago; the calling worker's own are exact.
@@ -666,12 +726,14 @@ typedef struct volt_histograms_of {
     X_(looks, "looks of the watch")                                            \
     X_(rescued, "tasks taken from stuck workers")                              \
     X_(maintenances, "looks at descriptors and timers")                        \
-    X_(lent, "workers offered to another thread by volt_block_in_place")
+    X_(lent, "workers offered to another thread by volt_block_in_place")       \
+    X_(busy_ns, "time awake, in ns")
 typedef struct volt_counters {
 #define VOLT__COUNTER_FIELD(name_, text_) uint64_t name_;
     VOLT__COUNTERS(VOLT__COUNTER_FIELD)
 #undef VOLT__COUNTER_FIELD
     uint64_t workers, workers_started;
+    uint64_t queued; // tasks that can run and wait for a worker, now
     // of the thread pool, now; and jobs since the start
     uint64_t blocking_threads, blocking_idle, blocking_queued, blocking_jobs;
 } volt_counters;
@@ -971,6 +1033,9 @@ VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out);
 VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx);
 // Counters since the start; all 0 in a forked child.  where: any thread
 VOLT_API void volt_stats(volt_rt *rt, volt_counters *out);
+// Those of one worker, from 0 on; what is not of a worker is 0.
+//   where : any thread.  gives: 0 | -ENOENT no such worker has been started | -ECHILD
+VOLT_API int volt_worker_stats(volt_rt *rt, uint32_t worker, volt_counters *out);
 // What every task is and waits for, and every worker does, as text for people or as JSON: a
 // snapshot task by task, while all goes on.
 //   where : any thread; with VOLT_DUMP_CRASH also a signal handler, if `put` and the runtime allow
@@ -995,6 +1060,9 @@ VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text,
 VOLT_API int volt_trace(volt_rt *rt, int fd);
 // Sums over all workers.  where: any thread.  gives: 0 | -ECHILD | -ENOSYS without VOLT_TRACE
 VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out);
+// Is anything stuck? Looks at each task and worker: for a thread or a timer that asks now and then.
+//   where : any thread.  gives: 0 | -ECHILD | -ENOSYS without VOLT_TRACE
+VOLT_API int volt_health(volt_rt *rt, volt_health_of *out);
 // Text for a result: static, never NULL.  where: any thread
 VOLT_API const char *volt_strerror(int rc);
 
@@ -1237,6 +1305,7 @@ VOLT_API VOLT_POLL volt_accept(volt_cx *cx, int fd);
 //   gives : fd, as that of volt_accept | -ECONNREFUSED | -ETIMEDOUT | -EMFILE, -ENFILE |
 //           -EAFNOSUPPORT | -EAGAIN backlog of a unix socket full ...
 VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
+#ifndef VOLT_NO_NAMES
 // The addresses of a host, by getaddrinfo on a thread of the pool, of which names have four at
 // most. Who asks for the same at the same time shares one call; who is cancelled leaves it alone.
 //   gives : number of addresses, at most cap, in the system's order | -ENOENT no such name or
@@ -1251,6 +1320,7 @@ VOLT_API VOLT_POLL volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, c
 //   gives : as volt_connect, of the last that failed | as volt_resolve
 VOLT_API VOLT_POLL volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
                                     const char *service);
+#endif // VOLT_NO_NAMES
 // One read. Buffers and iovecs live in the state. Length 0 gives 0 and asks nobody.
 //   gives : bytes, 0 at the end of file | -ECONNRESET ... | -EBADF also when closed meanwhile
 VOLT_API VOLT_POLL volt_read(volt_cx *cx, int fd, void *buf, size_t len);
@@ -1358,6 +1428,17 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+#if !defined(VOLT_USDT) && defined(__has_include)
+#  if __has_include(<sys/sdt.h>)
+#    define VOLT_USDT 1
+#  endif
+#endif
+#ifndef VOLT_USDT
+#  define VOLT_USDT 0
+#endif
+#if VOLT_USDT
+#  include <sys/sdt.h>
+#endif
 #ifndef VOLT_SINGLE_THREAD
 #  include <pthread.h>
 #  include <sched.h>
@@ -1499,6 +1580,16 @@ static __thread volt__worker *volt__tls;
 #endif
 #ifndef VOLT_TRACE_CAP
 #  define VOLT_TRACE_CAP 4096u // events kept per worker; a power of two
+#endif
+#if VOLT_USDT && defined(__clang__) // the header's own variadic macros
+#  define VOLT__PROBE(n_, ...)                                                     \
+      _Pragma("clang diagnostic push")                                             \
+          _Pragma("clang diagnostic ignored \"-Wgnu-zero-variadic-macro-arguments\"") \
+              DTRACE_PROBE##n_(volt, __VA_ARGS__) _Pragma("clang diagnostic pop")
+#elif VOLT_USDT
+#  define VOLT__PROBE(n_, ...) DTRACE_PROBE##n_(volt, __VA_ARGS__)
+#else
+#  define VOLT__PROBE(n_, ...) ((void)0)
 #endif
 #ifndef VOLT_LOCK_SPIN
 #  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
@@ -3783,7 +3874,7 @@ struct volt__pool {
     uint32_t close_lock;            // who closes: one after the other
     uint32_t is_closed;             // W under close_lock, R any [H2]: all threads are joined
     volt__pool_thread *idle;        // under lock: the most recent one first
-    volt__pool_thread *ended;       // under lock: to be joined
+    volt__pool_thread *ended;       // under lock: the last one, to be joined
     volt__lane lane[VOLT__LANES];   // under lock
     uint64_t n_queued, n_jobs;      // under lock: now; since the start
     volt_allocator alloc;           // once
@@ -3855,18 +3946,18 @@ static void volt__pool_unlist_idle(volt__pool *p, volt__pool_thread *t) {
     p->n_idle--;
     t->is_idle = 0;
 }
-// Threads that have ended, or are just doing so.
+// Waits for a thread that has ended, or is just doing so.
+static void volt__pool_bury(volt__pool *p, volt__pool_thread *or_null) {
+    if (!or_null) return;
+    VOLT_THREAD_JOIN(or_null->thread);
+    p->alloc.free(p->alloc.user, or_null, sizeof *or_null);
+}
 static void volt__pool_reap(volt__pool *p) {
     volt__lock(&p->lock);
     volt__pool_thread *t = p->ended;
     p->ended = NULL;
     volt__unlock(&p->lock);
-    while (t) {
-        volt__pool_thread *next = t->next;
-        VOLT_THREAD_JOIN(t->thread);
-        p->alloc.free(p->alloc.user, t, sizeof *t);
-        t = next;
-    }
+    volt__pool_bury(p, t);
 }
 
 // ---- what a thread of the pool does
@@ -3877,16 +3968,17 @@ typedef struct volt__work {
     uint32_t lane;
 } volt__work;
 static volt_job *volt__pool_next(volt__pool *p, volt__pool_thread *t) {
-    volt_job *job = t->job;
-    for (int i = 0; i < VOLT__LANES && !job; i++) {
+    if (t->job) return t->job;
+    for (int i = 0; i < VOLT__LANES; i++) {
         volt__lane *l = &p->lane[i];
-        if (!l->head || l->n_running >= l->limit) continue;
-        job = l->head;
+        volt_job *job = l->head;
+        if (!job || l->n_running >= l->limit) continue;
         volt__lane_remove(l, job);
         p->n_queued--;
         volt__pool_give(p, t, job);
+        return job;
     }
-    return job;
+    return NULL;
 }
 // Under lock. What is needed of the job is copied: it may be its submitter's stack, and gone.
 static int volt__pool_take(volt__pool *p, volt__pool_thread *t, volt__work *work) {
@@ -3929,11 +4021,12 @@ static void *volt__pool_main(void *arg) {
             p->lane[work.lane].n_running--;
         }
     } while (!volt__pool_rest(p, t));
-    t->next = p->ended;
+    volt__pool_thread *before = p->ended;
     p->ended = t;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
     volt__unlock(&p->lock);
     VOLT_FUTEX_WAKE(&p->n_threads, INT_MAX); // who frees the pool joins us first
+    volt__pool_bury(p, before); // so that of all that have ended one keeps its stack
     return NULL;
 }
 
@@ -4064,98 +4157,60 @@ static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
 // >>trace  what happened, for who asks; nothing unless VOLT_TRACE
 //==================================================================================================
 #if VOLT_TRACE
-enum {
-    VOLT__EVENT_POLL,
-    VOLT__EVENT_PENDING,
-    VOLT__EVENT_END,
-    VOLT__EVENT_PARK,
-    VOLT__EVENT_UNPARK,
-    VOLT__EVENT_WAKE,
-    VOLT__EVENT_STEAL
-};
-typedef struct volt__event {
-    int64_t at;
-    const char *name, *site;
-    uint32_t kind, serial, slot; // of the task's slab; its slot there
-    uint32_t n;                  // steals: tasks; polls and wake-ups: stamp of the wake-up
-} volt__event;
 // Written by one worker, or under a wake-up by any thread outside; read by who asks.
 typedef struct volt__trace {
     VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t lock;
-    uint64_t n;                        // under lock: events so far
-    int64_t poll_since;                // under lock: of the poll that runs; 0: none
-    volt_histograms_of histograms;     // under lock
-    volt__event event[VOLT_TRACE_CAP]; // under lock
+    uint64_t n;                       // under lock: events so far
+    int64_t poll_since;               // under lock: of the poll that runs; 0: none
+    const char *poll_site;            // under lock: that it goes on from
+    volt_histograms_of histograms;    // under lock
+    volt_event event[VOLT_TRACE_CAP]; // under lock; texts as in the task's header
 } volt__trace;
 VOLT__SASSERT((VOLT_TRACE_CAP & (VOLT_TRACE_CAP - 1)) == 0, "VOLT_TRACE_CAP: a power of two");
 
-// Under lock.
-static void volt__trace_put(volt__trace *r, uint32_t kind, int64_t at, const volt__task *t,
-                            uint32_t n) {
-    volt__event *e = &r->event[r->n++ & (VOLT_TRACE_CAP - 1)];
+// t: NULL when it is not about a task.
+static void volt__event_init(volt_event *e, volt_event_kind kind, uint32_t worker,
+                             const volt__task *t) {
+    memset(e, 0, sizeof *e);
+    e->at = VOLT_NOW_NS();
     e->kind = kind;
-    e->at = at;
-    e->n = n;
-    e->name = e->site = NULL;
-    e->serial = e->slot = 0;
+    e->worker = worker;
     if (!t) return;
     volt__slab *s = volt__slab_of(t);
     uintptr_t offset = VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD;
     e->name = volt__load_rlx(&t->spawn_site); // rlx: a literal's address
     e->site = volt__load_rlx(&t->wait_site);  // rlx: a literal's address
-    e->serial = s->serial;
-    e->slot = VOLT__CAST(uint32_t, offset / s->slot_size);
+    e->task = VOLT__CAST(uint64_t, s->serial) << 32 | offset / s->slot_size;
 }
-static void volt__trace_add(volt__trace *r, uint32_t kind, const volt__task *t, uint32_t n) {
-    int64_t now = VOLT_NOW_NS();
-    volt__lock(&r->lock);
-    volt__trace_put(r, kind, now, t, n);
-    volt__unlock(&r->lock);
+// From the header's texts to those that others see: the function alone, no spawn site.
+static void volt__event_tidy(volt_event *e) {
+    const char *tab = e->name ? strchr(e->name, '\t') : NULL;
+    if (e->site && (e->site == e->name || strchr(e->site, '\t'))) e->site = NULL;
+    if (tab) e->name = tab + 1;
+}
+// Under lock.
+static void volt__trace_put(volt__trace *r, const volt_event *e) {
+    r->event[r->n++ & (VOLT_TRACE_CAP - 1)] = *e;
 }
 static uint32_t volt__histogram_slot(int64_t ns) {
     if (ns <= 0) return 0;
     uint32_t i = VOLT__CAST(uint32_t, volt__highest_bit(VOLT__CAST(uint64_t, ns))) + 1;
     return volt__min32(i, VOLT_HISTOGRAM - 1);
 }
-// Microseconds that wrap after an hour: a runnable task does not wait that long.
-static uint32_t volt__trace_stamp(int64_t at) { return VOLT__CAST(uint32_t, at / 1000); }
-// By who has won the right to enqueue it: its runner reads the stamp.
-static void volt__trace_wake(volt__trace *r, volt__task *t) {
-    int64_t now = VOLT_NOW_NS();
-    volt__store_rlx(&t->wait_ms, volt__trace_stamp(now)); // rlx: handed over with the task
-    volt__lock(&r->lock);
-    volt__trace_put(r, VOLT__EVENT_WAKE, now, t, volt__trace_stamp(now));
-    volt__unlock(&r->lock);
+// In the place of wait_ms from a wake-up on: microseconds, and a lowest bit that says so. It wraps
+// after 35 minutes, which a runnable task does not wait.
+static uint32_t volt__trace_stamp(int64_t at) {
+    return VOLT__CAST(uint32_t, at / 1000) << 1 | 1;
 }
-static void volt__trace_wakes(volt__trace *r, const volt__chain *c) {
-    for (volt__task *t = c->head; t; t = t->next) volt__trace_wake(r, t);
+static int64_t volt__trace_since(uint32_t stamp, int64_t now) {
+    return VOLT__CAST(int64_t, (volt__trace_stamp(now) - stamp) >> 1) * 1000;
 }
-// Gives the time at which the poll began.
-static int64_t volt__trace_poll(volt__trace *r, const volt__task *t) {
-    int64_t now = VOLT_NOW_NS();
-    uint32_t stamp = volt__load_rlx(&t->wait_ms); // rlx: came with the task
-    volt__lock(&r->lock);
-    volt__trace_put(r, VOLT__EVENT_POLL, now, t, stamp);
-    r->poll_since = now;
-    int64_t waited = VOLT__CAST(int64_t, volt__trace_stamp(now) - stamp) * 1000;
-    r->histograms.wait[volt__histogram_slot(waited)]++;
-    volt__unlock(&r->lock);
-    return now;
-}
-// t: NULL when it has ended. Gives how long the poll took.
-static int64_t volt__trace_polled(volt__trace *r, const volt__task *t, int64_t since) {
-    int64_t now = VOLT_NOW_NS();
-    volt__lock(&r->lock);
-    volt__trace_put(r, t ? VOLT__EVENT_PENDING : VOLT__EVENT_END, now, t, 0);
-    r->poll_since = 0;
-    r->histograms.poll[volt__histogram_slot(now - since)]++;
-    volt__unlock(&r->lock);
-    return now - since;
-}
-#  define VOLT__TRACE(call_) call_
-#else
-#  define VOLT__TRACE(call_) ((void)0)
 #endif
+// When a wait began, and back.
+#define VOLT__WAIT_SHIFT (VOLT_TRACE ? 1 : 0)
+static uint32_t volt__wait_mark(uint64_t tick) {
+    return VOLT__CAST(uint32_t, tick << VOLT__WAIT_SHIFT);
+}
 
 //==================================================================================================
 // >>worker  what a worker is, and its loop: schedule, poll, look around, search, park
@@ -4199,6 +4254,7 @@ struct volt__worker {
     uint32_t quota;       // guest: polls left of this step; others: 0
     uint32_t is_closing;  // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
+    int64_t busy_since;   // what is not yet in stats.busy_ns
     uint64_t tick;        // of the last maintenance
     // VOLT_NEVER, or when volt_run stops waiting; next try to start a thread
     int64_t give_up_at, start_retry;
@@ -4311,6 +4367,110 @@ static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
     rt->cfg.log.fn(rt->cfg.log.user, VOLT__CAST(int, item), text);
 }
 
+// ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never
+// under a lock. w NULL: on a thread that is no worker of this runtime.
+
+#if VOLT_TRACE
+static volt__trace *volt__trace_of(volt_rt *rt, volt__worker *w) {
+    return w ? &w->trace : &rt->outside;
+}
+static uint32_t volt__trace_index(const volt__worker *w) { return w ? w->index : UINT32_MAX; }
+static void volt__tell(const volt_rt *rt, volt_event e) {
+    if (!rt->cfg.tracer.fn) return;
+    volt__event_tidy(&e);
+    rt->cfg.tracer.fn(rt->cfg.tracer.user, &e);
+}
+static void volt__record(volt_rt *rt, volt__worker *w, const volt_event *e) {
+    volt__trace *r = volt__trace_of(rt, w);
+    volt__lock(&r->lock);
+    volt__trace_put(r, e);
+    volt__unlock(&r->lock);
+    volt__tell(rt, *e);
+}
+#endif
+// By who has won the right to enqueue it: its runner reads the stamp.
+static inline void volt__tell_wake(volt_rt *rt, volt__worker *w, volt__task *t) {
+    VOLT__PROBE(2, wake, t, w);
+#if VOLT_TRACE
+    volt_event e;
+    volt__event_init(&e, VOLT_EVENT_WAKE, volt__trace_index(w), t);
+    e.n = volt__trace_stamp(e.at);
+    volt__store_rlx(&t->wait_ms, e.n); // rlx: handed over with the task
+    volt__record(rt, w, &e);
+#else
+    (void)rt, (void)w, (void)t;
+#endif
+}
+static inline void volt__tell_wakes(volt_rt *rt, volt__worker *w, const volt__chain *c) {
+    if (!VOLT_TRACE && !VOLT_USDT) return;
+    for (volt__task *t = c->head; t; t = t->next) volt__tell_wake(rt, w, t);
+}
+// Gives the time.
+static inline int64_t volt__tell_poll(volt__worker *w, volt__task *t) {
+    VOLT__PROBE(4, poll, t, w, t->spawn_site, t->wait_site);
+#if VOLT_TRACE
+    volt_event e;
+    volt__trace *r = &w->trace;
+    volt__event_init(&e, VOLT_EVENT_POLL, w->index, t);
+    e.n = volt__load_rlx(&t->wait_ms); // rlx: came with the task
+    volt__lock(&r->lock);
+    volt__trace_put(r, &e);
+    r->poll_since = e.at;
+    r->poll_site = e.site;
+    r->histograms.wait[volt__histogram_slot(volt__trace_since(e.n, e.at))]++;
+    volt__unlock(&r->lock);
+    volt__tell(w->rt, e);
+    return e.at;
+#else
+    (void)w, (void)t;
+    return 0;
+#endif
+}
+// Before the worker lets go of it.
+static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pending,
+                                     int64_t since) {
+    VOLT__PROBE(3, polled, t, w, is_pending);
+#if VOLT_TRACE
+    volt_event e;
+    volt__trace *r = &w->trace;
+    volt__event_init(&e, is_pending ? VOLT_EVENT_PENDING : VOLT_EVENT_END, w->index, t);
+    volt__lock(&r->lock);
+    volt__trace_put(r, &e);
+    r->poll_since = 0;
+    r->histograms.poll[volt__histogram_slot(e.at - since)]++;
+    volt__unlock(&r->lock);
+    if (w->rt->cfg.slow_poll > 0 && e.at - since > w->rt->cfg.slow_poll)
+        volt__log(w->rt, VOLT_LOG_SLOW_POLL, e.site);
+    if (is_pending && w->cx.frame_) e.site = w->cx.site_;
+    volt__tell(w->rt, e);
+#else
+    (void)w, (void)t, (void)is_pending, (void)since;
+#endif
+}
+static inline void volt__tell_park(volt__worker *w, volt_event_kind kind) {
+    if (kind == VOLT_EVENT_PARK) {
+        VOLT__PROBE(1, park, w);
+    } else {
+        VOLT__PROBE(1, unpark, w);
+    }
+#if VOLT_TRACE
+    volt_event e;
+    volt__event_init(&e, kind, w->index, NULL);
+    volt__record(w->rt, w, &e);
+#endif
+    (void)w;
+}
+static inline void volt__tell_steal(volt__worker *w, uint32_t n) {
+    VOLT__PROBE(2, steal, w, n);
+#if VOLT_TRACE
+    volt_event e;
+    volt__event_init(&e, VOLT_EVENT_STEAL, w->index, NULL);
+    e.n = n;
+    volt__record(w->rt, w, &e);
+#endif
+    (void)w, (void)n;
+}
+
 // ---- schedule
 
 // Where a call comes from: the worker of rt that the calling thread carries, or NULL.
@@ -4363,18 +4523,20 @@ static inline int volt__lifo_is_full(const volt__worker *w) {
 static inline int volt__has_inboxes(const volt_rt *rt) {
     return !VOLT__ONE_WORKER && rt->cfg.placement != VOLT_PLACE_SHARED;
 }
-// What waits at a worker, and one for what it runs. Counted from the words that the queues live by,
-// and from the bit that says whether it sleeps: no counter that could drift, nothing to be kept up
-// to date. Exact while nothing moves; UINT32_MAX: it blocks.
-static uint32_t volt__load_of(const volt_rt *rt, uint32_t i) {
-    const volt__worker *w = rt->workers[i];
-    if (volt__load_rlx(&w->is_blocked)) return UINT32_MAX; // rlx: hint
+// What waits at a worker. Counted from the words that the queues live by: no counter that could
+// drift, nothing to be kept up to date. Exact while nothing moves.
+static uint32_t volt__queued_at(const volt__worker *w) {
     uintptr_t head = volt__load_acq(&w->ring.head); // [Q2] the tail read next is not older
     uint32_t tail = volt__load_rlx(&w->ring.tail); // rlx: hint
     uintptr_t placed = volt__load_rlx(&w->inbox.len); // rlx: hint
-    int others = volt__lifo_is_full(w) + !volt__idle_is_parked(&rt->idle, i);
     return volt__ring_gap(volt__head_index(head), tail) +
-           VOLT__CAST(uint32_t, placed + VOLT__CAST(uintptr_t, others));
+           VOLT__CAST(uint32_t, placed + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
+}
+// And one for what it runs. UINT32_MAX: it blocks.
+static uint32_t volt__load_of(const volt_rt *rt, uint32_t i) {
+    const volt__worker *w = rt->workers[i];
+    if (volt__load_rlx(&w->is_blocked)) return UINT32_MAX; // rlx: hint
+    return volt__queued_at(w) + !volt__idle_is_parked(&rt->idle, i);
 }
 // Of n workers from `first` on; of equals one that sleeps, and another one each turn.
 static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
@@ -4506,10 +4668,12 @@ static uint32_t volt__fetch(volt__worker *w, volt__injector *q, uint32_t n_taker
 }
 // What was placed here, or a share of the injector.
 static uint32_t volt__fetch_share(volt__worker *w) {
+    volt__injector *q = &w->rt->injector;
     uint32_t n = volt__has_inboxes(w->rt) ? volt__fetch(w, &w->inbox, 1) : 0;
     w->stats.placed += n;
-    if (n > 0) return n;
-    n = volt__fetch(w, &w->rt->injector, volt__started(w->rt));
+    if (n > 0 || volt__injector_is_empty(q)) return n;
+    // After that look: a fresh thread may see itself counted only with what came after it.
+    n = volt__fetch(w, q, volt__started(w->rt));
     w->stats.wakes_remote += n;
     return n;
 }
@@ -4518,7 +4682,7 @@ static uint32_t volt__fetch_share(volt__worker *w) {
 static void volt__schedule(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
     volt__worker *w = volt__worker_here(rt);
-    VOLT__TRACE(volt__trace_wake(w ? &w->trace : &rt->outside, t));
+    volt__tell_wake(rt, w, t);
     if (w) {
         w->stats.wakes_local++;
         volt__push_lifo(w, t);
@@ -4544,7 +4708,7 @@ static void volt__schedule_chain(volt__chain *c) {
         volt__chain_push(&same, t);
         while (c->head && volt__slab_of(c->head)->rt == rt)
             volt__chain_push(&same, volt__chain_pop(c));
-        VOLT__TRACE(volt__trace_wakes(w && w->rt == rt ? &w->trace : &rt->outside, &same));
+        volt__tell_wakes(rt, w && w->rt == rt ? w : NULL, &same);
         if (w && w->rt == rt) {
             w->stats.wakes_local += same.len;
             volt__splice(w, &same);
@@ -4871,13 +5035,13 @@ static inline void volt__suspended(volt__worker *w, volt__task *t) {
             t->shield = cx->shield_;
             volt__task_yield(t);
         }
-        VOLT__TRACE(volt__trace_wake(&w->trace, t));
+        volt__tell_wake(w->rt, w, t);
         volt__push_ring(w, t);
         return;
     }
     t->shield = cx->shield_;
     volt__store_rlx(&t->wait, cx->wait_);                        // rlx: for whoever looks on
-    volt__store_rlx(&t->wait_ms, VOLT__CAST(uint32_t, w->tick)); // rlx: for whoever looks on
+    volt__store_rlx(&t->wait_ms, volt__wait_mark(w->tick)); // rlx: for whoever looks on
 #if VOLT_DEBUG
     if (t->links == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
         // rlx: a wake-up on its way needs a waker given out
@@ -4885,7 +5049,7 @@ static inline void volt__suspended(volt__worker *w, volt__task *t) {
         volt__log(w->rt, VOLT_LOG_NEVER_WAKES, site);
 #endif
     if (!volt__task_suspend(t)) return; // *t may be gone
-    VOLT__TRACE(volt__trace_wake(&w->trace, t));
+    volt__tell_wake(w->rt, w, t);
     volt__push_ring(w, t);
 }
 // What a poll starts with; gives the state.
@@ -4902,23 +5066,15 @@ static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     cx->shield_ = t->shield;
     return volt__state_of(t);
 }
-#if VOLT_TRACE
-static void volt__trace_end(volt__worker *w, volt__task *t, int is_pending, int64_t since) {
-    const char *from = volt__load_rlx(&t->wait_site); // rlx: our own
-    int64_t took = volt__trace_polled(&w->trace, is_pending ? t : NULL, since);
-    if (w->rt->cfg.slow_poll > 0 && took > w->rt->cfg.slow_poll)
-        volt__log(w->rt, VOLT_LOG_SLOW_POLL, from);
-}
-#endif
 static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
-    VOLT__TRACE(int64_t since = volt__trace_poll(&w->trace, t));
+    int64_t since = volt__tell_poll(w, t);
     void *state = volt__begin(w, t);
     for (;;) {
         volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->task_ == t);
-        VOLT__TRACE(volt__trace_end(w, t, volt_is_pending(p), since));
+        volt__tell_polled(w, t, volt_is_pending(p), since);
         if (volt_is_pending(p)) {
             volt__suspended(w, t);
             return;
@@ -4954,6 +5110,10 @@ static void volt__measure(volt__worker *w, int64_t now) {
     }
     w->since = 0;
     w->last = now;
+}
+static void volt__count_busy(volt__worker *w, int64_t now) {
+    w->stats.busy_ns += VOLT__CAST(uint64_t, now - w->busy_since);
+    w->busy_since = now;
 }
 static void volt__publish_stats(volt__worker *w) {
     volt__count_polls(w);
@@ -5022,7 +5182,11 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     volt__reactor_poll(&w->reactor, &rt->fds, volt__ring_room(&w->ring), timeout, &got);
     if (is_parked && volt__idle_exit(&rt->idle, w->index)) w->is_counted = 1;
     int64_t now = VOLT_NOW_NS();
-    if (is_parked) w->since = 0; // slept: not the polls' time
+    if (is_parked) {
+        w->since = 0; // slept: not the polls' time
+        w->busy_since = now;
+    }
+    volt__count_busy(w, now);
     volt__measure(w, now);
     if (got.is_poked) {
         volt__reactor_acknowledge(&w->reactor);
@@ -5035,7 +5199,7 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
     volt__store_rlx(&w->maint, w->maint + 1); // rlx: owner-only word, others compare
     w->event_due = w->event_every;
     volt__plan_due(w);
-    VOLT__TRACE(volt__trace_wakes(&w->trace, &got.chain));
+    volt__tell_wakes(rt, w, &got.chain);
     volt__splice(w, &got.chain);
     volt__see_shutdown(w);
     volt__helm_look(w);
@@ -5156,7 +5320,7 @@ static volt__task *volt__search(volt__worker *w) {
         if (got == 0) continue;
         w->stats.steals++;
         w->stats.stolen += got;
-        VOLT__TRACE(volt__trace_add(&w->trace, VOLT__EVENT_STEAL, NULL, got));
+        volt__tell_steal(w, got);
         return volt__ring_pop(&w->ring);
     }
     return volt__take_share(w);
@@ -5191,9 +5355,9 @@ static void volt__sleep(volt__worker *w) {
         volt__reactor_alarm(&w->reactor, at, timeout);
         return;
     }
-    VOLT__TRACE(volt__trace_add(&w->trace, VOLT__EVENT_PARK, NULL, 0));
+    volt__tell_park(w, VOLT_EVENT_PARK);
     int is_mine = volt__turn(w, 1, timeout);
-    VOLT__TRACE(volt__trace_add(&w->trace, VOLT__EVENT_UNPARK, NULL, 0));
+    volt__tell_park(w, VOLT_EVENT_UNPARK);
     if (is_mine) volt__look(w);
 }
 // What the rest of volt__sleep would do; also after a step that ended by its quota: the descriptor
@@ -5202,12 +5366,14 @@ static void volt__come_back(volt__worker *w) {
     int was_away = w->is_away;
     w->is_away = 0;
     w->since = 0; // the time outside is not the polls'
+    w->busy_since = VOLT_NOW_NS();
     if (volt__turn(w, was_away, 0)) volt__look(w);
 }
 // I2, I3. Returns with work in the ring, as a searcher, woken for nothing, or stopped.
 static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
+    volt__count_busy(w, VOLT_NOW_NS()); // before others see it
     volt__tidy(w);
     if (VOLT__UNLIKELY(volt__backlog(w) > 0)) return; // the allocator's hook has woken a task
     uint32_t left = volt__idle_enter(&rt->idle, w->index, w->is_counted);
@@ -5346,6 +5512,7 @@ static void volt__carry(volt__worker *w) {
     else t = volt__wait_for_task(w);
     for (; t; t = volt__next(w, t)) volt__poll_task(w, t);
     volt__end_lifo_run(w);
+    volt__count_busy(w, VOLT_NOW_NS());
     volt__publish_stats(w);
     VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
 }
@@ -5420,7 +5587,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->helm_next = w->is_home = 1; // its own thread has the first ticket
     w->is_solo = rt->n_workers == 1;
     w->avg_ns = VOLT_POLL_NS;
-    w->last = VOLT_NOW_NS();
+    w->last = w->busy_since = VOLT_NOW_NS();
     w->tick = w->wheel.elapsed = volt__tick_floor(rt, w->last);
     w->inject_due = w->inject_every =
         volt__clamp32(VOLT_INJECT_NS / VOLT_POLL_NS, 1, VOLT_INJECT_MAX);
@@ -5829,7 +5996,7 @@ static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int i
     // rlx: for whoever looks on
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, volt__tick_floor(rt, VOLT_NOW_NS())));
     volt__visit(rt);
-    VOLT__TRACE(is_enqueued ? volt__trace_wake(&rt->outside, t) : (void)0);
+    if (is_enqueued) volt__tell_wake(rt, NULL, t);
     int place = is_enqueued ? volt__place(rt) : VOLT__ANYONE;
     int ok = volt__injector_spawn(volt__queue_at(rt, place), is_enqueued ? t : NULL);
     if (ok && is_enqueued) volt__notify_first(rt, place);
@@ -5841,7 +6008,7 @@ static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int i
 // A spawn on the worker itself, which is not closing.
 static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->tick)); // rlx: for whoever looks on
-    VOLT__TRACE(is_enqueued ? volt__trace_wake(&w->trace, t) : (void)0);
+    if (is_enqueued) volt__tell_wake(w->rt, w, t);
     volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
     if (is_enqueued) volt__push_lifo(w, t);
 }
@@ -7819,7 +7986,7 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //==================================================================================================
 // >>names  hosts by name
 //==================================================================================================
-#ifndef VOLT_NO_IO
+#ifndef VOLT_NO_NAMES
 enum { VOLT__NAMES_MAX = 16 }; // addresses of one host
 // One call of getaddrinfo. References: one of the job until that has ended, one of each that asks.
 typedef struct volt__query {
@@ -8068,24 +8235,33 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
 //==================================================================================================
 // >>inspect  counters
 //==================================================================================================
+static void volt__stats_add(volt__worker *w, volt_counters *out) {
+    if (VOLT_TLS_GET() == w) volt__publish_stats(w); // one's own are exact
+    volt__lock(&w->stats_lock);
+#define VOLT__COUNTER_SUM(name_, text_) out->name_ += w->published.name_;
+    VOLT__COUNTERS(VOLT__COUNTER_SUM)
+#undef VOLT__COUNTER_SUM
+    volt__unlock(&w->stats_lock);
+    out->queued += volt__queued_at(w);
+}
+VOLT_API int volt_worker_stats(volt_rt *rt, uint32_t worker, volt_counters *out) {
+    memset(out, 0, sizeof *out);
+    if (volt__is_child(rt)) return -ECHILD; // a lock may have been held when it was forked
+    if (worker >= volt__started(rt)) return -ENOENT;
+    volt__stats_add(rt->workers[worker], out);
+    return 0;
+}
 VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     memset(out, 0, sizeof *out);
-    if (volt__is_child(rt)) return; // a lock may have been held when it was forked
+    if (volt__is_child(rt)) return;
     uint32_t started = volt__started(rt);
-    for (uint32_t i = 0; i < started; i++) {
-        volt__worker *w = rt->workers[i];
-        if (VOLT_TLS_GET() == w) volt__publish_stats(w); // one's own are exact
-        volt__lock(&w->stats_lock);
-#define VOLT__COUNTER_SUM(name_, text_) out->name_ += w->published.name_;
-        VOLT__COUNTERS(VOLT__COUNTER_SUM)
-#undef VOLT__COUNTER_SUM
-        volt__unlock(&w->stats_lock);
-    }
+    for (uint32_t i = 0; i < started; i++) volt__stats_add(rt->workers[i], out);
     uint64_t n_ended;
     out->spawned += volt__count_outside(rt, started, &n_ended);
     out->completed += n_ended;
     out->workers = rt->n_workers;
     out->workers_started = started;
+    out->queued += volt__load_rlx(&rt->injector.len); // rlx: hint
 #ifndef VOLT_SINGLE_THREAD
     volt__lock(&rt->pool.lock);
     out->blocking_threads = rt->pool.n_threads;
@@ -8095,7 +8271,6 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     volt__unlock(&rt->pool.lock);
 #endif
 }
-
 
 // ---- dump: tasks and workers, as text and as JSON. No allocation, no stdio, no lock held while
 // it writes.
@@ -8132,6 +8307,11 @@ static uint32_t volt__seen_slab(const volt__slab *s, volt__seen *at, volt__seen 
         if (word >= VOLT__REF) volt__seen_copy(&out[n++], s, i, t, word);
     }
     return n;
+}
+static void volt__seen_begin(volt__seen *at) {
+    memset(at, 0, sizeof *at);
+    at->serial = at->slot = UINT32_MAX;
+    at->slot--; // its successor is none
 }
 // The next batch; 0: that was all. < 0: -EBUSY.
 static int volt__seen_next(volt__slabs *all, volt__seen *at, volt__seen *out, unsigned flags) {
@@ -8245,6 +8425,9 @@ static const char *volt__seen_name(const volt__seen *t, const char **site_end) {
 static int volt__seen_has_waited(const volt__seen *t) {
     return t->wait_site != t->spawn_site && !strchr(t->wait_site, '\t');
 }
+static uint32_t volt__seen_waited(const volt__seen *t, uint32_t now) {
+    return (volt__wait_mark(now) - t->wait_ms) >> VOLT__WAIT_SHIFT;
+}
 static void volt__dump_task_text(volt__out *o, const volt__seen *t, uint32_t now) {
     const char *site_end, *name = volt__seen_name(t, &site_end), *state = volt__seen_state(t);
     volt__out_text(o, "task ");
@@ -8274,7 +8457,7 @@ static void volt__dump_task_text(volt__out *o, const volt__seen *t, uint32_t now
             volt__out_number(o, t->wait & 0xffffff);
         }
         volt__out_text(o, ", ");
-        volt__out_ms(o, now - t->wait_ms);
+        volt__out_ms(o, volt__seen_waited(t, now));
     }
     volt__out_char(o, '\n');
 }
@@ -8306,16 +8489,14 @@ static void volt__dump_task_json(volt__out *o, const volt__seen *t, uint32_t now
             volt__out_number(o, t->wait & 0xffffff);
         }
         volt__out_key(o, "since_ms");
-        volt__out_number(o, now - t->wait_ms);
+        volt__out_number(o, volt__seen_waited(t, now));
     }
     volt__out_char(o, '}');
 }
 static void volt__dump_worker(volt__out *o, const volt_rt *rt, uint32_t i) {
     int is_asleep = volt__idle_is_parked(&rt->idle, i);
-    uint32_t load = volt__load_of(rt, i), is_blocked = load == UINT32_MAX;
+    int is_blocked = volt__load_of(rt, i) == UINT32_MAX;
     const char *state = is_blocked ? "blocked" : is_asleep ? "asleep" : "awake";
-    uint32_t queued = is_blocked ? 0 : load - VOLT__CAST(uint32_t, !is_asleep);
-    if (load == 0) queued = 0; // fell asleep between the two looks
     volt__out_item(o);
     volt__out_text(o, o->is_json ? "{\"worker\":" : "worker ");
     volt__out_number(o, i);
@@ -8324,15 +8505,13 @@ static void volt__dump_worker(volt__out *o, const volt_rt *rt, uint32_t i) {
     if (o->is_json) volt__out_quoted(o, state, NULL);
     else volt__out_text(o, state);
     volt__out_text(o, o->is_json ? ",\"queued\":" : ", queued ");
-    volt__out_number(o, queued);
+    volt__out_number(o, volt__queued_at(rt->workers[i]));
     volt__out_char(o, o->is_json ? '}' : '\n');
 }
 static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
     volt__seen batch[VOLT__DUMP_BATCH], at;
     int n;
-    memset(&at, 0, sizeof at);
-    at.serial = at.slot = UINT32_MAX;
-    at.slot--; // its successor is none
+    volt__seen_begin(&at);
     while ((n = volt__seen_next(&rt->slabs, &at, batch, flags)) > 0 && o->rc == 0) {
         uint32_t now = VOLT__CAST(uint32_t, volt__tick_floor(rt, VOLT_NOW_NS()));
         for (int i = 0; i < n; i++) {
@@ -8376,11 +8555,11 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
 }
 // ---- trace, as Chrome's JSON
 #if VOLT_TRACE
-static void volt__trace_id(volt__out *o, const volt__event *e) {
+static void volt__trace_id(volt__out *o, const volt_event *e) {
     volt__out_char(o, '"');
-    volt__out_number(o, e->serial);
+    volt__out_number(o, e->task >> 32);
     volt__out_char(o, '.');
-    volt__out_number(o, e->slot);
+    volt__out_number(o, e->task & UINT32_MAX);
 }
 // {"ph":"B","pid":1,"tid":0,"ts":12.345
 static void volt__trace_head(volt__out *o, const char *phase, uint32_t tid, int64_t at) {
@@ -8396,16 +8575,15 @@ static void volt__trace_head(volt__out *o, const char *phase, uint32_t tid, int6
         volt__out_char(o, VOLT__CAST(char, '0' + at / unit % 10));
 }
 static void volt__trace_named(volt__out *o, const char *name, const char *site) {
-    const char *tab = name ? strchr(name, '\t') : NULL;
     volt__out_key(o, "name");
-    volt__out_quoted(o, tab ? tab + 1 : name ? name : "?", NULL);
+    volt__out_quoted(o, name, NULL);
     if (!site) return;
     volt__out_text(o, ",\"args\":{\"at\":");
-    volt__out_quoted(o, site, strchr(site, '\t'));
+    volt__out_quoted(o, site, NULL);
     volt__out_char(o, '}');
 }
 // An arrow from a wake-up ("s") to the poll ("f").
-static void volt__trace_arrow(volt__out *o, const volt__event *e, const char *phase, uint32_t tid) {
+static void volt__trace_arrow(volt__out *o, const volt_event *e, const char *phase, uint32_t tid) {
     volt__trace_head(o, phase, tid, e->at);
     volt__out_text(o, ",\"cat\":\"wake\",\"name\":\"wake\",\"bp\":\"e\",\"id\":");
     volt__trace_id(o, e);
@@ -8413,13 +8591,13 @@ static void volt__trace_arrow(volt__out *o, const volt__event *e, const char *ph
     volt__out_number(o, e->n);
     volt__out_text(o, "\"}");
 }
-static void volt__trace_event(volt__out *o, const volt__event *e, uint32_t tid, int *depth) {
-    int is_begin = e->kind == VOLT__EVENT_POLL || e->kind == VOLT__EVENT_PARK;
-    if (e->kind == VOLT__EVENT_WAKE) {
+static void volt__trace_event(volt__out *o, const volt_event *e, uint32_t tid, int *depth) {
+    int is_begin = e->kind == VOLT_EVENT_POLL || e->kind == VOLT_EVENT_PARK;
+    if (e->kind == VOLT_EVENT_WAKE) {
         volt__trace_arrow(o, e, "s", tid);
         return;
     }
-    if (e->kind == VOLT__EVENT_STEAL) {
+    if (e->kind == VOLT_EVENT_STEAL) {
         volt__trace_head(o, "i", tid, e->at);
         volt__out_text(o, ",\"s\":\"t\",\"name\":\"steal\",\"args\":{\"tasks\":");
         volt__out_number(o, e->n);
@@ -8429,10 +8607,10 @@ static void volt__trace_event(volt__out *o, const volt__event *e, uint32_t tid, 
     if (!is_begin && *depth == 0) return; // its beginning has been overwritten
     *depth += is_begin ? 1 : -1;
     volt__trace_head(o, is_begin ? "B" : "E", tid, e->at);
-    if (e->kind == VOLT__EVENT_PARK) volt__trace_named(o, "asleep", NULL);
-    if (e->kind == VOLT__EVENT_POLL) volt__trace_named(o, e->name, e->site);
+    if (e->kind == VOLT_EVENT_PARK) volt__trace_named(o, "asleep", NULL);
+    if (e->kind == VOLT_EVENT_POLL) volt__trace_named(o, e->name, e->site);
     volt__out_char(o, '}');
-    if (e->kind == VOLT__EVENT_POLL) volt__trace_arrow(o, e, "f", tid);
+    if (e->kind == VOLT_EVENT_POLL) volt__trace_arrow(o, e, "f", tid);
 }
 static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, uint32_t tid,
                               const char *name) {
@@ -8445,8 +8623,11 @@ static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, u
     volt__out_quoted(o, name, NULL);
     volt__out_text(o, "}}");
     uint64_t first = copy->n > VOLT_TRACE_CAP ? copy->n - VOLT_TRACE_CAP : 0;
-    for (uint64_t i = first; i < copy->n; i++)
-        volt__trace_event(o, &copy->event[i & (VOLT_TRACE_CAP - 1)], tid, &depth);
+    for (uint64_t i = first; i < copy->n; i++) {
+        volt_event *e = &copy->event[i & (VOLT_TRACE_CAP - 1)];
+        volt__event_tidy(e);
+        volt__trace_event(o, e, tid, &depth);
+    }
 }
 VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                            void *user) {
@@ -8483,7 +8664,44 @@ VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out) {
     }
     return 0;
 }
+// A poll that begins later than the look is no older.
+static void volt__health_polls(volt_rt *rt, volt_health_of *out) {
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
+        volt__trace *r = &rt->workers[i]->trace;
+        int64_t now = VOLT_NOW_NS();
+        volt__lock(&r->lock);
+        if (r->poll_since > 0 && now - r->poll_since > out->longest_poll) {
+            out->longest_poll = now - r->poll_since;
+            out->site = r->poll_site;
+        }
+        volt__unlock(&r->lock);
+    }
+    if (out->site && strchr(out->site, '\t')) out->site = NULL; // where it was spawned
+}
+VOLT_API int volt_health(volt_rt *rt, volt_health_of *out) {
+    volt__seen batch[VOLT__DUMP_BATCH], at;
+    int n;
+    memset(out, 0, sizeof *out);
+    if (volt__is_child(rt)) return -ECHILD;
+    volt__health_polls(rt, out);
+    volt__seen_begin(&at);
+    while ((n = volt__seen_next(&rt->slabs, &at, batch, 0)) > 0) {
+        int64_t now = VOLT_NOW_NS();
+        for (int i = 0; i < n; i++) {
+            // Without the lowest bit it has just been woken.
+            if (volt__seen_state(&batch[i])[0] != 'q' || !(batch[i].wait_ms & 1)) continue;
+            int64_t age = volt__trace_since(batch[i].wait_ms, now);
+            if (age > out->oldest_runnable) out->oldest_runnable = age;
+        }
+    }
+    return 0;
+}
 #else
+VOLT_API int volt_health(volt_rt *rt, volt_health_of *out) {
+    (void)rt;
+    memset(out, 0, sizeof *out);
+    return -ENOSYS;
+}
 VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                            void *user) {
     (void)rt, (void)put, (void)user;

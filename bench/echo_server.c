@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // An echo server with volt.h: one task per connection, which reads and writes back until the end.
 //
-//   echo_server [PORT] [WORKERS] [SECONDS]
+//   echo_server [PORT] [WORKERS] [SECONDS] [TRACE]
 //
 // Listens on 127.0.0.1:PORT (default 0: any) with WORKERS threads (default 0: one per CPU), prints
 // "port N", and serves until SIGTERM or, lest it be forgotten, is killed after SECONDS (default
@@ -10,10 +10,12 @@
 //   bytes     sent back
 //   cpu_us    user and system time of the process since it began to listen
 //   and the counters of volt_stats, each with its meaning
+// Built with VOLT_TRACE=1 it leaves in the file TRACE what its workers did last before the signal.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "bench.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 
@@ -23,6 +25,7 @@ typedef struct server {
     volt_group clients;
     int listener, signals;
     int fd, rc;
+    const char *trace;        // a file to write, or NULL
     uint64_t requests, bytes; // added up by connections as they end
     volt_counters counters;
 } server;
@@ -53,6 +56,12 @@ static volt_poll connection_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
+static void write_trace(volt_rt *rt, const char *path) {
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    const int rc = fd < 0 ? -errno : volt_trace(rt, fd);
+    if (rc < 0) bench_die("%s: %s", path, volt_strerror(rc));
+    close(fd);
+}
 // Accepts until the signal comes; then ends every connection.
 static volt_poll server_run(volt_cx *cx, void *arg) {
     server *s = arg;
@@ -66,6 +75,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
                                  (connection){ .server = s, .fd = s->fd });
         if (s->rc < 0) volt_close(cx, s->fd); // nothing was taken: it is still ours
     }
+    if (s->trace) write_trace(volt_cx_rt(cx), s->trace);
     volt_close(cx, s->listener);
     volt_close(cx, s->signals);
     VOLT_AWAIT(volt_group_close(cx, &s->clients));
@@ -95,7 +105,7 @@ int main(int argc, char **argv) {
     const double workers = n > 1 ? bench_number("WORKERS", argv[2], 0, 64) : 0;
     const double seconds = n > 2 ? bench_number("SECONDS", argv[3], 1, 86400) : 300;
     const volt_config config = { .workers = (uint32_t)workers };
-    server s = { .signals = signal_descriptor(SIGTERM) };
+    server s = { .signals = signal_descriptor(SIGTERM), .trace = n > 3 ? argv[4] : NULL };
     volt_addr at;
     alarm((unsigned)seconds);
     s.listener = volt_listen("127.0.0.1", (unsigned)port, NULL);

@@ -7,13 +7,15 @@
 // The seam for threads: creation fails where a test says so.
 #include <pthread.h>
 static int n_creates, fail_from, fail_count; // creations `fail_from` .. fail, from 1 on
+static int n_joined;
 static int is_held; // they are create_held's
 static int create_held(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
                        void *arg);
 static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
                               void *arg);
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) test_thread_create(thread_, attr_, fn_, arg_)
-#define VOLT_THREAD_JOIN(thread_) pthread_join(thread_, NULL)
+#define VOLT_THREAD_JOIN(thread_) \
+    (pthread_join(thread_, NULL), __atomic_add_fetch(&n_joined, 1, __ATOMIC_ACQ_REL))
 
 #include "../volt.h"
 #include "test.h"
@@ -165,7 +167,9 @@ TEST_OF_THREADS(idle_threads_are_used_again_and_end_at_last) {
     CHECK_EQ(stats_of(rt).blocking_threads, 3);
     WRITE(p.is_open, 1);
     UNTIL(READ(n_ended) == 3);
+    int joined = READ(n_joined);
     UNTIL(stats_of(rt).blocking_threads == 0); // by itself
+    UNTIL(READ(n_joined) == joined + 2);       // each the one before it
     for (int i = 4; i <= 20; i++) {
         RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .n_ended = &n_ended });
         UNTIL(READ(n_ended) == i);

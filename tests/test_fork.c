@@ -5,6 +5,7 @@
 #define VOLT_GETPID() getpid()
 static int has_word;
 #define VOLT_IMPLEMENTATION
+#define VOLT_TRACE 1
 #include "../volt.h"
 #include "test.h"
 #include "tasks.h"
@@ -93,6 +94,15 @@ static void is_refused(parent *p) {
     volt_counters none = { 0 }, c;
     volt_stats(p->rt, &c);
     CHECK(memcmp(&c, &none, sizeof c) == 0);
+    memset(&c, 1, sizeof c);
+    CHECK_EQ(volt_worker_stats(p->rt, 0, &c), -ECHILD);
+    CHECK(memcmp(&c, &none, sizeof c) == 0);
+    CHECK_EQ(volt_dump(p->rt, STDOUT_FILENO, 0), -ECHILD);
+    volt_histograms_of histograms;
+    volt_health_of health;
+    CHECK_EQ(volt_trace(p->rt, STDOUT_FILENO), -ECHILD);
+    CHECK_EQ(volt_histograms(p->rt, &histograms), -ECHILD);
+    CHECK_EQ(volt_health(p->rt, &health), -ECHILD);
 }
 static void wakes_nobody(parent *p) {
     volt_wake(p->waker);

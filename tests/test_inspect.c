@@ -45,7 +45,7 @@ TEST_OF_THREADS(each_task_says_where_it_waits_and_for_what) {
     EACH_WORKERS(n) {
         volt_rt *rt = create_on(n);
         volt_token stop;
-        sink s = { NULL };
+        sink s = { .text = NULL };
         char line[512], want[256];
         int fd[2];
         memset(&stop, 0, sizeof stop);
@@ -90,7 +90,7 @@ TEST_OF_THREADS(each_task_says_where_it_waits_and_for_what) {
 }
 TEST_OF_THREADS(ended_tasks_that_are_held_are_told) {
     volt_rt *rt = create_on(1);
-    sink s = { NULL };
+    sink s = { .text = NULL };
     volt_handle h = { NULL };
     RT_SPAWN(rt, &h, giver_run, (giver){ .value = 1 });
     do dump(rt, &s, 0);
@@ -102,7 +102,7 @@ TEST_OF_THREADS(ended_tasks_that_are_held_are_told) {
 }
 TEST(an_empty_runtime) {
     volt_rt *rt = create_on(1);
-    sink s = { NULL };
+    sink s = { .text = NULL };
     dump(rt, &s, VOLT_DUMP_JSON);
     CHECK_EQ(read_json(&s), 1);
     dump(rt, &s, 0);
@@ -110,12 +110,25 @@ TEST(an_empty_runtime) {
     drop(&s);
     destroy(rt);
 }
+TEST(without_a_trace_there_is_none) {
+    volt_rt *rt = create_on(1);
+    volt_histograms_of histograms;
+    volt_health_of health;
+    memset(&histograms, 1, sizeof histograms);
+    memset(&health, 1, sizeof health);
+    CHECK_EQ(volt_trace(rt, STDOUT_FILENO), -ENOSYS);
+    CHECK_EQ(volt_histograms(rt, &histograms), -ENOSYS);
+    CHECK_EQ(volt_health(rt, &health), -ENOSYS);
+    for (int i = 0; i < VOLT_HISTOGRAM; i++) CHECK(!histograms.poll[i] && !histograms.wait[i]);
+    CHECK(!health.oldest_runnable && !health.longest_poll && !health.site);
+    destroy(rt);
+}
 TEST_OF_THREADS(a_sink_that_fails_ends_it) {
     volt_rt *rt = create_on(1);
     volt_token stop;
     memset(&stop, 0, sizeof stop);
     for (int i = 0; i < 50; i++) RT_SPAWN(rt, NULL, hears, (waits){ .stop = &stop });
-    sink s = { NULL };
+    sink s = { .text = NULL };
     settle(rt, &s, 50);
     int all = s.n_puts;
     CHECK(all > 3);
@@ -157,7 +170,7 @@ TEST_OF_THREADS(a_dump_among_many_finds_all_that_stay) {
     enum { STAY = 2000 };
     volt_rt *rt = create_on(2);
     volt_token stop;
-    sink s = { NULL };
+    sink s = { .text = NULL };
     memset(&stop, 0, sizeof stop);
     for (int i = 0; i < STAY; i++) RT_SPAWN(rt, NULL, hears, (waits){ .stop = &stop });
     settle(rt, &s, STAY);
@@ -173,4 +186,118 @@ TEST_OF_THREADS(a_dump_among_many_finds_all_that_stay) {
     volt_token_cancel(&stop);
     drop(&s);
     destroy(rt);
+}
+
+// ---- counters, of all and of one
+
+static void stats_of_workers(volt_rt *rt, volt_counters *sum) {
+    volt_counters c;
+    uint32_t i = 0;
+    memset(sum, 0, sizeof *sum);
+    for (; volt_worker_stats(rt, i, &c) == 0; i++) {
+#define SUM_UP(name_, text_) sum->name_ += c.name_;
+        VOLT__COUNTERS(SUM_UP)
+#undef SUM_UP
+        CHECK_EQ(c.workers, 0);
+        CHECK_EQ(c.blocking_jobs, 0);
+    }
+    CHECK_EQ(volt_worker_stats(rt, i, &c), -ENOENT);
+    sum->workers_started = i;
+}
+TEST_OF_THREADS(workers_add_up) {
+    EACH_WORKERS(n) {
+        volt_rt *rt = create_on(n);
+        volt_counters all, sum;
+        for (int i = 0; i < 100; i++) {
+            volt_handle h = { NULL };
+            RT_SPAWN(rt, &h, giver_run, (giver){ .value = i });
+            CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+        }
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        volt_stats(rt, &all);
+        stats_of_workers(rt, &sum);
+        CHECK_EQ(sum.workers_started, all.workers_started);
+        CHECK_EQ(all.completed, 100);
+#define SAME(name_, text_) \
+    if (strcmp(#name_, "spawned") && strcmp(#name_, "completed")) CHECK_EQ(sum.name_, all.name_);
+        VOLT__COUNTERS(SAME) // these two also count what no worker has done
+#undef SAME
+        CHECK_EQ(sum.polls, 100);
+        CHECK(sum.completed <= 100);
+        CHECK_EQ(all.queued, 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+    }
+}
+typedef struct {
+    volt_frame frame;
+    const int *go_on;
+    int *has_begun;
+} blocker;
+static volt_poll blocker_run(volt_cx *cx, void *arg) {
+    blocker *b = (blocker *)arg;
+    VOLT_BEGIN(cx, b);
+    COUNT(*b->has_begun);
+    while (!READ(*b->go_on)) sched_yield();
+    VOLT_END(0);
+}
+TEST_OF_THREADS(what_waits_for_a_worker_is_counted) {
+    enum { BEHIND = 7 };
+    volt_rt *rt = create_on(1);
+    volt_counters c;
+    int go_on = 0, has_begun = 0;
+    RT_SPAWN(rt, NULL, blocker_run, (blocker){ .go_on = &go_on, .has_begun = &has_begun });
+    UNTIL(READ(has_begun));
+    volt_stats(rt, &c);
+    CHECK_EQ(c.queued, 0);
+    for (int i = 0; i < BEHIND; i++) RT_SPAWN(rt, NULL, giver_run, (giver){ .value = i });
+    volt_stats(rt, &c);
+    CHECK_EQ(c.queued, BEHIND);
+    WRITE(go_on, 1);
+    destroy(rt);
+}
+// Of the time between two looks, a worker was awake for as long as it was busy, and not while it
+// slept: by the clock of the test, within what the machine takes to run threads.
+TEST_OF_THREADS(time_awake_is_counted) {
+    EACH_WORKERS(n) {
+        volt_rt *rt = create_on(n);
+        volt_counters c;
+        int go_on = 0, has_begun = 0;
+        volt_handle h = { NULL };
+        RT_SPAWN(rt, &h, giver_run, (giver){ .value = 1 }); // started, and soon asleep
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+        UNTIL((volt_stats(rt, &c), volt__idle_is_parked(&rt->idle, 0)));
+        volt_stats(rt, &c);
+        uint64_t before = c.busy_ns;
+        volt_time from = volt_now();
+        RT_SPAWN(rt, &h, blocker_run, (blocker){ .go_on = &go_on, .has_begun = &has_begun });
+        UNTIL(READ(has_begun));
+        volt_time begun = volt_now();
+        while (volt_now() < begun + VOLT_MS(20)) sched_yield();
+        WRITE(go_on, 1);
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        volt_stats(rt, &c);
+        uint64_t busy = c.busy_ns - before, took = (uint64_t)(volt_now() - from);
+        CHECK(busy >= (uint64_t)VOLT_MS(20));
+        CHECK(busy <= n * took);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+    }
+}
+// A worker that only sleeps is not busy.
+TEST_OF_THREADS(time_asleep_is_not_time_awake) {
+    volt_rt *rt = create_on(1);
+    volt_handle h = { NULL };
+    volt_counters c;
+    int n_ended = 0;
+    for (int i = 0; i < 10; i++) {
+        RT_SPAWN(rt, &h, napper_run, (napper){ .d = VOLT_MS(20), .n_ended = &n_ended });
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    }
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    volt_stats(rt, &c);
+    CHECK(c.busy_ns > 0);
+    CHECK(c.busy_ns < (uint64_t)VOLT_MS(100));
+    CHECK_EQ(volt_destroy(rt), 0);
 }

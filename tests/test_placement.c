@@ -382,6 +382,10 @@ static void check_loads(const volt_rt *rt, traffic *t, int n_producers) {
     COUNT(t->quiet);
     COUNT(t->freeze);
 }
+static int has_placed_and_stolen(volt_rt *rt) {
+    volt_counters c = stats_of(rt);
+    return c.placed > 0 && c.steals > 0;
+}
 TEST_OF_THREADS(loads_are_exact_whenever_nothing_moves) {
     enum { PRODUCERS = 3, ROUNDS = 100 };
     for (int p = VOLT_PLACE_TWO; p <= VOLT_PLACE_LEAST; p++) {
@@ -391,7 +395,8 @@ TEST_OF_THREADS(loads_are_exact_whenever_nothing_moves) {
         volt_rt *rt = create_placed((volt_placement)p, WORKERS);
         producer all = { rt, &t };
         for (int i = 0; i < PRODUCERS; i++) thread[i] = start_thread(produce, &all);
-        for (int round = 0; round < ROUNDS; round++) {
+        // at least; and until there was each way from an inbox to a worker
+        for (int round = 0; round < ROUNDS || !has_placed_and_stolen(rt); round++) {
             int n = READ(t.n_spawned);
             check_loads(rt, &t, PRODUCERS);
             UNTIL(READ(t.n_spawned) - n > 50);
@@ -401,8 +406,6 @@ TEST_OF_THREADS(loads_are_exact_whenever_nothing_moves) {
         UNTIL(READ(t.n_ended) == READ(t.n_spawned));
         UNTIL(count_parked(rt) == WORKERS);
         for (uint32_t i = 0; i < WORKERS; i++) CHECK_EQ(volt__load_of(rt, i), 0);
-        volt_counters c = stats_of(rt);
-        CHECK(c.placed > 0 && c.steals > 0); // all sleep: exact
         destroy(rt);
     }
 }

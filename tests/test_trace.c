@@ -41,7 +41,7 @@ TEST_OF_THREADS(every_poll_begins_and_ends) {
             RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(1), .n_ended = &n_ended });
         UNTIL(READ(n_ended) == NAPS);
         CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
-        sink s = { NULL };
+        sink s = { .text = NULL };
         trace(rt, &s);
         read_json(&s);
         int polls = TASKS * (YIELDS + 1);
@@ -70,7 +70,7 @@ TEST_OF_THREADS(old_events_give_way) {
     RT_SPAWN(rt, &h, yields_run, (yields){ .n = 3 * VOLT_TRACE_CAP });
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
-    sink s = { NULL };
+    sink s = { .text = NULL };
     trace(rt, &s);
     read_json(&s);
     int n = count(&s, "\"ph\":\"B\"");
@@ -129,4 +129,188 @@ TEST(durations_by_powers_of_two) {
         CHECK_EQ(volt__histogram_slot((INT64_C(1) << i) - 1), i);
     }
     CHECK_EQ(volt__histogram_slot(INT64_MAX), VOLT_HISTOGRAM - 1);
+}
+
+// ---- the tracer
+
+enum { MOST_TOLD = 4096 };
+typedef struct {
+    uint32_t lock, n;
+    volt_event event[MOST_TOLD];
+} told;
+static void tell(void *user, const volt_event *e) {
+    told *t = (told *)user;
+    volt__lock(&t->lock);
+    CHECK(t->n < MOST_TOLD);
+    t->event[t->n++] = *e;
+    volt__unlock(&t->lock);
+}
+static volt_rt *create_told(uint32_t workers, told *t) {
+    volt_config c = test_config(workers);
+    volt_rt *rt = NULL;
+    memset(t, 0, sizeof *t);
+    c.tracer.fn = tell;
+    c.tracer.user = t;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    return rt;
+}
+static uint32_t count_told(const told *t, uint32_t kind, const char *name) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        const volt_event *e = &t->event[i];
+        n += e->kind == kind && (!name || (e->name && strcmp(e->name, name) == 0));
+    }
+    return n;
+}
+TEST_OF_THREADS(a_tracer_is_told_each_event) {
+    EACH_WORKERS(w) {
+        enum { YIELDS = 20 };
+        static told t;
+        volt_rt *rt = create_told(w, &t);
+        volt_handle h = { NULL };
+        volt_counters c;
+        RT_SPAWN(rt, &h, yields_run, (yields){ .n = YIELDS });
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        volt_stats(rt, &c);
+        CHECK_EQ(count_told(&t, VOLT_EVENT_POLL, "yields_run"), YIELDS + 1);
+        CHECK_EQ(count_told(&t, VOLT_EVENT_PENDING, "yields_run"), YIELDS);
+        CHECK_EQ(count_told(&t, VOLT_EVENT_END, "yields_run"), 1);
+        CHECK_EQ(count_told(&t, VOLT_EVENT_WAKE, "yields_run"), YIELDS + 1);
+        CHECK_EQ(count_told(&t, VOLT_EVENT_PARK, NULL), c.parks);
+        CHECK_EQ(count_told(&t, VOLT_EVENT_UNPARK, NULL), c.parks);
+        CHECK_EQ(count_told(&t, VOLT_EVENT_STEAL, NULL), c.steals);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+    }
+}
+TEST_OF_THREADS(events_name_task_await_and_worker) {
+    static told t;
+    volt_rt *rt = create_told(1, &t);
+    volt_handle h = { NULL };
+    uint64_t task = 0;
+    RT_SPAWN(rt, &h, yields_run, (yields){ .n = 2 });
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    int n_polls = 0;
+    volt__lock(&t.lock);
+    volt_time last = 0;
+    for (uint32_t i = 0; i < t.n; i++) {
+        const volt_event *e = &t.event[i];
+        CHECK(e->at > 0);
+        if (e->worker == 0) {
+            CHECK(e->at >= last); // one thread, one clock
+            last = e->at;
+        }
+        if (e->kind == VOLT_EVENT_PARK || e->kind == VOLT_EVENT_UNPARK) {
+            CHECK(!e->name && !e->site && e->task == 0 && e->worker == 0);
+            continue;
+        }
+        CHECK(e->name && strcmp(e->name, "yields_run") == 0);
+        CHECK(e->task >> 32 > 0);
+        if (!task) task = e->task;
+        CHECK_EQ(e->task, task);
+        if (e->kind == VOLT_EVENT_POLL) {
+            CHECK_EQ(e->worker, 0);
+            CHECK_EQ(!e->site, n_polls++ == 0); // none before the first wait
+            CHECK(!e->site || strstr(e->site, "test_trace.c:"));
+            CHECK(!e->site || !strchr(e->site, '\t'));
+        }
+        if (e->kind == VOLT_EVENT_PENDING) CHECK(e->site && strstr(e->site, "test_trace.c:"));
+        if (e->kind == VOLT_EVENT_WAKE) // the first by a thread outside, by itself then
+            CHECK_EQ(e->worker, n_polls == 0 ? UINT32_MAX : 0);
+    }
+    CHECK_EQ(n_polls, 3);
+    for (uint32_t i = 0; i + 1 < t.n; i++) // a wake-up and the poll behind it have one number
+        if (t.event[i].kind == VOLT_EVENT_WAKE && t.event[i + 1].kind == VOLT_EVENT_POLL)
+            CHECK_EQ(t.event[i].n, t.event[i + 1].n);
+    volt__unlock(&t.lock);
+    destroy(rt);
+}
+TEST_OF_THREADS(events_and_dumps_mean_the_same_task) {
+    static told t;
+    volt_rt *rt = create_told(1, &t);
+    sink s = { .text = NULL };
+    char want[64];
+    int n_ended = 0;
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_S(1000), .n_ended = &n_ended });
+    do dump(rt, &s, 0);
+    while (count(&s, ": waiting at ") < 1);
+    volt__lock(&t.lock);
+    for (uint32_t i = 0; i < t.n; i++) {
+        uint64_t task = t.event[i].task;
+        if (!t.event[i].name) continue;
+        snprintf(want, sizeof want, "task %u.%u napper_run,", (unsigned)(task >> 32),
+                 (unsigned)task);
+        CHECK_EQ(count(&s, want), 1);
+    }
+    volt__unlock(&t.lock);
+    drop(&s);
+    destroy(rt);
+}
+
+// ---- health
+
+typedef struct {
+    volt_frame frame;
+    int *step;
+    int rc;
+} sticky;
+static volt_poll sticky_run(volt_cx *cx, void *arg) {
+    sticky *b = (sticky *)arg;
+    VOLT_BEGIN(cx, b);
+    COUNT(*b->step);
+    while (READ(*b->step) == 1) sched_yield();
+    VOLT_AWAIT(b->rc, volt_yield(cx)); // the line that is told
+    COUNT(*b->step);
+    while (READ(*b->step) == 3) sched_yield();
+    VOLT_END(__LINE__ - 3);
+}
+static void is_healthy(volt_rt *rt) {
+    volt_health_of h;
+    CHECK_EQ(volt_health(rt, &h), 0);
+    CHECK(h.longest_poll == 0 && h.oldest_runnable == 0 && !h.site);
+}
+TEST_OF_THREADS(health_finds_what_is_stuck) {
+    volt_rt *rt = create_on(1);
+    volt_health_of h;
+    volt_handle stuck = { NULL }, behind = { NULL };
+    int64_t line;
+    int step = 0;
+    char want[64];
+    is_healthy(rt);
+    RT_SPAWN(rt, &stuck, sticky_run, (sticky){ .step = &step });
+    UNTIL(READ(step) == 1);
+    volt_time since = volt_now();
+    UNTIL((CHECK_EQ(volt_health(rt, &h), 0), h.longest_poll > VOLT_MS(5)));
+    CHECK(!h.site); // its first poll
+    CHECK_EQ(h.oldest_runnable, 0);
+    RT_SPAWN(rt, &behind, giver_run, (giver){ .value = 1 });
+    UNTIL((CHECK_EQ(volt_health(rt, &h), 0), h.oldest_runnable > VOLT_MS(5)));
+    CHECK(h.oldest_runnable <= volt_now() - since);
+    CHECK(h.longest_poll >= h.oldest_runnable);
+    WRITE(step, 2);
+    UNTIL(READ(step) == 3);
+    CHECK_EQ(volt_join_sync(&behind, VOLT_NEVER, NULL), 0);
+    CHECK_EQ(volt_health(rt, &h), 0);
+    CHECK(h.site);
+    CHECK_EQ(h.oldest_runnable, 0);
+    const char *site = h.site;
+    WRITE(step, 4);
+    CHECK_EQ(volt_join_sync(&stuck, VOLT_NEVER, &line), 0);
+    snprintf(want, sizeof want, "test_trace.c:%d", (int)line);
+    CHECK(strstr(site, want));
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    is_healthy(rt);
+    CHECK_EQ(volt_destroy(rt), 0);
+}
+// A task that waits is not runnable, for how long it may be.
+TEST_OF_THREADS(who_waits_is_healthy) {
+    volt_rt *rt = create_on(2);
+    volt_counters c;
+    int n_ended = 0;
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_S(1000), .n_ended = &n_ended });
+    UNTIL((volt_stats(rt, &c), c.polls > 0));
+    for (uint32_t i = 0; i < c.workers_started; i++) UNTIL(volt__idle_is_parked(&rt->idle, i));
+    is_healthy(rt);
+    destroy(rt);
 }

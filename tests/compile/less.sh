@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# volt.h with parts left out: the implementation by itself at several standards and levels, all
-# warnings as errors; without threads it asks for none; the examples that need neither descriptors
-# nor threads print what they should.
+# volt.h with parts left out or added: the implementation by itself at several standards and levels,
+# all warnings as errors; without threads it asks for none, without names not for getaddrinfo; the
+# probes are there, or not; the examples that need neither descriptors nor threads print what they
+# should.
 #   sh tests/compile/less.sh COMPILER DIRECTORY FLAGS...
 # Ends with "less COMPILER: N passed, N failed".
 cc=$1 out=$2
@@ -36,6 +37,16 @@ implementation() {
         ! nm -u "$out/impl.o" | grep -E 'pthread|__atomic|__sync'
         verdict $? "$what: needs threads or atomics"
         ;;
+    *NO_NAMES*)
+        ! nm -u "$out/impl.o" | grep getaddrinfo
+        verdict $? "$what: asks for names"
+        ;;
+    *USDT*)
+        probes=$(readelf -n "$out/impl.o" | awk '/Provider: / { ours = $2 == "volt" }
+            ours && /Name: / && !seen[$2]++ { n++ } END { print n + 0 }')
+        [ "$probes" -eq $((6 * ${3#*=})) ]
+        verdict $? "$what: $probes probes"
+        ;;
     esac
 }
 # runs NAME FLAGS: an example
@@ -55,6 +66,10 @@ for less in -DVOLT_NO_IO -DVOLT_SINGLE_THREAD '-DVOLT_NO_IO -DVOLT_SINGLE_THREAD
         for level in -O0 '-O2 -DNDEBUG' -Os; do implementation "$standard" "$level" "$less"; done
     done
     for name in 01_hello 02_sleep_join 04_timeout 05_cancel; do runs "$name" "$less"; done
+done
+for more in -DVOLT_NO_NAMES -DVOLT_TRACE=1 -DVOLT_USDT=0 -DVOLT_USDT=1; do
+    for standard in $standards; do implementation "$standard" -O2 "$more"; done
+    runs 02_sleep_join "$more"
 done
 echo "less $cc: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
