@@ -9,35 +9,35 @@ static void rest(void) { usleep(20); }
 
 // ---- a call that blocks: outlives its task, so that one which comes too late is seen, too
 
-typedef struct call {
+typedef struct request {
     int value; // what it gives
     int n_begun, n_ended, n_told; // told: who asked for it has ended
     const int *gate;              // it waits until this is set; NULL: it does not
-} call;
+} request;
 static int answer(void *arg) {
-    call *c = (call *)arg;
+    request *c = (request *)arg;
     add(&c->n_begun, 1);
     while (c->gate && !get(c->gate)) rest();
     add(&c->n_ended, 1);
     return c->value;
 }
 // It has happened once, and is told; or not at all.
-static void check_call(const call *c, int64_t rc) {
+static void check_call(const request *c, int64_t rc) {
     CHECK_EQ(get(&c->n_begun), rc == c->value);
     CHECK_EQ(get(&c->n_ended), rc == c->value);
 }
-STATE(asker, volt_job job; call *call;) {
+STATE(asker, volt_job job; request *call;) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_blocking(cx, &s->job, answer, s->call));
     check_call(s->call, s->rc);
     add(&s->call->n_told, 1);
     VOLT_END(s->rc);
 }
-static int is_settled(const call *c) { return get(&c->n_begun) || get(&c->n_told); }
+static int is_settled(const request *c) { return get(&c->n_begun) || get(&c->n_told); }
 
 // More than there are threads.
 enum { N_JOBS = 4 };
-STATE(jobs, volt_group group; call call[N_JOBS]; int i; uint64_t id; int64_t value;) {
+STATE(jobs, volt_group group; request call[N_JOBS]; int i; uint64_t id; int64_t value;) {
     VOLT_BEGIN(cx, s);
     volt_group_collect(&s->group);
     for (s->i = 0; s->i < N_JOBS; s->i++) {
@@ -56,7 +56,7 @@ STATE(jobs, volt_group group; call call[N_JOBS]; int i; uint64_t id; int64_t val
 static int64_t unless_given_up(int64_t rc) {
     return rc == -ECANCELED || rc == -ETIMEDOUT ? 0 : rc;
 }
-STATE(jobs_cancelled, volt_handle h[2]; call call[3]; volt_job job; volt_timer timer; int gate, i;
+STATE(jobs_cancelled, volt_handle h[2]; request call[3]; volt_job job; volt_timer timer; int gate;
       int64_t value;) {
     VOLT_BEGIN(cx, s);
     for (int i = 0; i < 3; i++) s->call[i].value = 100 + i;
@@ -88,7 +88,7 @@ static int64_t join_after(volt_handle *h) {
 static int jobs_at_a_shutdown_on(uint32_t workers) {
     volt_rt *rt = NULL;
     volt_handle h[3] = { { NULL } };
-    call c[3];
+    request c[3];
     int gate = 0;
     int64_t first = open_rt(workers, &rt);
     if (first < 0) return (int)first;
@@ -135,7 +135,7 @@ STATE(visitor, ) {
     VOLT_END(s->first);
 }
 // Quick ones, before a thread can come; then slow ones.
-STATE(in_place, volt_group group; call call[3]; int i;) {
+STATE(in_place, volt_group group; request call[3]; int i;) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 3; s->i++) {
         s->call[s->i].value = 100 + s->i;
@@ -152,7 +152,7 @@ STATE(in_place, volt_group group; call call[3]; int i;) {
 }
 
 // A shutdown comes while a task blocks in place, and another one waits.
-STATE(stayer, call *call;) {
+STATE(stayer, request *call;) {
     VOLT_BEGIN(cx, s);
     s->rc = volt_block_in_place(cx, answer, s->call);
     check_call(s->call, s->rc);
@@ -164,7 +164,7 @@ static int in_place_at_a_shutdown_on(uint32_t workers) {
     volt_rt *rt = NULL;
     volt_handle h[2] = { { NULL } };
     int gate = 0;
-    call c = { .value = 100, .gate = &gate };
+    request c = { .value = 100, .gate = &gate };
     int64_t first = open_rt(workers, &rt);
     if (first < 0) return (int)first;
     int rc = VOLT_RT_SPAWN(rt, &h[0], stayer_run, (stayer_state){ .call = &c });
@@ -366,8 +366,9 @@ static void *place_some(void *arg) {
     source *s = (source *)arg;
     volt_handle h[N_PLACED] = { { NULL } };
     for (int i = 0; i < N_PLACED; i++) {
+        waiter_state waits = { .token = s->token };
         int rc = i % 2 ? VOLT_RT_SPAWN(s->rt, &h[i], yielder_run, (yielder_state){ .n = 3 })
-                       : VOLT_RT_SPAWN(s->rt, &h[i], waiter_run, (waiter_state){ .token = s->token });
+                       : VOLT_RT_SPAWN(s->rt, &h[i], waiter_run, waits);
         s->first = worse(s->first, rc);
     }
     volt_token_cancel(s->token); // wakes several at once
