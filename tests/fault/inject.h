@@ -221,7 +221,10 @@ static int fault_pthread_setname_np(pthread_t t, const char *name) {
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) fault_thread(thread_, attr_, fn_, arg_)
 #define VOLT_THREAD_JOIN(thread_) (add(&inject.n_threads, -1), pthread_join(thread_, NULL))
 static int fault_thread(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg) {
-    if (fails(C_pthread_create)) return inject.f.value;
+    if (fails(C_pthread_create)) {
+        usleep(50); // time for others to queue behind it
+        return inject.f.value;
+    }
     CHECK(!get(&inject.n_forbidden));
     add(&inject.n_threads, 1); // before: the thread may be the one that ends the runtime
     int rc = pthread_create(t, a, fn, arg);

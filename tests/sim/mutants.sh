@@ -21,7 +21,7 @@ list() {
 - volt__notify(rt);
 + volt__injector_push(&rt->injector, c);
 @ spawn-silent: a spawn from outside wakes nobody
-- if (ok && is_enqueued) volt__notify(rt);
+- if (ok && is_enqueued) volt__notify_first(rt, place);
 + (void)is_enqueued;
 @ park-blind: no second look at the queues before sleeping
 - if (volt__is_stopped(rt) || (left == 0 && volt__is_anything_takeable(rt))) {
@@ -46,7 +46,9 @@ list() {
 - if (h->task_ && volt__task_cancel(h->task_)) volt__schedule(h->task_);
 + if (h->task_) (void)volt__task_cancel(h->task_);
 @ suspend-forgets: a wake-up during the poll is lost
-- if (volt__task_suspend(t)) volt__push_ring(w, t); // else *t may be gone
+- if (!volt__task_suspend(t)) return; // *t may be gone
+- volt__tell_wake(w->rt, w, t);
+- volt__push_ring(w, t);
 + (void)volt__task_suspend(t);
 @ wake-doubles: a task that runs is queued by its wake-up as well
 - return (old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
@@ -65,8 +67,8 @@ list() {
 - return d / VOLT_TICK_NS + (d % VOLT_TICK_NS != 0);
 + return d / VOLT_TICK_NS;
 @ park-forgets-timers: a worker sleeps longer than until its next timer
-- return due < w->give_up_at ? due : w->give_up_at;
-+ return due < w->give_up_at ? w->give_up_at : due;
+- return due < end ? due : end;
++ return due < end ? end : due;
 @ watch-once: who has looked does not arm the watch again
 - w->stats.looks++;
 - w->needs_watch = 1;
