@@ -135,7 +135,8 @@
 // A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
 // lets the task wait for it; volt_block_in_place calls one in the middle of a poll, and another
 // thread carries the worker on meanwhile: two thread switches, and nothing if the function was
-// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking.
+// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking;
+// volt_blocking_or_leave is for what may hang, and need not be waited for.
 // Threads of the pool start when they are needed, end after 10 s without work, and count 16 at most
 // (.blocking), 4 more for names and one for each call in place: a function that waits for another
 // one on the pool may wait for ever, once there are 16 such. A shutdown cancels what waits for a
@@ -556,6 +557,11 @@ typedef struct volt_job {
     uint8_t lane_, state_;
 } volt_job;
 
+// One call of volt_blocking_or_leave; zero-valid, and free for the next one when that has ended.
+typedef struct volt_errand {
+    struct volt__errand *it_;
+} volt_errand;
+
 // One call of volt_file_...; zero-valid, and free for the next one when that await has ended.
 typedef struct volt_file_op {
     volt_job job_;
@@ -643,16 +649,16 @@ typedef enum volt_placement {
 } volt_placement;
 
 // What happened, with VOLT_TRACE: .tracer is told as it happens, volt_trace keeps the last ones.
-typedef enum volt_event_kind {
-    VOLT_EVENT_POLL,    // a poll begins
-    VOLT_EVENT_PENDING, // it has ended, and the task waits
-    VOLT_EVENT_END,     // it has ended, and the task with it
-    VOLT_EVENT_PARK,    // a worker goes to sleep
-    VOLT_EVENT_UNPARK,  // it has slept
-    VOLT_EVENT_WAKE,    // a task can run: it was woken or spawned, or has yielded
-    VOLT_EVENT_STEAL    // a worker has taken `n` tasks from another one
-} volt_event_kind;
-typedef struct volt_event {
+typedef enum volt_trace_kind {
+    VOLT_TRACE_POLL,    // a poll begins
+    VOLT_TRACE_PENDING, // it has ended, and the task waits
+    VOLT_TRACE_END,     // it has ended, and the task with it
+    VOLT_TRACE_PARK,    // a worker goes to sleep
+    VOLT_TRACE_UNPARK,  // it has slept
+    VOLT_TRACE_WAKE,    // a task can run: it was woken or spawned, or has yielded
+    VOLT_TRACE_STEAL    // a worker has taken `n` tasks from another one
+} volt_trace_kind;
+typedef struct volt_trace_event {
     volt_time at;
     const char *name; // the task's, as in a dump; NULL: not about a task
     const char *site; // "file:line" of its last wait; NULL: there was none
@@ -660,11 +666,11 @@ typedef struct volt_event {
     uint32_t kind;
     uint32_t worker; // where it happened: an index; UINT32_MAX: on a thread that is none
     uint32_t n;      // polls and wake-ups: the same for what belongs together
-} volt_event;
+} volt_trace_event;
 typedef struct volt_tracer {
     // By the thread that it happens on, under no lock. Calls nothing of volt but volt_now, does not
     // block. e: valid for the call, its texts for ever
-    void (*fn)(void *user, const volt_event *e);
+    void (*fn)(void *user, const volt_trace_event *e);
     void *user;
 } volt_tracer;
 
@@ -1190,6 +1196,14 @@ VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //           -ECANCELED fn has not run
 //   memory: some 100 bytes and a stack per thread. Under VOLT_SINGLE_THREAD fn is called right here
 VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg), void *arg);
+// The same for what may hang: cancelled, the wait ends at once, also when fn has begun, which then
+// goes on by itself. -ECANCELED: arg is not the caller's any more; drop(arg) is called once, now or
+// by the pool's thread when fn has returned. So arg is no part of a state; and fn must not return
+// -ECANCELED. A shutdown waits for fn as for the others, as long as it may.
+//   gives : as volt_blocking | -ENOMEM
+//   memory: some 150 bytes until fn has returned
+VOLT_API VOLT_POLL volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *arg),
+                                          void *arg, void (*drop)(void *arg));
 // Calls fn(arg), which may block, right here, in the middle of the poll: meanwhile another thread
 // takes this worker over, so that nothing else waits, and gives it back then. fn is on a plain
 // thread for volt: it may use what those may, has no volt_cx, and must not wait for the end of its
@@ -4164,12 +4178,12 @@ typedef struct volt__trace {
     int64_t poll_since;               // under lock: of the poll that runs; 0: none
     const char *poll_site;            // under lock: that it goes on from
     volt_histograms_of histograms;    // under lock
-    volt_event event[VOLT_TRACE_CAP]; // under lock; texts as in the task's header
+    volt_trace_event event[VOLT_TRACE_CAP]; // under lock; texts as in the task's header
 } volt__trace;
 VOLT__SASSERT((VOLT_TRACE_CAP & (VOLT_TRACE_CAP - 1)) == 0, "VOLT_TRACE_CAP: a power of two");
 
 // t: NULL when it is not about a task.
-static void volt__event_init(volt_event *e, volt_event_kind kind, uint32_t worker,
+static void volt__event_init(volt_trace_event *e, volt_trace_kind kind, uint32_t worker,
                              const volt__task *t) {
     memset(e, 0, sizeof *e);
     e->at = VOLT_NOW_NS();
@@ -4183,13 +4197,13 @@ static void volt__event_init(volt_event *e, volt_event_kind kind, uint32_t worke
     e->task = VOLT__CAST(uint64_t, s->serial) << 32 | offset / s->slot_size;
 }
 // From the header's texts to those that others see: the function alone, no spawn site.
-static void volt__event_tidy(volt_event *e) {
+static void volt__event_tidy(volt_trace_event *e) {
     const char *tab = e->name ? strchr(e->name, '\t') : NULL;
     if (e->site && (e->site == e->name || strchr(e->site, '\t'))) e->site = NULL;
     if (tab) e->name = tab + 1;
 }
 // Under lock.
-static void volt__trace_put(volt__trace *r, const volt_event *e) {
+static void volt__trace_put(volt__trace *r, const volt_trace_event *e) {
     r->event[r->n++ & (VOLT_TRACE_CAP - 1)] = *e;
 }
 static uint32_t volt__histogram_slot(int64_t ns) {
@@ -4375,12 +4389,12 @@ static volt__trace *volt__trace_of(volt_rt *rt, volt__worker *w) {
     return w ? &w->trace : &rt->outside;
 }
 static uint32_t volt__trace_index(const volt__worker *w) { return w ? w->index : UINT32_MAX; }
-static void volt__tell(const volt_rt *rt, volt_event e) {
+static void volt__tell(const volt_rt *rt, volt_trace_event e) {
     if (!rt->cfg.tracer.fn) return;
     volt__event_tidy(&e);
     rt->cfg.tracer.fn(rt->cfg.tracer.user, &e);
 }
-static void volt__record(volt_rt *rt, volt__worker *w, const volt_event *e) {
+static void volt__record(volt_rt *rt, volt__worker *w, const volt_trace_event *e) {
     volt__trace *r = volt__trace_of(rt, w);
     volt__lock(&r->lock);
     volt__trace_put(r, e);
@@ -4392,8 +4406,8 @@ static void volt__record(volt_rt *rt, volt__worker *w, const volt_event *e) {
 static inline void volt__tell_wake(volt_rt *rt, volt__worker *w, volt__task *t) {
     VOLT__PROBE(2, wake, t, w);
 #if VOLT_TRACE
-    volt_event e;
-    volt__event_init(&e, VOLT_EVENT_WAKE, volt__trace_index(w), t);
+    volt_trace_event e;
+    volt__event_init(&e, VOLT_TRACE_WAKE, volt__trace_index(w), t);
     e.n = volt__trace_stamp(e.at);
     volt__store_rlx(&t->wait_ms, e.n); // rlx: handed over with the task
     volt__record(rt, w, &e);
@@ -4409,9 +4423,9 @@ static inline void volt__tell_wakes(volt_rt *rt, volt__worker *w, const volt__ch
 static inline int64_t volt__tell_poll(volt__worker *w, volt__task *t) {
     VOLT__PROBE(4, poll, t, w, t->spawn_site, t->wait_site);
 #if VOLT_TRACE
-    volt_event e;
+    volt_trace_event e;
     volt__trace *r = &w->trace;
-    volt__event_init(&e, VOLT_EVENT_POLL, w->index, t);
+    volt__event_init(&e, VOLT_TRACE_POLL, w->index, t);
     e.n = volt__load_rlx(&t->wait_ms); // rlx: came with the task
     volt__lock(&r->lock);
     volt__trace_put(r, &e);
@@ -4431,9 +4445,9 @@ static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pend
                                      int64_t since) {
     VOLT__PROBE(3, polled, t, w, is_pending);
 #if VOLT_TRACE
-    volt_event e;
+    volt_trace_event e;
     volt__trace *r = &w->trace;
-    volt__event_init(&e, is_pending ? VOLT_EVENT_PENDING : VOLT_EVENT_END, w->index, t);
+    volt__event_init(&e, is_pending ? VOLT_TRACE_PENDING : VOLT_TRACE_END, w->index, t);
     volt__lock(&r->lock);
     volt__trace_put(r, &e);
     r->poll_since = 0;
@@ -4447,14 +4461,14 @@ static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pend
     (void)w, (void)t, (void)is_pending, (void)since;
 #endif
 }
-static inline void volt__tell_park(volt__worker *w, volt_event_kind kind) {
-    if (kind == VOLT_EVENT_PARK) {
+static inline void volt__tell_park(volt__worker *w, volt_trace_kind kind) {
+    if (kind == VOLT_TRACE_PARK) {
         VOLT__PROBE(1, park, w);
     } else {
         VOLT__PROBE(1, unpark, w);
     }
 #if VOLT_TRACE
-    volt_event e;
+    volt_trace_event e;
     volt__event_init(&e, kind, w->index, NULL);
     volt__record(w->rt, w, &e);
 #endif
@@ -4463,8 +4477,8 @@ static inline void volt__tell_park(volt__worker *w, volt_event_kind kind) {
 static inline void volt__tell_steal(volt__worker *w, uint32_t n) {
     VOLT__PROBE(2, steal, w, n);
 #if VOLT_TRACE
-    volt_event e;
-    volt__event_init(&e, VOLT_EVENT_STEAL, w->index, NULL);
+    volt_trace_event e;
+    volt__event_init(&e, VOLT_TRACE_STEAL, w->index, NULL);
     e.n = n;
     volt__record(w->rt, w, &e);
 #endif
@@ -4912,6 +4926,7 @@ static void volt__shutdown_sweep(volt_rt *rt) {
     volt__chain c;
     volt__chain_init(&c);
     volt__slabs_walk(&rt->slabs, volt__shutdown_wake, &c);
+    volt__tell_wakes(rt, volt__worker_here(rt), &c);
     volt__inject(rt, &c);
     volt__poke_all(rt); // also when there is no task at all: somebody must find that out
 }
@@ -5223,6 +5238,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     // we are looking, and arm it again: [W2]
     if (got.is_watch) (void)volt__watch_take(&w->rt->watch);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
+    volt__tell_wakes(w->rt, w, &got.chain);
     // [Q4] with its owner
     volt__task *t = volt__xchg_acq_rel(&stuck->lifo, VOLT__CAST(volt__task *, NULL));
     if (t) volt__chain_push(&got.chain, t);
@@ -5355,9 +5371,9 @@ static void volt__sleep(volt__worker *w) {
         volt__reactor_alarm(&w->reactor, at, timeout);
         return;
     }
-    volt__tell_park(w, VOLT_EVENT_PARK);
+    volt__tell_park(w, VOLT_TRACE_PARK);
     int is_mine = volt__turn(w, 1, timeout);
-    volt__tell_park(w, VOLT_EVENT_UNPARK);
+    volt__tell_park(w, VOLT_TRACE_UNPARK);
     if (is_mine) volt__look(w);
 }
 // What the rest of volt__sleep would do; also after a step that ended by its quota: the descriptor
@@ -6538,6 +6554,15 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     if (!volt__charge(cx)) return volt_pending();
     return volt__leaf_end(n, volt__is_off(cx) ? -ECANCELED : fn(arg));
 }
+VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
+                                          void (*drop)(void *)) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    (void)e;
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (is_off && drop) drop(arg);
+    return volt__leaf_end(n, is_off ? -ECANCELED : fn(arg));
+}
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt_cx saved = *cx; // fn may do steps of another runtime
     int rc = fn(arg);
@@ -6614,6 +6639,101 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     if (is_off && volt__job_cancel(cx, job, n)) return volt__leaf_end(n, -ECANCELED);
     return volt__leaf_pend(cx, n, 0);
 }
+
+// One that may be left: on a block of its own, whose owner is the task while it waits, or has been
+// told, and else the thread of the pool.
+typedef struct volt__errand {
+    volt_job job;
+    volt_rt *rt;
+    int (*fn)(void *);
+    void *arg;
+    void (*drop)(void *);
+    volt__node *waiter; // under the pool's lock; NULL: it has been left
+    int rc;
+} volt__errand;
+static void volt__errand_free(volt__errand *e, int is_dropped) {
+    volt_allocator *a = &e->rt->cfg.alloc;
+    if (is_dropped && e->drop) e->drop(e->arg);
+    a->free(a->user, e, sizeof *e);
+}
+static void volt__errand_tell(void *arg, int rc) {
+    volt__errand *e = VOLT__CAST(volt__errand *, arg);
+    volt__pool *p = &e->rt->pool;
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__lock(&p->lock);
+    int is_left = !e->waiter;
+    e->rc = rc;
+    if (!is_left) volt__node_fire(e->waiter, VOLT__FIRED, &c);
+    volt__unlock(&p->lock); // LAST TOUCH, unless it was left
+    if (is_left) volt__errand_free(e, 1);
+    volt__schedule_chain(&c);
+}
+// On the pool.
+static void volt__errand_run(void *arg) {
+    volt__errand *e = VOLT__CAST(volt__errand *, arg);
+    volt__errand_tell(e, e->fn(e->arg));
+}
+// 0 or -errno.
+static int volt__errand_start(volt_cx *cx, volt__errand *call, volt__node *n, volt__errand **out) {
+    volt_allocator *a = &cx->rt_->cfg.alloc;
+    volt__errand *e = VOLT__CAST(volt__errand *, a->alloc(a->user, sizeof *e, VOLT__LINE));
+    if (!e) return -ENOMEM;
+    *e = *call;
+    e->job.run_ = volt__errand_run;
+    e->job.fail_ = volt__errand_tell;
+    e->job.arg_ = e;
+    e->rt = cx->rt_;
+    e->waiter = n;
+    *out = e;
+    volt__node_bind(n, cx->task_, e);
+    int rc = volt__pool_submit(&cx->rt_->pool, &e->job);
+    if (rc == 0) return 0;
+    volt__node_unbind(n, cx->task_);
+    volt__errand_free(e, 0);
+    *out = NULL;
+    return rc;
+}
+// Its result; or the wait is over without one: -ECANCELED.
+static int64_t volt__errand_end(volt_cx *cx, volt__errand *e, volt__node *n) {
+    volt__pool *p = &cx->rt_->pool;
+    volt__lock(&p->lock); // the barrier against who fired it, too
+    int64_t result = e->rc;
+    int is_told = volt__node_state(n) == VOLT__FIRED;
+    int is_ours = is_told || volt__pool_take_back(p, &e->job);
+    e->waiter = NULL;
+    volt__unlock(&p->lock); // LAST TOUCH, unless it is ours
+    volt__node_unbind(n, cx->task_);
+    if (is_ours) volt__errand_free(e, !is_told);
+    return is_told ? result : -ECANCELED;
+}
+VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
+                                          void (*drop)(void *)) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__check_place(cx, e);
+    volt__check_place(cx, arg);
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (volt__node_state(n) == VOLT__IDLE && is_off) {
+        if (drop) drop(arg);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    if (volt__node_state(n) == VOLT__IDLE) {
+        volt__errand call;
+        VOLT__REQUIRE_OF(cx, !e->it_, "one volt_errand for two calls at once");
+        memset(&call, 0, sizeof call);
+        call.fn = fn;
+        call.arg = arg;
+        call.drop = drop;
+        int rc = volt__errand_start(cx, &call, n, &e->it_);
+        return rc < 0 ? volt__leaf_end(n, rc) : volt__leaf_pend(cx, n, 0);
+    }
+    if (volt__node_state(n) == VOLT__LINKED && !is_off) return volt__leaf_pend(cx, n, 0);
+    volt__errand *it = e->it_;
+    e->it_ = NULL;
+    return volt__leaf_end(n, volt__errand_end(cx, it, n));
+}
+
 // Without a thread that could take over. With other workers what waits here goes to them, and fn is
 // on a plain thread all the same: what it waits for can happen.
 static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
@@ -8555,7 +8675,7 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
 }
 // ---- trace, as Chrome's JSON
 #if VOLT_TRACE
-static void volt__trace_id(volt__out *o, const volt_event *e) {
+static void volt__trace_id(volt__out *o, const volt_trace_event *e) {
     volt__out_char(o, '"');
     volt__out_number(o, e->task >> 32);
     volt__out_char(o, '.');
@@ -8583,7 +8703,8 @@ static void volt__trace_named(volt__out *o, const char *name, const char *site) 
     volt__out_char(o, '}');
 }
 // An arrow from a wake-up ("s") to the poll ("f").
-static void volt__trace_arrow(volt__out *o, const volt_event *e, const char *phase, uint32_t tid) {
+static void volt__trace_arrow(volt__out *o, const volt_trace_event *e, const char *phase,
+                              uint32_t tid) {
     volt__trace_head(o, phase, tid, e->at);
     volt__out_text(o, ",\"cat\":\"wake\",\"name\":\"wake\",\"bp\":\"e\",\"id\":");
     volt__trace_id(o, e);
@@ -8591,13 +8712,13 @@ static void volt__trace_arrow(volt__out *o, const volt_event *e, const char *pha
     volt__out_number(o, e->n);
     volt__out_text(o, "\"}");
 }
-static void volt__trace_event(volt__out *o, const volt_event *e, uint32_t tid, int *depth) {
-    int is_begin = e->kind == VOLT_EVENT_POLL || e->kind == VOLT_EVENT_PARK;
-    if (e->kind == VOLT_EVENT_WAKE) {
+static void volt__trace_event(volt__out *o, const volt_trace_event *e, uint32_t tid, int *depth) {
+    int is_begin = e->kind == VOLT_TRACE_POLL || e->kind == VOLT_TRACE_PARK;
+    if (e->kind == VOLT_TRACE_WAKE) {
         volt__trace_arrow(o, e, "s", tid);
         return;
     }
-    if (e->kind == VOLT_EVENT_STEAL) {
+    if (e->kind == VOLT_TRACE_STEAL) {
         volt__trace_head(o, "i", tid, e->at);
         volt__out_text(o, ",\"s\":\"t\",\"name\":\"steal\",\"args\":{\"tasks\":");
         volt__out_number(o, e->n);
@@ -8607,10 +8728,10 @@ static void volt__trace_event(volt__out *o, const volt_event *e, uint32_t tid, i
     if (!is_begin && *depth == 0) return; // its beginning has been overwritten
     *depth += is_begin ? 1 : -1;
     volt__trace_head(o, is_begin ? "B" : "E", tid, e->at);
-    if (e->kind == VOLT_EVENT_PARK) volt__trace_named(o, "asleep", NULL);
-    if (e->kind == VOLT_EVENT_POLL) volt__trace_named(o, e->name, e->site);
+    if (e->kind == VOLT_TRACE_PARK) volt__trace_named(o, "asleep", NULL);
+    if (e->kind == VOLT_TRACE_POLL) volt__trace_named(o, e->name, e->site);
     volt__out_char(o, '}');
-    if (e->kind == VOLT_EVENT_POLL) volt__trace_arrow(o, e, "f", tid);
+    if (e->kind == VOLT_TRACE_POLL) volt__trace_arrow(o, e, "f", tid);
 }
 static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, uint32_t tid,
                               const char *name) {
@@ -8624,7 +8745,7 @@ static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, u
     volt__out_text(o, "}}");
     uint64_t first = copy->n > VOLT_TRACE_CAP ? copy->n - VOLT_TRACE_CAP : 0;
     for (uint64_t i = first; i < copy->n; i++) {
-        volt_event *e = &copy->event[i & (VOLT_TRACE_CAP - 1)];
+        volt_trace_event *e = &copy->event[i & (VOLT_TRACE_CAP - 1)];
         volt__event_tidy(e);
         volt__trace_event(o, e, tid, &depth);
     }
