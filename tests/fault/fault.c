@@ -74,6 +74,7 @@ static const scenario scenarios[] = {
     TASK(jobs, 0),
     TASK(jobs_cancelled, QUIET),
     WHOLE(jobs_at_a_shutdown, QUIET),
+    WHOLE(jobs_left_alone, QUIET),
     TASK(in_place, QUIET),
     WHOLE(in_place_at_a_shutdown, QUIET),
     TASK(resolves, QUIET),

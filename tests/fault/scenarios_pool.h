@@ -12,6 +12,7 @@ static void rest(void) { usleep(20); }
 typedef struct request {
     int value; // what it gives
     int n_begun, n_ended, n_told; // told: who asked for it has ended
+    int n_dropped;                // by who need not be waited for
     const int *gate;              // it waits until this is set; NULL: it does not
 } request;
 static int answer(void *arg) {
@@ -113,6 +114,44 @@ static int jobs_at_a_shutdown_on(uint32_t workers) {
 static int jobs_at_a_shutdown(void) {
     int one = jobs_at_a_shutdown_on(1), two = jobs_at_a_shutdown_on(2);
     return (int)worse(one, two);
+}
+
+// Who is cancelled leaves one that runs, and takes back one that waits; either is dropped once.
+static void drop_request(void *arg) { add(&((request *)arg)->n_dropped, 1); }
+STATE(leaver, volt_errand errand; request *call;) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_blocking_or_leave(cx, &s->errand, answer, s->call, drop_request));
+    add(&s->call->n_told, 1);
+    VOLT_END(s->rc);
+}
+static int jobs_left_alone(void) {
+    volt_rt *rt = NULL;
+    volt_handle h[2] = { { NULL } };
+    request c[2];
+    int gate = 0;
+    int64_t value[2] = { 0, 0 }, first = open_rt(1, &rt);
+    if (first < 0) return (int)first;
+    memset(c, 0, sizeof c);
+    for (int i = 0; i < 2; i++) {
+        c[i].value = 100 + i;
+        c[i].gate = &gate;
+        int rc = VOLT_RT_SPAWN(rt, &h[i], leaver_run, (leaver_state){ .call = &c[i] });
+        first = worse(first, rc);
+        while (i == 0 && rc == 0 && !is_settled(&c[0])) rest();
+    }
+    for (int i = 0; i < 2; i++) {
+        volt_cancel(&h[i]);
+        if (!volt_handle_is_set(&h[i])) continue;
+        CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &value[i]), 0);
+        first = worse(first, unless_given_up(value[i]));
+    }
+    if (!is_hit()) CHECK(value[0] == -ECANCELED && c[0].n_dropped == 0 && c[1].n_begun == 0);
+    CHECK(volt_shutdown(rt, VOLT_US(300)) >= get(&c[0].n_begun)); // it still runs
+    set(&gate, 1);
+    close_rt(rt);
+    for (int i = 0; i < 2; i++) CHECK_EQ(c[i].n_dropped, value[i] == -ECANCELED);
+    for (int i = 0; i < 2; i++) CHECK_EQ(c[i].n_begun, c[i].n_ended);
+    return (int)first;
 }
 
 // ---- calls in place
