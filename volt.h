@@ -1211,8 +1211,8 @@ VOLT_API VOLT_POLL volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)
 //   gives : what fn returns
 //   memory: as volt_blocking. Without memory or a thread fn is called all the same, and the other
 //           workers take what they can. In a guest's worker, under VOLT_SINGLE_THREAD, and where
-//           there is neither a thread nor another worker, it is not on a plain thread: what waits
-//           for tasks gives -EDEADLK
+//           there is neither a thread nor another worker that does not block so itself, it is not
+//           on a plain thread: what waits for tasks gives -EDEADLK
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
 // ---- files: each call is one of volt_blocking, with its results, and -errno of the system call,
@@ -1870,6 +1870,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [C1]  token cancel: flag store         is_cancelled: flag load        what the canceller did  MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
 //  [H1]  helm given: store                helm taken: load               the whole worker        MP
+//  [H3]  block in place: count add, sub   block in place: count add      nothing: who is last    RC
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
 #ifndef VOLT_SINGLE_THREAD
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
@@ -4337,6 +4338,7 @@ struct volt_rt {
     uint32_t inside;      // lock: whose holder carries the guest
     uint32_t visitors;    // futex word, any, rmw [S1]: see volt__visit
     uint32_t place_turn;  // any, rmw: placements so far
+    uint32_t n_blocked;   // any, rmw [H3]: workers that block without a thread that could take over
     int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
     volt__idle idle;
     volt__injector injector;
@@ -6756,7 +6758,9 @@ VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)
 // Without a thread that could take over. With other workers what waits here goes to them, and fn is
 // on a plain thread all the same: what it waits for can happen.
 static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
-    int has_others = !w->is_guest && volt__started(w->rt) > 1;
+    uint32_t *n = &w->rt->n_blocked;
+    // the last one stays at its worker: what waits for tasks is told so, and they run afterwards
+    int has_others = volt__add_acq_rel(n, 1) + 1 < volt__started(w->rt) && !w->is_guest; // [H3]
     if (has_others) {
         volt__hand_out(w);
         VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
@@ -6764,6 +6768,7 @@ static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
     volt__store_rlx(&w->is_blocked, 1); // rlx: hint
     int rc = fn(arg);
     volt__store_rlx(&w->is_blocked, 0); // rlx: hint
+    volt__sub_acq_rel(n, 1);            // [H3]
     if (has_others) VOLT_TLS_SET(w);
     return rc;
 }
@@ -6813,6 +6818,7 @@ static int volt__file_move(const volt_file_op *op, int fd, size_t len, int is_wr
                              : VOLT_SYS(pread, fd, buf + done, len - done, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return -errno;
+        if (n == 0 && is_write) return -EIO; // no file system of Linux does that
         if (n == 0) break;
         done += VOLT__CAST(size_t, n);
     }
@@ -6828,9 +6834,12 @@ static int volt__file_load(const volt_file_op *op) {
     int fd = volt__file_open(op);
     if (fd < 0) return fd;
     int rc = volt__file_move(op, fd, op->len_, 0);
-    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_ &&
-        VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_)) > 0)
-        rc = -EFBIG;
+    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_) {
+        ssize_t n;
+        do n = VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_));
+        while (n < 0 && errno == EINTR);
+        if (n != 0) rc = n < 0 ? -errno : -EFBIG;
+    }
     VOLT_SYS(close, fd);
     return rc;
 }
@@ -8362,10 +8371,7 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
     d->n_started_ = d->n_failed_ = d->n_failed_before_ = 0;
     for (int i = 0; i < VOLT_DIAL_MAX; i++) d->attempt_[i].dial_ = d;
     VOLT_AWAIT(d->rc_, volt_join_any(cx, VOLT_EACH(volt__dial_attempt, d->attempt_)));
-    for (int i = 0; i < VOLT_DIAL_MAX; i++) { // two that connected in one poll
-        int64_t fd = volt_result(&d->attempt_[i].frame);
-        if (i != d->rc_ && fd >= 0) volt__close(cx->rt_, VOLT__CAST(int, fd));
-    }
+    // Those behind the first that connected were cancelled, and have closed what they had.
     if (d->rc_ < 0) VOLT_RETURN(d->rc_);
     VOLT_END(volt_result(&d->attempt_[d->rc_].frame));
 }
