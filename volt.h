@@ -316,6 +316,7 @@
 //  2. volt_histograms: how long polls take, and how long tasks wait for a worker after a wake-up.
 //  3. volt_trace: what the workers did last, and who woke whom, for ui.perfetto.dev.
 //  4. .tracer: every event, for an exporter of one's own.
+//  5. examples/15_dashboard.c shows all of this live in a browser.
 // Without it too, where <sys/sdt.h> was at the build, there are probes; perf list sdt, bpftrace
 // `usdt:PROGRAM:volt:poll` and gdb's `info probes` see them. Their arguments:
 //     poll    task, worker, text: where spawned and function or volt_name, text: last wait
@@ -1226,9 +1227,8 @@ VOLT_API int volt_rt_fd(const volt_rt *rt);
 // Runs what is runnable, at most so many polls (0: until nothing is; a task that always yields has
 // no end); never blocks. The descriptor stays readable while more is due.
 //   where : plain thread, the same or another each time, one at a time
-//   gives : polls run | -ESHUTDOWN when all has ended after a shutdown began: volt_shutdown will
-//           give 0 | -EBUSY, another thread is inside | -EDEADLK on a worker | -EINVAL without
-//           .is_guest | -ECHILD
+//   gives : polls run | -ESHUTDOWN when all tasks have ended after a shutdown began | -EBUSY,
+//           another thread is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 // For loops that want a time limit, too: when to step at the latest, for the next timer or to look
 // how far it still is. 0: now.
@@ -1412,8 +1412,8 @@ VOLT_API VOLT_POLL volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)
 //   gives : what fn returns
 //   memory: as volt_blocking. Without memory or a thread fn is called all the same, and the other
 //           workers take what they can. In a guest's worker, under VOLT_SINGLE_THREAD, and where
-//           there is neither a thread nor another worker, it is not on a plain thread: what waits
-//           for tasks gives -EDEADLK
+//           there is neither a thread nor another worker that does not block so itself, it is not
+//           on a plain thread: what waits for tasks gives -EDEADLK
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
 // ---- files: each call is one of volt_blocking, with its results, and -errno of the system call,
@@ -2309,6 +2309,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [O1]  queue put: word cas, store       queue take: word cas           what was pushed         MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
 //  [H1]  helm given: store                helm taken: load               the whole worker        MP
+//  [H3]  block in place: count add, sub   block in place: count add      nothing: who is last    RC
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
 #ifndef VOLT_SINGLE_THREAD
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
@@ -4494,24 +4495,35 @@ static volt_job *volt__pool_lose(volt__pool *p, volt__lane *l) {
     l->head = l->tail = NULL;
     return all;
 }
-// A job that was given to a thread which cannot be started: others of its lane come to it, or else
-// neither to it nor to what has been queued behind it. 0 or -errno.
+// Under lock. Threads that neither rest nor have a job: they are about to look for one.
+static uint32_t volt__pool_count_looking(const volt__pool *p) {
+    uint32_t n = p->n_threads - p->n_idle;
+    for (int i = 0; i < VOLT__LANES; i++) n -= p->lane[i].n_running;
+    return n;
+}
+// A job that was given to a thread which cannot be started: one that has come to rest meanwhile
+// gets it, others of its lane come to it, or else neither to it nor to what has been queued behind
+// it. 0 or -errno.
 static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
+    volt_job *lost = NULL;
     volt__lock(&p->lock);
     volt__lane *l = &p->lane[job->lane_];
-    volt_job *lost = NULL;
+    volt__pool_thread *idle = volt__pool_pop_idle(p);
     l->n_running--;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
-    int is_hopeless = l->n_running == 0 || job->lane_ == VOLT__LANE_CARRY;
-    if (!is_hopeless) volt__pool_enqueue(p, job);
+    uint32_t n_coming = l->n_running + volt__pool_count_looking(p);
+    int is_queued = job->lane_ != VOLT__LANE_CARRY && n_coming > 0;
+    if (idle) volt__pool_give(p, idle, job);
+    else if (is_queued) volt__pool_enqueue(p, job);
     else lost = volt__pool_lose(p, l);
     volt__unlock(&p->lock);
+    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
     while (lost) {
         volt_job *next = lost->next_;
         lost->fail_(lost->arg_, error);
         lost = next;
     }
-    return is_hopeless ? error : 0;
+    return idle || is_queued ? 0 : error;
 }
 // With a job for it, counted already.
 static int volt__pool_start(volt__pool *p, volt_job *job) {
@@ -4762,6 +4774,7 @@ struct volt_rt {
     uint32_t inside;      // lock: whose holder carries the guest
     uint32_t visitors;    // futex word, any, rmw [S1]: see volt__visit
     uint32_t place_turn;  // any, rmw: placements so far
+    uint32_t n_blocked;   // any, rmw [H3]: workers that block without a thread that could take over
     int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
     volt__idle idle;
     volt__injector injector;
@@ -7184,7 +7197,9 @@ VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)
 // Without a thread that could take over. With other workers what waits here goes to them, and fn is
 // on a plain thread all the same: what it waits for can happen.
 static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
-    int has_others = !w->is_guest && volt__started(w->rt) > 1;
+    uint32_t *n = &w->rt->n_blocked;
+    // the last one stays at its worker: what waits for tasks is told so, and they run afterwards
+    int has_others = volt__add_acq_rel(n, 1) + 1 < volt__started(w->rt) && !w->is_guest; // [H3]
     if (has_others) {
         volt__hand_out(w);
         VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
@@ -7192,6 +7207,7 @@ static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
     volt__store_rlx(&w->is_blocked, 1); // rlx: hint
     int rc = fn(arg);
     volt__store_rlx(&w->is_blocked, 0); // rlx: hint
+    volt__sub_acq_rel(n, 1);            // [H3]
     if (has_others) VOLT_TLS_SET(w);
     return rc;
 }
@@ -7241,6 +7257,7 @@ static int volt__file_move(const volt_file_op *op, int fd, size_t len, int is_wr
                              : VOLT_SYS(pread, fd, buf + done, len - done, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return -errno;
+        if (n == 0 && is_write) return -EIO; // no file system of Linux does that
         if (n == 0) break;
         done += VOLT__CAST(size_t, n);
     }
@@ -7256,9 +7273,12 @@ static int volt__file_load(const volt_file_op *op) {
     int fd = volt__file_open(op);
     if (fd < 0) return fd;
     int rc = volt__file_move(op, fd, op->len_, 0);
-    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_ &&
-        VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_)) > 0)
-        rc = -EFBIG;
+    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_) {
+        ssize_t n;
+        do n = VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_));
+        while (n < 0 && errno == EINTR);
+        if (n != 0) rc = n < 0 ? -errno : -EFBIG;
+    }
     VOLT_SYS(close, fd);
     return rc;
 }
@@ -10553,10 +10573,7 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
     d->n_started_ = d->n_failed_ = d->n_failed_before_ = 0;
     for (int i = 0; i < VOLT_DIAL_MAX; i++) d->attempt_[i].dial_ = d;
     VOLT_AWAIT(d->rc_, volt_join_any(cx, VOLT_EACH(volt__dial_attempt, d->attempt_)));
-    for (int i = 0; i < VOLT_DIAL_MAX; i++) { // two that connected in one poll
-        int64_t fd = volt_result(&d->attempt_[i].frame);
-        if (i != d->rc_ && fd >= 0) volt__close(cx->rt_, VOLT__CAST(int, fd));
-    }
+    // Those behind the first that connected were cancelled, and have closed what they had.
     if (d->rc_ < 0) VOLT_RETURN(d->rc_);
     VOLT_END(volt_result(&d->attempt_[d->rc_].frame));
 }
