@@ -4,6 +4,22 @@
 #ifndef VOLT_TEST_SYNC_H
 #define VOLT_TEST_SYNC_H
 
+// A root on one worker that stops the program.
+#define ROOT_DIES(name_, says_, ...)                                                               \
+    typedef struct {                                                                               \
+        volt_frame frame;                                                                          \
+        struct __VA_ARGS__;                                                                        \
+    } name_##_state;                                                                               \
+    static volt_poll name_##_body(volt_cx *cx, name_##_state *s);                                  \
+    static volt_poll name_##_root(volt_cx *cx, void *arg) {                                        \
+        return name_##_body(cx, (name_##_state *)arg);                                             \
+    }                                                                                              \
+    TEST_DIES(name_, says_) {                                                                      \
+        static name_##_state s;                                                                    \
+        run_on(1, name_##_root, &s);                                                               \
+    }                                                                                              \
+    static volt_poll name_##_body(volt_cx *cx, name_##_state *s)
+
 enum {
     MUTEX,
     FIFO,    // a mutex strictly in turn

@@ -260,6 +260,30 @@ static void run_hasty(int kind) {
     if (kind < N_PASSED && kind != COND) CHECK_EQ(object_try(&l.o), object_gives(kind));
 }
 
+// All who wait are cancelled by a shutdown, and it is free afterwards.
+static void run_shutdown(int kind, uint32_t workers) {
+    static line l;
+    volt_handle h[N_CONTENDERS];
+    int64_t rc;
+    volt_rt *rt = create_on(workers);
+    memset(&l, 0, sizeof l);
+    object_init(&l.o, kind);
+    for (int i = 0; i < N_CONTENDERS; i++) {
+        RT_SPAWN(rt, &h[i], contender_run, (contender){ .l = &l, .id = i, .way = i % SHIELDED });
+        UNTIL(n_waiting(&l.o) + READ(l.n_gone) > i);
+    }
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(n_waiting(&l.o), 0);
+    CHECK_EQ(l.n_gone, N_CONTENDERS);
+    for (int i = 0; i < N_CONTENDERS; i++) {
+        CHECK_EQ(volt_try_join(&h[i], &rc), 0);
+        CHECK(rc == -ECANCELED || rc == -ETIMEDOUT);
+    }
+    CHECK_EQ(volt_destroy(rt), 0);
+    object_open(&l.o);
+    if (kind < N_PASSED) CHECK_EQ(object_try(&l.o), kind == COND ? 0 : object_gives(kind));
+}
+
 // ---- on a worker
 typedef struct {
     volt_frame frame;
@@ -320,6 +344,44 @@ static volt_poll when_cancelled_run(volt_cx *cx, void *arg) {
     return when_cancelled(cx, (single *)arg);
 }
 
+// What blocks may wait for what tasks have.
+static int waits_in_a_job(void *arg) {
+    object *o = (object *)arg;
+    if (o->kind == COND) CHECK_EQ(volt_mutex_lock_sync(&o->mutex, VOLT_NEVER), 0);
+    CHECK_EQ(object_wait_sync(o, VOLT_NEVER), object_gives(o->kind));
+    object_pass(o);
+    return 7;
+}
+typedef struct {
+    volt_frame frame;
+    object *o;
+    volt_job job;
+    int64_t rc;
+} asker;
+static volt_poll asker_run(volt_cx *cx, void *arg) {
+    asker *k = (asker *)arg;
+    VOLT_BEGIN(cx, k);
+    VOLT_AWAIT(k->rc, volt_blocking(cx, &k->job, waits_in_a_job, k->o));
+    VOLT_END(k->rc);
+}
+typedef struct {
+    volt_frame frame;
+    object o;
+    awaiter a;
+    volt_handle h;
+    int64_t rc;
+} boss;
+static volt_poll ask_a_job(volt_cx *cx, boss *b, int kind) {
+    VOLT_BEGIN(cx, b);
+    object_init(&b->o, kind);
+    SPAWN(&b->h, asker_run, (asker){ .o = &b->o });
+    VOLT_AWAIT(until_waiting(cx, &b->a, &b->o, 1));
+    object_open(&b->o);
+    VOLT_AWAIT(b->rc, volt_join(cx, &b->h));
+    CHECK_EQ(b->rc, 7);
+    VOLT_END(0);
+}
+
 #define KIND_TESTS(name_, kind_)                                                                   \
     ROOT_TEST(name_##_cancelled_before_its_turn, { scenes sc; }) {                                 \
         VOLT_BEGIN(cx, s);                                                                         \
@@ -339,6 +401,21 @@ static volt_poll when_cancelled_run(volt_cx *cx, void *arg) {
             run_mixed(kind_, w, victim);                                                           \
     }                                                                                              \
     TEST_OF_THREADS(name_##_of_hasty_threads) { run_hasty(kind_); }                                \
+    TEST_OF_THREADS(name_##_at_a_shutdown) { EACH_WORKERS(w) run_shutdown(kind_, w); }             \
+    ROOT_TEST(name_##_in_a_job, { boss b; }) {                                                     \
+        VOLT_BEGIN(cx, s);                                                                         \
+        if (TEST_MOST_WORKERS > 1) VOLT_AWAIT(ask_a_job(cx, &s->b, kind_));                        \
+        VOLT_END(0);                                                                               \
+    }                                                                                              \
+    ROOT_DIES(name_##_on_the_stack, "on the stack: it must live in the state struct",              \
+              { int64_t rc; }) {                                                                   \
+        object o;                                                                                  \
+        VOLT_BEGIN(cx, s);                                                                         \
+        object_init(&o, kind_);                                                                    \
+        if (kind_ == COND) CHECK_EQ(volt_mutex_try_lock(&o.mutex), 0);                             \
+        VOLT_AWAIT(s->rc, object_wait(cx, &o));                                                    \
+        VOLT_END(0);                                                                               \
+    }                                                                                              \
     TEST(name_##_timed_out_on_a_thread) {                                                          \
         static object o;                                                                           \
         object_init(&o, kind_);                                                                    \
