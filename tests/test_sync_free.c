@@ -122,17 +122,19 @@ static door the_door;
         CHECK_EQ(d->rc, rc_);                                                                      \
     }
 DOOR_TEST(event_set_behind_one_who_left,
-          volt__latch_wait(&a, &d->event.latch_, VOLT__LATCH_FLAG), event_open, event_pass, 0)
+          volt__latch_wait(&a, &d->event.latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG), event_open,
+          event_pass, 0)
 DOOR_TEST(wait_group_done_behind_one_who_left,
-          (volt_wait_group_add(&d->group, 1), volt__latch_wait(&a, &d->group.latch_, 0)),
+          (volt_wait_group_add(&d->group, 1),
+           volt__latch_wait(&a, &d->group.latch_, VOLT__LATCH_ALL, 0)),
           group_open, group_pass, 0)
 DOOR_TEST(tracker_left_behind_one_who_left,
           (CHECK_EQ(volt_tracker_enter(&d->tracker), 0), volt_tracker_close(&d->tracker),
-           volt__latch_wait(&a, &d->tracker.latch_, VOLT__LATCH_FLAG)),
+           volt__latch_wait(&a, &d->tracker.latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG)),
           tracker_leaves, tracker_pass, 0)
 DOOR_TEST(tracker_closed_behind_one_who_left,
-          volt__latch_wait(&a, &d->tracker.latch_, VOLT__LATCH_FLAG), tracker_closes, tracker_pass,
-          0)
+          volt__latch_wait(&a, &d->tracker.latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG),
+          tracker_closes, tracker_pass, 0)
 DOOR_TEST(notify_all_behind_one_who_left, volt__bell_wait_past(&a, &d->notify, 0),
           notify_opens_all, notify_pass_past, 0)
 DOOR_TEST(notify_one_behind_one_who_left, volt__bell_wait(&a, &d->notify), notify_opens,
