@@ -18,8 +18,11 @@ static void relax_point(void);
 // at any assertion
 static __thread int is_to_be_held, is_looking;
 static int is_held, may_go, is_at_lock, is_unsteady;
+static void spin(int n) {
+    for (volatile int i = 0; i < n; i++) {}
+}
 static void lock_point(const char *condition) {
-    if (READ(is_unsteady) && RANDOM_BELOW(200) == 0) sched_yield();
+    if (READ(is_unsteady) && RANDOM_BELOW(16) == 0) spin(500);
     if (!is_to_be_held || strcmp(condition, "volt__load_rlx(lock) != 0") != 0) return;
     is_to_be_held = 0;
     WRITE(is_held, 1);
@@ -27,7 +30,6 @@ static void lock_point(const char *condition) {
 }
 static void relax_point(void) {
     if (is_looking) WRITE(is_at_lock, 1);
-    sched_yield();
 }
 
 // ---- who opens saw that somebody waits, who then left before it had the lock
@@ -154,12 +156,14 @@ DOOR_TEST(once_failed_behind_one_who_left,
 
 // ---- objects that are freed: by the last of those who are let through
 
-enum { N_ROUNDS = 150, N_TASKS = 3, N_THREADS = 2 };
+enum { N_ROUNDS = 60, N_TASKS = 3, N_THREADS = 2 };
 typedef struct {
     object o;
     int n_left, is_ready; // ready: what a cond tells
 } shared;
-static shared *rounds[N_ROUNDS]; // of each its object
+static shared *rounds[N_ROUNDS]; // of each its object, ...
+static volt_event announced[N_ROUNDS]; // ... and that it is there
+static volt_sem freed;
 static int kind_now, is_closing; // closing: the opener closes it, for all
 static int n_freed;
 
@@ -178,6 +182,7 @@ static void leave(shared *s) {
     memset(s, 0xdd, sizeof *s);
     free(s);
     COUNT(n_freed);
+    CHECK_EQ(volt_sem_release(&freed, 1), 0);
 }
 static void open_round(int r) {
     shared *s = (shared *)malloc(sizeof *s);
@@ -185,8 +190,9 @@ static void open_round(int r) {
     s->is_ready = 0;
     s->n_left = N_TASKS + N_THREADS;
     object_init(&s->o, kind_now);
-    WRITE(rounds[r], s);
-    for (int i = (int)RANDOM_BELOW(4); i > 0; i--) sched_yield();
+    rounds[r] = s;
+    volt_event_set(&announced[r]);
+    spin((int)RANDOM_BELOW(20000));
     if (is_closing && kind_now == SEM) volt_sem_close(&s->o.sem);
     else if (is_closing) volt_once_end(&s->o.once, 1);
     else if (kind_now != COND) object_open(&s->o);
@@ -199,21 +205,23 @@ static void open_round(int r) {
 static void *opener_of_rounds(void *arg) {
     for (int r = 0; r < N_ROUNDS; r++) {
         open_round(r);
-        UNTIL(READ(n_freed) >= r - 1);
+        if (r > 0) CHECK_EQ(volt_sem_acquire_sync(&freed, 1, VOLT_NEVER), 0); // one of those before
     }
     return arg;
 }
+// Hasty at first, so that the object is left and come back to while it is opened.
+static volt_time patience(int i) { return i < 4 ? VOLT_US((int)RANDOM_BELOW(50)) : VOLT_NEVER; }
 static void pass_round(int r) {
     shared *s;
     int rc = 0;
-    UNTIL((s = READ(rounds[r])) != NULL);
+    CHECK_EQ(volt_event_wait_sync(&announced[r], VOLT_NEVER), 0);
+    s = rounds[r];
     if (kind_now == COND) {
         CHECK_EQ(volt_mutex_lock_sync(&s->o.mutex, VOLT_NEVER), 0);
-        while (!s->is_ready) rc = object_wait_sync(&s->o, VOLT_US((int)RANDOM_BELOW(50)));
+        for (int i = 0; !s->is_ready; i++) rc = object_wait_sync(&s->o, patience(i));
         CHECK(rc == 0 || rc == -ETIMEDOUT);
     } else {
-        do rc = object_wait_sync(&s->o, VOLT_US((int)RANDOM_BELOW(50)));
-        while (rc == -ETIMEDOUT);
+        for (int i = 0; (rc = object_wait_sync(&s->o, patience(i))) == -ETIMEDOUT; i++) {}
         CHECK(has_come_through(rc));
     }
     leave(s);
@@ -229,7 +237,7 @@ typedef struct {
     volt_timer timer;
     volt_arm a, b;
     int64_t rc;
-    int r;
+    int n_tries;
 } guest;
 static volt_poll hasty_wait(volt_cx *cx, guest *g) {
     return volt_within(cx, &g->timer, VOLT_US(1), object_wait(cx, &g->s->o));
@@ -237,7 +245,7 @@ static volt_poll hasty_wait(volt_cx *cx, guest *g) {
 // One try: for good, for a moment, or until something else is first.
 static volt_poll try_round(volt_cx *cx, guest *g) {
     VOLT_BEGIN(cx, g);
-    if (RANDOM_BELOW(2)) {
+    if (++g->n_tries > 4) {
         VOLT_AWAIT(g->rc, object_wait(cx, &g->s->o));
     } else if (RANDOM_BELOW(2)) {
         VOLT_AWAIT(g->rc, hasty_wait(cx, g));
@@ -258,7 +266,10 @@ static volt_poll guest_run(volt_cx *cx, void *arg) {
     guest_task *t = (guest_task *)arg;
     VOLT_BEGIN(cx, t);
     for (t->r = 0; t->r < N_ROUNDS; t->r++) {
-        while ((t->g.s = READ(rounds[t->r])) == NULL) VOLT_AWAIT(volt_yield(cx));
+        VOLT_AWAIT(t->rc, volt_event_wait(cx, &announced[t->r]));
+        CHECK_EQ(t->rc, 0);
+        t->g.s = rounds[t->r];
+        t->g.n_tries = 0;
         if (kind_now == COND) {
             VOLT_AWAIT(t->rc, volt_mutex_lock(cx, &t->g.s->o.mutex));
             while (!t->g.s->is_ready) VOLT_AWAIT(t->rc, try_round(cx, &t->g));
@@ -278,7 +289,8 @@ static void run_rounds(int kind, int closing, uint32_t workers) {
     kind_now = kind;
     is_closing = closing;
     n_freed = 0;
-    memset(rounds, 0, sizeof rounds);
+    memset(announced, 0, sizeof announced);
+    memset(&freed, 0, sizeof freed);
     WRITE(is_unsteady, 1);
     for (int i = 0; i < N_TASKS; i++) RT_SPAWN(rt, &h[i], guest_run, (guest_task){ .r = 0 });
     for (int i = 0; i < N_THREADS; i++) t[i] = start_thread(passer_of_rounds, NULL);
