@@ -88,8 +88,9 @@ static inline void object_open(object *o) {
 }
 // What who was let through does in the end.
 static inline void object_pass(object *o) {
-    if (o->kind < N_PASSED) object_open(o);
-    if (o->kind == COND) volt_mutex_unlock(&o->mutex);
+    int kind = o->kind; // who is let through may free it
+    if (kind < N_PASSED) object_open(o);
+    if (kind == COND) volt_mutex_unlock(&o->mutex);
 }
 static inline int64_t object_gives(int kind) { return kind == ONCE; }
 
