@@ -655,11 +655,10 @@ typedef struct volt_queue_node {
     struct volt_queue_node *next_;
 } volt_queue_node;
 typedef struct volt_queue {
-    void *word_;             // what was pushed last, or who waits
+    void *word_;             // what was pushed last, or who waits; and whether it is closed
     volt_queue_node *first_; // W receiver: taken already, in order
-    volt_queue_node end_;
 } volt_queue;
-#define VOLT_QUEUE_INIT { NULL, NULL, { NULL } }
+#define VOLT_QUEUE_INIT { NULL, NULL }
 
 // One value from one task to another. Zero-valid.
 typedef struct volt_oneshot {
@@ -7532,19 +7531,34 @@ static int64_t volt__gate_leave(const volt__wait *a, volt__node *n, uint8_t was,
     else volt__gate_settle(g, a->flip, had);
     return -ECANCELED;
 }
-static void volt__gate_close(volt__gate *g) {
+// 0: nobody waits any more, and it is not closed yet; so the caller does it by the word alone.
+static int volt__gate_close_queued(volt__gate *g) {
     volt__wakes wakes;
-    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
-    while (!(word & VOLT__GATE_QUEUED))
-        // [G1] with try. LAST TOUCH
-        if (volt__cas_acq_rel(&g->word_, &word, word | VOLT__GATE_CLOSED)) return;
     volt__wakes_init(&wakes);
     volt__lock(&g->lock_);
-    // QUEUED stays: who sees it closed comes to the lock
-    volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try
-    volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
+    int is_waited_for = g->waiters_ != NULL;
+    if (is_waited_for) {
+        // QUEUED stays: who sees it closed comes to the lock
+        volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try
+        volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
+    } else {
+        volt__gate_settle(g, 0, 0);
+    }
     volt__unlock(&g->lock_);
     volt__wakes_release(&wakes);
+    return is_waited_for;
+}
+static void volt__gate_close(volt__gate *g) {
+    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+    for (;;) {
+        if (VOLT__UNLIKELY(word & VOLT__GATE_QUEUED)) {
+            if (volt__gate_close_queued(g)) return;
+            word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+            // [G1] with try. LAST TOUCH
+        } else if (volt__cas_acq_rel(&g->word_, &word, word | VOLT__GATE_CLOSED)) {
+            return;
+        }
+    }
 }
 static void volt__gate_wait(volt__wait *a, volt__gate *g, uint32_t flip, uint32_t n) {
     memset(a, 0, sizeof *a);
@@ -7772,16 +7786,25 @@ static int64_t volt__latch_leave(const volt__wait *a, volt__node *n, uint8_t was
 }
 // A change of the word: what it becomes; as it is: it shall stay so.
 typedef uint32_t volt__latch_fn(uint32_t word, uint32_t n);
-static void volt__latch_open(volt__latch *l, uint32_t open, volt__latch_fn *change, uint32_t n) {
+static uint32_t volt__event_up(uint32_t word, uint32_t n) { return word | n; }
+// 0: nobody waits any more, and nothing is changed yet; so the caller does it by the word alone.
+static int volt__latch_open(volt__latch *l, uint32_t open, volt__latch_fn *change, uint32_t n,
+                            uint32_t *word) {
     volt__wakes wakes;
+    uint32_t to;
     volt__wakes_init(&wakes);
     volt__lock(&l->lock_);
-    uint32_t word = volt__load_rlx(&l->word_), to; // rlx: hint, re-checked by the cas
-    do to = change(word, n);
-    while (!volt__cas_acq_rel(&l->word_, &word, to)); // [G2] with look
-    if (volt__latch_is(to, open)) volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
+    int is_waited_for = l->waiters_ != NULL;
+    volt__latch_settle(l);
+    *word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
+    if (is_waited_for) {
+        do to = change(*word, n);
+        while (!volt__cas_acq_rel(&l->word_, word, to)); // [G2] with look
+        if (volt__latch_is(to, open)) volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
+    }
     volt__unlock(&l->lock_);
     volt__wakes_release(&wakes);
+    return is_waited_for;
 }
 // Gives the word that it was, after which `change` came.
 static inline uint32_t volt__latch_move(volt__latch *l, uint32_t open, volt__latch_fn *change,
@@ -7789,12 +7812,14 @@ static inline uint32_t volt__latch_move(volt__latch *l, uint32_t open, volt__lat
     uint32_t word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
     for (;;) {
         uint32_t to = change(word, n);
-        if (to == word) return word;
+        // Who finds it up already adds to what is handed over, and may have seen an old word.
+        if (to == word && change != volt__event_up) return word;
         if (VOLT__UNLIKELY((word & VOLT__LATCH_QUEUED) && volt__latch_is(to, open))) {
-            volt__latch_open(l, open, change, n);
+            if (volt__latch_open(l, open, change, n, &word)) return word;
+            // [G2] with look. LAST TOUCH
+        } else if (volt__cas_acq_rel(&l->word_, &word, to)) {
             return word;
         }
-        if (volt__cas_acq_rel(&l->word_, &word, to)) return word; // [G2] with look. LAST TOUCH
     }
 }
 static void volt__latch_wait(volt__wait *a, volt__latch *l, uint32_t open) {
@@ -7824,7 +7849,6 @@ static int volt__latch_sync(volt__latch *l, uint32_t open, volt_time at_most) {
     return volt__wait_sync(&a, at_most);
 }
 
-static uint32_t volt__event_up(uint32_t word, uint32_t n) { return word | n; }
 static uint32_t volt__event_down(uint32_t word, uint32_t n) { return word & ~n; }
 VOLT_API volt_poll volt_event_wait(volt_cx *cx, volt_event *e) {
     return volt__latch_poll(cx, &e->latch_, VOLT__LATCH_FLAG);
@@ -7967,19 +7991,34 @@ static void volt__bell_ring(volt_notify *n, int is_last) {
 }
 VOLT_API void volt_notify_one(volt_notify *n) { volt__bell_ring(n, 0); }
 VOLT_API void volt_notify_last(volt_notify *n) { volt__bell_ring(n, 1); }
-VOLT_API void volt_notify_all(volt_notify *n) {
+// 0: nobody waits any more, and nothing is told yet; so the caller does it by the word alone.
+static int volt__bell_all_queued(volt_notify *n) {
     volt__wakes wakes;
-    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
-    while (!(word & VOLT__BELL_QUEUED))
-        // [G3] with wait_past. LAST TOUCH
-        if (volt__cas_acq_rel(&n->word_, &word, word + VOLT__BELL_ALL)) return;
     volt__wakes_init(&wakes);
     volt__lock(&n->lock_);
-    volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past; QUEUED stays
-    volt__wakes_fire_all(&wakes, &n->waiters_, VOLT__CLOSED);
-    volt__wakes_fire_all(&wakes, &n->watchers_, VOLT__CLOSED);
+    int is_waited_for = n->waiters_ || n->watchers_;
+    if (is_waited_for) {
+        volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past; QUEUED stays
+        volt__wakes_fire_all(&wakes, &n->waiters_, VOLT__CLOSED);
+        volt__wakes_fire_all(&wakes, &n->watchers_, VOLT__CLOSED);
+    } else {
+        volt__bell_settle(n, 0);
+    }
     volt__unlock(&n->lock_);
     volt__wakes_release(&wakes);
+    return is_waited_for;
+}
+VOLT_API void volt_notify_all(volt_notify *n) {
+    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+    for (;;) {
+        if (VOLT__UNLIKELY(word & VOLT__BELL_QUEUED)) {
+            if (volt__bell_all_queued(n)) return;
+            word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+            // [G3] with wait_past. LAST TOUCH
+        } else if (volt__cas_acq_rel(&n->word_, &word, word + VOLT__BELL_ALL)) {
+            return;
+        }
+    }
 }
 static void volt__bell_wait(volt__wait *a, volt_notify *n) {
     memset(a, 0, sizeof *a);
@@ -8611,30 +8650,42 @@ VOLT_API volt_poll volt_oneshot_recv(volt_cx *cx, volt_oneshot *o) {
 }
 
 // The queue: pushed onto a stack, which the receiver takes as a whole and turns around. In its word
-// also who waits, while it is empty. Once closed, end_ is on top and stays there.
-static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
+// also who waits, while it is empty; and, for good, ENDED.
+static int volt__queue_is_closed(const void *word) {
+    return (VOLT__CAST(uintptr_t, word) & VOLT__WORD_ENDED) != 0 && !volt__word_waits(word);
+}
+static void *volt__queue_ended(const void *word) {
+    return VOLT__CAST(void *, VOLT__CAST(uintptr_t, word) | VOLT__WORD_ENDED);
+}
+VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) {
     void *was = volt__load_acq(&q->word_); // [O1] with push, close
     do {
-        if (was == &q->end_) return -EPIPE;
+        if (volt__queue_is_closed(was)) return -EPIPE;
         n->next_ = volt__word_waits(was) ? NULL : VOLT__CAST(volt_queue_node *, was);
         // [O1] with take. LAST TOUCH
     } while (!volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, n)));
     if (volt__word_waits(was)) volt__word_wake(was);
     return 0;
 }
-VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) { return volt__queue_put(q, n); }
-VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, &q->end_); }
+VOLT_API void volt_queue_close(volt_queue *q) {
+    void *was = volt__load_acq(&q->word_), *to; // [O1] with push, close
+    do {
+        to = volt__queue_ended(volt__word_waits(was) ? NULL : was);
+        // [O1] with take. LAST TOUCH
+    } while (!volt__cas_acq_rel(&q->word_, &was, to));
+    if (volt__word_waits(was)) volt__word_wake(was);
+}
 // All that was pushed, the newest first.
 static volt_queue_node *volt__queue_take(volt_queue *q) {
     void *was = volt__load_acq(&q->word_); // [O1] with push, close
-    while (was && was != &q->end_ && !volt__word_waits(was))
-        // [O1] with push, close
-        if (volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, NULL)))
-            return VOLT__CAST(volt_queue_node *, was);
-    if (was != &q->end_) return NULL;
-    volt_queue_node *all = q->end_.next_;
-    q->end_.next_ = NULL;
-    return all;
+    for (;;) {
+        int is_closed = volt__queue_is_closed(was);
+        uintptr_t top = VOLT__CAST(uintptr_t, was) - (is_closed ? VOLT__WORD_ENDED : 0);
+        if (top == 0 || volt__word_waits(was)) return NULL;
+        void *empty = is_closed ? volt__queue_ended(NULL) : NULL;
+        if (volt__cas_acq_rel(&q->word_, &was, empty)) // [O1] with push, close
+            return VOLT__CAST(volt_queue_node *, top);
+    }
 }
 VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
     if (!q->first_)
@@ -8644,7 +8695,10 @@ VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
             q->first_ = n;
         }
     *out = q->first_;
-    if (!*out) return volt__load_acq(&q->word_) == &q->end_ ? 0 : -EAGAIN; // [O1] with close
+    if (!*out) { // empty and closed, or something has come since, or nothing
+        const void *word = volt__load_acq(&q->word_); // [O1] with close
+        return word == volt__queue_ended(NULL) ? 0 : -EAGAIN;
+    }
     q->first_ = (*out)->next_;
     return 1;
 }
