@@ -6,16 +6,15 @@
 #ifndef VMC_WAITS_H
 #define VMC_WAITS_H
 
-typedef struct waiter { // in statics: who lets it through may come to its parker after it has left
+typedef struct waiter {
     volt__blocked b;
     volt__wait a;
 } waiter;
-static volt__wait *wait_of(waiter *w) { return &w->a; }
+static waiter w1, w2; // static: who lets one through may come to its parker after it has left
 
-// A result, or VOLT__PENDING.
-static __attribute__((unused)) int64_t wait_begin(waiter *w) {
+static __attribute__((unused)) void wait_begin(waiter *w) {
     volt__blocked_init(&w->b);
-    return volt__wait_step(&w->a, &w->b.node, 0);
+    VMC_ASSERT(volt__wait_step(&w->a, &w->b.node, 0) == VOLT__PENDING);
 }
 static __attribute__((unused)) int64_t wait_end(waiter *w) {
     int64_t value;
@@ -26,8 +25,9 @@ static __attribute__((unused)) int64_t wait_end(waiter *w) {
     } while (value == VOLT__PENDING);
     return value;
 }
-static __attribute__((unused)) int64_t wait_leave(waiter *w) {
-    return volt__wait_step(&w->a, &w->b.node, 1);
+static __attribute__((unused)) void wait_leave(void *waiter_) {
+    waiter *w = waiter_;
+    VMC_ASSERT(volt__wait_step(&w->a, &w->b.node, 1) == -ECANCELED);
 }
 
 #endif // VMC_WAITS_H
