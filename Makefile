@@ -48,6 +48,8 @@ help:
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
+	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
+	@echo '               the other tasks; needs valgrind'
 	@echo 'make gdb-test  what examples/gdb/volt.py shows of a stopped program, live and as a core file'
 	@echo 'make size      text and data by processor and configuration; time to parse the header'
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
@@ -776,18 +778,26 @@ demo: build/bench/echo_server build/bench/load
 
 # What the workers of the demo did last, for ui.perfetto.dev; read by a JSON parser, and checked.
 .PHONY: trace
-trace: need-python3 build/trace/echo_server build/bench/load
-	@bench/trace.sh build/trace/echo_server build/bench/load build/trace.json
-	@tests/trace.py build/trace.json connection_run bench/echo_server.c
-build/trace/echo_server: bench/echo_server.c volt.h bench/bench.h
-	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -DNDEBUG -DVOLT_TRACE=1 -Wall -Wextra -I. -pthread $< -o $@
+trace: need-python3 build/bench/trace/echo_server build/bench/load
+	@bench/trace.sh build/bench/trace/echo_server build/bench/load build/trace.json
+	@tests/trace.py build/trace.json connection_run bench/echo.h
 
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
-.PHONY: bench-placement
+.PHONY: bench-placement bench-inside
 bench-placement: build/bench/placement
 	@bench/placement.sh
+# The short form; each program says at its head what it can do at length.
+bench-inside: need-valgrind build/bench/block build/bench/dump
+	@CC='$(CC)' PAIRS=6 bench/inside.sh
+	@echo
+	@build/bench/block --reps 1 --calls 5000
+	@echo
+	@build/bench/dump text
+
+build/bench/trace/%: bench/%.c volt.h $(wildcard bench/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -DNDEBUG -DVOLT_TRACE=1 -Wall -Wextra -I. -pthread $< -o $@
 
 # SIZES='x86-64=cc': that row only.
 SIZES ?= x86-64='$(CC)' Thumb-2='arm-linux-gnueabihf-gcc -mthumb' AArch64=aarch64-linux-gnu-gcc \

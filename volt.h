@@ -174,7 +174,8 @@
 // A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
 // lets the task wait for it; volt_block_in_place calls one in the middle of a poll, and another
 // thread carries the worker on meanwhile: two thread switches, and nothing if the function was
-// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking.
+// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking;
+// volt_blocking_or_leave is for what may hang, and need not be waited for.
 // Threads of the pool start when they are needed, end after 10 s without work, and count 16 at most
 // (.blocking), 4 more for names and one for each call in place: a function that waits for another
 // one on the pool may wait for ever, once there are 16 such. A shutdown cancels what waits for a
@@ -754,6 +755,11 @@ typedef struct volt_job {
     int64_t result_;
     uint8_t lane_, state_;
 } volt_job;
+
+// One call of volt_blocking_or_leave; zero-valid, and free for the next one when that has ended.
+typedef struct volt_errand {
+    struct volt__errand *it_;
+} volt_errand;
 
 // One call of volt_file_...; zero-valid, and free for the next one when that await has ended.
 typedef struct volt_file_op {
@@ -1389,6 +1395,14 @@ VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //           -ECANCELED fn has not run
 //   memory: some 100 bytes and a stack per thread. Under VOLT_SINGLE_THREAD fn is called right here
 VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg), void *arg);
+// The same for what may hang: cancelled, the wait ends at once, also when fn has begun, which then
+// goes on by itself. -ECANCELED: arg is not the caller's any more; drop(arg) is called once, now or
+// by the pool's thread when fn has returned. So arg is no part of a state; and fn must not return
+// -ECANCELED. A shutdown waits for fn as for the others, as long as it may.
+//   gives : as volt_blocking | -ENOMEM
+//   memory: some 150 bytes until fn has returned
+VOLT_API VOLT_POLL volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *arg),
+                                          void *arg, void (*drop)(void *arg));
 // Calls fn(arg), which may block, right here, in the middle of the poll: meanwhile another thread
 // takes this worker over, so that nothing else waits, and gives it back then. fn is on a plain
 // thread for volt: it may use what those may, has no volt_cx, and must not wait for the end of its
@@ -2605,6 +2619,7 @@ VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
 typedef struct volt__slabs {
     uint32_t lock;
     uint32_t n_made;   // under lock
+    uint32_t n_gone;   // under lock: of these, given back
     volt__slab *first; // under lock: the youngest
     volt_allocator alloc;
     volt_rt *rt;
@@ -2739,6 +2754,7 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
 static void volt__slab_destroy(volt__slab *s) {
     volt__slabs *all = s->heap->slabs;
     volt__lock(&all->lock);
+    all->n_gone++;
     if (s->all_prev) s->all_prev->all_next = s->all_next;
     else all->first = s->all_next;
     if (s->all_next) s->all_next->all_prev = s->all_prev;
@@ -4806,8 +4822,9 @@ static volt__trace *volt__trace_of(volt_rt *rt, volt__worker *w) {
     return w ? &w->trace : &rt->outside;
 }
 static uint32_t volt__trace_index(const volt__worker *w) { return w ? w->index : UINT32_MAX; }
-static void volt__tell(const volt_rt *rt, volt_trace_event e) {
+static void volt__tell(const volt_rt *rt, const volt_trace_event *as_recorded) {
     if (!rt->cfg.tracer.fn) return;
+    volt_trace_event e = *as_recorded;
     volt__event_tidy(&e);
     rt->cfg.tracer.fn(rt->cfg.tracer.user, &e);
 }
@@ -4816,7 +4833,7 @@ static void volt__record(volt_rt *rt, volt__worker *w, const volt_trace_event *e
     volt__lock(&r->lock);
     volt__trace_put(r, e);
     volt__unlock(&r->lock);
-    volt__tell(rt, *e);
+    volt__tell(rt, e);
 }
 #endif
 // By who has won the right to enqueue it: its runner reads the stamp.
@@ -4850,7 +4867,7 @@ static inline int64_t volt__tell_poll(volt__worker *w, volt__task *t) {
     r->poll_site = e.site;
     r->histograms.wait[volt__histogram_slot(volt__trace_since(e.n, e.at))]++;
     volt__unlock(&r->lock);
-    volt__tell(w->rt, e);
+    volt__tell(w->rt, &e);
     return e.at;
 #else
     (void)w, (void)t;
@@ -4873,7 +4890,7 @@ static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pend
     if (w->rt->cfg.slow_poll > 0 && e.at - since > w->rt->cfg.slow_poll)
         volt__log(w->rt, VOLT_LOG_SLOW_POLL, e.site);
     if (is_pending && w->cx.frame_) e.site = w->cx.site_;
-    volt__tell(w->rt, e);
+    volt__tell(w->rt, &e);
 #else
     (void)w, (void)t, (void)is_pending, (void)since;
 #endif
@@ -5343,6 +5360,7 @@ static void volt__shutdown_sweep(volt_rt *rt) {
     volt__chain c;
     volt__chain_init(&c);
     volt__slabs_walk(&rt->slabs, volt__shutdown_wake, &c);
+    volt__tell_wakes(rt, volt__worker_here(rt), &c);
     volt__inject(rt, &c);
     volt__poke_all(rt); // also when there is no task at all: somebody must find that out
 }
@@ -5435,6 +5453,9 @@ static int volt__must_close(volt__task *t, int64_t result) {
     t->u.fn = s->close_;
     return 1;
 }
+static inline int volt__is_left_open(volt__task *t) {
+    return (t->flags & VOLT__HAD_GROUP) && volt__scope_top(volt__root_frame(t)) != NULL;
+}
 // Of any task. 0: it has not ended, a group is to be closed first.
 static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t,
                                                     int64_t result) {
@@ -5505,12 +5526,14 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     for (;;) {
         volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->task_ == t);
-        volt__tell_polled(w, t, volt_is_pending(p), since);
         if (volt_is_pending(p)) {
+            volt__tell_polled(w, t, 1, since);
             volt__suspended(w, t);
             return;
         }
         VOLT_ASSERT(cx->shield_ == 0);
+        // else its function goes on as the one that closes its group: the same poll
+        if (!VOLT_TRACE || !volt__is_left_open(t)) volt__tell_polled(w, t, 0, since);
         if (VOLT__LIKELY(volt__complete_private(w, t))) return;
         if (volt__complete(w, t, volt_value(p))) return;
         state = volt__state_of(t); // the same: cheaper than keeping it over every poll
@@ -5654,6 +5677,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     // we are looking, and arm it again: [W2]
     if (got.is_watch) (void)volt__watch_take(&w->rt->watch);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
+    volt__tell_wakes(w->rt, w, &got.chain);
     // [Q4] with its owner
     volt__task *t = volt__xchg_acq_rel(&stuck->lifo, VOLT__CAST(volt__task *, NULL));
     if (t) volt__chain_push(&got.chain, t);
@@ -6972,6 +6996,15 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     if (!volt__charge(cx)) return volt_pending();
     return volt__leaf_end(n, volt__is_off(cx) ? -ECANCELED : fn(arg));
 }
+VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
+                                          void (*drop)(void *)) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    (void)e;
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (is_off && drop) drop(arg);
+    return volt__leaf_end(n, is_off ? -ECANCELED : fn(arg));
+}
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt_cx saved = *cx; // fn may do steps of another runtime
     int rc = fn(arg);
@@ -7048,6 +7081,101 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     if (is_off && volt__job_cancel(cx, job, n)) return volt__leaf_end(n, -ECANCELED);
     return volt__leaf_pend(cx, n, 0);
 }
+
+// One that may be left: on a block of its own, whose owner is the task while it waits, or has been
+// told, and else the thread of the pool.
+typedef struct volt__errand {
+    volt_job job;
+    volt_rt *rt;
+    int (*fn)(void *);
+    void *arg;
+    void (*drop)(void *);
+    volt__node *waiter; // under the pool's lock; NULL: it has been left
+    int rc;
+} volt__errand;
+static void volt__errand_free(volt__errand *e, int is_dropped) {
+    volt_allocator *a = &e->rt->cfg.alloc;
+    if (is_dropped && e->drop) e->drop(e->arg);
+    a->free(a->user, e, sizeof *e);
+}
+static void volt__errand_tell(void *arg, int rc) {
+    volt__errand *e = VOLT__CAST(volt__errand *, arg);
+    volt__pool *p = &e->rt->pool;
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__lock(&p->lock);
+    int is_left = !e->waiter;
+    e->rc = rc;
+    if (!is_left) volt__node_fire(e->waiter, VOLT__FIRED, &c);
+    volt__unlock(&p->lock); // LAST TOUCH, unless it was left
+    if (is_left) volt__errand_free(e, 1);
+    volt__schedule_chain(&c);
+}
+// On the pool.
+static void volt__errand_run(void *arg) {
+    volt__errand *e = VOLT__CAST(volt__errand *, arg);
+    volt__errand_tell(e, e->fn(e->arg));
+}
+// 0 or -errno.
+static int volt__errand_start(volt_cx *cx, volt__errand *call, volt__node *n, volt__errand **out) {
+    volt_allocator *a = &cx->rt_->cfg.alloc;
+    volt__errand *e = VOLT__CAST(volt__errand *, a->alloc(a->user, sizeof *e, VOLT__LINE));
+    if (!e) return -ENOMEM;
+    *e = *call;
+    e->job.run_ = volt__errand_run;
+    e->job.fail_ = volt__errand_tell;
+    e->job.arg_ = e;
+    e->rt = cx->rt_;
+    e->waiter = n;
+    *out = e;
+    volt__node_bind(n, cx->task_, e);
+    int rc = volt__pool_submit(&cx->rt_->pool, &e->job);
+    if (rc == 0) return 0;
+    volt__node_unbind(n, cx->task_);
+    volt__errand_free(e, 0);
+    *out = NULL;
+    return rc;
+}
+// Its result; or the wait is over without one: -ECANCELED.
+static int64_t volt__errand_end(volt_cx *cx, volt__errand *e, volt__node *n) {
+    volt__pool *p = &cx->rt_->pool;
+    volt__lock(&p->lock); // the barrier against who fired it, too
+    int64_t result = e->rc;
+    int is_told = volt__node_state(n) == VOLT__FIRED;
+    int is_ours = is_told || volt__pool_take_back(p, &e->job);
+    e->waiter = NULL;
+    volt__unlock(&p->lock); // LAST TOUCH, unless it is ours
+    volt__node_unbind(n, cx->task_);
+    if (is_ours) volt__errand_free(e, !is_told);
+    return is_told ? result : -ECANCELED;
+}
+VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
+                                          void (*drop)(void *)) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__check_place(cx, e);
+    volt__check_place(cx, arg);
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (volt__node_state(n) == VOLT__IDLE && is_off) {
+        if (drop) drop(arg);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    if (volt__node_state(n) == VOLT__IDLE) {
+        volt__errand call;
+        VOLT__REQUIRE_OF(cx, !e->it_, "one volt_errand for two calls at once");
+        memset(&call, 0, sizeof call);
+        call.fn = fn;
+        call.arg = arg;
+        call.drop = drop;
+        int rc = volt__errand_start(cx, &call, n, &e->it_);
+        return rc < 0 ? volt__leaf_end(n, rc) : volt__leaf_pend(cx, n, 0);
+    }
+    if (volt__node_state(n) == VOLT__LINKED && !is_off) return volt__leaf_pend(cx, n, 0);
+    volt__errand *it = e->it_;
+    e->it_ = NULL;
+    return volt__leaf_end(n, volt__errand_end(cx, it, n));
+}
+
 // Without a thread that could take over. With other workers what waits here goes to them, and fn is
 // on a plain thread all the same: what it waits for can happen.
 static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
@@ -7784,9 +7912,8 @@ static int64_t volt__latch_leave(const volt__wait *a, volt__node *n, uint8_t was
     volt__latch_settle(VOLT__CAST(volt__latch *, a->on));
     return -ECANCELED;
 }
-// A change of the word: what it becomes; as it is: it shall stay so.
+// A change of the word: what it becomes.
 typedef uint32_t volt__latch_fn(uint32_t word, uint32_t n);
-static uint32_t volt__event_up(uint32_t word, uint32_t n) { return word | n; }
 // 0: nobody waits any more, and nothing is changed yet; so the caller does it by the word alone.
 static int volt__latch_open(volt__latch *l, uint32_t open, volt__latch_fn *change, uint32_t n,
                             uint32_t *word) {
@@ -7812,8 +7939,8 @@ static inline uint32_t volt__latch_move(volt__latch *l, uint32_t open, volt__lat
     uint32_t word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
     for (;;) {
         uint32_t to = change(word, n);
-        // Who finds it up already adds to what is handed over, and may have seen an old word.
-        if (to == word && change != volt__event_up) return word;
+        // Also if it stays as it is: an event that is set again hands over more, and the word that
+        // was seen may be an old one.
         if (VOLT__UNLIKELY((word & VOLT__LATCH_QUEUED) && volt__latch_is(to, open))) {
             if (volt__latch_open(l, open, change, n, &word)) return word;
             // [G2] with look. LAST TOUCH
@@ -7849,6 +7976,7 @@ static int volt__latch_sync(volt__latch *l, uint32_t open, volt_time at_most) {
     return volt__wait_sync(&a, at_most);
 }
 
+static uint32_t volt__event_up(uint32_t word, uint32_t n) { return word | n; }
 static uint32_t volt__event_down(uint32_t word, uint32_t n) { return word & ~n; }
 VOLT_API volt_poll volt_event_wait(volt_cx *cx, volt_event *e) {
     return volt__latch_poll(cx, &e->latch_, VOLT__LATCH_FLAG);
@@ -8590,7 +8718,8 @@ static int volt__oneshot_end(volt_oneshot *o, void *word) {
     return 0;
 }
 VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value) {
-    if (volt_oneshot_is_closed(o)) return -EPIPE;
+    void *word = volt__load_acq(&o->word_); // [O1] with end
+    if (word == VOLT__ONESHOT_SENT || word == VOLT__ONESHOT_CLOSED) return -EPIPE;
     o->value_ = value;
     return volt__oneshot_end(o, VOLT__ONESHOT_SENT);
 }
@@ -8598,8 +8727,7 @@ VOLT_API void volt_oneshot_close(volt_oneshot *o) {
     (void)volt__oneshot_end(o, VOLT__ONESHOT_CLOSED);
 }
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o) {
-    uintptr_t word = VOLT__CAST(uintptr_t, volt__load_acq(&o->word_)); // [O1] with end
-    return (word & VOLT__WORD_ENDED) != 0 && !(word & VOLT__WORD_WAITS);
+    return volt__load_acq(&o->word_) == VOLT__ONESHOT_CLOSED; // [O1] with end
 }
 VOLT_API int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value) {
     void *word = volt__load_acq(&o->word_); // [O1] with end
@@ -8650,55 +8778,52 @@ VOLT_API volt_poll volt_oneshot_recv(volt_cx *cx, volt_oneshot *o) {
 }
 
 // The queue: pushed onto a stack, which the receiver takes as a whole and turns around. In its word
-// also who waits, while it is empty; and, for good, ENDED.
-static int volt__queue_is_closed(const void *word) {
-    return (VOLT__CAST(uintptr_t, word) & VOLT__WORD_ENDED) != 0 && !volt__word_waits(word);
+// also who waits, while it is empty, or ENDED, beside what was pushed last: then it stays as it is
+// until that is taken, and ENDED remains.
+static int volt__queue_is_ended(const void *word) {
+    return !volt__word_waits(word) && (VOLT__CAST(uintptr_t, word) & VOLT__WORD_ENDED) != 0;
 }
-static void *volt__queue_ended(const void *word) {
-    return VOLT__CAST(void *, VOLT__CAST(uintptr_t, word) | VOLT__WORD_ENDED);
+static volt_queue_node *volt__queue_top(void *word) {
+    uintptr_t top = volt__word_waits(word) ? 0 : VOLT__CAST(uintptr_t, word) & ~VOLT__WORD_ENDED;
+    return VOLT__CAST(volt_queue_node *, top);
 }
-VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) {
-    void *was = volt__load_acq(&q->word_); // [O1] with push, close
+// What is on top from now on: n, or ENDED above what was there.
+static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
+    void *word, *was = volt__load_acq(&q->word_); // [O1] with push, close
     do {
-        if (volt__queue_is_closed(was)) return -EPIPE;
-        n->next_ = volt__word_waits(was) ? NULL : VOLT__CAST(volt_queue_node *, was);
+        volt_queue_node *top = volt__queue_top(was);
+        if (volt__queue_is_ended(was)) return -EPIPE;
+        if (n) n->next_ = top;
+        word = n ? VOLT__CAST(void *, n)
+                 : VOLT__CAST(void *, VOLT__CAST(uintptr_t, top) | VOLT__WORD_ENDED);
         // [O1] with take. LAST TOUCH
-    } while (!volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, n)));
+    } while (!volt__cas_acq_rel(&q->word_, &was, word));
     if (volt__word_waits(was)) volt__word_wake(was);
     return 0;
 }
-VOLT_API void volt_queue_close(volt_queue *q) {
-    void *was = volt__load_acq(&q->word_), *to; // [O1] with push, close
-    do {
-        to = volt__queue_ended(volt__word_waits(was) ? NULL : was);
-        // [O1] with take. LAST TOUCH
-    } while (!volt__cas_acq_rel(&q->word_, &was, to));
-    if (volt__word_waits(was)) volt__word_wake(was);
-}
-// All that was pushed, the newest first.
-static volt_queue_node *volt__queue_take(volt_queue *q) {
+VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) { return volt__queue_put(q, n); }
+VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, NULL); }
+// The word as it was, with all that was pushed, the newest first; ENDED is left there.
+static void *volt__queue_take(volt_queue *q) {
     void *was = volt__load_acq(&q->word_); // [O1] with push, close
-    for (;;) {
-        int is_closed = volt__queue_is_closed(was);
-        uintptr_t top = VOLT__CAST(uintptr_t, was) - (is_closed ? VOLT__WORD_ENDED : 0);
-        if (top == 0 || volt__word_waits(was)) return NULL;
-        void *empty = is_closed ? volt__queue_ended(NULL) : NULL;
-        if (volt__cas_acq_rel(&q->word_, &was, empty)) // [O1] with push, close
-            return VOLT__CAST(volt_queue_node *, top);
+    while (volt__queue_top(was)) {
+        void *left = VOLT__CAST(void *, VOLT__CAST(uintptr_t, was) & VOLT__WORD_ENDED);
+        if (volt__cas_acq_rel(&q->word_, &was, left)) break; // [O1] with push, close
     }
+    return was;
 }
 VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
-    if (!q->first_)
-        for (volt_queue_node *n = volt__queue_take(q), *next; n; n = next) {
+    if (!q->first_) {
+        void *was = volt__queue_take(q);
+        for (volt_queue_node *n = volt__queue_top(was), *next; n; n = next) {
             next = n->next_;
             n->next_ = q->first_;
             q->first_ = n;
         }
-    *out = q->first_;
-    if (!*out) { // empty and closed, or something has come since, or nothing
-        const void *word = volt__load_acq(&q->word_); // [O1] with close
-        return word == volt__queue_ended(NULL) ? 0 : -EAGAIN;
+        // By the same look: what is pushed after it is not lost, and closed comes behind it.
+        if (!q->first_) return volt__queue_is_ended(was) ? 0 : -EAGAIN;
     }
+    *out = q->first_;
     q->first_ = (*out)->next_;
     return 1;
 }
@@ -10437,12 +10562,17 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
 // the serial number of a slab, since slabs come and go meanwhile.
 
 typedef struct volt__seen {
-    uint32_t serial, slot; // of the last one that was looked at
+    uint32_t serial, slot;
     uintptr_t word;
     const char *spawn_site, *wait_site;
     uint32_t wait, wait_ms, spawn_ms;
 } volt__seen;
 enum { VOLT__DUMP_BATCH = 64 };
+// Where a walk is: behind this slot. The slab is still there if none has gone since.
+typedef struct volt__cursor {
+    uint32_t serial, slot, n_gone;
+    const volt__slab *slab;
+} volt__cursor;
 static void volt__seen_copy(volt__seen *to, const volt__slab *s, uint32_t slot,
                             const volt__task *t, uintptr_t word) {
     to->serial = s->serial;
@@ -10455,7 +10585,8 @@ static void volt__seen_copy(volt__seen *to, const volt__slab *s, uint32_t slot,
     to->spawn_ms = volt__load_rlx(&t->spawn_ms);     // rlx: a snapshot
 }
 // Tasks behind *at, which becomes the last slot looked at; at most a batch. Under slabs.lock.
-static uint32_t volt__seen_slab(const volt__slab *s, volt__seen *at, volt__seen *out, uint32_t n) {
+static uint32_t volt__seen_slab(const volt__slab *s, volt__cursor *at, volt__seen *out,
+                                uint32_t n) {
     uint32_t carved = volt__load_acq(&s->carved); // [M2] with take
     uint32_t i = s->serial == at->serial ? at->slot + 1 : 0;
     for (; i < carved && n < VOLT__DUMP_BATCH; i++) {
@@ -10467,18 +10598,24 @@ static uint32_t volt__seen_slab(const volt__slab *s, volt__seen *at, volt__seen 
     }
     return n;
 }
-static void volt__seen_begin(volt__seen *at) {
+static void volt__seen_begin(volt__cursor *at) {
     memset(at, 0, sizeof *at);
     at->serial = at->slot = UINT32_MAX;
     at->slot--; // its successor is none
 }
 // The next batch; 0: that was all. < 0: -EBUSY.
-static int volt__seen_next(volt__slabs *all, volt__seen *at, volt__seen *out, unsigned flags) {
+static int volt__seen_next(volt__slabs *all, volt__cursor *at, volt__seen *out, unsigned flags) {
     uint32_t n = 0;
     if (!(flags & VOLT_DUMP_CRASH)) volt__lock(&all->lock);
     else if (!volt__try_lock(&all->lock)) return -EBUSY;
-    for (const volt__slab *s = all->first; s && n < VOLT__DUMP_BATCH; s = s->all_next)
-        if (s->serial <= at->serial) n = volt__seen_slab(s, at, out, n);
+    // From the start it would be all slabs for each batch.
+    const volt__slab *s = at->slab && at->n_gone == all->n_gone ? at->slab : all->first;
+    for (; s && n < VOLT__DUMP_BATCH; s = s->all_next) {
+        if (s->serial > at->serial) continue;
+        n = volt__seen_slab(s, at, out, n);
+        at->slab = s;
+    }
+    at->n_gone = all->n_gone;
     volt__unlock(&all->lock);
     return VOLT__CAST(int, n);
 }
@@ -10671,7 +10808,8 @@ static void volt__dump_worker(volt__out *o, const volt_rt *rt, uint32_t i) {
     volt__out_char(o, o->is_json ? '}' : '\n');
 }
 static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
-    volt__seen batch[VOLT__DUMP_BATCH], at;
+    volt__seen batch[VOLT__DUMP_BATCH];
+    volt__cursor at;
     int n;
     volt__seen_begin(&at);
     while ((n = volt__seen_next(&rt->slabs, &at, batch, flags)) > 0 && o->rc == 0) {
@@ -10842,7 +10980,8 @@ static void volt__health_polls(volt_rt *rt, volt_health_of *out) {
     if (out->site && strchr(out->site, '\t')) out->site = NULL; // where it was spawned
 }
 VOLT_API int volt_health(volt_rt *rt, volt_health_of *out) {
-    volt__seen batch[VOLT__DUMP_BATCH], at;
+    volt__seen batch[VOLT__DUMP_BATCH];
+    volt__cursor at;
     int n;
     memset(out, 0, sizeof *out);
     if (volt__is_child(rt)) return -ECHILD;
