@@ -125,6 +125,46 @@ static void mutex_leave_alone(int is_fifo) {
 SCENARIO(gate_mutex_leave_alone) { mutex_leave_alone(0); }
 SCENARIO(gate_mutex_leave_alone_fifo) { mutex_leave_alone(FIFO); }
 
+// The only one that waits leaves with what it was given: it brings what was written before.
+static void try_and_use(void *has_got) {
+    *(int *)has_got = volt_mutex_try_lock(&s->mutex) == 0;
+    if (*(int *)has_got) use_and_unlock();
+}
+SCENARIO(gate_mutex_leave_beside_try) {
+    int has_got = 0;
+    vmc_must_happen("from who has left");
+    share(3, FIFO);
+    VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
+    mutex_wait_begin(&w1);
+    int t1 = vmc_spawn(wait_leave, &w1), t2 = vmc_spawn(try_and_use, &has_got);
+    use_and_unlock();
+    vmc_join(t1);
+    vmc_join(t2);
+    if (has_got) vmc_reached("from who has left");
+    VMC_ASSERT(s->n_uses == 2 - has_got);
+    s->n_uses = 1;
+    lock_and_use(NULL);
+}
+
+// Who has been passed over as often as it may be is next, and others are not before it.
+SCENARIO(gate_mutex_passed_over) {
+    share(5, 0);
+    VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
+    mutex_wait_begin(&w1);
+    mutex_wait_begin(&w2);
+    volt_mutex_unlock(&s->mutex);
+    VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0); // before the first one, which has its turn
+    VMC_ASSERT(volt__wait_step(&w1.a, &w1.b.node, 0) == VOLT__PENDING);
+    volt_mutex_unlock(&s->mutex);
+    VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == -EAGAIN);
+    VMC_ASSERT(volt__wait_step(&w1.a, &w1.b.node, 0) == 0);
+    volt_mutex_unlock(&s->mutex);
+    VMC_ASSERT(volt__wait_step(&w2.a, &w2.b.node, 0) == 0);
+    volt_mutex_unlock(&s->mutex);
+    VMC_ASSERT(s->mutex.gate_.word_ == 0);
+    vmc_free(s);
+}
+
 // A wait with a time limit, which may be over when it is let through.
 static void lock_in_time(void *rc_) {
     int *rc = rc_;
@@ -148,10 +188,6 @@ SCENARIO(gate_mutex_timeout) {
 }
 
 // A try fails only while another one is inside.
-static void try_and_use(void *has_got) {
-    *(int *)has_got = volt_mutex_try_lock(&s->mutex) == 0;
-    if (*(int *)has_got) use_and_unlock();
-}
 SCENARIO(gate_mutex_try_two) {
     int has_got[2] = { 0, 0 };
     share(3, 0);
@@ -305,6 +341,16 @@ SCENARIO(gate_sem_close_release) {
     vmc_join(t1);
     vmc_join(t2);
     VMC_ASSERT(volt_sem_available(sem) == (rc != 0) && volt_sem_try_acquire(sem, 1) == -EPIPE);
+    vmc_free(sem);
+}
+// Who was told that it is closed does not get a permit that comes later.
+SCENARIO(gate_sem_closed_for_good) {
+    make_sem(0, 0);
+    sem_wait_begin(&w1, 1);
+    volt_sem_close(sem);
+    VMC_ASSERT(volt_sem_release(sem, 1) == 0);
+    VMC_ASSERT(wait_end(&w1) == -EPIPE);
+    VMC_ASSERT(volt_sem_acquire_sync(sem, 1, VOLT_NEVER) == -EPIPE);
     vmc_free(sem);
 }
 
@@ -461,16 +507,34 @@ SCENARIO(gate_once_fails) {
     vmc_free(once);
 }
 // What was done is there for who finds it done.
+static void look_whether_done(void) {
+    if (!volt_once_is_done(once)) return;
+    VMC_ASSERT(made == 1);
+    vmc_reached("done");
+}
 SCENARIO(gate_once_is_done) {
     vmc_must_happen("done");
     once = vmc_alloc(sizeof *once);
     int t = vmc_spawn(make_once, NULL);
-    if (volt_once_is_done(once)) {
-        VMC_ASSERT(made == 1);
-        vmc_reached("done");
-    }
+    look_whether_done();
     if (volt_once_try_begin(once) == 1) volt_once_end(once, 0);
     vmc_join(t);
+    vmc_free(once);
+}
+static void make_and_end(void *unused) {
+    (void)unused;
+    made++;
+    volt_once_end(once, 1);
+}
+SCENARIO(gate_once_is_done_with_a_wait) {
+    vmc_must_happen("done");
+    once = vmc_alloc(sizeof *once);
+    VMC_ASSERT(volt_once_try_begin(once) == 1);
+    once_wait_begin(&w1);
+    int t = vmc_spawn(make_and_end, NULL);
+    look_whether_done();
+    vmc_join(t);
+    VMC_ASSERT(wait_end(&w1) == -EPIPE);
     vmc_free(once);
 }
 // Who waits gives up, looks again, finds it done without the lock, and frees it.

@@ -47,15 +47,21 @@ SCENARIO(latch_event_set_wait) {
     wait_for_event(NULL);
     vmc_join(t);
 }
-// One waits, one comes.
+// One waits, one comes and finds it up without waiting.
 SCENARIO(latch_event_freed_by_the_last) {
+    vmc_must_happen("without waiting");
     n_to_come = 2;
     event = vmc_alloc(sizeof *event);
     event_wait_begin(&w1);
     int t1 = vmc_spawn(event_wait_through, &w1), t2 = vmc_spawn(set_event, NULL);
-    wait_for_event(NULL);
+    int is_up = volt__latch_look(&event->latch_, VOLT__LATCH_FLAG);
+    if (is_up) {
+        see_event_and_free();
+        vmc_reached("without waiting");
+    }
     vmc_join(t1);
     vmc_join(t2);
+    if (!is_up) see_event_and_free();
 }
 // Who waits gives up, looks again, finds it up without the lock, and frees it.
 SCENARIO(latch_event_freed_by_who_looks) {
@@ -74,15 +80,36 @@ SCENARIO(latch_event_freed_by_who_looks) {
     if (!is_up) vmc_free(event);
 }
 // What only volt_event_is_set has told may not be freed, but is there.
-SCENARIO(latch_event_is_set) {
+static void event_is_set(int has_waiter) {
     vmc_must_happen("up");
     event = vmc_alloc(sizeof *event);
+    if (has_waiter) event_wait_begin(&w1);
     int t = vmc_spawn(set_event, NULL);
     if (volt_event_is_set(event)) {
         VMC_ASSERT(written[0] == 7);
         vmc_reached("up");
     }
     vmc_join(t);
+    if (has_waiter) VMC_ASSERT(wait_end(&w1) == 0);
+    vmc_free(event);
+}
+SCENARIO(latch_event_is_set) { event_is_set(0); }
+SCENARIO(latch_event_is_set_with_a_wait) { event_is_set(1); }
+// Each that waited frees what it waited with as soon as it goes on.
+static void event_wait_and_free_waiter(void *w) {
+    VMC_ASSERT(wait_end(w) == 0);
+    vmc_free(w);
+}
+SCENARIO(latch_event_waiters_freed) {
+    waiter *a = vmc_alloc(sizeof *a), *b = vmc_alloc(sizeof *b);
+    event = vmc_alloc(sizeof *event);
+    event_wait_begin(a);
+    event_wait_begin(b);
+    int t1 = vmc_spawn(event_wait_and_free_waiter, a);
+    int t2 = vmc_spawn(event_wait_and_free_waiter, b);
+    set_event(NULL);
+    vmc_join(t1);
+    vmc_join(t2);
     vmc_free(event);
 }
 // A wait leaves while the event is set; the other one goes on.
@@ -439,18 +466,37 @@ SCENARIO(notify_timeout) {
 
 // ---- notify: a condition that all are told of
 
-SCENARIO(notify_all_wait_past) {
+static void wait_past(int has_waiter) {
     notify = vmc_alloc(sizeof *notify);
+    if (has_waiter) notify_wait_begin(&w1);
     int t = vmc_spawn(notify_all, (void *)0);
     uint32_t before = volt_notify_count(notify);
     if (!__atomic_load_n(&is_told, __ATOMIC_RELAXED)) {
         VMC_ASSERT(volt_notify_wait_past_sync(notify, before, VOLT_NEVER) == 0);
         VMC_ASSERT(written[0] == 7);
-        vmc_free(notify);
-        notify = NULL;
     }
+    if (has_waiter) VMC_ASSERT(wait_end(&w1) == 0);
     vmc_join(t);
-    if (notify) vmc_free(notify);
+    vmc_free(notify);
+}
+SCENARIO(notify_all_wait_past) { wait_past(0); }
+SCENARIO(notify_all_wait_past_with_a_wait) { wait_past(1); }
+// One waits, another one finds without waiting that all were told: the last one frees it.
+SCENARIO(notify_all_freed_by_the_last) {
+    vmc_must_happen("without waiting");
+    n_to_come = 2;
+    notify = vmc_alloc(sizeof *notify);
+    notify_wait_begin(&w1);
+    int t1 = vmc_spawn(notify_wait_through, &w1), t2 = vmc_spawn(notify_all, (void *)0);
+    int is_over = volt__bell_look(notify, 0);
+    if (is_over) {
+        VMC_ASSERT(written[0] == 7);
+        vmc_reached("without waiting");
+        notify_passed();
+    }
+    vmc_join(t1);
+    vmc_join(t2);
+    if (!is_over) notify_passed();
 }
 // Who waits gives up, looks again, finds that all were told, without the lock, and frees it.
 SCENARIO(notify_all_freed_by_who_looks) {

@@ -182,12 +182,14 @@ SCENARIO(oneshot_close_send) {
     int t = vmc_spawn(close_outside, NULL), rc = volt_oneshot_send(oneshot, VALUE);
     VMC_ASSERT(rc == 0 || rc == -EPIPE);
     if (rc == -EPIPE) {
-        VMC_ASSERT(written == 7);
+        VMC_ASSERT(written == 7 && volt_oneshot_is_closed(oneshot));
         vmc_reached("too late");
         vmc_free(oneshot);
     }
     vmc_join(t);
     if (rc == -EPIPE) return;
+    int64_t value = 0;
+    VMC_ASSERT(volt_oneshot_try_recv(oneshot, &value) == 0 && value == VALUE); // it is there
     VMC_ASSERT(volt_oneshot_is_closed(oneshot));
     vmc_free(oneshot);
 }
