@@ -81,6 +81,15 @@ static void mutex_again(int n, int is_fifo) {
 SCENARIO(gate_mutex_again) { mutex_again(1, 0); }
 SCENARIO(gate_mutex_again_twice, .class = VMC_BOUNDED, .preemptions = 2) { mutex_again(2, 0); }
 SCENARIO(gate_mutex_again_fifo) { mutex_again(1, FIFO); }
+// The same with a thread that comes meanwhile, and goes back to wait.
+SCENARIO(gate_mutex_again_fresh, .class = VMC_BOUNDED, .preemptions = 2) {
+    share(3, 0);
+    VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
+    int t = vmc_spawn(lock_and_use, NULL);
+    use_and_unlock();
+    lock_and_use(NULL);
+    vmc_join(t);
+}
 
 // A wait is left while it is let through, and another one behind it must go on.
 static void mutex_leave(int is_fifo) {
@@ -282,6 +291,22 @@ SCENARIO(gate_sem_leave_with_part) {
     vmc_join(t1);
     vmc_join(t2);
     VMC_ASSERT(volt_sem_available(sem) == 1 && volt_sem_try_acquire(sem, 1) == 0);
+    vmc_free(sem);
+}
+// The same by a time limit.
+static void acquire_two_in_time(void *rc) {
+    *(int *)rc = volt_sem_acquire_sync(sem, 2, VOLT_MS(1));
+}
+SCENARIO(gate_sem_timeout_with_part) {
+    int rc;
+    vmc_must_happen("in time");
+    vmc_must_happen("too late");
+    make_sem(1, 0);
+    int t = vmc_spawn(acquire_two_in_time, &rc);
+    release((void *)0);
+    vmc_join(t);
+    VMC_ASSERT(volt_sem_available(sem) == (rc ? 2 : 0) && (rc == 0 || rc == -ETIMEDOUT));
+    vmc_reached(rc ? "too late" : "in time");
     vmc_free(sem);
 }
 // Who comes must not overtake who waits for more; none is lost between them.

@@ -126,6 +126,15 @@ SCENARIO(latch_event_leave) {
     VMC_ASSERT(event->latch_.word_ == VOLT__LATCH_FLAG); // nobody waits
     vmc_free(event);
 }
+SCENARIO(latch_event_leave_alone) {
+    event = vmc_alloc(sizeof *event);
+    event_wait_begin(&w1);
+    int t = vmc_spawn(wait_leave, &w1);
+    set_event(NULL);
+    vmc_join(t);
+    VMC_ASSERT(event->latch_.word_ == VOLT__LATCH_FLAG);
+    vmc_free(event);
+}
 // It is taken down at once: who waited when it was up goes on all the same.
 static void set_and_reset(void *unused) {
     (void)unused;
@@ -440,6 +449,20 @@ SCENARIO(notify_leave_alone) {
     VMC_ASSERT(notify->word_ == 0); // nobody waits
     vmc_free(notify);
 }
+// What is left behind brings what was written before.
+SCENARIO(notify_leave_beside_try) {
+    vmc_must_happen("left behind");
+    notify = vmc_alloc(sizeof *notify);
+    notify_wait_begin(&w1);
+    int t1 = vmc_spawn(wait_leave, &w1), t2 = vmc_spawn(notify_one, (void *)0);
+    if (volt_notify_try_wait(notify) == 0) {
+        VMC_ASSERT(written[0] == 7);
+        vmc_reached("left behind");
+    }
+    vmc_join(t1);
+    vmc_join(t2);
+    vmc_free(notify);
+}
 // All are told while one of two leaves: it takes nothing along, and leaves nothing.
 SCENARIO(notify_all_leave) {
     notify = vmc_alloc(sizeof *notify);
@@ -564,17 +587,53 @@ SCENARIO(latch_cond_signal, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_free(box_);
     vmc_join(t);
 }
+// Signalled without the mutex, once it waits: it frees the condition variable as soon as it has
+// the mutex again.
+static volt_cond *cond;
+static void signal_later(void *mutex) {
+    VMC_ASSERT(volt_mutex_lock_sync(mutex, VOLT_NEVER) == 0);
+    volt_mutex_unlock(mutex);
+    volt_cond_signal(cond);
+}
+SCENARIO(latch_cond_freed, .class = VMC_BOUNDED, .preemptions = 2) {
+    static volt_mutex mutex;
+    cond = vmc_alloc(sizeof *cond);
+    VMC_ASSERT(volt_mutex_try_lock(&mutex) == 0);
+    int t = vmc_spawn(signal_later, &mutex);
+    VMC_ASSERT(volt_cond_wait_sync(cond, &mutex, VOLT_NEVER) == 0);
+    vmc_free(cond);
+    volt_mutex_unlock(&mutex);
+    vmc_join(t);
+}
+// The time is over when it is signalled, or not: it has the mutex in any case.
+SCENARIO(latch_cond_timeout, .class = VMC_BOUNDED, .preemptions = 2) {
+    vmc_must_happen("in time");
+    vmc_must_happen("too late");
+    static volt_mutex mutex;
+    cond = vmc_alloc(sizeof *cond);
+    VMC_ASSERT(volt_mutex_try_lock(&mutex) == 0);
+    int t = vmc_spawn(signal_later, &mutex);
+    int rc = volt_cond_wait_sync(cond, &mutex, VOLT_MS(1));
+    use_stack();
+    VMC_ASSERT(rc == 0 || rc == -ETIMEDOUT);
+    VMC_ASSERT(volt_mutex_try_lock(&mutex) == -EAGAIN);
+    volt_mutex_unlock(&mutex);
+    vmc_join(t);
+    vmc_reached(rc ? "too late" : "in time");
+    vmc_free(cond);
+}
 // A signal goes to who waits, though the first one leaves.
 SCENARIO(latch_cond_leave) {
-    static volt_cond cond;
-    volt__cond_ask(&w1.a, &cond);
-    volt__cond_ask(&w2.a, &cond);
+    cond = vmc_alloc(sizeof *cond);
+    volt__cond_ask(&w1.a, cond);
+    volt__cond_ask(&w2.a, cond);
     wait_begin(&w1);
     wait_begin(&w2);
     int t = vmc_spawn(wait_leave, &w1);
-    volt_cond_signal(&cond);
+    volt_cond_signal(cond);
     VMC_ASSERT(wait_end(&w2) == 0);
     vmc_join(t);
+    vmc_free(cond);
 }
 
 // ---- barrier

@@ -23,11 +23,14 @@ static int n_ended;    // plain, like result: handed over with the task
 
 // ---- a task on worker 0 receives, what is sent comes from worker 1
 
-static void start(volt_fn *fn) {
+static void spawn_receiver(volt_fn *fn, volt_handle *or_null) {
     receiver r;
     memset(&r, 0, sizeof r);
+    VMC_ASSERT(volt__spawn(rt, w0, or_null, fn, &r, sizeof r, "receiver") == 0);
+}
+static void start(volt_fn *fn) {
     rt_make(2);
-    VMC_ASSERT(volt__spawn(rt, w0, &handle, fn, &r, sizeof r, "receiver") == 0);
+    spawn_receiver(fn, &handle);
 }
 static void let_it_wait(void) {
     rt_carry(w0);
@@ -35,16 +38,19 @@ static void let_it_wait(void) {
     rt_carry(NULL);
 }
 // Beside what worker 1 does. It must have been woken.
-static void receive_beside(void (*fn)(void *), void *arg, void (*beside)(void)) {
-    int t = vmc_spawn(fn, arg);
-    rt_carry(w0);
-    if (beside) beside();
+static void receive_to_the_end(int t) {
     rt_run_all(w0);
     vmc_join(t);
     while (rt_run_one(w0) || rt_steal_and_run(w0, w1)) {}
     VMC_ASSERT(n_ended == 1);
-    volt_detach(&handle);
+    if (volt_handle_is_set(&handle)) volt_detach(&handle);
     rt_end();
+}
+static void receive_beside(void (*fn)(void *), void *arg, void (*beside)(void)) {
+    int t = vmc_spawn(fn, arg);
+    rt_carry(w0);
+    if (beside) beside();
+    receive_to_the_end(t);
 }
 static void cancel_receiver(void) { volt_cancel(&handle); }
 static void wake_receiver(void) {
@@ -87,6 +93,16 @@ static void oneshot_start(volt_fn *fn) {
 SCENARIO(oneshot_send_recv) {
     oneshot_start(receives);
     receive_beside(send_one, NULL, NULL);
+    VMC_ASSERT(result == VALUE && rc_send == 0);
+}
+// The sender has never seen the task, which nobody else holds, nor its memory.
+SCENARIO(oneshot_new_task) {
+    oneshot = vmc_alloc(sizeof *oneshot);
+    rt_make(2);
+    int t = vmc_spawn(send_one, NULL);
+    rt_carry(w0);
+    spawn_receiver(receives, NULL);
+    receive_to_the_end(t);
     VMC_ASSERT(result == VALUE && rc_send == 0);
 }
 SCENARIO(oneshot_close_recv) { // by the sender
@@ -191,6 +207,17 @@ SCENARIO(oneshot_close_send) {
     int64_t value = 0;
     VMC_ASSERT(volt_oneshot_try_recv(oneshot, &value) == 0 && value == VALUE); // it is there
     VMC_ASSERT(volt_oneshot_is_closed(oneshot));
+    vmc_free(oneshot);
+}
+SCENARIO(oneshot_is_closed) {
+    vmc_must_happen("closed");
+    oneshot = vmc_alloc(sizeof *oneshot);
+    int t = vmc_spawn(close_outside, NULL);
+    if (volt_oneshot_is_closed(oneshot)) {
+        VMC_ASSERT(written == 7);
+        vmc_reached("closed");
+    }
+    vmc_join(t);
     vmc_free(oneshot);
 }
 
@@ -334,8 +361,8 @@ SCENARIO(queue_push_close) {
     int rc = 0, t;
     vmc_must_happen("the end, beside the close");
     queue = vmc_alloc(sizeof *queue);
-    t = vmc_spawn(push_close_outside, (void *)2);
-    for (int i = 1; i <= 2;) {
+    t = vmc_spawn(push_close_outside, (void *)3);
+    for (int i = 1; i <= 3;) {
         message *m = pop(&rc);
         if (rc == 1) VMC_ASSERT(m->content == i++);
         if (rc == 1) vmc_free(m);

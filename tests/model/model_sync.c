@@ -161,6 +161,15 @@ SCENARIO(sync_event_cancel) {
     reach_either();
     if (results[0]) vmc_free(event);
 }
+static void do_nothing(void *unused) { (void)unused; }
+SCENARIO(sync_event_cancel_alone) {
+    event = vmc_alloc(sizeof *event);
+    start(waits_and_frees, 0);
+    let_them_wait();
+    cancel_beside(do_nothing, 1);
+    VMC_ASSERT(results[0] == -ECANCELED);
+    vmc_free(event);
+}
 
 // ---- notify: two wait, one is notified, one is cancelled: the other one has it
 
