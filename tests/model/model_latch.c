@@ -369,7 +369,8 @@ SCENARIO(notify_two_permits) {
     VMC_ASSERT(volt_notify_try_wait(notify) == 0 && volt_notify_try_wait(notify) == -EAGAIN);
     vmc_free(notify);
 }
-// The permit is taken while another notify finds it there: that one's reason is seen, or waited for.
+// The permit is taken while another notify finds it there: what that one tells is seen, or waited
+// for.
 static void tell_one(void *unused) {
     (void)unused;
     __atomic_store_n(&is_told, 1, __ATOMIC_RELAXED);
@@ -582,7 +583,8 @@ SCENARIO(latch_cond_signal, .class = VMC_BOUNDED, .preemptions = 2) {
     box_ = vmc_alloc(sizeof *box_);
     int t = vmc_spawn(fill_box, NULL);
     VMC_ASSERT(volt_mutex_lock_sync(&box_->mutex, VOLT_NEVER) == 0);
-    while (!box_->is_full) VMC_ASSERT(volt_cond_wait_sync(&box_->cond, &box_->mutex, VOLT_NEVER) == 0);
+    while (!box_->is_full)
+        VMC_ASSERT(volt_cond_wait_sync(&box_->cond, &box_->mutex, VOLT_NEVER) == 0);
     volt_mutex_unlock(&box_->mutex);
     vmc_free(box_);
     vmc_join(t);
