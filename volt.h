@@ -8352,6 +8352,7 @@ VOLT_API volt_poll volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
     volt__wait a;
     volt__check_place(cx, c);
+    volt__check_place(cx, m);
     if (!volt__charge(cx)) return volt_pending();
     if (n->key_ != 0) return volt__cond_relock(cx, n, m);
     int is_first = volt__node_state(n) == VOLT__IDLE, is_off = volt__is_off(cx);
