@@ -18,7 +18,7 @@ static uint32_t n_to_come;
 
 static volt_event *event;
 static void event_wait_begin(waiter *w) {
-    volt__latch_wait(&w->a, &event->latch_, VOLT__LATCH_FLAG);
+    volt__latch_wait(&w->a, &event->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
     wait_begin(w);
 }
 static void set_event(void *unused) {
@@ -54,7 +54,7 @@ SCENARIO(latch_event_freed_by_the_last) {
     event = vmc_alloc(sizeof *event);
     event_wait_begin(&w1);
     int t1 = vmc_spawn(event_wait_through, &w1), t2 = vmc_spawn(set_event, NULL);
-    int is_up = volt__latch_look(&event->latch_, VOLT__LATCH_FLAG);
+    int is_up = volt__latch_look(&event->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
     if (is_up) {
         see_event_and_free();
         vmc_reached("without waiting");
@@ -70,7 +70,7 @@ SCENARIO(latch_event_freed_by_who_looks) {
     event_wait_begin(&w1);
     int t = vmc_spawn(set_event, NULL);
     wait_leave(&w1);
-    int is_up = volt__latch_look(&event->latch_, VOLT__LATCH_FLAG);
+    int is_up = volt__latch_look(&event->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
     if (is_up) {
         VMC_ASSERT(written[0] == 7);
         vmc_free(event);
@@ -233,7 +233,7 @@ static void group_wait_through(void *w) {
 }
 SCENARIO(latch_group_two_done) {
     make_group(2);
-    volt__latch_wait(&w1.a, &group->latch_, 0);
+    volt__latch_wait(&w1.a, &group->latch_, VOLT__LATCH_ALL, 0);
     wait_begin(&w1);
     int t1 = vmc_spawn(group_wait_through, &w1), t2 = vmc_spawn(group_done, (void *)1);
     group_done((void *)0);
@@ -267,11 +267,11 @@ SCENARIO(latch_group_add) {
 SCENARIO(latch_group_freed_by_who_looks) {
     make_group(1);
     written[1] = 7;
-    volt__latch_wait(&w1.a, &group->latch_, 0);
+    volt__latch_wait(&w1.a, &group->latch_, VOLT__LATCH_ALL, 0);
     wait_begin(&w1);
     int t = vmc_spawn(group_done, (void *)0);
     wait_leave(&w1);
-    int is_over = volt__latch_look(&group->latch_, 0);
+    int is_over = volt__latch_look(&group->latch_, VOLT__LATCH_ALL, 0);
     if (is_over) see_group_and_free();
     vmc_join(t);
     if (!is_over) see_group_and_free();
@@ -313,7 +313,7 @@ static void close_tracker(void *unused) {
 SCENARIO(latch_tracker_freed) { // by who waits, beside who closes and who leaves
     tracker = vmc_alloc(sizeof *tracker);
     VMC_ASSERT(volt_tracker_enter(tracker) == 0);
-    volt__latch_wait(&w1.a, &tracker->latch_, VOLT__LATCH_FLAG);
+    volt__latch_wait(&w1.a, &tracker->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
     wait_begin(&w1);
     int t1 = vmc_spawn(leave_tracker, NULL), t2 = vmc_spawn(close_tracker, NULL);
     VMC_ASSERT(wait_end(&w1) == 0);

@@ -90,13 +90,13 @@ static void oneshot_start(volt_fn *fn) {
     oneshot = vmc_alloc(sizeof *oneshot);
     start(fn);
 }
-SCENARIO(oneshot_send_recv) {
+SCENARIO(oneshot_send_recv, .class = VMC_BOUNDED, .preemptions = 2) {
     oneshot_start(receives);
     receive_beside(send_one, NULL, NULL);
     VMC_ASSERT(result == VALUE && rc_send == 0);
 }
 // The sender has never seen the task, which nobody else holds, nor its memory.
-SCENARIO(oneshot_new_task) {
+SCENARIO(oneshot_new_task, .class = VMC_BOUNDED, .preemptions = 2) {
     oneshot = vmc_alloc(sizeof *oneshot);
     rt_make(2);
     int t = vmc_spawn(send_one, NULL);
@@ -105,7 +105,7 @@ SCENARIO(oneshot_new_task) {
     receive_to_the_end(t);
     VMC_ASSERT(result == VALUE && rc_send == 0);
 }
-SCENARIO(oneshot_close_recv) { // by the sender
+SCENARIO(oneshot_close_recv, .class = VMC_BOUNDED, .preemptions = 2) { // by the sender
     oneshot_start(receives);
     receive_beside(close_one, NULL, NULL);
     VMC_ASSERT(result == -EPIPE);
@@ -121,7 +121,7 @@ static volt_poll receives_woken(volt_cx *cx, void *arg) {
     n_ended++;
     VOLT_END(0);
 }
-SCENARIO(oneshot_woken_for_nothing) {
+SCENARIO(oneshot_woken_for_nothing, .class = VMC_BOUNDED, .preemptions = 2) {
     oneshot_start(receives_woken);
     let_it_wait();
     receive_beside(send_one, NULL, wake_receiver);
@@ -159,7 +159,7 @@ static volt_poll receives_again(volt_cx *cx, void *arg) {
     n_ended++;
     VOLT_END(0);
 }
-SCENARIO(oneshot_cancel_again) {
+SCENARIO(oneshot_cancel_again, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_must_happen("cancelled");
     oneshot_start(receives_again);
     let_it_wait();
@@ -268,17 +268,17 @@ static void push_and_close(void *n) {
     volt_queue_close(queue);
     rt_run_all(w1);
 }
-SCENARIO(queue_pop_close) {
+SCENARIO(queue_pop_close, .class = VMC_BOUNDED, .preemptions = 2) {
     queue_start(takes_until_the_end);
     receive_beside(push_and_close, (void *)0, NULL);
     VMC_ASSERT(result == 0);
 }
-SCENARIO(queue_pop_push_close) {
+SCENARIO(queue_pop_push_close, .class = VMC_BOUNDED, .preemptions = 2) {
     queue_start(takes_until_the_end);
     receive_beside(push_and_close, (void *)1, NULL);
     VMC_ASSERT(result == 1);
 }
-SCENARIO(queue_pop_two_push_close) {
+SCENARIO(queue_pop_two_push_close, .class = VMC_BOUNDED, .preemptions = 2) {
     queue_start(takes_until_the_end);
     receive_beside(push_and_close, (void *)2, NULL);
     VMC_ASSERT(result == 2);
@@ -304,7 +304,7 @@ static void push_inside(void *content) {
     rt_run_all(w1);
 }
 static void push_two(void) { push(2); }
-SCENARIO(queue_pop_two_push) {
+SCENARIO(queue_pop_two_push, .class = VMC_BOUNDED, .preemptions = 2) {
     queue_start(takes_two);
     let_it_wait();
     receive_beside(push_inside, (void *)1, push_two);
@@ -319,7 +319,7 @@ static volt_poll takes_one(volt_cx *cx, void *arg) {
     n_ended++;
     VOLT_END(0);
 }
-SCENARIO(queue_pop_cancel) {
+SCENARIO(queue_pop_cancel, .class = VMC_BOUNDED, .preemptions = 2) {
     int rc;
     vmc_must_happen("received");
     vmc_must_happen("cancelled");
@@ -344,7 +344,7 @@ static volt_poll takes_one_woken(volt_cx *cx, void *arg) {
     n_ended++;
     VOLT_END(0);
 }
-SCENARIO(queue_pop_woken_for_nothing) {
+SCENARIO(queue_pop_woken_for_nothing, .class = VMC_BOUNDED, .preemptions = 2) {
     queue_start(takes_one_woken);
     let_it_wait();
     receive_beside(push_inside, (void *)1, wake_receiver);
