@@ -1042,3 +1042,191 @@ TEST_OF_THREADS(chan_storm_with_threads) {
     EACH_WORKERS(w)
     for (uint32_t cap = 0; cap <= 4; cap = cap * 3 + 1) storm_run(w, cap, 1);
 }
+
+// ---- threads that block
+
+static void *closes_when_awaited(void *arg) {
+    volt_chan *c = (volt_chan *)arg;
+    UNTIL(n_receivers(c) + n_senders(c) == 1);
+    volt_chan_close(c);
+    return NULL;
+}
+TEST_OF_THREADS(chan_blocked_threads) {
+    msg buf[1], m = MSG(1, 1);
+    volt_chan c = VOLT_CHAN_INIT(buf);
+    volt_time start = volt_now();
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, VOLT_MS(3)), -ETIMEDOUT);
+    CHECK(volt_now() - start >= VOLT_MS(3));
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, 0), -ETIMEDOUT);
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, -1), -ETIMEDOUT);
+    CHECK_EQ(volt_chan_send_sync(&c, &m, sizeof m, 0), 0);
+    CHECK_EQ(volt_chan_send_sync(&c, &m, sizeof m, VOLT_MS(1)), -ETIMEDOUT);
+    pthread_t t = start_thread(closes_when_awaited, &c);
+    CHECK_EQ(volt_chan_send_sync(&c, &m, sizeof m, VOLT_NEVER), -EPIPE);
+    join_thread(t);
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, VOLT_NEVER), 1);
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, VOLT_NEVER), 0);
+    volt_chan_init(&c, buf, sizeof buf[0], 0);
+    t = start_thread(closes_when_awaited, &c);
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, VOLT_NEVER), 0);
+    join_thread(t);
+}
+ROOT_TEST(chan_blocks_no_worker, { volt_chan c; msg buf[1], m; }) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
+    CHECK_EQ(volt_chan_recv_sync(&s->c, &s->m, sizeof s->m, 0), -EDEADLK);
+    CHECK_EQ(volt_chan_send_sync(&s->c, &s->m, sizeof s->m, 0), -EDEADLK);
+    CHECK(!s->c.receivers_ && volt_chan_len(&s->c) == 0);
+    VOLT_END(0);
+}
+
+// ---- freed by who was last, as soon as nobody else has anything to do with it
+
+typedef struct {
+    volt_chan c;
+    msg buf[1];
+} parcel;
+static parcel *parcel_new(size_t cap) {
+    parcel *p = (parcel *)malloc(sizeof *p);
+    CHECK(p);
+    volt_chan_init(&p->c, p->buf, sizeof p->buf[0], cap);
+    return p;
+}
+// One message: who has received it frees the channel, while the sender may still be inside the call.
+typedef struct {
+    volt_frame frame;
+    parcel *p;
+    msg m;
+    int rc, is_close;
+} courier;
+static volt_poll courier_send(volt_cx *cx, void *arg) {
+    courier *k = (courier *)arg;
+    VOLT_BEGIN(cx, k);
+    if (k->is_close) volt_chan_close(&k->p->c);
+    else VOLT_AWAIT(k->rc, volt_chan_send(cx, &k->p->c, &k->m, sizeof k->m));
+    CHECK_EQ(k->rc, 0);
+    VOLT_END(0);
+}
+static volt_poll courier_recv(volt_cx *cx, void *arg) {
+    courier *k = (courier *)arg;
+    VOLT_BEGIN(cx, k);
+    VOLT_AWAIT(k->rc, volt_chan_recv(cx, &k->p->c, &k->m, sizeof k->m));
+    CHECK_EQ(k->rc, !k->is_close);
+    volt_chan_destroy(&k->p->c);
+    free(k->p);
+    VOLT_END(0);
+}
+enum { PARCELS = TEST__IS_SANITIZED ? 300 : 2000 };
+ROOT_TEST(chan_freed_by_who_received_last, { volt_group g; parcel *p; int i; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < PARCELS; s->i++) {
+        s->p = parcel_new(1);
+        // in either order, and what is spawned last runs first
+        if (s->i & 1) GROUP_SPAWN(&s->g, courier_recv, (courier){ .p = s->p, .is_close = s->i & 2 });
+        GROUP_SPAWN(&s->g, courier_send, (courier){ .p = s->p, .is_close = s->i & 2 });
+        if (!(s->i & 1)) GROUP_SPAWN(&s->g, courier_recv, (courier){ .p = s->p, .is_close = s->i & 2 });
+        if (s->i % 50 == 0) VOLT_AWAIT(volt_group_wait(cx, &s->g));
+    }
+    VOLT_AWAIT(volt_group_wait(cx, &s->g));
+    VOLT_END(0);
+}
+
+// The same between a thread and tasks: each sends, and frees what it has received from the other.
+typedef struct {
+    parcel *to_task[PARCELS], *to_thread[PARCELS];
+} post;
+static void *post_thread(void *arg) {
+    post *p = (post *)arg;
+    for (int i = 0; i < PARCELS; i++) {
+        msg m = MSG(0, i);
+        if (i % 3 == 0) volt_chan_close(&p->to_task[i]->c);
+        else CHECK_EQ(volt_chan_send_sync(&p->to_task[i]->c, &m, sizeof m, VOLT_NEVER), 0);
+        CHECK_EQ(volt_chan_recv_sync(&p->to_thread[i]->c, &m, sizeof m, VOLT_NEVER), i % 5 != 0);
+        free(p->to_thread[i]);
+    }
+    return NULL;
+}
+typedef struct {
+    volt_frame frame;
+    post *p;
+    int i, rc;
+    msg m;
+} postman;
+static volt_poll postman_run(volt_cx *cx, void *arg) {
+    postman *k = (postman *)arg;
+    VOLT_BEGIN(cx, k);
+    for (k->i = 0; k->i < PARCELS; k->i++) {
+        VOLT_AWAIT(k->rc, volt_chan_recv(cx, &k->p->to_task[k->i]->c, &k->m, sizeof k->m));
+        CHECK_EQ(k->rc, k->i % 3 != 0);
+        free(k->p->to_task[k->i]);
+        if (k->i % 5 == 0) volt_chan_close(&k->p->to_thread[k->i]->c);
+        else VOLT_AWAIT(k->rc, volt_chan_send(cx, &k->p->to_thread[k->i]->c, &k->m, sizeof k->m));
+        CHECK(k->rc >= 0);
+    }
+    VOLT_END(0);
+}
+TEST_OF_THREADS(chan_freed_between_a_thread_and_a_task) {
+    static post p;
+    EACH_WORKERS(w) {
+        static postman k;
+        memset(&k, 0, sizeof k);
+        k.p = &p;
+        for (int i = 0; i < PARCELS; i++) {
+            p.to_task[i] = parcel_new((size_t)i % 2);
+            p.to_thread[i] = parcel_new((size_t)i / 2 % 2);
+        }
+        pthread_t t = start_thread(post_thread, &p);
+        CHECK_EQ(run_on(w, postman_run, &k), 0);
+        join_thread(t);
+    }
+}
+
+// ---- nothing is allocated
+
+typedef struct {
+    volt_frame frame;
+    volt_chan *in, *out;
+    int rc;
+    msg m;
+} player;
+static volt_poll player_run(volt_cx *cx, void *arg) {
+    player *p = (player *)arg;
+    VOLT_BEGIN(cx, p);
+    for (;;) {
+        VOLT_AWAIT(p->rc, volt_chan_recv(cx, p->in, &p->m, sizeof p->m));
+        if (p->rc <= 0) break;
+        VOLT_AWAIT(p->rc, volt_chan_send(cx, p->out, &p->m, sizeof p->m));
+        CHECK_EQ(p->rc, 0);
+    }
+    VOLT_END(p->rc);
+}
+ROOT_TEST_ALL(chan_allocates_nothing, {
+    volt_chan there, back;
+    msg buf[2], m;
+    volt_handle h;
+    volt_timer t;
+    volt_arm a, b;
+    size_t before;
+    int i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->there, &s->buf[0], sizeof s->buf[0], 0);
+    volt_chan_init(&s->back, &s->buf[1], sizeof s->buf[0], 1);
+    SPAWN(&s->h, player_run, (player){ .in = &s->there, .out = &s->back });
+    s->before = READ(test_heap.n_allocs);
+    for (s->i = 0; s->i < 500; s->i++) {
+        VOLT_AWAIT(s->rc, volt_chan_reserve(cx, &s->there));
+        CHECK_EQ(s->rc, 0);
+        s->m = MSG(0, s->i);
+        CHECK_EQ(volt_chan_send_reserved(&s->there, &s->m, sizeof s->m), 0);
+        VOLT_AWAIT(VOLT_SELECT(
+            VOLT_ARM(&s->a, s->rc, volt_chan_recv(cx, &s->back, &s->m, sizeof s->m)),
+            VOLT_ARM(&s->b, volt_chan_closed(cx, &s->back))));
+        CHECK(s->a.fired && s->rc == 1 && s->m.seq == s->i);
+    }
+    CHECK_EQ(READ(test_heap.n_allocs), s->before);
+    volt_chan_close(&s->there);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
