@@ -172,8 +172,198 @@ TEST_OF_THREADS(queue_closed_by_two_at_once) {
     for (int k = 0; k < 2; k++) rival_stop(&r[k]);
 }
 
+enum { PUSHERS = 4, PUSHES = TEST__IS_SANITIZED ? 200 : 1000 };
+typedef struct {
+    volt_queue q;
+    note notes[PUSHERS][PUSHES];
+    int n_pushers, last[PUSHERS];
+} letterbox;
+static void push_note(letterbox *b, int from, int seq) {
+    note *n = &b->notes[from][seq];
+    n->from = from;
+    n->seq = seq;
+    CHECK_EQ(volt_queue_push(&b->q, &n->node), 0);
+}
+static void pusher_leaves(letterbox *b) {
+    if (__atomic_sub_fetch(&b->n_pushers, 1, __ATOMIC_ACQ_REL) == 0) volt_queue_close(&b->q);
+}
+static void check_note(letterbox *b, volt_queue_node *n) {
+    CHECK_EQ(note_of(n)->seq, b->last[note_of(n)->from]++);
+}
+typedef struct {
+    volt_frame frame;
+    letterbox *b;
+    int from, i;
+} pusher;
+static volt_poll pusher_run(volt_cx *cx, void *arg) {
+    pusher *p = (pusher *)arg;
+    VOLT_BEGIN(cx, p);
+    for (p->i = 0; p->i < PUSHES; p->i++) {
+        push_note(p->b, p->from, p->i);
+        if (RANDOM_BELOW(8) == 0) VOLT_AWAIT(volt_yield(cx));
+    }
+    pusher_leaves(p->b);
+    VOLT_END(0);
+}
+static void *push_from_thread(void *arg) {
+    letterbox *b = (letterbox *)arg;
+    for (int i = 0; i < PUSHES; i++) {
+        push_note(b, 0, i);
+        if (RANDOM_BELOW(8) == 0) sched_yield();
+    }
+    pusher_leaves(b);
+    return NULL;
+}
+// The receiver gives up now and then, in each way; nothing is lost.
+typedef struct {
+    volt_frame frame;
+    letterbox *b;
+    volt_timer t;
+    volt_arm in, out;
+    volt_link link;
+    volt_token *stop;
+    volt_queue_node *n;
+    int rc, way;
+} popping;
+static volt_poll pop_somehow(volt_cx *cx, void *arg) {
+    popping *p = (popping *)arg;
+    VOLT_BEGIN(cx, p);
+    p->way = (int)RANDOM_BELOW(5);
+    p->n = NULL;
+    if (p->way == 0) VOLT_AWAIT(p->rc, volt_queue_pop(cx, &p->b->q, &p->n));
+    if (p->way == 1)
+        VOLT_AWAIT(p->rc, volt_within(cx, &p->t, VOLT_US(200),
+                                      volt_queue_pop(cx, &p->b->q, &p->n)));
+    if (p->way == 2) {
+        VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&p->in, volt_queue_pop(cx, &p->b->q, &p->n)),
+                               VOLT_ARM(&p->out, volt_yield(cx))));
+        p->rc = (int)p->in.value;
+    }
+    if (p->way == 3) p->rc = volt_queue_try_pop(&p->b->q, &p->n);
+    if (p->way == 4)
+        VOLT_AWAIT(p->rc, volt_unless(cx, &p->link, p->stop,
+                                      volt_queue_pop(cx, &p->b->q, &p->n)));
+    CHECK(p->rc >= 0 || p->rc == -ECANCELED || p->rc == (p->way == 1 ? -ETIMEDOUT : -EAGAIN));
+    VOLT_END(p->rc);
+}
+typedef struct {
+    volt_frame frame;
+    letterbox *b;
+    popping k;
+    volt_token stop;
+    int rc, n_popped;
+} popper;
+// Its result: how many it has had; and one million when it has seen the end.
+enum { SAW_THE_END = 1000000 };
+static volt_poll popper_run(volt_cx *cx, void *arg) {
+    popper *p = (popper *)arg;
+    VOLT_BEGIN(cx, p);
+    p->k.b = p->b;
+    p->k.stop = &p->stop;
+    for (;;) {
+        if (RANDOM_BELOW(100) == 0) volt_token_cancel(&p->stop);
+        VOLT_AWAIT(p->rc, pop_somehow(cx, &p->k));
+        if (p->rc == 1) check_note(p->b, p->k.n), p->n_popped++;
+        if (p->rc == 0) VOLT_RETURN(SAW_THE_END + p->n_popped);
+        if (p->rc < 0 && volt_is_cancelled(cx)) break;
+        if (p->rc == -EAGAIN) VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(p->n_popped);
+}
+// Receivers come one after the other, each cancelled somewhere; tasks push, and where there are
+// threads, one of them.
+ROOT_TEST(queue_every_message_once_and_in_order, {
+    letterbox b;
+    volt_group g;
+    volt_handle h;
+    pthread_t thread;
+    int i, n, rc, n_popped;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->b.n_pushers = PUSHERS;
+    if (TEST_MOST_WORKERS > 1) s->thread = start_thread(push_from_thread, &s->b);
+    else push_from_thread(&s->b);
+    for (s->i = 1; s->i < PUSHERS; s->i++)
+        GROUP_SPAWN(&s->g, pusher_run, (pusher){ .b = &s->b, .from = s->i });
+    for (;;) {
+        SPAWN(&s->h, popper_run, (popper){ .b = &s->b });
+        for (s->n = (int)RANDOM_BELOW(100), s->i = 0; s->i < s->n; s->i++)
+            VOLT_AWAIT(volt_yield(cx));
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK(s->rc >= 0);
+        s->n_popped += s->rc % SAW_THE_END;
+        if (s->rc >= SAW_THE_END) break;
+    }
+    CHECK_EQ(s->n_popped, PUSHERS * PUSHES);
+    if (TEST_MOST_WORKERS > 1) join_thread(s->thread);
+    VOLT_AWAIT(volt_group_wait(cx, &s->g));
+    VOLT_END(0);
+}
+
+
+typedef struct {
+    volt_frame frame;
+    volt_queue *q;
+    volt_queue_node **out;
+    int64_t rc;
+} taker;
+static volt_poll taker_run(volt_cx *cx, void *arg) {
+    taker *t = (taker *)arg;
+    VOLT_BEGIN(cx, t);
+    VOLT_AWAIT(t->rc, volt_queue_pop(cx, t->q, t->out));
+    VOLT_END(t->rc);
+}
+static int is_awaited(void *const *word) { return volt__word_waits(READ(*word)); }
+// Cancelled before the push and after it, before it could run: the message is for the next one.
+ROOT_TEST_1(queue_receiver_cancelled, {
+    volt_queue q;
+    note a;
+    volt_queue_node *n;
+    volt_handle h;
+    int i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 2; s->i++) {
+        s->n = NULL;
+        SPAWN(&s->h, taker_run, (taker){ .q = &s->q, .out = &s->n });
+        while (!is_awaited(&s->q.word_)) VOLT_AWAIT(volt_yield(cx));
+        if (s->i == 0) CHECK_EQ(volt_queue_push(&s->q, &s->a.node), 0);
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK(!s->n);
+        if (s->i == 1) CHECK_EQ(volt_queue_push(&s->q, &s->a.node), 0);
+        CHECK_EQ(volt_queue_try_pop(&s->q, &s->n), 1);
+        CHECK(s->n == &s->a.node);
+    }
+    SPAWN(&s->h, taker_run, (taker){ .q = &s->q, .out = &s->n });
+    while (!is_awaited(&s->q.word_)) VOLT_AWAIT(volt_yield(cx));
+    volt_queue_close(&s->q);
+    volt_queue_close(&s->q);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(volt_queue_push(&s->q, &s->a.node), -EPIPE);
+    VOLT_END(0);
+}
+
 // ---- oneshot
 
+TEST(oneshot_without_a_wait) {
+    for (int i = 0; i < 2; i++) {
+        volt_oneshot o = VOLT_ONESHOT_INIT;
+        int64_t value = 5;
+        CHECK_EQ(volt_oneshot_try_recv(&o, &value), -EAGAIN);
+        CHECK_EQ(volt_oneshot_send(&o, -7), 0);
+        CHECK_EQ(volt_oneshot_is_closed(&o), 0);
+        CHECK_EQ(volt_oneshot_send(&o, 8), -EPIPE); // once
+        if (i == 1) volt_oneshot_close(&o); // by the receiver: what was sent is lost
+        CHECK_EQ(volt_oneshot_try_recv(&o, &value), i ? -EPIPE : 0);
+        CHECK_EQ(value, i ? 5 : -7);
+        CHECK_EQ(volt_oneshot_try_recv(&o, &value), -EPIPE);
+        CHECK_EQ(volt_oneshot_send(&o, 9), -EPIPE);
+    }
+}
 TEST(oneshot_closed_is_closed) {
     volt_oneshot o = VOLT_ONESHOT_INIT;
     int64_t value = 5;
@@ -184,4 +374,134 @@ TEST(oneshot_closed_is_closed) {
     CHECK_EQ(volt_oneshot_send(&o, 1), -EPIPE);
     CHECK_EQ(volt_oneshot_try_recv(&o, &value), -EPIPE);
     CHECK_EQ(value, 5);
+}
+
+typedef struct {
+    volt_frame frame;
+    volt_oneshot *o;
+    volt_timer t;
+    int64_t rc;
+} expecting;
+static volt_poll expecting_run(volt_cx *cx, void *arg) {
+    expecting *e = (expecting *)arg;
+    VOLT_BEGIN(cx, e);
+    VOLT_AWAIT(e->rc, volt_oneshot_recv(cx, e->o));
+    VOLT_END(e->rc);
+}
+ROOT_TEST(oneshot_waits, { volt_oneshot o; volt_timer t; volt_handle h; int64_t value; int i, rc; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(2), volt_oneshot_recv(cx, &s->o)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    for (s->i = 0; s->i < 200; s->i++) {
+        s->o = (volt_oneshot)VOLT_ONESHOT_INIT;
+        SPAWN(&s->h, expecting_run, (expecting){ .o = &s->o });
+        if (s->i & 1) while (!is_awaited(&s->o.word_)) VOLT_AWAIT(volt_yield(cx));
+        if (s->i & 2) CHECK_EQ(volt_oneshot_send(&s->o, s->i), 0);
+        else volt_oneshot_close(&s->o);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, s->i & 2 ? s->i : -EPIPE);
+    }
+    VOLT_END(0);
+}
+ROOT_TEST_1(oneshot_receiver_cancelled, { volt_oneshot o; volt_handle h; int i, rc; int64_t value; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 2; s->i++) {
+        s->o = (volt_oneshot)VOLT_ONESHOT_INIT;
+        SPAWN(&s->h, expecting_run, (expecting){ .o = &s->o });
+        while (!is_awaited(&s->o.word_)) VOLT_AWAIT(volt_yield(cx));
+        if (s->i) CHECK_EQ(volt_oneshot_send(&s->o, 6), 0);
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK_EQ(volt_oneshot_try_recv(&s->o, &s->value), s->i ? 0 : -EAGAIN);
+        CHECK_EQ(volt_oneshot_send(&s->o, 6), s->i ? -EPIPE : 0);
+    }
+    VOLT_END(0);
+}
+// One thread sends, another one frees it as soon as it has the value.
+typedef struct {
+    volt_frame frame;
+    volt_oneshot **o;
+    int i;
+    int64_t rc;
+} opener;
+enum { LETTERS = TEST__IS_SANITIZED ? 500 : 3000 };
+static volt_poll opener_run(volt_cx *cx, void *arg) {
+    opener *k = (opener *)arg;
+    VOLT_BEGIN(cx, k);
+    for (k->i = 0; k->i < LETTERS; k->i++) {
+        VOLT_AWAIT(k->rc, volt_oneshot_recv(cx, k->o[k->i]));
+        CHECK_EQ(k->rc, k->i % 4 ? k->i : -EPIPE);
+        free(k->o[k->i]);
+    }
+    VOLT_END(0);
+}
+static void *send_letters(void *arg) {
+    volt_oneshot **o = (volt_oneshot **)arg;
+    for (int i = 0; i < LETTERS; i++) {
+        if (i % 4 == 0) volt_oneshot_close(o[i]);
+        else CHECK_EQ(volt_oneshot_send(o[i], i), 0);
+        if (RANDOM_BELOW(4) == 0) sched_yield();
+    }
+    return NULL;
+}
+TEST_OF_THREADS(oneshot_freed_by_the_receiver) {
+    EACH_WORKERS(w) {
+        static volt_oneshot *o[LETTERS];
+        static opener k;
+        memset(&k, 0, sizeof k);
+        k.o = o;
+        for (int i = 0; i < LETTERS; i++) {
+            o[i] = (volt_oneshot *)calloc(1, sizeof *o[i]);
+            CHECK(o[i]);
+        }
+        pthread_t t = start_thread(send_letters, o);
+        CHECK_EQ(run_on(w, opener_run, &k), 0);
+        join_thread(t);
+    }
+}
+// The queue itself is in the last message's way: who has seen the end frees it.
+typedef struct {
+    volt_queue q;
+    note n;
+} satchel;
+typedef struct {
+    volt_frame frame;
+    satchel **all;
+    volt_queue_node *n;
+    int i, rc;
+} emptier;
+static volt_poll emptier_run(volt_cx *cx, void *arg) {
+    emptier *k = (emptier *)arg;
+    VOLT_BEGIN(cx, k);
+    for (k->i = 0; k->i < LETTERS; k->i++) {
+        VOLT_AWAIT(k->rc, volt_queue_pop(cx, &k->all[k->i]->q, &k->n));
+        CHECK_EQ(k->rc, k->i % 4 != 0);
+        free(k->all[k->i]);
+    }
+    VOLT_END(0);
+}
+static void *fill_satchels(void *arg) {
+    satchel **all = (satchel **)arg;
+    for (int i = 0; i < LETTERS; i++) {
+        if (i % 4 == 0) volt_queue_close(&all[i]->q);
+        else CHECK_EQ(volt_queue_push(&all[i]->q, &all[i]->n.node), 0);
+        if (RANDOM_BELOW(4) == 0) sched_yield();
+    }
+    return NULL;
+}
+TEST_OF_THREADS(queue_freed_by_the_receiver) {
+    EACH_WORKERS(w) {
+        static satchel *all[LETTERS];
+        static emptier k;
+        memset(&k, 0, sizeof k);
+        k.all = all;
+        for (int i = 0; i < LETTERS; i++) {
+            all[i] = (satchel *)calloc(1, sizeof *all[i]);
+            CHECK(all[i]);
+        }
+        pthread_t t = start_thread(fill_satchels, all);
+        CHECK_EQ(run_on(w, emptier_run, &k), 0);
+        join_thread(t);
+    }
 }
