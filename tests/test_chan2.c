@@ -13,9 +13,15 @@ static void meddle(void);
         loaded_;                                                                                   \
     })
 #define __atomic_compare_exchange_n(...) (meddle(), __atomic_compare_exchange_n(__VA_ARGS__))
+#define __atomic_store_n(...) (meddle(), __atomic_store_n(__VA_ARGS__))
+#define __atomic_fetch_add(...) (meddle(), __atomic_fetch_add(__VA_ARGS__))
+#define __atomic_fetch_sub(...) (meddle(), __atomic_fetch_sub(__VA_ARGS__))
 #include "../volt.h"
 #undef __atomic_load_n
 #undef __atomic_compare_exchange_n
+#undef __atomic_store_n
+#undef __atomic_fetch_add
+#undef __atomic_fetch_sub
 #include "test.h"
 #include "tasks.h"
 
@@ -53,9 +59,9 @@ static void rival_stop(rival *r) {
 }
 
 // Calls fn(arg) with a meddler at its n-th atomic operation. 0: it has fewer.
-static int meddle_at;
-static void (*meddler)(void *);
-static void *meddler_arg;
+static __thread int meddle_at;
+static __thread void (*meddler)(void *);
+static __thread void *meddler_arg;
 static void meddle(void) {
     if (meddle_at > 0 && --meddle_at == 0) meddler(meddler_arg);
 }
@@ -425,7 +431,7 @@ typedef struct {
     int i;
     int64_t rc;
 } opener;
-enum { LETTERS = TEST__IS_SANITIZED ? 500 : 3000 };
+enum { LETTERS = TEST__IS_SANITIZED ? 300 : 1000 };
 static volt_poll opener_run(volt_cx *cx, void *arg) {
     opener *k = (opener *)arg;
     VOLT_BEGIN(cx, k);
@@ -441,7 +447,7 @@ static void *send_letters(void *arg) {
     for (int i = 0; i < LETTERS; i++) {
         if (i % 4 == 0) volt_oneshot_close(o[i]);
         else CHECK_EQ(volt_oneshot_send(o[i], i), 0);
-        if (RANDOM_BELOW(4) == 0) sched_yield();
+        if (RANDOM_BELOW(4) == 0) dawdle();
     }
     return NULL;
 }
@@ -460,6 +466,72 @@ TEST_OF_THREADS(oneshot_freed_by_the_receiver) {
         join_thread(t);
     }
 }
+// The sender may stay inside its call for as long as it likes, wherever it is: the runtime of who
+// has the value already ends all the same, and nothing is left of it.
+typedef struct {
+    volt_oneshot o;
+    volt_queue q;
+    note n;
+    int at, is_queue, is_there, has_given_up;
+} slow_sender;
+static void take_your_time(void *arg) {
+    struct timespec t = { .tv_nsec = 2000000 };
+    (void)arg;
+    nanosleep(&t, NULL);
+}
+static void send_either(void *arg) {
+    slow_sender *k = (slow_sender *)arg;
+    if (k->is_queue) CHECK_EQ(volt_queue_push(&k->q, &k->n.node), 0);
+    else CHECK_EQ(volt_oneshot_send(&k->o, 1), 0);
+}
+static void *send_slowly(void *arg) {
+    slow_sender *k = (slow_sender *)arg;
+    void **word = k->is_queue ? &k->q.word_ : &k->o.word_;
+    UNTIL(volt__word_waits(READ(*word)) || READ(k->has_given_up));
+    k->is_there = meddled_at(k->at, send_either, take_your_time, k);
+    return NULL;
+}
+typedef struct {
+    volt_frame frame;
+    slow_sender *k;
+    volt_queue_node *n;
+    volt_timer t;
+    int rc;
+} patient;
+static volt_poll patient_run(volt_cx *cx, void *arg) {
+    patient *p = (patient *)arg;
+    VOLT_BEGIN(cx, p);
+    if (p->k->is_queue) VOLT_AWAIT(p->rc, volt_queue_pop(cx, &p->k->q, &p->n));
+    else VOLT_AWAIT(p->rc, volt_oneshot_recv(cx, &p->k->o));
+    VOLT_END(p->rc);
+}
+// The same, but it gives up: the sender may have found it there.
+static volt_poll impatient_run(volt_cx *cx, void *arg) {
+    patient *p = (patient *)arg;
+    VOLT_BEGIN(cx, p);
+    VOLT_AWAIT(p->rc, volt_within(cx, &p->t, VOLT_US(300), p->k->is_queue
+                                                               ? volt_queue_pop(cx, &p->k->q, &p->n)
+                                                               : volt_oneshot_recv(cx, &p->k->o)));
+    WRITE(p->k->has_given_up, 1);
+    VOLT_END(p->rc == -ETIMEDOUT ? 1 : p->rc);
+}
+TEST_OF_THREADS(word_sender_stays_inside_its_call) {
+    for (int i = 0; i < 4; i++)
+        for (int at = 1, is_there = 1; is_there; at++) {
+            slow_sender k;
+            patient p;
+            memset(&k, 0, sizeof k);
+            memset(&p, 0, sizeof p);
+            k.at = at;
+            k.is_queue = i & 1;
+            p.k = &k;
+            pthread_t t = start_thread(send_slowly, &k);
+            CHECK_EQ(run_on(2, i & 2 ? impatient_run : patient_run, &p), 1);
+            join_thread(t);
+            is_there = k.is_there;
+        }
+}
+
 // The queue itself is in the last message's way: who has seen the end frees it.
 typedef struct {
     volt_queue q;
@@ -486,7 +558,7 @@ static void *fill_satchels(void *arg) {
     for (int i = 0; i < LETTERS; i++) {
         if (i % 4 == 0) volt_queue_close(&all[i]->q);
         else CHECK_EQ(volt_queue_push(&all[i]->q, &all[i]->n.node), 0);
-        if (RANDOM_BELOW(4) == 0) sched_yield();
+        if (RANDOM_BELOW(4) == 0) dawdle();
     }
     return NULL;
 }
