@@ -961,7 +961,8 @@ static volt_poll storm_canceller_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, k);
     while (!volt_chan_is_closed(&k->t->c)) {
         SPAWN(&k->h, storm_receiver_run, (storm_task){ .k = { .t = k->t } });
-        for (k->n = (int)RANDOM_BELOW(20), k->i = 0; k->i < k->n; k->i++) VOLT_AWAIT(volt_yield(cx));
+        k->n = (int)RANDOM_BELOW(20);
+        for (k->i = 0; k->i < k->n; k->i++) VOLT_AWAIT(volt_yield(cx));
         volt_cancel(&k->h);
         VOLT_AWAIT(k->rc, volt_join(cx, &k->h));
     }
@@ -1092,7 +1093,7 @@ static parcel *parcel_new(size_t cap) {
     volt_chan_init(&p->c, p->buf, sizeof p->buf[0], cap);
     return p;
 }
-// One message: who has received it frees the channel, while the sender may still be inside the call.
+// One message: who has received it frees the channel, while the sender may still be inside its call.
 typedef struct {
     volt_frame frame;
     parcel *p;
@@ -1117,14 +1118,15 @@ static volt_poll courier_recv(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 enum { PARCELS = TEST__IS_SANITIZED ? 300 : 2000 };
-ROOT_TEST(chan_freed_by_who_received_last, { volt_group g; parcel *p; int i; }) {
+static void post_parcel(volt_cx *cx, volt_group *g, int i) { // in either order
+    courier k = { .p = parcel_new(1), .is_close = i & 2 };
+    CHECK_EQ(VOLT_GROUP_SPAWN(cx, g, i & 1 ? courier_recv : courier_send, k), 0);
+    CHECK_EQ(VOLT_GROUP_SPAWN(cx, g, i & 1 ? courier_send : courier_recv, k), 0);
+}
+ROOT_TEST(chan_freed_by_who_received_last, { volt_group g; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < PARCELS; s->i++) {
-        s->p = parcel_new(1);
-        // in either order, and what is spawned last runs first
-        if (s->i & 1) GROUP_SPAWN(&s->g, courier_recv, (courier){ .p = s->p, .is_close = s->i & 2 });
-        GROUP_SPAWN(&s->g, courier_send, (courier){ .p = s->p, .is_close = s->i & 2 });
-        if (!(s->i & 1)) GROUP_SPAWN(&s->g, courier_recv, (courier){ .p = s->p, .is_close = s->i & 2 });
+        post_parcel(cx, &s->g, s->i);
         if (s->i % 50 == 0) VOLT_AWAIT(volt_group_wait(cx, &s->g));
     }
     VOLT_AWAIT(volt_group_wait(cx, &s->g));

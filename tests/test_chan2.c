@@ -6,9 +6,9 @@
 #define VOLT_IMPLEMENTATION
 // At one atomic operation of many, the other side does all that it does.
 static void meddle(void);
-#define __atomic_load_n(p_, order_)                                                                \
+#define __atomic_load_n(...)                                                                       \
     __extension__({                                                                                \
-        __typeof__(*(p_) + 0) loaded_ = __atomic_load_n(p_, order_);                               \
+        __typeof__(__atomic_load_n(__VA_ARGS__)) loaded_ = __atomic_load_n(__VA_ARGS__);           \
         meddle();                                                                                  \
         loaded_;                                                                                   \
     })
@@ -394,7 +394,7 @@ static volt_poll expecting_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(e->rc, volt_oneshot_recv(cx, e->o));
     VOLT_END(e->rc);
 }
-ROOT_TEST(oneshot_waits, { volt_oneshot o; volt_timer t; volt_handle h; int64_t value; int i, rc; }) {
+ROOT_TEST(oneshot_waits, { volt_oneshot o; volt_timer t; volt_handle h; int i, rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(2), volt_oneshot_recv(cx, &s->o)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
@@ -409,7 +409,12 @@ ROOT_TEST(oneshot_waits, { volt_oneshot o; volt_timer t; volt_handle h; int64_t 
     }
     VOLT_END(0);
 }
-ROOT_TEST_1(oneshot_receiver_cancelled, { volt_oneshot o; volt_handle h; int i, rc; int64_t value; }) {
+ROOT_TEST_1(oneshot_receiver_cancelled, {
+    volt_oneshot o;
+    volt_handle h;
+    int i, rc;
+    int64_t value;
+}) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 2; s->i++) {
         s->o = (volt_oneshot)VOLT_ONESHOT_INIT;
@@ -576,4 +581,394 @@ TEST_OF_THREADS(queue_freed_by_the_receiver) {
         CHECK_EQ(run_on(w, emptier_run, &k), 0);
         join_thread(t);
     }
+}
+
+// ---- broadcast
+
+static int n_waiting(uint32_t *lock, volt__node *const *list) {
+    volt__lock(lock);
+    volt__node *n = *list;
+    int count = 0;
+    if (n) do count++;
+        while ((n = n->next_) != *list);
+    volt__unlock(lock);
+    return count;
+}
+static int send_int(volt_bcast *b, int v) { return volt_bcast_send(b, &v, sizeof v); }
+// The message, or what try_recv gave, less 1000.
+static int recv_int(volt_sub *s) {
+    int v = 0, rc = volt_sub_try_recv(s, &v, sizeof v);
+    return rc == 1 ? v : rc - 1000;
+}
+enum { NOTHING = -EAGAIN - 1000, ENDED = -1000, LAGS = -EOVERFLOW - 1000 };
+
+TEST(bcast_to_each_subscriber) {
+    int buf[4];
+    char small;
+    volt_bcast b = VOLT_BCAST_INIT(buf);
+    volt_sub s[3];
+    CHECK_EQ(send_int(&b, 1), 0); // to nobody
+    for (int i = 0; i < 2; i++) volt_sub_open(&s[i], &b);
+    CHECK_EQ(recv_int(&s[0]), NOTHING); // what is sent from now on
+    CHECK_EQ(send_int(&b, 2), 2);
+    volt_sub_open(&s[2], &b);
+    CHECK_EQ(send_int(&b, 3), 3);
+    for (int i = 0; i < 2; i++) CHECK_EQ(recv_int(&s[i]), 2);
+    for (int i = 0; i < 3; i++) CHECK_EQ(recv_int(&s[i]), 3);
+    for (int i = 0; i < 3; i++) CHECK_EQ(recv_int(&s[i]), NOTHING);
+    volt_sub_close(&s[1]);
+    volt_sub_close(&s[1]); // again: nothing
+    CHECK_EQ(send_int(&b, 4), 2);
+    CHECK_EQ(volt_bcast_send(&b, &small, sizeof small), -EINVAL);
+    CHECK_EQ(volt_sub_try_recv(&s[0], &small, sizeof small), -EINVAL);
+    volt_sub_open(&s[1], &b);
+    volt_bcast_close(&b);
+    volt_bcast_close(&b);
+    CHECK_EQ(send_int(&b, 5), -EPIPE);
+    CHECK_EQ(recv_int(&s[0]), 4); // is drained first
+    CHECK_EQ(recv_int(&s[0]), ENDED);
+    CHECK_EQ(recv_int(&s[0]), ENDED);
+    CHECK_EQ(recv_int(&s[1]), ENDED);
+    for (int i = 0; i < 3; i++) volt_sub_close(&s[i]);
+    volt_sub_open(&s[0], &b);
+    CHECK_EQ(recv_int(&s[0]), ENDED);
+}
+
+// Who lags is told, exactly by how much, and goes on with the oldest that is left.
+TEST(bcast_lag) {
+    for (int cap = 1; cap <= 5; cap++)
+        for (int n_sent = 0; n_sent <= 12; n_sent++)
+            for (int n_read = 0; n_read <= cap && n_read <= n_sent; n_read++) {
+                int buf[5], v = 0, lost = n_sent - n_read - cap;
+                volt_bcast b = VOLT_BCAST_INIT(buf);
+                volt_sub s;
+                b.cap_ = (uint32_t)cap;
+                volt_sub_open(&s, &b);
+                for (int i = 0; i < n_read; i++) CHECK_EQ(send_int(&b, i), 1);
+                for (int i = 0; i < n_read; i++) CHECK_EQ(recv_int(&s), i);
+                for (int i = n_read; i < n_sent; i++) CHECK_EQ(send_int(&b, i), 1);
+                if (lost > 0) CHECK_EQ(recv_int(&s), LAGS);
+                CHECK_EQ(volt_sub_lost(&s), lost > 0 ? lost : 0);
+                CHECK_EQ(volt_sub_lost(&s), 0);
+                if (lost > 0 && n_sent % 2) { // again, before it has looked
+                    CHECK_EQ(send_int(&b, n_sent), 1);
+                    CHECK_EQ(volt_sub_try_recv(&s, &v, sizeof v), -EOVERFLOW);
+                    CHECK_EQ(volt_sub_lost(&s), 1);
+                    CHECK_EQ(recv_int(&s), n_sent + 1 - cap);
+                    continue;
+                }
+                for (int i = n_read + (lost > 0 ? lost : 0); i < n_sent; i++)
+                    CHECK_EQ(recv_int(&s), i);
+                CHECK_EQ(recv_int(&s), NOTHING);
+            }
+}
+
+enum { LISTENERS = 4, CALLS = TEST__IS_SANITIZED ? 300 : 2000 };
+typedef struct {
+    volt_bcast b;
+    int buf[8];
+    int n_open;
+} hall;
+typedef struct {
+    volt_frame frame;
+    hall *hall;
+    volt_sub s;
+    volt_timer t;
+    volt_arm a, b;
+    int id, v, next, rc, way;
+    uint64_t n_lost;
+    int n_got;
+} listener;
+static volt_poll listener_run(volt_cx *cx, void *arg) {
+    listener *l = (listener *)arg;
+    VOLT_BEGIN(cx, l);
+    volt_sub_open(&l->s, &l->hall->b);
+    COUNT(l->hall->n_open);
+    for (;;) {
+        l->way = (int)RANDOM_BELOW(4);
+        if (l->way == 0) VOLT_AWAIT(l->rc, volt_sub_recv(cx, &l->s, &l->v, sizeof l->v));
+        if (l->way == 1)
+            VOLT_AWAIT(l->rc, volt_within(cx, &l->t, VOLT_US(100),
+                                          volt_sub_recv(cx, &l->s, &l->v, sizeof l->v)));
+        if (l->way == 2) {
+            VOLT_AWAIT(VOLT_SELECT(
+                VOLT_ARM(&l->a, volt_sub_recv(cx, &l->s, &l->v, sizeof l->v)),
+                VOLT_ARM(&l->b, volt_yield(cx))));
+            l->rc = (int)l->a.value;
+        }
+        if (l->way == 3) l->rc = volt_sub_try_recv(&l->s, &l->v, sizeof l->v);
+        if (l->rc == 0) break;
+        if (l->rc == -EOVERFLOW) {
+            uint64_t lost = volt_sub_lost(&l->s);
+            CHECK(lost > 0);
+            l->n_lost += lost;
+            l->next += (int)lost;
+        } else if (l->rc == 1) {
+            CHECK_EQ(l->v, l->next); // none is skipped that is not counted
+            l->next++;
+            l->n_got++;
+        } else {
+            CHECK(l->rc == -EAGAIN || l->rc == -ETIMEDOUT || l->rc == -ECANCELED);
+            if (l->rc == -EAGAIN) VOLT_AWAIT(volt_yield(cx));
+        }
+    }
+    CHECK_EQ((uint64_t)l->n_got + l->n_lost, CALLS);
+    volt_sub_close(&l->s);
+    VOLT_END(0);
+}
+static void *call_out(void *arg) {
+    hall *h = (hall *)arg;
+    UNTIL(READ(h->n_open) == LISTENERS);
+    for (int i = 0; i < CALLS; i++) {
+        CHECK_EQ(send_int(&h->b, i), LISTENERS);
+        if (RANDOM_BELOW(8) == 0) sched_yield();
+    }
+    volt_bcast_close(&h->b);
+    return NULL;
+}
+TEST_OF_THREADS(bcast_lost_and_received_are_all) {
+    EACH_WORKERS(w) {
+        static hall h;
+        h = (hall){ .b = VOLT_BCAST_INIT(h.buf) };
+        volt_rt *rt = create_on(w);
+        volt_handle task[LISTENERS];
+        for (int i = 0; i < LISTENERS; i++)
+            RT_SPAWN(rt, &task[i], listener_run, (listener){ .hall = &h });
+        pthread_t t = start_thread(call_out, &h);
+        for (int i = 0; i < LISTENERS; i++) {
+            int64_t rc;
+            CHECK_EQ(volt_join_sync(&task[i], VOLT_NEVER, &rc), 0);
+        }
+        join_thread(t);
+        CHECK_EQ(h.b.n_subs_, 0);
+        destroy(rt);
+    }
+}
+
+// A subscriber that is cancelled when it has been woken has received nothing.
+typedef struct {
+    volt_frame frame;
+    volt_sub *s;
+    volt_watcher *w;
+    int *v;
+    int rc;
+} hearer;
+static volt_poll hearer_run(volt_cx *cx, void *arg) {
+    hearer *k = (hearer *)arg;
+    VOLT_BEGIN(cx, k);
+    if (k->s) VOLT_AWAIT(k->rc, volt_sub_recv(cx, k->s, k->v, sizeof *k->v));
+    else VOLT_AWAIT(k->rc, volt_watcher_next(cx, k->w, k->v, sizeof *k->v));
+    VOLT_END(k->rc);
+}
+ROOT_TEST_1(bcast_subscriber_cancelled, {
+    volt_bcast b;
+    volt_sub sub;
+    volt_handle h;
+    int buf[2], i, v, rc;
+    size_t before;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->b = (volt_bcast)VOLT_BCAST_INIT(s->buf);
+    volt_sub_open(&s->sub, &s->b);
+    for (s->i = 0; s->i < 2; s->i++) {
+        SPAWN(&s->h, hearer_run, (hearer){ .s = &s->sub, .v = &s->v });
+        while (n_waiting(&s->b.lock_, &s->b.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+        s->before = READ(test_heap.n_allocs);
+        if (s->i) CHECK_EQ(send_int(&s->b, 5), 1);
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK_EQ(s->v, 0);
+        CHECK(!s->b.waiters_);
+        CHECK_EQ(recv_int(&s->sub), s->i ? 5 : NOTHING);
+        CHECK_EQ(READ(test_heap.n_allocs), s->before);
+    }
+    VOLT_AWAIT(s->rc, volt_sub_recv(cx, &s->sub, &s->v, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    SPAWN(&s->h, hearer_run, (hearer){ .s = &s->sub, .v = &s->v });
+    while (n_waiting(&s->b.lock_, &s->b.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+    volt_bcast_close(&s->b);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+
+// ---- watch
+
+static int look_int(volt_watcher *r) {
+    int v = 0, rc = volt_watcher_try_next(r, &v, sizeof v);
+    return rc == 1 ? v : rc - 1000;
+}
+TEST(watch_values) {
+    int value = 7, v = 8;
+    uint32_t seen, later;
+    volt_watch w = VOLT_WATCH_INIT(value);
+    volt_watcher r[2];
+    volt_watcher_open(&r[0], &w);
+    CHECK_EQ(look_int(&r[0]), NOTHING); // what is there is seen
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, &seen), 0);
+    CHECK_EQ(v, 7);
+    for (v = 1; v <= 3; v++) CHECK_EQ(volt_watch_set(&w, &v, sizeof v), 0);
+    CHECK_EQ(value, 3);
+    volt_watcher_open(&r[1], &w);
+    CHECK_EQ(look_int(&r[0]), 3); // the newest
+    CHECK_EQ(look_int(&r[0]), NOTHING);
+    CHECK_EQ(look_int(&r[1]), NOTHING);
+    v = 9;
+    CHECK_EQ(volt_watch_set_if(&w, &v, sizeof v, seen), -EAGAIN);
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, &seen), 0);
+    CHECK_EQ(v, 3);
+    v = 9;
+    CHECK_EQ(volt_watch_set_if(&w, &v, sizeof v, seen), 0);
+    CHECK_EQ(volt_watch_set_if(&w, &v, sizeof v, seen), -EAGAIN);
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, &later), 0);
+    CHECK(v == 9 && later != seen);
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, NULL), 0);
+    CHECK_EQ(volt_watch_set(&w, &v, sizeof v + 1), -EINVAL);
+    CHECK_EQ(volt_watch_set_if(&w, &v, 1, later), -EINVAL);
+    CHECK_EQ(volt_watch_get(&w, &v, 1, NULL), -EINVAL);
+    CHECK_EQ(volt_watcher_try_next(&r[0], &v, 1), -EINVAL);
+    volt_watch_close(&w);
+    volt_watch_close(&w);
+    CHECK_EQ(volt_watch_set(&w, &v, sizeof v), -EPIPE);
+    CHECK_EQ(volt_watch_set_if(&w, &v, sizeof v, later), -EPIPE);
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(look_int(&r[i]), 9); // what is new first
+        CHECK_EQ(look_int(&r[i]), ENDED);
+    }
+}
+ROOT_TEST_1(watch_watcher_cancelled, {
+    volt_watch w;
+    volt_watcher r;
+    volt_handle h;
+    int value, v, i, rc;
+    size_t before;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->w = (volt_watch)VOLT_WATCH_INIT(s->value);
+    volt_watcher_open(&s->r, &s->w);
+    for (s->i = 0; s->i < 2; s->i++) {
+        SPAWN(&s->h, hearer_run, (hearer){ .w = &s->r, .v = &s->v });
+        while (n_waiting(&s->w.lock_, &s->w.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+        s->before = READ(test_heap.n_allocs);
+        const int five = 5;
+        if (s->i) CHECK_EQ(volt_watch_set(&s->w, &five, sizeof five), 0);
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK_EQ(s->v, 0);
+        CHECK(!s->w.waiters_);
+        CHECK_EQ(look_int(&s->r), s->i ? 5 : NOTHING); // it has not seen it
+        CHECK_EQ(READ(test_heap.n_allocs), s->before);
+    }
+    VOLT_AWAIT(s->rc, volt_watcher_next(cx, &s->r, &s->v, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    SPAWN(&s->h, hearer_run, (hearer){ .w = &s->r, .v = &s->v });
+    while (n_waiting(&s->w.lock_, &s->w.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+    volt_watch_close(&s->w);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+
+// Several change one value by set_if; nobody's change is lost, and no watcher sees it go back, or a
+// torn one, or misses the last.
+enum { CHANGERS = 3, CHANGES = TEST__IS_SANITIZED ? 200 : 1000 };
+typedef struct {
+    int a, b;
+} pair;
+typedef struct {
+    volt_watch w;
+    pair value;
+    int n_changers, n_open;
+} board;
+static void change(board *b) {
+    uint32_t seen;
+    pair p;
+    do {
+        CHECK_EQ(volt_watch_get(&b->w, &p, sizeof p, &seen), 0);
+        CHECK_EQ(p.a, p.b);
+        p.a = ++p.b;
+    } while (volt_watch_set_if(&b->w, &p, sizeof p, seen) == -EAGAIN);
+}
+static void changer_leaves(board *b) {
+    if (__atomic_sub_fetch(&b->n_changers, 1, __ATOMIC_ACQ_REL) == 0) volt_watch_close(&b->w);
+}
+static void *change_from_thread(void *arg) {
+    board *b = (board *)arg;
+    UNTIL(READ(b->n_open) == LISTENERS);
+    for (int i = 0; i < CHANGES; i++) change(b);
+    changer_leaves(b);
+    return NULL;
+}
+typedef struct {
+    volt_frame frame;
+    board *b;
+    volt_watcher r;
+    volt_timer t;
+    pair p;
+    int i, rc, last;
+} reader;
+static volt_poll changer_run(volt_cx *cx, void *arg) {
+    reader *k = (reader *)arg;
+    VOLT_BEGIN(cx, k);
+    while (READ(k->b->n_open) < LISTENERS) VOLT_AWAIT(volt_yield(cx));
+    for (k->i = 0; k->i < CHANGES; k->i++) {
+        change(k->b);
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    changer_leaves(k->b);
+    VOLT_END(0);
+}
+static volt_poll reader_run(volt_cx *cx, void *arg) {
+    reader *k = (reader *)arg;
+    VOLT_BEGIN(cx, k);
+    volt_watcher_open(&k->r, &k->b->w);
+    COUNT(k->b->n_open);
+    for (;;) {
+        VOLT_AWAIT(k->rc, volt_within(cx, &k->t, VOLT_US(500),
+                                      volt_watcher_next(cx, &k->r, &k->p, sizeof k->p)));
+        if (k->rc == 0) break;
+        if (k->rc == -ETIMEDOUT) continue;
+        CHECK_EQ(k->rc, 1);
+        CHECK(k->p.a == k->p.b && k->p.a > k->last);
+        k->last = k->p.a;
+    }
+    VOLT_END(k->last);
+}
+TEST_OF_THREADS(watch_changed_by_many) {
+    EACH_WORKERS(w) {
+        static board b;
+        b = (board){ .w = VOLT_WATCH_INIT(b.value), .n_changers = CHANGERS };
+        volt_rt *rt = create_on(w);
+        volt_handle h[LISTENERS];
+        for (int i = 0; i < LISTENERS; i++) RT_SPAWN(rt, &h[i], reader_run, (reader){ .b = &b });
+        for (int i = 1; i < CHANGERS; i++) RT_SPAWN(rt, NULL, changer_run, (reader){ .b = &b });
+        pthread_t t = start_thread(change_from_thread, &b);
+        for (int i = 0; i < LISTENERS; i++) {
+            int64_t last;
+            CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &last), 0);
+            CHECK_EQ(last, CHANGERS * CHANGES);
+        }
+        join_thread(t);
+        destroy(rt);
+    }
+}
+
+// ---- sizes that are awaited, in a release build
+
+ROOT_TEST(chan_awaited_sizes, { volt_chan c; int buf[2], v, rc; }) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 2);
+    VOLT_AWAIT(s->rc, volt_chan_send(cx, &s->c, &s->v, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_chan_recv(cx, &s->c, &s->v, sizeof s->v + 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_chan_send_n(cx, &s->c, &s->v, 1, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_chan_recv_n(cx, &s->c, &s->v, 1, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    CHECK_EQ(volt_chan_len(&s->c), 0);
+    VOLT_END(0);
 }
