@@ -20,7 +20,7 @@ BARE := $(SINGLE) -DVOLT_NO_IO
 TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
 TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
 , := ,
-GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest
+GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest 11_pipeline 12_select 14_group
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
@@ -61,7 +61,7 @@ FUZZERS := addr api
 
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
-SINGLE_TESTS := brackets compose group guest misuse net pause task timers
+SINGLE_TESTS := brackets chan chan2 compose group guest misuse net pause task timers
 BARE_TESTS := single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
@@ -411,7 +411,7 @@ $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/examples.sh; `make examples` runs these alone.
-EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 11_cares 12_glib \
+EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 13_chat 16_cares 17_glib \
 	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
 EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server \
@@ -429,11 +429,11 @@ build/check/example-%: build/examples/% tests/examples.sh bench/server.sh
 	@touch $@
 build/check/example-08_curl: build/examples/06_http
 build/examples/06_http: examples/06_http.h
-build/examples/11_cares: examples/11_name_server.h
+build/examples/16_cares: examples/16_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
 build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
-build/examples/11_cares: EXAMPLE_LIBS := -lcares
-build/examples/12_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
+build/examples/16_cares: EXAMPLE_LIBS := -lcares
+build/examples/17_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
 build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
 	@mkdir -p $(@D)
 	$* -std=c++17 -O2 $(FLAGS_$*) $< -I. -pthread -o $@

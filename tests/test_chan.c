@@ -1093,7 +1093,7 @@ static parcel *parcel_new(size_t cap) {
     volt_chan_init(&p->c, p->buf, sizeof p->buf[0], cap);
     return p;
 }
-// One message: who has received it frees the channel, while the sender may still be inside its call.
+// One message: who has received it frees the channel. The sender may still be inside its call.
 typedef struct {
     volt_frame frame;
     parcel *p;

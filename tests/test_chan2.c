@@ -5,7 +5,7 @@
 #define VOLT_ASSERT(c_) VOLT__REQUIRE(c_, "assertion failed: " #c_)
 #define VOLT_IMPLEMENTATION
 // At one atomic operation of many, the other side does all that it does.
-static void meddle(void);
+__attribute__((unused)) static void meddle(void); // without threads nothing is atomic
 #define __atomic_load_n(...)                                                                       \
     __extension__({                                                                                \
         __typeof__(__atomic_load_n(__VA_ARGS__)) loaded_ = __atomic_load_n(__VA_ARGS__);           \
