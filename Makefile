@@ -48,7 +48,10 @@ help:
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
+	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
+	@echo '               the other tasks; needs valgrind'
 	@echo 'make gdb-test  what examples/gdb/volt.py shows of a stopped program, live and as a core file'
+	@echo 'make dashboard the page of examples/15_dashboard.c in headless Chromium; pictures of it'
 	@echo 'make size      text and data by processor and configuration; time to parse the header'
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
@@ -412,9 +415,9 @@ $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/examples.sh; `make examples` runs these alone.
 EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 13_chat 16_cares 17_glib \
-	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks)
+	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
-EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server \
+EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server need-python3 \
 	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib
 PACKAGE_h2load := nghttp2-client
 PACKAGE_nc := netcat-openbsd
@@ -429,6 +432,8 @@ build/check/example-%: build/examples/% tests/examples.sh bench/server.sh
 	@touch $@
 build/check/example-08_curl: build/examples/06_http
 build/examples/06_http: examples/06_http.h
+build/examples/15_dashboard: examples/06_http.h examples/15_dashboard.h
+build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/dashboard.py
 build/examples/16_cares: examples/16_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
 build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
@@ -441,6 +446,13 @@ build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
 build/examples/10_from_cpp-leaks: examples/10_from_cpp.cpp volt.h
 	@mkdir -p $(@D)
 	g++ -std=c++17 -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $< -I. -pthread -o $@
+
+# with more tasks than an event holds
+build/examples/15_dashboard-leaks: examples/15_dashboard.c examples/06_http.h \
+		examples/15_dashboard.h volt.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra \
+		-DSLEEPERS=6000 -I. -pthread $< -o $@
 
 need-lib-%:
 	@echo '#include <$(HEADER_$*)>' | $(CC) -E -x c - >/dev/null 2>&1 || { \
@@ -776,18 +788,31 @@ demo: build/bench/echo_server build/bench/load
 
 # What the workers of the demo did last, for ui.perfetto.dev; read by a JSON parser, and checked.
 .PHONY: trace
-trace: need-python3 build/trace/echo_server build/bench/load
-	@bench/trace.sh build/trace/echo_server build/bench/load build/trace.json
-	@tests/trace.py build/trace.json connection_run bench/echo_server.c
-build/trace/echo_server: bench/echo_server.c volt.h bench/bench.h
-	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -DNDEBUG -DVOLT_TRACE=1 -Wall -Wextra -I. -pthread $< -o $@
+trace: need-python3 build/bench/trace/echo_server build/bench/load
+	@bench/trace.sh build/bench/trace/echo_server build/bench/load build/trace.json
+	@tests/trace.py build/trace.json connection_run bench/echo.h
 
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
-.PHONY: bench-placement
+.PHONY: bench-placement bench-inside
 bench-placement: build/bench/placement
 	@bench/placement.sh
+# The short form; each program says at its head what it can do at length.
+bench-inside: need-valgrind build/bench/block build/bench/dump
+	@CC='$(CC)' PAIRS=6 bench/inside.sh
+	@echo
+	@build/bench/block --reps 1 --calls 5000
+	@echo
+	@build/bench/dump text
+
+build/bench/trace/%: bench/%.c volt.h $(wildcard bench/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -DNDEBUG -DVOLT_TRACE=1 -Wall -Wextra -I. -pthread $< -o $@
+
+# ---- dashboard: what a browser makes of examples/15_dashboard.c; pictures in build/dashboard.
+.PHONY: dashboard
+dashboard: need-chromium need-python3 build/examples/15_dashboard
+	@timeout 300 python3 tests/dashboard.py browser build/examples/15_dashboard build/dashboard
 
 # SIZES='x86-64=cc': that row only.
 SIZES ?= x86-64='$(CC)' Thumb-2='arm-linux-gnueabihf-gcc -mthumb' AArch64=aarch64-linux-gnu-gcc \

@@ -174,7 +174,8 @@
 // A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
 // lets the task wait for it; volt_block_in_place calls one in the middle of a poll, and another
 // thread carries the worker on meanwhile: two thread switches, and nothing if the function was
-// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking.
+// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking;
+// volt_blocking_or_leave is for what may hang, and need not be waited for.
 // Threads of the pool start when they are needed, end after 10 s without work, and count 16 at most
 // (.blocking), 4 more for names and one for each call in place: a function that waits for another
 // one on the pool may wait for ever, once there are 16 such. A shutdown cancels what waits for a
@@ -315,6 +316,7 @@
 //  2. volt_histograms: how long polls take, and how long tasks wait for a worker after a wake-up.
 //  3. volt_trace: what the workers did last, and who woke whom, for ui.perfetto.dev.
 //  4. .tracer: every event, for an exporter of one's own.
+//  5. examples/15_dashboard.c shows all of this live in a browser.
 // Without it too, where <sys/sdt.h> was at the build, there are probes; perf list sdt, bpftrace
 // `usdt:PROGRAM:volt:poll` and gdb's `info probes` see them. Their arguments:
 //     poll    task, worker, text: where spawned and function or volt_name, text: last wait
@@ -655,18 +657,19 @@ typedef struct volt_queue_node {
     struct volt_queue_node *next_;
 } volt_queue_node;
 typedef struct volt_queue {
-    void *word_;             // what was pushed last, or who waits
+    void *word_;             // what was pushed last, and flags
     volt_queue_node *first_; // W receiver: taken already, in order
-    volt_queue_node end_;
+    uint32_t lock_;
+    volt__node *waiters_; // under lock
 } volt_queue;
-#define VOLT_QUEUE_INIT { NULL, NULL, { NULL } }
+#define VOLT_QUEUE_INIT { NULL, NULL, 0, NULL }
 
 // One value from one task to another. Zero-valid.
 typedef struct volt_oneshot {
-    void *word_; // nothing, who waits, or done
-    int64_t value_;
+    volt__latch latch_;
+    int64_t value_; // W sender, before the latch opens
 } volt_oneshot;
-#define VOLT_ONESHOT_INIT { NULL, 0 }
+#define VOLT_ONESHOT_INIT { { 0, 0, NULL }, 0 }
 
 // Every message to every subscriber; who is slow loses the oldest.
 typedef struct volt_bcast {
@@ -755,6 +758,11 @@ typedef struct volt_job {
     int64_t result_;
     uint8_t lane_, state_;
 } volt_job;
+
+// One call of volt_blocking_or_leave; zero-valid, and free for the next one when that has ended.
+typedef struct volt_errand {
+    struct volt__errand *it_;
+} volt_errand;
 
 // One call of volt_file_...; zero-valid, and free for the next one when that await has ended.
 typedef struct volt_file_op {
@@ -1219,9 +1227,8 @@ VOLT_API int volt_rt_fd(const volt_rt *rt);
 // Runs what is runnable, at most so many polls (0: until nothing is; a task that always yields has
 // no end); never blocks. The descriptor stays readable while more is due.
 //   where : plain thread, the same or another each time, one at a time
-//   gives : polls run | -ESHUTDOWN when all has ended after a shutdown began: volt_shutdown will
-//           give 0 | -EBUSY, another thread is inside | -EDEADLK on a worker | -EINVAL without
-//           .is_guest | -ECHILD
+//   gives : polls run | -ESHUTDOWN when all tasks have ended after a shutdown began | -EBUSY,
+//           another thread is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 // For loops that want a time limit, too: when to step at the latest, for the next timer or to look
 // how far it still is. 0: now.
@@ -1390,6 +1397,14 @@ VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //           -ECANCELED fn has not run
 //   memory: some 100 bytes and a stack per thread. Under VOLT_SINGLE_THREAD fn is called right here
 VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg), void *arg);
+// The same for what may hang: cancelled, the wait ends at once, also when fn has begun, which then
+// goes on by itself. -ECANCELED: arg is not the caller's any more; drop(arg) is called once, now or
+// by the pool's thread when fn has returned. So arg is no part of a state; and fn must not return
+// -ECANCELED. A shutdown waits for fn as for the others, as long as it may.
+//   gives : as volt_blocking | -ENOMEM
+//   memory: some 150 bytes until fn has returned
+VOLT_API VOLT_POLL volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *arg),
+                                          void *arg, void (*drop)(void *arg));
 // Calls fn(arg), which may block, right here, in the middle of the poll: meanwhile another thread
 // takes this worker over, so that nothing else waits, and gives it back then. fn is on a plain
 // thread for volt: it may use what those may, has no volt_cx, and must not wait for the end of its
@@ -1397,8 +1412,8 @@ VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg
 //   gives : what fn returns
 //   memory: as volt_blocking. Without memory or a thread fn is called all the same, and the other
 //           workers take what they can. In a guest's worker, under VOLT_SINGLE_THREAD, and where
-//           there is neither a thread nor another worker, it is not on a plain thread: what waits
-//           for tasks gives -EDEADLK
+//           there is neither a thread nor another worker that does not block so itself, it is not
+//           on a plain thread: what waits for tasks gives -EDEADLK
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
 // ---- files: each call is one of volt_blocking, with its results, and -errno of the system call,
@@ -1638,6 +1653,8 @@ VOLT_API VOLT__MUST int volt_queue_push(volt_queue *q, volt_queue_node *n);
 //   gives : 1 | 0 closed and drained
 VOLT_API VOLT_POLL volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **out);
 VOLT_API VOLT__MUST int volt_queue_try_pop(volt_queue *q, volt_queue_node **out);
+VOLT_API VOLT__MUST int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out,
+                                            volt_time at_most);
 VOLT_API void volt_queue_close(volt_queue *q);
 
 // Once.
@@ -1647,7 +1664,9 @@ VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
 VOLT_API VOLT_POLL volt_oneshot_recv(volt_cx *cx, volt_oneshot *o);
 //   gives : 0, and *value | -EAGAIN | -EPIPE
 VOLT_API VOLT__MUST int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value);
-// By the sender: there will be no value. By the receiver: it wants none; what was sent is lost.
+VOLT_API VOLT__MUST int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t *value);
+// By the sender: there will be no value. By the receiver: it wants none. What was sent before is
+// still there.
 VOLT_API void volt_oneshot_close(volt_oneshot *o);
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
 
@@ -2287,9 +2306,10 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [G1]  gate give, close: word rmw       gate try, take: word load, cas what the lock guards    MP
 //  [G2]  latch move: word cas             latch look, wait: word load    what was done before    MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    what was done before    MP
-//  [O1]  oneshot end, queue put: word cas  oneshot recv, queue take      value, nodes            MP
+//  [O1]  queue put: word cas, store       queue take: word cas           what was pushed         MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
 //  [H1]  helm given: store                helm taken: load               the whole worker        MP
+//  [H3]  block in place: count add, sub   block in place: count add      nothing: who is last    RC
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
 #ifndef VOLT_SINGLE_THREAD
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
@@ -2605,6 +2625,7 @@ VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
 typedef struct volt__slabs {
     uint32_t lock;
     uint32_t n_made;   // under lock
+    uint32_t n_gone;   // under lock: of these, given back
     volt__slab *first; // under lock: the youngest
     volt_allocator alloc;
     volt_rt *rt;
@@ -2739,6 +2760,7 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
 static void volt__slab_destroy(volt__slab *s) {
     volt__slabs *all = s->heap->slabs;
     volt__lock(&all->lock);
+    all->n_gone++;
     if (s->all_prev) s->all_prev->all_next = s->all_next;
     else all->first = s->all_next;
     if (s->all_next) s->all_next->all_prev = s->all_prev;
@@ -4473,24 +4495,35 @@ static volt_job *volt__pool_lose(volt__pool *p, volt__lane *l) {
     l->head = l->tail = NULL;
     return all;
 }
-// A job that was given to a thread which cannot be started: others of its lane come to it, or else
-// neither to it nor to what has been queued behind it. 0 or -errno.
+// Under lock. Threads that neither rest nor have a job: they are about to look for one.
+static uint32_t volt__pool_count_looking(const volt__pool *p) {
+    uint32_t n = p->n_threads - p->n_idle;
+    for (int i = 0; i < VOLT__LANES; i++) n -= p->lane[i].n_running;
+    return n;
+}
+// A job that was given to a thread which cannot be started: one that has come to rest meanwhile
+// gets it, others of its lane come to it, or else neither to it nor to what has been queued behind
+// it. 0 or -errno.
 static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
+    volt_job *lost = NULL;
     volt__lock(&p->lock);
     volt__lane *l = &p->lane[job->lane_];
-    volt_job *lost = NULL;
+    volt__pool_thread *idle = volt__pool_pop_idle(p);
     l->n_running--;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
-    int is_hopeless = l->n_running == 0 || job->lane_ == VOLT__LANE_CARRY;
-    if (!is_hopeless) volt__pool_enqueue(p, job);
+    uint32_t n_coming = l->n_running + volt__pool_count_looking(p);
+    int is_queued = job->lane_ != VOLT__LANE_CARRY && n_coming > 0;
+    if (idle) volt__pool_give(p, idle, job);
+    else if (is_queued) volt__pool_enqueue(p, job);
     else lost = volt__pool_lose(p, l);
     volt__unlock(&p->lock);
+    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
     while (lost) {
         volt_job *next = lost->next_;
         lost->fail_(lost->arg_, error);
         lost = next;
     }
-    return is_hopeless ? error : 0;
+    return idle || is_queued ? 0 : error;
 }
 // With a job for it, counted already.
 static int volt__pool_start(volt__pool *p, volt_job *job) {
@@ -4741,6 +4774,7 @@ struct volt_rt {
     uint32_t inside;      // lock: whose holder carries the guest
     uint32_t visitors;    // futex word, any, rmw [S1]: see volt__visit
     uint32_t place_turn;  // any, rmw: placements so far
+    uint32_t n_blocked;   // any, rmw [H3]: workers that block without a thread that could take over
     int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
     volt__idle idle;
     volt__injector injector;
@@ -4806,8 +4840,9 @@ static volt__trace *volt__trace_of(volt_rt *rt, volt__worker *w) {
     return w ? &w->trace : &rt->outside;
 }
 static uint32_t volt__trace_index(const volt__worker *w) { return w ? w->index : UINT32_MAX; }
-static void volt__tell(const volt_rt *rt, volt_trace_event e) {
+static void volt__tell(const volt_rt *rt, const volt_trace_event *as_recorded) {
     if (!rt->cfg.tracer.fn) return;
+    volt_trace_event e = *as_recorded;
     volt__event_tidy(&e);
     rt->cfg.tracer.fn(rt->cfg.tracer.user, &e);
 }
@@ -4816,7 +4851,7 @@ static void volt__record(volt_rt *rt, volt__worker *w, const volt_trace_event *e
     volt__lock(&r->lock);
     volt__trace_put(r, e);
     volt__unlock(&r->lock);
-    volt__tell(rt, *e);
+    volt__tell(rt, e);
 }
 #endif
 // By who has won the right to enqueue it: its runner reads the stamp.
@@ -4850,7 +4885,7 @@ static inline int64_t volt__tell_poll(volt__worker *w, volt__task *t) {
     r->poll_site = e.site;
     r->histograms.wait[volt__histogram_slot(volt__trace_since(e.n, e.at))]++;
     volt__unlock(&r->lock);
-    volt__tell(w->rt, e);
+    volt__tell(w->rt, &e);
     return e.at;
 #else
     (void)w, (void)t;
@@ -4873,7 +4908,7 @@ static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pend
     if (w->rt->cfg.slow_poll > 0 && e.at - since > w->rt->cfg.slow_poll)
         volt__log(w->rt, VOLT_LOG_SLOW_POLL, e.site);
     if (is_pending && w->cx.frame_) e.site = w->cx.site_;
-    volt__tell(w->rt, e);
+    volt__tell(w->rt, &e);
 #else
     (void)w, (void)t, (void)is_pending, (void)since;
 #endif
@@ -5343,6 +5378,7 @@ static void volt__shutdown_sweep(volt_rt *rt) {
     volt__chain c;
     volt__chain_init(&c);
     volt__slabs_walk(&rt->slabs, volt__shutdown_wake, &c);
+    volt__tell_wakes(rt, volt__worker_here(rt), &c);
     volt__inject(rt, &c);
     volt__poke_all(rt); // also when there is no task at all: somebody must find that out
 }
@@ -5435,6 +5471,9 @@ static int volt__must_close(volt__task *t, int64_t result) {
     t->u.fn = s->close_;
     return 1;
 }
+static inline int volt__is_left_open(volt__task *t) {
+    return (t->flags & VOLT__HAD_GROUP) && volt__scope_top(volt__root_frame(t)) != NULL;
+}
 // Of any task. 0: it has not ended, a group is to be closed first.
 static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t,
                                                     int64_t result) {
@@ -5505,12 +5544,14 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     for (;;) {
         volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->task_ == t);
-        volt__tell_polled(w, t, volt_is_pending(p), since);
         if (volt_is_pending(p)) {
+            volt__tell_polled(w, t, 1, since);
             volt__suspended(w, t);
             return;
         }
         VOLT_ASSERT(cx->shield_ == 0);
+        // else its function goes on as the one that closes its group: the same poll
+        if (!VOLT_TRACE || !volt__is_left_open(t)) volt__tell_polled(w, t, 0, since);
         if (VOLT__LIKELY(volt__complete_private(w, t))) return;
         if (volt__complete(w, t, volt_value(p))) return;
         state = volt__state_of(t); // the same: cheaper than keeping it over every poll
@@ -5654,6 +5695,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     // we are looking, and arm it again: [W2]
     if (got.is_watch) (void)volt__watch_take(&w->rt->watch);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
+    volt__tell_wakes(w->rt, w, &got.chain);
     // [Q4] with its owner
     volt__task *t = volt__xchg_acq_rel(&stuck->lifo, VOLT__CAST(volt__task *, NULL));
     if (t) volt__chain_push(&got.chain, t);
@@ -6972,6 +7014,15 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     if (!volt__charge(cx)) return volt_pending();
     return volt__leaf_end(n, volt__is_off(cx) ? -ECANCELED : fn(arg));
 }
+VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
+                                          void (*drop)(void *)) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    (void)e;
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (is_off && drop) drop(arg);
+    return volt__leaf_end(n, is_off ? -ECANCELED : fn(arg));
+}
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt_cx saved = *cx; // fn may do steps of another runtime
     int rc = fn(arg);
@@ -7048,10 +7099,107 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     if (is_off && volt__job_cancel(cx, job, n)) return volt__leaf_end(n, -ECANCELED);
     return volt__leaf_pend(cx, n, 0);
 }
+
+// One that may be left: on a block of its own, whose owner is the task while it waits, or has been
+// told, and else the thread of the pool.
+typedef struct volt__errand {
+    volt_job job;
+    volt_rt *rt;
+    int (*fn)(void *);
+    void *arg;
+    void (*drop)(void *);
+    volt__node *waiter; // under the pool's lock; NULL: it has been left
+    int rc;
+} volt__errand;
+static void volt__errand_free(volt__errand *e, int is_dropped) {
+    volt_allocator *a = &e->rt->cfg.alloc;
+    if (is_dropped && e->drop) e->drop(e->arg);
+    a->free(a->user, e, sizeof *e);
+}
+static void volt__errand_tell(void *arg, int rc) {
+    volt__errand *e = VOLT__CAST(volt__errand *, arg);
+    volt__pool *p = &e->rt->pool;
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__lock(&p->lock);
+    int is_left = !e->waiter;
+    e->rc = rc;
+    if (!is_left) volt__node_fire(e->waiter, VOLT__FIRED, &c);
+    volt__unlock(&p->lock); // LAST TOUCH, unless it was left
+    if (is_left) volt__errand_free(e, 1);
+    volt__schedule_chain(&c);
+}
+// On the pool.
+static void volt__errand_run(void *arg) {
+    volt__errand *e = VOLT__CAST(volt__errand *, arg);
+    volt__errand_tell(e, e->fn(e->arg));
+}
+// 0 or -errno.
+static int volt__errand_start(volt_cx *cx, volt__errand *call, volt__node *n, volt__errand **out) {
+    volt_allocator *a = &cx->rt_->cfg.alloc;
+    volt__errand *e = VOLT__CAST(volt__errand *, a->alloc(a->user, sizeof *e, VOLT__LINE));
+    if (!e) return -ENOMEM;
+    *e = *call;
+    e->job.run_ = volt__errand_run;
+    e->job.fail_ = volt__errand_tell;
+    e->job.arg_ = e;
+    e->rt = cx->rt_;
+    e->waiter = n;
+    *out = e;
+    volt__node_bind(n, cx->task_, e);
+    int rc = volt__pool_submit(&cx->rt_->pool, &e->job);
+    if (rc == 0) return 0;
+    volt__node_unbind(n, cx->task_);
+    volt__errand_free(e, 0);
+    *out = NULL;
+    return rc;
+}
+// Its result; or the wait is over without one: -ECANCELED.
+static int64_t volt__errand_end(volt_cx *cx, volt__errand *e, volt__node *n) {
+    volt__pool *p = &cx->rt_->pool;
+    volt__lock(&p->lock); // the barrier against who fired it, too
+    int64_t result = e->rc;
+    int is_told = volt__node_state(n) == VOLT__FIRED;
+    int is_ours = is_told || volt__pool_take_back(p, &e->job);
+    e->waiter = NULL;
+    volt__unlock(&p->lock); // LAST TOUCH, unless it is ours
+    volt__node_unbind(n, cx->task_);
+    if (is_ours) volt__errand_free(e, !is_told);
+    return is_told ? result : -ECANCELED;
+}
+VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
+                                          void (*drop)(void *)) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__check_place(cx, e);
+    volt__check_place(cx, arg);
+    if (!volt__charge(cx)) return volt_pending();
+    int is_off = volt__is_off(cx);
+    if (volt__node_state(n) == VOLT__IDLE && is_off) {
+        if (drop) drop(arg);
+        return volt__leaf_end(n, -ECANCELED);
+    }
+    if (volt__node_state(n) == VOLT__IDLE) {
+        volt__errand call;
+        VOLT__REQUIRE_OF(cx, !e->it_, "one volt_errand for two calls at once");
+        memset(&call, 0, sizeof call);
+        call.fn = fn;
+        call.arg = arg;
+        call.drop = drop;
+        int rc = volt__errand_start(cx, &call, n, &e->it_);
+        return rc < 0 ? volt__leaf_end(n, rc) : volt__leaf_pend(cx, n, 0);
+    }
+    if (volt__node_state(n) == VOLT__LINKED && !is_off) return volt__leaf_pend(cx, n, 0);
+    volt__errand *it = e->it_;
+    e->it_ = NULL;
+    return volt__leaf_end(n, volt__errand_end(cx, it, n));
+}
+
 // Without a thread that could take over. With other workers what waits here goes to them, and fn is
 // on a plain thread all the same: what it waits for can happen.
 static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
-    int has_others = !w->is_guest && volt__started(w->rt) > 1;
+    uint32_t *n = &w->rt->n_blocked;
+    // the last one stays at its worker: what waits for tasks is told so, and they run afterwards
+    int has_others = volt__add_acq_rel(n, 1) + 1 < volt__started(w->rt) && !w->is_guest; // [H3]
     if (has_others) {
         volt__hand_out(w);
         VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
@@ -7059,6 +7207,7 @@ static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
     volt__store_rlx(&w->is_blocked, 1); // rlx: hint
     int rc = fn(arg);
     volt__store_rlx(&w->is_blocked, 0); // rlx: hint
+    volt__sub_acq_rel(n, 1);            // [H3]
     if (has_others) VOLT_TLS_SET(w);
     return rc;
 }
@@ -7108,6 +7257,7 @@ static int volt__file_move(const volt_file_op *op, int fd, size_t len, int is_wr
                              : VOLT_SYS(pread, fd, buf + done, len - done, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return -errno;
+        if (n == 0 && is_write) return -EIO; // no file system of Linux does that
         if (n == 0) break;
         done += VOLT__CAST(size_t, n);
     }
@@ -7123,9 +7273,12 @@ static int volt__file_load(const volt_file_op *op) {
     int fd = volt__file_open(op);
     if (fd < 0) return fd;
     int rc = volt__file_move(op, fd, op->len_, 0);
-    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_ &&
-        VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_)) > 0)
-        rc = -EFBIG;
+    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_) {
+        ssize_t n;
+        do n = VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_));
+        while (n < 0 && errno == EINTR);
+        if (n != 0) rc = n < 0 ? -errno : -EFBIG;
+    }
     VOLT_SYS(close, fd);
     return rc;
 }
@@ -7296,7 +7449,7 @@ struct volt__wait {
     // Under lock, cancelled: `was` also LINKED. The result.
     volt__wait_fn *leave;
     void *data;       // what is moved, ...
-    uint32_t n, flip; // how many; of gates
+    uint32_t n, flip; // how many, and of gates; what a latch must be, and its mask
     volt__task *task; // NULL: a blocked thread
 };
 static void volt__wait_link(const volt__wait *a, volt__node *n, int is_first) {
@@ -7418,7 +7571,8 @@ static inline int volt__gate_try(volt__gate *g, uint32_t flip, uint32_t n) {
     do {
         if (word & VOLT__GATE_CLOSED) return volt__gate_end(g, word);
         if (volt__gate_free(word, flip) < n) return -EAGAIN;
-        if ((word & VOLT__GATE_QUEUED) && volt__gate_is_in_turn(word, flip)) return -EAGAIN;
+        if (n > 0 && (word & VOLT__GATE_QUEUED) && volt__gate_is_in_turn(word, flip))
+            return -EAGAIN;
         // [G1] with give
     } while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n)));
     return 0;
@@ -7427,12 +7581,14 @@ static uint32_t volt__gate_wants(const volt__node *n) { return VOLT__CAST(uint32
 static uint32_t volt__gate_tries(const volt__node *n) {
     return VOLT__CAST(uint32_t, n->key_ / VOLT__GATE_TRIES) & 0xffff;
 }
-// Under lock: n permits for all, and no more QUEUED if nobody waits.
+// Under lock: n permits for all, but for what does not fit in: it was made full while these were on
+// their way. And no more QUEUED if nobody waits.
 static void volt__gate_settle(volt__gate *g, uint32_t flip, uint32_t n) {
-    uint32_t keep = g->waiters_ ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__GATE_QUEUED);
+    uint32_t keep = g->waiters_ ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__GATE_QUEUED), fit;
     uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+    do fit = volt__min32(n, volt__gate_most(flip) - volt__gate_free(word, flip));
     // [G1] with try
-    while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, n) & keep)) {}
+    while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, fit) & keep));
 }
 // Under lock, somebody waits: n permits that nobody has any more.
 static void volt__gate_serve(volt__gate *g, uint32_t flip, uint32_t n, volt__wakes *wakes) {
@@ -7510,7 +7666,7 @@ static int64_t volt__gate_enter(const volt__wait *a, volt__node *n, uint8_t was,
     uint32_t got = volt__gate_take(g, a);
     if (got == a->n) return 0;
     if (volt__load_acq(&g->word_) & VOLT__GATE_CLOSED) { // [G1] closed under the lock
-        volt__gate_settle(g, a->flip, 0);
+        volt__gate_settle(g, a->flip, was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0);
         return -EPIPE;
     }
     int64_t tries = was == VOLT__TURN ? volt__gate_tries(n) + 1 : 0;
@@ -7522,7 +7678,8 @@ static int64_t volt__gate_enter(const volt__wait *a, volt__node *n, uint8_t was,
 static int64_t volt__gate_leave(const volt__wait *a, volt__node *n, uint8_t was,
                                 volt__wakes *wakes) {
     volt__gate *g = VOLT__CAST(volt__gate *, a->on);
-    uint32_t had = was == VOLT__FIRED ? a->n : was == VOLT__LINKED ? a->n - volt__gate_wants(n) : 0;
+    uint32_t part = was == VOLT__LINKED || was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0;
+    uint32_t had = was == VOLT__FIRED ? a->n : part;
     if (was == VOLT__TURN) volt__gate_turn_ends(g);
     uint32_t word = volt__load_acq(&g->word_); // [G1] with give
     if (was == VOLT__TURN && g->waiters_ && volt__gate_free(word, a->flip) > 0)
@@ -7531,19 +7688,34 @@ static int64_t volt__gate_leave(const volt__wait *a, volt__node *n, uint8_t was,
     else volt__gate_settle(g, a->flip, had);
     return -ECANCELED;
 }
-static void volt__gate_close(volt__gate *g) {
+// 0: nobody waits any more, and it is not closed yet; so the caller does it by the word alone.
+static int volt__gate_close_queued(volt__gate *g) {
     volt__wakes wakes;
-    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
-    while (!(word & VOLT__GATE_QUEUED))
-        // [G1] with try. LAST TOUCH
-        if (volt__cas_acq_rel(&g->word_, &word, word | VOLT__GATE_CLOSED)) return;
     volt__wakes_init(&wakes);
     volt__lock(&g->lock_);
-    // QUEUED stays: who sees it closed comes to the lock
-    volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try
-    volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
+    int is_waited_for = g->waiters_ != NULL;
+    if (is_waited_for) {
+        // QUEUED stays: who sees it closed comes to the lock
+        volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try
+        volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
+    } else {
+        volt__gate_settle(g, 0, 0);
+    }
     volt__unlock(&g->lock_);
     volt__wakes_release(&wakes);
+    return is_waited_for;
+}
+static void volt__gate_close(volt__gate *g) {
+    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+    for (;;) {
+        if (VOLT__UNLIKELY(word & VOLT__GATE_QUEUED)) {
+            if (volt__gate_close_queued(g)) return;
+            word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+            // [G1] with try. LAST TOUCH
+        } else if (volt__cas_acq_rel(&g->word_, &word, word | VOLT__GATE_CLOSED)) {
+            return;
+        }
+    }
 }
 static void volt__gate_wait(volt__wait *a, volt__gate *g, uint32_t flip, uint32_t n) {
     memset(a, 0, sizeof *a);
@@ -7591,10 +7763,15 @@ static const volt__task *volt__running_task(void) {
 static void volt__mutex_hold(volt_mutex *m, int rc) {
     if (rc == 0) volt__store_rlx(&m->holder_, volt__running_task()); // rlx: only compared
 }
-static void volt__mutex_check(const volt_mutex *m) {
-    const volt__task *me = volt__running_task();
+// Functions of one task that are arms of an await may wait for each other.
+static int volt__is_in_arm(const volt_cx *cx) {
+    const volt__node *n = volt__root_frame(cx->task_);
+    while (n != cx->frame_ && n->kind_ == VOLT__SUB) n = VOLT__CAST(const volt__node *, n->on_);
+    return n != cx->frame_;
+}
+static void volt__mutex_check(const volt_cx *cx, const volt_mutex *m) {
     // rlx: only compared
-    if (me && me == volt__load_rlx(&m->holder_))
+    if (cx->task_ == volt__load_rlx(&m->holder_) && !volt__is_in_arm(cx))
         volt__misuse_here("volt_mutex_lock: the task has it already");
 }
 static void volt__mutex_drop(volt_mutex *m) {
@@ -7607,12 +7784,12 @@ static void volt__mutex_drop(volt_mutex *m) {
 }
 #else
 #  define volt__mutex_hold(m_, rc_) ((void)(rc_))
-#  define volt__mutex_check(m_) ((void)0)
+#  define volt__mutex_check(cx_, m_) ((void)0)
 #  define volt__mutex_drop(m_) ((void)0)
 #endif
 VOLT_API volt_poll volt_mutex_lock(volt_cx *cx, volt_mutex *m) {
     volt_poll p = volt__gate_poll(cx, &m->gate_, VOLT__GATE_ONE, 1);
-    if (volt_is_pending(p)) volt__mutex_check(m);
+    if (volt_is_pending(p)) volt__mutex_check(cx, m);
     else volt__mutex_hold(m, VOLT__CAST(int, volt_value(p)));
     return p;
 }
@@ -7723,16 +7900,17 @@ VOLT_API int volt_once_is_done(const volt_once *o) {
 }
 
 // ---- latches
-// Waits end while the word, but for QUEUED, has the value `open`. QUEUED as above; who sees it
-// beside the open value passes through the lock, behind who opened it.
+// Waits end while the bits of the word in `mask` have the value `open`. QUEUED as above; who sees
+// it beside the open value passes through the lock, behind who opened it.
 //
 //                 wait                    move                  leave
 //   wait          yes                     cas; [G2]             lock
 //   move          cas; [G2]               cas                   lock
 enum { VOLT__LATCH_QUEUED = 1, VOLT__LATCH_FLAG = 2 };
 
-static inline int volt__latch_is(uint32_t word, uint32_t open) {
-    return (word & ~VOLT__CAST(uint32_t, VOLT__LATCH_QUEUED)) == open;
+#define VOLT__LATCH_ALL (~VOLT__CAST(uint32_t, VOLT__LATCH_QUEUED))
+static inline int volt__latch_is(uint32_t word, uint32_t mask, uint32_t open) {
+    return (word & mask) == open;
 }
 // Under lock.
 static void volt__latch_settle(volt__latch *l) {
@@ -7740,9 +7918,9 @@ static void volt__latch_settle(volt__latch *l) {
     volt__and_acq_rel(&l->word_, ~VOLT__CAST(uint32_t, VOLT__LATCH_QUEUED)); // [G2] with move
 }
 // 1: open.
-static inline int volt__latch_look(volt__latch *l, uint32_t open) {
+static inline int volt__latch_look(volt__latch *l, uint32_t mask, uint32_t open) {
     uint32_t word = volt__load_acq(&l->word_); // [G2] with move
-    if (!volt__latch_is(word, open)) return 0;
+    if (!volt__latch_is(word, mask, open)) return 0;
     if (word & VOLT__LATCH_QUEUED) {
         volt__lock(&l->lock_);
         volt__unlock(&l->lock_);
@@ -7755,7 +7933,7 @@ static int64_t volt__latch_enter(const volt__wait *a, volt__node *n, uint8_t was
     (void)wakes;
     if (was == VOLT__IDLE) {
         uint32_t word = volt__or_acq_rel(&l->word_, VOLT__LATCH_QUEUED); // [G2] with move
-        if (!volt__latch_is(word, a->n)) {
+        if (!volt__latch_is(word, a->flip, a->n)) {
             volt__wait_link(a, n, 0);
             return VOLT__PENDING;
         }
@@ -7769,73 +7947,88 @@ static int64_t volt__latch_leave(const volt__wait *a, volt__node *n, uint8_t was
     volt__latch_settle(VOLT__CAST(volt__latch *, a->on));
     return -ECANCELED;
 }
-// A change of the word: what it becomes; as it is: it shall stay so.
+// A change of the word: what it becomes.
 typedef uint32_t volt__latch_fn(uint32_t word, uint32_t n);
-static void volt__latch_open(volt__latch *l, uint32_t open, volt__latch_fn *change, uint32_t n) {
+// 0: nobody waits any more, and nothing is changed yet; so the caller does it by the word alone.
+static int volt__latch_open(volt__latch *l, uint32_t mask, uint32_t open, volt__latch_fn *change,
+                            uint32_t n, uint32_t *word) {
     volt__wakes wakes;
+    uint32_t to;
     volt__wakes_init(&wakes);
     volt__lock(&l->lock_);
-    uint32_t word = volt__load_rlx(&l->word_), to; // rlx: hint, re-checked by the cas
-    do to = change(word, n);
-    while (!volt__cas_acq_rel(&l->word_, &word, to)); // [G2] with look
-    if (volt__latch_is(to, open)) volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
+    int is_waited_for = l->waiters_ != NULL;
+    volt__latch_settle(l);
+    *word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
+    if (is_waited_for) {
+        do to = change(*word, n);
+        while (!volt__cas_acq_rel(&l->word_, word, to)); // [G2] with look
+        if (volt__latch_is(to, mask, open))
+            volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
+    }
     volt__unlock(&l->lock_);
     volt__wakes_release(&wakes);
+    return is_waited_for;
 }
 // Gives the word that it was, after which `change` came.
-static inline uint32_t volt__latch_move(volt__latch *l, uint32_t open, volt__latch_fn *change,
-                                        uint32_t n) {
+static inline uint32_t volt__latch_move(volt__latch *l, uint32_t mask, uint32_t open,
+                                        volt__latch_fn *change, uint32_t n) {
     uint32_t word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
     for (;;) {
         uint32_t to = change(word, n);
-        if (to == word) return word;
-        if (VOLT__UNLIKELY((word & VOLT__LATCH_QUEUED) && volt__latch_is(to, open))) {
-            volt__latch_open(l, open, change, n);
+        // Also if it stays as it is: an event that is set again hands over more, and the word that
+        // was seen may be an old one.
+        if (VOLT__UNLIKELY((word & VOLT__LATCH_QUEUED) && volt__latch_is(to, mask, open))) {
+            if (volt__latch_open(l, mask, open, change, n, &word)) return word;
+            // [G2] with look. LAST TOUCH
+        } else if (volt__cas_acq_rel(&l->word_, &word, to)) {
             return word;
         }
-        if (volt__cas_acq_rel(&l->word_, &word, to)) return word; // [G2] with look. LAST TOUCH
     }
 }
-static void volt__latch_wait(volt__wait *a, volt__latch *l, uint32_t open) {
+static void volt__latch_wait(volt__wait *a, volt__latch *l, uint32_t mask, uint32_t open) {
     memset(a, 0, sizeof *a);
     a->on = l;
     a->lock = &l->lock_;
     a->waiters = &l->waiters_;
     a->enter = volt__latch_enter;
     a->leave = volt__latch_leave;
+    a->flip = mask;
     a->n = open;
 }
-static volt_poll volt__latch_poll(volt_cx *cx, volt__latch *l, uint32_t open) {
+static volt_poll volt__latch_poll(volt_cx *cx, volt__latch *l, uint32_t mask, uint32_t open) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
     volt__wait a;
     volt__check_place(cx, l);
     if (!volt__charge(cx)) return volt_pending();
-    if (volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx) && volt__latch_look(l, open))
+    if (volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx) &&
+        volt__latch_look(l, mask, open))
         return volt__leaf_end(n, 0);
-    volt__latch_wait(&a, l, open);
+    volt__latch_wait(&a, l, mask, open);
     return volt__wait_poll(cx, n, &a);
 }
-static int volt__latch_sync(volt__latch *l, uint32_t open, volt_time at_most) {
+static int volt__latch_sync(volt__latch *l, uint32_t mask, uint32_t open, volt_time at_most) {
     volt__wait a;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    if (volt__latch_look(l, open)) return 0;
-    volt__latch_wait(&a, l, open);
+    if (volt__latch_look(l, mask, open)) return 0;
+    volt__latch_wait(&a, l, mask, open);
     return volt__wait_sync(&a, at_most);
 }
 
 static uint32_t volt__event_up(uint32_t word, uint32_t n) { return word | n; }
 static uint32_t volt__event_down(uint32_t word, uint32_t n) { return word & ~n; }
 VOLT_API volt_poll volt_event_wait(volt_cx *cx, volt_event *e) {
-    return volt__latch_poll(cx, &e->latch_, VOLT__LATCH_FLAG);
+    return volt__latch_poll(cx, &e->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
 }
 VOLT_API int volt_event_wait_sync(volt_event *e, volt_time at_most) {
-    return volt__latch_sync(&e->latch_, VOLT__LATCH_FLAG, at_most);
+    return volt__latch_sync(&e->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, at_most);
 }
 VOLT_API void volt_event_set(volt_event *e) {
-    volt__latch_move(&e->latch_, VOLT__LATCH_FLAG, volt__event_up, VOLT__LATCH_FLAG);
+    volt__latch_move(&e->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__event_up,
+                     VOLT__LATCH_FLAG);
 }
 VOLT_API void volt_event_reset(volt_event *e) {
-    volt__latch_move(&e->latch_, VOLT__LATCH_FLAG, volt__event_down, VOLT__LATCH_FLAG);
+    volt__latch_move(&e->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__event_down,
+                     VOLT__LATCH_FLAG);
 }
 VOLT_API int volt_event_is_set(const volt_event *e) {
     return (volt__load_acq(&e->latch_.word_) & VOLT__LATCH_FLAG) != 0; // [G2] with move
@@ -7849,17 +8042,17 @@ static uint32_t volt__count_down(uint32_t word, uint32_t n) {
     return word < 2 * n ? word : word - 2 * n;
 }
 VOLT_API volt_poll volt_wait_group_wait(volt_cx *cx, volt_wait_group *g) {
-    return volt__latch_poll(cx, &g->latch_, 0);
+    return volt__latch_poll(cx, &g->latch_, VOLT__LATCH_ALL, 0);
 }
 VOLT_API int volt_wait_group_wait_sync(volt_wait_group *g, volt_time at_most) {
-    return volt__latch_sync(&g->latch_, 0, at_most);
+    return volt__latch_sync(&g->latch_, VOLT__LATCH_ALL, 0, at_most);
 }
 VOLT_API int volt_wait_group_add(volt_wait_group *g, uint32_t n) {
-    uint32_t before = volt__latch_move(&g->latch_, 0, volt__count_up, n);
+    uint32_t before = volt__latch_move(&g->latch_, VOLT__LATCH_ALL, 0, volt__count_up, n);
     return n > 0 && volt__count_up(before, n) == before ? -EOVERFLOW : 0;
 }
 VOLT_API void volt_wait_group_done(volt_wait_group *g) {
-    if (volt__latch_move(&g->latch_, 0, volt__count_down, 1) < 2)
+    if (volt__latch_move(&g->latch_, VOLT__LATCH_ALL, 0, volt__count_down, 1) < 2)
         volt__misuse_here("volt_wait_group_done: more often than was added");
 }
 
@@ -7869,22 +8062,24 @@ static uint32_t volt__tracker_in(uint32_t word, uint32_t n) {
 }
 static uint32_t volt__tracker_out(uint32_t word, uint32_t n) { return word < n ? word : word - n; }
 VOLT_API volt_poll volt_tracker_wait(volt_cx *cx, volt_tracker *t) {
-    return volt__latch_poll(cx, &t->latch_, VOLT__LATCH_FLAG);
+    return volt__latch_poll(cx, &t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
 }
 VOLT_API int volt_tracker_wait_sync(volt_tracker *t, volt_time at_most) {
-    return volt__latch_sync(&t->latch_, VOLT__LATCH_FLAG, at_most);
+    return volt__latch_sync(&t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, at_most);
 }
 VOLT_API int volt_tracker_enter(volt_tracker *t) {
-    uint32_t before = volt__latch_move(&t->latch_, VOLT__LATCH_FLAG, volt__tracker_in, 4);
+    uint32_t before =
+        volt__latch_move(&t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__tracker_in, 4);
     if (before & VOLT__LATCH_FLAG) return -EPIPE;
     return volt__tracker_in(before, 4) == before ? -EOVERFLOW : 0;
 }
 VOLT_API void volt_tracker_leave(volt_tracker *t) {
-    if (volt__latch_move(&t->latch_, VOLT__LATCH_FLAG, volt__tracker_out, 4) < 4)
+    if (volt__latch_move(&t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__tracker_out, 4) < 4)
         volt__misuse_here("volt_tracker_leave: more often than entered");
 }
 VOLT_API void volt_tracker_close(volt_tracker *t) {
-    volt__latch_move(&t->latch_, VOLT__LATCH_FLAG, volt__event_up, VOLT__LATCH_FLAG);
+    volt__latch_move(&t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__event_up,
+                     VOLT__LATCH_FLAG);
 }
 
 // ---- notify
@@ -7966,19 +8161,34 @@ static void volt__bell_ring(volt_notify *n, int is_last) {
 }
 VOLT_API void volt_notify_one(volt_notify *n) { volt__bell_ring(n, 0); }
 VOLT_API void volt_notify_last(volt_notify *n) { volt__bell_ring(n, 1); }
-VOLT_API void volt_notify_all(volt_notify *n) {
+// 0: nobody waits any more, and nothing is told yet; so the caller does it by the word alone.
+static int volt__bell_all_queued(volt_notify *n) {
     volt__wakes wakes;
-    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
-    while (!(word & VOLT__BELL_QUEUED))
-        // [G3] with wait_past. LAST TOUCH
-        if (volt__cas_acq_rel(&n->word_, &word, word + VOLT__BELL_ALL)) return;
     volt__wakes_init(&wakes);
     volt__lock(&n->lock_);
-    volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past; QUEUED stays
-    volt__wakes_fire_all(&wakes, &n->waiters_, VOLT__CLOSED);
-    volt__wakes_fire_all(&wakes, &n->watchers_, VOLT__CLOSED);
+    int is_waited_for = n->waiters_ || n->watchers_;
+    if (is_waited_for) {
+        volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past; QUEUED stays
+        volt__wakes_fire_all(&wakes, &n->waiters_, VOLT__CLOSED);
+        volt__wakes_fire_all(&wakes, &n->watchers_, VOLT__CLOSED);
+    } else {
+        volt__bell_settle(n, 0);
+    }
     volt__unlock(&n->lock_);
     volt__wakes_release(&wakes);
+    return is_waited_for;
+}
+VOLT_API void volt_notify_all(volt_notify *n) {
+    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+    for (;;) {
+        if (VOLT__UNLIKELY(word & VOLT__BELL_QUEUED)) {
+            if (volt__bell_all_queued(n)) return;
+            word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+            // [G3] with wait_past. LAST TOUCH
+        } else if (volt__cas_acq_rel(&n->word_, &word, word + VOLT__BELL_ALL)) {
+            return;
+        }
+    }
 }
 static void volt__bell_wait(volt__wait *a, volt_notify *n) {
     memset(a, 0, sizeof *a);
@@ -8521,148 +8731,182 @@ VOLT_API uint32_t volt_chan_len(volt_chan *c) {
 }
 VOLT_API uint32_t volt_chan_cap(const volt_chan *c) { return c->cap_; }
 
-// ---- oneshot and queue: one word, in which the receiver leaves its task when it waits. The task
-// is held for who finds it there.
-#define VOLT__WORD_WAITS ((uintptr_t)1) // and a task
-#define VOLT__WORD_ENDED ((uintptr_t)2) // alone
+// ---- oneshot: a latch that opens when there is a value, or will be none
+enum { VOLT__ONESHOT_ENDED = VOLT__LATCH_FLAG, VOLT__ONESHOT_HAS_VALUE = 4 };
 
-static void *volt__word_of(const volt_cx *cx) {
-    return VOLT__CAST(void *, VOLT__CAST(uintptr_t, cx->task_) | VOLT__WORD_WAITS);
+static uint32_t volt__oneshot_up(uint32_t word, uint32_t n) {
+    return word & VOLT__ONESHOT_ENDED ? word : word | n;
 }
-static int volt__word_waits(const void *word) {
-    return (VOLT__CAST(uintptr_t, word) & VOLT__WORD_WAITS) != 0;
-}
-// By who has taken it out of the word.
-static void volt__word_wake(void *word) {
-    volt__task *t = VOLT__CAST(volt__task *, VOLT__CAST(uintptr_t, word) - VOLT__WORD_WAITS);
-    if (volt__task_wake(t)) volt__schedule(t);
-    volt__task_drop(t);
-}
-#define VOLT__ONESHOT_SENT VOLT__CAST(void *, VOLT__WORD_ENDED)
-#define VOLT__ONESHOT_CLOSED VOLT__CAST(void *, VOLT__WORD_ENDED * 2)
-
-static int volt__oneshot_end(volt_oneshot *o, void *word) {
-    void *was = volt__load_acq(&o->word_); // [O1] with end
-    do {
-        if (was == VOLT__ONESHOT_SENT || was == VOLT__ONESHOT_CLOSED) return -EPIPE;
-    } while (!volt__cas_acq_rel(&o->word_, &was, word)); // [O1] with recv. LAST TOUCH
-    if (volt__word_waits(was)) volt__word_wake(was);
-    return 0;
+static int volt__oneshot_end(volt_oneshot *o, uint32_t bits) {
+    uint32_t was = volt__latch_move(&o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED,
+                                    volt__oneshot_up, bits);
+    return was & VOLT__ONESHOT_ENDED ? -EPIPE : 0;
 }
 VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value) {
-    if (volt_oneshot_is_closed(o)) return -EPIPE;
+    uint32_t word = volt__load_acq(&o->latch_.word_); // [G2] with end
+    if (word & VOLT__ONESHOT_ENDED) return -EPIPE;
     o->value_ = value;
-    return volt__oneshot_end(o, VOLT__ONESHOT_SENT);
+    return volt__oneshot_end(o, VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE);
 }
 VOLT_API void volt_oneshot_close(volt_oneshot *o) {
-    if (volt__oneshot_end(o, VOLT__ONESHOT_CLOSED) == 0) return;
-    volt__store_rlx(&o->word_, VOLT__ONESHOT_CLOSED); // rlx: by the receiver, who wants no value
+    (void)volt__oneshot_end(o, VOLT__ONESHOT_ENDED);
 }
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o) {
-    uintptr_t word = VOLT__CAST(uintptr_t, volt__load_acq(&o->word_)); // [O1] with end
-    return (word & VOLT__WORD_ENDED) != 0 && !(word & VOLT__WORD_WAITS);
+    uint32_t word = volt__load_acq(&o->latch_.word_); // [G2] with end
+    return (word & (VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE)) == VOLT__ONESHOT_ENDED;
+}
+// Once it has ended. By the receiver, and nobody else changes the word now.
+static int volt__oneshot_take(volt_oneshot *o, int64_t *value) {
+    uint32_t word = volt__load_acq(&o->latch_.word_); // [G2] with end
+    VOLT_ASSERT(word & VOLT__ONESHOT_ENDED);
+    if (!(word & VOLT__ONESHOT_HAS_VALUE)) return -EPIPE;
+    *value = o->value_;
+    volt__store_rlx(&o->latch_.word_, word - VOLT__ONESHOT_HAS_VALUE); // rlx: for the receiver
+    return 0;
 }
 VOLT_API int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value) {
-    void *word = volt__load_acq(&o->word_); // [O1] with end
-    if (word == VOLT__ONESHOT_CLOSED) return -EPIPE;
-    if (word != VOLT__ONESHOT_SENT) return -EAGAIN;
-    *value = o->value_;
-    volt__store_rlx(&o->word_, VOLT__ONESHOT_CLOSED); // rlx: nobody but the receiver reads it now
-    return 0;
-}
-// Puts the task into an empty word. 1: it is there.
-static int volt__word_wait(volt_cx *cx, volt__node *n, void **word) {
-    void *empty = NULL;
-    if (volt__node_state(n) != VOLT__IDLE) {
-        if (volt__load_rlx(word) == volt__word_of(cx)) return 1; // rlx: it has not been taken out
-        volt__node_unbind(n, cx->task_);                         // nor is it awaited any more
-    }
-    cx->task_->flags |= VOLT__IS_SHARED;
-    volt__task_retain(cx->task_);
-    if (!volt__cas_acq_rel(word, &empty, volt__word_of(cx))) { // [O1] with end, push
-        volt__task_drop(cx->task_);
-        return 0;
-    }
-    volt__node_bind(n, cx->task_, word);
-    return 1;
-}
-// Takes it out again, unless somebody has: who drops it, then, after a wake-up for nothing.
-static void volt__word_leave(volt_cx *cx, volt__node *n, void **word) {
-    void *mine = volt__word_of(cx);
-    if (volt__node_state(n) == VOLT__IDLE) return;
-    if (volt__cas_acq_rel(word, &mine, VOLT__CAST(void *, NULL))) // [O1] with end, push
-        volt__task_drop(cx->task_);
-    volt__node_unbind(n, cx->task_);
+    if (!volt__latch_look(&o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED)) return -EAGAIN;
+    return volt__oneshot_take(o, value);
 }
 VOLT_API volt_poll volt_oneshot_recv(volt_cx *cx, volt_oneshot *o) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
     int64_t value = 0;
-    volt__check_place(cx, o);
-    if (!volt__charge(cx)) return volt_pending();
-    if (volt__is_off(cx)) {
-        volt__word_leave(cx, n, &o->word_);
-        return volt__leaf_end(n, -ECANCELED);
-    }
-    int rc = volt_oneshot_try_recv(o, &value);
-    if (rc == -EAGAIN && volt__word_wait(cx, n, &o->word_)) return volt__leaf_pend(cx, n, 0);
-    if (rc == -EAGAIN) rc = volt_oneshot_try_recv(o, &value);
-    if (volt__node_state(n) != VOLT__IDLE) volt__node_unbind(n, cx->task_);
-    return volt__leaf_end(n, rc < 0 ? rc : value);
+    volt_poll p = volt__latch_poll(cx, &o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED);
+    if (volt_is_pending(p) || volt_value(p) < 0) return p;
+    int rc = volt__oneshot_take(o, &value);
+    return volt_ready(rc < 0 ? rc : value);
+}
+VOLT_API int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t *value) {
+    int rc = volt__latch_sync(&o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED, at_most);
+    return rc < 0 ? rc : volt__oneshot_take(o, value);
 }
 
-// The queue: pushed onto a stack, which the receiver takes as a whole and turns around. In its word
-// also who waits, while it is empty. Once closed, end_ is on top and stays there.
+// ---- queue: pushed onto a stack, which the receiver takes as a whole and turns around. In its
+// word beside what was pushed last: ENDED; or WAITS, while it is empty and somebody waits.
+// WAITS is set and cleared under the lock, and while it is there all pushes come to the lock: who
+// is woken comes there behind them, before it may free the queue.
+//
+//                 push, close             pop                     leave
+//   push, close   by cas; WAITS: lock     cas; [O1]               lock
+#define VOLT__QUEUE_WAITS ((uintptr_t)1)
+#define VOLT__QUEUE_ENDED ((uintptr_t)2)
+
+static int volt__queue_has(const void *word, uintptr_t flag) {
+    return (VOLT__CAST(uintptr_t, word) & flag) != 0;
+}
+static volt_queue_node *volt__queue_top(void *word) {
+    uintptr_t flags = VOLT__QUEUE_WAITS | VOLT__QUEUE_ENDED;
+    return VOLT__CAST(volt_queue_node *, VOLT__CAST(uintptr_t, word) & ~flags);
+}
+// The word with n on top; NULL: with ENDED above what was there. WAITS is over by either.
+static void *volt__queue_with(void *word, volt_queue_node *n) {
+    volt_queue_node *top = volt__queue_top(word);
+    if (n) n->next_ = top;
+    return n ? VOLT__CAST(void *, n)
+             : VOLT__CAST(void *, VOLT__CAST(uintptr_t, top) | VOLT__QUEUE_ENDED);
+}
+// 0: nobody waits any more, and nothing is pushed yet; so the caller does it by the word alone.
+static int volt__queue_put_waited(volt_queue *q, volt_queue_node *n) {
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__lock(&q->lock_);
+    void *was = volt__load_acq(&q->word_); // [O1] with take
+    int is_waited_for = volt__queue_has(was, VOLT__QUEUE_WAITS);
+    if (is_waited_for) {
+        VOLT_ASSERT(q->waiters_ != NULL);
+        volt__store_rel(&q->word_, volt__queue_with(was, n)); // [O1] with take
+        volt__wakes_fire_first(&wakes, &q->waiters_, VOLT__FIRED);
+    }
+    volt__unlock(&q->lock_);
+    volt__wakes_release(&wakes);
+    return is_waited_for;
+}
 static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
-    void *was = volt__load_acq(&q->word_); // [O1] with push, close
-    do {
-        if (was == &q->end_) return -EPIPE;
-        n->next_ = volt__word_waits(was) ? NULL : VOLT__CAST(volt_queue_node *, was);
-        // [O1] with take. LAST TOUCH
-    } while (!volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, n)));
-    if (volt__word_waits(was)) volt__word_wake(was);
-    return 0;
+    void *was = volt__load_acq(&q->word_); // [O1] with put
+    for (;;) {
+        if (volt__queue_has(was, VOLT__QUEUE_ENDED)) return -EPIPE;
+        if (VOLT__UNLIKELY(volt__queue_has(was, VOLT__QUEUE_WAITS))) {
+            if (volt__queue_put_waited(q, n)) return 0;
+            was = volt__load_acq(&q->word_); // [O1] with put
+            // [O1] with take. LAST TOUCH
+        } else if (volt__cas_acq_rel(&q->word_, &was, volt__queue_with(was, n))) {
+            return 0;
+        }
+    }
 }
 VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) { return volt__queue_put(q, n); }
-VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, &q->end_); }
-// All that was pushed, the newest first.
-static volt_queue_node *volt__queue_take(volt_queue *q) {
-    void *was = volt__load_acq(&q->word_); // [O1] with push, close
-    volt_queue_node *all = q->end_.next_;
-    while (was && was != &q->end_ && !volt__word_waits(was))
-        // [O1] with push, close
-        if (volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, NULL)))
-            return VOLT__CAST(volt_queue_node *, was);
-    if (was != &q->end_) return NULL;
-    all = q->end_.next_;
-    q->end_.next_ = NULL;
-    return all;
+VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, NULL); }
+// The word as it was, with all that was pushed, the newest first; ENDED is left there.
+static void *volt__queue_take(volt_queue *q) {
+    void *was = volt__load_acq(&q->word_); // [O1] with put
+    while (volt__queue_top(was)) {
+        void *left = VOLT__CAST(void *, VOLT__CAST(uintptr_t, was) & VOLT__QUEUE_ENDED);
+        if (volt__cas_acq_rel(&q->word_, &was, left)) break; // [O1] with put
+    }
+    return was;
 }
 VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
-    if (!q->first_)
-        for (volt_queue_node *n = volt__queue_take(q), *next; n; n = next) {
+    if (!q->first_) {
+        void *was = volt__queue_take(q);
+        for (volt_queue_node *n = volt__queue_top(was), *next; n; n = next) {
             next = n->next_;
             n->next_ = q->first_;
             q->first_ = n;
         }
+        // By the same look: what is pushed after it is not lost, and closed comes behind it.
+        if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_ENDED) ? 0 : -EAGAIN;
+    }
     *out = q->first_;
-    if (!*out) return volt__load_acq(&q->word_) == &q->end_ ? 0 : -EAGAIN; // [O1] with close
     q->first_ = (*out)->next_;
     return 1;
 }
+static int64_t volt__queue_enter(const volt__wait *a, volt__node *n, uint8_t was,
+                                 volt__wakes *wakes) {
+    volt_queue *q = VOLT__CAST(volt_queue *, a->on);
+    (void)was, (void)wakes;
+    for (;;) {
+        void *empty = NULL;
+        int rc = volt_queue_try_pop(q, VOLT__CAST(volt_queue_node **, a->data));
+        if (rc != -EAGAIN) return rc;
+        // [O1] with put
+        if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITS))) break;
+    }
+    volt__wait_link(a, n, 0);
+    return VOLT__PENDING;
+}
+static int64_t volt__queue_leave(const volt__wait *a, volt__node *n, uint8_t was,
+                                 volt__wakes *wakes) {
+    volt_queue *q = VOLT__CAST(volt_queue *, a->on);
+    (void)n, (void)wakes;
+    // linked: nobody has pushed, and nobody will before the unlock
+    if (was == VOLT__LINKED) volt__store_rel(&q->word_, VOLT__CAST(void *, NULL)); // [O1] with put
+    return -ECANCELED;
+}
+static void volt__queue_ask(volt__wait *a, volt_queue *q, volt_queue_node **out) {
+    memset(a, 0, sizeof *a);
+    a->on = q;
+    a->lock = &q->lock_;
+    a->waiters = &q->waiters_;
+    a->enter = volt__queue_enter;
+    a->leave = volt__queue_leave;
+    a->data = out;
+}
 VOLT_API volt_poll volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **out) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
+    volt__wait a;
     volt__check_place(cx, q);
     volt__check_place(cx, out);
     if (!volt__charge(cx)) return volt_pending();
-    if (volt__is_off(cx)) {
-        volt__word_leave(cx, n, &q->word_);
-        return volt__leaf_end(n, -ECANCELED);
+    if (volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx)) {
+        int rc = volt_queue_try_pop(q, out);
+        if (rc != -EAGAIN) return volt__leaf_end(n, rc);
     }
-    int rc = volt_queue_try_pop(q, out);
-    if (rc == -EAGAIN && volt__word_wait(cx, n, &q->word_)) return volt__leaf_pend(cx, n, 0);
-    if (rc == -EAGAIN) rc = volt_queue_try_pop(q, out);
-    if (volt__node_state(n) != VOLT__IDLE) volt__node_unbind(n, cx->task_);
-    return volt__leaf_end(n, rc);
+    volt__queue_ask(&a, q, out);
+    return volt__wait_poll(cx, n, &a);
+}
+VOLT_API int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out, volt_time at_most) {
+    volt__wait a;
+    volt__queue_ask(&a, q, out);
+    return volt__wait_sync(&a, at_most);
 }
 
 // ---- broadcast: a ring, and for each subscriber the number of the message that it takes next
@@ -10329,10 +10573,7 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
     d->n_started_ = d->n_failed_ = d->n_failed_before_ = 0;
     for (int i = 0; i < VOLT_DIAL_MAX; i++) d->attempt_[i].dial_ = d;
     VOLT_AWAIT(d->rc_, volt_join_any(cx, VOLT_EACH(volt__dial_attempt, d->attempt_)));
-    for (int i = 0; i < VOLT_DIAL_MAX; i++) { // two that connected in one poll
-        int64_t fd = volt_result(&d->attempt_[i].frame);
-        if (i != d->rc_ && fd >= 0) volt__close(cx->rt_, VOLT__CAST(int, fd));
-    }
+    // Those behind the first that connected were cancelled, and have closed what they had.
     if (d->rc_ < 0) VOLT_RETURN(d->rc_);
     VOLT_END(volt_result(&d->attempt_[d->rc_].frame));
 }
@@ -10384,12 +10625,17 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
 // the serial number of a slab, since slabs come and go meanwhile.
 
 typedef struct volt__seen {
-    uint32_t serial, slot; // of the last one that was looked at
+    uint32_t serial, slot;
     uintptr_t word;
     const char *spawn_site, *wait_site;
     uint32_t wait, wait_ms, spawn_ms;
 } volt__seen;
 enum { VOLT__DUMP_BATCH = 64 };
+// Where a walk is: behind this slot. The slab is still there if none has gone since.
+typedef struct volt__cursor {
+    uint32_t serial, slot, n_gone;
+    const volt__slab *slab;
+} volt__cursor;
 static void volt__seen_copy(volt__seen *to, const volt__slab *s, uint32_t slot,
                             const volt__task *t, uintptr_t word) {
     to->serial = s->serial;
@@ -10402,7 +10648,8 @@ static void volt__seen_copy(volt__seen *to, const volt__slab *s, uint32_t slot,
     to->spawn_ms = volt__load_rlx(&t->spawn_ms);     // rlx: a snapshot
 }
 // Tasks behind *at, which becomes the last slot looked at; at most a batch. Under slabs.lock.
-static uint32_t volt__seen_slab(const volt__slab *s, volt__seen *at, volt__seen *out, uint32_t n) {
+static uint32_t volt__seen_slab(const volt__slab *s, volt__cursor *at, volt__seen *out,
+                                uint32_t n) {
     uint32_t carved = volt__load_acq(&s->carved); // [M2] with take
     uint32_t i = s->serial == at->serial ? at->slot + 1 : 0;
     for (; i < carved && n < VOLT__DUMP_BATCH; i++) {
@@ -10414,18 +10661,24 @@ static uint32_t volt__seen_slab(const volt__slab *s, volt__seen *at, volt__seen 
     }
     return n;
 }
-static void volt__seen_begin(volt__seen *at) {
+static void volt__seen_begin(volt__cursor *at) {
     memset(at, 0, sizeof *at);
     at->serial = at->slot = UINT32_MAX;
     at->slot--; // its successor is none
 }
 // The next batch; 0: that was all. < 0: -EBUSY.
-static int volt__seen_next(volt__slabs *all, volt__seen *at, volt__seen *out, unsigned flags) {
+static int volt__seen_next(volt__slabs *all, volt__cursor *at, volt__seen *out, unsigned flags) {
     uint32_t n = 0;
     if (!(flags & VOLT_DUMP_CRASH)) volt__lock(&all->lock);
     else if (!volt__try_lock(&all->lock)) return -EBUSY;
-    for (const volt__slab *s = all->first; s && n < VOLT__DUMP_BATCH; s = s->all_next)
-        if (s->serial <= at->serial) n = volt__seen_slab(s, at, out, n);
+    // From the start it would be all slabs for each batch.
+    const volt__slab *s = at->slab && at->n_gone == all->n_gone ? at->slab : all->first;
+    for (; s && n < VOLT__DUMP_BATCH; s = s->all_next) {
+        if (s->serial > at->serial) continue;
+        n = volt__seen_slab(s, at, out, n);
+        at->slab = s;
+    }
+    at->n_gone = all->n_gone;
     volt__unlock(&all->lock);
     return VOLT__CAST(int, n);
 }
@@ -10618,7 +10871,8 @@ static void volt__dump_worker(volt__out *o, const volt_rt *rt, uint32_t i) {
     volt__out_char(o, o->is_json ? '}' : '\n');
 }
 static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
-    volt__seen batch[VOLT__DUMP_BATCH], at;
+    volt__seen batch[VOLT__DUMP_BATCH];
+    volt__cursor at;
     int n;
     volt__seen_begin(&at);
     while ((n = volt__seen_next(&rt->slabs, &at, batch, flags)) > 0 && o->rc == 0) {
@@ -10789,7 +11043,8 @@ static void volt__health_polls(volt_rt *rt, volt_health_of *out) {
     if (out->site && strchr(out->site, '\t')) out->site = NULL; // where it was spawned
 }
 VOLT_API int volt_health(volt_rt *rt, volt_health_of *out) {
-    volt__seen batch[VOLT__DUMP_BATCH], at;
+    volt__seen batch[VOLT__DUMP_BATCH];
+    volt__cursor at;
     int n;
     memset(out, 0, sizeof *out);
     if (volt__is_child(rt)) return -ECHILD;

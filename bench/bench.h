@@ -79,6 +79,20 @@ static inline double bench_median(double *figures, size_t n) {
     return n % 2 ? figures[n / 2] : (figures[n / 2 - 1] + figures[n / 2]) / 2;
 }
 
+// Of n ratios of pairs, in order: the median of what they are samples of lies between the one of
+// this rank, from 1, and that of the same rank from the end, at 95 % or more. 0: they are too few.
+static inline size_t bench_rank(size_t n) {
+    double p = 1, below = 0; // of a binomial distribution
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) p /= 2;
+    while (below + p <= 0.025) {
+        below += p;
+        p = p * (double)(n - k) / (double)(k + 1);
+        k++;
+    }
+    return k;
+}
+
 static inline void bench_print_header(void) {
     printf("%-12s %7s %10s %10s %10s %10s  %s\n", "row", "workers", "min ns", "median", "cpu",
            "ops", "operation");

@@ -17,6 +17,8 @@
 #include <sys/signalfd.h>
 
 enum { REQUEST_CAP = 4096, REQUEST_SECONDS = 5, GRACE_SECONDS = 5 };
+static const char html_field[] = "Content-Type: text/html\r\n";
+static const char plain_field[] = "Content-Type: text/plain\r\n";
 static const char page[] = "<!doctype html><title>volt</title><h1>It works</h1>\n";
 
 typedef struct {
@@ -49,7 +51,8 @@ static void answer(client *c) {
     c->is_last = c->status != HTTP_OK || r->is_last || volt_token_is_cancelled(&c->srv->stop);
     if (c->status == HTTP_OK && !is_echo && !(is_read && http_is(r->path, "/"))) c->status = 404;
     if (c->status != HTTP_OK) body.at = http_reason(c->status), body.len = strlen(body.at);
-    c->out_len = http_answer(c->out, c->status, body, body.at == page, is_head, c->is_last);
+    const char *type = body.at == page ? html_field : plain_field;
+    c->out_len = http_answer(c->out, c->status, type, body, is_head, c->is_last);
 }
 
 static volt_poll receive(volt_cx *cx, client *c) {

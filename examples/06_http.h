@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// As much of HTTP/1.1 (RFC 9112) as 06_http.c needs: finds one request at the start of a buffer,
+// As much of HTTP/1.1 (RFC 9112) as the examples need: finds one request at the start of a buffer,
 // and writes an answer. Nothing here waits, allocates or keeps state: when there are more bytes,
 // http_parse is asked again. Needs _GNU_SOURCE (memmem), which volt.h's implementation defines.
 #ifndef EXAMPLE_HTTP_H
@@ -17,6 +17,7 @@ typedef struct http_text { // a part of the buffer, not terminated
 
 typedef struct http_request {
     http_text method, path, body;
+    http_text host, origin; // origin.at NULL: there was none
     size_t len;  // of a whole request in the buffer, else 0
     int minor;   // of the version: HTTP/1.minor
     int is_last; // the client wants the connection closed behind the answer
@@ -82,7 +83,8 @@ static int http_header(http_text line, http_request *r) {
     if (!http_is_clean(name, "") || !http_is_clean(line, " \t")) return 400;
     http_text value = http_trim(line);
     if (http_is_like(name, "Transfer-Encoding")) return 501;
-    if (http_is_like(name, "Host")) r->n_hosts++;
+    if (http_is_like(name, "Host")) r->n_hosts++, r->host = value;
+    if (http_is_like(name, "Origin")) r->origin = value;
     if (http_is_like(name, "Connection") && http_list_has(value, "close")) r->is_last = 1;
     if (http_is_like(name, "Expect")) return 417; // curl and others then send the body at once
     if (!http_is_like(name, "Content-Length")) return HTTP_OK;
@@ -124,22 +126,25 @@ static int http_parse(const char *buf, size_t have, size_t cap, http_request *r)
 static const char *http_reason(int status) {
     switch (status) {
     case 200: return "OK";
+    case 403: return "Forbidden";
     case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
     case 408: return "Request Timeout";
     case 413: return "Content Too Large";
     case 417: return "Expectation Failed";
     case 431: return "Request Header Fields Too Large";
     case 501: return "Not Implemented";
+    case 503: return "Service Unavailable";
     default: return "Bad Request";
     }
 }
 
-// Gives the length. `out` has room for the body and 256 bytes more.
-static size_t http_answer(char *out, int status, http_text body, int is_html, int is_head,
+// `fields`: further lines of the head. Gives the length. `out` has room for them, the body and 256
+// bytes more; with is_head the body is left out.
+static size_t http_answer(char *out, int status, const char *fields, http_text body, int is_head,
                           int is_last) {
-    int n = sprintf(out, "HTTP/1.1 %d %s\r\nContent-Type: text/%s\r\nContent-Length: %zu\r\n%s\r\n",
-                    status, http_reason(status), is_html ? "html" : "plain", body.len,
-                    is_last ? "Connection: close\r\n" : "");
+    int n = sprintf(out, "HTTP/1.1 %d %s\r\n%sContent-Length: %zu\r\n%s\r\n", status,
+                    http_reason(status), fields, body.len, is_last ? "Connection: close\r\n" : "");
     if (is_head) return (size_t)n;
     memcpy(out + n, body.at, body.len);
     return (size_t)n + body.len;

@@ -10,8 +10,9 @@
 set -eu
 bin=$1
 name=$2
-sources=$(dirname "$0")/../examples
-. "$(dirname "$0")/../bench/server.sh"
+here=$(dirname "$0")
+sources=$here/../examples
+. "$here/../bench/server.sh"
 
 # golden SOURCE COMMAND...  The command prints what the comment at the head of its source says.
 golden() {
@@ -154,11 +155,10 @@ enter() {
     case $1 in
     1) exec 4>"$work/fifo.1" ;;
     2) exec 5>"$work/fifo.2" ;;
-    3) exec 6>"$work/fifo.3" ;;
     esac
     until_has "$work/chat.$1" "you are $1"
 }
-# Two talk; a third one does not read while more is said than is kept for it.
+# Two talk, and one of them leaves.
 chat() {
     enter 1
     enter 2
@@ -197,6 +197,84 @@ chat_slowly() {
     awk '/^1: 0/ { n++ } /missed/ { lost += $5; t++ } END { exit n + lost != 100000 || !t }' \
         "$work/slow.2" || fail 'what was missed and what was heard are not all'
     echo "$name: a slow one: all is heard or counted"
+}
+
+dashboard_start() {
+    : >"$work/server"
+    "$@" >"$work/server" &
+    server=$!
+    until_has "$work/server" '^http://127.0.0.1:[0-9]*/$'
+    url=$(sed 's|/$||' "$work/server")
+    port=${url##*:}
+    sed "s|:$port/|:8080/|" "$work/server" >"$work/out"
+    as_said 15_dashboard.c "$work/out"
+}
+
+# code OPTION...  The status of an answer; its body is in $work/body, its head in $work/head.
+code() { ask -o "$work/body" -D "$work/head" -w '%{http_code}' "$@"; }
+
+dashboard_page() {
+    for file in / /style.css /app.js; do
+        same "$file" 200 "$(code "$url$file")"
+        ! grep -v xmlns= "$work/body" | grep -E 'https?:|innerHTML|outerHTML|insertAdj|eval\(' ||
+            fail "$file: needs others, or takes text for markup"
+    done
+    policy="Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+    same 'what may run' 1 "$(grep -c "^$policy" "$work/head")"
+    same 'one connection' '1 0 ' \
+        "$(ask -o "$work/a" -o "$work/b" "$url/" "$url/app.js" -w '%{num_connects} ')"
+    same 'the head of a stream' 200 "$(code -I "$url/events")"
+    host='Host: localhost\r\n\r\n'
+    printf "HEAD / HTTP/1.1\r\n${host}GET / HTTP/1.1\r\n$host" |
+        timeout 20 nc -N 127.0.0.1 "$port" >"$work/both"
+    same 'a head has no body' '2 1' \
+        "$(grep -c '^HTTP/1.1 200' "$work/both") $(grep -c '^</html>' "$work/both")"
+}
+
+dashboard_refusals() {
+    same 'no such page' 404 "$(code "$url/none")"
+    same 'a path above' 404 "$(code --path-as-is "$url/../volt.h")"
+    same 'a POST' 405 "$(code -d x "$url/")"
+    same 'what is allowed' 'GET, HEAD' "$(tr -d '\r' <"$work/head" | sed -n 's/^Allow: //p')"
+    same 'by another name' 403 "$(code -H "Host: example.test:$port" "$url/")"
+    same 'by a longer name' 403 "$(code -H "Host: localhost.example.test:$port" "$url/")"
+    same 'as localhost' 200 "$(code -H "Host: localhost:$port" "$url/")"
+    same 'from another page' 403 "$(code -H 'Origin: http://example.test' "$url/dump.txt")"
+    same 'from another port' 403 "$(code -H 'Origin: http://127.0.0.1:1' "$url/dump.txt")"
+    same 'from the page' 200 "$(code -H "Origin: $url" "$url/dump.txt")"
+    long=$(head -c 9000 /dev/zero | tr '\0' x)
+    same 'a long header' 431 "$(code -H "X: $long" "$url/")"
+    for request in 'GET /\r\n' 'GET / HTTP/1.1\r\n' 'GET / HTTP/1.1\r\nHost : 127.0.0.1\r\n'; do
+        same "$request" 400 "$(raw "$request\r\n")"
+    done
+}
+
+# The stream until there are events, and both files.
+dashboard_reports() {
+    curl --silent --show-error --max-time 20 -N "$url/events" >"$work/events" &
+    client=$!
+    tries=0
+    until [ "$(grep -c '^$' "$work/events")" -ge 4 ]; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 100 ] || fail 'no events came'
+        sleep 0.1
+    done
+    same 'trace' 200 "$(code "$url/trace.json")"
+    cp "$work/body" "$work/trace"
+    same 'dump' 200 "$(code "$url/dump.txt")"
+    grep -q '^task .* echo client, .* old: .* at .*15_dashboard.c:[0-9]*' "$work/body" ||
+        fail 'no echo client in the dump'
+    kill "$client"
+    python3 "$here/dashboard.py" reports "$work/events" "$work/trace" "$1"
+}
+
+# A stream that goes on while the server is told to stop has its end.
+dashboard_stop() {
+    curl --silent --show-error --max-time 20 -N "$url/events" >"$work/events" &
+    client=$!
+    until_has "$work/events" '^data'
+    stop
+    wait "$client" || fail 'the stream did not end in order'
 }
 
 case $name in
@@ -243,5 +321,18 @@ case $name in
     ;;
 16_cares) golden 16_cares.c "$bin/16_cares" ;;
 17_glib) golden 17_glib.c "$bin/17_glib" ;;
+15_dashboard*)
+    timeout 60 "$bin/$name" 0 1 >"$work/a" || fail 'ends after a second'
+    dashboard_start "$bin/$name"
+    drip &
+    slow=$!
+    dashboard_page
+    dashboard_refusals
+    dashboard_reports "$([ "$name" = 15_dashboard ] && echo all || echo some)"
+    wait "$slow" || :
+    same 'a byte a second' 408 "$(statuses <"$work/slow")"
+    python3 "$here/dashboard.py" slow "$port"
+    dashboard_stop
+    ;;
 *) fail "no example of that name: $name" ;;
 esac

@@ -51,9 +51,9 @@ look() {
         -ex 'source examples/gdb/volt.py' -ex 'source tests/gdb/check.py'
     run_gdb "$program.live.log" -ex 'break ready' -ex "run $program.want" "$@" \
         -ex "generate-core-file $program.core" -ex continue "$program"
-    says "$name, live" '24 tasks, 0 failures' 'exited normally'
+    says "$name, live" '36 tasks, 0 failures' 'exited normally'
     run_gdb "$program.core.log" "$@" "$program" "$program.core"
-    says "$name, core" '24 tasks, 0 failures'
+    says "$name, core" '36 tasks, 0 failures'
 }
 
 # refuse NAME TEXT COMPILER...  Instead of showing anything it says why it cannot.
@@ -83,6 +83,7 @@ look gcc-O2-ndebug gcc -O2 -g -DNDEBUG -I.
 look gcc-O3-lto-ndebug gcc -O3 -flto -flto-partition=none -g -DNDEBUG -I.
 look gcc-O0-macros gcc -O0 -g3 -I.
 look gcc-O1-own-macros gcc -O1 -g3 -DVOLT_TICK_NS=2000000 -DVOLT_RING_DISTANCE_BITS=11 -I.
+look gcc-O2-trace gcc -O2 -g -DVOLT_TRACE=1 -I.
 look clang-O2 clang -O2 -g -I.
 
 refuse no-debug-information 'no volt__tls in the debug information' gcc -O1 -I.

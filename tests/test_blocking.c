@@ -599,10 +599,31 @@ TEST_OF_THREADS(without_a_thread_the_other_workers_take_over) {
     RT_SPAWN(rt, NULL, blocker_run, (blocker){ .mine = &p, .n_ended = &n_ended });
     UNTIL(READ(p.n_in) == 1);
     CHECK_EQ(stats_of(rt).lent, 0);
+    FILE *out = tmpfile();
+    char line[128];
+    CHECK(out);
+    CHECK_EQ(volt_dump(rt, fileno(out), 0), 0);
+    rewind(out);
+    int n_blocked = 0;
+    while (fgets(line, sizeof line, out)) n_blocked += strstr(line, ": blocked, queued ") != NULL;
+    fclose(out);
+    CHECK_EQ(n_blocked, 1);
     for (int i = 0; i < 50; i++) RT_SPAWN(rt, NULL, giver_run, (giver){ .n_ended = &n_given });
     UNTIL(READ(n_given) == 50);
     WRITE(p.is_open, 1);
     UNTIL(READ(n_ended) == 1);
+    destroy(rt);
+}
+// With nobody to take over either, it just blocks.
+TEST_OF_THREADS(without_a_thread_one_worker_blocks) {
+    place p = { 0 };
+    int n_ended = 0;
+    volt_rt *rt = create_pool(1, 0);
+    fail_threads(1000);
+    WRITE(p.is_open, 1);
+    RT_SPAWN(rt, NULL, blocker_run, (blocker){ .mine = &p, .n_ended = &n_ended });
+    UNTIL(READ(n_ended) == 1);
+    CHECK_EQ(stats_of(rt).lent, 0);
     destroy(rt);
 }
 // A worker that is queued up with tasks when it blocks.
@@ -670,4 +691,179 @@ TEST_DIES(one_job_for_two_calls_at_once, "one volt_job for two calls at once") {
     a->job.state_ = 1;
     volt_task_start(a, NULL);
     UNTIL(READ(p.n_in));
+}
+
+// ---- calls that may be left
+
+static int n_dropped;
+static void drop_place(void *arg) {
+    place *p = (place *)arg;
+    COUNT(n_dropped);
+    free(p);
+}
+static place *make_place(void) {
+    place *p = (place *)calloc(1, sizeof *p);
+    CHECK(p);
+    return p;
+}
+typedef struct {
+    volt_frame frame;
+    volt_errand errand;
+    volt_timer limit;
+    volt_arm call, begins;
+    awaiter looks;
+    place *place;
+    volt_time at_most;
+    int rc, *n_ended;
+} leaver;
+// Leaves as soon as it has begun.
+static volt_poll leaves_run(volt_cx *cx, void *arg) {
+    leaver *l = (leaver *)arg;
+    VOLT_BEGIN(cx, l);
+    VOLT_AWAIT(l->rc,
+               VOLT_SELECT(VOLT_ARM(&l->call,
+                                    volt_blocking_or_leave(cx, &l->errand, wait_for_opening,
+                                                           l->place, drop_place)),
+                           VOLT_ARM(&l->begins, until_reaches(cx, &l->looks, &l->place->n_in, 1))));
+    CHECK(l->rc == 1 && l->call.value == -ECANCELED && !l->errand.it_);
+    if (l->n_ended) COUNT(*l->n_ended);
+    VOLT_END(0);
+}
+static volt_poll leaver_run(volt_cx *cx, void *arg) {
+    leaver *l = (leaver *)arg;
+    VOLT_BEGIN(cx, l);
+    VOLT_AWAIT(l->rc, volt_within(cx, &l->limit, l->at_most,
+                                  volt_blocking_or_leave(cx, &l->errand, wait_for_opening,
+                                                         l->place, drop_place)));
+    CHECK(!l->errand.it_);
+    if (l->rc == 7 || l->rc == -EAGAIN || l->rc == -ENOMEM) free(l->place); // still ours
+    if (l->n_ended) COUNT(*l->n_ended);
+    VOLT_END(l->rc);
+}
+#define TO_LEAVE(place_, at_most_, n_ended_) \
+    (leaver){ .place = (place_), .at_most = (at_most_), .n_ended = (n_ended_) }
+TEST_OF_THREADS(what_may_be_left_is_left) {
+    EACH_WORKERS(w) {
+        int n_ended = 0;
+        int64_t rc;
+        volt_handle h = { NULL };
+        volt_rt *rt = create_pool(w, 1);
+        WRITE(n_dropped, 0);
+        // to its end
+        place *p = make_place();
+        WRITE(p->is_open, 1);
+        RT_SPAWN(rt, &h, leaver_run, TO_LEAVE(p, VOLT_NEVER, &n_ended));
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0);
+        CHECK_EQ(rc, 7);
+        CHECK_EQ(READ(n_dropped), 0);
+        // left in the middle: at once, and dropped when it has returned
+        p = make_place();
+        RT_SPAWN(rt, &h, leaves_run, TO_LEAVE(p, 0, &n_ended));
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0);
+        CHECK_EQ(rc, 0);
+        CHECK_EQ(READ(p->n_in), 1);
+        CHECK_EQ(READ(n_dropped), 0);
+        // behind it, taken back before it has begun
+        RT_SPAWN(rt, &h, leaver_run, TO_LEAVE(make_place(), VOLT_MS(5), &n_ended));
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0);
+        CHECK_EQ(rc, -ETIMEDOUT);
+        CHECK_EQ(READ(n_dropped), 1);
+        CHECK_EQ(stats_of(rt).blocking_queued, 0);
+        WRITE(p->is_open, 1);
+        UNTIL(READ(n_dropped) == 2);
+        // cancelled before it asks
+        RT_SPAWN(rt, &h, leaver_run, TO_LEAVE(make_place(), -1, &n_ended));
+        volt_cancel(&h);
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0);
+        CHECK(rc == -ECANCELED || rc == -ETIMEDOUT);
+        UNTIL(READ(n_dropped) == 3);
+        destroy(rt);
+    }
+}
+TEST_OF_THREADS(without_memory_or_threads_it_stays_the_callers) {
+    int n_ended = 0;
+    int64_t rc;
+    volt_handle h = { NULL };
+    volt_rt *rt = create_pool(1, 1);
+    WRITE(n_dropped, 0);
+    RT_SPAWN(rt, &h, giver_run, (giver){ .value = 1 }); // slabs are there
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    fail_threads(1000);
+    RT_SPAWN(rt, &h, leaver_run, TO_LEAVE(make_place(), VOLT_NEVER, &n_ended));
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0);
+    CHECK_EQ(rc, -EAGAIN);
+    fail_threads(0);
+    test_heap.is_sticky = 1;
+    test_heap.fail_at = READ(test_heap.n_allocs) + 1;
+    RT_SPAWN(rt, &h, leaver_run, TO_LEAVE(make_place(), VOLT_NEVER, &n_ended));
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0);
+    CHECK_EQ(rc, -ENOMEM);
+    test_heap.fail_at = 0;
+    CHECK_EQ(READ(n_dropped), 0);
+    destroy(rt);
+}
+TEST_OF_THREADS(a_shutdown_counts_what_was_left) {
+    int n_ended = 0;
+    volt_rt *rt = create_pool(1, 2);
+    WRITE(n_dropped, 0);
+    place *p = make_place();
+    RT_SPAWN(rt, NULL, leaves_run, TO_LEAVE(p, 0, &n_ended));
+    UNTIL(READ(n_ended) == 1);
+    CHECK_EQ(volt_shutdown(rt, VOLT_MS(20)), 1); // it runs on
+    CHECK_EQ(volt_destroy(rt), -EBUSY);
+    WRITE(p->is_open, 1);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(READ(n_dropped), 1);
+    CHECK_EQ(volt_destroy(rt), 0);
+    test_check_heap();
+}
+TEST_OF_THREADS(volt_run_gives_up_on_what_was_left) {
+    leaver l;
+    memset(&l, 0, sizeof l);
+    l.place = make_place();
+    volt_config c = test_config(1);
+    c.drain = VOLT_MS(20);
+    CHECK_EQ(volt_run(&c, leaves_run, &l), -ETIMEDOUT);
+    test_pass_and_exit(); // the runtime is leaked, as the contract says
+}
+static volt_poll two_at_once(volt_cx *cx, void *arg) {
+    leaver *l = (leaver *)arg;
+    VOLT_BEGIN(cx, l);
+    l->errand.it_ = (struct volt__errand *)l; // as if another call had it
+    VOLT_AWAIT(l->rc, volt_blocking_or_leave(cx, &l->errand, wait_for_opening, l->place, NULL));
+    VOLT_END(0);
+}
+TEST_DIES(one_errand_for_two_calls_at_once, "one volt_errand for two calls at once") {
+    leaver l;
+    memset(&l, 0, sizeof l);
+    (void)run_on(1, two_at_once, &l);
+}
+// Cancelled, and calls all the same, more often than a budget has units.
+typedef struct {
+    volt_frame frame;
+    volt_job job;
+    volt_errand errand;
+    int i, rc;
+} deaf;
+static volt_poll deaf_run(volt_cx *cx, void *arg) {
+    deaf *s = (deaf *)arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(volt_never(cx));
+    for (s->i = 0; s->i < 300; s->i++) {
+        VOLT_AWAIT(s->rc, volt_blocking(cx, &s->job, tell_thread, NULL));
+        CHECK_EQ(s->rc, -ECANCELED);
+        VOLT_AWAIT(s->rc, volt_blocking_or_leave(cx, &s->errand, tell_thread, NULL, NULL));
+        CHECK_EQ(s->rc, -ECANCELED);
+    }
+    VOLT_END(s->i);
+}
+TEST(who_goes_on_after_a_cancellation_pays) {
+    volt_rt *rt = create_on(1);
+    volt_handle h = { NULL };
+    int64_t rc;
+    RT_SPAWN(rt, &h, deaf_run, (deaf){ .i = 0 });
+    volt_cancel(&h);
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0);
+    CHECK_EQ(rc, 300);
+    destroy(rt);
 }

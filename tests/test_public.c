@@ -87,6 +87,10 @@ TEST(configuration_at_its_bounds) {
     BOUND(start_all, 0, 2);
     BOUND(drain, 0, -1);
     BOUND(drain, INT64_MAX, -INT64_MAX);
+    BOUND(slow_poll, 0, -1);
+    BOUND(slow_poll, INT64_MAX, -INT64_MAX);
+    BOUND(placement, VOLT_PLACE_LEAST, (volt_placement)(VOLT_PLACE_LEAST + 1));
+    BOUND(placement, VOLT_PLACE_SHARED, (volt_placement)-1);
 }
 // Refuses stacks that are too small, and notes what was asked for.
 static struct {

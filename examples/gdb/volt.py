@@ -8,10 +8,16 @@
     (gdb) volt use EXPRESSION             another volt_rt * to look at: a guest between two steps
                                           has no thread to be found by. Without one: forget them
 
-AT is the innermost await: "a.c:7 < 30 < 52" was awaited at line 30, and that at line 52. SINCE
-counts to the youngest tick of the workers: it is longer if all sleep. LEFT is the time until a
-timer. `created` has not been started, `queued` without a place is on its way to one, `held` has
-ended but for a handle or waker. NODES are the waits, timers and links that are armed.
+The words are those of volt_dump, and more: ID and NAME are a task's there, its function or what
+volt_name gave it, which then stands in the place of where it was spawned, too. AT is the innermost
+await: "a.c:7 < 30 < 52" was awaited at line 30, and that at line 52. AGE and SINCE count to the
+youngest tick of the workers: both are longer if all sleep. LEFT is the time until a timer.
+`created` has not been started, `queued` without a place is on its way to one, `held` has ended but
+for a handle or waker, `running in place` has lent its worker by volt_block_in_place. NODES are the
+waits, timers and links that are armed.
+
+A worker that was lent is carried by a thread of the pool; one that is `lent` waits for such a
+thread, and one that is `blocked` has found none. What the pool does stands in the first line.
 
 The program needs debug information (-g; any -O). With -g3 all constants are the program's own;
 else some are those below, and a program that does not fit them is refused. Nothing is written to
@@ -46,6 +52,18 @@ LEAVES = {
     "VOLT__LEAF_CONNECT": "connect fd {fd}",
     "VOLT__LEAF_TOKEN": "token {on}",
     "VOLT__LEAF_GROUP": "group {on}",
+    "VOLT__LEAF_JOB": "blocking, {job}",
+    "VOLT__LEAF_NAME": "name of {host}",
+    "VOLT__LEAF_LOCK": "lock {on}",
+    "VOLT__LEAF_EVENT": "event {on}",
+    "VOLT__LEAF_CHAN": "channel {on}",
+}
+# How far the pool is with a job; NONE: it has been run, and its task is on its way.
+JOBS = {
+    "VOLT__JOB_NONE": "ended",
+    "VOLT__JOB_QUEUED": "queued",
+    "VOLT__JOB_GIVEN": "given to a thread",
+    "VOLT__JOB_BEGUN": "begun",
 }
 MODES = {
     "VOLT__SELECT": "select",
@@ -83,6 +101,10 @@ def field(struct, name):
         if f.name == name:
             return f
     raise differs(f"{struct} has no {name}")
+
+
+def has_field(struct, name):
+    return any(f.name == name for f in struct.strip_typedefs().fields())
 
 
 class Layout:
@@ -212,7 +234,7 @@ def runtimes():
         found.setdefault(int(rt), rt)
     if not found:
         raise gdb.GdbError("volt: no thread carries a worker: name a runtime by `volt use`")
-    constants = {name: constant(name) for name in (*MACROS, *LEAVES, *MODES, *OTHERS)}
+    constants = {name: constant(name) for name in (*MACROS, *LEAVES, *JOBS, *MODES, *OTHERS)}
     return [Runtime(rt.dereference(), threads, constants) for rt in found.values()]
 
 
@@ -232,6 +254,7 @@ class Runtime:
             Worker(self, workers[i].dereference(), threads) for i in range(int(value["started"]))
         ]
         self.tick = max((w.tick for w in self.workers), default=0)
+        self.is_traced = has_field(value["workers"].type.target().target(), "trace")
         self.find_layouts()
         self.places = {}
         self.find_queued()
@@ -248,10 +271,12 @@ class Runtime:
         task = field(slab, "free").type.target()
         worker = field(self.value.type, "workers").type.target().target()
         node = field(field(worker, "cx").type, "frame_").type.target()
-        self.slab_layout = Layout(slab, "all_next", "slot_size", "cap", "carved", "bytes")
+        self.slab_layout = Layout(
+            slab, "all_next", "slot_size", "cap", "carved", "bytes", "serial"
+        )
         self.task_layout = Layout(
             task, "word", "next", "u.fn", "u.result", "spawn_site", "wait_site", "wait", "wait_ms",
-            "flags", "links",
+            "spawn_ms", "flags", "links",
         )  # fmt: skip
         self.frame_layout = Layout(node, "pc_", "state_", "kind_", "key_", "on_")
         self.ext_layout = Layout(gdb.lookup_type("struct volt__ext"), "group")
@@ -262,9 +287,13 @@ class Runtime:
             for task in w.ring():
                 self.places[task] = f"ring {w.index}"
             self.places[int(w.value["lifo"])] = f"LIFO {w.index}"
-        task, left = int(self.value["injector"]["head"]), int(self.value["injector"]["len"])
+            self.find_queued_in(w.value["inbox"], f"inbox {w.index}")
+        self.find_queued_in(self.value["injector"], "injector")
+
+    def find_queued_in(self, injector, place):
+        task, left = int(injector["head"]), int(injector["len"])
         while task and left > 0:
-            self.places[task] = "injector"
+            self.places[task] = place
             task, left = self.task_layout.read(task)["next"], left - 1
 
     def slabs(self):
@@ -289,6 +318,7 @@ class Runtime:
 
     def n_alive(self):
         n = int(self.value["injector"]["spawned"]) - int(self.value["ended_outside"])
+        n += sum(int(w.value["inbox"]["spawned"]) for w in self.workers)
         return n + sum(int(w.value["spawned"]) - int(w.value["completed"]) for w in self.workers)
 
     def walk(self):
@@ -297,7 +327,7 @@ class Runtime:
                 address = first + i * slab["slot_size"]
                 raw = self.task_layout.read(address)
                 if raw["word"] >= self["VOLT__REF"]:
-                    yield Task(self, address, raw, slab["slot_size"])
+                    yield Task(self, address, raw, slab["slot_size"], f"{slab['serial']}.{i}")
 
     def find(self, address):
         """The living task whose slot, or whose state outside of it, this address is in; or None."""
@@ -307,7 +337,8 @@ class Runtime:
                 at = first + i * slab["slot_size"]
                 raw = self.task_layout.read(at)
                 is_alive = raw["word"] >= self["VOLT__REF"]
-                return Task(self, at, raw, slab["slot_size"]) if is_alive else None
+                name = f"{slab['serial']}.{i}"
+                return Task(self, at, raw, slab["slot_size"], name) if is_alive else None
         return next((t for t in self.walk() if t.state_address() == address), None)
 
     def seconds(self, ticks):
@@ -318,8 +349,16 @@ class Runtime:
         is_closed = ", shutting down" if int(v["is_closed"]) else ""
         return (
             f"runtime {self.address:#x}: {len(self.workers)} of {int(v['n_workers'])} workers"
-            f" started, {int(v['injector']['len'])} tasks in the injector{is_closed}"
+            f" started, {int(v['injector']['len'])} tasks in the injector{self.pool()}{is_closed}"
         )
+
+    def pool(self):
+        """Nothing while it is not used, or the program has no threads."""
+        if not has_field(self.value.type, "pool") or not int(self.value["pool"]["is_used"]):
+            return ""
+        p = self.value["pool"]
+        words = ("threads", "idle", "queued", "jobs")
+        return ", pool: " + ", ".join(f"{word} {int(p['n_' + word])}" for word in words)
 
 
 class Worker:
@@ -352,8 +391,15 @@ class Worker:
     def check_tick(self):
         """While it runs or sleeps, both tell of its last look at the clock."""
         tick = (int(self.value["last"]) - int(self.rt.value["epoch"])) // self.rt["VOLT_TICK_NS"]
-        if self.tick != tick and self.state() in ("parked", "running"):
+        if self.tick != tick and self.state() in ("asleep", "running"):
             raise differs(f"worker {self.index} is at tick {self.tick}, not {tick}: VOLT_TICK_NS")
+
+    def tickets(self):
+        """How many threads want the helm, the one at it included: 0 while it is lent to nobody."""
+        return (int(self.value["helm_next"]) - int(self.value["helm_now"])) & 0xFFFFFFFF
+
+    def is_blocked(self):
+        return int(self.value["is_blocked"]) != 0
 
     def running(self):
         """The task that it polls, or None."""
@@ -361,8 +407,12 @@ class Worker:
         return task if task and task.has("RUNNING") and self.polls(self.task) else None
 
     def state(self):
+        if self.is_blocked():
+            return "blocked"
+        if self.tickets() == 0:
+            return "lent"
         if self.is_parked():
-            return "parked"
+            return "asleep"
         if int(self.value["is_counted"]):
             return "searching"
         return "running" if self.running() else "awake"
@@ -399,15 +449,22 @@ class Worker:
                 break
         return keys
 
+    def carrier(self):
+        if not self.thread:
+            return None
+        of_whom = "" if int(self.value["is_home"]) else " of the pool"
+        return f"{self.thread.num} (LWP {self.thread.ptid[1]}){of_whom}"
+
     def row(self):
         v, rt, due, task = self.value, self.rt, self.next_timer(), self.running()
         stats = v["stats"]
         return {
             "worker": self.index,
-            "thread": f"{self.thread.num} (LWP {self.thread.ptid[1]})" if self.thread else None,
+            "thread": self.carrier(),
             "state": self.state(),
             "ring": len(self.ring()),
             "lifo": pointer(int(v["lifo"])),
+            "inbox": int(v["inbox"]["len"]),
             "timer_s": None if due is None else rt.seconds(due - rt.tick),
             "task": pointer(task.address) if task else None,
             "at": self.at(task) if task else None,
@@ -417,13 +474,17 @@ class Worker:
         }
 
 
+def object_at(address, type_name):
+    return gdb.Value(address).cast(gdb.lookup_type(type_name).pointer()).dereference()
+
+
 def pointer(address):
     return f"{address:#x}" if address else None
 
 
 class Task:
-    def __init__(self, rt, address, raw, slot_size):
-        self.rt, self.address, self.raw, self.slot_size = rt, address, raw, slot_size
+    def __init__(self, rt, address, raw, slot_size, id_):
+        self.rt, self.address, self.raw, self.slot_size, self.id = rt, address, raw, slot_size, id_
         flags = ("RUNNING", "NOTIFIED", "COMPLETE", "CANCELLED")
         known = sum(rt["VOLT__" + name] for name in flags)
         if raw["word"] & (rt["VOLT__REF"] - 1) & ~known:
@@ -440,7 +501,18 @@ class Task:
 
     def has_waited(self):
         """Before its first wait, what the task knows of waits is that of another one."""
-        return self.raw["wait_site"] != self.raw["spawn_site"]
+        is_other = self.raw["wait_site"] != self.raw["spawn_site"]
+        return is_other and "\t" not in self.rt.site[self.raw["wait_site"]]
+
+    def name(self):
+        """A spawn says "file:line", a tab and the function; volt_name puts a name in its place."""
+        return self.rt.site[self.raw["spawn_site"]].partition("\t")[2] or self.rt.site[
+            self.raw["spawn_site"]
+        ]
+
+    def spawned_at(self):
+        site, tab, _ = self.rt.site[self.raw["spawn_site"]].partition("\t")
+        return site if tab else None
 
     def state(self):
         if self.has("COMPLETE"):
@@ -450,7 +522,7 @@ class Task:
     def doing(self):
         if self.has("RUNNING"):
             on = [str(w.index) for w in self.rt.workers if w.polls(self.address)]
-            return "running" + (" on " + " or ".join(on) if on else "")
+            return "running" + (" on " + " or ".join(on) if on else " in place")
         if self.has("NOTIFIED"):
             if self.address in self.rt.places:
                 return "queued on " + self.rt.places[self.address]
@@ -517,10 +589,22 @@ class Task:
         """Without the frame of an arm, what the arm waits on is not known."""
         kind, argument = self.raw["wait"] >> 24, self.raw["wait"] & 0xFFFFFF
         for name, text in LEAVES.items():
-            if self.rt[name] == kind:
-                text = text if frame else text.split(" of {on}")[0].split(" {on}")[0]
-                return text.format(fd=argument, on=pointer(frame["on_"]) if frame else None)
+            if self.rt.constants[name] == kind:
+                text = text if frame or "{fd}" in text else re.match(r"\w+", text)[0]
+                return text.format(fd=argument, **self.objects(name, frame))
         raise differs(f"task {self.address:#x} waits for something of kind {kind}")
+
+    def objects(self, name, frame):
+        """What a frame waits on, in the words of LEAVES."""
+        if not frame:
+            return {}
+        on = frame["on_"]
+        if name == "VOLT__LEAF_JOB":
+            state = int(object_at(on, "struct volt_job")["state_"])
+            return {"job": next(text for key, text in JOBS.items() if self.rt[key] == state)}
+        if name == "VOLT__LEAF_NAME":
+            return {"host": object_at(on, "struct volt__query")["host"].string("utf-8", "replace")}
+        return {"on": pointer(on)}
 
     def left(self, frames):
         """Seconds until its timer is due, if that is what it waits for; or None."""
@@ -536,7 +620,14 @@ class Task:
         """Seconds that it has waited, or None."""
         if not self.is_waiting() or not self.has_waited():
             return None
-        return self.rt.seconds((self.rt.tick - self.raw["wait_ms"]) & 0xFFFFFFFF)
+        shift = 1 if self.rt.is_traced else 0  # the lowest bit then tells wake-ups from waits
+        ticks = ((self.rt.tick << shift) - self.raw["wait_ms"]) & 0xFFFFFFFF
+        return self.rt.seconds(ticks >> shift)
+
+    def age(self):
+        """Seconds since its spawn, which may have come after the last tick of any worker."""
+        ticks = (self.rt.tick - self.raw["spawn_ms"]) & 0xFFFFFFFF
+        return self.rt.seconds(ticks if ticks < 1 << 31 else 0)
 
     def group(self):
         """The group that it is a member of, or 0."""
@@ -549,13 +640,16 @@ class Task:
         frames = self.frames()
         return {
             "task": pointer(self.address),
+            "id": self.id,
+            "name": self.name(),
             "state": self.state(),
+            "age_s": self.age(),
             "since_s": self.since(),
             "left_s": self.left(frames),
             "waits_for": self.what(frames),
             "at": self.at(frames),
             "function": None if self.has("COMPLETE") else self.rt.function[self.raw["fn"]],
-            "spawned_at": self.rt.site[self.raw["spawn_site"]],
+            "spawned_at": self.spawned_at(),
             "refs": self.raw["word"] // self.rt["VOLT__REF"],
             "nodes": self.raw["links"],
             "group": pointer(self.group()),

@@ -21,6 +21,7 @@
 #include "scenarios_tasks.h"
 #include "scenarios_net.h"
 #include "scenarios_whole.h"
+#include "scenarios_pool.h"
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -70,6 +71,18 @@ static const scenario scenarios[] = {
     TASK(races_reads, 0),
     ON(blocks_threads, LONG),
     TASK(asks_on_a_worker, 0),
+    TASK(jobs, 0),
+    TASK(jobs_cancelled, QUIET),
+    WHOLE(jobs_at_a_shutdown, QUIET),
+    WHOLE(jobs_left_alone, QUIET),
+    TASK(in_place, QUIET),
+    WHOLE(in_place_at_a_shutdown, QUIET),
+    TASK(resolves, QUIET),
+    WHOLE(name_left_alone, QUIET),
+    TASK(dials, PEERS | QUIET),
+    TASK(files, 0),
+    TASK(dumps, 0),
+    WHOLE(places, QUIET),
     WHOLE(defaults, QUIET),
     WHOLE(defaults_of_one, 0),
     WHOLE(two_runtimes, 0),
@@ -91,7 +104,9 @@ static int n_variants;
     X_(EMSGSIZE) X_(ENAMETOOLONG) X_(ENETDOWN) X_(ENETUNREACH) X_(ENFILE) X_(ENOBUFS) X_(ENODEV)   \
     X_(ENOENT) X_(ENOMEM) X_(ENONET) X_(ENOPROTOOPT) X_(ENOSPC) X_(ENOSYS) X_(ENOTCONN)            \
     X_(ENOTDIR) X_(ENOTSOCK) X_(EOPNOTSUPP) X_(EPERM) X_(EPIPE) X_(EPROTO) X_(EPROTONOSUPPORT)     \
-    X_(EPROTOTYPE) X_(ERANGE) X_(EROFS) X_(ESRCH) X_(ETIMEDOUT)
+    X_(EPROTOTYPE) X_(ERANGE) X_(EROFS) X_(ESRCH) X_(ETIMEDOUT)                                    \
+    X_(EAI_ADDRFAMILY) X_(EAI_AGAIN) X_(EAI_BADFLAGS) X_(EAI_FAIL) X_(EAI_FAMILY) X_(EAI_MEMORY)   \
+    X_(EAI_NODATA) X_(EAI_NONAME) X_(EAI_SERVICE) X_(EAI_SOCKTYPE)
 static const struct {
     int value;
     const char *name;

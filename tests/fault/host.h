@@ -45,6 +45,8 @@ static volt_config config(uint32_t workers) {
     memset(&c, 0, sizeof c);
     c.workers = workers;
     c.start_all = workers >= 3;
+    c.blocking = (workers + 1) / 2; // so that jobs have to wait
+    c.placement = (volt_placement)(strlen(running->s->name) % 3); // each for a third of them
     c.seed = 7;
     c.alloc.alloc = fault_alloc;
     c.alloc.free = fault_free;
@@ -78,6 +80,7 @@ static void stop_faults(void) {
 static void check_ledger(void) {
     CHECK_EQ(inject.n_open, 0);
     CHECK_EQ(inject.n_threads, 0);
+    CHECK_EQ(inject.n_lists, 0);
     CHECK_EQ(inject.mapped, 0);
     CHECK_EQ(inject.n_blocks, 0);
     CHECK_EQ(inject.n_bytes, 0);

@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -26,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -37,16 +40,18 @@
 //   epoll_own, epoll_watch: the ADD of an eventfd, of the watch's timer
 //   fcntl_set: F_SETFL                             getsockopt_error: SO_ERROR
 //   futex_timed: a wait with a deadline            nofile: RLIMIT_NOFILE
+//   close_file: of what openat gave                getaddrinfo_system: EAI_SYSTEM, with an errno
 #define CALLS(X_)                                                                                  \
-    X_(accept4) X_(alloc) X_(bind) X_(clock) X_(close) X_(connect) X_(epoll_add)                   \
+    X_(accept4) X_(alloc) X_(bind) X_(clock) X_(close) X_(close_file) X_(connect) X_(epoll_add)    \
     X_(epoll_create1) X_(epoll_del) X_(epoll_mod) X_(epoll_own) X_(epoll_pwait2) X_(epoll_wait)    \
-    X_(epoll_watch) X_(eventfd) X_(fcntl_get) X_(fcntl_set) X_(futex_timed) X_(futex_wait)         \
-    X_(getpeername) X_(getrandom) X_(getsockname) X_(getsockopt) X_(getsockopt_error) X_(listen)   \
-    X_(mmap) X_(munmap) X_(nofile) X_(open) X_(poll) X_(pthread_attr_init)                         \
-    X_(pthread_attr_setstacksize) X_(pthread_create) X_(pthread_setname_np) X_(read_data)          \
-    X_(read_event) X_(read_file) X_(readv) X_(sched_getaffinity) X_(send) X_(sendmsg)              \
-    X_(setsockopt) X_(shutdown) X_(sigtimedwait) X_(socket) X_(sysconf) X_(timerfd_create)         \
-    X_(timerfd_settime) X_(write_data) X_(write_event) X_(writev)
+    X_(epoll_watch) X_(eventfd) X_(fcntl_get) X_(fcntl_set) X_(fdatasync) X_(fsync)                \
+    X_(futex_timed) X_(futex_wait) X_(getaddrinfo) X_(getaddrinfo_system) X_(getpeername)          \
+    X_(getrandom) X_(getsockname) X_(getsockopt) X_(getsockopt_error) X_(listen) X_(mmap)          \
+    X_(munmap) X_(nofile) X_(open) X_(openat) X_(poll) X_(pread) X_(pthread_attr_init)             \
+    X_(pthread_attr_setstacksize) X_(pthread_create) X_(pthread_setname_np) X_(pwrite)             \
+    X_(read_data) X_(read_event) X_(read_file) X_(readv) X_(sched_getaffinity) X_(send)            \
+    X_(sendmsg) X_(setsockopt) X_(shutdown) X_(sigtimedwait) X_(socket) X_(stat) X_(sysconf)       \
+    X_(timerfd_create) X_(timerfd_settime) X_(write_data) X_(write_event) X_(writev)
 enum {
 #define CALL_ENUM(name_) C_##name_,
     CALLS(CALL_ENUM)
@@ -66,7 +71,7 @@ typedef struct fault {
     int call, effect, value, count; // value: errno, bytes or ms
 } fault;
 
-enum { FD_FREE, FD_DATA, FD_EVENT, FD_FILE, MOST_FDS = 1024 };
+enum { FD_FREE, FD_DATA, FD_EVENT, FD_FILE, FD_STORED, MOST_FDS = 1024 };
 static struct {
     fault f;
     int k;
@@ -76,6 +81,7 @@ static struct {
     int n_all;          // calls of all kinds, whether it is on or not: a spin shows here
     int n_open;         // descriptors
     int n_threads;      // started and not joined
+    int n_lists;        // of addresses, given by getaddrinfo and not freed
     int64_t mapped;     // bytes
     int64_t n_blocks, n_bytes; // of the allocator hook
     int64_t clock_offset;      // ns
@@ -215,7 +221,10 @@ static int fault_pthread_setname_np(pthread_t t, const char *name) {
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) fault_thread(thread_, attr_, fn_, arg_)
 #define VOLT_THREAD_JOIN(thread_) (add(&inject.n_threads, -1), pthread_join(thread_, NULL))
 static int fault_thread(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg) {
-    if (fails(C_pthread_create)) return inject.f.value;
+    if (fails(C_pthread_create)) {
+        usleep(50); // time for others to queue behind it
+        return inject.f.value;
+    }
     CHECK(!get(&inject.n_forbidden));
     add(&inject.n_threads, 1); // before: the thread may be the one that ends the runtime
     int rc = pthread_create(t, a, fn, arg);
@@ -403,22 +412,14 @@ static int fault_connect(int fd, const struct sockaddr *sa, socklen_t len) {
 }
 // Whatever it gives, the descriptor is gone.
 static int fault_close(int fd) {
+    int call = kind_of(fd) == FD_STORED ? C_close_file : C_close;
     closing(fd);
-    int what = fails(C_close), error = errno, rc = close(fd);
+    int what = fails(call), error = errno, rc = close(fd);
     if (rc < 0) fail("close of %d: %s", fd, strerror(errno));
     if (what == PASS) return rc;
     errno = error;
     return -1;
 }
-// Files and names: as they are.
-#define fault_fdatasync fdatasync
-#define fault_freeaddrinfo freeaddrinfo
-#define fault_fsync fsync
-#define fault_getaddrinfo getaddrinfo
-#define fault_openat openat
-#define fault_pread pread
-#define fault_pwrite pwrite
-#define fault_stat stat
 static int fault_fcntl(int fd, int op, ...) {
     va_list ap;
     va_start(ap, op);
@@ -449,6 +450,79 @@ static int fault_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
     if (inject.f.value == ENOENT) epoll_ctl(ep, EPOLL_CTL_DEL, fd, ev);
     errno = inject.f.value;
     return -1;
+}
+
+// ---- files
+
+#define fault_fdatasync(...) FAULTY(fdatasync, __VA_ARGS__)
+#define fault_fsync(...) FAULTY(fsync, __VA_ARGS__)
+#define fault_openat(...) OPENS(openat, FD_STORED, __VA_ARGS__)
+#define fault_stat(...) FAULTY(stat, __VA_ARGS__)
+static ssize_t fault_pread(int fd, void *buf, size_t n, off_t at) {
+    int what = fails(C_pread);
+    if (what == ZERO) return 0;
+    return what == FAIL ? -1 : pread(fd, buf, what == SHORT ? shorten(fd, n) : n, at);
+}
+static ssize_t fault_pwrite(int fd, const void *buf, size_t n, off_t at) {
+    int what = fails(C_pwrite);
+    if (what == ZERO) return 0;
+    return what == FAIL ? -1 : pwrite(fd, buf, what == SHORT ? shorten(fd, n) : n, at);
+}
+
+// ---- names: hosts are this file's. "3.test" has three addresses, "dial.test" those of the ports
+// that the scenario sets, "held.test" an answer as soon as that is let go.
+
+enum { MOST_PORTS = 8 };
+static struct {
+    int n_calls, n_in, is_open; // since the scenario began; held now; let go
+    int port[MOST_PORTS], n_ports;
+} names;
+typedef struct named {
+    struct addrinfo info;
+    struct sockaddr_in sa;
+} named;
+static void fault_freeaddrinfo(struct addrinfo *list) {
+    if (list) add(&inject.n_lists, -1);
+    while (list) {
+        struct addrinfo *next = list->ai_next;
+        free(list); // the first member of a `named`
+        list = next;
+    }
+}
+static struct addrinfo *list_ports(const int *port, int n) {
+    struct addrinfo *list = NULL;
+    while (n-- > 0) {
+        named *one = calloc(1, sizeof *one);
+        if (!one) abort();
+        one->sa.sin_family = AF_INET;
+        one->sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        one->sa.sin_port = htons((uint16_t)port[n]);
+        one->info.ai_addr = (struct sockaddr *)&one->sa;
+        one->info.ai_addrlen = sizeof one->sa;
+        one->info.ai_next = list;
+        list = &one->info;
+    }
+    if (list) add(&inject.n_lists, 1);
+    return list;
+}
+static int fault_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                             struct addrinfo **list) {
+    int port[MOST_PORTS];
+    CHECK_EQ(hints->ai_socktype, SOCK_STREAM);
+    *list = NULL;
+    if (fails(C_getaddrinfo_system)) return EAI_SYSTEM; // errno is set
+    int what = fails(C_getaddrinfo);
+    if (what != PASS) return what == ZERO ? 0 : inject.f.value;
+    add(&names.n_calls, 1);
+    if (strcmp(host, "held.test") == 0) {
+        add(&names.n_in, 1);
+        while (!get(&names.is_open)) usleep(20);
+        add(&names.n_in, -1);
+    }
+    for (int i = 0; i < MOST_PORTS; i++) port[i] = atoi(service);
+    *list = strcmp(host, "dial.test") == 0 ? list_ports(names.port, names.n_ports)
+                                           : list_ports(port, 3);
+    return 0;
 }
 
 // ---- memory

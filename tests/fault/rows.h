@@ -15,7 +15,7 @@ typedef struct row {
     int call, effect, persist;
     int flags;
     int gives;      // the error that the program gets instead of the call's own; 0: the same
-    int values[16]; // errno, bytes or ms; ends with 0
+    int values[16]; // errno, EAI_..., bytes or ms; ends with 0
 } row;
 
 #define ROW(call_, effect_, persist_, flags_, ...)                                                 \
@@ -140,6 +140,31 @@ static const row rows[] = {
     ROW(getsockname, FAIL, ALWAYS, LOUD, ENOBUFS),
     ROW(getpeername, FAIL, ALWAYS, LOUD, ENOBUFS, ENOTCONN),
     ROW(shutdown, FAIL, ALWAYS, LOUD, ENOTCONN, ENOTSOCK, ENOBUFS),
+
+    // files
+    ROW(openat, FAIL, ALWAYS, LOUD, ENOENT, EACCES, EMFILE, ENFILE, ENOMEM, EINTR, EISDIR, ELOOP,
+        ENAMETOOLONG, ENOSPC, EROFS, EDQUOT),
+    ROW(pread, FAIL, ALWAYS, LOUD, EIO, EISDIR, ENOMEM),
+    ROW(pread, FAIL, STORM, HARMLESS, EINTR),
+    ROW(pread, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 7, 50),
+    GIVES(pread, ZERO, 0, 0, EPIPE, 1),
+    ROW(pwrite, FAIL, ALWAYS, LOUD, EIO, ENOSPC, EDQUOT, EFBIG),
+    ROW(pwrite, FAIL, STORM, HARMLESS, EINTR),
+    GIVES(pwrite, ZERO, ALWAYS, LOUD, EIO, 1),
+    ROW(pwrite, SHORT, ALWAYS, HARMLESS, 1, 2, 3, 7, 50),
+    ROW(fsync, FAIL, ALWAYS, LOUD, EIO, ENOSPC, EDQUOT, EROFS, EINTR),
+    ROW(fdatasync, FAIL, ALWAYS, LOUD, EIO, ENOSPC, EDQUOT, EROFS, EINTR),
+    ROW(stat, FAIL, ALWAYS, LOUD, ENOENT, EACCES, ENOMEM, ELOOP, ENAMETOOLONG, ENOTDIR),
+    ROW(close_file, FAIL, ALWAYS, 0, EINTR, EIO, ENOSPC, EDQUOT), // who only reads is not told
+
+    // names
+    GIVES(getaddrinfo, FAIL, ALWAYS, LOUD, ENOENT, EAI_NONAME, EAI_SERVICE, EAI_NODATA,
+          EAI_ADDRFAMILY),
+    GIVES(getaddrinfo, FAIL, ALWAYS, LOUD, EAGAIN, EAI_AGAIN),
+    GIVES(getaddrinfo, FAIL, ALWAYS, LOUD, ENOMEM, EAI_MEMORY),
+    GIVES(getaddrinfo, FAIL, ALWAYS, LOUD, EIO, EAI_FAIL, EAI_FAMILY, EAI_BADFLAGS, EAI_SOCKTYPE),
+    GIVES(getaddrinfo, ZERO, ALWAYS, LOUD, ENOENT, 1), // a list without addresses
+    ROW(getaddrinfo_system, FAIL, ALWAYS, LOUD, EMFILE, ENFILE, ENOMEM, EACCES),
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

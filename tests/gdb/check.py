@@ -3,7 +3,8 @@
 
 tests/gdb.sh has gdb read it when the program is stopped in ready(), or a core file of that moment
 is open, after volt.py, whose names are known here, too. `want` is the file that the program wrote;
-`has_macros`: it was built with -g3, with the usual macros. Prints what differs, then the number of failures.
+`has_macros`: it was built with -g3, with the usual macros. Prints what differs, then the number of
+failures.
 """
 import difflib
 import json
@@ -12,7 +13,7 @@ import re
 import gdb
 
 COLUMNS = (
-    "task", "state", "waits_for", "at", "function", "spawned_at", "refs", "nodes", "group"
+    "task", "name", "state", "waits_for", "at", "function", "spawned_at", "refs", "nodes", "group"
 )  # fmt: skip
 failures = []
 
@@ -68,38 +69,73 @@ def check_tasks(wanted):
     none = {c: "-" for c in COLUMNS}
     shown = [{**none, **{k: v for k, v in r.items() if v is not None}} for r in rows]
     same("volt tasks json", wanted, [known_form(r) for r in shown])
-    check("two runtimes", len({r["runtime"] for r in rows}) == 2)
+    check("five runtimes", len({r["runtime"] for r in rows}) == 5)
     check_times(rows)
 
 
 def check_times(rows):
-    """What waits beside the stuck tasks has done so for twice 300 ms; timers are set to 600 s."""
+    """What waits beside the stuck tasks has done so for thrice 300 ms; timers are set to 600 s."""
     of_rt = [r for r in rows if r["runtime"] == f"{int(gdb.parse_and_eval('rt')):#x}"]
     for r in rows:
         is_timer = r["state"] == "waiting" and r["waits_for"] == "timer"
         check(f"left: {r}", (r["left_s"] is not None) == is_timer)
         check(f"left: {r}", not is_timer or 500 < r["left_s"] <= 600.1)
+        check(f"age: {r}", 0 <= r["age_s"] < 60)
         check(f"since: {r}", (r["since_s"] is not None) == r["state"].startswith("waiting"))
     for r in of_rt:
         check(f"since: {r}", r["since_s"] is None or 0.59 < r["since_s"] < 60)
+        is_older = r["since_s"] is not None or r["name"] == "stuck_run"
+        check(f"age: {r}", not is_older or r["age_s"] > 0.29)
+        is_newer = r["state"] == "queued on injector"  # than the last tick of the stuck workers
+        check(f"age: {r}", not is_newer or r["age_s"] == 0)
+
+
+def check_ids(wanted):
+    """As in a dump: the serial number of the slab, and the slot in it."""
+    rows = json.loads(command("volt tasks json"))
+    ids = {(r["runtime"], r["id"]) for r in rows}
+    check("ids", len(ids) == len(wanted) and all(re.fullmatch(r"\d+\.\d+", i) for _, i in ids))
+
+
+def check_pool():
+    """Of what blocks one call runs, a second one waits for its thread; a name is asked for."""
+    titles = [line for line in command("volt workers").splitlines() if line.startswith("runtime")]
+    pools = sorted(re.findall(r"pool: .*", t)[0] for t in titles if "pool: " in t)
+    check(
+        f"pools {pools}",
+        pools == [
+            "pool: threads 0, idle 0, queued 0, jobs 0",
+            "pool: threads 1, idle 0, queued 0, jobs 1",
+            "pool: threads 2, idle 0, queued 1, jobs 2",
+        ],
+    )  # fmt: skip
 
 
 def check_workers(wanted):
     """What they run and hold is what the tasks say."""
-    shown = []
+    shown, lent = [], []
     for w in cells(command("volt workers"), "WORKER"):
         index = w["worker"]
-        if w["state"] != "running":
-            check(f"parked: {w}", w["state"] == "parked" and w["task"] == w["lifo"] == "-")
+        if w["thread"].endswith(" of the pool"):
+            lent.append(w["state"])
+        if w["state"] == "blocked":
+            lent.append("blocked")
+            check(f"blocked: {w}", w["thread"] == "-" and w["task"] != "-")
+            shown.append(f"{w['task']} running on {index}")
             continue
+        if w["state"] != "running":
+            check(f"asleep: {w}", w["state"] == "asleep" and w["task"] == w["lifo"] == "-")
+            continue
+        shown += [f"queued on inbox {index}"] * int(w["inbox"])
         shown.append(f"{w['task']} running on {index}")
         shown.append(f"{w['lifo']} queued on LIFO {index}")
         shown += ["queued on ring"] * int(w["ring"])
         check(f"thread: {w}", "(LWP " in w["thread"] and int(w["polls"]) > 0)
     rows = [line.split("|") for line in wanted]
-    busy = [f"{r[0]} {r[1]}" for r in rows if re.match("running|queued on LIFO", r[1])]
-    busy += [r[1] for r in rows if r[1] == "queued on ring"]
+    busy = [f"{r[0]} {r[2]}" for r in rows if re.match("running on|queued on LIFO", r[2])]
+    busy += [r[2] for r in rows if re.match("queued on (ring|inbox)", r[2])]
     same("volt workers", busy, shown)
+    check(f"one is lent, one blocked: {lent}", sorted(lent) == ["asleep", "blocked"])
 
 
 def check_timers():
@@ -116,7 +152,7 @@ def check_one(wanted):
     for line in wanted:
         row = line.split("|")
         text = command(f"volt task {row[0]}")
-        for cell in row[1:4]:
+        for cell in row[1:5]:
             check(f"volt task {row[0]}: {cell} in {text}", cell in text)
         state = re.search(r"^state at +(\S+)$", text, re.M)[1]
         check(f"volt task {state}", command(f"volt task {state}") == text)
@@ -154,7 +190,7 @@ def check_guest():
     command("volt use rt")
     rt = f"{int(gdb.parse_and_eval('rt')):#x}"
     tasks = json.loads(command("volt tasks json"))
-    check("volt use rt", len(tasks) == 23 and {t["runtime"] for t in tasks} == {rt})
+    check("volt use rt", len(tasks) == 27 and {t["runtime"] for t in tasks} == {rt})
     check("volt workers", cells(command("volt workers"), "WORKER")[0]["thread"] == "-")
     command("volt use")
     carried = found
@@ -168,8 +204,10 @@ def check_macros():
 
 with open(want) as f:
     lines = f.read().splitlines()
-check("the program knows 24 tasks", len(lines) == 24)
+check("the program knows 36 tasks", len(lines) == 36)
 check_tasks(lines)
+check_ids(lines)
+check_pool()
 check_workers(lines)
 check_timers()
 check_one(lines)

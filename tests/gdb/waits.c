@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A program to be looked at by tests/gdb.sh: two runtimes with tasks in every kind of wait, and
-// running, queued, created and ended ones. It writes to the file that its argument names how `volt
-// tasks` should show each of them:
-//   address|state|what for|at|function|spawned at|references|nodes|group
+// A program to be looked at by tests/gdb.sh: five runtimes with tasks in every kind of wait, and
+// running, queued, created and ended ones; with workers that are stuck, lent and blocked. It writes
+// to the file that its argument names how `volt tasks` should show each of the tasks:
+//   address|name|state|what for|at|function|spawned at|references|nodes|group
 // and calls ready(), where it is to be stopped. Then it ends them all, and exits with 0.
-#define VOLT_IMPLEMENTATION
-#include "volt.h"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+static int refuses_threads;
+#define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_)                                              \
+    (refuses_threads ? EAGAIN : pthread_create((thread_), (attr_), (fn_), (arg_)))
+#define VOLT_THREAD_JOIN(thread_) pthread_join((thread_), NULL)
+static int ask(struct addrinfo **out);
+#define getaddrinfo(host_, service_, hints_, out_) ask(out_)
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
 
-enum { ROWS = 32, TEXT = 96 };
+enum { ROWS = 40, TEXT = 96 };
 #define FAR VOLT_S(600)
 
 typedef struct row {
     const volt__task *task;
     char state[TEXT], what[TEXT], at[TEXT];
-    const char *fn, *site;
+    const char *fn, *site;   // site: as the spawn had it
+    const char *name;        // NULL: what the spawn says
     int refs, nodes;
     const volt_group *group;
 } row;
@@ -36,6 +48,9 @@ typedef struct task {
     volt_timer timer;
     volt_arm a, b;
     volt_waker waker;
+    volt_job job;
+    volt_lookup lookup;
+    volt_addr addr;
 } task;
 typedef struct leaf {
     volt_frame frame;
@@ -103,6 +118,15 @@ static row *tell(const volt_cx *cx, const task *w, const char *fn, int line, int
         VOLT_AWAIT(w->rc, await_);                                                                 \
     } while (0)
 
+// Blocks until the end.
+static int wait_at_gate(void) {
+    char c;
+    ssize_t n;
+    do n = read(gate[0], &c, 1);
+    while (n < 0 && errno == EINTR); // as a core file is made
+    return n == 0 ? 0 : -EIO;
+}
+
 // ---- tasks, each in a wait of its own
 
 static volt_poll timer_run(volt_cx *cx, void *arg) {
@@ -151,7 +175,7 @@ static volt_poll token_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 static int spawn_member(volt_cx *cx, volt_group *g) {
-    const task member = {.site = VOLT__SITE, .member_of = g};
+    const task member = {.site = VOLT__SPAWN_SITE(timer_run), .member_of = g};
     return volt_group_spawn_at(cx, g, timer_run, &member, sizeof member, member.site);
 }
 static volt_poll group_run(volt_cx *cx, void *arg) {
@@ -206,6 +230,46 @@ static volt_poll cancelled_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
+static uint32_t n_asked;
+static int ask(struct addrinfo **out) {
+    *out = NULL;
+    COUNT(n_asked);
+    return wait_at_gate() == 0 ? EAI_AGAIN : EAI_FAIL;
+}
+static volt_poll name_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(1, volt_resolve(cx, &w->lookup, "far.test", "80", &w->addr, 1), "name of far.test");
+    VOLT_END(0);
+}
+static uint32_t n_blocked; // calls that have begun
+static int call_run(void *unused) {
+    (void)unused;
+    COUNT(n_blocked);
+    return wait_at_gate();
+}
+// The first one has a thread, the only one that there may be; the second one waits for it.
+static volt_poll blocking_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(1, volt_blocking(cx, &w->job, call_run, NULL), "blocking, begun");
+    VOLT_END(0);
+}
+static volt_poll blocking_queued_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    WAIT(1, volt_blocking(cx, &w->job, call_run, NULL), "blocking, queued");
+    VOLT_END(0);
+}
+static volt_poll named_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    volt_name(cx, "an odd name");
+    row_of(cx->task_)->name = "an odd name";
+    WAIT(0, volt_never(cx), "never");
+    VOLT_END(0);
+}
+
 // ---- children inside each other; the root is volt_block_on's
 
 static volt_poll inner_run(volt_cx *cx, void *arg) {
@@ -254,17 +318,28 @@ static volt_poll end_run(volt_cx *cx, void *arg) {
 // Stops its worker, with a task in its LIFO slot. It sleeps before: so long have others waited.
 static volt_poll stuck_run(volt_cx *cx, void *arg) {
     task *w = (task *)arg;
-    char c, state[TEXT];
+    char state[TEXT];
     VOLT_BEGIN(cx, w);
     WAIT(0, volt_sleep(cx, VOLT_MS(300)), "-");
-    w->site = VOLT__SITE;
+    w->site = VOLT__SPAWN_SITE(end_run);
     CHECK(volt_spawn_at(cx, &w->other, end_run, &blank, sizeof blank, w->site) == 0);
     FORMAT(state, "queued on LIFO %u", cx->worker_->index);
     know(w->other.task_, state, "end_run", w->site, 2);
     FORMAT(row_of(cx->task_)->state, "running on %u", cx->worker_->index);
     COUNT(n_stuck);
-    CHECK(read(gate[0], &c, 1) == 0);
+    CHECK(wait_at_gate() == 0);
     volt_detach(&w->other);
+    VOLT_END(0);
+}
+// Blocks in place: its worker is carried by a thread of the pool, or by nobody.
+static volt_poll lends_run(volt_cx *cx, void *arg) {
+    task *w = (task *)arg;
+    VOLT_BEGIN(cx, w);
+    row *r = tell(cx, w, __func__, 0, 0);
+    FORMAT(r->at, "-");
+    FORMAT(r->what, "-");
+    FORMAT(r->state, w->fd ? "running on %u" : "running in place", cx->worker_->index);
+    CHECK(volt_block_in_place(cx, call_run, NULL) == 0);
     VOLT_END(0);
 }
 
@@ -274,14 +349,14 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
 static uint32_t n_spawned;
 #define SPAWN(rt_, handle_, fn_, ...)                                                              \
     do {                                                                                           \
-        task new_ = {.site = VOLT__SITE, __VA_ARGS__};                                             \
+        task new_ = {.site = VOLT__SPAWN_SITE(fn_), __VA_ARGS__};                                  \
         CHECK(volt_rt_spawn_at((rt_), (handle_), (fn_), &new_, sizeof new_, new_.site) == 0);      \
         n_spawned++;                                                                               \
     } while (0)
 static void await_told(void) { UNTIL(volt__load_acq(&n_told) >= n_spawned); }
 
-static volt_rt *rt, *other_rt;
-static volt_handle joined, cancelled, yields, ended, queued[2];
+static volt_rt *rt, *other_rt, *placed_rt, *lent_rt, *blocked_rt;
+static volt_handle joined, cancelled, yields, ended, queued[2], placed;
 static void *created;
 
 // A listener, and more connections than it takes.
@@ -316,20 +391,30 @@ static void spawn_waits(void) {
     SPAWN(rt, &cancelled, cancelled_run, .refs = 2);
     volt_cancel(&cancelled);
     n_spawned++; // the root of volt_block_on
+    SPAWN(rt, NULL, named_run, .rc = 0);
+    SPAWN(rt, NULL, name_run, .rc = 0);
+    SPAWN(rt, NULL, blocking_run, .rc = 0);
+    UNTIL(volt__load_acq(&n_blocked) == 1 && volt__load_acq(&n_asked) == 1);
+    SPAWN(rt, NULL, blocking_queued_run, .rc = 0);
     await_told();
     FORMAT(row_of(cancelled.task_)->state, "waiting, cancelled");
 }
 // One worker after the other gets stuck: the second task comes when the first can run nowhere else.
+static void stop_both(volt_rt *r) {
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t n = volt__load_acq(&n_stuck);
+        SPAWN(r, NULL, stuck_run, .rc = 0);
+        UNTIL(volt__load_acq(&n_stuck) == n + 1);
+    }
+}
 static void spawn_stuck(void) {
     SPAWN(rt, &yields, yield_run, .refs = 2);
-    for (uint32_t n = 1; n <= 2; n++) {
-        SPAWN(rt, NULL, stuck_run, .rc = 0);
-        UNTIL(volt__load_acq(&n_stuck) == n);
-    }
+    stop_both(rt);
     FORMAT(row_of(yields.task_)->state, "queued on ring");
 }
 static void spawn_others(void) {
-    static const char *const ended_at = VOLT__SITE, *const queued_at = VOLT__SITE;
+    static const char *const ended_at = VOLT__SPAWN_SITE(end_run);
+    static const char *const queued_at = VOLT__SPAWN_SITE(end_run);
     CHECK(volt_rt_spawn_at(rt, &ended, end_run, &blank, sizeof blank, ended_at) == 0);
     UNTIL(volt__load_acq(&ended.task_->word) & VOLT__COMPLETE);
     FORMAT(know(ended.task_, "ended, held", "-", ended_at, 1)->what, "result 42");
@@ -342,6 +427,29 @@ static void spawn_others(void) {
         know(queued[i].task_, "queued on injector", "end_run", queued_at, 2);
     }
 }
+// Stuck workers, and what is placed with one of them.
+static void spawn_placed(void) {
+    static const char *const placed_at = VOLT__SPAWN_SITE(end_run);
+    stop_both(placed_rt);
+    CHECK(volt_rt_spawn_at(placed_rt, &placed, end_run, &blank, sizeof blank, placed_at) == 0);
+    int is_first = placed_rt->workers[0]->inbox.head == placed.task_;
+    know(placed.task_, is_first ? "queued on inbox 0" : "queued on inbox 1", "end_run", placed_at,
+         2);
+}
+static int is_asleep(volt_rt *r, uint32_t i) { return volt__idle_is_parked(&r->idle, i); }
+// The helper of a worker that was lent polls another task, then sleeps.
+static void spawn_in_place(void) {
+    SPAWN(lent_rt, NULL, lends_run, .rc = 0);
+    UNTIL(volt__load_acq(&n_blocked) == 2);
+    SPAWN(lent_rt, NULL, timer_run, .rc = 0);
+    await_told();
+    UNTIL(is_asleep(lent_rt, 0));
+    refuses_threads = 1;
+    SPAWN(blocked_rt, NULL, lends_run, .fd = 1);
+    UNTIL(volt__load_acq(&n_blocked) == 3);
+    refuses_threads = 0;
+    UNTIL(is_asleep(blocked_rt, 0) + is_asleep(blocked_rt, 1) == 1);
+}
 static void end_all(pthread_t blocked) {
     volt_token_cancel(&over);
     close(gate[1]);
@@ -350,17 +458,21 @@ static void end_all(pthread_t blocked) {
     volt_detach(&yields);
     volt_detach(&ended);
     for (int i = 0; i < 2; i++) volt_detach(&queued[i]);
-    CHECK(volt_shutdown(rt, VOLT_S(20)) == 0 && volt_shutdown(other_rt, VOLT_S(20)) == 0);
+    volt_detach(&placed);
+    volt_rt *const all[] = {rt, other_rt, placed_rt, lent_rt, blocked_rt};
+    for (int i = 0; i < 5; i++) CHECK(volt_shutdown(all[i], VOLT_S(20)) == 0);
     CHECK(pthread_join(blocked, NULL) == 0);
-    CHECK(volt_destroy(rt) == 0 && volt_destroy(other_rt) == 0);
+    for (int i = 0; i < 5; i++) CHECK(volt_destroy(all[i]) == 0);
 }
 
 static void write_rows(const char *path) {
     FILE *f = fopen(path, "w");
     CHECK(f != NULL);
     for (const row *r = rows; r < rows + n_rows; r++) {
-        fprintf(f, "%p|%s|%s|%s|%s|%s|%d|%d|", (const void *)r->task, r->state, r->what, r->at,
-                r->fn, r->site, r->refs, r->nodes);
+        const char *tab = r->name ? NULL : strchr(r->site, '\t');
+        fprintf(f, "%p|%s|%s|%s|%s|%s|%.*s|%d|%d|", (const void *)r->task,
+                r->name ? r->name : tab ? tab + 1 : r->site, r->state, r->what, r->at, r->fn,
+                tab ? (int)(tab - r->site) : 1, tab ? r->site : "-", r->refs, r->nodes);
         if (r->group)
             fprintf(f, "%p\n", (const void *)r->group);
         else
@@ -372,14 +484,20 @@ void ready(void);
 __attribute__((noinline)) void ready(void) { __asm__ volatile(""); }
 
 int main(int argc, char **argv) {
-    volt_config two = {.workers = 2, .start_all = 1, .watch_us = UINT32_MAX};
+    volt_config two = {.workers = 2, .start_all = 1, .watch_us = UINT32_MAX, .blocking = 1};
     volt_config one = {.workers = 1};
+    volt_config least = two;
     pthread_t blocked;
+    least.placement = VOLT_PLACE_LEAST;
     CHECK(argc == 2 && pipe(gate) == 0);
     CHECK(volt_create(&two, &rt) == 0 && volt_create(&one, &other_rt) == 0);
+    CHECK(volt_create(&least, &placed_rt) == 0 && volt_create(&one, &lent_rt) == 0);
+    CHECK(volt_create(&two, &blocked_rt) == 0);
     CHECK(pthread_create(&blocked, NULL, block_on_thread, rt) == 0);
     spawn_waits();
     spawn_others();
+    spawn_placed();
+    spawn_in_place();
     write_rows(argv[1]);
     ready();
     end_all(blocked);

@@ -7,6 +7,7 @@
 #define VOLT_POOL_IDLE_NS idle_ns // a thread that rests is woken, or it sleeps for ever
 #include "vmc.h"
 static int64_t idle_ns = INT64_MAX;
+#include "refuse.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "runtime.h"
@@ -17,10 +18,13 @@ static volt_job jobs[N_JOBS];
 static uint32_t n_runs[N_JOBS]; // plain: the pool's lock hands them over
 static uint32_t is_done[N_JOBS]; // futex words
 
+static int has_failed[N_JOBS];   // plain: alike
+
 static uint32_t n_inside;
 static void run_job(void *arg) {
     int i = (int)(intptr_t)arg;
-    VMC_ASSERT(__atomic_add_fetch(&n_inside, 1, __ATOMIC_RELAXED) == 1); // the limit of the lane
+    uint32_t limit = pool.lane[VOLT__LANE_WORK].limit;
+    VMC_ASSERT(__atomic_add_fetch(&n_inside, 1, __ATOMIC_RELAXED) <= limit);
     n_runs[i]++;
     __atomic_fetch_sub(&n_inside, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&is_done[i], 1, __ATOMIC_RELEASE);
@@ -34,12 +38,19 @@ static void make_pool(uint32_t limit) {
     c.blocking = limit;
     volt__pool_init(&pool, &c);
 }
-static void submit(void *arg) {
-    volt_job *job = &jobs[(intptr_t)arg];
-    job->run_ = run_job;
-    job->arg_ = arg;
-    VMC_ASSERT(volt__pool_submit(&pool, job) == 0);
+static void fail_job(void *arg, int rc) {
+    int i = (int)(intptr_t)arg;
+    VMC_ASSERT(rc == -EAGAIN && !has_failed[i]);
+    has_failed[i] = 1;
 }
+static int try_submit(int i, void (*run)(void *)) {
+    volt_job *job = &jobs[i];
+    job->run_ = run;
+    job->fail_ = fail_job;
+    job->arg_ = (void *)(intptr_t)i;
+    return volt__pool_submit(&pool, job);
+}
+static void submit(void *arg) { VMC_ASSERT(try_submit((int)(intptr_t)arg, run_job) == 0); }
 static int take_back(int i) {
     volt__lock(&pool.lock);
     int ok = volt__pool_take_back(&pool, &jobs[i]);
@@ -124,6 +135,121 @@ SCENARIO(pool_take_back_queued, .class = VMC_BOUNDED, .preemptions = 2) {
     wait_until_done(0);
     close_pool(1);
     check_taken_back(1, ok);
+}
+
+
+// ---- threads that cannot be started: a job is run, or who has submitted it learns that it is not
+
+static void submit_or_fail(void *arg) {
+    int i = (int)(intptr_t)arg, rc = try_submit(i, run_job);
+    if (rc < 0) fail_job(arg, rc);
+}
+static void check_run_or_failed(int n) {
+    close_pool(0);
+    for (int i = 0; i < n; i++) VMC_ASSERT((int)n_runs[i] + has_failed[i] == 1);
+}
+// What has been queued behind it is not left behind.
+SCENARIO(pool_no_thread_and_one_behind, .class = VMC_BOUNDED, .preemptions = 2) {
+    vmc_must_happen("one fails");
+    vmc_must_happen("both fail");
+    make_pool(1);
+    n_refusals = 1;
+    int t = vmc_spawn(submit_or_fail, (void *)1);
+    submit_or_fail((void *)0);
+    vmc_join(t);
+    check_run_or_failed(2);
+    VMC_ASSERT(has_failed[0] || has_failed[1]);
+    vmc_reached(has_failed[0] && has_failed[1] ? "both fail" : "one fails");
+}
+// Each counts on the thread of the other.
+SCENARIO(pool_no_thread_for_two, .class = VMC_BOUNDED, .preemptions = 3) {
+    make_pool(2);
+    n_refusals = 2;
+    int t = vmc_spawn(submit_or_fail, (void *)1);
+    submit_or_fail((void *)0);
+    vmc_join(t);
+    check_run_or_failed(2);
+    VMC_ASSERT(has_failed[0] && has_failed[1]);
+}
+// There is a thread, which runs something, looks for more or rests: it is the one.
+SCENARIO(pool_no_thread_beside_another, .class = VMC_BOUNDED, .preemptions = 2) {
+    make_pool(2);
+    submit((void *)0);
+    n_refusals = 1;
+    submit((void *)1);
+    wait_until_done(1);
+    close_pool(2);
+}
+// The same, and what the thread was given is taken back.
+SCENARIO(pool_no_thread_beside_one_for_nothing, .class = VMC_BOUNDED, .preemptions = 1) {
+    vmc_must_happen("taken back");
+    make_pool(2);
+    submit((void *)0);
+    int ok = take_back(0);
+    if (ok) vmc_reached("taken back");
+    n_refusals = 1;
+    submit((void *)1);
+    wait_until_done(1);
+    close_pool(0);
+    VMC_ASSERT(n_runs[0] == (ok ? 0 : 1) && n_runs[1] == 1);
+}
+// The only one rests, and may end for want of work just then.
+SCENARIO(pool_no_thread_when_it_ends, .class = VMC_BOUNDED, .preemptions = 2, .early_timers = 1) {
+    vmc_must_happen("it was given the job");
+    vmc_must_happen("it had ended");
+    idle_ns = 10;
+    make_pool(1);
+    submit((void *)0);
+    wait_until_done(0);
+    n_refusals = 1;
+    submit_or_fail((void *)1);
+    vmc_reached(has_failed[1] ? "it had ended" : "it was given the job");
+    check_run_or_failed(2);
+}
+
+// ---- closing with a time limit
+
+static uint32_t may_end; // futex word
+static void run_until_told(void *arg) {
+    wait_until(&may_end);
+    n_runs[(intptr_t)arg]++;
+}
+static void tell_to_end(void *unused) {
+    (void)unused;
+    __atomic_store_n(&may_end, 1, __ATOMIC_RELEASE);
+    vmc_futex_wake(&may_end, 1);
+}
+// 0: all threads have ended. Else the job is left alone, and waited for later.
+static void close_for_a_while(void) {
+    uint32_t n = volt__pool_close(&pool, vmc_now() + 10);
+    vmc_reached(n ? "left alone" : "waited for");
+    if (n == 0) VMC_ASSERT(!pool.n_threads && n_runs[0] == 1);
+    else VMC_ASSERT(n == 1);
+}
+SCENARIO(pool_close_beside_a_job, .class = VMC_BOUNDED, .preemptions = 2, .early_timers = 1) {
+    vmc_must_happen("left alone");
+    vmc_must_happen("waited for");
+    make_pool(1);
+    VMC_ASSERT(try_submit(0, run_until_told) == 0);
+    int t = vmc_spawn(tell_to_end, NULL);
+    close_for_a_while();
+    vmc_join(t);
+    close_pool(1);
+}
+static void close_all(void *unused) {
+    (void)unused;
+    VMC_ASSERT(volt__pool_close(&pool, VOLT_NEVER) == 0);
+}
+SCENARIO(pool_two_close, .class = VMC_BOUNDED, .preemptions = 1, .early_timers = 1) {
+    vmc_must_happen("left alone");
+    vmc_must_happen("waited for");
+    make_pool(1);
+    submit((void *)0);
+    int t = vmc_spawn(close_all, NULL);
+    uint32_t n = volt__pool_close(&pool, vmc_now() + 10);
+    vmc_reached(n ? "left alone" : "waited for");
+    vmc_join(t);
+    close_pool(1);
 }
 
 // ---- the helm

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Fixed programs, each with what it promises: servers, a proxy, a pipeline, a client that retries,
-// tickers, a chat, and three about scheduling: silence, stuck workers, fairness.
+// tickers, a chat, and those about scheduling: silence, stuck workers, fairness, threads outside
+// that spawn all at once or place their work, workers lent to others.
 #ifndef VOLT_SIM_APPS_H
 #define VOLT_SIM_APPS_H
 
-#include "oracle.h"
+#include "calls.h"
 
 // What a run of an application gave: may be an error where faults may be to blame.
 static void check_app(int rc) { SIM_CHECK(rc == 0 || prog.may_fail); }
@@ -659,12 +660,13 @@ static void app_silence(void) {
 typedef struct hog {
     volt_frame frame;
     int left;
+    int ms; // 0: 20
 } hog;
 static volt_poll hog_run(volt_cx *cx, void *arg) {
     hog *h = (hog *)arg;
     VOLT_BEGIN(cx, h);
     for (h->left = 4; h->left > 0; h->left--) {
-        sim_compute(SIM_MS(20));
+        sim_compute(SIM_MS(h->ms ? h->ms : 20));
         VOLT_AWAIT(volt_sleep(cx, VOLT_MS(3)));
     }
     VOLT_END(0);
@@ -935,16 +937,269 @@ static void app_volley(void) {
     int rc = volt_create(&c, &prog.rt);
     check_app(rc);
     if (rc < 0) return;
+    sim.on_quiet = look_at_queues;
     if (!has_faults && prog_below(2)) start_tapping();
     while (n-- > 0) start_thread(volley, is_prompt ? &prog : NULL);
     join_threads();
     SIM_CHECK(volt_shutdown(prog.rt, VOLT_NEVER) == 0);
+    sim.on_quiet = NULL;
+    SIM_CHECK(volt_destroy(prog.rt) == 0);
+}
+
+// ---- lending: whoever blocks in place lends its worker, also the only one there is; timers of all
+// the others come in time, and what they wait for on the pool
+typedef struct lender {
+    volt_frame frame;
+    int left;
+    int64_t d, ended;
+} lender;
+static int block_for(void *arg) {
+    lender *l = (lender *)arg;
+    sim_compute(l->d);
+    l->ended = sim_now();
+    return 5;
+}
+static volt_poll lender_run(volt_cx *cx, void *arg) {
+    lender *l = (lender *)arg;
+    VOLT_BEGIN(cx, l);
+    for (l->left = 4; l->left > 0; l->left--) {
+        SIM_CHECK(volt_block_in_place(cx, block_for, l) == 5);
+        check_served(l->ended, "poll");
+        VOLT_AWAIT(volt_sleep(cx, VOLT_US(100 * l->left)));
+    }
+    VOLT_END(0);
+}
+typedef struct depositor {
+    volt_frame frame;
+    volt_job job;
+    lender what;
+    int left;
+    int64_t rc, at;
+} depositor;
+static volt_poll depositor_run(volt_cx *cx, void *arg) {
+    depositor *p = (depositor *)arg;
+    VOLT_BEGIN(cx, p);
+    for (p->left = 6; p->left > 0; p->left--) {
+        p->what.d = SIM_US(300);
+        p->at = sim_now() + p->what.d;
+        VOLT_AWAIT(p->rc, volt_blocking(cx, &p->job, block_for, &p->what));
+        SIM_CHECK(p->rc == 5 || (prog.may_fail && (p->rc == -EAGAIN || p->rc == -ENOMEM)));
+        check_served(p->at, "job");
+    }
+    VOLT_END(0);
+}
+typedef struct bank {
+    volt_frame frame;
+    volt_group g;
+    int n_lenders, has_yielder;
+    int64_t rc;
+} bank;
+static volt_poll bank_run(volt_cx *cx, void *arg) {
+    bank *b = (bank *)arg;
+    VOLT_BEGIN(cx, b);
+    patient p;
+    lender l;
+    depositor d;
+    memset(&p, 0, sizeof p);
+    memset(&l, 0, sizeof l);
+    memset(&d, 0, sizeof d);
+    for (int i = 0; i < 4; i++)
+        if (VOLT_GROUP_SPAWN(cx, &b->g, patient_run, p) < 0) SIM_CHECK(prog.may_fail);
+    for (int i = 0; i < b->n_lenders; i++) {
+        l.d = SIM_MS(1 + prog_below(20));
+        if (VOLT_GROUP_SPAWN(cx, &b->g, lender_run, l) < 0) SIM_CHECK(prog.may_fail);
+    }
+    for (int i = 0; i < 2; i++)
+        if (VOLT_GROUP_SPAWN(cx, &b->g, depositor_run, d) < 0) SIM_CHECK(prog.may_fail);
+    hog h;
+    memset(&h, 0, sizeof h);
+    if (b->has_yielder && VOLT_GROUP_SPAWN(cx, &b->g, yielder_run, h) < 0) SIM_CHECK(prog.may_fail);
+    VOLT_AWAIT(b->rc, volt_group_wait(cx, &b->g));
+    SIM_CHECK(b->rc == 0);
+    VOLT_END(0);
+}
+static void app_lending(void) {
+    volt_config c = draw_config();
+    bank b;
+    memset(&b, 0, sizeof b);
+    b.n_lenders = 1 + (int)prog_below(3);
+    c.workers = 1 + prog_below(2);
+    c.reactors = 0;
+    c.blocking = 2;
+    b.has_yielder = prog_below(3) == 0;
+    if (prog_below(2)) {
+        program_on_time();
+    } else {
+        prog.is_punctual = 0;
+        c.blocking = 1; // so that jobs wait for each other
+    }
+    soon = SIM_MS(kernel.is_old ? 2 : 1) + SIM_US(50);
+    if (b.has_yielder) soon += SIM_MS(1); // between two looks of a busy worker
+    check_app(volt_run(&c, bank_run, &b));
+}
+
+// ---- refused: a call in place waits for a task that is queued where it blocks. No thread can be
+// had for its worker, and nobody watches; so what waits there must go to another one
+typedef struct waits_for {
+    volt_frame frame;
+    volt_handle child;
+    int left;
+} waits_for;
+static int wait_for_child(void *arg) {
+    int64_t result;
+    return volt_join_sync(&((waits_for *)arg)->child, VOLT_NEVER, &result);
+}
+static volt_poll refused_run(volt_cx *cx, void *arg) {
+    waits_for *f = (waits_for *)arg;
+    VOLT_BEGIN(cx, f);
+    sim.rate[SIM_THREAD] = 65536;
+    for (f->left = 5; f->left > 0; f->left--) {
+        quiet_root n;
+        memset(&n, 0, sizeof n);
+        n.d = 1000;
+        SIM_CHECK(VOLT_SPAWN(cx, &f->child, napper_run, n) == 0);
+        SIM_CHECK(volt_block_in_place(cx, wait_for_child, f) == 0);
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(0);
+}
+static void app_refused(void) {
+    volt_config c = draw_config();
+    waits_for f;
+    memset(&f, 0, sizeof f);
+    program_without_faults();
+    sim.calm_at = UINT64_MAX; // no thread until the end
+    c.workers = 2 + prog_below(2);
+    c.reactors = 0;
+    c.start_all = 1;
+    c.watch_us = UINT32_MAX;
+    SIM_CHECK(volt_run(&c, refused_run, &f) == 0);
+}
+
+// ---- dialling: connections by name over a slow network, by a worker that is often busy: several
+// attempts are under way at once, and two may succeed in one poll
+typedef struct dialler {
+    volt_frame frame;
+    volt_dial dial;
+    char port[8];
+    int left;
+    int64_t rc;
+} dialler;
+static volt_poll dialler_run(volt_cx *cx, void *arg) {
+    static const char *const hosts[] = {"11", "011", "1110", "1"};
+    dialler *d = (dialler *)arg;
+    VOLT_BEGIN(cx, d);
+    for (d->left = 3; d->left > 0; d->left--) {
+        VOLT_AWAIT(d->rc, volt_tcp_connect(cx, &d->dial, hosts[d->left], d->port));
+        if (d->rc >= 0) volt_close(cx, (int)d->rc);
+        else SIM_CHECK(prog.may_fail);
+    }
+    VOLT_END(0);
+}
+typedef struct exchange {
+    volt_frame frame;
+    volt_group g;
+    volt_handle server;
+    int64_t rc;
+} exchange;
+static volt_poll exchange_run(volt_cx *cx, void *arg) {
+    exchange *x = (exchange *)arg;
+    VOLT_BEGIN(cx, x);
+    dialler d;
+    memset(&d, 0, sizeof d);
+    int port = listener_spawn(cx, &x->server, 0);
+    snprintf(d.port, sizeof d.port, "%d", port);
+    for (int i = 0; i < 5 && port; i++)
+        if (VOLT_GROUP_SPAWN(cx, &x->g, dialler_run, d) < 0) SIM_CHECK(prog.may_fail);
+    hog h;
+    memset(&h, 0, sizeof h);
+    h.ms = 200;
+    if (VOLT_GROUP_SPAWN(cx, &x->g, hog_run, h) < 0) SIM_CHECK(prog.may_fail);
+    VOLT_AWAIT(x->rc, volt_group_wait(cx, &x->g));
+    SIM_CHECK(x->rc == 0);
+    volt_cancel(&x->server);
+    if (volt_handle_is_set(&x->server)) VOLT_AWAIT(volt_join(cx, &x->server));
+    VOLT_END(0);
+}
+static void app_dialling(void) {
+    volt_config c = draw_config();
+    exchange x;
+    memset(&x, 0, sizeof x);
+    c.workers = 1;
+    c.reactors = 0;
+    kernel.latency_bits = 30;
+    sim.rate[SIM_LATENCY] = 65536 * 3 / 4;
+    check_app(volt_run(&c, exchange_run, &x));
+}
+
+// ---- placing: threads outside spawn and wake tasks that compute, each into some worker's inbox.
+// Nothing waits while a worker sleeps, loads are the numbers of tasks (calls.h), and all are run;
+// also when a shutdown comes in between
+typedef struct parcel {
+    volt_frame frame;
+    volt_token *token;
+    int64_t work, rc;
+} parcel;
+static struct {
+    int n_accepted, n_ended;
+    volt_token token;
+} deliveries;
+static volt_poll parcel_run(volt_cx *cx, void *arg) {
+    parcel *p = (parcel *)arg;
+    VOLT_BEGIN(cx, p);
+    if (p->work) sim_compute(p->work);
+    if (p->token) VOLT_AWAIT(p->rc, volt_token_wait(cx, p->token));
+    deliveries.n_ended++;
+    VOLT_END(0);
+}
+static void deliver(void *arg) {
+    (void)arg;
+    for (int i = 5 + (int)prog_below(20); i > 0; i--) {
+        parcel p;
+        memset(&p, 0, sizeof p);
+        if (prog_below(2)) p.work = prog_below(400000);
+        if (prog_below(4) == 0) p.token = &deliveries.token;
+        if (prog_below(3) == 0) sim_nap(prog_below(300000));
+        int rc = VOLT_RT_SPAWN(prog.rt, NULL, parcel_run, p);
+        SIM_CHECK(rc == 0 || (rc == -ENOMEM && prog.may_fail) ||
+                  (rc == -ESHUTDOWN && prog.is_ending));
+        deliveries.n_accepted += rc == 0;
+    }
+}
+static void app_placing(void) {
+    volt_config c = draw_config();
+    volt_counters n;
+    memset(&deliveries, 0, sizeof deliveries);
+    if (prog_below(2)) program_without_faults();
+    c.watch_us = UINT32_MAX;
+    c.workers = 2 + prog_below(3);
+    c.reactors = 0;
+    c.start_all = 1;
+    c.placement = prog_below(2) ? VOLT_PLACE_TWO : VOLT_PLACE_LEAST;
+    int rc = volt_create(&c, &prog.rt);
+    check_app(rc);
+    if (rc < 0) return;
+    sim.on_quiet = look_at_queues;
+    for (int i = 1 + (int)prog_below(3); i > 0; i--) start_thread(deliver, NULL);
+    if (prog_below(2)) {
+        sim_nap(prog_below(2000000));
+        volt_token_cancel(&deliveries.token); // wakes several at once
+    }
+    if (prog_below(3) == 0) join_threads();
+    prog.is_ending = 1;
+    SIM_CHECK(volt_shutdown(prog.rt, VOLT_NEVER) == 0);
+    join_threads();
+    sim.on_quiet = NULL;
+    volt_stats(prog.rt, &n);
+    SIM_CHECK(deliveries.n_ended == deliveries.n_accepted);
+    SIM_CHECK(n.spawned == n.completed && n.completed == (uint64_t)deliveries.n_ended);
     SIM_CHECK(volt_destroy(prog.rt) == 0);
 }
 
 // ----
 #define APPS(X_)                                                                                   \
     X_(echo) X_(proxy) X_(pipeline) X_(retry) X_(ticker) X_(chat) X_(silence) X_(rescue)           \
-    X_(fairness) X_(volley)
+    X_(fairness) X_(volley) X_(lending) X_(refused)         \
+    X_(dialling) X_(placing)
 
 #endif // VOLT_SIM_APPS_H

@@ -4,7 +4,7 @@
 #ifndef VOLT_SIM_GRAMMAR_H
 #define VOLT_SIM_GRAMMAR_H
 
-#include "oracle.h"
+#include "calls.h"
 
 enum { FAN = 4, CHUNK = 48, PIPE_BYTES = 5 };
 
@@ -917,6 +917,47 @@ static volt_poll reuse_run(volt_cx *cx, op_reuse *o, int id) {
     VOLT_END(o->rc);
 }
 
+// A connection by name: dead addresses before and behind those of the server.
+typedef struct op_dial {
+    volt_frame frame;
+    volt_dial dial;
+    op_echo echo;
+    char port[8];
+    const char *host;
+    int64_t start, drift, rc;
+} op_dial;
+// An address that refuses is followed by the next one at once, not when the stagger of 250 ms is
+// over. A server with a short queue lets its callers wait.
+static void check_dial_time(const op_dial *o) {
+    int64_t took = sim_now() - o->start - (sim.drift - o->drift);
+    if (!prog.is_punctual || prog.computes || kernel.somaxconn < 128 || !can_lend()) return;
+    if (took > SIM_MS(200)) sim_fail("%" PRId64 " ns to connect to %s", took, o->host);
+}
+static void check_dialled(const op_dial *o, int id) {
+    int is_live = strchr(o->host, '1') != NULL;
+    if (o->rc == -ECONNREFUSED && !is_live) return;
+    if (o->rc < 0 && !is_network_error(o->rc)) check_unnamed(o->rc, id);
+    else check_network(o->rc, id);
+}
+static volt_poll dial_run(volt_cx *cx, op_dial *o, int id) {
+    VOLT_BEGIN(cx, o);
+    if (!prog.port) VOLT_RETURN(0);
+    snprintf(o->port, sizeof o->port, "%d", prog.port);
+    o->host = host_names[prog_below(6)];
+    o->start = sim_now();
+    o->drift = sim.drift;
+    VOLT_AWAIT(o->rc, volt_tcp_connect(cx, &o->dial, o->host, o->port));
+    check_dialled(o, id);
+    check_dial_time(o);
+    if (o->rc >= 0) {
+        o->echo.fd = (int)o->rc;
+        VOLT_AWAIT(o->rc, echo_rounds(cx, &o->echo, id));
+        volt_close(cx, o->echo.fd);
+        check_network(o->rc, id);
+    }
+    VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
+}
+
 // ---- wakers: a foreign thread rings; the task must hear it, and stays until it has
 typedef struct bell {
     volt_waker w;
@@ -973,7 +1014,8 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
     X_(SLEEP, 6) X_(YIELD, 4) X_(TICKS, 1) X_(WITHIN, 4) X_(SELECT, 3) X_(ALL, 2) X_(NEST, 2)      \
     X_(SPAWN, 7) X_(GROUP, 3) X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2)          \
     X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1)   \
-    X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4)
+    X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4) X_(JOB, 4) X_(JOBS, 2) X_(PLACE, 4)        \
+    X_(FILES, 2) X_(NAME, 3) X_(DIAL, 2)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS
@@ -1013,6 +1055,11 @@ struct job {
         op_both both;
         op_vector vector;
         op_close close;
+        op_job job;
+        op_jobs jobs;
+        op_files files;
+        op_name name;
+        op_dial dial;
     } u;
 };
 static int draw_op(void) {
@@ -1050,6 +1097,11 @@ static volt_poll op_run(volt_cx *cx, job *j) {
     case OP_SET: return set_run(cx, &j->u.set, j->id);
     case OP_REUSE: return reuse_run(cx, &j->u.reuse, j->id);
     case OP_ACROSS: return across_run(cx, &j->u.across);
+    case OP_JOB: return job_op(cx, &j->u.job, j->id);
+    case OP_JOBS: return jobs_op(cx, &j->u.jobs, j->id);
+    case OP_FILES: return files_run(cx, &j->u.files, j->id);
+    case OP_NAME: return name_run(cx, &j->u.name, j->id);
+    case OP_DIAL: return dial_run(cx, &j->u.dial, j->id);
     default: return sleep_run(cx, &j->u.sleep, j->id);
     }
 }
@@ -1062,6 +1114,10 @@ static volt_poll job_body(volt_cx *cx, job *j) {
         sim__trace("task %d: %s", j->id, op_names[j->op]);
         if (j->op == OP_COMPUTE) {
             sim_compute(prog_below(3000000));
+            continue;
+        }
+        if (j->op == OP_PLACE) {
+            call_in_place(cx);
             continue;
         }
         VOLT_AWAIT(j->rc, op_run(cx, j));
@@ -1226,6 +1282,38 @@ static void foreign_killer(void *arg) {
     int rc = volt_shutdown(prog.rt, sim_below(2) ? VOLT_NEVER : sim_below(5000000));
     SIM_CHECK(rc >= 0);
 }
+// Looks on while all goes on.
+typedef struct dumped {
+    size_t n;
+    int depth; // of brackets
+    char last;
+} dumped;
+static int take_dump(void *user, const char *text, size_t len) {
+    dumped *d = (dumped *)user;
+    SIM_CHECK(len > 0 && (d->n > 0 || text[0] == '{'));
+    for (size_t i = 0; i < len; i++) d->depth += (text[i] == '{') - (text[i] == '}');
+    d->n += len;
+    d->last = text[len - 1];
+    return 0;
+}
+static void foreign_looker(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 3; i++) {
+        volt_counters c;
+        dumped d = {0, 0, 0};
+        sim_nap(1 + sim_below(3000000));
+        volt_stats(prog.rt, &c);
+        SIM_CHECK(c.workers_started <= c.workers && c.blocking_idle <= c.blocking_threads);
+        SIM_CHECK(volt_dump_to(prog.rt, take_dump, &d, VOLT_DUMP_JSON) == 0);
+        SIM_CHECK(d.depth == 0 && d.last == '\n');
+    }
+}
+static void check_end(volt_rt *rt) {
+    volt_counters c;
+    volt_stats(rt, &c);
+    SIM_CHECK(c.spawned == c.completed);
+    SIM_CHECK(c.blocking_threads == 0 && c.blocking_queued == 0 && c.blocking_idle == 0);
+}
 static void program_created(void) {
     volt_config c = draw_config();
     root r;
@@ -1237,7 +1325,9 @@ static void program_created(void) {
     c = draw_config();
     if (c.budget) prog.budget = 1;
     if (prog_below(3) == 0 && volt_create(&c, &prog.other) < 0) SIM_CHECK(prog.may_fail);
+    sim.on_quiet = look_at_queues;
     for (int n = (int)prog_below(3); n > 0; n--) start_thread(foreign_user, NULL);
+    if (prog_below(6) == 0) start_thread(foreign_looker, NULL);
     if (prog_below(4) == 0) start_thread(foreign_killer, NULL);
     rc = volt_block_on(prog.rt, root_run, &r);
     SIM_CHECK(rc == 7 || prog.may_fail || prog.is_ending);
@@ -1245,7 +1335,10 @@ static void program_created(void) {
     SIM_CHECK(volt_shutdown(prog.rt, VOLT_NEVER) == 0);
     if (prog.other) SIM_CHECK(volt_shutdown(prog.other, VOLT_NEVER) == 0);
     join_threads();
+    sim.on_quiet = NULL;
+    check_end(prog.rt);
     SIM_CHECK(volt_destroy(prog.rt) == 0);
+    if (prog.other) check_end(prog.other);
     if (prog.other) SIM_CHECK(volt_destroy(prog.other) == 0);
 }
 static void program_run(void) {
@@ -1259,6 +1352,8 @@ static void program_run(void) {
 }
 static void random_program(uint64_t seed, int most_tasks) {
     program_init(seed);
+    memset(&calls, 0, sizeof calls);
+    memset(is_path_used, 0, sizeof is_path_used);
     prog.computes = prog_below(3) == 0;
     int n = 10 << prog_below(6);
     prog.most_tasks = n < most_tasks ? n : most_tasks;
@@ -1267,6 +1362,7 @@ static void random_program(uint64_t seed, int most_tasks) {
     else
         program_run();
     check_all_ended();
+    check_calls();
 }
 
 #endif // VOLT_SIM_GRAMMAR_H

@@ -6,7 +6,8 @@
 // outlives the number while the file lives; edges, levels, one-shots; an exclusive registration
 // wakes one sleeper and is left ready where nobody sleeps; ready events are judged again when
 // they are fetched; a short read of a TCP socket means that it was empty, a short one of anything
-// else means nothing. Left out: urgent data, IPv6, datagrams, signals.
+// else means nothing. A disk and a resolver block the thread that asks them. Left out: urgent data,
+// IPv6, datagrams, signals.
 #ifndef VOLT_SIM_KERNEL_H
 #define VOLT_SIM_KERNEL_H
 
@@ -21,12 +22,14 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
+enum { SIM_PATHS = 32, SIM_PATH_BYTES = 1024 }; // "/0" .. "/31", and how long each may become
 enum { SIM_FDS = 512, SIM_FILES = 768, SIM_ITEMS = 2048, SIM_BUFFER = 4096, SIM_FIRST_FD = 3 };
 
 typedef struct sim_file sim_file;
@@ -39,7 +42,16 @@ typedef struct sim_item { // one registration
     struct sim_item *next_of_file, *next_of_epoll, *next_ready;
 } sim_item;
 
-enum { SIM_NOTHING, SIM_EPOLL, SIM_EVENTFD, SIM_TIMERFD, SIM_PIPE, SIM_STREAM, SIM_LISTENER };
+enum {
+    SIM_NOTHING,
+    SIM_EPOLL,
+    SIM_EVENTFD,
+    SIM_TIMERFD,
+    SIM_PIPE,
+    SIM_STREAM,
+    SIM_LISTENER,
+    SIM_STORED
+};
 struct sim_file {
     int kind, refs, flags;
     uint32_t gen; // an event for an earlier file in this place is void
@@ -61,7 +73,12 @@ struct sim_file {
     uint16_t port, peer_port;
     sim_file *queue[SIM_FDS];
     int n_queued, backlog;
+    int path; // of a disk
 };
+typedef struct sim_path {
+    int exists, len;
+    unsigned char byte[SIM_PATH_BYTES];
+} sim_path;
 
 static struct sim__kernel {
     sim_file *fd[SIM_FDS];
@@ -73,16 +90,20 @@ static struct sim__kernel {
     uint32_t cap;          // of streams and pipes, in this run
     uint64_t eventfd_most; // a counter at this value is full
     int somaxconn, is_shuffled;
+    int latency_bits; // of a connect, 2^n ns at most
     int is_old; // knows no epoll_pwait2, no accept4, no flags of an eventfd
     uint16_t next_port;
+    sim_path path[SIM_PATHS];
+    int n_resolving, most_resolving, n_lists; // threads inside getaddrinfo; lists not freed
 } kernel;
 
 #define SIM_CALLS(X_)                                                                              \
     X_(accept4) X_(bind) X_(close) X_(connect) X_(dup) X_(epoll_create1) X_(epoll_ctl)             \
-    X_(epoll_wait) X_(eventfd) X_(fcntl) X_(futex_wait) X_(futex_wake) X_(getpeername)             \
-    X_(getsockname) X_(getsockopt) X_(listen) X_(mmap) X_(munmap) X_(pipe) X_(poll)                \
-    X_(pthread_create) X_(pthread_join) X_(read) X_(setsockopt) X_(shutdown) X_(socket)            \
-    X_(socketpair) X_(timerfd_create) X_(timerfd_settime) X_(write)
+    X_(epoll_wait) X_(eventfd) X_(fcntl) X_(fsync) X_(futex_wait) X_(futex_wake) X_(getaddrinfo)   \
+    X_(getpeername) X_(getsockname) X_(getsockopt) X_(listen) X_(mmap) X_(munmap) X_(openat)       \
+    X_(pipe) X_(poll) X_(pread) X_(pthread_create) X_(pthread_join) X_(pwrite) X_(read)            \
+    X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair) X_(stat) X_(timerfd_create)              \
+    X_(timerfd_settime) X_(write)
 enum {
 #define SIM_CALL_ENUM(name_) SIM_C_##name_,
     SIM_CALLS(SIM_CALL_ENUM) SIM_N_CALLS
@@ -717,7 +738,7 @@ SIM_FN int sim_connect(int fd, const struct sockaddr *sa, socklen_t len) {
     f->peer_port = ntohs(in.sin_port);
     f->port = kernel.next_port++;
     f->is_connecting = 1;
-    int64_t delay = sim_fault(SIM_LATENCY) ? 1 + (int64_t)sim_below(1u << 24)
+    int64_t delay = sim_fault(SIM_LATENCY) ? 1 + (int64_t)sim_below(1u << kernel.latency_bits)
                     : sim_below(2)         ? 20000
                                            : 0;
     sim__at(sim.now + delay, sim__arrive_call, f, sim__for(f, 0));
@@ -873,34 +894,135 @@ SIM_FN int sim_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     return sim__error(ENOSYS);
 }
 #define sim_madvise madvise
-// Files and names are of no program here.
+
+// ---- a disk: some files of a few bytes; who asks it waits
+
+static void sim__wait_for_disk(void) {
+    if (sim_below(2)) sim__sleep("disk", &kernel.path, sim.now + 1 + sim_below(1u << 20));
+}
+static sim_path *sim__path_at(const char *path) {
+    int i = path[0] == '/' ? atoi(path + 1) : SIM_PATHS;
+    return i < SIM_PATHS ? &kernel.path[i] : NULL;
+}
+// 0, or -1 with errno: of an interrupted or a failing disk.
+static int sim__disk_fails(void) {
+    sim__wait_for_disk();
+    if (sim_fault(SIM_EINTR)) return sim__error(EINTR);
+    return sim_fault(SIM_DISK) ? sim__error(sim_below(2) ? EIO : ENOSPC) : 0;
+}
 SIM_FN int sim_openat(int dir, const char *path, int flags, ...) {
-    (void)dir, (void)path, (void)flags;
-    return sim__error(ENOENT);
+    sim_path *p = sim__path_at(path);
+    sim_point();
+    if (sim__disk_fails() < 0) return SIM__INT(openat, dir, -1);
+    if (!p || (!p->exists && !(flags & O_CREAT))) return SIM__INT(openat, dir, sim__error(ENOENT));
+    sim_file *f = sim__file_open(SIM_STORED);
+    int fd = sim__fd_install(f);
+    if (fd < 0) return SIM__INT(openat, dir, -1);
+    f->path = (int)(p - kernel.path);
+    p->exists = 1;
+    if (flags & O_TRUNC) p->len = 0;
+    return SIM__INT(openat, dir, fd);
+}
+static sim_path *sim__path_of(int fd) {
+    sim_file *f = sim__file_of(fd, SIM_STORED);
+    return f ? &kernel.path[f->path] : NULL;
+}
+static int64_t sim__pread(sim_path *p, void *buf, size_t n, off_t at) {
+    if (!p) return sim__error(EBADF);
+    if (sim__disk_fails() < 0) return -1;
+    size_t there = at < p->len ? (size_t)(p->len - at) : 0, got = n < there ? n : there;
+    if (got > 1 && sim_fault(SIM_SHORT)) got = 1 + sim_below((uint32_t)got - 1);
+    if (got > 0) memcpy(buf, p->byte + at, got);
+    return (int64_t)got;
+}
+static int64_t sim__pwrite(sim_path *p, const void *buf, size_t n, off_t at) {
+    if (!p) return sim__error(EBADF);
+    if (sim__disk_fails() < 0) return -1;
+    if (at + (off_t)n > SIM_PATH_BYTES) return sim__error(ENOSPC);
+    if (n > 1 && sim_fault(SIM_SHORT)) n = 1 + sim_below((uint32_t)n - 1);
+    if (at > p->len) memset(p->byte + p->len, 0, (size_t)(at - p->len));
+    memcpy(p->byte + at, buf, n);
+    if (at + (int)n > p->len) p->len = (int)at + (int)n;
+    return (int64_t)n;
 }
 SIM_FN ssize_t sim_pread(int fd, void *buf, size_t n, off_t at) {
-    (void)fd, (void)buf, (void)n, (void)at;
-    return sim__error(EBADF);
+    sim_point();
+    return (ssize_t)sim__done(SIM_C_pread, fd, sim__pread(sim__path_of(fd), buf, n, at));
 }
 SIM_FN ssize_t sim_pwrite(int fd, const void *buf, size_t n, off_t at) {
-    (void)fd, (void)buf, (void)n, (void)at;
-    return sim__error(EBADF);
+    sim_point();
+    return (ssize_t)sim__done(SIM_C_pwrite, fd, sim__pwrite(sim__path_of(fd), buf, n, at));
 }
 SIM_FN int sim_fsync(int fd) {
-    (void)fd;
-    return sim__error(EBADF);
+    sim_point();
+    return SIM__INT(fsync, fd, sim__path_of(fd) ? sim__disk_fails() : sim__error(EBADF));
 }
 #define sim_fdatasync sim_fsync
 SIM_FN int sim_stat(const char *path, struct stat *out) {
-    (void)path, (void)out;
-    return sim__error(ENOENT);
+    const sim_path *p = sim__path_at(path);
+    sim_point();
+    if (sim__disk_fails() < 0) return SIM__INT(stat, 0, -1);
+    if (!p || !p->exists) return SIM__INT(stat, 0, sim__error(ENOENT));
+    memset(out, 0, sizeof *out);
+    out->st_size = p->len;
+    return SIM__INT(stat, 0, 0);
+}
+
+// ---- names: "0110" has four addresses of this machine; at the port that was asked for where there
+// is a 1, else at one where nobody listens
+
+enum { SIM_DEAD_PORT = 1 };
+typedef struct sim_named {
+    struct addrinfo info;
+    struct sockaddr_in in;
+} sim_named;
+static struct addrinfo *sim__list_addresses(const char *host, const char *service) {
+    struct addrinfo *list = NULL;
+    for (size_t i = strlen(host); i-- > 0;) {
+        sim_named *one = calloc(1, sizeof *one);
+        if (!one) abort();
+        one->in.sin_family = AF_INET;
+        one->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        one->in.sin_port = htons((uint16_t)(host[i] == '1' ? atoi(service) : SIM_DEAD_PORT));
+        one->info.ai_addr = (struct sockaddr *)&one->in;
+        one->info.ai_addrlen = sizeof one->in;
+        one->info.ai_next = list;
+        list = &one->info;
+    }
+    return list;
+}
+static int sim__resolve(const char *host, const char *service, struct addrinfo **list) {
+    static const int errors[] = {EAI_AGAIN, EAI_NONAME, EAI_MEMORY, EAI_SYSTEM};
+    if (sim_below(4)) sim__sleep("name", &kernel.n_resolving, sim.now + 1 + sim_below(1u << 22));
+    if (sim_fault(SIM_NAMES)) {
+        errno = EMFILE;
+        return errors[sim_below(4)];
+    }
+    *list = sim__list_addresses(host, service);
+    kernel.n_lists += *list != NULL;
+    return 0;
 }
 SIM_FN int sim_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                            struct addrinfo **list) {
-    (void)host, (void)service, (void)hints, (void)list;
-    return EAI_FAIL;
+    (void)hints;
+    sim_point();
+    if (++kernel.n_resolving > kernel.most_resolving) kernel.most_resolving = kernel.n_resolving;
+    int rc = sim__resolve(host, service, list);
+    kernel.n_resolving--;
+    sim__done(SIM_C_getaddrinfo, rc, 0);
+    return rc;
 }
-#define sim_freeaddrinfo freeaddrinfo
+SIM_FN void sim_freeaddrinfo(struct addrinfo *list) {
+    kernel.n_lists -= list != NULL;
+    while (list) {
+        struct addrinfo *next = list->ai_next;
+        free(list); // the first member of a sim_named
+        list = next;
+    }
+}
+
+// ---- more small calls
+
 SIM_FN long sim_sysconf(int name) { return name == _SC_PAGESIZE ? 4096 : 4; }
 SIM_FN int sim_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *t) {
     (void)set;
@@ -1012,6 +1134,7 @@ static void sim__kernel_reset(void) {
     kernel.somaxconn = sim_below(3) ? 128 : 1 + (int)sim_below(3);
     kernel.is_old = sim_below(4) == 0;
     kernel.is_shuffled = (int)sim_below(2);
+    kernel.latency_bits = 24;
     kernel.next_port = 10000;
     sim.on_calm = sim__kernel_calm;
 }
@@ -1019,6 +1142,7 @@ static void sim__kernel_reset(void) {
 static void sim__kernel_check(void) {
     for (int i = 0; i < SIM_FDS && !sim.is_failed; i++)
         if (kernel.fd[i]) sim_fail("descriptor %d left open", i);
+    if (kernel.n_lists != 0 && !sim.is_failed) sim_fail("addresses of a name not freed");
 }
 
 #endif // VOLT_SIM_KERNEL_H

@@ -25,7 +25,7 @@
 #define SIM_S(n_) ((int64_t)(n_)*1000000000)
 
 enum {
-    SIM_THREADS = 96,
+    SIM_THREADS = 128,
     SIM_STACK = 256 * 1024,
     SIM_STRIDE = SIM_STACK + 64 * 1024, // volt picks a heap by bits 16 and 17 of a stack address
     SIM_AHEAD = 65536,
@@ -51,7 +51,9 @@ enum {
     X_(ABORTED, "connections aborted before accept")                                               \
     X_(CONTROL, "epoll_ctl out of memory")                                                         \
     X_(JITTER, "clock read late")                                                                  \
-    X_(LEAP, "clock leaps, 1 ms to 400 days")
+    X_(LEAP, "clock leaps, 1 ms to 400 days")                                                      \
+    X_(DISK, "files that fail")                                                                    \
+    X_(NAMES, "names that are not found")
 enum {
 #define SIM_FAULT_ENUM(name_, text_) SIM_##name_,
     SIM_FAULTS(SIM_FAULT_ENUM) SIM_N_FAULTS
@@ -122,7 +124,8 @@ static struct sim__machine {
     uint64_t drawn;                   // points drawn in all; those passed: drawn - sim_left
     uint64_t charged, calm_at;
     int is_calm, is_running, is_failed, n_traced;
-    void (*on_calm)(void); // the kernel's part in it
+    void (*on_calm)(void);  // the kernel's part in it
+    void (*on_quiet)(void); // all threads sleep: the program's checks of what then holds
     // schedule
     int policy, victim;
     uint32_t mean;                // points between two switches, on average
@@ -270,6 +273,14 @@ static void sim__print_sleepers(char *out, size_t cap) {
         at += n > 0 ? (size_t)n : 0;
     }
 }
+// The checks read with volt's own functions, whose atomics must be no points here.
+static void sim__look_quiet(void) {
+    int fine = sim_fine;
+    if (!sim.on_quiet) return;
+    sim_fine = 0;
+    sim.on_quiet();
+    sim_fine = fine;
+}
 // Every thread sleeps: time goes on to the next event. None: nothing will ever happen again.
 static void sim__advance(void) {
     if (sim.n_events == 0) {
@@ -277,6 +288,7 @@ static void sim__advance(void) {
         sim__print_sleepers(who, sizeof who);
         sim_fail("lost wake-up: all threads sleep and nothing is to come: %s", who);
     }
+    sim__look_quiet();
     if (sim.events[0].at > sim.now) sim.now = sim.events[0].at;
     if (sim_fault(SIM_JITTER)) sim.now += sim_below(3000000);
     if (sim.now < INT64_MAX / 4 && sim_fault(SIM_LEAP)) sim.now += sim__leap();

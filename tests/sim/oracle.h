@@ -13,6 +13,7 @@
 //   timers are never early, and late by their tick                    check_sleep, rescue (apps.h)
 //   bytes arrive once, in order, at the right file                    check_bytes
 //   while all wait nobody makes a step                                silence       (apps.h)
+//   calls that block, and queues while all threads sleep              calls.h
 #ifndef VOLT_SIM_ORACLE_H
 #define VOLT_SIM_ORACLE_H
 
@@ -52,7 +53,8 @@ static uint32_t prog_below(uint32_t n) {
 }
 // What the faults of this run allow.
 static void program_look(void) {
-    const int failing[] = {SIM_NOMEM, SIM_NOFILE, SIM_RESET, SIM_ABORTED, SIM_CONTROL, SIM_THREAD};
+    const int failing[] = {SIM_NOMEM,   SIM_NOFILE, SIM_RESET, SIM_ABORTED,
+                           SIM_CONTROL, SIM_THREAD, SIM_DISK,  SIM_NAMES};
     for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++)
         prog.may_fail |= sim.rate[failing[i]] != 0;
     prog.may_fail |= kernel.fd_limit < SIM_FDS;
@@ -95,6 +97,8 @@ static volt_config draw_config(void) {
     c.budget = prog_below(4) ? 0 : 1 + prog_below(8);
     c.event_interval = prog_below(4) ? 0 : 1 + prog_below(8);
     c.watch_us = prog_below(8) ? 0 : UINT32_MAX;
+    c.placement = (volt_placement)prog_below(3);
+    c.blocking = prog_below(3) ? 1 + prog_below(3) : 0;
     c.seed = sim_next(&prog.random) | 1;
     c.log.fn = note_log;
     return c;

@@ -1,0 +1,135 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# What counting and tracing cost the scheduler: rows of sched.c with one worker, built with
+# VOLT_TRACE=0 and 1, and from a copy of volt.h that does not count.
+#
+#   bench/inside.sh [NAME=FLAGS...]      more builds, such as before=-Ibuild/before
+#
+# Environment, with its defaults: CC=cc  PAIRS=11  ROWS='S1 S6 S8'  OUT=build/bench/inside
+#
+# instructions  per operation, in user space, of a build with SCHED_COUNTED: what callgrind counts
+#               in a run with one repetition more, so that start and end do not count. With its
+#               clock two counts differ by less than 0.01. Reading a clock counts as a few.
+# ns            user and system time per operation: medians of PAIRS runs, all builds in turn;
+#               the ratio to `default` is the median of the rounds' ratios, with an interval that
+#               holds it at 95 %, from the order of the ratios alone.
+set -eu
+cc=${CC:-cc}
+pairs=${PAIRS:-11}
+rows=${ROWS:-S1 S6 S8}
+out=${OUT:-build/bench/inside}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+fail() {
+    echo "${0##*/}: $*" >&2
+    exit 1
+}
+command -v valgrind >/dev/null || fail "valgrind is missing: install the package valgrind"
+
+# Counters of a worker are changed by statements of two forms. Those of tasks alive are no counters
+# but what a shutdown waits for, and stay.
+mkdir -p "$out/uncounted"
+sed 's/w->stats\.[a-z_]*++;/(void)0;/
+    s/w->stats\.[a-z_]* += [^();]*;/(void)0;/
+    s/w->published = w->stats;/(void)0;/' volt.h >"$out/uncounted/volt.h"
+n=$(diff volt.h "$out/uncounted/volt.h" | grep -c '^>') || :
+[ "$n" -ge 15 ] || fail "volt.h counts in another way: only $n lines found"
+
+# build NAME FLAGS...  Two programs: one to count, one to time.
+build() {
+    name=$1
+    shift
+    set -- -std=gnu11 -O2 -DNDEBUG "$@" -I. -pthread bench/sched.c
+    "$cc" -DSCHED_COUNTED "$@" -o "$out/counted-$name"
+    "$cc" "$@" -o "$out/timed-$name"
+}
+names='default uncounted trace'
+build default
+build uncounted "-I$out/uncounted"
+build trace -DVOLT_TRACE=1
+for more in "$@"; do
+    # shellcheck disable=SC2086 # flags are words
+    build "${more%%=*}" ${more#*=}
+    names="$names ${more%%=*}"
+done
+
+# collected NAME ROW REPS  Instructions of the whole run.
+collected() {
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$out/counted-$1" "$2" --reps "$3" \
+        >"$work/log" 2>&1 || { cat "$work/log" >&2 && exit 1; }
+    awk '/Collected/ { print $NF }' "$work/log"
+}
+# instructions NAME ROW  Per operation.
+instructions() {
+    one=$(collected "$1" "$2" 1)
+    two=$(collected "$1" "$2" 2)
+    awk -v row="$2" -v n=$((two - one)) '$1 == row { printf "%.2f", n / $6 }' "$work/log"
+}
+
+echo 'instructions per operation'
+printf '%-4s %-10s %12s %12s\n' row build instructions more
+for row in $rows; do
+    base=
+    for name in $names; do
+        count=$(instructions "$name" "$row")
+        [ -n "$count" ] || fail "$row: no such row"
+        base=${base:-$count}
+        awk -v row="$row" -v name="$name" -v n="$count" -v base="$base" \
+            'BEGIN { printf "%-4s %-10s %12.2f %+12.2f\n", row, name, n, n - base }'
+    done
+done
+
+# timed ROUND  All builds once, in an order that turns from round to round.
+timed() {
+    order=$names
+    [ $(($1 % 2)) -eq 1 ] || order=$(echo "$names" | awk '{ for (i = NF; i; i--) print $i }')
+    for row in $rows; do
+        for name in $order; do
+            "$out/timed-$name" "$row" --reps 1 >"$work/log"
+            awk -v round="$1" -v name="$name" -v row="$row" \
+                '$1 == row { print round, row, name, $5 }' "$work/log" >>"$work/ns"
+        done
+    done
+}
+round=0
+while [ $((round += 1)) -le "$pairs" ]; do timed "$round"; done
+
+echo
+echo 'CPU time per operation'
+printf '%-4s %-10s %8s %8s  %s\n' row build ns ratio interval
+awk -v rows="$rows" -v names="$names" '
+function sort(n,    i, j, v) { # x[1..n]
+    for (i = 2; i <= n; i++) {
+        v = x[i]
+        for (j = i - 1; j > 0 && x[j] > v; j--) x[j + 1] = x[j]
+        x[j + 1] = v
+    }
+}
+function middle(n) { return (x[int((n + 1) / 2)] + x[int(n / 2) + 1]) / 2 }
+# The rank from either end within which a median lies at 95 %; 0: there are too few.
+function rank(n,    k, p, below) {
+    p = 1 / 2 ^ n
+    for (k = 0; below + p <= 0.025; k++) {
+        below += p
+        p = p * (n - k) / (k + 1)
+    }
+    return k
+}
+{ ns[$2, $3, $1] = $4; if ($1 > rounds) rounds = $1 }
+END {
+    n_rows = split(rows, row, " ")
+    n_names = split(names, name, " ")
+    for (i = 1; i <= n_rows; i++) for (j = 1; j <= n_names; j++) {
+        for (r = 1; r <= rounds; r++) x[r] = ns[row[i], name[j], r]
+        sort(rounds)
+        printf "%-4s %-10s %8.2f", row[i], name[j], middle(rounds)
+        for (r = 1; r <= rounds; r++) x[r] = ns[row[i], name[j], r] / ns[row[i], name[1], r]
+        sort(rounds)
+        k = rank(rounds)
+        if (j == 1) print ""
+        else if (k == 0) printf " %8.3f  none of so few rounds\n", middle(rounds)
+        else printf " %8.3f  %.3f to %.3f\n", middle(rounds), x[k], x[rounds + 1 - k]
+    }
+}' "$work/ns"

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Lookups of names: whoever still waits for one gets its answer, or learns that no thread comes;
+// one that nobody waits for any more is freed once, by its thread or by who left it last, and a
+// shutdown with a time limit knows that it runs.
+// Run: make model ONE=names_leave (or another name from below).
+#define VOLT_LOCK_SPIN 0
+#include "vmc.h"
+#include "refuse.h"
+#include <netdb.h>
+#include <netinet/in.h>
+static uint32_t n_asked;
+static uint32_t may_answer = 1; // futex word
+static int ask(struct addrinfo **out) {
+    static struct sockaddr_in address;
+    static struct addrinfo answer;
+    __atomic_fetch_add(&n_asked, 1, __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&may_answer, __ATOMIC_ACQUIRE))
+        vmc_futex_wait(&may_answer, 0, INT64_MAX);
+    address.sin_family = AF_INET;
+    answer.ai_addr = (struct sockaddr *)&address;
+    answer.ai_addrlen = sizeof address;
+    *out = &answer;
+    return 0;
+}
+#undef vmc_sys_getaddrinfo
+#undef vmc_sys_freeaddrinfo
+#define vmc_sys_getaddrinfo(host_, service_, hints_, out_) ((void)(hints_), ask(out_))
+#define vmc_sys_freeaddrinfo(list_) ((void)(list_))
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "runtime.h"
+
+enum { N_LOOKUPS = 2 };
+typedef struct lookup {
+    volt_frame frame;
+    volt_lookup lookup;
+    volt_addr addr;
+    int64_t rc;
+} lookup;
+static lookup lookups[N_LOOKUPS];
+static volt_handle handles[N_LOOKUPS];
+
+static volt_poll resolves(volt_cx *cx, void *arg) {
+    lookup *l = arg;
+    VOLT_BEGIN(cx, l);
+    VOLT_AWAIT(l->rc, volt_resolve(cx, &l->lookup, "h", "1", &l->addr, 1));
+    VOLT_END(0);
+}
+static void start(int i) { spawn_on(workers[i], &handles[i], resolves, &lookups[i]); }
+static void begin(uint32_t n_workers) { make_runtime(n_workers, UINT32_MAX); }
+static void close_names(void) {
+    VMC_ASSERT(volt__pool_close(&rt->pool, VOLT_NEVER) == 0);
+    VMC_ASSERT(!rt->queries && !rt->pool.n_queued);
+}
+// All threads have ended; what they have woken runs.
+static void end(uint32_t n) {
+    close_names();
+    drain(workers[0]);
+    for (uint32_t i = 0; i < n; i++) volt_detach(&handles[i]);
+    finish();
+}
+static void leave(int i) {
+    act_as(workers[0]);
+    volt_cancel(&handles[i]);
+    drain(workers[0]);
+    act_as(NULL);
+}
+
+// Answered, cancelled while it was asked, or before.
+static void check_left(int i) {
+    VMC_ASSERT(lookups[i].rc == -ECANCELED || (lookups[i].rc == 1 && n_asked > 0));
+    vmc_reached(lookups[i].rc == 1 ? "answered" : n_asked ? "asked" : "taken back");
+}
+SCENARIO(names_leave, .class = VMC_BOUNDED, .preemptions = 2) {
+    vmc_must_happen("answered");
+    vmc_must_happen("asked");
+    vmc_must_happen("taken back");
+    begin(1);
+    start(0);
+    drain(workers[0]);
+    leave(0);
+    end(1);
+    check_left(0);
+}
+// Of two that share it the one who has asked leaves; the other gets the answer.
+SCENARIO(names_leave_one, .class = VMC_BOUNDED, .preemptions = 1) {
+    begin(1);
+    start(0);
+    drain(workers[0]);
+    spawn_on(workers[0], &handles[1], resolves, &lookups[1]);
+    drain(workers[0]);
+    leave(0);
+    end(2);
+    check_left(0);
+    VMC_ASSERT(lookups[1].rc == 1);
+}
+// The asker's thread is not started, while another one joins it, or asks itself.
+static void resolve(void *worker) { drain(worker); }
+SCENARIO(names_no_thread, .class = VMC_BOUNDED, .preemptions = 1) {
+    vmc_must_happen("both learn of it");
+    vmc_must_happen("one is answered");
+    begin(2);
+    n_refusals = 1;
+    start(0);
+    start(1);
+    int t = vmc_spawn(resolve, workers[1]);
+    drain(workers[0]);
+    vmc_join(t);
+    end(2);
+    int64_t a = lookups[0].rc, b = lookups[1].rc;
+    VMC_ASSERT((a == 1 || a == -EAGAIN) && (b == 1 || b == -EAGAIN));
+    vmc_reached(a < 0 && b < 0 ? "both learn of it" : "one is answered");
+}
+// A shutdown's time is up while the answer is awaited: it tells how many calls are left alone.
+static void answer(void *unused) {
+    (void)unused;
+    __atomic_store_n(&may_answer, 1, __ATOMIC_RELEASE);
+    vmc_futex_wake(&may_answer, 1);
+}
+SCENARIO(names_shutdown, .class = VMC_BOUNDED, .preemptions = 1, .early_timers = 1) {
+    vmc_must_happen("left alone");
+    vmc_must_happen("in time");
+    may_answer = 0;
+    begin(1);
+    start(0);
+    drain(workers[0]);
+    volt__shutdown_begin(rt);
+    drain(workers[0]);
+    volt__see_shutdown(workers[0]);
+    drain(workers[0]);
+    volt_detach(&handles[0]);
+    volt__idle_enter(&rt->idle, 0, 0);
+    volt__stop_if_over(rt);
+    VMC_ASSERT(volt__is_stopped(rt));
+    act_as(NULL);
+    int t = vmc_spawn(answer, NULL), rc = volt_shutdown(rt, 10);
+    vmc_reached(rc ? "left alone" : "in time");
+    VMC_ASSERT(rc == 1 ? volt_destroy(rt) == -EBUSY : rc == 0);
+    vmc_join(t);
+    VMC_ASSERT(volt_shutdown(rt, VOLT_NEVER) == 0 && !volt__is_pool_busy(rt));
+    free_runtime();
+}
