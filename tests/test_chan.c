@@ -815,7 +815,7 @@ ROOT_TEST_1(chan_rendezvous_sender_cancelled, {
 
 // ---- stress: whatever ends a wait, what was sent is received once and nothing else
 
-enum { STORM_TASKS = 4, STORM_EACH = TEST__IS_SANITIZED ? 150 : 500, STORM_THREADS = 2,
+enum { STORM_TASKS = 4, STORM_EACH = TEST__IS_SANITIZED ? 80 : 200, STORM_THREADS = 2,
        STORM_PARTIES = STORM_TASKS + STORM_THREADS };
 typedef struct {
     volt_chan c;
