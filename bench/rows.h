@@ -197,9 +197,13 @@ static inline void row_measure(const row *r, uint32_t workers, int reps) {
     bench_print(&m.figures);
 }
 
-// Command line: [ROW...] [--workers N] [--reps N]
+// Command line: [ROW...] [--workers N] [--reps N], or --list, which names the rows
 static inline int rows_main(int argc, char **argv, const row *rows, size_t n_rows) {
     double workers = 1, reps = 9;
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < n_rows; i++) puts(rows[i].id);
+        return 0;
+    }
     const bench_option options[] = {
         { "--workers", &workers, 1, 64 },
         { "--reps", &reps, 1, BENCH_REPS_MAX },
