@@ -140,17 +140,9 @@ typedef struct measurement {
     int i, reps, rc;
 } measurement;
 
-// What a row does between the two does not count: both clocks are set forward by it.
 static bench_row *row_timed; // the row that is being measured
-static int64_t row_paused_wall, row_paused_cpu;
-static inline void row_pause(void) {
-    row_paused_wall = bench_now();
-    row_paused_cpu = bench_cpu();
-}
-static inline void row_resume(void) {
-    row_timed->cpu_start += bench_cpu() - row_paused_cpu;
-    row_timed->wall_start += bench_now() - row_paused_wall;
-}
+static inline void row_pause(void) { bench_pause(row_timed); }
+static inline void row_resume(void) { bench_resume(row_timed); }
 
 static uint64_t rows_allocated; // calls so far
 static void *rows_alloc(void *user, size_t size, size_t align) {

@@ -151,7 +151,8 @@ if [ -s "$work/table" ]; then
 fi
 
 [ -s "$work/waits" ] || exit 0
-printf '\n%-6s %2s %-16s %12s %12s %8s %8s   medians\n' who w contest 'ops/s' 'longest us' least most
+printf '\n%-6s %2s %-16s %12s %12s %8s %8s   medians\n' who w contest 'ops/s' 'longest us' \
+    least most
 sort -k2,2 -k3,3 -k1,1 "$work/waits" | awk '
 function middle(what,    i, j, v) {
     for (i = 1; i <= n; i++) x[i] = at[what, i]
