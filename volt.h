@@ -655,11 +655,10 @@ typedef struct volt_queue_node {
     struct volt_queue_node *next_;
 } volt_queue_node;
 typedef struct volt_queue {
-    void *word_;             // what was pushed last, or who waits
+    void *word_;             // what was pushed last, or who waits; and whether it is closed
     volt_queue_node *first_; // W receiver: taken already, in order
-    volt_queue_node end_;
 } volt_queue;
-#define VOLT_QUEUE_INIT { NULL, NULL, { NULL } }
+#define VOLT_QUEUE_INIT { NULL, NULL }
 
 // One value from one task to another. Zero-valid.
 typedef struct volt_oneshot {
@@ -1647,7 +1646,8 @@ VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
 VOLT_API VOLT_POLL volt_oneshot_recv(volt_cx *cx, volt_oneshot *o);
 //   gives : 0, and *value | -EAGAIN | -EPIPE
 VOLT_API VOLT__MUST int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value);
-// By the sender: there will be no value. By the receiver: it wants none; what was sent is lost.
+// By the sender: there will be no value. By the receiver: it wants none. What was sent before is
+// still there.
 VOLT_API void volt_oneshot_close(volt_oneshot *o);
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
 
@@ -5343,6 +5343,7 @@ static void volt__shutdown_sweep(volt_rt *rt) {
     volt__chain c;
     volt__chain_init(&c);
     volt__slabs_walk(&rt->slabs, volt__shutdown_wake, &c);
+    volt__tell_wakes(rt, volt__worker_here(rt), &c);
     volt__inject(rt, &c);
     volt__poke_all(rt); // also when there is no task at all: somebody must find that out
 }
@@ -5654,6 +5655,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     // we are looking, and arm it again: [W2]
     if (got.is_watch) (void)volt__watch_take(&w->rt->watch);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
+    volt__tell_wakes(w->rt, w, &got.chain);
     // [Q4] with its owner
     volt__task *t = volt__xchg_acq_rel(&stuck->lifo, VOLT__CAST(volt__task *, NULL));
     if (t) volt__chain_push(&got.chain, t);
@@ -7531,19 +7533,34 @@ static int64_t volt__gate_leave(const volt__wait *a, volt__node *n, uint8_t was,
     else volt__gate_settle(g, a->flip, had);
     return -ECANCELED;
 }
-static void volt__gate_close(volt__gate *g) {
+// 0: nobody waits any more, and it is not closed yet; so the caller does it by the word alone.
+static int volt__gate_close_queued(volt__gate *g) {
     volt__wakes wakes;
-    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
-    while (!(word & VOLT__GATE_QUEUED))
-        // [G1] with try. LAST TOUCH
-        if (volt__cas_acq_rel(&g->word_, &word, word | VOLT__GATE_CLOSED)) return;
     volt__wakes_init(&wakes);
     volt__lock(&g->lock_);
-    // QUEUED stays: who sees it closed comes to the lock
-    volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try
-    volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
+    int is_waited_for = g->waiters_ != NULL;
+    if (is_waited_for) {
+        // QUEUED stays: who sees it closed comes to the lock
+        volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try
+        volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
+    } else {
+        volt__gate_settle(g, 0, 0);
+    }
     volt__unlock(&g->lock_);
     volt__wakes_release(&wakes);
+    return is_waited_for;
+}
+static void volt__gate_close(volt__gate *g) {
+    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+    for (;;) {
+        if (VOLT__UNLIKELY(word & VOLT__GATE_QUEUED)) {
+            if (volt__gate_close_queued(g)) return;
+            word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+            // [G1] with try. LAST TOUCH
+        } else if (volt__cas_acq_rel(&g->word_, &word, word | VOLT__GATE_CLOSED)) {
+            return;
+        }
+    }
 }
 static void volt__gate_wait(volt__wait *a, volt__gate *g, uint32_t flip, uint32_t n) {
     memset(a, 0, sizeof *a);
@@ -7769,18 +7786,26 @@ static int64_t volt__latch_leave(const volt__wait *a, volt__node *n, uint8_t was
     volt__latch_settle(VOLT__CAST(volt__latch *, a->on));
     return -ECANCELED;
 }
-// A change of the word: what it becomes; as it is: it shall stay so.
+// A change of the word: what it becomes.
 typedef uint32_t volt__latch_fn(uint32_t word, uint32_t n);
-static void volt__latch_open(volt__latch *l, uint32_t open, volt__latch_fn *change, uint32_t n) {
+// 0: nobody waits any more, and nothing is changed yet; so the caller does it by the word alone.
+static int volt__latch_open(volt__latch *l, uint32_t open, volt__latch_fn *change, uint32_t n,
+                            uint32_t *word) {
     volt__wakes wakes;
+    uint32_t to;
     volt__wakes_init(&wakes);
     volt__lock(&l->lock_);
-    uint32_t word = volt__load_rlx(&l->word_), to; // rlx: hint, re-checked by the cas
-    do to = change(word, n);
-    while (!volt__cas_acq_rel(&l->word_, &word, to)); // [G2] with look
-    if (volt__latch_is(to, open)) volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
+    int is_waited_for = l->waiters_ != NULL;
+    volt__latch_settle(l);
+    *word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
+    if (is_waited_for) {
+        do to = change(*word, n);
+        while (!volt__cas_acq_rel(&l->word_, word, to)); // [G2] with look
+        if (volt__latch_is(to, open)) volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
+    }
     volt__unlock(&l->lock_);
     volt__wakes_release(&wakes);
+    return is_waited_for;
 }
 // Gives the word that it was, after which `change` came.
 static inline uint32_t volt__latch_move(volt__latch *l, uint32_t open, volt__latch_fn *change,
@@ -7788,12 +7813,14 @@ static inline uint32_t volt__latch_move(volt__latch *l, uint32_t open, volt__lat
     uint32_t word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
     for (;;) {
         uint32_t to = change(word, n);
-        if (to == word) return word;
+        // Also if it stays as it is: an event that is set again hands over more, and the word that
+        // was seen may be an old one.
         if (VOLT__UNLIKELY((word & VOLT__LATCH_QUEUED) && volt__latch_is(to, open))) {
-            volt__latch_open(l, open, change, n);
+            if (volt__latch_open(l, open, change, n, &word)) return word;
+            // [G2] with look. LAST TOUCH
+        } else if (volt__cas_acq_rel(&l->word_, &word, to)) {
             return word;
         }
-        if (volt__cas_acq_rel(&l->word_, &word, to)) return word; // [G2] with look. LAST TOUCH
     }
 }
 static void volt__latch_wait(volt__wait *a, volt__latch *l, uint32_t open) {
@@ -7966,19 +7993,34 @@ static void volt__bell_ring(volt_notify *n, int is_last) {
 }
 VOLT_API void volt_notify_one(volt_notify *n) { volt__bell_ring(n, 0); }
 VOLT_API void volt_notify_last(volt_notify *n) { volt__bell_ring(n, 1); }
-VOLT_API void volt_notify_all(volt_notify *n) {
+// 0: nobody waits any more, and nothing is told yet; so the caller does it by the word alone.
+static int volt__bell_all_queued(volt_notify *n) {
     volt__wakes wakes;
-    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
-    while (!(word & VOLT__BELL_QUEUED))
-        // [G3] with wait_past. LAST TOUCH
-        if (volt__cas_acq_rel(&n->word_, &word, word + VOLT__BELL_ALL)) return;
     volt__wakes_init(&wakes);
     volt__lock(&n->lock_);
-    volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past; QUEUED stays
-    volt__wakes_fire_all(&wakes, &n->waiters_, VOLT__CLOSED);
-    volt__wakes_fire_all(&wakes, &n->watchers_, VOLT__CLOSED);
+    int is_waited_for = n->waiters_ || n->watchers_;
+    if (is_waited_for) {
+        volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past; QUEUED stays
+        volt__wakes_fire_all(&wakes, &n->waiters_, VOLT__CLOSED);
+        volt__wakes_fire_all(&wakes, &n->watchers_, VOLT__CLOSED);
+    } else {
+        volt__bell_settle(n, 0);
+    }
     volt__unlock(&n->lock_);
     volt__wakes_release(&wakes);
+    return is_waited_for;
+}
+VOLT_API void volt_notify_all(volt_notify *n) {
+    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+    for (;;) {
+        if (VOLT__UNLIKELY(word & VOLT__BELL_QUEUED)) {
+            if (volt__bell_all_queued(n)) return;
+            word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+            // [G3] with wait_past. LAST TOUCH
+        } else if (volt__cas_acq_rel(&n->word_, &word, word + VOLT__BELL_ALL)) {
+            return;
+        }
+    }
 }
 static void volt__bell_wait(volt__wait *a, volt_notify *n) {
     memset(a, 0, sizeof *a);
@@ -8550,17 +8592,16 @@ static int volt__oneshot_end(volt_oneshot *o, void *word) {
     return 0;
 }
 VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value) {
-    if (volt_oneshot_is_closed(o)) return -EPIPE;
+    void *word = volt__load_acq(&o->word_); // [O1] with end
+    if (word == VOLT__ONESHOT_SENT || word == VOLT__ONESHOT_CLOSED) return -EPIPE;
     o->value_ = value;
     return volt__oneshot_end(o, VOLT__ONESHOT_SENT);
 }
 VOLT_API void volt_oneshot_close(volt_oneshot *o) {
-    if (volt__oneshot_end(o, VOLT__ONESHOT_CLOSED) == 0) return;
-    volt__store_rlx(&o->word_, VOLT__ONESHOT_CLOSED); // rlx: by the receiver, who wants no value
+    (void)volt__oneshot_end(o, VOLT__ONESHOT_CLOSED);
 }
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o) {
-    uintptr_t word = VOLT__CAST(uintptr_t, volt__load_acq(&o->word_)); // [O1] with end
-    return (word & VOLT__WORD_ENDED) != 0 && !(word & VOLT__WORD_WAITS);
+    return volt__load_acq(&o->word_) == VOLT__ONESHOT_CLOSED; // [O1] with end
 }
 VOLT_API int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value) {
     void *word = volt__load_acq(&o->word_); // [O1] with end
@@ -8611,41 +8652,52 @@ VOLT_API volt_poll volt_oneshot_recv(volt_cx *cx, volt_oneshot *o) {
 }
 
 // The queue: pushed onto a stack, which the receiver takes as a whole and turns around. In its word
-// also who waits, while it is empty. Once closed, end_ is on top and stays there.
+// also who waits, while it is empty, or ENDED, beside what was pushed last: then it stays as it is
+// until that is taken, and ENDED remains.
+static int volt__queue_is_ended(const void *word) {
+    return !volt__word_waits(word) && (VOLT__CAST(uintptr_t, word) & VOLT__WORD_ENDED) != 0;
+}
+static volt_queue_node *volt__queue_top(void *word) {
+    uintptr_t top = volt__word_waits(word) ? 0 : VOLT__CAST(uintptr_t, word) & ~VOLT__WORD_ENDED;
+    return VOLT__CAST(volt_queue_node *, top);
+}
+// What is on top from now on: n, or ENDED above what was there.
 static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
-    void *was = volt__load_acq(&q->word_); // [O1] with push, close
+    void *word, *was = volt__load_acq(&q->word_); // [O1] with push, close
     do {
-        if (was == &q->end_) return -EPIPE;
-        n->next_ = volt__word_waits(was) ? NULL : VOLT__CAST(volt_queue_node *, was);
+        volt_queue_node *top = volt__queue_top(was);
+        if (volt__queue_is_ended(was)) return -EPIPE;
+        if (n) n->next_ = top;
+        word = n ? VOLT__CAST(void *, n)
+                 : VOLT__CAST(void *, VOLT__CAST(uintptr_t, top) | VOLT__WORD_ENDED);
         // [O1] with take. LAST TOUCH
-    } while (!volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, n)));
+    } while (!volt__cas_acq_rel(&q->word_, &was, word));
     if (volt__word_waits(was)) volt__word_wake(was);
     return 0;
 }
 VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) { return volt__queue_put(q, n); }
-VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, &q->end_); }
-// All that was pushed, the newest first.
-static volt_queue_node *volt__queue_take(volt_queue *q) {
+VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, NULL); }
+// The word as it was, with all that was pushed, the newest first; ENDED is left there.
+static void *volt__queue_take(volt_queue *q) {
     void *was = volt__load_acq(&q->word_); // [O1] with push, close
-    volt_queue_node *all = q->end_.next_;
-    while (was && was != &q->end_ && !volt__word_waits(was))
-        // [O1] with push, close
-        if (volt__cas_acq_rel(&q->word_, &was, VOLT__CAST(void *, NULL)))
-            return VOLT__CAST(volt_queue_node *, was);
-    if (was != &q->end_) return NULL;
-    all = q->end_.next_;
-    q->end_.next_ = NULL;
-    return all;
+    while (volt__queue_top(was)) {
+        void *left = VOLT__CAST(void *, VOLT__CAST(uintptr_t, was) & VOLT__WORD_ENDED);
+        if (volt__cas_acq_rel(&q->word_, &was, left)) break; // [O1] with push, close
+    }
+    return was;
 }
 VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
-    if (!q->first_)
-        for (volt_queue_node *n = volt__queue_take(q), *next; n; n = next) {
+    if (!q->first_) {
+        void *was = volt__queue_take(q);
+        for (volt_queue_node *n = volt__queue_top(was), *next; n; n = next) {
             next = n->next_;
             n->next_ = q->first_;
             q->first_ = n;
         }
+        // By the same look: what is pushed after it is not lost, and closed comes behind it.
+        if (!q->first_) return volt__queue_is_ended(was) ? 0 : -EAGAIN;
+    }
     *out = q->first_;
-    if (!*out) return volt__load_acq(&q->word_) == &q->end_ ? 0 : -EAGAIN; // [O1] with close
     q->first_ = (*out)->next_;
     return 1;
 }

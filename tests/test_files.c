@@ -1,10 +1,48 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Files, on the thread pool.
+#define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
+#include <stddef.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+// The seam: interrupted, a little at a time, and an error at the close.
+static int interrupts, most_at_once, close_error;
+static ssize_t test_pread(int fd, void *buf, size_t len, off_t at);
+static ssize_t test_pwrite(int fd, const void *buf, size_t len, off_t at);
+static int test_close(int fd);
+#define pread test_pread
+#define pwrite test_pwrite
+#define close test_close
 #include "../volt.h"
+#undef pread
+#undef pwrite
+#undef close
 #include "test.h"
 #include "tasks.h"
 #include <sys/stat.h>
+
+static int is_interrupted(void) {
+    if (interrupts == 0) return 0;
+    interrupts--;
+    errno = EINTR;
+    return 1;
+}
+static size_t some(size_t len) {
+    return most_at_once && len > (size_t)most_at_once ? (size_t)most_at_once : len;
+}
+static ssize_t test_pread(int fd, void *buf, size_t len, off_t at) {
+    return is_interrupted() ? -1 : pread(fd, buf, some(len), at);
+}
+static ssize_t test_pwrite(int fd, const void *buf, size_t len, off_t at) {
+    return is_interrupted() ? -1 : pwrite(fd, buf, some(len), at);
+}
+static int test_close(int fd) {
+    int rc = close(fd);
+    if (close_error == 0) return rc;
+    errno = close_error;
+    return -1;
+}
 
 static char dir[] = "/tmp/volt-files-XXXXXX", path[64], missing[64];
 static void make_dir(void) {
@@ -85,3 +123,65 @@ TEST(files_are_written_and_read) {
         remove_dir();
     }
 }
+
+typedef struct {
+    volt_frame frame;
+    volt_file_op op;
+    int fd;
+    int64_t rc;
+    char to[100], from[100];
+} rarer;
+static volt_poll rarer_run(volt_cx *cx, void *arg) {
+    rarer *r = (rarer *)arg;
+    VOLT_BEGIN(cx, r);
+    for (int i = 0; i < 100; i++) r->to[i] = (char)i;
+    interrupts = 3;
+    most_at_once = 7;
+    VOLT_AWAIT(r->rc, volt_file_save(cx, &r->op, path, r->to, 100, 0600));
+    CHECK_EQ(r->rc, 100);
+    interrupts = 3;
+    VOLT_AWAIT(r->rc, volt_file_load(cx, &r->op, path, r->from, 100));
+    CHECK(r->rc == 100 && memcmp(r->from, r->to, 100) == 0);
+    CHECK_EQ(interrupts, 0);
+    most_at_once = 0;
+    close_error = EIO;
+    VOLT_AWAIT(r->rc, volt_file_save(cx, &r->op, path, r->to, 100, 0600));
+    CHECK_EQ(r->rc, -EIO); // the data may not be there
+    VOLT_AWAIT(r->rc, volt_file_save(cx, &r->op, "/dev/full", r->to, 100, 0600));
+    CHECK_EQ(r->rc, -ENOSPC); // the first error is told
+    close_error = 0;
+    VOLT_AWAIT(r->rc, volt_file_load(cx, &r->op, dir, r->from, 100));
+    CHECK_EQ(r->rc, -EISDIR);
+    VOLT_AWAIT(r->fd, volt_file_open(cx, &r->op, path, O_RDWR, 0));
+    CHECK(r->fd >= 0);
+    VOLT_AWAIT(r->rc, volt_file_pread(cx, &r->op, r->fd, r->from, ((size_t)1 << 30) + 1, 0));
+    CHECK_EQ(r->rc, -EINVAL);
+    VOLT_AWAIT(r->rc, volt_file_pwrite(cx, &r->op, r->fd, r->to, 1, INT64_MAX));
+    CHECK_EQ(r->rc, -EOVERFLOW);
+    VOLT_AWAIT(r->rc, volt_file_pread(cx, &r->op, -1, r->from, 1, 0));
+    CHECK_EQ(r->rc, -EBADF);
+    VOLT_AWAIT(r->rc, volt_file_close(cx, &r->op, r->fd));
+    CHECK_EQ(r->rc, 0);
+    VOLT_END(0);
+}
+TEST(pieces_interruptions_and_late_errors) {
+    rarer r;
+    memset(&r, 0, sizeof r);
+    make_dir();
+    CHECK_EQ(run_on(1, rarer_run, &r), 0);
+    remove_dir();
+}
+#ifndef VOLT_SINGLE_THREAD
+static volt_poll shared_op_run(volt_cx *cx, void *arg) {
+    rarer *r = (rarer *)arg;
+    VOLT_BEGIN(cx, r);
+    r->op.job_.state_ = 1; // as if another call had it
+    VOLT_AWAIT(r->rc, volt_file_close(cx, &r->op, -1));
+    VOLT_END(0);
+}
+TEST_DIES(one_op_for_two_calls_at_once, "one volt_file_op for two calls at once") {
+    rarer r;
+    memset(&r, 0, sizeof r);
+    (void)run_on(1, shared_op_run, &r);
+}
+#endif

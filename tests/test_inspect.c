@@ -1,11 +1,35 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // What a dump says of tasks and workers, as text and as JSON, while they come and go.
+#define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
+#include <stddef.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+// The seam: a write is interrupted, takes a little at a time, and fails at last.
+static int interrupts, most_at_once, writes_left = -1;
+static ssize_t test_write(int fd, const void *buf, size_t len);
+#define write test_write
 #include "../volt.h"
+#undef write
 #include "test.h"
 #include "tasks.h"
 #include "json.h"
 #include <sys/socket.h>
+
+static ssize_t test_write(int fd, const void *buf, size_t len) {
+    if (interrupts > 0) {
+        interrupts--;
+        errno = EINTR;
+        return -1;
+    }
+    if (writes_left == 0) {
+        errno = ENOSPC;
+        return -1;
+    }
+    if (writes_left > 0) writes_left--;
+    return write(fd, buf, most_at_once && len > (size_t)most_at_once ? (size_t)most_at_once : len);
+}
 
 // ---- tasks that wait for everything there is to wait for
 
@@ -87,6 +111,125 @@ TEST_OF_THREADS(each_task_says_where_it_waits_and_for_what) {
         drop(&s);
         destroy(rt);
     }
+}
+// ---- and the rest of it
+
+typedef struct {
+    volt_frame frame;
+    volt_token *stop;
+    volt_link link;
+    volt_group group;
+    volt_job job;
+    volt_handle other;
+    int fd, rc;
+    int *go_on;
+    char bytes[65536];
+} others;
+static volt_poll hands(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    volt_name(cx, NULL); // keeps the name
+    return READ(*o->go_on) || volt_is_cancelled(cx) ? volt_ready(0) : volt_pending();
+}
+static volt_poll nevers(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, volt_never(cx));
+    VOLT_END(0);
+}
+static volt_poll joins(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    VOLT_BEGIN(cx, o);
+    SPAWN(&o->other, nevers, *o);
+    VOLT_AWAIT(o->rc, volt_join(cx, &o->other));
+    volt_detach(&o->other);
+    VOLT_END(0);
+}
+static volt_poll writes(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    VOLT_BEGIN(cx, o);
+    do VOLT_AWAIT(o->rc, volt_write(cx, o->fd, o->bytes, sizeof o->bytes));
+    while (o->rc > 0);
+    VOLT_END(0);
+}
+static volt_poll groups(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    VOLT_BEGIN(cx, o);
+    GROUP_SPAWN(&o->group, nevers, *o);
+    VOLT_AWAIT(o->rc, volt_group_wait(cx, &o->group));
+    VOLT_AWAIT(volt_group_close(cx, &o->group));
+    VOLT_END(0);
+}
+static int blocks(void *arg) {
+    int *go_on = (int *)arg;
+    UNTIL(READ(*go_on));
+    return 0;
+}
+static volt_poll asks(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, volt_blocking(cx, &o->job, blocks, o->go_on));
+    VOLT_END(0);
+}
+TEST_OF_THREADS(each_kind_of_wait_has_a_name) {
+    static others o;
+    volt_rt *rt = create_on(2);
+    sink s = { .text = NULL };
+    int fd[2], go_on = 0;
+    memset(&o, 0, sizeof o);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+    o.fd = fd[0];
+    o.go_on = &go_on;
+    volt_fn *fns[] = { hands, joins, writes, groups, asks };
+    for (int i = 0; i < 5; i++)
+        CHECK_EQ(volt_rt_spawn_at(rt, NULL, fns[i], &o, sizeof o, "a place"), 0);
+    do dump(rt, &s, 0);
+    while (count(&s, ": waiting") < 7);
+    CHECK_EQ(count(&s, "for never"), 2);
+    CHECK_EQ(count(&s, "for join"), 1);
+    CHECK_EQ(count(&s, "for writable fd "), 1);
+    CHECK_EQ(count(&s, "for group"), 1);
+    CHECK_EQ(count(&s, "for blocking"), 1);
+    CHECK_EQ(count(&s, "for waker"), 1);
+    CHECK_EQ(count(&s, "a place, "), 5); // a site without a function is the name
+    dump(rt, &s, VOLT_DUMP_JSON);
+    CHECK_EQ(read_json(&s), 2 + 7);
+    WRITE(go_on, 1);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    close(fd[0]);
+    close(fd[1]);
+    drop(&s);
+    CHECK_EQ(volt_destroy(rt), 0);
+}
+TEST_OF_THREADS(a_descriptor_gets_all_of_it) {
+    volt_rt *rt = create_on(1);
+    int n_ended = 0, fd[2];
+    char got[4096];
+    sink s = { .text = NULL };
+    for (int i = 0; i < 20; i++)
+        RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_S(1000), .n_ended = &n_ended });
+    do dump(rt, &s, 0);
+    while (count(&s, ": waiting at ") < 20);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+    interrupts = 2;
+    most_at_once = 100;
+    CHECK_EQ(volt_dump(rt, fd[0], 0), 0);
+    CHECK_EQ(interrupts, 0);
+    ssize_t n = recv(fd[1], got, sizeof got, MSG_DONTWAIT);
+    CHECK(n > 100 && n < (ssize_t)sizeof got);
+    CHECK(n > (ssize_t)s.len / 2 && got[n - 1] == '\n'); // ages may have another digit
+    writes_left = 3;
+    CHECK_EQ(volt_dump(rt, fd[0], 0), -ENOSPC);
+    writes_left = -1;
+    interrupts = most_at_once = 0;
+    s.fail_at = 1;
+    s.n_puts = 0;
+    s.rc = 5; // more than 0 is none
+    s.len = 0;
+    CHECK_EQ(volt_dump_to(rt, put, &s, 0), 0);
+    close(fd[0]);
+    close(fd[1]);
+    drop(&s);
+    destroy(rt);
 }
 TEST_OF_THREADS(ended_tasks_that_are_held_are_told) {
     volt_rt *rt = create_on(1);

@@ -13,6 +13,7 @@ static int test_getaddrinfo(const char *host, const char *service, const struct 
 #undef getaddrinfo
 #include "test.h"
 #include "tasks.h"
+#include "json.h"
 
 // ---- a resolver: "N.test" has N addresses, "held.test" waits, others are errors by name
 
@@ -58,6 +59,23 @@ static int test_getaddrinfo(const char *host, const char *service, const struct 
         errno = EMFILE;
         return EAI_SYSTEM;
     }
+    if (strcmp(host, "nothing.test") == 0) { // a system error without a number
+        errno = 0;
+        return EAI_SYSTEM;
+    }
+    if (strcmp(host, "20.test") == 0) {
+        const char *const all[20] = { "127.0.0.1", "::1",       "127.0.0.3", "127.0.0.3",
+                                      "127.0.0.3", "127.0.0.3", "127.0.0.3", "127.0.0.3",
+                                      "127.0.0.3", "127.0.0.3", "127.0.0.3", "127.0.0.3",
+                                      "127.0.0.3", "127.0.0.3", "127.0.0.3", "127.0.0.3",
+                                      "127.0.0.3", "127.0.0.3", "127.0.0.3", "127.0.0.3" };
+        return answer(all, NULL, 20, service, list);
+    }
+    if (strcmp(host, "long.test") == 0) { // an address of a family that is none of volt's
+        int rc = answer(many, NULL, 2, service, list);
+        (*list)->ai_addrlen = sizeof(volt_addr) + 1;
+        return rc;
+    }
     if (strncmp(host, "held", 4) == 0) {
         COUNT(names.n_in);
         UNTIL(READ(names.is_open));
@@ -70,7 +88,7 @@ static void reset_names(void) { memset(&names, 0, sizeof names); }
 typedef struct {
     volt_frame frame;
     volt_lookup lookup;
-    volt_addr addr[4];
+    volt_addr addr[24];
     const char *host, *service;
     size_t cap;
     int64_t rc, *out;
@@ -110,6 +128,8 @@ TEST(what_the_answers_are) {
     CHECK_EQ(ask(rt, "memory.test", 4), -ENOMEM);
     CHECK_EQ(ask(rt, "fail.test", 4), -EIO);
     CHECK_EQ(ask(rt, "system.test", 4), -EMFILE);
+    CHECK_EQ(ask(rt, "nothing.test", 4), -EIO);
+    CHECK_EQ(ask(rt, "20.test", 24), VOLT__NAMES_MAX); // the first so many
     int n = READ(names.n_calls);
     memset(longest, 'x', sizeof longest);
     longest[256] = 0;
@@ -118,8 +138,48 @@ TEST(what_the_answers_are) {
     longest[255] = 0;
     CHECK_EQ(ask(rt, longest, 4), -ENOENT);
     CHECK_EQ(READ(names.n_calls), n + 1);
+    asker a;
+    memset(&a, 0, sizeof a);
+    a.service = "80";
+    CHECK_EQ(volt_block_on(rt, asker_run, &a), -EINVAL); // no host
+    memset(&a, 0, sizeof a);
+    a.host = "3.test";
+    CHECK_EQ(volt_block_on(rt, asker_run, &a), -EINVAL); // no service
+    memset(&a, 0, sizeof a);
+    a.host = "3.test";
+    longest[32] = 0;
+    a.service = longest;
+    CHECK_EQ(volt_block_on(rt, asker_run, &a), -EINVAL);
+    CHECK_EQ(READ(names.n_calls), n + 1);
+    memset(&a, 0, sizeof a);
+    a.host = "long.test";
+    a.service = "80";
+    a.cap = 4;
+    CHECK_EQ(volt_block_on(rt, asker_run, &a), 1); // left out
     destroy(rt);
 }
+typedef struct {
+    volt_frame frame;
+    volt_arm one, two;
+    volt_lookup lookup;
+    volt_addr addr[4];
+    int rc;
+} twice;
+static volt_poll twice_run(volt_cx *cx, void *arg) {
+    twice *t = (twice *)arg;
+    VOLT_BEGIN(cx, t);
+#define ASK volt_resolve(cx, &t->lookup, "3.test", "1", t->addr, 1)
+    VOLT_AWAIT(t->rc, VOLT_JOIN_ALL(VOLT_ARM(&t->one, ASK), VOLT_ARM(&t->two, ASK)));
+#undef ASK
+    VOLT_END(0);
+}
+#ifndef VOLT_SINGLE_THREAD // there the first has ended when the second begins
+TEST_DIES(one_lookup_for_two_calls_at_once, "one volt_lookup for two calls at once") {
+    twice t;
+    memset(&t, 0, sizeof t);
+    (void)run_on(1, twice_run, &t);
+}
+#endif
 static void ask_beside(volt_rt *rt, volt_handle *h, const char *host, int *n_ended) {
     RT_SPAWN(rt, h, asker_run,
              (asker){ .host = host, .service = "80", .cap = 4, .n_ended = n_ended });
@@ -322,4 +382,43 @@ TEST(the_first_that_connects_is_it) {
     n_ports = 0;
     CHECK_EQ(dial(0, &port), -ENOENT);
     close(fd);
+}
+
+// ---- what a dump says of them
+
+typedef struct {
+    volt_frame frame;
+    volt_addr to;
+    int64_t fd;
+} connecter;
+static volt_poll connecter_run(volt_cx *cx, void *arg) {
+    connecter *c = (connecter *)arg;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->fd, volt_connect(cx, &c->to));
+    VOLT_END(0);
+}
+TEST_OF_THREADS(a_dump_names_these_waits) {
+    sink s = { .text = NULL };
+    hanging h;
+    volt_handle asks = { NULL };
+    int n_ended = 0;
+    reset_names();
+    volt_rt *rt = create_on(1);
+    unsigned port = hang_port(&h);
+    connecter c;
+    memset(&c, 0, sizeof c);
+    char at[32];
+    snprintf(at, sizeof at, "127.0.0.1:%u", port);
+    CHECK_EQ(volt_addr_parse(&c.to, at), 0);
+    ask_beside(rt, &asks, "held1.test", &n_ended);
+    RT_SPAWN(rt, NULL, connecter_run, c);
+    do dump(rt, &s, 0);
+    while (count(&s, ": waiting at ") < 2);
+    CHECK_EQ(count(&s, " for name, "), 1);
+    CHECK_EQ(count(&s, " for connect fd "), 1);
+    WRITE(names.is_open, 1);
+    CHECK_EQ(volt_join_sync(&asks, VOLT_NEVER, NULL), 0);
+    unhang(&h);
+    drop(&s);
+    destroy(rt);
 }

@@ -314,3 +314,96 @@ TEST_OF_THREADS(who_waits_is_healthy) {
     is_healthy(rt);
     destroy(rt);
 }
+
+// ---- steals; without memory
+
+static volt_poll spread_run(volt_cx *cx, void *arg) { // leaves tasks behind that others must take
+    sticky *b = (sticky *)arg;
+    VOLT_BEGIN(cx, b);
+    for (int i = 0; i < 8; i++) SPAWN(NULL, yields_run, (yields){ .n = 1 });
+    volt_time end = volt_now() + VOLT_S(10);
+    volt_counters c;
+    do volt_stats(volt_cx_rt(cx), &c);
+    while (c.steals + c.rescued == 0 && volt_now() < end);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(steals_are_told) {
+    volt_counters c;
+    sink s = { .text = NULL };
+    for (int tries = 0;; tries++) { // the watch may be quicker
+        CHECK(tries < 100);
+        static told t;
+        volt_rt *rt = create_told(2, &t);
+        volt_handle h = { NULL };
+        RT_SPAWN(rt, &h, spread_run, (sticky){ .rc = 0 });
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        volt_stats(rt, &c);
+        CHECK_EQ(count_told(&t, VOLT_TRACE_STEAL, NULL), c.steals);
+        uint64_t n = 0;
+        for (uint32_t i = 0; i < t.n; i++)
+            if (t.event[i].kind == VOLT_TRACE_STEAL) n += t.event[i].n;
+        CHECK_EQ(n, c.stolen);
+        trace(rt, &s);
+        read_json(&s);
+        CHECK_EQ(count(&s, "\"name\":\"steal\""), c.steals);
+        test_heap.is_sticky = 1;
+        test_heap.fail_at = test_heap.n_allocs + 1;
+        CHECK_EQ(volt_trace_to(rt, put, &s), -ENOMEM);
+        test_heap.fail_at = 0;
+        CHECK_EQ(volt_destroy(rt), 0);
+        if (c.steals > 0) break;
+    }
+    drop(&s);
+}
+
+// ---- every poll has its wake-up: also where the watch fires timers of a stuck worker, and where a
+// shutdown wakes all
+
+static void every_poll_was_woken(const told *t) {
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (t->event[i].kind != VOLT_TRACE_POLL) continue;
+        int is_woken = 0;
+        for (uint32_t k = 0; k < i; k++)
+            is_woken |= t->event[k].kind == VOLT_TRACE_WAKE && t->event[k].n == t->event[i].n &&
+                        t->event[k].task == t->event[i].task;
+        CHECK(is_woken);
+    }
+}
+typedef struct {
+    volt_frame frame;
+    int *n_ended, i, rc;
+} stuck;
+static volt_poll stuck_run(volt_cx *cx, void *arg) { // until its worker's timers have been fired
+    stuck *b = (stuck *)arg;
+    volt_counters c;
+    VOLT_BEGIN(cx, b);
+    for (int i = 0; i < 3; i++)
+        SPAWN(NULL, napper_run, (napper){ .d = VOLT_MS(2), .n_ended = b->n_ended });
+    for (b->i = 0; b->i < 3; b->i++) VOLT_AWAIT(b->rc, volt_yield(cx));
+    do volt_stats(volt_cx_rt(cx), &c);
+    while (READ(*b->n_ended) < 3 && c.steals == 0);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(rescued_tasks_were_woken) {
+    volt_histograms_of h;
+    for (int tries = 0;; tries++) { // a thief may be quicker
+        CHECK(tries < 100);
+        static told t;
+        int n_ended = 0;
+        volt_counters c;
+        volt_rt *rt = create_told(2, &t);
+        volt_handle h1 = { NULL };
+        RT_SPAWN(rt, &h1, stuck_run, (stuck){ .n_ended = &n_ended });
+        CHECK_EQ(volt_join_sync(&h1, VOLT_NEVER, NULL), 0);
+        RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_S(1000), .n_ended = &n_ended });
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        volt_stats(rt, &c);
+        every_poll_was_woken(&t);
+        CHECK_EQ(volt_histograms(rt, &h), 0);
+        for (int i = volt__histogram_slot(VOLT_S(60)); i < VOLT_HISTOGRAM; i++)
+            CHECK_EQ(h.wait[i], 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+        if (c.rescued > 0) break;
+    }
+}
