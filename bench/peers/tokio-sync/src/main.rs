@@ -808,13 +808,14 @@ fn rows() -> Vec<Row> {
     ]
 }
 
+// With descriptors and timers, which volt.h has, too.
 fn runtime(workers: usize) -> tokio::runtime::Runtime {
     let mut b = if workers == 0 {
         tokio::runtime::Builder::new_current_thread()
     } else {
         tokio::runtime::Builder::new_multi_thread()
     };
-    b.worker_threads(workers.max(1)).build().unwrap()
+    b.worker_threads(workers.max(1)).enable_all().build().unwrap()
 }
 
 fn usage() -> ! {
