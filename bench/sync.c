@@ -241,6 +241,7 @@ typedef struct contender {
     volt_frame frame;
     uint32_t i, id;
     int rc;
+    uint64_t seen;
     int64_t since, longest; // C9w
 } contender;
 static uint32_t n_contenders; // that have begun
@@ -269,8 +270,9 @@ static volt_poll holder_run(volt_cx *cx, void *arg) {
     for (c->i = 0; c->i < C9_OPS / LOCKERS; c->i++) {
         VOLT_AWAIT(c->rc, volt_mutex_lock(cx, &mutex));
         if (c->rc < 0) VOLT_RETURN(c->rc);
-        guarded++;
+        c->seen = guarded;
         VOLT_AWAIT(volt_yield(cx));
+        guarded = c->seen + 1; // as nobody else has been here
         volt_mutex_unlock(&mutex);
     }
     tally_add(c->i);
@@ -284,8 +286,9 @@ static volt_poll in_turn_run(volt_cx *cx, void *arg) {
     for (c->i = 0; c->i < C9_OPS / LOCKERS; c->i++) {
         VOLT_AWAIT(c->rc, volt_mutex_lock(cx, &mutex_fifo));
         if (c->rc < 0) VOLT_RETURN(c->rc);
-        guarded++;
+        c->seen = guarded;
         VOLT_AWAIT(volt_yield(cx));
+        guarded = c->seen + 1; // as nobody else has been here
         volt_mutex_unlock(&mutex_fifo);
     }
     tally_add(c->i);

@@ -248,10 +248,11 @@ async fn lockers(times: u64, yields: bool) -> u64 {
             tokio::spawn(async move {
                 for _ in 0..C9_OPS / 4 {
                     let mut guard = m.lock().await;
-                    *guard += 1;
+                    let seen = *guard;
                     if yields {
                         tokio::task::yield_now().await;
                     }
+                    *guard = seen + 1;
                 }
                 latch_hit();
             });
