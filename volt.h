@@ -1598,8 +1598,10 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // As read(2): receiving gives 1 for a message and 0 once it is closed and drained, so that one loop
 // fits all; sending gives 0, or -EPIPE once it is closed. A message is handed over once: a wait
 // that is cancelled has neither sent nor received. Messages are copied; `size` is the element's,
-// else -EINVAL, and debug builds stop. Who waits is served in order of arrival. Order: what was done before a send is seen
-// after the receive. `_sync` and `try_` as above.
+// else -EINVAL, where a debug build does not stop. In order of arrival is the right to a message:
+// which of two that have it takes the older one is left to who runs first. Order: what was done
+// before a send is seen after the receive. `_sync` and `try_` as above; a try_recv does not meet a
+// sender that waits for a rendezvous.
 
 // Any buffer: cap elements; cap 0: rendezvous, a buffer of one. VOLT_CHAN_INIT does the same.
 VOLT_API void volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap);
