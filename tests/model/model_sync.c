@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Tasks that wait for a mutex, an event, a notify, a condition variable, a channel, by the real
-// polls on two real workers: let through and cancelled at once, each goes on once, what it was given is
-// passed on, and what it waited for may be freed. The protocols of the objects themselves: see
+// polls on two real workers: let through and cancelled at once, each goes on once, what it was
+// given is passed on, and what it waited for may be freed. The protocols of the objects: see
 // model_gate.c, model_latch.c, model_oneshot.c.
 // Run: make model ONE=sync_mutex_cancel (or another name from below).
 #define VOLT_LOCK_SPIN 0
