@@ -20,7 +20,7 @@ BARE := $(SINGLE) -DVOLT_NO_IO
 TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
 TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
 , := ,
-GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest
+GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest 11_pipeline 12_select 14_group
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
@@ -64,7 +64,8 @@ FUZZERS := addr api
 
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
-SINGLE_TESTS := brackets compose group guest misuse net pause sync sync2 sync_stress task timers
+SINGLE_TESTS := brackets chan chan2 compose group guest misuse net pause sync sync2 sync_stress task \
+	timers
 BARE_TESTS := single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
@@ -414,7 +415,7 @@ $(foreach c,gcc clang,$(eval $(call MODEL_RULES,$c)))
 
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/examples.sh; `make examples` runs these alone.
-EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 11_cares 12_glib \
+EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 13_chat 16_cares 17_glib \
 	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
 EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server need-python3 \
@@ -434,11 +435,11 @@ build/check/example-08_curl: build/examples/06_http
 build/examples/06_http: examples/06_http.h
 build/examples/15_dashboard: examples/06_http.h examples/15_dashboard.h
 build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/dashboard.py
-build/examples/11_cares: examples/11_name_server.h
+build/examples/16_cares: examples/16_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
 build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
-build/examples/11_cares: EXAMPLE_LIBS := -lcares
-build/examples/12_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
+build/examples/16_cares: EXAMPLE_LIBS := -lcares
+build/examples/17_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
 build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
 	@mkdir -p $(@D)
 	$* -std=c++17 -O2 $(FLAGS_$*) $< -I. -pthread -o $@

@@ -1598,8 +1598,10 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // As read(2): receiving gives 1 for a message and 0 once it is closed and drained, so that one loop
 // fits all; sending gives 0, or -EPIPE once it is closed. A message is handed over once: a wait
 // that is cancelled has neither sent nor received. Messages are copied; `size` is the element's,
-// else -EINVAL. Who waits is served in order of arrival. Order: what was done before a send is seen
-// after the receive. `_sync` and `try_` as above.
+// else -EINVAL, where a debug build does not stop. In order of arrival is the right to a message:
+// which of two that have it takes the older one is left to who runs first. Order: what was done
+// before a send is seen after the receive. `_sync` and `try_` as above; a try_recv does not meet a
+// sender that waits for a rendezvous.
 
 // Any buffer: cap elements; cap 0: rendezvous, a buffer of one. VOLT_CHAN_INIT does the same.
 VOLT_API void volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap);
@@ -1657,7 +1659,7 @@ VOLT_API VOLT__MUST int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out
                                             volt_time at_most);
 VOLT_API void volt_queue_close(volt_queue *q);
 
-// Once.
+// Once, by one thread at a time.
 //   where : any thread.  gives: 0 | -EPIPE closed by the receiver, or sent already
 VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
 //   gives : the value; a negative one looks like an error | -EPIPE closed, or received already
@@ -8352,6 +8354,7 @@ VOLT_API volt_poll volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
     volt__wait a;
     volt__check_place(cx, c);
+    volt__check_place(cx, m);
     if (!volt__charge(cx)) return volt_pending();
     if (n->key_ != 0) return volt__cond_relock(cx, n, m);
     int is_first = volt__node_state(n) == VOLT__IDLE, is_off = volt__is_off(cx);
@@ -8717,6 +8720,10 @@ VOLT_API void volt_chan_release(volt_chan *c, int side) {
     volt__wakes_init(&wakes);
     volt__lock(&c->lock_);
     int is_last = 0;
+    VOLT__REQUIRE(!(side & VOLT_CHAN_SENDER) || c->n_senders_ > 0,
+                  "volt_chan_release: no sender is retained");
+    VOLT__REQUIRE(!(side & VOLT_CHAN_RECEIVER) || c->n_receivers_ > 0,
+                  "volt_chan_release: no receiver is retained");
     if (side & VOLT_CHAN_SENDER) is_last |= --c->n_senders_ == 0;
     if (side & VOLT_CHAN_RECEIVER) is_last |= --c->n_receivers_ == 0;
     if (is_last) volt__chan_shut(c, &wakes);
@@ -8744,6 +8751,7 @@ static int volt__oneshot_end(volt_oneshot *o, uint32_t bits) {
 }
 VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value) {
     uint32_t word = volt__load_acq(&o->latch_.word_); // [G2] with end
+    VOLT__REQUIRE(value != VOLT__PENDING, "volt_oneshot_send: -4096 is not a value");
     if (word & VOLT__ONESHOT_ENDED) return -EPIPE;
     o->value_ = value;
     return volt__oneshot_end(o, VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE);
@@ -8863,6 +8871,7 @@ static int64_t volt__queue_enter(const volt__wait *a, volt__node *n, uint8_t was
                                  volt__wakes *wakes) {
     volt_queue *q = VOLT__CAST(volt_queue *, a->on);
     (void)was, (void)wakes;
+    VOLT__REQUIRE(!q->waiters_, "volt_queue_pop: somebody else waits for it");
     for (;;) {
         void *empty = NULL;
         int rc = volt_queue_try_pop(q, VOLT__CAST(volt_queue_node **, a->data));
@@ -8983,6 +8992,7 @@ static int64_t volt__sub_enter(const volt__wait *a, volt__node *n, uint8_t was,
 VOLT_API volt_poll volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size) {
     volt__wait a;
     volt_bcast *b = s->bcast_;
+    VOLT__REQUIRE_OF(cx, b != NULL, "volt_sub_recv: not open");
     volt__check_place(cx, v);
     memset(&a, 0, sizeof a);
     a.on = s;
@@ -8995,6 +9005,7 @@ VOLT_API volt_poll volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size)
     return volt__chan_poll(cx, &a, size, b->elem_);
 }
 VOLT_API int volt_sub_try_recv(volt_sub *s, void *v, size_t size) {
+    VOLT__REQUIRE(s->bcast_ != NULL, "volt_sub_try_recv: not open");
     if (size != s->bcast_->elem_) return -EINVAL;
     volt__lock(&s->bcast_->lock_);
     int rc = volt__sub_look(s, v);
@@ -9011,7 +9022,7 @@ static int volt__watch_put(volt_watch *w, const void *v, size_t size, const uint
     if (size != w->elem_) return -EINVAL;
     volt__wakes_init(&wakes);
     volt__lock(&w->lock_);
-    if (or_any && *or_any != w->version_) {
+    if (!w->is_closed_ && or_any && *or_any != w->version_) {
         rc = -EAGAIN;
     } else if (!w->is_closed_) {
         memcpy(w->buf_, v, size);

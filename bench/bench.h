@@ -50,12 +50,23 @@ typedef struct bench_row {
     uint64_t ops; // in one repetition
     size_t n;     // repetitions so far
     double wall[BENCH_REPS_MAX], cpu[BENCH_REPS_MAX];
-    int64_t wall_start, cpu_start;
+    int64_t wall_start, cpu_start, wall_pause, cpu_pause;
 } bench_row;
 
 static inline void bench_start(bench_row *r) {
     r->cpu_start = bench_cpu();
     r->wall_start = bench_now();
+}
+
+// What happens between the two does not count: both clocks are set forward by it.
+static inline void bench_pause(bench_row *r) {
+    r->wall_pause = bench_now();
+    r->cpu_pause = bench_cpu();
+}
+
+static inline void bench_resume(bench_row *r) {
+    r->cpu_start += bench_cpu() - r->cpu_pause;
+    r->wall_start += bench_now() - r->wall_pause;
 }
 
 static inline void bench_stop(bench_row *r) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Floors: the same operations as in sched.c and timer.c by the least code that can do them, on one
-// thread and without volt.h. A row of volt.h is compared with the floor of the same name.
+// Floors: the same operations as in sched.c, timer.c, sync.c and chan.c by the least code that can
+// do them, on one thread and without volt.h. A row of volt.h is compared with the floor of the same
+// name.
 //
 //   floor [ROW...] [--reps N]
 //
@@ -11,9 +12,17 @@
 //   S8   200 tasks take turns
 //   T1a  one indirect call                    T1b  insert into and remove from a timer wheel
 //   T1c  insert, one trip through the ring, remove
+//   C1, C9a to C9c  a word set, a number that it guards, the word set back
+//   C2   a: a load, b: a store            C3a, C3b, C4c, C5a, C6b  stores and loads of a few words
+//   C3c, C9d, C9e, C10  lists of tasks that wait, and their trips through the ring of tasks
+//   C4a, C4b, C6a, C7, C8  numbers into a ring and out of it, as many as fit; C7c with a trip of a
+//        task for each that goes in, and for each that comes out
+//   C5b  S1 with a parent that waits and is queued again
 // "+cas": tasks are taken by compare-and-swap, as a queue that others may steal from needs.
 // "+rmw": besides, two read-modify-writes per poll on the task's state word, as wake-ups from other
-// threads need. "+clock": the deadline is computed from the clock. For the figures see bench.h.
+// threads need; in rows C one for each thing that another thread may do at the same time: taking a
+// lock and giving it back, sending and receiving, but by who receives alone. "+clock": the deadline
+// is computed from the clock. For the figures see bench.h.
 #define _GNU_SOURCE 1
 #include "bench.h"
 
@@ -40,11 +49,13 @@ static task *free_list, *slot;
 static task *ring[RING];
 static uint32_t head, tail, mask = 255;
 static uint64_t tally; // operations that were really done
+static uint64_t cells_in, cells_out; // numbers that went through a ring
 
 static void reset(uint32_t ring_size) {
     free_list = NULL;
     for (size_t i = TASKS; i-- > 0;) slab[i].next = free_list, free_list = &slab[i];
     head = tail = 0;
+    cells_in = cells_out = 0;
     mask = ring_size - 1;
     tally = 0;
 }
@@ -193,6 +204,322 @@ static void s8(void) { yields(PLAIN); }
 static void s8_cas(void) { yields(CAS); }
 static void s8_rmw(void) { yields(CAS | RMW); }
 
+// ---- locks: a word, and a number that it guards
+
+enum { MILLION = 1000000 };
+static uint32_t word;
+static uint64_t guarded;
+
+INLINE void word_set(uint32_t to, int how) {
+    if (how & RMW) (void)__atomic_exchange_n(&word, to, __ATOMIC_ACQ_REL);
+    else __atomic_store_n(&word, to, __ATOMIC_RELEASE);
+    __asm__ volatile("" ::: "memory");
+}
+
+INLINE void lock_unlock(int n, int how) {
+    guarded = 0;
+    for (int i = 0; i < n; i++) {
+        word_set(1, how);
+        guarded++;
+        word_set(0, how);
+    }
+    tally += guarded;
+}
+
+static void c1(void) { lock_unlock(MILLION, PLAIN); }
+static void c1_rmw(void) { lock_unlock(MILLION, RMW); }
+static void c9b(void) { lock_unlock(999600, PLAIN); }
+static void c9b_rmw(void) { lock_unlock(999600, RMW); }
+
+static void c2a(void) {
+    word = 1;
+    guarded = 1;
+    for (int i = 0; i < MILLION; i++)
+        if (__atomic_load_n(&word, __ATOMIC_ACQUIRE)) tally += guarded;
+}
+
+// A new thing of one word and a value: set by one, and looked at.
+INLINE void new_set_get(int how) {
+    for (uint64_t i = 0; i < MILLION; i++) {
+        word_set(0, PLAIN);
+        guarded = i;
+        word_set(1, how);
+        tally += __atomic_load_n(&word, __ATOMIC_ACQUIRE) && guarded == i;
+    }
+}
+
+static void c2b(void) { new_set_get(PLAIN); }
+static void c2b_rmw(void) { new_set_get(RMW); }
+
+INLINE void new_set_take(int how) {
+    for (int i = 0; i < MILLION; i++) {
+        word_set(0, PLAIN);
+        word_set(1, how);
+        tally += __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+        word_set(0, how);
+    }
+}
+
+static void c3a(void) { new_set_take(PLAIN); }
+static void c3a_rmw(void) { new_set_take(RMW); }
+
+// ---- tasks that wait for each other: in a list, until somebody queues them again
+
+static task *waiting, *waiting_last;
+static uint32_t n_waiting;
+static uint64_t rounds_left;
+
+INLINE verdict wait_in_line(task *t) {
+    t->next = NULL;
+    if (waiting) waiting_last->next = t;
+    else waiting = t;
+    waiting_last = t;
+    n_waiting++;
+    return WAITING;
+}
+
+INLINE void wake_first(void) {
+    task *t = waiting;
+    if (!t) return;
+    waiting = t->next;
+    n_waiting--;
+    push(t);
+}
+
+static void crowd(int n, verdict (*poll)(task *)) {
+    waiting = NULL;
+    n_waiting = 0;
+    for (int i = 0; i < n; i++) {
+        task *t = task_new(poll);
+        t->left = 0;
+        push(t);
+    }
+}
+
+NOINLINE verdict poll_party(task *t) {
+    if (n_waiting < 7) return wait_in_line(t);
+    tally++;
+    if (--rounds_left == 0) return DONE;
+    for (int i = 0; i < 7; i++) wake_first();
+    return AGAIN;
+}
+
+INLINE void meetings(int how) {
+    rounds_left = 20000;
+    crowd(8, poll_party);
+    drain(how);
+}
+
+// Who has the lock yields once, and gives it to who waits longest.
+NOINLINE verdict poll_holder(task *t) {
+    if (t->left == 0) {
+        t->left = 1;
+        return AGAIN;
+    }
+    t->left = 0;
+    tally++;
+    wake_first();
+    return wait_in_line(t);
+}
+
+INLINE void hold(int how) {
+    crowd(1, poll_holder);
+    for (int i = 0; i < 3; i++) {
+        task *t = task_new(poll_holder);
+        t->left = 0;
+        wait_in_line(t);
+    }
+    for (task *t = pop(how); t && tally < 200000; t = pop(how)) run(t, how);
+}
+
+NOINLINE verdict poll_woken(task *t) {
+    if (t->left++ > 0) tally++;
+    return wait_in_line(t);
+}
+
+INLINE void wake_all(int n, int how) {
+    crowd(n, poll_woken);
+    drain(how);
+    for (int i = 0; i < 200000 / n; i++) {
+        for (int k = 0; k < n; k++) wake_first();
+        drain(how);
+    }
+}
+
+NOINLINE verdict poll_next(task *t) {
+    tally++;
+    wake_first();
+    return wait_in_line(t);
+}
+
+INLINE void wake_around(int n, int how) {
+    crowd(0, poll_next);
+    for (int i = 0; i < n; i++) wait_in_line(task_new(poll_next));
+    wake_first();
+    for (task *t = pop(how); t && tally < 200000; t = pop(how)) run(t, how);
+}
+
+NOINLINE verdict poll_child(task *t) {
+    t->parent->left = t->left + 1;
+    push(t->parent);
+    return DONE;
+}
+
+NOINLINE verdict poll_parent(task *t) {
+    tally += t->left == tally + 1;
+    if (tally == MILLION) return DONE;
+    task *child = task_new(poll_child);
+    child->parent = t;
+    child->left = tally;
+    push(child);
+    return WAITING;
+}
+
+INLINE void joins(int how) {
+    task *t = task_new(poll_parent);
+    t->left = 0;
+    push(t);
+    drain(how);
+}
+
+static void c3c(void) { meetings(PLAIN); }
+static void c3c_rmw(void) { meetings(CAS | RMW); }
+static void c9d(void) { hold(PLAIN); }
+static void c9d_rmw(void) { hold(CAS | RMW); }
+static void c10_10(void) { wake_all(10, PLAIN); }
+static void c10_10_rmw(void) { wake_all(10, CAS | RMW); }
+static void c10_500(void) { wake_all(500, PLAIN); }
+static void c10_500_rmw(void) { wake_all(500, CAS | RMW); }
+static void c10_1000(void) { wake_all(1000, PLAIN); }
+static void c10_1000_rmw(void) { wake_all(1000, CAS | RMW); }
+static void c10c(void) { wake_around(10, PLAIN); }
+static void c10c_rmw(void) { wake_around(10, CAS | RMW); }
+static void c10d(void) { wake_around(500, PLAIN); }
+static void c10d_rmw(void) { wake_around(500, CAS | RMW); }
+static void c5b(void) { joins(PLAIN); }
+static void c5b_rmw(void) { joins(CAS | RMW); }
+
+// ---- numbers through a ring
+
+enum { CELLS = 1 << 20 };
+static uint64_t cells[CELLS];
+
+INLINE uint64_t advance(uint64_t *counter, int how) {
+    if (how & RMW) return __atomic_fetch_add(counter, 1, __ATOMIC_ACQ_REL);
+    const uint64_t at = __atomic_load_n(counter, __ATOMIC_RELAXED);
+    __atomic_store_n(counter, at + 1, __ATOMIC_RELEASE);
+    return at;
+}
+
+INLINE void put(uint64_t value, int how) { cells[advance(&cells_in, how) % CELLS] = value; }
+
+INLINE int get(uint64_t *value, int how) {
+    if (__atomic_load_n(&cells_in, __ATOMIC_ACQUIRE) == cells_out) return 0;
+    *value = cells[advance(&cells_out, how) % CELLS];
+    return 1;
+}
+
+// n numbers, `most` at a time.
+INLINE void through(uint64_t n, uint64_t most, int how_in, int how_out) {
+    uint64_t sum = 0, value = 0, next = 0, got = 0;
+    while (next < n) {
+        for (uint64_t i = 0; i < most && next < n; i++) put(next++, how_in);
+        for (; get(&value, how_out); got++) sum += value;
+    }
+    tally += sum == n * (n - 1) / 2 ? got : 0;
+}
+
+static bench_row *timed;
+// One half of it.
+INLINE void half(int is_in, int how) {
+    uint64_t value = 0;
+    for (int k = 0; k < 10; k++) {
+        if (!is_in) bench_pause(timed);
+        for (uint64_t i = 0; i < 100000; i++) put(i, how);
+        if (is_in) bench_pause(timed);
+        else bench_resume(timed);
+        for (uint64_t i = 0; get(&value, how); i++) tally += value == i;
+        if (is_in) bench_resume(timed);
+    }
+}
+
+static uint64_t subscriber_sum(void) {
+    uint64_t sum = 0;
+    for (uint64_t at = cells_out; at < cells_in; at++) sum += cells[at % CELLS];
+    return sum;
+}
+
+INLINE void broadcast(int how) {
+    for (int k = 0; k < 10; k++) {
+        int good = 1;
+        for (uint64_t i = 0; i < 100000; i++) put(i, how);
+        for (int i = 0; i < 4; i++) good &= subscriber_sum() == 99999 * UINT64_C(50000);
+        cells_out = cells_in;
+        tally += good ? 100000 : 0;
+    }
+}
+
+INLINE void set_get(int how) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < MILLION; i++) {
+        word_set(1, how);
+        guarded = i;
+        word_set(0, how);
+        sum += guarded;
+    }
+    tally += sum == MILLION * (uint64_t)(MILLION - 1) / 2 ? MILLION : 0;
+}
+
+// A sender and a receiver who have one cell, and a trip through the ring of tasks each.
+static task *sender, *receiver;
+
+INLINE verdict send_one(task *t, int how) {
+    put(t->left++, how);
+    push(receiver);
+    return WAITING;
+}
+
+INLINE verdict receive_one(task *t, int how) {
+    uint64_t value = 0;
+    if (get(&value, how)) tally += value == t->left++;
+    if (t->left < MILLION) push(sender);
+    return WAITING;
+}
+
+NOINLINE verdict poll_sender(task *t) { return send_one(t, PLAIN); }
+NOINLINE verdict poll_sender_rmw(task *t) { return send_one(t, RMW); }
+NOINLINE verdict poll_receiver(task *t) { return receive_one(t, PLAIN); }
+NOINLINE verdict poll_receiver_rmw(task *t) { return receive_one(t, RMW); }
+
+INLINE void ping(verdict (*send)(task *), verdict (*receive)(task *), int how) {
+    sender = task_new(send);
+    receiver = task_new(receive);
+    sender->left = receiver->left = 0;
+    push(sender);
+    drain(how);
+}
+
+static void c4a(void) { half(1, PLAIN); }
+static void c4a_rmw(void) { half(1, RMW); }
+static void c4b(void) { half(0, PLAIN); }
+static void c4b_rmw(void) { half(0, RMW); }
+static void c4c(void) { through(MILLION, 1, PLAIN, PLAIN); }
+static void c4c_rmw(void) { through(MILLION, 1, RMW, RMW); }
+static void c6a(void) { broadcast(PLAIN); }
+static void c6a_rmw(void) { broadcast(RMW); }
+static void c6b(void) { set_get(PLAIN); }
+static void c6b_rmw(void) { set_get(RMW); }
+static void c7a(void) { through(MILLION, 1000, PLAIN, PLAIN); }
+static void c7a_rmw(void) { through(MILLION, 1000, RMW, RMW); }
+static void c7c(void) { ping(poll_sender, poll_receiver, PLAIN); }
+static void c7c_rmw(void) { ping(poll_sender_rmw, poll_receiver_rmw, CAS | RMW); }
+static void c7d(void) { through(MILLION, MILLION, PLAIN, PLAIN); }
+static void c7d_rmw(void) { through(MILLION, MILLION, RMW, RMW); }
+static void c8(void) { through(MILLION, 5000, PLAIN, PLAIN); }
+static void c8_rmw(void) { through(MILLION, 5000, RMW, PLAIN); }
+static void c8b(void) { through(MILLION, 100, PLAIN, PLAIN); }
+static void c8b_rmw(void) { through(MILLION, 100, RMW, PLAIN); }
+
 // ---- timers: 6 levels of 64 slots; the highest bit that differs from `now` gives the level
 
 typedef struct timer {
@@ -280,10 +607,100 @@ static const struct row {
     { "T1b", 256, TIMER_OPS, t1b, "timer wheel: insert, remove" },
     { "T1b+clock", 256, TIMER_OPS, t1b_clock, "  and one clock_gettime" },
     { "T1c", 256, TIMER_OPS, t1c, "timer wheel: insert, queue, remove" },
+    { "C1at", 256, MILLION, c1, "word set, number, word set back" },
+    { "C1at+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C1aw", 256, MILLION, c1, "word set, number, word set back" },
+    { "C1aw+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C1bt", 256, MILLION, c1, "word set, number, word set back" },
+    { "C1bt+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C1bw", 256, MILLION, c1, "word set, number, word set back" },
+    { "C1bw+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C1ct", 256, MILLION, c1, "word set, number, word set back" },
+    { "C1ct+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C1cw", 256, MILLION, c1, "word set, number, word set back" },
+    { "C1cw+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C1dt", 256, MILLION, c1, "word set, number, word set back" },
+    { "C1dt+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C1dw", 256, MILLION, c1, "word set, number, word set back" },
+    { "C1dw+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C2a", 256, MILLION, c2a, "a load, a value" },
+    { "C2b", 256, MILLION, c2b, "new, value, word set" },
+    { "C2b+rmw", 256, MILLION, c2b_rmw, "  one RMW" },
+    { "C3a", 256, MILLION, c3a, "new, word set and set back" },
+    { "C3a+rmw", 256, MILLION, c3a_rmw, "  two RMW" },
+    { "C3b", 256, MILLION, c2b, "new, word set" },
+    { "C3b+rmw", 256, MILLION, c2b_rmw, "  one RMW" },
+    { "C3c", 256, 20000, c3c, "8 tasks wait in a list for the last" },
+    { "C3c+rmw", 256, 20000, c3c_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C4at", 256, MILLION, c4a, "numbers into a ring" },
+    { "C4at+rmw", 256, MILLION, c4a_rmw, "  one RMW" },
+    { "C4aw", 256, MILLION, c4a, "numbers into a ring" },
+    { "C4aw+rmw", 256, MILLION, c4a_rmw, "  one RMW" },
+    { "C4bt", 256, MILLION, c4b, "numbers out of a ring" },
+    { "C4bt+rmw", 256, MILLION, c4b_rmw, "  one RMW" },
+    { "C4bw", 256, MILLION, c4b, "numbers out of a ring" },
+    { "C4bw+rmw", 256, MILLION, c4b_rmw, "  one RMW" },
+    { "C4ct", 256, MILLION, c4c, "a number into a ring and out" },
+    { "C4ct+rmw", 256, MILLION, c4c_rmw, "  two RMW" },
+    { "C4cw", 256, MILLION, c4c, "a number into a ring and out" },
+    { "C4cw+rmw", 256, MILLION, c4c_rmw, "  two RMW" },
+    { "C5at", 256, MILLION, c2b, "new, value, word set and read" },
+    { "C5at+rmw", 256, MILLION, c2b_rmw, "  one RMW" },
+    { "C5aw", 256, MILLION, c2b, "new, value, word set and read" },
+    { "C5aw+rmw", 256, MILLION, c2b_rmw, "  one RMW" },
+    { "C5b", 256, MILLION, c5b, "spawn, run, free; the parent waits" },
+    { "C5b+rmw", 256, MILLION, c5b_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C6a", 256, MILLION, c6a, "numbers into a ring, read four times" },
+    { "C6a+rmw", 256, MILLION, c6a_rmw, "  one RMW" },
+    { "C6b", 256, MILLION, c6b, "word set, value, word set back" },
+    { "C6b+rmw", 256, MILLION, c6b_rmw, "  two RMW" },
+    { "C7a", 256, MILLION, c7a, "through a ring, 1000 at a time" },
+    { "C7a+rmw", 256, MILLION, c7a_rmw, "  two RMW" },
+    { "C7b", 256, MILLION, c7a, "through a ring, 1000 at a time" },
+    { "C7b+rmw", 256, MILLION, c7a_rmw, "  two RMW" },
+    { "C7c", 256, MILLION, c7c, "through one cell, two trips of tasks" },
+    { "C7c+rmw", 256, MILLION, c7c_rmw, "  two RMW, and those of tasks" },
+    { "C7d", 256, MILLION, c7d, "through a ring, a million at a time" },
+    { "C7d+rmw", 256, MILLION, c7d_rmw, "  two RMW" },
+    { "C8a", 256, MILLION, c8, "through a ring, 5000 at a time" },
+    { "C8a+rmw", 256, MILLION, c8_rmw, "  one RMW" },
+    { "C8c", 256, MILLION, c8, "through a ring, 5000 at a time" },
+    { "C8c+rmw", 256, MILLION, c8_rmw, "  one RMW" },
+    { "C8e", 256, MILLION, c8, "through a ring, 5000 at a time" },
+    { "C8e+rmw", 256, MILLION, c8_rmw, "  one RMW" },
+    { "C8b", 256, MILLION, c8b, "through a ring, 100 at a time" },
+    { "C8b+rmw", 256, MILLION, c8b_rmw, "  one RMW" },
+    { "C8d", 256, MILLION, c8b, "through a ring, 100 at a time" },
+    { "C8d+rmw", 256, MILLION, c8b_rmw, "  one RMW" },
+    { "C9a", 256, MILLION, c1, "word set, number, word set back" },
+    { "C9a+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C9c", 256, MILLION, c1, "word set, number, word set back" },
+    { "C9c+rmw", 256, MILLION, c1_rmw, "  two RMW" },
+    { "C9b", 256, 999600, c9b, "word set, number, word set back" },
+    { "C9b+rmw", 256, 999600, c9b_rmw, "  two RMW" },
+    { "C9d", 256, 200000, c9d, "in turn: a trip for the yield, one to wake" },
+    { "C9d+rmw", 256, 200000, c9d_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C9e", 256, 200000, c9d, "in turn: a trip for the yield, one to wake" },
+    { "C9e+rmw", 256, 200000, c9d_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C10a", 256, 200000, c10_10, "10 tasks in a list are queued" },
+    { "C10a+rmw", 256, 200000, c10_10_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C10e", 256, 200000, c10_10, "10 tasks in a list are queued" },
+    { "C10e+rmw", 256, 200000, c10_10_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C10b", 512, 200000, c10_500, "500 tasks" },
+    { "C10b+rmw", 512, 200000, c10_500_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C10f", 1024, 200000, c10_1000, "1000 tasks" },
+    { "C10f+rmw", 1024, 200000, c10_1000_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C10g", 1024, 200000, c10_1000, "1000 tasks" },
+    { "C10g+rmw", 1024, 200000, c10_1000_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C10c", 256, 200000, c10c, "one of 10 queues the next" },
+    { "C10c+rmw", 256, 200000, c10c_rmw, "  compare-and-swap, two RMW per poll" },
+    { "C10d", 256, 200000, c10d, "one of 500 queues the next" },
+    { "C10d+rmw", 256, 200000, c10d_rmw, "  compare-and-swap, two RMW per poll" },
 };
 
 static void measure(const struct row *r, int reps) {
     bench_row figures = { .id = r->id, .what = r->what, .workers = 1, .ops = r->ops };
+    timed = &figures;
     for (int i = -1; i < reps; i++) { // the first one warms up
         reset(r->ring);
         bench_start(&figures);

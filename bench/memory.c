@@ -91,20 +91,6 @@ static int m1(uint32_t workers) {
 
 // ---- M2
 
-static uint64_t n_allocated;
-
-static void *counting_alloc(void *user, size_t size, size_t align) {
-    void *block = NULL;
-    (void)user;
-    __atomic_fetch_add(&n_allocated, 1, __ATOMIC_RELAXED);
-    return posix_memalign(&block, align < sizeof block ? sizeof block : align, size) ? NULL : block;
-}
-
-static void counting_free(void *user, void *block, size_t size) {
-    (void)user, (void)size;
-    free(block);
-}
-
 static volt_poll napper_run(volt_cx *cx, void *arg) {
     sleeper *s = arg;
     VOLT_BEGIN(cx, s);
@@ -196,18 +182,15 @@ static volt_poll twice_run(volt_cx *cx, void *arg) {
     twice *t = arg;
     VOLT_BEGIN(cx, t);
     for (t->i = 0; t->i < 2; t->i++) {
-        t->before = __atomic_load_n(&n_allocated, __ATOMIC_RELAXED);
+        t->before = rows_n_allocated();
         VOLT_AWAIT(t->rc, t->row->run(cx, t->row->state));
         if (t->rc < 0) VOLT_RETURN(t->rc);
     }
-    VOLT_END((int64_t)(__atomic_load_n(&n_allocated, __ATOMIC_RELAXED) - t->before));
+    VOLT_END((int64_t)(rows_n_allocated() - t->before));
 }
 
 static int m2_measure(const row *r, uint32_t workers) {
-    const volt_config config = {
-        .workers = workers,
-        .alloc = { counting_alloc, counting_free, NULL },
-    };
+    const volt_config config = rows_config(workers);
     const uint64_t before = tally_sum();
     twice t = { .row = r };
     const int rc = volt_run(&config, twice_run, &t);

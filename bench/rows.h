@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // How a row of volt.h is measured: its workload is an async function that a root task awaits, once
 // to warm up and then once per repetition, so that start and end of the runtime do not count.
-// Every operation is counted where it happens; a wrong sum ends the program.
+// Every operation is counted where it happens; a wrong sum ends the program. So does an allocation
+// in a repetition with one worker: what a row needs it has from its warm-up.
 #ifndef BENCH_ROWS_H
 #define BENCH_ROWS_H
 
@@ -52,6 +53,11 @@ static inline void latch_hit(uint32_t n) {
     volt_waker_release(root);
 }
 
+static inline void latch_set(volt_cx *cx, uint32_t n) {
+    latch.root = volt_waker_retain(cx);
+    __atomic_store_n(&latch.left, n, __ATOMIC_RELEASE);
+}
+
 static inline volt_poll latch_wait(void) {
     return __atomic_load_n(&latch.left, __ATOMIC_ACQUIRE) == 0 ? volt_ready(0) : volt_pending();
 }
@@ -70,8 +76,7 @@ typedef struct batches {
 static inline int batch_spawn(volt_cx *cx, const batches *b) {
     uint32_t i = 0;
     int rc = 0;
-    latch.root = volt_waker_retain(cx);
-    __atomic_store_n(&latch.left, b->n, __ATOMIC_RELEASE);
+    latch_set(cx, b->n);
     while (i < b->n && (rc = volt_spawn(cx, NULL, b->fn, b->state, b->size)) == 0) i++;
     if (i < b->n) latch_hit(b->n - i);
     return rc;
@@ -131,9 +136,31 @@ typedef struct measurement {
     volt_frame frame;
     const row *row;
     bench_row figures;
-    uint64_t before;
+    uint64_t before, allocated; // tally and calls of the allocator so far
     int i, reps, rc;
 } measurement;
+
+static bench_row *row_timed; // the row that is being measured
+static inline void row_pause(void) { bench_pause(row_timed); }
+static inline void row_resume(void) { bench_resume(row_timed); }
+
+static uint64_t rows_allocated; // calls so far
+static void *rows_alloc(void *user, size_t size, size_t align) {
+    void *block = NULL;
+    (void)user;
+    __atomic_fetch_add(&rows_allocated, 1, __ATOMIC_RELAXED);
+    return posix_memalign(&block, align < sizeof block ? sizeof block : align, size) ? NULL : block;
+}
+static void rows_free(void *user, void *block, size_t size) {
+    (void)user, (void)size;
+    free(block);
+}
+static inline volt_config rows_config(uint32_t workers) {
+    return (volt_config){ .workers = workers, .alloc = { rows_alloc, rows_free, NULL } };
+}
+static inline uint64_t rows_n_allocated(void) {
+    return __atomic_load_n(&rows_allocated, __ATOMIC_RELAXED);
+}
 
 static volt_poll measure_run(volt_cx *cx, void *arg) {
     measurement *m = arg;
@@ -145,22 +172,30 @@ static volt_poll measure_run(volt_cx *cx, void *arg) {
         if (m->i >= 0) bench_stop(&m->figures);
         if (m->rc < 0) VOLT_RETURN(m->rc);
         if (tally_sum() - m->before != m->row->ops) VOLT_RETURN(-EBADMSG);
+        if (m->i < 0) m->allocated = rows_n_allocated();
     }
-    VOLT_END(0);
+    VOLT_END((int64_t)(rows_n_allocated() - m->allocated));
 }
 
 static inline void row_measure(const row *r, uint32_t workers, int reps) {
     measurement m = { .row = r, .reps = reps };
     m.figures = (bench_row){ .id = r->id, .what = r->what, .workers = workers, .ops = r->ops };
-    const int rc = volt_run(&(volt_config){ .workers = workers }, measure_run, &m);
+    row_timed = &m.figures;
+    const volt_config config = rows_config(workers);
+    const int rc = volt_run(&config, measure_run, &m);
+    if (rc > 0 && workers == 1) bench_die("%s: %d allocations after the warm-up", r->id, rc);
     if (rc == -EBADMSG) bench_die("%s: operations were lost or done twice", r->id);
     if (rc < 0) bench_die("%s: %s", r->id, volt_strerror(rc));
     bench_print(&m.figures);
 }
 
-// Command line: [ROW...] [--workers N] [--reps N]
+// Command line: [ROW...] [--workers N] [--reps N], or --list, which names the rows
 static inline int rows_main(int argc, char **argv, const row *rows, size_t n_rows) {
     double workers = 1, reps = 9;
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < n_rows; i++) puts(rows[i].id);
+        return 0;
+    }
     const bench_option options[] = {
         { "--workers", &workers, 1, 64 },
         { "--reps", &reps, 1, BENCH_REPS_MAX },

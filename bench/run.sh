@@ -23,7 +23,7 @@ need() {
 }
 need hyperfine hyperfine
 need taskset util-linux
-make -s "$bin/floor" "$bin/sched" "$bin/timer" "$bin/memory"
+make -s "$bin/floor" "$bin/sched" "$bin/timer" "$bin/sync" "$bin/chan" "$bin/memory"
 
 on_cpu() { taskset -c 0 "$@"; }
 
@@ -48,10 +48,12 @@ pair=0
 while [ $((pair += 1)) -le "${PAIRS:-9}" ]; do
     on_cpu "$bin/floor" --reps 5 >>"$work/floor"
     on_cpu "$bin/sched" --workers 1 --reps 3 >>"$work/sched"
-    on_cpu "$bin/timer" --workers 1 --reps 3 >>"$work/timer"
+    for program in sched timer sync chan; do
+        on_cpu "$bin/$program" --workers 1 --reps 3 >>"$work/$program"
+    done
 done
 
-for program in sched timer; do
+for program in sched timer sync chan; do
     awk '$1 != "row" && !seen[$1]++' "$work/$program" >"$work/rows"
     while read -r id _ _ _ _ _ what; do
         echo "$id $(median $program 4 "$id") $(median $program 5 "$id")" \

@@ -148,6 +148,57 @@ echo_client() {
     echo 'some words' | cmp - "$work/echo" || fail 'not what was sent'
 }
 
+# enter N  The Nth client; what comes to it goes to $work/chat.N. Waits until it has been greeted.
+enter() {
+    mkfifo "$work/fifo.$1"
+    timeout 30 nc -N 127.0.0.1 "$port" <"$work/fifo.$1" >"$work/chat.$1" &
+    case $1 in
+    1) exec 4>"$work/fifo.1" ;;
+    2) exec 5>"$work/fifo.2" ;;
+    esac
+    until_has "$work/chat.$1" "you are $1"
+}
+# Two talk, and one of them leaves.
+chat() {
+    enter 1
+    enter 2
+    until_has "$work/chat.1" '2 comes'
+    printf 'hello\nis any' >&4
+    until_has "$work/chat.2" 'hello'
+    printf 'body here?\n\n' >&4
+    until_has "$work/chat.2" 'here'
+    echo 'yes' >&5
+    until_has "$work/chat.1" 'yes'
+    head -c 450 /dev/zero | tr '\0' x >&5
+    echo >&5
+    until_has "$work/chat.1" '^2: x\{50\}$'
+    exec 5>&- # it ends, and is gone for the others
+    until_has "$work/chat.1" 'leaves'
+    stop
+    exec 4>&-
+    same 'the first' '* you are 1,* 2 comes,2: yes,2: 200,2: 200,2: 50,* 2 leaves,' \
+        "$(awk '/x/ { $0 = "2: " length($2) } { printf "%s,", $0 }' "$work/chat.1")"
+    same 'the second' '* you are 2,1: hello,1: is anybody here?,' "$(tr '\n' , <"$work/chat.2")"
+}
+# One talks faster than another one reads: it is told how much it has missed, to the line.
+chat_slowly() {
+    enter 1
+    mkfifo "$work/slow.in" "$work/slow.out"
+    timeout 30 nc -N 127.0.0.1 "$port" <"$work/slow.in" >"$work/slow.out" &
+    exec 5>"$work/slow.in" 6<"$work/slow.out"
+    until_has "$work/chat.1" '2 comes'
+    awk 'BEGIN { for (i = 1; i <= 100000; i++) printf "%0150d\n", i; print "that is all" }' >&4
+    (exec 4>&- 5>&-; cat <&6 >"$work/slow.2") &
+    reader=$!
+    until_has "$work/slow.2" 'that is all'
+    stop
+    wait "$reader"
+    exec 4>&- 5>&- 6<&-
+    awk '/^1: 0/ { n++ } /missed/ { lost += $5; t++ } END { exit n + lost != 100000 || !t }' \
+        "$work/slow.2" || fail 'what was missed and what was heard are not all'
+    echo "$name: a slow one: all is heard or counted"
+}
+
 dashboard_start() {
     : >"$work/server"
     "$@" >"$work/server" &
@@ -259,8 +310,17 @@ case $name in
     stop
     ;;
 10_from_cpp*) golden 10_from_cpp.cpp "$bin/$name" ;;
-11_cares) golden 11_cares.c "$bin/11_cares" ;;
-12_glib) golden 12_glib.c "$bin/12_glib" ;;
+13_chat)
+    start "$bin/13_chat" 0
+    chat
+    sed "s/^port $port\$/port 7000/" "$work/server" >"$work/out"
+    as_said 13_chat.c "$work/out"
+    start "$bin/13_chat" 0
+    rm "$work"/fifo.*
+    chat_slowly
+    ;;
+16_cares) golden 16_cares.c "$bin/16_cares" ;;
+17_glib) golden 17_glib.c "$bin/17_glib" ;;
 15_dashboard*)
     timeout 60 "$bin/$name" 0 1 >"$work/a" || fail 'ends after a second'
     dashboard_start "$bin/$name"

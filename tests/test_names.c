@@ -168,7 +168,7 @@ typedef struct {
 static volt_poll twice_run(volt_cx *cx, void *arg) {
     twice *t = (twice *)arg;
     VOLT_BEGIN(cx, t);
-#define ASK volt_resolve(cx, &t->lookup, "3.test", "1", t->addr, 1)
+#define ASK volt_resolve(cx, &t->lookup, "held.test", "1", t->addr, 1)
     VOLT_AWAIT(t->rc, VOLT_JOIN_ALL(VOLT_ARM(&t->one, ASK), VOLT_ARM(&t->two, ASK)));
 #undef ASK
     VOLT_END(0);

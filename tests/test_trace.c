@@ -407,7 +407,7 @@ TEST_OF_THREADS(rescued_tasks_were_woken) {
         volt_stats(rt, &c);
         every_poll_was_woken(&t);
         CHECK_EQ(volt_histograms(rt, &h), 0);
-        for (int i = volt__histogram_slot(VOLT_S(60)); i < VOLT_HISTOGRAM; i++)
+        for (uint32_t i = volt__histogram_slot(VOLT_S(60)); i < VOLT_HISTOGRAM; i++)
             CHECK_EQ(h.wait[i], 0);
         CHECK_EQ(volt_destroy(rt), 0);
         if (c.rescued > 0) break;

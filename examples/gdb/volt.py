@@ -54,6 +54,9 @@ LEAVES = {
     "VOLT__LEAF_GROUP": "group {on}",
     "VOLT__LEAF_JOB": "blocking, {job}",
     "VOLT__LEAF_NAME": "name of {host}",
+    "VOLT__LEAF_LOCK": "lock {on}",
+    "VOLT__LEAF_EVENT": "event {on}",
+    "VOLT__LEAF_CHAN": "channel {on}",
 }
 # How far the pool is with a job; NONE: it has been run, and its task is on its way.
 JOBS = {

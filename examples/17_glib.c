@@ -6,7 +6,7 @@
 // in the thread of the main loop (one worker), so tasks may call GLib, and callbacks may spawn.
 // Another thread spawns as well: that makes the descriptor readable and thereby wakes the loop.
 //
-//     cc -I. -pthread examples/12_glib.c $(pkg-config --cflags --libs glib-2.0) -o glib && ./glib
+//     cc -I. -pthread examples/17_glib.c $(pkg-config --cflags --libs glib-2.0) -o glib && ./glib
 //
 // Expected output:
 // callback: spawns a task

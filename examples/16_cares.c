@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // c-ares, the asynchronous resolver: several names at once. The name server that it asks is a task
-// of this program, in 11_name_server.h.
+// of this program, in 16_name_server.h.
 //
 // c-ares opens and closes its sockets itself and says so (on_socket). It wants to be called when a
 // query is late, too: ares_timeout tells how long that is, and volt_before waits no longer.
 //
-//     cc -I. -pthread examples/11_cares.c -lcares -o cares && ./cares
+//     cc -I. -pthread examples/16_cares.c -lcares -o cares && ./cares
 //
 // Expected output:
 // one.test: 10.0.0.3
@@ -15,7 +15,7 @@
 // silent.test: timed out, asked twice
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
-#include "11_name_server.h"
+#include "16_name_server.h"
 #include <ares.h>
 #include <netdb.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A name server for 11_cares.c: UDP in a volt task. volt_readable says when there is something to
+// A name server for 16_cares.c: UDP in a volt task. volt_readable says when there is something to
 // receive; the calls themselves are recvfrom and sendto, on a socket that does not block.
 //
 // It knows every host: the address is 10.0.0.n, where n is the length of the first label. But names

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Waits on the objects of >>sync and >>chan, by threads without a worker, step by step: what a task
+// does in its polls, without the poll. A scenario sets up who waits before its threads begin, and a
+// wait may be left at any moment, also after it was let through, as that of a cancelled task is.
+// Include it after volt.h.
+#ifndef VMC_WAITS_H
+#define VMC_WAITS_H
+
+typedef struct waiter {
+    volt__blocked b;
+    volt__wait a;
+} waiter;
+static waiter w1, w2; // static: who lets one through may come to its parker after it has left
+
+static __attribute__((unused)) void wait_begin(waiter *w) {
+    volt__blocked_init(&w->b);
+    VMC_ASSERT(volt__wait_step(&w->a, &w->b.node, 0) == VOLT__PENDING);
+}
+static __attribute__((unused)) int64_t wait_end(waiter *w) {
+    int64_t value;
+    do {
+        VMC_ASSERT(volt__parker_wait(&w->b.parker, VOLT_NEVER) == 0);
+        w->b.parker.is_set = 0;
+        value = volt__wait_step(&w->a, &w->b.node, 0);
+    } while (value == VOLT__PENDING);
+    return value;
+}
+static __attribute__((unused)) void wait_leave(void *waiter_) {
+    waiter *w = waiter_;
+    VMC_ASSERT(volt__wait_step(&w->a, &w->b.node, 1) == -ECANCELED);
+}
+
+#endif // VMC_WAITS_H

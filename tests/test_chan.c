@@ -1,0 +1,1234 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Bounded channels and the rendezvous. What is sent is received once, whoever is cancelled, and in
+// order of each sender; the other kinds are in test_chan2.c.
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+
+typedef struct {
+    int from, seq;
+} msg;
+
+// How many wait on a list of an object.
+static int n_waiting(uint32_t *lock, volt__node *const *list) {
+    volt__lock(lock);
+    volt__node *n = *list;
+    int count = 0;
+    if (n) do count++;
+        while ((n = n->next_) != *list);
+    volt__unlock(lock);
+    return count;
+}
+static int n_senders(volt_chan *c) { return n_waiting(&c->lock_, &c->senders_); }
+static int n_receivers(volt_chan *c) { return n_waiting(&c->lock_, &c->receivers_); }
+static int n_watchers(volt_chan *c) { return n_waiting(&c->lock_, &c->watchers_); }
+
+// Yields until so many wait there.
+static volt_poll until_waiting(volt_cx *cx, awaiter *a, volt_chan *c, int (*count)(volt_chan *),
+                               int n) {
+    VOLT_BEGIN(cx, a);
+    while (count(c) < n) VOLT_AWAIT(a->rc, volt_yield(cx));
+    VOLT_END(0);
+}
+
+// ---- a task that does one thing to a channel
+
+enum { SEND, RECV, RESERVE, CLOSED };
+enum { NOT_YET = 12345 };
+static int (*waiters_of(int kind))(volt_chan *) {
+    return kind == RECV ? n_receivers : kind == CLOSED ? n_watchers : n_senders;
+}
+typedef struct {
+    int rc, at; // at: place in the order of ending
+    msg m;
+} result;
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    result *out;
+    int *n_ended;
+    int kind;
+    int64_t rc;
+} one;
+static volt_poll act(volt_cx *cx, one *o) {
+    switch (o->kind) {
+    case SEND: return volt_chan_send(cx, o->c, &o->out->m, sizeof o->out->m);
+    case RECV: return volt_chan_recv(cx, o->c, &o->out->m, sizeof o->out->m);
+    case RESERVE: return volt_chan_reserve(cx, o->c);
+    default: return volt_chan_closed(cx, o->c);
+    }
+}
+static volt_poll one_run(volt_cx *cx, void *arg) {
+    one *o = (one *)arg;
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, act(cx, o));
+    o->out->at = COUNT(*o->n_ended);
+    WRITE(o->out->rc, (int)o->rc);
+    VOLT_END(o->rc);
+}
+// The n-th of those that wait there, from 1 on: its turn is known when this has ended.
+#define START(h_, kind_, out_, nth_)                                                               \
+    do {                                                                                           \
+        (out_)->rc = NOT_YET;                                                                      \
+        SPAWN(h_, one_run, (one){ .c = &s->c, .kind = (kind_), .out = (out_), .n_ended = &s->n }); \
+        VOLT_AWAIT(until_waiting(cx, &s->a, &s->c, waiters_of(kind_), nth_));                      \
+    } while (0)
+#define MSG(from_, seq_) (msg){ .from = (from_), .seq = (seq_) }
+static int try_send(volt_chan *c, int from, int seq) {
+    msg m = MSG(from, seq);
+    return volt_chan_try_send(c, &m, sizeof m);
+}
+// The sequence number, or what try_recv gave.
+static int try_recv(volt_chan *c) {
+    msg m = MSG(0, 0);
+    int rc = volt_chan_try_recv(c, &m, sizeof m);
+    return rc == 1 ? m.seq : rc;
+}
+
+// ---- initialisers
+
+TEST(chan_initialisers) {
+    msg buf[3], one_slot[1];
+    volt_chan a = VOLT_CHAN_INIT(buf), b, r = VOLT_CHAN_RENDEZVOUS(one_slot);
+    CHECK_EQ(volt_chan_cap(&a), 3);
+    CHECK_EQ(volt_chan_cap(&r), 0);
+    volt_chan_init(&b, buf, sizeof buf[0], 3);
+    CHECK(a.elem_ == b.elem_ && a.slots_ == b.slots_ && a.cap_ == b.cap_ && a.buf_ == b.buf_);
+    volt_chan_init(&b, one_slot, sizeof one_slot[0], 0);
+    CHECK(r.elem_ == b.elem_ && r.slots_ == b.slots_ && r.cap_ == b.cap_ && r.buf_ == b.buf_);
+    volt_chan *all[] = { &a, &b };
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(volt_chan_len(all[i]), 0);
+        CHECK_EQ(volt_chan_is_closed(all[i]), 0);
+        CHECK_EQ(try_recv(all[i]), -EAGAIN);
+        volt_chan_destroy(all[i]); // not its buffer: nothing
+    }
+    for (int i = 1; i <= 10; i++) { // around the ring, at each place of its head
+        for (int k = 1; k <= 3; k++) CHECK_EQ(try_send(&a, 0, 10 * i + k), 0);
+        CHECK_EQ(try_send(&a, 0, 1), -EAGAIN);
+        CHECK_EQ(volt_chan_len(&a), 3);
+        for (int k = 1; k <= 3; k++) CHECK_EQ(try_recv(&a), 10 * i + k);
+        CHECK_EQ(try_recv(&a), -EAGAIN);
+        CHECK_EQ(try_send(&a, 0, 1), 0);
+        CHECK_EQ(try_recv(&a), 1);
+    }
+}
+
+TEST(chan_create) {
+    volt_rt *rt = create_on(1);
+    volt_chan c;
+    memset(&c, 0x5a, sizeof c);
+    CHECK_EQ(volt_chan_create(rt, &c, 0, 4), -EINVAL);
+    CHECK_EQ(volt_chan_create(rt, &c, sizeof(msg), SIZE_MAX), -EINVAL);
+    CHECK_EQ(volt_chan_create(rt, &c, SIZE_MAX, 1), -EINVAL);
+    CHECK_EQ(volt_chan_create(rt, &c, ((size_t)1 << 31) / 8, 9), -EINVAL);
+    volt_chan_destroy(&c); // nothing was made
+    test_heap.fail_at = READ(test_heap.n_allocs) + 1;
+    CHECK_EQ(volt_chan_create(rt, &c, sizeof(msg), 4), -ENOMEM);
+    test_heap.fail_at = 0;
+    for (uint32_t cap = 0; cap < 9; cap += 4) {
+        intptr_t before = READ(test_heap.live_bytes);
+        CHECK_EQ(volt_chan_create(rt, &c, sizeof(msg), cap), 0);
+        CHECK_EQ(READ(test_heap.live_bytes) - before, (cap ? cap : 1) * sizeof(msg));
+        CHECK_EQ(volt_chan_cap(&c), cap);
+        for (uint32_t i = 0; i < cap; i++) CHECK_EQ(try_send(&c, 0, (int)i), 0);
+        CHECK_EQ(try_send(&c, 0, 0), -EAGAIN);
+        volt_chan_destroy(&c);
+        volt_chan_destroy(&c); // again: nothing
+        CHECK_EQ(READ(test_heap.live_bytes), before);
+    }
+    destroy(rt);
+}
+
+TEST(chan_sizes_without_a_wait) {
+    msg buf[2], v = MSG(1, 2);
+    volt_chan c = VOLT_CHAN_INIT(buf);
+    CHECK_EQ(volt_chan_try_send(&c, &v, sizeof v - 1), -EINVAL);
+    CHECK_EQ(volt_chan_send_sync(&c, &v, sizeof v + 1, 0), -EINVAL);
+    CHECK_EQ(volt_chan_try_reserve(&c), 0);
+    CHECK_EQ(volt_chan_send_reserved(&c, &v, 1), -EINVAL); // still reserved
+    CHECK_EQ(volt_chan_send_reserved(&c, &v, sizeof v), 0);
+    CHECK_EQ(volt_chan_send_reserved(&c, &v, sizeof v), -EINVAL); // not any more
+    CHECK_EQ(volt_chan_try_recv(&c, &v, sizeof v * 2), -EINVAL);
+    CHECK_EQ(volt_chan_recv_sync(&c, &v, 0, 0), -EINVAL);
+    CHECK_EQ(volt_chan_len(&c), 1);
+}
+TEST_DIES(chan_unreserve_without_a_reserve, "nothing is reserved") {
+    msg buf[2];
+    volt_chan c = VOLT_CHAN_INIT(buf);
+    volt_chan_unreserve(&c);
+}
+TEST_DIES(chan_init_without_elements, "volt_chan_init: sizes") {
+    volt_chan c;
+    volt_chan_init(&c, NULL, 0, 1);
+}
+typedef struct {
+    volt_frame frame;
+    msg buf[2];
+    volt_chan c;
+} wrong_size;
+static volt_poll wrong_size_run(volt_cx *cx, void *arg) {
+    wrong_size *w = (wrong_size *)arg;
+    VOLT_BEGIN(cx, w);
+    volt_chan_init(&w->c, w->buf, sizeof w->buf[0], 2);
+    VOLT_AWAIT(volt_chan_recv(cx, &w->c, w->buf, sizeof w->buf));
+    VOLT_END(0);
+}
+TEST_DIES(chan_size_is_misuse_in_a_debug_build, "another size") {
+    static wrong_size w;
+    run_on(1, wrong_size_run, &w);
+}
+
+// ---- traffic: several senders, several receivers
+
+enum { SENDERS = 5, RECEIVERS = 3, EACH = TEST__IS_SANITIZED ? 100 : 400 };
+typedef struct {
+    volt_chan c;
+    msg buf[64];
+    uint8_t got[SENDERS][EACH];
+    int n_senders;
+} road;
+typedef struct {
+    volt_frame frame;
+    road *r;
+    int id;
+    msg m;
+    int rc;
+} road_task;
+static volt_poll sender_run(volt_cx *cx, void *arg) {
+    road_task *t = (road_task *)arg;
+    VOLT_BEGIN(cx, t);
+    for (t->m = MSG(t->id, 0); t->m.seq < EACH; t->m.seq++) {
+        VOLT_AWAIT(t->rc, volt_chan_send(cx, &t->r->c, &t->m, sizeof t->m));
+        CHECK_EQ(t->rc, 0);
+    }
+    if (__atomic_sub_fetch(&t->r->n_senders, 1, __ATOMIC_ACQ_REL) == 0) volt_chan_close(&t->r->c);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    road *r;
+    msg m;
+    int last[SENDERS], rc, n;
+} receiver;
+static void note_arrival(road *r, int *last, const msg *m) {
+    CHECK(m->from >= 0 && m->from < SENDERS && m->seq >= 0 && m->seq < EACH);
+    CHECK(m->seq >= last[m->from]); // what one receiver gets of one sender is in order
+    last[m->from] = m->seq + 1;
+    CHECK_EQ(__atomic_fetch_add(&r->got[m->from][m->seq], 1, __ATOMIC_RELAXED), 0);
+}
+static volt_poll receiver_run(volt_cx *cx, void *arg) {
+    receiver *t = (receiver *)arg;
+    VOLT_BEGIN(cx, t);
+    for (;;) {
+        VOLT_AWAIT(t->rc, volt_chan_recv(cx, &t->r->c, &t->m, sizeof t->m));
+        if (t->rc != 1) break;
+        note_arrival(t->r, t->last, &t->m);
+        t->n++;
+    }
+    CHECK_EQ(t->rc, 0);
+    VOLT_END(t->n);
+}
+ROOT_TEST(chan_every_message_once_and_in_order, {
+    volt_group g;
+    road r;
+    uint64_t id;
+    int rc, n, cap;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->cap = 0; s->cap <= 64; s->cap = s->cap * 4 + 1) { // 0, 1, 5, 21
+        memset(s->r.got, 0, sizeof s->r.got);
+        volt_chan_init(&s->r.c, s->r.buf, sizeof s->r.buf[0], (size_t)s->cap);
+        s->r.n_senders = SENDERS;
+        volt_group_collect(&s->g);
+        for (int i = 0; i < RECEIVERS; i++)
+            GROUP_SPAWN(&s->g, receiver_run, (receiver){ .r = &s->r });
+        for (int i = 0; i < SENDERS; i++)
+            GROUP_SPAWN(&s->g, sender_run, (road_task){ .r = &s->r, .id = i });
+        for (s->n = 0;; s->n += s->rc) {
+            VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+            if (s->rc < 0) break;
+        }
+        CHECK_EQ(s->rc, -ENOENT);
+        CHECK_EQ(s->n, SENDERS * EACH);
+        CHECK_EQ(volt_chan_len(&s->r.c), 0);
+    }
+    VOLT_END(0);
+}
+
+// ---- who waits is served in order of arrival
+
+ROOT_TEST_1(chan_waiting_receivers_are_served_in_order, {
+    volt_chan c;
+    msg buf[2];
+    awaiter a;
+    result out[5];
+    int n, i;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 2);
+    for (s->i = 0; s->i < 5; s->i++) START(NULL, RECV, &s->out[s->i], s->i + 1);
+    for (s->i = 0; s->i < 3; s->i++) {
+        CHECK_EQ(try_send(&s->c, 0, s->i + 1), 0);
+        CHECK_EQ(try_recv(&s->c), -EAGAIN); // it is in there, and for another
+        CHECK_EQ(volt_chan_len(&s->c), 1);
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, s->i + 1));
+        CHECK_EQ(s->out[s->i].rc, 1);
+        CHECK_EQ(s->out[s->i].m.seq, s->i + 1);
+    }
+    // Two at once are for the two, whichever of them comes first.
+    for (int i = 4; i <= 5; i++) CHECK_EQ(try_send(&s->c, 0, i), 0);
+    CHECK_EQ(try_send(&s->c, 0, 6), -EAGAIN);
+    CHECK_EQ(n_receivers(&s->c), 0);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 5));
+    CHECK_EQ(s->out[3].m.seq + s->out[4].m.seq, 9);
+    VOLT_END(0);
+}
+
+ROOT_TEST_1(chan_waiting_senders_are_served_in_order, {
+    volt_chan c;
+    msg buf[2];
+    awaiter a;
+    result out[5];
+    int n, i;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 2);
+    for (int i = 0; i < 2; i++) CHECK_EQ(try_send(&s->c, 0, 1 + i), 0);
+    for (s->i = 0; s->i < 5; s->i++) {
+        s->out[s->i].m = MSG(1, 3 + s->i);
+        START(NULL, SEND, &s->out[s->i], s->i + 1);
+    }
+    for (s->i = 1; s->i <= 7; s->i++) {
+        CHECK_EQ(try_recv(&s->c), s->i);
+        if (s->i > 5) continue;
+        CHECK_EQ(try_send(&s->c, 0, 100), -EAGAIN); // the room is for who waits
+        CHECK_EQ(volt_chan_try_reserve(&s->c), -EAGAIN);
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, s->i));
+        CHECK_EQ(s->out[s->i - 1].rc, 0);
+    }
+    CHECK_EQ(try_recv(&s->c), -EAGAIN);
+    VOLT_END(0);
+}
+
+// ---- cancelled before the grant, and after it
+
+ROOT_TEST_1(chan_receiver_cancelled, {
+    volt_chan c;
+    msg buf[1];
+    awaiter a;
+    result out[3];
+    volt_handle h[3];
+    int i, n, rc, is_granted;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->is_granted = 0; s->is_granted < 2; s->is_granted++) {
+        volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
+        s->n = 0;
+        for (s->i = 0; s->i < 3; s->i++) START(&s->h[s->i], RECV, &s->out[s->i], s->i + 1);
+        if (s->is_granted) CHECK_EQ(try_send(&s->c, 0, 7), 0);
+        CHECK_EQ(n_receivers(&s->c), s->is_granted ? 2 : 3);
+        volt_cancel(&s->h[0]);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[0]));
+        CHECK_EQ(s->rc, -ECANCELED);
+        if (!s->is_granted) CHECK_EQ(try_send(&s->c, 0, 7), 0);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[1])); // it went on to the next
+        CHECK_EQ(s->rc, 1);
+        CHECK_EQ(s->out[1].m.seq, 7);
+        CHECK_EQ(n_receivers(&s->c), 1);
+        volt_cancel(&s->h[2]);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[2]));
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK_EQ(try_send(&s->c, 0, 8), 0); // nobody is counted any more
+        CHECK_EQ(try_recv(&s->c), 8);
+    }
+    VOLT_END(0);
+}
+
+ROOT_TEST_1(chan_sender_cancelled, {
+    volt_chan c;
+    msg buf[1];
+    awaiter a;
+    result out[3];
+    volt_handle h[3];
+    int i, n, rc, is_granted;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->is_granted = 0; s->is_granted < 2; s->is_granted++) {
+        volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
+        s->n = 0;
+        CHECK_EQ(try_send(&s->c, 0, 1), 0);
+        for (s->i = 0; s->i < 3; s->i++) {
+            s->out[s->i].m = MSG(1, s->i + 2);
+            START(&s->h[s->i], s->i == 1 ? RESERVE : SEND, &s->out[s->i], s->i + 1);
+        }
+        if (s->is_granted) CHECK_EQ(try_recv(&s->c), 1);
+        CHECK_EQ(n_senders(&s->c), s->is_granted ? 2 : 3);
+        volt_cancel(&s->h[0]);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[0]));
+        CHECK_EQ(s->rc, -ECANCELED);
+        if (s->is_granted) CHECK_EQ(n_senders(&s->c), 1); // the room has gone to the reserve
+        else CHECK_EQ(try_recv(&s->c), 1);
+        volt_cancel(&s->h[1]);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[1]));
+        CHECK_EQ(s->rc, -ECANCELED);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h[2]));
+        CHECK_EQ(s->rc, 0);
+        CHECK_EQ(try_recv(&s->c), 4);
+        CHECK_EQ(try_recv(&s->c), -EAGAIN);
+        CHECK_EQ(try_send(&s->c, 0, 5), 0);
+    }
+    VOLT_END(0);
+}
+
+// In one poll of the root both arms become ready: the one in front wins. A receive that loses has
+// received nothing, also where the message was there for it.
+typedef struct {
+    volt_frame frame;
+    volt_arm in, quit;
+    volt_chan *c;
+    volt_token *stop;
+    msg m;
+    int is_stop_first, winner, n;
+} chooser;
+static volt_poll chooser_run(volt_cx *cx, void *arg) {
+    chooser *k = (chooser *)arg;
+    VOLT_BEGIN(cx, k);
+    if (k->is_stop_first)
+        VOLT_AWAIT(k->winner, VOLT_SELECT_BIASED(
+            VOLT_ARM(&k->quit, volt_token_wait(cx, k->stop)),
+            VOLT_ARM(&k->in, k->n, volt_chan_recv(cx, k->c, &k->m, sizeof k->m))));
+    else
+        VOLT_AWAIT(k->winner, VOLT_SELECT_BIASED(
+            VOLT_ARM(&k->in, k->n, volt_chan_recv(cx, k->c, &k->m, sizeof k->m)),
+            VOLT_ARM(&k->quit, volt_token_wait(cx, k->stop))));
+    if (k->in.fired) CHECK_EQ(k->n, 1);
+    else CHECK_EQ(k->in.value, -ECANCELED);
+    CHECK_EQ(k->m.seq, k->in.fired ? 7 : 0);
+    VOLT_END(k->in.fired);
+}
+ROOT_TEST_1(chan_receive_that_loses_a_select, {
+    volt_chan c;
+    msg buf[1];
+    awaiter a;
+    volt_token stop[2];
+    volt_handle h;
+    int i, rc, n;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 2; s->i++) {
+        volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
+        SPAWN(&s->h, chooser_run,
+              (chooser){ .c = &s->c, .stop = &s->stop[s->i], .is_stop_first = s->i });
+        VOLT_AWAIT(until_waiting(cx, &s->a, &s->c, n_receivers, 1));
+        CHECK_EQ(try_send(&s->c, 0, 7), 0);
+        volt_token_cancel(&s->stop[s->i]);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, !s->i);
+        CHECK_EQ(try_recv(&s->c), s->i ? 7 : -EAGAIN);
+    }
+    VOLT_END(0);
+}
+
+// ---- time limits, tokens, joins
+
+ROOT_TEST(chan_time_limit, { volt_chan c; msg buf[1], m; volt_timer t; volt_time start; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
+    s->start = volt_now();
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(3),
+                                  volt_chan_recv(cx, &s->c, &s->m, sizeof s->m)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK(volt_now() - s->start >= VOLT_MS(3));
+    s->m = MSG(1, 1);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(3),
+                                  volt_chan_send(cx, &s->c, &s->m, sizeof s->m)));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(3),
+                                  volt_chan_send(cx, &s->c, &s->m, sizeof s->m)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(3), volt_chan_reserve(cx, &s->c)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(3), volt_chan_closed(cx, &s->c)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK_EQ(volt_chan_len(&s->c), 1);
+    CHECK(!s->c.senders_ && !s->c.receivers_ && !s->c.watchers_);
+    VOLT_END(0);
+}
+
+ROOT_TEST(chan_unless_a_token, { volt_chan c; msg buf[1], m; volt_link l; volt_token t; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
+    SPAWN(NULL, napper_run, (napper){ .d = VOLT_MS(2) });
+    volt_token_cancel(&s->t);
+    VOLT_AWAIT(s->rc, volt_unless(cx, &s->l, &s->t,
+                                  volt_chan_recv(cx, &s->c, &s->m, sizeof s->m)));
+    CHECK_EQ(s->rc, -ECANCELED);
+    VOLT_AWAIT(s->rc, volt_unless(cx, &s->l, &s->t,
+                                  volt_chan_send(cx, &s->c, &s->m, sizeof s->m)));
+    CHECK_EQ(s->rc, -ECANCELED);
+    CHECK(!s->c.senders_ && !s->c.receivers_);
+    VOLT_END(0);
+}
+
+// A task may be on both ends at once.
+ROOT_TEST(chan_both_ends_in_one_join, {
+    volt_chan c[2];
+    msg buf[2][1], out[2], in[2];
+    volt_arm arm[4];
+    int i, rc, n[4];
+}) {
+    VOLT_BEGIN(cx, s);
+    for (int i = 0; i < 2; i++) volt_chan_init(&s->c[i], s->buf[i], sizeof s->buf[i][0], 0);
+    for (s->i = 0; s->i < 100; s->i++) {
+        for (int k = 0; k < 2; k++) s->out[k] = MSG(k, s->i);
+        VOLT_AWAIT(s->rc, VOLT_JOIN_ALL(
+            VOLT_ARM(&s->arm[0], s->n[0], volt_chan_send(cx, &s->c[0], &s->out[0], sizeof(msg))),
+            VOLT_ARM(&s->arm[1], s->n[1], volt_chan_recv(cx, &s->c[1], &s->in[1], sizeof(msg))),
+            VOLT_ARM(&s->arm[2], s->n[2], volt_chan_recv(cx, &s->c[0], &s->in[0], sizeof(msg))),
+            VOLT_ARM(&s->arm[3], s->n[3], volt_chan_send(cx, &s->c[1], &s->out[1], sizeof(msg)))));
+        CHECK_EQ(s->rc, 0);
+        for (int k = 0; k < 4; k++) CHECK_EQ(s->n[k], k == 1 || k == 2);
+        for (int k = 0; k < 2; k++) CHECK(s->in[k].from == k && s->in[k].seq == s->i);
+    }
+    VOLT_END(0);
+}
+
+// ---- close, from either side
+
+ROOT_TEST_1(chan_close_ends_every_wait, {
+    volt_chan c;
+    msg buf[1];
+    awaiter a;
+    result out[6];
+    int n, i, cap;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->cap = 0; s->cap < 2; s->cap++) {
+        volt_chan_init(&s->c, s->buf, sizeof s->buf[0], (size_t)s->cap);
+        s->n = 0;
+        for (s->i = 0; s->i < 2; s->i++) START(NULL, CLOSED, &s->out[s->i], s->i + 1);
+        for (s->i = 0; s->i < 2; s->i++) START(NULL, RECV, &s->out[2 + s->i], s->i + 1);
+        volt_chan_close(&s->c);
+        volt_chan_close(&s->c); // again: nothing
+        CHECK_EQ(volt_chan_is_closed(&s->c), 1);
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 4));
+        for (int i = 0; i < 4; i++) CHECK_EQ(s->out[i].rc, 0);
+        CHECK_EQ(try_send(&s->c, 0, 1), -EPIPE);
+        CHECK_EQ(volt_chan_try_reserve(&s->c), -EPIPE);
+        CHECK_EQ(try_recv(&s->c), 0);
+        // Who comes too late does not wait.
+        for (s->i = SEND; s->i <= CLOSED; s->i++) START(NULL, s->i, &s->out[s->i], 0);
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 8));
+        CHECK_EQ(s->out[SEND].rc, -EPIPE);
+        CHECK_EQ(s->out[RECV].rc, 0);
+        CHECK_EQ(s->out[RESERVE].rc, -EPIPE);
+        CHECK_EQ(s->out[CLOSED].rc, 0);
+    }
+    VOLT_END(0);
+}
+
+ROOT_TEST_1(chan_close_keeps_what_is_inside, {
+    volt_chan c;
+    msg buf[2];
+    awaiter a;
+    result out[4];
+    int n, i;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 2);
+    for (int i = 1; i <= 2; i++) CHECK_EQ(try_send(&s->c, 0, i), 0);
+    START(NULL, SEND, &s->out[0], 1);
+    START(NULL, RESERVE, &s->out[1], 2);
+    START(NULL, SEND, &s->out[2], 3);
+    CHECK_EQ(try_recv(&s->c), 1); // and the first of them is granted a place
+    volt_chan_close(&s->c);
+    CHECK_EQ(try_recv(&s->c), 2);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 3));
+    for (int i = 0; i < 3; i++) CHECK_EQ(s->out[i].rc, -EPIPE); // who was granted one, too
+    CHECK_EQ(try_recv(&s->c), 0);
+    VOLT_END(0);
+}
+
+// A message that was granted to one who is then cancelled is received after the close.
+ROOT_TEST_1(chan_closed_while_a_message_is_spoken_for, {
+    volt_chan c;
+    msg buf[1];
+    awaiter a;
+    result out[2];
+    volt_handle h;
+    int n, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
+    START(&s->h, RECV, &s->out[0], 1);
+    CHECK_EQ(try_send(&s->c, 0, 7), 0);
+    volt_chan_close(&s->c);
+    CHECK_EQ(try_recv(&s->c), -EAGAIN); // not drained yet
+    volt_cancel(&s->h);
+    s->out[1].rc = NOT_YET;
+    SPAWN(NULL, one_run, (one){ .c = &s->c, .kind = RECV, .out = &s->out[1], .n_ended = &s->n });
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, -ECANCELED);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 2));
+    CHECK_EQ(s->out[1].rc, 1);
+    CHECK_EQ(s->out[1].m.seq, 7);
+    CHECK_EQ(try_recv(&s->c), 0);
+    VOLT_END(0);
+}
+
+ROOT_TEST(chan_closed_when_the_last_is_released, { volt_chan c; msg buf[2]; int i; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 1; s->i < 4; s->i++) {
+        int one_side = s->i == 3 ? VOLT_CHAN_SENDER | VOLT_CHAN_RECEIVER : s->i;
+        volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 2);
+        volt_chan_retain(&s->c, VOLT_CHAN_SENDER);
+        volt_chan_retain(&s->c, VOLT_CHAN_RECEIVER);
+        for (int k = 0; k < 3; k++) volt_chan_retain(&s->c, one_side);
+        CHECK_EQ(try_send(&s->c, 0, 1), 0);
+        for (int k = 0; k < 3; k++) {
+            CHECK_EQ(volt_chan_is_closed(&s->c), 0);
+            volt_chan_release(&s->c, one_side);
+        }
+        CHECK_EQ(volt_chan_is_closed(&s->c), 0);
+        CHECK_EQ(try_send(&s->c, 0, 2), 0);
+        volt_chan_release(&s->c, one_side);
+        CHECK_EQ(volt_chan_is_closed(&s->c), 1);
+        CHECK_EQ(try_send(&s->c, 0, 3), -EPIPE);
+        for (int k = 1; k < 3; k++) CHECK_EQ(try_recv(&s->c), k); // is still received
+        CHECK_EQ(try_recv(&s->c), 0);
+    }
+    VOLT_END(0);
+}
+
+// ---- places that are reserved
+
+ROOT_TEST_1(chan_reserved_places, {
+    volt_chan c;
+    msg buf[2], m;
+    awaiter a;
+    result out[3];
+    int n, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 2);
+    VOLT_AWAIT(s->rc, volt_chan_reserve(cx, &s->c));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(volt_chan_try_reserve(&s->c), 0);
+    CHECK_EQ(volt_chan_len(&s->c), 0);
+    CHECK_EQ(try_send(&s->c, 0, 1), -EAGAIN); // it is full, of nothing
+    CHECK_EQ(try_recv(&s->c), -EAGAIN);
+    START(NULL, RESERVE, &s->out[0], 1);
+    s->out[1].m = MSG(0, 2);
+    START(NULL, SEND, &s->out[1], 2);
+    volt_chan_unreserve(&s->c);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 1));
+    CHECK_EQ(s->out[0].rc, 0);
+    CHECK_EQ(n_senders(&s->c), 1);
+    s->m = MSG(0, 1);
+    CHECK_EQ(volt_chan_send_reserved(&s->c, &s->m, sizeof s->m), 0);
+    CHECK_EQ(n_senders(&s->c), 1);
+    volt_chan_unreserve(&s->c);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 2));
+    CHECK_EQ(s->out[1].rc, 0);
+    for (int i = 1; i < 3; i++) CHECK_EQ(try_recv(&s->c), i);
+    CHECK_EQ(try_recv(&s->c), -EAGAIN);
+    VOLT_END(0);
+}
+
+// It is not drained before what was reserved has been sent or given up.
+ROOT_TEST_1(chan_reserved_over_a_close, {
+    volt_chan c;
+    msg buf[2], m;
+    awaiter a;
+    result out[2];
+    int n, i, cap;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->cap = 0; s->cap <= 2; s->cap += 2) {
+        volt_chan_init(&s->c, s->buf, sizeof s->buf[0], (size_t)s->cap);
+        s->n = 0;
+        for (s->i = 0; s->i < 2; s->i++) START(NULL, RECV, &s->out[s->i], s->i + 1);
+        CHECK_EQ(volt_chan_try_reserve(&s->c), 0);
+        CHECK_EQ(volt_chan_try_reserve(&s->c), s->cap ? 0 : -EAGAIN);
+        volt_chan_close(&s->c);
+        CHECK_EQ(n_receivers(&s->c), 2);
+        CHECK_EQ(try_recv(&s->c), -EAGAIN);
+        s->m = MSG(0, 9);
+        CHECK_EQ(volt_chan_send_reserved(&s->c, &s->m, sizeof s->m), 0);
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 1));
+        CHECK_EQ(s->out[0].rc, 1);
+        CHECK_EQ(s->out[0].m.seq, 9);
+        if (s->cap) CHECK_EQ(n_receivers(&s->c), 1);
+        if (s->cap) volt_chan_unreserve(&s->c);
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 2));
+        CHECK_EQ(s->out[1].rc, 0);
+        CHECK_EQ(try_recv(&s->c), 0);
+    }
+    VOLT_END(0);
+}
+
+// ---- several at once
+
+ROOT_TEST_1(chan_several_at_once, {
+    volt_chan c;
+    msg buf[4], out[6], in[6];
+    awaiter a;
+    result one;
+    volt_handle h;
+    int n, i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 4);
+    for (int i = 0; i < 6; i++) s->out[i] = MSG(0, i + 1);
+    VOLT_AWAIT(s->rc, volt_chan_send_n(cx, &s->c, s->out, sizeof(msg), 6));
+    CHECK_EQ(s->rc, 4);
+    VOLT_AWAIT(s->rc, volt_chan_recv_n(cx, &s->c, s->in, sizeof(msg), 3));
+    CHECK_EQ(s->rc, 3);
+    for (int i = 0; i < 3; i++) CHECK_EQ(s->in[i].seq, i + 1);
+    VOLT_AWAIT(s->rc, volt_chan_send_n(cx, &s->c, s->out + 4, sizeof(msg), 2));
+    CHECK_EQ(s->rc, 2); // around the end of the buffer
+    VOLT_AWAIT(s->rc, volt_chan_recv_n(cx, &s->c, s->in, sizeof(msg), 6));
+    CHECK_EQ(s->rc, 3);
+    for (int i = 0; i < 3; i++) CHECK_EQ(s->in[i].seq, i + 4);
+    // Of what is there one is for another.
+    START(&s->h, RECV, &s->one, 1);
+    for (int i = 0; i < 3; i++) CHECK_EQ(try_send(&s->c, 0, i + 1), 0);
+    VOLT_AWAIT(s->rc, volt_chan_recv_n(cx, &s->c, s->in, sizeof(msg), 6));
+    CHECK_EQ(s->rc, 2);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 1);
+    CHECK_EQ(s->one.m.seq + s->in[0].seq + s->in[1].seq, 6);
+    volt_chan_close(&s->c);
+    VOLT_AWAIT(s->rc, volt_chan_send_n(cx, &s->c, s->out, sizeof(msg), 6));
+    CHECK_EQ(s->rc, -EPIPE);
+    VOLT_AWAIT(s->rc, volt_chan_recv_n(cx, &s->c, s->in, sizeof(msg), 6));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_chan_recv_n(cx, &s->c, s->in, sizeof(msg), 0));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_chan_send_n(cx, &s->c, s->in, sizeof(msg), 0));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_END(0);
+}
+
+// ---- rendezvous
+
+ROOT_TEST_1(chan_rendezvous, {
+    volt_chan c;
+    msg buf[1];
+    awaiter a;
+    result out[4];
+    volt_handle h[4];
+    int n, i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
+    CHECK_EQ(try_send(&s->c, 0, 1), -EAGAIN); // nobody receives
+    CHECK_EQ(volt_chan_try_reserve(&s->c), -EAGAIN);
+    for (s->i = 0; s->i < 2; s->i++) {
+        s->out[s->i].m = MSG(0, 1 + s->i);
+        START(&s->h[s->i], SEND, &s->out[s->i], s->i + 1);
+    }
+    for (s->i = 0; s->i < 50; s->i++) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(s->n, 0); // they wait until somebody receives
+    for (s->i = 2; s->i < 4; s->i++) {
+        START(NULL, RECV, &s->out[s->i], 0);
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 2 * (s->i - 1)));
+        CHECK_EQ(s->out[s->i].rc, 1);
+        CHECK_EQ(s->out[s->i].m.seq, s->i - 1);
+        CHECK_EQ(s->out[s->i - 2].rc, 0);
+        if (s->i == 2) CHECK_EQ(s->out[1].rc, NOT_YET); // one each
+    }
+    for (int i = 0; i < 2; i++) volt_detach(&s->h[i]);
+    START(NULL, RECV, &s->out[0], 1);
+    CHECK_EQ(try_send(&s->c, 0, 5), 0);
+    CHECK_EQ(try_send(&s->c, 0, 6), -EAGAIN);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 5));
+    CHECK_EQ(s->out[0].m.seq, 5);
+    VOLT_END(0);
+}
+
+// A receiver that has let a sender go and is cancelled leaves the message to the next one; the
+// sender that waits behind goes on waiting for somebody who receives its own.
+ROOT_TEST_1(chan_rendezvous_receiver_cancelled, {
+    volt_chan c;
+    msg buf[1];
+    awaiter a;
+    result out[4];
+    volt_handle r;
+    int n, i, rc, is_sent;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->is_sent = 0; s->is_sent < 2; s->is_sent++) {
+        volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
+        s->n = 0;
+        START(&s->r, RECV, &s->out[0], 1);
+        if (s->is_sent) CHECK_EQ(try_send(&s->c, 0, 1), 0);
+        else CHECK_EQ(volt_chan_try_reserve(&s->c), 0);
+        volt_cancel(&s->r);
+        s->out[1].m = MSG(0, 2);
+        START(NULL, SEND, &s->out[1], 1);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->r));
+        CHECK_EQ(s->rc, -ECANCELED);
+        s->out[2].m = MSG(0, 1);
+        if (!s->is_sent) CHECK_EQ(volt_chan_send_reserved(&s->c, &s->out[2].m, sizeof(msg)), 0);
+        for (s->i = 0; s->i < 50; s->i++) VOLT_AWAIT(volt_yield(cx));
+        CHECK_EQ(s->out[1].rc, NOT_YET);
+        CHECK_EQ(volt_chan_len(&s->c), 1);
+        CHECK_EQ(try_recv(&s->c), 1);
+        START(NULL, RECV, &s->out[3], 0);
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 3));
+        CHECK_EQ(s->out[3].m.seq, 2);
+        CHECK_EQ(s->out[1].rc, 0);
+    }
+    VOLT_END(0);
+}
+
+// A sender that has been granted a receiver and is cancelled: the next sender has it.
+ROOT_TEST_1(chan_rendezvous_sender_cancelled, {
+    volt_chan c;
+    msg buf[1];
+    awaiter a;
+    result out[3];
+    volt_handle h;
+    int n, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
+    START(&s->h, SEND, &s->out[0], 1);
+    s->out[1].m = MSG(0, 2);
+    START(NULL, SEND, &s->out[1], 2);
+    s->out[2].rc = NOT_YET;
+    SPAWN(NULL, one_run, (one){ .c = &s->c, .kind = RECV, .out = &s->out[2], .n_ended = &s->n });
+    while (n_senders(&s->c) == 2) VOLT_AWAIT(volt_yield(cx));
+    volt_cancel(&s->h); // granted, and maybe not run yet
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 2));
+    CHECK_EQ(s->out[2].m.seq, s->rc == 0 ? 0 : 2);
+    CHECK(s->rc == 0 || s->rc == -ECANCELED);
+    volt_chan_close(&s->c);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 3));
+    CHECK_EQ(s->out[1].rc, s->rc == 0 ? -EPIPE : 0);
+    VOLT_END(0);
+}
+
+// ---- stress: whatever ends a wait, what was sent is received once and nothing else
+
+enum { STORM_TASKS = 4, STORM_EACH = TEST__IS_SANITIZED ? 80 : 200, STORM_THREADS = 2,
+       STORM_PARTIES = STORM_TASKS + STORM_THREADS };
+typedef struct {
+    volt_chan c;
+    msg buf[4];
+    uint8_t sent[STORM_PARTIES][STORM_EACH], got[STORM_PARTIES][STORM_EACH];
+    int n_senders, n_started, has_threads;
+} storm;
+static void storm_sent(storm *t, msg m) {
+    CHECK_EQ(__atomic_fetch_add(&t->sent[m.from][m.seq], 1, __ATOMIC_RELAXED), 0);
+}
+static void storm_got(storm *t, int *last, const msg *m, int n) {
+    for (; n > 0; n--, m++) {
+        CHECK(m->seq >= last[m->from]);
+        last[m->from] = m->seq + 1;
+        CHECK_EQ(__atomic_fetch_add(&t->got[m->from][m->seq], 1, __ATOMIC_RELAXED), 0);
+    }
+}
+static void storm_leave(storm *t) {
+    if (__atomic_sub_fetch(&t->n_senders, 1, __ATOMIC_ACQ_REL) == 0) volt_chan_close(&t->c);
+}
+
+enum { PLAIN, LIMITED, CHOSEN, UNLESS, RESERVED, TRIED, MANY, N_WAYS };
+typedef struct {
+    volt_frame frame;
+    storm *t;
+    volt_arm a, b;
+    volt_timer limit;
+    volt_link link;
+    volt_token *stop;
+    int id, way, rc, last[STORM_PARTIES], winner, n;
+    msg m[3];
+} stormer;
+static volt_poll storm_send(volt_cx *cx, void *arg) {
+    stormer *k = (stormer *)arg;
+    VOLT_BEGIN(cx, k);
+    k->way = (int)RANDOM_BELOW(N_WAYS);
+    k->n = 1;
+    switch (k->way) {
+    case TRIED: k->rc = volt_chan_try_send(&k->t->c, k->m, sizeof k->m[0]); break;
+    case MANY: k->n = 3 < STORM_EACH - k->m->seq ? 3 : STORM_EACH - k->m->seq; break;
+    }
+    for (int i = 1; i < k->n; i++) k->m[i] = MSG(k->id, k->m->seq + i);
+    if (k->way == PLAIN)
+        VOLT_AWAIT(k->rc, volt_chan_send(cx, &k->t->c, k->m, sizeof k->m[0]));
+    if (k->way == LIMITED)
+        VOLT_AWAIT(k->rc, volt_within(cx, &k->limit, VOLT_US(300),
+                                      volt_chan_send(cx, &k->t->c, k->m, sizeof k->m[0])));
+    if (k->way == UNLESS)
+        VOLT_AWAIT(k->rc, volt_unless(cx, &k->link, k->stop,
+                                      volt_chan_send(cx, &k->t->c, k->m, sizeof k->m[0])));
+    if (k->way == CHOSEN) {
+        VOLT_AWAIT(k->winner, VOLT_SELECT(
+            VOLT_ARM(&k->a, volt_chan_send(cx, &k->t->c, k->m, sizeof k->m[0])),
+            VOLT_ARM(&k->b, volt_yield(cx))));
+        k->rc = (int)k->a.value;
+        CHECK(k->winner < 0 || k->a.fired || k->rc == -ECANCELED);
+    }
+    if (k->way == RESERVED) {
+        VOLT_AWAIT(k->rc, volt_within(cx, &k->limit, VOLT_MS(1),
+                                      volt_chan_reserve(cx, &k->t->c)));
+        if (k->rc == 0 && RANDOM_BELOW(2)) VOLT_AWAIT(volt_yield(cx));
+        if (k->rc == 0 && RANDOM_BELOW(3) > 0)
+            k->rc = volt_chan_send_reserved(&k->t->c, k->m, sizeof k->m[0]);
+        else if (k->rc == 0) volt_chan_unreserve(&k->t->c), k->rc = -EAGAIN;
+    }
+    if (k->way == MANY) {
+        VOLT_AWAIT(k->rc, volt_chan_send_n(cx, &k->t->c, k->m, sizeof k->m[0], (uint32_t)k->n));
+        k->n = k->rc > 0 ? k->rc : 1;
+        if (k->rc > 0) k->rc = 0;
+    }
+    CHECK(k->rc == 0 || k->rc == -EAGAIN || k->rc == -ETIMEDOUT || k->rc == -ECANCELED);
+    for (int i = 0; k->rc == 0 && i < k->n; i++) storm_sent(k->t, k->m[i]);
+    VOLT_END(k->rc < 0 ? k->rc : k->n);
+}
+// Gives 0 once it is closed and drained.
+static volt_poll storm_recv(volt_cx *cx, void *arg) {
+    stormer *k = (stormer *)arg;
+    VOLT_BEGIN(cx, k);
+    k->way = (int)RANDOM_BELOW(N_WAYS);
+    if (k->way == PLAIN || k->way == RESERVED)
+        VOLT_AWAIT(k->rc, volt_chan_recv(cx, &k->t->c, k->m, sizeof k->m[0]));
+    if (k->way == LIMITED)
+        VOLT_AWAIT(k->rc, volt_within(cx, &k->limit, VOLT_US(300),
+                                      volt_chan_recv(cx, &k->t->c, k->m, sizeof k->m[0])));
+    if (k->way == UNLESS)
+        VOLT_AWAIT(k->rc, volt_unless(cx, &k->link, k->stop,
+                                      volt_chan_recv(cx, &k->t->c, k->m, sizeof k->m[0])));
+    if (k->way == CHOSEN) {
+        VOLT_AWAIT(k->winner, VOLT_SELECT(
+            VOLT_ARM(&k->a, volt_chan_recv(cx, &k->t->c, k->m, sizeof k->m[0])),
+            VOLT_ARM(&k->b, volt_yield(cx))));
+        k->rc = (int)k->a.value;
+        CHECK(k->winner < 0 || k->a.fired || k->rc == -ECANCELED);
+    }
+    if (k->way == TRIED) k->rc = volt_chan_try_recv(&k->t->c, k->m, sizeof k->m[0]);
+    if (k->way == MANY)
+        VOLT_AWAIT(k->rc, volt_chan_recv_n(cx, &k->t->c, k->m, sizeof k->m[0], 3));
+    if (k->rc > 0) storm_got(k->t, k->last, k->m, k->rc);
+    CHECK(k->rc >= 0 || k->rc == -EAGAIN || k->rc == -ETIMEDOUT || k->rc == -ECANCELED);
+    VOLT_END(k->rc);
+}
+typedef struct {
+    volt_frame frame;
+    stormer k;
+    volt_token stop;
+    int rc;
+} storm_task;
+// What was not sent is not sent again: the next number is next.
+static volt_poll storm_sender_run(volt_cx *cx, void *arg) {
+    storm_task *t = (storm_task *)arg;
+    VOLT_BEGIN(cx, t);
+    t->k.stop = &t->stop;
+    for (t->k.m[0] = MSG(t->k.id, 0); t->k.m[0].seq < STORM_EACH; t->k.m[0].seq += t->rc) {
+        if (t->k.m[0].seq > STORM_EACH / 2) volt_token_cancel(&t->stop);
+        VOLT_AWAIT(t->rc, storm_send(cx, &t->k));
+        if (t->rc < 0) t->rc = 1;
+        if (RANDOM_BELOW(4) == 0) VOLT_AWAIT(volt_yield(cx));
+    }
+    storm_leave(t->k.t);
+    VOLT_END(0);
+}
+static volt_poll storm_receiver_run(volt_cx *cx, void *arg) {
+    storm_task *t = (storm_task *)arg;
+    VOLT_BEGIN(cx, t);
+    t->k.stop = &t->stop;
+    for (;;) {
+        VOLT_AWAIT(t->rc, storm_recv(cx, &t->k));
+        if (t->rc == 0 || volt_is_cancelled(cx)) break;
+        if (RANDOM_BELOW(50) == 0) volt_token_cancel(&t->stop);
+        if (RANDOM_BELOW(4) == 0) VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(t->rc);
+}
+// Receivers that are cancelled, one after the other, somewhere.
+typedef struct {
+    volt_frame frame;
+    storm *t;
+    volt_handle h;
+    int rc, i, n;
+} storm_canceller;
+static volt_poll storm_canceller_run(volt_cx *cx, void *arg) {
+    storm_canceller *k = (storm_canceller *)arg;
+    VOLT_BEGIN(cx, k);
+    while (!volt_chan_is_closed(&k->t->c)) {
+        SPAWN(&k->h, storm_receiver_run, (storm_task){ .k = { .t = k->t } });
+        k->n = (int)RANDOM_BELOW(20);
+        for (k->i = 0; k->i < k->n; k->i++) VOLT_AWAIT(volt_yield(cx));
+        volt_cancel(&k->h);
+        VOLT_AWAIT(k->rc, volt_join(cx, &k->h));
+    }
+    VOLT_END(0);
+}
+
+typedef struct {
+    storm *t;
+    int id;
+} storm_thread;
+static void *storm_thread_send(void *arg) {
+    storm_thread *k = (storm_thread *)arg;
+    for (msg m = MSG(k->id, 0); m.seq < STORM_EACH; m.seq++) {
+        volt_chan *c = &k->t->c;
+        uint64_t way = RANDOM_BELOW(4);
+        volt_time limit = way == 0 ? VOLT_NEVER : (volt_time)RANDOM_BELOW(VOLT_US(200));
+        int rc = way < 3 ? volt_chan_send_sync(c, &m, sizeof m, limit)
+                         : volt_chan_try_send(c, &m, sizeof m);
+        CHECK(rc == 0 || rc == (way < 3 ? -ETIMEDOUT : -EAGAIN));
+        if (rc == 0) storm_sent(k->t, m);
+    }
+    storm_leave(k->t);
+    return NULL;
+}
+static void *storm_thread_recv(void *arg) {
+    storm_thread *k = (storm_thread *)arg;
+    int last[STORM_PARTIES] = { 0 };
+    for (int rc = 1; rc != 0;) {
+        msg m;
+        uint64_t way = RANDOM_BELOW(4);
+        volt_time limit = way == 0 ? VOLT_NEVER : (volt_time)RANDOM_BELOW(VOLT_US(200));
+        rc = way < 3 ? volt_chan_recv_sync(&k->t->c, &m, sizeof m, limit)
+                     : volt_chan_try_recv(&k->t->c, &m, sizeof m);
+        CHECK(rc >= 0 || rc == (way < 3 ? -ETIMEDOUT : -EAGAIN));
+        if (rc == 1) storm_got(k->t, last, &m, 1);
+    }
+    return NULL;
+}
+
+static void storm_run(uint32_t workers, uint32_t cap, int has_threads) {
+    static storm t;
+    storm_thread k[STORM_THREADS];
+    pthread_t sends[STORM_THREADS], recvs[STORM_THREADS];
+    volt_handle h[2 * STORM_TASKS + 1];
+    int n = 0;
+    memset(&t, 0, sizeof t);
+    volt_chan_init(&t.c, t.buf, sizeof t.buf[0], cap);
+    t.n_senders = STORM_TASKS + (has_threads ? STORM_THREADS : 0);
+    volt_rt *rt = create_on(workers);
+    for (int i = 0; i < STORM_TASKS; i++) {
+        RT_SPAWN(rt, &h[n++], storm_sender_run, (storm_task){ .k = { .t = &t, .id = i } });
+        RT_SPAWN(rt, &h[n++], storm_receiver_run, (storm_task){ .k = { .t = &t, .id = i } });
+    }
+    RT_SPAWN(rt, &h[n++], storm_canceller_run, (storm_canceller){ .t = &t });
+    for (int i = 0; has_threads && i < STORM_THREADS; i++) {
+        k[i] = (storm_thread){ .t = &t, .id = STORM_TASKS + i };
+        sends[i] = start_thread(storm_thread_send, &k[i]);
+        recvs[i] = start_thread(storm_thread_recv, &k[i]);
+    }
+    for (int i = 0; i < n; i++) {
+        int64_t rc;
+        CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &rc), 0);
+    }
+    for (int i = 0; has_threads && i < STORM_THREADS; i++) {
+        join_thread(sends[i]);
+        join_thread(recvs[i]);
+    }
+    CHECK_EQ(memcmp(t.sent, t.got, sizeof t.sent), 0);
+    CHECK_EQ(t.c.len_ + t.c.to_come_ + t.c.spoken_for_, 0);
+    CHECK(!t.c.senders_ && !t.c.receivers_);
+    destroy(rt);
+}
+TEST(chan_storm) {
+    EACH_WORKERS(w)
+    for (uint32_t cap = 0; cap <= 4; cap = cap * 3 + 1) storm_run(w, cap, 0);
+}
+TEST_OF_THREADS(chan_storm_with_threads) {
+    EACH_WORKERS(w)
+    for (uint32_t cap = 0; cap <= 4; cap = cap * 3 + 1) storm_run(w, cap, 1);
+}
+
+// ---- threads that block
+
+static void *closes_when_awaited(void *arg) {
+    volt_chan *c = (volt_chan *)arg;
+    UNTIL(n_receivers(c) + n_senders(c) == 1);
+    volt_chan_close(c);
+    return NULL;
+}
+TEST_OF_THREADS(chan_blocked_threads) {
+    msg buf[1], m = MSG(1, 1);
+    volt_chan c = VOLT_CHAN_INIT(buf);
+    volt_time start = volt_now();
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, VOLT_MS(3)), -ETIMEDOUT);
+    CHECK(volt_now() - start >= VOLT_MS(3));
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, 0), -ETIMEDOUT);
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, -1), -ETIMEDOUT);
+    CHECK_EQ(volt_chan_send_sync(&c, &m, sizeof m, 0), 0);
+    CHECK_EQ(volt_chan_send_sync(&c, &m, sizeof m, VOLT_MS(1)), -ETIMEDOUT);
+    pthread_t t = start_thread(closes_when_awaited, &c);
+    CHECK_EQ(volt_chan_send_sync(&c, &m, sizeof m, VOLT_NEVER), -EPIPE);
+    join_thread(t);
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, VOLT_NEVER), 1);
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, VOLT_NEVER), 0);
+    volt_chan_init(&c, buf, sizeof buf[0], 0);
+    t = start_thread(closes_when_awaited, &c);
+    CHECK_EQ(volt_chan_recv_sync(&c, &m, sizeof m, VOLT_NEVER), 0);
+    join_thread(t);
+}
+ROOT_TEST(chan_blocks_no_worker, { volt_chan c; msg buf[1], m; }) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
+    CHECK_EQ(volt_chan_recv_sync(&s->c, &s->m, sizeof s->m, 0), -EDEADLK);
+    CHECK_EQ(volt_chan_send_sync(&s->c, &s->m, sizeof s->m, 0), -EDEADLK);
+    CHECK(!s->c.receivers_ && volt_chan_len(&s->c) == 0);
+    VOLT_END(0);
+}
+
+// ---- freed by who was last, as soon as nobody else has anything to do with it
+
+typedef struct {
+    volt_chan c;
+    msg buf[1];
+} parcel;
+static parcel *parcel_new(size_t cap) {
+    parcel *p = (parcel *)malloc(sizeof *p);
+    CHECK(p);
+    volt_chan_init(&p->c, p->buf, sizeof p->buf[0], cap);
+    return p;
+}
+// One message: who has received it frees the channel. The sender may still be inside its call.
+typedef struct {
+    volt_frame frame;
+    parcel *p;
+    msg m;
+    int rc, is_close;
+} courier;
+static volt_poll courier_send(volt_cx *cx, void *arg) {
+    courier *k = (courier *)arg;
+    VOLT_BEGIN(cx, k);
+    if (k->is_close) volt_chan_close(&k->p->c);
+    else VOLT_AWAIT(k->rc, volt_chan_send(cx, &k->p->c, &k->m, sizeof k->m));
+    CHECK_EQ(k->rc, 0);
+    VOLT_END(0);
+}
+static volt_poll courier_recv(volt_cx *cx, void *arg) {
+    courier *k = (courier *)arg;
+    VOLT_BEGIN(cx, k);
+    VOLT_AWAIT(k->rc, volt_chan_recv(cx, &k->p->c, &k->m, sizeof k->m));
+    CHECK_EQ(k->rc, !k->is_close);
+    volt_chan_destroy(&k->p->c);
+    free(k->p);
+    VOLT_END(0);
+}
+enum { PARCELS = TEST__IS_SANITIZED ? 300 : 2000 };
+static void post_parcel(volt_cx *cx, volt_group *g, int i) { // in either order
+    courier k = { .p = parcel_new(1), .is_close = i & 2 };
+    CHECK_EQ(VOLT_GROUP_SPAWN(cx, g, i & 1 ? courier_recv : courier_send, k), 0);
+    CHECK_EQ(VOLT_GROUP_SPAWN(cx, g, i & 1 ? courier_send : courier_recv, k), 0);
+}
+ROOT_TEST(chan_freed_by_who_received_last, { volt_group g; int i; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < PARCELS; s->i++) {
+        post_parcel(cx, &s->g, s->i);
+        if (s->i % 50 == 0) VOLT_AWAIT(volt_group_wait(cx, &s->g));
+    }
+    VOLT_AWAIT(volt_group_wait(cx, &s->g));
+    VOLT_END(0);
+}
+
+// The same between a thread and tasks: each sends, and frees what it has received from the other.
+typedef struct {
+    parcel *to_task[PARCELS], *to_thread[PARCELS];
+} post;
+static void *post_thread(void *arg) {
+    post *p = (post *)arg;
+    for (int i = 0; i < PARCELS; i++) {
+        msg m = MSG(0, i);
+        if (i % 3 == 0) volt_chan_close(&p->to_task[i]->c);
+        else CHECK_EQ(volt_chan_send_sync(&p->to_task[i]->c, &m, sizeof m, VOLT_NEVER), 0);
+        CHECK_EQ(volt_chan_recv_sync(&p->to_thread[i]->c, &m, sizeof m, VOLT_NEVER), i % 5 != 0);
+        free(p->to_thread[i]);
+    }
+    return NULL;
+}
+typedef struct {
+    volt_frame frame;
+    post *p;
+    int i, rc;
+    msg m;
+} postman;
+static volt_poll postman_run(volt_cx *cx, void *arg) {
+    postman *k = (postman *)arg;
+    VOLT_BEGIN(cx, k);
+    for (k->i = 0; k->i < PARCELS; k->i++) {
+        VOLT_AWAIT(k->rc, volt_chan_recv(cx, &k->p->to_task[k->i]->c, &k->m, sizeof k->m));
+        CHECK_EQ(k->rc, k->i % 3 != 0);
+        free(k->p->to_task[k->i]);
+        if (k->i % 5 == 0) volt_chan_close(&k->p->to_thread[k->i]->c);
+        else VOLT_AWAIT(k->rc, volt_chan_send(cx, &k->p->to_thread[k->i]->c, &k->m, sizeof k->m));
+        CHECK(k->rc >= 0);
+    }
+    VOLT_END(0);
+}
+TEST_OF_THREADS(chan_freed_between_a_thread_and_a_task) {
+    static post p;
+    EACH_WORKERS(w) {
+        static postman k;
+        memset(&k, 0, sizeof k);
+        k.p = &p;
+        for (int i = 0; i < PARCELS; i++) {
+            p.to_task[i] = parcel_new((size_t)i % 2);
+            p.to_thread[i] = parcel_new((size_t)i / 2 % 2);
+        }
+        pthread_t t = start_thread(post_thread, &p);
+        CHECK_EQ(run_on(w, postman_run, &k), 0);
+        join_thread(t);
+    }
+}
+
+// ---- nothing is allocated
+
+typedef struct {
+    volt_frame frame;
+    volt_chan *in, *out;
+    int rc;
+    msg m;
+} player;
+static volt_poll player_run(volt_cx *cx, void *arg) {
+    player *p = (player *)arg;
+    VOLT_BEGIN(cx, p);
+    for (;;) {
+        VOLT_AWAIT(p->rc, volt_chan_recv(cx, p->in, &p->m, sizeof p->m));
+        if (p->rc <= 0) break;
+        VOLT_AWAIT(p->rc, volt_chan_send(cx, p->out, &p->m, sizeof p->m));
+        CHECK_EQ(p->rc, 0);
+    }
+    VOLT_END(p->rc);
+}
+ROOT_TEST_ALL(chan_allocates_nothing, {
+    volt_chan there, back;
+    msg buf[2], m;
+    volt_handle h;
+    volt_timer t;
+    volt_arm a, b;
+    size_t before;
+    int i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->there, &s->buf[0], sizeof s->buf[0], 0);
+    volt_chan_init(&s->back, &s->buf[1], sizeof s->buf[0], 1);
+    SPAWN(&s->h, player_run, (player){ .in = &s->there, .out = &s->back });
+    s->before = READ(test_heap.n_allocs);
+    for (s->i = 0; s->i < 500; s->i++) {
+        VOLT_AWAIT(s->rc, volt_chan_reserve(cx, &s->there));
+        CHECK_EQ(s->rc, 0);
+        s->m = MSG(0, s->i);
+        CHECK_EQ(volt_chan_send_reserved(&s->there, &s->m, sizeof s->m), 0);
+        VOLT_AWAIT(VOLT_SELECT(
+            VOLT_ARM(&s->a, s->rc, volt_chan_recv(cx, &s->back, &s->m, sizeof s->m)),
+            VOLT_ARM(&s->b, volt_chan_closed(cx, &s->back))));
+        CHECK(s->a.fired && s->rc == 1 && s->m.seq == s->i);
+    }
+    CHECK_EQ(READ(test_heap.n_allocs), s->before);
+    volt_chan_close(&s->there);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
