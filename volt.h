@@ -204,18 +204,18 @@
 //   plain thread   - not on a worker of any volt runtime: it blocks
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
-//                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*,
-//                 volt_histograms, volt_health, volt_strerror,
-//                 volt_rt_spawn*, volt_task_*, volt_try_join, volt_cancel, volt_detach,
-//                 volt_wake, volt_waker_release, volt_result, volt_progress, volt_handle_is_set,
-//                 volt_group_collect, volt_group_cancel, volt_now, volt_interval_init,
-//                 volt_token_* but for the wait, volt_addr_*, volt_local_addr, volt_peer_addr,
-//                 volt_listen*, volt_shut, volt_set_*, volt_rt_close, volt_pollset_open,
-//                 volt_pollset_set; of volt_mutex_*, volt_rwlock_*, volt_sem_*, volt_once_*,
-//                 volt_event_*, volt_wait_group_*, volt_tracker_*, volt_notify_*, volt_barrier_*,
-//                 volt_cond_*, volt_chan_*, volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*,
-//                 volt_watch_* and volt_watcher_* what does not wait; volt_queue_try_pop,
-//                 volt_sub_* and volt_watcher_* on one object one thread at a time
+//                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*, volt_histograms,
+//                 volt_health, volt_strerror, volt_rt_spawn*, volt_task_*, volt_try_join,
+//                 volt_cancel, volt_detach, volt_wake, volt_waker_release, volt_result,
+//                 volt_progress, volt_handle_is_set, volt_group_collect, volt_group_cancel,
+//                 volt_now, volt_interval_init, volt_token_* but for the wait, volt_addr_*,
+//                 volt_local_addr, volt_peer_addr, volt_listen*, volt_shut, volt_set_*,
+//                 volt_rt_close, volt_pollset_open, volt_pollset_set; of volt_mutex_*,
+//                 volt_rwlock_*, volt_sem_*, volt_once_*, volt_event_*, volt_wait_group_*,
+//                 volt_tracker_*, volt_notify_*, volt_barrier_*, volt_cond_*, volt_chan_*,
+//                 volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*, volt_watch_* and
+//                 volt_watcher_* what does not wait; volt_queue_try_pop, volt_sub_* and
+//                 volt_watcher_* on one object one thread at a time
 //   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync and all _sync;
 //                 volt_rt_deadline between two steps
 //   inside a task everything that takes a volt_cx
@@ -863,7 +863,8 @@ typedef enum volt_trace_kind {
 typedef struct volt_trace_event {
     volt_time at;
     const char *name; // the task's, as in a dump; NULL: not about a task
-    const char *site; // "file:line" of its last wait; NULL: there was none
+    const char *site; // "file:line" of its last wait, with PENDING of the one that begins; NULL:
+                      // there was none
     uint64_t task;    // as in a dump, where it is (task >> 32).(task & UINT32_MAX)
     uint32_t kind;
     uint32_t worker; // where it happened: an index; UINT32_MAX: on a thread that is none
@@ -892,49 +893,48 @@ typedef struct volt_health_of {
 
 // All zero: the defaults. volt_effective_config tells what they came to.
 typedef struct volt_config {
-    uint32_t size;           // 0, or sizeof(volt_config)
-    uint32_t workers;        // 0: CPUs of the affinity mask and the cgroup's quota; at most 1024
-    uint32_t reactors;       // epoll instances that descriptors spread over; 0: one per worker
-    uint32_t budget;         // leaf operations per poll before a task must yield; 0: 128; <= 65535
-    uint32_t event_interval; // most polls between two looks at events; 0: 255; at most 1000000
-    uint32_t stack_size;     // bytes of a worker thread; 0: 256 KiB; at least 64 KiB
-    uint32_t watch_us;       // period of the watch over stuck workers; 0: 750, or >= 100; ~0: off
-    uint32_t start_all;      // 1: all workers at once; 0: one more, the others when there is work
-    uint32_t is_guest;       // 1: worker 0 runs inside volt_rt_step, in a loop of the application
+    uint32_t size;            // 0, or sizeof(volt_config)
+    uint32_t workers;         // 0: CPUs of the affinity mask and the cgroup's quota; at most 1024
+    uint32_t reactors;        // epoll instances that descriptors spread over; 0: one per worker
+    uint32_t budget;          // leaf operations per poll before a task must yield; 0: 128; <= 65535
+    uint32_t event_interval;  // most polls between two looks at events; 0: 255; at most 1000000
+    uint32_t stack_size;      // bytes of a worker thread; 0: 256 KiB; at least 64 KiB
+    uint32_t watch_us;        // period of the watch over stuck workers; 0: 750, or >= 100; ~0: off
+    uint32_t start_all;       // 1: all workers at once; 0: one more, the others when there is work
+    uint32_t is_guest;        // 1: worker 0 runs inside volt_rt_step, in a loop of the application
     volt_placement placement; // of what comes from outside the workers; 0: one queue for all
-    uint32_t blocking;       // most threads that volt_blocking uses at once; 0: 16
-    uint64_t seed;           // of stealing and of select; 0: random
-    volt_time drain;         // volt_run: time for the rest, once shutdown began; 0: no limit
-    volt_time slow_poll;     // VOLT_TRACE: longer polls are logged; 0: none
+    uint32_t blocking;        // most threads that volt_blocking uses at once; 0: 16
+    uint64_t seed;            // of stealing and of select; 0: random
+    volt_time drain;          // volt_run: time for the rest, once shutdown began; 0: no limit
+    volt_time slow_poll;      // VOLT_TRACE: longer polls are logged; 0: none
     volt_allocator alloc;
     volt_logger log;
-    volt_tracer tracer; // with VOLT_TRACE
+    volt_tracer tracer;       // with VOLT_TRACE
 } volt_config;
-
 
 // Sums over all workers since the start, as each knew at its last park or at most 16 maintenances
 // ago; the calling worker's own are exact.
-#define VOLT__COUNTERS(X_)                                                     \
-    X_(spawned, "tasks accepted")                                              \
-    X_(completed, "tasks ended")                                               \
-    X_(polls, "calls of task functions")                                       \
-    X_(lifo_polls, "of these, from the LIFO slot")                             \
-    X_(wakes_local, "wake-ups by running tasks, queued on their worker")                    \
-    X_(wakes_remote, "spawns and wake-ups queued on the injector")             \
-    X_(placed, "spawns and wake-ups fetched from the own inbox")               \
-    X_(steals, "successful steals")                                            \
-    X_(stolen, "tasks stolen")                                                 \
-    X_(overflows, "full rings emptied into the injector")                      \
-    X_(searches, "times a worker went looking for work")                       \
-    X_(parks, "blocking epoll_wait calls")                                     \
-    X_(unparks, "sleeping workers woken through their eventfd")                \
-    X_(useless, "wake-ups that found no work")                                 \
-    X_(events, "descriptor events")                                            \
-    X_(timers_fired, "timers that expired")                                    \
-    X_(looks, "looks of the watch")                                            \
-    X_(rescued, "tasks taken from stuck workers")                              \
-    X_(maintenances, "looks at descriptors and timers")                        \
-    X_(lent, "workers offered to another thread by volt_block_in_place")       \
+#define VOLT__COUNTERS(X_)                                               \
+    X_(spawned, "tasks accepted")                                        \
+    X_(completed, "tasks ended")                                         \
+    X_(polls, "calls of task functions")                                 \
+    X_(lifo_polls, "of these, from the LIFO slot")                       \
+    X_(wakes_local, "wake-ups by running tasks, queued on their worker") \
+    X_(wakes_remote, "spawns and wake-ups queued on the injector")       \
+    X_(placed, "spawns and wake-ups fetched from the own inbox")         \
+    X_(steals, "successful steals")                                      \
+    X_(stolen, "tasks stolen")                                           \
+    X_(overflows, "full rings emptied into the injector")                \
+    X_(searches, "times a worker went looking for work")                 \
+    X_(parks, "blocking epoll_wait calls")                               \
+    X_(unparks, "sleeping workers woken through their eventfd")          \
+    X_(useless, "wake-ups that found no work")                           \
+    X_(events, "descriptor events")                                      \
+    X_(timers_fired, "timers that expired")                              \
+    X_(looks, "looks of the watch")                                      \
+    X_(rescued, "tasks taken from stuck workers")                        \
+    X_(maintenances, "looks at descriptors and timers")                  \
+    X_(lent, "workers offered to another thread by volt_block_in_place") \
     X_(busy_ns, "time awake, in ns")
 typedef struct volt_counters {
 #define VOLT__COUNTER_FIELD(name_, text_) uint64_t name_;
@@ -2311,8 +2311,8 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [O1]  queue put: word cas, store       queue take: word cas           what was pushed         MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
 //  [H1]  helm given: store                helm taken: load               the whole worker        MP
-//  [H3]  block in place: count add, sub   block in place: count add      nothing: who is last    RC
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
+//  [H3]  block in place: count add, sub   block in place: count add      nothing: who is last    RC
 #ifndef VOLT_SINGLE_THREAD
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
 #  define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
@@ -4672,7 +4672,7 @@ static int64_t volt__trace_since(uint32_t stamp, int64_t now) {
     return VOLT__CAST(int64_t, (volt__trace_stamp(now) - stamp) >> 1) * 1000;
 }
 #endif
-// When a wait began, and back.
+// When a wait began; shifted back, the milliseconds since another mark.
 #define VOLT__WAIT_SHIFT (VOLT_TRACE ? 1 : 0)
 static uint32_t volt__wait_mark(uint64_t tick) {
     return VOLT__CAST(uint32_t, tick << VOLT__WAIT_SHIFT);
@@ -5464,17 +5464,16 @@ static inline void volt__count_end(volt__worker *w) {
 }
 // A group that was left open is closed before its task ends, for the task's memory holds it: the
 // function is replaced by the closing one, and its result kept in the root frame.
-static int volt__must_close(volt__task *t, int64_t result) {
-    volt__node *root = volt__root_frame(t);
-    volt__scope *s = volt__scope_top(root);
-    VOLT_ASSERT(!s || (t->flags & VOLT__HAD_GROUP));
-    if (!s) return 0;
-    root->key_ = result;
-    t->u.fn = s->close_;
-    return 1;
-}
 static inline int volt__is_left_open(volt__task *t) {
     return (t->flags & VOLT__HAD_GROUP) && volt__scope_top(volt__root_frame(t)) != NULL;
+}
+static int volt__must_close(volt__task *t, int64_t result) {
+    volt__node *root = volt__root_frame(t);
+    VOLT_ASSERT(!volt__scope_top(root) || (t->flags & VOLT__HAD_GROUP));
+    if (!volt__is_left_open(t)) return 0;
+    root->key_ = result;
+    t->u.fn = volt__scope_top(root)->close_;
+    return 1;
 }
 // Of any task. 0: it has not ended, a group is to be closed first.
 static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t,
@@ -5512,7 +5511,7 @@ static inline void volt__suspended(volt__worker *w, volt__task *t) {
         return;
     }
     t->shield = cx->shield_;
-    volt__store_rlx(&t->wait, cx->wait_);                        // rlx: for whoever looks on
+    volt__store_rlx(&t->wait, cx->wait_);                   // rlx: for whoever looks on
     volt__store_rlx(&t->wait_ms, volt__wait_mark(w->tick)); // rlx: for whoever looks on
 #if VOLT_DEBUG
     if (t->links == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
@@ -10424,9 +10423,6 @@ static void volt__query_run(void *arg) {
     volt__query *q = VOLT__CAST(volt__query *, arg);
     volt__query_end(q, volt__names_ask(q));
 }
-static __attribute__((unused)) void volt__query_fail(void *arg, int rc) {
-    volt__query_end(VOLT__CAST(volt__query *, arg), rc);
-}
 static volt__query *volt__query_create(volt_rt *rt, const char *host, const char *service) {
     volt_allocator *a = &rt->cfg.alloc;
     volt__query *q = VOLT__CAST(volt__query *, a->alloc(a->user, sizeof *q, VOLT__LINE));
@@ -10449,18 +10445,23 @@ static volt__query *volt__query_find(volt_rt *rt, const char *host, const char *
     while (q && (strcmp(q->host, host) != 0 || strcmp(q->service, service) != 0)) q = q->next;
     return q;
 }
-static int volt__query_submit(volt__query *q) {
 #ifdef VOLT_SINGLE_THREAD
+static int volt__query_submit(volt__query *q) {
     volt__query_run(q);
     return 0;
+}
 #else
+static void volt__query_fail(void *arg, int rc) {
+    volt__query_end(VOLT__CAST(volt__query *, arg), rc);
+}
+static int volt__query_submit(volt__query *q) {
     q->job.run_ = volt__query_run;
     q->job.fail_ = volt__query_fail;
     q->job.arg_ = q;
     q->job.lane_ = VOLT__LANE_NAMES;
     return volt__pool_submit(&q->rt->pool, &q->job);
-#endif
 }
+#endif
 // 0 or -errno. Linked then, or answered already.
 static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *n, const char *host,
                                const char *service) {
@@ -10739,16 +10740,12 @@ static void volt__out_quoted(volt__out *o, const char *text, const char *end) {
     }
     volt__out_char(o, '"');
 }
-static void volt__out_until(volt__out *o, const char *text, const char *end) {
-    for (; *text && text != end; text++) volt__out_char(o, *text);
-}
-// 12.345 s
-static void volt__out_ms(volt__out *o, uint32_t ms) {
-    volt__out_number(o, ms / 1000);
+// 12.345
+static void volt__out_fraction(volt__out *o, uint64_t thousandths) {
+    volt__out_number(o, thousandths / 1000);
     volt__out_char(o, '.');
-    for (uint32_t unit = 100; unit > 0; unit /= 10)
-        volt__out_char(o, VOLT__CAST(char, '0' + ms / unit % 10));
-    volt__out_text(o, " s");
+    for (uint64_t unit = 100; unit > 0; unit /= 10)
+        volt__out_char(o, VOLT__CAST(char, '0' + thousandths / unit % 10));
 }
 // The next entry of a list.
 static void volt__out_item(volt__out *o) {
@@ -10760,7 +10757,31 @@ static void volt__out_key(volt__out *o, const char *key) {
     volt__out_text(o, key);
     volt__out_text(o, "\":");
 }
+// A task, of which slab: as text and in JSON.
+static void volt__out_id(volt__out *o, uint64_t serial, uint64_t slot) {
+    volt__out_number(o, serial);
+    volt__out_char(o, '.');
+    volt__out_number(o, slot);
+}
 
+// A dump says the same as text and as JSON: `lead` before a value there, `key` here.
+static void volt__dump_lead(volt__out *o, const char *lead, const char *key) {
+    if (o->is_json) volt__out_key(o, key);
+    else volt__out_text(o, lead);
+}
+// As far as `end`; NULL: all of it.
+static void volt__dump_text(volt__out *o, const char *text, const char *end) {
+    if (o->is_json) volt__out_quoted(o, text, end);
+    else for (; *text && text != end; text++) volt__out_char(o, *text);
+}
+static void volt__dump_ms(volt__out *o, uint32_t ms, const char *trail) {
+    if (o->is_json) {
+        volt__out_number(o, ms);
+        return;
+    }
+    volt__out_fraction(o, ms);
+    volt__out_text(o, trail);
+}
 static const char *volt__wait_text(uint32_t wait) {
     switch (wait >> 24 & 127) {
     case VOLT__LEAF_TIMER: return "timer";
@@ -10801,83 +10822,46 @@ static int volt__seen_has_waited(const volt__seen *t) {
 static uint32_t volt__seen_waited(const volt__seen *t, uint32_t now) {
     return (volt__wait_mark(now) - t->wait_ms) >> VOLT__WAIT_SHIFT;
 }
-static void volt__dump_task_text(volt__out *o, const volt__seen *t, uint32_t now) {
-    const char *site_end, *name = volt__seen_name(t, &site_end), *state = volt__seen_state(t);
-    volt__out_text(o, "task ");
-    volt__out_number(o, t->serial);
-    volt__out_char(o, '.');
-    volt__out_number(o, t->slot);
-    volt__out_char(o, ' ');
-    volt__out_text(o, name);
-    volt__out_text(o, ", ");
-    volt__out_ms(o, now - t->spawn_ms);
-    volt__out_text(o, " old");
-    if (site_end != t->spawn_site) {
-        volt__out_text(o, ", spawned at ");
-        volt__out_until(o, t->spawn_site, site_end);
+static void volt__dump_wait(volt__out *o, const volt__seen *t, uint32_t now) {
+    volt__dump_lead(o, " for ", "for");
+    volt__dump_text(o, volt__wait_text(t->wait), NULL);
+    if (volt__wait_has_fd(t->wait)) {
+        volt__dump_lead(o, " fd ", "fd");
+        volt__out_number(o, t->wait & 0xffffff);
     }
-    volt__out_text(o, ": ");
-    volt__out_text(o, state);
-    if (volt__seen_has_waited(t)) {
-        volt__out_text(o, " at ");
-        volt__out_text(o, t->wait_site);
-    }
-    if (state[0] == 'w') {
-        volt__out_text(o, " for ");
-        volt__out_text(o, volt__wait_text(t->wait));
-        if (volt__wait_has_fd(t->wait)) {
-            volt__out_text(o, " fd ");
-            volt__out_number(o, t->wait & 0xffffff);
-        }
-        volt__out_text(o, ", ");
-        volt__out_ms(o, volt__seen_waited(t, now));
-    }
-    volt__out_char(o, '\n');
+    volt__dump_lead(o, ", ", "since_ms");
+    volt__dump_ms(o, volt__seen_waited(t, now), " s");
 }
-static void volt__dump_task_json(volt__out *o, const volt__seen *t, uint32_t now) {
+static void volt__dump_task(volt__out *o, const volt__seen *t, uint32_t now) {
     const char *site_end, *name = volt__seen_name(t, &site_end), *state = volt__seen_state(t);
-    volt__out_text(o, "{\"id\":\"");
-    volt__out_number(o, t->serial);
-    volt__out_char(o, '.');
-    volt__out_number(o, t->slot);
-    volt__out_text(o, "\",\"name\":");
-    volt__out_quoted(o, name, NULL);
-    volt__out_key(o, "state");
-    volt__out_quoted(o, state, NULL);
-    volt__out_key(o, "age_ms");
-    volt__out_number(o, now - t->spawn_ms);
+    volt__out_text(o, o->is_json ? "{\"id\":\"" : "task ");
+    volt__out_id(o, t->serial, t->slot);
+    if (o->is_json) volt__out_char(o, '"');
+    volt__dump_lead(o, " ", "name");
+    volt__dump_text(o, name, NULL);
+    volt__dump_lead(o, ", ", "age_ms");
+    volt__dump_ms(o, now - t->spawn_ms, " s old");
     if (site_end != t->spawn_site) {
-        volt__out_key(o, "spawned");
-        volt__out_quoted(o, t->spawn_site, site_end);
+        volt__dump_lead(o, ", spawned at ", "spawned");
+        volt__dump_text(o, t->spawn_site, site_end);
     }
+    volt__dump_lead(o, ": ", "state");
+    volt__dump_text(o, state, NULL);
     if (volt__seen_has_waited(t)) {
-        volt__out_key(o, "at");
-        volt__out_quoted(o, t->wait_site, NULL);
+        volt__dump_lead(o, " at ", "at");
+        volt__dump_text(o, t->wait_site, NULL);
     }
-    if (state[0] == 'w') {
-        volt__out_key(o, "for");
-        volt__out_quoted(o, volt__wait_text(t->wait), NULL);
-        if (volt__wait_has_fd(t->wait)) {
-            volt__out_key(o, "fd");
-            volt__out_number(o, t->wait & 0xffffff);
-        }
-        volt__out_key(o, "since_ms");
-        volt__out_number(o, volt__seen_waited(t, now));
-    }
-    volt__out_char(o, '}');
+    if (state[0] == 'w') volt__dump_wait(o, t, now);
+    volt__out_char(o, o->is_json ? '}' : '\n');
 }
 static void volt__dump_worker(volt__out *o, const volt_rt *rt, uint32_t i) {
     int is_asleep = volt__idle_is_parked(&rt->idle, i);
     int is_blocked = volt__load_of(rt, i) == UINT32_MAX;
-    const char *state = is_blocked ? "blocked" : is_asleep ? "asleep" : "awake";
-    volt__out_item(o);
     volt__out_text(o, o->is_json ? "{\"worker\":" : "worker ");
     volt__out_number(o, i);
-    if (o->is_json) volt__out_key(o, "state");
-    else volt__out_text(o, ": ");
-    if (o->is_json) volt__out_quoted(o, state, NULL);
-    else volt__out_text(o, state);
-    volt__out_text(o, o->is_json ? ",\"queued\":" : ", queued ");
+    volt__dump_lead(o, ": ", "state");
+    volt__dump_text(o, is_blocked ? "blocked" : is_asleep ? "asleep" : "awake", NULL);
+    volt__dump_lead(o, ", queued ", "queued");
     volt__out_number(o, volt__queued_at(rt->workers[i]));
     volt__out_char(o, o->is_json ? '}' : '\n');
 }
@@ -10890,8 +10874,7 @@ static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
         uint32_t now = VOLT__CAST(uint32_t, volt__tick_floor(rt, VOLT_NOW_NS()));
         for (int i = 0; i < n; i++) {
             volt__out_item(o);
-            if (o->is_json) volt__dump_task_json(o, &batch[i], now);
-            else volt__dump_task_text(o, &batch[i], now);
+            volt__dump_task(o, &batch[i], now);
         }
     }
     return n < 0 ? n : 0;
@@ -10905,7 +10888,10 @@ VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, 
     o.user = user;
     o.is_json = flags & VOLT_DUMP_JSON;
     if (o.is_json) volt__out_text(&o, "{\"workers\":[");
-    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) volt__dump_worker(&o, rt, i);
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
+        volt__out_item(&o);
+        volt__dump_worker(&o, rt, i);
+    }
     if (o.is_json) volt__out_text(&o, "],\n\"tasks\":[");
     o.n_items = 0;
     int rc = volt__dump_tasks(&o, rt, flags);
@@ -10931,9 +10917,7 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
 #if VOLT_TRACE
 static void volt__trace_id(volt__out *o, const volt_trace_event *e) {
     volt__out_char(o, '"');
-    volt__out_number(o, e->task >> 32);
-    volt__out_char(o, '.');
-    volt__out_number(o, e->task & UINT32_MAX);
+    volt__out_id(o, e->task >> 32, e->task & UINT32_MAX);
 }
 // {"ph":"B","pid":1,"tid":0,"ts":12.345
 static void volt__trace_head(volt__out *o, const char *phase, uint32_t tid, int64_t at) {
@@ -10943,10 +10927,7 @@ static void volt__trace_head(volt__out *o, const char *phase, uint32_t tid, int6
     volt__out_text(o, ",\"pid\":1,\"tid\":");
     volt__out_number(o, tid);
     volt__out_text(o, ",\"ts\":");
-    volt__out_number(o, VOLT__CAST(uint64_t, at / 1000));
-    volt__out_char(o, '.');
-    for (int64_t unit = 100; unit > 0; unit /= 10)
-        volt__out_char(o, VOLT__CAST(char, '0' + at / unit % 10));
+    volt__out_fraction(o, VOLT__CAST(uint64_t, at));
 }
 static void volt__trace_named(volt__out *o, const char *name, const char *site) {
     volt__out_key(o, "name");
