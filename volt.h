@@ -3041,6 +3041,18 @@ static inline volt__task *volt__chain_pop(volt__chain *c) {
     c->len--;
     return t;
 }
+// The first n, of which `last` is the last.
+static inline void volt__chain_cut(volt__chain *c, volt__task *last, uint32_t n,
+                                   volt__chain *first) {
+    VOLT_ASSERT(n <= c->len);
+    first->head = c->head;
+    first->tail = last;
+    first->len = n;
+    c->head = last->next;
+    if (!c->head) c->tail = NULL;
+    c->len -= n;
+    last->next = NULL;
+}
 
 // ---- injector: for tasks that come from outside the workers, or spill out of a ring. One for all;
 // with .placement each worker has one more, its inbox.
@@ -5169,13 +5181,12 @@ static void volt__schedule_chain(volt__chain *c) {
         volt__schedule(volt__chain_pop(c));
         return;
     }
-    while ((t = volt__chain_pop(c)) != NULL) {
+    while ((t = c->head) != NULL) {
         volt_rt *rt = volt__slab_of(t)->rt;
         volt__chain same;
-        volt__chain_init(&same);
-        volt__chain_push(&same, t);
-        while (c->head && volt__slab_of(c->head)->rt == rt)
-            volt__chain_push(&same, volt__chain_pop(c));
+        uint32_t n = 1;
+        for (; t->next && volt__slab_of(t->next)->rt == rt; t = t->next) n++;
+        volt__chain_cut(c, t, n, &same);
         volt__tell_wakes(rt, w && w->rt == rt ? w : NULL, &same);
         if (w && w->rt == rt) {
             w->stats.wakes_local += same.len;
@@ -7389,7 +7400,8 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
 // ever completed by another one: what fires a node grants it something, or lets it look again, and
 // it acts in its own step, under the lock. So a grant can be taken back: `leave` passes it on.
 // An object may be freed by who is let through last. Hence: who is fired comes to the lock before
-// it returns, and whoever lets somebody through who does not, touches nothing after that.
+// it returns; and what lets somebody through who has not waited is the last touch, unless the same
+// event fires somebody, who then comes to the lock behind it.
 
 enum { VOLT__TURN = VOLT__CLOSED + 1 }; // of a node: nothing is granted, but it may try again
 
@@ -7558,22 +7570,12 @@ static inline uint32_t volt__gate_most(uint32_t flip) {
 static inline int volt__gate_is_in_turn(uint32_t word, uint32_t flip) {
     return flip != VOLT__GATE_ONE || (word & VOLT__GATE_FIFO) != 0;
 }
-// Who has seen without the lock that it is closed may free it: not before the closer has left.
-static inline int volt__gate_end(volt__gate *g, uint32_t word) {
-    if (word & VOLT__GATE_QUEUED) {
-        volt__lock(&g->lock_);
-        volt__unlock(&g->lock_);
-    }
-    return -EPIPE;
-}
 // 0, -EAGAIN, -EPIPE.
 static inline int volt__gate_try(volt__gate *g, uint32_t flip, uint32_t n) {
     uint32_t word = volt__load_acq(&g->word_); // [G1] with close
     do {
-        if (word & VOLT__GATE_CLOSED) return volt__gate_end(g, word);
+        if (word & VOLT__GATE_CLOSED) return -EPIPE;
         if (volt__gate_free(word, flip) < n) return -EAGAIN;
-        if (n > 0 && (word & VOLT__GATE_QUEUED) && volt__gate_is_in_turn(word, flip))
-            return -EAGAIN;
         // [G1] with give
     } while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n)));
     return 0;
@@ -7646,7 +7648,7 @@ static void volt__gate_turn_ends(volt__gate *g) {
 static uint32_t volt__gate_take(volt__gate *g, const volt__wait *a) {
     uint32_t n, left, word = volt__load_acq(&g->word_); // [G1] with give
     int is_in_turn = volt__gate_is_in_turn(word, a->flip);
-    if (is_in_turn && g->waiters_) return 0;
+    VOLT_ASSERT(!is_in_turn || !g->waiters_ || volt__gate_free(word, a->flip) == 0);
     do {
         if (word & VOLT__GATE_CLOSED) return 0;
         n = volt__min32(volt__gate_free(word, a->flip), a->n);
@@ -7696,7 +7698,6 @@ static int volt__gate_close_queued(volt__gate *g) {
     volt__lock(&g->lock_);
     int is_waited_for = g->waiters_ != NULL;
     if (is_waited_for) {
-        // QUEUED stays: who sees it closed comes to the lock
         volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try
         volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
     } else {
@@ -7901,8 +7902,7 @@ VOLT_API int volt_once_is_done(const volt_once *o) {
 }
 
 // ---- latches
-// Waits end while the bits of the word in `mask` have the value `open`. QUEUED as above; who sees
-// it beside the open value passes through the lock, behind who opened it.
+// Waits end while the bits of the word in `mask` have the value `open`. QUEUED as above.
 //
 //                 wait                    move                  leave
 //   wait          yes                     cas; [G2]             lock
@@ -7919,14 +7919,8 @@ static void volt__latch_settle(volt__latch *l) {
     volt__and_acq_rel(&l->word_, ~VOLT__CAST(uint32_t, VOLT__LATCH_QUEUED)); // [G2] with move
 }
 // 1: open.
-static inline int volt__latch_look(volt__latch *l, uint32_t mask, uint32_t open) {
-    uint32_t word = volt__load_acq(&l->word_); // [G2] with move
-    if (!volt__latch_is(word, mask, open)) return 0;
-    if (word & VOLT__LATCH_QUEUED) {
-        volt__lock(&l->lock_);
-        volt__unlock(&l->lock_);
-    }
-    return 1;
+static inline int volt__latch_look(const volt__latch *l, uint32_t mask, uint32_t open) {
+    return volt__latch_is(volt__load_acq(&l->word_), mask, open); // [G2] with move
 }
 static int64_t volt__latch_enter(const volt__wait *a, volt__node *n, uint8_t was,
                                  volt__wakes *wakes) {
@@ -8089,9 +8083,9 @@ VOLT_API void volt_tracker_close(volt_tracker *t) {
 enum { VOLT__BELL_QUEUED = 1, VOLT__BELL_PERMIT = 2, VOLT__BELL_ALL = 4 };
 
 static void volt__bell_settle(volt_notify *n, uint32_t permit) {
-    uint32_t keep = n->waiters_ || n->watchers_
-                        ? ~UINT32_C(0)
-                        : ~VOLT__CAST(uint32_t, VOLT__BELL_QUEUED);
+    int is_waited_for = n->waiters_ || n->watchers_;
+    uint32_t keep = is_waited_for ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__BELL_QUEUED);
+    if (is_waited_for && permit == 0) return;
     uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
     while (!volt__cas_acq_rel(&n->word_, &word, (word | permit) & keep)) {} // [G3] with wait, one
 }
@@ -8108,7 +8102,9 @@ static int64_t volt__bell_enter(const volt__wait *a, volt__node *node, uint8_t w
     volt_notify *n = VOLT__CAST(volt_notify *, a->on);
     (void)wakes;
     if (was == VOLT__IDLE) {
-        volt__or_acq_rel(&n->word_, VOLT__BELL_QUEUED); // [G3] with one
+        // Set already, and until the unlock, if somebody else waits.
+        if (!n->waiters_ && !n->watchers_)
+            volt__or_acq_rel(&n->word_, VOLT__BELL_QUEUED); // [G3] with one
         if (!volt__bell_take(n)) {
             volt__wait_link(a, node, 0);
             return VOLT__PENDING;
@@ -8222,14 +8218,8 @@ VOLT_API uint32_t volt_notify_count(const volt_notify *n) {
     return volt__load_acq(&n->word_) / VOLT__BELL_ALL; // [G3] with all
 }
 // 1: all were notified since.
-static inline int volt__bell_look(volt_notify *n, uint32_t count) {
-    uint32_t word = volt__load_acq(&n->word_); // [G3] with all
-    if (word / VOLT__BELL_ALL == count) return 0;
-    if (word & VOLT__BELL_QUEUED) { // as in latches
-        volt__lock(&n->lock_);
-        volt__unlock(&n->lock_);
-    }
-    return 1;
+static inline int volt__bell_look(const volt_notify *n, uint32_t count) {
+    return volt_notify_count(n) != count;
 }
 static int64_t volt__bell_enter_past(const volt__wait *a, volt__node *node, uint8_t was,
                                      volt__wakes *wakes) {
