@@ -1478,14 +1478,18 @@ VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
 VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 
 // ---- synchronisation
-// Each wait has three forms: awaited; `try_`, on any thread, which gives -EAGAIN where it would
-// wait; and `_sync`, on a plain thread, which waits for so long at most: -ETIMEDOUT, -EDEADLK on a
-// worker. What is said of one is true of all three. Waits are in order of arrival, but for a mutex.
-// A wait that is cancelled when its turn has come passes it on.
+// A wait has three forms: awaited; `try_`, on any thread, which gives -EAGAIN where it would wait,
+// or else a question such as volt_event_is_set; and `_sync`, on a plain thread, which waits for so
+// long at most: -ETIMEDOUT, -EDEADLK on a worker. What is said of one is true of all. Waits are in
+// order of arrival, but for a mutex. A wait that is cancelled when its turn has come passes it on.
+// Who has been let through by a wait or a `try_` may free the object if nobody else comes; a
+// question (is_set, is_done, is_closed, count, available, len) gives no such right: who changed it
+// may still be inside.
 
-// Between lock and unlock the task may await, but nobody else gets in: hold it shortly. A lock that
-// is free is taken by who comes first, which need not be who waits longest; who has been passed
-// over VOLT_MUTEX_BARGES times is next. VOLT_MUTEX_FIFO: strictly in turn, a task switch each.
+// Between lock and unlock the task may await, but nobody else gets in: hold it shortly. A free lock
+// is taken by who comes first, which need not be who waits longest: that one is woken, looks, and
+// may find it taken again. When that has happened to it VOLT_MUTEX_BARGES times, the lock is handed
+// over to it. VOLT_MUTEX_FIFO: strictly in turn, a task switch each.
 // Order: what was done before an unlock is seen after the next lock.
 //   gives : 0
 VOLT_API VOLT_POLL volt_mutex_lock(volt_cx *cx, volt_mutex *m);
@@ -1523,7 +1527,8 @@ VOLT_API int volt_sem_release(volt_sem *s, uint32_t n);
 VOLT_API uint32_t volt_sem_forget(volt_sem *s, uint32_t n);
 // Permits that are there now: may have changed when it returns.  where: any thread
 VOLT_API uint32_t volt_sem_available(const volt_sem *s);
-// For good: every wait gives -EPIPE.  where: any thread
+// For good: every wait gives -EPIPE, also where permits are left. A release still counts.
+//   where : any thread
 VOLT_API void volt_sem_close(volt_sem *s);
 
 // Something to be done once, by whoever comes first; it may await meanwhile, the others wait.
@@ -1533,7 +1538,8 @@ VOLT_API void volt_sem_close(volt_sem *s);
 VOLT_API VOLT_POLL volt_once_begin(volt_cx *cx, volt_once *o);
 VOLT_API VOLT__MUST int volt_once_try_begin(volt_once *o);
 VOLT_API VOLT__MUST int volt_once_begin_sync(volt_once *o, volt_time at_most);
-// 0: it has failed, and the next one tries. Order: what was done before is seen by all who get 0.
+// By who got the 1, once. 0: it has failed, and the next one tries. Order: what was done before is
+// seen by all who get 0.
 //   where : any thread
 VOLT_API void volt_once_end(volt_once *o, int is_done);
 VOLT_API int volt_once_is_done(const volt_once *o);
@@ -1542,7 +1548,7 @@ VOLT_API int volt_once_is_done(const volt_once *o);
 //   gives : 0. Order: what was done before the set is seen
 VOLT_API VOLT_POLL volt_event_wait(volt_cx *cx, volt_event *e);
 VOLT_API VOLT__MUST int volt_event_wait_sync(volt_event *e, volt_time at_most);
-// where: any thread
+// A reset takes nothing back from those whom a set has let through.  where: any thread
 VOLT_API void volt_event_set(volt_event *e);
 VOLT_API void volt_event_reset(volt_event *e);
 VOLT_API int volt_event_is_set(const volt_event *e);
@@ -1585,8 +1591,8 @@ VOLT_API VOLT__MUST int volt_notify_wait_past_sync(volt_notify *n, uint32_t coun
 VOLT_API VOLT_POLL volt_barrier_wait(volt_cx *cx, volt_barrier *b);
 VOLT_API VOLT__MUST int volt_barrier_wait_sync(volt_barrier *b, volt_time at_most);
 
-// Unlocks the mutex, waits for a signal, and locks it again, also when cancelled. As elsewhere: the
-// condition is to be looked at again.
+// Unlocks the mutex, waits for a signal, and locks it again, whatever it gives: cancelled or out of
+// time, too. The condition is to be looked at again.
 //   gives : 0
 VOLT_API VOLT_POLL volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m);
 VOLT_API VOLT__MUST int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most);
@@ -1626,13 +1632,20 @@ VOLT_API VOLT__MUST int volt_chan_recv_sync(volt_chan *c, void *v, size_t size, 
 //   gives : how many, 1 and more | as send and receive
 VOLT_API VOLT_POLL volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, size_t size,
                                     uint32_t n);
+VOLT_API VOLT__MUST int volt_chan_try_send_n(volt_chan *c, const void *v, size_t size, uint32_t n);
+VOLT_API VOLT__MUST int volt_chan_send_n_sync(volt_chan *c, const void *v, size_t size, uint32_t n,
+                                              volt_time at_most);
 VOLT_API VOLT_POLL volt_chan_recv_n(volt_cx *cx, volt_chan *c, void *v, size_t size, uint32_t n);
+VOLT_API VOLT__MUST int volt_chan_try_recv_n(volt_chan *c, void *v, size_t size, uint32_t n);
+VOLT_API VOLT__MUST int volt_chan_recv_n_sync(volt_chan *c, void *v, size_t size, uint32_t n,
+                                              volt_time at_most);
 // Room for one message, which is then sent, also into a channel that was closed meanwhile, or given
-// up.
+// up. It belongs to nobody: what reserves without sending keeps the room.
 //   gives : 0 | -EPIPE
 VOLT_API VOLT_POLL volt_chan_reserve(volt_cx *cx, volt_chan *c);
 VOLT_API VOLT__MUST int volt_chan_try_reserve(volt_chan *c);
-//   where : any thread, after a reserve, once for each
+VOLT_API VOLT__MUST int volt_chan_reserve_sync(volt_chan *c, volt_time at_most);
+//   where : any thread, after a reserve, once for each.  gives: 0 | -EINVAL none is reserved
 VOLT_API int volt_chan_send_reserved(volt_chan *c, const void *v, size_t size);
 VOLT_API void volt_chan_unreserve(volt_chan *c);
 // From either side: no more is sent, what is in it is still received.  where: any thread
@@ -1640,6 +1653,7 @@ VOLT_API void volt_chan_close(volt_chan *c);
 VOLT_API int volt_chan_is_closed(const volt_chan *c);
 //   gives : 0 once it is closed
 VOLT_API VOLT_POLL volt_chan_closed(volt_cx *cx, volt_chan *c);
+VOLT_API VOLT__MUST int volt_chan_closed_sync(volt_chan *c, volt_time at_most);
 // Closes it when the last one that was retained as sender, or as receiver, has been released.
 //   where : any thread.  side: VOLT_CHAN_SENDER or VOLT_CHAN_RECEIVER
 VOLT_API void volt_chan_retain(volt_chan *c, int side);
@@ -1671,6 +1685,10 @@ VOLT_API VOLT__MUST int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_mos
 // still there.
 VOLT_API void volt_oneshot_close(volt_oneshot *o);
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
+// For a sender that may give up its work: until nobody wants the value any more, or it was sent.
+//   gives : 0
+VOLT_API VOLT_POLL volt_oneshot_closed(volt_cx *cx, volt_oneshot *o);
+VOLT_API VOLT__MUST int volt_oneshot_closed_sync(volt_oneshot *o, volt_time at_most);
 
 // Never waits.
 //   where : any thread.  gives: number of subscribers | -EPIPE closed | -EINVAL
@@ -1683,6 +1701,7 @@ VOLT_API void volt_sub_close(volt_sub *s);
 //           oldest that is left
 VOLT_API VOLT_POLL volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_sub_try_recv(volt_sub *s, void *v, size_t size);
+VOLT_API VOLT__MUST int volt_sub_recv_sync(volt_sub *s, void *v, size_t size, volt_time at_most);
 // How many were lost, since the last call.
 VOLT_API uint64_t volt_sub_lost(volt_sub *s);
 
@@ -1699,6 +1718,18 @@ VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w);
 //   gives : 1 | 0 closed, and nothing new
 VOLT_API VOLT_POLL volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_watcher_try_next(volt_watcher *r, void *v, size_t size);
+VOLT_API VOLT__MUST int volt_watcher_next_sync(volt_watcher *r, void *v, size_t size,
+                                               volt_time at_most);
+// A value that is_wanted(v, arg) gives 1 for: the one that is there, or the next. Called under the
+// watch's lock, by whoever waits or is woken for a new one: quick, and it calls nothing of volt.
+//   gives : 1 | 0 closed, and it is not that
+VOLT_API VOLT_POLL volt_watcher_until(volt_cx *cx, volt_watcher *r,
+                                      int (*is_wanted)(const void *v, void *arg), void *arg,
+                                      void *v, size_t size);
+VOLT_API VOLT__MUST int volt_watcher_until_sync(volt_watcher *r,
+                                                int (*is_wanted)(const void *v, void *arg),
+                                                void *arg, void *v, size_t size,
+                                                volt_time at_most);
 
 // ---- tokens
 
@@ -7441,14 +7472,17 @@ static void volt__wakes_fire_first(volt__wakes *w, volt__node **list, uint8_t st
 static void volt__wakes_fire_all(volt__wakes *w, volt__node **list, uint8_t state) {
     while (*list) volt__wakes_fire_first(w, list, state);
 }
-// Without the lock.
-static void volt__wakes_release(volt__wakes *w) {
+static __attribute__((noinline)) void volt__wakes_go(volt__wakes *w) {
     for (volt__node *n = w->first, *next; n; n = next) {
         next = n->next_;
         uintptr_t who = VOLT__CAST(uintptr_t, n->who_) - VOLT__BLOCKED;
         volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
     }
     volt__schedule_chain(&w->chain);
+}
+// Without the lock.
+static inline void volt__wakes_release(volt__wakes *w) {
+    if (w->first || w->chain.head) volt__wakes_go(w);
 }
 
 typedef struct volt__wait volt__wait;
@@ -7464,6 +7498,7 @@ struct volt__wait {
     void *data;       // what is moved, ...
     uint32_t n, flip; // how many, and of gates; what a latch must be, and its mask
     volt__task *task; // NULL: a blocked thread
+    int has_lock;     // for the first look: it has been taken already
 };
 static void volt__wait_link(const volt__wait *a, volt__node *n, int is_first) {
     if (a->task) {
@@ -7479,7 +7514,7 @@ static void volt__wait_link(const volt__wait *a, volt__node *n, int is_first) {
 static int64_t volt__wait_step(const volt__wait *a, volt__node *n, int is_off) {
     volt__wakes wakes;
     volt__wakes_init(&wakes);
-    volt__lock(a->lock);
+    if (!a->has_lock) volt__lock(a->lock);
     uint8_t was = volt__node_state(n);
     VOLT_ASSERT(is_off || was != VOLT__LINKED);
     if (was == VOLT__LINKED) volt__list_remove(a->waiters, n);
@@ -8430,17 +8465,40 @@ static void volt__chan_serve(volt_chan *c, volt__wakes *wakes) {
     if (c->is_closed_ && c->len_ == 0 && c->to_come_ == 0)
         volt__wakes_fire_all(wakes, &c->receivers_, VOLT__CLOSED);
 }
-static void volt__chan_put(volt_chan *c, const char *v, uint32_t n) {
-    VOLT_ASSERT(c->len_ + n <= c->slots_);
-    for (; n > 0; n--, v += c->elem_) memcpy(volt__chan_slot(c, c->len_++), v, c->elem_);
+// Most elements are a pointer or a number: no call for those.
+static inline void volt__copy(void *to, const void *from, size_t len) {
+    if (len == 8) memcpy(to, from, 8);
+    else if (len == 4) memcpy(to, from, 4);
+    else memcpy(to, from, len);
 }
-static void volt__chan_get(volt_chan *c, char *v, uint32_t n) {
-    VOLT_ASSERT(n <= c->len_);
-    for (; n > 0; n--, v += c->elem_) {
-        memcpy(v, volt__chan_slot(c, 0), c->elem_);
-        c->head_ = c->head_ + 1 == c->slots_ ? 0 : c->head_ + 1;
-        c->len_--;
-    }
+static inline void volt__chan_put(volt_chan *c, const char *v) {
+    VOLT_ASSERT(c->len_ < c->slots_);
+    volt__copy(volt__chan_slot(c, c->len_++), v, c->elem_);
+}
+static inline void volt__chan_get(volt_chan *c, char *v) {
+    VOLT_ASSERT(c->len_ > 0);
+    volt__copy(v, volt__chan_slot(c, 0), c->elem_);
+    c->head_ = c->head_ + 1 == c->slots_ ? 0 : c->head_ + 1;
+    c->len_--;
+}
+// What most calls find: it is open, and nobody waits. They take the lock; 1: done, and unlocked; 0:
+// nothing is done, and the lock is held.
+static inline int volt__chan_is_quiet(const volt_chan *c) {
+    return !c->receivers_ && !c->senders_ && !c->is_closed_;
+}
+static inline int volt__chan_put_quickly(volt_chan *c, const void *v) {
+    volt__lock(&c->lock_);
+    if (VOLT__UNLIKELY(!volt__chan_is_quiet(c) || volt__chan_room(c) == 0)) return 0;
+    volt__chan_put(c, VOLT__CAST(const char *, v));
+    volt__unlock(&c->lock_);
+    return 1;
+}
+static inline int volt__chan_get_quickly(volt_chan *c, void *v) {
+    volt__lock(&c->lock_);
+    if (VOLT__UNLIKELY(!volt__chan_is_quiet(c) || volt__chan_ready(c) == 0)) return 0;
+    volt__chan_get(c, VOLT__CAST(char *, v));
+    volt__unlock(&c->lock_);
+    return 1;
 }
 // The number that is sent, or -EAGAIN; has_grant: for one of them.
 static int volt__chan_put_some(volt_chan *c, const void *v, uint32_t n, int has_grant,
@@ -8454,7 +8512,8 @@ static int volt__chan_put_some(volt_chan *c, const void *v, uint32_t n, int has_
     if (has_grant && room == 0) room = 1; // of a rendezvous, whose receiver has left
     if (room == 0) return -EAGAIN;
     n = volt__min32(n, room);
-    volt__chan_put(c, VOLT__CAST(const char *, v), n);
+    const char *from = VOLT__CAST(const char *, v);
+    for (uint32_t i = 0; i < n; i++, from += c->elem_) volt__chan_put(c, from);
     volt__chan_serve(c, wakes);
     return VOLT__CAST(int, n);
 }
@@ -8465,7 +8524,8 @@ static int volt__chan_get_some(volt_chan *c, void *v, uint32_t n, int has_grant,
     uint32_t ready = volt__chan_ready(c);
     if (ready == 0) return c->is_closed_ && c->len_ + c->to_come_ == 0 ? 0 : -EAGAIN;
     n = volt__min32(n, ready);
-    volt__chan_get(c, VOLT__CAST(char *, v), n);
+    char *to = VOLT__CAST(char *, v);
+    for (uint32_t i = 0; i < n; i++, to += c->elem_) volt__chan_get(c, to);
     volt__chan_serve(c, wakes);
     return VOLT__CAST(int, n);
 }
@@ -8546,15 +8606,26 @@ static void volt__chan_ask_recv(volt__wait *a, volt_chan *c, void *v, uint32_t n
     a->data = v;
     a->n = n;
 }
-// As volt__wait_poll for an asker that knows its size.
+// What each poll begins with. 0: that was all, *out is its result.
+static inline int volt__chan_begin(volt_cx *cx, volt__node *n, size_t size, size_t elem,
+                                   volt_poll *out) {
+    *out = volt_pending();
+    if (!volt__charge(cx)) return 0;
+    VOLT__EXPECT_OF(cx, size == elem, "the channel's elements have another size");
+    if (VOLT__LIKELY(size == elem)) return 1;
+    *out = volt__leaf_end(n, -EINVAL);
+    return 0;
+}
 static volt_poll volt__chan_poll(volt_cx *cx, volt__wait *a, size_t size, size_t elem) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
-    if (!volt__charge(cx)) return volt_pending();
-    VOLT__EXPECT_OF(cx, size == elem, "the channel's elements have another size");
-    if (size != elem || a->n == 0) return volt__leaf_end(n, -EINVAL);
-    return volt__wait_poll(cx, n, a);
+    volt_poll p;
+    if (!volt__chan_begin(cx, n, size, elem, &p)) return p;
+    return a->n > 0 ? volt__wait_poll(cx, n, a) : volt__leaf_end(n, -EINVAL);
 }
-static int64_t volt__sent(int64_t rc) { return rc > 0 ? 0 : rc; }
+static int volt__chan_sync(volt__wait *a, size_t size, size_t elem, volt_time at_most) {
+    return size == elem && a->n > 0 ? volt__wait_sync(a, at_most) : -EINVAL;
+}
+static int volt__sent(int64_t rc) { return rc > 0 ? 0 : VOLT__CAST(int, rc); }
 VOLT_API void volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap) {
     VOLT__REQUIRE(elem > 0 && elem <= UINT32_MAX && cap <= UINT32_MAX / 2,
                   "volt_chan_init: sizes");
@@ -8583,12 +8654,29 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
     c->rt_ = NULL;
     c->buf_ = NULL;
 }
-VOLT_API volt_poll volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size) {
+static __attribute__((noinline)) volt_poll
+volt__chan_send_slow(volt_cx *cx, volt__node *n, volt_chan *c, const void *v, int has_lock) {
     volt__wait a;
-    volt__check_place(cx, v);
     volt__chan_ask_send(&a, c, v, 1);
-    volt_poll p = volt__chan_poll(cx, &a, size, c->elem_);
+    a.has_lock = has_lock;
+    volt_poll p = volt__wait_poll(cx, n, &a);
     return volt_is_pending(p) ? p : volt_ready(volt__sent(volt_value(p)));
+}
+static __attribute__((noinline)) volt_poll
+volt__chan_recv_slow(volt_cx *cx, volt__node *n, volt_chan *c, void *v, int has_lock) {
+    volt__wait a;
+    volt__chan_ask_recv(&a, c, v, 1);
+    a.has_lock = has_lock;
+    return volt__wait_poll(cx, n, &a);
+}
+VOLT_API volt_poll volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
+    volt_poll p;
+    volt__check_place(cx, v);
+    if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
+    int is_first = volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx);
+    if (VOLT__LIKELY(is_first) && volt__chan_put_quickly(c, v)) return volt__leaf_end(n, 0);
+    return volt__chan_send_slow(cx, n, c, v, is_first);
 }
 VOLT_API volt_poll volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, size_t size,
                                     uint32_t n) {
@@ -8598,7 +8686,13 @@ VOLT_API volt_poll volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, si
     return volt__chan_poll(cx, &a, size, c->elem_);
 }
 VOLT_API volt_poll volt_chan_recv(volt_cx *cx, volt_chan *c, void *v, size_t size) {
-    return volt_chan_recv_n(cx, c, v, size, 1);
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
+    volt_poll p;
+    volt__check_place(cx, v);
+    if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
+    int is_first = volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx);
+    if (VOLT__LIKELY(is_first) && volt__chan_get_quickly(c, v)) return volt__leaf_end(n, 1);
+    return volt__chan_recv_slow(cx, n, c, v, is_first);
 }
 VOLT_API volt_poll volt_chan_recv_n(volt_cx *cx, volt_chan *c, void *v, size_t size, uint32_t n) {
     volt__wait a;
@@ -8606,49 +8700,80 @@ VOLT_API volt_poll volt_chan_recv_n(volt_cx *cx, volt_chan *c, void *v, size_t s
     volt__chan_ask_recv(&a, c, v, n);
     return volt__chan_poll(cx, &a, size, c->elem_);
 }
-VOLT_API volt_poll volt_chan_reserve(volt_cx *cx, volt_chan *c) {
-    volt__wait a;
-    volt__chan_ask(&a, c, &c->senders_, volt__chan_enter_reserve, volt__chan_leave_send);
-    a.n = 1;
-    return volt__chan_poll(cx, &a, c->elem_, c->elem_);
-}
-VOLT_API volt_poll volt_chan_closed(volt_cx *cx, volt_chan *c) {
-    volt__wait a;
-    volt__chan_ask(&a, c, &c->watchers_, volt__chan_enter_closed, volt__wait_left);
-    a.n = 1;
-    return volt__chan_poll(cx, &a, c->elem_, c->elem_);
-}
 VOLT_API int volt_chan_send_sync(volt_chan *c, const void *v, size_t size, volt_time at_most) {
+    return volt__sent(volt_chan_send_n_sync(c, v, size, 1, at_most));
+}
+VOLT_API int volt_chan_send_n_sync(volt_chan *c, const void *v, size_t size, uint32_t n,
+                                   volt_time at_most) {
     volt__wait a;
-    if (size != c->elem_) return -EINVAL;
-    volt__chan_ask_send(&a, c, v, 1);
-    return VOLT__CAST(int, volt__sent(volt__wait_sync(&a, at_most)));
+    volt__chan_ask_send(&a, c, v, n);
+    return volt__chan_sync(&a, size, c->elem_, at_most);
 }
 VOLT_API int volt_chan_recv_sync(volt_chan *c, void *v, size_t size, volt_time at_most) {
+    return volt_chan_recv_n_sync(c, v, size, 1, at_most);
+}
+VOLT_API int volt_chan_recv_n_sync(volt_chan *c, void *v, size_t size, uint32_t n,
+                                   volt_time at_most) {
     volt__wait a;
-    if (size != c->elem_) return -EINVAL;
-    volt__chan_ask_recv(&a, c, v, 1);
-    return volt__wait_sync(&a, at_most);
+    volt__chan_ask_recv(&a, c, v, n);
+    return volt__chan_sync(&a, size, c->elem_, at_most);
 }
 VOLT_API int volt_chan_try_send(volt_chan *c, const void *v, size_t size) {
-    volt__wakes wakes;
-    if (size != c->elem_) return -EINVAL;
-    volt__wakes_init(&wakes);
-    volt__lock(&c->lock_);
-    int rc = volt__chan_put_some(c, v, 1, 0, &wakes);
-    volt__unlock(&c->lock_);
-    volt__wakes_release(&wakes);
-    return VOLT__CAST(int, volt__sent(rc));
+    return volt__sent(volt_chan_try_send_n(c, v, size, 1));
 }
-VOLT_API int volt_chan_try_recv(volt_chan *c, void *v, size_t size) {
+VOLT_API int volt_chan_try_send_n(volt_chan *c, const void *v, size_t size, uint32_t n) {
     volt__wakes wakes;
-    if (size != c->elem_) return -EINVAL;
+    if (size != c->elem_ || n == 0) return -EINVAL;
+    if (n == 1 && volt__chan_put_quickly(c, v)) return 1;
+    if (n > 1) volt__lock(&c->lock_); // else it is held
     volt__wakes_init(&wakes);
-    volt__lock(&c->lock_);
-    int rc = volt__chan_get_some(c, v, 1, 0, &wakes);
+    int rc = volt__chan_put_some(c, v, n, 0, &wakes);
     volt__unlock(&c->lock_);
     volt__wakes_release(&wakes);
     return rc;
+}
+VOLT_API int volt_chan_try_recv(volt_chan *c, void *v, size_t size) {
+    return volt_chan_try_recv_n(c, v, size, 1);
+}
+VOLT_API int volt_chan_try_recv_n(volt_chan *c, void *v, size_t size, uint32_t n) {
+    volt__wakes wakes;
+    if (size != c->elem_ || n == 0) return -EINVAL;
+    if (n == 1 && volt__chan_get_quickly(c, v)) return 1;
+    if (n > 1) volt__lock(&c->lock_); // else it is held
+    volt__wakes_init(&wakes);
+    int rc = volt__chan_get_some(c, v, n, 0, &wakes);
+    volt__unlock(&c->lock_);
+    volt__wakes_release(&wakes);
+    return rc;
+}
+
+static void volt__chan_ask_reserve(volt__wait *a, volt_chan *c) {
+    volt__chan_ask(a, c, &c->senders_, volt__chan_enter_reserve, volt__chan_leave_send);
+    a->n = 1;
+}
+static void volt__chan_ask_closed(volt__wait *a, volt_chan *c) {
+    volt__chan_ask(a, c, &c->watchers_, volt__chan_enter_closed, volt__wait_left);
+    a->n = 1;
+}
+VOLT_API volt_poll volt_chan_reserve(volt_cx *cx, volt_chan *c) {
+    volt__wait a;
+    volt__chan_ask_reserve(&a, c);
+    return volt__chan_poll(cx, &a, c->elem_, c->elem_);
+}
+VOLT_API int volt_chan_reserve_sync(volt_chan *c, volt_time at_most) {
+    volt__wait a;
+    volt__chan_ask_reserve(&a, c);
+    return volt__wait_sync(&a, at_most);
+}
+VOLT_API volt_poll volt_chan_closed(volt_cx *cx, volt_chan *c) {
+    volt__wait a;
+    volt__chan_ask_closed(&a, c);
+    return volt__chan_poll(cx, &a, c->elem_, c->elem_);
+}
+VOLT_API int volt_chan_closed_sync(volt_chan *c, volt_time at_most) {
+    volt__wait a;
+    volt__chan_ask_closed(&a, c);
+    return volt__wait_sync(&a, at_most);
 }
 VOLT_API int volt_chan_try_reserve(volt_chan *c) {
     volt__lock(&c->lock_);
@@ -8665,7 +8790,7 @@ static int volt__chan_use_reserve(volt_chan *c, const void *v) {
     int is_reserved = c->to_come_ > 0;
     if (is_reserved) {
         c->to_come_--;
-        if (v) volt__chan_put(c, VOLT__CAST(const char *, v), 1);
+        if (v) volt__chan_put(c, VOLT__CAST(const char *, v));
         volt__chan_serve(c, &wakes);
     }
     volt__unlock(&c->lock_);
@@ -8751,6 +8876,12 @@ VOLT_API void volt_oneshot_close(volt_oneshot *o) {
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o) {
     uint32_t word = volt__load_acq(&o->latch_.word_); // [G2] with end
     return (word & (VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE)) == VOLT__ONESHOT_ENDED;
+}
+VOLT_API volt_poll volt_oneshot_closed(volt_cx *cx, volt_oneshot *o) {
+    return volt__latch_poll(cx, &o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED);
+}
+VOLT_API int volt_oneshot_closed_sync(volt_oneshot *o, volt_time at_most) {
+    return volt__latch_sync(&o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED, at_most);
 }
 // Once it has ended. By the receiver, and nobody else changes the word now.
 static int volt__oneshot_take(volt_oneshot *o, int64_t *value) {
@@ -8978,20 +9109,28 @@ static int64_t volt__sub_enter(const volt__wait *a, volt__node *n, uint8_t was,
     volt__wait_link(a, n, 0);
     return VOLT__PENDING;
 }
+static void volt__sub_ask(volt__wait *a, volt_sub *s, void *v) {
+    volt_bcast *b = s->bcast_;
+    VOLT__REQUIRE(b != NULL, "volt_sub_recv: not open");
+    memset(a, 0, sizeof *a);
+    a->on = s;
+    a->lock = &b->lock_;
+    a->waiters = &b->waiters_;
+    a->enter = volt__sub_enter;
+    a->leave = volt__wait_left;
+    a->data = v;
+    a->n = 1;
+}
 VOLT_API volt_poll volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size) {
     volt__wait a;
-    volt_bcast *b = s->bcast_;
-    VOLT__REQUIRE_OF(cx, b != NULL, "volt_sub_recv: not open");
     volt__check_place(cx, v);
-    memset(&a, 0, sizeof a);
-    a.on = s;
-    a.lock = &b->lock_;
-    a.waiters = &b->waiters_;
-    a.enter = volt__sub_enter;
-    a.leave = volt__wait_left;
-    a.data = v;
-    a.n = 1;
-    return volt__chan_poll(cx, &a, size, b->elem_);
+    volt__sub_ask(&a, s, v);
+    return volt__chan_poll(cx, &a, size, s->bcast_->elem_);
+}
+VOLT_API int volt_sub_recv_sync(volt_sub *s, void *v, size_t size, volt_time at_most) {
+    volt__wait a;
+    volt__sub_ask(&a, s, v);
+    return volt__chan_sync(&a, size, s->bcast_->elem_, at_most);
 }
 VOLT_API int volt_sub_try_recv(volt_sub *s, void *v, size_t size) {
     VOLT__REQUIRE(s->bcast_ != NULL, "volt_sub_try_recv: not open");
@@ -9052,40 +9191,68 @@ VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w) {
     r->seen_ = w->version_;
     volt__unlock(&w->lock_);
 }
+// What somebody waits for: a value, and which.
+typedef struct volt__wanted {
+    void *v;
+    int (*is_wanted)(const void *v, void *arg); // NULL: any that it has not seen
+    void *arg;
+} volt__wanted;
 // Under lock.
-static int volt__watcher_look(volt_watcher *r, void *v) {
+static int volt__watcher_look(volt_watcher *r, const volt__wanted *want) {
     volt_watch *w = r->watch_;
-    if (r->seen_ == w->version_) return w->is_closed_ ? 0 : -EAGAIN;
+    int is_it = want->is_wanted ? want->is_wanted(w->buf_, want->arg) : r->seen_ != w->version_;
     r->seen_ = w->version_;
-    memcpy(v, w->buf_, w->elem_);
+    if (!is_it) return w->is_closed_ ? 0 : -EAGAIN;
+    memcpy(want->v, w->buf_, w->elem_);
     return 1;
 }
 static int64_t volt__watcher_enter(const volt__wait *a, volt__node *n, uint8_t was,
                                    volt__wakes *wakes) {
-    int rc = volt__watcher_look(VOLT__CAST(volt_watcher *, a->on), a->data);
+    const volt__wanted *want = VOLT__CAST(const volt__wanted *, a->data);
+    int rc = volt__watcher_look(VOLT__CAST(volt_watcher *, a->on), want);
     (void)was, (void)wakes;
     if (rc != -EAGAIN) return rc;
     volt__wait_link(a, n, 0);
     return VOLT__PENDING;
 }
+static void volt__watcher_ask(volt__wait *a, volt_watcher *r, volt__wanted *want) {
+    memset(a, 0, sizeof *a);
+    a->on = r;
+    a->lock = &r->watch_->lock_;
+    a->waiters = &r->watch_->waiters_;
+    a->enter = volt__watcher_enter;
+    a->leave = volt__wait_left;
+    a->data = want;
+    a->n = 1;
+}
 VOLT_API volt_poll volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size_t size) {
+    return volt_watcher_until(cx, r, NULL, NULL, v, size);
+}
+VOLT_API volt_poll volt_watcher_until(volt_cx *cx, volt_watcher *r,
+                                      int (*is_wanted)(const void *v, void *arg), void *arg,
+                                      void *v, size_t size) {
+    volt__wanted want = { v, is_wanted, arg };
     volt__wait a;
-    volt_watch *w = r->watch_;
     volt__check_place(cx, v);
-    memset(&a, 0, sizeof a);
-    a.on = r;
-    a.lock = &w->lock_;
-    a.waiters = &w->waiters_;
-    a.enter = volt__watcher_enter;
-    a.leave = volt__wait_left;
-    a.data = v;
-    a.n = 1;
-    return volt__chan_poll(cx, &a, size, w->elem_);
+    volt__check_place(cx, arg);
+    volt__watcher_ask(&a, r, &want);
+    return volt__chan_poll(cx, &a, size, r->watch_->elem_);
+}
+VOLT_API int volt_watcher_next_sync(volt_watcher *r, void *v, size_t size, volt_time at_most) {
+    return volt_watcher_until_sync(r, NULL, NULL, v, size, at_most);
+}
+VOLT_API int volt_watcher_until_sync(volt_watcher *r, int (*is_wanted)(const void *v, void *arg),
+                                     void *arg, void *v, size_t size, volt_time at_most) {
+    volt__wanted want = { v, is_wanted, arg };
+    volt__wait a;
+    volt__watcher_ask(&a, r, &want);
+    return volt__chan_sync(&a, size, r->watch_->elem_, at_most);
 }
 VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
+    const volt__wanted want = { v, NULL, NULL };
     if (size != r->watch_->elem_) return -EINVAL;
     volt__lock(&r->watch_->lock_);
-    int rc = volt__watcher_look(r, v);
+    int rc = volt__watcher_look(r, &want);
     volt__unlock(&r->watch_->lock_);
     return rc;
 }
