@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// The forms of a channel's waits that are no await: try_ and _sync, of one message and of several;
+// and what a watcher wants.
+#define VOLT_IMPLEMENTATION
+#include "../volt.h"
+#include "test.h"
+#include "tasks.h"
+
+static const volt_time A_MOMENT = VOLT_MS(5);
+
+// How many wait on a list of an object.
+static int n_waiting(uint32_t *lock, volt__node *const *list) {
+    volt__lock(lock);
+    volt__node *n = *list;
+    int count = 0;
+    if (n) do count++;
+        while ((n = n->next_) != *list);
+    volt__unlock(lock);
+    return count;
+}
+// A thread that does one call, which has begun to wait when it is seen in the list.
+typedef struct {
+    int (*fn)(void *on);
+    void *on;
+    int rc;
+    pthread_t thread;
+} caller;
+static void *caller_main(void *arg) {
+    caller *c = (caller *)arg;
+    c->rc = c->fn(c->on);
+    return NULL;
+}
+static void caller_start(caller *c, int (*fn)(void *), void *on, uint32_t *lock,
+                         volt__node *const *list) {
+    c->fn = fn;
+    c->on = on;
+    c->thread = start_thread(caller_main, c);
+    UNTIL(n_waiting(lock, list) == 1);
+}
+static int caller_end(caller *c) {
+    join_thread(c->thread);
+    return c->rc;
+}
+
+// ---- bounded
+
+enum { CAP = 3 };
+typedef struct {
+    volt_chan c;
+    int buf[CAP], in[CAP], out[CAP];
+} box;
+static void box_init(box *b) {
+    memset(b, 0, sizeof *b);
+    volt_chan_init(&b->c, b->buf, sizeof(int), CAP);
+    for (int i = 0; i < CAP; i++) b->in[i] = i + 1;
+}
+static int send_three(void *arg) {
+    box *b = (box *)arg;
+    return volt_chan_send_n_sync(&b->c, b->in, sizeof(int), 3, VOLT_NEVER);
+}
+static int recv_three(void *arg) {
+    box *b = (box *)arg;
+    return volt_chan_recv_n_sync(&b->c, b->out, sizeof(int), 3, VOLT_NEVER);
+}
+static int reserve_one(void *arg) {
+    return volt_chan_reserve_sync(&((box *)arg)->c, VOLT_NEVER);
+}
+static int await_close(void *arg) { return volt_chan_closed_sync(&((box *)arg)->c, VOLT_NEVER); }
+
+TEST(chan_try_several) {
+    box b;
+    box_init(&b);
+    CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 2), -EAGAIN);
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 2), 2);
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 3), 1); // what fits
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 1), -EAGAIN);
+    CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 2), 2);
+    CHECK(b.out[0] == 1 && b.out[1] == 2);
+    CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 1), 1);
+    CHECK_EQ(b.out[0], 1);
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 1), 1);
+    volt_chan_close(&b.c);
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 2), -EPIPE);
+    CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 3), 1);
+    CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 3), 0);
+}
+TEST(chan_forms_know_the_size) {
+    box b;
+    box_init(&b);
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, 2, 1), -EINVAL);
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 0), -EINVAL);
+    CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, 2, 1), -EINVAL);
+    CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 0), -EINVAL);
+    CHECK_EQ(volt_chan_send_n_sync(&b.c, b.in, 2, 1, 0), -EINVAL);
+    CHECK_EQ(volt_chan_send_n_sync(&b.c, b.in, sizeof(int), 0, 0), -EINVAL);
+    CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, 2, 1, 0), -EINVAL);
+    CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 0, 0), -EINVAL);
+    CHECK_EQ(volt_chan_len(&b.c), 0);
+}
+TEST(chan_time_is_up) {
+    box b;
+    box_init(&b);
+    CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 2, A_MOMENT), -ETIMEDOUT);
+    CHECK_EQ(volt_chan_closed_sync(&b.c, A_MOMENT), -ETIMEDOUT);
+    CHECK_EQ(volt_chan_send_n_sync(&b.c, b.in, sizeof(int), 3, 0), 3);
+    CHECK_EQ(volt_chan_send_n_sync(&b.c, b.in, sizeof(int), 3, A_MOMENT), -ETIMEDOUT);
+    CHECK_EQ(volt_chan_reserve_sync(&b.c, A_MOMENT), -ETIMEDOUT);
+    CHECK(!b.c.senders_ && !b.c.receivers_ && !b.c.watchers_);
+    CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 3, 0), 3);
+    CHECK_EQ(volt_chan_reserve_sync(&b.c, 0), 0);
+    CHECK_EQ(volt_chan_send_reserved(&b.c, &b.in[2], sizeof(int)), 0);
+    volt_chan_close(&b.c);
+    CHECK_EQ(volt_chan_closed_sync(&b.c, 0), 0);
+    CHECK_EQ(volt_chan_reserve_sync(&b.c, 0), -EPIPE);
+    CHECK_EQ(volt_chan_send_n_sync(&b.c, b.in, sizeof(int), 3, 0), -EPIPE);
+    CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 3, 0), 1);
+    CHECK_EQ(b.out[0], 3);
+    CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 3, 0), 0);
+}
+TEST_OF_THREADS(chan_threads_wait) {
+    box b;
+    caller c;
+    box_init(&b);
+    caller_start(&c, recv_three, &b, &b.c.lock_, &b.c.receivers_);
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 2), 2);
+    int n = caller_end(&c); // woken by the first; the second is there when it looks
+    CHECK_EQ(n, 2);
+    CHECK(b.out[0] == 1 && b.out[1] == 2);
+
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 3), 3);
+    caller_start(&c, reserve_one, &b, &b.c.lock_, &b.c.senders_);
+    CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 3), 3);
+    CHECK_EQ(caller_end(&c), 0);
+    volt_chan_unreserve(&b.c);
+
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 3), 3);
+    caller_start(&c, send_three, &b, &b.c.lock_, &b.c.senders_);
+    CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 2), 2);
+    CHECK_EQ(caller_end(&c), 2);
+    CHECK_EQ(volt_chan_len(&b.c), 3);
+
+    caller_start(&c, await_close, &b, &b.c.lock_, &b.c.watchers_);
+    volt_chan_close(&b.c);
+    CHECK_EQ(caller_end(&c), 0);
+}
+TEST_OF_THREADS(chan_close_wakes_threads) {
+    box b;
+    caller c;
+    box_init(&b);
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 3), 3);
+    caller_start(&c, send_three, &b, &b.c.lock_, &b.c.senders_);
+    volt_chan_close(&b.c);
+    CHECK_EQ(caller_end(&c), -EPIPE);
+    box_init(&b);
+    caller_start(&c, recv_three, &b, &b.c.lock_, &b.c.receivers_);
+    volt_chan_close(&b.c);
+    CHECK_EQ(caller_end(&c), 0);
+    box_init(&b);
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 3), 3);
+    caller_start(&c, reserve_one, &b, &b.c.lock_, &b.c.senders_);
+    volt_chan_close(&b.c);
+    CHECK_EQ(caller_end(&c), -EPIPE);
+}
+
+// ---- oneshot
+
+static int await_disinterest(void *arg) {
+    return volt_oneshot_closed_sync((volt_oneshot *)arg, VOLT_NEVER);
+}
+TEST_OF_THREADS(oneshot_sender_learns_that_it_is_closed) {
+    volt_oneshot o = VOLT_ONESHOT_INIT;
+    caller c;
+    CHECK_EQ(volt_oneshot_closed_sync(&o, A_MOMENT), -ETIMEDOUT);
+    caller_start(&c, await_disinterest, &o, &o.latch_.lock_, &o.latch_.waiters_);
+    volt_oneshot_close(&o);
+    CHECK_EQ(caller_end(&c), 0);
+    CHECK_EQ(volt_oneshot_closed_sync(&o, 0), 0);
+    CHECK_EQ(volt_oneshot_send(&o, 1), -EPIPE);
+}
+typedef struct {
+    volt_frame frame;
+    volt_arm closed, work;
+    volt_oneshot *o;
+    int64_t rc;
+    int *is_done;
+} worker;
+static volt_poll worker_run(volt_cx *cx, void *arg) {
+    worker *w = (worker *)arg;
+    VOLT_BEGIN(cx, w);
+    VOLT_AWAIT(w->rc, VOLT_SELECT(VOLT_ARM(&w->closed, volt_oneshot_closed(cx, w->o)),
+                                  VOLT_ARM(&w->work, volt_never(cx))));
+    CHECK(w->rc == 0 && w->closed.value == 0);
+    WRITE(*w->is_done, 1);
+    VOLT_END(0);
+}
+TEST(oneshot_sender_gives_up_its_work) {
+    volt_oneshot o = VOLT_ONESHOT_INIT;
+    int is_done = 0;
+    volt_rt *rt = create_on(1);
+    RT_SPAWN(rt, NULL, worker_run, (worker){ .o = &o, .is_done = &is_done });
+    UNTIL(n_waiting(&o.latch_.lock_, &o.latch_.waiters_) == 1);
+    volt_oneshot_close(&o);
+    UNTIL(READ(is_done));
+    destroy(rt);
+}
+
+// ---- broadcast
+
+typedef struct {
+    volt_bcast b;
+    volt_sub s;
+    int buf[2], got;
+} radio;
+static void radio_init(radio *r) {
+    volt_bcast b = VOLT_BCAST_INIT(r->buf);
+    memset(r, 0, sizeof *r);
+    r->b = b;
+    volt_sub_open(&r->s, &r->b);
+}
+static int listen_to(void *arg) {
+    radio *r = (radio *)arg;
+    return volt_sub_recv_sync(&r->s, &r->got, sizeof r->got, VOLT_NEVER);
+}
+TEST_OF_THREADS(bcast_threads_wait) {
+    radio r;
+    caller c;
+    int v = 5;
+    radio_init(&r);
+    CHECK_EQ(volt_sub_recv_sync(&r.s, &r.got, sizeof r.got, A_MOMENT), -ETIMEDOUT);
+    CHECK_EQ(volt_sub_recv_sync(&r.s, &r.got, 1, 0), -EINVAL);
+    caller_start(&c, listen_to, &r, &r.b.lock_, &r.b.waiters_);
+    CHECK_EQ(volt_bcast_send(&r.b, &v, sizeof v), 1);
+    CHECK_EQ(caller_end(&c), 1);
+    CHECK_EQ(r.got, 5);
+    for (v = 6; v < 9; v++) CHECK_EQ(volt_bcast_send(&r.b, &v, sizeof v), 1);
+    CHECK_EQ(volt_sub_recv_sync(&r.s, &r.got, sizeof r.got, 0), -EOVERFLOW);
+    CHECK_EQ(volt_sub_recv_sync(&r.s, &r.got, sizeof r.got, 0), 1);
+    CHECK_EQ(r.got, 7);
+    CHECK_EQ(volt_sub_recv_sync(&r.s, &r.got, sizeof r.got, 0), 1);
+    caller_start(&c, listen_to, &r, &r.b.lock_, &r.b.waiters_);
+    volt_bcast_close(&r.b);
+    CHECK_EQ(caller_end(&c), 0);
+    volt_sub_close(&r.s);
+}
+
+// ---- watch
+
+typedef struct {
+    volt_watch w;
+    volt_watcher r;
+    int value, got, least, n_asked;
+} gauge;
+static void gauge_init(gauge *g) {
+    volt_watch w = VOLT_WATCH_INIT(g->value);
+    memset(g, 0, sizeof *g);
+    g->w = w;
+    volt_watcher_open(&g->r, &g->w);
+}
+static int is_enough(const void *v, void *arg) {
+    gauge *g = (gauge *)arg;
+    COUNT(g->n_asked);
+    return *(const int *)v >= g->least;
+}
+static int set_gauge(gauge *g, int v) { return volt_watch_set(&g->w, &v, sizeof v); }
+static int await_new(void *arg) {
+    gauge *g = (gauge *)arg;
+    return volt_watcher_next_sync(&g->r, &g->got, sizeof g->got, VOLT_NEVER);
+}
+static int await_enough(void *arg) {
+    gauge *g = (gauge *)arg;
+    return volt_watcher_until_sync(&g->r, is_enough, g, &g->got, sizeof g->got, VOLT_NEVER);
+}
+TEST_OF_THREADS(watch_threads_wait) {
+    gauge g;
+    caller c;
+    gauge_init(&g);
+    CHECK_EQ(volt_watcher_next_sync(&g.r, &g.got, sizeof g.got, A_MOMENT), -ETIMEDOUT);
+    CHECK_EQ(volt_watcher_next_sync(&g.r, &g.got, 1, 0), -EINVAL);
+    caller_start(&c, await_new, &g, &g.w.lock_, &g.w.waiters_);
+    CHECK_EQ(set_gauge(&g, 3), 0);
+    CHECK_EQ(caller_end(&c), 1);
+    CHECK_EQ(g.got, 3);
+    caller_start(&c, await_new, &g, &g.w.lock_, &g.w.waiters_);
+    volt_watch_close(&g.w);
+    CHECK_EQ(caller_end(&c), 0);
+}
+// What is there counts, seen or not; then each new one until it is that; what it has looked at is
+// seen.
+TEST_OF_THREADS(watch_until_it_is_that) {
+    gauge g;
+    caller c;
+    gauge_init(&g);
+    CHECK_EQ(volt_watcher_until_sync(&g.r, is_enough, &g, &g.got, sizeof g.got, 0), 1);
+    CHECK_EQ(g.got, 0);
+    g.least = 10;
+    CHECK_EQ(volt_watcher_until_sync(&g.r, is_enough, &g, &g.got, sizeof g.got, A_MOMENT),
+             -ETIMEDOUT);
+    caller_start(&c, await_enough, &g, &g.w.lock_, &g.w.waiters_);
+    int n_asked = READ(g.n_asked);
+    CHECK_EQ(set_gauge(&g, 9), 0);
+    UNTIL(READ(g.n_asked) > n_asked && n_waiting(&g.w.lock_, &g.w.waiters_) == 1);
+    CHECK_EQ(set_gauge(&g, 10), 0);
+    CHECK_EQ(caller_end(&c), 1);
+    CHECK_EQ(g.got, 10);
+    CHECK_EQ(volt_watcher_try_next(&g.r, &g.got, sizeof g.got), -EAGAIN);
+    g.least = 11;
+    caller_start(&c, await_enough, &g, &g.w.lock_, &g.w.waiters_);
+    volt_watch_close(&g.w);
+    CHECK_EQ(caller_end(&c), 0);
+    g.least = 10; // closed, but it is there
+    CHECK_EQ(volt_watcher_until_sync(&g.r, is_enough, &g, &g.got, sizeof g.got, 0), 1);
+}
+typedef struct {
+    volt_frame frame;
+    volt_timer limit;
+    gauge *g;
+    int rc, *is_done;
+} reader;
+static volt_poll reader_run(volt_cx *cx, void *arg) {
+    reader *r = (reader *)arg;
+    gauge *g = r->g;
+    VOLT_BEGIN(cx, r);
+    VOLT_AWAIT(r->rc,
+               volt_within(cx, &r->limit, A_MOMENT,
+                           volt_watcher_until(cx, &g->r, is_enough, g, &g->got, sizeof g->got)));
+    CHECK_EQ(r->rc, -ETIMEDOUT);
+    WRITE(*r->is_done, 1);
+    VOLT_AWAIT(r->rc, volt_watcher_until(cx, &g->r, is_enough, g, &g->got, sizeof g->got));
+    CHECK_EQ(r->rc, 1);
+    CHECK_EQ(g->got, 12);
+    WRITE(*r->is_done, 2);
+    VOLT_END(0);
+}
+TEST(watch_a_task_waits_until_it_is_that) {
+    gauge g;
+    int is_done = 0;
+    gauge_init(&g);
+    g.least = 12;
+    volt_rt *rt = create_on(1);
+    RT_SPAWN(rt, NULL, reader_run, (reader){ .g = &g, .is_done = &is_done });
+    UNTIL(READ(is_done) == 1 && n_waiting(&g.w.lock_, &g.w.waiters_) == 1);
+    CHECK_EQ(set_gauge(&g, 11), 0);
+    CHECK_EQ(set_gauge(&g, 12), 0);
+    UNTIL(READ(is_done) == 2);
+    destroy(rt);
+}
+
+// ---- on a worker
+
+static volt_poll worker_blocks(volt_cx *cx, void *arg) {
+    volt_frame *f = (volt_frame *)arg;
+    static int buf[1], v;
+    volt_chan c = VOLT_CHAN_INIT(buf);
+    volt_bcast b = VOLT_BCAST_INIT(buf);
+    volt_watch w = VOLT_WATCH_INIT(v);
+    volt_oneshot o = VOLT_ONESHOT_INIT;
+    volt_sub s;
+    volt_watcher r;
+    (void)cx, (void)f;
+    volt_sub_open(&s, &b);
+    volt_watcher_open(&r, &w);
+    CHECK_EQ(volt_chan_send_n_sync(&c, &v, sizeof v, 1, 0), -EDEADLK);
+    CHECK_EQ(volt_chan_recv_n_sync(&c, &v, sizeof v, 1, 0), -EDEADLK);
+    CHECK_EQ(volt_chan_reserve_sync(&c, 0), -EDEADLK);
+    CHECK_EQ(volt_chan_closed_sync(&c, 0), -EDEADLK);
+    CHECK_EQ(volt_oneshot_closed_sync(&o, 0), -EDEADLK);
+    CHECK_EQ(volt_sub_recv_sync(&s, &v, sizeof v, 0), -EDEADLK);
+    CHECK_EQ(volt_watcher_next_sync(&r, &v, sizeof v, 0), -EDEADLK);
+    volt_sub_close(&s);
+    return volt_ready(0);
+}
+TEST(chan_sync_forms_on_a_worker) {
+    volt_frame f;
+    memset(&f, 0, sizeof f);
+    CHECK_EQ(volt_run(NULL, worker_blocks, &f), 0);
+}
