@@ -7466,6 +7466,7 @@ static void volt__wakes_fire(volt__wakes *w, volt__node *n, uint8_t state) {
 }
 static void volt__wakes_fire_first(volt__wakes *w, volt__node **list, uint8_t state) {
     volt__node *n = *list;
+    VOLT_ASSERT(volt__node_state(n) == VOLT__LINKED);
     volt__list_remove(list, n);
     volt__wakes_fire(w, n, state);
 }
@@ -7500,6 +7501,15 @@ struct volt__wait {
     volt__task *task; // NULL: a blocked thread
     int has_lock;     // for the first look: it has been taken already
 };
+static void volt__wait_init(volt__wait *a, void *on, uint32_t *lock, volt__node **waiters,
+                            volt__wait_fn *enter, volt__wait_fn *leave) {
+    memset(a, 0, sizeof *a);
+    a->on = on;
+    a->lock = lock;
+    a->waiters = waiters;
+    a->enter = enter;
+    a->leave = leave;
+}
 static void volt__wait_link(const volt__wait *a, volt__node *n, int is_first) {
     if (a->task) {
         volt__node_bind(n, a->task, a->on);
@@ -7631,6 +7641,7 @@ static void volt__gate_settle(volt__gate *g, uint32_t flip, uint32_t n) {
 // Under lock, somebody waits: n permits that nobody has any more.
 static void volt__gate_serve(volt__gate *g, uint32_t flip, uint32_t n, volt__wakes *wakes) {
     uint32_t word = volt__load_rlx(&g->word_); // rlx: its flag never changes
+    VOLT_ASSERT(g->waiters_ && (word & VOLT__GATE_QUEUED));
     if (!volt__gate_is_in_turn(word, flip) &&
         volt__gate_tries(g->waiters_) < VOLT_MUTEX_BARGES) {
         volt__wakes_fire_first(wakes, &g->waiters_, VOLT__TURN);
@@ -7755,12 +7766,7 @@ static void volt__gate_close(volt__gate *g) {
     }
 }
 static void volt__gate_wait(volt__wait *a, volt__gate *g, uint32_t flip, uint32_t n) {
-    memset(a, 0, sizeof *a);
-    a->on = g;
-    a->lock = &g->lock_;
-    a->waiters = &g->waiters_;
-    a->enter = volt__gate_enter;
-    a->leave = volt__gate_leave;
+    volt__wait_init(a, g, &g->lock_, &g->waiters_, volt__gate_enter, volt__gate_leave);
     a->n = n;
     a->flip = flip;
 }
@@ -8016,12 +8022,7 @@ static inline uint32_t volt__latch_move(volt__latch *l, uint32_t mask, uint32_t 
     }
 }
 static void volt__latch_wait(volt__wait *a, volt__latch *l, uint32_t mask, uint32_t open) {
-    memset(a, 0, sizeof *a);
-    a->on = l;
-    a->lock = &l->lock_;
-    a->waiters = &l->waiters_;
-    a->enter = volt__latch_enter;
-    a->leave = volt__latch_leave;
+    volt__wait_init(a, l, &l->lock_, &l->waiters_, volt__latch_enter, volt__latch_leave);
     a->flip = mask;
     a->n = open;
 }
@@ -8223,12 +8224,7 @@ VOLT_API void volt_notify_all(volt_notify *n) {
     }
 }
 static void volt__bell_wait(volt__wait *a, volt_notify *n) {
-    memset(a, 0, sizeof *a);
-    a->on = n;
-    a->lock = &n->lock_;
-    a->waiters = &n->waiters_;
-    a->enter = volt__bell_enter;
-    a->leave = volt__bell_leave;
+    volt__wait_init(a, n, &n->lock_, &n->waiters_, volt__bell_enter, volt__bell_leave);
 }
 VOLT_API volt_poll volt_notify_wait(volt_cx *cx, volt_notify *n) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_EVENT);
@@ -8299,6 +8295,7 @@ static int64_t volt__barrier_enter(const volt__wait *a, volt__node *n, uint8_t w
                                    volt__wakes *wakes) {
     volt_barrier *b = VOLT__CAST(volt_barrier *, a->on);
     if (was == VOLT__FIRED) return 0;
+    VOLT_ASSERT(!b->arrived_ == !b->waiters_);
     if (b->arrived_ + 1 < b->n_) {
         b->arrived_++;
         volt__wait_link(a, n, 0);
@@ -8313,16 +8310,12 @@ static int64_t volt__barrier_leave(const volt__wait *a, volt__node *n, uint8_t w
     volt_barrier *b = VOLT__CAST(volt_barrier *, a->on);
     (void)n, (void)wakes;
     if (was == VOLT__FIRED) return 0; // the others have gone on: it has come
+    VOLT_ASSERT(b->arrived_ > 0);
     b->arrived_--;
     return -ECANCELED;
 }
 static void volt__barrier_ask(volt__wait *a, volt_barrier *b) {
-    memset(a, 0, sizeof *a);
-    a->on = b;
-    a->lock = &b->lock_;
-    a->waiters = &b->waiters_;
-    a->enter = volt__barrier_enter;
-    a->leave = volt__barrier_leave;
+    volt__wait_init(a, b, &b->lock_, &b->waiters_, volt__barrier_enter, volt__barrier_leave);
 }
 VOLT_API volt_poll volt_barrier_wait(volt_cx *cx, volt_barrier *b) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
@@ -8358,12 +8351,7 @@ static int64_t volt__cond_leave(const volt__wait *a, volt__node *n, uint8_t was,
     return -ECANCELED;
 }
 static void volt__cond_ask(volt__wait *a, volt_cond *c) {
-    memset(a, 0, sizeof *a);
-    a->on = c;
-    a->lock = &c->lock_;
-    a->waiters = &c->waiters_;
-    a->enter = volt__cond_enter;
-    a->leave = volt__cond_leave;
+    volt__wait_init(a, c, &c->lock_, &c->waiters_, volt__cond_enter, volt__cond_leave);
 }
 static volt_poll volt__cond_relock(volt_cx *cx, volt__node *n, volt_mutex *m) {
     volt__wait a;
@@ -8464,6 +8452,7 @@ static void volt__chan_serve(volt_chan *c, volt__wakes *wakes) {
     }
     if (c->is_closed_ && c->len_ == 0 && c->to_come_ == 0)
         volt__wakes_fire_all(wakes, &c->receivers_, VOLT__CLOSED);
+    VOLT_ASSERT(c->spoken_for_ <= c->len_ && c->len_ + c->to_come_ <= c->slots_);
 }
 // Most elements are a pointer or a number: no call for those.
 static inline void volt__copy(void *to, const void *from, size_t len) {
@@ -8587,22 +8576,13 @@ static int64_t volt__chan_enter_closed(const volt__wait *a, volt__node *n, uint8
     volt__wait_link(a, n, 0);
     return VOLT__PENDING;
 }
-static void volt__chan_ask(volt__wait *a, volt_chan *c, volt__node **waiters, volt__wait_fn *enter,
-                           volt__wait_fn *leave) {
-    memset(a, 0, sizeof *a);
-    a->on = c;
-    a->lock = &c->lock_;
-    a->waiters = waiters;
-    a->enter = enter;
-    a->leave = leave;
-}
 static void volt__chan_ask_send(volt__wait *a, volt_chan *c, const void *v, uint32_t n) {
-    volt__chan_ask(a, c, &c->senders_, volt__chan_enter_send, volt__chan_leave_send);
+    volt__wait_init(a, c, &c->lock_, &c->senders_, volt__chan_enter_send, volt__chan_leave_send);
     a->data = VOLT__CAST(void *, VOLT__CAST(uintptr_t, v));
     a->n = n;
 }
 static void volt__chan_ask_recv(volt__wait *a, volt_chan *c, void *v, uint32_t n) {
-    volt__chan_ask(a, c, &c->receivers_, volt__chan_enter_recv, volt__chan_leave_recv);
+    volt__wait_init(a, c, &c->lock_, &c->receivers_, volt__chan_enter_recv, volt__chan_leave_recv);
     a->data = v;
     a->n = n;
 }
@@ -8748,11 +8728,11 @@ VOLT_API int volt_chan_try_recv_n(volt_chan *c, void *v, size_t size, uint32_t n
 }
 
 static void volt__chan_ask_reserve(volt__wait *a, volt_chan *c) {
-    volt__chan_ask(a, c, &c->senders_, volt__chan_enter_reserve, volt__chan_leave_send);
+    volt__wait_init(a, c, &c->lock_, &c->senders_, volt__chan_enter_reserve, volt__chan_leave_send);
     a->n = 1;
 }
 static void volt__chan_ask_closed(volt__wait *a, volt_chan *c) {
-    volt__chan_ask(a, c, &c->watchers_, volt__chan_enter_closed, volt__wait_left);
+    volt__wait_init(a, c, &c->lock_, &c->watchers_, volt__chan_enter_closed, volt__wait_left);
     a->n = 1;
 }
 VOLT_API volt_poll volt_chan_reserve(volt_cx *cx, volt_chan *c) {
@@ -9011,12 +8991,7 @@ static int64_t volt__queue_leave(const volt__wait *a, volt__node *n, uint8_t was
     return -ECANCELED;
 }
 static void volt__queue_ask(volt__wait *a, volt_queue *q, volt_queue_node **out) {
-    memset(a, 0, sizeof *a);
-    a->on = q;
-    a->lock = &q->lock_;
-    a->waiters = &q->waiters_;
-    a->enter = volt__queue_enter;
-    a->leave = volt__queue_leave;
+    volt__wait_init(a, q, &q->lock_, &q->waiters_, volt__queue_enter, volt__queue_leave);
     a->data = out;
 }
 VOLT_API volt_poll volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **out) {
@@ -9050,7 +9025,7 @@ VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size) {
     volt__wakes_init(&wakes);
     volt__lock(&b->lock_);
     if (!b->is_closed_) {
-        memcpy(volt__bcast_slot(b, b->sent_++), v, size);
+        volt__copy(volt__bcast_slot(b, b->sent_++), v, size);
         volt__wakes_fire_all(&wakes, &b->waiters_, VOLT__TURN);
         rc = VOLT__CAST(int, b->n_subs_);
     }
@@ -9080,6 +9055,7 @@ VOLT_API void volt_sub_close(volt_sub *s) {
     if (!b) return;
     s->bcast_ = NULL;
     volt__lock(&b->lock_);
+    VOLT_ASSERT(b->n_subs_ > 0);
     b->n_subs_--;
     volt__unlock(&b->lock_);
 }
@@ -9091,6 +9067,7 @@ VOLT_API uint64_t volt_sub_lost(volt_sub *s) {
 // Under lock.
 static int volt__sub_look(volt_sub *s, void *v) {
     volt_bcast *b = s->bcast_;
+    VOLT_ASSERT(s->next_ <= b->sent_);
     if (b->sent_ - s->next_ > b->cap_) {
         uint64_t lost = b->sent_ - s->next_ - b->cap_;
         s->lost_ += lost;
@@ -9098,7 +9075,7 @@ static int volt__sub_look(volt_sub *s, void *v) {
         return -EOVERFLOW;
     }
     if (s->next_ == b->sent_) return b->is_closed_ ? 0 : -EAGAIN;
-    memcpy(v, volt__bcast_slot(b, s->next_++), b->elem_);
+    volt__copy(v, volt__bcast_slot(b, s->next_++), b->elem_);
     return 1;
 }
 static int64_t volt__sub_enter(const volt__wait *a, volt__node *n, uint8_t was,
@@ -9112,12 +9089,7 @@ static int64_t volt__sub_enter(const volt__wait *a, volt__node *n, uint8_t was,
 static void volt__sub_ask(volt__wait *a, volt_sub *s, void *v) {
     volt_bcast *b = s->bcast_;
     VOLT__REQUIRE(b != NULL, "volt_sub_recv: not open");
-    memset(a, 0, sizeof *a);
-    a->on = s;
-    a->lock = &b->lock_;
-    a->waiters = &b->waiters_;
-    a->enter = volt__sub_enter;
-    a->leave = volt__wait_left;
+    volt__wait_init(a, s, &b->lock_, &b->waiters_, volt__sub_enter, volt__wait_left);
     a->data = v;
     a->n = 1;
 }
@@ -9153,7 +9125,7 @@ static int volt__watch_put(volt_watch *w, const void *v, size_t size, const uint
     if (!w->is_closed_ && or_any && *or_any != w->version_) {
         rc = -EAGAIN;
     } else if (!w->is_closed_) {
-        memcpy(w->buf_, v, size);
+        volt__copy(w->buf_, v, size);
         w->version_++;
         volt__wakes_fire_all(&wakes, &w->waiters_, VOLT__TURN);
         rc = 0;
@@ -9171,7 +9143,7 @@ VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32
 VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *or_null) {
     if (size != w->elem_) return -EINVAL;
     volt__lock(&w->lock_);
-    memcpy(v, w->buf_, size);
+    volt__copy(v, w->buf_, size);
     if (or_null) *or_null = w->version_;
     volt__unlock(&w->lock_);
     return 0;
@@ -9203,7 +9175,7 @@ static int volt__watcher_look(volt_watcher *r, const volt__wanted *want) {
     int is_it = want->is_wanted ? want->is_wanted(w->buf_, want->arg) : r->seen_ != w->version_;
     r->seen_ = w->version_;
     if (!is_it) return w->is_closed_ ? 0 : -EAGAIN;
-    memcpy(want->v, w->buf_, w->elem_);
+    volt__copy(want->v, w->buf_, w->elem_);
     return 1;
 }
 static int64_t volt__watcher_enter(const volt__wait *a, volt__node *n, uint8_t was,
@@ -9216,12 +9188,8 @@ static int64_t volt__watcher_enter(const volt__wait *a, volt__node *n, uint8_t w
     return VOLT__PENDING;
 }
 static void volt__watcher_ask(volt__wait *a, volt_watcher *r, volt__wanted *want) {
-    memset(a, 0, sizeof *a);
-    a->on = r;
-    a->lock = &r->watch_->lock_;
-    a->waiters = &r->watch_->waiters_;
-    a->enter = volt__watcher_enter;
-    a->leave = volt__wait_left;
+    volt__wait_init(a, r, &r->watch_->lock_, &r->watch_->waiters_, volt__watcher_enter,
+                    volt__wait_left);
     a->data = want;
     a->n = 1;
 }
