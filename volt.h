@@ -353,6 +353,59 @@
 // Why does my select spin? See the end of the first paragraph of `cancellation`.
 // How do I use it from C++? As from C; the state is a plain struct, objects are reached by pointer.
 //
+// ---- what locks and channels promise, and the test that shows it: `each` by one of them
+//   each       cancelled before its turn: takes nothing  mutex_cancelled_before_its_turn
+//   each       cancelled in its turn: the next gets it   sem_cancelled_in_its_turn
+//   each       a select that it loses takes nothing      notify_in_a_select_and_a_join
+//   each       tasks and threads wait side by side       once_of_tasks_and_threads
+//   each       a time limit ends the wait of a thread    event_timed_out_on_a_thread
+//   each       `_sync` gives -EDEADLK on a worker        mutex_sync_and_try_on_a_worker
+//   each       a shutdown ends every wait                cond_at_a_shutdown
+//   each       may be freed by who is let through last   rwlock_write_freed_by_the_last
+//   each       another size than the element's: -EINVAL  chan_awaited_sizes
+//   mutex      one at a time                             mutex_one_at_a_time
+//   mutex      who waits is passed over so often only    mutex_is_barged_so_often_only
+//   mutex      FIFO: strictly in turn                    fifo_mutex_is_not_barged
+//   mutex      unlocked by another task: it stops        mutex_unlocked_by_another_task
+//   rwlock     readers together, writers alone           rwlock_readers_and_writers
+//   rwlock     a reader waits behind a waiting writer    rwlock_in_turn
+//   rwlock     a downgrade lets no writer in between     rwlock_downgrade
+//   semaphore  never more permits than there are         sem_permits_are_never_more
+//   semaphore  who needs many is not overtaken           sem_many_is_not_overtaken
+//   semaphore  beyond VOLT_SEM_MAX: -EOVERFLOW, -EINVAL  sem_out_of_range
+//   semaphore  closed: every wait gives -EPIPE           sem_closed
+//   once       failed: the next one does it              once_by_who_comes_first
+//   event      up until it is taken down                 event_up_and_down
+//   event      set again: what was done is seen          event_set_again_tells_what_was_done
+//   wait group waits for the last                        wait_group_by_the_last
+//   tracker    waits until it is closed and empty        tracker_closed_and_empty
+//   notify     one permit is kept                        notify_keeps_one_permit
+//   notify     the longest, the shortest, all            notify_one_last_all
+//   notify     cancelled when notified: another one is   notify_comes_back
+//   notify     all who have looked, if they wait later   notify_past_a_number
+//   barrier    round by round, 1 to one of them          barrier_rounds
+//   barrier    cancelled too late, it has come           barrier_cancelled_too_late
+//   cond       cancelled, the mutex is locked again      cond_cancelled_while_it_locks_again
+//   cond       no signal is lost                         cond_loses_nothing
+//   chan       each message once, in order of a sender   chan_every_message_once_and_in_order
+//   chan       receivers are served in turn              chan_waiting_receivers_are_served_in_order
+//   chan       senders are served in turn                chan_waiting_senders_are_served_in_order
+//   chan       a cancelled receiver has received nothing chan_receiver_cancelled
+//   chan       a cancelled sender has sent nothing       chan_sender_cancelled
+//   chan       a close ends every wait                   chan_close_ends_every_wait
+//   chan       what is inside is still received          chan_close_keeps_what_is_inside
+//   chan       what was reserved is still sent           chan_reserved_over_a_close
+//   chan       closed when the last one is released      chan_closed_when_the_last_is_released
+//   chan       cap 0: sent when somebody receives        chan_rendezvous
+//   queue      each message once, in order of a sender   queue_every_message_once_and_in_order
+//   queue      drained, then closed                      queue_is_drained_before_it_is_closed
+//   oneshot    closed by either side                     oneshot_closed_is_closed
+//   oneshot    the sender learns that nobody wants it    oneshot_sender_gives_up_its_work
+//   broadcast  received and lost are all that was sent   bcast_lost_and_received_are_all
+//   watch      the newest that was not seen              watch_values
+//   watch      until it is what is wanted                watch_until_it_is_that
+//   none       allocates                                 chan_allocates_nothing
+//
 // ---- departures from the published design of this scheduler, and the test or benchmark of each
 //   what          published        here                 why                             shown by
 //   parking       futex, 10 ms     own epoll, no limit  silent when idle, fds at once   bench/idle
