@@ -1615,7 +1615,7 @@ VOLT_API int volt_wait_group_add(volt_wait_group *g, uint32_t n);
 VOLT_API void volt_wait_group_done(volt_wait_group *g);
 
 // For a drain: waits until it is closed and all who entered have left. Who comes too late sees it.
-//   gives : 0
+//   gives : 0. Order: what was done before the last one left is seen
 VOLT_API VOLT_POLL volt_tracker_wait(volt_cx *cx, volt_tracker *t);
 VOLT_API VOLT__MUST int volt_tracker_wait_sync(volt_tracker *t, volt_time at_most);
 //   where : any thread.  gives: 0 | -EPIPE closed | -EOVERFLOW beyond 2^30 - 1
@@ -1640,12 +1640,13 @@ VOLT_API VOLT__MUST int volt_notify_wait_past_sync(volt_notify *n, uint32_t coun
                                                    volt_time at_most);
 
 // Waits until n have come; then it begins anew. A wait that is cancelled before has not come.
+// Order: what each did before it came is seen by all who go on.
 //   gives : 1 to one of them, 0 to the others, also to those cancelled too late
 VOLT_API VOLT_POLL volt_barrier_wait(volt_cx *cx, volt_barrier *b);
 VOLT_API VOLT__MUST int volt_barrier_wait_sync(volt_barrier *b, volt_time at_most);
 
 // Unlocks the mutex, waits for a signal, and locks it again, whatever it gives: cancelled or out of
-// time, too. The condition is to be looked at again.
+// time, too. The condition is to be looked at again. Order: the mutex's.
 //   gives : 0
 VOLT_API VOLT_POLL volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m);
 VOLT_API VOLT__MUST int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most);
