@@ -1807,7 +1807,7 @@ VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
 VOLT_API VOLT__MUST int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
                                         void *arg);
 // Waits until it has returned if it is being called just now. Once for each hook.
-//   where : any thread.  gives: 1 it was not called, and will not be | 0 it was
+//   where : any thread.  gives: 1 it was not called, and will not be | 0 it was, or came too late
 VOLT_API int volt_token_unhook(volt_hook *h);
 
 #ifndef VOLT_NO_IO
