@@ -138,3 +138,59 @@ SCENARIO(token_cancel_task_cancel) {
     vmc_reached(rc ? "cancelled" : "completed");
     vmc_free(token);
 }
+
+// ---- hooks: called once or never, and nothing of them is touched once they are taken off
+
+typedef struct called {
+    volt_hook hook;
+    int n; // plain
+} called;
+static void count_call(void *arg) {
+    VMC_ASSERT(message == WRITTEN);
+    ((called *)arg)->n++;
+}
+static called *hook_on(void) {
+    called *c = vmc_alloc(sizeof *c);
+    VMC_ASSERT(volt_token_hook(token, &c->hook, count_call, c) == 0);
+    return c;
+}
+// Gives whether it was called, frees it at once.
+static int unhook(called *c) {
+    int rc = volt_token_unhook(&c->hook);
+    VMC_ASSERT(c->n == !rc);
+    vmc_free(c);
+    return !rc;
+}
+SCENARIO(token_unhook_beside_cancel) {
+    vmc_must_happen("called");
+    vmc_must_happen("not called");
+    token = vmc_alloc(sizeof *token);
+    called *c = hook_on();
+    int t = vmc_spawn(cancel_token, NULL), was_called = unhook(c);
+    if (was_called) vmc_free(token); // its canceller has let go of it
+    vmc_join(t);
+    if (!was_called) vmc_free(token);
+    vmc_reached(was_called ? "called" : "not called");
+}
+SCENARIO(token_unhook_two_beside_cancel) {
+    token = vmc_alloc(sizeof *token);
+    called *first = hook_on(), *second = hook_on();
+    int t = vmc_spawn(cancel_token, NULL);
+    (void)unhook(second);
+    (void)unhook(first);
+    vmc_join(t);
+    vmc_free(token);
+}
+SCENARIO(token_hook_beside_cancel) {
+    vmc_must_happen("in time");
+    vmc_must_happen("too late");
+    token = vmc_alloc(sizeof *token);
+    called *c = vmc_alloc(sizeof *c);
+    int t = vmc_spawn(cancel_token, NULL);
+    int rc = volt_token_hook(token, &c->hook, count_call, c);
+    vmc_reached(rc ? "too late" : "in time");
+    vmc_join(t);
+    VMC_ASSERT(c->n == !rc && volt_token_unhook(&c->hook) == 0);
+    vmc_free(c);
+    vmc_free(token);
+}
