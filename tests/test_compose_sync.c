@@ -51,6 +51,7 @@ typedef struct {
     int buf[4], value;
     note notes[N_GIVEN];
     int n_given, got[N_VALUES]; // how often each was received
+    int was_told;               // plain: what was done before is seen by who is let through
 } thing;
 typedef struct { // what one that waits has of it
     int id;
@@ -178,8 +179,12 @@ static void put_in(thing *t) {
     default: CHECK_EQ(volt_chan_try_send(&t->chan, &v, sizeof v), 0); break;
     }
 }
+static void tell(thing *t) {
+    if (!t->was_told) t->was_told = 1;
+}
 // Lets one through, or all; not of those who must be met.
 static void thing_open(thing *t) {
+    tell(t);
     if (t->o.kind < N_KINDS) object_open(&t->o);
     else if (t->o.kind == CLOSED) volt_chan_close(&t->chan);
     else if (receives(t->o.kind)) put_in(t);
@@ -191,6 +196,7 @@ static volt_poll thing_meet(volt_cx *cx, thing *t, int *v) {
 }
 // By who was let through.
 static void thing_pass(thing *t, seat *s) {
+    CHECK_EQ(t->was_told, 1);
     if (t->o.kind < N_KINDS) object_pass(&t->o);
     else if (t->o.kind == RESERVE_1) volt_chan_unreserve(&t->chan);
     else if (reserves(t->o.kind))
@@ -487,6 +493,7 @@ static volt_poll opens(volt_cx *cx, stage *st) {
     VOLT_BEGIN(cx, st);
     st->v = NO_VALUE;
     if (is_met(st->sc.kind)) {
+        tell(st->sc.t);
         VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&st->a, thing_meet(cx, st->sc.t, &st->v)),
                                  VOLT_ARM(&st->b, then_strike(st))));
         CHECK_EQ(st->a.value, 1);
@@ -636,6 +643,7 @@ static void *visitor_run(void *arg) {
 }
 static void open_sync(thing *t) {
     int v = NO_VALUE;
+    tell(t);
     if (t->o.kind == BARRIER) {
         CHECK_EQ(volt_barrier_wait_sync(&t->barrier, VOLT_NEVER), 1);
     } else if (is_met(t->o.kind)) {
@@ -821,8 +829,10 @@ static volt_poll when_cancelled(volt_cx *cx, queueing *q) {
         VOLT_AWAIT(when_cancelled(cx, &s->q));                             \
         VOLT_END(0);                                                       \
     }
+#define WITH_TESTS(name_, kind_) \
+    TEST_OF_THREADS(name_##_by_a_thread_and_a_task) { run_with_a_thread(kind_); }
 #define SYNC_TESTS(name_, kind_)                                                             \
-    TEST_OF_THREADS(name_##_by_a_thread_and_a_task) { run_with_a_thread(kind_); }            \
+    WITH_TESTS(name_, kind_)                                                                 \
     TEST_OF_THREADS(name_##_late_on_a_thread) { run_late_on_a_thread(kind_); }               \
     ROOT_TEST(name_##_blocks_no_worker, { scene sc; }) {                                     \
         VOLT_BEGIN(cx, s);                                                                   \
@@ -904,6 +914,18 @@ FREE_TESTS(oneshot, ONESHOT)
 FREE_TESTS(sub_1, SUB_1)
 FREE_TESTS(sub_4, SUB_4)
 FREE_TESTS(watcher, WATCHER)
+WITH_TESTS(mutex, MUTEX)
+WITH_TESTS(fifo_mutex, FIFO)
+WITH_TESTS(rwlock_read, READING)
+WITH_TESTS(rwlock_write, WRITING)
+WITH_TESTS(sem, SEM)
+WITH_TESTS(once, ONCE)
+WITH_TESTS(notify, NOTIFY)
+WITH_TESTS(cond, COND)
+WITH_TESTS(event, EVENT)
+WITH_TESTS(wait_group, GROUP)
+WITH_TESTS(tracker, TRACKER)
+WITH_TESTS(notify_past, PAST)
 SYNC_TESTS(barrier, BARRIER)
 SYNC_TESTS(send_1, SEND_1)
 SYNC_TESTS(send_4, SEND_4)
