@@ -843,10 +843,9 @@ static volt_poll when_cancelled(volt_cx *cx, queueing *q) {
         free(s->sc.t);                                                                       \
         VOLT_END(0);                                                                         \
     }
-// A debug build sees it where the address is that of a local.
+// A debug build sees the address of a local.
 #define STACK_TESTS(name_, kind_)                                                            \
-    ROOT_DIES(name_##_on_the_stack, "on the stack: it must live in the state struct",        \
-              { int64_t rc; }) {                                                             \
+    ROOT_DIES_OF_A_LOCAL(name_##_on_the_stack, { int64_t rc; }) {                            \
         thing t;                                                                             \
         seat mine;                                                                           \
         VOLT_BEGIN(cx, s);                                                                   \
