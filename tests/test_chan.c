@@ -306,6 +306,7 @@ ROOT_TEST(chan_messages_are_copies, {
     CHECK_EQ(try_recv(&s->c), 3);
     CHECK_EQ(volt_sub_try_recv(&s->sub, &s->m, sizeof s->m), 1);
     CHECK_EQ(s->m.seq, 3);
+    s->m.seq = 100;
     CHECK_EQ(volt_watch_get(&s->w, &s->m, sizeof s->m, NULL), 0);
     CHECK_EQ(s->m.seq, 3);
     VOLT_END(0);
