@@ -64,8 +64,8 @@ FUZZERS := addr api
 
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
-SINGLE_TESTS := brackets chan chan_forms chan2 compose group guest misuse net pause sync sync2 \
-	sync_stress task timers
+SINGLE_TESTS := brackets chan chan_forms chan2 compose compose_sync group guest misuse net pause \
+	sync sync2 sync_stress task timers
 BARE_TESTS := single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
@@ -114,7 +114,8 @@ build/log/doc: volt.h README.md tests/doc.sh
 build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
 
-SEMANTICS := $(filter build/log/test_sync% build/log/test_chan%,$(TESTS:%=build/log/%))
+SEMANTICS := $(filter build/log/test_sync% build/log/test_chan% build/log/test_compose_sync,\
+	$(TESTS:%=build/log/%))
 build/log/semantics: volt.h tests/semantics.sh $(SEMANTICS)
 	@$(call RUN_TEST,sh tests/semantics.sh volt.h $(SEMANTICS))
 

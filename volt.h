@@ -450,7 +450,8 @@
 // VOLT_NO_IO leaves descriptors and sockets out: all that takes an `fd`, addresses, poll sets.
 // VOLT_SINGLE_THREAD, where the implementation is, leaves threads out: a runtime has one worker,
 // belongs to the thread that made it, and nothing in it is atomic. volt_create makes a guest;
-// volt_block_on, volt_join_sync and volt_shutdown do its steps while they wait.
+// volt_block_on, volt_join_sync and volt_shutdown do its steps while they wait. Where a lock or a
+// channel would wait, `_sync` gives -ETIMEDOUT at once: nobody else could end it.
 
 // VOLT_NO_NAMES leaves volt_resolve and volt_tcp_connect out, and with them getaddrinfo, which a
 // statically linked glibc does not like; so does VOLT_NO_IO.
@@ -7988,9 +7989,11 @@ VOLT_API int volt_once_begin_sync(volt_once *o, volt_time at_most) {
     return volt__once_result(volt__gate_sync(&o->gate_, VOLT__GATE_ONE, 1, at_most));
 }
 VOLT_API void volt_once_end(volt_once *o, int is_done) {
-    if (is_done) volt__gate_close(&o->gate_);
-    else if (volt__gate_give(&o->gate_, VOLT__GATE_ONE, 1) < 0)
+    uint32_t word = volt__load_rlx(&o->gate_.word_); // rlx: the caller has the permit
+    if (volt__gate_free(word, VOLT__GATE_ONE) > 0)
         volt__misuse_here("volt_once_end: nobody has begun");
+    if (is_done) volt__gate_close(&o->gate_);
+    else (void)volt__gate_give(&o->gate_, VOLT__GATE_ONE, 1);
 }
 VOLT_API int volt_once_is_done(const volt_once *o) {
     return (volt__load_acq(&o->gate_.word_) & VOLT__GATE_CLOSED) != 0; // [G1] with close
@@ -8435,6 +8438,13 @@ VOLT_API volt_poll volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m) {
     n->key_ = VOLT__COND_KEY * (VOLT__COND_RELOCKS + (is_off ? VOLT__COND_WAS_OFF : 0));
     return volt__cond_relock(cx, n, m);
 }
+#ifdef VOLT_SINGLE_THREAD
+// Nobody can signal meanwhile, nor give the mutex back.
+VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most) {
+    (void)c, (void)m, (void)at_most;
+    return VOLT_TLS_GET() ? -EDEADLK : -ETIMEDOUT;
+}
+#else
 VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most) {
     volt__blocked b;
     volt__wait a;
@@ -8450,6 +8460,7 @@ VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most)
     (void)locked; // it waits for ever
     return rc == -ECANCELED ? -ETIMEDOUT : 0;
 }
+#endif
 VOLT_API void volt_cond_signal(volt_cond *c) {
     volt__wakes wakes;
     volt__wakes_init(&wakes);
@@ -8508,8 +8519,10 @@ static void volt__chan_serve(volt_chan *c, volt__wakes *wakes) {
         volt__wakes_fire_all(wakes, &c->receivers_, VOLT__CLOSED);
     VOLT_ASSERT(c->spoken_for_ <= c->len_ && c->len_ + c->to_come_ <= c->slots_);
 }
-// Most elements are a pointer or a number: no call for those.
+// Most elements are a pointer or a number: no call for those. A compiler that sees the object behind
+// a pointer warns of the copies that are too long for it, so it must not see that.
 static inline void volt__copy(void *to, const void *from, size_t len) {
+    __asm__("" : "+r"(to), "+r"(from));
     if (len == 8) memcpy(to, from, 8);
     else if (len == 4) memcpy(to, from, 4);
     else memcpy(to, from, len);
@@ -8653,6 +8666,7 @@ static inline int volt__chan_begin(volt_cx *cx, volt__node *n, size_t size, size
 static volt_poll volt__chan_poll(volt_cx *cx, volt__wait *a, size_t size, size_t elem) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
     volt_poll p;
+    volt__check_place(cx, a->on);
     if (!volt__chan_begin(cx, n, size, elem, &p)) return p;
     return a->n > 0 ? volt__wait_poll(cx, n, a) : volt__leaf_end(n, -EINVAL);
 }
@@ -8706,6 +8720,7 @@ volt__chan_recv_slow(volt_cx *cx, volt__node *n, volt_chan *c, void *v, int has_
 VOLT_API volt_poll volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
     volt_poll p;
+    volt__check_place(cx, c);
     volt__check_place(cx, v);
     if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
     int is_first = volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx);
@@ -8722,6 +8737,7 @@ VOLT_API volt_poll volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, si
 VOLT_API volt_poll volt_chan_recv(volt_cx *cx, volt_chan *c, void *v, size_t size) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
     volt_poll p;
+    volt__check_place(cx, c);
     volt__check_place(cx, v);
     if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
     int is_first = volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx);
@@ -9142,7 +9158,7 @@ static int64_t volt__sub_enter(const volt__wait *a, volt__node *n, uint8_t was,
 }
 static void volt__sub_ask(volt__wait *a, volt_sub *s, void *v) {
     volt_bcast *b = s->bcast_;
-    VOLT__REQUIRE(b != NULL, "volt_sub_recv: not open");
+    if (!b) volt__misuse_here("volt_sub_recv: not open");
     volt__wait_init(a, s, &b->lock_, &b->waiters_, volt__sub_enter, volt__wait_left);
     a->data = v;
     a->n = 1;
@@ -9159,7 +9175,7 @@ VOLT_API int volt_sub_recv_sync(volt_sub *s, void *v, size_t size, volt_time at_
     return volt__chan_sync(&a, size, s->bcast_->elem_, at_most);
 }
 VOLT_API int volt_sub_try_recv(volt_sub *s, void *v, size_t size) {
-    VOLT__REQUIRE(s->bcast_ != NULL, "volt_sub_try_recv: not open");
+    if (!s->bcast_) volt__misuse_here("volt_sub_try_recv: not open");
     if (size != s->bcast_->elem_) return -EINVAL;
     volt__lock(&s->bcast_->lock_);
     int rc = volt__sub_look(s, v);
@@ -9242,6 +9258,7 @@ static int64_t volt__watcher_enter(const volt__wait *a, volt__node *n, uint8_t w
     return VOLT__PENDING;
 }
 static void volt__watcher_ask(volt__wait *a, volt_watcher *r, volt__wanted *want) {
+    if (!r->watch_) volt__misuse_here("volt_watcher_next: not open");
     volt__wait_init(a, r, &r->watch_->lock_, &r->watch_->waiters_, volt__watcher_enter,
                     volt__wait_left);
     a->data = want;
@@ -9272,6 +9289,7 @@ VOLT_API int volt_watcher_until_sync(volt_watcher *r, int (*is_wanted)(const voi
 }
 VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
     const volt__wanted want = { v, NULL, NULL };
+    if (!r->watch_) volt__misuse_here("volt_watcher_try_next: not open");
     if (size != r->watch_->elem_) return -EINVAL;
     volt__lock(&r->watch_->lock_);
     int rc = volt__watcher_look(r, &want);

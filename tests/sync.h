@@ -20,6 +20,19 @@
     }                                                                                              \
     static volt_poll name_##_body(volt_cx *cx, name_##_state *s)
 
+// One that stops it for what it has on the stack; the address sanitizer keeps locals elsewhere.
+#ifndef VOLT__ASAN
+#  define ROOT_DIES_OF_A_LOCAL(name_, ...) \
+      ROOT_DIES(name_, "on the stack: it must live in the state struct", __VA_ARGS__)
+#else // compiled, but no test
+#  define ROOT_DIES_OF_A_LOCAL(name_, ...)                                                         \
+      typedef struct {                                                                             \
+          volt_frame frame;                                                                        \
+          struct __VA_ARGS__;                                                                      \
+      } name_##_state;                                                                             \
+      __attribute__((unused)) static volt_poll name_##_body(volt_cx *cx, name_##_state *s)
+#endif
+
 enum {
     MUTEX,
     FIFO,    // a mutex strictly in turn

@@ -180,6 +180,155 @@ TEST_DIES(chan_size_is_misuse_in_a_debug_build, "another size") {
     run_on(1, wrong_size_run, &w);
 }
 
+static volt_poll wrong_send_run(volt_cx *cx, void *arg) {
+    wrong_size *w = (wrong_size *)arg;
+    VOLT_BEGIN(cx, w);
+    volt_chan_init(&w->c, w->buf, sizeof w->buf[0], 2);
+    VOLT_AWAIT(volt_chan_send(cx, &w->c, w->buf, 1));
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_queue *q;
+    volt_queue_node *n[2];
+    volt_sub sub;
+    volt_watcher watcher;
+    msg m;
+    volt_arm a, b;
+} two_pop;
+static volt_poll two_pop_run(volt_cx *cx, void *arg) {
+    two_pop *t = (two_pop *)arg;
+    VOLT_BEGIN(cx, t);
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&t->a, volt_queue_pop(cx, t->q, &t->n[0])),
+                             VOLT_ARM(&t->b, volt_queue_pop(cx, t->q, &t->n[1]))));
+    VOLT_END(0);
+}
+static volt_poll closed_sub_run(volt_cx *cx, void *arg) {
+    two_pop *t = (two_pop *)arg;
+    VOLT_BEGIN(cx, t);
+    VOLT_AWAIT(volt_sub_recv(cx, &t->sub, &t->m, sizeof t->m));
+    VOLT_END(0);
+}
+TEST_DIES(chan_send_of_another_size, "another size") {
+    static wrong_size w;
+    run_on(1, wrong_send_run, &w);
+}
+TEST_DIES(chan_destroyed_while_somebody_waits, "volt_chan_destroy: somebody waits for it") {
+    static volt_chan c;
+    static one o = { .c = &c, .kind = RECV };
+    static result out;
+    static int n;
+    volt_handle h;
+    volt_rt *rt = create_on(1);
+    CHECK_EQ(volt_chan_create(rt, &c, sizeof(msg), 1), 0);
+    o.out = &out;
+    o.n_ended = &n;
+    RT_SPAWN(rt, &h, one_run, o);
+    static napper r;
+    while (n_receivers(&c) == 0) {
+        memset(&r, 0, sizeof r);
+        r.d = VOLT_MS(1);
+        CHECK_EQ(volt_block_on(rt, napper_run, &r), 0);
+    }
+    volt_chan_destroy(&c);
+}
+TEST_DIES(chan_released_by_no_sender, "volt_chan_release: no sender is retained") {
+    msg buf[1];
+    volt_chan c = VOLT_CHAN_INIT(buf);
+    volt_chan_retain(&c, VOLT_CHAN_RECEIVER);
+    volt_chan_release(&c, VOLT_CHAN_SENDER);
+}
+TEST_DIES(chan_released_by_no_receiver, "volt_chan_release: no receiver is retained") {
+    msg buf[1];
+    volt_chan c = VOLT_CHAN_INIT(buf);
+    volt_chan_retain(&c, VOLT_CHAN_RECEIVER);
+    volt_chan_release(&c, VOLT_CHAN_RECEIVER);
+    volt_chan_release(&c, VOLT_CHAN_RECEIVER);
+}
+TEST_DIES(queue_popped_by_two, "volt_queue_pop: somebody else waits for it") {
+    static volt_queue q;
+    static two_pop t;
+    t.q = &q;
+    run_on(1, two_pop_run, &t);
+}
+TEST_DIES(oneshot_sent_the_one_that_is_no_value, "volt_oneshot_send: -4096 is not a value") {
+    volt_oneshot o = VOLT_ONESHOT_INIT;
+    CHECK_EQ(volt_oneshot_send(&o, -4096), 0);
+}
+TEST_DIES(bcast_send_of_another_size, "the broadcast's elements have another size") {
+    msg buf[1] = { MSG(0, 0) };
+    volt_bcast b = VOLT_BCAST_INIT(buf);
+    (void)volt_bcast_send(&b, buf, sizeof buf[0] + 1);
+}
+TEST_DIES(watch_set_to_another_size, "the watch's value has another size") {
+    msg value = MSG(0, 0);
+    volt_watch w = VOLT_WATCH_INIT(value);
+    (void)volt_watch_set(&w, &value, 1);
+}
+TEST_DIES(sub_tried_before_it_is_open, "volt_sub_try_recv: not open") {
+    volt_sub sub = { NULL, 0, 0 };
+    msg m;
+    CHECK_EQ(volt_sub_try_recv(&sub, &m, sizeof m), 1);
+}
+TEST_DIES(sub_awaited_before_it_is_open, "volt_sub_recv: not open") {
+    static two_pop t;
+    run_on(1, closed_sub_run, &t);
+}
+
+static volt_poll closed_watcher_run(volt_cx *cx, void *arg) {
+    two_pop *t = (two_pop *)arg;
+    VOLT_BEGIN(cx, t);
+    VOLT_AWAIT(volt_watcher_next(cx, &t->watcher, &t->m, sizeof t->m));
+    VOLT_END(0);
+}
+TEST_DIES(watcher_awaited_before_it_is_open, "volt_watcher_next: not open") {
+    static two_pop t;
+    run_on(1, closed_watcher_run, &t);
+}
+TEST_DIES(watcher_tried_before_it_is_open, "volt_watcher_try_next: not open") {
+    volt_watcher w = { NULL, 0 };
+    msg m;
+    CHECK_EQ(volt_watcher_try_next(&w, &m, sizeof m), 1);
+}
+
+// ---- what is sent is a copy, of the moment at which it is sent
+
+ROOT_TEST(chan_messages_are_copies, {
+    volt_chan c;
+    volt_bcast b;
+    volt_sub sub;
+    volt_watch w;
+    msg buf[2], in_b[2], in_w, m;
+    awaiter a;
+    result out;
+    int n;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 2);
+    s->b = (volt_bcast)VOLT_BCAST_INIT(s->in_b);
+    s->w = (volt_watch)VOLT_WATCH_INIT(s->in_w);
+    volt_sub_open(&s->sub, &s->b);
+    for (s->m = MSG(0, 1); s->m.seq <= 2; s->m.seq++)
+        CHECK_EQ(volt_chan_try_send(&s->c, &s->m, sizeof s->m), 0);
+    CHECK_EQ(volt_bcast_send(&s->b, &s->m, sizeof s->m), 1);
+    CHECK_EQ(volt_watch_set(&s->w, &s->m, sizeof s->m), 0);
+    s->out.m = MSG(0, 100);
+    START(NULL, SEND, &s->out, 1);
+    s->out.m.seq = 3; // read when there is room
+    s->m.seq = 100;
+    CHECK_EQ(try_recv(&s->c), 1);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 1));
+    s->out.m.seq = 100;
+    CHECK_EQ(try_recv(&s->c), 2);
+    CHECK_EQ(try_recv(&s->c), 3);
+    CHECK_EQ(volt_sub_try_recv(&s->sub, &s->m, sizeof s->m), 1);
+    CHECK_EQ(s->m.seq, 3);
+    s->m.seq = 100;
+    CHECK_EQ(volt_watch_get(&s->w, &s->m, sizeof s->m, NULL), 0);
+    CHECK_EQ(s->m.seq, 3);
+    VOLT_END(0);
+}
+
 // ---- traffic: several senders, several receivers
 
 enum { SENDERS = 5, RECEIVERS = 3, EACH = TEST__IS_SANITIZED ? 100 : 400 };
@@ -732,6 +881,8 @@ ROOT_TEST_1(chan_rendezvous, {
     }
     for (s->i = 0; s->i < 50; s->i++) VOLT_AWAIT(volt_yield(cx));
     CHECK_EQ(s->n, 0); // they wait until somebody receives
+    CHECK_EQ(try_recv(&s->c), -EAGAIN); // which a try does not: it does not meet them
+    CHECK_EQ(n_senders(&s->c), 2);
     for (s->i = 2; s->i < 4; s->i++) {
         START(NULL, RECV, &s->out[s->i], 0);
         VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 2 * (s->i - 1)));

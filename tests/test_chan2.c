@@ -358,7 +358,10 @@ ROOT_TEST_1(queue_receiver_cancelled, {
     volt_queue_close(&s->q);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, 0);
-    CHECK_EQ(volt_queue_push(&s->q, &s->a.node), -EPIPE);
+    s->a.from = 5;
+    CHECK_EQ(volt_queue_push(&s->q, &s->a.node), -EPIPE); // still the caller's
+    CHECK_EQ(volt_queue_try_pop(&s->q, &s->n), 0);
+    CHECK_EQ(s->a.from, 5);
     VOLT_END(0);
 }
 
@@ -419,6 +422,19 @@ ROOT_TEST(oneshot_waits, { volt_oneshot o; volt_timer t; volt_handle h; int i, r
         VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
         CHECK_EQ(s->rc, s->i & 2 ? s->i : -EPIPE);
     }
+    VOLT_END(0);
+}
+ROOT_TEST(oneshot_of_a_negative_value, { volt_oneshot o; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_oneshot_send(&s->o, -ECANCELED), 0);
+    VOLT_AWAIT(s->rc, volt_oneshot_recv(cx, &s->o));
+    CHECK_EQ(s->rc, -ECANCELED); // looks like an error,
+    VOLT_AWAIT(s->rc, volt_oneshot_recv(cx, &s->o));
+    CHECK_EQ(s->rc, -EPIPE); // and is received
+    s->o = (volt_oneshot)VOLT_ONESHOT_INIT;
+    CHECK_EQ(volt_oneshot_send(&s->o, INT64_MIN), 0);
+    VOLT_AWAIT(s->rc, volt_oneshot_recv(cx, &s->o));
+    CHECK_EQ(s->rc, INT64_MIN);
     VOLT_END(0);
 }
 ROOT_TEST_1(oneshot_receiver_cancelled, {

@@ -407,8 +407,7 @@ static volt_poll ask_a_job(volt_cx *cx, boss *b, int kind) {
         if (TEST_MOST_WORKERS > 1) VOLT_AWAIT(ask_a_job(cx, &s->b, kind_));                        \
         VOLT_END(0);                                                                               \
     }                                                                                              \
-    ROOT_DIES(name_##_on_the_stack, "on the stack: it must live in the state struct",              \
-              { int64_t rc; }) {                                                                   \
+    ROOT_DIES_OF_A_LOCAL(name_##_on_the_stack, { int64_t rc; }) {                                  \
         object o;                                                                                  \
         VOLT_BEGIN(cx, s);                                                                         \
         object_init(&o, kind_);                                                                    \

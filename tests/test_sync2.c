@@ -101,7 +101,50 @@ static volt_poll user_run(volt_cx *cx, void *arg) {
         CHECK_EQ(s->rc, (rc_));                              \
     } while (0)
 
+// Zeroes do as well.
+TEST(sync_initialisers_are_zeroes) {
+    static const union {
+        char bytes[sizeof(volt_mutex) + sizeof(volt_notify)];
+        void *aligned;
+    } zero;
+#define IS_ZERO(type_, init_)                              \
+    do {                                                   \
+        static type_ one = init_;                          \
+        CHECK(sizeof one <= sizeof zero.bytes);            \
+        CHECK_EQ(memcmp(&one, &zero, sizeof one), 0);      \
+    } while (0)
+    IS_ZERO(volt_mutex, VOLT_MUTEX_INIT);
+    IS_ZERO(volt_rwlock, VOLT_RWLOCK_INIT);
+    IS_ZERO(volt_sem, VOLT_SEM_INIT(0));
+    IS_ZERO(volt_once, VOLT_ONCE_INIT);
+    IS_ZERO(volt_event, VOLT_EVENT_INIT);
+    IS_ZERO(volt_wait_group, VOLT_WAIT_GROUP_INIT);
+    IS_ZERO(volt_tracker, VOLT_TRACKER_INIT);
+    IS_ZERO(volt_notify, VOLT_NOTIFY_INIT);
+    IS_ZERO(volt_barrier, VOLT_BARRIER_INIT(0));
+    IS_ZERO(volt_cond, VOLT_COND_INIT);
+    IS_ZERO(volt_queue, VOLT_QUEUE_INIT);
+    IS_ZERO(volt_oneshot, VOLT_ONESHOT_INIT);
+}
+
 // ---- mutex
+
+// An await between lock and unlock is cancelled as any other one; the lock stays with the task.
+ROOT_TEST(mutex_held_over_a_cancelled_await, { place p; awaiter a; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    ENTER(0, LOCK, 0);
+    IS_IN(0);
+    ENTER(1, LOCK, 0);
+    UNTIL_WAITING(s->p.m.gate_, 1);
+    CHECK_EQ(volt_mutex_try_lock(&s->p.m), -EAGAIN);
+    volt_cancel(&s->p.h[0]); // inside: its await ends, it unlocks and leaves
+    ENDED(0, 0);
+    IS_IN(1);
+    GO(1);
+    ENDED(1, 0);
+    CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
+    VOLT_END(0);
+}
 
 // The one that unlocks locks again before the one that waits has run: only so often.
 ROOT_TEST_1(mutex_is_barged_so_often_only, { place p; awaiter a; int64_t rc; int i; }) {
@@ -498,8 +541,52 @@ TEST(sem_closed_when_nobody_waits) {
     CHECK_EQ(volt_sem_acquire_sync(&s, 1, VOLT_NEVER), -EPIPE);
 }
 
+// Only what is there is taken away: not what who waits has so far.
+ROOT_TEST(sem_forgets_what_is_free, { place p; awaiter a; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_sem_release(&s->p.s, 3), 0);
+    ENTER(0, ACQUIRE, 5);
+    UNTIL_WAITING(s->p.s.gate_, 1);
+    CHECK_EQ(volt_sem_forget(&s->p.s, 3), 0);
+    CHECK_EQ(volt_sem_release(&s->p.s, 2), 0);
+    IS_IN(0);
+    GO(0);
+    ENDED(0, 0);
+    CHECK_EQ(volt_sem_forget(&s->p.s, 4), 4); // for good
+    CHECK_EQ(volt_sem_available(&s->p.s), 1);
+    VOLT_END(0);
+}
+
 // ---- once
 
+// What was done is seen by all who get 0, tasks and threads; for the thread sanitizer.
+static struct {
+    volt_once o;
+    int value;
+} prepared;
+static void *prepares(void *arg) {
+    int rc = volt_once_begin_sync(&prepared.o, VOLT_NEVER);
+    if (rc == 1) prepared.value = 7;
+    if (rc == 1) volt_once_end(&prepared.o, 1);
+    CHECK_EQ(prepared.value, 7);
+    return arg;
+}
+ROOT_TEST(once_done_is_seen_by_all, { place p; awaiter a; int64_t rc; int i; pthread_t t[2]; }) {
+    VOLT_BEGIN(cx, s);
+    memset(&prepared, 0, sizeof prepared);
+    for (s->i = 0; s->i < 2 && TEST_MOST_WORKERS > 1; s->i++)
+        s->t[s->i] = start_thread(prepares, NULL);
+    VOLT_AWAIT(s->rc, volt_once_begin(cx, &prepared.o));
+    if (s->rc == 1) {
+        VOLT_AWAIT(volt_yield(cx));
+        prepared.value = 7;
+        volt_once_end(&prepared.o, 1);
+    }
+    CHECK_EQ(prepared.value, 7);
+    CHECK_EQ(volt_once_try_begin(&prepared.o), 0);
+    for (s->i = 0; s->i < 2 && TEST_MOST_WORKERS > 1; s->i++) join_thread(s->t[s->i]);
+    VOLT_END(0);
+}
 ROOT_TEST(once_by_who_comes_first, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     CHECK(!volt_once_is_done(&s->p.o));
@@ -528,6 +615,11 @@ ROOT_TEST(once_by_who_comes_first, { place p; awaiter a; int64_t rc; int i; }) {
 TEST_DIES(once_failed_by_nobody, "volt_once_end: nobody has begun") {
     static volt_once o;
     volt_once_end(&o, 0);
+}
+
+TEST_DIES(once_done_by_nobody, "volt_once_end: nobody has begun") {
+    static volt_once o;
+    volt_once_end(&o, 1);
 }
 
 // ---- event
@@ -993,6 +1085,36 @@ ROOT_TEST(cond_signal_and_broadcast, { place p; awaiter a; int64_t rc; int i; })
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
     VOLT_END(0);
 }
+// Without the mutex, by a thread.
+static void *signals(void *arg) {
+    volt_cond_signal((volt_cond *)arg);
+    return NULL;
+}
+static void *broadcasts(void *arg) {
+    volt_cond_broadcast((volt_cond *)arg);
+    return NULL;
+}
+TEST_OF_THREADS(cond_told_by_threads) {
+    static place p;
+    EACH_WORKERS(w) {
+        volt_handle h[3];
+        int64_t rc;
+        memset(&p, 0, sizeof p);
+        volt_rt *rt = create_on(w);
+        for (int i = 0; i < 3; i++) {
+            volt_event_set(&p.go[i]);
+            RT_SPAWN(rt, &h[i], user_run, (user){ .p = &p, .id = i, .op = WAIT_COND });
+            UNTIL(WAITING(p.c) == i + 1);
+        }
+        join_thread(start_thread(signals, &p.c));
+        CHECK_EQ(volt_join_sync(&h[0], VOLT_NEVER, &rc), 0);
+        CHECK_EQ(WAITING(p.c), 2);
+        join_thread(start_thread(broadcasts, &p.c));
+        for (int i = 1; i < 3; i++) CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &rc), 0);
+        for (int i = 0; i < 3; i++) CHECK_EQ(p.rc[i], 0);
+        destroy(rt);
+    }
+}
 // Cancelled while it waits to lock again: it waits on, has the mutex, and the signal is taken.
 ROOT_TEST(cond_cancelled_while_it_locks_again, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
@@ -1040,8 +1162,29 @@ ROOT_TEST(cond_within_a_time, { volt_mutex m; volt_cond c; volt_timer t; volt_ar
     CHECK_EQ(volt_cond_wait_sync(&s->c, &s->m, VOLT_NEVER), -EDEADLK);
     VOLT_END(0);
 }
-ROOT_DIES(cond_with_a_mutex_on_the_stack, "on the stack: it must live in the state struct",
-          { volt_cond c; int rc; }) {
+#ifdef VOLT_SINGLE_THREAD
+// Nobody can signal, nor give the mutex back: it is kept, although a task waits for it in turn.
+TEST(cond_keeps_its_mutex_in_a_single_thread) {
+    static place p;
+    volt_handle h;
+    int64_t rc;
+    memset(&p, 0, sizeof p);
+    p.m = (volt_mutex)VOLT_MUTEX_FIFO;
+    volt_rt *rt = create_on(1);
+    CHECK_EQ(volt_mutex_try_lock(&p.m), 0);
+    RT_SPAWN(rt, &h, user_run, (user){ .p = &p, .op = LOCK });
+    while (WAITING(p.m.gate_) == 0) CHECK(volt_rt_step(rt, 0) >= 0);
+    CHECK_EQ(volt_cond_wait_sync(&p.c, &p.m, VOLT_MS(1)), -ETIMEDOUT);
+    CHECK(volt_rt_step(rt, 0) >= 0);
+    CHECK_EQ(p.in[0], 0);
+    CHECK_EQ(volt_mutex_try_lock(&p.m), -EAGAIN);
+    volt_mutex_unlock(&p.m);
+    volt_event_set(&p.go[0]);
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0);
+    destroy(rt);
+}
+#endif
+ROOT_DIES_OF_A_LOCAL(cond_with_a_mutex_on_the_stack, { volt_cond c; int rc; }) {
     volt_mutex m = VOLT_MUTEX_INIT;
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_mutex_try_lock(&m), 0);
