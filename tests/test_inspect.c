@@ -82,8 +82,8 @@ TEST_OF_THREADS(each_task_says_where_it_waits_and_for_what) {
         settle(rt, &s, 4);
         CHECK_EQ(count(&s, "task "), 4);
         line_of(&s, " reads, ", line, sizeof line);
-        snprintf(want, sizeof want, " old, spawned at tests/test_inspect.c:%d: waiting at "
-                                    "tests/test_inspect.c:", spawn_line);
+        snprintf(want, sizeof want, " old, spawned at %s:%d: waiting at %s:", __FILE__, spawn_line,
+                 __FILE__);
         CHECK(strstr(line, want));
         snprintf(want, sizeof want, " for readable fd %d, 0.", fd[0]);
         CHECK(strstr(line, want));
