@@ -231,6 +231,36 @@ TEST_OF_THREADS(a_job_that_waits_is_taken_back) {
     CHECK_EQ(READ(never.n_in) + READ(never.n_done), 0);
     destroy(rt);
 }
+// From any place in the queue, and the others keep theirs.
+TEST_OF_THREADS(jobs_are_taken_back_in_any_order) {
+    enum { MANY = 5 };
+    static const int order[MANY] = { 2, 3, 4, 0, 1 }; // middle, middle, last, first, alone
+    place p = { 0 }, never = { 0 };
+    volt_handle first = { NULL }, h[MANY];
+    int64_t result = 0;
+    volt_rt *rt = create_pool(2, 1);
+    RT_SPAWN(rt, &first, asker_run, (asker){ .place = &p });
+    UNTIL(READ(p.n_in) == 1);
+    for (int i = 0; i < MANY; i++) {
+        RT_SPAWN(rt, &h[i], asker_run, (asker){ .place = &never });
+        UNTIL(stats_of(rt).blocking_queued == (uint64_t)i + 1);
+    }
+    for (int i = 0; i < MANY; i++) {
+        volt_cancel(&h[order[i]]);
+        CHECK_EQ(volt_join_sync(&h[order[i]], VOLT_NEVER, &result), 0);
+        CHECK_EQ(result, -ECANCELED);
+        CHECK_EQ(stats_of(rt).blocking_queued, MANY - 1 - i);
+        int n = 0;
+        volt__lock(&rt->pool.lock);
+        for (const volt_job *job = rt->pool.lane[VOLT__LANE_WORK].head; job; job = job->next_) n++;
+        volt__unlock(&rt->pool.lock);
+        CHECK_EQ(n, MANY - 1 - i);
+    }
+    WRITE(p.is_open, 1);
+    CHECK_EQ(volt_join_sync(&first, VOLT_NEVER, &result), 0);
+    CHECK_EQ(READ(never.n_in) + READ(never.n_done), 0);
+    destroy(rt);
+}
 TEST_OF_THREADS(a_job_that_runs_is_waited_for) {
     place p = { 0 };
     int64_t result = 0;
