@@ -10901,7 +10901,7 @@ typedef struct volt__out {
     char text[1024];
 } volt__out;
 static void volt__out_flush(volt__out *o) {
-    if (o->n > 0 && o->rc == 0) o->rc = o->put(o->user, o->text, o->n);
+    if (o->rc == 0) o->rc = o->put(o->user, o->text, o->n);
     if (o->rc > 0) o->rc = 0;
     o->n = 0;
 }

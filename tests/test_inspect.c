@@ -82,8 +82,8 @@ TEST_OF_THREADS(each_task_says_where_it_waits_and_for_what) {
         settle(rt, &s, 4);
         CHECK_EQ(count(&s, "task "), 4);
         line_of(&s, " reads, ", line, sizeof line);
-        snprintf(want, sizeof want, " old, spawned at tests/test_inspect.c:%d: waiting at "
-                                    "tests/test_inspect.c:", spawn_line);
+        snprintf(want, sizeof want, " old, spawned at %s:%d: waiting at %s:", __FILE__, spawn_line,
+                 __FILE__);
         CHECK(strstr(line, want));
         snprintf(want, sizeof want, " for readable fd %d, 0.", fd[0]);
         CHECK(strstr(line, want));
@@ -330,6 +330,63 @@ TEST_OF_THREADS(a_dump_among_many_finds_all_that_stay) {
     drop(&s);
     destroy(rt);
 }
+// Between two batches the slab where the walk is goes, and newer ones come: it begins anew, passes
+// over what is newer than where it was, and tells nothing twice.
+typedef struct {
+    waits waits;
+    char rest[VOLT_SLAB_SIZE / 8]; // so that each has a slab of its own
+} large;
+enum { STAYS = 3 * VOLT__DUMP_BATCH };
+typedef struct {
+    sink sink;
+    volt_rt *rt;
+    volt_token stop;
+    volt_handle h[STAYS];
+    int n_late;
+} changer;
+static uint32_t count_gone(volt_rt *rt) {
+    volt__lock(&rt->slabs.lock);
+    uint32_t n = rt->slabs.n_gone;
+    volt__unlock(&rt->slabs.lock);
+    return n;
+}
+static void spawn_large(changer *c, volt_handle *h, const char *name) {
+    static large state;
+    state.waits.stop = &c->stop;
+    CHECK_EQ(volt_rt_spawn_at(c->rt, h, hears, &state, sizeof state, name), 0);
+}
+// The first batch, the newest, ends while it is written.
+static int put_and_change(void *user, const char *text, size_t len) {
+    changer *c = (changer *)user;
+    if (c->n_late == 0) {
+        uint32_t before = count_gone(c->rt);
+        for (int i = STAYS - VOLT__DUMP_BATCH; i < STAYS; i++) {
+            volt_cancel(&c->h[i]);
+            CHECK_EQ(volt_join_sync(&c->h[i], VOLT_NEVER, NULL), 0);
+        }
+        do spawn_large(c, NULL, "late"); // takes the slabs of what has ended back
+        while (c->n_late++, count_gone(c->rt) - before < VOLT__DUMP_BATCH);
+    }
+    return put(&c->sink, text, len);
+}
+TEST_OF_THREADS(a_walk_goes_on_when_slabs_go) {
+    static changer c;
+    c.rt = create_on(1);
+    for (int i = 0; i < STAYS; i++) spawn_large(&c, &c.h[i], "stays");
+    settle(c.rt, &c.sink, STAYS);
+    drop(&c.sink);
+    memset(&c.sink, 0, sizeof c.sink);
+    CHECK_EQ(volt_dump_to(c.rt, put_and_change, &c, 0), 0);
+    CHECK_EQ(count(&c.sink, " stays, "), STAYS);
+    CHECK_EQ(count(&c.sink, " late, "), 0);
+    dump(c.rt, &c.sink, 0);
+    CHECK_EQ(count(&c.sink, " stays, "), STAYS - VOLT__DUMP_BATCH);
+    CHECK_EQ(count(&c.sink, " late, "), c.n_late);
+    for (int i = 0; i < STAYS; i++) volt_detach(&c.h[i]);
+    volt_token_cancel(&c.stop);
+    drop(&c.sink);
+    destroy(c.rt);
+}
 
 // ---- counters, of all and of one
 
@@ -383,6 +440,29 @@ static volt_poll blocker_run(volt_cx *cx, void *arg) {
     COUNT(*b->has_begun);
     while (!READ(*b->go_on)) sched_yield();
     VOLT_END(0);
+}
+// Before its first wait it is nowhere, also under another name than that of where it was spawned.
+static volt_poll renamed_run(volt_cx *cx, void *arg) {
+    volt_name(cx, "renamed");
+    return blocker_run(cx, arg);
+}
+TEST_OF_THREADS(who_has_not_waited_is_at_no_line) {
+    volt_rt *rt = create_on(1);
+    sink s = { .text = NULL };
+    char line[256];
+    int go_on = 0, has_begun = 0;
+    RT_SPAWN(rt, NULL, renamed_run, (blocker){ .go_on = &go_on, .has_begun = &has_begun });
+    UNTIL(READ(has_begun));
+    dump(rt, &s, 0);
+    line_of(&s, " renamed, ", line, sizeof line);
+    CHECK(strstr(line, " s old: running"));
+    CHECK(!strstr(line, " at ") && !strchr(line, '\t'));
+    dump(rt, &s, VOLT_DUMP_JSON);
+    CHECK_EQ(read_json(&s), 2);
+    CHECK_EQ(count(&s, "\"at\":"), 0);
+    WRITE(go_on, 1);
+    drop(&s);
+    destroy(rt);
 }
 TEST_OF_THREADS(what_waits_for_a_worker_is_counted) {
     enum { BEHIND = 7 };

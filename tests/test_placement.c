@@ -115,6 +115,25 @@ TEST_OF_THREADS(the_less_loaded_of_two_gets_it) {
     UNTIL(READ(n_ended) == MANY);
     destroy(rt);
 }
+// Of one there are no two: beside a guest the only other worker gets all.
+TEST_OF_THREADS(two_choices_among_one) {
+    gate g;
+    int n_ended = 0;
+    volt_config c = test_config(2);
+    volt_rt *rt = NULL;
+    c.is_guest = 1;
+    c.start_all = 1;
+    c.placement = VOLT_PLACE_TWO;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    hold(rt, &g, 1); // nobody steps
+    spawn_outside(rt, 20, &n_ended);
+    CHECK_EQ(in_inbox(rt, 0), 0);
+    CHECK_EQ(in_inbox(rt, 1), 20);
+    CHECK_EQ(READ(rt->injector.len), 0);
+    release(&g);
+    UNTIL(READ(n_ended) == 20);
+    destroy(rt);
+}
 TEST_OF_THREADS(who_sleeps_comes_before_who_is_busy) {
     for (int p = VOLT_PLACE_TWO; p <= VOLT_PLACE_LEAST; p++) {
         gate g;

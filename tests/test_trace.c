@@ -79,6 +79,32 @@ TEST_OF_THREADS(old_events_give_way) {
     drop(&s);
     CHECK_EQ(volt_destroy(rt), 0);
 }
+// An end whose beginning has been overwritten is left out, wherever the oldest event is.
+TEST_OF_THREADS(no_end_without_its_beginning) {
+    static volt__trace r, copy;
+    static const volt_trace_kind kinds[] = { VOLT_TRACE_POLL, VOLT_TRACE_PENDING, VOLT_TRACE_PARK,
+                                             VOLT_TRACE_UNPARK };
+    volt_trace_event e;
+    memset(&e, 0, sizeof e);
+    e.name = "a task";
+    for (int i = 0; i < 2 * (int)VOLT_TRACE_CAP; i++) {
+        volt__out o;
+        sink s = { .text = NULL };
+        e.kind = kinds[i % 4];
+        volt__trace_put(&r, &e);
+        if (i < 2 * (int)VOLT_TRACE_CAP - 8) continue;
+        memset(&o, 0, sizeof o);
+        o.put = put;
+        o.user = &s;
+        o.is_json = 1;
+        volt__trace_track(&o, &r, &copy, 0, "worker");
+        volt__out_flush(&o);
+        int n = count(&s, "\"ph\":\"B\"");
+        CHECK_EQ(n, VOLT_TRACE_CAP / 2);
+        CHECK_EQ(count(&s, "\"ph\":\"E\""), n - (i % 2 == 0));
+        drop(&s);
+    }
+}
 typedef struct {
     volt_frame frame;
     volt_time busy;
@@ -308,6 +334,59 @@ TEST_OF_THREADS(health_finds_what_is_stuck) {
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     is_healthy(rt);
     CHECK_EQ(volt_destroy(rt), 0);
+}
+// Each of two workers is in a poll, one for longer: that one is told, whichever of the two it is.
+TEST_OF_THREADS(the_longest_of_polls_is_told) {
+    enum { MANY = 3 };
+    volt_handle h[MANY];
+    int step[MANY] = { 0 };
+    test_starts_all = 1;
+    volt_rt *rt = create_on(2);
+    UNTIL(volt__started(rt) == 2);
+    volt_time since = 0, next = 0;
+    for (int i = 0; i < MANY; i++) { // one takes the place of the last but one
+        volt_health_of health;
+        if (i >= 2) {
+            WRITE(step[i - 2], 2);
+            UNTIL(READ(step[i - 2]) == 3);
+            WRITE(step[i - 2], 4);
+            CHECK_EQ(volt_join_sync(&h[i - 2], VOLT_NEVER, NULL), 0);
+        }
+        RT_SPAWN(rt, &h[i], sticky_run, (sticky){ .step = &step[i] });
+        UNTIL(READ(step[i]) == 1);
+        since = next;
+        next = volt_now(); // it runs by then
+        if (i == 0) continue;
+        volt_time now = volt_now();
+        CHECK_EQ(volt_health(rt, &health), 0);
+        CHECK(health.longest_poll >= now - since);
+    }
+    for (int i = 1; i < MANY; i++) {
+        WRITE(step[i], 4);
+        CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, NULL), 0);
+    }
+    destroy(rt);
+}
+// Between being woken and being stamped it has no age yet.
+TEST_OF_THREADS(who_is_just_being_woken_is_young) {
+    volt_rt *rt = create_on(1);
+    volt_handle stuck = { NULL }, woken = { NULL };
+    volt_health_of h;
+    int step = 0;
+    RT_SPAWN(rt, &stuck, sticky_run, (sticky){ .step = &step });
+    UNTIL(READ(step) == 1);
+    RT_SPAWN(rt, &woken, giver_run, (giver){ .value = 1 });
+    uint32_t stamp = READ(woken.task_->wait_ms);
+    WRITE(woken.task_->wait_ms, stamp & ~1u);
+    UNTIL((CHECK_EQ(volt_health(rt, &h), 0), h.longest_poll > VOLT_MS(5)));
+    CHECK_EQ(h.oldest_runnable, 0);
+    WRITE(woken.task_->wait_ms, stamp);
+    CHECK_EQ(volt_health(rt, &h), 0);
+    CHECK(h.oldest_runnable > 0);
+    WRITE(step, 4);
+    CHECK_EQ(volt_join_sync(&woken, VOLT_NEVER, NULL), 0);
+    volt_detach(&stuck);
+    destroy(rt);
 }
 // A task that waits is not runnable, for how long it may be.
 TEST_OF_THREADS(who_waits_is_healthy) {
