@@ -8519,8 +8519,8 @@ static void volt__chan_serve(volt_chan *c, volt__wakes *wakes) {
         volt__wakes_fire_all(wakes, &c->receivers_, VOLT__CLOSED);
     VOLT_ASSERT(c->spoken_for_ <= c->len_ && c->len_ + c->to_come_ <= c->slots_);
 }
-// Most elements are a pointer or a number: no call for those. A compiler that sees the object that is
-// copied warns of the copies that are too long for it, so it must not see it.
+// Most elements are a pointer or a number: no call for those. A compiler that sees the object would
+// warn of the copies that are too long for it, so it must not see it.
 static inline void volt__copy(void *to, const void *from, size_t len) {
     __asm__("" : "+r"(to), "+r"(from));
     if (len == 8) memcpy(to, from, 8);

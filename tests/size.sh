@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What volt.h costs: text + data at -Os without debug checks, for each compiler named, as a table for
-# README.md: all of the implementation, and two small programs that leave out what they do not use;
-# and the time that the host's compiler takes to read the header without the implementation. `make
-# size` runs it:
+# What volt.h costs: text + data at -Os without debug checks, for each compiler named, as a table
+# for README.md: all of the implementation, and two small programs that leave out what they do not
+# use; and the time that the host's compiler takes to read the header without the implementation.
+# `make size` runs it:
 #   size.sh DIR NAME=COMMAND...     a command that is not there is named, and the script fails
 set -u
 export LC_ALL=C
