@@ -13,8 +13,8 @@ passed=0 failed=0
 rm -rf "$out" && mkdir -p "$out" || exit 1
 printf '#define VOLT_IMPLEMENTATION\n#include "volt.h"\n' >"$out/impl.c"
 case $cc in
-*++) standards=c++17 example='-std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers' ;;
-*) standards='gnu99 c2x' example='-std=gnu11' ;;
+*++) old=c++17 new=c++17 example='-std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers' ;;
+*) old=gnu99 new=c2x example='-std=gnu11' ;;
 esac
 
 # verdict STATUS WHAT
@@ -53,7 +53,7 @@ implementation() {
 runs() {
     source=$root/examples/$1.c
     # shellcheck disable=SC2086
-    "$cc" $warnings $example -O2 $2 -I"$root" "$source" -pthread -o "$out/$1" &&
+    "$cc" $warnings $example -O1 $2 -I"$root" "$source" -pthread -o "$out/$1" &&
         sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' "$source" | sed 1d >"$out/want" &&
         timeout 60 "$out/$1" >"$out/got" && diff "$out/want" "$out/got"
     verdict $? "$1 with $2"
@@ -62,13 +62,13 @@ runs() {
 warnings=$*
 for less in -DVOLT_NO_IO -DVOLT_SINGLE_THREAD '-DVOLT_NO_IO -DVOLT_SINGLE_THREAD' \
     -DVOLT_MAX_WORKERS=1; do
-    for standard in $standards; do
-        for level in -O0 '-O2 -DNDEBUG' -Os; do implementation "$standard" "$level" "$less"; done
-    done
-    for name in 01_hello 02_sleep_join 04_timeout 05_cancel; do runs "$name" "$less"; done
+    implementation $old -O0 "$less"
+    implementation $new '-O2 -DNDEBUG' "$less"
+    implementation $old -Os "$less"
+    for name in 02_sleep_join 05_cancel; do runs "$name" "$less"; done
 done
 for more in -DVOLT_NO_NAMES -DVOLT_TRACE=1 -DVOLT_USDT=0 -DVOLT_USDT=1; do
-    for standard in $standards; do implementation "$standard" -O2 "$more"; done
+    implementation $new -O2 "$more"
     runs 02_sleep_join "$more"
 done
 echo "less $cc: $passed passed, $failed failed"
