@@ -1196,8 +1196,8 @@ static void app_placing(void) {
     SIM_CHECK(volt_destroy(prog.rt) == 0);
 }
 
-// ---- turns: tasks and threads that do nothing but take turns at few kinds of what is shared, while
-// some of them are cancelled
+// ---- turns: tasks and threads that do nothing but take turns at few kinds of what is shared; some
+// of them are cancelled
 typedef struct player {
     volt_frame frame;
     op_turns turns;
@@ -1231,12 +1231,13 @@ static int player_spawn(volt_handle *h) {
     note_spawned(p.id, rc);
     return p.id;
 }
-// Of all kinds, or of three at most: then many meet.
+// Of all kinds, or of three at most: then many meet. What is done with channels goes together.
 static void draw_turns(void) {
     turns_init();
     if (prog_below(5) == 0) return;
     uint32_t on = 0;
-    for (int i = 0; i < 3; i++) on |= 1u << prog_below(N_TURNS);
+    for (int i = (int)prog_below(3); i >= 0; i--) on |= 1u << prog_below(N_TURNS);
+    if (on & chan_turns) on |= chan_turns;
     turns_off = ~on;
 }
 enum { MOST_PLAYERS = 16 };

@@ -6,7 +6,7 @@
 
 #include "locks.h"
 
-enum { N_CHANS = 4, MOST_CAP = 3, N_QUEUES = 2, N_CARDS = 1024, N_ONESHOTS = 8 };
+enum { N_CHANS = 4, MOST_CAP = 3, N_QUEUES = 4, N_CARDS = 1024, N_ONESHOTS = 8 };
 enum { MOST_WRITERS = 2048 };
 enum { IS_NEW, IS_SENT, IS_UNSENT };
 typedef struct card { // of a queue
@@ -125,10 +125,17 @@ static void reserve_result(const waiting *w) {
         chan_closed_for(w);
     }
 }
+// Of several that release it at once the last one closes it.
 static void chan_close(int i) {
+    int side = prog_below(2) ? VOLT_CHAN_SENDER : VOLT_CHAN_RECEIVER;
     mail.chan[i].is_closing = 1;
-    volt_chan_close(&mail.chan[i].c);
-    if (!mail.chan[i].closed_at) mail.chan[i].closed_at = stamp();
+    if (prog_below(3) == 0) {
+        volt_chan_retain(&mail.chan[i].c, side);
+        volt_chan_release(&mail.chan[i].c, side);
+    } else {
+        volt_chan_close(&mail.chan[i].c);
+        if (!mail.chan[i].closed_at) mail.chan[i].closed_at = stamp();
+    }
 }
 
 // ---- cards
@@ -353,7 +360,10 @@ static int recv_turn(turn *t) {
     } else if (t->w.rc <= 0) {
         return TURN_ENDS;
     }
-    if (t->left-- == 0) return TURN_ENDS;
+    if (t->left-- == 0) {
+        if (prog_below(20) == 0) chan_close(t->i);
+        return TURN_ENDS;
+    }
     turn_waits(t, W_RECV, t->i, prog_below(3) ? 1 : 1 + prog_below(MOST_MESSAGES), 0);
     t->w.data = t->messages;
     return TURN_WAITS;
@@ -386,18 +396,19 @@ static int closed_turn(turn *t) {
     if (prog_below(6) == 0) chan_close(i);
     return TURN_ENDS;
 }
+static void queue_close(int i) {
+    mail.queue[i].is_closing = 1;
+    volt_queue_close(&mail.queue[i].q);
+}
 static int queue_turn(turn *t) {
     switch (t->step++) {
     case 0:
         t->i = (int)prog_below(N_QUEUES);
         t->left = 3;
-        if (t->i == 1 && prog_below(30) == 0) {
-            mail.queue[1].is_closing = 1;
-            volt_queue_close(&mail.queue[1].q);
-        }
         if (prog_below(2)) break;
         for (int n = 1 + (int)prog_below(3), before = -1; n > 0; n--)
             before = card_push(t->i, before);
+        if (t->i > 0 && prog_below(10) == 0) queue_close(t->i);
         return TURN_ENDS;
     default:
         mail.queue[t->i].is_taken = 0;

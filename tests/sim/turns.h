@@ -10,6 +10,10 @@
     X_(mutex) X_(room) X_(sem) X_(once) X_(event) X_(wait_group) X_(tracker) X_(notify)            \
     X_(barrier) X_(store) X_(hook) X_(send) X_(recv) X_(reserve) X_(closed) X_(queue)              \
     X_(oneshot) X_(sub) X_(watch)
+enum {
+#define TURN_ENUM(name_) T_##name_,
+    TURNS(TURN_ENUM) N_TURNS
+};
 typedef int turn_fn(turn *t);
 static turn_fn *const turn_fns[] = {
 #define TURN_FN(name_) name_##_turn,
@@ -17,7 +21,7 @@ static turn_fn *const turn_fns[] = {
 static const char *const turn_names[] = {
 #define TURN_NAME(name_) #name_,
     TURNS(TURN_NAME)};
-enum { N_TURNS = sizeof turn_fns / sizeof turn_fns[0] };
+enum { chan_turns = 1 << T_send | 1 << T_recv | 1 << T_reserve | 1 << T_closed };
 static uint32_t turns_off; // bit per kind: not in this program
 
 static int draw_turn(void) {
