@@ -1231,13 +1231,15 @@ static int player_spawn(volt_handle *h) {
     note_spawned(p.id, rc);
     return p.id;
 }
-// Of all kinds, or of three at most: then many meet. What is done with channels goes together.
+// Of all kinds, or of three at most: then many meet. What is done with channels goes together; what
+// ends with its wait is best alone.
 static void draw_turns(void) {
     turns_init();
     if (prog_below(5) == 0) return;
     uint32_t on = 0;
     for (int i = (int)prog_below(3); i >= 0; i--) on |= 1u << prog_below(N_TURNS);
     if (on & chan_turns) on |= chan_turns;
+    if (prog_below(5) == 0) on = 1u << T_loan;
     turns_off = ~on;
 }
 enum { MOST_PLAYERS = 16 };

@@ -151,8 +151,8 @@ list() {
 - p->lane[job->lane_].n_running--;
 + p->lane[job->lane_].n_running--;
 @ pool-hopeful: a job waits for a thread although none could be started and none runs
-- int is_hopeless = l->n_running == 0 || job->lane_ == VOLT__LANE_CARRY;
-+ int is_hopeless = job->lane_ == VOLT__LANE_CARRY;
+- int is_queued = job->lane_ != VOLT__LANE_CARRY && n_coming > 0;
++ int is_queued = job->lane_ != VOLT__LANE_CARRY; (void)n_coming;
 @ pool-loses lending: jobs behind one whose thread could not be started are not told
 - lost->fail_(lost->arg_, error);
 + (void)lost->fail_;
@@ -291,6 +291,9 @@ list() {
 - if (is_first) *a->waiters = n;
 + volt__list_push(a->waiters, n);
 + *a->waiters = n; (void)is_first;
+@ gate-barged turns: who waits for a mutex may try in vain for ever
+- int64_t tries = was == VOLT__TURN ? volt__gate_tries(n) + 1 : 0;
++ int64_t tries = 0;
 @ gate-close-silent turns: who waits is not told that it is closed
 - volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
 + (void)0;
@@ -405,6 +408,24 @@ list() {
 - w->version_++;
 - volt__wakes_fire_all(&wakes, &w->waiters_, VOLT__TURN);
 + w->version_++;
+@ latch-open-behind turns: who opens it behind one who left unlocks what may be gone
+- if (is_waited_for) {
+- do to = change(*word, n);
++ is_waited_for = 1;
++ {
++ do to = change(*word, n);
+@ gate-give-behind turns: who gives behind one who left unlocks what may be gone
+- int is_waited_for = g->waiters_ != NULL;
+- if (is_waited_for) volt__gate_serve(g, flip, n, &wakes);
+- else volt__gate_settle(g, flip, 0);
++ int is_waited_for = 1;
++ if (g->waiters_) volt__gate_serve(g, flip, n, &wakes);
++ else volt__gate_settle(g, flip, n);
+@ notify-behind turns: who notifies behind one who left unlocks what may be gone
+- else volt__bell_settle(n, n->watchers_ ? VOLT__BELL_PERMIT : 0);
+- is_waited_for |= n->watchers_ != NULL;
++ else volt__bell_settle(n, VOLT__BELL_PERMIT);
++ is_waited_for = 1;
 @ hook-uncalled turns: hooks of a token that is cancelled with its parent are not called
 - end = volt__token_take_hooks(at, end);
 + if (at == t) end = volt__token_take_hooks(at, end);

@@ -4,12 +4,12 @@
 #ifndef VOLT_SIM_TURNS_H
 #define VOLT_SIM_TURNS_H
 
-#include "mail.h"
+#include "loans.h"
 
 #define TURNS(X_)                                                                                  \
     X_(mutex) X_(room) X_(sem) X_(once) X_(event) X_(wait_group) X_(tracker) X_(notify)            \
     X_(barrier) X_(store) X_(hook) X_(send) X_(recv) X_(reserve) X_(closed) X_(queue)              \
-    X_(oneshot) X_(sub) X_(watch)
+    X_(oneshot) X_(sub) X_(watch) X_(loan)
 enum {
 #define TURN_ENUM(name_) T_##name_,
     TURNS(TURN_ENUM) N_TURNS
@@ -42,7 +42,8 @@ static void wait_begins(waiting *w) {
     w->next = waits.first;
     if (w->next) w->next->prev = w;
     waits.first = w;
-    if (is_lock(w)) lock_begins(w);
+    if (w->kind == W_LOAN) w->data = &turn_of(w)->node;
+    else if (is_lock(w)) lock_begins(w);
     else mail_begins(w);
 }
 static void wait_linked(waiting *w) {
@@ -59,7 +60,8 @@ static void wait_ends(waiting *w, int64_t rc) {
     else waits.first = w->next;
     SIM_CHECK(rc >= 0 || rc == -ECANCELED || rc == -ETIMEDOUT || rc == -EAGAIN || rc == -EPIPE ||
               rc == -ENOSYS || (rc == -EOVERFLOW && w->kind == W_SUB));
-    if (is_lock(w)) lock_got(w);
+    if (w->kind == W_LOAN) SIM_CHECK(rc < 0 || loans[w->i].state == LOAN_TAKEN);
+    else if (is_lock(w)) lock_got(w);
     else mail_got(w);
 }
 static void wait_try(waiting *w) {
@@ -74,7 +76,8 @@ static int has_try(const waiting *w) {
     case W_PAST:
     case W_BARRIER:
     case W_COND:
-    case W_CLOSED: return 0;
+    case W_CLOSED:
+    case W_LOAN: return 0;
     default: return w->kind <= W_COND || w->n == 1;
     }
 }
@@ -87,12 +90,16 @@ typedef struct op_wait {
 } op_wait;
 static volt_poll wait_poll(volt_cx *cx, waiting *w) {
     const volt__node *n = cx->frame_;
-    volt_poll p = is_lock(w) ? lock_poll(cx, w) : mail_poll(cx, w);
+    int has_turn = w->kind == W_MUTEX && node_state(n) == VOLT__TURN;
+    volt_poll p = w->kind == W_LOAN ? loan_poll(cx, w)
+                  : is_lock(w)      ? lock_poll(cx, w)
+                                    : mail_poll(cx, w);
     if (!volt_is_pending(p)) {
         wait_ends(w, volt_value(p));
-    } else if (volt__node_state(n) == VOLT__LINKED) { // not only out of budget
+    } else if (node_state(n) == VOLT__LINKED) { // not only out of budget
         w->node = n;
         wait_linked(w);
+        if (has_turn) SIM_CHECK(++w->n_tries <= VOLT_MUTEX_BARGES);
     }
     return p;
 }
@@ -102,8 +109,19 @@ static volt_poll wait_run(volt_cx *cx, op_wait *o) {
     VOLT_AWAIT(wait_poll(cx, &o->t.w));
     VOLT_END(0);
 }
+// So short a limit that who lets the wait through is often in the middle of it.
+typedef struct op_pause {
+    volt_frame frame;
+    int left;
+} op_pause;
+static volt_poll pause_run(volt_cx *cx, op_pause *o) {
+    VOLT_BEGIN(cx, o);
+    for (o->left = 1 + (int)prog_below(3); o->left > 0; o->left--) VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(0);
+}
 typedef struct op_turn {
     volt_frame frame;
+    op_pause pause;
     volt_timer timer;
     volt_arm a, b;
     op_wait wait;
@@ -114,17 +132,20 @@ typedef struct op_turn {
 static void check_wait(const op_turn *o, int id) {
     const waiting *w = &o->wait.t.w;
     if (w->rc != -ECANCELED || may_be_cancelled(id)) return;
-    SIM_CHECK(o->how > 0 && sim_now() >= o->start + o->limit);
+    SIM_CHECK(o->how == 3 || (o->how > 0 && sim_now() >= o->start + o->limit));
 }
 static volt_poll turn_wait(volt_cx *cx, op_turn *o, int id) {
     VOLT_BEGIN(cx, o);
     o->start = sim_now();
     o->limit = prog_below(2) ? prog_below(5000) : prog_below(1u << 22);
-    o->how = o->wait.t.is_sure ? (int)prog_below(3) : 1 + (int)prog_below(2);
+    o->how = o->wait.t.is_sure ? (int)prog_below(4) : 1 + (int)prog_below(3);
     if (o->how == 0)
         VOLT_AWAIT(wait_run(cx, &o->wait));
     else if (o->how == 1)
         VOLT_AWAIT(volt_within(cx, &o->timer, o->limit, wait_run(cx, &o->wait)));
+    else if (o->how == 3)
+        VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&o->a, wait_run(cx, &o->wait)),
+                               VOLT_ARM(&o->b, pause_run(cx, &o->pause))));
     else
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&o->a, wait_run(cx, &o->wait)),
                                VOLT_ARM(&o->b, volt_sleep(cx, o->limit + 1000))));
@@ -162,14 +183,16 @@ static volt_poll turns_run(volt_cx *cx, op_turns *o, int id) {
 // ---- by a foreign thread
 
 static void thread_wait(turn *t) {
-    int64_t limit = t->is_sure && sim_below(2) ? VOLT_NEVER : 1000 + (int64_t)sim_below(4000000);
+    int64_t limit = t->is_sure && sim_below(2) ? VOLT_NEVER : 1 + sim_below(1u << sim_below(23));
     int64_t start = sim_now();
     if (has_try(&t->w) && sim_below(5) == 0) {
         wait_try(&t->w);
         return;
     }
     wait_begins(&t->w);
-    int64_t rc = is_lock(&t->w) ? lock_sync(&t->w, limit) : mail_sync(&t->w, limit);
+    int64_t rc = t->w.kind == W_LOAN ? loan_sync(&t->w, limit)
+                 : is_lock(&t->w)    ? lock_sync(&t->w, limit)
+                                     : mail_sync(&t->w, limit);
     SIM_CHECK(rc != -ETIMEDOUT || sim_now() >= start + limit);
     SIM_CHECK(rc != -ECANCELED);
     wait_ends(&t->w, rc);
@@ -205,7 +228,7 @@ static int is_task_awake(const volt_rt *rt) {
 }
 static void check_stuck(waiting *w) {
     wait_linked(w); // a thread's
-    if (is_lock(w) ? lock_is_open(w) : mail_is_open(w))
+    if (w->kind == W_LOAN ? loan_is_open(w) : is_lock(w) ? lock_is_open(w) : mail_is_open(w))
         sim_fail("%s %d: somebody waits for what would let him through", wait_names[w->kind], w->i);
 }
 static void check_rest(void) {
@@ -214,6 +237,7 @@ static void check_rest(void) {
     if (is_task_awake(prog.rt) || is_task_awake(prog.other)) return;
     check_locks();
     check_mail();
+    check_loans();
     for (waiting *w = waits.first; w; w = w->next) check_stuck(w);
 }
 static void look_at_turns(void) {
@@ -224,12 +248,14 @@ static void turns_init(void) {
     turns_off = 0;
     locks_init();
     mail_init();
+    memset(loans, 0, sizeof loans);
 }
 // When all have left.
 static void check_turns(void) {
     SIM_CHECK(!waits.first);
     check_locks_left();
     check_mail_left();
+    check_loans();
 }
 
 #endif // VOLT_SIM_TURNS_H

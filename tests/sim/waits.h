@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Waits for objects that all tasks and threads of a program share: locks (locks.h) and channels
-// (mail.h). Here is what they have in common; turns.h lets tasks and threads do it.
+// Waits for objects that all tasks and threads of a program share: locks (locks.h), channels
+// (mail.h), and such as end with the wait (loans.h). Here is what they have in common; turns.h lets
+// tasks and threads do it.
 //
 // Of every object a model is kept that knows no lock: between two points nothing else runs here.
 // What begins is noted before the call, what is there for others after it; so what the model allows
@@ -10,9 +11,11 @@
 // What is checked                                                   where
 //   who is let through may come in, and is told why else              wait_got
 //   ... in order of arrival, but for a plain mutex                    check_order
+//   ... which is had after so many tries                              wait_poll     (turns.h)
 //   a wait ends early for a limit or a cancellation only              turn_wait     (turns.h)
 //   at rest nobody waits for what would let him through               check_stuck
 //   ... locks, counts and messages are where the model has them       check_locks, check_mail
+//   who lets the last one through does not touch the object any more  check_loans   (loans.h)
 //   in the end nobody is inside, and all messages have arrived        check_turns   (turns.h)
 #ifndef VOLT_SIM_WAITS_H
 #define VOLT_SIM_WAITS_H
@@ -22,7 +25,7 @@
 #define WAITS(X_)                                                                                  \
     X_(MUTEX) X_(READ) X_(WRITE) X_(SEM) X_(ONCE) X_(EVENT) X_(WAIT_GROUP) X_(TRACKER) X_(NOTIFY)  \
     X_(PAST) X_(BARRIER) X_(COND) X_(SEND) X_(RECV) X_(RESERVE) X_(CLOSED) X_(QUEUE) X_(ONESHOT)   \
-    X_(SUB) X_(WATCH)
+    X_(SUB) X_(WATCH) X_(LOAN)
 enum {
 #define WAIT_ENUM(name_) W_##name_,
     WAITS(WAIT_ENUM) N_WAITS
@@ -43,6 +46,7 @@ struct waiting {
     const volt__node *node;          // a task's
     uint64_t began_at, linked_at;    // linked: it is known to wait; 0: not yet
     uint64_t n_told, n_passed;       // when it was linked: of notify and cond
+    int n_tries;                     // in vain, of a mutex
     int was_open;                    // when it began: of wait groups; of channels: has rooms
 };
 static struct {
@@ -56,15 +60,20 @@ static int is_same(const waiting *a, const waiting *b) {
     int mine = a->kind == W_WRITE ? W_READ : a->kind == W_RESERVE ? W_SEND : a->kind;
     return kind == mine && a->i == b->i;
 }
-// It got through: nobody who waited when it began is still in the list. To read a node is no point.
-static void check_order(const waiting *w) {
+// No point: others do not run meanwhile.
+static int node_state(const volt__node *n) {
     int fine = sim_fine;
     sim_fine = 0;
+    int state = volt__node_state(n);
+    sim_fine = fine;
+    return state;
+}
+// It got through: nobody who waited when it began is still in the list.
+static void check_order(const waiting *w) {
     for (const waiting *o = waits.first; o; o = o->next)
         if (o != w && is_same(o, w) && o->node && o->linked_at && o->linked_at < w->began_at &&
-            volt__node_state(o->node) == VOLT__LINKED)
+            node_state(o->node) == VOLT__LINKED)
             sim_fail("%s %d: overtaken by %s", wait_names[o->kind], o->i, wait_names[w->kind]);
-    sim_fine = fine;
 }
 static int count_waits(int kind, int i) {
     int n = 0;
