@@ -243,9 +243,11 @@ list() {
 - off_t at = VOLT__CAST(off_t, op->offset_) + VOLT__CAST(off_t, done);
 + off_t at = VOLT__CAST(off_t, op->offset_);
 @ file-open: a whole file that was read stays open
-- rc = -EFBIG;
+- if (n != 0) rc = n < 0 ? -errno : -EFBIG;
+- }
 - VOLT_SYS(close, fd);
-+ rc = -EFBIG;
++ if (n != 0) rc = n < 0 ? -errno : -EFBIG;
++ }
 @ wait-task-silent turns: who lets tasks go on does not queue them
 - volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
 - }
