@@ -22,6 +22,7 @@
 #include "scenarios_net.h"
 #include "scenarios_whole.h"
 #include "scenarios_pool.h"
+#include "scenarios_sync.h"
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -49,6 +50,12 @@ static const scenario scenarios[] = {
     TASK(selects, 0),
     TASK(joins_arms, 0),
     TASK(joins_arrays, 0),
+    ON(waits_at_a_shelf, 0),
+    ON(passes_numbers, 0),
+    TASK(pops, 0),
+    ON(pops_by_a_thread, 0),
+    TASK(hooks, 0),
+    TASK(meets, 0),
     TASK(pair_echo, PEERS),
     TASK(tcp_echo, PEERS | QUIET),
     TASK(unix_echo, PEERS | QUIET),

@@ -5,7 +5,7 @@
 #ifndef VOLT_SIM_APPS_H
 #define VOLT_SIM_APPS_H
 
-#include "calls.h"
+#include "turns.h"
 
 // What a run of an application gave: may be an error where faults may be to blame.
 static void check_app(int rc) { SIM_CHECK(rc == 0 || prog.may_fail); }
@@ -1196,10 +1196,88 @@ static void app_placing(void) {
     SIM_CHECK(volt_destroy(prog.rt) == 0);
 }
 
+// ---- turns: tasks and threads that do nothing but take turns at few kinds of what is shared; some
+// of them are cancelled
+typedef struct player {
+    volt_frame frame;
+    op_turns turns;
+    int id, left;
+    int64_t rc;
+} player;
+static volt_poll player_body(volt_cx *cx, player *p) {
+    VOLT_BEGIN(cx, p);
+    for (; p->left > 0; p->left--) {
+        memset(&p->turns, 0, sizeof p->turns);
+        VOLT_AWAIT(p->rc, turns_run(cx, &p->turns, p->id));
+        if (p->rc < 0) break;
+    }
+    VOLT_END(0);
+}
+static volt_poll player_run(volt_cx *cx, void *arg) {
+    player *p = (player *)arg;
+    int id = p->id;
+    note_poll_begin(id);
+    volt_poll rc = player_body(cx, p);
+    note_poll_end(id, rc);
+    return rc;
+}
+static int player_spawn(volt_handle *h) {
+    player p;
+    memset(&p, 0, sizeof p);
+    p.id = note_task();
+    p.left = 1 + (int)prog_below(12);
+    prog.note[p.id].spawned_at = prog.n_polls;
+    int rc = VOLT_RT_SPAWN(prog.rt, h, player_run, p);
+    note_spawned(p.id, rc);
+    return p.id;
+}
+// Of all kinds, or of three at most: then many meet. What is done with channels goes together; what
+// ends with its wait is best alone.
+static void draw_turns(void) {
+    turns_init();
+    if (prog_below(5) == 0) return;
+    uint32_t on = 0;
+    for (int i = (int)prog_below(3); i >= 0; i--) on |= 1u << prog_below(N_TURNS);
+    if (on & chan_turns) on |= chan_turns;
+    if (prog_below(5) == 0) on = 1u << T_loan;
+    turns_off = ~on;
+}
+enum { MOST_PLAYERS = 16 };
+static void app_turns(void) {
+    volt_config c = draw_config();
+    volt_handle h[MOST_PLAYERS] = {{NULL}};
+    int id[MOST_PLAYERS], n = 2 + (int)prog_below(MOST_PLAYERS - 1);
+    int64_t result;
+    prog.most_tasks = MOST_TASKS;
+    draw_turns();
+    int rc = volt_create(&c, &prog.rt);
+    check_app(rc);
+    if (rc < 0) return;
+    sim.on_quiet = look_at_turns;
+    for (int i = (int)prog_below(4); i > 0; i--)
+        start_thread(thread_turns, (void *)(intptr_t)(1 + prog_below(8)));
+    for (int i = 0; i < n; i++) id[i] = player_spawn(&h[i]);
+    for (int i = 0; i < n; i++) {
+        if (prog_below(3)) continue;
+        sim_nap(1 + prog_below(3000000));
+        note_cancel(id[i]);
+        volt_cancel(&h[i]);
+    }
+    for (int i = 0; i < n; i++)
+        if (volt_handle_is_set(&h[i])) SIM_CHECK(volt_join_sync(&h[i], VOLT_NEVER, &result) == 0);
+    prog.is_ending = 1;
+    SIM_CHECK(volt_shutdown(prog.rt, VOLT_NEVER) == 0);
+    join_threads();
+    sim.on_quiet = NULL;
+    SIM_CHECK(volt_destroy(prog.rt) == 0);
+    check_all_ended();
+    check_turns();
+}
+
 // ----
 #define APPS(X_)                                                                                   \
     X_(echo) X_(proxy) X_(pipeline) X_(retry) X_(ticker) X_(chat) X_(silence) X_(rescue)           \
-    X_(fairness) X_(volley) X_(lending) X_(refused)         \
-    X_(dialling) X_(placing)
+    X_(fairness) X_(volley) X_(lending) X_(refused) X_(dialling) X_(placing)                       \
+    X_(turns)
 
 #endif // VOLT_SIM_APPS_H

@@ -4,7 +4,7 @@
 #ifndef VOLT_SIM_GRAMMAR_H
 #define VOLT_SIM_GRAMMAR_H
 
-#include "calls.h"
+#include "turns.h"
 
 enum { FAN = 4, CHUNK = 48, PIPE_BYTES = 5 };
 
@@ -1015,7 +1015,7 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
     X_(SPAWN, 7) X_(GROUP, 3) X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2)          \
     X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1)   \
     X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4) X_(JOB, 4) X_(JOBS, 2) X_(PLACE, 4)        \
-    X_(FILES, 2) X_(NAME, 3) X_(DIAL, 2)
+    X_(FILES, 2) X_(NAME, 3) X_(DIAL, 2) X_(TURN, 20)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS
@@ -1060,6 +1060,7 @@ struct job {
         op_files files;
         op_name name;
         op_dial dial;
+        op_turns turns;
     } u;
 };
 static int draw_op(void) {
@@ -1102,6 +1103,7 @@ static volt_poll op_run(volt_cx *cx, job *j) {
     case OP_FILES: return files_run(cx, &j->u.files, j->id);
     case OP_NAME: return name_run(cx, &j->u.name, j->id);
     case OP_DIAL: return dial_run(cx, &j->u.dial, j->id);
+    case OP_TURN: return turns_run(cx, &j->u.turns, j->id);
     default: return sleep_run(cx, &j->u.sleep, j->id);
     }
 }
@@ -1264,6 +1266,7 @@ static void foreign_user(void *arg) {
     (void)arg;
     for (int i = 0; i < 3; i++) {
         if (sim_below(2)) sim_nap(1 + sim_below(3000000));
+        if (sim_below(2)) thread_turn();
         int id = note_task();
         if (id < 0 || job_rt_spawn(prog.rt, &h, id) < 0) continue;
         if (sim_below(3) == 0) {
@@ -1314,6 +1317,10 @@ static void check_end(volt_rt *rt) {
     SIM_CHECK(c.spawned == c.completed);
     SIM_CHECK(c.blocking_threads == 0 && c.blocking_queued == 0 && c.blocking_idle == 0);
 }
+static void look_at_all(void) {
+    look_at_queues();
+    look_at_turns();
+}
 static void program_created(void) {
     volt_config c = draw_config();
     root r;
@@ -1325,7 +1332,7 @@ static void program_created(void) {
     c = draw_config();
     if (c.budget) prog.budget = 1;
     if (prog_below(3) == 0 && volt_create(&c, &prog.other) < 0) SIM_CHECK(prog.may_fail);
-    sim.on_quiet = look_at_queues;
+    sim.on_quiet = look_at_all;
     for (int n = (int)prog_below(3); n > 0; n--) start_thread(foreign_user, NULL);
     if (prog_below(6) == 0) start_thread(foreign_looker, NULL);
     if (prog_below(4) == 0) start_thread(foreign_killer, NULL);
@@ -1354,6 +1361,7 @@ static void random_program(uint64_t seed, int most_tasks) {
     program_init(seed);
     memset(&calls, 0, sizeof calls);
     memset(is_path_used, 0, sizeof is_path_used);
+    turns_init();
     prog.computes = prog_below(3) == 0;
     int n = 10 << prog_below(6);
     prog.most_tasks = n < most_tasks ? n : most_tasks;
@@ -1363,6 +1371,7 @@ static void random_program(uint64_t seed, int most_tasks) {
         program_run();
     check_all_ended();
     check_calls();
+    check_turns();
 }
 
 #endif // VOLT_SIM_GRAMMAR_H

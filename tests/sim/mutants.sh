@@ -151,8 +151,8 @@ list() {
 - p->lane[job->lane_].n_running--;
 + p->lane[job->lane_].n_running--;
 @ pool-hopeful: a job waits for a thread although none could be started and none runs
-- int is_hopeless = l->n_running == 0 || job->lane_ == VOLT__LANE_CARRY;
-+ int is_hopeless = job->lane_ == VOLT__LANE_CARRY;
+- int is_queued = job->lane_ != VOLT__LANE_CARRY && n_coming > 0;
++ int is_queued = job->lane_ != VOLT__LANE_CARRY; (void)n_coming;
 @ pool-loses lending: jobs behind one whose thread could not be started are not told
 - lost->fail_(lost->arg_, error);
 + (void)lost->fail_;
@@ -243,9 +243,197 @@ list() {
 - off_t at = VOLT__CAST(off_t, op->offset_) + VOLT__CAST(off_t, done);
 + off_t at = VOLT__CAST(off_t, op->offset_);
 @ file-open: a whole file that was read stays open
-- rc = -EFBIG;
+- if (n != 0) rc = n < 0 ? -errno : -EFBIG;
+- }
 - VOLT_SYS(close, fd);
-+ rc = -EFBIG;
++ if (n != 0) rc = n < 0 ? -errno : -EFBIG;
++ }
+@ wait-task-silent turns: who lets tasks go on does not queue them
+- volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
+- }
+- volt__schedule_chain(&w->chain);
++ volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
++ }
+@ wait-thread-silent turns: who lets a thread go on does not wake it
+- volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
++ (void)who;
+@ wait-late-grant turns: a thread whose time is up loses what it was just given
+- if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER); // on its way
+- return value;
++ if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER);
++ return -ECANCELED;
+@ gate-blind turns: who waits looks for the last time before those who give come to the lock
+- (void)volt__or_acq_rel(&g->word_, VOLT__GATE_QUEUED); // [G1] with give
+- if (was == VOLT__TURN) volt__gate_turn_ends(g);
+- uint32_t got = volt__gate_take(g, a);
++ if (was == VOLT__TURN) volt__gate_turn_ends(g);
++ uint32_t got = volt__gate_take(g, a);
++ (void)volt__or_acq_rel(&g->word_, VOLT__GATE_QUEUED);
+@ gate-grant-lost turns: who is cancelled with permits keeps them
+- uint32_t had = was == VOLT__FIRED ? a->n : part;
++ uint32_t had = part;
+@ gate-part-lost turns: who is cancelled with a part of its permits keeps that
+- uint32_t part = was == VOLT__LINKED || was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0;
++ uint32_t part = 0;
+@ gate-close-part turns: who sees it closed keeps a part of its permits
+- volt__gate_settle(g, a->flip, was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0);
++ volt__gate_settle(g, a->flip, 0);
+@ gate-turn-lost turns: the turn of who is cancelled goes to nobody
+- if (was == VOLT__TURN && g->waiters_ && volt__gate_free(word, a->flip) > 0)
+- volt__gate_serve(g, a->flip, 0, wakes);
+- else if (had > 0 && g->waiters_) volt__gate_serve(g, a->flip, had, wakes);
++ (void)word;
++ if (had > 0 && g->waiters_) volt__gate_serve(g, a->flip, had, wakes);
+@ gate-turn-kept turns: who is cancelled still has the turn, so nobody is woken
+- uint32_t had = was == VOLT__FIRED ? a->n : part;
+- if (was == VOLT__TURN) volt__gate_turn_ends(g);
++ uint32_t had = was == VOLT__FIRED ? a->n : part;
+@ wait-last-first turns: who comes last is first in the list
+- volt__list_push(a->waiters, n);
+- if (is_first) *a->waiters = n;
++ volt__list_push(a->waiters, n);
++ *a->waiters = n; (void)is_first;
+@ gate-barged turns: who waits for a mutex may try in vain for ever
+- int64_t tries = was == VOLT__TURN ? volt__gate_tries(n) + 1 : 0;
++ int64_t tries = 0;
+@ gate-close-silent turns: who waits is not told that it is closed
+- volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
++ (void)0;
+@ rwlock-downgraded turns: a writer that becomes a reader gives back its own read, too
+- (void)volt__gate_give(&l->gate_, VOLT__GATE_ALL, VOLT__READERS - 1);
++ (void)volt__gate_give(&l->gate_, VOLT__GATE_ALL, VOLT__READERS);
+@ latch-first-only turns: a latch that opens lets only the first go on
+- volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
++ volt__wakes_fire_first(&wakes, &l->waiters_, VOLT__FIRED);
+@ latch-blind turns: who waits looks before those who open it come to the lock
+- uint32_t word = volt__or_acq_rel(&l->word_, VOLT__LATCH_QUEUED); // [G2] with move
++ uint32_t word = volt__load_acq(&l->word_);
++ (void)volt__or_acq_rel(&l->word_, VOLT__LATCH_QUEUED);
+@ notify-lost turns: who is cancelled when it was notified does not pass it on
+- int is_left = was == VOLT__FIRED;
++ int is_left = 0; (void)was;
+@ notify-no-permit turns: nobody waits for one, but some for all: no permit is kept
+- else volt__bell_settle(n, n->watchers_ ? VOLT__BELL_PERMIT : 0);
++ else volt__bell_settle(n, 0);
+@ notify-past-blind turns: who waits for what comes past a count does not look under the lock
+- if (word / VOLT__BELL_ALL == a->n) {
++ if (word + 1) {
+@ barrier-early turns: one too few
+- if (b->arrived_ + 1 < b->n_) {
++ if (b->arrived_ + 2 < b->n_) {
+@ barrier-kept turns: who is cancelled has come all the same
+- b->arrived_--;
++ (void)0;
+@ barrier-leaders turns: everybody is the one
+- if (was == VOLT__FIRED) return 0;
+- if (b->arrived_ + 1 < b->n_) {
++ if (was == VOLT__FIRED) return 1;
++ if (b->arrived_ + 1 < b->n_) {
+@ cond-signal-lost turns: who is cancelled when it was told does not pass it on
+- if (was == VOLT__FIRED && *a->waiters) volt__wakes_fire_first(wakes, a->waiters, VOLT__FIRED);
++ (void)was, (void)wakes;
+@ cond-unlocks-first turns: a thread unlocks the mutex before it waits
+- (void)volt__wait_step(&a, &b.node, 0); // linked
+- volt_mutex_unlock(m);
++ volt_mutex_unlock(m);
++ (void)volt__wait_step(&a, &b.node, 0);
+@ cond-not-relocked turns: who is cancelled leaves without the mutex
+- n->kind_ = VOLT__LEAF_EVENT; // the second wait
++ if (is_off) return p;
++ n->kind_ = VOLT__LEAF_EVENT;
+@ chan-room-lost turns: who is cancelled with room keeps it
+- if (was == VOLT__FIRED) c->to_come_--;
++ (void)was;
+@ chan-message-lost turns: who is cancelled with the right to a message keeps it
+- if (was == VOLT__FIRED) c->spoken_for_--;
++ (void)was;
+@ chan-right-unserved turns: the right to a message goes to nobody when its owner is cancelled
+- if (was == VOLT__FIRED) c->spoken_for_--;
+- volt__chan_serve(c, wakes);
++ if (was == VOLT__FIRED) c->spoken_for_--;
++ (void)wakes;
+@ chan-overtaken turns: a sender with no grant takes the room of the first that waits
+- uint32_t room = !has_grant && c->senders_ ? 0 : volt__chan_room(c);
+- if (has_grant && room == 0) room = 1; // of a rendezvous, whose receiver has left
++ uint32_t room = volt__chan_room(c) + (!has_grant && c->senders_ && c->len_ < c->cap_);
++ if (has_grant && room == 0) room = 1;
+@ chan-one-too-many turns: the buffer takes one more than it has
+- uint32_t cap = c->cap_ > 0 ? c->cap_ : c->receivers_ != NULL;
++ uint32_t cap = c->cap_ > 0 ? c->cap_ + 1 : c->receivers_ != NULL;
+@ chan-drained-early turns: closed and drained, though a room that was reserved is to be filled
+- if (ready == 0) return c->is_closed_ && c->len_ + c->to_come_ == 0 ? 0 : -EAGAIN;
++ if (ready == 0) return c->is_closed_ && c->len_ == 0 ? 0 : -EAGAIN;
+@ chan-close-keeps turns: who was given room when it was closed keeps it
+- if (c->is_closed_) {
+- if (has_grant) c->to_come_--;
++ if (c->is_closed_) {
+@ chan-no-rendezvous turns: a receiver that comes does not let the sender go on
+- volt__wait_link(a, n, 0);
+- volt__chan_serve(c, wakes); // a rendezvous has room now
++ volt__wait_link(a, n, 0);
+@ chan-close-silent turns: senders that wait are not told that it is closed
+- volt__wakes_fire_all(wakes, &c->senders_, VOLT__CLOSED);
++ (void)0;
+@ queue-reversed turns: the newest first
+- n->next_ = q->first_;
+- q->first_ = n;
++ if (!q->first_) q->first_ = n;
+@ queue-ended-early turns: closed is asked for after the look for messages
+- if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_ENDED) ? 0 : -EAGAIN;
++ was = volt__load_acq(&q->word_);
++ if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_ENDED) ? 0 : -EAGAIN;
+@ queue-blind turns: who waits does so though something was pushed since it looked
+- if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITS))) break;
++ if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITS)) || 1) break;
+@ oneshot-early turns: it opens before the value is there
+- o->value_ = value;
+- return volt__oneshot_end(o, VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE);
++ int rc = volt__oneshot_end(o, VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE);
++ o->value_ = value;
++ return rc;
+@ bcast-lag-early turns: one message is lost too early
+- if (b->sent_ - s->next_ > b->cap_) {
+- uint64_t lost = b->sent_ - s->next_ - b->cap_;
++ if (b->sent_ - s->next_ >= b->cap_) {
++ uint64_t lost = b->sent_ - s->next_ - b->cap_ + 1;
+@ bcast-lag-uncounted turns: losses since the last one are not added up
+- s->lost_ += lost;
++ s->lost_ = 1;
+@ bcast-drops-late turns: a slow one reads what was overwritten
+- if (b->sent_ - s->next_ > b->cap_) {
++ if (b->sent_ - s->next_ > b->cap_ + 1) {
+@ watch-closed-early turns: the last value before the end is not seen
+- if (r->seen_ == w->version_) return w->is_closed_ ? 0 : -EAGAIN;
++ if (w->is_closed_) return 0;
++ if (r->seen_ == w->version_) return -EAGAIN;
+@ watch-silent turns: a new value wakes nobody
+- w->version_++;
+- volt__wakes_fire_all(&wakes, &w->waiters_, VOLT__TURN);
++ w->version_++;
+@ latch-open-behind turns: who opens it behind one who left unlocks what may be gone
+- if (is_waited_for) {
+- do to = change(*word, n);
++ is_waited_for = 1;
++ {
++ do to = change(*word, n);
+@ gate-give-behind turns: who gives behind one who left unlocks what may be gone
+- int is_waited_for = g->waiters_ != NULL;
+- if (is_waited_for) volt__gate_serve(g, flip, n, &wakes);
+- else volt__gate_settle(g, flip, 0);
++ int is_waited_for = 1;
++ if (g->waiters_) volt__gate_serve(g, flip, n, &wakes);
++ else volt__gate_settle(g, flip, n);
+@ notify-behind turns: who notifies behind one who left unlocks what may be gone
+- else volt__bell_settle(n, n->watchers_ ? VOLT__BELL_PERMIT : 0);
+- is_waited_for |= n->watchers_ != NULL;
++ else volt__bell_settle(n, VOLT__BELL_PERMIT);
++ is_waited_for = 1;
+@ hook-uncalled turns: hooks of a token that is cancelled with its parent are not called
+- end = volt__token_take_hooks(at, end);
++ if (at == t) end = volt__token_take_hooks(at, end);
+@ hook-hasty turns: who unhooks what is being called just now does not wait for it
+- volt__parker_wait(&h->done_, VOLT_NEVER);
++ (void)0;
 END
 }
 

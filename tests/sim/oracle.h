@@ -14,6 +14,7 @@
 //   bytes arrive once, in order, at the right file                    check_bytes
 //   while all wait nobody makes a step                                silence       (apps.h)
 //   calls that block, and queues while all threads sleep              calls.h
+//   locks, channels and hooks that tasks and threads share            waits.h
 #ifndef VOLT_SIM_ORACLE_H
 #define VOLT_SIM_ORACLE_H
 
