@@ -793,8 +793,9 @@ static volt_poll torn_run(volt_cx *cx, void *arg) {
                            VOLT_ARM(&k->b, thing_wait(cx, k->sc->t, &seats[2]))));
     CHECK_EQ(k->a.fired + k->b.fired, 1);
     CHECK_EQ(k->a.fired ? k->b.value : k->a.value, -ECANCELED);
-    came_back(k->sc, &seats[0], k->a.value);
-    came_back(k->sc, &seats[2], k->b.value);
+    // of a notify the winner keeps what it has, so that the second one needs the loser's
+    if (k->sc->kind != NOTIFY || !k->a.fired) came_back(k->sc, &seats[0], k->a.value);
+    if (k->sc->kind != NOTIFY || !k->b.fired) came_back(k->sc, &seats[2], k->b.value);
     VOLT_END(0);
 }
 static int has_room_for_two(int kind) {
@@ -815,9 +816,11 @@ static volt_poll twice_in_a_select(volt_cx *cx, queueing *q) {
     q->i = 1 + (has_room_for_two(q->kind) && RANDOM_BELOW(2));
     for (int i = 0; i < q->i; i++) thing_open(sc->t);
     VOLT_AWAIT(q->rc, volt_join(cx, &q->h[0]));
-    if (q->i == 1 && !is_passed_on(q->kind) && !is_for_all(q->kind)) thing_open(sc->t);
+    if (q->i == 1 && (!is_passed_on(q->kind) || q->kind == NOTIFY) && !is_for_all(q->kind))
+        thing_open(sc->t);
     VOLT_AWAIT(q->rc, volt_join(cx, &q->h[1]));
     CHECK_EQ(sc->rc[1], gives(q->kind));
+    if (q->kind == SEM) CHECK_EQ(volt_sem_available(&sc->t->o.sem), q->i);
     check_seat(sc->t, &sc->seats[2], sc->is_through[2]);
     scene_end(sc);
     VOLT_END(0);
