@@ -779,6 +779,62 @@ static volt_poll in_a_line(volt_cx *cx, queueing *q) {
     VOLT_END(0);
 }
 
+// Two arms of one select wait for the same, and both may have been let through when one wins.
+typedef struct {
+    volt_frame frame;
+    scene *sc;
+    volt_arm a, b;
+} torn;
+static volt_poll torn_run(volt_cx *cx, void *arg) {
+    torn *k = (torn *)arg;
+    seat *seats = k->sc->seats;
+    VOLT_BEGIN(cx, k);
+    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&k->a, thing_wait(cx, k->sc->t, &seats[0])),
+                           VOLT_ARM(&k->b, thing_wait(cx, k->sc->t, &seats[2]))));
+    CHECK_EQ(k->a.fired + k->b.fired, 1);
+    CHECK_EQ(k->a.fired ? k->b.value : k->a.value, -ECANCELED);
+    // of a notify the winner keeps what it has, so that the second one needs the loser's
+    if (k->sc->kind != NOTIFY || !k->a.fired) came_back(k->sc, &seats[0], k->a.value);
+    if (k->sc->kind != NOTIFY || !k->b.fired) came_back(k->sc, &seats[2], k->b.value);
+    VOLT_END(0);
+}
+static int has_room_for_two(int kind) {
+    return kind == SEM || kind == NOTIFY || kind == SEND_4 || kind == SEND_N || kind == RECV_4 ||
+           kind == RECV_N || kind == RESERVE_4;
+}
+static volt_poll twice_in_a_select(volt_cx *cx, queueing *q) {
+    stage *st = &q->st;
+    scene *sc = &st->sc;
+    VOLT_BEGIN(cx, q);
+    memset(st, 0, sizeof *st);
+    scene_init(sc, q->kind, PLAIN, COMPLETES, 0);
+    seat_take(&sc->seats[2], sc->t, 2);
+    SPAWN(&q->h[0], torn_run, (torn){ .sc = sc });
+    VOLT_AWAIT(until_there(cx, &st->aw, sc, 2));
+    SPAWN(&q->h[1], waits_run, (user){ .sc = sc, .s = &sc->seats[1], .way = PLAIN });
+    VOLT_AWAIT(until_there(cx, &st->aw, sc, 3));
+    q->i = 1 + (has_room_for_two(q->kind) && RANDOM_BELOW(2));
+    for (int i = 0; i < q->i; i++) thing_open(sc->t);
+    VOLT_AWAIT(q->rc, volt_join(cx, &q->h[0]));
+    if (q->i == 1 && (!is_passed_on(q->kind) || q->kind == NOTIFY) && !is_for_all(q->kind))
+        thing_open(sc->t);
+    VOLT_AWAIT(q->rc, volt_join(cx, &q->h[1]));
+    CHECK_EQ(sc->rc[1], gives(q->kind));
+    if (q->kind == SEM) CHECK_EQ(volt_sem_available(&sc->t->o.sem), q->i);
+    check_seat(sc->t, &sc->seats[2], sc->is_through[2]);
+    scene_end(sc);
+    VOLT_END(0);
+}
+static volt_poll twice_in_each_select(volt_cx *cx, queueing *q) { // round by round
+    queueing *each = q + 1;
+    VOLT_BEGIN(cx, q);
+    for (q->i = 0; q->i < 20; q->i++) {
+        each->kind = q->kind;
+        VOLT_AWAIT(q->rc, twice_in_a_select(cx, each));
+    }
+    VOLT_END(0);
+}
+
 // It is open, and who comes is cancelled before it looks: it takes nothing.
 static volt_poll when_cancelled(volt_cx *cx, queueing *q) {
     stage *st = &q->st;
@@ -820,6 +876,13 @@ static volt_poll when_cancelled(volt_cx *cx, queueing *q) {
         VOLT_BEGIN(cx, s);                                                 \
         s->q.kind = kind_;                                                 \
         VOLT_AWAIT(in_a_line(cx, &s->q));                                  \
+        VOLT_END(0);                                                       \
+    }
+#define TWICE_TESTS(name_, kind_)                                          \
+    ROOT_TEST(name_##_twice_in_a_select, { queueing q[2]; }) {             \
+        VOLT_BEGIN(cx, s);                                                 \
+        s->q[0].kind = kind_;                                              \
+        VOLT_AWAIT(twice_in_each_select(cx, s->q));                        \
         VOLT_END(0);                                                       \
     }
 #define FREE_TESTS(name_, kind_)                                           \
@@ -899,6 +962,25 @@ LINE_TESTS(hand_reserve, HAND_RESERVE)
 LINE_TESTS(sub_1, SUB_1)
 LINE_TESTS(sub_4, SUB_4)
 LINE_TESTS(watcher, WATCHER)
+TWICE_TESTS(mutex, MUTEX)
+TWICE_TESTS(fifo_mutex, FIFO)
+TWICE_TESTS(rwlock_read, READING)
+TWICE_TESTS(rwlock_write, WRITING)
+TWICE_TESTS(sem, SEM)
+TWICE_TESTS(once, ONCE)
+TWICE_TESTS(notify, NOTIFY)
+TWICE_TESTS(event, EVENT)
+TWICE_TESTS(send_1, SEND_1)
+TWICE_TESTS(send_4, SEND_4)
+TWICE_TESTS(send_n, SEND_N)
+TWICE_TESTS(recv_1, RECV_1)
+TWICE_TESTS(recv_4, RECV_4)
+TWICE_TESTS(recv_n, RECV_N)
+TWICE_TESTS(reserve_1, RESERVE_1)
+TWICE_TESTS(reserve_4, RESERVE_4)
+TWICE_TESTS(hand_recv, HAND_RECV)
+TWICE_TESTS(sub_4, SUB_4)
+TWICE_TESTS(watcher, WATCHER)
 FREE_TESTS(send_1, SEND_1)
 FREE_TESTS(send_4, SEND_4)
 FREE_TESTS(send_n, SEND_N)
