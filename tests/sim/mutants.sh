@@ -326,9 +326,8 @@ list() {
 + (void)0;
 @ barrier-leaders turns: everybody is the one
 - if (was == VOLT__FIRED) return 0;
-- if (b->arrived_ + 1 < b->n_) {
+- VOLT_ASSERT(!b->arrived_ == !b->waiters_);
 + if (was == VOLT__FIRED) return 1;
-+ if (b->arrived_ + 1 < b->n_) {
 @ cond-signal-lost turns: who is cancelled when it was told does not pass it on
 - if (was == VOLT__FIRED && *a->waiters) volt__wakes_fire_first(wakes, a->waiters, VOLT__FIRED);
 + (void)was, (void)wakes;
@@ -403,9 +402,9 @@ list() {
 - if (b->sent_ - s->next_ > b->cap_) {
 + if (b->sent_ - s->next_ > b->cap_ + 1) {
 @ watch-closed-early turns: the last value before the end is not seen
-- if (r->seen_ == w->version_) return w->is_closed_ ? 0 : -EAGAIN;
+- if (!is_it) return w->is_closed_ ? 0 : -EAGAIN;
 + if (w->is_closed_) return 0;
-+ if (r->seen_ == w->version_) return -EAGAIN;
++ if (!is_it) return -EAGAIN;
 @ watch-silent turns: a new value wakes nobody
 - w->version_++;
 - volt__wakes_fire_all(&wakes, &w->waiters_, VOLT__TURN);
