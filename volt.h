@@ -1648,7 +1648,7 @@ VOLT_API VOLT__MUST int volt_barrier_wait_sync(volt_barrier *b, volt_time at_mos
 
 // Unlocks the mutex, waits for a signal, and locks it again, whatever it gives: cancelled or out of
 // time, too. The condition is to be looked at again. Order: the mutex's.
-//   gives : 0
+//   gives : 0, also to one that is cancelled after its signal
 VOLT_API VOLT_POLL volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m);
 VOLT_API VOLT__MUST int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most);
 //   where : any thread, with the mutex or without
@@ -1674,7 +1674,8 @@ VOLT_API int volt_chan_create(volt_rt *rt, volt_chan *c, size_t elem, size_t cap
 VOLT_API void volt_chan_destroy(volt_chan *c);
 
 //   gives : 0 | -EPIPE closed | -EINVAL
-//   wakes : when there is room, in turn; cap 0: when somebody receives. *v is read then
+//   wakes : when there is room, in turn; cap 0: when somebody receives, and should that one be
+//           cancelled, the message is for the next. *v is read then
 VOLT_API VOLT_POLL volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_try_send(volt_chan *c, const void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_send_sync(volt_chan *c, const void *v, size_t size,
@@ -1739,6 +1740,7 @@ VOLT_API VOLT__MUST int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_mos
 // By the sender: there will be no value. By the receiver: it wants none. What was sent before is
 // still there.
 VOLT_API void volt_oneshot_close(volt_oneshot *o);
+// 1: there is no value, and none will come: closed, or received already.
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
 // For a sender that may give up its work: until nobody wants the value any more, or it was sent.
 //   gives : 0
