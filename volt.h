@@ -5563,15 +5563,16 @@ static inline void volt__count_end(volt__worker *w) {
 }
 // A group that was left open is closed before its task ends, for the task's memory holds it: the
 // function is replaced by the closing one, and its result kept in the root frame.
-static inline int volt__is_left_open(volt__task *t) {
-    return (t->flags & VOLT__HAD_GROUP) && volt__scope_top(volt__root_frame(t)) != NULL;
+static inline volt__scope *volt__left_open(volt__task *t) {
+    return t->flags & VOLT__HAD_GROUP ? volt__scope_top(volt__root_frame(t)) : NULL;
 }
 static int volt__must_close(volt__task *t, int64_t result) {
     volt__node *root = volt__root_frame(t);
-    VOLT_ASSERT(!volt__scope_top(root) || (t->flags & VOLT__HAD_GROUP));
-    if (!volt__is_left_open(t)) return 0;
+    volt__scope *s = volt__left_open(t);
+    VOLT_ASSERT(s == volt__scope_top(root));
+    if (!s) return 0;
     root->key_ = result;
-    t->u.fn = volt__scope_top(root)->close_;
+    t->u.fn = s->close_;
     return 1;
 }
 // Of any task. 0: it has not ended, a group is to be closed first.
@@ -5651,7 +5652,7 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
         }
         VOLT_ASSERT(cx->shield_ == 0);
         // else its function goes on as the one that closes its group: the same poll
-        if (!VOLT_TRACE || !volt__is_left_open(t)) volt__tell_polled(w, t, 0, since);
+        if (!VOLT_TRACE || !volt__left_open(t)) volt__tell_polled(w, t, 0, since);
         if (VOLT__LIKELY(volt__complete_private(w, t))) return;
         if (volt__complete(w, t, volt_value(p))) return;
         state = volt__state_of(t); // the same: cheaper than keeping it over every poll
