@@ -90,11 +90,12 @@
 //                 or write_all that had begun (volt_progress). Leave soon
 //   -ETIMEDOUT    volt_within, volt_before, _sync: the time is up, what was inside has ended.
 //                 volt_run: .drain is over. From the kernel: a connection that has died
-//   -EAGAIN       a try_ form would wait. volt_try_join: it has not ended. volt_create: no thread
-//                 could be started. volt_connect: the backlog of a unix listener is full
+//   -EAGAIN       a try_ form would wait. volt_try_join: it has not ended. volt_watch_set_if:
+//                 another one has set it. volt_create: no thread could be started. volt_connect:
+//                 the backlog of a unix listener is full
 //   -EPIPE        the other side has closed, or the channel, semaphore or tracker was;
 //                 volt_read_exact: before all was there
-//   -EOVERFLOW    volt_sem_release, volt_wait_group_add: more than can be counted. volt_sub_recv:
+//   -EOVERFLOW    permits, a wait group, a tracker: more than can be counted. volt_sub_recv:
 //                 messages were lost. Files: beyond what the C library's off_t can say
 //   -EBADF        no descriptor, or it was closed while the wait was on
 //   -ENOMEM       no memory; nothing was taken, the task goes on
@@ -287,7 +288,8 @@
 // does not. A descriptor that volt reads, writes or accepts on is non-blocking from then on, also
 // after volt_fd_forget. Close descriptors with volt_close: the table behind volt_read must know. At
 // most 1024 workers and 4 million descriptors per runtime, 200 arms in a select, 253 shields inside
-// each other. A poll function that waits on leaf operations must be awaited by a function with
+// each other, 65535 waits at once in one task (children of volt_join_all count): another one stops
+// the program. A poll function that waits on leaf operations must be awaited by a function with
 // VOLT_BEGIN.
 //
 // Fork. A forked child has no workers, and shares its parent's epoll instances. There, functions
@@ -545,7 +547,7 @@ typedef struct volt__node {
     // bytes moved, deadline tick, packed arms, result of a done frame
     int64_t key_;
     struct volt__node *next_, *prev_; // under the lock of on_
-    void *who_;                       // task to wake; low bit 1: a volt__scope that knows the task
+    void *who_;                       // task to wake; low bits: who knows it, or a thread
     void *on_;                        // wheel, descriptor entry, token, group or child frame
 } volt__node;
 
@@ -643,7 +645,8 @@ typedef struct volt_sem {
     volt__gate gate_;
 } volt_sem;
 #define VOLT_SEM_MAX 0xfffffffu
-#define VOLT_SEM_INIT(n_) { { (uint32_t)(n_) << 4, 0, NULL } } // zero-valid, too: no permits
+// At most VOLT_SEM_MAX; zero-valid, too: no permits.
+#define VOLT_SEM_INIT(n_) { { (uint32_t)(n_) << 4, 0, NULL } }
 typedef struct volt_once {
     volt__gate gate_;
 } volt_once;
@@ -675,7 +678,7 @@ typedef struct volt_barrier {
     uint32_t lock_, n_, arrived_;
     volt__node *waiters_;
 } volt_barrier;
-#define VOLT_BARRIER_INIT(n_) { 0, (n_), 0, NULL }
+#define VOLT_BARRIER_INIT(n_) { 0, (uint32_t)(n_), 0, NULL }
 typedef struct volt_cond {
     uint32_t lock_;
     volt__node *waiters_;
@@ -1532,18 +1535,19 @@ VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
 VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 
 // ---- synchronisation
-// A wait has three forms: awaited; `try_`, on any thread, which gives -EAGAIN where it would wait,
-// or else a question such as volt_event_is_set; and `_sync`, on a plain thread, which waits for so
-// long at most: -ETIMEDOUT, -EDEADLK on a worker. What is said of one is true of all. Waits are in
-// order of arrival, but for a mutex. A wait that is cancelled when its turn has come passes it on.
+// A wait has up to three forms: awaited; `_sync`, on a plain thread, which waits for so long at
+// most: -ETIMEDOUT, -EDEADLK on a worker; and, where waiting takes something, `try_`, on any
+// thread, which gives -EAGAIN where it would wait. What is said of one is true of all. Waits are in
+// order of arrival, but for a mutex, a once, and the mutex that a condition variable locks again. A
+// wait that is cancelled when its turn has come passes it on.
 // Who has been let through by a wait or a `try_` may free the object if nobody else comes; a
 // question (is_set, is_done, is_closed, count, available, len) gives no such right: who changed it
 // may still be inside.
 
 // Between lock and unlock the task may await, but nobody else gets in: hold it shortly. A free lock
 // is taken by who comes first, which need not be who waits longest: that one is woken, looks, and
-// may find it taken again. When that has happened to it VOLT_MUTEX_BARGES times, the lock is handed
-// over to it. VOLT_MUTEX_FIFO: strictly in turn, a task switch each.
+// may find it taken again. When that has happened to it four times, the lock is handed over to it.
+// VOLT_MUTEX_FIFO: strictly in turn, a task switch each.
 // Order: what was done before an unlock is seen after the next lock.
 //   gives : 0
 VOLT_API VOLT_POLL volt_mutex_lock(volt_cx *cx, volt_mutex *m);
@@ -1764,7 +1768,7 @@ VOLT_API uint64_t volt_sub_lost(volt_sub *s);
 
 //   where : any thread.  gives: 0 | -EPIPE closed | -EINVAL
 VOLT_API int volt_watch_set(volt_watch *w, const void *v, size_t size);
-// The same if nobody has set it since *seen, which volt_watch_get gave; else -EAGAIN.
+// The same if nobody has set it since volt_watch_get gave `seen`, modulo 2^32; else -EAGAIN.
 VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t seen);
 //   gives : 0 | -EINVAL. *or_null: its version
 VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *or_null);
@@ -1777,8 +1781,9 @@ VOLT_API VOLT_POLL volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size
 VOLT_API VOLT__MUST int volt_watcher_try_next(volt_watcher *r, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_watcher_next_sync(volt_watcher *r, void *v, size_t size,
                                                volt_time at_most);
-// A value that is_wanted(v, arg) gives 1 for: the one that is there, or the next. Called under the
-// watch's lock, by whoever waits or is woken for a new one: quick, and it calls nothing of volt.
+// A value that is_wanted(v, arg) gives 1 for: the one that is there, or the next; what it refuses
+// has been seen. Called under the watch's lock, by whoever waits or is woken for a new one: quick,
+// and it calls nothing of volt.
 //   gives : 1 | 0 closed, and it is not that
 VOLT_API VOLT_POLL volt_watcher_until(volt_cx *cx, volt_watcher *r,
                                       int (*is_wanted)(const void *v, void *arg), void *arg,
@@ -1793,7 +1798,8 @@ VOLT_API VOLT__MUST int volt_watcher_until_sync(volt_watcher *r,
 // For a child token; a zeroed volt_token is a root. The root must outlive its children.
 //   where : any thread
 VOLT_API void volt_token_init(volt_token *t, volt_token *parent);
-// Takes it off its parent. Somebody waits for it, or it has children: the program stops.
+// Takes it off its parent. Somebody waits for it, or it has children or hooks: the program stops.
+// Hooks that have been called must have been taken off as well.
 //   where : any thread
 VOLT_API void volt_token_deinit(volt_token *t);
 // Cancels it and all below it.  where: any thread
@@ -1809,7 +1815,9 @@ VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
 //   memory: *h is the caller's, until volt_token_unhook has returned
 VOLT_API VOLT__MUST int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
                                         void *arg);
-// Waits until it has returned if it is being called just now. Once for each hook.
+// Once for each hook, before its token is given up. Waits until it has returned if the token is
+// just being cancelled, which calls the hooks of a whole family one after the other: hold nothing
+// that one of them takes.
 //   where : any thread.  gives: 1 it was not called, and will not be | 0 it was, or came too late
 VOLT_API int volt_token_unhook(volt_hook *h);
 
@@ -2128,7 +2136,8 @@ static __thread volt__worker *volt__tls;
 #  define VOLT__PROBE(n_, ...) ((void)0)
 #endif
 #ifndef VOLT_MUTEX_BARGES
-#  define VOLT_MUTEX_BARGES 4 // times that who waits longest for a mutex may find it taken again
+// How often who waits longest for a mutex may find it taken again; at most 65535.
+#  define VOLT_MUTEX_BARGES 4
 #endif
 #ifndef VOLT_LOCK_SPIN
 #  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
@@ -2392,7 +2401,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [R1]  worker start: started store      scan: started load             the worker's memory     MP
 //  [S1]  shutdown: closed, acks, stop     maintenance, waiters           no more spawns          MP
 //  [S2]  completed store, bit, fence      bit, fence, completed loads    "last task ended"       SB
-//  [C1]  token cancel: flag store         is_cancelled: flag load        what the canceller did  MP
+//  [C1]  token cancel, close: flag store  is_cancelled, is_closed: load  what was done before    MP
 //  [G1]  gate give, close: word rmw       gate try, take: word load, cas what the lock guards    MP
 //  [G2]  latch move: word cas             latch look, wait: word load    what was done before    MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    what was done before    MP
@@ -2631,7 +2640,7 @@ VOLT_API const char *volt_strerror(int rc) {
         VOLT__ERROR(ENOSPC, "no space left")
         VOLT__ERROR(ENOTCONN, "not connected")
         VOLT__ERROR(ENOTSOCK, "not a socket")
-        VOLT__ERROR(EOVERFLOW, "some were lost")
+        VOLT__ERROR(EOVERFLOW, "more than can be counted or kept")
         VOLT__ERROR(EPERM, "not permitted")
         VOLT__ERROR(EPIPE, "closed by the other side")
         VOLT__ERROR(ESHUTDOWN, "the runtime is shutting down")
@@ -3529,7 +3538,9 @@ static inline void volt__node_set(volt__node *n, uint8_t state) {
 }
 // Runner, before linking: the node counts against its task until volt__node_unbind.
 static inline void volt__node_bind(volt__node *n, volt__task *t, void *on) {
-    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE && t->links < UINT16_MAX);
+    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
+    if (VOLT__UNLIKELY(t->links == UINT16_MAX)) // rlx: our own
+        volt__misuse(volt__load_rlx(&t->wait_site), "more than 65535 waits at once in one task");
     if (!(VOLT__CAST(uintptr_t, n->who_) & VOLT__SCOPED)) n->who_ = t;
     n->on_ = on;
     t->links++;
@@ -7951,9 +7962,10 @@ VOLT_API void volt_rwlock_downgrade(volt_rwlock *l) {
 
 // ---- semaphore
 VOLT_API volt_poll volt_sem_acquire(volt_cx *cx, volt_sem *s, uint32_t n) {
-    if (VOLT__UNLIKELY(n > VOLT_SEM_MAX))
-        return volt__leaf_end(volt__leaf(cx, VOLT__LEAF_LOCK), -EINVAL);
-    return volt__gate_poll(cx, &s->gate_, 0, n);
+    if (VOLT__LIKELY(n <= VOLT_SEM_MAX)) return volt__gate_poll(cx, &s->gate_, 0, n);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_LOCK);
+    if (!volt__charge(cx)) return volt_pending();
+    return volt__leaf_end(node, volt__is_off(cx) ? -ECANCELED : -EINVAL);
 }
 VOLT_API int volt_sem_try_acquire(volt_sem *s, uint32_t n) {
     return n > VOLT_SEM_MAX ? -EINVAL : volt__gate_try(&s->gate_, 0, n);
@@ -8936,13 +8948,13 @@ VOLT_API volt_poll volt_oneshot_closed(volt_cx *cx, volt_oneshot *o) {
 VOLT_API int volt_oneshot_closed_sync(volt_oneshot *o, volt_time at_most) {
     return volt__latch_sync(&o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED, at_most);
 }
-// Once it has ended. By the receiver, and nobody else changes the word now.
+// Once it has ended. Of several that receive one gets the value.
 static int volt__oneshot_take(volt_oneshot *o, int64_t *value) {
-    uint32_t word = volt__load_acq(&o->latch_.word_); // [G2] with end
+    uint32_t keep = ~VOLT__CAST(uint32_t, VOLT__ONESHOT_HAS_VALUE);
+    uint32_t word = volt__and_acq_rel(&o->latch_.word_, keep); // [G2] with end
     VOLT_ASSERT(word & VOLT__ONESHOT_ENDED);
     if (!(word & VOLT__ONESHOT_HAS_VALUE)) return -EPIPE;
     *value = o->value_;
-    volt__store_rlx(&o->latch_.word_, word - VOLT__ONESHOT_HAS_VALUE); // rlx: for the receiver
     return 0;
 }
 VOLT_API int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value) {
@@ -9187,7 +9199,7 @@ VOLT_API int volt_sub_try_recv(volt_sub *s, void *v, size_t size) {
 }
 
 // ---- watch
-// 0: the version is another one.
+// or_any NULL: whatever the version is.
 static int volt__watch_put(volt_watch *w, const void *v, size_t size, const uint32_t *or_any) {
     volt__wakes wakes;
     int rc = -EPIPE;
@@ -9307,8 +9319,9 @@ VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
 //                 init    deinit  cancel  wait, unless  is_cancelled
 //   init          yes     others  yes     yes           yes
 //   deinit        others  others  others  others        others
-//   cancel        yes     others  yes     yes           yes            LAST TOUCH at the unlock
-//   wait, unless  yes     others  yes     yes           yes            unlinks under the lock
+//   cancel        yes     others  yes     yes           yes           LAST TOUCH at the unlock
+//   wait, unless  yes     others  yes     yes           yes           unlinks under the lock
+//   hook, unhook  yes     others  yes     yes           yes           the same, or waits
 // "others": not of this same token. A child of a cancelled token starts cancelled. is_cancelled
 // takes no lock [C1]: who goes by it passes through the lock (barrier) before it may free the
 // token.

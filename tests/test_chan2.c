@@ -382,6 +382,28 @@ TEST(oneshot_without_a_wait) {
         CHECK_EQ(volt_oneshot_send(&o, 9), -EPIPE);
     }
 }
+// Two that receive, one in the middle of the other: one of them gets the value.
+typedef struct {
+    volt_oneshot o;
+    int n_got;
+} contest;
+static void receive(void *arg) {
+    contest *c = (contest *)arg;
+    int64_t value = 0;
+    int rc = volt_oneshot_try_recv(&c->o, &value);
+    CHECK_EQ(rc, value == 7 ? 0 : -EPIPE);
+    c->n_got += rc == 0;
+}
+TEST(oneshot_is_received_once) {
+    for (int n = 1, is_there = 1; is_there; n++) {
+        contest c;
+        memset(&c, 0, sizeof c);
+        CHECK_EQ(volt_oneshot_send(&c.o, 7), 0);
+        is_there = meddled_at(n, receive, receive, &c);
+        CHECK_EQ(c.n_got, 1);
+        CHECK(is_there || n > 1);
+    }
+}
 TEST(oneshot_closed_is_closed) {
     volt_oneshot o = VOLT_ONESHOT_INIT;
     int64_t value = 5;

@@ -622,6 +622,67 @@ TEST_DIES(once_done_by_nobody, "volt_once_end: nobody has begun") {
     volt_once_end(&o, 1);
 }
 
+// A task counts its waits in 16 bits.
+enum { TOO_MANY = 65536 };
+typedef struct {
+    volt_frame frame;
+    volt_sem *s;
+} acquirer;
+static volt_poll acquirer_run(volt_cx *cx, void *arg) {
+    acquirer *a = (acquirer *)arg;
+    VOLT_BEGIN(cx, a);
+    VOLT_AWAIT(volt_sem_acquire(cx, a->s, 1));
+    VOLT_END(0);
+}
+static acquirer too_many[TOO_MANY];
+typedef struct {
+    volt_frame frame;
+    volt_sem none;
+} acquirers;
+static volt_poll acquirers_run(volt_cx *cx, void *arg) {
+    acquirers *a = (acquirers *)arg;
+    VOLT_BEGIN(cx, a);
+    for (int i = 0; i < TOO_MANY; i++) too_many[i].s = &a->none;
+    VOLT_AWAIT(volt_join_all(cx, VOLT_EACH(acquirer_run, too_many)));
+    VOLT_END(0);
+}
+TEST_DIES(too_many_waits_in_one_task, "more than 65535 waits at once in one task") {
+    static acquirers a;
+    run_on(1, acquirers_run, &a);
+}
+
+// What cannot be had costs as much as what can: others of the worker run in between.
+typedef struct {
+    volt_frame frame;
+    volt_sem *s;
+    int rc, n, *n_run;
+} asker;
+static volt_poll asker_run(volt_cx *cx, void *arg) {
+    asker *a = (asker *)arg;
+    VOLT_BEGIN(cx, a);
+    for (a->n = 0; a->n < 100000 && READ(*a->n_run) < 2; a->n++) {
+        VOLT_AWAIT(a->rc, volt_sem_acquire(cx, a->s, VOLT_SEM_MAX + 1));
+        CHECK_EQ(a->rc, -EINVAL);
+        if (a->n == 0) COUNT(*a->n_run);
+    }
+    VOLT_END(a->n < 100000);
+}
+ROOT_TEST_1(sem_of_too_many_is_no_free_ride, {
+    volt_sem sem;
+    volt_handle h[2];
+    int n_run;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (int i = 0; i < 2; i++)
+        SPAWN(&s->h[i], asker_run, (asker){ .s = &s->sem, .n_run = &s->n_run });
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h[0]));
+    CHECK_EQ(s->rc, 1);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h[1]));
+    CHECK_EQ(s->rc, 1);
+    VOLT_END(0);
+}
+
 // ---- event
 
 ROOT_TEST(event_up_and_down, { place p; awaiter a; int64_t rc; }) {
