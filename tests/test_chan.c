@@ -163,6 +163,16 @@ TEST_DIES(chan_init_without_elements, "volt_chan_init: sizes") {
     volt_chan c;
     volt_chan_init(&c, NULL, 0, 1);
 }
+TEST_DIES(chan_init_with_too_many_elements, "volt_chan_init: sizes") {
+    volt_chan c;
+    volt_chan_init(&c, NULL, 1, (size_t)UINT32_MAX / 2 + 1);
+}
+#if SIZE_MAX > UINT32_MAX
+TEST_DIES(chan_init_with_too_large_elements, "volt_chan_init: sizes") {
+    volt_chan c;
+    volt_chan_init(&c, NULL, (size_t)UINT32_MAX + 1, 1);
+}
+#endif
 typedef struct {
     volt_frame frame;
     msg buf[2];
@@ -213,25 +223,31 @@ TEST_DIES(chan_send_of_another_size, "another size") {
     static wrong_size w;
     run_on(1, wrong_send_run, &w);
 }
-TEST_DIES(chan_destroyed_while_somebody_waits, "volt_chan_destroy: somebody waits for it") {
+static void destroy_awaited(int kind) {
     static volt_chan c;
-    static one o = { .c = &c, .kind = RECV };
+    static one o = { .c = &c };
     static result out;
     static int n;
     volt_handle h;
     volt_rt *rt = create_on(1);
     CHECK_EQ(volt_chan_create(rt, &c, sizeof(msg), 1), 0);
+    if (kind == SEND) CHECK_EQ(try_send(&c, 0, 1), 0);
+    o.kind = kind;
     o.out = &out;
     o.n_ended = &n;
     RT_SPAWN(rt, &h, one_run, o);
     static napper r;
-    while (n_receivers(&c) == 0) {
+    while (waiters_of(kind)(&c) == 0) {
         memset(&r, 0, sizeof r);
         r.d = VOLT_MS(1);
         CHECK_EQ(volt_block_on(rt, napper_run, &r), 0);
     }
     volt_chan_destroy(&c);
 }
+#define IS_AWAITED "volt_chan_destroy: somebody waits for it"
+TEST_DIES(chan_destroyed_while_somebody_sends, IS_AWAITED) { destroy_awaited(SEND); }
+TEST_DIES(chan_destroyed_while_somebody_receives, IS_AWAITED) { destroy_awaited(RECV); }
+TEST_DIES(chan_destroyed_while_somebody_watches, IS_AWAITED) { destroy_awaited(CLOSED); }
 TEST_DIES(chan_released_by_no_sender, "volt_chan_release: no sender is retained") {
     msg buf[1];
     volt_chan c = VOLT_CHAN_INIT(buf);
@@ -289,6 +305,63 @@ TEST_DIES(watcher_tried_before_it_is_open, "volt_watcher_try_next: not open") {
     volt_watcher w = { NULL, 0 };
     msg m;
     CHECK_EQ(volt_watcher_try_next(&w, &m, sizeof m), 1);
+}
+
+// ---- elements of each size, and not a byte more
+
+enum { MOST_BYTES = 24, BYTES_CAP = 3, UNTOUCHED = 0x77 };
+static void fill_bytes(char *v, size_t len, size_t first) {
+    for (size_t i = 0; i < len; i++) v[i] = (char)(first + i);
+}
+static void check_bytes(const char *v, size_t len, size_t first) {
+    for (size_t i = 0; i < len; i++) CHECK_EQ(v[i], (char)(first + i));
+    CHECK_EQ(v[len], UNTOUCHED);
+}
+TEST(chan_elements_of_each_size) {
+    for (size_t len = 1; len <= MOST_BYTES; len++) {
+        char buf[BYTES_CAP * MOST_BYTES + 1], in[MOST_BYTES], out[MOST_BYTES + 1];
+        volt_chan c;
+        memset(buf, UNTOUCHED, sizeof buf);
+        memset(out, UNTOUCHED, sizeof out);
+        volt_chan_init(&c, buf, len, BYTES_CAP);
+        for (size_t round = 1; round <= 2 * BYTES_CAP; round++) { // at each place, all of them
+            for (size_t k = 0; k < BYTES_CAP; k++) {
+                fill_bytes(in, len, 7 * round + k);
+                CHECK_EQ(volt_chan_try_send(&c, in, len), 0);
+            }
+            for (size_t k = 0; k < BYTES_CAP; k++) {
+                CHECK_EQ(volt_chan_try_recv(&c, out, len), 1);
+                check_bytes(out, len, 7 * round + k);
+            }
+            CHECK_EQ(volt_chan_try_send(&c, in, len), 0);
+            CHECK_EQ(volt_chan_try_recv(&c, out, len), 1);
+        }
+        CHECK_EQ(buf[BYTES_CAP * len], UNTOUCHED);
+    }
+}
+TEST(bcast_and_watch_of_each_size) {
+    for (size_t len = 1; len <= MOST_BYTES; len++) {
+        char ring[2 * MOST_BYTES + 1], value[MOST_BYTES + 1], in[MOST_BYTES], out[MOST_BYTES + 1];
+        volt_bcast b = VOLT_BCAST_INIT(ring);
+        volt_watch w = VOLT_WATCH_INIT(value);
+        volt_sub sub;
+        memset(ring, UNTOUCHED, sizeof ring);
+        memset(value, UNTOUCHED, sizeof value);
+        memset(out, UNTOUCHED, sizeof out);
+        b.elem_ = w.elem_ = (uint32_t)len;
+        b.cap_ = 2;
+        volt_sub_open(&sub, &b);
+        fill_bytes(in, len, len);
+        for (int i = 0; i < 2; i++) CHECK_EQ(volt_bcast_send(&b, in, len), 1);
+        CHECK_EQ(volt_sub_try_recv(&sub, out, len), 1);
+        check_bytes(out, len, len);
+        CHECK_EQ(ring[2 * len], UNTOUCHED);
+        memset(out, UNTOUCHED, sizeof out);
+        CHECK_EQ(volt_watch_set(&w, in, len), 0);
+        CHECK_EQ(volt_watch_get(&w, out, len, NULL), 0);
+        check_bytes(value, len, len);
+        check_bytes(out, len, len);
+    }
 }
 
 // ---- what is sent is a copy, of the moment at which it is sent
@@ -818,6 +891,29 @@ ROOT_TEST_1(chan_reserved_over_a_close, {
     VOLT_END(0);
 }
 
+// Who was given a place and finds the channel closed has none. Until then it is not drained.
+ROOT_TEST_1(chan_closed_while_a_place_is_given, {
+    volt_chan c;
+    msg buf[1], m;
+    awaiter a;
+    result out;
+    int n, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
+    CHECK_EQ(try_send(&s->c, 0, 1), 0);
+    START(NULL, RESERVE, &s->out, 1);
+    CHECK_EQ(try_recv(&s->c), 1);
+    CHECK_EQ(n_senders(&s->c), 0); // it has it, but has not run
+    volt_chan_close(&s->c);
+    CHECK_EQ(try_recv(&s->c), -EAGAIN);
+    VOLT_AWAIT(s->rc, volt_chan_recv(cx, &s->c, &s->m, sizeof s->m));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->out.rc, -EPIPE);
+    CHECK_EQ(try_recv(&s->c), 0);
+    VOLT_END(0);
+}
+
 // ---- several at once
 
 ROOT_TEST_1(chan_several_at_once, {
@@ -933,6 +1029,42 @@ ROOT_TEST_1(chan_rendezvous_receiver_cancelled, {
         CHECK_EQ(s->out[3].m.seq, 2);
         CHECK_EQ(s->out[1].rc, 0);
     }
+    VOLT_END(0);
+}
+
+// A receiver that comes and leaves in one poll has let a sender go all the same: its message is for
+// the next one. The sender behind goes on waiting.
+ROOT_TEST_1(chan_rendezvous_receiver_comes_and_leaves, {
+    volt_chan c;
+    msg buf[1], m;
+    volt_event now;
+    volt_arm in, out_of;
+    awaiter a;
+    result out[2];
+    int n, i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
+    volt_event_set(&s->now);
+    for (s->i = 0; s->i < 2; s->i++) {
+        s->out[s->i].m = MSG(0, 1 + s->i);
+        START(NULL, SEND, &s->out[s->i], s->i + 1);
+    }
+    VOLT_AWAIT(
+        VOLT_SELECT_BIASED(VOLT_ARM(&s->in, volt_chan_recv(cx, &s->c, &s->m, sizeof s->m)),
+                           VOLT_ARM(&s->out_of, volt_event_wait(cx, &s->now))));
+    CHECK_EQ(s->in.value, -ECANCELED);
+    CHECK_EQ(n_receivers(&s->c), 0);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 1));
+    CHECK_EQ(s->out[0].rc, 0);
+    CHECK_EQ(volt_chan_len(&s->c), 1);
+    CHECK_EQ(n_senders(&s->c), 1);
+    CHECK_EQ(volt_chan_try_reserve(&s->c), -EAGAIN);
+    CHECK_EQ(try_recv(&s->c), 1);
+    CHECK_EQ(try_recv(&s->c), -EAGAIN);
+    VOLT_AWAIT(s->rc, volt_chan_recv(cx, &s->c, &s->m, sizeof s->m));
+    CHECK_EQ(s->rc, 1);
+    CHECK_EQ(s->m.seq, 2);
     VOLT_END(0);
 }
 

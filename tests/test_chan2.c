@@ -4,24 +4,7 @@
 #define VOLT_DEBUG 0
 #define VOLT_ASSERT(c_) VOLT__REQUIRE(c_, "assertion failed: " #c_)
 #define VOLT_IMPLEMENTATION
-// At one atomic operation of many, the other side does all that it does.
-__attribute__((unused)) static void meddle(void); // without threads nothing is atomic
-#define __atomic_load_n(...)                                                                       \
-    __extension__({                                                                                \
-        __typeof__(__atomic_load_n(__VA_ARGS__)) loaded_ = __atomic_load_n(__VA_ARGS__);           \
-        meddle();                                                                                  \
-        loaded_;                                                                                   \
-    })
-#define __atomic_compare_exchange_n(...) (meddle(), __atomic_compare_exchange_n(__VA_ARGS__))
-#define __atomic_store_n(...) (meddle(), __atomic_store_n(__VA_ARGS__))
-#define __atomic_fetch_add(...) (meddle(), __atomic_fetch_add(__VA_ARGS__))
-#define __atomic_fetch_sub(...) (meddle(), __atomic_fetch_sub(__VA_ARGS__))
-#include "../volt.h"
-#undef __atomic_load_n
-#undef __atomic_compare_exchange_n
-#undef __atomic_store_n
-#undef __atomic_fetch_add
-#undef __atomic_fetch_sub
+#include "meddle.h"
 #include "test.h"
 #include "tasks.h"
 
@@ -58,22 +41,6 @@ static void rival_stop(rival *r) {
     join_thread(r->thread);
 }
 
-// Calls fn(arg) with a meddler at its n-th atomic operation. 0: it has fewer.
-static __thread int meddle_at;
-static __thread void (*meddler)(void *);
-static __thread void *meddler_arg;
-static void meddle(void) {
-    if (meddle_at > 0 && --meddle_at == 0) meddler(meddler_arg);
-}
-static int meddled_at(int n, void (*fn)(void *), void (*by)(void *), void *arg) {
-    meddler = by;
-    meddler_arg = arg;
-    meddle_at = n;
-    fn(arg);
-    int was_there = meddle_at == 0;
-    meddle_at = 0;
-    return was_there;
-}
 // So that all offsets of the two sides come about.
 static void dawdle(void) {
     for (uint64_t n = RANDOM_BELOW(200); n > 0; n--) VOLT_CPU_RELAX();

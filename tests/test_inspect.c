@@ -121,6 +121,10 @@ typedef struct {
     volt_group group;
     volt_job job;
     volt_handle other;
+    volt_sem none;
+    volt_event event;
+    volt_queue queue;
+    volt_queue_node *node;
     int fd, rc;
     int *go_on;
     char bytes[65536];
@@ -159,6 +163,24 @@ static volt_poll groups(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_group_close(cx, &o->group));
     VOLT_END(0);
 }
+static volt_poll acquires(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, volt_sem_acquire(cx, &o->none, 1));
+    VOLT_END(0);
+}
+static volt_poll looks_out(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, volt_event_wait(cx, &o->event));
+    VOLT_END(0);
+}
+static volt_poll pops(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, volt_queue_pop(cx, &o->queue, &o->node));
+    VOLT_END(0);
+}
 static int blocks(void *arg) {
     int *go_on = (int *)arg;
     UNTIL(READ(*go_on));
@@ -179,20 +201,23 @@ TEST_OF_THREADS(each_kind_of_wait_has_a_name) {
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
     o.fd = fd[0];
     o.go_on = &go_on;
-    volt_fn *fns[] = { hands, joins, writes, groups, asks };
-    for (int i = 0; i < 5; i++)
+    volt_fn *fns[] = { hands, joins, writes, groups, asks, acquires, looks_out, pops };
+    for (int i = 0; i < 8; i++)
         CHECK_EQ(volt_rt_spawn_at(rt, NULL, fns[i], &o, sizeof o, "a place"), 0);
     do dump(rt, &s, 0);
-    while (count(&s, ": waiting") < 7);
+    while (count(&s, ": waiting") < 10);
     CHECK_EQ(count(&s, "for never"), 2);
     CHECK_EQ(count(&s, "for join"), 1);
     CHECK_EQ(count(&s, "for writable fd "), 1);
     CHECK_EQ(count(&s, "for group"), 1);
     CHECK_EQ(count(&s, "for blocking"), 1);
+    CHECK_EQ(count(&s, "for lock"), 1);
+    CHECK_EQ(count(&s, "for event"), 1);
+    CHECK_EQ(count(&s, "for channel"), 1);
     CHECK_EQ(count(&s, "for waker"), 1);
-    CHECK_EQ(count(&s, "a place, "), 5); // a site without a function is the name
+    CHECK_EQ(count(&s, "a place, "), 8); // a site without a function is the name
     dump(rt, &s, VOLT_DUMP_JSON);
-    CHECK_EQ(read_json(&s), 2 + 7);
+    CHECK_EQ(read_json(&s), 2 + 10);
     WRITE(go_on, 1);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     close(fd[0]);

@@ -344,6 +344,49 @@ static volt_poll when_cancelled_run(volt_cx *cx, void *arg) {
     return when_cancelled(cx, (single *)arg);
 }
 
+// Who is cancelled and waits all the same pays for it: more often than a budget has units. Beside
+// the objects: a barrier and a token.
+enum { N_DEAF = N_KINDS + 2, DEAF_WAITS = 3 * VOLT_BUDGET };
+typedef struct {
+    volt_frame frame;
+    object o;
+    volt_barrier barrier;
+    volt_token token;
+    int kind, i, rc, n_polls, before;
+} deaf;
+static volt_poll deaf_wait(volt_cx *cx, deaf *d) {
+    if (d->kind < N_KINDS) return object_wait(cx, &d->o);
+    return d->kind == N_KINDS ? volt_barrier_wait(cx, &d->barrier)
+                              : volt_token_wait(cx, &d->token);
+}
+static volt_poll deaf_run(volt_cx *cx, void *arg) {
+    deaf *d = (deaf *)arg;
+    d->n_polls++;
+    VOLT_BEGIN(cx, d);
+    while (!volt_is_cancelled(cx)) VOLT_AWAIT(volt_yield(cx));
+    if (d->kind < N_KINDS) object_init(&d->o, d->kind);
+    d->o.mutex.holder_ = NULL; // as if a thread had it
+    if (d->kind == COND) CHECK_EQ(volt_mutex_try_lock(&d->o.mutex), 0);
+    d->barrier = (volt_barrier)VOLT_BARRIER_INIT(2);
+    d->before = d->n_polls;
+    for (d->i = 0; d->i < DEAF_WAITS; d->i++) {
+        VOLT_AWAIT(d->rc, deaf_wait(cx, d));
+        CHECK_EQ(d->rc, -ECANCELED);
+    }
+    CHECK(d->n_polls - d->before >= DEAF_WAITS / VOLT_BUDGET - 1);
+    VOLT_END(d->kind);
+}
+ROOT_TEST(who_waits_after_a_cancellation_pays, { volt_handle h; int kind; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->kind = 0; s->kind < N_DEAF; s->kind++) {
+        SPAWN(&s->h, deaf_run, (deaf){ .kind = s->kind });
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, s->kind);
+    }
+    VOLT_END(0);
+}
+
 // What blocks may wait for what tasks have.
 static int waits_in_a_job(void *arg) {
     object *o = (object *)arg;

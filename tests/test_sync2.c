@@ -262,6 +262,19 @@ ROOT_DIES(mutex_locked_twice, "volt_mutex_lock: the task has it already", { plac
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->p.m));
     VOLT_END(0);
 }
+static volt_poll locker_run(volt_cx *cx, holder *h) {
+    VOLT_BEGIN(cx, h);
+    VOLT_AWAIT(h->rc, volt_mutex_lock(cx, h->m));
+    VOLT_END(h->rc);
+}
+ROOT_DIES(mutex_locked_again_by_a_child, "volt_mutex_lock: the task has it already",
+          { volt_mutex m; holder child; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->child.m = &s->m;
+    VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->m));
+    VOLT_AWAIT(s->rc, locker_run(cx, &s->child));
+    VOLT_END(0);
+}
 TEST_DIES(mutex_unlocked_by_a_thread_that_has_it_not, "volt_mutex_unlock: it is not locked") {
     static volt_mutex m;
     volt_mutex_unlock(&m);
