@@ -7759,15 +7759,15 @@ static inline int volt__gate_give(volt__gate *g, uint32_t flip, uint32_t n) {
 static void volt__gate_turn_ends(volt__gate *g) {
     volt__and_acq_rel(&g->word_, ~VOLT__CAST(uint32_t, VOLT__GATE_TURN)); // [G1] with give
 }
-// What of the n may be taken now: all, or nothing, or in turn a part.
+// What of the n may be taken now: all, nothing, or a part; of a mutex there is one.
 static uint32_t volt__gate_take(volt__gate *g, const volt__wait *a) {
     uint32_t n, left, word = volt__load_acq(&g->word_); // [G1] with give
-    int is_in_turn = volt__gate_is_in_turn(word, a->flip);
-    VOLT_ASSERT(!is_in_turn || !g->waiters_ || volt__gate_free(word, a->flip) == 0);
+    VOLT_ASSERT(!volt__gate_is_in_turn(word, a->flip) || !g->waiters_ ||
+                volt__gate_free(word, a->flip) == 0);
     do {
         if (word & VOLT__GATE_CLOSED) return 0;
         n = volt__min32(volt__gate_free(word, a->flip), a->n);
-        if (n == 0 || (n < a->n && !is_in_turn)) return 0;
+        if (n == 0) return 0;
         left = volt__gate_less(word, a->flip, n);
         if (n == a->n && !g->waiters_) left &= ~VOLT__CAST(uint32_t, VOLT__GATE_QUEUED);
     } while (!volt__cas_acq_rel(&g->word_, &word, left)); // [G1] with give
