@@ -361,7 +361,7 @@ static void receive(void *arg) {
     CHECK_EQ(rc, value == 7 ? 0 : -EPIPE);
     c->n_got += rc == 0;
 }
-TEST(oneshot_is_received_once) {
+TEST_OF_THREADS(oneshot_is_received_once) {
     for (int n = 1, is_there = 1; is_there; n++) {
         contest c;
         memset(&c, 0, sizeof c);

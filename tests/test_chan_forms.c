@@ -193,7 +193,7 @@ static volt_poll worker_run(volt_cx *cx, void *arg) {
     WRITE(*w->is_done, 1);
     VOLT_END(0);
 }
-TEST(oneshot_sender_gives_up_its_work) {
+TEST_OF_THREADS(oneshot_sender_gives_up_its_work) {
     volt_oneshot o = VOLT_ONESHOT_INIT;
     int is_done = 0;
     volt_rt *rt = create_on(1);
@@ -331,7 +331,7 @@ static volt_poll reader_run(volt_cx *cx, void *arg) {
     WRITE(*r->is_done, 2);
     VOLT_END(0);
 }
-TEST(watch_a_task_waits_until_it_is_that) {
+TEST_OF_THREADS(watch_a_task_waits_until_it_is_that) {
     gauge g;
     int is_done = 0;
     gauge_init(&g);

@@ -460,9 +460,14 @@ typedef struct {
     int64_t rc;
     int v, i;
 } stage;
+// Who has come, and waits or has left. One that leaves meanwhile is counted once, or not yet.
+static int n_there(scene *sc) {
+    int n_gone = READ(sc->n_gone);
+    return n_gone + n_waiting_for(sc->t);
+}
 static volt_poll until_there(volt_cx *cx, awaiter *a, scene *sc, int n) {
     VOLT_BEGIN(cx, a);
-    while (n_waiting_for(sc->t) + READ(sc->n_gone) < n) VOLT_AWAIT(a->rc, volt_yield(cx));
+    while (n_there(sc) < n) VOLT_AWAIT(a->rc, volt_yield(cx));
     VOLT_END(0);
 }
 static void strike(stage *st) {
@@ -653,7 +658,7 @@ static void open_sync(thing *t) {
         thing_open(t);
     }
 }
-#define UNTIL_THERE(n_) UNTIL(n_waiting_for(sc->t) + READ(sc->n_gone) >= (n_))
+#define UNTIL_THERE(n_) UNTIL(n_there(sc) >= (n_))
 #define SECOND_COMES() \
     RT_SPAWN(rt, &h, waits_run, (user){ .sc = sc, .s = &sc->seats[1], .way = PLAIN })
 // LOSES_ITS_TURN: its time is up just when it comes.

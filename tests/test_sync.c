@@ -83,10 +83,15 @@ static volt_poll contender_run(volt_cx *cx, void *arg) {
     VOLT_END(c->rc);
 }
 
-// Yields until so many have come, and wait or have left.
+// Who has come, and waits or has left. One that leaves meanwhile is counted once, or not yet.
+static int n_come(line *l) {
+    int n_gone = READ(l->n_gone);
+    return n_gone + n_waiting(&l->o);
+}
+// Yields until so many have come.
 static volt_poll until_in_line(volt_cx *cx, awaiter *a, line *l, int n) {
     VOLT_BEGIN(cx, a);
-    while (n_waiting(&l->o) + READ(l->n_gone) < n) VOLT_AWAIT(a->rc, volt_yield(cx));
+    while (n_come(l) < n) VOLT_AWAIT(a->rc, volt_yield(cx));
     VOLT_END(0);
 }
 
@@ -206,7 +211,7 @@ static void run_mixed(int kind, uint32_t workers, int victim) {
         v[i] = (visitor){ &l, i, i == victim ? VOLT_MS(1 + (int)RANDOM_BELOW(4)) : VOLT_NEVER, 0 };
         if (i == victim || i % 2) t[i] = start_thread(visitor_run, &v[i]);
         else RT_SPAWN(rt, &h[i], contender_run, (contender){ .l = &l, .id = i, .way = PLAIN });
-        UNTIL(n_waiting(&l.o) + READ(l.n_gone) > i);
+        UNTIL(n_come(&l) > i);
     }
     UNTIL(victim < 0 || READ(l.n_gone) == 1);
     CHECK_EQ(n_waiting(&l.o), N_CONTENDERS - (victim >= 0));
@@ -270,7 +275,7 @@ static void run_shutdown(int kind, uint32_t workers) {
     object_init(&l.o, kind);
     for (int i = 0; i < N_CONTENDERS; i++) {
         RT_SPAWN(rt, &h[i], contender_run, (contender){ .l = &l, .id = i, .way = i % SHIELDED });
-        UNTIL(n_waiting(&l.o) + READ(l.n_gone) > i);
+        UNTIL(n_come(&l) > i);
     }
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     CHECK_EQ(n_waiting(&l.o), 0);
