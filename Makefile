@@ -121,7 +121,7 @@ build/test_%: tests/test_%.c $(HEADERS)
 	$(CC) $(TEST_CFLAGS) -O2 $< -o $@
 build/small/test_%: tests/test_%.c $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -O1 $(SMALL) $< -o $@
+	$(CC) $(TEST_CFLAGS) -O0 $(SMALL) $< -o $@
 build/single/test_%: tests/test_%.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O2 $(SINGLE) $< -o $@
@@ -136,7 +136,8 @@ build/examples/%: examples/%.c volt.h
 # ---- sanitize: no suppressions. Thread sanitizer needs a stable address layout on some kernels.
 RUN_TSAN := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 SAN_FLAGS := -O1 -fno-omit-frame-pointer
-SAN_FLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
+# unoptimised: no access is left out, and clang takes a sixth of the time
+SAN_FLAGS_asan := -O0 -fsanitize=address,undefined -fno-sanitize-recover=all
 SAN_FLAGS_tsan := -fsanitize=thread
 # clang makes memory defined by what it sees written: the kernel's part is told by msan.h.
 SAN_FLAGS_msan := -fsanitize=memory -fsanitize-memory-track-origins -fno-sanitize-recover=all \
@@ -581,11 +582,13 @@ build/check/impl-%:
 			build/check/main.c -x none $@.o -o $@.exe;; \
 	esac
 	@touch $@
+# gcc sees some of what it warns of by its optimiser, clang nothing.
 build/check/unit-%:
 	@mkdir -p $(@D)
-	$(firstword $(subst -, ,$*)) -std=gnu11 -O2 $(FLAGS_$(firstword $(subst -, ,$*))) -I. -pthread \
+	$(firstword $(subst -, ,$*)) -std=gnu11 $(FLAGS_$(firstword $(subst -, ,$*))) -I. -pthread \
 		$(if $(findstring glib,$*),$(GLIB_CFLAGS)) \
-		-c $(patsubst $(firstword $(subst -, ,$*))-%,%,$*) -o $@.o
+		$(if $(findstring clang-,$*),-fsyntax-only,-O2 -o $@.o -c) \
+		$(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
 	@touch $@
 build/check/cppcheck:
 	cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability \
