@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What volt.h costs: text + data of the implementation at -Os without debug checks, for each
-# compiler named and each configuration, as a table for README.md; and the time that the host's
-# compiler takes to read the header without the implementation. `make size` runs it:
+# What volt.h costs: text + data at -Os without debug checks, for each compiler named, as a table
+# for README.md: all of the implementation, and two small programs that leave out what they do not
+# use; and the time that the host's compiler takes to read the header without the implementation.
+# `make size` runs it:
 #   size.sh DIR NAME=COMMAND...     a command that is not there is named, and the script fails
 set -u
 export LC_ALL=C
@@ -12,17 +13,20 @@ mkdir -p "$dir"
 
 # size_of COMMAND...  The bytes of text and data, or nothing if it does not compile.
 size_of() {
-    "$@" -Os -std=gnu11 -DNDEBUG -x c -DVOLT_IMPLEMENTATION -c volt.h -o "$dir/volt.o" &&
-        size "$dir/volt.o" | awk 'NR == 2 { printf "%d + %d", $1, $2 }'
+    "$@" -o "$dir/volt.o" && size "$dir/volt.o" | awk 'NR == 2 { printf "%d + %d", $1, $2 }'
 }
 
 # row NAME COMMAND...
 row() {
     line="| $1"
     shift
-    for flags in '' -DVOLT_NO_IO -DVOLT_SINGLE_THREAD '-DVOLT_NO_IO -DVOLT_SINGLE_THREAD'; do
+    for what in "$dir/all.c" \
+        'examples/03_echo.c -DVOLT_STATIC' \
+        'examples/03_echo.c -DVOLT_STATIC -DVOLT_SINGLE_THREAD' \
+        'examples/01_hello.c -DVOLT_STATIC' \
+        'examples/01_hello.c -DVOLT_STATIC -DVOLT_SINGLE_THREAD -DVOLT_NO_IO'; do
         # shellcheck disable=SC2086 # a list of words
-        bytes=$(size_of "$@" $flags) || rc=1
+        bytes=$(size_of "$@" -Os -std=gnu11 -DNDEBUG -I. -c $what) || rc=1
         line="$line | ${bytes:-does not compile}"
     done
     echo "$line |"
@@ -36,8 +40,10 @@ missing() {
     rc=1
 }
 
-echo '| text + data, bytes | full | VOLT_NO_IO | VOLT_SINGLE_THREAD | both |'
-echo '|---|---|---|---|---|'
+printf '#define VOLT_IMPLEMENTATION\n#include "volt.h"\n' > "$dir/all.c"
+echo '| text + data, bytes | all | 03_echo | with VOLT_SINGLE_THREAD | 01_hello |' \
+    'with VOLT_SINGLE_THREAD, VOLT_NO_IO |'
+echo '|---|---|---|---|---|---|'
 for target; do
     command=${target#*=}
     if command -v "${command%% *}" >/dev/null; then
