@@ -10925,18 +10925,8 @@ static void volt__out_char(volt__out *o, char c) {
     if (o->n == sizeof o->text) volt__out_flush(o);
     o->text[o->n++] = c;
 }
-static void volt__out_bytes(volt__out *o, const char *text, size_t len) {
-    while (len > 0) {
-        if (o->n == sizeof o->text) volt__out_flush(o);
-        size_t room = sizeof o->text - o->n, n = len < room ? len : room;
-        memcpy(o->text + o->n, text, n);
-        o->n += n;
-        text += n;
-        len -= n;
-    }
-}
 static void volt__out_text(volt__out *o, const char *text) {
-    volt__out_bytes(o, text, strlen(text));
+    for (; *text; text++) volt__out_char(o, *text);
 }
 static void volt__out_number(volt__out *o, uint64_t x) {
     char digits[24];
@@ -10995,7 +10985,7 @@ static void volt__dump_lead(volt__out *o, const char *lead, const char *key) {
 // As far as `end`; NULL: all of it.
 static void volt__dump_text(volt__out *o, const char *text, const char *end) {
     if (o->is_json) volt__out_quoted(o, text, end);
-    else volt__out_bytes(o, text, end ? VOLT__CAST(size_t, end - text) : strlen(text));
+    else for (; *text && text != end; text++) volt__out_char(o, *text);
 }
 static void volt__dump_ms(volt__out *o, uint32_t ms, const char *trail) {
     if (o->is_json) {
