@@ -2,9 +2,10 @@
 // What looking inside does to who is looked at: the echo server of echo.h under the load of load.h,
 // in a process with 100,000 more tasks that sleep, while a plain thread looks or does not.
 //
-//   dump [LOOK...] [--pairs 21] [--seconds 1] [--tasks 100000] [--workers 1] [--conns 50]
+//   dump [LOOK...] [--pairs 21] [--seconds 1] [--every 1] [--tasks 100000] [--workers 1]
+//        [--conns 50]
 //
-// Default: all looks, each once a second. Looks:
+// Default: all looks, each every second. Looks:
 //   text, json   volt_dump to /dev/null, as text and as JSON
 //   stats        volt_stats
 //   trace        volt_trace to /dev/null; in a build with VOLT_TRACE
@@ -13,7 +14,7 @@
 // With :all behind its name a look is taken again and again without a rest; `spin:all` never stops.
 //
 // A pair is two runs of the load, so many seconds each, with looks and without, who comes first
-// changing from pair to pair. Once a second: in the middle of each second of a run. Printed are the
+// changing from pair to pair. Every second: in the middle of each second of a run. Printed are the
 // number of looks, wall time and CPU time of one (medians), and of the load, in lines:
 //   p50, p99   of a request, in us
 //   rate       requests a second
@@ -32,8 +33,10 @@
 enum { LOOKS_MAX = 65536 };
 
 static struct {
-    double pairs, seconds, tasks, workers, conns;
-} options = { .pairs = 21, .seconds = 1, .tasks = 100000, .workers = 1, .conns = 50 };
+    double pairs, seconds, every, tasks, workers, conns;
+} options = {
+    .pairs = 21, .seconds = 1, .every = 1, .tasks = 100000, .workers = 1, .conns = 50
+};
 
 // ---- who is looked at
 
@@ -133,11 +136,12 @@ static void looker_look(looker *l) {
 }
 static void *looker_main(void *arg) {
     looker *l = arg;
-    int64_t due = bench_now() + 500000000;
+    const int64_t every = (int64_t)(options.every * 1e9);
+    int64_t due = bench_now() + every / 2;
     while (!__atomic_load_n(&l->is_over, __ATOMIC_ACQUIRE)) {
         const struct timespec t = { .tv_sec = due / 1000000000, .tv_nsec = due % 1000000000 };
         if (!l->is_always) clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-        due += 1000000000;
+        due += every;
         if (!__atomic_load_n(&l->is_over, __ATOMIC_ACQUIRE)) looker_look(l);
     }
     l->cpu = thread_cpu();
@@ -234,7 +238,7 @@ static void measure(const look *what, int is_always) {
         else without = run(NULL), with = run(&l);
         pairs_add(&p, &without, &with);
     }
-    if (l.n == 0) bench_die("%s: none was taken; a run must be longer than 0.5 s", what->id);
+    if (l.n == 0) bench_die("%s: none was taken; --seconds must be more than half of --every", what->id);
     snprintf(id, sizeof id, "%s%s", what->id, is_always ? ":all" : "");
     const double ms = bench_median(l.ms, l.n_ms), cpu_ms = bench_median(l.cpu_ms, l.n_ms);
     printf("%-10s %" PRIu64 " looks, %.4f ms each, CPU time %.4f ms\n", id, l.n, ms, cpu_ms);
@@ -266,6 +270,7 @@ int main(int argc, char **argv) {
     const bench_option list[] = {
         { "--pairs", &options.pairs, 1, BENCH_REPS_MAX },
         { "--seconds", &options.seconds, 0.1, 60 },
+        { "--every", &options.every, 0.1, 60 },
         { "--tasks", &options.tasks, 0, 1e7 },
         { "--workers", &options.workers, 1, 64 },
         { "--conns", &options.conns, 1, 10000 },

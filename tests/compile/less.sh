@@ -65,7 +65,7 @@ for less in -DVOLT_NO_IO -DVOLT_SINGLE_THREAD '-DVOLT_NO_IO -DVOLT_SINGLE_THREAD
     implementation $old -O0 "$less"
     implementation $new '-O2 -DNDEBUG' "$less"
     implementation $old -Os "$less"
-    for name in 02_sleep_join 05_cancel; do runs "$name" "$less"; done
+    for name in 01_hello 02_sleep_join 04_timeout 05_cancel; do runs "$name" "$less"; done
 done
 for more in -DVOLT_NO_NAMES -DVOLT_TRACE=1 -DVOLT_USDT=0 -DVOLT_USDT=1; do
     implementation $new -O2 "$more"
