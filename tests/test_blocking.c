@@ -675,7 +675,8 @@ TEST_OF_THREADS(without_a_thread_the_other_workers_take_over) {
     UNTIL(READ(n_given) == 50);
     WRITE(p.is_open, 1);
     UNTIL(READ(n_ended) == 1);
-    for (uint32_t i = 0; i < 2; i++) CHECK(volt__load_of(rt, i) < UINT32_MAX); // may be chosen again
+    for (uint32_t i = 0; i < 2; i++)
+        CHECK(volt__load_of(rt, i) < UINT32_MAX); // may be chosen again
     destroy(rt);
 }
 // With nobody to take over either, it just blocks.
