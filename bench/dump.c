@@ -238,7 +238,8 @@ static void measure(const look *what, int is_always) {
         else without = run(NULL), with = run(&l);
         pairs_add(&p, &without, &with);
     }
-    if (l.n == 0) bench_die("%s: none was taken; --seconds must be more than half of --every", what->id);
+    if (l.n == 0)
+        bench_die("%s: none was taken: --seconds must be more than half of --every", what->id);
     snprintf(id, sizeof id, "%s%s", what->id, is_always ? ":all" : "");
     const double ms = bench_median(l.ms, l.n_ms), cpu_ms = bench_median(l.cpu_ms, l.n_ms);
     printf("%-10s %" PRIu64 " looks, %.4f ms each, CPU time %.4f ms\n", id, l.n, ms, cpu_ms);
