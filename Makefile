@@ -64,8 +64,8 @@ FUZZERS := addr api
 
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
-SINGLE_TESTS := brackets chan chan_forms chan2 compose compose_sync group guest misuse net pause \
-	sync sync2 sync_stress task timers
+SINGLE_TESTS := brackets chan chan_forms chan_kinds compose compose_sync group guest misuse net \
+	pause sync sync_kinds sync_stress task timers
 BARE_TESTS := single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \

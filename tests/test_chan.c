@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Bounded channels and the rendezvous. What is sent is received once, whoever is cancelled, and in
-// order of each sender; the other kinds are in test_chan2.c.
+// order of each sender; the other kinds are in test_chan_kinds.c.
 #define VOLT_IMPLEMENTATION
 #include "../volt.h"
 #include "test.h"
