@@ -53,7 +53,7 @@ implementation() {
 runs() {
     source=$root/examples/$1.c
     # shellcheck disable=SC2086
-    "$cc" $warnings $example -O1 $2 -I"$root" "$source" -pthread -o "$out/$1" &&
+    "$cc" $warnings $example -O0 $2 -I"$root" "$source" -pthread -o "$out/$1" &&
         sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' "$source" | sed 1d >"$out/want" &&
         timeout 60 "$out/$1" >"$out/got" && diff "$out/want" "$out/got"
     verdict $? "$1 with $2"
