@@ -292,7 +292,8 @@ typedef struct {
     volt_token stop[2];     // [1] is a child of [0]
     int partner_rc;         // what the other arm or child gives once stop[0] is cancelled
     volt_group *group;      // of the way of that name
-    int n_gone, rc[N_SEATS], is_through[N_SEATS], place[N_SEATS]; // in which they ended, from 1 on
+    int n_gone, rc[N_SEATS], is_through[N_SEATS];
+    int n_back, place[N_SEATS]; // in which their waits ended, from 1 on
     seat seats[N_SEATS];
 } scene;
 typedef struct {
@@ -408,6 +409,7 @@ typedef struct {
 } user;
 static int has_own_limit(int way) { return way == WITHIN || way == BEFORE; }
 static void came_back(scene *sc, seat *s, int64_t rc) {
+    sc->place[s->id] = COUNT(sc->n_back); // before the next one can
     if (rc == gives(sc->kind)) {
         sc->is_through[s->id] = 1;
         thing_pass(sc->t, s);
@@ -415,7 +417,7 @@ static void came_back(scene *sc, seat *s, int64_t rc) {
         thing_left(sc->t, s);
     }
     sc->rc[s->id] = (int)rc;
-    sc->place[s->id] = COUNT(sc->n_gone);
+    COUNT(sc->n_gone);
 }
 static volt_poll waits(volt_cx *cx, user *u) {
     VOLT_BEGIN(cx, u);
@@ -437,8 +439,8 @@ static volt_poll waits_run(volt_cx *cx, void *arg) { return waits(cx, (user *)ar
 static volt_poll owns_a_child_run(volt_cx *cx, void *arg) {
     user *u = (user *)arg;
     VOLT_BEGIN(cx, u);
+    u->sc->group = &u->group; // before the child can be there, and struck
     GROUP_SPAWN(&u->group, waits_run, (user){ .sc = u->sc, .s = u->s, .way = PLAIN });
-    WRITE(u->sc->group, &u->group);
     if (u->sc->end == IS_LATE) {
         VOLT_AWAIT(u->rc, volt_within(cx, &u->timer, VOLT_MS(1), volt_group_wait(cx, &u->group)));
         CHECK(u->rc == -ETIMEDOUT || READ(u->sc->n_gone) > 0);
@@ -773,11 +775,11 @@ static volt_poll in_a_line(volt_cx *cx, queueing *q) {
     for (q->i = 0; q->i < N_SEATS; q->i++) {
         if (q->i == 0 || !(is_passed_on(q->kind) || is_for_all(q->kind))) OPEN();
         VOLT_AWAIT(until_reaches(cx, &st->aw, &sc->n_gone, q->i + 1));
-        if (!is_for_all(q->kind)) CHECK_EQ(sc->place[q->i], q->i + 1);
     }
     for (q->i = 0; q->i < N_SEATS; q->i++) {
         VOLT_AWAIT(q->rc, volt_join(cx, &q->h[q->i]));
         CHECK_EQ(sc->rc[q->i], gives(q->kind));
+        if (!is_for_all(q->kind)) CHECK_EQ(sc->place[q->i], q->i + 1);
         if (q->i >= 2) check_seat(sc->t, &sc->seats[q->i], 1);
     }
     scene_end(sc);
