@@ -555,7 +555,7 @@ UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c tests/clocks.c tests/clock_now
 	$(sort $(wildcard examples/*.c bench/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(IMPLS:%=impl-$c-%) $(UNITS:%=unit-$c-%)) \
-	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules \
+	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules fits \
 	tidy analyzer-gcc analyzer-clang $(EXAMPLE_CHECKS)
 LANG_gcc := c
 LANG_g++ := c++
@@ -627,8 +627,8 @@ build/check/analyzer-gcc:
 build/check/analyzer-clang:
 	scan-build --status-bugs -o $@.reports clang -std=gnu11 -I. -c build/check/impl.c -o $@.o
 	@touch $@
-build/check/rules: volt.h tests/rules.sh
-	sh tests/rules.sh volt.h
+build/check/rules build/check/fits: build/check/%: volt.h tests/%.sh
+	sh tests/$*.sh volt.h
 	@touch $@
 
 need-%:
