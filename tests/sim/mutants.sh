@@ -10,7 +10,7 @@
 # Last line: "mutants: N found, N not found"; fails unless all are found.
 header=$1 out=$2 only=$3
 here=$(dirname "$0")
-seconds=${MUTANT_SECONDS:-20}
+seconds=${MUTANT_SECONDS:-60}
 small='-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_WHEEL_BITS=2'
 mkdir -p "$out"
 
