@@ -5,7 +5,7 @@
 //   dump [LOOK...] [--pairs 21] [--seconds 1] [--every 1] [--tasks 100000] [--workers 1]
 //        [--conns 50]
 //
-// Default: all looks, each every second. Looks:
+// Default: all looks. Looks:
 //   text, json   volt_dump to /dev/null, as text and as JSON
 //   stats        volt_stats
 //   trace        volt_trace to /dev/null; in a build with VOLT_TRACE
@@ -14,8 +14,9 @@
 // With :all behind its name a look is taken again and again without a rest; `spin:all` never stops.
 //
 // A pair is two runs of the load, so many seconds each, with looks and without, who comes first
-// changing from pair to pair. Every second: in the middle of each second of a run. Printed are the
-// number of looks, wall time and CPU time of one (medians), and of the load, in lines:
+// changing from pair to pair. --every so many seconds of a run, in their middle, a look is taken.
+// Printed are the number of looks, wall time and CPU time of one (medians), and of the load, in
+// lines:
 //   p50, p99   of a request, in us
 //   rate       requests a second
 //   cpu        CPU time of all threads but the looker, of client and server, for a request, in us:

@@ -155,16 +155,6 @@ static inline int object_try(object *o) {
 }
 
 // ---- who waits
-static inline int count_waiting(uint32_t *lock, volt__node *const *list) {
-    int n = 0;
-    volt__lock(lock);
-    const volt__node *first = *list, *w = first;
-    if (first) do n++;
-        while ((w = w->next_) != first);
-    volt__unlock(lock);
-    return n;
-}
-#define WAITING(o_) count_waiting(&(o_).lock_, &(o_).waiters_)
 static inline int n_waiting(object *o) {
     switch (o->kind) {
     case MUTEX:

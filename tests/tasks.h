@@ -233,6 +233,18 @@ static inline volt_poll until_reaches(volt_cx *cx, awaiter *a, const int *word, 
     VOLT_END(0);
 }
 
+// How many tasks and threads wait on a list of an object.
+static inline int count_waiting(uint32_t *lock, volt__node *const *list) {
+    int n = 0;
+    volt__lock(lock);
+    const volt__node *first = *list, *w = first;
+    if (first) do n++;
+        while ((w = w->next_) != first);
+    volt__unlock(lock);
+    return n;
+}
+#define WAITING(o_) count_waiting(&(o_).lock_, &(o_).waiters_)
+
 // The limit on descriptors; gives the one before. 0: no new ones, what is open stays.
 static inline rlim_t set_fd_limit(rlim_t n) {
     struct rlimit r;

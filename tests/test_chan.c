@@ -10,19 +10,9 @@ typedef struct {
     int from, seq;
 } msg;
 
-// How many wait on a list of an object.
-static int n_waiting(uint32_t *lock, volt__node *const *list) {
-    volt__lock(lock);
-    volt__node *n = *list;
-    int count = 0;
-    if (n) do count++;
-        while ((n = n->next_) != *list);
-    volt__unlock(lock);
-    return count;
-}
-static int n_senders(volt_chan *c) { return n_waiting(&c->lock_, &c->senders_); }
-static int n_receivers(volt_chan *c) { return n_waiting(&c->lock_, &c->receivers_); }
-static int n_watchers(volt_chan *c) { return n_waiting(&c->lock_, &c->watchers_); }
+static int n_senders(volt_chan *c) { return count_waiting(&c->lock_, &c->senders_); }
+static int n_receivers(volt_chan *c) { return count_waiting(&c->lock_, &c->receivers_); }
+static int n_watchers(volt_chan *c) { return count_waiting(&c->lock_, &c->watchers_); }
 
 // Yields until so many wait there.
 static volt_poll until_waiting(volt_cx *cx, awaiter *a, volt_chan *c, int (*count)(volt_chan *),

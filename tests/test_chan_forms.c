@@ -8,16 +8,6 @@
 
 static const volt_time A_MOMENT = VOLT_MS(5);
 
-// How many wait on a list of an object.
-static int n_waiting(uint32_t *lock, volt__node *const *list) {
-    volt__lock(lock);
-    volt__node *n = *list;
-    int count = 0;
-    if (n) do count++;
-        while ((n = n->next_) != *list);
-    volt__unlock(lock);
-    return count;
-}
 // A thread that does one call, which has begun to wait when it is seen in the list.
 typedef struct {
     int (*fn)(void *on);
@@ -35,7 +25,7 @@ static void caller_start(caller *c, int (*fn)(void *), void *on, uint32_t *lock,
     c->fn = fn;
     c->on = on;
     c->thread = start_thread(caller_main, c);
-    UNTIL(n_waiting(lock, list) == 1);
+    UNTIL(count_waiting(lock, list) == 1);
 }
 static int caller_end(caller *c) {
     join_thread(c->thread);
@@ -198,7 +188,7 @@ TEST_OF_THREADS(oneshot_sender_gives_up_its_work) {
     int is_done = 0;
     volt_rt *rt = create_on(1);
     RT_SPAWN(rt, NULL, worker_run, (worker){ .o = &o, .is_done = &is_done });
-    UNTIL(n_waiting(&o.latch_.lock_, &o.latch_.waiters_) == 1);
+    UNTIL(count_waiting(&o.latch_.lock_, &o.latch_.waiters_) == 1);
     volt_oneshot_close(&o);
     UNTIL(READ(is_done));
     destroy(rt);
@@ -298,7 +288,7 @@ TEST_OF_THREADS(watch_until_it_is_that) {
     caller_start(&c, await_enough, &g, &g.w.lock_, &g.w.waiters_);
     int n_asked = READ(g.n_asked);
     CHECK_EQ(set_gauge(&g, 9), 0);
-    UNTIL(READ(g.n_asked) > n_asked && n_waiting(&g.w.lock_, &g.w.waiters_) == 1);
+    UNTIL(READ(g.n_asked) > n_asked && count_waiting(&g.w.lock_, &g.w.waiters_) == 1);
     CHECK_EQ(set_gauge(&g, 10), 0);
     CHECK_EQ(caller_end(&c), 1);
     CHECK_EQ(g.got, 10);
@@ -338,7 +328,7 @@ TEST_OF_THREADS(watch_a_task_waits_until_it_is_that) {
     g.least = 12;
     volt_rt *rt = create_on(1);
     RT_SPAWN(rt, NULL, reader_run, (reader){ .g = &g, .is_done = &is_done });
-    UNTIL(READ(is_done) == 1 && n_waiting(&g.w.lock_, &g.w.waiters_) == 1);
+    UNTIL(READ(is_done) == 1 && count_waiting(&g.w.lock_, &g.w.waiters_) == 1);
     CHECK_EQ(set_gauge(&g, 11), 0);
     CHECK_EQ(set_gauge(&g, 12), 0);
     UNTIL(READ(is_done) == 2);

@@ -46,15 +46,6 @@ static void dawdle(void) {
     for (uint64_t n = RANDOM_BELOW(200); n > 0; n--) VOLT_CPU_RELAX();
 }
 
-static int n_waiting(uint32_t *lock, volt__node *const *list) {
-    volt__lock(lock);
-    volt__node *n = *list;
-    int count = 0;
-    if (n) do count++;
-        while ((n = n->next_) != *list);
-    volt__unlock(lock);
-    return count;
-}
 // ---- queue
 
 typedef struct {
@@ -296,7 +287,7 @@ static volt_poll taker_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(t->rc, volt_queue_pop(cx, t->q, t->out));
     VOLT_END(t->rc);
 }
-static int is_awaited(volt_queue *q) { return n_waiting(&q->lock_, &q->waiters_) > 0; }
+static int is_awaited(volt_queue *q) { return count_waiting(&q->lock_, &q->waiters_) > 0; }
 // Cancelled before the push and after it, before it could run: the message is for the next one.
 ROOT_TEST_1(queue_receiver_cancelled, {
     volt_queue q;
@@ -396,7 +387,7 @@ static volt_poll expecting_run(volt_cx *cx, void *arg) {
     VOLT_END(e->rc);
 }
 static int is_expected(volt_oneshot *o) {
-    return n_waiting(&o->latch_.lock_, &o->latch_.waiters_) > 0;
+    return count_waiting(&o->latch_.lock_, &o->latch_.waiters_) > 0;
 }
 ROOT_TEST(oneshot_waits, { volt_oneshot o; volt_timer t; volt_handle h; int i, rc; }) {
     VOLT_BEGIN(cx, s);
@@ -779,7 +770,7 @@ ROOT_TEST_1(bcast_subscriber_cancelled, {
     volt_sub_open(&s->sub, &s->b);
     for (s->i = 0; s->i < 2; s->i++) {
         SPAWN(&s->h, hearer_run, (hearer){ .s = &s->sub, .v = &s->v });
-        while (n_waiting(&s->b.lock_, &s->b.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+        while (count_waiting(&s->b.lock_, &s->b.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
         s->before = READ(test_heap.n_allocs);
         if (s->i) CHECK_EQ(send_int(&s->b, 5), 1);
         volt_cancel(&s->h);
@@ -793,7 +784,7 @@ ROOT_TEST_1(bcast_subscriber_cancelled, {
     VOLT_AWAIT(s->rc, volt_sub_recv(cx, &s->sub, &s->v, 1));
     CHECK_EQ(s->rc, -EINVAL);
     SPAWN(&s->h, hearer_run, (hearer){ .s = &s->sub, .v = &s->v });
-    while (n_waiting(&s->b.lock_, &s->b.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+    while (count_waiting(&s->b.lock_, &s->b.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
     volt_bcast_close(&s->b);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, 0);
@@ -857,7 +848,7 @@ ROOT_TEST_1(watch_watcher_cancelled, {
     volt_watcher_open(&s->r, &s->w);
     for (s->i = 0; s->i < 2; s->i++) {
         SPAWN(&s->h, hearer_run, (hearer){ .w = &s->r, .v = &s->v });
-        while (n_waiting(&s->w.lock_, &s->w.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+        while (count_waiting(&s->w.lock_, &s->w.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
         s->before = READ(test_heap.n_allocs);
         const int five = 5;
         if (s->i) CHECK_EQ(volt_watch_set(&s->w, &five, sizeof five), 0);
@@ -872,7 +863,7 @@ ROOT_TEST_1(watch_watcher_cancelled, {
     VOLT_AWAIT(s->rc, volt_watcher_next(cx, &s->r, &s->v, 1));
     CHECK_EQ(s->rc, -EINVAL);
     SPAWN(&s->h, hearer_run, (hearer){ .w = &s->r, .v = &s->v });
-    while (n_waiting(&s->w.lock_, &s->w.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+    while (count_waiting(&s->w.lock_, &s->w.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
     volt_watch_close(&s->w);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, 0);
