@@ -6026,22 +6026,32 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
     }
 }
-static volt__task *volt__take_one(volt__injector *q, uint64_t *count) {
+// The share of one of so many takers: the first of it is next, the rest follows in the ring. A
+// quarter of it, if that ring is long: what spilled out of it would come back only to spill again.
+static volt__task *volt__take_some(volt__worker *w, volt__injector *q, uint32_t n_takers,
+                                   uint64_t *count) {
     volt__chain c;
+    uint32_t len = volt__ring_len(&w->ring), least = VOLT_INJECT_BATCH / 4 + 1;
+    uint32_t n = len + least < VOLT_INJECT_BATCH ? VOLT_INJECT_BATCH - len : least;
     volt__chain_init(&c);
-    if (!volt__injector_pop(q, 1, 1, &c)) return NULL;
-    ++*count;
-    return volt__chain_pop(&c);
+    *count += volt__injector_pop(q, n_takers, volt__min32(n, volt__ring_room(&w->ring) + 1), &c);
+    volt__task *t = volt__chain_pop(&c);
+    volt__splice(w, &c);
+    return t;
+}
+static volt__task *volt__take_shared(volt__worker *w) {
+    volt__injector *q = &w->rt->injector;
+    if (volt__injector_is_empty(q)) return NULL; // before `started`: see volt__fetch_share
+    return volt__take_some(w, q, volt__started(w->rt), &w->stats.wakes_remote);
 }
 // Inbox and injector in turn, so that neither starves the other.
 static volt__task *volt__take_injected(volt__worker *w) {
-    volt__injector *injector = &w->rt->injector;
-    if (!volt__has_inboxes(w->rt)) return volt__take_one(injector, &w->stats.wakes_remote);
+    if (!volt__has_inboxes(w->rt)) return volt__take_shared(w);
     volt__task *t = NULL;
     w->is_inbox_next = !w->is_inbox_next;
-    if (w->is_inbox_next) t = volt__take_one(&w->inbox, &w->stats.placed);
-    if (!t) t = volt__take_one(injector, &w->stats.wakes_remote);
-    if (!t && !w->is_inbox_next) t = volt__take_one(&w->inbox, &w->stats.placed);
+    if (w->is_inbox_next) t = volt__take_some(w, &w->inbox, 1, &w->stats.placed);
+    if (!t) t = volt__take_shared(w);
+    if (!t && !w->is_inbox_next) t = volt__take_some(w, &w->inbox, 1, &w->stats.placed);
     return t;
 }
 // Serves what is due. 1: *t is next; NULL: the step has had its polls, somebody wants the helm, or

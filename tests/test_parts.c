@@ -1584,10 +1584,15 @@ TEST(shares_of_the_injector) {
     c = no_chain();
     for (int i = 0; i < 2; i++) volt__chain_push(&c, t[i]);
     volt__injector_push(&rt->injector, &c);
-    CHECK(volt__take_injected(w) == t[0] && rt->injector.len == 1); // one, whatever there is
+    CHECK(volt__take_injected(w) == t[0] && rt->injector.len == 0); // 2 / 2 + 1
+    CHECK(volt__pop_ring(w) == t[1] && w->stats.wakes_remote == 5);
+    c = no_chain();
+    for (int i = 0; i < 2; i++) volt__chain_push(&c, t[i]);
+    volt__injector_push(&rt->injector, &c);
     while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w));
     CHECK_EQ(volt__fetch_share(w), 0);
-    CHECK_EQ(rt->injector.len, 1);
+    CHECK(volt__take_injected(w) == t[0] && rt->injector.len == 1); // one: the ring is full
+    CHECK(volt__ring_room(&w->ring) == 0);
     end();
 }
 static void place_at(volt__worker *at, volt__task *t) {
@@ -1603,8 +1608,10 @@ TEST(inbox_and_injector_in_turn) {
         place_at(w, placed[i] = still_task(w));
         place_at(NULL, injected[i] = still_task(w));
     }
+    while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w)); // one each
     CHECK(volt__take_injected(w) == placed[0] && volt__take_injected(w) == injected[0]);
     CHECK(volt__take_injected(w) == placed[1] && volt__take_injected(w) == injected[1]);
+    while (ring_len() > 0) volt__pop_ring(w);
     CHECK(w->stats.placed == 2 && w->stats.wakes_remote == 2);
     CHECK_EQ(volt__fetch_share(w), 2); // idle: what was placed here comes first, and all of it
     CHECK(volt__pop_ring(w) == placed[2] && volt__pop_ring(w) == placed[3]);

@@ -450,6 +450,50 @@ TEST(two_hundred_thousand_spawns_from_outside_one_worker) { check_flood(1, 0); }
 TEST(two_hundred_thousand_spawns_from_outside_two_workers) { check_flood(2, 0); }
 TEST(two_hundred_thousand_spawns_from_outside_without_the_watch) { check_flood(2, UINT32_MAX); }
 
+// ---- a crowd from outside beside tasks that always yield
+
+enum { CROWD = 1000 };
+typedef struct {
+    const load *load;
+    int is_held, may_go, n_ended, first, last; // polls of the load at the first and the last one
+} crowd;
+typedef struct {
+    volt_frame frame;
+    crowd *crowd;
+} visitor;
+static volt_poll holder_run(volt_cx *cx, void *arg) { // until all have come
+    visitor *v = arg;
+    VOLT_BEGIN(cx, v);
+    WRITE(v->crowd->is_held, 1);
+    UNTIL(READ(v->crowd->may_go));
+    VOLT_END(0);
+}
+static volt_poll visitor_run(volt_cx *cx, void *arg) {
+    visitor *v = arg;
+    VOLT_BEGIN(cx, v);
+    if (v->crowd->n_ended == 0) v->crowd->first = polls_of(v->crowd->load);
+    v->crowd->last = polls_of(v->crowd->load);
+    COUNT(v->crowd->n_ended);
+    VOLT_END(0);
+}
+// A busy worker takes many of them at a look, not one.
+TEST(a_crowd_from_outside_beside_tasks_that_always_yield) {
+    volt_rt *rt = create_on(1);
+    load l;
+    crowd c = { .load = &l };
+    memset(&l, 0, sizeof l);
+    start_load(rt, &l, YIELDING);
+    RT_SPAWN(rt, NULL, holder_run, (visitor){ .crowd = &c });
+    UNTIL(READ(c.is_held));
+    for (int i = 0; i < CROWD; i++) RT_SPAWN(rt, NULL, visitor_run, (visitor){ .crowd = &c });
+    WRITE(c.may_go, 1);
+    UNTIL(READ(c.n_ended) == CROWD);
+    printf("%d polls of the load beside them\n", c.last - c.first);
+    CHECK(c.last - c.first < CROWD * VOLT_INJECT_MAX / 16);
+    stop_load(&l);
+    destroy(rt);
+}
+
 // ---- which threads are started
 
 // By name: the sanitizers run threads of their own.
