@@ -7564,6 +7564,25 @@ static __attribute__((noinline)) void volt__wakes_go(volt__wakes *w) {
 static inline void volt__wakes_release(volt__wakes *w) {
     if (w->first || w->chain.head) volt__wakes_go(w);
 }
+// The first of a list, and gives back the lock: where nobody else is fired by the same event.
+static void volt__fire_first(volt__node **list, uint8_t state, uint32_t *lock) {
+    volt__wakes wakes;
+    volt__node *n = *list;
+    if (VOLT__UNLIKELY(VOLT__CAST(uintptr_t, n->who_) & VOLT__BLOCKED)) {
+        volt__wakes_init(&wakes);
+        volt__wakes_fire_first(&wakes, list, state);
+        volt__unlock(lock);
+        volt__wakes_go(&wakes);
+        return;
+    }
+    volt__task *t = volt__node_task(n);
+    VOLT_ASSERT(volt__node_state(n) == VOLT__LINKED);
+    volt__list_remove(list, n);
+    volt__node_set(n, state);
+    int must_enqueue = volt__task_wake(t);
+    volt__unlock(lock); // LAST TOUCH
+    if (must_enqueue) volt__schedule(t);
+}
 
 typedef struct volt__wait volt__wait;
 typedef int64_t volt__wait_fn(const volt__wait *a, volt__node *n, uint8_t was, volt__wakes *wakes);
@@ -8727,9 +8746,71 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
     c->rt_ = NULL;
     c->buf_ = NULL;
 }
+// ---- one message, sent or received by a task that is not cancelled, while it is open and has a
+// buffer: the steps of volt__chan_enter_send and _recv that most waits consist of, without a
+// volt__wait. Under lock; VOLT__ELSE: nothing is done, the lock is still held.
+enum { VOLT__DONE_HERE, VOLT__WAITS_HERE, VOLT__ELSE };
+
+static inline int volt__chan_link(volt_cx *cx, volt_chan *c, volt__node **list, volt__node *n) {
+    volt__node_bind(n, cx->task_, c);
+    volt__list_push(list, n);
+    volt__unlock(&c->lock_);
+    return VOLT__WAITS_HERE;
+}
+// A message has come: for the first who waits for one.
+static inline void volt__chan_pass_message(volt_chan *c) {
+    if (!c->receivers_) {
+        volt__unlock(&c->lock_);
+        return;
+    }
+    c->spoken_for_++;
+    volt__fire_first(&c->receivers_, VOLT__FIRED, &c->lock_);
+}
+// A message has gone: its room is for the first who waits for that.
+static inline void volt__chan_pass_room(volt_chan *c) {
+    if (!c->senders_) {
+        volt__unlock(&c->lock_);
+        return;
+    }
+    c->to_come_++;
+    volt__fire_first(&c->senders_, VOLT__FIRED, &c->lock_);
+}
+static int volt__chan_send_one(volt_cx *cx, volt__node *n, volt_chan *c, const void *v) {
+    int has_grant = volt__node_state(n) == VOLT__FIRED;
+    if (c->is_closed_ || c->cap_ == 0) return VOLT__ELSE;
+    if (has_grant) {
+        c->to_come_--;
+        volt__node_unbind(n, cx->task_);
+    } else if (c->senders_ || volt__chan_room(c) == 0) {
+        return volt__chan_link(cx, c, &c->senders_, n);
+    }
+    volt__chan_put(c, VOLT__CAST(const char *, v));
+    volt__chan_pass_message(c);
+    return VOLT__DONE_HERE;
+}
+static int volt__chan_recv_one(volt_cx *cx, volt__node *n, volt_chan *c, void *v) {
+    int has_grant = volt__node_state(n) == VOLT__FIRED;
+    if (c->is_closed_ || c->cap_ == 0) return VOLT__ELSE;
+    if (has_grant) {
+        c->spoken_for_--;
+        volt__node_unbind(n, cx->task_);
+    } else if (volt__chan_ready(c) == 0) {
+        return volt__chan_link(cx, c, &c->receivers_, n);
+    }
+    volt__chan_get(c, VOLT__CAST(char *, v));
+    volt__chan_pass_room(c);
+    return VOLT__DONE_HERE;
+}
 static __attribute__((noinline)) volt_poll
 volt__chan_send_slow(volt_cx *cx, volt__node *n, volt_chan *c, const void *v, int has_lock) {
     volt__wait a;
+    if (!has_lock && volt__node_state(n) == VOLT__FIRED && !volt__is_off(cx)) {
+        volt__lock(&c->lock_);
+        has_lock = 1;
+    }
+    int done = has_lock ? volt__chan_send_one(cx, n, c, v) : VOLT__ELSE;
+    if (done == VOLT__DONE_HERE) return volt__leaf_end(n, 0);
+    if (done == VOLT__WAITS_HERE) return volt__leaf_pend(cx, n, 0);
     volt__chan_ask_send(&a, c, v, 1);
     a.has_lock = has_lock;
     volt_poll p = volt__wait_poll(cx, n, &a);
@@ -8738,6 +8819,13 @@ volt__chan_send_slow(volt_cx *cx, volt__node *n, volt_chan *c, const void *v, in
 static __attribute__((noinline)) volt_poll
 volt__chan_recv_slow(volt_cx *cx, volt__node *n, volt_chan *c, void *v, int has_lock) {
     volt__wait a;
+    if (!has_lock && volt__node_state(n) == VOLT__FIRED && !volt__is_off(cx)) {
+        volt__lock(&c->lock_);
+        has_lock = 1;
+    }
+    int done = has_lock ? volt__chan_recv_one(cx, n, c, v) : VOLT__ELSE;
+    if (done == VOLT__DONE_HERE) return volt__leaf_end(n, 1);
+    if (done == VOLT__WAITS_HERE) return volt__leaf_pend(cx, n, 0);
     volt__chan_ask_recv(&a, c, v, 1);
     a.has_lock = has_lock;
     return volt__wait_poll(cx, n, &a);
