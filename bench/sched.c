@@ -27,6 +27,7 @@ enum { SHRINK = 5 };
 enum { SHRINK = 1 };
 #endif
 #define VOLT_IMPLEMENTATION
+#include "calls.h"
 #include "volt.h"
 #include "rows.h"
 
