@@ -154,7 +154,8 @@ static volt_poll sent_ping_run(volt_cx *cx, void *arg) {
     sent_ping *p = arg;
     VOLT_BEGIN(cx, p);
     p->value = (int64_t)((uintptr_t)p % 1000003);
-    p->rc = VOLT_SPAWN(cx, NULL, sent_pong_run, (sent_pong){ .there = &p->there, .back = &p->back });
+    p->rc = VOLT_SPAWN(cx, NULL, sent_pong_run,
+                       (sent_pong){ .there = &p->there, .back = &p->back });
     if (p->rc == 0 && volt_oneshot_send(&p->there, p->value) == 0) {
         VOLT_AWAIT(p->got, volt_oneshot_recv(cx, &p->back));
         if (p->got == p->value + 1) tally_add(1);
