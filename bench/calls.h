@@ -10,7 +10,7 @@
 // No header here: volt.h must be the first to include one.
 enum { CALLS_CELLS = 4096, CALLS_LINE = 128 };
 typedef struct calls_cell {
-    _Alignas(CALLS_LINE) unsigned long n; // written by one thread only
+    _Alignas(CALLS_LINE) unsigned long n; // written by one thread, the last one by all others
 } calls_cell;
 static calls_cell calls_cells[CALLS_CELLS];
 static unsigned calls_used;
@@ -23,14 +23,16 @@ static __attribute__((noinline, cold)) void calls_register(void) {
 
 static inline void calls_add(void) {
     if (__builtin_expect(!calls_mine, 0)) calls_register();
-    __atomic_store_n(&calls_mine->n, calls_mine->n + 1, __ATOMIC_RELAXED);
+    if (__builtin_expect(calls_mine == &calls_cells[CALLS_CELLS - 1], 0))
+        __atomic_fetch_add(&calls_mine->n, 1, __ATOMIC_RELAXED);
+    else
+        __atomic_store_n(&calls_mine->n, calls_mine->n + 1, __ATOMIC_RELAXED);
 }
 
-// -1: there were more threads than cells.
 static inline long calls_sum(void) {
-    const unsigned used = __atomic_load_n(&calls_used, __ATOMIC_RELAXED);
+    unsigned used = __atomic_load_n(&calls_used, __ATOMIC_RELAXED);
     unsigned long sum = 0;
-    if (used > CALLS_CELLS) return -1;
+    if (used > CALLS_CELLS) used = CALLS_CELLS;
     for (unsigned i = 0; i < used; i++) sum += __atomic_load_n(&calls_cells[i].n, __ATOMIC_RELAXED);
     return (long)sum;
 }
