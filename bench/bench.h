@@ -147,8 +147,8 @@ static inline void bench_print(bench_row *r) {
     const double median = bench_median(r->wall, r->n), cpu = bench_median(r->cpu, r->n);
     const double wakes = bench_median(r->wakes, r->n), calls = bench_median(r->calls, r->n);
     char calls_text[32] = "-";
-    if (r->calls[0] >= 0) snprintf(calls_text, sizeof calls_text, "%.4f", calls);
-    printf("%-12s %7u %10.2f %10.2f %10.2f %9.4f %9s %10" PRIu64 "  %s\n", r->id, r->workers,
+    if (r->calls[0] >= 0) snprintf(calls_text, sizeof calls_text, "%.5f", calls);
+    printf("%-12s %7u %10.2f %10.2f %10.2f %9.5f %9s %10" PRIu64 "  %s\n", r->id, r->workers,
            r->wall[0], median, cpu, wakes, calls_text, r->ops, r->what);
     if (getenv("BENCH_JSON"))
         bench_print_json(r, median, cpu, wakes, r->calls[0] < 0 ? -1 : calls);

@@ -3,7 +3,7 @@
 // do them, on one thread and without volt.h. A row of volt.h is compared with the floor of the same
 // name.
 //
-//   floor [ROW...] [--reps N]
+//   floor [ROW...] [--reps N], or --list
 //
 //   S1   spawn, run and free an empty task: free list, ring of pointers, indirect call
 //   S2   the same with 10,000 tasks queued at a time
@@ -893,6 +893,10 @@ static void measure(const struct row *r, int reps) {
 
 int main(int argc, char **argv) {
     double reps = 15;
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < BENCH_COUNT(rows); i++) puts(rows[i].id);
+        return 0;
+    }
     const bench_option options[] = { { "--reps", &reps, 1, BENCH_REPS_MAX } };
     const int n = bench_options(argc, argv, options, BENCH_COUNT(options));
     int measured = 0;
