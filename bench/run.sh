@@ -58,7 +58,7 @@ build() {
     programs=$(existing $programs)
     floors=$(existing $floors)
     for name in $programs $floors memory hello idle; do echo "$bin/$name"; done >"$work/targets"
-    xargs make -s <"$work/targets"
+    xargs make -s <"$work/targets" || exit 1
 }
 floor_of() {
     awk -v id="$1" '$2 == id || index($2, id "+") == 1 { program = $1; rows = rows " " $2 }
@@ -218,13 +218,13 @@ show() {
     sed -n '/^{/p' "$1" >>"$work/json"
 }
 both() {
-    env BENCH_JSON=1 "$@" >"$work/out" || { cat "$work/out" && exit 1; }
+    env BENCH_JSON=1 "$@" >"$work/out" || { show "$work/out" && exit 1; }
     show "$work/out"
 }
 # What a small program weighs, and what it takes to compile: by tests/size.sh.
 m3() {
-    pinned hello "$bin/hello" --workers 1 >"$work/hello"
-    sh "$here/../tests/size.sh" "$work" host="${CC:-cc}" >"$work/size"
+    pinned hello "$bin/hello" --workers 1 >"$work/hello" || exit 1
+    sh "$here/../tests/size.sh" "$work" host="${CC:-cc}" >"$work/size" || exit 1
     awk '
     FILENAME ~ /hello$/ { if ($1 == "M3") { us = $4 / 1000; cpu = $5; calls = $7 } next }
     /^\| host / { split($0, part, " *[|] *"); text = part[6]; sub(/ .*/, "", text) }
