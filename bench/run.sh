@@ -140,8 +140,8 @@ processes() {
 
 # ---- tables
 
-# Of each row: id, ns, cpu, wakes, calls, floor, floor+, CPU time of the floor, ms of both processes,
-# operation; - for what there is not. ns of all floors follow, on lines that begin with +.
+# Of each row: id, ns, cpu, wakes, calls, floor, floor+, CPU time of the floor, ms of both
+# processes, operation; - for what there is not. ns of all floors follow, on lines that begin with +.
 medians() {
     awk '
     function sort(n,    i, j, v) { # x[1..n]
@@ -177,8 +177,8 @@ medians() {
     ' "$work/runs" "$work/processes"
 }
 table() {
-    printf '%-5s %9s %9s %8s %8s %8s %6s %8s %6s  %8s %8s %6s  %s\n' row ns/op 'cpu ns' wakes calls \
-        floor ratio floor+ ratio 'volt ms' 'floor ms' ratio operation
+    printf '%-5s %9s %9s %8s %8s %8s %6s %8s %6s  %8s %8s %6s  %s\n' row ns/op 'cpu ns' wakes \
+        calls floor ratio floor+ ratio 'volt ms' 'floor ms' ratio operation
     awk '
     function known(x, width, digits) {
         return x == "-" ? sprintf("%" width "s", x) : sprintf("%" width "." digits "f", x)
