@@ -134,8 +134,9 @@ typedef struct row {
 
 static uint32_t row_workers; // of the row that is being measured
 // Flags, with .ops. EVEN: as many as there are workers share them evenly; what is left over is not
-// done. CROWD: how many tasks there are at once depends on the clock, and the most ever may be in
-// any repetition: a slab for every 10,000 operations is let pass.
+// done. CROWD: how many tasks there are at once depends on the clock, the most so far may be in any
+// repetition, and what was not needed for a second goes back. So slabs, of hundreds of tasks each,
+// are let pass: one for 100 operations.
 #define ROW_EVEN ((uint64_t)1 << 63)
 #define ROW_CROWD ((uint64_t)1 << 62)
 
@@ -145,7 +146,7 @@ static inline uint64_t row_ops(const row *r) {
 }
 
 static inline int64_t row_may_allocate(const row *r, int reps) {
-    return r->ops & ROW_CROWD ? (int64_t)(row_ops(r) / 10000) * reps : 0;
+    return r->ops & ROW_CROWD ? (int64_t)(row_ops(r) / 100) * reps : 0;
 }
 
 typedef struct measurement {

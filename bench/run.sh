@@ -29,10 +29,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# The programs: what they are, as far as they exist, and which of them have threads of their own.
+# The programs, as far as they exist; those of rows that have threads of their own.
 programs='sched timer sync chan outside wake'
 floors='floor floor_outside'
-threaded='outside wake floor_outside'
+threaded='outside wake'
 # Rows of many seconds: one pair of one repetition, and no process.
 slow='T2'
 
@@ -83,6 +83,7 @@ find_rows() {
 
 # ---- runs
 
+# pinned PROGRAM COMMAND...  On CPU 0, unless rows of this program have threads of their own.
 pinned() {
     if is_among "$1" "$threaded"; then
         shift
@@ -92,11 +93,12 @@ pinned() {
         taskset -c 0 "$@"
     fi
 }
-# take WHO PROGRAM ARGUMENT...  One run: its rows become lines of $work/runs.
+# take WHO PROGRAM ITSELF-OR-FLOOR ARGUMENT...  One run for a row of this program: a line of
+# $work/runs for each row or floor.
 take() {
-    who=$1 program=$2
-    shift 2
-    pinned "$program" "$bin/$program" "$@" >"$work/out" </dev/null || exit 1
+    who=$1 of=$2 program=$3
+    shift 3
+    pinned "$of" "$bin/$program" "$@" >"$work/out" </dev/null || exit 1
     awk -v who="$who" '$1 != "row" {
         printf "%s %s %s %s %s %s", who, $1, $4, $5, $6, $7
         for (i = 9; i <= NF; i++) printf " %s", $i
@@ -115,16 +117,16 @@ pair() {
     [ $((n % 2)) -eq 1 ] || order='floor volt'
     for side in $order; do
         case $side-$# in
-        volt-*) take volt "$of" "$id" --workers 1 --reps "$volt_reps" ;;
+        volt-*) take volt "$of" "$of" "$id" --workers 1 --reps "$volt_reps" ;;
         floor-0) ;;
-        *) take floor "$@" --reps "$floor_reps" ;;
+        *) take floor "$of" "$@" --reps "$floor_reps" ;;
         esac
     done
 }
-# process PROGRAM ROW  Median time of the whole process in ms.
+# process PROGRAM ITSELF-OR-FLOOR ROW  Median time of the whole process in ms.
 process() {
     pinned "$1" hyperfine -N --style none --warmup 1 --runs "$runs" --export-csv "$work/csv" \
-        "$bin/$1 $2 --reps 1" >"$work/log" 2>&1 </dev/null || { cat "$work/log" >&2 && exit 1; }
+        "$bin/$2 $3 --reps 1" >"$work/log" 2>&1 </dev/null || { cat "$work/log" >&2 && exit 1; }
     awk -F , 'NR == 2 { printf "%.3f", $4 * 1000 }' "$work/csv"
 }
 # processes PROGRAM ROW [FLOOR ROW...]
@@ -132,8 +134,8 @@ processes() {
     of=$1 id=$2 volt_ms=- floor_ms=-
     shift 2
     if [ "$runs" -gt 0 ] && ! is_among "$id" "$slow"; then
-        volt_ms=$(process "$of" "$id")
-        [ "${2:-}" != "$id" ] || floor_ms=$(process "$1" "$id")
+        volt_ms=$(process "$of" "$of" "$id")
+        [ "${2:-}" != "$id" ] || floor_ms=$(process "$of" "$1" "$id")
     fi
     echo "$id $volt_ms $floor_ms" >>"$work/processes"
 }
@@ -141,7 +143,7 @@ processes() {
 # ---- tables
 
 # Of each row: id, ns, cpu, wakes, calls, floor, floor+, CPU time of the floor, ms of both
-# processes, operation; - for what there is not. ns of all floors follow, on lines that begin with +.
+# processes, operation; - for what there is not. Then ns of all floors, on lines that begin with +.
 medians() {
     awk '
     function sort(n,    i, j, v) { # x[1..n]
@@ -163,12 +165,14 @@ medians() {
         for (i = 3; i <= 6; i++) at[$1, $2, i, k] = $i
         operation[$1, $2] = ""
         for (i = 7; i <= NF; i++) operation[$1, $2] = operation[$1, $2] " " $i
-        if (k == 1 && $1 == "floor") floors[++n_floors] = $2
+        if (k > 1 || $1 != "floor") next
+        floors[++n_floors] = $2
+        id = $2
+        if (sub(/[+].*/, "", id)) last_plus[id] = $2
         next
     }
     {
-        plus = median("floor", $1 "+rmw", 3)
-        if (plus == "-") plus = median("floor", $1 "+clock", 3)
+        plus = $1 in last_plus ? median("floor", last_plus[$1], 3) : "-"
         print $1, median("volt", $1, 3), median("volt", $1, 4), median("volt", $1, 5), \
             median("volt", $1, 6), median("floor", $1, 3), plus, median("floor", $1, 4), $2, \
             $3 operation["volt", $1]
