@@ -46,7 +46,7 @@ help:
 	@echo 'make examples  the examples with real clients, servers and libraries; part of make check'
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
-	@echo 'make bench     the benchmarks; needs hyperfine'
+	@echo 'make bench     the benchmarks; ROW=S6, ROWS="S1 M2": these; needs hyperfine'
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
 	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
 	@echo '               the other tasks; needs valgrind'

@@ -19,6 +19,7 @@
 // another one, C8 and C10 are after Tokio's own benchmarks. All messages are added up. ns are per
 // message, in C10 per message received; for the columns see bench.h.
 #define VOLT_IMPLEMENTATION
+#include "calls.h"
 #include "volt.h"
 #include "rows.h"
 

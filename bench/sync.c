@@ -19,6 +19,7 @@
 // C10 after Tokio's own benchmarks. What a lock guards is a plain number, which must come out right
 // in the end. ns are per operation, in C3c per round of all 8; for the columns see bench.h.
 #define VOLT_IMPLEMENTATION
+#include "calls.h"
 #include "volt.h"
 #include "rows.h"
 
