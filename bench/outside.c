@@ -10,16 +10,17 @@
 //         tasks and waits for all
 //   S4b   beside 4 tasks that stall 10 us and respawn themselves, 1,000 tasks; 5 times
 //   S5p1 S5p2 S5p4 S5p8   so many threads spawn 12,800 detached tasks in total, a wait group counts
-//         them; 20 times. Wall time is from the first spawn until a thread that waits for all goes on
-//   S12a S12b S12c   a thread wakes a task, which stores the time at which it runs; then nothing for
-//         3, 30, 300 us. min and median are of the median latency of a repetition
+//         them; 20 times. Wall time is from the first spawn until a thread that waits for all goes
+//         on
+//   S12a S12b S12c   a thread wakes a task, which stores the time at which it runs; then nothing
+//         for 3, 30, 300 us. min and median are of the median latency of a repetition
 //   S12d S12e   100 tickers of 1 kHz, in absolute time, beside 2 tasks for each worker that always
 //         stall 10 us and yield; 1 s. min and median are of the p50 (d) or p99 (e) of how late a
 //         tick was in a repetition; volt's timers have ticks of 1 ms, rounded up
 //
-// S3 to S5 have the shape of the remote_spawn benchmarks in Tokio's tree. To stall is to look at the
-// clock. The thread of S12a to S12c stalls for the gaps, too, and yields its CPU while it waits for
-// the answer; cpu has all of that, and what the others do in S4 and S12d, S12e. ns are per
+// S3 to S5 have the shape of the remote_spawn benchmarks in Tokio's tree. To stall is to look at
+// the clock. The thread of S12a to S12c stalls for the gaps, too, and yields its CPU while it waits
+// for the answer; cpu has all of that, and what the others do in S4 and S12d, S12e. ns are per
 // operation; for the columns see bench.h, for wall figures that are no times latency.h.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

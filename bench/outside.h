@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// How a row is measured whose work comes from threads that are not workers: the main thread makes a
-// runtime, does the row once to warm up and then once per repetition, and ends it. Start and end of
-// runtime and threads do not count. Include it after rows.h, whose checks are made here, too: of the
-// operations that were done, and, where the row is `bounded`, of allocations in a repetition with
-// one worker. What is lost would be waited for without end: after five minutes the program ends.
+// How a row is measured whose work comes from threads that are not workers: the main thread makes
+// a runtime, does the row once to warm up and then once per repetition, and ends it. Start and end
+// of runtime and threads do not count. Include it after rows.h, whose checks are made here, too: of
+// the operations that were done, and, where the row is `bounded`, of allocations in a repetition
+// with one worker. What is lost would be waited for without end: after five minutes the program
+// ends.
 #ifndef BENCH_OUTSIDE_H
 #define BENCH_OUTSIDE_H
 
@@ -22,8 +23,8 @@ typedef struct outside_row {
     uint32_t arg;
     // before the warm-up and after the last repetition; NULL: nothing. What is left is cancelled
     void (*begin)(uint32_t arg), (*end)(uint32_t arg);
-    // at most as many tasks are alive as in the warm-up, and it takes no seconds, after which memory
-    // that was not needed goes back
+    // at most as many tasks are alive as in the warm-up, and it takes no seconds, after which
+    // memory that was not needed goes back
     int is_bounded;
 } outside_row;
 
@@ -90,8 +91,8 @@ static inline int outside_main(int argc, char **argv, const outside_row *rows, s
     return 0;
 }
 
-// ---- a mailbox: a thread sends numbers, one more each time, by a store and a wake-up; a task waits
-// for them by hand, as the manual says under `waiting for something of your own`
+// ---- a mailbox: a thread sends numbers, one more each time, by a store and a wake-up; a task
+// waits for them by hand, as the manual says under `waiting for something of your own`
 
 static struct mailbox {
     _Alignas(TALLY_LINE) uint64_t sent; // by the thread

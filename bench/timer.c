@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Timer rows: what a timeout that does not strike costs, many timers at once, and how late they are.
+// Timer rows: what a timeout that does not strike costs; many timers at once; how late they are.
 //
 //   timer [ROW...] [--workers N] [--reps N]        default: all rows, 1 worker, 9 repetitions
 //   timer --list                                   the names of the rows
@@ -11,18 +11,19 @@
 //   T2   1,000,000 tasks sleep 10 s, from the first spawn until all have ended. Wall time is what
 //        that takes over the 10 s. Without warm-up, in a new runtime each time, 1 repetition if
 //        --reps does not say otherwise
-//   T3a  1,000,000 timers with deadlines spread over 0 to 999 ms from the start, armed and fired; so
-//        the wall time is not much less than 1000 ns, cpu is what counts
+//   T3a  1,000,000 timers with deadlines spread over 0 to 999 ms from the start, armed and fired;
+//        so the wall time is not much less than 1000 ns, cpu is what counts
 //   T3b  1,000,000 live timers with deadlines spread over the hour after the next; one of them by
 //        chance is disarmed and armed again with another deadline, 1,000,000 times
-//   T4   1000 tasks sleep 100 us (a), 1 ms (b) 50 times, 15 ms (c) 20 times each. min and median are
-//        of the p99 of how late they were in a repetition; volt's timers have ticks of 1 ms,
+//   T4   1000 tasks sleep 100 us (a), 1 ms (b) 50 times, 15 ms (c) 20 times each. min and median
+//        are of the p99 of how late they were in a repetition; volt's timers have ticks of 1 ms,
 //        rounded up
 //
 // volt.h has no timer without a task: one task may wait for 65,535 things at once, and looks at all
-// of them when one has come. A program with a million timers has a task for each, as here: T3a of
-// 56 bytes of state, which sleeps until its deadline. In T3b the task waits, with that deadline, for
-// whoever changes it (volt_before, and a poll by hand); who does so stores the new one and wakes it.
+// of them when one has come. A program with a million timers has a task for each, as here: in T3a
+// one with 56 bytes of state, which sleeps until its deadline. In T3b the task waits, with that
+// deadline, for whoever changes it (volt_before, and a poll by hand); who does so stores the new
+// one and wakes the task.
 //
 // Arming reads the clock each time. ns are per operation; for the columns see bench.h, for wall
 // figures that are no times latency.h.

@@ -5,9 +5,10 @@
 //   wake --list                                    the names of the rows
 //
 //   N7a  1,000,000 stores of a number, each with a volt_wake, without waiting: wake-ups that come
-//        while the task has yet to run are one. Until the task has seen the last number, and said so
-//   N7b  one store and volt_wake; the task answers by volt_notify_one, for which the thread waits by
-//        volt_notify_wait_sync; 20,000 round trips
+//        while the task has yet to run are one. Until the task has seen the last number, and said
+//        so
+//   N7b  one store and volt_wake; the task answers by volt_notify_one, for which the thread waits
+//        by volt_notify_wait_sync; 20,000 round trips
 //
 // One task and one waker for a whole row. The task counts by how much the number went up, so that
 // none is lost. ns are per operation; for the columns see bench.h.
