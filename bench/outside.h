@@ -53,7 +53,7 @@ static inline void outside_measure(const outside_row *r, uint32_t workers, int r
     if (rc < 0) bench_die("volt_create: %s", volt_strerror(rc));
     row_timed = &figures;
     outside_workers = workers;
-    signal(SIGALRM, outside_is_stuck);
+    (void)signal(SIGALRM, outside_is_stuck);
     if (r->begin) r->begin(r->arg);
     outside_repeat(r, &figures, 0);
     const uint64_t allocated = rows_n_allocated();
