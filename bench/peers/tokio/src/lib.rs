@@ -9,10 +9,13 @@
 //! from outside runs in the first thread, and the runtime in others.
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
+mod bell;
 mod rows;
+pub use bell::{Bell, By};
 pub use rows::{run_rows, runtime, Done, Options, Pause, Row};
 
 #[cfg(feature = "mimalloc")]
@@ -25,6 +28,15 @@ pub fn die(what: impl Display) -> ! {
 }
 
 // ---- clocks
+
+/// From where now() counts.
+pub fn start() -> Instant {
+    static START: OnceLock<Instant> = OnceLock::new();
+    *START.get_or_init(Instant::now)
+}
+pub fn now() -> i64 {
+    start().elapsed().as_nanos() as i64
+}
 
 /// What all threads of the process have taken so far.
 #[derive(Clone, Copy, Default)]

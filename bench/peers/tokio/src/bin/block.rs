@@ -7,11 +7,11 @@
 // that blocks runs on a worker, not in the thread of block_on. A second block_in_place in one poll
 // would cost nothing: the worker stays with the other thread until the poll has ended.
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task;
-use tokio_peer::{median, percentile, runtime, usage, Options};
+use tokio_peer::{median, now, percentile, runtime, start, usage, Options};
 
 const TICKERS: usize = 16;
 const TICK_NS: i64 = 1_000_000;
@@ -21,14 +21,6 @@ struct Plan {
     ms: u64,
     reps: usize,
     calls: u64,
-}
-
-fn start() -> Instant {
-    static START: OnceLock<Instant> = OnceLock::new();
-    *START.get_or_init(Instant::now)
-}
-fn now() -> i64 {
-    start().elapsed().as_nanos() as i64
 }
 
 // ---- the other tasks; 0: not yet
