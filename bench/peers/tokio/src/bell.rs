@@ -54,10 +54,11 @@ impl Bell {
     }
     /// Stays on its CPU, if nobody else wants it; when the answer was given.
     pub fn wait_busily(&self, n: u64) -> i64 {
-        let mut looks = 0u32;
+        let mut looks = 0;
         while self.answered.load(Acquire) < n {
             looks += 1;
-            if looks % 64 == 0 {
+            if looks == 64 {
+                looks = 0;
                 thread::yield_now();
             }
             std::hint::spin_loop();
@@ -87,7 +88,8 @@ impl Bell {
     }
     async fn introduce(&self) {
         if self.waker.get().is_none() {
-            poll_fn(|cx| Poll::Ready(drop(self.waker.set(cx.waker().clone())))).await;
+            let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+            let _ = self.waker.set(waker);
         }
     }
     fn newer(&self, seen: u64) -> Option<u64> {

@@ -156,6 +156,7 @@ async fn pairs(n: u64, trips: u64) -> u64 {
 
 // ---- S10
 
+#[allow(clippy::manual_async_fn)] // as link
 fn skynet(first: u64, leaves: u64) -> impl Future<Output = u64> + Send {
     async move {
         if leaves == 1 {

@@ -194,7 +194,8 @@ async fn rearm_queue() -> u64 {
     let mut armed = || start + HOUR + random.up_to(HOUR);
     let mut queue = DelayQueue::with_capacity(MILLION as usize);
     let keys: Vec<_> = (0..MILLION).map(|i| queue.insert_at(i, armed())).collect();
-    poll_fn(|cx| Poll::Ready(assert!(queue.poll_expired(cx).is_pending()))).await;
+    let is_armed = poll_fn(|cx| Poll::Ready(queue.poll_expired(cx).is_pending())).await;
+    assert!(is_armed);
     let mut last = vec![start; MILLION as usize];
     let (mut n, mut which) = (0, Random(SEED));
     drop(pause);
