@@ -5,7 +5,7 @@
 #   bench/peers/tokio/build.sh [OUT [PROGRAM...]]     default: build/peers/tokio and all of:
 #       sched outside timer wake sync block   with the allocator of the C library
 #       sched-mimalloc and so on              with mimalloc, in C: needs a C compiler
-#       timer-alt                             timers of each worker's own, which Tokio calls unstable
+#       timer-alt                             each worker's own timers, which Tokio calls unstable
 #
 # For the processor that it runs on. What cargo builds goes to OUT/target.
 set -eu

@@ -128,7 +128,8 @@ impl Measurement<'_> {
         let [wall, cpu, wakes] = self.figures.each_mut().map(|v| median(v));
         let min = self.figures[0][0]; // sorted by now
         println!(
-            "{id:<12} {workers:>7} {min:>10.2} {wall:>10.2} {cpu:>10.2} {wakes:>9.4} {ops:>10}  {what}"
+            "{id:<12} {workers:>7} {min:>10.2} {wall:>10.2} {cpu:>10.2} {wakes:>9.4} {ops:>10}  \
+             {what}"
         );
         if std::env::var_os("BENCH_JSON").is_some() {
             println!(

@@ -3,7 +3,7 @@
 //!
 //!   S3       the runtime idle, a thread spawns 10,000 tasks, keeps their JoinHandles and waits for
 //!            all of them in block_on; 20 times
-//!   S4a      the same, once, beside 2 tasks per worker that stall for 10 us and yield, for ever
+//!   S4a      the same, once, beside 2 tasks per worker that stall for 10 us and yield
 //!   S4b      1000 tasks, 5 times, beside 4 that stall for 10 us and respawn themselves
 //!   S5pN     N threads spawn 12,800 detached tasks in all; from the first spawn until all have run;
 //!            20 times

@@ -6,8 +6,8 @@
 //!   N7b  20,000 times: wakes, and waits, parked, for the answer
 //!
 //! By a Notify, which is what one would write and for many wakes a little quicker; N7a:waker and
-//! N7b:waker by the Waker of the task. Both coalesce: the number, which only grows, is stored beside
-//! it. For options and columns see src/lib.rs.
+//! N7b:waker by the Waker of the task. Both coalesce: the number, which only grows, is stored
+//! beside it. For options and columns see src/lib.rs.
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio_peer::{run_rows, tally_add, Bell, By, Options, Row, Since};
