@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# bench/block.c beside Tokio's: bench/peers/tokio-block, in turn.
+# bench/block.c beside Tokio's: bench/peers/tokio, in turn.
 #
 #   bench/block.sh [DIRECTORY]     of the programs, which make builds there; default: build/bench
 #
@@ -19,7 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 make -s "$bin/block"
-"$here/peers/tokio-block/run.sh" 10 1 1 >/dev/null
+"$here/peers/tokio/build.sh" "$PWD/build/peers/tokio" block
 
 # figures ROUND WHO COMMAND...  Appends the lines of both tables.
 figures() {
@@ -37,7 +37,7 @@ while [ $((round += 1)) -le "$rounds" ]; do
     for who in $order; do
         case $who in
         volt) figures "$round" volt "$bin/block" --ms "$ms" --reps 1 --calls "$calls" ;;
-        tokio) figures "$round" tokio "$here/peers/tokio-block/run.sh" "$ms" 1 "$calls" ;;
+        tokio) figures "$round" tokio build/peers/tokio/block "$ms" 1 "$calls" ;;
         esac
     done
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The rows of sync and chan beside the same ones by Tokio, async-channel and kanal, losses first.
+# The rows of sync and chan by volt.h and by Tokio, async-channel, kanal and flume, losses first.
 #
 #   bench/sync_ratio.sh [ROW...]     default: all; C9w, the longest waits, when it is asked for
 #
@@ -33,9 +33,8 @@ make -s "$bin/sync" "$bin/chan"
 peer=${PEER:-}
 if [ -z "$peer" ]; then
     need cargo cargo
-    CARGO_TARGET_DIR=$PWD/build/peers/tokio-sync cargo build -q --release --locked \
-        --manifest-path "$here/peers/tokio-sync/Cargo.toml" >&2
-    peer=$PWD/build/peers/tokio-sync/release/tokio-sync
+    "$here/peers/tokio/build.sh" "$PWD/build/peers/tokio" sync
+    peer=$PWD/build/peers/tokio/sync
 fi
 
 # program DIRECTORY ROW
@@ -73,7 +72,7 @@ once() {
 
 if [ $# -eq 0 ]; then
     for name in sync chan; do "$bin/$name" --list; done >"$work/rows"
-    [ -d "$peer" ] || sed -n '/^C7/s/$/:kanal/p' "$work/rows" >"$work/more"
+    [ -d "$peer" ] || sed -n '/^C7/{s/$/:kanal/p;s/kanal/flume/p;}' "$work/rows" >"$work/more"
     [ -d "$peer" ] || cat "$work/more" >>"$work/rows"
 else
     printf '%s\n' "$@" >"$work/rows"

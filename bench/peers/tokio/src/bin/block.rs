@@ -1,34 +1,26 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // What bench/block.c measures, of Tokio: the other tasks while one blocks, and what a call costs.
 //
-//   tokio-block [MS [REPS [CALLS [WORKERS]]]]      default: 1000 3 20000, 1 worker and then 2
+//   block [MS [REPS [CALLS [WORKERS]]]]      default: 1000 3 20000, 1 worker and then 2
 //
 // The same ways, tables and columns: in_place is block_in_place, pool is spawn_blocking. The task
 // that blocks runs on a worker, not in the thread of block_on. A second block_in_place in one poll
 // would cost nothing: the worker stays with the other thread until the poll has ended.
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, Runtime};
+use std::time::Duration;
 use tokio::task;
+use tokio_peer::{median, now, percentile, runtime, start, usage, Options};
 
 const TICKERS: usize = 16;
 const TICK_NS: i64 = 1_000_000;
 const WAYS: [&str; 4] = ["none", "poll", "in_place", "pool"];
 
-struct Options {
+struct Plan {
     ms: u64,
     reps: usize,
     calls: u64,
-}
-
-fn start() -> Instant {
-    static START: OnceLock<Instant> = OnceLock::new();
-    *START.get_or_init(Instant::now)
-}
-fn now() -> i64 {
-    start().elapsed().as_nanos() as i64
 }
 
 // ---- the other tasks; 0: not yet
@@ -60,9 +52,7 @@ async fn blocker(way: &str, d: Duration) {
         "none" => tokio::time::sleep(d).await,
         "poll" => thread::sleep(d),
         "in_place" => task::block_in_place(|| thread::sleep(d)),
-        _ => task::spawn_blocking(move || thread::sleep(d))
-            .await
-            .unwrap(),
+        _ => task::spawn_blocking(move || thread::sleep(d)).await.unwrap(),
     }
     WINDOW_END.store(now(), Ordering::Release);
 }
@@ -80,54 +70,21 @@ async fn scene(way: &'static str, d: Duration, reps: usize) -> Vec<i64> {
             all.append(&mut t.await.unwrap());
         }
     }
-    all.sort_unstable();
     all
 }
 
-fn runtime(workers: usize) -> Runtime {
-    Builder::new_multi_thread()
-        .worker_threads(workers)
-        .enable_time()
-        .build()
-        .unwrap()
-}
-
-fn measure_late(way: &'static str, workers: usize, o: &Options) {
-    let rt = runtime(workers);
+fn measure_late(way: &'static str, workers: usize, o: &Plan) {
+    let rt = runtime(&Options::new(workers));
     let d = Duration::from_millis(o.ms);
-    let all = rt.block_on(async { tokio::spawn(scene(way, d, o.reps)).await.unwrap() });
+    let mut all = rt.block_on(async { tokio::spawn(scene(way, d, o.reps)).await.unwrap() });
+    let n = all.len();
     let expected = o.ms as usize * TICKERS * o.reps;
-    assert!(all.len() * 100 >= expected * 98, "{way}: ticks are missing");
-    let at = |f: f64| all[((all.len() as f64 * f).ceil() as usize).max(1) - 1] / 1000;
-    println!(
-        "{way:<14} {workers:>7} {:>9} {:>10} {:>10} {:>10}",
-        all.len(),
-        at(0.5),
-        at(0.99),
-        at(1.0)
-    );
+    assert!(n * 100 >= expected * 98, "{way}: ticks are missing");
+    let mut at = |p: f64| percentile(&mut all, p) / 1000;
+    println!("{way:<14} {workers:>7} {n:>9} {:>10} {:>10} {:>10}", at(0.5), at(0.99), at(1.0));
 }
 
 // ---- empty calls
-
-struct Usage {
-    wall: i64,
-    cpu: i64,
-    voluntary: i64,
-    involuntary: i64,
-}
-#[allow(clippy::unnecessary_cast)] // fields of a timeval may have 32 bits
-fn usage() -> Usage {
-    let mut r: libc::rusage = unsafe { std::mem::zeroed() };
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut r) };
-    let ns = |t: libc::timeval| t.tv_sec as i64 * 1_000_000_000 + t.tv_usec as i64 * 1000;
-    Usage {
-        wall: now(),
-        cpu: ns(r.ru_utime) + ns(r.ru_stime),
-        voluntary: r.ru_nvcsw as i64,
-        involuntary: r.ru_nivcsw as i64,
-    }
-}
 
 static EMPTY: AtomicU64 = AtomicU64::new(0);
 fn empty() {
@@ -147,7 +104,7 @@ async fn caller(way: &'static str, is_busy: bool, calls: u64, reps: usize) -> Ve
     });
     let mut costs = Vec::new();
     for rep in 0..=reps {
-        let from = usage();
+        let (from, start) = (usage(), now());
         for _ in 0..calls {
             match way {
                 "in_place" => {
@@ -157,11 +114,11 @@ async fn caller(way: &'static str, is_busy: bool, calls: u64, reps: usize) -> Ve
                 _ => task::spawn_blocking(empty).await.unwrap(),
             }
         }
-        let to = usage();
+        let (to, end) = (usage(), now());
         let per = |a: i64, b: i64| (b - a) as f64 / calls as f64;
         if rep > 0 {
             costs.push([
-                per(from.wall, to.wall),
+                per(start, end),
                 per(from.cpu, to.cpu),
                 per(from.voluntary, to.voluntary),
                 per(from.involuntary, to.involuntary),
@@ -175,25 +132,13 @@ async fn caller(way: &'static str, is_busy: bool, calls: u64, reps: usize) -> Ve
     costs
 }
 
-fn median(mut x: Vec<f64>) -> f64 {
-    x.sort_by(f64::total_cmp);
-    (x[(x.len() - 1) / 2] + x[x.len() / 2]) / 2.0
-}
-
-fn measure_calls(way: &'static str, is_busy: bool, workers: usize, o: &Options) {
+fn measure_calls(way: &'static str, is_busy: bool, workers: usize, o: &Plan) {
     let (calls, reps) = (o.calls, o.reps);
     EMPTY.store(0, Ordering::Relaxed);
-    let costs = runtime(workers).block_on(async {
-        tokio::spawn(caller(way, is_busy, calls, reps))
-            .await
-            .unwrap()
-    });
-    assert_eq!(
-        EMPTY.load(Ordering::Relaxed),
-        calls * (reps as u64 + 1),
-        "calls were lost"
-    );
-    let of = |k: usize| median(costs.iter().map(|c| c[k]).collect());
+    let costs = runtime(&Options::new(workers))
+        .block_on(async { tokio::spawn(caller(way, is_busy, calls, reps)).await.unwrap() });
+    assert_eq!(EMPTY.load(Ordering::Relaxed), calls * (reps as u64 + 1), "calls were lost");
+    let of = |k: usize| median(&mut costs.iter().map(|c| c[k]).collect::<Vec<_>>());
     let name = format!("{way}{}", if is_busy { "_busy" } else { "" });
     println!(
         "{name:<14} {workers:>7} {:>9.0} {:>9.0} {:>10.2} {:>12.2}",
@@ -205,16 +150,9 @@ fn measure_calls(way: &'static str, is_busy: bool, workers: usize, o: &Options) 
 }
 
 fn main() {
-    let args: Vec<u64> = std::env::args()
-        .skip(1)
-        .map(|a| a.parse().expect("a number"))
-        .collect();
+    let args: Vec<u64> = std::env::args().skip(1).map(|a| a.parse().expect("a number")).collect();
     let arg = |i: usize, default: u64| args.get(i).copied().unwrap_or(default);
-    let o = Options {
-        ms: arg(0, 1000),
-        reps: arg(1, 3) as usize,
-        calls: arg(2, 20000),
-    };
+    let o = Plan { ms: arg(0, 1000), reps: arg(1, 3) as usize, calls: arg(2, 20000) };
     let workers: Vec<usize> = args.get(3).map_or(vec![1, 2], |&w| vec![w as usize]);
     start();
     println!(

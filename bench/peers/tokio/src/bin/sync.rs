@@ -1,100 +1,21 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! The rows of bench/sync.c and bench/chan.c by Tokio, with the same workloads, sums and columns;
-//! those of C7, for which Tokio has no channel, by async-channel, and as C7a:kanal by kanal.
+//! The rows of bench/sync.c and bench/chan.c by Tokio, with the same workloads and sums; those of
+//! C7, for which Tokio has no channel, by async-channel, and as C7a:kanal and C7a:flume by kanal
+//! and by flume's async calls. For options and columns see src/lib.rs.
 //!
-//!   tokio-sync [ROW...] [--workers N] [--reps N]   default: all rows, 1 worker, 9 repetitions
-//!   --workers 0: the scheduler of one thread, which has no other workers to think of
-//!
-//! A row runs in a task, as there, not in block_on, whose thread is no worker.
-use std::future::Future;
+//!   sync [ROW...] [--workers N] [--reps N] [--flavor mt|ct]    C9w only when it is asked for
 use std::hint::black_box;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{
     broadcast, mpsc, oneshot, watch, Barrier, Mutex, Notify, OnceCell, RwLock, Semaphore,
 };
+use tokio_peer::{die, latch_hit, latch_set, latch_wait, run_rows, runtime, Options, Pause, Row};
 
 const MILLION: u64 = 1_000_000;
 const FULL: u64 = 100_000;
 const FILLS: u64 = 10;
-
-// ---- clocks and repetitions
-
-fn cpu_now() -> i64 {
-    let mut u: libc::rusage = unsafe { std::mem::zeroed() };
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut u) };
-    let ns = |t: libc::timeval| t.tv_sec * 1_000_000_000 + t.tv_usec * 1000;
-    ns(u.ru_utime) + ns(u.ru_stime)
-}
-
-static UNTIMED_WALL: AtomicI64 = AtomicI64::new(0);
-static UNTIMED_CPU: AtomicI64 = AtomicI64::new(0);
-// What happens while one lives does not count.
-struct Pause(Instant, i64);
-impl Pause {
-    fn new() -> Pause {
-        Pause(Instant::now(), cpu_now())
-    }
-}
-impl Drop for Pause {
-    fn drop(&mut self) {
-        UNTIMED_CPU.fetch_add(cpu_now() - self.1, Relaxed);
-        UNTIMED_WALL.fetch_add(self.0.elapsed().as_nanos() as i64, Relaxed);
-    }
-}
-
-type Run = Pin<Box<dyn Future<Output = u64> + Send>>;
-struct Row {
-    id: &'static str,
-    what: &'static str,
-    ops: u64,
-    run: Box<dyn Fn() -> Run + Send + Sync>,
-}
-
-fn median(v: &mut [f64]) -> f64 {
-    v.sort_by(f64::total_cmp);
-    (v[(v.len() - 1) / 2] + v[v.len() / 2]) / 2.0
-}
-
-async fn measure(row: Row, workers: usize, reps: usize) {
-    let (mut wall, mut cpu) = (Vec::new(), Vec::new());
-    for i in 0..=reps {
-        UNTIMED_WALL.store(0, Relaxed);
-        UNTIMED_CPU.store(0, Relaxed);
-        let (start, cpu_start) = (Instant::now(), cpu_now());
-        let done = (row.run)().await;
-        let w = start.elapsed().as_nanos() as i64 - UNTIMED_WALL.load(Relaxed);
-        let c = cpu_now() - cpu_start - UNTIMED_CPU.load(Relaxed);
-        assert_eq!(done, row.ops, "{}: operations were lost or done twice", row.id);
-        if i > 0 {
-            wall.push(w as f64 / row.ops as f64);
-            cpu.push(c as f64 / row.ops as f64);
-        }
-    }
-    let (m, c) = (median(&mut wall), median(&mut cpu));
-    println!(
-        "{:<12} {:>7} {:>10.2} {:>10.2} {:>10.2} {:>10}  {}",
-        row.id, workers, wall[0], m, c, row.ops, row.what
-    );
-}
-
-// ---- what several tasks hit and the root waits for
-
-static LATCH: AtomicU32 = AtomicU32::new(0);
-static LATCH_OPEN: Notify = Notify::const_new();
-fn latch_set(n: u32) {
-    LATCH.store(n, Release);
-}
-fn latch_hit() {
-    if LATCH.fetch_sub(1, AcqRel) == 1 {
-        LATCH_OPEN.notify_one();
-    }
-}
-async fn latch_wait() {
-    LATCH_OPEN.notified().await;
-}
 
 fn sum_below(n: u64) -> u64 {
     n * (n - 1) / 2
@@ -379,7 +300,16 @@ async fn contests(w: usize) {
                 Either::Write(l.write().await)
             }
         });
-        contest!(name("semaphore"), w, 8, yields, _id, s, Semaphore::new(2), s.acquire().await.unwrap());
+        contest!(
+            name("semaphore"),
+            w,
+            8,
+            yields,
+            _id,
+            s,
+            Semaphore::new(2),
+            s.acquire().await.unwrap()
+        );
     }
 }
 
@@ -645,7 +575,7 @@ fn watch_set_get() -> u64 {
 // ---- C7
 
 macro_rules! exchange {
-    ($name:ident, $bounded:expr, $unbounded:expr) => {
+    ($name:ident, $bounded:expr, $unbounded:expr, $send:ident, $recv:ident) => {
         async fn $name(n: u64, cap: usize, times: u64) -> u64 {
             let mut total = 0;
             for _ in 0..times {
@@ -657,7 +587,7 @@ macro_rules! exchange {
                     let tx = tx.clone();
                     tokio::spawn(async move {
                         for i in 0..n / 4 {
-                            tx.send(id * (n / 4) + i).await.unwrap();
+                            tx.$send(id * (n / 4) + i).await.unwrap();
                         }
                         drop(tx);
                         latch_hit();
@@ -668,7 +598,7 @@ macro_rules! exchange {
                     let (rx, received, sum) = (rx.clone(), received.clone(), sum.clone());
                     tokio::spawn(async move {
                         let (mut mine, mut count) = (0, 0);
-                        while let Ok(value) = rx.recv().await {
+                        while let Ok(value) = rx.$recv().await {
                             mine += value;
                             count += 1;
                         }
@@ -686,8 +616,9 @@ macro_rules! exchange {
         }
     };
 }
-exchange!(exchange, async_channel::bounded::<u64>, async_channel::unbounded::<u64>);
-exchange!(exchange_kanal, kanal::bounded_async::<u64>, kanal::unbounded_async::<u64>);
+exchange!(exchange, async_channel::bounded::<u64>, async_channel::unbounded::<u64>, send, recv);
+exchange!(exchange_kanal, kanal::bounded_async::<u64>, kanal::unbounded_async::<u64>, send, recv);
+exchange!(exchange_flume, flume::bounded::<u64>, flume::unbounded::<u64>, send_async, recv_async);
 
 // ---- C8
 
@@ -752,10 +683,10 @@ async fn collect_unbounded() -> u64 {
 
 macro_rules! row {
     ($id:expr, $what:expr, $ops:expr, $run:expr) => {
-        Row { id: $id, what: $what, ops: $ops, run: Box::new(|| Box::pin($run)) }
+        Row::task($id, $what, $ops, || $run)
     };
 }
-fn rows() -> Vec<Row> {
+fn rows(_: &Options) -> Vec<Row> {
     vec![
         row!("C1at", "Mutex: try_lock", MILLION, async { try_mutex() }),
         row!("C1aw", "Mutex: lock", MILLION, mutex()),
@@ -785,19 +716,47 @@ fn rows() -> Vec<Row> {
         row!("C7b", "4 to 4 tasks, 1M through 1000", MILLION, exchange(MILLION, 1000, 1)),
         row!("C7c", "4 to 4 tasks, 1M through 1", MILLION, exchange(MILLION, 1, 1)),
         row!("C7d", "4 to 4 tasks, 1M, unbounded", MILLION, exchange(MILLION, 0, 1)),
-        row!("C7a:kanal", "4 to 4 tasks, 10k through 1000", MILLION, exchange_kanal(10_000, 1000, 100)),
-        row!("C7b:kanal", "4 to 4 tasks, 1M through 1000", MILLION, exchange_kanal(MILLION, 1000, 1)),
+        row!(
+            "C7a:kanal",
+            "4 to 4 tasks, 10k through 1000",
+            MILLION,
+            exchange_kanal(10_000, 1000, 100)
+        ),
+        row!(
+            "C7b:kanal",
+            "4 to 4 tasks, 1M through 1000",
+            MILLION,
+            exchange_kanal(MILLION, 1000, 1)
+        ),
         row!("C7c:kanal", "4 to 4 tasks, 1M through 1", MILLION, exchange_kanal(MILLION, 1, 1)),
         row!("C7d:kanal", "4 to 4 tasks, 1M, unbounded", MILLION, exchange_kanal(MILLION, 0, 1)),
+        row!("C7a:flume", "4 to 4 tasks, 10k through 1000", MILLION, {
+            exchange_flume(10_000, 1000, 100)
+        }),
+        row!("C7b:flume", "4 to 4 tasks, 1M through 1000", MILLION, {
+            exchange_flume(MILLION, 1000, 1)
+        }),
+        row!("C7c:flume", "4 to 4 tasks, 1M through 1", MILLION, exchange_flume(MILLION, 1, 1)),
+        row!("C7d:flume", "4 to 4 tasks, 1M, unbounded", MILLION, exchange_flume(MILLION, 0, 1)),
         row!("C8a", "5 to 1 task through 1M", C8_TIMES * C8_ALL, collect(1_000_000, 1)),
         row!("C8b", "5 to 1 task through 100", C8_TIMES * C8_ALL, collect(100, 1)),
-        row!("C8c", "5 to 1 task through 1M, recv_many", C8_TIMES * C8_ALL, collect(1_000_000, 5000)),
+        row!(
+            "C8c",
+            "5 to 1 task through 1M, recv_many",
+            C8_TIMES * C8_ALL,
+            collect(1_000_000, 5000)
+        ),
         row!("C8d", "5 to 1 task through 100, recv_many", C8_TIMES * C8_ALL, collect(100, 5000)),
         row!("C8e", "5 to 1 task, unbounded", C8_TIMES * C8_ALL, collect_unbounded()),
         row!("C9a", "Mutex, 4 tasks", C9_TIMES * C9_OPS, lockers(C9_TIMES, false)),
         row!("C9b", "RwLock, 4 readers, 2 writers", C9_TIMES * 6 * (C9_OPS / 6), readers_writers()),
         row!("C9c", "Semaphore of 2, 8 tasks", C9_TIMES * C9_OPS, acquirers()),
-        row!("C9d", "Mutex over a yield, 4 tasks", YIELD_TIMES * C9_OPS, lockers(YIELD_TIMES, true)),
+        row!(
+            "C9d",
+            "Mutex over a yield, 4 tasks",
+            YIELD_TIMES * C9_OPS,
+            lockers(YIELD_TIMES, true)
+        ),
         row!("C9e", "the same", YIELD_TIMES * C9_OPS, lockers(YIELD_TIMES, true)),
         row!("C10a", "notify_waiters, 10 tasks: one woken", C10_OPS, notify_all(10)),
         row!("C10b", "notify_waiters, 500 tasks: one woken", C10_OPS, notify_all(500)),
@@ -809,50 +768,14 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-// With descriptors and timers, which volt.h has, too.
-fn runtime(workers: usize) -> tokio::runtime::Runtime {
-    let mut b = if workers == 0 {
-        tokio::runtime::Builder::new_current_thread()
-    } else {
-        tokio::runtime::Builder::new_multi_thread()
-    };
-    b.worker_threads(workers.max(1)).enable_all().build().unwrap()
-}
-
-fn usage() -> ! {
-    eprintln!("tokio-sync [ROW...] [--workers N] [--reps N]");
-    std::process::exit(2);
-}
-
 fn main() {
-    let (mut workers, mut reps, mut wanted) = (1, 9, Vec::new());
-    let mut args = std::env::args().skip(1);
-    while let Some(a) = args.next() {
-        let number = |next: Option<String>| next.and_then(|n| n.parse().ok());
-        match a.as_str() {
-            "--workers" => workers = number(args.next()).unwrap_or_else(|| usage()),
-            "--reps" => reps = number(args.next()).unwrap_or_else(|| usage()),
-            _ if a.starts_with('-') => usage(),
-            _ => wanted.push(a),
-        }
+    let o = Options::parse();
+    if o.wanted == ["C9w"] {
+        let workers = o.workers;
+        return runtime(&o).block_on(async { tokio::spawn(contests(workers)).await.unwrap() });
     }
-    let rt = runtime(workers);
-    if wanted == ["C9w"] {
-        return rt.block_on(async { tokio::spawn(contests(workers)).await.unwrap() });
+    if o.wanted.iter().any(|id| id == "C9w") {
+        die("C9w: alone");
     }
-    println!(
-        "{:<12} {:>7} {:>10} {:>10} {:>10} {:>10}  operation",
-        "row", "workers", "min ns", "median", "cpu", "ops"
-    );
-    let mut measured = 0;
-    for row in rows() {
-        if wanted.is_empty() || wanted.iter().any(|w| w == row.id) {
-            rt.block_on(async { tokio::spawn(measure(row, workers, reps)).await.unwrap() });
-            measured += 1;
-        }
-    }
-    if measured < wanted.len() {
-        eprintln!("no such row");
-        std::process::exit(2);
-    }
+    run_rows(&o, rows);
 }
