@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# Builds the peers by libuv: timer, wake and outside.
+#
+#   bench/peers/libuv/build.sh [DIRECTORY]     where they go; default: build/peers/libuv
+#
+# Environment: CC=gcc  CFLAGS=  further flags. Exit status 3: a package is missing, named.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+out=${1:-build/peers/libuv}
+cc=${CC:-gcc}
+
+missing() {
+    echo "${0##*/}: $1 is missing: install the package $2" >&2
+    exit 3
+}
+command -v "$cc" >/dev/null || missing "$cc" gcc
+echo '#include <uv.h>' | $cc -E -x c - >/dev/null 2>&1 || missing uv.h libuv1-dev
+mkdir -p "$out"
+
+# Anew if any source is newer.
+for program in timer wake outside; do
+    [ ! -e "$out/$program" ] ||
+        [ -n "$(find "$here" "$here/../peer.h" "$here/../../bench.h" -type f \
+            -newer "$out/$program")" ] || continue
+    # shellcheck disable=SC2086 # CFLAGS is a list
+    $cc -std=c11 -O3 -march=native -Wall -Wextra -Wshadow -Wconversion -pthread ${CFLAGS:-} \
+        -o "$out/$program" "$here/$program.c" -luv
+done
