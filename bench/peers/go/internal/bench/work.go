@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+
+package bench
+
+import "sync/atomic"
+
+// Latch counts what its hits tell it, and wakes who waits for so many.
+//
+// Go has no storage of a thread in which to count without a line that all share: a task that does
+// nothing else is counted by its hit, which is one atomic addition, like that of a WaitGroup.
+type Latch struct {
+	hits atomic.Int64
+	want int64
+	open chan struct{}
+}
+
+// NewLatch is a latch that has not been set.
+func NewLatch() *Latch { return &Latch{open: make(chan struct{}, 1)} }
+
+// Set begins anew, when nobody hits or waits.
+func (l *Latch) Set(want int) {
+	l.want = int64(want)
+	l.hits.Store(0)
+}
+
+// Hit is for each task at its end.
+func (l *Latch) Hit() {
+	if l.hits.Add(1) == l.want {
+		l.open <- struct{}{}
+	}
+}
+
+// Wait gives the number of hits.
+func (l *Latch) Wait() uint64 {
+	<-l.open
+	return uint64(l.hits.Load())
+}
+
+// SumBelow is that of all numbers below n.
+func SumBelow(n uint64) uint64 { return n * (n - 1) / 2 }
+
+// Messages is n if the sum of their numbers is that of all below n.
+func Messages(n, sum uint64) uint64 {
+	if sum != SumBelow(n) {
+		return 0
+	}
+	return n
+}
