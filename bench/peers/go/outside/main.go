@@ -8,10 +8,10 @@
 // one for each such thread, so that it takes no processor from the tasks. The goroutines that give
 // work are started outside the timed part.
 //
-//	S3     nothing else runs; one spawns 10,000 and waits for all, by the latch, since goroutines
-//	       have no handles; x20
-//	S4a    2*workers goroutines work 10 us and call Gosched, for ever; one spawns 10,000 and waits
-//	S4b    4 goroutines work 10 us and start their successors; one spawns 1,000 and waits, x5
+//	S3     nothing else runs; one spawns 10,000, and the root waits for all by the latch, since
+//	       goroutines have no handles; x20
+//	S4a    the same once, beside 2*workers goroutines that work 10 us and call Gosched, for ever
+//	S4b    the same with 1,000, beside 4 that work 10 us and start their successors; x5
 //	S5pK   K goroutines spawn 12,800 empty ones in total; from the first one until all have run; x20
 //	S12abc one locked to its thread wakes one that waits for a channel and stores the time at which
 //	       it runs; then 3, 30, 300 us from the answer to the next wake, in which the thread works;
@@ -34,51 +34,6 @@ const stall = 10_000 // ns
 var latch = bench.NewLatch()
 
 func empty() { latch.Hit() }
-
-// ---- those who give work
-
-// crew is of n goroutines which do `work` as often as they are told to, and say when it is done.
-type crew struct {
-	n    int
-	goes chan struct{}
-	done chan struct{}
-}
-
-func newCrew(n int, locked bool, work func()) *crew {
-	c := &crew{n, make(chan struct{}), make(chan struct{})}
-	for range n {
-		go c.run(locked, work)
-	}
-	return c
-}
-
-func (c *crew) run(locked bool, work func()) {
-	if locked {
-		runtime.LockOSThread() // a thread that is not unlocked ends with its goroutine
-	}
-	for range c.goes {
-		work()
-		c.done <- struct{}{}
-	}
-	c.done <- struct{}{}
-}
-
-func (c *crew) tell() {
-	for range c.n {
-		c.goes <- struct{}{}
-	}
-}
-
-func (c *crew) wait() {
-	for range c.n {
-		<-c.done
-	}
-}
-
-func (c *crew) end() {
-	close(c.goes)
-	c.wait()
-}
 
 // ---- those who keep the workers busy
 
@@ -135,20 +90,20 @@ func (o *outside) spawn() {
 
 func (o *outside) run(r *bench.Rep) (hits uint64) {
 	r.Pause()
-	c := newCrew(o.threads, o.locked, o.spawn)
+	c := bench.NewCrew(o.threads, o.locked, o.spawn)
 	h := startHogs(o.hogs, o.hog)
 	r.Resume()
 	for range o.times {
 		latch.Set(o.tasks)
-		c.tell()
+		c.Tell()
 		hits += latch.Wait()
-		c.wait()
+		c.Wait()
 	}
 	r.Pause()
 	if o.hogs > 0 {
 		h.end()
 	}
-	c.end()
+	c.End()
 	r.Resume()
 	return hits
 }
@@ -182,7 +137,8 @@ func (w *wakes) run(r *bench.Rep) uint64 {
 	wake, answer := make(chan int64), make(chan struct{}, 1)
 	late := make([]int64, w.n)
 	n := uint64(0)
-	c := newCrew(1, w.locked, func() {
+	r.Pause()
+	c := bench.NewCrew(1, w.locked, func() {
 		for range late {
 			bench.Stall(w.gap)
 			wake <- bench.Now()
@@ -191,9 +147,12 @@ func (w *wakes) run(r *bench.Rep) uint64 {
 		}
 	})
 	go sleeper(wake, answer, late)
-	c.tell()
-	c.wait()
-	c.end()
+	r.Resume()
+	c.Tell()
+	c.Wait()
+	r.Pause()
+	c.End()
+	r.Resume()
 	r.Figure(bench.Quantile(late, 0.5))
 	return n
 }
@@ -214,10 +173,10 @@ const tickers, ticks, tick = 100, 1000, int64(time.Millisecond)
 
 var inTime atomic.Uint64 // ticks, not before their times
 
-func ticker(start int64, late []int64) {
-	n := uint64(0)
+func ticker(late []int64) {
+	n, due := uint64(0), bench.Now()
 	for i := range late {
-		due := start + int64(i+1)*tick
+		due += tick
 		time.Sleep(time.Duration(due - bench.Now()))
 		late[i] = bench.Now() - due
 		if late[i] >= 0 {
@@ -234,9 +193,8 @@ func ticking(hogs int, q float64) func(*bench.Rep) uint64 {
 		inTime.Store(0)
 		h := startHogs(hogs, yielding)
 		latch.Set(tickers)
-		start := bench.Now()
 		for i := range tickers {
-			go ticker(start+int64(i)*tick/tickers, late[i*ticks:(i+1)*ticks])
+			go ticker(late[i*ticks : (i+1)*ticks])
 		}
 		latch.Wait()
 		h.end()

@@ -11,27 +11,28 @@ package main
 
 import (
 	"bench/internal/bench"
-	"runtime"
 	"sync/atomic"
 )
 
-// thread runs f in a goroutine with a thread of its own; the channel is closed when f has ended.
-func thread(f func()) <-chan struct{} {
-	ended := make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // the thread ends with its goroutine
-		f()
-		close(ended)
-	}()
-	return ended
-}
-
 const n7aOps, n7bOps = 1_000_000, 20_000
 
-func n7a(*bench.Rep) uint64 {
+// byThread has a thread, started beforehand, send to what receives.
+func byThread(r *bench.Rep, send, receive func()) {
+	r.Pause()
+	c := bench.NewCrew(1, true, send)
+	r.Resume()
+	c.Tell()
+	receive()
+	c.Wait()
+	r.Pause()
+	c.End()
+	r.Resume()
+}
+
+func n7a(r *bench.Rep) uint64 {
 	var sent atomic.Uint64
-	bell := make(chan struct{}, 1)
-	ended := thread(func() {
+	bell, seen := make(chan struct{}, 1), uint64(0)
+	byThread(r, func() {
 		for range n7aOps {
 			sent.Add(1)
 			select {
@@ -39,19 +40,18 @@ func n7a(*bench.Rep) uint64 {
 			default: // it will be woken, and sees what was added
 			}
 		}
+	}, func() {
+		for seen < n7aOps {
+			<-bell
+			seen = sent.Load()
+		}
 	})
-	seen := uint64(0)
-	for seen < n7aOps {
-		<-bell
-		seen = sent.Load()
-	}
-	<-ended
 	return seen
 }
 
-func n7b(*bench.Rep) (n uint64) {
+func n7b(r *bench.Rep) (n uint64) {
 	wake, answer := make(chan uint64), make(chan uint64)
-	ended := thread(func() {
+	byThread(r, func() {
 		for i := range uint64(n7bOps) {
 			wake <- i
 			if <-answer == i+1 {
@@ -59,11 +59,11 @@ func n7b(*bench.Rep) (n uint64) {
 			}
 		}
 		close(wake)
+	}, func() {
+		for value := range wake {
+			answer <- value + 1
+		}
 	})
-	for value := range wake {
-		answer <- value + 1
-	}
-	<-ended
 	return n
 }
 

@@ -2,7 +2,10 @@
 
 package bench
 
-import "sync/atomic"
+import (
+	"runtime"
+	"sync/atomic"
+)
 
 // Latch counts what its hits tell it, and wakes who waits for so many.
 //
@@ -34,6 +37,54 @@ func (l *Latch) Hit() {
 func (l *Latch) Wait() uint64 {
 	<-l.open
 	return uint64(l.hits.Load())
+}
+
+// Crew is of goroutines, started beforehand, which work as often as they are told to.
+type Crew struct {
+	n          int
+	goes, done chan struct{}
+}
+
+// NewCrew starts n; locked: each with a thread of its own.
+func NewCrew(n int, locked bool, work func()) *Crew {
+	c := &Crew{n, make(chan struct{}), make(chan struct{})}
+	for range n {
+		go c.run(locked, work)
+	}
+	c.Wait()
+	return c
+}
+
+func (c *Crew) run(locked bool, work func()) {
+	if locked {
+		runtime.LockOSThread() // a thread that is not unlocked ends with its goroutine
+	}
+	c.done <- struct{}{}
+	for range c.goes {
+		work()
+		c.done <- struct{}{}
+	}
+	c.done <- struct{}{}
+}
+
+// Tell has all work once.
+func (c *Crew) Tell() {
+	for range c.n {
+		c.goes <- struct{}{}
+	}
+}
+
+// Wait is until all have.
+func (c *Crew) Wait() {
+	for range c.n {
+		<-c.done
+	}
+}
+
+// End is for when nobody works.
+func (c *Crew) End() {
+	close(c.goes)
+	c.Wait()
 }
 
 // SumBelow is that of all numbers below n.
