@@ -7,36 +7,40 @@ import (
 	"sync/atomic"
 )
 
-// Latch counts what its hits tell it, and wakes who waits for so many.
+// Latch counts its hits, and wakes who waits for so many.
 //
 // Go has no storage of a thread in which to count without a line that all share: a task that does
 // nothing else is counted by its hit, which is one atomic addition, like that of a WaitGroup.
 type Latch struct {
-	hits atomic.Int64
-	want int64
-	open chan struct{}
+	hits, want atomic.Int64 // of all times
+	n          int64        // of this time
+	open       chan struct{}
 }
 
 // NewLatch is a latch that has not been set.
 func NewLatch() *Latch { return &Latch{open: make(chan struct{}, 1)} }
 
-// Set begins anew, when nobody hits or waits.
-func (l *Latch) Set(want int) {
-	l.want = int64(want)
-	l.hits.Store(0)
+// Set begins anew, when nobody hits or waits. One hit too many in a time before opened it too
+// early, and so on, until here there is one more than wanted.
+func (l *Latch) Set(n int) {
+	if hits := l.hits.Load(); hits != l.want.Load() {
+		Die("a latch was hit %d times, not %d", hits, l.want.Load())
+	}
+	l.n = int64(n)
+	l.want.Add(l.n)
 }
 
 // Hit is for each task at its end.
 func (l *Latch) Hit() {
-	if l.hits.Add(1) == l.want {
+	if l.hits.Add(1) == l.want.Load() {
 		l.open <- struct{}{}
 	}
 }
 
-// Wait gives the number of hits.
+// Wait gives the number of hits of this time.
 func (l *Latch) Wait() uint64 {
 	<-l.open
-	return uint64(l.hits.Load())
+	return uint64(l.hits.Load() - l.want.Load() + l.n)
 }
 
 // Crew is of goroutines, started beforehand, which work as often as they are told to.
