@@ -203,6 +203,7 @@ static const char *load_serve(load_thread *w, load_conn *c) {
         if (n < 0) return errno == EAGAIN ? NULL : strerror(errno);
         if (n == 0) return "closed by the server";
         const int64_t now = bench_now();
+        w->is_holding = now >= w->stop; // before it has begun, too
         if (!load_check(w, c, w->in, (size_t)n, now)) return "wrong reply";
         if (load_kind.is_churn && c->sent == c->received) return load_reconnect(w, c), NULL;
         wrong = load_send_more(w, c, now);

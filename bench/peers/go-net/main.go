@@ -6,8 +6,8 @@
 //	go-net echo|http|resp|udp WORKERS [SECONDS]
 //	go-net --version
 //
-// WORKERS is GOMAXPROCS. All else, and what it prints at its end, is as there. resp has a parser and
-// a table of its own, see resp.go.
+// WORKERS is GOMAXPROCS. All else, and what it prints at its end, is as there. resp has a parser
+// and a table of its own, see resp.go.
 package main
 
 import (
