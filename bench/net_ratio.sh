@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The network rows by volt.h beside a bare epoll loop, Tokio (HTTP: hyper), Go, libuv, and Redis.
+# The network rows by volt.h beside a bare epoll loop, Tokio, Go, libuv, and Redis.
 #
 #   bench/net_ratio.sh [ROW...]     default: all
 #
@@ -9,9 +9,12 @@
 #   N3       a stream: 4 connections with 32 messages of 512 bytes under way on each
 #   N4       N2a with 2 workers on both CPUs, and the client, with 2 threads, there too
 #   N5a N5b  HTTP/1.1 with keep-alive, 50 connections, with 1 and 16 requests under way on each
+#            by Tokio's hyper and Go's net/http, which know more of HTTP than serve.h, the parser of
+#            the others; net/http writes each answer by itself
 #   N5c N5d  Redis' PING, the same;  N5cs N5ds: SET and GET in turn
 #   N6       connect, accept, 64 bytes there and back, close: 8 clients at a time
-#   N7u N7v  datagrams of 64 bytes, 1 and 16 under way
+#   N7u N7v  datagrams of 64 bytes, 1 and 16 under way; volt.h waits by volt_readable and leaves
+#            recvfrom and sendto to the program
 #
 # Environment, with its defaults:
 #   BIN=build/bench  PAIRS=21  EACH=1   seconds of a run
@@ -36,6 +39,13 @@ bin=${BIN:-build/bench}
 pairs=${PAIRS:-21}
 each=${EACH:-1}
 limit=60 # seconds until a server ends by itself
+redis=   # the process, a child of $server
+end_redis() {
+    [ -n "$redis" ] || return 0
+    kill -KILL "$redis" 2>/dev/null || :
+    wait "$server" || :
+}
+trap 'end_redis; cleanup' EXIT
 
 command -v taskset >/dev/null || fail "taskset is missing: install the package util-linux"
 make -s "$bin/net_server" "$bin/raw_epoll" "$bin/load"
@@ -110,7 +120,7 @@ for name in ${PEERS-raw tokio go libuv redis}; do
     esac
 done
 
-# start_redis  As start of server.sh; sets $redis to the process, which is a child of timeout.
+# start_redis  As start of server.sh, by timeout; sets $redis.
 start_redis() {
     tries=0
     while [ $((tries += 1)) -le 20 ]; do
@@ -157,6 +167,7 @@ measure() {
         echo "$before $(used "$redis")" | awk '{ print "cpu_us", $3 - $1; print "wakes", $4 - $2 }' \
             >"$work/used"
         stop
+        redis=
     else
         [ "$name" != tokio1 ] || workers=0
         start taskset -c "$server_cpus" "$2" "$mode" "$workers" "$limit"

@@ -81,7 +81,8 @@ func resp(c net.Conn) (answered, sent int64) {
 	}
 }
 
-// Without the Date that the others do not send either.
+// Without the Date that the others do not send either. net/http writes each answer by itself, also
+// when requests are pipelined.
 func hello(w http.ResponseWriter, _ *http.Request) {
 	w.Header()["Date"] = nil
 	w.Header()["Content-Type"] = plain
