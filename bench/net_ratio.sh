@@ -43,7 +43,7 @@ redis=   # the process, a child of $server
 end_redis() {
     [ -n "$redis" ] || return 0
     kill -KILL "$redis" 2>/dev/null || :
-    wait "$server" || :
+    wait "$server" 2>/dev/null || :
 }
 trap 'end_redis; cleanup' EXIT
 
@@ -164,8 +164,8 @@ measure() {
         start_redis
         before=$(used "$redis")
         run_load
-        echo "$before $(used "$redis")" | awk '{ print "cpu_us", $3 - $1; print "wakes", $4 - $2 }' \
-            >"$work/used"
+        echo "$before $(used "$redis")" |
+            awk '{ print "cpu_us", $3 - $1; print "wakes", $4 - $2 }' >"$work/used"
         stop
         redis=
     else
