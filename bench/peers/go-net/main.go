@@ -69,7 +69,8 @@ func resp(c net.Conn) (answered, sent int64) {
 		}
 		have += n
 		used, count, ok := 0, 0, true
-		if output, used, count, ok = answerAll(input[:have], output[:0]); !ok {
+		output, used, count, ok = answerAll(input[:have], output[:0])
+		if !ok || have-used == len(input) { // or too long
 			return
 		}
 		if _, err = c.Write(output); err != nil {
