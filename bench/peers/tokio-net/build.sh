@@ -21,4 +21,4 @@ out=$(cd "$out" && pwd)
 cd "$here"
 RUSTFLAGS='-C target-cpu=native' CARGO_TARGET_DIR=$out/target cargo build --quiet --release \
     --locked --features "${FEATURES-mimalloc}" >&2
-cp "$out/target/release/tokio-net" "$out/tokio-net"
+cp -f "$out/target/release/tokio-net" "$out/tokio-net"
