@@ -69,7 +69,7 @@ SINGLE_TESTS := brackets chan chan_forms chan_kinds compose compose_sync group g
 BARE_TESTS := single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
-	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics
+	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics build/log/load
 
 test:
 	@rm -rf build/log
@@ -113,6 +113,9 @@ build/log/doc: volt.h README.md tests/doc.sh
 	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/doc.sh build/doc)
 build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
+
+build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll tests/load.sh
+	@$(call RUN_TEST,sh tests/load.sh build/bench)
 
 SEMANTICS := $(filter build/log/test_sync% build/log/test_chan% build/log/test_compose_sync,\
 	$(TESTS:%=build/log/%))

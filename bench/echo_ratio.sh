@@ -20,7 +20,7 @@ client_cpu=1
 # measure raw|volt  Leaves the CPU time per request in us and the requests per second in $work/$1.
 measure() {
     case $1 in
-    raw) start taskset -c 0 "$bin/raw_epoll" 0 10 ;;
+    raw) start taskset -c 0 "$bin/raw_epoll" echo 1 10 ;;
     volt) start taskset -c 0 "$bin/echo_server" 0 1 10 ;;
     esac
     taskset -c "$client_cpu" "$bin/load" --port "$port" --seconds 1.5 >"$work/load" ||

@@ -1,137 +1,152 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The limit for echo_server.c: the same service by hand, one thread, one edge-triggered epoll.
+// The limit for net_server.c and echo_server.c: the same service by hand, edge-triggered epoll.
 //
-//   raw_epoll [PORT] [SECONDS]
+//   raw_epoll echo|http|resp|udp WORKERS [SECONDS]     what it serves: see serve.h
 //
-// Listens on 127.0.0.1:PORT (default 0: any), prints "port N", and sends back what arrives: read up
-// to 4 KiB, write it, again until a read is short. Ends on SIGTERM or, lest it be forgotten, is
-// killed after SECONDS (default 300). Prints at its end:
-//   requests  reads that brought data; messages, if these are short and not pipelined
+// Listens on some port of 127.0.0.1, prints "port N", and serves until SIGTERM or, lest it be
+// forgotten, is killed after SECONDS (default 300). Each worker is a thread with an epoll instance;
+// the first one accepts and gives connections to all of them in turn. Prints at its end:
+//   requests  answered; of echo: reads that brought data
 //   bytes     sent back
 //   cpu_us    user and system time of the process since it began to listen
+//   wakes     voluntary context switches of all threads
 #define _GNU_SOURCE 1
-#include "bench.h"
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
+#include "serve.h"
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-enum { BUFFER = 4096, EVENTS = 256 };
+enum { EVENTS = 256, WORKERS_MAX = 64 };
 
 typedef struct connection {
     int fd;
-    size_t from, to; // bytes of buf that are read and not yet written
-    char buf[BUFFER];
+    size_t written; // of the answer at hand
+    serve_io *io;
 } connection;
 
-static struct {
-    int epoll, listener, signals;
+typedef struct worker {
+    pthread_t thread;
+    int epoll;
     uint64_t requests, bytes;
+} worker;
+
+static struct {
+    serve_options options;
+    int fd, signals;
+    size_t n_accepted;
+    worker workers[WORKERS_MAX];
 } server;
 
-static void watch(int fd, uint32_t events, void *who) {
+static void watch(const worker *w, int fd, uint32_t events, void *who) {
     struct epoll_event e = { .events = events, .data = { .ptr = who } };
-    if (epoll_ctl(server.epoll, EPOLL_CTL_ADD, fd, &e) < 0)
-        bench_die("epoll_ctl: %s", strerror(errno));
-}
-
-static int listen_on(uint16_t port) {
-    const int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) };
-    socklen_t len = sizeof at;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
-        bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, 1024) < 0 ||
-        getsockname(fd, (struct sockaddr *)&at, &len) < 0)
-        bench_die("listen: %s", strerror(errno));
-    printf("port %d\n", ntohs(at.sin_port));
-    fflush(stdout);
-    return fd;
+    if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &e) < 0) bench_die("epoll_ctl: %s", strerror(errno));
 }
 
 static void accept_all(void) {
     const int one = 1;
     for (;;) {
-        const int fd = accept4(server.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        const int fd = accept4(server.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (fd < 0) return;
         connection *c = malloc(sizeof *c);
         if (!c) bench_die("out of memory");
-        c->fd = fd;
-        c->from = c->to = 0;
+        *c = (connection){ .fd = fd, .io = serve_open(server.options.mode) };
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-        watch(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, c);
+        watch(&server.workers[server.n_accepted++ % server.options.workers], fd,
+              EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, c);
     }
 }
 
-// Writes what is pending.  gives: 1 all written | 0 the socket is full | -1 the connection broke
+static void finish(connection *c) {
+    close(c->fd);
+    free(c->io);
+    free(c);
+}
+
+// Writes all answers there are.  gives: 1 | 0 the socket is full | -1 the connection broke
 static int flush(connection *c) {
-    while (c->from < c->to) {
-        const ssize_t n = send(c->fd, c->buf + c->from, c->to - c->from, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return errno == EAGAIN ? 0 : -1;
-        c->from += (size_t)n;
-        server.bytes += (uint64_t)n;
+    for (;;) {
+        while (c->written < c->io->len) {
+            const ssize_t n = send(c->fd, c->io->answer + c->written, c->io->len - c->written,
+                                   MSG_NOSIGNAL);
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) return errno == EAGAIN ? 0 : -1;
+            c->written += (size_t)n;
+        }
+        c->written = 0;
+        if (!serve_answer(c->io)) return c->io->is_broken ? -1 : 1;
     }
-    return 1;
 }
 
-// Echoes until there is nothing left to read or no room to write. A short read empties the socket,
+// Serves until there is nothing left to read or no room to write. A short read empties the socket,
 // but no further edge follows if the end of the file came with the data.  gives: 0 | -1 close it
-static int echo(connection *c, uint32_t events) {
+static int talk(connection *c, uint32_t events) {
     const int is_ending = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     for (;;) {
         const int flushed = flush(c);
         if (flushed <= 0) return flushed;
-        const ssize_t n = recv(c->fd, c->buf, sizeof c->buf, 0);
+        const size_t room = serve_room(c->io);
+        const ssize_t n = recv(c->fd, serve_at(c->io), room, 0);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return 0;
         if (n <= 0) return -1;
-        server.requests++;
-        c->from = 0;
-        c->to = (size_t)n;
-        if (c->to < sizeof c->buf && !is_ending) return flush(c) < 0 ? -1 : 0;
+        serve_read(c->io, (size_t)n);
+        if ((size_t)n < room && !is_ending) return flush(c) < 0 ? -1 : 0;
     }
 }
 
-static void serve(void) {
+static void talk_and_count(worker *w, connection *c, uint32_t events) {
+    const int rc = talk(c, events);
+    w->requests += c->io->requests;
+    w->bytes += c->io->bytes;
+    c->io->requests = c->io->bytes = 0;
+    if (rc < 0) finish(c);
+}
+
+static void *serve(void *arg) {
+    worker *w = arg;
     struct epoll_event events[EVENTS];
     for (;;) {
-        const int n = epoll_wait(server.epoll, events, EVENTS, -1);
+        const int n = epoll_wait(w->epoll, events, EVENTS, -1);
         for (int i = 0; i < n; i++) {
             void *who = events[i].data.ptr;
-            if (who == &server.signals) return;
-            if (who == &server.listener) {
+            if (who == &server.signals) return NULL;
+            if (who != &server.fd) {
+                talk_and_count(w, who, events[i].events);
+            } else if (server.options.mode == SERVE_UDP) {
+                w->requests += serve_datagrams(server.fd, &w->bytes);
+            } else {
                 accept_all();
-            } else if (echo(who, events[i].events) < 0) {
-                close(((connection *)who)->fd);
-                free(who);
             }
         }
     }
 }
 
+static void start_workers(void) {
+    const uint32_t edge = server.options.mode == SERVE_UDP ? 0 : EPOLLET;
+    for (unsigned i = 0; i < server.options.workers; i++) {
+        worker *w = &server.workers[i];
+        w->epoll = epoll_create1(EPOLL_CLOEXEC);
+        watch(w, server.signals, EPOLLIN, &server.signals);
+        if (i == 0) watch(w, server.fd, EPOLLIN | edge, &server.fd);
+    }
+    for (unsigned i = 1; i < server.options.workers; i++)
+        if (pthread_create(&server.workers[i].thread, NULL, serve, &server.workers[i]) != 0)
+            bench_die("pthread_create");
+}
+
 int main(int argc, char **argv) {
-    const int n = bench_options(argc, argv, NULL, 0);
-    sigset_t term;
-    const double port = n > 0 ? bench_number("PORT", argv[1], 0, 65535) : 0;
-    alarm(n > 1 ? (unsigned)bench_number("SECONDS", argv[2], 1, 86400) : 300);
-    sigemptyset(&term);
-    sigaddset(&term, SIGTERM);
-    sigprocmask(SIG_BLOCK, &term, NULL);
-    server.signals = signalfd(-1, &term, SFD_CLOEXEC);
-    server.epoll = epoll_create1(EPOLL_CLOEXEC);
-    server.listener = listen_on((uint16_t)port);
-    watch(server.signals, EPOLLIN, &server.signals);
-    watch(server.listener, EPOLLIN | EPOLLET, &server.listener);
-    const int64_t start = bench_cpu();
-    serve();
-    printf("requests %" PRIu64 "\nbytes %" PRIu64 "\ncpu_us %" PRId64 "\n", server.requests,
-           server.bytes, (bench_cpu() - start) / 1000);
+    uint64_t requests = 0, bytes = 0;
+    server.options = serve_parse(argc, argv);
+    server.signals = serve_signals();
+    server.fd = serve_socket(server.options.mode);
+    serve_begin(&server.options, server.fd);
+    start_workers();
+    serve(&server.workers[0]);
+    for (unsigned i = 0; i < server.options.workers; i++) {
+        if (i > 0) pthread_join(server.workers[i].thread, NULL);
+        requests += server.workers[i].requests;
+        bytes += server.workers[i].bytes;
+    }
+    serve_report(&server.options, requests, bytes);
     return 0;
 }

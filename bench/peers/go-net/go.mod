@@ -1,0 +1,3 @@
+module volt/bench/go-net
+
+go 1.26

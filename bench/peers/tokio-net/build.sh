@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR 0BSD
+# Builds tokio-net with cargo, which fetches Tokio and hyper, for the processor that it runs on.
+#
+#   bench/peers/tokio-net/build.sh [OUT]     default: build/peers/tokio-net
+#
+# Environment: FEATURES=mimalloc, in C, in place of the C library's allocator; FEATURES= for that.
+# What cargo builds goes to OUT/target. Exit status 3: what is missing is named.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+out=${1:-$here/../../../build/peers/tokio-net}
+
+missing() {
+    echo "${0##*/}: $1 is missing: install the package $2" >&2
+    exit 3
+}
+command -v cargo >/dev/null || missing cargo 'cargo, or see https://rustup.rs'
+command -v cc >/dev/null || missing cc gcc
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+cd "$here"
+RUSTFLAGS='-C target-cpu=native' CARGO_TARGET_DIR=$out/target cargo build --quiet --release \
+    --locked --features "${FEATURES-mimalloc}" >&2
+cp -f "$out/target/release/tokio-net" "$out/tokio-net"

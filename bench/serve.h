@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// What the servers of bench/net_ratio.sh that are written in C share, so that all do the same work
+// behind their system calls: modes, command line, requests and answers, figures. Include it after
+// _GNU_SOURCE is set.
+//
+//   echo   sends back what comes
+//   http   HTTP/1.1: any GET without a body gets "Hello, World!"; keep-alive, pipelining
+//   resp   Redis' protocol: PING, SET and GET on a table in memory
+//   udp    sends back each datagram
+//   liar   as echo, but the last bit of each read is wrong: a test of the client
+#ifndef BENCH_SERVE_H
+#define BENCH_SERVE_H
+
+#include "bench.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <strings.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// ---- command line: MODE WORKERS [SECONDS]
+
+typedef enum serve_mode { SERVE_ECHO, SERVE_HTTP, SERVE_RESP, SERVE_UDP, SERVE_LIAR } serve_mode;
+static const char *const serve_modes[] = { "echo", "http", "resp", "udp", "liar" };
+
+typedef struct serve_options {
+    serve_mode mode;
+    unsigned workers;
+    int64_t cpu_start;
+} serve_options;
+
+// SIGALRM ends the program after SECONDS, lest it be forgotten; the default is 300.
+static inline serve_options serve_parse(int argc, char **argv) {
+    const int n = bench_options(argc, argv, NULL, 0);
+    size_t mode = 0;
+    while (n >= 2 && mode < BENCH_COUNT(serve_modes) && strcmp(argv[1], serve_modes[mode]) != 0)
+        mode++;
+    if (n < 2 || n > 3 || mode == BENCH_COUNT(serve_modes))
+        bench_die("usage: %s echo|http|resp|udp|liar WORKERS [SECONDS]", argv[0]);
+    alarm(n > 2 ? (unsigned)bench_number("SECONDS", argv[3], 1, 86400) : 300);
+    return (serve_options){ .mode = (serve_mode)mode,
+                            .workers = (unsigned)bench_number("WORKERS", argv[2], 1, 64) };
+}
+
+// Readable when the program shall end.
+static inline int serve_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+// A socket at some port of 127.0.0.1; a stream's listens.
+static inline int serve_socket(serve_mode mode) {
+    const int type = mode == SERVE_UDP ? SOCK_DGRAM : SOCK_STREAM;
+    const int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 ||
+        (type == SOCK_STREAM && listen(fd, 1024) < 0))
+        bench_die("listen: %s", strerror(errno));
+    return fd;
+}
+
+static inline void serve_begin(serve_options *o, int fd) {
+    struct sockaddr_in at = { .sin_port = 0 };
+    socklen_t len = sizeof at;
+    if (getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+        bench_die("getsockname: %s", strerror(errno));
+    printf("port %d\n", ntohs(at.sin_port));
+    fflush(stdout);
+    o->cpu_start = bench_cpu();
+}
+
+static inline void serve_report(const serve_options *o, uint64_t requests, uint64_t bytes) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    printf("requests %" PRIu64 "\nbytes %" PRIu64 "\ncpu_us %" PRId64 "\nwakes %ld\n", requests,
+           bytes, (bench_cpu() - o->cpu_start) / 1000, u.ru_nvcsw);
+}
+
+// ---- HTTP. Each parser looks for one request in n bytes, writes its answer, and gives the length
+// of the request, SERVE_MORE or SERVE_BROKEN.
+
+enum { SERVE_MORE = -1, SERVE_BROKEN = -2 };
+enum { SERVE_IN = 4096, SERVE_OUT = 2560, SERVE_ANSWER_MAX = 128 };
+
+// Gives the length of a line with its end, 0 if that has not come; *len: without.
+static inline size_t serve_line(const char *at, size_t n, size_t *len) {
+    const char *end = memchr(at, '\n', n);
+    if (!end) return 0;
+    *len = (size_t)(end - at) - (end > at && end[-1] == '\r');
+    return (size_t)(end - at) + 1;
+}
+
+static inline int serve_is_field(const char *at, size_t n) {
+    static const char length[] = "content-length:", coding[] = "transfer-encoding:";
+    if (n >= sizeof length - 1 && strncasecmp(at, length, sizeof length - 1) == 0) return 0;
+    if (n >= sizeof coding - 1 && strncasecmp(at, coding, sizeof coding - 1) == 0) return 0;
+    return memchr(at, ':', n) != NULL;
+}
+
+static inline ptrdiff_t serve_http(const char *in, size_t n, char *out, size_t *out_len) {
+    static const char hello[] = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                                "Content-Length: 13\r\n\r\nHello, World!";
+    static const char version[] = " HTTP/1.1";
+    size_t len = 0, at = 0, whole = serve_line(in, n, &len);
+    if (whole == 0) return SERVE_MORE;
+    if (len < 4 + sizeof version || memcmp(in, "GET /", 5) != 0 ||
+        memcmp(in + len + 1 - sizeof version, version, sizeof version - 1) != 0)
+        return SERVE_BROKEN;
+    for (;;) {
+        at += whole;
+        whole = serve_line(in + at, n - at, &len);
+        if (whole == 0) return SERVE_MORE;
+        if (len == 0) break;
+        if (!serve_is_field(in + at, len)) return SERVE_BROKEN;
+    }
+    memcpy(out, hello, sizeof hello - 1);
+    *out_len = sizeof hello - 1;
+    return (ptrdiff_t)(at + whole);
+}
+
+// ---- RESP
+
+enum { SERVE_SLOTS = 4096, SERVE_KEY = 32, SERVE_VALUE = 64, SERVE_WORDS = 3 };
+
+typedef struct serve_text {
+    const char *at;
+    size_t len;
+} serve_text;
+
+typedef struct serve_slot {
+    size_t key_len, value_len; // 0: free
+    char key[SERVE_KEY], value[SERVE_VALUE];
+} serve_slot;
+
+static struct {
+    pthread_mutex_t lock;
+    serve_slot slots[SERVE_SLOTS];
+} serve_table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+// The slot of a key, or a free one; NULL if there is neither.
+static inline serve_slot *serve_find(serve_text key) {
+    uint32_t hash = 2166136261; // FNV-1a
+    for (size_t i = 0; i < key.len; i++) hash = (hash ^ (unsigned char)key.at[i]) * 16777619;
+    for (size_t i = 0; i < SERVE_SLOTS; i++) {
+        serve_slot *s = &serve_table.slots[(hash + i) % SERVE_SLOTS];
+        if (s->key_len == 0) return s;
+        if (s->key_len == key.len && memcmp(s->key, key.at, key.len) == 0) return s;
+    }
+    return NULL;
+}
+
+static inline size_t serve_say(char *out, const char *text) {
+    const size_t n = strlen(text);
+    memcpy(out, text, n);
+    return n;
+}
+
+static inline size_t serve_set(serve_text key, serve_text value, char *out) {
+    if (key.len == 0 || key.len > SERVE_KEY || value.len > SERVE_VALUE)
+        return serve_say(out, "-ERR too long\r\n");
+    pthread_mutex_lock(&serve_table.lock);
+    serve_slot *s = serve_find(key);
+    if (s) {
+        memcpy(s->key, key.at, key.len);
+        memcpy(s->value, value.at, value.len);
+        s->key_len = key.len;
+        s->value_len = value.len;
+    }
+    pthread_mutex_unlock(&serve_table.lock);
+    return serve_say(out, s ? "+OK\r\n" : "-ERR full\r\n");
+}
+
+static inline size_t serve_get(serve_text key, char *out) {
+    char value[SERVE_VALUE];
+    size_t len = 0;
+    pthread_mutex_lock(&serve_table.lock);
+    const serve_slot *s = serve_find(key);
+    const int is_there = s && s->key_len;
+    if (is_there) memcpy(value, s->value, len = s->value_len);
+    pthread_mutex_unlock(&serve_table.lock);
+    if (!is_there) return serve_say(out, "$-1\r\n");
+    const size_t head = (size_t)snprintf(out, SERVE_ANSWER_MAX, "$%zu\r\n", len);
+    memcpy(out + head, value, len);
+    memcpy(out + head + len, "\r\n", 2);
+    return head + len + 2;
+}
+
+static inline int serve_is(serve_text word, const char *name) {
+    return word.len == strlen(name) && strncasecmp(word.at, name, word.len) == 0;
+}
+
+static inline size_t serve_command(const serve_text *word, ptrdiff_t n, char *out) {
+    if (n == 1 && serve_is(word[0], "PING")) return serve_say(out, "+PONG\r\n");
+    if (n == 2 && serve_is(word[0], "GET")) return serve_get(word[1], out);
+    if (n == 3 && serve_is(word[0], "SET")) return serve_set(word[1], word[2], out);
+    return serve_say(out, "-ERR unknown command\r\n");
+}
+
+// "*3\r\n" or "$5\r\n" at *at, which then is behind it.  gives: the number, or what is wrong
+static inline ptrdiff_t serve_number(const char *in, size_t n, size_t *at, char mark) {
+    size_t i = *at;
+    ptrdiff_t number = 0;
+    if (i < n && in[i] != mark) return SERVE_BROKEN;
+    for (i++; i < n && in[i] >= '0' && in[i] <= '9'; i++) {
+        if (number > SERVE_IN) return SERVE_BROKEN;
+        number = number * 10 + (in[i] - '0');
+    }
+    if (i + 2 > n) return SERVE_MORE;
+    if (in[i] != '\r' || in[i + 1] != '\n') return SERVE_BROKEN;
+    *at = i + 2;
+    return number;
+}
+
+static inline ptrdiff_t serve_resp(const char *in, size_t n, char *out, size_t *out_len) {
+    serve_text word[SERVE_WORDS];
+    size_t at = 0;
+    const ptrdiff_t count = serve_number(in, n, &at, '*');
+    if (count < 0) return count;
+    if (count == 0 || count > SERVE_WORDS) return SERVE_BROKEN;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const ptrdiff_t len = serve_number(in, n, &at, '$');
+        if (len < 0) return len;
+        word[i] = (serve_text){ in + at, (size_t)len };
+        at += (size_t)len + 2;
+        if (at > n) return SERVE_MORE;
+        if (in[at - 2] != '\r' || in[at - 1] != '\n') return SERVE_BROKEN;
+    }
+    *out_len = serve_command(word, count, out);
+    return (ptrdiff_t)at;
+}
+
+// ---- connections. The server reads to serve_at, reports it by serve_read, and writes answers as
+// long as serve_answer gives 1; then it reads on, unless the connection is broken.
+
+typedef struct serve_io {
+    serve_mode mode;
+    int is_broken;
+    size_t have;        // bytes of `in` that are not answered
+    const char *answer; // what serve_answer wants to be written
+    size_t len;
+    uint64_t requests, bytes;
+    char in[SERVE_IN], out[SERVE_OUT];
+} serve_io;
+
+static inline serve_io *serve_open(serve_mode mode) {
+    serve_io *io = malloc(sizeof *io);
+    if (!io) bench_die("out of memory");
+    memset(io, 0, offsetof(serve_io, in));
+    io->mode = mode;
+    return io;
+}
+
+static inline char *serve_at(serve_io *io) { return io->in + io->have; }
+static inline size_t serve_room(const serve_io *io) { return SERVE_IN - io->have; }
+static inline void serve_read(serve_io *io, size_t n) { io->have += n; }
+
+static inline void serve_answer_echo(serve_io *io) {
+    io->answer = io->in;
+    io->len = io->have;
+    io->have = 0;
+    io->requests += io->len > 0; // a read: one message, if these are short and not pipelined
+}
+
+static inline void serve_answer_all(serve_io *io) {
+    size_t at = 0, len = 0;
+    io->answer = io->out;
+    while (at < io->have && io->len + SERVE_ANSWER_MAX <= SERVE_OUT) {
+        const ptrdiff_t n =
+            (io->mode == SERVE_HTTP ? serve_http : serve_resp)(io->in + at, io->have - at,
+                                                              io->out + io->len, &len);
+        if (n == SERVE_BROKEN || (n == SERVE_MORE && io->have - at == SERVE_IN)) io->is_broken = 1;
+        if (n < 0) break;
+        at += (size_t)n;
+        io->len += len;
+        io->requests++;
+    }
+    io->have -= at;
+    if (io->have > 0 && at > 0) memmove(io->in, io->in + at, io->have);
+}
+
+// Gives 1 if there is something to be written: all of it, before the next call.
+static inline int serve_answer(serve_io *io) {
+    io->len = 0;
+    if (io->mode == SERVE_LIAR && io->have > 0) io->in[io->have - 1] ^= 1;
+    if (io->mode == SERVE_ECHO || io->mode == SERVE_LIAR) serve_answer_echo(io);
+    else if (!io->is_broken) serve_answer_all(io);
+    io->bytes += io->len;
+    return io->len > 0;
+}
+
+// ---- datagrams
+
+enum { SERVE_DATAGRAMS = 32 };
+
+// Sends back what has come, at most so many.  gives: how many
+static inline uint64_t serve_datagrams(int fd, uint64_t *bytes) {
+    char in[SERVE_IN];
+    uint64_t n = 0;
+    while (n < SERVE_DATAGRAMS) {
+        struct sockaddr_in from;
+        socklen_t len = sizeof from;
+        const ssize_t size = recvfrom(fd, in, sizeof in, MSG_DONTWAIT, (struct sockaddr *)&from,
+                                      &len);
+        if (size < 0) break;
+        if (sendto(fd, in, (size_t)size, MSG_DONTWAIT, (struct sockaddr *)&from, len) != size)
+            break; // lost, as datagrams may be; the client sees it
+        *bytes += (uint64_t)size;
+        n++;
+    }
+    return n;
+}
+
+#endif // BENCH_SERVE_H
