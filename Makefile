@@ -50,6 +50,8 @@ help:
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
 	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
 	@echo '               the other tasks; needs valgrind'
+	@echo 'make bench-gate  instructions, locked ones and system calls per operation, against'
+	@echo '               bench/gate.txt: fails at 0.5 % more; needs valgrind'
 	@echo 'make gdb-test  what examples/gdb/volt.py shows of a stopped program, live and as a core file'
 	@echo 'make dashboard the page of examples/15_dashboard.c in headless Chromium; pictures of it'
 	@echo 'make size      text and data by processor and configuration; time to parse the header'
@@ -636,6 +638,7 @@ need-%:
 		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
 PACKAGE_readelf := binutils
+PACKAGE_objdump := binutils
 PACKAGE_scan-build := clang-tools perl
 
 # ---- reject and compile: parts of check with scripts of their own, which say what they do.
@@ -809,7 +812,9 @@ trace: need-python3 build/bench/trace/echo_server build/bench/load
 
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
-.PHONY: bench-placement bench-inside
+.PHONY: bench-placement bench-inside bench-gate
+bench-gate: need-valgrind need-objdump
+	@CC='$(CC)' bench/gate.sh
 bench-placement: build/bench/placement
 	@bench/placement.sh
 # The short form; each program says at its head what it can do at length.

@@ -13,19 +13,7 @@
 // S2, S6 and S8 have the shape of the benchmarks of the same names in Tokio's tree. S7 has too, but
 // for two one-shot channels: here spawn carries the value there and join brings it back.
 // Every task counts its operations. ns are per operation; for the columns see bench.h.
-//
-// SCHED_COUNTED is for bench/inside.sh, which counts instructions: a fifth of the operations, and a
-// clock that goes on by 10 ns at each look, so that workers look at events at the same polls again.
-#ifdef SCHED_COUNTED
-static inline long long counted_now(void) { // before the first system header
-    static long long now = 1000000000;
-    return now += 10;
-}
-#  define VOLT_NOW_NS() counted_now()
-enum { SHRINK = 5 };
-#else
-enum { SHRINK = 1 };
-#endif
+#include "counted.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "rows.h"
