@@ -6,6 +6,9 @@
 //   row      its name                     workers  threads that run tasks
 //   min, median  wall time of a repetition / operations in it, in ns: the fastest, and the median
 //   cpu      user and system time of all threads / operations, in ns: the median
+//   wakes    voluntary context switches of all threads / operations: the median. A thread that
+//            slept was woken
+//   calls    system calls of volt.h / operations, where calls.h counts them, else -: the median
 //   ops      operations in one repetition
 // With BENCH_JSON set in the environment, a line of JSON with the same figures follows.
 #ifndef BENCH_H
@@ -35,12 +38,26 @@ static inline int64_t bench_timeval_ns(struct timeval t) {
     return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_usec * 1000;
 }
 
-// User and system time of every thread of the process.
-static inline int64_t bench_cpu(void) {
+// What every thread of the process has taken so far.
+typedef struct bench_usage {
+    int64_t cpu, wakes, calls; // user and system time in ns
+} bench_usage;
+
+static inline bench_usage bench_used(void) {
     struct rusage u;
+    bench_usage used;
     getrusage(RUSAGE_SELF, &u);
-    return bench_timeval_ns(u.ru_utime) + bench_timeval_ns(u.ru_stime);
+    used.cpu = bench_timeval_ns(u.ru_utime) + bench_timeval_ns(u.ru_stime);
+    used.wakes = u.ru_nvcsw;
+#ifdef BENCH_CALLS_H
+    used.calls = calls_sum();
+#else
+    used.calls = -1;
+#endif
+    return used;
 }
+
+static inline int64_t bench_cpu(void) { return bench_used().cpu; }
 
 // ---- rows
 
@@ -49,32 +66,40 @@ typedef struct bench_row {
     unsigned workers;
     uint64_t ops; // in one repetition
     size_t n;     // repetitions so far
-    double wall[BENCH_REPS_MAX], cpu[BENCH_REPS_MAX];
-    int64_t wall_start, cpu_start, wall_pause, cpu_pause;
+    double wall[BENCH_REPS_MAX], cpu[BENCH_REPS_MAX]; // per operation
+    double wakes[BENCH_REPS_MAX], calls[BENCH_REPS_MAX];
+    int64_t wall_start, wall_pause;
+    bench_usage start, pause;
 } bench_row;
 
 static inline void bench_start(bench_row *r) {
-    r->cpu_start = bench_cpu();
+    r->start = bench_used();
     r->wall_start = bench_now();
 }
 
-// What happens between the two does not count: both clocks are set forward by it.
+// What happens between the two does not count: the start of everything is set forward by it.
 static inline void bench_pause(bench_row *r) {
     r->wall_pause = bench_now();
-    r->cpu_pause = bench_cpu();
+    r->pause = bench_used();
 }
 
 static inline void bench_resume(bench_row *r) {
-    r->cpu_start += bench_cpu() - r->cpu_pause;
+    const bench_usage now = bench_used();
+    r->start.cpu += now.cpu - r->pause.cpu;
+    r->start.wakes += now.wakes - r->pause.wakes;
+    r->start.calls += now.calls - r->pause.calls;
     r->wall_start += bench_now() - r->wall_pause;
 }
 
 static inline void bench_stop(bench_row *r) {
     const int64_t wall = bench_now() - r->wall_start;
-    const int64_t cpu = bench_cpu() - r->cpu_start;
+    const bench_usage now = bench_used();
+    const double ops = (double)r->ops;
     if (r->n == BENCH_REPS_MAX) return;
-    r->wall[r->n] = (double)wall / (double)r->ops;
-    r->cpu[r->n] = (double)cpu / (double)r->ops;
+    r->wall[r->n] = (double)wall / ops;
+    r->cpu[r->n] = (double)(now.cpu - r->start.cpu) / ops;
+    r->wakes[r->n] = (double)(now.wakes - r->start.wakes) / ops;
+    r->calls[r->n] = now.calls < 0 ? -1 : (double)(now.calls - r->start.calls) / ops;
     r->n++;
 }
 
@@ -105,18 +130,28 @@ static inline size_t bench_rank(size_t n) {
 }
 
 static inline void bench_print_header(void) {
-    printf("%-12s %7s %10s %10s %10s %10s  %s\n", "row", "workers", "min ns", "median", "cpu",
-           "ops", "operation");
+    printf("%-12s %7s %10s %10s %10s %9s %9s %10s  %s\n", "row", "workers", "min ns", "median",
+           "cpu", "wakes", "calls", "ops", "operation");
+}
+
+static inline void bench_print_json(const bench_row *r, double median, double cpu, double wakes,
+                                    double calls) {
+    printf("{\"row\":\"%s\",\"workers\":%u,\"wall_min_ns\":%.3f,\"wall_median_ns\":%.3f,"
+           "\"cpu_median_ns\":%.3f,\"wakes_per_op\":%.6f,",
+           r->id, r->workers, r->wall[0], median, cpu, wakes);
+    if (calls >= 0) printf("\"calls_per_op\":%.6f,", calls);
+    printf("\"ops\":%" PRIu64 ",\"repetitions\":%zu}\n", r->ops, r->n);
 }
 
 static inline void bench_print(bench_row *r) {
     const double median = bench_median(r->wall, r->n), cpu = bench_median(r->cpu, r->n);
-    printf("%-12s %7u %10.2f %10.2f %10.2f %10" PRIu64 "  %s\n", r->id, r->workers, r->wall[0],
-           median, cpu, r->ops, r->what);
+    const double wakes = bench_median(r->wakes, r->n), calls = bench_median(r->calls, r->n);
+    char calls_text[32] = "-";
+    if (r->calls[0] >= 0) snprintf(calls_text, sizeof calls_text, "%.4f", calls);
+    printf("%-12s %7u %10.2f %10.2f %10.2f %9.4f %9s %10" PRIu64 "  %s\n", r->id, r->workers,
+           r->wall[0], median, cpu, wakes, calls_text, r->ops, r->what);
     if (getenv("BENCH_JSON"))
-        printf("{\"row\":\"%s\",\"workers\":%u,\"wall_min_ns\":%.3f,\"wall_median_ns\":%.3f,"
-               "\"cpu_median_ns\":%.3f,\"ops\":%" PRIu64 ",\"repetitions\":%zu}\n",
-               r->id, r->workers, r->wall[0], median, cpu, r->ops, r->n);
+        bench_print_json(r, median, cpu, wakes, r->calls[0] < 0 ? -1 : calls);
     fflush(stdout);
 }
 

@@ -20,6 +20,7 @@
 // message, in C10 per message received; for the columns see bench.h.
 #include "counted.h"
 #define VOLT_IMPLEMENTATION
+#include "calls.h"
 #include "volt.h"
 #include "rows.h"
 

@@ -9,7 +9,10 @@
 //   S2   the same with 10,000 tasks queued at a time
 //   S6   a task spawns the next one through a one-entry slot
 //   S7   a task spawns another, waits, is queued again by the other, and ends
+//   S7o  the same, and two cells, each with a word that says whether its number is there
 //   S8   200 tasks take turns
+//   S9   two tasks and two such cells: a number there and back. One trip through the ring each
+//   S10  tasks of a tree, the last one spawned taken first; numbers are added to the parent's word
 //   T1a  one indirect call                    T1b  insert into and remove from a timer wheel
 //   T1c  insert, one trip through the ring, remove
 //   C1, C9a to C9c  a word set, a number that it guards, the word set back
@@ -40,7 +43,7 @@ typedef struct task {
     struct task *next;   // in the free list
     struct task *parent; // S7
     uint64_t left;       // S6, S8: times to go on; S7: what the child handed over
-    uint64_t body[11];   // 128 bytes in all, like a small task of volt.h
+    uint64_t body[11];   // S7o, S9, S10; 128 bytes in all, like a small task of volt.h
 } task;
 enum { QUEUED = 1, RUNNING = 2, RING = 16384, TASKS = 16384 };
 
@@ -141,6 +144,72 @@ NOINLINE verdict poll_ping(task *t) {
     return WAITING;
 }
 
+// Two words of a task: whether the number is there, and the number.
+INLINE void cell_put(uint64_t *cell, uint64_t value, int how) {
+    cell[1] = value;
+    if (how & RMW) (void)__atomic_exchange_n(&cell[0], 1, __ATOMIC_ACQ_REL);
+    else __atomic_store_n(&cell[0], 1, __ATOMIC_RELEASE);
+}
+
+INLINE uint64_t cell_take(uint64_t *cell, int how) {
+    const uint64_t value = cell[1];
+    if (how & RMW) (void)__atomic_exchange_n(&cell[0], 0, __ATOMIC_ACQ_REL);
+    else __atomic_store_n(&cell[0], 0, __ATOMIC_RELEASE);
+    return value;
+}
+
+// S7o: cells 0 and 2 of the parent. Who finds none leaves word that it waits.
+INLINE verdict sent_pong(task *t, int how) {
+    uint64_t *there = t->parent->body, *back = there + 2;
+    if (__atomic_load_n(&there[0], __ATOMIC_ACQUIRE)) cell_put(back, there[1] + 1, how);
+    push(t->parent);
+    return DONE;
+}
+
+NOINLINE verdict poll_sent_pong(task *t) { return sent_pong(t, PLAIN); }
+NOINLINE verdict poll_sent_pong_rmw(task *t) { return sent_pong(t, RMW); }
+
+INLINE verdict sent_ping(task *t, int how) {
+    uint64_t *there = t->body, *back = there + 2;
+    if (t->left++ > 0) {
+        tally += __atomic_load_n(&back[0], __ATOMIC_ACQUIRE) && back[1] == there[1] + 1;
+        return DONE;
+    }
+    task *child = task_new(how & RMW ? poll_sent_pong_rmw : poll_sent_pong);
+    child->parent = t;
+    there[0] = back[0] = 0;
+    push(child);
+    cell_put(there, (uint64_t)(t - slab), how);
+    (void)cell_take(back, how);
+    return WAITING;
+}
+
+NOINLINE verdict poll_sent_ping(task *t) { return sent_ping(t, PLAIN); }
+NOINLINE verdict poll_sent_ping_rmw(task *t) { return sent_ping(t, RMW); }
+
+// S9: cell 0 of each of the two, for what it receives; `parent` is the other one.
+INLINE verdict bring_back(task *t, int how) {
+    cell_put(t->parent->body, cell_take(t->body, how) + 1, how);
+    push(t->parent);
+    return --t->left ? WAITING : DONE;
+}
+
+INLINE verdict travel(task *t, int how) {
+    if (t->body[0]) {
+        const uint64_t value = cell_take(t->body, how);
+        tally += value == t->left-- + 1;
+    }
+    if (t->left == 0) return DONE;
+    cell_put(t->parent->body, t->left, how);
+    push(t->parent);
+    return WAITING;
+}
+
+NOINLINE verdict poll_returner(task *t) { return bring_back(t, PLAIN); }
+NOINLINE verdict poll_returner_rmw(task *t) { return bring_back(t, RMW); }
+NOINLINE verdict poll_traveller(task *t) { return travel(t, PLAIN); }
+NOINLINE verdict poll_traveller_rmw(task *t) { return travel(t, RMW); }
+
 NOINLINE verdict poll_yield(task *t) {
     if (t->left-- == 0) return DONE;
     tally++;
@@ -191,6 +260,95 @@ INLINE void yields(int how) {
     }
 }
 
+INLINE void ping_pong_sent(verdict (*poll)(task *), int how) {
+    for (int i = 0; i < 100; i++) {
+        for (int k = 0; k < 1000; k++) {
+            task *t = task_new(poll);
+            t->left = 0;
+            push(t);
+        }
+        drain(how);
+    }
+}
+
+INLINE void there_and_back(int pairs, verdict (*go)(task *), verdict (*come)(task *), int how) {
+    for (int i = 0; i < pairs; i++) {
+        task *a = task_new(go), *b = task_new(come);
+        a->parent = b;
+        b->parent = a;
+        a->left = b->left = 200000 / (uint64_t)pairs;
+        a->body[0] = b->body[0] = 0;
+        push(a);
+    }
+    drain(how);
+}
+
+// ---- S10. body: the word of an inner task, its first leaf, its leaves. The word has the children
+// left in its upper bits and their sum so far in the others.
+enum { CHILD_SHIFT = 60 };
+#define CHILD_SUM (((uint64_t)1 << CHILD_SHIFT) - 1)
+
+INLINE task *pop_last(int how) {
+    uint32_t last = __atomic_load_n(&tail, __ATOMIC_RELAXED);
+    if (last == head) return NULL;
+    task *t = ring[(last - 1) & mask];
+    if (!(how & CAS)) __atomic_store_n(&tail, last - 1, __ATOMIC_RELEASE);
+    else if (!__atomic_compare_exchange_n(&tail, &last, last - 1, 0, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE))
+        return NULL;
+    return t;
+}
+
+INLINE void give_up(task *parent, uint64_t sum, int how) {
+    const uint64_t more = sum - ((uint64_t)1 << CHILD_SHIFT);
+    uint64_t now = parent->body[0] + more;
+    if (how & RMW) now = __atomic_add_fetch(&parent->body[0], more, __ATOMIC_ACQ_REL);
+    else parent->body[0] = now;
+    if (now >> CHILD_SHIFT == 0) push(parent);
+}
+
+INLINE verdict leaf(task *t, int how) {
+    tally++;
+    give_up(t->parent, t->body[1], how);
+    return DONE;
+}
+
+NOINLINE verdict poll_leaf(task *t) { return leaf(t, PLAIN); }
+NOINLINE verdict poll_leaf_rmw(task *t) { return leaf(t, RMW); }
+
+INLINE void tree_node(task *t, task *parent, uint64_t first, uint64_t leaves) {
+    t->parent = parent;
+    t->body[0] = (uint64_t)10 << CHILD_SHIFT;
+    t->body[1] = first;
+    t->body[2] = leaves;
+    push(t);
+}
+
+// The root, which has no parent, leaves its sum where skynet finds it.
+static uint64_t tree_sum;
+
+INLINE verdict inner(task *t, verdict (*poll)(task *), verdict (*poll_last)(task *), int how) {
+    if (t->body[0] >> CHILD_SHIFT == 0) {
+        if (t->parent) give_up(t->parent, t->body[0] & CHILD_SUM, how);
+        else tree_sum = t->body[0];
+        return DONE;
+    }
+    const uint64_t leaves = t->body[2] / 10;
+    for (uint64_t i = 0; i < 10; i++)
+        tree_node(task_new(leaves == 1 ? poll_last : poll), t, t->body[1] + i * leaves, leaves);
+    return WAITING;
+}
+
+NOINLINE verdict poll_inner(task *t) { return inner(t, poll_inner, poll_leaf, PLAIN); }
+NOINLINE verdict poll_inner_rmw(task *t) { return inner(t, poll_inner_rmw, poll_leaf_rmw, RMW); }
+
+INLINE void skynet(verdict (*poll)(task *), int how) {
+    tree_sum = 0;
+    tree_node(task_new(poll), NULL, 0, 1000000);
+    for (task *t = pop_last(how); t; t = pop_last(how)) run(t, how);
+    if (tree_sum != UINT64_C(499999500000)) tally = 0;
+}
+
 static void s1(void) { spawn_batches(5000, 200, PLAIN); }
 static void s1_cas(void) { spawn_batches(5000, 200, CAS); }
 static void s1_rmw(void) { spawn_batches(5000, 200, CAS | RMW); }
@@ -200,9 +358,21 @@ static void s6(void) { chains(PLAIN); }
 static void s6_rmw(void) { chains(CAS | RMW); }
 static void s7(void) { ping_pong(PLAIN); }
 static void s7_rmw(void) { ping_pong(CAS | RMW); }
+static void s7o(void) { ping_pong_sent(poll_sent_ping, PLAIN); }
+static void s7o_rmw(void) { ping_pong_sent(poll_sent_ping_rmw, CAS | RMW); }
 static void s8(void) { yields(PLAIN); }
 static void s8_cas(void) { yields(CAS); }
 static void s8_rmw(void) { yields(CAS | RMW); }
+static void s9(void) { there_and_back(1, poll_traveller, poll_returner, PLAIN); }
+static void s9_rmw(void) {
+    there_and_back(1, poll_traveller_rmw, poll_returner_rmw, CAS | RMW);
+}
+static void s9c(void) { there_and_back(200, poll_traveller, poll_returner, PLAIN); }
+static void s9c_rmw(void) {
+    there_and_back(200, poll_traveller_rmw, poll_returner_rmw, CAS | RMW);
+}
+static void s10(void) { skynet(poll_inner, PLAIN); }
+static void s10_rmw(void) { skynet(poll_inner_rmw, CAS | RMW); }
 
 // ---- locks: a word, and a number that it guards
 
@@ -600,9 +770,19 @@ static const struct row {
     { "S6+rmw", 256, 1000000, s6_rmw, "  exchange on the slot, two RMW" },
     { "S7", 2048, 100000, s7, "ping-pong: two spawns, one hand-over" },
     { "S7+rmw", 2048, 100000, s7_rmw, "  compare-and-swap, two RMW per poll" },
+    { "S7o", 2048, 100000, s7o, "ping-pong through two cells" },
+    { "S7o+rmw", 2048, 100000, s7o_rmw, "  three RMW, and those of tasks" },
     { "S8", 256, 1000000, s8, "yield, 200 tasks" },
     { "S8+cas", 256, 1000000, s8_cas, "  taken by compare-and-swap" },
     { "S8+rmw", 256, 1000000, s8_rmw, "  and two RMW on the state word" },
+    { "S9a", 256, 200000, s9, "there and back through two cells" },
+    { "S9a+rmw", 256, 200000, s9_rmw, "  four RMW, and those of tasks" },
+    { "S9b", 256, 200000, s9, "there and back through two cells" },
+    { "S9b+rmw", 256, 200000, s9_rmw, "  four RMW, and those of tasks" },
+    { "S9c", 256, 200000, s9c, "there and back, 200 pairs" },
+    { "S9c+rmw", 256, 200000, s9c_rmw, "  four RMW, and those of tasks" },
+    { "S10", 256, 1000000, s10, "a tree of tasks, per leaf" },
+    { "S10+rmw", 256, 1000000, s10_rmw, "  one RMW, and those of tasks" },
     { "T1a", 256, TIMER_OPS, t1a, "one indirect call" },
     { "T1b", 256, TIMER_OPS, t1b, "timer wheel: insert, remove" },
     { "T1b+clock", 256, TIMER_OPS, t1b_clock, "  and one clock_gettime" },

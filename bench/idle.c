@@ -5,12 +5,14 @@
 //
 //   All workers are started, run 10,000 short tasks and 100 timers, and are left alone. Printed are
 //   the voluntary context switches of all their threads during the time asked for, and how often
-//   they parked or looked around: all must be 0, else the exit status is 1. That no system
+//   they parked or looked around: all must be 0, else the exit status is 1. CPU time is that of all
+//   threads, the one that waits for the time to pass included. That no system
 //   call is made either shows `strace -f build/bench/idle`: nothing between "idle" and "awake".
+//   With BENCH_JSON set in the environment, a line of JSON with the same figures follows.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include "bench.h"
 #include <dirent.h>
-#include <stdio.h>
 
 enum { TASKS = 10000, TIMERS = 100 };
 
@@ -70,30 +72,55 @@ static void pause_for(unsigned seconds) {
     while (nanosleep(&t, &t) < 0 && errno == EINTR) {}
 }
 
+// What happened while nothing should.
+typedef struct figures {
+    unsigned workers, seconds;
+    int n_threads;
+    long switches; // voluntary
+    uint64_t looks;
+    int64_t cpu; // ns
+} figures;
+
+static void print(const figures *f) {
+    const double seconds = f->seconds;
+    printf("M4 %3u workers, %d threads, %u s: %ld voluntary context switches, %.2f/s; %" PRIu64
+           " parks and looks; CPU %.1f us/s\n",
+           f->workers, f->n_threads, f->seconds, f->switches, (double)f->switches / seconds,
+           f->looks, (double)f->cpu / 1000 / seconds);
+    if (getenv("BENCH_JSON"))
+        printf("{\"row\":\"M4\",\"workers\":%u,\"seconds\":%u,\"switches_per_s\":%.3f,"
+               "\"parks_and_looks\":%" PRIu64 ",\"cpu_us_per_s\":%.3f}\n",
+               f->workers, f->seconds, (double)f->switches / seconds, f->looks,
+               (double)f->cpu / 1000 / seconds);
+}
+
 int main(int argc, char **argv) {
     volt_config c = { .workers = 2, .start_all = 1 };
     volt_counters before, after;
-    unsigned seconds = 60;
+    double workers = 2, seconds = 60;
     volt_rt *rt = NULL;
     busy b = { .rc = 0 };
-    int n_threads = 0;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--workers") == 0) c.workers = (uint32_t)atoi(argv[i + 1]);
-        if (strcmp(argv[i], "--seconds") == 0) seconds = (unsigned)atoi(argv[i + 1]);
-    }
+    figures f = { .switches = 0 };
+    const bench_option options[] = {
+        { "--workers", &workers, 1, 64 },
+        { "--seconds", &seconds, 1, 86400 },
+    };
+    if (bench_options(argc, argv, options, BENCH_COUNT(options)) > 0) bench_die("no such row");
+    c.workers = f.workers = (unsigned)workers;
+    f.seconds = (unsigned)seconds;
     if (volt_create(&c, &rt) < 0 || volt_block_on(rt, busy_run, &b) < 0) return 1;
     pause_for(1); // the watch expires once more after the last worker has parked
     volt_stats(rt, &before);
-    long n = switches(&n_threads);
+    const long switched = switches(&f.n_threads);
     if (write(1, "idle\n", 5) < 0) return 1;
-    pause_for(seconds);
+    f.cpu = bench_cpu();
+    pause_for(f.seconds);
+    f.cpu = bench_cpu() - f.cpu;
     if (write(1, "awake\n", 6) < 0) return 1;
-    n = switches(&n_threads) - n;
+    f.switches = switches(&f.n_threads) - switched;
     volt_stats(rt, &after);
-    uint64_t looks = after.parks - before.parks + after.maintenances - before.maintenances;
-    printf(
-        "M4 %3u workers, %d threads, %u s: %ld voluntary context switches, %llu parks and looks\n",
-        c.workers, n_threads, seconds, n, (unsigned long long)looks);
+    f.looks = after.parks - before.parks + after.maintenances - before.maintenances;
+    print(&f);
     if (volt_shutdown(rt, VOLT_S(5)) != 0 || volt_destroy(rt) != 0) return 1;
-    return n != 0 || looks != 0;
+    return f.switches != 0 || f.looks != 0;
 }

@@ -65,7 +65,7 @@ collected() {
 instructions() {
     one=$(collected "$1" "$2" 1)
     two=$(collected "$1" "$2" 2)
-    awk -v row="$2" -v n=$((two - one)) '$1 == row { printf "%.2f", n / $6 }' "$work/log"
+    awk -v row="$2" -v n=$((two - one)) '$1 == row { printf "%.2f", n / $8 }' "$work/log"
 }
 
 echo 'instructions per operation'

@@ -8,13 +8,21 @@
 //   S6  chained_spawn  each task spawns the next, 1000 deep; the last one wakes the root
 //   S7  ping_pong      1000 tasks at a time each spawn a task, hand it a number with its state, and
 //                      get it back by volt_join; one operation is both spawns and the hand-over
+//   S7o ping_pong      the same through two oneshots: the number is sent when the task is there
 //   S8  yield_many     200 tasks yield 1000 times each
+//   S9  there and back pairs of tasks and two channels of capacity 1: a number is sent, comes back
+//                      one larger; a one pair, b as many as workers, c 200
+//   S10 skynet         a tree of tasks, ten children each, down to a million leaves, which return
+//                      their ordinals; the others spawn their children and add up what these return
 //
-// S2, S6 and S8 have the shape of the benchmarks of the same names in Tokio's tree. S7 has too, but
-// for two one-shot channels: here spawn carries the value there and join brings it back.
+// S2, S6, S7o and S8 have the shape of the benchmarks of the same names in Tokio's tree. S7 is
+// what S7o becomes where spawn carries the value there and join brings it back. In S10 each task
+// joins its children one after the other: a group, whose children add to a sum of their parent's,
+// takes as long; a group that collects results, or a channel for each parent, longer.
 // Every task counts its operations. ns are per operation; for the columns see bench.h.
 #include "counted.h"
 #define VOLT_IMPLEMENTATION
+#include "calls.h"
 #include "volt.h"
 #include "rows.h"
 
@@ -108,23 +116,204 @@ static volt_poll ping_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
+// ---- S7o
+
+typedef struct sent_pong {
+    volt_frame frame;
+    volt_oneshot *there, *back;
+    int64_t value;
+} sent_pong;
+
+typedef struct sent_ping {
+    volt_frame frame;
+    volt_oneshot there, back;
+    int64_t value, got;
+    int rc;
+} sent_ping;
+
+static volt_poll sent_pong_run(volt_cx *cx, void *arg) {
+    sent_pong *p = arg;
+    VOLT_BEGIN(cx, p);
+    VOLT_AWAIT(p->value, volt_oneshot_recv(cx, p->there));
+    VOLT_END(volt_oneshot_send(p->back, p->value + 1)); // both are gone once it is received
+}
+
+static volt_poll sent_ping_run(volt_cx *cx, void *arg) {
+    sent_ping *p = arg;
+    VOLT_BEGIN(cx, p);
+    p->value = (int64_t)((uintptr_t)p % 1000003);
+    p->rc = VOLT_SPAWN(cx, NULL, sent_pong_run,
+                       (sent_pong){ .there = &p->there, .back = &p->back });
+    if (p->rc == 0 && volt_oneshot_send(&p->there, p->value) == 0) {
+        VOLT_AWAIT(p->got, volt_oneshot_recv(cx, &p->back));
+        if (p->got == p->value + 1) tally_add(1);
+    }
+    latch_hit(1);
+    VOLT_END(0);
+}
+
+// ---- S9
+
+typedef struct returner {
+    volt_frame frame;
+    volt_chan *there, *back;
+    uint64_t value;
+    int rc;
+} returner;
+
+typedef struct traveller {
+    volt_frame frame;
+    volt_chan there, back;
+    uint64_t there_buf, back_buf, value, n_good;
+    volt_handle returner;
+    uint32_t trips, i;
+    int rc;
+} traveller;
+
+static volt_poll returner_run(volt_cx *cx, void *arg) {
+    returner *r = arg;
+    VOLT_BEGIN(cx, r);
+    for (;;) {
+        VOLT_AWAIT(r->rc, volt_chan_recv(cx, r->there, &r->value, sizeof r->value));
+        if (r->rc != 1) break;
+        r->value++;
+        VOLT_AWAIT(r->rc, volt_chan_send(cx, r->back, &r->value, sizeof r->value));
+        if (r->rc < 0) break;
+    }
+    VOLT_END(r->rc);
+}
+
+static int travel_begin(volt_cx *cx, traveller *t) {
+    volt_chan_init(&t->there, &t->there_buf, sizeof t->there_buf, 1);
+    volt_chan_init(&t->back, &t->back_buf, sizeof t->back_buf, 1);
+    return VOLT_SPAWN(cx, &t->returner, returner_run,
+                      (returner){ .there = &t->there, .back = &t->back });
+}
+
+static volt_poll traveller_run(volt_cx *cx, void *arg) {
+    traveller *t = arg;
+    VOLT_BEGIN(cx, t);
+    t->rc = travel_begin(cx, t);
+    for (t->i = 0; t->rc >= 0 && t->i < t->trips; t->i++) {
+        t->value = t->i;
+        VOLT_AWAIT(t->rc, volt_chan_send(cx, &t->there, &t->value, sizeof t->value));
+        if (t->rc < 0) break;
+        VOLT_AWAIT(t->rc, volt_chan_recv(cx, &t->back, &t->value, sizeof t->value));
+        t->n_good += t->rc == 1 && t->value == (uint64_t)t->i + 1;
+    }
+    volt_chan_close(&t->there);
+    VOLT_AWAIT(t->rc, volt_join(cx, &t->returner));
+    tally_add(t->n_good);
+    latch_hit(1);
+    VOLT_END(t->rc);
+}
+
+// ---- S10
+
+enum { CHILDREN = 10, LEAVES = SHRINK == 1 ? 1000000 : 100000 };
+
+typedef struct leaf {
+    volt_frame frame;
+    int64_t ordinal;
+} leaf;
+
+typedef struct inner {
+    volt_frame frame;
+    volt_handle children[CHILDREN];
+    int64_t first, leaves, sum, got; // ordinal of the first one of so many leaves
+    uint32_t i;
+    int rc;
+} inner;
+
+static volt_poll leaf_run(volt_cx *cx, void *arg) {
+    leaf *l = arg;
+    VOLT_BEGIN(cx, l);
+    tally_add(1);
+    VOLT_END(l->ordinal);
+}
+
+static volt_poll inner_run(volt_cx *cx, void *arg);
+
+// One that cannot be started leaves its handle empty, which the join tells.
+static void spawn_children(volt_cx *cx, inner *n) {
+    const int64_t leaves = n->leaves / CHILDREN;
+    int rc = 0;
+    for (int i = 0; i < CHILDREN && rc == 0; i++) {
+        const int64_t first = n->first + i * leaves;
+        if (leaves == 1)
+            rc = VOLT_SPAWN(cx, &n->children[i], leaf_run, (leaf){ .ordinal = first });
+        else
+            rc = VOLT_SPAWN(cx, &n->children[i], inner_run,
+                            (inner){ .first = first, .leaves = leaves });
+    }
+}
+
+static volt_poll inner_run(volt_cx *cx, void *arg) {
+    inner *n = arg;
+    VOLT_BEGIN(cx, n);
+    spawn_children(cx, n);
+    n->sum = 0;
+    for (n->i = 0; n->i < CHILDREN; n->i++) {
+        VOLT_AWAIT(n->got, volt_join(cx, &n->children[n->i]));
+        if (n->got < 0) n->rc = (int)n->got;
+        n->sum += n->got;
+    }
+    VOLT_END(n->rc < 0 ? n->rc : n->sum);
+}
+
+typedef struct skynet {
+    volt_frame frame;
+    inner top;
+    int64_t sum;
+} skynet;
+
+static volt_poll skynet_run(volt_cx *cx, void *arg) {
+    skynet *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->sum, inner_run(cx, &s->top));
+    VOLT_END(s->sum == (int64_t)LEAVES * (LEAVES - 1) / 2 ? 0 : -EBADMSG);
+}
+
 // ---- main
 
 static const ping no_ping;
+static const sent_ping no_sent_ping;
 static const chain_link first_link = { .left = S6_DEPTH - 1 };
 
 static yielding s1;
 static batches s2 = { .times = HUNDRED, .n = S2_TASKS, BATCH_OF(empty_run, no_empty) };
 static batches s6 = { .times = THOUSAND, .n = 1, BATCH_OF(link_run, first_link) };
 static batches s7 = { .times = HUNDRED, .n = S7_TASKS, BATCH_OF(ping_run, no_ping) };
+static batches s7o = { .times = HUNDRED, .n = S7_TASKS, BATCH_OF(sent_ping_run, no_sent_ping) };
 static batches s8 = { .times = FIVE, .n = S8_TASKS, BATCH_OF(yielder_run, no_yielder) };
+
+enum { S9_TRIPS = 200000 / SHRINK, S9C_PAIRS = 200 };
+static const traveller all_trips = { .trips = S9_TRIPS };
+static const traveller some_trips = { .trips = S9_TRIPS / S9C_PAIRS };
+static traveller even_trips;
+static batches s9a = { .times = 1, .n = 1, BATCH_OF(traveller_run, all_trips) };
+static batches s9b = { .times = 1, BATCH_OF(traveller_run, even_trips) };
+static batches s9c = { .times = 1, .n = S9C_PAIRS, BATCH_OF(traveller_run, some_trips) };
+
+static volt_poll s9b_run(volt_cx *cx, void *arg) {
+    s9b.n = row_workers;
+    even_trips.trips = S9_TRIPS / row_workers;
+    return batches_run(cx, arg);
+}
+
+static skynet s10 = { .top = { .leaves = LEAVES } };
 
 static const row rows[] = {
     { "S1", "spawn, 200 at a time", MILLION, yielding_run, &s1 },
     { "S2", "spawn, 10,000 at a time", HUNDRED * S2_TASKS, batches_run, &s2 },
     { "S6", "chained spawn, depth 1000", THOUSAND * S6_DEPTH, batches_run, &s6 },
     { "S7", "ping-pong: two spawns, hand-over, join", HUNDRED * S7_TASKS, batches_run, &s7 },
+    { "S7o", "ping-pong by two oneshots", HUNDRED * S7_TASKS, batches_run, &s7o },
     { "S8", "yield, 200 tasks", FIVE * S8_TASKS * YIELDS, batches_run, &s8 },
+    { "S9a", "there and back, one pair", S9_TRIPS, batches_run, &s9a },
+    { "S9b", "there and back, a pair per worker", S9_TRIPS | ROW_EVEN, s9b_run, &s9b },
+    { "S9c", "there and back, 200 pairs", S9_TRIPS, batches_run, &s9c },
+    { "S10", "skynet: a tree of tasks, per leaf", LEAVES | ROW_CROWD, skynet_run, &s10 },
 };
 
 int main(int argc, char **argv) { return rows_main(argc, argv, rows, BENCH_COUNT(rows)); }

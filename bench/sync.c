@@ -20,6 +20,7 @@
 // in the end. ns are per operation, in C3c per round of all 8; for the columns see bench.h.
 #include "counted.h"
 #define VOLT_IMPLEMENTATION
+#include "calls.h"
 #include "volt.h"
 #include "rows.h"
 

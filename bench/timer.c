@@ -10,6 +10,7 @@
 // Arming reads the clock each time. ns are per operation; for the columns see bench.h.
 #include "counted.h"
 #define VOLT_IMPLEMENTATION
+#include "calls.h"
 #include "volt.h"
 #include "rows.h"
 
