@@ -102,7 +102,11 @@ while read -r program row; do
     first=$!
     count "$program" "$row" 2
     wait "$first" || exit 1
-    ops=$(awk -v row="$row" '$1 == row { print $6 }' "$work/$row.1.log")
+    ops=$(awk -v row="$row" '
+        $1 == "row" { for (i = 1; i <= NF; i++) if ($i == "ops") at = i - 1 } # "min ns": one column
+        $1 == row { print $at }
+    ' "$work/$row.1.log")
+    [ "${ops:-0}" -gt 0 ] || fail "$row: no figures"
     paste -d ' ' "$work/$row.1.sum" "$work/$row.2.sum" | awk -v row="$row" -v ops="$ops" '
         { printf "%-6s %12.2f %8.3f %8.2f\n", row, ($4 - $1) / ops, ($5 - $2) / ops,
               ($6 - $3) / ops * 1000 }' >>"$work/figures"

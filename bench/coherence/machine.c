@@ -94,7 +94,8 @@ static int64_t line_access(uintptr_t addr, int kind, int processor) {
         c->rmws += kind == RMW;
         c->shared += kind == RMW && others;
     }
-    return (n_hits++ & 1 ? COST_TWO_HITS : 0) + (kind == RMW ? COST_RMW : 0) + (is_missing || is_taken ? COST_TRANSFER : 0);
+    return (n_hits++ & 1 ? COST_TWO_HITS : 0) + (kind == RMW ? COST_RMW : 0) +
+           (is_missing || is_taken ? COST_TRANSFER : 0);
 }
 
 // ---- processors
@@ -348,7 +349,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--seed") == 0) random_state = number(argv[++i]);
         else if (strcmp(argv[i], "--slice") == 0) slice = (unsigned)number(argv[++i]);
         else if (strcmp(argv[i], "--lines") == 0) n_shown = (int)number(argv[++i]);
-        else if (argv[i][0] == '-' || a.text[1]) coherence_die("usage: %s ROW, and options", argv[0]);
+        else if (argv[i][0] == '-' || a.text[1]) coherence_die("%s: one row", argv[i]);
         else a.text[1] = argv[i];
     }
     if (!a.text[1] || slice == 0) coherence_die("which row? %s --list", argv[0]);

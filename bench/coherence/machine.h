@@ -21,8 +21,8 @@
 
 #include "seam.h"
 
-// ns: two accesses that hit, more for an atomic one, a line from another cache, a look at the clock,
-// a system call, from a wake-up until who slept runs.
+// ns: of two accesses that hit; more for an atomic one; of a line from another cache, a look at the
+// clock, a system call; from a wake-up until who slept runs.
 enum {
     COST_TWO_HITS = 1,
     COST_RMW = 5,

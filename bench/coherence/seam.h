@@ -26,7 +26,7 @@ uint64_t coherence_random(void);
 void coherence_relax(void);
 void coherence_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-// Not shared, although it looks so: thread-local storage, which all processors have from one thread.
+// Not shared, although it looks so: thread-local storage, which all have from one thread.
 void coherence_ignore(const void *word);
 // From begin to end accesses count. end prints the figures of a row of so many operations.
 void coherence_begin(void);
