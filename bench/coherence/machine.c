@@ -3,7 +3,7 @@
 //
 //   PROGRAM ROW [--workers N] [--seed S] [--slice K] [--lines L] [--reps N]    PROGRAM --list
 //
-//   defaults: 4 workers, seed 1, slices of at most 8 accesses, 12 lines, one repetition. The same
+//   defaults: 4 workers, seed 1, slices of at most 32 accesses, 12 lines, one repetition. The same
 //   arguments give the same figures.
 //
 // One repetition warms up and does not count. What is printed, all but the names per operation:
@@ -114,18 +114,20 @@ typedef struct processor {
 static processor all[PROCESSORS];
 static int current = -1, n_used, left; // left: accesses until another processor may go on
 static int is_off = 1;                 // what is done now is not the program's
-static unsigned slice = 8;
+static unsigned slice = 32;
 static char *stacks;
 static fiber_context outside;
 static int64_t last_look, present; // present: when what wakes somebody happens
 
-static int64_t due(const processor *p) {
-    return p->state == RUNS ? p->now : p->state == SLEEPS ? p->until : NEVER;
+// When each goes on; NEVER: not before it is woken. Apart, for all are looked at for each switch.
+static int64_t due[PROCESSORS];
+static void set_due(const processor *p) {
+    due[p - all] = p->state == RUNS ? p->now : p->state == SLEEPS ? p->until : NEVER;
 }
 static int first_due(void) {
-    int best = -1;
-    for (int i = 0; i < n_used; i++)
-        if (due(&all[i]) != NEVER && (best < 0 || due(&all[i]) < due(&all[best]))) best = i;
+    int best = 0;
+    for (int i = 1; i < n_used; i++)
+        if (due[i] < due[best]) best = i;
     return best;
 }
 static void go_on(int to) {
@@ -144,13 +146,13 @@ static void go_on(int to) {
     errno = all[current].error;
 }
 static void decide(void) {
+    set_due(&all[current]);
     for (;;) {
         const int best = first_due();
-        const int64_t at = best < 0 ? NEVER : due(&all[best]);
-        if (kernel_alarm() < at) {
+        if (kernel_alarm() < due[best]) {
             present = kernel_alarm();
             kernel_ring();
-        } else if (best < 0) {
+        } else if (due[best] == NEVER) {
             coherence_die("all processors sleep, and nothing is to come");
         } else {
             go_on(best);
@@ -178,6 +180,7 @@ int wake_on(const void *object, int n) {
         p->state = RUNS;
         p->is_woken = 1;
         p->now = (p->now > present ? p->now : present) + COST_WAKE;
+        set_due(p);
         woken++;
     }
     return woken;
@@ -194,6 +197,7 @@ static void processor_start(int i, void *(*fn)(void *), void *arg) {
     processor *p = &all[i];
     *p = (processor){ .state = RUNS, .fn = fn, .arg = arg };
     p->now = current < 0 ? 1000000000 : all[current].now + COST_WAKE;
+    set_due(p);
     fiber_init(&p->context, stacks + (size_t)i * FIBER_STRIDE, FIBER_STACK, processor_main);
     if (i == n_used) n_used++;
 }

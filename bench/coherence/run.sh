@@ -5,8 +5,8 @@
 #   bench/coherence/run.sh [ROW...]     default: S1 S2 S6 S8 S9c S10 C7b C9a C9c T1b, of those there
 #                                       are; the programs: make bench-coherence
 #
-# Environment, with its defaults: WORKERS='2 4 8 16 32 64'  SEED=1  SLICE=8  LINES=4 (places by name
-# below each row)  BIN=build/bench/coherence  JOBS=2 (at a time)  BENCH_JSON=1: lines of JSON, too
+# Environment, with its defaults: WORKERS='2 4 8 16 32 64'  SEED=1  SLICE=32  LINES=4 (places by
+# name below each row)  BIN=build/bench/coherence  JOBS=2 (at a time)  BENCH_JSON=1: lines of JSON
 #
 # transfers   lines that a processor got from another one     all per operation
 # invalid     holders who lost a line to a writer
@@ -43,7 +43,7 @@ done <"$work/rows" >"$work/runs"
 # shellcheck disable=SC2016 # the other shell expands it
 xargs -P "${JOBS:-2}" -L 1 sh -c '"$3" "$4" --workers "$5" --seed "$1" --slice "$2" \
         --lines "$6" >"$0/$4.$5" || echo "$4 $5" >>"$0/failed"' \
-    "$work" "${SEED:-1}" "${SLICE:-8}" <<END
+    "$work" "${SEED:-1}" "${SLICE:-32}" <<END
 $(sed "s|\$| ${LINES:-4}|" "$work/runs")
 END
 [ ! -e "$work/failed" ] || fail "failed: $(tr '\n' ',' <"$work/failed")"
