@@ -830,7 +830,7 @@ build/bench/coherence/%.part.o: bench/coherence/%.c $(wildcard bench/coherence/*
 build/bench/coherence/%.o: bench/%.c bench/coherence/program.c volt.h \
 		$(wildcard bench/*.h bench/coherence/*.h)
 	@mkdir -p $(@D)
-	@gcc -std=gnu11 -O2 -DNDEBUG -DBENCH_COUNTED -DPROGRAM='"../$*.c"' -fsanitize=thread -Wno-tsan \
+	@gcc -std=gnu11 -O2 -DNDEBUG -DPROGRAM='"../$*.c"' -fsanitize=thread -Wno-tsan \
 		-fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -fno-pie -I. \
 		-c bench/coherence/program.c -o $@
 	@objcopy --redefine-sym memset=vmc_memset --redefine-sym memcpy=vmc_memcpy \

@@ -7,6 +7,8 @@
 
 #ifdef BENCH_COUNTED
 enum { SHRINK = 5 };
+#  define BENCH_CALLS_H // without calls.h: what it adds where volt.h calls the kernel counts, too
+static inline long calls_sum(void) { return -1; }
 #else
 enum { SHRINK = 1 };
 #endif

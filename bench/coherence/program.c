@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // A program of rows, -DPROGRAM='"../chan.c"', for simulated processors (machine.h), and the names
 // of what lies in the memory of its runtime.
+#ifndef BENCH_COUNTED
+#  define BENCH_COUNTED
+#endif
 #include "seam.h"
+#include "../counted.h"
 #define VOLT_IMPLEMENTATION
 #include "../../volt.h"
-
-#define BENCH_CALLS_H // calls.h stands at the same seam
-static long calls_sum(void) { return 0; }
 
 // In place of clocks: accesses are counted while a repetition is measured.
 #define bench_start clock_start
