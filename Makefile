@@ -50,6 +50,9 @@ help:
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
 	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
 	@echo '               the other tasks; needs valgrind'
+	@echo 'make bench-gate  instructions, locked ones and system calls per operation, against'
+	@echo '               bench/gate.txt: fails at 0.5 % more; needs valgrind'
+	@echo 'make bench-coherence  cache lines that move between 2 to 64 simulated processors'
 	@echo 'make gdb-test  what examples/gdb/volt.py shows of a stopped program, live and as a core file'
 	@echo 'make dashboard the page of examples/15_dashboard.c in headless Chromium; pictures of it'
 	@echo 'make size      text and data by processor and configuration; time to parse the header'
@@ -555,7 +558,7 @@ IMPL_C_STDS := gnu99 gnu11 c17 c2x
 IMPLS := $(if $(FULL),$(foreach o,$(OPTS),$(IMPL_C_STDS:%=%-$o)),$(OPTS:%=gnu11-%) \
 	$(patsubst %,%-O2,$(filter-out gnu11,$(IMPL_C_STDS))))
 UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c tests/clocks.c tests/clock_now.c \
-	$(sort $(wildcard examples/*.c bench/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
+	$(sort $(wildcard examples/*.c bench/*.c bench/coherence/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(IMPLS:%=impl-$c-%) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules fits \
@@ -639,6 +642,7 @@ need-%:
 		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
 PACKAGE_clang++ := clang
 PACKAGE_readelf := binutils
+PACKAGE_objdump := binutils
 PACKAGE_scan-build := clang-tools perl
 
 # ---- reject and compile: parts of check with scripts of their own, which say what they do.
@@ -812,9 +816,31 @@ trace: need-python3 build/bench/trace/echo_server build/bench/load
 
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
-.PHONY: bench-placement bench-inside
+.PHONY: bench-placement bench-inside bench-gate bench-coherence
+bench-gate: need-valgrind need-objdump
+	@CC='$(CC)' bench/gate.sh
 bench-placement: build/bench/placement
 	@bench/placement.sh
+# Every access calls tests/model/tsan.c, which is linked with a machine of simulated processors in
+# place of the sanitizer.
+COHERENT := sched sync chan timer
+COHERENCE_PARTS := $(patsubst %,build/bench/coherence/%.part.o,machine kernel hooks symbols)
+bench-coherence: need-gcc $(COHERENT:%=build/bench/coherence/%)
+	@bench/coherence/run.sh
+build/bench/coherence/%.part.o: bench/coherence/%.c $(wildcard bench/coherence/*.h tests/*/*.h)
+	@mkdir -p $(@D)
+	@gcc $(MODEL_CFLAGS) -O2 -c $< -o $@
+build/bench/coherence/%.o: bench/%.c bench/coherence/program.c volt.h \
+		$(wildcard bench/*.h bench/coherence/*.h)
+	@mkdir -p $(@D)
+	@gcc -std=gnu11 -O2 -DNDEBUG -DPROGRAM='"../$*.c"' -fsanitize=thread -Wno-tsan \
+		-fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -fno-pie -I. \
+		-c bench/coherence/program.c -o $@
+	@objcopy --redefine-sym memset=vmc_memset --redefine-sym memcpy=vmc_memcpy \
+		--redefine-sym memmove=vmc_memmove $@
+$(COHERENT:%=build/bench/coherence/%): build/bench/coherence/%: build/bench/coherence/%.o \
+		build/model/gcc/tsan.part.o $(COHERENCE_PARTS)
+	@gcc -no-pie $^ -o $@
 # The short form; each program says at its head what it can do at length.
 bench-inside: need-valgrind build/bench/block build/bench/dump
 	@CC='$(CC)' PAIRS=6 bench/inside.sh

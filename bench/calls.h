@@ -21,7 +21,8 @@ static __attribute__((noinline, cold)) void calls_register(void) {
     calls_mine = &calls_cells[i < CALLS_CELLS ? i : CALLS_CELLS - 1];
 }
 
-static inline void calls_add(void) {
+// Not inline: where volt.h calls the kernel it would grow, and be laid out in another way.
+static __attribute__((noinline)) void calls_add(void) {
     if (__builtin_expect(!calls_mine, 0)) calls_register();
     if (__builtin_expect(calls_mine == &calls_cells[CALLS_CELLS - 1], 0))
         __atomic_fetch_add(&calls_mine->n, 1, __ATOMIC_RELAXED);

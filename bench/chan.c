@@ -18,12 +18,13 @@
 // C4t, C5at, C6 and C7a are the workloads of a published comparison with Tokio, C7b is a tenth of
 // another one, C8 and C10 are after Tokio's own benchmarks. All messages are added up. ns are per
 // message, in C10 per message received; for the columns see bench.h.
+#include "counted.h"
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
 #include "volt.h"
 #include "rows.h"
 
-enum { MILLION = 1000000, FULL = 100000, FILLS = 10 };
+enum { MILLION = 1000000 / SHRINK, FULL = 100000 / SHRINK, FILLS = 10 };
 
 static uint64_t room[MILLION]; // of whatever channel the row is about
 static volt_chan chan;
@@ -574,7 +575,7 @@ static plain c5at = { .fn = oneshot_try };
 static plain c6a = { .fn = bcast_fill_drain }, c6b = { .fn = watch_set_get };
 static halves c4aw, c4bw = { .is_drain_timed = 1 };
 static loop awaiting;
-static exchange c7a = { .n = 10000, .cap = 1000, .times = 100 };
+static exchange c7a = { .n = 10000, .cap = 1000, .times = 100 / SHRINK };
 static exchange c7b = { .n = MILLION, .cap = 1000, .times = 1 };
 static exchange c7c = { .n = MILLION, .cap = 1, .times = 1 };
 static exchange c7d = { .n = MILLION, .cap = MILLION, .times = 1 };

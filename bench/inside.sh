@@ -7,7 +7,7 @@
 #
 # Environment, with its defaults: CC=cc  PAIRS=11  ROWS='S1 S6 S8'  OUT=build/bench/inside
 #
-# instructions  per operation, in user space, of a build with SCHED_COUNTED: what callgrind counts
+# instructions  per operation, in user space, of a build with BENCH_COUNTED: what callgrind counts
 #               in a run with one repetition more, so that start and end do not count. With its
 #               clock two counts differ by less than 0.01. Reading a clock counts as a few.
 # ns            user and system time per operation: medians of PAIRS runs, all builds in turn;
@@ -42,7 +42,7 @@ build() {
     name=$1
     shift
     set -- -std=gnu11 -O2 -DNDEBUG "$@" -I. -pthread bench/sched.c
-    "$cc" -DSCHED_COUNTED "$@" -o "$out/counted-$name"
+    "$cc" -DBENCH_COUNTED "$@" -o "$out/counted-$name"
     "$cc" "$@" -o "$out/timed-$name"
 }
 names='default uncounted trace'

@@ -23,6 +23,7 @@
 // for the answer; cpu has all of that, and what the others do in S4 and S12d, S12e. ns are per
 // operation; for the columns see bench.h, for wall figures that are no times latency.h.
 #define VOLT_IMPLEMENTATION
+#include "calls.h"
 #include "volt.h"
 #include "rows.h"
 #include "outside.h"

@@ -20,19 +20,7 @@
 // joins its children one after the other: a group, whose children add to a sum of their parent's,
 // takes as long; a group that collects results, or a channel for each parent, longer.
 // Every task counts its operations. ns are per operation; for the columns see bench.h.
-//
-// SCHED_COUNTED is for bench/inside.sh, which counts instructions: a fifth of the operations, and a
-// clock that goes on by 10 ns at each look, so that workers look at events at the same polls again.
-#ifdef SCHED_COUNTED
-static inline long long counted_now(void) { // before the first system header
-    static long long now = 1000000000;
-    return now += 10;
-}
-#  define VOLT_NOW_NS() counted_now()
-enum { SHRINK = 5 };
-#else
-enum { SHRINK = 1 };
-#endif
+#include "counted.h"
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
 #include "volt.h"

@@ -18,12 +18,13 @@
 // C1t, C2, C3a, C3b and C9a to C9c are the workloads of a published comparison with Tokio, C9 and
 // C10 after Tokio's own benchmarks. What a lock guards is a plain number, which must come out right
 // in the end. ns are per operation, in C3c per round of all 8; for the columns see bench.h.
+#include "counted.h"
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
 #include "volt.h"
 #include "rows.h"
 
-enum { MILLION = 1000000 };
+enum { MILLION = 1000000 / SHRINK };
 
 static volt_mutex mutex;
 static volt_mutex mutex_fifo = VOLT_MUTEX_FIFO;
@@ -217,7 +218,7 @@ static volt_poll barrier_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-enum { PARTIES = 8, MEETINGS = 20000 };
+enum { PARTIES = 8, MEETINGS = 20000 / SHRINK };
 static volt_barrier meeting = VOLT_BARRIER_INIT(PARTIES);
 
 // One of them is told that it came last: that one counts the round.

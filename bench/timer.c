@@ -27,13 +27,14 @@
 //
 // Arming reads the clock each time. ns are per operation; for the columns see bench.h, for wall
 // figures that are no times latency.h.
+#include "counted.h"
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
 #include "volt.h"
 #include "rows.h"
 #include "latency.h"
 
-enum { TASKS = 100, OPS = 10000 };
+enum { TASKS = 100, OPS = 10000 / SHRINK };
 
 typedef struct timed {
     volt_frame frame;

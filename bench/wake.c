@@ -13,6 +13,7 @@
 // One task and one waker for a whole row. The task counts by how much the number went up, so that
 // none is lost. ns are per operation; for the columns see bench.h.
 #define VOLT_IMPLEMENTATION
+#include "calls.h"
 #include "volt.h"
 #include "rows.h"
 #include "outside.h"
