@@ -47,6 +47,8 @@ help:
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
+	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
+	@echo '               and README.md; ROWS="S6 S8": these rows; needs cargo, go and other compilers'
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
 	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
 	@echo '               the other tasks; needs valgrind'
@@ -69,7 +71,8 @@ SINGLE_TESTS := brackets chan chan_forms chan_kinds compose compose_sync group g
 BARE_TESTS := single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
-	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics
+	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics \
+	build/log/speed
 
 test:
 	@rm -rf build/log
@@ -113,6 +116,11 @@ build/log/doc: volt.h README.md tests/doc.sh
 	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/doc.sh build/doc)
 build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
+
+# What README.md says of other runtimes is what was measured.
+build/log/speed: README.md tests/speed.py bench/peers.py bench/speed.py $(wildcard bench/results.json)
+	@$(call RUN_TEST,if command -v python3 >/dev/null; then python3 tests/speed.py; \
+		else echo 'speed: 0 passed$(,) 0 failed$(,) 1 skipped'; fi)
 
 SEMANTICS := $(filter build/log/test_sync% build/log/test_chan% build/log/test_compose_sync,\
 	$(TESTS:%=build/log/%))
@@ -809,7 +817,10 @@ trace: need-python3 build/bench/trace/echo_server build/bench/load
 
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
-.PHONY: bench-placement bench-inside
+.PHONY: bench-peers bench-placement bench-inside
+bench-peers: need-python3 need-taskset
+	@bench/peers.py $(ROW) $(ROWS) $(PEERS_FLAGS)
+PACKAGE_taskset := util-linux
 bench-placement: build/bench/placement
 	@bench/placement.sh
 # The short form; each program says at its head what it can do at length.
