@@ -74,9 +74,9 @@ TOOLS = {
     "libuv": (("libuv", "pkg-config", "--modversion", "libuv"),),
 }
 
-ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3)")  # one task, or tasks that do not meet: one worker
-CROWDED = {"S2", "S3", "S10"}                     # the rows for 4 workers
-BY_CPU = {"T3a"}                                  # deadlines fix the wall time
+ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3)")  # tasks that do not meet: one worker
+CROWDED = {"S2", "S3", "S10"}  # the rows for 4 workers
+BY_CPU = {"T3a"}               # deadlines fix the wall time
 
 RUN_SECONDS = 0.2   # what a run should take
 LONG_SECONDS = 5.0  # rows whose runs take longer have LONG_PAIRS rounds
@@ -427,7 +427,7 @@ def crate_versions(directory):
 
 
 def commit():
-    """That of HEAD; and whether what is measured is another. The figures themselves do not count."""
+    """That of HEAD, and whether what is measured differs; figures and drawing do not count."""
     what = ("--", "volt.h", "bench", f":!{RESULTS}", ":!bench/speed.svg")
     if not (head := first_line("git", "rev-parse", "--short", "HEAD")):
         return {}

@@ -251,7 +251,7 @@ def section(results):
 # ---- the drawing: a line for each row and number of workers, on a logarithmic scale
 
 WIDTH, LINE, TOP = 880, 17, 48
-BAR_LEFT, BAR_RIGHT = 300, 760  # of the scale
+BAR_LEFT, BAR_RIGHT, PEER_LEFT = 310, 735, 752  # of the scale; of the peers' names
 COLORS = {"win": "#2f8f5b", "trade": "#8a7fc7", "tie": "#8b949e", "loss": "#d1603d"}
 STYLE = """<style>
 text { font: 12px system-ui, sans-serif; fill: #1f2328 }
@@ -308,7 +308,7 @@ def draw_row(result, y, scale, is_first):
         f'<rect x="{min(at, one)}" y="{y + 4}" width="{max(1, round(abs(at - one), 1))}" '
         f'height="{LINE - 8}" fill="{COLORS[result["verdict"]]}"/>',
         rule(scale.x(low), middle, scale.x(high), middle, "whisker"),
-        text(BAR_RIGHT + 8, y + 12.5, f"{times(ratio)}  {best_of(result)['peer']}"),
+        text(PEER_LEFT, y + 12.5, f"{times(ratio)}  {best_of(result)['peer']}"),
     ]
 
 
@@ -321,11 +321,19 @@ def draw_group(title, rows, y, scale):
     return parts
 
 
+def draw_key():
+    """What the colours mean that the sides do not tell."""
+    return [f'<rect x="0" y="5" width="10" height="10" fill="{COLORS["trade"]}"/>',
+            text(14, 14, "faster for more CPU time", "quiet"),
+            f'<rect x="180" y="5" width="10" height="10" fill="{COLORS["tie"]}"/>',
+            text(194, 14, "not certain", "quiet")]
+
+
 def draw_axis(scale, bottom):
     parts = [text(scale.x(1) + 8, 14, "volt.h is faster", "quiet"),
              text(scale.x(1) - 8, 14, "slower", "quiet end"),
              text(288, 34, "workers", "quiet end"),
-             text(BAR_RIGHT + 8, 34, "best peer", "quiet")]
+             text(PEER_LEFT, 34, "best peer", "quiet"), *draw_key()]
     for t in scale.ticks():
         parts += [text(scale.x(t), 34, f"{t:g}", "quiet mid"),
                   rule(scale.x(t), 40, scale.x(t), bottom, "one" if t == 1 else "grid")]
