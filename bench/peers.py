@@ -49,8 +49,7 @@ ONE, ANY = 1, 64  # workers at most
 PEERS = (
     ("tokio", "tokio", "sched outside timer wake sync block".split(),
      (("", "", (), ANY), ("mimalloc", "-mimalloc", (), ANY), ("alt", "-alt", (), ANY),
-      ("ct", "", ("--flavor", "ct"), ONE), ("ct, mimalloc", "-mimalloc", ("--flavor", "ct"), ONE),
-      ("ct, alt", "-alt", ("--flavor", "ct"), ONE))),
+      ("ct", "", ("--flavor", "ct"), ONE), ("ct, mimalloc", "-mimalloc", ("--flavor", "ct"), ONE))),
     ("go", "go", "sched outside timer wake sync chan".split(),
      (("", "", (), ANY), ("gc off", "", ("--gc", "off"), ANY))),
     ("asio", "cpp", "asio_sched asio_outside asio_timer".split(), (("", "", (), ANY),)),
@@ -61,6 +60,7 @@ PEERS = (
 
 # A row NAME:TAG is NAME by another library, which is then a peer itself, or another way to do it.
 LIBRARIES = {"kanal", "flume", "async-channel", "crossfire"}
+ENDINGS = {"asio": ("co", "coroutines"), "tbb": ("j", "joined")}  # of rows, in place of a tag
 UNTAGGED = {("tokio", "C7"): "async-channel"}  # rows for which the peer has no means of its own
 
 # What says the versions: name, command.
@@ -105,7 +105,8 @@ class Program:
 class Figures:
     wall: float
     cpu: float
-    wakes: float | None
+    wakes: float | None  # per operation, as the next one; None: not counted
+    calls: float | None
     what: str
     ops: int
     seconds: float     # of the whole process, as the next two
@@ -176,9 +177,17 @@ def rows_of(program, known={}):
     return known[program.path]
 
 
-def candidate(program, row, workers):
+def split_row(peer, row, known):
+    """Name and tag."""
     base, _, tag = row.partition(":")
-    peer = UNTAGGED.get((program.peer, base[:2]), program.peer)
+    ending, what = ENDINGS.get(peer, ("", ""))
+    if ending and base.endswith(ending) and base not in known:
+        return base.removesuffix(ending), what
+    return base, tag
+
+
+def candidate(program, row, tag, workers):
+    peer = UNTAGGED.get((program.peer, row[:2]), program.peer)
     parts = [program.variant]
     if tag in LIBRARIES:
         peer = tag
@@ -188,8 +197,10 @@ def candidate(program, row, workers):
 
 
 def candidates_of(row, workers, programs):
-    return [candidate(p, r, workers) for p in programs if workers <= p.most
-            for r in rows_of(p) if r.partition(":")[0] == row]
+    split = ((p, r, *split_row(p.peer, r, (row,))) for p in programs if workers <= p.most
+             for r in rows_of(p))
+    return [candidate(p, r, tag, workers) for p, r, base, tag in split
+            if base == row and (p.peer != "volt" or not tag)]
 
 
 def floors_of(row, workers):
@@ -260,13 +271,15 @@ def run(c):
         raise Failed(last[0])
     found, what = figures_in(output, c.row)
     return Figures(found["wall_median_ns"], found["cpu_median_ns"], found.get("wakes_per_op"),
-                   what, found["ops"], seconds, used.ru_utime + used.ru_stime, used.ru_nivcsw)
+                   found.get("calls_per_op"), what, found["ops"], seconds,
+                   used.ru_utime + used.ru_stime, used.ru_nivcsw)
 
 
 def calibrate(c, quiet=False):
     """Sets the repetitions; 0 if the program cannot do the row, else the seconds of one of them."""
     try:
-        each = run(c).seconds / 2  # the first repetition is not measured
+        c.runs = [run(c)]
+        each = c.runs[0].seconds / 2  # the first repetition is not measured
     except (Failed, ValueError, KeyError) as error:
         if not quiet:
             say(f"{c.row}: {c.name()}: {error}")
@@ -331,11 +344,14 @@ def calm_round(candidates, shift, load):
 
 
 def qualify(candidates, measure, rounds):
-    """The best variants of each peer, and those that are left out."""
+    """The best variants of each peer, and those that are left out. Without rounds: by the runs that
+    they have."""
     by_peer = {}
     for c in candidates:
         by_peer.setdefault(c.peer, []).append(c)
     rivals = [c for group in by_peer.values() if len(group) > 1 for c in group]
+    for c in rivals if rounds else ():
+        c.runs.clear()
     for i in range(rounds if rivals else 0):
         calm_round(rivals, i, Load(average=[0]))
     kept, left = [], []
@@ -363,8 +379,8 @@ def entry_of(c):
     entry = {"peer": c.peer, "variant": c.variant, "program": c.program.path, "row": c.row,
              "repetitions": c.reps, "wall_ns": round(c.median("wall"), 3),
              "cpu_ns": round(c.median("cpu"), 3)}
-    wakes = c.median("wakes")
-    return entry if wakes is None else entry | {"wakes_per_op": round(wakes, 6)}
+    counts = {f"{what}_per_op": c.median(what) for what in ("wakes", "calls")}
+    return entry | {k: round(v, 6) for k, v in counts.items() if v is not None}
 
 
 def compared(c, volt):
@@ -394,7 +410,9 @@ def measure_row(row, workers, programs, pairs):
     long = max(each for _, each in found) > LONG_SECONDS / 2
     rivals = [c for c, each in found if c.peer != "volt" and each]
     floors = floors_of(row, workers)
-    peers, left = qualify(rivals, "cpu" if row in BY_CPU else "wall", 1 if long else QUALIFYING)
+    peers, left = qualify(rivals, "cpu" if row in BY_CPU else "wall", 0 if long else QUALIFYING)
+    for c in (volt, *floors):
+        c.runs.clear()
     load = Load()
     for i in range(min(pairs, LONG_PAIRS) if long else pairs):
         calm_round([volt, *peers, *floors], i, load)
@@ -423,7 +441,7 @@ def crate_versions(directory):
         asked = set(tomllib.load(f).get("dependencies", {}))
     with open(f"{directory}/Cargo.lock", "rb") as f:
         locked = tomllib.load(f)["package"]
-    return {p["name"]: p["version"] for p in locked if p["name"] in asked}
+    return {p["name"]: p["version"] for p in locked if p["name"] in asked - {"libc"}}
 
 
 def commit():

@@ -68,7 +68,7 @@ def check_ratios():
     """Peer over volt of the same round: not that of the medians."""
     def runs(*walls):
         c = peers.Candidate(None, "S1", 1, "", "")
-        c.runs = [peers.Figures(w, w, 0, "", 1, 0, 0, 0) for w in walls]
+        c.runs = [peers.Figures(w, w, 0, 0, "", 1, 0, 0, 0) for w in walls]
         return c
     found = peers.ratio_of(runs(2, 30, 8, 50, 12, 70), runs(1, 10, 2, 10, 2, 10), "wall")
     check("ratios of rounds", found == [4.5, 2, 7], found)
@@ -89,11 +89,13 @@ def check_output():
 
 def check_names():
     tokio = peers.Program("tokio", "mimalloc", "")
-    found = [peers.candidate(tokio, row, 1).name()
+    found = [peers.candidate(tokio, row, peers.split_row("tokio", row, ())[1], 1).name()
              for row in ("S9a", "S9a:unbuffered", "C7a", "C7a:kanal")]
     check("tags are variants or libraries", found ==
           ["tokio (mimalloc)", "tokio (unbuffered, mimalloc)", "async-channel (mimalloc)",
            "kanal (mimalloc)"], found)
+    found = [peers.split_row("asio", row, ("S9a",)) for row in ("S9a", "S9aco")]
+    check("endings are tags", found == [("S9a", ""), ("S9a", "coroutines")], found)
     found = [peers.workers_of(row, [1, 2, 4]) for row in ("S10", "S1", "C1at", "C10a")]
     check("workers", found == [[1, 2, 4], [1, 2], [1], [1, 2]], found)
     rows = ["S1", "S2", "S6", "S9a", "S10", "S3", "S12a", "N7a", "T1a", "C1at", "C10a", "N1", "N7v"]
