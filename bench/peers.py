@@ -24,6 +24,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -54,8 +55,8 @@ PEERS = (
      (("", "", (), ANY), ("gc off", "", ("--gc", "off"), ANY))),
     ("asio", "cpp", "asio_sched asio_outside asio_timer".split(), (("", "", (), ANY),)),
     ("tbb", "cpp", ["tbb_sched"], (("", "", (), ANY),)),
-    ("libuv", "libuv", "timer wake outside".split(), (("", "", (), ANY),)),
-    ("pthreads", "pth", "outside wake sync".split(), (("", "", (), ANY),)),
+    ("libuv", "libuv", "timer wake outside".split(), (("", "", (), ONE),)),
+    ("pth", "pth", ["sched"], (("", "", (), ONE),)),
 )
 
 # A row NAME:TAG is NAME by another library, which is then a peer itself, or another way to do it.
@@ -72,6 +73,7 @@ TOOLS = {
             ("asio", "dpkg-query", "-W", "-f", "${Version}", "libasio-dev"),
             ("tbb", "pkg-config", "--modversion", "tbb")),
     "libuv": (("libuv", "pkg-config", "--modversion", "libuv"),),
+    "pth": (("pth", "pth-config", "--version"),),
 }
 
 ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3)")  # tasks that do not meet: one worker
@@ -79,8 +81,9 @@ CROWDED = {"S2", "S3", "S10"}  # the rows for 4 workers
 BY_CPU = {"T3a"}               # deadlines fix the wall time
 
 RUN_SECONDS = 0.2   # what a run should take
-LONG_SECONDS = 5.0  # rows whose runs take longer have LONG_PAIRS rounds
+LONG_SECONDS = 3.0  # rows in which volt takes longer have LONG_PAIRS rounds
 LONG_PAIRS = 7
+SLOW = 3            # times volt's figure: such a peer is left out, if a run takes LONG_SECONDS
 RUN_LIMIT = 120.0
 QUALIFYING = 3      # rounds
 WITHIN = 1.15       # of the peer's best variant
@@ -343,6 +346,11 @@ def calm_round(candidates, shift, load):
         c.runs.append(figures[id(c)])
 
 
+def left_out(c):
+    return {"peer": c.peer, "variant": c.variant, "wall_ns": c.median("wall"),
+            "cpu_ns": c.median("cpu"), "rounds": len(c.runs)}
+
+
 def qualify(candidates, measure, rounds):
     """The best variants of each peer, and those that are left out. Without rounds: by the runs that
     they have."""
@@ -356,14 +364,10 @@ def qualify(candidates, measure, rounds):
         calm_round(rivals, i, Load(average=[0]))
     kept, left = [], []
     for group in by_peer.values():
-        best = min(c.median(measure) for c in group) if len(group) > 1 else 0
+        best = min(c.median(measure) for c in group)
         for c in group:
-            (kept if len(group) == 1 or c.median(measure) <= WITHIN * best else left).append(c)
-    left = [{"peer": c.peer, "variant": c.variant, f"{measure}_ns": c.median(measure)}
-            for c in left]
-    for c in kept:
-        c.runs.clear()
-    return kept, left
+            (kept if c.median(measure) <= max(best, WITHIN * best) else left).append(c)
+    return kept, [left_out(c) for c in left]
 
 
 # ---- a row
@@ -402,16 +406,23 @@ def result_of(row, volt, peers, floors, left, load):
     return speed.judged(result)
 
 
+def is_slow(figures, volt):
+    return figures.seconds > LONG_SECONDS and figures.wall > SLOW * volt.wall
+
+
 def measure_row(row, workers, programs, pairs):
     found = [(c, calibrate(c)) for c in candidates_of(row, workers, programs)]
     volt = next((c for c, each in found if c.peer == "volt" and each), None)
     if volt is None:
         return None
-    long = max(each for _, each in found) > LONG_SECONDS / 2
+    long = volt.runs[0].seconds > LONG_SECONDS
     rivals = [c for c, each in found if c.peer != "volt" and each]
+    slow = [c for c in rivals if not long and is_slow(c.runs[0], volt.runs[0])]
+    peers, left = qualify([c for c in rivals if c not in slow],
+                          "cpu" if row in BY_CPU else "wall", 0 if long else QUALIFYING)
+    left += [left_out(c) for c in slow]
     floors = floors_of(row, workers)
-    peers, left = qualify(rivals, "cpu" if row in BY_CPU else "wall", 0 if long else QUALIFYING)
-    for c in (volt, *floors):
+    for c in (volt, *peers, *floors):
         c.runs.clear()
     load = Load()
     for i in range(min(pairs, LONG_PAIRS) if long else pairs):
@@ -617,6 +628,7 @@ def main():
     os.chdir(ROOT)
     if args.readme:
         sys.exit(speed.publish(RESULTS, "README.md", "bench/speed.svg", args.check))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         measure_net(args) if args.net or args.net_file else measure(args)
     except KeyboardInterrupt:
