@@ -48,7 +48,7 @@ help:
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; needs hyperfine'
 	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
-	@echo '               and README.md; ROWS="S6 S8": these rows; needs cargo, go and other compilers'
+	@echo '               and README.md; ROWS="S6 S8": these, RESUME=1: the rest; with cargo, go and so on'
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
 	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
 	@echo '               the other tasks; needs valgrind'
@@ -819,7 +819,8 @@ bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
 .PHONY: bench-peers bench-placement bench-inside
 bench-peers: need-python3 need-taskset
-	@bench/peers.py $(ROW) $(ROWS) $(PEERS_FLAGS)
+	@bench/peers.py $(ROW) $(ROWS) $(if $(WORKERS),--workers '$(WORKERS)') \
+		$(if $(PAIRS),--pairs '$(PAIRS)') $(if $(RESUME),--resume)
 PACKAGE_taskset := util-linux
 bench-placement: build/bench/placement
 	@bench/placement.sh

@@ -152,7 +152,7 @@ def note(result):
 
 def what_of(result):
     said = result["what"].replace("|", "\\|")
-    return said + (f" ({note(result)})" if note(result) else "")
+    return f"{said} ({note(result)})".lstrip() if note(result) else said
 
 
 def program_table(results):
@@ -205,8 +205,9 @@ def named(result):
 
 
 def wrapped(text, width=100):
-    lines = [""]
-    for word in text.split():
+    """Lines; what stands between backquotes stays in one."""
+    words, lines = re.findall(r"(?:`[^`]*`|\S)+", text), [""]
+    for word in words:
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
             lines.append("")
         lines[-1] += (" " if lines[-1] else "") + word
@@ -301,7 +302,7 @@ def draw_row(result, y, scale, is_first):
     at, one = scale.x(ratio), scale.x(1)
     middle = y + LINE / 2
     label = f"{result['row']}  {result['what']}"
-    label = label if len(label) <= 42 else label[:41] + "…"
+    label = label if len(label) <= 44 else label[:43] + "…"
     parts = [text(0, y + 12.5, label)] if is_first else []
     return parts + [
         text(288, y + 12.5, str(result["workers"]), "quiet end"),
