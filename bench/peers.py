@@ -48,7 +48,7 @@ ONE, ANY = 1, 64  # workers at most
 # peer, directory in bench/peers and build/peers, programs in it, and the variants of each: name,
 # suffix of the program, options, workers at most. A program that is not there is left out.
 PEERS = (
-    ("tokio", "tokio", "sched outside timer wake sync block".split(),
+    ("tokio", "tokio", "sched outside timer wake sync".split(),
      (("", "", (), ANY), ("mimalloc", "-mimalloc", (), ANY), ("alt", "-alt", (), ANY),
       ("ct", "", ("--flavor", "ct"), ONE), ("ct, mimalloc", "-mimalloc", ("--flavor", "ct"), ONE))),
     ("go", "go", "sched outside timer wake sync chan".split(),
