@@ -118,7 +118,7 @@ build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
 
 # What README.md says of other runtimes is what was measured.
-build/log/speed: README.md tests/speed.py bench/peers.py bench/speed.py $(wildcard bench/results.json)
+build/log/speed: README.md tests/speed.py $(wildcard bench/*.py bench/results.json bench/speed.svg)
 	@$(call RUN_TEST,if command -v python3 >/dev/null; then python3 tests/speed.py; \
 		else echo 'speed: 0 passed$(,) 0 failed$(,) 1 skipped'; fi)
 

@@ -18,26 +18,23 @@ and where it lies at 95 %, by the order of the ratios. First the variants of eac
 rounds among themselves, and only the best go on; the best of them counts. A round during which
 others took more than 0.3 CPUs is repeated, twice at most, then kept, and counted as disturbed."""
 import argparse
-import datetime
 import itertools
 import json
 import os
 import re
-import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import threading
 import time
-import tomllib
 from dataclasses import dataclass, field
 
 sys.dont_write_bytecode = True  # nothing but sources in bench/
+import results_file
 import speed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-RESULTS = "bench/results.json"
 
 # ---- what is measured
 
@@ -61,20 +58,9 @@ PEERS = (
 
 # A row NAME:TAG is NAME by another library, which is then a peer itself, or another way to do it.
 LIBRARIES = {"kanal", "flume", "async-channel", "crossfire"}
+ANOTHER = {"goroutine"}  # tags of what is not the same operation: no thread wakes there
 ENDINGS = {"asio": ("co", "coroutines"), "tbb": ("j", "joined")}  # of rows, in place of a tag
 UNTAGGED = {("tokio", "C7"): "async-channel"}  # rows for which the peer has no means of its own
-
-# What says the versions: name, command.
-TOOLS = {
-    "volt": (("cc", os.environ.get("CC", "cc"), "--version"),),
-    "tokio": (("rustc", "rustc", "--version"),),
-    "go": (("go", "go", "version"),),
-    "cpp": (("c++", os.environ.get("CXX", "c++"), "--version"),
-            ("asio", "dpkg-query", "-W", "-f", "${Version}", "libasio-dev"),
-            ("tbb", "pkg-config", "--modversion", "tbb")),
-    "libuv": (("libuv", "pkg-config", "--modversion", "libuv"),),
-    "pth": (("pth", "pth-config", "--version"),),
-}
 
 ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3)")  # tasks that do not meet: one worker
 CROWDED = {"S2", "S3", "S10"}  # the rows for 4 workers
@@ -203,7 +189,7 @@ def candidates_of(row, workers, programs):
     split = ((p, r, *split_row(p.peer, r, (row,))) for p in programs if workers <= p.most
              for r in rows_of(p))
     return [candidate(p, r, tag, workers) for p, r, base, tag in split
-            if base == row and (p.peer != "volt" or not tag)]
+            if base == row and tag not in ANOTHER and (p.peer != "volt" or not tag)]
 
 
 def floors_of(row, workers):
@@ -381,7 +367,7 @@ def ratio_of(peer, volt, measure):
 
 def entry_of(c):
     entry = {"peer": c.peer, "variant": c.variant, "program": c.program.path, "row": c.row,
-             "repetitions": c.reps, "wall_ns": round(c.median("wall"), 3),
+             "what": c.runs[0].what, "repetitions": c.reps, "wall_ns": round(c.median("wall"), 3),
              "cpu_ns": round(c.median("cpu"), 3)}
     counts = {f"{what}_per_op": c.median(what) for what in ("wakes", "calls")}
     return entry | {k: round(v, 6) for k, v in counts.items() if v is not None}
@@ -430,96 +416,6 @@ def measure_row(row, workers, programs, pairs):
     return result_of(row, volt, peers, floors, left, load)
 
 
-# ---- where it was measured, and what
-
-def first_line(*command):
-    if not shutil.which(command[0]):
-        return None
-    done = subprocess.run(command, capture_output=True, text=True)
-    return done.stdout.strip().partition("\n")[0] if done.returncode == 0 else None
-
-
-def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        model = re.search(r"^model name\s*: (.*)$", f.read(), re.MULTILINE)
-    return {"cpu": model[1] if model else os.uname().machine, "cpus": os.cpu_count(),
-            "kernel": os.uname().release}
-
-
-def crate_versions(directory):
-    """Of what Cargo.toml asks for, as Cargo.lock has it."""
-    with open(f"{directory}/Cargo.toml", "rb") as f:
-        asked = set(tomllib.load(f).get("dependencies", {}))
-    with open(f"{directory}/Cargo.lock", "rb") as f:
-        locked = tomllib.load(f)["package"]
-    return {p["name"]: p["version"] for p in locked if p["name"] in asked - {"libc"}}
-
-
-def commit():
-    """That of HEAD, and whether what is measured differs; figures and drawing do not count."""
-    what = ("--", "volt.h", "bench", f":!{RESULTS}", ":!bench/speed.svg")
-    if not (head := first_line("git", "rev-parse", "--short", "HEAD")):
-        return {}
-    clean = subprocess.run(["git", "diff", "--quiet", "HEAD", *what]).returncode == 0
-    return {"commit": head if clean else head + "-dirty"}
-
-
-def version_of(command):
-    return re.search(r"\d+(\.\d+)+", (first_line(*command) or "").removeprefix("1:"))
-
-
-def versions(directories):
-    """Of volt.h, of the peers in these directories, and of what builds them."""
-    with open("volt.h", encoding="utf-8") as f:
-        found = {"volt.h": re.search(r"^// volt.h ([\d.]+) - ", f.read(), re.MULTILINE)[1]}
-    found |= commit()
-    for directory in directories:
-        if os.path.exists(f"bench/peers/{directory}/Cargo.lock"):
-            found |= crate_versions(f"bench/peers/{directory}")
-    tools = [t for d in ("volt", *directories) for t in TOOLS.get(d, ())]
-    return found | {name: v[0] for name, *command in tools if (v := version_of(command))}
-
-
-# ---- results
-
-def load_results():
-    if not os.path.exists(RESULTS):
-        return {"machine": machine(), "runs": {}, "rows": []}
-    with open(RESULTS, encoding="utf-8") as f:
-        return json.load(f)
-
-
-def save_results(results):
-    """A row on a line of its own, so that a difference shows what was measured again."""
-    results["rows"].sort(key=lambda r: (speed.order(r["row"]), r["workers"]))
-    used = {r["run"] for r in results["rows"]} | {max(results["runs"])}  # --resume needs the last
-    runs = {k: v for k, v in results["runs"].items() if k in used}
-    rows = ",\n".join("    " + json.dumps(r) for r in results["rows"])
-    head = json.dumps({"machine": results["machine"], "runs": runs}, indent=2)[:-2]
-    with open(RESULTS + ".tmp", "w", encoding="utf-8") as f:
-        f.write(f'{head},\n  "rows": [\n{rows}\n  ]\n}}\n')
-    os.replace(RESULTS + ".tmp", RESULTS)
-
-
-def put(results, result, name):
-    key = (result["row"], result["workers"])
-    results["rows"] = [r for r in results["rows"] if (r["row"], r["workers"]) != key]
-    results["rows"].append(result | {"run": name})
-    save_results(results)
-
-
-def new_run(results, directories):
-    """Its name; refuses to put the figures of two machines into one table."""
-    if results["rows"] and results["machine"] != machine():
-        sys.exit(f"{RESULTS} is of another machine, {results['machine']}: put it elsewhere first")
-    results["machine"] = machine()
-    name = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    command = " ".join(["bench/peers.py", *sys.argv[1:]])
-    results["runs"][name] = {"command": command, "versions": versions(directories)}
-    save_results(results)
-    return name
-
-
 # ---- commands
 
 def plan(asked, workers, programs):
@@ -536,7 +432,7 @@ def remaining(start, done, left):
 
 
 def measure(args):
-    results = load_results()
+    results = results_file.load()
     programs = build_volt() + build_peers()
     todo = plan(args.rows, args.workers, programs)
     if args.resume and results["runs"]:
@@ -544,7 +440,7 @@ def measure(args):
         had = {(r["row"], r["workers"]) for r in results["rows"] if r["run"] == name}
         todo = [t for t in todo if t not in had]
     else:
-        name = new_run(results, dict.fromkeys(p.path.split("/")[2] for p in programs))
+        name = results_file.begin(results, dict.fromkeys(p.path.split("/")[2] for p in programs))
     start, failed = time.monotonic(), []
     for i, (row, workers) in enumerate(todo, 1):
         try:
@@ -553,13 +449,44 @@ def measure(args):
             say(f"{row}: {error}")
             result = None
         if result:
-            put(results, result, name)
+            results_file.put(results, result, name)
         else:
             failed.append(f"{row}/{workers}")
         say(f"{speed.line(result) if result else row + ': no figures'}; "
             f"{remaining(start, i, len(todo) - i)}")
     if failed:
         sys.exit(f"no figures for {' '.join(failed)}")
+
+
+BARE = "raw"  # the server that is a bare epoll loop: a floor
+NET_ROWS = {
+    "N1": "64 bytes there and back, 1 connection", "N1s": "the same, all on one CPU",
+    "N2a": "512 bytes there and back, 100 connections", "N2b": "the same, 1000 connections",
+    "N3": "4 connections, 32 messages under way on each", "N4": "N2a with both CPUs for the server",
+    "N5a": "HTTP/1.1, 50 connections", "N5b": "the same, 16 requests under way on each",
+    "N5c": "Redis' PING, 50 connections", "N5d": "the same, 16 under way on each",
+    "N5cs": "Redis' SET and GET, 50 connections", "N5ds": "the same, 16 under way on each",
+    "N6": "connect, 64 bytes there and back, close", "N7u": "datagrams of 64 bytes, 1 under way",
+    "N7v": "the same, 16 under way",
+}
+
+
+def take_server(row, found):
+    """A line into its row."""
+    if found["peer"] == "tokio1":  # its scheduler of one thread
+        found |= {"peer": "tokio", "variant": "ct"}
+    if found["peer"] == "volt":
+        row["volt"] = {k: v for k, v in found.items() if v is not None}
+        return
+    row["pairs"] = found.pop("pairs")
+    for m in ("wall", "cpu"):
+        ratio = [found.pop(f"{m}_{k}", None) for k in ("ratio", "low", "high")]
+        found[f"{m}_ratio"] = None if None in ratio else ratio
+    if found["peer"] != BARE:
+        row["peers"].append({"variant": ""} | found)
+    elif found["wall_ratio"]:
+        middle, low, high = (round(1 / x, 4) for x in found["wall_ratio"])
+        row["floors"].append({"row": BARE, "wall_ratio": [middle, high, low]})
 
 
 def take_net(lines, results, name):
@@ -569,25 +496,20 @@ def take_net(lines, results, name):
         if not line.startswith("{"):
             continue
         found = json.loads(line)
-        key = (found.pop("row"), found.pop("workers", 1))
-        row = rows.setdefault(key, {"row": key[0], "what": "", "workers": key[1], "by": "wall",
+        name_of_row = found.pop("row")
+        key = (name_of_row, found.pop("workers", 2 if name_of_row == "N4" else 1))
+        what = NET_ROWS.get(key[0], "")
+        row = rows.setdefault(key, {"row": key[0], "what": what, "workers": key[1], "by": "wall",
                                     "peers": [], "floors": []})
-        row["what"] = found.pop("what", row["what"])
-        if found["peer"] == "volt":
-            row["volt"] = found
-        else:
-            row["pairs"] = found.pop("pairs")
-            for m in ("wall", "cpu"):
-                found[f"{m}_ratio"] = [found.pop(f"{m}_{k}") for k in ("ratio", "low", "high")]
-            row["peers"].append({"variant": ""} | found)
+        take_server(row, found)
         if "volt" in row and row["peers"]:
-            put(results, speed.judged(dict(row)), name)
+            results_file.put(results, speed.judged(dict(row)), name)
     say(f"{len(rows)} rows taken in")
 
 
 def measure_net(args):
-    results = load_results()
-    name = new_run(results, ())
+    results = results_file.load()
+    name = results_file.begin(results, ())
     if args.net_file:
         with open(args.net_file, encoding="utf-8") as f:
             take_net(f, results, name)
@@ -627,13 +549,13 @@ def main():
         args.net_file = os.path.abspath(args.net_file)
     os.chdir(ROOT)
     if args.readme:
-        sys.exit(speed.publish(RESULTS, "README.md", "bench/speed.svg", args.check))
+        sys.exit(speed.publish(results_file.PATH, "README.md", "bench/speed.svg", args.check))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         measure_net(args) if args.net or args.net_file else measure(args)
     except KeyboardInterrupt:
         sys.exit("\nended; what is measured is kept: --resume goes on")
-    speed.publish(RESULTS, "README.md", "bench/speed.svg", False)
+    speed.publish(results_file.PATH, "README.md", "bench/speed.svg", False)
 
 
 if __name__ == "__main__":

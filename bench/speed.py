@@ -108,6 +108,12 @@ def who(peer):
     return peer["peer"] + (f", {peer['variant']}" if peer["variant"] else "")
 
 
+def who_does_what(peer, result):
+    """With what the peer says that it does, where that is not what volt says."""
+    what = peer.get("what", "").replace("|", "\\|")
+    return who(peer) + (f": {what}" if what not in ("", result["what"]) else "")
+
+
 def marked(text, is_worse):
     return f"**{text}**" if text and is_worse else text
 
@@ -126,8 +132,8 @@ def cells_of_best(result):
     wall, cpu = best["wall_ratio"], best["cpu_ratio"]
     wall_lost = lost if result["by"] == "wall" else bool(wall) and wall[2] < 1 / MARGIN
     cpu_lost = bool(cpu) and cpu[0] < 1 / CPU_MARGIN
-    return [who(best), marked(ratio_text(wall), wall_lost), marked(ratio_text(cpu), cpu_lost),
-            marked(result["verdict"], lost)]
+    return [who_does_what(best, result), marked(ratio_text(wall), wall_lost),
+            marked(ratio_text(cpu), cpu_lost), marked(result["verdict"], lost)]
 
 
 def floor_text(result):
@@ -166,11 +172,11 @@ def program_table(results):
 
 def server_table(results):
     head = ["row", "what", "workers", "requests/s", "p50 us", "p99 us", "best peer", "wall, times",
-            "CPU, times", "", "wakes", "Tokio's"]
+            "CPU, times", "", "wakes", "Tokio's", "over a bare loop"]
     return table(head, [
         [r["row"], what_of(r), str(r["workers"]), digits(r["volt"].get("rate")),
          digits(r["volt"].get("p50_us")), digits(r["volt"].get("p99_us")), *cells_of_best(r),
-         wakes_of(r, "volt"), wakes_of(r, "tokio")] for r in results])
+         wakes_of(r, "volt"), wakes_of(r, "tokio"), floor_text(r)] for r in results])
 
 
 def tables(rows):

@@ -135,9 +135,9 @@ def write(path, content):
 
 
 def check_readme():
-    if not os.path.exists(os.path.join(ROOT, peers.RESULTS)):
+    if not os.path.exists(os.path.join(ROOT, peers.results_file.PATH)):
         counts["skipped"] += 1
-        print(f"  skip  README.md: nothing is measured, there is no {peers.RESULTS}")
+        print(f"  skip  README.md: nothing is measured, there is no {peers.results_file.PATH}")
         return
     done = subprocess.run([os.path.join(ROOT, "bench/peers.py"), "--readme", "--check"],
                           capture_output=True, text=True)
