@@ -47,6 +47,8 @@ help:
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
 	@echo 'make bench     the benchmarks; ROW=S6, ROWS="S1 M2": these; needs hyperfine'
+	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
+	@echo '               and README.md; ROWS="S6 S8": these, RESUME=1: the rest; with cargo, go and so on'
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
 	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
 	@echo '               the other tasks; needs valgrind'
@@ -72,7 +74,8 @@ SINGLE_TESTS := brackets chan chan_forms chan_kinds compose compose_sync group g
 BARE_TESTS := single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
-	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics build/log/load
+	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics \
+	build/log/load build/log/speed
 
 test:
 	@rm -rf build/log
@@ -119,6 +122,11 @@ build/log/rules: volt.h tests/rules.sh
 
 build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll tests/load.sh
 	@$(call RUN_TEST,sh tests/load.sh build/bench)
+
+# What README.md says of other runtimes is what was measured.
+build/log/speed: README.md tests/speed.py $(wildcard bench/*.py bench/results.json bench/speed.svg)
+	@$(call RUN_TEST,if command -v python3 >/dev/null; then python3 tests/speed.py; \
+		else echo 'speed: 0 passed$(,) 0 failed$(,) 1 skipped'; fi)
 
 SEMANTICS := $(filter build/log/test_sync% build/log/test_chan% build/log/test_compose_sync,\
 	$(TESTS:%=build/log/%))
@@ -816,9 +824,13 @@ trace: need-python3 build/bench/trace/echo_server build/bench/load
 
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh
-.PHONY: bench-placement bench-inside bench-gate bench-coherence
+.PHONY: bench-peers bench-placement bench-inside bench-gate bench-coherence
 bench-gate: need-valgrind need-objdump
 	@CC='$(CC)' bench/gate.sh
+bench-peers: need-python3 need-taskset
+	@bench/peers.py $(ROW) $(ROWS) $(if $(WORKERS),--workers '$(WORKERS)') \
+		$(if $(PAIRS),--pairs '$(PAIRS)') $(if $(RESUME),--resume)
+PACKAGE_taskset := util-linux
 bench-placement: build/bench/placement
 	@bench/placement.sh
 # Every access calls tests/model/tsan.c, which is linked with a machine of simulated processors in

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT OR 0BSD
+"""bench/results.json: all figures, where and of what they were taken. bench/peers.py uses it."""
+import datetime
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import speed
+
+PATH = "bench/results.json"
+
+# What says the versions: name, command.
+TOOLS = {
+    "volt": (("cc", os.environ.get("CC", "cc"), "--version"),),
+    "tokio": (("rustc", "rustc", "--version"),),
+    "go": (("go", "go", "version"),),
+    "cpp": (("c++", os.environ.get("CXX", "c++"), "--version"),
+            ("asio", "dpkg-query", "-W", "-f", "${Version}", "libasio-dev"),
+            ("tbb", "pkg-config", "--modversion", "tbb")),
+    "libuv": (("libuv", "pkg-config", "--modversion", "libuv"),),
+    "pth": (("pth", "pth-config", "--version"),),
+}
+
+# ---- where it was measured, and what
+
+def first_line(*command):
+    if not shutil.which(command[0]):
+        return None
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stdout.strip().partition("\n")[0] if done.returncode == 0 else None
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        model = re.search(r"^model name\s*: (.*)$", f.read(), re.MULTILINE)
+    return {"cpu": model[1] if model else os.uname().machine, "cpus": os.cpu_count(),
+            "kernel": os.uname().release}
+
+
+def crate_versions(directory):
+    """Of what Cargo.toml asks for, as Cargo.lock has it."""
+    with open(f"{directory}/Cargo.toml", "rb") as f:
+        asked = set(tomllib.load(f).get("dependencies", {}))
+    with open(f"{directory}/Cargo.lock", "rb") as f:
+        locked = tomllib.load(f)["package"]
+    return {p["name"]: p["version"] for p in locked if p["name"] in asked - {"libc"}}
+
+
+def commit():
+    """That of HEAD, and whether what is measured differs; figures and drawing do not count."""
+    what = ("--", "volt.h", "bench", f":!{PATH}", ":!bench/speed.svg")
+    if not (head := first_line("git", "rev-parse", "--short", "HEAD")):
+        return {}
+    clean = subprocess.run(["git", "diff", "--quiet", "HEAD", *what]).returncode == 0
+    return {"commit": head if clean else head + "-dirty"}
+
+
+def version_of(command):
+    return re.search(r"\d+(\.\d+)+", (first_line(*command) or "").removeprefix("1:"))
+
+
+def versions(directories):
+    """Of volt.h, of the peers in these directories, and of what builds them."""
+    with open("volt.h", encoding="utf-8") as f:
+        found = {"volt.h": re.search(r"^// volt.h ([\d.]+) - ", f.read(), re.MULTILINE)[1]}
+    found |= commit()
+    for directory in directories:
+        if os.path.exists(f"bench/peers/{directory}/Cargo.lock"):
+            found |= crate_versions(f"bench/peers/{directory}")
+    tools = [t for d in ("volt", *directories) for t in TOOLS.get(d, ())]
+    return found | {name: v[0] for name, *command in tools if (v := version_of(command))}
+
+
+# ---- results
+
+def load():
+    if not os.path.exists(PATH):
+        return {"machine": machine(), "runs": {}, "rows": []}
+    with open(PATH, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def save(results):
+    """A row on a line of its own, so that a difference shows what was measured again."""
+    results["rows"].sort(key=lambda r: (speed.order(r["row"]), r["workers"]))
+    used = {r["run"] for r in results["rows"]} | {max(results["runs"])}  # --resume needs the last
+    runs = {k: v for k, v in results["runs"].items() if k in used}
+    rows = ",\n".join("    " + json.dumps(r) for r in results["rows"])
+    head = json.dumps({"machine": results["machine"], "runs": runs}, indent=2)[:-2]
+    with open(PATH + ".tmp", "w", encoding="utf-8") as f:
+        f.write(f'{head},\n  "rows": [\n{rows}\n  ]\n}}\n')
+    os.replace(PATH + ".tmp", PATH)
+
+
+def put(results, result, name):
+    key = (result["row"], result["workers"])
+    results["rows"] = [r for r in results["rows"] if (r["row"], r["workers"]) != key]
+    results["rows"].append(result | {"run": name})
+    save(results)
+
+
+def begin(results, directories):
+    """Its name; refuses to put the figures of two machines into one table."""
+    if results["rows"] and results["machine"] != machine():
+        sys.exit(f"{PATH} is of another machine, {results['machine']}: put it elsewhere first")
+    results["machine"] = machine()
+    name = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    command = " ".join(["bench/peers.py", *sys.argv[1:]])
+    results["runs"][name] = {"command": command, "versions": versions(directories)}
+    save(results)
+    return name

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: MIT OR 0BSD
+"""What the figures of bench/results.json say: intervals, verdicts, README.md's section, the
+drawing. bench/peers.py uses it."""
+import json
+import math
+import os
+import re
+import statistics
+from html import escape
+
+MARGIN = 1.03      # how far from 1 the nearer end of an interval must lie to count
+CPU_MARGIN = 1.05  # how much more CPU time a faster row may take
+BEGIN, END = "<!-- speed: make bench-peers -->", "<!-- /speed -->"
+
+GROUPS = (
+    ("Tasks", r"S(1|2|6|7o?|8|9.|10)$"),
+    ("Work that comes from other threads", r"S|N7[ab]$"),
+    ("Timers", r"T"),
+    ("Locks and channels", r"C"),
+    ("Servers", r"N"),
+)
+
+# ---- figures
+
+
+def rank(n):
+    """The median of what n figures are samples of lies between the one of this rank, from 1, and
+    that of the same rank from the end, at 95 % or more. 0: they are too few."""
+    p, below, k = 0.5 ** n, 0.0, 0
+    while below + p <= 0.025:
+        below += p
+        p = p * (n - k) / (k + 1)
+        k += 1
+    return k
+
+
+def interval(values):
+    """Median, lower and upper end."""
+    ordered, k = sorted(values), max(1, rank(len(values)))
+    return statistics.median(ordered), ordered[k - 1], ordered[-k]
+
+
+def verdict(result, peer):
+    """win, trade: faster but for more CPU time; tie; loss. Of peer's times over volt's."""
+    ratio, cpu = peer[f"{result['by']}_ratio"], peer["cpu_ratio"]
+    if ratio[1] > MARGIN:
+        return "win" if cpu is None or cpu[0] >= 1 / CPU_MARGIN else "trade"
+    return "loss" if ratio[2] < 1 / MARGIN else "tie"
+
+
+def judged(result):
+    """With the peer that comes closest to volt, or leads by most."""
+    key = f"{result['by']}_ratio"
+    rated = [p for p in result["peers"] if p[key]]
+    best = min(rated, key=lambda p: p[key][0], default=None)
+    found = {"best": rated.index(best), "verdict": verdict(result, best)} if best else \
+        {"best": None, "verdict": None}
+    return result | {"peers": rated + [p for p in result["peers"] if not p[key]]} | found
+
+
+def best_of(result):
+    return None if result["best"] is None else result["peers"][result["best"]]
+
+
+def group_of(row):
+    return next((i for i, (_, rows) in enumerate(GROUPS) if re.match(rows, row)), len(GROUPS) - 1)
+
+
+def order(row):
+    """Groups in turn; in them by letter, number, and what follows."""
+    letter, number, rest = re.match(r"(\D*)(\d*)(.*)", row).groups()
+    return group_of(row), letter, int(number or 0), rest
+
+
+def line(result):
+    """One row for the one who waits."""
+    workers = "1 worker" if result["workers"] == 1 else f"{result['workers']} workers"
+    best, head = best_of(result), f"{result['row']}, {workers}: "
+    if not best:
+        return head + "no peer"
+    return (f"{head}{ratio_text(best[result['by'] + '_ratio'])} "
+            f"{who(best)}, {result['verdict']}")
+
+
+# ---- text
+
+def digits(x, most=3):
+    """Three digits that count, but no more places than `most`; thousands set off."""
+    if x is None:
+        return ""
+    if abs(x) >= 1000:
+        return f"{float(f'{x:.3g}'):,.0f}"
+    places = 0 if x == 0 else 2 - math.floor(math.log10(abs(x)))
+    return f"{x:.{max(0, min(places, most))}f}"
+
+
+def times(x):
+    return digits(x, 2)
+
+
+def ratio_text(ratio):
+    if not ratio:
+        return ""
+    return f"{times(ratio[0])} ({times(ratio[1])} to {times(ratio[2])})"
+
+
+def who(peer):
+    return peer["peer"] + (f", {peer['variant']}" if peer["variant"] else "")
+
+
+def who_does_what(peer, result):
+    """With what the peer says that it does, where that is not what volt says."""
+    what = peer.get("what", "").replace("|", "\\|")
+    return who(peer) + (f": {what}" if what not in ("", result["what"]) else "")
+
+
+def marked(text, is_worse):
+    return f"**{text}**" if text and is_worse else text
+
+
+def wakes_of(result, name):
+    entries = [result["volt"]] if name == "volt" else \
+        [p for p in result["peers"] if p["peer"] == name]
+    return digits(entries[0].get("wakes_per_op")) if entries else ""
+
+
+def cells_of_best(result):
+    """Peer, both ratios, verdict; what is lost in bold."""
+    best, lost = best_of(result), result["verdict"] == "loss"
+    if not best:
+        return ["none", "", "", ""]
+    wall, cpu = best["wall_ratio"], best["cpu_ratio"]
+    wall_lost = lost if result["by"] == "wall" else bool(wall) and wall[2] < 1 / MARGIN
+    cpu_lost = bool(cpu) and cpu[0] < 1 / CPU_MARGIN
+    return [who_does_what(best, result), marked(ratio_text(wall), wall_lost),
+            marked(ratio_text(cpu), cpu_lost), marked(result["verdict"], lost)]
+
+
+def floor_text(result):
+    return ", ".join(times(f["wall_ratio"][0]) for f in result["floors"] if f["wall_ratio"])
+
+
+def is_server(result):
+    return "rate" in result["volt"]
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return lines + ["| " + " | ".join(r) + " |" for r in rows] + [""]
+
+
+def note(result):
+    """Of a row with fewer rounds than most, or disturbed ones."""
+    found = [f"{result['pairs']} rounds"] if result["pairs"] < 21 else []
+    disturbed = result.get("load", {}).get("disturbed_rounds", 0)
+    return ", ".join(found + ([f"{disturbed} disturbed"] if disturbed else []))
+
+
+def what_of(result):
+    said = result["what"].replace("|", "\\|")
+    return f"{said} ({note(result)})".lstrip() if note(result) else said
+
+
+def program_table(results):
+    head = ["row", "what", "workers", "ns", "CPU ns", "best peer", "wall, times", "CPU, times", "",
+            "wakes", "Tokio's", "over the floor"]
+    return table(head, [
+        [r["row"], what_of(r), str(r["workers"]), digits(r["volt"]["wall_ns"]),
+         digits(r["volt"]["cpu_ns"]), *cells_of_best(r), wakes_of(r, "volt"), wakes_of(r, "tokio"),
+         floor_text(r)] for r in results])
+
+
+def server_table(results):
+    head = ["row", "what", "workers", "requests/s", "p50 us", "p99 us", "best peer", "wall, times",
+            "CPU, times", "", "wakes", "Tokio's", "over a bare loop"]
+    return table(head, [
+        [r["row"], what_of(r), str(r["workers"]), digits(r["volt"].get("rate")),
+         digits(r["volt"].get("p50_us")), digits(r["volt"].get("p99_us")), *cells_of_best(r),
+         wakes_of(r, "volt"), wakes_of(r, "tokio"), floor_text(r)] for r in results])
+
+
+def tables(rows):
+    lines = []
+    for i, (title, _) in enumerate(GROUPS):
+        mine = [r for r in rows if group_of(r["row"]) == i]
+        programs, servers = [r for r in mine if not is_server(r)], list(filter(is_server, mine))
+        if mine:
+            lines += [f"**{title}**", ""]
+        lines += (program_table(programs) if programs else []) + \
+            (server_table(servers) if servers else [])
+    return lines
+
+
+def summary(rows):
+    """Counts, and names what is lost."""
+    rated = [r for r in rows if best_of(r)]
+    count = {v: [r for r in rated if r["verdict"] == v] for v in ("win", "trade", "tie", "loss")}
+    lead = [best_of(r)[r["by"] + "_ratio"][0] for r in count["win"]]
+    text = f"Of {len(rated)} rows volt.h is faster than its best peer in {len(count['win'])}"
+    if lead:
+        text += f" ({times(statistics.median(lead))} times in the median)"
+    if count["trade"]:
+        text += f", in {len(count['trade'])} more for more CPU time"
+    text += f", slower in {len(count['loss'])}, and neither with certainty in {len(count['tie'])}"
+    lost = ", ".join(named(r) for r in count["loss"])
+    return f"{text}. Slower: {lost}." if lost else f"{text}."
+
+
+def named(result):
+    return result["row"] + (f" with {result['workers']}" if result["workers"] != 1 else "")
+
+
+def wrapped(text, width=100):
+    """Lines; what stands between backquotes stays in one."""
+    words, lines = re.findall(r"(?:`[^`]*`|\S)+", text), [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + word
+    return lines
+
+
+def origin(results):
+    """Machine, versions, days, commands."""
+    machine, runs = results["machine"], results["runs"]
+    days = sorted({name[:10] for name in runs})
+    newest = {}
+    for name in sorted(runs):
+        newest |= runs[name]["versions"]
+    for peer in (p for r in results["rows"] if is_server(r) for p in r["peers"]):
+        newest[peer["peer"]] = peer.get("version", "")
+    versions = ", ".join(f"{name} {version}".strip() for name, version in newest.items())
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return wrapped(f"{machine['cpu']}, {machine['cpus']} CPUs, Linux {machine['kernel']}, {when}; "
+                   f"{versions}. `make bench-peers` measures all of it again, "
+                   "`make bench-peers ROWS=\"S6 S8\"` these rows; "
+                   "[results.json](bench/results.json) has every figure.")
+
+
+READING = """Times are those of the best peer over volt's in the same round: over 1 volt is faster,
+bold is where it is not. Each is the median of 21 rounds, in which every program runs once, in a
+process of its own, and in brackets where it lies at 95 %. Faster or slower counts from 3 %; for
+more CPU time: 5 % and more. Of a peer's variants the best counts, and is named. Figures are ns per
+operation, or the latency that the row names; wakes are threads that slept and were woken, per
+operation; over the floor: volt's time over that of the bare data structures, without and with
+atomic operations."""
+
+
+def section(results):
+    rows = results["rows"]
+    lines = [BEGIN, *wrapped(summary(rows)), "",
+             "![Times of the best peer over volt.h's, row by row](bench/speed.svg)", "",
+             *wrapped(READING), "", "<details><summary>All rows</summary>", "", *tables(rows),
+             "</details>", "", *origin(results), END]
+    return "\n".join(lines)
+
+
+# ---- the drawing: a line for each row and number of workers, on a logarithmic scale
+
+WIDTH, LINE, TOP = 880, 17, 48
+BAR_LEFT, BAR_RIGHT, PEER_LEFT = 310, 735, 752  # of the scale; of the peers' names
+COLORS = {"win": "#2f8f5b", "trade": "#8a7fc7", "tie": "#8b949e", "loss": "#d1603d"}
+STYLE = """<style>
+text { font: 12px system-ui, sans-serif; fill: #1f2328 }
+.head { font-weight: 600 } .end { text-anchor: end } .mid { text-anchor: middle }
+.quiet { fill: #59636e }
+.grid { stroke: #d1d9e0 } .one { stroke: #59636e } .whisker { stroke: #1f2328 }
+@media (prefers-color-scheme: dark) {
+text { fill: #f0f6fc } .quiet { fill: #9198a1 } .grid { stroke: #3d444d } .one { stroke: #9198a1 }
+.whisker { stroke: #f0f6fc } }
+</style>"""
+TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+class Scale:
+    """Places on the line for the ratios of all rows; 1 is among them."""
+
+    def __init__(self, rows):
+        ratios = [x for r in rows for x in bar_of(r)[1:]]
+        low = max([t for t in TICKS if t <= min(ratios)], default=TICKS[0])
+        high = min([t for t in TICKS if t >= max(ratios)], default=TICKS[-1])
+        self.low, self.high = min(low, 0.5), max(high, 2)
+
+    def x(self, ratio):
+        inside = min(max(ratio, self.low), self.high)
+        part = math.log(inside / self.low) / math.log(self.high / self.low)
+        return round(BAR_LEFT + part * (BAR_RIGHT - BAR_LEFT), 1)
+
+    def ticks(self):
+        return [t for t in TICKS if self.low <= t <= self.high]
+
+
+def bar_of(result):
+    return best_of(result)[f"{result['by']}_ratio"]
+
+
+def text(x, y, what, kind=""):
+    return f'<text x="{x}" y="{y}" class="{kind}">{escape(what)}</text>'
+
+
+def rule(x1, y1, x2, y2, kind):
+    return f'<path d="M{x1} {y1}L{x2} {y2}" class="{kind}"/>'
+
+
+def draw_row(result, y, scale, is_first):
+    """Name and what it does, once; workers, bar, whisker, whose it is."""
+    ratio, low, high = bar_of(result)
+    at, one = scale.x(ratio), scale.x(1)
+    middle = y + LINE / 2
+    label = f"{result['row']}  {result['what']}"
+    label = label if len(label) <= 44 else label[:43] + "…"
+    parts = [text(0, y + 12.5, label)] if is_first else []
+    return parts + [
+        text(288, y + 12.5, str(result["workers"]), "quiet end"),
+        f'<rect x="{min(at, one)}" y="{y + 4}" width="{max(1, round(abs(at - one), 1))}" '
+        f'height="{LINE - 8}" fill="{COLORS[result["verdict"]]}"/>',
+        rule(scale.x(low), middle, scale.x(high), middle, "whisker"),
+        text(PEER_LEFT, y + 12.5, f"{times(ratio)}  {best_of(result)['peer']}"),
+    ]
+
+
+def draw_group(title, rows, y, scale):
+    parts = [text(0, y + 12.5, title, "head")]
+    seen = set()
+    for i, r in enumerate(rows, 1):
+        parts += draw_row(r, y + i * LINE, scale, r["row"] not in seen)
+        seen.add(r["row"])
+    return parts
+
+
+def draw_key():
+    """What the colours mean that the sides do not tell."""
+    return [f'<rect x="0" y="5" width="10" height="10" fill="{COLORS["trade"]}"/>',
+            text(14, 14, "faster for more CPU time", "quiet"),
+            f'<rect x="180" y="5" width="10" height="10" fill="{COLORS["tie"]}"/>',
+            text(194, 14, "not certain", "quiet")]
+
+
+def draw_axis(scale, bottom):
+    parts = [text(scale.x(1) + 8, 14, "volt.h is faster", "quiet"),
+             text(scale.x(1) - 8, 14, "slower", "quiet end"),
+             text(288, 34, "workers", "quiet end"),
+             text(PEER_LEFT, 34, "best peer", "quiet"), *draw_key()]
+    for t in scale.ticks():
+        parts += [text(scale.x(t), 34, f"{t:g}", "quiet mid"),
+                  rule(scale.x(t), 40, scale.x(t), bottom, "one" if t == 1 else "grid")]
+    return parts
+
+
+def svg(results):
+    rows = [r for r in results["rows"] if best_of(r)]
+    if not rows:
+        return ""
+    scale, body, y = Scale(rows), [], TOP
+    for i, (title, _) in enumerate(GROUPS):
+        mine = [r for r in rows if group_of(r["row"]) == i]
+        if mine:
+            body += draw_group(title, mine, y, scale)
+            y += (len(mine) + 1) * LINE + 8
+    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" '
+            f'viewBox="0 0 {WIDTH} {y}" role="img">')
+    title = "<title>Times of the best peer over volt.h's, row by row</title>"
+    return "\n".join([head, title, STYLE, *draw_axis(scale, y - 4), *body, "</svg>"]) + "\n"
+
+
+# ---- files
+
+def with_section(readme, results):
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the README has no {BEGIN} or no {END}")
+    return before + section(results) + after
+
+
+def read(path):
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def publish(results_path, readme_path, svg_path, is_check):
+    """Writes both, or only looks whether that would change them; what is wrong, or None."""
+    results = json.loads(read(results_path) or "{}")
+    if not results:
+        return f"there is no {results_path}"
+    stale = []
+    for path, is_now in ((readme_path, with_section(read(readme_path), results)),
+                         (svg_path, svg(results))):
+        if read(path) == is_now:
+            continue
+        stale.append(path)
+        if not is_check:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(is_now)
+    if is_check and stale:
+        return f"{', '.join(stale)}: not what {results_path} gives; bench/peers.py --readme"
+    return None
