@@ -273,13 +273,17 @@
 //                       wait. volt_readable, volt_writable: epoll_ctl, or poll, at each wait
 //   read, write         one, and none when the last one has drained the socket; a write to what is
 //                       no socket, by the thread of volt_run or of a guest: 3 more, for SIGPIPE
-//   spawn from outside  none, or a write to an eventfd; threads that wait and locks: futex
+//   spawn from outside  none, or a write to an eventfd; threads that wait: futex
+//   lock not at once    futex, and before it membarrier, which interrupts the other threads of the
+//                       process that run just then: for that a lock given back costs a store
 //   memory              mmap and munmap of slabs
 //   start               epoll_create1, eventfd, timerfd_create, madvise, clone; for the defaults of
-//                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom
+//                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom; once
+//                       in a process membarrier: some ms if it has other threads by then
 // What older kernels or filters lack (epoll_pwait2, accept4, flags of an eventfd,
 // FUTEX_WAIT_BITSET, getrandom, SO_DOMAIN, MADV_WIPEONFORK: then getpid at calls from outside;
-// EPOLLEXCLUSIVE: then the watch wakes all sleepers) is replaced; there is nothing to configure.
+// EPOLLEXCLUSIVE: then the watch wakes all sleepers; membarrier: then a lock costs one atomic
+// operation more) is replaced; there is nothing to configure.
 //
 // ---- limits
 // A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
@@ -454,6 +458,8 @@
 // belongs to the thread that made it, and nothing in it is atomic. volt_create makes a guest;
 // volt_block_on, volt_join_sync and volt_shutdown do its steps while they wait. Where a lock or a
 // channel would wait, `_sync` gives -ETIMEDOUT at once: nobody else could end it.
+
+// VOLT_NO_MEMBARRIER, where the implementation is: for filters that kill who calls membarrier(2).
 
 // VOLT_NO_NAMES leaves volt_resolve and volt_tcp_connect out, and with them getaddrinfo, which a
 // statically linked glibc does not like; so does VOLT_NO_IO.
@@ -2023,6 +2029,9 @@ static __thread volt__worker *volt__tls;
 #  define VOLT_FUTEX_WAIT(word_, expect_, deadline_) volt__sys_futex_wait(word_, expect_, deadline_)
 #  define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
 #endif
+#ifndef VOLT_MEMBARRIER // 0 or -errno
+#  define VOLT_MEMBARRIER(command_) volt__sys_membarrier(command_)
+#endif
 #ifndef VOLT_EPOLL_WAIT // number of events or -errno; timeout in ns, < 0: none
 #  define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) volt__sys_epoll_wait(ep_, ev_, n_, timeout_)
 #endif
@@ -2243,6 +2252,19 @@ static __attribute__((unused)) int volt__sys_futex_wait(uint32_t *word, uint32_t
 static __attribute__((unused)) void volt__sys_futex_wake(uint32_t *word, int n) {
     (void)VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAKE, n, NULL, NULL, 0);
 }
+
+// Since 4.14: all threads of the process pass a full barrier before it returns. A process registers
+// for that once; its children inherit it.
+#define VOLT__BARRIER 8           // MEMBARRIER_CMD_PRIVATE_EXPEDITED
+#define VOLT__BARRIER_REGISTER 16 // and its registration
+static __attribute__((unused)) int volt__sys_membarrier(int command) {
+#ifdef SYS_membarrier
+    return VOLT_SYS(syscall, SYS_membarrier, command, 0, 0) == 0 ? 0 : -errno;
+#else
+    (void)command;
+    return -ENOSYS;
+#endif
+}
 #endif
 
 static int volt__epoll_ms(int64_t timeout_ns) {
@@ -2381,7 +2403,8 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //
 // ledger
 //  tag   publishes                        observes                       hands over           shape
-//  [L1]  unlock: xchg                     lock: cas, xchg                what the lock guards    MP
+//  [L1]  unlock: store, xchg              lock: cas, xchg                what the lock guards    MP
+//  [L2]  unlock: store, then a look       sleep: count, then membarrier  "free" vs "sleeps"      SB
 //  [Q1]  ring push, steal: tail store     steal: tail load               slot contents           MP
 //  [Q2]  ring pop, steal: head cas        ring push, steal: head load    slots free again        MP
 //  [Q3]  injector push, pop: len store    injector_pop, takeable: load   "something is queued"   MP
@@ -2411,6 +2434,8 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
 //  [H3]  block in place: count add, sub   block in place: count add      nothing: who is last    RC
 #ifndef VOLT_SINGLE_THREAD
+// For the compiler alone: what makes the processor keep the order is said at the site.
+#  define volt__fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
 #  define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
 #  define volt__store_rlx(p_, v_) __atomic_store_n((p_), (v_), __ATOMIC_RELAXED)
@@ -2523,34 +2548,95 @@ static inline void volt__lock(uint32_t *lock) {
 static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
 #else
 // 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the short spin.
-static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
-    for (int i = 0; i < VOLT_LOCK_SPIN; i++) {
-        uint32_t free_ = 0;
-        uint32_t seen = volt__load_rlx(lock); // rlx: hint, re-checked by the cas
-        if (seen == 0 && volt__cas_acq(lock, &free_, 1)) return; // [L1] with unlock
-        VOLT_CPU_RELAX();
-    }
-    while (volt__xchg_acq(lock, 2) != 0) VOLT_FUTEX_WAIT(lock, 2, VOLT_NEVER); // [L1] with unlock
+// Giving back is a store, then a look whether anybody sleeps, with no fence between the two: who is
+// about to sleep counts itself, and has the kernel make all threads pass a barrier. A look behind
+// that barrier finds the count; a store before it is found by who asked for the barrier. Without
+// membarrier(2) it is an exchange, that finds the 2. Who is about to sleep does both.
+//   word     event            to    done by
+//   0        lock             1     cas
+//   1, 2     lock, to sleep   2     xchg, counted; then in the kernel, while it is 2
+//   0        lock, slept      2     xchg; counted until then
+//   1, 2     unlock           0     store, or xchg; wakes one if somebody is counted, or it was 2
+#ifdef VOLT_NO_MEMBARRIER
+#  define volt__barrier_prepare() ((void)0)
+static inline int volt__has_barrier(void) { return 0; }
+static inline int volt__has_sleepers(const uint32_t *lock) { return (void)lock, 1; }
+static inline void volt__sleeper_comes(const uint32_t *lock) { (void)lock; }
+static inline void volt__sleeper_goes(const uint32_t *lock) { (void)lock; }
+#else
+#define VOLT__LOCK_BUCKETS 64
+static struct volt__sleepers {
+    VOLT__ALIGN(VOLT__LINE) uint32_t has_barrier; // W once, R any [L2]: all may ask for it
+    uint32_t n[VOLT__LOCK_BUCKETS];               // any, rmw [L2]: at the locks of each bucket
+} volt__sleepers;
+static inline uint32_t *volt__sleepers_at(const uint32_t *lock) {
+    uintptr_t at = VOLT__CAST(uintptr_t, lock) / VOLT__LINE;
+    return &volt__sleepers.n[(at ^ at / VOLT__LOCK_BUCKETS) % VOLT__LOCK_BUCKETS];
 }
-static inline void volt__lock(uint32_t *lock) {
-    uint32_t free_ = 0;
-    if (VOLT__UNLIKELY(!volt__cas_acq(lock, &free_, 1))) volt__lock_slow(lock); // [L1] with unlock
+static inline int volt__has_barrier(void) {
+    return VOLT__CAST(int, volt__load_acq(&volt__sleepers.has_barrier)); // [L2] with prepare
+}
+// Before a runtime's first worker is started.
+static void volt__barrier_prepare(void) {
+    if (volt__has_barrier() || VOLT_MEMBARRIER(VOLT__BARRIER_REGISTER) < 0) return;
+    volt__store_rel(&volt__sleepers.has_barrier, 1); // [L2] with unlock
+}
+static inline int volt__has_sleepers(const uint32_t *lock) {
+    // rlx: ordered by the barrier that the sleeper asks for [L2]
+    return volt__load_rlx(volt__sleepers_at(lock)) != 0;
+}
+// The barrier is refused: nobody had registered yet. Who has seen has_barrier has then seen this
+// fence, too.
+static void volt__sleeper_comes(const uint32_t *lock) {
+    uint32_t *n = volt__sleepers_at(lock);
+    volt__add_acq_rel(n, 1); // [L2] with unlock
+    volt__fence_sc(n);       // [L2] with prepare
+    (void)VOLT_MEMBARRIER(VOLT__BARRIER);
+}
+static void volt__sleeper_goes(const uint32_t *lock) {
+    volt__sub_acq_rel(volt__sleepers_at(lock), 1); // [L2] with unlock
+}
+#endif
+// 0: the deadline has passed.
+static __attribute__((noinline)) int volt__lock_sleep(uint32_t *lock, int64_t deadline) {
+    int has_it;
+    volt__sleeper_comes(lock);
+    while (!(has_it = volt__xchg_acq(lock, 2) == 0)) // [L1] with unlock
+        if (VOLT_FUTEX_WAIT(lock, 2, deadline) == -ETIMEDOUT) break;
+    volt__sleeper_goes(lock);
+    return has_it;
 }
 static inline int volt__try_lock(uint32_t *lock) {
     uint32_t free_ = 0;
     return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
 }
+static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
+    for (int i = 0; i < VOLT_LOCK_SPIN; i++) {
+        // rlx: hint, re-checked by the cas
+        if (volt__load_rlx(lock) == 0 && volt__try_lock(lock)) return;
+        VOLT_CPU_RELAX();
+    }
+    (void)volt__lock_sleep(lock, VOLT_NEVER);
+}
+static inline void volt__lock(uint32_t *lock) {
+    if (VOLT__UNLIKELY(!volt__try_lock(lock))) volt__lock_slow(lock);
+}
 // 0: the deadline has passed.
 static int volt__lock_until(uint32_t *lock, int64_t deadline) {
-    while (volt__xchg_acq(lock, 2) != 0) // [L1] with unlock
-        if (VOLT_FUTEX_WAIT(lock, 2, deadline) == -ETIMEDOUT) return 0;
-    return 1;
+    return volt__try_lock(lock) || volt__lock_sleep(lock, deadline);
 }
-// The lock may be in freed memory right after the
-// exchange; waking a stray futex address harms nobody.
+// The lock may be in freed memory right after it is free; waking a stray futex address harms
+// nobody.
 static inline void volt__unlock(uint32_t *lock) {
     VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: our own
-    if (VOLT__UNLIKELY(volt__xchg_rel(lock, 0) == 2)) VOLT_FUTEX_WAKE(lock, 1); // [L1] with lock
+    if (VOLT__LIKELY(volt__has_barrier())) {
+        volt__store_rel(lock, 0); // [L1] with lock
+        volt__fence_compiler();
+        if (VOLT__LIKELY(!volt__has_sleepers(lock))) return;
+    } else if (VOLT__LIKELY(volt__xchg_rel(lock, 0) != 2)) { // [L1] with lock
+        return;
+    }
+    VOLT_FUTEX_WAKE(lock, 1);
 }
 #endif
 
@@ -6496,6 +6582,7 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     rt->slabs.alloc = cfg.alloc;
     rt->slabs.rt = rt;
 #ifndef VOLT_SINGLE_THREAD
+    volt__barrier_prepare();
     volt__pool_init(&rt->pool, &cfg);
 #endif
     volt__idle_init(&rt->idle, cfg.workers);

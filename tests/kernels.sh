@@ -18,10 +18,11 @@ getrandom          ENOSYS EPERM EINVAL public regress
 MADV_WIPEONFORK    ENOSYS EPERM EINVAL fork public
 epoll_pwait2       ENOSYS EPERM EINVAL guest history rescue
 EPOLLEXCLUSIVE     IGNORE ENOSYS EPERM EINVAL rescue public
+membarrier         ENOSYS EPERM EINVAL task sync_stress
 SO_DOMAIN          ENOPROTOOPT         net regress answers
 '
 # EPERM and EINVAL once more for all together, in what is quick.
-together='accept4 eventfd FUTEX_WAIT_BITSET getrandom MADV_WIPEONFORK epoll_pwait2'
+together='accept4 eventfd FUTEX_WAIT_BITSET getrandom MADV_WIPEONFORK epoll_pwait2 membarrier'
 slow='brackets idle steps queues ring_caps timers word'
 
 # What cannot be without a call: the call or call=answer, program, test, reason.

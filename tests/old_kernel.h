@@ -17,6 +17,7 @@
 //                                                                 ENOSYS
 //   EPOLLEXCLUSIVE     4.5                IGNORE: it wakes all    EINVAL of who plays Linux
 //   epoll_pwait2       5.11               ENOSYS                  filters
+//   membarrier         4.14 (the command) EINVAL, older ENOSYS    filters
 //   SO_DOMAIN          2.6.32             ENOPROTOOPT
 //
 // A filter (seccomp) answers with the error that its author chose: mostly EPERM, and ENOSYS to
@@ -48,7 +49,7 @@
 
 #define OLD_CALLS(X_)                                                                              \
     X_(accept4) X_(eventfd) X_(FUTEX_WAIT_BITSET) X_(getrandom) X_(MADV_WIPEONFORK)                \
-    X_(EPOLLEXCLUSIVE) X_(epoll_pwait2) X_(SO_DOMAIN)
+    X_(EPOLLEXCLUSIVE) X_(epoll_pwait2) X_(membarrier) X_(SO_DOMAIN)
 enum {
 #define OLD_ENUM(name_) OLD_##name_,
     OLD_CALLS(OLD_ENUM)
@@ -113,6 +114,7 @@ static inline int old_refuses_syscall(long number, ...) {
     va_end(ap);
     if ((op & OPERATION) == WAIT_BITSET) return old_refuses(OLD_FUTEX_WAIT_BITSET);
     if (number == SYS_getrandom) return old_refuses(OLD_getrandom);
+    if (number == SYS_membarrier) return old_refuses(OLD_membarrier);
     return number == SYS_epoll_pwait2 && old_refuses(OLD_epoll_pwait2);
 }
 

@@ -489,7 +489,8 @@ TEST(a_crowd_from_outside_beside_tasks_that_always_yield) {
     WRITE(c.may_go, 1);
     UNTIL(READ(c.n_ended) == CROWD);
     printf("%d polls of the load beside them\n", c.last - c.first);
-    CHECK(c.last - c.first < CROWD * VOLT_INJECT_MAX / 16);
+    int share = VOLT_RING_CAP < VOLT_INJECT_BATCH ? 1 : 16; // a small ring has room for one
+    CHECK(c.last - c.first < CROWD * VOLT_INJECT_MAX / share);
     stop_load(&l);
     destroy(rt);
 }

@@ -72,7 +72,8 @@ typedef enum op_kind {
     OP_FUTEX_WAKE,
     OP_SLEEP, // asleep in a futex or epoll_wait
     OP_CLOCK,
-    OP_KERNEL
+    OP_KERNEL,
+    OP_BARRIER // of all threads
 } op_kind;
 
 typedef struct op {      // what a thread is about to do
@@ -162,7 +163,7 @@ typedef struct machine { // one execution
     location locs[MAX_LOCS];
     store stores[MAX_STORES];
     uint64_t retired; // hash of dead locations
-    int n_spurious, n_stale;
+    int n_spurious, n_stale, has_registered;
     int64_t now_ns;
     uint32_t execution; // number, stamps shadow cells
     step *step;         // the one that is going on
@@ -184,6 +185,7 @@ int memory_cas(uintptr_t addr, int size, uint64_t *expected, uint64_t desired, i
                int success, int failure);
 void memory_fence(int order);
 void sc_fence(void);                 // the effect alone, for the kernel's
+void barrier_of_all(void);           // the same for every thread
 uint64_t futex_read(uintptr_t addr); // as a relaxed load without a step of its own
 void epoch_bump(thread *t);
 void note_event(uint64_t what); // into the history of the running thread

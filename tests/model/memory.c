@@ -386,6 +386,14 @@ void memory_fence(int order) {
         epoch_bump(t);
     }
 }
+void barrier_of_all(void) {
+    int me = vm.current;
+    for (int i = -1; i <= vm.n_threads; i++) { // one's own first and last
+        vm.current = i < 0 || i == vm.n_threads ? me : i;
+        note_event(mix(14, (uint64_t)me));
+        sc_fence();
+    }
+}
 uint64_t futex_read(uintptr_t addr) {
     location *l = find(addr, 4, 0);
     uint16_t id = choose_store(l, __ATOMIC_RELAXED);
@@ -399,7 +407,7 @@ void memory_reset(void) {
     vm.n_locs = 0;
     vm.n_stores = 1; // 0 is none
     vm.retired = 0;
-    vm.n_spurious = vm.n_stale = 0;
+    vm.n_spurious = vm.n_stale = vm.has_registered = 0;
     memset(&vm.sc, 0, offsetof(view, newest));
     vm.stores[0].pos = 0;
 }

@@ -5,40 +5,14 @@
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include "locks.h"
 
-static uint32_t lock;
-static int guarded; // plain: only the lock orders its users
-
-static void locked_add(void *unused) {
-    (void)unused;
-    volt__lock(&lock);
-    guarded++;
-    volt__unlock(&lock);
+SCENARIO(lock_two, .class = VMC_EXHAUSTIVE) { add_beside(1, locked_add, 1); }
+SCENARIO(lock_two_spurious, .class = VMC_EXHAUSTIVE, .spurious = 1) {
+    add_beside(1, locked_add, 1);
 }
-// As often as it is counted, the lock was held; a lost wake-up would be a deadlock.
-static void add_beside(int n_others) {
-    int t[2];
-    for (int i = 0; i < n_others; i++) t[i] = vmc_spawn(locked_add, NULL);
-    locked_add(NULL);
-    for (int i = 0; i < n_others; i++) vmc_join(t[i]);
-    VMC_ASSERT(guarded == n_others + 1);
-    VMC_ASSERT(lock == 0);
-}
-SCENARIO(lock_two, .class = VMC_EXHAUSTIVE) { add_beside(1); }
-SCENARIO(lock_two_spurious, .class = VMC_EXHAUSTIVE, .spurious = 1) { add_beside(1); }
-SCENARIO(lock_three, .class = VMC_EXHAUSTIVE) { add_beside(2); }
-
-// Who comes back at once meets the other one asleep, or waking up.
-static void locked_add_twice(void *unused) {
-    locked_add(unused);
-    locked_add(unused);
-}
-SCENARIO(lock_again, .class = VMC_EXHAUSTIVE) {
-    int t = vmc_spawn(locked_add_twice, NULL);
-    locked_add_twice(NULL);
-    vmc_join(t);
-    VMC_ASSERT(guarded == 4);
-}
+SCENARIO(lock_three, .class = VMC_EXHAUSTIVE) { add_beside(2, locked_add, 1); }
+SCENARIO(lock_again, .class = VMC_EXHAUSTIVE) { add_beside(1, locked_add_twice, 2); }
 
 // A try that succeeds holds the lock like any other; it may fail only while another one holds it.
 static void try_add(void *result) {
@@ -67,29 +41,5 @@ SCENARIO(lock_try_two, .class = VMC_EXHAUSTIVE) {
     VMC_ASSERT(guarded == has_got[0] + has_got[1] && guarded > 0); // one of them was first
 }
 
-// The last of several users frees what the lock lies in, right after its unlock. Those before it
-// may still be about to wake a sleeper: they must not look at the lock any more.
-typedef struct shared {
-    uint32_t lock;
-    int n_users;
-} shared;
-static void leave(void *arg) {
-    shared *s = arg;
-    volt__lock(&s->lock);
-    int is_last = --s->n_users == 0;
-    volt__unlock(&s->lock);
-    if (!is_last) return;
-    vmc_reached("the last one frees it");
-    vmc_free(s);
-}
-static void leave_beside(int n_others) {
-    int t[2];
-    vmc_must_happen("the last one frees it");
-    shared *s = vmc_alloc(sizeof *s);
-    s->n_users = n_others + 1;
-    for (int i = 0; i < n_others; i++) t[i] = vmc_spawn(leave, s);
-    leave(s);
-    for (int i = 0; i < n_others; i++) vmc_join(t[i]);
-}
 SCENARIO(lock_freed_by_the_last_of_two, .class = VMC_EXHAUSTIVE) { leave_beside(1); }
 SCENARIO(lock_freed_by_the_last_of_three, .class = VMC_EXHAUSTIVE) { leave_beside(2); }

@@ -104,7 +104,9 @@ static int is_sc_fence(const op *o) { return o->kind == OP_FENCE || is_futex(o);
 int op_is_sc(const op *o) {
     return is_sc_fence(o) || (is_memory(o) && o->order == __ATOMIC_SEQ_CST);
 }
-static int is_world(const op *o) { return is_futex(o) || o->kind >= OP_SLEEP; }
+static int is_world(const op *o) {
+    return is_futex(o) || (o->kind >= OP_SLEEP && o->kind != OP_BARRIER);
+}
 
 static int is_kernel(const op *o) { return o->kind == OP_KERNEL || o->is_kernel; }
 // What epoll reports is reached through one epoll, or counts as about all of them.
@@ -129,12 +131,16 @@ static int both_sc(const op *a, const op *b) {
     if (!op_is_sc(a) || !op_is_sc(b)) return 0;
     return is_sc_fence(a) || is_sc_fence(b) || a->addr == b->addr;
 }
+// It concerns every thread, wherever that one is.
+static int is_barrier(const op *a, const op *b) {
+    return a->kind == OP_BARRIER || b->kind == OP_BARRIER;
+}
 static int may_write(const op *o) { return o->kind >= OP_STORE && o->kind <= OP_CAS; }
 
 // Is a step with an operation `a`, that has or has not written, in another order with `b` another
 // execution?
 static int conflicts(const op *a, const op *b, int a_writes, int b_writes) {
-    if (both_sc(a, b) || same_world(a, b)) return 1;
+    if (is_barrier(a, b) || both_sc(a, b) || same_world(a, b)) return 1;
     return same_place(a, b) && (a_writes || b_writes);
 }
 static const op *op_of(const step *s) { return &s->ops[s->tid]; }
@@ -149,7 +155,7 @@ static int is_race(const step *a, const step *b) {
     if (a->woken_by) return 0;
     if (b->woken_by) return is_waker(a, b); // it might have timed out before
     if (!is_liberal()) return conflicts(x, y, may_write(x), may_write(y));
-    if (both_sc(x, y) || same_world(x, y)) return 1;
+    if (is_barrier(x, y) || both_sc(x, y) || same_world(x, y)) return 1;
     if (!same_place(x, y)) return 0;
     if (b->has_written) return a->has_written || !MUTANT(NO_LOAD_RACE);
     return a->has_written && y->kind == OP_CAS; // it failed, and could succeed without the first
@@ -161,7 +167,7 @@ static int precedes(const step *a, const step *b) {
     if (a->woken_by) return 0;
     if (b->woken_by) return is_waker(a, b);
     if (!is_liberal()) return conflicts(x, y, may_write(x), may_write(y));
-    if (both_sc(x, y) || same_world(x, y)) return 1;
+    if (is_barrier(x, y) || both_sc(x, y) || same_world(x, y)) return 1;
     if (!same_place(x, y) || !a->has_written) return 0;
     return b->has_written || b->read_from == a->wrote;
 }
@@ -239,7 +245,7 @@ static void inherit_sleep(step *next, const step *s, int t) {
     uint16_t covered = s->covered[t];
     if (t == s->tid || (!was_asleep && !covered)) return;
     if (s->done & bit(t)) covered = s->n_stores;
-    if (both_sc(moved, waits) || same_world(moved, waits)) {
+    if (is_barrier(moved, waits) || both_sc(moved, waits) || same_world(moved, waits)) {
         if (MUTANT(NO_SLEEP_WAKE)) next->asleep |= bit(t);
         return;
     }

@@ -126,6 +126,7 @@ void vmc_must_happen(const char *what);
 
 int vmc_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline);
 void vmc_futex_wake(uint32_t *word, int n);
+int vmc_membarrier(int command); // registers, or has every thread pass a full fence
 int64_t vmc_now(void); // stands still, but for timed waits: one that times out moves it there
 int vmc_thread_create(uintptr_t *thread, void *(*fn)(void *), void *arg);
 int vmc_thread_join(uintptr_t thread);
@@ -156,6 +157,10 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #define VOLT_NOW_NS() vmc_now()
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_) vmc_futex_wait(word_, expect_, deadline_)
 #define VOLT_FUTEX_WAKE(word_, n_) vmc_futex_wake(word_, n_)
+#define VOLT_MEMBARRIER(command_) vmc_membarrier(command_)
+#ifndef MODEL_BARRIER // model_barrier.c explores the other form of the lock; the rest has this one
+#  define VOLT_NO_MEMBARRIER
+#endif
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) vmc_epoll_wait(ep_, ev_, n_, timeout_)
 #define VOLT_RANDOM() UINT64_C(88172645463325252)
 #define VOLT_PANIC(text_) vmc_fail("%s", text_)

@@ -176,6 +176,26 @@ void vmc_futex_wake(uint32_t *word, int n) {
     }
 }
 
+int vmc_membarrier(int command) {
+    FROM_SCENARIO();
+    schedule((op){.kind = OP_BARRIER, .order = __ATOMIC_SEQ_CST});
+    if (command == 16) { // as volt.h spells it
+        vm.has_registered = 1;
+        sc_fence();
+        note_event(15);
+        TRACE("registers for barriers");
+        return 0;
+    }
+    if (!vm.has_registered) {
+        note_event(16);
+        TRACE("barrier refused");
+        return -EPERM;
+    }
+    barrier_of_all();
+    TRACE("barrier of all threads");
+    return 0;
+}
+
 void world_reset(void) {
     vm.n_threads = 0;
     vm.current = 0;
