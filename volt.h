@@ -2570,8 +2570,7 @@ static struct volt__sleepers {
     uint32_t n[VOLT__LOCK_BUCKETS];               // any, rmw [L2]: at the locks of each bucket
 } volt__sleepers;
 static inline uint32_t *volt__sleepers_at(const uint32_t *lock) {
-    uintptr_t at = VOLT__CAST(uintptr_t, lock) / VOLT__LINE;
-    return &volt__sleepers.n[(at ^ at / VOLT__LOCK_BUCKETS) % VOLT__LOCK_BUCKETS];
+    return &volt__sleepers.n[VOLT__CAST(uintptr_t, lock) / VOLT__LINE % VOLT__LOCK_BUCKETS];
 }
 static inline int volt__has_barrier(void) {
     return VOLT__CAST(int, volt__load_acq(&volt__sleepers.has_barrier)); // [L2] with prepare
@@ -2627,16 +2626,20 @@ static int volt__lock_until(uint32_t *lock, int64_t deadline) {
 }
 // The lock may be in freed memory right after it is free; waking a stray futex address harms
 // nobody.
+static __attribute__((noinline)) void volt__unlock_slow(uint32_t *lock, uint32_t was) {
+    if (was == 0) was = volt__xchg_rel(lock, 0); // [L1] with lock
+    if (was == 2) VOLT_FUTEX_WAKE(lock, 1);
+}
 static inline void volt__unlock(uint32_t *lock) {
+    uint32_t was = 0;
     VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: our own
     if (VOLT__LIKELY(volt__has_barrier())) {
         volt__store_rel(lock, 0); // [L1] with lock
         volt__fence_compiler();
         if (VOLT__LIKELY(!volt__has_sleepers(lock))) return;
-    } else if (VOLT__LIKELY(volt__xchg_rel(lock, 0) != 2)) { // [L1] with lock
-        return;
+        was = 2;
     }
-    VOLT_FUTEX_WAKE(lock, 1);
+    volt__unlock_slow(lock, was);
 }
 #endif
 

@@ -40,8 +40,8 @@ list() {
 - if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__TOKEN_EVENTFD);
 + if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN | EPOLLET, VOLT__TOKEN_EVENTFD);
 @ unlock-silent: who waits for a lock is not woken
-- } else if (VOLT__LIKELY(volt__xchg_rel(lock, 0) != 2)) { // [L1] with lock
-+ } else if (volt__xchg_rel(lock, 0) != 3) { // [L1] with lock
+- if (was == 2) VOLT_FUTEX_WAKE(lock, 1);
++ (void)was;
 @ cancel-lost: a cancelled task is not queued
 - if (h->task_ && volt__task_cancel(h->task_)) volt__schedule(h->task_);
 + if (h->task_) (void)volt__task_cancel(h->task_);
