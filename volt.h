@@ -2148,6 +2148,9 @@ static __thread volt__worker *volt__tls;
 // How often who waits longest for a mutex may find it taken again; at most 65535.
 #  define VOLT_MUTEX_BARGES 4
 #endif
+#ifndef VOLT_RETURNS
+#  define VOLT_RETURNS 32 // slots of another worker's heap that are given back at a time
+#endif
 #ifndef VOLT_LOCK_SPIN
 #  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
 #endif
@@ -3020,13 +3023,39 @@ static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
     VOLT_ASSERT(s->heap == h);
     if (VOLT__UNLIKELY(volt__slab_put(s, t))) volt__slab_turned_reap(h, s);
 }
-static void volt__heap_free_remote(volt__task *t) {
-    volt__heap *h = volt__slab_of(t)->heap;
+// Linked through next, from first to last.
+static void volt__heap_give_back(volt__heap *h, volt__task *first, volt__task *last) {
     volt__task *head = volt__load_rlx(&h->remote); // rlx: hint, re-checked by the cas
-    VOLT_ASSERT(head != t);
-    do t->next = head;
-    // [M1] with drain; t may be in use again from here on
-    while (!volt__cas_rel(&h->remote, &head, t));
+    VOLT_ASSERT(head != first);
+    do last->next = head;
+    // [M1] with drain; they may be in use again from here on
+    while (!volt__cas_rel(&h->remote, &head, first));
+}
+static void volt__heap_free_remote(volt__task *t) {
+    volt__heap_give_back(volt__slab_of(t)->heap, t, t);
+}
+// What a worker has freed of another heap, not yet given back: that is one rmw of a line that the
+// heap's owner uses.
+typedef struct volt__returns {
+    volt__heap *heap;
+    volt__task *first, *last;
+    uint32_t n;
+} volt__returns;
+static void volt__returns_flush(volt__returns *r) {
+    if (r->n == 0) return;
+    r->n = 0;
+    volt__heap_give_back(r->heap, r->first, r->last);
+}
+static void volt__returns_put(volt__returns *r, volt__task *t) {
+    volt__slab *s = volt__slab_of(t);
+    if (s->heap != r->heap) volt__returns_flush(r);
+    r->heap = s->heap;
+    if (r->n == 0) r->last = t;
+    else t->next = r->first;
+    r->first = t;
+    r->n++;
+    // a slab of few slots is waited for
+    if (r->n >= VOLT_RETURNS || s->cap < VOLT_RETURNS) volt__returns_flush(r);
 }
 static void volt__heap_collect(volt__heap *h, volt__slab **dead) {
     if (!volt__load_rlx(&h->remote)) return; // rlx: hint; a later call finds the rest
@@ -4943,6 +4972,7 @@ struct volt__worker {
     // W lookers, mostly one at a time: maint at the last look
     VOLT__ALIGN(VOLT__LINE) uint32_t seen;
     volt__heap heap;
+    volt__returns returns; // owner
     volt__wheel wheel;
     volt__reactor reactor;
     uint32_t stats_lock;
@@ -5387,8 +5417,11 @@ static void volt__schedule_chain(volt__chain *c) {
 
 // ---- the end of a task
 
+// w: who calls, of whatever runtime; a batch of another one's slots might outlive it.
 static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
-    if (w && volt__slab_of(t)->heap == &w->heap) volt__heap_free_local(&w->heap, t);
+    const volt__slab *s = volt__slab_of(t);
+    if (w && s->heap == &w->heap) volt__heap_free_local(&w->heap, t);
+    else if (w && s->rt == w->rt) volt__returns_put(&w->returns, t);
     else volt__heap_free_remote(t);
 }
 static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
@@ -5801,6 +5834,7 @@ static void volt__publish_stats(volt__worker *w) {
 // slots that others gave back, memory unused for long.
 static void volt__tidy(volt__worker *w) {
     w->tidy_due = VOLT__TIDY_EVERY;
+    volt__returns_flush(&w->returns);
     volt__heap_drain(&w->heap);
     if (w->tick >= w->trim_tick) {
         w->trim_tick = w->tick + VOLT__TRIM_TICKS;
@@ -6196,6 +6230,7 @@ static void volt__carry(volt__worker *w) {
     else t = volt__wait_for_task(w);
     for (; t; t = volt__next(w, t)) volt__poll_task(w, t);
     volt__end_lifo_run(w);
+    volt__returns_flush(&w->returns);
     volt__count_busy(w, VOLT_NOW_NS());
     volt__publish_stats(w);
     VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));

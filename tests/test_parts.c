@@ -1788,13 +1788,44 @@ TEST(a_join_word) {
     CHECK(joiner->word == (VOLT__REF | VOLT__NOTIFIED) && rt->injector.len == 1);
     end();
 }
+static volt__task *freed_by(volt__worker *worker, volt__task *t) {
+    volt__task_free_here(worker, t);
+    return t;
+}
+TEST(slots_of_others_go_back_together) {
+    begin(3);
+    volt__worker *u = rt->workers[2];
+    volt__task *a = freed_by(w, still_task(v)), *b = freed_by(w, still_task(v));
+    CHECK(!v->heap.remote && w->returns.n == 2);
+    volt__task *c = freed_by(w, still_task(u)); // of another heap: those of the first go
+    CHECK(v->heap.remote == b && b->next == a && !a->next);
+    CHECK(!u->heap.remote && w->returns.n == 1);
+    for (uint32_t i = 2; i < VOLT_RETURNS; i++) freed_by(w, still_task(u));
+    CHECK(!u->heap.remote && w->returns.n == VOLT_RETURNS - 1);
+    freed_by(w, still_task(u)); // as many as there may be
+    CHECK_EQ(w->returns.n, 0);
+    uint32_t n = 1;
+    for (volt__task *t = u->heap.remote; t != c; t = t->next) n++;
+    CHECK(n == VOLT_RETURNS && !c->next);
+    volt__task *large = volt__heap_alloc(&v->heap, VOLT_SLAB_SIZE); // alone in its slab
+    freed_by(w, large);
+    CHECK(v->heap.remote == large); // at once
+    freed_by(w, still_task(v));
+    volt__tidy(w);
+    CHECK(w->returns.n == 0 && v->heap.remote != large);
+    end();
+}
 TEST(where_a_slot_goes_back_to) {
     begin(2);
     volt__task *mine = still_task(w), *other = still_task(v), *dropped = still_task(v);
     volt__task_free_here(w, mine);
     CHECK(volt__slab_of(mine)->free == mine && !w->heap.remote);
     volt__task_free_here(w, other);
-    CHECK(v->heap.remote == other && !w->heap.remote);
+    CHECK(!v->heap.remote && w->returns.n == 1); // later, with others
+    volt__returns_flush(&w->returns);
+    CHECK(v->heap.remote == other && !other->next && !w->heap.remote && w->returns.n == 0);
+    volt__returns_flush(&w->returns);
+    CHECK(v->heap.remote == other);
     mine = still_task(w);
     volt__task_free_here(NULL, mine);
     CHECK(w->heap.remote == mine);

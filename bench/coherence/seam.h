@@ -58,6 +58,7 @@ int program_name(uintptr_t addr, char *text, size_t size);
 #define VOLT_NOW_NS() coherence_now()
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_) coherence_futex_wait(word_, expect_, deadline_)
 #define VOLT_FUTEX_WAKE(word_, n_) coherence_futex_wake(word_, n_)
+#define VOLT_MEMBARRIER(command_) ((void)(command_), 0) // one processor moves at a time
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) coherence_epoll_wait(ep_, ev_, n_, timeout_)
 #define VOLT_RANDOM() coherence_random()
 #define VOLT_PANIC(text_) coherence_die("%s", text_)

@@ -69,6 +69,34 @@ static void end_two(void *tasks) {
     end_elsewhere(t[0]);
     end_elsewhere(t[1]);
 }
+// Two of them at once, from a worker, while another thread gives back a third.
+static void end_together(void *two) {
+    volt__task **t = two;
+    volt__returns r = { 0 };
+    for (int i = 0; i < 2; i++) {
+        use(t[i]);
+        if (volt__task_release(t[i])) volt__returns_put(&r, t[i]);
+    }
+    volt__returns_flush(&r);
+}
+SCENARIO(memory_returns, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("both are used again");
+    make();
+    volt__task *two[2] = { new_task(SMALL), new_task(SMALL) }, *third = new_task(SMALL), *t[3];
+    int t1 = vmc_spawn(end_together, two), t2 = vmc_spawn(end_elsewhere, third);
+    volt__heap_drain(&heap);
+    int n_again = 0;
+    for (int i = 0; i < 3; i++) {
+        t[i] = new_task(SMALL);
+        n_again += t[i] == two[0] || t[i] == two[1];
+    }
+    VMC_ASSERT(t[0] != t[1] && t[1] != t[2] && t[0] != t[2]);
+    if (n_again == 2) vmc_reached("both are used again");
+    for (int i = 0; i < 3; i++) end_here(t[i]);
+    vmc_join(t1);
+    vmc_join(t2);
+    end();
+}
 SCENARIO(memory_remote_free_again, .class = VMC_EXHAUSTIVE) {
     make();
     volt__task *mine[2] = { new_task(SMALL), new_task(SMALL) };

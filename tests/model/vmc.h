@@ -191,6 +191,9 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #ifndef VOLT_LOCK_SPIN
 #    define VOLT_LOCK_SPIN 1
 #endif
+#ifndef VOLT_RETURNS
+#    define VOLT_RETURNS 2
+#endif
 
 // Weaker than any that volt.h has: for the defects of mutants.txt.
 #define volt__cas_rlx(p_, old_, new_) \
