@@ -10552,15 +10552,17 @@ enum { VOLT__ARM_UNUSED, VOLT__ARM_LIVE, VOLT__ARM_DONE };
 // counters of 8 bits; beyond some eight arms a group or a poll set is better
 #define VOLT__ARMS_MAX 200u
 
-static inline uint32_t volt__arms_get(const volt__node *n, int which) {
-    return VOLT__CAST(uint32_t, VOLT__CAST(uint64_t, n->key_) >> (which * 8)) & 255;
+static inline unsigned char *volt__arms_bytes(volt__node *n) {
+    return VOLT__CAST(unsigned char *, VOLT__CAST(void *, &n->key_));
+}
+static inline uint32_t volt__arms_get(volt__node *n, int which) {
+    return volt__arms_bytes(n)[which];
 }
 static inline void volt__arms_set(volt__node *n, int which, uint32_t value) {
     VOLT_ASSERT(value <= 255);
-    uint64_t mask = UINT64_C(255) << (which * 8), bits = VOLT__CAST(uint64_t, value) << (which * 8);
-    n->key_ = VOLT__CAST(int64_t, (VOLT__CAST(uint64_t, n->key_) & ~mask) | bits);
+    volt__arms_bytes(n)[which] = VOLT__CAST(unsigned char, value);
 }
-static inline int volt__arms_is_select(const volt__node *n) {
+static inline int volt__arms_is_select(volt__node *n) {
     return volt__arms_get(n, VOLT__ARMS_MODE) <= VOLT__SELECT_BIASED;
 }
 static void volt__arms_phase(volt__node *n, uint32_t phase) {
@@ -10582,7 +10584,7 @@ VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
     if (volt__arms_get(n, VOLT__ARMS_WINNER)) phase = VOLT__PHASE_DRAIN;
     volt__arms_phase(n, phase);
 }
-static int volt__arm_is_due(const volt__node *n, const volt_arm *a, uint32_t index) {
+static int volt__arm_is_due(volt__node *n, const volt_arm *a, uint32_t index) {
     switch (volt__arms_get(n, VOLT__ARMS_PHASE)) {
     case VOLT__PHASE_HIGH:
         return a->state_ != VOLT__ARM_DONE && index >= volt__arms_get(n, VOLT__ARMS_START);
