@@ -83,6 +83,9 @@ static __attribute__((unused)) void rt_end(void) {
     rt_carry(w0);
     do rt_run_all(w0);
     while (w1 && rt_steal_and_run(w0, w1));
+    for (uint32_t i = 0; i < rt->started; i++) { // as each does before it sleeps
+        volt__returns_flush(&rt->workers[i]->returns);
+    }
     for (uint32_t i = 0; i < rt->started; i++) {
         VMC_ASSERT(volt__backlog(rt->workers[i]) == 0);
         volt__heap_drain(&rt->workers[i]->heap);
