@@ -6177,6 +6177,10 @@ static volt__task *volt__take_injected(volt__worker *w) {
     if (!t && !w->is_inbox_next) t = volt__take_some(w, &w->inbox, 1, &w->stats.placed);
     return t;
 }
+static int volt__is_more_injected(const volt__worker *w) {
+    return !volt__injector_is_empty(&w->rt->injector) ||
+           (volt__has_inboxes(w->rt) && !volt__injector_is_empty(&w->inbox));
+}
 // Serves what is due. 1: *t is next; NULL: the step has had its polls, somebody wants the helm, or
 // tasks ignore their cancellation and the time is up.
 static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task **t) {
@@ -6186,6 +6190,8 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
     if (w->inject_due == 0) {
         w->inject_due = w->inject_every;
         *t = volt__take_injected(w);
+        if (volt__is_more_injected(w)) // its turn is when all that is here has had its own
+            w->inject_due = volt__min32(w->inject_every, volt__ring_len(&w->ring) + 1);
     }
     if (!*t && w->event_due == 0) {
         volt__maintain(w);

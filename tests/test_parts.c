@@ -2598,6 +2598,28 @@ TEST(what_is_due_is_served) {
         end();
     }
 }
+// What an injector or inbox still has is looked at again when all that is in the ring has had a poll.
+TEST(more_from_outside_is_due_after_a_round) {
+    for (int i = 0; i < 4; i++) {
+        int is_placed = i & 1, is_rare = i >> 1;
+        volt__chain c = no_chain();
+        begin(2);
+        rt->cfg.placement = is_placed ? VOLT_PLACE_LEAST : VOLT_PLACE_SHARED;
+        for (int k = 0; k < 2; k++) volt__ring_push(&w->ring, still_task(w));
+        volt__task *t, *first = still_task(w);
+        volt__chain_push(&c, first);
+        for (int k = 0; k < 200; k++) volt__chain_push(&c, still_task(w));
+        volt__injector_push(is_placed ? &w->inbox : &rt->injector, &c);
+        w->slice = w->due = w->inject_due = 0;
+        w->inject_every = is_rare ? 2 : 255;
+        w->event_due = 256;
+        CHECK(volt__serve_due(w, &t) && t == first);
+        CHECK(ring_len() > 2);
+        CHECK_EQ(w->inject_due, is_rare ? 2 : ring_len() + 1);
+        CHECK_EQ(w->due, w->inject_due);
+        end();
+    }
+}
 static int stop_at; // sleeps after which the runtime is stopped
 static volt__task *comes;
 static void stop_in_time(void) {
