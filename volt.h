@@ -7854,6 +7854,17 @@ static inline int volt__gate_try(volt__gate *g, uint32_t flip, uint32_t n) {
     } while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n)));
     return 0;
 }
+// Both for who expects that nobody has any permit, waits or closes: a look first would wait until
+// the last change of the word is done. 0: it is not so.
+static inline int volt__gate_grab(volt__gate *g, uint32_t flip, uint32_t n) {
+    uint32_t word = 0;
+    return volt__cas_acq_rel(&g->word_, &word, volt__gate_less(0, flip, n)); // [G1] with drop, give
+}
+static inline int volt__gate_drop(volt__gate *g, uint32_t flip, uint32_t n) {
+    uint32_t word = volt__gate_less(0, flip, n);
+    // [G1] with grab, try. LAST TOUCH
+    return volt__cas_acq_rel(&g->word_, &word, 0);
+}
 static uint32_t volt__gate_wants(const volt__node *n) { return VOLT__CAST(uint32_t, n->key_); }
 static uint32_t volt__gate_tries(const volt__node *n) {
     return VOLT__CAST(uint32_t, n->key_ / VOLT__GATE_TRIES) & 0xffff;
@@ -8006,11 +8017,13 @@ static __attribute__((noinline)) volt_poll volt__gate_poll_slow(volt_cx *cx, vol
     volt__gate_wait(&a, g, flip, want);
     return volt__wait_poll(cx, n, &a);
 }
-static inline volt_poll volt__gate_poll(volt_cx *cx, volt__gate *g, uint32_t flip, uint32_t want) {
+static inline volt_poll volt__gate_poll(volt_cx *cx, volt__gate *g, uint32_t flip, uint32_t want,
+                                        int is_alone) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_LOCK);
     volt__check_place(cx, g);
     if (!volt__charge(cx)) return volt_pending();
     if (VOLT__LIKELY(volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx))) {
+        if (is_alone && volt__gate_grab(g, flip, want)) return volt__leaf_end(n, 0);
         int rc = volt__gate_try(g, flip, want);
         if (VOLT__LIKELY(rc != -EAGAIN)) return volt__leaf_end(n, rc);
     }
@@ -8060,13 +8073,15 @@ static void volt__mutex_drop(volt_mutex *m) {
 #  define volt__mutex_drop(m_) ((void)0)
 #endif
 VOLT_API volt_poll volt_mutex_lock(volt_cx *cx, volt_mutex *m) {
-    volt_poll p = volt__gate_poll(cx, &m->gate_, VOLT__GATE_ONE, 1);
+    volt_poll p = volt__gate_poll(cx, &m->gate_, VOLT__GATE_ONE, 1, 1);
     if (volt_is_pending(p)) volt__mutex_check(cx, m);
     else volt__mutex_hold(m, VOLT__CAST(int, volt_value(p)));
     return p;
 }
 VOLT_API int volt_mutex_try_lock(volt_mutex *m) {
-    int rc = volt__gate_try(&m->gate_, VOLT__GATE_ONE, 1);
+    int rc = volt__gate_grab(&m->gate_, VOLT__GATE_ONE, 1)
+                 ? 0
+                 : volt__gate_try(&m->gate_, VOLT__GATE_ONE, 1);
     volt__mutex_hold(m, rc);
     return rc;
 }
@@ -8077,6 +8092,7 @@ VOLT_API int volt_mutex_lock_sync(volt_mutex *m, volt_time at_most) {
 }
 VOLT_API void volt_mutex_unlock(volt_mutex *m) {
     volt__mutex_drop(m);
+    if (VOLT__LIKELY(volt__gate_drop(&m->gate_, VOLT__GATE_ONE, 1))) return;
     if (VOLT__UNLIKELY(volt__gate_give(&m->gate_, VOLT__GATE_ONE, 1) < 0))
         volt__misuse_here("volt_mutex_unlock: it is not locked");
 }
@@ -8088,10 +8104,10 @@ static inline int volt__rwlock_written(volt_rwlock *l, int rc) {
     return rc;
 }
 VOLT_API volt_poll volt_rwlock_read(volt_cx *cx, volt_rwlock *l) {
-    return volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, 1);
+    return volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, 1, 0);
 }
 VOLT_API volt_poll volt_rwlock_write(volt_cx *cx, volt_rwlock *l) {
-    volt_poll p = volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, VOLT__READERS);
+    volt_poll p = volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, VOLT__READERS, 1);
     if (!volt_is_pending(p)) volt__rwlock_written(l, VOLT__CAST(int, volt_value(p)));
     return p;
 }
@@ -8110,7 +8126,10 @@ VOLT_API int volt_rwlock_write_sync(volt_rwlock *l, volt_time at_most) {
 }
 VOLT_API void volt_rwlock_unlock(volt_rwlock *l) {
     uint32_t n = l->is_writing_ ? VOLT__READERS : 1; // a reader's: no writer changes it meanwhile
-    if (n > 1) l->is_writing_ = 0;
+    if (n > 1) {
+        l->is_writing_ = 0;
+        if (VOLT__LIKELY(volt__gate_drop(&l->gate_, VOLT__GATE_ALL, VOLT__READERS))) return;
+    }
     if (volt__gate_give(&l->gate_, VOLT__GATE_ALL, n) < 0)
         volt__misuse_here("volt_rwlock_unlock: it is not locked");
 }
@@ -8122,7 +8141,7 @@ VOLT_API void volt_rwlock_downgrade(volt_rwlock *l) {
 
 // ---- semaphore
 VOLT_API volt_poll volt_sem_acquire(volt_cx *cx, volt_sem *s, uint32_t n) {
-    if (VOLT__LIKELY(n <= VOLT_SEM_MAX)) return volt__gate_poll(cx, &s->gate_, 0, n);
+    if (VOLT__LIKELY(n <= VOLT_SEM_MAX)) return volt__gate_poll(cx, &s->gate_, 0, n, 0);
     volt__node *node = volt__leaf(cx, VOLT__LEAF_LOCK);
     if (!volt__charge(cx)) return volt_pending();
     return volt__leaf_end(node, volt__is_off(cx) ? -ECANCELED : -EINVAL);
@@ -8154,7 +8173,7 @@ static inline int volt__once_result(int64_t rc) {
     return rc == 0 ? 1 : rc == -EPIPE ? 0 : VOLT__CAST(int, rc);
 }
 VOLT_API volt_poll volt_once_begin(volt_cx *cx, volt_once *o) {
-    volt_poll p = volt__gate_poll(cx, &o->gate_, VOLT__GATE_ONE, 1);
+    volt_poll p = volt__gate_poll(cx, &o->gate_, VOLT__GATE_ONE, 1, 0);
     return volt_is_pending(p) ? p : volt_ready(volt__once_result(volt_value(p)));
 }
 VOLT_API int volt_once_try_begin(volt_once *o) {

@@ -2598,7 +2598,7 @@ TEST(what_is_due_is_served) {
         end();
     }
 }
-// What an injector or inbox still has is looked at again when all that is in the ring has had a poll.
+// What an injector or inbox still has is due again when all that is in the ring has had a poll.
 TEST(more_from_outside_is_due_after_a_round) {
     for (int i = 0; i < 4; i++) {
         int is_placed = i & 1, is_rare = i >> 1;
