@@ -7860,10 +7860,10 @@ static inline int volt__gate_grab(volt__gate *g, uint32_t flip, uint32_t n) {
     uint32_t word = 0;
     return volt__cas_acq_rel(&g->word_, &word, volt__gate_less(0, flip, n)); // [G1] with drop, give
 }
-static inline int volt__gate_drop(volt__gate *g, uint32_t flip, uint32_t n) {
+static inline int volt__gate_drop(volt__gate *g, uint32_t flip, uint32_t n, uint32_t becomes) {
     uint32_t word = volt__gate_less(0, flip, n);
     // [G1] with grab, try. LAST TOUCH
-    return volt__cas_acq_rel(&g->word_, &word, 0);
+    return volt__cas_acq_rel(&g->word_, &word, becomes);
 }
 static uint32_t volt__gate_wants(const volt__node *n) { return VOLT__CAST(uint32_t, n->key_); }
 static uint32_t volt__gate_tries(const volt__node *n) {
@@ -8079,9 +8079,9 @@ VOLT_API volt_poll volt_mutex_lock(volt_cx *cx, volt_mutex *m) {
     return p;
 }
 VOLT_API int volt_mutex_try_lock(volt_mutex *m) {
-    int rc = volt__gate_grab(&m->gate_, VOLT__GATE_ONE, 1)
-                 ? 0
-                 : volt__gate_try(&m->gate_, VOLT__GATE_ONE, 1);
+    int rc = 0;
+    if (!volt__gate_grab(&m->gate_, VOLT__GATE_ONE, 1))
+        rc = volt__gate_try(&m->gate_, VOLT__GATE_ONE, 1);
     volt__mutex_hold(m, rc);
     return rc;
 }
@@ -8092,7 +8092,7 @@ VOLT_API int volt_mutex_lock_sync(volt_mutex *m, volt_time at_most) {
 }
 VOLT_API void volt_mutex_unlock(volt_mutex *m) {
     volt__mutex_drop(m);
-    if (VOLT__LIKELY(volt__gate_drop(&m->gate_, VOLT__GATE_ONE, 1))) return;
+    if (VOLT__LIKELY(volt__gate_drop(&m->gate_, VOLT__GATE_ONE, 1, 0))) return;
     if (VOLT__UNLIKELY(volt__gate_give(&m->gate_, VOLT__GATE_ONE, 1) < 0))
         volt__misuse_here("volt_mutex_unlock: it is not locked");
 }
@@ -8104,7 +8104,7 @@ static inline int volt__rwlock_written(volt_rwlock *l, int rc) {
     return rc;
 }
 VOLT_API volt_poll volt_rwlock_read(volt_cx *cx, volt_rwlock *l) {
-    return volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, 1, 0);
+    return volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, 1, 1);
 }
 VOLT_API volt_poll volt_rwlock_write(volt_cx *cx, volt_rwlock *l) {
     volt_poll p = volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, VOLT__READERS, 1);
@@ -8112,10 +8112,14 @@ VOLT_API volt_poll volt_rwlock_write(volt_cx *cx, volt_rwlock *l) {
     return p;
 }
 VOLT_API int volt_rwlock_try_read(volt_rwlock *l) {
+    if (volt__gate_grab(&l->gate_, VOLT__GATE_ALL, 1)) return 0;
     return volt__gate_try(&l->gate_, VOLT__GATE_ALL, 1);
 }
 VOLT_API int volt_rwlock_try_write(volt_rwlock *l) {
-    return volt__rwlock_written(l, volt__gate_try(&l->gate_, VOLT__GATE_ALL, VOLT__READERS));
+    int rc = 0;
+    if (!volt__gate_grab(&l->gate_, VOLT__GATE_ALL, VOLT__READERS))
+        rc = volt__gate_try(&l->gate_, VOLT__GATE_ALL, VOLT__READERS);
+    return volt__rwlock_written(l, rc);
 }
 VOLT_API int volt_rwlock_read_sync(volt_rwlock *l, volt_time at_most) {
     return volt__gate_sync(&l->gate_, VOLT__GATE_ALL, 1, at_most);
@@ -8126,10 +8130,8 @@ VOLT_API int volt_rwlock_write_sync(volt_rwlock *l, volt_time at_most) {
 }
 VOLT_API void volt_rwlock_unlock(volt_rwlock *l) {
     uint32_t n = l->is_writing_ ? VOLT__READERS : 1; // a reader's: no writer changes it meanwhile
-    if (n > 1) {
-        l->is_writing_ = 0;
-        if (VOLT__LIKELY(volt__gate_drop(&l->gate_, VOLT__GATE_ALL, VOLT__READERS))) return;
-    }
+    if (n > 1) l->is_writing_ = 0;
+    if (VOLT__LIKELY(volt__gate_drop(&l->gate_, VOLT__GATE_ALL, n, 0))) return;
     if (volt__gate_give(&l->gate_, VOLT__GATE_ALL, n) < 0)
         volt__misuse_here("volt_rwlock_unlock: it is not locked");
 }
@@ -8183,6 +8185,8 @@ VOLT_API int volt_once_begin_sync(volt_once *o, volt_time at_most) {
     return volt__once_result(volt__gate_sync(&o->gate_, VOLT__GATE_ONE, 1, at_most));
 }
 VOLT_API void volt_once_end(volt_once *o, int is_done) {
+    const uint32_t done = volt__gate_less(VOLT__GATE_CLOSED, VOLT__GATE_ONE, 1);
+    if (VOLT__LIKELY(is_done && volt__gate_drop(&o->gate_, VOLT__GATE_ONE, 1, done))) return;
     uint32_t word = volt__load_rlx(&o->gate_.word_); // rlx: the caller has the permit
     if (volt__gate_free(word, VOLT__GATE_ONE) > 0)
         volt__misuse_here("volt_once_end: nobody has begun");
