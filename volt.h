@@ -7854,6 +7854,10 @@ static inline int volt__gate_try(volt__gate *g, uint32_t flip, uint32_t n) {
     } while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n)));
     return 0;
 }
+static __attribute__((noinline)) int volt__gate_try_again(volt__gate *g, uint32_t flip,
+                                                          uint32_t n) {
+    return volt__gate_try(g, flip, n);
+}
 // Both for who expects that nobody has any permit, waits or closes: a look first would wait until
 // the last change of the word is done. 0: it is not so.
 static inline int volt__gate_grab(volt__gate *g, uint32_t flip, uint32_t n) {
@@ -7864,6 +7868,9 @@ static inline int volt__gate_drop(volt__gate *g, uint32_t flip, uint32_t n, uint
     uint32_t word = volt__gate_less(0, flip, n);
     // [G1] with grab, try. LAST TOUCH
     return volt__cas_acq_rel(&g->word_, &word, becomes);
+}
+static inline int volt__gate_try_first(volt__gate *g, uint32_t flip, uint32_t n) {
+    return VOLT__LIKELY(volt__gate_grab(g, flip, n)) ? 0 : volt__gate_try_again(g, flip, n);
 }
 static uint32_t volt__gate_wants(const volt__node *n) { return VOLT__CAST(uint32_t, n->key_); }
 static uint32_t volt__gate_tries(const volt__node *n) {
@@ -8023,8 +8030,7 @@ static inline volt_poll volt__gate_poll(volt_cx *cx, volt__gate *g, uint32_t fli
     volt__check_place(cx, g);
     if (!volt__charge(cx)) return volt_pending();
     if (VOLT__LIKELY(volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx))) {
-        if (is_alone && volt__gate_grab(g, flip, want)) return volt__leaf_end(n, 0);
-        int rc = volt__gate_try(g, flip, want);
+        int rc = is_alone ? volt__gate_try_first(g, flip, want) : volt__gate_try(g, flip, want);
         if (VOLT__LIKELY(rc != -EAGAIN)) return volt__leaf_end(n, rc);
     }
     return volt__gate_poll_slow(cx, n, g, flip, want);
@@ -8079,9 +8085,7 @@ VOLT_API volt_poll volt_mutex_lock(volt_cx *cx, volt_mutex *m) {
     return p;
 }
 VOLT_API int volt_mutex_try_lock(volt_mutex *m) {
-    int rc = 0;
-    if (!volt__gate_grab(&m->gate_, VOLT__GATE_ONE, 1))
-        rc = volt__gate_try(&m->gate_, VOLT__GATE_ONE, 1);
+    int rc = volt__gate_try_first(&m->gate_, VOLT__GATE_ONE, 1);
     volt__mutex_hold(m, rc);
     return rc;
 }
@@ -8112,14 +8116,11 @@ VOLT_API volt_poll volt_rwlock_write(volt_cx *cx, volt_rwlock *l) {
     return p;
 }
 VOLT_API int volt_rwlock_try_read(volt_rwlock *l) {
-    if (volt__gate_grab(&l->gate_, VOLT__GATE_ALL, 1)) return 0;
-    return volt__gate_try(&l->gate_, VOLT__GATE_ALL, 1);
+    return volt__gate_try_first(&l->gate_, VOLT__GATE_ALL, 1);
 }
 VOLT_API int volt_rwlock_try_write(volt_rwlock *l) {
-    int rc = 0;
-    if (!volt__gate_grab(&l->gate_, VOLT__GATE_ALL, VOLT__READERS))
-        rc = volt__gate_try(&l->gate_, VOLT__GATE_ALL, VOLT__READERS);
-    return volt__rwlock_written(l, rc);
+    return volt__rwlock_written(
+        l, volt__gate_try_first(&l->gate_, VOLT__GATE_ALL, VOLT__READERS));
 }
 VOLT_API int volt_rwlock_read_sync(volt_rwlock *l, volt_time at_most) {
     return volt__gate_sync(&l->gate_, VOLT__GATE_ALL, 1, at_most);
