@@ -2051,7 +2051,9 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_CPU_RELAX
 #  if defined(__x86_64__) || defined(__i386__)
 #    define VOLT_CPU_RELAX() __builtin_ia32_pause()
-#  elif defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
+#  elif defined(__aarch64__) // "yield" takes no time there
+#    define VOLT_CPU_RELAX() __asm__ __volatile__("isb" ::: "memory")
+#  elif defined(__arm__) && __ARM_ARCH >= 7
 #    define VOLT_CPU_RELAX() __asm__ __volatile__("yield")
 #  else
 #    define VOLT_CPU_RELAX() __asm__ __volatile__("" ::: "memory")
@@ -2151,8 +2153,11 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_RETURNS
 #  define VOLT_RETURNS 32 // slots of another worker's heap that are given back at a time
 #endif
+#ifndef VOLT_LOCK_LOOKS
+#  define VOLT_LOCK_LOOKS 4 // at a held lock, before sleeping
+#endif
 #ifndef VOLT_LOCK_SPIN
-#  define VOLT_LOCK_SPIN 64 // looks at a held lock before sleeping
+#  define VOLT_LOCK_SPIN 64u // times VOLT_CPU_RELAX, a microsecond, before the first; then doubled
 #endif
 
 #ifndef VOLT_POOL_MAX
@@ -2612,11 +2617,13 @@ static inline int volt__try_lock(uint32_t *lock) {
     uint32_t free_ = 0;
     return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
 }
+// Whoever finds a lock taken keeps away for long: meanwhile the other one takes it again and again,
+// with all that it guards in its own cache. To fetch that takes longer than most work under a lock.
 static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
-    for (int i = 0; i < VOLT_LOCK_SPIN; i++) {
+    for (int i = 0; i < VOLT_LOCK_LOOKS; i++) {
+        for (uint32_t left = VOLT_LOCK_SPIN << i; left > 0; left--) VOLT_CPU_RELAX();
         // rlx: hint, re-checked by the cas
         if (volt__load_rlx(lock) == 0 && volt__try_lock(lock)) return;
-        VOLT_CPU_RELAX();
     }
     (void)volt__lock_sleep(lock, VOLT_NEVER);
 }

@@ -299,28 +299,33 @@ TEST(texts_of_results) {
 // ---- locks
 
 static uint32_t lock;
-static int free_at; // looks after which it is free
+static int free_at; // pauses after which it is free
 static void free_in_time(void) {
     if (n_relaxed == free_at) lock = 0;
 }
 static void free_lock(void) { lock = 0; }
+enum { LOOKS = VOLT_LOCK_LOOKS };
+static int pauses_before(int look) { return (int)VOLT_LOCK_SPIN * ((2 << look) - 1); }
 TEST(a_lock_is_looked_at_before_it_is_slept_on) {
     at_relax = free_in_time;
     futex.step = free_lock;
-    for (free_at = 1; free_at <= VOLT_LOCK_SPIN; free_at++) {
-        n_relaxed = futex.n_waits = 0;
-        lock = 1;
-        volt__lock(&lock);
-        if (free_at < VOLT_LOCK_SPIN) CHECK_EQ(lock, 1); // nobody sleeps
-        else CHECK_EQ(lock, 2);                          // it cannot know
-        CHECK_EQ(n_relaxed, free_at);
-        CHECK_EQ(futex.n_waits, 0);
+    for (int look = 0; look < LOOKS; look++) {
+        for (int is_late = 0; is_late < 2; is_late++) { // freed just before it, or just after it
+            n_relaxed = futex.n_waits = 0;
+            free_at = pauses_before(look) + is_late;
+            lock = 1;
+            volt__lock(&lock);
+            int seen = look + is_late; // by that look
+            CHECK_EQ(lock, seen < LOOKS ? 1 : 2); // who sleeps cannot know
+            CHECK_EQ(n_relaxed, pauses_before(seen < LOOKS ? seen : look));
+            CHECK_EQ(futex.n_waits, seen == LOOKS);
+        }
     }
-    n_relaxed = 0;
+    n_relaxed = futex.n_waits = 0;
     free_at = -1;
     lock = 1;
     volt__lock(&lock);
-    CHECK_EQ(n_relaxed, VOLT_LOCK_SPIN);
+    CHECK_EQ(n_relaxed, pauses_before(LOOKS - 1));
     CHECK_EQ(futex.n_waits, 1);
     CHECK(futex.word == &lock);
     CHECK_EQ(futex.value, 2);

@@ -7,7 +7,7 @@
 //
 // Tasks are polled by the real poll; an event that a worker would find in its loop (a timer that is
 // due) is found by a thread of the scenario through the real function.
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

@@ -3,7 +3,7 @@
 // which; a shutdown waits for it as long as it may. A worker whose poll blocks where no thread can
 // be started: what waits there is run by others.
 // Run: make model ONE=blocking_cancel (or another name from below).
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #include "refuse.h"
 #define VOLT_IMPLEMENTATION

@@ -6,7 +6,7 @@
 //
 // Reads are those of the net section, on real workers; the file behind the descriptor is a counter
 // of bytes here, and its read and close check that they are called as they may be.
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 // permits are neither lost nor made; whoever is let through last may free the object at once, with
 // those before it still on their way out of the call that let it through.
 // Run: make model ONE=gate_mutex_two (or another name from below).
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #define VOLT_MUTEX_BARGES 1
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION

@@ -5,7 +5,7 @@
 // ended.
 //
 // Tasks are polled by the real poll on two real workers: the members on worker 1, as if stolen.
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

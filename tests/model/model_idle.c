@@ -11,7 +11,7 @@
 // while a worker sleeps, the gap in work conservation that a mere delay would hide, is a deadlock
 // then.
 //   make model ONE=idle_two_workers
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

@@ -4,7 +4,7 @@
 // nor given twice; whoever is let through last may free the object at once, with the one that let
 // it through still in its call.
 // Run: make model ONE=latch_event_set_wait (or another name from below).
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

@@ -3,7 +3,7 @@
 // one that nobody waits for any more is freed once, by its thread or by who left it last, and a
 // shutdown with a time limit knows that it runs.
 // Run: make model ONE=names_leave (or another name from below).
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #include "refuse.h"
 #include <netdb.h>

@@ -3,7 +3,7 @@
 // work misses none; who closes it waits for all. The helm of a worker ([H1]): it is carried by one
 // thread at a time, with all that the one before wrote, and who lent it gets it back.
 // Run: make model ONE=pool_submit (or another name from below).
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #define VOLT_POOL_IDLE_NS idle_ns // a thread that rests is woken, or it sleeps for ever
 #include "vmc.h"
 static int64_t idle_ns = INT64_MAX;

@@ -2,7 +2,7 @@
 // Starting workers ([R1]): whoever sees that one more has started finds it made, and may look into
 // its ring, poke it, and claim it. The thread is started by the real function; it finds the runtime
 // stopped, or the task that waits, and ends.
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

@@ -2,7 +2,7 @@
 // What the end of a runtime hands over to who waited for it [S1] [S2]: how many workers there are,
 // and what the last tasks wrote, also on worker 0, which may be no thread that anybody joins.
 // Nobody sleeps on is_stopped here: its wake-up, a system call, would order more than the words do.
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #undef VOLT_FUTEX_WAKE
 #define VOLT_FUTEX_WAKE(word_, n_) ((n_) == 1 ? vmc_futex_wake(word_, n_) : (void)0)

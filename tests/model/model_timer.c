@@ -2,7 +2,7 @@
 // Timers: armed on the wheel of the worker that runs the task, fired there or by who looks after a
 // stuck worker, disarmed from anywhere. Disarming is the barrier behind which the memory of the
 // timer may go, fired or not; the checker reports whoever still touches it.
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

@@ -3,7 +3,7 @@
 // woken or sees it; who was told of the cancellation may free the token at once; what the canceller
 // wrote before is seen by who finds it cancelled. Tasks are polled by the real poll on real
 // workers.
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

@@ -5,7 +5,7 @@
 // queues, wheel, descriptors and wake-up while that worker goes on.
 //
 // The timer expires at any moment, as a step of the checker's environment.
-#define VOLT_LOCK_SPIN 0
+#define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

@@ -164,7 +164,7 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) vmc_epoll_wait(ep_, ev_, n_, timeout_)
 #define VOLT_RANDOM() UINT64_C(88172645463325252)
 #define VOLT_PANIC(text_) vmc_fail("%s", text_)
-#define VOLT_CPU_RELAX() ((void)0) // spins are bounded, by VOLT_LOCK_SPIN
+#define VOLT_CPU_RELAX() ((void)0)
 
 // Small enough to be explored. A scenario may choose others before it includes this file.
 #ifndef VOLT_RING_CAP
@@ -188,8 +188,8 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #ifndef VOLT_SLAB_SIZE
 #    define VOLT_SLAB_SIZE 16384u
 #endif
-#ifndef VOLT_LOCK_SPIN
-#    define VOLT_LOCK_SPIN 1
+#ifndef VOLT_LOCK_LOOKS
+#    define VOLT_LOCK_LOOKS 1
 #endif
 #ifndef VOLT_RETURNS
 #    define VOLT_RETURNS 2

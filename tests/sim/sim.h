@@ -61,6 +61,7 @@ static _Noreturn void sim__panic(const char *text) {
 #define VOLT_TLS_SET(w_) (sim.current->tls = (w_))
 #define VOLT_PANIC(text_) sim__panic(text_)
 #define VOLT_CPU_RELAX() sim_relax()
+#define VOLT_LOCK_SPIN 1u // each gives the processor away
 
 // Each atomic operation of volt is a point: what is not within a macro of its own name is expanded
 // once, so the builtin remains.
