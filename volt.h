@@ -2538,6 +2538,12 @@ VOLT_API volt_poll volt__stray_break(void) {
     volt__misuse("VOLT_END", "`break` outside a loop leaves VOLT_BEGIN..VOLT_END");
 }
 
+// Whoever finds a word in use by another processor keeps away for long: meanwhile that one uses it
+// again and again, with all that belongs to it in its own cache. To fetch that takes longer than
+// most of what is done with it.
+static __attribute__((noinline)) void volt__keep_away(uint32_t n) {
+    for (; n > 0; n--) VOLT_CPU_RELAX();
+}
 #ifdef VOLT_SINGLE_THREAD
 static inline int volt__try_lock(uint32_t *lock) {
     uint32_t before = *lock;
@@ -2555,7 +2561,7 @@ static inline void volt__lock(uint32_t *lock) {
 }
 static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
 #else
-// 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the short spin.
+// 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the spin.
 // Giving back is a store, then a look whether anybody sleeps, with no fence between the two: who is
 // about to sleep counts itself, and has the kernel make all threads pass a barrier. A look behind
 // that barrier finds the count; a store before it is found by who asked for the barrier. Without
@@ -2617,11 +2623,9 @@ static inline int volt__try_lock(uint32_t *lock) {
     uint32_t free_ = 0;
     return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
 }
-// Whoever finds a lock taken keeps away for long: meanwhile the other one takes it again and again,
-// with all that it guards in its own cache. To fetch that takes longer than most work under a lock.
 static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
     for (int i = 0; i < VOLT_LOCK_LOOKS; i++) {
-        for (uint32_t left = VOLT_LOCK_SPIN << i; left > 0; left--) VOLT_CPU_RELAX();
+        volt__keep_away(VOLT_LOCK_SPIN << i);
         // rlx: hint, re-checked by the cas
         if (volt__load_rlx(lock) == 0 && volt__try_lock(lock)) return;
     }
@@ -7853,13 +7857,13 @@ static inline int volt__gate_is_in_turn(uint32_t word, uint32_t flip) {
 }
 // 0, -EAGAIN, -EPIPE.
 static inline int volt__gate_try(volt__gate *g, uint32_t flip, uint32_t n) {
-    uint32_t word = volt__load_acq(&g->word_); // [G1] with close
-    do {
+    for (;; volt__keep_away(VOLT_LOCK_SPIN)) {
+        uint32_t word = volt__load_acq(&g->word_); // [G1] with close
         if (word & VOLT__GATE_CLOSED) return -EPIPE;
         if (volt__gate_free(word, flip) < n) return -EAGAIN;
         // [G1] with give
-    } while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n)));
-    return 0;
+        if (volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n))) return 0;
+    }
 }
 static __attribute__((noinline)) int volt__gate_try_again(volt__gate *g, uint32_t flip,
                                                           uint32_t n) {
@@ -7928,12 +7932,11 @@ static int volt__gate_give_queued(volt__gate *g, uint32_t flip, uint32_t n) {
 }
 // 0, or -EOVERFLOW.
 static inline int volt__gate_give(volt__gate *g, uint32_t flip, uint32_t n) {
-    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
-    for (;;) {
+    for (;; volt__keep_away(VOLT_LOCK_SPIN)) {
+        uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
         if (n > volt__gate_most(flip) - volt__gate_free(word, flip)) return -EOVERFLOW;
         if (VOLT__UNLIKELY((word & (VOLT__GATE_QUEUED | VOLT__GATE_TURN)) == VOLT__GATE_QUEUED)) {
             if (volt__gate_give_queued(g, flip, n)) return 0;
-            word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
             // [G1] with try. LAST TOUCH
         } else if (volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, n))) {
             return 0;
