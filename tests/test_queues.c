@@ -633,6 +633,25 @@ TEST(a_slab_is_filled_to_its_last_slot_and_used_again) {
         hook_end();
     }
 }
+// Tasks made one after the other share no cache lines, while they are few; and all have a slot.
+TEST(the_first_slots_of_a_slab_lie_apart) {
+    for (uint32_t cls = 3; cls < VOLT__CLASSES; cls++) {
+        uint32_t size = volt__class_size(cls), cap = (VOLT_SLAB_SIZE - VOLT__SLAB_HEAD) / size;
+        hook_start();
+        for (uint32_t i = 0; i < 16 && i < cap; i++) {
+            CHECK(shadow_alloc(&live, size));
+            volt__task *t = live.task[i];
+            volt__slab *s = volt__slab_of(t);
+            CHECK(volt__slab_slot(s, i) == t);
+            CHECK_EQ(volt__slab_shuffle(s, volt__slab_shuffle(s, i)), i);
+            if (i == 0 || cap < 16) continue;
+            const char *a = (const char *)live.task[i - 1], *b = (const char *)t;
+            CHECK((size_t)(a < b ? b - a : a - b) >= size * 7);
+        }
+        shadow_end(&live);
+        hook_end();
+    }
+}
 TEST(a_large_object_has_memory_of_its_own_and_gives_it_back_at_once) {
     hook_start();
     for (size_t size = VOLT_SLAB_SIZE / 8 + 1; size < 40 * VOLT_SLAB_SIZE; size = size * 3 / 2) {

@@ -324,7 +324,7 @@ class Runtime:
     def walk(self):
         for first, slab in self.slabs():
             for i in range(slab["carved"]):
-                address = first + i * slab["slot_size"]
+                address = first + shuffle(slab, i) * slab["slot_size"]
                 raw = self.task_layout.read(address)
                 if raw["word"] >= self["VOLT__REF"]:
                     yield Task(self, address, raw, slab["slot_size"], f"{slab['serial']}.{i}")
@@ -332,9 +332,10 @@ class Runtime:
     def find(self, address):
         """The living task whose slot, or whose state outside of it, this address is in; or None."""
         for first, slab in self.slabs():
-            i = (address - first) // slab["slot_size"]
-            if 0 <= i < slab["carved"]:
-                at = first + i * slab["slot_size"]
+            place = (address - first) // slab["slot_size"]
+            i = shuffle(slab, place)
+            if place >= 0 and i < slab["carved"]:
+                at = first + place * slab["slot_size"]
                 raw = self.task_layout.read(at)
                 is_alive = raw["word"] >= self["VOLT__REF"]
                 name = f"{slab['serial']}.{i}"
@@ -480,6 +481,11 @@ def object_at(address, type_name):
 
 def pointer(address):
     return f"{address:#x}" if address else None
+
+
+def shuffle(slab, i):
+    """volt__slab_shuffle: where the slot lies that is used as the i-th, and the other way round."""
+    return i * 9 % 16 if 0 <= i < 16 <= slab["cap"] else i
 
 
 class Task:
