@@ -6985,6 +6985,13 @@ static inline int volt__charge(volt_cx *cx) {
     cx->budget_--;
     return 1;
 }
+// A first poll that may go on: who is done with it at once spends a unit, and leaves its node as it
+// is.
+static inline int volt__leaf_is_fresh(const volt_cx *cx) {
+    const volt__node *n = cx->frame_;
+    if (VOLT_DEBUG && !cx->is_awaiting_) return 0; // volt__leaf says so
+    return n && n->kind_ == VOLT__FRESH && cx->budget_ > 0 && !volt__is_off(cx);
+}
 static inline volt_poll volt__leaf_end(volt__node *n, int64_t value) {
     VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE && value != VOLT__PENDING);
     n->kind_ = VOLT__FRESH;
@@ -8737,40 +8744,54 @@ static void volt__chan_serve(volt_chan *c, volt__wakes *wakes) {
 }
 // Most elements are a pointer or a number: no call for those. A compiler that sees the object would
 // warn of the copies that are too long for it, so it must not see it.
-static inline void volt__copy(void *to, const void *from, size_t len) {
+static inline int volt__copy_word(void *to, const void *from, size_t len) {
     __asm__("" : "+r"(to), "+r"(from));
     if (len == 8) memcpy(to, from, 8);
     else if (len == 4) memcpy(to, from, 4);
-    else memcpy(to, from, len);
+    else return 0;
+    return 1;
+}
+static inline void volt__copy(void *to, const void *from, size_t len) {
+    if (!volt__copy_word(to, from, len)) memcpy(to, from, len);
 }
 static inline void volt__chan_put(volt_chan *c, const char *v) {
     VOLT_ASSERT(c->len_ < c->slots_);
     volt__copy(volt__chan_slot(c, c->len_++), v, c->elem_);
 }
-static inline void volt__chan_get(volt_chan *c, char *v) {
+// An empty buffer is filled from its begin again: most of a large one then stays out of the caches.
+static inline void volt__chan_drop_first(volt_chan *c) {
     VOLT_ASSERT(c->len_ > 0);
-    volt__copy(v, volt__chan_slot(c, 0), c->elem_);
-    c->head_ = c->head_ + 1 == c->slots_ ? 0 : c->head_ + 1;
     c->len_--;
+    c->head_ = c->len_ == 0 || c->head_ + 1 == c->slots_ ? 0 : c->head_ + 1;
 }
-// What most calls find: it is open, and nobody waits. They take the lock; 1: done, and unlocked; 0:
-// nothing is done, and the lock is held.
-static inline int volt__chan_is_quiet(const volt_chan *c) {
-    return !c->receivers_ && !c->senders_ && !c->is_closed_;
+static inline void volt__chan_get(volt_chan *c, char *v) {
+    volt__copy(v, volt__chan_slot(c, 0), c->elem_);
+    volt__chan_drop_first(c);
 }
+// What most calls find: the lock is free, there is room or a message, nobody waits for what they
+// leave, and the element is a pointer or a number. (Where there is room no sender waits, and where
+// a message is ready no receiver: volt__chan_serve.)
+enum { VOLT__NOT_BEGUN, VOLT__HAS_LOCK, VOLT__WAITS_HERE, VOLT__DONE_HERE };
+
 static inline int volt__chan_put_quickly(volt_chan *c, const void *v) {
-    volt__lock(&c->lock_);
-    if (VOLT__UNLIKELY(!volt__chan_is_quiet(c) || volt__chan_room(c) == 0)) return 0;
-    volt__chan_put(c, VOLT__CAST(const char *, v));
+    if (VOLT__UNLIKELY(!volt__try_lock(&c->lock_))) return VOLT__NOT_BEGUN;
+    if (VOLT__UNLIKELY(c->receivers_ || c->is_closed_ || c->len_ + c->to_come_ >= c->cap_))
+        return VOLT__HAS_LOCK;
+    VOLT_ASSERT(!c->senders_);
+    if (VOLT__UNLIKELY(!volt__copy_word(volt__chan_slot(c, c->len_), v, c->elem_)))
+        return VOLT__HAS_LOCK;
+    c->len_++;
     volt__unlock(&c->lock_);
-    return 1;
+    return VOLT__DONE_HERE;
 }
 static inline int volt__chan_get_quickly(volt_chan *c, void *v) {
-    volt__lock(&c->lock_);
-    if (VOLT__UNLIKELY(!volt__chan_is_quiet(c) || volt__chan_ready(c) == 0)) return 0;
-    volt__chan_get(c, VOLT__CAST(char *, v));
+    if (VOLT__UNLIKELY(!volt__try_lock(&c->lock_))) return VOLT__NOT_BEGUN;
+    if (VOLT__UNLIKELY(c->senders_ || volt__chan_ready(c) == 0)) return VOLT__HAS_LOCK;
+    VOLT_ASSERT(!c->receivers_);
+    if (VOLT__UNLIKELY(!volt__copy_word(v, volt__chan_slot(c, 0), c->elem_))) return VOLT__HAS_LOCK;
+    volt__chan_drop_first(c);
     volt__unlock(&c->lock_);
-    return 1;
+    return VOLT__DONE_HERE;
 }
 // The number that is sent, or -EAGAIN; has_grant: for one of them.
 static int volt__chan_put_some(volt_chan *c, const void *v, uint32_t n, int has_grant,
@@ -8870,7 +8891,7 @@ static void volt__chan_ask_recv(volt__wait *a, volt_chan *c, void *v, uint32_t n
     a->n = n;
 }
 // What each poll begins with. 0: that was all, *out is its result.
-static inline int volt__chan_begin(volt_cx *cx, volt__node *n, size_t size, size_t elem,
+static int volt__chan_begin(volt_cx *cx, volt__node *n, size_t size, size_t elem,
                                    volt_poll *out) {
     *out = volt_pending();
     if (!volt__charge(cx)) return 0;
@@ -8920,8 +8941,7 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
 }
 // ---- one message, sent or received by a task that is not cancelled, while it is open and has a
 // buffer: the steps of volt__chan_enter_send and _recv that most waits consist of, without a
-// volt__wait. Under lock; VOLT__ELSE: nothing is done, the lock is still held.
-enum { VOLT__DONE_HERE, VOLT__WAITS_HERE, VOLT__ELSE };
+// volt__wait. Under lock; VOLT__HAS_LOCK: nothing is done.
 
 static inline int volt__chan_link(volt_cx *cx, volt_chan *c, volt__node **list, volt__node *n) {
     volt__node_bind(n, cx->task_, c);
@@ -8949,7 +8969,7 @@ static inline void volt__chan_pass_room(volt_chan *c) {
 }
 static int volt__chan_send_one(volt_cx *cx, volt__node *n, volt_chan *c, const void *v) {
     int has_grant = volt__node_state(n) == VOLT__FIRED;
-    if (c->is_closed_ || c->cap_ == 0) return VOLT__ELSE;
+    if (c->is_closed_ || c->cap_ == 0) return VOLT__HAS_LOCK;
     if (has_grant) {
         c->to_come_--;
         volt__node_unbind(n, cx->task_);
@@ -8962,7 +8982,7 @@ static int volt__chan_send_one(volt_cx *cx, volt__node *n, volt_chan *c, const v
 }
 static int volt__chan_recv_one(volt_cx *cx, volt__node *n, volt_chan *c, void *v) {
     int has_grant = volt__node_state(n) == VOLT__FIRED;
-    if (c->is_closed_ || c->cap_ == 0) return VOLT__ELSE;
+    if (c->is_closed_ || c->cap_ == 0) return VOLT__HAS_LOCK;
     if (has_grant) {
         c->spoken_for_--;
         volt__node_unbind(n, cx->task_);
@@ -8974,28 +8994,34 @@ static int volt__chan_recv_one(volt_cx *cx, volt__node *n, volt_chan *c, void *v
     return VOLT__DONE_HERE;
 }
 static __attribute__((noinline)) volt_poll
-volt__chan_send_slow(volt_cx *cx, volt__node *n, volt_chan *c, const void *v, int has_lock) {
+volt__chan_send_slow(volt_cx *cx, volt_chan *c, const void *v, size_t size, int has_lock) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
     volt__wait a;
-    if (!has_lock && volt__node_state(n) == VOLT__FIRED && !volt__is_off(cx)) {
+    volt_poll p;
+    if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
+    if (!has_lock && volt__node_state(n) != VOLT__LINKED && !volt__is_off(cx)) {
         volt__lock(&c->lock_);
         has_lock = 1;
     }
-    int done = has_lock ? volt__chan_send_one(cx, n, c, v) : VOLT__ELSE;
+    int done = has_lock ? volt__chan_send_one(cx, n, c, v) : VOLT__NOT_BEGUN;
     if (done == VOLT__DONE_HERE) return volt__leaf_end(n, 0);
     if (done == VOLT__WAITS_HERE) return volt__leaf_pend(cx, n, 0);
     volt__chan_ask_send(&a, c, v, 1);
     a.has_lock = has_lock;
-    volt_poll p = volt__wait_poll(cx, n, &a);
+    p = volt__wait_poll(cx, n, &a);
     return volt_is_pending(p) ? p : volt_ready(volt__sent(volt_value(p)));
 }
 static __attribute__((noinline)) volt_poll
-volt__chan_recv_slow(volt_cx *cx, volt__node *n, volt_chan *c, void *v, int has_lock) {
+volt__chan_recv_slow(volt_cx *cx, volt_chan *c, void *v, size_t size, int has_lock) {
+    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
     volt__wait a;
-    if (!has_lock && volt__node_state(n) == VOLT__FIRED && !volt__is_off(cx)) {
+    volt_poll p;
+    if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
+    if (!has_lock && volt__node_state(n) != VOLT__LINKED && !volt__is_off(cx)) {
         volt__lock(&c->lock_);
         has_lock = 1;
     }
-    int done = has_lock ? volt__chan_recv_one(cx, n, c, v) : VOLT__ELSE;
+    int done = has_lock ? volt__chan_recv_one(cx, n, c, v) : VOLT__NOT_BEGUN;
     if (done == VOLT__DONE_HERE) return volt__leaf_end(n, 1);
     if (done == VOLT__WAITS_HERE) return volt__leaf_pend(cx, n, 0);
     volt__chan_ask_recv(&a, c, v, 1);
@@ -9003,14 +9029,14 @@ volt__chan_recv_slow(volt_cx *cx, volt__node *n, volt_chan *c, void *v, int has_
     return volt__wait_poll(cx, n, &a);
 }
 VOLT_API volt_poll volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
-    volt_poll p;
+    int done = VOLT__NOT_BEGUN;
     volt__check_place(cx, c);
     volt__check_place(cx, v);
-    if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
-    int is_first = volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx);
-    if (VOLT__LIKELY(is_first) && volt__chan_put_quickly(c, v)) return volt__leaf_end(n, 0);
-    return volt__chan_send_slow(cx, n, c, v, is_first);
+    if (VOLT__LIKELY(volt__leaf_is_fresh(cx) && size == c->elem_)) {
+        done = volt__chan_put_quickly(c, v);
+        if (VOLT__LIKELY(done == VOLT__DONE_HERE)) return cx->budget_--, volt_ready(0);
+    }
+    return volt__chan_send_slow(cx, c, v, size, done == VOLT__HAS_LOCK);
 }
 VOLT_API volt_poll volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, size_t size,
                                     uint32_t n) {
@@ -9020,14 +9046,14 @@ VOLT_API volt_poll volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, si
     return volt__chan_poll(cx, &a, size, c->elem_);
 }
 VOLT_API volt_poll volt_chan_recv(volt_cx *cx, volt_chan *c, void *v, size_t size) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
-    volt_poll p;
+    int done = VOLT__NOT_BEGUN;
     volt__check_place(cx, c);
     volt__check_place(cx, v);
-    if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
-    int is_first = volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx);
-    if (VOLT__LIKELY(is_first) && volt__chan_get_quickly(c, v)) return volt__leaf_end(n, 1);
-    return volt__chan_recv_slow(cx, n, c, v, is_first);
+    if (VOLT__LIKELY(volt__leaf_is_fresh(cx) && size == c->elem_)) {
+        done = volt__chan_get_quickly(c, v);
+        if (VOLT__LIKELY(done == VOLT__DONE_HERE)) return cx->budget_--, volt_ready(1);
+    }
+    return volt__chan_recv_slow(cx, c, v, size, done == VOLT__HAS_LOCK);
 }
 VOLT_API volt_poll volt_chan_recv_n(volt_cx *cx, volt_chan *c, void *v, size_t size, uint32_t n) {
     volt__wait a;
@@ -9059,8 +9085,9 @@ VOLT_API int volt_chan_try_send(volt_chan *c, const void *v, size_t size) {
 VOLT_API int volt_chan_try_send_n(volt_chan *c, const void *v, size_t size, uint32_t n) {
     volt__wakes wakes;
     if (size != c->elem_ || n == 0) return -EINVAL;
-    if (n == 1 && volt__chan_put_quickly(c, v)) return 1;
-    if (n > 1) volt__lock(&c->lock_); // else it is held
+    int done = n == 1 ? volt__chan_put_quickly(c, v) : VOLT__NOT_BEGUN;
+    if (VOLT__LIKELY(done == VOLT__DONE_HERE)) return 1;
+    if (done == VOLT__NOT_BEGUN) volt__lock(&c->lock_);
     volt__wakes_init(&wakes);
     int rc = volt__chan_put_some(c, v, n, 0, &wakes);
     volt__unlock(&c->lock_);
@@ -9073,8 +9100,9 @@ VOLT_API int volt_chan_try_recv(volt_chan *c, void *v, size_t size) {
 VOLT_API int volt_chan_try_recv_n(volt_chan *c, void *v, size_t size, uint32_t n) {
     volt__wakes wakes;
     if (size != c->elem_ || n == 0) return -EINVAL;
-    if (n == 1 && volt__chan_get_quickly(c, v)) return 1;
-    if (n > 1) volt__lock(&c->lock_); // else it is held
+    int done = n == 1 ? volt__chan_get_quickly(c, v) : VOLT__NOT_BEGUN;
+    if (VOLT__LIKELY(done == VOLT__DONE_HERE)) return 1;
+    if (done == VOLT__NOT_BEGUN) volt__lock(&c->lock_);
     volt__wakes_init(&wakes);
     int rc = volt__chan_get_some(c, v, n, 0, &wakes);
     volt__unlock(&c->lock_);
