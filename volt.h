@@ -2116,7 +2116,7 @@ static __thread volt__worker *volt__tls;
 #  define VOLT_INJECT_MAX 255
 #endif
 #ifndef VOLT_INJECT_BATCH
-#  define VOLT_INJECT_BATCH 64
+#  define VOLT_INJECT_BATCH 128
 #endif
 #ifndef VOLT_WAKE_NS
 #  define VOLT_WAKE_NS 5000 // what waking a sleeping worker costs: work worth less stays local

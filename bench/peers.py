@@ -210,8 +210,11 @@ def workers_of(row, asked):
 
 # ---- one run
 
-def pinned(workers):
-    cpus = sorted(os.sched_getaffinity(0))[:1 if workers == 1 else 2]
+def pinned(c):
+    """One CPU for one worker, and one for the thread outside where a row has one: two on one CPU
+    would measure how the kernel takes turns. Two for more."""
+    threads = c.workers + ("outside" in c.program.path)
+    cpus = sorted(os.sched_getaffinity(0))[:1 if threads == 1 else 2]
     return ["taskset", "-c", ",".join(map(str, cpus))]
 
 
@@ -219,7 +222,7 @@ def command_of(c):
     reps = ["--reps", str(c.reps)]
     # A floor has one worker, and no option for it.
     workers = [] if c.peer == "floor" else ["--workers", str(c.workers)]
-    return [*pinned(c.workers), c.program.path, c.row, *workers, *reps, *c.program.options]
+    return [*pinned(c), c.program.path, c.row, *workers, *reps, *c.program.options]
 
 
 def process(command):
