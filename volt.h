@@ -183,12 +183,16 @@
 // thread, and waits for what has begun.
 //
 // ---- placement
-// What workers spawn and wake stays with them, until others steal it. What comes from outside goes,
-// by .placement, to one queue for all (0, VOLT_PLACE_SHARED), or to the inbox of one worker: of one
-// that sleeps and has nothing, else of the less loaded one of two by chance (VOLT_PLACE_TWO), or of
-// the least loaded one of all (VOLT_PLACE_LEAST). The load is what waits there and what runs. Idle
-// workers empty the inboxes of others, so a bad place costs time, and nothing waits while a worker
-// looks for work. Workers that block get nothing; a guest with other workers beside it neither.
+// What workers spawn and wake stays with them, until others steal it; they cannot steal what was
+// woken last, and up to 8 tasks that the worker has taken for its next microsecond: should the one
+// it polls block it, these wait for the watch, as all else does that a stuck worker has.
+//
+// What comes from outside goes, by .placement, to one queue for all (0, VOLT_PLACE_SHARED), or to
+// the inbox of one worker: of one that sleeps and has nothing, else of the less loaded one of two
+// by chance (VOLT_PLACE_TWO), or of the least loaded one of all (VOLT_PLACE_LEAST). The load is
+// what waits there and what runs. Idle workers empty the inboxes of others, so a bad place costs
+// time, and nothing waits while a worker looks for work. Workers that block get nothing; a guest
+// with other workers beside it neither.
 //
 //   work from outside                   shared           two choices, least loaded
 //   one source, short tasks             the simplest     the same throughput, more steals
@@ -424,6 +428,7 @@
 //   share of it   4..64, private   len/N + 1, ring      a private buffer hides tasks    test_queues
 //   LIFO push     any thread       owner only           its flag cannot close a race    test_sched
 //   ring head     two u16          index, distance      wraps under a stalled thief     test_queues
+//   ring pop      a cas for each   up to 8 by one cas   a third of a task's rmw         make model
 //   steal         may be given up  always released      lost slots never come back      test_queues
 //   overflow      the oldest half  the newest half      the oldest waited longest       test_queues
 //   idle bitmap   64 workers       any number           there are more CPUs than 64     test_sched
@@ -2067,6 +2072,9 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_RING_INDEX_BITS // an index returns after 2^bits pops: more than one preemption can see
 #  define VOLT_RING_INDEX_BITS (sizeof(uintptr_t) == 8 ? 32 : 23)
 #endif
+#ifndef VOLT_CLAIM_MAX // tasks that a worker claims from its ring at once, if their polls are short
+#  define VOLT_CLAIM_MAX (VOLT_RING_CAP < 16 ? VOLT_RING_CAP / 2 : 8u)
+#endif
 #ifndef VOLT_RING_DISTANCE_BITS
 #  define VOLT_RING_DISTANCE_BITS 9
 #endif
@@ -2120,6 +2128,9 @@ static __thread volt__worker *volt__tls;
 #endif
 #ifndef VOLT_WAKE_NS
 #  define VOLT_WAKE_NS 5000 // what waking a sleeping worker costs: work worth less stays local
+#endif
+#ifndef VOLT_CLAIM_NS
+#  define VOLT_CLAIM_NS 1000 // what their polls take together: they cannot be stolen
 #endif
 #ifndef VOLT_POLL_NS
 #  define VOLT_POLL_NS 50000 // assumed time of a poll before the first measurement
@@ -2413,10 +2424,13 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  tag   publishes                        observes                       hands over           shape
 //  [L1]  unlock: store, xchg              lock: cas, xchg                what the lock guards    MP
 //  [L2]  unlock: store, then a look       sleep: count, then membarrier  "free" vs "sleeps"      SB
+//  [L3]  biased: store, then a look       revoke: lock, then membarrier  "held" vs "revoked"     SB
 //  [Q1]  ring push, steal: tail store     steal: tail load               slot contents           MP
 //  [Q2]  ring pop, steal: head cas        ring push, steal: head load    slots free again        MP
 //  [Q3]  injector push, pop: len store    injector_pop, takeable: load   "something is queued"   MP
-//  [Q4]  lifo push: xchg, store           lifo take: xchg                the task in the slot    MP
+//  [Q4]  lifo push: store                 rescue: load, under [L3]       the task in the slot    MP
+//  [Q5]  rescue: next                     push: load of next             its slots were read     MP
+//  [Q6]  claim: claimed                   queued_at: load of claimed     head, next              MP
 //  [T1]  wake, suspend: word rmw          begin: word rmw                frame, user state       MP
 //  [T2]  release: word rmw                release: word rmw              last use before free    RC
 //  [T3]  complete: join xchg              join, try_join: load, cas      the result              MP
@@ -2560,6 +2574,8 @@ static inline void volt__lock(uint32_t *lock) {
     (void)is_free;
 }
 static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
+static inline void volt__fence_light(const uint32_t *word) { (void)word; }
+static inline void volt__fence_heavy(const uint32_t *word) { (void)word; }
 #else
 // 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the spin.
 // Giving back is a store, then a look whether anybody sleeps, with no fence between the two: who is
@@ -2574,6 +2590,8 @@ static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
 #ifdef VOLT_NO_MEMBARRIER
 #  define volt__barrier_prepare() ((void)0)
 static inline int volt__has_barrier(void) { return 0; }
+static inline void volt__fence_light(uint32_t *word) { volt__fence_sc(word); } // [L2] with heavy
+static inline void volt__fence_heavy(uint32_t *word) { volt__fence_sc(word); } // [L2] with light
 static inline int volt__has_sleepers(const uint32_t *lock) { return (void)lock, 1; }
 static inline void volt__sleeper_comes(const uint32_t *lock) { (void)lock; }
 static inline void volt__sleeper_goes(const uint32_t *lock) { (void)lock; }
@@ -2594,17 +2612,25 @@ static void volt__barrier_prepare(void) {
     if (volt__has_barrier() || VOLT_MEMBARRIER(VOLT__BARRIER_REGISTER) < 0) return;
     volt__store_rel(&volt__sleepers.has_barrier, 1); // [L2] with unlock
 }
+// Two halves of one fence, for what happens often and what happens seldom: with the heavy one, all
+// threads pass a fence between what its caller did before and what it does next. It is refused
+// where nobody has registered yet: who sees has_barrier then has seen its own fence, too.
+static inline void volt__fence_light(uint32_t *word) {
+    if (VOLT__LIKELY(volt__has_barrier())) volt__fence_compiler();
+    else volt__fence_sc(word); // [L2] with heavy
+}
+static void volt__fence_heavy(uint32_t *word) {
+    volt__fence_sc(word); // [L2] with light, prepare
+    (void)VOLT_MEMBARRIER(VOLT__BARRIER);
+}
 static inline int volt__has_sleepers(const uint32_t *lock) {
     // rlx: ordered by the barrier that the sleeper asks for [L2]
     return volt__load_rlx(volt__sleepers_at(lock)) != 0;
 }
-// The barrier is refused: nobody had registered yet. Who has seen has_barrier has then seen this
-// fence, too.
 static void volt__sleeper_comes(const uint32_t *lock) {
     uint32_t *n = volt__sleepers_at(lock);
     volt__add_acq_rel(n, 1); // [L2] with unlock
-    volt__fence_sc(n);       // [L2] with prepare
-    (void)VOLT_MEMBARRIER(VOLT__BARRIER);
+    volt__fence_heavy(n);
 }
 static void volt__sleeper_goes(const uint32_t *lock) {
     volt__sub_acq_rel(volt__sleepers_at(lock), 1); // [L2] with unlock
@@ -2657,6 +2683,41 @@ static inline void volt__unlock(uint32_t *lock) {
 }
 #endif
 
+// ---- biased lock: its owner takes it all the time, another thread once in a while
+// The owner says that it holds it, then looks whether it is revoked, with no fence between the two:
+// who revokes it has the kernel make all threads pass a barrier before its own look. One of the two
+// sees the other: the owner waits, who revokes gives up.
+//   held  revoked   event     to      done by
+//   0     0         lock      1, 0    owner: store, then a look
+//   0     1         lock      1, 0    owner: store, then takes and gives back the lock of others
+//   1               unlock    0       owner: store
+//         0         revoke    1       others: lock, barrier, then a look: back to 0 if it is held
+//         1         restore   0       others: unlock
+typedef struct volt__biased {
+    uint32_t is_held; // W owner, R others [L3]
+    uint32_t revoked; // lock of others; R owner [L3]
+} volt__biased;
+
+static inline void volt__biased_lock(volt__biased *b) {
+    volt__store_rlx(&b->is_held, 1); // rlx: ordered by the barrier of who revokes [L3]
+    volt__fence_light(&b->is_held);
+    if (VOLT__LIKELY(volt__load_acq(&b->revoked) == 0)) return; // [L3] with revoke, restore
+    volt__lock(&b->revoked); // whoever comes next sees that it is held
+    volt__unlock(&b->revoked);
+}
+static inline void volt__biased_unlock(volt__biased *b) {
+    volt__store_rel(&b->is_held, 0); // [L3] with revoke
+}
+// 0: it is held, or revoked already.
+static int volt__biased_revoke(volt__biased *b) {
+    if (!volt__try_lock(&b->revoked)) return 0;
+    volt__fence_heavy(&b->revoked);
+    if (!volt__load_acq(&b->is_held)) return 1; // [L3] with unlock
+    volt__unlock(&b->revoked);
+    return 0;
+}
+static void volt__biased_restore(volt__biased *b) { volt__unlock(&b->revoked); }
+
 static void volt__parker_set(volt__parker *p) {
     uint32_t *word = &p->is_set;
     volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the thread may return, and *p with it
@@ -2675,6 +2736,7 @@ static inline int volt__highest_bit(uint64_t x) {
     return 63 - __builtin_clzll(x);
 }
 static inline uint32_t volt__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint32_t volt__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
     VOLT_ASSERT(low <= high);
     return x < low ? low : x > high ? high : VOLT__CAST(uint32_t, x);
@@ -3364,16 +3426,21 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
 // head = index << D | distance. index: next to pop. distance: slots
 // before it that a thief has claimed but not yet copied; 0 when no
 // steal is in progress. Slots from index - distance to tail are in use.
+// The owner claims several at a time and pops them one by one: those
+// from next to claimed, in use as well, are behind its biased lock.
 //
 //              push  pop   steal  overflow     push, pop, overflow: owner only
 //   steal       -     -      1       -         1: one at a time (distance != 0 turns others away)
-// Linearised at: push - tail store; pop, steal, overflow - head cas. A
+// Linearised at: push - tail store; claim, steal, overflow - head cas. A
 // thief stalled between reading head and its cas is harmed only if head
 // returns to the very same word: 2^32 (2^23 on 32 bits) pops meanwhile.
 typedef struct volt__ring {
     VOLT__ALIGN(VOLT__LINE_PAIR) uintptr_t head; // any, rmw [Q2]
     VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
     uint32_t limit;                              // owner: the tail at which to look for room again
+    uint32_t next;    // W under the biased lock, R any [Q5]: what the owner has claimed goes ...
+    uint32_t claimed; // W owner, R any: ... from next to this
+    uint32_t claim_more; // owner: how many beside one
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
 } volt__ring;
 
@@ -3409,10 +3476,18 @@ static inline uint32_t volt__ring_len(const volt__ring *r) { // owner; a thief m
     uintptr_t head = volt__load_rlx(&r->head); // rlx: hint, only the length matters
     return volt__ring_gap(volt__head_index(head), volt__load_rlx(&r->tail)); // rlx: owner-only word
 }
-static inline uint32_t volt__ring_room(const volt__ring *r) { // owner; a thief may make it more
+static inline uint32_t volt__ring_n_claimed(const volt__ring *r) { // owner; a rescuer makes it 0
+    uint32_t next = volt__load_acq(&r->next);                 // [Q5] with rescue: slots were read
+    return volt__ring_gap(next, volt__load_rlx(&r->claimed)); // rlx: owner-only word
+}
+static inline uint32_t volt__ring_room(const volt__ring *r) { // owner; others may make it more
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal: its slots have been copied
-    uint32_t used = volt__head_index(head) - volt__head_distance(head);
-    return VOLT_RING_CAP - volt__ring_gap(used, volt__load_rlx(&r->tail)); // rlx: owner-only word
+    uint32_t tail = volt__load_rlx(&r->tail);  // rlx: owner-only word
+    uint32_t n = volt__ring_gap(volt__head_index(head) - volt__head_distance(head), tail);
+    uint32_t claimed = volt__load_rlx(&r->claimed); // rlx: owner-only word
+    uint32_t n_claimed = volt__ring_n_claimed(r);
+    if (n_claimed > 0) n = volt__max32(n, n_claimed + volt__ring_gap(claimed, tail));
+    return VOLT_RING_CAP - n;
 }
 static __attribute__((noinline)) int volt__ring_find_room(volt__ring *r, uint32_t tail) {
     r->limit = (tail + volt__ring_room(r)) & VOLT__RING_INDEX_MASK;
@@ -3428,16 +3503,41 @@ static inline int volt__ring_push(volt__ring *r, volt__task *t) {
     volt__store_rel(&r->tail, (tail + 1) & VOLT__RING_INDEX_MASK);
     return 1;
 }
-static inline volt__task *volt__ring_pop(volt__ring *r) {
+// Half of what is there, rounded up: the other half is for thieves. 0: empty.
+static int volt__ring_claim(volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal
     uint32_t tail = volt__load_rlx(&r->tail);  // rlx: owner-only word
-    for (;;) {
-        uint32_t index = volt__head_index(head), distance = volt__head_distance(head);
-        if (index == tail) return NULL;
-        uintptr_t next = volt__head_make(index + 1, distance ? distance + 1 : 0);
-        if (volt__cas_acq_rel(&r->head, &head, next)) // [Q2] with steal
-            return r->slot[index & (VOLT_RING_CAP - 1)];
+    uint32_t index, n, distance;
+    do {
+        index = volt__head_index(head);
+        distance = volt__head_distance(head);
+        n = volt__ring_gap(index, tail);
+        n = volt__min32(n - n / 2, r->claim_more + 1);
+        if (n == 0) return 0;
+        // [Q2] with steal
+    } while (!volt__cas_acq_rel(&r->head, &head,
+                                volt__head_make(index + n, distance ? distance + n : 0)));
+    volt__store_rlx(&r->next, index); // rlx: the lock orders it
+    volt__store_rel(&r->claimed, (index + n) & VOLT__RING_INDEX_MASK); // [Q6] with queued_at
+    return 1;
+}
+// Under the biased lock.
+static inline volt__task *volt__ring_pop(volt__ring *r) {
+    uint32_t next = volt__load_rlx(&r->next); // rlx: under the lock
+    if (next == volt__load_rlx(&r->claimed)) { // rlx: owner-only word
+        if (!volt__ring_claim(r)) return NULL;
+        next = volt__load_rlx(&r->next); // rlx: under the lock
     }
+    volt__store_rlx(&r->next, (next + 1) & VOLT__RING_INDEX_MASK); // rlx: the lock orders it
+    return r->slot[next & (VOLT_RING_CAP - 1)];
+}
+// What has been claimed, appended to *c. Under the biased lock, revoked or not.
+static void volt__ring_take_claimed(volt__ring *r, volt__chain *c) {
+    uint32_t end = volt__load_rlx(&r->claimed); // rlx: under the lock
+    uint32_t i = volt__load_rlx(&r->next);      // rlx: the same
+    for (; i != end; i = (i + 1) & VOLT__RING_INDEX_MASK)
+        volt__chain_push(c, r->slot[i & (VOLT_RING_CAP - 1)]);
+    volt__store_rel(&r->next, end); // [Q5] with push: the slots have been read
 }
 // The same where no other thread can reach the ring: no thieves, so no distance and no cas.
 static inline volt__task *volt__ring_pop_solo(volt__ring *r) {
@@ -3474,14 +3574,18 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     return n;
 }
 // Makes room in a full ring: keeps the older half, appends the newer one
-// to *c. 0: a thief is at work and will make room itself. Claiming all
-// empties the ring for everybody; the older half is in place already.
+// to *c. 0: a thief is at work and will make room itself, or has been
+// between what is claimed and the rest. Claiming all empties the ring for
+// everybody; the older half is in place already, and what had been
+// claimed is its begin. Under the biased lock.
 static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
     uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
-    uintptr_t full = volt__head_make(tail - VOLT_RING_CAP, 0);
+    uint32_t n = volt__ring_n_claimed(r);
+    uintptr_t full = volt__head_make(tail - VOLT_RING_CAP + n, 0);
     // [Q2] claim against thieves
     if (!volt__cas_acq_rel(&r->head, &full, volt__head_make(tail, 0))) return 0;
     VOLT_ASSERT(volt__ring_len(r) == 0);
+    volt__store_rlx(&r->next, volt__load_rlx(&r->claimed)); // rlx: under the lock; owner-only word
     for (uint32_t i = VOLT_RING_CAP / 2; i < VOLT_RING_CAP; i++)
         volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
     tail = (tail + VOLT_RING_CAP / 2) & VOLT__RING_INDEX_MASK;
@@ -4977,8 +5081,9 @@ struct volt__worker {
     uintptr_t spawned, completed; // W owner, R any [S2]: never decrease
     // owner and others ----------------------------------------------------------------------------
     volt__ring ring;
-    // owner pushes and takes; the watch may take [Q4]
+    // owner stores, also in place of NULL without the lock; under it, he and the watch take [Q4]
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *lifo;
+    volt__biased mine; // owner, the watch: lifo, and what the ring's owner has claimed
     uint32_t maint;                                // W owner, R any: maintenances
     // any: tickets given out; futex word, W whose turn it is: the one that carries this worker [H1]
     uint32_t helm_next, helm_now;
@@ -5045,6 +5150,13 @@ struct volt_rt {
 // Compiled for one worker: what there is for several folds away.
 #define VOLT__ONE_WORKER (VOLT_MAX_WORKERS == 1)
 static inline int volt__is_solo(const volt__worker *w) { return VOLT__ONE_WORKER || w->is_solo; }
+// Its LIFO slot, and what it has claimed of its ring.
+static inline void volt__lock_mine(volt__worker *w) {
+    if (!volt__is_solo(w)) volt__biased_lock(&w->mine);
+}
+static inline void volt__unlock_mine(volt__worker *w) {
+    if (!volt__is_solo(w)) volt__biased_unlock(&w->mine);
+}
 static inline uint32_t volt__started(const volt_rt *rt) {
     return volt__load_acq(&rt->started); // [R1] with worker start
 }
@@ -5242,10 +5354,13 @@ static inline int volt__has_inboxes(const volt_rt *rt) {
 // What waits at a worker. Counted from the words that the queues live by: no counter that could
 // drift, nothing to be kept up to date. Exact while nothing moves.
 static uint32_t volt__queued_at(const volt__worker *w) {
+    uint32_t claimed = volt__load_acq(&w->ring.claimed); // [Q6] what is read next is not older
+    uint32_t mine = volt__ring_gap(volt__load_rlx(&w->ring.next), claimed); // rlx: hint
+    if (mine > VOLT_CLAIM_MAX) mine = 0;                                    // of the next claim
     uintptr_t head = volt__load_acq(&w->ring.head); // [Q2] the tail read next is not older
     uint32_t tail = volt__load_rlx(&w->ring.tail); // rlx: hint
     uintptr_t placed = volt__load_rlx(&w->inbox.len); // rlx: hint
-    return volt__ring_gap(volt__head_index(head), tail) +
+    return mine + volt__ring_gap(volt__head_index(head), tail) +
            VOLT__CAST(uint32_t, placed + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
 }
 // And one for what it runs. UINT32_MAX: it blocks.
@@ -5325,7 +5440,9 @@ static inline uint32_t volt__backlog(const volt__worker *w) {
 static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t) {
     volt__chain c;
     volt__chain_init(&c);
+    volt__lock_mine(w);
     volt__ring_overflow(&w->ring, &c);
+    volt__unlock_mine(w);
     volt__chain_push(&c, t);
     w->stats.overflows++;
     volt__inject(w->rt, &c);
@@ -5338,6 +5455,13 @@ static inline void volt__push_ring(volt__worker *w, volt__task *t) {
         volt__notify(w->rt); // at wake_at, or one above: a push into the LIFO slot does not look
     }
 }
+static inline volt__task *volt__take_lifo(volt__worker *w) {
+    volt__lock_mine(w);
+    volt__task *t = volt__load_rlx(&w->lifo); // rlx: under the lock
+    volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
+    volt__unlock_mine(w);
+    return t;
+}
 // A wake-up or spawn made by a running poll: next in turn, in place of the one that was. A push
 // into an empty slot wakes nobody: its worker takes it after this poll, and waking another costs
 // more than it would gain.
@@ -5349,20 +5473,9 @@ static inline void volt__push_lifo(volt__worker *w, volt__task *t) {
         return;
     }
     old = volt__load_rlx(&w->lifo); // rlx: others only take
-    if (!old || volt__is_solo(w)) volt__store_rel(&w->lifo, t); // [Q4] with the watch
-    else old = volt__xchg_acq_rel(&w->lifo, t);           // [Q4] with the watch
+    if (old) old = volt__take_lifo(w);
+    volt__store_rel(&w->lifo, t); // [Q4] with the watch
     if (old) volt__push_ring(w, old);
-}
-// `seen`: what was in the slot just now. NULL: the watch was quicker.
-static inline volt__task *volt__claim_lifo(volt__worker *w, volt__task *seen) {
-    // [Q4] with the watch
-    if (!volt__is_solo(w)) return volt__xchg_acq_rel(&w->lifo, VOLT__CAST(volt__task *, NULL));
-    volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: owner-only word while solo
-    return seen;
-}
-static inline volt__task *volt__take_lifo(volt__worker *w) {
-    volt__task *t = volt__load_rlx(&w->lifo); // rlx: others only take
-    return t ? volt__claim_lifo(w, t) : NULL;
 }
 // Takes what events, timers or the injector brought, in order, into the own ring.
 static void volt__splice(volt__worker *w, volt__chain *c) {
@@ -5831,6 +5944,7 @@ static void volt__measure(volt__worker *w, int64_t now) {
         w->inject_every =
             volt__clamp32(VOLT_INJECT_NS / w->avg_ns, VOLT_INJECT_MIN, VOLT_INJECT_MAX);
         w->wake_at = volt__clamp32(VOLT_WAKE_NS / w->avg_ns, 2, VOLT_RING_CAP - 1);
+        w->ring.claim_more = volt__clamp32(VOLT_CLAIM_NS / w->avg_ns, 1, VOLT_CLAIM_MAX) - 1;
     }
     w->since = 0;
     w->last = now;
@@ -5940,6 +6054,18 @@ static void volt__watch_arm(volt__worker *w) {
     if (VOLT__ONE_WORKER || rt->watch.fd < 0 || volt__started(rt) < 2) return;
     if (volt__watch_claim(&rt->watch)) volt__timer_fd_set(rt->watch.fd, rt->watch.period);
 }
+// What no thief can have. Its owner may just be taking it: then he is not stuck.
+static void volt__take_private(volt__worker *stuck, volt__chain *c) {
+    if (!volt__lifo_is_full(stuck) && volt__ring_n_claimed(&stuck->ring) == 0) return;
+    if (!volt__biased_revoke(&stuck->mine)) return;
+    volt__ring_take_claimed(&stuck->ring, c);
+    volt__task *t = volt__load_acq(&stuck->lifo); // [Q4] with push
+    if (t) {
+        volt__store_rlx(&stuck->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
+        volt__chain_push(c, t);
+    }
+    volt__biased_restore(&stuck->mine);
+}
 // W3: everything that waits for a stuck worker moves to us.
 static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__polled got;
@@ -5949,9 +6075,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     if (got.is_watch) (void)volt__watch_take(&w->rt->watch);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
     volt__tell_wakes(w->rt, w, &got.chain);
-    // [Q4] with its owner
-    volt__task *t = volt__xchg_acq_rel(&stuck->lifo, VOLT__CAST(volt__task *, NULL));
-    if (t) volt__chain_push(&got.chain, t);
+    volt__take_private(stuck, &got.chain);
     if (volt__has_inboxes(w->rt))
         volt__injector_pop(&stuck->inbox, 1, volt__ring_room(&w->ring), &got.chain);
     w->stats.rescued += got.chain.len;
@@ -5998,8 +6122,14 @@ static void volt__leave_search(volt__worker *w) {
     w->is_counted = 0;
     if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
 }
-static inline volt__task *volt__pop_ring(volt__worker *w) {
+static inline volt__task *volt__pop_unlocked(volt__worker *w) {
     return volt__is_solo(w) ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
+}
+static inline volt__task *volt__pop_ring(volt__worker *w) {
+    volt__lock_mine(w);
+    volt__task *t = volt__pop_unlocked(w);
+    volt__unlock_mine(w);
+    return t;
 }
 static volt__task *volt__take_share(volt__worker *w) {
     return volt__fetch_share(w) ? volt__pop_ring(w) : NULL;
@@ -6012,14 +6142,20 @@ static inline void volt__end_lifo_run(volt__worker *w) {
     w->stats.lifo_polls += w->lifo_run;
     w->lifo_run = 0;
 }
-static VOLT__HOT volt__task *volt__take(volt__worker *w) {
-    volt__task *t = volt__load_rlx(&w->lifo); // rlx: others only take
-    if (t && w->lifo_run < VOLT_LIFO_MAX && (t = volt__claim_lifo(w, t)) != NULL) {
+static inline volt__task *volt__take_unlocked(volt__worker *w) {
+    volt__task *t = volt__load_rlx(&w->lifo); // rlx: under the lock
+    if (t && w->lifo_run < VOLT_LIFO_MAX) {
+        volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
         w->lifo_run++;
         return t;
     }
     if (w->lifo_run > 0) volt__end_lifo_run(w);
-    t = volt__pop_ring(w);
+    return volt__pop_unlocked(w);
+}
+static VOLT__HOT volt__task *volt__take(volt__worker *w) {
+    volt__lock_mine(w);
+    volt__task *t = volt__take_unlocked(w);
+    volt__unlock_mine(w);
     return VOLT__LIKELY(t != NULL) ? t : volt__take_rest(w);
 }
 // Half of what another worker has, from its ring or else from its inbox.
@@ -6047,7 +6183,7 @@ static volt__task *volt__search(volt__worker *w) {
         w->stats.steals++;
         w->stats.stolen += got;
         volt__tell_steal(w, got);
-        return volt__ring_pop(&w->ring);
+        return volt__pop_ring(w);
     }
     return volt__take_share(w);
 }
@@ -6099,6 +6235,7 @@ static void volt__come_back(volt__worker *w) {
 static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
+    VOLT_ASSERT(volt__ring_n_claimed(&w->ring) == 0);
     volt__count_busy(w, VOLT_NOW_NS()); // before others see it
     volt__tidy(w);
     if (VOLT__UNLIKELY(volt__backlog(w) > 0)) return; // the allocator's hook has woken a task

@@ -103,18 +103,23 @@ enum { RING_TASKS = 3 * VOLT_RING_CAP };
 static volt__task ring_tasks[RING_TASKS];
 typedef struct ring_model {
     volt__ring ring;
-    fifo tasks;             // from head to tail
-    uint32_t taken, popped; // claimed by the thief that is at work; popped since its claim
+    fifo tasks;                     // from head to tail
+    fifo claimed;                   // by the owner, and not popped yet
+    uint32_t n_pushed, end_claimed; // of all pushed so far: how many; where `claimed` ends
+    uint32_t taken, popped;         // claimed by the thief that is at work, and by its owner since
     volt__task *loot[VOLT_RING_CAP];
 } ring_model;
 static ring_model rings[2];
 static fifo idle; // what is in no ring
 
 static uint32_t model_room(const ring_model *m) {
-    return VOLT_RING_CAP - m->tasks.len - m->taken - m->popped;
+    uint32_t used = m->tasks.len + m->taken + m->popped;
+    uint32_t since = m->n_pushed - (m->end_claimed - m->claimed.len); // the first that is claimed
+    return VOLT_RING_CAP - (m->claimed.len > 0 && since > used ? since : used);
 }
 static void ring_check(const ring_model *m) {
     CHECK_EQ(volt__ring_len(&m->ring), m->tasks.len);
+    CHECK_EQ(volt__ring_n_claimed(&m->ring), m->claimed.len);
     CHECK_EQ(volt__ring_room(&m->ring), model_room(m));
     CHECK_EQ(volt__ring_is_takeable(&m->ring), m->taken == 0 && m->tasks.len > 0);
 }
@@ -130,26 +135,47 @@ static void ring_try_push(ring_model *m) {
     uint32_t room = model_room(m);
     CHECK_EQ(volt__ring_push(&m->ring, t), room > 0);
     fifo_push(room ? &m->tasks : &idle, t);
+    m->n_pushed += room > 0;
+}
+// Solo is for when nobody else can reach the ring: no thief is at work, and nothing is claimed.
+static void ring_try_pop_solo(ring_model *m) {
+    volt__task *want = fifo_pop(&m->tasks);
+    CHECK(volt__ring_pop_solo(&m->ring) == want);
+    if (want) fifo_push(&idle, want);
 }
 static void ring_try_pop(ring_model *m) {
-    volt__task *want = fifo_pop(&m->tasks);
-    // solo is for when nobody else can reach the ring: not while a thief is at work
-    int is_solo = m->taken == 0 && RANDOM_BELOW(2);
-    CHECK((is_solo ? volt__ring_pop_solo(&m->ring) : volt__ring_pop(&m->ring)) == want);
-    if (!want) return;
-    fifo_push(&idle, want);
-    if (m->taken) m->popped++;
+    m->ring.claim_more = (uint32_t)RANDOM_BELOW(VOLT_CLAIM_MAX);
+    if (m->taken == 0 && m->claimed.len == 0 && RANDOM_BELOW(2)) {
+        ring_try_pop_solo(m);
+        return;
+    }
+    uint32_t n = m->claimed.len ? 0 : (m->tasks.len + 1) / 2;
+    if (n > m->ring.claim_more + 1) n = m->ring.claim_more + 1;
+    for (uint32_t i = 0; i < n; i++) fifo_push(&m->claimed, fifo_pop(&m->tasks));
+    if (n) m->end_claimed = m->n_pushed - m->tasks.len;
+    if (m->taken) m->popped += n;
+    volt__task *want = fifo_pop(&m->claimed);
+    CHECK(volt__ring_pop(&m->ring) == want);
+    if (want) fifo_push(&idle, want);
 }
-// Full and no thief: the newer half goes, in order; the older one stays.
+static void ring_try_rescue(ring_model *m) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__ring_take_claimed(&m->ring, &c);
+    CHECK_EQ(c.len, m->claimed.len);
+    for (volt__task *want; (want = fifo_pop(&m->claimed)) != NULL; fifo_push(&idle, want))
+        CHECK(volt__chain_pop(&c) == want);
+}
+// Full and no thief: the newer half goes, in order; the older one stays, with what was claimed.
 static void ring_try_overflow(ring_model *m) {
     volt__chain c;
     volt__chain_init(&c);
-    int is_full = m->tasks.len == VOLT_RING_CAP && m->taken == 0;
+    int is_full = m->tasks.len + m->claimed.len == VOLT_RING_CAP && m->taken == 0;
     CHECK_EQ(volt__ring_overflow(&m->ring, &c), is_full);
     CHECK_EQ(c.len, is_full ? VOLT_RING_CAP / 2 : 0);
     if (!is_full) return;
     for (uint32_t i = 0; i < VOLT_RING_CAP; i++) {
-        volt__task *t = fifo_pop(&m->tasks);
+        volt__task *t = m->claimed.len ? fifo_pop(&m->claimed) : fifo_pop(&m->tasks);
         if (i < VOLT_RING_CAP / 2) fifo_push(&m->tasks, t);
         else CHECK(volt__chain_pop(&c) == t), fifo_push(&idle, t);
     }
@@ -164,6 +190,7 @@ static void ring_try_steal(ring_model *from, ring_model *to) {
     uint32_t n = share_of(from, model_room(to));
     CHECK_EQ(volt__ring_steal(&from->ring, &to->ring), n);
     for (uint32_t i = 0; i < n; i++) fifo_push(&to->tasks, fifo_pop(&from->tasks));
+    to->n_pushed += n;
 }
 // The first half of a steal, as volt__ring documents it: head moves, the distance says how far.
 static void ring_claim(ring_model *m) {
@@ -190,7 +217,8 @@ static void ring_release(ring_model *m) {
 static void ring_step(ring_model *m, ring_model *other, unsigned dice) {
     if (dice < 9) ring_try_push(m);
     else if (dice < 13) ring_try_pop(m);
-    else if (dice < 14) ring_try_overflow(m);
+    else if (dice < 14 && RANDOM_BELOW(4)) ring_try_overflow(m);
+    else if (dice < 14) ring_try_rescue(m);
     else if (dice < 15) ring_try_steal(m, other);
     else if (m->taken) ring_release(m);
     else if (RANDOM_BELOW(4) == 0) ring_claim(m);
@@ -209,7 +237,7 @@ static void ring_run(uint32_t index, int n_steps) {
     }
     for (int i = 0; i < 2; i++) {
         ring_release(&rings[i]);
-        while (rings[i].tasks.len) ring_try_pop(&rings[i]);
+        while (rings[i].tasks.len + rings[i].claimed.len) ring_try_pop(&rings[i]);
         CHECK(volt__ring_pop(&rings[i].ring) == NULL);
     }
     CHECK_EQ(idle.len, RING_TASKS);

@@ -29,7 +29,7 @@ static int index_of(const volt_cx *cx) { return (int)cx->worker_->index; }
 
 // ---- one try: `stuck` is inside its poll from its start until somebody was served
 
-enum { DESCRIPTOR, TIMER, LIFO, RING, RING_UNNOTICED };
+enum { DESCRIPTOR, TIMER, LIFO, RING, RING_UNNOTICED, CLAIMED };
 typedef struct {
     int kind;
     int want;                // how many are to be served
@@ -82,12 +82,36 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, s);
     volt_time made = volt_now() + s->delay;
     WRITE(t->stuck_on, 1 + index_of(cx));
+    if (t->kind == CLAIMED && volt__ring_n_claimed(&cx->worker_->ring) > 0)
+        WRITE(t->waits_at, 1 + index_of(cx));
     while (volt_now() < made) {}
     if (t->kind != TIMER) WRITE(t->due, us_since(t, volt_now()));
     make_work(cx, s);
     while (READ(t->n_served) < t->want &&
            VOLT_US(us_since(t, volt_now()) - READ(t->due)) < STUCK_FOR) {}
     COUNT(t->n_over);
+    VOLT_END(0);
+}
+
+// The task that gets stuck is claimed together with one of those that are to be served. The last
+// one goes to the LIFO slot, and is polled first.
+static volt_poll nothing_run(volt_cx *cx, void *arg) {
+    task *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_END(0);
+}
+static volt_poll launcher_run(volt_cx *cx, void *arg) {
+    task *s = arg;
+    VOLT_BEGIN(cx, s);
+    volt_time made = volt_now() + s->delay;
+    while (volt_now() < made) {}
+    WRITE(s->try->waits_at, WORKERS + 1);
+    cx->worker_->wake_at = VOLT_RING_CAP - 1; // nobody is told
+    cx->worker_->avg_ns = 1;                  // those that got stuck before are forgotten
+    cx->worker_->ring.claim_more = VOLT_CLAIM_MAX - 1;
+    SPAWN(NULL, stuck_run, (task){ .try = s->try });
+    for (int i = 0; i < s->try->want; i++) SPAWN(NULL, child_run, (task){ .try = s->try });
+    SPAWN(NULL, nothing_run, (task){ .delay = 0 });
     VOLT_END(0);
 }
 
@@ -140,7 +164,9 @@ static volt_time try_once(volt_rt *rt, int kind, canary *c) {
     int has_sleeper = kind == DESCRIPTOR || kind == TIMER;
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, t.fd), 0);
     if (has_sleeper) RT_SPAWN(rt, NULL, sleeper_run, (sleeper){ .try = &t, .delay = delay });
-    else RT_SPAWN(rt, NULL, stuck_run, (task){ .try = &t, .delay = delay });
+    else
+        RT_SPAWN(rt, NULL, kind == CLAIMED ? launcher_run : stuck_run,
+                 (task){ .try = &t, .delay = delay });
     sleep_until_reached(&t.n_over, t.want + 1, c);
     if (t.served_on == t.stuck_on) CHECK(lateness(&t) >= STUCK_FOR); // by its end only
     volt_rt_close(rt, t.fd[0]);
@@ -246,6 +272,7 @@ RESCUE_TEST(task_in_the_lifo_slot_of_a_stuck_worker, LIFO)
 RESCUE_TEST(tasks_in_the_ring_of_a_stuck_worker, RING)
 #ifndef VOLT_TEST_SMALL // there the ring is so short that the owner always says so
 RESCUE_TEST(unannounced_tasks_in_the_ring_of_a_stuck_worker, RING_UNNOTICED)
+RESCUE_TEST(tasks_that_a_stuck_worker_has_claimed, CLAIMED)
 #endif
 
 // The very first poll of a runtime, on the caller's thread and on a fresh one: watched as well.

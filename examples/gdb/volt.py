@@ -379,11 +379,15 @@ class Worker:
         """The tasks in it, the next one first."""
         ring = self.value["ring"]
         cap = ring["slot"].type.range()[1] + 1
+        mask = (1 << self.rt["VOLT_RING_INDEX_BITS"]) - 1
         head = int(ring["head"]) >> self.rt["VOLT_RING_DISTANCE_BITS"]
-        n = (int(ring["tail"]) - head) & ((1 << self.rt["VOLT_RING_INDEX_BITS"]) - 1)
+        n = (int(ring["tail"]) - head) & mask
         if n > cap:
             raise differs(f"{n} tasks in a ring of {cap}: VOLT_RING_DISTANCE_BITS")
-        return [int(ring["slot"][(head + i) % cap]) for i in range(n)]
+        claimed = int(ring["next"])
+        n_claimed = (int(ring["claimed"]) - claimed) & mask
+        slots = [*range(claimed, claimed + n_claimed), *range(head, head + n)]
+        return [int(ring["slot"][i % cap]) for i in slots]
 
     def polls(self, address):
         """This task, as far as can be told."""

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // A worker's own queues. The ring [Q1] [Q2]: its owner pushes, pops and spills while thieves
-// steal, from it and from each other. The LIFO slot [Q4]: its owner pushes and takes while the
-// watch rescues what a stuck worker has. Every task comes out exactly once, with what its pusher
-// wrote, also where indices wrap and slots are used again; nothing that could be taken stays
-// unseen.
+// steal, from it and from each other. The LIFO slot [Q4], and what the owner has claimed of the
+// ring [Q5]: he pushes and takes while the watch rescues what a stuck worker has. Every task comes
+// out exactly once, with what its pusher wrote, also where indices wrap and slots are used again;
+// nothing that could be taken stays unseen.
 // Run: make model ONE=ring_steal (or another name from below).
 #define VOLT_RING_INDEX_BITS 4
 #include "vmc.h"
@@ -147,6 +147,37 @@ SCENARIO(ring_overflow_early_thief, .class = VMC_EXHAUSTIVE) {
     check_all_taken();
 }
 
+// ---- the owner claims two at a time
+
+static void claim_two(step_fn *owner, int n_thieves) {
+    ring.claim_more = 1;
+    lap(owner, n_thieves);
+}
+SCENARIO(ring_claim, .class = VMC_EXHAUSTIVE) { claim_two(pop_and_push_thrice, 1); }
+SCENARIO(ring_claim_two_thieves, .class = VMC_EXHAUSTIVE) { claim_two(pop_and_push, 2); }
+SCENARIO(ring_claim_long, .class = VMC_EXHAUSTIVE, .is_long = 1) {
+    claim_two(pop_and_push_twice, 2);
+}
+// One of two that were claimed is still there when the ring is full.
+static void pop_and_overflow(void) {
+    volt__chain c;
+    volt__chain_init(&c);
+    pop_one(&ring);
+    while (volt__ring_room(&ring)) push(&ring);
+    int has_claimed = volt__ring_n_claimed(&ring) > 0;
+    if (volt__ring_overflow(&ring, &c)) vmc_reached(has_claimed ? "a spill" : "nothing claimed");
+    VMC_ASSERT(volt__ring_n_claimed(&ring) == (has_claimed && c.len == 0));
+    for (volt__task *t; (t = volt__chain_pop(&c)) != NULL;) take(t);
+}
+SCENARIO(ring_claim_overflow, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a spill");
+    claim_two(pop_and_overflow, 1);
+}
+SCENARIO(ring_claim_overflow_two_thieves, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a spill");
+    claim_two(pop_and_overflow, 2);
+}
+
 // ---- a thief is robbed of its loot
 
 static void second_thief(void *unused) {
@@ -288,6 +319,28 @@ SCENARIO(lifo_rescue, .class = VMC_EXHAUSTIVE) {
     vmc_join(t);
     volt__task *last = volt__take_lifo(w0);
     if (last) take(last);
+    pop_all(&w0->ring);
+    check_all_taken();
+}
+
+// ---- what it has claimed: the same
+
+static void owner_of_claimed(void) {
+    volt__task *t;
+    for (int i = 0; i < 2; i++)
+        if ((t = volt__pop_ring(w0)) != NULL) take(t);
+    for (int i = 0; i < 2; i++) // into slots of what was claimed, and maybe rescued
+        if (volt__ring_room(&w0->ring)) push(&w0->ring);
+}
+SCENARIO(claimed_rescue, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("a rescue");
+    rt_make(2);
+    rt_carry(w0);
+    w0->ring.claim_more = 1;
+    for (int i = 0; i < 3; i++) push(&w0->ring);
+    int t = vmc_spawn(watch, NULL);
+    owner_of_claimed();
+    vmc_join(t);
     pop_all(&w0->ring);
     check_all_taken();
 }

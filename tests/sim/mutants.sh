@@ -108,9 +108,11 @@ list() {
 - if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
 + (void)len;
 @ lifo-unbounded: the LIFO slot may keep its worker for ever
-- if (t && w->lifo_run < VOLT_LIFO_MAX && (t = volt__claim_lifo(w, t)) != NULL) {
+- if (t && w->lifo_run < VOLT_LIFO_MAX) {
+- volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
 - w->lifo_run++;
-+ if (t && (t = volt__claim_lifo(w, t)) != NULL) {
++ if (t) {
++ volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL));
 @ overflow-drops: a full ring loses a task on its way to the injector
 - for (uint32_t i = VOLT_RING_CAP / 2; i < VOLT_RING_CAP; i++)
 - volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
