@@ -9171,7 +9171,10 @@ VOLT_API volt_poll volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size
     volt__check_place(cx, v);
     if (VOLT__LIKELY(volt__leaf_is_fresh(cx) && size == c->elem_)) {
         done = volt__chan_put_quickly(c, v);
-        if (VOLT__LIKELY(done == VOLT__DONE_HERE)) return cx->budget_--, volt_ready(0);
+        if (VOLT__LIKELY(done == VOLT__DONE_HERE)) {
+            cx->budget_--;
+            return volt_ready(0);
+        }
     }
     return volt__chan_send_slow(cx, c, v, size, done == VOLT__HAS_LOCK);
 }
@@ -9188,7 +9191,10 @@ VOLT_API volt_poll volt_chan_recv(volt_cx *cx, volt_chan *c, void *v, size_t siz
     volt__check_place(cx, v);
     if (VOLT__LIKELY(volt__leaf_is_fresh(cx) && size == c->elem_)) {
         done = volt__chan_get_quickly(c, v);
-        if (VOLT__LIKELY(done == VOLT__DONE_HERE)) return cx->budget_--, volt_ready(1);
+        if (VOLT__LIKELY(done == VOLT__DONE_HERE)) {
+            cx->budget_--;
+            return volt_ready(1);
+        }
     }
     return volt__chan_recv_slow(cx, c, v, size, done == VOLT__HAS_LOCK);
 }

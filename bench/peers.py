@@ -12,8 +12,9 @@
     bench/peers.py --readme --check   1 if that would change them
 
 Each round runs every program once, in a process of its own, and the order rotates, so that a drift
-of the machine meets all. One worker runs on the first CPU, more on the first two. A ratio is the
-peer's time over volt's in the same round: over 1 volt is faster. Given are the median of all rounds
+of the machine meets all. One thread runs on the first CPU, more on the first two; a worker is one,
+and the thread outside is one where a row has it. A ratio is the peer's time over volt's in the same
+round: over 1 volt is faster. Given are the median of all rounds
 and where it lies at 95 %, by the order of the ratios. First the variants of each peer run a few
 rounds among themselves, and only the best go on; the best of them counts. A round during which
 others took more than 0.3 CPUs is repeated, twice at most, then kept, and counted as disturbed."""
