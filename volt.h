@@ -2126,6 +2126,9 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_INJECT_BATCH
 #  define VOLT_INJECT_BATCH 128
 #endif
+#ifndef VOLT_INJECT_LEAST
+#  define VOLT_INJECT_LEAST 16 // at a time behind a ring that spilled, and from there one more each
+#endif
 #ifndef VOLT_WAKE_NS
 #  define VOLT_WAKE_NS 5000 // what waking a sleeping worker costs: work worth less stays local
 #endif
@@ -2698,12 +2701,15 @@ typedef struct volt__biased {
     uint32_t revoked; // lock of others; R owner [L3]
 } volt__biased;
 
+static __attribute__((noinline, cold)) void volt__biased_wait(volt__biased *b) {
+    volt__lock(&b->revoked); // whoever comes next sees that it is held
+    volt__unlock(&b->revoked);
+}
 static inline void volt__biased_lock(volt__biased *b) {
     volt__store_rlx(&b->is_held, 1); // rlx: ordered by the barrier of who revokes [L3]
     volt__fence_light(&b->is_held);
-    if (VOLT__LIKELY(volt__load_acq(&b->revoked) == 0)) return; // [L3] with revoke, restore
-    volt__lock(&b->revoked); // whoever comes next sees that it is held
-    volt__unlock(&b->revoked);
+    if (VOLT__UNLIKELY(volt__load_acq(&b->revoked) != 0)) // [L3] with revoke, restore
+        volt__biased_wait(b);
 }
 static inline void volt__biased_unlock(volt__biased *b) {
     volt__store_rel(&b->is_held, 0); // [L3] with revoke
@@ -5052,6 +5058,7 @@ struct volt__worker {
     uint32_t due, slice;  // polls left until one of the next two is due; the same at the last count
     // polls left at the last count, and from when it starts over
     uint32_t inject_due, inject_every, event_due, event_every;
+    uint32_t inject_most; // of the injector at a time: few behind a ring that spilled into it
     // ring length worth waking somebody for
     uint32_t wake_at;
     uint64_t fresh;  // image of wait_, budget_, abort_ and shield_ as most polls start with them
@@ -5445,6 +5452,7 @@ static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt_
     volt__unlock_mine(w);
     volt__chain_push(&c, t);
     w->stats.overflows++;
+    w->inject_most = VOLT_INJECT_LEAST;
     volt__inject(w->rt, &c);
 }
 static inline void volt__push_ring(volt__worker *w, volt__task *t) {
@@ -5455,13 +5463,14 @@ static inline void volt__push_ring(volt__worker *w, volt__task *t) {
         volt__notify(w->rt); // at wake_at, or one above: a push into the LIFO slot does not look
     }
 }
-static inline volt__task *volt__take_lifo(volt__worker *w) {
+static inline volt__task *volt__swap_lifo(volt__worker *w, volt__task *t) {
     volt__lock_mine(w);
-    volt__task *t = volt__load_rlx(&w->lifo); // rlx: under the lock
-    volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
+    volt__task *old = volt__load_rlx(&w->lifo); // rlx: under the lock
+    volt__store_rlx(&w->lifo, t);               // rlx: the lock orders it
     volt__unlock_mine(w);
-    return t;
+    return old;
 }
+static inline volt__task *volt__take_lifo(volt__worker *w) { return volt__swap_lifo(w, NULL); }
 // A wake-up or spawn made by a running poll: next in turn, in place of the one that was. A push
 // into an empty slot wakes nobody: its worker takes it after this poll, and waking another costs
 // more than it would gain.
@@ -5473,8 +5482,8 @@ static inline void volt__push_lifo(volt__worker *w, volt__task *t) {
         return;
     }
     old = volt__load_rlx(&w->lifo); // rlx: others only take
-    if (old) old = volt__take_lifo(w);
-    volt__store_rel(&w->lifo, t); // [Q4] with the watch
+    if (old && !volt__is_solo(w)) old = volt__swap_lifo(w, t);
+    else volt__store_rel(&w->lifo, t); // [Q4] with the watch
     if (old) volt__push_ring(w, old);
 }
 // Takes what events, timers or the injector brought, in order, into the own ring.
@@ -5486,12 +5495,18 @@ static void volt__splice(volt__worker *w, volt__chain *c) {
     if (c->head) volt__inject(w->rt, c);
     else if (!volt__is_solo(w) && volt__ring_len(&w->ring) >= w->wake_at) volt__notify(w->rt);
 }
+// What spilled out of the ring would come back only to spill again: one more each time from there.
+static inline void volt__raise_share(volt__worker *w) {
+    w->inject_most += w->inject_most < VOLT_INJECT_BATCH;
+}
 // The share of one of so many takers into the own ring. 0: nothing there, or no room.
 static uint32_t volt__fetch(volt__worker *w, volt__injector *q, uint32_t n_takers) {
     volt__chain c;
     if (volt__injector_is_empty(q)) return 0;
     volt__chain_init(&c);
-    uint32_t n = volt__injector_pop(q, n_takers, volt__ring_room(&w->ring), &c);
+    uint32_t room = volt__min32(volt__ring_room(&w->ring), w->inject_most);
+    uint32_t n = volt__injector_pop(q, n_takers, room, &c);
+    volt__raise_share(w);
     volt__splice(w, &c);
     return n;
 }
@@ -6122,13 +6137,11 @@ static void volt__leave_search(volt__worker *w) {
     w->is_counted = 0;
     if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
 }
-static inline volt__task *volt__pop_unlocked(volt__worker *w) {
-    return volt__is_solo(w) ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
-}
 static inline volt__task *volt__pop_ring(volt__worker *w) {
-    volt__lock_mine(w);
-    volt__task *t = volt__pop_unlocked(w);
-    volt__unlock_mine(w);
+    if (volt__is_solo(w)) return volt__ring_pop_solo(&w->ring);
+    volt__biased_lock(&w->mine);
+    volt__task *t = volt__ring_pop(&w->ring);
+    volt__biased_unlock(&w->mine);
     return t;
 }
 static volt__task *volt__take_share(volt__worker *w) {
@@ -6142,7 +6155,7 @@ static inline void volt__end_lifo_run(volt__worker *w) {
     w->stats.lifo_polls += w->lifo_run;
     w->lifo_run = 0;
 }
-static inline volt__task *volt__take_unlocked(volt__worker *w) {
+static inline volt__task *volt__take_locked(volt__worker *w, int is_solo) {
     volt__task *t = volt__load_rlx(&w->lifo); // rlx: under the lock
     if (t && w->lifo_run < VOLT_LIFO_MAX) {
         volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
@@ -6150,12 +6163,17 @@ static inline volt__task *volt__take_unlocked(volt__worker *w) {
         return t;
     }
     if (w->lifo_run > 0) volt__end_lifo_run(w);
-    return volt__pop_unlocked(w);
+    return is_solo ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
 }
 static VOLT__HOT volt__task *volt__take(volt__worker *w) {
-    volt__lock_mine(w);
-    volt__task *t = volt__take_unlocked(w);
-    volt__unlock_mine(w);
+    volt__task *t;
+    if (volt__is_solo(w)) {
+        t = volt__take_locked(w, 1);
+    } else {
+        volt__biased_lock(&w->mine);
+        t = volt__take_locked(w, 0);
+        volt__biased_unlock(&w->mine);
+    }
     return VOLT__LIKELY(t != NULL) ? t : volt__take_rest(w);
 }
 // Half of what another worker has, from its ring or else from its inbox.
@@ -6305,15 +6323,16 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
     }
 }
 // The share of one of so many takers: the first of it is next, the rest follows in the ring. A
-// quarter of it, if that ring is long: what spilled out of it would come back only to spill again.
+// quarter of it, if that ring is long.
 static volt__task *volt__take_some(volt__worker *w, volt__injector *q, uint32_t n_takers,
                                    uint64_t *count) {
     volt__chain c;
-    uint32_t len = volt__ring_len(&w->ring), least = VOLT_INJECT_BATCH / 4 + 1;
-    uint32_t n = len + least < VOLT_INJECT_BATCH ? VOLT_INJECT_BATCH - len : least;
+    uint32_t len = volt__ring_len(&w->ring), least = w->inject_most / 4 + 1;
+    uint32_t n = len + least < w->inject_most ? w->inject_most - len : least;
     volt__chain_init(&c);
     *count += volt__injector_pop(q, n_takers, volt__min32(n, volt__ring_room(&w->ring) + 1), &c);
     volt__task *t = volt__chain_pop(&c);
+    volt__raise_share(w);
     volt__splice(w, &c);
     return t;
 }
@@ -6469,6 +6488,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->avg_ns = VOLT_POLL_NS;
     w->last = w->busy_since = VOLT_NOW_NS();
     w->tick = w->wheel.elapsed = volt__tick_floor(rt, w->last);
+    w->inject_most = VOLT_INJECT_BATCH;
     w->inject_due = w->inject_every =
         volt__clamp32(VOLT_INJECT_NS / VOLT_POLL_NS, 1, VOLT_INJECT_MAX);
     w->event_due = w->event_every =

@@ -315,7 +315,8 @@ static uint32_t chain_len(const volt__injector *q) {
 static void check_worker(volt_rt *rt, uint32_t i, queued *all) {
     volt__worker *w = rt->workers[i];
     int is_asleep = volt__idle_is_parked(&rt->idle, i);
-    uint32_t own = volt__ring_len(&w->ring) + (w->lifo != NULL), placed = chain_len(&w->inbox);
+    uint32_t own = volt__ring_n_claimed(&w->ring) + volt__ring_len(&w->ring) + (w->lifo != NULL);
+    uint32_t placed = chain_len(&w->inbox);
     SIM_CHECK(volt__head_distance(w->ring.head) == 0);
     if (is_asleep && own > 0) sim_fail("worker %u sleeps on %u tasks", i, own);
     if (!w->is_blocked) SIM_CHECK(volt__load_of(rt, i) == own + placed + !is_asleep);
