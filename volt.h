@@ -182,7 +182,11 @@
 // one on the pool may wait for ever, once there are 16 such. A shutdown cancels what waits for a
 // thread, and waits for what has begun.
 //
-// ---- placement
+// ---- order and placement
+// A worker runs its tasks in the order in which they came, but for what was woken or spawned last,
+// which is next; and of what one poll spawns, once more than 256 wait there, the newest goes before
+// the older ones, of which 128 go to the queue for all each 8 ms. So a tree of tasks is walked in
+// depth, and has few of its tasks alive at a time.
 // What workers spawn and wake stays with them, until others steal it; they cannot steal what was
 // woken last, and up to 8 tasks that the worker has taken for its next microsecond: should the one
 // it polls block it, these wait for the watch, as all else does that a stuck worker has.
@@ -431,6 +435,7 @@
 //   ring pop      a cas for each   up to 8 by one cas   a third of a task's rmw         make model
 //   steal         may be given up  always released      lost slots never come back      test_queues
 //   overflow      the oldest half  the newest half      the oldest waited longest       test_queues
+//   ... of many   to the injector  own spill, newest    a tree of tasks goes in depth   test_sched
 //   idle bitmap   64 workers       any number           there are more CPUs than 64     test_sched
 //   timers        on worker 0      on each worker       one long poll froze all timers  test_rescue
 //   stuck worker  unseen           watched, 750 us      all it has is taken in 2 ms     test_rescue
@@ -992,7 +997,7 @@ typedef struct volt_config {
     X_(placed, "spawns and wake-ups fetched from the own inbox")         \
     X_(steals, "successful steals")                                      \
     X_(stolen, "tasks stolen")                                           \
-    X_(overflows, "full rings emptied into the injector")                \
+    X_(overflows, "full rings, of which half went elsewhere")                \
     X_(searches, "times a worker went looking for work")                 \
     X_(parks, "blocking epoll_wait calls")                               \
     X_(unparks, "sleeping workers woken through their eventfd")          \
@@ -2129,6 +2134,12 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_INJECT_LEAST
 #  define VOLT_INJECT_LEAST 16 // at a time behind a ring that spilled, and from there one more each
 #endif
+#ifndef VOLT_SPILL_CAP
+#  define VOLT_SPILL_CAP 64u // batches of tasks behind a ring; a power of two
+#endif
+#ifndef VOLT_SPILL_MS
+#  define VOLT_SPILL_MS 8 // so often the oldest of them go to the injector
+#endif
 #ifndef VOLT_WAKE_NS
 #  define VOLT_WAKE_NS 5000 // what waking a sleeping worker costs: work worth less stays local
 #endif
@@ -2430,7 +2441,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [L3]  biased: store, then a look       revoke: lock, then membarrier  "held" vs "revoked"     SB
 //  [Q1]  ring push, steal: tail store     steal: tail load               slot contents           MP
 //  [Q2]  ring pop, steal: head cas        ring push, steal: head load    slots free again        MP
-//  [Q3]  injector push, pop: len store    injector_pop, takeable: load   "something is queued"   MP
+//  [Q3]  injector, spill: len store       pop, takeable: load            "something is queued"   MP
 //  [Q4]  lifo push: store                 rescue: load, under [L3]       the task in the slot    MP
 //  [Q5]  rescue: next                     push: load of next             its slots were read     MP
 //  [Q6]  claim: claimed                   queued_at: load of claimed     head, next              MP
@@ -3288,7 +3299,7 @@ static void volt__slabs_destroy(volt__slabs *all) {
 }
 
 //==================================================================================================
-// >>queues  node lists, task chains, injector, ring
+// >>queues  node lists, task chains, injector, spill, ring
 //==================================================================================================
 // Lists of nodes are circular; *head is the first, its
 // prev_ the last. All calls under the owner's lock.
@@ -3340,6 +3351,13 @@ static inline volt__task *volt__chain_pop(volt__chain *c) {
     VOLT_ASSERT(c->len > 0);
     c->len--;
     return t;
+}
+static void volt__chain_append(volt__chain *c, const volt__chain *more) {
+    VOLT_ASSERT(more->head && !more->tail->next);
+    if (c->tail) c->tail->next = more->head;
+    else c->head = more->head;
+    c->tail = more->tail;
+    c->len += more->len;
 }
 // The first n, of which `last` is the last.
 static inline void volt__chain_cut(volt__chain *c, volt__task *last, uint32_t n,
@@ -3426,6 +3444,74 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
     volt__store_rel(&q->len, q->len - got); // [Q3] with is_empty
     volt__unlock(&q->lock);
     return got;
+}
+
+// ---- spill: batches of tasks that did not fit into a worker's ring. The worker goes on with the
+// newest, so that a tree of tasks grows in depth: few of them are there at a time, and those are in
+// the cache. Others take of the oldest, from which most is still to come.
+//   operation         by                      meanwhile is_empty says
+//   push              owner                   1 until the store of len, but not for the owner [Q3]
+//   pop               owner, thieves          0: a look in vain
+//   take_all          owner, the watch        the same
+// Any two of these: one after the other, by `lock`; each takes effect when it lets go of it.
+typedef struct volt__spill {
+    VOLT__ALIGN(VOLT__LINE) uint32_t lock;
+    uint32_t oldest, n; // under lock: where the oldest batch is; how many there are
+    uint32_t len;       // W under lock, R any [Q3]: tasks
+    volt__chain batch[VOLT_SPILL_CAP];
+} volt__spill;
+VOLT__SASSERT((VOLT_SPILL_CAP & (VOLT_SPILL_CAP - 1)) == 0 && VOLT_SPILL_CAP > 1, "power of two");
+typedef enum volt__spill_end { VOLT__OLDEST, VOLT__NEWEST } volt__spill_end;
+
+static inline int volt__spill_is_empty(const volt__spill *s) {
+    return volt__load_acq(&s->len) == 0; // [Q3] a task seen here may be popped
+}
+static volt__chain *volt__spill_batch(volt__spill *s, uint32_t i) {
+    return &s->batch[(s->oldest + i) & (VOLT_SPILL_CAP - 1)];
+}
+static void volt__spill_drop_oldest(volt__spill *s) {
+    VOLT_ASSERT(s->n > 0);
+    s->oldest++;
+    s->n--;
+}
+// Where there is no room, the two oldest become one.
+static void volt__spill_push(volt__spill *s, const volt__chain *c) {
+    VOLT_ASSERT(c->head && !c->tail->next);
+    volt__lock(&s->lock);
+    if (s->n == VOLT_SPILL_CAP) {
+        volt__chain both = *volt__spill_batch(s, 0);
+        volt__spill_drop_oldest(s);
+        volt__chain_append(&both, volt__spill_batch(s, 0));
+        *volt__spill_batch(s, 0) = both;
+    }
+    *volt__spill_batch(s, s->n++) = *c;
+    volt__store_rel(&s->len, s->len + c->len); // [Q3] with is_empty
+    volt__unlock(&s->lock);
+}
+// So many of the batch at this end, if it has them, in their order; appended to *c.
+static uint32_t volt__spill_pop(volt__spill *s, volt__spill_end end, uint32_t most,
+                                volt__chain *c) {
+    uint32_t got = 0;
+    if (volt__spill_is_empty(s)) return 0;
+    volt__lock(&s->lock);
+    if (s->n > 0) {
+        volt__chain *from = volt__spill_batch(s, end == VOLT__NEWEST ? s->n - 1 : 0);
+        for (; got < most && from->head; got++) volt__chain_push(c, volt__chain_pop(from));
+        if (!from->head && end == VOLT__OLDEST) volt__spill_drop_oldest(s);
+        else if (!from->head) s->n--;
+        VOLT_ASSERT(got <= s->len && (s->len == got) == (s->n == 0));
+        volt__store_rel(&s->len, s->len - got); // [Q3] with is_empty
+    }
+    volt__unlock(&s->lock);
+    return got;
+}
+// The oldest first, appended to *c.
+static void volt__spill_take_all(volt__spill *s, volt__chain *c) {
+    if (volt__spill_is_empty(s)) return;
+    volt__lock(&s->lock);
+    for (; s->n > 0; volt__spill_drop_oldest(s)) volt__chain_append(c, volt__spill_batch(s, 0));
+    volt__store_rel(&s->len, 0); // [Q3] with is_empty
+    volt__unlock(&s->lock);
 }
 
 // ---- ring: bounded FIFO, pushed and popped by its owner, stolen from by anyone
@@ -5038,15 +5124,16 @@ static uint32_t volt__wait_mark(uint64_t tick) {
 //==================================================================================================
 // >>worker  what a worker is, and its loop: schedule, poll, look around, search, park
 //==================================================================================================
-// Order of work: the injector when it is due, maintenance when it is due,
-// LIFO slot (at most VOLT_LIFO_MAX times running), ring, a share of the
-// injector, own reactor and wheel, steal, park. All counted in polls.
+// Order of work: spill, inbox or injector in turn when they are due, maintenance
+// when it is due, LIFO slot (at most VOLT_LIFO_MAX times running), ring, spill, a
+// share of the injector, own reactor and wheel, steal, park. All counted in polls.
 //
 // Who serves what, while at least one worker sleeps:
 //   waiting          home parked           home awake     home stuck
 //   injector task    pusher's claim [I1]   inject_due     a claimed or watching peer
 //   inbox task       pusher's claim [I1]   inject_due     the same, or a searching one
 //   ring, LIFO task  cannot be (I2)        owner          the watch, two periods at most
+//   spilled task     cannot be (I2)        owner          a claimed or searching peer, the watch
 //   ready fd, timer  its own epoll_wait    maintenance    the watch, two periods at most
 // With one worker, or all of them stuck, nobody can: the documented limit.
 struct volt__worker {
@@ -5058,7 +5145,10 @@ struct volt__worker {
     uint32_t due, slice;  // polls left until one of the next two is due; the same at the last count
     // polls left at the last count, and from when it starts over
     uint32_t inject_due, inject_every, event_due, event_every;
-    uint32_t inject_most; // of the injector at a time: few behind a ring that spilled into it
+    uint32_t inject_most; // of what waits behind the ring at a time: few once that was full
+    uint32_t source;      // where this was last found when it was due
+    uint32_t filled_due;  // when a task last went past the LIFO slot into the ring
+    uint64_t spill_tick;  // when the spill was empty, or its oldest left it
     // ring length worth waking somebody for
     uint32_t wake_at;
     uint64_t fresh;  // image of wait_, budget_, abort_ and shield_ as most polls start with them
@@ -5072,7 +5162,6 @@ struct volt__worker {
     uint8_t is_guest;     // carried by whoever is inside volt_rt_step
     uint8_t is_stepped;   // guest: must not block, but leave and be away
     uint8_t is_away;      // guest: asleep, its thread in the application's loop
-    uint8_t is_inbox_next; // which of inbox and injector is asked first when they are due
     uint8_t is_wanted;    // another thread waits for the helm
     uint8_t is_home;      // at the helm is its own thread, the only one that may give up
     uint32_t quota;       // guest: polls left of this step; others: 0
@@ -5096,6 +5185,7 @@ struct volt__worker {
     uint32_t helm_next, helm_now;
     uint32_t is_blocked;  // W owner, R any (hint): nothing is placed here
     volt__injector inbox; // with .placement: any pushes, owner and thieves pop [Q3]
+    volt__spill spill;    // owner pushes, he and thieves pop [Q3]
 #if VOLT_TRACE
     volt__trace trace;
 #endif
@@ -5368,6 +5458,7 @@ static uint32_t volt__queued_at(const volt__worker *w) {
     uint32_t tail = volt__load_rlx(&w->ring.tail); // rlx: hint
     uintptr_t placed = volt__load_rlx(&w->inbox.len); // rlx: hint
     return mine + volt__ring_gap(volt__head_index(head), tail) +
+           volt__load_rlx(&w->spill.len) + // rlx: hint
            VOLT__CAST(uint32_t, placed + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
 }
 // And one for what it runs. UINT32_MAX: it blocks.
@@ -5443,8 +5534,10 @@ static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
 static inline uint32_t volt__backlog(const volt__worker *w) {
     return volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w));
 }
-// To the tail of the own ring; a full one is halved into the injector.
-static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t) {
+// To the tail of the own ring; a full one is halved: into the spill, if the poll that fills it
+// spawns several, else into the injector, which keeps the order of all.
+static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t,
+                                                          int is_of_several) {
     volt__chain c;
     volt__chain_init(&c);
     volt__lock_mine(w);
@@ -5453,16 +5546,19 @@ static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt_
     volt__chain_push(&c, t);
     w->stats.overflows++;
     w->inject_most = VOLT_INJECT_LEAST;
-    volt__inject(w->rt, &c);
+    if (is_of_several) volt__spill_push(&w->spill, &c);
+    else volt__injector_push(&w->rt->injector, &c);
+    volt__notify(w->rt);
 }
-static inline void volt__push_ring(volt__worker *w, volt__task *t) {
+static inline void volt__push_tail(volt__worker *w, volt__task *t, int is_of_several) {
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
     if (VOLT__UNLIKELY(!volt__ring_push(&w->ring, t))) {
-        volt__push_overflow(w, t);
+        volt__push_overflow(w, t, is_of_several);
     } else if (!volt__is_solo(w) && volt__backlog(w) - w->wake_at <= 1) {
         volt__notify(w->rt); // at wake_at, or one above: a push into the LIFO slot does not look
     }
 }
+static inline void volt__push_ring(volt__worker *w, volt__task *t) { volt__push_tail(w, t, 0); }
 static inline volt__task *volt__swap_lifo(volt__worker *w, volt__task *t) {
     volt__lock_mine(w);
     volt__task *old = volt__load_rlx(&w->lifo); // rlx: under the lock
@@ -5474,18 +5570,21 @@ static inline volt__task *volt__take_lifo(volt__worker *w) { return volt__swap_l
 // A wake-up or spawn made by a running poll: next in turn, in place of the one that was. A push
 // into an empty slot wakes nobody: its worker takes it after this poll, and waking another costs
 // more than it would gain.
-static inline void volt__push_lifo(volt__worker *w, volt__task *t) {
+static inline void volt__push_next(volt__worker *w, volt__task *t, int is_spawn) {
     volt__task *old;
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
     if (w->lifo_run >= VOLT_LIFO_MAX) {
-        volt__push_ring(w, t);
+        int is_second = w->filled_due == w->due; // of this poll
+        w->filled_due = w->due;
+        volt__push_tail(w, t, is_spawn && is_second);
         return;
     }
     old = volt__load_rlx(&w->lifo); // rlx: others only take
     if (old && !volt__is_solo(w)) old = volt__swap_lifo(w, t);
     else volt__store_rel(&w->lifo, t); // [Q4] with the watch
-    if (old) volt__push_ring(w, old);
+    if (old) volt__push_tail(w, old, is_spawn); // not the first one of this poll
 }
+static inline void volt__push_lifo(volt__worker *w, volt__task *t) { volt__push_next(w, t, 0); }
 // Takes what events, timers or the injector brought, in order, into the own ring.
 static void volt__splice(volt__worker *w, volt__chain *c) {
     volt__task *t;
@@ -5510,10 +5609,22 @@ static uint32_t volt__fetch(volt__worker *w, volt__injector *q, uint32_t n_taker
     volt__splice(w, &c);
     return n;
 }
-// What was placed here, or a share of the injector.
+static uint32_t volt__fetch_spilled(volt__worker *w) {
+    volt__chain c;
+    volt__chain_init(&c);
+    uint32_t most = volt__min32(volt__ring_room(&w->ring), w->inject_most);
+    if (volt__spill_pop(&w->spill, VOLT__NEWEST, most, &c) == 0) return 0;
+    uint32_t n = c.len;
+    volt__raise_share(w);
+    volt__splice(w, &c);
+    return n;
+}
+// What spilled here, what was placed here, or a share of the injector.
 static uint32_t volt__fetch_share(volt__worker *w) {
     volt__injector *q = &w->rt->injector;
-    uint32_t n = volt__has_inboxes(w->rt) ? volt__fetch(w, &w->inbox, 1) : 0;
+    uint32_t n = volt__fetch_spilled(w);
+    if (n > 0) return n;
+    n = volt__has_inboxes(w->rt) ? volt__fetch(w, &w->inbox, 1) : 0;
     w->stats.placed += n;
     if (n > 0 || volt__injector_is_empty(q)) return n;
     // After that look: a fresh thread may see itself counted only with what came after it.
@@ -6093,6 +6204,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__take_private(stuck, &got.chain);
     if (volt__has_inboxes(w->rt))
         volt__injector_pop(&stuck->inbox, 1, volt__ring_room(&w->ring), &got.chain);
+    volt__spill_take_all(&stuck->spill, &got.chain);
     w->stats.rescued += got.chain.len;
     volt__splice(w, &got.chain);
     w->stats.rescued += volt__ring_steal(&stuck->ring, &w->ring);
@@ -6127,6 +6239,7 @@ static int volt__is_anything_takeable(volt_rt *rt) {
     if (!volt__injector_is_empty(&rt->injector)) return 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
         if (volt__ring_is_takeable(&rt->workers[i]->ring)) return 1;
+        if (!volt__spill_is_empty(&rt->workers[i]->spill)) return 1;
         if (volt__has_inboxes(rt) && !volt__injector_is_empty(&rt->workers[i]->inbox)) return 1;
     }
     return 0;
@@ -6176,9 +6289,13 @@ static VOLT__HOT volt__task *volt__take(volt__worker *w) {
     }
     return VOLT__LIKELY(t != NULL) ? t : volt__take_rest(w);
 }
-// Half of what another worker has, from its ring or else from its inbox.
+// What spilled first from another worker, or half of its ring or of its inbox.
 static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
-    uint32_t n = volt__ring_steal(&from->ring, &w->ring);
+    volt__chain c;
+    volt__chain_init(&c);
+    uint32_t n = volt__spill_pop(&from->spill, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
+    volt__splice(w, &c);
+    if (n == 0) n = volt__ring_steal(&from->ring, &w->ring);
     return n == 0 && volt__has_inboxes(w->rt) ? volt__fetch(w, &from->inbox, 2) : n;
 }
 // I1. A sleeping worker owns no runnable task: with all others asleep and nothing injected there is
@@ -6253,7 +6370,7 @@ static void volt__come_back(volt__worker *w) {
 static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
-    VOLT_ASSERT(volt__ring_n_claimed(&w->ring) == 0);
+    VOLT_ASSERT(volt__ring_n_claimed(&w->ring) == 0 && volt__spill_is_empty(&w->spill));
     volt__count_busy(w, VOLT_NOW_NS()); // before others see it
     volt__tidy(w);
     if (VOLT__UNLIKELY(volt__backlog(w) > 0)) return; // the allocator's hook has woken a task
@@ -6322,37 +6439,68 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
     }
 }
-// The share of one of so many takers: the first of it is next, the rest follows in the ring. A
-// quarter of it, if that ring is long.
+// How many of those that waited behind a ring that has something are taken when they are due: a
+// quarter of a share, if that ring is long.
+static uint32_t volt__due_share(const volt__worker *w) {
+    uint32_t len = volt__ring_len(&w->ring), least = w->inject_most / 4 + 1;
+    uint32_t n = len + least < w->inject_most ? w->inject_most - len : least;
+    return volt__min32(n, volt__ring_room(&w->ring) + 1);
+}
+// The first of them is next, the rest follows in the ring.
+static volt__task *volt__take_first(volt__worker *w, volt__chain *c) {
+    volt__task *t = volt__chain_pop(c);
+    if (t) volt__raise_share(w);
+    volt__splice(w, c);
+    return t;
+}
 static volt__task *volt__take_some(volt__worker *w, volt__injector *q, uint32_t n_takers,
                                    uint64_t *count) {
     volt__chain c;
-    uint32_t len = volt__ring_len(&w->ring), least = w->inject_most / 4 + 1;
-    uint32_t n = len + least < w->inject_most ? w->inject_most - len : least;
     volt__chain_init(&c);
-    *count += volt__injector_pop(q, n_takers, volt__min32(n, volt__ring_room(&w->ring) + 1), &c);
-    volt__task *t = volt__chain_pop(&c);
-    volt__raise_share(w);
-    volt__splice(w, &c);
-    return t;
+    *count += volt__injector_pop(q, n_takers, volt__due_share(w), &c);
+    return volt__take_first(w, &c);
 }
 static volt__task *volt__take_shared(volt__worker *w) {
     volt__injector *q = &w->rt->injector;
     if (volt__injector_is_empty(q)) return NULL; // before `started`: see volt__fetch_share
     return volt__take_some(w, q, volt__started(w->rt), &w->stats.wakes_remote);
 }
-// Inbox and injector in turn, so that neither starves the other.
-static volt__task *volt__take_injected(volt__worker *w) {
-    if (!volt__has_inboxes(w->rt)) return volt__take_shared(w);
+static volt__task *volt__take_spilled(volt__worker *w) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__spill_pop(&w->spill, VOLT__NEWEST, volt__due_share(w), &c);
+    return volt__take_first(w, &c);
+}
+// Under tasks that go on spawning the oldest of the spill would never have a turn: now and then
+// some get a place in the injector.
+static void volt__age_spill(volt__worker *w) {
+    volt__chain c;
+    int is_empty = volt__spill_is_empty(&w->spill);
+    if (!is_empty && w->tick - w->spill_tick < VOLT_SPILL_MS) return;
+    w->spill_tick = w->tick;
+    volt__chain_init(&c);
+    volt__spill_pop(&w->spill, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
+    if (c.head) volt__inject(w->rt, &c);
+}
+// What waits behind the ring, in turn, so that none starves another.
+enum { VOLT__SPILLED, VOLT__PLACED, VOLT__SHARED, VOLT__SOURCES };
+static volt__task *volt__take_from(volt__worker *w, uint32_t source) {
+    if (source == VOLT__SPILLED) return volt__take_spilled(w);
+    if (source == VOLT__SHARED) return volt__take_shared(w);
+    if (!volt__has_inboxes(w->rt)) return NULL;
+    return volt__take_some(w, &w->inbox, 1, &w->stats.placed);
+}
+static volt__task *volt__take_due(volt__worker *w) {
     volt__task *t = NULL;
-    w->is_inbox_next = !w->is_inbox_next;
-    if (w->is_inbox_next) t = volt__take_some(w, &w->inbox, 1, &w->stats.placed);
-    if (!t) t = volt__take_shared(w);
-    if (!t && !w->is_inbox_next) t = volt__take_some(w, &w->inbox, 1, &w->stats.placed);
+    volt__age_spill(w);
+    for (uint32_t i = 0; i < VOLT__SOURCES && !t; i++) {
+        w->source = (w->source + 1) % VOLT__SOURCES;
+        t = volt__take_from(w, w->source);
+    }
     return t;
 }
-static int volt__is_more_injected(const volt__worker *w) {
-    return !volt__injector_is_empty(&w->rt->injector) ||
+static int volt__is_more_waiting(const volt__worker *w) {
+    return !volt__spill_is_empty(&w->spill) || !volt__injector_is_empty(&w->rt->injector) ||
            (volt__has_inboxes(w->rt) && !volt__injector_is_empty(&w->inbox));
 }
 // Serves what is due. 1: *t is next; NULL: the step has had its polls, somebody wants the helm, or
@@ -6363,8 +6511,8 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
     if (VOLT__UNLIKELY(w->is_guest && w->quota == 0)) return 1;
     if (w->inject_due == 0) {
         w->inject_due = w->inject_every;
-        *t = volt__take_injected(w);
-        if (volt__is_more_injected(w)) // its turn is when all that is here has had its own
+        *t = volt__take_due(w);
+        if (volt__is_more_waiting(w)) // its turn is when all that is here has had its own
             w->inject_due = volt__min32(w->inject_every, volt__ring_len(&w->ring) + 1);
     }
     if (!*t && w->event_due == 0) {
@@ -6374,7 +6522,7 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
     volt__plan_due(w);
     return *t != NULL;
 }
-// *t comes twice in a row: nothing else is queued here. What is in the injector goes first, or else
+// *t comes twice in a row: nothing else is in the ring. What waits behind it goes first, or else
 // events and timers.
 static __attribute__((noinline)) volt__task *volt__alone(volt__worker *w, volt__task *t) {
     volt__task *first = NULL;
@@ -6465,6 +6613,7 @@ static void volt__hand_out(volt__worker *w) {
     volt__chain_init(&c);
     while ((t = volt__take_lifo(w)) != NULL || (t = volt__pop_ring(w)) != NULL)
         volt__chain_push(&c, t);
+    volt__spill_take_all(&w->spill, &c);
     if (c.head) volt__inject(w->rt, &c);
 }
 #endif
@@ -6911,7 +7060,7 @@ static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) 
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->tick)); // rlx: for whoever looks on
     if (is_enqueued) volt__tell_wake(w->rt, w, t);
     volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
-    if (is_enqueued) volt__push_lifo(w, t);
+    if (is_enqueued) volt__push_next(w, t, 1);
 }
 static int volt__accept(volt__worker *w, volt__task *t, uint32_t refs, int is_enqueued) {
     if (w->is_closing) {

@@ -12,13 +12,13 @@
 //   S8  yield_many     200 tasks yield 1000 times each
 //   S9  there and back pairs of tasks and two channels of capacity 1: a number is sent, comes back
 //                      one larger; a one pair, b as many as workers, c 200
-//   S10 skynet         a tree of tasks, ten children each, down to a million leaves, which return
-//                      their ordinals; the others spawn their children and add up what these return
+//   S10 skynet         a tree of tasks, ten children each, down to a million leaves, which give
+//                      their ordinals; the others spawn their children and add up what these give
 //
 // S2, S6, S7o and S8 have the shape of the benchmarks of the same names in Tokio's tree. S7 is
-// what S7o becomes where spawn carries the value there and join brings it back. In S10 each task
-// joins its children one after the other: a group, whose children add to a sum of their parent's,
-// takes as long; a group that collects results, or a channel for each parent, longer.
+// what S7o becomes where spawn carries the value there and join brings it back. In S10
+// children leave their sum with their parent, which waits for all by a wait group: to join one
+// after the other would wake it ten times, and takes twice as long.
 // Every task counts its operations. ns are per operation; for the columns see bench.h.
 #include "counted.h"
 #define VOLT_IMPLEMENTATION
@@ -212,53 +212,58 @@ static volt_poll traveller_run(volt_cx *cx, void *arg) {
 
 enum { CHILDREN = 10, LEAVES = SHRINK == 1 ? 1000000 : 100000 };
 
-typedef struct leaf {
-    volt_frame frame;
-    int64_t ordinal;
-} leaf;
-
 typedef struct inner {
     volt_frame frame;
-    volt_handle children[CHILDREN];
-    int64_t first, leaves, sum, got; // ordinal of the first one of so many leaves
-    uint32_t i;
-    int rc;
+    struct inner *parent; // NULL: the root
+    volt_wait_group children;
+    int64_t first, leaves; // ordinal of the first one of so many
+    int64_t sums[CHILDREN];
+    int index, rc; // which child of its parent's
 } inner;
+typedef struct leaf {
+    volt_frame frame;
+    inner *parent;
+    int64_t ordinal;
+    int index;
+} leaf;
 
+static void give(inner *parent, int index, int64_t sum) {
+    parent->sums[index] = sum;
+    volt_wait_group_done(&parent->children);
+}
 static volt_poll leaf_run(volt_cx *cx, void *arg) {
     leaf *l = arg;
     VOLT_BEGIN(cx, l);
     tally_add(1);
-    VOLT_END(l->ordinal);
+    give(l->parent, l->index, l->ordinal);
+    VOLT_END(0);
 }
 
 static volt_poll inner_run(volt_cx *cx, void *arg);
 
-// One that cannot be started leaves its handle empty, which the join tells.
-static void spawn_children(volt_cx *cx, inner *n) {
-    const int64_t leaves = n->leaves / CHILDREN;
-    int rc = 0;
-    for (int i = 0; i < CHILDREN && rc == 0; i++) {
-        const int64_t first = n->first + i * leaves;
-        if (leaves == 1)
-            rc = VOLT_SPAWN(cx, &n->children[i], leaf_run, (leaf){ .ordinal = first });
-        else
-            rc = VOLT_SPAWN(cx, &n->children[i], inner_run,
-                            (inner){ .first = first, .leaves = leaves });
-    }
+static int spawn_child(volt_cx *cx, inner *n, int index) {
+    const int64_t leaves = n->leaves / CHILDREN, first = n->first + index * leaves;
+    if (leaves == 1)
+        return VOLT_SPAWN(cx, NULL, leaf_run,
+                          (leaf){ .parent = n, .ordinal = first, .index = index });
+    return VOLT_SPAWN(cx, NULL, inner_run,
+                      (inner){ .parent = n, .first = first, .leaves = leaves, .index = index });
 }
-
+// One that cannot be started gives nothing, which the sum tells.
+static void spawn_children(volt_cx *cx, inner *n) {
+    (void)volt_wait_group_add(&n->children, CHILDREN);
+    for (int i = 0; i < CHILDREN; i++)
+        if (spawn_child(cx, n, i) < 0) give(n, i, -1);
+}
 static volt_poll inner_run(volt_cx *cx, void *arg) {
     inner *n = arg;
+    int64_t sum = 0;
     VOLT_BEGIN(cx, n);
     spawn_children(cx, n);
-    n->sum = 0;
-    for (n->i = 0; n->i < CHILDREN; n->i++) {
-        VOLT_AWAIT(n->got, volt_join(cx, &n->children[n->i]));
-        if (n->got < 0) n->rc = (int)n->got;
-        n->sum += n->got;
-    }
-    VOLT_END(n->rc < 0 ? n->rc : n->sum);
+    VOLT_AWAIT(n->rc, volt_wait_group_wait(cx, &n->children));
+    for (int i = 0; i < CHILDREN; i++) sum += n->sums[i];
+    if (n->parent) give(n->parent, n->index, sum);
+    VOLT_END(n->rc < 0 ? n->rc : sum);
 }
 
 typedef struct skynet {

@@ -1576,27 +1576,27 @@ TEST(the_slot_for_the_next_task) {
 TEST(shares_of_the_injector) {
     begin(2);
     CHECK_EQ(volt__fetch_share(w), 0);
-    CHECK(!volt__take_share(w) && !volt__take_injected(w));
+    CHECK(!volt__take_share(w) && !volt__take_due(w));
     volt__task *t[3];
     volt__chain c = no_chain();
     for (int i = 0; i < 3; i++) volt__chain_push(&c, t[i] = still_task(w));
     volt__injector_push(&rt->injector, &c);
     CHECK_EQ(volt__fetch_share(w), 2); // 3 / 2 + 1
     CHECK(w->stats.wakes_remote == 2 && ring_len() == 2);
-    CHECK(volt__take_injected(w) == t[2] && w->stats.wakes_remote == 3);
-    CHECK(rt->injector.len == 0 && !volt__take_injected(w) && w->stats.wakes_remote == 3);
+    CHECK(volt__take_due(w) == t[2] && w->stats.wakes_remote == 3);
+    CHECK(rt->injector.len == 0 && !volt__take_due(w) && w->stats.wakes_remote == 3);
     CHECK(volt__pop_ring(w) == t[0] && volt__pop_ring(w) == t[1]);
     c = no_chain();
     for (int i = 0; i < 2; i++) volt__chain_push(&c, t[i]);
     volt__injector_push(&rt->injector, &c);
-    CHECK(volt__take_injected(w) == t[0] && rt->injector.len == 0); // 2 / 2 + 1
+    CHECK(volt__take_due(w) == t[0] && rt->injector.len == 0); // 2 / 2 + 1
     CHECK(volt__pop_ring(w) == t[1] && w->stats.wakes_remote == 5);
     c = no_chain();
     for (int i = 0; i < 2; i++) volt__chain_push(&c, t[i]);
     volt__injector_push(&rt->injector, &c);
     while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w));
     CHECK_EQ(volt__fetch_share(w), 0);
-    CHECK(volt__take_injected(w) == t[0] && rt->injector.len == 1); // one: the ring is full
+    CHECK(volt__take_due(w) == t[0] && rt->injector.len == 1); // one: the ring is full
     CHECK(volt__ring_room(&w->ring) == 0);
     end();
 }
@@ -1614,8 +1614,8 @@ TEST(inbox_and_injector_in_turn) {
         place_at(NULL, injected[i] = still_task(w));
     }
     while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w)); // one each
-    CHECK(volt__take_injected(w) == placed[0] && volt__take_injected(w) == injected[0]);
-    CHECK(volt__take_injected(w) == placed[1] && volt__take_injected(w) == injected[1]);
+    CHECK(volt__take_due(w) == placed[0] && volt__take_due(w) == injected[0]);
+    CHECK(volt__take_due(w) == placed[1] && volt__take_due(w) == injected[1]);
     while (ring_len() > 0) volt__pop_ring(w);
     CHECK(w->stats.placed == 2 && w->stats.wakes_remote == 2);
     CHECK_EQ(volt__fetch_share(w), 2); // idle: what was placed here comes first, and all of it
@@ -1625,13 +1625,138 @@ TEST(inbox_and_injector_in_turn) {
     CHECK(w->stats.placed == 4 && w->stats.wakes_remote == 4);
     for (int i = 0; i < 3; i++) { // where one is empty the other is asked
         place_at(w, placed[i]);
-        CHECK(volt__take_injected(w) == placed[i]);
+        CHECK(volt__take_due(w) == placed[i]);
         place_at(NULL, injected[i]);
-        CHECK(volt__take_injected(w) == injected[i]);
+        CHECK(volt__take_due(w) == injected[i]);
         place_at(NULL, injected[i]);
-        CHECK(volt__take_injected(w) == injected[i]);
+        CHECK(volt__take_due(w) == injected[i]);
     }
-    CHECK(!volt__take_injected(w) && !volt__fetch_share(w));
+    CHECK(!volt__take_due(w) && !volt__fetch_share(w));
+    end();
+}
+// A full ring, and one more of those that a poll spawns: half of it, and that one.
+enum { SPILT = VOLT_RING_CAP / 2 + 1 };
+static void fill_ring(void) {
+    while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w));
+}
+static volt__task *spill_half(void) {
+    volt__task *t = still_task(w);
+    fill_ring();
+    volt__push_tail(w, t, 1);
+    return t;
+}
+TEST(what_spills) {
+    begin(2);
+    w->wake_at = UINT32_MAX;
+    park_v();
+    w->inject_most = 99;
+    volt__task *t = spill_half();
+    CHECK(w->spill.len == SPILT && w->spill.batch[0].tail == t && rt->injector.len == 0);
+    CHECK(was_v_woken() && ring_len() == VOLT_RING_CAP / 2 && volt__is_anything_takeable(rt));
+    CHECK(w->stats.overflows == 1 && w->inject_most == VOLT_INJECT_LEAST);
+    CHECK_EQ(volt__queued_at(w), VOLT_RING_CAP + 1);
+    // what a spawn displaces was queued by the same poll; what a wake-up displaces goes to all
+    volt__task *a = still_task(w), *b = still_task(w), *c = still_task(w);
+    volt__push_next(w, a, 1);
+    fill_ring();
+    volt__push_next(w, b, 1);
+    CHECK(w->spill.n == 2 && w->spill.batch[(w->spill.oldest + 1) % VOLT_SPILL_CAP].tail == a);
+    fill_ring();
+    volt__push_lifo(w, c);
+    CHECK(w->spill.n == 2 && rt->injector.len == SPILT && rt->injector.tail == b);
+    // past the slot: what comes from one poll after the first
+    w->lifo_run = VOLT_LIFO_MAX;
+    w->filled_due = w->due + 1;
+    for (int i = 0; i < 3; i++) {
+        fill_ring();
+        volt__push_next(w, still_task(w), i < 2);
+        CHECK_EQ(w->spill.len, (i == 0 ? 2 : 3) * SPILT);
+        CHECK_EQ(rt->injector.len, (i == 2 ? 3 : 2) * SPILT);
+    }
+    fill_ring();
+    volt__push_ring(w, still_task(w)); // it yields
+    CHECK(w->spill.len == 3 * SPILT && rt->injector.len == 4 * SPILT);
+    end();
+}
+TEST(who_takes_what_of_a_spill) {
+    begin(2);
+    volt__task *oldest = NULL, *newest;
+    spill_half();
+    oldest = w->spill.batch[w->spill.oldest % VOLT_SPILL_CAP].head;
+    spill_half();
+    newest = w->spill.batch[(w->spill.oldest + 1) % VOLT_SPILL_CAP].head;
+    while (ring_len() > 0) volt__pop_ring(w);
+    uint32_t share = volt__min32(VOLT_INJECT_LEAST, volt__min32(SPILT, VOLT_RING_CAP));
+    CHECK_EQ(volt__fetch_share(w), share); // idle: the newest come first, in their order
+    CHECK(volt__pop_ring(w) == newest && w->spill.len == 2 * SPILT - share);
+    CHECK_EQ(w->inject_most, VOLT_INJECT_LEAST + 1);
+    share = volt__min32(SPILT, VOLT_INJECT_BATCH);
+    CHECK_EQ(volt__steal(v, w), share); // others begin with the oldest
+    CHECK(volt__pop_ring(v) == oldest && w->spill.len < SPILT + SPILT - share);
+    end();
+}
+TEST(a_spill_in_turn_with_injector_and_inbox) {
+    begin(2);
+    rt->cfg.placement = VOLT_PLACE_LEAST;
+    volt__task *placed[2], *injected[2], *spilt[3];
+    for (int i = 0; i < 2; i++) {
+        place_at(w, placed[i] = still_task(w));
+        place_at(NULL, injected[i] = still_task(w));
+    }
+    spill_half();
+    fill_ring(); // one each
+    spilt[0] = w->spill.batch[w->spill.oldest % VOLT_SPILL_CAP].head;
+    for (int i = 0; i < 2; i++) spilt[i + 1] = spilt[i]->next;
+    CHECK(volt__take_due(w) == placed[0] && volt__take_due(w) == injected[0]);
+    CHECK(volt__take_due(w) == spilt[0] && volt__take_due(w) == placed[1]);
+    CHECK(volt__take_due(w) == injected[1] && volt__take_due(w) == spilt[1]);
+    CHECK(volt__is_more_waiting(w) && volt__take_due(w) == spilt[2]); // nothing else is there
+    end();
+}
+TEST(the_oldest_of_a_spill_go_to_the_injector) {
+    begin(1);
+    volt__take_due(w);
+    spill_half();
+    volt__task *oldest = w->spill.batch[w->spill.oldest % VOLT_SPILL_CAP].head;
+    spill_half();
+    fill_ring(); // one at a time
+    uint64_t since = w->spill_tick;
+    w->tick = since + VOLT_SPILL_MS - 1;
+    volt__age_spill(w);
+    CHECK(w->spill.len == 2 * SPILT && rt->injector.len == 0);
+    w->tick++;
+    uint32_t n = volt__min32(SPILT, VOLT_INJECT_BATCH);
+    volt__age_spill(w);
+    CHECK(w->spill.len == 2 * SPILT - n && rt->injector.len == n && rt->injector.head == oldest);
+    volt__age_spill(w);
+    CHECK(w->spill_tick == since + VOLT_SPILL_MS && rt->injector.len == n);
+    // it counts from when it was last seen empty
+    volt__chain c = no_chain();
+    volt__spill_take_all(&w->spill, &c);
+    w->tick += 3 * VOLT_SPILL_MS;
+    volt__age_spill(w);
+    spill_half();
+    volt__age_spill(w);
+    CHECK(w->spill.len == SPILT && rt->injector.len == n);
+    end();
+}
+TEST(a_rescue_takes_the_spill) {
+    begin(2);
+    spill_half();
+    spill_half();
+    volt__worker *stuck = w;
+    v->is_counted = 1;
+    rt->idle.searching = 1;
+    volt__rescue(v, stuck);
+    CHECK(stuck->spill.len == 0 && v->stats.rescued >= 2 * SPILT);
+    CHECK(volt__ring_len(&v->ring) + rt->injector.len == v->stats.rescued);
+    end();
+}
+TEST(who_blocks_hands_its_spill_out) {
+    begin(2);
+    spill_half();
+    volt__hand_out(w);
+    CHECK(w->spill.len == 0 && ring_len() == 0 && rt->injector.len == VOLT_RING_CAP + 1);
     end();
 }
 TEST(half_an_inbox_is_stolen) {

@@ -287,11 +287,13 @@ class Runtime:
             for task in w.ring():
                 self.places[task] = f"ring {w.index}"
             self.places[int(w.value["lifo"])] = f"LIFO {w.index}"
+            for batch in w.spill():
+                self.find_queued_in(batch, f"spill {w.index}")
             self.find_queued_in(w.value["inbox"], f"inbox {w.index}")
         self.find_queued_in(self.value["injector"], "injector")
 
-    def find_queued_in(self, injector, place):
-        task, left = int(injector["head"]), int(injector["len"])
+    def find_queued_in(self, chain, place):
+        task, left = int(chain["head"]), int(chain["len"])
         while task and left > 0:
             self.places[task] = place
             task, left = self.task_layout.read(task)["next"], left - 1
@@ -389,6 +391,12 @@ class Worker:
         slots = [*range(claimed, claimed + n_claimed), *range(head, head + n)]
         return [int(ring["slot"][i % cap]) for i in slots]
 
+    def spill(self):
+        """The batches in it, the oldest one first."""
+        spill = self.value["spill"]
+        cap = spill["batch"].type.range()[1] + 1
+        return [spill["batch"][(int(spill["oldest"]) + i) % cap] for i in range(int(spill["n"]))]
+
     def polls(self, address):
         """This task, as far as can be told."""
         return self.task == address and not self.is_parked() and not int(self.value["is_counted"])
@@ -469,6 +477,7 @@ class Worker:
             "state": self.state(),
             "ring": len(self.ring()),
             "lifo": pointer(int(v["lifo"])),
+            "spill": int(v["spill"]["len"]),
             "inbox": int(v["inbox"]["len"]),
             "timer_s": None if due is None else rt.seconds(due - rt.tick),
             "task": pointer(task.address) if task else None,

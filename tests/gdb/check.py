@@ -127,13 +127,14 @@ def check_workers(wanted):
             check(f"asleep: {w}", w["state"] == "asleep" and w["task"] == w["lifo"] == "-")
             continue
         shown += [f"queued on inbox {index}"] * int(w["inbox"])
+        shown += [f"queued on spill {index}"] * int(w["spill"])
         shown.append(f"{w['task']} running on {index}")
         shown.append(f"{w['lifo']} queued on LIFO {index}")
         shown += ["queued on ring"] * int(w["ring"])
         check(f"thread: {w}", "(LWP " in w["thread"] and int(w["polls"]) > 0)
     rows = [line.split("|") for line in wanted]
     busy = [f"{r[0]} {r[2]}" for r in rows if re.match("running on|queued on LIFO", r[2])]
-    busy += [r[2] for r in rows if re.match("queued on (ring|inbox)", r[2])]
+    busy += [r[2] for r in rows if re.match("queued on (ring|inbox|spill)", r[2])]
     same("volt workers", busy, shown)
     check(f"one is lent, one blocked: {lent}", sorted(lent) == ["asleep", "blocked"])
 

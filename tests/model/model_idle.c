@@ -287,6 +287,15 @@ static void overflow_and_take_one(void *arg) { // the ring alone wakes nobody he
     for (int i = 0; i < MAX_ITEMS; i++) volt__push_ring(w, make_item(i));
     note_run(volt__take(w));
 }
+static void spill_and_take_one(void *arg) { // the same by a poll that spawns several
+    volt__worker *w = arg;
+    act_as(w);
+    w->needs_watch = 0;
+    w->wake_at = 100;
+    for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
+    if (!volt__spill_is_empty(&w->spill)) vmc_reached("a spill");
+    note_run(volt__take(w));
+}
 static void splice_items(volt__worker *w, int n) { // what its descriptors and timers have brought
     volt__chain c;
     volt__chain_init(&c);
@@ -317,6 +326,10 @@ static void share(void (*busy)(void *), int is_asleep) {
 SCENARIO(idle_push_sleeper) { share(push_two_and_take_one, 1); }
 SCENARIO(idle_push_parker) { share(push_two_and_take_one, 0); }
 SCENARIO(idle_overflow_sleeper) { share(overflow_and_take_one, 1); }
+SCENARIO(idle_spill_sleeper) {
+    vmc_must_happen("a spill");
+    share(spill_and_take_one, 1);
+}
 SCENARIO(idle_splice_sleeper) { share(splice_two_and_take_one, 1); }
 SCENARIO(idle_splice_parker) { share(splice_two_and_take_one, 0); }
 SCENARIO(idle_splice_overflow_sleeper) { share(splice_many_and_take_one, 1); }
@@ -340,6 +353,24 @@ SCENARIO(idle_thief_leaves) {
     run_beside(steal_and_leave, workers[1], 0);
     vmc_join(t);
     end_parts(2);
+}
+
+// The one who searches leaves with something else, and must see what has spilled meanwhile.
+static void spill_some(void *arg) {
+    volt__worker *w = arg;
+    act_as(w);
+    for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
+}
+SCENARIO(idle_spill_leave) {
+    make_runtime(3, UINT32_MAX);
+    workers[2]->wake_at = 100;
+    put_to_sleep(1);
+    start_searching(0);
+    int t1 = vmc_spawn(wake_and_take_one, workers[1]), t2 = vmc_spawn(spill_some, workers[2]);
+    run_beside(find, workers[0], 0);
+    vmc_join(t1);
+    vmc_join(t2);
+    end_parts(1);
 }
 
 // ---- the whole loop

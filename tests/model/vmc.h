@@ -170,6 +170,9 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #ifndef VOLT_RING_CAP
 #    define VOLT_RING_CAP 4u
 #endif
+#ifndef VOLT_SPILL_CAP
+#    define VOLT_SPILL_CAP 2u
+#endif
 #ifndef VOLT_RING_INDEX_BITS
 #    define VOLT_RING_INDEX_BITS 5
 #endif
