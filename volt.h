@@ -5609,22 +5609,10 @@ static uint32_t volt__fetch(volt__worker *w, volt__injector *q, uint32_t n_taker
     volt__splice(w, &c);
     return n;
 }
-static uint32_t volt__fetch_spilled(volt__worker *w) {
-    volt__chain c;
-    volt__chain_init(&c);
-    uint32_t most = volt__min32(volt__ring_room(&w->ring), w->inject_most);
-    if (volt__spill_pop(&w->spill, VOLT__NEWEST, most, &c) == 0) return 0;
-    uint32_t n = c.len;
-    volt__raise_share(w);
-    volt__splice(w, &c);
-    return n;
-}
-// What spilled here, what was placed here, or a share of the injector.
+// What was placed here, or a share of the injector.
 static uint32_t volt__fetch_share(volt__worker *w) {
     volt__injector *q = &w->rt->injector;
-    uint32_t n = volt__fetch_spilled(w);
-    if (n > 0) return n;
-    n = volt__has_inboxes(w->rt) ? volt__fetch(w, &w->inbox, 1) : 0;
+    uint32_t n = volt__has_inboxes(w->rt) ? volt__fetch(w, &w->inbox, 1) : 0;
     w->stats.placed += n;
     if (n > 0 || volt__injector_is_empty(q)) return n;
     // After that look: a fresh thread may see itself counted only with what came after it.
@@ -6257,7 +6245,24 @@ static inline volt__task *volt__pop_ring(volt__worker *w) {
     volt__biased_unlock(&w->mine);
     return t;
 }
+// The first is next, the rest follows in the ring.
+static volt__task *volt__take_first(volt__worker *w, volt__chain *c) {
+    volt__task *t = volt__chain_pop(c);
+    if (t) volt__raise_share(w);
+    volt__splice(w, c);
+    return t;
+}
+// One at least, also while a thief keeps the ring from being refilled: nobody else takes care of
+// the spill.
+static volt__task *volt__take_spilled(volt__worker *w, uint32_t most) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__spill_pop(&w->spill, VOLT__NEWEST, volt__min32(most, volt__ring_room(&w->ring) + 1), &c);
+    return volt__take_first(w, &c);
+}
 static volt__task *volt__take_share(volt__worker *w) {
+    volt__task *t = volt__take_spilled(w, w->inject_most);
+    if (t) return t;
     return volt__fetch_share(w) ? volt__pop_ring(w) : NULL;
 }
 static __attribute__((noinline)) volt__task *volt__take_rest(volt__worker *w) {
@@ -6443,33 +6448,20 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
 // quarter of a share, if that ring is long.
 static uint32_t volt__due_share(const volt__worker *w) {
     uint32_t len = volt__ring_len(&w->ring), least = w->inject_most / 4 + 1;
-    uint32_t n = len + least < w->inject_most ? w->inject_most - len : least;
-    return volt__min32(n, volt__ring_room(&w->ring) + 1);
-}
-// The first of them is next, the rest follows in the ring.
-static volt__task *volt__take_first(volt__worker *w, volt__chain *c) {
-    volt__task *t = volt__chain_pop(c);
-    if (t) volt__raise_share(w);
-    volt__splice(w, c);
-    return t;
+    return len + least < w->inject_most ? w->inject_most - len : least;
 }
 static volt__task *volt__take_some(volt__worker *w, volt__injector *q, uint32_t n_takers,
                                    uint64_t *count) {
     volt__chain c;
     volt__chain_init(&c);
-    *count += volt__injector_pop(q, n_takers, volt__due_share(w), &c);
+    uint32_t n = volt__min32(volt__due_share(w), volt__ring_room(&w->ring) + 1);
+    *count += volt__injector_pop(q, n_takers, n, &c);
     return volt__take_first(w, &c);
 }
 static volt__task *volt__take_shared(volt__worker *w) {
     volt__injector *q = &w->rt->injector;
     if (volt__injector_is_empty(q)) return NULL; // before `started`: see volt__fetch_share
     return volt__take_some(w, q, volt__started(w->rt), &w->stats.wakes_remote);
-}
-static volt__task *volt__take_spilled(volt__worker *w) {
-    volt__chain c;
-    volt__chain_init(&c);
-    volt__spill_pop(&w->spill, VOLT__NEWEST, volt__due_share(w), &c);
-    return volt__take_first(w, &c);
 }
 // Under tasks that go on spawning the oldest of the spill would never have a turn: now and then
 // some get a place in the injector.
@@ -6485,7 +6477,7 @@ static void volt__age_spill(volt__worker *w) {
 // What waits behind the ring, in turn, so that none starves another.
 enum { VOLT__SPILLED, VOLT__PLACED, VOLT__SHARED, VOLT__SOURCES };
 static volt__task *volt__take_from(volt__worker *w, uint32_t source) {
-    if (source == VOLT__SPILLED) return volt__take_spilled(w);
+    if (source == VOLT__SPILLED) return volt__take_spilled(w, volt__due_share(w));
     if (source == VOLT__SHARED) return volt__take_shared(w);
     if (!volt__has_inboxes(w->rt)) return NULL;
     return volt__take_some(w, &w->inbox, 1, &w->stats.placed);
@@ -6525,9 +6517,9 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
 // *t comes twice in a row: nothing else is in the ring. What waits behind it goes first, or else
 // events and timers.
 static __attribute__((noinline)) volt__task *volt__alone(volt__worker *w, volt__task *t) {
-    volt__task *first = NULL;
+    volt__task *first = volt__take_share(w);
     int is_over = 0;
-    if (!volt__fetch_share(w)) {
+    if (!first) {
         w->event_due = 0;
         is_over = volt__serve_due(w, &first) && !first;
     }

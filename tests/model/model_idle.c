@@ -287,14 +287,14 @@ static void overflow_and_take_one(void *arg) { // the ring alone wakes nobody he
     for (int i = 0; i < MAX_ITEMS; i++) volt__push_ring(w, make_item(i));
     note_run(volt__take(w));
 }
-static void spill_and_take_one(void *arg) { // the same by a poll that spawns several
+static void spill_and_take_two(void *arg) { // the same by a poll that spawns several
     volt__worker *w = arg;
     act_as(w);
     w->needs_watch = 0;
     w->wake_at = 100;
     for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
     if (!volt__spill_is_empty(&w->spill)) vmc_reached("a spill");
-    note_run(volt__take(w));
+    for (int i = 0; i < 2; i++) note_run(volt__take(w)); // what is left in the ring
 }
 static void splice_items(volt__worker *w, int n) { // what its descriptors and timers have brought
     volt__chain c;
@@ -315,20 +315,21 @@ static void splice_many_and_take_one(void *arg) { // more than its ring holds
     note_run(volt__take(arg));
 }
 // The other worker sleeps already, or is about to.
-static void share(void (*busy)(void *), int is_asleep) {
+static void share_of(void (*busy)(void *), int is_asleep, uint32_t n_items_) {
     make_runtime(2, UINT32_MAX);
     if (is_asleep) put_to_sleep(1);
     int t = vmc_spawn(is_asleep ? wake_and_take_one : take_one, workers[1]);
     run_beside(busy, workers[0], 0);
     vmc_join(t);
-    end_parts(2);
+    end_parts(n_items_);
 }
+static void share(void (*busy)(void *), int is_asleep) { share_of(busy, is_asleep, 2); }
 SCENARIO(idle_push_sleeper) { share(push_two_and_take_one, 1); }
 SCENARIO(idle_push_parker) { share(push_two_and_take_one, 0); }
 SCENARIO(idle_overflow_sleeper) { share(overflow_and_take_one, 1); }
 SCENARIO(idle_spill_sleeper) {
     vmc_must_happen("a spill");
-    share(spill_and_take_one, 1);
+    share_of(spill_and_take_two, 1, 3);
 }
 SCENARIO(idle_splice_sleeper) { share(splice_two_and_take_one, 1); }
 SCENARIO(idle_splice_parker) { share(splice_two_and_take_one, 0); }
@@ -360,8 +361,9 @@ static void spill_some(void *arg) {
     volt__worker *w = arg;
     act_as(w);
     for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
+    for (int i = 0; i < 2; i++) note_run(volt__take(w)); // what is left in the ring
 }
-SCENARIO(idle_spill_leave) {
+SCENARIO(idle_spill_leave, .class = VMC_BOUNDED, .preemptions = 2) {
     make_runtime(3, UINT32_MAX);
     workers[2]->wake_at = 100;
     put_to_sleep(1);
@@ -370,7 +372,7 @@ SCENARIO(idle_spill_leave) {
     run_beside(find, workers[0], 0);
     vmc_join(t1);
     vmc_join(t2);
-    end_parts(1);
+    end_parts(3);
 }
 
 // ---- the whole loop

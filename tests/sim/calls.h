@@ -306,10 +306,20 @@ typedef struct queued {
     uint64_t n; // tasks that stand in queues
     int is_anyone_asleep;
 } queued;
-static uint32_t chain_len(const volt__injector *q) {
+static uint32_t count_chain(const volt__task *t) {
     uint32_t n = 0;
-    for (const volt__task *t = q->head; t; t = t->next) n++;
+    for (; t; t = t->next) n++;
+    return n;
+}
+static uint32_t chain_len(const volt__injector *q) {
+    uint32_t n = count_chain(q->head);
     SIM_CHECK(n == q->len);
+    return n;
+}
+static uint32_t spill_len(volt__spill *s) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) n += count_chain(volt__spill_batch(s, i)->head);
+    SIM_CHECK(n == s->len);
     return n;
 }
 static void check_worker(volt_rt *rt, uint32_t i, queued *all) {
@@ -317,6 +327,7 @@ static void check_worker(volt_rt *rt, uint32_t i, queued *all) {
     int is_asleep = volt__idle_is_parked(&rt->idle, i);
     uint32_t own = volt__ring_n_claimed(&w->ring) + volt__ring_len(&w->ring) + (w->lifo != NULL);
     uint32_t placed = chain_len(&w->inbox);
+    own += spill_len(&w->spill);
     SIM_CHECK(volt__head_distance(w->ring.head) == 0);
     if (is_asleep && own > 0) sim_fail("worker %u sleeps on %u tasks", i, own);
     if (!w->is_blocked) SIM_CHECK(volt__load_of(rt, i) == own + placed + !is_asleep);

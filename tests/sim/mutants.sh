@@ -190,12 +190,9 @@ list() {
 - volt__hand_out(w);
 - VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
 + VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
-@ spill-kept: who looks for work leaves the spill of others alone
-- uint32_t n = volt__spill_pop(&from->spill, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
-+ uint32_t n = 0;
 @ spill-forgotten: an idle worker does not go on with its spill
-- if (volt__spill_pop(&w->spill, VOLT__NEWEST, most, &c) == 0) return 0;
-+ if (most <= VOLT_RING_CAP) return 0;
+- volt__task *t = volt__take_spilled(w, w->inject_most);
++ volt__task *t = NULL;
 @ place-silent: what is placed wakes nobody
 - volt__notify_first(rt, place);
 - }
