@@ -218,42 +218,39 @@ typedef struct inner {
     volt_wait_group children;
     int64_t first, leaves; // ordinal of the first one of so many
     int64_t sums[CHILDREN];
-    int index, rc; // which child of its parent's
+    int rc;
 } inner;
 typedef struct leaf {
     volt_frame frame;
     inner *parent;
     int64_t ordinal;
-    int index;
 } leaf;
 
-static void give(inner *parent, int index, int64_t sum) {
-    parent->sums[index] = sum;
+static void give(inner *parent, int64_t index, int64_t sum) {
+    parent->sums[index % CHILDREN] = sum;
     volt_wait_group_done(&parent->children);
 }
 static volt_poll leaf_run(volt_cx *cx, void *arg) {
     leaf *l = arg;
     VOLT_BEGIN(cx, l);
     tally_add(1);
-    give(l->parent, l->index, l->ordinal);
+    give(l->parent, l->ordinal, l->ordinal);
     VOLT_END(0);
 }
 
 static volt_poll inner_run(volt_cx *cx, void *arg);
 
-static int spawn_child(volt_cx *cx, inner *n, int index) {
-    const int64_t leaves = n->leaves / CHILDREN, first = n->first + index * leaves;
-    if (leaves == 1)
-        return VOLT_SPAWN(cx, NULL, leaf_run,
-                          (leaf){ .parent = n, .ordinal = first, .index = index });
+static int spawn_child(volt_cx *cx, inner *n, int64_t first, int64_t leaves) {
+    if (leaves == 1) return VOLT_SPAWN(cx, NULL, leaf_run, (leaf){ .parent = n, .ordinal = first });
     return VOLT_SPAWN(cx, NULL, inner_run,
-                      (inner){ .parent = n, .first = first, .leaves = leaves, .index = index });
+                      (inner){ .parent = n, .first = first, .leaves = leaves });
 }
 // One that cannot be started gives nothing, which the sum tells.
 static void spawn_children(volt_cx *cx, inner *n) {
+    const int64_t leaves = n->leaves / CHILDREN;
     (void)volt_wait_group_add(&n->children, CHILDREN);
-    for (int i = 0; i < CHILDREN; i++)
-        if (spawn_child(cx, n, i) < 0) give(n, i, -1);
+    for (int64_t i = 0; i < CHILDREN; i++)
+        if (spawn_child(cx, n, n->first + i * leaves, leaves) < 0) give(n, i, -1);
 }
 static volt_poll inner_run(volt_cx *cx, void *arg) {
     inner *n = arg;
@@ -262,7 +259,7 @@ static volt_poll inner_run(volt_cx *cx, void *arg) {
     spawn_children(cx, n);
     VOLT_AWAIT(n->rc, volt_wait_group_wait(cx, &n->children));
     for (int i = 0; i < CHILDREN; i++) sum += n->sums[i];
-    if (n->parent) give(n->parent, n->index, sum);
+    if (n->parent) give(n->parent, n->first / n->leaves, sum);
     VOLT_END(n->rc < 0 ? n->rc : sum);
 }
 
