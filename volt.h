@@ -6256,6 +6256,7 @@ static volt__task *volt__take_first(volt__worker *w, volt__chain *c) {
 // the spill.
 static volt__task *volt__take_spilled(volt__worker *w, uint32_t most) {
     volt__chain c;
+    if (volt__spill_is_empty(&w->spill)) return NULL;
     volt__chain_init(&c);
     volt__spill_pop(&w->spill, VOLT__NEWEST, volt__min32(most, volt__ring_room(&w->ring) + 1), &c);
     return volt__take_first(w, &c);

@@ -509,9 +509,9 @@ typedef struct spill_model {
 static void spill_drop_first(spill_model *m) {
     memmove(&m->batch[0], &m->batch[1], (--m->n) * sizeof m->batch[0]);
 }
-static void spill_try_push(spill_model *m, fifo *idle) {
+static void spill_try_push(spill_model *m, fifo *rest) {
     volt__chain c;
-    if (!random_pick(idle, &c, 6)) return;
+    if (!random_pick(rest, &c, 6)) return;
     m->len += c.len;
     m->batch[m->n].first = m->batch[m->n].len = 0;
     for (volt__task *t = c.head; t; t = t->next) fifo_push(&m->batch[m->n], t);
@@ -523,7 +523,7 @@ static void spill_try_push(spill_model *m, fifo *idle) {
     }
     volt__spill_push(&m->spill, &c);
 }
-static void spill_try_pop(spill_model *m, volt__spill_end end, fifo *idle) {
+static void spill_try_pop(spill_model *m, volt__spill_end end, fifo *rest) {
     volt__chain c;
     volt__chain_init(&c);
     uint32_t most = (uint32_t)RANDOM_BELOW(8), at = end == VOLT__NEWEST && m->n ? m->n - 1 : 0;
@@ -533,12 +533,12 @@ static void spill_try_pop(spill_model *m, volt__spill_end end, fifo *idle) {
     m->len -= want;
     for (volt__task *t; (t = volt__chain_pop(&c));) {
         CHECK(t == fifo_pop(&m->batch[at]));
-        fifo_push(idle, t);
+        fifo_push(rest, t);
     }
     if (m->n && !m->batch[at].len && at) m->n--;
     else if (m->n && !m->batch[at].len) spill_drop_first(m);
 }
-static void spill_try_take_all(spill_model *m, fifo *idle) {
+static void spill_try_take_all(spill_model *m, fifo *rest) {
     volt__chain c;
     volt__chain_init(&c);
     volt__spill_take_all(&m->spill, &c);
@@ -546,23 +546,23 @@ static void spill_try_take_all(spill_model *m, fifo *idle) {
     for (uint32_t i = 0; i < m->n; i++)
         for (volt__task *t; (t = fifo_pop(&m->batch[i]));) {
             CHECK(t == volt__chain_pop(&c));
-            fifo_push(idle, t);
+            fifo_push(rest, t);
         }
     CHECK(!volt__chain_pop(&c));
     m->n = m->len = 0;
 }
 TEST(a_spill_is_popped_at_its_newest_and_at_its_oldest) {
     static volt__task t[4000];
-    static fifo idle;
+    static fifo rest;
     static spill_model m;
-    for (int i = 0; i < 4000; i++) fifo_push(&idle, &t[i]);
+    for (int i = 0; i < 4000; i++) fifo_push(&rest, &t[i]);
     m.spill.oldest = UINT32_MAX - 3; // wraps soon
     uint32_t most = 0;
     for (int k = 0; k < 30000; k++) {
         uint64_t dice = RANDOM_BELOW(100);
-        if (dice < (k / 1000 % 2 ? 60 : 40)) spill_try_push(&m, &idle);
-        else if (dice < 99) spill_try_pop(&m, dice % 2 ? VOLT__NEWEST : VOLT__OLDEST, &idle);
-        else if (k % 3 == 0) spill_try_take_all(&m, &idle);
+        if (dice < (k / 1000 % 2 ? 60 : 40)) spill_try_push(&m, &rest);
+        else if (dice < 99) spill_try_pop(&m, dice % 2 ? VOLT__NEWEST : VOLT__OLDEST, &rest);
+        else if (k % 3 == 0) spill_try_take_all(&m, &rest);
         most = m.n > most ? m.n : most;
         CHECK(m.spill.n == m.n && m.spill.len == m.len);
         CHECK_EQ(volt__spill_is_empty(&m.spill), m.len == 0);
