@@ -101,7 +101,7 @@ static volt_poll filer_run(volt_cx *cx, void *arg) {
     CHECK_EQ(f->rc, -ENOENT);
     VOLT_AWAIT(f->rc, volt_file_close(cx, &f->op, f->fd));
     CHECK_EQ(f->rc, 0);
-    VOLT_AWAIT(f->rc, volt_file_close(cx, &f->op, f->fd));
+    VOLT_AWAIT(f->rc, volt_file_close(cx, &f->op, -1)); // not fd: another worker's by now, maybe
     CHECK_EQ(f->rc, -EBADF);
     // whole files
     VOLT_AWAIT(f->rc, volt_file_load(cx, &f->op, path, f->from, SIZE));

@@ -501,61 +501,58 @@ TEST(what_many_inject_many_take_once_and_in_order) {
 
 // ---- spill: a row of batches
 
+enum { SPILL_TASKS = 1000 };
 typedef struct spill_model {
     volt__spill spill;
-    fifo batch[VOLT_SPILL_CAP + 1];
-    uint32_t n, len;
+    volt__task *at[SPILL_TASKS]; // the oldest first
+    uint32_t len, n, batch[VOLT_SPILL_CAP + 1];
 } spill_model;
-static void spill_drop_first(spill_model *m) {
-    memmove(&m->batch[0], &m->batch[1], (--m->n) * sizeof m->batch[0]);
-}
 static void spill_try_push(spill_model *m, fifo *rest) {
     volt__chain c;
     if (!random_pick(rest, &c, 6)) return;
-    m->len += c.len;
-    m->batch[m->n].first = m->batch[m->n].len = 0;
-    for (volt__task *t = c.head; t; t = t->next) fifo_push(&m->batch[m->n], t);
-    if (m->n++ == VOLT_SPILL_CAP) { // the two oldest become one
-        fifo both = m->batch[0];
-        for (volt__task *t; (t = fifo_pop(&m->batch[1]));) fifo_push(&both, t);
-        spill_drop_first(m);
-        m->batch[0] = both;
+    m->batch[m->n++] = c.len;
+    for (volt__task *t = c.head; t; t = t->next) m->at[m->len++] = t;
+    if (m->n > VOLT_SPILL_CAP) { // the two oldest become one
+        m->batch[1] += m->batch[0];
+        memmove(&m->batch[0], &m->batch[1], --m->n * sizeof m->batch[0]);
     }
     volt__spill_push(&m->spill, &c);
+}
+// The first `got` of c are what stands in the model from `from` on.
+static void spill_take(spill_model *m, volt__chain *c, uint32_t from, uint32_t got, fifo *rest) {
+    CHECK_EQ(c->len, got);
+    for (uint32_t i = from; i < from + got; i++) {
+        CHECK(volt__chain_pop(c) == m->at[i]);
+        fifo_push(rest, m->at[i]);
+    }
+    m->len -= got;
+    memmove(&m->at[from], &m->at[from + got], (m->len - from) * sizeof m->at[0]);
 }
 static void spill_try_pop(spill_model *m, volt__spill_end end, fifo *rest) {
     volt__chain c;
     volt__chain_init(&c);
-    uint32_t most = (uint32_t)RANDOM_BELOW(8), at = end == VOLT__NEWEST && m->n ? m->n - 1 : 0;
-    uint32_t want = m->n ? least(most, m->batch[at].len) : 0;
+    uint32_t most = (uint32_t)RANDOM_BELOW(8), k = end == VOLT__NEWEST && m->n ? m->n - 1 : 0;
+    uint32_t want = m->n ? least(most, m->batch[k]) : 0;
+    uint32_t from = end == VOLT__NEWEST && m->n ? m->len - m->batch[k] : 0;
     CHECK_EQ(volt__spill_pop(&m->spill, end, most, &c), want);
-    CHECK_EQ(c.len, want);
-    m->len -= want;
-    for (volt__task *t; (t = volt__chain_pop(&c));) {
-        CHECK(t == fifo_pop(&m->batch[at]));
-        fifo_push(rest, t);
-    }
-    if (m->n && !m->batch[at].len && at) m->n--;
-    else if (m->n && !m->batch[at].len) spill_drop_first(m);
+    spill_take(m, &c, from, want, rest);
+    if (!m->n) return;
+    m->batch[k] -= want;
+    if (m->batch[k]) return;
+    memmove(&m->batch[k], &m->batch[k + 1], (--m->n - k) * sizeof m->batch[0]);
 }
 static void spill_try_take_all(spill_model *m, fifo *rest) {
     volt__chain c;
     volt__chain_init(&c);
     volt__spill_take_all(&m->spill, &c);
-    CHECK_EQ(c.len, m->len);
-    for (uint32_t i = 0; i < m->n; i++)
-        for (volt__task *t; (t = fifo_pop(&m->batch[i]));) {
-            CHECK(t == volt__chain_pop(&c));
-            fifo_push(rest, t);
-        }
-    CHECK(!volt__chain_pop(&c));
-    m->n = m->len = 0;
+    spill_take(m, &c, 0, m->len, rest);
+    m->n = 0;
 }
 TEST(a_spill_is_popped_at_its_newest_and_at_its_oldest) {
-    static volt__task t[4000];
+    static volt__task t[SPILL_TASKS];
     static fifo rest;
     static spill_model m;
-    for (int i = 0; i < 4000; i++) fifo_push(&rest, &t[i]);
+    for (int i = 0; i < SPILL_TASKS; i++) fifo_push(&rest, &t[i]);
     m.spill.oldest = UINT32_MAX - 3; // wraps soon
     uint32_t most = 0;
     for (int k = 0; k < 30000; k++) {

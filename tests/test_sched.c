@@ -663,7 +663,7 @@ ROOT_TEST(a_full_ring_spills_and_loses_nothing,
 
 // A tree, walked in depth: a hundred thousand leaves, of which few are there at a time.
 enum { BRANCHES = 10, TREE_LEAVES = 100000 };
-enum { TREE_ALIVE = VOLT_SPILL_CAP < 64 ? TREE_LEAVES : 20000 }; // a small one soon has one batch
+enum { TREE_ALIVE = VOLT_SPILL_CAP < 64 ? TREE_LEAVES : TREE_LEAVES / 2 }; // else one batch soon
 typedef struct tree {
     int n_alive, most_alive, n_leaves;
 } tree;
