@@ -67,7 +67,7 @@ ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3)")  # tasks that do not meet:
 CROWDED = {"S2", "S3", "S10"}  # the rows for 4 workers
 BY_CPU = {"T3a"}               # deadlines fix the wall time
 
-RUN_SECONDS = 0.2   # what a run should take
+RUN_SECONDS = 0.12  # what a run should take
 LONG_SECONDS = 5.0  # rows in which volt takes longer have LONG_PAIRS rounds
 LONG_PAIRS = 7
 SLOW = 3            # times volt's figure: such a peer is left out, if a run takes LONG_SECONDS
