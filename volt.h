@@ -2179,7 +2179,7 @@ static __thread volt__worker *volt__tls;
 #  define VOLT_RETURNS 32 // slots of another worker's heap that are given back at a time
 #endif
 #ifndef VOLT_LOCK_LOOKS
-#  define VOLT_LOCK_LOOKS 4 // at a held lock, before sleeping
+#  define VOLT_LOCK_LOOKS 6 // at a held lock, before sleeping; some 50 us
 #endif
 #ifndef VOLT_LOCK_SPIN
 #  define VOLT_LOCK_SPIN 64u // times VOLT_CPU_RELAX, a microsecond, before the first; then doubled
