@@ -31,7 +31,7 @@
 // Implementation, each section using only those above it:
 //   >>seam     all that is outside, and every bound     >>atomics order in the name; the ledger
 //   >>base     misuse, texts, futex lock, bits
-//   >>memory   slabs for tasks                          >>queues  lists, chains, injector, ring
+//   >>memory   slabs for tasks                          >>queues  lists, chains, injector, spill
 //   >>task     the task word and its transitions        >>timers  hierarchical wheel
 //   >>fds      table of descriptors                     >>reactor epoll instances, eventfds
 //   >>idle     who sleeps, who searches; the watch      >>pool    threads for what blocks
@@ -6451,6 +6451,7 @@ static uint32_t volt__due_share(const volt__worker *w) {
     uint32_t len = volt__ring_len(&w->ring), least = w->inject_most / 4 + 1;
     return len + least < w->inject_most ? w->inject_most - len : least;
 }
+// Of an inbox, or of the injector: the share of one of so many takers.
 static volt__task *volt__take_some(volt__worker *w, volt__injector *q, uint32_t n_takers,
                                    uint64_t *count) {
     volt__chain c;

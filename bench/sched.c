@@ -16,9 +16,9 @@
 //                      their ordinals; the others spawn their children and add up what these give
 //
 // S2, S6, S7o and S8 have the shape of the benchmarks of the same names in Tokio's tree. S7 is
-// what S7o becomes where spawn carries the value there and join brings it back. In S10
-// children leave their sum with their parent, which waits for all by a wait group: to join one
-// after the other would wake it ten times, and takes twice as long.
+// what S7o becomes where spawn carries the value there and join brings it back. In S10 children
+// leave their sum with their parent, which waits for all by a wait group: to join one after the
+// other would wake it ten times, and takes twice as long.
 // Every task counts its operations. ns are per operation; for the columns see bench.h.
 #include "counted.h"
 #define VOLT_IMPLEMENTATION

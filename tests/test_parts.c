@@ -1651,7 +1651,8 @@ TEST(what_spills) {
     park_v();
     w->inject_most = 99;
     volt__task *t = spill_half();
-    CHECK(w->spill.len == SPILT && w->spill.batch[0].tail == t && rt->injector.len == 0);
+    CHECK(w->spill.len == SPILT && rt->injector.len == 0);
+    CHECK(volt__spill_batch(&w->spill, 0)->tail == t);
     CHECK(was_v_woken() && ring_len() == VOLT_RING_CAP / 2 && volt__is_anything_takeable(rt));
     CHECK(w->stats.overflows == 1 && w->inject_most == VOLT_INJECT_LEAST);
     CHECK_EQ(volt__queued_at(w), VOLT_RING_CAP + 1);
@@ -1660,7 +1661,7 @@ TEST(what_spills) {
     volt__push_next(w, a, 1);
     fill_ring();
     volt__push_next(w, b, 1);
-    CHECK(w->spill.n == 2 && w->spill.batch[(w->spill.oldest + 1) % VOLT_SPILL_CAP].tail == a);
+    CHECK(w->spill.n == 2 && volt__spill_batch(&w->spill, 1)->tail == a);
     fill_ring();
     volt__push_lifo(w, c);
     CHECK(w->spill.n == 2 && rt->injector.len == SPILT && rt->injector.tail == b);
@@ -1681,9 +1682,9 @@ TEST(what_spills) {
 TEST(who_takes_what_of_a_spill) {
     begin(2);
     spill_half();
-    volt__task *oldest = w->spill.batch[w->spill.oldest % VOLT_SPILL_CAP].head;
+    volt__task *oldest = volt__spill_batch(&w->spill, 0)->head;
     spill_half();
-    volt__task *newest = w->spill.batch[(w->spill.oldest + 1) % VOLT_SPILL_CAP].head;
+    volt__task *newest = volt__spill_batch(&w->spill, 1)->head;
     // behind a ring without room there is one at least: see volt__take_spilled
     fill_ring();
     volt__task *second = newest->next;
@@ -1708,7 +1709,7 @@ TEST(a_spill_in_turn_with_injector_and_inbox) {
     }
     spill_half();
     fill_ring(); // one each
-    spilt[0] = w->spill.batch[w->spill.oldest % VOLT_SPILL_CAP].head;
+    spilt[0] = volt__spill_batch(&w->spill, 0)->head;
     for (int i = 0; i < 2; i++) spilt[i + 1] = spilt[i]->next;
     CHECK(volt__take_due(w) == placed[0] && volt__take_due(w) == injected[0]);
     CHECK(volt__take_due(w) == spilt[0] && volt__take_due(w) == placed[1]);
@@ -1720,7 +1721,7 @@ TEST(the_oldest_of_a_spill_go_to_the_injector) {
     begin(1);
     volt__take_due(w);
     spill_half();
-    volt__task *oldest = w->spill.batch[w->spill.oldest % VOLT_SPILL_CAP].head;
+    volt__task *oldest = volt__spill_batch(&w->spill, 0)->head;
     spill_half();
     fill_ring(); // one at a time
     uint64_t since = w->spill_tick;

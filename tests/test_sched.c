@@ -661,9 +661,10 @@ ROOT_TEST(a_full_ring_spills_and_loses_nothing,
     VOLT_END(0);
 }
 
-// A tree, walked in depth: a hundred thousand leaves, of which few are there at a time.
-enum { BRANCHES = 10, TREE_LEAVES = 100000 };
-enum { TREE_ALIVE = VOLT_SPILL_CAP < 64 ? TREE_LEAVES : TREE_LEAVES / 2 }; // else one batch soon
+// A tree, walked in depth: a hundred thousand leaves. In breadth 30,000 tasks are there at a time.
+// Of a walk that takes long some have gone to the injector by their age, and it tells nothing; nor
+// does one with room for two batches, which soon are one.
+enum { BRANCHES = 10, TREE_LEAVES = 100000, TREE_ALIVE = 12000, WALKS = 5 };
 typedef struct tree {
     int n_alive, most_alive, n_leaves;
 } tree;
@@ -693,13 +694,19 @@ static volt_poll branch_run(volt_cx *cx, void *arg) {
     if (b->parent) volt_wait_group_done(&b->parent->children);
     VOLT_END(0);
 }
-ROOT_TEST_1(a_tree_of_tasks_is_walked_in_depth, { tree tree; branch root; int64_t rc; }) {
+ROOT_TEST_1(a_tree_of_tasks_is_walked_in_depth,
+            { tree tree; branch root; int64_t rc; volt_time took; int i; }) {
     VOLT_BEGIN(cx, s);
-    s->tree.n_alive = 1;
-    s->root = (branch){ .tree = &s->tree, .leaves = TREE_LEAVES };
-    VOLT_AWAIT(s->rc, branch_run(cx, &s->root));
-    CHECK(s->rc == 0 && s->tree.n_alive == 0 && s->tree.n_leaves == TREE_LEAVES);
-    CHECK(s->tree.most_alive < TREE_ALIVE);
+    for (s->i = 0; s->i < WALKS; s->i++) {
+        s->tree = (tree){ .n_alive = 1 };
+        s->root = (branch){ .tree = &s->tree, .leaves = TREE_LEAVES };
+        s->took = volt_now();
+        VOLT_AWAIT(s->rc, branch_run(cx, &s->root));
+        s->took = volt_now() - s->took;
+        CHECK(s->rc == 0 && s->tree.n_alive == 0 && s->tree.n_leaves == TREE_LEAVES);
+        if (VOLT_SPILL_CAP >= 64 && s->took < VOLT_MS(3 * VOLT_SPILL_MS))
+            CHECK(s->tree.most_alive < TREE_ALIVE);
+    }
     VOLT_END(0);
 }
 // Those whose turn would never come while another one spawns more than can be run.

@@ -48,7 +48,7 @@ static void check_ended(uint32_t n) {
 // Worker 0 runs the owner until it waits for its members, which worker 1 then has.
 static void start(volt_fn *owner_fn) {
     group = vmc_alloc(sizeof *group);
-    make_runtime(2, UINT32_MAX);
+    make_runtime_of_own_rings(2);
     spawn_on(workers[0], &handle, owner_fn, &state);
     act_as(workers[0]);
     workers[0]->needs_watch = 0;
@@ -214,7 +214,7 @@ static volt_poll spawn_another(volt_cx *cx, void *arg) {
 }
 SCENARIO(group_spawn_end) {
     group = vmc_alloc(sizeof *group);
-    make_runtime(2, UINT32_MAX);
+    make_runtime_of_own_rings(2);
     spawn_on(workers[0], &handle, spawn_another, &state);
     act_as(workers[0]);
     workers[0]->needs_watch = 0;
@@ -251,7 +251,7 @@ static volt_poll close_waiting(volt_cx *cx, void *arg) {
 // The member is polled for the first time while it is cancelled.
 SCENARIO(group_close_cancels) {
     group = vmc_alloc(sizeof *group);
-    make_runtime(2, UINT32_MAX);
+    make_runtime_of_own_rings(2);
     spawn_on(workers[0], &handle, close_waiting, &state);
     act_as(workers[0]);
     workers[0]->needs_watch = 0;

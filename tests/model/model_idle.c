@@ -357,18 +357,13 @@ SCENARIO(idle_thief_leaves) {
 }
 
 // The one who searches leaves with something else, and must see what has spilled meanwhile.
-static void spill_some(void *arg) {
-    volt__worker *w = arg;
-    act_as(w);
-    for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
-    for (int i = 0; i < 2; i++) note_run(volt__take(w)); // what is left in the ring
-}
 SCENARIO(idle_spill_leave, .class = VMC_BOUNDED, .preemptions = 2) {
     make_runtime(3, UINT32_MAX);
-    workers[2]->wake_at = 100;
+    vmc_must_happen("a spill");
     put_to_sleep(1);
     start_searching(0);
-    int t1 = vmc_spawn(wake_and_take_one, workers[1]), t2 = vmc_spawn(spill_some, workers[2]);
+    int t1 = vmc_spawn(wake_and_take_one, workers[1]);
+    int t2 = vmc_spawn(spill_and_take_two, workers[2]);
     run_beside(find, workers[0], 0);
     vmc_join(t1);
     vmc_join(t2);

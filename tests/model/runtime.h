@@ -19,6 +19,12 @@ __attribute__((unused)) static void make_runtime(uint32_t n, uint32_t watch_us) 
     for (uint32_t i = 0; i < n; i++) VMC_ASSERT(volt__worker_create(rt, i, &workers[i]) == 0);
     rt->started = n;
 }
+// For scenarios in which nobody steals and the watch does nothing: each worker's ring and LIFO slot
+// are its own, so that the fences of their lock do not order what has nothing to do with it.
+__attribute__((unused)) static void make_runtime_of_own_rings(uint32_t n) {
+    make_runtime(n, UINT32_MAX);
+    for (uint32_t i = 0; i < n; i++) workers[i]->is_solo = 1;
+}
 // All threads have ended. As volt__rt_free, but for the table of descriptors, which takes longer to
 // look through than most executions.
 static void free_runtime(void) {
