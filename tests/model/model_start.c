@@ -61,7 +61,7 @@ SCENARIO(start_claim, .class = VMC_BOUNDED, .preemptions = 3) {
     join_started();
 }
 // Two wish for one at once: one thread is started, not two.
-SCENARIO(start_two_wishes) {
+static void two_wishes(void) {
     make_one_of_two();
     int t = vmc_spawn(start_next, workers[0]);
     VMC_ASSERT(volt__start_next(rt) == 0);
@@ -69,3 +69,5 @@ SCENARIO(start_two_wishes) {
     VMC_ASSERT(rt->started == 2);
     join_started();
 }
+SCENARIO(start_two_wishes, .class = VMC_BOUNDED, .preemptions = 3) { two_wishes(); }
+SCENARIO(start_two_wishes_long, .class = VMC_EXHAUSTIVE, .is_long = 1) { two_wishes(); }

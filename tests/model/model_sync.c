@@ -265,6 +265,7 @@ static void chan_cancel(size_t cap) {
     volt_chan_init(chan, buffer, sizeof buffer[0], cap);
     start(receive_one, 0);
     start(receive_one, 1);
+    w0->is_solo = w1->is_solo = 1; // nobody steals: ring and LIFO slot of each are its own
     let_them_wait();
     cancel_beside(send_and_close, 2);
     reach_either();
