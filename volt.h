@@ -2143,6 +2143,9 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_WAKE_NS
 #  define VOLT_WAKE_NS 5000 // what waking a sleeping worker costs: work worth less stays local
 #endif
+#ifndef VOLT_MOVE_NS
+#  define VOLT_MOVE_NS 250 // what a task costs that another worker takes: its lines go to and fro
+#endif
 #ifndef VOLT_CLAIM_NS
 #  define VOLT_CLAIM_NS 1000 // what their polls take together: they cannot be stolen
 #endif
@@ -3533,6 +3536,7 @@ typedef struct volt__ring {
     uint32_t next;    // W under the biased lock, R any [Q5]: what the owner has claimed goes ...
     uint32_t claimed; // W owner, R any: ... from next to this
     uint32_t claim_more; // owner: how many beside one
+    uint32_t kept;       // W owner, R any (hint): thieves leave as many alone, and fewer
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
 } volt__ring;
 
@@ -3562,7 +3566,8 @@ static inline uint32_t volt__ring_gap(uint32_t from, uint32_t to) {
 static inline int volt__ring_is_takeable(const volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with pop and steal
     uint32_t tail = volt__load_acq(&r->tail);  // [Q1] with push
-    return volt__head_distance(head) == 0 && volt__head_index(head) != tail;
+    uint32_t n = volt__ring_gap(volt__head_index(head), tail);
+    return volt__head_distance(head) == 0 && n > volt__load_rlx(&r->kept); // rlx: only compared
 }
 static inline uint32_t volt__ring_len(const volt__ring *r) { // owner; a thief may make it less
     uintptr_t head = volt__load_rlx(&r->head); // rlx: hint, only the length matters
@@ -5154,7 +5159,8 @@ struct volt__worker {
     uint64_t fresh;  // image of wait_, budget_, abort_ and shield_ as most polls start with them
     // consecutive polls from the LIFO slot
     uint32_t lifo_run;
-    uint32_t since;                                            // polls since `last`
+    uint32_t since;       // polls since `last`
+    uintptr_t ended_then; // `completed` at that time
     uint8_t is_solo;      // the runtime has one worker: nobody else touches ring and LIFO slot
     uint8_t is_counted;   // in idle.searching
     uint8_t has_slept;    // left the parked set and has not polled yet
@@ -6047,6 +6053,13 @@ static uint32_t volt__ewma_weight(uint32_t n) {
                                  176, 184, 191, 197, 203, 209, 213, 218, 221, 225 };
     return w[volt__min32(n, sizeof w - 1)];
 }
+// Tasks that end with their poll, in less than it costs to take them, stay here until they are
+// worth a wake-up: two below what is told then, as the LIFO slot counts there. Less is told nobody,
+// whatever this is, so that nobody need be told when it falls either.
+static void volt__measure_kept(volt__worker *w) {
+    int stay = w->avg_ns < VOLT_MOVE_NS && w->completed - w->ended_then > w->since / 2;
+    volt__store_rlx(&w->ring.kept, stay ? w->wake_at - 2 : 0); // rlx: only compared
+}
 static void volt__measure(volt__worker *w, int64_t now) {
     if (w->since > 0) {
         int64_t sample = (now - w->last) / w->since;
@@ -6059,8 +6072,10 @@ static void volt__measure(volt__worker *w, int64_t now) {
             volt__clamp32(VOLT_INJECT_NS / w->avg_ns, VOLT_INJECT_MIN, VOLT_INJECT_MAX);
         w->wake_at = volt__clamp32(VOLT_WAKE_NS / w->avg_ns, 2, VOLT_RING_CAP - 1);
         w->ring.claim_more = volt__clamp32(VOLT_CLAIM_NS / w->avg_ns, 1, VOLT_CLAIM_MAX) - 1;
+        volt__measure_kept(w);
     }
     w->since = 0;
+    w->ended_then = w->completed;
     w->last = now;
 }
 static void volt__count_busy(volt__worker *w, int64_t now) {
@@ -6295,13 +6310,13 @@ static VOLT__HOT volt__task *volt__take(volt__worker *w) {
     }
     return VOLT__LIKELY(t != NULL) ? t : volt__take_rest(w);
 }
-// What spilled first from another worker, or half of its ring or of its inbox.
+// What spilled first from another worker, or half of its ring, if worth it, or of its inbox.
 static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
     volt__chain c;
     volt__chain_init(&c);
     uint32_t n = volt__spill_pop(&from->spill, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
     volt__splice(w, &c);
-    if (n == 0) n = volt__ring_steal(&from->ring, &w->ring);
+    if (n == 0 && volt__ring_is_takeable(&from->ring)) n = volt__ring_steal(&from->ring, &w->ring);
     return n == 0 && volt__has_inboxes(w->rt) ? volt__fetch(w, &from->inbox, 2) : n;
 }
 // I1. A sleeping worker owns no runnable task: with all others asleep and nothing injected there is

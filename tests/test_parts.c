@@ -1779,6 +1779,21 @@ TEST(half_an_inbox_is_stolen) {
     CHECK(!volt__steal(w, v) && !volt__is_anything_takeable(rt) && v->inbox.len == 1);
     end();
 }
+TEST(a_short_ring_that_its_worker_keeps_is_not_stolen_from) {
+    begin(2);
+    v->ring.kept = 2;
+    for (int i = 0; i < 2; i++) volt__ring_push(&v->ring, still_task(w));
+    CHECK(!volt__steal(w, v) && !volt__is_anything_takeable(rt) && volt__ring_len(&v->ring) == 2);
+    volt__ring_push(&v->ring, still_task(w));
+    CHECK(volt__is_anything_takeable(rt));
+    CHECK_EQ(volt__steal(w, v), 2);
+    CHECK(!volt__steal(w, v) && volt__ring_len(&v->ring) == 1);
+    v->maint = v->seen; // it is stuck
+    volt__look(w);
+    CHECK_EQ(w->stats.rescued, 1);
+    CHECK_EQ(volt__ring_len(&v->ring), 0);
+    end();
+}
 TEST(what_the_load_of_a_worker_is) {
     begin(2);
     CHECK_EQ(volt__load_of(rt, 1), 1); // it is awake

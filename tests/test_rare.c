@@ -602,3 +602,25 @@ TEST(the_pace_of_polls_sets_the_intervals) {
     }
     still_end(rt);
 }
+// How many of a ring stay after so many polls of that pace, when `ended` of them ended their task.
+static uint32_t kept_after(volt__worker *w, int64_t ns, uint32_t polls, uint32_t ended) {
+    w->completed = w->ended_then + ended;
+    measured(w, ns, polls, ns * polls);
+    CHECK_EQ(w->ended_then, w->completed);
+    return w->ring.kept;
+}
+TEST(short_tasks_that_end_stay_here) {
+    volt_rt *rt = still_rt(2);
+    volt__worker *w = rt->workers[0];
+    CHECK_EQ(w->ring.kept, 0);
+    uint32_t kept = VOLT_WAKE_NS / (VOLT_MOVE_NS - 1) - 2;
+    CHECK(kept > 0 && kept < VOLT_RING_CAP);
+    CHECK_EQ(kept_after(w, VOLT_MOVE_NS - 1, 8, 5), kept);
+    CHECK_EQ(kept_after(w, VOLT_MOVE_NS - 1, 8, 4), 0); // half of them goes on
+    CHECK_EQ(kept_after(w, VOLT_MOVE_NS - 1, 9, 5), kept);
+    CHECK_EQ(kept_after(w, VOLT_MOVE_NS, 8, 8), 0); // long enough
+    CHECK_EQ(kept_after(w, 1, 8, 8), VOLT_RING_CAP - 3);
+    measured(w, VOLT_MOVE_NS - 1, 0, 1000); // nothing ran, nothing learned
+    CHECK_EQ(w->ring.kept, VOLT_RING_CAP - 3);
+    still_end(rt);
+}

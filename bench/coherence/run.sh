@@ -13,6 +13,7 @@
 # rmw         atomic read-modify-writes; shared: of lines that another processor held just then
 # runtime     the shared ones of memory that is the runtime's: neither the benchmark's own counters
 #             nor the lock or the channel that the row is about
+# ns          on the clocks of that machine
 #
 # Fails if a spawn, a poll or a wake (S1, S2, S8, T1b) with 4 workers or more does more than 0.1
 # shared atomic operations of the runtime. The same seed gives the same figures.
@@ -48,17 +49,17 @@ $(sed "s|\$| ${LINES:-4}|" "$work/runs")
 END
 [ ! -e "$work/failed" ] || fail "failed: $(tr '\n' ',' <"$work/failed")"
 
-printf '%-19s %10s %10s %10s %10s %10s\n' 'row, workers' transfers invalid rmw shared runtime
+printf '%-19s %10s %10s %10s %10s %10s %8s\n' 'row, workers' transfers invalid rmw shared runtime ns
 while read -r _ row n; do cat "$work/$row.$n"; done <"$work/runs" | awk -v json="${BENCH_JSON:-}" '
 /^ / { print; next }
 {
     is_high = $1 ~ /^(S1|S2|S8|T1b)$/ && $2 >= 4 && $8 > 0.1
     n_high += is_high
-    printf "%-6s %12d %10.4f %10.4f %10.4f %10.4f %10.4f%s\n", $1, $2, $4, $5, $6, $7, $8,
-        is_high ? "  more than 0.1" : ""
+    printf "%-6s %12d %10.4f %10.4f %10.4f %10.4f %10.4f %8.1f%s\n", $1, $2, $4, $5, $6, $7, $8,
+        $9, is_high ? "  more than 0.1" : ""
     if (json) printf "{\"row\":\"%s\",\"workers\":%d,\"ops\":%d,\"transfers_per_op\":%.4f," \
         "\"invalidations_per_op\":%.4f,\"rmw_per_op\":%.4f,\"shared_rmw_per_op\":%.4f," \
-        "\"runtime_shared_rmw_per_op\":%.4f}\n", $1, $2, $3, $4, $5, $6, $7, $8
+        "\"runtime_shared_rmw_per_op\":%.4f,\"ns\":%.1f}\n", $1, $2, $3, $4, $5, $6, $7, $8, $9
 }
 END {
     if (n_high) print "coherence: " n_high " figures of the runtime are more than 0.1"

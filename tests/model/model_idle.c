@@ -296,6 +296,36 @@ static void spill_and_take_two(void *arg) { // the same by a poll that spawns se
     if (!volt__spill_is_empty(&w->spill)) vmc_reached("a spill");
     for (int i = 0; i < 2; i++) note_run(volt__take(w)); // what is left in the ring
 }
+// One whose polls end their tasks at once: what is not worth a wake-up is not taken either.
+static void keep_short_rings(volt__worker *w) {
+    act_as(w);
+    w->needs_watch = 0;
+    w->wake_at = 3;
+    w->avg_ns = w->since = 1;
+    volt__store_rel(&w->completed, w->ended_then + 1);
+    volt__measure_kept(w);
+    VMC_ASSERT(w->ring.kept > 0);
+}
+static void fill_to_wake_at_and_take_one(void *arg) { // the LIFO slot counts, and is not taken
+    volt__worker *w = arg;
+    keep_short_rings(w);
+    volt__push_lifo(w, make_item(0));
+    volt__push_ring(w, make_item(1));
+    volt__push_ring(w, make_item(2));
+    note_run(volt__take(w));
+}
+static void slow_down_and_take_one(void *arg) { // too few until their polls are found to take long
+    volt__worker *w = arg;
+    keep_short_rings(w);
+    w->wake_at = 100;
+    volt__measure_kept(w);
+    volt__push_ring(w, make_item(0));
+    volt__push_ring(w, make_item(1));
+    w->avg_ns = VOLT_POLL_NS;
+    volt__maintain(w);
+    VMC_ASSERT(w->wake_at == 2 && w->ring.kept == 0);
+    note_run(volt__take(w));
+}
 static void splice_items(volt__worker *w, int n) { // what its descriptors and timers have brought
     volt__chain c;
     volt__chain_init(&c);
@@ -326,6 +356,10 @@ static void share_of(void (*busy)(void *), int is_asleep, uint32_t n_items_) {
 static void share(void (*busy)(void *), int is_asleep) { share_of(busy, is_asleep, 2); }
 SCENARIO(idle_push_sleeper) { share(push_two_and_take_one, 1); }
 SCENARIO(idle_push_parker) { share(push_two_and_take_one, 0); }
+SCENARIO(idle_kept_ring_sleeper) { share(fill_to_wake_at_and_take_one, 1); }
+SCENARIO(idle_kept_ring_parker) { share(fill_to_wake_at_and_take_one, 0); }
+SCENARIO(idle_slow_polls_sleeper) { share(slow_down_and_take_one, 1); }
+SCENARIO(idle_slow_polls_parker) { share(slow_down_and_take_one, 0); }
 SCENARIO(idle_overflow_sleeper) { share(overflow_and_take_one, 1); }
 SCENARIO(idle_spill_sleeper) {
     vmc_must_happen("a spill");
