@@ -2144,7 +2144,7 @@ static __thread volt__worker *volt__tls;
 #  define VOLT_WAKE_NS 5000 // what waking a sleeping worker costs: work worth less stays local
 #endif
 #ifndef VOLT_MOVE_NS
-#  define VOLT_MOVE_NS 250 // what a task costs that another worker takes: its lines go to and fro
+#  define VOLT_MOVE_NS 128 // what a task costs its worker that another one takes
 #endif
 #ifndef VOLT_CLAIM_NS
 #  define VOLT_CLAIM_NS 1000 // what their polls take together: they cannot be stolen
@@ -3529,6 +3529,7 @@ static void volt__spill_take_all(volt__spill *s, volt__chain *c) {
 // Linearised at: push - tail store; claim, steal, overflow - head cas. A
 // thief stalled between reading head and its cas is harmed only if head
 // returns to the very same word: 2^32 (2^23 on 32 bits) pops meanwhile.
+#define VOLT__ALL UINT32_MAX
 typedef struct volt__ring {
     VOLT__ALIGN(VOLT__LINE_PAIR) uintptr_t head; // any, rmw [Q2]
     VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
@@ -3536,7 +3537,7 @@ typedef struct volt__ring {
     uint32_t next;    // W under the biased lock, R any [Q5]: what the owner has claimed goes ...
     uint32_t claimed; // W owner, R any: ... from next to this
     uint32_t claim_more; // owner: how many beside one
-    uint32_t kept;       // W owner, R any (hint): thieves leave as many alone, and fewer
+    uint32_t kept; // W owner, R any (hint): thieves leave as many alone, and fewer; VOLT__ALL
     VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
 } volt__ring;
 
@@ -5160,7 +5161,8 @@ struct volt__worker {
     // consecutive polls from the LIFO slot
     uint32_t lifo_run;
     uint32_t since;       // polls since `last`
-    uintptr_t ended_then; // `completed` at that time
+    uintptr_t ended_then, spawned_then; // `completed` and `spawned` at that time
+    uint32_t trials;      // intervals in which a trial was thought of
     uint8_t is_solo;      // the runtime has one worker: nobody else touches ring and LIFO slot
     uint8_t is_counted;   // in idle.searching
     uint8_t has_slept;    // left the parked set and has not polled yet
@@ -5540,6 +5542,12 @@ static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
 static inline uint32_t volt__backlog(const volt__worker *w) {
     return volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w));
 }
+static inline int volt__keeps_all(const volt__worker *v) {
+    return volt__load_rlx(&v->ring.kept) == VOLT__ALL; // rlx: only compared
+}
+static inline int volt__is_spill_takeable(const volt__worker *v) {
+    return !volt__keeps_all(v) && !volt__spill_is_empty(&v->spill);
+}
 // To the tail of the own ring; a full one is halved: into the spill, if the poll that fills it
 // spawns several, else into the injector, which keeps the order of all.
 static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t,
@@ -5554,7 +5562,7 @@ static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt_
     w->inject_most = VOLT_INJECT_LEAST;
     if (is_of_several) volt__spill_push(&w->spill, &c);
     else volt__injector_push(&w->rt->injector, &c);
-    volt__notify(w->rt);
+    if (!is_of_several || !volt__keeps_all(w)) volt__notify(w->rt);
 }
 static inline void volt__push_tail(volt__worker *w, volt__task *t, int is_of_several) {
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
@@ -6053,18 +6061,39 @@ static uint32_t volt__ewma_weight(uint32_t n) {
                                  176, 184, 191, 197, 203, 209, 213, 218, 221, 225 };
     return w[volt__min32(n, sizeof w - 1)];
 }
-// Tasks that end with their poll, in less than it costs to take them, stay here until they are
-// worth a wake-up: two below what is told then, as the LIFO slot counts there. Less is told nobody,
-// whatever this is, so that nobody need be told when it falls either.
-static void volt__measure_kept(volt__worker *w) {
-    int stay = w->avg_ns < VOLT_MOVE_NS && w->completed - w->ended_then > w->since / 2;
-    volt__store_rlx(&w->ring.kept, stay ? w->wake_at - 2 : 0); // rlx: only compared
+// Who takes a task makes its worker wait for lines: of the task, its slab, who joins it. Where most
+// polls end their task in less time than that, tasks stay with their worker,
+//   all of them, and nobody is told, if they spawn next to nothing: they are all there is to do;
+//   else as long as they are not worth a wake-up: two fewer than are told, as the LIFO slot counts
+//   there. Fewer are told nobody anyway, so that nobody need be told when this falls.
+// Who is stuck keeps nothing: the watch does not ask. Nor does a guest, whose thread goes away.
+// While others take from here, all wait, up to as long as there are workers, and no task seems
+// short. So if they may be, they stay for some intervals now and then: the next ones tell.
+#define VOLT__TRIAL 8u // intervals, of so many
+#define VOLT__TRIAL_EVERY 256u
+static int volt__are_leaves_short(volt__worker *w, int64_t ns) {
+    if (ns < VOLT_MOVE_NS) return 1;
+    if (ns >= INT64_C(2) * VOLT_MOVE_NS * volt__started(w->rt)) return 0;
+    return w->trials++ % VOLT__TRIAL_EVERY < VOLT__TRIAL;
+}
+// `ns`: a poll of this interval.
+static uint32_t volt__count_kept(volt__worker *w, int64_t ns) {
+    if (volt__is_solo(w) || w->is_guest) return 0;
+    if (w->completed - w->ended_then <= w->since / 2) return 0;
+    if (w->spawned - w->spawned_then <= w->since / 2)
+        return volt__are_leaves_short(w, ns) ? VOLT__ALL : 0;
+    return ns < VOLT_MOVE_NS ? w->wake_at - 2 : 0;
+}
+static void volt__measure_kept(volt__worker *w, int64_t ns) {
+    uint32_t kept = volt__count_kept(w, ns);
+    if (kept == VOLT__ALL) w->wake_at = VOLT__ALL;
+    volt__store_rlx(&w->ring.kept, kept); // rlx: only compared
 }
 static void volt__measure(volt__worker *w, int64_t now) {
     if (w->since > 0) {
-        int64_t sample = (now - w->last) / w->since;
+        int64_t ns = (now - w->last) / w->since;
         // one outlier must not turn everything around
-        if (sample > 8 * w->avg_ns) sample = 8 * w->avg_ns;
+        int64_t sample = ns > 8 * w->avg_ns ? 8 * w->avg_ns : ns;
         w->avg_ns += (sample - w->avg_ns) * VOLT__CAST(int64_t, volt__ewma_weight(w->since)) / 256;
         if (w->avg_ns < 1) w->avg_ns = 1;
         w->event_every = volt__clamp32(VOLT_EVENT_NS / w->avg_ns, 1, w->rt->cfg.event_interval);
@@ -6072,10 +6101,11 @@ static void volt__measure(volt__worker *w, int64_t now) {
             volt__clamp32(VOLT_INJECT_NS / w->avg_ns, VOLT_INJECT_MIN, VOLT_INJECT_MAX);
         w->wake_at = volt__clamp32(VOLT_WAKE_NS / w->avg_ns, 2, VOLT_RING_CAP - 1);
         w->ring.claim_more = volt__clamp32(VOLT_CLAIM_NS / w->avg_ns, 1, VOLT_CLAIM_MAX) - 1;
-        volt__measure_kept(w);
+        volt__measure_kept(w, ns);
     }
     w->since = 0;
     w->ended_then = w->completed;
+    w->spawned_then = w->spawned;
     w->last = now;
 }
 static void volt__count_busy(volt__worker *w, int64_t now) {
@@ -6242,7 +6272,7 @@ static int volt__is_anything_takeable(volt_rt *rt) {
     if (!volt__injector_is_empty(&rt->injector)) return 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
         if (volt__ring_is_takeable(&rt->workers[i]->ring)) return 1;
-        if (!volt__spill_is_empty(&rt->workers[i]->spill)) return 1;
+        if (volt__is_spill_takeable(rt->workers[i])) return 1;
         if (volt__has_inboxes(rt) && !volt__injector_is_empty(&rt->workers[i]->inbox)) return 1;
     }
     return 0;
@@ -6314,7 +6344,9 @@ static VOLT__HOT volt__task *volt__take(volt__worker *w) {
 static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
     volt__chain c;
     volt__chain_init(&c);
-    uint32_t n = volt__spill_pop(&from->spill, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
+    uint32_t n = 0;
+    if (volt__is_spill_takeable(from))
+        n = volt__spill_pop(&from->spill, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
     volt__splice(w, &c);
     if (n == 0 && volt__ring_is_takeable(&from->ring)) n = volt__ring_steal(&from->ring, &w->ring);
     return n == 0 && volt__has_inboxes(w->rt) ? volt__fetch(w, &from->inbox, 2) : n;
@@ -6426,8 +6458,9 @@ static void volt__found(volt__worker *w) {
 static void volt__maintain(volt__worker *w) {
     if (--w->tidy_due == 0) volt__tidy(w);
     int is_mine = volt__turn(w, 0, 0);
-    // Reached by other ways than a push: a lower wake_at, or a filled LIFO slot.
-    if (!volt__is_solo(w) && volt__backlog(w) >= w->wake_at) volt__notify(w->rt);
+    // Reached by other ways than a push: a lower wake_at, a filled LIFO slot, a spill kept no more.
+    if (!volt__is_solo(w) && (volt__backlog(w) >= w->wake_at || volt__is_spill_takeable(w)))
+        volt__notify(w->rt);
     if (!is_mine) return;
     volt__look(w);
     volt__found(w); // and we are awake: arms the watch again

@@ -1779,6 +1779,29 @@ TEST(half_an_inbox_is_stolen) {
     CHECK(!volt__steal(w, v) && !volt__is_anything_takeable(rt) && v->inbox.len == 1);
     end();
 }
+TEST(a_worker_that_keeps_all_tells_nobody_of_its_spill) {
+    begin(2);
+    park_v();
+    w->wake_at = VOLT__ALL;
+    w->ring.kept = VOLT__ALL;
+    spill_half();
+    CHECK(w->spill.len == SPILT && !was_v_woken() && !volt__is_anything_takeable(rt));
+    CHECK(!volt__steal(v, w) && w->spill.len == SPILT && ring_len() == VOLT_RING_CAP / 2);
+    fill_ring();
+    volt__push_tail(w, still_task(w), 0); // what a wake-up displaces goes to all
+    CHECK(was_v_woken() && rt->injector.len == SPILT && w->spill.len == SPILT);
+    w->since = 0;
+    volt__maintain(w);
+    CHECK(!was_v_woken());
+    w->ring.kept = 0;
+    volt__maintain(w);
+    CHECK(was_v_woken() && volt__steal(v, w) > 0 && w->spill.len < SPILT);
+    w->ring.kept = VOLT__ALL;
+    w->maint = w->seen; // it is stuck
+    volt__look(v);
+    CHECK(w->spill.len == 0);
+    end();
+}
 TEST(a_short_ring_that_its_worker_keeps_is_not_stolen_from) {
     begin(2);
     v->ring.kept = 2;

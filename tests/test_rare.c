@@ -602,25 +602,52 @@ TEST(the_pace_of_polls_sets_the_intervals) {
     }
     still_end(rt);
 }
-// How many of a ring stay after so many polls of that pace, when `ended` of them ended their task.
-static uint32_t kept_after(volt__worker *w, int64_t ns, uint32_t polls, uint32_t ended) {
+// How many stay after so many polls of that pace, when so many ended their task, or spawned one.
+static uint32_t kept_after(volt__worker *w, int64_t ns, uint32_t polls, uint32_t ended,
+                           uint32_t spawned) {
     w->completed = w->ended_then + ended;
+    w->spawned = w->spawned_then + spawned;
     measured(w, ns, polls, ns * polls);
-    CHECK_EQ(w->ended_then, w->completed);
+    CHECK(w->ended_then == w->completed && w->spawned_then == w->spawned);
+    CHECK_EQ(w->ring.kept == VOLT__ALL, w->wake_at == VOLT__ALL);
     return w->ring.kept;
 }
 TEST(short_tasks_that_end_stay_here) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
+    const int64_t ns = VOLT_MOVE_NS - 1;
     CHECK_EQ(w->ring.kept, 0);
-    uint32_t kept = VOLT_WAKE_NS / (VOLT_MOVE_NS - 1) - 2;
-    CHECK(kept > 0 && kept < VOLT_RING_CAP);
-    CHECK_EQ(kept_after(w, VOLT_MOVE_NS - 1, 8, 5), kept);
-    CHECK_EQ(kept_after(w, VOLT_MOVE_NS - 1, 8, 4), 0); // half of them goes on
-    CHECK_EQ(kept_after(w, VOLT_MOVE_NS - 1, 9, 5), kept);
-    CHECK_EQ(kept_after(w, VOLT_MOVE_NS, 8, 8), 0); // long enough
-    CHECK_EQ(kept_after(w, 1, 8, 8), VOLT_RING_CAP - 3);
-    measured(w, VOLT_MOVE_NS - 1, 0, 1000); // nothing ran, nothing learned
+    uint32_t ring = VOLT__CAST(uint32_t, VOLT_WAKE_NS / ns - 2);
+    CHECK(ring > 0 && ring < VOLT_RING_CAP);
+    for (uint32_t polls = 8; polls < 10; polls++) {
+        CHECK_EQ(kept_after(w, ns, polls, 5, 0), VOLT__ALL);
+        CHECK_EQ(kept_after(w, ns, polls, 5, 4), VOLT__ALL);
+        CHECK_EQ(kept_after(w, ns, polls, 5, 5), ring); // they spawn others
+        CHECK_EQ(kept_after(w, ns, polls, 4, 0), 0);    // not most of them
+    }
+    CHECK_EQ(kept_after(w, ns + 1, 8, 8, 8), 0); // long enough
+    CHECK_EQ(kept_after(w, 1, 8, 8, 8), VOLT_RING_CAP - 3);
+    measured(w, ns, 0, 1000); // nothing ran, nothing learned
     CHECK_EQ(w->ring.kept, VOLT_RING_CAP - 3);
+    CHECK_EQ(w->trials, 0);
+    w->is_guest = 1;
+    CHECK_EQ(kept_after(w, ns, 8, 8, 0), 0);
+    w->is_guest = 0;
+    w->is_solo = 1;
+    CHECK_EQ(kept_after(w, ns, 8, 8, 0), 0);
+    w->is_solo = 0;
+    still_end(rt);
+}
+// So long that each may have waited for as many others as there are.
+TEST(whether_tasks_are_short_is_tried) {
+    volt_rt *rt = still_rt(2);
+    volt__worker *w = rt->workers[0];
+    const int64_t ns = 2 * VOLT_MOVE_NS * 2;
+    for (uint32_t i = 0; i < 2 * VOLT__TRIAL_EVERY; i++) {
+        CHECK_EQ(kept_after(w, ns, 8, 8, 0), 0); // too long
+        CHECK_EQ(kept_after(w, ns - 1, 8, 8, 8), 0); // not the last of them
+        int is_tried = i % VOLT__TRIAL_EVERY < VOLT__TRIAL;
+        CHECK_EQ(kept_after(w, ns - 1, 8, 8, 0), is_tried ? VOLT__ALL : 0);
+    }
     still_end(rt);
 }

@@ -296,19 +296,27 @@ static void spill_and_take_two(void *arg) { // the same by a poll that spawns se
     if (!volt__spill_is_empty(&w->spill)) vmc_reached("a spill");
     for (int i = 0; i < 2; i++) note_run(volt__take(w)); // what is left in the ring
 }
-// One whose polls end their tasks at once: what is not worth a wake-up is not taken either.
-static void keep_short_rings(volt__worker *w) {
+// One whose polls end their tasks at once, and spawn others or none: what is not worth a wake-up is
+// not taken either, or nothing is.
+static void keep_short_tasks(volt__worker *w, uint32_t wake_at, uintptr_t n_spawned) {
     act_as(w);
     w->needs_watch = 0;
-    w->wake_at = 3;
+    w->wake_at = wake_at;
     w->avg_ns = w->since = 1;
+    volt__store_rel(&w->spawned, w->spawned_then + n_spawned);
     volt__store_rel(&w->completed, w->ended_then + 1);
-    volt__measure_kept(w);
-    VMC_ASSERT(w->ring.kept > 0);
+    volt__measure_kept(w, 1);
+    VMC_ASSERT(w->ring.kept == (n_spawned > 0 ? wake_at - 2 : VOLT__ALL));
+}
+static void slow_down(volt__worker *w) { // its polls take long, and end nothing
+    w->avg_ns = VOLT_POLL_NS;
+    w->ended_then = w->completed;
+    volt__maintain(w);
+    VMC_ASSERT(w->wake_at == 2 && w->ring.kept == 0);
 }
 static void fill_to_wake_at_and_take_one(void *arg) { // the LIFO slot counts, and is not taken
     volt__worker *w = arg;
-    keep_short_rings(w);
+    keep_short_tasks(w, 3, 1);
     volt__push_lifo(w, make_item(0));
     volt__push_ring(w, make_item(1));
     volt__push_ring(w, make_item(2));
@@ -316,15 +324,27 @@ static void fill_to_wake_at_and_take_one(void *arg) { // the LIFO slot counts, a
 }
 static void slow_down_and_take_one(void *arg) { // too few until their polls are found to take long
     volt__worker *w = arg;
-    keep_short_rings(w);
-    w->wake_at = 100;
-    volt__measure_kept(w);
+    keep_short_tasks(w, 100, 1);
     volt__push_ring(w, make_item(0));
     volt__push_ring(w, make_item(1));
-    w->avg_ns = VOLT_POLL_NS;
-    volt__maintain(w);
-    VMC_ASSERT(w->wake_at == 2 && w->ring.kept == 0);
+    slow_down(w);
     note_run(volt__take(w));
+}
+static void keep_spill_slow_down_and_take_two(void *arg) { // one less than would be told of
+    volt__worker *w = arg;
+    keep_short_tasks(w, 3, 0);
+    for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
+    note_run(volt__take(w));
+    if (volt__backlog(w) == 1 && !volt__spill_is_empty(&w->spill)) vmc_reached("the spill alone");
+    slow_down(w);
+    note_run(volt__take(w));
+}
+static void keep_all_and_take_all(void *arg) { // the other one sleeps on
+    volt__worker *w = arg;
+    keep_short_tasks(w, 3, 0);
+    for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
+    for (int i = 0; i < MAX_ITEMS; i++) note_run(volt__take(w));
+    VMC_ASSERT(volt__idle_is_parked(&rt->idle, 1));
 }
 static void splice_items(volt__worker *w, int n) { // what its descriptors and timers have brought
     volt__chain c;
@@ -360,6 +380,21 @@ SCENARIO(idle_kept_ring_sleeper) { share(fill_to_wake_at_and_take_one, 1); }
 SCENARIO(idle_kept_ring_parker) { share(fill_to_wake_at_and_take_one, 0); }
 SCENARIO(idle_slow_polls_sleeper) { share(slow_down_and_take_one, 1); }
 SCENARIO(idle_slow_polls_parker) { share(slow_down_and_take_one, 0); }
+SCENARIO(idle_kept_spill_sleeper) {
+    vmc_must_happen("the spill alone");
+    share_of(keep_spill_slow_down_and_take_two, 1, 3);
+}
+SCENARIO(idle_kept_spill_parker, .class = VMC_BOUNDED, .preemptions = 2) {
+    vmc_must_happen("the spill alone");
+    share_of(keep_spill_slow_down_and_take_two, 0, 3);
+}
+SCENARIO(idle_all_kept) {
+    make_runtime(2, UINT32_MAX);
+    put_to_sleep(1);
+    run_beside(keep_all_and_take_all, workers[0], 0);
+    VMC_ASSERT(n_run == MAX_ITEMS && rt->idle.searching == 0);
+    free_runtime();
+}
 SCENARIO(idle_overflow_sleeper) { share(overflow_and_take_one, 1); }
 SCENARIO(idle_spill_sleeper) {
     vmc_must_happen("a spill");
