@@ -306,7 +306,7 @@ static void keep_short_tasks(volt__worker *w, uint32_t wake_at, uintptr_t n_spaw
     volt__store_rel(&w->spawned, w->spawned_then + n_spawned);
     volt__store_rel(&w->completed, w->ended_then + 1);
     volt__measure_kept(w, 1);
-    VMC_ASSERT(w->ring.kept == (n_spawned > 0 ? wake_at - 2 : VOLT__ALL));
+    VMC_ASSERT(w->ring.kept > 0 && (w->ring.kept == VOLT__ALL) == (n_spawned == 0));
 }
 static void slow_down(volt__worker *w) { // its polls take long, and end nothing
     w->avg_ns = VOLT_POLL_NS;
