@@ -3934,6 +3934,11 @@ typedef struct volt__wheel {
 static inline uint32_t volt__wheel_pos(uint64_t tick, uint32_t level) {
     return VOLT__CAST(uint32_t, tick >> (level * VOLT_WHEEL_BITS)) & VOLT__WHEEL_MASK;
 }
+static inline int volt__wheel_is_empty(const volt__wheel *w) {
+    uint64_t any = 0;
+    for (uint32_t l = 0; l < VOLT_WHEEL_LEVELS; l++) any |= w->occupied[l];
+    return any == 0;
+}
 static inline volt__node **volt__wheel_head(volt__wheel *w, const volt__node *n) {
     uint32_t level = volt__load_rlx(&n->state_) >> 4; // rlx: under lock
     uint64_t tick = VOLT__CAST(uint64_t, n->key_);
@@ -3969,6 +3974,7 @@ static void volt__wheel_remove(volt__wheel *w, volt__node *n) {
 }
 // The slot to be handled next and the tick at which that is due; 0: the wheel is empty.
 static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *when) {
+    if (volt__wheel_is_empty(w)) return 0; // at each look around of who has no timers
     // time stands in a slot that was not yet spread
     for (uint32_t l = VOLT_WHEEL_LEVELS - 1; l > 0; l--) {
         if (!(w->occupied[l] >> volt__wheel_pos(w->elapsed, l) & 1)) continue;
@@ -4127,15 +4133,18 @@ typedef struct volt__fds {
 
 // Zeroed memory published once; the loser of a race
 // gives its own back. No lock: the hook is user code.
-static void *volt__fds_page(volt__fds *f, void **slot, size_t size) {
-    void *seen = volt__load_acq(slot); // [F1] with the cas below
-    if (VOLT__LIKELY(seen)) return seen;
+static __attribute__((noinline)) void *volt__fds_make_page(volt__fds *f, void **slot, size_t size) {
+    void *seen = NULL;
     void *fresh = f->alloc.alloc(f->alloc.user, size, VOLT__LINE);
     if (!fresh) return NULL;
     memset(fresh, 0, size);
     if (volt__cas_acq_rel(slot, &seen, fresh)) return fresh; // [F1] with lookup
     f->alloc.free(f->alloc.user, fresh, size);
     return seen;
+}
+static inline void *volt__fds_page(volt__fds *f, void **slot, size_t size) {
+    void *seen = volt__load_acq(slot); // [F1] with the cas above
+    return VOLT__LIKELY(seen != NULL) ? seen : volt__fds_make_page(f, slot, size);
 }
 // Entry of a descriptor number, made on first use; NULL: out of memory or not a descriptor.
 static volt__fd *volt__fd_get(volt__fds *f, int fd) {
