@@ -132,9 +132,11 @@
 //
 // ---- time
 // volt_time counts nanoseconds of CLOCK_MONOTONIC, which stands still while the machine sleeps.
-// Timers are kept in ticks of 1 ms and rounded up: a sleep is never early and up to 1 ms late, plus
-// what the machine needs to run the task (before Linux 5.11 another one). Deadlines up to 292 years
-// ahead are legal. VOLT_NEVER is the largest number: do not add to it.
+// Timers are kept in ticks of 1/16 ms (VOLT_TICK_NS) and rounded up: a sleep is never early and as
+// much late, plus what the machine needs to run the task: Linux ends a wait by some 50 us later
+// (prctl, PR_SET_TIMERSLACK), before 5.11 by up to 1 ms. A worker wakes once for all that is due in
+// a tick: a longer one saves wake-ups where many timers end at moments of their own. Deadlines up
+// to 292 years ahead are legal. VOLT_NEVER is the largest number: do not add to it.
 //
 // ---- locks and channels
 // They wait without holding up the worker, allocate nothing, and are plain memory: zeroed, or set
@@ -442,6 +444,7 @@
 //   ... of many   to the injector  own spill, newest    a tree of tasks goes in depth   test_sched
 //   idle bitmap   64 workers       any number           there are more CPUs than 64     test_sched
 //   timers        on worker 0      on each worker       one long poll froze all timers  test_rescue
+//   timer tick    1 ms             1/16 ms              late by 0.2 ms, not by 1.1      bench T4
 //   stuck worker  unseen           watched, 750 us      all it has is taken in 2 ms     test_rescue
 //   queue limit   65536            none                 a wake-up must not fail         test_sched
 //   task word     always by rmw    plain while private  nobody else can reach the word  make model
@@ -1242,7 +1245,7 @@ VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop,
 // These three are macros because an ordinary function would run after its inner poll, too late to
 // cancel it. Wraps any poll, child functions too: after `at_most` the inner poll is cancelled.
 //   gives : the inner value | -ETIMEDOUT, once the inner poll has cleaned up
-//   wakes : when the time is up; a timer of 1 ms resolution in *t, no allocation
+//   wakes : when the time is up, to the next 1/16 ms; a timer in *t, no allocation
 #define volt_within(cx_, t_, at_most_, inner_)                                                     \
     volt__within_end((cx_), (t_), (at_most_), (volt__within_begin((cx_), (t_)), (inner_)))
 // The same with an absolute time.
@@ -2094,7 +2097,7 @@ static __thread volt__worker *volt__tls;
 #  define VOLT_WHEEL_LEVELS 6
 #endif
 #ifndef VOLT_TICK_NS
-#  define VOLT_TICK_NS 1000000 // a wheel slot: 1 ms
+#  define VOLT_TICK_NS 62500 // a slot of a timer wheel
 #endif
 #ifndef VOLT_FIRE_MAX
 #  define VOLT_FIRE_MAX 64 // timers handled per hold of a wheel's lock
@@ -3910,7 +3913,7 @@ static void volt__list_fire_all(volt__node **head, uint8_t state, volt__chain *c
 }
 
 //==================================================================================================
-// >>timers  hierarchical wheel, one per worker, ticks of 1 ms
+// >>timers  hierarchical wheel, one per worker
 //==================================================================================================
 // A timer at tick T lies in level L = highest differing bit of (elapsed ^ T) / BITS, slot (T >>
 // L*BITS) mod 2^BITS. So every timer of a level is due before every timer of the levels above it,
@@ -5142,8 +5145,8 @@ static int64_t volt__trace_since(uint32_t stamp, int64_t now) {
 #endif
 // When a wait began; shifted back, the milliseconds since another mark.
 #define VOLT__WAIT_SHIFT (VOLT_TRACE ? 1 : 0)
-static uint32_t volt__wait_mark(uint64_t tick) {
-    return VOLT__CAST(uint32_t, tick << VOLT__WAIT_SHIFT);
+static uint32_t volt__wait_mark(uint64_t ms) {
+    return VOLT__CAST(uint32_t, ms << VOLT__WAIT_SHIFT);
 }
 
 //==================================================================================================
@@ -5173,7 +5176,7 @@ struct volt__worker {
     uint32_t inject_most; // of what waits behind the ring at a time: few once that was full
     uint32_t source;      // where this was last found when it was due
     uint32_t filled_due;  // when a task last went past the LIFO slot into the ring
-    uint64_t spill_tick;  // when the spill was empty, or its oldest left it
+    uint64_t spill_ms;    // when the spill was empty, or its oldest left it
     // ring length worth waking somebody for
     uint32_t wake_at;
     uint64_t fresh;  // image of wait_, budget_, abort_ and shield_ as most polls start with them
@@ -5195,11 +5198,11 @@ struct volt__worker {
     uint32_t is_closing;  // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last, avg_ns; // time of the last maintenance; average time of a poll
     int64_t busy_since;   // what is not yet in stats.busy_ns
-    uint64_t tick;        // of the last maintenance
+    uint64_t ms;          // of the last maintenance, since the runtime began
     // VOLT_NEVER, or when volt_run stops waiting; next try to start a thread
     int64_t give_up_at, start_retry;
     uint32_t tidy_due;               // maintenances until counters and memory are seen to
-    uint64_t trim_tick;              // when memory is next given back
+    uint64_t trim_ms;                // when memory is next given back
     volt_counters stats;
     uintptr_t spawned, completed; // W owner, R any [S2]: never decrease
     // owner and others ----------------------------------------------------------------------------
@@ -5295,14 +5298,20 @@ static void volt__check_thread(const volt_rt *rt) {
 #else
 #  define volt__check_thread(rt_) ((void)0)
 #endif
+static inline uint64_t volt__since_epoch(const volt_rt *rt, volt_time now) {
+    return now <= rt->epoch ? 0 : VOLT__CAST(uint64_t, now - rt->epoch);
+}
 static uint64_t volt__tick_floor(const volt_rt *rt, volt_time now) {
-    return now <= rt->epoch ? 0 : VOLT__CAST(uint64_t, now - rt->epoch) / VOLT_TICK_NS;
+    return volt__since_epoch(rt, now) / VOLT_TICK_NS;
 }
 // A deadline is rounded up: a timer is never early.
 static uint64_t volt__tick_ceil(const volt_rt *rt, volt_time deadline) {
-    if (deadline <= rt->epoch) return 0;
-    uint64_t d = VOLT__CAST(uint64_t, deadline - rt->epoch);
+    uint64_t d = volt__since_epoch(rt, deadline);
     return d / VOLT_TICK_NS + (d % VOLT_TICK_NS != 0);
+}
+// What ages are told in.
+static uint64_t volt__ms_floor(const volt_rt *rt, volt_time now) {
+    return volt__since_epoch(rt, now) / 1000000;
 }
 static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
 #define VOLT__LOG_TEXT(name_, text_) text_,
@@ -6023,7 +6032,7 @@ static inline void volt__suspended(volt__worker *w, volt__task *t) {
     }
     t->shield = cx->shield_;
     volt__store_rlx(&t->wait, cx->wait_);                   // rlx: for whoever looks on
-    volt__store_rlx(&t->wait_ms, volt__wait_mark(w->tick)); // rlx: for whoever looks on
+    volt__store_rlx(&t->wait_ms, volt__wait_mark(w->ms)); // rlx: for whoever looks on
 #if VOLT_DEBUG
     if (t->links == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
         // rlx: a wake-up on its way needs a waker given out
@@ -6071,8 +6080,8 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
 }
 
 // ---- maintenance: what a busy worker does now and then, and a waking one first of all
-#define VOLT__TIDY_EVERY 16u                                    // maintenances
-#define VOLT__TRIM_TICKS (UINT64_C(1000000000) / VOLT_TICK_NS) // a second
+#define VOLT__TIDY_EVERY 16u // maintenances
+#define VOLT__TRIM_MS 1000u
 
 // Weight of an average of n polls against the running one: 1 - 0.9^n, in 1/256.
 static uint32_t volt__ewma_weight(uint32_t n) {
@@ -6108,6 +6117,14 @@ static void volt__measure_kept(volt__worker *w, int64_t ns) {
     if (kept == VOLT__ALL) w->wake_at = VOLT__ALL;
     volt__store_rlx(&w->ring.kept, kept); // rlx: only compared
 }
+// A burst of short polls does not say that the next ones are: the interval doubles in the time that
+// it should take, not sooner.
+static uint32_t volt__event_most(const volt__worker *w, int64_t took) {
+    uint32_t every = w->event_every, more = every;
+    if (took < VOLT_EVENT_NS) // also where the clock went back
+        more = took > 0 ? VOLT__CAST(uint32_t, every * took / VOLT_EVENT_NS) : 0;
+    return volt__min32(every + more + 1, w->rt->cfg.event_interval);
+}
 static void volt__measure(volt__worker *w, int64_t now) {
     if (w->since > 0) {
         int64_t ns = (now - w->last) / w->since;
@@ -6115,7 +6132,8 @@ static void volt__measure(volt__worker *w, int64_t now) {
         int64_t sample = ns > 8 * w->avg_ns ? 8 * w->avg_ns : ns;
         w->avg_ns += (sample - w->avg_ns) * VOLT__CAST(int64_t, volt__ewma_weight(w->since)) / 256;
         if (w->avg_ns < 1) w->avg_ns = 1;
-        w->event_every = volt__clamp32(VOLT_EVENT_NS / w->avg_ns, 1, w->rt->cfg.event_interval);
+        w->event_every =
+            volt__clamp32(VOLT_EVENT_NS / w->avg_ns, 1, volt__event_most(w, now - w->last));
         w->inject_every =
             volt__clamp32(VOLT_INJECT_NS / w->avg_ns, VOLT_INJECT_MIN, VOLT_INJECT_MAX);
         w->wake_at = volt__clamp32(VOLT_WAKE_NS / w->avg_ns, 2, VOLT_RING_CAP - 1);
@@ -6146,8 +6164,8 @@ static void volt__tidy(volt__worker *w) {
     w->tidy_due = VOLT__TIDY_EVERY;
     volt__returns_flush(&w->returns);
     volt__heap_drain(&w->heap);
-    if (w->tick >= w->trim_tick) {
-        w->trim_tick = w->tick + VOLT__TRIM_TICKS;
+    if (w->ms >= w->trim_ms) {
+        w->trim_ms = w->ms + VOLT__TRIM_MS;
         volt__slabs_reap(volt__heap_trim(&w->heap));
         for (uint32_t i = w->index; i < VOLT__FOREIGN_HEAPS; i += w->rt->n_workers)
             volt__heap_trim_shared(&w->rt->foreign[i]);
@@ -6209,8 +6227,8 @@ static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
         volt__reactor_acknowledge(&w->reactor);
         w->stats.unparks++;
     }
-    w->tick = volt__tick_floor(rt, now);
-    w->stats.timers_fired += volt__wheel_fire(&w->wheel, w->tick, &got.chain);
+    w->ms = volt__ms_floor(rt, now);
+    w->stats.timers_fired += volt__wheel_fire(&w->wheel, volt__tick_floor(rt, now), &got.chain);
     w->stats.events += got.n_events;
     w->stats.maintenances++;
     volt__store_rlx(&w->maint, w->maint + 1); // rlx: owner-only word, others compare
@@ -6537,8 +6555,8 @@ static volt__task *volt__take_shared(volt__worker *w) {
 static void volt__age_spill(volt__worker *w) {
     volt__chain c;
     int is_empty = volt__spill_is_empty(&w->spill);
-    if (!is_empty && w->tick - w->spill_tick < VOLT_SPILL_MS) return;
-    w->spill_tick = w->tick;
+    if (!is_empty && w->ms - w->spill_ms < VOLT_SPILL_MS) return;
+    w->spill_ms = w->ms;
     volt__chain_init(&c);
     volt__spill_pop(&w->spill, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
     if (c.head) volt__inject(w->rt, &c);
@@ -6697,7 +6715,8 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->is_solo = rt->n_workers == 1;
     w->avg_ns = VOLT_POLL_NS;
     w->last = w->busy_since = VOLT_NOW_NS();
-    w->tick = w->wheel.elapsed = volt__tick_floor(rt, w->last);
+    w->ms = volt__ms_floor(rt, w->last);
+    w->wheel.elapsed = volt__tick_floor(rt, w->last);
     w->inject_most = VOLT_INJECT_BATCH;
     w->inject_due = w->inject_every =
         volt__clamp32(VOLT_INJECT_NS / VOLT_POLL_NS, 1, VOLT_INJECT_MAX);
@@ -6708,7 +6727,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     memcpy(&w->fresh, &w->cx.wait_, sizeof w->fresh);
     w->wake_at = 2;
     w->tidy_due = VOLT__TIDY_EVERY;
-    w->trim_tick = w->tick + VOLT__TRIM_TICKS;
+    w->trim_ms = w->ms + VOLT__TRIM_MS;
     w->give_up_at = VOLT_NEVER;
     w->needs_watch = 1;
     w->is_guest = rt->cfg.is_guest && index == 0;
@@ -7105,7 +7124,7 @@ static void volt__task_refuse(volt__task *t, uint32_t refs) {
 // Counts and enqueues a published task with so many references; or gives it back: -ESHUTDOWN.
 static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
     // rlx: for whoever looks on
-    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, volt__tick_floor(rt, VOLT_NOW_NS())));
+    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, volt__ms_floor(rt, VOLT_NOW_NS())));
     volt__visit(rt);
     if (is_enqueued) volt__tell_wake(rt, NULL, t);
     int place = is_enqueued ? volt__place(rt) : VOLT__ANYONE;
@@ -7118,7 +7137,7 @@ static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int i
 }
 // A spawn on the worker itself, which is not closing.
 static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
-    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->tick)); // rlx: for whoever looks on
+    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->ms)); // rlx: for whoever looks on
     if (is_enqueued) volt__tell_wake(w->rt, w, t);
     volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
     if (is_enqueued) volt__push_next(w, t, 1);
@@ -11757,7 +11776,7 @@ static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
     int n;
     volt__seen_begin(&at);
     while ((n = volt__seen_next(&rt->slabs, &at, batch, flags)) > 0 && o->rc == 0) {
-        uint32_t now = VOLT__CAST(uint32_t, volt__tick_floor(rt, VOLT_NOW_NS()));
+        uint32_t now = VOLT__CAST(uint32_t, volt__ms_floor(rt, VOLT_NOW_NS()));
         for (int i = 0; i < n; i++) {
             volt__out_item(o);
             volt__dump_task(o, &batch[i], now);

@@ -1724,20 +1724,20 @@ TEST(the_oldest_of_a_spill_go_to_the_injector) {
     volt__task *oldest = volt__spill_batch(&w->spill, 0)->head;
     spill_half();
     fill_ring(); // one at a time
-    uint64_t since = w->spill_tick;
-    w->tick = since + VOLT_SPILL_MS - 1;
+    uint64_t since = w->spill_ms;
+    w->ms = since + VOLT_SPILL_MS - 1;
     volt__age_spill(w);
     CHECK(w->spill.len == 2 * SPILT && rt->injector.len == 0);
-    w->tick++;
+    w->ms++;
     uint32_t n = volt__min32(SPILT, VOLT_INJECT_BATCH);
     volt__age_spill(w);
     CHECK(w->spill.len == 2 * SPILT - n && rt->injector.len == n && rt->injector.head == oldest);
     volt__age_spill(w);
-    CHECK(w->spill_tick == since + VOLT_SPILL_MS && rt->injector.len == n);
+    CHECK(w->spill_ms == since + VOLT_SPILL_MS && rt->injector.len == n);
     // it counts from when it was last seen empty
     volt__chain c = no_chain();
     volt__spill_take_all(&w->spill, &c);
-    w->tick += 3 * VOLT_SPILL_MS;
+    w->ms += 3 * VOLT_SPILL_MS;
     volt__age_spill(w);
     spill_half();
     volt__age_spill(w);
@@ -2144,7 +2144,7 @@ TEST(a_poll_begins_and_ends) {
     w->cx.frame_ = (volt__node *)(void *)t; // of the poll before
     w->cx.wait_ = 99;
     w->cx.abort_ = w->cx.shield_ = 3;
-    w->tick = 1234;
+    w->ms = 1234;
     volt__poll_task(w, t); // waits for nothing, which is told
     CHECK(polled_state == volt__task_state(t) && polled_abort == 0 && polled_shield == 0);
     CHECK_EQ(test_log.n[VOLT_LOG_NEVER_WAKES], VOLT_DEBUG);
@@ -2332,13 +2332,13 @@ TEST(what_tidying_up_does) {
                 volt__task *t = still_task(x);
                 volt__heap_free_remote(t);
                 x->heap.cls[cls].n_high = 9;
-                x->trim_tick = 70;
-                x->tick = is_late ? 70 : 69;
+                x->trim_ms = 70;
+                x->ms = is_late ? 70 : 69;
                 x->tidy_due = 5;
                 x->stats.looks = 4;
                 volt__tidy(x);
                 CHECK(x->tidy_due == 16 && !x->heap.remote && x->published.looks == 4);
-                CHECK_EQ(x->trim_tick, is_late ? 70 + INT64_C(1000000000) / VOLT_TICK_NS : 70);
+                CHECK_EQ(x->trim_ms, is_late ? 1070 : 70);
                 CHECK_EQ(x->heap.cls[cls].n_high == 9, !is_late);
                 for (uint32_t k = 0; k < VOLT__FOREIGN_HEAPS; k++)
                     CHECK_EQ(rt->foreign[k].cls[cls].n_high, !is_late || k % n != i);
@@ -2370,7 +2370,8 @@ TEST(what_a_turn_does) {
     CHECK_EQ(polls.max, room < VOLT_EVENTS ? room : VOLT_EVENTS);
     CHECK(polls.timeout == 0 && polls.ep == w->reactor.epfd);
     CHECK(w->stats.polls == 10 && w->since == 0 && w->last == clock_now && w->avg_ns == 1652);
-    CHECK(w->tick == 9 && w->wheel.elapsed == 9 && w->stats.timers_fired == 1);
+    CHECK(w->ms == 9 * (uint64_t)VOLT_TICK_NS / 1000000 && w->wheel.elapsed == 9);
+    CHECK(w->stats.timers_fired == 1);
     CHECK(w->stats.events == 1 && w->stats.maintenances == 1 && w->maint == 1);
     CHECK(w->stats.unparks == 0 && !w->is_counted && !w->is_closing);
     CHECK_EQ(w->event_due, w->event_every);
@@ -2968,7 +2969,7 @@ TEST(a_fresh_worker) {
         CHECK(x && rt->workers[i] == x && rt->fds.epfd[i] == x->reactor.epfd);
         CHECK(x->rt == rt && x->cx.rt_ == rt && x->cx.worker_ == x && x->index == i);
         CHECK(x->is_solo == (n == 1) && x->avg_ns == VOLT_POLL_NS && x->last == clock_now);
-        CHECK(x->tick == 5 && x->wheel.elapsed == 5);
+        CHECK(x->ms == 5 * (uint64_t)VOLT_TICK_NS / 1000000 && x->wheel.elapsed == 5);
         CHECK(x->inject_due == 20 && x->inject_every == 20); // 1 ms of 50 us each
         CHECK(x->event_due == 2 && x->event_every == 2);
         CHECK(x->due == 2 && x->slice == 2 && x->cx.budget_ == VOLT_BUDGET && x->wake_at == 2);
@@ -2977,7 +2978,7 @@ TEST(a_fresh_worker) {
         cx.budget_ = 0;
         memcpy(&cx.wait_, &x->fresh, sizeof x->fresh);
         CHECK(cx.wait_ == 0 && cx.budget_ == VOLT_BUDGET && !cx.abort_ && !cx.shield_);
-        CHECK(x->tidy_due == 16 && x->trim_tick == 5 + UINT64_C(1000000000) / VOLT_TICK_NS);
+        CHECK(x->tidy_due == 16 && x->trim_ms == x->ms + 1000);
         CHECK(x->give_up_at == VOLT_NEVER && x->needs_watch == 1 && !x->has_slept);
         CHECK(x->heap.slabs == &rt->slabs && x->reactor.index == i);
         CHECK(!x->lifo && !x->is_counted && !x->since && !x->completed && !x->start_retry);

@@ -593,6 +593,7 @@ TEST(the_pace_of_polls_sets_the_intervals) {
     for (size_t i = 0; i < sizeof paces / sizeof paces[0]; i++) {
         int64_t ns = paces[i], often = VOLT_EVENT_NS / ns, inject = VOLT_INJECT_NS / ns,
                 wake = VOLT_WAKE_NS / ns;
+        w->event_every = 50;
         CHECK_EQ(measured(w, ns, 1, ns), ns);
         CHECK_EQ(w->event_every, often < 1 ? 1 : often > 50 ? 50 : often);
         CHECK_EQ(w->inject_every, inject < VOLT_INJECT_MIN   ? VOLT_INJECT_MIN
@@ -600,6 +601,28 @@ TEST(the_pace_of_polls_sets_the_intervals) {
                                                              : inject);
         CHECK_EQ(w->wake_at, wake < 2 ? 2 : wake > VOLT_RING_CAP - 1 ? VOLT_RING_CAP - 1 : wake);
     }
+    still_end(rt);
+}
+// The interval after one of `from` polls that took `ns` together, and were short.
+static uint32_t interval_after(volt__worker *w, uint32_t from, int64_t ns) {
+    w->event_every = from;
+    measured(w, 1, from, ns);
+    return w->event_every;
+}
+TEST(a_burst_of_short_polls_leaves_the_interval_short) {
+    volt_rt *rt = still_rt(1);
+    volt__worker *w = rt->workers[0];
+    rt->cfg.event_interval = 50;
+    CHECK_EQ(interval_after(w, 10, -5), 11);
+    CHECK_EQ(interval_after(w, 10, 0), 11);
+    CHECK_EQ(interval_after(w, 10, VOLT_EVENT_NS / 10 - 1), 11);
+    CHECK_EQ(interval_after(w, 10, VOLT_EVENT_NS / 10), 12);
+    CHECK_EQ(interval_after(w, 10, VOLT_EVENT_NS - 1), 20);
+    CHECK_EQ(interval_after(w, 10, VOLT_EVENT_NS), 21);
+    CHECK_EQ(interval_after(w, 10, INT64_C(1000) * VOLT_EVENT_NS), 21);
+    CHECK_EQ(interval_after(w, 40, VOLT_EVENT_NS), 50);
+    CHECK_EQ(interval_after(w, 50, 0), 50);
+    CHECK_EQ(interval_after(w, 1, VOLT_EVENT_NS), 3);
     still_end(rt);
 }
 // How many stay after so many polls of that pace, when so many ended their task, or spawned one.

@@ -325,11 +325,11 @@ static uint64_t fire_until(volt__worker *w, uint64_t tick) {
 }
 static void *firer_main(void *arg) {
     firer *f = arg;
-    uint64_t tick = f->w->tick;
+    uint64_t tick = volt__tick_floor(f->w->rt, volt_now());
     for (int round = 1; round <= BACK_OFFS; round++) {
         UNTIL(READ(f->n_wanted) >= round);
         if (READ(f->n_wanted) > BACK_OFFS) break;
-        CHECK_EQ(fire_until(f->w, tick += BEYOND_MS), 1);
+        CHECK_EQ(fire_until(f->w, tick += VOLT_MS(BEYOND_MS) / VOLT_TICK_NS), 1);
         WRITE(f->n_fired, round);
     }
     return NULL;

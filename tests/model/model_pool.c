@@ -258,7 +258,7 @@ static uint32_t n_steps; // plain: what whoever carries the worker writes
 static void step(volt__worker *w) {
     VMC_ASSERT(VOLT_TLS_GET() == w);
     n_steps++;
-    w->tick++;
+    w->ms++;
 }
 // A poll that blocks in place, by the thread at the helm.
 static void block_in_place(volt__worker *w) {

@@ -172,9 +172,10 @@ static volt_poll sleeps(volt_cx *cx, void *arg) {
     n_polls++;
     VOLT_END(0);
 }
-static void fire_timers(uint64_t tick) {
+static void fire_timers(uint32_t ms) {
     volt__chain c;
     volt__chain_init(&c);
+    uint64_t tick = volt__tick_ceil(rt, rt->epoch + VOLT_MS(ms));
     if (volt__wheel_fire(&w0->wheel, tick, &c)) vmc_reached("another worker fires a timer");
     volt__schedule_chain(&c);
 }

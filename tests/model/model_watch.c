@@ -121,7 +121,7 @@ SCENARIO(watch_rescues_timer) {
     make_stuck_pair();
     make_item(0);
     items[0].task.word = VOLT__REF;
-    volt__timer_arm(&workers[0]->wheel, &items[0].node, &items[0].task, workers[0]->tick);
+    volt__timer_arm(&workers[0]->wheel, &items[0].node, &items[0].task, workers[0]->wheel.elapsed);
     rt->epoch -= VOLT_MS(1); // it is due, and worker 0 does not look
     stay_stuck();
 }
@@ -227,7 +227,7 @@ SCENARIO(watch_rescuer_owner_wheel) {
     make_runtime(2, PERIOD);
     make_item(0);
     items[0].task.word = VOLT__REF;
-    volt__timer_arm(&workers[0]->wheel, &items[0].node, &items[0].task, workers[0]->tick);
+    volt__timer_arm(&workers[0]->wheel, &items[0].node, &items[0].task, workers[0]->wheel.elapsed);
     rt->epoch -= VOLT_MS(1);
     int t = vmc_spawn(rescue, workers[1]);
     act_as(workers[0]);
