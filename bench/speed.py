@@ -229,12 +229,15 @@ def origin(results):
         newest |= runs[name]["versions"]
     for peer in (p for r in results["rows"] if is_server(r) for p in r["peers"]):
         newest[peer["peer"]] = peer.get("version", "")
+    of_rows = sorted({row["run"] for row in results["rows"]})
+    commits = dict.fromkeys(runs[name]["versions"]["commit"] for name in of_rows)
+    newest["commit"] = ", ".join(commits)
     versions = ", ".join(f"{name} {version}".strip() for name, version in newest.items())
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     return wrapped(f"{machine['cpu']}, {machine['cpus']} CPUs, Linux {machine['kernel']}, {when}; "
                    f"{versions}. `make bench-peers` measures all of it again, "
                    "`make bench-peers ROWS=\"S6 S8\"` these rows; "
-                   "[results.json](bench/results.json) has every figure.")
+                   "[results.json](bench/results.json) has every figure, and its commit.")
 
 
 READING = """Times are those of the best peer over volt's in the same round: over 1 volt is faster,
