@@ -277,8 +277,8 @@
 //   all workers idle    none
 //   worker that sleeps  epoll_pwait2 or epoll_wait, with several workers after a look by another;
 //                       who wakes it writes to its eventfd, which it reads
-//   busy worker         epoll_wait after 255 polls, or about 100 us; a task that yields and has the
-//                       worker to itself: at each turn
+//   busy worker         epoll_wait after 255 polls, or about 100 us; with a task that calls
+//                       volt_yield, and has the worker to itself: at each turn
 //   several workers     timerfd_settime when one leaves its sleep, and every 750 us while one is
 //                       busy; then an idle one looks after it
 //   timers              none: epoll waits until the next one; a guest's: timerfd_settime
@@ -6606,6 +6606,8 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
 static __attribute__((noinline)) volt__task *volt__alone(volt__worker *w, volt__task *t) {
     volt__task *first = volt__take_share(w);
     int is_over = 0;
+    // whose budget was used up has asked for nobody: events and timers have their turn when due
+    if (!first && w->cx.budget_ == 0) return t;
     if (!first) {
         w->event_due = 0;
         is_over = volt__serve_due(w, &first) && !first;

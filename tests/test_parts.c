@@ -2851,11 +2851,15 @@ TEST(a_task_that_is_alone_lets_others_go_first) {
     w->needs_watch = 0;
     w->slice = w->due = 50;
     CHECK(volt__alone(w, t) == t && w->stats.maintenances == 1 && ring_len() == 0);
+    uint16_t left = w->cx.budget_;
+    w->cx.budget_ = 0; // it has not asked for others
+    CHECK(volt__alone(w, t) == t && w->stats.maintenances == 1 && ring_len() == 0);
     volt__chain c = no_chain();
     volt__chain_push(&c, other);
     volt__injector_push(&rt->injector, &c);
     w->slice = w->due = 50;
     CHECK(volt__alone(w, t) == other && ring_len() == 1 && w->stats.maintenances == 1);
+    w->cx.budget_ = left;
     CHECK(volt__pop_ring(w) == t);
     w->slice = w->due = 50; // the injector's turn, and something comes meanwhile
     w->inject_due = 0;
