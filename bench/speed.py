@@ -230,8 +230,9 @@ def origin(results):
     for peer in (p for r in results["rows"] if is_server(r) for p in r["peers"]):
         newest[peer["peer"]] = peer.get("version", "")
     of_rows = sorted({row["run"] for row in results["rows"]})
-    commits = dict.fromkeys(runs[name]["versions"]["commit"] for name in of_rows)
-    newest["commit"] = ", ".join(commits)
+    commits = dict.fromkeys(runs[name]["versions"].get("commit", "") for name in of_rows)
+    if any(commits):  # else they are of no repository
+        newest["commit"] = ", ".join(commits)
     versions = ", ".join(f"{name} {version}".strip() for name, version in newest.items())
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     return wrapped(f"{machine['cpu']}, {machine['cpus']} CPUs, Linux {machine['kernel']}, {when}; "

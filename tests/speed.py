@@ -105,6 +105,21 @@ def check_names():
 
 # ---- files
 
+def check_origin():
+    """The commits that rows are of are named once each, by age, and no others."""
+    runs = {f"2000-01-0{day}T00:00:00Z": {"command": "", "versions": {"commit": commit}}
+            for day, commit in ((1, "aaa"), (2, "bbb"), (3, "ccc"), (4, "aaa"), (5, "ddd"))}
+    results = {"machine": {"cpu": "C", "cpus": 2, "kernel": "6"}, "runs": runs,
+               "rows": [judged(program([1, 1, 1], [1, 1, 1], peer="tokio")) | {"run": run}
+                        for run in sorted(runs, reverse=True) if "-03T" not in run]}
+    said = " ".join(speed.origin(results))
+    check("the commits of the rows are named", "; commit aaa, bbb, ddd. " in said, said)
+    for run in runs.values():
+        run["versions"] = {"volt.h": "0"}
+    said = " ".join(speed.origin(results))
+    check("no commit is named where there is none", "commit" not in said.split(". ")[0], said)
+
+
 def check_publish():
     """A section that is published is right; with a digit changed, there or in the drawing, not."""
     wall, cpu = [1.25, 1.2, 1.3], [0.5, 0.4, 0.6]
@@ -146,6 +161,6 @@ def check_readme():
 
 
 for each in (check_intervals, check_verdicts, check_ratios, check_output, check_names,
-             check_publish, check_readme):
+             check_origin, check_publish, check_readme):
     each()
 print(f"speed: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
