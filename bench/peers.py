@@ -55,6 +55,7 @@ PEERS = (
     ("tbb", "cpp", ["tbb_sched"], (("", "", (), ANY),)),
     ("libuv", "libuv", "timer wake outside".split(), (("", "", (), ONE),)),
     ("pth", "pth", ["sched"], (("", "", (), ONE),)),
+    ("zig", "zig", "sync chan".split(), (("", "", (), ONE),)),
 )
 
 # A row NAME:TAG is NAME by another library, which is then a peer itself, or another way to do it.

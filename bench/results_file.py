@@ -23,6 +23,9 @@ TOOLS = {
             ("tbb", "pkg-config", "--modversion", "tbb")),
     "libuv": (("libuv", "pkg-config", "--modversion", "libuv"),),
     "pth": (("pth", "pth-config", "--version"),),
+    "zig": (("zig", *os.environ.get("ZIG", "python3 -m ziglang").split(), "version"),
+            ("blitz-io", "grep", "-F", " .version =",
+             os.environ.get("BLITZ", "build/peers/zig/blitz-io") + "/build.zig.zon")),
 }
 
 # ---- where it was measured, and what
