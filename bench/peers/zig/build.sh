@@ -5,7 +5,7 @@
 #   bench/peers/zig/build.sh [DIRECTORY]     where they go; default: build/peers/zig
 #
 # Environment: ZIG='python3 -m ziglang' (0.15)  BLITZ=  a checkout of blitz-io at the commit below;
-# without it, it is cloned into DIRECTORY. Exit status 3: something is missing, named.
+# without it, git fetches it into DIRECTORY. Exit status 3: something is missing, named.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-build/peers/zig}
@@ -18,11 +18,12 @@ missing() {
     echo "${0##*/}: $1 is missing: $2" >&2
     exit 3
 }
-# Nothing is left of a clone that failed.
+# The commit alone. Nothing is left of a fetch that failed.
 fetch() {
     rm -rf "$blitz.part"
-    if GIT_TERMINAL_PROMPT=0 git clone -q "$url" "$blitz.part" &&
-        git -C "$blitz.part" checkout -q "$commit"; then
+    if git init -q "$blitz.part" &&
+        GIT_TERMINAL_PROMPT=0 git -C "$blitz.part" fetch -q --depth 1 "$url" "$commit" &&
+        git -C "$blitz.part" checkout -q FETCH_HEAD; then
         mv "$blitz.part" "$blitz"
     else
         rm -rf "$blitz.part"
