@@ -6031,7 +6031,7 @@ static inline void volt__suspended(volt__worker *w, volt__task *t) {
         return;
     }
     t->shield = cx->shield_;
-    volt__store_rlx(&t->wait, cx->wait_);                   // rlx: for whoever looks on
+    volt__store_rlx(&t->wait, cx->wait_);                 // rlx: for whoever looks on
     volt__store_rlx(&t->wait_ms, volt__wait_mark(w->ms)); // rlx: for whoever looks on
 #if VOLT_DEBUG
     if (t->links == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
@@ -6606,9 +6606,9 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
 static __attribute__((noinline)) volt__task *volt__alone(volt__worker *w, volt__task *t) {
     volt__task *first = volt__take_share(w);
     int is_over = 0;
-    // whose budget was used up has asked for nobody: events and timers have their turn when due
-    if (!first && w->cx.budget_ == 0) return t;
     if (!first) {
+        // whose budget was used up has asked for nobody: events and timers have their turn when due
+        if (w->cx.budget_ == 0) return t;
         w->event_due = 0;
         is_over = volt__serve_due(w, &first) && !first;
     }

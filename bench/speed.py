@@ -230,8 +230,9 @@ def origin(results):
     for peer in (p for r in results["rows"] if is_server(r) for p in r["peers"]):
         newest[peer["peer"]] = peer.get("version", "")
     of_rows = sorted({row["run"] for row in results["rows"]})
-    commits = dict.fromkeys(runs[name]["versions"].get("commit", "") for name in of_rows)
-    if any(commits):  # else they are of no repository
+    commits = (runs[name]["versions"].get("commit") for name in of_rows)
+    commits = dict.fromkeys(filter(None, commits))
+    if commits:  # else they are of no repository
         newest["commit"] = ", ".join(commits)
     versions = ", ".join(f"{name} {version}".strip() for name, version in newest.items())
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
