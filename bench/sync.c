@@ -165,14 +165,18 @@ static volt_poll sem_run(volt_cx *cx, void *arg) {
 
 // ---- C2
 
+static inline uint64_t once_look(void) { return volt_once_is_done(&once) ? guarded : 0; }
+// A look takes a cycle: two sums and an unrolled loop, as other compilers make them by themselves,
+// so that neither is what is measured.
 static int once_get(void) {
-    uint64_t sum = 0;
+    uint64_t even = 0, odd = 0;
     once = (volt_once)VOLT_ONCE_INIT;
     if (volt_once_try_begin(&once) != 1) return -EBADMSG;
     guarded = 1;
     volt_once_end(&once, 1);
-    for (int i = 0; i < MILLION; i++) sum += volt_once_is_done(&once) ? guarded : 0;
-    tally_add(sum);
+#pragma GCC unroll 4
+    for (int i = 0; i < MILLION; i += 2) even += once_look(), odd += once_look();
+    tally_add(even + odd);
     return 0;
 }
 
