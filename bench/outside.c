@@ -16,7 +16,7 @@
 //         for 3, 30, 300 us. min and median are of the median latency of a repetition
 //   S12d S12e   100 tickers of 1 kHz, in absolute time, beside 2 tasks for each worker that always
 //         stall 10 us and yield; 1 s. min and median are of the p50 (d) or p99 (e) of how late a
-//         tick was in a repetition; volt's timers have ticks of 1 ms, rounded up
+//         tick was in a repetition; volt's timers have ticks of 1/16 ms, rounded up
 //
 // S3 to S5 have the shape of the remote_spawn benchmarks in Tokio's tree. To stall is to look at
 // the clock. The thread of S12a to S12c stalls for the gaps, too, and yields its CPU while it waits

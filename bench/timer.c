@@ -16,8 +16,8 @@
 //   T3b  1,000,000 live timers with deadlines spread over the hour after the next; one of them by
 //        chance is disarmed and armed again with another deadline, 1,000,000 times
 //   T4   1000 tasks sleep 100 us (a), 1 ms (b) 50 times, 15 ms (c) 20 times each. min and median
-//        are of the p99 of how late they were in a repetition; volt's timers have ticks of 1 ms,
-//        rounded up
+//        are of the p99 of how late they were in a repetition; volt's timers have ticks of 1/16
+//        ms, rounded up
 //
 // volt.h has no timer without a task: one task may wait for 65,535 things at once, and looks at all
 // of them when one has come. A program with a million timers has a task for each, as here: in T3a
