@@ -36,13 +36,16 @@ help:
 	@echo 'make reject    programs that must not compile: each compiler must say what is wrong'
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer, of gcc and'
 	@echo '               of clang; make valgrind, make msan: a short subset each'
+	@echo 'make harden    some tests with FORTIFY_SOURCE=3, stack protectors, CET, relro, LTO, CFI, trapv,'
+	@echo '               as static-pie, with musl, with 32 bits; HARDENINGS="cfi musl": these'
 	@echo 'make coverage  lines and branches of volt.h that the tests take; what they do not take, and why'
 	@echo 'make odds      all at once with 64 workers, on one processor, stopped and continued, delayed'
 	@echo 'make soak      an echo server under load for SECONDS=600; nothing may grow'
 	@echo 'make sim       random programs on a simulated kernel; SEED=n repeats one; see tests/sim/main.c'
 	@echo 'make sim-mutants  how soon the simulation finds defects put into a copy of volt.h'
-	@echo 'make model     every execution of the lock-free protocols that C11 allows, at small bounds;'
-	@echo '               make model-full: the long scenarios too, and all as it is shipped'
+	@echo 'make model     the executions of the lock-free protocols that C++20 allows, at small bounds, but'
+	@echo '               for load buffering: tests/model/memory.c; make model-full: the long scenarios'
+	@echo '               too, and all as it is shipped'
 	@echo 'make fault     every call fails, with every error, one after the other; FULL=1: all forms'
 	@echo 'make examples  the examples with real clients, servers and libraries; part of make check'
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
@@ -63,6 +66,8 @@ help:
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
 	@echo 'make kernels   the tests without the calls that older kernels lack or filters refuse'
 	@echo 'make clocks    what waits, with CLOCK_MONOTONIC at 12 days to 10 years; needs unshare'
+	@echo 'make everything  each of these, long ones too, as far as it has not passed on these files yet;'
+	@echo '               kept in tests/everything.tsv. ONLY="kernels cross-*": these; SHOW=1: what there is'
 	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
 	@echo 'make clean     removes build/'
 
@@ -76,7 +81,7 @@ BARE_TESTS := single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
 	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics \
-	build/log/load build/log/speed
+	build/log/any_thread build/log/load build/log/speed
 
 test:
 	@rm -rf build/log
@@ -133,6 +138,11 @@ SEMANTICS := $(filter build/log/test_sync% build/log/test_chan% build/log/test_c
 	$(TESTS:%=build/log/%))
 build/log/semantics: volt.h tests/semantics.sh $(SEMANTICS)
 	@$(call RUN_TEST,sh tests/semantics.sh volt.h $(SEMANTICS))
+
+# What plays each two calls of any threads at once: see tests/any_thread.txt.
+build/log/any_thread: volt.h tests/any_thread.txt tests/any_thread.sh $(TESTS:%=build/log/%) \
+	$(wildcard tests/model/model_*.c tests/sim/*.h)
+	@$(call RUN_TEST,sh tests/any_thread.sh volt.h $(TESTS:%=build/log/%))
 
 build/log/replay_%: build/fuzz/replay_%
 	@$(call RUN_TEST,$(RUN) $< tests/fuzz/corpus/$*)
@@ -240,6 +250,55 @@ build/cover/examples/%: examples/%.c volt.h tests/coverage.h
 	@mkdir -p $(@D)
 	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $< -o $@
 build/cover/full-test_ring_caps build/cover/small-test_ring_caps: tests/test_queues.c
+
+# ---- harden: some tests under what distributions and security guides compile with, warnings being
+# errors; tests/harden.sh sees in each program that the compiler has done it. `make harden
+# HARDENINGS='cfi musl'`: these only. 32 bits by a compiler of their own: gcc-multilib cannot be
+# installed beside those of `make cross`.
+HARDENINGS ?= distro-gcc distro-clang strict-gcc strict-clang lto-gcc lto-clang cfi static-pie musl \
+	m32
+HARDEN_TESTS := test_task test_net
+HARDEN_LOGS = $(foreach h,$(HARDENINGS),$(patsubst %,build/log/harden-$h-%,$(HARDEN_TESTS) \
+	$(if $(MARKS_$h),marks)))
+HARDEN_DISTRO := -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection \
+	-fcf-protection=full -fPIE -pie -Wl,-z,relro,-z,now,-z,noexecstack
+HARDEN_STRICT := -fstack-protector-all -ftrivial-auto-var-init=pattern -ftrapv
+HARDEN_distro-gcc := gcc $(HARDEN_DISTRO)
+HARDEN_distro-clang := clang $(HARDEN_DISTRO)
+HARDEN_strict-gcc := gcc $(HARDEN_STRICT)
+HARDEN_strict-clang := clang $(HARDEN_STRICT)
+HARDEN_lto-gcc := gcc -flto
+HARDEN_lto-clang := clang -flto=thin -fuse-ld=lld
+HARDEN_cfi := clang -fsanitize=cfi -flto -fvisibility=hidden -fuse-ld=lld
+HARDEN_static-pie := gcc -static-pie
+HARDEN_musl := musl-gcc -static
+HARDEN_m32 := i686-linux-gnu-gcc -Wl,-dynamic-linker,/usr/i686-linux-gnu/lib/ld-linux.so.2 \
+	-Wl,-rpath,/usr/i686-linux-gnu/lib
+MARKS_distro-gcc := fortify stack-protector cet pie relro now no-exec-stack
+MARKS_distro-clang := $(MARKS_distro-gcc)
+MARKS_strict-gcc := stack-protector pattern trapv
+MARKS_strict-clang := $(MARKS_strict-gcc)
+MARKS_cfi := cfi
+MARKS_static-pie := pie no-interpreter
+MARKS_musl := musl no-interpreter
+MARKS_m32 := elf32
+.PHONY: harden
+harden: need-readelf need-ld.lld $(foreach h,$(HARDENINGS),need-$(firstword $(HARDEN_$h)))
+	@rm -f $(HARDEN_LOGS)
+	$(MAKE_ALL) $(HARDEN_LOGS) || true
+	@$(call SUM,$(HARDEN_LOGS))
+PACKAGE_ld.lld := lld
+PACKAGE_musl-gcc := musl-tools
+define HARDEN_RULES
+build/log/harden-$(1)-marks: build/harden/$(1)/test_task
+	@$$(call RUN_TEST,sh tests/harden.sh harden-$(1) $$< $(MARKS_$(1)))
+build/log/harden-$(1)-%: build/harden/$(1)/%
+	@$$(call RUN_TEST,$$(RUN) $$<)
+build/harden/$(1)/%: tests/%.c $$(HEADERS)
+	@mkdir -p $$(@D)
+	$$(HARDEN_$(1)) -std=gnu11 -O2 -Wall -Wextra -Werror -I. -pthread $$< -o $$@
+endef
+$(foreach h,$(HARDENINGS),$(eval $(call HARDEN_RULES,$h)))
 
 # ---- odds: delays at the seam, see tests/odds/odds.h; about half a minute. soak: SECONDS=15 is its
 # short form. Both print their seed.
@@ -454,9 +513,16 @@ build/check/example-%: build/examples/% tests/examples.sh bench/server.sh
 	timeout 120 tests/examples.sh build/examples $*
 	@touch $@
 build/check/example-08_curl: build/examples/06_http
+EXAMPLE_SERVERS := 03_echo 06_http 13_chat 15_dashboard
+$(EXAMPLE_SERVERS:%=build/examples/%): examples/03_server.h
+$(EXAMPLE_SERVERS:%=build/check/example-%): tests/servers.py build/examples/accept_fails.so
+build/examples/accept_fails.so: tests/accept_fails.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC $< -o $@
 build/examples/06_http: examples/06_http.h
 build/examples/15_dashboard: examples/06_http.h examples/15_dashboard.h
 build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/dashboard.py
+build/check/example-15_dashboard-leaks: tests/servers.py
 build/examples/16_cares: examples/16_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
 build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
@@ -471,8 +537,8 @@ build/examples/10_from_cpp-leaks: examples/10_from_cpp.cpp volt.h
 	g++ -std=c++17 -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $< -I. -pthread -o $@
 
 # with more tasks than an event holds
-build/examples/15_dashboard-leaks: examples/15_dashboard.c examples/06_http.h \
-		examples/15_dashboard.h volt.h
+build/examples/15_dashboard-leaks: examples/15_dashboard.c examples/03_server.h \
+		examples/06_http.h examples/15_dashboard.h volt.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra \
 		-DSLEEPERS=6000 -I. -pthread $< -o $@
@@ -667,7 +733,7 @@ EVERY_CXX += -Wno-old-style-cast          # the text is C
 EVERY_CXX += -Wno-zero-as-null-pointer-constant
 CCS := clang++ g++ clang gcc
 REJECTS := $(CCS:%=reject-%)
-CHECKS += programs $(REJECTS) $(CCS:%=orders-%) $(CCS:%=builds-%) $(CCS:%=less-%) every-c99 every-gnu11 every-c2x \
+CHECKS += programs above_begin $(REJECTS) $(CCS:%=orders-%) $(CCS:%=builds-%) $(CCS:%=less-%) every-c99 every-gnu11 every-c2x \
 	every-c++11 every-c++17 every-c++20
 
 reject: need-gcc need-g++ need-clang need-clang++
@@ -685,6 +751,14 @@ build/check/builds-%:
 	@touch $@
 build/check/less-%:
 	@sh tests/compile/less.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
+	@touch $@
+# Locals above VOLT_BEGIN, which no compiler warns of; not where a test is about such a mistake.
+BEGINS = $(filter-out tests/test_misuse.c tests/reject/% tests/compile/%,\
+	$(wildcard volt.h examples/*.[ch] examples/*.cpp bench/*.[ch] tests/*.[ch] tests/*/*.[ch]))
+build/check/above_begin:
+	@sh tests/above_begin.sh $(BEGINS)
+	@mkdir -p $(@D)
+	@sh tests/compile/above_begin.sh
 	@touch $@
 build/check/programs:
 	@sh tests/compile/programs.sh build/check/files-of-$(@F) $(WARN)
@@ -794,19 +868,37 @@ build/check/cxx-%:
 		-I. -pthread $(GLIB_CFLAGS) -fsyntax-only $(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
 	@touch $@
 
-# ---- install, tried: by pkg-config, CMake, Meson, and by the recipes of examples/packaging.
+# ---- lists of defects: an edit of volt.h must not leave entries behind that fit nothing.
+CHECKS += mutants
+build/check/mutants: | build/check
+	@APPLY=1 sh tests/model/mutants.sh $@.model none
+	@APPLY=1 sh tests/sim/mutants.sh volt.h $@.sim
+	@LIST=1 python3 tests/mutate/mutate.py > $@.log || { grep -A 2 '^settled' $@.log; exit 1; }
+	@touch $@
+build/check:
+	@mkdir -p $@
+
+# ---- install, tried: by pkg-config, CMake, Meson, and by the recipes of examples/packaging. With each
+# the compilers must refuse a local that an await loses.
 CHECKS += install
 check: need-pkg-config need-cmake need-meson need-ninja
 PACKAGE_ninja := ninja-build
 build/check/install:
 	@mkdir -p $(@D)
-	@CC='$(CC)' sh tests/install.sh build/check/files-of-$(@F)
+	@sh tests/install.sh build/check/files-of-$(@F)
 	@touch $@
 
 # ---- gdb: examples/gdb/volt.py on a program whose tasks are known, see tests/gdb.sh.
 .PHONY: gdb-test
 gdb-test: need-gdb need-gcc need-clang
 	@sh tests/gdb.sh build/gdb
+
+# ---- everything: what CI runs, what takes too long for it, and what came of it on which commit: see
+# tests/everything.py. What the command line sets is for that script alone.
+.PHONY: everything
+everything: need-python3
+	@ONLY='$(ONLY)' SHOW='$(SHOW)' AGAIN='$(AGAIN)' SECONDS='$(SECONDS)' SAMPLE='$(SAMPLE)' \
+		LIMITS='$(LIMITS)' python3 tests/everything.py run
 
 # ---- the rest
 build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)

@@ -68,18 +68,21 @@
 //
 // ---- eight rules
 //  1. What must survive an await lives in the state struct; locals are scratch between two awaits.
-//     An initialised local never shares a block with an await.
+//     An initialised local never stands above an await in its block; it may stand in a block of its
+//     own between two awaits. The lines above VOLT_BEGIN run at each poll: only const locals and
+//     the pointer to the state stand there.
 //  2. Buffers, and everything whose address you pass to a wait, live there too.
 //  3. Await exactly one poll, one await to a line; branch on its result afterwards. Several at
 //     once: VOLT_SELECT and VOLT_JOIN_ALL over VOLT_ARM, in a function with VOLT_BEGIN.
-//  4. The arguments of an awaited call are evaluated at every poll: no side effects in them.
+//  4. The arguments of an awaited call are evaluated at every poll, and so is everything in a
+//     function that returns a volt_poll without VOLT_BEGIN: no side effects in either.
 //  5. No await inside a `switch` of your own: move the switch, or the await, to a function.
 //  6. `break` and `continue` belong to your loops. VOLT_RETURN(x) ends the function.
 //  7. A negative result is -errno. -ECANCELED means: clean up and return; it repeats until you do.
 //  8. After an await you may be on another thread: no thread-locals, no pthread mutex held across.
 // Compilers see most breaches, with -Wall -Wextra and -Wjump-misses-init (gcc) or
-// -Wconditional-uninitialized (clang). Debug builds (without NDEBUG) see most of the rest, stop,
-// and name the line.
+// -Wconditional-uninitialized (clang), and tests/above_begin.sh sees locals above VOLT_BEGIN. Debug
+// builds (without NDEBUG) see most of the rest, stop, and name the line.
 //
 // ---- results
 // One channel: >= 0 is good, < 0 is -errno; volt_strerror has a text. No errno, no error object. A
@@ -88,7 +91,8 @@
 // the kernel is passed on as it is. volt's own:
 //   -ECANCELED    the scope of this wait was cancelled; nothing was consumed, but by a read_exact
 //                 or write_all that had begun (volt_progress). Leave soon
-//   -ETIMEDOUT    volt_within, volt_before, _sync: the time is up, what was inside has ended.
+//   -ETIMEDOUT    volt_within, volt_before, _sync: the time is up, what was inside has ended;
+//                 volt_timer_fired tells it from the same result of what was inside.
 //                 volt_run: .drain is over. From the kernel: a connection that has died
 //   -EAGAIN       a try_ form would wait. volt_try_join: it has not ended. volt_watch_set_if:
 //                 another one has set it. volt_create: no thread could be started. volt_connect:
@@ -219,7 +223,8 @@
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
 //                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*, volt_histograms,
-//                 volt_health, volt_strerror, volt_rt_spawn*, volt_task_*, volt_try_join,
+//                 volt_health, volt_strerror, volt_log_stderr, volt_rt_spawn*, volt_task_*,
+//                 volt_try_join,
 //                 volt_cancel, volt_detach, volt_wake, volt_waker_release, volt_result,
 //                 volt_progress, volt_handle_is_set, volt_group_collect, volt_group_cancel,
 //                 volt_now, volt_interval_init, volt_token_* but for the wait, volt_addr_*,
@@ -230,7 +235,8 @@
 //                 volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*, volt_watch_* and
 //                 volt_watcher_* what does not wait; volt_queue_try_pop, volt_sub_* and
 //                 volt_watcher_* on one object one thread at a time
-//   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync and all _sync;
+//   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync and all _sync, also
+//                 volt_pollset_wait_sync;
 //                 volt_rt_deadline between two steps
 //   inside a task everything that takes a volt_cx
 // Inside volt_blocking and volt_block_in_place a function is on a plain thread, also for
@@ -282,10 +288,13 @@
 //   several workers     timerfd_settime when one leaves its sleep, and every 750 us while one is
 //                       busy; then an idle one looks after it
 //   timers              none: epoll waits until the next one; a guest's: timerfd_settime
-//   descriptor          of others at first use: fcntl, getsockopt; epoll_ctl when it first had to
-//                       wait. volt_readable, volt_writable: epoll_ctl, or poll, at each wait
-//   read, write         one, and none when the last one has drained the socket; a write to what is
-//                       no socket, by the thread of volt_run or of a guest: 3 more, for SIGPIPE
+//   descriptor          of others at first use: fcntl, getsockopt, and of what is no socket fstat,
+//                       isatty or open; epoll_ctl when it first had to wait, in a debug build at
+//                       each wait. volt_readable, volt_writable: epoll_ctl, or poll, at each wait
+//   read, write         one, and none when the last one has drained a TCP socket (not of vectors;
+//                       madvise once for each buffer of several pages); a write to what is no
+//                       socket, by the thread of volt_run or of a guest: 3 more, for SIGPIPE
+//   a limit is over     the call that it ends once more, for what came in time
 //   spawn from outside  none, or a write to an eventfd; threads that wait: futex
 //   lock not at once    futex, and before it membarrier, which interrupts the other threads of the
 //                       process that run just then: for that a lock given back costs a store
@@ -294,7 +303,7 @@
 //                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom; once
 //                       in a process membarrier: some ms if it has other threads by then
 // What older kernels or filters lack (epoll_pwait2, accept4, flags of an eventfd,
-// FUTEX_WAIT_BITSET, getrandom, SO_DOMAIN, MADV_WIPEONFORK: then getpid at calls from outside;
+// FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL, MADV_WIPEONFORK: then getpid at calls from outside;
 // EPOLLEXCLUSIVE: then the watch wakes all sleepers; membarrier: then a lock costs one atomic
 // operation more) is replaced; there is nothing to configure.
 //
@@ -302,12 +311,46 @@
 // A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
 // tasks are taken over by an idle worker within 2 ms. With one worker, or when all are stuck,
 // nobody can. A file on a disk is always ready: volt_read holds up the worker, volt_file_pread
-// does not. A descriptor that volt reads, writes or accepts on is non-blocking from then on, also
-// after volt_fd_forget. Close descriptors with volt_close: the table behind volt_read must know. At
+// does not. Close descriptors with volt_close: the table behind volt_read must know. A debug build
+// notices before it waits that a number was closed otherwise and is another file's, and logs it. At
 // most 1024 workers and 4 million descriptors per runtime, 200 arms in a select, 253 shields inside
 // each other, 65535 waits at once in one task (children of volt_join_all count): another one stops
 // the program. A poll function that waits on leaf operations must be awaited by a function with
 // VOLT_BEGIN.
+//
+// Descriptors that other processes share. Sockets are told with each call not to wait, whatever
+// their mode is; a listener is non-blocking from the first volt_accept on. A terminal, and standard
+// input, output and error where they are pipes, are read and written through a description of their
+// own (opened by /proc/self/fd, one descriptor more), so that a shell finds them blocking, as they
+// were. Where it cannot be opened, poll(2) comes before each call and a write is at most PIPE_BUF
+// bytes: the worker then waits if another process takes what was ready. What else blocks at its
+// first use is made non-blocking for good, also after volt_fd_forget; should a process that shares
+// it clear the flag again, a read or an accept on it holds up the worker.
+//
+// Signals. The threads of a runtime block all signals, which go to the application's threads, but
+// not those that report a fault: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT. The
+// thread of volt_run keeps its mask; pthread_cancel does not end it before volt_run returns.
+// A child inherits the mask of the thread that starts it, and with all signals blocked SIGTERM does
+// not end it. So a task that starts one gives it an empty mask:
+//
+//     // fragment
+//     #include <signal.h>
+//     #include <spawn.h>
+//     static int start_child(pid_t *pid, char *const argv[], char *const envp[]) {
+//         posix_spawnattr_t attributes;
+//         sigset_t none;
+//         sigemptyset(&none);
+//         int rc = posix_spawnattr_init(&attributes);
+//         if (rc != 0) return -rc;
+//         posix_spawnattr_setsigmask(&attributes, &none);
+//         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+//         rc = posix_spawn(pid, argv[0], NULL, &attributes, argv, envp);
+//         posix_spawnattr_destroy(&attributes);
+//         return -rc;
+//     }
+//
+// Between fork and exec, where signals are reset by hand, pthread_sigmask(SIG_SETMASK, &none, NULL)
+// does the same.
 //
 // Fork. A forked child has no workers, and shares its parent's epoll instances. There, functions
 // that take a volt_rt give -ECHILD or nothing, wake-ups do nothing and volt_rt_close only closes,
@@ -565,7 +608,7 @@ typedef struct volt__node {
     uint32_t pc_;                     // frames: line to resume at
     uint8_t state_;                   // IDLE LINKED FIRED CLOSED; changes under the lock of on_
     uint8_t kind_;                    // frames: what the current await is
-    uint8_t base_;                    // timers, links: shield depth at arming
+    uint8_t base_;                    // timers, links: shield depth at arming; arms: of a select
     uint8_t save_;                    // brackets: abort level to restore; array children: shield
     // bytes moved, deadline tick, packed arms, result of a done frame
     int64_t key_;
@@ -623,6 +666,7 @@ struct volt_cx {
     uint16_t budget_;          // leaf operations left in this poll
     uint8_t abort_, shield_;   // an await is cancelled iff shield_ < abort_
     uint16_t raised_;          // budget when abort_ was last raised in this poll
+    uint8_t last_tries_;       // limits that are over, but for this poll of what is inside
     uint8_t is_awaiting_;      // debug: inside the expression of an await
     const char *at_;           // debug: the last VOLT_BEGIN or VOLT_AWAIT, to name it on misuse
 };
@@ -816,7 +860,8 @@ typedef struct volt_group {
 // What volt_interval_next does when ticks were missed.
 typedef enum volt_missed {
     VOLT_MISSED_BURST, // one result per missed tick, at once: the count stays right
-    VOLT_MISSED_DELAY, // the next tick is one period from now: the distance stays right
+    VOLT_MISSED_DELAY, // the next tick is one period from now: the distance stays right, missed
+                       // ticks are not made up for
     VOLT_MISSED_SKIP   // one result that counts the missed ticks; the phase stays right
 } volt_missed;
 typedef struct volt_interval {
@@ -864,7 +909,7 @@ typedef struct volt_lookup {
     struct volt__query *query_; // shared by all that ask for the same name
 } volt_lookup;
 // One volt_tcp_connect: an async function, awaited with its own struct.
-enum { VOLT_DIAL_MAX = 4 }; // addresses that are tried
+enum { VOLT_DIAL_MAX = 8 }; // addresses that are tried
 typedef struct volt_dial volt_dial;
 typedef struct volt__attempt {
     volt_frame frame;
@@ -887,7 +932,15 @@ typedef struct volt_listen_options {
     unsigned is_delayed;   // leave Nagle's algorithm on for accepted connections
 } volt_listen_options;
 
-enum { VOLT_IN = 1, VOLT_PRI = 2, VOLT_OUT = 4, VOLT_ERR = 8, VOLT_HUP = 16 };
+// Of a poll set: what is asked for, and what is told. ERR and HUP are told unasked.
+enum {
+    VOLT_IN = 1,    // a read does not wait: data, a connection, the end of the stream
+    VOLT_PRI = 2,   // urgent data, or what a driver calls exceptional
+    VOLT_OUT = 4,   // a write does not wait
+    VOLT_ERR = 8,   // an error that a read, or SO_ERROR, tells; of a pipe: its reader has closed
+    VOLT_HUP = 16,  // both directions have ended
+    VOLT_RDHUP = 32 // the peer has shut down its writing side, or all
+};
 typedef struct volt_pollset {
     int epfd_; // descriptor + 1; 0: not open
 } volt_pollset;
@@ -915,7 +968,8 @@ typedef struct volt_logger {
     X_(IGNORES_CANCEL, "task spends a whole budget on -ECANCELED")           \
     X_(NEVER_WAKES, "task waits for nothing: no wake-up can come")           \
     X_(HANDLE_LEAKED, "handles or wakers outlive the runtime; it is leaked") \
-    X_(SLOW_POLL, "poll longer than .slow_poll, from this await on")
+    X_(SLOW_POLL, "poll longer than .slow_poll, from this await on")         \
+    X_(FRAME_NOT_ZERO, "spawn refused: the frame of its state is not all zero, or missing")
 typedef enum volt_log_item {
 #define VOLT__LOG_ENUM(name_, text_) VOLT_LOG_##name_,
     VOLT__LOG_ITEMS(VOLT__LOG_ENUM)
@@ -973,7 +1027,7 @@ typedef struct volt_health_of {
 
 // All zero: the defaults. volt_effective_config tells what they came to.
 typedef struct volt_config {
-    uint32_t size;            // 0, or sizeof(volt_config)
+    uint32_t size;            // 0, or sizeof(volt_config) as the caller knows it: not larger
     uint32_t workers;         // 0: CPUs of the affinity mask and the cgroup's quota; at most 1024
     uint32_t reactors;        // epoll instances that descriptors spread over; 0: one per worker
     uint32_t budget;          // leaf operations per poll before a task must yield; 0: 128; <= 65535
@@ -1156,10 +1210,24 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
 
 #define VOLT__AT(is_awaiting_now_)                                                                 \
     VOLT__DEBUG_DO((volt__cx->is_awaiting_ = (is_awaiting_now_), volt__cx->at_ = VOLT__SITE))
+// gcc reports a local that an await loses (-Wjump-misses-init) at the word `case`, and nothing at a
+// word of a system header, as volt.h is in /usr/include and behind -isystem. pop_macro reads the
+// definition of VOLT__CASE again: the word then belongs to the line of the await.
+#define VOLT__CASE case
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
+#  define VOLT__CASE_HERE _Pragma("push_macro(\"VOLT__CASE\")") _Pragma("pop_macro(\"VOLT__CASE\")")
+#else
+#  define VOLT__CASE_HERE
+#endif
+// The label does nothing but name the mistake: of two alike in one function, on one line.
+#define VOLT__ONE_AWAIT2(line_) volt__one_await_to_a_line_##line_
+#define VOLT__ONE_AWAIT(line_) VOLT__ONE_AWAIT2(line_)
 #define VOLT__POLL(e_)                                                                             \
+    VOLT__ONE_AWAIT(__LINE__) : __attribute__((unused));                                           \
     volt__arrive(&volt__fr->node_, __LINE__);                                                      \
     VOLT__FALLTHROUGH;                                                                             \
-    case VOLT__PC(__LINE__): {                                                                     \
+    VOLT__CASE_HERE                                                                                \
+    VOLT__CASE VOLT__PC(__LINE__): {                                                               \
         const volt_poll volt__p = (VOLT__AT(1), (e_));                                             \
         VOLT__AT(0);                                                                               \
         if (volt_is_pending(volt__p))                                                              \
@@ -1226,7 +1294,8 @@ static inline volt__armed volt__arm_done(int fired) {
                    }))
 // Waits for the first arm; cancels the others and waits until they have cleaned up. In a cancelled
 // scope an arm that completes all the same (under a shield) still wins. At most 200 arms.
-//   gives : index of the winner | -ECANCELED. Polls from a random arm on; _BIASED: in textual order
+//   gives : index of the winner | -ECANCELED. Of at most 8 arms those that are ready are equally
+//           likely to win, of more it is polled from a random one on; _BIASED: in textual order
 #define VOLT_SELECT(...) VOLT__ARMS(VOLT__SELECT, __VA_ARGS__)
 #define VOLT_SELECT_BIASED(...) VOLT__ARMS(VOLT__SELECT_BIASED, __VA_ARGS__)
 // Waits for all arms.
@@ -1243,7 +1312,8 @@ VOLT_API VOLT_POLL volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadli
 VOLT_API void volt__unless_begin(volt_cx *cx, volt_link *l, volt_token *stop);
 VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop, volt_poll inner);
 // These three are macros because an ordinary function would run after its inner poll, too late to
-// cancel it. Wraps any poll, child functions too: after `at_most` the inner poll is cancelled.
+// cancel it. Wraps any poll, child functions too: after `at_most` the inner poll is evaluated once
+// more, for what has arrived in time, and is then cancelled.
 //   gives : the inner value | -ETIMEDOUT, once the inner poll has cleaned up
 //   wakes : when the time is up, to the next 1/16 ms; a timer in *t, no allocation
 #define volt_within(cx_, t_, at_most_, inner_)                                                     \
@@ -1251,6 +1321,9 @@ VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop,
 // The same with an absolute time.
 #define volt_before(cx_, t_, deadline_, inner_)                                                    \
     volt__before_end((cx_), (t_), (deadline_), (volt__within_begin((cx_), (t_)), (inner_)))
+// 1: the volt_within or volt_before that ended last with this timer gave a -ETIMEDOUT of its own,
+// and not one that its inner poll returned.
+static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_ == 1; }
 // Wraps any poll: cancelled when the token is.
 //   gives : the inner value | -ECANCELED
 #define volt_unless(cx_, l_, stop_, inner_)                                                        \
@@ -1267,7 +1340,8 @@ VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop,
 // ---- runtime
 
 // Runs `fn` and everything that it spawns; the calling thread is worker 0 until all has ended.
-//   where : plain thread. Returns when the root has ended and the rest was cancelled and drained
+//   where : plain thread, on which pthread_cancel then waits for its end. Returns when the root has
+//           ended and the rest was cancelled and drained
 //   gives : the root's result, within int | -EINVAL config, .is_guest, frame not zeroed | -ENOMEM,
 //           -EMFILE, -ENFILE, -ENODEV, -ENOSPC at start, or what a filter of system calls gives |
 //           -EDEADLK on a worker | -ETIMEDOUT after .drain
@@ -1327,7 +1401,8 @@ VOLT_API int volt_worker_stats(volt_rt *rt, uint32_t worker, volt_counters *out)
 // snapshot task by task, while all goes on.
 //   where : any thread; with VOLT_DUMP_CRASH also a signal handler, if `put` and the runtime allow
 //           it: no lock is waited for
-//   gives : 0 | what `put` gave, if that is negative | -errno of write | -EBUSY a lock is held
+//   gives : 0 | what `put` gave, if that is negative | -errno of write, never by SIGPIPE | -EAGAIN
+//           `fd` is non-blocking, and has taken nothing for a second | -EBUSY a lock is held
 //           (VOLT_DUMP_CRASH) | -ECHILD
 enum { VOLT_DUMP_JSON = 1, VOLT_DUMP_CRASH = 2 };
 VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags);
@@ -1350,17 +1425,23 @@ VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out);
 // Is anything stuck? Looks at each task and worker: for a thread or a timer that asks now and then.
 //   where : any thread.  gives: 0 | -ECHILD | -ENOSYS without VOLT_TRACE
 VOLT_API int volt_health(volt_rt *rt, volt_health_of *out);
-// Text for a result: static, never NULL.  where: any thread
+// For .log: a line on standard error for each item.  where: any thread. Nothing when it is closed
+VOLT_API void volt_log_stderr(void *user, int item, const char *text);
+// Text for a result, with the name of its errno: static, never NULL.  where: any thread
 VOLT_API const char *volt_strerror(int rc);
 
 // ---- tasks
 
+// The most that a task's state may be aligned to.
+#define VOLT_STATE_ALIGN (sizeof(void *) == 8 ? 64 : 16)
 // Starts a task with a copy of *state.  VOLT_SPAWN(cx, handle_or_NULL, fn, state_lvalue_or_literal)
 //   where : inside a task
 //   gives : 0 | -ENOMEM | -ESHUTDOWN | -EINVAL frame not zeroed, or larger than the state. On
 //           failure nothing was taken, and *h is as it was, or empty
 //   memory: one slot of size + 64 bytes of the worker's slab, until it has ended and no handle or
-//           waker holds it; at most 2 GiB. `site` is kept: a literal
+//           waker holds it; at most 2 GiB. Aligned as the state's type is, up to VOLT_STATE_ALIGN
+//           (more does not compile); in a group by the functions, which do not know the type, to
+//           16. `site` is kept: a literal
 VOLT_API VOLT__MUST int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
                                    size_t size);
 VOLT_API VOLT__MUST int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
@@ -1379,6 +1460,9 @@ VOLT_API VOLT__MUST int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn
                                          size_t size);
 VOLT_API VOLT__MUST int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn,
                                             const void *state, size_t size, const char *site);
+VOLT_API VOLT__MUST int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn,
+                                          const void *state, size_t size, size_t align,
+                                          const char *site);
 // For large state, filled in place: create gives zeroed state in the task's own block, or NULL: no
 // memory, `size` less than a frame, shutdown, forked child.
 //   where : any thread. A created task must be started or destroyed; shutdown waits for it
@@ -1393,14 +1477,18 @@ VOLT_API void volt_task_destroy(void *state);
 #  define VOLT__FRAME_MUST_BE_FIRST_MEMBER(...)                                                    \
       (0 * sizeof((__VA_ARGS__).frame.node_) +                                                     \
        0 * sizeof(char[offsetof(__typeof__(__VA_ARGS__), frame) ? -1 : 1]))
+#  define VOLT__STATE_IS_ALIGNED_TOO_FAR(...) \
+      (0 * sizeof(char[__alignof__(__typeof__(__VA_ARGS__)) > VOLT_STATE_ALIGN ? -1 : 1]))
 #  define VOLT__STATE(...) \
-      &(__VA_ARGS__), sizeof(__VA_ARGS__) + VOLT__FRAME_MUST_BE_FIRST_MEMBER(__VA_ARGS__)
+      &(__VA_ARGS__), sizeof(__VA_ARGS__) + VOLT__FRAME_MUST_BE_FIRST_MEMBER(__VA_ARGS__) + \
+                          VOLT__STATE_IS_ALIGNED_TOO_FAR(__VA_ARGS__)
 #  define VOLT_SPAWN(cx_, h_, fn_, ...) \
       volt_spawn_at((cx_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SPAWN_SITE(fn_))
 #  define VOLT_RT_SPAWN(rt_, h_, fn_, ...) \
       volt_rt_spawn_at((rt_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SPAWN_SITE(fn_))
 #  define VOLT_GROUP_SPAWN(cx_, g_, fn_, ...) \
-      volt_group_spawn_at((cx_), (g_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SPAWN_SITE(fn_))
+      volt__group_spawn((cx_), (g_), (fn_), VOLT__STATE(__VA_ARGS__), \
+                        __alignof__(__typeof__(__VA_ARGS__)), VOLT__SPAWN_SITE(fn_))
 #endif
 
 // Waits for a task; clears the handle iff the task has
@@ -1554,7 +1642,8 @@ VOLT_API VOLT_POLL volt_sleep_until(volt_cx *cx, volt_time deadline);
 // The first tick is one period from now. Set iv->missed afterwards if VOLT_MISSED_BURST is not
 // wanted.  where: any thread
 VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
-//   gives : ticks that this result stands for, >= 1
+//   gives : ticks that this result stands for: 1, with VOLT_MISSED_SKIP 1 and more | -EINVAL no
+//           volt_interval_init, or a period that is not positive
 VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 
 // ---- synchronisation
@@ -1656,7 +1745,9 @@ VOLT_API void volt_tracker_close(volt_tracker *t);
 VOLT_API VOLT_POLL volt_notify_wait(volt_cx *cx, volt_notify *n);
 VOLT_API VOLT__MUST int volt_notify_try_wait(volt_notify *n);
 VOLT_API VOLT__MUST int volt_notify_wait_sync(volt_notify *n, volt_time at_most);
-// The one that waits longest, or shortest; all who wait now, and nobody later.  where: any thread
+// Lets through the wait that began first, or last; or all waits that have begun, and no later one.
+// A notified wait that is cancelled passes its notification on, to the next one from the same end.
+//   where : any thread
 VOLT_API void volt_notify_one(volt_notify *n);
 VOLT_API void volt_notify_last(volt_notify *n);
 VOLT_API void volt_notify_all(volt_notify *n);
@@ -1688,11 +1779,17 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // that is cancelled has neither sent nor received. Messages are copied; `size` is the element's,
 // else -EINVAL, where a debug build does not stop. In order of arrival is the right to a message:
 // which of two that have it takes the older one is left to who runs first. Order: what was done
-// before a send is seen after the receive. `_sync` and `try_` as above; a try_recv does not meet a
-// sender that waits for a rendezvous.
+// before a send is seen after the receive. `_sync` and `try_` as above.
+//
+// A rendezvous has no buffer: a send gives 0 when a receiver has the message, in its own memory,
+// and both waits are over at that moment. An arm of a select whose wait ends so wins its select; a
+// wait that is cancelled too late gives what it did, and not -ECANCELED. A try_recv meets a sender
+// that waits, a try_send a receiver. Two arms of one select never meet. It may be freed when both
+// sides have returned, which one does not learn from the other.
 
 // Any buffer: cap elements; cap 0: rendezvous, a buffer of one. VOLT_CHAN_INIT does the same.
-VOLT_API void volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap);
+//   gives : 0 | -EINVAL elem 0, or a size of 2^31 and more
+VOLT_API int volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap);
 // With a buffer of the runtime's allocator.
 //   where : any thread
 //   gives : 0 | -ENOMEM | -EINVAL elem 0, or more than 2^31 bytes
@@ -1701,8 +1798,8 @@ VOLT_API int volt_chan_create(volt_rt *rt, volt_chan *c, size_t elem, size_t cap
 VOLT_API void volt_chan_destroy(volt_chan *c);
 
 //   gives : 0 | -EPIPE closed | -EINVAL
-//   wakes : when there is room, in turn; cap 0: when somebody receives, and should that one be
-//           cancelled, the message is for the next. *v is read then
+//   wakes : when there is room, in turn; of a rendezvous when the message has been received: *v is
+//           read until then
 VOLT_API VOLT_POLL volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_try_send(volt_chan *c, const void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_send_sync(volt_chan *c, const void *v, size_t size,
@@ -1711,8 +1808,8 @@ VOLT_API VOLT__MUST int volt_chan_send_sync(volt_chan *c, const void *v, size_t 
 VOLT_API VOLT_POLL volt_chan_recv(volt_cx *cx, volt_chan *c, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_try_recv(volt_chan *c, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_recv_sync(volt_chan *c, void *v, size_t size, volt_time at_most);
-// Several at once: waits for one, takes what there is. n: at most so many.
-//   gives : how many, 1 and more | as send and receive
+// Several at once: waits for one, takes what there is, at most n.
+//   gives : how many, 1 and more | as send and receive | -EINVAL n is 0
 VOLT_API VOLT_POLL volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, size_t size,
                                     uint32_t n);
 VOLT_API VOLT__MUST int volt_chan_try_send_n(volt_chan *c, const void *v, size_t size, uint32_t n);
@@ -1723,7 +1820,9 @@ VOLT_API VOLT__MUST int volt_chan_try_recv_n(volt_chan *c, void *v, size_t size,
 VOLT_API VOLT__MUST int volt_chan_recv_n_sync(volt_chan *c, void *v, size_t size, uint32_t n,
                                               volt_time at_most);
 // Room for one message, which is then sent, also into a channel that was closed meanwhile, or given
-// up. It belongs to nobody: what reserves without sending keeps the room.
+// up. It belongs to nobody: what reserves without sending keeps the room. Of a rendezvous: there is
+// room while a receiver waits; should that one leave, what is sent waits for the next. What waits
+// keeps its order there, too: a send behind a reservation that waits has its turn after it.
 //   gives : 0 | -EPIPE
 VOLT_API VOLT_POLL volt_chan_reserve(volt_cx *cx, volt_chan *c);
 VOLT_API VOLT__MUST int volt_chan_try_reserve(volt_chan *c);
@@ -1757,7 +1856,8 @@ VOLT_API VOLT__MUST int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out
 VOLT_API void volt_queue_close(volt_queue *q);
 
 // Once, by one thread at a time.
-//   where : any thread.  gives: 0 | -EPIPE closed by the receiver, or sent already
+//   where : any thread.  gives: 0 | -EPIPE closed by the receiver, or sent already | -EINVAL -4096,
+//           which is no result
 VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
 //   gives : the value; a negative one looks like an error | -EPIPE closed, or received already
 VOLT_API VOLT_POLL volt_oneshot_recv(volt_cx *cx, volt_oneshot *o);
@@ -1864,9 +1964,10 @@ VOLT_API int volt_listen(const char *host, unsigned port, const volt_listen_opti
 // The same on any address. A unix path must not exist yet, and stays.
 //   where : any thread.  gives: as volt_listen | -EAFNOSUPPORT
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *or_null);
-// The next connection. Skips those that have failed already; waits out EMFILE, ENFILE, ENOBUFS and
+// The next connection. Skips those that have failed already, and those that a firewall refuses:
+// after 100 of the latter in a row it gives that error. Waits out EMFILE, ENFILE, ENOBUFS and
 // ENOMEM, looking again after 5 to 500 ms.
-//   gives : fd, non-blocking, close-on-exec | -EINVAL not listening | -ENOTSOCK ...
+//   gives : fd, non-blocking, close-on-exec | -EINVAL not listening | -ENOTSOCK | -EPERM ...
 VOLT_API VOLT_POLL volt_accept(volt_cx *cx, int fd);
 // A connection to an address; cancelled, it closes its descriptor.
 //   gives : fd, as that of volt_accept | -ECONNREFUSED | -ETIMEDOUT | -EMFILE, -ENFILE |
@@ -1881,14 +1982,16 @@ VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
 //   memory: some 2.5 KiB until the answer has come. `out` is the caller's
 VOLT_API VOLT_POLL volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                 volt_addr *out, size_t cap);
-// A connection to a host by its name. Tries the first VOLT_DIAL_MAX addresses, the next one when
-// one has failed or after 250 ms; the first that connects is it. An async function with a struct of
+// A connection to a host by its name. Tries at most VOLT_DIAL_MAX of up to 16 addresses, IPv6 and
+// IPv4 in turn (RFC 8305), the next one when one has failed or after 250 ms; the first that
+// connects is it. An async function with a struct of
 // its own; host and service must outlive it.
 //   gives : as volt_connect, of the last that failed | as volt_resolve
 VOLT_API VOLT_POLL volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
                                     const char *service);
 #endif // VOLT_NO_NAMES
-// One read. Buffers and iovecs live in the state. Length 0 gives 0 and asks nobody.
+// One read. Buffers and iovecs live in the state. Length 0 gives 0 without a system call. Of more
+// than 1024 parts the first 1024 are read, or written.
 //   gives : bytes, 0 at the end of file | -ECONNRESET ... | -EBADF also when closed meanwhile
 VOLT_API VOLT_POLL volt_read(volt_cx *cx, int fd, void *buf, size_t len);
 VOLT_API VOLT_POLL volt_readv(volt_cx *cx, int fd, const struct iovec *iov, int n);
@@ -1904,7 +2007,8 @@ VOLT_API VOLT_POLL volt_write_all(volt_cx *cx, int fd, const void *buf, size_t l
 //   gives : 0 | -EBADF ...
 VOLT_API VOLT_POLL volt_readable(volt_cx *cx, int fd);
 VOLT_API VOLT_POLL volt_writable(volt_cx *cx, int fd);
-// shutdown(2).  where: any thread.  gives: 0 | -errno
+// shutdown(2).
+//   where : any thread.  gives: 0, also when the connection has ended already | -errno
 VOLT_API int volt_shut(int fd, int is_read, int is_write);
 // Instead of close(2): waiters get -EBADF, and whoever is inside a system call on it closes it when
 // that returns. What close(2) says is not told.
@@ -1912,7 +2016,7 @@ VOLT_API void volt_close(volt_cx *cx, int fd);
 // The same.  where: any thread
 VOLT_API void volt_rt_close(volt_rt *rt, int fd);
 // Gives the descriptor back unclosed; waiters get -EBADF. Does not wait for system calls that run
-// on it.
+// on it: its number may be another file's only when those waits have returned.
 VOLT_API void volt_fd_forget(volt_cx *cx, int fd);
 // Socket options.  where: any thread.  gives: 0 | -errno
 VOLT_API int volt_set_nodelay(int fd, int is_on); // on by default for connect and accept
@@ -1931,7 +2035,11 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events);
 // Waits for events, level-triggered.
 //   gives : number of events in ev, at most 64 at once | -EINVAL not open, or cap 0
 VOLT_API VOLT_POLL volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *ev, size_t cap);
-// Who waits for it gets -EBADF.
+// The same on a thread that runs no task. It must have returned before the set is closed.
+//   where : plain thread.  gives: as volt_pollset_wait | -ETIMEDOUT | -EDEADLK on a worker
+VOLT_API VOLT__MUST int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap,
+                                               volt_time at_most);
+// Tasks that wait for it get -EBADF.
 VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 #endif // VOLT_NO_IO
 
@@ -1945,6 +2053,7 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 #  define VOLT__CXX_STATE(T_)                                                                      \
       static_assert(std::is_trivially_copyable<T_>::value && std::is_standard_layout<T_>::value,   \
                     "task state: a plain struct; reach C++ objects by pointer");                   \
+      static_assert(alignof(T_) <= VOLT_STATE_ALIGN, "task state: aligned too far");               \
       static_assert(offsetof(T_, frame) == 0, "`volt_frame frame` must be the first member")
 template <class T>
 VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_handle *h, volt_fn *fn, const char *site,
@@ -1962,7 +2071,7 @@ template <class T>
 VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const char *site,
                                const T &s) {
     VOLT__CXX_STATE(T);
-    return volt_group_spawn_at(cx, g, fn, &s, sizeof s, site);
+    return volt__group_spawn(cx, g, fn, &s, sizeof s, alignof(T), site);
 }
 #  define VOLT_SPAWN(cx_, h_, fn_, ...) \
       volt__spawn_cxx((cx_), static_cast<volt_handle *>(h_), (fn_), VOLT__SPAWN_SITE(fn_), \
@@ -2015,6 +2124,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #  include <netdb.h>
 #  include <netinet/in.h>
 #  include <netinet/tcp.h>
+#  include <sys/ioctl.h>
 #  include <sys/socket.h>
 #  include <sys/uio.h>
 #  include <sys/un.h>
@@ -2055,6 +2165,9 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_FORK_WORD // a word that is 1, but 0 in a forked child; NULL: process numbers tell
 #  define VOLT_FORK_WORD() volt__sys_fork_word()
 #  define VOLT_GETPID() getpid()
+#endif
+#ifndef VOLT_IS_MAPPED // whether the kernel can copy to or from these bytes
+#  define VOLT_IS_MAPPED(p_, n_) volt__sys_is_mapped(p_, n_)
 #endif
 #ifndef VOLT_RANDOM // 64 bits that need not be secret
 #  define VOLT_RANDOM() volt__sys_random()
@@ -2164,6 +2277,9 @@ static __thread volt__worker *volt__tls;
 #endif
 #ifndef VOLT_STACK_SIZE
 #  define VOLT_STACK_SIZE 262144
+#endif
+#ifndef VOLT_STACK_FILL
+#  define VOLT_STACK_FILL (VOLT_DEBUG ? 2048 : 0) // bytes of stack overwritten before each poll
 #endif
 #ifndef VOLT_TRACE
 #  define VOLT_TRACE 0
@@ -2325,7 +2441,8 @@ static __attribute__((unused)) int volt__sys_epoll_wait(int ep, struct epoll_eve
         t.sec = timeout_ns / 1000000000;
         t.nsec = timeout_ns % 1000000000;
         rc = VOLT__CAST(int, VOLT_SYS(syscall, SYS_epoll_pwait2, ep, ev, n, &t, NULL, 0));
-        if (rc >= 0 || !volt__sys_is_lacking(errno)) return rc < 0 ? -errno : rc;
+        // whatever else it says: the call that every kernel has decides
+        if (rc >= 0 || errno == EINTR) return rc < 0 ? -EINTR : rc;
     }
 #endif
     rc = VOLT_SYS(epoll_wait, ep, ev, n, volt__epoll_ms(timeout_ns));
@@ -2350,17 +2467,38 @@ static __attribute__((unused, noreturn)) void volt__sys_panic(const char *text) 
 static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
     VOLT_SYS(sigprocmask, how, set, before);
 }
+static inline int volt__sys_disable_cancel(void) { return 0; }
+static inline void volt__sys_restore_cancel(int state) { (void)state; }
 #else
+// pthread_cancel would unwind a worker in the middle of a system call: it waits until volt_run has
+// returned.
+static int volt__sys_disable_cancel(void) {
+    int state = 0;
+#ifndef __BIONIC__ // has no cancellation
+    VOLT_SYS(pthread_setcancelstate, PTHREAD_CANCEL_DISABLE, &state);
+#endif
+    return state;
+}
+static void volt__sys_restore_cancel(int state) {
+#ifndef __BIONIC__
+    VOLT_SYS(pthread_setcancelstate, state, &state);
+#endif
+    (void)state;
+}
 static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
     VOLT_SYS(pthread_sigmask, how, set, before);
 }
 static void volt__sys_name_thread(const char *name) {
     VOLT_SYS(pthread_setname_np, pthread_self(), name);
 }
+// Asynchronous signals are the application's. A fault is the thread's own, and its handler must run
+// on that thread: where it is blocked the kernel kills the process without calling the handler.
 static void volt__sys_block_signals(sigset_t *before) {
-    sigset_t all;
-    sigfillset(&all);
-    volt__sys_sigmask(SIG_SETMASK, &all, before);
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
+    sigset_t set;
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&set, faults[i]);
+    volt__sys_sigmask(SIG_SETMASK, &set, before);
 }
 static void volt__sys_restore_signals(const sigset_t *before) {
     volt__sys_sigmask(SIG_SETMASK, before, NULL);
@@ -2373,6 +2511,17 @@ static int volt__sys_accept(int fd) {
     if (rc >= 0 || !volt__sys_is_lacking(errno)) return rc < 0 ? -errno : rc;
     return volt__sys_set_flags(VOLT_SYS(accept, fd, NULL, NULL));
 }
+// A description of a terminal or pipe that no other process shares, for its access mode, so that
+// O_NONBLOCK concerns this runtime alone. fd, or < 0.
+static int volt__sys_open_own(int fd, int mode) {
+    char path[32] = "/proc/self/fd/";
+    size_t at = strlen(path), digits = 1;
+    for (int x = fd; x >= 10; x /= 10) digits++;
+    path[at + digits] = 0;
+    for (size_t i = digits; i-- > 0; fd /= 10) path[at + i] = VOLT__CAST(char, '0' + fd % 10);
+    return VOLT_SYS(open, path, (mode & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+}
+#endif
 // Around a write that may raise SIGPIPE on a thread whose signals are the application's: blocked,
 // and taken back if it was this write that raised it.
 typedef struct volt__sigpipe {
@@ -2393,7 +2542,6 @@ static void volt__sys_sigpipe_drop(volt__sigpipe *p, int was_raised) {
         while (VOLT_SYS(sigtimedwait, &p->set, NULL, &now) < 0 && errno == EINTR) {}
     volt__sys_sigmask(SIG_SETMASK, &p->before, NULL);
 }
-#endif
 
 // Memory for slabs and runtimes: whole pages at an aligned address, straight from the kernel.
 static size_t volt__sys_pages(size_t size, size_t *page) {
@@ -2401,6 +2549,24 @@ static size_t volt__sys_pages(size_t size, size_t *page) {
     *page = n > 0 ? VOLT__CAST(size_t, n) : 4096;
     return (size + *page - 1) & ~(*page - 1);
 }
+#ifndef VOLT_NO_IO
+// Whether the kernel could copy to or from these bytes. Before 5.14 memory that is mapped without
+// access counts as accessible.
+static __attribute__((unused)) int volt__sys_is_mapped(const char *p, size_t n) {
+    unsigned char is_resident[64];
+    size_t page, part;
+    (void)volt__sys_pages(0, &page);
+    uintptr_t from = VOLT__CAST(uintptr_t, p) & ~(page - 1), end = VOLT__CAST(uintptr_t, p) + n;
+    void *at = VOLT__CAST(void *, from);
+    if (VOLT_SYS(madvise, at, end - from, 22 /* MADV_POPULATE_READ */) == 0) return 1;
+    if (errno != EINVAL) return 0;
+    for (; from < end; from += part) {
+        part = end - from < sizeof is_resident * page ? end - from : sizeof is_resident * page;
+        if (VOLT_SYS(mincore, VOLT__CAST(void *, from), part, is_resident) < 0) return 0;
+    }
+    return 1;
+}
+#endif
 static char *volt__sys_mmap(size_t bytes) {
     void *p =
         VOLT_SYS(mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -2475,6 +2641,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [G2]  latch move: word cas             latch look, wait: word load    what was done before    MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    what was done before    MP
 //  [O1]  queue put: word cas, store       queue take: word cas           what was pushed         MP
+//  [X1]  claim: cas                       select: xchg, store            which arm has met       MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
 //  [H1]  helm given: store                helm taken: load               the whole worker        MP
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
@@ -2568,8 +2735,10 @@ VOLT_API void volt__misuse(const char *site, const char *what) {
     __builtin_unreachable();
 }
 VOLT_API volt_poll volt__bad_pc(const char *site, const volt_frame *f) {
-    volt__misuse(site, f->node_.pc_ == VOLT__DONE ? "async function polled after it has returned"
-                                                  : "frame not zeroed, or not the function's own");
+    volt__misuse(site, f->node_.pc_ == VOLT__DONE
+                           ? "async function polled after it has returned"
+                           : "no await of this function to go on from: its frame is not zeroed or "
+                             "not its own, or the await stands in a `switch` of yours");
 }
 // Reached only where the compiler cannot see that it is dead code.
 VOLT_API volt_poll volt__stray_break(void) {
@@ -2801,44 +2970,146 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     return VOLT__CAST(uint32_t, (VOLT__CAST(uint64_t, r->a + r->b) * n) >> 32);
 }
 
+// Neutral words, for what a number means depends on the call that gave it.
+#define VOLT__ERRORS(X_) \
+    X_(EPERM, "operation not permitted")                        \
+    X_(ENOENT, "no such file or entry")                         \
+    X_(ESRCH, "no such process")                                \
+    X_(EINTR, "interrupted")                                    \
+    X_(EIO, "input or output error")                            \
+    X_(ENXIO, "no such device or address")                      \
+    X_(E2BIG, "argument list too long")                         \
+    X_(ENOEXEC, "not in an executable format")                  \
+    X_(EBADF, "bad or closed descriptor")                       \
+    X_(ECHILD, "no child process, or called in a forked child") \
+    X_(EAGAIN, "would have to wait")                            \
+    X_(ENOMEM, "out of memory")                                 \
+    X_(EACCES, "permission denied")                             \
+    X_(EFAULT, "bad address")                                   \
+    X_(ENOTBLK, "not a block device")                           \
+    X_(EBUSY, "in use")                                         \
+    X_(EEXIST, "already exists")                                \
+    X_(EXDEV, "on another file system")                         \
+    X_(ENODEV, "no such device")                                \
+    X_(ENOTDIR, "not a directory")                              \
+    X_(EISDIR, "is a directory")                                \
+    X_(EINVAL, "invalid argument")                              \
+    X_(ENFILE, "too many open files in the system")             \
+    X_(EMFILE, "too many open files")                           \
+    X_(ENOTTY, "not possible for such a device")                \
+    X_(ETXTBSY, "program file in use")                          \
+    X_(EFBIG, "file too large")                                 \
+    X_(ENOSPC, "no space left")                                 \
+    X_(ESPIPE, "cannot seek")                                   \
+    X_(EROFS, "file system is read-only")                       \
+    X_(EMLINK, "too many links")                                \
+    X_(EPIPE, "closed by the other side")                       \
+    X_(EDOM, "argument outside the domain")                     \
+    X_(ERANGE, "result out of range")                           \
+    X_(EDEADLK, "would block a worker, or deadlock")            \
+    X_(ENAMETOOLONG, "name too long")                           \
+    X_(ENOLCK, "no locks left")                                 \
+    X_(ENOSYS, "not implemented")                               \
+    X_(ENOTEMPTY, "directory not empty")                        \
+    X_(ELOOP, "too many symbolic links")                        \
+    X_(ENOMSG, "no message of that type")                       \
+    X_(EIDRM, "identifier removed")                             \
+    X_(ECHRNG, "channel number out of range")                   \
+    X_(EL2NSYNC, "level 2 not synchronized")                    \
+    X_(EL3HLT, "level 3 halted")                                \
+    X_(EL3RST, "level 3 reset")                                 \
+    X_(ELNRNG, "link number out of range")                      \
+    X_(EUNATCH, "protocol driver not attached")                 \
+    X_(ENOCSI, "no CSI structure left")                         \
+    X_(EL2HLT, "level 2 halted")                                \
+    X_(EBADE, "invalid exchange")                               \
+    X_(EBADR, "invalid request descriptor")                     \
+    X_(EXFULL, "exchange full")                                 \
+    X_(ENOANO, "no anode")                                      \
+    X_(EBADRQC, "invalid request code")                         \
+    X_(EBADSLT, "invalid slot")                                 \
+    X_(EBFONT, "bad font file format")                          \
+    X_(ENOSTR, "not a stream device")                           \
+    X_(ENODATA, "no data available")                            \
+    X_(ETIME, "timer expired")                                  \
+    X_(ENOSR, "out of stream resources")                        \
+    X_(ENONET, "not on a network")                              \
+    X_(ENOPKG, "package not installed")                         \
+    X_(EREMOTE, "object is remote")                             \
+    X_(ENOLINK, "link has been severed")                        \
+    X_(EADV, "advertise error")                                 \
+    X_(ESRMNT, "srmount error")                                 \
+    X_(ECOMM, "communication error on send")                    \
+    X_(EPROTO, "protocol error")                                \
+    X_(EMULTIHOP, "multihop attempted")                         \
+    X_(EDOTDOT, "RFS error")                                    \
+    X_(EBADMSG, "bad message")                                  \
+    X_(EOVERFLOW, "more than can be counted or kept")           \
+    X_(ENOTUNIQ, "name not unique on the network")              \
+    X_(EBADFD, "descriptor in a bad state")                     \
+    X_(EREMCHG, "remote address changed")                       \
+    X_(ELIBACC, "cannot access a shared library")               \
+    X_(ELIBBAD, "corrupted shared library")                     \
+    X_(ELIBSCN, "corrupted section of a shared library")        \
+    X_(ELIBMAX, "too many shared libraries")                    \
+    X_(ELIBEXEC, "cannot execute a shared library")             \
+    X_(EILSEQ, "invalid byte sequence")                         \
+    X_(ERESTART, "call must be restarted")                      \
+    X_(ESTRPIPE, "streams pipe error")                          \
+    X_(EUSERS, "too many users")                                \
+    X_(ENOTSOCK, "not a socket")                                \
+    X_(EDESTADDRREQ, "destination address required")            \
+    X_(EMSGSIZE, "message too long")                            \
+    X_(EPROTOTYPE, "wrong protocol for the socket")             \
+    X_(ENOPROTOOPT, "protocol option not available")            \
+    X_(EPROTONOSUPPORT, "protocol not supported")               \
+    X_(ESOCKTNOSUPPORT, "socket type not supported")            \
+    X_(EOPNOTSUPP, "operation not supported")                   \
+    X_(EPFNOSUPPORT, "protocol family not supported")           \
+    X_(EAFNOSUPPORT, "address family not supported")            \
+    X_(EADDRINUSE, "address in use")                            \
+    X_(EADDRNOTAVAIL, "address not available")                  \
+    X_(ENETDOWN, "network is down")                             \
+    X_(ENETUNREACH, "network unreachable")                      \
+    X_(ENETRESET, "connection dropped by a network reset")      \
+    X_(ECONNABORTED, "connection aborted")                      \
+    X_(ECONNRESET, "connection reset by the other side")        \
+    X_(ENOBUFS, "no buffer space left")                         \
+    X_(EISCONN, "already connected")                            \
+    X_(ENOTCONN, "not connected")                               \
+    X_(ESHUTDOWN, "is shutting down")                           \
+    X_(ETOOMANYREFS, "too many references")                     \
+    X_(ETIMEDOUT, "timed out")                                  \
+    X_(ECONNREFUSED, "connection refused")                      \
+    X_(EHOSTDOWN, "host is down")                               \
+    X_(EHOSTUNREACH, "no route to the host")                    \
+    X_(EALREADY, "already in progress")                         \
+    X_(EINPROGRESS, "in progress")                              \
+    X_(ESTALE, "stale file handle")                             \
+    X_(EUCLEAN, "structure needs cleaning")                     \
+    X_(ENOTNAM, "not a XENIX named type file")                  \
+    X_(ENAVAIL, "no XENIX semaphores available")                \
+    X_(EISNAM, "is a named type file")                          \
+    X_(EREMOTEIO, "remote input or output error")               \
+    X_(EDQUOT, "disk quota exceeded")                           \
+    X_(ENOMEDIUM, "no medium found")                            \
+    X_(EMEDIUMTYPE, "wrong medium type")                        \
+    X_(ECANCELED, "cancelled")                                  \
+    X_(ENOKEY, "required key not available")                    \
+    X_(EKEYEXPIRED, "key has expired")                          \
+    X_(EKEYREVOKED, "key has been revoked")                     \
+    X_(EKEYREJECTED, "key was rejected")                        \
+    X_(EOWNERDEAD, "owner died")                                \
+    X_(ENOTRECOVERABLE, "state not recoverable")                \
+    X_(ERFKILL, "switched off by a radio kill switch")          \
+    X_(EHWPOISON, "memory page has a hardware error")
 VOLT_API const char *volt_strerror(int rc) {
     switch (rc >= 0 ? 0 : rc > INT_MIN ? -rc : INT_MAX) {
     case 0: return "success";
-#define VOLT__ERROR(code_, text_) case code_: return text_;
-        VOLT__ERROR(EACCES, "permission denied")
-        VOLT__ERROR(EADDRINUSE, "address already in use")
-        VOLT__ERROR(EADDRNOTAVAIL, "address not available")
-        VOLT__ERROR(EAFNOSUPPORT, "address family not supported")
-        VOLT__ERROR(EAGAIN, "would have to wait")
-        VOLT__ERROR(EBADF, "bad or closed descriptor")
-        VOLT__ERROR(EBUSY, "still in use")
-        VOLT__ERROR(ECANCELED, "cancelled")
-        VOLT__ERROR(ECHILD, "not usable in a forked child")
-        VOLT__ERROR(ECONNABORTED, "connection aborted")
-        VOLT__ERROR(ECONNREFUSED, "connection refused")
-        VOLT__ERROR(ECONNRESET, "connection reset by peer")
-        VOLT__ERROR(EDEADLK, "would block a worker thread")
-        VOLT__ERROR(EFBIG, "file too large")
-        VOLT__ERROR(EHOSTUNREACH, "no route to host")
-        VOLT__ERROR(EINPROGRESS, "started")
-        VOLT__ERROR(EINVAL, "invalid argument")
-        VOLT__ERROR(EIO, "input or output error")
-        VOLT__ERROR(EMFILE, "too many open files")
-        VOLT__ERROR(ENETUNREACH, "network unreachable")
-        VOLT__ERROR(ENFILE, "too many open files in the system")
-        VOLT__ERROR(ENOBUFS, "no buffer space")
-        VOLT__ERROR(ENOENT, "nothing left")
-        VOLT__ERROR(ENOMEM, "out of memory")
-        VOLT__ERROR(ENOSPC, "no space left")
-        VOLT__ERROR(ENOTCONN, "not connected")
-        VOLT__ERROR(ENOTSOCK, "not a socket")
-        VOLT__ERROR(EOVERFLOW, "more than can be counted or kept")
-        VOLT__ERROR(EPERM, "not permitted")
-        VOLT__ERROR(EPIPE, "closed by the other side")
-        VOLT__ERROR(ESHUTDOWN, "the runtime is shutting down")
-        VOLT__ERROR(ETIMEDOUT, "timed out")
-#undef VOLT__ERROR
-    default: return "system error";
+#define VOLT__ERROR_CASE(code_, text_) case code_: return text_ " (" #code_ ")";
+        VOLT__ERRORS(VOLT__ERROR_CASE)
+#undef VOLT__ERROR_CASE
+    default: return "unknown error";
     }
 }
 
@@ -4100,8 +4371,17 @@ static void volt__timer_disarm(volt__node *n, volt__task *t) {
 enum { VOLT__RD = 1, VOLT__WR = 2 };
 enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS };
 // STREAM: a short read means "empty". TCP only: on a unix socket a read also stops at passed
-// descriptors.
-enum { VOLT__FD_PROBED = 1, VOLT__FD_SOCKET = 2, VOLT__FD_STREAM = 4 };
+// descriptors, and other protocols have records. NONBLOCK: accept returns at once, too. OWN: read
+// and written through a description that no other process shares. GUARDED: blocking, so poll(2)
+// comes before each call.
+enum {
+    VOLT__FD_PROBED = 1,
+    VOLT__FD_SOCKET = 2,
+    VOLT__FD_STREAM = 4,
+    VOLT__FD_NONBLOCK = 8,
+    VOLT__FD_OWN = 16,
+    VOLT__FD_GUARDED = 32
+};
 #define VOLT__FD_IS_CLOSING 1u // in use
 #define VOLT__FD_USER 2u
 
@@ -4116,7 +4396,12 @@ typedef struct volt__fd {
     uint8_t mode, flags; // under lock
     uint16_t home;       // under lock: reactor, while mode is not NONE
     uint16_t backoff_ms; // any (relaxed): accept under EMFILE
+    int own;             // under lock: OWN: that description's number; else 0
+    // under lock: that many bytes before this address were accessible at the last short transfer
+    uint32_t mapped_len;
+    const char *mapped_end;
     volt__node *rd, *wr; // under lock: who waits
+    volt__node *backoff; // under lock: an accept that waits on a timer; rd waits behind it
 } volt__fd;
 VOLT__SASSERT(sizeof(volt__fd) == VOLT__LINE, "one line per descriptor");
 
@@ -4180,12 +4465,16 @@ static int volt__fds_init(volt__fds *f, const volt_config *c) {
 }
 // Before its worker runs.
 static void volt__fds_attach(volt__fds *f, uint32_t reactor, int epfd) { f->epfd[reactor] = epfd; }
+static void volt__fds_free_page(volt__fds *f, volt__fd *page) {
+    if (!page) return;
+    for (uint32_t i = 0; i < VOLT__FD_PAGE; i++)
+        if (page[i].own > 0) VOLT_SYS(close, page[i].own);
+    f->alloc.free(f->alloc.user, page, VOLT__FD_PAGE * sizeof(volt__fd));
+}
 static void volt__fds_empty(volt__fds *f) {
     for (uint32_t i = 0; i < VOLT__FD_ROOT; i++) {
         if (!f->dir[i]) continue;
-        for (uint32_t j = 0; j < VOLT__FD_DIR; j++)
-            if (f->dir[i]->page[j])
-                f->alloc.free(f->alloc.user, f->dir[i]->page[j], VOLT__FD_PAGE * sizeof(volt__fd));
+        for (uint32_t j = 0; j < VOLT__FD_DIR; j++) volt__fds_free_page(f, f->dir[i]->page[j]);
         f->alloc.free(f->alloc.user, f->dir[i], sizeof(volt__fd_dir));
     }
 }
@@ -4249,8 +4538,21 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR)); // rlx: under lock
     return 0;
 }
+// close(2) takes a descriptor out of epoll, and its number may be another file's by now. An ADD
+// tells: it fails where the registration is still there. (A MOD would report its readiness anew.)
+static int volt__fd_is_registered(volt__fds *f, volt__fd *e, int fd) {
+    struct epoll_event ev;
+    memset(&ev, 0, sizeof ev);
+    if (VOLT_SYS(epoll_ctl, f->epfd[e->home], EPOLL_CTL_ADD, fd, &ev) < 0) return errno != EPERM;
+    VOLT_SYS(epoll_ctl, f->epfd[e->home], EPOLL_CTL_DEL, fd, &ev);
+    return 0;
+}
+// What came of an attempt to wait; < 0: -errno. LOST: the number was closed behind volt's back.
+enum { VOLT__FD_AGAIN, VOLT__FD_LINKED, VOLT__FD_LOST };
 // Own descriptor: registered edge-triggered, for good. ADD reports what is ready already.
 static int volt__fd_own(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
+    if (VOLT_DEBUG && e->mode == VOLT__MODE_EDGE && !volt__fd_is_registered(f, e, fd))
+        return VOLT__FD_LOST;
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ALWAYS) return 0;
     uint8_t before = e->mode;
     VOLT_ASSERT(f->n_reactors > 0 && (before == VOLT__MODE_NONE || before == VOLT__MODE_ONESHOT));
@@ -4287,7 +4589,7 @@ static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
 }
 
 // After an operation that would block: waits for `dir` unless an event came since `seen` was read,
-// or the number has changed hands (-EBADF). 1: linked. 0: try again. < 0: -errno.
+// or the number has changed hands (-EBADF).
 static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
                          volt__fd_seen seen, volt__node *n, volt__task *t) {
     volt__lock(&e->lock);
@@ -4299,17 +4601,22 @@ static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, in
             volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
             volt__node_bind(n, t, e);
             volt__list_push(volt__fd_waiters(e, dir), n);
-            rc = 1;
+            rc = VOLT__FD_LINKED;
         }
     }
     volt__unlock(&e->lock);
     return rc;
 }
 // Foreign descriptor: one shot, re-armed at every wait;
-// nothing cached is believed. 1: linked, 0: always ready.
+// nothing cached is believed. *gen: that of a wait that has begun; NULL: it begins here. 1: linked,
+// 0: always ready.
 static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
-                                 volt__node *n, volt__task *t) {
+                                 const uint32_t *gen, volt__node *n, volt__task *t) {
     volt__lock(&e->lock);
+    if (gen && e->gen != *gen) {
+        volt__unlock(&e->lock);
+        return -EBADF;
+    }
     uint8_t before = e->mode;
     volt__node **waiters = volt__fd_waiters(e, dir);
     if (before == VOLT__MODE_NONE || before == VOLT__MODE_ALWAYS) {
@@ -4331,28 +4638,101 @@ static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t rea
     return rc;
 }
 // The runner gives a wait up, or acknowledges its wake-up: the lock is the barrier against who
-// fired it. Returns the state that it was in.
+// fired it. Returns the state that it was in; prev_ is then the generation that it has waited for.
 static uint8_t volt__fd_unwait(volt__node *n, volt__task *t, int dir) {
     volt__fd *e = VOLT__CAST(volt__fd *, n->on_);
     volt__lock(&e->lock);
     uint8_t was = volt__node_state(n);
-    if (was == VOLT__LINKED) volt__list_remove(volt__fd_waiters(e, dir), n);
-    else if (VOLT__CAST(uintptr_t, n->prev_) != e->gen) was = VOLT__CLOSED;
+    if (was == VOLT__LINKED) {
+        volt__list_remove(volt__fd_waiters(e, dir), n);
+        n->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, e->gen));
+    } else if (VOLT__CAST(uintptr_t, n->prev_) != e->gen) {
+        was = VOLT__CLOSED;
+    }
     volt__unlock(&e->lock);
     volt__node_unbind(n, t);
     return was;
 }
+// A transfer also ends short at a page that is not mapped. The rest of a buffer is asked about
+// once; what was transferred is accessible. Under lock.
+static int volt__fd_is_mapped(volt__fd *e, const char *buf, size_t done, size_t len) {
+    const char *end = buf + len;
+    if (len > UINT32_MAX) return 0;
+    if (((VOLT__CAST(uintptr_t, buf) + done - 1) ^ (VOLT__CAST(uintptr_t, end) - 1)) < 4096)
+        return 1; // on one page with the last byte that was transferred
+    if (e->mapped_end == end && e->mapped_len >= len) return 1;
+    if (!VOLT_IS_MAPPED(buf + done, len - done)) return 0;
+    e->mapped_end = end;
+    e->mapped_len = VOLT__CAST(uint32_t, len);
+    return 1;
+}
 // A short read or write of a stream socket has emptied the buffer: the next call need not find that
 // out. Not after a hang-up: its edge does not come again.
-static void volt__fd_drained(volt__fd *e, int dir, uint32_t seq) {
+static void volt__fd_drained(volt__fd *e, int dir, uint32_t seq, const char *buf, size_t done,
+                             size_t len) {
     volt__lock(&e->lock);
-    if (e->seq == seq && !e->sticky && e->mode == VOLT__MODE_EDGE)
+    if (e->seq == seq && !e->sticky && e->mode == VOLT__MODE_EDGE &&
+        volt__fd_is_mapped(e, buf, done, len))
         volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
     volt__unlock(&e->lock);
 }
 // Of several that accept on one descriptor, and one that closes it, any may have the last word.
 static void volt__fd_set_backoff(volt__fd *e, uint32_t ms) {
     volt__store_rlx(&e->backoff_ms, VOLT__CAST(uint16_t, ms)); // rlx: a delay that stands alone
+}
+// ---- back-off: an accept that waits out a shortage does so on a timer. The entry knows its node,
+// so that a close ends the wait; other accepts on the descriptor wait for the end of that wait.
+//   backoff  event   to    done by                                     and then
+//   NULL     begin   node  an accept, its timer armed                  -
+//   node     begin   node  another accept                              waits in rd
+//   node     end     NULL  its task: time over, cancelled              rd is fired, and tries
+//   node     retire  NULL  any thread                                  its task is woken: -EBADF
+
+// LINKED: behind another one. AGAIN: the node is the one. < 0: -EBADF.
+static int volt__fd_back_off(volt__fd *e, uint32_t gen, volt__node *n) {
+    volt__lock(&e->lock);
+    // rlx: the flag is set before who closes takes the lock to wake the waiters
+    int rc = volt__load_rlx(&e->use) & VOLT__FD_IS_CLOSING || e->gen != gen ? -EBADF : 0;
+    if (rc == 0 && e->backoff) rc = VOLT__FD_LINKED;
+    else if (rc == 0) e->backoff = n;
+    volt__unlock(&e->lock);
+    return rc;
+}
+// Behind the one that backs off, unless that has ended, or the number has changed hands.
+static int volt__fd_wait_behind(volt__fd *e, uint32_t gen, volt__node *n, volt__task *t) {
+    volt__lock(&e->lock);
+    int rc = VOLT__FD_AGAIN;
+    if (e->backoff && e->gen == gen) {
+        volt__node_bind(n, t, e);
+        volt__list_push(&e->rd, n);
+        rc = VOLT__FD_LINKED;
+    }
+    volt__unlock(&e->lock);
+    return rc;
+}
+static int volt__fd_is_backing_off(volt__fd *e, const volt__node *n) {
+    volt__lock(&e->lock);
+    int is_it = e->backoff == n;
+    volt__unlock(&e->lock);
+    return is_it;
+}
+// 1: the descriptor is still the one; *gen: its generation.
+static int volt__fd_end_back_off(volt__fd *e, const volt__node *n, uint32_t *gen, volt__chain *c) {
+    volt__lock(&e->lock);
+    int is_it = e->backoff == n;
+    if (is_it) {
+        e->backoff = NULL;
+        volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
+    }
+    *gen = e->gen;
+    volt__unlock(&e->lock);
+    return is_it;
+}
+// Under lock. The node stays on its wheel: its task takes it off.
+static void volt__fd_break_back_off(volt__fd *e, volt__chain *c) {
+    volt__task *t = e->backoff ? volt__node_task(e->backoff) : NULL;
+    e->backoff = NULL;
+    if (t && volt__task_wake(t)) volt__chain_push(c, t);
 }
 // Ends the entry's present use: waiters are woken as CLOSED, later events of this generation are
 // dropped, an operation that is about to wait tries again. All in one hold, close(2) included: an
@@ -4370,7 +4750,11 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, 0)); // rlx: under lock
     volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, 0)); // rlx: under lock
     e->sticky = 0;
+    if (e->own > 0) VOLT_SYS(close, e->own);
+    e->own = 0;
+    e->mapped_len = 0;
     volt__fd_set_backoff(e, 0);
+    volt__fd_break_back_off(e, c);
     volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
     volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
     VOLT_ASSERT(!e->rd && !e->wr);
@@ -4381,28 +4765,59 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     volt__unlock(&e->lock);
 }
 static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
-// First use of a descriptor that somebody else made: what is it, and make it non-blocking. Under
+// A terminal, or standard input, output or error as a pipe: other processes share its description,
+// and would find it non-blocking, too. The master side of a pseudo terminal opens as another one.
+static int volt__fd_is_shared(int fd, const struct stat *st) {
+    int number;
+    if (S_ISFIFO(st->st_mode)) return fd <= STDERR_FILENO;
+    return S_ISCHR(st->st_mode) && VOLT_SYS(isatty, fd) &&
+           VOLT_SYS(ioctl, fd, TIOCGPTN, &number) < 0;
+}
+// Under lock, what is no socket, and blocks: left blocking it would hold up its worker. Files on a
+// disk do not know the difference. Flags, or -errno.
+static int volt__fd_unblock(volt__fd *e, int fd, int mode) {
+    struct stat st;
+    if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
+    if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode)) return 0;
+    if (!volt__fd_is_shared(fd, &st))
+        return VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0 ? -errno : 0;
+    int own = volt__sys_open_own(fd, mode);
+    if (own < 0) return VOLT__FD_GUARDED; // no /proc, or a terminal of another user
+    e->own = own;
+    return VOLT__FD_OWN;
+}
+// Sockets are told with each call not to wait; only accept has no such flag.
+static int volt__fd_probe_socket(int fd, int mode, int is_accept) {
+    int protocol = 0;
+    socklen_t len = sizeof protocol;
+    int flags = VOLT__FD_SOCKET;
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+        protocol == IPPROTO_TCP)
+        flags |= VOLT__FD_STREAM;
+    if (is_accept && !(mode & O_NONBLOCK) &&
+        VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0)
+        return -errno;
+    return flags;
+}
+// First use of a descriptor that somebody else made: what is it, and may a call on it wait? Under
 // lock, so that it is not closed between the question and the answer. Its flags, or -errno.
-static int volt__fd_probe(volt__fd *e, int fd) {
-    int type = 0, family = 0;
-    socklen_t len = sizeof type, family_len = sizeof family;
-    unsigned flags = VOLT__FD_PROBED;
-    int rc = 0;
+static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
+    int type = 0, rc;
+    socklen_t len = sizeof type;
     volt__lock(&e->lock);
     int mode = VOLT_SYS(fcntl, fd, F_GETFL);
-    // left blocking it would hold up its worker
-    if (mode < 0 || (!(mode & O_NONBLOCK) && VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0)) {
-        rc = -errno;
-        flags = 0;
-    }
-    if (rc == 0 && VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0) {
-        flags |= VOLT__FD_SOCKET;
-        VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &family, &family_len);
-        if (type == SOCK_STREAM && volt__is_ip(family)) flags |= VOLT__FD_STREAM;
-    }
-    volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, flags)); // rlx: under lock
+    if (e->gen != gen) rc = -EBADF; // an own description would be that of another file
+    else if (mode < 0) rc = -errno;
+    else if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
+        rc = volt__fd_probe_socket(fd, mode, is_accept);
+    else if (is_accept && errno == ENOTSOCK) rc = -ENOTSOCK; // whose mode is not to be changed
+    else rc = (mode & O_NONBLOCK) || e->own > 0 ? 0 : volt__fd_unblock(e, fd, mode);
+    if (rc >= 0) rc |= VOLT__FD_PROBED | (is_accept ? VOLT__FD_NONBLOCK : 0);
+    if (rc >= 0 && e->own > 0) rc |= VOLT__FD_OWN; // another task was faster
+    // rlx: under lock. Not of a file that was given back meanwhile: the next one is asked itself
+    if (e->gen == gen) volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, rc < 0 ? 0 : rc));
     volt__unlock(&e->lock);
-    return rc < 0 ? rc : VOLT__CAST(int, flags);
+    return rc;
 }
 
 static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
@@ -4481,6 +4896,12 @@ static void volt__reactor_deinit(volt__reactor *r) {
     if (r->epfd >= 0) VOLT_SYS(close, r->epfd);
     r->timer_fd = r->evfd = r->epfd = -1;
 }
+// A filter of system calls may refuse the one that every worker lives by: an error of the start.
+static int volt__reactor_test(const volt__reactor *r) {
+    struct epoll_event ev;
+    int rc = VOLT_EPOLL_WAIT(r->epfd, &ev, 1, 0);
+    return rc < 0 && rc != -EINTR ? rc : 0;
+}
 // The watch timer sits in every epoll, exclusive: one expiry wakes one sleeper (before 4.5: all).
 static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
     int rc = 0;
@@ -4497,6 +4918,7 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
         if (volt__sys_is_lacking(-rc))
             rc = volt__reactor_add(r, watch_fd, EPOLLIN | EPOLLET, VOLT__TOKEN_WATCH);
     }
+    if (rc == 0) rc = volt__reactor_test(r);
     if (rc < 0) volt__reactor_deinit(r);
     return rc;
 }
@@ -4806,7 +5228,7 @@ struct volt__pool {
     size_t stack_size;              // once
 };
 
-// A thread with all signals blocked: they are the application's. 0 or -errno.
+// A thread with every asynchronous signal blocked. 0 or -errno.
 static int volt__thread_create(pthread_t *thread, size_t stack_size, void *(*fn)(void *),
                                void *arg) {
     pthread_attr_t attr;
@@ -5313,18 +5735,35 @@ static uint64_t volt__tick_ceil(const volt_rt *rt, volt_time deadline) {
 static uint64_t volt__ms_floor(const volt_rt *rt, volt_time now) {
     return volt__since_epoch(rt, now) / 1000000;
 }
-static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
+// "site: text: number unit"; site NULL, or unit NULL: without.
+static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *site,
+                             uint64_t number, const char *unit) {
 #define VOLT__LOG_TEXT(name_, text_) text_,
     static const char *const texts[] = { VOLT__LOG_ITEMS(VOLT__LOG_TEXT) };
 #undef VOLT__LOG_TEXT
-    char text[256];
-    size_t n = 0;
-    const char *parts[3] = { site ? site : "", site ? ": " : "", texts[item] };
+    char text[256], digits[24];
+    size_t n = 0, d = sizeof digits - 1;
     if (!rt->cfg.log.fn) return;
-    for (int i = 0; i < 3; i++)
+    digits[d] = 0;
+    do digits[--d] = VOLT__CAST(char, '0' + number % 10);
+    while ((number /= 10) != 0);
+    const char *parts[6] = { site ? site : "",       site ? ": " : "", texts[item],
+                             unit ? ": " : "", unit ? digits + d : "", unit ? unit : "" };
+    for (int i = 0; i < 6; i++)
         for (const char *c = parts[i]; *c && *c != '\t' && n < sizeof text - 1; c++) text[n++] = *c;
     text[n] = 0;
     rt->cfg.log.fn(rt->cfg.log.user, VOLT__CAST(int, item), text);
+}
+static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
+    volt__log_number(rt, item, site, 0, NULL);
+}
+VOLT_API void volt_log_stderr(void *user, int item, const char *text) {
+    char line[272] = "volt: ";
+    size_t n = 6;
+    (void)user, (void)item;
+    for (; *text && n < sizeof line - 1; text++) line[n++] = *text;
+    line[n++] = '\n';
+    if (VOLT_SYS(write, 2, line, n) < 0) return; // there is nobody to tell
 }
 
 // ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never
@@ -5401,7 +5840,8 @@ static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pend
     r->histograms.poll[volt__histogram_slot(e.at - since)]++;
     volt__unlock(&r->lock);
     if (w->rt->cfg.slow_poll > 0 && e.at - since > w->rt->cfg.slow_poll)
-        volt__log(w->rt, VOLT_LOG_SLOW_POLL, e.site);
+        volt__log_number(w->rt, VOLT_LOG_SLOW_POLL, e.site,
+                         VOLT__CAST(uint64_t, e.at - since) / 1000, " us");
     if (is_pending && w->cx.frame_) e.site = w->cx.site_;
     volt__tell(w->rt, &e);
 #else
@@ -6046,6 +6486,7 @@ static inline void volt__suspended(volt__worker *w, volt__task *t) {
 // What a poll starts with; gives the state.
 static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
+    VOLT_ASSERT(cx->last_tries_ == 0);
     cx->frame_ = NULL;
     cx->task_ = t;
     VOLT__DEBUG_DO((cx->is_awaiting_ = 1, cx->at_ = t->wait_site));
@@ -6057,12 +6498,24 @@ static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
     cx->shield_ = t->shield;
     return volt__state_of(t);
 }
+// A local that is used behind an await, where it is lost, often still has its value: the stack is
+// as the last poll left it. So a debug build overwrites what the poll's functions will use of it.
+#if VOLT_STACK_FILL > 0
+static __attribute__((noinline)) void volt__stack_fill(void) {
+    unsigned char below[VOLT_STACK_FILL];
+    memset(below, 0xa5, sizeof below);
+    __asm__ __volatile__("" : : "r"(below) : "memory"); // it is never read
+}
+#else
+#  define volt__stack_fill() ((void)0)
+#endif
 static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
     int64_t since = volt__tell_poll(w, t);
     void *state = volt__begin(w, t);
     for (;;) {
+        volt__stack_fill();
         volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->task_ == t);
         if (volt_is_pending(p)) {
@@ -6626,6 +7079,12 @@ static VOLT__HOT volt__task *volt__next(volt__worker *w, const volt__task *last)
     if (VOLT__UNLIKELY(t == last)) return volt__alone(w, t);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
+// A step of one poll ends before what is due is served: the next one begins with that.
+static volt__task *volt__first(volt__worker *w) {
+    volt__task *t = NULL;
+    if (w->is_guest && w->inject_due == 0) (void)volt__serve_due(w, &t);
+    return t ? t : volt__take(w);
+}
 // What a thread does that carries a worker, until the runtime has stopped, somebody wants the helm,
 // or the guest leaves.
 static void volt__carry(volt__worker *w) {
@@ -6634,7 +7093,7 @@ static void volt__carry(volt__worker *w) {
     volt__helm_look(w);
     VOLT_TLS_SET(w);
     if (w->is_guest) volt__come_back(w);
-    t = volt__take(w); // the root of volt_run
+    t = volt__first(w); // the root of volt_run
     if (t) volt__found(w);
     else t = volt__wait_for_task(w);
     for (; t; t = volt__next(w, t)) volt__poll_task(w, t);
@@ -6723,7 +7182,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->inject_due = w->inject_every =
         volt__clamp32(VOLT_INJECT_NS / VOLT_POLL_NS, 1, VOLT_INJECT_MAX);
     w->event_due = w->event_every =
-        volt__clamp32(VOLT_EVENT_NS / VOLT_POLL_NS, 1, VOLT_EVENT_INTERVAL);
+        volt__clamp32(VOLT_EVENT_NS / VOLT_POLL_NS, 1, rt->cfg.event_interval);
     volt__plan_due(w);
     w->cx.budget_ = VOLT__CAST(uint16_t, rt->cfg.budget);
     memcpy(&w->fresh, &w->cx.wait_, sizeof w->fresh);
@@ -6975,8 +7434,10 @@ static uint32_t volt__cpu_count(void) {
 // The only place that knows defaults. 0 or -EINVAL.
 static int volt__config_resolve(const volt_config *in, volt_config *c) {
     memset(c, 0, sizeof *c);
-    if (in && in->size != 0 && in->size != sizeof *c) return -EINVAL;
-    if (in) *c = *in;
+    // A smaller size is that of an older struct: the fields behind it keep their defaults.
+    size_t size = in && in->size != 0 ? in->size : sizeof *c;
+    if (size < sizeof c->size || size > sizeof *c) return -EINVAL;
+    if (in) memcpy(c, in, size);
     c->size = sizeof *c;
     if (c->workers == 0) c->workers = volt__cpu_count();
     if (c->reactors == 0) c->reactors = c->workers;
@@ -7166,6 +7627,13 @@ static inline int volt__frame_is_zero(const void *state, size_t size) {
                          VOLT__CAST(uintptr_t, n->who_) | VOLT__CAST(uintptr_t, n->on_);
     return (head | VOLT__CAST(uint64_t, n->key_) | pointers) == 0;
 }
+// What is refused says so in the log: the caller sees only -EINVAL.
+static inline int volt__spawn_is_valid(const volt_rt *rt, const void *state, size_t size,
+                                       const char *site) {
+    if (VOLT__LIKELY(volt__frame_is_zero(state, size))) return 1;
+    volt__log(rt, VOLT_LOG_FRAME_NOT_ZERO, site);
+    return 0;
+}
 static inline void volt__spawn_fill(volt__task *t, volt_handle *h, volt_fn *fn, const void *state,
                                     size_t size, const char *site) {
     volt__state_copy(volt__task_state(t), state, size);
@@ -7176,7 +7644,7 @@ static inline void volt__spawn_fill(volt__task *t, volt_handle *h, volt_fn *fn, 
 static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h,
                                                  volt_fn *fn, const void *state, size_t size,
                                                  const char *site) {
-    if (!volt__frame_is_zero(state, size)) return -EINVAL;
+    if (!volt__spawn_is_valid(rt, state, size, site)) return -EINVAL;
     if (!w && volt__is_child(rt)) return -ECHILD;
     volt__task *t = volt__task_alloc(rt, w, size, 0);
     if (!t) return -ENOMEM;
@@ -7213,7 +7681,7 @@ VOLT_API int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void 
 static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
                             uint8_t flags) {
     uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags);
-    if (!volt__frame_is_zero(state, sizeof(volt_frame))) return -EINVAL;
+    if (!volt__spawn_is_valid(rt, state, sizeof(volt_frame), "root task")) return -EINVAL;
     if (!w && volt__is_child(rt)) return -ECHILD;
     volt__task *t = volt__task_alloc(rt, w, sizeof state, 0);
     if (!t) return -ENOMEM;
@@ -7334,7 +7802,8 @@ enum {
     VOLT__LEAF_NAME,
     VOLT__LEAF_LOCK,
     VOLT__LEAF_EVENT,
-    VOLT__LEAF_CHAN
+    VOLT__LEAF_CHAN,
+    VOLT__LEAF_BACKOFF // an accept that waits out a shortage
 };
 
 static inline int volt__is_off(const volt_cx *cx) { return cx->shield_ < cx->abort_; }
@@ -7470,24 +7939,23 @@ VOLT_API volt_poll volt_sleep_until(volt_cx *cx, volt_time deadline) {
 }
 
 VOLT_API void volt_interval_init(volt_interval *iv, volt_time period) {
-    if (period <= 0) volt__misuse_here("volt_interval_init: the period must be positive");
-    iv->period_ = period;
-    iv->next_ = volt__time_add(volt_now(), period);
+    iv->period_ = period > 0 ? period : 0;
+    iv->next_ = volt__time_add(volt_now(), iv->period_);
     iv->missed = VOLT_MISSED_BURST;
 }
 VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
-    VOLT__REQUIRE_OF(cx, iv->period_ > 0, "volt_interval_next: no volt_interval_init");
     volt__check_place(cx, iv);
+    if (iv->period_ == 0) {
+        volt__node *n = volt__leaf(cx, VOLT__LEAF_TIMER);
+        return volt__charge(cx) ? volt__leaf_end(n, -EINVAL) : volt_pending();
+    }
     volt_poll p = volt__sleep_poll(cx, iv->next_, 0);
     if (volt_is_pending(p) || volt_value(p) < 0) return p;
     volt_time now = VOLT_NOW_NS(), behind = now > iv->next_ ? (now - iv->next_) / iv->period_ : 0;
-    if (iv->missed == VOLT_MISSED_BURST) {
-        iv->next_ += iv->period_;
-        return volt_ready(1);
-    }
+    volt_time n_ticks = iv->missed == VOLT_MISSED_SKIP ? behind + 1 : 1;
     if (iv->missed == VOLT_MISSED_DELAY) iv->next_ = volt__time_add(now, iv->period_);
-    else iv->next_ += (behind + 1) * iv->period_;
-    return volt_ready(behind + 1);
+    else iv->next_ += n_ticks * iv->period_;
+    return volt_ready(n_ticks);
 }
 
 // ---- join
@@ -7544,15 +8012,20 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 // + the shield depth at arming once the time is up, so that it bites
 // below that depth and not inside a deeper shield; end puts it back.
 
-// in pc_ of a bracket's node; POLLED: its inner poll is being evaluated
-enum { VOLT__IN_BRACKET = 1, VOLT__IS_UP = 2, VOLT__POLLED = 4 };
+// A timer can expire before the events that came earlier have been fetched: after a stop, a
+// suspend, or on a machine that is overloaded. So the inner poll is evaluated once more before it
+// is cancelled, and waits on descriptors then try once more.
+
+// in pc_ of a bracket's node; POLLED: its inner poll is being evaluated; TRIED: for the last time
+// before it is cancelled, or it has been
+enum { VOLT__IN_BRACKET = 1, VOLT__IS_UP = 2, VOLT__POLLED = 4, VOLT__TRIED = 8 };
 static void volt__bracket_begin(volt_cx *cx, volt__node *n, int is_up) {
     VOLT_ASSERT(cx->frame_ != NULL && n != cx->frame_);
     volt__check_place(cx, n);
     VOLT__EXPECT_OF(cx, !(n->pc_ & VOLT__POLLED), "one timer or link around itself");
     n->save_ = cx->abort_;
     if (n->pc_ == 0) n->base_ = cx->shield_; // later the depth is that of the frame that suspended
-    n->pc_ = VOLT__IN_BRACKET | VOLT__POLLED;
+    n->pc_ = (n->pc_ & VOLT__TRIED) | VOLT__IN_BRACKET | VOLT__POLLED;
     if (is_up) n->pc_ |= VOLT__IS_UP;
     if (is_up) volt__abort_above(cx, n->base_);
 }
@@ -7564,15 +8037,27 @@ static int volt__bracket_end(volt_cx *cx, volt__node *n, int is_over) {
     return is_up && n->save_ <= n->base_;
 }
 VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
-    volt__bracket_begin(cx, &t->node_, volt__node_state(&t->node_) == VOLT__FIRED);
+    volt__node *n = &t->node_;
+    int is_over = volt__node_state(n) == VOLT__FIRED, is_last_try = is_over;
+    if (n->pc_ & VOLT__TRIED) is_last_try = 0;
+    volt__bracket_begin(cx, n, is_over && !is_last_try);
+    if (!is_last_try) return;
+    n->pc_ |= VOLT__TRIED;
+    cx->last_tries_++;
 }
 static volt_poll volt__timed_end(volt_cx *cx, volt_timer *t, volt_time time, int is_relative,
                                  volt_poll inner) {
     volt__node *n = &t->node_;
+    int was_last_try = (n->pc_ & (VOLT__TRIED | VOLT__IS_UP)) == VOLT__TRIED;
     int is_mine = volt__bracket_end(cx, n, !volt_is_pending(inner));
+    if (was_last_try) {
+        cx->last_tries_--;
+        if (volt_is_pending(inner)) (void)volt__task_wake(cx->task_); // the next poll cancels it
+    }
     if (!volt_is_pending(inner)) {
         volt__timer_stop(cx, n);
-        return is_mine && volt_value(inner) == -ECANCELED ? volt_ready(-ETIMEDOUT) : inner;
+        n->key_ = is_mine && volt_value(inner) == -ECANCELED; // for volt_timer_fired
+        return n->key_ ? volt_ready(-ETIMEDOUT) : inner;
     }
     if (volt__node_state(n) == VOLT__IDLE && time != VOLT_NEVER) {
         volt_time deadline = is_relative ? volt__deadline(time) : time;
@@ -8057,7 +8542,11 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
 // it returns; and what lets somebody through who has not waited is the last touch, unless the same
 // event fires somebody, who then comes to the lock behind it.
 
-enum { VOLT__TURN = VOLT__CLOSED + 1 }; // of a node: nothing is granted, but it may try again
+// Of a node, beside those of >>task. TURN: nothing is granted, but it may try again. MET: of a
+// rendezvous, the message has been copied.
+enum { VOLT__TURN = VOLT__CLOSED + 1, VOLT__MET };
+// In base_ of an arm's node: its await is a select; and that has been claimed for this arm.
+enum { VOLT__IN_SELECT = 1, VOLT__CLAIMED = 2 };
 
 typedef struct volt__blocked {
     volt__node node; // who_: itself, and a low bit
@@ -8180,7 +8669,10 @@ static int64_t volt__wait_step(const volt__wait *a, volt__node *n, int is_off) {
 static volt_poll volt__wait_poll(volt_cx *cx, volt__node *n, volt__wait *a) {
     int is_off = volt__is_off(cx), is_idle = volt__node_state(n) == VOLT__IDLE;
     if (is_off && is_idle) return volt__leaf_end(n, -ECANCELED);
-    if (!is_off && volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
+    // The one that has claimed it holds the lock until the state says what came of it.
+    int is_claimed = n->base_ & VOLT__CLAIMED;
+    if (!is_off && volt__node_state(n) == VOLT__LINKED && !is_claimed)
+        return volt__leaf_pend(cx, n, 0);
     a->task = cx->task_;
     int64_t value = volt__wait_step(a, n, is_off);
     return value == VOLT__PENDING ? volt__leaf_pend(cx, n, 0) : volt__leaf_end(n, value);
@@ -8817,19 +9309,23 @@ static int64_t volt__bell_enter(const volt__wait *a, volt__node *node, uint8_t w
     volt__bell_settle(n, 0);
     return 0;
 }
+// TURN: by volt_notify_last.
 static void volt__bell_pass(volt_notify *n, int is_last, volt__wakes *wakes) {
     volt__node *to = is_last ? n->waiters_->prev_ : n->waiters_;
+    uint8_t state = VOLT__FIRED;
+    if (is_last) state = VOLT__TURN;
     volt__list_remove(&n->waiters_, to);
-    volt__wakes_fire(wakes, to, VOLT__FIRED);
+    volt__wakes_fire(wakes, to, state);
 }
-// FIRED: by one, which another one gets; CLOSED: all were.
+// FIRED, TURN: a notification of one, which goes to another waiter, from the same end of the list;
+// CLOSED: all were notified.
 static int64_t volt__bell_leave(const volt__wait *a, volt__node *node, uint8_t was,
                                 volt__wakes *wakes) {
     volt_notify *n = VOLT__CAST(volt_notify *, a->on);
-    int is_left = was == VOLT__FIRED;
+    int is_left = was == VOLT__FIRED || was == VOLT__TURN;
     (void)node;
     if (is_left && n->waiters_) {
-        volt__bell_pass(n, 0, wakes);
+        volt__bell_pass(n, was == VOLT__TURN, wakes);
         is_left = 0;
     }
     volt__bell_settle(n, is_left ? VOLT__BELL_PERMIT : 0);
@@ -9107,28 +9603,13 @@ static int64_t volt__wait_left(const volt__wait *a, volt__node *n, uint8_t was,
 }
 static uint32_t volt__chan_room(const volt_chan *c) {
     uint32_t used = c->len_ + c->to_come_;
-    uint32_t cap = c->cap_ > 0 ? c->cap_ : c->receivers_ != NULL;
-    return used < cap ? cap - used : 0;
+    return used < c->cap_ ? c->cap_ - used : 0;
 }
 static uint32_t volt__chan_ready(const volt_chan *c) { return c->len_ - c->spoken_for_; }
 static char *volt__chan_slot(const volt_chan *c, uint32_t i) {
     uint32_t at = c->head_ + i;
     if (at >= c->slots_) at -= c->slots_;
     return c->buf_ + VOLT__CAST(size_t, at) * c->elem_;
-}
-// Grants what there is to who waits.
-static void volt__chan_serve(volt_chan *c, volt__wakes *wakes) {
-    while (c->receivers_ && volt__chan_ready(c) > 0) {
-        c->spoken_for_++;
-        volt__wakes_fire_first(wakes, &c->receivers_, VOLT__FIRED);
-    }
-    while (c->senders_ && volt__chan_room(c) > 0) {
-        c->to_come_++;
-        volt__wakes_fire_first(wakes, &c->senders_, VOLT__FIRED);
-    }
-    if (c->is_closed_ && c->len_ == 0 && c->to_come_ == 0)
-        volt__wakes_fire_all(wakes, &c->receivers_, VOLT__CLOSED);
-    VOLT_ASSERT(c->spoken_for_ <= c->len_ && c->len_ + c->to_come_ <= c->slots_);
 }
 // Most elements are a pointer or a number: no call for those. A compiler that sees the object would
 // warn of the copies that are too long for it, so it must not see it.
@@ -9141,6 +9622,155 @@ static inline int volt__copy_word(void *to, const void *from, size_t len) {
 }
 static inline void volt__copy(void *to, const void *from, size_t len) {
     if (!volt__copy_word(to, from, len)) memcpy(to, from, len);
+}
+// ---- rendezvous: a channel without capacity. A message goes from the sender's memory to the
+// receiver's, by the one of the two that comes last; the other one's wait is over with that, also
+// if it is cancelled in the same moment. What waits has the address of its message in key_.
+//
+// An arm of a select that waits so must win its select when it is met. So each select has a claim,
+// in next_ of its frame, which one arm at most gets; to meet an arm is to move it to that arm:
+//   from     event  to       done by                         and then
+//   unused   link   polling  the select: the first such arm  -
+//   polling  end    idle     the select, at the end of a poll
+//   idle     claim  the arm  the one that meets it: cas      copies the message
+//   idle     poll   polling  the select, at a poll's begin   -
+//   the arm  poll   polling  the select                      polls that arm first, which wins
+// An arm whose select is polling may not be claimed: it is fired as TURN, and its task, which is
+// running, polls it again, and meets who has come meanwhile. An arm never meets one of its own
+// select, and none whose select another arm has won already: that one leaves soon.
+#define VOLT__CLAIM_POLLING VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 1))
+#define VOLT__CLAIM_IDLE VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 2))
+enum { VOLT__CLAIM_IS_OURS, VOLT__CLAIM_IS_BUSY, VOLT__CLAIM_IS_GONE };
+
+// The frame whose select this node is an arm of; NULL: of none.
+static volt__node *volt__select_of(volt__node *n) {
+    return n->base_ & VOLT__IN_SELECT ? VOLT__CONTAINER(volt_arm, node_, n)->up_ : NULL;
+}
+static int volt__claim(volt__node *n, const volt__node *own_select) {
+    volt__node *select = volt__select_of(n), *was = VOLT__CLAIM_IDLE;
+    if (!select) return VOLT__CLAIM_IS_OURS;
+    if (select == own_select) return VOLT__CLAIM_IS_GONE;
+    if (volt__cas_acq_rel(&select->next_, &was, n)) return VOLT__CLAIM_IS_OURS; // [X1] with select
+    return was == VOLT__CLAIM_POLLING ? VOLT__CLAIM_IS_BUSY : VOLT__CLAIM_IS_GONE;
+}
+// By the select's own task. The arm that was claimed since the last poll, or NULL.
+static volt__node *volt__claim_begin_poll(volt__node *select) {
+    // rlx: unused, as long as the select's own task has linked no such arm
+    if (!volt__load_rlx(&select->next_)) return NULL;
+    volt__node *was = volt__xchg_acq_rel(&select->next_, VOLT__CLAIM_POLLING); // [X1] with claim
+    return was == VOLT__CLAIM_IDLE || was == VOLT__CLAIM_POLLING ? NULL : was;
+}
+// The select waits: for `claimed`, or for any arm.
+static void volt__claim_end_poll(volt__node *select, volt__node *claimed) {
+    if (!volt__load_rlx(&select->next_)) return; // rlx: our own
+    volt__store_rel(&select->next_, claimed ? claimed : VOLT__CLAIM_IDLE); // [X1] with claim
+}
+static void volt__meet_link(const volt__wait *a, volt__node *n) {
+    volt__node *select = volt__select_of(n);
+    if (select) volt__store_rlx(&select->next_, VOLT__CLAIM_POLLING); // rlx: published by the lock
+    n->key_ = VOLT__CAST(int64_t, VOLT__CAST(uintptr_t, a->data));
+    volt__wait_link(a, n, 0);
+}
+static char *volt__meet_data(const volt__node *n) { // NULL: it waits for a reservation
+    return VOLT__CAST(char *, VOLT__CAST(uintptr_t, n->key_));
+}
+// The first of the list that can be met, taken off it; NULL: none can, or a reservation comes
+// first, which a receiver that waits makes possible.
+static volt__node *volt__meet_partner(volt__node **list, const volt__node *own_select,
+                                      volt__wakes *wakes) {
+    volt__node *n = *list, *last = n ? n->prev_ : NULL, *next;
+    for (int is_last = !n; !is_last; n = next) {
+        is_last = n == last;
+        next = n->next_;
+        int is_reserve = !volt__meet_data(n);
+        int is_own = own_select && volt__select_of(n) == own_select;
+        if (is_reserve && !is_own) return NULL;
+        if (is_reserve) continue;
+        int claim = volt__claim(n, own_select);
+        if (claim == VOLT__CLAIM_IS_GONE) continue;
+        volt__list_remove(list, n);
+        if (claim == VOLT__CLAIM_IS_OURS) return n;
+        volt__wakes_fire(wakes, n, VOLT__TURN);
+    }
+    return NULL;
+}
+static int volt__meet_has_other(volt__node *list, const volt__node *own_select) {
+    volt__node *n = list;
+    if (!n) return 0;
+    do {
+        if (!own_select || volt__select_of(n) != own_select) return 1;
+        n = n->next_;
+    } while (n != list);
+    return 0;
+}
+// Under lock: `n` messages at most, to or from v. How many: none while the buffer holds one that
+// was reserved for, which is older; nor while a reservation keeps others of this side waiting.
+static uint32_t volt__meet(volt_chan *c, char *v, uint32_t n, int is_send,
+                           const volt__node *own_select, volt__wakes *wakes) {
+    volt__node **list = is_send ? &c->receivers_ : &c->senders_, *other;
+    uint32_t done = 0;
+    if (c->len_ > 0) return 0;
+    volt__node *ours = is_send ? c->senders_ : c->receivers_; // they are first
+    if (c->to_come_ > 0 && volt__meet_has_other(ours, own_select)) return 0;
+    for (; done < n; done++) {
+        if ((other = volt__meet_partner(list, own_select, wakes)) == NULL) break;
+        char *theirs = volt__meet_data(other);
+        volt__copy(is_send ? theirs : v, is_send ? v : theirs, c->elem_);
+        volt__wakes_fire(wakes, other, VOLT__MET);
+        v += c->elem_;
+    }
+    return done;
+}
+// No reservation is left: senders that came meanwhile meet receivers that did, in order. A sender
+// in a select is fired instead, for two selects cannot be claimed at once.
+static void volt__meet_retry(volt_chan *c, volt__wakes *wakes) {
+    volt__node *n = c->senders_, *last = n ? n->prev_ : NULL, *next, *to;
+    if (c->cap_ > 0 || c->len_ + c->to_come_ > 0 || !c->receivers_) return;
+    for (int is_last = !n; !is_last; n = next) {
+        is_last = n == last;
+        next = n->next_;
+        if (!volt__meet_data(n)) return; // its turn is next
+        uint8_t state = VOLT__TURN;
+        if (!volt__select_of(n)) {
+            to = volt__meet_partner(&c->receivers_, NULL, wakes);
+            if (!to) return;
+            volt__copy(volt__meet_data(to), volt__meet_data(n), c->elem_);
+            volt__wakes_fire(wakes, to, VOLT__MET);
+            state = VOLT__MET;
+        }
+        volt__list_remove(&c->senders_, n);
+        volt__wakes_fire(wakes, n, state);
+    }
+}
+// Room for one message at a time, while a receiver waits.
+static int volt__meet_can_reserve(const volt_chan *c, const volt__node *own_select) {
+    return c->len_ + c->to_come_ == 0 && volt__meet_has_other(c->receivers_, own_select);
+}
+static void volt__meet_reserve(volt_chan *c, volt__wakes *wakes) {
+    volt__node *n = c->senders_, *last = n ? n->prev_ : NULL, *next;
+    for (int is_last = !n; !is_last; n = next) {
+        is_last = n == last;
+        next = n->next_;
+        if (volt__meet_data(n) || !volt__meet_can_reserve(c, volt__select_of(n))) continue;
+        volt__list_remove(&c->senders_, n);
+        c->to_come_++;
+        volt__wakes_fire(wakes, n, VOLT__FIRED);
+    }
+}
+// Grants what there is to who waits.
+static void volt__chan_serve(volt_chan *c, volt__wakes *wakes) {
+    while (c->receivers_ && volt__chan_ready(c) > 0) {
+        c->spoken_for_++;
+        volt__wakes_fire_first(wakes, &c->receivers_, VOLT__FIRED);
+    }
+    if (c->cap_ == 0) volt__meet_reserve(c, wakes);
+    while (c->senders_ && volt__chan_room(c) > 0) {
+        c->to_come_++;
+        volt__wakes_fire_first(wakes, &c->senders_, VOLT__FIRED);
+    }
+    if (c->is_closed_ && c->len_ == 0 && c->to_come_ == 0)
+        volt__wakes_fire_all(wakes, &c->receivers_, VOLT__CLOSED);
+    VOLT_ASSERT(c->spoken_for_ <= c->len_ && c->len_ + c->to_come_ <= c->slots_);
 }
 static inline void volt__chan_put(volt_chan *c, const char *v) {
     VOLT_ASSERT(c->len_ < c->slots_);
@@ -9181,16 +9811,22 @@ static inline int volt__chan_get_quickly(volt_chan *c, void *v) {
     volt__unlock(&c->lock_);
     return VOLT__DONE_HERE;
 }
-// The number that is sent, or -EAGAIN; has_grant: for one of them.
-static int volt__chan_put_some(volt_chan *c, const void *v, uint32_t n, int has_grant,
-                               volt__wakes *wakes) {
+// The number that is sent, or -EAGAIN. n_or_null: the node that waits, if it does; was: its state.
+static int volt__chan_put_some(volt_chan *c, const void *v, uint32_t n, volt__node *n_or_null,
+                               uint8_t was, volt__wakes *wakes) {
+    int has_grant = was == VOLT__FIRED;
     if (has_grant) c->to_come_--;
     if (c->is_closed_) {
         volt__chan_serve(c, wakes);
         return -EPIPE;
     }
+    if (c->cap_ == 0) {
+        char *message = VOLT__CAST(char *, VOLT__CAST(uintptr_t, v)); // read only
+        volt__node *select = n_or_null ? volt__select_of(n_or_null) : NULL;
+        uint32_t sent = volt__meet(c, message, n, 1, select, wakes);
+        return sent > 0 ? VOLT__CAST(int, sent) : -EAGAIN;
+    }
     uint32_t room = !has_grant && c->senders_ ? 0 : volt__chan_room(c);
-    if (has_grant && room == 0) room = 1; // of a rendezvous, whose receiver has left
     if (room == 0) return -EAGAIN;
     n = volt__min32(n, room);
     const char *from = VOLT__CAST(const char *, v);
@@ -9199,39 +9835,49 @@ static int volt__chan_put_some(volt_chan *c, const void *v, uint32_t n, int has_
     return VOLT__CAST(int, n);
 }
 // The number that is received, 0 or -EAGAIN.
-static int volt__chan_get_some(volt_chan *c, void *v, uint32_t n, int has_grant,
-                               volt__wakes *wakes) {
-    if (has_grant) c->spoken_for_--;
-    uint32_t ready = volt__chan_ready(c);
-    if (ready == 0) return c->is_closed_ && c->len_ + c->to_come_ == 0 ? 0 : -EAGAIN;
-    n = volt__min32(n, ready);
+static int volt__chan_get_some(volt_chan *c, void *v, uint32_t n, volt__node *n_or_null,
+                               uint8_t was, volt__wakes *wakes) {
+    volt__node *select = n_or_null ? volt__select_of(n_or_null) : NULL;
+    if (was == VOLT__FIRED) c->spoken_for_--;
+    uint32_t ready = volt__min32(n, volt__chan_ready(c)), met = 0;
     char *to = VOLT__CAST(char *, v);
-    for (uint32_t i = 0; i < n; i++, to += c->elem_) volt__chan_get(c, to);
+    for (uint32_t i = 0; i < ready; i++, to += c->elem_) volt__chan_get(c, to);
+    if (c->cap_ == 0) met = volt__meet(c, to, n - ready, 0, select, wakes);
+    if (ready > 0) volt__meet_retry(c, wakes);
+    if (ready + met == 0) return c->is_closed_ && c->len_ + c->to_come_ == 0 ? 0 : -EAGAIN;
     volt__chan_serve(c, wakes);
-    return VOLT__CAST(int, n);
+    return VOLT__CAST(int, ready + met);
 }
 static int64_t volt__chan_enter_send(const volt__wait *a, volt__node *n, uint8_t was,
                                      volt__wakes *wakes) {
     volt_chan *c = VOLT__CAST(volt_chan *, a->on);
-    int rc = volt__chan_put_some(c, a->data, a->n, was == VOLT__FIRED, wakes);
+    if (was == VOLT__MET) return 1;
+    int rc = volt__chan_put_some(c, a->data, a->n, n, was, wakes);
     if (rc != -EAGAIN) return rc;
-    volt__wait_link(a, n, 0);
+    if (c->cap_ == 0) volt__meet_link(a, n);
+    else volt__wait_link(a, n, 0);
     return VOLT__PENDING;
 }
 static int64_t volt__chan_leave_send(const volt__wait *a, volt__node *n, uint8_t was,
                                      volt__wakes *wakes) {
     volt_chan *c = VOLT__CAST(volt_chan *, a->on);
     (void)n;
-    if (was == VOLT__FIRED) c->to_come_--;
+    if (was == VOLT__MET) return 1; // it has been sent
+    if (was == VOLT__FIRED) {
+        c->to_come_--;
+        volt__meet_retry(c, wakes);
+    }
     volt__chan_serve(c, wakes);
     return -ECANCELED;
 }
 static int64_t volt__chan_enter_recv(const volt__wait *a, volt__node *n, uint8_t was,
                                      volt__wakes *wakes) {
     volt_chan *c = VOLT__CAST(volt_chan *, a->on);
-    int rc = volt__chan_get_some(c, a->data, a->n, was == VOLT__FIRED, wakes);
+    if (was == VOLT__MET) return 1;
+    int rc = volt__chan_get_some(c, a->data, a->n, n, was, wakes);
     if (rc != -EAGAIN) return rc;
-    volt__wait_link(a, n, 0);
+    if (c->cap_ == 0) volt__meet_link(a, n);
+    else volt__wait_link(a, n, 0);
     volt__chan_serve(c, wakes); // a rendezvous has room now
     return VOLT__PENDING;
 }
@@ -9239,9 +9885,14 @@ static int64_t volt__chan_leave_recv(const volt__wait *a, volt__node *n, uint8_t
                                      volt__wakes *wakes) {
     volt_chan *c = VOLT__CAST(volt_chan *, a->on);
     (void)n;
+    if (was == VOLT__MET) return 1; // it has been received
     if (was == VOLT__FIRED) c->spoken_for_--;
     volt__chan_serve(c, wakes);
     return -ECANCELED;
+}
+static int volt__chan_can_reserve(const volt_chan *c, const volt__node *own_select) {
+    if (c->cap_ == 0) return volt__meet_can_reserve(c, own_select);
+    return !c->senders_ && volt__chan_room(c) > 0;
 }
 static int64_t volt__chan_enter_reserve(const volt__wait *a, volt__node *n, uint8_t was,
                                         volt__wakes *wakes) {
@@ -9253,8 +9904,9 @@ static int64_t volt__chan_enter_reserve(const volt__wait *a, volt__node *n, uint
         return -EPIPE;
     }
     if (has_grant) return 0;
-    if (c->senders_ || volt__chan_room(c) == 0) {
-        volt__wait_link(a, n, 0);
+    if (!volt__chan_can_reserve(c, volt__select_of(n))) {
+        if (c->cap_ == 0) volt__meet_link(a, n); // without a message
+        else volt__wait_link(a, n, 0);
         return VOLT__PENDING;
     }
     c->to_come_++;
@@ -9299,14 +9951,14 @@ static int volt__chan_sync(volt__wait *a, size_t size, size_t elem, volt_time at
     return size == elem && a->n > 0 ? volt__wait_sync(a, at_most) : -EINVAL;
 }
 static int volt__sent(int64_t rc) { return rc > 0 ? 0 : VOLT__CAST(int, rc); }
-VOLT_API void volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap) {
-    VOLT__REQUIRE(elem > 0 && elem <= UINT32_MAX && cap <= UINT32_MAX / 2,
-                  "volt_chan_init: sizes");
+VOLT_API int volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap) {
     memset(c, 0, sizeof *c);
+    if (elem == 0 || elem > UINT32_MAX || cap > UINT32_MAX / 2) return -EINVAL;
     c->buf_ = VOLT__CAST(char *, buf);
     c->elem_ = VOLT__CAST(uint32_t, elem);
     c->cap_ = VOLT__CAST(uint32_t, cap);
     c->slots_ = cap > 0 ? c->cap_ : 1;
+    return 0;
 }
 VOLT_API int volt_chan_create(volt_rt *rt, volt_chan *c, size_t elem, size_t cap) {
     memset(c, 0, sizeof *c);
@@ -9314,9 +9966,10 @@ VOLT_API int volt_chan_create(volt_rt *rt, volt_chan *c, size_t elem, size_t cap
     size_t bytes = elem * (cap > 0 ? cap : 1);
     void *buf = rt->cfg.alloc.alloc(rt->cfg.alloc.user, bytes, 16);
     if (!buf) return -ENOMEM;
-    volt_chan_init(c, buf, elem, cap);
+    int rc = volt_chan_init(c, buf, elem, cap);
+    VOLT_ASSERT(rc == 0);
     c->rt_ = rt;
-    return 0;
+    return rc;
 }
 VOLT_API void volt_chan_destroy(volt_chan *c) {
     volt_rt *rt = c->rt_;
@@ -9483,7 +10136,7 @@ VOLT_API int volt_chan_try_send_n(volt_chan *c, const void *v, size_t size, uint
     if (VOLT__LIKELY(done == VOLT__DONE_HERE)) return 1;
     if (done == VOLT__NOT_BEGUN) volt__lock(&c->lock_);
     volt__wakes_init(&wakes);
-    int rc = volt__chan_put_some(c, v, n, 0, &wakes);
+    int rc = volt__chan_put_some(c, v, n, NULL, VOLT__IDLE, &wakes);
     volt__unlock(&c->lock_);
     volt__wakes_release(&wakes);
     return rc;
@@ -9494,7 +10147,7 @@ static __attribute__((noinline)) int volt__chan_try_recv_slow(volt_chan *c, void
     volt__wakes wakes;
     if (!has_lock) volt__lock(&c->lock_);
     volt__wakes_init(&wakes);
-    int rc = volt__chan_get_some(c, v, n, 0, &wakes);
+    int rc = volt__chan_get_some(c, v, n, NULL, VOLT__IDLE, &wakes);
     volt__unlock(&c->lock_);
     volt__wakes_release(&wakes);
     return rc;
@@ -9539,7 +10192,7 @@ VOLT_API int volt_chan_closed_sync(volt_chan *c, volt_time at_most) {
 }
 VOLT_API int volt_chan_try_reserve(volt_chan *c) {
     volt__lock(&c->lock_);
-    int rc = c->is_closed_ ? -EPIPE : c->senders_ || volt__chan_room(c) == 0 ? -EAGAIN : 0;
+    int rc = c->is_closed_ ? -EPIPE : volt__chan_can_reserve(c, NULL) ? 0 : -EAGAIN;
     if (rc == 0) c->to_come_++;
     volt__unlock(&c->lock_);
     return rc;
@@ -9553,6 +10206,7 @@ static int volt__chan_use_reserve(volt_chan *c, const void *v) {
     if (is_reserved) {
         c->to_come_--;
         if (v) volt__chan_put(c, VOLT__CAST(const char *, v));
+        volt__meet_retry(c, &wakes);
         volt__chan_serve(c, &wakes);
     }
     volt__unlock(&c->lock_);
@@ -9627,7 +10281,7 @@ static int volt__oneshot_end(volt_oneshot *o, uint32_t bits) {
 }
 VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value) {
     uint32_t word = volt__load_acq(&o->latch_.word_); // [G2] with end
-    VOLT__REQUIRE(value != VOLT__PENDING, "volt_oneshot_send: -4096 is not a value");
+    if (value == VOLT__PENDING) return -EINVAL;
     if (word & VOLT__ONESHOT_ENDED) return -EPIPE;
     o->value_ = value;
     return volt__oneshot_end(o, VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE);
@@ -10184,13 +10838,19 @@ VOLT_API void volt_group_collect(volt_group *g) { g->collects_ = 1; }
 
 static volt_poll volt__group_close_left(volt_cx *cx, void *state);
 
-VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
-                                 size_t size, const char *site) {
+// What stands behind the state: with it the slot's size is a multiple of the state's alignment, as
+// it is without.
+static size_t volt__group_extra(size_t size, size_t align) {
+    size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) + sizeof(volt__ext);
+    return align > 16 ? sizeof(volt__ext) + (align - bytes % align) % align : sizeof(volt__ext);
+}
+VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
+                               size_t size, size_t align, const char *site) {
     volt__worker *w = cx->worker_;
     volt__check_place(cx, g);
-    if (!volt__frame_is_zero(state, size)) return -EINVAL;
+    if (!volt__spawn_is_valid(w->rt, state, size, site)) return -EINVAL;
     if (w->is_closing) return -ESHUTDOWN;
-    volt__task *t = volt__task_alloc(w->rt, w, size, sizeof(volt__ext));
+    volt__task *t = volt__task_alloc(w->rt, w, size, volt__group_extra(size, align));
     if (!t) return -ENOMEM;
     volt__state_copy(volt__task_state(t), state, size);
     volt__ext *x = volt__task_ext(t);
@@ -10219,9 +10879,13 @@ VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const 
     volt__task_refuse(t, refs);
     return -ECANCELED;
 }
+VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
+                                 size_t size, const char *site) {
+    return volt__group_spawn(cx, g, fn, state, size, 16, site);
+}
 VOLT_API int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
                               size_t size) {
-    return volt_group_spawn_at(cx, g, fn, state, size, "volt_group_spawn");
+    return volt__group_spawn(cx, g, fn, state, size, 16, "volt_group_spawn");
 }
 // Under lock: the members cannot end meanwhile.
 static void volt__group_cancel_all(volt_group *g, volt__chain *c) {
@@ -10492,7 +11156,7 @@ VOLT_API int volt_set_linger(int fd, int seconds) {
 VOLT_API int volt_shut(int fd, int is_read, int is_write) {
     int how = is_read && is_write ? SHUT_RDWR : is_read ? SHUT_RD : SHUT_WR;
     if (!is_read && !is_write) return -EINVAL;
-    return VOLT_SYS(shutdown, fd, how) < 0 ? -errno : 0;
+    return VOLT_SYS(shutdown, fd, how) < 0 && errno != ENOTCONN ? -errno : 0;
 }
 
 // ---- opening
@@ -10528,22 +11192,22 @@ VOLT_API int volt_listen(const char *host, unsigned port, const volt_listen_opti
     volt__addr_ip(&a, "0.0.0.0", port); // a kernel without IPv6
     return volt_listen_addr(&a, opt);
 }
-// A fresh number from the kernel whose entry still is
-// in use was closed behind our back: start it over.
-static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
-    volt_rt *rt = cx->rt_;
+// The number was closed behind volt's back, and is another file's: its entry starts over.
+static void volt__fd_start_over(volt_cx *cx, volt__fd *e, int fd) {
     volt__chain c;
     volt__chain_init(&c);
-    volt__fd *e = volt__fd_get(&rt->fds, fd);
+    volt__fd_retire(&cx->rt_->fds, e, fd, 0, &c);
+    volt__schedule_chain(&c);
+    volt__log(cx->rt_, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
+}
+// A fresh number from the kernel, whose entry is not in use, or stale.
+static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
+    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
     if (!e) return; // out of memory: the first operation will say so
     volt__lock(&e->lock);
     int is_stale = e->mode != VOLT__MODE_NONE;
     volt__unlock(&e->lock);
-    if (is_stale) {
-        volt__fd_retire(&rt->fds, e, fd, 0, &c);
-        volt__schedule_chain(&c);
-        volt__log(rt, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
-    }
+    if (is_stale) volt__fd_start_over(cx, e, fd);
     volt__store_rlx(&e->flags, flags); // rlx: the number is ours
 }
 
@@ -10552,8 +11216,8 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 enum { VOLT__OP_READ, VOLT__OP_READV, VOLT__OP_WRITE, VOLT__OP_WRITEV, VOLT__OP_ACCEPT };
 typedef struct volt__io {
     int fd, op, dir, count; // count: of iovecs
-    // a wait of this operation has ended: the number must still be the same file's
-    int has_gen;
+    // a wait of this operation has ended: the number must still be the same file's; by an event
+    int has_gen, is_ready;
     volt__fd_seen seen;
     char *buf;              // or iovecs, or source; only read for writes
     size_t len;
@@ -10575,35 +11239,64 @@ static int64_t volt__write_nosignal(volt_cx *cx, const volt__io *io) {
     if (is_caller) volt__sys_sigpipe_drop(&held, error == EPIPE);
     return rc < 0 ? -error : rc;
 }
-static int64_t volt__send(volt_cx *cx, const volt__io *io, uint8_t flags) {
+// Of a socket. The flag counts for this call alone: those that share the socket may have set it to
+// block, or expect that it does.
+static int64_t volt__io_call_socket(const volt__io *io) {
+    int flags = MSG_DONTWAIT | (io->dir == VOLT__WR ? MSG_NOSIGNAL : 0);
     struct msghdr m;
-    int64_t rc;
-    if (!(flags & VOLT__FD_SOCKET)) return volt__write_nosignal(cx, io);
-    if (io->op == VOLT__OP_WRITE) {
-        rc = VOLT_SYS(send, io->fd, io->buf, io->len, MSG_NOSIGNAL);
-    } else {
-        memset(&m, 0, sizeof m);
-        m.msg_iov = volt__iov(io);
-        m.msg_iovlen = VOLT__CAST(__typeof__(m.msg_iovlen), io->count);
-        rc = VOLT_SYS(sendmsg, io->fd, &m, MSG_NOSIGNAL);
-    }
-    return rc < 0 ? -errno : rc;
+    if (io->op == VOLT__OP_READ) return VOLT_SYS(recv, io->fd, io->buf, io->len, flags);
+    if (io->op == VOLT__OP_WRITE) return VOLT_SYS(send, io->fd, io->buf, io->len, flags);
+    memset(&m, 0, sizeof m);
+    m.msg_iov = volt__iov(io);
+    m.msg_iovlen = VOLT__CAST(__typeof__(m.msg_iovlen), io->count);
+    return io->op == VOLT__OP_READV ? VOLT_SYS(recvmsg, io->fd, &m, flags)
+                                    : VOLT_SYS(sendmsg, io->fd, &m, flags);
 }
-static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, uint8_t flags) {
+static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, int flags) {
     int64_t rc;
-    switch (io->op) {
-    case VOLT__OP_READ: rc = VOLT_SYS(read, io->fd, io->buf, io->len); break;
-    case VOLT__OP_READV: rc = VOLT_SYS(readv, io->fd, volt__iov(io), io->count); break;
-    case VOLT__OP_ACCEPT: return volt__sys_accept(io->fd);
-    default: return volt__send(cx, io, flags);
-    }
+    if (io->op == VOLT__OP_ACCEPT) return volt__sys_accept(io->fd);
+    if (flags & VOLT__FD_SOCKET) rc = volt__io_call_socket(io);
+    else if (io->op == VOLT__OP_READ) rc = VOLT_SYS(read, io->fd, io->buf, io->len);
+    else if (io->op == VOLT__OP_READV) rc = VOLT_SYS(readv, io->fd, volt__iov(io), io->count);
+    else return volt__write_nosignal(cx, io);
     return rc < 0 ? -errno : rc;
 }
 // >= 0, or -errno; never -EINTR.
-static int64_t volt__io_call(volt_cx *cx, const volt__io *io, uint8_t flags) {
+static int64_t volt__io_call(volt_cx *cx, const volt__io *io, int flags) {
     int64_t rc;
     do rc = volt__io_call_once(cx, io, flags);
     while (rc == -EINTR);
+    return rc;
+}
+// A blocking descriptor: one that is ready does not wait for a read, nor a pipe for a write of at
+// most PIPE_BUF bytes. It does where another process takes those bytes, or the room, in between.
+static int64_t volt__io_call_guarded(volt_cx *cx, const volt__io *io) {
+    volt__io part = *io;
+    struct pollfd p;
+    p.fd = io->fd;
+    p.events = io->dir == VOLT__RD ? POLLIN : POLLOUT;
+    p.revents = 0;
+    int rc;
+    do rc = VOLT_SYS(poll, &p, 1, 0);
+    while (rc < 0 && errno == EINTR);
+    if (rc <= 0) return rc < 0 ? -errno : -EAGAIN;
+    if (io->op == VOLT__OP_WRITEV) { // its first part that is not empty: a short write
+        const struct iovec *v = volt__iov(io);
+        while (v->iov_len == 0) v++;
+        part.op = VOLT__OP_WRITE;
+        part.buf = VOLT__CAST(char *, v->iov_base);
+        part.len = v->iov_len;
+    }
+    if (part.op == VOLT__OP_WRITE && part.len > PIPE_BUF) part.len = PIPE_BUF;
+    return volt__io_call(cx, &part, 0);
+}
+// Through the entry's own description; under lock, so that it is not closed meanwhile.
+static int64_t volt__io_call_own(volt_cx *cx, volt__fd *e, const volt__io *io) {
+    volt__io call = *io;
+    volt__lock(&e->lock);
+    call.fd = e->own;
+    int64_t rc = call.fd > 0 ? volt__io_call(cx, &call, 0) : -EBADF;
+    volt__unlock(&e->lock);
     return rc;
 }
 // The last one out of a descriptor that is being closed closes it.
@@ -10616,13 +11309,17 @@ static void volt__fd_exit(volt_rt *rt, volt__fd *e, int fd) {
 }
 // Of a descriptor that is the same file as when the operation began.
 static int64_t volt__io_go(volt_cx *cx, volt__fd *e, volt__io *io) {
+    int is_accept = io->op == VOLT__OP_ACCEPT;
     int flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
-    if (VOLT__UNLIKELY(!flags)) flags = volt__fd_probe(e, io->fd);
+    if (VOLT__UNLIKELY(!(flags & (is_accept ? VOLT__FD_NONBLOCK : VOLT__FD_PROBED))))
+        flags = volt__fd_probe(e, io->fd, io->seen.gen, is_accept);
     if (VOLT__UNLIKELY(flags < 0)) return flags;
-    if (volt__fd_is_known_empty(e, io->dir)) return -EAGAIN;
-    int64_t rc = volt__io_call(cx, io, VOLT__CAST(uint8_t, flags));
-    if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM))
-        volt__fd_drained(e, io->dir, io->seen.seq);
+    if (volt__fd_is_known_empty(e, io->dir) && cx->last_tries_ == 0) return -EAGAIN;
+    if (VOLT__UNLIKELY(flags & (VOLT__FD_OWN | VOLT__FD_GUARDED)))
+        return flags & VOLT__FD_OWN ? volt__io_call_own(cx, e, io) : volt__io_call_guarded(cx, io);
+    int64_t rc = volt__io_call(cx, io, flags);
+    if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
+        volt__fd_drained(e, io->dir, io->seen.seq, io->buf, VOLT__CAST(size_t, rc), io->len);
     return rc;
 }
 // One try under `use`. -EAGAIN without a call where the entry says so.
@@ -10650,9 +11347,18 @@ static void volt__io_resume(volt__node *n, volt__io *io) {
     io->seen.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, n->prev_));
     n->next_ = n->prev_ = NULL;
 }
+// No budget to begin with: when there is some, the number must still be the same file's.
+static void volt__io_postpone(volt_cx *cx, volt__node *n, volt__io *io) {
+    volt__fd *e = volt__fd_get(&cx->rt_->fds, io->fd);
+    if (!e || volt__node_state(n) != VOLT__IDLE || n->next_ == n) return;
+    io->seen = volt__fd_see(e);
+    io->has_gen = 1;
+    volt__io_pause(n, io);
+}
 // What every operation on a descriptor does first. 1: go on and try; 0: *out is the answer.
 static int volt__io_begin(volt_cx *cx, volt__node *n, volt__io *io, volt_poll *out) {
     if (!volt__charge(cx)) {
+        volt__io_postpone(cx, n, io);
         *out = volt_pending();
         return 0;
     }
@@ -10660,18 +11366,24 @@ static int volt__io_begin(volt_cx *cx, volt__node *n, volt__io *io, volt_poll *o
     int is_off = volt__is_off(cx);
     if (state == VOLT__IDLE) volt__io_resume(n, io);
     if (state == VOLT__IDLE && !is_off) return 1;
-    if (state == VOLT__LINKED && !is_off) {
+    if (state == VOLT__LINKED && !is_off && cx->last_tries_ == 0) {
         *out = volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
         return 0;
     }
     if (state != VOLT__IDLE) state = volt__fd_unwait(n, cx->task_, io->dir);
-    if (state == VOLT__FIRED) {
+    if (state == VOLT__FIRED || state == VOLT__LINKED) {
         io->has_gen = 1;
+        io->is_ready = state == VOLT__FIRED;
         io->seen.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, n->prev_));
     }
     if (!is_off && state != VOLT__CLOSED) return 1;
     *out = volt__leaf_end(n, is_off ? -ECANCELED : -EBADF);
     return 0;
+}
+// The entry says "a socket" of what is none.
+static int volt__fd_is_stale(const volt__fd *e, const volt__io *io) {
+    // rlx: set once per use of the number
+    return io->op != VOLT__OP_ACCEPT && (volt__load_rlx(&e->flags) & VOLT__FD_SOCKET);
 }
 // Tries until done or linked. -EAGAIN: the caller returns pending; linked, or woken already.
 static int64_t volt__io_step(volt_cx *cx, volt__node *n, volt__io *io) {
@@ -10680,10 +11392,17 @@ static int64_t volt__io_step(volt_cx *cx, volt__node *n, volt__io *io) {
     if (!e) return volt__fd_missing(io->fd);
     for (int tries = 0; tries < 16; tries++) {
         int64_t rc = volt__io_try(cx, e, io);
-        if (rc != -EAGAIN) return rc;
-        rc =
-            volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, io->seen, n, cx->task_);
-        if (rc != 0) return rc > 0 ? -EAGAIN : rc;
+        if (rc == -EAGAIN)
+            rc = volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, io->seen, n,
+                               cx->task_);
+        else if (rc != -ENOTSOCK || !volt__fd_is_stale(e, io)) return rc;
+        else rc = VOLT__FD_LOST;
+        if (rc == VOLT__FD_LOST) {
+            volt__fd_start_over(cx, e, io->fd);
+            io->has_gen = 0;
+        } else if (rc != VOLT__FD_AGAIN) {
+            return rc > 0 ? -EAGAIN : rc;
+        }
     }
     volt__io_pause(n, io);
     (void)volt__task_wake(cx->task_); // a file that epoll calls ready and that is not: others first
@@ -10698,7 +11417,7 @@ static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, 
     io->count = count;
     io->buf = VOLT__CAST(char *, VOLT__CAST(uintptr_t, buf)); // one struct for both ways
     io->len = len;
-    io->has_gen = 0;
+    io->has_gen = io->is_ready = 0;
     io->seen.gen = io->seen.seq = 0;
 }
 static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
@@ -10706,7 +11425,7 @@ static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
     volt__node *n = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
     volt__check_place(cx, io->buf);
     if (!volt__io_begin(cx, n, io, &out)) return out;
-    if (io->len == 0) return volt__leaf_end(n, 0);
+    if (io->len == 0 || io->count < 0) return volt__leaf_end(n, io->len == 0 ? 0 : -EINVAL);
     int64_t rc = volt__io_step(cx, n, io);
     return rc == -EAGAIN ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd))
                          : volt__leaf_end(n, rc);
@@ -10721,19 +11440,29 @@ VOLT_API volt_poll volt_write(volt_cx *cx, int fd, const void *buf, size_t len) 
     volt__io_init(&io, VOLT__OP_WRITE, fd, buf, len, 0);
     return volt__io_once(cx, &io);
 }
+// More parts than the kernel takes are left for the next call, as a short write leaves the rest.
+enum { VOLT__IOV_MAX = 1024 };
+// Of nothing it is 0. What the kernel refuses must not be: a sum that overflows, no array.
 static size_t volt__iov_len(const struct iovec *iov, int n) {
-    size_t len = n < 0; // so that the kernel is asked, and says -EINVAL
-    for (int i = 0; i < n; i++) len += iov[i].iov_len;
+    size_t len = 0;
+    if (n < 0 || (n > 0 && !iov)) return 1;
+    for (int i = 0; i < n && i < VOLT__IOV_MAX; i++) {
+        if (len > SIZE_MAX - iov[i].iov_len) return SIZE_MAX;
+        len += iov[i].iov_len;
+    }
     return len;
+}
+static void volt__io_init_iov(volt__io *io, int op, int fd, const struct iovec *iov, int n) {
+    volt__io_init(io, op, fd, iov, volt__iov_len(iov, n), n < VOLT__IOV_MAX ? n : VOLT__IOV_MAX);
 }
 VOLT_API volt_poll volt_readv(volt_cx *cx, int fd, const struct iovec *iov, int n) {
     volt__io io;
-    volt__io_init(&io, VOLT__OP_READV, fd, iov, volt__iov_len(iov, n), n);
+    volt__io_init_iov(&io, VOLT__OP_READV, fd, iov, n);
     return volt__io_once(cx, &io);
 }
 VOLT_API volt_poll volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int n) {
     volt__io io;
-    volt__io_init(&io, VOLT__OP_WRITEV, fd, iov, volt__iov_len(iov, n), n);
+    volt__io_init_iov(&io, VOLT__OP_WRITEV, fd, iov, n);
     return volt__io_once(cx, &io);
 }
 // read_exact and write_all: progress is the node's
@@ -10776,55 +11505,87 @@ VOLT_API volt_poll volt_write_all(volt_cx *cx, int fd, const void *buf, size_t l
 static int volt__is_shortage(int64_t rc) {
     return rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS || rc == -ENOMEM;
 }
-// Errors of the connection that was about to be accepted, not of the listener.
-static int volt__is_peers_fault(int64_t rc) {
-    return rc == -ECONNABORTED || rc == -EPROTO || rc == -ENETDOWN || rc == -ENOPROTOOPT ||
-           rc == -EHOSTDOWN || rc == -ENONET || rc == -EHOSTUNREACH || rc == -ENETUNREACH;
+// Errors of the connection that was about to be accepted, not of the listener. The last three may
+// be the listener's, too: of a socket that cannot listen, or a filter that refuses every call. They
+// are skipped VOLT__ACCEPT_FAULTS times in a row.
+enum { VOLT__ACCEPT_FAULTS = 100 };
+static int volt__is_peers_fault(volt__node *n, int64_t rc) {
+    if (rc == -ECONNABORTED || rc == -EPROTO || rc == -ENETDOWN || rc == -ENOPROTOOPT ||
+        rc == -EHOSTDOWN || rc == -ENONET || rc == -EHOSTUNREACH || rc == -ENETUNREACH)
+        return 1;
+    return (rc == -EOPNOTSUPP || rc == -ETIMEDOUT || rc == -EPERM) &&
+           n->key_++ < VOLT__ACCEPT_FAULTS;
 }
-// A wait is on the wheel if it is not on the descriptor's entry.
-static int volt__is_backing_off(volt_cx *cx, const volt__node *n, int fd) {
-    return volt__node_state(n) != VOLT__IDLE && n->on_ != volt__fd_get(&cx->rt_->fds, fd);
-}
-static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, int fd) {
-    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
-    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
-    uint32_t ms = e ? volt__load_rlx(&e->backoff_ms) * 2u : 0; // rlx: a delay that stands alone
+// On a timer, and known to the descriptor's entry; or behind another one that is.
+static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, const volt__io *io) {
+    volt__fd *e = volt__fd_known(&cx->rt_->fds, io->fd);
+    uint32_t ms = volt__load_rlx(&e->backoff_ms) * 2u; // rlx: a delay that stands alone
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
-    if (e) volt__fd_set_backoff(e, ms);
     // it may be over already, if this thread was slow
     if (volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
         (void)volt__task_wake(cx->task_);
-    return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+    int rc = volt__fd_back_off(e, io->seen.gen, n);
+    if (rc == VOLT__FD_AGAIN) {
+        volt__fd_set_backoff(e, ms);
+        n->kind_ = VOLT__LEAF_BACKOFF;
+        return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
+    }
+    volt__timer_stop(cx, n);
+    n->key_ = 0;
+    if (rc < 0) return volt__leaf_end(n, rc);
+    if (volt__fd_wait_behind(e, io->seen.gen, n, cx->task_) == VOLT__FD_AGAIN) {
+        volt__io_pause(n, io);
+        (void)volt__task_wake(cx->task_); // that one's wait has just ended
+    }
+    return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
+}
+// The wait of an accept that has backed off. 0: it lasts. 1: it is over; *io knows whether the
+// number is still the listener's: else it was closed.
+static int volt__accept_resume(volt_cx *cx, volt__node *n, volt__io *io, int *is_closed) {
+    volt__fd *e = volt__fd_known(&cx->rt_->fds, io->fd);
+    volt__chain c;
+    if (volt__node_state(n) == VOLT__LINKED && !volt__is_off(cx) && volt__fd_is_backing_off(e, n))
+        return 0;
+    volt__timer_stop(cx, n);
+    volt__chain_init(&c);
+    *is_closed = !volt__fd_end_back_off(e, n, &io->seen.gen, &c);
+    volt__schedule_chain(&c);
+    io->has_gen = 1;
+    n->kind_ = VOLT__LEAF_RD;
+    n->key_ = 0;
+    return 1;
+}
+// A connection: what is accepted is of the listener's kind.
+static void volt__accept_done(volt_cx *cx, int listener, int fd) {
+    volt__fd *e = volt__fd_known(&cx->rt_->fds, listener);
+    volt__fd_set_backoff(e, 0);
+    volt__fd_adopt(cx, fd, volt__load_rlx(&e->flags)); // rlx: set once
 }
 VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
     volt__io io;
     volt_poll out;
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_RD);
+    volt__node *n = cx->frame_;
+    int is_closed = 0;
     volt__io_init(&io, VOLT__OP_ACCEPT, fd, NULL, 0, 0);
-    // its state is looked at once: the timer may fire just now
-    if (volt__is_backing_off(cx, n, fd)) {
-        if (volt__node_state(n) == VOLT__LINKED && !volt__is_off(cx))
-            return volt__charge(cx) ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd))
-                                    : volt_pending();
-        volt__timer_stop(cx, n);
-    }
+    if (n && n->kind_ == VOLT__LEAF_BACKOFF && !volt__accept_resume(cx, n, &io, &is_closed))
+        return volt__charge(cx) ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd))
+                                : volt_pending();
+    n = volt__leaf(cx, VOLT__LEAF_RD);
+    if (is_closed) return volt__leaf_end(n, volt__is_off(cx) ? -ECANCELED : -EBADF);
     if (!volt__io_begin(cx, n, &io, &out)) return out;
     for (;;) {
         int64_t rc = volt__io_step(cx, n, &io);
-        if (rc == -EAGAIN) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
-        if (volt__is_shortage(rc)) return volt__accept_back_off(cx, n, fd);
-        if (volt__is_peers_fault(rc)) {
+        if (rc == -EAGAIN) {
+            n->key_ = 0;
+            return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+        }
+        if (volt__is_shortage(rc) && io.has_gen) return volt__accept_back_off(cx, n, &io);
+        if (volt__is_peers_fault(n, rc)) {
             if (volt__charge(cx)) continue;
             volt__io_pause(n, &io);
             return volt_pending();
         }
-        if (rc >= 0) {
-            volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
-            if (e) volt__fd_set_backoff(e, 0);
-            // what is accepted is of the listener's kind
-            // rlx: set once
-            volt__fd_adopt(cx, VOLT__CAST(int, rc), e ? volt__load_rlx(&e->flags) : 0);
-        }
+        if (rc >= 0) volt__accept_done(cx, fd, VOLT__CAST(int, rc));
         return volt__leaf_end(n, rc);
     }
 }
@@ -10840,7 +11601,7 @@ static volt_poll volt__connect_end(volt_cx *cx, volt__node *n, int fd, int64_t e
 static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr *to) {
     int family = volt__addr_family(to), fd = volt__socket(family);
     if (fd < 0) return volt__leaf_end(n, fd);
-    unsigned flags = VOLT__FD_PROBED | VOLT__FD_SOCKET;
+    unsigned flags = VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
     if (volt__is_ip(family)) flags |= VOLT__FD_STREAM;
     volt__fd_adopt(cx, fd, VOLT__CAST(uint8_t, flags));
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
@@ -10856,6 +11617,14 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr
     if (rc <= 0) return volt__connect_end(cx, n, fd, rc < 0 ? rc : -EBADF);
     return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
 }
+// Before a limit is over: the event may just not have been fetched yet.
+static int volt__is_writable_now(int fd) {
+    struct pollfd p;
+    p.fd = fd;
+    p.events = POLLOUT;
+    p.revents = 0;
+    return VOLT_SYS(poll, &p, 1, 0) > 0;
+}
 VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_CONNECT);
     int fd = VOLT__CAST(int, n->key_ - 1), error = 0;
@@ -10863,7 +11632,8 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     if (!volt__charge(cx)) return volt_pending();
     int is_off = volt__is_off(cx);
     if (fd < 0) return is_off ? volt__leaf_end(n, -ECANCELED) : volt__connect_start(cx, n, to);
-    if (!is_off && volt__node_state(n) == VOLT__LINKED)
+    if (!is_off && volt__node_state(n) == VOLT__LINKED &&
+        (cx->last_tries_ == 0 || !volt__is_writable_now(fd)))
         return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
     uint8_t state = volt__fd_unwait(n, cx->task_, VOLT__WR);
     if (is_off) return volt__connect_end(cx, n, fd, -ECANCELED);
@@ -10902,28 +11672,32 @@ VOLT_API void volt_fd_forget(volt_cx *cx, int fd) {
 
 // An own descriptor's cached bit may be stale for a
 // level-triggered question, so the kernel is asked. 1: linked.
-static int64_t volt__ready_own(volt_cx *cx, volt__fd *e, int fd, int dir, volt__node *n) {
+static int64_t volt__ready_own(volt_cx *cx, volt__fd *e, const volt__io *io, volt__node *n) {
+    int fd = io->fd, dir = io->dir;
     struct pollfd p;
     p.fd = fd;
     p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
     for (;;) {
         volt__fd_seen seen = volt__fd_see(e);
+        if (io->has_gen && seen.gen != io->seen.gen) return -EBADF;
         p.revents = 0;
         int rc = VOLT_SYS(poll, &p, 1, 0);
         if (rc < 0 && errno == EINTR) continue;
         if (p.revents & POLLNVAL) return -EBADF;
         if (rc != 0) return rc < 0 ? -errno : 0;
         rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, seen, n, cx->task_);
-        if (rc != 0) return rc;
+        if (rc == VOLT__FD_LOST) volt__fd_start_over(cx, e, fd);
+        else if (rc != VOLT__FD_AGAIN) return rc;
     }
 }
 // 1: linked. 0: ready. < 0: -errno.
-static int64_t volt__ready_step(volt_cx *cx, int fd, int dir, volt__node *n) {
-    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
-    if (!e) return volt__fd_missing(fd);
+static int64_t volt__ready_step(volt_cx *cx, const volt__io *io, volt__node *n) {
+    volt__fd *e = volt__fd_get(&cx->rt_->fds, io->fd);
+    if (!e) return volt__fd_missing(io->fd);
     if (volt__load_rlx(&e->mode) == VOLT__MODE_EDGE) // rlx: hint, decided under lock
-        return volt__ready_own(cx, e, fd, dir, n);
-    return volt__fd_wait_foreign(&cx->rt_->fds, e, fd, cx->worker_->index, dir, n, cx->task_);
+        return volt__ready_own(cx, e, io, n);
+    return volt__fd_wait_foreign(&cx->rt_->fds, e, io->fd, cx->worker_->index, io->dir,
+                                 io->has_gen ? &io->seen.gen : NULL, n, cx->task_);
 }
 static volt_poll volt__ready_poll(volt_cx *cx, int fd, int dir) {
     volt_poll out;
@@ -10931,8 +11705,8 @@ static volt_poll volt__ready_poll(volt_cx *cx, int fd, int dir) {
     volt__node *n = volt__leaf(cx, dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
     volt__io_init(&io, dir == VOLT__RD ? VOLT__OP_READ : VOLT__OP_WRITE, fd, NULL, 0, 0);
     if (!volt__io_begin(cx, n, &io, &out)) return out;
-    if (io.has_gen) return volt__leaf_end(n, 0);
-    int64_t rc = volt__ready_step(cx, fd, dir, n);
+    if (io.is_ready) return volt__leaf_end(n, 0);
+    int64_t rc = volt__ready_step(cx, &io, n);
     return rc > 0 ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd)) : volt__leaf_end(n, rc);
 }
 VOLT_API volt_poll volt_readable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__RD); }
@@ -10951,9 +11725,10 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     if (p->epfd_ == 0) return -EINVAL;
     memset(&ev, 0, sizeof ev);
     ev.data.fd = fd;
-    ev.events = (events & VOLT_IN ? VOLT__CAST(uint32_t, EPOLLIN | EPOLLRDHUP) : 0) |
+    ev.events = (events & VOLT_IN ? VOLT__CAST(uint32_t, EPOLLIN) : 0) |
                 (events & VOLT_OUT ? VOLT__CAST(uint32_t, EPOLLOUT) : 0) |
-                (events & VOLT_PRI ? VOLT__CAST(uint32_t, EPOLLPRI) : 0);
+                (events & VOLT_PRI ? VOLT__CAST(uint32_t, EPOLLPRI) : 0) |
+                (events & VOLT_RDHUP ? VOLT__CAST(uint32_t, EPOLLRDHUP) : 0);
     if (events == 0) {
         rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_DEL, fd, &ev);
         return rc < 0 && errno != ENOENT && errno != EBADF ? -errno : 0;
@@ -10964,20 +11739,36 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     if (rc < 0 && errno == EEXIST) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
     return rc < 0 ? -errno : 0;
 }
-static int volt__pollset_take(const volt_pollset *p, volt_pollev *out, size_t cap) {
-    VOLT_ASSERT(p->epfd_ > 0 && cap > 0);
+// At most `timeout` ns. The number of events, or -errno.
+static int volt__pollset_take(int epfd, volt_pollev *out, size_t cap, int64_t timeout) {
+    VOLT_ASSERT(epfd >= 0 && cap > 0);
     struct epoll_event ev[64];
-    int n = VOLT_EPOLL_WAIT(p->epfd_ - 1, ev, cap < 64 ? VOLT__CAST(int, cap) : 64, 0);
+    int n = VOLT_EPOLL_WAIT(epfd, ev, cap < 64 ? VOLT__CAST(int, cap) : 64, timeout);
     for (int i = 0; i < n; i++) {
-        uint32_t e = ev[i].events, hup = VOLT__CAST(uint32_t, EPOLLHUP | EPOLLRDHUP);
+        uint32_t e = ev[i].events;
         out[i].fd = ev[i].data.fd;
         out[i].events = (e & EPOLLIN ? VOLT__CAST(uint32_t, VOLT_IN) : 0) |
                         (e & EPOLLOUT ? VOLT__CAST(uint32_t, VOLT_OUT) : 0) |
                         (e & EPOLLPRI ? VOLT__CAST(uint32_t, VOLT_PRI) : 0) |
                         (e & EPOLLERR ? VOLT__CAST(uint32_t, VOLT_ERR) : 0) |
-                        (e & hup ? VOLT__CAST(uint32_t, VOLT_HUP) : 0);
+                        (e & EPOLLHUP ? VOLT__CAST(uint32_t, VOLT_HUP) : 0) |
+                        (e & EPOLLRDHUP ? VOLT__CAST(uint32_t, VOLT_RDHUP) : 0);
     }
     return n == -EINTR ? 0 : n;
+}
+// Under `use`, and of the same set as when the wait began: it may be closed meanwhile.
+static int volt__pollset_try(volt_cx *cx, volt__io *io, volt_pollev *out, size_t cap) {
+    volt__fd *e = volt__fd_get(&cx->rt_->fds, io->fd);
+    int rc = -EBADF;
+    if (!e) return volt__fd_missing(io->fd);
+    if (volt__fd_enter(e)) {
+        volt__fd_seen seen = volt__fd_see(e);
+        if (!io->has_gen || seen.gen == io->seen.gen) rc = volt__pollset_take(io->fd, out, cap, 0);
+        io->seen = seen;
+        io->has_gen = 1;
+    }
+    volt__fd_exit(cx->rt_, e, io->fd);
+    return rc;
 }
 VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *ev, size_t cap) {
     volt_poll out;
@@ -10989,11 +11780,23 @@ VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *
     if (!volt__io_begin(cx, n, &io, &out)) return out;
     if (fd < 0 || cap == 0) return volt__leaf_end(n, -EINVAL);
     for (;;) {
-        int got = volt__pollset_take(p, ev, cap);
+        int got = volt__pollset_try(cx, &io, ev, cap);
         if (got != 0) return volt__leaf_end(n, got);
-        int64_t rc = volt__ready_step(cx, fd, VOLT__RD, n);
+        int64_t rc = volt__ready_step(cx, &io, n);
         if (rc > 0) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
         if (rc < 0) return volt__leaf_end(n, rc);
+    }
+}
+VOLT_API int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap,
+                                    volt_time at_most) {
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    if (p->epfd_ == 0 || cap == 0) return -EINVAL;
+    volt_time deadline = volt__deadline(at_most);
+    for (;;) {
+        int64_t left = volt__time_left(deadline);
+        int got = volt__pollset_take(p->epfd_ - 1, ev, cap, left);
+        if (got != 0) return got;
+        if (left == 0) return -ETIMEDOUT; // not where a signal has ended the wait
     }
 }
 VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
@@ -11008,20 +11811,30 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
 //==================================================================================================
 // The awaiting frame's key holds eight small counters. A turn evaluates the arms once in textual
 // order; which of them are polled depends on the phase:
-//   COUNT  none: how many are there (select, first time: to pick where to start)
-//   HIGH   from `start` on               LOW   before `start`
+//   COUNT  none: how many are there (select, first time: to draw an order)
+//   ONE    the one whose turn it is in a random order, which on_ holds (at most 8 arms)
+//   HIGH   from `start` on               LOW   before `start` (of more arms)
 //   DRAIN  started ones, cancelled       ALL   all not finished (join)
+//   MET    the one whose rendezvous has claimed the select, which prev_ points to
 enum {
     VOLT__ARMS_N,
     VOLT__ARMS_INDEX,
-    VOLT__ARMS_START,
+    VOLT__ARMS_START, // ONE: how many have had their turn
     VOLT__ARMS_WINNER,
     VOLT__ARMS_LIVE,
     VOLT__ARMS_MODE,
     VOLT__ARMS_PHASE,
     VOLT__ARMS_IS_FRESH
 };
-enum { VOLT__PHASE_COUNT, VOLT__PHASE_HIGH, VOLT__PHASE_LOW, VOLT__PHASE_DRAIN, VOLT__PHASE_ALL };
+enum {
+    VOLT__PHASE_COUNT,
+    VOLT__PHASE_ONE,
+    VOLT__PHASE_HIGH,
+    VOLT__PHASE_LOW,
+    VOLT__PHASE_DRAIN,
+    VOLT__PHASE_ALL,
+    VOLT__PHASE_MET
+};
 enum { VOLT__ARM_UNUSED, VOLT__ARM_LIVE, VOLT__ARM_DONE };
 // counters of 8 bits; beyond some eight arms a group or a poll set is better
 #define VOLT__ARMS_MAX 200u
@@ -11044,22 +11857,62 @@ static void volt__arms_phase(volt__node *n, uint32_t phase) {
     volt__arms_set(n, VOLT__ARMS_INDEX, 0);
     volt__arms_set(n, VOLT__ARMS_LIVE, 0);
 }
+// The next turn of the same poll: what is pending in it stays counted.
+static void volt__arms_next_phase(volt__node *n, uint32_t phase) {
+    uint32_t live = volt__arms_get(n, VOLT__ARMS_LIVE);
+    volt__arms_phase(n, phase);
+    volt__arms_set(n, VOLT__ARMS_LIVE, live);
+}
+// ---- a random order of at most 8 arms, four bits for each: of those that are ready any is as
+// likely to be polled first
+enum { VOLT__ARMS_ORDERED = 8 };
+static uint32_t volt__arms_at(const volt__node *n, uint32_t turn) {
+    return VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, n->on_) >> 4 * turn) & 15;
+}
+static void volt__arms_draw(volt__node *n, volt__random *r, uint32_t count) {
+    uint32_t order = 0;
+    for (uint32_t i = 1; i < count; i++) { // i comes at place j, what was there at the end
+        uint32_t j = volt__random_below(r, i + 1), there = order >> 4 * j & 15;
+        order = (order & ~(UINT32_C(15) << 4 * j)) | i << 4 * j;
+        if (j < i) order |= there << 4 * i;
+    }
+    n->on_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, order));
+}
+static uint32_t volt__arms_first_phase(volt__node *n, int mode) {
+    if (mode != VOLT__SELECT) return VOLT__PHASE_ALL;
+    if (volt__arms_get(n, VOLT__ARMS_N) > VOLT__ARMS_ORDERED) return VOLT__PHASE_HIGH;
+    volt__arms_set(n, VOLT__ARMS_START, 0);
+    return VOLT__PHASE_ONE;
+}
 VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
     volt__node *n = cx->frame_;
-    uint32_t phase = mode == VOLT__SELECT ? VOLT__PHASE_HIGH : VOLT__PHASE_ALL;
-    if (n->kind_ == VOLT__FRESH) {
+    int is_fresh = n->kind_ == VOLT__FRESH;
+    uint32_t phase = VOLT__PHASE_ALL;
+    if (!is_fresh) phase = volt__arms_first_phase(n, mode);
+    if (is_fresh) {
         n->kind_ = VOLT__ARMS;
         n->key_ = 0;
+        n->next_ = n->prev_ = NULL;
         volt__arms_set(n, VOLT__ARMS_MODE, VOLT__CAST(uint32_t, mode));
         volt__arms_set(n, VOLT__ARMS_IS_FRESH, 1);
         if (mode == VOLT__SELECT) phase = VOLT__PHASE_COUNT;
     }
     VOLT__REQUIRE_OF(cx, n->kind_ == VOLT__ARMS, "two polls in one await: use VOLT_ARM");
-    if (volt__arms_get(n, VOLT__ARMS_WINNER)) phase = VOLT__PHASE_DRAIN;
+    volt__node *met = volt__claim_begin_poll(n);
+    if (volt__arms_get(n, VOLT__ARMS_WINNER)) {
+        phase = VOLT__PHASE_DRAIN;
+    } else if (met) {
+        phase = VOLT__PHASE_MET;
+        n->prev_ = met;
+    }
     volt__arms_phase(n, phase);
 }
 static int volt__arm_is_due(volt__node *n, const volt_arm *a, uint32_t index) {
     switch (volt__arms_get(n, VOLT__ARMS_PHASE)) {
+    case VOLT__PHASE_ONE:
+        return a->state_ != VOLT__ARM_DONE &&
+               index == volt__arms_at(n, volt__arms_get(n, VOLT__ARMS_START));
+    case VOLT__PHASE_MET: return n->prev_ == &a->node_;
     case VOLT__PHASE_HIGH:
         return a->state_ != VOLT__ARM_DONE && index >= volt__arms_get(n, VOLT__ARMS_START);
     case VOLT__PHASE_LOW:
@@ -11087,9 +11940,14 @@ VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *a) {
     int is_won = volt__arms_get(n, VOLT__ARMS_WINNER) != 0, is_select = volt__arms_is_select(n);
     if (is_select && is_won && volt__arms_get(n, VOLT__ARMS_PHASE) != VOLT__PHASE_DRAIN) return 0;
     if (!volt__arm_is_due(n, a, index)) return 0;
-    if (a->state_ == VOLT__ARM_UNUSED) a->shield_ = cx->shield_;
+    if (a->state_ == VOLT__ARM_UNUSED) {
+        a->shield_ = cx->shield_;
+        a->up_ = n;
+        a->node_.base_ = is_select ? VOLT__IN_SELECT : 0;
+    }
+    if (volt__arms_get(n, VOLT__ARMS_PHASE) == VOLT__PHASE_MET)
+        a->node_.base_ = VOLT__IN_SELECT | VOLT__CLAIMED;
     a->state_ = VOLT__ARM_LIVE;
-    a->up_ = n;
     a->up_shield_ = cx->shield_;
     a->up_abort_ = cx->abort_;
     if (is_won) volt__abort_above(cx, cx->shield_);
@@ -11140,36 +11998,43 @@ VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last) {
     volt__arms_set(n, VOLT__ARMS_IS_FRESH, 0);
     volt__arms_set(n, VOLT__ARMS_N, count);
     if (phase == VOLT__PHASE_COUNT) {
-        volt__arms_set(n, VOLT__ARMS_START, volt__random_below(&cx->worker_->random, count));
-        volt__arms_phase(n, VOLT__PHASE_HIGH);
+        if (count <= VOLT__ARMS_ORDERED) volt__arms_draw(n, &cx->worker_->random, count);
+        else volt__arms_set(n, VOLT__ARMS_START, volt__random_below(&cx->worker_->random, count));
+        volt__arms_phase(n, volt__arms_first_phase(n, VOLT__SELECT));
         return 1;
     }
     if (phase == VOLT__PHASE_DRAIN) return 0;
+    uint32_t turn = volt__arms_get(n, VOLT__ARMS_START) + 1;
+    int has_more = phase == VOLT__PHASE_HIGH || (phase == VOLT__PHASE_ONE && turn < count);
     if (volt__arms_get(n, VOLT__ARMS_WINNER) ||
-        (volt__arms_is_select(n) && phase != VOLT__PHASE_HIGH && volt__is_off(cx))) {
+        (volt__arms_is_select(n) && !has_more && volt__is_off(cx))) {
         volt__arms_phase(n, VOLT__PHASE_DRAIN);
         return 1;
     }
-    if (phase == VOLT__PHASE_HIGH) {
-        uint32_t live = volt__arms_get(n, VOLT__ARMS_LIVE);
-        volt__arms_phase(n, VOLT__PHASE_LOW);
-        volt__arms_set(n, VOLT__ARMS_LIVE, live);
-        return 1;
-    }
-    return 0;
+    if (!has_more) return 0;
+    if (phase == VOLT__PHASE_ONE) volt__arms_set(n, VOLT__ARMS_START, turn);
+    else phase = VOLT__PHASE_LOW;
+    volt__arms_next_phase(n, phase);
+    return 1;
 }
 VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
     volt__node *n = cx->frame_;
     VOLT_ASSERT(n->kind_ == VOLT__ARMS);
     uint32_t winner = volt__arms_get(n, VOLT__ARMS_WINNER);
     (void)done;
-    if (volt__arms_get(n, VOLT__ARMS_LIVE)) return volt_pending();
+    if (volt__arms_get(n, VOLT__ARMS_LIVE)) {
+        // With a winner it stays as it is: no other arm may be met.
+        int has_met = volt__arms_get(n, VOLT__ARMS_PHASE) == VOLT__PHASE_MET;
+        if (!winner) volt__claim_end_poll(n, has_met ? n->prev_ : NULL);
+        return volt_pending();
+    }
     int64_t rc = volt__is_off(cx) ? -ECANCELED : 0;
     if (volt__arms_is_select(n)) {
         rc = winner ? VOLT__CAST(int64_t, winner) - 1 : -ECANCELED;
     } else if (winner) {
         rc = VOLT__CONTAINER(volt_arm, node_, n->prev_)->value;
     }
+    n->next_ = n->prev_ = NULL;
     return volt__leaf_end(n, rc);
 }
 
@@ -11426,14 +12291,32 @@ static void volt__resolve_leave(volt_cx *cx, volt_lookup *l, volt__node *n) {
     l->query_ = NULL;
     if (is_last) volt__query_free(q);
 }
-static int64_t volt__resolve_answer(const volt__query *q, volt_addr *out, size_t cap) {
+// From `from` on, the first address of this family, or of another one; the number of them: none.
+static size_t volt__names_next(const volt__query *q, size_t from, int family, int is_of_it) {
+    size_t n = VOLT__CAST(size_t, q->rc);
+    while (from < n && (volt__addr_family(&q->addr[from]) == family) != is_of_it) from++;
+    return from;
+}
+// The families in turn, beginning with that of the first address; each in the system's order.
+static size_t volt__names_interleave(const volt__query *q, volt_addr *out, size_t cap) {
+    size_t n = VOLT__CAST(size_t, q->rc), at[2] = { 0, 0 }, got = 0;
+    int family = volt__addr_family(&q->addr[0]);
+    for (int is_other = 0; got < cap && (at[0] < n || at[1] < n); is_other = !is_other) {
+        at[is_other] = volt__names_next(q, at[is_other], family, !is_other);
+        if (at[is_other] < n) out[got++] = q->addr[at[is_other]++];
+    }
+    return got;
+}
+static int64_t volt__resolve_answer(const volt__query *q, volt_addr *out, size_t cap,
+                                    int is_interleaved) {
     if (q->rc < 0) return q->rc;
+    if (is_interleaved) return VOLT__CAST(int64_t, volt__names_interleave(q, out, cap));
     size_t n = VOLT__CAST(size_t, q->rc) < cap ? VOLT__CAST(size_t, q->rc) : cap;
     memcpy(out, q->addr, n * sizeof *out);
     return VOLT__CAST(int64_t, n);
 }
-VOLT_API volt_poll volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
-                                volt_addr *out, size_t cap) {
+static volt_poll volt__resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
+                               volt_addr *out, size_t cap, int is_interleaved) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_NAME);
     volt__check_place(cx, l);
     volt__check_place(cx, out);
@@ -11448,9 +12331,14 @@ VOLT_API volt_poll volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, c
     volt__lock(lock); // the barrier against who fired it
     int is_answered = volt__node_state(n) == VOLT__FIRED;
     volt__unlock(lock);
-    int64_t result = is_answered ? volt__resolve_answer(l->query_, out, cap) : -ECANCELED;
+    int64_t result =
+        is_answered ? volt__resolve_answer(l->query_, out, cap, is_interleaved) : -ECANCELED;
     volt__resolve_leave(cx, l, n);
     return volt__leaf_end(n, is_off ? -ECANCELED : result);
+}
+VOLT_API volt_poll volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
+                                volt_addr *out, size_t cap) {
+    return volt__resolve(cx, l, host, service, out, cap, 0);
 }
 
 // ---- connecting by name: attempts that start one after the other, and run side by side
@@ -11475,8 +12363,8 @@ static void volt__dial_started(volt_dial *d) {
 // One that fails waits for the others, unless it is the last to fail.
 static volt_poll volt__dial_attempt(volt_cx *cx, void *state) {
     volt__attempt *a = VOLT__CAST(volt__attempt *, state);
-    volt_dial *d = a->dial_;
-    int i = VOLT__CAST(int, a - d->attempt_);
+    volt_dial *const d = a->dial_;
+    const int i = VOLT__CAST(int, a - d->attempt_);
     VOLT_BEGIN(cx, a);
     if (i >= d->n_) VOLT_AWAIT(volt_never(cx));
     if (i >= d->n_) VOLT_RETURN(-ECANCELED);
@@ -11492,7 +12380,7 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
                                     const char *service) {
     VOLT_BEGIN(cx, d);
     VOLT_AWAIT(d->n_,
-               volt_resolve(cx, &d->lookup_, host, service, d->addr_, VOLT_DIAL_MAX));
+               volt__resolve(cx, &d->lookup_, host, service, d->addr_, VOLT_DIAL_MAX, 1));
     if (d->n_ < 0) VOLT_RETURN(d->n_);
     d->n_started_ = d->n_failed_ = d->n_failed_before_ = 0;
     for (int i = 0; i < VOLT_DIAL_MAX; i++) d->attempt_[i].dial_ = d;
@@ -11635,12 +12523,34 @@ static void volt__out_number(volt__out *o, uint64_t x) {
     while ((x /= 10) != 0);
     volt__out_text(o, digits + at);
 }
-// Of text, as far as `end` (NULL: all of it), for JSON: names of files may hold anything.
+// Bytes of the character here, not beyond `end` (NULL: the 0); 0: it is no UTF-8.
+static size_t volt__utf8_len(const char *text, const char *end) {
+    // the lowest and highest second byte of each lead byte: no longer forms, no surrogates
+    unsigned char c = VOLT__CAST(unsigned char, text[0]);
+    unsigned low = c == 0xe0 ? 0xa0u : c == 0xf0 ? 0x90u : 0x80u;
+    unsigned high = c == 0xed ? 0x9fu : c == 0xf4 ? 0x8fu : 0xbfu;
+    size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++) {
+        unsigned char next = VOLT__CAST(unsigned char, text[i]);
+        if (text + i == end || next < low || next > high) return 0;
+        low = 0x80;
+        high = 0xbf;
+    }
+    return n;
+}
+// Of text, as far as `end` (NULL: all of it), for JSON: names of files may hold anything, and what
+// is no UTF-8 is replaced.
 static void volt__out_quoted(volt__out *o, const char *text, const char *end) {
     static const char hex[] = "0123456789abcdef";
     volt__out_char(o, '"');
-    for (; *text && text != end; text++) {
+    for (size_t n; *text && text != end; text += n) {
         unsigned char c = VOLT__CAST(unsigned char, *text);
+        n = volt__utf8_len(text, end);
+        if (n == 0) {
+            volt__out_text(o, "\\ufffd");
+            n = 1;
+            continue;
+        }
         if (c < 32) {
             volt__out_text(o, "\\u00");
             volt__out_char(o, hex[c >> 4]);
@@ -11648,7 +12558,7 @@ static void volt__out_quoted(volt__out *o, const char *text, const char *end) {
             continue;
         }
         if (c == '"' || c == '\\') volt__out_char(o, '\\');
-        volt__out_char(o, *text);
+        for (size_t i = 0; i < n; i++) volt__out_char(o, text[i]);
     }
     volt__out_char(o, '"');
 }
@@ -11709,12 +12619,14 @@ static const char *volt__wait_text(uint32_t wait) {
     case VOLT__LEAF_LOCK: return "lock";
     case VOLT__LEAF_EVENT: return "event";
     case VOLT__LEAF_CHAN: return "channel";
+    case VOLT__LEAF_BACKOFF: return "back-off";
     default: return "waker";
     }
 }
 static int volt__wait_has_fd(uint32_t wait) {
     uint32_t kind = wait >> 24 & 127;
-    return kind == VOLT__LEAF_RD || kind == VOLT__LEAF_WR || kind == VOLT__LEAF_CONNECT;
+    return kind == VOLT__LEAF_RD || kind == VOLT__LEAF_WR || kind == VOLT__LEAF_CONNECT ||
+           kind == VOLT__LEAF_BACKOFF;
 }
 static const char *volt__seen_state(const volt__seen *t) {
     if (t->word & VOLT__COMPLETE) return "ended";
@@ -11811,16 +12723,31 @@ VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, 
     volt__out_flush(&o);
     return o.rc < 0 ? o.rc : rc;
 }
-static int volt__put_fd(void *user, const char *text, size_t len) {
-    int fd = *VOLT__CAST(int *, user);
+// A pipe that nobody reads must not kill the process, nor a full non-blocking descriptor cut the
+// text short. But one that takes nothing for a second may never do so: -EAGAIN.
+enum { VOLT__PUT_MS = 1000 };
+static int volt__put_all(int fd, const char *text, size_t len) {
+    struct pollfd p;
+    p.fd = fd;
+    p.events = POLLOUT;
     while (len > 0) {
         ssize_t n = VOLT_SYS(write, fd, text, len);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return -errno;
+        if (n < 0 && errno != EAGAIN) return -errno;
+        p.revents = 0;
+        if (n < 0 && VOLT_SYS(poll, &p, 1, VOLT__PUT_MS) == 0) return -EAGAIN;
+        if (n < 0) continue;
         text += n;
         len -= VOLT__CAST(size_t, n);
     }
     return 0;
+}
+static int volt__put_fd(void *user, const char *text, size_t len) {
+    volt__sigpipe held;
+    volt__sys_sigpipe_hold(&held);
+    int rc = volt__put_all(*VOLT__CAST(int *, user), text, len);
+    volt__sys_sigpipe_drop(&held, rc == -EPIPE);
+    return rc;
 }
 VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
     return volt_dump_to(rt, volt__put_fd, &fd, flags);
@@ -12032,7 +12959,7 @@ static int volt__is_pool_busy(volt_rt *rt) {
 #endif
 
 typedef struct volt__survivors {
-    const char *site[16];
+    const char *site[16], *held_site[16]; // where they wait; where they were spawned
     uint32_t n, n_held;
 } volt__survivors;
 // Who lives, and who has ended but is held by a handle or a waker. Reads only: at a deadline the
@@ -12041,8 +12968,11 @@ static void volt__survivor(void *arg, volt__task *t) {
     volt__survivors *s = VOLT__CAST(volt__survivors *, arg);
     uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
     if (word < VOLT__REF) return;
-    if (word & VOLT__COMPLETE) s->n_held++;
-    else if (s->n < sizeof s->site / sizeof s->site[0])
+    if (word & VOLT__COMPLETE) {
+        if (s->n_held < sizeof s->held_site / sizeof s->held_site[0])
+            s->held_site[s->n_held] = volt__load_rlx(&t->spawn_site); // rlx: as below
+        s->n_held++;
+    } else if (s->n < sizeof s->site / sizeof s->site[0])
         s->site[s->n++] = volt__load_rlx(&t->wait_site); // rlx: a snapshot of a literal's address
 }
 static void volt__survivors_find(volt_rt *rt, volt__survivors *s) {
@@ -12053,6 +12983,13 @@ static void volt__log_alive(volt_rt *rt) {
     volt__survivors s;
     volt__survivors_find(rt, &s);
     for (uint32_t i = 0; i < s.n; i++) volt__log(rt, VOLT_LOG_STILL_ALIVE, s.site[i]);
+}
+// How many tasks have ended and are held, and where the first of them were spawned.
+static void volt__log_held(volt_rt *rt, const volt__survivors *s) {
+    if (s->n_held == 0) return;
+    volt__log_number(rt, VOLT_LOG_HANDLE_LEAKED, NULL, s->n_held, " tasks are held");
+    for (uint32_t i = 0; i < s->n_held && i < sizeof s->held_site / sizeof s->held_site[0]; i++)
+        volt__log(rt, VOLT_LOG_HANDLE_LEAKED, s->held_site[i]);
 }
 // 0, or the number of tasks still alive at the deadline. Plain thread.
 static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
@@ -12090,21 +13027,21 @@ static void volt__await_visitors(volt_rt *rt) {
 }
 // All threads have left. 0, or -EBUSY: tasks are held. Who is inside gives up what it holds; when
 // nothing is held nobody new can come, and who has just given up the last of it leaves.
-static int volt__teardown(volt_rt *rt) {
-    volt__survivors s;
+static int volt__teardown(volt_rt *rt, volt__survivors *s) {
     volt__await_visitors(rt);
-    volt__survivors_find(rt, &s);
-    if (s.n_held + s.n > 0) return -EBUSY;
+    volt__survivors_find(rt, s);
+    if (s->n_held + s->n > 0) return -EBUSY;
     volt__await_visitors(rt);
     volt__rt_free(rt);
     return 0;
 }
 VOLT_API int volt_destroy(volt_rt *rt) {
+    volt__survivors s;
     if (volt__is_child(rt)) return -ECHILD;
     if (volt__load_acq(&rt->join_state) != 2) return -EBUSY; // [S1] with join_threads
     if (volt__load_acq(&rt->inside)) return -EBUSY;          // [L1] with guest_leave
     if (volt__is_pool_busy(rt)) return -EBUSY;
-    return volt__teardown(rt);
+    return volt__teardown(rt, &s);
 }
 VOLT_API int volt_create(const volt_config *cfg, volt_rt **out) {
     volt_rt *rt = NULL;
@@ -12159,11 +13096,10 @@ VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt__unvisit(rt);
     return rc < 0 ? rc : volt__to_int(result);
 }
-VOLT_API int volt_run(const volt_config *cfg, volt_fn *fn, void *state) {
+static int volt__run(const volt_config *cfg, volt_fn *fn, void *state) {
+    volt__survivors s;
     volt_rt *rt = NULL;
     volt__worker *w = NULL;
-    if (VOLT_TLS_GET()) return -EDEADLK;
-    if (cfg && cfg->is_guest) return -EINVAL; // there is no loop to be a guest of
     int rc = volt__rt_create(cfg, &rt);
     if (rc < 0) return rc;
     rc = volt__worker_create(rt, 0, &w);
@@ -12184,7 +13120,17 @@ VOLT_API int volt_run(const volt_config *cfg, volt_fn *fn, void *state) {
     volt__join_threads(rt);
     if (volt__end_pool(rt, w->give_up_at) > 0) return -ETIMEDOUT; // a call that was left alone
     rc = volt__to_int(rt->root_result);
-    if (volt__teardown(rt) < 0) volt__log(rt, VOLT_LOG_HANDLE_LEAKED, NULL);
+    if (volt__teardown(rt, &s) < 0) volt__log_held(rt, &s);
+    return rc;
+}
+VOLT_API int volt_run(const volt_config *cfg, volt_fn *fn, void *state) {
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    // there is no loop to be a guest of; in an older struct, no such field
+    if (cfg && (cfg->size == 0 || cfg->size > offsetof(volt_config, is_guest)) && cfg->is_guest)
+        return -EINVAL;
+    int cancel_state = volt__sys_disable_cancel();
+    int rc = volt__run(cfg, fn, state);
+    volt__sys_restore_cancel(cancel_state);
     return rc;
 }
 

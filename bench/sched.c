@@ -254,10 +254,11 @@ static void spawn_children(volt_cx *cx, inner *n) {
 }
 static volt_poll inner_run(volt_cx *cx, void *arg) {
     inner *n = arg;
-    int64_t sum = 0;
     VOLT_BEGIN(cx, n);
+    int64_t sum;
     spawn_children(cx, n);
     VOLT_AWAIT(n->rc, volt_wait_group_wait(cx, &n->children));
+    sum = 0;
     for (int i = 0; i < CHILDREN; i++) sum += n->sums[i];
     if (n->parent) give(n->parent, n->first / n->leaves, sum);
     VOLT_END(n->rc < 0 ? n->rc : sum);

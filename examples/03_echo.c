@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A TCP echo server that stops gracefully. Teaches: a group that owns one task per client; an idle
-// timeout around a read (volt_within); a token that ends accepting and reading, but lets an echo
-// under way finish (volt_unless); volt_readable on a descriptor of somebody else, a signalfd.
+// A TCP echo server that stops gracefully. Teaches: a group that owns one task per client; time
+// limits around a read and a write (volt_within); a token that ends accepting and reading, but lets
+// an echo under way finish (volt_unless); volt_readable on a descriptor that volt does not read, a
+// signalfd. 03_server.h bounds the number of clients and outlives an accept that fails.
 //
 //     cc -I. -pthread examples/03_echo.c -o echo && ./echo 7000
 //     nc 127.0.0.1 7000
+//
+// It listens on loopback, or on the address that comes second: ./echo 7000 ::
 //
 // Expected output, after a Ctrl-C:
 // port 7000
@@ -12,22 +15,22 @@
 // served 1 clients
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
-#include <errno.h>
-#include <signal.h>
+#include "03_server.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
+
+enum { CLIENTS_MAX = 128, IDLE_SECONDS = 5, WRITE_SECONDS = 5 };
 
 typedef struct {
     volt_token stop;
     volt_group clients;
-    unsigned port;
+    doorway door;
 } server;
 
 typedef struct {
     volt_frame frame;
-    volt_timer idle;
+    volt_timer limit;
     volt_link stop;
     server *srv;
     int fd;
@@ -40,13 +43,14 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, c);
     for (;;) {
         VOLT_AWAIT(c->n, volt_unless(cx, &c->stop, &c->srv->stop,
-                                     volt_within(cx, &c->idle, VOLT_S(5),
+                                     volt_within(cx, &c->limit, VOLT_S(IDLE_SECONDS),
                                                  volt_read(cx, c->fd, c->buf, sizeof c->buf))));
         if (c->n <= 0) break; // 0: end of file, -ETIMEDOUT: idle, -ECANCELED: stop
-        VOLT_AWAIT(c->n, volt_write_all(cx, c->fd, c->buf, (size_t)c->n));
-        if (c->n < 0) break;
+        VOLT_AWAIT(c->n, volt_within(cx, &c->limit, VOLT_S(WRITE_SECONDS),
+                                     volt_write_all(cx, c->fd, c->buf, (size_t)c->n)));
+        if (c->n < 0) break; // -ETIMEDOUT: the client does not read its echo
     }
-    volt_close(cx, c->fd);
+    door_leave(cx, &c->srv->door, c->fd);
     VOLT_END(0);
 }
 
@@ -55,30 +59,26 @@ typedef struct {
     volt_link stop;
     volt_timer grace;
     server *srv;
-    volt_addr at;
-    int lfd, fd;
+    int fd;
     unsigned n_served;
 } acceptor;
 
 static volt_poll acceptor_run(volt_cx *cx, void *arg) {
     acceptor *a = (acceptor *)arg;
     VOLT_BEGIN(cx, a);
-    a->lfd = volt_listen(NULL, a->srv->port, NULL);
-    if (a->lfd < 0) VOLT_RETURN(a->lfd);
-    if (volt_local_addr(a->lfd, &a->at) == 0) printf("port %d\n", volt_addr_port(&a->at));
-    fflush(stdout);
     for (;;) {
-        VOLT_AWAIT(a->fd, volt_unless(cx, &a->stop, &a->srv->stop, volt_accept(cx, a->lfd)));
+        VOLT_AWAIT(a->fd,
+                   volt_unless(cx, &a->stop, &a->srv->stop, door_accept(cx, &a->srv->door)));
         if (a->fd < 0) break;
         if (VOLT_GROUP_SPAWN(cx, &a->srv->clients, client_run,
                              (client){ .srv = a->srv, .fd = a->fd }) < 0)
-            volt_close(cx, a->fd); // nothing was taken: the descriptor is still ours
+            door_leave(cx, &a->srv->door, a->fd); // nothing was taken: the descriptor is still ours
         else
             a->n_served++;
     }
-    volt_close(cx, a->lfd);
+    volt_close(cx, a->srv->door.lfd);
     VOLT_AWAIT(volt_within(cx, &a->grace, VOLT_S(2), volt_group_wait(cx, &a->srv->clients)));
-    VOLT_AWAIT(volt_group_close(cx, &a->srv->clients)); // cancels whoever is left
+    VOLT_AWAIT(volt_group_close(cx, &a->srv->clients)); // cancels the clients that are left
     printf("served %u clients\n", a->n_served);
     VOLT_END(a->fd == -ECANCELED ? 0 : a->fd);
 }
@@ -98,7 +98,7 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
     if (m->rc < 0) VOLT_RETURN(m->rc);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&m->ended, m->rc, volt_join(cx, &m->h)),
                            VOLT_ARM(&m->stop, volt_readable(cx, m->sigfd))));
-    if (m->ended.fired) VOLT_RETURN(m->rc); // it could not listen, or accept failed
+    if (m->ended.fired) VOLT_RETURN(m->rc); // accept went on failing
     printf("stopping\n");
     volt_token_cancel(&m->srv.stop);
     VOLT_AWAIT(m->rc, volt_join(cx, &m->h));
@@ -106,15 +106,11 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
 }
 
 int main(int argc, char **argv) {
-    app m = { .srv = { .port = argc > 1 ? (unsigned)atoi(argv[1]) : 7000 } };
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL); // volt installs no handlers
-    m.sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    int rc = m.sigfd < 0 ? -errno : volt_run(NULL, app_run, &m);
+    app m = { .sigfd = stop_signals() };
+    unsigned port = argc > 1 ? (unsigned)atoi(argv[1]) : 7000;
+    int rc = door_open(&m.srv.door, argc > 2 ? argv[2] : "127.0.0.1", port, CLIENTS_MAX);
+    if (rc >= 0) printf("port %d\n", rc), fflush(stdout);
+    rc = rc < 0 ? rc : m.sigfd < 0 ? m.sigfd : volt_run(NULL, app_run, &m);
     if (rc < 0) fprintf(stderr, "%s\n", volt_strerror(rc));
-    close(m.sigfd);
     return rc < 0;
 }

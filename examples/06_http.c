@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // An HTTP/1.1 server: keep-alive, pipelining, limits on size and time, a graceful end. 06_http.h
-// reads requests and writes answers; here is what waits. New: one deadline for a whole request,
-// however slowly it drips in; a plain function that gives a poll; a close that loses no answer.
+// reads requests and writes answers, 03_server.h accepts clients. New: one deadline for a whole
+// request, however slowly it drips in; a plain function that gives a poll; a close that loses no
+// answer.
 //
 //     cc -I. -pthread examples/06_http.c -o http && ./http 8080
 //
@@ -9,14 +10,13 @@
 // port 8080
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include "03_server.h"
 #include "06_http.h"
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/signalfd.h>
 
-enum { REQUEST_CAP = 4096, REQUEST_SECONDS = 5, GRACE_SECONDS = 5 };
+enum { CLIENTS_MAX = 128, REQUEST_CAP = 4096, REQUEST_SECONDS = 5, GRACE_SECONDS = 5 };
+enum { LINGER_SECONDS = 2, LINGER_CAP = 4 << 20 }; // for bytes behind the last answer
 static const char html_field[] = "Content-Type: text/html\r\n";
 static const char plain_field[] = "Content-Type: text/plain\r\n";
 static const char page[] = "<!doctype html><title>volt</title><h1>It works</h1>\n";
@@ -27,7 +27,8 @@ typedef struct {
     volt_token stop;
     volt_group clients;
     volt_timer grace;
-    int lfd, fd, sigfd;
+    doorway door;
+    int fd, sigfd;
 } server;
 
 typedef struct {
@@ -37,7 +38,7 @@ typedef struct {
     volt_time deadline; // for a request, and then for its answer
     server *srv;
     http_request req;
-    int64_t n;
+    int64_t n, left; // left: of what is read behind the last answer
     size_t have, out_len; // bytes in `in` and `out`
     int fd, status, is_last;
     char in[REQUEST_CAP], out[REQUEST_CAP + 256];
@@ -67,12 +68,13 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
         while ((c->status = http_parse(c->in, c->have, sizeof c->in, &c->req)) == HTTP_MORE) {
             // the stop ends the wait for a request, but no request that has begun
-            VOLT_AWAIT(c->n, c->have ? receive(cx, c)
-                                     : volt_unless(cx, &c->stop, &c->srv->stop, receive(cx, c)));
+            VOLT_AWAIT(c->n, c->req.is_begun
+                                 ? receive(cx, c)
+                                 : volt_unless(cx, &c->stop, &c->srv->stop, receive(cx, c)));
             if (c->n <= 0) break;
             c->have += (size_t)c->n;
         }
-        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || c->have == 0)) break; // gone, or idle
+        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || !c->req.is_begun)) break; // gone, idle
         if (c->status == HTTP_MORE) c->status = 408;
         answer(c);
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
@@ -81,11 +83,14 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         c->have -= c->req.len;
         memmove(c->in, c->in + c->req.len, c->have);
     }
-    // A close with bytes unread resets the connection, and the answer may be lost on its way.
+    // A close with bytes unread resets the connection, and the answer may be lost on its way. So
+    // they are read, within limits.
     volt_shut(c->fd, 0, 1);
+    c->deadline = volt_now() + VOLT_S(LINGER_SECONDS);
     c->have = 0;
-    while (c->n > 0) VOLT_AWAIT(c->n, receive(cx, c));
-    volt_close(cx, c->fd);
+    for (c->left = LINGER_CAP; c->n > 0 && c->left > 0; c->left -= c->n)
+        VOLT_AWAIT(c->n, receive(cx, c));
+    door_leave(cx, &c->srv->door, c->fd);
     VOLT_END(0);
 }
 
@@ -93,13 +98,13 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     server *s = (server *)arg;
     VOLT_BEGIN(cx, s);
     for (;;) {
-        VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->in, s->fd, volt_accept(cx, s->lfd)),
+        VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->in, s->fd, door_accept(cx, &s->door)),
                                VOLT_ARM(&s->quit, volt_readable(cx, s->sigfd))));
         if (!s->in.fired || s->fd < 0) break;
         if (VOLT_GROUP_SPAWN(cx, &s->clients, client_run, (client){ .srv = s, .fd = s->fd }) < 0)
-            volt_close(cx, s->fd);
+            door_leave(cx, &s->door, s->fd);
     }
-    volt_close(cx, s->lfd);
+    volt_close(cx, s->door.lfd);
     volt_token_cancel(&s->stop);
     VOLT_AWAIT(volt_within(cx, &s->grace, VOLT_S(GRACE_SECONDS), volt_group_wait(cx, &s->clients)));
     VOLT_AWAIT(volt_group_close(cx, &s->clients));
@@ -108,16 +113,9 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
 
 int main(int argc, char **argv) {
     static server s;
-    volt_addr addr;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    s.sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    s.lfd = volt_listen("127.0.0.1", argc > 1 ? (unsigned)atoi(argv[1]) : 0, NULL);
-    if (s.sigfd < 0 || s.lfd < 0 || volt_local_addr(s.lfd, &addr) < 0) return 1;
-    printf("port %d\n", volt_addr_port(&addr));
-    fflush(stdout);
-    return volt_run(NULL, server_run, &s) < 0;
+    s.sigfd = stop_signals();
+    int rc = door_open(&s.door, "127.0.0.1", argc > 1 ? (unsigned)atoi(argv[1]) : 0, CLIENTS_MAX);
+    if (rc >= 0) printf("port %d\n", rc), fflush(stdout), rc = volt_run(NULL, server_run, &s);
+    if (rc < 0) fprintf(stderr, "%s\n", volt_strerror(rc));
+    return rc < 0;
 }

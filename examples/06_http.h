@@ -5,26 +5,32 @@
 #ifndef EXAMPLE_HTTP_H
 #define EXAMPLE_HTTP_H
 
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 typedef struct http_text { // a part of the buffer, not terminated
     const char *at;
     size_t len;
 } http_text;
 
-typedef struct http_request {
+typedef struct http_request { // .at NULL: the request has no such part
     http_text method, path, body;
-    http_text host, origin; // origin.at NULL: there was none
-    size_t len;  // of a whole request in the buffer, else 0
-    int minor;   // of the version: HTTP/1.minor
-    int is_last; // the client wants the connection closed behind the answer
-    unsigned n_hosts, n_lengths;
+    http_text authority;      // of a target in absolute form: http://authority/path
+    http_text host;           // the authority, or else the field; empty if there is neither
+    http_text origin, site;   // fields Origin and Sec-Fetch-Site
+    http_text content_length;
+    size_t len;   // of a whole request in the buffer, and of empty lines before it; else 0
+    int minor;    // of the version: HTTP/1.minor
+    int is_begun; // there is more than empty lines
+    int is_last;  // the client wants the connection closed behind the answer
 } http_request;
 
-enum { HTTP_MORE = 0, HTTP_OK = 200 }; // what http_parse gives, beside the status of a refusal
+enum { HTTP_MORE = 0, HTTP_OK = 200 }; // http_parse gives one of these, or the status of a refusal
 
 static int http_is(http_text t, const char *word) {
     return t.len == strlen(word) && memcmp(t.at, word, t.len) == 0;
@@ -57,8 +63,8 @@ static int http_list_has(http_text list, const char *word) {
     return http_is_like(http_trim(list), word);
 }
 
-// No control characters, and of blanks only those named. What two servers read in different ways is
-// how a request gets smuggled past one of them.
+// No control characters, and of blanks only those named. A line that two servers read in different
+// ways is how a request gets smuggled past one of them.
 static int http_is_clean(http_text t, const char *blanks) {
     for (size_t i = 0; i < t.len; i++) {
         unsigned char c = (unsigned char)t.at[i];
@@ -66,6 +72,16 @@ static int http_is_clean(http_text t, const char *blanks) {
     }
     return 1;
 }
+// Letters and digits of ASCII and the marks named, at least one.
+static int http_is_made_of(http_text t, const char *marks) {
+    for (size_t i = 0; i < t.len; i++) {
+        char c = t.at[i], lower = (char)(c | 0x20);
+        int is_alnum = (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z');
+        if (!is_alnum && !memchr(marks, c, strlen(marks))) return 0;
+    }
+    return t.len > 0;
+}
+static int http_is_token(http_text t) { return http_is_made_of(t, "!#$%&'*+-.^_`|~"); }
 
 static int http_length(http_text digits, size_t *out) {
     *out = 0;
@@ -77,45 +93,110 @@ static int http_length(http_text digits, size_t *out) {
     return digits.len ? HTTP_OK : 400;
 }
 
+// ---- hosts: a name, an IPv4 address, or an IPv6 address in brackets; then a port, or none
+
+static int http_is_v6(http_text t) {
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr addr;
+    if (t.len >= sizeof text) return 0;
+    snprintf(text, sizeof text, "%.*s", (int)t.len, t.at);
+    return inet_pton(AF_INET6, text, &addr) == 1;
+}
+static int http_is_name(http_text t) {
+    for (size_t i = 0; i < t.len; i++)
+        if (t.at[i] == '%' && (i + 2 >= t.len || !isxdigit((unsigned char)t.at[i + 1]) ||
+                               !isxdigit((unsigned char)t.at[i + 2])))
+            return 0;
+    return http_is_made_of(t, "-._~!$&'()*+,;=%");
+}
+static int http_is_host(http_text t) {
+    http_text name = t, port = { t.at, 0 };
+    size_t n;
+    int is_v6 = t.len && t.at[0] == '[';
+    if (is_v6) {
+        t.at++, t.len--;
+        if (!http_cut(&t, "]", &name)) return 0;
+        if (t.len && (!http_cut(&t, ":", &port) || port.len)) return 0;
+        port = t;
+    } else if (http_cut(&t, ":", &name)) {
+        port = t;
+    }
+    if (port.len && (http_length(port, &n) != HTTP_OK || n > 65535)) return 0;
+    return is_v6 ? http_is_v6(name) : http_is_name(name);
+}
+
+// ---- the parts of a request. Each gives HTTP_OK or the status of a refusal.
+
+// A field that a request must not have twice.
+static int http_once(http_text *field, http_text value) {
+    if (field->at) return 400;
+    *field = value;
+    return HTTP_OK;
+}
+
 static int http_header(http_text line, http_request *r) {
     http_text name;
-    if (!http_cut(&line, ":", &name) || !name.len) return 400;
-    if (!http_is_clean(name, "") || !http_is_clean(line, " \t")) return 400;
+    if (!http_cut(&line, ":", &name)) return 400;
+    if (!http_is_token(name) || !http_is_clean(line, " \t")) return 400;
     http_text value = http_trim(line);
     if (http_is_like(name, "Transfer-Encoding")) return 501;
-    if (http_is_like(name, "Host")) r->n_hosts++, r->host = value;
-    if (http_is_like(name, "Origin")) r->origin = value;
-    if (http_is_like(name, "Connection") && http_list_has(value, "close")) r->is_last = 1;
     if (http_is_like(name, "Expect")) return 417; // curl and others then send the body at once
+    if (http_is_like(name, "Host"))
+        return value.len && !http_is_host(value) ? 400 : http_once(&r->host, value);
+    if (http_is_like(name, "Origin")) return http_once(&r->origin, value);
+    if (http_is_like(name, "Sec-Fetch-Site")) return http_once(&r->site, value);
+    if (http_is_like(name, "Connection") && http_list_has(value, "close")) r->is_last = 1;
     if (!http_is_like(name, "Content-Length")) return HTTP_OK;
-    return r->n_lengths++ ? 400 : http_length(value, &r->body.len);
+    int status = http_once(&r->content_length, value);
+    return status != HTTP_OK ? status : http_length(value, &r->body.len);
+}
+
+// /path?query, http://host/path?query, or the * of OPTIONS.
+static int http_target(http_text t, http_request *r) {
+    int is_star = http_is(t, "*") && http_is(r->method, "OPTIONS");
+    if (t.at[0] != '/' && !is_star) {
+        http_text scheme;
+        if (!http_cut(&t, "://", &scheme) || !http_is_like(scheme, "http")) return 400;
+        r->authority.at = t.at;
+        while (t.len && t.at[0] != '/' && t.at[0] != '?') t.at++, t.len--;
+        r->authority.len = (size_t)(t.at - r->authority.at);
+        if (!http_is_host(r->authority)) return 400;
+    }
+    if (!http_cut(&t, "?", &r->path)) r->path = t;
+    if (!r->path.len) r->path = (http_text){ "/", 1 };
+    return HTTP_OK;
 }
 
 static int http_request_line(http_text line, http_request *r) {
     http_text target;
-    if (!http_is_clean(line, " ") || !http_cut(&line, " ", &r->method) || !r->method.len)
-        return 400;
+    if (!http_is_clean(line, " ") || !http_cut(&line, " ", &r->method)) return 400;
+    if (!http_is_token(r->method)) return 400;
     if (!http_cut(&line, " ", &target) || !target.len) return 400;
-    if (!http_cut(&target, "?", &r->path)) r->path = target;
-    if (line.len != 8 || memcmp(line.at, "HTTP/1.", 7) != 0) return 400;
-    if (line.at[7] != '0' && line.at[7] != '1') return 400;
+    if (line.len != 8 || memcmp(line.at, "HTTP/", 5) != 0 || line.at[6] != '.') return 400;
+    if (!isdigit((unsigned char)line.at[5]) || !isdigit((unsigned char)line.at[7])) return 400;
+    if (line.at[5] != '1') return 505;
     r->minor = line.at[7] - '0';
     r->is_last = r->minor == 0; // it can ask for keep-alive, too; not here
-    return HTTP_OK;
+    return http_target(target, r);
 }
 
 // `cap` is the size of the buffer: a request that does not fit is refused.
 static int http_parse(const char *buf, size_t have, size_t cap, http_request *r) {
-    http_text rest = { buf, have }, head, line;
+    size_t blank = 0; // empty lines, which some clients send behind a body
     *r = (http_request){ .len = 0 };
+    while (have - blank >= 2 && memcmp(buf + blank, "\r\n", 2) == 0) blank += 2;
+    r->is_begun = have > blank;
+    http_text rest = { buf + blank, have - blank }, head, line;
     if (!http_cut(&rest, "\r\n\r\n", &head)) return have < cap ? HTTP_MORE : 431;
-    size_t head_len = head.len + 4;
+    size_t head_len = blank + head.len + 4;
     head.len += 2; // each line ends in CRLF
     if (!http_cut(&head, "\r\n", &line)) return 400;
     int status = http_request_line(line, r);
     while (status == HTTP_OK && http_cut(&head, "\r\n", &line)) status = http_header(line, r);
     if (status != HTTP_OK) return status;
-    if (r->minor == 1 && r->n_hosts != 1) return 400;
+    if (!r->host.at && r->minor > 0) return 400;
+    if (!r->host.at) r->host.at = "";
+    if (r->authority.at) r->host = r->authority;
     if (r->body.len > cap - head_len) return 413;
     r->body.at = buf + head_len;
     if (have < head_len + r->body.len) return HTTP_MORE;
@@ -135,18 +216,31 @@ static const char *http_reason(int status) {
     case 431: return "Request Header Fields Too Large";
     case 501: return "Not Implemented";
     case 503: return "Service Unavailable";
+    case 505: return "HTTP Version Not Supported";
     default: return "Bad Request";
     }
+}
+
+// A line of the head. Its names of days and months are English as long as the program does not call
+// setlocale.
+enum { HTTP_DATE_CAP = 40 };
+static size_t http_date(char *out) {
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    return strftime(out, HTTP_DATE_CAP, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &utc);
 }
 
 // `fields`: further lines of the head. Gives the length. `out` has room for them, the body and 256
 // bytes more; with is_head the body is left out.
 static size_t http_answer(char *out, int status, const char *fields, http_text body, int is_head,
                           int is_last) {
-    int n = sprintf(out, "HTTP/1.1 %d %s\r\n%sContent-Length: %zu\r\n%s\r\n", status,
-                    http_reason(status), fields, body.len, is_last ? "Connection: close\r\n" : "");
-    if (is_head) return (size_t)n;
+    size_t n = (size_t)sprintf(out, "HTTP/1.1 %d %s\r\n", status, http_reason(status));
+    n += http_date(out + n);
+    n += (size_t)sprintf(out + n, "%sContent-Length: %zu\r\n%s\r\n", fields, body.len,
+                         is_last ? "Connection: close\r\n" : "");
+    if (is_head) return n;
     memcpy(out + n, body.at, body.len);
-    return (size_t)n + body.len;
+    return n + body.len;
 }
 #endif

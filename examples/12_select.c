@@ -38,7 +38,7 @@ typedef struct {
 
 static volt_poll desk_run(volt_cx *cx, void *arg) {
     desk *d = (desk *)arg;
-    office *h = d->house;
+    office *const h = d->house;
     VOLT_BEGIN(cx, d);
     d->has_urgent = d->has_orders = 1;
     while (d->has_urgent || d->has_orders) {
@@ -79,7 +79,7 @@ static int put(volt_chan *c, int id) { return volt_chan_try_send(c, &id, sizeof 
 
 static volt_poll app_run(volt_cx *cx, void *arg) {
     app *m = (app *)arg;
-    office *h = &m->house;
+    office *const h = &m->house;
     VOLT_BEGIN(cx, m);
     h->urgent = (volt_chan)VOLT_CHAN_INIT(h->urgent_buf);
     h->orders = (volt_chan)VOLT_CHAN_INIT(h->orders_buf);

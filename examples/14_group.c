@@ -13,11 +13,11 @@
 //
 // Expected output:
 // quick: the sum is 60
-// broken: part 2 says input or output error
+// broken: part 2 says input or output error (EIO)
 // broken: 2 parts have cleaned up
-// broken: input or output error
+// broken: input or output error (EIO)
 // slow: 2 parts have cleaned up
-// slow: timed out
+// slow: timed out (ETIMEDOUT)
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include <errno.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The runtime watches itself: a page that shows live what its workers, tasks and threads do, served
-// by that runtime, beside some work that makes it worth looking at. 06_http.h reads the requests,
-// 15_dashboard.h is the page. New: volt_stats, volt_health, volt_histograms, volt_dump_to,
-// volt_trace_to; a stream that ends when its reader is too slow; bounds on clients and memory.
+// by that runtime, beside some work that makes it worth looking at. 03_server.h accepts clients,
+// 06_http.h reads the requests, 15_dashboard.h is the page. New: volt_stats, volt_health,
+// volt_histograms, volt_dump_to, volt_trace_to; a stream that ends when its reader is too slow;
+// bounds on clients and memory; silent clients that make room (volt_notify).
 //
 //     cc -I. -pthread examples/15_dashboard.c -o dashboard && ./dashboard 8080
 //
@@ -13,18 +14,17 @@
 #define VOLT_IMPLEMENTATION
 #define VOLT_TRACE 1 // measures polls and waits: histograms and /trace.json
 #include "volt.h"
+#include "03_server.h"
 #include "06_http.h"
 #include "15_dashboard.h"
-#include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
 
 enum { REQUEST_CAP = 8192, REQUEST_SECONDS = 5, STALL_SECONDS = 5, GRACE_SECONDS = 5 };
+enum { LINGER_SECONDS = 2, LINGER_CAP = 4 << 20 }; // for bytes behind the last answer
 enum { CLIENTS_MAX = 64, STREAMS_MAX = 8, FILES_MAX = 2, EVENT_MS = 500 };
 enum { EVENT_CAP = 256 << 10, FILE_CAP = 64 << 20, SEND_CAP = 64 << 10 };
 #ifndef SLEEPERS // tasks that only sleep; a test has more
@@ -275,13 +275,14 @@ static int start_work(volt_cx *cx, volt_group *g) {
 
 typedef struct {
     volt_frame frame;
-    volt_arm in, ended, late, quit;
+    volt_arm in, late, quit;
     volt_token stop;
+    volt_notify make_room; // lets one of the clients through that wait for a request
     volt_group clients, work;
     volt_timer grace;
     volt_time start, until;
-    uint64_t id;
-    int lfd, fd, sigfd, seconds, rc, n_clients;
+    doorway door;
+    int fd, sigfd, seconds, rc;
     int n_streams, n_files; // shared by the clients
 } server;
 
@@ -299,12 +300,21 @@ typedef struct {
     text out;
 } stream;
 
+// A child of client_run: one read.
+typedef struct {
+    volt_frame frame;
+    volt_arm comes, makes_room;
+    volt_timer late;
+    int64_t n;
+} receiving;
+
 typedef struct route route;
 typedef struct {
     volt_frame frame;
     volt_link stop;
     volt_timer late;
     volt_time deadline; // for a request, and then for its answer
+    receiving input;
     volt_job job;
     server *srv;
     volt_rt *rt;
@@ -313,7 +323,7 @@ typedef struct {
     stream events;
     text body;
     int *place; // counts who has the like, or NULL
-    int64_t n;
+    int64_t n, left; // left: of what is read behind the last answer
     size_t have, head_len;
     int fd, status, kind, is_head, is_last;
     char in[REQUEST_CAP], head[1024];
@@ -357,15 +367,17 @@ static const route routes[] = {
 };
 enum { N_ROUTES = sizeof routes / sizeof *routes };
 
-// Another page whose name turns into 127.0.0.1 when it is asked for again would else read all this.
+// Refuses other names: a page of a host whose name changes to 127.0.0.1 could read all this.
 static int is_local(http_text host) {
     http_text name = host;
     http_cut(&host, ":", &name);
     return http_is_like(name, "127.0.0.1") || http_is_like(name, "localhost");
 }
 static int is_from_here(const http_request *r) {
-    http_text origin = r->origin, scheme;
+    http_text origin = r->origin, site = r->site, scheme;
     if (!is_local(r->host)) return 0;
+    // "none": the address was typed, or is a bookmark
+    if (site.at && !http_is(site, "same-origin") && !http_is(site, "none")) return 0;
     if (!origin.at) return 1; // not sent by a script
     return http_cut(&origin, "http://", &scheme) && !scheme.len && origin.len == r->host.len &&
            memcmp(origin.at, r->host.at, origin.len) == 0;
@@ -418,15 +430,21 @@ static int make(void *arg) {
     return c->to->make(c);
 }
 
+static void put_head(stream *s) {
+    char date[HTTP_DATE_CAP];
+    text_print(&s->out, "HTTP/1.1 200 OK\r\nConnection: close\r\n");
+    text_put(&s->out, date, http_date(date));
+    text_put(&s->out, s->fields, strlen(s->fields));
+    text_print(&s->out, "\r\n");
+}
+
 static volt_poll stream_run(volt_cx *cx, void *arg) {
     stream *s = (stream *)arg;
     VOLT_BEGIN(cx, s);
     volt_interval_init(&s->tick, VOLT_MS(EVENT_MS));
     s->tick.missed = VOLT_MISSED_DELAY;
     s->out.max = EVENT_CAP;
-    text_print(&s->out, "HTTP/1.1 200 OK\r\nConnection: close\r\n");
-    text_put(&s->out, s->fields, strlen(s->fields));
-    text_print(&s->out, "\r\n");
+    put_head(s);
     for (;;) {
         if (put_event(&s->out, volt_cx_rt(cx), volt_now() - s->srv->start) < 0) break;
         s->deadline = volt_now() + VOLT_S(STALL_SECONDS);
@@ -442,9 +460,17 @@ static volt_poll stream_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
+// Gives -ECANCELED, too, when this is the client that has been silent for longest, and the next one
+// needs its place. So connections that ask for nothing do not keep the page from others.
 static volt_poll receive(volt_cx *cx, client *c) {
-    return volt_before(cx, &c->late, c->deadline,
-                       volt_read(cx, c->fd, c->in + c->have, sizeof c->in - c->have));
+    receiving *i = &c->input;
+    VOLT_BEGIN(cx, i);
+    VOLT_AWAIT(VOLT_SELECT_BIASED(
+        VOLT_ARM(&i->comes, i->n,
+                 volt_before(cx, &i->late, c->deadline,
+                             volt_read(cx, c->fd, c->in + c->have, sizeof c->in - c->have))),
+        VOLT_ARM(&i->makes_room, volt_notify_wait(cx, &c->srv->make_room))));
+    VOLT_END(i->comes.fired ? i->n : -ECANCELED);
 }
 static volt_poll send_text(volt_cx *cx, client *c, const char *at, size_t len) {
     return volt_before(cx, &c->late, c->deadline, volt_write_all(cx, c->fd, at, len));
@@ -461,12 +487,13 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
         while ((c->status = http_parse(c->in, c->have, sizeof c->in, &c->req)) == HTTP_MORE) {
             // the stop ends the wait for a request, but no request that has begun
-            VOLT_AWAIT(c->n, c->have ? receive(cx, c)
-                                     : volt_unless(cx, &c->stop, &c->srv->stop, receive(cx, c)));
+            VOLT_AWAIT(c->n, c->req.is_begun
+                                 ? receive(cx, c)
+                                 : volt_unless(cx, &c->stop, &c->srv->stop, receive(cx, c)));
             if (c->n <= 0) break;
             c->have += (size_t)c->n;
         }
-        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || c->have == 0)) break; // gone, or idle
+        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || !c->req.is_begun)) break; // gone, idle
         if (c->status == HTTP_MORE) c->status = 408;
         if (c->status == HTTP_OK) c->status = choose(c);
         if (c->status == HTTP_OK && c->kind == EVENTS) {
@@ -489,11 +516,14 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         memmove(c->in, c->in + c->req.len, c->have);
     }
     give_back(c);
-    // A close with bytes unread resets the connection, and the answer may be lost on its way.
+    // A close with bytes unread resets the connection, and the answer may be lost on its way. So
+    // they are read, within limits.
     volt_shut(c->fd, 0, 1);
+    c->deadline = volt_now() + VOLT_S(LINGER_SECONDS);
     c->have = 0;
-    while (c->n > 0) VOLT_AWAIT(c->n, receive(cx, c));
-    volt_close(cx, c->fd);
+    for (c->left = LINGER_CAP; c->n > 0 && c->left > 0; c->left -= c->n)
+        VOLT_AWAIT(c->n, receive(cx, c));
+    door_leave(cx, &c->srv->door, c->fd);
     VOLT_END(0);
 }
 
@@ -503,27 +533,20 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     volt_name(cx, "http server");
     s->start = volt_now();
     s->until = s->seconds > 0 ? s->start + VOLT_S(s->seconds) : VOLT_NEVER;
-    volt_group_collect(&s->clients); // so that the end of each is seen
     s->rc = start_work(cx, &s->work);
     while (s->rc == 0) {
-        // at CLIENTS_MAX the next one waits in the kernel's queue
-        VOLT_AWAIT(VOLT_SELECT(
-            VOLT_ARM(&s->in, s->fd,
-                     s->n_clients < CLIENTS_MAX ? volt_accept(cx, s->lfd) : volt_never(cx)),
-            VOLT_ARM(&s->ended, s->n_clients ? volt_group_next(cx, &s->clients, &s->id)
-                                             : volt_never(cx)),
-            VOLT_ARM(&s->late, volt_sleep_until(cx, s->until)),
-            VOLT_ARM(&s->quit, volt_readable(cx, s->sigfd))));
-        if (s->ended.fired) s->n_clients--;
-        if (s->ended.fired) continue;
+        // Without a place for the next client one that is silent leaves, now or when there is one.
+        if (volt_sem_available(&s->door.places) == 0) volt_notify_one(&s->make_room);
+        VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->in, s->fd, door_accept(cx, &s->door)),
+                               VOLT_ARM(&s->late, volt_sleep_until(cx, s->until)),
+                               VOLT_ARM(&s->quit, volt_readable(cx, s->sigfd))));
+        while (volt_notify_try_wait(&s->make_room) == 0) {} // another client has left instead
         if (!s->in.fired || s->fd < 0) break;
         if (VOLT_GROUP_SPAWN(cx, &s->clients, client_run,
-                             (client){ .srv = s, .rt = volt_cx_rt(cx), .fd = s->fd }) == 0)
-            s->n_clients++;
-        else
-            volt_close(cx, s->fd);
+                             (client){ .srv = s, .rt = volt_cx_rt(cx), .fd = s->fd }) < 0)
+            door_leave(cx, &s->door, s->fd);
     }
-    volt_close(cx, s->lfd);
+    volt_close(cx, s->door.lfd);
     volt_token_cancel(&s->stop);
     VOLT_AWAIT(volt_within(cx, &s->grace, VOLT_S(GRACE_SECONDS), volt_group_wait(cx, &s->clients)));
     VOLT_AWAIT(volt_group_close(cx, &s->clients));
@@ -533,17 +556,14 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
 
 int main(int argc, char **argv) {
     static server s;
-    volt_addr addr;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    s.sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    s.lfd = volt_listen("127.0.0.1", argc > 1 ? (unsigned)atoi(argv[1]) : 0, NULL);
+    s.sigfd = stop_signals();
     s.seconds = argc > 2 ? atoi(argv[2]) : 0;
-    if (s.sigfd < 0 || s.lfd < 0 || volt_local_addr(s.lfd, &addr) < 0) return 1;
-    printf("http://127.0.0.1:%d/\n", volt_addr_port(&addr));
-    fflush(stdout);
-    return volt_run(NULL, server_run, &s) < 0;
+    int rc = door_open(&s.door, "127.0.0.1", argc > 1 ? (unsigned)atoi(argv[1]) : 0, CLIENTS_MAX);
+    if (rc >= 0) {
+        printf("http://127.0.0.1:%d/\n", rc);
+        fflush(stdout);
+        rc = volt_run(NULL, server_run, &s);
+    }
+    if (rc < 0) fprintf(stderr, "%s\n", volt_strerror(rc));
+    return rc < 0;
 }

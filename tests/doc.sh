@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
 # Compiles every example in the comments of volt.h and in README.md as C and as C++, and runs the
-# complete ones.
+# complete ones. None may declare a local above VOLT_BEGIN that starts over at each poll.
 #   CC=gcc CXX=g++ sh tests/doc.sh [directory for the files]
 # A program is a run of volt.h lines that begin with "//     ", or a ```c block of README.md, with
 # `int main` in it. One that begins with `// fragment` is compiled only; it may use what volt.h
-# declares, and errno.h. Ends with "doc: N passed, N failed, N skipped".
+# declares, and errno.h. README.md's table of the last runs is compared with the file that it is
+# made from. Ends with "doc: N passed, N failed, N skipped".
 out=${1:-build/doc}
 cc=${CC:-cc}
 cxx=${CXX:-c++}
@@ -87,7 +88,20 @@ for source in "$out"/*.c; do
         skipped=$((skipped + 1))
         echo "  skip  $(basename "$source" .c) as c++: no $cxx; Debian package: g++"
     fi
+    grep -q VOLT_BEGIN "$source" || continue
+    why=
+    sh "$root/tests/above_begin.sh" "$source" >"$out/log" || why='a local starts over at each poll'
+    verdict "$(basename "$source" .c) above VOLT_BEGIN" "$why"
 done
+# The table of what ran on which commit; and no target of the Makefile is left out of it.
+if command -v python3 >/dev/null; then
+    why=
+    python3 "$root/tests/everything.py" check >"$out/log" 2>&1 || why='differs'
+    verdict 'the table of tests/everything.tsv in README.md' "$why"
+else
+    skipped=$((skipped + 1))
+    echo '  skip  the table of tests/everything.tsv in README.md: no python3'
+fi
 : >"$out/log"
 if [ "$programs" -lt "$least" ]; then
     verdict 'number of programs' "only $programs found, at least $least expected"

@@ -1,18 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What a stranger does first: installs volt.h, or copies it, and builds README's first program with
-# it: by pkg-config, by README's CMake and Meson files, and by the recipes of examples/packaging.
+# The ways to build with volt.h that README.md and examples/packaging show: each builds README's
+# first program with gcc and with clang, without a warning, and runs it; and with each the compiler
+# must refuse the same program with a local that an await loses.
 # `make check` runs it:
-#   sh tests/install.sh DIRECTORY     for the files, made anew
-# Prints what worked; stops at what did not, and shows its output. The macros of Buildroot, Yocto
-# and OpenWrt are stand-ins: they show that a recipe's own lines do what they are meant to.
+#   sh tests/install.sh DIRECTORY     for the files; removed before
+# Prints the recipes that passed; stops at the first failure, and shows its output. The macros of
+# Buildroot, Yocto and OpenWrt are stand-ins that run the recipe's own lines.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 rm -rf "$1"
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 unset MAKEFLAGS MFLAGS MAKELEVEL PREFIX DESTDIR PKG_CONFIG_PATH
-export CC="${CC:-cc}"
+compilers='gcc clang'
+warnings='-Wall -Wextra -Werror'
 
 fail() {
     echo "install.sh: $*" >&2
@@ -52,14 +54,57 @@ project() {
     cd "$dir/$1"
 }
 
-# by_pkg_config NAME OPTION...  Compiles a project as pkg-config tells, and runs it.
+# lose_a_local  The same program, but one task keeps a number in a local over an await.
+lose_a_local() {
+    awk '
+        /^    VOLT_BEGIN\(cx, n\);$/ { $0 = $0 "\n    int ms = n->ms;" }
+        sub(/VOLT_END\(n->ms\)/, "VOLT_END(ms)") { lost = 1 }
+        { print }
+        END { exit !lost }
+    ' main.c >lost.c || fail "README.md: its first program has no task like nap_run"
+    mv lost.c main.c
+}
+
+# refused COMMAND...  The command fails, since the compiler has seen that a local is lost.
+refused() {
+    ! "$@" >"$dir/log" 2>&1 || fail "$PWD: $*: compiles a local that an await loses"
+    grep -Eq 'error: (switch jumps over variable init|variable .ms. may be uninit)' "$dir/log" || {
+        tail -n 40 "$dir/log"
+        fail "$PWD: $*: does not say that a local is lost"
+    }
+}
+
+# built RUN BUILD...  The program compiles and runs; with a lost local it does not compile.
+built() {
+    run=$1
+    shift
+    quiet "$@"
+    quiet "$run"
+    lose_a_local
+    refused "$@"
+}
+
+# flag_of COMPILER  The warning of that compiler for locals that an await loses, as README has it.
+flag_of() {
+    case $1 in
+    gcc) flag=-Wjump-misses-init ;;
+    clang) flag=-Wconditional-uninitialized ;;
+    esac
+    grep -Fq -e "\`$flag\` ($1)" "$root/README.md" || fail "README.md: does not name $flag ($1)"
+    echo "$flag"
+}
+
+# by_pkg_config NAME OPTION...  Compiles a project with the flags that pkg-config gives.
 by_pkg_config() {
-    project "$1"
+    name=$1
     shift
     version=$(pkg-config --modversion volt)
-    # shellcheck disable=SC2046 # a list of flags
-    quiet "$CC" -Wall -Wextra -Werror main.c -o app $(pkg-config "$@" --cflags --libs volt)
-    quiet ./app
+    flags=$(pkg-config "$@" --cflags --libs volt)
+    for CC in $compilers; do
+        project "$name-$CC"
+        # shellcheck disable=SC2086 # lists of flags
+        built ./app "$CC" $warnings "$(flag_of "$CC")" main.c -o app $flags
+    done
 }
 
 with_make() {
@@ -80,29 +125,35 @@ in_sysroot() {
     PKG_CONFIG_SYSROOT_DIR=$1 PKG_CONFIG_LIBDIR=$1/usr/share/pkgconfig by_pkg_config "$2"
 }
 
-# The first block of each language has volt.h in the tree, the second one finds the installed one.
-with_cmake() {
-    for n in 1 2; do
-        project cmake-$n
-        snippet cmake $n >CMakeLists.txt
-        [ $n = 2 ] || vendored
-        PKG_CONFIG_PATH=$dir/prefix/share/pkgconfig quiet cmake -S . -B build
-        quiet cmake --build build
-        quiet build/app
+# gcc keeps warnings about system headers back; those of /usr/local/include are such, too.
+with_a_system_directory() {
+    for CC in $compilers; do
+        project "system-directory-$CC"
+        # shellcheck disable=SC2086 # lists of flags
+        built ./app "$CC" $warnings "$(flag_of "$CC")" -isystem "$dir/prefix/include" main.c \
+            -o app -pthread
     done
-    echo 'CMake: vendored and installed'
+    echo 'a system directory: the compilers see a lost local all the same'
 }
-with_meson() {
-    for n in 1 2; do
-        project meson-$n
-        snippet meson $n >meson.build
-        [ $n = 2 ] || vendored
-        PKG_CONFIG_PATH=$dir/prefix/share/pkgconfig quiet meson setup build
-        quiet ninja -j 1 -C build
-        quiet build/app
+
+# with_tool NAME LANGUAGE FILE SETUP...  A build tool, with each compiler: the first block of its
+# language in README.md has volt.h in the tree, the second one finds the installed one.
+with_tool() {
+    name=$1 language=$2 file=$3
+    shift 3
+    for CC in $compilers; do
+        for n in 1 2; do
+            project "$language-$n-$CC"
+            snippet "$language" $n >"$file"
+            [ $n = 2 ] || vendored
+            PKG_CONFIG_PATH=$dir/prefix/share/pkgconfig CC=$CC CFLAGS=-Werror quiet "$@"
+            built build/app ninja -j 1 -C build
+        done
     done
-    echo 'Meson: vendored and installed'
+    echo "$name: vendored and installed"
 }
+with_cmake() { with_tool CMake cmake CMakeLists.txt cmake -G Ninja -S . -B build; }
+with_meson() { with_tool Meson meson meson.build meson setup build; }
 vendored() {
     mkdir third_party
     cp "$root/volt.h" third_party
@@ -177,6 +228,7 @@ END
 }
 
 with_make
+with_a_system_directory
 with_cmake
 with_meson
 with_buildroot

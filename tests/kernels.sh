@@ -19,7 +19,7 @@ MADV_WIPEONFORK    ENOSYS EPERM EINVAL fork public
 epoll_pwait2       ENOSYS EPERM EINVAL guest history rescue
 EPOLLEXCLUSIVE     IGNORE ENOSYS EPERM EINVAL rescue public
 membarrier         ENOSYS EPERM EINVAL task sync_stress
-SO_DOMAIN          ENOPROTOOPT         net regress answers
+SO_PROTOCOL          ENOPROTOOPT         net regress answers
 '
 # EPERM and EINVAL once more for all together, in what is quick.
 together='accept4 eventfd FUTEX_WAIT_BITSET getrandom MADV_WIPEONFORK epoll_pwait2 membarrier'
@@ -28,8 +28,8 @@ slow='brackets idle steps queues ring_caps timers word'
 # What cannot be without a call: the call or call=answer, program, test, reason.
 skips='
 eventfd test_fault the_error_of_a_failed_start counts the calls of eventfd
-SO_DOMAIN test_answers calls_that_are_spared only TCP is known to be drained by a short read
-SO_DOMAIN test_parts what_a_descriptor_is only TCP is known to be drained by a short read
+SO_PROTOCOL test_answers calls_that_are_spared only TCP is known to be drained by a short read
+SO_PROTOCOL test_parts a_probe_tells_what_a_descriptor_is it asks for the protocol
 EPOLLEXCLUSIVE=EINVAL test_parts a_reactor_has_two_descriptors counts the calls of epoll_ctl
 EPOLLEXCLUSIVE=EINVAL test_parts descriptor_0_is_one_like_any_other counts the calls of epoll_ctl
 EPOLLEXCLUSIVE test_idle an_event_wakes_its_worker_and_at_most_one_more the watch wakes all
@@ -87,7 +87,7 @@ run() {
 
 # set_all ANSWER OF_EPOLLEXCLUSIVE  Every call together.
 set_all() {
-    OLD_KERNEL="EPOLLEXCLUSIVE=$2 SO_DOMAIN=ENOPROTOOPT"
+    OLD_KERNEL="EPOLLEXCLUSIVE=$2 SO_PROTOCOL=ENOPROTOOPT"
     for call in $together; do OLD_KERNEL="$OLD_KERNEL $call=$1"; done
     export OLD_KERNEL
 }

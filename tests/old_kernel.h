@@ -18,7 +18,7 @@
 //   EPOLLEXCLUSIVE     4.5                IGNORE: it wakes all    EINVAL of who plays Linux
 //   epoll_pwait2       5.11               ENOSYS                  filters
 //   membarrier         4.14 (the command) EINVAL, older ENOSYS    filters
-//   SO_DOMAIN          2.6.32             ENOPROTOOPT
+//   SO_PROTOCOL        2.6.32             ENOPROTOOPT
 //
 // A filter (seccomp) answers with the error that its author chose: mostly EPERM, and ENOSYS to
 // calls that are newer than itself; EINVAL stands for the rest. The flags of epoll_ctl lie behind a
@@ -49,7 +49,7 @@
 
 #define OLD_CALLS(X_)                                                                              \
     X_(accept4) X_(eventfd) X_(FUTEX_WAIT_BITSET) X_(getrandom) X_(MADV_WIPEONFORK)                \
-    X_(EPOLLEXCLUSIVE) X_(epoll_pwait2) X_(membarrier) X_(SO_DOMAIN)
+    X_(EPOLLEXCLUSIVE) X_(epoll_pwait2) X_(membarrier) X_(SO_PROTOCOL)
 enum {
 #define OLD_ENUM(name_) OLD_##name_,
     OLD_CALLS(OLD_ENUM)
@@ -93,8 +93,9 @@ static inline int old_madvise(void *p, size_t size, int advice) {
     return is_wipe && old_refuses(OLD_MADV_WIPEONFORK) ? -1 : madvise(p, size, advice);
 }
 static inline int old_getsockopt(int fd, int level, int name, void *value, socklen_t *len) {
-    int is_domain = level == SOL_SOCKET && name == SO_DOMAIN;
-    return is_domain && old_refuses(OLD_SO_DOMAIN) ? -1 : getsockopt(fd, level, name, value, len);
+    int is_protocol = level == SOL_SOCKET && name == SO_PROTOCOL;
+    if (is_protocol && old_refuses(OLD_SO_PROTOCOL)) return -1;
+    return getsockopt(fd, level, name, value, len);
 }
 static inline int old_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
     if (!(ev->events & EPOLLEXCLUSIVE) || !old_refuses(OLD_EPOLLEXCLUSIVE))

@@ -72,7 +72,7 @@ struct node {
     volt_token token; // of a leaf: set when what it waits for has come
     memory *m;
     struct { // what has come of it, and what the rules say
-        int is_started, is_over, winner, first, is_armed, is_cleaning;
+        int is_started, is_over, winner, first, is_armed, is_tried, is_cleaning;
         int64_t value;
     } real, rule;
 };
@@ -159,8 +159,8 @@ static node *go_on_cleaned(volt_cx *cx, memory *m, const node *top, node *n) {
 }
 static volt_poll run_function(volt_cx *cx, node *n) {
     memory *m = n->m;
-    int64_t ignored;
     VOLT_BEGIN(cx, m);
+    int64_t ignored;
     m->is_cleaning = 0;
     m->at = go_in(cx, n, n);
     while (m->at) {
@@ -187,7 +187,7 @@ static volt_poll run_child(volt_cx *cx, node *n) {
                which_(VOLT_ARM(&m->arm[0], run(cx, a)), VOLT_ARM(&m->arm[1], run(cx, b))))
 static volt_poll run_arms(volt_cx *cx, node *n) {
     memory *m = n->m;
-    node *a = n->operand[0], *b = n->operand[1];
+    node *const a = n->operand[0], *const b = n->operand[1];
     const uint8_t level = cx->abort_;
     VOLT_BEGIN(cx, m);
     if (n->kind == JOIN) ARMS(VOLT_JOIN_ALL);
@@ -243,10 +243,13 @@ static volt_poll run_root(volt_cx *cx, void *arg) {
 
 // ---- the rules
 
-// Does this bracket cancel what is inside it? A timer can only be up once it has been armed.
+// Does this bracket cancel what is inside it? A timer can only be up once it has been armed. What
+// is inside of a limit is tried once more before.
+static int is_time_up(const node *n) { return n->rule.is_armed && has_happened(n); }
 static int cancels_inside(const node *n) {
     if (n->kind == UNLESS) return has_happened(n);
-    return (n->kind == WITHIN || n->kind == BOUNDED) && n->rule.is_armed && has_happened(n);
+    if (n->kind == WITHIN) return is_time_up(n) && n->rule.is_tried;
+    return n->kind == BOUNDED && is_time_up(n);
 }
 // Is a wait at this place cancelled? The nearest shield above decides about all that is above it.
 static int is_off(const node *n) {
@@ -266,9 +269,13 @@ static int ends(node *n, int64_t value) {
 static int rule(node *n);
 static int rule_within(node *n) {
     node *a = n->operand[0];
-    int is_mine = cancels_inside(n) && !is_off(n);
+    int is_mine = cancels_inside(n) && !is_off(n), is_last_try = is_time_up(n) && !n->rule.is_tried;
     if (rule(a))
         return ends(n, is_mine && a->rule.value == -ECANCELED ? -ETIMEDOUT : a->rule.value);
+    if (is_last_try) {
+        n->rule.is_tried = 1;
+        x.n_changes++;
+    }
     x.n_changes += !n->rule.is_armed; // may be over already: then the next poll sees it
     n->rule.is_armed = 1;
     return 0;
@@ -296,7 +303,9 @@ static int decides(const node *n, const node *operand) {
 }
 static int rule_operands(node *n) {
     int is_decided_before = n->rule.winner != NONE;
-    for (int turn = 0; turn < 2; turn++) // what has decided cancels those before it, too
+    for (int turn = 0; turn < 2; turn++) { // what has decided cancels those before it, too
+        int is_decided_now = !is_decided_before && n->rule.winner != NONE;
+        if (turn == 1 && !is_decided_now && !(n->kind == SELECT && is_off(n))) break;
         for (int k = 0; k < 2; k++) {
             int i = n->rule.first ^ k;
             node *a = n->operand[i];
@@ -305,6 +314,7 @@ static int rule_operands(node *n) {
                 continue; // is not even begun
             if (rule(a) && decides(n, a)) n->rule.winner = i;
         }
+    }
     for (int i = 0; i < 2; i++)
         if (n->operand[i]->rule.is_started && !n->operand[i]->rule.is_over) return 0;
     int winner = n->rule.winner;
@@ -316,14 +326,17 @@ static int rule_operands(node *n) {
 static int rule(node *n) {
     if (n->rule.is_over) return 1;
     if (n->kind == SELECT && !n->rule.is_started && !x.is_biased)
-        n->rule.first = (int)volt__random_below(&x.random, 2);
+        n->rule.first = volt__random_below(&x.random, 2) == 0;
     n->rule.is_started = 1;
     switch (n->kind) {
     case LEAF: return is_off(n) ? ends(n, -ECANCELED) : has_happened(n) ? ends(n, 0) : 0;
     case WITHIN: return rule_within(n);
     case CLEANUP: return rule_cleanup(n);
     case THEN: return rule_then(n);
-    case UNLESS: n->rule.is_armed |= !rule(n->operand[0]) && !has_happened(n); break;
+    case UNLESS:
+        if (rule(n->operand[0])) return ends(n, n->operand[0]->rule.value);
+        n->rule.is_armed |= !has_happened(n);
+        return 0;
     case BOUNDED: n->rule.is_armed = 1; break;
     case CHILD: return rule_child(n);
     case SHIELD: break;

@@ -308,7 +308,7 @@ typedef struct {
 } reader;
 static volt_poll reader_run(volt_cx *cx, void *arg) {
     reader *r = (reader *)arg;
-    gauge *g = r->g;
+    gauge *const g = r->g;
     VOLT_BEGIN(cx, r);
     VOLT_AWAIT(r->rc,
                volt_within(cx, &r->limit, A_MOMENT,

@@ -538,8 +538,9 @@ static void judge(const stage *st, int is_alone) {
         int loses = sc->way == PLAIN || sc->way == JOIN || sc->way == UNLESS ||
                     sc->way == UNLESS_CHILD || sc->way == CHILD_OF_GROUP || sc->way == SELECT_LAST;
         CHECK(rc == won || rc == -ECANCELED || rc == lost);
-        // of a barrier it has come
-        if (is_alone && loses) CHECK_EQ(rc, kind == BARRIER ? won : lost);
+        // of a barrier it has come, of a rendezvous it has met
+        int stays = kind == BARRIER || kind == HAND_SEND || kind == HAND_RECV;
+        if (is_alone && loses) CHECK_EQ(rc, stays ? won : lost);
         if (is_alone && sc->way == SELECT_FIRST) CHECK_EQ(rc, won);
     }
 }
@@ -588,8 +589,8 @@ static void scene_end(scene *sc) {
         CHECK_EQ(p->rc, 0);                                \
     } while (0)
 static volt_poll play_run(volt_cx *cx, play *p) {
-    stage *st = &p->st;
-    scene *sc = &st->sc;
+    stage *const st = &p->st;
+    scene *const sc = &st->sc;
     VOLT_BEGIN(cx, p);
     SPAWN(&st->h[0], sc->way == CHILD_OF_GROUP ? owns_a_child_run : waits_run,
           (user){ .sc = sc, .s = &sc->seats[0], .way = sc->way });
@@ -745,7 +746,7 @@ static volt_poll in_each_way(volt_cx *cx, festival *f) {
 
 // Once the memory for the tasks is there.
 static volt_poll in_each_way_again(volt_cx *cx, festival *f) {
-    festival *again = f + 1;
+    festival *const again = f + 1;
     VOLT_BEGIN(cx, f);
     again->kind = f[2].kind = f->kind;
     VOLT_AWAIT(in_each_way(cx, again));
@@ -763,8 +764,8 @@ typedef struct {
     int64_t rc;
 } queueing;
 static volt_poll in_a_line(volt_cx *cx, queueing *q) {
-    stage *st = &q->st;
-    scene *sc = &st->sc;
+    stage *const st = &q->st;
+    scene *const sc = &st->sc;
     VOLT_BEGIN(cx, q);
     scene_init(sc, q->kind, PLAIN, COMPLETES, 0);
     for (q->i = 0; q->i < N_SEATS; q->i++) {
@@ -794,7 +795,7 @@ typedef struct {
 } torn;
 static volt_poll torn_run(volt_cx *cx, void *arg) {
     torn *k = (torn *)arg;
-    seat *seats = k->sc->seats;
+    seat *const seats = k->sc->seats;
     VOLT_BEGIN(cx, k);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&k->a, thing_wait(cx, k->sc->t, &seats[0])),
                            VOLT_ARM(&k->b, thing_wait(cx, k->sc->t, &seats[2]))));
@@ -810,8 +811,8 @@ static int has_room_for_two(int kind) {
            kind == RECV_N || kind == RESERVE_4;
 }
 static volt_poll twice_in_a_select(volt_cx *cx, queueing *q) {
-    stage *st = &q->st;
-    scene *sc = &st->sc;
+    stage *const st = &q->st;
+    scene *const sc = &st->sc;
     VOLT_BEGIN(cx, q);
     memset(st, 0, sizeof *st);
     scene_init(sc, q->kind, PLAIN, COMPLETES, 0);
@@ -833,7 +834,7 @@ static volt_poll twice_in_a_select(volt_cx *cx, queueing *q) {
     VOLT_END(0);
 }
 static volt_poll twice_in_each_select(volt_cx *cx, queueing *q) { // round by round
-    queueing *each = q + 1;
+    queueing *const each = q + 1;
     VOLT_BEGIN(cx, q);
     for (q->i = 0; q->i < 20; q->i++) {
         each->kind = q->kind;
@@ -844,8 +845,8 @@ static volt_poll twice_in_each_select(volt_cx *cx, queueing *q) { // round by ro
 
 // It is open, and who comes is cancelled before it looks: it takes nothing.
 static volt_poll when_cancelled(volt_cx *cx, queueing *q) {
-    stage *st = &q->st;
-    scene *sc = &st->sc;
+    stage *const st = &q->st;
+    scene *const sc = &st->sc;
     VOLT_BEGIN(cx, q);
     scene_init(sc, q->kind, PLAIN, COMPLETES, 0);
     thing_open(sc->t);
@@ -916,9 +917,9 @@ static volt_poll when_cancelled(volt_cx *cx, queueing *q) {
 // A debug build sees the address of a local.
 #define STACK_TESTS(name_, kind_)                                                            \
     ROOT_DIES_OF_A_LOCAL(name_##_on_the_stack, { int64_t rc; }) {                            \
+        VOLT_BEGIN(cx, s);                                                                   \
         thing t;                                                                             \
         seat mine;                                                                           \
-        VOLT_BEGIN(cx, s);                                                                   \
         thing_init(&t, kind_);                                                               \
         seat_take(&mine, &t, 0);                                                             \
         VOLT_AWAIT(s->rc, thing_wait(cx, &t, &mine));                                        \

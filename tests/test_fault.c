@@ -77,6 +77,11 @@ static int fails(int call) {
 #define fault_openat openat
 #define fault_pread pread
 #define fault_pwrite pwrite
+#define fault_fstat fstat
+#define fault_ioctl ioctl
+#define fault_isatty isatty
+#define fault_mincore mincore
+#define fault_pthread_setcancelstate pthread_setcancelstate
 #define fault_stat stat
 #define VOLT_GETPID() getpid()
 #define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
@@ -183,6 +188,15 @@ static ssize_t fault_read(int fd, void *buf, size_t n) {
     int what = fails(kind == FD_EVENT ? C_read_event : kind == FD_FILE ? C_read_file : C_read_data);
     if (what == SHORT) n = shorten(fd, n);
     return what == FAIL ? -1 : read(fd, buf, n);
+}
+// Sockets are read by these two, and counted as what they stand for.
+static ssize_t fault_recv(int fd, void *buf, size_t n, int flags) {
+    int what = fails(C_read_data);
+    if (what == SHORT) n = shorten(fd, n);
+    return what == FAIL ? -1 : recv(fd, buf, n, flags);
+}
+static ssize_t fault_recvmsg(int fd, struct msghdr *m, int flags) {
+    return fails(C_readv) ? -1 : recvmsg(fd, m, flags);
 }
 // EAGAIN on an eventfd means that its counter is full: make it so.
 static ssize_t fault_write(int fd, const void *buf, size_t n) {

@@ -341,3 +341,46 @@ ROOT_TEST(groups_in_groups, { volt_group g; int n_ended, rc; }) {
     CHECK_EQ(READ(s->n_ended), 1 + 3 + 9 + 27 + 81);
     VOLT_END(0);
 }
+#if UINTPTR_MAX > UINT32_MAX // else states are aligned to 16, and more does not compile
+enum { ALIGNED_STATES = 140 };
+typedef struct {
+    volt_frame frame;
+    volt_event *go;
+    __attribute__((aligned(64))) char line[64];
+} aligned_64;
+typedef struct {
+    volt_frame frame;
+    volt_event *go;
+    __attribute__((aligned(32))) char half[64];
+    char more[64];
+} aligned_32;
+static volt_poll aligned_64_run(volt_cx *cx, void *arg) {
+    aligned_64 *a = arg;
+    VOLT_BEGIN(cx, a);
+    CHECK_EQ((uintptr_t)a % 64, 0);
+    VOLT_AWAIT(volt_event_wait(cx, a->go));
+    VOLT_END(0);
+}
+static volt_poll aligned_32_run(volt_cx *cx, void *arg) {
+    aligned_32 *a = arg;
+    VOLT_BEGIN(cx, a);
+    CHECK_EQ((uintptr_t)a % 32, 0);
+    VOLT_AWAIT(volt_event_wait(cx, a->go));
+    VOLT_END(0);
+}
+ROOT_TEST_1(group_keeps_the_alignment_of_its_states, { volt_group g; volt_event go; int i, rc; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < ALIGNED_STATES; s->i++) { // all alive at once
+        aligned_64 a = { .go = &s->go };
+        aligned_32 b = { .go = &s->go };
+        GROUP_SPAWN(&s->g, aligned_64_run, a);
+        GROUP_SPAWN(&s->g, aligned_32_run, b);
+        SPAWN(NULL, aligned_64_run, a);
+        SPAWN(NULL, aligned_32_run, b);
+    }
+    volt_event_set(&s->go);
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+#endif

@@ -119,8 +119,8 @@ typedef struct {
 } yielder;
 static volt_poll yielder_run(volt_cx *cx, void *arg) {
     yielder *y = arg;
-    int rc = 0;
     VOLT_BEGIN(cx, y);
+    int rc;
     for (;;) {
         COUNT(*y->n);
         VOLT_AWAIT(rc, volt_yield(cx));
@@ -158,6 +158,17 @@ TEST(events_and_timers_are_served_between_short_steps) {
     CHECK_EQ(write(fd[1], "x", 1), 1);
     while (got < 0) CHECK_EQ(volt_rt_step(rt, 2), 2);
     CHECK_EQ(close(fd[1]), 0);
+    destroy(rt);
+}
+TEST(steps_of_one_poll_serve_what_comes_from_outside) {
+    enum { STEPS = 2000 };
+    volt_rt *rt = guest_on(1);
+    int n = 0, n_ended = 0, i;
+    RT_SPAWN(rt, NULL, yielder_run, (yielder){ .n = &n });
+    for (i = 0; i < STEPS; i++) CHECK_EQ(volt_rt_step(rt, 1), 1);
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = 0, .n_ended = &n_ended });
+    for (i = 0; i < STEPS && READ(n_ended) == 0; i++) CHECK_EQ(volt_rt_step(rt, 1), 1);
+    CHECK_EQ(READ(n_ended), 1);
     destroy(rt);
 }
 // What a poll takes decides when it looks around: what the application does in between is no poll.

@@ -250,8 +250,8 @@ ROOT_TEST_1(fd_reuse_same_batch, {
     volt__fd *e;
     struct epoll_event ev;
 }) {
-    volt__chain c;
     VOLT_BEGIN(cx, s);
+    volt__chain c;
     open_pair(s->a);
     s->e = volt__fd_get(&cx->rt_->fds, s->a[0]);
     SPAWN(&s->h, reader_run, (reader){ .fd = s->a[0] });
@@ -281,8 +281,8 @@ ROOT_TEST_1(fd_reuse_same_batch, {
 
 // Fails without the EPOLL_CTL_DEL in volt__fd_retire.
 ROOT_TEST_1(dup_then_close, { int fd[2], copy; volt_handle h; int64_t rc; }) {
-    struct epoll_event ev;
     VOLT_BEGIN(cx, s);
+    struct epoll_event ev;
     open_pair(s->fd);
     SPAWN(&s->h, reader_run, (reader){ .fd = s->fd[0] });
     VOLT_AWAIT(volt_yield(cx));
@@ -335,12 +335,12 @@ static void check_mod_enoent(volt_rt *rt, volt__task *t) {
     memset(&n, 0, sizeof n);
     open_pair(fd);
     volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
-    CHECK_EQ(volt__fd_wait_foreign(&rt->fds, e, fd[0], 0, VOLT__RD, &n, t), 1);
+    CHECK_EQ(volt__fd_wait_foreign(&rt->fds, e, fd[0], 0, VOLT__RD, NULL, &n, t), 1);
     check_wakes(rt, fd[1], &n, t);
     close(fd[0]);
     open_pair(other);
     CHECK_EQ(other[0], fd[0]);
-    CHECK_EQ(volt__fd_wait_foreign(&rt->fds, e, fd[0], 0, VOLT__RD, &n, t), 1);
+    CHECK_EQ(volt__fd_wait_foreign(&rt->fds, e, fd[0], 0, VOLT__RD, NULL, &n, t), 1);
     check_wakes(rt, other[1], &n, t);
     volt_rt_close(rt, fd[0]);
     close(fd[1]);
@@ -399,7 +399,7 @@ TEST(ready_tick_wrap) {
         (void)volt__turn(rt->workers[0], 0, 0);
         CHECK_EQ(e->seq, UINT32_MAX + events[i]);
         CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, seen, &n, t), 0); // try again
-        volt__fd_drained(e, VOLT__RD, seen.seq); // no more does a short read clear it
+        volt__fd_drained(e, VOLT__RD, seen.seq, "", 1, 1); // no more does a short read clear it
         CHECK(!volt__fd_is_known_empty(e, VOLT__RD));
     }
     volt_rt_close(rt, fd[0]);

@@ -30,7 +30,7 @@ typedef struct {
     int n_calls, n_in, is_open;
 } resolver;
 static resolver names;
-static unsigned ports[VOLT_DIAL_MAX]; // of 127.0.0.1, for "dial.test"
+static unsigned ports[16]; // of 127.0.0.1, for "dial.test"
 static int n_ports;
 
 static int answer(const char *const *hosts, const unsigned *port, int n, const char *service,
@@ -60,6 +60,11 @@ static int test_getaddrinfo(const char *host, const char *service, const struct 
     CHECK_EQ(hints->ai_socktype, SOCK_STREAM);
     COUNT(names.n_calls);
     if (strcmp(host, "3.test") == 0) return answer(many, NULL, 3, service, list);
+    if (strcmp(host, "dead6.test") == 0) { // as many of one family as were once tried in all
+        static const char *const hosts[] = { "::1", "::1", "::1", "::1", "::1", "::1", "::1", "::1",
+                                             "127.0.0.1" };
+        return answer(hosts, ports, 9, service, list);
+    }
     if (strcmp(host, "dial.test") == 0) return answer(NULL, ports, n_ports, service, list);
     if (strcmp(host, "again.test") == 0) return EAI_AGAIN;
     if (strcmp(host, "memory.test") == 0) return EAI_MEMORY;
@@ -418,8 +423,8 @@ typedef struct {
 } dialler;
 static volt_poll dialler_run(volt_cx *cx, void *arg) {
     dialler *d = (dialler *)arg;
-    volt_addr a;
     VOLT_BEGIN(cx, d);
+    volt_addr a;
     VOLT_AWAIT(d->fd, volt_within(cx, &d->limit, d->at_most,
                                   volt_tcp_connect(cx, &d->dial, "dial.test", "80")));
     if (d->fd < 0) VOLT_RETURN(d->fd);
@@ -436,6 +441,43 @@ static int64_t dial(int n, int *port) {
     int rc = run_on(1, dialler_run, &d);
     *port = d.port;
     return rc;
+}
+typedef struct {
+    volt_frame frame;
+    volt_dial dial;
+    int64_t fd;
+} reacher;
+static volt_poll reacher_run(volt_cx *cx, void *arg) {
+    reacher *r = (reacher *)arg;
+    VOLT_BEGIN(cx, r);
+    VOLT_AWAIT(r->fd, volt_tcp_connect(cx, &r->dial, "dead6.test", "80"));
+    if (r->fd >= 0) volt_close(cx, (int)r->fd);
+    VOLT_END(r->fd < 0 ? r->fd : 0);
+}
+TEST(many_dead_addresses_of_one_family_do_not_hide_the_other) {
+    static reacher r;
+    memset(&r, 0, sizeof r);
+    unsigned open_port, bad = closed_port();
+    int fd = listen_on(&open_port, 16);
+    for (int i = 0; i < 9; i++) ports[i] = i == 8 ? open_port : bad;
+    CHECK_EQ(run_on(1, reacher_run, &r), 0);
+    close(fd);
+}
+TEST(families_come_in_turn_each_in_its_order) {
+    static volt__query q;
+    static const char *const all[] = { "[::1]:1", "[::1]:2", "127.0.0.1:3", "[::1]:4",
+                                       "127.0.0.1:5", "[::1]:6" };
+    static const int in_turn[] = { 1, 3, 2, 5, 4, 6 };
+    volt_addr out[6];
+    q.rc = 6;
+    for (int i = 0; i < 6; i++) CHECK_EQ(volt_addr_parse(&q.addr[i], all[i]), 0);
+    for (int64_t cap = 0; cap <= 6; cap++) {
+        CHECK_EQ(volt__resolve_answer(&q, out, (size_t)cap, 1), cap);
+        for (int i = 0; i < cap; i++) CHECK_EQ(volt_addr_port(&out[i]), in_turn[i]);
+    }
+    q.rc = 2; // of one family
+    CHECK_EQ(volt__resolve_answer(&q, out, 6, 1), 2);
+    CHECK_EQ(volt_addr_port(&out[1]), 2);
 }
 TEST(the_first_that_connects_is_it) {
     int port;
@@ -524,12 +566,12 @@ TEST(a_cancelled_attempt_is_not_followed_by_another) {
     CHECK_EQ(w.dialler.dial.n_started_, 1);
 }
 // Somebody writes into the memory of one that waits.
-TEST_DIES(an_overwritten_dial_is_found, "frame not zeroed, or not the function's own") {
+TEST_DIES(an_overwritten_dial_is_found, "its frame is not zeroed or not its own") {
     static watched w;
     w.watcher.spoilt = &w.dialler.dial.frame;
     run_watched(&w);
 }
-TEST_DIES(an_overwritten_attempt_is_found, "frame not zeroed, or not the function's own") {
+TEST_DIES(an_overwritten_attempt_is_found, "its frame is not zeroed or not its own") {
     static watched w;
     w.watcher.spoilt = &w.dialler.dial.attempt_[0].frame;
     run_watched(&w);

@@ -1147,6 +1147,84 @@ ROOT_TEST(pollset, {
     close(s->b[0]);
     VOLT_END(0);
 }
+// Of vectors what the kernel refuses is refused, and no error is taken for the end of the stream.
+enum { MANY_PARTS = 1500 };
+ROOT_TEST_1(vectors_that_the_kernel_cannot_take, {
+    pairing p;
+    int64_t n;
+    char buf[MANY_PARTS];
+    struct iovec two[2], many[MANY_PARTS];
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    CHECK_EQ(write(s->p.left, "x", 1), 1);
+    VOLT_AWAIT(s->n, volt_readable(cx, s->p.right));
+    s->two[0] = (struct iovec){ s->buf, SIZE_MAX };
+    s->two[1] = (struct iovec){ s->buf, 1 }; // the sum is 0
+    VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, s->two, 2));
+    CHECK(s->n < 0);
+    VOLT_AWAIT(s->n, volt_writev(cx, s->p.right, s->two, 2));
+    CHECK(s->n < 0);
+    VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, NULL, 2));
+    CHECK_EQ(s->n, -EFAULT);
+    VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, NULL, -2));
+    CHECK_EQ(s->n, -EINVAL);
+    VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, NULL, 0));
+    CHECK_EQ(s->n, 0);
+    for (int i = 0; i < MANY_PARTS; i++) s->many[i] = (struct iovec){ s->buf + i, 1 };
+    VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, s->many, MANY_PARTS));
+    CHECK_EQ(s->n, 1);
+    VOLT_AWAIT(s->n, volt_writev(cx, s->p.left, s->many, MANY_PARTS));
+    CHECK_EQ(s->n, 1024); // a short write, as it may be
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+// The peer has shut down its writing side: that is not the end of both, and is told if asked for.
+ROOT_TEST_1(pollset_tells_a_half_closed_peer_from_one_that_is_gone, {
+    pairing p;
+    volt_pollset set;
+    volt_pollev ev[2];
+    int64_t n;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    CHECK_EQ(volt_pollset_open(&s->set), 0);
+    CHECK_EQ(volt_pollset_set(&s->set, s->p.left, VOLT_IN), 0);
+    CHECK_EQ(volt_shut(s->p.right, 0, 1), 0);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 2));
+    CHECK_EQ(s->n, 1);
+    check_event(&s->ev[0], s->p.left, VOLT_IN);
+    CHECK_EQ(volt_pollset_set(&s->set, s->p.left, VOLT_RDHUP), 0);
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 2));
+    CHECK_EQ(s->n, 1);
+    check_event(&s->ev[0], s->p.left, VOLT_RDHUP);
+    CHECK_EQ(volt_shut(s->p.left, 0, 1), 0);
+    CHECK_EQ(volt_shut(s->p.left, 1, 1), 0); // has ended already: no error
+    VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 2));
+    CHECK_EQ(s->n, 1);
+    check_event(&s->ev[0], s->p.left, VOLT_RDHUP | VOLT_HUP);
+    CHECK_EQ(volt_pollset_wait_sync(&s->set, s->ev, 2, 0), -EDEADLK);
+    volt_pollset_close(cx, &s->set);
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
+TEST(pollset_is_waited_for_on_a_plain_thread) {
+    volt_pollset set = { 0 };
+    volt_pollev ev[2];
+    CHECK_EQ(volt_pollset_wait_sync(&set, ev, 2, 0), -EINVAL);
+    CHECK_EQ(volt_pollset_open(&set), 0);
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    CHECK_EQ(volt_pollset_set(&set, fd, VOLT_IN), 0);
+    CHECK_EQ(volt_pollset_wait_sync(&set, ev, 0, 0), -EINVAL);
+    volt_time start = volt_now();
+    CHECK_EQ(volt_pollset_wait_sync(&set, ev, 2, VOLT_MS(3)), -ETIMEDOUT);
+    CHECK(volt_now() - start >= VOLT_MS(3));
+    CHECK_EQ(eventfd_write(fd, 1), 0);
+    CHECK_EQ(volt_pollset_wait_sync(&set, ev, 2, VOLT_NEVER), 1);
+    check_event(&ev[0], fd, VOLT_IN);
+    close(fd);
+    close(set.epfd_ - 1);
+}
 // As many as are ready, in portions.
 ROOT_TEST_1(pollset_of_many, { volt_pollset set; int fd[70]; volt_pollev ev[80]; int64_t n; }) {
     VOLT_BEGIN(cx, s);

@@ -7,13 +7,17 @@
 
 enum { WORKERS = 4, ANY = VOLT__ANYONE };
 
-static volt_rt *create_placed(volt_placement placement, uint32_t workers) {
+static volt_rt *create_watched(volt_placement placement, uint32_t workers, uint32_t watch_us) {
     volt_config c = test_config(workers);
     volt_rt *rt = NULL;
     c.placement = placement;
     c.start_all = workers > 1;
+    c.watch_us = watch_us;
     CHECK_EQ(volt_create(&c, &rt), 0);
     return rt;
+}
+static volt_rt *create_placed(volt_placement placement, uint32_t workers) {
+    return create_watched(placement, workers, test_config(workers).watch_us);
 }
 static uint32_t count_parked(const volt_rt *rt) {
     uint32_t n = 0;
@@ -401,31 +405,54 @@ static void check_loads(const volt_rt *rt, traffic *t, int n_producers) {
     COUNT(t->quiet);
     COUNT(t->freeze);
 }
-static int has_placed_and_stolen(volt_rt *rt) {
+enum { PRODUCERS = 3 };
+static void start_producers(producer *p, pthread_t thread[PRODUCERS]) {
+    WRITE(p->t->stop, 0);
+    for (int i = 0; i < PRODUCERS; i++) thread[i] = start_thread(produce, p);
+}
+static void stop_producers(producer *p, pthread_t thread[PRODUCERS]) {
+    WRITE(p->t->stop, 1);
+    for (int i = 0; i < PRODUCERS; i++) join_thread(thread[i]);
+}
+// What is in the inbox of a held worker ends only if it is stolen or rescued.
+static void empty_by_others(producer *p, pthread_t thread[PRODUCERS]) {
+    gate one, others;
+    hold(p->rt, &one, 1);
+    hold(p->rt, &others, WORKERS - 1);
+    start_producers(p, thread);
+    UNTIL(READ(p->t->n_spawned) - READ(p->t->n_ended) >= BACKLOG);
+    stop_producers(p, thread);
+    release(&others);
+    UNTIL(READ(p->t->n_ended) == READ(p->t->n_spawned));
+    release(&one);
+}
+static void check_moving_loads(volt_placement placement, uint32_t watch_us) {
+    enum { ROUNDS = 100 };
+    traffic t;
+    pthread_t thread[PRODUCERS];
+    memset(&t, 0, sizeof t);
+    volt_rt *rt = create_watched(placement, WORKERS, watch_us);
+    producer all = { rt, &t };
+    start_producers(&all, thread);
+    for (int round = 0; round < ROUNDS; round++) {
+        int n = READ(t.n_spawned);
+        check_loads(rt, &t, PRODUCERS);
+        UNTIL(READ(t.n_spawned) - n > 50);
+    }
+    stop_producers(&all, thread);
+    UNTIL(READ(t.n_ended) == READ(t.n_spawned));
+    empty_by_others(&all, thread);
+    UNTIL(count_parked(rt) == WORKERS);
+    for (uint32_t i = 0; i < WORKERS; i++) CHECK_EQ(volt__load_of(rt, i), 0);
     volt_counters c = stats_of(rt);
-    return c.placed > 0 && c.steals > 0;
+    CHECK(c.placed > 0);
+    CHECK(c.steals + (watch_us == UINT32_MAX ? 0 : c.rescued) > 0);
+    destroy(rt);
 }
 TEST_OF_THREADS(loads_are_exact_whenever_nothing_moves) {
-    enum { PRODUCERS = 3, ROUNDS = 100 };
     for (int p = VOLT_PLACE_TWO; p <= VOLT_PLACE_LEAST; p++) {
-        traffic t;
-        pthread_t thread[PRODUCERS];
-        memset(&t, 0, sizeof t);
-        volt_rt *rt = create_placed((volt_placement)p, WORKERS);
-        producer all = { rt, &t };
-        for (int i = 0; i < PRODUCERS; i++) thread[i] = start_thread(produce, &all);
-        // at least; and until there was each way from an inbox to a worker
-        for (int round = 0; round < ROUNDS || !has_placed_and_stolen(rt); round++) {
-            int n = READ(t.n_spawned);
-            check_loads(rt, &t, PRODUCERS);
-            UNTIL(READ(t.n_spawned) - n > 50);
-        }
-        WRITE(t.stop, 1);
-        for (int i = 0; i < PRODUCERS; i++) join_thread(thread[i]);
-        UNTIL(READ(t.n_ended) == READ(t.n_spawned));
-        UNTIL(count_parked(rt) == WORKERS);
-        for (uint32_t i = 0; i < WORKERS; i++) CHECK_EQ(volt__load_of(rt, i), 0);
-        destroy(rt);
+        check_moving_loads((volt_placement)p, test_config(1).watch_us);
+        check_moving_loads((volt_placement)p, UINT32_MAX);
     }
 }
 

@@ -403,7 +403,8 @@ TEST(handle_that_outlives_the_run) {
     hands_out s = { .h = &h };
     volt_config c = test_config(2);
     CHECK_EQ(volt_run(&c, hands_out_run, &s), 0);
-    CHECK_EQ(test_log.n[VOLT_LOG_HANDLE_LEAKED], 1);
+    CHECK_EQ(test_log.n[VOLT_LOG_HANDLE_LEAKED], 2); // how many, and where the one was spawned
+    CHECK(strstr(test_log.text[VOLT_LOG_HANDLE_LEAKED], __FILE__));
     CHECK_EQ(volt_try_join(&h, &value), 0); // its memory is still there
     CHECK_EQ(value, 3);
     test_pass_and_exit();
@@ -905,3 +906,81 @@ TEST(signals_go_to_the_application) {
     }
     destroy(rt);
 }
+
+// A caller that was built with an older, smaller struct keeps working; a larger one does not.
+TEST(smaller_config_of_an_older_header_is_accepted) {
+    volt_config c = test_config(1), e;
+    volt_rt *rt = NULL;
+    c.seed = 77;
+    c.drain = -1; // behind it: not looked at
+    c.size = offsetof(volt_config, drain);
+    c.log.fn = NULL;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    volt_effective_config(rt, &e);
+    CHECK(e.size == sizeof e && e.seed == 77 && e.workers == 1 && e.drain == 0 && !e.log.fn);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(volt_destroy(rt), 0);
+    c.size = 3;
+    CHECK_EQ(volt_create(&c, &rt), -EINVAL);
+    c.size = sizeof c + 1;
+    CHECK_EQ(volt_create(&c, &rt), -EINVAL);
+}
+TEST(event_interval_holds_from_the_start) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    volt__worker *w = NULL;
+    c.event_interval = 1;
+    CHECK_EQ(volt__rt_create(&c, &rt), 0);
+    CHECK_EQ(volt__worker_create(rt, 0, &w), 0);
+    CHECK(w->event_every == 1 && w->event_due == 1);
+    rt->started = 1;
+    volt__rt_free(rt);
+}
+static void spawn_wrongly(volt_cx *cx) {
+    giver wrong = { .value = 1 };
+    wrong.frame.node_.pc_ = 5;
+    CHECK_EQ(VOLT_SPAWN(cx, NULL, giver_run, wrong), -EINVAL);
+    CHECK(strstr(test_log.text[VOLT_LOG_FRAME_NOT_ZERO], __FILE__ ":"));
+    CHECK_EQ(VOLT_RT_SPAWN(cx->rt_, NULL, giver_run, wrong), -EINVAL);
+    CHECK_EQ(volt_spawn(cx, NULL, giver_run, &wrong, 3), -EINVAL);
+    CHECK_EQ(test_log.n[VOLT_LOG_FRAME_NOT_ZERO], 3);
+}
+static volt_poll spawns_wrongly_run(volt_cx *cx, void *arg) {
+    giver *s = arg;
+    VOLT_BEGIN(cx, s);
+    spawn_wrongly(cx);
+    VOLT_END(0);
+}
+TEST(refused_spawn_is_logged_with_its_line) {
+    static giver s;
+    CHECK_EQ(run_on(1, spawns_wrongly_run, &s), 0);
+    s.frame.node_.key_ = 1; // of the last run
+    CHECK_EQ(run_on(1, spawns_wrongly_run, &s), -EINVAL);
+    CHECK_EQ(test_log.n[VOLT_LOG_FRAME_NOT_ZERO], 4);
+}
+#if VOLT_STACK_FILL > 0
+// A local that an await loses does not keep its value by luck: the stack is overwritten before each
+// poll of a debug build.
+#  pragma GCC diagnostic ignored "-Wjump-misses-init"
+typedef struct {
+    volt_frame frame;
+    int seen, rc;
+} loses_a_local;
+static volt_poll loses_a_local_run(volt_cx *cx, void *arg) {
+    loses_a_local *s = arg;
+    VOLT_BEGIN(cx, s);
+    volatile int lost;
+    lost = 42;
+    VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(1)));
+    s->seen = lost;
+    VOLT_END(0);
+}
+TEST(lost_local_is_never_right_by_luck) {
+    for (int i = 0; i < 20; i++) {
+        loses_a_local s;
+        memset(&s, 0, sizeof s);
+        CHECK_EQ(run_on(1, loses_a_local_run, &s), 0);
+        CHECK_EQ(s.seen, (int)0xa5a5a5a5);
+    }
+}
+#endif

@@ -476,8 +476,8 @@ TEST(options_that_a_socket_refuses) {
     CHECK_EQ(volt_set_keepalive(fd, 1, 1, 1 << 30), -EINVAL);
     CHECK_EQ(volt_set_keepalive(-1, 1, 1, 1), -EBADF);
     CHECK_EQ(volt_shut(fd, 0, 0), -EINVAL);
-    CHECK_EQ(volt_shut(fd, 1, 0), -ENOTCONN);
-    CHECK_EQ(volt_shut(fd, 0, 1), -ENOTCONN);
+    CHECK_EQ(volt_shut(fd, 1, 0), 0); // not connected any more, or yet
+    CHECK_EQ(volt_shut(fd, 0, 1), 0);
     CHECK_EQ(close(fd), 0);
     int pair[2];
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);

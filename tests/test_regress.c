@@ -238,8 +238,8 @@ ROOT_TEST(passed_descriptors_hide_nothing_behind_them, { volt_handle h; int fd[2
 // took the number for one whose file it knows
 
 ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char byte; }) {
-    volt__io io;
     VOLT_BEGIN(cx, s);
+    volt__io io;
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, s->fd), 0);
     volt__fd *e = volt__fd_get(&cx->rt_->fds, s->fd[0]);
     volt__io_init(&io, VOLT__OP_READ, s->fd[0], &s->byte, 1, 0);

@@ -78,7 +78,7 @@ static void make_work(volt_cx *cx, task *s) {
 }
 static volt_poll stuck_run(volt_cx *cx, void *arg) {
     task *s = arg;
-    try_ *t = s->try;
+    try_ *const t = s->try;
     VOLT_BEGIN(cx, s);
     volt_time made = volt_now() + s->delay;
     WRITE(t->stuck_on, 1 + index_of(cx));

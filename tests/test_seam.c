@@ -91,6 +91,8 @@ static long played_syscall(long number, ...) {
         of_syscall.n = (int)va_arg(ap, size_t);
         of_syscall.flags = va_arg(ap, unsigned);
         if (!of_syscall.error) memcpy(bits, &random, sizeof random);
+    } else if (number == SYS_membarrier) {
+        of_syscall.op = va_arg(ap, int);
     } else {
         (void)va_arg(ap, int);
         (void)va_arg(ap, struct epoll_event *);
@@ -389,6 +391,36 @@ TEST(random_bits_are_the_kernels) {
     of_syscall.error = ENOSYS;
     uint64_t first = volt__sys_random();
     CHECK(first != RANDOM_BITS && first != 0 && first != volt__sys_random());
+}
+TEST(a_barrier_gives_0_or_its_error) {
+    CHECK_EQ(volt__sys_membarrier(VOLT__BARRIER), 0);
+    CHECK_EQ(of_syscall.op, VOLT__BARRIER);
+    of_syscall.error = EPERM;
+    CHECK_EQ(volt__sys_membarrier(VOLT__BARRIER), -EPERM);
+}
+// Then fences stand where the barrier would have spared them.
+TEST_OF_THREADS(a_biased_lock_works_where_the_barrier_is_refused) {
+    volt__biased b = { 0 };
+    of_syscall.error = ENOSYS;
+    volt__barrier_prepare();
+    CHECK_EQ(of_syscall.op, VOLT__BARRIER_REGISTER);
+    CHECK(!volt__has_barrier());
+    volt__biased_lock(&b);
+    CHECK_EQ(volt__biased_revoke(&b), 0); // it is held
+    volt__biased_unlock(&b);
+    CHECK_EQ(volt__biased_revoke(&b), 1);
+    CHECK_EQ(volt__biased_revoke(&b), 0); // revoked already
+    volt__biased_restore(&b);
+    of_syscall.error = 0;
+    volt__barrier_prepare();
+    CHECK(volt__has_barrier());
+    int n = of_syscall.n_calls;
+    volt__barrier_prepare(); // registered once
+    CHECK_EQ(of_syscall.n_calls, n);
+    volt__biased_lock(&b);
+    volt__biased_unlock(&b);
+    CHECK_EQ(volt__biased_revoke(&b), 1);
+    volt__biased_restore(&b);
 }
 TEST(a_broken_pipe_blocks_its_signal_alone) {
     volt__sigpipe p;

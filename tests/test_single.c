@@ -191,8 +191,8 @@ static volt_poll until_woken(volt_cx *cx, sleeper *s) {
 }
 static volt_poll sleeper_run(volt_cx *cx, void *arg) {
     sleeper *s = (sleeper *)arg;
-    int64_t n;
     VOLT_BEGIN(cx, s);
+    int64_t n;
     VOLT_AWAIT(n, until_woken(cx, s));
     VOLT_END(n);
 }

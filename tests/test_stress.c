@@ -489,7 +489,7 @@ static volt_poll my_turn(const couple *c, int me) {
 }
 static volt_poll partner_run(volt_cx *cx, void *arg) {
     partner *p = arg;
-    couple *c = p->c;
+    couple *const c = p->c;
     VOLT_BEGIN(cx, p);
     c->waker[p->me] = volt_waker_retain(cx);
     WRITE(c->is_known[p->me], 1);

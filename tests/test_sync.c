@@ -456,8 +456,8 @@ static volt_poll ask_a_job(volt_cx *cx, boss *b, int kind) {
         VOLT_END(0);                                                                               \
     }                                                                                              \
     ROOT_DIES_OF_A_LOCAL(name_##_on_the_stack, { int64_t rc; }) {                                  \
-        object o;                                                                                  \
         VOLT_BEGIN(cx, s);                                                                         \
+        object o;                                                                                  \
         object_init(&o, kind_);                                                                    \
         if (kind_ == COND) CHECK_EQ(volt_mutex_try_lock(&o.mutex), 0);                             \
         VOLT_AWAIT(s->rc, object_wait(cx, &o));                                                    \

@@ -953,6 +953,33 @@ ROOT_TEST(notify_one_last_all, { place p; awaiter a; int64_t rc; int i; }) {
     CHECK_EQ(volt_notify_try_wait(&s->p.n), -EAGAIN);
     VOLT_END(0);
 }
+// A notification that a cancelled wait gives back goes on from the same end of the line.
+ROOT_TEST_1(notify_last_that_is_cancelled_goes_to_the_last_but_one, {
+    place p;
+    awaiter a;
+    int64_t rc;
+    int i;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 4; s->i++) {
+        ENTER(s->i, WAIT_NOTIFY, 0);
+        UNTIL_WAITING(s->p.n, s->i + 1);
+    }
+    volt_notify_last(&s->p.n);
+    volt_cancel(&s->p.h[3]);
+    ENDED(3, -ECANCELED);
+    IS_IN(2);
+    GO(2);
+    ENDED(2, 0);
+    volt_notify_one(&s->p.n);
+    volt_cancel(&s->p.h[0]);
+    ENDED(0, -ECANCELED);
+    IS_IN(1);
+    GO(1);
+    ENDED(1, 0);
+    CHECK_EQ(volt_notify_try_wait(&s->p.n), -EAGAIN);
+    VOLT_END(0);
+}
 // All who wait now, in order, and nobody later.
 ROOT_TEST_1(notify_all_and_who_comes_later, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
@@ -1276,8 +1303,9 @@ TEST(cond_keeps_its_mutex_in_a_single_thread) {
 }
 #endif
 ROOT_DIES_OF_A_LOCAL(cond_with_a_mutex_on_the_stack, { volt_cond c; int rc; }) {
-    volt_mutex m = VOLT_MUTEX_INIT;
     VOLT_BEGIN(cx, s);
+    volt_mutex m;
+    m = (volt_mutex)VOLT_MUTEX_INIT;
     CHECK_EQ(volt_mutex_try_lock(&m), 0);
     VOLT_AWAIT(s->rc, volt_cond_wait(cx, &s->c, &m));
     VOLT_END(0);

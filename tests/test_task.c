@@ -1121,3 +1121,47 @@ ROOT_TEST(task_that_nobody_can_wake_is_named, { volt_handle h; int64_t rc; }) {
     CHECK(strstr(test_log.text[VOLT_LOG_NEVER_WAKES], "test_task.c"));
     VOLT_END(0);
 }
+
+ROOT_TEST_1(interval_without_a_period_gives_an_error, { volt_interval iv; int64_t n; int i; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->n, volt_interval_next(cx, &s->iv)); // zeroed
+    CHECK_EQ(s->n, -EINVAL);
+    for (s->i = 0; s->i < 2; s->i++) {
+        volt_interval_init(&s->iv, s->i ? INT64_MIN : 0);
+        VOLT_AWAIT(s->n, volt_interval_next(cx, &s->iv));
+        CHECK_EQ(s->n, -EINVAL);
+    }
+    VOLT_END(0);
+}
+// What is inside may give -ETIMEDOUT, too.
+typedef struct {
+    volt_frame frame;
+    int rc;
+} late_child;
+static volt_poll late_child_run(volt_cx *cx, void *arg) {
+    late_child *c = arg;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->rc, volt_sleep(cx, VOLT_MS(1)));
+    VOLT_END(c->rc < 0 ? c->rc : -ETIMEDOUT);
+}
+ROOT_TEST_1(timer_tells_its_own_limit_from_an_error_inside, {
+    late_child child;
+    volt_timer limit;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK(!volt_timer_fired(&s->limit));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_S(10), late_child_run(cx, &s->child)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK(!volt_timer_fired(&s->limit));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1), volt_never(cx)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK(volt_timer_fired(&s->limit));
+    VOLT_AWAIT(s->rc, volt_before(cx, &s->limit, volt_now() - 1, volt_never(cx)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK(volt_timer_fired(&s->limit));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1), volt_yield(cx)));
+    CHECK_EQ(s->rc, 0);
+    CHECK(!volt_timer_fired(&s->limit));
+    VOLT_END(0);
+}

@@ -461,8 +461,8 @@ typedef struct {
 } stuck;
 static volt_poll stuck_run(volt_cx *cx, void *arg) { // until its worker's timers have been fired
     stuck *b = (stuck *)arg;
-    volt_counters c;
     VOLT_BEGIN(cx, b);
+    volt_counters c;
     for (int i = 0; i < 3; i++)
         SPAWN(NULL, napper_run, (napper){ .d = VOLT_MS(2), .n_ended = b->n_ended });
     for (b->i = 0; b->i < 3; b->i++) VOLT_AWAIT(b->rc, volt_yield(cx));

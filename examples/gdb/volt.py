@@ -11,7 +11,8 @@
 The words are those of volt_dump, and more: ID and NAME are a task's there, its function or what
 volt_name gave it, which then stands in the place of where it was spawned, too. AT is the innermost
 await: "a.c:7 < 30 < 52" was awaited at line 30, and that at line 52. AGE and SINCE count to the
-youngest tick of the workers: both are longer if all sleep. LEFT is the time until a timer.
+last look of any worker at the clock: both are longer if all sleep. LEFT is the time from then until
+a timer.
 `created` has not been started, `queued` without a place is on its way to one, `held` has ended but
 for a handle or waker, `running in place` has lent its worker by volt_block_in_place. NODES are the
 waits, timers and links that are armed.
@@ -40,7 +41,7 @@ MACROS = {
     "VOLT__SLAB_HEAD": 128,
     "VOLT_RING_DISTANCE_BITS": 9,
     "VOLT_RING_INDEX_BITS": 32,
-    "VOLT_TICK_NS": 1000000,
+    "VOLT_TICK_NS": 62500,
 }
 # What a leaf's kind is called, and what it waits on: a descriptor, an object, or neither.
 LEAVES = {
@@ -253,13 +254,14 @@ class Runtime:
         self.workers = [
             Worker(self, workers[i].dereference(), threads) for i in range(int(value["started"]))
         ]
-        self.tick = max((w.tick for w in self.workers), default=0)
+        self.ns = max((w.ns for w in self.workers), default=0)
+        self.ms = self.ns // 1000000
         self.is_traced = has_field(value["workers"].type.target().target(), "trace")
         self.find_layouts()
         self.places = {}
         self.find_queued()
         for w in self.workers:
-            w.check_tick()
+            w.check_clock()
 
     def __getitem__(self, name):
         if self.constants[name] is None:
@@ -344,8 +346,9 @@ class Runtime:
                 return Task(self, at, raw, slab["slot_size"], name) if is_alive else None
         return next((t for t in self.walk() if t.state_address() == address), None)
 
-    def seconds(self, ticks):
-        return ticks * self["VOLT_TICK_NS"] / 1e9
+    def until(self, tick):
+        """Seconds from the last look at the clock."""
+        return (tick * self["VOLT_TICK_NS"] - self.ns) / 1e9
 
     def title(self):
         v = self.value
@@ -369,7 +372,7 @@ class Worker:
         self.rt, self.value = rt, value
         self.index = int(value["index"])
         self.thread = threads.get(int(value.address))
-        self.tick = int(value["tick"])
+        self.ns = int(value["last"]) - int(rt.value["epoch"])  # its last look at the clock
         self.task = int(value["cx"]["task_"])  # also after its poll
 
     def is_parked(self):
@@ -401,11 +404,16 @@ class Worker:
         """This task, as far as can be told."""
         return self.task == address and not self.is_parked() and not int(self.value["is_counted"])
 
-    def check_tick(self):
-        """While it runs or sleeps, both tell of its last look at the clock."""
-        tick = (int(self.value["last"]) - int(self.rt.value["epoch"])) // self.rt["VOLT_TICK_NS"]
-        if self.tick != tick and self.state() in ("asleep", "running"):
-            raise differs(f"worker {self.index} is at tick {self.tick}, not {tick}: VOLT_TICK_NS")
+    def check_clock(self):
+        """While it runs or sleeps, its wheel tells of its last look at the clock as well; that of a
+        stuck worker is turned further by its peers."""
+        if self.state() not in ("asleep", "running"):
+            return
+        if int(self.value["ms"]) != self.ns // 1000000:
+            raise differs(f"worker {self.index} is at {int(self.value['ms'])} ms, not {self.ns} ns")
+        tick, elapsed = self.ns // self.rt["VOLT_TICK_NS"], int(self.value["wheel"]["elapsed"])
+        if elapsed < tick or (elapsed > tick and self.state() == "asleep"):
+            raise differs(f"worker {self.index} is at tick {elapsed}, not {tick}: VOLT_TICK_NS")
 
     def tickets(self):
         """How many threads want the helm, the one at it included: 0 while it is lent to nobody."""
@@ -479,7 +487,7 @@ class Worker:
             "lifo": pointer(int(v["lifo"])),
             "spill": int(v["spill"]["len"]),
             "inbox": int(v["inbox"]["len"]),
-            "timer_s": None if due is None else rt.seconds(due - rt.tick),
+            "timer_s": None if due is None else rt.until(due),
             "task": pointer(task.address) if task else None,
             "at": self.at(task) if task else None,
             "polls": int(stats["polls"]) + int(v["slice"]) - int(v["due"]),
@@ -633,20 +641,20 @@ class Task:
         inner = frames[-1]
         is_linked = inner["state_"] & 15 == self.rt["VOLT__LINKED"]
         is_leaf = inner["kind_"] == self.rt["VOLT__LEAF_TIMER"]
-        return self.rt.seconds(inner["key_"] - self.rt.tick) if is_linked and is_leaf else None
+        return self.rt.until(inner["key_"]) if is_linked and is_leaf else None
 
     def since(self):
         """Seconds that it has waited, or None."""
         if not self.is_waiting() or not self.has_waited():
             return None
         shift = 1 if self.rt.is_traced else 0  # the lowest bit then tells wake-ups from waits
-        ticks = ((self.rt.tick << shift) - self.raw["wait_ms"]) & 0xFFFFFFFF
-        return self.rt.seconds(ticks >> shift)
+        ms = ((self.rt.ms << shift) - self.raw["wait_ms"]) & 0xFFFFFFFF
+        return (ms >> shift) / 1e3
 
     def age(self):
-        """Seconds since its spawn, which may have come after the last tick of any worker."""
-        ticks = (self.rt.tick - self.raw["spawn_ms"]) & 0xFFFFFFFF
-        return self.rt.seconds(ticks if ticks < 1 << 31 else 0)
+        """Seconds since its spawn, which may have come after the last look at the clock."""
+        ms = (self.rt.ms - self.raw["spawn_ms"]) & 0xFFFFFFFF
+        return ms / 1e3 if ms < 1 << 31 else 0.0
 
     def group(self):
         """The group that it is a member of, or 0."""

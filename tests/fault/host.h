@@ -26,7 +26,8 @@ typedef struct scenario {
 #define ON(name_, flags_) { #name_, NULL, 0, name_, NULL, flags_ }
 #define WHOLE(name_, flags_) { #name_, NULL, 0, NULL, name_, flags_ }
 
-enum { RUN, OWN, ITSELF }; // volt_run; volt_create; a program of its own
+// volt_run; volt_create; a guest of the scenario's thread; a program of its own.
+enum { RUN, OWN, GUEST, ITSELF };
 typedef struct variant {
     const scenario *s;
     int host;
@@ -95,9 +96,31 @@ static int run_task(const variant *v) {
     memset(root_state, 0, v->s->size);
     return volt_run(&c, v->s->task, root_state);
 }
+// The loop of an application: it waits for the descriptor, at most until the deadline, and steps.
+// Another worker that ends the task tells only those who join it: the loop looks each ms.
+static void step_guest(const variant *v, volt_rt *rt) {
+    struct pollfd p = { .fd = volt_rt_fd(rt), .events = POLLIN };
+    volt_time deadline = volt_rt_deadline(rt);
+    int64_t left = deadline == VOLT_NEVER ? 0 : deadline - volt_now(), ms = left / 1000000 + 1;
+    int timeout = deadline == VOLT_NEVER ? -1 : left <= 0 ? 0 : ms < 1000 ? (int)ms : 1000;
+    if (v->workers > 1 && timeout != 0) timeout = 1;
+    while (poll(&p, 1, timeout) < 0) CHECK_EQ(errno, EINTR);
+    CHECK(volt_rt_step(rt, 0) >= 0);
+}
+static int work_as_a_guest(const variant *v, volt_rt *rt) {
+    volt_handle h = { NULL };
+    int64_t value = 0;
+    int rc = volt_rt_spawn(rt, &h, v->s->task, root_state, v->s->size);
+    CHECK_EQ(rc == 0, volt_handle_is_set(&h));
+    if (rc < 0) return rc;
+    while ((rc = volt_try_join(&h, &value)) == -EAGAIN) step_guest(v, rt);
+    CHECK_EQ(rc, 0);
+    return (int)value;
+}
 static int work_on(const variant *v, volt_rt *rt) {
     if (v->s->on) return v->s->on(rt);
     memset(root_state, 0, v->s->size);
+    if (v->host == GUEST) return work_as_a_guest(v, rt);
     return volt_block_on(rt, v->s->task, root_state);
 }
 // Shutdown cannot fail and allocates nothing. With more workers one may just be starting another.
@@ -109,6 +132,7 @@ static void end(const variant *v, volt_rt *rt) {
 }
 static int run_on_own(const variant *v) {
     volt_config c = config(v->workers);
+    c.is_guest = v->host == GUEST;
     volt_rt *rt = NULL;
     start_faults();
     int rc = volt_create(&c, &rt);
@@ -133,7 +157,7 @@ static int run_twice(const variant *v) {
 // Gives what the scenario gave under faults.
 static int run_variant(const variant *v) {
     running = v;
-    int rc = v->host == OWN ? run_on_own(v) : run_twice(v);
+    int rc = v->host == OWN || v->host == GUEST ? run_on_own(v) : run_twice(v);
     check_ledger();
     return rc;
 }

@@ -37,7 +37,7 @@
 
 // ---- the kinds of calls. Those that mean several things are told apart.
 //   alloc: the allocator hook   clock: a reading   *_event: eventfds   *_file: below /proc and /sys
-//   epoll_own, epoll_watch: the ADD of an eventfd, of the watch's timer
+//   epoll_own: the ADD of an eventfd, or of a guest's timer; epoll_watch: of the watch's timer
 //   fcntl_set: F_SETFL                             getsockopt_error: SO_ERROR
 //   futex_timed: a wait with a deadline            nofile: RLIMIT_NOFILE
 //   close_file: of what openat gave                getaddrinfo_system: EAI_SYSTEM, with an errno
@@ -183,7 +183,12 @@ static void make_an_edge(int fd) {
 #define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
 #define VOLT_PANIC(text_) fail("%s", text_)
 #define VOLT_FORK_WORD() NULL // as before Linux 4.14
+#define fault_fstat fstat
+#define fault_ioctl ioctl
+#define fault_isatty isatty
 #define fault_madvise madvise
+#define fault_mincore mincore
+#define fault_pthread_setcancelstate pthread_setcancelstate
 #define VOLT_GETPID() getpid()
 
 #define FAULTY(call_, ...) (fails(C_##call_) ? -1 : call_(__VA_ARGS__))
@@ -349,6 +354,17 @@ static ssize_t fault_read(int fd, void *buf, size_t n) {
     errno = inject.f.value;
     return -1;
 }
+// Sockets are read by these two, and counted as what they stand for.
+static ssize_t fault_recv(int fd, void *buf, size_t n, int flags) {
+    int what = fails(C_read_data);
+    CHECK(flags & MSG_DONTWAIT);
+    if (what == PASS || what == SHORT)
+        return recv(fd, buf, what == SHORT ? shorten(fd, n) : n, flags);
+    if (what == ZERO) return 0;
+    if (inject.f.value == EAGAIN) make_an_edge(fd);
+    errno = inject.f.value;
+    return -1;
+}
 static ssize_t fault_write(int fd, const void *buf, size_t n) {
     int is_event = kind_of(fd) == FD_EVENT, what = fails(is_event ? C_write_event : C_write_data);
     if (what == PASS || what == SHORT) return write(fd, buf, what == SHORT ? shorten(fd, n) : n);
@@ -374,6 +390,13 @@ static ssize_t fault_readv(int fd, const struct iovec *iov, int n) {
     int what = fails_with_edge(C_readv, fd);
     if (what == SHORT) return read(fd, iov->iov_base, shorten(fd, iov->iov_len));
     return what == PASS ? readv(fd, iov, n) : -1;
+}
+static ssize_t fault_recvmsg(int fd, struct msghdr *m, int flags) {
+    int what = fails_with_edge(C_readv, fd);
+    CHECK(flags & MSG_DONTWAIT);
+    if (what == SHORT)
+        return recv(fd, m->msg_iov->iov_base, shorten(fd, m->msg_iov->iov_len), flags);
+    return what == PASS ? recvmsg(fd, m, flags) : -1;
 }
 static ssize_t fault_writev(int fd, const struct iovec *iov, int n) {
     int what = fails_with_edge(C_writev, fd);
@@ -436,7 +459,7 @@ static int fault_getsockopt(int fd, int level, int name, void *value, socklen_t 
 }
 static int epoll_call(int op, const struct epoll_event *ev) {
     if (op != EPOLL_CTL_ADD) return op == EPOLL_CTL_MOD ? C_epoll_mod : C_epoll_del;
-    if (ev->data.u64 == UINT64_MAX) return C_epoll_own;
+    if (ev->data.u64 == UINT64_MAX || ev->data.u64 == UINT64_MAX - 2) return C_epoll_own;
     return ev->data.u64 == UINT64_MAX - 1 ? C_epoll_watch : C_epoll_add;
 }
 // EEXIST, ENOENT: make it so. EINVAL is for a flag that the kernel does not know.

@@ -171,7 +171,8 @@ static int visit(void *arg) {
     if (rc < 0) return rc;
     rc = volt_join_sync(&h, VOLT_NEVER, &value);
     volt_detach(&h);
-    CHECK(rc == 0 || (rc == -EDEADLK && is_hit() && t->is_alone));
+    int is_held_up = running->host == GUEST || (is_hit() && t->is_alone); // a guest is not lent
+    CHECK(rc == 0 || (rc == -EDEADLK && is_held_up));
     return (int)value;
 }
 static int64_t travel(volt_cx *cx, int is_at_once) {

@@ -86,7 +86,7 @@ def check_times(rows):
         check(f"since: {r}", r["since_s"] is None or 0.59 < r["since_s"] < 60)
         is_older = r["since_s"] is not None or r["name"] == "stuck_run"
         check(f"age: {r}", not is_older or r["age_s"] > 0.29)
-        is_newer = r["state"] == "queued on injector"  # than the last tick of the stuck workers
+        is_newer = r["state"] == "queued on injector"  # than the stuck workers' last look at a clock
         check(f"age: {r}", not is_newer or r["age_s"] == 0)
 
 

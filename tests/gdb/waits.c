@@ -318,8 +318,8 @@ static volt_poll end_run(volt_cx *cx, void *arg) {
 // Stops its worker, with a task in its LIFO slot. It sleeps before: so long have others waited.
 static volt_poll stuck_run(volt_cx *cx, void *arg) {
     task *w = (task *)arg;
-    char state[TEXT];
     VOLT_BEGIN(cx, w);
+    char state[TEXT];
     WAIT(0, volt_sleep(cx, VOLT_MS(300)), "-");
     w->site = VOLT__SPAWN_SITE(end_run);
     CHECK(volt_spawn_at(cx, &w->other, end_run, &blank, sizeof blank, w->site) == 0);

@@ -140,7 +140,8 @@ typedef struct step {    // one move of one thread: its operation and all plain 
     uint8_t tid, before; // who moved; who had moved before
     uint8_t runnable;    // sets of threads
     uint8_t backtrack, done, asleep;
-    uint16_t n_preemptions; // up to here
+    uint16_t n_preemptions; // up to here, without
+    uint8_t n_contests;     // those that were free
     uint16_t n_stores;      // that existed here
     uint16_t covered[THREADS];
     op ops[THREADS];           // what everybody was about to do

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The referee of the litmus tests: decides from the axioms of C11 atomics, as RC11 (Lahav et al.,
-// PLDI 2017) and C++20 state them, what a litmus program may do. It shares no code and no idea with
-// the checker: it builds graphs of events, every one in which a read may read any write and a write
-// may stand anywhere in modification order, and keeps those that the axioms allow.
+// The referee of the litmus tests: decides what a litmus program may do from the axioms of C11
+// atomics as C++20 states them, with that of RC11 (Lahav et al., PLDI 2017) against values out of
+// thin air. It shares no code and no idea with the checker: it builds graphs of events, every one
+// in which a read may read any write and a write may stand anywhere in modification order, and
+// keeps those that the axioms allow.
 //
 //   sb   program order        rf   write to its reader        mo   modification order
 //   rb   read to the writes that follow in mo the one it read

@@ -26,8 +26,8 @@ typedef enum verdict {
     FORBIDDEN,
     RACE,
     NO_RACE,
-    GAP,     // RC11 allows it, the checker does not show it: seq_cst order against sb and rf
-    LOAD_BUF // C11 allows it, RC11 and the checker do not: a load reads a store executed later
+    GAP,     // RC11 and C++20 allow it, the checker does not: seq_cst order against sb and rf
+    LOAD_BUF // C++20 allows it, RC11 and the checker do not: a load reads a store executed later
 } verdict;
 typedef struct row {
     const char *name, *text, *outcome;
@@ -127,7 +127,7 @@ static const row table[] = {
     {"RS+rmw+acq-fence", "x=1; y.rel=1 | y+1 | y; F.acq; x", "1,20", FORBIDDEN},
     {"RS+two-rmws", "x=1; y.rel=1 | y+1 | y+1 | y.acq; x", "1,2,30", FORBIDDEN},
     {"RS+two-heads", "x=1; y.rel+1 | z=1; y.rel+1 | y.acq; x; z", "0,1,201", FORBIDDEN},
-    {"RS+own-store", "x=1; y.rel=1; y=2 | y.acq; x", "20", ALLOWED},
+    {"RS+own-store", "x=1; y.rel=1; y=2 | y.acq; x", "20", ALLOWED}, // by C++20; RC11: forbidden
     {"RS+other-store", "x=1; y.rel=1 | y; if1; y=2 | y.acq; x", "1,20", ALLOWED},
     // plain accesses
     {"race+ww", "D=1 | D=2", "", RACE},
@@ -356,6 +356,7 @@ static void add_random(test *t, int i) {
     if (i % 4 == 0)
         add(t, (vmc_scenario){.class = VMC_BOUNDED,
                               .preemptions = i / 4 % 3,
+                              .contests = i / 12 % 2,
                               .is_compared = 1,
                               .is_silent = 1,
                               .is_long = is_long});

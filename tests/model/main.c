@@ -182,7 +182,9 @@ static const char *class_text(const vmc_scenario *s, char *text, size_t size) {
     if (world_hit_timer_bound)
         snprintf(bounds + strlen(bounds), sizeof bounds - strlen(bounds), ",timers %d",
                  s->early_timers ? s->early_timers : 1);
-    if (s->class == VMC_BOUNDED)
+    if (s->class == VMC_BOUNDED && s->contests > 0)
+        snprintf(text, size, "BOUNDED(%d,contests %d%s)", s->preemptions, s->contests, bounds);
+    else if (s->class == VMC_BOUNDED)
         snprintf(text, size, "BOUNDED(%d%s)", s->preemptions, bounds);
     else if (s->class == VMC_SAMPLED)
         snprintf(text, size, "SAMPLED(%llu%s)", (unsigned long long)s->samples, bounds);

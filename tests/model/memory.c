@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The memory model: C11 atomics as C++20 amended them (RC11), as a machine that executes one
-// operation at a time and still shows every reordering that a program can observe.
+// The memory model: C11 atomics as C++20 amended them, less load buffering, as a machine that
+// executes one operation at a time and still shows every other reordering that a program can
+// observe, but for one of seq_cst operations (below).
 //
 // Each location keeps all its stores in modification order. Each thread has a view: per location
 // the newest store that it knows of. A load may read that one or any newer one, so a store that has
@@ -20,9 +21,15 @@
 //   seq_cst access   may not read, or be ordered, before what `sc` has for its location, and adds
 //                    itself
 //
-// Not covered, by construction: load buffering (a load never reads a store executed later), and
-// orders of seq_cst fences that contradict the order of execution along relaxed reads (litmus.c
-// names a test for each).
+// Not covered, by construction, with the rows of litmus_table.c that show it:
+//
+//   load buffering: a load never reads a store that is executed later. C11 and C++20 allow that,
+//   RC11 (Lahav et al., PLDI 2017) does not: LB.
+//   An order of seq_cst operations that contradicts the order of execution along relaxed reads.
+//   RC11 and C++20 allow it: fences+rf-chain, Z6.U.
+//
+// C++20 and RC11 differ in one more thing, in which this follows C++20, which allows more: later
+// stores of the thread that began a release sequence do not continue it: RS+own-store.
 #include "internal.h"
 
 machine vm;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Tasks that wait for the thread pool: a call that is cancelled is run or not, and its task knows
-// which; a shutdown waits for it as long as it may. A worker whose poll blocks where no thread can
-// be started: what waits there is run by others.
+// which; one that may be left frees its argument once; a shutdown waits for it as long as it may. A
+// worker whose poll blocks where no thread can be started: what waits there is run by others.
 // Run: make model ONE=blocking_cancel (or another name from below).
 #define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
@@ -110,8 +110,9 @@ static void cancel_the_last(int n) {
     check_whether_run(n - 1);
     VMC_ASSERT(n == 1 || calls[0].rc == RESULT);
 }
-SCENARIO(blocking_cancel, .class = VMC_BOUNDED, .preemptions = 2) { cancel_the_last(1); }
-SCENARIO(blocking_cancel_queued, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1) {
+SCENARIO(blocking_cancel, .class = VMC_BOUNDED, .preemptions = 3) { cancel_the_last(1); }
+SCENARIO(blocking_cancel_queued, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
+         .contests = 1) {
     cancel_the_last(2);
 }
 
@@ -141,6 +142,122 @@ SCENARIO(blocking_shutdown, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads
     check_whether_run(0);
     volt_detach(&handles[0]);
     free_runtime();
+}
+
+// ---- a call that may be left: its argument is given back once, to its task with the result, or to
+// `drop`, at once or when it has run
+
+typedef struct errand {
+    volt_frame frame;
+    volt_errand errand;
+    int (*fn)(void *);
+    int *ran; // on the heap, where a leak is found, and what is freed twice; plain
+    int64_t rc;
+} errand;
+static errand errands[N_CALLS];
+static uint32_t has_begun; // futex word
+static void drop(void *ran) {
+    volt__lock(&rt->pool.lock); // it is called without any lock
+    volt__unlock(&rt->pool.lock);
+    vmc_reached(*(int *)ran ? "dropped when it had run" : "dropped before it was run");
+    vmc_free(ran);
+}
+static int run_errand(void *ran) { return *(int *)ran = RESULT; }
+static int run_errand_until_told(void *ran) {
+    tell(&has_begun);
+    wait_until(&may_end);
+    return run_errand(ran);
+}
+static volt_poll leaves(volt_cx *cx, void *arg) {
+    errand *e = arg;
+    VOLT_BEGIN(cx, e);
+    VOLT_AWAIT(e->rc, volt_blocking_or_leave(cx, &e->errand, e->fn, e->ran, drop));
+    VMC_ASSERT(!e->errand.it_);
+    if (e->rc != -ECANCELED) {
+        VMC_ASSERT(*e->ran == (e->rc == RESULT ? RESULT : 0));
+        vmc_free(e->ran);
+    }
+    end_task();
+    VOLT_END(e->rc);
+}
+static void start_errand(volt__worker *w, int i, int (*fn)(void *)) {
+    errands[i].fn = fn;
+    errands[i].ran = vmc_alloc(sizeof *errands[i].ran);
+    spawn_on(w, &handles[i], leaves, &errands[i]);
+}
+static void check_told_or_left(int i) {
+    int64_t rc = errands[i].rc;
+    VMC_ASSERT(rc == RESULT || rc == -ECANCELED);
+    if (rc == RESULT) vmc_reached("told");
+}
+SCENARIO(errand_left, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
+    vmc_must_happen("told");
+    vmc_must_happen("dropped before it was run");
+    vmc_must_happen("dropped when it had run");
+    begin(1, 1);
+    start_errand(workers[0], 0, run_errand);
+    drain(workers[0]);
+    volt_cancel(&handles[0]);
+    carry(workers[0]);
+    end(1);
+    check_told_or_left(0);
+}
+// It has begun, and ends while it is left.
+SCENARIO(errand_left_as_it_ends, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
+    vmc_must_happen("told");
+    vmc_must_happen("dropped when it had run");
+    begin(1, 1);
+    start_errand(workers[0], 0, run_errand_until_told);
+    drain(workers[0]);
+    wait_until(&has_begun);
+    tell(&may_end);
+    volt_cancel(&handles[0]);
+    carry(workers[0]);
+    end(1);
+    check_told_or_left(0);
+}
+// It waits for the thread of another one, which comes to it while it is left.
+SCENARIO(errand_left_in_the_queue, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
+         .contests = 1) {
+    vmc_must_happen("told");
+    vmc_must_happen("dropped before it was run");
+    vmc_must_happen("dropped when it had run");
+    begin(1, 2);
+    start_errand(workers[0], 0, run_errand_until_told);
+    drain(workers[0]);
+    start_errand(workers[0], 1, run_errand);
+    drain(workers[0]);
+    wait_until(&has_begun);
+    tell(&may_end);
+    volt_cancel(&handles[1]);
+    carry(workers[0]);
+    end(2);
+    check_told_or_left(1);
+    VMC_ASSERT(errands[0].rc == RESULT);
+}
+// No thread can be started. The second is queued behind the first, or fails by itself, and is left:
+// one that has failed is its task's again, or is dropped by the thread that it was queued behind.
+static void start_and_leave(void *worker) {
+    drain(worker);
+    act_as(worker);
+    volt_cancel(&handles[1]);
+    drain(worker);
+}
+SCENARIO(errand_no_thread, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
+         .contests = 1) {
+    vmc_must_happen("failed");
+    vmc_must_happen("dropped before it was run");
+    begin(2, 2);
+    n_refusals = INT32_MAX;
+    start_errand(workers[0], 0, run_errand);
+    start_errand(workers[1], 1, run_errand);
+    int t = vmc_spawn(start_and_leave, workers[1]);
+    drain(workers[0]);
+    vmc_join(t);
+    end(2);
+    int64_t rc = errands[1].rc;
+    VMC_ASSERT(errands[0].rc == -EAGAIN && (rc == -EAGAIN || rc == -ECANCELED));
+    if (rc == -EAGAIN) vmc_reached("failed");
 }
 
 // ---- in place, where no thread can be started

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Groups: the end of a member against wait, close, cancel, collect and spawn of the owner. The
-// owner goes on exactly when the last member has ended, and the group's memory may go at once: the
-// member that ends last must not touch it any more. A member that is cancelled while it ends stays
-// ended.
+// Groups: the end of a member against wait, close, cancel, collect and spawn of the owner; and a
+// cancel by a thread against a spawn. The owner goes on exactly when the last member has ended, and
+// the group's memory may go at once: the member that ends last must not touch it any more. A member
+// that is cancelled while it ends stays ended.
 //
 // Tasks are polled by the real poll on two real workers: the members on worker 1, as if stolen.
 #define VOLT_LOCK_LOOKS 0
@@ -165,8 +165,8 @@ SCENARIO(group_cancel_member_ends) {
 
 static volt_poll collect_two(volt_cx *cx, void *arg) {
     owner *o = arg;
-    uint64_t id = 9;
     VOLT_BEGIN(cx, o);
+    uint64_t id;
     volt_group_collect(group);
     MEMBER(end_at_once, 1);
     MEMBER(end_at_once, 2);
@@ -262,4 +262,59 @@ SCENARIO(group_close_cancels) {
     drain_first(NULL);
     vmc_join(t);
     VMC_ASSERT(end() == 0);
+}
+
+// ---- cancel, by a thread that is no worker, beside a spawn of the owner: a member from before is
+// cancelled, one that is added meanwhile is or is not, and each is polled and ends
+
+typedef struct counted {
+    volt_frame frame;
+    int i;
+    int64_t rc;
+} counted;
+static int64_t ends[MEMBERS]; // of each member
+static uint32_t n_first_polls;
+static volt_poll wait_until_told(volt_cx *cx, void *arg) {
+    counted *m = arg;
+    VOLT_BEGIN(cx, m);
+    __atomic_fetch_add(&n_first_polls, 1, __ATOMIC_RELAXED);
+    VOLT_AWAIT(m->rc, volt_token_wait(cx, &hold));
+    ends[m->i] = m->rc;
+    VOLT_END(m->rc);
+}
+#define COUNTED(i_)                                                                                \
+    VMC_ASSERT(VOLT_GROUP_SPAWN(cx, group, wait_until_told, (counted){ .i = (i_) }) == 0)
+static volt_poll spawn_beside_cancel(volt_cx *cx, void *arg) {
+    owner *o = arg;
+    VOLT_BEGIN(cx, o);
+    COUNTED(0);
+    VOLT_AWAIT(volt_yield(cx));
+    COUNTED(1);
+    VOLT_AWAIT(o->rc, volt_group_wait(cx, group));
+    vmc_free(group);
+    VOLT_END(o->rc);
+}
+static void cancel_group(void *unused) {
+    (void)unused;
+    volt_group_cancel(group);
+}
+SCENARIO(group_cancel_spawn, .class = VMC_BOUNDED, .preemptions = 3) {
+    vmc_must_happen("the new member is cancelled");
+    vmc_must_happen("it came later");
+    group = vmc_alloc(sizeof *group);
+    make_runtime_of_own_rings(1);
+    spawn_on(workers[0], &handle, spawn_beside_cancel, &state);
+    act_as(workers[0]);
+    workers[0]->needs_watch = 0;
+    volt__poll_task(workers[0], volt__take(workers[0])); // until it yields
+    volt__poll_task(workers[0], volt__take(workers[0])); // the member, until it waits
+    act_as(NULL);
+    int t = vmc_spawn(cancel_group, NULL);
+    drain(workers[0]);
+    vmc_join(t);
+    drain(workers[0]);
+    VMC_ASSERT(ends[0] == -ECANCELED && n_first_polls == 2);
+    vmc_reached(ends[1] ? "the new member is cancelled" : "it came later");
+    volt_token_cancel(&hold);
+    VMC_ASSERT(end() == -ECANCELED);
 }

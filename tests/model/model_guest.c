@@ -55,13 +55,30 @@ SCENARIO(guest_spawn) {
     vmc_join(t);
     end_guest();
 }
-// Steps of one poll: the rest of a task's polls keeps the descriptor readable.
+// Steps of one poll, of two tasks in turn: each does that one, or was woken for nothing, once by
+// each spawn; what is left keeps the descriptor readable, and the last poll leaves it quiet.
 SCENARIO(guest_quota) {
-    static item i = { .n_yields = 2 };
+    enum { N_POLLS = 5 };
+    static item i = { .n_yields = 2 }, j = { .n_yields = 1 };
+    struct epoll_event ev;
+    int n_polls = 0, n_idle_steps = 0;
     make_guest();
+    spawn(&j);
     int t = vmc_spawn(spawn, &i);
-    step_until(1, 1);
+    while (n_polls < N_POLLS) {
+        wait_readable();
+        int n = volt_rt_step(rt, 1);
+        VMC_ASSERT(n == 0 || n == 1);
+        n_polls += n;
+        n_idle_steps += n == 0;
+        VMC_ASSERT((ran() == 2) == (n_polls == N_POLLS));
+    }
     vmc_join(t);
+    while (VOLT_EPOLL_WAIT(volt_rt_fd(rt), &ev, 1, 0) == 1) {
+        VMC_ASSERT(volt_rt_step(rt, 1) == 0);
+        n_idle_steps++;
+    }
+    VMC_ASSERT(n_idle_steps <= 2);
     end_guest();
 }
 SCENARIO(guest_two_spawns, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1) {

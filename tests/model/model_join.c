@@ -120,8 +120,8 @@ typedef struct joiner {
 static int n_delivered, n_cancelled;
 static volt_poll joins(volt_cx *cx, void *arg) {
     joiner *j = arg;
-    int r;
     VOLT_BEGIN(cx, j);
+    int r;
     VOLT_AWAIT(r, volt_join_state(cx, &handle, &j->copy, sizeof j->copy));
     if (r == -ECANCELED) {
         VMC_ASSERT(handle.task_);

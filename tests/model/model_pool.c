@@ -75,7 +75,7 @@ SCENARIO(pool_submit, .class = VMC_BOUNDED, .preemptions = 3) {
     close_pool(1);
 }
 // The second waits for the thread of the first.
-SCENARIO(pool_lane_is_full, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(pool_lane_is_full, .class = VMC_BOUNDED, .preemptions = 3) {
     make_pool(1);
     submit((void *)0);
     submit((void *)1);
@@ -92,8 +92,8 @@ static void submit_again(void) {
     wait_until_done(1);
     close_pool(2);
 }
-SCENARIO(pool_rest, .class = VMC_BOUNDED, .preemptions = 2) { submit_again(); }
-SCENARIO(pool_rest_ends, .class = VMC_BOUNDED, .preemptions = 2, .early_timers = 1) {
+SCENARIO(pool_rest, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) { submit_again(); }
+SCENARIO(pool_rest_ends, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1, .early_timers = 1) {
     idle_ns = 10;
     submit_again();
 }
@@ -106,7 +106,7 @@ static void two_submit(void) {
     wait_until_done(1);
     close_pool(2);
 }
-SCENARIO(pool_two_submit, .class = VMC_BOUNDED, .preemptions = 1) { two_submit(); }
+SCENARIO(pool_two_submit, .class = VMC_BOUNDED, .preemptions = 1, .contests = 1) { two_submit(); }
 SCENARIO(pool_two_submit_long, .class = VMC_BOUNDED, .preemptions = 2, .is_long = 1) {
     two_submit();
 }
@@ -124,7 +124,7 @@ SCENARIO(pool_take_back, .class = VMC_BOUNDED, .preemptions = 3) {
     check_taken_back(0, ok);
 }
 // What a lane has too many of is taken back, while its thread comes to it.
-SCENARIO(pool_take_back_queued, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(pool_take_back_queued, .class = VMC_BOUNDED, .preemptions = 3) {
     vmc_must_happen("taken back");
     vmc_must_happen("run");
     make_pool(1);
@@ -149,7 +149,7 @@ static void check_run_or_failed(int n) {
     for (int i = 0; i < n; i++) VMC_ASSERT((int)n_runs[i] + has_failed[i] == 1);
 }
 // What has been queued behind it is not left behind.
-SCENARIO(pool_no_thread_and_one_behind, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(pool_no_thread_and_one_behind, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
     vmc_must_happen("one fails");
     vmc_must_happen("both fail");
     make_pool(1);
@@ -172,7 +172,7 @@ SCENARIO(pool_no_thread_for_two, .class = VMC_BOUNDED, .preemptions = 3) {
     VMC_ASSERT(has_failed[0] && has_failed[1]);
 }
 // There is a thread, which runs something, looks for more or rests: it is the one.
-SCENARIO(pool_no_thread_beside_another, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(pool_no_thread_beside_another, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
     make_pool(2);
     submit((void *)0);
     n_refusals = 1;
@@ -181,7 +181,8 @@ SCENARIO(pool_no_thread_beside_another, .class = VMC_BOUNDED, .preemptions = 2) 
     close_pool(2);
 }
 // The same, and what the thread was given is taken back.
-SCENARIO(pool_no_thread_beside_one_for_nothing, .class = VMC_BOUNDED, .preemptions = 1) {
+SCENARIO(pool_no_thread_beside_one_for_nothing, .class = VMC_BOUNDED, .preemptions = 2,
+         .contests = 1) {
     vmc_must_happen("taken back");
     make_pool(2);
     submit((void *)0);
@@ -194,7 +195,7 @@ SCENARIO(pool_no_thread_beside_one_for_nothing, .class = VMC_BOUNDED, .preemptio
     VMC_ASSERT(n_runs[0] == (ok ? 0 : 1) && n_runs[1] == 1);
 }
 // The only one rests, and may end for want of work just then.
-SCENARIO(pool_no_thread_when_it_ends, .class = VMC_BOUNDED, .preemptions = 2, .early_timers = 1) {
+SCENARIO(pool_no_thread_when_it_ends, .class = VMC_BOUNDED, .preemptions = 3, .early_timers = 1) {
     vmc_must_happen("it was given the job");
     vmc_must_happen("it had ended");
     idle_ns = 10;
@@ -226,7 +227,8 @@ static void close_for_a_while(void) {
     if (n == 0) VMC_ASSERT(!pool.n_threads && n_runs[0] == 1);
     else VMC_ASSERT(n == 1);
 }
-SCENARIO(pool_close_beside_a_job, .class = VMC_BOUNDED, .preemptions = 2, .early_timers = 1) {
+SCENARIO(pool_close_beside_a_job, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1,
+         .early_timers = 1) {
     vmc_must_happen("left alone");
     vmc_must_happen("waited for");
     make_pool(1);
@@ -240,7 +242,7 @@ static void close_all(void *unused) {
     (void)unused;
     VMC_ASSERT(volt__pool_close(&pool, VOLT_NEVER) == 0);
 }
-SCENARIO(pool_two_close, .class = VMC_BOUNDED, .preemptions = 1, .early_timers = 1) {
+SCENARIO(pool_two_close, .class = VMC_BOUNDED, .preemptions = 1, .contests = 1, .early_timers = 1) {
     vmc_must_happen("left alone");
     vmc_must_happen("waited for");
     make_pool(1);
@@ -252,23 +254,32 @@ SCENARIO(pool_two_close, .class = VMC_BOUNDED, .preemptions = 1, .early_timers =
     close_pool(1);
 }
 
-// ---- the helm
+// ---- the helm: tasks that block in place, by the real function
 
+typedef struct item {
+    volt_frame frame;
+} item;
+static item outer, inner;
 static uint32_t n_steps; // plain: what whoever carries the worker writes
 static void step(volt__worker *w) {
     VMC_ASSERT(VOLT_TLS_GET() == w);
     n_steps++;
     w->ms++;
 }
-// A poll that blocks in place, by the thread at the helm.
-static void block_in_place(volt__worker *w) {
-    volt_job job;
-    volt_cx saved = w->cx;
-    step(w);
-    VMC_ASSERT(volt__lend(w, &job));
+static int without_worker(void *unused) {
+    (void)unused;
     VMC_ASSERT(!VOLT_TLS_GET());
-    volt__reclaim(w, &job);
-    w->cx = saved;
+    return 0;
+}
+// Thread 0 is the worker's own: the worker says so in its polls, also after another thread had it.
+static void check_home(const volt__worker *w) { VMC_ASSERT(w->is_home == (vmc_self() == 0)); }
+static void block_in_place(volt_cx *cx, int (*fn)(void *)) {
+    volt__worker *w = cx->worker_;
+    check_home(w);
+    step(w);
+    VMC_ASSERT(volt_block_in_place(cx, fn, NULL) == 0);
+    VMC_ASSERT(cx->worker_ == w);
+    check_home(w);
     step(w);
 }
 // Two polls block in place; when both are over, all is.
@@ -278,65 +289,66 @@ static void end_poll(void) {
     volt__store_rel(&rt->is_stopped, 1);
     volt__poke_all(rt);
 }
-static void begin_helm(uint32_t n_polls) {
+static volt_poll blocks_once(volt_cx *cx, void *arg) {
+    (void)arg;
+    block_in_place(cx, without_worker);
+    end_poll();
+    return volt_ready(0);
+}
+static volt_poll blocks_twice(volt_cx *cx, void *arg) {
+    block_in_place(cx, without_worker);
+    return blocks_once(cx, arg);
+}
+// The worker's own thread: the first poll, then its loop.
+static void carry_helm(volt_fn *fn, uint32_t n_polls, uint32_t n) {
     n_left = n_polls;
     make_runtime(1, UINT32_MAX);
+    spawn_on(workers[0], NULL, fn, &outer);
     act_as(workers[0]);
     volt__found(workers[0]);
-}
-// Its own thread, when its poll is over.
-static void end_helm(uint32_t n) {
-    end_poll();
+    volt__poll_task(workers[0], volt__take(workers[0]));
     volt__carry_home(workers[0]);
     VMC_ASSERT(!VOLT_TLS_GET());
     VMC_ASSERT(volt__pool_close(&rt->pool, VOLT_NEVER) == 0);
     VMC_ASSERT(n_steps == n && workers[0]->helm_next == workers[0]->helm_now);
-    free_runtime();
+    finish();
 }
-SCENARIO(helm_lend, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 2) {
-    begin_helm(1);
-    block_in_place(workers[0]);
-    end_helm(2);
+SCENARIO(helm_lend, .class = VMC_BOUNDED, .preemptions = 3, .stale_reads = 2) {
+    carry_helm(blocks_once, 1, 2);
 }
-SCENARIO(helm_lend_twice, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
-    begin_helm(1);
-    block_in_place(workers[0]);
-    block_in_place(workers[0]);
-    end_helm(4);
+SCENARIO(helm_lend_twice, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1, .contests = 1) {
+    carry_helm(blocks_twice, 1, 4);
 }
-// The helper meets a task that blocks in place as well.
-typedef struct item {
-    volt_frame frame;
-} item;
-static item inner;
+// The helper meets a task that blocks in place as well, and is polled again by whoever comes next.
 static uint32_t is_inside; // futex word
-static volt_poll block_inside(volt_cx *cx, void *arg) {
-    (void)arg;
+static volt_poll blocks_inside(volt_cx *cx, void *arg) {
+    item *i = arg;
+    VOLT_BEGIN(cx, i);
     __atomic_store_n(&is_inside, 1, __ATOMIC_RELEASE);
     vmc_futex_wake(&is_inside, 1);
-    block_in_place(cx->worker_);
+    block_in_place(cx, without_worker);
+    VOLT_AWAIT(volt_yield(cx));
+    check_home(cx->worker_);
+    vmc_reached(vmc_self() ? "goes on elsewhere" : "goes on at home");
+    end_poll();
+    VOLT_END(0);
+}
+static int until_inside(void *unused) {
+    wait_until(&is_inside);
+    return without_worker(unused);
+}
+static volt_poll spawns_and_blocks(volt_cx *cx, void *arg) {
+    (void)arg;
+    VMC_ASSERT(volt__spawn_root(rt, cx->worker_, NULL, blocks_inside, &inner, 0) == 0);
+    block_in_place(cx, until_inside);
     end_poll();
     return volt_ready(0);
 }
-static void block_until_inside(volt__worker *w) {
-    volt_job job;
-    volt_cx saved = w->cx;
-    step(w);
-    VMC_ASSERT(volt__lend(w, &job));
-    wait_until(&is_inside);
-    volt__reclaim(w, &job);
-    w->cx = saved;
-    step(w);
-}
-static void nest(void) {
-    begin_helm(2);
-    spawn_on(workers[0], NULL, block_inside, &inner);
-    act_as(workers[0]);
-    block_until_inside(workers[0]);
-    end_helm(4);
-}
+static void nest(void) { carry_helm(spawns_and_blocks, 2, 4); }
 SCENARIO(helm_nested, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1, .max_steps = 5000,
          .is_long = 1) {
+    vmc_must_happen("goes on at home");
+    vmc_must_happen("goes on elsewhere");
     nest();
 }
 SCENARIO(helm_nested_sampled, .class = VMC_SAMPLED, .samples = 20000, .max_steps = 5000) { nest(); }

@@ -106,8 +106,8 @@ typedef struct joiner {
 static int is_joined;
 static volt_poll joins(volt_cx *cx, void *arg) {
     joiner *j = arg;
-    int r;
     VOLT_BEGIN(cx, j);
+    int r;
     VOLT_AWAIT(r, volt_join(cx, &j->child));
     VMC_ASSERT(r == 7 && n_polls == 1);
     VOLT_AWAIT(volt_yield(cx));
@@ -124,8 +124,8 @@ static volt_poll join_or_give_up(volt_cx *cx, joiner *j) {
 }
 static volt_poll gives_up(volt_cx *cx, void *arg) {
     joiner *j = arg;
-    int r;
     VOLT_BEGIN(cx, j);
+    int r;
     VOLT_AWAIT(r, join_or_give_up(cx, j));
     VMC_ASSERT(r == 7 || r == -ECANCELED);
     vmc_reached(r == 7 ? "it joins" : "it gives up");

@@ -165,8 +165,8 @@ SCENARIO(shutdown_refuse_inside_beside_the_sweep, .class = VMC_EXHAUSTIVE) {
 static int n_cancelled;
 static volt_poll never(volt_cx *cx, void *arg) {
     job *j = arg;
-    int r;
     VOLT_BEGIN(cx, j);
+    int r;
     VOLT_AWAIT(r, volt_never(cx));
     VMC_ASSERT(r == -ECANCELED);
     n_cancelled++;
@@ -402,6 +402,112 @@ SCENARIO(shutdown_destroy_beside_block_on, .class = VMC_EXHAUSTIVE) {
     volt__join_threads(rt);
     VMC_ASSERT(volt_destroy(rt) == 0);
     vmc_join(t);
+}
+// The task that a thread hands over ends, and the runtime with it, while that thread is still in
+// the call: the task was accepted, so the thread need not hold anything.
+static void spawn_last(void *unused) {
+    (void)unused;
+    VMC_ASSERT(spawn(NULL, NULL, ends) == 0);
+}
+static void *created;
+static void start_last(void *unused) {
+    (void)unused;
+    volt_task_start(created, NULL);
+}
+static void destroy_beside_last(void (*last)(void *)) {
+    int t = vmc_spawn(last, NULL);
+    rt_carry(w0);
+    rt_run_all(w0);
+    vmc_assume(n_polls == 1);
+    begin(NULL);
+    work(w0);
+    stop();
+    rt_carry(NULL);
+    volt__join_threads(rt);
+    VMC_ASSERT(volt_destroy(rt) == 0);
+    vmc_join(t);
+}
+SCENARIO(shutdown_destroy_beside_spawn, .class = VMC_EXHAUSTIVE) {
+    rt_is_on_heap = 1;
+    rt_make(1);
+    destroy_beside_last(spawn_last);
+}
+SCENARIO(shutdown_destroy_beside_placed_spawn, .class = VMC_EXHAUSTIVE) {
+    rt_is_on_heap = 1;
+    rt_make(1);
+    rt->cfg.placement = VOLT_PLACE_LEAST;
+    destroy_beside_last(spawn_last);
+}
+SCENARIO(shutdown_destroy_beside_start, .class = VMC_EXHAUSTIVE) {
+    rt_is_on_heap = 1;
+    rt_make(1);
+    created = volt_task_create(rt, ends, sizeof(job));
+    destroy_beside_last(start_last);
+}
+// A spawn that comes too late is refused, by a thread that holds a task and gives it up then.
+static void spawn_and_detach(void *unused) {
+    VMC_ASSERT(spawn(NULL, NULL, ends) == -ESHUTDOWN);
+    detach(unused);
+}
+SCENARIO(shutdown_destroy_beside_refused_spawn, .class = VMC_EXHAUSTIVE) {
+    destroy_beside(&handle, ends, spawn_and_detach);
+}
+// Two threads hold the same task; the last one to give it up is the last to leave, or not.
+static volt_poll gives_another(volt_cx *cx, void *arg) {
+    waker = volt_waker_retain(cx);
+    return ends(cx, arg);
+}
+SCENARIO(shutdown_destroy_beside_two, .class = VMC_EXHAUSTIVE) {
+    vmc_must_happen("held");
+    vmc_must_happen("given up");
+    rt_is_on_heap = 1;
+    rt_make(1);
+    VMC_ASSERT(spawn(w0, &handle, gives_another) == 0);
+    begin(NULL);
+    work(w0);
+    stop();
+    rt_carry(NULL);
+    volt__join_threads(rt);
+    int t1 = vmc_spawn(detach, NULL), t2 = vmc_spawn(wake_and_release, NULL);
+    int rc = volt_destroy(rt);
+    VMC_ASSERT(rc == 0 || rc == -EBUSY);
+    vmc_reached(rc ? "held" : "given up");
+    vmc_join(t1);
+    vmc_join(t2);
+    if (rc) VMC_ASSERT(volt_destroy(rt) == 0);
+}
+
+// ---- two workers: one compares the sums while the other one has acknowledged, or is about to; a
+// spawn that is placed with that one is counted, or refused
+
+static void spawn_placed(void *unused) {
+    (void)unused;
+    count(spawn(NULL, NULL, ends));
+}
+SCENARIO(shutdown_placed_beside_the_sums, .class = VMC_BOUNDED, .preemptions = 2,
+         .stale_reads = 1) {
+    must_accept_and_refuse();
+    vmc_must_happen("stopped");
+    rt_make(2);
+    rt->cfg.placement = VOLT_PLACE_LEAST;
+    rt->place_turn = 1; // worker 1 comes first
+    int t1 = vmc_spawn(spawn_placed, NULL);
+    begin(NULL);
+    int t2 = vmc_spawn(see_shutdown, w1);
+    see_shutdown(w0);
+    volt__idle_enter(&rt->idle, VOLT__IDLE_BITS, 0); // as if far away: nothing is placed there
+    volt__stop_if_over(rt);
+    int is_over = volt__is_stopped(rt);
+    vmc_join(t1);
+    vmc_join(t2);
+    if (is_over) {
+        VMC_ASSERT(n_accepted == 0);
+        vmc_reached("stopped");
+    }
+    volt__idle_exit(&rt->idle, VOLT__IDLE_BITS);
+    work(w1);
+    end();
+    VMC_ASSERT(n_polls == n_accepted);
 }
 
 // ---- a worker that was lent acknowledges in the middle of its task's poll: the sweep may hold a

@@ -191,3 +191,38 @@ SCENARIO(world_edges, COMPARED) {
     vmc_fd_raise(fd, EPOLLOUT);
     vmc_join(a);
 }
+
+// ---- bounded: a lock that is soon taken again hides what its user does without it
+
+static int guarded, is_coming;
+static void locked(void) {
+    uint32_t expected;
+    do expected = 0;
+    while (!__atomic_compare_exchange_n(&word, &expected, 1, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED) &&
+           vmc_futex_wait(&word, 1, INT64_MAX) != -ETIMEDOUT);
+    guarded++;
+    __atomic_store_n(&word, 0, __ATOMIC_RELEASE);
+    vmc_futex_wake(&word, 1);
+}
+static void come(void *unused) {
+    (void)unused;
+    __atomic_store_n(&is_coming, 1, __ATOMIC_RELAXED);
+    locked();
+}
+static void touch_late(void) {
+    int t = vmc_spawn(come, NULL);
+    if (__atomic_load_n(&is_coming, __ATOMIC_RELAXED)) {
+        locked();
+        guarded++; // without the lock
+        locked();
+    }
+    vmc_join(t);
+}
+SCENARIO(world_bound_hides_a_race, .class = VMC_BOUNDED, .preemptions = 2, .is_compared = 1) {
+    touch_late();
+}
+SCENARIO(world_contest_shows_the_race, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1,
+         .must_fail = "data race") {
+    touch_late();
+}

@@ -5,7 +5,8 @@
 # Each entry of the files mutants*.txt is put into a copy of volt.h, the scenario file is compiled
 # against it, and the scenario it names must fail. build-dir holds the checker's objects (`make
 # model-mutants` builds them). An entry marked `survives` must not be caught, and says why. Last
-# line: "mutants: N passed, N failed". In the environment: JOBS, how many at once.
+# line: "mutants: N passed, N failed". In the environment: JOBS, how many at once; APPLY=1: only
+# whether each entry fits volt.h and names a scenario, which takes seconds.
 set -u
 dir=$1 cc=$2
 shift 2
@@ -15,7 +16,7 @@ rm -rf "$out"
 mkdir -p "$out"
 
 # mutants.txt -> one directory each, with the changed volt.h, the scenario and, if any, the reason.
-awk -v out="$out" -v only=" $* " '
+awk -v out="$out" -v only=" $* " -v applies_only="${APPLY:-}" '
 function put(file, what) { print what > (out "/" name "/" file); close(out "/" name "/" file) }
 function finish(    i, k, n, from, at) {
     if (name == "" || (only != "  " && !index(only, " " name " "))) return
@@ -40,6 +41,7 @@ function finish(    i, k, n, from, at) {
         n = index(text[at], old[k])
         text[at] = substr(text[at], 1, n - 1) new[k] substr(text[at], n + length(old[k]))
     }
+    if (applies_only) return
     for (i = 1; i <= n_lines; i++) print text[i] > (out "/" name "/volt.h")
     close(out "/" name "/volt.h")
 }
@@ -52,6 +54,20 @@ FNR == NR { line[FNR] = $0; n_lines = FNR; next }
 /^\+$/ { new[n_edits] = "" }
 END { finish() }
 ' "$here/../../volt.h" "$here"/mutants*.txt
+
+if [ -n "${APPLY:-}" ]; then
+    passed=0 failed=0
+    for m in "$out"/*/; do
+        name=$(basename "$m") scenario=$(cat "$m/scenario") why=
+        [ ! -e "$m/broken" ] || why=$(cat "$m/broken")
+        grep -q "SCENARIO($scenario[,)]" "$here"/model_*.c || why="no scenario $scenario"
+        passed=$((passed + 1))
+        [ -z "$why" ] || { failed=$((failed + 1)); echo "FAIL $name $why"; }
+    done
+    echo "mutants: $((passed - failed)) fit, $failed do not"
+    [ "$passed" -gt 0 ] && [ "$failed" = 0 ]
+    exit
+fi
 
 # One mutant: prints its line; ends with 0 if it is as it should be.
 cat > "$out/one.sh" <<'ONE'

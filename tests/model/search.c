@@ -17,6 +17,11 @@
 // BOUNDED has no sleep sets and reverses every pair of conflicting operations; where it does so, it
 // also tries the switch where the first thread's block of steps began, as a switch there may be
 // free (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013). SAMPLED draws.
+//
+// A bound hides races: a lock that its user gives back and soon takes again orders what the user
+// has touched in between, unless the other thread gets the lock just there, and that switch may be
+// one too many. Up to .contests such switches are free: those where both threads are about to
+// compare and swap the same word.
 #include "internal.h"
 
 typedef struct choice {
@@ -273,10 +278,19 @@ static unsigned runnable_threads(void) {
     if (environment_is_runnable(set != 0)) set |= bit(ENVIRONMENT);
     return set;
 }
+// Thread t, about to compare and swap the same word as the thread that has moved last, goes first.
+static int is_contest(const step *s, int t) {
+    const op *a = &s->ops[s->before], *b = &s->ops[t];
+    return a->kind == OP_CAS && b->kind == OP_CAS && a->addr == b->addr &&
+           s->n_contests < scenario->contests;
+}
 static unsigned affordable(const step *s, unsigned set) {
     int is_out = scenario->class == VMC_BOUNDED && s->n_preemptions >= scenario->preemptions;
+    unsigned may = (unsigned)bit(s->before) | bit(ENVIRONMENT);
     if (!is_out || !(s->runnable & bit(s->before))) return set;
-    return set & (unsigned)(bit(s->before) | bit(ENVIRONMENT));
+    for (int t = 0; t < vm.n_threads; t++)
+        if (is_contest(s, t)) may |= bit(t);
+    return set & may;
 }
 // Who moves first of those that may. Writers before readers: a load behind a store is no reason for
 // another order.
@@ -309,7 +323,9 @@ static void new_step(unsigned runnable) {
     if (last) {
         int was_preempted = last->tid != last->before && last->tid != ENVIRONMENT &&
                             (last->runnable & bit(last->before));
-        s->n_preemptions = (uint16_t)(last->n_preemptions + was_preempted);
+        int was_free = was_preempted && is_contest(last, last->tid);
+        s->n_contests = (uint8_t)(last->n_contests + was_free);
+        s->n_preemptions = (uint16_t)(last->n_preemptions + (was_preempted && !was_free));
         if (is_reduced() && !replay)
             for (int t = 0; t < THREADS; t++) inherit_sleep(s, last, t);
     }
@@ -317,6 +333,9 @@ static void new_step(unsigned runnable) {
     if (!set) end_execution(PRUNED);
     s->tid = (uint8_t)prefer(s, set);
     s->backtrack = search_is_naive ? (uint8_t)set : bit(s->tid);
+    // no pair of operations may be left that would lead here: the way to it may cost too much
+    for (int t = 0; t < vm.n_threads; t++)
+        if ((set & bit(t)) && is_contest(s, t)) s->backtrack |= bit(t);
 }
 static void begin_step(step *s) {
     thread *t = &vm.threads[s->tid];

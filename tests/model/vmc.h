@@ -17,9 +17,9 @@
 // The file is compiled with -fsanitize=thread; every access that the compiler makes then calls the
 // checker (tsan.c) instead of the sanitizer. A scenario is executed again and again, each time with
 // another order of its threads or another store for a load to read from, until all have been seen
-// (search.c). Each execution begins with the same memory: statics as they were at program start,
-// an empty heap. Statics may therefore be used freely; nothing survives an execution but what
-// vmc_outcome and vmc_reached note.
+// (search.c; memory.c says which executions of C++20's model are left out). Each execution begins
+// with the same memory: statics as they were at program start, an empty heap. Statics may therefore
+// be used freely; nothing survives an execution but what vmc_outcome and vmc_reached note.
 //
 // Found in any execution and reported with a string that replays it: a failed VMC_ASSERT or
 // VOLT_ASSERT, a data race on plain memory, use after free or return, access outside a block,
@@ -44,7 +44,7 @@ enum { VMC_THREADS = 7 }; // per execution, the first included
 // ---- declaring scenarios
 
 typedef enum vmc_class {
-    VMC_EXHAUSTIVE, // every execution that the memory model allows
+    VMC_EXHAUSTIVE, // every execution that the memory model of memory.c allows
     VMC_BOUNDED,    // those with at most .preemptions switches away from a thread that could go on
     VMC_SAMPLED     // .samples random ones
 } vmc_class;
@@ -64,6 +64,8 @@ typedef struct vmc_scenario {
     void (*run)(void);
     vmc_class class;
     int preemptions;  // BOUNDED
+    int contests;     // BOUNDED: the number of further switches where two threads are about to
+                      // compare and swap the same word, mostly a lock: see search.c. At most 255
     uint64_t samples; // SAMPLED
     int stale_reads;  // at most so many loads that do not read the newest store; 0: no limit;
                       // VMC_NO_STALE: none, which is sequential consistency

@@ -35,6 +35,7 @@ int vmc_sys_munmap(void *at, size_t size);
     vmc_no_effect("pthread_attr_setstacksize", __VA_ARGS__)
 #define vmc_sys_pthread_attr_destroy(...) vmc_no_effect("pthread_attr_destroy", __VA_ARGS__)
 #define vmc_sys_pthread_setname_np(...) vmc_no_effect("pthread_setname_np", __VA_ARGS__)
+#define vmc_sys_pthread_setcancelstate(...) vmc_no_effect("pthread_setcancelstate", __VA_ARGS__)
 #define vmc_sys_pthread_sigmask(...) vmc_no_effect("pthread_sigmask", __VA_ARGS__)
 
 // ---- for scenarios: a descriptor that epoll can watch, ready when the scenario says so
@@ -58,6 +59,12 @@ void vmc_fd_raise(int fd, uint32_t events); // an edge: EPOLLIN, EPOLLOUT, ...
 #define vmc_sys_getpeername(...) vmc_unmodelled("getpeername", __VA_ARGS__)
 #define vmc_sys_send(...) vmc_unmodelled("send", __VA_ARGS__)
 #define vmc_sys_sendmsg(...) vmc_unmodelled("sendmsg", __VA_ARGS__)
+#define vmc_sys_recv(...) vmc_unmodelled("recv", __VA_ARGS__)
+#define vmc_sys_recvmsg(...) vmc_unmodelled("recvmsg", __VA_ARGS__)
+#define vmc_sys_fstat(...) vmc_unmodelled("fstat", __VA_ARGS__)
+#define vmc_sys_ioctl(...) vmc_unmodelled("ioctl", __VA_ARGS__)
+#define vmc_sys_isatty(...) vmc_unmodelled("isatty", __VA_ARGS__)
+#define vmc_sys_mincore(...) vmc_unmodelled("mincore", __VA_ARGS__)
 #define vmc_sys_readv(...) vmc_unmodelled("readv", __VA_ARGS__)
 #define vmc_sys_writev(...) vmc_unmodelled("writev", __VA_ARGS__)
 #define vmc_sys_fcntl(...) vmc_unmodelled("fcntl", __VA_ARGS__)

@@ -7,6 +7,7 @@
         SAMPLE  so many of them, chosen at random by SEED
         BUDGET  seconds that the tests of a mutant may take; as many again for the model checker,
                 but as many as it takes for a memory order, 10
+        PROGRAMS  only programs whose name matches are asked: a trial, and no verdict on the whole
         PRICE   seconds: scenarios of the model checker that take longer are left out, 20
         RECHECK=1 runs the settled ones, too, and shows those that survived to all that has changed
         LIST=1  names the mutants and runs nothing
@@ -68,8 +69,8 @@ SLOWER, LEAST_LIMIT = 10, 2  # a test may take so many times as long; so many se
 LATE = ("took too long", "time limit")
 
 # In `line`, from `at` to `end`, `put` replaces what is there; old and new are the whole line,
-# squeezed.
-Mutant = collections.namedtuple("Mutant", "kind function line at end put old new text number")
+# squeezed. gone: (line, start, end) of a statement that has moved to `line`, or None.
+Mutant = collections.namedtuple("Mutant", "kind function line at end put old new text number gone")
 
 
 # ---- the source: what may be changed
@@ -162,6 +163,33 @@ def drops(code, before):
         yield kind, m.start(1), m.end(1), "(void)0"
 
 
+# What hands something over, or begins or ends a hold: a statement beside it may have to stay there.
+EDGE = re.compile(r"\bvolt__(?:\w+_(?:rel|acq_rel)|fence_\w+|lock|unlock)\(|unlock\(|FUTEX_WAKE|"
+                  r"reactor_unpark\(|parker_\w+\(")
+
+
+def swaps(lines, owner):
+    """Statements of one line each that stand one behind the other in a block change places: of the
+    kind `across` where one of the two hands something over or is a lock's, else `swap`."""
+    before, first = "", None  # the code above, and (line, match) of the statement right above
+    for i, line in enumerate(lines):
+        code = code_of(line)
+        if not code.strip():
+            continue
+        m = STATEMENT.match(code)
+        if not owner[i] or not m or CHECKS.search(code) or code.lstrip().startswith("else"):
+            before, first = code.strip(), None
+            continue
+        if first and owner[first[0]] == owner[i] and first[1].start(1) == m.start(1):
+            a, b = first[1].group(1), m.group(1)
+            if a != b:
+                kind = "across" if EDGE.search(a) or EDGE.search(b) else "swap"
+                yield kind, first[0], first[1].start(1), first[1].end(1), i, m.start(1), m.end(1)
+        # the only statement of an `if` without braces is in no block
+        first = (i, m) if re.search(r"[;{}]$|^$", before) else None
+        before = code.strip()
+
+
 def squeeze(text):
     return " ".join(text.split())
 
@@ -181,8 +209,23 @@ def all_mutants(lines, owner):
                 key = (kind, owner[i], squeeze(code), squeeze(text))
                 number[key] += 1
                 yield Mutant(kind, owner[i], i, start, end, new, squeeze(code), squeeze(text),
-                             line[:start] + new + line[end:], number[key])
+                             line[:start] + new + line[end:], number[key], None)
         before = code.strip() or before
+    for kind, i, start, end, j, from_, to in swaps(lines, owner):
+        a, b = lines[i][start:end], lines[j][from_:to]
+        key = (kind, owner[i], f"{a}; {b};", f"{b}; {a};")
+        number[key] += 1
+        yield Mutant(kind, owner[i], i, start, end, f"{b}; {a}", *key[2:],
+                     lines[i][:start] + f"{b}; {a}" + lines[i][end:], number[key], (j, from_, to))
+
+
+def with_mutant(lines, m):
+    lines = list(lines)
+    lines[m.line] = m.text
+    if m.gone:
+        line, start, end = m.gone
+        lines[line] = lines[line][:start] + "(void)0" + lines[line][end:]
+    return lines
 
 
 # ---- places: the smallest part of a function that can stand behind a switch
@@ -331,13 +374,22 @@ class Switched:
         places = sorted(self.places_of(lines, owner))
         begins = [p.start for p in places]
         groups = collections.defaultdict(list)
+        self.gone = collections.defaultdict(list)  # of a place: mutants that move it away
+
+        def place_at(line, at, end):
+            i = bisect.bisect_right(begins, self.starts[line] + at) - 1
+            return places[i] if i >= 0 and self.starts[line] + end <= places[i].end else None
         for m in mutants:
-            start, end = self.starts[m.line] + m.at, self.starts[m.line] + m.end
-            i = bisect.bisect_right(begins, start) - 1
-            if i >= 0 and end <= places[i].end:
-                groups[places[i]].append(m)
-            else:
+            place = place_at(m.line, m.at, m.end)
+            other = place_at(*m.gone) if m.gone else None
+            if not place or (m.gone and not (other and place.is_statement and other.is_statement)):
                 self.alone.add(m)
+                continue
+            groups[place].append(m)
+            if other:
+                self.gone[other].append(m)
+        for place in self.gone:
+            groups[place]  # has a switch, if no mutant of its own
         self.groups = sorted(groups.items())
         n = 1
         for place, members in self.groups:
@@ -385,21 +437,25 @@ class Switched:
         """The header; the mutants of places whose line is in left_out are to be compiled alone."""
         parts, at = [], 0
         for place, members in self.groups:
-            n = self.number[members[0]]
+            n = self.number[members[0]] if members else 0
             line = bisect.bisect_right(self.starts, place.start)
             last = bisect.bisect_right(self.starts, place.end - 1)
             if left_out & set(range(line, last + 1)):
-                self.alone.update(members)
+                self.alone.update(members + self.gone[place])
                 continue
             old = self.plain[place.start:place.end]
             changed = [self.changed(place, m) for m in members]
-            if place.is_statement:
+            if not members:
+                new = old
+            elif place.is_statement:
                 tries = " else ".join(f"if (VM_IS({n + i})) {{ {c} }}"
                                       for i, c in enumerate(changed))
                 new = f"{{ if (VM_IN({n}, {len(changed)})) {{ {tries} }} else {{ {old} }} }}"
             else:
                 tries = "".join(f"VM_IS({n + i}) ? ({c}) : " for i, c in enumerate(changed[:-1]))
                 new = f"(VM_IN({n}, {len(changed)}) ? {tries}({changed[-1]}) : ({old}))"
+            for m in self.gone[place]:
+                new = f"{{ if (VM_IS({self.number[m]})) {{ (void)0; }} else {{ {new} }} }}"
             parts += [self.source[at:place.start], new]
             at = place.end
         return "".join(parts) + self.source[at:]
@@ -426,7 +482,8 @@ class Switched:
 
 PLAIN = "-std=gnu11 -w -I. -include tests/mutate/which.h".split()
 WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -include tests/mutate/which.h".split()
-SMALL = "-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_WHEEL_BITS=2".split()
+SMALL = ("-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_SPILL_CAP=2 "
+         "-DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000").split()  # as in the Makefile
 SIM_INDEX = "-UVOLT_RING_INDEX_BITS -DVOLT_RING_INDEX_BITS=20".split()  # as in the Makefile
 WHICH = f"{BUILD}/which.o"
 OBJCOPY = ("objcopy --rename-section .data=model_data --rename-section .bss=model_bss,alloc "
@@ -569,7 +626,8 @@ def instructions(header):
     where = "-fmacro-prefix-map=" + os.path.join(os.path.dirname(header), "=")
     p = subprocess.run(["gcc", *WARN, "-O2", "-x", "c", "-DVOLT_IMPLEMENTATION", where, "-S",
                         "-o", "-", header], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    lines = [l for l in p.stdout.splitlines() if not l.startswith(b"\t.file")]
+    # without the names of files, which stand around inline assembly as well
+    lines = [l for l in p.stdout.splitlines() if not l.startswith((b"\t.file", b"# "))]
     return None if p.returncode else hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
@@ -593,7 +651,8 @@ class Session:
         for f, l in zip(self.owner, self.lines):
             body[f].append(squeeze(code_of(l)))
         self.body = {f: "\n".join(b) for f, b in body.items()}
-        self.programs = all_programs()
+        only = re.compile(os.environ.get("PROGRAMS") or "")
+        self.programs = [p for p in all_programs() if only.search(p.name)]
         self.named = {p.name: p for p in self.programs}
         self.lock = threading.Lock()
         self.known, self.slots, self.asks = {}, [], []
@@ -681,8 +740,8 @@ class Session:
         models = [a for a in reaching if a.program.kind == "model"]
         if mutant.kind == "order":
             return [], models
-        return [a for a in reaching if a.program.kind != "model"], \
-            models if mutant.function in self.ordered else []
+        is_asked = mutant.function in self.ordered or mutant.kind == "across"
+        return [a for a in reaching if a.program.kind != "model"], models if is_asked else []
 
     def show(self, ask, path, number):
         """(did it fail, why). What is late is tried again if the machine is slower than it was."""
@@ -722,10 +781,8 @@ class Session:
         """(verdict, by whom); old: programs that it is known to have survived."""
         units, models = self.asks_of(mutant)
         asks = [a for a in units if a.program.digest not in old]
-        lines = list(self.lines)
-        lines[mutant.line] = mutant.text
         with open(f"{slot}/{HEADER}", "w") as f:
-            f.write("\n".join(lines))
+            f.write("\n".join(with_mutant(self.lines, mutant)))
         if mutant in self.switched.alone and instructions(f"{slot}/{HEADER}") is None:
             return "not viable", "the compiler"
         by, asks = self.failing(mutant, asks, slot, TRIAL)
@@ -739,7 +796,8 @@ class Session:
             by, _ = self.failing(mutant, asks, slot, BUDGET)
         if not by:
             asks = [a for a in models if a.program.digest not in old]
-            by, _ = self.failing(mutant, asks, slot, 1e9 if mutant.kind == "order" else BUDGET)
+            budget = {"order": 1e9, "across": 12 * BUDGET}.get(mutant.kind, BUDGET)
+            by, _ = self.failing(mutant, asks, slot, budget)
         if by:
             return "killed", by
         return "SURVIVED", f"{len(units) + len(models)} tests" if units or models else "not reached"
@@ -901,7 +959,10 @@ def main():
     if os.environ.get("LIST"):
         for m in chosen:
             print(describe(m))
-        return 0
+        wrong = list(settled.wrong(session.mutants))
+        for what in wrong:
+            print(f"settled, but no such mutant: {what}")
+        return 1 if wrong else 0
     lock = open(f"{BUILD}/lock", "w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: nobody asks whether the spawn into a group went well.
-// gcc: ignoring return value of 'volt_group_spawn_at'
+// gcc: ignoring return value of 'volt__group_spawn'
 // clang: ignoring return value
 // g++: ignoring return value of 'int volt__spawn_cxx
 #include "reject.h"

@@ -93,7 +93,9 @@ static void visit(const call *c) {
     SIM_CHECK(rc == 0 || prog.may_fail || prog.is_ending);
     if (rc < 0) return;
     rc = volt_join_sync(&h, c->work % 2 ? VOLT_NEVER : c->work / 8, &result);
-    SIM_CHECK(rc == 0 || (rc == -ETIMEDOUT && c->work % 2 == 0));
+    const volt__worker *w = VOLT_TLS_GET(); // a guest's worker is not lent
+    SIM_CHECK(rc == 0 || (rc == -ETIMEDOUT && c->work % 2 == 0) ||
+              (rc == -EDEADLK && w && w->is_guest));
     if (rc == 0) SIM_CHECK(result == 0 || (result == -ECANCELED && prog.is_ending));
     volt_detach(&h);
 }

@@ -4,6 +4,7 @@
 #ifndef VOLT_SIM_GRAMMAR_H
 #define VOLT_SIM_GRAMMAR_H
 
+#include "guest.h"
 #include "turns.h"
 
 enum { FAN = 4, CHUNK = 48, PIPE_BYTES = 5 };
@@ -526,8 +527,8 @@ typedef struct op_tcp {
     int64_t rc;
 } op_tcp;
 static volt_poll tcp_run(volt_cx *cx, op_tcp *o, int id) {
-    char text[32];
     VOLT_BEGIN(cx, o);
+    char text[32];
     if (!prog.port) VOLT_RETURN(0);
     snprintf(text, sizeof text, "127.0.0.1:%d", prog.port);
     SIM_CHECK(volt_addr_parse(&o->to, text) == 0);
@@ -1321,27 +1322,38 @@ static void look_at_all(void) {
     look_at_queues();
     look_at_turns();
 }
-static void program_created(void) {
+static int run_root(root *r) {
+    volt_handle h = {NULL};
+    if (!steps.rt || steps.n_threads) return volt_block_on(prog.rt, root_run, r);
+    int rc = VOLT_RT_SPAWN(prog.rt, &h, root_run, *r);
+    return rc < 0 ? rc : (int)guest_steps_until(&h);
+}
+static void program_created(int is_guest) {
     volt_config c = draw_config();
     root r;
     memset(&r, 0, sizeof r);
     prog.budget = c.budget;
+    c.is_guest = (uint32_t)is_guest;
     int rc = volt_create(&c, &prog.rt);
     SIM_CHECK(rc == 0 || prog.may_fail);
     if (rc < 0) return;
     c = draw_config();
     if (c.budget) prog.budget = 1;
     if (prog_below(3) == 0 && volt_create(&c, &prog.other) < 0) SIM_CHECK(prog.may_fail);
+    if (is_guest) guest_open(prog.rt);
+    for (int n = steps.n_threads; n > 0; n--) start_thread(guest_thread, NULL);
     sim.on_quiet = look_at_all;
     for (int n = (int)prog_below(3); n > 0; n--) start_thread(foreign_user, NULL);
     if (prog_below(6) == 0) start_thread(foreign_looker, NULL);
     if (prog_below(4) == 0) start_thread(foreign_killer, NULL);
-    rc = volt_block_on(prog.rt, root_run, &r);
+    rc = run_root(&r);
     SIM_CHECK(rc == 7 || prog.may_fail || prog.is_ending);
     prog.is_ending = 1;
     SIM_CHECK(volt_shutdown(prog.rt, VOLT_NEVER) == 0);
     if (prog.other) SIM_CHECK(volt_shutdown(prog.other, VOLT_NEVER) == 0);
+    guest_ends();
     join_threads();
+    guest_close();
     sim.on_quiet = NULL;
     check_end(prog.rt);
     SIM_CHECK(volt_destroy(prog.rt) == 0);
@@ -1365,8 +1377,9 @@ static void random_program(uint64_t seed, int most_tasks) {
     prog.computes = prog_below(3) == 0;
     int n = 10 << prog_below(6);
     prog.most_tasks = n < most_tasks ? n : most_tasks;
+    int is_guest = draw_guest(seed);
     if (prog_below(2))
-        program_created();
+        program_created(is_guest);
     else
         program_run();
     check_all_ended();

@@ -545,25 +545,36 @@ static int64_t sim__write_once(sim_file *f, const void *buf, size_t len) {
 }
 // A file that is not O_NONBLOCK blocks its thread.
 static int sim__may_wait(const sim_file *f) { return errno == EAGAIN && !(f->flags & O_NONBLOCK); }
-SIM_FN ssize_t sim_read(int fd, void *buf, size_t len) {
+static ssize_t sim__read_with(int fd, void *buf, size_t len, int flags) {
     sim_point();
     sim_file *f = sim__file_at(fd);
     int64_t rc = f ? sim__read_once(f, buf, len) : sim__error(EBADF);
-    while (rc < 0 && f && sim__may_wait(f)) {
+    while (rc < 0 && f && sim__may_wait(f) && !(flags & MSG_DONTWAIT)) {
         sim__sleep("read", f, SIM_NEVER);
         rc = sim__read_once(f, buf, len);
     }
     return (ssize_t)sim__done(SIM_C_read, fd, rc);
 }
-SIM_FN ssize_t sim_write(int fd, const void *buf, size_t len) {
+SIM_FN ssize_t sim_read(int fd, void *buf, size_t len) { return sim__read_with(fd, buf, len, 0); }
+static ssize_t sim__write_with(int fd, const void *buf, size_t len, int flags) {
     sim_point();
     sim_file *f = sim__file_at(fd);
     int64_t rc = f ? sim__write_once(f, buf, len) : sim__error(EBADF);
-    while (rc < 0 && f && sim__may_wait(f)) {
+    while (rc < 0 && f && sim__may_wait(f) && !(flags & MSG_DONTWAIT)) {
         sim__sleep("write", f, SIM_NEVER);
         rc = sim__write_once(f, buf, len);
     }
     return (ssize_t)sim__done(SIM_C_write, fd, rc);
+}
+SIM_FN ssize_t sim_write(int fd, const void *buf, size_t len) {
+    return sim__write_with(fd, buf, len, 0);
+}
+// Sockets only.
+static int sim__is_socket(int fd) {
+    const sim_file *f = sim__file_at(fd);
+    if (!f || f->kind == SIM_STREAM || f->kind == SIM_LISTENER) return 1;
+    errno = ENOTSOCK;
+    return 0;
 }
 // Vectors: the first piece that is not empty; a short count is legal where this is used.
 SIM_FN ssize_t sim_readv(int fd, const struct iovec *v, int n) {
@@ -578,11 +589,24 @@ SIM_FN ssize_t sim_writev(int fd, const struct iovec *v, int n) {
 }
 SIM_FN ssize_t sim_send(int fd, const void *buf, size_t len, int flags) {
     if (!(flags & MSG_NOSIGNAL)) sim_fail("send without MSG_NOSIGNAL");
-    return sim_write(fd, buf, len);
+    return sim__is_socket(fd) ? sim__write_with(fd, buf, len, flags) : -1;
+}
+SIM_FN ssize_t sim_recv(int fd, void *buf, size_t len, int flags) {
+    return sim__is_socket(fd) ? sim__read_with(fd, buf, len, flags) : -1;
+}
+SIM_FN ssize_t sim_recvmsg(int fd, struct msghdr *m, int flags) {
+    size_t i = 0;
+    while (i + 1 < m->msg_iovlen && m->msg_iov[i].iov_len == 0) i++;
+    return m->msg_iovlen > 0
+               ? sim_recv(fd, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len, flags)
+               : sim__error(EINVAL);
 }
 SIM_FN ssize_t sim_sendmsg(int fd, const struct msghdr *m, int flags) {
-    if (!(flags & MSG_NOSIGNAL)) sim_fail("sendmsg without MSG_NOSIGNAL");
-    return sim_writev(fd, m->msg_iov, (int)m->msg_iovlen);
+    size_t i = 0;
+    while (i + 1 < m->msg_iovlen && m->msg_iov[i].iov_len == 0) i++;
+    return m->msg_iovlen > 0
+               ? sim_send(fd, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len, flags)
+               : sim__error(EINVAL);
 }
 
 // ---- making files
@@ -822,7 +846,7 @@ SIM_FN int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *l
     if (level != SOL_SOCKET || (f->kind != SIM_STREAM && f->kind != SIM_LISTENER))
         return SIM__INT(getsockopt, fd, sim__error(ENOTSOCK));
     if (name == SO_TYPE) v = SOCK_STREAM;
-    if (name == SO_DOMAIN) v = f->is_tcp ? AF_INET : AF_UNIX;
+    if (name == SO_PROTOCOL) v = f->is_tcp ? IPPROTO_TCP : 0;
     if (name == SO_ERROR) {
         v = f->error;
         f->error = 0;
@@ -843,6 +867,14 @@ SIM_FN int sim_fcntl(int fd, int command, ...) {
     if (command == F_SETFL) f->flags = va_arg(ap, int) & O_NONBLOCK;
     va_end(ap);
     return SIM__INT(fcntl, fd, 0);
+}
+SIM_FN int sim_fstat(int fd, struct stat *st) {
+    sim_point();
+    sim_file *f = sim__file_at(fd);
+    memset(st, 0, sizeof *st);
+    if (!f) return sim__error(EBADF);
+    st->st_mode = f->kind == SIM_PIPE ? S_IFIFO : f->kind == SIM_STORED ? S_IFREG : 0;
+    return 0;
 }
 SIM_FN int sim_poll(struct pollfd *p, nfds_t n, int timeout) {
     int ready = 0;
@@ -894,6 +926,11 @@ SIM_FN int sim_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     return sim__error(ENOSYS);
 }
 #define sim_madvise madvise
+#define VOLT_IS_MAPPED(p_, n_) 1 // all that a program of the simulation has
+#define sim_mincore mincore
+#define sim_isatty(fd_) ((void)(fd_), 0)
+#define sim_ioctl(fd_, command_, out_) ((void)(out_), sim__error(ENOTTY))
+#define sim_pthread_setcancelstate(state_, old_) ((void)(state_), *(old_) = 0)
 
 // ---- a disk: some files of a few bytes; who asks it waits
 

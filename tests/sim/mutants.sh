@@ -7,11 +7,14 @@
 # The list stands below: "@ name: what is wrong", lines to find (-), lines to put in their place
 # (+), without their indentation. Each must be found in the header exactly once. "@ name program:":
 # a defect that only this one of the programs is likely to meet runs that alone.
-# Last line: "mutants: N found, N not found"; fails unless all are found.
+# Last line: "mutants: N found, N not found"; fails unless all are found. In the environment:
+# APPLY=1: only whether each entry fits the header.
 header=$1 out=$2 only=$3
 here=$(dirname "$0")
 seconds=${MUTANT_SECONDS:-60}
-small='-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_WHEEL_BITS=2'
+# as in the Makefile
+small='-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_SPILL_CAP=2'
+small="$small -DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000"
 mkdir -p "$out"
 
 list() {
@@ -91,9 +94,9 @@ list() {
 @ fd-no-sticky: a hang-up that came with the last bytes is forgotten
 - if (hang || (events & VOLT__CAST(uint32_t, EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
 + (void)0;
-@ fd-short-read: a short read counts as "empty" on any stream, not only TCP
-- if (type == SOCK_STREAM && volt__is_ip(family)) flags |= VOLT__FD_STREAM;
-+ if (type == SOCK_STREAM) flags |= VOLT__FD_STREAM;
+@ fd-short-read: a short read counts as "empty" on any socket, not only TCP
+- protocol == IPPROTO_TCP)
++ 1)
 @ fd-not-rearmed: a foreign descriptor is watched only once
 - if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 + if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -315,8 +318,8 @@ list() {
 + uint32_t word = volt__load_acq(&l->word_);
 + (void)volt__or_acq_rel(&l->word_, VOLT__LATCH_QUEUED);
 @ notify-lost turns: who is cancelled when it was notified does not pass it on
-- int is_left = was == VOLT__FIRED;
-+ int is_left = 0; (void)was;
+- int is_left = was == VOLT__FIRED || was == VOLT__TURN;
++ int is_left = 0;
 @ notify-no-permit turns: nobody waits for one, but some for all: no permit is kept
 - else volt__bell_settle(n, n->watchers_ ? VOLT__BELL_PERMIT : 0);
 + else volt__bell_settle(n, 0);
@@ -346,11 +349,16 @@ list() {
 + if (is_off) return p;
 + n->kind_ = VOLT__LEAF_EVENT;
 @ chan-room-lost turns: who is cancelled with room keeps it
-- if (was == VOLT__FIRED) c->to_come_--;
-+ (void)was;
+- if (was == VOLT__FIRED) {
+- c->to_come_--;
+- volt__meet_retry(c, wakes);
+- }
+- volt__chan_serve(c, wakes);
++ volt__chan_serve(c, wakes);
 @ chan-message-lost turns: who is cancelled with the right to a message keeps it
+- if (was == VOLT__MET) return 1; // it has been received
 - if (was == VOLT__FIRED) c->spoken_for_--;
-+ (void)was;
++ if (was == VOLT__MET) return 1;
 @ chan-right-unserved turns: the right to a message goes to nobody when its owner is cancelled
 - if (was == VOLT__FIRED) c->spoken_for_--;
 - volt__chan_serve(c, wakes);
@@ -358,23 +366,27 @@ list() {
 + (void)wakes;
 @ chan-overtaken turns: a sender with no grant takes the room of the first that waits
 - uint32_t room = !has_grant && c->senders_ ? 0 : volt__chan_room(c);
-- if (has_grant && room == 0) room = 1; // of a rendezvous, whose receiver has left
 + uint32_t room = volt__chan_room(c) + (!has_grant && c->senders_ && c->len_ < c->cap_);
-+ if (has_grant && room == 0) room = 1;
 @ chan-one-too-many turns: the buffer takes one more than it has
-- uint32_t cap = c->cap_ > 0 ? c->cap_ : c->receivers_ != NULL;
-+ uint32_t cap = c->cap_ > 0 ? c->cap_ + 1 : c->receivers_ != NULL;
+- return used < c->cap_ ? c->cap_ - used : 0;
++ return used <= c->cap_ ? c->cap_ + 1 - used : 0;
 @ chan-drained-early turns: closed and drained, though a room that was reserved is to be filled
-- if (ready == 0) return c->is_closed_ && c->len_ + c->to_come_ == 0 ? 0 : -EAGAIN;
-+ if (ready == 0) return c->is_closed_ && c->len_ == 0 ? 0 : -EAGAIN;
+- if (ready + met == 0) return c->is_closed_ && c->len_ + c->to_come_ == 0 ? 0 : -EAGAIN;
++ if (ready + met == 0) return c->is_closed_ && c->len_ == 0 ? 0 : -EAGAIN;
 @ chan-close-keeps turns: who was given room when it was closed keeps it
 - if (c->is_closed_) {
 - if (has_grant) c->to_come_--;
 + if (c->is_closed_) {
-@ chan-no-rendezvous turns: a receiver that comes does not let the sender go on
-- volt__wait_link(a, n, 0);
+@ chan-no-rendezvous turns: a receiver that comes does not let a reservation go on
 - volt__chan_serve(c, wakes); // a rendezvous has room now
-+ volt__wait_link(a, n, 0);
++ (void)0;
+@ chan-meets-past-a-reservation turns: senders that wait while a reservation is held are overtaken
+- if (c->to_come_ > 0 && volt__meet_has_other(ours, own_select)) return 0;
++ (void)ours;
+@ chan-meets-twice turns: a select with two arms that are met gets both messages, and keeps one
+- if (volt__cas_acq_rel(&select->next_, &was, n)) return VOLT__CLAIM_IS_OURS; // [X1] with select
++ if (volt__cas_acq_rel(&select->next_, &was, n) || was != VOLT__CLAIM_POLLING)
++ return VOLT__CLAIM_IS_OURS;
 @ chan-close-silent turns: senders that wait are not told that it is closed
 - volt__wakes_fire_all(wakes, &c->senders_, VOLT__CLOSED);
 + (void)0;
@@ -438,6 +450,18 @@ list() {
 @ hook-hasty turns: who unhooks what is being called just now does not wait for it
 - volt__parker_wait(&h->done_, VOLT_NEVER);
 + (void)0;
+@ guest-silent: a guest that stops in the middle does not make its descriptor readable
+- if (!w->is_away) volt__reactor_unpark(&w->reactor);
++ (void)0;
+@ guest-no-alarm: the timer of a guest's descriptor is not set
+- volt__timer_fd_set(r->timer_fd, left);
++ (void)left;
+@ guest-one-alarm: the timer of a guest's descriptor is set once and stays so
+- if (at == r->alarm) return;
++ if (r->alarm != VOLT_NEVER) return;
+@ guest-unparked: a guest that comes back stays in the set of those who sleep
+- if (volt__turn(w, was_away, 0)) volt__look(w);
++ if (volt__turn(w, 0, 0)) volt__look(w);
 END
 }
 
@@ -485,6 +509,17 @@ hunt() {
     printf '%-20s not found\n' "$1"
     return 1
 }
+
+if [ -n "${APPLY:-}" ]; then
+    passed=0 failed=0
+    for name in $(list | sed -n 's/^@ \([a-z-]*\).*:.*/\1/p'); do
+        if mutate "$name"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+        rm -f "$out/$name.h"
+    done
+    echo "mutants: $passed fit, $failed do not"
+    [ "$passed" -gt 0 ] && [ "$failed" = 0 ]
+    exit
+fi
 
 found=0 missed=0
 for name in $(list | sed -n 's/^@ \([a-z-]*\).*:.*/\1/p'); do
