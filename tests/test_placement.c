@@ -415,20 +415,20 @@ static void stop_producers(producer *p, pthread_t thread[PRODUCERS]) {
     for (int i = 0; i < PRODUCERS; i++) join_thread(thread[i]);
 }
 // What is in the inbox of a held worker ends only if it is stolen or rescued.
-static void empty_by_others(producer *p, pthread_t thread[PRODUCERS]) {
-    gate one, others;
-    hold(p->rt, &one, 1);
-    hold(p->rt, &others, WORKERS - 1);
+static void empty_by_others(producer *p, pthread_t thread[PRODUCERS], gate *one, gate *others) {
+    hold(p->rt, one, 1);
+    hold(p->rt, others, WORKERS - 1);
     start_producers(p, thread);
     UNTIL(READ(p->t->n_spawned) - READ(p->t->n_ended) >= BACKLOG);
     stop_producers(p, thread);
-    release(&others);
+    release(others);
     UNTIL(READ(p->t->n_ended) == READ(p->t->n_spawned));
-    release(&one);
+    release(one);
 }
 static void check_moving_loads(volt_placement placement, uint32_t watch_us) {
     enum { ROUNDS = 100 };
     traffic t;
+    gate one, others; // held tasks read them until the runtime is destroyed
     pthread_t thread[PRODUCERS];
     memset(&t, 0, sizeof t);
     volt_rt *rt = create_watched(placement, WORKERS, watch_us);
@@ -441,7 +441,7 @@ static void check_moving_loads(volt_placement placement, uint32_t watch_us) {
     }
     stop_producers(&all, thread);
     UNTIL(READ(t.n_ended) == READ(t.n_spawned));
-    empty_by_others(&all, thread);
+    empty_by_others(&all, thread, &one, &others);
     UNTIL(count_parked(rt) == WORKERS);
     for (uint32_t i = 0; i < WORKERS; i++) CHECK_EQ(volt__load_of(rt, i), 0);
     volt_counters c = stats_of(rt);
