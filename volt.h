@@ -1102,14 +1102,14 @@ VOLT_API void volt__misuse_by(const volt_cx *cx, const char *what) __attribute__
 #  define VOLT__EXPECT(c_, what_) VOLT__REQUIRE(c_, what_)
 #  define VOLT__EXPECT_OF(cx_, c_, what_) VOLT__REQUIRE_OF(cx_, c_, what_)
 #  define VOLT__DEBUG_DO(stmt_) ((void)(stmt_))
-// too wide for a user's own switch: a warning
-#  define VOLT__PC(n_) ((uint64_t)1 << 32 | (uint64_t)(n_))
+// Too wide for the `switch` of a user: compilers reject an await there, and gcc names this macro.
+#  define VOLT__NO_AWAIT_IN_SWITCH_PC(n_) ((uint64_t)1 << 32 | (uint64_t)(n_))
 #  define VOLT__BAD_PC(version_) volt__bad_pc_with_VOLT_DEBUG_1_##version_
 #else
 #  define VOLT__EXPECT(c_, what_) ((void)0)
 #  define VOLT__EXPECT_OF(cx_, c_, what_) ((void)(cx_))
 #  define VOLT__DEBUG_DO(stmt_) ((void)0)
-#  define VOLT__PC(n_) (n_)
+#  define VOLT__NO_AWAIT_IN_SWITCH_PC(n_) (n_)
 #  define VOLT__BAD_PC(version_) volt__bad_pc_with_VOLT_DEBUG_0_##version_
 #endif
 #define VOLT__BAD_PC_OF(version_) VOLT__BAD_PC(version_)
@@ -1196,9 +1196,9 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
     volt_frame *const volt__fr = &(s_)->frame;                                                     \
     volt__node *const volt__up = volt__enter(volt__cx, &volt__fr->node_, sizeof *(s_));            \
     VOLT__DEBUG_DO(volt__cx->at_ = VOLT__SITE);                                                    \
-    switch (VOLT__PC(volt__fr->node_.pc_)) {                                                       \
+    switch (VOLT__NO_AWAIT_IN_SWITCH_PC(volt__fr->node_.pc_)) {                                    \
     default: return volt__bad_pc(VOLT__SITE, volt__fr);                                            \
-    case VOLT__PC(0):
+    case VOLT__NO_AWAIT_IN_SWITCH_PC(0):
 
 // The only ways out. END returns inside the switch:
 // code behind it is reached by a stray `break` alone.
@@ -1212,10 +1212,13 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
     VOLT__DEBUG_DO((volt__cx->is_awaiting_ = (is_awaiting_now_), volt__cx->at_ = VOLT__SITE))
 // gcc reports a local that an await loses (-Wjump-misses-init) at the word `case`, and nothing at a
 // word of a system header, as volt.h is in /usr/include and behind -isystem. pop_macro reads the
-// definition of VOLT__CASE again: the word then belongs to the line of the await.
-#define VOLT__CASE case
+// definition of that word again, which then belongs to the line of the await. Its name is part of
+// what gcc prints of an await in a user's `switch`.
+#define VOLT__NO_AWAIT_IN_SWITCH case
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
-#  define VOLT__CASE_HERE _Pragma("push_macro(\"VOLT__CASE\")") _Pragma("pop_macro(\"VOLT__CASE\")")
+#  define VOLT__CASE_HERE                              \
+      _Pragma("push_macro(\"VOLT__NO_AWAIT_IN_SWITCH\")") \
+      _Pragma("pop_macro(\"VOLT__NO_AWAIT_IN_SWITCH\")")
 #else
 #  define VOLT__CASE_HERE
 #endif
@@ -1227,7 +1230,7 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
     volt__arrive(&volt__fr->node_, __LINE__);                                                      \
     VOLT__FALLTHROUGH;                                                                             \
     VOLT__CASE_HERE                                                                                \
-    VOLT__CASE VOLT__PC(__LINE__): {                                                               \
+    VOLT__NO_AWAIT_IN_SWITCH VOLT__NO_AWAIT_IN_SWITCH_PC(__LINE__): {                              \
         const volt_poll volt__p = (VOLT__AT(1), (e_));                                             \
         VOLT__AT(0);                                                                               \
         if (volt_is_pending(volt__p))                                                              \

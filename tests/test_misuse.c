@@ -625,6 +625,15 @@ TEST_DIES(polled_after_its_end, "polled after it has returned") {
     frame.node_.pc_ = VOLT__DONE;
     (void)volt__bad_pc("here", &frame);
 }
+// Its label is too wide for a `switch` over an int; over 64 bits only the program's end names it.
+MISUSE(an_await_in_a_switch, "the await stands in a `switch` of yours", { uint64_t which; }) {
+    VOLT_BEGIN(cx, s);
+    switch (s->which) {
+    case 0: VOLT_AWAIT(volt_yield(cx)); break;
+    default: break;
+    }
+    VOLT_END(0);
+}
 TEST_DIES(a_frame_that_is_garbage, "its frame is not zeroed") {
     static volt_frame frame;
     (void)volt__bad_pc("here", &frame);

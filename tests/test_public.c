@@ -961,7 +961,11 @@ TEST(refused_spawn_is_logged_with_its_line) {
 #if VOLT_STACK_FILL > 0
 // A local that an await loses does not keep its value by luck: the stack is overwritten before each
 // poll of a debug build.
-#  pragma GCC diagnostic ignored "-Wjump-misses-init"
+#  ifdef __clang__
+#    pragma clang diagnostic ignored "-Wconditional-uninitialized"
+#  else
+#    pragma GCC diagnostic ignored "-Wjump-misses-init"
+#  endif
 typedef struct {
     volt_frame frame;
     int seen, rc;
@@ -980,7 +984,7 @@ TEST(lost_local_is_never_right_by_luck) {
         loses_a_local s;
         memset(&s, 0, sizeof s);
         CHECK_EQ(run_on(1, loses_a_local_run, &s), 0);
-        CHECK_EQ(s.seen, (int)0xa5a5a5a5);
+        CHECK(s.seen != 42); // the pattern, or what was called since then
     }
 }
 #endif

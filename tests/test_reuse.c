@@ -464,7 +464,7 @@ typedef struct {
 } all;
 static volt_poll all_run(volt_cx *cx, void *arg) {
     all *a = arg;
-    scene *s = &a->s;
+    scene *const s = &a->s;
     VOLT_BEGIN(cx, a);
     s->moment = a->moment;
     for (s->ending = s->w.kind == SET ? RT_CLOSE : CLOSE; s->ending <= a->last; s->ending++) {

@@ -190,6 +190,40 @@ def swaps(lines, owner):
         before = code.strip()
 
 
+GUARDED = re.compile(r"^ *(if \(.*\) [^{}]*;)$")
+HOLD = re.compile(r"\bvolt__lock\(|unlock\(")
+FAR = 4  # lines that a statement moves at most
+
+
+def moves(lines, owner):
+    """Whole statements of one line, guarded ones too, leave a lock's hold: those up to FAR lines
+    above an unlock move behind it, those below a lock in front of it; of the kind `across`. Two
+    neighbours without a guard change places in swaps()."""
+    codes = [code_of(line) for line in lines]
+
+    def whole(i, indent):
+        """The statement's extent, if the line is one that may move and stands in the block."""
+        code = codes[i]
+        m = STATEMENT.match(code) or GUARDED.match(code)
+        if not m or CHECKS.search(code) or m.start(1) != indent or code.lstrip().startswith("else"):
+            return None
+        below = next((c for c in codes[i + 1:] if c.strip()), "")
+        return None if below.lstrip().startswith("else") else m
+
+    for j, code in enumerate(codes):
+        hold = STATEMENT.match(code)
+        if not owner[j] or not hold or not HOLD.search(code) or code.lstrip().startswith("else"):
+            continue
+        is_lock, indent = not re.search(r"unlock\(", code), hold.start(1)
+        for far in range(1, FAR + 1):
+            i = j + far if is_lock else j - far
+            m = whole(i, indent) if owner[i] == owner[j] else None
+            if not m:
+                break
+            if far > 1 or not STATEMENT.match(codes[i]):
+                yield i, m.start(1), m.end(1) - (m.re is GUARDED), j, indent, hold.end(1), is_lock
+
+
 def squeeze(text):
     return " ".join(text.split())
 
@@ -217,6 +251,16 @@ def all_mutants(lines, owner):
         number[key] += 1
         yield Mutant(kind, owner[i], i, start, end, f"{b}; {a}", *key[2:],
                      lines[i][:start] + f"{b}; {a}" + lines[i][end:], number[key], (j, from_, to))
+    for i, start, end, j, from_, to, is_lock in moves(lines, owner):
+        a, b = lines[i][start:end], lines[j][from_:to]
+        put = f"{a}; {b}" if is_lock else f"{b}; {a}"
+        old, new = f"{b}; ... {a};", f"{a}; {b};"
+        if not is_lock:
+            old, new = f"{a}; ... {b};", f"{b}; {a};"
+        key = ("across", owner[j], old, new)
+        number[key] += 1
+        yield Mutant("across", owner[j], j, from_, to, put, *key[2:],
+                     lines[j][:from_] + put + lines[j][to:], number[key], (i, start, end))
 
 
 def with_mutant(lines, m):
@@ -996,4 +1040,5 @@ def main():
     return 1 if summary(results) + n_wrong else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

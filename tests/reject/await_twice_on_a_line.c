@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: two awaits on one line.
-// gcc: duplicate case value
-// clang: duplicate case value
+// gcc: duplicate label .*volt__one_await_to_a_line_
+// clang: redefinition of label .*volt__one_await_to_a_line_
 #include "reject.h"
 
 volt_poll misuse(volt_cx *cx, conn *c) {

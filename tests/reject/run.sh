@@ -55,7 +55,7 @@ verdict() {
         [ "$expected" = silent ] || echo 'the misuse compiles'
     elif [ "$expected" = silent ]; then
         echo 'is no longer silent'
-    elif ! grep -Eq "error: .*($expected)" "$work/said"; then
+    elif ! grep -Eq "(error|in expansion of macro):? .*($expected)" "$work/said"; then
         echo "says something else than: $expected"
     fi
 }
