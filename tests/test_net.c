@@ -1097,6 +1097,62 @@ ROOT_TEST(descriptors_become_non_blocking, { int fd[2]; int64_t rc; volt_timer t
 
 // ---- poll sets
 
+// More waits of one task than one poll has budget for. Data came in time, the worker was held up
+// until all limits were over: each wait has its last try, in one of the polls to come.
+enum { N_LIMITED = 200 };
+typedef struct {
+    volt_frame frame;
+    volt_timer limit;
+    int fd;
+    int64_t n;
+    char byte;
+} limited;
+typedef struct {
+    volt_frame frame;
+    limited all[N_LIMITED];
+} many_limited;
+static int n_read_in_time;
+static volt_poll limited_run(volt_cx *cx, void *arg) {
+    limited *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_MS(10), volt_read(cx, s->fd, &s->byte, 1)));
+    n_read_in_time += s->n == 1;
+    volt_close(cx, s->fd);
+    VOLT_END(0);
+}
+static volt_poll many_limited_run(volt_cx *cx, void *arg) {
+    many_limited *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(volt_join_all(cx, VOLT_EACH(limited_run, s->all)));
+    VOLT_END(0);
+}
+ROOT_TEST_1(limits_have_their_last_try_although_the_budget_is_used_up, {
+    many_limited *m;
+    int out[N_LIMITED];
+    volt_handle h;
+    int rc;
+}) {
+    int p[2];
+    volt_time end;
+    VOLT_BEGIN(cx, s);
+    n_read_in_time = 0;
+    s->m = volt_task_create(cx->rt_, many_limited_run, sizeof *s->m);
+    CHECK(s->m);
+    for (int i = 0; i < N_LIMITED; i++) {
+        CHECK_EQ(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
+        s->m->all[i].fd = p[0];
+        s->out[i] = p[1];
+    }
+    volt_task_start(s->m, &s->h);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2))); // all wait
+    for (int i = 0; i < N_LIMITED; i++) CHECK_EQ(write(s->out[i], "x", 1), 1);
+    end = volt_now() + VOLT_MS(20);
+    while (volt_now() < end) {}
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    for (int i = 0; i < N_LIMITED; i++) close(s->out[i]);
+    CHECK_EQ(n_read_in_time, N_LIMITED);
+    VOLT_END(0);
+}
 static void check_event(const volt_pollev *ev, int fd, uint32_t events) {
     CHECK_EQ(ev->fd, fd);
     CHECK_EQ(ev->events & events, events);
@@ -1176,6 +1232,14 @@ ROOT_TEST_1(vectors_that_the_kernel_cannot_take, {
     CHECK_EQ(s->n, 1);
     VOLT_AWAIT(s->n, volt_writev(cx, s->p.left, s->many, MANY_PARTS));
     CHECK_EQ(s->n, 1024); // a short write, as it may be
+    // The parts that are clamped away are not the end of the file, if those before are empty.
+    for (int i = 0; i < MANY_PARTS; i++) s->many[i].iov_len = i == MANY_PARTS - 1;
+    VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, s->many, MANY_PARTS));
+    CHECK_EQ(s->n, 1);
+    VOLT_AWAIT(s->n, volt_writev(cx, s->p.left, s->many, MANY_PARTS));
+    CHECK_EQ(s->n, 1);
+    VOLT_AWAIT(s->n, volt_writev(cx, s->p.left, s->many, MANY_PARTS - 1));
+    CHECK_EQ(s->n, 0);
     close_pair(cx, &s->p);
     VOLT_END(0);
 }
