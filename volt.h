@@ -3131,17 +3131,29 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     X_(ENOTRECOVERABLE, "state not recoverable")                \
     X_(ERFKILL, "switched off by a radio kill switch")          \
     X_(EHWPOISON, "memory page has a hardware error")
+// The texts stand one behind the other, in the order of the numbers: a table of pointers, or a
+// switch, takes more room than they do.
 VOLT_API const char *volt_strerror(int rc) {
-    switch (rc >= 0 ? 0 : rc > INT_MIN ? -rc : INT_MAX) {
-    case 0: return "success";
-#define VOLT__ERROR_CASE(code_, text_) case code_: return text_ " (" #code_ ")";
-        VOLT__ERRORS(VOLT__ERROR_CASE)
-#undef VOLT__ERROR_CASE
+#define VOLT__ERROR_CODE(code_, text_) code_,
+#define VOLT__ERROR_ROOM(code_, text_) char text_of_##code_[sizeof text_ " (" #code_ ")"];
+#define VOLT__ERROR_TEXT(code_, text_) text_ " (" #code_ ")",
+    static const uint16_t codes[] = { VOLT__ERRORS(VOLT__ERROR_CODE) };
+    static const struct {
+        VOLT__ERRORS(VOLT__ERROR_ROOM)
+        char unknown[sizeof "unknown error"];
+    } texts = { VOLT__ERRORS(VOLT__ERROR_TEXT) "unknown error" };
+#undef VOLT__ERROR_CODE
+#undef VOLT__ERROR_ROOM
+#undef VOLT__ERROR_TEXT
+    const void *first = &texts;
+    const char *text = VOLT__CAST(const char *, first);
+    if (rc >= 0) return "success";
 #if EDEADLOCK != EDEADLK // MIPS, PowerPC
-    case EDEADLOCK: return "file lock would deadlock (EDEADLOCK)";
+    if (rc == -EDEADLOCK) return "file lock would deadlock (EDEADLOCK)";
 #endif
-    default: return "unknown error";
-    }
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0] && rc + codes[i] != 0; i++)
+        text += strlen(text) + 1;
+    return text;
 }
 
 VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
@@ -5281,7 +5293,9 @@ struct volt__pool {
     VOLT__ALIGN(VOLT__LINE) uint32_t lock;
     uint32_t n_threads;             // futex word; W under lock, R any [H2]
     uint32_t n_idle, is_closing;    // under lock
-    uint32_t is_used;               // under lock; and by who knows that all tasks have ended
+    // once used, what ends it: programs that never use it do without. Under lock; and by the thread
+    // that has seen the end of all tasks
+    uint32_t (*close)(volt__pool *p, volt_time deadline);
     uint32_t close_lock;            // who closes: one after the other
     uint32_t is_closed;             // W under close_lock, R any [H2]: all threads are joined
     volt__pool_thread *idle;        // under lock: the most recent one first
@@ -5498,27 +5512,6 @@ static int volt__pool_start(volt__pool *p, volt_job *job) {
     p->alloc.free(p->alloc.user, t, sizeof *t);
     return volt__pool_requeue(p, job, rc);
 }
-// 0, or -errno: no thread will ever come to it.
-static int volt__pool_submit(volt__pool *p, volt_job *job) {
-    volt__pool_thread *idle = NULL;
-    volt__lock(&p->lock);
-    volt__lane *l = &p->lane[job->lane_];
-    int has_room = l->n_running < l->limit;
-    VOLT_ASSERT(!p->is_closing);
-    p->is_used = 1;
-    if (!has_room) {
-        volt__pool_enqueue(p, job);
-    } else if ((idle = volt__pool_pop_idle(p)) != NULL) {
-        volt__pool_give(p, idle, job);
-    } else {
-        l->n_running++;
-        job->state_ = VOLT__JOB_GIVEN;
-        volt__store_rel(&p->n_threads, p->n_threads + 1); // [H2] with close
-    }
-    volt__unlock(&p->lock);
-    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
-    return !has_room || idle ? 0 : volt__pool_start(p, job);
-}
 // Under lock. 1: taken back, it has not begun and will not.
 static int volt__pool_take_back(volt__pool *p, volt_job *job) {
     if (job->state_ == VOLT__JOB_QUEUED) {
@@ -5565,13 +5558,33 @@ static uint32_t volt__pool_await(volt__pool *p, volt_time deadline) {
 // When nobody submits any more: waits until all threads have ended. The number of jobs that run.
 static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
     uint32_t n = 1;
-    if (!p->is_used) return 0;
     volt__pool_send_home(p);
     if (!volt__lock_until(&p->close_lock, deadline)) return n;
     n = volt__pool_await(p, deadline);
     if (n == 0) volt__store_rel(&p->is_closed, 1); // [H2] with destroy
     volt__unlock(&p->close_lock);
     return n;
+}
+// 0, or -errno: no thread will ever come to it.
+static int volt__pool_submit(volt__pool *p, volt_job *job) {
+    volt__pool_thread *idle = NULL;
+    volt__lock(&p->lock);
+    volt__lane *l = &p->lane[job->lane_];
+    int has_room = l->n_running < l->limit;
+    VOLT_ASSERT(!p->is_closing);
+    p->close = volt__pool_close;
+    if (!has_room) {
+        volt__pool_enqueue(p, job);
+    } else if ((idle = volt__pool_pop_idle(p)) != NULL) {
+        volt__pool_give(p, idle, job);
+    } else {
+        l->n_running++;
+        job->state_ = VOLT__JOB_GIVEN;
+        volt__store_rel(&p->n_threads, p->n_threads + 1); // [H2] with close
+    }
+    volt__unlock(&p->lock);
+    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
+    return !has_room || idle ? 0 : volt__pool_start(p, job);
 }
 #endif
 
@@ -5820,6 +5833,10 @@ static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *
 }
 static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
     volt__log_number(rt, item, site, 0, NULL);
+}
+// The number of the error: its text would be part of every program.
+static void volt__log_no_thread(const volt_rt *rt, int rc) {
+    volt__log_number(rt, VOLT_LOG_THREAD_START, NULL, VOLT__CAST(uint64_t, -rc), " (errno)");
 }
 VOLT_API void volt_log_stderr(void *user, int item, const char *text) {
     char line[272] = "volt: ";
@@ -7342,7 +7359,7 @@ static void volt__start_spare(volt_rt *rt) {
     int rc = volt__start_next(rt);
     if (rc == 0) return;
     w->start_retry = volt__time_add(w->last, 1000000000);
-    volt__log(rt, VOLT_LOG_THREAD_START, volt_strerror(rc));
+    volt__log_no_thread(rt, rc);
 }
 #endif
 
@@ -7584,7 +7601,7 @@ static void volt__start_more(volt_rt *rt) {
     while (volt__started(rt) < want) {
         uint32_t before = volt__started(rt);
         int rc = volt__start_next(rt);
-        if (rc < 0) volt__log(rt, VOLT_LOG_THREAD_START, volt_strerror(rc));
+        if (rc < 0) volt__log_no_thread(rt, rc);
         if (rc < 0 || volt__started(rt) == before) return;
     }
 }
@@ -13055,10 +13072,10 @@ static void volt__join_threads(volt_rt *rt) {
 }
 // The workers have ended, and with them all that could still ask for a thread of the pool.
 static uint32_t volt__end_pool(volt_rt *rt, volt_time deadline) {
-    return volt__pool_close(&rt->pool, deadline);
+    return rt->pool.close ? rt->pool.close(&rt->pool, deadline) : 0;
 }
 static int volt__is_pool_busy(volt_rt *rt) {
-    return rt->pool.is_used && !volt__load_acq(&rt->pool.is_closed); // [H2] with close
+    return rt->pool.close && !volt__load_acq(&rt->pool.is_closed); // [H2] with close
 }
 #endif
 

@@ -91,7 +91,7 @@ TARGETS = {
 }
 FIRST = ("test", "check", "coverage", "model", "model-full", "model-mutants", "fault", "fault-full",
          "sim", "sim-mutants", "fuzz", "mutate", "kernels", "clocks")
-SIZES = ("all", "03_echo", "with VOLT_SINGLE_THREAD", "01_hello",
+SIZES = ("all", "plain echo server", "with VOLT_SINGLE_THREAD", "03_echo", "01_hello",
          "with VOLT_SINGLE_THREAD, VOLT_NO_IO")
 # Targets of the Makefile that no line above runs, and why.
 LEFT_OUT = {

@@ -1198,10 +1198,11 @@ typedef struct {
 static volt_poll pair_chooser_run(volt_cx *cx, void *arg) {
     pair_chooser *s = arg;
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(s->rc,
-               VOLT_SELECT_BIASED(
-                   VOLT_ARM(&s->arms[0], volt_chan_recv(cx, &s->c[0], &s->got[0], sizeof s->got[0])),
-                   VOLT_ARM(&s->arms[1], volt_chan_recv(cx, &s->c[1], &s->got[1], sizeof s->got[1]))));
+    VOLT_AWAIT(
+        s->rc,
+        VOLT_SELECT_BIASED(
+            VOLT_ARM(&s->arms[0], volt_chan_recv(cx, &s->c[0], &s->got[0], sizeof s->got[0])),
+            VOLT_ARM(&s->arms[1], volt_chan_recv(cx, &s->c[1], &s->got[1], sizeof s->got[1]))));
     CHECK_EQ(s->rc, 0);
     CHECK(s->got[0] == 1 && s->got[1] == 0);
     CHECK_EQ(s->arms[1].value, -ECANCELED);
@@ -1228,9 +1229,9 @@ ROOT_TEST_1(chan_rendezvous_arm_without_budget_keeps_its_claim, {
 }) {
     VOLT_BEGIN(cx, s);
     for (int i = 0; i < 2; i++) CHECK_EQ(volt_chan_init(&s->c[i], &s->buf[i], sizeof(int), 0), 0);
-    spender_and_chooser both = { .first = { .go = &s->go, .is_over = &s->is_over },
-                                 .second = { .c = s->c } };
-    SPAWN(&s->h, spender_and_chooser_run, both);
+    SPAWN(&s->h, spender_and_chooser_run,
+          ((spender_and_chooser){ .first = { .go = &s->go, .is_over = &s->is_over },
+                                  .second = { .c = s->c } }));
     VOLT_AWAIT(volt_yield(cx));
     VOLT_AWAIT(volt_yield(cx));
     volt_event_set(&s->go);
@@ -1255,10 +1256,9 @@ typedef struct {
 } taker;
 static volt_poll taker_run(volt_cx *cx, void *arg) {
     taker *s = arg;
-    msg m;
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_event_wait(cx, s->now));
-    s->got = volt_chan_try_recv(s->c, &m, sizeof m) == 1 ? m.seq : -1;
+    s->got = try_recv(s->c);
     VOLT_AWAIT(volt_never(cx));
     VOLT_END(0);
 }
@@ -1301,12 +1301,12 @@ ROOT_TEST_1(chan_rendezvous_arm_that_was_busy_keeps_its_place, {
 }) {
     VOLT_BEGIN(cx, s);
     volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
-    busy_sender first = { .c = &s->c, .m = MSG(1, 1), .take = { .c = &s->c, .now = &s->now } };
-    SPAWN(&s->h[0], busy_sender_run, first);
+    SPAWN(&s->h[0], busy_sender_run,
+          ((busy_sender){ .c = &s->c, .m = MSG(1, 1), .take = { .c = &s->c, .now = &s->now } }));
     VOLT_AWAIT(volt_yield(cx));
     for (s->i = 1; s->i < 3; s->i++) {
-        plain_sender next = { .c = &s->c, .m = MSG(s->i + 1, s->i + 1) };
-        SPAWN(&s->h[s->i], plain_sender_run, next);
+        SPAWN(&s->h[s->i], plain_sender_run,
+              ((plain_sender){ .c = &s->c, .m = MSG(s->i + 1, s->i + 1) }));
         while (n_senders(&s->c) < s->i + 1) VOLT_AWAIT(volt_yield(cx));
     }
     volt_event_set(&s->now);

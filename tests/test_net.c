@@ -1132,13 +1132,12 @@ ROOT_TEST_1(limits_have_their_last_try_although_the_budget_is_used_up, {
     volt_handle h;
     int rc;
 }) {
-    int p[2];
-    volt_time end;
     VOLT_BEGIN(cx, s);
     n_read_in_time = 0;
     s->m = volt_task_create(cx->rt_, many_limited_run, sizeof *s->m);
     CHECK(s->m);
     for (int i = 0; i < N_LIMITED; i++) {
+        int p[2];
         CHECK_EQ(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
         s->m->all[i].fd = p[0];
         s->out[i] = p[1];
@@ -1146,8 +1145,7 @@ ROOT_TEST_1(limits_have_their_last_try_although_the_budget_is_used_up, {
     volt_task_start(s->m, &s->h);
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2))); // all wait
     for (int i = 0; i < N_LIMITED; i++) CHECK_EQ(write(s->out[i], "x", 1), 1);
-    end = volt_now() + VOLT_MS(20);
-    while (volt_now() < end) {}
+    for (volt_time end = volt_now() + VOLT_MS(20); volt_now() < end;) {}
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     for (int i = 0; i < N_LIMITED; i++) close(s->out[i]);
     CHECK_EQ(n_read_in_time, N_LIMITED);

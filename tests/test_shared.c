@@ -21,6 +21,7 @@ typedef struct {
     int fd, step;
     char buf[64];
     struct iovec iov[2];
+    struct pollfd p;
     int64_t n;
     volt_timer limit;
     volt_handle h;
@@ -48,6 +49,16 @@ static void make_pipe_at(int number, int *other, int is_read) {
     CHECK_EQ(dup2(p[!is_read], number), number);
     close(p[!is_read]);
     *other = p[is_read];
+}
+// A listener that has one connection waiting, whose other end is *peer.
+static int listen_and_connect(int *peer) {
+    volt_addr at;
+    int fd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_local_addr(fd, &at), 0);
+    *peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(*peer, (const void *)at.sa_, at.len_), 0);
+    return fd;
 }
 static void open_terminal(int *master, int *slave) {
     char name[64];
@@ -98,11 +109,13 @@ ROOT(own_description_never_takes_a_standard_number) {
 }
 ROOT(own_description_keeps_packets_apart) {
     root *const s = arg;
-    int p[2];
     VOLT_BEGIN(cx, s);
-    if (pipe2(p, O_CLOEXEC | O_DIRECT) < 0) SKIP("no pipes of packets");
-    CHECK_EQ(dup2(p[1], 0), 0);
-    other_end = p[0];
+    {
+        int p[2];
+        if (pipe2(p, O_CLOEXEC | O_DIRECT) < 0) SKIP("no pipes of packets");
+        CHECK_EQ(dup2(p[1], 0), 0);
+        other_end = p[0];
+    }
     WRITE_ONE(0, 5);
     WRITE_ONE(0, 5);
     CHECK_EQ(read(other_end, s->buf, sizeof s->buf), 5);
@@ -127,25 +140,19 @@ ROOT(dup2_over_a_number_is_noticed) {
 }
 ROOT(connection_that_is_accepted_inherits_no_description) {
     root *const s = arg;
-    volt_addr at;
-    struct pollfd p = { .events = POLLOUT };
     VOLT_BEGIN(cx, s);
     make_pipe_at(0, &other_end, 1);
     CHECK_EQ(write(other_end, "hello", 5), 5);
     s->fd = 0;
     READ_WITHIN(10000);
     CHECK_EQ(s->n, 5);
-    s->fd = volt_listen("127.0.0.1", 0, NULL);
-    CHECK(s->fd > 0);
-    CHECK_EQ(volt_local_addr(s->fd, &at), 0);
-    second_end = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK_EQ(connect(second_end, (struct sockaddr *)at.sa_, at.len_), 0);
+    s->fd = listen_and_connect(&second_end);
     close(0); // and not volt_close
     VOLT_AWAIT(s->n, volt_accept(cx, s->fd));
     CHECK_EQ(s->n, 0);
-    p.fd = other_end;
-    CHECK_EQ(poll(&p, 1, 0), 1);
-    CHECK(p.revents & POLLERR); // the pipe has no reader left
+    s->p = (struct pollfd){ .fd = other_end, .events = POLLOUT };
+    CHECK_EQ(poll(&s->p, 1, 0), 1);
+    CHECK(s->p.revents & POLLERR); // the pipe has no reader left
     CHECK_EQ(write(second_end, "data", 4), 4);
     s->fd = 0;
     READ_WITHIN(10000);
@@ -316,23 +323,19 @@ ROOT(short_read_into_a_large_buffer_makes_nothing_resident) {
     root *const s = arg;
     static unsigned char is_resident[SIZE / 4096];
     static char *map;
-    volt_addr at;
-    int n_resident = 0;
     VOLT_BEGIN(cx, s);
     map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(map != MAP_FAILED);
-    s->fd = volt_listen("127.0.0.1", 0, NULL);
-    CHECK_EQ(volt_local_addr(s->fd, &at), 0);
-    other_end = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK_EQ(connect(other_end, (struct sockaddr *)at.sa_, at.len_), 0);
+    s->fd = listen_and_connect(&other_end);
     VOLT_AWAIT(s->fd, volt_accept(cx, s->fd));
     READ_WITHIN(1); // it is in epoll now
     CHECK_EQ(write(other_end, "abc", 3), 3);
     VOLT_AWAIT(s->n, volt_read(cx, s->fd, map, SIZE));
     CHECK_EQ(s->n, 3);
     CHECK_EQ(mincore(map, SIZE, is_resident), 0);
-    for (int i = 0; i < SIZE / 4096; i++) n_resident += is_resident[i] & 1;
-    CHECK(n_resident <= 64);
+    s->step = 0;
+    for (int i = 0; i < SIZE / 4096; i++) s->step += is_resident[i] & 1;
+    CHECK(s->step <= 64);
     VOLT_END(0);
 }
 
@@ -352,12 +355,8 @@ static void accept_with_another_number(volt_cx *cx, int number, int is_closed) {
 static int other_number, is_listener_closed;
 static volt_poll shortage_run(volt_cx *cx, void *arg) {
     root *const s = arg;
-    volt_addr at;
     VOLT_BEGIN(cx, s);
-    s->fd = listener = volt_listen("127.0.0.1", 0, NULL);
-    CHECK_EQ(volt_local_addr(listener, &at), 0);
-    other_end = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK_EQ(connect(other_end, (struct sockaddr *)at.sa_, at.len_), 0);
+    s->fd = listener = listen_and_connect(&other_end);
     refuse_more();
     SPAWN(&s->h, acceptor_run, (root){ .fd = 0 });
     VOLT_AWAIT(volt_yield(cx));
