@@ -11408,6 +11408,19 @@ static void volt__fd_exit(volt_rt *rt, volt__fd *e, int fd) {
     volt__fd_retire(&rt->fds, e, fd, 1, &c);
     volt__schedule_chain(&c);
 }
+// What epoll would have told, for the last try before a limit is over: the event may just not have
+// been fetched. A call alone would not do: it may move a few bytes where there is no event yet, and
+// a peer that takes nothing would never be given up.
+static int volt__is_ready_now(int fd, int dir) {
+    struct pollfd p;
+    p.fd = fd;
+    p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
+    p.revents = 0;
+    return VOLT_SYS(poll, &p, 1, 0) > 0 && !(p.revents & POLLNVAL);
+}
+static int volt__is_last_try(const volt_cx *cx, int fd, int dir) {
+    return VOLT__UNLIKELY(cx->last_tries_ > 0) && volt__is_ready_now(fd, dir);
+}
 // Of a descriptor that is the same file as when the operation began.
 static int64_t volt__io_go(volt_cx *cx, volt__fd *e, volt__io *io) {
     int is_accept = io->op == VOLT__OP_ACCEPT;
@@ -11415,7 +11428,8 @@ static int64_t volt__io_go(volt_cx *cx, volt__fd *e, volt__io *io) {
     if (VOLT__UNLIKELY(!(flags & (is_accept ? VOLT__FD_NONBLOCK : VOLT__FD_PROBED))))
         flags = volt__fd_probe(e, io->fd, io->seen.gen, is_accept);
     if (VOLT__UNLIKELY(flags < 0)) return flags;
-    if (volt__fd_is_known_empty(e, io->dir) && cx->last_tries_ == 0) return -EAGAIN;
+    if (volt__fd_is_known_empty(e, io->dir) && !volt__is_last_try(cx, io->fd, io->dir))
+        return -EAGAIN;
     if (VOLT__UNLIKELY(flags & (VOLT__FD_OWN | VOLT__FD_GUARDED)))
         return flags & VOLT__FD_OWN ? volt__io_call_own(cx, e, io) : volt__io_call_guarded(cx, io);
     if (volt__fd_has_changed(io->fd, flags)) return VOLT__STALE;
@@ -11469,7 +11483,7 @@ static int volt__io_begin(volt_cx *cx, volt__node *n, volt__io *io, volt_poll *o
     int is_off = volt__is_off(cx);
     if (state == VOLT__IDLE) volt__io_resume(n, io);
     if (state == VOLT__IDLE && !is_off) return 1;
-    if (state == VOLT__LINKED && !is_off && cx->last_tries_ == 0) {
+    if (state == VOLT__LINKED && !is_off && !volt__is_last_try(cx, io->fd, io->dir)) {
         *out = volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
         return 0;
     }
@@ -11717,14 +11731,6 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr
     if (rc <= 0) return volt__connect_end(cx, n, fd, rc < 0 ? rc : -EBADF);
     return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
 }
-// Before a limit is over: the event may just not have been fetched yet.
-static int volt__is_ready_now(int fd, int dir) {
-    struct pollfd p;
-    p.fd = fd;
-    p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
-    p.revents = 0;
-    return VOLT_SYS(poll, &p, 1, 0) > 0 && !(p.revents & POLLNVAL);
-}
 VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_CONNECT);
     int fd = VOLT__CAST(int, n->key_ - 1), error = 0;
@@ -11733,7 +11739,7 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     int is_off = volt__is_off(cx);
     if (fd < 0) return is_off ? volt__leaf_end(n, -ECANCELED) : volt__connect_start(cx, n, to);
     if (!is_off && volt__node_state(n) == VOLT__LINKED &&
-        (cx->last_tries_ == 0 || !volt__is_ready_now(fd, VOLT__WR)))
+        !volt__is_last_try(cx, fd, VOLT__WR))
         return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
     uint8_t state = volt__fd_unwait(n, cx->task_, VOLT__WR);
     if (is_off) return volt__connect_end(cx, n, fd, -ECANCELED);
@@ -11796,7 +11802,7 @@ static int64_t volt__ready_step(volt_cx *cx, const volt__io *io, volt__node *n) 
     if (!e) return volt__fd_missing(io->fd);
     if (volt__load_rlx(&e->mode) == VOLT__MODE_EDGE) // rlx: hint, decided under lock
         return volt__ready_own(cx, e, io, n);
-    if (cx->last_tries_ > 0 && volt__is_ready_now(io->fd, io->dir)) return 0;
+    if (volt__is_last_try(cx, io->fd, io->dir)) return 0;
     return volt__fd_wait_foreign(&cx->rt_->fds, e, io->fd, cx->worker_->index, io->dir,
                                  io->has_gen ? &io->seen.gen : NULL, n, cx->task_);
 }

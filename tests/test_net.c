@@ -1097,6 +1097,45 @@ ROOT_TEST(descriptors_become_non_blocking, { int fd[2]; int64_t rc; volt_timer t
 
 // ---- poll sets
 
+// A peer that takes less than what epoll calls room is given up like one that takes nothing,
+// although a call would find some room by then.
+typedef struct {
+    volt_frame frame;
+    volt_timer limit;
+    int fd;
+    int64_t n;
+    char byte;
+} late_writer;
+static volt_poll late_writer_run(volt_cx *cx, void *arg) {
+    late_writer *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_MS(30), volt_write(cx, s->fd, &s->byte, 1)));
+    VOLT_END(s->n);
+}
+ROOT_TEST_1(last_try_of_a_write_needs_the_room_that_epoll_tells_of, {
+    pairing p;
+    char buf[4096];
+    volt_handle h;
+    struct pollfd room;
+    int64_t n;
+    int i;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(tcp_pair(cx, &s->p));
+    for (s->i = 0; s->i < 3; s->i++) { // what is on its way arrives meanwhile
+        while (send(s->p.left, s->buf, sizeof s->buf, MSG_DONTWAIT) > 0) {}
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2)));
+    }
+    while (send(s->p.left, s->buf, 1, MSG_DONTWAIT) > 0) {}
+    SPAWN(&s->h, late_writer_run, (late_writer){ .fd = s->p.left });
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
+    s->room = (struct pollfd){ .fd = s->p.left, .events = POLLOUT };
+    for (s->i = 0; s->i < 64; s->i++) CHECK(recv(s->p.right, s->buf, sizeof s->buf, 0) > 0);
+    VOLT_AWAIT(s->n, volt_join(cx, &s->h));
+    if (poll(&s->room, 1, 0) == 0) CHECK_EQ(s->n, -ETIMEDOUT);
+    close_pair(cx, &s->p);
+    VOLT_END(0);
+}
 // More waits of one task than one poll has budget for. Data came in time, the worker was held up
 // until all limits were over: each wait has its last try, in one of the polls to come.
 enum { N_LIMITED = 200 };
