@@ -30,7 +30,7 @@
 
 enum {
     A_accept4, A_bind, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_listen, A_poll, A_read,
-    A_recv, A_setsockopt, A_sigtimedwait, A_socket, A_write, N_A
+    A_recv, A_recvmsg, A_sendmsg, A_setsockopt, A_sigtimedwait, A_socket, A_write, N_A
 };
 static struct {
     int errors[16]; // the next answers; 0: it returns 0. Behind them the kernel's own
@@ -67,6 +67,8 @@ static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
 }
 ANSWER(ssize_t, read, (int fd, void *buf, size_t n), fd, buf, n)
 ANSWER(ssize_t, recv, (int fd, void *buf, size_t n, int flags), fd, buf, n, flags)
+ANSWER(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), fd, m, flags)
+ANSWER(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), fd, m, flags)
 ANSWER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t), set,
        info, t)
 ANSWER(int, socket, (int family, int type, int protocol), family, type, protocol)
@@ -90,6 +92,13 @@ static int answer_setsockopt(int fd, int level, int name, const void *value, soc
     size_t at = strlen(options);
     snprintf(options + at, sizeof options - at, "%s %d, ", text, v);
     return setsockopt(fd, level, name, value, n);
+}
+static int told_protocol; // of each socket; 0: what the kernel says
+static int answer_getsockopt(int fd, int level, int name, void *value, socklen_t *n) {
+    if (!told_protocol || level != SOL_SOCKET || name != SO_PROTOCOL)
+        return getsockopt(fd, level, name, value, n);
+    memcpy(value, &told_protocol, sizeof told_protocol);
+    return 0;
 }
 static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
     if (ms != 0) abort(); // a worker does not wait there
@@ -125,11 +134,9 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_isatty isatty
 #define answer_mincore mincore
 #define answer_pthread_setcancelstate pthread_setcancelstate
-#define answer_recvmsg recvmsg
 #define answer_stat stat
 #define answer_getpeername getpeername
 #define answer_getsockname getsockname
-#define answer_getsockopt getsockopt
 #define answer_madvise madvise
 #define answer_mmap mmap
 #define answer_munmap munmap
@@ -142,7 +149,6 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_readv readv
 #define answer_sched_getaffinity sched_getaffinity
 #define answer_send send
-#define answer_sendmsg sendmsg
 #define answer_shutdown shutdown
 #define answer_syscall syscall
 #define answer_sysconf sysconf
@@ -880,6 +886,65 @@ TEST(calls_that_are_spared) {
     GIVES(volt_read(cx_of(0), fd[0], four, 4), 0);
     GIVES(volt_read(cx_of(0), fd[0], four, 4), 0); // the end is no lack of data
     volt_rt_close(rt, fd[0]);
+    end();
+}
+// A short read that another one follows, which has nothing: is the kernel asked to find that out?
+static int is_asked_after_a_short_read(int fd, int other, int is_vector) {
+    char four[4];
+    struct iovec v[2] = { { four, 2 }, { four + 2, 2 } };
+    int call = is_vector ? A_recvmsg : A_recv;
+    CHECK_EQ(write(other, "x", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    answers[call].n_calls = 0;
+    GIVES(is_vector ? volt_readv(cx_of(0), fd, v, 2) : volt_read(cx_of(0), fd, four, 4), 1);
+    CHECK_EQ(answers[call].n_calls, 1);
+    PENDING(is_vector ? volt_readv(cx_of(0), fd, v, 2) : volt_read(cx_of(0), fd, four, 4));
+    GIVES(volt_read(cancelled_cx(0), fd, four, 4), -ECANCELED);
+    return answers[call].n_calls == 2;
+}
+static void check_asked(int is_vector) {
+    int fd[2];
+    begin();
+    open_tcp(fd);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1)); // from now on volt's own
+    GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
+    for (int i = 0; i < 2; i++) CHECK(is_asked_after_a_short_read(fd[0], fd[1], is_vector));
+    close_pair(fd);
+    end();
+}
+// Of records and passed descriptors a read gets less than there is, too: see volt__fd_probe_socket.
+TEST(a_short_read_of_what_is_a_stream_but_not_tcp_tells_nothing) {
+    static const int others[] = { 132 /* SCTP */, 262 /* MPTCP */, 1 };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        told_protocol = others[i];
+        check_asked(0);
+    }
+}
+TEST(a_short_read_of_vectors_tells_nothing) { check_asked(1); }
+TEST(a_short_write_of_vectors_tells_nothing) {
+    int fd[2];
+    static struct {
+        struct iovec v[2]; // as many bytes are mapped behind it as it counts
+        char block[1 << 22];
+    } much;
+    struct iovec *v = much.v;
+    int64_t n;
+    v[0] = (struct iovec){ much.block, 1 };
+    v[1] = (struct iovec){ much.block, sizeof much.block - 1 };
+    begin();
+    open_tcp(fd);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1)); // from now on volt's own
+    GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
+    (void)look_at_events();
+    do n = volt_value(volt_writev(cx_of(0), fd[0], v, 2));
+    while (n == (int64_t)sizeof much.block);
+    CHECK(n > 0);
+    answers[A_sendmsg].n_calls = 0;
+    volt_poll p = volt_writev(cx_of(0), fd[0], v, 2);
+    CHECK_EQ(answers[A_sendmsg].n_calls, 1);
+    while (!volt_is_pending(p)) p = volt_writev(cx_of(0), fd[0], v, 2); // there was some room
+    GIVES(volt_writev(cancelled_cx(0), fd[0], v, 2), -ECANCELED);
+    close_pair(fd);
     end();
 }
 TEST(calls_that_are_interrupted) {
