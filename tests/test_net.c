@@ -1189,6 +1189,7 @@ static void read_into_half(int is_mapped) {
     CHECK(n_short > 0);
 }
 TEST(rest_of_a_read_that_ended_at_an_unmapped_page_is_read) { read_into_half(0); }
+TEST(rest_of_a_read_that_ended_at_a_page_without_access_is_read) { read_into_half(1); }
 
 // ---- poll sets
 
