@@ -773,6 +773,56 @@ TEST(as_many_arms_as_there_may_be) {
     end();
 }
 
+// A select of one arm that receives from hand to hand, and one that waits for ever.
+static struct {
+    volt_frame frame;
+    volt_arm in, other;
+    volt_chan c;
+    int buf[1], got;
+    int64_t rc;
+} met;
+static volt_poll met_run(volt_cx *cx) {
+    VOLT_BEGIN(cx, &met);
+    VOLT_AWAIT(met.rc,
+               VOLT_SELECT(VOLT_ARM(&met.in, volt_chan_recv(cx, &met.c, &met.got, sizeof met.got)),
+                           VOLT_ARM(&met.other, volt_never(cx))));
+    VOLT_END(met.rc);
+}
+// What a sender does behind its claim, while the task of the select waits for the lock.
+static int completes_the_meeting(void) {
+    static const int message = 7;
+    volt__wakes wakes;
+    volt__wakes_init(&wakes);
+    volt__list_remove(&met.c.receivers_, &met.in.node_);
+    memcpy(volt__meet_data(&met.in.node_), &message, sizeof message);
+    volt__wakes_fire(&wakes, &met.in.node_, VOLT__MET);
+    at_futex = NULL;
+    volt__unlock(&met.c.lock_);
+    CHECK(!wakes.chain.head); // the task is running
+    return 0;
+}
+// A sender has claimed the select, and has copied nothing yet, when the task is polled for another
+// reason: that poll waits until it has met, and tells.
+TEST(a_select_that_is_being_met_ends_with_the_poll_that_sees_it) {
+    begin();
+    for (int round = 0; round < 20; round++) { // in either order of the arms
+        CHECK_EQ(volt_chan_init(&met.c, met.buf, sizeof met.buf[0], 0), 0);
+        met.got = 0;
+        PENDING(met_run(cx_of(0)));
+        CHECK_EQ(volt__node_state(&met.in.node_), VOLT__LINKED);
+        volt__lock(&met.c.lock_);
+        CHECK_EQ(volt__claim(&met.in.node_, NULL), VOLT__CLAIM_IS_OURS);
+        at_futex = completes_the_meeting;
+        GIVES(met_run(cx_of(0)), 0);
+        CHECK(met.in.fired && !met.other.fired);
+        CHECK_EQ(met.in.value, 1);
+        CHECK_EQ(met.got, 7);
+        CHECK(!at_futex);
+        volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+    }
+    end();
+}
+
 // ---- reads
 
 // A file that epoll has no events for is tried again at once, but not for ever.
