@@ -483,6 +483,12 @@ TEST(connect_that_ended_in_time_is_seen_although_the_process_was_stopped) {
 TEST(pollset_tells_what_came_in_time_although_the_process_was_stopped) {
     stop_and_continue(WAITS_AT_A_SET);
 }
+TEST(readable_in_time_is_told_although_the_process_was_stopped) {
+    stop_and_continue(WAITS_TO_READ);
+}
+TEST(writable_in_time_is_told_although_the_process_was_stopped) {
+    stop_and_continue(WAITS_TO_WRITE);
+}
 
 // ---- threads that are cancelled
 
