@@ -271,46 +271,19 @@ TEST_OF_THREADS(dump_replaces_what_is_no_utf8) {
     volt_detach(&h);
     destroy(rt);
 }
+static int dump_into(volt_rt *rt, int fd) { return volt_dump(rt, fd, VOLT_DUMP_JSON); }
 TEST_OF_THREADS(dump_into_a_pipe_without_a_reader_raises_no_signal) {
     volt_rt *rt = create_on(1);
-    int p[2];
-    CHECK_EQ(pipe2(p, O_CLOEXEC), 0);
-    close(p[0]);
-    CHECK_EQ(volt_dump(rt, p[1], 0), -EPIPE);
-    close(p[1]);
+    check_broken_pipe(rt, dump_into);
     destroy(rt);
-}
-static void *drain_slowly(void *fd) {
-    char buf[512];
-    static size_t n_read;
-    n_read = 0;
-    for (ssize_t n; (n = read(*(int *)fd, buf, sizeof buf)) > 0; n_read += (size_t)n) sched_yield();
-    return &n_read;
 }
 TEST_OF_THREADS(dump_into_a_full_descriptor_waits_for_room) {
     enum { TASKS = 2000 };
     volt_rt *rt = create_on(1);
     static volt_handle h[TASKS];
     user u = { .fd = 0 };
-    int p[2];
-    char buf[4096];
-    void *n_read = NULL;
     for (int i = 0; i < TASKS; i++) RT_SPAWN(rt, &h[i], named_run, u);
-    CHECK_EQ(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
-    CHECK_EQ(fcntl(p[0], F_SETFL, 0), 0);
-    pthread_t t;
-    CHECK_EQ(pthread_create(&t, NULL, drain_slowly, &p[0]), 0);
-    CHECK_EQ(volt_dump(rt, p[1], VOLT_DUMP_JSON), 0);
-    close(p[1]);
-    CHECK_EQ(pthread_join(t, &n_read), 0);
-    CHECK(*(size_t *)n_read > 65536); // more than it holds
-    close(p[0]);
-    CHECK_EQ(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
-    memset(buf, 'x', sizeof buf);
-    while (write(p[1], buf, sizeof buf) > 0) {}
-    CHECK_EQ(volt_dump(rt, p[1], 0), -EAGAIN); // nobody takes anything
-    close(p[0]);
-    close(p[1]);
+    check_full_pipe(rt, dump_into);
     for (int i = 0; i < TASKS; i++) volt_detach(&h[i]);
     destroy(rt);
 }
