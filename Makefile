@@ -54,8 +54,8 @@ help:
 	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
 	@echo '               and README.md; ROWS="S6 S8": these, RESUME=1: the rest; with cargo, go and so on'
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
-	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
-	@echo '               the other tasks; needs valgrind'
+	@echo 'make bench-inside  what counters, tracing, dumps and the stack pattern of a debug build cost,'
+	@echo '               and what a call that blocks does to the other tasks; needs valgrind'
 	@echo 'make bench-gate  instructions, locked ones and system calls per operation, against'
 	@echo '               bench/gate.txt: fails at 0.5 % more; needs valgrind'
 	@echo 'make bench-coherence  cache lines that move between 2 to 64 simulated processors'
@@ -121,7 +121,7 @@ build/log/example-%: build/examples/% examples/%.c
 		cmp build/examples/$*.out build/examples/$*.want; \
 	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
 	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
-build/log/doc: volt.h README.md tests/doc.sh
+build/log/doc: volt.h README.md tests/doc.sh tests/kernels.sh bench/gate.txt $(wildcard tests/reject/*)
 	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/doc.sh build/doc)
 build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
