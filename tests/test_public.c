@@ -925,6 +925,67 @@ TEST(smaller_config_of_an_older_header_is_accepted) {
     c.size = sizeof c + 1;
     CHECK_EQ(volt_create(&c, &rt), -EINVAL);
 }
+// volt_run refuses guests, and looks no further than the struct reaches for that.
+TEST(run_with_a_smaller_config_is_no_guest) {
+    volt_config c = test_config(1);
+    giver g = { .value = 5 };
+    c.is_guest = 1;
+    c.size = offsetof(volt_config, is_guest);
+    c.alloc = (volt_allocator){ NULL, NULL, NULL }; // behind it, too
+    CHECK_EQ(volt_run(&c, giver_run, &g), 5);
+    for (int i = 0; i < 3; i++) { // the first that has it, a later one, the one of today
+        const size_t sizes[] = { offsetof(volt_config, placement), offsetof(volt_config, drain), 0 };
+        g = (giver){ .value = 5 };
+        c.is_guest = 1;
+        c.size = (uint32_t)sizes[i];
+        CHECK_EQ(volt_run(&c, giver_run, &g), -EINVAL);
+        c.is_guest = 0;
+        CHECK_EQ(volt_run(&c, giver_run, &g), 5); // it had not begun
+    }
+}
+// Also when the worker has learnt that polls are short, and there is always one to go on with.
+enum { ALWAYS_READY = 10, SHORT_POLLS = 300 };
+typedef struct {
+    volt_frame frame;
+    const int *is_over;
+} yields_till_told;
+static volt_poll yields_till_told_run(volt_cx *cx, void *arg) {
+    yields_till_told *y = arg;
+    VOLT_BEGIN(cx, y);
+    while (!*y->is_over) VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_counters before, after;
+    int i, is_over;
+} yields_beside;
+static volt_poll yields_beside_run(volt_cx *cx, void *arg) {
+    yields_beside *s = arg;
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < ALWAYS_READY; s->i++)
+        SPAWN(NULL, yields_till_told_run, (yields_till_told){ .is_over = &s->is_over });
+    for (s->i = 0; s->i < SHORT_POLLS; s->i++) VOLT_AWAIT(volt_yield(cx));
+    volt_stats(cx->rt_, &s->before);
+    for (s->i = 0; s->i < SHORT_POLLS; s->i++) VOLT_AWAIT(volt_yield(cx));
+    volt_stats(cx->rt_, &s->after);
+    s->is_over = 1;
+    VOLT_END(0);
+}
+TEST(event_interval_holds_after_many_polls) {
+    static const uint32_t intervals[] = { 1, 2, 7, 100 };
+    for (int i = 0; i < 4; i++) {
+        static yields_beside s;
+        memset(&s, 0, sizeof s);
+        volt_config c = test_config(1);
+        c.event_interval = intervals[i];
+        CHECK_EQ(volt_run(&c, yields_beside_run, &s), 0);
+        uint64_t n = s.after.polls - s.before.polls;
+        CHECK(n >= ALWAYS_READY * SHORT_POLLS);
+        // A task from the queue for all, when its turn is at the same time, goes first.
+        CHECK(s.after.maintenances - s.before.maintenances >= n / (intervals[i] + 1) - 1);
+    }
+}
 TEST(event_interval_holds_from_the_start) {
     volt_config c = test_config(1);
     volt_rt *rt = NULL;
