@@ -835,6 +835,27 @@ TEST(texts_for_results) {
     for (int rc = -5000; rc <= 10; rc++) CHECK(volt_strerror(rc) && *volt_strerror(rc));
     CHECK(volt_strerror(INT_MIN) && volt_strerror(INT_MAX));
 }
+// Of all that the C library has a name for, on whatever processor, the text has that name.
+TEST(each_errno_has_a_text_with_its_name) {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 32)
+    int n = 0;
+    for (int e = 1; e < 4096; e++) {
+        char want[64];
+        const char *name = strerrorname_np(e), *text = volt_strerror(-e);
+        if (!name) {
+            CHECK_STR(text, "unknown error");
+            continue;
+        }
+        size_t len = (size_t)snprintf(want, sizeof want, " (%s)", name), all = strlen(text);
+        if (all <= len || strcmp(text + all - len, want) != 0)
+            test_fail(__FILE__, __LINE__, "%d, %s: \"%s\"", e, name, text);
+        n++;
+    }
+    CHECK(n > 120);
+#else
+    SKIP("no strerrorname_np");
+#endif
+}
 
 TEST(counters_add_up) {
     EACH_WORKERS(w) {
