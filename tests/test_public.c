@@ -409,6 +409,51 @@ TEST(handle_that_outlives_the_run) {
     CHECK_EQ(value, 3);
     test_pass_and_exit();
 }
+// How many are held, and where the first of them were spawned; in lines of their own.
+enum { MOST_HELD = 40 };
+static char held_log[MOST_HELD][200];
+static int n_held_log;
+static void keep_log(void *user, int item, const char *text) {
+    (void)user;
+    if (item != VOLT_LOG_HANDLE_LEAKED) return;
+    CHECK(n_held_log < MOST_HELD);
+    snprintf(held_log[n_held_log++], sizeof held_log[0], "%s", text);
+}
+typedef struct {
+    volt_frame frame;
+    volt_handle *h;
+    int n, i;
+} hands_out_many;
+static volt_poll hands_out_many_run(volt_cx *cx, void *arg) {
+    hands_out_many *s = arg;
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < s->n; s->i++) SPAWN(&s->h[s->i], giver_run, (giver){ .value = 3 });
+    VOLT_END(0);
+}
+TEST(handles_that_outlive_the_run_are_counted) {
+    static const int numbers[] = { 1, 2, 37 };
+    for (int i = 0; i < 3; i++) {
+        volt_handle h[MOST_HELD];
+        memset(h, 0, sizeof h);
+        char want[200], site[200];
+        hands_out_many s = { .h = h, .n = numbers[i] };
+        volt_config c = test_config(1);
+        c.log = (volt_logger){ keep_log, NULL };
+        n_held_log = 0;
+        CHECK_EQ(volt_run(&c, hands_out_many_run, &s), 0);
+        snprintf(want, sizeof want,
+                 "handles or wakers outlive the runtime; it is leaked: %d tasks are held",
+                 numbers[i]);
+        snprintf(site, sizeof site, "%s:", __FILE__);
+        CHECK_STR(held_log[0], want);
+        CHECK_EQ(n_held_log, 1 + (numbers[i] < 16 ? numbers[i] : 16));
+        for (int k = 1; k < n_held_log; k++) {
+            CHECK_EQ(strncmp(held_log[k], site, strlen(site)), 0);
+            CHECK(!strstr(held_log[k], "held")); // one task's: no number
+        }
+    }
+    test_pass_and_exit();
+}
 
 // Tasks in every state at once. All are accepted, so all are polled and end.
 static int n_polled, n_ended_all;
