@@ -11391,14 +11391,19 @@ static int64_t volt__io_call_own(volt_cx *cx, volt__fd *e, const volt__io *io) {
     volt__unlock(&e->lock);
     return rc;
 }
-// Debug builds: whether the number was closed behind volt's back, and is a file now that would hold
-// up the worker. (Or a process that shares the file has made it block: starting over mends both.)
-static int volt__fd_has_changed(int fd, int flags) {
+// Debug builds: STALE where the number was closed behind volt's back, and is a file now that would
+// hold up the worker. (Or a process that shares the file has made it block; starting over mends
+// both.) Else 0 or -errno.
+static int64_t volt__fd_check_file(int fd, int flags) {
     struct stat st;
     if (!VOLT_DEBUG || flags & (VOLT__FD_SOCKET | VOLT__FD_OWN | VOLT__FD_GUARDED)) return 0;
-    if (flags & VOLT__FD_DISK) return VOLT_SYS(fstat, fd, &st) == 0 && !volt__is_disk(st.st_mode);
+    if (flags & VOLT__FD_DISK) {
+        if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
+        return volt__is_disk(st.st_mode) ? 0 : VOLT__STALE;
+    }
     int mode = VOLT_SYS(fcntl, fd, F_GETFL);
-    return mode >= 0 && !(mode & O_NONBLOCK);
+    if (mode < 0) return -errno;
+    return mode & O_NONBLOCK ? 0 : VOLT__STALE;
 }
 // The last one out of a descriptor that is being closed closes it.
 static void volt__fd_exit(volt_rt *rt, volt__fd *e, int fd) {
@@ -11432,8 +11437,9 @@ static int64_t volt__io_go(volt_cx *cx, volt__fd *e, volt__io *io) {
         return -EAGAIN;
     if (VOLT__UNLIKELY(flags & (VOLT__FD_OWN | VOLT__FD_GUARDED)))
         return flags & VOLT__FD_OWN ? volt__io_call_own(cx, e, io) : volt__io_call_guarded(cx, io);
-    if (volt__fd_has_changed(io->fd, flags)) return VOLT__STALE;
-    int64_t rc = volt__io_call(cx, io, flags);
+    int64_t rc = volt__fd_check_file(io->fd, flags);
+    if (VOLT__UNLIKELY(rc < 0)) return rc;
+    rc = volt__io_call(cx, io, flags);
     if (rc == -ENOTSOCK && !is_accept) return VOLT__STALE;
     if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
         volt__fd_drained(e, io->dir, io->seen.seq, io->buf, VOLT__CAST(size_t, rc), io->len);

@@ -21,7 +21,7 @@ import threading
 import time
 
 LIMIT = 40  # seconds that anything may take; longer than every limit of a server
-CLIENTS_MAX = 128
+CLIENTS_MAX, DASHBOARD_CLIENTS_MAX = 128, 64
 FLOOD = 64 << 20  # bytes: a server that still reads after that many has no bound
 GET = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PROGRAM = SHIM = ""
@@ -148,12 +148,24 @@ def server_listens_on_loopback_unless_told():
         server.connect("127.0.0.2").close()
 
 
-def client_beyond_the_cap_waits_for_a_place(greet):
+# Connections that the server has accepted: those in the kernel's queue belong to no process yet.
+def accepted(server):
+    n = 0
+    with open("/proc/%d/net/tcp" % server.process.pid, encoding="ascii") as table:
+        for row in list(table)[1:]:
+            field = row.split()
+            is_listening, inode = field[3] == "0A", int(field[9])
+            n += int(field[1].split(":")[1], 16) == server.port and not is_listening and inode != 0
+    return n
+
+
+# hold: what keeps a place, where a client that is served and silent would give it up
+def client_beyond_the_cap_waits_for_a_place(greet, most=CLIENTS_MAX, hold=None):
     with Server() as server:
         inside = []
-        for _ in range(CLIENTS_MAX):
-            inside.append(server.connect())
-            greet(inside[-1])
+        for _ in range(most):
+            inside.append(server.connect(receive_bytes=4096 if hold else 0))
+            (hold or greet)(inside[-1])
         outside, served = server.connect(), threading.Event()
 
         def wait_outside():
@@ -163,6 +175,7 @@ def client_beyond_the_cap_waits_for_a_place(greet):
         thread = threading.Thread(target=wait_outside, daemon=True)
         thread.start()
         expect(not served.wait(0.5), "it is served beyond the cap")
+        expect(accepted(server) == most, "%d are accepted, not %d" % (accepted(server), most))
         inside.pop().close()
         expect(served.wait(LIMIT), "it is never served")
         thread.join()
@@ -408,6 +421,25 @@ def refused_connections_do_not_delay_the_page():
     page_is_not_delayed(b"GET /\r\n\r\n")
 
 
+# So many answers that the server waits for a client that reads none.
+def ask_and_read_nothing(s):
+    s.sendall(GET.replace(" / ", " /app.js ").encode() * 300)
+
+
+# Each next one takes the place of one that is silent.
+def crowd_is_no_more_than_the_cap():
+    with Server() as server:
+        crowd, most, end = [], 0, time.monotonic() + LIMIT
+        while len(crowd) < 4 * DASHBOARD_CLIENTS_MAX:
+            crowd.append(server.connect())
+            most = max(most, accepted(server))
+        while most < DASHBOARD_CLIENTS_MAX and time.monotonic() < end:
+            most = max(most, accepted(server))
+        expect(most == DASHBOARD_CLIENTS_MAX, "%d were accepted at a time" % most)
+        for s in crowd:
+            s.close()
+
+
 def silent_client_stays_while_there_is_room():
     head = GET.replace("GET", "HEAD").encode()
     with Server() as server, server.connect() as s:
@@ -445,6 +477,8 @@ CLAIMS = {
         (control_characters_are_not_relayed,)],
     "15_dashboard": [
         (failed_accept_is_tried_again, greet_http), (accept_that_always_fails_ends_the_server,),
+        (client_beyond_the_cap_waits_for_a_place, greet_http, DASHBOARD_CLIENTS_MAX,
+         ask_and_read_nothing), (crowd_is_no_more_than_the_cap,),
         *LIMITS, (request_of_another_site_is_refused,),
         (field_that_decides_comes_once,), (authority_of_another_name_is_refused,),
         (idle_connections_do_not_delay_the_page,), (half_requests_do_not_delay_the_page,),

@@ -28,7 +28,7 @@ static volt_poll listener_run(volt_cx *cx, void *arg) {
 typedef struct {
     volt_rt *rt;
     int is_guest, fd[2], n_polls;
-    volt_handle listener, mirror;
+    volt_handle listener, mirror, ended; // ended: a task that gave 3
     volt_waker waker;
 } parent;
 
@@ -45,7 +45,8 @@ static void begin(parent *p, uint32_t workers, int is_guest) {
     RT_SPAWN(p->rt, &p->listener, listener_run,
              (listener){ .waker = &p->waker, .n_polls = &p->n_polls });
     RT_SPAWN(p->rt, &p->mirror, mirror_run, (mirror){ .fd = p->fd[0], .cap = 8 });
-    while (READ(p->n_polls) == 0) step(p);
+    RT_SPAWN(p->rt, &p->ended, giver_run, (giver){ .value = 3 });
+    while (READ(p->n_polls) == 0 || !volt__join_is_done(p->ended.task_)) step(p);
 }
 // What it sends comes back: its descriptor is still waited for.
 static void talk(parent *p) {
@@ -60,6 +61,8 @@ static void end(parent *p) {
     CHECK_EQ(close(p->fd[1]), 0);
     CHECK_EQ(volt_shutdown(p->rt, VOLT_NEVER), 0);
     int64_t result = -1;
+    CHECK_EQ(volt_try_join(&p->ended, &result), 0);
+    CHECK_EQ(result, 3);
     CHECK_EQ(volt_try_join(&p->listener, &result), 0);
     CHECK_EQ(volt_try_join(&p->mirror, &result), 0);
     CHECK(result == 0 || result == -ECANCELED); // end of file, or too late to see it
@@ -111,6 +114,18 @@ static void wakes_nobody(parent *p) {
     volt_cancel(&p->listener);
     volt_cancel(&p->mirror);
 }
+// They are copies: what the child joins and detaches is still the parent's.
+static void gives_up_its_handles(parent *p) {
+    int64_t result = -1;
+    CHECK_EQ(volt_try_join(&p->listener, &result), -EAGAIN);
+    CHECK(volt_handle_is_set(&p->listener));
+    volt_detach(&p->listener);
+    volt_detach(&p->mirror);
+    CHECK(!volt_handle_is_set(&p->listener) && !volt_handle_is_set(&p->mirror));
+    CHECK_EQ(volt_try_join(&p->ended, &result), 0);
+    CHECK_EQ(result, 3);
+    CHECK_EQ(volt_try_join(&p->ended, &result), -EINVAL);
+}
 static void closes_its_own(parent *p) {
     volt_rt_close(p->rt, p->fd[0]);
     CHECK_EQ(fcntl(p->fd[0], F_GETFD), -1);
@@ -135,8 +150,8 @@ static uint64_t unparks_of(parent *p) {
     return c.unparks;
 }
 static void beside_children(uint32_t workers, int is_guest) {
-    static void (*const what[])(parent *) = { is_refused, wakes_nobody, closes_its_own,
-                                              runs_a_new_one };
+    static void (*const what[])(parent *) = { is_refused, wakes_nobody, gives_up_its_handles,
+                                              closes_its_own, runs_a_new_one };
     parent p;
     begin(&p, workers, is_guest);
     uint64_t unparks = unparks_of(&p);
