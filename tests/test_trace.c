@@ -133,12 +133,19 @@ TEST_OF_THREADS(slow_polls_are_told_with_their_await) {
     CHECK_EQ(volt_destroy(rt), 0);
     c.slow_poll = VOLT_MS(2);
     CHECK_EQ(volt_create(&c, &rt), 0);
+    volt_time start = volt_now();
     RT_SPAWN(rt, &h, burner_run, (burner){ .busy = VOLT_MS(5) });
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &line), 0);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     CHECK(test_log.n[VOLT_LOG_SLOW_POLL] >= 1);
     snprintf(want, sizeof want, "test_trace.c:%d: poll longer", (int)line);
     CHECK(strstr(test_log.text[VOLT_LOG_SLOW_POLL], want));
+    volt_time took = volt_now() - start; // how long it was stands at the end
+    long us = 0;
+    const char *number = strrchr(test_log.text[VOLT_LOG_SLOW_POLL], ':');
+    int len = 0;
+    CHECK(number && sscanf(number, ": %ld us%n", &us, &len) == 1 && len > 0 && !number[len]);
+    CHECK(us >= 5000 && us <= took / 1000);
     volt_histograms_of hist;
     CHECK_EQ(volt_histograms(rt, &hist), 0);
     uint64_t slow = 0;
