@@ -734,6 +734,10 @@ TEST(the_error_of_a_failed_start) {
         CHECK_EQ(create_without(C_epoll_add, 2, errors[i]), 0);
         CHECK_EQ(create_without(C_epoll_watch, 2, errors[i]), 0);
     }
+    // what a filter refuses shows at the start, not by workers that spin or sleep for ever
+    CHECK_EQ(create_without(C_epoll_wait, 1, EPERM), -EPERM);
+    CHECK_EQ(create_without(C_epoll_wait, 1, ENOSYS), -ENOSYS);
+    CHECK_EQ(create_without(C_epoll_wait, 1, EINTR), 0);
 }
 
 // Without epoll_pwait2 a sleep is rounded up to whole milliseconds, not down to a spin.
