@@ -50,6 +50,8 @@ help:
 	@echo 'make examples  the examples with real clients, servers and libraries; part of make check'
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
+	@echo 'make defects   repairs taken out, and other defects: does the test notice that is there for'
+	@echo '               each? ONE=name: see tests/defects.txt'
 	@echo 'make bench     the benchmarks; ROW=S6, ROWS="S1 M2": these; needs hyperfine'
 	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
 	@echo '               and README.md; ROWS="S6 S8": these, RESUME=1: the rest; with cargo, go and so on'
@@ -625,6 +627,11 @@ mutate: need-python3 $(MODEL_PARTS:%=build/model/gcc/%.part.o)
 	@ONLY='$(ONLY)' SAMPLE='$(SAMPLE)' SEED='$(SEED)' RECHECK='$(RECHECK)' LIST='$(LIST)' \
 		JOBS='$(JOBS)' python3 tests/mutate/mutate.py
 
+# ---- defects: made by hand, each with the test that must notice it, see tests/defects.sh.
+.PHONY: defects
+defects:
+	@CC='$(CC)' JOBS='$(JOBS)' sh tests/defects.sh build/defects $(ONE)
+
 # ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
 # impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: programs.
 C_STDS := c99 c11 c17 c2x
@@ -876,6 +883,7 @@ CHECKS += mutants
 build/check/mutants: | build/check
 	@APPLY=1 sh tests/model/mutants.sh $@.model none
 	@APPLY=1 sh tests/sim/mutants.sh volt.h $@.sim
+	@APPLY=1 sh tests/defects.sh $@.defects
 	@LIST=1 python3 tests/mutate/mutate.py > $@.log || { grep -A 2 '^settled' $@.log; exit 1; }
 	@touch $@
 build/check:

@@ -78,6 +78,7 @@ TARGETS = {
     "sim-full": ("make sim FULL=1", 3600, r"^\w+ build: "),
     "sim-mutants": ("make sim-mutants", 14400, None),
     "fuzz": ("make fuzz SECONDS=60", 1800, r"^fuzz "),
+    "defects": ("make defects", 3600, None),
     "mutate": ("make mutate SAMPLE=100", 14400, r"^mutate: \d+ mutants, \d+ killed"),
     **{f"cross-{t}": (f"make cross TARGETS={t}", 7200, None) for t in CROSS},
     "kernels": ("make kernels", 7200, None),

@@ -740,6 +740,10 @@ TEST(the_error_of_a_failed_start) {
         CHECK_EQ(create_without(C_epoll_add, 2, errors[i]), 0);
         CHECK_EQ(create_without(C_epoll_watch, 2, errors[i]), 0);
     }
+    // what a filter refuses shows at the start, not by workers that spin or sleep for ever
+    CHECK_EQ(create_without(C_epoll_wait, 1, EPERM), -EPERM);
+    CHECK_EQ(create_without(C_epoll_wait, 1, ENOSYS), -ENOSYS);
+    CHECK_EQ(create_without(C_epoll_wait, 1, EINTR), 0);
 }
 
 // A filter may refuse every wait for events: no worker could live by then, and none is started.
