@@ -6,7 +6,8 @@
 # A program is a run of volt.h lines that begin with "//     ", or a ```c block of README.md, with
 # `int main` in it. One that begins with `// fragment` is compiled only; it may use what volt.h
 # declares, and errno.h. README.md's table of the last runs is compared with the file that it is
-# made from, and some of its numbers with what they count. Ends with "doc: N passed, N failed, N skipped".
+# made from, and some of its numbers with what they count. Ends with "doc: N passed, N failed, N
+# skipped".
 out=${1:-build/doc}
 cc=${CC:-cc}
 cxx=${CXX:-c++}

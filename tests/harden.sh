@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # Does a program carry what its compiler was asked to put in? `make harden` asks it of each build.
 #   sh tests/harden.sh NAME PROGRAM PROBE MARK...
-# PROBE is tests/harden_probe.c, built by the same flags. A mark tells that a flag has had an effect,
-# not that it has had it at each place.
+# PROBE is tests/harden_probe.c, built by the same flags. A mark tells that a flag has had an
+# effect, not that it has had it at each place.
 # Prints each mark that is missing, then "NAME: N passed, N failed, 0 skipped". Needs binutils.
 name=$1 program=$2 probe=$3
 shift 3

@@ -159,7 +159,7 @@ static inline void check_full_pipe(volt_rt *rt, tell_fn *tell) {
     close(p[0]);
     CHECK_EQ(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
     while (write(p[1], block, sizeof block) > 0) {}
-    CHECK_EQ(tell(rt, p[1]), -EAGAIN); // nobody takes anything
+    CHECK_EQ(tell(rt, p[1]), -EAGAIN); // nothing is taken
     close(p[0]);
     close(p[1]);
 }

@@ -29,8 +29,8 @@
 // ---- the seam
 
 enum {
-    A_accept, A_accept4, A_bind, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_listen, A_poll, A_read,
-    A_recv, A_recvmsg, A_sendmsg, A_setsockopt, A_sigtimedwait, A_socket, A_write, N_A
+    A_accept, A_accept4, A_bind, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_listen, A_poll,
+    A_read, A_recv, A_recvmsg, A_sendmsg, A_setsockopt, A_sigtimedwait, A_socket, A_write, N_A
 };
 static struct {
     int errors[16]; // the next answers; 0: it returns 0. Behind them the kernel's own
@@ -1643,7 +1643,7 @@ TEST(accepts_behind_one_that_backs_off_go_on_with_it) {
         end();
     }
 }
-// An accept that is refused n times in a row. Of EPERM accept(2) is asked, too: a filter of calls may
+// An accept that is refused n times in a row. After EPERM accept(2) is asked, too: a filter may
 // know that one alone.
 static volt_poll accept_refused(int fd, int error, int n) {
     static const int calls[] = { A_accept4, A_accept };
@@ -1667,7 +1667,6 @@ TEST(accept_goes_on_past_connections_that_are_refused) {
     ANSWERS(accept, EPERM);
     PENDING(volt_accept(cx_of(0), fd));
     CHECK_EQ(answers[A_accept4].n_calls, 5);
-    CHECK_EQ(answers[A_accept].n_calls, 1);
     CHECK_EQ(frame[0].node_.key_, 0); // counted in a row
     GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
     check_all_given();

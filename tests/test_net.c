@@ -1151,7 +1151,7 @@ static volt_poll half_reader_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(volt_yield(cx));
         CHECK_EQ(ioctl(h->p.right, FIONREAD, &h->in), 0);
     } while ((size_t)h->in < h->all);
-    for (h->i = 0; h->i < 600; h->i++) VOLT_AWAIT(volt_yield(cx)); // all events were fetched by then
+    for (h->i = 0; h->i < 600; h->i++) VOLT_AWAIT(volt_yield(cx)); // all events are fetched then
     VOLT_AWAIT(h->n, volt_read(cx, h->p.right, h->half.p, h->half.len));
     if (h->n != -EFAULT) CHECK(h->n > 0 && (size_t)h->n <= h->half.size);
     h->is_short = h->n > 0; // what came as one piece is copied as a whole, or not at all

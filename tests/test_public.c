@@ -1000,7 +1000,8 @@ TEST(run_with_a_smaller_config_is_no_guest) {
     c.alloc = (volt_allocator){ NULL, NULL, NULL }; // behind it, too
     CHECK_EQ(volt_run(&c, giver_run, &g), 5);
     for (int i = 0; i < 3; i++) { // the first that has it, a later one, the one of today
-        const size_t sizes[] = { offsetof(volt_config, placement), offsetof(volt_config, drain), 0 };
+        static const size_t sizes[] = { offsetof(volt_config, placement),
+                                        offsetof(volt_config, drain), 0 };
         g = (giver){ .value = 5 };
         c.is_guest = 1;
         c.size = (uint32_t)sizes[i];
