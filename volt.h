@@ -2586,8 +2586,10 @@ static __attribute__((unused)) int volt__sys_is_mapped(const char *p, size_t n) 
     (void)volt__sys_pages(0, &page);
     uintptr_t from = VOLT__CAST(uintptr_t, p) & ~(page - 1), end = VOLT__CAST(uintptr_t, p) + n;
     void *at = VOLT__CAST(void *, from);
-    if (VOLT_SYS(madvise, at, end - from, 22 /* MADV_POPULATE_READ */) == 0) return 1;
-    if (errno != EINVAL) return 0;
+    enum { POPULATE_READ = 22 }; // MADV_...
+    if (VOLT_SYS(madvise, at, end - from, POPULATE_READ) == 0) return 1;
+    // EINVAL: memory without access, or a kernel that does not know the question, even of nothing
+    if (errno != EINVAL || VOLT_SYS(madvise, at, 0, POPULATE_READ) == 0) return 0;
     for (; from < end; from += part) {
         part = end - from < sizeof is_resident * page ? end - from : sizeof is_resident * page;
         if (VOLT_SYS(mincore, VOLT__CAST(void *, from), part, is_resident) < 0) return 0;
