@@ -12946,7 +12946,8 @@ static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, u
                               const char *name) {
     int depth = 0;
     volt__lock(&r->lock);
-    *copy = *r;
+    copy->n = r->n; // and not the lock, which others look at
+    memcpy(copy->event, r->event, sizeof copy->event);
     volt__unlock(&r->lock);
     volt__trace_head(o, "M", tid, 0);
     volt__out_text(o, ",\"name\":\"thread_name\",\"args\":{\"name\":");
