@@ -123,7 +123,8 @@ static void tell_to_end(void *unused) {
     (void)unused;
     tell(&may_end);
 }
-SCENARIO(blocking_shutdown, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
+SCENARIO(blocking_shutdown, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1,
+         .contests = 1) {
     must_run_and_take_back();
     vmc_must_happen("in time");
     vmc_must_happen("too late");

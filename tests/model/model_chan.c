@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Bounded channels whose sides are counted: the last sender and the last receiver are released at
-// once. The channel is closed once; all that wait go on, and what was in it is still received.
+// Bounded channels that are closed, or whose sides are counted: by two at once, beside what is
+// sent, and freed by the one that is let through. The channel is closed once; all that wait go on,
+// and what was sent into it is still received.
 // Run: make model ONE=chan_release_both (or another name from below).
 #define VOLT_LOCK_LOOKS 0
 #include "vmc.h"
@@ -94,3 +95,68 @@ SCENARIO(chan_retain_beside_release) {
     release(side(RECEIVER));
     end();
 }
+
+// ---- closed
+
+static void close_it(void *unused) {
+    (void)unused;
+    volt_chan_close(chan);
+}
+static void close_beside(void (*fn)(void *), void *arg) {
+    make(1, 1);
+    receive(&w1);
+    watch(&w2);
+    int t = vmc_spawn(fn, arg);
+    close_it(NULL);
+    wait_through(&w1);
+    wait_through(&w2);
+    vmc_join(t);
+    VMC_ASSERT(volt_chan_is_closed(chan));
+    volt_chan_release(chan, BOTH - (int)(intptr_t)arg);
+    end();
+}
+SCENARIO(chan_close_both) { close_beside(close_it, side(0)); }
+SCENARIO(chan_close_beside_release) { close_beside(release, side(SENDER)); }
+
+// Sent beside that: it is received before the end, or the send is told.
+static int sent;
+static void send_one(void *unused) {
+    int message = 7;
+    (void)unused;
+    sent = volt_chan_try_send(chan, &message, sizeof message);
+}
+static void send_beside(void (*fn)(void *), void *arg) {
+    vmc_must_happen("sent");
+    vmc_must_happen("closed");
+    make(1, 1);
+    receive(&w1);
+    int t = vmc_spawn(send_one, NULL);
+    fn(arg);
+    int64_t n = wait_end(&w1);
+    vmc_join(t);
+    VMC_ASSERT(sent == 0 ? n == 1 && got == 7 : sent == -EPIPE && n == 0);
+    vmc_reached(sent == 0 ? "sent" : "closed");
+    VMC_ASSERT(volt_chan_try_recv(chan, &got, sizeof got) == 0);
+    volt_chan_release(chan, BOTH - (int)(intptr_t)arg);
+    end();
+}
+SCENARIO(chan_send_beside_close) { send_beside(close_it, side(0)); }
+SCENARIO(chan_send_beside_release) { send_beside(release, side(SENDER)); }
+
+// It is freed by the one that it lets through, whether that has waited or not.
+static void let_through(void (*fn)(void *)) {
+    vmc_must_happen("waits");
+    vmc_must_happen("comes late");
+    make(1, 0);
+    int t = vmc_spawn(fn, side(SENDER));
+    volt__chan_ask_recv(&w1.a, chan, &got, 1);
+    volt__blocked_init(&w1.b);
+    int64_t n = volt__wait_step(&w1.a, &w1.b.node, 0);
+    vmc_reached(n == VOLT__PENDING ? "waits" : "comes late");
+    if (n == VOLT__PENDING) n = wait_end(&w1);
+    VMC_ASSERT(n == 0);
+    vmc_free(chan);
+    vmc_join(t);
+}
+SCENARIO(chan_freed_behind_close) { let_through(close_it); }
+SCENARIO(chan_freed_behind_release) { let_through(release); }

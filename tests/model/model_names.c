@@ -152,7 +152,8 @@ static void answer(void *unused) {
     __atomic_store_n(&may_answer, 1, __ATOMIC_RELEASE);
     vmc_futex_wake(&may_answer, 1);
 }
-SCENARIO(names_shutdown, .class = VMC_BOUNDED, .preemptions = 1, .early_timers = 1) {
+SCENARIO(names_shutdown, .class = VMC_BOUNDED, .preemptions = 1, .early_timers = 1,
+         .contests = 1) {
     vmc_must_happen("left alone");
     vmc_must_happen("in time");
     may_answer = 0;
