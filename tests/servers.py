@@ -21,7 +21,7 @@ import threading
 import time
 
 LIMIT = 40  # seconds that anything may take; longer than every limit of a server
-CLIENTS_MAX, DASHBOARD_CLIENTS_MAX = 128, 64
+CLIENTS_MAX = 128
 FLOOD = 64 << 20  # bytes: a server that still reads after that many has no bound
 GET = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PROGRAM = SHIM = ""
@@ -420,20 +420,6 @@ def refused_connections_do_not_delay_the_page():
     page_is_not_delayed(b"GET /\r\n\r\n")
 
 
-# Each next one takes the place of one that is silent.
-def crowd_is_no_more_than_the_cap():
-    with Server() as server:
-        crowd, most, end = [], 0, time.monotonic() + LIMIT
-        while len(crowd) < 4 * DASHBOARD_CLIENTS_MAX:
-            crowd.append(server.connect())
-            most = max(most, accepted(server))
-        while most < DASHBOARD_CLIENTS_MAX and time.monotonic() < end:
-            most = max(most, accepted(server))
-        expect(most == DASHBOARD_CLIENTS_MAX, "%d were accepted at a time" % most)
-        for s in crowd:
-            s.close()
-
-
 def silent_client_stays_while_there_is_room():
     head = GET.replace("GET", "HEAD").encode()
     with Server() as server, server.connect() as s:
@@ -471,7 +457,6 @@ CLAIMS = {
         (control_characters_are_not_relayed,)],
     "15_dashboard": [
         (failed_accept_is_tried_again, greet_http), (accept_that_always_fails_ends_the_server,),
-        (crowd_is_no_more_than_the_cap,),
         *LIMITS, (request_of_another_site_is_refused,),
         (field_that_decides_comes_once,), (authority_of_another_name_is_refused,),
         (idle_connections_do_not_delay_the_page,), (half_requests_do_not_delay_the_page,),
