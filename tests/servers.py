@@ -21,7 +21,7 @@ import threading
 import time
 
 LIMIT = 40  # seconds that anything may take; longer than every limit of a server
-CLIENTS_MAX = 128
+CLIENTS_MAX, DASHBOARD_CLIENTS_MAX = 128, 64
 FLOOD = 64 << 20  # bytes: a server that still reads after that many has no bound
 GET = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PROGRAM = SHIM = ""
@@ -420,6 +420,29 @@ def refused_connections_do_not_delay_the_page():
     page_is_not_delayed(b"GET /\r\n\r\n")
 
 
+# What it has come to while none comes or goes, or None: the kernel's table is read piece by piece.
+def accepted_for_a_while(server, seconds):
+    n, n_times, end = -1, 0, time.monotonic() + seconds
+    while n_times < 10 and time.monotonic() < end:
+        was, n = n, accepted(server)
+        n_times = n_times + 1 if n == was else 0
+        time.sleep(0.02)
+    return n if n_times == 10 else None
+
+
+# Each next one takes the place of one that is silent, and the last place is free for the next.
+def crowd_is_no_more_than_the_cap():
+    with Server() as server:
+        for _ in range(8):
+            crowd = [server.connect() for _ in range(4 * DASHBOARD_CLIENTS_MAX)]
+            n = accepted_for_a_while(server, 3)  # silent ones are dropped after 5 s
+            for s in crowd:
+                s.close()
+            if n is not None and n >= DASHBOARD_CLIENTS_MAX - 1:
+                break
+        expect(n in (DASHBOARD_CLIENTS_MAX - 1, DASHBOARD_CLIENTS_MAX), "%s are accepted" % n)
+
+
 def silent_client_stays_while_there_is_room():
     head = GET.replace("GET", "HEAD").encode()
     with Server() as server, server.connect() as s:
@@ -457,7 +480,7 @@ CLAIMS = {
         (control_characters_are_not_relayed,)],
     "15_dashboard": [
         (failed_accept_is_tried_again, greet_http), (accept_that_always_fails_ends_the_server,),
-        *LIMITS, (request_of_another_site_is_refused,),
+        (crowd_is_no_more_than_the_cap,), *LIMITS, (request_of_another_site_is_refused,),
         (field_that_decides_comes_once,), (authority_of_another_name_is_refused,),
         (idle_connections_do_not_delay_the_page,), (half_requests_do_not_delay_the_page,),
         (refused_connections_do_not_delay_the_page,), (silent_client_stays_while_there_is_room,),
