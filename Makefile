@@ -50,12 +50,14 @@ help:
 	@echo 'make examples  the examples with real clients, servers and libraries; part of make check'
 	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
 	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
+	@echo 'make defects   repairs taken out, and other defects: does the test notice that is there for'
+	@echo '               each? ONE=name: see tests/defects.txt'
 	@echo 'make bench     the benchmarks; ROW=S6, ROWS="S1 M2": these; needs hyperfine'
 	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
 	@echo '               and README.md; ROWS="S6 S8": these, RESUME=1: the rest; with cargo, go and so on'
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
-	@echo 'make bench-inside  what counters, tracing and dumps cost, and what a call that blocks does to'
-	@echo '               the other tasks; needs valgrind'
+	@echo 'make bench-inside  what counters, tracing, dumps and the stack pattern of a debug build cost,'
+	@echo '               and what a call that blocks does to the other tasks; needs valgrind'
 	@echo 'make bench-gate  instructions, locked ones and system calls per operation, against'
 	@echo '               bench/gate.txt: fails at 0.5 % more; needs valgrind'
 	@echo 'make bench-coherence  cache lines that move between 2 to 64 simulated processors'
@@ -121,7 +123,7 @@ build/log/example-%: build/examples/% examples/%.c
 		cmp build/examples/$*.out build/examples/$*.want; \
 	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
 	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
-build/log/doc: volt.h README.md tests/doc.sh
+build/log/doc: volt.h README.md tests/doc.sh tests/kernels.sh bench/gate.txt $(wildcard tests/reject/*)
 	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/doc.sh build/doc)
 build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
@@ -252,7 +254,7 @@ build/cover/examples/%: examples/%.c volt.h tests/coverage.h
 build/cover/full-test_ring_caps build/cover/small-test_ring_caps: tests/test_queues.c
 
 # ---- harden: some tests under what distributions and security guides compile with, warnings being
-# errors; tests/harden.sh sees in each program that the compiler has done it. `make harden
+# errors; tests/harden.sh looks for a mark of each flag in the programs. `make harden
 # HARDENINGS='cfi musl'`: these only. 32 bits by a compiler of their own: gcc-multilib cannot be
 # installed beside those of `make cross`.
 HARDENINGS ?= distro-gcc distro-clang strict-gcc strict-clang lto-gcc lto-clang cfi static-pie musl \
@@ -274,11 +276,13 @@ HARDEN_static-pie := gcc -static-pie
 HARDEN_musl := musl-gcc -static
 HARDEN_m32 := i686-linux-gnu-gcc -Wl,-dynamic-linker,/usr/i686-linux-gnu/lib/ld-linux.so.2 \
 	-Wl,-rpath,/usr/i686-linux-gnu/lib
-MARKS_distro-gcc := fortify stack-protector cet pie relro now no-exec-stack
+MARKS_distro-gcc := fortify fortify-3 stack-protector stack-clash cet pie relro now no-exec-stack
 MARKS_distro-clang := $(MARKS_distro-gcc)
 MARKS_strict-gcc := stack-protector pattern trapv
 MARKS_strict-clang := $(MARKS_strict-gcc)
-MARKS_cfi := cfi
+MARKS_lto-gcc := lto
+MARKS_lto-clang := lto
+MARKS_cfi := cfi lto
 MARKS_static-pie := pie no-interpreter
 MARKS_musl := musl no-interpreter
 MARKS_m32 := elf32
@@ -290,8 +294,8 @@ harden: need-readelf need-ld.lld $(foreach h,$(HARDENINGS),need-$(firstword $(HA
 PACKAGE_ld.lld := lld
 PACKAGE_musl-gcc := musl-tools
 define HARDEN_RULES
-build/log/harden-$(1)-marks: build/harden/$(1)/test_task
-	@$$(call RUN_TEST,sh tests/harden.sh harden-$(1) $$< $(MARKS_$(1)))
+build/log/harden-$(1)-marks: build/harden/$(1)/test_task build/harden/$(1)/harden_probe
+	@$$(call RUN_TEST,sh tests/harden.sh harden-$(1) $$^ $(MARKS_$(1)))
 build/log/harden-$(1)-%: build/harden/$(1)/%
 	@$$(call RUN_TEST,$$(RUN) $$<)
 build/harden/$(1)/%: tests/%.c $$(HEADERS)
@@ -623,6 +627,11 @@ mutate: need-python3 $(MODEL_PARTS:%=build/model/gcc/%.part.o)
 	@ONLY='$(ONLY)' SAMPLE='$(SAMPLE)' SEED='$(SEED)' RECHECK='$(RECHECK)' LIST='$(LIST)' \
 		JOBS='$(JOBS)' python3 tests/mutate/mutate.py
 
+# ---- defects: made by hand, each with the test that must notice it, see tests/defects.sh.
+.PHONY: defects
+defects:
+	@CC='$(CC)' JOBS='$(JOBS)' sh tests/defects.sh build/defects $(ONE)
+
 # ---- check: one stamp per compilation. hdr-<compiler>-<standard>: the header alone;
 # impl-<compiler>-<standard>-<optimisation>: the implementation; unit-<compiler>-<file>: programs.
 C_STDS := c99 c11 c17 c2x
@@ -633,6 +642,7 @@ IMPL_C_STDS := gnu99 gnu11 c17 c2x
 IMPLS := $(if $(FULL),$(foreach o,$(OPTS),$(IMPL_C_STDS:%=%-$o)),$(OPTS:%=gnu11-%) \
 	$(patsubst %,%-O2,$(filter-out gnu11,$(IMPL_C_STDS))))
 UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c tests/clocks.c tests/clock_now.c \
+	tests/harden_probe.c \
 	$(sort $(wildcard examples/*.c bench/*.c bench/coherence/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(IMPLS:%=impl-$c-%) $(UNITS:%=unit-$c-%)) \
@@ -873,6 +883,7 @@ CHECKS += mutants
 build/check/mutants: | build/check
 	@APPLY=1 sh tests/model/mutants.sh $@.model none
 	@APPLY=1 sh tests/sim/mutants.sh volt.h $@.sim
+	@APPLY=1 sh tests/defects.sh $@.defects
 	@LIST=1 python3 tests/mutate/mutate.py > $@.log || { grep -A 2 '^settled' $@.log; exit 1; }
 	@touch $@
 build/check:

@@ -291,9 +291,12 @@
 //   descriptor          of others at first use: fcntl, getsockopt, and of what is no socket fstat,
 //                       isatty or open; epoll_ctl when it first had to wait, in a debug build at
 //                       each wait. volt_readable, volt_writable: epoll_ctl, or poll, at each wait
-//   read, write         one, and none when the last one has drained a TCP socket (not of vectors;
-//                       madvise once for each buffer of several pages); a write to what is no
-//                       socket, by the thread of volt_run or of a guest: 3 more, for SIGPIPE
+//   read, write         one, and none when the last one has drained a TCP socket (not of vectors,
+//                       nor with more than 64 KiB left; madvise where the buffer is not that of the
+//                       last time, and has several pages). A write to what is no socket, by the
+//                       thread of volt_run or of a guest: 3 more, for SIGPIPE; a terminal, or a
+//                       pipe as 0, 1, 2: fstat twice, or fcntl 3 times; a debug build asks fcntl or
+//                       fstat before each call on what is no socket
 //   a limit is over     the call that it ends once more, for what came in time
 //   spawn from outside  none, or a write to an eventfd; threads that wait: futex
 //   lock not at once    futex, and before it membarrier, which interrupts the other threads of the
@@ -312,7 +315,9 @@
 // tasks are taken over by an idle worker within 2 ms. With one worker, or when all are stuck,
 // nobody can. A file on a disk is always ready: volt_read holds up the worker, volt_file_pread
 // does not. Close descriptors with volt_close: the table behind volt_read must know. A debug build
-// notices before it waits that a number was closed otherwise and is another file's, and logs it. At
+// notices, before it calls or waits, that a number was closed otherwise and is another file's now
+// that would hold up the worker or never wake the task, logs it, and begins again with that file. A
+// release build notices that of a socket which is none any more, and of numbers 0 to 2. At
 // most 1024 workers and 4 million descriptors per runtime, 200 arms in a select, 253 shields inside
 // each other, 65535 waits at once in one task (children of volt_join_all count): another one stops
 // the program. A poll function that waits on leaf operations must be awaited by a function with
@@ -322,10 +327,12 @@
 // their mode is; a listener is non-blocking from the first volt_accept on. A terminal, and standard
 // input, output and error where they are pipes, are read and written through a description of their
 // own (opened by /proc/self/fd, one descriptor more), so that a shell finds them blocking, as they
-// were. Where it cannot be opened, poll(2) comes before each call and a write is at most PIPE_BUF
-// bytes: the worker then waits if another process takes what was ready. What else blocks at its
-// first use is made non-blocking for good, also after volt_fd_forget; should a process that shares
-// it clear the flag again, a read or an accept on it holds up the worker.
+// were. volt_fd_forget comes before a dup2(2) over such a number; without it that is noticed at the
+// next call, and the old pipe stays open until then. Where none can be opened (a terminal of
+// another user, /dev/tty, no /proc), the descriptor is non-blocking while a call of volt's lasts,
+// for those who share it, too. What else blocks at its first use is made non-blocking for good,
+// also after volt_fd_forget; should a process that shares it clear the flag again, a read or an
+// accept on it holds up the worker.
 //
 // Signals. The threads of a runtime block all signals, which go to the application's threads, but
 // not those that report a fault: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT. The
@@ -1391,7 +1398,8 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 // how far it still is. 0: now.
 //   where : between two steps.  gives: an absolute time | VOLT_NEVER, also without .is_guest
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt);
-// The configuration with every default filled in.  where: any thread
+// The configuration with every default filled in: all of the struct, as the implementation's own
+// header has it.  where: any thread
 VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out);
 // The runtime that runs this task.
 VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx);
@@ -1536,7 +1544,8 @@ VOLT_API VOLT_POLL volt_never(volt_cx *cx);
 // volt_cancel and a shutdown at once, time limits and tokens from the next poll of the task on.
 VOLT_API int volt_is_cancelled(volt_cx *cx);
 // Awaits of this frame, and below it, work although cancelled, at most so long; then they give
-// -ECANCELED, even where nothing else cancels. VOLT_RETURN and VOLT_END end it too. Nestable.
+// -ECANCELED, even where nothing else cancels, and without a last try: what has come in time, and
+// was not fetched yet, is left. VOLT_RETURN and VOLT_END end it too. Nestable.
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
 // The innermost one, in the frame that began it.
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s);
@@ -1588,8 +1597,8 @@ VOLT_API VOLT_POLL volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
 // ---- files: each call is one of volt_blocking, with its results, and -errno of the system call,
-// -EINVAL for more than 1 GiB at once, -EOVERFLOW beyond what the C library's off_t can say. Paths
-// and buffers must outlive the await.
+// -EINVAL for more than 1 GiB at once, -EOVERFLOW beyond what the C library's off_t can say,
+// -EFAULT where `path` is NULL. Paths and buffers must outlive the await.
 
 // gives: fd, close-on-exec, for the volt_file_ functions only
 VOLT_API VOLT_POLL volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
@@ -1787,8 +1796,9 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // A rendezvous has no buffer: a send gives 0 when a receiver has the message, in its own memory,
 // and both waits are over at that moment. An arm of a select whose wait ends so wins its select; a
 // wait that is cancelled too late gives what it did, and not -ECANCELED. A try_recv meets a sender
-// that waits, a try_send a receiver. Two arms of one select never meet. It may be freed when both
-// sides have returned, which one does not learn from the other.
+// that waits, a try_send a receiver. Two arms of one select never meet; a function of one's own in
+// an arm is another party, and what waits in it is met like any other wait. The channel may be
+// freed when both sides have returned, which one does not learn from the other.
 
 // Any buffer: cap elements; cap 0: rendezvous, a buffer of one. VOLT_CHAN_INIT does the same.
 //   gives : 0 | -EINVAL elem 0, or a size of 2^31 and more
@@ -2103,6 +2113,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -2127,7 +2138,6 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #  include <netdb.h>
 #  include <netinet/in.h>
 #  include <netinet/tcp.h>
-#  include <sys/ioctl.h>
 #  include <sys/socket.h>
 #  include <sys/uio.h>
 #  include <sys/un.h>
@@ -2514,15 +2524,30 @@ static int volt__sys_accept(int fd) {
     if (rc >= 0 || !volt__sys_is_lacking(errno)) return rc < 0 ? -errno : rc;
     return volt__sys_set_flags(VOLT_SYS(accept, fd, NULL, NULL));
 }
+#ifdef __O_DIRECT // the C library names it O_DIRECT only where _GNU_SOURCE is defined
+#  define VOLT__O_PACKETS __O_DIRECT
+#elif defined(O_DIRECT)
+#  define VOLT__O_PACKETS O_DIRECT
+#else
+#  define VOLT__O_PACKETS 0
+#endif
 // A description of a terminal or pipe that no other process shares, for its access mode, so that
-// O_NONBLOCK concerns this runtime alone. fd, or < 0.
+// O_NONBLOCK concerns this runtime alone. Its number is above those of standard input, output and
+// error, which the program may have closed and others expect to be its own. fd, or < 0.
 static int volt__sys_open_own(int fd, int mode) {
     char path[32] = "/proc/self/fd/";
     size_t at = strlen(path), digits = 1;
     for (int x = fd; x >= 10; x /= 10) digits++;
     path[at + digits] = 0;
     for (size_t i = digits; i-- > 0; fd /= 10) path[at + i] = VOLT__CAST(char, '0' + fd % 10);
-    return VOLT_SYS(open, path, (mode & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    int flags = (mode & (O_ACCMODE | VOLT__O_PACKETS)) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, own;
+    do own = VOLT_SYS(open, path, flags);
+    while (own < 0 && errno == EINTR);
+    if (own < 0 || own > STDERR_FILENO) return own;
+    int low = own;
+    own = VOLT_SYS(fcntl, low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    VOLT_SYS(close, low);
+    return own;
 }
 #endif
 // Around a write that may raise SIGPIPE on a thread whose signals are the application's: blocked,
@@ -2561,8 +2586,10 @@ static __attribute__((unused)) int volt__sys_is_mapped(const char *p, size_t n) 
     (void)volt__sys_pages(0, &page);
     uintptr_t from = VOLT__CAST(uintptr_t, p) & ~(page - 1), end = VOLT__CAST(uintptr_t, p) + n;
     void *at = VOLT__CAST(void *, from);
-    if (VOLT_SYS(madvise, at, end - from, 22 /* MADV_POPULATE_READ */) == 0) return 1;
-    if (errno != EINVAL) return 0;
+    enum { POPULATE_READ = 22 }; // MADV_...
+    if (VOLT_SYS(madvise, at, end - from, POPULATE_READ) == 0) return 1;
+    // EINVAL: memory without access, or a kernel that does not know the question, even of nothing
+    if (errno != EINVAL || VOLT_SYS(madvise, at, 0, POPULATE_READ) == 0) return 0;
     for (; from < end; from += part) {
         part = end - from < sizeof is_resident * page ? end - from : sizeof is_resident * page;
         if (VOLT_SYS(mincore, VOLT__CAST(void *, from), part, is_resident) < 0) return 0;
@@ -3106,14 +3133,29 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     X_(ENOTRECOVERABLE, "state not recoverable")                \
     X_(ERFKILL, "switched off by a radio kill switch")          \
     X_(EHWPOISON, "memory page has a hardware error")
+// The texts stand one behind the other, in the order of the numbers: a table of pointers, or a
+// switch, takes more room than they do.
 VOLT_API const char *volt_strerror(int rc) {
-    switch (rc >= 0 ? 0 : rc > INT_MIN ? -rc : INT_MAX) {
-    case 0: return "success";
-#define VOLT__ERROR_CASE(code_, text_) case code_: return text_ " (" #code_ ")";
-        VOLT__ERRORS(VOLT__ERROR_CASE)
-#undef VOLT__ERROR_CASE
-    default: return "unknown error";
-    }
+#define VOLT__ERROR_CODE(code_, text_) code_,
+#define VOLT__ERROR_ROOM(code_, text_) char text_of_##code_[sizeof text_ " (" #code_ ")"];
+#define VOLT__ERROR_TEXT(code_, text_) text_ " (" #code_ ")",
+    static const uint16_t codes[] = { VOLT__ERRORS(VOLT__ERROR_CODE) };
+    static const struct {
+        VOLT__ERRORS(VOLT__ERROR_ROOM)
+        char unknown[sizeof "unknown error"];
+    } texts = { VOLT__ERRORS(VOLT__ERROR_TEXT) "unknown error" };
+#undef VOLT__ERROR_CODE
+#undef VOLT__ERROR_ROOM
+#undef VOLT__ERROR_TEXT
+    const void *first = &texts;
+    const char *text = VOLT__CAST(const char *, first);
+    if (rc >= 0) return "success";
+#if EDEADLOCK != EDEADLK // MIPS, PowerPC
+    if (rc == -EDEADLOCK) return "file lock would deadlock (EDEADLOCK)";
+#endif
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0] && rc + codes[i] != 0; i++)
+        text += strlen(text) + 1;
+    return text;
 }
 
 VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
@@ -4375,15 +4417,16 @@ enum { VOLT__RD = 1, VOLT__WR = 2 };
 enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS };
 // STREAM: a short read means "empty". TCP only: on a unix socket a read also stops at passed
 // descriptors, and other protocols have records. NONBLOCK: accept returns at once, too. OWN: read
-// and written through a description that no other process shares. GUARDED: blocking, so poll(2)
-// comes before each call.
+// and written through a description that no other process shares. GUARDED: non-blocking only while
+// a call of volt's lasts. DISK: never waits, whatever its mode.
 enum {
     VOLT__FD_PROBED = 1,
     VOLT__FD_SOCKET = 2,
     VOLT__FD_STREAM = 4,
     VOLT__FD_NONBLOCK = 8,
     VOLT__FD_OWN = 16,
-    VOLT__FD_GUARDED = 32
+    VOLT__FD_GUARDED = 32,
+    VOLT__FD_DISK = 64
 };
 #define VOLT__FD_IS_CLOSING 1u // in use
 #define VOLT__FD_USER 2u
@@ -4420,6 +4463,7 @@ typedef struct volt__fds {
     volt_allocator alloc;
     uint32_t n_reactors; // descriptors spread over so many
     int *epfd;           // per reactor; set before its worker runs
+    uint32_t guard;      // lock: one call at a time on what is GUARDED
 } volt__fds;
 
 // Zeroed memory published once; the loser of a race
@@ -4656,26 +4700,36 @@ static uint8_t volt__fd_unwait(volt__node *n, volt__task *t, int dir) {
     volt__node_unbind(n, t);
     return was;
 }
-// A transfer also ends short at a page that is not mapped. The rest of a buffer is asked about
-// once; what was transferred is accessible. Under lock.
-static int volt__fd_is_mapped(volt__fd *e, const char *buf, size_t done, size_t len) {
+// A transfer also ends short at a page that is not mapped. Whether the rest of a buffer is
+// accessible is asked once, for what was transferred is; not of a long rest, which the question
+// would make resident.
+enum { VOLT__REST_MAX = 65536 };
+static int volt__fd_is_known_mapped(const volt__fd *e, const char *buf, size_t done, size_t len) {
     const char *end = buf + len;
-    if (len > UINT32_MAX) return 0;
     if (((VOLT__CAST(uintptr_t, buf) + done - 1) ^ (VOLT__CAST(uintptr_t, end) - 1)) < 4096)
         return 1; // on one page with the last byte that was transferred
-    if (e->mapped_end == end && e->mapped_len >= len) return 1;
-    if (!VOLT_IS_MAPPED(buf + done, len - done)) return 0;
-    e->mapped_end = end;
-    e->mapped_len = VOLT__CAST(uint32_t, len);
-    return 1;
+    return e->mapped_end == end && e->mapped_len >= len;
+}
+// Under lock. Not after a hang-up: its edge does not come again.
+static int volt__fd_is_emptied(const volt__fd *e, uint32_t seq) {
+    return e->seq == seq && !e->sticky && e->mode == VOLT__MODE_EDGE;
 }
 // A short read or write of a stream socket has emptied the buffer: the next call need not find that
-// out. Not after a hang-up: its edge does not come again.
+// out.
 static void volt__fd_drained(volt__fd *e, int dir, uint32_t seq, const char *buf, size_t done,
                              size_t len) {
     volt__lock(&e->lock);
-    if (e->seq == seq && !e->sticky && e->mode == VOLT__MODE_EDGE &&
-        volt__fd_is_mapped(e, buf, done, len))
+    int is_it = volt__fd_is_emptied(e, seq);
+    int is_mapped = volt__fd_is_known_mapped(e, buf, done, len);
+    if (is_it && !is_mapped && len - done <= VOLT__REST_MAX && len <= UINT32_MAX) {
+        volt__unlock(&e->lock);
+        is_mapped = VOLT_IS_MAPPED(buf + done, len - done);
+        volt__lock(&e->lock);
+        is_it = volt__fd_is_emptied(e, seq);
+        e->mapped_end = buf + len;
+        e->mapped_len = is_mapped ? VOLT__CAST(uint32_t, len) : 0;
+    }
+    if (is_it && is_mapped)
         volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
     volt__unlock(&e->lock);
 }
@@ -4718,6 +4772,19 @@ static int volt__fd_is_backing_off(volt__fd *e, const volt__node *n) {
     int is_it = e->backoff == n;
     volt__unlock(&e->lock);
     return is_it;
+}
+// The entry that knows this node, or NULL: its number was closed. Nearly always that of `fd`; an
+// argument that has changed since must not leave the entry with a node that is gone.
+static volt__fd *volt__fd_of_back_off(volt__fds *f, const volt__node *n, int fd) {
+    volt__fd *e = volt__fd_get(f, fd);
+    if (e && volt__fd_is_backing_off(e, n)) return e;
+    for (uint32_t i = 0; i < VOLT__FD_ROOT * VOLT__FD_DIR; i++) {
+        volt__fd_dir *dir = volt__load_acq(&f->dir[i / VOLT__FD_DIR]); // [F1] with make_page
+        volt__fd *page = dir ? volt__load_acq(&dir->page[i % VOLT__FD_DIR]) : NULL; // [F1]
+        for (uint32_t j = 0; page && j < VOLT__FD_PAGE; j++)
+            if (volt__fd_is_backing_off(&page[j], n)) return &page[j];
+    }
+    return NULL;
 }
 // 1: the descriptor is still the one; *gen: its generation.
 static int volt__fd_end_back_off(volt__fd *e, const volt__node *n, uint32_t *gen, volt__chain *c) {
@@ -4769,22 +4836,30 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
 }
 static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
 // A terminal, or standard input, output or error as a pipe: other processes share its description,
-// and would find it non-blocking, too. The master side of a pseudo terminal opens as another one.
+// and would find it non-blocking, too; or one of them may make it block again. Device 5:2 is the
+// master side of a pseudo terminal, which opens as another one.
 static int volt__fd_is_shared(int fd, const struct stat *st) {
-    int number;
     if (S_ISFIFO(st->st_mode)) return fd <= STDERR_FILENO;
-    return S_ISCHR(st->st_mode) && VOLT_SYS(isatty, fd) &&
-           VOLT_SYS(ioctl, fd, TIOCGPTN, &number) < 0;
+    return S_ISCHR(st->st_mode) && st->st_rdev != makedev(5, 2) && VOLT_SYS(isatty, fd);
 }
-// Under lock, what is no socket, and blocks: left blocking it would hold up its worker. Files on a
-// disk do not know the difference. Flags, or -errno.
+// /dev/tty, /dev/console and /dev/tty0 stand for another terminal, which may be a different one
+// when they are opened once more.
+static int volt__fd_is_alias(const struct stat *st) {
+    return S_ISCHR(st->st_mode) && (st->st_rdev == makedev(5, 0) ||
+                                    st->st_rdev == makedev(5, 1) || st->st_rdev == makedev(4, 0));
+}
+static int volt__is_disk(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode); }
+// Under lock, what is no socket: left blocking it would hold up its worker. Files on a disk do not
+// know the difference. Flags, or -errno.
 static int volt__fd_unblock(volt__fd *e, int fd, int mode) {
     struct stat st;
     if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
-    if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode)) return 0;
-    if (!volt__fd_is_shared(fd, &st))
+    if (volt__is_disk(st.st_mode)) return VOLT__FD_DISK;
+    if (!volt__fd_is_shared(fd, &st)) {
+        if (mode & O_NONBLOCK) return 0;
         return VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0 ? -errno : 0;
-    int own = volt__sys_open_own(fd, mode);
+    }
+    int own = volt__fd_is_alias(&st) ? -1 : volt__sys_open_own(fd, mode);
     if (own < 0) return VOLT__FD_GUARDED; // no /proc, or a terminal of another user
     e->own = own;
     return VOLT__FD_OWN;
@@ -4814,7 +4889,7 @@ static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
     else if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
         rc = volt__fd_probe_socket(fd, mode, is_accept);
     else if (is_accept && errno == ENOTSOCK) rc = -ENOTSOCK; // whose mode is not to be changed
-    else rc = (mode & O_NONBLOCK) || e->own > 0 ? 0 : volt__fd_unblock(e, fd, mode);
+    else rc = e->own > 0 ? 0 : volt__fd_unblock(e, fd, mode);
     if (rc >= 0) rc |= VOLT__FD_PROBED | (is_accept ? VOLT__FD_NONBLOCK : 0);
     if (rc >= 0 && e->own > 0) rc |= VOLT__FD_OWN; // another task was faster
     // rlx: under lock. Not of a file that was given back meanwhile: the next one is asked itself
@@ -5220,7 +5295,9 @@ struct volt__pool {
     VOLT__ALIGN(VOLT__LINE) uint32_t lock;
     uint32_t n_threads;             // futex word; W under lock, R any [H2]
     uint32_t n_idle, is_closing;    // under lock
-    uint32_t is_used;               // under lock; and by who knows that all tasks have ended
+    // once used, what ends it: programs that never use it do without. Under lock; and by the thread
+    // that has seen the end of all tasks
+    uint32_t (*close)(volt__pool *p, volt_time deadline);
     uint32_t close_lock;            // who closes: one after the other
     uint32_t is_closed;             // W under close_lock, R any [H2]: all threads are joined
     volt__pool_thread *idle;        // under lock: the most recent one first
@@ -5437,27 +5514,6 @@ static int volt__pool_start(volt__pool *p, volt_job *job) {
     p->alloc.free(p->alloc.user, t, sizeof *t);
     return volt__pool_requeue(p, job, rc);
 }
-// 0, or -errno: no thread will ever come to it.
-static int volt__pool_submit(volt__pool *p, volt_job *job) {
-    volt__pool_thread *idle = NULL;
-    volt__lock(&p->lock);
-    volt__lane *l = &p->lane[job->lane_];
-    int has_room = l->n_running < l->limit;
-    VOLT_ASSERT(!p->is_closing);
-    p->is_used = 1;
-    if (!has_room) {
-        volt__pool_enqueue(p, job);
-    } else if ((idle = volt__pool_pop_idle(p)) != NULL) {
-        volt__pool_give(p, idle, job);
-    } else {
-        l->n_running++;
-        job->state_ = VOLT__JOB_GIVEN;
-        volt__store_rel(&p->n_threads, p->n_threads + 1); // [H2] with close
-    }
-    volt__unlock(&p->lock);
-    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
-    return !has_room || idle ? 0 : volt__pool_start(p, job);
-}
 // Under lock. 1: taken back, it has not begun and will not.
 static int volt__pool_take_back(volt__pool *p, volt_job *job) {
     if (job->state_ == VOLT__JOB_QUEUED) {
@@ -5504,13 +5560,33 @@ static uint32_t volt__pool_await(volt__pool *p, volt_time deadline) {
 // When nobody submits any more: waits until all threads have ended. The number of jobs that run.
 static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
     uint32_t n = 1;
-    if (!p->is_used) return 0;
     volt__pool_send_home(p);
     if (!volt__lock_until(&p->close_lock, deadline)) return n;
     n = volt__pool_await(p, deadline);
     if (n == 0) volt__store_rel(&p->is_closed, 1); // [H2] with destroy
     volt__unlock(&p->close_lock);
     return n;
+}
+// 0, or -errno: no thread will ever come to it.
+static int volt__pool_submit(volt__pool *p, volt_job *job) {
+    volt__pool_thread *idle = NULL;
+    volt__lock(&p->lock);
+    volt__lane *l = &p->lane[job->lane_];
+    int has_room = l->n_running < l->limit;
+    VOLT_ASSERT(!p->is_closing);
+    p->close = volt__pool_close;
+    if (!has_room) {
+        volt__pool_enqueue(p, job);
+    } else if ((idle = volt__pool_pop_idle(p)) != NULL) {
+        volt__pool_give(p, idle, job);
+    } else {
+        l->n_running++;
+        job->state_ = VOLT__JOB_GIVEN;
+        volt__store_rel(&p->n_threads, p->n_threads + 1); // [H2] with close
+    }
+    volt__unlock(&p->lock);
+    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
+    return !has_room || idle ? 0 : volt__pool_start(p, job);
 }
 #endif
 
@@ -5760,13 +5836,20 @@ static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *
 static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
     volt__log_number(rt, item, site, 0, NULL);
 }
+// The number of the error: its text would be part of every program.
+static void volt__log_no_thread(const volt_rt *rt, int rc) {
+    volt__log_number(rt, VOLT_LOG_THREAD_START, NULL, VOLT__CAST(uint64_t, -rc), " (errno)");
+}
 VOLT_API void volt_log_stderr(void *user, int item, const char *text) {
     char line[272] = "volt: ";
     size_t n = 6;
     (void)user, (void)item;
     for (; *text && n < sizeof line - 1; text++) line[n++] = *text;
     line[n++] = '\n';
-    if (VOLT_SYS(write, 2, line, n) < 0) return; // there is nobody to tell
+    volt__sigpipe held;
+    volt__sys_sigpipe_hold(&held);
+    int is_broken = VOLT_SYS(write, STDERR_FILENO, line, n) < 0 && errno == EPIPE;
+    volt__sys_sigpipe_drop(&held, is_broken);
 }
 
 // ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never
@@ -7278,7 +7361,7 @@ static void volt__start_spare(volt_rt *rt) {
     int rc = volt__start_next(rt);
     if (rc == 0) return;
     w->start_retry = volt__time_add(w->last, 1000000000);
-    volt__log(rt, VOLT_LOG_THREAD_START, volt_strerror(rc));
+    volt__log_no_thread(rt, rc);
 }
 #endif
 
@@ -7520,7 +7603,7 @@ static void volt__start_more(volt_rt *rt) {
     while (volt__started(rt) < want) {
         uint32_t before = volt__started(rt);
         int rc = volt__start_next(rt);
-        if (rc < 0) volt__log(rt, VOLT_LOG_THREAD_START, volt_strerror(rc));
+        if (rc < 0) volt__log_no_thread(rt, rc);
         if (rc < 0 || volt__started(rt) == before) return;
     }
 }
@@ -8041,22 +8124,22 @@ static int volt__bracket_end(volt_cx *cx, volt__node *n, int is_over) {
 }
 VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
     volt__node *n = &t->node_;
-    int is_over = volt__node_state(n) == VOLT__FIRED, is_last_try = is_over;
-    if (n->pc_ & VOLT__TRIED) is_last_try = 0;
-    volt__bracket_begin(cx, n, is_over && !is_last_try);
-    if (!is_last_try) return;
+    int is_over = volt__node_state(n) == VOLT__FIRED, was_tried = (n->pc_ & VOLT__TRIED) != 0;
+    volt__bracket_begin(cx, n, is_over && was_tried);
+    // Without budget nothing inside can be tried: the next poll does it.
+    if (!is_over || was_tried || cx->budget_ == 0) return;
     n->pc_ |= VOLT__TRIED;
     cx->last_tries_++;
 }
 static volt_poll volt__timed_end(volt_cx *cx, volt_timer *t, volt_time time, int is_relative,
                                  volt_poll inner) {
     volt__node *n = &t->node_;
-    int was_last_try = (n->pc_ & (VOLT__TRIED | VOLT__IS_UP)) == VOLT__TRIED;
+    uint32_t way = n->pc_ & (VOLT__TRIED | VOLT__IS_UP);
     int is_mine = volt__bracket_end(cx, n, !volt_is_pending(inner));
-    if (was_last_try) {
-        cx->last_tries_--;
-        if (volt_is_pending(inner)) (void)volt__task_wake(cx->task_); // the next poll cancels it
-    }
+    if (way == VOLT__TRIED) cx->last_tries_--;
+    // over, and not cancelled in this poll: the next one tries it, or cancels it
+    if (volt_is_pending(inner) && !(way & VOLT__IS_UP) && volt__node_state(n) == VOLT__FIRED)
+        (void)volt__task_wake(cx->task_);
     if (!volt_is_pending(inner)) {
         volt__timer_stop(cx, n);
         n->key_ = is_mine && volt_value(inner) == -ECANCELED; // for volt_timer_fired
@@ -8419,6 +8502,7 @@ static int volt__file_move(const volt_file_op *op, int fd, size_t len, int is_wr
 }
 static int volt__file_open(const volt_file_op *op) {
     int flags = op->flags_ | O_CLOEXEC;
+    if (!op->path_) return -EFAULT; // C libraries may take it for granted that there is one
     return volt__file_result(VOLT_SYS(openat, AT_FDCWD, op->path_, flags, op->mode_));
 }
 // More than fits, or one byte beyond: the file is larger.
@@ -8454,7 +8538,8 @@ static int volt__file_run(void *arg) {
     case VOLT__FILE_SYNC:
         return volt__file_result(op->flags_ ? VOLT_SYS(fdatasync, op->fd_)
                                             : VOLT_SYS(fsync, op->fd_));
-    case VOLT__FILE_STAT: return volt__file_result(VOLT_SYS(stat, op->path_, out));
+    case VOLT__FILE_STAT:
+        return op->path_ ? volt__file_result(VOLT_SYS(stat, op->path_, out)) : -EFAULT;
     case VOLT__FILE_CLOSE: return volt__file_result(VOLT_SYS(close, op->fd_));
     case VOLT__FILE_LOAD: return volt__file_load(op);
     default: return volt__file_save(op);
@@ -9668,11 +9753,12 @@ static void volt__claim_end_poll(volt__node *select, volt__node *claimed) {
     if (!volt__load_rlx(&select->next_)) return; // rlx: our own
     volt__store_rel(&select->next_, claimed ? claimed : VOLT__CLAIM_IDLE); // [X1] with claim
 }
-static void volt__meet_link(const volt__wait *a, volt__node *n) {
+// was: TURN, of an arm that was first in the list and could not be met: it keeps its place.
+static void volt__meet_link(const volt__wait *a, volt__node *n, uint8_t was) {
     volt__node *select = volt__select_of(n);
     if (select) volt__store_rlx(&select->next_, VOLT__CLAIM_POLLING); // rlx: published by the lock
     n->key_ = VOLT__CAST(int64_t, VOLT__CAST(uintptr_t, a->data));
-    volt__wait_link(a, n, 0);
+    volt__wait_link(a, n, was == VOLT__TURN);
 }
 static char *volt__meet_data(const volt__node *n) { // NULL: it waits for a reservation
     return VOLT__CAST(char *, VOLT__CAST(uintptr_t, n->key_));
@@ -9857,7 +9943,7 @@ static int64_t volt__chan_enter_send(const volt__wait *a, volt__node *n, uint8_t
     if (was == VOLT__MET) return 1;
     int rc = volt__chan_put_some(c, a->data, a->n, n, was, wakes);
     if (rc != -EAGAIN) return rc;
-    if (c->cap_ == 0) volt__meet_link(a, n);
+    if (c->cap_ == 0) volt__meet_link(a, n, was);
     else volt__wait_link(a, n, 0);
     return VOLT__PENDING;
 }
@@ -9879,7 +9965,7 @@ static int64_t volt__chan_enter_recv(const volt__wait *a, volt__node *n, uint8_t
     if (was == VOLT__MET) return 1;
     int rc = volt__chan_get_some(c, a->data, a->n, n, was, wakes);
     if (rc != -EAGAIN) return rc;
-    if (c->cap_ == 0) volt__meet_link(a, n);
+    if (c->cap_ == 0) volt__meet_link(a, n, was);
     else volt__wait_link(a, n, 0);
     volt__chan_serve(c, wakes); // a rendezvous has room now
     return VOLT__PENDING;
@@ -9908,7 +9994,7 @@ static int64_t volt__chan_enter_reserve(const volt__wait *a, volt__node *n, uint
     }
     if (has_grant) return 0;
     if (!volt__chan_can_reserve(c, volt__select_of(n))) {
-        if (c->cap_ == 0) volt__meet_link(a, n); // without a message
+        if (c->cap_ == 0) volt__meet_link(a, n, was); // without a message
         else volt__wait_link(a, n, 0);
         return VOLT__PENDING;
     }
@@ -11208,7 +11294,7 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
     volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
     if (!e) return; // out of memory: the first operation will say so
     volt__lock(&e->lock);
-    int is_stale = e->mode != VOLT__MODE_NONE;
+    int is_stale = e->mode != VOLT__MODE_NONE || e->own > 0;
     volt__unlock(&e->lock);
     if (is_stale) volt__fd_start_over(cx, e, fd);
     volt__store_rlx(&e->flags, flags); // rlx: the number is ours
@@ -11271,36 +11357,55 @@ static int64_t volt__io_call(volt_cx *cx, const volt__io *io, int flags) {
     while (rc == -EINTR);
     return rc;
 }
-// A blocking descriptor: one that is ready does not wait for a read, nor a pipe for a write of at
-// most PIPE_BUF bytes. It does where another process takes those bytes, or the room, in between.
+// Non-blocking while the call lasts, so that those who share the descriptor find it as it was.
+// One call at a time, for two numbers of one description would end each other's.
 static int64_t volt__io_call_guarded(volt_cx *cx, const volt__io *io) {
-    volt__io part = *io;
-    struct pollfd p;
-    p.fd = io->fd;
-    p.events = io->dir == VOLT__RD ? POLLIN : POLLOUT;
-    p.revents = 0;
-    int rc;
-    do rc = VOLT_SYS(poll, &p, 1, 0);
-    while (rc < 0 && errno == EINTR);
-    if (rc <= 0) return rc < 0 ? -errno : -EAGAIN;
-    if (io->op == VOLT__OP_WRITEV) { // its first part that is not empty: a short write
-        const struct iovec *v = volt__iov(io);
-        while (v->iov_len == 0) v++;
-        part.op = VOLT__OP_WRITE;
-        part.buf = VOLT__CAST(char *, v->iov_base);
-        part.len = v->iov_len;
+    volt__fds *f = &cx->rt_->fds;
+    int64_t rc;
+    volt__lock(&f->guard);
+    int mode = VOLT_SYS(fcntl, io->fd, F_GETFL);
+    int is_blocking = mode >= 0 && !(mode & O_NONBLOCK);
+    if (mode < 0 || (is_blocking && VOLT_SYS(fcntl, io->fd, F_SETFL, mode | O_NONBLOCK) < 0)) {
+        rc = -errno;
+    } else {
+        rc = volt__io_call(cx, io, 0);
+        if (is_blocking) VOLT_SYS(fcntl, io->fd, F_SETFL, mode);
     }
-    if (part.op == VOLT__OP_WRITE && part.len > PIPE_BUF) part.len = PIPE_BUF;
-    return volt__io_call(cx, &part, 0);
+    volt__unlock(&f->guard);
+    return rc;
+}
+// What a call gives on a number that is another file's by now.
+#define VOLT__STALE INT64_MIN
+static int volt__is_same_file(int a, int b) {
+    struct stat s, t;
+    return VOLT_SYS(fstat, a, &s) == 0 && VOLT_SYS(fstat, b, &t) == 0 && s.st_dev == t.st_dev &&
+           s.st_ino == t.st_ino && s.st_rdev == t.st_rdev;
 }
 // Through the entry's own description; under lock, so that it is not closed meanwhile.
 static int64_t volt__io_call_own(volt_cx *cx, volt__fd *e, const volt__io *io) {
     volt__io call = *io;
     volt__lock(&e->lock);
     call.fd = e->own;
-    int64_t rc = call.fd > 0 ? volt__io_call(cx, &call, 0) : -EBADF;
+    int64_t rc = -EBADF;
+    // A dup2(2) over the number, as for a log file in place of a terminal, is not told to volt.
+    if (call.fd > 0 && !volt__is_same_file(io->fd, call.fd)) rc = VOLT__STALE;
+    else if (call.fd > 0) rc = volt__io_call(cx, &call, 0);
     volt__unlock(&e->lock);
     return rc;
+}
+// Debug builds: STALE where the number was closed behind volt's back, and is a file now that would
+// hold up the worker. (Or a process that shares the file has made it block; starting over mends
+// both.) Else 0 or -errno.
+static int64_t volt__fd_check_file(int fd, int flags) {
+    struct stat st;
+    if (!VOLT_DEBUG || flags & (VOLT__FD_SOCKET | VOLT__FD_OWN | VOLT__FD_GUARDED)) return 0;
+    if (flags & VOLT__FD_DISK) {
+        if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
+        return volt__is_disk(st.st_mode) ? 0 : VOLT__STALE;
+    }
+    int mode = VOLT_SYS(fcntl, fd, F_GETFL);
+    if (mode < 0) return -errno;
+    return mode & O_NONBLOCK ? 0 : VOLT__STALE;
 }
 // The last one out of a descriptor that is being closed closes it.
 static void volt__fd_exit(volt_rt *rt, volt__fd *e, int fd) {
@@ -11310,6 +11415,19 @@ static void volt__fd_exit(volt_rt *rt, volt__fd *e, int fd) {
     volt__fd_retire(&rt->fds, e, fd, 1, &c);
     volt__schedule_chain(&c);
 }
+// What epoll would have told, for the last try before a limit is over: the event may just not have
+// been fetched. A call alone would not do: it may move a few bytes where there is no event yet, and
+// a peer that takes nothing would never be given up.
+static int volt__is_ready_now(int fd, int dir) {
+    struct pollfd p;
+    p.fd = fd;
+    p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
+    p.revents = 0;
+    return VOLT_SYS(poll, &p, 1, 0) > 0 && !(p.revents & POLLNVAL);
+}
+static int volt__is_last_try(const volt_cx *cx, int fd, int dir) {
+    return VOLT__UNLIKELY(cx->last_tries_ > 0) && volt__is_ready_now(fd, dir);
+}
 // Of a descriptor that is the same file as when the operation began.
 static int64_t volt__io_go(volt_cx *cx, volt__fd *e, volt__io *io) {
     int is_accept = io->op == VOLT__OP_ACCEPT;
@@ -11317,10 +11435,14 @@ static int64_t volt__io_go(volt_cx *cx, volt__fd *e, volt__io *io) {
     if (VOLT__UNLIKELY(!(flags & (is_accept ? VOLT__FD_NONBLOCK : VOLT__FD_PROBED))))
         flags = volt__fd_probe(e, io->fd, io->seen.gen, is_accept);
     if (VOLT__UNLIKELY(flags < 0)) return flags;
-    if (volt__fd_is_known_empty(e, io->dir) && cx->last_tries_ == 0) return -EAGAIN;
+    if (volt__fd_is_known_empty(e, io->dir) && !volt__is_last_try(cx, io->fd, io->dir))
+        return -EAGAIN;
     if (VOLT__UNLIKELY(flags & (VOLT__FD_OWN | VOLT__FD_GUARDED)))
         return flags & VOLT__FD_OWN ? volt__io_call_own(cx, e, io) : volt__io_call_guarded(cx, io);
-    int64_t rc = volt__io_call(cx, io, flags);
+    int64_t rc = volt__fd_check_file(io->fd, flags);
+    if (VOLT__UNLIKELY(rc < 0)) return rc;
+    rc = volt__io_call(cx, io, flags);
+    if (rc == -ENOTSOCK && !is_accept) return VOLT__STALE;
     if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
         volt__fd_drained(e, io->dir, io->seen.seq, io->buf, VOLT__CAST(size_t, rc), io->len);
     return rc;
@@ -11369,7 +11491,7 @@ static int volt__io_begin(volt_cx *cx, volt__node *n, volt__io *io, volt_poll *o
     int is_off = volt__is_off(cx);
     if (state == VOLT__IDLE) volt__io_resume(n, io);
     if (state == VOLT__IDLE && !is_off) return 1;
-    if (state == VOLT__LINKED && !is_off && cx->last_tries_ == 0) {
+    if (state == VOLT__LINKED && !is_off && !volt__is_last_try(cx, io->fd, io->dir)) {
         *out = volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
         return 0;
     }
@@ -11383,11 +11505,6 @@ static int volt__io_begin(volt_cx *cx, volt__node *n, volt__io *io, volt_poll *o
     *out = volt__leaf_end(n, is_off ? -ECANCELED : -EBADF);
     return 0;
 }
-// The entry says "a socket" of what is none.
-static int volt__fd_is_stale(const volt__fd *e, const volt__io *io) {
-    // rlx: set once per use of the number
-    return io->op != VOLT__OP_ACCEPT && (volt__load_rlx(&e->flags) & VOLT__FD_SOCKET);
-}
 // Tries until done or linked. -EAGAIN: the caller returns pending; linked, or woken already.
 static int64_t volt__io_step(volt_cx *cx, volt__node *n, volt__io *io) {
     volt_rt *rt = cx->rt_;
@@ -11398,7 +11515,7 @@ static int64_t volt__io_step(volt_cx *cx, volt__node *n, volt__io *io) {
         if (rc == -EAGAIN)
             rc = volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, io->seen, n,
                                cx->task_);
-        else if (rc != -ENOTSOCK || !volt__fd_is_stale(e, io)) return rc;
+        else if (rc != VOLT__STALE) return rc;
         else rc = VOLT__FD_LOST;
         if (rc == VOLT__FD_LOST) {
             volt__fd_start_over(cx, e, io->fd);
@@ -11456,6 +11573,8 @@ static size_t volt__iov_len(const struct iovec *iov, int n) {
     return len;
 }
 static void volt__io_init_iov(volt__io *io, int op, int fd, const struct iovec *iov, int n) {
+    // so that 1024 empty parts are not taken for the end of the file
+    for (; n > 0 && iov && iov->iov_len == 0; n--) iov++;
     volt__io_init(io, op, fd, iov, volt__iov_len(iov, n), n < VOLT__IOV_MAX ? n : VOLT__IOV_MAX);
 }
 VOLT_API volt_poll volt_readv(volt_cx *cx, int fd, const struct iovec *iov, int n) {
@@ -11545,13 +11664,13 @@ static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, const volt__i
 // The wait of an accept that has backed off. 0: it lasts. 1: it is over; *io knows whether the
 // number is still the listener's: else it was closed.
 static int volt__accept_resume(volt_cx *cx, volt__node *n, volt__io *io, int *is_closed) {
-    volt__fd *e = volt__fd_known(&cx->rt_->fds, io->fd);
+    volt__fd *e = volt__fd_of_back_off(&cx->rt_->fds, n, io->fd);
     volt__chain c;
-    if (volt__node_state(n) == VOLT__LINKED && !volt__is_off(cx) && volt__fd_is_backing_off(e, n))
-        return 0;
+    if (volt__node_state(n) == VOLT__LINKED && !volt__is_off(cx) && e) return 0;
     volt__timer_stop(cx, n);
     volt__chain_init(&c);
-    *is_closed = !volt__fd_end_back_off(e, n, &io->seen.gen, &c);
+    *is_closed = !e || !volt__fd_end_back_off(e, n, &io->seen.gen, &c) ||
+                 e != volt__fd_get(&cx->rt_->fds, io->fd);
     volt__schedule_chain(&c);
     io->has_gen = 1;
     n->kind_ = VOLT__LEAF_RD;
@@ -11620,14 +11739,6 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr
     if (rc <= 0) return volt__connect_end(cx, n, fd, rc < 0 ? rc : -EBADF);
     return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
 }
-// Before a limit is over: the event may just not have been fetched yet.
-static int volt__is_writable_now(int fd) {
-    struct pollfd p;
-    p.fd = fd;
-    p.events = POLLOUT;
-    p.revents = 0;
-    return VOLT_SYS(poll, &p, 1, 0) > 0;
-}
 VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     volt__node *n = volt__leaf(cx, VOLT__LEAF_CONNECT);
     int fd = VOLT__CAST(int, n->key_ - 1), error = 0;
@@ -11636,7 +11747,7 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     int is_off = volt__is_off(cx);
     if (fd < 0) return is_off ? volt__leaf_end(n, -ECANCELED) : volt__connect_start(cx, n, to);
     if (!is_off && volt__node_state(n) == VOLT__LINKED &&
-        (cx->last_tries_ == 0 || !volt__is_writable_now(fd)))
+        !volt__is_last_try(cx, fd, VOLT__WR))
         return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
     uint8_t state = volt__fd_unwait(n, cx->task_, VOLT__WR);
     if (is_off) return volt__connect_end(cx, n, fd, -ECANCELED);
@@ -11699,6 +11810,7 @@ static int64_t volt__ready_step(volt_cx *cx, const volt__io *io, volt__node *n) 
     if (!e) return volt__fd_missing(io->fd);
     if (volt__load_rlx(&e->mode) == VOLT__MODE_EDGE) // rlx: hint, decided under lock
         return volt__ready_own(cx, e, io, n);
+    if (volt__is_last_try(cx, io->fd, io->dir)) return 0;
     return volt__fd_wait_foreign(&cx->rt_->fds, e, io->fd, cx->worker_->index, io->dir,
                                  io->has_gen ? &io->seen.gen : NULL, n, cx->task_);
 }
@@ -12007,6 +12119,8 @@ VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last) {
         return 1;
     }
     if (phase == VOLT__PHASE_DRAIN) return 0;
+    // The arm that was met wins, even in a cancelled scope, as soon as it has budget for a poll.
+    if (phase == VOLT__PHASE_MET && !volt__arms_get(n, VOLT__ARMS_WINNER)) return 0;
     uint32_t turn = volt__arms_get(n, VOLT__ARMS_START) + 1;
     int has_more = phase == VOLT__PHASE_HIGH || (phase == VOLT__PHASE_ONE && turn < count);
     if (volt__arms_get(n, VOLT__ARMS_WINNER) ||
@@ -12159,15 +12273,20 @@ static int volt__names_error(int rc) {
 // Number of addresses, or -errno. Blocks.
 static int volt__names_ask(volt__query *q) {
     struct addrinfo hints, *list = NULL;
-    int n = 0;
+    int n = 0, n_others = 0;
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     int rc = VOLT_SYS(getaddrinfo, q->host, q->service, &hints, &list);
     if (rc != 0) return volt__names_error(rc);
-    for (const struct addrinfo *a = list; a && n < VOLT__NAMES_MAX; a = a->ai_next)
-        if (a->ai_addrlen <= sizeof q->addr[n].sa_)
-            volt__addr_set(&q->addr[n++], a->ai_addr, a->ai_addrlen);
+    for (const struct addrinfo *a = list; a; a = a->ai_next) {
+        if (a->ai_addrlen > sizeof q->addr[0].sa_) continue;
+        int is_other = n > 0 && a->ai_family != volt__addr_family(&q->addr[0]);
+        if (n < VOLT__NAMES_MAX) n++;
+        else if (!is_other || n_others > 0) continue; // one place is for the other family
+        n_others += is_other;
+        volt__addr_set(&q->addr[n - 1], a->ai_addr, a->ai_addrlen);
+    }
     VOLT_SYS(freeaddrinfo, list);
     return n > 0 ? n : -ENOENT;
 }
@@ -12729,19 +12848,32 @@ VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, 
 // A pipe that nobody reads must not kill the process, nor a full non-blocking descriptor cut the
 // text short. But one that takes nothing for a second may never do so: -EAGAIN.
 enum { VOLT__PUT_MS = 1000 };
-static int volt__put_all(int fd, const char *text, size_t len) {
+static int volt__put_wait(int fd) {
+    volt_time deadline = volt__time_add(VOLT_NOW_NS(), VOLT_MS(VOLT__PUT_MS)), left;
     struct pollfd p;
+    int rc;
     p.fd = fd;
     p.events = POLLOUT;
+    do {
+        left = deadline - VOLT_NOW_NS();
+        p.revents = 0;
+        rc = VOLT_SYS(poll, &p, 1, left > 0 ? VOLT__CAST(int, left / 1000000) : 0);
+    } while (rc < 0 && errno == EINTR && left > 0);
+    if (rc < 0 && errno != EINTR) return -errno;
+    return rc > 0 ? 0 : -EAGAIN;
+}
+static int volt__put_all(int fd, const char *text, size_t len) {
     while (len > 0) {
         ssize_t n = VOLT_SYS(write, fd, text, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno != EAGAIN) return -errno;
-        p.revents = 0;
-        if (n < 0 && VOLT_SYS(poll, &p, 1, VOLT__PUT_MS) == 0) return -EAGAIN;
-        if (n < 0) continue;
-        text += n;
-        len -= VOLT__CAST(size_t, n);
+        if (n >= 0) {
+            text += n;
+            len -= VOLT__CAST(size_t, n);
+        } else if (errno == EAGAIN) {
+            int rc = volt__put_wait(fd);
+            if (rc < 0) return rc;
+        } else if (errno != EINTR) {
+            return -errno;
+        }
     }
     return 0;
 }
@@ -12814,7 +12946,8 @@ static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, u
                               const char *name) {
     int depth = 0;
     volt__lock(&r->lock);
-    *copy = *r;
+    copy->n = r->n; // and not the lock, which others look at
+    memcpy(copy->event, r->event, sizeof copy->event);
     volt__unlock(&r->lock);
     volt__trace_head(o, "M", tid, 0);
     volt__out_text(o, ",\"name\":\"thread_name\",\"args\":{\"name\":");
@@ -12954,10 +13087,10 @@ static void volt__join_threads(volt_rt *rt) {
 }
 // The workers have ended, and with them all that could still ask for a thread of the pool.
 static uint32_t volt__end_pool(volt_rt *rt, volt_time deadline) {
-    return volt__pool_close(&rt->pool, deadline);
+    return rt->pool.close ? rt->pool.close(&rt->pool, deadline) : 0;
 }
 static int volt__is_pool_busy(volt_rt *rt) {
-    return rt->pool.is_used && !volt__load_acq(&rt->pool.is_closed); // [H2] with close
+    return rt->pool.close && !volt__load_acq(&rt->pool.is_closed); // [H2] with close
 }
 #endif
 

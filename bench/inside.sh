@@ -1,22 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What counting and tracing cost the scheduler: rows of sched.c with one worker, built with
-# VOLT_TRACE=0 and 1, and from a copy of volt.h that does not count.
+# What counting, tracing and the stack pattern cost the scheduler: rows of sched.c with one worker.
 #
 #   bench/inside.sh [NAME=FLAGS...]      more builds, such as before=-Ibuild/before
 #
 # Environment, with its defaults: CC=cc  PAIRS=11  ROWS='S1 S6 S8'  OUT=build/bench/inside
+#                                 PARTS='shipped debug'
+#
+# shipped       builds with NDEBUG: `default`, one from a copy of volt.h that does not count, and
+#               one with VOLT_TRACE=1
+# debug         builds without NDEBUG: `no-pattern` with VOLT_STACK_FILL=0, and `pattern`, which
+#               overwrites so many bytes of stack before each poll. An operation of S8 is one poll,
+#               one of S1 a spawn and a poll; S6 is left out
 #
 # instructions  per operation, in user space, of a build with BENCH_COUNTED: what callgrind counts
 #               in a run with one repetition more, so that start and end do not count. With its
-#               clock two counts differ by less than 0.01. Reading a clock counts as a few.
-# ns            user and system time per operation: medians of PAIRS runs, all builds in turn;
-#               the ratio to `default` is the median of the rounds' ratios, with an interval that
-#               holds it at 95 %, from the order of the ratios alone.
+#               clock two counts differ by less than 0.01. Reading a clock counts as a few, and each
+#               step of a `rep stos` as one.
+# ns            user and system time per operation: medians of PAIRS runs, all builds in turn; more:
+#               the median of the rounds' differences to the first build; the ratio to that is the
+#               median of the rounds' ratios, with an interval that holds it at 95 %, from the order
+#               of the ratios alone.
 set -eu
 cc=${CC:-cc}
 pairs=${PAIRS:-11}
-rows=${ROWS:-S1 S6 S8}
+all_rows=${ROWS:-S1 S6 S8}
+parts=${PARTS:-shipped debug}
 out=${OUT:-build/bench/inside}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -26,34 +35,41 @@ fail() {
     echo "${0##*/}: $*" >&2
     exit 1
 }
-command -v valgrind >/dev/null || fail "valgrind is missing: install the package valgrind"
-
-# Counters of a worker are changed by statements of two forms. Those of tasks alive are no counters
-# but what a shutdown waits for, and stay.
-mkdir -p "$out/uncounted"
-sed 's/w->stats\.[a-z_]*++;/(void)0;/
-    s/w->stats\.[a-z_]* += [^();]*;/(void)0;/
-    s/w->published = w->stats;/(void)0;/' volt.h >"$out/uncounted/volt.h"
-n=$(diff volt.h "$out/uncounted/volt.h" | grep -c '^>') || :
-[ "$n" -ge 15 ] || fail "volt.h counts in another way: only $n lines found"
+for tool in valgrind nm; do
+    command -v "$tool" >/dev/null || fail "$tool is missing: package valgrind, package binutils"
+done
 
 # build NAME FLAGS...  Two programs: one to count, one to time.
 build() {
     name=$1
     shift
-    set -- -std=gnu11 -O2 -DNDEBUG "$@" -I. -pthread bench/sched.c
+    set -- -std=gnu11 -O2 "$@" -I. -pthread bench/sched.c
     "$cc" -DBENCH_COUNTED "$@" -o "$out/counted-$name"
     "$cc" "$@" -o "$out/timed-$name"
+    names="$names $name"
 }
-names='default uncounted trace'
-build default
-build uncounted "-I$out/uncounted"
-build trace -DVOLT_TRACE=1
-for more in "$@"; do
-    # shellcheck disable=SC2086 # flags are words
-    build "${more%%=*}" ${more#*=}
-    names="$names ${more%%=*}"
-done
+# Counters of a worker are changed by statements of two forms. Those of tasks alive are no counters
+# but what a shutdown waits for, and stay.
+build_shipped() {
+    mkdir -p "$out/uncounted"
+    sed 's/w->stats\.[a-z_]*++;/(void)0;/
+        s/w->stats\.[a-z_]* += [^();]*;/(void)0;/
+        s/w->published = w->stats;/(void)0;/' volt.h >"$out/uncounted/volt.h"
+    n=$(diff volt.h "$out/uncounted/volt.h" | grep -c '^>') || :
+    [ "$n" -ge 15 ] || fail "volt.h counts in another way: only $n lines found"
+    build default -DNDEBUG
+    build uncounted -DNDEBUG "-I$out/uncounted"
+    build trace -DNDEBUG -DVOLT_TRACE=1
+    for more in "$@"; do
+        # shellcheck disable=SC2086 # flags are words
+        build "${more%%=*}" -DNDEBUG ${more#*=}
+    done
+}
+build_debug() {
+    build no-pattern -DVOLT_STACK_FILL=0
+    build pattern
+    nm "$out/timed-pattern" | grep -q ' volt__stack_fill$' || fail "a debug build fills no stack"
+}
 
 # collected NAME ROW REPS  Instructions of the whole run.
 collected() {
@@ -68,18 +84,21 @@ instructions() {
     awk -v row="$2" -v n=$((two - one)) '$1 == row { printf "%.2f", n / $8 }' "$work/log"
 }
 
-echo 'instructions per operation'
-printf '%-4s %-10s %12s %12s\n' row build instructions more
-for row in $rows; do
-    base=
-    for name in $names; do
-        count=$(instructions "$name" "$row")
-        [ -n "$count" ] || fail "$row: no such row"
-        base=${base:-$count}
-        awk -v row="$row" -v name="$name" -v n="$count" -v base="$base" \
-            'BEGIN { printf "%-4s %-10s %12.2f %+12.2f\n", row, name, n, n - base }'
+# show_instructions  Of all builds and rows; the first build is what the others are compared with.
+show_instructions() {
+    echo 'instructions per operation'
+    printf '%-4s %-10s %12s %12s\n' row build instructions more
+    for row in $rows; do
+        base=
+        for name in $names; do
+            count=$(instructions "$name" "$row")
+            [ -n "$count" ] || fail "$row: no such row"
+            base=${base:-$count}
+            awk -v row="$row" -v name="$name" -v n="$count" -v base="$base" \
+                'BEGIN { printf "%-4s %-10s %12.2f %+12.2f\n", row, name, n, n - base }'
+        done
     done
-done
+}
 
 # timed ROUND  All builds once, in an order that turns from round to round.
 timed() {
@@ -93,13 +112,10 @@ timed() {
         done
     done
 }
-round=0
-while [ $((round += 1)) -le "$pairs" ]; do timed "$round"; done
-
-echo
-echo 'CPU time per operation'
-printf '%-4s %-10s %8s %8s  %s\n' row build ns ratio interval
-awk -v rows="$rows" -v names="$names" '
+show_times() {
+    echo 'CPU time per operation'
+    printf '%-4s %-10s %8s %8s %8s  %s\n' row build ns more ratio interval
+    awk -v rows="$rows" -v names="$names" '
 function sort(n,    i, j, v) { # x[1..n]
     for (i = 2; i <= n; i++) {
         v = x[i]
@@ -125,11 +141,40 @@ END {
         for (r = 1; r <= rounds; r++) x[r] = ns[row[i], name[j], r]
         sort(rounds)
         printf "%-4s %-10s %8.2f", row[i], name[j], middle(rounds)
+        if (j == 1) {
+            print ""
+            continue
+        }
+        for (r = 1; r <= rounds; r++) x[r] = ns[row[i], name[j], r] - ns[row[i], name[1], r]
+        sort(rounds)
+        printf " %+8.2f", middle(rounds)
         for (r = 1; r <= rounds; r++) x[r] = ns[row[i], name[j], r] / ns[row[i], name[1], r]
         sort(rounds)
         k = rank(rounds)
-        if (j == 1) print ""
-        else if (k == 0) printf " %8.3f  none of so few rounds\n", middle(rounds)
+        if (k == 0) printf " %8.3f  none of so few rounds\n", middle(rounds)
         else printf " %8.3f  %.3f to %.3f\n", middle(rounds), x[k], x[rounds + 1 - k]
     }
 }' "$work/ns"
+}
+
+# A part: its builds, its rows, and both tables.
+mkdir -p "$out"
+for part in $parts; do
+    names='' rows=$all_rows
+    case $part in
+    shipped) build_shipped "$@" ;;
+    debug)
+        rows=$(for row in $rows; do [ "$row" = S6 ] || printf '%s ' "$row"; done)
+        build_debug
+        ;;
+    *) fail "PARTS: $part is none; there are: shipped debug" ;;
+    esac
+    [ "$part" = "${parts%% *}" ] || echo
+    echo "$part builds"
+    show_instructions
+    : >"$work/ns"
+    round=0
+    while [ $((round += 1)) -le "$pairs" ]; do timed "$round"; done
+    echo
+    show_times
+done

@@ -28,7 +28,9 @@ static int door_open(doorway *d, const char *host, unsigned port, unsigned clien
 }
 
 // The next client. While all places are taken it waits in the kernel's queue; door_leave gives its
-// place back.
+// place back. An accept that fails for longer than the retries take ends the server, by design:
+// what lasts (a listener that was shut down, a firewall) no waiting mends, and whatever supervises
+// the program sees the end and its reason. (Out of descriptors volt_accept waits by itself.)
 //   gives : fd | -ECANCELED | what volt_accept gave at the last retry. With an error no place is
 //           taken
 static volt_poll door_accept(volt_cx *cx, doorway *d) {

@@ -58,8 +58,8 @@ $1 == "cell" {
     if (key in cell) wrong(FNR, key " stands twice")
     cell[key] = $4
     line[key] = FNR
-    if ($4 == "?") { n_open++; next }
-    if (($4 != "=" && $4 != "!") || NF < 5) wrong(FNR, "no = ! or ?, or nothing behind it")
+    if ($4 !~ /^[=!?]$/ || NF < 5) wrong(FNR, "no = ! or ?, or nothing behind it")
+    if ($4 == "?") n_open++
     for (i = 5; $4 == "=" && i <= NF; i++)
         if ($i in is_there) n_ok++
         else wrong(FNR, $i " does not exist, or has not passed")

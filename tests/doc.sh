@@ -6,7 +6,8 @@
 # A program is a run of volt.h lines that begin with "//     ", or a ```c block of README.md, with
 # `int main` in it. One that begins with `// fragment` is compiled only; it may use what volt.h
 # declares, and errno.h. README.md's table of the last runs is compared with the file that it is
-# made from. Ends with "doc: N passed, N failed, N skipped".
+# made from, and some of its numbers with what they count. Ends with "doc: N passed, N failed, N
+# skipped".
 out=${1:-build/doc}
 cc=${CC:-cc}
 cxx=${CXX:-c++}
@@ -102,6 +103,22 @@ else
     skipped=$((skipped + 1))
     echo '  skip  the table of tests/everything.tsv in README.md: no python3'
 fi
+# Numbers in README.md of what is here: says WHAT NUMBER TEXT, in which @ stands for the number.
+says() {
+    : >"$out/log"
+    line=$(printf '%s' "$3" | sed "s/@/$2/")
+    why=
+    tr -s '\n ' '  ' <"$root/README.md" | grep -qF "$line" || why="not \"$line\""
+    verdict "README.md says the number of $1" "$why"
+}
+says programs "$(find "$root/tests/reject" -name '*.c' -o -name '*.cpp' | wc -l)" \
+    '`make reject` | @ programs'
+gate() { awk -v row="$1" '$1 ~ /^[A-Z][0-9]/ && (row == "" || $1 == row)' "$root/bench/gate.txt"; }
+says rows "$(gate '' | wc -l)" 'system calls per operation of @ rows'
+says instructions "$(gate S8 | awk '{ printf "%.0f", $2 }')" 'The @ instructions also keep'
+says answers "$(sed -n "/^alone='/,/^'/p" "$root/tests/kernels.sh" |
+    awk '{ for (i = 2; i <= NF; i++) n += $i ~ /^[A-Z]/ } END { print n }')" \
+    'membarrier and SO_PROTOCOL: @ answers'
 : >"$out/log"
 if [ "$programs" -lt "$least" ]; then
     verdict 'number of programs' "only $programs found, at least $least expected"

@@ -78,6 +78,7 @@ TARGETS = {
     "sim-full": ("make sim FULL=1", 3600, r"^\w+ build: "),
     "sim-mutants": ("make sim-mutants", 14400, None),
     "fuzz": ("make fuzz SECONDS=60", 1800, r"^fuzz "),
+    "defects": ("make defects", 3600, None),
     "mutate": ("make mutate SAMPLE=100", 14400, r"^mutate: \d+ mutants, \d+ killed"),
     **{f"cross-{t}": (f"make cross TARGETS={t}", 7200, None) for t in CROSS},
     "kernels": ("make kernels", 7200, None),
@@ -91,7 +92,7 @@ TARGETS = {
 }
 FIRST = ("test", "check", "coverage", "model", "model-full", "model-mutants", "fault", "fault-full",
          "sim", "sim-mutants", "fuzz", "mutate", "kernels", "clocks")
-SIZES = ("all", "03_echo", "with VOLT_SINGLE_THREAD", "01_hello",
+SIZES = ("all", "plain echo server", "with VOLT_SINGLE_THREAD", "03_echo", "01_hello",
          "with VOLT_SINGLE_THREAD, VOLT_NO_IO")
 # Targets of the Makefile that no line above runs, and why.
 LEFT_OUT = {

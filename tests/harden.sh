@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
 # Does a program carry what its compiler was asked to put in? `make harden` asks it of each build.
-#   sh tests/harden.sh NAME PROGRAM MARK...
+#   sh tests/harden.sh NAME PROGRAM PROBE MARK...
+# PROBE is tests/harden_probe.c, built by the same flags. A mark tells that a flag has had an
+# effect, not that it has had it at each place.
 # Prints each mark that is missing, then "NAME: N passed, N failed, 0 skipped". Needs binutils.
-name=$1 program=$2
-shift 2
+name=$1 program=$2 probe=$3
+shift 3
 passed=0 failed=0
 headers=$(readelf -hlWd "$program")
 symbols=$(nm "$program" && nm -D "$program" 2>/dev/null)
@@ -13,6 +15,15 @@ has() { printf '%s\n' "$1" | grep -Eq -e "$2"; }
 is_marked() {
     case $1 in
     fortify) has "$symbols" '__[a-z]+_chk(@|$)' ;;
+    # A length that is known at run time only: level 2 does not look at it.
+    fortify-3)
+        { "$probe" 0 && ! said=$("$probe" 1 2>&1); } 2>/dev/null &&
+            has "$said" 'buffer overflow detected'
+        ;;
+    # A page of the stack is taken and written to, before the next one is.
+    stack-clash) code | grep -A 1 'sub  *\$0x1000,%rsp' | grep -Eq '(orq|movq)  *\$0x0,\(%rsp\)' ;;
+    # A public function that the program does not use is left out, though it is extern.
+    lto) has "$symbols" ' [Tt] volt_' && ! has "$symbols" ' [Tt] volt_watch_set_if$' ;;
     stack-protector) has "$symbols" '__stack_chk_fail' ;;
     cet) code | grep -A 1 '<main>:$' | grep -q endbr ;;
     pie) has "$headers" 'Type: +DYN' ;;

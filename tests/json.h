@@ -4,6 +4,7 @@
 #define VOLT_TEST_JSON_H
 
 #include <ctype.h>
+#include <pthread.h>
 
 typedef struct {
     char *text;
@@ -104,6 +105,63 @@ static inline int read_json(const sink *s) {
     skip_blank(&r);
     CHECK(*r.at == 0);
     return r.n_objects - 1;
+}
+
+// ---- volt_dump and volt_trace into descriptors
+
+typedef int tell_fn(volt_rt *rt, int fd);
+
+// A pipe without a reader is an error, raises no signal, and leaves the caller's as they were: a
+// SIGPIPE that was pending already, too.
+static inline void check_broken_pipe(volt_rt *rt, tell_fn *tell) {
+    for (int i = 0; i < 3; i++) {
+        int p[2], is_blocked = i > 0, is_pending = i == 2;
+        sigset_t before, mask, pending;
+        CHECK_EQ(pipe2(p, O_CLOEXEC), 0);
+        close(p[0]);
+        sigemptyset(&before);
+        sigaddset(&before, SIGUSR2);
+        if (is_blocked) sigaddset(&before, SIGPIPE);
+        CHECK_EQ(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+        if (is_pending) CHECK_EQ(raise(SIGPIPE), 0);
+        CHECK_EQ(tell(rt, p[1]), -EPIPE);
+        CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
+        CHECK_EQ(sigpending(&pending), 0);
+        for (int k = 1; k < 32; k++) {
+            CHECK_EQ(sigismember(&mask, k), sigismember(&before, k));
+            CHECK_EQ(sigismember(&pending, k), is_pending && k == SIGPIPE);
+        }
+        close(p[1]);
+    }
+}
+static inline void *drain_slowly(void *fd) {
+    char buf[512];
+    static size_t n_read;
+    n_read = 0;
+    for (ssize_t n; (n = read(*(int *)fd, buf, sizeof buf)) > 0; n_read += (size_t)n) sched_yield();
+    return &n_read;
+}
+// A non-blocking pipe that holds less than what is told, and one that takes nothing.
+static inline void check_full_pipe(volt_rt *rt, tell_fn *tell) {
+    int p[2];
+    static char block[4096];
+    void *n_read = NULL;
+    CHECK_EQ(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
+    int holds = fcntl(p[1], F_SETPIPE_SZ, (int)sizeof block);
+    CHECK(holds > 0);
+    CHECK_EQ(fcntl(p[0], F_SETFL, 0), 0);
+    pthread_t t;
+    CHECK_EQ(pthread_create(&t, NULL, drain_slowly, &p[0]), 0);
+    CHECK_EQ(tell(rt, p[1]), 0);
+    close(p[1]);
+    CHECK_EQ(pthread_join(t, &n_read), 0);
+    CHECK(*(size_t *)n_read > (size_t)holds);
+    close(p[0]);
+    CHECK_EQ(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
+    while (write(p[1], block, sizeof block) > 0) {}
+    CHECK_EQ(tell(rt, p[1]), -EAGAIN); // nothing is taken
+    close(p[0]);
+    close(p[1]);
 }
 
 #endif // VOLT_TEST_JSON_H

@@ -148,6 +148,17 @@ def server_listens_on_loopback_unless_told():
         server.connect("127.0.0.2").close()
 
 
+# Connections that the server has accepted: those in the kernel's queue belong to no process yet.
+def accepted(server):
+    n = 0
+    with open("/proc/%d/net/tcp" % server.process.pid, encoding="ascii") as table:
+        for row in list(table)[1:]:
+            field = row.split()
+            is_listening, inode = field[3] == "0A", int(field[9])
+            n += int(field[1].split(":")[1], 16) == server.port and not is_listening and inode != 0
+    return n
+
+
 def client_beyond_the_cap_waits_for_a_place(greet):
     with Server() as server:
         inside = []
@@ -163,6 +174,7 @@ def client_beyond_the_cap_waits_for_a_place(greet):
         thread = threading.Thread(target=wait_outside, daemon=True)
         thread.start()
         expect(not served.wait(0.5), "it is served beyond the cap")
+        expect(accepted(server) == CLIENTS_MAX, "%d are accepted" % accepted(server))
         inside.pop().close()
         expect(served.wait(LIMIT), "it is never served")
         thread.join()

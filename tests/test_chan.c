@@ -1171,25 +1171,180 @@ ROOT_TEST_1(chan_rendezvous_arm_that_was_met_wins_over_one_that_is_ready, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-// Two arms of one select on one channel: they do not meet, and another task meets either.
+// An arm that was met keeps its select, also when its task is cancelled in that moment and has used
+// up its budget before that arm's turn.
+typedef struct {
+    volt_frame frame;
+    volt_shield shield;
+    volt_event *go;
+    int *is_over;
+    int rc;
+} spender;
+static volt_poll spender_run(volt_cx *cx, void *arg) {
+    spender *s = arg;
+    VOLT_BEGIN(cx, s);
+    volt_shield_begin(cx, &s->shield, VOLT_NEVER);
+    do VOLT_AWAIT(s->rc, volt_event_wait(cx, s->go));
+    while (!*s->is_over);
+    volt_shield_end(cx, &s->shield);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    volt_arm arms[2];
+    int got[2], rc;
+} pair_chooser;
+static volt_poll pair_chooser_run(volt_cx *cx, void *arg) {
+    pair_chooser *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(
+        s->rc,
+        VOLT_SELECT_BIASED(
+            VOLT_ARM(&s->arms[0], volt_chan_recv(cx, &s->c[0], &s->got[0], sizeof s->got[0])),
+            VOLT_ARM(&s->arms[1], volt_chan_recv(cx, &s->c[1], &s->got[1], sizeof s->got[1]))));
+    CHECK_EQ(s->rc, 0);
+    CHECK(s->got[0] == 1 && s->got[1] == 0);
+    CHECK_EQ(s->arms[1].value, -ECANCELED);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_arm arms[2];
+    spender first;
+    pair_chooser second;
+} spender_and_chooser;
+static volt_poll spender_and_chooser_run(volt_cx *cx, void *arg) {
+    spender_and_chooser *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arms[0], spender_run(cx, &s->first)),
+                             VOLT_ARM(&s->arms[1], pair_chooser_run(cx, &s->second))));
+    VOLT_END(0);
+}
+ROOT_TEST_1(chan_rendezvous_arm_without_budget_keeps_its_claim, {
+    volt_chan c[2];
+    int buf[2], message, is_over, i, rc;
+    volt_event go;
+    volt_handle h;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (int i = 0; i < 2; i++) CHECK_EQ(volt_chan_init(&s->c[i], &s->buf[i], sizeof(int), 0), 0);
+    SPAWN(&s->h, spender_and_chooser_run,
+          ((spender_and_chooser){ .first = { .go = &s->go, .is_over = &s->is_over },
+                                  .second = { .c = s->c } }));
+    VOLT_AWAIT(volt_yield(cx));
+    VOLT_AWAIT(volt_yield(cx));
+    volt_event_set(&s->go);
+    volt_cancel(&s->h);
+    s->message = 1;
+    CHECK_EQ(volt_chan_try_send(&s->c[0], &s->message, sizeof s->message), 0);
+    for (s->i = 0; s->i < 5; s->i++) VOLT_AWAIT(volt_yield(cx));
+    s->message = 2;
+    CHECK_EQ(volt_chan_try_send(&s->c[1], &s->message, sizeof s->message), -EAGAIN);
+    s->is_over = 1;
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+// A sender in a select that could not be met, because its select was being polled just then, keeps
+// its place before those that came after it.
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    volt_event *now;
+    int64_t rc, got;
+} taker;
+static volt_poll taker_run(volt_cx *cx, void *arg) {
+    taker *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_event_wait(cx, s->now));
+    s->got = try_recv(s->c);
+    VOLT_AWAIT(volt_never(cx));
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    msg m;
+    volt_arm out, in;
+    taker take;
+    int rc;
+} busy_sender;
+static volt_poll busy_sender_run(volt_cx *cx, void *arg) {
+    busy_sender *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, VOLT_SELECT_BIASED(
+                          VOLT_ARM(&s->out, volt_chan_send(cx, s->c, &s->m, sizeof s->m)),
+                          VOLT_ARM(&s->in, taker_run(cx, &s->take))));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->take.got, 2);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    msg m;
+    int rc;
+} plain_sender;
+static volt_poll plain_sender_run(volt_cx *cx, void *arg) {
+    plain_sender *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_chan_send(cx, s->c, &s->m, sizeof s->m));
+    VOLT_END(s->rc);
+}
+ROOT_TEST_1(chan_rendezvous_arm_that_was_busy_keeps_its_place, {
+    volt_chan c;
+    msg buf[1], m;
+    volt_event now;
+    volt_handle h[3];
+    int i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
+    SPAWN(&s->h[0], busy_sender_run,
+          ((busy_sender){ .c = &s->c, .m = MSG(1, 1), .take = { .c = &s->c, .now = &s->now } }));
+    VOLT_AWAIT(volt_yield(cx));
+    for (s->i = 1; s->i < 3; s->i++) {
+        SPAWN(&s->h[s->i], plain_sender_run,
+              ((plain_sender){ .c = &s->c, .m = MSG(s->i + 1, s->i + 1) }));
+        while (n_senders(&s->c) < s->i + 1) VOLT_AWAIT(volt_yield(cx));
+    }
+    volt_event_set(&s->now);
+    while (n_senders(&s->c) > 2) VOLT_AWAIT(volt_yield(cx));
+    for (s->i = 0; s->i < 3; s->i++) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(volt_chan_try_recv(&s->c, &s->m, sizeof s->m), 1);
+    CHECK_EQ(s->m.seq, 1);
+    CHECK_EQ(volt_chan_try_recv(&s->c, &s->m, sizeof s->m), 1);
+    CHECK_EQ(s->m.seq, 3);
+    for (s->i = 0; s->i < 3; s->i++) VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
+    VOLT_END(0);
+}
+static volt_poll recv_counted(volt_cx *cx, volt_chan *c, msg *m, int *n_polls) {
+    (*n_polls)++;
+    return volt_chan_recv(cx, c, m, sizeof *m);
+}
+// Two arms of one select on one channel: they do not meet, and another task meets either. Nor do
+// they wake each other: each is polled when the select begins, when its limit is over, and to end.
 ROOT_TEST_1(chan_rendezvous_select_never_meets_itself, {
     volt_chan c;
     msg buf[1], m, mine;
     volt_arm in, out, limit;
-    int i, rc;
+    int i, rc, n_polls;
 }) {
     VOLT_BEGIN(cx, s);
-    for (s->i = 0; s->i < 3; s->i++) {
+    for (s->i = 0; s->i < 30; s->i++) { // the arms are polled in any order
         volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
         s->mine = MSG(1, 1);
+        s->n_polls = 0;
         VOLT_AWAIT(s->rc,
-                   VOLT_SELECT(VOLT_ARM(&s->in, volt_chan_recv(cx, &s->c, &s->m, sizeof s->m)),
-                               VOLT_ARM(&s->out, s->i == 2
+                   VOLT_SELECT(VOLT_ARM(&s->in, recv_counted(cx, &s->c, &s->m, &s->n_polls)),
+                               VOLT_ARM(&s->out, s->i % 3 == 2
                                             ? volt_chan_reserve(cx, &s->c)
                                             : volt_chan_send(cx, &s->c, &s->mine, sizeof s->mine)),
-                               VOLT_ARM(&s->limit, volt_sleep(cx, VOLT_MS(2)))));
+                               VOLT_ARM(&s->limit, volt_sleep(cx, VOLT_US(300)))));
         CHECK_EQ(s->rc, 2);
         CHECK(s->in.value == -ECANCELED && s->out.value == -ECANCELED);
+        CHECK(s->n_polls <= 4);
         CHECK_EQ(volt_chan_len(&s->c), 0);
         CHECK_EQ(n_senders(&s->c) + n_receivers(&s->c), 0);
     }

@@ -53,11 +53,17 @@ typedef struct {
 static struct {
     fault f;
     int k, n_calls, n_hits;
-    intptr_t mapped; // bytes
+    int refused_waits; // beside it: the error of each wait for events, whatever the call; 0: none
+    intptr_t mapped;   // bytes
 } plan;
 
 static int fails(int call) {
     const fault *f = &plan.f;
+    if (plan.refused_waits && (call == C_epoll_wait || call == C_epoll_pwait2)) {
+        __atomic_add_fetch(&plan.n_hits, 1, __ATOMIC_ACQ_REL);
+        errno = plan.refused_waits;
+        return FAIL;
+    }
     if (call != f->call || f->what == PASS) return PASS;
     int n = __atomic_add_fetch(&plan.n_calls, 1, __ATOMIC_ACQ_REL);
     if (n < plan.k || n - plan.k >= f->count) return PASS;
@@ -734,6 +740,41 @@ TEST(the_error_of_a_failed_start) {
         CHECK_EQ(create_without(C_epoll_add, 2, errors[i]), 0);
         CHECK_EQ(create_without(C_epoll_watch, 2, errors[i]), 0);
     }
+    // what a filter refuses shows at the start, not by workers that spin or sleep for ever
+    CHECK_EQ(create_without(C_epoll_wait, 1, EPERM), -EPERM);
+    CHECK_EQ(create_without(C_epoll_wait, 1, ENOSYS), -ENOSYS);
+    CHECK_EQ(create_without(C_epoll_wait, 1, EINTR), 0);
+}
+
+// A filter may refuse every wait for events: no worker could live by then, and none is started.
+static int start_where_waits_are_refused(int how, uint32_t workers, int error) {
+    volt_config c = test_config(workers);
+    volt_rt *rt = NULL;
+    giver g = { .value = 0 };
+    memset(&plan, 0, sizeof plan);
+    plan.refused_waits = error;
+    watch_over(8);
+    if (how == 0) return create_and_destroy_with(workers);
+    if (how == 1) return volt_run(&c, giver_run, &g);
+    c.is_guest = 1;
+    int rc = volt_create(&c, &rt);
+    CHECK(!rt);
+    return rc;
+}
+TEST(start_without_any_wait_for_events_gives_its_error) {
+    static const int errors[] = { EPERM, ENOSYS };
+    int fds = test_count_fds(), threads = test_count_threads();
+    doing = "start_without_any_wait_for_events_gives_its_error";
+    for (int i = 0; i < 2; i++)
+        for (int how = 0; how < 3; how++)
+            for (uint32_t workers = 0; workers <= 2; workers++) { // 0: as many as there are CPUs
+                CHECK_EQ(start_where_waits_are_refused(how, workers, errors[i]), -errors[i]);
+                CHECK(plan.n_hits > 0);
+                CHECK_EQ(plan.mapped, 0);
+                test_check_heap();
+                test__check_left_over(fds, threads);
+            }
+    watch_over(0);
 }
 
 // Without epoll_pwait2 a sleep is rounded up to whole milliseconds, not down to a spin.

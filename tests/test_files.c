@@ -202,6 +202,31 @@ static volt_poll shared_op_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(r->rc, volt_file_close(cx, &r->op, -1));
     VOLT_END(0);
 }
+typedef struct {
+    volt_frame frame;
+    volt_file_op op;
+    struct stat st;
+    char buf[4];
+    int64_t n;
+} pathless;
+static volt_poll pathless_run(volt_cx *cx, void *arg) {
+    pathless *s = arg;
+    const char *const none = NULL;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->n, volt_file_open(cx, &s->op, none, O_RDONLY, 0));
+    CHECK_EQ(s->n, -EFAULT);
+    VOLT_AWAIT(s->n, volt_file_stat(cx, &s->op, none, &s->st));
+    CHECK_EQ(s->n, -EFAULT);
+    VOLT_AWAIT(s->n, volt_file_load(cx, &s->op, none, s->buf, sizeof s->buf));
+    CHECK_EQ(s->n, -EFAULT);
+    VOLT_AWAIT(s->n, volt_file_save(cx, &s->op, none, s->buf, sizeof s->buf, 0600));
+    CHECK_EQ(s->n, -EFAULT);
+    VOLT_END(0);
+}
+TEST(file_without_a_path_gives_an_error) {
+    static pathless s;
+    CHECK_EQ(run_on(1, pathless_run, &s), 0);
+}
 TEST_DIES(one_op_for_two_calls_at_once, "one volt_file_op for two calls at once") {
     rarer r;
     memset(&r, 0, sizeof r);

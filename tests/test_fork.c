@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // A forked child: what it calls gives -ECHILD or does nothing, and its parent is not disturbed. All
 // with the word that the kernel wipes in a child, and with process numbers, as before Linux 4.14.
+// And a program that a task starts.
 #define VOLT_FORK_WORD() (has_word ? volt__sys_fork_word() : NULL)
 #define VOLT_GETPID() getpid()
 static int has_word;
@@ -9,6 +10,7 @@ static int has_word;
 #include "../volt.h"
 #include "test.h"
 #include "tasks.h"
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -26,7 +28,7 @@ static volt_poll listener_run(volt_cx *cx, void *arg) {
 typedef struct {
     volt_rt *rt;
     int is_guest, fd[2], n_polls;
-    volt_handle listener, mirror;
+    volt_handle listener, mirror, ended; // ended: a task that gave 3
     volt_waker waker;
 } parent;
 
@@ -43,7 +45,8 @@ static void begin(parent *p, uint32_t workers, int is_guest) {
     RT_SPAWN(p->rt, &p->listener, listener_run,
              (listener){ .waker = &p->waker, .n_polls = &p->n_polls });
     RT_SPAWN(p->rt, &p->mirror, mirror_run, (mirror){ .fd = p->fd[0], .cap = 8 });
-    while (READ(p->n_polls) == 0) step(p);
+    RT_SPAWN(p->rt, &p->ended, giver_run, (giver){ .value = 3 });
+    while (READ(p->n_polls) == 0 || !volt__join_is_done(p->ended.task_)) step(p);
 }
 // What it sends comes back: its descriptor is still waited for.
 static void talk(parent *p) {
@@ -58,6 +61,8 @@ static void end(parent *p) {
     CHECK_EQ(close(p->fd[1]), 0);
     CHECK_EQ(volt_shutdown(p->rt, VOLT_NEVER), 0);
     int64_t result = -1;
+    CHECK_EQ(volt_try_join(&p->ended, &result), 0);
+    CHECK_EQ(result, 3);
     CHECK_EQ(volt_try_join(&p->listener, &result), 0);
     CHECK_EQ(volt_try_join(&p->mirror, &result), 0);
     CHECK(result == 0 || result == -ECANCELED); // end of file, or too late to see it
@@ -109,6 +114,18 @@ static void wakes_nobody(parent *p) {
     volt_cancel(&p->listener);
     volt_cancel(&p->mirror);
 }
+// They are copies: what the child joins and detaches is still the parent's.
+static void gives_up_its_handles(parent *p) {
+    int64_t result = -1;
+    CHECK_EQ(volt_try_join(&p->listener, &result), -EAGAIN);
+    CHECK(volt_handle_is_set(&p->listener));
+    volt_detach(&p->listener);
+    volt_detach(&p->mirror);
+    CHECK(!volt_handle_is_set(&p->listener) && !volt_handle_is_set(&p->mirror));
+    CHECK_EQ(volt_try_join(&p->ended, &result), 0);
+    CHECK_EQ(result, 3);
+    CHECK_EQ(volt_try_join(&p->ended, &result), -EINVAL);
+}
 static void closes_its_own(parent *p) {
     volt_rt_close(p->rt, p->fd[0]);
     CHECK_EQ(fcntl(p->fd[0], F_GETFD), -1);
@@ -133,8 +150,8 @@ static uint64_t unparks_of(parent *p) {
     return c.unparks;
 }
 static void beside_children(uint32_t workers, int is_guest) {
-    static void (*const what[])(parent *) = { is_refused, wakes_nobody, closes_its_own,
-                                              runs_a_new_one };
+    static void (*const what[])(parent *) = { is_refused, wakes_nobody, gives_up_its_handles,
+                                              closes_its_own, runs_a_new_one };
     parent p;
     begin(&p, workers, is_guest);
     uint64_t unparks = unparks_of(&p);
@@ -166,4 +183,78 @@ TEST(the_kernel_tells_a_child) {
     CHECK(word && mincore(word, 1, &pages) == 0);
     destroy(rt);
     CHECK(mincore(word, 1, &pages) == -1 && errno == ENOMEM); // unmapped
+}
+
+// ---- a program that a task starts: the threads of a runtime block its signals
+
+// As the manual has it, word by word.
+static int start_child(pid_t *pid, char *const argv[], char *const envp[]) {
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigemptyset(&none);
+    int rc = posix_spawnattr_init(&attributes);
+    if (rc != 0) return -rc;
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    rc = posix_spawn(pid, argv[0], NULL, &attributes, argv, envp);
+    posix_spawnattr_destroy(&attributes);
+    return -rc;
+}
+static int start_child_carelessly(pid_t *pid, char *const argv[], char *const envp[]) {
+    return -posix_spawn(pid, argv[0], NULL, NULL, argv, envp);
+}
+typedef struct {
+    volt_frame frame;
+    volt_job job;
+    int (*start)(pid_t *pid, char *const argv[], char *const envp[]);
+    int is_on_pool, rc;
+    pid_t pid;
+} starter;
+static int start_sleep(void *arg) {
+    static char program[] = "/bin/sleep", seconds[] = "1000";
+    char *const argv[] = { program, seconds, NULL }, *const envp[] = { NULL };
+    starter *s = (starter *)arg;
+    return s->start(&s->pid, argv, envp);
+}
+static volt_poll starter_run(volt_cx *cx, void *arg) {
+    starter *s = (starter *)arg;
+    VOLT_BEGIN(cx, s);
+    if (s->is_on_pool) VOLT_AWAIT(s->rc, volt_blocking(cx, &s->job, start_sleep, s));
+    else s->rc = start_sleep(s);
+    VOLT_END(s->rc);
+}
+static pid_t start_from_a_task(volt_rt *rt, int is_careful, int is_on_pool) {
+    starter s = { .start = is_careful ? start_child : start_child_carelessly,
+                  .is_on_pool = is_on_pool };
+    CHECK_EQ(volt_block_on(rt, starter_run, &s), 0);
+    CHECK(s.pid > 0);
+    return s.pid;
+}
+static int blocks(pid_t pid, int number) {
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    ssize_t n = read(fd, text, sizeof text - 1);
+    CHECK(n > 0 && close(fd) == 0);
+    text[n] = 0;
+    const char *mask = strstr(text, "SigBlk:");
+    CHECK(mask);
+    return (int)(strtoull(mask + 7, NULL, 16) >> (number - 1) & 1);
+}
+TEST_OF_THREADS(child_started_as_the_manual_says_is_ended_by_sigterm) {
+    if (access("/bin/sleep", X_OK) != 0) SKIP("no /bin/sleep");
+    volt_rt *rt = create_on(2);
+    for (int is_on_pool = 0; is_on_pool < 2; is_on_pool++) {
+        int status = 0;
+        pid_t pid = start_from_a_task(rt, 1, is_on_pool);
+        CHECK_EQ(kill(pid, SIGTERM), 0);
+        CHECK_EQ(waitpid(pid, &status, 0), pid);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+        pid = start_from_a_task(rt, 0, is_on_pool);
+        CHECK(blocks(pid, SIGTERM)); // so that it would go on
+        CHECK_EQ(kill(pid, SIGKILL), 0);
+        CHECK_EQ(waitpid(pid, &status, 0), pid);
+    }
+    destroy(rt);
 }

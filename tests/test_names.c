@@ -30,7 +30,8 @@ typedef struct {
     int n_calls, n_in, is_open;
 } resolver;
 static resolver names;
-static unsigned ports[16]; // of 127.0.0.1, for "dial.test"
+enum { N_DEAD = VOLT__NAMES_MAX };
+static unsigned ports[N_DEAD + 1]; // of 127.0.0.1, for "dial.test"
 static int n_ports;
 
 static int answer(const char *const *hosts, const unsigned *port, int n, const char *service,
@@ -60,10 +61,11 @@ static int test_getaddrinfo(const char *host, const char *service, const struct 
     CHECK_EQ(hints->ai_socktype, SOCK_STREAM);
     COUNT(names.n_calls);
     if (strcmp(host, "3.test") == 0) return answer(many, NULL, 3, service, list);
-    if (strcmp(host, "dead6.test") == 0) { // as many of one family as were once tried in all
-        static const char *const hosts[] = { "::1", "::1", "::1", "::1", "::1", "::1", "::1", "::1",
-                                             "127.0.0.1" };
-        return answer(hosts, ports, 9, service, list);
+    if (strcmp(host, "dead6.test") == 0) { // more of one family than are kept
+        static const char *hosts[N_DEAD + 1];
+        for (int i = 0; i < N_DEAD; i++) hosts[i] = "::1";
+        hosts[N_DEAD] = "127.0.0.1";
+        return answer(hosts, ports, N_DEAD + 1, service, list);
     }
     if (strcmp(host, "dial.test") == 0) return answer(NULL, ports, n_ports, service, list);
     if (strcmp(host, "again.test") == 0) return EAI_AGAIN;
@@ -459,7 +461,7 @@ TEST(many_dead_addresses_of_one_family_do_not_hide_the_other) {
     memset(&r, 0, sizeof r);
     unsigned open_port, bad = closed_port();
     int fd = listen_on(&open_port, 16);
-    for (int i = 0; i < 9; i++) ports[i] = i == 8 ? open_port : bad;
+    for (int i = 0; i <= N_DEAD; i++) ports[i] = i == N_DEAD ? open_port : bad;
     CHECK_EQ(run_on(1, reacher_run, &r), 0);
     close(fd);
 }

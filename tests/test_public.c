@@ -409,6 +409,51 @@ TEST(handle_that_outlives_the_run) {
     CHECK_EQ(value, 3);
     test_pass_and_exit();
 }
+// How many are held, and where the first of them were spawned; in lines of their own.
+enum { MOST_HELD = 40 };
+static char held_log[MOST_HELD][200];
+static int n_held_log;
+static void keep_log(void *user, int item, const char *text) {
+    (void)user;
+    if (item != VOLT_LOG_HANDLE_LEAKED) return;
+    CHECK(n_held_log < MOST_HELD);
+    snprintf(held_log[n_held_log++], sizeof held_log[0], "%s", text);
+}
+typedef struct {
+    volt_frame frame;
+    volt_handle *h;
+    int n, i;
+} hands_out_many;
+static volt_poll hands_out_many_run(volt_cx *cx, void *arg) {
+    hands_out_many *s = arg;
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < s->n; s->i++) SPAWN(&s->h[s->i], giver_run, (giver){ .value = 3 });
+    VOLT_END(0);
+}
+TEST(handles_that_outlive_the_run_are_counted) {
+    static const int numbers[] = { 1, 2, 37 };
+    for (int i = 0; i < 3; i++) {
+        volt_handle h[MOST_HELD];
+        memset(h, 0, sizeof h);
+        char want[200], site[200];
+        hands_out_many s = { .h = h, .n = numbers[i] };
+        volt_config c = test_config(1);
+        c.log = (volt_logger){ keep_log, NULL };
+        n_held_log = 0;
+        CHECK_EQ(volt_run(&c, hands_out_many_run, &s), 0);
+        snprintf(want, sizeof want,
+                 "handles or wakers outlive the runtime; it is leaked: %d tasks are held",
+                 numbers[i]);
+        snprintf(site, sizeof site, "%s:", __FILE__);
+        CHECK_STR(held_log[0], want);
+        CHECK_EQ(n_held_log, 1 + (numbers[i] < 16 ? numbers[i] : 16));
+        for (int k = 1; k < n_held_log; k++) {
+            CHECK_EQ(strncmp(held_log[k], site, strlen(site)), 0);
+            CHECK(!strstr(held_log[k], "held")); // one task's: no number
+        }
+    }
+    test_pass_and_exit();
+}
 
 // Tasks in every state at once. All are accepted, so all are polled and end.
 static int n_polled, n_ended_all;
@@ -835,6 +880,27 @@ TEST(texts_for_results) {
     for (int rc = -5000; rc <= 10; rc++) CHECK(volt_strerror(rc) && *volt_strerror(rc));
     CHECK(volt_strerror(INT_MIN) && volt_strerror(INT_MAX));
 }
+// Of all that the C library has a name for, on whatever processor, the text has that name.
+TEST(each_errno_has_a_text_with_its_name) {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 32)
+    int n = 0;
+    for (int e = 1; e < 4096; e++) {
+        char want[64];
+        const char *name = strerrorname_np(e), *text = volt_strerror(-e);
+        if (!name) {
+            CHECK_STR(text, "unknown error");
+            continue;
+        }
+        size_t len = (size_t)snprintf(want, sizeof want, " (%s)", name), all = strlen(text);
+        if (all <= len || strcmp(text + all - len, want) != 0)
+            test_fail(__FILE__, __LINE__, "%d, %s: \"%s\"", e, name, text);
+        n++;
+    }
+    CHECK(n > 120);
+#else
+    SKIP("no strerrorname_np");
+#endif
+}
 
 TEST(counters_add_up) {
     EACH_WORKERS(w) {
@@ -924,6 +990,68 @@ TEST(smaller_config_of_an_older_header_is_accepted) {
     CHECK_EQ(volt_create(&c, &rt), -EINVAL);
     c.size = sizeof c + 1;
     CHECK_EQ(volt_create(&c, &rt), -EINVAL);
+}
+// volt_run refuses guests, and looks no further than the struct reaches for that.
+TEST(run_with_a_smaller_config_is_no_guest) {
+    volt_config c = test_config(1);
+    giver g = { .value = 5 };
+    c.is_guest = 1;
+    c.size = offsetof(volt_config, is_guest);
+    c.alloc = (volt_allocator){ NULL, NULL, NULL }; // behind it, too
+    CHECK_EQ(volt_run(&c, giver_run, &g), 5);
+    for (int i = 0; i < 3; i++) { // the first that has it, a later one, the one of today
+        static const size_t sizes[] = { offsetof(volt_config, placement),
+                                        offsetof(volt_config, drain), 0 };
+        g = (giver){ .value = 5 };
+        c.is_guest = 1;
+        c.size = (uint32_t)sizes[i];
+        CHECK_EQ(volt_run(&c, giver_run, &g), -EINVAL);
+        c.is_guest = 0;
+        CHECK_EQ(volt_run(&c, giver_run, &g), 5); // it had not begun
+    }
+}
+// Also when the worker has learnt that polls are short, and there is always one to go on with.
+enum { ALWAYS_READY = 10, SHORT_POLLS = 300 };
+typedef struct {
+    volt_frame frame;
+    const int *is_over;
+} yields_till_told;
+static volt_poll yields_till_told_run(volt_cx *cx, void *arg) {
+    yields_till_told *y = arg;
+    VOLT_BEGIN(cx, y);
+    while (!*y->is_over) VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_counters before, after;
+    int i, is_over;
+} yields_beside;
+static volt_poll yields_beside_run(volt_cx *cx, void *arg) {
+    yields_beside *s = arg;
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < ALWAYS_READY; s->i++)
+        SPAWN(NULL, yields_till_told_run, (yields_till_told){ .is_over = &s->is_over });
+    for (s->i = 0; s->i < SHORT_POLLS; s->i++) VOLT_AWAIT(volt_yield(cx));
+    volt_stats(cx->rt_, &s->before);
+    for (s->i = 0; s->i < SHORT_POLLS; s->i++) VOLT_AWAIT(volt_yield(cx));
+    volt_stats(cx->rt_, &s->after);
+    s->is_over = 1;
+    VOLT_END(0);
+}
+TEST(event_interval_holds_after_many_polls) {
+    static const uint32_t intervals[] = { 1, 2, 7, 100 };
+    for (int i = 0; i < 4; i++) {
+        static yields_beside s;
+        memset(&s, 0, sizeof s);
+        volt_config c = test_config(1);
+        c.event_interval = intervals[i];
+        CHECK_EQ(volt_run(&c, yields_beside_run, &s), 0);
+        uint64_t n = s.after.polls - s.before.polls;
+        CHECK(n >= ALWAYS_READY * SHORT_POLLS);
+        // A task from the queue for all, when its turn is at the same time, goes first.
+        CHECK(s.after.maintenances - s.before.maintenances >= n / (intervals[i] + 1) - 1);
+    }
 }
 TEST(event_interval_holds_from_the_start) {
     volt_config c = test_config(1);

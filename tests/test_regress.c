@@ -260,6 +260,35 @@ ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char
     volt_close(cx, s->fd[1]);
     VOLT_END(0);
 }
+// Nor does a question for readiness that was put off, where the next file has its events already.
+ROOT_TEST_1(a_look_at_readiness_does_not_follow_its_number, {
+    volt__io io;
+    volt_timer limit;
+    int fd[2], other[2], rc;
+    char byte;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd), 0);
+    volt__io_init(&s->io, VOLT__OP_READ, s->fd[0], NULL, 0, 0);
+    s->io.seen = volt__fd_see(volt__fd_get(&cx->rt_->fds, s->fd[0]));
+    s->io.has_gen = 1; // as it is when the budget is used up
+    volt_close(cx, s->fd[0]);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->other), 0);
+    CHECK_EQ(s->other[0], s->fd[0]);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1),
+                                  volt_read(cx, s->other[0], &s->byte, 1)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK_EQ(volt__fd_get(&cx->rt_->fds, s->fd[0])->mode, VOLT__MODE_EDGE);
+    CHECK_EQ(write(s->other[1], "x", 1), 1);
+    {
+        volt__node n;
+        memset(&n, 0, sizeof n);
+        CHECK_EQ(volt__ready_step(cx, &s->io, &n), -EBADF);
+    }
+    volt_close(cx, s->other[0]);
+    CHECK_EQ(close(s->other[1]) | close(s->fd[1]), 0);
+    VOLT_END(0);
+}
 
 // ---- a refused spawn wiped the reference of a walker that had just met the task
 
@@ -649,3 +678,34 @@ TEST(a_run_waits_for_those_that_block_on_it) {
     }
     CHECK_EQ(test_log.n[VOLT_LOG_HANDLE_LEAKED], 0);
 }
+
+// ---- a local that an await had lost still had its value where nothing had used that stack since
+
+#if VOLT_STACK_FILL > 0 && !defined(VOLT__ASAN) // which keeps locals elsewhere
+#  ifdef __clang__
+#    pragma clang diagnostic ignored "-Wconditional-uninitialized"
+#  else
+#    pragma GCC diagnostic ignored "-Wjump-misses-init"
+#  endif
+enum { N_LOST = 256 };
+typedef struct {
+    volt_frame frame;
+    int n_kept, rc;
+} loser;
+// As far down as the pattern goes: what a yield calls uses less.
+static volt_poll loser_run(volt_cx *cx, void *arg) {
+    loser *s = arg;
+    VOLT_BEGIN(cx, s);
+    volatile int lost[N_LOST];
+    for (int i = 0; i < N_LOST; i++) lost[i] = 42;
+    VOLT_AWAIT(s->rc, volt_yield(cx));
+    for (int i = 0; i < N_LOST; i++) s->n_kept += lost[i] == 42;
+    VOLT_END(0);
+}
+TEST(lost_locals_far_down_the_stack_are_overwritten) {
+    loser s;
+    memset(&s, 0, sizeof s);
+    CHECK_EQ(run_on(1, loser_run, &s), 0);
+    CHECK_EQ(s.n_kept, 0);
+}
+#endif

@@ -133,12 +133,19 @@ TEST_OF_THREADS(slow_polls_are_told_with_their_await) {
     CHECK_EQ(volt_destroy(rt), 0);
     c.slow_poll = VOLT_MS(2);
     CHECK_EQ(volt_create(&c, &rt), 0);
+    volt_time start = volt_now();
     RT_SPAWN(rt, &h, burner_run, (burner){ .busy = VOLT_MS(5) });
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &line), 0);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     CHECK(test_log.n[VOLT_LOG_SLOW_POLL] >= 1);
     snprintf(want, sizeof want, "test_trace.c:%d: poll longer", (int)line);
     CHECK(strstr(test_log.text[VOLT_LOG_SLOW_POLL], want));
+    volt_time took = volt_now() - start; // how long it was stands at the end
+    long us = 0;
+    const char *number = strrchr(test_log.text[VOLT_LOG_SLOW_POLL], ':');
+    int len = 0;
+    CHECK(number && sscanf(number, ": %ld us%n", &us, &len) == 1 && len > 0 && !number[len]);
+    CHECK(us >= 5000 && us <= took / 1000);
     volt_histograms_of hist;
     CHECK_EQ(volt_histograms(rt, &hist), 0);
     uint64_t slow = 0;
@@ -146,6 +153,43 @@ TEST_OF_THREADS(slow_polls_are_told_with_their_await) {
         slow += hist.poll[i];
     CHECK(slow >= 1);
     CHECK_EQ(volt_destroy(rt), 0);
+}
+// ---- traces into descriptors: as dumps, in test_outside.c
+
+TEST_OF_THREADS(trace_into_a_pipe_without_a_reader_raises_no_signal) {
+    volt_rt *rt = create_on(1);
+    check_broken_pipe(rt, volt_trace);
+    destroy(rt);
+}
+TEST_OF_THREADS(trace_into_a_full_descriptor_waits_for_room) {
+    volt_rt *rt = create_on(1);
+    volt_handle h = { NULL };
+    RT_SPAWN(rt, &h, yields_run, (yields){ .n = VOLT_TRACE_CAP });
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    check_full_pipe(rt, volt_trace);
+    destroy(rt);
+}
+static volt_poll named_run(volt_cx *cx, void *arg) {
+    yields *y = (yields *)arg;
+    VOLT_BEGIN(cx, y);
+    volt_name(cx, "a\xff\xc3(\xe2\x82\xac\xed\xa0\x80\xf4\x90\x80\x80\xc0\xaf\x01\"");
+    VOLT_AWAIT(y->rc, volt_yield(cx));
+    VOLT_END(0);
+}
+TEST_OF_THREADS(trace_replaces_what_is_no_utf8) {
+    volt_rt *rt = create_on(1);
+    volt_handle h = { NULL };
+    RT_SPAWN(rt, &h, named_run, (yields){ .n = 0 });
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    sink s = { .text = NULL };
+    trace(rt, &s);
+    read_json(&s);
+    CHECK(strstr(s.text, "\"a\\ufffd\\ufffd(\xe2\x82\xac\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd"
+                         "\\ufffd\\ufffd\\ufffd\\ufffd\\u0001\\\"\""));
+    drop(&s);
+    CHECK_EQ(volt_destroy(rt), 0);
+    test_check_heap();
 }
 TEST(durations_by_powers_of_two) {
     CHECK_EQ(volt__histogram_slot(-5), 0);

@@ -360,7 +360,7 @@ class Runtime:
 
     def pool(self):
         """Nothing while it is not used, or the program has no threads."""
-        if not has_field(self.value.type, "pool") or not int(self.value["pool"]["is_used"]):
+        if not has_field(self.value.type, "pool") or not int(self.value["pool"]["close"]):
             return ""
         p = self.value["pool"]
         words = ("threads", "idle", "queued", "jobs")

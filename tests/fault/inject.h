@@ -38,13 +38,14 @@
 // ---- the kinds of calls. Those that mean several things are told apart.
 //   alloc: the allocator hook   clock: a reading   *_event: eventfds   *_file: below /proc and /sys
 //   epoll_own: the ADD of an eventfd, or of a guest's timer; epoll_watch: of the watch's timer
+//   epoll_first: the first epoll_wait on an epoll instance, which counts as epoll_wait, too
 //   fcntl_set: F_SETFL                             getsockopt_error: SO_ERROR
 //   futex_timed: a wait with a deadline            nofile: RLIMIT_NOFILE
 //   close_file: of what openat gave                getaddrinfo_system: EAI_SYSTEM, with an errno
 #define CALLS(X_)                                                                                  \
     X_(accept4) X_(alloc) X_(bind) X_(clock) X_(close) X_(close_file) X_(connect) X_(epoll_add)    \
-    X_(epoll_create1) X_(epoll_del) X_(epoll_mod) X_(epoll_own) X_(epoll_pwait2) X_(epoll_wait)    \
-    X_(epoll_watch) X_(eventfd) X_(fcntl_get) X_(fcntl_set) X_(fdatasync) X_(fsync)                \
+    X_(epoll_create1) X_(epoll_del) X_(epoll_first) X_(epoll_mod) X_(epoll_own) X_(epoll_pwait2)   \
+    X_(epoll_wait) X_(epoll_watch) X_(eventfd) X_(fcntl_get) X_(fcntl_set) X_(fdatasync) X_(fsync) \
     X_(futex_timed) X_(futex_wait) X_(getaddrinfo) X_(getaddrinfo_system) X_(getpeername)          \
     X_(getrandom) X_(getsockname) X_(getsockopt) X_(getsockopt_error) X_(listen) X_(mmap)          \
     X_(munmap) X_(nofile) X_(open) X_(openat) X_(poll) X_(pread) X_(pthread_attr_init)             \
@@ -71,7 +72,7 @@ typedef struct fault {
     int call, effect, value, count; // value: errno, bytes or ms
 } fault;
 
-enum { FD_FREE, FD_DATA, FD_EVENT, FD_FILE, FD_STORED, MOST_FDS = 1024 };
+enum { FD_FREE, FD_DATA, FD_EVENT, FD_FILE, FD_STORED, FD_EPOLL_NEW, MOST_FDS = 1024 };
 static struct {
     fault f;
     int k;
@@ -204,7 +205,7 @@ static void make_an_edge(int fd) {
 #define fault_timerfd_settime(...) FAULTY(timerfd_settime, __VA_ARGS__)
 
 #define OPENS(call_, kind_, ...) (fails(C_##call_) ? -1 : opened(call_(__VA_ARGS__), kind_))
-#define fault_epoll_create1(...) OPENS(epoll_create1, FD_DATA, __VA_ARGS__)
+#define fault_epoll_create1(...) OPENS(epoll_create1, FD_EPOLL_NEW, __VA_ARGS__)
 // The flags are what fails, where an older kernel has the call without them.
 static int fault_eventfd(unsigned n, int flags) {
     return flags && fails(C_eventfd) ? -1 : opened(eventfd(n, flags), FD_EVENT);
@@ -328,7 +329,14 @@ static long after_syscall(void *b, long value) {
     int what = syscall_effect;
     return what == BITS || what == HUPS ? say_more(what, (struct epoll_event *)b, value) : value;
 }
+// The first of an instance: a start asks there whether the call is to be had at all.
+static int first_wait_fails(int ep) {
+    if (kind_of(ep) != FD_EPOLL_NEW) return 0;
+    __atomic_store_n(&fd_kind[ep], (unsigned char)FD_DATA, __ATOMIC_RELEASE);
+    return fails(C_epoll_first);
+}
 static int fault_epoll_wait(int ep, struct epoll_event *ev, int n, int ms) {
+    if (first_wait_fails(ep)) return -1;
     int what = fails(C_epoll_wait);
     if (what == FAIL || what == ZERO) return what == ZERO ? 0 : -1;
     return (int)say_more(what, ev, epoll_wait(ep, ev, n, ms));

@@ -65,6 +65,9 @@ static call *note_call(volt_rt *rt, int kind) {
     c->kind = kind;
     c->how = (int)prog_below(3);
     if (kind == IN_PLACE && !can_lend()) c->how = prog.computes ? COMPUTES : AT_ONCE;
+    const volt__worker *w = VOLT_TLS_GET();
+    if (kind == IN_PLACE && c->how == COMPUTES && w && w->is_guest && !prog.computes)
+        c->how = AT_ONCE; // a guest's worker is not lent: its timers would be late
     c->work = prog_below(3000000);
     c->asked_at = sim_now();
     c->drift = sim.drift;
