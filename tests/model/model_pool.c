@@ -350,7 +350,7 @@ static void nest(void) {
     carry_helm(spawns_and_blocks, 2, 4);
 }
 SCENARIO(helm_nested, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1, .max_steps = 5000,
-         .is_long = 1) {
+         .contests = 1, .is_long = 1) {
     vmc_must_happen("goes on at home");
     vmc_must_happen("goes on elsewhere");
     nest();
