@@ -8122,30 +8122,36 @@ static int volt__bracket_end(volt_cx *cx, volt__node *n, int is_over) {
     n->pc_ = is_over ? 0 : n->pc_ & ~VOLT__CAST(uint32_t, VOLT__POLLED);
     return is_up && n->save_ <= n->base_;
 }
-VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
-    volt__node *n = &t->node_;
-    int is_over = volt__node_state(n) == VOLT__FIRED, was_tried = (n->pc_ & VOLT__TRIED) != 0;
-    volt__bracket_begin(cx, n, is_over && was_tried);
-    // Without budget nothing inside can be tried: the next poll does it.
-    if (!is_over || was_tried || cx->budget_ == 0) return;
+// The first poll after the time was over is the last try, the second one cancels. Without budget
+// nothing inside can be tried: the next poll does it.
+static __attribute__((noinline, cold)) void volt__within_begin_over(volt_cx *cx, volt__node *n) {
+    int was_tried = (n->pc_ & VOLT__TRIED) != 0;
+    volt__bracket_begin(cx, n, was_tried);
+    if (was_tried || cx->budget_ == 0) return;
     n->pc_ |= VOLT__TRIED;
     cx->last_tries_++;
+}
+VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
+    volt__node *n = &t->node_;
+    if (VOLT__LIKELY(volt__node_state(n) != VOLT__FIRED)) volt__bracket_begin(cx, n, 0);
+    else volt__within_begin_over(cx, n);
 }
 static volt_poll volt__timed_end(volt_cx *cx, volt_timer *t, volt_time time, int is_relative,
                                  volt_poll inner) {
     volt__node *n = &t->node_;
     uint32_t way = n->pc_ & (VOLT__TRIED | VOLT__IS_UP);
     int is_mine = volt__bracket_end(cx, n, !volt_is_pending(inner));
-    if (way == VOLT__TRIED) cx->last_tries_--;
-    // over, and not cancelled in this poll: the next one tries it, or cancels it
-    if (volt_is_pending(inner) && !(way & VOLT__IS_UP) && volt__node_state(n) == VOLT__FIRED)
-        (void)volt__task_wake(cx->task_);
+    if (VOLT__UNLIKELY(way == VOLT__TRIED)) cx->last_tries_--;
     if (!volt_is_pending(inner)) {
         volt__timer_stop(cx, n);
         n->key_ = is_mine && volt_value(inner) == -ECANCELED; // for volt_timer_fired
         return n->key_ ? volt_ready(-ETIMEDOUT) : inner;
     }
-    if (volt__node_state(n) == VOLT__IDLE && time != VOLT_NEVER) {
+    uint8_t state = volt__node_state(n);
+    // over, and not cancelled in this poll: the next one tries it, or cancels it
+    if (VOLT__UNLIKELY(state == VOLT__FIRED) && !(way & VOLT__IS_UP))
+        (void)volt__task_wake(cx->task_);
+    if (state == VOLT__IDLE && time != VOLT_NEVER) {
         volt_time deadline = is_relative ? volt__deadline(time) : time;
         // the next poll sees it
         if (volt__timer_start(cx, n, deadline)) (void)volt__task_wake(cx->task_);
@@ -11848,10 +11854,11 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
         rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_DEL, fd, &ev);
         return rc < 0 && errno != ENOENT && errno != EBADF ? -errno : 0;
     }
-    rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
-    if (rc < 0 && errno == ENOENT) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_ADD, fd, &ev);
-    // another thread was faster
-    if (rc < 0 && errno == EEXIST) rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
+    do {
+        rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
+        if (rc == 0 || errno != ENOENT) break;
+        rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_ADD, fd, &ev);
+    } while (rc < 0 && errno == EEXIST); // another thread has added it between the two calls
     return rc < 0 ? -errno : 0;
 }
 // At most `timeout` ns. The number of events, or -errno.
@@ -12120,7 +12127,9 @@ VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last) {
     }
     if (phase == VOLT__PHASE_DRAIN) return 0;
     // The arm that was met wins, even in a cancelled scope, as soon as it has budget for a poll.
-    if (phase == VOLT__PHASE_MET && !volt__arms_get(n, VOLT__ARMS_WINNER)) return 0;
+    if (phase == VOLT__PHASE_MET && !volt__arms_get(n, VOLT__ARMS_WINNER) &&
+        volt__arms_get(n, VOLT__ARMS_LIVE))
+        return 0;
     uint32_t turn = volt__arms_get(n, VOLT__ARMS_START) + 1;
     int has_more = phase == VOLT__PHASE_HIGH || (phase == VOLT__PHASE_ONE && turn < count);
     if (volt__arms_get(n, VOLT__ARMS_WINNER) ||

@@ -1189,6 +1189,12 @@ TEST(what_a_poll_set_asks_for) {
             CHECK_EQ(answers[A_epoll_ctl].n_calls, 1);
         }
     }
+    ANSWERS(epoll_ctl, ENOENT, EEXIST, ENOENT); // two others add it and remove it at that moment
+    answers[A_epoll_ctl].n_calls = 0;
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
+    CHECK_EQ(answers[A_epoll_ctl].n_calls, 5);
+    ANSWERS(epoll_ctl, ENOENT, ENOSPC);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), -ENOSPC);
     // What comes is what is there, and no more than that is written.
     static const struct {
         uint32_t asks, gives;

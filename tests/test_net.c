@@ -1100,13 +1100,13 @@ ROOT_TEST(descriptors_become_non_blocking, { int fd[2]; int64_t rc; volt_timer t
 // ---- buffers that end before the length that is told
 
 enum { BEYOND = 2000 };
-// So many bytes, rounded up to pages, and behind them two pages that are not mapped, or cannot be
-// accessed.
+// Pages for `size` bytes, and behind them two that cut_half unmaps, or makes inaccessible. It does
+// so right before they are read: libc may map memory of its own into a hole.
 typedef struct {
     unsigned char *p;
-    size_t size, len; // of what can be; of all
+    size_t size, len; // of what can be accessed; of all
 } half_buffer;
-static half_buffer map_half(size_t size, int is_mapped) {
+static half_buffer map_half(size_t size) {
     half_buffer b;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     b.size = (size + page - 1) / page * page;
@@ -1114,15 +1114,23 @@ static half_buffer map_half(size_t size, int is_mapped) {
     void *p = mmap(NULL, b.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(p != MAP_FAILED);
     b.p = (unsigned char *)p;
-    CHECK_EQ(is_mapped ? mprotect(b.p + b.size, 2 * page, PROT_NONE)
-                       : munmap(b.p + b.size, 2 * page), 0);
     return b;
 }
-// Does the kernel tell of such pages? Of those without access since Linux 5.14; qemu of none.
-static int is_access_told(const half_buffer *b, int is_mapped) {
+static void cut_half(const half_buffer *b, int is_mapped) {
+    unsigned char *end = b->p + b->size;
+    size_t len = b->len - b->size;
+    CHECK_EQ(is_mapped ? mprotect(end, len, PROT_NONE) : munmap(end, len), 0);
+}
+static void free_half(const half_buffer *b) { CHECK_EQ(munmap(b->p, b->len), 0); }
+// Whether the kernel tells of such pages: of those without access since Linux 5.14; qemu of none.
+static int is_access_told(int is_mapped) {
     enum { POPULATE_READ = 22 };
-    return madvise(b->p + b->size, b->len - b->size, POPULATE_READ) < 0 &&
-           (!is_mapped || madvise(b->p + b->size, 0, POPULATE_READ) == 0);
+    half_buffer b = map_half(1);
+    cut_half(&b, is_mapped);
+    int is_told = madvise(b.p + b.size, b.len - b.size, POPULATE_READ) < 0 &&
+                  (!is_mapped || madvise(b.p + b.size, 0, POPULATE_READ) == 0);
+    free_half(&b);
+    return is_told;
 }
 // The kernel fills what it can, and says no word of the rest: more may lie in the socket, of which
 // no event will tell again.
@@ -1134,7 +1142,7 @@ typedef struct {
     unsigned char *text, *read;
     size_t got, all;
     volt_time start;
-    int in, i, is_short;
+    int in, i, is_mapped, is_short;
     int64_t n;
 } half_reader;
 static volt_poll half_reader_run(volt_cx *cx, void *arg) {
@@ -1152,6 +1160,7 @@ static volt_poll half_reader_run(volt_cx *cx, void *arg) {
         CHECK_EQ(ioctl(h->p.right, FIONREAD, &h->in), 0);
     } while ((size_t)h->in < h->all);
     for (h->i = 0; h->i < 600; h->i++) VOLT_AWAIT(volt_yield(cx)); // all events are fetched then
+    cut_half(&h->half, h->is_mapped);
     VOLT_AWAIT(h->n, volt_read(cx, h->p.right, h->half.p, h->half.len));
     if (h->n != -EFAULT) CHECK(h->n > 0 && (size_t)h->n <= h->half.size);
     h->is_short = h->n > 0; // what came as one piece is copied as a whole, or not at all
@@ -1172,9 +1181,9 @@ static void read_into_half(int is_mapped) {
     SKIP("memcheck reports the buffer");
 #endif
     int n_short = 0;
+    if (!is_access_told(is_mapped)) SKIP("the kernel does not tell of such pages");
     for (size_t size = 32; size <= 160; size += 16) { // KiB: a piece has 64, or 32, or less
-        half_reader h = { .half = map_half(size * 1024, is_mapped) };
-        if (!is_access_told(&h.half, is_mapped)) SKIP("the kernel does not tell of such pages");
+        half_reader h = { .half = map_half(size * 1024), .is_mapped = is_mapped };
         h.all = h.half.size + BEYOND;
         h.text = malloc(h.all);
         h.read = malloc(2 * h.all);
@@ -1184,7 +1193,7 @@ static void read_into_half(int is_mapped) {
         n_short += h.is_short;
         free(h.text);
         free(h.read);
-        CHECK_EQ(munmap(h.half.p, h.half.len), 0);
+        free_half(&h.half);
     }
     CHECK(n_short > 0);
 }

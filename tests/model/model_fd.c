@@ -10,17 +10,22 @@
 #include "vmc.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <sys/stat.h>
 static ssize_t model_read(int fd, void *buf, size_t n);
 static int model_close(int fd);
 static int model_fcntl(int fd, int op, ...);
 static int model_getsockopt(int fd, ...);
+static int model_fstat(int fd, ...);
 static int model_accept4(int fd, ...);
 #undef vmc_sys_accept4
 #undef vmc_sys_fcntl
 #undef vmc_sys_getsockopt
+#undef vmc_sys_fstat
 #define vmc_sys_accept4 model_accept4
 #define vmc_sys_fcntl model_fcntl
 #define vmc_sys_getsockopt model_getsockopt
+#define vmc_sys_fstat model_fstat
 #define vmc_sys_read model_read
 #define VOLT_IS_MAPPED(p_, n_) 1
 #define vmc_sys_close model_close
@@ -56,6 +61,16 @@ static int model_fcntl(int fd, int op, ...) { // F_GETFL
 static int model_getsockopt(int fd, ...) { // no socket
     VMC_ASSERT(fd == file);
     return -1;
+}
+static int model_fstat(int fd, ...) { // no file on a disk, no pipe, no terminal
+    va_list args;
+    VMC_ASSERT(fd == file);
+    errno = EBADF;
+    if (add(&is_open, 0) == 0) return -1;
+    va_start(args, fd);
+    *va_arg(args, struct stat *) = (struct stat){ .st_mode = 0600 };
+    va_end(args);
+    return 0;
 }
 static int model_accept4(int fd, ...) { // a connection
     VMC_ASSERT(fd == file && add(&is_open, 0) == 1);
