@@ -13,7 +13,7 @@ WARN_GCC := -Wcast-align=strict
 WARN_CLANG := -Wcast-align -Wconditional-uninitialized
 
 # The small build wraps rings and wheels every few operations; the flags are those of volt.h's seam.
-SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_SPILL_CAP=2 \
+SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_OVERFLOW_CAP=2 \
 	-DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000
 # Without threads, and without descriptors as well.
 SINGLE := -DVOLT_SINGLE_THREAD

@@ -29,15 +29,16 @@
 //   >>types    polls, frames, nodes          >>await   VOLT_BEGIN, VOLT_AWAIT, VOLT_END, arms
 //   >>api      every function with its contract         >>cxx     spawning from C++
 // Implementation, each section using only those above it:
+//   >>terms    the vocabulary of the implementation
 //   >>seam     all that is outside, and every bound     >>atomics order in the name; the ledger
 //   >>base     misuse, texts, futex lock, bits
-//   >>memory   slabs for tasks                          >>queues  lists, chains, injector, spill
+//   >>memory   slabs for tasks                          >>queues  lists, chains, injector, overflow
 //   >>task     the task word and its transitions        >>timers  hierarchical wheel
 //   >>fds      table of descriptors                     >>reactor epoll instances, eventfds
-//   >>idle     who sleeps, who searches; the watch      >>pool    threads for what blocks
+//   >>idle     who sleeps, who searches; watchdog       >>pool    threads for what blocks
 //   >>trace    what happened, for who asks              >>worker  schedule, poll, park, look around
 //   >>runtime  start, spawn, handles, wakers            >>await   leaf contract, sleep, shields
-//   >>blocking calls on the pool and in place, files    >>sync    mutex to notify: gates, latches
+//   >>blocking calls on the pool and in place, files    >>sync    mutex to notify, waitwords
 //   >>chan     channels of all kinds                    >>scopes  tokens, groups
 //   >>net      sockets, addresses, poll sets            >>combine select and join: arms, arrays
 //   >>names    hosts by name                            >>inspect counters, dump, trace as JSON
@@ -93,7 +94,7 @@
 //                 or write_all that had begun (volt_progress). Leave soon
 //   -ETIMEDOUT    volt_within, volt_before, _sync: the time is up, what was inside has ended;
 //                 volt_timer_fired tells it from the same result of what was inside.
-//                 volt_run: .drain is over. From the kernel: a connection that has died
+//                 volt_run: .drain_timeout is over. From the kernel: a connection that has died
 //   -EAGAIN       a try_ form would wait. volt_try_join: it has not ended. volt_watch_set_if:
 //                 another one has set it. volt_create: no thread could be started. volt_connect:
 //                 the backlog of a unix listener is full
@@ -119,7 +120,7 @@
 //
 // ---- cancellation
 // It is cooperative and level-triggered: after volt_cancel, an expired volt_within, a cancelled
-// token under volt_unless or a lost VOLT_SELECT, each await in that scope returns -ECANCELED,
+// token under volt_with_token or a lost VOLT_SELECT, each await in that scope returns -ECANCELED,
 // having consumed nothing, until the function returns. Nothing is torn off, and nothing is lost:
 // the task that was joined, the bytes, the connection to accept are there for the next await (only
 // volt_connect closes its descriptor). So each loop around awaits needs a way out on negative
@@ -130,7 +131,7 @@
 // Give it a bound. volt_within and VOLT_SELECT return when what they cancelled has finished its
 // cleanup, never earlier: nothing is left behind, and the time limit is exceeded by as much as the
 // cleanup takes. Who cancels:
-//   volt_cancel        one task         volt_token_cancel  what waits under volt_unless for it
+//   volt_cancel        one task         volt_token_cancel  what waits under volt_with_token for it
 //   volt_group_cancel  the children     volt_shutdown      every task of the runtime
 //   volt_within, volt_before, VOLT_SELECT   what they contain
 //
@@ -182,11 +183,11 @@
 // lets the task wait for it; volt_block_in_place calls one in the middle of a poll, and another
 // thread carries the worker on meanwhile: two thread switches, and nothing if the function was
 // quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking;
-// volt_blocking_or_leave is for what may hang, and need not be waited for.
+// volt_blocking_detach is for what may hang, and need not be waited for.
 // Threads of the pool start when they are needed, end after 10 s without work, and count 16 at most
-// (.blocking), 4 more for names and one for each call in place: a function that waits for another
-// one on the pool may wait for ever, once there are 16 such. A shutdown cancels what waits for a
-// thread, and waits for what has begun.
+// (.max_blocking_threads), 4 more for names and one for each call in place: a function that waits
+// for another one on the pool may wait for ever, once there are 16 such. A shutdown cancels what
+// waits for a thread, and waits for what has begun.
 //
 // ---- order and placement
 // A worker runs its tasks in the order in which they came, but for what was woken or spawned last,
@@ -195,10 +196,10 @@
 // depth, and has few of its tasks alive at a time.
 // What workers spawn and wake stays with them, until others steal it; they cannot steal what was
 // woken last, and up to 8 tasks that the worker has taken for its next microsecond: should the one
-// it polls block it, these wait for the watch, as all else does that a stuck worker has. Where most
-// polls end their task and take less than VOLT_MOVE_NS, nothing is stolen but from one who is stuck
-// (who takes such a task costs its worker more), until a look around, at most 255 polls later,
-// finds that they take longer.
+// it polls block it, these wait for the watchdog, as all else does that a stuck worker has. Where
+// most polls end their task and take less than VOLT_STEAL_COST_NS, nothing is stolen but from one
+// who is stuck (who takes such a task costs its worker more), until a look around, at most 255
+// polls later, finds that they take longer.
 //
 // What comes from outside goes, by .placement, to one queue for all (0, VOLT_PLACE_SHARED), or to
 // the inbox of one worker: of one that sleeps and has nothing, else of the less loaded one of two
@@ -228,7 +229,7 @@
 //                 volt_cancel, volt_detach, volt_wake, volt_waker_release, volt_result,
 //                 volt_progress, volt_handle_is_set, volt_group_collect, volt_group_cancel,
 //                 volt_now, volt_interval_init, volt_token_* but for the wait, volt_addr_*,
-//                 volt_local_addr, volt_peer_addr, volt_listen*, volt_shut, volt_set_*,
+//                 volt_local_addr, volt_peer_addr, volt_listen*, volt_sock_shutdown, volt_set_*,
 //                 volt_rt_close, volt_pollset_open, volt_pollset_set; of volt_mutex_*,
 //                 volt_rwlock_*, volt_sem_*, volt_once_*, volt_event_*, volt_wait_group_*,
 //                 volt_tracker_*, volt_notify_*, volt_barrier_*, volt_cond_*, volt_chan_*,
@@ -264,7 +265,7 @@
 //   token               the application's; a child token before its parent. Not freed while anybody
 //                       waits for it or cancels it
 //   descriptor          the application's. Own ones are closed by volt_close; those of other
-//                       libraries by these, after they were taken out of the poll set or forgotten
+//                       libraries by these, after they were taken out of the poll set or released
 //   buffers             the state's, for as long as the wait lasts
 //
 // ---- memory
@@ -276,8 +277,9 @@
 // 8,000 bytes have a mapping of their own each: a spawn is then a system call or more, so keep
 // large buffers apart. Waits, wake-ups, timers and readiness allocate nothing. A descriptor number
 // that is used has 64 bytes in a table, in pages of 64. A runtime takes about 30 KiB, 8 more per
-// worker beside its thread's stack, and 2 descriptors per worker, 1 for the watch where there are
-// several, 1 more for a guest. The allocator is a hook; any thread calls it, never under a lock.
+// worker beside its thread's stack, and 2 descriptors per worker, 1 for the watchdog where there
+// are several, 1 more for a guest. The allocator is a hook; any thread calls it, never under a
+// lock.
 //
 // ---- system calls, beside those that a function is named after
 //   all workers idle    none
@@ -307,7 +309,7 @@
 //                       in a process membarrier: some ms if it has other threads by then
 // What older kernels or filters lack (epoll_pwait2, accept4, flags of an eventfd,
 // FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL, MADV_WIPEONFORK: then getpid at calls from outside;
-// EPOLLEXCLUSIVE: then the watch wakes all sleepers; membarrier: then a lock costs one atomic
+// EPOLLEXCLUSIVE: then the watchdog wakes all sleepers; membarrier: then a lock costs one atomic
 // operation more) is replaced; there is nothing to configure.
 //
 // ---- limits
@@ -327,11 +329,11 @@
 // their mode is; a listener is non-blocking from the first volt_accept on. A terminal, and standard
 // input, output and error where they are pipes, are read and written through a description of their
 // own (opened by /proc/self/fd, one descriptor more), so that a shell finds them blocking, as they
-// were. volt_fd_forget comes before a dup2(2) over such a number; without it that is noticed at the
-// next call, and the old pipe stays open until then. Where none can be opened (a terminal of
+// were. volt_fd_release comes before a dup2(2) over such a number; without it that is noticed at
+// the next call, and the old pipe stays open until then. Where none can be opened (a terminal of
 // another user, /dev/tty, no /proc), the descriptor is non-blocking while a call of volt's lasts,
 // for those who share it, too. What else blocks at its first use is made non-blocking for good,
-// also after volt_fd_forget; should a process that shares it clear the flag again, a read or an
+// also after volt_fd_release; should a process that shares it clear the flag again, a read or an
 // accept on it holds up the worker.
 //
 // Signals. The threads of a runtime block all signals, which go to the application's threads, but
@@ -377,7 +379,7 @@
 //  4. volt_dump lists every task: what it is, how old, where it waits, for what and since when; and
 //     what each worker has. From any thread, while the program runs, and from a crash handler.
 //  5. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
-//     of a suspended function's await is its frame.node_.pc_.
+//     of a suspended function's await is its frame.node_.resume_line_.
 //
 // ---- a program that is slow: what it takes to see it is compiled in by VOLT_TRACE=1
 //  1. .slow_poll logs the await behind which a poll took too long, once it is over; volt_health
@@ -491,7 +493,7 @@
 //   steal         may be given up  always released      lost slots never come back      test_queues
 //   ... of short  as of others     tasks that end stay  22 ns were 105 with two        test_rare
 //   overflow      the oldest half  the newest half      the oldest waited longest       test_queues
-//   ... of many   to the injector  own spill, newest    a tree of tasks goes in depth   test_sched
+//   ... of many   to the injector  own queue, newest    a tree of tasks goes in depth   test_sched
 //   idle bitmap   64 workers       any number           there are more CPUs than 64     test_sched
 //   timers        on worker 0      on each worker       one long poll froze all timers  test_rescue
 //   timer tick    1 ms             1/16 ms              late by 0.2 ms, not by 1.1      bench T4
@@ -612,16 +614,16 @@ typedef volt_poll volt_fn(volt_cx *cx, void *state);
 // One wait: links, whom to wake, on what. A frame, a
 // timer, a token link and an arm are each one node.
 typedef struct volt__node {
-    uint32_t pc_;                     // frames: line to resume at
-    uint8_t state_;                   // IDLE LINKED FIRED CLOSED; changes under the lock of on_
+    uint32_t resume_line_;            // frames: line to resume at
+    uint8_t state_;                   // IDLE LINKED FIRED CLOSED; changes under the lock of source_
     uint8_t kind_;                    // frames: what the current await is
-    uint8_t base_;                    // timers, links: shield depth at arming; arms: of a select
-    uint8_t save_;                    // brackets: abort level to restore; array children: shield
+    uint8_t shield_base_;             // timers, links: shield depth at arming; arms: of a select
+    uint8_t saved_cancel_level_;      // wrappers: cancel level to restore; array children: shield
     // bytes moved, deadline tick, packed arms, result of a done frame
     int64_t key_;
-    struct volt__node *next_, *prev_; // under the lock of on_
-    void *who_;                       // task to wake; low bits: who knows it, or a thread
-    void *on_;                        // wheel, descriptor entry, token, group or child frame
+    struct volt__node *next_, *prev_; // under the lock of source_
+    void *waiter_;                    // task to wake; low bits: who knows it, or a thread
+    void *source_;                    // wheel, descriptor entry, token, group or child frame
 } volt__node;
 
 // First member of every state struct; must be all zero before the task starts.
@@ -632,19 +634,19 @@ typedef struct volt_frame {
 typedef struct volt_timer {
     volt__node node_;
 } volt_timer;
-// Memory of one volt_unless; zero-valid.
-typedef struct volt_link {
+// Memory of one volt_with_token; zero-valid.
+typedef struct volt_token_link {
     volt__node node_;
-} volt_link;
+} volt_token_link;
 
 // One branch of VOLT_SELECT or VOLT_JOIN_ALL. After the await: fired, and value (of losers: what
 // they returned when they were cancelled, mostly -ECANCELED).
 typedef struct volt_arm {
     volt__node node_;
-    volt__node *up_;
+    volt__node *parent_;
     int64_t value;
     uint32_t fired;
-    uint8_t state_, shield_, up_shield_, up_abort_;
+    uint8_t state_, shield_depth_, outer_shield_depth_, outer_cancel_level_;
 } volt_arm;
 
 // What was opened in a frame and ends with it: a shield, or a group (then with the task).
@@ -657,7 +659,7 @@ typedef struct volt__scope {
 // Memory of volt_shield_begin .. volt_shield_end; zero-valid.
 typedef struct volt_shield {
     volt__scope scope_;
-    uint8_t depth_, abort_, raised_, open_;
+    uint8_t depth_, saved_cancel_level_, has_expired_, open_;
     volt_timer timer_;
 } volt_shield;
 
@@ -667,15 +669,16 @@ struct volt_cx {
     volt__task *task_;
     volt__worker *worker_;
     volt_rt *rt_;
-    const char *site_;         // innermost await that suspended in this poll
-    const char *stack_;        // top of the poll's stack: locals lie below it
-    uint32_t wait_;            // kind << 24 | argument: what the task will wait for; YIELDS
-    uint16_t budget_;          // leaf operations left in this poll
-    uint8_t abort_, shield_;   // an await is cancelled iff shield_ < abort_
-    uint16_t raised_;          // budget when abort_ was last raised in this poll
-    uint8_t last_tries_;       // limits that are over, but for this poll of what is inside
-    uint8_t is_awaiting_;      // debug: inside the expression of an await
-    const char *at_;           // debug: the last VOLT_BEGIN or VOLT_AWAIT, to name it on misuse
+    const char *site_;          // innermost await that suspended in this poll
+    const char *stack_;         // top of the poll's stack: locals lie below it
+    uint32_t wait_;             // kind << 24 | argument: what the task will wait for; REQUEUE
+    uint16_t budget_;           // leaf operations left in this poll
+    // an await is cancelled iff shield_depth_ < cancel_level_
+    uint8_t cancel_level_, shield_depth_;
+    uint16_t budget_at_cancel_; // budget when cancel_level_ was last raised in this poll
+    uint8_t last_tries_;        // limits that are over, but for this poll of what is inside
+    uint8_t is_awaiting_;       // debug: inside the expression of an await
+    const char *at_;            // debug: the last VOLT_BEGIN or VOLT_AWAIT, to name it on misuse
 };
 
 // Keeps a task's memory and result until joined or
@@ -692,55 +695,55 @@ typedef struct volt_waker {
 
 // What mutex, read-write lock, semaphore and once are made of: so many permits, and who waits for
 // how many of them.
-typedef struct volt__gate {
+typedef struct volt__sema {
     uint32_t word_, lock_;
     volt__node *waiters_;
-} volt__gate;
+} volt__sema;
 typedef struct volt_mutex {
-    volt__gate gate_;
+    volt__sema sema_;
 #if VOLT_DEBUG
     const volt__task *holder_;
 #endif
 } volt_mutex;
-#define VOLT__GATE_FIFO 4u
+#define VOLT__SEMA_FIFO 4u
 #if VOLT_DEBUG
 #  define VOLT_MUTEX_INIT { { 0, 0, NULL }, NULL }
-#  define VOLT_MUTEX_FIFO { { VOLT__GATE_FIFO, 0, NULL }, NULL } // strictly in turn
+#  define VOLT_MUTEX_FIFO { { VOLT__SEMA_FIFO, 0, NULL }, NULL } // strictly in turn
 #else
 #  define VOLT_MUTEX_INIT { { 0, 0, NULL } }
-#  define VOLT_MUTEX_FIFO { { VOLT__GATE_FIFO, 0, NULL } }
+#  define VOLT_MUTEX_FIFO { { VOLT__SEMA_FIFO, 0, NULL } }
 #endif
 typedef struct volt_rwlock {
-    volt__gate gate_;
+    volt__sema sema_;
     uint32_t is_writing_; // W holder
 } volt_rwlock;
 #define VOLT_RWLOCK_INIT { { 0, 0, NULL }, 0 }
 typedef struct volt_sem {
-    volt__gate gate_;
+    volt__sema sema_;
 } volt_sem;
 #define VOLT_SEM_MAX 0xfffffffu
 // At most VOLT_SEM_MAX; zero-valid, too: no permits.
 #define VOLT_SEM_INIT(n_) { { (uint32_t)(n_) << 4, 0, NULL } }
 typedef struct volt_once {
-    volt__gate gate_;
+    volt__sema sema_;
 } volt_once;
 #define VOLT_ONCE_INIT { { 0, 0, NULL } }
 
 // What event, wait group and tracker are made of: a word, and who waits until it has one value.
-typedef struct volt__latch {
+typedef struct volt__waitword {
     uint32_t word_, lock_;
     volt__node *waiters_;
-} volt__latch;
+} volt__waitword;
 typedef struct volt_event {
-    volt__latch latch_;
+    volt__waitword waitword_;
 } volt_event;
 #define VOLT_EVENT_INIT { { 0, 0, NULL } }
 typedef struct volt_wait_group {
-    volt__latch latch_;
+    volt__waitword waitword_;
 } volt_wait_group;
 #define VOLT_WAIT_GROUP_INIT { { 0, 0, NULL } }
 typedef struct volt_tracker {
-    volt__latch latch_;
+    volt__waitword waitword_;
 } volt_tracker;
 #define VOLT_TRACKER_INIT { { 0, 0, NULL } }
 typedef struct volt_notify {
@@ -767,7 +770,8 @@ typedef struct volt_chan {
     uint32_t lock_, is_closed_;
     uint32_t elem_, cap_, slots_; // once: sizes; cap_ 0: rendezvous, whose buffer has one slot
     uint32_t head_, len_;         // under lock: what is in the buffer, ...
-    uint32_t to_come_, spoken_for_; // ... of its room, and of it: what is granted to somebody
+    // ... of its room, and of it: what is granted to somebody
+    uint32_t n_slots_granted_, n_msgs_granted_;
     uint32_t n_senders_, n_receivers_; // under lock: volt_chan_retain
     char *buf_;                   // once
     volt__node *senders_, *receivers_, *watchers_; // under lock
@@ -797,8 +801,8 @@ typedef struct volt_queue {
 
 // One value from one task to another. Zero-valid.
 typedef struct volt_oneshot {
-    volt__latch latch_;
-    int64_t value_; // W sender, before the latch opens
+    volt__waitword waitword_;
+    int64_t value_; // W sender, before the waitword changes
 } volt_oneshot;
 #define VOLT_ONESHOT_INIT { { 0, 0, NULL }, 0 }
 
@@ -830,7 +834,7 @@ typedef struct volt_watch {
 #define VOLT_WATCH_INIT(value_) { 0, 0, (uint32_t)sizeof(value_), 0, (char *)&(value_), NULL }
 typedef struct volt_watcher {
     volt_watch *watch_;
-    uint32_t seen_;
+    uint32_t seen_version_;
 } volt_watcher;
 
 typedef struct volt__parker { // a blocked thread
@@ -891,10 +895,10 @@ typedef struct volt_job {
     uint8_t lane_, state_;
 } volt_job;
 
-// One call of volt_blocking_or_leave; zero-valid, and free for the next one when that has ended.
-typedef struct volt_errand {
-    struct volt__errand *it_;
-} volt_errand;
+// One call of volt_blocking_detach; zero-valid, and free for the next one when that has ended.
+typedef struct volt_detached_job {
+    struct volt__detached_job *impl_;
+} volt_detached_job;
 
 // One call of volt_file_...; zero-valid, and free for the next one when that await has ended.
 typedef struct volt_file_op {
@@ -918,16 +922,16 @@ typedef struct volt_lookup {
 // One volt_tcp_connect: an async function, awaited with its own struct.
 enum { VOLT_DIAL_MAX = 8 }; // addresses that are tried
 typedef struct volt_dial volt_dial;
-typedef struct volt__attempt {
+typedef struct volt__dial_arm {
     volt_frame frame;
     volt_dial *dial_;
     int64_t rc_;
-} volt__attempt;
+} volt__dial_arm;
 struct volt_dial {
     volt_frame frame;
     volt_lookup lookup_;
     volt_addr addr_[VOLT_DIAL_MAX];
-    volt__attempt attempt_[VOLT_DIAL_MAX];
+    volt__dial_arm attempt_[VOLT_DIAL_MAX];
     volt_time start_; // of the last attempt
     int64_t n_, rc_;
     int n_started_, n_failed_, n_failed_before_; // before: when the last one started
@@ -1020,17 +1024,17 @@ typedef struct volt_tracer {
 
 // How often a duration was in [2^(i-1), 2^i) ns; 0: less than 1 ns.
 enum { VOLT_HISTOGRAM = 48 };
-typedef struct volt_histograms_of {
+typedef struct volt_latency_histograms {
     uint64_t poll[VOLT_HISTOGRAM]; // calls of task functions
     uint64_t wait[VOLT_HISTOGRAM]; // from a wake-up or spawn to the poll
-} volt_histograms_of;
-typedef struct volt_health_of {
+} volt_latency_histograms;
+typedef struct volt_health_report {
     volt_time oldest_runnable; // how long a task has been able to run and does not: the longest; 0:
                                // there is none. Modulo 35 minutes
     volt_time longest_poll;    // how long a poll runs by now: the longest; 0: none runs
     const char *site;          // "file:line" of the await which that poll goes on from; NULL: its
                                // first one, or none runs
-} volt_health_of;
+} volt_health_report;
 
 // All zero: the defaults. volt_effective_config tells what they came to.
 typedef struct volt_config {
@@ -1040,13 +1044,16 @@ typedef struct volt_config {
     uint32_t budget;          // leaf operations per poll before a task must yield; 0: 128; <= 65535
     uint32_t event_interval;  // most polls between two looks at events; 0: 255; at most 1000000
     uint32_t stack_size;      // bytes of a worker thread; 0: 256 KiB; at least 64 KiB
-    uint32_t watch_us;        // period of the watch over stuck workers; 0: 750, or >= 100; ~0: off
-    uint32_t start_all;       // 1: all workers at once; 0: one more, the others when there is work
+    // period of the watchdog over stuck workers; 0: 750, or >= 100; ~0: off
+    uint32_t watchdog_us;
+    // 1: all workers at once; 0: one more, the others when there is work
+    uint32_t start_all_workers;
     uint32_t is_guest;        // 1: worker 0 runs inside volt_rt_step, in a loop of the application
     volt_placement placement; // of what comes from outside the workers; 0: one queue for all
-    uint32_t blocking;        // most threads that volt_blocking uses at once; 0: 16
+    // most threads that volt_blocking uses at once; 0: 16
+    uint32_t max_blocking_threads;
     uint64_t seed;            // of stealing and of select; 0: random
-    volt_time drain;          // volt_run: time for the rest, once shutdown began; 0: no limit
+    volt_time drain_timeout;  // volt_run: time for the rest, once shutdown began; 0: no limit
     volt_time slow_poll;      // VOLT_TRACE: longer polls are logged; 0: none
     volt_allocator alloc;
     volt_logger log;
@@ -1062,20 +1069,20 @@ typedef struct volt_config {
     X_(lifo_polls, "of these, from the LIFO slot")                       \
     X_(wakes_local, "wake-ups by running tasks, queued on their worker") \
     X_(wakes_remote, "spawns and wake-ups queued on the injector")       \
-    X_(placed, "spawns and wake-ups fetched from the own inbox")         \
+    X_(inbox_tasks, "spawns and wake-ups fetched from the own inbox")    \
     X_(steals, "successful steals")                                      \
     X_(stolen, "tasks stolen")                                           \
     X_(overflows, "full rings, of which half went elsewhere")                \
     X_(searches, "times a worker went looking for work")                 \
     X_(parks, "blocking epoll_wait calls")                               \
     X_(unparks, "sleeping workers woken through their eventfd")          \
-    X_(useless, "wake-ups that found no work")                           \
+    X_(spurious_unparks, "wake-ups that found no work")                  \
     X_(events, "descriptor events")                                      \
     X_(timers_fired, "timers that expired")                              \
-    X_(looks, "looks of the watch")                                      \
+    X_(watchdog_scans, "scans by the watchdog")                          \
     X_(rescued, "tasks taken from stuck workers")                        \
-    X_(maintenances, "looks at descriptors and timers")                  \
-    X_(lent, "workers offered to another thread by volt_block_in_place") \
+    X_(event_polls, "passes over descriptors and timers")                \
+    X_(handoffs, "workers offered to another thread by volt_block_in_place") \
     X_(busy_ns, "time awake, in ns")
 typedef struct volt_counters {
 #define VOLT__COUNTER_FIELD(name_, text_) uint64_t name_;
@@ -1102,26 +1109,26 @@ static inline int64_t volt_value(volt_poll p) { return p.v_; }
 // Misuse that is checked in every build; does not return.
 VOLT_API void volt__misuse(const char *site, const char *what) __attribute__((noreturn, cold));
 // The same, naming a line of the task that is being polled.
-VOLT_API void volt__misuse_by(const volt_cx *cx, const char *what) __attribute__((noreturn, cold));
+VOLT_API void volt__misuse_cx(const volt_cx *cx, const char *what) __attribute__((noreturn, cold));
 #define VOLT__REQUIRE(c_, what_) ((c_) ? (void)0 : volt__misuse(VOLT__SITE, what_))
-#define VOLT__REQUIRE_OF(cx_, c_, what_) ((c_) ? (void)0 : volt__misuse_by((cx_), what_))
+#define VOLT__REQUIRE_CX(cx_, c_, what_) ((c_) ? (void)0 : volt__misuse_cx((cx_), what_))
 #if VOLT_DEBUG
 #  define VOLT__EXPECT(c_, what_) VOLT__REQUIRE(c_, what_)
-#  define VOLT__EXPECT_OF(cx_, c_, what_) VOLT__REQUIRE_OF(cx_, c_, what_)
+#  define VOLT__EXPECT_CX(cx_, c_, what_) VOLT__REQUIRE_CX(cx_, c_, what_)
 #  define VOLT__DEBUG_DO(stmt_) ((void)(stmt_))
 // Too wide for the `switch` of a user: compilers reject an await there, and gcc names this macro.
 #  define VOLT__NO_AWAIT_IN_SWITCH_PC(n_) ((uint64_t)1 << 32 | (uint64_t)(n_))
-#  define VOLT__BAD_PC(version_) volt__bad_pc_with_VOLT_DEBUG_1_##version_
+#  define VOLT__BAD_RESUME(version_) volt__bad_resume_with_VOLT_DEBUG_1_##version_
 #else
 #  define VOLT__EXPECT(c_, what_) ((void)0)
-#  define VOLT__EXPECT_OF(cx_, c_, what_) ((void)(cx_))
+#  define VOLT__EXPECT_CX(cx_, c_, what_) ((void)(cx_))
 #  define VOLT__DEBUG_DO(stmt_) ((void)0)
 #  define VOLT__NO_AWAIT_IN_SWITCH_PC(n_) (n_)
-#  define VOLT__BAD_PC(version_) volt__bad_pc_with_VOLT_DEBUG_0_##version_
+#  define VOLT__BAD_RESUME(version_) volt__bad_resume_with_VOLT_DEBUG_0_##version_
 #endif
-#define VOLT__BAD_PC_OF(version_) VOLT__BAD_PC(version_)
-#define volt__bad_pc VOLT__BAD_PC_OF(VOLT_VERSION) // the linker rejects files that disagree
-VOLT_API volt_poll volt__bad_pc(const char *site, const volt_frame *frame);
+#define VOLT__BAD_RESUME_OF(version_) VOLT__BAD_RESUME(version_)
+#define volt__bad_resume VOLT__BAD_RESUME_OF(VOLT_VERSION) // the linker rejects files that disagree
+VOLT_API volt_poll volt__bad_resume(const char *site, const volt_frame *frame);
 #if defined(__has_attribute)
 #  if __has_attribute(error)
 __attribute__((error("`break` outside a loop leaves VOLT_BEGIN..VOLT_END: VOLT_RETURN or goto")))
@@ -1129,11 +1136,11 @@ __attribute__((error("`break` outside a loop leaves VOLT_BEGIN..VOLT_END: VOLT_R
 #endif
 VOLT_API volt_poll volt__stray_break(void);
 
-#define VOLT__DONE UINT32_MAX // pc_ of a frame whose function has returned
-#define VOLT__SCOPED ((uintptr_t)2) // in who_: points to a volt__scope
+#define VOLT__DONE UINT32_MAX // resume_line_ of a frame whose function has returned
+#define VOLT__WAITER_IS_SCOPE ((uintptr_t)2) // in waiter_: points to a volt__scope
 // kind_ of a frame: what its current await turned out to be.
-enum { VOLT__FRESH, VOLT__SUB, VOLT__EACH, VOLT__ARMS, VOLT__YIELD, VOLT__LEAF };
-#define VOLT__YIELDS ((uint32_t)1 << 31) // in wait_: runs again, behind everything that is queued
+enum { VOLT__FRESH, VOLT__CHILD, VOLT__CHILD_ARRAY, VOLT__ARMS, VOLT__YIELD, VOLT__LEAF };
+#define VOLT__REQUEUE ((uint32_t)1 << 31) // in wait_: runs again, behind everything that is queued
 
 VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) __attribute__((cold));
 VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) __attribute__((cold));
@@ -1143,41 +1150,42 @@ VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame);
 
 // Gives the frame of the caller, NULL for a root. The first poll of a child from an await is the
 // one that finds the await FRESH: the child starts over.
-static inline volt__node *volt__enter(volt_cx *cx, volt__node *fr, size_t size) {
-    volt__node *up = cx->frame_;
-    VOLT__EXPECT_OF(cx, cx->is_awaiting_,
+static inline volt__node *volt__frame_enter(volt_cx *cx, volt__node *frame, size_t size) {
+    volt__node *parent = cx->frame_;
+    VOLT__EXPECT_CX(cx, cx->is_awaiting_,
                     "async function called outside VOLT_AWAIT, after this line");
-    VOLT__EXPECT_OF(cx, up != fr, "a child needs a frame of its own");
+    VOLT__EXPECT_CX(cx, parent != frame, "a child needs a frame of its own");
     VOLT__DEBUG_DO(cx->is_awaiting_ = 0);
-    if (!up) {
-        VOLT__DEBUG_DO((volt__check_root(cx, fr, size), 0));
+    if (!parent) {
+        VOLT__DEBUG_DO((volt__check_root(cx, frame, size), 0));
         (void)size;
-    } else if (up->kind_ == VOLT__FRESH) {
-        VOLT__DEBUG_DO((volt__check_child(cx, fr), 0));
-        up->kind_ = VOLT__SUB;
-        up->on_ = fr;
-        fr->pc_ = 0;
-        fr->state_ = 0;
-        fr->kind_ = VOLT__FRESH;
-        fr->who_ = NULL;
+    } else if (parent->kind_ == VOLT__FRESH) {
+        VOLT__DEBUG_DO((volt__check_child(cx, frame), 0));
+        parent->kind_ = VOLT__CHILD;
+        parent->source_ = frame;
+        frame->resume_line_ = 0;
+        frame->state_ = 0;
+        frame->kind_ = VOLT__FRESH;
+        frame->waiter_ = NULL;
     } else {
-        VOLT__REQUIRE_OF(cx, up->kind_ == VOLT__EACH || up->on_ == (void *)fr,
+        VOLT__REQUIRE_CX(cx, parent->kind_ == VOLT__CHILD_ARRAY || parent->source_ == (void *)frame,
                          "two polls in one await: use VOLT_ARM");
     }
-    if ((uintptr_t)fr->who_ & VOLT__SCOPED) volt__scope_enter(cx, fr);
-    cx->frame_ = fr;
-    return up;
+    if ((uintptr_t)frame->waiter_ & VOLT__WAITER_IS_SCOPE) volt__scope_enter(cx, frame);
+    cx->frame_ = frame;
+    return parent;
 }
 
-static inline volt_poll volt__finish(volt_cx *cx, volt__node *fr, volt__node *up, int64_t value) {
-    VOLT__EXPECT_OF(cx, value != VOLT__PENDING, "-4096 is not a result, after this line");
-    VOLT__EXPECT_OF(cx, fr->state_ == 0, "function returned while its frame was still waiting");
-    if ((uintptr_t)fr->who_ & VOLT__SCOPED) volt__scope_leave(cx, fr);
-    fr->pc_ = VOLT__DONE;
-    fr->key_ = value;
-    if (up) {
-        cx->frame_ = up;
-        if (up->kind_ == VOLT__SUB) up->kind_ = VOLT__FRESH;
+static inline volt_poll volt__frame_finish(volt_cx *cx, volt__node *frame, volt__node *parent,
+                                           int64_t value) {
+    VOLT__EXPECT_CX(cx, value != VOLT__PENDING, "-4096 is not a result, after this line");
+    VOLT__EXPECT_CX(cx, frame->state_ == 0, "function returned while its frame was still waiting");
+    if ((uintptr_t)frame->waiter_ & VOLT__WAITER_IS_SCOPE) volt__scope_leave(cx, frame);
+    frame->resume_line_ = VOLT__DONE;
+    frame->key_ = value;
+    if (parent) {
+        cx->frame_ = parent;
+        if (parent->kind_ == VOLT__CHILD) parent->kind_ = VOLT__FRESH;
     }
     return volt_ready(value);
 }
@@ -1185,11 +1193,13 @@ static inline volt_poll volt__finish(volt_cx *cx, volt__node *fr, volt__node *up
 // The frame is written before the poll only: once the poll has
 // registered the task somewhere, another worker cannot run it yet (it
 // is RUNNING), but the site is for whoever looks at the sleeping task.
-static inline void volt__arrive(volt__node *fr, uint32_t line) { fr->pc_ = line; }
+static inline void volt__set_resume_line(volt__node *frame, uint32_t line) {
+    frame->resume_line_ = line;
+}
 // What this poll has changed in *cx is left: who goes on with another branch puts it back. The site
 // is that of the innermost await, or of the one that waits for several branches.
-static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const char *site) {
-    if (fr->kind_ != VOLT__SUB) cx->site_ = site;
+static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, const char *site) {
+    if (frame->kind_ != VOLT__CHILD) cx->site_ = site;
     return volt_pending();
 }
 
@@ -1200,18 +1210,20 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
                   "`volt_frame frame` must be the first member");                                  \
     __attribute__((unused)) const char volt_ready = 0, volt_pending = 0;                           \
     volt_cx *const volt__cx = (cx_);                                                               \
-    volt_frame *const volt__fr = &(s_)->frame;                                                     \
-    volt__node *const volt__up = volt__enter(volt__cx, &volt__fr->node_, sizeof *(s_));            \
+    volt_frame *const volt__frame = &(s_)->frame;                                                  \
+    volt__node *const volt__parent = volt__frame_enter(volt__cx, &volt__frame->node_,              \
+                                                       sizeof *(s_));                              \
     VOLT__DEBUG_DO(volt__cx->at_ = VOLT__SITE);                                                    \
-    switch (VOLT__NO_AWAIT_IN_SWITCH_PC(volt__fr->node_.pc_)) {                                    \
-    default: return volt__bad_pc(VOLT__SITE, volt__fr);                                            \
+    switch (VOLT__NO_AWAIT_IN_SWITCH_PC(volt__frame->node_.resume_line_)) {                        \
+    default: return volt__bad_resume(VOLT__SITE, volt__frame);                                     \
     case VOLT__NO_AWAIT_IN_SWITCH_PC(0):
 
 // The only ways out. END returns inside the switch:
 // code behind it is reached by a stray `break` alone.
-#define VOLT_RETURN(rc_) return volt__finish(volt__cx, &volt__fr->node_, volt__up, (rc_))
+#define VOLT_RETURN(rc_)                                                                           \
+    return volt__frame_finish(volt__cx, &volt__frame->node_, volt__parent, (rc_))
 #define VOLT_END(rc_)                                                                              \
-    return volt__finish(volt__cx, &volt__fr->node_, volt__up, (rc_));                              \
+    return volt__frame_finish(volt__cx, &volt__frame->node_, volt__parent, (rc_));                 \
     }                                                                                              \
     return volt__stray_break()
 
@@ -1234,15 +1246,15 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
 #define VOLT__ONE_AWAIT(line_) VOLT__ONE_AWAIT2(line_)
 #define VOLT__POLL(e_)                                                                             \
     VOLT__ONE_AWAIT(__LINE__) : __attribute__((unused));                                           \
-    volt__arrive(&volt__fr->node_, __LINE__);                                                      \
+    volt__set_resume_line(&volt__frame->node_, __LINE__);                                          \
     VOLT__FALLTHROUGH;                                                                             \
     VOLT__CASE_HERE                                                                                \
     VOLT__NO_AWAIT_IN_SWITCH VOLT__NO_AWAIT_IN_SWITCH_PC(__LINE__): {                              \
         const volt_poll volt__p = (VOLT__AT(1), (e_));                                             \
         VOLT__AT(0);                                                                               \
         if (volt_is_pending(volt__p))                                                              \
-            return volt__suspend(volt__cx, &volt__fr->node_, VOLT__SITE);                          \
-        VOLT__EXPECT(volt__cx->frame_ == &volt__fr->node_,                                         \
+            return volt__suspend(volt__cx, &volt__frame->node_, VOLT__SITE);                       \
+        VOLT__EXPECT(volt__cx->frame_ == &volt__frame->node_,                                      \
                      "a child returned without VOLT_RETURN or VOLT_END");
 #define VOLT__AWAIT1(e_)                                                                           \
     do {                                                                                           \
@@ -1264,7 +1276,8 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *fr, const c
 // the program stops.
 #define volt_result(f_) volt__result((f_), VOLT__SITE)
 static inline int64_t volt__result(const volt_frame *f, const char *site) {
-    if (f->node_.pc_ != VOLT__DONE) volt__misuse(site, "volt_result of a frame not finished");
+    if (f->node_.resume_line_ != VOLT__DONE)
+        volt__misuse(site, "volt_result of a frame not finished");
     return f->node_.key_;
 }
 // Bytes already moved by a read_exact or write_all of this frame that failed; until its next await.
@@ -1274,21 +1287,21 @@ static inline int64_t volt_progress(const volt_frame *f) { return f->node_.key_;
 // Arms are statements joined by the comma operator: C would interleave the arguments of a call, and
 // each arm must set cx->frame_ before its poll is evaluated.
 enum { VOLT__SELECT, VOLT__SELECT_BIASED, VOLT__JOIN_ALL, VOLT__TRY_JOIN_ALL };
-typedef struct volt__armed { // so that a bare poll is not taken for an arm
+typedef struct volt__arm_status { // so that a bare poll is not taken for an arm
     int fired_;
-} volt__armed;
+} volt__arm_status;
 VOLT_API void volt__arms_begin(volt_cx *cx, int mode);
-VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *arm);
-VOLT_API int volt__arm_put(volt_cx *cx, volt_arm *arm, volt_poll p);
-VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last);
+VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *arm);
+VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *arm, volt_poll p);
+VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last);
 VOLT_API VOLT_POLL volt__arms_end(volt_cx *cx, int done);
-static inline volt__armed volt__arm_done(int fired) {
-    volt__armed a;
+static inline volt__arm_status volt__arm_done(int fired) {
+    volt__arm_status a;
     a.fired_ = fired;
     return a;
 }
 #define VOLT__ARM_POLL(arm_, e_)                                                                   \
-    (volt__arm_go(volt__cx, (arm_)) && volt__arm_put(volt__cx, (arm_), (e_)))
+    (volt__arm_poll_begin(volt__cx, (arm_)) && volt__arm_poll_end(volt__cx, (arm_), (e_)))
 #define VOLT__ARM2(arm_, e_) volt__arm_done(VOLT__ARM_POLL(arm_, e_))
 #define VOLT__ARM3(arm_, lhs_, e_)                                                                 \
     volt__arm_done(VOLT__ARM_POLL(arm_, e_) && ((lhs_) = (__typeof__(lhs_))(arm_)->value, 1))
@@ -1299,7 +1312,7 @@ static inline volt__armed volt__arm_done(int fired) {
 #define VOLT__ARMS(mode_, ...)                                                                     \
     volt__arms_end(volt__cx, __extension__({                                                       \
                        volt__arms_begin(volt__cx, mode_);                                          \
-                       while (volt__arms_turn(volt__cx, (__VA_ARGS__))) {}                         \
+                       while (volt__arms_next_pass(volt__cx, (__VA_ARGS__))) {}                    \
                        0;                                                                          \
                    }))
 // Waits for the first arm; cancels the others and waits until they have cleaned up. In a cancelled
@@ -1319,8 +1332,9 @@ VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t);
 VOLT_API VOLT_POLL volt__within_end(volt_cx *cx, volt_timer *t, volt_time at_most, volt_poll inner);
 VOLT_API VOLT_POLL volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadline,
                                     volt_poll inner);
-VOLT_API void volt__unless_begin(volt_cx *cx, volt_link *l, volt_token *stop);
-VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop, volt_poll inner);
+VOLT_API void volt__with_token_begin(volt_cx *cx, volt_token_link *l, volt_token *token);
+VOLT_API VOLT_POLL volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_token *token,
+                                        volt_poll inner);
 // These three are macros because an ordinary function would run after its inner poll, too late to
 // cancel it. Wraps any poll, child functions too: after `at_most` the inner poll is evaluated once
 // more, for what has arrived in time, and is then cancelled.
@@ -1336,8 +1350,9 @@ VOLT_API VOLT_POLL volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop,
 static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_ == 1; }
 // Wraps any poll: cancelled when the token is.
 //   gives : the inner value | -ECANCELED
-#define volt_unless(cx_, l_, stop_, inner_)                                                        \
-    volt__unless_end((cx_), (l_), (stop_), (volt__unless_begin((cx_), (l_), (stop_)), (inner_)))
+#define volt_with_token(cx_, l_, stop_, inner_)                                                    \
+    volt__with_token_end((cx_), (l_), (stop_),                                                 \
+                         (volt__with_token_begin((cx_), (l_), (stop_)), (inner_)))
 
 //==================================================================================================
 // >>api  every function with its contract
@@ -1354,16 +1369,16 @@ static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_ =
 //           ended and the rest was cancelled and drained
 //   gives : the root's result, within int | -EINVAL config, .is_guest, frame not zeroed | -ENOMEM,
 //           -EMFILE, -ENFILE, -ENODEV, -ENOSPC at start, or what a filter of system calls gives |
-//           -EDEADLK on a worker | -ETIMEDOUT after .drain
+//           -EDEADLK on a worker | -ETIMEDOUT after .drain_timeout
 //   memory: allocates the runtime and frees it (not while handles or wakers are held: logged).
 //           `state` stays the caller's; after -ETIMEDOUT both are still in use, and leaked
-VOLT_API int volt_run(const volt_config *or_null, volt_fn *fn, void *state);
+VOLT_API int volt_run(const volt_config *config_or_null, volt_fn *fn, void *state);
 // Starts a runtime whose workers are all threads of its own, but for worker 0 of a guest.
 //   where : any thread
 //   gives : 0 | the errors of volt_run's start | -EAGAIN no thread at all; fewer is no error
 //           (logged)
 //   memory: allocates; *out is the caller's until volt_destroy, NULL on failure
-VOLT_API int volt_create(const volt_config *or_null, volt_rt **out);
+VOLT_API int volt_create(const volt_config *config_or_null, volt_rt **out);
 // Runs `fn` on the runtime and blocks the calling thread until it has ended.
 //   where : plain thread; any number at once; in guest mode not the one that steps
 //   gives : its result, within int | -EDEADLK on a worker | -ESHUTDOWN | -ENOMEM | -EINVAL frame
@@ -1432,10 +1447,10 @@ VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text,
                            void *user);
 VOLT_API int volt_trace(volt_rt *rt, int fd);
 // Sums over all workers.  where: any thread.  gives: 0 | -ECHILD | -ENOSYS without VOLT_TRACE
-VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out);
+VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out);
 // Is anything stuck? Looks at each task and worker: for a thread or a timer that asks now and then.
 //   where : any thread.  gives: 0 | -ECHILD | -ENOSYS without VOLT_TRACE
-VOLT_API int volt_health(volt_rt *rt, volt_health_of *out);
+VOLT_API int volt_health(volt_rt *rt, volt_health_report *out);
 // For .log: a line on standard error for each item.  where: any thread. Nothing when it is closed
 VOLT_API void volt_log_stderr(void *user, int item, const char *text);
 // Text for a result, with the name of its errno: static, never NULL.  where: any thread
@@ -1480,7 +1495,7 @@ VOLT_API VOLT__MUST int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *f
 //   memory: one slot, as volt_spawn
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size);
 // Cannot fail. A started task is polled at least once, also when cancelled.  where: any thread
-VOLT_API void volt_task_start(void *state, volt_handle *or_null);
+VOLT_API void volt_task_start(void *state, volt_handle *handle_or_null);
 // Instead of start: frees it.  where: any thread
 VOLT_API void volt_task_destroy(void *state);
 #ifndef __cplusplus
@@ -1526,20 +1541,20 @@ static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != 
 // Goes behind everything in the own queue; alone there, behind what is injected and what is ready.
 //   gives : 0
 static inline VOLT_POLL volt_yield(volt_cx *cx) {
-    volt__node *n = cx->frame_;
-    VOLT__EXPECT_OF(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
-    if (!n || cx->shield_ < cx->abort_) return volt__yield(cx);
-    if (n->kind_ == VOLT__YIELD) { // for the second time: has been in the queue
-        n->kind_ = VOLT__FRESH;
+    volt__node *node = cx->frame_;
+    VOLT__EXPECT_CX(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
+    if (!node || cx->shield_depth_ < cx->cancel_level_) return volt__yield(cx);
+    if (node->kind_ == VOLT__YIELD) { // for the second time: has been in the queue
+        node->kind_ = VOLT__FRESH;
         return volt_ready(0);
     }
-    if (n->kind_ != VOLT__FRESH) return volt__yield(cx);
-    n->kind_ = VOLT__YIELD;
-    cx->wait_ |= VOLT__YIELDS;
+    if (node->kind_ != VOLT__FRESH) return volt__yield(cx);
+    node->kind_ = VOLT__YIELD;
+    cx->wait_ |= VOLT__REQUEUE;
     return volt_pending();
 }
 // Pending for ever: a switched-off arm.
-VOLT_API VOLT_POLL volt_never(volt_cx *cx);
+VOLT_API VOLT_POLL volt_sleep_forever(volt_cx *cx);
 // 1 when the next await would give -ECANCELED: for loops without awaits, and polls by hand. Sees
 // volt_cancel and a shutdown at once, time limits and tokens from the next poll of the task on.
 VOLT_API int volt_is_cancelled(volt_cx *cx);
@@ -1570,9 +1585,9 @@ VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 // ---- what blocks
 
 // Runs fn(arg), which may block, on a thread of a pool that starts them when they are needed (see
-// .blocking) and ends those that were idle for 10 s. Cancelled before fn has begun: it never runs.
-// Once it has begun it is waited for, whatever cancels this wait: arg may live in the state. Its
-// stack is .stack_size; it must not wait for the end of its own task.
+// .max_blocking_threads) and ends those that were idle for 10 s. Cancelled before fn has begun: it
+// never runs. Once it has begun it is waited for, whatever cancels this wait: arg may live in the
+// state. Its stack is .stack_size; it must not wait for the end of its own task.
 //   gives : what fn returns | -EAGAIN no thread could be started, and none runs | -ENOMEM |
 //           -ECANCELED fn has not run
 //   memory: some 100 bytes and a stack per thread. Under VOLT_SINGLE_THREAD fn is called right here
@@ -1583,8 +1598,8 @@ VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg
 // -ECANCELED. A shutdown waits for fn as for the others, as long as it may.
 //   gives : as volt_blocking | -ENOMEM
 //   memory: some 150 bytes until fn has returned
-VOLT_API VOLT_POLL volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *arg),
-                                          void *arg, void (*drop)(void *arg));
+VOLT_API VOLT_POLL volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *arg),
+                                        void *arg, void (*drop)(void *arg));
 // Calls fn(arg), which may block, right here, in the middle of the poll: meanwhile another thread
 // takes this worker over, so that nothing else waits, and gives it back then. fn is on a plain
 // thread for volt: it may use what those may, has no volt_cx, and must not wait for the end of its
@@ -1754,20 +1769,20 @@ VOLT_API void volt_tracker_close(volt_tracker *t);
 
 // One that waits, or the next one that will, is let through: at most one permit is kept.
 //   gives : 0. Order: what was done before the notify is seen
-VOLT_API VOLT_POLL volt_notify_wait(volt_cx *cx, volt_notify *n);
-VOLT_API VOLT__MUST int volt_notify_try_wait(volt_notify *n);
-VOLT_API VOLT__MUST int volt_notify_wait_sync(volt_notify *n, volt_time at_most);
+VOLT_API VOLT_POLL volt_notify_wait(volt_cx *cx, volt_notify *notify);
+VOLT_API VOLT__MUST int volt_notify_try_wait(volt_notify *notify);
+VOLT_API VOLT__MUST int volt_notify_wait_sync(volt_notify *notify, volt_time at_most);
 // Lets through the wait that began first, or last; or all waits that have begun, and no later one.
 // A notified wait that is cancelled passes its notification on, to the next one from the same end.
 //   where : any thread
-VOLT_API void volt_notify_one(volt_notify *n);
-VOLT_API void volt_notify_last(volt_notify *n);
-VOLT_API void volt_notify_all(volt_notify *n);
+VOLT_API void volt_notify_one(volt_notify *notify);
+VOLT_API void volt_notify_last(volt_notify *notify);
+VOLT_API void volt_notify_all(volt_notify *notify);
 // For a condition that volt_notify_all tells of: its number first, then the look at the condition,
 // then the wait, which ends at once if there was one in between. Takes no permit, modulo 2^30.
-VOLT_API uint32_t volt_notify_count(const volt_notify *n);
-VOLT_API VOLT_POLL volt_notify_wait_past(volt_cx *cx, volt_notify *n, uint32_t count);
-VOLT_API VOLT__MUST int volt_notify_wait_past_sync(volt_notify *n, uint32_t count,
+VOLT_API uint32_t volt_notify_count(const volt_notify *notify);
+VOLT_API VOLT_POLL volt_notify_wait_past(volt_cx *cx, volt_notify *notify, uint32_t count);
+VOLT_API VOLT__MUST int volt_notify_wait_past_sync(volt_notify *notify, uint32_t count,
                                                    volt_time at_most);
 
 // Waits until n have come; then it begins anew. A wait that is cancelled before has not come.
@@ -1847,8 +1862,8 @@ VOLT_API void volt_chan_unreserve(volt_chan *c);
 VOLT_API void volt_chan_close(volt_chan *c);
 VOLT_API int volt_chan_is_closed(const volt_chan *c);
 //   gives : 0 once it is closed
-VOLT_API VOLT_POLL volt_chan_closed(volt_cx *cx, volt_chan *c);
-VOLT_API VOLT__MUST int volt_chan_closed_sync(volt_chan *c, volt_time at_most);
+VOLT_API VOLT_POLL volt_chan_wait_closed(volt_cx *cx, volt_chan *c);
+VOLT_API VOLT__MUST int volt_chan_wait_closed_sync(volt_chan *c, volt_time at_most);
 // Closes it when the last one that was retained as sender, or as receiver, has been released.
 //   where : any thread.  side: VOLT_CHAN_SENDER or VOLT_CHAN_RECEIVER
 VOLT_API void volt_chan_retain(volt_chan *c, int side);
@@ -1884,8 +1899,8 @@ VOLT_API void volt_oneshot_close(volt_oneshot *o);
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
 // For a sender that may give up its work: until nobody wants the value any more, or it was sent.
 //   gives : 0
-VOLT_API VOLT_POLL volt_oneshot_closed(volt_cx *cx, volt_oneshot *o);
-VOLT_API VOLT__MUST int volt_oneshot_closed_sync(volt_oneshot *o, volt_time at_most);
+VOLT_API VOLT_POLL volt_oneshot_wait_closed(volt_cx *cx, volt_oneshot *o);
+VOLT_API VOLT__MUST int volt_oneshot_wait_closed_sync(volt_oneshot *o, volt_time at_most);
 
 // Never waits.
 //   where : any thread.  gives: number of subscribers | -EPIPE closed | -EINVAL
@@ -1905,9 +1920,9 @@ VOLT_API uint64_t volt_sub_lost(volt_sub *s);
 //   where : any thread.  gives: 0 | -EPIPE closed | -EINVAL
 VOLT_API int volt_watch_set(volt_watch *w, const void *v, size_t size);
 // The same if nobody has set it since volt_watch_get gave `seen`, modulo 2^32; else -EAGAIN.
-VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t seen);
+VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t version);
 //   gives : 0 | -EINVAL. *or_null: its version
-VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *or_null);
+VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *version_or_null);
 VOLT_API void volt_watch_close(volt_watch *w);
 // Has seen what is there now.
 VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w);
@@ -1973,10 +1988,11 @@ VOLT_API int volt_peer_addr(int fd, volt_addr *out);
 // A listening TCP socket; NULL: every address, IPv6 and IPv4. Port 0: any, see volt_local_addr.
 //   where : any thread
 //   gives : fd | -EINVAL bad address | -EADDRINUSE | -EACCES | -EMFILE, -ENFILE ...
-VOLT_API int volt_listen(const char *host, unsigned port, const volt_listen_options *or_null);
+VOLT_API int volt_listen(const char *host, unsigned port,
+                         const volt_listen_options *options_or_null);
 // The same on any address. A unix path must not exist yet, and stays.
 //   where : any thread.  gives: as volt_listen | -EAFNOSUPPORT
-VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *or_null);
+VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null);
 // The next connection. Skips those that have failed already, and those that a firewall refuses:
 // after 100 of the latter in a row it gives that error. Waits out EMFILE, ENFILE, ENOBUFS and
 // ENOMEM, looking again after 5 to 500 ms.
@@ -2022,7 +2038,7 @@ VOLT_API VOLT_POLL volt_readable(volt_cx *cx, int fd);
 VOLT_API VOLT_POLL volt_writable(volt_cx *cx, int fd);
 // shutdown(2).
 //   where : any thread.  gives: 0, also when the connection has ended already | -errno
-VOLT_API int volt_shut(int fd, int is_read, int is_write);
+VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write);
 // Instead of close(2): waiters get -EBADF, and whoever is inside a system call on it closes it when
 // that returns. What close(2) says is not told.
 VOLT_API void volt_close(volt_cx *cx, int fd);
@@ -2030,7 +2046,7 @@ VOLT_API void volt_close(volt_cx *cx, int fd);
 VOLT_API void volt_rt_close(volt_rt *rt, int fd);
 // Gives the descriptor back unclosed; waiters get -EBADF. Does not wait for system calls that run
 // on it: its number may be another file's only when those waits have returned.
-VOLT_API void volt_fd_forget(volt_cx *cx, int fd);
+VOLT_API void volt_fd_release(volt_cx *cx, int fd);
 // Socket options.  where: any thread.  gives: 0 | -errno
 VOLT_API int volt_set_nodelay(int fd, int is_on); // on by default for connect and accept
 VOLT_API int volt_set_keepalive(int fd, int idle_s, int interval_s, int count); // idle_s 0: off
@@ -2146,6 +2162,62 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+//==================================================================================================
+// >>terms  the vocabulary of the implementation
+//==================================================================================================
+// Each term has one meaning, in names and in comments.
+//   task           An async function and its state, in one slot of a slab. Its word holds flags and
+//                  references. Each call of the function is a poll.
+//   private task   A task that only its runner can reach. Its word is updated by plain stores.
+//   frame          The first member of each state struct. It stores the line to resume at and the
+//                  kind of the current await. Its node serves the leaf that the function awaits.
+//   node           One wait: the link in a list, its source, and the task or thread to wake.
+//   fire           A node is fired when its source unlinks it and wakes its waiter, under the lock.
+//   leaf           An awaited operation that is not a child function, such as a read or a sleep.
+//                  Each costs one unit of the budget that a poll starts with.
+//   wait op        The two functions of a wait on a lock or channel. `attempt` takes the resource,
+//                  or links the node; `abandon` undoes a wait that is cancelled.
+//   grant          A permit, slot or message that is reserved for a waiter before the waiter runs.
+//                  A cancelled waiter passes its grant on.
+//   permit         The unit that a semaphore counts. Mutex, rwlock and once are built on `sema`.
+//   waitword       A word with a list of waiters, which wait until its bits have one given value.
+//   notify         volt_notify and its private functions. Workers are woken by wake_worker.
+//   wake list      The waiters that one event fires: collected under a lock, woken after it.
+//   arm            One branch of a select or join.
+//   shield         A bounded section of a frame in which awaits ignore cancellation. The shield
+//                  depth of a frame is the number of shields around it.
+//   cancel level   The number of shield depths that are cancelled. An await is cancelled if its
+//                  shield depth is below the cancel level.
+//   wrapper        A timer or token around an inner poll. It raises the cancel level to end it.
+//   scope          A shield or a group that is open in a frame.
+//   token          A stop flag with waiters, hooks and child tokens. Each tree has one lock.
+//   group          The owner of child tasks. A task does not end before its groups are empty.
+//   worker         The data of one scheduler: ring, wheel, reactor, heap. One thread runs it at a
+//                  time: its carrier, which holds the carrier lock, a ticket lock.
+//   handoff        The transfer of a worker to another carrier while its own thread blocks.
+//   guest          A worker that the application runs in steps, inside a loop of its own.
+//   ring           The bounded FIFO of a worker's runnable tasks, from which other workers steal.
+//   steal floor    The number of tasks in a ring that thieves must leave there.
+//   LIFO slot      The task that was woken or spawned last. It runs next and cannot be stolen.
+//   overflow queue Batches of tasks that did not fit into the ring. The owner runs the newest batch
+//                  first; thieves take the oldest.
+//   injector       The shared queue of tasks that come from outside the workers. An inbox is the
+//                  same for one worker, with .placement.
+//   claim          Exclusive possession won by one CAS: of tasks in the worker's own ring, a parked
+//                  worker, the watchdog's timer, or a select that a rendezvous completes.
+//   searching      The state of a worker that looks for tasks to steal.
+//   parked         The state of a worker that sleeps in its reactor. Its bit in volt__idle is set.
+//   event poll     One pass of a worker over its reactor and its wheel.
+//   watchdog       A timer that runs while any worker is awake. A worker whose count of event polls
+//                  stands still between two scans is stuck, and is rescued: others take its work.
+//   parker         A futex word on which one thread sleeps. A worker is unparked by its eventfd.
+//   pin            A count that keeps a runtime or a descriptor entry alive during a call.
+//   generation     A count of the closes of a descriptor number. A wait from an older one is stale.
+//   biased lock    A lock that its owner takes without an RMW. Others revoke it by membarrier(2).
+//   slab, heap     Slots of one size in 64 KiB; the slabs of one worker. A remote batch collects
+//                  slots freed for the heap of another worker.
+//   detached job   A blocking call whose wait may end first. The pool thread then frees the job.
 
 //==================================================================================================
 // >>seam  everything outside: kernel, threads, clock, memory; and every bound. Tests replace these.
@@ -2264,20 +2336,21 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_INJECT_BATCH
 #  define VOLT_INJECT_BATCH 128
 #endif
-#ifndef VOLT_INJECT_LEAST
-#  define VOLT_INJECT_LEAST 16 // at a time behind a ring that spilled, and from there one more each
+#ifndef VOLT_INJECT_BATCH_MIN
+// at a time behind a ring that overflowed, and from there one more each
+#  define VOLT_INJECT_BATCH_MIN 16
 #endif
-#ifndef VOLT_SPILL_CAP
-#  define VOLT_SPILL_CAP 64u // batches of tasks behind a ring; a power of two
+#ifndef VOLT_OVERFLOW_CAP
+#  define VOLT_OVERFLOW_CAP 64u // batches of tasks behind a ring; a power of two
 #endif
-#ifndef VOLT_SPILL_MS
-#  define VOLT_SPILL_MS 8 // so often the oldest of them go to the injector
+#ifndef VOLT_OVERFLOW_MS
+#  define VOLT_OVERFLOW_MS 8 // so often the oldest of them go to the injector
 #endif
-#ifndef VOLT_WAKE_NS
-#  define VOLT_WAKE_NS 5000 // what waking a sleeping worker costs: work worth less stays local
+#ifndef VOLT_WAKE_COST_NS
+#  define VOLT_WAKE_COST_NS 5000 // what waking a sleeping worker costs: work worth less stays local
 #endif
-#ifndef VOLT_MOVE_NS
-#  define VOLT_MOVE_NS 128 // what a task costs its worker that another one takes
+#ifndef VOLT_STEAL_COST_NS
+#  define VOLT_STEAL_COST_NS 128 // what a task costs its worker that another one takes
 #endif
 #ifndef VOLT_CLAIM_NS
 #  define VOLT_CLAIM_NS 1000 // what their polls take together: they cannot be stolen
@@ -2285,8 +2358,8 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_POLL_NS
 #  define VOLT_POLL_NS 50000 // assumed time of a poll before the first measurement
 #endif
-#ifndef VOLT_WATCH_US
-#  define VOLT_WATCH_US 750
+#ifndef VOLT_WATCHDOG_US
+#  define VOLT_WATCHDOG_US 750
 #endif
 #ifndef VOLT_STACK_SIZE
 #  define VOLT_STACK_SIZE 262144
@@ -2314,11 +2387,11 @@ static __thread volt__worker *volt__tls;
 // How often who waits longest for a mutex may find it taken again; at most 65535.
 #  define VOLT_MUTEX_BARGES 4
 #endif
-#ifndef VOLT_RETURNS
-#  define VOLT_RETURNS 32 // slots of another worker's heap that are given back at a time
+#ifndef VOLT_REMOTE_BATCH
+#  define VOLT_REMOTE_BATCH 32 // slots of another worker's heap that are given back at a time
 #endif
-#ifndef VOLT_LOCK_LOOKS
-#  define VOLT_LOCK_LOOKS 6 // at a held lock, before sleeping; some 50 us
+#ifndef VOLT_LOCK_TRIES
+#  define VOLT_LOCK_TRIES 6 // at a held lock, before sleeping; some 50 us
 #endif
 #ifndef VOLT_LOCK_SPIN
 #  define VOLT_LOCK_SPIN 64u // times VOLT_CPU_RELAX, a microsecond, before the first; then doubled
@@ -2359,7 +2432,7 @@ static int64_t volt__sys_now(void) {
     return VOLT__CAST(int64_t, t.tv_sec) * 1000000000 + t.tv_nsec;
 }
 // What an old kernel says, or a filter, that does not know a call or a flag: an older one may do.
-static int volt__sys_is_lacking(int error) {
+static int volt__sys_is_unsupported(int error) {
     return error == ENOSYS || error == EPERM || error == EINVAL;
 }
 // For descriptors that could not be had with these flags at once; gives fd or -errno.
@@ -2374,7 +2447,7 @@ static int volt__sys_set_flags(int fd) {
 }
 static int volt__sys_eventfd(void) {
     int fd = VOLT_SYS(eventfd, 0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd >= 0 || !volt__sys_is_lacking(errno)) return fd < 0 ? -errno : fd;
+    if (fd >= 0 || !volt__sys_is_unsupported(errno)) return fd < 0 ? -errno : fd;
     return volt__sys_set_flags(VOLT_SYS(eventfd, 0, 0));
 }
 
@@ -2416,7 +2489,7 @@ static int volt__sys_futex(uint32_t *word, int op, uint32_t expected, int64_t ns
 static __attribute__((unused)) int volt__sys_futex_wait(uint32_t *word, uint32_t expected,
                                                         int64_t deadline) {
     int rc = volt__sys_futex(word, VOLT__FUTEX_WAIT_BITSET, expected, deadline);
-    if (!volt__sys_is_lacking(-rc)) return rc;
+    if (!volt__sys_is_unsupported(-rc)) return rc;
     int64_t now = volt__sys_now();
     if (deadline != VOLT_NEVER) deadline = deadline > now ? deadline - now : 0;
     return volt__sys_futex(word, VOLT__FUTEX_WAIT, expected, deadline);
@@ -2427,8 +2500,8 @@ static __attribute__((unused)) void volt__sys_futex_wake(uint32_t *word, int n) 
 
 // Since 4.14: all threads of the process pass a full barrier before it returns. A process registers
 // for that once; its children inherit it.
-#define VOLT__BARRIER 8           // MEMBARRIER_CMD_PRIVATE_EXPEDITED
-#define VOLT__BARRIER_REGISTER 16 // and its registration
+#define VOLT__MEMBARRIER 8           // MEMBARRIER_CMD_PRIVATE_EXPEDITED
+#define VOLT__MEMBARRIER_REGISTER 16 // and its registration
 static __attribute__((unused)) int volt__sys_membarrier(int command) {
 #ifdef SYS_membarrier
     return VOLT_SYS(syscall, SYS_membarrier, command, 0, 0) == 0 ? 0 : -errno;
@@ -2521,7 +2594,7 @@ static void volt__sys_restore_signals(const sigset_t *before) {
 #ifndef VOLT_NO_IO
 static int volt__sys_accept(int fd) {
     int rc = VOLT_SYS(accept4, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (rc >= 0 || !volt__sys_is_lacking(errno)) return rc < 0 ? -errno : rc;
+    if (rc >= 0 || !volt__sys_is_unsupported(errno)) return rc < 0 ? -errno : rc;
     return volt__sys_set_flags(VOLT_SYS(accept, fd, NULL, NULL));
 }
 #ifdef __O_DIRECT // the C library names it O_DIRECT only where _GNU_SOURCE is defined
@@ -2534,7 +2607,7 @@ static int volt__sys_accept(int fd) {
 // A description of a terminal or pipe that no other process shares, for its access mode, so that
 // O_NONBLOCK concerns this runtime alone. Its number is above those of standard input, output and
 // error, which the program may have closed and others expect to be its own. fd, or < 0.
-static int volt__sys_open_own(int fd, int mode) {
+static int volt__sys_reopen(int fd, int mode) {
     char path[32] = "/proc/self/fd/";
     size_t at = strlen(path), digits = 1;
     for (int x = fd; x >= 10; x /= 10) digits++;
@@ -2556,7 +2629,7 @@ typedef struct volt__sigpipe {
     sigset_t set, before;
     int was_pending;
 } volt__sigpipe;
-static void volt__sys_sigpipe_hold(volt__sigpipe *p) {
+static void volt__sys_sigpipe_block(volt__sigpipe *p) {
     sigset_t pending;
     sigemptyset(&p->set);
     sigaddset(&p->set, SIGPIPE);
@@ -2564,7 +2637,7 @@ static void volt__sys_sigpipe_hold(volt__sigpipe *p) {
     p->was_pending = sigismember(&pending, SIGPIPE);
     volt__sys_sigmask(SIG_BLOCK, &p->set, &p->before);
 }
-static void volt__sys_sigpipe_drop(volt__sigpipe *p, int was_raised) {
+static void volt__sys_sigpipe_unblock(volt__sigpipe *p, int was_raised) {
     struct timespec now = {0, 0};
     if (was_raised && !p->was_pending)
         while (VOLT_SYS(sigtimedwait, &p->set, NULL, &now) < 0 && errno == EINTR) {}
@@ -2647,7 +2720,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [L3]  biased: store, then a look       revoke: lock, then membarrier  "held" vs "revoked"     SB
 //  [Q1]  ring push, steal: tail store     steal: tail load               slot contents           MP
 //  [Q2]  ring pop, steal: head cas        ring push, steal: head load    slots free again        MP
-//  [Q3]  injector, spill: len store       pop, takeable: load            "something is queued"   MP
+//  [Q3]  injector, overflow: len store    pop, stealable: load           "something is queued"   MP
 //  [Q4]  lifo push: store                 rescue: load, under [L3]       the task in the slot    MP
 //  [Q5]  rescue: next                     push: load of next             its slots were read     MP
 //  [Q6]  claim: claimed                   queued_at: load of claimed     head, next              MP
@@ -2660,20 +2733,20 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 //  [F2]  fd use: add, sub                 fd use: add, sub               who performs close(2)   RC
 //  [F3]  event: seq store                 operation: seq load            newer readiness         MP
 //  [I1]  queue push, then fence           park: bit, then fence          "queued" vs "asleep"    SB
-//  [I2]  notify, park: bit and searching  park, notify, leave: the same  the sleeper's worker    MP
-//  [W1]  unpark: bit, then fence          looker: watch, then fence      "awake" vs "watched"    SB
-//  [W2]  watch cas 0 -> 1                 watch cas 1 -> 0               whose turn it is        MP
+//  [I2]  wake, park: bit and searching    park, wake, end_search         the sleeper's worker    MP
+//  [W1]  unpark: bit, then fence          scan: watchdog, then fence     "awake" vs "watched"    SB
+//  [W2]  watchdog cas 0 -> 1              watchdog cas 1 -> 0            which thread scans      MP
 //  [R1]  worker start: started store      scan: started load             the worker's memory     MP
 //  [S1]  shutdown: closed, acks, stop     maintenance, waiters           no more spawns          MP
 //  [S2]  completed store, bit, fence      bit, fence, completed loads    "last task ended"       SB
 //  [C1]  token cancel, close: flag store  is_cancelled, is_closed: load  what was done before    MP
-//  [G1]  gate give, close: word rmw       gate try, take: word load, cas what the lock guards    MP
-//  [G2]  latch move: word cas             latch look, wait: word load    what was done before    MP
+//  [G1]  sema release, close: word rmw    sema acquire: word load, cas   what the lock guards    MP
+//  [G2]  waitword change: word cas        waitword check, wait: load     what was done before    MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    what was done before    MP
 //  [O1]  queue put: word cas, store       queue take: word cas           what was pushed         MP
 //  [X1]  claim: cas                       select: xchg, store            which arm has met       MP
 //  [P1]  parker: word store               parker: word load              what the waker wrote    MP
-//  [H1]  helm given: store                helm taken: load               the whole worker        MP
+//  [H1]  carrier release: store           carrier acquire: load          the whole worker        MP
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
 //  [H3]  block in place: count add, sub   block in place: count add      nothing: who is last    RC
 #ifndef VOLT_SINGLE_THREAD
@@ -2750,8 +2823,8 @@ VOLT__SASSERT(__atomic_always_lock_free(4, 0), "needs 32-bit atomics");
 //==================================================================================================
 // >>base  misuse, texts, futex lock, bits, random numbers
 //==================================================================================================
-#define VOLT__LINE 64       // cache line
-#define VOLT__LINE_PAIR 128 // what the prefetcher moves together
+#define VOLT__CACHE_LINE 64       // cache line
+#define VOLT__CACHE_LINE_PAIR 128 // what the prefetcher moves together
 
 VOLT_API void volt__misuse(const char *site, const char *what) {
     char text[256];
@@ -2764,8 +2837,8 @@ VOLT_API void volt__misuse(const char *site, const char *what) {
     VOLT_PANIC(text);
     __builtin_unreachable();
 }
-VOLT_API volt_poll volt__bad_pc(const char *site, const volt_frame *f) {
-    volt__misuse(site, f->node_.pc_ == VOLT__DONE
+VOLT_API volt_poll volt__bad_resume(const char *site, const volt_frame *f) {
+    volt__misuse(site, f->node_.resume_line_ == VOLT__DONE
                            ? "async function polled after it has returned"
                            : "no await of this function to go on from: its frame is not zeroed or "
                              "not its own, or the await stands in a `switch` of yours");
@@ -2778,7 +2851,7 @@ VOLT_API volt_poll volt__stray_break(void) {
 // Whoever finds a word in use by another processor keeps away for long: meanwhile that one uses it
 // again and again, with all that belongs to it in its own cache. To fetch that takes longer than
 // most of what is done with it.
-static __attribute__((noinline)) void volt__keep_away(uint32_t n) {
+static __attribute__((noinline)) void volt__spin_backoff(uint32_t n) {
     for (; n > 0; n--) VOLT_CPU_RELAX();
 }
 #ifdef VOLT_SINGLE_THREAD
@@ -2811,61 +2884,63 @@ static inline void volt__fence_heavy(const uint32_t *word) { (void)word; }
 //   0        lock, slept      2     xchg; counted until then
 //   1, 2     unlock           0     store, or xchg; wakes one if somebody is counted, or it was 2
 #ifdef VOLT_NO_MEMBARRIER
-#  define volt__barrier_prepare() ((void)0)
-static inline int volt__has_barrier(void) { return 0; }
+#  define volt__membarrier_prepare() ((void)0)
+static inline int volt__has_membarrier(void) { return 0; }
 static inline void volt__fence_light(uint32_t *word) { volt__fence_sc(word); } // [L2] with heavy
 static inline void volt__fence_heavy(uint32_t *word) { volt__fence_sc(word); } // [L2] with light
-static inline int volt__has_sleepers(const uint32_t *lock) { return (void)lock, 1; }
-static inline void volt__sleeper_comes(const uint32_t *lock) { (void)lock; }
-static inline void volt__sleeper_goes(const uint32_t *lock) { (void)lock; }
+static inline int volt__has_lock_waiters(const uint32_t *lock) { return (void)lock, 1; }
+static inline void volt__lock_waiter_add(const uint32_t *lock) { (void)lock; }
+static inline void volt__lock_waiter_remove(const uint32_t *lock) { (void)lock; }
 #else
 #define VOLT__LOCK_BUCKETS 64
-static struct volt__sleepers {
-    VOLT__ALIGN(VOLT__LINE) uint32_t has_barrier; // W once, R any [L2]: all may ask for it
-    uint32_t n[VOLT__LOCK_BUCKETS];               // any, rmw [L2]: at the locks of each bucket
-} volt__sleepers;
-static inline uint32_t *volt__sleepers_at(const uint32_t *lock) {
-    return &volt__sleepers.n[VOLT__CAST(uintptr_t, lock) / VOLT__LINE % VOLT__LOCK_BUCKETS];
+static struct volt__lock_waiters {
+    // W once, R any [L2]: all may ask for it
+    VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t has_membarrier;
+    uint32_t n[VOLT__LOCK_BUCKETS]; // any, rmw [L2]: at the locks of each bucket
+} volt__lock_waiters;
+static inline uint32_t *volt__lock_waiters_at(const uint32_t *lock) {
+    return &volt__lock_waiters.n[VOLT__CAST(uintptr_t, lock) / VOLT__CACHE_LINE %
+                                 VOLT__LOCK_BUCKETS];
 }
-static inline int volt__has_barrier(void) {
-    return VOLT__CAST(int, volt__load_acq(&volt__sleepers.has_barrier)); // [L2] with prepare
+static inline int volt__has_membarrier(void) {
+    return VOLT__CAST(int, volt__load_acq(&volt__lock_waiters.has_membarrier)); // [L2] with prepare
 }
 // Before a runtime's first worker is started.
-static void volt__barrier_prepare(void) {
-    if (volt__has_barrier() || VOLT_MEMBARRIER(VOLT__BARRIER_REGISTER) < 0) return;
-    volt__store_rel(&volt__sleepers.has_barrier, 1); // [L2] with unlock
+static void volt__membarrier_prepare(void) {
+    if (volt__has_membarrier() || VOLT_MEMBARRIER(VOLT__MEMBARRIER_REGISTER) < 0) return;
+    volt__store_rel(&volt__lock_waiters.has_membarrier, 1); // [L2] with unlock
 }
 // Two halves of one fence, for what happens often and what happens seldom: with the heavy one, all
 // threads pass a fence between what its caller did before and what it does next. It is refused
-// where nobody has registered yet: who sees has_barrier then has seen its own fence, too.
+// where nobody has registered yet: who sees has_membarrier then has seen its own fence, too.
 static inline void volt__fence_light(uint32_t *word) {
-    if (VOLT__LIKELY(volt__has_barrier())) volt__fence_compiler();
+    if (VOLT__LIKELY(volt__has_membarrier())) volt__fence_compiler();
     else volt__fence_sc(word); // [L2] with heavy
 }
 static void volt__fence_heavy(uint32_t *word) {
     volt__fence_sc(word); // [L2] with light, prepare
-    (void)VOLT_MEMBARRIER(VOLT__BARRIER);
+    (void)VOLT_MEMBARRIER(VOLT__MEMBARRIER);
 }
-static inline int volt__has_sleepers(const uint32_t *lock) {
+static inline int volt__has_lock_waiters(const uint32_t *lock) {
     // rlx: ordered by the barrier that the sleeper asks for [L2]
-    return volt__load_rlx(volt__sleepers_at(lock)) != 0;
+    return volt__load_rlx(volt__lock_waiters_at(lock)) != 0;
 }
-static void volt__sleeper_comes(const uint32_t *lock) {
-    uint32_t *n = volt__sleepers_at(lock);
+static void volt__lock_waiter_add(const uint32_t *lock) {
+    uint32_t *n = volt__lock_waiters_at(lock);
     volt__add_acq_rel(n, 1); // [L2] with unlock
     volt__fence_heavy(n);
 }
-static void volt__sleeper_goes(const uint32_t *lock) {
-    volt__sub_acq_rel(volt__sleepers_at(lock), 1); // [L2] with unlock
+static void volt__lock_waiter_remove(const uint32_t *lock) {
+    volt__sub_acq_rel(volt__lock_waiters_at(lock), 1); // [L2] with unlock
 }
 #endif
 // 0: the deadline has passed.
 static __attribute__((noinline)) int volt__lock_sleep(uint32_t *lock, int64_t deadline) {
     int has_it;
-    volt__sleeper_comes(lock);
+    volt__lock_waiter_add(lock);
     while (!(has_it = volt__xchg_acq(lock, 2) == 0)) // [L1] with unlock
         if (VOLT_FUTEX_WAIT(lock, 2, deadline) == -ETIMEDOUT) break;
-    volt__sleeper_goes(lock);
+    volt__lock_waiter_remove(lock);
     return has_it;
 }
 static inline int volt__try_lock(uint32_t *lock) {
@@ -2873,8 +2948,8 @@ static inline int volt__try_lock(uint32_t *lock) {
     return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
 }
 static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
-    for (int i = 0; i < VOLT_LOCK_LOOKS; i++) {
-        volt__keep_away(VOLT_LOCK_SPIN << i);
+    for (int i = 0; i < VOLT_LOCK_TRIES; i++) {
+        volt__spin_backoff(VOLT_LOCK_SPIN << i);
         // rlx: hint, re-checked by the cas
         if (volt__load_rlx(lock) == 0 && volt__try_lock(lock)) return;
     }
@@ -2896,10 +2971,10 @@ static __attribute__((noinline)) void volt__unlock_slow(uint32_t *lock, uint32_t
 static inline void volt__unlock(uint32_t *lock) {
     uint32_t was = 0;
     VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: our own
-    if (VOLT__LIKELY(volt__has_barrier())) {
+    if (VOLT__LIKELY(volt__has_membarrier())) {
         volt__store_rel(lock, 0); // [L1] with lock
         volt__fence_compiler();
-        if (VOLT__LIKELY(!volt__has_sleepers(lock))) return;
+        if (VOLT__LIKELY(!volt__has_lock_waiters(lock))) return;
         was = 2;
     }
     volt__unlock_slow(lock, was);
@@ -2915,7 +2990,7 @@ static inline void volt__unlock(uint32_t *lock) {
 //   0     1         lock      1, 0    owner: store, then takes and gives back the lock of others
 //   1               unlock    0       owner: store
 //         0         revoke    1       others: lock, barrier, then a look: back to 0 if it is held
-//         1         restore   0       others: unlock
+//         1         rebias    0       others: unlock
 typedef struct volt__biased {
     uint32_t is_held; // W owner, R others [L3]
     uint32_t revoked; // lock of others; R owner [L3]
@@ -2928,7 +3003,7 @@ static __attribute__((noinline, cold)) void volt__biased_wait(volt__biased *b) {
 static inline void volt__biased_lock(volt__biased *b) {
     volt__store_rlx(&b->is_held, 1); // rlx: ordered by the barrier of who revokes [L3]
     volt__fence_light(&b->is_held);
-    if (VOLT__UNLIKELY(volt__load_acq(&b->revoked) != 0)) // [L3] with revoke, restore
+    if (VOLT__UNLIKELY(volt__load_acq(&b->revoked) != 0)) // [L3] with revoke, rebias
         volt__biased_wait(b);
 }
 static inline void volt__biased_unlock(volt__biased *b) {
@@ -2942,7 +3017,7 @@ static int volt__biased_revoke(volt__biased *b) {
     volt__unlock(&b->revoked);
     return 0;
 }
-static void volt__biased_restore(volt__biased *b) { volt__unlock(&b->revoked); }
+static void volt__biased_rebias(volt__biased *b) { volt__unlock(&b->revoked); }
 
 static void volt__parker_set(volt__parker *p) {
     uint32_t *word = &p->is_set;
@@ -3188,25 +3263,27 @@ struct volt__task {
     // no longer spawn_site
     uint32_t wait, wait_ms;
     uint32_t spawn_ms;           // W spawner, R any (relaxed): when
-    uint8_t shield, flags;       // runner only
-    uint16_t links;              // runner only: armed nodes
+    uint8_t shield_depth, flags; // runner only
+    uint16_t n_armed;            // runner only: armed nodes
 };
 VOLT__SASSERT(sizeof(volt__node) == (sizeof(void *) == 8 ? 48 : 32), "an idle task is 112 bytes");
 VOLT__SASSERT(sizeof(volt__task) == (sizeof(void *) == 8 ? 64 : 48), "an idle task is 112 bytes");
-VOLT__SASSERT(offsetof(volt_cx, shield_) == offsetof(volt_cx, wait_) + 7, "fresh poll layout");
+VOLT__SASSERT(offsetof(volt_cx, shield_depth_) == offsetof(volt_cx, wait_) + 7,
+              "fresh poll layout");
 VOLT__SASSERT(offsetof(volt__node, key_) == 8 && offsetof(volt__node, state_) == 4, "node layout");
 VOLT__SASSERT(offsetof(volt__task, u) == (sizeof(void *) == 8 ? 16 : 8), "task layout");
-VOLT__SASSERT(sizeof(volt_arm) <= 72 && sizeof(volt_link) == sizeof(volt_frame), "public layout");
+VOLT__SASSERT(sizeof(volt_arm) <= 72 && sizeof(volt_token_link) == sizeof(volt_frame),
+              "public layout");
 VOLT__SASSERT(sizeof(volt_timer) == sizeof(volt_frame) && sizeof(volt_handle) == sizeof(void *),
               "public layout");
 
-// At the end of the slot of a task that asked for it (EXT). Behind the state, not before the
-// header, so that walkers find every header at a multiple of the slot size.
-typedef struct volt__ext {
+// At the end of the slot of a task that asked for it (HAS_GROUP_LINK). Behind the state, not before
+// the header, so that walkers find every header at a multiple of the slot size.
+typedef struct volt__group_link {
     volt_group *group;            // once, before publication
     volt__task *g_next, *g_prev;  // under group.lock
     uint64_t id;                  // under group.lock: spawn order
-} volt__ext;
+} volt__group_link;
 
 typedef struct volt__heap volt__heap;
 typedef struct volt__slab {
@@ -3218,12 +3295,12 @@ typedef struct volt__slab {
     uint32_t cls, slot_size, cap;           // once
     uint32_t used;                          // heap owner; not kept while CURRENT
     uint32_t carved;                        // W heap owner, R walkers [M2]
-    uint32_t place;                         // heap owner
+    uint32_t state;                         // heap owner
     uint32_t serial;                        // once: counts the slabs of the runtime
     size_t bytes;                           // once
 } volt__slab;
 // place: on no list, since it is full (or empty, or large); with room; taken from first.
-enum { VOLT__SLAB_FULL, VOLT__SLAB_ROOM, VOLT__SLAB_CURRENT };
+enum { VOLT__SLAB_FULL, VOLT__SLAB_PARTIAL, VOLT__SLAB_CURRENT };
 #define VOLT__SLAB_HEAD 128 // slots start here
 #define VOLT__CLASSES 32
 VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
@@ -3231,9 +3308,9 @@ VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
 // All slabs of a runtime.
 typedef struct volt__slabs {
     uint32_t lock;
-    uint32_t n_made;   // under lock
-    uint32_t n_gone;   // under lock: of these, given back
-    volt__slab *first; // under lock: the youngest
+    uint32_t n_created;   // under lock
+    uint32_t n_destroyed; // under lock: of these, given back
+    volt__slab *first;    // under lock: the youngest
     volt_allocator alloc;
     volt_rt *rt;
 } volt__slabs;
@@ -3243,16 +3320,16 @@ typedef struct volt__slabs {
 // and goes does not allocate; volt__heap_trim gives the rest back.
 typedef struct volt__class {
     volt__slab *current;           // taken from first; on no list
-    volt__slab *room;              // with free and used slots; a full slab is on no list
+    volt__slab *partial;           // with free and used slots; a full slab is on no list
     volt__slab *empty;             // without used slots
     // slabs with used slots, and the current one; most of them since the last trim; empty ones
-    uint32_t n_used, n_high, n_empty;
+    uint32_t n_used, n_used_max, n_empty;
 } volt__class;
 struct volt__heap {
     volt__slabs *slabs;
     uint32_t lock;                      // foreign heaps only: a worker's heap has one owner
     volt__class cls[VOLT__CLASSES];     // owner
-    VOLT__ALIGN(VOLT__LINE) volt__task *remote; // any pushes, owner takes all [M1]
+    VOLT__ALIGN(VOLT__CACHE_LINE) volt__task *remote; // any pushes, owner takes all [M1]
 };
 
 // Address sanitizer: the state of a freed task must
@@ -3303,9 +3380,9 @@ static inline void *volt__task_state(volt__task *t) { return t + 1; }
 static inline volt__task *volt__state_task(void *state) {
     return VOLT__CAST(volt__task *, state) - 1;
 }
-static inline volt__ext *volt__task_ext(volt__task *t) {
+static inline volt__group_link *volt__task_group_link(volt__task *t) {
     char *end = VOLT__CAST(char *, VOLT__CAST(void *, t)) + volt__slab_of(t)->slot_size;
-    return VOLT__CAST(volt__ext *, VOLT__CAST(void *, end - sizeof(volt__ext)));
+    return VOLT__CAST(volt__group_link *, VOLT__CAST(void *, end - sizeof(volt__group_link)));
 }
 
 static void volt__heap_init(volt__heap *h, volt__slabs *slabs) {
@@ -3313,24 +3390,24 @@ static void volt__heap_init(volt__heap *h, volt__slabs *slabs) {
     h->slabs = slabs;
 }
 
-static void volt__room_link(volt__class *c, volt__slab *s) {
-    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s->used < s->cap);
-    s->place = VOLT__SLAB_ROOM;
+static void volt__partial_link(volt__class *c, volt__slab *s) {
+    VOLT_ASSERT(s->state == VOLT__SLAB_FULL && s->used < s->cap);
+    s->state = VOLT__SLAB_PARTIAL;
     s->prev = NULL;
-    s->next = c->room;
+    s->next = c->partial;
     if (s->next) s->next->prev = s;
-    c->room = s;
+    c->partial = s;
 }
-static void volt__room_unlink(volt__class *c, volt__slab *s) {
-    VOLT_ASSERT(s->place == VOLT__SLAB_ROOM && c->room != NULL);
-    s->place = VOLT__SLAB_FULL;
+static void volt__partial_unlink(volt__class *c, volt__slab *s) {
+    VOLT_ASSERT(s->state == VOLT__SLAB_PARTIAL && c->partial != NULL);
+    s->state = VOLT__SLAB_FULL;
     if (s->prev) s->prev->next = s->next;
-    else c->room = s->next;
+    else c->partial = s->next;
     if (s->next) s->next->prev = s->prev;
 }
 
 static void volt__empty_push(volt__class *c, volt__slab *s) {
-    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s->used == 0);
+    VOLT_ASSERT(s->state == VOLT__SLAB_FULL && s->used == 0);
     s->next = c->empty;
     c->empty = s;
     c->n_empty++;
@@ -3360,10 +3437,10 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
     s->cls = cls;
     s->slot_size = slot_size;
     s->cap = VOLT__CAST(uint32_t, (bytes - VOLT__SLAB_HEAD) / slot_size);
-    VOLT_ASSERT(s->cap > 0 && s->place == VOLT__SLAB_FULL);
+    VOLT_ASSERT(s->cap > 0 && s->state == VOLT__SLAB_FULL);
     s->bytes = bytes;
     volt__lock(&all->lock);
-    s->serial = ++all->n_made;
+    s->serial = ++all->n_created;
     s->all_next = all->first;
     if (s->all_next) s->all_next->all_prev = s;
     all->first = s;
@@ -3373,7 +3450,7 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
 static void volt__slab_destroy(volt__slab *s) {
     volt__slabs *all = s->heap->slabs;
     volt__lock(&all->lock);
-    all->n_gone++;
+    all->n_destroyed++;
     if (s->all_prev) s->all_prev->all_next = s->all_next;
     else all->first = s->all_next;
     if (s->all_next) s->all_next->all_prev = s->all_prev;
@@ -3391,18 +3468,18 @@ static void volt__slabs_reap(volt__slab *dead) {
     }
 }
 // 1: the slab was full or is empty now, which the heap must learn.
-static inline int volt__slab_put(volt__slab *s, volt__task *t) {
+static inline int volt__slab_free(volt__slab *s, volt__task *t) {
     VOLT_ASSERT((VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD) %
                     s->slot_size ==
                 0);
     VOLT__POISON(t + 1, s->slot_size - sizeof *t);
     t->next = s->free;
     s->free = t;
-    if (VOLT__LIKELY(s->place == VOLT__SLAB_CURRENT)) return 0;
+    if (VOLT__LIKELY(s->state == VOLT__SLAB_CURRENT)) return 0;
     VOLT_ASSERT(s->used > 0 && s->used <= s->cap);
-    return --s->used == 0 || s->place == VOLT__SLAB_FULL;
+    return --s->used == 0 || s->state == VOLT__SLAB_FULL;
 }
-static void volt__slab_turned(volt__heap *h, volt__slab *s, volt__slab **dead) {
+static void volt__slab_state_changed(volt__heap *h, volt__slab *s, volt__slab **dead) {
     if (s->cls >= VOLT__CLASSES) {
         s->next = *dead;
         *dead = s;
@@ -3410,43 +3487,43 @@ static void volt__slab_turned(volt__heap *h, volt__slab *s, volt__slab **dead) {
     }
     volt__class *c = &h->cls[s->cls];
     if (s->used == 0) c->n_used--;
-    if (s->place == VOLT__SLAB_FULL) volt__room_link(c, s);
+    if (s->state == VOLT__SLAB_FULL) volt__partial_link(c, s);
     if (s->used > 0) return;
-    volt__room_unlink(c, s);
+    volt__partial_unlink(c, s);
     volt__empty_push(c, s);
 }
-static void volt__heap_put(volt__heap *h, volt__task *t, volt__slab **dead) {
+static void volt__heap_free(volt__heap *h, volt__task *t, volt__slab **dead) {
     volt__slab *s = volt__slab_of(t);
     VOLT_ASSERT(s->heap == h);
-    if (volt__slab_put(s, t)) volt__slab_turned(h, s, dead);
+    if (volt__slab_free(s, t)) volt__slab_state_changed(h, s, dead);
 }
 // Gives back the empty slabs that were not needed since the last trim. The caller reaps the list.
 static volt__slab *volt__heap_trim(volt__heap *h) {
     volt__slab *dead = NULL;
     for (uint32_t i = 0; i < VOLT__CLASSES; i++) {
         volt__class *c = &h->cls[i];
-        VOLT_ASSERT(c->n_high >= c->n_used);
-        const uint32_t keep = c->n_high - c->n_used;
+        VOLT_ASSERT(c->n_used_max >= c->n_used);
+        const uint32_t keep = c->n_used_max - c->n_used;
         for (volt__slab *s; c->n_empty > keep && (s = volt__empty_pop(c)) != NULL;) {
             s->next = dead;
             dead = s;
         }
-        c->n_high = c->n_used;
+        c->n_used_max = c->n_used;
     }
     return dead;
 }
-static __attribute__((noinline)) void volt__slab_turned_reap(volt__heap *h, volt__slab *s) {
+static __attribute__((noinline)) void volt__slab_state_changed_reap(volt__heap *h, volt__slab *s) {
     volt__slab *dead = NULL;
-    volt__slab_turned(h, s, &dead);
+    volt__slab_state_changed(h, s, &dead);
     volt__slabs_reap(dead);
 }
 static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
     volt__slab *s = volt__slab_of(t);
     VOLT_ASSERT(s->heap == h);
-    if (VOLT__UNLIKELY(volt__slab_put(s, t))) volt__slab_turned_reap(h, s);
+    if (VOLT__UNLIKELY(volt__slab_free(s, t))) volt__slab_state_changed_reap(h, s);
 }
 // Linked through next, from first to last.
-static void volt__heap_give_back(volt__heap *h, volt__task *first, volt__task *last) {
+static void volt__heap_remote_free_list(volt__heap *h, volt__task *first, volt__task *last) {
     volt__task *head = volt__load_rlx(&h->remote); // rlx: hint, re-checked by the cas
     VOLT_ASSERT(head != first);
     do last->next = head;
@@ -3454,30 +3531,31 @@ static void volt__heap_give_back(volt__heap *h, volt__task *first, volt__task *l
     while (!volt__cas_rel(&h->remote, &head, first));
 }
 static void volt__heap_free_remote(volt__task *t) {
-    volt__heap_give_back(volt__slab_of(t)->heap, t, t);
+    volt__heap_remote_free_list(volt__slab_of(t)->heap, t, t);
 }
 // What a worker has freed of another heap, not yet given back: that is one rmw of a line that the
 // heap's owner uses.
-typedef struct volt__returns {
+typedef struct volt__remote_batch {
     volt__heap *heap;
     volt__task *first, *last;
     uint32_t n;
-} volt__returns;
-static void volt__returns_flush(volt__returns *r) {
-    if (r->n == 0) return;
-    r->n = 0;
-    volt__heap_give_back(r->heap, r->first, r->last);
+} volt__remote_batch;
+static void volt__remote_batch_flush(volt__remote_batch *batch) {
+    if (batch->n == 0) return;
+    batch->n = 0;
+    volt__heap_remote_free_list(batch->heap, batch->first, batch->last);
 }
-static void volt__returns_put(volt__returns *r, volt__task *t) {
+static void volt__remote_batch_add(volt__remote_batch *batch, volt__task *t) {
     volt__slab *s = volt__slab_of(t);
-    if (s->heap != r->heap) volt__returns_flush(r);
-    r->heap = s->heap;
-    if (r->n == 0) r->last = t;
-    else t->next = r->first;
-    r->first = t;
-    r->n++;
+    if (s->heap != batch->heap) volt__remote_batch_flush(batch);
+    batch->heap = s->heap;
+    if (batch->n == 0) batch->last = t;
+    else t->next = batch->first;
+    batch->first = t;
+    batch->n++;
     // a slab of few slots is waited for
-    if (r->n >= VOLT_RETURNS || s->cap < VOLT_RETURNS) volt__returns_flush(r);
+    if (batch->n >= VOLT_REMOTE_BATCH || s->cap < VOLT_REMOTE_BATCH)
+        volt__remote_batch_flush(batch);
 }
 static void volt__heap_collect(volt__heap *h, volt__slab **dead) {
     if (!volt__load_rlx(&h->remote)) return; // rlx: hint; a later call finds the rest
@@ -3485,7 +3563,7 @@ static void volt__heap_collect(volt__heap *h, volt__slab **dead) {
     volt__task *t = volt__xchg_acq(&h->remote, VOLT__CAST(volt__task *, NULL));
     while (t) {
         volt__task *next = t->next;
-        volt__heap_put(h, t, dead);
+        volt__heap_free(h, t, dead);
         t = next;
     }
 }
@@ -3514,7 +3592,7 @@ static volt__task *volt__slab_carve(volt__slab *s) {
     volt__store_rel(&s->carved, s->carved + 1);
     return t;
 }
-static volt__task *volt__slab_take(volt__slab *s) {
+static volt__task *volt__slab_alloc(volt__slab *s) {
     volt__task *t = s->free;
     if (t) s->free = t->next;
     else if ((t = volt__slab_carve(s)) == NULL) return NULL;
@@ -3523,32 +3601,32 @@ static volt__task *volt__slab_take(volt__slab *s) {
 }
 // The old current slab is full: nothing links it until a slot comes back. A slab that is current
 // counts as used whether it is or not: taking and putting its slots is the hot path.
-static void volt__class_turn_to(volt__class *c, volt__slab *s) {
+static void volt__class_set_current(volt__class *c, volt__slab *s) {
     volt__slab *old = c->current;
-    VOLT_ASSERT(s->place == VOLT__SLAB_FULL && s != old);
+    VOLT_ASSERT(s->state == VOLT__SLAB_FULL && s != old);
     VOLT_ASSERT(!old || (!old->free && old->carved == old->cap));
     if (old) {
-        old->place = VOLT__SLAB_FULL;
+        old->state = VOLT__SLAB_FULL;
         old->used = old->cap;
     }
-    if (s->used == 0 && ++c->n_used > c->n_high) c->n_high = c->n_used;
-    s->place = VOLT__SLAB_CURRENT;
+    if (s->used == 0 && ++c->n_used > c->n_used_max) c->n_used_max = c->n_used;
+    s->state = VOLT__SLAB_CURRENT;
     c->current = s;
 }
-static volt__task *volt__class_take(volt__class *c) {
-    return c->current ? volt__slab_take(c->current) : NULL;
+static volt__task *volt__class_alloc(volt__class *c) {
+    return c->current ? volt__slab_alloc(c->current) : NULL;
 }
 // The current slab is used up: takes another one, after collecting what others gave back. No hook.
 static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **dead) {
     volt__class *c = &h->cls[cls];
     volt__heap_collect(h, dead);
-    volt__task *t = volt__class_take(c);
+    volt__task *t = volt__class_alloc(c);
     volt__slab *s;
     if (t) return t;
-    if ((s = c->room) != NULL) volt__room_unlink(c, s);
+    if ((s = c->partial) != NULL) volt__partial_unlink(c, s);
     else if ((s = volt__empty_pop(c)) == NULL) return NULL;
-    volt__class_turn_to(c, s);
-    return volt__slab_take(s);
+    volt__class_set_current(c, s);
+    return volt__slab_alloc(s);
 }
 // For sizes beyond the classes: a slab of its own.
 static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
@@ -3557,7 +3635,7 @@ static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
                                       VOLT__CAST(uint32_t, (size + 15) & ~VOLT__CAST(size_t, 15)));
     if (!s) return NULL;
     s->used = 1;
-    return volt__slab_take(s);
+    return volt__slab_alloc(s);
 }
 // A slot of at least `size` bytes with refs = 0, contents undefined; NULL: out of memory. Heap
 // owner.
@@ -3571,7 +3649,7 @@ static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
     volt__class *c = &h->cls[cls];
     for (;;) {
         volt__slab *dead = NULL, *s;
-        volt__task *t = volt__class_take(c);
+        volt__task *t = volt__class_alloc(c);
         if (!t) t = volt__heap_refill(h, cls, &dead);
         volt__slabs_reap(dead);
         if (t) return t;
@@ -3581,7 +3659,7 @@ static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
     }
 }
 // The same for a size of the classes, if a freed slot is at hand; else NULL.
-static inline volt__task *volt__heap_try(volt__heap *h, size_t size) {
+static inline volt__task *volt__heap_alloc_fast(volt__heap *h, size_t size) {
     VOLT_ASSERT(size <= VOLT_SLAB_SIZE / 8);
     volt__slab *s = h->cls[volt__class_of(size)].current;
     volt__task *t = s ? s->free : NULL;
@@ -3606,7 +3684,7 @@ static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
         volt__slab *dead = NULL, *s;
         volt__lock(&h->lock);
         volt__class *c = &h->cls[cls];
-        volt__task *t = volt__class_take(c);
+        volt__task *t = volt__class_alloc(c);
         if (!t) t = volt__heap_refill(h, cls, &dead);
         volt__unlock(&h->lock);
         volt__slabs_reap(dead);
@@ -3625,31 +3703,31 @@ static void volt__slabs_destroy(volt__slabs *all) {
 }
 
 //==================================================================================================
-// >>queues  node lists, task chains, injector, spill, ring
+// >>queues  node lists, task chains, injector, overflow queue, ring
 //==================================================================================================
 // Lists of nodes are circular; *head is the first, its
 // prev_ the last. All calls under the owner's lock.
-static void volt__list_push(volt__node **head, volt__node *n) {
+static void volt__list_push(volt__node **head, volt__node *node) {
     if (!*head) {
-        n->next_ = n->prev_ = n;
-        *head = n;
+        node->next_ = node->prev_ = node;
+        *head = node;
         return;
     }
-    n->next_ = *head;
-    n->prev_ = (*head)->prev_;
-    n->prev_->next_ = n;
-    n->next_->prev_ = n;
+    node->next_ = *head;
+    node->prev_ = (*head)->prev_;
+    node->prev_->next_ = node;
+    node->next_->prev_ = node;
 }
-static void volt__list_remove(volt__node **head, volt__node *n) {
-    VOLT_ASSERT(n->next_->prev_ == n && n->prev_->next_ == n);
-    if (n->next_ == n) {
+static void volt__list_remove(volt__node **head, volt__node *node) {
+    VOLT_ASSERT(node->next_->prev_ == node && node->prev_->next_ == node);
+    if (node->next_ == node) {
         *head = NULL;
     } else {
-        n->next_->prev_ = n->prev_;
-        n->prev_->next_ = n->next_;
-        if (*head == n) *head = n->next_;
+        node->next_->prev_ = node->prev_;
+        node->prev_->next_ = node->next_;
+        if (*head == node) *head = node->next_;
     }
-    n->next_ = n->prev_ = NULL;
+    node->next_ = node->prev_ = NULL;
 }
 
 // Tasks that somebody has won the right to enqueue (their NOTIFIED bit), linked through `next`.
@@ -3686,8 +3764,8 @@ static void volt__chain_append(volt__chain *c, const volt__chain *more) {
     c->len += more->len;
 }
 // The first n, of which `last` is the last.
-static inline void volt__chain_cut(volt__chain *c, volt__task *last, uint32_t n,
-                                   volt__chain *first) {
+static inline void volt__chain_split(volt__chain *c, volt__task *last, uint32_t n,
+                                     volt__chain *first) {
     VOLT_ASSERT(n <= c->len);
     first->head = c->head;
     first->tail = last;
@@ -3698,7 +3776,7 @@ static inline void volt__chain_cut(volt__chain *c, volt__task *last, uint32_t n,
     last->next = NULL;
 }
 
-// ---- injector: for tasks that come from outside the workers, or spill out of a ring. One for all;
+// ---- injector: for tasks that come from outside the workers, or overflow a ring. One for all;
 // with .placement each worker has one more, its inbox.
 //   operation  by                           when closed         meanwhile is_empty says
 //   push       any thread                   passes              1 until the store of len, but not
@@ -3707,7 +3785,7 @@ static inline void volt__chain_cut(volt__chain *c, volt__task *last, uint32_t n,
 //   close      a shutdown, once             -                   -
 // Any two of these: one after the other, by `lock`; each takes effect when it lets go of it.
 typedef struct volt__injector {
-    VOLT__ALIGN(VOLT__LINE) uint32_t lock;
+    VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
     uint32_t closed;          // under lock: spawns from outside fail; wake-ups still pass
     uintptr_t len;            // W under lock, R any [Q3]
     volt__task *head, *tail;  // under lock
@@ -3731,15 +3809,15 @@ static void volt__injector_push(volt__injector *q, volt__chain *c) {
     volt__unlock(&q->lock);
 }
 // Accepts one spawn from outside and counts it, unless closed. Without a task: only counts it.
-static int volt__injector_spawn(volt__injector *q, volt__task *t_or_null) {
+static int volt__injector_spawn(volt__injector *q, volt__task *task_or_null) {
     volt__chain c;
     volt__chain_init(&c);
-    if (t_or_null) volt__chain_push(&c, t_or_null);
+    if (task_or_null) volt__chain_push(&c, task_or_null);
     volt__lock(&q->lock);
     int ok = !q->closed;
     if (ok) {
         q->spawned++;
-        if (t_or_null) volt__injector_link(q, &c);
+        if (task_or_null) volt__injector_link(q, &c);
     }
     volt__unlock(&q->lock);
     return ok;
@@ -3772,72 +3850,75 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
     return got;
 }
 
-// ---- spill: batches of tasks that did not fit into a worker's ring. The worker goes on with the
-// newest, so that a tree of tasks grows in depth: few of them are there at a time, and those are in
-// the cache. Others take of the oldest, from which most is still to come.
+// ---- overflow queue: batches of tasks that did not fit into a worker's ring. The worker goes on
+// with the newest, so that a tree of tasks grows in depth: few of them are there at a time, and
+// those are in the cache. Others take of the oldest, from which most is still to come.
 //   operation         by                      meanwhile is_empty says
 //   push              owner                   1 until the store of len, but not for the owner [Q3]
 //   pop               owner, thieves          0: a look in vain
-//   take_all          owner, the watch        the same
+//   take_all          owner, the watchdog     the same
 // Any two of these: one after the other, by `lock`; each takes effect when it lets go of it.
-typedef struct volt__spill {
-    VOLT__ALIGN(VOLT__LINE) uint32_t lock;
+typedef struct volt__overflow {
+    VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
     uint32_t oldest, n; // under lock: where the oldest batch is; how many there are
     uint32_t len;       // W under lock, R any [Q3]: tasks
-    volt__chain batch[VOLT_SPILL_CAP];
-} volt__spill;
-VOLT__SASSERT((VOLT_SPILL_CAP & (VOLT_SPILL_CAP - 1)) == 0 && VOLT_SPILL_CAP > 1, "power of two");
-typedef enum volt__spill_end { VOLT__OLDEST, VOLT__NEWEST } volt__spill_end;
+    volt__chain batch[VOLT_OVERFLOW_CAP];
+} volt__overflow;
+VOLT__SASSERT((VOLT_OVERFLOW_CAP & (VOLT_OVERFLOW_CAP - 1)) == 0 && VOLT_OVERFLOW_CAP > 1,
+              "power of two");
+typedef enum volt__overflow_end { VOLT__OLDEST, VOLT__NEWEST } volt__overflow_end;
 
-static inline int volt__spill_is_empty(const volt__spill *s) {
-    return volt__load_acq(&s->len) == 0; // [Q3] a task seen here may be popped
+static inline int volt__overflow_is_empty(const volt__overflow *overflow) {
+    return volt__load_acq(&overflow->len) == 0; // [Q3] a task seen here may be popped
 }
-static volt__chain *volt__spill_batch(volt__spill *s, uint32_t i) {
-    return &s->batch[(s->oldest + i) & (VOLT_SPILL_CAP - 1)];
+static volt__chain *volt__overflow_batch(volt__overflow *overflow, uint32_t i) {
+    return &overflow->batch[(overflow->oldest + i) & (VOLT_OVERFLOW_CAP - 1)];
 }
-static void volt__spill_drop_oldest(volt__spill *s) {
-    VOLT_ASSERT(s->n > 0);
-    s->oldest++;
-    s->n--;
+static void volt__overflow_drop_oldest(volt__overflow *overflow) {
+    VOLT_ASSERT(overflow->n > 0);
+    overflow->oldest++;
+    overflow->n--;
 }
 // Where there is no room, the two oldest become one.
-static void volt__spill_push(volt__spill *s, const volt__chain *c) {
+static void volt__overflow_push(volt__overflow *overflow, const volt__chain *c) {
     VOLT_ASSERT(c->head && !c->tail->next);
-    volt__lock(&s->lock);
-    if (s->n == VOLT_SPILL_CAP) {
-        volt__chain both = *volt__spill_batch(s, 0);
-        volt__spill_drop_oldest(s);
-        volt__chain_append(&both, volt__spill_batch(s, 0));
-        *volt__spill_batch(s, 0) = both;
+    volt__lock(&overflow->lock);
+    if (overflow->n == VOLT_OVERFLOW_CAP) {
+        volt__chain both = *volt__overflow_batch(overflow, 0);
+        volt__overflow_drop_oldest(overflow);
+        volt__chain_append(&both, volt__overflow_batch(overflow, 0));
+        *volt__overflow_batch(overflow, 0) = both;
     }
-    *volt__spill_batch(s, s->n++) = *c;
-    volt__store_rel(&s->len, s->len + c->len); // [Q3] with is_empty
-    volt__unlock(&s->lock);
+    *volt__overflow_batch(overflow, overflow->n++) = *c;
+    volt__store_rel(&overflow->len, overflow->len + c->len); // [Q3] with is_empty
+    volt__unlock(&overflow->lock);
 }
 // So many of the batch at this end, if it has them, in their order; appended to *c.
-static uint32_t volt__spill_pop(volt__spill *s, volt__spill_end end, uint32_t most,
-                                volt__chain *c) {
+static uint32_t volt__overflow_pop(volt__overflow *overflow, volt__overflow_end end, uint32_t most,
+                                   volt__chain *c) {
     uint32_t got = 0;
-    if (volt__spill_is_empty(s)) return 0;
-    volt__lock(&s->lock);
-    if (s->n > 0) {
-        volt__chain *from = volt__spill_batch(s, end == VOLT__NEWEST ? s->n - 1 : 0);
+    if (volt__overflow_is_empty(overflow)) return 0;
+    volt__lock(&overflow->lock);
+    if (overflow->n > 0) {
+        volt__chain *from = volt__overflow_batch(overflow,
+                                                 end == VOLT__NEWEST ? overflow->n - 1 : 0);
         for (; got < most && from->head; got++) volt__chain_push(c, volt__chain_pop(from));
-        if (!from->head && end == VOLT__OLDEST) volt__spill_drop_oldest(s);
-        else if (!from->head) s->n--;
-        VOLT_ASSERT(got <= s->len && (s->len == got) == (s->n == 0));
-        volt__store_rel(&s->len, s->len - got); // [Q3] with is_empty
+        if (!from->head && end == VOLT__OLDEST) volt__overflow_drop_oldest(overflow);
+        else if (!from->head) overflow->n--;
+        VOLT_ASSERT(got <= overflow->len && (overflow->len == got) == (overflow->n == 0));
+        volt__store_rel(&overflow->len, overflow->len - got); // [Q3] with is_empty
     }
-    volt__unlock(&s->lock);
+    volt__unlock(&overflow->lock);
     return got;
 }
 // The oldest first, appended to *c.
-static void volt__spill_take_all(volt__spill *s, volt__chain *c) {
-    if (volt__spill_is_empty(s)) return;
-    volt__lock(&s->lock);
-    for (; s->n > 0; volt__spill_drop_oldest(s)) volt__chain_append(c, volt__spill_batch(s, 0));
-    volt__store_rel(&s->len, 0); // [Q3] with is_empty
-    volt__unlock(&s->lock);
+static void volt__overflow_pop_all(volt__overflow *overflow, volt__chain *c) {
+    if (volt__overflow_is_empty(overflow)) return;
+    volt__lock(&overflow->lock);
+    for (; overflow->n > 0; volt__overflow_drop_oldest(overflow))
+        volt__chain_append(c, volt__overflow_batch(overflow, 0));
+    volt__store_rel(&overflow->len, 0); // [Q3] with is_empty
+    volt__unlock(&overflow->lock);
 }
 
 // ---- ring: bounded FIFO, pushed and popped by its owner, stolen from by anyone
@@ -3852,16 +3933,18 @@ static void volt__spill_take_all(volt__spill *s, volt__chain *c) {
 // Linearised at: push - tail store; claim, steal, overflow - head cas. A
 // thief stalled between reading head and its cas is harmed only if head
 // returns to the very same word: 2^32 (2^23 on 32 bits) pops meanwhile.
-#define VOLT__ALL UINT32_MAX
+#define VOLT__NO_STEAL UINT32_MAX
 typedef struct volt__ring {
-    VOLT__ALIGN(VOLT__LINE_PAIR) uintptr_t head; // any, rmw [Q2]
-    VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
-    uint32_t limit;                              // owner: the tail at which to look for room again
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uintptr_t head; // any, rmw [Q2]
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
+    // owner: the tail at which to look for room again
+    uint32_t limit;
     uint32_t next;    // W under the biased lock, R any [Q5]: what the owner has claimed goes ...
     uint32_t claimed; // W owner, R any: ... from next to this
     uint32_t claim_more; // owner: how many beside one
-    uint32_t kept; // W owner, R any (hint): thieves leave as many alone, and fewer; VOLT__ALL
-    VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
+    // W owner, R any (hint): thieves leave as many alone, and fewer; VOLT__NO_STEAL
+    uint32_t steal_floor;
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
 } volt__ring;
 
 #define VOLT__RING_INDEX_MASK VOLT__CAST(uint32_t, (UINT64_C(1) << VOLT_RING_INDEX_BITS) - 1)
@@ -3887,11 +3970,12 @@ static inline uint32_t volt__ring_gap(uint32_t from, uint32_t to) {
 }
 
 // Takeable: a thief that comes now finds something. A ring in mid-steal is its thief's business.
-static inline int volt__ring_is_takeable(const volt__ring *r) {
+static inline int volt__ring_is_stealable(const volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with pop and steal
     uint32_t tail = volt__load_acq(&r->tail);  // [Q1] with push
     uint32_t n = volt__ring_gap(volt__head_index(head), tail);
-    return volt__head_distance(head) == 0 && n > volt__load_rlx(&r->kept); // rlx: only compared
+    // rlx: only compared
+    return volt__head_distance(head) == 0 && n > volt__load_rlx(&r->steal_floor);
 }
 static inline uint32_t volt__ring_len(const volt__ring *r) { // owner; a thief may make it less
     uintptr_t head = volt__load_rlx(&r->head); // rlx: hint, only the length matters
@@ -3953,7 +4037,7 @@ static inline volt__task *volt__ring_pop(volt__ring *r) {
     return r->slot[next & (VOLT_RING_CAP - 1)];
 }
 // What has been claimed, appended to *c. Under the biased lock, revoked or not.
-static void volt__ring_take_claimed(volt__ring *r, volt__chain *c) {
+static void volt__ring_pop_claimed(volt__ring *r, volt__chain *c) {
     uint32_t end = volt__load_rlx(&r->claimed); // rlx: under the lock
     uint32_t i = volt__load_rlx(&r->next);      // rlx: the same
     for (; i != end; i = (i + 1) & VOLT__RING_INDEX_MASK)
@@ -4059,10 +4143,10 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 #define VOLT__REF_MAX ((VOLT__REF << (VOLT_REF_BITS - 1)) - 1)
 // flags of a task: runner only, or set before publication
 enum {
-    VOLT__HAS_EXT = 1,    // in a group: a volt__ext lies at the end of the slot
-    VOLT__EXTERNAL = 2,   // the state is the caller's; the slot holds a pointer to it
-    VOLT__HAS_HANDLE = 4, // somebody may join
-    VOLT__IS_ROOT = 8,    // its end starts the runtime's shutdown
+    VOLT__HAS_GROUP_LINK = 1, // in a group: a volt__group_link lies at the end of the slot
+    VOLT__EXTERNAL = 2,       // the state is the caller's; the slot holds a pointer to it
+    VOLT__HAS_HANDLE = 4,     // somebody may join
+    VOLT__IS_ROOT = 8,        // its end starts the runtime's shutdown
     VOLT__GAVE_WAKER = 16, // a wake-up may come from outside
     VOLT__WAS_LOGGED = 32, // has been reported for ignoring its cancellation
     VOLT__HAD_GROUP = 64,  // has spawned into a group of its own, which may be open at its end
@@ -4090,8 +4174,9 @@ static inline int volt__task_cancel(volt__task *t) {
 // shield.
 static inline uint32_t volt__task_traits(const volt__task *t) {
     uint32_t traits;
-    VOLT__SASSERT(offsetof(volt__task, links) == offsetof(volt__task, shield) + 2, "task layout");
-    memcpy(&traits, &t->shield, sizeof traits);
+    VOLT__SASSERT(offsetof(volt__task, n_armed) == offsetof(volt__task, shield_depth) + 2,
+                  "task layout");
+    memcpy(&traits, &t->shield_depth, sizeof traits);
     return traits;
 }
 #define VOLT__QUEUED (VOLT__REF | VOLT__NOTIFIED)
@@ -4109,8 +4194,8 @@ static inline int volt__task_is_running(const volt__task *t) {
     return (volt__load_rlx(&t->word) | VOLT__NOTIFIED) == (VOLT__QUEUED | VOLT__RUNNING);
 }
 // shield: of this poll.
-static inline int volt__task_yield_private(volt__task *t, uint32_t shield) {
-    if (VOLT__UNLIKELY((volt__task_traits(t) | shield) != 0)) return 0;
+static inline int volt__task_yield_private(volt__task *t, uint32_t shield_depth) {
+    if (VOLT__UNLIKELY((volt__task_traits(t) | shield_depth) != 0)) return 0;
     VOLT_ASSERT(volt__task_is_running(t));
     volt__store_rlx(&t->word, VOLT__QUEUED); // rlx: private
     return 1;
@@ -4180,51 +4265,51 @@ static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task 
     volt__unlock(&all->lock);
 }
 
-// ---- nodes: states change under the lock of on_; the runner may look without it, acts under it
-// (the wheel keeps the level of a linked node above the low four bits).
+// ---- nodes: states change under the lock of source_; the runner may look without it, acts under
+// it (the wheel keeps the level of a linked node above the low four bits).
 enum { VOLT__IDLE, VOLT__LINKED, VOLT__FIRED, VOLT__CLOSED };
 
-static inline volt__task *volt__node_task(const volt__node *n) {
-    uintptr_t who = VOLT__CAST(uintptr_t, n->who_);
-    if (VOLT__UNLIKELY(who & VOLT__SCOPED))
-        return VOLT__CAST(volt__scope *, who - VOLT__SCOPED)->task_;
-    return VOLT__CAST(volt__task *, n->who_);
+static inline volt__task *volt__node_task(const volt__node *node) {
+    uintptr_t waiter = VOLT__CAST(uintptr_t, node->waiter_);
+    if (VOLT__UNLIKELY(waiter & VOLT__WAITER_IS_SCOPE))
+        return VOLT__CAST(volt__scope *, waiter - VOLT__WAITER_IS_SCOPE)->task_;
+    return VOLT__CAST(volt__task *, node->waiter_);
 }
-static inline uint8_t volt__node_state(const volt__node *n) {
-    return volt__load_rlx(&n->state_) & 15; // rlx: hint, decided under the lock of on_
+static inline uint8_t volt__node_state(const volt__node *node) {
+    return volt__load_rlx(&node->state_) & 15; // rlx: hint, decided under the lock of source_
 }
-static inline void volt__node_set(volt__node *n, uint8_t state) {
-    volt__store_rlx(&n->state_, state); // rlx: under lock, or not yet linked
+static inline void volt__node_set(volt__node *node, uint8_t state) {
+    volt__store_rlx(&node->state_, state); // rlx: under lock, or not yet linked
 }
 // Runner, before linking: the node counts against its task until volt__node_unbind.
-static inline void volt__node_bind(volt__node *n, volt__task *t, void *on) {
-    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
-    if (VOLT__UNLIKELY(t->links == UINT16_MAX)) // rlx: our own
+static inline void volt__node_bind(volt__node *node, volt__task *t, void *on) {
+    VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE);
+    if (VOLT__UNLIKELY(t->n_armed == UINT16_MAX)) // rlx: our own
         volt__misuse(volt__load_rlx(&t->wait_site), "more than 65535 waits at once in one task");
-    if (!(VOLT__CAST(uintptr_t, n->who_) & VOLT__SCOPED)) n->who_ = t;
-    n->on_ = on;
-    t->links++;
-    volt__node_set(n, VOLT__LINKED);
+    if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_SCOPE)) node->waiter_ = t;
+    node->source_ = on;
+    t->n_armed++;
+    volt__node_set(node, VOLT__LINKED);
 }
 // Runner, after the node has left its list: the wait is over.
-static inline void volt__node_unbind(volt__node *n, volt__task *t) {
-    VOLT_ASSERT(t->links > 0);
-    t->links--;
-    volt__node_set(n, VOLT__IDLE);
+static inline void volt__node_unbind(volt__node *node, volt__task *t) {
+    VOLT_ASSERT(t->n_armed > 0);
+    t->n_armed--;
+    volt__node_set(node, VOLT__IDLE);
 }
-// Under the lock of on_, the node just unlinked: wakes its task and chains it if it must be
+// Under the lock of source_, the node just unlinked: wakes its task and chains it if it must be
 // enqueued. LAST TOUCH: once the lock is released the node may be gone.
-static inline void volt__node_fire(volt__node *n, uint8_t state, volt__chain *c) {
-    volt__task *t = volt__node_task(n);
-    VOLT_ASSERT(volt__node_state(n) == VOLT__LINKED && t != NULL);
-    volt__node_set(n, state);
+static inline void volt__node_fire(volt__node *node, uint8_t state, volt__chain *c) {
+    volt__task *t = volt__node_task(node);
+    VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED && t != NULL);
+    volt__node_set(node, state);
     if (volt__task_wake(t)) volt__chain_push(c, t);
 }
 static void volt__list_fire_all(volt__node **head, uint8_t state, volt__chain *c) {
     while (*head) {
-        volt__node *n = *head;
-        volt__list_remove(head, n);
-        volt__node_fire(n, state, c);
+        volt__node *node = *head;
+        volt__list_remove(head, node);
+        volt__node_fire(node, state, c);
     }
 }
 
@@ -4258,19 +4343,20 @@ static inline int volt__wheel_is_empty(const volt__wheel *w) {
     for (uint32_t l = 0; l < VOLT_WHEEL_LEVELS; l++) any |= w->occupied[l];
     return any == 0;
 }
-static inline volt__node **volt__wheel_head(volt__wheel *w, const volt__node *n) {
-    uint32_t level = volt__load_rlx(&n->state_) >> 4; // rlx: under lock
-    uint64_t tick = VOLT__CAST(uint64_t, n->key_);
+static inline volt__node **volt__wheel_head(volt__wheel *w, const volt__node *node) {
+    uint32_t level = volt__load_rlx(&node->state_) >> 4; // rlx: under lock
+    uint64_t tick = VOLT__CAST(uint64_t, node->key_);
     // a deadline beyond the span lies in another slot than its own
     if (level == VOLT_WHEEL_LEVELS - 1)
         for (uint32_t pos = 0; pos < VOLT__WHEEL_SLOTS; pos++)
-            if (w->slot[level][pos] == n) return &w->slot[level][pos];
+            if (w->slot[level][pos] == node) return &w->slot[level][pos];
     return &w->slot[level][volt__wheel_pos(tick, level)];
 }
-static void volt__wheel_insert(volt__wheel *w, volt__node *n) {
+static void volt__wheel_insert(volt__wheel *w, volt__node *node) {
     uint32_t top = VOLT_WHEEL_LEVELS - 1, shift = top * VOLT_WHEEL_BITS;
-    if (VOLT__CAST(uint64_t, n->key_) <= w->elapsed) n->key_ = VOLT__CAST(int64_t, w->elapsed + 1);
-    uint64_t tick = VOLT__CAST(uint64_t, n->key_);
+    if (VOLT__CAST(uint64_t, node->key_) <= w->elapsed)
+        node->key_ = VOLT__CAST(int64_t, w->elapsed + 1);
+    uint64_t tick = VOLT__CAST(uint64_t, node->key_);
     // one slot short of a full turn
     uint64_t furthest = ((w->elapsed >> shift) + VOLT__WHEEL_MASK) << shift;
     if (tick > furthest) tick = furthest;
@@ -4279,14 +4365,14 @@ static void volt__wheel_insert(volt__wheel *w, volt__node *n) {
     if (level > top) level = top;
     uint32_t pos = volt__wheel_pos(tick, level);
     VOLT_ASSERT(tick > w->elapsed && (level == 0 || pos != volt__wheel_pos(w->elapsed, level)));
-    volt__node_set(n, VOLT__CAST(uint8_t, VOLT__LINKED | level << 4));
-    volt__list_push(&w->slot[level][pos], n);
+    volt__node_set(node, VOLT__CAST(uint8_t, VOLT__LINKED | level << 4));
+    volt__list_push(&w->slot[level][pos], node);
     w->occupied[level] |= UINT64_C(1) << pos;
 }
-static void volt__wheel_remove(volt__wheel *w, volt__node *n) {
-    volt__node **head = volt__wheel_head(w, n);
-    VOLT_ASSERT(volt__node_state(n) == VOLT__LINKED && n->on_ == w);
-    volt__list_remove(head, n);
+static void volt__wheel_remove(volt__wheel *w, volt__node *node) {
+    volt__node **head = volt__wheel_head(w, node);
+    VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED && node->source_ == w);
+    volt__list_remove(head, node);
     if (*head) return;
     uint32_t at = VOLT__CAST(uint32_t, head - &w->slot[0][0]);
     w->occupied[at / VOLT__WHEEL_SLOTS] &= ~(UINT64_C(1) << at % VOLT__WHEEL_SLOTS);
@@ -4324,13 +4410,13 @@ static int volt__wheel_advance(volt__wheel *w, uint64_t now, volt__chain *c, uin
         volt__node **head = &w->slot[level][volt__wheel_pos(when, level)];
         for (; *head; handled++) {
             if (handled == VOLT_FIRE_MAX) return 1;
-            volt__node *n = *head;
-            volt__wheel_remove(w, n);
-            if (VOLT__CAST(uint64_t, n->key_) <= when) {
+            volt__node *node = *head;
+            volt__wheel_remove(w, node);
+            if (VOLT__CAST(uint64_t, node->key_) <= when) {
                 ++*n_fired;
-                volt__node_fire(n, VOLT__FIRED, c);
+                volt__node_fire(node, VOLT__FIRED, c);
             } else {
-                volt__wheel_insert(w, n);
+                volt__wheel_insert(w, node);
             }
         }
     }
@@ -4367,11 +4453,11 @@ static uint64_t volt__wheel_expiry(volt__wheel *w) {
     volt__lock(&w->lock);
     if (volt__wheel_next(w, &level, &when) && level > 0 && when > w->elapsed) {
         uint64_t end = when + (UINT64_C(1) << (level * VOLT_WHEEL_BITS));
-        volt__node *first = w->slot[level][volt__wheel_pos(when, level)], *n = first;
+        volt__node *first = w->slot[level][volt__wheel_pos(when, level)], *node = first;
         for (int i = 0; i < 32; i++) {
-            if (VOLT__CAST(uint64_t, n->key_) < due) due = VOLT__CAST(uint64_t, n->key_);
-            n = n->next_;
-            if (n == first) { // beyond the end: a deadline past the wheel's span, parked here
+            if (VOLT__CAST(uint64_t, node->key_) < due) due = VOLT__CAST(uint64_t, node->key_);
+            node = node->next_;
+            if (node == first) { // beyond the end: a deadline past the wheel's span, parked here
                 if (due > when && due < end) when = due;
                 break;
             }
@@ -4381,23 +4467,23 @@ static uint64_t volt__wheel_expiry(volt__wheel *w) {
     return when;
 }
 // Inside a poll, on the wheel of the worker that runs it.
-static void volt__timer_arm(volt__wheel *w, volt__node *n, volt__task *t, uint64_t tick) {
-    n->key_ = VOLT__CAST(int64_t, tick);
-    volt__node_bind(n, t, w);
+static void volt__timer_arm(volt__wheel *w, volt__node *node, volt__task *t, uint64_t tick) {
+    node->key_ = VOLT__CAST(int64_t, tick);
+    volt__node_bind(node, t, w);
     volt__lock(&w->lock);
-    volt__wheel_insert(w, n);
+    volt__wheel_insert(w, node);
     volt__unlock(&w->lock);
 }
 // Any worker, in a poll of the node's task. Also for a node that has fired: the lock is the barrier
 // against the thread that fired it and may still be holding it.
-static void volt__timer_disarm(volt__node *n, volt__task *t) {
-    volt__wheel *w = VOLT__CAST(volt__wheel *, n->on_);
-    if (volt__node_state(n) == VOLT__IDLE) return;
-    VOLT_ASSERT(w != NULL && t->links > 0);
+static void volt__timer_disarm(volt__node *node, volt__task *t) {
+    volt__wheel *w = VOLT__CAST(volt__wheel *, node->source_);
+    if (volt__node_state(node) == VOLT__IDLE) return;
+    VOLT_ASSERT(w != NULL && t->n_armed > 0);
     volt__lock(&w->lock);
-    if (volt__node_state(n) == VOLT__LINKED) volt__wheel_remove(w, n);
+    if (volt__node_state(node) == VOLT__LINKED) volt__wheel_remove(w, node);
     volt__unlock(&w->lock);
-    volt__node_unbind(n, t);
+    volt__node_unbind(node, t);
 }
 
 //==================================================================================================
@@ -4410,46 +4496,46 @@ static void volt__timer_disarm(volt__node *n, volt__task *t) {
 // had to wait; foreign ones one-shot, armed anew at every wait, so that a library may
 // close and reopen them unseen. A file that epoll refuses (EPERM) is always ready.
 //
-//            operation   event   close/forget    operation: under `use`; lock to wait, clear a bit
+//            operation   event   close/forget    operation: under a pin; lock to wait, clear a bit
 //  event        lock      lock      lock         event: any poller, under lock
-//  close        use       lock      once         the last one out of `use` performs close(2)
+//  close        pin       lock      once         the last one with a pin performs close(2)
 enum { VOLT__RD = 1, VOLT__WR = 2 };
 enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS };
 // STREAM: a short read means "empty". TCP only: on a unix socket a read also stops at passed
-// descriptors, and other protocols have records. NONBLOCK: accept returns at once, too. OWN: read
-// and written through a description that no other process shares. GUARDED: non-blocking only while
-// a call of volt's lasts. DISK: never waits, whatever its mode.
+// descriptors, and other protocols have records. NONBLOCK: accept returns at once, too. REOPENED:
+// read and written through a description that no other process shares. TOGGLED: non-blocking only
+// while a call of volt's lasts. DISK: never waits, whatever its mode.
 enum {
     VOLT__FD_PROBED = 1,
     VOLT__FD_SOCKET = 2,
     VOLT__FD_STREAM = 4,
     VOLT__FD_NONBLOCK = 8,
-    VOLT__FD_OWN = 16,
-    VOLT__FD_GUARDED = 32,
+    VOLT__FD_REOPENED = 16,
+    VOLT__FD_TOGGLED = 32,
     VOLT__FD_DISK = 64
 };
 #define VOLT__FD_IS_CLOSING 1u // in use
-#define VOLT__FD_USER 2u
+#define VOLT__FD_PIN 2u
 
 typedef struct volt__fd {
-    VOLT__ALIGN(VOLT__LINE) uint32_t lock;
-    uint32_t use;        // any, rmw [F2]: system calls in flight, IS_CLOSING
+    VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
+    uint32_t pins;       // any, rmw [F2]: system calls in flight, IS_CLOSING
     uint32_t seq;        // W under lock, R any [F3]: events so far
     uint32_t gen;        // under lock: closes so far
     uint8_t ready;       // W under lock, R any (hint): directions; a stale bit costs a try
     // under lock: RDHUP, HUP, ERR have been seen: their edge does not come again
     uint8_t sticky;
     uint8_t mode, flags; // under lock
-    uint16_t home;       // under lock: reactor, while mode is not NONE
+    uint16_t reactor;    // under lock: reactor, while mode is not NONE
     uint16_t backoff_ms; // any (relaxed): accept under EMFILE
-    int own;             // under lock: OWN: that description's number; else 0
+    int reopened_fd;     // under lock: REOPENED: that description's number; else 0
     // under lock: that many bytes before this address were accessible at the last short transfer
     uint32_t mapped_len;
     const char *mapped_end;
     volt__node *rd, *wr; // under lock: who waits
     volt__node *backoff; // under lock: an accept that waits on a timer; rd waits behind it
 } volt__fd;
-VOLT__SASSERT(sizeof(volt__fd) == VOLT__LINE, "one line per descriptor");
+VOLT__SASSERT(sizeof(volt__fd) == VOLT__CACHE_LINE, "one line per descriptor");
 
 #define VOLT__FD_PAGE 64u
 #define VOLT__FD_DIR 64u
@@ -4461,28 +4547,28 @@ typedef struct volt__fd_dir {
 typedef struct volt__fds {
     volt__fd_dir *dir[VOLT__FD_ROOT]; // any, set once [F1]
     volt_allocator alloc;
-    uint32_t n_reactors; // descriptors spread over so many
-    int *epfd;           // per reactor; set before its worker runs
-    uint32_t guard;      // lock: one call at a time on what is GUARDED
+    uint32_t n_reactors;  // descriptors spread over so many
+    int *epfd;            // per reactor; set before its worker runs
+    uint32_t toggle_lock; // lock: one call at a time on what is TOGGLED
 } volt__fds;
 
 // Zeroed memory published once; the loser of a race
 // gives its own back. No lock: the hook is user code.
 static __attribute__((noinline)) void *volt__fds_make_page(volt__fds *f, void **slot, size_t size) {
-    void *seen = NULL;
-    void *fresh = f->alloc.alloc(f->alloc.user, size, VOLT__LINE);
+    void *current = NULL;
+    void *fresh = f->alloc.alloc(f->alloc.user, size, VOLT__CACHE_LINE);
     if (!fresh) return NULL;
     memset(fresh, 0, size);
-    if (volt__cas_acq_rel(slot, &seen, fresh)) return fresh; // [F1] with who looks
+    if (volt__cas_acq_rel(slot, &current, fresh)) return fresh; // [F1] with who looks
     f->alloc.free(f->alloc.user, fresh, size);
-    return seen;
+    return current;
 }
 static inline void *volt__fds_page(volt__fds *f, void **slot, size_t size) {
-    void *seen = volt__load_acq(slot); // [F1] with the cas above
-    return VOLT__LIKELY(seen != NULL) ? seen : volt__fds_make_page(f, slot, size);
+    void *current = volt__load_acq(slot); // [F1] with the cas above
+    return VOLT__LIKELY(current != NULL) ? current : volt__fds_make_page(f, slot, size);
 }
 // Entry of a descriptor number, made on first use; NULL: out of memory or not a descriptor.
-static volt__fd *volt__fd_get(volt__fds *f, int fd) {
+static volt__fd *volt__fd_lookup(volt__fds *f, int fd) {
     uint32_t i = VOLT__CAST(uint32_t, fd);
     if (i >= VOLT__FD_MAX) return NULL;
     void *slot = &f->dir[i / (VOLT__FD_PAGE * VOLT__FD_DIR)];
@@ -4493,20 +4579,20 @@ static volt__fd *volt__fd_get(volt__fds *f, int fd) {
     return page ? &VOLT__CAST(volt__fd *, page)[i % VOLT__FD_PAGE] : NULL;
 }
 // One that was made: what epoll tells of was registered through it.
-static inline volt__fd *volt__fd_known(volt__fds *f, int fd) {
+static inline volt__fd *volt__fd_lookup_existing(volt__fds *f, int fd) {
     uint32_t i = VOLT__CAST(uint32_t, fd);
     // with the cas of make_page
     volt__fd_dir *dir = volt__load_acq(&f->dir[i / (VOLT__FD_PAGE * VOLT__FD_DIR)]); // [F1]
     return &volt__load_acq(&dir->page[i / VOLT__FD_PAGE % VOLT__FD_DIR])[i % VOLT__FD_PAGE]; // [F1]
 }
-static int volt__fd_missing(int fd) { // why get gave NULL
+static int volt__fd_lookup_error(int fd) { // why lookup gave NULL
     return VOLT__CAST(uint32_t, fd) >= VOLT__FD_MAX ? -EBADF : -ENOMEM;
 }
 // Zeroed before.
 static int volt__fds_init(volt__fds *f, const volt_config *c) {
     f->alloc = c->alloc;
     f->n_reactors = c->reactors;
-    void *epfd = f->alloc.alloc(f->alloc.user, sizeof(int) * c->workers, VOLT__LINE);
+    void *epfd = f->alloc.alloc(f->alloc.user, sizeof(int) * c->workers, VOLT__CACHE_LINE);
     f->epfd = VOLT__CAST(int *, epfd);
     return epfd ? 0 : -ENOMEM;
 }
@@ -4515,10 +4601,10 @@ static void volt__fds_attach(volt__fds *f, uint32_t reactor, int epfd) { f->epfd
 static void volt__fds_free_page(volt__fds *f, volt__fd *page) {
     if (!page) return;
     for (uint32_t i = 0; i < VOLT__FD_PAGE; i++)
-        if (page[i].own > 0) VOLT_SYS(close, page[i].own);
+        if (page[i].reopened_fd > 0) VOLT_SYS(close, page[i].reopened_fd);
     f->alloc.free(f->alloc.user, page, VOLT__FD_PAGE * sizeof(volt__fd));
 }
-static void volt__fds_empty(volt__fds *f) {
+static void volt__fds_free_pages(volt__fds *f) {
     for (uint32_t i = 0; i < VOLT__FD_ROOT; i++) {
         if (!f->dir[i]) continue;
         for (uint32_t j = 0; j < VOLT__FD_DIR; j++) volt__fds_free_page(f, f->dir[i]->page[j]);
@@ -4526,32 +4612,32 @@ static void volt__fds_empty(volt__fds *f) {
     }
 }
 static void volt__fds_destroy(volt__fds *f, uint32_t n_workers) {
-    volt__fds_empty(f);
+    volt__fds_free_pages(f);
     if (f->epfd) f->alloc.free(f->alloc.user, f->epfd, sizeof(int) * n_workers);
 }
 
 // ---- use: system calls in flight keep the number from being reused under them
 // 0: being closed. Not locked, so that a read costs
 // two rmw of the entry's own line and nothing else.
-static inline int volt__fd_enter(volt__fd *e) {
-    return !(volt__add_acq_rel(&e->use, VOLT__FD_USER) & VOLT__FD_IS_CLOSING); // [F2] with leave
+static inline int volt__fd_pin(volt__fd *e) {
+    return !(volt__add_acq_rel(&e->pins, VOLT__FD_PIN) & VOLT__FD_IS_CLOSING); // [F2] with unpin
 }
 // Nobody comes in any more. By one who is inside.
 static void volt__fd_begin_close(volt__fd *e) {
-    uint32_t old = volt__or_acq_rel(&e->use, VOLT__FD_IS_CLOSING); // [F2] with enter
-    VOLT_ASSERT(old >= VOLT__FD_USER);
+    uint32_t old = volt__or_acq_rel(&e->pins, VOLT__FD_IS_CLOSING); // [F2] with pin
+    VOLT_ASSERT(old >= VOLT__FD_PIN);
     (void)old;
 }
 // Of all who see it closing and empty one wins, and stays inside until the number is gone (retire).
 static int volt__fd_try_close(volt__fd *e) {
     uint32_t last = VOLT__FD_IS_CLOSING;
-    // [F2] with leave
-    return volt__cas_acq_rel(&e->use, &last, VOLT__FD_IS_CLOSING + VOLT__FD_USER);
+    // [F2] with unpin
+    return volt__cas_acq_rel(&e->pins, &last, VOLT__FD_IS_CLOSING + VOLT__FD_PIN);
 }
 // 1: the caller was the last one out and performs close(2).
-static inline int volt__fd_leave(volt__fd *e) {
-    uint32_t left = volt__sub_acq_rel(&e->use, VOLT__FD_USER) - VOLT__FD_USER; // [F2] with enter
-    VOLT_ASSERT(left < UINT32_MAX - VOLT__FD_USER);
+static inline int volt__fd_unpin(volt__fd *e) {
+    uint32_t left = volt__sub_acq_rel(&e->pins, VOLT__FD_PIN) - VOLT__FD_PIN; // [F2] with pin
+    VOLT_ASSERT(left < UINT32_MAX - VOLT__FD_PIN);
     return VOLT__UNLIKELY(left == VOLT__FD_IS_CLOSING) && volt__fd_try_close(e);
 }
 
@@ -4575,11 +4661,11 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
     ev.events = volt__fd_interest(e);
-    VOLT_ASSERT(e->home < f->n_reactors && ev.events != 0);
+    VOLT_ASSERT(e->reactor < f->n_reactors && ev.events != 0);
     ev.data.u64 = VOLT__CAST(uint64_t, e->gen) << 32 | VOLT__CAST(uint32_t, fd);
-    if (VOLT_SYS(epoll_ctl, f->epfd[e->home], op, fd, &ev) == 0) return 0;
+    if (VOLT_SYS(epoll_ctl, f->epfd[e->reactor], op, fd, &ev) == 0) return 0;
     int other = errno == EEXIST ? EPOLL_CTL_MOD : errno == ENOENT ? EPOLL_CTL_ADD : 0;
-    if (other && VOLT_SYS(epoll_ctl, f->epfd[e->home], other, fd, &ev) == 0) return 0;
+    if (other && VOLT_SYS(epoll_ctl, f->epfd[e->reactor], other, fd, &ev) == 0) return 0;
     if (errno != EPERM) return -errno;
     volt__fd_set_mode(e, VOLT__MODE_ALWAYS);
     volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR)); // rlx: under lock
@@ -4590,20 +4676,20 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
 static int volt__fd_is_registered(volt__fds *f, volt__fd *e, int fd) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
-    if (VOLT_SYS(epoll_ctl, f->epfd[e->home], EPOLL_CTL_ADD, fd, &ev) < 0) return errno != EPERM;
-    VOLT_SYS(epoll_ctl, f->epfd[e->home], EPOLL_CTL_DEL, fd, &ev);
+    if (VOLT_SYS(epoll_ctl, f->epfd[e->reactor], EPOLL_CTL_ADD, fd, &ev) < 0) return errno != EPERM;
+    VOLT_SYS(epoll_ctl, f->epfd[e->reactor], EPOLL_CTL_DEL, fd, &ev);
     return 0;
 }
-// What came of an attempt to wait; < 0: -errno. LOST: the number was closed behind volt's back.
-enum { VOLT__FD_AGAIN, VOLT__FD_LINKED, VOLT__FD_LOST };
+// What came of an attempt to wait; < 0: -errno. REUSED: the number was closed behind volt's back.
+enum { VOLT__FD_AGAIN, VOLT__FD_LINKED, VOLT__FD_REUSED };
 // Own descriptor: registered edge-triggered, for good. ADD reports what is ready already.
-static int volt__fd_own(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
+static int volt__fd_register(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
     if (VOLT_DEBUG && e->mode == VOLT__MODE_EDGE && !volt__fd_is_registered(f, e, fd))
-        return VOLT__FD_LOST;
+        return VOLT__FD_REUSED;
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ALWAYS) return 0;
     uint8_t before = e->mode;
     VOLT_ASSERT(f->n_reactors > 0 && (before == VOLT__MODE_NONE || before == VOLT__MODE_ONESHOT));
-    if (before == VOLT__MODE_NONE) e->home = VOLT__CAST(uint16_t, reactor % f->n_reactors);
+    if (before == VOLT__MODE_NONE) e->reactor = VOLT__CAST(uint16_t, reactor % f->n_reactors);
     volt__fd_set_mode(e, VOLT__MODE_EDGE);
     // rlx: under lock; at worst one try too many
     volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR));
@@ -4615,20 +4701,20 @@ static int volt__fd_own(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
 // the number may be another file when it is polled.
 static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, volt__chain *c) {
     while (*head) {
-        volt__node *n = *head;
-        volt__list_remove(head, n);
-        n->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, e->gen));
-        volt__node_fire(n, state, c);
+        volt__node *node = *head;
+        volt__list_remove(head, node);
+        node->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, e->gen));
+        volt__node_fire(node, state, c);
     }
 }
-typedef struct volt__fd_seen { // what an operation saw of the entry when it started
+typedef struct volt__fd_snapshot { // what an operation saw of the entry when it started
     uint32_t gen, seq;
-} volt__fd_seen;
-static inline volt__fd_seen volt__fd_see(const volt__fd *e) {
-    volt__fd_seen seen;
-    seen.gen = volt__load_rlx(&e->gen); // rlx: ordered by [F2], the operation's enter
-    seen.seq = volt__load_acq(&e->seq); // [F3] with event
-    return seen;
+} volt__fd_snapshot;
+static inline volt__fd_snapshot volt__fd_take_snapshot(const volt__fd *e) {
+    volt__fd_snapshot snapshot;
+    snapshot.gen = volt__load_rlx(&e->gen); // rlx: ordered by [F2], the operation's enter
+    snapshot.seq = volt__load_acq(&e->seq); // [F3] with event
+    return snapshot;
 }
 static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
     VOLT_ASSERT(dir == VOLT__RD || dir == VOLT__WR);
@@ -4638,16 +4724,16 @@ static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
 // After an operation that would block: waits for `dir` unless an event came since `seen` was read,
 // or the number has changed hands (-EBADF).
 static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
-                         volt__fd_seen seen, volt__node *n, volt__task *t) {
+                         volt__fd_snapshot snapshot, volt__node *node, volt__task *t) {
     volt__lock(&e->lock);
     // rlx: the flag is set before who closes takes the lock to wake the waiters
-    int rc = volt__load_rlx(&e->use) & VOLT__FD_IS_CLOSING || e->gen != seen.gen ? -EBADF : 0;
-    if (rc == 0 && e->seq == seen.seq) {
-        rc = volt__fd_own(f, e, fd, reactor);
+    int rc = volt__load_rlx(&e->pins) & VOLT__FD_IS_CLOSING || e->gen != snapshot.gen ? -EBADF : 0;
+    if (rc == 0 && e->seq == snapshot.seq) {
+        rc = volt__fd_register(f, e, fd, reactor);
         if (rc == 0 && e->mode != VOLT__MODE_ALWAYS) {
             volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
-            volt__node_bind(n, t, e);
-            volt__list_push(volt__fd_waiters(e, dir), n);
+            volt__node_bind(node, t, e);
+            volt__list_push(volt__fd_waiters(e, dir), node);
             rc = VOLT__FD_LINKED;
         }
     }
@@ -4658,7 +4744,7 @@ static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, in
 // nothing cached is believed. *gen: that of a wait that has begun; NULL: it begins here. 1: linked,
 // 0: always ready.
 static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
-                                 const uint32_t *gen, volt__node *n, volt__task *t) {
+                                 const uint32_t *gen, volt__node *node, volt__task *t) {
     volt__lock(&e->lock);
     if (gen && e->gen != *gen) {
         volt__unlock(&e->lock);
@@ -4667,17 +4753,17 @@ static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t rea
     uint8_t before = e->mode;
     volt__node **waiters = volt__fd_waiters(e, dir);
     if (before == VOLT__MODE_NONE || before == VOLT__MODE_ALWAYS) {
-        e->home = VOLT__CAST(uint16_t, reactor % f->n_reactors);
+        e->reactor = VOLT__CAST(uint16_t, reactor % f->n_reactors);
         before = VOLT__MODE_NONE;
     }
     volt__fd_set_mode(e, VOLT__MODE_ONESHOT);
-    volt__node_bind(n, t, e);
-    volt__list_push(waiters, n);
+    volt__node_bind(node, t, e);
+    volt__list_push(waiters, node);
     int rc = volt__fd_control(f, e, fd, before == VOLT__MODE_NONE ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
     if (rc < 0 || e->mode == VOLT__MODE_ALWAYS) {
         if (rc < 0) volt__fd_set_mode(e, before);
-        volt__list_remove(waiters, n);
-        volt__node_unbind(n, t);
+        volt__list_remove(waiters, node);
+        volt__node_unbind(node, t);
     } else {
         rc = 1;
     }
@@ -4686,18 +4772,18 @@ static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t rea
 }
 // The runner gives a wait up, or acknowledges its wake-up: the lock is the barrier against who
 // fired it. Returns the state that it was in; prev_ is then the generation that it has waited for.
-static uint8_t volt__fd_unwait(volt__node *n, volt__task *t, int dir) {
-    volt__fd *e = VOLT__CAST(volt__fd *, n->on_);
+static uint8_t volt__fd_end_wait(volt__node *node, volt__task *t, int dir) {
+    volt__fd *e = VOLT__CAST(volt__fd *, node->source_);
     volt__lock(&e->lock);
-    uint8_t was = volt__node_state(n);
+    uint8_t was = volt__node_state(node);
     if (was == VOLT__LINKED) {
-        volt__list_remove(volt__fd_waiters(e, dir), n);
-        n->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, e->gen));
-    } else if (VOLT__CAST(uintptr_t, n->prev_) != e->gen) {
+        volt__list_remove(volt__fd_waiters(e, dir), node);
+        node->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, e->gen));
+    } else if (VOLT__CAST(uintptr_t, node->prev_) != e->gen) {
         was = VOLT__CLOSED;
     }
     volt__unlock(&e->lock);
-    volt__node_unbind(n, t);
+    volt__node_unbind(node, t);
     return was;
 }
 // A transfer also ends short at a page that is not mapped. Whether the rest of a buffer is
@@ -4716,8 +4802,8 @@ static int volt__fd_is_emptied(const volt__fd *e, uint32_t seq) {
 }
 // A short read or write of a stream socket has emptied the buffer: the next call need not find that
 // out.
-static void volt__fd_drained(volt__fd *e, int dir, uint32_t seq, const char *buf, size_t done,
-                             size_t len) {
+static void volt__fd_mark_empty(volt__fd *e, int dir, uint32_t seq, const char *buf, size_t done,
+                                size_t len) {
     volt__lock(&e->lock);
     int is_it = volt__fd_is_emptied(e, seq);
     int is_mapped = volt__fd_is_known_mapped(e, buf, done, len);
@@ -4746,50 +4832,51 @@ static void volt__fd_set_backoff(volt__fd *e, uint32_t ms) {
 //   node     retire  NULL  any thread                                  its task is woken: -EBADF
 
 // LINKED: behind another one. AGAIN: the node is the one. < 0: -EBADF.
-static int volt__fd_back_off(volt__fd *e, uint32_t gen, volt__node *n) {
+static int volt__fd_back_off(volt__fd *e, uint32_t gen, volt__node *node) {
     volt__lock(&e->lock);
     // rlx: the flag is set before who closes takes the lock to wake the waiters
-    int rc = volt__load_rlx(&e->use) & VOLT__FD_IS_CLOSING || e->gen != gen ? -EBADF : 0;
+    int rc = volt__load_rlx(&e->pins) & VOLT__FD_IS_CLOSING || e->gen != gen ? -EBADF : 0;
     if (rc == 0 && e->backoff) rc = VOLT__FD_LINKED;
-    else if (rc == 0) e->backoff = n;
+    else if (rc == 0) e->backoff = node;
     volt__unlock(&e->lock);
     return rc;
 }
 // Behind the one that backs off, unless that has ended, or the number has changed hands.
-static int volt__fd_wait_behind(volt__fd *e, uint32_t gen, volt__node *n, volt__task *t) {
+static int volt__fd_wait_behind(volt__fd *e, uint32_t gen, volt__node *node, volt__task *t) {
     volt__lock(&e->lock);
     int rc = VOLT__FD_AGAIN;
     if (e->backoff && e->gen == gen) {
-        volt__node_bind(n, t, e);
-        volt__list_push(&e->rd, n);
+        volt__node_bind(node, t, e);
+        volt__list_push(&e->rd, node);
         rc = VOLT__FD_LINKED;
     }
     volt__unlock(&e->lock);
     return rc;
 }
-static int volt__fd_is_backing_off(volt__fd *e, const volt__node *n) {
+static int volt__fd_is_backing_off(volt__fd *e, const volt__node *node) {
     volt__lock(&e->lock);
-    int is_it = e->backoff == n;
+    int is_it = e->backoff == node;
     volt__unlock(&e->lock);
     return is_it;
 }
 // The entry that knows this node, or NULL: its number was closed. Nearly always that of `fd`; an
 // argument that has changed since must not leave the entry with a node that is gone.
-static volt__fd *volt__fd_of_back_off(volt__fds *f, const volt__node *n, int fd) {
-    volt__fd *e = volt__fd_get(f, fd);
-    if (e && volt__fd_is_backing_off(e, n)) return e;
+static volt__fd *volt__fd_find_back_off(volt__fds *f, const volt__node *node, int fd) {
+    volt__fd *e = volt__fd_lookup(f, fd);
+    if (e && volt__fd_is_backing_off(e, node)) return e;
     for (uint32_t i = 0; i < VOLT__FD_ROOT * VOLT__FD_DIR; i++) {
         volt__fd_dir *dir = volt__load_acq(&f->dir[i / VOLT__FD_DIR]); // [F1] with make_page
         volt__fd *page = dir ? volt__load_acq(&dir->page[i % VOLT__FD_DIR]) : NULL; // [F1]
         for (uint32_t j = 0; page && j < VOLT__FD_PAGE; j++)
-            if (volt__fd_is_backing_off(&page[j], n)) return &page[j];
+            if (volt__fd_is_backing_off(&page[j], node)) return &page[j];
     }
     return NULL;
 }
 // 1: the descriptor is still the one; *gen: its generation.
-static int volt__fd_end_back_off(volt__fd *e, const volt__node *n, uint32_t *gen, volt__chain *c) {
+static int volt__fd_end_back_off(volt__fd *e, const volt__node *node, uint32_t *gen,
+                                 volt__chain *c) {
     volt__lock(&e->lock);
-    int is_it = e->backoff == n;
+    int is_it = e->backoff == node;
     if (is_it) {
         e->backoff = NULL;
         volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
@@ -4815,13 +4902,13 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     volt__store_rlx(&e->gen, e->gen + 1);
     volt__store_rel(&e->seq, e->seq + 1); // [F3] with operation
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ONESHOT)
-        VOLT_SYS(epoll_ctl, f->epfd[e->home], EPOLL_CTL_DEL, fd, &ev);
+        VOLT_SYS(epoll_ctl, f->epfd[e->reactor], EPOLL_CTL_DEL, fd, &ev);
     volt__fd_set_mode(e, VOLT__MODE_NONE);
     volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, 0)); // rlx: under lock
     volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, 0)); // rlx: under lock
     e->sticky = 0;
-    if (e->own > 0) VOLT_SYS(close, e->own);
-    e->own = 0;
+    if (e->reopened_fd > 0) VOLT_SYS(close, e->reopened_fd);
+    e->reopened_fd = 0;
     e->mapped_len = 0;
     volt__fd_set_backoff(e, 0);
     volt__fd_break_back_off(e, c);
@@ -4829,7 +4916,7 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
     VOLT_ASSERT(!e->rd && !e->wr);
     if (is_close) {
-        volt__sub_acq_rel(&e->use, VOLT__FD_IS_CLOSING + VOLT__FD_USER); // [F2] with enter
+        volt__sub_acq_rel(&e->pins, VOLT__FD_IS_CLOSING + VOLT__FD_PIN); // [F2] with pin
         VOLT_SYS(close, fd); // never retried: after EINTR the descriptor is gone
     }
     volt__unlock(&e->lock);
@@ -4851,7 +4938,7 @@ static int volt__fd_is_alias(const struct stat *st) {
 static int volt__is_disk(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode); }
 // Under lock, what is no socket: left blocking it would hold up its worker. Files on a disk do not
 // know the difference. Flags, or -errno.
-static int volt__fd_unblock(volt__fd *e, int fd, int mode) {
+static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
     struct stat st;
     if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
     if (volt__is_disk(st.st_mode)) return VOLT__FD_DISK;
@@ -4859,10 +4946,10 @@ static int volt__fd_unblock(volt__fd *e, int fd, int mode) {
         if (mode & O_NONBLOCK) return 0;
         return VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0 ? -errno : 0;
     }
-    int own = volt__fd_is_alias(&st) ? -1 : volt__sys_open_own(fd, mode);
-    if (own < 0) return VOLT__FD_GUARDED; // no /proc, or a terminal of another user
-    e->own = own;
-    return VOLT__FD_OWN;
+    int reopened_fd = volt__fd_is_alias(&st) ? -1 : volt__sys_reopen(fd, mode);
+    if (reopened_fd < 0) return VOLT__FD_TOGGLED; // no /proc, or a terminal of another user
+    e->reopened_fd = reopened_fd;
+    return VOLT__FD_REOPENED;
 }
 // Sockets are told with each call not to wait; only accept has no such flag.
 static int volt__fd_probe_socket(int fd, int mode, int is_accept) {
@@ -4889,20 +4976,20 @@ static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
     else if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
         rc = volt__fd_probe_socket(fd, mode, is_accept);
     else if (is_accept && errno == ENOTSOCK) rc = -ENOTSOCK; // whose mode is not to be changed
-    else rc = e->own > 0 ? 0 : volt__fd_unblock(e, fd, mode);
+    else rc = e->reopened_fd > 0 ? 0 : volt__fd_make_nonblocking(e, fd, mode);
     if (rc >= 0) rc |= VOLT__FD_PROBED | (is_accept ? VOLT__FD_NONBLOCK : 0);
-    if (rc >= 0 && e->own > 0) rc |= VOLT__FD_OWN; // another task was faster
+    if (rc >= 0 && e->reopened_fd > 0) rc |= VOLT__FD_REOPENED; // another task was faster
     // rlx: under lock. Not of a file that was given back meanwhile: the next one is asked itself
     if (e->gen == gen) volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, rc < 0 ? 0 : rc));
     volt__unlock(&e->lock);
     return rc;
 }
 
-static void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
-    int fd = VOLT__CAST(int, token & 0xffffffffu);
-    volt__fd *e = volt__fd_known(f, fd);
+static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, volt__chain *c) {
+    int fd = VOLT__CAST(int, epoll_data & 0xffffffffu);
+    volt__fd *e = volt__fd_lookup_existing(f, fd);
     volt__lock(&e->lock);
-    if (e->gen == VOLT__CAST(uint32_t, token >> 32) && e->mode != VOLT__MODE_NONE) {
+    if (e->gen == VOLT__CAST(uint32_t, epoll_data >> 32) && e->mode != VOLT__MODE_NONE) {
         uint32_t hang = events & VOLT__CAST(uint32_t, EPOLLHUP | EPOLLERR);
         int rd = hang || (events & VOLT__CAST(uint32_t, EPOLLIN | EPOLLPRI | EPOLLRDHUP));
         int wr = hang || (events & EPOLLOUT);
@@ -4936,8 +5023,9 @@ static inline void volt__fds_attach(volt__fds *f, uint32_t reactor, int epfd) {
     (void)f, (void)reactor, (void)epfd;
 }
 static inline void volt__fds_destroy(volt__fds *f, uint32_t n_workers) { (void)f, (void)n_workers; }
-static inline void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events, volt__chain *c) {
-    (void)f, (void)token, (void)events, (void)c;
+static inline void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events,
+                                  volt__chain *c) {
+    (void)f, (void)epoll_data, (void)events, (void)c;
 }
 #endif
 
@@ -4946,26 +5034,26 @@ static inline void volt__fd_event(volt__fds *f, uint64_t token, uint32_t events,
 //==================================================================================================
 typedef struct volt__reactor {
     int epfd, evfd;
-    int timer_fd;    // of a guest: its timers, for who waits on epfd; else -1
-    volt_time alarm; // what it is set to
+    int timer_fd;           // of a guest: its timers, for who waits on epfd; else -1
+    volt_time timer_set_to; // what it is set to
     uint32_t index;
 } volt__reactor;
 // What one look at a reactor brought.
-typedef struct volt__polled {
+typedef struct volt__reactor_events {
     volt__chain chain; // tasks to enqueue
     uint32_t n_events;
-    uint32_t is_poked;   // its eventfd was set
-    uint32_t is_watch;   // the watch expired, or may have behind a full batch
-} volt__polled;
-#define VOLT__TOKEN_EVENTFD UINT64_MAX
-#define VOLT__TOKEN_WATCH (UINT64_MAX - 1)
-#define VOLT__TOKEN_TIMER (UINT64_MAX - 2)
+    uint32_t was_unparked;     // its eventfd was set
+    uint32_t watchdog_expired; // the watchdog expired, or may have behind a full batch
+} volt__reactor_events;
+#define VOLT__EPOLL_EVENTFD UINT64_MAX
+#define VOLT__EPOLL_WATCHDOG (UINT64_MAX - 1)
+#define VOLT__EPOLL_TIMER (UINT64_MAX - 2)
 
-static int volt__reactor_add(volt__reactor *r, int fd, uint32_t events, uint64_t token) {
+static int volt__reactor_add(volt__reactor *r, int fd, uint32_t events, uint64_t epoll_data) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
     ev.events = events;
-    ev.data.u64 = token;
+    ev.data.u64 = epoll_data;
     return VOLT_SYS(epoll_ctl, r->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 static void volt__reactor_deinit(volt__reactor *r) {
@@ -4980,8 +5068,9 @@ static int volt__reactor_test(const volt__reactor *r) {
     int rc = VOLT_EPOLL_WAIT(r->epfd, &ev, 1, 0);
     return rc < 0 && rc != -EINTR ? rc : 0;
 }
-// The watch timer sits in every epoll, exclusive: one expiry wakes one sleeper (before 4.5: all).
-static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
+// The watchdog timer sits in every epoll, exclusive: one expiry wakes one sleeper (before 4.5:
+// all).
+static int volt__reactor_init(volt__reactor *r, uint32_t index, int watchdog_fd) {
     int rc = 0;
     r->index = index;
     r->timer_fd = -1;
@@ -4990,11 +5079,12 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watch_fd) {
     if (r->evfd < 0) rc = r->evfd;
     // Level-triggered and read by its owner only: a poller
     // that looks after us must not swallow the wake-up.
-    if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__TOKEN_EVENTFD);
-    if (rc == 0 && watch_fd >= 0) {
-        rc = volt__reactor_add(r, watch_fd, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE, VOLT__TOKEN_WATCH);
-        if (volt__sys_is_lacking(-rc))
-            rc = volt__reactor_add(r, watch_fd, EPOLLIN | EPOLLET, VOLT__TOKEN_WATCH);
+    if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__EPOLL_EVENTFD);
+    if (rc == 0 && watchdog_fd >= 0) {
+        rc = volt__reactor_add(r, watchdog_fd, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE,
+                               VOLT__EPOLL_WATCHDOG);
+        if (volt__sys_is_unsupported(-rc))
+            rc = volt__reactor_add(r, watchdog_fd, EPOLLIN | EPOLLET, VOLT__EPOLL_WATCHDOG);
     }
     if (rc == 0) rc = volt__reactor_test(r);
     if (rc < 0) volt__reactor_deinit(r);
@@ -5021,13 +5111,13 @@ static int volt__reactor_init_guest(volt__reactor *r) {
     int fd = volt__timer_fd_open();
     if (fd < 0) return fd;
     r->timer_fd = fd;
-    r->alarm = VOLT_NEVER;
-    return volt__reactor_add(r, fd, EPOLLIN, VOLT__TOKEN_TIMER);
+    r->timer_set_to = VOLT_NEVER;
+    return volt__reactor_add(r, fd, EPOLLIN, VOLT__EPOLL_TIMER);
 }
 // Unread it stays readable, so once set it need not be set to the same time again.
-static void volt__reactor_alarm(volt__reactor *r, volt_time at, int64_t left) {
-    if (at == r->alarm) return;
-    r->alarm = at;
+static void volt__reactor_set_timer(volt__reactor *r, volt_time at, int64_t left) {
+    if (at == r->timer_set_to) return;
+    r->timer_set_to = at;
     volt__timer_fd_set(r->timer_fd, left);
 }
 static void volt__reactor_unpark(volt__reactor *r) {
@@ -5042,28 +5132,28 @@ static void volt__reactor_acknowledge(volt__reactor *r) {
 // Waits at most `timeout` ns (< 0: for ever) and collects
 // at most `room` events. Any poller, not only the owner.
 static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, int64_t timeout,
-                               volt__polled *out) {
+                               volt__reactor_events *out) {
     struct epoll_event ev[VOLT_EVENTS];
     int max = VOLT__CAST(int, volt__min32(room ? room : 1, VOLT_EVENTS));
     memset(out, 0, sizeof *out);
     int n = VOLT_EPOLL_WAIT(r->epfd, ev, max, timeout);
     VOLT_ASSERT(n <= max);
-    if (n == max) out->is_watch = 1;
+    if (n == max) out->watchdog_expired = 1;
     for (int i = 0; i < n; i++) {
-        uint64_t token = ev[i].data.u64;
-        if (token == VOLT__TOKEN_EVENTFD) {
-            out->is_poked = 1;
-        } else if (token == VOLT__TOKEN_WATCH) {
-            out->is_watch = 1;
-        } else if (token != VOLT__TOKEN_TIMER) { // which only ends the wait
+        uint64_t epoll_data = ev[i].data.u64;
+        if (epoll_data == VOLT__EPOLL_EVENTFD) {
+            out->was_unparked = 1;
+        } else if (epoll_data == VOLT__EPOLL_WATCHDOG) {
+            out->watchdog_expired = 1;
+        } else if (epoll_data != VOLT__EPOLL_TIMER) { // which only ends the wait
             out->n_events++;
-            volt__fd_event(f, token, ev[i].events, &out->chain);
+            volt__fd_event(f, epoll_data, ev[i].events, &out->chain);
         }
     }
 }
 
 //==================================================================================================
-// >>idle  who sleeps, who searches, the watch over stuck workers
+// >>idle  who sleeps, who searches, the watchdog over stuck workers
 //==================================================================================================
 // Two words decide who is woken: `searching`, the number of workers
 // looking for work, and a bit per sleeping worker. A sleeper waits
@@ -5088,107 +5178,109 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 //   awake      look    searching  owner, whatever the number   takes what a stuck one has
 //   either     enter   parked     owner [I2]                   fence; the last searcher scans
 //   parked     claim   searching  pusher, at searching 0 [I4]  writes to its eventfd
-//   parked     exit    awake      owner: event, timer, watch   (bit gone: claimed, so searching)
+//   parked     exit    awake      owner: event, timer, watchdog (bit gone: claimed, so searching)
 //   parked     return  searching  owner: work found, or over   (bit gone: the claimer counted it)
 //   searching  leave   awake      owner: has a task [I5]       the last one looks again, notifies
 #define VOLT__IDLE_BITS VOLT__CAST(uint32_t, sizeof(uintptr_t) * 8)
 #define VOLT__IDLE_WORDS ((VOLT_MAX_WORKERS + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS)
 typedef struct volt__idle {
-    VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t searching; // any, rmw [I2]
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t searching; // any, rmw [I2]
     // any, rmw [I2]
     uintptr_t parked[(VOLT_MAX_WORKERS + sizeof(uintptr_t) * 8 - 1) / (sizeof(uintptr_t) * 8)];
     uint32_t n_words; // once: words in use
 } volt__idle;
 
-static void volt__idle_init(volt__idle *s, uint32_t n_workers) {
+static void volt__idle_init(volt__idle *idle, uint32_t n_workers) {
     VOLT_ASSERT(n_workers > 0 && n_workers <= VOLT_MAX_WORKERS);
-    memset(s, 0, sizeof *s);
-    s->n_words = (n_workers + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS;
+    memset(idle, 0, sizeof *idle);
+    idle->n_words = (n_workers + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS;
 }
 static inline uintptr_t volt__idle_bit(uint32_t worker) {
     return VOLT__CAST(uintptr_t, 1) << worker % VOLT__IDLE_BITS;
 }
-static inline int volt__idle_is_parked(const volt__idle *s, uint32_t worker) {
+static inline int volt__idle_is_parked(const volt__idle *idle, uint32_t worker) {
     // rlx: hint
-    return (volt__load_rlx(&s->parked[worker / VOLT__IDLE_BITS]) & volt__idle_bit(worker)) != 0;
+    return (volt__load_rlx(&idle->parked[worker / VOLT__IDLE_BITS]) & volt__idle_bit(worker)) != 0;
 }
-static inline int volt__idle_is_anyone_parked(const volt__idle *s) {
+static inline int volt__idle_has_parked(const volt__idle *idle) {
     uintptr_t any = 0;
     // rlx: ordered by [I1]
-    for (uint32_t i = 0; i < s->n_words; i++) any |= volt__load_rlx(&s->parked[i]);
+    for (uint32_t i = 0; i < idle->n_words; i++) any |= volt__load_rlx(&idle->parked[i]);
     return any != 0;
 }
 // How many sleep besides this one.
-static uint32_t volt__idle_count_others(const volt__idle *s, uint32_t worker) {
+static uint32_t volt__idle_count_others(const volt__idle *idle, uint32_t worker) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_words; i++) {
-        uintptr_t bits = volt__load_rlx(&s->parked[i]); // rlx: ordered by [W1]
+    for (uint32_t i = 0; i < idle->n_words; i++) {
+        uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: ordered by [W1]
         if (i == worker / VOLT__IDLE_BITS) bits &= ~volt__idle_bit(worker);
         n += VOLT__CAST(uint32_t, __builtin_popcountl(bits));
     }
     return n;
 }
 // I1. At most half of the workers search. 1: counted.
-static int volt__idle_search(volt__idle *s, uint32_t n_started) {
-    uint32_t n = volt__load_rlx(&s->searching); // rlx: hint, re-checked by the cas
-    return 2 * n < n_started && volt__cas_acq_rel(&s->searching, &n, n + 1); // [I2] with leave
+static int volt__idle_begin_search(volt__idle *idle, uint32_t n_started) {
+    uint32_t n = volt__load_rlx(&idle->searching); // rlx: hint, re-checked by the cas
+    // [I2] with end_search
+    return 2 * n < n_started && volt__cas_acq_rel(&idle->searching, &n, n + 1);
 }
 // Counted whatever the limit: who looks after stuck workers must be able to take from them.
-static void volt__idle_search_always(volt__idle *s) {
-    volt__add_acq_rel(&s->searching, 1); // [I2] with leave
+static void volt__idle_begin_search_always(volt__idle *idle) {
+    volt__add_acq_rel(&idle->searching, 1); // [I2] with end_search
 }
 // I2, first half: from here on a pusher may claim us. Returns how many still search.
-static uint32_t volt__idle_enter(volt__idle *s, uint32_t worker, int is_counted) {
+static uint32_t volt__idle_park(volt__idle *idle, uint32_t worker, int is_searching) {
     uint32_t left;
     uintptr_t bit = volt__idle_bit(worker);
-    uintptr_t old = volt__or_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], bit); // [I2] with claim
+    // [I2] with claim
+    uintptr_t old = volt__or_acq_rel(&idle->parked[worker / VOLT__IDLE_BITS], bit);
     VOLT_ASSERT(!(old & bit));
     (void)old;
-    if (is_counted) {
-        left = volt__sub_acq_rel(&s->searching, 1) - 1; // [I2] with claim
+    if (is_searching) {
+        left = volt__sub_acq_rel(&idle->searching, 1) - 1; // [I2] with claim
         VOLT_ASSERT(left < VOLT_MAX_WORKERS);
-        volt__fence_sc(&s->searching);                  // [I1] with claim
+        volt__fence_sc(&idle->searching);               // [I1] with claim
     } else {
-        volt__fence_sc(&s->searching);        // [I1] with claim
-        left = volt__load_rlx(&s->searching); // rlx: ordered by [I1]
+        volt__fence_sc(&idle->searching);        // [I1] with claim
+        left = volt__load_rlx(&idle->searching); // rlx: ordered by [I1]
     }
     return left;
 }
 // I3. 1: somebody claimed us and has counted us as searching.
-static int volt__idle_exit(volt__idle *s, uint32_t worker) {
+static int volt__idle_unpark(volt__idle *idle, uint32_t worker) {
     uintptr_t bit = volt__idle_bit(worker);
     // [I2] with claim
-    return !(volt__and_acq_rel(&s->parked[worker / VOLT__IDLE_BITS], ~bit) & bit);
+    return !(volt__and_acq_rel(&idle->parked[worker / VOLT__IDLE_BITS], ~bit) & bit);
 }
 // I2, second half: the scan found something. Counted
 // from here on, by us or by who claimed us meanwhile.
-static void volt__idle_return(volt__idle *s, uint32_t worker) {
-    if (!volt__idle_exit(s, worker)) volt__idle_search_always(s);
+static void volt__idle_unpark_searching(volt__idle *idle, uint32_t worker) {
+    if (!volt__idle_unpark(idle, worker)) volt__idle_begin_search_always(idle);
 }
 // A worker that sleeps, the first from `from` on, round and round; -1: nobody does.
-static int volt__idle_find(const volt__idle *s, uint32_t from) {
-    VOLT_ASSERT(from / VOLT__IDLE_BITS < s->n_words);
-    for (uint32_t k = 0; k <= s->n_words; k++) {
-        uint32_t i = (from / VOLT__IDLE_BITS + k) % s->n_words;
-        uintptr_t bits = volt__load_rlx(&s->parked[i]); // rlx: hint
+static int volt__idle_find(const volt__idle *idle, uint32_t from) {
+    VOLT_ASSERT(from / VOLT__IDLE_BITS < idle->n_words);
+    for (uint32_t k = 0; k <= idle->n_words; k++) {
+        uint32_t i = (from / VOLT__IDLE_BITS + k) % idle->n_words;
+        uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: hint
         if (k == 0) bits &= UINTPTR_MAX << from % VOLT__IDLE_BITS;
         if (bits) return VOLT__CAST(int, i * VOLT__IDLE_BITS) + __builtin_ctzl(bits);
     }
     return -1;
 }
-#define VOLT__ANYONE (-1)
+#define VOLT__ANY_WORKER (-1)
 // `first`, if it sleeps, or else from the top: worker 0 may be a guest, whose thread has other
 // things to do as well.
-static int volt__idle_claim_bit(volt__idle *s, int first) {
-    if (first >= 0 && volt__idle_is_parked(s, VOLT__CAST(uint32_t, first)) &&
-        !volt__idle_exit(s, VOLT__CAST(uint32_t, first)))
+static int volt__idle_claim_bit(volt__idle *idle, int first) {
+    if (first >= 0 && volt__idle_is_parked(idle, VOLT__CAST(uint32_t, first)) &&
+        !volt__idle_unpark(idle, VOLT__CAST(uint32_t, first)))
         return first;
-    for (uint32_t i = s->n_words; i-- > 0;) {
-        uintptr_t bits = volt__load_rlx(&s->parked[i]); // rlx: hint, re-checked by the rmw
+    for (uint32_t i = idle->n_words; i-- > 0;) {
+        uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: hint, re-checked by the rmw
         while (bits) {
             int top = volt__highest_bit(bits);
             uintptr_t bit = VOLT__CAST(uintptr_t, 1) << top;
-            uintptr_t old = volt__and_acq_rel(&s->parked[i], ~bit); // [I2] with enter
+            uintptr_t old = volt__and_acq_rel(&idle->parked[i], ~bit); // [I2] with park
             if (old & bit) return VOLT__CAST(int, i * VOLT__IDLE_BITS) + top;
             bits = old;
         }
@@ -5197,35 +5289,35 @@ static int volt__idle_claim_bit(volt__idle *s, int first) {
 }
 // I4, after publishing work. The worker to unpark, or -1: nobody needs to be woken. A claim that
 // finds no sleeper takes its count back and tries again: while it was counted others relied on it.
-static int volt__idle_claim(volt__idle *s, int first) {
-    volt__fence_sc(&s->searching); // [I1] with enter
+static int volt__idle_claim(volt__idle *idle, int first) {
+    volt__fence_sc(&idle->searching); // [I1] with park
     for (;;) {
-        if (volt__load_rlx(&s->searching) != 0) return -1; // rlx: ordered by [I1]
-        if (!volt__idle_is_anyone_parked(s)) return -1;
+        if (volt__load_rlx(&idle->searching) != 0) return -1; // rlx: ordered by [I1]
+        if (!volt__idle_has_parked(idle)) return -1;
         uint32_t none = 0;
-        if (!volt__cas_acq_rel(&s->searching, &none, 1)) return -1; // [I2] with enter
-        int worker = volt__idle_claim_bit(s, first);
+        if (!volt__cas_acq_rel(&idle->searching, &none, 1)) return -1; // [I2] with park
+        int worker = volt__idle_claim_bit(idle, first);
         VOLT_ASSERT(worker < VOLT__CAST(int, VOLT_MAX_WORKERS));
         if (worker >= 0) return worker;
-        volt__sub_acq_rel(&s->searching, 1); // [I2] with enter
-        volt__fence_sc(&s->searching);       // [I1] with enter
+        volt__sub_acq_rel(&idle->searching, 1); // [I2] with park
+        volt__fence_sc(&idle->searching);       // [I1] with park
     }
 }
 // I5. A counted worker has found work. 1: it was the last
 // one and must look once more whether there is more.
-static int volt__idle_leave(volt__idle *s) {
-    uint32_t old = volt__sub_acq_rel(&s->searching, 1); // [I2] with claim
+static int volt__idle_end_search(volt__idle *idle) {
+    uint32_t old = volt__sub_acq_rel(&idle->searching, 1); // [I2] with claim
     VOLT_ASSERT(old > 0 && old <= VOLT_MAX_WORKERS);
     if (old != 1) return 0;
-    volt__fence_sc(&s->searching);                          // [I1] with claim
+    volt__fence_sc(&idle->searching);                       // [I1] with claim
     return 1;
 }
 
-// ---- the watch: a one-shot timer per runtime, armed while somebody is awake
+// ---- the watchdog: a one-shot timer per runtime, armed while somebody is awake
 //   W1  who leaves the parked set arms it before the first poll, if it is not armed
 //   W2  who receives the expiry looks at all workers that are awake: one that did no maintenance
 //       since the last look is stuck
-//   W3  its events, timers and tasks move to the looker
+//   W3  its events, timers and tasks move to the scanning worker
 //   W4  whoever looked arms it again while anybody is awake; nobody ever disarms it
 //
 //   from   event   to     done by                                     and then
@@ -5233,33 +5325,33 @@ static int volt__idle_leave(volt__idle *s) {
 //   armed  expiry  armed  the kernel                                  one sleeper wakes
 //   armed  take    off    who got it, or had a full batch: cas        looks [W2], claims anew [W4]
 // Claim and claim, take and take: the cas picks one. Claim and take: it is armed, or the taker sees
-// the claimer awake, by the fences. Look and look, when a looker is held up for a period: `seen`
-// may go back, and a stuck worker is found one period later.
-typedef struct volt__watch {
+// the claimer awake, by the fences. Scan and scan, when one is held up for a period:
+// `event_polls_seen` may go back, and a stuck worker is found one period later.
+typedef struct volt__watchdog {
     uint32_t is_armed; // any, rmw [W2]
-    int fd;            // once; -1: no watch
+    int fd;            // once; -1: no watchdog
     int64_t period;    // once: ns
-} volt__watch;
+} volt__watchdog;
 
-static int volt__watch_init(volt__watch *w, uint32_t period_us) {
-    w->is_armed = 0;
-    w->period = VOLT__CAST(int64_t, period_us) * 1000;
-    w->fd = volt__timer_fd_open();
-    return w->fd < 0 ? w->fd : 0;
+static int volt__watchdog_init(volt__watchdog *watchdog, uint32_t period_us) {
+    watchdog->is_armed = 0;
+    watchdog->period = VOLT__CAST(int64_t, period_us) * 1000;
+    watchdog->fd = volt__timer_fd_open();
+    return watchdog->fd < 0 ? watchdog->fd : 0;
 }
 // W1. 1: the caller starts the timer. The fence orders "I am awake" before "is it armed": either we
 // arm it, or the one who has just taken it sees us awake.
-static int volt__watch_claim(volt__watch *w) {
+static int volt__watchdog_claim(volt__watchdog *watchdog) {
     uint32_t off = 0;
-    volt__fence_sc(&w->is_armed);                         // [W1] with take
-    if (volt__load_rlx(&w->is_armed) != 0) return 0;      // rlx: ordered by [W1]
-    return volt__cas_acq_rel(&w->is_armed, &off, 1);      // [W2] with take
+    volt__fence_sc(&watchdog->is_armed);                    // [W1] with take
+    if (volt__load_rlx(&watchdog->is_armed) != 0) return 0; // rlx: ordered by [W1]
+    return volt__cas_acq_rel(&watchdog->is_armed, &off, 1); // [W2] with take
 }
 // W2. 1: the expiry is the caller's: it looks, and arms again as long as somebody is awake.
-static int volt__watch_take(volt__watch *w) {
+static int volt__watchdog_take(volt__watchdog *watchdog) {
     uint32_t on = 1;
-    if (!volt__cas_acq_rel(&w->is_armed, &on, 0)) return 0; // [W2] with claim
-    volt__fence_sc(&w->is_armed);                           // [W1] with claim
+    if (!volt__cas_acq_rel(&watchdog->is_armed, &on, 0)) return 0; // [W2] with claim
+    volt__fence_sc(&watchdog->is_armed);                           // [W1] with claim
     return 1;
 }
 
@@ -5270,14 +5362,14 @@ static int volt__watch_take(volt__watch *w) {
 // had nothing to do for VOLT_POOL_IDLE_NS ends. Lanes keep jobs of one kind from using up all
 // threads: each runs at most `limit` at once. Under the pool's lock:
 //   job     event   to      done by                              and then
-//   -       submit  given   any thread: one is idle, or starts   wakes it
+//   -       submit  assigned any thread: one is idle, or starts   wakes it
 //   -       submit  queued  any thread: the lane is full         -
-//   queued  take    begun   a thread that has ended another one  runs it
-//   given   take    begun   its thread                           runs it
-//   queued, given   cancel  -   who has submitted it             (its thread finds nothing)
+//   queued  take    started a thread that has ended another one  runs it
+//   assigned take   started its thread                           runs it
+//   queued, assigned cancel -  who has submitted it             (its thread finds nothing)
 #ifndef VOLT_SINGLE_THREAD
-enum { VOLT__LANE_WORK, VOLT__LANE_NAMES, VOLT__LANE_CARRY, VOLT__LANES };
-enum { VOLT__JOB_NONE, VOLT__JOB_QUEUED, VOLT__JOB_GIVEN, VOLT__JOB_BEGUN };
+enum { VOLT__LANE_WORK, VOLT__LANE_NAMES, VOLT__LANE_HANDOFF, VOLT__LANES };
+enum { VOLT__JOB_NONE, VOLT__JOB_QUEUED, VOLT__JOB_ASSIGNED, VOLT__JOB_STARTED };
 typedef struct volt__lane {
     volt_job *head, *tail;
     uint32_t n_running, limit; // running: given to a thread, which may not have begun
@@ -5292,7 +5384,7 @@ typedef struct volt__pool_thread {
     pthread_t thread;
 } volt__pool_thread;
 struct volt__pool {
-    VOLT__ALIGN(VOLT__LINE) uint32_t lock;
+    VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
     uint32_t n_threads;             // futex word; W under lock, R any [H2]
     uint32_t n_idle, is_closing;    // under lock
     // once used, what ends it: programs that never use it do without. Under lock; and by the thread
@@ -5301,7 +5393,7 @@ struct volt__pool {
     uint32_t close_lock;            // who closes: one after the other
     uint32_t is_closed;             // W under close_lock, R any [H2]: all threads are joined
     volt__pool_thread *idle;        // under lock: the most recent one first
-    volt__pool_thread *ended;       // under lock: the last one, to be joined
+    volt__pool_thread *exited;      // under lock: the last one, to be joined
     volt__lane lane[VOLT__LANES];   // under lock
     uint64_t n_queued, n_jobs;      // under lock: now; since the start
     volt_allocator alloc;           // once
@@ -5328,9 +5420,9 @@ static int volt__thread_create(pthread_t *thread, size_t stack_size, void *(*fn)
 static void volt__pool_init(volt__pool *p, const volt_config *c) { // zeroed before
     p->alloc = c->alloc;
     p->stack_size = c->stack_size;
-    p->lane[VOLT__LANE_WORK].limit = c->blocking;
+    p->lane[VOLT__LANE_WORK].limit = c->max_blocking_threads;
     p->lane[VOLT__LANE_NAMES].limit = VOLT_POOL_NAMES;
-    p->lane[VOLT__LANE_CARRY].limit = UINT32_MAX;
+    p->lane[VOLT__LANE_HANDOFF].limit = UINT32_MAX;
 }
 static void volt__lane_push(volt__lane *l, volt_job *job) {
     job->next_ = NULL;
@@ -5350,10 +5442,10 @@ static void volt__pool_enqueue(volt__pool *p, volt_job *job) {
     volt__lane_push(&p->lane[job->lane_], job);
     p->n_queued++;
 }
-static void volt__pool_give(volt__pool *p, volt__pool_thread *t, volt_job *job) {
+static void volt__pool_assign(volt__pool *p, volt__pool_thread *t, volt_job *job) {
     VOLT_ASSERT(!t->job);
     p->lane[job->lane_].n_running++;
-    job->state_ = VOLT__JOB_GIVEN;
+    job->state_ = VOLT__JOB_ASSIGNED;
     job->thread_ = t;
     t->job = job;
 }
@@ -5366,7 +5458,7 @@ static volt__pool_thread *volt__pool_pop_idle(volt__pool *p) {
     volt__store_rel(&t->parker.is_set, 1); // [P1] who calls wakes it, without the lock
     return t;
 }
-static void volt__pool_unlist_idle(volt__pool *p, volt__pool_thread *t) {
+static void volt__pool_remove_idle(volt__pool *p, volt__pool_thread *t) {
     volt__pool_thread **at = &p->idle;
     while (*at != t) at = &(*at)->next;
     *at = t->next;
@@ -5374,17 +5466,17 @@ static void volt__pool_unlist_idle(volt__pool *p, volt__pool_thread *t) {
     t->is_idle = 0;
 }
 // Waits for a thread that has ended, or is just doing so.
-static void volt__pool_bury(volt__pool *p, volt__pool_thread *or_null) {
-    if (!or_null) return;
-    VOLT_THREAD_JOIN(or_null->thread);
-    p->alloc.free(p->alloc.user, or_null, sizeof *or_null);
+static void volt__pool_join_thread(volt__pool *p, volt__pool_thread *thread_or_null) {
+    if (!thread_or_null) return;
+    VOLT_THREAD_JOIN(thread_or_null->thread);
+    p->alloc.free(p->alloc.user, thread_or_null, sizeof *thread_or_null);
 }
-static void volt__pool_reap(volt__pool *p) {
+static void volt__pool_join_exited(volt__pool *p) {
     volt__lock(&p->lock);
-    volt__pool_thread *t = p->ended;
-    p->ended = NULL;
+    volt__pool_thread *t = p->exited;
+    p->exited = NULL;
     volt__unlock(&p->lock);
-    volt__pool_bury(p, t);
+    volt__pool_join_thread(p, t);
 }
 
 // ---- what a thread of the pool does
@@ -5394,7 +5486,7 @@ typedef struct volt__work {
     void *arg;
     uint32_t lane;
 } volt__work;
-static volt_job *volt__pool_next(volt__pool *p, volt__pool_thread *t) {
+static volt_job *volt__pool_next_job(volt__pool *p, volt__pool_thread *t) {
     if (t->job) return t->job;
     for (int i = 0; i < VOLT__LANES; i++) {
         volt__lane *l = &p->lane[i];
@@ -5402,17 +5494,17 @@ static volt_job *volt__pool_next(volt__pool *p, volt__pool_thread *t) {
         if (!job || l->n_running >= l->limit) continue;
         volt__lane_remove(l, job);
         p->n_queued--;
-        volt__pool_give(p, t, job);
+        volt__pool_assign(p, t, job);
         return job;
     }
     return NULL;
 }
 // Under lock. What is needed of the job is copied: it may be its submitter's stack, and gone.
-static int volt__pool_take(volt__pool *p, volt__pool_thread *t, volt__work *work) {
-    volt_job *job = volt__pool_next(p, t);
+static int volt__pool_begin_job(volt__pool *p, volt__pool_thread *t, volt__work *work) {
+    volt_job *job = volt__pool_next_job(p, t);
     if (!job) return 0;
     t->job = NULL;
-    job->state_ = VOLT__JOB_BEGUN;
+    job->state_ = VOLT__JOB_STARTED;
     p->n_jobs++;
     work->run = job->run_;
     work->arg = job->arg_;
@@ -5420,7 +5512,7 @@ static int volt__pool_take(volt__pool *p, volt__pool_thread *t, volt__work *work
     return 1;
 }
 // Under lock, which it lets go of meanwhile. 1: it was long enough, or the pool is being closed.
-static int volt__pool_rest(volt__pool *p, volt__pool_thread *t) {
+static int volt__pool_wait_for_job(volt__pool *p, volt__pool_thread *t) {
     if (p->is_closing) return 1;
     t->next = p->idle;
     p->idle = t;
@@ -5431,7 +5523,7 @@ static int volt__pool_rest(volt__pool *p, volt__pool_thread *t) {
     int rc = volt__parker_wait(&t->parker, volt__deadline(VOLT_POOL_IDLE_NS));
     volt__lock(&p->lock);
     if (!t->is_idle) return 0; // was given a job, which may have been taken back
-    volt__pool_unlist_idle(p, t);
+    volt__pool_remove_idle(p, t);
     return rc < 0;
 }
 static void *volt__pool_main(void *arg) {
@@ -5441,36 +5533,36 @@ static void *volt__pool_main(void *arg) {
     volt__sys_name_thread("volt-pool");
     volt__lock(&p->lock);
     do {
-        while (volt__pool_take(p, t, &work)) {
+        while (volt__pool_begin_job(p, t, &work)) {
             volt__unlock(&p->lock);
             work.run(work.arg);
             volt__lock(&p->lock);
             p->lane[work.lane].n_running--;
         }
-    } while (!volt__pool_rest(p, t));
-    volt__pool_thread *before = p->ended;
-    p->ended = t;
+    } while (!volt__pool_wait_for_job(p, t));
+    volt__pool_thread *before = p->exited;
+    p->exited = t;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
     volt__unlock(&p->lock);
     VOLT_FUTEX_WAKE(&p->n_threads, INT_MAX); // who frees the pool joins us first
-    volt__pool_bury(p, before); // so that of all that have ended one keeps its stack
+    volt__pool_join_thread(p, before); // so that of all that have ended one keeps its stack
     return NULL;
 }
 
 // ---- what the others do
 
 // All that is queued in a lane; as a list.
-static volt_job *volt__pool_lose(volt__pool *p, volt__lane *l) {
+static volt_job *volt__pool_take_queued(volt__pool *p, volt__lane *l) {
     volt_job *all = l->head;
     for (volt_job *job = all; job; job = job->next_) {
-        job->state_ = VOLT__JOB_BEGUN; // not to be taken back any more
+        job->state_ = VOLT__JOB_STARTED; // not to be taken back any more
         p->n_queued--;
     }
     l->head = l->tail = NULL;
     return all;
 }
 // Under lock. Threads that neither rest nor have a job: they are about to look for one.
-static uint32_t volt__pool_count_looking(const volt__pool *p) {
+static uint32_t volt__pool_count_seeking(const volt__pool *p) {
     uint32_t n = p->n_threads - p->n_idle;
     for (int i = 0; i < VOLT__LANES; i++) n -= p->lane[i].n_running;
     return n;
@@ -5485,11 +5577,11 @@ static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
     volt__pool_thread *idle = volt__pool_pop_idle(p);
     l->n_running--;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
-    uint32_t n_coming = l->n_running + volt__pool_count_looking(p);
-    int is_queued = job->lane_ != VOLT__LANE_CARRY && n_coming > 0;
-    if (idle) volt__pool_give(p, idle, job);
+    uint32_t n_coming = l->n_running + volt__pool_count_seeking(p);
+    int is_queued = job->lane_ != VOLT__LANE_HANDOFF && n_coming > 0;
+    if (idle) volt__pool_assign(p, idle, job);
     else if (is_queued) volt__pool_enqueue(p, job);
-    else lost = volt__pool_lose(p, l);
+    else lost = volt__pool_take_queued(p, l);
     volt__unlock(&p->lock);
     if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
     while (lost) {
@@ -5501,9 +5593,9 @@ static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
 }
 // With a job for it, counted already.
 static int volt__pool_start(volt__pool *p, volt_job *job) {
-    volt__pool_reap(p);
+    volt__pool_join_exited(p);
     volt__pool_thread *t = VOLT__CAST(
-        volt__pool_thread *, p->alloc.alloc(p->alloc.user, sizeof *t, VOLT__LINE));
+        volt__pool_thread *, p->alloc.alloc(p->alloc.user, sizeof *t, VOLT__CACHE_LINE));
     if (!t) return volt__pool_requeue(p, job, -ENOMEM);
     memset(t, 0, sizeof *t);
     t->pool = p;
@@ -5515,11 +5607,11 @@ static int volt__pool_start(volt__pool *p, volt_job *job) {
     return volt__pool_requeue(p, job, rc);
 }
 // Under lock. 1: taken back, it has not begun and will not.
-static int volt__pool_take_back(volt__pool *p, volt_job *job) {
+static int volt__pool_cancel(volt__pool *p, volt_job *job) {
     if (job->state_ == VOLT__JOB_QUEUED) {
         volt__lane_remove(&p->lane[job->lane_], job);
         p->n_queued--;
-    } else if (job->state_ == VOLT__JOB_GIVEN) {
+    } else if (job->state_ == VOLT__JOB_ASSIGNED) {
         job->thread_->job = NULL;
         p->lane[job->lane_].n_running--;
     } else {
@@ -5528,7 +5620,7 @@ static int volt__pool_take_back(volt__pool *p, volt_job *job) {
     job->state_ = VOLT__JOB_NONE;
     return 1;
 }
-static void volt__pool_send_home(volt__pool *p) {
+static void volt__pool_retire_idle(volt__pool *p) {
     volt__pool_thread *t;
     do {
         volt__lock(&p->lock);
@@ -5546,10 +5638,10 @@ static uint32_t volt__pool_count_running(volt__pool *p) {
     return n;
 }
 // By one at a time. Threads that have no job end soon, whatever the deadline.
-static uint32_t volt__pool_await(volt__pool *p, volt_time deadline) {
+static uint32_t volt__pool_wait_exited(volt__pool *p, volt_time deadline) {
     for (;;) {
         uint32_t n = volt__load_acq(&p->n_threads); // [H2] with the end of a thread
-        volt__pool_reap(p);
+        volt__pool_join_exited(p);
         if (n == 0) return 0;
         if (VOLT_FUTEX_WAIT(&p->n_threads, n, deadline) != -ETIMEDOUT) continue;
         n = volt__pool_count_running(p);
@@ -5560,9 +5652,9 @@ static uint32_t volt__pool_await(volt__pool *p, volt_time deadline) {
 // When nobody submits any more: waits until all threads have ended. The number of jobs that run.
 static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
     uint32_t n = 1;
-    volt__pool_send_home(p);
+    volt__pool_retire_idle(p);
     if (!volt__lock_until(&p->close_lock, deadline)) return n;
-    n = volt__pool_await(p, deadline);
+    n = volt__pool_wait_exited(p, deadline);
     if (n == 0) volt__store_rel(&p->is_closed, 1); // [H2] with destroy
     volt__unlock(&p->close_lock);
     return n;
@@ -5578,10 +5670,10 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
     if (!has_room) {
         volt__pool_enqueue(p, job);
     } else if ((idle = volt__pool_pop_idle(p)) != NULL) {
-        volt__pool_give(p, idle, job);
+        volt__pool_assign(p, idle, job);
     } else {
         l->n_running++;
-        job->state_ = VOLT__JOB_GIVEN;
+        job->state_ = VOLT__JOB_ASSIGNED;
         volt__store_rel(&p->n_threads, p->n_threads + 1); // [H2] with close
     }
     volt__unlock(&p->lock);
@@ -5596,18 +5688,18 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
 #if VOLT_TRACE
 // Written by one worker, or under a wake-up by any thread outside; read by who asks.
 typedef struct volt__trace {
-    VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t lock;
-    uint64_t n;                       // under lock: events so far
-    int64_t poll_since;               // under lock: of the poll that runs; 0: none
-    const char *poll_site;            // under lock: that it goes on from
-    volt_histograms_of histograms;    // under lock
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t lock;
+    uint64_t n;                         // under lock: events so far
+    int64_t poll_since;                 // under lock: of the poll that runs; 0: none
+    const char *poll_site;              // under lock: that it goes on from
+    volt_latency_histograms histograms; // under lock
     volt_trace_event event[VOLT_TRACE_CAP]; // under lock; texts as in the task's header
 } volt__trace;
 VOLT__SASSERT((VOLT_TRACE_CAP & (VOLT_TRACE_CAP - 1)) == 0, "VOLT_TRACE_CAP: a power of two");
 
 // t: NULL when it is not about a task.
-static void volt__event_init(volt_trace_event *e, volt_trace_kind kind, uint32_t worker,
-                             const volt__task *t) {
+static void volt__trace_event_init(volt_trace_event *e, volt_trace_kind kind, uint32_t worker,
+                                   const volt__task *t) {
     memset(e, 0, sizeof *e);
     e->at = VOLT_NOW_NS();
     e->kind = kind;
@@ -5621,14 +5713,14 @@ static void volt__event_init(volt_trace_event *e, volt_trace_kind kind, uint32_t
     e->task = VOLT__CAST(uint64_t, s->serial) << 32 | volt__slab_shuffle(s, at);
 }
 // From the header's texts to those that others see: the function alone, no spawn site.
-static void volt__event_tidy(volt_trace_event *e) {
+static void volt__trace_event_clean(volt_trace_event *e) {
     const char *tab = e->name ? strchr(e->name, '\t') : NULL;
     if (e->site && (e->site == e->name || strchr(e->site, '\t'))) e->site = NULL;
     if (tab) e->name = tab + 1;
 }
 // Under lock.
-static void volt__trace_put(volt__trace *r, const volt_trace_event *e) {
-    r->event[r->n++ & (VOLT_TRACE_CAP - 1)] = *e;
+static void volt__trace_append(volt__trace *trace, const volt_trace_event *e) {
+    trace->event[trace->n++ & (VOLT_TRACE_CAP - 1)] = *e;
 }
 static uint32_t volt__histogram_slot(int64_t ns) {
     if (ns <= 0) return 0;
@@ -5653,17 +5745,17 @@ static uint32_t volt__wait_mark(uint64_t ms) {
 //==================================================================================================
 // >>worker  what a worker is, and its loop: schedule, poll, look around, search, park
 //==================================================================================================
-// Order of work: spill, inbox or injector in turn when they are due, maintenance
-// when it is due, LIFO slot (at most VOLT_LIFO_MAX times running), ring, spill, a
+// Order of work: overflow queue, inbox or injector in turn when they are due, maintenance
+// when it is due, LIFO slot (at most VOLT_LIFO_MAX times running), ring, overflow queue, a
 // share of the injector, own reactor and wheel, steal, park. All counted in polls.
 //
 // Who serves what, while at least one worker sleeps:
 //   waiting          home parked           home awake     home stuck
-//   injector task    pusher's claim [I1]   inject_due     a claimed or watching peer
+//   injector task    pusher's claim [I1]   inject_due     a claimed or scanning peer
 //   inbox task       pusher's claim [I1]   inject_due     the same, or a searching one
-//   ring, LIFO task  cannot be (I2)        owner          the watch, two periods at most
-//   spilled task     cannot be (I2)        owner          a claimed or searching peer, the watch
-//   ready fd, timer  its own epoll_wait    maintenance    the watch, two periods at most
+//   ring, LIFO task  cannot be (I2)        owner          the watchdog, two periods at most
+//   overflow task    cannot be (I2)        owner          a claimed or searching peer, the watchdog
+//   ready fd, timer  its own epoll_wait    maintenance    the watchdog, two periods at most
 // With one worker, or all of them stuck, nobody can: the documented limit.
 struct volt__worker {
     // owner ---------------------------------------------------------------------------------------
@@ -5671,59 +5763,62 @@ struct volt__worker {
     volt_rt *rt;
     uint32_t index;
     volt__random random;
-    uint32_t due, slice;  // polls left until one of the next two is due; the same at the last count
+    // polls left until one of the next two is due; the same at the last count
+    uint32_t countdown, countdown_from;
     // polls left at the last count, and from when it starts over
     uint32_t inject_due, inject_every, event_due, event_every;
-    uint32_t inject_most; // of what waits behind the ring at a time: few once that was full
-    uint32_t source;      // where this was last found when it was due
-    uint32_t filled_due;  // when a task last went past the LIFO slot into the ring
-    uint64_t spill_ms;    // when the spill was empty, or its oldest left it
+    uint32_t inject_batch;   // of what waits behind the ring at a time: few once that was full
+    uint32_t last_source;    // where this was last found when it was due
+    uint32_t lifo_bypass_at; // when a task last went past the LIFO slot into the ring
+    uint64_t overflow_ms;    // when the overflow queue was empty, or its oldest left it
     // ring length worth waking somebody for
     uint32_t wake_at;
-    uint64_t fresh;  // image of wait_, budget_, abort_ and shield_ as most polls start with them
+    // image of wait_, budget_, cancel_level_ and shield_depth_ as most polls start with them
+    uint64_t fresh_cx;
     // consecutive polls from the LIFO slot
     uint32_t lifo_run;
-    uint32_t since;       // polls since `last`
-    uintptr_t ended_then, spawned_then; // `completed` and `spawned` at that time
-    uint32_t trials;      // intervals in which a trial was thought of
-    uint8_t is_solo;      // the runtime has one worker: nobody else touches ring and LIFO slot
-    uint8_t is_counted;   // in idle.searching
-    uint8_t has_slept;    // left the parked set and has not polled yet
-    uint8_t needs_watch;  // is awake, or has looked, and has not armed the watch since
-    uint8_t is_guest;     // carried by whoever is inside volt_rt_step
-    uint8_t is_stepped;   // guest: must not block, but leave and be away
-    uint8_t is_away;      // guest: asleep, its thread in the application's loop
-    uint8_t is_wanted;    // another thread waits for the helm
-    uint8_t is_home;      // at the helm is its own thread, the only one that may give up
-    uint32_t quota;       // guest: polls left of this step; others: 0
-    uint32_t is_closing;  // has seen the shutdown: its spawns fail, its polls start cancelled
-    int64_t last, avg_ns; // time of the last maintenance; average time of a poll
-    int64_t busy_since;   // what is not yet in stats.busy_ns
-    uint64_t ms;          // of the last maintenance, since the runtime began
+    uint32_t polls_since; // polls since `last_event_poll`
+    uintptr_t completed_then, spawned_then; // `completed` and `spawned` at that time
+    uint32_t n_trials;      // intervals in which a trial was thought of
+    uint8_t is_solo;        // the runtime has one worker: nobody else touches ring and LIFO slot
+    uint8_t is_searching;   // in idle.searching
+    uint8_t has_slept;      // left the parked set and has not polled yet
+    uint8_t needs_watchdog; // is awake, or has looked, and has not armed the watchdog since
+    uint8_t is_guest;       // carried by whoever is inside volt_rt_step
+    uint8_t guest_no_block; // guest: must not block, but leave and be away
+    uint8_t guest_parked;   // guest: asleep, its thread in the application's loop
+    uint8_t handoff_wanted; // another thread waits for the carrier lock
+    uint8_t is_own_thread;  // its carrier is its own thread, the only one that may give up
+    uint32_t quota;         // guest: polls left of this step; others: 0
+    uint32_t is_closing;    // has seen the shutdown: its spawns fail, its polls start cancelled
+    // time of the last maintenance; average time of a poll
+    int64_t last_event_poll, avg_ns;
+    int64_t busy_since;     // what is not yet in stats.busy_ns
+    uint64_t ms;            // of the last maintenance, since the runtime began
     // VOLT_NEVER, or when volt_run stops waiting; next try to start a thread
-    int64_t give_up_at, start_retry;
-    uint32_t tidy_due;               // maintenances until counters and memory are seen to
+    int64_t drain_deadline, start_retry;
+    uint32_t housekeep_due;          // maintenances until counters and memory are seen to
     uint64_t trim_ms;                // when memory is next given back
     volt_counters stats;
     uintptr_t spawned, completed; // W owner, R any [S2]: never decrease
     // owner and others ----------------------------------------------------------------------------
     volt__ring ring;
-    // owner stores, also in place of NULL without the lock; under it, he and the watch take [Q4]
-    VOLT__ALIGN(VOLT__LINE_PAIR) volt__task *lifo;
-    volt__biased mine; // owner, the watch: lifo, and what the ring's owner has claimed
-    uint32_t maint;                                // W owner, R any: maintenances
+    // owner stores, also in place of NULL without the lock; under it, he and the watchdog take [Q4]
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) volt__task *lifo;
+    volt__biased local_lock; // owner, the watchdog: lifo, and what the ring's owner has claimed
+    uint32_t event_polls;                          // W owner, R any: maintenances
     // any: tickets given out; futex word, W whose turn it is: the one that carries this worker [H1]
-    uint32_t helm_next, helm_now;
-    uint32_t is_blocked;  // W owner, R any (hint): nothing is placed here
-    volt__injector inbox; // with .placement: any pushes, owner and thieves pop [Q3]
-    volt__spill spill;    // owner pushes, he and thieves pop [Q3]
+    uint32_t carrier_ticket, carrier_serving;
+    uint32_t is_blocked;     // W owner, R any (hint): nothing is placed here
+    volt__injector inbox;    // with .placement: any pushes, owner and thieves pop [Q3]
+    volt__overflow overflow; // owner pushes, he and thieves pop [Q3]
 #if VOLT_TRACE
     volt__trace trace;
 #endif
-    // W lookers, mostly one at a time: maint at the last look
-    VOLT__ALIGN(VOLT__LINE) uint32_t seen;
+    // W scanning workers, mostly one at a time: event_polls at the last scan
+    VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t event_polls_seen;
     volt__heap heap;
-    volt__returns returns; // owner
+    volt__remote_batch remote_batch; // owner
     volt__wheel wheel;
     volt__reactor reactor;
     uint32_t stats_lock;
@@ -5734,7 +5829,7 @@ struct volt__worker {
     uint8_t has_thread; // once, before publication
 };
 
-#define VOLT__FOREIGN_HEAPS 4
+#define VOLT__OUTSIDE_HEAPS 4
 struct volt_rt {
     volt_config cfg; // once: effective values
     int64_t epoch;   // once: time of tick 0
@@ -5746,30 +5841,31 @@ struct volt_rt {
     uint32_t n_workers;
     volt__worker **workers; // [i] once, before started > i
     // read by all, rarely written
-    VOLT__ALIGN(VOLT__LINE_PAIR) uint32_t started; // W under start_lock, R any [R1]
-    uint32_t is_closed;                            // W once, R any [S1]
-    uint32_t is_stopped;                           // futex word; W once, R any [S1]
-    volt__watch watch;
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t started; // W under start_lock, R any [R1]
+    uint32_t is_closed;                                  // W once, R any [S1]
+    uint32_t is_stopped;                                 // futex word; W once, R any [S1]
+    volt__watchdog watchdog;
     uint32_t start_lock;
     uint32_t is_starting, start_wanted, starts_closed; // under start_lock
     uint32_t acks;        // any, rmw [S1]: workers that have not yet seen is_closed
     uint32_t join_state;  // futex word, any, rmw: 0, 1 somebody joins the threads, 2 joined
-    uint32_t inside;      // lock: whose holder carries the guest
-    uint32_t visitors;    // futex word, any, rmw [S1]: see volt__visit
-    uint32_t place_turn;  // any, rmw: placements so far
+    uint32_t guest_lock;  // lock: whose holder carries the guest
+    uint32_t pins;        // futex word, any, rmw [S1]: see volt__rt_pin
+    // any, rmw: placements so far
+    uint32_t n_placements;
     uint32_t n_blocked;   // any, rmw [H3]: workers that block without a thread that could take over
     int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
     volt__idle idle;
     volt__injector injector;
-    uintptr_t ended_outside; // under injector.lock: created tasks that were destroyed
-    volt__heap foreign[VOLT__FOREIGN_HEAPS];
+    uintptr_t n_destroyed_outside; // under injector.lock: created tasks that were destroyed
+    volt__heap outside_heaps[VOLT__OUTSIDE_HEAPS];
     volt__slabs slabs;
     volt__fds fds;
 #ifndef VOLT_SINGLE_THREAD
     volt__pool pool;
 #endif
 #if VOLT_TRACE
-    volt__trace outside; // wake-ups and spawns by threads that are no workers
+    volt__trace outside_trace; // wake-ups and spawns by threads that are no workers
 #endif
     uint32_t names_lock;
     struct volt__query *queries; // under names_lock: those that run
@@ -5779,21 +5875,21 @@ struct volt_rt {
 #define VOLT__ONE_WORKER (VOLT_MAX_WORKERS == 1)
 static inline int volt__is_solo(const volt__worker *w) { return VOLT__ONE_WORKER || w->is_solo; }
 // Its LIFO slot, and what it has claimed of its ring.
-static inline void volt__lock_mine(volt__worker *w) {
-    if (!volt__is_solo(w)) volt__biased_lock(&w->mine);
+static inline void volt__lock_local(volt__worker *w) {
+    if (!volt__is_solo(w)) volt__biased_lock(&w->local_lock);
 }
-static inline void volt__unlock_mine(volt__worker *w) {
-    if (!volt__is_solo(w)) volt__biased_unlock(&w->mine);
+static inline void volt__unlock_local(volt__worker *w) {
+    if (!volt__is_solo(w)) volt__biased_unlock(&w->local_lock);
 }
 static inline uint32_t volt__started(const volt_rt *rt) {
     return volt__load_acq(&rt->started); // [R1] with worker start
 }
-static int volt__is_child(const volt_rt *rt) {
+static int volt__is_forked_child(const volt_rt *rt) {
     return rt->fork_word ? *rt->fork_word == 0 : rt->pid != VOLT_GETPID();
 }
 #if defined(VOLT_SINGLE_THREAD) && VOLT_DEBUG
 static void volt__check_thread(const volt_rt *rt) {
-    VOLT__EXPECT(volt__is_child(rt) || rt->thread == VOLT_SYS(syscall, SYS_gettid),
+    VOLT__EXPECT(volt__is_forked_child(rt) || rt->thread == VOLT_SYS(syscall, SYS_gettid),
                  "VOLT_SINGLE_THREAD: a runtime belongs to the thread that made it");
 }
 #else
@@ -5847,9 +5943,9 @@ VOLT_API void volt_log_stderr(void *user, int item, const char *text) {
     for (; *text && n < sizeof line - 1; text++) line[n++] = *text;
     line[n++] = '\n';
     volt__sigpipe held;
-    volt__sys_sigpipe_hold(&held);
+    volt__sys_sigpipe_block(&held);
     int is_broken = VOLT_SYS(write, STDERR_FILENO, line, n) < 0 && errno == EPIPE;
-    volt__sys_sigpipe_drop(&held, is_broken);
+    volt__sys_sigpipe_unblock(&held, is_broken);
 }
 
 // ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never
@@ -5857,55 +5953,55 @@ VOLT_API void volt_log_stderr(void *user, int item, const char *text) {
 
 #if VOLT_TRACE
 static volt__trace *volt__trace_of(volt_rt *rt, volt__worker *w) {
-    return w ? &w->trace : &rt->outside;
+    return w ? &w->trace : &rt->outside_trace;
 }
 static uint32_t volt__trace_index(const volt__worker *w) { return w ? w->index : UINT32_MAX; }
-static void volt__tell(const volt_rt *rt, const volt_trace_event *as_recorded) {
+static void volt__trace_emit(const volt_rt *rt, const volt_trace_event *as_recorded) {
     if (!rt->cfg.tracer.fn) return;
     volt_trace_event e = *as_recorded;
-    volt__event_tidy(&e);
+    volt__trace_event_clean(&e);
     rt->cfg.tracer.fn(rt->cfg.tracer.user, &e);
 }
-static void volt__record(volt_rt *rt, volt__worker *w, const volt_trace_event *e) {
-    volt__trace *r = volt__trace_of(rt, w);
-    volt__lock(&r->lock);
-    volt__trace_put(r, e);
-    volt__unlock(&r->lock);
-    volt__tell(rt, e);
+static void volt__trace_record(volt_rt *rt, volt__worker *w, const volt_trace_event *e) {
+    volt__trace *trace = volt__trace_of(rt, w);
+    volt__lock(&trace->lock);
+    volt__trace_append(trace, e);
+    volt__unlock(&trace->lock);
+    volt__trace_emit(rt, e);
 }
 #endif
 // By who has won the right to enqueue it: its runner reads the stamp.
-static inline void volt__tell_wake(volt_rt *rt, volt__worker *w, volt__task *t) {
+static inline void volt__trace_wake(volt_rt *rt, volt__worker *w, volt__task *t) {
     VOLT__PROBE(2, wake, t, w);
 #if VOLT_TRACE
     volt_trace_event e;
-    volt__event_init(&e, VOLT_TRACE_WAKE, volt__trace_index(w), t);
+    volt__trace_event_init(&e, VOLT_TRACE_WAKE, volt__trace_index(w), t);
     e.n = volt__trace_stamp(e.at);
     volt__store_rlx(&t->wait_ms, e.n); // rlx: handed over with the task
-    volt__record(rt, w, &e);
+    volt__trace_record(rt, w, &e);
 #else
     (void)rt, (void)w, (void)t;
 #endif
 }
-static inline void volt__tell_wakes(volt_rt *rt, volt__worker *w, const volt__chain *c) {
+static inline void volt__trace_wakes(volt_rt *rt, volt__worker *w, const volt__chain *c) {
     if (!VOLT_TRACE && !VOLT_USDT) return;
-    for (volt__task *t = c->head; t; t = t->next) volt__tell_wake(rt, w, t);
+    for (volt__task *t = c->head; t; t = t->next) volt__trace_wake(rt, w, t);
 }
 // Gives the time.
-static inline int64_t volt__tell_poll(volt__worker *w, volt__task *t) {
+static inline int64_t volt__trace_poll_begin(volt__worker *w, volt__task *t) {
     VOLT__PROBE(4, poll, t, w, t->spawn_site, t->wait_site);
 #if VOLT_TRACE
     volt_trace_event e;
-    volt__trace *r = &w->trace;
-    volt__event_init(&e, VOLT_TRACE_POLL, w->index, t);
+    volt__trace *trace = &w->trace;
+    volt__trace_event_init(&e, VOLT_TRACE_POLL, w->index, t);
     e.n = volt__load_rlx(&t->wait_ms); // rlx: came with the task
-    volt__lock(&r->lock);
-    volt__trace_put(r, &e);
-    r->poll_since = e.at;
-    r->poll_site = e.site;
-    r->histograms.wait[volt__histogram_slot(volt__trace_since(e.n, e.at))]++;
-    volt__unlock(&r->lock);
-    volt__tell(w->rt, &e);
+    volt__lock(&trace->lock);
+    volt__trace_append(trace, &e);
+    trace->poll_since = e.at;
+    trace->poll_site = e.site;
+    trace->histograms.wait[volt__histogram_slot(volt__trace_since(e.n, e.at))]++;
+    volt__unlock(&trace->lock);
+    volt__trace_emit(w->rt, &e);
     return e.at;
 #else
     (void)w, (void)t;
@@ -5913,28 +6009,28 @@ static inline int64_t volt__tell_poll(volt__worker *w, volt__task *t) {
 #endif
 }
 // Before the worker lets go of it.
-static inline void volt__tell_polled(volt__worker *w, volt__task *t, int is_pending,
-                                     int64_t since) {
+static inline void volt__trace_poll_end(volt__worker *w, volt__task *t, int is_pending,
+                                        int64_t since) {
     VOLT__PROBE(3, polled, t, w, is_pending);
 #if VOLT_TRACE
     volt_trace_event e;
-    volt__trace *r = &w->trace;
-    volt__event_init(&e, is_pending ? VOLT_TRACE_PENDING : VOLT_TRACE_END, w->index, t);
-    volt__lock(&r->lock);
-    volt__trace_put(r, &e);
-    r->poll_since = 0;
-    r->histograms.poll[volt__histogram_slot(e.at - since)]++;
-    volt__unlock(&r->lock);
+    volt__trace *trace = &w->trace;
+    volt__trace_event_init(&e, is_pending ? VOLT_TRACE_PENDING : VOLT_TRACE_END, w->index, t);
+    volt__lock(&trace->lock);
+    volt__trace_append(trace, &e);
+    trace->poll_since = 0;
+    trace->histograms.poll[volt__histogram_slot(e.at - since)]++;
+    volt__unlock(&trace->lock);
     if (w->rt->cfg.slow_poll > 0 && e.at - since > w->rt->cfg.slow_poll)
         volt__log_number(w->rt, VOLT_LOG_SLOW_POLL, e.site,
                          VOLT__CAST(uint64_t, e.at - since) / 1000, " us");
     if (is_pending && w->cx.frame_) e.site = w->cx.site_;
-    volt__tell(w->rt, &e);
+    volt__trace_emit(w->rt, &e);
 #else
     (void)w, (void)t, (void)is_pending, (void)since;
 #endif
 }
-static inline void volt__tell_park(volt__worker *w, volt_trace_kind kind) {
+static inline void volt__trace_park(volt__worker *w, volt_trace_kind kind) {
     if (kind == VOLT_TRACE_PARK) {
         VOLT__PROBE(1, park, w);
     } else {
@@ -5942,18 +6038,18 @@ static inline void volt__tell_park(volt__worker *w, volt_trace_kind kind) {
     }
 #if VOLT_TRACE
     volt_trace_event e;
-    volt__event_init(&e, kind, w->index, NULL);
-    volt__record(w->rt, w, &e);
+    volt__trace_event_init(&e, kind, w->index, NULL);
+    volt__trace_record(w->rt, w, &e);
 #endif
     (void)w;
 }
-static inline void volt__tell_steal(volt__worker *w, uint32_t n) {
+static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
     VOLT__PROBE(2, steal, w, n);
 #if VOLT_TRACE
     volt_trace_event e;
-    volt__event_init(&e, VOLT_TRACE_STEAL, w->index, NULL);
+    volt__trace_event_init(&e, VOLT_TRACE_STEAL, w->index, NULL);
     e.n = n;
-    volt__record(w->rt, w, &e);
+    volt__trace_record(w->rt, w, &e);
 #endif
     (void)w, (void)n;
 }
@@ -5961,45 +6057,45 @@ static inline void volt__tell_steal(volt__worker *w, uint32_t n) {
 // ---- schedule
 
 // Where a call comes from: the worker of rt that the calling thread carries, or NULL.
-static inline volt__worker *volt__worker_here(volt_rt *rt) {
+static inline volt__worker *volt__current_worker(volt_rt *rt) {
     volt__worker *w = VOLT_TLS_GET();
     return w && w->rt == rt ? w : NULL;
 }
 
 // I4, I6: after publishing work in the injector, an inbox or a ring. `first`: who had best wake up.
-static void volt__notify_first(volt_rt *rt, int first) {
+static void volt__wake_worker_preferring(volt_rt *rt, int first) {
     int i = volt__idle_claim(&rt->idle, first);
     if (i >= 0) volt__reactor_unpark(&rt->workers[i]->reactor);
 }
-static void volt__notify(volt_rt *rt) { volt__notify_first(rt, VOLT__ANYONE); }
+static void volt__wake_worker(volt_rt *rt) { volt__wake_worker_preferring(rt, VOLT__ANY_WORKER); }
 // I7: wakes a worker whatever it is doing.
-static void volt__poke_all(volt_rt *rt) {
+static void volt__unpark_all(volt_rt *rt) {
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++)
         volt__reactor_unpark(&rt->workers[i]->reactor);
 }
 static void volt__inject(volt_rt *rt, volt__chain *c) {
     volt__injector_push(&rt->injector, c);
-    volt__notify(rt);
+    volt__wake_worker(rt);
 }
 // A thread that is no worker of rt holds it while it hands something over: what it hands over, or
 // gives up, may be the last thing that kept the runtime alive. Entered while something still does.
-// `visitors` is twice the number of such threads, and one more once a teardown has come:
+// `pins` is twice the number of such threads, and one more once a teardown has come:
 //   from    event     to      done by                                   and then
-//   n       visit     n + 2   who holds what keeps the runtime alive    hands over, or gives up
-//   2n + 2  unvisit   2n      it. LAST TOUCH                            -
+//   n       pin       n + 2   who holds what keeps the runtime alive    hands over, or gives up
+//   2n + 2  unpin     2n      it. LAST TOUCH                            -
 //   2n      teardown  2n + 1  volt_run, volt_destroy: all have ended    waits for 1, looks
-//   2n + 3  unvisit   2n + 1  it. LAST TOUCH                            at 1: wakes the teardown
-// Who holds something visits also while the teardown waits or looks: then it is seen to be held, or
+//   2n + 3  unpin     2n + 1  it. LAST TOUCH                            at 1: wakes the teardown
+// Who holds something pins also while the teardown waits or looks: then it is seen to be held, or
 // was given up, and the teardown waits once more, for that thread to leave.
-static void volt__visit(volt_rt *rt) {
+static void volt__rt_pin(volt_rt *rt) {
     volt__check_thread(rt);
-    volt__add_acq_rel(&rt->visitors, 2); // [S1] with teardown
+    volt__add_acq_rel(&rt->pins, 2); // [S1] with teardown
 }
-static void volt__unvisit(volt_rt *rt) {
-    uint32_t *visitors = &rt->visitors; // LAST TOUCH
-    uint32_t old = volt__sub_acq_rel(visitors, 2); // [S1] with teardown
+static void volt__rt_unpin(volt_rt *rt) {
+    uint32_t *pins = &rt->pins; // LAST TOUCH
+    uint32_t old = volt__sub_acq_rel(pins, 2); // [S1] with teardown
     VOLT_ASSERT(old >= 2);
-    if (old == 3) VOLT_FUTEX_WAKE(visitors, 1);
+    if (old == 3) VOLT_FUTEX_WAKE(pins, 1);
 }
 
 // ---- placement: which worker gets what comes from outside
@@ -6014,17 +6110,18 @@ static inline int volt__has_inboxes(const volt_rt *rt) {
 // drift, nothing to be kept up to date. Exact while nothing moves.
 static uint32_t volt__queued_at(const volt__worker *w) {
     uint32_t claimed = volt__load_acq(&w->ring.claimed); // [Q6] what is read next is not older
-    uint32_t mine = volt__ring_gap(volt__load_rlx(&w->ring.next), claimed); // rlx: hint
-    if (mine > VOLT_CLAIM_MAX) mine = 0;                                    // of the next claim
+    // rlx: hint
+    uint32_t n_claimed = volt__ring_gap(volt__load_rlx(&w->ring.next), claimed);
+    if (n_claimed > VOLT_CLAIM_MAX) n_claimed = 0; // of the next claim
     uintptr_t head = volt__load_acq(&w->ring.head); // [Q2] the tail read next is not older
     uint32_t tail = volt__load_rlx(&w->ring.tail); // rlx: hint
-    uintptr_t placed = volt__load_rlx(&w->inbox.len); // rlx: hint
-    return mine + volt__ring_gap(volt__head_index(head), tail) +
-           volt__load_rlx(&w->spill.len) + // rlx: hint
-           VOLT__CAST(uint32_t, placed + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
+    uintptr_t n_inbox = volt__load_rlx(&w->inbox.len); // rlx: hint
+    return n_claimed + volt__ring_gap(volt__head_index(head), tail) +
+           volt__load_rlx(&w->overflow.len) + // rlx: hint
+           VOLT__CAST(uint32_t, n_inbox + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
 }
 // And one for what it runs. UINT32_MAX: it blocks.
-static uint32_t volt__load_of(const volt_rt *rt, uint32_t i) {
+static uint32_t volt__worker_load(const volt_rt *rt, uint32_t i) {
     const volt__worker *w = rt->workers[i];
     if (volt__load_rlx(&w->is_blocked)) return UINT32_MAX; // rlx: hint
     return volt__queued_at(w) + !volt__idle_is_parked(&rt->idle, i);
@@ -6032,9 +6129,9 @@ static uint32_t volt__load_of(const volt_rt *rt, uint32_t i) {
 // Of n workers from `first` on; of equals one that sleeps, and another one each turn.
 static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
     uint64_t least = UINT64_MAX;
-    int best = VOLT__ANYONE; // all of them block
+    int best = VOLT__ANY_WORKER; // all of them block
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t i = first + (turn + k) % n, load = volt__load_of(rt, i);
+        uint32_t i = first + (turn + k) % n, load = volt__worker_load(rt, i);
         uint64_t rank = VOLT__CAST(uint64_t, load) * 2 + !volt__idle_is_parked(&rt->idle, i);
         if (load == UINT32_MAX || rank >= least) continue;
         least = rank;
@@ -6042,34 +6139,34 @@ static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uin
     }
     return best;
 }
-static int volt__lesser_of_two(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
+static int volt__less_loaded_of_two(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
     volt__random r;
     volt__random_seed(&r, rt->cfg.seed, turn);
     uint32_t i = volt__random_below(&r, n), j = n > 1 ? volt__random_below(&r, n - 1) : 0;
     if (j >= i && n > 1) j++;
-    uint32_t at_i = volt__load_of(rt, first + i), at_j = volt__load_of(rt, first + j);
+    uint32_t at_i = volt__worker_load(rt, first + i), at_j = volt__worker_load(rt, first + j);
     if (at_i == UINT32_MAX && at_j == UINT32_MAX) return volt__least_loaded(rt, first, n, turn);
     return VOLT__CAST(int, first + (at_i <= at_j ? i : j));
 }
-// The worker whose inbox it is to be, or VOLT__ANYONE: the injector. One that sleeps and has
+// The worker whose inbox it is to be, or VOLT__ANY_WORKER: the injector. One that sleeps and has
 // nothing comes first. Never a guest, whose thread is not ours.
 static int volt__place(volt_rt *rt) {
     uint32_t started = volt__started(rt), first = rt->cfg.is_guest;
-    if (!volt__has_inboxes(rt) || started - first < 1) return VOLT__ANYONE;
+    if (!volt__has_inboxes(rt) || started - first < 1) return VOLT__ANY_WORKER;
     // rlx: who comes later is told by the inbox itself
-    if (volt__load_rlx(&rt->is_closed)) return VOLT__ANYONE;
-    uint32_t n = started - first, turn = volt__add_rlx(&rt->place_turn, 1); // rlx: only a number
+    if (volt__load_rlx(&rt->is_closed)) return VOLT__ANY_WORKER;
+    uint32_t n = started - first, turn = volt__add_rlx(&rt->n_placements, 1); // rlx: only a number
     int idle = volt__idle_find(&rt->idle, first + turn % n);
     if (idle < VOLT__CAST(int, first) && idle >= 0) idle = volt__idle_find(&rt->idle, first);
     // one that is just being started may sleep before it counts as started
     if (idle >= VOLT__CAST(int, first) && idle < VOLT__CAST(int, started) &&
-        volt__load_of(rt, VOLT__CAST(uint32_t, idle)) == 0)
+        volt__worker_load(rt, VOLT__CAST(uint32_t, idle)) == 0)
         return idle;
-    return rt->cfg.placement == VOLT_PLACE_TWO ? volt__lesser_of_two(rt, first, n, turn)
+    return rt->cfg.placement == VOLT_PLACE_TWO ? volt__less_loaded_of_two(rt, first, n, turn)
                                                : volt__least_loaded(rt, first, n, turn);
 }
-static inline volt__injector *volt__queue_at(volt_rt *rt, int place) {
-    return place == VOLT__ANYONE ? &rt->injector : &rt->workers[place]->inbox;
+static inline volt__injector *volt__placement_queue(volt_rt *rt, int place) {
+    return place == VOLT__ANY_WORKER ? &rt->injector : &rt->workers[place]->inbox;
 }
 static void volt__place_all(volt_rt *rt, volt__chain *c) {
     volt__task *t;
@@ -6078,17 +6175,17 @@ static void volt__place_all(volt_rt *rt, volt__chain *c) {
         volt__chain one;
         volt__chain_init(&one);
         volt__chain_push(&one, t);
-        volt__injector_push(volt__queue_at(rt, place), &one);
-        volt__notify_first(rt, place);
+        volt__injector_push(volt__placement_queue(rt, place), &one);
+        volt__wake_worker_preferring(rt, place);
     }
 }
-// From a thread that is no worker of rt. A forked child would poke its parent's workers.
+// From a thread that is no worker of rt. A forked child would unpark its parent's workers.
 static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
-    if (VOLT__UNLIKELY(volt__is_child(rt))) return;
-    volt__visit(rt);
+    if (VOLT__UNLIKELY(volt__is_forked_child(rt))) return;
+    volt__rt_pin(rt);
     if (volt__has_inboxes(rt)) volt__place_all(rt, c);
     else volt__inject(rt, c);
-    volt__unvisit(rt);
+    volt__rt_unpin(rt);
 }
 
 // ---- own queues
@@ -6096,95 +6193,97 @@ static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
 static inline uint32_t volt__backlog(const volt__worker *w) {
     return volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w));
 }
-static inline int volt__keeps_all(const volt__worker *v) {
-    return volt__load_rlx(&v->ring.kept) == VOLT__ALL; // rlx: only compared
+static inline int volt__refuses_steal(const volt__worker *v) {
+    return volt__load_rlx(&v->ring.steal_floor) == VOLT__NO_STEAL; // rlx: only compared
 }
-static inline int volt__is_spill_takeable(const volt__worker *v) {
-    return !volt__keeps_all(v) && !volt__spill_is_empty(&v->spill);
+static inline int volt__overflow_is_stealable(const volt__worker *v) {
+    return !volt__refuses_steal(v) && !volt__overflow_is_empty(&v->overflow);
 }
-// To the tail of the own ring; a full one is halved: into the spill, if the poll that fills it
-// spawns several, else into the injector, which keeps the order of all.
+// To the tail of the own ring; a full one is halved: into the overflow queue, if the poll that
+// fills it spawns several, else into the injector, which keeps the order of all.
 static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t,
                                                           int is_of_several) {
     volt__chain c;
     volt__chain_init(&c);
-    volt__lock_mine(w);
+    volt__lock_local(w);
     volt__ring_overflow(&w->ring, &c);
-    volt__unlock_mine(w);
+    volt__unlock_local(w);
     volt__chain_push(&c, t);
     w->stats.overflows++;
-    w->inject_most = VOLT_INJECT_LEAST;
-    if (is_of_several) volt__spill_push(&w->spill, &c);
+    w->inject_batch = VOLT_INJECT_BATCH_MIN;
+    if (is_of_several) volt__overflow_push(&w->overflow, &c);
     else volt__injector_push(&w->rt->injector, &c);
-    if (!is_of_several || !volt__keeps_all(w)) volt__notify(w->rt);
+    if (!is_of_several || !volt__refuses_steal(w)) volt__wake_worker(w->rt);
 }
 static inline void volt__push_tail(volt__worker *w, volt__task *t, int is_of_several) {
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
     if (VOLT__UNLIKELY(!volt__ring_push(&w->ring, t))) {
         volt__push_overflow(w, t, is_of_several);
     } else if (!volt__is_solo(w) && volt__backlog(w) - w->wake_at <= 1) {
-        volt__notify(w->rt); // at wake_at, or one above: a push into the LIFO slot does not look
+        // at wake_at, or one above: a push into the LIFO slot does not look
+        volt__wake_worker(w->rt);
     }
 }
 static inline void volt__push_ring(volt__worker *w, volt__task *t) { volt__push_tail(w, t, 0); }
-static inline volt__task *volt__swap_lifo(volt__worker *w, volt__task *t) {
-    volt__lock_mine(w);
+static inline volt__task *volt__lifo_swap(volt__worker *w, volt__task *t) {
+    volt__lock_local(w);
     volt__task *old = volt__load_rlx(&w->lifo); // rlx: under the lock
     volt__store_rlx(&w->lifo, t);               // rlx: the lock orders it
-    volt__unlock_mine(w);
+    volt__unlock_local(w);
     return old;
 }
-static inline volt__task *volt__take_lifo(volt__worker *w) { return volt__swap_lifo(w, NULL); }
+static inline volt__task *volt__lifo_take(volt__worker *w) { return volt__lifo_swap(w, NULL); }
 // A wake-up or spawn made by a running poll: next in turn, in place of the one that was. A push
 // into an empty slot wakes nobody: its worker takes it after this poll, and waking another costs
 // more than it would gain.
-static inline void volt__push_next(volt__worker *w, volt__task *t, int is_spawn) {
+static inline void volt__push_runnext(volt__worker *w, volt__task *t, int is_spawn) {
     volt__task *old;
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
     if (w->lifo_run >= VOLT_LIFO_MAX) {
-        int is_second = w->filled_due == w->due; // of this poll
-        w->filled_due = w->due;
+        int is_second = w->lifo_bypass_at == w->countdown; // of this poll
+        w->lifo_bypass_at = w->countdown;
         volt__push_tail(w, t, is_spawn && is_second);
         return;
     }
     old = volt__load_rlx(&w->lifo); // rlx: others only take
-    if (old && !volt__is_solo(w)) old = volt__swap_lifo(w, t);
-    else volt__store_rel(&w->lifo, t); // [Q4] with the watch
+    if (old && !volt__is_solo(w)) old = volt__lifo_swap(w, t);
+    else volt__store_rel(&w->lifo, t); // [Q4] with the watchdog
     if (old) volt__push_tail(w, old, is_spawn); // not the first one of this poll
 }
-static inline void volt__push_lifo(volt__worker *w, volt__task *t) { volt__push_next(w, t, 0); }
+static inline void volt__push_lifo(volt__worker *w, volt__task *t) { volt__push_runnext(w, t, 0); }
 // Takes what events, timers or the injector brought, in order, into the own ring.
-static void volt__splice(volt__worker *w, volt__chain *c) {
+static void volt__push_batch(volt__worker *w, volt__chain *c) {
     volt__task *t;
     if (!c->head) return;
     while (volt__ring_room(&w->ring) > 0 && (t = volt__chain_pop(c)) != NULL)
         volt__ring_push(&w->ring, t);
     if (c->head) volt__inject(w->rt, c);
-    else if (!volt__is_solo(w) && volt__ring_len(&w->ring) >= w->wake_at) volt__notify(w->rt);
+    else if (!volt__is_solo(w) && volt__ring_len(&w->ring) >= w->wake_at) volt__wake_worker(w->rt);
 }
-// What spilled out of the ring would come back only to spill again: one more each time from there.
-static inline void volt__raise_share(volt__worker *w) {
-    w->inject_most += w->inject_most < VOLT_INJECT_BATCH;
+// What overflowed the ring would come back only to overflow it again: one more each time from
+// there.
+static inline void volt__grow_batch(volt__worker *w) {
+    w->inject_batch += w->inject_batch < VOLT_INJECT_BATCH;
 }
 // The share of one of so many takers into the own ring. 0: nothing there, or no room.
-static uint32_t volt__fetch(volt__worker *w, volt__injector *q, uint32_t n_takers) {
+static uint32_t volt__refill_from(volt__worker *w, volt__injector *q, uint32_t n_takers) {
     volt__chain c;
     if (volt__injector_is_empty(q)) return 0;
     volt__chain_init(&c);
-    uint32_t room = volt__min32(volt__ring_room(&w->ring), w->inject_most);
+    uint32_t room = volt__min32(volt__ring_room(&w->ring), w->inject_batch);
     uint32_t n = volt__injector_pop(q, n_takers, room, &c);
-    volt__raise_share(w);
-    volt__splice(w, &c);
+    volt__grow_batch(w);
+    volt__push_batch(w, &c);
     return n;
 }
 // What was placed here, or a share of the injector.
-static uint32_t volt__fetch_share(volt__worker *w) {
+static uint32_t volt__refill(volt__worker *w) {
     volt__injector *q = &w->rt->injector;
-    uint32_t n = volt__has_inboxes(w->rt) ? volt__fetch(w, &w->inbox, 1) : 0;
-    w->stats.placed += n;
+    uint32_t n = volt__has_inboxes(w->rt) ? volt__refill_from(w, &w->inbox, 1) : 0;
+    w->stats.inbox_tasks += n;
     if (n > 0 || volt__injector_is_empty(q)) return n;
     // After that look: a fresh thread may see itself counted only with what came after it.
-    n = volt__fetch(w, q, volt__started(w->rt));
+    n = volt__refill_from(w, q, volt__started(w->rt));
     w->stats.wakes_remote += n;
     return n;
 }
@@ -6192,8 +6291,8 @@ static uint32_t volt__fetch_share(volt__worker *w) {
 // won: on the own worker if it belongs to that runtime.
 static void volt__schedule(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
-    volt__worker *w = volt__worker_here(rt);
-    volt__tell_wake(rt, w, t);
+    volt__worker *w = volt__current_worker(rt);
+    volt__trace_wake(rt, w, t);
     if (w) {
         w->stats.wakes_local++;
         volt__push_lifo(w, t);
@@ -6217,11 +6316,11 @@ static void volt__schedule_chain(volt__chain *c) {
         volt__chain same;
         uint32_t n = 1;
         for (; t->next && volt__slab_of(t->next)->rt == rt; t = t->next) n++;
-        volt__chain_cut(c, t, n, &same);
-        volt__tell_wakes(rt, w && w->rt == rt ? w : NULL, &same);
+        volt__chain_split(c, t, n, &same);
+        volt__trace_wakes(rt, w && w->rt == rt ? w : NULL, &same);
         if (w && w->rt == rt) {
             w->stats.wakes_local += same.len;
-            volt__splice(w, &same);
+            volt__push_batch(w, &same);
         } else {
             volt__inject_outside(rt, &same);
         }
@@ -6234,28 +6333,28 @@ static void volt__schedule_chain(volt__chain *c) {
 static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
     const volt__slab *s = volt__slab_of(t);
     if (w && s->heap == &w->heap) volt__heap_free_local(&w->heap, t);
-    else if (w && s->rt == w->rt) volt__returns_put(&w->returns, t);
+    else if (w && s->rt == w->rt) volt__remote_batch_add(&w->remote_batch, t);
     else volt__heap_free_remote(t);
 }
 static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
 static void volt__task_drop(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
-    volt__worker *w = volt__worker_here(rt);
-    if (!w) volt__visit(rt);
+    volt__worker *w = volt__current_worker(rt);
+    if (!w) volt__rt_pin(rt);
     if (volt__task_release(t)) volt__task_free_here(w, t);
-    if (!w) volt__unvisit(rt);
+    if (!w) volt__rt_unpin(rt);
 }
 
 // ---- misuse, told by a line of the task that is being polled
 
 // Debug builds know the line; others know where the task last waited, or was spawned.
-VOLT_API void volt__misuse_by(const volt_cx *cx, const char *what) {
+VOLT_API void volt__misuse_cx(const volt_cx *cx, const char *what) {
     volt__misuse(cx->at_ ? cx->at_ : volt__load_rlx(&cx->task_->wait_site), what); // rlx: our own
 }
 // The same for functions that get no context: if it is a task that calls them.
-static __attribute__((noreturn, cold)) void volt__misuse_here(const char *what) {
+static __attribute__((noreturn, cold)) void volt__misuse_current(const char *what) {
     volt__worker *w = VOLT_TLS_GET();
-    if (w && w->cx.task_) volt__misuse_by(&w->cx, what);
+    if (w && w->cx.task_) volt__misuse_cx(&w->cx, what);
     volt__misuse("outside of tasks", what);
 }
 
@@ -6274,10 +6373,10 @@ static __attribute__((noreturn, cold)) void volt__misuse_here(const char *what) 
 // The waiter, task or parker, is registered until it is
 // woken or takes itself back. 1: registered, 0: done.
 static int volt__join_register(volt__task *t, void *waiter) {
-    void *seen = NULL;
+    void *current = NULL;
     VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE);
-    if (volt__cas_acq_rel(&t->join, &seen, waiter)) return 1; // [T3] with complete
-    if (seen != VOLT__JOIN_DONE) volt__misuse_here("two joins of one task at once");
+    if (volt__cas_acq_rel(&t->join, &current, waiter)) return 1; // [T3] with complete
+    if (current != VOLT__JOIN_DONE) volt__misuse_current("two joins of one task at once");
     return 0;
 }
 // 1: taken back. 0: the task has ended and wakes the waiter, or has done so.
@@ -6311,15 +6410,15 @@ static void volt__join_complete(volt__task *t) {
 //   live, drained  close       closing  owner; its runner at the end   spawns: -ECANCELED
 //   closing        all ended   unowned  the owner's next poll          drops results, ids from 0
 static void volt__group_unlink(volt_group *g, volt__task *t) {
-    volt__ext *x = volt__task_ext(t);
+    volt__group_link *x = volt__task_group_link(t);
     VOLT_ASSERT(g->n_live_ > 0 && x->group == g);
-    if (x->g_prev) volt__task_ext(x->g_prev)->g_next = x->g_next;
+    if (x->g_prev) volt__task_group_link(x->g_prev)->g_next = x->g_next;
     else g->live_ = x->g_next;
-    if (x->g_next) volt__task_ext(x->g_next)->g_prev = x->g_prev;
+    if (x->g_next) volt__task_group_link(x->g_next)->g_prev = x->g_prev;
 }
 // LAST TOUCH of the group: its owner may go on as soon as the lock is free.
 static void volt__group_child_ended(volt__task *t, int64_t result) {
-    volt_group *g = volt__task_ext(t)->group;
+    volt_group *g = volt__task_group_link(t)->group;
     volt__chain c;
     volt__chain_init(&c);
     volt__lock(&g->lock_);
@@ -6327,8 +6426,8 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
     if (result < 0 && g->error_ == 0) g->error_ = result;
     g->n_live_--;
     if (g->collects_) { // keeps its second reference, made at the spawn
-        volt__task_ext(t)->g_next = NULL;
-        if (g->done_last_) volt__task_ext(g->done_last_)->g_next = t;
+        volt__task_group_link(t)->g_next = NULL;
+        if (g->done_last_) volt__task_group_link(g->done_last_)->g_next = t;
         else g->done_ = t;
         g->done_last_ = t;
     }
@@ -6342,21 +6441,21 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
 
 // Two countdowns in one: a poll costs a decrement of `due`; from time to time it is settled what
 // that means for the rest.
-static void volt__count_polls(volt__worker *w) {
-    VOLT_ASSERT(w->due <= w->slice);
-    uint32_t n = w->slice - w->due;
-    w->slice = w->due;
+static void volt__countdown_settle(volt__worker *w) {
+    VOLT_ASSERT(w->countdown <= w->countdown_from);
+    uint32_t n = w->countdown_from - w->countdown;
+    w->countdown_from = w->countdown;
     w->stats.polls += n;
-    w->since += n;
+    w->polls_since += n;
     w->inject_due -= volt__min32(w->inject_due, n);
     w->event_due -= volt__min32(w->event_due, n);
     w->quota -= volt__min32(w->quota, n);
 }
-static void volt__plan_due(volt__worker *w) {
-    VOLT_ASSERT(w->due == w->slice); // counted
+static void volt__countdown_start(volt__worker *w) {
+    VOLT_ASSERT(w->countdown == w->countdown_from); // counted
     uint32_t n = volt__min32(w->inject_due, w->event_due);
     if (w->is_guest) n = volt__min32(n, w->quota);
-    w->due = w->slice = n > 0 ? n : 1;
+    w->countdown = w->countdown_from = n > 0 ? n : 1;
 }
 
 static void *volt__state_of(volt__task *t) {
@@ -6367,14 +6466,16 @@ static volt__node *volt__root_frame(volt__task *t) {
     return &VOLT__CAST(volt_frame *, volt__state_of(t))->node_;
 }
 static inline volt__scope *volt__scope_top(const volt__node *frame) {
-    uintptr_t who = VOLT__CAST(uintptr_t, frame->who_);
-    return who & VOLT__SCOPED ? VOLT__CAST(volt__scope *, who - VOLT__SCOPED) : NULL;
+    uintptr_t waiter = VOLT__CAST(uintptr_t, frame->waiter_);
+    return waiter & VOLT__WAITER_IS_SCOPE
+               ? VOLT__CAST(volt__scope *, waiter - VOLT__WAITER_IS_SCOPE)
+               : NULL;
 }
 VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size) {
     volt__task *t = cx->task_;
-    VOLT__REQUIRE_OF(cx, frame == volt__root_frame(t),
+    VOLT__REQUIRE_CX(cx, frame == volt__root_frame(t),
                      "the first frame of a task must be that of its state");
-    VOLT__REQUIRE_OF(cx,
+    VOLT__REQUIRE_CX(cx,
                      (t->flags & VOLT__EXTERNAL) ||
                          size <= volt__slab_of(t)->slot_size - sizeof *t,
                      "state struct larger than the one that was spawned: wrong function?");
@@ -6382,24 +6483,24 @@ VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_
 // Locals of an async function do not survive a wait. What a wait gets by address must live in the
 // state struct, even where a local works today. Not inline: locals lie above its own frame.
 #if VOLT_DEBUG
-static __attribute__((noinline)) void volt__check_place(const volt_cx *cx, const void *p) {
+static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx, const void *p) {
     const char *at = VOLT__CAST(const char *, p);
     int is_local = at > VOLT__CAST(const char *, __builtin_frame_address(0)) && at < cx->stack_;
-    VOLT__EXPECT_OF(cx, !is_local, "on the stack: it must live in the state struct");
+    VOLT__EXPECT_CX(cx, !is_local, "on the stack: it must live in the state struct");
 }
 #else
-#  define volt__check_place(cx_, p_) ((void)0)
+#  define volt__check_not_on_stack(cx_, p_) ((void)0)
 #endif
 VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
-    volt__check_place(cx, frame);
-    VOLT__EXPECT_OF(cx, frame->pc_ == 0 || frame->pc_ == VOLT__DONE,
+    volt__check_not_on_stack(cx, frame);
+    VOLT__EXPECT_CX(cx, frame->resume_line_ == 0 || frame->resume_line_ == VOLT__DONE,
                     "a child that another await runs, or whose frame is not zeroed");
     (void)frame;
 }
 
 // ---- shutdown, step by step
 //  1. is_closed: spawns from outside fail now (decided under injector.lock), no thread starts
-//  2. every worker is poked, sees it in its next maintenance, closes its inbox and acknowledges:
+//  2. every worker is unparked, sees it in its next maintenance, closes its inbox and acknowledges:
 //     its spawns fail now and its polls start cancelled
 //  3. the last to acknowledge wakes every task, also running ones: each is polled again, cancelled
 //  4. a worker that parks and finds as many tasks completed as were ever spawned stops all workers.
@@ -6412,7 +6513,7 @@ VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
 //   poll on w     plain    plain          cancelled         cancelled    none
 //   wake-up       queued   queued         queued            queued       (all are COMPLETE)
 //   thread start  yes      refused; one under way acknowledges, or its starter for it
-//   task_destroy  counted  counted, and pokes all: it may have been the last one
+//   task_destroy  counted  counted, and unparks all: it may have been the last one
 //   volt_destroy  -EBUSY   -EBUSY         -EBUSY            -EBUSY       0 once nothing is held
 static void volt__shutdown_wake(void *arg, volt__task *t) {
     volt__chain *c = VOLT__CAST(volt__chain *, arg);
@@ -6425,9 +6526,9 @@ static void volt__shutdown_sweep(volt_rt *rt) {
     volt__chain c;
     volt__chain_init(&c);
     volt__slabs_walk(&rt->slabs, volt__shutdown_wake, &c);
-    volt__tell_wakes(rt, volt__worker_here(rt), &c);
+    volt__trace_wakes(rt, volt__current_worker(rt), &c);
     volt__inject(rt, &c);
-    volt__poke_all(rt); // also when there is no task at all: somebody must find that out
+    volt__unpark_all(rt); // also when there is no task at all: somebody must find that out
 }
 // n: workers that will acknowledge (added once), or -1
 // for each that does. Whoever brings it to 0 sweeps.
@@ -6450,7 +6551,7 @@ static void volt__shutdown_begin(volt_rt *rt) {
     uint32_t n = rt->started + rt->is_starting;
     volt__unlock(&rt->start_lock);
     volt__shutdown_ack(rt, n);
-    volt__poke_all(rt);
+    volt__unpark_all(rt);
 }
 // Spawns from outside, by `started` workers' inboxes and the injector; less those that were ended
 // there.
@@ -6464,13 +6565,13 @@ static uint64_t volt__count_outside(volt_rt *rt, uint32_t started, uint64_t *n_e
     }
     volt__lock(&rt->injector.lock);
     n += rt->injector.spawned;
-    *n_ended = rt->ended_outside;
+    *n_ended = rt->n_destroyed_outside;
     volt__unlock(&rt->injector.lock);
     return n;
 }
 // Exact when all have acknowledged. Before, tasks come and go meanwhile: ends are counted first, so
 // that each has its beginning counted, too.
-static uintptr_t volt__alive(volt_rt *rt) {
+static uintptr_t volt__count_alive(volt_rt *rt) {
     uint32_t started = volt__started(rt);
     uintptr_t n = 0;
     uint64_t n_ended;
@@ -6487,21 +6588,21 @@ static int volt__is_stopped(volt_rt *rt) {
 }
 // Step 4, by a worker that is in the parked set and behind the fence of I2: of two that end the
 // last two tasks at least one sees both.
-static void volt__stop_if_over(volt_rt *rt) {
+static void volt__stop_if_done(volt_rt *rt) {
     if (volt__load_acq(&rt->acks) != 0 || volt__is_stopped(rt)) return; // [S1] with ack
-    if (volt__alive(rt) != 0) return;
+    if (volt__count_alive(rt) != 0) return;
     volt__store_rel(&rt->is_stopped, 1); // [S1] with workers and waiters
     VOLT_FUTEX_WAKE(&rt->is_stopped, INT_MAX);
-    volt__poke_all(rt);
+    volt__unpark_all(rt);
 }
 
 // Of a task that somebody else knows of, or that is not in order; its reference of life is left.
-static void volt__tell_end(volt__worker *w, volt__task *t, int64_t result) {
-    if (t->links)
-        volt__misuse_by(&w->cx, "function returned while still waiting, after this line");
+static void volt__publish_end(volt__worker *w, volt__task *t, int64_t result) {
+    if (t->n_armed)
+        volt__misuse_cx(&w->cx, "function returned while still waiting, after this line");
     if (t->flags & VOLT__IS_ROOT) w->rt->root_result = result;
     if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
-    if (t->flags & VOLT__HAS_EXT) volt__group_child_ended(t, result);
+    if (t->flags & VOLT__HAS_GROUP_LINK) volt__group_child_ended(t, result);
 }
 static inline void volt__count_end(volt__worker *w) {
     // After all that the task's end does: whoever sees the sums equal may take the runtime down.
@@ -6509,12 +6610,12 @@ static inline void volt__count_end(volt__worker *w) {
 }
 // A group that was left open is closed before its task ends, for the task's memory holds it: the
 // function is replaced by the closing one, and its result kept in the root frame.
-static inline volt__scope *volt__left_open(volt__task *t) {
+static inline volt__scope *volt__unclosed_group(volt__task *t) {
     return t->flags & VOLT__HAD_GROUP ? volt__scope_top(volt__root_frame(t)) : NULL;
 }
-static int volt__must_close(volt__task *t, int64_t result) {
+static int volt__must_close_group(volt__task *t, int64_t result) {
     volt__node *root = volt__root_frame(t);
-    volt__scope *s = volt__left_open(t);
+    volt__scope *s = volt__unclosed_group(t);
     VOLT_ASSERT(s == volt__scope_top(root));
     if (!s) return 0;
     root->key_ = result;
@@ -6524,10 +6625,10 @@ static int volt__must_close(volt__task *t, int64_t result) {
 // Of any task. 0: it has not ended, a group is to be closed first.
 static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t,
                                                     int64_t result) {
-    if (volt__must_close(t, result)) return 0;
+    if (volt__must_close_group(t, result)) return 0;
     int is_root = t->flags & VOLT__IS_ROOT;
     t->u.result = result;
-    volt__tell_end(w, t, result);
+    volt__publish_end(w, t, result);
     if (volt__task_finish(t)) volt__task_free_here(w, t);
     volt__count_end(w);
     if (is_root) volt__shutdown_begin(w->rt);
@@ -6540,48 +6641,49 @@ static inline int volt__complete_private(volt__worker *w, volt__task *t) {
     volt__count_end(w);
     return 1;
 }
-static inline void volt__suspended(volt__worker *w, volt__task *t) {
+static inline void volt__poll_pending(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     // A function without VOLT_BEGIN has left no site.
     const char *site = VOLT__LIKELY(cx->frame_ != NULL)
                            ? cx->site_
                            : volt__load_rlx(&t->spawn_site); // rlx: our own
     volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
-    if (cx->wait_ & VOLT__YIELDS) {
-        if (VOLT__UNLIKELY(!volt__task_yield_private(t, cx->shield_))) {
-            t->shield = cx->shield_;
+    if (cx->wait_ & VOLT__REQUEUE) {
+        if (VOLT__UNLIKELY(!volt__task_yield_private(t, cx->shield_depth_))) {
+            t->shield_depth = cx->shield_depth_;
             volt__task_yield(t);
         }
-        volt__tell_wake(w->rt, w, t);
+        volt__trace_wake(w->rt, w, t);
         volt__push_ring(w, t);
         return;
     }
-    t->shield = cx->shield_;
+    t->shield_depth = cx->shield_depth_;
     volt__store_rlx(&t->wait, cx->wait_);                 // rlx: for whoever looks on
     volt__store_rlx(&t->wait_ms, volt__wait_mark(w->ms)); // rlx: for whoever looks on
 #if VOLT_DEBUG
-    if (t->links == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
+    if (t->n_armed == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
         // rlx: a wake-up on its way needs a waker given out
         !(volt__load_rlx(&t->word) & VOLT__NOTIFIED))
         volt__log(w->rt, VOLT_LOG_NEVER_WAKES, site);
 #endif
     if (!volt__task_suspend(t)) return; // *t may be gone
-    volt__tell_wake(w->rt, w, t);
+    volt__trace_wake(w->rt, w, t);
     volt__push_ring(w, t);
 }
 // What a poll starts with; gives the state.
-static VOLT__HOT void *volt__begin(volt__worker *w, volt__task *t) {
+static VOLT__HOT void *volt__poll_begin(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     VOLT_ASSERT(cx->last_tries_ == 0);
     cx->frame_ = NULL;
     cx->task_ = t;
     VOLT__DEBUG_DO((cx->is_awaiting_ = 1, cx->at_ = t->wait_site));
-    memcpy(&cx->wait_, &w->fresh, sizeof w->fresh);
+    memcpy(&cx->wait_, &w->fresh_cx, sizeof w->fresh_cx);
     if (VOLT__LIKELY(volt__task_begin_private(t, w->is_closing))) return volt__task_state(t);
     if (w->is_closing) t->flags |= VOLT__IS_SHARED; // with the sweep
-    cx->abort_ = VOLT__CAST(uint8_t, VOLT__CAST(uint32_t, volt__task_begin(t)) | w->is_closing);
-    cx->raised_ = cx->budget_;
-    cx->shield_ = t->shield;
+    cx->cancel_level_ = VOLT__CAST(uint8_t, VOLT__CAST(uint32_t, volt__task_begin(t)) |
+                                   w->is_closing);
+    cx->budget_at_cancel_ = cx->budget_;
+    cx->shield_depth_ = t->shield_depth;
     return volt__state_of(t);
 }
 // A local that is used behind an await, where it is lost, often still has its value: the stack is
@@ -6597,21 +6699,21 @@ static __attribute__((noinline)) void volt__stack_fill(void) {
 #endif
 static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    VOLT_ASSERT(!w->is_counted && !w->needs_watch); // found() was called
-    int64_t since = volt__tell_poll(w, t);
-    void *state = volt__begin(w, t);
+    VOLT_ASSERT(!w->is_searching && !w->needs_watchdog); // searching_done() was called
+    int64_t since = volt__trace_poll_begin(w, t);
+    void *state = volt__poll_begin(w, t);
     for (;;) {
         volt__stack_fill();
         volt_poll p = t->u.fn(cx, state);
         VOLT_ASSERT(cx->task_ == t);
         if (volt_is_pending(p)) {
-            volt__tell_polled(w, t, 1, since);
-            volt__suspended(w, t);
+            volt__trace_poll_end(w, t, 1, since);
+            volt__poll_pending(w, t);
             return;
         }
-        VOLT_ASSERT(cx->shield_ == 0);
+        VOLT_ASSERT(cx->shield_depth_ == 0);
         // else its function goes on as the one that closes its group: the same poll
-        if (!VOLT_TRACE || !volt__left_open(t)) volt__tell_polled(w, t, 0, since);
+        if (!VOLT_TRACE || !volt__unclosed_group(t)) volt__trace_poll_end(w, t, 0, since);
         if (VOLT__LIKELY(volt__complete_private(w, t))) return;
         if (volt__complete(w, t, volt_value(p))) return;
         state = volt__state_of(t); // the same: cheaper than keeping it over every poll
@@ -6619,7 +6721,7 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
 }
 
 // ---- maintenance: what a busy worker does now and then, and a waking one first of all
-#define VOLT__TIDY_EVERY 16u // maintenances
+#define VOLT__HOUSEKEEP_EVERY 16u // maintenances
 #define VOLT__TRIM_MS 1000u
 
 // Weight of an average of n polls against the running one: 1 - 0.9^n, in 1/256.
@@ -6633,63 +6735,65 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 //   all of them, and nobody is told, if they spawn next to nothing: they are all there is to do;
 //   else as long as they are not worth a wake-up: two fewer than are told, as the LIFO slot counts
 //   there. Fewer are told nobody anyway, so that nobody need be told when this falls.
-// Who is stuck keeps nothing: the watch does not ask. Nor does a guest, whose thread goes away.
+// Who is stuck keeps nothing: the watchdog does not ask. Nor does a guest, whose thread goes away.
 // While others take from here, all wait, up to as long as there are workers, and no task seems
 // short. So if they may be, they stay for some intervals now and then: the next ones tell.
 #define VOLT__TRIAL 8u // intervals, of so many
 #define VOLT__TRIAL_EVERY 256u
-static int volt__are_leaves_short(volt__worker *w, int64_t ns) {
-    if (ns < VOLT_MOVE_NS) return 1;
-    if (ns >= INT64_C(2) * VOLT_MOVE_NS * volt__started(w->rt)) return 0;
-    return w->trials++ % VOLT__TRIAL_EVERY < VOLT__TRIAL;
+static int volt__leaf_tasks_are_short(volt__worker *w, int64_t ns) {
+    if (ns < VOLT_STEAL_COST_NS) return 1;
+    if (ns >= INT64_C(2) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
+    return w->n_trials++ % VOLT__TRIAL_EVERY < VOLT__TRIAL;
 }
 // `ns`: a poll of this interval.
-static uint32_t volt__count_kept(volt__worker *w, int64_t ns) {
+static uint32_t volt__steal_floor_for(volt__worker *w, int64_t ns) {
     if (volt__is_solo(w) || w->is_guest) return 0;
-    if (w->completed - w->ended_then <= w->since / 2) return 0;
-    if (w->spawned - w->spawned_then <= w->since / 2)
-        return volt__are_leaves_short(w, ns) ? VOLT__ALL : 0;
-    return ns < VOLT_MOVE_NS ? w->wake_at - 2 : 0;
+    if (w->completed - w->completed_then <= w->polls_since / 2) return 0;
+    if (w->spawned - w->spawned_then <= w->polls_since / 2)
+        return volt__leaf_tasks_are_short(w, ns) ? VOLT__NO_STEAL : 0;
+    return ns < VOLT_STEAL_COST_NS ? w->wake_at - 2 : 0;
 }
-static void volt__measure_kept(volt__worker *w, int64_t ns) {
-    uint32_t kept = volt__count_kept(w, ns);
-    if (kept == VOLT__ALL) w->wake_at = VOLT__ALL;
-    volt__store_rlx(&w->ring.kept, kept); // rlx: only compared
+static void volt__update_steal_floor(volt__worker *w, int64_t ns) {
+    uint32_t steal_floor = volt__steal_floor_for(w, ns);
+    if (steal_floor == VOLT__NO_STEAL) w->wake_at = VOLT__NO_STEAL;
+    volt__store_rlx(&w->ring.steal_floor, steal_floor); // rlx: only compared
 }
 // A burst of short polls does not say that the next ones are: the interval doubles in the time that
 // it should take, not sooner.
-static uint32_t volt__event_most(const volt__worker *w, int64_t took) {
+static uint32_t volt__event_interval_max(const volt__worker *w, int64_t took) {
     uint32_t every = w->event_every, more = every;
     if (took < VOLT_EVENT_NS) // also where the clock went back
         more = took > 0 ? VOLT__CAST(uint32_t, every * took / VOLT_EVENT_NS) : 0;
     return volt__min32(every + more + 1, w->rt->cfg.event_interval);
 }
 static void volt__measure(volt__worker *w, int64_t now) {
-    if (w->since > 0) {
-        int64_t ns = (now - w->last) / w->since;
+    if (w->polls_since > 0) {
+        int64_t ns = (now - w->last_event_poll) / w->polls_since;
         // one outlier must not turn everything around
         int64_t sample = ns > 8 * w->avg_ns ? 8 * w->avg_ns : ns;
-        w->avg_ns += (sample - w->avg_ns) * VOLT__CAST(int64_t, volt__ewma_weight(w->since)) / 256;
+        w->avg_ns += (sample - w->avg_ns) * VOLT__CAST(int64_t, volt__ewma_weight(w->polls_since)) /
+                     256;
         if (w->avg_ns < 1) w->avg_ns = 1;
         w->event_every =
-            volt__clamp32(VOLT_EVENT_NS / w->avg_ns, 1, volt__event_most(w, now - w->last));
+            volt__clamp32(VOLT_EVENT_NS / w->avg_ns, 1,
+                          volt__event_interval_max(w, now - w->last_event_poll));
         w->inject_every =
             volt__clamp32(VOLT_INJECT_NS / w->avg_ns, VOLT_INJECT_MIN, VOLT_INJECT_MAX);
-        w->wake_at = volt__clamp32(VOLT_WAKE_NS / w->avg_ns, 2, VOLT_RING_CAP - 1);
+        w->wake_at = volt__clamp32(VOLT_WAKE_COST_NS / w->avg_ns, 2, VOLT_RING_CAP - 1);
         w->ring.claim_more = volt__clamp32(VOLT_CLAIM_NS / w->avg_ns, 1, VOLT_CLAIM_MAX) - 1;
-        volt__measure_kept(w, ns);
+        volt__update_steal_floor(w, ns);
     }
-    w->since = 0;
-    w->ended_then = w->completed;
+    w->polls_since = 0;
+    w->completed_then = w->completed;
     w->spawned_then = w->spawned;
-    w->last = now;
+    w->last_event_poll = now;
 }
 static void volt__count_busy(volt__worker *w, int64_t now) {
     w->stats.busy_ns += VOLT__CAST(uint64_t, now - w->busy_since);
     w->busy_since = now;
 }
 static void volt__publish_stats(volt__worker *w) {
-    volt__count_polls(w);
+    volt__countdown_settle(w);
     // modulo a word: these two may be narrower than the counters
     w->stats.spawned += w->spawned - VOLT__CAST(uintptr_t, w->stats.spawned);
     w->stats.completed += w->completed - VOLT__CAST(uintptr_t, w->stats.completed);
@@ -6699,140 +6803,143 @@ static void volt__publish_stats(volt__worker *w) {
 }
 // Now and then, and before sleeping: counters for who asks,
 // slots that others gave back, memory unused for long.
-static void volt__tidy(volt__worker *w) {
-    w->tidy_due = VOLT__TIDY_EVERY;
-    volt__returns_flush(&w->returns);
+static void volt__housekeep(volt__worker *w) {
+    w->housekeep_due = VOLT__HOUSEKEEP_EVERY;
+    volt__remote_batch_flush(&w->remote_batch);
     volt__heap_drain(&w->heap);
     if (w->ms >= w->trim_ms) {
         w->trim_ms = w->ms + VOLT__TRIM_MS;
         volt__slabs_reap(volt__heap_trim(&w->heap));
-        for (uint32_t i = w->index; i < VOLT__FOREIGN_HEAPS; i += w->rt->n_workers)
-            volt__heap_trim_shared(&w->rt->foreign[i]);
+        for (uint32_t i = w->index; i < VOLT__OUTSIDE_HEAPS; i += w->rt->n_workers)
+            volt__heap_trim_shared(&w->rt->outside_heaps[i]);
     }
     volt__publish_stats(w);
 }
-static void volt__see_shutdown(volt__worker *w) {
+static void volt__check_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
     w->is_closing = 1;
     if (volt__has_inboxes(w->rt)) volt__injector_close(&w->inbox);
-    if (!w->has_thread && !w->is_guest && w->rt->cfg.drain > 0)
-        w->give_up_at = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain);
+    if (!w->has_thread && !w->is_guest && w->rt->cfg.drain_timeout > 0)
+        w->drain_deadline = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain_timeout);
     volt__shutdown_ack(w->rt, UINT32_MAX);
 }
-// ---- the helm: a worker is data; the thread at its helm carries it
-// Whoever wants it takes a ticket and waits for its turn. Between two polls the one at the helm
+// ---- the carrier of a worker: the one thread that runs it, by a ticket lock
+// Whoever wants it takes a ticket and waits for its turn. Between two polls the carrier
 // gives way to who waits: mostly one that has lent its worker in the middle of a poll.
 //   from    event   to       done by                              and then
 //   n       take    n        who wants it: ticket m               wakes the worker, waits
 //   n       give    n + 1    who has ticket n                     who has ticket n + 1 goes on
-static inline int volt__helm_is_wanted(const volt__worker *w) {
+static inline int volt__carrier_is_contended(const volt__worker *w) {
     // rlx: who takes a ticket wakes the worker then, which looks again
-    return volt__load_rlx(&w->helm_next) - volt__load_rlx(&w->helm_now) != 1; // rlx: see above
+    // rlx: see above
+    return volt__load_rlx(&w->carrier_ticket) - volt__load_rlx(&w->carrier_serving) != 1;
 }
-static inline void volt__helm_look(volt__worker *w) {
-    w->is_wanted = VOLT__CAST(uint8_t, volt__helm_is_wanted(w));
+static inline void volt__carrier_check(volt__worker *w) {
+    w->handoff_wanted = VOLT__CAST(uint8_t, volt__carrier_is_contended(w));
 }
-static void volt__helm_take(volt__worker *w) {
-    uint32_t mine = volt__add_acq_rel(&w->helm_next, 1); // [H1] before the wake-up below
-    uint32_t now = volt__load_acq(&w->helm_now);         // [H1] with give
-    if (now != mine) volt__reactor_unpark(&w->reactor);
-    for (; now != mine; now = volt__load_acq(&w->helm_now)) // [H1] with give
-        VOLT_FUTEX_WAIT(&w->helm_now, now, VOLT_NEVER);
+static void volt__carrier_acquire(volt__worker *w) {
+    uint32_t ticket = volt__add_acq_rel(&w->carrier_ticket, 1); // [H1] before the wake-up below
+    uint32_t serving = volt__load_acq(&w->carrier_serving);     // [H1] with release
+    if (serving != ticket) volt__reactor_unpark(&w->reactor);
+    for (; serving != ticket; serving = volt__load_acq(&w->carrier_serving)) // [H1] with release
+        VOLT_FUTEX_WAIT(&w->carrier_serving, serving, VOLT_NEVER);
 }
-static void volt__helm_give(volt__worker *w) {
-    uint32_t *word = &w->helm_now;
-    volt__store_rel(word, *word + 1); // [H1] with take
+static void volt__carrier_release(volt__worker *w) {
+    uint32_t *word = &w->carrier_serving;
+    volt__store_rel(word, *word + 1); // [H1] with acquire
     VOLT_FUTEX_WAKE(word, INT_MAX);
 }
 
 // Looks at own reactor and wheel; what became runnable goes into the
 // ring. A parked worker waits for at most `timeout` ns (< 0: no limit),
-// and is awake from then on. Returns whether the watch is ours to serve.
-static int volt__turn(volt__worker *w, int is_parked, int64_t timeout) {
+// and is awake from then on. Returns whether the watchdog is ours to serve.
+static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     volt_rt *rt = w->rt;
-    volt__polled got;
+    volt__reactor_events got;
     VOLT_ASSERT(is_parked || timeout == 0);
-    volt__count_polls(w);
+    volt__countdown_settle(w);
     volt__reactor_poll(&w->reactor, &rt->fds, volt__ring_room(&w->ring), timeout, &got);
-    if (is_parked && volt__idle_exit(&rt->idle, w->index)) w->is_counted = 1;
+    if (is_parked && volt__idle_unpark(&rt->idle, w->index)) w->is_searching = 1;
     int64_t now = VOLT_NOW_NS();
     if (is_parked) {
-        w->since = 0; // slept: not the polls' time
+        w->polls_since = 0; // slept: not the polls' time
         w->busy_since = now;
     }
     volt__count_busy(w, now);
     volt__measure(w, now);
-    if (got.is_poked) {
+    if (got.was_unparked) {
         volt__reactor_acknowledge(&w->reactor);
         w->stats.unparks++;
     }
     w->ms = volt__ms_floor(rt, now);
     w->stats.timers_fired += volt__wheel_fire(&w->wheel, volt__tick_floor(rt, now), &got.chain);
     w->stats.events += got.n_events;
-    w->stats.maintenances++;
-    volt__store_rlx(&w->maint, w->maint + 1); // rlx: owner-only word, others compare
+    w->stats.event_polls++;
+    volt__store_rlx(&w->event_polls, w->event_polls + 1); // rlx: owner-only word, others compare
     w->event_due = w->event_every;
-    volt__plan_due(w);
-    volt__tell_wakes(rt, w, &got.chain);
-    volt__splice(w, &got.chain);
-    volt__see_shutdown(w);
-    volt__helm_look(w);
-    if (VOLT__ONE_WORKER || rt->watch.fd < 0) return 0;
-    return got.is_watch && volt__watch_take(&rt->watch);
+    volt__countdown_start(w);
+    volt__trace_wakes(rt, w, &got.chain);
+    volt__push_batch(w, &got.chain);
+    volt__check_shutdown(w);
+    volt__carrier_check(w);
+    if (VOLT__ONE_WORKER || rt->watchdog.fd < 0) return 0;
+    return got.watchdog_expired && volt__watchdog_take(&rt->watchdog);
 }
 
-// ---- the watch
+// ---- the watchdog
 
 // W1: somebody is awake and will run tasks, so somebody must look.
-static void volt__watch_arm(volt__worker *w) {
+static void volt__watchdog_arm(volt__worker *w) {
     volt_rt *rt = w->rt;
-    if (VOLT__ONE_WORKER || rt->watch.fd < 0 || volt__started(rt) < 2) return;
-    if (volt__watch_claim(&rt->watch)) volt__timer_fd_set(rt->watch.fd, rt->watch.period);
+    if (VOLT__ONE_WORKER || rt->watchdog.fd < 0 || volt__started(rt) < 2) return;
+    if (volt__watchdog_claim(&rt->watchdog))
+        volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
 }
 // What no thief can have. Its owner may just be taking it: then he is not stuck.
-static void volt__take_private(volt__worker *stuck, volt__chain *c) {
+static void volt__rescue_local(volt__worker *stuck, volt__chain *c) {
     if (!volt__lifo_is_full(stuck) && volt__ring_n_claimed(&stuck->ring) == 0) return;
-    if (!volt__biased_revoke(&stuck->mine)) return;
-    volt__ring_take_claimed(&stuck->ring, c);
+    if (!volt__biased_revoke(&stuck->local_lock)) return;
+    volt__ring_pop_claimed(&stuck->ring, c);
     volt__task *t = volt__load_acq(&stuck->lifo); // [Q4] with push
     if (t) {
         volt__store_rlx(&stuck->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
         volt__chain_push(c, t);
     }
-    volt__biased_restore(&stuck->mine);
+    volt__biased_rebias(&stuck->local_lock);
 }
 // W3: everything that waits for a stuck worker moves to us.
 static void volt__rescue(volt__worker *w, volt__worker *stuck) {
-    volt__polled got;
-    VOLT_ASSERT(stuck != w && w->is_counted);
+    volt__reactor_events got;
+    VOLT_ASSERT(stuck != w && w->is_searching);
     volt__reactor_poll(&stuck->reactor, &w->rt->fds, volt__ring_room(&w->ring), 0, &got);
     // we are looking, and arm it again: [W2]
-    if (got.is_watch) (void)volt__watch_take(&w->rt->watch);
+    if (got.watchdog_expired) (void)volt__watchdog_take(&w->rt->watchdog);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
-    volt__tell_wakes(w->rt, w, &got.chain);
-    volt__take_private(stuck, &got.chain);
+    volt__trace_wakes(w->rt, w, &got.chain);
+    volt__rescue_local(stuck, &got.chain);
     if (volt__has_inboxes(w->rt))
         volt__injector_pop(&stuck->inbox, 1, volt__ring_room(&w->ring), &got.chain);
-    volt__spill_take_all(&stuck->spill, &got.chain);
+    volt__overflow_pop_all(&stuck->overflow, &got.chain);
     w->stats.rescued += got.chain.len;
-    volt__splice(w, &got.chain);
+    volt__push_batch(w, &got.chain);
     w->stats.rescued += volt__ring_steal(&stuck->ring, &w->ring);
 }
 // W2: a worker that is awake and has done no maintenance since the last look is stuck in a poll.
-static void volt__look(volt__worker *w) {
+static void volt__watchdog_scan(volt__worker *w) {
     volt_rt *rt = w->rt;
     if (VOLT__ONE_WORKER) return;
-    w->stats.looks++;
-    w->needs_watch = 1;
+    w->stats.watchdog_scans++;
+    w->needs_watchdog = 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
         volt__worker *v = rt->workers[i];
         if (v == w || volt__idle_is_parked(&rt->idle, i)) continue;
-        uint32_t maint = volt__load_rlx(&v->maint);         // rlx: only compared
-        int is_stuck = maint == volt__load_rlx(&v->seen);   // rlx: only compared
-        volt__store_rlx(&v->seen, maint); // rlx: two lookers at most delay a rescue
+        uint32_t event_polls = volt__load_rlx(&v->event_polls);             // rlx: only compared
+        int is_stuck = event_polls == volt__load_rlx(&v->event_polls_seen); // rlx: only compared
+        // rlx: two scans at once delay a rescue at most
+        volt__store_rlx(&v->event_polls_seen, event_polls);
         if (!is_stuck) continue;
-        if (!w->is_counted) volt__idle_search_always(&rt->idle);
-        w->is_counted = 1;
+        if (!w->is_searching) volt__idle_begin_search_always(&rt->idle);
+        w->is_searching = 1;
         volt__rescue(w, v);
     }
 }
@@ -6844,58 +6951,60 @@ static int volt__others_awake(const volt__worker *w) {
 
 // ---- search and park
 
-static int volt__is_anything_takeable(volt_rt *rt) {
+static int volt__has_stealable_work(volt_rt *rt) {
     if (!volt__injector_is_empty(&rt->injector)) return 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
-        if (volt__ring_is_takeable(&rt->workers[i]->ring)) return 1;
-        if (volt__is_spill_takeable(rt->workers[i])) return 1;
+        if (volt__ring_is_stealable(&rt->workers[i]->ring)) return 1;
+        if (volt__overflow_is_stealable(rt->workers[i])) return 1;
         if (volt__has_inboxes(rt) && !volt__injector_is_empty(&rt->workers[i]->inbox)) return 1;
     }
     return 0;
 }
 // I5
-static void volt__leave_search(volt__worker *w) {
-    VOLT_ASSERT(w->is_counted);
-    w->is_counted = 0;
-    if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
+static void volt__end_search(volt__worker *w) {
+    VOLT_ASSERT(w->is_searching);
+    w->is_searching = 0;
+    if (volt__idle_end_search(&w->rt->idle) && volt__has_stealable_work(w->rt))
+        volt__wake_worker(w->rt);
 }
 static inline volt__task *volt__pop_ring(volt__worker *w) {
     if (volt__is_solo(w)) return volt__ring_pop_solo(&w->ring);
-    volt__biased_lock(&w->mine);
+    volt__biased_lock(&w->local_lock);
     volt__task *t = volt__ring_pop(&w->ring);
-    volt__biased_unlock(&w->mine);
+    volt__biased_unlock(&w->local_lock);
     return t;
 }
 // The first is next, the rest follows in the ring.
-static volt__task *volt__take_first(volt__worker *w, volt__chain *c) {
+static volt__task *volt__push_batch_keep_first(volt__worker *w, volt__chain *c) {
     volt__task *t = volt__chain_pop(c);
-    if (t) volt__raise_share(w);
-    volt__splice(w, c);
+    if (t) volt__grow_batch(w);
+    volt__push_batch(w, c);
     return t;
 }
 // One at least, also while a thief keeps the ring from being refilled: nobody else takes care of
-// the spill.
-static volt__task *volt__take_spilled(volt__worker *w, uint32_t most) {
+// the overflow queue.
+static volt__task *volt__next_from_overflow(volt__worker *w, uint32_t most) {
     volt__chain c;
-    if (volt__spill_is_empty(&w->spill)) return NULL;
+    if (volt__overflow_is_empty(&w->overflow)) return NULL;
     volt__chain_init(&c);
-    volt__spill_pop(&w->spill, VOLT__NEWEST, volt__min32(most, volt__ring_room(&w->ring) + 1), &c);
-    return volt__take_first(w, &c);
+    volt__overflow_pop(&w->overflow, VOLT__NEWEST, volt__min32(most, volt__ring_room(&w->ring) + 1),
+                       &c);
+    return volt__push_batch_keep_first(w, &c);
 }
-static volt__task *volt__take_share(volt__worker *w) {
-    volt__task *t = volt__take_spilled(w, w->inject_most);
+static volt__task *volt__next_from_refill(volt__worker *w) {
+    volt__task *t = volt__next_from_overflow(w, w->inject_batch);
     if (t) return t;
-    return volt__fetch_share(w) ? volt__pop_ring(w) : NULL;
+    return volt__refill(w) ? volt__pop_ring(w) : NULL;
 }
-static __attribute__((noinline)) volt__task *volt__take_rest(volt__worker *w) {
-    volt__task *t = volt__take_lifo(w);
-    return t ? t : volt__take_share(w);
+static __attribute__((noinline)) volt__task *volt__next_local_slow(volt__worker *w) {
+    volt__task *t = volt__lifo_take(w);
+    return t ? t : volt__next_from_refill(w);
 }
 static inline void volt__end_lifo_run(volt__worker *w) {
     w->stats.lifo_polls += w->lifo_run;
     w->lifo_run = 0;
 }
-static inline volt__task *volt__take_locked(volt__worker *w, int is_solo) {
+static inline volt__task *volt__next_local_locked(volt__worker *w, int is_solo) {
     volt__task *t = volt__load_rlx(&w->lifo); // rlx: under the lock
     if (t && w->lifo_run < VOLT_LIFO_MAX) {
         volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
@@ -6905,27 +7014,27 @@ static inline volt__task *volt__take_locked(volt__worker *w, int is_solo) {
     if (w->lifo_run > 0) volt__end_lifo_run(w);
     return is_solo ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
 }
-static VOLT__HOT volt__task *volt__take(volt__worker *w) {
+static VOLT__HOT volt__task *volt__next_local(volt__worker *w) {
     volt__task *t;
     if (volt__is_solo(w)) {
-        t = volt__take_locked(w, 1);
+        t = volt__next_local_locked(w, 1);
     } else {
-        volt__biased_lock(&w->mine);
-        t = volt__take_locked(w, 0);
-        volt__biased_unlock(&w->mine);
+        volt__biased_lock(&w->local_lock);
+        t = volt__next_local_locked(w, 0);
+        volt__biased_unlock(&w->local_lock);
     }
-    return VOLT__LIKELY(t != NULL) ? t : volt__take_rest(w);
+    return VOLT__LIKELY(t != NULL) ? t : volt__next_local_slow(w);
 }
-// What spilled first from another worker, or half of its ring, if worth it, or of its inbox.
+// What overflowed first at another worker, or half of its ring, if worth it, or of its inbox.
 static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
     volt__chain c;
     volt__chain_init(&c);
     uint32_t n = 0;
-    if (volt__is_spill_takeable(from))
-        n = volt__spill_pop(&from->spill, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
-    volt__splice(w, &c);
-    if (n == 0 && volt__ring_is_takeable(&from->ring)) n = volt__ring_steal(&from->ring, &w->ring);
-    return n == 0 && volt__has_inboxes(w->rt) ? volt__fetch(w, &from->inbox, 2) : n;
+    if (volt__overflow_is_stealable(from))
+        n = volt__overflow_pop(&from->overflow, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
+    volt__push_batch(w, &c);
+    if (n == 0 && volt__ring_is_stealable(&from->ring)) n = volt__ring_steal(&from->ring, &w->ring);
+    return n == 0 && volt__has_inboxes(w->rt) ? volt__refill_from(w, &from->inbox, 2) : n;
 }
 // I1. A sleeping worker owns no runnable task: with all others asleep and nothing injected there is
 // nothing, but for what is just being placed, and then its pusher wakes somebody, or we look again
@@ -6933,10 +7042,10 @@ static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
 static volt__task *volt__search(volt__worker *w) {
     volt_rt *rt = w->rt;
     uint32_t n = volt__started(rt);
-    if (!w->is_counted) {
+    if (!w->is_searching) {
         if (volt__injector_is_empty(&rt->injector) && !volt__others_awake(w)) return NULL;
-        if (!volt__idle_search(&rt->idle, n)) return NULL;
-        w->is_counted = 1;
+        if (!volt__idle_begin_search(&rt->idle, n)) return NULL;
+        w->is_searching = 1;
     }
     w->stats.searches++;
     uint32_t start = volt__random_below(&w->random, n);
@@ -6946,20 +7055,20 @@ static volt__task *volt__search(volt__worker *w) {
         if (got == 0) continue;
         w->stats.steals++;
         w->stats.stolen += got;
-        volt__tell_steal(w, got);
+        volt__trace_steal(w, got);
         return volt__pop_ring(w);
     }
-    return volt__take_share(w);
+    return volt__next_from_refill(w);
 }
-// When the thread at the helm stops waiting for the end. A helper does not: somebody must carry the
+// When the carrier stops waiting for the end. A helper does not: somebody must carry the
 // worker until its own thread is back.
-static volt_time volt__give_up_at(const volt__worker *w) {
-    return w->is_home ? w->give_up_at : VOLT_NEVER;
+static volt_time volt__drain_deadline(const volt__worker *w) {
+    return w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
 }
 // Time of the next timer, or when somebody gives up waiting for the end.
-static volt_time volt__sleep_until(volt__worker *w) {
+static volt_time volt__sleep_deadline(volt__worker *w) {
     const volt_rt *rt = w->rt;
-    volt_time end = volt__give_up_at(w);
+    volt_time end = volt__drain_deadline(w);
     uint64_t tick = volt__wheel_expiry(&w->wheel);
     if (tick >= VOLT__CAST(uint64_t, (VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) return end;
     volt_time due = rt->epoch + VOLT__CAST(int64_t, tick) * VOLT_TICK_NS;
@@ -6971,48 +7080,48 @@ static int64_t volt__time_left(volt_time at) {
     int64_t left = at - VOLT_NOW_NS();
     return left > 0 ? left : 0;
 }
-static void volt__sleep(volt__worker *w) {
-    volt_time at = volt__sleep_until(w);
+static void volt__worker_sleep(volt__worker *w) {
+    volt_time at = volt__sleep_deadline(w);
     int64_t timeout = volt__time_left(at);
     w->stats.parks++;
-    w->has_slept = w->needs_watch = 1;
-    if (w->is_stepped) { // the application waits, on our descriptor
-        w->is_away = 1;
-        volt__reactor_alarm(&w->reactor, at, timeout);
+    w->has_slept = w->needs_watchdog = 1;
+    if (w->guest_no_block) { // the application waits, on our descriptor
+        w->guest_parked = 1;
+        volt__reactor_set_timer(&w->reactor, at, timeout);
         return;
     }
-    volt__tell_park(w, VOLT_TRACE_PARK);
-    int is_mine = volt__turn(w, 1, timeout);
-    volt__tell_park(w, VOLT_TRACE_UNPARK);
-    if (is_mine) volt__look(w);
+    volt__trace_park(w, VOLT_TRACE_PARK);
+    int is_mine = volt__drive_events(w, 1, timeout);
+    volt__trace_park(w, VOLT_TRACE_UNPARK);
+    if (is_mine) volt__watchdog_scan(w);
 }
-// What the rest of volt__sleep would do; also after a step that ended by its quota: the descriptor
-// was readable, so there is something to fetch.
-static void volt__come_back(volt__worker *w) {
-    int was_away = w->is_away;
-    w->is_away = 0;
-    w->since = 0; // the time outside is not the polls'
+// What the rest of volt__worker_sleep would do; also after a step that ended by its quota: the
+// descriptor was readable, so there is something to fetch.
+static void volt__guest_resume(volt__worker *w) {
+    int was_away = w->guest_parked;
+    w->guest_parked = 0;
+    w->polls_since = 0; // the time outside is not the polls'
     w->busy_since = VOLT_NOW_NS();
-    if (volt__turn(w, was_away, 0)) volt__look(w);
+    if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
 }
 // I2, I3. Returns with work in the ring, as a searcher, woken for nothing, or stopped.
 static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
-    VOLT_ASSERT(volt__ring_n_claimed(&w->ring) == 0 && volt__spill_is_empty(&w->spill));
+    VOLT_ASSERT(volt__ring_n_claimed(&w->ring) == 0 && volt__overflow_is_empty(&w->overflow));
     volt__count_busy(w, VOLT_NOW_NS()); // before others see it
-    volt__tidy(w);
+    volt__housekeep(w);
     if (VOLT__UNLIKELY(volt__backlog(w) > 0)) return; // the allocator's hook has woken a task
-    uint32_t left = volt__idle_enter(&rt->idle, w->index, w->is_counted);
-    w->is_counted = 0;
-    if (w->is_closing) volt__stop_if_over(rt);
-    if (volt__is_stopped(rt) || (left == 0 && volt__is_anything_takeable(rt))) {
-        volt__idle_return(&rt->idle, w->index);
-        w->is_counted = 1;
+    uint32_t left = volt__idle_park(&rt->idle, w->index, w->is_searching);
+    w->is_searching = 0;
+    if (w->is_closing) volt__stop_if_done(rt);
+    if (volt__is_stopped(rt) || (left == 0 && volt__has_stealable_work(rt))) {
+        volt__idle_unpark_searching(&rt->idle, w->index);
+        w->is_searching = 1;
         return;
     }
-    if (w->needs_watch && volt__others_awake(w)) volt__watch_arm(w); // W4
-    volt__sleep(w);
+    if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w); // W4
+    volt__worker_sleep(w);
 }
 
 // ---- the loop
@@ -7020,130 +7129,133 @@ static void volt__park(volt__worker *w) {
 static void volt__start_spare(volt_rt *rt);
 
 // A task was found: leave the search, and see to it that somebody watches over us.
-static void volt__found(volt__worker *w) {
+static void volt__searching_done(volt__worker *w) {
     volt_rt *rt = w->rt;
-    if (w->is_counted) volt__leave_search(w);
-    if (!w->needs_watch) return;
-    w->needs_watch = 0;
-    volt__watch_arm(w); // W1
+    if (w->is_searching) volt__end_search(w);
+    if (!w->needs_watchdog) return;
+    w->needs_watchdog = 0;
+    volt__watchdog_arm(w); // W1
     if (!w->has_slept) return;
     w->has_slept = 0;
-    if (volt__started(rt) < rt->n_workers && !volt__idle_is_anyone_parked(&rt->idle))
+    if (volt__started(rt) < rt->n_workers && !volt__idle_has_parked(&rt->idle))
         volt__start_spare(rt); // W5
 }
 static void volt__maintain(volt__worker *w) {
-    if (--w->tidy_due == 0) volt__tidy(w);
-    int is_mine = volt__turn(w, 0, 0);
-    // Reached by other ways than a push: a lower wake_at, a filled LIFO slot, a spill kept no more.
-    if (!volt__is_solo(w) && (volt__backlog(w) >= w->wake_at || volt__is_spill_takeable(w)))
-        volt__notify(w->rt);
+    if (--w->housekeep_due == 0) volt__housekeep(w);
+    int is_mine = volt__drive_events(w, 0, 0);
+    // Reached by other ways than a push: a lower wake_at, a filled LIFO slot, an overflow queue
+    // that may be stolen from again.
+    if (!volt__is_solo(w) && (volt__backlog(w) >= w->wake_at || volt__overflow_is_stealable(w)))
+        volt__wake_worker(w->rt);
     if (!is_mine) return;
-    volt__look(w);
-    volt__found(w); // and we are awake: arms the watch again
+    volt__watchdog_scan(w);
+    volt__searching_done(w); // and we are awake: arms the watchdog again
 }
-static int volt__has_given_up(const volt__worker *w) {
-    volt_time end = volt__give_up_at(w);
+static int volt__drain_expired(const volt__worker *w) {
+    volt_time end = volt__drain_deadline(w);
     return end != VOLT_NEVER && VOLT_NOW_NS() >= end;
 }
 // Nothing in the own queues: look around, sleep, until there is a task. NULL: the runtime has
-// stopped, somebody wants the helm, or the guest leaves.
+// stopped, somebody wants the carrier lock, or the guest leaves.
 static volt__task *volt__wait_for_task(volt__worker *w) {
     for (;;) {
         volt__task *t = NULL;
         if (!volt__is_solo(w)) {
-            if (volt__turn(w, 0, 0)) volt__look(w);
-            t = volt__take(w);
+            if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
+            t = volt__next_local(w);
             if (!t) t = volt__search(w);
         }
         if (!t) {
-            if (volt__is_stopped(w->rt) || volt__has_given_up(w) || w->is_wanted) return NULL;
+            if (volt__is_stopped(w->rt) || volt__drain_expired(w) || w->handoff_wanted) return NULL;
             volt__park(w);
-            if (w->is_away) return NULL;
-            t = volt__take(w);
-            if (!t && w->has_slept) w->stats.useless++;
+            if (w->guest_parked) return NULL;
+            t = volt__next_local(w);
+            if (!t && w->has_slept) w->stats.spurious_unparks++;
         }
         if (t) {
-            volt__found(w);
-            VOLT_ASSERT(!w->is_counted && !w->needs_watch);
+            volt__searching_done(w);
+            VOLT_ASSERT(!w->is_searching && !w->needs_watchdog);
             return t;
         }
     }
 }
 // How many of those that waited behind a ring that has something are taken when they are due: a
 // quarter of a share, if that ring is long.
-static uint32_t volt__due_share(const volt__worker *w) {
-    uint32_t len = volt__ring_len(&w->ring), least = w->inject_most / 4 + 1;
-    return len + least < w->inject_most ? w->inject_most - len : least;
+static uint32_t volt__due_batch_size(const volt__worker *w) {
+    uint32_t len = volt__ring_len(&w->ring), least = w->inject_batch / 4 + 1;
+    return len + least < w->inject_batch ? w->inject_batch - len : least;
 }
 // Of an inbox, or of the injector: the share of one of so many takers.
-static volt__task *volt__take_some(volt__worker *w, volt__injector *q, uint32_t n_takers,
-                                   uint64_t *count) {
+static volt__task *volt__pop_queue_share(volt__worker *w, volt__injector *q, uint32_t n_takers,
+                                         uint64_t *count) {
     volt__chain c;
     volt__chain_init(&c);
-    uint32_t n = volt__min32(volt__due_share(w), volt__ring_room(&w->ring) + 1);
+    uint32_t n = volt__min32(volt__due_batch_size(w), volt__ring_room(&w->ring) + 1);
     *count += volt__injector_pop(q, n_takers, n, &c);
-    return volt__take_first(w, &c);
+    return volt__push_batch_keep_first(w, &c);
 }
-static volt__task *volt__take_shared(volt__worker *w) {
+static volt__task *volt__pop_injector(volt__worker *w) {
     volt__injector *q = &w->rt->injector;
-    if (volt__injector_is_empty(q)) return NULL; // before `started`: see volt__fetch_share
-    return volt__take_some(w, q, volt__started(w->rt), &w->stats.wakes_remote);
+    if (volt__injector_is_empty(q)) return NULL; // before `started`: see volt__refill
+    return volt__pop_queue_share(w, q, volt__started(w->rt), &w->stats.wakes_remote);
 }
-// Under tasks that go on spawning the oldest of the spill would never have a turn: now and then
-// some get a place in the injector.
-static void volt__age_spill(volt__worker *w) {
+// Under tasks that go on spawning the oldest of the overflow queue would never have a turn: now and
+// then some get a place in the injector.
+static void volt__overflow_age(volt__worker *w) {
     volt__chain c;
-    int is_empty = volt__spill_is_empty(&w->spill);
-    if (!is_empty && w->ms - w->spill_ms < VOLT_SPILL_MS) return;
-    w->spill_ms = w->ms;
+    int is_empty = volt__overflow_is_empty(&w->overflow);
+    if (!is_empty && w->ms - w->overflow_ms < VOLT_OVERFLOW_MS) return;
+    w->overflow_ms = w->ms;
     volt__chain_init(&c);
-    volt__spill_pop(&w->spill, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
+    volt__overflow_pop(&w->overflow, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
     if (c.head) volt__inject(w->rt, &c);
 }
 // What waits behind the ring, in turn, so that none starves another.
-enum { VOLT__SPILLED, VOLT__PLACED, VOLT__SHARED, VOLT__SOURCES };
-static volt__task *volt__take_from(volt__worker *w, uint32_t source) {
-    if (source == VOLT__SPILLED) return volt__take_spilled(w, volt__due_share(w));
-    if (source == VOLT__SHARED) return volt__take_shared(w);
+enum { VOLT__SOURCE_OVERFLOW, VOLT__SOURCE_INBOX, VOLT__SOURCE_INJECTOR, VOLT__SOURCES };
+static volt__task *volt__pop_source(volt__worker *w, uint32_t source) {
+    if (source == VOLT__SOURCE_OVERFLOW)
+        return volt__next_from_overflow(w, volt__due_batch_size(w));
+    if (source == VOLT__SOURCE_INJECTOR) return volt__pop_injector(w);
     if (!volt__has_inboxes(w->rt)) return NULL;
-    return volt__take_some(w, &w->inbox, 1, &w->stats.placed);
+    return volt__pop_queue_share(w, &w->inbox, 1, &w->stats.inbox_tasks);
 }
-static volt__task *volt__take_due(volt__worker *w) {
+static volt__task *volt__pop_due_source(volt__worker *w) {
     volt__task *t = NULL;
-    volt__age_spill(w);
+    volt__overflow_age(w);
     for (uint32_t i = 0; i < VOLT__SOURCES && !t; i++) {
-        w->source = (w->source + 1) % VOLT__SOURCES;
-        t = volt__take_from(w, w->source);
+        w->last_source = (w->last_source + 1) % VOLT__SOURCES;
+        t = volt__pop_source(w, w->last_source);
     }
     return t;
 }
-static int volt__is_more_waiting(const volt__worker *w) {
-    return !volt__spill_is_empty(&w->spill) || !volt__injector_is_empty(&w->rt->injector) ||
+static int volt__has_more_queued(const volt__worker *w) {
+    return !volt__overflow_is_empty(&w->overflow) || !volt__injector_is_empty(&w->rt->injector) ||
            (volt__has_inboxes(w->rt) && !volt__injector_is_empty(&w->inbox));
 }
-// Serves what is due. 1: *t is next; NULL: the step has had its polls, somebody wants the helm, or
-// tasks ignore their cancellation and the time is up.
+// Serves what is due. 1: *t is next; NULL: the step has had its polls, somebody wants the carrier
+// lock, or tasks ignore their cancellation and the time is up.
 static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task **t) {
     *t = NULL;
-    volt__count_polls(w);
+    volt__countdown_settle(w);
     if (VOLT__UNLIKELY(w->is_guest && w->quota == 0)) return 1;
     if (w->inject_due == 0) {
         w->inject_due = w->inject_every;
-        *t = volt__take_due(w);
-        if (volt__is_more_waiting(w)) // its turn is when all that is here has had its own
+        *t = volt__pop_due_source(w);
+        if (volt__has_more_queued(w)) // its turn is when all that is here has had its own
             w->inject_due = volt__min32(w->inject_every, volt__ring_len(&w->ring) + 1);
     }
     if (!*t && w->event_due == 0) {
         volt__maintain(w);
-        if (VOLT__UNLIKELY(volt__has_given_up(w) || w->is_wanted)) return 1;
+        if (VOLT__UNLIKELY(volt__drain_expired(w) || w->handoff_wanted)) return 1;
     }
-    volt__plan_due(w);
+    volt__countdown_start(w);
     return *t != NULL;
 }
 // *t comes twice in a row: nothing else is in the ring. What waits behind it goes first, or else
 // events and timers.
-static __attribute__((noinline)) volt__task *volt__alone(volt__worker *w, volt__task *t) {
-    volt__task *first = volt__take_share(w);
+static __attribute__((noinline)) volt__task *volt__next_before_lone_task(volt__worker *w,
+                                                                         volt__task *t) {
+    volt__task *first = volt__next_from_refill(w);
     int is_over = 0;
     if (!first) {
         // whose budget was used up has asked for nobody: events and timers have their turn when due
@@ -7157,89 +7269,90 @@ static __attribute__((noinline)) volt__task *volt__alone(volt__worker *w, volt__
     return first ? first : volt__wait_for_task(w);
 }
 // last: the one before; compared only, it may be gone.
-static VOLT__HOT volt__task *volt__next(volt__worker *w, const volt__task *last) {
+static VOLT__HOT volt__task *volt__next_task(volt__worker *w, const volt__task *last) {
     volt__task *t;
     VOLT_ASSERT(last != NULL);
-    if (VOLT__UNLIKELY(--w->due == 0) && volt__serve_due(w, &t)) return t;
-    t = volt__take(w);
-    if (VOLT__UNLIKELY(t == last)) return volt__alone(w, t);
+    if (VOLT__UNLIKELY(--w->countdown == 0) && volt__serve_due(w, &t)) return t;
+    t = volt__next_local(w);
+    if (VOLT__UNLIKELY(t == last)) return volt__next_before_lone_task(w, t);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
 // A step of one poll ends before what is due is served: the next one begins with that.
-static volt__task *volt__first(volt__worker *w) {
+static volt__task *volt__first_task(volt__worker *w) {
     volt__task *t = NULL;
     if (w->is_guest && w->inject_due == 0) (void)volt__serve_due(w, &t);
-    return t ? t : volt__take(w);
+    return t ? t : volt__next_local(w);
 }
-// What a thread does that carries a worker, until the runtime has stopped, somebody wants the helm,
-// or the guest leaves.
-static void volt__carry(volt__worker *w) {
+// What a thread does that carries a worker, until the runtime has stopped, somebody wants the
+// carrier lock, or the guest leaves.
+static void volt__worker_run(volt__worker *w) {
     volt__task *t;
     w->cx.stack_ = VOLT__CAST(const char *, __builtin_frame_address(0));
-    volt__helm_look(w);
+    volt__carrier_check(w);
     VOLT_TLS_SET(w);
-    if (w->is_guest) volt__come_back(w);
-    t = volt__first(w); // the root of volt_run
-    if (t) volt__found(w);
+    if (w->is_guest) volt__guest_resume(w);
+    t = volt__first_task(w); // the root of volt_run
+    if (t) volt__searching_done(w);
     else t = volt__wait_for_task(w);
-    for (; t; t = volt__next(w, t)) volt__poll_task(w, t);
+    for (; t; t = volt__next_task(w, t)) volt__poll_task(w, t);
     volt__end_lifo_run(w);
-    volt__returns_flush(&w->returns);
+    volt__remote_batch_flush(&w->remote_batch);
     volt__count_busy(w, VOLT_NOW_NS());
     volt__publish_stats(w);
     VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
 }
 
-// A worker's own thread: from its start, or when it has given way, at the helm again and again.
-static void volt__carry_home(volt__worker *w) {
-    for (volt__carry(w); w->is_wanted; volt__carry(w)) {
-        volt__helm_give(w);
-        volt__helm_take(w);
-        w->is_home = 1;
+// A worker's own thread: from its start, or when it has given way, as its carrier again and again.
+static void volt__worker_main(volt__worker *w) {
+    for (volt__worker_run(w); w->handoff_wanted; volt__worker_run(w)) {
+        volt__carrier_release(w);
+        volt__carrier_acquire(w);
+        w->is_own_thread = 1;
     }
-    volt__helm_give(w); // to helpers that come too late, and find that all is over
+    volt__carrier_release(w); // to helpers that come too late, and find that all is over
 }
 #ifndef VOLT_SINGLE_THREAD
 // A thread of the pool, while the worker's own one is in volt_block_in_place.
-static void volt__help(void *worker) {
+static void volt__handoff_main(void *worker) {
     volt__worker *w = VOLT__CAST(volt__worker *, worker);
-    volt__helm_take(w);
-    w->is_home = 0;
-    if (!volt__helm_is_wanted(w)) volt__carry(w);
-    volt__helm_give(w);
+    volt__carrier_acquire(w);
+    w->is_own_thread = 0;
+    if (!volt__carrier_is_contended(w)) volt__worker_run(w);
+    volt__carrier_release(w);
 }
-// In the middle of a poll: a thread of the pool goes to the helm, or who waits for it. 0: there
+// In the middle of a poll: a thread of the pool becomes the carrier, or who waits for it. 0: there
 // is none.
-static int volt__lend(volt__worker *w, volt_job *job) {
+static int volt__handoff_begin(volt__worker *w, volt_job *job) {
     memset(job, 0, sizeof *job);
-    job->run_ = volt__help;
+    job->run_ = volt__handoff_main;
     job->arg_ = w;
-    job->lane_ = VOLT__LANE_CARRY;
+    job->lane_ = VOLT__LANE_HANDOFF;
     if (w->is_guest) return 0; // its thread is the application's
-    if (!volt__helm_is_wanted(w) && volt__pool_submit(&w->rt->pool, job) < 0) return 0;
-    w->stats.lent++;
+    if (!volt__carrier_is_contended(w) && volt__pool_submit(&w->rt->pool, job) < 0) return 0;
+    w->stats.handoffs++;
     VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
-    volt__helm_give(w);
+    volt__carrier_release(w);
     return 1;
 }
-static void volt__reclaim(volt__worker *w, volt_job *job) {
+static void volt__handoff_end(volt__worker *w, volt_job *job) {
     volt__pool *p = &w->rt->pool;
     volt__lock(&p->lock);
-    (void)volt__pool_take_back(p, job); // it was quick: nobody has come yet
+    (void)volt__pool_cancel(p, job); // it was quick: nobody has come yet
     volt__unlock(&p->lock);
-    volt__helm_take(w);
-    volt__helm_look(w); // the next one in turn may have woken who was at the helm before
+    volt__carrier_acquire(w);
+    volt__carrier_check(w); // the next one in turn may have woken the carrier before it
     VOLT_TLS_SET(w);
-    volt__found(w); // the rest of our poll: whoever was at the helm may have left as a searcher
+    // the rest of our poll: the carrier in between may have left as a searcher
+    volt__searching_done(w);
 }
 // What waits here goes to others.
-static void volt__hand_out(volt__worker *w) {
+static void volt__evict_local_tasks(volt__worker *w) {
     volt__chain c;
     volt__task *t;
     volt__chain_init(&c);
-    while ((t = volt__take_lifo(w)) != NULL || (t = volt__pop_ring(w)) != NULL)
+    while ((t = volt__lifo_take(w)) != NULL || (t = volt__pop_ring(w)) != NULL)
         volt__chain_push(&c, t);
-    volt__spill_take_all(&w->spill, &c);
+    volt__overflow_pop_all(&w->overflow, &c);
     if (c.head) volt__inject(w->rt, &c);
 }
 #endif
@@ -7252,35 +7365,36 @@ static void volt__worker_destroy(volt_rt *rt, volt__worker *w) {
 }
 static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) {
     volt_allocator *a = &rt->cfg.alloc;
-    volt__worker *w = VOLT__CAST(volt__worker *, a->alloc(a->user, sizeof *w, VOLT__LINE_PAIR));
+    volt__worker *w =
+        VOLT__CAST(volt__worker *, a->alloc(a->user, sizeof *w, VOLT__CACHE_LINE_PAIR));
     if (!w) return -ENOMEM;
     memset(w, 0, sizeof *w);
     w->rt = w->cx.rt_ = rt;
     w->cx.worker_ = w;
     w->index = index;
-    w->helm_next = w->is_home = 1; // its own thread has the first ticket
+    w->carrier_ticket = w->is_own_thread = 1; // its own thread has the first ticket
     w->is_solo = rt->n_workers == 1;
     w->avg_ns = VOLT_POLL_NS;
-    w->last = w->busy_since = VOLT_NOW_NS();
-    w->ms = volt__ms_floor(rt, w->last);
-    w->wheel.elapsed = volt__tick_floor(rt, w->last);
-    w->inject_most = VOLT_INJECT_BATCH;
+    w->last_event_poll = w->busy_since = VOLT_NOW_NS();
+    w->ms = volt__ms_floor(rt, w->last_event_poll);
+    w->wheel.elapsed = volt__tick_floor(rt, w->last_event_poll);
+    w->inject_batch = VOLT_INJECT_BATCH;
     w->inject_due = w->inject_every =
         volt__clamp32(VOLT_INJECT_NS / VOLT_POLL_NS, 1, VOLT_INJECT_MAX);
     w->event_due = w->event_every =
         volt__clamp32(VOLT_EVENT_NS / VOLT_POLL_NS, 1, rt->cfg.event_interval);
-    volt__plan_due(w);
+    volt__countdown_start(w);
     w->cx.budget_ = VOLT__CAST(uint16_t, rt->cfg.budget);
-    memcpy(&w->fresh, &w->cx.wait_, sizeof w->fresh);
+    memcpy(&w->fresh_cx, &w->cx.wait_, sizeof w->fresh_cx);
     w->wake_at = 2;
-    w->tidy_due = VOLT__TIDY_EVERY;
+    w->housekeep_due = VOLT__HOUSEKEEP_EVERY;
     w->trim_ms = w->ms + VOLT__TRIM_MS;
-    w->give_up_at = VOLT_NEVER;
-    w->needs_watch = 1;
+    w->drain_deadline = VOLT_NEVER;
+    w->needs_watchdog = 1;
     w->is_guest = rt->cfg.is_guest && index == 0;
     volt__random_seed(&w->random, rt->cfg.seed, index);
     volt__heap_init(&w->heap, &rt->slabs);
-    int rc = volt__reactor_init(&w->reactor, index, rt->watch.fd);
+    int rc = volt__reactor_init(&w->reactor, index, rt->watchdog.fd);
     if (rc == 0 && w->is_guest) rc = volt__reactor_init_guest(&w->reactor);
     if (rc < 0) {
         volt__worker_destroy(rt, w);
@@ -7306,7 +7420,7 @@ static void *volt__thread_main(void *arg) {
     for (uint32_t i = 0; i < digits; i++, n /= 10)
         name[at + digits - 1 - i] = VOLT__CAST(char, '0' + n % 10);
     volt__sys_name_thread(name);
-    volt__carry_home(w);
+    volt__worker_main(w);
     return NULL;
 }
 static int volt__thread_start(volt__worker *w) {
@@ -7343,7 +7457,7 @@ static int volt__start_next(volt_rt *rt) {
         rt->is_starting = 0;
         if (rc == 0) volt__store_rel(&rt->started, index + 1); // [R1] with started
         // Shutdown has begun meanwhile: it counts on this
-        // worker's acknowledgement, and could not poke it.
+        // worker's acknowledgement, and could not unpark it.
         uint32_t is_closed = rt->starts_closed;
         volt__unlock(&rt->start_lock);
         if (is_closed && rc == 0) volt__reactor_unpark(&rt->workers[index]->reactor);
@@ -7353,14 +7467,14 @@ static int volt__start_next(volt_rt *rt) {
     volt__unlock(&rt->start_lock);
     return rc;
 }
-// W5. Without a spare the watch has nobody to wake.
+// W5. Without a spare the watchdog has nobody to wake.
 // Failure is no error; it is tried again after a second.
 static void volt__start_spare(volt_rt *rt) {
     volt__worker *w = VOLT_TLS_GET();
-    if (w->last < w->start_retry) return;
+    if (w->last_event_poll < w->start_retry) return;
     int rc = volt__start_next(rt);
     if (rc == 0) return;
-    w->start_retry = volt__time_add(w->last, 1000000000);
+    w->start_retry = volt__time_add(w->last_event_poll, 1000000000);
     volt__log_no_thread(rt, rc);
 }
 #endif
@@ -7369,36 +7483,36 @@ static void volt__start_spare(volt_rt *rt) {
 //   from        event          to      done by                              and then
 //   away, left  step           inside  a plain thread; another gets -EBUSY  leaves the parked set
 //   inside      nothing to do  away    its holder                           parks, sets timer_fd
-//   inside      quota, stop    left    its holder                           pokes itself: readable
-//   away        claim          away    a pusher                             pokes it: readable
+//   inside      quota, stop    left    its holder                           unparks self: readable
+//   away        claim          away    a pusher                             unparks it: readable
 //   away, left  shutdown       inside  who gets it before the deadline      sleeps in epoll_wait
-// is_away is the holder's; volt_rt_deadline reads it without: between two steps only.
+// guest_parked is the holder's; volt_rt_deadline reads it without: between two steps only.
 // What is queued, or came while it was awake, waits for the next step: the descriptor says so.
 static void volt__guest_leave(volt__worker *w) {
-    if (!w->is_away) volt__reactor_unpark(&w->reactor);
-    volt__unlock(&w->rt->inside);
+    if (!w->guest_parked) volt__reactor_unpark(&w->reactor);
+    volt__unlock(&w->rt->guest_lock);
 }
 // Polls run.
 static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
-    w->quota = max_polls; // volt__come_back plans with it
-    volt__carry(w);
+    w->quota = max_polls; // volt__guest_resume plans with it
+    volt__worker_run(w);
     return max_polls - w->quota;
 }
 // Before the first step it is asleep.
 static void volt__guest_start(volt__worker *w) {
-    w->is_stepped = 1;
+    w->guest_no_block = 1;
     volt__park(w);
-    VOLT_ASSERT(w->is_away);
+    VOLT_ASSERT(w->guest_parked);
 }
 // Steps until all has ended, or the deadline; while another thread is inside, it does.
 static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     volt__worker *w = rt->workers[0];
-    if (!volt__lock_until(&rt->inside, deadline)) return;
-    w->give_up_at = deadline;
-    w->is_stepped = 0;
-    while (!volt__is_stopped(rt) && !volt__has_given_up(w)) volt__guest_step(w, UINT32_MAX);
-    w->is_stepped = 1;
-    w->give_up_at = VOLT_NEVER;
+    if (!volt__lock_until(&rt->guest_lock, deadline)) return;
+    w->drain_deadline = deadline;
+    w->guest_no_block = 0;
+    while (!volt__is_stopped(rt) && !volt__drain_expired(w)) volt__guest_step(w, UINT32_MAX);
+    w->guest_no_block = 1;
+    w->drain_deadline = VOLT_NEVER;
     volt__guest_leave(w);
 }
 #ifdef VOLT_SINGLE_THREAD
@@ -7409,7 +7523,7 @@ static void volt__guest_drive(volt_rt *rt, volt__task *t, volt_time deadline) {
     p.fd = w->reactor.epfd;
     p.events = POLLIN;
     for (;;) {
-        volt__lock(&rt->inside);
+        volt__lock(&rt->guest_lock);
         volt__guest_step(w, VOLT_EVENT_INTERVAL);
         volt__guest_leave(w);
         int64_t left = volt__time_left(deadline);
@@ -7530,14 +7644,14 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     if (c->budget == 0) c->budget = VOLT_BUDGET;
     if (c->event_interval == 0) c->event_interval = VOLT_EVENT_INTERVAL;
     if (c->stack_size == 0) c->stack_size = VOLT_STACK_SIZE;
-    if (c->watch_us == 0) c->watch_us = VOLT_WATCH_US;
-    if (c->blocking == 0) c->blocking = VOLT_POOL_MAX;
+    if (c->watchdog_us == 0) c->watchdog_us = VOLT_WATCHDOG_US;
+    if (c->max_blocking_threads == 0) c->max_blocking_threads = VOLT_POOL_MAX;
     if (c->seed == 0) c->seed = VOLT_RANDOM();
     int is_valid = c->workers <= VOLT_MAX_WORKERS && c->reactors <= c->workers &&
                    c->budget <= UINT16_MAX && c->event_interval <= 1000000 &&
-                   c->stack_size >= 65536 && c->watch_us >= 100 && c->start_all <= 1 &&
+                   c->stack_size >= 65536 && c->watchdog_us >= 100 && c->start_all_workers <= 1 &&
                    c->is_guest <= 1 && VOLT__CAST(uint32_t, c->placement) <= VOLT_PLACE_LEAST &&
-                   c->drain >= 0 && c->slow_poll >= 0 && !c->alloc.alloc == !c->alloc.free;
+                   c->drain_timeout >= 0 && c->slow_poll >= 0 && !c->alloc.alloc == !c->alloc.free;
     if (c->workers == 1) c->placement = VOLT_PLACE_SHARED; // nobody to choose from
     if (!c->alloc.alloc) {
         c->alloc.alloc = volt__sys_map;
@@ -7553,7 +7667,7 @@ static void volt__rt_free(volt_rt *rt) {
     for (uint32_t i = 0; rt->workers && i < rt->started; i++)
         volt__worker_destroy(rt, rt->workers[i]);
     volt__fds_destroy(&rt->fds, rt->n_workers);
-    if (rt->watch.fd >= 0) VOLT_SYS(close, rt->watch.fd);
+    if (rt->watchdog.fd >= 0) VOLT_SYS(close, rt->watchdog.fd);
     if (rt->fork_word) volt__sys_unmap(NULL, rt->fork_word, sizeof *rt->fork_word);
     if (rt->workers) a.free(a.user, rt->workers, sizeof(volt__worker *) * rt->n_workers);
     a.free(a.user, rt, sizeof *rt);
@@ -7564,7 +7678,7 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     int rc = volt__config_resolve(in, &cfg);
     if (rc < 0) return rc;
     volt_allocator *a = &cfg.alloc;
-    volt_rt *rt = VOLT__CAST(volt_rt *, a->alloc(a->user, sizeof *rt, VOLT__LINE_PAIR));
+    volt_rt *rt = VOLT__CAST(volt_rt *, a->alloc(a->user, sizeof *rt, VOLT__CACHE_LINE_PAIR));
     if (!rt) return -ENOMEM;
     memset(rt, 0, sizeof *rt);
     rt->cfg = cfg;
@@ -7575,21 +7689,23 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     rt->thread = VOLT_SYS(syscall, SYS_gettid);
 #endif
     rt->n_workers = cfg.workers;
-    rt->watch.fd = -1;
+    rt->watchdog.fd = -1;
     rt->slabs.alloc = cfg.alloc;
     rt->slabs.rt = rt;
 #ifndef VOLT_SINGLE_THREAD
-    volt__barrier_prepare();
+    volt__membarrier_prepare();
     volt__pool_init(&rt->pool, &cfg);
 #endif
     volt__idle_init(&rt->idle, cfg.workers);
-    for (int i = 0; i < VOLT__FOREIGN_HEAPS; i++) volt__heap_init(&rt->foreign[i], &rt->slabs);
+    for (int i = 0; i < VOLT__OUTSIDE_HEAPS; i++)
+        volt__heap_init(&rt->outside_heaps[i], &rt->slabs);
     rt->workers = VOLT__CAST(volt__worker **,
-                             a->alloc(a->user, sizeof(volt__worker *) * cfg.workers, VOLT__LINE));
+                             a->alloc(a->user, sizeof(volt__worker *) * cfg.workers,
+                                      VOLT__CACHE_LINE));
     if (rt->workers) memset(rt->workers, 0, sizeof(volt__worker *) * cfg.workers);
     rc = rt->workers ? volt__fds_init(&rt->fds, &cfg) : -ENOMEM;
-    if (rc == 0 && cfg.workers > 1 && cfg.watch_us != UINT32_MAX)
-        rc = volt__watch_init(&rt->watch, cfg.watch_us);
+    if (rc == 0 && cfg.workers > 1 && cfg.watchdog_us != UINT32_MAX)
+        rc = volt__watchdog_init(&rt->watchdog, cfg.watchdog_us);
     if (rc < 0) {
         volt__rt_free(rt);
         return rc;
@@ -7599,7 +7715,7 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
 }
 // Further workers, as far as they are wanted now: one spare, or all. Fewer are no error.
 static void volt__start_more(volt_rt *rt) {
-    uint32_t want = rt->cfg.start_all ? rt->n_workers : volt__min32(2, rt->n_workers);
+    uint32_t want = rt->cfg.start_all_workers ? rt->n_workers : volt__min32(2, rt->n_workers);
     while (volt__started(rt) < want) {
         uint32_t before = volt__started(rt);
         int rc = volt__start_next(rt);
@@ -7616,12 +7732,12 @@ static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, co
     t->u.fn = fn;
     volt__store_rlx(&t->spawn_site, site); // rlx: for whoever looks on
     volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
-    t->shield = 0;
+    t->shield_depth = 0;
     t->flags = flags;
-    t->links = 0;
+    t->n_armed = 0;
 }
 // Before it can run: the handle may be its own.
-static inline void volt__task_give_handle(volt__task *t, volt_handle *h) {
+static inline void volt__task_attach_handle(volt__task *t, volt_handle *h) {
     t->flags |= VOLT__HAS_HANDLE;
     t->join = NULL;
     h->task_ = t;
@@ -7632,7 +7748,7 @@ static inline void volt__task_publish(volt__task *t, uint32_t refs) {
 static volt__task *volt__alloc_outside(volt_rt *rt, size_t bytes) {
     // threads differ in the upper bits of their stack's address
     uintptr_t stack = VOLT__CAST(uintptr_t, __builtin_frame_address(0)) >> 16;
-    return volt__heap_alloc_shared(&rt->foreign[stack % VOLT__FOREIGN_HEAPS], bytes);
+    return volt__heap_alloc_shared(&rt->outside_heaps[stack % VOLT__OUTSIDE_HEAPS], bytes);
 }
 // A slot with `size` bytes of state, uninitialised, from the heap of the calling worker, or of this
 // part of the outside.
@@ -7642,7 +7758,7 @@ static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, size_t size, s
     return w ? volt__heap_alloc(&w->heap, bytes) : volt__alloc_outside(rt, bytes);
 }
 // Most states are a frame and few more words: a call would cost more than copying them.
-static inline int volt__is_small(size_t size) {
+static inline int volt__is_small_state(size_t size) {
     size_t n = size - sizeof(volt_frame); // less than a frame: wraps
     return n <= 16 && n % 8 == 0;
 }
@@ -7658,7 +7774,7 @@ static inline void volt__state_copy(void *to, const void *from, size_t size) {
     const char *f = VOLT__CAST(const char *, from) + sizeof(volt_frame);
     size_t n = size - sizeof(volt_frame);
     memset(to, 0, sizeof(volt_frame));
-    if (VOLT__UNLIKELY(!volt__is_small(size))) {
+    if (VOLT__UNLIKELY(!volt__is_small_state(size))) {
         memcpy(d, f, n);
         return;
     }
@@ -7671,15 +7787,15 @@ static void volt__task_refuse(volt__task *t, uint32_t refs) {
     if (old < (refs + 1) * VOLT__REF) volt__task_free(t);
 }
 // Counts and enqueues a published task with so many references; or gives it back: -ESHUTDOWN.
-static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
+static int volt__admit_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
     // rlx: for whoever looks on
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, volt__ms_floor(rt, VOLT_NOW_NS())));
-    volt__visit(rt);
-    if (is_enqueued) volt__tell_wake(rt, NULL, t);
-    int place = is_enqueued ? volt__place(rt) : VOLT__ANYONE;
-    int ok = volt__injector_spawn(volt__queue_at(rt, place), is_enqueued ? t : NULL);
-    if (ok && is_enqueued) volt__notify_first(rt, place);
-    volt__unvisit(rt);
+    volt__rt_pin(rt);
+    if (is_enqueued) volt__trace_wake(rt, NULL, t);
+    int place = is_enqueued ? volt__place(rt) : VOLT__ANY_WORKER;
+    int ok = volt__injector_spawn(volt__placement_queue(rt, place), is_enqueued ? t : NULL);
+    if (ok && is_enqueued) volt__wake_worker_preferring(rt, place);
+    volt__rt_unpin(rt);
     if (ok) return 0;
     volt__task_refuse(t, refs);
     return -ESHUTDOWN;
@@ -7687,11 +7803,11 @@ static int volt__accept_outside(volt_rt *rt, volt__task *t, uint32_t refs, int i
 // A spawn on the worker itself, which is not closing.
 static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->ms)); // rlx: for whoever looks on
-    if (is_enqueued) volt__tell_wake(w->rt, w, t);
+    if (is_enqueued) volt__trace_wake(w->rt, w, t);
     volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
-    if (is_enqueued) volt__push_next(w, t, 1);
+    if (is_enqueued) volt__push_runnext(w, t, 1);
 }
-static int volt__accept(volt__worker *w, volt__task *t, uint32_t refs, int is_enqueued) {
+static int volt__admit_or_refuse(volt__worker *w, volt__task *t, uint32_t refs, int is_enqueued) {
     if (w->is_closing) {
         volt__task_refuse(t, refs);
         return -ESHUTDOWN;
@@ -7699,19 +7815,20 @@ static int volt__accept(volt__worker *w, volt__task *t, uint32_t refs, int is_en
     volt__admit(w, t, is_enqueued);
     return 0;
 }
-static int volt__task_accept(volt_rt *rt, volt__worker *w, volt__task *t, uint32_t refs,
-                             int is_enqueued) {
-    return w ? volt__accept(w, t, refs, is_enqueued)
-             : volt__accept_outside(rt, t, refs, is_enqueued);
+static int volt__admit_task(volt_rt *rt, volt__worker *w, volt__task *t, uint32_t refs,
+                            int is_enqueued) {
+    return w ? volt__admit_or_refuse(w, t, refs, is_enqueued)
+             : volt__admit_outside(rt, t, refs, is_enqueued);
 }
 static inline int volt__frame_is_zero(const void *state, size_t size) {
-    const volt__node *n = VOLT__CAST(const volt__node *, state);
+    const volt__node *node = VOLT__CAST(const volt__node *, state);
     uint64_t head; // what stands before key_
-    if (VOLT__UNLIKELY(size < sizeof *n)) return 0;
-    memcpy(&head, n, sizeof head);
-    uintptr_t pointers = VOLT__CAST(uintptr_t, n->next_) | VOLT__CAST(uintptr_t, n->prev_) |
-                         VOLT__CAST(uintptr_t, n->who_) | VOLT__CAST(uintptr_t, n->on_);
-    return (head | VOLT__CAST(uint64_t, n->key_) | pointers) == 0;
+    if (VOLT__UNLIKELY(size < sizeof *node)) return 0;
+    memcpy(&head, node, sizeof head);
+    uintptr_t pointers = VOLT__CAST(uintptr_t, node->next_) | VOLT__CAST(uintptr_t, node->prev_) |
+                         VOLT__CAST(uintptr_t, node->waiter_) |
+                         VOLT__CAST(uintptr_t, node->source_);
+    return (head | VOLT__CAST(uint64_t, node->key_) | pointers) == 0;
 }
 // What is refused says so in the log: the caller sees only -EINVAL.
 static inline int volt__spawn_is_valid(const volt_rt *rt, const void *state, size_t size,
@@ -7724,18 +7841,18 @@ static inline void volt__spawn_fill(volt__task *t, volt_handle *h, volt_fn *fn, 
                                     size_t size, const char *site) {
     volt__state_copy(volt__task_state(t), state, size);
     volt__task_fill(t, fn, 0, site);
-    if (h) volt__task_give_handle(t, h);
+    if (h) volt__task_attach_handle(t, h);
     volt__task_publish(t, h ? 2 : 1);
 }
 static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, volt_handle *h,
                                                  volt_fn *fn, const void *state, size_t size,
                                                  const char *site) {
     if (!volt__spawn_is_valid(rt, state, size, site)) return -EINVAL;
-    if (!w && volt__is_child(rt)) return -ECHILD;
+    if (!w && volt__is_forked_child(rt)) return -ECHILD;
     volt__task *t = volt__task_alloc(rt, w, size, 0);
     if (!t) return -ENOMEM;
     volt__spawn_fill(t, h, fn, state, size, site);
-    int rc = volt__task_accept(rt, w, t, h ? 2 : 1, 1);
+    int rc = volt__admit_task(rt, w, t, h ? 2 : 1, 1);
     if (rc < 0 && h) h->task_ = NULL;
     return rc;
 }
@@ -7745,8 +7862,9 @@ VOLT_API int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void 
                            const char *site) {
     volt__worker *w = cx->worker_;
     volt__task *t = NULL;
-    if (VOLT__LIKELY(volt__is_small(size) && !w->is_closing && volt__frame_is_zero(state, size)))
-        t = volt__heap_try(&w->heap, sizeof *t + size);
+    if (VOLT__LIKELY(volt__is_small_state(size) && !w->is_closing &&
+                     volt__frame_is_zero(state, size)))
+        t = volt__heap_alloc_fast(&w->heap, sizeof *t + size);
     if (VOLT__UNLIKELY(!t)) return volt__spawn(w->rt, w, h, fn, state, size, site);
     volt__spawn_fill(t, h, fn, state, size, site);
     volt__admit(w, t, 1);
@@ -7757,44 +7875,44 @@ VOLT_API int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *st
 }
 VOLT_API int volt_rt_spawn_at(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
                               size_t size, const char *site) {
-    return volt__spawn(rt, volt__worker_here(rt), h, fn, state, size, site);
+    return volt__spawn(rt, volt__current_worker(rt), h, fn, state, size, site);
 }
 VOLT_API int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
                            size_t size) {
-    return volt__spawn(rt, volt__worker_here(rt), h, fn, state, size, "volt_rt_spawn");
+    return volt__spawn(rt, volt__current_worker(rt), h, fn, state, size, "volt_rt_spawn");
 }
 // The root of volt_run and volt_block_on: its state stays with the caller, who outlives it.
 static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
                             uint8_t flags) {
     uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags);
     if (!volt__spawn_is_valid(rt, state, sizeof(volt_frame), "root task")) return -EINVAL;
-    if (!w && volt__is_child(rt)) return -ECHILD;
+    if (!w && volt__is_forked_child(rt)) return -ECHILD;
     volt__task *t = volt__task_alloc(rt, w, sizeof state, 0);
     if (!t) return -ENOMEM;
     memcpy(volt__task_state(t), &state, sizeof state);
     volt__task_fill(t, fn, all, "root task");
     uint32_t refs = h ? 2 : 1;
-    if (h) volt__task_give_handle(t, h);
+    if (h) volt__task_attach_handle(t, h);
     volt__task_publish(t, refs);
-    return volt__task_accept(rt, w, t, refs, 1);
+    return volt__admit_task(rt, w, t, refs, 1);
 }
 
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
-    volt__worker *w = volt__worker_here(rt);
-    if (size < sizeof(volt_frame) || (!w && volt__is_child(rt))) return NULL;
+    volt__worker *w = volt__current_worker(rt);
+    if (size < sizeof(volt_frame) || (!w && volt__is_forked_child(rt))) return NULL;
     volt__task *t = volt__task_alloc(rt, w, size, 0);
     if (!t) return NULL;
     memset(volt__task_state(t), 0, size);
     volt__task_fill(t, fn, 0, "volt_task_create");
     volt__task_publish(t, 1); // NOTIFIED: whoever wakes it meanwhile does not enqueue it
-    return volt__task_accept(rt, w, t, 1, 0) < 0 ? NULL : volt__task_state(t);
+    return volt__admit_task(rt, w, t, 1, 0) < 0 ? NULL : volt__task_state(t);
 }
-VOLT_API void volt_task_start(void *state, volt_handle *h) {
+VOLT_API void volt_task_start(void *state, volt_handle *handle_or_null) {
     volt__task *t = volt__state_task(state);
     if (!volt__frame_is_zero(state, sizeof(volt_frame)))
-        volt__misuse_here("volt_task_start: frame not zeroed, after this line");
-    if (h) {
-        volt__task_give_handle(t, h);
+        volt__misuse_current("volt_task_start: frame not zeroed, after this line");
+    if (handle_or_null) {
+        volt__task_attach_handle(t, handle_or_null);
         volt__task_retain(t);
     }
     volt__schedule(t);
@@ -7802,18 +7920,18 @@ VOLT_API void volt_task_start(void *state, volt_handle *h) {
 VOLT_API void volt_task_destroy(void *state) {
     volt__task *t = volt__state_task(state);
     volt_rt *rt = volt__slab_of(t)->rt;
-    volt__visit(rt);
+    volt__rt_pin(rt);
     volt__task_drop(t);
     volt__lock(&rt->injector.lock);
-    rt->ended_outside++;
+    rt->n_destroyed_outside++;
     volt__unlock(&rt->injector.lock);
-    if (volt__load_acq(&rt->is_closed)) volt__poke_all(rt); // [S1] it may have been the last one
-    volt__unvisit(rt);
+    if (volt__load_acq(&rt->is_closed)) volt__unpark_all(rt); // [S1] it may have been the last one
+    volt__rt_unpin(rt);
 }
 
 // ---- handles and wakers
 
-static int64_t volt__handle_deliver(volt_handle *h) {
+static int64_t volt__handle_take_result(volt_handle *h) {
     VOLT_ASSERT(volt__join_is_done(h->task_));
     int64_t result = h->task_->u.result;
     volt__task_drop(h->task_);
@@ -7823,7 +7941,7 @@ static int64_t volt__handle_deliver(volt_handle *h) {
 VOLT_API int volt_try_join(volt_handle *h, int64_t *result) {
     if (!h->task_) return -EINVAL;
     if (!volt__join_is_done(h->task_)) return -EAGAIN;
-    int64_t value = volt__handle_deliver(h);
+    int64_t value = volt__handle_take_result(h);
     if (result) *result = value;
     return 0;
 }
@@ -7832,7 +7950,7 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
     p.is_set = 0;
     if (!h->task_) return -EINVAL;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    if (volt__is_child(volt__slab_of(h->task_)->rt)) return -ECHILD;
+    if (volt__is_forked_child(volt__slab_of(h->task_)->rt)) return -ECHILD;
     volt__guest_drive(volt__slab_of(h->task_)->rt, h->task_, volt__deadline(at_most));
     void *waiter = VOLT__CAST(void *, VOLT__CAST(uintptr_t, &p) | VOLT__JOIN_PARKER);
     if (volt__join_register(h->task_, waiter)) {
@@ -7842,7 +7960,7 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
             volt__parker_wait(&p, VOLT_NEVER); // just ended: it is about to set the parker
         }
     }
-    int64_t value = volt__handle_deliver(h);
+    int64_t value = volt__handle_take_result(h);
     if (result) *result = value;
     return 0;
 }
@@ -7869,7 +7987,8 @@ VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
 // >>await  the leaf contract; sleep, yield, join, within, shields
 //==================================================================================================
 // A leaf, when it is polled:
-//   1. cancelled (shield < abort): takes its node off, or passes its grant on, and gives -ECANCELED
+//   1. cancelled (shield depth < cancel level): takes its node off, or passes its grant on, and
+//      gives -ECANCELED
 //   2. is charged a unit of the poll's budget, also for -ECANCELED; none left: pending, re-queued
 //   3. still linked: pending, without a lock
 //   4. fired: takes the lock of what it waited on, the barrier against who fired it, then tries
@@ -7877,7 +7996,7 @@ VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
 //   6. node and progress are those of cx->frame_
 enum {
     VOLT__LEAF_TIMER = VOLT__LEAF,
-    VOLT__LEAF_NEVER,
+    VOLT__LEAF_FOREVER,
     VOLT__LEAF_JOIN,
     VOLT__LEAF_RD,
     VOLT__LEAF_WR,
@@ -7892,37 +8011,39 @@ enum {
     VOLT__LEAF_BACKOFF // an accept that waits out a shortage
 };
 
-static inline int volt__is_off(const volt_cx *cx) { return cx->shield_ < cx->abort_; }
+static inline int volt__scope_is_cancelled(const volt_cx *cx) {
+    return cx->shield_depth_ < cx->cancel_level_;
+}
 // Awaits at this shield depth, and above it, are cancelled from here on.
-static void volt__abort_above(volt_cx *cx, uint8_t depth) {
-    if (cx->abort_ > depth) return;
-    cx->abort_ = VOLT__CAST(uint8_t, depth + 1);
-    cx->raised_ = cx->budget_;
+static void volt__raise_cancel_level(volt_cx *cx, uint8_t depth) {
+    if (cx->cancel_level_ > depth) return;
+    cx->cancel_level_ = VOLT__CAST(uint8_t, depth + 1);
+    cx->budget_at_cancel_ = cx->budget_;
 }
 static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
-    volt__node *n = cx->frame_;
-    VOLT__EXPECT_OF(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
-    VOLT__REQUIRE_OF(cx, n != NULL, "wait called by a function without VOLT_BEGIN");
-    if (n->kind_ == VOLT__FRESH) {
-        VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
-        n->kind_ = kind;
-        n->key_ = 0;
+    volt__node *node = cx->frame_;
+    VOLT__EXPECT_CX(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
+    VOLT__REQUIRE_CX(cx, node != NULL, "wait called by a function without VOLT_BEGIN");
+    if (node->kind_ == VOLT__FRESH) {
+        VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE);
+        node->kind_ = kind;
+        node->key_ = 0;
     }
-    VOLT__REQUIRE_OF(cx, n->kind_ == kind, "two polls in one await: use VOLT_ARM");
-    return n;
+    VOLT__REQUIRE_CX(cx, node->kind_ == kind, "two polls in one await: use VOLT_ARM");
+    return node;
 }
-static __attribute__((noinline, cold)) void volt__exhausted(volt_cx *cx) {
+static __attribute__((noinline, cold)) void volt__budget_exhausted(volt_cx *cx) {
     volt__task *t = cx->task_;
     (void)volt__task_wake(t); // running: its worker enqueues it
     // What was spent before it was cancelled is no sign.
-    if (!volt__is_off(cx) || cx->raised_ < cx->rt_->cfg.budget / 2) return;
+    if (!volt__scope_is_cancelled(cx) || cx->budget_at_cancel_ < cx->rt_->cfg.budget / 2) return;
     if (t->flags & VOLT__WAS_LOGGED) return;
     t->flags |= VOLT__WAS_LOGGED;
     volt__log(cx->rt_, VOLT_LOG_IGNORES_CANCEL, t->wait_site);
 }
-static inline int volt__charge(volt_cx *cx) {
+static inline int volt__budget_charge(volt_cx *cx) {
     if (VOLT__UNLIKELY(cx->budget_ == 0)) {
-        volt__exhausted(cx);
+        volt__budget_exhausted(cx);
         return 0;
     }
     cx->budget_--;
@@ -7931,92 +8052,94 @@ static inline int volt__charge(volt_cx *cx) {
 // A first poll that may go on: who is done with it at once spends a unit, and leaves its node as it
 // is.
 static inline int volt__leaf_is_fresh(const volt_cx *cx) {
-    const volt__node *n = cx->frame_;
+    const volt__node *node = cx->frame_;
     if (VOLT_DEBUG && !cx->is_awaiting_) return 0; // volt__leaf says so
-    return n && n->kind_ == VOLT__FRESH && cx->budget_ > 0 && !volt__is_off(cx);
+    return node && node->kind_ == VOLT__FRESH && cx->budget_ > 0 && !volt__scope_is_cancelled(cx);
 }
-static inline volt_poll volt__leaf_end(volt__node *n, int64_t value) {
-    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE && value != VOLT__PENDING);
-    n->kind_ = VOLT__FRESH;
+static inline volt_poll volt__leaf_ready(volt__node *node, int64_t value) {
+    VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE && value != VOLT__PENDING);
+    node->kind_ = VOLT__FRESH;
     return volt_ready(value);
 }
-static inline volt_poll volt__leaf_pend(volt_cx *cx, const volt__node *n, uint32_t arg) {
-    VOLT_ASSERT(n->kind_ >= VOLT__LEAF);
+static inline volt_poll volt__leaf_pending(volt_cx *cx, const volt__node *node, uint32_t arg) {
+    VOLT_ASSERT(node->kind_ >= VOLT__LEAF);
     cx->budget_++;
-    cx->wait_ &= VOLT__YIELDS; // of another arm
-    cx->wait_ |= VOLT__CAST(uint32_t, n->kind_) << 24 | (arg & 0xffffff);
+    cx->wait_ &= VOLT__REQUEUE; // of another arm
+    cx->wait_ |= VOLT__CAST(uint32_t, node->kind_) << 24 | (arg & 0xffffff);
     return volt_pending();
 }
 // A node on a list under `lock`: takes it off, or acknowledges that it was fired.
-static void volt__unwait(volt__node *n, volt__task *t, uint32_t *lock, volt__node **head) {
+static void volt__list_end_wait(volt__node *node, volt__task *t, uint32_t *lock,
+                                volt__node **head) {
     volt__lock(lock);
-    if (volt__node_state(n) == VOLT__LINKED) volt__list_remove(head, n);
+    if (volt__node_state(node) == VOLT__LINKED) volt__list_remove(head, node);
     volt__unlock(lock);
-    volt__node_unbind(n, t);
+    volt__node_unbind(node, t);
 }
 
 VOLT_API volt_poll volt__yield(volt_cx *cx) {
-    volt__node *n = volt__leaf(cx, VOLT__YIELD);
-    VOLT_ASSERT(volt__is_off(cx));
-    return volt__charge(cx) ? volt__leaf_end(n, -ECANCELED) : volt_pending();
+    volt__node *node = volt__leaf(cx, VOLT__YIELD);
+    VOLT_ASSERT(volt__scope_is_cancelled(cx));
+    return volt__budget_charge(cx) ? volt__leaf_ready(node, -ECANCELED) : volt_pending();
 }
-VOLT_API volt_poll volt_never(volt_cx *cx) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_NEVER);
-    if (!volt__charge(cx)) return volt_pending();
-    return volt__is_off(cx) ? volt__leaf_end(n, -ECANCELED) : volt__leaf_pend(cx, n, 0);
+VOLT_API volt_poll volt_sleep_forever(volt_cx *cx) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_FOREVER);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    return volt__scope_is_cancelled(cx) ? volt__leaf_ready(node, -ECANCELED)
+                                        : volt__leaf_pending(cx, node, 0);
 }
-// The abort level is a snapshot from the start of the poll; here the task's own word is asked, so
+// The cancel level is a snapshot from the start of the poll; here the task's own word is asked, so
 // that a loop sees a cancellation that comes while it runs, and so does the await behind it.
 VOLT_API int volt_is_cancelled(volt_cx *cx) {
     uintptr_t word = volt__load_rlx(&cx->task_->word); // rlx: a flag that hands nothing over
     uint32_t is_closed = volt__load_rlx(&cx->rt_->is_closed); // rlx: a flag that hands nothing over
-    if ((word & VOLT__CANCELLED) || is_closed) volt__abort_above(cx, 0);
-    return volt__is_off(cx);
+    if ((word & VOLT__CANCELLED) || is_closed) volt__raise_cancel_level(cx, 0);
+    return volt__scope_is_cancelled(cx);
 }
 
 // ---- time
 
 // Arms a node of the running task. A deadline that has passed fires at once, on no wheel: 1.
-static int volt__timer_start(volt_cx *cx, volt__node *n, volt_time deadline) {
+static int volt__timer_start(volt_cx *cx, volt__node *node, volt_time deadline) {
     volt__worker *w = cx->worker_;
-    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE);
+    VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE);
     if (deadline > VOLT_NOW_NS()) {
-        volt__timer_arm(&w->wheel, n, cx->task_, volt__tick_ceil(w->rt, deadline));
+        volt__timer_arm(&w->wheel, node, cx->task_, volt__tick_ceil(w->rt, deadline));
         return 0;
     }
-    volt__node_bind(n, cx->task_, NULL);
-    volt__node_set(n, VOLT__FIRED);
+    volt__node_bind(node, cx->task_, NULL);
+    volt__node_set(node, VOLT__FIRED);
     return 1;
 }
-static void volt__timer_stop(volt_cx *cx, volt__node *n) {
-    if (volt__node_state(n) == VOLT__IDLE) return;
-    if (n->on_) volt__timer_disarm(n, cx->task_);
-    else volt__node_unbind(n, cx->task_);
+static void volt__timer_end_wait(volt_cx *cx, volt__node *node) {
+    if (volt__node_state(node) == VOLT__IDLE) return;
+    if (node->source_) volt__timer_disarm(node, cx->task_);
+    else volt__node_unbind(node, cx->task_);
 }
 // `is_relative`: from the moment of arming, that is only if the sleep is not over at once.
 static volt_poll volt__sleep_poll(volt_cx *cx, volt_time time, int is_relative) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_TIMER);
-    if (!volt__charge(cx)) return volt_pending();
-    if (volt__is_off(cx)) {
-        volt__timer_stop(cx, n);
-        return volt__leaf_end(n, -ECANCELED);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_TIMER);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (volt__scope_is_cancelled(cx)) {
+        volt__timer_end_wait(cx, node);
+        return volt__leaf_ready(node, -ECANCELED);
     }
-    uint8_t state = volt__node_state(n);
+    uint8_t state = volt__node_state(node);
     if (state == VOLT__FIRED) {
-        volt__timer_stop(cx, n);
-        return volt__leaf_end(n, 0);
+        volt__timer_end_wait(cx, node);
+        return volt__leaf_ready(node, 0);
     }
     if (state == VOLT__IDLE && time != VOLT_NEVER) {
         volt_time deadline = is_relative ? volt__deadline(time) : time;
-        if (volt__timer_start(cx, n, deadline)) {
-            volt__timer_stop(cx, n);
-            return volt__leaf_end(n, 0);
+        if (volt__timer_start(cx, node, deadline)) {
+            volt__timer_end_wait(cx, node);
+            return volt__leaf_ready(node, 0);
         }
     }
-    return volt__leaf_pend(cx, n, 0);
+    return volt__leaf_pending(cx, node, 0);
 }
 VOLT_API volt_poll volt_sleep(volt_cx *cx, volt_time at_least) {
-    VOLT__EXPECT_OF(cx, at_least <= 0 || at_least >= 1000,
+    VOLT__EXPECT_CX(cx, at_least <= 0 || at_least >= 1000,
                     "volt_sleep: less than 1 us; a forgotten VOLT_MS?");
     return volt__sleep_poll(cx, at_least, 1);
 }
@@ -8030,10 +8153,10 @@ VOLT_API void volt_interval_init(volt_interval *iv, volt_time period) {
     iv->missed = VOLT_MISSED_BURST;
 }
 VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
-    volt__check_place(cx, iv);
+    volt__check_not_on_stack(cx, iv);
     if (iv->period_ == 0) {
-        volt__node *n = volt__leaf(cx, VOLT__LEAF_TIMER);
-        return volt__charge(cx) ? volt__leaf_end(n, -EINVAL) : volt_pending();
+        volt__node *node = volt__leaf(cx, VOLT__LEAF_TIMER);
+        return volt__budget_charge(cx) ? volt__leaf_ready(node, -EINVAL) : volt_pending();
     }
     volt_poll p = volt__sleep_poll(cx, iv->next_, 0);
     if (volt_is_pending(p) || volt_value(p) < 0) return p;
@@ -8046,45 +8169,45 @@ VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
 
 // ---- join
 
-static void volt__join_cancel(volt_cx *cx, volt__node *n, volt__task *child) {
-    if (volt__node_state(n) == VOLT__IDLE) return;
+static void volt__join_cancel_wait(volt_cx *cx, volt__node *node, volt__task *child) {
+    if (volt__node_state(node) == VOLT__IDLE) return;
     // Not taken back: the child has ended; it wakes us
     // for nothing and gives our reference back itself.
     if (volt__join_unregister(child, cx->task_)) volt__task_drop(cx->task_);
-    volt__node_unbind(n, cx->task_);
+    volt__node_unbind(node, cx->task_);
 }
 // 1: registered, and the child will wake us. 0: it has ended.
-static int volt__join_wait(volt_cx *cx, volt__node *n, volt__task *child) {
-    if (volt__node_state(n) != VOLT__IDLE) return 1;
+static int volt__join_wait(volt_cx *cx, volt__node *node, volt__task *child) {
+    if (volt__node_state(node) != VOLT__IDLE) return 1;
     cx->task_->flags |= VOLT__IS_SHARED;
     volt__task_retain(cx->task_);
     if (!volt__join_register(child, cx->task_)) {
         volt__task_drop(cx->task_);
         return 0;
     }
-    volt__node_bind(n, cx->task_, child);
+    volt__node_bind(node, cx->task_, child);
     return 1;
 }
 static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_t size) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOIN);
-    volt__check_place(cx, h);
-    volt__check_place(cx, state);
-    if (!volt__charge(cx)) return volt_pending();
-    if (!h->task_) return volt__leaf_end(n, -EINVAL);
-    VOLT__EXPECT_OF(cx, h->task_ != cx->task_, "a task waits for its own end");
-    if (volt__is_off(cx)) {
-        volt__join_cancel(cx, n, h->task_);
-        return volt__leaf_end(n, -ECANCELED);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOIN);
+    volt__check_not_on_stack(cx, h);
+    volt__check_not_on_stack(cx, state);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (!h->task_) return volt__leaf_ready(node, -EINVAL);
+    VOLT__EXPECT_CX(cx, h->task_ != cx->task_, "a task waits for its own end");
+    if (volt__scope_is_cancelled(cx)) {
+        volt__join_cancel_wait(cx, node, h->task_);
+        return volt__leaf_ready(node, -ECANCELED);
     }
-    if (!volt__join_is_done(h->task_) && volt__join_wait(cx, n, h->task_))
-        return volt__leaf_pend(cx, n, 0);
-    if (volt__node_state(n) != VOLT__IDLE) volt__node_unbind(n, cx->task_);
+    if (!volt__join_is_done(h->task_) && volt__join_wait(cx, node, h->task_))
+        return volt__leaf_pending(cx, node, 0);
+    if (volt__node_state(node) != VOLT__IDLE) volt__node_unbind(node, cx->task_);
     if (size) {
-        VOLT__REQUIRE_OF(cx, size <= volt__slab_of(h->task_)->slot_size - sizeof(volt__task),
+        VOLT__REQUIRE_CX(cx, size <= volt__slab_of(h->task_)->slot_size - sizeof(volt__task),
                          "volt_join_state: more than the task's state");
         memcpy(state, volt__state_of(h->task_), size);
     }
-    return volt__leaf_end(n, volt__handle_deliver(h));
+    return volt__leaf_ready(node, volt__handle_take_result(h));
 }
 VOLT_API volt_poll volt_join(volt_cx *cx, volt_handle *h) {
     return volt__join_poll(cx, h, NULL, 0);
@@ -8094,7 +8217,7 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 }
 
 // ---- within
-// Brackets around the inner poll. begin raises the abort level to 1
+// Wrappers around the inner poll. begin raises the cancel level to 1
 // + the shield depth at arming once the time is up, so that it bites
 // below that depth and not inside a deeper shield; end puts it back.
 
@@ -8102,90 +8225,100 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 // suspend, or on a machine that is overloaded. So the inner poll is evaluated once more before it
 // is cancelled, and waits on descriptors then try once more.
 
-// in pc_ of a bracket's node; POLLED: its inner poll is being evaluated; TRIED: for the last time
-// before it is cancelled, or it has been
-enum { VOLT__IN_BRACKET = 1, VOLT__IS_UP = 2, VOLT__POLLED = 4, VOLT__TRIED = 8 };
-static void volt__bracket_begin(volt_cx *cx, volt__node *n, int is_up) {
-    VOLT_ASSERT(cx->frame_ != NULL && n != cx->frame_);
-    volt__check_place(cx, n);
-    VOLT__EXPECT_OF(cx, !(n->pc_ & VOLT__POLLED), "one timer or link around itself");
-    n->save_ = cx->abort_;
-    if (n->pc_ == 0) n->base_ = cx->shield_; // later the depth is that of the frame that suspended
-    n->pc_ = (n->pc_ & VOLT__TRIED) | VOLT__IN_BRACKET | VOLT__POLLED;
-    if (is_up) n->pc_ |= VOLT__IS_UP;
-    if (is_up) volt__abort_above(cx, n->base_);
+// in resume_line_ of a wrapper's node; POLLING: its inner poll is being evaluated; LAST_TRY: for
+// the last time before it is cancelled, or it has been
+enum {
+    VOLT__WRAPPER_ACTIVE = 1,
+    VOLT__WRAPPER_CANCELS = 2,
+    VOLT__WRAPPER_POLLING = 4,
+    VOLT__WRAPPER_LAST_TRY = 8
+};
+static void volt__wrapper_begin(volt_cx *cx, volt__node *node, int cancels) {
+    VOLT_ASSERT(cx->frame_ != NULL && node != cx->frame_);
+    volt__check_not_on_stack(cx, node);
+    VOLT__EXPECT_CX(cx, !(node->resume_line_ & VOLT__WRAPPER_POLLING),
+                    "one timer or link around itself");
+    node->saved_cancel_level_ = cx->cancel_level_;
+    // later the depth is that of the frame that suspended
+    if (node->resume_line_ == 0) node->shield_base_ = cx->shield_depth_;
+    node->resume_line_ = (node->resume_line_ & VOLT__WRAPPER_LAST_TRY) | VOLT__WRAPPER_ACTIVE |
+                         VOLT__WRAPPER_POLLING;
+    if (cancels) node->resume_line_ |= VOLT__WRAPPER_CANCELS;
+    if (cancels) volt__raise_cancel_level(cx, node->shield_base_);
 }
-// Returns whether it was this bracket that cancelled the inner poll.
-static int volt__bracket_end(volt_cx *cx, volt__node *n, int is_over) {
-    int is_up = (n->pc_ & VOLT__IS_UP) != 0;
-    cx->abort_ = n->save_;
-    n->pc_ = is_over ? 0 : n->pc_ & ~VOLT__CAST(uint32_t, VOLT__POLLED);
-    return is_up && n->save_ <= n->base_;
+// Returns whether it was this wrapper that cancelled the inner poll.
+static int volt__wrapper_end(volt_cx *cx, volt__node *node, int is_over) {
+    int cancels = (node->resume_line_ & VOLT__WRAPPER_CANCELS) != 0;
+    cx->cancel_level_ = node->saved_cancel_level_;
+    node->resume_line_ = is_over
+                             ? 0
+                             : node->resume_line_ & ~VOLT__CAST(uint32_t, VOLT__WRAPPER_POLLING);
+    return cancels && node->saved_cancel_level_ <= node->shield_base_;
 }
 // The first poll after the time was over is the last try, the second one cancels. Without budget
 // nothing inside can be tried: the next poll does it.
-static __attribute__((noinline, cold)) void volt__within_begin_over(volt_cx *cx, volt__node *n) {
-    int was_tried = (n->pc_ & VOLT__TRIED) != 0;
-    volt__bracket_begin(cx, n, was_tried);
+static __attribute__((noinline, cold)) void volt__within_begin_over(volt_cx *cx, volt__node *node) {
+    int was_tried = (node->resume_line_ & VOLT__WRAPPER_LAST_TRY) != 0;
+    volt__wrapper_begin(cx, node, was_tried);
     if (was_tried || cx->budget_ == 0) return;
-    n->pc_ |= VOLT__TRIED;
+    node->resume_line_ |= VOLT__WRAPPER_LAST_TRY;
     cx->last_tries_++;
 }
 VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
-    volt__node *n = &t->node_;
-    if (VOLT__LIKELY(volt__node_state(n) != VOLT__FIRED)) volt__bracket_begin(cx, n, 0);
-    else volt__within_begin_over(cx, n);
+    volt__node *node = &t->node_;
+    if (VOLT__LIKELY(volt__node_state(node) != VOLT__FIRED)) volt__wrapper_begin(cx, node, 0);
+    else volt__within_begin_over(cx, node);
 }
-static volt_poll volt__timed_end(volt_cx *cx, volt_timer *t, volt_time time, int is_relative,
-                                 volt_poll inner) {
-    volt__node *n = &t->node_;
-    uint32_t way = n->pc_ & (VOLT__TRIED | VOLT__IS_UP);
-    int is_mine = volt__bracket_end(cx, n, !volt_is_pending(inner));
-    if (VOLT__UNLIKELY(way == VOLT__TRIED)) cx->last_tries_--;
+static volt_poll volt__timeout_end(volt_cx *cx, volt_timer *t, volt_time time, int is_relative,
+                                   volt_poll inner) {
+    volt__node *node = &t->node_;
+    uint32_t way = node->resume_line_ & (VOLT__WRAPPER_LAST_TRY | VOLT__WRAPPER_CANCELS);
+    int is_mine = volt__wrapper_end(cx, node, !volt_is_pending(inner));
+    if (VOLT__UNLIKELY(way == VOLT__WRAPPER_LAST_TRY)) cx->last_tries_--;
     if (!volt_is_pending(inner)) {
-        volt__timer_stop(cx, n);
-        n->key_ = is_mine && volt_value(inner) == -ECANCELED; // for volt_timer_fired
-        return n->key_ ? volt_ready(-ETIMEDOUT) : inner;
+        volt__timer_end_wait(cx, node);
+        node->key_ = is_mine && volt_value(inner) == -ECANCELED; // for volt_timer_fired
+        return node->key_ ? volt_ready(-ETIMEDOUT) : inner;
     }
-    uint8_t state = volt__node_state(n);
+    uint8_t state = volt__node_state(node);
     // over, and not cancelled in this poll: the next one tries it, or cancels it
-    if (VOLT__UNLIKELY(state == VOLT__FIRED) && !(way & VOLT__IS_UP))
+    if (VOLT__UNLIKELY(state == VOLT__FIRED) && !(way & VOLT__WRAPPER_CANCELS))
         (void)volt__task_wake(cx->task_);
     if (state == VOLT__IDLE && time != VOLT_NEVER) {
         volt_time deadline = is_relative ? volt__deadline(time) : time;
         // the next poll sees it
-        if (volt__timer_start(cx, n, deadline)) (void)volt__task_wake(cx->task_);
+        if (volt__timer_start(cx, node, deadline)) (void)volt__task_wake(cx->task_);
     }
     return inner;
 }
 VOLT_API volt_poll volt__within_end(volt_cx *cx, volt_timer *t, volt_time at_most,
                                     volt_poll inner) {
-    return volt__timed_end(cx, t, at_most, 1, inner);
+    return volt__timeout_end(cx, t, at_most, 1, inner);
 }
 VOLT_API volt_poll volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadline,
                                     volt_poll inner) {
-    return volt__timed_end(cx, t, deadline, 0, inner);
+    return volt__timeout_end(cx, t, deadline, 0, inner);
 }
 
 // ---- scopes of a frame
-// Shields, and on a root frame the groups that its task owns. The frame's who_ points to
+// Shields, and on a root frame the groups that its task owns. The frame's waiter_ points to
 // the top one, which knows the task, so a node in that frame can still be woken.
 
 static void volt__scope_push(volt__node *frame, volt__scope *s, volt__task *t) {
     VOLT_ASSERT(s->task_ == NULL && t != NULL);
     s->task_ = t;
     s->next_ = volt__scope_top(frame);
-    frame->who_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, s) | VOLT__SCOPED);
+    frame->waiter_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, s) | VOLT__WAITER_IS_SCOPE);
 }
 static void volt__scope_remove(volt__node *frame, volt__scope *s) {
     volt__scope *top = volt__scope_top(frame);
     VOLT_ASSERT(s->task_ != NULL);
     if (top == s) {
         uintptr_t next = VOLT__CAST(uintptr_t, s->next_);
-        frame->who_ = next ? VOLT__CAST(void *, next | VOLT__SCOPED) : NULL;
+        frame->waiter_ = next ? VOLT__CAST(void *, next | VOLT__WAITER_IS_SCOPE) : NULL;
     } else {
         while (top && top->next_ != s) top = top->next_;
-        if (!top) volt__misuse_here("shield or group of another frame, after this line");
+        if (!top) volt__misuse_current("shield or group of another frame, after this line");
         top->next_ = s->next_;
     }
     s->task_ = NULL;
@@ -8196,9 +8329,9 @@ static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
     volt__shield_raise(cx, s->next_);
     if (s->close_) return;
     volt_shield *sh = VOLT__CONTAINER(volt_shield, scope_, s);
-    sh->abort_ = cx->abort_;
-    sh->raised_ = volt__node_state(&sh->timer_.node_) == VOLT__FIRED;
-    if (sh->raised_) volt__abort_above(cx, sh->depth_);
+    sh->saved_cancel_level_ = cx->cancel_level_;
+    sh->has_expired_ = volt__node_state(&sh->timer_.node_) == VOLT__FIRED;
+    if (sh->has_expired_) volt__raise_cancel_level(cx, sh->depth_);
 }
 VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) {
     volt__shield_raise(cx, volt__scope_top(frame));
@@ -8210,10 +8343,10 @@ VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
         volt__scope *next = s->next_;
         if (!s->close_) {
             volt_shield *sh = VOLT__CONTAINER(volt_shield, scope_, s);
-            VOLT_ASSERT(sh->depth_ == cx->shield_);
-            cx->shield_--;
-            cx->abort_ = sh->abort_;
-            volt__timer_stop(cx, &sh->timer_.node_);
+            VOLT_ASSERT(sh->depth_ == cx->shield_depth_);
+            cx->shield_depth_--;
+            cx->cancel_level_ = sh->saved_cancel_level_;
+            volt__timer_end_wait(cx, &sh->timer_.node_);
             sh->open_ = 0;
             volt__scope_remove(frame, s);
         }
@@ -8222,29 +8355,30 @@ VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
 }
 // The bound is armed here and not at the first wait, so that it covers the whole section.
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) {
-    volt__check_place(cx, s);
-    VOLT__REQUIRE_OF(cx, cx->frame_ != NULL && !s->open_,
+    volt__check_not_on_stack(cx, s);
+    VOLT__REQUIRE_CX(cx, cx->frame_ != NULL && !s->open_,
                      "volt_shield_begin: no frame, or opened twice, after this line");
-    VOLT__REQUIRE_OF(cx, cx->shield_ < UINT8_MAX - 2, "shields nested too deep, after this line");
+    VOLT__REQUIRE_CX(cx, cx->shield_depth_ < UINT8_MAX - 2,
+                     "shields nested too deep, after this line");
     volt__scope_push(cx->frame_, &s->scope_, cx->task_);
     s->open_ = 1;
-    s->raised_ = 0;
-    s->abort_ = cx->abort_;
-    s->depth_ = ++cx->shield_;
+    s->has_expired_ = 0;
+    s->saved_cancel_level_ = cx->cancel_level_;
+    s->depth_ = ++cx->shield_depth_;
     if (at_most == VOLT_NEVER) return;
     if (volt__timer_start(cx, &s->timer_.node_, volt__deadline(at_most))) {
-        s->raised_ = 1;
-        volt__abort_above(cx, s->depth_);
+        s->has_expired_ = 1;
+        volt__raise_cancel_level(cx, s->depth_);
     }
 }
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
-    VOLT__REQUIRE_OF(cx, s->open_ && s->depth_ == cx->shield_,
+    VOLT__REQUIRE_CX(cx, s->open_ && s->depth_ == cx->shield_depth_,
                      "volt_shield_end: not the innermost open shield, after this line");
-    volt__timer_stop(cx, &s->timer_.node_);
+    volt__timer_end_wait(cx, &s->timer_.node_);
     volt__scope_remove(cx->frame_, &s->scope_);
     s->open_ = 0;
-    cx->shield_--;
-    if (s->raised_) cx->abort_ = s->abort_;
+    cx->shield_depth_--;
+    if (s->has_expired_) cx->cancel_level_ = s->saved_cancel_level_;
 }
 
 //==================================================================================================
@@ -8252,19 +8386,19 @@ VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
 //==================================================================================================
 #ifdef VOLT_SINGLE_THREAD
 VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
     (void)job;
-    if (!volt__charge(cx)) return volt_pending();
-    return volt__leaf_end(n, volt__is_off(cx) ? -ECANCELED : fn(arg));
+    if (!volt__budget_charge(cx)) return volt_pending();
+    return volt__leaf_ready(node, volt__scope_is_cancelled(cx) ? -ECANCELED : fn(arg));
 }
-VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
-                                          void (*drop)(void *)) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
-    (void)e;
-    if (!volt__charge(cx)) return volt_pending();
-    int is_off = volt__is_off(cx);
-    if (is_off && drop) drop(arg);
-    return volt__leaf_end(n, is_off ? -ECANCELED : fn(arg));
+VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *),
+                                        void *arg, void (*drop)(void *)) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
+    (void)job;
+    if (!volt__budget_charge(cx)) return volt_pending();
+    int is_cancelled = volt__scope_is_cancelled(cx);
+    if (is_cancelled && drop) drop(arg);
+    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : fn(arg));
 }
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt_cx saved = *cx; // fn may do steps of another runtime
@@ -8274,7 +8408,7 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
 }
 #else
 // The node is linked under the pool's lock: its task does not end before this.
-static void volt__job_tell(void *arg, int rc) {
+static void volt__job_complete(void *arg, int rc) {
     volt_job *job = VOLT__CAST(volt_job *, arg);
     volt__pool *p = &job->rt_->pool;
     volt__chain c;
@@ -8289,63 +8423,64 @@ static void volt__job_tell(void *arg, int rc) {
 // On the pool.
 static void volt__job_run(void *arg) {
     volt_job *job = VOLT__CAST(volt_job *, arg);
-    volt__job_tell(job, job->fn_(job->user_));
+    volt__job_complete(job, job->fn_(job->user_));
 }
-static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *n, int (*fn)(void *),
+static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *node, int (*fn)(void *),
                            void *arg) {
-    VOLT__REQUIRE_OF(cx, job->state_ == VOLT__JOB_NONE, "one volt_job for two calls at once");
+    VOLT__REQUIRE_CX(cx, job->state_ == VOLT__JOB_NONE, "one volt_job for two calls at once");
     memset(job, 0, sizeof *job);
     job->run_ = volt__job_run;
-    job->fail_ = volt__job_tell;
+    job->fail_ = volt__job_complete;
     job->arg_ = job;
     job->fn_ = fn;
     job->user_ = arg;
     job->rt_ = cx->rt_;
-    job->waiter_ = n;
-    volt__node_bind(n, cx->task_, job);
+    job->waiter_ = node;
+    volt__node_bind(node, cx->task_, job);
     int rc = volt__pool_submit(&cx->rt_->pool, job);
     if (rc < 0) {
         job->state_ = VOLT__JOB_NONE;
-        volt__node_unbind(n, cx->task_);
+        volt__node_unbind(node, cx->task_);
     }
     return rc;
 }
 // Cancelled. 1: taken back; 0: it has begun, or ended.
-static int volt__job_cancel(volt_cx *cx, volt_job *job, volt__node *n) {
+static int volt__job_cancel_wait(volt_cx *cx, volt_job *job, volt__node *node) {
     volt__pool *p = &cx->rt_->pool;
     volt__lock(&p->lock);
-    int ok = volt__node_state(n) == VOLT__LINKED && volt__pool_take_back(p, job);
+    int ok = volt__node_state(node) == VOLT__LINKED && volt__pool_cancel(p, job);
     volt__unlock(&p->lock);
-    if (ok) volt__node_unbind(n, cx->task_);
+    if (ok) volt__node_unbind(node, cx->task_);
     return ok;
 }
-static int64_t volt__job_end(volt_cx *cx, volt_job *job, volt__node *n) {
+static int64_t volt__job_end_wait(volt_cx *cx, volt_job *job, volt__node *node) {
     volt__pool *p = &cx->rt_->pool;
     volt__lock(&p->lock); // the barrier against who fired it
     int64_t result = job->result_;
     volt__unlock(&p->lock);
-    volt__node_unbind(n, cx->task_);
+    volt__node_unbind(node, cx->task_);
     return result;
 }
 VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
-    volt__check_place(cx, job);
-    volt__check_place(cx, arg);
-    if (!volt__charge(cx)) return volt_pending();
-    uint8_t state = volt__node_state(n);
-    int is_off = volt__is_off(cx);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__check_not_on_stack(cx, job);
+    volt__check_not_on_stack(cx, arg);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    uint8_t state = volt__node_state(node);
+    int is_cancelled = volt__scope_is_cancelled(cx);
     if (state == VOLT__IDLE) {
-        int rc = is_off ? -ECANCELED : volt__job_start(cx, job, n, fn, arg);
-        return rc < 0 ? volt__leaf_end(n, rc) : volt__leaf_pend(cx, n, 0);
+        int rc = is_cancelled ? -ECANCELED : volt__job_start(cx, job, node, fn, arg);
+        return rc < 0 ? volt__leaf_ready(node, rc) : volt__leaf_pending(cx, node, 0);
     }
-    if (state == VOLT__FIRED) return volt__leaf_end(n, volt__job_end(cx, job, n));
-    if (is_off && volt__job_cancel(cx, job, n)) return volt__leaf_end(n, -ECANCELED);
-    return volt__leaf_pend(cx, n, 0);
+    if (state == VOLT__FIRED) return volt__leaf_ready(node, volt__job_end_wait(cx, job, node));
+    if (is_cancelled && volt__job_cancel_wait(cx, job, node))
+        return volt__leaf_ready(node, -ECANCELED);
+    return volt__leaf_pending(cx, node, 0);
 }
 
 // One that may be left: on a block of its own, whose owner is the task while it waits, or has been
 // told, and else the thread of the pool.
-typedef struct volt__errand {
+typedef struct volt__detached_job {
     volt_job job;
     volt_rt *rt;
     int (*fn)(void *);
@@ -8353,98 +8488,102 @@ typedef struct volt__errand {
     void (*drop)(void *);
     volt__node *waiter; // under the pool's lock; NULL: it has been left
     int rc;
-} volt__errand;
-static void volt__errand_free(volt__errand *e, int is_dropped) {
-    volt_allocator *a = &e->rt->cfg.alloc;
-    if (is_dropped && e->drop) e->drop(e->arg);
-    a->free(a->user, e, sizeof *e);
+} volt__detached_job;
+static void volt__detached_job_free(volt__detached_job *detached, int is_dropped) {
+    volt_allocator *a = &detached->rt->cfg.alloc;
+    if (is_dropped && detached->drop) detached->drop(detached->arg);
+    a->free(a->user, detached, sizeof *detached);
 }
-static void volt__errand_tell(void *arg, int rc) {
-    volt__errand *e = VOLT__CAST(volt__errand *, arg);
-    volt__pool *p = &e->rt->pool;
+static void volt__detached_job_complete(void *arg, int rc) {
+    volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
+    volt__pool *p = &detached->rt->pool;
     volt__chain c;
     volt__chain_init(&c);
     volt__lock(&p->lock);
-    int is_left = !e->waiter;
-    e->rc = rc;
-    if (!is_left) volt__node_fire(e->waiter, VOLT__FIRED, &c);
+    int is_abandoned = !detached->waiter;
+    detached->rc = rc;
+    if (!is_abandoned) volt__node_fire(detached->waiter, VOLT__FIRED, &c);
     volt__unlock(&p->lock); // LAST TOUCH, unless it was left
-    if (is_left) volt__errand_free(e, 1);
+    if (is_abandoned) volt__detached_job_free(detached, 1);
     volt__schedule_chain(&c);
 }
 // On the pool.
-static void volt__errand_run(void *arg) {
-    volt__errand *e = VOLT__CAST(volt__errand *, arg);
-    volt__errand_tell(e, e->fn(e->arg));
+static void volt__detached_job_run(void *arg) {
+    volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
+    volt__detached_job_complete(detached, detached->fn(detached->arg));
 }
 // 0 or -errno.
-static int volt__errand_start(volt_cx *cx, volt__errand *call, volt__node *n, volt__errand **out) {
+static int volt__detached_job_start(volt_cx *cx, volt__detached_job *call, volt__node *node,
+                                    volt__detached_job **out) {
     volt_allocator *a = &cx->rt_->cfg.alloc;
-    volt__errand *e = VOLT__CAST(volt__errand *, a->alloc(a->user, sizeof *e, VOLT__LINE));
-    if (!e) return -ENOMEM;
-    *e = *call;
-    e->job.run_ = volt__errand_run;
-    e->job.fail_ = volt__errand_tell;
-    e->job.arg_ = e;
-    e->rt = cx->rt_;
-    e->waiter = n;
-    *out = e;
-    volt__node_bind(n, cx->task_, e);
-    int rc = volt__pool_submit(&cx->rt_->pool, &e->job);
+    volt__detached_job *detached =
+        VOLT__CAST(volt__detached_job *, a->alloc(a->user, sizeof *detached, VOLT__CACHE_LINE));
+    if (!detached) return -ENOMEM;
+    *detached = *call;
+    detached->job.run_ = volt__detached_job_run;
+    detached->job.fail_ = volt__detached_job_complete;
+    detached->job.arg_ = detached;
+    detached->rt = cx->rt_;
+    detached->waiter = node;
+    *out = detached;
+    volt__node_bind(node, cx->task_, detached);
+    int rc = volt__pool_submit(&cx->rt_->pool, &detached->job);
     if (rc == 0) return 0;
-    volt__node_unbind(n, cx->task_);
-    volt__errand_free(e, 0);
+    volt__node_unbind(node, cx->task_);
+    volt__detached_job_free(detached, 0);
     *out = NULL;
     return rc;
 }
 // Its result; or the wait is over without one: -ECANCELED.
-static int64_t volt__errand_end(volt_cx *cx, volt__errand *e, volt__node *n) {
+static int64_t volt__detached_job_end_wait(volt_cx *cx, volt__detached_job *detached,
+                                           volt__node *node) {
     volt__pool *p = &cx->rt_->pool;
     volt__lock(&p->lock); // the barrier against who fired it, too
-    int64_t result = e->rc;
-    int is_told = volt__node_state(n) == VOLT__FIRED;
-    int is_ours = is_told || volt__pool_take_back(p, &e->job);
-    e->waiter = NULL;
+    int64_t result = detached->rc;
+    int is_done = volt__node_state(node) == VOLT__FIRED;
+    int is_ours = is_done || volt__pool_cancel(p, &detached->job);
+    detached->waiter = NULL;
     volt__unlock(&p->lock); // LAST TOUCH, unless it is ours
-    volt__node_unbind(n, cx->task_);
-    if (is_ours) volt__errand_free(e, !is_told);
-    return is_told ? result : -ECANCELED;
+    volt__node_unbind(node, cx->task_);
+    if (is_ours) volt__detached_job_free(detached, !is_done);
+    return is_done ? result : -ECANCELED;
 }
-VOLT_API volt_poll volt_blocking_or_leave(volt_cx *cx, volt_errand *e, int (*fn)(void *), void *arg,
-                                          void (*drop)(void *)) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_JOB);
-    volt__check_place(cx, e);
-    volt__check_place(cx, arg);
-    if (!volt__charge(cx)) return volt_pending();
-    int is_off = volt__is_off(cx);
-    if (volt__node_state(n) == VOLT__IDLE && is_off) {
+VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *),
+                                        void *arg, void (*drop)(void *)) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__check_not_on_stack(cx, job);
+    volt__check_not_on_stack(cx, arg);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    int is_cancelled = volt__scope_is_cancelled(cx);
+    if (volt__node_state(node) == VOLT__IDLE && is_cancelled) {
         if (drop) drop(arg);
-        return volt__leaf_end(n, -ECANCELED);
+        return volt__leaf_ready(node, -ECANCELED);
     }
-    if (volt__node_state(n) == VOLT__IDLE) {
-        volt__errand call;
-        VOLT__REQUIRE_OF(cx, !e->it_, "one volt_errand for two calls at once");
+    if (volt__node_state(node) == VOLT__IDLE) {
+        volt__detached_job call;
+        VOLT__REQUIRE_CX(cx, !job->impl_, "one volt_detached_job for two calls at once");
         memset(&call, 0, sizeof call);
         call.fn = fn;
         call.arg = arg;
         call.drop = drop;
-        int rc = volt__errand_start(cx, &call, n, &e->it_);
-        return rc < 0 ? volt__leaf_end(n, rc) : volt__leaf_pend(cx, n, 0);
+        int rc = volt__detached_job_start(cx, &call, node, &job->impl_);
+        return rc < 0 ? volt__leaf_ready(node, rc) : volt__leaf_pending(cx, node, 0);
     }
-    if (volt__node_state(n) == VOLT__LINKED && !is_off) return volt__leaf_pend(cx, n, 0);
-    volt__errand *it = e->it_;
-    e->it_ = NULL;
-    return volt__leaf_end(n, volt__errand_end(cx, it, n));
+    if (volt__node_state(node) == VOLT__LINKED && !is_cancelled)
+        return volt__leaf_pending(cx, node, 0);
+    volt__detached_job *detached = job->impl_;
+    job->impl_ = NULL;
+    return volt__leaf_ready(node, volt__detached_job_end_wait(cx, detached, node));
 }
 
 // Without a thread that could take over. With other workers what waits here goes to them, and fn is
 // on a plain thread all the same: what it waits for can happen.
-static int volt__block_here(volt__worker *w, int (*fn)(void *), void *arg) {
+static int volt__block_without_handoff(volt__worker *w, int (*fn)(void *), void *arg) {
     uint32_t *n = &w->rt->n_blocked;
     // the last one stays at its worker: what waits for tasks is told so, and they run afterwards
     int has_others = volt__add_acq_rel(n, 1) + 1 < volt__started(w->rt) && !w->is_guest; // [H3]
     if (has_others) {
-        volt__hand_out(w);
+        volt__evict_local_tasks(w);
         VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
     }
     volt__store_rlx(&w->is_blocked, 1); // rlx: hint
@@ -8458,13 +8597,13 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt__worker *w = cx->worker_;
     volt_job job;
     volt_cx saved = *cx;
-    uint8_t is_home = w->is_home;
-    // Who is at the helm meanwhile may acknowledge a shutdown: its sweep comes by in mid-poll.
+    uint8_t is_own_thread = w->is_own_thread;
+    // The carrier in between may acknowledge a shutdown: its sweep comes by in mid-poll.
     cx->task_->flags |= VOLT__IS_SHARED;
-    if (!volt__lend(w, &job)) return volt__block_here(w, fn, arg);
+    if (!volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
     int rc = fn(arg);
-    volt__reclaim(w, &job);
-    w->is_home = is_home;
+    volt__handoff_end(w, &job);
+    w->is_own_thread = is_own_thread;
     *cx = saved;
     return rc;
 }
@@ -8482,15 +8621,15 @@ enum {
     VOLT__FILE_LOAD,
     VOLT__FILE_SAVE
 };
-enum { VOLT__FILE_MOST = 1 << 30 }; // bytes per system call: fewer than a result can say
+enum { VOLT__FILE_MAX = 1 << 30 }; // bytes per system call: fewer than a result can say
 static int volt__file_result(int64_t rc) { return rc < 0 ? -errno : VOLT__CAST(int, rc); }
 // All of it, or up to the end of the file. Bytes, or -errno.
-static int volt__file_move(const volt_file_op *op, int fd, size_t len, int is_write) {
+static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int is_write) {
     char *buf = VOLT__CAST(char *, op->buf_);
     size_t done = 0;
-    if (len > VOLT__FILE_MOST) return -EINVAL;
+    if (len > VOLT__FILE_MAX) return -EINVAL;
     // a C library's off_t may have 32 bits
-    if (op->offset_ > INT64_MAX - VOLT__FILE_MOST ||
+    if (op->offset_ > INT64_MAX - VOLT__FILE_MAX ||
         VOLT__CAST(off_t, op->offset_ + VOLT__CAST(int64_t, len)) !=
             op->offset_ + VOLT__CAST(int64_t, len))
         return -EOVERFLOW;
@@ -8516,7 +8655,7 @@ static int volt__file_load(const volt_file_op *op) {
     char beyond;
     int fd = volt__file_open(op);
     if (fd < 0) return fd;
-    int rc = volt__file_move(op, fd, op->len_, 0);
+    int rc = volt__file_transfer(op, fd, op->len_, 0);
     if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_) {
         ssize_t n;
         do n = VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_));
@@ -8529,7 +8668,7 @@ static int volt__file_load(const volt_file_op *op) {
 static int volt__file_save(const volt_file_op *op) {
     int fd = volt__file_open(op);
     if (fd < 0) return fd;
-    int rc = volt__file_move(op, fd, op->len_, 1);
+    int rc = volt__file_transfer(op, fd, op->len_, 1);
     if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno; // of a network file system
     return rc;
 }
@@ -8539,8 +8678,8 @@ static int volt__file_run(void *arg) {
     struct stat *out = VOLT__CAST(struct stat *, op->buf_);
     switch (op->kind_) {
     case VOLT__FILE_OPEN: return volt__file_open(op);
-    case VOLT__FILE_PREAD: return volt__file_move(op, op->fd_, op->len_, 0);
-    case VOLT__FILE_PWRITE: return volt__file_move(op, op->fd_, op->len_, 1);
+    case VOLT__FILE_PREAD: return volt__file_transfer(op, op->fd_, op->len_, 0);
+    case VOLT__FILE_PWRITE: return volt__file_transfer(op, op->fd_, op->len_, 1);
     case VOLT__FILE_SYNC:
         return volt__file_result(op->flags_ ? VOLT_SYS(fdatasync, op->fd_)
                                             : VOLT_SYS(fsync, op->fd_));
@@ -8552,18 +8691,18 @@ static int volt__file_run(void *arg) {
     }
 }
 // The arguments are written anew at each poll; the pool reads them, so not while it has the job.
-static volt_poll volt__file_go(volt_cx *cx, volt_file_op *op, const volt_file_op *call) {
-    volt__node *n = cx->frame_;
-    volt__check_place(cx, op);
-    volt__check_place(cx, call->buf_);
-    volt__check_place(cx, call->path_);
-    if (n && n->kind_ == VOLT__FRESH) {
-        VOLT__REQUIRE_OF(cx, op->job_.state_ == 0, "one volt_file_op for two calls at once");
+static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_file_op *call) {
+    volt__node *node = cx->frame_;
+    volt__check_not_on_stack(cx, op);
+    volt__check_not_on_stack(cx, call->buf_);
+    volt__check_not_on_stack(cx, call->path_);
+    if (node && node->kind_ == VOLT__FRESH) {
+        VOLT__REQUIRE_CX(cx, op->job_.state_ == 0, "one volt_file_op for two calls at once");
         *op = *call;
     }
     return volt_blocking(cx, &op->job_, volt__file_run, op);
 }
-static void volt__file_call(volt_file_op *c, int kind, int fd, const char *path, const void *buf,
+static void volt__file_args(volt_file_op *c, int kind, int fd, const char *path, const void *buf,
                             size_t len) {
     memset(c, 0, sizeof *c);
     c->kind_ = kind;
@@ -8575,59 +8714,59 @@ static void volt__file_call(volt_file_op *c, int kind, int fd, const char *path,
 VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
                                   unsigned mode) {
     volt_file_op c;
-    volt__file_call(&c, VOLT__FILE_OPEN, -1, path, NULL, 0);
+    volt__file_args(&c, VOLT__FILE_OPEN, -1, path, NULL, 0);
     c.flags_ = flags;
     c.mode_ = mode;
-    return volt__file_go(cx, op, &c);
+    return volt__file_submit(cx, op, &c);
 }
 VOLT_API volt_poll volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset) {
     volt_file_op c;
-    volt__file_call(&c, VOLT__FILE_PREAD, fd, NULL, buf, len);
+    volt__file_args(&c, VOLT__FILE_PREAD, fd, NULL, buf, len);
     c.offset_ = offset;
-    return volt__file_go(cx, op, &c);
+    return volt__file_submit(cx, op, &c);
 }
 VOLT_API volt_poll volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
                                     size_t len, int64_t offset) {
     volt_file_op c;
-    volt__file_call(&c, VOLT__FILE_PWRITE, fd, NULL, buf, len);
+    volt__file_args(&c, VOLT__FILE_PWRITE, fd, NULL, buf, len);
     c.offset_ = offset;
-    return volt__file_go(cx, op, &c);
+    return volt__file_submit(cx, op, &c);
 }
 VOLT_API volt_poll volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only) {
     volt_file_op c;
-    volt__file_call(&c, VOLT__FILE_SYNC, fd, NULL, NULL, 0);
+    volt__file_args(&c, VOLT__FILE_SYNC, fd, NULL, NULL, 0);
     c.flags_ = is_data_only;
-    return volt__file_go(cx, op, &c);
+    return volt__file_submit(cx, op, &c);
 }
 VOLT_API volt_poll volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
                                   struct stat *out) {
     volt_file_op c;
-    volt__file_call(&c, VOLT__FILE_STAT, -1, path, out, 0);
-    return volt__file_go(cx, op, &c);
+    volt__file_args(&c, VOLT__FILE_STAT, -1, path, out, 0);
+    return volt__file_submit(cx, op, &c);
 }
 VOLT_API volt_poll volt_file_close(volt_cx *cx, volt_file_op *op, int fd) {
     volt_file_op c;
-    volt__file_call(&c, VOLT__FILE_CLOSE, fd, NULL, NULL, 0);
-    return volt__file_go(cx, op, &c);
+    volt__file_args(&c, VOLT__FILE_CLOSE, fd, NULL, NULL, 0);
+    return volt__file_submit(cx, op, &c);
 }
 VOLT_API volt_poll volt_file_load(volt_cx *cx, volt_file_op *op, const char *path, void *buf,
                                   size_t cap) {
     volt_file_op c;
-    volt__file_call(&c, VOLT__FILE_LOAD, -1, path, buf, cap);
-    return volt__file_go(cx, op, &c);
+    volt__file_args(&c, VOLT__FILE_LOAD, -1, path, buf, cap);
+    return volt__file_submit(cx, op, &c);
 }
 VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *path, const void *buf,
                                   size_t len, unsigned mode) {
     volt_file_op c;
-    volt__file_call(&c, VOLT__FILE_SAVE, -1, path, buf, len);
+    volt__file_args(&c, VOLT__FILE_SAVE, -1, path, buf, len);
     c.flags_ = O_WRONLY | O_CREAT | O_TRUNC;
     c.mode_ = mode;
-    return volt__file_go(cx, op, &c);
+    return volt__file_submit(cx, op, &c);
 }
 
 //==================================================================================================
-// >>sync  waits; gates: mutex, rwlock, semaphore, once; latches: event, wait group, tracker; notify
+// >>sync  mutex, rwlock, semaphore, once; event, wait group, tracker; notify, barrier, cond
 //==================================================================================================
 // ---- a wait, of a task or of a blocked thread, on an object with a lock and a list. Nobody is
 // ever completed by another one: what fires a node grants it something, or lets it look again, and
@@ -8636,170 +8775,172 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
 // it returns; and what lets somebody through who has not waited is the last touch, unless the same
 // event fires somebody, who then comes to the lock behind it.
 
-// Of a node, beside those of >>task. TURN: nothing is granted, but it may try again. MET: of a
-// rendezvous, the message has been copied.
-enum { VOLT__TURN = VOLT__CLOSED + 1, VOLT__MET };
-// In base_ of an arm's node: its await is a select; and that has been claimed for this arm.
+// Of a node, beside those of >>task. RETRY: nothing is granted, but it may try again. TRANSFERRED:
+// of a rendezvous, the message has been copied.
+enum { VOLT__RETRY = VOLT__CLOSED + 1, VOLT__TRANSFERRED };
+// In shield_base_ of an arm's node: its await is a select; and that has been claimed for this arm.
 enum { VOLT__IN_SELECT = 1, VOLT__CLAIMED = 2 };
 
-typedef struct volt__blocked {
-    volt__node node; // who_: itself, and a low bit
+typedef struct volt__thread_waiter {
+    volt__node node; // waiter_: itself, and a low bit
     volt__parker parker;
-} volt__blocked;
-#define VOLT__BLOCKED ((uintptr_t)1) // in who_: a volt__blocked
+} volt__thread_waiter;
+#define VOLT__WAITER_IS_THREAD ((uintptr_t)1) // in waiter_: a volt__thread_waiter
 
 // Whom one event lets go on, collected under the lock.
-typedef struct volt__wakes {
+typedef struct volt__wake_list {
     volt__chain chain;
     volt__node *first, *last; // blocked threads
-} volt__wakes;
-static void volt__wakes_init(volt__wakes *w) {
+} volt__wake_list;
+static void volt__wake_list_init(volt__wake_list *w) {
     volt__chain_init(&w->chain);
     w->first = w->last = NULL;
 }
 // Under the lock, the node just unlinked. LAST TOUCH of a task's: as volt__node_fire. A thread
 // stays until its parker is set.
-static void volt__wakes_fire(volt__wakes *w, volt__node *n, uint8_t state) {
-    if (!(VOLT__CAST(uintptr_t, n->who_) & VOLT__BLOCKED)) {
-        volt__node_fire(n, state, &w->chain);
+static void volt__wake_list_fire(volt__wake_list *w, volt__node *node, uint8_t state) {
+    if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
+        volt__node_fire(node, state, &w->chain);
         return;
     }
-    volt__node_set(n, state);
-    n->next_ = NULL;
-    if (w->last) w->last->next_ = n;
-    else w->first = n;
-    w->last = n;
+    volt__node_set(node, state);
+    node->next_ = NULL;
+    if (w->last) w->last->next_ = node;
+    else w->first = node;
+    w->last = node;
 }
-static void volt__wakes_fire_first(volt__wakes *w, volt__node **list, uint8_t state) {
-    volt__node *n = *list;
-    VOLT_ASSERT(volt__node_state(n) == VOLT__LINKED);
-    volt__list_remove(list, n);
-    volt__wakes_fire(w, n, state);
+static void volt__wake_list_fire_first(volt__wake_list *w, volt__node **list, uint8_t state) {
+    volt__node *node = *list;
+    VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED);
+    volt__list_remove(list, node);
+    volt__wake_list_fire(w, node, state);
 }
-static void volt__wakes_fire_all(volt__wakes *w, volt__node **list, uint8_t state) {
-    while (*list) volt__wakes_fire_first(w, list, state);
+static void volt__wake_list_fire_all(volt__wake_list *w, volt__node **list, uint8_t state) {
+    while (*list) volt__wake_list_fire_first(w, list, state);
 }
-static __attribute__((noinline)) void volt__wakes_go(volt__wakes *w) {
-    for (volt__node *n = w->first, *next; n; n = next) {
-        next = n->next_;
-        uintptr_t who = VOLT__CAST(uintptr_t, n->who_) - VOLT__BLOCKED;
-        volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
+static __attribute__((noinline)) void volt__wake_list_run(volt__wake_list *w) {
+    for (volt__node *node = w->first, *next; node; node = next) {
+        next = node->next_;
+        uintptr_t waiter = VOLT__CAST(uintptr_t, node->waiter_) - VOLT__WAITER_IS_THREAD;
+        volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
     }
     volt__schedule_chain(&w->chain);
 }
 // Without the lock.
-static inline void volt__wakes_release(volt__wakes *w) {
-    if (w->first || w->chain.head) volt__wakes_go(w);
+static inline void volt__wake_list_run_if_any(volt__wake_list *w) {
+    if (w->first || w->chain.head) volt__wake_list_run(w);
 }
 // The first of a list, and gives back the lock: where nobody else is fired by the same event.
-static void volt__fire_first(volt__node **list, uint8_t state, uint32_t *lock) {
-    volt__wakes wakes;
-    volt__node *n = *list;
-    if (VOLT__UNLIKELY(VOLT__CAST(uintptr_t, n->who_) & VOLT__BLOCKED)) {
-        volt__wakes_init(&wakes);
-        volt__wakes_fire_first(&wakes, list, state);
+static void volt__fire_first_and_unlock(volt__node **list, uint8_t state, uint32_t *lock) {
+    volt__wake_list wakes;
+    volt__node *node = *list;
+    if (VOLT__UNLIKELY(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
+        volt__wake_list_init(&wakes);
+        volt__wake_list_fire_first(&wakes, list, state);
         volt__unlock(lock);
-        volt__wakes_go(&wakes);
+        volt__wake_list_run(&wakes);
         return;
     }
-    volt__task *t = volt__node_task(n);
-    VOLT_ASSERT(volt__node_state(n) == VOLT__LINKED);
-    volt__list_remove(list, n);
-    volt__node_set(n, state);
+    volt__task *t = volt__node_task(node);
+    VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED);
+    volt__list_remove(list, node);
+    volt__node_set(node, state);
     int must_enqueue = volt__task_wake(t);
     volt__unlock(lock); // LAST TOUCH
     if (must_enqueue) volt__schedule(t);
 }
 
-typedef struct volt__wait volt__wait;
-typedef int64_t volt__wait_fn(const volt__wait *a, volt__node *n, uint8_t was, volt__wakes *wakes);
-struct volt__wait {
+typedef struct volt__wait_op volt__wait_op;
+typedef int64_t volt__wait_op_fn(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                 volt__wake_list *wakes);
+struct volt__wait_op {
     void *on;
     uint32_t *lock;
     volt__node **waiters; // under lock
     // Under lock; was: IDLE, or what it was fired with. The result, or VOLT__PENDING: linked again.
-    volt__wait_fn *enter;
+    volt__wait_op_fn *attempt;
     // Under lock, cancelled: `was` also LINKED. The result.
-    volt__wait_fn *leave;
+    volt__wait_op_fn *abandon;
     void *data;       // what is moved, ...
-    uint32_t n, flip; // how many, and of gates; what a latch must be, and its mask
+    uint32_t n, mask; // how many, and a semaphore's inversion; what a waitword must be, its mask
     volt__task *task; // NULL: a blocked thread
     int has_lock;     // for the first look: it has been taken already
 };
-static void volt__wait_init(volt__wait *a, void *on, uint32_t *lock, volt__node **waiters,
-                            volt__wait_fn *enter, volt__wait_fn *leave) {
-    memset(a, 0, sizeof *a);
-    a->on = on;
-    a->lock = lock;
-    a->waiters = waiters;
-    a->enter = enter;
-    a->leave = leave;
+static void volt__wait_op_init(volt__wait_op *op, void *on, uint32_t *lock, volt__node **waiters,
+                               volt__wait_op_fn *attempt, volt__wait_op_fn *abandon) {
+    memset(op, 0, sizeof *op);
+    op->on = on;
+    op->lock = lock;
+    op->waiters = waiters;
+    op->attempt = attempt;
+    op->abandon = abandon;
 }
-static void volt__wait_link(const volt__wait *a, volt__node *n, int is_first) {
-    if (a->task) {
-        volt__node_bind(n, a->task, a->on);
+static void volt__wait_op_link(const volt__wait_op *op, volt__node *node, int is_first) {
+    if (op->task) {
+        volt__node_bind(node, op->task, op->on);
     } else {
-        n->on_ = a->on;
-        volt__node_set(n, VOLT__LINKED);
+        node->source_ = op->on;
+        volt__node_set(node, VOLT__LINKED);
     }
-    volt__list_push(a->waiters, n);
-    if (is_first) *a->waiters = n;
+    volt__list_push(op->waiters, node);
+    if (is_first) *op->waiters = node;
 }
 // One look: a result, or VOLT__PENDING, and then it is linked.
-static int64_t volt__wait_step(const volt__wait *a, volt__node *n, int is_off) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
-    if (!a->has_lock) volt__lock(a->lock);
-    uint8_t was = volt__node_state(n);
-    VOLT_ASSERT(is_off || was != VOLT__LINKED);
-    if (was == VOLT__LINKED) volt__list_remove(a->waiters, n);
-    if (was != VOLT__IDLE && a->task) volt__node_unbind(n, a->task);
-    else volt__node_set(n, VOLT__IDLE);
-    int64_t value = is_off ? a->leave(a, n, was, &wakes) : a->enter(a, n, was, &wakes);
-    volt__unlock(a->lock);
-    volt__wakes_release(&wakes);
+static int64_t volt__wait_op_step(const volt__wait_op *op, volt__node *node, int is_cancelled) {
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
+    if (!op->has_lock) volt__lock(op->lock);
+    uint8_t was = volt__node_state(node);
+    VOLT_ASSERT(is_cancelled || was != VOLT__LINKED);
+    if (was == VOLT__LINKED) volt__list_remove(op->waiters, node);
+    if (was != VOLT__IDLE && op->task) volt__node_unbind(node, op->task);
+    else volt__node_set(node, VOLT__IDLE);
+    int64_t value = is_cancelled ? op->abandon(op, node, was, &wakes)
+                                 : op->attempt(op, node, was, &wakes);
+    volt__unlock(op->lock);
+    volt__wake_list_run_if_any(&wakes);
     return value;
 }
-static volt_poll volt__wait_poll(volt_cx *cx, volt__node *n, volt__wait *a) {
-    int is_off = volt__is_off(cx), is_idle = volt__node_state(n) == VOLT__IDLE;
-    if (is_off && is_idle) return volt__leaf_end(n, -ECANCELED);
+static volt_poll volt__wait_op_poll(volt_cx *cx, volt__node *node, volt__wait_op *op) {
+    int is_cancelled = volt__scope_is_cancelled(cx), is_idle = volt__node_state(node) == VOLT__IDLE;
+    if (is_cancelled && is_idle) return volt__leaf_ready(node, -ECANCELED);
     // The one that has claimed it holds the lock until the state says what came of it.
-    int is_claimed = n->base_ & VOLT__CLAIMED;
-    if (!is_off && volt__node_state(n) == VOLT__LINKED && !is_claimed)
-        return volt__leaf_pend(cx, n, 0);
-    a->task = cx->task_;
-    int64_t value = volt__wait_step(a, n, is_off);
-    return value == VOLT__PENDING ? volt__leaf_pend(cx, n, 0) : volt__leaf_end(n, value);
+    int is_claimed = node->shield_base_ & VOLT__CLAIMED;
+    if (!is_cancelled && volt__node_state(node) == VOLT__LINKED && !is_claimed)
+        return volt__leaf_pending(cx, node, 0);
+    op->task = cx->task_;
+    int64_t value = volt__wait_op_step(op, node, is_cancelled);
+    return value == VOLT__PENDING ? volt__leaf_pending(cx, node, 0) : volt__leaf_ready(node, value);
 }
 // The time is up: its result if it is still linked; else VOLT__PENDING, and its parker is set.
-static int64_t volt__wait_give_up(volt__wait *a, volt__blocked *b) {
-    volt__wakes wakes;
+static int64_t volt__wait_op_time_out(volt__wait_op *op, volt__thread_waiter *b) {
+    volt__wake_list wakes;
     int64_t value = VOLT__PENDING;
-    volt__wakes_init(&wakes);
-    volt__lock(a->lock);
+    volt__wake_list_init(&wakes);
+    volt__lock(op->lock);
     if (volt__node_state(&b->node) == VOLT__LINKED) {
-        volt__list_remove(a->waiters, &b->node);
+        volt__list_remove(op->waiters, &b->node);
         volt__node_set(&b->node, VOLT__IDLE);
-        value = a->leave(a, &b->node, VOLT__LINKED, &wakes);
+        value = op->abandon(op, &b->node, VOLT__LINKED, &wakes);
     }
-    volt__unlock(a->lock);
-    volt__wakes_release(&wakes);
+    volt__unlock(op->lock);
+    volt__wake_list_run_if_any(&wakes);
     if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER); // on its way
     return value;
 }
-static void volt__blocked_init(volt__blocked *b) {
+static void volt__thread_waiter_init(volt__thread_waiter *b) {
     memset(b, 0, sizeof *b);
-    b->node.who_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, b) | VOLT__BLOCKED);
+    b->node.waiter_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, b) | VOLT__WAITER_IS_THREAD);
 }
-static int volt__wait_sync(volt__wait *a, volt_time at_most) {
-    volt__blocked b;
+static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
+    volt__thread_waiter b;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    volt__blocked_init(&b);
+    volt__thread_waiter_init(&b);
     volt_time deadline = volt__deadline(at_most);
     for (;;) {
-        int64_t value = volt__wait_step(a, &b.node, 0);
+        int64_t value = volt__wait_op_step(op, &b.node, 0);
         if (value == VOLT__PENDING && volt__parker_wait(&b.parker, deadline) < 0) {
-            value = volt__wait_give_up(a, &b);
+            value = volt__wait_op_time_out(op, &b);
             if (value == -ECANCELED) return -ETIMEDOUT;
         }
         if (value != VOLT__PENDING) return VOLT__CAST(int, value);
@@ -8807,239 +8948,258 @@ static int volt__wait_sync(volt__wait *a, volt_time at_most) {
     }
 }
 
-// ---- gates
+// ---- the core of mutex, rwlock, semaphore and once
 // Permits are counted in the word, beside the flags; of a mutex and an rwlock turned around, so
 // that zero is all of them. Taking and giving are one cas each, unless somebody waits. QUEUED: who
 // gives, and who may not overtake, comes to the lock. It is set by who is about to wait, before it
 // looks for the last time, and cleared under the lock only; nobody waits while it is clear.
 // Where it must go in turn, permits are given to the first in the list by and by, and none is free
 // while somebody waits. Else (a mutex) the permit is free for all, and the first in the list is
-// woken to try: TURN, until it has come to the lock; one at a time. It waits at the head again when
-// it has failed; when it has so many times, it is given the permit.
+// woken to try: RETRY, until it has come to the lock; one at a time. It waits at the head again
+// when it has failed; when it has so many times, it is given the permit.
 //
 //                 try, enter              give                    leave                 close
 //   try, enter    by cas                  cas; [G1]               lock                  lock, cas
 //   give          by cas                  by cas                  lock                  lock
-enum { VOLT__GATE_QUEUED = 1, VOLT__GATE_CLOSED = 2, VOLT__GATE_TURN = 8 }; // and VOLT__GATE_FIFO
-#define VOLT__GATE_SHIFT 4
-#define VOLT__GATE_ONE (UINT32_C(1) << VOLT__GATE_SHIFT) // turned around: of a mutex there is one
-#define VOLT__GATE_ALL (~(VOLT__GATE_ONE - 1))
-VOLT__SASSERT(VOLT__GATE_ALL >> VOLT__GATE_SHIFT == VOLT_SEM_MAX, "VOLT_SEM_INIT knows the shift");
+// and VOLT__SEMA_FIFO
+enum { VOLT__SEMA_QUEUED = 1, VOLT__SEMA_CLOSED = 2, VOLT__SEMA_RETRYING = 8 };
+#define VOLT__SEMA_SHIFT 4
+#define VOLT__SEMA_ONE (UINT32_C(1) << VOLT__SEMA_SHIFT) // turned around: of a mutex there is one
+#define VOLT__SEMA_ALL (~(VOLT__SEMA_ONE - 1))
+VOLT__SASSERT(VOLT__SEMA_ALL >> VOLT__SEMA_SHIFT == VOLT_SEM_MAX, "VOLT_SEM_INIT knows the shift");
 // In key_: how many it wants; above that its tries; from bit 48 on the caller's.
-#define VOLT__GATE_TRIES (INT64_C(1) << 32)
+#define VOLT__SEMA_TRIES (INT64_C(1) << 32)
 
-static inline uint32_t volt__gate_free(uint32_t word, uint32_t flip) {
-    return (word ^ flip) >> VOLT__GATE_SHIFT;
+static inline uint32_t volt__sema_permits_of(uint32_t word, uint32_t invert) {
+    return (word ^ invert) >> VOLT__SEMA_SHIFT;
 }
-static inline uint32_t volt__gate_less(uint32_t word, uint32_t flip, uint32_t n) {
-    return ((word ^ flip) - n * VOLT__GATE_ONE) ^ flip;
+static inline uint32_t volt__sema_permits_sub(uint32_t word, uint32_t invert, uint32_t n) {
+    return ((word ^ invert) - n * VOLT__SEMA_ONE) ^ invert;
 }
-static inline uint32_t volt__gate_more(uint32_t word, uint32_t flip, uint32_t n) {
-    return ((word ^ flip) + n * VOLT__GATE_ONE) ^ flip;
+static inline uint32_t volt__sema_permits_add(uint32_t word, uint32_t invert, uint32_t n) {
+    return ((word ^ invert) + n * VOLT__SEMA_ONE) ^ invert;
 }
-static inline uint32_t volt__gate_most(uint32_t flip) {
-    return (flip ? flip : VOLT__GATE_ALL) >> VOLT__GATE_SHIFT;
+static inline uint32_t volt__sema_permits_max(uint32_t invert) {
+    return (invert ? invert : VOLT__SEMA_ALL) >> VOLT__SEMA_SHIFT;
 }
-static inline int volt__gate_is_in_turn(uint32_t word, uint32_t flip) {
-    return flip != VOLT__GATE_ONE || (word & VOLT__GATE_FIFO) != 0;
+static inline int volt__sema_is_fair(uint32_t word, uint32_t invert) {
+    return invert != VOLT__SEMA_ONE || (word & VOLT__SEMA_FIFO) != 0;
 }
 // 0, -EAGAIN, -EPIPE.
-static inline int volt__gate_try(volt__gate *g, uint32_t flip, uint32_t n) {
-    for (;; volt__keep_away(VOLT_LOCK_SPIN)) {
-        uint32_t word = volt__load_acq(&g->word_); // [G1] with close
-        if (word & VOLT__GATE_CLOSED) return -EPIPE;
-        if (volt__gate_free(word, flip) < n) return -EAGAIN;
-        // [G1] with give
-        if (volt__cas_acq_rel(&g->word_, &word, volt__gate_less(word, flip, n))) return 0;
+static inline int volt__sema_try_acquire(volt__sema *sema, uint32_t invert, uint32_t n) {
+    for (;; volt__spin_backoff(VOLT_LOCK_SPIN)) {
+        uint32_t word = volt__load_acq(&sema->word_); // [G1] with close
+        if (word & VOLT__SEMA_CLOSED) return -EPIPE;
+        if (volt__sema_permits_of(word, invert) < n) return -EAGAIN;
+        // [G1] with release
+        if (volt__cas_acq_rel(&sema->word_, &word, volt__sema_permits_sub(word, invert, n)))
+            return 0;
     }
 }
-static __attribute__((noinline)) int volt__gate_try_again(volt__gate *g, uint32_t flip,
-                                                          uint32_t n) {
-    return volt__gate_try(g, flip, n);
+static __attribute__((noinline)) int volt__sema_try_acquire_slow(volt__sema *sema, uint32_t invert,
+                                                                 uint32_t n) {
+    return volt__sema_try_acquire(sema, invert, n);
 }
 // Both for who expects that nobody has any permit, waits or closes: a look first would wait until
 // the last change of the word is done. 0: it is not so.
-static inline int volt__gate_grab(volt__gate *g, uint32_t flip, uint32_t n) {
+static inline int volt__sema_acquire_idle(volt__sema *sema, uint32_t invert, uint32_t n) {
     uint32_t word = 0;
-    return volt__cas_acq_rel(&g->word_, &word, volt__gate_less(0, flip, n)); // [G1] with drop, give
+    // [G1] with release_idle, release
+    return volt__cas_acq_rel(&sema->word_, &word, volt__sema_permits_sub(0, invert, n));
 }
-static inline int volt__gate_drop(volt__gate *g, uint32_t flip, uint32_t n, uint32_t becomes) {
-    uint32_t word = volt__gate_less(0, flip, n);
-    // [G1] with grab, try. LAST TOUCH
-    return volt__cas_acq_rel(&g->word_, &word, becomes);
+static inline int volt__sema_release_idle(volt__sema *sema, uint32_t invert, uint32_t n,
+                                          uint32_t becomes) {
+    uint32_t word = volt__sema_permits_sub(0, invert, n);
+    // [G1] with acquire_idle, try_acquire. LAST TOUCH
+    return volt__cas_acq_rel(&sema->word_, &word, becomes);
 }
-static inline int volt__gate_try_first(volt__gate *g, uint32_t flip, uint32_t n) {
-    return VOLT__LIKELY(volt__gate_grab(g, flip, n)) ? 0 : volt__gate_try_again(g, flip, n);
+static inline int volt__sema_try_acquire_fast(volt__sema *sema, uint32_t invert, uint32_t n) {
+    return VOLT__LIKELY(volt__sema_acquire_idle(sema, invert, n))
+               ? 0
+               : volt__sema_try_acquire_slow(sema, invert, n);
 }
-static uint32_t volt__gate_wants(const volt__node *n) { return VOLT__CAST(uint32_t, n->key_); }
-static uint32_t volt__gate_tries(const volt__node *n) {
-    return VOLT__CAST(uint32_t, n->key_ / VOLT__GATE_TRIES) & 0xffff;
+static uint32_t volt__sema_n_wanted(const volt__node *node) {
+    return VOLT__CAST(uint32_t, node->key_);
+}
+static uint32_t volt__sema_n_tries(const volt__node *node) {
+    return VOLT__CAST(uint32_t, node->key_ / VOLT__SEMA_TRIES) & 0xffff;
 }
 // Under lock: n permits for all, but for what does not fit in: it was made full while these were on
 // their way. And no more QUEUED if nobody waits.
-static void volt__gate_settle(volt__gate *g, uint32_t flip, uint32_t n) {
-    uint32_t keep = g->waiters_ ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__GATE_QUEUED), fit;
-    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
-    do fit = volt__min32(n, volt__gate_most(flip) - volt__gate_free(word, flip));
-    // [G1] with try
-    while (!volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, fit) & keep));
+static void volt__sema_return_permits(volt__sema *sema, uint32_t invert, uint32_t n) {
+    uint32_t keep = sema->waiters_ ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__SEMA_QUEUED), fit;
+    uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the cas
+    do fit = volt__min32(n, volt__sema_permits_max(invert) - volt__sema_permits_of(word, invert));
+    // [G1] with try_acquire
+    while (!volt__cas_acq_rel(&sema->word_, &word,
+                              volt__sema_permits_add(word, invert, fit) & keep));
 }
 // Under lock, somebody waits: n permits that nobody has any more.
-static void volt__gate_serve(volt__gate *g, uint32_t flip, uint32_t n, volt__wakes *wakes) {
-    uint32_t word = volt__load_rlx(&g->word_); // rlx: its flag never changes
-    VOLT_ASSERT(g->waiters_ && (word & VOLT__GATE_QUEUED));
-    if (!volt__gate_is_in_turn(word, flip) &&
-        volt__gate_tries(g->waiters_) < VOLT_MUTEX_BARGES) {
-        volt__wakes_fire_first(wakes, &g->waiters_, VOLT__TURN);
-        // [G1] with try
-        while (!volt__cas_acq_rel(&g->word_, &word,
-                                  volt__gate_more(word, flip, n) | VOLT__GATE_TURN)) {}
+static void volt__sema_grant_waiters(volt__sema *sema, uint32_t invert, uint32_t n,
+                                     volt__wake_list *wakes) {
+    uint32_t word = volt__load_rlx(&sema->word_); // rlx: its flag never changes
+    VOLT_ASSERT(sema->waiters_ && (word & VOLT__SEMA_QUEUED));
+    if (!volt__sema_is_fair(word, invert) &&
+        volt__sema_n_tries(sema->waiters_) < VOLT_MUTEX_BARGES) {
+        volt__wake_list_fire_first(wakes, &sema->waiters_, VOLT__RETRY);
+        // [G1] with try_acquire
+        while (!volt__cas_acq_rel(&sema->word_, &word,
+                                  volt__sema_permits_add(word, invert, n) | VOLT__SEMA_RETRYING)) {}
         return;
     }
-    while (n > 0 && g->waiters_) {
-        volt__node *first = g->waiters_;
-        uint32_t given = volt__min32(n, volt__gate_wants(first));
+    while (n > 0 && sema->waiters_) {
+        volt__node *first = sema->waiters_;
+        uint32_t given = volt__min32(n, volt__sema_n_wanted(first));
         first->key_ -= given;
         n -= given;
-        if (volt__gate_wants(first) > 0) return;
-        volt__wakes_fire_first(wakes, &g->waiters_, VOLT__FIRED);
+        if (volt__sema_n_wanted(first) > 0) return;
+        volt__wake_list_fire_first(wakes, &sema->waiters_, VOLT__FIRED);
     }
-    volt__gate_settle(g, flip, n);
+    volt__sema_return_permits(sema, invert, n);
 }
 // 0: nobody waits any more, and nothing is given yet; so the caller gives it by the word alone.
-static int volt__gate_give_queued(volt__gate *g, uint32_t flip, uint32_t n) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
-    volt__lock(&g->lock_);
-    int is_waited_for = g->waiters_ != NULL;
-    if (is_waited_for) volt__gate_serve(g, flip, n, &wakes);
-    else volt__gate_settle(g, flip, 0);
-    volt__unlock(&g->lock_);
-    volt__wakes_release(&wakes);
+static int volt__sema_release_queued(volt__sema *sema, uint32_t invert, uint32_t n) {
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
+    volt__lock(&sema->lock_);
+    int is_waited_for = sema->waiters_ != NULL;
+    if (is_waited_for) volt__sema_grant_waiters(sema, invert, n, &wakes);
+    else volt__sema_return_permits(sema, invert, 0);
+    volt__unlock(&sema->lock_);
+    volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
 // 0, or -EOVERFLOW.
-static inline int volt__gate_give(volt__gate *g, uint32_t flip, uint32_t n) {
-    for (;; volt__keep_away(VOLT_LOCK_SPIN)) {
-        uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
-        if (n > volt__gate_most(flip) - volt__gate_free(word, flip)) return -EOVERFLOW;
-        if (VOLT__UNLIKELY((word & (VOLT__GATE_QUEUED | VOLT__GATE_TURN)) == VOLT__GATE_QUEUED)) {
-            if (volt__gate_give_queued(g, flip, n)) return 0;
-            // [G1] with try. LAST TOUCH
-        } else if (volt__cas_acq_rel(&g->word_, &word, volt__gate_more(word, flip, n))) {
+static inline int volt__sema_release(volt__sema *sema, uint32_t invert, uint32_t n) {
+    for (;; volt__spin_backoff(VOLT_LOCK_SPIN)) {
+        uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the cas
+        if (n > volt__sema_permits_max(invert) - volt__sema_permits_of(word, invert))
+            return -EOVERFLOW;
+        if (VOLT__UNLIKELY((word & (VOLT__SEMA_QUEUED | VOLT__SEMA_RETRYING)) ==
+                           VOLT__SEMA_QUEUED)) {
+            if (volt__sema_release_queued(sema, invert, n)) return 0;
+            // [G1] with try_acquire. LAST TOUCH
+        } else if (volt__cas_acq_rel(&sema->word_, &word,
+                                     volt__sema_permits_add(word, invert, n))) {
             return 0;
         }
     }
 }
 // Under lock, by who had the turn: from here on who gives comes to the lock.
-static void volt__gate_turn_ends(volt__gate *g) {
-    volt__and_acq_rel(&g->word_, ~VOLT__CAST(uint32_t, VOLT__GATE_TURN)); // [G1] with give
+static void volt__sema_retry_done(volt__sema *sema) {
+    // [G1] with release
+    volt__and_acq_rel(&sema->word_, ~VOLT__CAST(uint32_t, VOLT__SEMA_RETRYING));
 }
 // What of the n may be taken now: all, nothing, or a part; of a mutex there is one.
-static uint32_t volt__gate_take(volt__gate *g, const volt__wait *a) {
-    uint32_t n, left, word = volt__load_acq(&g->word_); // [G1] with give
-    VOLT_ASSERT(!volt__gate_is_in_turn(word, a->flip) || !g->waiters_ ||
-                volt__gate_free(word, a->flip) == 0);
+static uint32_t volt__sema_take_permits(volt__sema *sema, const volt__wait_op *op) {
+    uint32_t n, left, word = volt__load_acq(&sema->word_); // [G1] with release
+    VOLT_ASSERT(!volt__sema_is_fair(word, op->mask) || !sema->waiters_ ||
+                volt__sema_permits_of(word, op->mask) == 0);
     do {
-        if (word & VOLT__GATE_CLOSED) return 0;
-        n = volt__min32(volt__gate_free(word, a->flip), a->n);
+        if (word & VOLT__SEMA_CLOSED) return 0;
+        n = volt__min32(volt__sema_permits_of(word, op->mask), op->n);
         if (n == 0) return 0;
-        left = volt__gate_less(word, a->flip, n);
-        if (n == a->n && !g->waiters_) left &= ~VOLT__CAST(uint32_t, VOLT__GATE_QUEUED);
-    } while (!volt__cas_acq_rel(&g->word_, &word, left)); // [G1] with give
+        left = volt__sema_permits_sub(word, op->mask, n);
+        if (n == op->n && !sema->waiters_) left &= ~VOLT__CAST(uint32_t, VOLT__SEMA_QUEUED);
+    } while (!volt__cas_acq_rel(&sema->word_, &word, left)); // [G1] with release
     return n;
 }
-static int64_t volt__gate_enter(const volt__wait *a, volt__node *n, uint8_t was,
-                                volt__wakes *wakes) {
-    volt__gate *g = VOLT__CAST(volt__gate *, a->on);
+static int64_t volt__sema_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                  volt__wake_list *wakes) {
+    volt__sema *sema = VOLT__CAST(volt__sema *, op->on);
     (void)wakes;
     if (was == VOLT__FIRED) return 0;
     // From here on who gives comes to the lock.
-    (void)volt__or_acq_rel(&g->word_, VOLT__GATE_QUEUED); // [G1] with give
-    if (was == VOLT__TURN) volt__gate_turn_ends(g);
-    uint32_t got = volt__gate_take(g, a);
-    if (got == a->n) return 0;
-    if (volt__load_acq(&g->word_) & VOLT__GATE_CLOSED) { // [G1] closed under the lock
-        volt__gate_settle(g, a->flip, was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0);
+    (void)volt__or_acq_rel(&sema->word_, VOLT__SEMA_QUEUED); // [G1] with release
+    if (was == VOLT__RETRY) volt__sema_retry_done(sema);
+    uint32_t got = volt__sema_take_permits(sema, op);
+    if (got == op->n) return 0;
+    if (volt__load_acq(&sema->word_) & VOLT__SEMA_CLOSED) { // [G1] closed under the lock
+        volt__sema_return_permits(sema, op->mask,
+                                  was == VOLT__CLOSED ? op->n - volt__sema_n_wanted(node) : 0);
         return -EPIPE;
     }
-    int64_t tries = was == VOLT__TURN ? volt__gate_tries(n) + 1 : 0;
-    n->key_ = (n->key_ & ~(VOLT__GATE_TRIES * 0x10000 - 1)) + tries * VOLT__GATE_TRIES + a->n - got;
-    volt__wait_link(a, n, was == VOLT__TURN);
+    int64_t tries = was == VOLT__RETRY ? volt__sema_n_tries(node) + 1 : 0;
+    node->key_ = (node->key_ & ~(VOLT__SEMA_TRIES * 0x10000 - 1)) + tries * VOLT__SEMA_TRIES +
+                 op->n - got;
+    volt__wait_op_link(op, node, was == VOLT__RETRY);
     return VOLT__PENDING;
 }
 // What it had goes to the next.
-static int64_t volt__gate_leave(const volt__wait *a, volt__node *n, uint8_t was,
-                                volt__wakes *wakes) {
-    volt__gate *g = VOLT__CAST(volt__gate *, a->on);
-    uint32_t part = was == VOLT__LINKED || was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0;
-    uint32_t had = was == VOLT__FIRED ? a->n : part;
-    if (was == VOLT__TURN) volt__gate_turn_ends(g);
-    uint32_t word = volt__load_acq(&g->word_); // [G1] with give
-    if (was == VOLT__TURN && g->waiters_ && volt__gate_free(word, a->flip) > 0)
-        volt__gate_serve(g, a->flip, 0, wakes);
-    else if (had > 0 && g->waiters_) volt__gate_serve(g, a->flip, had, wakes);
-    else volt__gate_settle(g, a->flip, had);
+static int64_t volt__sema_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                  volt__wake_list *wakes) {
+    volt__sema *sema = VOLT__CAST(volt__sema *, op->on);
+    uint32_t part = was == VOLT__LINKED || was == VOLT__CLOSED ? op->n - volt__sema_n_wanted(node)
+                                                               : 0;
+    uint32_t had = was == VOLT__FIRED ? op->n : part;
+    if (was == VOLT__RETRY) volt__sema_retry_done(sema);
+    uint32_t word = volt__load_acq(&sema->word_); // [G1] with release
+    if (was == VOLT__RETRY && sema->waiters_ && volt__sema_permits_of(word, op->mask) > 0)
+        volt__sema_grant_waiters(sema, op->mask, 0, wakes);
+    else if (had > 0 && sema->waiters_) volt__sema_grant_waiters(sema, op->mask, had, wakes);
+    else volt__sema_return_permits(sema, op->mask, had);
     return -ECANCELED;
 }
 // 0: nobody waits any more, and it is not closed yet; so the caller does it by the word alone.
-static int volt__gate_close_queued(volt__gate *g) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
-    volt__lock(&g->lock_);
-    int is_waited_for = g->waiters_ != NULL;
+static int volt__sema_close_queued(volt__sema *sema) {
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
+    volt__lock(&sema->lock_);
+    int is_waited_for = sema->waiters_ != NULL;
     if (is_waited_for) {
-        volt__or_acq_rel(&g->word_, VOLT__GATE_CLOSED); // [G1] with try
-        volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
+        volt__or_acq_rel(&sema->word_, VOLT__SEMA_CLOSED); // [G1] with try_acquire
+        volt__wake_list_fire_all(&wakes, &sema->waiters_, VOLT__CLOSED);
     } else {
-        volt__gate_settle(g, 0, 0);
+        volt__sema_return_permits(sema, 0, 0);
     }
-    volt__unlock(&g->lock_);
-    volt__wakes_release(&wakes);
+    volt__unlock(&sema->lock_);
+    volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
-static void volt__gate_close(volt__gate *g) {
-    uint32_t word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
+static void volt__sema_close(volt__sema *sema) {
+    uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the cas
     for (;;) {
-        if (VOLT__UNLIKELY(word & VOLT__GATE_QUEUED)) {
-            if (volt__gate_close_queued(g)) return;
-            word = volt__load_rlx(&g->word_); // rlx: hint, re-checked by the cas
-            // [G1] with try. LAST TOUCH
-        } else if (volt__cas_acq_rel(&g->word_, &word, word | VOLT__GATE_CLOSED)) {
+        if (VOLT__UNLIKELY(word & VOLT__SEMA_QUEUED)) {
+            if (volt__sema_close_queued(sema)) return;
+            word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the cas
+            // [G1] with try_acquire. LAST TOUCH
+        } else if (volt__cas_acq_rel(&sema->word_, &word, word | VOLT__SEMA_CLOSED)) {
             return;
         }
     }
 }
-static void volt__gate_wait(volt__wait *a, volt__gate *g, uint32_t flip, uint32_t n) {
-    volt__wait_init(a, g, &g->lock_, &g->waiters_, volt__gate_enter, volt__gate_leave);
-    a->n = n;
-    a->flip = flip;
+static void volt__sema_wait_op(volt__wait_op *op, volt__sema *sema, uint32_t invert, uint32_t n) {
+    volt__wait_op_init(op, sema, &sema->lock_, &sema->waiters_, volt__sema_attempt,
+                       volt__sema_abandon);
+    op->n = n;
+    op->mask = invert;
 }
-static __attribute__((noinline)) volt_poll volt__gate_poll_slow(volt_cx *cx, volt__node *n,
-                                                                volt__gate *g, uint32_t flip,
+static __attribute__((noinline)) volt_poll volt__sema_poll_slow(volt_cx *cx, volt__node *node,
+                                                                volt__sema *sema, uint32_t invert,
                                                                 uint32_t want) {
-    volt__wait a;
-    volt__gate_wait(&a, g, flip, want);
-    return volt__wait_poll(cx, n, &a);
+    volt__wait_op op;
+    volt__sema_wait_op(&op, sema, invert, want);
+    return volt__wait_op_poll(cx, node, &op);
 }
-static inline volt_poll volt__gate_poll(volt_cx *cx, volt__gate *g, uint32_t flip, uint32_t want,
-                                        int is_alone) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_LOCK);
-    volt__check_place(cx, g);
-    if (!volt__charge(cx)) return volt_pending();
-    if (VOLT__LIKELY(volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx))) {
-        int rc = is_alone ? volt__gate_try_first(g, flip, want) : volt__gate_try(g, flip, want);
-        if (VOLT__LIKELY(rc != -EAGAIN)) return volt__leaf_end(n, rc);
+static inline volt_poll volt__sema_poll(volt_cx *cx, volt__sema *sema, uint32_t invert,
+                                        uint32_t want, int is_alone) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_LOCK);
+    volt__check_not_on_stack(cx, sema);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (VOLT__LIKELY(volt__node_state(node) == VOLT__IDLE && !volt__scope_is_cancelled(cx))) {
+        int rc = is_alone ? volt__sema_try_acquire_fast(sema, invert, want)
+                          : volt__sema_try_acquire(sema, invert, want);
+        if (VOLT__LIKELY(rc != -EAGAIN)) return volt__leaf_ready(node, rc);
     }
-    return volt__gate_poll_slow(cx, n, g, flip, want);
+    return volt__sema_poll_slow(cx, node, sema, invert, want);
 }
-static int volt__gate_sync(volt__gate *g, uint32_t flip, uint32_t want, volt_time at_most) {
-    volt__wait a;
+static int volt__sema_sync(volt__sema *sema, uint32_t invert, uint32_t want, volt_time at_most) {
+    volt__wait_op op;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    int rc = volt__gate_try(g, flip, want);
+    int rc = volt__sema_try_acquire(sema, invert, want);
     if (rc != -EAGAIN) return rc;
-    volt__gate_wait(&a, g, flip, want);
-    return volt__wait_sync(&a, at_most);
+    volt__sema_wait_op(&op, sema, invert, want);
+    return volt__wait_op_sync(&op, at_most);
 }
 
 // ---- mutex
@@ -9049,595 +9209,621 @@ static const volt__task *volt__running_task(void) {
     const volt__worker *w = VOLT_TLS_GET();
     return w ? w->cx.task_ : NULL;
 }
-static void volt__mutex_hold(volt_mutex *m, int rc) {
+static void volt__mutex_set_holder(volt_mutex *m, int rc) {
     if (rc == 0) volt__store_rlx(&m->holder_, volt__running_task()); // rlx: only compared
 }
 // Functions of one task that are arms of an await may wait for each other.
 static int volt__is_in_arm(const volt_cx *cx) {
-    const volt__node *n = volt__root_frame(cx->task_);
-    while (n != cx->frame_ && n->kind_ == VOLT__SUB) n = VOLT__CAST(const volt__node *, n->on_);
-    return n != cx->frame_;
+    const volt__node *node = volt__root_frame(cx->task_);
+    while (node != cx->frame_ && node->kind_ == VOLT__CHILD)
+        node = VOLT__CAST(const volt__node *, node->source_);
+    return node != cx->frame_;
 }
-static void volt__mutex_check(const volt_cx *cx, const volt_mutex *m) {
+static void volt__mutex_check_holder(const volt_cx *cx, const volt_mutex *m) {
     // rlx: only compared
     if (cx->task_ == volt__load_rlx(&m->holder_) && !volt__is_in_arm(cx))
-        volt__misuse_here("volt_mutex_lock: the task has it already");
+        volt__misuse_current("volt_mutex_lock: the task has it already");
 }
-static void volt__mutex_drop(volt_mutex *m) {
+static void volt__mutex_clear_holder(volt_mutex *m) {
     const volt__task *me = volt__running_task();
     const volt__task *holder = volt__load_rlx(&m->holder_); // rlx: only compared
     if (holder && me && me != holder)
-        volt__misuse_here("volt_mutex_unlock: another task has locked it");
+        volt__misuse_current("volt_mutex_unlock: another task has locked it");
     // rlx: only compared
     volt__store_rlx(&m->holder_, VOLT__CAST(const volt__task *, NULL));
 }
 #else
-#  define volt__mutex_hold(m_, rc_) ((void)(rc_))
-#  define volt__mutex_check(cx_, m_) ((void)0)
-#  define volt__mutex_drop(m_) ((void)0)
+#  define volt__mutex_set_holder(m_, rc_) ((void)(rc_))
+#  define volt__mutex_check_holder(cx_, m_) ((void)0)
+#  define volt__mutex_clear_holder(m_) ((void)0)
 #endif
 VOLT_API volt_poll volt_mutex_lock(volt_cx *cx, volt_mutex *m) {
-    volt_poll p = volt__gate_poll(cx, &m->gate_, VOLT__GATE_ONE, 1, 1);
-    if (volt_is_pending(p)) volt__mutex_check(cx, m);
-    else volt__mutex_hold(m, VOLT__CAST(int, volt_value(p)));
+    volt_poll p = volt__sema_poll(cx, &m->sema_, VOLT__SEMA_ONE, 1, 1);
+    if (volt_is_pending(p)) volt__mutex_check_holder(cx, m);
+    else volt__mutex_set_holder(m, VOLT__CAST(int, volt_value(p)));
     return p;
 }
 VOLT_API int volt_mutex_try_lock(volt_mutex *m) {
-    int rc = volt__gate_try_first(&m->gate_, VOLT__GATE_ONE, 1);
-    volt__mutex_hold(m, rc);
+    int rc = volt__sema_try_acquire_fast(&m->sema_, VOLT__SEMA_ONE, 1);
+    volt__mutex_set_holder(m, rc);
     return rc;
 }
 VOLT_API int volt_mutex_lock_sync(volt_mutex *m, volt_time at_most) {
-    int rc = volt__gate_sync(&m->gate_, VOLT__GATE_ONE, 1, at_most);
-    volt__mutex_hold(m, rc);
+    int rc = volt__sema_sync(&m->sema_, VOLT__SEMA_ONE, 1, at_most);
+    volt__mutex_set_holder(m, rc);
     return rc;
 }
 VOLT_API void volt_mutex_unlock(volt_mutex *m) {
-    volt__mutex_drop(m);
-    if (VOLT__LIKELY(volt__gate_drop(&m->gate_, VOLT__GATE_ONE, 1, 0))) return;
-    if (VOLT__UNLIKELY(volt__gate_give(&m->gate_, VOLT__GATE_ONE, 1) < 0))
-        volt__misuse_here("volt_mutex_unlock: it is not locked");
+    volt__mutex_clear_holder(m);
+    if (VOLT__LIKELY(volt__sema_release_idle(&m->sema_, VOLT__SEMA_ONE, 1, 0))) return;
+    if (VOLT__UNLIKELY(volt__sema_release(&m->sema_, VOLT__SEMA_ONE, 1) < 0))
+        volt__misuse_current("volt_mutex_unlock: it is not locked");
 }
 
 // ---- rwlock: a writer takes all permits, a reader one
 #define VOLT__READERS VOLT_SEM_MAX
-static inline int volt__rwlock_written(volt_rwlock *l, int rc) {
+static inline int volt__rwlock_set_writing(volt_rwlock *l, int rc) {
     if (rc == 0) l->is_writing_ = 1;
     return rc;
 }
 VOLT_API volt_poll volt_rwlock_read(volt_cx *cx, volt_rwlock *l) {
-    return volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, 1, 1);
+    return volt__sema_poll(cx, &l->sema_, VOLT__SEMA_ALL, 1, 1);
 }
 VOLT_API volt_poll volt_rwlock_write(volt_cx *cx, volt_rwlock *l) {
-    volt_poll p = volt__gate_poll(cx, &l->gate_, VOLT__GATE_ALL, VOLT__READERS, 1);
-    if (!volt_is_pending(p)) volt__rwlock_written(l, VOLT__CAST(int, volt_value(p)));
+    volt_poll p = volt__sema_poll(cx, &l->sema_, VOLT__SEMA_ALL, VOLT__READERS, 1);
+    if (!volt_is_pending(p)) volt__rwlock_set_writing(l, VOLT__CAST(int, volt_value(p)));
     return p;
 }
 VOLT_API int volt_rwlock_try_read(volt_rwlock *l) {
-    return volt__gate_try_first(&l->gate_, VOLT__GATE_ALL, 1);
+    return volt__sema_try_acquire_fast(&l->sema_, VOLT__SEMA_ALL, 1);
 }
 VOLT_API int volt_rwlock_try_write(volt_rwlock *l) {
-    return volt__rwlock_written(
-        l, volt__gate_try_first(&l->gate_, VOLT__GATE_ALL, VOLT__READERS));
+    return volt__rwlock_set_writing(
+        l, volt__sema_try_acquire_fast(&l->sema_, VOLT__SEMA_ALL, VOLT__READERS));
 }
 VOLT_API int volt_rwlock_read_sync(volt_rwlock *l, volt_time at_most) {
-    return volt__gate_sync(&l->gate_, VOLT__GATE_ALL, 1, at_most);
+    return volt__sema_sync(&l->sema_, VOLT__SEMA_ALL, 1, at_most);
 }
 VOLT_API int volt_rwlock_write_sync(volt_rwlock *l, volt_time at_most) {
-    return volt__rwlock_written(
-        l, volt__gate_sync(&l->gate_, VOLT__GATE_ALL, VOLT__READERS, at_most));
+    return volt__rwlock_set_writing(
+        l, volt__sema_sync(&l->sema_, VOLT__SEMA_ALL, VOLT__READERS, at_most));
 }
 VOLT_API void volt_rwlock_unlock(volt_rwlock *l) {
     uint32_t n = l->is_writing_ ? VOLT__READERS : 1; // a reader's: no writer changes it meanwhile
     if (n > 1) l->is_writing_ = 0;
-    if (VOLT__LIKELY(volt__gate_drop(&l->gate_, VOLT__GATE_ALL, n, 0))) return;
-    if (volt__gate_give(&l->gate_, VOLT__GATE_ALL, n) < 0)
-        volt__misuse_here("volt_rwlock_unlock: it is not locked");
+    if (VOLT__LIKELY(volt__sema_release_idle(&l->sema_, VOLT__SEMA_ALL, n, 0))) return;
+    if (volt__sema_release(&l->sema_, VOLT__SEMA_ALL, n) < 0)
+        volt__misuse_current("volt_rwlock_unlock: it is not locked");
 }
 VOLT_API void volt_rwlock_downgrade(volt_rwlock *l) {
-    if (!l->is_writing_) volt__misuse_here("volt_rwlock_downgrade: it is not locked for writing");
+    if (!l->is_writing_)
+        volt__misuse_current("volt_rwlock_downgrade: it is not locked for writing");
     l->is_writing_ = 0;
-    (void)volt__gate_give(&l->gate_, VOLT__GATE_ALL, VOLT__READERS - 1);
+    (void)volt__sema_release(&l->sema_, VOLT__SEMA_ALL, VOLT__READERS - 1);
 }
 
 // ---- semaphore
 VOLT_API volt_poll volt_sem_acquire(volt_cx *cx, volt_sem *s, uint32_t n) {
-    if (VOLT__LIKELY(n <= VOLT_SEM_MAX)) return volt__gate_poll(cx, &s->gate_, 0, n, 0);
+    if (VOLT__LIKELY(n <= VOLT_SEM_MAX)) return volt__sema_poll(cx, &s->sema_, 0, n, 0);
     volt__node *node = volt__leaf(cx, VOLT__LEAF_LOCK);
-    if (!volt__charge(cx)) return volt_pending();
-    return volt__leaf_end(node, volt__is_off(cx) ? -ECANCELED : -EINVAL);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    return volt__leaf_ready(node, volt__scope_is_cancelled(cx) ? -ECANCELED : -EINVAL);
 }
 VOLT_API int volt_sem_try_acquire(volt_sem *s, uint32_t n) {
-    return n > VOLT_SEM_MAX ? -EINVAL : volt__gate_try(&s->gate_, 0, n);
+    return n > VOLT_SEM_MAX ? -EINVAL : volt__sema_try_acquire(&s->sema_, 0, n);
 }
 VOLT_API int volt_sem_acquire_sync(volt_sem *s, uint32_t n, volt_time at_most) {
-    return n > VOLT_SEM_MAX ? -EINVAL : volt__gate_sync(&s->gate_, 0, n, at_most);
+    return n > VOLT_SEM_MAX ? -EINVAL : volt__sema_sync(&s->sema_, 0, n, at_most);
 }
 VOLT_API int volt_sem_release(volt_sem *s, uint32_t n) {
     if (n > VOLT_SEM_MAX) return -EOVERFLOW;
-    return n == 0 ? 0 : volt__gate_give(&s->gate_, 0, n);
+    return n == 0 ? 0 : volt__sema_release(&s->sema_, 0, n);
 }
 VOLT_API uint32_t volt_sem_forget(volt_sem *s, uint32_t n) {
-    uint32_t word = volt__load_rlx(&s->gate_.word_), taken; // rlx: hint, re-checked by the cas
-    do taken = volt__min32(n, volt__gate_free(word, 0));
-    // [G1] with give
-    while (!volt__cas_acq_rel(&s->gate_.word_, &word, volt__gate_less(word, 0, taken)));
+    uint32_t word = volt__load_rlx(&s->sema_.word_), taken; // rlx: hint, re-checked by the cas
+    do taken = volt__min32(n, volt__sema_permits_of(word, 0));
+    // [G1] with release
+    while (!volt__cas_acq_rel(&s->sema_.word_, &word, volt__sema_permits_sub(word, 0, taken)));
     return taken;
 }
 VOLT_API uint32_t volt_sem_available(const volt_sem *s) {
-    return volt__gate_free(volt__load_rlx(&s->gate_.word_), 0); // rlx: statistic
+    return volt__sema_permits_of(volt__load_rlx(&s->sema_.word_), 0); // rlx: statistic
 }
-VOLT_API void volt_sem_close(volt_sem *s) { volt__gate_close(&s->gate_); }
+VOLT_API void volt_sem_close(volt_sem *s) { volt__sema_close(&s->sema_); }
 
 // ---- once: a mutex that is closed for good when it is done
 static inline int volt__once_result(int64_t rc) {
     return rc == 0 ? 1 : rc == -EPIPE ? 0 : VOLT__CAST(int, rc);
 }
 VOLT_API volt_poll volt_once_begin(volt_cx *cx, volt_once *o) {
-    volt_poll p = volt__gate_poll(cx, &o->gate_, VOLT__GATE_ONE, 1, 0);
+    volt_poll p = volt__sema_poll(cx, &o->sema_, VOLT__SEMA_ONE, 1, 0);
     return volt_is_pending(p) ? p : volt_ready(volt__once_result(volt_value(p)));
 }
 VOLT_API int volt_once_try_begin(volt_once *o) {
-    return volt__once_result(volt__gate_try(&o->gate_, VOLT__GATE_ONE, 1));
+    return volt__once_result(volt__sema_try_acquire(&o->sema_, VOLT__SEMA_ONE, 1));
 }
 VOLT_API int volt_once_begin_sync(volt_once *o, volt_time at_most) {
-    return volt__once_result(volt__gate_sync(&o->gate_, VOLT__GATE_ONE, 1, at_most));
+    return volt__once_result(volt__sema_sync(&o->sema_, VOLT__SEMA_ONE, 1, at_most));
 }
 VOLT_API void volt_once_end(volt_once *o, int is_done) {
-    const uint32_t done = volt__gate_less(VOLT__GATE_CLOSED, VOLT__GATE_ONE, 1);
-    if (VOLT__LIKELY(is_done && volt__gate_drop(&o->gate_, VOLT__GATE_ONE, 1, done))) return;
-    uint32_t word = volt__load_rlx(&o->gate_.word_); // rlx: the caller has the permit
-    if (volt__gate_free(word, VOLT__GATE_ONE) > 0)
-        volt__misuse_here("volt_once_end: nobody has begun");
-    if (is_done) volt__gate_close(&o->gate_);
-    else (void)volt__gate_give(&o->gate_, VOLT__GATE_ONE, 1);
+    const uint32_t done = volt__sema_permits_sub(VOLT__SEMA_CLOSED, VOLT__SEMA_ONE, 1);
+    if (VOLT__LIKELY(is_done && volt__sema_release_idle(&o->sema_, VOLT__SEMA_ONE, 1, done)))
+        return;
+    uint32_t word = volt__load_rlx(&o->sema_.word_); // rlx: the caller has the permit
+    if (volt__sema_permits_of(word, VOLT__SEMA_ONE) > 0)
+        volt__misuse_current("volt_once_end: nobody has begun");
+    if (is_done) volt__sema_close(&o->sema_);
+    else (void)volt__sema_release(&o->sema_, VOLT__SEMA_ONE, 1);
 }
 VOLT_API int volt_once_is_done(const volt_once *o) {
-    return (volt__load_acq(&o->gate_.word_) & VOLT__GATE_CLOSED) != 0; // [G1] with close
+    return (volt__load_acq(&o->sema_.word_) & VOLT__SEMA_CLOSED) != 0; // [G1] with close
 }
 
-// ---- latches
+// ---- waitwords
 // Waits end while the bits of the word in `mask` have the value `open`. QUEUED as above.
 //
 //                 wait                    move                  leave
 //   wait          yes                     cas; [G2]             lock
 //   move          cas; [G2]               cas                   lock
-enum { VOLT__LATCH_QUEUED = 1, VOLT__LATCH_FLAG = 2 };
+enum { VOLT__WAITWORD_QUEUED = 1, VOLT__WAITWORD_FLAG = 2 };
 
-#define VOLT__LATCH_ALL (~VOLT__CAST(uint32_t, VOLT__LATCH_QUEUED))
-static inline int volt__latch_is(uint32_t word, uint32_t mask, uint32_t open) {
+#define VOLT__WAITWORD_ALL (~VOLT__CAST(uint32_t, VOLT__WAITWORD_QUEUED))
+static inline int volt__waitword_matches(uint32_t word, uint32_t mask, uint32_t open) {
     return (word & mask) == open;
 }
 // Under lock.
-static void volt__latch_settle(volt__latch *l) {
-    if (l->waiters_) return;
-    volt__and_acq_rel(&l->word_, ~VOLT__CAST(uint32_t, VOLT__LATCH_QUEUED)); // [G2] with move
+static void volt__waitword_clear_queued(volt__waitword *waitword) {
+    if (waitword->waiters_) return;
+    // [G2] with change
+    volt__and_acq_rel(&waitword->word_, ~VOLT__CAST(uint32_t, VOLT__WAITWORD_QUEUED));
 }
 // 1: open.
-static inline int volt__latch_look(const volt__latch *l, uint32_t mask, uint32_t open) {
-    return volt__latch_is(volt__load_acq(&l->word_), mask, open); // [G2] with move
+static inline int volt__waitword_check(const volt__waitword *waitword, uint32_t mask,
+                                       uint32_t open) {
+    return volt__waitword_matches(volt__load_acq(&waitword->word_), mask, open); // [G2] with change
 }
-static int64_t volt__latch_enter(const volt__wait *a, volt__node *n, uint8_t was,
-                                 volt__wakes *wakes) {
-    volt__latch *l = VOLT__CAST(volt__latch *, a->on);
+static int64_t volt__waitword_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                      volt__wake_list *wakes) {
+    volt__waitword *waitword = VOLT__CAST(volt__waitword *, op->on);
     (void)wakes;
     if (was == VOLT__IDLE) {
-        uint32_t word = volt__or_acq_rel(&l->word_, VOLT__LATCH_QUEUED); // [G2] with move
-        if (!volt__latch_is(word, a->flip, a->n)) {
-            volt__wait_link(a, n, 0);
+        // [G2] with change
+        uint32_t word = volt__or_acq_rel(&waitword->word_, VOLT__WAITWORD_QUEUED);
+        if (!volt__waitword_matches(word, op->mask, op->n)) {
+            volt__wait_op_link(op, node, 0);
             return VOLT__PENDING;
         }
     }
-    volt__latch_settle(l);
+    volt__waitword_clear_queued(waitword);
     return 0;
 }
-static int64_t volt__latch_leave(const volt__wait *a, volt__node *n, uint8_t was,
-                                 volt__wakes *wakes) {
-    (void)n, (void)was, (void)wakes;
-    volt__latch_settle(VOLT__CAST(volt__latch *, a->on));
+static int64_t volt__waitword_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                      volt__wake_list *wakes) {
+    (void)node, (void)was, (void)wakes;
+    volt__waitword_clear_queued(VOLT__CAST(volt__waitword *, op->on));
     return -ECANCELED;
 }
 // A change of the word: what it becomes.
-typedef uint32_t volt__latch_fn(uint32_t word, uint32_t n);
+typedef uint32_t volt__waitword_fn(uint32_t word, uint32_t n);
 // 0: nobody waits any more, and nothing is changed yet; so the caller does it by the word alone.
-static int volt__latch_open(volt__latch *l, uint32_t mask, uint32_t open, volt__latch_fn *change,
-                            uint32_t n, uint32_t *word) {
-    volt__wakes wakes;
+static int volt__waitword_change_queued(volt__waitword *waitword, uint32_t mask, uint32_t open,
+                                        volt__waitword_fn *change, uint32_t n, uint32_t *word) {
+    volt__wake_list wakes;
     uint32_t to;
-    volt__wakes_init(&wakes);
-    volt__lock(&l->lock_);
-    int is_waited_for = l->waiters_ != NULL;
-    volt__latch_settle(l);
-    *word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
+    volt__wake_list_init(&wakes);
+    volt__lock(&waitword->lock_);
+    int is_waited_for = waitword->waiters_ != NULL;
+    volt__waitword_clear_queued(waitword);
+    *word = volt__load_rlx(&waitword->word_); // rlx: hint, re-checked by the cas
     if (is_waited_for) {
         do to = change(*word, n);
-        while (!volt__cas_acq_rel(&l->word_, word, to)); // [G2] with look
-        if (volt__latch_is(to, mask, open))
-            volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
+        while (!volt__cas_acq_rel(&waitword->word_, word, to)); // [G2] with check
+        if (volt__waitword_matches(to, mask, open))
+            volt__wake_list_fire_all(&wakes, &waitword->waiters_, VOLT__FIRED);
     }
-    volt__unlock(&l->lock_);
-    volt__wakes_release(&wakes);
+    volt__unlock(&waitword->lock_);
+    volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
 // Gives the word that it was, after which `change` came.
-static inline uint32_t volt__latch_move(volt__latch *l, uint32_t mask, uint32_t open,
-                                        volt__latch_fn *change, uint32_t n) {
-    uint32_t word = volt__load_rlx(&l->word_); // rlx: hint, re-checked by the cas
+static inline uint32_t volt__waitword_change(volt__waitword *waitword, uint32_t mask, uint32_t open,
+                                             volt__waitword_fn *change, uint32_t n) {
+    uint32_t word = volt__load_rlx(&waitword->word_); // rlx: hint, re-checked by the cas
     for (;;) {
         uint32_t to = change(word, n);
         // Also if it stays as it is: an event that is set again hands over more, and the word that
         // was seen may be an old one.
-        if (VOLT__UNLIKELY((word & VOLT__LATCH_QUEUED) && volt__latch_is(to, mask, open))) {
-            if (volt__latch_open(l, mask, open, change, n, &word)) return word;
-            // [G2] with look. LAST TOUCH
-        } else if (volt__cas_acq_rel(&l->word_, &word, to)) {
+        if (VOLT__UNLIKELY((word & VOLT__WAITWORD_QUEUED) &&
+                           volt__waitword_matches(to, mask, open))) {
+            if (volt__waitword_change_queued(waitword, mask, open, change, n, &word)) return word;
+            // [G2] with check. LAST TOUCH
+        } else if (volt__cas_acq_rel(&waitword->word_, &word, to)) {
             return word;
         }
     }
 }
-static void volt__latch_wait(volt__wait *a, volt__latch *l, uint32_t mask, uint32_t open) {
-    volt__wait_init(a, l, &l->lock_, &l->waiters_, volt__latch_enter, volt__latch_leave);
-    a->flip = mask;
-    a->n = open;
+static void volt__waitword_wait_op(volt__wait_op *op, volt__waitword *waitword, uint32_t mask,
+                                   uint32_t open) {
+    volt__wait_op_init(op, waitword, &waitword->lock_, &waitword->waiters_, volt__waitword_attempt,
+                       volt__waitword_abandon);
+    op->mask = mask;
+    op->n = open;
 }
-static volt_poll volt__latch_poll(volt_cx *cx, volt__latch *l, uint32_t mask, uint32_t open) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
-    volt__wait a;
-    volt__check_place(cx, l);
-    if (!volt__charge(cx)) return volt_pending();
-    if (volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx) &&
-        volt__latch_look(l, mask, open))
-        return volt__leaf_end(n, 0);
-    volt__latch_wait(&a, l, mask, open);
-    return volt__wait_poll(cx, n, &a);
+static volt_poll volt__waitword_poll(volt_cx *cx, volt__waitword *waitword, uint32_t mask,
+                                     uint32_t open) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_EVENT);
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, waitword);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (volt__node_state(node) == VOLT__IDLE && !volt__scope_is_cancelled(cx) &&
+        volt__waitword_check(waitword, mask, open))
+        return volt__leaf_ready(node, 0);
+    volt__waitword_wait_op(&op, waitword, mask, open);
+    return volt__wait_op_poll(cx, node, &op);
 }
-static int volt__latch_sync(volt__latch *l, uint32_t mask, uint32_t open, volt_time at_most) {
-    volt__wait a;
+static int volt__waitword_sync(volt__waitword *waitword, uint32_t mask, uint32_t open,
+                               volt_time at_most) {
+    volt__wait_op op;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    if (volt__latch_look(l, mask, open)) return 0;
-    volt__latch_wait(&a, l, mask, open);
-    return volt__wait_sync(&a, at_most);
+    if (volt__waitword_check(waitword, mask, open)) return 0;
+    volt__waitword_wait_op(&op, waitword, mask, open);
+    return volt__wait_op_sync(&op, at_most);
 }
 
-static uint32_t volt__event_up(uint32_t word, uint32_t n) { return word | n; }
-static uint32_t volt__event_down(uint32_t word, uint32_t n) { return word & ~n; }
+static uint32_t volt__set_bits(uint32_t word, uint32_t n) { return word | n; }
+static uint32_t volt__clear_bits(uint32_t word, uint32_t n) { return word & ~n; }
 VOLT_API volt_poll volt_event_wait(volt_cx *cx, volt_event *e) {
-    return volt__latch_poll(cx, &e->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
+    return volt__waitword_poll(cx, &e->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG);
 }
 VOLT_API int volt_event_wait_sync(volt_event *e, volt_time at_most) {
-    return volt__latch_sync(&e->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, at_most);
+    return volt__waitword_sync(&e->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG, at_most);
 }
 VOLT_API void volt_event_set(volt_event *e) {
-    volt__latch_move(&e->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__event_up,
-                     VOLT__LATCH_FLAG);
+    volt__waitword_change(&e->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG, volt__set_bits,
+                          VOLT__WAITWORD_FLAG);
 }
 VOLT_API void volt_event_reset(volt_event *e) {
-    volt__latch_move(&e->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__event_down,
-                     VOLT__LATCH_FLAG);
+    volt__waitword_change(&e->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG, volt__clear_bits,
+                          VOLT__WAITWORD_FLAG);
 }
 VOLT_API int volt_event_is_set(const volt_event *e) {
-    return (volt__load_acq(&e->latch_.word_) & VOLT__LATCH_FLAG) != 0; // [G2] with move
+    return (volt__load_acq(&e->waitword_.word_) & VOLT__WAITWORD_FLAG) != 0; // [G2] with change
 }
 
 // Counts from bit 1 on.
-static uint32_t volt__count_up(uint32_t word, uint32_t n) {
+static uint32_t volt__count_add(uint32_t word, uint32_t n) {
     return (UINT32_MAX - word) / 2 < n ? word : word + 2 * n;
 }
-static uint32_t volt__count_down(uint32_t word, uint32_t n) {
+static uint32_t volt__count_sub(uint32_t word, uint32_t n) {
     return word < 2 * n ? word : word - 2 * n;
 }
 VOLT_API volt_poll volt_wait_group_wait(volt_cx *cx, volt_wait_group *g) {
-    return volt__latch_poll(cx, &g->latch_, VOLT__LATCH_ALL, 0);
+    return volt__waitword_poll(cx, &g->waitword_, VOLT__WAITWORD_ALL, 0);
 }
 VOLT_API int volt_wait_group_wait_sync(volt_wait_group *g, volt_time at_most) {
-    return volt__latch_sync(&g->latch_, VOLT__LATCH_ALL, 0, at_most);
+    return volt__waitword_sync(&g->waitword_, VOLT__WAITWORD_ALL, 0, at_most);
 }
 VOLT_API int volt_wait_group_add(volt_wait_group *g, uint32_t n) {
-    uint32_t before = volt__latch_move(&g->latch_, VOLT__LATCH_ALL, 0, volt__count_up, n);
-    return n > 0 && volt__count_up(before, n) == before ? -EOVERFLOW : 0;
+    uint32_t before = volt__waitword_change(&g->waitword_, VOLT__WAITWORD_ALL, 0, volt__count_add,
+                                            n);
+    return n > 0 && volt__count_add(before, n) == before ? -EOVERFLOW : 0;
 }
 VOLT_API void volt_wait_group_done(volt_wait_group *g) {
-    if (volt__latch_move(&g->latch_, VOLT__LATCH_ALL, 0, volt__count_down, 1) < 2)
-        volt__misuse_here("volt_wait_group_done: more often than was added");
+    if (volt__waitword_change(&g->waitword_, VOLT__WAITWORD_ALL, 0, volt__count_sub, 1) < 2)
+        volt__misuse_current("volt_wait_group_done: more often than was added");
 }
 
 // Counts from bit 2 on; the flag: closed.
-static uint32_t volt__tracker_in(uint32_t word, uint32_t n) {
-    return (word & VOLT__LATCH_FLAG) || word > UINT32_MAX - n ? word : word + n;
+static uint32_t volt__tracker_add(uint32_t word, uint32_t n) {
+    return (word & VOLT__WAITWORD_FLAG) || word > UINT32_MAX - n ? word : word + n;
 }
-static uint32_t volt__tracker_out(uint32_t word, uint32_t n) { return word < n ? word : word - n; }
+static uint32_t volt__tracker_sub(uint32_t word, uint32_t n) { return word < n ? word : word - n; }
 VOLT_API volt_poll volt_tracker_wait(volt_cx *cx, volt_tracker *t) {
-    return volt__latch_poll(cx, &t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
+    return volt__waitword_poll(cx, &t->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG);
 }
 VOLT_API int volt_tracker_wait_sync(volt_tracker *t, volt_time at_most) {
-    return volt__latch_sync(&t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, at_most);
+    return volt__waitword_sync(&t->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG, at_most);
 }
 VOLT_API int volt_tracker_enter(volt_tracker *t) {
     uint32_t before =
-        volt__latch_move(&t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__tracker_in, 4);
-    if (before & VOLT__LATCH_FLAG) return -EPIPE;
-    return volt__tracker_in(before, 4) == before ? -EOVERFLOW : 0;
+        volt__waitword_change(&t->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG,
+                              volt__tracker_add, 4);
+    if (before & VOLT__WAITWORD_FLAG) return -EPIPE;
+    return volt__tracker_add(before, 4) == before ? -EOVERFLOW : 0;
 }
 VOLT_API void volt_tracker_leave(volt_tracker *t) {
-    if (volt__latch_move(&t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__tracker_out, 4) < 4)
-        volt__misuse_here("volt_tracker_leave: more often than entered");
+    if (volt__waitword_change(&t->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG,
+                              volt__tracker_sub, 4) < 4)
+        volt__misuse_current("volt_tracker_leave: more often than entered");
 }
 VOLT_API void volt_tracker_close(volt_tracker *t) {
-    volt__latch_move(&t->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG, volt__event_up,
-                     VOLT__LATCH_FLAG);
+    volt__waitword_change(&t->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG, volt__set_bits,
+                          VOLT__WAITWORD_FLAG);
 }
 
 // ---- notify
 // The word: QUEUED, a permit, and from bit 2 on how often all were notified. There is no permit
 // while somebody waits for one.
-enum { VOLT__BELL_QUEUED = 1, VOLT__BELL_PERMIT = 2, VOLT__BELL_ALL = 4 };
+enum { VOLT__NOTIFY_QUEUED = 1, VOLT__NOTIFY_PERMIT = 2, VOLT__NOTIFY_ALL = 4 };
 
-static void volt__bell_settle(volt_notify *n, uint32_t permit) {
-    int is_waited_for = n->waiters_ || n->watchers_;
-    uint32_t keep = is_waited_for ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__BELL_QUEUED);
+static void volt__notify_return_permit(volt_notify *notify, uint32_t permit) {
+    int is_waited_for = notify->waiters_ || notify->watchers_;
+    uint32_t keep = is_waited_for ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__NOTIFY_QUEUED);
     if (is_waited_for && permit == 0) return;
-    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
-    while (!volt__cas_acq_rel(&n->word_, &word, (word | permit) & keep)) {} // [G3] with wait, one
+    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
+    // [G3] with wait, one
+    while (!volt__cas_acq_rel(&notify->word_, &word, (word | permit) & keep)) {}
 }
 // 1: there was a permit.
-static inline int volt__bell_take(volt_notify *n) {
-    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
-    while (word & VOLT__BELL_PERMIT)
+static inline int volt__notify_take_permit(volt_notify *notify) {
+    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
+    while (word & VOLT__NOTIFY_PERMIT)
         // [G3] with one
-        if (volt__cas_acq_rel(&n->word_, &word, word - VOLT__BELL_PERMIT)) return 1;
+        if (volt__cas_acq_rel(&notify->word_, &word, word - VOLT__NOTIFY_PERMIT)) return 1;
     return 0;
 }
-static int64_t volt__bell_enter(const volt__wait *a, volt__node *node, uint8_t was,
-                                volt__wakes *wakes) {
-    volt_notify *n = VOLT__CAST(volt_notify *, a->on);
+static int64_t volt__notify_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                    volt__wake_list *wakes) {
+    volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
     (void)wakes;
     if (was == VOLT__IDLE) {
         // Set already, and until the unlock, if somebody else waits.
-        if (!n->waiters_ && !n->watchers_)
-            volt__or_acq_rel(&n->word_, VOLT__BELL_QUEUED); // [G3] with one
-        if (!volt__bell_take(n)) {
-            volt__wait_link(a, node, 0);
+        if (!notify->waiters_ && !notify->watchers_)
+            volt__or_acq_rel(&notify->word_, VOLT__NOTIFY_QUEUED); // [G3] with one
+        if (!volt__notify_take_permit(notify)) {
+            volt__wait_op_link(op, node, 0);
             return VOLT__PENDING;
         }
     }
-    volt__bell_settle(n, 0);
+    volt__notify_return_permit(notify, 0);
     return 0;
 }
-// TURN: by volt_notify_last.
-static void volt__bell_pass(volt_notify *n, int is_last, volt__wakes *wakes) {
-    volt__node *to = is_last ? n->waiters_->prev_ : n->waiters_;
+// RETRY: by volt_notify_last.
+static void volt__notify_grant(volt_notify *notify, int is_last, volt__wake_list *wakes) {
+    volt__node *to = is_last ? notify->waiters_->prev_ : notify->waiters_;
     uint8_t state = VOLT__FIRED;
-    if (is_last) state = VOLT__TURN;
-    volt__list_remove(&n->waiters_, to);
-    volt__wakes_fire(wakes, to, state);
+    if (is_last) state = VOLT__RETRY;
+    volt__list_remove(&notify->waiters_, to);
+    volt__wake_list_fire(wakes, to, state);
 }
-// FIRED, TURN: a notification of one, which goes to another waiter, from the same end of the list;
+// FIRED, RETRY: a notification of one, which goes to another waiter, from the same end of the list;
 // CLOSED: all were notified.
-static int64_t volt__bell_leave(const volt__wait *a, volt__node *node, uint8_t was,
-                                volt__wakes *wakes) {
-    volt_notify *n = VOLT__CAST(volt_notify *, a->on);
-    int is_left = was == VOLT__FIRED || was == VOLT__TURN;
+static int64_t volt__notify_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                    volt__wake_list *wakes) {
+    volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
+    int is_left = was == VOLT__FIRED || was == VOLT__RETRY;
     (void)node;
-    if (is_left && n->waiters_) {
-        volt__bell_pass(n, was == VOLT__TURN, wakes);
+    if (is_left && notify->waiters_) {
+        volt__notify_grant(notify, was == VOLT__RETRY, wakes);
         is_left = 0;
     }
-    volt__bell_settle(n, is_left ? VOLT__BELL_PERMIT : 0);
+    volt__notify_return_permit(notify, is_left ? VOLT__NOTIFY_PERMIT : 0);
     return -ECANCELED;
 }
 // 0: nobody waits for a permit.
-static int volt__bell_queued(volt_notify *n, int is_last) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
-    volt__lock(&n->lock_);
-    int is_waited_for = n->waiters_ != NULL;
-    if (is_waited_for) volt__bell_pass(n, is_last, &wakes);
-    else volt__bell_settle(n, n->watchers_ ? VOLT__BELL_PERMIT : 0);
-    is_waited_for |= n->watchers_ != NULL;
-    volt__unlock(&n->lock_);
-    volt__wakes_release(&wakes);
+static int volt__notify_one_queued(volt_notify *notify, int is_last) {
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
+    volt__lock(&notify->lock_);
+    int is_waited_for = notify->waiters_ != NULL;
+    if (is_waited_for) volt__notify_grant(notify, is_last, &wakes);
+    else volt__notify_return_permit(notify, notify->watchers_ ? VOLT__NOTIFY_PERMIT : 0);
+    is_waited_for |= notify->watchers_ != NULL;
+    volt__unlock(&notify->lock_);
+    volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
-static void volt__bell_ring(volt_notify *n, int is_last) {
-    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+static void volt__notify_wake_one(volt_notify *notify, int is_last) {
+    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
     for (;;) {
-        if (VOLT__UNLIKELY(word & VOLT__BELL_QUEUED)) {
-            if (volt__bell_queued(n, is_last)) return;
-            word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+        if (VOLT__UNLIKELY(word & VOLT__NOTIFY_QUEUED)) {
+            if (volt__notify_one_queued(notify, is_last)) return;
+            word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
             // [G3] with wait. LAST TOUCH
-        } else if (volt__cas_acq_rel(&n->word_, &word, word | VOLT__BELL_PERMIT)) {
+        } else if (volt__cas_acq_rel(&notify->word_, &word, word | VOLT__NOTIFY_PERMIT)) {
             return;
         }
     }
 }
-VOLT_API void volt_notify_one(volt_notify *n) { volt__bell_ring(n, 0); }
-VOLT_API void volt_notify_last(volt_notify *n) { volt__bell_ring(n, 1); }
+VOLT_API void volt_notify_one(volt_notify *notify) { volt__notify_wake_one(notify, 0); }
+VOLT_API void volt_notify_last(volt_notify *notify) { volt__notify_wake_one(notify, 1); }
 // 0: nobody waits any more, and nothing is told yet; so the caller does it by the word alone.
-static int volt__bell_all_queued(volt_notify *n) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
-    volt__lock(&n->lock_);
-    int is_waited_for = n->waiters_ || n->watchers_;
+static int volt__notify_all_queued(volt_notify *notify) {
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
+    volt__lock(&notify->lock_);
+    int is_waited_for = notify->waiters_ || notify->watchers_;
     if (is_waited_for) {
-        volt__add_acq_rel(&n->word_, VOLT__BELL_ALL); // [G3] with wait_past; QUEUED stays
-        volt__wakes_fire_all(&wakes, &n->waiters_, VOLT__CLOSED);
-        volt__wakes_fire_all(&wakes, &n->watchers_, VOLT__CLOSED);
+        volt__add_acq_rel(&notify->word_, VOLT__NOTIFY_ALL); // [G3] with wait_past; QUEUED stays
+        volt__wake_list_fire_all(&wakes, &notify->waiters_, VOLT__CLOSED);
+        volt__wake_list_fire_all(&wakes, &notify->watchers_, VOLT__CLOSED);
     } else {
-        volt__bell_settle(n, 0);
+        volt__notify_return_permit(notify, 0);
     }
-    volt__unlock(&n->lock_);
-    volt__wakes_release(&wakes);
+    volt__unlock(&notify->lock_);
+    volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
-VOLT_API void volt_notify_all(volt_notify *n) {
-    uint32_t word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+VOLT_API void volt_notify_all(volt_notify *notify) {
+    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
     for (;;) {
-        if (VOLT__UNLIKELY(word & VOLT__BELL_QUEUED)) {
-            if (volt__bell_all_queued(n)) return;
-            word = volt__load_rlx(&n->word_); // rlx: hint, re-checked by the cas
+        if (VOLT__UNLIKELY(word & VOLT__NOTIFY_QUEUED)) {
+            if (volt__notify_all_queued(notify)) return;
+            word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
             // [G3] with wait_past. LAST TOUCH
-        } else if (volt__cas_acq_rel(&n->word_, &word, word + VOLT__BELL_ALL)) {
+        } else if (volt__cas_acq_rel(&notify->word_, &word, word + VOLT__NOTIFY_ALL)) {
             return;
         }
     }
 }
-static void volt__bell_wait(volt__wait *a, volt_notify *n) {
-    volt__wait_init(a, n, &n->lock_, &n->waiters_, volt__bell_enter, volt__bell_leave);
+static void volt__notify_wait_op(volt__wait_op *op, volt_notify *notify) {
+    volt__wait_op_init(op, notify, &notify->lock_, &notify->waiters_, volt__notify_attempt,
+                       volt__notify_abandon);
 }
-VOLT_API volt_poll volt_notify_wait(volt_cx *cx, volt_notify *n) {
+VOLT_API volt_poll volt_notify_wait(volt_cx *cx, volt_notify *notify) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_EVENT);
-    volt__wait a;
-    volt__check_place(cx, n);
-    if (!volt__charge(cx)) return volt_pending();
-    if (volt__node_state(node) == VOLT__IDLE && !volt__is_off(cx) && volt__bell_take(n))
-        return volt__leaf_end(node, 0);
-    volt__bell_wait(&a, n);
-    return volt__wait_poll(cx, node, &a);
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, notify);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (volt__node_state(node) == VOLT__IDLE && !volt__scope_is_cancelled(cx) &&
+        volt__notify_take_permit(notify))
+        return volt__leaf_ready(node, 0);
+    volt__notify_wait_op(&op, notify);
+    return volt__wait_op_poll(cx, node, &op);
 }
-VOLT_API int volt_notify_try_wait(volt_notify *n) { return volt__bell_take(n) ? 0 : -EAGAIN; }
-VOLT_API int volt_notify_wait_sync(volt_notify *n, volt_time at_most) {
-    volt__wait a;
+VOLT_API int volt_notify_try_wait(volt_notify *notify) {
+    return volt__notify_take_permit(notify) ? 0 : -EAGAIN;
+}
+VOLT_API int volt_notify_wait_sync(volt_notify *notify, volt_time at_most) {
+    volt__wait_op op;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    if (volt__bell_take(n)) return 0;
-    volt__bell_wait(&a, n);
-    return volt__wait_sync(&a, at_most);
+    if (volt__notify_take_permit(notify)) return 0;
+    volt__notify_wait_op(&op, notify);
+    return volt__wait_op_sync(&op, at_most);
 }
 
-VOLT_API uint32_t volt_notify_count(const volt_notify *n) {
-    return volt__load_acq(&n->word_) / VOLT__BELL_ALL; // [G3] with all
+VOLT_API uint32_t volt_notify_count(const volt_notify *notify) {
+    return volt__load_acq(&notify->word_) / VOLT__NOTIFY_ALL; // [G3] with all
 }
 // 1: all were notified since.
-static inline int volt__bell_look(const volt_notify *n, uint32_t count) {
-    return volt_notify_count(n) != count;
+static inline int volt__notify_is_past(const volt_notify *notify, uint32_t count) {
+    return volt_notify_count(notify) != count;
 }
-static int64_t volt__bell_enter_past(const volt__wait *a, volt__node *node, uint8_t was,
-                                     volt__wakes *wakes) {
-    volt_notify *n = VOLT__CAST(volt_notify *, a->on);
+static int64_t volt__notify_attempt_past(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                         volt__wake_list *wakes) {
+    volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
     (void)wakes;
     if (was == VOLT__IDLE) {
-        uint32_t word = volt__or_acq_rel(&n->word_, VOLT__BELL_QUEUED); // [G3] with all
-        if (word / VOLT__BELL_ALL == a->n) {
-            volt__wait_link(a, node, 0);
+        uint32_t word = volt__or_acq_rel(&notify->word_, VOLT__NOTIFY_QUEUED); // [G3] with all
+        if (word / VOLT__NOTIFY_ALL == op->n) {
+            volt__wait_op_link(op, node, 0);
             return VOLT__PENDING;
         }
     }
-    volt__bell_settle(n, 0);
+    volt__notify_return_permit(notify, 0);
     return 0;
 }
-static void volt__bell_wait_past(volt__wait *a, volt_notify *n, uint32_t count) {
-    volt__bell_wait(a, n);
-    a->waiters = &n->watchers_;
-    a->enter = volt__bell_enter_past;
-    a->n = count;
+static void volt__notify_past_wait_op(volt__wait_op *op, volt_notify *notify, uint32_t count) {
+    volt__notify_wait_op(op, notify);
+    op->waiters = &notify->watchers_;
+    op->attempt = volt__notify_attempt_past;
+    op->n = count;
 }
-VOLT_API volt_poll volt_notify_wait_past(volt_cx *cx, volt_notify *n, uint32_t count) {
+VOLT_API volt_poll volt_notify_wait_past(volt_cx *cx, volt_notify *notify, uint32_t count) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_EVENT);
-    volt__wait a;
-    volt__check_place(cx, n);
-    if (!volt__charge(cx)) return volt_pending();
-    if (volt__node_state(node) == VOLT__IDLE && !volt__is_off(cx) && volt__bell_look(n, count))
-        return volt__leaf_end(node, 0);
-    volt__bell_wait_past(&a, n, count);
-    return volt__wait_poll(cx, node, &a);
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, notify);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (volt__node_state(node) == VOLT__IDLE && !volt__scope_is_cancelled(cx) &&
+        volt__notify_is_past(notify, count))
+        return volt__leaf_ready(node, 0);
+    volt__notify_past_wait_op(&op, notify, count);
+    return volt__wait_op_poll(cx, node, &op);
 }
-VOLT_API int volt_notify_wait_past_sync(volt_notify *n, uint32_t count, volt_time at_most) {
-    volt__wait a;
+VOLT_API int volt_notify_wait_past_sync(volt_notify *notify, uint32_t count, volt_time at_most) {
+    volt__wait_op op;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    if (volt__bell_look(n, count)) return 0;
-    volt__bell_wait_past(&a, n, count);
-    return volt__wait_sync(&a, at_most);
+    if (volt__notify_is_past(notify, count)) return 0;
+    volt__notify_past_wait_op(&op, notify, count);
+    return volt__wait_op_sync(&op, at_most);
 }
 
 // ---- barrier
-static int64_t volt__barrier_enter(const volt__wait *a, volt__node *n, uint8_t was,
-                                   volt__wakes *wakes) {
-    volt_barrier *b = VOLT__CAST(volt_barrier *, a->on);
+static int64_t volt__barrier_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                     volt__wake_list *wakes) {
+    volt_barrier *b = VOLT__CAST(volt_barrier *, op->on);
     if (was == VOLT__FIRED) return 0;
     VOLT_ASSERT(!b->arrived_ == !b->waiters_);
     if (b->arrived_ + 1 < b->n_) {
         b->arrived_++;
-        volt__wait_link(a, n, 0);
+        volt__wait_op_link(op, node, 0);
         return VOLT__PENDING;
     }
     b->arrived_ = 0;
-    volt__wakes_fire_all(wakes, &b->waiters_, VOLT__FIRED);
+    volt__wake_list_fire_all(wakes, &b->waiters_, VOLT__FIRED);
     return 1;
 }
-static int64_t volt__barrier_leave(const volt__wait *a, volt__node *n, uint8_t was,
-                                   volt__wakes *wakes) {
-    volt_barrier *b = VOLT__CAST(volt_barrier *, a->on);
-    (void)n, (void)wakes;
+static int64_t volt__barrier_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                     volt__wake_list *wakes) {
+    volt_barrier *b = VOLT__CAST(volt_barrier *, op->on);
+    (void)node, (void)wakes;
     if (was == VOLT__FIRED) return 0; // the others have gone on: it has come
     VOLT_ASSERT(b->arrived_ > 0);
     b->arrived_--;
     return -ECANCELED;
 }
-static void volt__barrier_ask(volt__wait *a, volt_barrier *b) {
-    volt__wait_init(a, b, &b->lock_, &b->waiters_, volt__barrier_enter, volt__barrier_leave);
+static void volt__barrier_wait_op(volt__wait_op *op, volt_barrier *b) {
+    volt__wait_op_init(op, b, &b->lock_, &b->waiters_, volt__barrier_attempt,
+                       volt__barrier_abandon);
 }
 VOLT_API volt_poll volt_barrier_wait(volt_cx *cx, volt_barrier *b) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
-    volt__wait a;
-    volt__check_place(cx, b);
-    if (!volt__charge(cx)) return volt_pending();
-    volt__barrier_ask(&a, b);
-    return volt__wait_poll(cx, n, &a);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_EVENT);
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, b);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    volt__barrier_wait_op(&op, b);
+    return volt__wait_op_poll(cx, node, &op);
 }
 VOLT_API int volt_barrier_wait_sync(volt_barrier *b, volt_time at_most) {
-    volt__wait a;
-    volt__barrier_ask(&a, b);
-    return volt__wait_sync(&a, at_most);
+    volt__wait_op op;
+    volt__barrier_wait_op(&op, b);
+    return volt__wait_op_sync(&op, at_most);
 }
 
 // ---- condition variable
 // Two waits in one await: for a signal, then for the mutex, which a cancellation does not end. In
-// key_, above what gates keep there: the second has begun, and what is told in the end.
-enum { VOLT__COND_RELOCKS = 1, VOLT__COND_WAS_OFF = 2 };
-#define VOLT__COND_KEY (VOLT__GATE_TRIES * 0x10000)
+// key_, above what semaphores keep there: the second has begun, and what is told in the end.
+enum { VOLT__COND_RELOCKS = 1, VOLT__COND_WAS_CANCELLED = 2 };
+#define VOLT__COND_KEY (VOLT__SEMA_TRIES * 0x10000)
 
-static int64_t volt__cond_enter(const volt__wait *a, volt__node *n, uint8_t was,
-                                volt__wakes *wakes) {
+static int64_t volt__cond_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                  volt__wake_list *wakes) {
     (void)wakes;
     if (was != VOLT__IDLE) return 0;
-    volt__wait_link(a, n, 0);
+    volt__wait_op_link(op, node, 0);
     return VOLT__PENDING;
 }
-static int64_t volt__cond_leave(const volt__wait *a, volt__node *n, uint8_t was,
-                                volt__wakes *wakes) {
-    (void)n;
-    if (was == VOLT__FIRED && *a->waiters) volt__wakes_fire_first(wakes, a->waiters, VOLT__FIRED);
+static int64_t volt__cond_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                  volt__wake_list *wakes) {
+    (void)node;
+    if (was == VOLT__FIRED && *op->waiters)
+        volt__wake_list_fire_first(wakes, op->waiters, VOLT__FIRED);
     return -ECANCELED;
 }
-static void volt__cond_ask(volt__wait *a, volt_cond *c) {
-    volt__wait_init(a, c, &c->lock_, &c->waiters_, volt__cond_enter, volt__cond_leave);
+static void volt__cond_wait_op(volt__wait_op *op, volt_cond *c) {
+    volt__wait_op_init(op, c, &c->lock_, &c->waiters_, volt__cond_attempt, volt__cond_abandon);
 }
-static volt_poll volt__cond_relock(volt_cx *cx, volt__node *n, volt_mutex *m) {
-    volt__wait a;
-    if (volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
-    volt__gate_wait(&a, &m->gate_, VOLT__GATE_ONE, 1);
-    a.task = cx->task_;
-    if (volt__wait_step(&a, n, 0) == VOLT__PENDING) return volt__leaf_pend(cx, n, 0);
-    volt__mutex_hold(m, 0);
-    return volt__leaf_end(n, n->key_ / VOLT__COND_KEY & VOLT__COND_WAS_OFF ? -ECANCELED : 0);
+static volt_poll volt__cond_relock(volt_cx *cx, volt__node *node, volt_mutex *m) {
+    volt__wait_op op;
+    if (volt__node_state(node) == VOLT__LINKED) return volt__leaf_pending(cx, node, 0);
+    volt__sema_wait_op(&op, &m->sema_, VOLT__SEMA_ONE, 1);
+    op.task = cx->task_;
+    if (volt__wait_op_step(&op, node, 0) == VOLT__PENDING) return volt__leaf_pending(cx, node, 0);
+    volt__mutex_set_holder(m, 0);
+    return volt__leaf_ready(node, node->key_ / VOLT__COND_KEY & VOLT__COND_WAS_CANCELLED
+                                ? -ECANCELED
+                                : 0);
 }
 VOLT_API volt_poll volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_EVENT);
-    volt__wait a;
-    volt__check_place(cx, c);
-    volt__check_place(cx, m);
-    if (!volt__charge(cx)) return volt_pending();
-    if (n->key_ != 0) return volt__cond_relock(cx, n, m);
-    int is_first = volt__node_state(n) == VOLT__IDLE, is_off = volt__is_off(cx);
-    volt__cond_ask(&a, c);
-    volt_poll p = volt__wait_poll(cx, n, &a);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_EVENT);
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, c);
+    volt__check_not_on_stack(cx, m);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (node->key_ != 0) return volt__cond_relock(cx, node, m);
+    int is_first = volt__node_state(node) == VOLT__IDLE,
+        is_cancelled = volt__scope_is_cancelled(cx);
+    volt__cond_wait_op(&op, c);
+    volt_poll p = volt__wait_op_poll(cx, node, &op);
     if (is_first) { // linked, or cancelled before
         if (volt_is_pending(p)) volt_mutex_unlock(m);
         return p;
     }
     if (volt_is_pending(p)) return p;
-    n->kind_ = VOLT__LEAF_EVENT; // the second wait
-    n->key_ = VOLT__COND_KEY * (VOLT__COND_RELOCKS + (is_off ? VOLT__COND_WAS_OFF : 0));
-    return volt__cond_relock(cx, n, m);
+    node->kind_ = VOLT__LEAF_EVENT; // the second wait
+    node->key_ = VOLT__COND_KEY *
+                 (VOLT__COND_RELOCKS + (is_cancelled ? VOLT__COND_WAS_CANCELLED : 0));
+    return volt__cond_relock(cx, node, m);
 }
 #ifdef VOLT_SINGLE_THREAD
 // Nobody can signal meanwhile, nor give the mutex back.
@@ -9647,36 +9833,37 @@ VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most)
 }
 #else
 VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most) {
-    volt__blocked b;
-    volt__wait a;
+    volt__thread_waiter b;
+    volt__wait_op op;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    volt__cond_ask(&a, c);
-    volt__blocked_init(&b);
-    (void)volt__wait_step(&a, &b.node, 0); // linked
+    volt__cond_wait_op(&op, c);
+    volt__thread_waiter_init(&b);
+    (void)volt__wait_op_step(&op, &b.node, 0); // linked
     volt_mutex_unlock(m);
     int64_t rc = 0;
-    if (volt__parker_wait(&b.parker, volt__deadline(at_most)) < 0) rc = volt__wait_give_up(&a, &b);
-    if (rc != -ECANCELED) (void)volt__wait_step(&a, &b.node, 0); // acknowledged
+    if (volt__parker_wait(&b.parker, volt__deadline(at_most)) < 0)
+        rc = volt__wait_op_time_out(&op, &b);
+    if (rc != -ECANCELED) (void)volt__wait_op_step(&op, &b.node, 0); // acknowledged
     int locked = volt_mutex_lock_sync(m, VOLT_NEVER);
     (void)locked; // it waits for ever
     return rc == -ECANCELED ? -ETIMEDOUT : 0;
 }
 #endif
 VOLT_API void volt_cond_signal(volt_cond *c) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     volt__lock(&c->lock_);
-    if (c->waiters_) volt__wakes_fire_first(&wakes, &c->waiters_, VOLT__FIRED);
+    if (c->waiters_) volt__wake_list_fire_first(&wakes, &c->waiters_, VOLT__FIRED);
     volt__unlock(&c->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
 }
 VOLT_API void volt_cond_broadcast(volt_cond *c) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     volt__lock(&c->lock_);
-    volt__wakes_fire_all(&wakes, &c->waiters_, VOLT__CLOSED);
+    volt__wake_list_fire_all(&wakes, &c->waiters_, VOLT__CLOSED);
     volt__unlock(&c->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
 }
 
 //==================================================================================================
@@ -9690,16 +9877,16 @@ VOLT_API void volt_cond_broadcast(volt_cond *c) {
 //   each          lock    lock    lock    lock    lock
 
 // Nothing to pass on.
-static int64_t volt__wait_left(const volt__wait *a, volt__node *n, uint8_t was,
-                               volt__wakes *wakes) {
-    (void)a, (void)n, (void)was, (void)wakes;
+static int64_t volt__abandon_nothing(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                     volt__wake_list *wakes) {
+    (void)op, (void)node, (void)was, (void)wakes;
     return -ECANCELED;
 }
 static uint32_t volt__chan_room(const volt_chan *c) {
-    uint32_t used = c->len_ + c->to_come_;
+    uint32_t used = c->len_ + c->n_slots_granted_;
     return used < c->cap_ ? c->cap_ - used : 0;
 }
-static uint32_t volt__chan_ready(const volt_chan *c) { return c->len_ - c->spoken_for_; }
+static uint32_t volt__chan_ready(const volt_chan *c) { return c->len_ - c->n_msgs_granted_; }
 static char *volt__chan_slot(const volt_chan *c, uint32_t i) {
     uint32_t at = c->head_ + i;
     if (at >= c->slots_) at -= c->slots_;
@@ -9729,323 +9916,331 @@ static inline void volt__copy(void *to, const void *from, size_t len) {
 //   idle     claim  the arm  the one that meets it: cas      copies the message
 //   idle     poll   polling  the select, at a poll's begin   -
 //   the arm  poll   polling  the select                      polls that arm first, which wins
-// An arm whose select is polling may not be claimed: it is fired as TURN, and its task, which is
+// An arm whose select is polling may not be claimed: it is fired as RETRY, and its task, which is
 // running, polls it again, and meets who has come meanwhile. An arm never meets one of its own
 // select, and none whose select another arm has won already: that one leaves soon.
-#define VOLT__CLAIM_POLLING VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 1))
-#define VOLT__CLAIM_IDLE VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 2))
+#define VOLT__SELECT_POLLING VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 1))
+#define VOLT__SELECT_IDLE VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 2))
 enum { VOLT__CLAIM_IS_OURS, VOLT__CLAIM_IS_BUSY, VOLT__CLAIM_IS_GONE };
 
 // The frame whose select this node is an arm of; NULL: of none.
-static volt__node *volt__select_of(volt__node *n) {
-    return n->base_ & VOLT__IN_SELECT ? VOLT__CONTAINER(volt_arm, node_, n)->up_ : NULL;
+static volt__node *volt__select_of(volt__node *node) {
+    return node->shield_base_ & VOLT__IN_SELECT ? VOLT__CONTAINER(volt_arm, node_, node)->parent_
+                                                : NULL;
 }
-static int volt__claim(volt__node *n, const volt__node *own_select) {
-    volt__node *select = volt__select_of(n), *was = VOLT__CLAIM_IDLE;
+static int volt__select_claim(volt__node *node, const volt__node *own_select) {
+    volt__node *select = volt__select_of(node), *was = VOLT__SELECT_IDLE;
     if (!select) return VOLT__CLAIM_IS_OURS;
     if (select == own_select) return VOLT__CLAIM_IS_GONE;
-    if (volt__cas_acq_rel(&select->next_, &was, n)) return VOLT__CLAIM_IS_OURS; // [X1] with select
-    return was == VOLT__CLAIM_POLLING ? VOLT__CLAIM_IS_BUSY : VOLT__CLAIM_IS_GONE;
+    // [X1] with select
+    if (volt__cas_acq_rel(&select->next_, &was, node)) return VOLT__CLAIM_IS_OURS;
+    return was == VOLT__SELECT_POLLING ? VOLT__CLAIM_IS_BUSY : VOLT__CLAIM_IS_GONE;
 }
 // By the select's own task. The arm that was claimed since the last poll, or NULL.
-static volt__node *volt__claim_begin_poll(volt__node *select) {
+static volt__node *volt__select_begin_poll(volt__node *select) {
     // rlx: unused, as long as the select's own task has linked no such arm
     if (!volt__load_rlx(&select->next_)) return NULL;
-    volt__node *was = volt__xchg_acq_rel(&select->next_, VOLT__CLAIM_POLLING); // [X1] with claim
-    return was == VOLT__CLAIM_IDLE || was == VOLT__CLAIM_POLLING ? NULL : was;
+    volt__node *was = volt__xchg_acq_rel(&select->next_, VOLT__SELECT_POLLING); // [X1] with claim
+    return was == VOLT__SELECT_IDLE || was == VOLT__SELECT_POLLING ? NULL : was;
 }
 // The select waits: for `claimed`, or for any arm.
-static void volt__claim_end_poll(volt__node *select, volt__node *claimed) {
+static void volt__select_end_poll(volt__node *select, volt__node *claimed) {
     if (!volt__load_rlx(&select->next_)) return; // rlx: our own
-    volt__store_rel(&select->next_, claimed ? claimed : VOLT__CLAIM_IDLE); // [X1] with claim
+    volt__store_rel(&select->next_, claimed ? claimed : VOLT__SELECT_IDLE); // [X1] with claim
 }
 // was: TURN, of an arm that was first in the list and could not be met: it keeps its place.
-static void volt__meet_link(const volt__wait *a, volt__node *n, uint8_t was) {
-    volt__node *select = volt__select_of(n);
-    if (select) volt__store_rlx(&select->next_, VOLT__CLAIM_POLLING); // rlx: published by the lock
-    n->key_ = VOLT__CAST(int64_t, VOLT__CAST(uintptr_t, a->data));
-    volt__wait_link(a, n, was == VOLT__TURN);
+static void volt__rendezvous_link(const volt__wait_op *op, volt__node *node, uint8_t was) {
+    volt__node *select = volt__select_of(node);
+    if (select) volt__store_rlx(&select->next_, VOLT__SELECT_POLLING); // rlx: published by the lock
+    node->key_ = VOLT__CAST(int64_t, VOLT__CAST(uintptr_t, op->data));
+    volt__wait_op_link(op, node, was == VOLT__RETRY);
 }
-static char *volt__meet_data(const volt__node *n) { // NULL: it waits for a reservation
-    return VOLT__CAST(char *, VOLT__CAST(uintptr_t, n->key_));
+static char *volt__rendezvous_data(const volt__node *node) { // NULL: it waits for a reservation
+    return VOLT__CAST(char *, VOLT__CAST(uintptr_t, node->key_));
 }
 // The first of the list that can be met, taken off it; NULL: none can, or a reservation comes
 // first, which a receiver that waits makes possible.
-static volt__node *volt__meet_partner(volt__node **list, const volt__node *own_select,
-                                      volt__wakes *wakes) {
-    volt__node *n = *list, *last = n ? n->prev_ : NULL, *next;
-    for (int is_last = !n; !is_last; n = next) {
-        is_last = n == last;
-        next = n->next_;
-        int is_reserve = !volt__meet_data(n);
-        int is_own = own_select && volt__select_of(n) == own_select;
+static volt__node *volt__rendezvous_partner(volt__node **list, const volt__node *own_select,
+                                            volt__wake_list *wakes) {
+    volt__node *node = *list, *last = node ? node->prev_ : NULL, *next;
+    for (int is_last = !node; !is_last; node = next) {
+        is_last = node == last;
+        next = node->next_;
+        int is_reserve = !volt__rendezvous_data(node);
+        int is_own = own_select && volt__select_of(node) == own_select;
         if (is_reserve && !is_own) return NULL;
         if (is_reserve) continue;
-        int claim = volt__claim(n, own_select);
+        int claim = volt__select_claim(node, own_select);
         if (claim == VOLT__CLAIM_IS_GONE) continue;
-        volt__list_remove(list, n);
-        if (claim == VOLT__CLAIM_IS_OURS) return n;
-        volt__wakes_fire(wakes, n, VOLT__TURN);
+        volt__list_remove(list, node);
+        if (claim == VOLT__CLAIM_IS_OURS) return node;
+        volt__wake_list_fire(wakes, node, VOLT__RETRY);
     }
     return NULL;
 }
-static int volt__meet_has_other(volt__node *list, const volt__node *own_select) {
-    volt__node *n = list;
-    if (!n) return 0;
+static int volt__rendezvous_has_other(volt__node *list, const volt__node *own_select) {
+    volt__node *node = list;
+    if (!node) return 0;
     do {
-        if (!own_select || volt__select_of(n) != own_select) return 1;
-        n = n->next_;
-    } while (n != list);
+        if (!own_select || volt__select_of(node) != own_select) return 1;
+        node = node->next_;
+    } while (node != list);
     return 0;
 }
 // Under lock: `n` messages at most, to or from v. How many: none while the buffer holds one that
 // was reserved for, which is older; nor while a reservation keeps others of this side waiting.
-static uint32_t volt__meet(volt_chan *c, char *v, uint32_t n, int is_send,
-                           const volt__node *own_select, volt__wakes *wakes) {
+static uint32_t volt__rendezvous(volt_chan *c, char *v, uint32_t n, int is_send,
+                                 const volt__node *own_select, volt__wake_list *wakes) {
     volt__node **list = is_send ? &c->receivers_ : &c->senders_, *other;
     uint32_t done = 0;
     if (c->len_ > 0) return 0;
     volt__node *ours = is_send ? c->senders_ : c->receivers_; // they are first
-    if (c->to_come_ > 0 && volt__meet_has_other(ours, own_select)) return 0;
+    if (c->n_slots_granted_ > 0 && volt__rendezvous_has_other(ours, own_select)) return 0;
     for (; done < n; done++) {
-        if ((other = volt__meet_partner(list, own_select, wakes)) == NULL) break;
-        char *theirs = volt__meet_data(other);
+        if ((other = volt__rendezvous_partner(list, own_select, wakes)) == NULL) break;
+        char *theirs = volt__rendezvous_data(other);
         volt__copy(is_send ? theirs : v, is_send ? v : theirs, c->elem_);
-        volt__wakes_fire(wakes, other, VOLT__MET);
+        volt__wake_list_fire(wakes, other, VOLT__TRANSFERRED);
         v += c->elem_;
     }
     return done;
 }
 // No reservation is left: senders that came meanwhile meet receivers that did, in order. A sender
 // in a select is fired instead, for two selects cannot be claimed at once.
-static void volt__meet_retry(volt_chan *c, volt__wakes *wakes) {
-    volt__node *n = c->senders_, *last = n ? n->prev_ : NULL, *next, *to;
-    if (c->cap_ > 0 || c->len_ + c->to_come_ > 0 || !c->receivers_) return;
-    for (int is_last = !n; !is_last; n = next) {
-        is_last = n == last;
-        next = n->next_;
-        if (!volt__meet_data(n)) return; // its turn is next
-        uint8_t state = VOLT__TURN;
-        if (!volt__select_of(n)) {
-            to = volt__meet_partner(&c->receivers_, NULL, wakes);
+static void volt__rendezvous_retry(volt_chan *c, volt__wake_list *wakes) {
+    volt__node *node = c->senders_, *last = node ? node->prev_ : NULL, *next, *to;
+    if (c->cap_ > 0 || c->len_ + c->n_slots_granted_ > 0 || !c->receivers_) return;
+    for (int is_last = !node; !is_last; node = next) {
+        is_last = node == last;
+        next = node->next_;
+        if (!volt__rendezvous_data(node)) return; // its turn is next
+        uint8_t state = VOLT__RETRY;
+        if (!volt__select_of(node)) {
+            to = volt__rendezvous_partner(&c->receivers_, NULL, wakes);
             if (!to) return;
-            volt__copy(volt__meet_data(to), volt__meet_data(n), c->elem_);
-            volt__wakes_fire(wakes, to, VOLT__MET);
-            state = VOLT__MET;
+            volt__copy(volt__rendezvous_data(to), volt__rendezvous_data(node), c->elem_);
+            volt__wake_list_fire(wakes, to, VOLT__TRANSFERRED);
+            state = VOLT__TRANSFERRED;
         }
-        volt__list_remove(&c->senders_, n);
-        volt__wakes_fire(wakes, n, state);
+        volt__list_remove(&c->senders_, node);
+        volt__wake_list_fire(wakes, node, state);
     }
 }
 // Room for one message at a time, while a receiver waits.
-static int volt__meet_can_reserve(const volt_chan *c, const volt__node *own_select) {
-    return c->len_ + c->to_come_ == 0 && volt__meet_has_other(c->receivers_, own_select);
+static int volt__rendezvous_can_reserve(const volt_chan *c, const volt__node *own_select) {
+    return c->len_ + c->n_slots_granted_ == 0 &&
+           volt__rendezvous_has_other(c->receivers_, own_select);
 }
-static void volt__meet_reserve(volt_chan *c, volt__wakes *wakes) {
-    volt__node *n = c->senders_, *last = n ? n->prev_ : NULL, *next;
-    for (int is_last = !n; !is_last; n = next) {
-        is_last = n == last;
-        next = n->next_;
-        if (volt__meet_data(n) || !volt__meet_can_reserve(c, volt__select_of(n))) continue;
-        volt__list_remove(&c->senders_, n);
-        c->to_come_++;
-        volt__wakes_fire(wakes, n, VOLT__FIRED);
+static void volt__rendezvous_reserve(volt_chan *c, volt__wake_list *wakes) {
+    volt__node *node = c->senders_, *last = node ? node->prev_ : NULL, *next;
+    for (int is_last = !node; !is_last; node = next) {
+        is_last = node == last;
+        next = node->next_;
+        if (volt__rendezvous_data(node) || !volt__rendezvous_can_reserve(c, volt__select_of(node)))
+            continue;
+        volt__list_remove(&c->senders_, node);
+        c->n_slots_granted_++;
+        volt__wake_list_fire(wakes, node, VOLT__FIRED);
     }
 }
 // Grants what there is to who waits.
-static void volt__chan_serve(volt_chan *c, volt__wakes *wakes) {
+static void volt__chan_grant_waiters(volt_chan *c, volt__wake_list *wakes) {
     while (c->receivers_ && volt__chan_ready(c) > 0) {
-        c->spoken_for_++;
-        volt__wakes_fire_first(wakes, &c->receivers_, VOLT__FIRED);
+        c->n_msgs_granted_++;
+        volt__wake_list_fire_first(wakes, &c->receivers_, VOLT__FIRED);
     }
-    if (c->cap_ == 0) volt__meet_reserve(c, wakes);
+    if (c->cap_ == 0) volt__rendezvous_reserve(c, wakes);
     while (c->senders_ && volt__chan_room(c) > 0) {
-        c->to_come_++;
-        volt__wakes_fire_first(wakes, &c->senders_, VOLT__FIRED);
+        c->n_slots_granted_++;
+        volt__wake_list_fire_first(wakes, &c->senders_, VOLT__FIRED);
     }
-    if (c->is_closed_ && c->len_ == 0 && c->to_come_ == 0)
-        volt__wakes_fire_all(wakes, &c->receivers_, VOLT__CLOSED);
-    VOLT_ASSERT(c->spoken_for_ <= c->len_ && c->len_ + c->to_come_ <= c->slots_);
+    if (c->is_closed_ && c->len_ == 0 && c->n_slots_granted_ == 0)
+        volt__wake_list_fire_all(wakes, &c->receivers_, VOLT__CLOSED);
+    VOLT_ASSERT(c->n_msgs_granted_ <= c->len_ && c->len_ + c->n_slots_granted_ <= c->slots_);
 }
-static inline void volt__chan_put(volt_chan *c, const char *v) {
+static inline void volt__chan_buffer_push(volt_chan *c, const char *v) {
     VOLT_ASSERT(c->len_ < c->slots_);
     volt__copy(volt__chan_slot(c, c->len_++), v, c->elem_);
 }
 // An empty buffer is filled from its begin again: most of a large one then stays out of the caches.
-static inline void volt__chan_drop_first(volt_chan *c) {
+static inline void volt__chan_buffer_drop_first(volt_chan *c) {
     VOLT_ASSERT(c->len_ > 0);
     c->len_--;
     c->head_ = c->len_ == 0 || c->head_ + 1 == c->slots_ ? 0 : c->head_ + 1;
 }
-static inline void volt__chan_get(volt_chan *c, char *v) {
+static inline void volt__chan_buffer_pop(volt_chan *c, char *v) {
     volt__copy(v, volt__chan_slot(c, 0), c->elem_);
-    volt__chan_drop_first(c);
+    volt__chan_buffer_drop_first(c);
 }
 // What most calls find: the lock is free, there is room or a message, nobody waits for what they
 // leave, and the element is a pointer or a number. (Where there is room no sender waits, and where
-// a message is ready no receiver: volt__chan_serve.)
-enum { VOLT__NOT_BEGUN, VOLT__HAS_LOCK, VOLT__WAITS_HERE, VOLT__DONE_HERE };
+// a message is ready no receiver: volt__chan_grant_waiters.)
+enum { VOLT__FAST_CONTENDED, VOLT__FAST_LOCKED, VOLT__FAST_LINKED, VOLT__FAST_DONE };
 
-static inline int volt__chan_put_quickly(volt_chan *c, const void *v) {
-    if (VOLT__UNLIKELY(!volt__try_lock(&c->lock_))) return VOLT__NOT_BEGUN;
-    if (VOLT__UNLIKELY(c->receivers_ || c->is_closed_ || c->len_ + c->to_come_ >= c->cap_))
-        return VOLT__HAS_LOCK;
+static inline int volt__chan_send_fast(volt_chan *c, const void *v) {
+    if (VOLT__UNLIKELY(!volt__try_lock(&c->lock_))) return VOLT__FAST_CONTENDED;
+    if (VOLT__UNLIKELY(c->receivers_ || c->is_closed_ || c->len_ + c->n_slots_granted_ >= c->cap_))
+        return VOLT__FAST_LOCKED;
     VOLT_ASSERT(!c->senders_);
     if (VOLT__UNLIKELY(!volt__copy_word(volt__chan_slot(c, c->len_), v, c->elem_)))
-        return VOLT__HAS_LOCK;
+        return VOLT__FAST_LOCKED;
     c->len_++;
     volt__unlock(&c->lock_);
-    return VOLT__DONE_HERE;
+    return VOLT__FAST_DONE;
 }
-static inline int volt__chan_get_quickly(volt_chan *c, void *v) {
-    if (VOLT__UNLIKELY(!volt__try_lock(&c->lock_))) return VOLT__NOT_BEGUN;
-    if (VOLT__UNLIKELY(c->senders_ || volt__chan_ready(c) == 0)) return VOLT__HAS_LOCK;
+static inline int volt__chan_recv_fast(volt_chan *c, void *v) {
+    if (VOLT__UNLIKELY(!volt__try_lock(&c->lock_))) return VOLT__FAST_CONTENDED;
+    if (VOLT__UNLIKELY(c->senders_ || volt__chan_ready(c) == 0)) return VOLT__FAST_LOCKED;
     VOLT_ASSERT(!c->receivers_);
-    if (VOLT__UNLIKELY(!volt__copy_word(v, volt__chan_slot(c, 0), c->elem_))) return VOLT__HAS_LOCK;
-    volt__chan_drop_first(c);
+    if (VOLT__UNLIKELY(!volt__copy_word(v, volt__chan_slot(c, 0), c->elem_)))
+        return VOLT__FAST_LOCKED;
+    volt__chan_buffer_drop_first(c);
     volt__unlock(&c->lock_);
-    return VOLT__DONE_HERE;
+    return VOLT__FAST_DONE;
 }
 // The number that is sent, or -EAGAIN. n_or_null: the node that waits, if it does; was: its state.
-static int volt__chan_put_some(volt_chan *c, const void *v, uint32_t n, volt__node *n_or_null,
-                               uint8_t was, volt__wakes *wakes) {
+static int volt__chan_send_some(volt_chan *c, const void *v, uint32_t n, volt__node *node_or_null,
+                                uint8_t was, volt__wake_list *wakes) {
     int has_grant = was == VOLT__FIRED;
-    if (has_grant) c->to_come_--;
+    if (has_grant) c->n_slots_granted_--;
     if (c->is_closed_) {
-        volt__chan_serve(c, wakes);
+        volt__chan_grant_waiters(c, wakes);
         return -EPIPE;
     }
     if (c->cap_ == 0) {
         char *message = VOLT__CAST(char *, VOLT__CAST(uintptr_t, v)); // read only
-        volt__node *select = n_or_null ? volt__select_of(n_or_null) : NULL;
-        uint32_t sent = volt__meet(c, message, n, 1, select, wakes);
+        volt__node *select = node_or_null ? volt__select_of(node_or_null) : NULL;
+        uint32_t sent = volt__rendezvous(c, message, n, 1, select, wakes);
         return sent > 0 ? VOLT__CAST(int, sent) : -EAGAIN;
     }
     uint32_t room = !has_grant && c->senders_ ? 0 : volt__chan_room(c);
     if (room == 0) return -EAGAIN;
     n = volt__min32(n, room);
     const char *from = VOLT__CAST(const char *, v);
-    for (uint32_t i = 0; i < n; i++, from += c->elem_) volt__chan_put(c, from);
-    volt__chan_serve(c, wakes);
+    for (uint32_t i = 0; i < n; i++, from += c->elem_) volt__chan_buffer_push(c, from);
+    volt__chan_grant_waiters(c, wakes);
     return VOLT__CAST(int, n);
 }
 // The number that is received, 0 or -EAGAIN.
-static int volt__chan_get_some(volt_chan *c, void *v, uint32_t n, volt__node *n_or_null,
-                               uint8_t was, volt__wakes *wakes) {
-    volt__node *select = n_or_null ? volt__select_of(n_or_null) : NULL;
-    if (was == VOLT__FIRED) c->spoken_for_--;
-    uint32_t ready = volt__min32(n, volt__chan_ready(c)), met = 0;
+static int volt__chan_recv_some(volt_chan *c, void *v, uint32_t n, volt__node *node_or_null,
+                                uint8_t was, volt__wake_list *wakes) {
+    volt__node *select = node_or_null ? volt__select_of(node_or_null) : NULL;
+    if (was == VOLT__FIRED) c->n_msgs_granted_--;
+    uint32_t ready = volt__min32(n, volt__chan_ready(c)), n_met = 0;
     char *to = VOLT__CAST(char *, v);
-    for (uint32_t i = 0; i < ready; i++, to += c->elem_) volt__chan_get(c, to);
-    if (c->cap_ == 0) met = volt__meet(c, to, n - ready, 0, select, wakes);
-    if (ready > 0) volt__meet_retry(c, wakes);
-    if (ready + met == 0) return c->is_closed_ && c->len_ + c->to_come_ == 0 ? 0 : -EAGAIN;
-    volt__chan_serve(c, wakes);
-    return VOLT__CAST(int, ready + met);
+    for (uint32_t i = 0; i < ready; i++, to += c->elem_) volt__chan_buffer_pop(c, to);
+    if (c->cap_ == 0) n_met = volt__rendezvous(c, to, n - ready, 0, select, wakes);
+    if (ready > 0) volt__rendezvous_retry(c, wakes);
+    if (ready + n_met == 0)
+        return c->is_closed_ && c->len_ + c->n_slots_granted_ == 0 ? 0 : -EAGAIN;
+    volt__chan_grant_waiters(c, wakes);
+    return VOLT__CAST(int, ready + n_met);
 }
-static int64_t volt__chan_enter_send(const volt__wait *a, volt__node *n, uint8_t was,
-                                     volt__wakes *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
-    if (was == VOLT__MET) return 1;
-    int rc = volt__chan_put_some(c, a->data, a->n, n, was, wakes);
+static int64_t volt__chan_send_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                       volt__wake_list *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    if (was == VOLT__TRANSFERRED) return 1;
+    int rc = volt__chan_send_some(c, op->data, op->n, node, was, wakes);
     if (rc != -EAGAIN) return rc;
-    if (c->cap_ == 0) volt__meet_link(a, n, was);
-    else volt__wait_link(a, n, 0);
+    if (c->cap_ == 0) volt__rendezvous_link(op, node, was);
+    else volt__wait_op_link(op, node, 0);
     return VOLT__PENDING;
 }
-static int64_t volt__chan_leave_send(const volt__wait *a, volt__node *n, uint8_t was,
-                                     volt__wakes *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
-    (void)n;
-    if (was == VOLT__MET) return 1; // it has been sent
+static int64_t volt__chan_send_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                       volt__wake_list *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    (void)node;
+    if (was == VOLT__TRANSFERRED) return 1; // it has been sent
     if (was == VOLT__FIRED) {
-        c->to_come_--;
-        volt__meet_retry(c, wakes);
+        c->n_slots_granted_--;
+        volt__rendezvous_retry(c, wakes);
     }
-    volt__chan_serve(c, wakes);
+    volt__chan_grant_waiters(c, wakes);
     return -ECANCELED;
 }
-static int64_t volt__chan_enter_recv(const volt__wait *a, volt__node *n, uint8_t was,
-                                     volt__wakes *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
-    if (was == VOLT__MET) return 1;
-    int rc = volt__chan_get_some(c, a->data, a->n, n, was, wakes);
+static int64_t volt__chan_recv_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                       volt__wake_list *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    if (was == VOLT__TRANSFERRED) return 1;
+    int rc = volt__chan_recv_some(c, op->data, op->n, node, was, wakes);
     if (rc != -EAGAIN) return rc;
-    if (c->cap_ == 0) volt__meet_link(a, n, was);
-    else volt__wait_link(a, n, 0);
-    volt__chan_serve(c, wakes); // a rendezvous has room now
+    if (c->cap_ == 0) volt__rendezvous_link(op, node, was);
+    else volt__wait_op_link(op, node, 0);
+    volt__chan_grant_waiters(c, wakes); // a rendezvous has room now
     return VOLT__PENDING;
 }
-static int64_t volt__chan_leave_recv(const volt__wait *a, volt__node *n, uint8_t was,
-                                     volt__wakes *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
-    (void)n;
-    if (was == VOLT__MET) return 1; // it has been received
-    if (was == VOLT__FIRED) c->spoken_for_--;
-    volt__chan_serve(c, wakes);
+static int64_t volt__chan_recv_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                       volt__wake_list *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    (void)node;
+    if (was == VOLT__TRANSFERRED) return 1; // it has been received
+    if (was == VOLT__FIRED) c->n_msgs_granted_--;
+    volt__chan_grant_waiters(c, wakes);
     return -ECANCELED;
 }
 static int volt__chan_can_reserve(const volt_chan *c, const volt__node *own_select) {
-    if (c->cap_ == 0) return volt__meet_can_reserve(c, own_select);
+    if (c->cap_ == 0) return volt__rendezvous_can_reserve(c, own_select);
     return !c->senders_ && volt__chan_room(c) > 0;
 }
-static int64_t volt__chan_enter_reserve(const volt__wait *a, volt__node *n, uint8_t was,
-                                        volt__wakes *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
+static int64_t volt__chan_reserve_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                          volt__wake_list *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
     int has_grant = was == VOLT__FIRED;
     if (c->is_closed_) {
-        if (has_grant) c->to_come_--;
-        volt__chan_serve(c, wakes);
+        if (has_grant) c->n_slots_granted_--;
+        volt__chan_grant_waiters(c, wakes);
         return -EPIPE;
     }
     if (has_grant) return 0;
-    if (!volt__chan_can_reserve(c, volt__select_of(n))) {
-        if (c->cap_ == 0) volt__meet_link(a, n, was); // without a message
-        else volt__wait_link(a, n, 0);
+    if (!volt__chan_can_reserve(c, volt__select_of(node))) {
+        if (c->cap_ == 0) volt__rendezvous_link(op, node, was); // without a message
+        else volt__wait_op_link(op, node, 0);
         return VOLT__PENDING;
     }
-    c->to_come_++;
+    c->n_slots_granted_++;
     return 0;
 }
-static int64_t volt__chan_enter_closed(const volt__wait *a, volt__node *n, uint8_t was,
-                                       volt__wakes *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, a->on);
+static int64_t volt__chan_closed_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                         volt__wake_list *wakes) {
+    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
     (void)was, (void)wakes;
     if (c->is_closed_) return 0;
-    volt__wait_link(a, n, 0);
+    volt__wait_op_link(op, node, 0);
     return VOLT__PENDING;
 }
-static void volt__chan_ask_send(volt__wait *a, volt_chan *c, const void *v, uint32_t n) {
-    volt__wait_init(a, c, &c->lock_, &c->senders_, volt__chan_enter_send, volt__chan_leave_send);
-    a->data = VOLT__CAST(void *, VOLT__CAST(uintptr_t, v));
-    a->n = n;
+static void volt__chan_send_wait_op(volt__wait_op *op, volt_chan *c, const void *v, uint32_t n) {
+    volt__wait_op_init(op, c, &c->lock_, &c->senders_, volt__chan_send_attempt,
+                       volt__chan_send_abandon);
+    op->data = VOLT__CAST(void *, VOLT__CAST(uintptr_t, v));
+    op->n = n;
 }
-static void volt__chan_ask_recv(volt__wait *a, volt_chan *c, void *v, uint32_t n) {
-    volt__wait_init(a, c, &c->lock_, &c->receivers_, volt__chan_enter_recv, volt__chan_leave_recv);
-    a->data = v;
-    a->n = n;
+static void volt__chan_recv_wait_op(volt__wait_op *op, volt_chan *c, void *v, uint32_t n) {
+    volt__wait_op_init(op, c, &c->lock_, &c->receivers_, volt__chan_recv_attempt,
+                       volt__chan_recv_abandon);
+    op->data = v;
+    op->n = n;
 }
 // What each poll begins with. 0: that was all, *out is its result.
-static int volt__chan_begin(volt_cx *cx, volt__node *n, size_t size, size_t elem,
+static int volt__chan_poll_begin(volt_cx *cx, volt__node *node, size_t size, size_t elem,
                                    volt_poll *out) {
     *out = volt_pending();
-    if (!volt__charge(cx)) return 0;
-    VOLT__EXPECT_OF(cx, size == elem, "the channel's elements have another size");
+    if (!volt__budget_charge(cx)) return 0;
+    VOLT__EXPECT_CX(cx, size == elem, "the channel's elements have another size");
     if (VOLT__LIKELY(size == elem)) return 1;
-    *out = volt__leaf_end(n, -EINVAL);
+    *out = volt__leaf_ready(node, -EINVAL);
     return 0;
 }
-static volt_poll volt__chan_poll(volt_cx *cx, volt__wait *a, size_t size, size_t elem) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
+static volt_poll volt__chan_poll(volt_cx *cx, volt__wait_op *op, size_t size, size_t elem) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_CHAN);
     volt_poll p;
-    volt__check_place(cx, a->on);
-    if (!volt__chan_begin(cx, n, size, elem, &p)) return p;
-    return a->n > 0 ? volt__wait_poll(cx, n, a) : volt__leaf_end(n, -EINVAL);
+    volt__check_not_on_stack(cx, op->on);
+    if (!volt__chan_poll_begin(cx, node, size, elem, &p)) return p;
+    return op->n > 0 ? volt__wait_op_poll(cx, node, op) : volt__leaf_ready(node, -EINVAL);
 }
-static int volt__chan_sync(volt__wait *a, size_t size, size_t elem, volt_time at_most) {
-    return size == elem && a->n > 0 ? volt__wait_sync(a, at_most) : -EINVAL;
+static int volt__chan_sync(volt__wait_op *op, size_t size, size_t elem, volt_time at_most) {
+    return size == elem && op->n > 0 ? volt__wait_op_sync(op, at_most) : -EINVAL;
 }
-static int volt__sent(int64_t rc) { return rc > 0 ? 0 : VOLT__CAST(int, rc); }
+static int volt__send_result(int64_t rc) { return rc > 0 ? 0 : VOLT__CAST(int, rc); }
 VOLT_API int volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap) {
     memset(c, 0, sizeof *c);
     if (elem == 0 || elem > UINT32_MAX || cap > UINT32_MAX / 2) return -EINVAL;
@@ -10076,175 +10271,175 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
     c->buf_ = NULL;
 }
 // ---- one message, sent or received by a task that is not cancelled, while it is open and has a
-// buffer: the steps of volt__chan_enter_send and _recv that most waits consist of, without a
-// volt__wait. Under lock; VOLT__HAS_LOCK: nothing is done.
+// buffer: the steps of volt__chan_send_attempt and _recv that most waits consist of, without a
+// volt__wait_op. Under lock; VOLT__FAST_LOCKED: nothing is done.
 
-static inline int volt__chan_link(volt_cx *cx, volt_chan *c, volt__node **list, volt__node *n) {
-    volt__node_bind(n, cx->task_, c);
-    volt__list_push(list, n);
+static inline int volt__chan_link(volt_cx *cx, volt_chan *c, volt__node **list, volt__node *node) {
+    volt__node_bind(node, cx->task_, c);
+    volt__list_push(list, node);
     volt__unlock(&c->lock_);
-    return VOLT__WAITS_HERE;
+    return VOLT__FAST_LINKED;
 }
 // A message has come: for the first who waits for one.
-static inline void volt__chan_pass_message(volt_chan *c) {
+static inline void volt__chan_grant_message(volt_chan *c) {
     if (!c->receivers_) {
         volt__unlock(&c->lock_);
         return;
     }
-    c->spoken_for_++;
-    volt__fire_first(&c->receivers_, VOLT__FIRED, &c->lock_);
+    c->n_msgs_granted_++;
+    volt__fire_first_and_unlock(&c->receivers_, VOLT__FIRED, &c->lock_);
 }
 // A message has gone: its room is for the first who waits for that.
-static inline void volt__chan_pass_room(volt_chan *c) {
+static inline void volt__chan_grant_slot(volt_chan *c) {
     if (!c->senders_) {
         volt__unlock(&c->lock_);
         return;
     }
-    c->to_come_++;
-    volt__fire_first(&c->senders_, VOLT__FIRED, &c->lock_);
+    c->n_slots_granted_++;
+    volt__fire_first_and_unlock(&c->senders_, VOLT__FIRED, &c->lock_);
 }
-static int volt__chan_send_one(volt_cx *cx, volt__node *n, volt_chan *c, const void *v) {
-    int has_grant = volt__node_state(n) == VOLT__FIRED;
-    if (c->is_closed_ || c->cap_ == 0) return VOLT__HAS_LOCK;
+static int volt__chan_send_one(volt_cx *cx, volt__node *node, volt_chan *c, const void *v) {
+    int has_grant = volt__node_state(node) == VOLT__FIRED;
+    if (c->is_closed_ || c->cap_ == 0) return VOLT__FAST_LOCKED;
     if (has_grant) {
-        c->to_come_--;
-        volt__node_unbind(n, cx->task_);
+        c->n_slots_granted_--;
+        volt__node_unbind(node, cx->task_);
     } else if (c->senders_ || volt__chan_room(c) == 0) {
-        return volt__chan_link(cx, c, &c->senders_, n);
+        return volt__chan_link(cx, c, &c->senders_, node);
     }
-    volt__chan_put(c, VOLT__CAST(const char *, v));
-    volt__chan_pass_message(c);
-    return VOLT__DONE_HERE;
+    volt__chan_buffer_push(c, VOLT__CAST(const char *, v));
+    volt__chan_grant_message(c);
+    return VOLT__FAST_DONE;
 }
-static int volt__chan_recv_one(volt_cx *cx, volt__node *n, volt_chan *c, void *v) {
-    int has_grant = volt__node_state(n) == VOLT__FIRED;
-    if (c->is_closed_ || c->cap_ == 0) return VOLT__HAS_LOCK;
+static int volt__chan_recv_one(volt_cx *cx, volt__node *node, volt_chan *c, void *v) {
+    int has_grant = volt__node_state(node) == VOLT__FIRED;
+    if (c->is_closed_ || c->cap_ == 0) return VOLT__FAST_LOCKED;
     if (has_grant) {
-        c->spoken_for_--;
-        volt__node_unbind(n, cx->task_);
+        c->n_msgs_granted_--;
+        volt__node_unbind(node, cx->task_);
     } else if (volt__chan_ready(c) == 0) {
-        return volt__chan_link(cx, c, &c->receivers_, n);
+        return volt__chan_link(cx, c, &c->receivers_, node);
     }
-    volt__chan_get(c, VOLT__CAST(char *, v));
-    volt__chan_pass_room(c);
-    return VOLT__DONE_HERE;
+    volt__chan_buffer_pop(c, VOLT__CAST(char *, v));
+    volt__chan_grant_slot(c);
+    return VOLT__FAST_DONE;
 }
 static __attribute__((noinline)) volt_poll
 volt__chan_send_slow(volt_cx *cx, volt_chan *c, const void *v, size_t size, int has_lock) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
-    volt__wait a;
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_CHAN);
+    volt__wait_op op;
     volt_poll p;
-    if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
-    if (!has_lock && volt__node_state(n) != VOLT__LINKED && !volt__is_off(cx)) {
+    if (!volt__chan_poll_begin(cx, node, size, c->elem_, &p)) return p;
+    if (!has_lock && volt__node_state(node) != VOLT__LINKED && !volt__scope_is_cancelled(cx)) {
         volt__lock(&c->lock_);
         has_lock = 1;
     }
-    int done = has_lock ? volt__chan_send_one(cx, n, c, v) : VOLT__NOT_BEGUN;
-    if (done == VOLT__DONE_HERE) return volt__leaf_end(n, 0);
-    if (done == VOLT__WAITS_HERE) return volt__leaf_pend(cx, n, 0);
-    volt__chan_ask_send(&a, c, v, 1);
-    a.has_lock = has_lock;
-    p = volt__wait_poll(cx, n, &a);
-    return volt_is_pending(p) ? p : volt_ready(volt__sent(volt_value(p)));
+    int done = has_lock ? volt__chan_send_one(cx, node, c, v) : VOLT__FAST_CONTENDED;
+    if (done == VOLT__FAST_DONE) return volt__leaf_ready(node, 0);
+    if (done == VOLT__FAST_LINKED) return volt__leaf_pending(cx, node, 0);
+    volt__chan_send_wait_op(&op, c, v, 1);
+    op.has_lock = has_lock;
+    p = volt__wait_op_poll(cx, node, &op);
+    return volt_is_pending(p) ? p : volt_ready(volt__send_result(volt_value(p)));
 }
 static __attribute__((noinline)) volt_poll
 volt__chan_recv_slow(volt_cx *cx, volt_chan *c, void *v, size_t size, int has_lock) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
-    volt__wait a;
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_CHAN);
+    volt__wait_op op;
     volt_poll p;
-    if (!volt__chan_begin(cx, n, size, c->elem_, &p)) return p;
-    if (!has_lock && volt__node_state(n) != VOLT__LINKED && !volt__is_off(cx)) {
+    if (!volt__chan_poll_begin(cx, node, size, c->elem_, &p)) return p;
+    if (!has_lock && volt__node_state(node) != VOLT__LINKED && !volt__scope_is_cancelled(cx)) {
         volt__lock(&c->lock_);
         has_lock = 1;
     }
-    int done = has_lock ? volt__chan_recv_one(cx, n, c, v) : VOLT__NOT_BEGUN;
-    if (done == VOLT__DONE_HERE) return volt__leaf_end(n, 1);
-    if (done == VOLT__WAITS_HERE) return volt__leaf_pend(cx, n, 0);
-    volt__chan_ask_recv(&a, c, v, 1);
-    a.has_lock = has_lock;
-    return volt__wait_poll(cx, n, &a);
+    int done = has_lock ? volt__chan_recv_one(cx, node, c, v) : VOLT__FAST_CONTENDED;
+    if (done == VOLT__FAST_DONE) return volt__leaf_ready(node, 1);
+    if (done == VOLT__FAST_LINKED) return volt__leaf_pending(cx, node, 0);
+    volt__chan_recv_wait_op(&op, c, v, 1);
+    op.has_lock = has_lock;
+    return volt__wait_op_poll(cx, node, &op);
 }
 VOLT_API volt_poll volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size) {
-    int done = VOLT__NOT_BEGUN;
-    volt__check_place(cx, c);
-    volt__check_place(cx, v);
+    int done = VOLT__FAST_CONTENDED;
+    volt__check_not_on_stack(cx, c);
+    volt__check_not_on_stack(cx, v);
     if (VOLT__LIKELY(volt__leaf_is_fresh(cx) && size == c->elem_)) {
-        done = volt__chan_put_quickly(c, v);
-        if (VOLT__LIKELY(done == VOLT__DONE_HERE)) {
+        done = volt__chan_send_fast(c, v);
+        if (VOLT__LIKELY(done == VOLT__FAST_DONE)) {
             cx->budget_--;
             return volt_ready(0);
         }
     }
-    return volt__chan_send_slow(cx, c, v, size, done == VOLT__HAS_LOCK);
+    return volt__chan_send_slow(cx, c, v, size, done == VOLT__FAST_LOCKED);
 }
 VOLT_API volt_poll volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, size_t size,
                                     uint32_t n) {
-    volt__wait a;
-    volt__check_place(cx, v);
-    volt__chan_ask_send(&a, c, v, n);
-    return volt__chan_poll(cx, &a, size, c->elem_);
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, v);
+    volt__chan_send_wait_op(&op, c, v, n);
+    return volt__chan_poll(cx, &op, size, c->elem_);
 }
 VOLT_API volt_poll volt_chan_recv(volt_cx *cx, volt_chan *c, void *v, size_t size) {
-    int done = VOLT__NOT_BEGUN;
-    volt__check_place(cx, c);
-    volt__check_place(cx, v);
+    int done = VOLT__FAST_CONTENDED;
+    volt__check_not_on_stack(cx, c);
+    volt__check_not_on_stack(cx, v);
     if (VOLT__LIKELY(volt__leaf_is_fresh(cx) && size == c->elem_)) {
-        done = volt__chan_get_quickly(c, v);
-        if (VOLT__LIKELY(done == VOLT__DONE_HERE)) {
+        done = volt__chan_recv_fast(c, v);
+        if (VOLT__LIKELY(done == VOLT__FAST_DONE)) {
             cx->budget_--;
             return volt_ready(1);
         }
     }
-    return volt__chan_recv_slow(cx, c, v, size, done == VOLT__HAS_LOCK);
+    return volt__chan_recv_slow(cx, c, v, size, done == VOLT__FAST_LOCKED);
 }
 VOLT_API volt_poll volt_chan_recv_n(volt_cx *cx, volt_chan *c, void *v, size_t size, uint32_t n) {
-    volt__wait a;
-    volt__check_place(cx, v);
-    volt__chan_ask_recv(&a, c, v, n);
-    return volt__chan_poll(cx, &a, size, c->elem_);
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, v);
+    volt__chan_recv_wait_op(&op, c, v, n);
+    return volt__chan_poll(cx, &op, size, c->elem_);
 }
 VOLT_API int volt_chan_send_sync(volt_chan *c, const void *v, size_t size, volt_time at_most) {
-    return volt__sent(volt_chan_send_n_sync(c, v, size, 1, at_most));
+    return volt__send_result(volt_chan_send_n_sync(c, v, size, 1, at_most));
 }
 VOLT_API int volt_chan_send_n_sync(volt_chan *c, const void *v, size_t size, uint32_t n,
                                    volt_time at_most) {
-    volt__wait a;
-    volt__chan_ask_send(&a, c, v, n);
-    return volt__chan_sync(&a, size, c->elem_, at_most);
+    volt__wait_op op;
+    volt__chan_send_wait_op(&op, c, v, n);
+    return volt__chan_sync(&op, size, c->elem_, at_most);
 }
 VOLT_API int volt_chan_recv_sync(volt_chan *c, void *v, size_t size, volt_time at_most) {
     return volt_chan_recv_n_sync(c, v, size, 1, at_most);
 }
 VOLT_API int volt_chan_recv_n_sync(volt_chan *c, void *v, size_t size, uint32_t n,
                                    volt_time at_most) {
-    volt__wait a;
-    volt__chan_ask_recv(&a, c, v, n);
-    return volt__chan_sync(&a, size, c->elem_, at_most);
+    volt__wait_op op;
+    volt__chan_recv_wait_op(&op, c, v, n);
+    return volt__chan_sync(&op, size, c->elem_, at_most);
 }
 VOLT_API int volt_chan_try_send(volt_chan *c, const void *v, size_t size) {
-    return volt__sent(volt_chan_try_send_n(c, v, size, 1));
+    return volt__send_result(volt_chan_try_send_n(c, v, size, 1));
 }
 VOLT_API int volt_chan_try_send_n(volt_chan *c, const void *v, size_t size, uint32_t n) {
-    volt__wakes wakes;
+    volt__wake_list wakes;
     if (size != c->elem_ || n == 0) return -EINVAL;
-    int done = n == 1 ? volt__chan_put_quickly(c, v) : VOLT__NOT_BEGUN;
-    if (VOLT__LIKELY(done == VOLT__DONE_HERE)) return 1;
-    if (done == VOLT__NOT_BEGUN) volt__lock(&c->lock_);
-    volt__wakes_init(&wakes);
-    int rc = volt__chan_put_some(c, v, n, NULL, VOLT__IDLE, &wakes);
+    int done = n == 1 ? volt__chan_send_fast(c, v) : VOLT__FAST_CONTENDED;
+    if (VOLT__LIKELY(done == VOLT__FAST_DONE)) return 1;
+    if (done == VOLT__FAST_CONTENDED) volt__lock(&c->lock_);
+    volt__wake_list_init(&wakes);
+    int rc = volt__chan_send_some(c, v, n, NULL, VOLT__IDLE, &wakes);
     volt__unlock(&c->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
     return rc;
 }
 // Apart, so that what most calls do needs no stack. (The same of try_send costs it 1 ns.)
 static __attribute__((noinline)) int volt__chan_try_recv_slow(volt_chan *c, void *v, uint32_t n,
                                                               int has_lock) {
-    volt__wakes wakes;
+    volt__wake_list wakes;
     if (!has_lock) volt__lock(&c->lock_);
-    volt__wakes_init(&wakes);
-    int rc = volt__chan_get_some(c, v, n, NULL, VOLT__IDLE, &wakes);
+    volt__wake_list_init(&wakes);
+    int rc = volt__chan_recv_some(c, v, n, NULL, VOLT__IDLE, &wakes);
     volt__unlock(&c->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
     return rc;
 }
 VOLT_API int volt_chan_try_recv(volt_chan *c, void *v, size_t size) {
@@ -10252,84 +10447,86 @@ VOLT_API int volt_chan_try_recv(volt_chan *c, void *v, size_t size) {
 }
 VOLT_API int volt_chan_try_recv_n(volt_chan *c, void *v, size_t size, uint32_t n) {
     if (size != c->elem_ || n == 0) return -EINVAL;
-    int done = n == 1 ? volt__chan_get_quickly(c, v) : VOLT__NOT_BEGUN;
-    if (VOLT__LIKELY(done == VOLT__DONE_HERE)) return 1;
-    return volt__chan_try_recv_slow(c, v, n, done == VOLT__HAS_LOCK);
+    int done = n == 1 ? volt__chan_recv_fast(c, v) : VOLT__FAST_CONTENDED;
+    if (VOLT__LIKELY(done == VOLT__FAST_DONE)) return 1;
+    return volt__chan_try_recv_slow(c, v, n, done == VOLT__FAST_LOCKED);
 }
 
-static void volt__chan_ask_reserve(volt__wait *a, volt_chan *c) {
-    volt__wait_init(a, c, &c->lock_, &c->senders_, volt__chan_enter_reserve, volt__chan_leave_send);
-    a->n = 1;
+static void volt__chan_reserve_wait_op(volt__wait_op *op, volt_chan *c) {
+    volt__wait_op_init(op, c, &c->lock_, &c->senders_, volt__chan_reserve_attempt,
+                       volt__chan_send_abandon);
+    op->n = 1;
 }
-static void volt__chan_ask_closed(volt__wait *a, volt_chan *c) {
-    volt__wait_init(a, c, &c->lock_, &c->watchers_, volt__chan_enter_closed, volt__wait_left);
-    a->n = 1;
+static void volt__chan_closed_wait_op(volt__wait_op *op, volt_chan *c) {
+    volt__wait_op_init(op, c, &c->lock_, &c->watchers_, volt__chan_closed_attempt,
+                       volt__abandon_nothing);
+    op->n = 1;
 }
 VOLT_API volt_poll volt_chan_reserve(volt_cx *cx, volt_chan *c) {
-    volt__wait a;
-    volt__chan_ask_reserve(&a, c);
-    return volt__chan_poll(cx, &a, c->elem_, c->elem_);
+    volt__wait_op op;
+    volt__chan_reserve_wait_op(&op, c);
+    return volt__chan_poll(cx, &op, c->elem_, c->elem_);
 }
 VOLT_API int volt_chan_reserve_sync(volt_chan *c, volt_time at_most) {
-    volt__wait a;
-    volt__chan_ask_reserve(&a, c);
-    return volt__wait_sync(&a, at_most);
+    volt__wait_op op;
+    volt__chan_reserve_wait_op(&op, c);
+    return volt__wait_op_sync(&op, at_most);
 }
-VOLT_API volt_poll volt_chan_closed(volt_cx *cx, volt_chan *c) {
-    volt__wait a;
-    volt__chan_ask_closed(&a, c);
-    return volt__chan_poll(cx, &a, c->elem_, c->elem_);
+VOLT_API volt_poll volt_chan_wait_closed(volt_cx *cx, volt_chan *c) {
+    volt__wait_op op;
+    volt__chan_closed_wait_op(&op, c);
+    return volt__chan_poll(cx, &op, c->elem_, c->elem_);
 }
-VOLT_API int volt_chan_closed_sync(volt_chan *c, volt_time at_most) {
-    volt__wait a;
-    volt__chan_ask_closed(&a, c);
-    return volt__wait_sync(&a, at_most);
+VOLT_API int volt_chan_wait_closed_sync(volt_chan *c, volt_time at_most) {
+    volt__wait_op op;
+    volt__chan_closed_wait_op(&op, c);
+    return volt__wait_op_sync(&op, at_most);
 }
 VOLT_API int volt_chan_try_reserve(volt_chan *c) {
     volt__lock(&c->lock_);
     int rc = c->is_closed_ ? -EPIPE : volt__chan_can_reserve(c, NULL) ? 0 : -EAGAIN;
-    if (rc == 0) c->to_come_++;
+    if (rc == 0) c->n_slots_granted_++;
     volt__unlock(&c->lock_);
     return rc;
 }
 // v NULL: nothing is sent.
-static int volt__chan_use_reserve(volt_chan *c, const void *v) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
+static int volt__chan_use_reservation(volt_chan *c, const void *v) {
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     volt__lock(&c->lock_);
-    int is_reserved = c->to_come_ > 0;
+    int is_reserved = c->n_slots_granted_ > 0;
     if (is_reserved) {
-        c->to_come_--;
-        if (v) volt__chan_put(c, VOLT__CAST(const char *, v));
-        volt__meet_retry(c, &wakes);
-        volt__chan_serve(c, &wakes);
+        c->n_slots_granted_--;
+        if (v) volt__chan_buffer_push(c, VOLT__CAST(const char *, v));
+        volt__rendezvous_retry(c, &wakes);
+        volt__chan_grant_waiters(c, &wakes);
     }
     volt__unlock(&c->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
     return is_reserved ? 0 : -EINVAL;
 }
 VOLT_API int volt_chan_send_reserved(volt_chan *c, const void *v, size_t size) {
-    return size == c->elem_ ? volt__chan_use_reserve(c, v) : -EINVAL;
+    return size == c->elem_ ? volt__chan_use_reservation(c, v) : -EINVAL;
 }
 VOLT_API void volt_chan_unreserve(volt_chan *c) {
-    int rc = volt__chan_use_reserve(c, NULL);
+    int rc = volt__chan_use_reservation(c, NULL);
     VOLT__EXPECT(rc == 0, "volt_chan_unreserve: nothing is reserved");
     (void)rc;
 }
 // Under lock.
-static void volt__chan_shut(volt_chan *c, volt__wakes *wakes) {
+static void volt__chan_close_locked(volt_chan *c, volt__wake_list *wakes) {
     volt__store_rel(&c->is_closed_, 1); // [C1] with is_closed
-    volt__wakes_fire_all(wakes, &c->senders_, VOLT__CLOSED);
-    volt__wakes_fire_all(wakes, &c->watchers_, VOLT__CLOSED);
-    volt__chan_serve(c, wakes);
+    volt__wake_list_fire_all(wakes, &c->senders_, VOLT__CLOSED);
+    volt__wake_list_fire_all(wakes, &c->watchers_, VOLT__CLOSED);
+    volt__chan_grant_waiters(c, wakes);
 }
 VOLT_API void volt_chan_close(volt_chan *c) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     volt__lock(&c->lock_);
-    volt__chan_shut(c, &wakes);
+    volt__chan_close_locked(c, &wakes);
     volt__unlock(&c->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
 }
 VOLT_API int volt_chan_is_closed(const volt_chan *c) {
     return VOLT__CAST(int, volt__load_acq(&c->is_closed_)); // [C1] with close
@@ -10341,8 +10538,8 @@ VOLT_API void volt_chan_retain(volt_chan *c, int side) {
     volt__unlock(&c->lock_);
 }
 VOLT_API void volt_chan_release(volt_chan *c, int side) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     volt__lock(&c->lock_);
     int is_last = 0;
     VOLT__REQUIRE(!(side & VOLT_CHAN_SENDER) || c->n_senders_ > 0,
@@ -10351,9 +10548,9 @@ VOLT_API void volt_chan_release(volt_chan *c, int side) {
                   "volt_chan_release: no receiver is retained");
     if (side & VOLT_CHAN_SENDER) is_last |= --c->n_senders_ == 0;
     if (side & VOLT_CHAN_RECEIVER) is_last |= --c->n_receivers_ == 0;
-    if (is_last) volt__chan_shut(c, &wakes);
+    if (is_last) volt__chan_close_locked(c, &wakes);
     volt__unlock(&c->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
 }
 VOLT_API uint32_t volt_chan_len(volt_chan *c) {
     volt__lock(&c->lock_);
@@ -10363,19 +10560,19 @@ VOLT_API uint32_t volt_chan_len(volt_chan *c) {
 }
 VOLT_API uint32_t volt_chan_cap(const volt_chan *c) { return c->cap_; }
 
-// ---- oneshot: a latch that opens when there is a value, or will be none
-enum { VOLT__ONESHOT_ENDED = VOLT__LATCH_FLAG, VOLT__ONESHOT_HAS_VALUE = 4 };
+// ---- oneshot: a waitword that is met when there is a value, or will be none
+enum { VOLT__ONESHOT_ENDED = VOLT__WAITWORD_FLAG, VOLT__ONESHOT_HAS_VALUE = 4 };
 
-static uint32_t volt__oneshot_up(uint32_t word, uint32_t n) {
+static uint32_t volt__oneshot_set_bits(uint32_t word, uint32_t n) {
     return word & VOLT__ONESHOT_ENDED ? word : word | n;
 }
 static int volt__oneshot_end(volt_oneshot *o, uint32_t bits) {
-    uint32_t was = volt__latch_move(&o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED,
-                                    volt__oneshot_up, bits);
+    uint32_t was = volt__waitword_change(&o->waitword_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED,
+                                         volt__oneshot_set_bits, bits);
     return was & VOLT__ONESHOT_ENDED ? -EPIPE : 0;
 }
 VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value) {
-    uint32_t word = volt__load_acq(&o->latch_.word_); // [G2] with end
+    uint32_t word = volt__load_acq(&o->waitword_.word_); // [G2] with end
     if (value == VOLT__PENDING) return -EINVAL;
     if (word & VOLT__ONESHOT_ENDED) return -EPIPE;
     o->value_ = value;
@@ -10385,86 +10582,87 @@ VOLT_API void volt_oneshot_close(volt_oneshot *o) {
     (void)volt__oneshot_end(o, VOLT__ONESHOT_ENDED);
 }
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o) {
-    uint32_t word = volt__load_acq(&o->latch_.word_); // [G2] with end
+    uint32_t word = volt__load_acq(&o->waitword_.word_); // [G2] with end
     return (word & (VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE)) == VOLT__ONESHOT_ENDED;
 }
-VOLT_API volt_poll volt_oneshot_closed(volt_cx *cx, volt_oneshot *o) {
-    return volt__latch_poll(cx, &o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED);
+VOLT_API volt_poll volt_oneshot_wait_closed(volt_cx *cx, volt_oneshot *o) {
+    return volt__waitword_poll(cx, &o->waitword_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED);
 }
-VOLT_API int volt_oneshot_closed_sync(volt_oneshot *o, volt_time at_most) {
-    return volt__latch_sync(&o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED, at_most);
+VOLT_API int volt_oneshot_wait_closed_sync(volt_oneshot *o, volt_time at_most) {
+    return volt__waitword_sync(&o->waitword_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED, at_most);
 }
 // Once it has ended. Of several that receive one gets the value.
 static int volt__oneshot_take(volt_oneshot *o, int64_t *value) {
     uint32_t keep = ~VOLT__CAST(uint32_t, VOLT__ONESHOT_HAS_VALUE);
-    uint32_t word = volt__and_acq_rel(&o->latch_.word_, keep); // [G2] with end
+    uint32_t word = volt__and_acq_rel(&o->waitword_.word_, keep); // [G2] with end
     VOLT_ASSERT(word & VOLT__ONESHOT_ENDED);
     if (!(word & VOLT__ONESHOT_HAS_VALUE)) return -EPIPE;
     *value = o->value_;
     return 0;
 }
 VOLT_API int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value) {
-    if (!volt__latch_look(&o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED)) return -EAGAIN;
+    if (!volt__waitword_check(&o->waitword_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED))
+        return -EAGAIN;
     return volt__oneshot_take(o, value);
 }
 VOLT_API volt_poll volt_oneshot_recv(volt_cx *cx, volt_oneshot *o) {
     int64_t value = 0;
-    volt_poll p = volt__latch_poll(cx, &o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED);
+    volt_poll p = volt__waitword_poll(cx, &o->waitword_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED);
     if (volt_is_pending(p) || volt_value(p) < 0) return p;
     int rc = volt__oneshot_take(o, &value);
     return volt_ready(rc < 0 ? rc : value);
 }
 VOLT_API int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t *value) {
-    int rc = volt__latch_sync(&o->latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED, at_most);
+    int rc = volt__waitword_sync(&o->waitword_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED, at_most);
     return rc < 0 ? rc : volt__oneshot_take(o, value);
 }
 
 // ---- queue: pushed onto a stack, which the receiver takes as a whole and turns around. In its
-// word beside what was pushed last: ENDED; or WAITS, while it is empty and somebody waits.
-// WAITS is set and cleared under the lock, and while it is there all pushes come to the lock: who
+// word beside what was pushed last: CLOSED; or WAITING, while it is empty and somebody waits.
+// WAITING is set and cleared under the lock, and while it is there all pushes come to the lock: who
 // is woken comes there behind them, before it may free the queue.
 //
 //                 push, close             pop                     leave
-//   push, close   by cas; WAITS: lock     cas; [O1]               lock
-#define VOLT__QUEUE_WAITS ((uintptr_t)1)
-#define VOLT__QUEUE_ENDED ((uintptr_t)2)
+//   push, close   by cas; WAITING: lock   cas; [O1]               lock
+#define VOLT__QUEUE_WAITING ((uintptr_t)1)
+#define VOLT__QUEUE_CLOSED ((uintptr_t)2)
 
 static int volt__queue_has(const void *word, uintptr_t flag) {
     return (VOLT__CAST(uintptr_t, word) & flag) != 0;
 }
 static volt_queue_node *volt__queue_top(void *word) {
-    uintptr_t flags = VOLT__QUEUE_WAITS | VOLT__QUEUE_ENDED;
+    uintptr_t flags = VOLT__QUEUE_WAITING | VOLT__QUEUE_CLOSED;
     return VOLT__CAST(volt_queue_node *, VOLT__CAST(uintptr_t, word) & ~flags);
 }
-// The word with n on top; NULL: with ENDED above what was there. WAITS is over by either.
+// The word with n on top; NULL: with CLOSED above what was there. WAITING is over by either.
 static void *volt__queue_with(void *word, volt_queue_node *n) {
     volt_queue_node *top = volt__queue_top(word);
     if (n) n->next_ = top;
     return n ? VOLT__CAST(void *, n)
-             : VOLT__CAST(void *, VOLT__CAST(uintptr_t, top) | VOLT__QUEUE_ENDED);
+             : VOLT__CAST(void *, VOLT__CAST(uintptr_t, top) | VOLT__QUEUE_CLOSED);
 }
 // 0: nobody waits any more, and nothing is pushed yet; so the caller does it by the word alone.
-static int volt__queue_put_waited(volt_queue *q, volt_queue_node *n) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
+static int volt__queue_put_queued(volt_queue *q, volt_queue_node *n) {
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     volt__lock(&q->lock_);
     void *was = volt__load_acq(&q->word_); // [O1] with take
-    int is_waited_for = volt__queue_has(was, VOLT__QUEUE_WAITS);
+    int is_waited_for = volt__queue_has(was, VOLT__QUEUE_WAITING);
     if (is_waited_for) {
         VOLT_ASSERT(q->waiters_ != NULL);
         volt__store_rel(&q->word_, volt__queue_with(was, n)); // [O1] with take
-        volt__wakes_fire_first(&wakes, &q->waiters_, VOLT__FIRED);
+        volt__wake_list_fire_first(&wakes, &q->waiters_, VOLT__FIRED);
     }
     volt__unlock(&q->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
 static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
     void *was = volt__load_acq(&q->word_); // [O1] with put
     for (;;) {
-        if (volt__queue_has(was, VOLT__QUEUE_ENDED)) return -EPIPE;
-        if (VOLT__UNLIKELY(volt__queue_has(was, VOLT__QUEUE_WAITS))) {
-            if (volt__queue_put_waited(q, n)) return 0;
+        if (volt__queue_has(was, VOLT__QUEUE_CLOSED)) return -EPIPE;
+        if (VOLT__UNLIKELY(volt__queue_has(was, VOLT__QUEUE_WAITING))) {
+            if (volt__queue_put_queued(q, n)) return 0;
             was = volt__load_acq(&q->word_); // [O1] with put
             // [O1] with take. LAST TOUCH
         } else if (volt__cas_acq_rel(&q->word_, &was, volt__queue_with(was, n))) {
@@ -10474,74 +10672,74 @@ static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
 }
 VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) { return volt__queue_put(q, n); }
 VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, NULL); }
-// The word as it was, with all that was pushed, the newest first; ENDED is left there.
-static void *volt__queue_take(volt_queue *q) {
+// The word as it was, with all that was pushed, the newest first; CLOSED is left there.
+static void *volt__queue_take_all(volt_queue *q) {
     void *was = volt__load_acq(&q->word_); // [O1] with put
     while (volt__queue_top(was)) {
-        void *left = VOLT__CAST(void *, VOLT__CAST(uintptr_t, was) & VOLT__QUEUE_ENDED);
+        void *left = VOLT__CAST(void *, VOLT__CAST(uintptr_t, was) & VOLT__QUEUE_CLOSED);
         if (volt__cas_acq_rel(&q->word_, &was, left)) break; // [O1] with put
     }
     return was;
 }
 VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
     if (!q->first_) {
-        void *was = volt__queue_take(q);
+        void *was = volt__queue_take_all(q);
         for (volt_queue_node *n = volt__queue_top(was), *next; n; n = next) {
             next = n->next_;
             n->next_ = q->first_;
             q->first_ = n;
         }
         // By the same look: what is pushed after it is not lost, and closed comes behind it.
-        if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_ENDED) ? 0 : -EAGAIN;
+        if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_CLOSED) ? 0 : -EAGAIN;
     }
     *out = q->first_;
     q->first_ = (*out)->next_;
     return 1;
 }
-static int64_t volt__queue_enter(const volt__wait *a, volt__node *n, uint8_t was,
-                                 volt__wakes *wakes) {
-    volt_queue *q = VOLT__CAST(volt_queue *, a->on);
+static int64_t volt__queue_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                   volt__wake_list *wakes) {
+    volt_queue *q = VOLT__CAST(volt_queue *, op->on);
     (void)was, (void)wakes;
     VOLT__REQUIRE(!q->waiters_, "volt_queue_pop: somebody else waits for it");
     for (;;) {
         void *empty = NULL;
-        int rc = volt_queue_try_pop(q, VOLT__CAST(volt_queue_node **, a->data));
+        int rc = volt_queue_try_pop(q, VOLT__CAST(volt_queue_node **, op->data));
         if (rc != -EAGAIN) return rc;
         // [O1] with put
-        if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITS))) break;
+        if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITING))) break;
     }
-    volt__wait_link(a, n, 0);
+    volt__wait_op_link(op, node, 0);
     return VOLT__PENDING;
 }
-static int64_t volt__queue_leave(const volt__wait *a, volt__node *n, uint8_t was,
-                                 volt__wakes *wakes) {
-    volt_queue *q = VOLT__CAST(volt_queue *, a->on);
-    (void)n, (void)wakes;
+static int64_t volt__queue_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                   volt__wake_list *wakes) {
+    volt_queue *q = VOLT__CAST(volt_queue *, op->on);
+    (void)node, (void)wakes;
     // linked: nobody has pushed, and nobody will before the unlock
     if (was == VOLT__LINKED) volt__store_rel(&q->word_, VOLT__CAST(void *, NULL)); // [O1] with put
     return -ECANCELED;
 }
-static void volt__queue_ask(volt__wait *a, volt_queue *q, volt_queue_node **out) {
-    volt__wait_init(a, q, &q->lock_, &q->waiters_, volt__queue_enter, volt__queue_leave);
-    a->data = out;
+static void volt__queue_wait_op(volt__wait_op *op, volt_queue *q, volt_queue_node **out) {
+    volt__wait_op_init(op, q, &q->lock_, &q->waiters_, volt__queue_attempt, volt__queue_abandon);
+    op->data = out;
 }
 VOLT_API volt_poll volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **out) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_CHAN);
-    volt__wait a;
-    volt__check_place(cx, q);
-    volt__check_place(cx, out);
-    if (!volt__charge(cx)) return volt_pending();
-    if (volt__node_state(n) == VOLT__IDLE && !volt__is_off(cx)) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_CHAN);
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, q);
+    volt__check_not_on_stack(cx, out);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (volt__node_state(node) == VOLT__IDLE && !volt__scope_is_cancelled(cx)) {
         int rc = volt_queue_try_pop(q, out);
-        if (rc != -EAGAIN) return volt__leaf_end(n, rc);
+        if (rc != -EAGAIN) return volt__leaf_ready(node, rc);
     }
-    volt__queue_ask(&a, q, out);
-    return volt__wait_poll(cx, n, &a);
+    volt__queue_wait_op(&op, q, out);
+    return volt__wait_op_poll(cx, node, &op);
 }
 VOLT_API int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out, volt_time at_most) {
-    volt__wait a;
-    volt__queue_ask(&a, q, out);
-    return volt__wait_sync(&a, at_most);
+    volt__wait_op op;
+    volt__queue_wait_op(&op, q, out);
+    return volt__wait_op_sync(&op, at_most);
 }
 
 // ---- broadcast: a ring, and for each subscriber the number of the message that it takes next
@@ -10549,29 +10747,29 @@ static void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
     return b->buf_ + VOLT__CAST(size_t, i % b->cap_) * b->elem_;
 }
 VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size) {
-    volt__wakes wakes;
+    volt__wake_list wakes;
     int rc = -EPIPE;
     VOLT__EXPECT(size == b->elem_, "the broadcast's elements have another size");
     if (size != b->elem_) return -EINVAL;
-    volt__wakes_init(&wakes);
+    volt__wake_list_init(&wakes);
     volt__lock(&b->lock_);
     if (!b->is_closed_) {
         volt__copy(volt__bcast_slot(b, b->sent_++), v, size);
-        volt__wakes_fire_all(&wakes, &b->waiters_, VOLT__TURN);
+        volt__wake_list_fire_all(&wakes, &b->waiters_, VOLT__RETRY);
         rc = VOLT__CAST(int, b->n_subs_);
     }
     volt__unlock(&b->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
     return rc;
 }
 VOLT_API void volt_bcast_close(volt_bcast *b) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     volt__lock(&b->lock_);
     b->is_closed_ = 1;
-    volt__wakes_fire_all(&wakes, &b->waiters_, VOLT__TURN);
+    volt__wake_list_fire_all(&wakes, &b->waiters_, VOLT__RETRY);
     volt__unlock(&b->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
 }
 VOLT_API void volt_sub_open(volt_sub *s, volt_bcast *b) {
     s->bcast_ = b;
@@ -10596,7 +10794,7 @@ VOLT_API uint64_t volt_sub_lost(volt_sub *s) {
     return n;
 }
 // Under lock.
-static int volt__sub_look(volt_sub *s, void *v) {
+static int volt__sub_next(volt_sub *s, void *v) {
     volt_bcast *b = s->bcast_;
     VOLT_ASSERT(s->next_ <= b->sent_);
     if (b->sent_ - s->next_ > b->cap_) {
@@ -10609,121 +10807,123 @@ static int volt__sub_look(volt_sub *s, void *v) {
     volt__copy(v, volt__bcast_slot(b, s->next_++), b->elem_);
     return 1;
 }
-static int64_t volt__sub_enter(const volt__wait *a, volt__node *n, uint8_t was,
-                               volt__wakes *wakes) {
-    int rc = volt__sub_look(VOLT__CAST(volt_sub *, a->on), a->data);
+static int64_t volt__sub_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                 volt__wake_list *wakes) {
+    int rc = volt__sub_next(VOLT__CAST(volt_sub *, op->on), op->data);
     (void)was, (void)wakes;
     if (rc != -EAGAIN) return rc;
-    volt__wait_link(a, n, 0);
+    volt__wait_op_link(op, node, 0);
     return VOLT__PENDING;
 }
-static void volt__sub_ask(volt__wait *a, volt_sub *s, void *v) {
+static void volt__sub_wait_op(volt__wait_op *op, volt_sub *s, void *v) {
     volt_bcast *b = s->bcast_;
-    if (!b) volt__misuse_here("volt_sub_recv: not open");
-    volt__wait_init(a, s, &b->lock_, &b->waiters_, volt__sub_enter, volt__wait_left);
-    a->data = v;
-    a->n = 1;
+    if (!b) volt__misuse_current("volt_sub_recv: not open");
+    volt__wait_op_init(op, s, &b->lock_, &b->waiters_, volt__sub_attempt, volt__abandon_nothing);
+    op->data = v;
+    op->n = 1;
 }
 VOLT_API volt_poll volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size) {
-    volt__wait a;
-    volt__check_place(cx, v);
-    volt__sub_ask(&a, s, v);
-    return volt__chan_poll(cx, &a, size, s->bcast_->elem_);
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, v);
+    volt__sub_wait_op(&op, s, v);
+    return volt__chan_poll(cx, &op, size, s->bcast_->elem_);
 }
 VOLT_API int volt_sub_recv_sync(volt_sub *s, void *v, size_t size, volt_time at_most) {
-    volt__wait a;
-    volt__sub_ask(&a, s, v);
-    return volt__chan_sync(&a, size, s->bcast_->elem_, at_most);
+    volt__wait_op op;
+    volt__sub_wait_op(&op, s, v);
+    return volt__chan_sync(&op, size, s->bcast_->elem_, at_most);
 }
 VOLT_API int volt_sub_try_recv(volt_sub *s, void *v, size_t size) {
-    if (!s->bcast_) volt__misuse_here("volt_sub_try_recv: not open");
+    if (!s->bcast_) volt__misuse_current("volt_sub_try_recv: not open");
     if (size != s->bcast_->elem_) return -EINVAL;
     volt__lock(&s->bcast_->lock_);
-    int rc = volt__sub_look(s, v);
+    int rc = volt__sub_next(s, v);
     volt__unlock(&s->bcast_->lock_);
     return rc;
 }
 
 // ---- watch
 // or_any NULL: whatever the version is.
-static int volt__watch_put(volt_watch *w, const void *v, size_t size, const uint32_t *or_any) {
-    volt__wakes wakes;
+static int volt__watch_store(volt_watch *w, const void *v, size_t size,
+                             const uint32_t *version_or_null) {
+    volt__wake_list wakes;
     int rc = -EPIPE;
     VOLT__EXPECT(size == w->elem_, "the watch's value has another size");
     if (size != w->elem_) return -EINVAL;
-    volt__wakes_init(&wakes);
+    volt__wake_list_init(&wakes);
     volt__lock(&w->lock_);
-    if (!w->is_closed_ && or_any && *or_any != w->version_) {
+    if (!w->is_closed_ && version_or_null && *version_or_null != w->version_) {
         rc = -EAGAIN;
     } else if (!w->is_closed_) {
         volt__copy(w->buf_, v, size);
         w->version_++;
-        volt__wakes_fire_all(&wakes, &w->waiters_, VOLT__TURN);
+        volt__wake_list_fire_all(&wakes, &w->waiters_, VOLT__RETRY);
         rc = 0;
     }
     volt__unlock(&w->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
     return rc;
 }
 VOLT_API int volt_watch_set(volt_watch *w, const void *v, size_t size) {
-    return volt__watch_put(w, v, size, NULL);
+    return volt__watch_store(w, v, size, NULL);
 }
-VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t seen) {
-    return volt__watch_put(w, v, size, &seen);
+VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t version) {
+    return volt__watch_store(w, v, size, &version);
 }
-VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *or_null) {
+VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *version_or_null) {
     if (size != w->elem_) return -EINVAL;
     volt__lock(&w->lock_);
     volt__copy(v, w->buf_, size);
-    if (or_null) *or_null = w->version_;
+    if (version_or_null) *version_or_null = w->version_;
     volt__unlock(&w->lock_);
     return 0;
 }
 VOLT_API void volt_watch_close(volt_watch *w) {
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     volt__lock(&w->lock_);
     w->is_closed_ = 1;
-    volt__wakes_fire_all(&wakes, &w->waiters_, VOLT__TURN);
+    volt__wake_list_fire_all(&wakes, &w->waiters_, VOLT__RETRY);
     volt__unlock(&w->lock_);
-    volt__wakes_release(&wakes);
+    volt__wake_list_run_if_any(&wakes);
 }
 VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w) {
     r->watch_ = w;
     volt__lock(&w->lock_);
-    r->seen_ = w->version_;
+    r->seen_version_ = w->version_;
     volt__unlock(&w->lock_);
 }
 // What somebody waits for: a value, and which.
-typedef struct volt__wanted {
+typedef struct volt__watch_filter {
     void *v;
     int (*is_wanted)(const void *v, void *arg); // NULL: any that it has not seen
     void *arg;
-} volt__wanted;
+} volt__watch_filter;
 // Under lock.
-static int volt__watcher_look(volt_watcher *r, const volt__wanted *want) {
+static int volt__watcher_check(volt_watcher *r, const volt__watch_filter *filter) {
     volt_watch *w = r->watch_;
-    int is_it = want->is_wanted ? want->is_wanted(w->buf_, want->arg) : r->seen_ != w->version_;
-    r->seen_ = w->version_;
+    int is_it = filter->is_wanted ? filter->is_wanted(w->buf_, filter->arg)
+                                  : r->seen_version_ != w->version_;
+    r->seen_version_ = w->version_;
     if (!is_it) return w->is_closed_ ? 0 : -EAGAIN;
-    volt__copy(want->v, w->buf_, w->elem_);
+    volt__copy(filter->v, w->buf_, w->elem_);
     return 1;
 }
-static int64_t volt__watcher_enter(const volt__wait *a, volt__node *n, uint8_t was,
-                                   volt__wakes *wakes) {
-    const volt__wanted *want = VOLT__CAST(const volt__wanted *, a->data);
-    int rc = volt__watcher_look(VOLT__CAST(volt_watcher *, a->on), want);
+static int64_t volt__watcher_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                     volt__wake_list *wakes) {
+    const volt__watch_filter *filter = VOLT__CAST(const volt__watch_filter *, op->data);
+    int rc = volt__watcher_check(VOLT__CAST(volt_watcher *, op->on), filter);
     (void)was, (void)wakes;
     if (rc != -EAGAIN) return rc;
-    volt__wait_link(a, n, 0);
+    volt__wait_op_link(op, node, 0);
     return VOLT__PENDING;
 }
-static void volt__watcher_ask(volt__wait *a, volt_watcher *r, volt__wanted *want) {
-    if (!r->watch_) volt__misuse_here("volt_watcher_next: not open");
-    volt__wait_init(a, r, &r->watch_->lock_, &r->watch_->waiters_, volt__watcher_enter,
-                    volt__wait_left);
-    a->data = want;
-    a->n = 1;
+static void volt__watcher_wait_op(volt__wait_op *op, volt_watcher *r, volt__watch_filter *filter) {
+    if (!r->watch_) volt__misuse_current("volt_watcher_next: not open");
+    volt__wait_op_init(op, r, &r->watch_->lock_, &r->watch_->waiters_, volt__watcher_attempt,
+                       volt__abandon_nothing);
+    op->data = filter;
+    op->n = 1;
 }
 VOLT_API volt_poll volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size_t size) {
     return volt_watcher_until(cx, r, NULL, NULL, v, size);
@@ -10731,29 +10931,29 @@ VOLT_API volt_poll volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size
 VOLT_API volt_poll volt_watcher_until(volt_cx *cx, volt_watcher *r,
                                       int (*is_wanted)(const void *v, void *arg), void *arg,
                                       void *v, size_t size) {
-    volt__wanted want = { v, is_wanted, arg };
-    volt__wait a;
-    volt__check_place(cx, v);
-    volt__check_place(cx, arg);
-    volt__watcher_ask(&a, r, &want);
-    return volt__chan_poll(cx, &a, size, r->watch_->elem_);
+    volt__watch_filter filter = { v, is_wanted, arg };
+    volt__wait_op op;
+    volt__check_not_on_stack(cx, v);
+    volt__check_not_on_stack(cx, arg);
+    volt__watcher_wait_op(&op, r, &filter);
+    return volt__chan_poll(cx, &op, size, r->watch_->elem_);
 }
 VOLT_API int volt_watcher_next_sync(volt_watcher *r, void *v, size_t size, volt_time at_most) {
     return volt_watcher_until_sync(r, NULL, NULL, v, size, at_most);
 }
 VOLT_API int volt_watcher_until_sync(volt_watcher *r, int (*is_wanted)(const void *v, void *arg),
                                      void *arg, void *v, size_t size, volt_time at_most) {
-    volt__wanted want = { v, is_wanted, arg };
-    volt__wait a;
-    volt__watcher_ask(&a, r, &want);
-    return volt__chan_sync(&a, size, r->watch_->elem_, at_most);
+    volt__watch_filter filter = { v, is_wanted, arg };
+    volt__wait_op op;
+    volt__watcher_wait_op(&op, r, &filter);
+    return volt__chan_sync(&op, size, r->watch_->elem_, at_most);
 }
 VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
-    const volt__wanted want = { v, NULL, NULL };
-    if (!r->watch_) volt__misuse_here("volt_watcher_try_next: not open");
+    const volt__watch_filter filter = { v, NULL, NULL };
+    if (!r->watch_) volt__misuse_current("volt_watcher_try_next: not open");
     if (size != r->watch_->elem_) return -EINVAL;
     volt__lock(&r->watch_->lock_);
-    int rc = volt__watcher_look(r, &want);
+    int rc = volt__watcher_check(r, &filter);
     volt__unlock(&r->watch_->lock_);
     return rc;
 }
@@ -10799,7 +10999,8 @@ VOLT_API void volt_token_deinit(volt_token *t) {
     }
     volt__unlock(&root->lock_);
     if (is_used)
-        volt__misuse_here("volt_token_deinit: somebody waits for it, or it has children or hooks");
+        volt__misuse_current(
+            "volt_token_deinit: somebody waits for it, or it has children or hooks");
 }
 VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
 // Under lock: its hooks go to the list of those to be called, behind those before.
@@ -10877,13 +11078,13 @@ VOLT_API int volt_token_unhook(volt_hook *h) {
     return 0;
 }
 // Links the node unless the token is cancelled. 1: linked.
-static int volt__token_link(volt_token *tok, volt__node *n, volt__task *t) {
+static int volt__token_add_waiter(volt_token *tok, volt__node *node, volt__task *t) {
     volt_token *root = volt__token_root(tok);
     volt__lock(&root->lock_);
     int ok = !tok->cancelled_;
     if (ok) {
-        volt__node_bind(n, t, tok);
-        volt__list_push(&tok->waiters_, n);
+        volt__node_bind(node, t, tok);
+        volt__list_push(&tok->waiters_, node);
     }
     volt__unlock(&root->lock_);
     return ok;
@@ -10894,35 +11095,39 @@ static void volt__token_barrier(volt_token *tok) {
     volt__lock(lock);
     volt__unlock(lock);
 }
-static void volt__token_unlink(volt__node *n, volt__task *t) {
-    volt_token *tok = VOLT__CAST(volt_token *, n->on_);
-    if (volt__node_state(n) != VOLT__IDLE)
-        volt__unwait(n, t, &volt__token_root(tok)->lock_, &tok->waiters_);
+static void volt__token_end_wait(volt__node *node, volt__task *t) {
+    volt_token *tok = VOLT__CAST(volt_token *, node->source_);
+    if (volt__node_state(node) != VOLT__IDLE)
+        volt__list_end_wait(node, t, &volt__token_root(tok)->lock_, &tok->waiters_);
 }
 VOLT_API volt_poll volt_token_wait(volt_cx *cx, volt_token *tok) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_TOKEN);
-    volt__check_place(cx, tok);
-    if (!volt__charge(cx)) return volt_pending();
-    int is_off = volt__is_off(cx);
-    if (!is_off && volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
-    if (!is_off && volt__node_state(n) == VOLT__IDLE && volt__token_link(tok, n, cx->task_))
-        return volt__leaf_pend(cx, n, 0);
-    volt__token_unlink(n, cx->task_);
-    return volt__leaf_end(n, is_off ? -ECANCELED : 0);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_TOKEN);
+    volt__check_not_on_stack(cx, tok);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    int is_cancelled = volt__scope_is_cancelled(cx);
+    if (!is_cancelled && volt__node_state(node) == VOLT__LINKED)
+        return volt__leaf_pending(cx, node, 0);
+    if (!is_cancelled && volt__node_state(node) == VOLT__IDLE &&
+        volt__token_add_waiter(tok, node, cx->task_))
+        return volt__leaf_pending(cx, node, 0);
+    volt__token_end_wait(node, cx->task_);
+    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : 0);
 }
-VOLT_API void volt__unless_begin(volt_cx *cx, volt_link *l, volt_token *stop) {
-    volt__bracket_begin(cx, &l->node_, volt__token_is_set(stop));
+VOLT_API void volt__with_token_begin(volt_cx *cx, volt_token_link *l, volt_token *token) {
+    volt__wrapper_begin(cx, &l->node_, volt__token_is_set(token));
 }
-VOLT_API volt_poll volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop, volt_poll inner) {
-    volt__node *n = &l->node_;
-    int is_over = !volt_is_pending(inner), is_up = (n->pc_ & VOLT__IS_UP) != 0;
-    volt__bracket_end(cx, n, is_over);
+VOLT_API volt_poll volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_token *token,
+                                        volt_poll inner) {
+    volt__node *node = &l->node_;
+    int is_over = !volt_is_pending(inner),
+        cancels = (node->resume_line_ & VOLT__WRAPPER_CANCELS) != 0;
+    volt__wrapper_end(cx, node, is_over);
     if (is_over) {
-        if (is_up && volt__node_state(n) == VOLT__IDLE) volt__token_barrier(stop);
-        volt__token_unlink(n, cx->task_);
-    } else if (!is_up && volt__node_state(n) == VOLT__IDLE) {
+        if (cancels && volt__node_state(node) == VOLT__IDLE) volt__token_barrier(token);
+        volt__token_end_wait(node, cx->task_);
+    } else if (!cancels && volt__node_state(node) == VOLT__IDLE) {
         // cancelled just now
-        if (!volt__token_link(stop, n, cx->task_)) (void)volt__task_wake(cx->task_);
+        if (!volt__token_add_waiter(token, node, cx->task_)) (void)volt__task_wake(cx->task_);
     }
     return inner;
 }
@@ -10931,25 +11136,27 @@ VOLT_API volt_poll volt__unless_end(volt_cx *cx, volt_link *l, volt_token *stop,
 
 VOLT_API void volt_group_collect(volt_group *g) { g->collects_ = 1; }
 
-static volt_poll volt__group_close_left(volt_cx *cx, void *state);
+static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state);
 
 // What stands behind the state: with it the slot's size is a multiple of the state's alignment, as
 // it is without.
 static size_t volt__group_extra(size_t size, size_t align) {
-    size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) + sizeof(volt__ext);
-    return align > 16 ? sizeof(volt__ext) + (align - bytes % align) % align : sizeof(volt__ext);
+    size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) +
+                   sizeof(volt__group_link);
+    return align > 16 ? sizeof(volt__group_link) + (align - bytes % align) % align
+                      : sizeof(volt__group_link);
 }
 VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
                                size_t size, size_t align, const char *site) {
     volt__worker *w = cx->worker_;
-    volt__check_place(cx, g);
+    volt__check_not_on_stack(cx, g);
     if (!volt__spawn_is_valid(w->rt, state, size, site)) return -EINVAL;
     if (w->is_closing) return -ESHUTDOWN;
     volt__task *t = volt__task_alloc(w->rt, w, size, volt__group_extra(size, align));
     if (!t) return -ENOMEM;
     volt__state_copy(volt__task_state(t), state, size);
-    volt__ext *x = volt__task_ext(t);
-    volt__task_fill(t, fn, VOLT__HAS_EXT, site);
+    volt__group_link *x = volt__task_group_link(t);
+    volt__task_fill(t, fn, VOLT__HAS_GROUP_LINK, site);
     x->group = g;
     x->g_prev = NULL;
     uint32_t refs = g->collects_ ? 2 : 1;
@@ -10960,17 +11167,17 @@ VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const vo
         if (!g->scope_.task_) { // empty so far: from now on it is this task's
             cx->task_->flags |= VOLT__HAD_GROUP;
             volt__scope_push(volt__root_frame(cx->task_), &g->scope_, cx->task_);
-            g->scope_.close_ = volt__group_close_left;
+            g->scope_.close_ = volt__group_close_unclosed;
         }
         x->id = g->n_spawned_++;
         x->g_next = g->live_;
-        if (g->live_) volt__task_ext(g->live_)->g_prev = t;
+        if (g->live_) volt__task_group_link(g->live_)->g_prev = t;
         g->live_ = t;
         g->n_live_++;
     }
     volt__unlock(&g->lock_);
     // cannot fail: is_closing is our own
-    if (!is_refused) return volt__task_accept(w->rt, w, t, refs, 1);
+    if (!is_refused) return volt__admit_task(w->rt, w, t, refs, 1);
     volt__task_refuse(t, refs);
     return -ECANCELED;
 }
@@ -10984,7 +11191,7 @@ VOLT_API int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const voi
 }
 // Under lock: the members cannot end meanwhile.
 static void volt__group_cancel_all(volt_group *g, volt__chain *c) {
-    for (volt__task *t = g->live_; t; t = volt__task_ext(t)->g_next)
+    for (volt__task *t = g->live_; t; t = volt__task_group_link(t)->g_next)
         if (volt__task_cancel(t)) volt__chain_push(c, t);
 }
 VOLT_API void volt_group_cancel(volt_group *g) {
@@ -10998,8 +11205,8 @@ VOLT_API void volt_group_cancel(volt_group *g) {
 static volt__task *volt__group_take_done(volt_group *g) {
     volt__task *t = g->done_;
     if (!t) return NULL;
-    g->done_ = volt__task_ext(t)->g_next;
-    VOLT_ASSERT(volt__task_ext(t)->group == g);
+    g->done_ = volt__task_group_link(t)->g_next;
+    VOLT_ASSERT(volt__task_group_link(t)->group == g);
     if (!g->done_) g->done_last_ = NULL;
     return t;
 }
@@ -11010,58 +11217,62 @@ static void volt__group_disown(volt_cx *cx, volt_group *g) {
 // What a waiter finds under the lock.
 enum { VOLT__GROUP_LIVE, VOLT__GROUP_EMPTY, VOLT__GROUP_DONE };
 // One look at the group: empty, a result to take (if wanted), or linked.
-static int volt__group_look(volt_cx *cx, volt_group *g, volt__node *n, volt__task **done) {
+static int volt__group_check(volt_cx *cx, volt_group *g, volt__node *node, volt__task **done) {
     int found = VOLT__GROUP_LIVE;
-    if (volt__node_state(n) != VOLT__IDLE) volt__unwait(n, cx->task_, &g->lock_, &g->waiters_);
+    if (volt__node_state(node) != VOLT__IDLE)
+        volt__list_end_wait(node, cx->task_, &g->lock_, &g->waiters_);
     volt__lock(&g->lock_);
     if (done && (*done = volt__group_take_done(g)) != NULL) {
         found = VOLT__GROUP_DONE;
     } else if (g->n_live_ == 0) {
         found = VOLT__GROUP_EMPTY;
     } else {
-        volt__node_bind(n, cx->task_, g);
-        volt__list_push(&g->waiters_, n);
+        volt__node_bind(node, cx->task_, g);
+        volt__list_push(&g->waiters_, node);
     }
     volt__unlock(&g->lock_);
     return found;
 }
 VOLT_API volt_poll volt_group_wait(volt_cx *cx, volt_group *g) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_GROUP);
-    if (!volt__charge(cx)) return volt_pending();
-    if (volt__is_off(cx)) {
-        if (volt__node_state(n) != VOLT__IDLE) volt__unwait(n, cx->task_, &g->lock_, &g->waiters_);
-        return volt__leaf_end(n, -ECANCELED);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (volt__scope_is_cancelled(cx)) {
+        if (volt__node_state(node) != VOLT__IDLE)
+            volt__list_end_wait(node, cx->task_, &g->lock_, &g->waiters_);
+        return volt__leaf_ready(node, -ECANCELED);
     }
-    if (volt__node_state(n) == VOLT__LINKED || volt__group_look(cx, g, n, NULL) == VOLT__GROUP_LIVE)
-        return volt__leaf_pend(cx, n, 0);
+    if (volt__node_state(node) == VOLT__LINKED ||
+        volt__group_check(cx, g, node, NULL) == VOLT__GROUP_LIVE)
+        return volt__leaf_pending(cx, node, 0);
     int64_t error = g->error_; // empty, and nobody but us spawns into it
     g->error_ = 0;
     if (!g->done_) volt__group_disown(cx, g);
-    return volt__leaf_end(n, error);
+    return volt__leaf_ready(node, error);
 }
 VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_GROUP);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
     volt__task *done = NULL;
-    if (!volt__charge(cx)) return volt_pending();
-    if (!g->collects_) return volt__leaf_end(n, -EINVAL);
-    if (volt__is_off(cx)) {
-        if (volt__node_state(n) != VOLT__IDLE) volt__unwait(n, cx->task_, &g->lock_, &g->waiters_);
-        return volt__leaf_end(n, -ECANCELED);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (!g->collects_) return volt__leaf_ready(node, -EINVAL);
+    if (volt__scope_is_cancelled(cx)) {
+        if (volt__node_state(node) != VOLT__IDLE)
+            volt__list_end_wait(node, cx->task_, &g->lock_, &g->waiters_);
+        return volt__leaf_ready(node, -ECANCELED);
     }
-    if (volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
-    int found = volt__group_look(cx, g, n, &done);
-    if (found == VOLT__GROUP_LIVE) return volt__leaf_pend(cx, n, 0);
+    if (volt__node_state(node) == VOLT__LINKED) return volt__leaf_pending(cx, node, 0);
+    int found = volt__group_check(cx, g, node, &done);
+    if (found == VOLT__GROUP_LIVE) return volt__leaf_pending(cx, node, 0);
     if (found == VOLT__GROUP_EMPTY) {
         volt__group_disown(cx, g);
-        return volt__leaf_end(n, -ENOENT);
+        return volt__leaf_ready(node, -ENOENT);
     }
     int64_t result = done->u.result;
-    if (id) *id = volt__task_ext(done)->id;
+    if (id) *id = volt__task_group_link(done)->id;
     volt__task_drop(done);
-    return volt__leaf_end(n, result);
+    return volt__leaf_ready(node, result);
 }
 // Cancels all members at the first call; 1 when the last one has ended and the group is as new.
-static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *n) {
+static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *node) {
     volt__chain c;
     volt__chain_init(&c);
     if (!g->is_closing_) {
@@ -11070,12 +11281,13 @@ static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *n) {
         g->is_closing_ = 1;
         volt__group_cancel_all(g, &c);
         volt__unlock(&g->lock_);
-        VOLT__EXPECT_OF(cx, n->pc_ != VOLT__DONE || n_live == 0,
+        VOLT__EXPECT_CX(cx, node->resume_line_ != VOLT__DONE || n_live == 0,
                         "function returned with an open group: volt_group_close it");
         (void)n_live;
         volt__schedule_chain(&c);
     }
-    if (volt__node_state(n) == VOLT__LINKED || volt__group_look(cx, g, n, NULL) == VOLT__GROUP_LIVE)
+    if (volt__node_state(node) == VOLT__LINKED ||
+        volt__group_check(cx, g, node, NULL) == VOLT__GROUP_LIVE)
         return 0;
     for (volt__task *t; (t = volt__group_take_done(g)) != NULL;) volt__task_drop(t);
     g->error_ = 0;
@@ -11086,16 +11298,18 @@ static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *n) {
 }
 // Shields itself: inside a cancelled task the children must be waited for all the same.
 VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_GROUP);
-    if (!volt__charge(cx)) return volt_pending();
-    return volt__group_close_step(cx, g, n) ? volt__leaf_end(n, 0) : volt__leaf_pend(cx, n, 0);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    return volt__group_close_step(cx, g, node) ? volt__leaf_ready(node, 0)
+                                               : volt__leaf_pending(cx, node, 0);
 }
 // What a task runs that returned with an open group: its own result waits in the root frame.
-static volt_poll volt__group_close_left(volt_cx *cx, void *state) {
+static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
     volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
-    VOLT_ASSERT(VOLT__CAST(uintptr_t, root->who_) & VOLT__SCOPED);
+    VOLT_ASSERT(VOLT__CAST(uintptr_t, root->waiter_) & VOLT__WAITER_IS_SCOPE);
     volt_group *g =
-        VOLT__CONTAINER(volt_group, scope_, VOLT__CAST(uintptr_t, root->who_) - VOLT__SCOPED);
+        VOLT__CONTAINER(volt_group, scope_,
+                        VOLT__CAST(uintptr_t, root->waiter_) - VOLT__WAITER_IS_SCOPE);
     cx->frame_ = root;
     cx->site_ = "a group that was left open";
     cx->wait_ = VOLT__CAST(uint32_t, VOLT__LEAF_GROUP) << 24;
@@ -11171,7 +11385,7 @@ VOLT_API int volt_addr_parse(volt_addr *a, const char *text) {
     if ((strchr(host, ':') != NULL) != is_v6) return -EINVAL; // "::1:80" would be ambiguous
     return volt__addr_ip(a, host, port);
 }
-static size_t volt__put(char *buf, size_t cap, size_t at, const char *text) {
+static size_t volt__append_text(char *buf, size_t cap, size_t at, const char *text) {
     for (; *text; text++, at++)
         if (at < cap) buf[at] = *text;
     return at;
@@ -11196,15 +11410,15 @@ VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
         size_t where = family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
                                          : offsetof(struct sockaddr_in6, sin6_addr);
         inet_ntop(family, a->sa_ + where, ip, sizeof ip);
-        if (family == AF_INET6) at = volt__put(buf, len, at, "[");
-        at = volt__put(buf, len, at, ip);
-        at = volt__put(buf, len, at, family == AF_INET6 ? "]:" : ":");
-        at = volt__put(buf, len, at, digits + d);
+        if (family == AF_INET6) at = volt__append_text(buf, len, at, "[");
+        at = volt__append_text(buf, len, at, ip);
+        at = volt__append_text(buf, len, at, family == AF_INET6 ? "]:" : ":");
+        at = volt__append_text(buf, len, at, digits + d);
     } else if (family == AF_UNIX) {
         memcpy(&un, a->sa_, sizeof un);
         un.sun_path[sizeof un.sun_path - 1] = 0;
-        at = volt__put(buf, len, at, "unix:");
-        at = volt__put(buf, len, at, un.sun_path);
+        at = volt__append_text(buf, len, at, "unix:");
+        at = volt__append_text(buf, len, at, un.sun_path);
     } else {
         return -EAFNOSUPPORT;
     }
@@ -11225,22 +11439,23 @@ VOLT_API int volt_peer_addr(int fd, volt_addr *out) { return volt__addr_of(fd, o
 
 // ---- socket options
 
-static int volt__set(int fd, int level, int name, int value) {
+static int volt__set_int_option(int fd, int level, int name, int value) {
     return VOLT_SYS(setsockopt, fd, level, name, &value, sizeof value) < 0 ? -errno : 0;
 }
 VOLT_API int volt_set_nodelay(int fd, int is_on) {
-    return volt__set(fd, IPPROTO_TCP, TCP_NODELAY, is_on != 0);
+    return volt__set_int_option(fd, IPPROTO_TCP, TCP_NODELAY, is_on != 0);
 }
 VOLT_API int volt_set_keepalive(int fd, int idle_s, int interval_s, int count) {
-    int rc = volt__set(fd, SOL_SOCKET, SO_KEEPALIVE, idle_s > 0);
+    int rc = volt__set_int_option(fd, SOL_SOCKET, SO_KEEPALIVE, idle_s > 0);
     if (rc < 0 || idle_s <= 0) return rc;
-    rc = volt__set(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
-    if (rc == 0) rc = volt__set(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
-    return rc < 0 ? rc : volt__set(fd, IPPROTO_TCP, TCP_KEEPCNT, count);
+    rc = volt__set_int_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+    if (rc == 0) rc = volt__set_int_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
+    return rc < 0 ? rc : volt__set_int_option(fd, IPPROTO_TCP, TCP_KEEPCNT, count);
 }
 VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes) {
-    int rc = send_bytes ? volt__set(fd, SOL_SOCKET, SO_SNDBUF, send_bytes) : 0;
-    return rc == 0 && receive_bytes ? volt__set(fd, SOL_SOCKET, SO_RCVBUF, receive_bytes) : rc;
+    int rc = send_bytes ? volt__set_int_option(fd, SOL_SOCKET, SO_SNDBUF, send_bytes) : 0;
+    return rc == 0 && receive_bytes ? volt__set_int_option(fd, SOL_SOCKET, SO_RCVBUF, receive_bytes)
+                                    : rc;
 }
 VOLT_API int volt_set_linger(int fd, int seconds) {
     struct linger l;
@@ -11248,7 +11463,7 @@ VOLT_API int volt_set_linger(int fd, int seconds) {
     l.l_linger = seconds > 0 ? seconds : 0;
     return VOLT_SYS(setsockopt, fd, SOL_SOCKET, SO_LINGER, &l, sizeof l) < 0 ? -errno : 0;
 }
-VOLT_API int volt_shut(int fd, int is_read, int is_write) {
+VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write) {
     int how = is_read && is_write ? SHUT_RDWR : is_read ? SHUT_RD : SHUT_WR;
     if (!is_read && !is_write) return -EINVAL;
     return VOLT_SYS(shutdown, fd, how) < 0 && errno != ENOTCONN ? -errno : 0;
@@ -11261,34 +11476,40 @@ static int volt__socket(int family) {
     return fd < 0 ? -errno : fd;
 }
 
-VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt) {
+VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null) {
     int family = volt__addr_family(a), fd = volt__socket(family), rc = 0;
     if (fd < 0) return fd;
     int is_ip = volt__is_ip(family);
-    if (is_ip) rc = volt__set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (rc == 0 && opt && opt->is_reuseport) rc = volt__set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (is_ip) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (rc == 0 && options_or_null && options_or_null->is_reuseport)
+        rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (rc == 0 && family == AF_INET6)
-        rc = volt__set(fd, IPPROTO_IPV6, IPV6_V6ONLY, opt && opt->is_v6only);
+        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_V6ONLY,
+                                  options_or_null && options_or_null->is_v6only);
     // accepted sockets inherit it
-    if (rc == 0 && is_ip && !(opt && opt->is_delayed)) rc = volt_set_nodelay(fd, 1);
+    if (rc == 0 && is_ip && !(options_or_null && options_or_null->is_delayed))
+        rc = volt_set_nodelay(fd, 1);
     if (rc == 0 && VOLT_SYS(bind, fd, volt__addr_sa(a), a->len_) < 0) rc = -errno;
-    if (rc == 0 && VOLT_SYS(listen, fd, opt && opt->backlog > 0 ? opt->backlog : 1024) < 0)
+    if (rc == 0 && VOLT_SYS(listen, fd, options_or_null && options_or_null->backlog > 0
+                                ? options_or_null->backlog
+                                : 1024) < 0)
         rc = -errno;
     if (rc == 0) return fd;
     VOLT_SYS(close, fd);
     return rc;
 }
-VOLT_API int volt_listen(const char *host, unsigned port, const volt_listen_options *opt) {
+VOLT_API int volt_listen(const char *host, unsigned port,
+                         const volt_listen_options *options_or_null) {
     volt_addr a;
     int rc = volt__addr_ip(&a, host ? host : "::", port);
     if (rc < 0) return rc;
-    rc = volt_listen_addr(&a, opt);
+    rc = volt_listen_addr(&a, options_or_null);
     if (host || rc != -EAFNOSUPPORT) return rc;
     volt__addr_ip(&a, "0.0.0.0", port); // a kernel without IPv6
-    return volt_listen_addr(&a, opt);
+    return volt_listen_addr(&a, options_or_null);
 }
 // The number was closed behind volt's back, and is another file's: its entry starts over.
-static void volt__fd_start_over(volt_cx *cx, volt__fd *e, int fd) {
+static void volt__fd_reset(volt_cx *cx, volt__fd *e, int fd) {
     volt__chain c;
     volt__chain_init(&c);
     volt__fd_retire(&cx->rt_->fds, e, fd, 0, &c);
@@ -11297,12 +11518,12 @@ static void volt__fd_start_over(volt_cx *cx, volt__fd *e, int fd) {
 }
 // A fresh number from the kernel, whose entry is not in use, or stale.
 static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
-    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
     if (!e) return; // out of memory: the first operation will say so
     volt__lock(&e->lock);
-    int is_stale = e->mode != VOLT__MODE_NONE || e->own > 0;
+    int is_stale = e->mode != VOLT__MODE_NONE || e->reopened_fd > 0;
     volt__unlock(&e->lock);
-    if (is_stale) volt__fd_start_over(cx, e, fd);
+    if (is_stale) volt__fd_reset(cx, e, fd);
     volt__store_rlx(&e->flags, flags); // rlx: the number is ours
 }
 
@@ -11313,7 +11534,7 @@ typedef struct volt__io {
     int fd, op, dir, count; // count: of iovecs
     // a wait of this operation has ended: the number must still be the same file's; by an event
     int has_gen, is_ready;
-    volt__fd_seen seen;
+    volt__fd_snapshot snapshot;
     char *buf;              // or iovecs, or source; only read for writes
     size_t len;
 } volt__io;
@@ -11327,11 +11548,11 @@ static struct iovec *volt__iov(const volt__io *io) {
 static int64_t volt__write_nosignal(volt_cx *cx, const volt__io *io) {
     volt__sigpipe held;
     int is_caller = !cx->worker_->has_thread;
-    if (is_caller) volt__sys_sigpipe_hold(&held);
+    if (is_caller) volt__sys_sigpipe_block(&held);
     int64_t rc = io->op == VOLT__OP_WRITE ? VOLT_SYS(write, io->fd, io->buf, io->len)
                                           : VOLT_SYS(writev, io->fd, volt__iov(io), io->count);
     int error = rc < 0 ? errno : 0;
-    if (is_caller) volt__sys_sigpipe_drop(&held, error == EPIPE);
+    if (is_caller) volt__sys_sigpipe_unblock(&held, error == EPIPE);
     return rc < 0 ? -error : rc;
 }
 // Of a socket. The flag counts for this call alone: those that share the socket may have set it to
@@ -11365,10 +11586,10 @@ static int64_t volt__io_call(volt_cx *cx, const volt__io *io, int flags) {
 }
 // Non-blocking while the call lasts, so that those who share the descriptor find it as it was.
 // One call at a time, for two numbers of one description would end each other's.
-static int64_t volt__io_call_guarded(volt_cx *cx, const volt__io *io) {
+static int64_t volt__io_call_toggled(volt_cx *cx, const volt__io *io) {
     volt__fds *f = &cx->rt_->fds;
     int64_t rc;
-    volt__lock(&f->guard);
+    volt__lock(&f->toggle_lock);
     int mode = VOLT_SYS(fcntl, io->fd, F_GETFL);
     int is_blocking = mode >= 0 && !(mode & O_NONBLOCK);
     if (mode < 0 || (is_blocking && VOLT_SYS(fcntl, io->fd, F_SETFL, mode | O_NONBLOCK) < 0)) {
@@ -11377,7 +11598,7 @@ static int64_t volt__io_call_guarded(volt_cx *cx, const volt__io *io) {
         rc = volt__io_call(cx, io, 0);
         if (is_blocking) VOLT_SYS(fcntl, io->fd, F_SETFL, mode);
     }
-    volt__unlock(&f->guard);
+    volt__unlock(&f->toggle_lock);
     return rc;
 }
 // What a call gives on a number that is another file's by now.
@@ -11388,10 +11609,10 @@ static int volt__is_same_file(int a, int b) {
            s.st_ino == t.st_ino && s.st_rdev == t.st_rdev;
 }
 // Through the entry's own description; under lock, so that it is not closed meanwhile.
-static int64_t volt__io_call_own(volt_cx *cx, volt__fd *e, const volt__io *io) {
+static int64_t volt__io_call_reopened(volt_cx *cx, volt__fd *e, const volt__io *io) {
     volt__io call = *io;
     volt__lock(&e->lock);
-    call.fd = e->own;
+    call.fd = e->reopened_fd;
     int64_t rc = -EBADF;
     // A dup2(2) over the number, as for a log file in place of a terminal, is not told to volt.
     if (call.fd > 0 && !volt__is_same_file(io->fd, call.fd)) rc = VOLT__STALE;
@@ -11404,7 +11625,7 @@ static int64_t volt__io_call_own(volt_cx *cx, volt__fd *e, const volt__io *io) {
 // both.) Else 0 or -errno.
 static int64_t volt__fd_check_file(int fd, int flags) {
     struct stat st;
-    if (!VOLT_DEBUG || flags & (VOLT__FD_SOCKET | VOLT__FD_OWN | VOLT__FD_GUARDED)) return 0;
+    if (!VOLT_DEBUG || flags & (VOLT__FD_SOCKET | VOLT__FD_REOPENED | VOLT__FD_TOGGLED)) return 0;
     if (flags & VOLT__FD_DISK) {
         if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
         return volt__is_disk(st.st_mode) ? 0 : VOLT__STALE;
@@ -11414,9 +11635,9 @@ static int64_t volt__fd_check_file(int fd, int flags) {
     return mode & O_NONBLOCK ? 0 : VOLT__STALE;
 }
 // The last one out of a descriptor that is being closed closes it.
-static void volt__fd_exit(volt_rt *rt, volt__fd *e, int fd) {
+static void volt__fd_unpin_and_close(volt_rt *rt, volt__fd *e, int fd) {
     volt__chain c;
-    if (VOLT__LIKELY(!volt__fd_leave(e))) return;
+    if (VOLT__LIKELY(!volt__fd_unpin(e))) return;
     volt__chain_init(&c);
     volt__fd_retire(&rt->fds, e, fd, 1, &c);
     volt__schedule_chain(&c);
@@ -11435,102 +11656,103 @@ static int volt__is_last_try(const volt_cx *cx, int fd, int dir) {
     return VOLT__UNLIKELY(cx->last_tries_ > 0) && volt__is_ready_now(fd, dir);
 }
 // Of a descriptor that is the same file as when the operation began.
-static int64_t volt__io_go(volt_cx *cx, volt__fd *e, volt__io *io) {
+static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     int is_accept = io->op == VOLT__OP_ACCEPT;
     int flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
     if (VOLT__UNLIKELY(!(flags & (is_accept ? VOLT__FD_NONBLOCK : VOLT__FD_PROBED))))
-        flags = volt__fd_probe(e, io->fd, io->seen.gen, is_accept);
+        flags = volt__fd_probe(e, io->fd, io->snapshot.gen, is_accept);
     if (VOLT__UNLIKELY(flags < 0)) return flags;
     if (volt__fd_is_known_empty(e, io->dir) && !volt__is_last_try(cx, io->fd, io->dir))
         return -EAGAIN;
-    if (VOLT__UNLIKELY(flags & (VOLT__FD_OWN | VOLT__FD_GUARDED)))
-        return flags & VOLT__FD_OWN ? volt__io_call_own(cx, e, io) : volt__io_call_guarded(cx, io);
+    if (VOLT__UNLIKELY(flags & (VOLT__FD_REOPENED | VOLT__FD_TOGGLED)))
+        return flags & VOLT__FD_REOPENED ? volt__io_call_reopened(cx, e, io)
+                                         : volt__io_call_toggled(cx, io);
     int64_t rc = volt__fd_check_file(io->fd, flags);
     if (VOLT__UNLIKELY(rc < 0)) return rc;
     rc = volt__io_call(cx, io, flags);
     if (rc == -ENOTSOCK && !is_accept) return VOLT__STALE;
     if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
-        volt__fd_drained(e, io->dir, io->seen.seq, io->buf, VOLT__CAST(size_t, rc), io->len);
+        volt__fd_mark_empty(e, io->dir, io->snapshot.seq, io->buf, VOLT__CAST(size_t, rc), io->len);
     return rc;
 }
-// One try under `use`. -EAGAIN without a call where the entry says so.
+// One try under a pin. -EAGAIN without a call where the entry says so.
 static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     int64_t rc = -EBADF;
-    if (VOLT__LIKELY(volt__fd_enter(e))) {
-        uint32_t gen = io->seen.gen;
-        io->seen = volt__fd_see(e);
-        if (VOLT__LIKELY(!io->has_gen || io->seen.gen == gen)) rc = volt__io_go(cx, e, io);
+    if (VOLT__LIKELY(volt__fd_pin(e))) {
+        uint32_t gen = io->snapshot.gen;
+        io->snapshot = volt__fd_take_snapshot(e);
+        if (VOLT__LIKELY(!io->has_gen || io->snapshot.gen == gen)) rc = volt__io_perform(cx, e, io);
         io->has_gen = 1;
     }
-    volt__fd_exit(cx->rt_, e, io->fd);
+    volt__fd_unpin_and_close(cx->rt_, e, io->fd);
     return rc;
 }
 // Goes round, to let others run: the next poll must find the same file under the number. An idle
 // node is on no list, so its links can tell which.
-static void volt__io_pause(volt__node *n, const volt__io *io) {
-    VOLT_ASSERT(volt__node_state(n) == VOLT__IDLE && io->has_gen);
-    n->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, io->seen.gen));
-    n->next_ = n;
+static void volt__io_save_gen(volt__node *node, const volt__io *io) {
+    VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE && io->has_gen);
+    node->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, io->snapshot.gen));
+    node->next_ = node;
 }
-static void volt__io_resume(volt__node *n, volt__io *io) {
-    if (VOLT__LIKELY(n->next_ != n)) return;
+static void volt__io_restore_gen(volt__node *node, volt__io *io) {
+    if (VOLT__LIKELY(node->next_ != node)) return;
     io->has_gen = 1;
-    io->seen.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, n->prev_));
-    n->next_ = n->prev_ = NULL;
+    io->snapshot.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->prev_));
+    node->next_ = node->prev_ = NULL;
 }
 // No budget to begin with: when there is some, the number must still be the same file's.
-static void volt__io_postpone(volt_cx *cx, volt__node *n, volt__io *io) {
-    volt__fd *e = volt__fd_get(&cx->rt_->fds, io->fd);
-    if (!e || volt__node_state(n) != VOLT__IDLE || n->next_ == n) return;
-    io->seen = volt__fd_see(e);
+static void volt__io_postpone(volt_cx *cx, volt__node *node, volt__io *io) {
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
+    if (!e || volt__node_state(node) != VOLT__IDLE || node->next_ == node) return;
+    io->snapshot = volt__fd_take_snapshot(e);
     io->has_gen = 1;
-    volt__io_pause(n, io);
+    volt__io_save_gen(node, io);
 }
 // What every operation on a descriptor does first. 1: go on and try; 0: *out is the answer.
-static int volt__io_begin(volt_cx *cx, volt__node *n, volt__io *io, volt_poll *out) {
-    if (!volt__charge(cx)) {
-        volt__io_postpone(cx, n, io);
+static int volt__io_begin(volt_cx *cx, volt__node *node, volt__io *io, volt_poll *out) {
+    if (!volt__budget_charge(cx)) {
+        volt__io_postpone(cx, node, io);
         *out = volt_pending();
         return 0;
     }
-    uint8_t state = volt__node_state(n);
-    int is_off = volt__is_off(cx);
-    if (state == VOLT__IDLE) volt__io_resume(n, io);
-    if (state == VOLT__IDLE && !is_off) return 1;
-    if (state == VOLT__LINKED && !is_off && !volt__is_last_try(cx, io->fd, io->dir)) {
-        *out = volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
+    uint8_t state = volt__node_state(node);
+    int is_cancelled = volt__scope_is_cancelled(cx);
+    if (state == VOLT__IDLE) volt__io_restore_gen(node, io);
+    if (state == VOLT__IDLE && !is_cancelled) return 1;
+    if (state == VOLT__LINKED && !is_cancelled && !volt__is_last_try(cx, io->fd, io->dir)) {
+        *out = volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd));
         return 0;
     }
-    if (state != VOLT__IDLE) state = volt__fd_unwait(n, cx->task_, io->dir);
+    if (state != VOLT__IDLE) state = volt__fd_end_wait(node, cx->task_, io->dir);
     if (state == VOLT__FIRED || state == VOLT__LINKED) {
         io->has_gen = 1;
         io->is_ready = state == VOLT__FIRED;
-        io->seen.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, n->prev_));
+        io->snapshot.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->prev_));
     }
-    if (!is_off && state != VOLT__CLOSED) return 1;
-    *out = volt__leaf_end(n, is_off ? -ECANCELED : -EBADF);
+    if (!is_cancelled && state != VOLT__CLOSED) return 1;
+    *out = volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
     return 0;
 }
 // Tries until done or linked. -EAGAIN: the caller returns pending; linked, or woken already.
-static int64_t volt__io_step(volt_cx *cx, volt__node *n, volt__io *io) {
+static int64_t volt__io_step(volt_cx *cx, volt__node *node, volt__io *io) {
     volt_rt *rt = cx->rt_;
-    volt__fd *e = volt__fd_get(&rt->fds, io->fd);
-    if (!e) return volt__fd_missing(io->fd);
+    volt__fd *e = volt__fd_lookup(&rt->fds, io->fd);
+    if (!e) return volt__fd_lookup_error(io->fd);
     for (int tries = 0; tries < 16; tries++) {
         int64_t rc = volt__io_try(cx, e, io);
         if (rc == -EAGAIN)
-            rc = volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, io->seen, n,
+            rc = volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, io->snapshot, node,
                                cx->task_);
         else if (rc != VOLT__STALE) return rc;
-        else rc = VOLT__FD_LOST;
-        if (rc == VOLT__FD_LOST) {
-            volt__fd_start_over(cx, e, io->fd);
+        else rc = VOLT__FD_REUSED;
+        if (rc == VOLT__FD_REUSED) {
+            volt__fd_reset(cx, e, io->fd);
             io->has_gen = 0;
         } else if (rc != VOLT__FD_AGAIN) {
             return rc > 0 ? -EAGAIN : rc;
         }
     }
-    volt__io_pause(n, io);
+    volt__io_save_gen(node, io);
     (void)volt__task_wake(cx->task_); // a file that epoll calls ready and that is not: others first
     return -EAGAIN;
 }
@@ -11544,17 +11766,17 @@ static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, 
     io->buf = VOLT__CAST(char *, VOLT__CAST(uintptr_t, buf)); // one struct for both ways
     io->len = len;
     io->has_gen = io->is_ready = 0;
-    io->seen.gen = io->seen.seq = 0;
+    io->snapshot.gen = io->snapshot.seq = 0;
 }
 static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
     volt_poll out;
-    volt__node *n = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
-    volt__check_place(cx, io->buf);
-    if (!volt__io_begin(cx, n, io, &out)) return out;
-    if (io->len == 0 || io->count < 0) return volt__leaf_end(n, io->len == 0 ? 0 : -EINVAL);
-    int64_t rc = volt__io_step(cx, n, io);
-    return rc == -EAGAIN ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd))
-                         : volt__leaf_end(n, rc);
+    volt__node *node = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
+    volt__check_not_on_stack(cx, io->buf);
+    if (!volt__io_begin(cx, node, io, &out)) return out;
+    if (io->len == 0 || io->count < 0) return volt__leaf_ready(node, io->len == 0 ? 0 : -EINVAL);
+    int64_t rc = volt__io_step(cx, node, io);
+    return rc == -EAGAIN ? volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd))
+                         : volt__leaf_ready(node, rc);
 }
 VOLT_API volt_poll volt_read(volt_cx *cx, int fd, void *buf, size_t len) {
     volt__io io;
@@ -11599,22 +11821,22 @@ static volt_poll volt__io_all(volt_cx *cx, int op, int fd, const void *buf, size
     volt__io io;
     volt_poll out;
     volt__io_init(&io, op, fd, buf, len, 0);
-    volt__node *n = volt__leaf(cx, io.dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
-    volt__check_place(cx, buf);
-    if (!volt__io_begin(cx, n, &io, &out)) return out;
+    volt__node *node = volt__leaf(cx, io.dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
+    volt__check_not_on_stack(cx, buf);
+    if (!volt__io_begin(cx, node, &io, &out)) return out;
     char *from = io.buf;
     for (;;) {
-        size_t done = VOLT__CAST(size_t, n->key_);
+        size_t done = VOLT__CAST(size_t, node->key_);
         VOLT_ASSERT(done <= len);
-        if (done == len) return volt__leaf_end(n, VOLT__CAST(int64_t, len));
+        if (done == len) return volt__leaf_ready(node, VOLT__CAST(int64_t, len));
         io.buf = from + done;
         io.len = len - done;
-        int64_t rc = volt__io_step(cx, n, &io);
-        if (rc == -EAGAIN) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
-        if (rc <= 0) return volt__leaf_end(n, rc < 0 ? rc : -EPIPE);
-        n->key_ += rc;
-        if (VOLT__CAST(size_t, n->key_) < len && !volt__charge(cx)) {
-            volt__io_pause(n, &io);
+        int64_t rc = volt__io_step(cx, node, &io);
+        if (rc == -EAGAIN) return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
+        if (rc <= 0) return volt__leaf_ready(node, rc < 0 ? rc : -EPIPE);
+        node->key_ += rc;
+        if (VOLT__CAST(size_t, node->key_) < len && !volt__budget_charge(cx)) {
+            volt__io_save_gen(node, &io);
             return volt_pending();
         }
     }
@@ -11635,86 +11857,88 @@ static int volt__is_shortage(int64_t rc) {
 }
 // Errors of the connection that was about to be accepted, not of the listener. The last three may
 // be the listener's, too: of a socket that cannot listen, or a filter that refuses every call. They
-// are skipped VOLT__ACCEPT_FAULTS times in a row.
-enum { VOLT__ACCEPT_FAULTS = 100 };
-static int volt__is_peers_fault(volt__node *n, int64_t rc) {
+// are skipped VOLT__ACCEPT_ERRORS_MAX times in a row.
+enum { VOLT__ACCEPT_ERRORS_MAX = 100 };
+static int volt__is_peer_error(volt__node *node, int64_t rc) {
     if (rc == -ECONNABORTED || rc == -EPROTO || rc == -ENETDOWN || rc == -ENOPROTOOPT ||
         rc == -EHOSTDOWN || rc == -ENONET || rc == -EHOSTUNREACH || rc == -ENETUNREACH)
         return 1;
     return (rc == -EOPNOTSUPP || rc == -ETIMEDOUT || rc == -EPERM) &&
-           n->key_++ < VOLT__ACCEPT_FAULTS;
+           node->key_++ < VOLT__ACCEPT_ERRORS_MAX;
 }
 // On a timer, and known to the descriptor's entry; or behind another one that is.
-static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *n, const volt__io *io) {
-    volt__fd *e = volt__fd_known(&cx->rt_->fds, io->fd);
+static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *node, const volt__io *io) {
+    volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, io->fd);
     uint32_t ms = volt__load_rlx(&e->backoff_ms) * 2u; // rlx: a delay that stands alone
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
     // it may be over already, if this thread was slow
-    if (volt__timer_start(cx, n, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
+    if (volt__timer_start(cx, node, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
         (void)volt__task_wake(cx->task_);
-    int rc = volt__fd_back_off(e, io->seen.gen, n);
+    int rc = volt__fd_back_off(e, io->snapshot.gen, node);
     if (rc == VOLT__FD_AGAIN) {
         volt__fd_set_backoff(e, ms);
-        n->kind_ = VOLT__LEAF_BACKOFF;
-        return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
+        node->kind_ = VOLT__LEAF_BACKOFF;
+        return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd));
     }
-    volt__timer_stop(cx, n);
-    n->key_ = 0;
-    if (rc < 0) return volt__leaf_end(n, rc);
-    if (volt__fd_wait_behind(e, io->seen.gen, n, cx->task_) == VOLT__FD_AGAIN) {
-        volt__io_pause(n, io);
+    volt__timer_end_wait(cx, node);
+    node->key_ = 0;
+    if (rc < 0) return volt__leaf_ready(node, rc);
+    if (volt__fd_wait_behind(e, io->snapshot.gen, node, cx->task_) == VOLT__FD_AGAIN) {
+        volt__io_save_gen(node, io);
         (void)volt__task_wake(cx->task_); // that one's wait has just ended
     }
-    return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, io->fd));
+    return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd));
 }
 // The wait of an accept that has backed off. 0: it lasts. 1: it is over; *io knows whether the
 // number is still the listener's: else it was closed.
-static int volt__accept_resume(volt_cx *cx, volt__node *n, volt__io *io, int *is_closed) {
-    volt__fd *e = volt__fd_of_back_off(&cx->rt_->fds, n, io->fd);
+static int volt__accept_resume(volt_cx *cx, volt__node *node, volt__io *io, int *is_closed) {
+    volt__fd *e = volt__fd_find_back_off(&cx->rt_->fds, node, io->fd);
     volt__chain c;
-    if (volt__node_state(n) == VOLT__LINKED && !volt__is_off(cx) && e) return 0;
-    volt__timer_stop(cx, n);
+    if (volt__node_state(node) == VOLT__LINKED && !volt__scope_is_cancelled(cx) && e) return 0;
+    volt__timer_end_wait(cx, node);
     volt__chain_init(&c);
-    *is_closed = !e || !volt__fd_end_back_off(e, n, &io->seen.gen, &c) ||
-                 e != volt__fd_get(&cx->rt_->fds, io->fd);
+    *is_closed = !e || !volt__fd_end_back_off(e, node, &io->snapshot.gen, &c) ||
+                 e != volt__fd_lookup(&cx->rt_->fds, io->fd);
     volt__schedule_chain(&c);
     io->has_gen = 1;
-    n->kind_ = VOLT__LEAF_RD;
-    n->key_ = 0;
+    node->kind_ = VOLT__LEAF_RD;
+    node->key_ = 0;
     return 1;
 }
 // A connection: what is accepted is of the listener's kind.
 static void volt__accept_done(volt_cx *cx, int listener, int fd) {
-    volt__fd *e = volt__fd_known(&cx->rt_->fds, listener);
+    volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, listener);
     volt__fd_set_backoff(e, 0);
     volt__fd_adopt(cx, fd, volt__load_rlx(&e->flags)); // rlx: set once
 }
 VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
     volt__io io;
     volt_poll out;
-    volt__node *n = cx->frame_;
+    volt__node *node = cx->frame_;
     int is_closed = 0;
     volt__io_init(&io, VOLT__OP_ACCEPT, fd, NULL, 0, 0);
-    if (n && n->kind_ == VOLT__LEAF_BACKOFF && !volt__accept_resume(cx, n, &io, &is_closed))
-        return volt__charge(cx) ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd))
-                                : volt_pending();
-    n = volt__leaf(cx, VOLT__LEAF_RD);
-    if (is_closed) return volt__leaf_end(n, volt__is_off(cx) ? -ECANCELED : -EBADF);
-    if (!volt__io_begin(cx, n, &io, &out)) return out;
+    if (node && node->kind_ == VOLT__LEAF_BACKOFF &&
+        !volt__accept_resume(cx, node, &io, &is_closed))
+        return volt__budget_charge(cx) ? volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd))
+                                       : volt_pending();
+    node = volt__leaf(cx, VOLT__LEAF_RD);
+    if (is_closed)
+        return volt__leaf_ready(node, volt__scope_is_cancelled(cx) ? -ECANCELED : -EBADF);
+    if (!volt__io_begin(cx, node, &io, &out)) return out;
     for (;;) {
-        int64_t rc = volt__io_step(cx, n, &io);
+        int64_t rc = volt__io_step(cx, node, &io);
         if (rc == -EAGAIN) {
-            n->key_ = 0;
-            return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+            node->key_ = 0;
+            return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
         }
-        if (volt__is_shortage(rc) && io.has_gen) return volt__accept_back_off(cx, n, &io);
-        if (volt__is_peers_fault(n, rc)) {
-            if (volt__charge(cx)) continue;
-            volt__io_pause(n, &io);
+        if (volt__is_shortage(rc) && io.has_gen) return volt__accept_back_off(cx, node, &io);
+        if (volt__is_peer_error(node, rc)) {
+            if (volt__budget_charge(cx)) continue;
+            volt__io_save_gen(node, &io);
             return volt_pending();
         }
         if (rc >= 0) volt__accept_done(cx, fd, VOLT__CAST(int, rc));
-        return volt__leaf_end(n, rc);
+        return volt__leaf_ready(node, rc);
     }
 }
 
@@ -11722,67 +11946,72 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
 
 static void volt__close(volt_rt *rt, int fd);
 
-static volt_poll volt__connect_end(volt_cx *cx, volt__node *n, int fd, int64_t error) {
+static volt_poll volt__connect_end(volt_cx *cx, volt__node *node, int fd, int64_t error) {
     if (error < 0) volt__close(cx->rt_, fd);
-    return volt__leaf_end(n, error < 0 ? error : fd);
+    return volt__leaf_ready(node, error < 0 ? error : fd);
 }
-static volt_poll volt__connect_start(volt_cx *cx, volt__node *n, const volt_addr *to) {
+static volt_poll volt__connect_start(volt_cx *cx, volt__node *node, const volt_addr *to) {
     int family = volt__addr_family(to), fd = volt__socket(family);
-    if (fd < 0) return volt__leaf_end(n, fd);
+    if (fd < 0) return volt__leaf_ready(node, fd);
     unsigned flags = VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
     if (volt__is_ip(family)) flags |= VOLT__FD_STREAM;
     volt__fd_adopt(cx, fd, VOLT__CAST(uint8_t, flags));
-    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
-    if (!e) return volt__connect_end(cx, n, fd, -ENOMEM);
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
+    if (!e) return volt__connect_end(cx, node, fd, -ENOMEM);
     if (family != AF_UNIX) volt_set_nodelay(fd, 1);
     if (VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_) == 0)
-        return volt__connect_end(cx, n, fd, 0);
-    if (errno != EINPROGRESS && errno != EINTR) return volt__connect_end(cx, n, fd, -errno);
-    VOLT_ASSERT(n->key_ == 0);
-    n->key_ = fd + 1;
-    volt__fd_seen seen = volt__fd_see(e); // no event can have come yet: not registered
-    int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, seen, n, cx->task_);
-    if (rc <= 0) return volt__connect_end(cx, n, fd, rc < 0 ? rc : -EBADF);
-    return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
+        return volt__connect_end(cx, node, fd, 0);
+    if (errno != EINPROGRESS && errno != EINTR) return volt__connect_end(cx, node, fd, -errno);
+    VOLT_ASSERT(node->key_ == 0);
+    node->key_ = fd + 1;
+    // no event can have come yet: not registered
+    volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
+    int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
+                           cx->task_);
+    if (rc <= 0) return volt__connect_end(cx, node, fd, rc < 0 ? rc : -EBADF);
+    return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
 }
 VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_CONNECT);
-    int fd = VOLT__CAST(int, n->key_ - 1), error = 0;
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_CONNECT);
+    int fd = VOLT__CAST(int, node->key_ - 1), error = 0;
     socklen_t len = sizeof error;
-    if (!volt__charge(cx)) return volt_pending();
-    int is_off = volt__is_off(cx);
-    if (fd < 0) return is_off ? volt__leaf_end(n, -ECANCELED) : volt__connect_start(cx, n, to);
-    if (!is_off && volt__node_state(n) == VOLT__LINKED &&
+    if (!volt__budget_charge(cx)) return volt_pending();
+    int is_cancelled = volt__scope_is_cancelled(cx);
+    if (fd < 0)
+        return is_cancelled ? volt__leaf_ready(node, -ECANCELED)
+                            : volt__connect_start(cx, node, to);
+    if (!is_cancelled && volt__node_state(node) == VOLT__LINKED &&
         !volt__is_last_try(cx, fd, VOLT__WR))
-        return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
-    uint8_t state = volt__fd_unwait(n, cx->task_, VOLT__WR);
-    if (is_off) return volt__connect_end(cx, n, fd, -ECANCELED);
-    if (state == VOLT__CLOSED) return volt__leaf_end(n, -EBADF);
+        return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
+    uint8_t state = volt__fd_end_wait(node, cx->task_, VOLT__WR);
+    if (is_cancelled) return volt__connect_end(cx, node, fd, -ECANCELED);
+    if (state == VOLT__CLOSED) return volt__leaf_ready(node, -EBADF);
     if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
-    return volt__connect_end(cx, n, fd, -error);
+    return volt__connect_end(cx, node, fd, -error);
 }
 
 // ---- closing
 
-// The last one out of `use` closes: here, or the operation that is still inside its system call.
+// The last one with a pin closes: here, or the operation that is still inside its system call.
 static void volt__close(volt_rt *rt, int fd) {
-    volt__fd *e = volt__fd_get(&rt->fds, fd);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd);
     if (!e) {
         if (fd >= 0) VOLT_SYS(close, fd);
         return;
     }
-    if (volt__fd_enter(e)) volt__fd_begin_close(e);
-    volt__fd_exit(rt, e, fd);
+    if (volt__fd_pin(e)) volt__fd_begin_close(e);
+    volt__fd_unpin_and_close(rt, e, fd);
 }
 VOLT_API void volt_close(volt_cx *cx, int fd) { volt__close(cx->rt_, fd); }
 VOLT_API void volt_rt_close(volt_rt *rt, int fd) {
-    if (volt__is_child(rt)) VOLT_SYS(close, fd); // and leave the parent's epoll instances alone
+    // and leave the parent's epoll instances alone
+    if (volt__is_forked_child(rt)) VOLT_SYS(close, fd);
     else volt__close(rt, fd);
 }
-VOLT_API void volt_fd_forget(volt_cx *cx, int fd) {
+VOLT_API void volt_fd_release(volt_cx *cx, int fd) {
     volt__chain c;
     volt__chain_init(&c);
-    volt__fd *e = volt__fd_get(&cx->rt_->fds, fd);
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
     if (!e) return;
     volt__fd_retire(&cx->rt_->fds, e, fd, 0, &c);
     volt__schedule_chain(&c);
@@ -11792,43 +12021,45 @@ VOLT_API void volt_fd_forget(volt_cx *cx, int fd) {
 
 // An own descriptor's cached bit may be stale for a
 // level-triggered question, so the kernel is asked. 1: linked.
-static int64_t volt__ready_own(volt_cx *cx, volt__fd *e, const volt__io *io, volt__node *n) {
+static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, const volt__io *io, volt__node *node) {
     int fd = io->fd, dir = io->dir;
     struct pollfd p;
     p.fd = fd;
     p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
     for (;;) {
-        volt__fd_seen seen = volt__fd_see(e);
-        if (io->has_gen && seen.gen != io->seen.gen) return -EBADF;
+        volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
+        if (io->has_gen && snapshot.gen != io->snapshot.gen) return -EBADF;
         p.revents = 0;
         int rc = VOLT_SYS(poll, &p, 1, 0);
         if (rc < 0 && errno == EINTR) continue;
         if (p.revents & POLLNVAL) return -EBADF;
         if (rc != 0) return rc < 0 ? -errno : 0;
-        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, seen, n, cx->task_);
-        if (rc == VOLT__FD_LOST) volt__fd_start_over(cx, e, fd);
+        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, snapshot, node,
+                           cx->task_);
+        if (rc == VOLT__FD_REUSED) volt__fd_reset(cx, e, fd);
         else if (rc != VOLT__FD_AGAIN) return rc;
     }
 }
 // 1: linked. 0: ready. < 0: -errno.
-static int64_t volt__ready_step(volt_cx *cx, const volt__io *io, volt__node *n) {
-    volt__fd *e = volt__fd_get(&cx->rt_->fds, io->fd);
-    if (!e) return volt__fd_missing(io->fd);
+static int64_t volt__ready_step(volt_cx *cx, const volt__io *io, volt__node *node) {
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
+    if (!e) return volt__fd_lookup_error(io->fd);
     if (volt__load_rlx(&e->mode) == VOLT__MODE_EDGE) // rlx: hint, decided under lock
-        return volt__ready_own(cx, e, io, n);
+        return volt__ready_edge(cx, e, io, node);
     if (volt__is_last_try(cx, io->fd, io->dir)) return 0;
     return volt__fd_wait_foreign(&cx->rt_->fds, e, io->fd, cx->worker_->index, io->dir,
-                                 io->has_gen ? &io->seen.gen : NULL, n, cx->task_);
+                                 io->has_gen ? &io->snapshot.gen : NULL, node, cx->task_);
 }
 static volt_poll volt__ready_poll(volt_cx *cx, int fd, int dir) {
     volt_poll out;
     volt__io io;
-    volt__node *n = volt__leaf(cx, dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
+    volt__node *node = volt__leaf(cx, dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
     volt__io_init(&io, dir == VOLT__RD ? VOLT__OP_READ : VOLT__OP_WRITE, fd, NULL, 0, 0);
-    if (!volt__io_begin(cx, n, &io, &out)) return out;
-    if (io.is_ready) return volt__leaf_end(n, 0);
-    int64_t rc = volt__ready_step(cx, &io, n);
-    return rc > 0 ? volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd)) : volt__leaf_end(n, rc);
+    if (!volt__io_begin(cx, node, &io, &out)) return out;
+    if (io.is_ready) return volt__leaf_ready(node, 0);
+    int64_t rc = volt__ready_step(cx, &io, node);
+    return rc > 0 ? volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd))
+                  : volt__leaf_ready(node, rc);
 }
 VOLT_API volt_poll volt_readable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__RD); }
 VOLT_API volt_poll volt_writable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__WR); }
@@ -11862,7 +12093,7 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     return rc < 0 ? -errno : 0;
 }
 // At most `timeout` ns. The number of events, or -errno.
-static int volt__pollset_take(int epfd, volt_pollev *out, size_t cap, int64_t timeout) {
+static int volt__pollset_poll(int epfd, volt_pollev *out, size_t cap, int64_t timeout) {
     VOLT_ASSERT(epfd >= 0 && cap > 0);
     struct epoll_event ev[64];
     int n = VOLT_EPOLL_WAIT(epfd, ev, cap < 64 ? VOLT__CAST(int, cap) : 64, timeout);
@@ -11878,35 +12109,36 @@ static int volt__pollset_take(int epfd, volt_pollev *out, size_t cap, int64_t ti
     }
     return n == -EINTR ? 0 : n;
 }
-// Under `use`, and of the same set as when the wait began: it may be closed meanwhile.
+// Under a pin, and of the same set as when the wait began: it may be closed meanwhile.
 static int volt__pollset_try(volt_cx *cx, volt__io *io, volt_pollev *out, size_t cap) {
-    volt__fd *e = volt__fd_get(&cx->rt_->fds, io->fd);
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
     int rc = -EBADF;
-    if (!e) return volt__fd_missing(io->fd);
-    if (volt__fd_enter(e)) {
-        volt__fd_seen seen = volt__fd_see(e);
-        if (!io->has_gen || seen.gen == io->seen.gen) rc = volt__pollset_take(io->fd, out, cap, 0);
-        io->seen = seen;
+    if (!e) return volt__fd_lookup_error(io->fd);
+    if (volt__fd_pin(e)) {
+        volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
+        if (!io->has_gen || snapshot.gen == io->snapshot.gen)
+            rc = volt__pollset_poll(io->fd, out, cap, 0);
+        io->snapshot = snapshot;
         io->has_gen = 1;
     }
-    volt__fd_exit(cx->rt_, e, io->fd);
+    volt__fd_unpin_and_close(cx->rt_, e, io->fd);
     return rc;
 }
 VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *ev, size_t cap) {
     volt_poll out;
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_RD);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_RD);
     volt__io io;
     int fd = p->epfd_ - 1;
-    volt__check_place(cx, ev);
+    volt__check_not_on_stack(cx, ev);
     volt__io_init(&io, VOLT__OP_READ, fd, NULL, 0, 0);
-    if (!volt__io_begin(cx, n, &io, &out)) return out;
-    if (fd < 0 || cap == 0) return volt__leaf_end(n, -EINVAL);
+    if (!volt__io_begin(cx, node, &io, &out)) return out;
+    if (fd < 0 || cap == 0) return volt__leaf_ready(node, -EINVAL);
     for (;;) {
         int got = volt__pollset_try(cx, &io, ev, cap);
-        if (got != 0) return volt__leaf_end(n, got);
-        int64_t rc = volt__ready_step(cx, &io, n);
-        if (rc > 0) return volt__leaf_pend(cx, n, VOLT__CAST(uint32_t, fd));
-        if (rc < 0) return volt__leaf_end(n, rc);
+        if (got != 0) return volt__leaf_ready(node, got);
+        int64_t rc = volt__ready_step(cx, &io, node);
+        if (rc > 0) return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
+        if (rc < 0) return volt__leaf_ready(node, rc);
     }
 }
 VOLT_API int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap,
@@ -11916,7 +12148,7 @@ VOLT_API int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap
     volt_time deadline = volt__deadline(at_most);
     for (;;) {
         int64_t left = volt__time_left(deadline);
-        int got = volt__pollset_take(p->epfd_ - 1, ev, cap, left);
+        int got = volt__pollset_poll(p->epfd_ - 1, ev, cap, left);
         if (got != 0) return got;
         if (left == 0) return -ETIMEDOUT; // not where a signal has ended the wait
     }
@@ -11934,10 +12166,10 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
 // The awaiting frame's key holds eight small counters. A turn evaluates the arms once in textual
 // order; which of them are polled depends on the phase:
 //   COUNT  none: how many are there (select, first time: to draw an order)
-//   ONE    the one whose turn it is in a random order, which on_ holds (at most 8 arms)
-//   HIGH   from `start` on               LOW   before `start` (of more arms)
+//   ONE    the one whose turn it is in a random order, which source_ holds (at most 8 arms)
+//   FROM_START from `start` on           WRAPPED before `start` (of more arms)
 //   DRAIN  started ones, cancelled       ALL   all not finished (join)
-//   MET    the one whose rendezvous has claimed the select, which prev_ points to
+//   CLAIMED the arm whose rendezvous has claimed the select, which prev_ points to
 enum {
     VOLT__ARMS_N,
     VOLT__ARMS_INDEX,
@@ -11951,299 +12183,307 @@ enum {
 enum {
     VOLT__PHASE_COUNT,
     VOLT__PHASE_ONE,
-    VOLT__PHASE_HIGH,
-    VOLT__PHASE_LOW,
+    VOLT__PHASE_FROM_START,
+    VOLT__PHASE_WRAPPED,
     VOLT__PHASE_DRAIN,
     VOLT__PHASE_ALL,
-    VOLT__PHASE_MET
+    VOLT__PHASE_CLAIMED
 };
 enum { VOLT__ARM_UNUSED, VOLT__ARM_LIVE, VOLT__ARM_DONE };
 // counters of 8 bits; beyond some eight arms a group or a poll set is better
 #define VOLT__ARMS_MAX 200u
 
-static inline unsigned char *volt__arms_bytes(volt__node *n) {
-    return VOLT__CAST(unsigned char *, VOLT__CAST(void *, &n->key_));
+static inline unsigned char *volt__arms_bytes(volt__node *node) {
+    return VOLT__CAST(unsigned char *, VOLT__CAST(void *, &node->key_));
 }
-static inline uint32_t volt__arms_get(volt__node *n, int which) {
-    return volt__arms_bytes(n)[which];
+static inline uint32_t volt__arms_get(volt__node *node, int which) {
+    return volt__arms_bytes(node)[which];
 }
-static inline void volt__arms_set(volt__node *n, int which, uint32_t value) {
+static inline void volt__arms_set(volt__node *node, int which, uint32_t value) {
     VOLT_ASSERT(value <= 255);
-    volt__arms_bytes(n)[which] = VOLT__CAST(unsigned char, value);
+    volt__arms_bytes(node)[which] = VOLT__CAST(unsigned char, value);
 }
-static inline int volt__arms_is_select(volt__node *n) {
-    return volt__arms_get(n, VOLT__ARMS_MODE) <= VOLT__SELECT_BIASED;
+static inline int volt__arms_is_select(volt__node *node) {
+    return volt__arms_get(node, VOLT__ARMS_MODE) <= VOLT__SELECT_BIASED;
 }
-static void volt__arms_phase(volt__node *n, uint32_t phase) {
-    volt__arms_set(n, VOLT__ARMS_PHASE, phase);
-    volt__arms_set(n, VOLT__ARMS_INDEX, 0);
-    volt__arms_set(n, VOLT__ARMS_LIVE, 0);
+static void volt__arms_phase(volt__node *node, uint32_t phase) {
+    volt__arms_set(node, VOLT__ARMS_PHASE, phase);
+    volt__arms_set(node, VOLT__ARMS_INDEX, 0);
+    volt__arms_set(node, VOLT__ARMS_LIVE, 0);
 }
 // The next turn of the same poll: what is pending in it stays counted.
-static void volt__arms_next_phase(volt__node *n, uint32_t phase) {
-    uint32_t live = volt__arms_get(n, VOLT__ARMS_LIVE);
-    volt__arms_phase(n, phase);
-    volt__arms_set(n, VOLT__ARMS_LIVE, live);
+static void volt__arms_next_phase(volt__node *node, uint32_t phase) {
+    uint32_t live = volt__arms_get(node, VOLT__ARMS_LIVE);
+    volt__arms_phase(node, phase);
+    volt__arms_set(node, VOLT__ARMS_LIVE, live);
 }
 // ---- a random order of at most 8 arms, four bits for each: of those that are ready any is as
 // likely to be polled first
 enum { VOLT__ARMS_ORDERED = 8 };
-static uint32_t volt__arms_at(const volt__node *n, uint32_t turn) {
-    return VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, n->on_) >> 4 * turn) & 15;
+static uint32_t volt__arms_at(const volt__node *node, uint32_t pass) {
+    return VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->source_) >> 4 * pass) & 15;
 }
-static void volt__arms_draw(volt__node *n, volt__random *r, uint32_t count) {
+static void volt__arms_shuffle(volt__node *node, volt__random *r, uint32_t count) {
     uint32_t order = 0;
     for (uint32_t i = 1; i < count; i++) { // i comes at place j, what was there at the end
         uint32_t j = volt__random_below(r, i + 1), there = order >> 4 * j & 15;
         order = (order & ~(UINT32_C(15) << 4 * j)) | i << 4 * j;
         if (j < i) order |= there << 4 * i;
     }
-    n->on_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, order));
+    node->source_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, order));
 }
-static uint32_t volt__arms_first_phase(volt__node *n, int mode) {
+static uint32_t volt__arms_first_phase(volt__node *node, int mode) {
     if (mode != VOLT__SELECT) return VOLT__PHASE_ALL;
-    if (volt__arms_get(n, VOLT__ARMS_N) > VOLT__ARMS_ORDERED) return VOLT__PHASE_HIGH;
-    volt__arms_set(n, VOLT__ARMS_START, 0);
+    if (volt__arms_get(node, VOLT__ARMS_N) > VOLT__ARMS_ORDERED) return VOLT__PHASE_FROM_START;
+    volt__arms_set(node, VOLT__ARMS_START, 0);
     return VOLT__PHASE_ONE;
 }
 VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
-    volt__node *n = cx->frame_;
-    int is_fresh = n->kind_ == VOLT__FRESH;
+    volt__node *node = cx->frame_;
+    int is_fresh = node->kind_ == VOLT__FRESH;
     uint32_t phase = VOLT__PHASE_ALL;
-    if (!is_fresh) phase = volt__arms_first_phase(n, mode);
+    if (!is_fresh) phase = volt__arms_first_phase(node, mode);
     if (is_fresh) {
-        n->kind_ = VOLT__ARMS;
-        n->key_ = 0;
-        n->next_ = n->prev_ = NULL;
-        volt__arms_set(n, VOLT__ARMS_MODE, VOLT__CAST(uint32_t, mode));
-        volt__arms_set(n, VOLT__ARMS_IS_FRESH, 1);
+        node->kind_ = VOLT__ARMS;
+        node->key_ = 0;
+        node->next_ = node->prev_ = NULL;
+        volt__arms_set(node, VOLT__ARMS_MODE, VOLT__CAST(uint32_t, mode));
+        volt__arms_set(node, VOLT__ARMS_IS_FRESH, 1);
         if (mode == VOLT__SELECT) phase = VOLT__PHASE_COUNT;
     }
-    VOLT__REQUIRE_OF(cx, n->kind_ == VOLT__ARMS, "two polls in one await: use VOLT_ARM");
-    volt__node *met = volt__claim_begin_poll(n);
-    if (volt__arms_get(n, VOLT__ARMS_WINNER)) {
+    VOLT__REQUIRE_CX(cx, node->kind_ == VOLT__ARMS, "two polls in one await: use VOLT_ARM");
+    volt__node *claimed = volt__select_begin_poll(node);
+    if (volt__arms_get(node, VOLT__ARMS_WINNER)) {
         phase = VOLT__PHASE_DRAIN;
-    } else if (met) {
-        phase = VOLT__PHASE_MET;
-        n->prev_ = met;
+    } else if (claimed) {
+        phase = VOLT__PHASE_CLAIMED;
+        node->prev_ = claimed;
     }
-    volt__arms_phase(n, phase);
+    volt__arms_phase(node, phase);
 }
-static int volt__arm_is_due(volt__node *n, const volt_arm *a, uint32_t index) {
-    switch (volt__arms_get(n, VOLT__ARMS_PHASE)) {
+static int volt__arm_is_due(volt__node *node, const volt_arm *a, uint32_t index) {
+    switch (volt__arms_get(node, VOLT__ARMS_PHASE)) {
     case VOLT__PHASE_ONE:
         return a->state_ != VOLT__ARM_DONE &&
-               index == volt__arms_at(n, volt__arms_get(n, VOLT__ARMS_START));
-    case VOLT__PHASE_MET: return n->prev_ == &a->node_;
-    case VOLT__PHASE_HIGH:
-        return a->state_ != VOLT__ARM_DONE && index >= volt__arms_get(n, VOLT__ARMS_START);
-    case VOLT__PHASE_LOW:
-        return a->state_ != VOLT__ARM_DONE && index < volt__arms_get(n, VOLT__ARMS_START);
+               index == volt__arms_at(node, volt__arms_get(node, VOLT__ARMS_START));
+    case VOLT__PHASE_CLAIMED: return node->prev_ == &a->node_;
+    case VOLT__PHASE_FROM_START:
+        return a->state_ != VOLT__ARM_DONE && index >= volt__arms_get(node, VOLT__ARMS_START);
+    case VOLT__PHASE_WRAPPED:
+        return a->state_ != VOLT__ARM_DONE && index < volt__arms_get(node, VOLT__ARMS_START);
     case VOLT__PHASE_DRAIN: return a->state_ == VOLT__ARM_LIVE;
     case VOLT__PHASE_ALL: return a->state_ != VOLT__ARM_DONE;
     default: return 0;
     }
 }
-// 1: this arm is polled now; its frame, shield depth and abort level are in force until arm_put.
-VOLT_API int volt__arm_go(volt_cx *cx, volt_arm *a) {
-    volt__node *n = cx->frame_;
-    uint32_t index = volt__arms_get(n, VOLT__ARMS_INDEX);
-    VOLT__REQUIRE_OF(cx, index < VOLT__ARMS_MAX, "too many arms");
-    VOLT__EXPECT_OF(cx, &a->node_ != n, "an arm inside itself");
-    volt__arms_set(n, VOLT__ARMS_INDEX, index + 1);
-    if (volt__arms_get(n, VOLT__ARMS_IS_FRESH)) {
-        volt__check_place(cx, a);
-        VOLT__EXPECT_OF(cx, a->node_.state_ == VOLT__IDLE, "one arm twice, or not zeroed");
+// 1: this arm is polled now; its frame, shield depth and cancel level are in force until
+// arm_poll_end.
+VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
+    volt__node *node = cx->frame_;
+    uint32_t index = volt__arms_get(node, VOLT__ARMS_INDEX);
+    VOLT__REQUIRE_CX(cx, index < VOLT__ARMS_MAX, "too many arms");
+    VOLT__EXPECT_CX(cx, &a->node_ != node, "an arm inside itself");
+    volt__arms_set(node, VOLT__ARMS_INDEX, index + 1);
+    if (volt__arms_get(node, VOLT__ARMS_IS_FRESH)) {
+        volt__check_not_on_stack(cx, a);
+        VOLT__EXPECT_CX(cx, a->node_.state_ == VOLT__IDLE, "one arm twice, or not zeroed");
         memset(a, 0, sizeof *a);
         a->value = -ECANCELED;
-        VOLT__DEBUG_DO(a->node_.pc_ = index); // of no other use in an arm
+        VOLT__DEBUG_DO(a->node_.resume_line_ = index); // of no other use in an arm
     }
-    VOLT__EXPECT_OF(cx, a->node_.pc_ == index, "one arm twice");
-    int is_won = volt__arms_get(n, VOLT__ARMS_WINNER) != 0, is_select = volt__arms_is_select(n);
-    if (is_select && is_won && volt__arms_get(n, VOLT__ARMS_PHASE) != VOLT__PHASE_DRAIN) return 0;
-    if (!volt__arm_is_due(n, a, index)) return 0;
+    VOLT__EXPECT_CX(cx, a->node_.resume_line_ == index, "one arm twice");
+    int is_won = volt__arms_get(node, VOLT__ARMS_WINNER) != 0,
+        is_select = volt__arms_is_select(node);
+    if (is_select && is_won && volt__arms_get(node, VOLT__ARMS_PHASE) != VOLT__PHASE_DRAIN)
+        return 0;
+    if (!volt__arm_is_due(node, a, index)) return 0;
     if (a->state_ == VOLT__ARM_UNUSED) {
-        a->shield_ = cx->shield_;
-        a->up_ = n;
-        a->node_.base_ = is_select ? VOLT__IN_SELECT : 0;
+        a->shield_depth_ = cx->shield_depth_;
+        a->parent_ = node;
+        a->node_.shield_base_ = is_select ? VOLT__IN_SELECT : 0;
     }
-    if (volt__arms_get(n, VOLT__ARMS_PHASE) == VOLT__PHASE_MET)
-        a->node_.base_ = VOLT__IN_SELECT | VOLT__CLAIMED;
+    if (volt__arms_get(node, VOLT__ARMS_PHASE) == VOLT__PHASE_CLAIMED)
+        a->node_.shield_base_ = VOLT__IN_SELECT | VOLT__CLAIMED;
     a->state_ = VOLT__ARM_LIVE;
-    a->up_shield_ = cx->shield_;
-    a->up_abort_ = cx->abort_;
-    if (is_won) volt__abort_above(cx, cx->shield_);
-    cx->shield_ = a->shield_;
+    a->outer_shield_depth_ = cx->shield_depth_;
+    a->outer_cancel_level_ = cx->cancel_level_;
+    if (is_won) volt__raise_cancel_level(cx, cx->shield_depth_);
+    cx->shield_depth_ = a->shield_depth_;
     cx->frame_ = &a->node_;
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     return 1;
 }
 // 1: the arm fired, that is its value counts.
-VOLT_API int volt__arm_put(volt_cx *cx, volt_arm *a, volt_poll p) {
-    volt__node *n = a->up_;
-    VOLT__EXPECT_OF(cx, volt_is_pending(p) || cx->frame_ == &a->node_,
+VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
+    volt__node *node = a->parent_;
+    VOLT__EXPECT_CX(cx, volt_is_pending(p) || cx->frame_ == &a->node_,
                     "a child returned without VOLT_RETURN or VOLT_END");
-    VOLT_ASSERT(a->state_ == VOLT__ARM_LIVE && volt__arms_get(n, VOLT__ARMS_INDEX) > 0);
-    a->shield_ = cx->shield_;
-    cx->shield_ = a->up_shield_;
-    cx->abort_ = a->up_abort_;
-    cx->frame_ = n;
+    VOLT_ASSERT(a->state_ == VOLT__ARM_LIVE && volt__arms_get(node, VOLT__ARMS_INDEX) > 0);
+    a->shield_depth_ = cx->shield_depth_;
+    cx->shield_depth_ = a->outer_shield_depth_;
+    cx->cancel_level_ = a->outer_cancel_level_;
+    cx->frame_ = node;
     if (volt_is_pending(p)) {
-        volt__arms_set(n, VOLT__ARMS_LIVE, volt__arms_get(n, VOLT__ARMS_LIVE) + 1);
+        volt__arms_set(node, VOLT__ARMS_LIVE, volt__arms_get(node, VOLT__ARMS_LIVE) + 1);
         return 0;
     }
     a->state_ = VOLT__ARM_DONE;
     a->value = volt_value(p);
-    int is_won = volt__arms_get(n, VOLT__ARMS_WINNER) != 0;
-    if (volt__arms_is_select(n)) {
+    int is_won = volt__arms_get(node, VOLT__ARMS_WINNER) != 0;
+    if (volt__arms_is_select(node)) {
         // A cancelled select has no winner: an arm that ended by being cancelled did not happen.
         if (is_won) return 0;
-        if (volt__is_off(cx) && a->value == -ECANCELED) return 0;
-        volt__arms_set(n, VOLT__ARMS_WINNER, volt__arms_get(n, VOLT__ARMS_INDEX));
-    } else if (volt__arms_get(n, VOLT__ARMS_MODE) == VOLT__TRY_JOIN_ALL && a->value < 0 &&
+        if (volt__scope_is_cancelled(cx) && a->value == -ECANCELED) return 0;
+        volt__arms_set(node, VOLT__ARMS_WINNER, volt__arms_get(node, VOLT__ARMS_INDEX));
+    } else if (volt__arms_get(node, VOLT__ARMS_MODE) == VOLT__TRY_JOIN_ALL && a->value < 0 &&
                !is_won) {
-        volt__arms_set(n, VOLT__ARMS_WINNER, volt__arms_get(n, VOLT__ARMS_INDEX));
-        a->up_->prev_ = &a->node_; // whose value the whole gives; the frame's own links are free
+        volt__arms_set(node, VOLT__ARMS_WINNER, volt__arms_get(node, VOLT__ARMS_INDEX));
+        // whose value the whole gives; the frame's own links are free
+        a->parent_->prev_ = &a->node_;
     }
     a->fired = 1;
     return 1;
 }
 // After a turn over all arms: 1 = one more turn.
-VOLT_API int volt__arms_turn(volt_cx *cx, volt__armed last) {
-    volt__node *n = cx->frame_;
-    uint32_t phase = volt__arms_get(n, VOLT__ARMS_PHASE),
-             count = volt__arms_get(n, VOLT__ARMS_INDEX);
+VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
+    volt__node *node = cx->frame_;
+    uint32_t phase = volt__arms_get(node, VOLT__ARMS_PHASE),
+             count = volt__arms_get(node, VOLT__ARMS_INDEX);
     (void)last;
-    VOLT__EXPECT_OF(
-        cx, volt__arms_get(n, VOLT__ARMS_IS_FRESH) || volt__arms_get(n, VOLT__ARMS_N) == count,
-        "the number of arms has changed");
-    volt__arms_set(n, VOLT__ARMS_IS_FRESH, 0);
-    volt__arms_set(n, VOLT__ARMS_N, count);
+    VOLT__EXPECT_CX(
+        cx, volt__arms_get(node, VOLT__ARMS_IS_FRESH) ||
+        volt__arms_get(node, VOLT__ARMS_N) == count, "the number of arms has changed");
+    volt__arms_set(node, VOLT__ARMS_IS_FRESH, 0);
+    volt__arms_set(node, VOLT__ARMS_N, count);
     if (phase == VOLT__PHASE_COUNT) {
-        if (count <= VOLT__ARMS_ORDERED) volt__arms_draw(n, &cx->worker_->random, count);
-        else volt__arms_set(n, VOLT__ARMS_START, volt__random_below(&cx->worker_->random, count));
-        volt__arms_phase(n, volt__arms_first_phase(n, VOLT__SELECT));
+        if (count <= VOLT__ARMS_ORDERED) volt__arms_shuffle(node, &cx->worker_->random, count);
+        else volt__arms_set(node, VOLT__ARMS_START,
+                            volt__random_below(&cx->worker_->random, count));
+        volt__arms_phase(node, volt__arms_first_phase(node, VOLT__SELECT));
         return 1;
     }
     if (phase == VOLT__PHASE_DRAIN) return 0;
     // The arm that was met wins, even in a cancelled scope, as soon as it has budget for a poll.
-    if (phase == VOLT__PHASE_MET && !volt__arms_get(n, VOLT__ARMS_WINNER) &&
-        volt__arms_get(n, VOLT__ARMS_LIVE))
+    if (phase == VOLT__PHASE_CLAIMED && !volt__arms_get(node, VOLT__ARMS_WINNER) &&
+        volt__arms_get(node, VOLT__ARMS_LIVE))
         return 0;
-    uint32_t turn = volt__arms_get(n, VOLT__ARMS_START) + 1;
-    int has_more = phase == VOLT__PHASE_HIGH || (phase == VOLT__PHASE_ONE && turn < count);
-    if (volt__arms_get(n, VOLT__ARMS_WINNER) ||
-        (volt__arms_is_select(n) && !has_more && volt__is_off(cx))) {
-        volt__arms_phase(n, VOLT__PHASE_DRAIN);
+    uint32_t pass = volt__arms_get(node, VOLT__ARMS_START) + 1;
+    int has_more = phase == VOLT__PHASE_FROM_START || (phase == VOLT__PHASE_ONE && pass < count);
+    if (volt__arms_get(node, VOLT__ARMS_WINNER) ||
+        (volt__arms_is_select(node) && !has_more && volt__scope_is_cancelled(cx))) {
+        volt__arms_phase(node, VOLT__PHASE_DRAIN);
         return 1;
     }
     if (!has_more) return 0;
-    if (phase == VOLT__PHASE_ONE) volt__arms_set(n, VOLT__ARMS_START, turn);
-    else phase = VOLT__PHASE_LOW;
-    volt__arms_next_phase(n, phase);
+    if (phase == VOLT__PHASE_ONE) volt__arms_set(node, VOLT__ARMS_START, pass);
+    else phase = VOLT__PHASE_WRAPPED;
+    volt__arms_next_phase(node, phase);
     return 1;
 }
 VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
-    volt__node *n = cx->frame_;
-    VOLT_ASSERT(n->kind_ == VOLT__ARMS);
-    uint32_t winner = volt__arms_get(n, VOLT__ARMS_WINNER);
+    volt__node *node = cx->frame_;
+    VOLT_ASSERT(node->kind_ == VOLT__ARMS);
+    uint32_t winner = volt__arms_get(node, VOLT__ARMS_WINNER);
     (void)done;
-    if (volt__arms_get(n, VOLT__ARMS_LIVE)) {
+    if (volt__arms_get(node, VOLT__ARMS_LIVE)) {
         // With a winner it stays as it is: no other arm may be met.
-        int has_met = volt__arms_get(n, VOLT__ARMS_PHASE) == VOLT__PHASE_MET;
-        if (!winner) volt__claim_end_poll(n, has_met ? n->prev_ : NULL);
+        int was_claimed = volt__arms_get(node, VOLT__ARMS_PHASE) == VOLT__PHASE_CLAIMED;
+        if (!winner) volt__select_end_poll(node, was_claimed ? node->prev_ : NULL);
         return volt_pending();
     }
-    int64_t rc = volt__is_off(cx) ? -ECANCELED : 0;
-    if (volt__arms_is_select(n)) {
+    int64_t rc = volt__scope_is_cancelled(cx) ? -ECANCELED : 0;
+    if (volt__arms_is_select(node)) {
         rc = winner ? VOLT__CAST(int64_t, winner) - 1 : -ECANCELED;
     } else if (winner) {
-        rc = VOLT__CONTAINER(volt_arm, node_, n->prev_)->value;
+        rc = VOLT__CONTAINER(volt_arm, node_, node->prev_)->value;
     }
-    n->next_ = n->prev_ = NULL;
-    return volt__leaf_end(n, rc);
+    node->next_ = node->prev_ = NULL;
+    return volt__leaf_ready(node, rc);
 }
 
 // ---- arrays of children
-// The element's frame keeps its own shield depth in save_; the awaiting frame's key is
-// the index of the one that decided, + 1
+// The element's frame keeps its own shield depth in saved_cancel_level_; the awaiting frame's key
+// is the index of the one that decided, + 1
 
-enum { VOLT__EACH_ALL, VOLT__EACH_TRY, VOLT__EACH_ANY };
-static volt__node *volt__each_frame(void *states, size_t stride, size_t i) {
+enum { VOLT__CHILD_ARRAY_ALL, VOLT__CHILD_ARRAY_TRY, VOLT__CHILD_ARRAY_ANY };
+static volt__node *volt__child_array_frame(void *states, size_t stride, size_t i) {
     return VOLT__CAST(volt__node *, VOLT__CAST(void *, VOLT__CAST(char *, states) + i * stride));
 }
-static void volt__each_start(volt_cx *cx, volt__node *n, void *states, size_t stride,
-                             size_t count) {
-    n->kind_ = VOLT__EACH;
-    n->key_ = 0;
+static void volt__child_array_start(volt_cx *cx, volt__node *node, void *states, size_t stride,
+                                    size_t count) {
+    node->kind_ = VOLT__CHILD_ARRAY;
+    node->key_ = 0;
     for (size_t i = 0; i < count; i++) {
-        volt__node *child = volt__each_frame(states, stride, i);
+        volt__node *child = volt__child_array_frame(states, stride, i);
         memset(child, 0, sizeof *child);
-        child->save_ = cx->shield_;
+        child->saved_cancel_level_ = cx->shield_depth_;
     }
 }
-static volt_poll volt__each_poll_one(volt_cx *cx, volt_fn *fn, volt__node *child,
-                                     int is_cancelled) {
-    uint8_t shield = cx->shield_, abort_ = cx->abort_;
-    if (is_cancelled) volt__abort_above(cx, shield);
-    volt__node *up = cx->frame_;
-    cx->shield_ = child->save_;
+static volt_poll volt__child_array_poll_one(volt_cx *cx, volt_fn *fn, volt__node *child,
+                                            int is_cancelled) {
+    uint8_t shield_depth = cx->shield_depth_, cancel_level = cx->cancel_level_;
+    if (is_cancelled) volt__raise_cancel_level(cx, shield_depth);
+    volt__node *parent = cx->frame_;
+    cx->shield_depth_ = child->saved_cancel_level_;
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     volt_poll p = fn(cx, child);
-    child->save_ = cx->shield_;
-    cx->shield_ = shield;
-    cx->abort_ = abort_;
-    cx->frame_ = up;
+    child->saved_cancel_level_ = cx->shield_depth_;
+    cx->shield_depth_ = shield_depth;
+    cx->cancel_level_ = cancel_level;
+    cx->frame_ = parent;
     return p;
 }
 // Did the end of this child decide the whole?
-static int volt__each_decides(int mode, int64_t value, int is_off) {
-    if (mode == VOLT__EACH_TRY) return value < 0;
-    return mode == VOLT__EACH_ANY && !(is_off && value == -ECANCELED);
+static int volt__child_array_decides(int mode, int64_t value, int is_cancelled) {
+    if (mode == VOLT__CHILD_ARRAY_TRY) return value < 0;
+    return mode == VOLT__CHILD_ARRAY_ANY && !(is_cancelled && value == -ECANCELED);
 }
-static volt_poll volt__each(volt_cx *cx, int mode, volt_fn *fn, void *states, size_t stride,
-                            size_t count) {
-    volt__node *n = cx->frame_;
+static volt_poll volt__child_array_poll(volt_cx *cx, int mode, volt_fn *fn, void *states,
+                                        size_t stride, size_t count) {
+    volt__node *node = cx->frame_;
     size_t live = 0;
-    VOLT__REQUIRE_OF(cx, n != NULL && stride >= sizeof(volt_frame),
+    VOLT__REQUIRE_CX(cx, node != NULL && stride >= sizeof(volt_frame),
                      "volt_join_all: use VOLT_EACH(fn, array)");
-    VOLT__EXPECT_OF(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
-    volt__check_place(cx, states);
-    if (n->kind_ == VOLT__FRESH) volt__each_start(cx, n, states, stride, count);
-    VOLT__REQUIRE_OF(cx, n->kind_ == VOLT__EACH, "two polls in one await: use VOLT_ARM");
+    VOLT__EXPECT_CX(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
+    volt__check_not_on_stack(cx, states);
+    if (node->kind_ == VOLT__FRESH) volt__child_array_start(cx, node, states, stride, count);
+    VOLT__REQUIRE_CX(cx, node->kind_ == VOLT__CHILD_ARRAY, "two polls in one await: use VOLT_ARM");
     // A child that decides cancels those before it too:
     // they are polled once more, in a second turn.
     for (int again = 1; again;) {
-        int was_decided = n->key_ != 0;
+        int was_decided = node->key_ != 0;
         live = 0;
         for (size_t i = 0; i < count; i++) {
-            volt__node *child = volt__each_frame(states, stride, i);
-            if (child->pc_ == VOLT__DONE) continue;
-            volt_poll p = volt__each_poll_one(cx, fn, child, n->key_ != 0);
+            volt__node *child = volt__child_array_frame(states, stride, i);
+            if (child->resume_line_ == VOLT__DONE) continue;
+            volt_poll p = volt__child_array_poll_one(cx, fn, child, node->key_ != 0);
             if (volt_is_pending(p)) {
                 live++;
-            } else if (n->key_ == 0 && volt__each_decides(mode, volt_value(p), volt__is_off(cx))) {
-                n->key_ = VOLT__CAST(int64_t, i) + 1;
+            } else if (node->key_ == 0 && volt__child_array_decides(mode, volt_value(p),
+                                                                    volt__scope_is_cancelled(cx))) {
+                node->key_ = VOLT__CAST(int64_t, i) + 1;
             }
         }
-        again = !was_decided && n->key_ != 0 && live > 0;
+        again = !was_decided && node->key_ != 0 && live > 0;
     }
     if (live > 0) return volt_pending();
-    int64_t rc = volt__is_off(cx) || (mode == VOLT__EACH_ANY && n->key_ == 0) ? -ECANCELED : 0;
-    if (n->key_ != 0 && mode == VOLT__EACH_ANY) rc = n->key_ - 1;
-    if (n->key_ != 0 && mode == VOLT__EACH_TRY)
-        rc = volt__each_frame(states, stride, VOLT__CAST(size_t, n->key_ - 1))->key_;
-    return volt__leaf_end(n, rc);
+    int64_t rc = volt__scope_is_cancelled(cx) || (mode == VOLT__CHILD_ARRAY_ANY && node->key_ == 0)
+                     ? -ECANCELED
+                     : 0;
+    if (node->key_ != 0 && mode == VOLT__CHILD_ARRAY_ANY) rc = node->key_ - 1;
+    if (node->key_ != 0 && mode == VOLT__CHILD_ARRAY_TRY)
+        rc = volt__child_array_frame(states, stride, VOLT__CAST(size_t, node->key_ - 1))->key_;
+    return volt__leaf_ready(node, rc);
 }
 VOLT_API volt_poll volt_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n) {
-    return volt__each(cx, VOLT__EACH_ALL, fn, states, stride, n);
+    return volt__child_array_poll(cx, VOLT__CHILD_ARRAY_ALL, fn, states, stride, n);
 }
 VOLT_API volt_poll volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride,
                                      size_t n) {
-    return volt__each(cx, VOLT__EACH_TRY, fn, states, stride, n);
+    return volt__child_array_poll(cx, VOLT__CHILD_ARRAY_TRY, fn, states, stride, n);
 }
 VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n) {
-    return volt__each(cx, VOLT__EACH_ANY, fn, states, stride, n);
+    return volt__child_array_poll(cx, VOLT__CHILD_ARRAY_ANY, fn, states, stride, n);
 }
 
 //==================================================================================================
@@ -12280,7 +12520,7 @@ static int volt__names_error(int rc) {
     }
 }
 // Number of addresses, or -errno. Blocks.
-static int volt__names_ask(volt__query *q) {
+static int volt__names_lookup(volt__query *q) {
     struct addrinfo hints, *list = NULL;
     int n = 0, n_others = 0;
     memset(&hints, 0, sizeof hints);
@@ -12300,7 +12540,7 @@ static int volt__names_ask(volt__query *q) {
     return n > 0 ? n : -ENOENT;
 }
 // Under names_lock: 1, nobody needs it any more, and the caller frees it without the lock.
-static int volt__query_drop(volt__query *q) {
+static int volt__query_release(volt__query *q) {
     VOLT_ASSERT(q->refs > 0);
     return --q->refs == 0;
 }
@@ -12314,7 +12554,7 @@ static void volt__query_unlist(volt__query *q) {
     *at = q->next;
     q->is_listed = 0;
 }
-static void volt__query_end(volt__query *q, int rc) {
+static void volt__query_complete(volt__query *q, int rc) {
     volt_rt *rt = q->rt;
     volt__chain c;
     volt__chain_init(&c);
@@ -12322,18 +12562,18 @@ static void volt__query_end(volt__query *q, int rc) {
     q->rc = rc;
     volt__query_unlist(q);
     volt__list_fire_all(&q->waiters, VOLT__FIRED, &c);
-    int is_last = volt__query_drop(q);
+    int is_last = volt__query_release(q);
     volt__unlock(&rt->names_lock);
     if (is_last) volt__query_free(q);
     volt__schedule_chain(&c);
 }
 static void volt__query_run(void *arg) {
     volt__query *q = VOLT__CAST(volt__query *, arg);
-    volt__query_end(q, volt__names_ask(q));
+    volt__query_complete(q, volt__names_lookup(q));
 }
 static volt__query *volt__query_create(volt_rt *rt, const char *host, const char *service) {
     volt_allocator *a = &rt->cfg.alloc;
-    volt__query *q = VOLT__CAST(volt__query *, a->alloc(a->user, sizeof *q, VOLT__LINE));
+    volt__query *q = VOLT__CAST(volt__query *, a->alloc(a->user, sizeof *q, VOLT__CACHE_LINE));
     if (!q) return NULL;
     memset(q, 0, sizeof *q);
     q->rt = rt;
@@ -12342,10 +12582,10 @@ static volt__query *volt__query_create(volt_rt *rt, const char *host, const char
     memcpy(q->service, service, strlen(service) + 1);
     return q;
 }
-static void volt__query_join(volt__query *q, volt__node *n, volt__task *t) {
+static void volt__query_add_waiter(volt__query *q, volt__node *node, volt__task *t) {
     q->refs++;
-    volt__node_bind(n, t, q);
-    volt__list_push(&q->waiters, n);
+    volt__node_bind(node, t, q);
+    volt__list_push(&q->waiters, node);
 }
 // Waits with those who have asked for the same; NULL: nobody has.
 static volt__query *volt__query_find(volt_rt *rt, const char *host, const char *service) {
@@ -12360,7 +12600,7 @@ static int volt__query_submit(volt__query *q) {
 }
 #else
 static void volt__query_fail(void *arg, int rc) {
-    volt__query_end(VOLT__CAST(volt__query *, arg), rc);
+    volt__query_complete(VOLT__CAST(volt__query *, arg), rc);
 }
 static int volt__query_submit(volt__query *q) {
     q->job.run_ = volt__query_run;
@@ -12371,53 +12611,54 @@ static int volt__query_submit(volt__query *q) {
 }
 #endif
 // 0 or -errno. Linked then, or answered already.
-static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *n, const char *host,
+static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *node, const char *host,
                                const char *service) {
     volt_rt *rt = cx->rt_;
     volt__query *fresh = NULL, *q;
-    VOLT__REQUIRE_OF(cx, !l->query_, "one volt_lookup for two calls at once");
+    VOLT__REQUIRE_CX(cx, !l->query_, "one volt_lookup for two calls at once");
     if (!host || !service || strlen(host) >= sizeof fresh->host ||
         strlen(service) >= sizeof fresh->service)
         return -EINVAL;
     volt__lock(&rt->names_lock);
-    if ((q = volt__query_find(rt, host, service)) != NULL) volt__query_join(q, n, cx->task_);
+    if ((q = volt__query_find(rt, host, service)) != NULL)
+        volt__query_add_waiter(q, node, cx->task_);
     volt__unlock(&rt->names_lock);
     l->query_ = q;
     if (q) return 0;
     fresh = volt__query_create(rt, host, service);
     if (!fresh) return -ENOMEM;
     volt__lock(&rt->names_lock); // of two that come here at once each asks
-    volt__query_join(fresh, n, cx->task_);
+    volt__query_add_waiter(fresh, node, cx->task_);
     fresh->next = rt->queries;
     rt->queries = fresh;
     fresh->is_listed = 1;
     volt__unlock(&rt->names_lock);
     l->query_ = fresh;
     int rc = volt__query_submit(fresh);
-    if (rc < 0) volt__query_end(fresh, rc); // all that wait for it learn of it, we too
+    if (rc < 0) volt__query_complete(fresh, rc); // all that wait for it learn of it, we too
     return 0;
 }
 // The answer is taken, or nobody waits for it any more here.
-static void volt__resolve_leave(volt_cx *cx, volt_lookup *l, volt__node *n) {
+static void volt__resolve_end_wait(volt_cx *cx, volt_lookup *l, volt__node *node) {
     volt_rt *rt = cx->rt_;
     volt__query *q = l->query_;
-    int was_taken_back = 0;
+    int was_cancelled = 0;
     volt__lock(&rt->names_lock);
-    if (volt__node_state(n) == VOLT__LINKED) volt__list_remove(&q->waiters, n);
-    int is_forsaken = !q->waiters && q->is_listed;
-    if (is_forsaken) volt__query_unlist(q);
+    if (volt__node_state(node) == VOLT__LINKED) volt__list_remove(&q->waiters, node);
+    int is_abandoned = !q->waiters && q->is_listed;
+    if (is_abandoned) volt__query_unlist(q);
     volt__unlock(&rt->names_lock);
-    volt__node_unbind(n, cx->task_);
+    volt__node_unbind(node, cx->task_);
 #ifndef VOLT_SINGLE_THREAD
-    if (is_forsaken) {
+    if (is_abandoned) {
         volt__lock(&rt->pool.lock);
-        was_taken_back = volt__pool_take_back(&rt->pool, &q->job);
+        was_cancelled = volt__pool_cancel(&rt->pool, &q->job);
         volt__unlock(&rt->pool.lock);
     }
 #endif
     volt__lock(&rt->names_lock);
-    if (was_taken_back) q->refs--; // the job's
-    int is_last = volt__query_drop(q);
+    if (was_cancelled) q->refs--; // the job's
+    int is_last = volt__query_release(q);
     volt__unlock(&rt->names_lock);
     l->query_ = NULL;
     if (is_last) volt__query_free(q);
@@ -12438,7 +12679,7 @@ static size_t volt__names_interleave(const volt__query *q, volt_addr *out, size_
     }
     return got;
 }
-static int64_t volt__resolve_answer(const volt__query *q, volt_addr *out, size_t cap,
+static int64_t volt__resolve_result(const volt__query *q, volt_addr *out, size_t cap,
                                     int is_interleaved) {
     if (q->rc < 0) return q->rc;
     if (is_interleaved) return VOLT__CAST(int64_t, volt__names_interleave(q, out, cap));
@@ -12448,24 +12689,25 @@ static int64_t volt__resolve_answer(const volt__query *q, volt_addr *out, size_t
 }
 static volt_poll volt__resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                volt_addr *out, size_t cap, int is_interleaved) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_NAME);
-    volt__check_place(cx, l);
-    volt__check_place(cx, out);
-    if (!volt__charge(cx)) return volt_pending();
-    int is_off = volt__is_off(cx);
-    if (volt__node_state(n) == VOLT__IDLE) {
-        int rc = is_off ? -ECANCELED : volt__resolve_start(cx, l, n, host, service);
-        if (rc < 0) return volt__leaf_end(n, rc);
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_NAME);
+    volt__check_not_on_stack(cx, l);
+    volt__check_not_on_stack(cx, out);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    int is_cancelled = volt__scope_is_cancelled(cx);
+    if (volt__node_state(node) == VOLT__IDLE) {
+        int rc = is_cancelled ? -ECANCELED : volt__resolve_start(cx, l, node, host, service);
+        if (rc < 0) return volt__leaf_ready(node, rc);
     }
-    if (!is_off && volt__node_state(n) == VOLT__LINKED) return volt__leaf_pend(cx, n, 0);
+    if (!is_cancelled && volt__node_state(node) == VOLT__LINKED)
+        return volt__leaf_pending(cx, node, 0);
     uint32_t *lock = &cx->rt_->names_lock;
     volt__lock(lock); // the barrier against who fired it
-    int is_answered = volt__node_state(n) == VOLT__FIRED;
+    int is_answered = volt__node_state(node) == VOLT__FIRED;
     volt__unlock(lock);
     int64_t result =
-        is_answered ? volt__resolve_answer(l->query_, out, cap, is_interleaved) : -ECANCELED;
-    volt__resolve_leave(cx, l, n);
-    return volt__leaf_end(n, is_off ? -ECANCELED : result);
+        is_answered ? volt__resolve_result(l->query_, out, cap, is_interleaved) : -ECANCELED;
+    volt__resolve_end_wait(cx, l, node);
+    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : result);
 }
 VOLT_API volt_poll volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                 volt_addr *out, size_t cap) {
@@ -12477,12 +12719,13 @@ VOLT_API volt_poll volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, c
 
 // Until the turn of attempt i has come: some time after the start of the one before, or when one
 // has failed since.
-static volt_poll volt__dial_turn(volt_cx *cx, const volt_dial *d, int i) {
-    volt__node *n = volt__leaf(cx, VOLT__LEAF_TIMER);
+static volt_poll volt__dial_wait_turn(volt_cx *cx, const volt_dial *d, int i) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_TIMER);
     int is_next = d->n_started_ == i;
-    if (is_next && (i == 0 || d->n_failed_ > d->n_failed_before_) && !volt__is_off(cx)) {
-        volt__timer_stop(cx, n);
-        return volt__leaf_end(n, 0);
+    if (is_next && (i == 0 || d->n_failed_ > d->n_failed_before_) &&
+        !volt__scope_is_cancelled(cx)) {
+        volt__timer_end_wait(cx, node);
+        return volt__leaf_ready(node, 0);
     }
     return volt__sleep_poll(cx, is_next ? d->start_ + VOLT__DIAL_STAGGER : VOLT_NEVER, 0);
 }
@@ -12493,18 +12736,18 @@ static void volt__dial_started(volt_dial *d) {
 }
 // One that fails waits for the others, unless it is the last to fail.
 static volt_poll volt__dial_attempt(volt_cx *cx, void *state) {
-    volt__attempt *a = VOLT__CAST(volt__attempt *, state);
+    volt__dial_arm *a = VOLT__CAST(volt__dial_arm *, state);
     volt_dial *const d = a->dial_;
     const int i = VOLT__CAST(int, a - d->attempt_);
     VOLT_BEGIN(cx, a);
-    if (i >= d->n_) VOLT_AWAIT(volt_never(cx));
+    if (i >= d->n_) VOLT_AWAIT(volt_sleep_forever(cx));
     if (i >= d->n_) VOLT_RETURN(-ECANCELED);
-    VOLT_AWAIT(a->rc_, volt__dial_turn(cx, d, i));
+    VOLT_AWAIT(a->rc_, volt__dial_wait_turn(cx, d, i));
     if (a->rc_ < 0) VOLT_RETURN(a->rc_);
     volt__dial_started(d);
     VOLT_AWAIT(a->rc_, volt_connect(cx, &d->addr_[i]));
     if (a->rc_ >= 0 || ++d->n_failed_ == d->n_) VOLT_RETURN(a->rc_);
-    VOLT_AWAIT(volt_never(cx));
+    VOLT_AWAIT(volt_sleep_forever(cx));
     VOLT_END(-ECANCELED);
 }
 VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
@@ -12536,14 +12779,14 @@ static void volt__stats_add(volt__worker *w, volt_counters *out) {
 }
 VOLT_API int volt_worker_stats(volt_rt *rt, uint32_t worker, volt_counters *out) {
     memset(out, 0, sizeof *out);
-    if (volt__is_child(rt)) return -ECHILD; // a lock may have been held when it was forked
+    if (volt__is_forked_child(rt)) return -ECHILD; // a lock may have been held when it was forked
     if (worker >= volt__started(rt)) return -ENOENT;
     volt__stats_add(rt->workers[worker], out);
     return 0;
 }
 VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     memset(out, 0, sizeof *out);
-    if (volt__is_child(rt)) return;
+    if (volt__is_forked_child(rt)) return;
     uint32_t started = volt__started(rt);
     for (uint32_t i = 0; i < started; i++) volt__stats_add(rt->workers[i], out);
     uint64_t n_ended;
@@ -12567,20 +12810,20 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
 // A walk copies what it finds of some slots at a time, under slabs.lock; where it was is kept as
 // the serial number of a slab, since slabs come and go meanwhile.
 
-typedef struct volt__seen {
+typedef struct volt__task_snapshot {
     uint32_t serial, slot;
     uintptr_t word;
     const char *spawn_site, *wait_site;
     uint32_t wait, wait_ms, spawn_ms;
-} volt__seen;
+} volt__task_snapshot;
 enum { VOLT__DUMP_BATCH = 64 };
 // Where a walk is: behind this slot. The slab is still there if none has gone since.
 typedef struct volt__cursor {
-    uint32_t serial, slot, n_gone;
+    uint32_t serial, slot, n_destroyed;
     const volt__slab *slab;
 } volt__cursor;
-static void volt__seen_copy(volt__seen *to, const volt__slab *s, uint32_t slot,
-                            const volt__task *t, uintptr_t word) {
+static void volt__snapshot_take(volt__task_snapshot *to, const volt__slab *s, uint32_t slot,
+                                const volt__task *t, uintptr_t word) {
     to->serial = s->serial;
     to->slot = slot;
     to->word = word;
@@ -12591,8 +12834,8 @@ static void volt__seen_copy(volt__seen *to, const volt__slab *s, uint32_t slot,
     to->spawn_ms = volt__load_rlx(&t->spawn_ms);     // rlx: a snapshot
 }
 // Tasks behind *at, which becomes the last slot looked at; at most a batch. Under slabs.lock.
-static uint32_t volt__seen_slab(const volt__slab *s, volt__cursor *at, volt__seen *out,
-                                uint32_t n) {
+static uint32_t volt__snapshot_slab(const volt__slab *s, volt__cursor *at, volt__task_snapshot *out,
+                                    uint32_t n) {
     uint32_t carved = volt__load_acq(&s->carved); // [M2] with take
     uint32_t i = s->serial == at->serial ? at->slot + 1 : 0;
     for (; i < carved && n < VOLT__DUMP_BATCH; i++) {
@@ -12600,28 +12843,29 @@ static uint32_t volt__seen_slab(const volt__slab *s, volt__cursor *at, volt__see
         uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
         at->serial = s->serial;
         at->slot = i;
-        if (word >= VOLT__REF) volt__seen_copy(&out[n++], s, i, t, word);
+        if (word >= VOLT__REF) volt__snapshot_take(&out[n++], s, i, t, word);
     }
     return n;
 }
-static void volt__seen_begin(volt__cursor *at) {
+static void volt__snapshot_begin(volt__cursor *at) {
     memset(at, 0, sizeof *at);
     at->serial = at->slot = UINT32_MAX;
     at->slot--; // its successor is none
 }
 // The next batch; 0: that was all. < 0: -EBUSY.
-static int volt__seen_next(volt__slabs *all, volt__cursor *at, volt__seen *out, unsigned flags) {
+static int volt__snapshot_next(volt__slabs *all, volt__cursor *at, volt__task_snapshot *out,
+                               unsigned flags) {
     uint32_t n = 0;
     if (!(flags & VOLT_DUMP_CRASH)) volt__lock(&all->lock);
     else if (!volt__try_lock(&all->lock)) return -EBUSY;
     // From the start it would be all slabs for each batch.
-    const volt__slab *s = at->slab && at->n_gone == all->n_gone ? at->slab : all->first;
+    const volt__slab *s = at->slab && at->n_destroyed == all->n_destroyed ? at->slab : all->first;
     for (; s && n < VOLT__DUMP_BATCH; s = s->all_next) {
         if (s->serial > at->serial) continue;
-        n = volt__seen_slab(s, at, out, n);
+        n = volt__snapshot_slab(s, at, out, n);
         at->slab = s;
     }
-    at->n_gone = all->n_gone;
+    at->n_destroyed = all->n_destroyed;
     volt__unlock(&all->lock);
     return VOLT__CAST(int, n);
 }
@@ -12718,9 +12962,9 @@ static void volt__out_id(volt__out *o, uint64_t serial, uint64_t slot) {
 }
 
 // A dump says the same as text and as JSON: `lead` before a value there, `key` here.
-static void volt__dump_lead(volt__out *o, const char *lead, const char *key) {
+static void volt__dump_label(volt__out *o, const char *label, const char *key) {
     if (o->is_json) volt__out_key(o, key);
-    else volt__out_text(o, lead);
+    else volt__out_text(o, label);
 }
 // As far as `end`; NULL: all of it.
 static void volt__dump_text(volt__out *o, const char *text, const char *end) {
@@ -12738,7 +12982,7 @@ static void volt__dump_ms(volt__out *o, uint32_t ms, const char *trail) {
 static const char *volt__wait_text(uint32_t wait) {
     switch (wait >> 24 & 127) {
     case VOLT__LEAF_TIMER: return "timer";
-    case VOLT__LEAF_NEVER: return "never";
+    case VOLT__LEAF_FOREVER: return "forever";
     case VOLT__LEAF_JOIN: return "join";
     case VOLT__LEAF_RD: return "readable";
     case VOLT__LEAF_WR: return "writable";
@@ -12759,51 +13003,52 @@ static int volt__wait_has_fd(uint32_t wait) {
     return kind == VOLT__LEAF_RD || kind == VOLT__LEAF_WR || kind == VOLT__LEAF_CONNECT ||
            kind == VOLT__LEAF_BACKOFF;
 }
-static const char *volt__seen_state(const volt__seen *t) {
+static const char *volt__snapshot_state(const volt__task_snapshot *t) {
     if (t->word & VOLT__COMPLETE) return "ended";
     if (t->word & VOLT__RUNNING) return "running";
     return t->word & VOLT__NOTIFIED ? "queued" : "waiting";
 }
 // "file:line", a tab and a function; or a name.
-static const char *volt__seen_name(const volt__seen *t, const char **site_end) {
+static const char *volt__snapshot_name(const volt__task_snapshot *t, const char **site_end) {
     const char *tab = strchr(t->spawn_site, '\t');
     *site_end = tab ? tab : t->spawn_site;
     return tab ? tab + 1 : t->spawn_site;
 }
 // Before that its wait_site is where it was spawned.
-static int volt__seen_has_waited(const volt__seen *t) {
+static int volt__snapshot_has_waited(const volt__task_snapshot *t) {
     return t->wait_site != t->spawn_site && !strchr(t->wait_site, '\t');
 }
-static uint32_t volt__seen_waited(const volt__seen *t, uint32_t now) {
+static uint32_t volt__snapshot_waited_ms(const volt__task_snapshot *t, uint32_t now) {
     return (volt__wait_mark(now) - t->wait_ms) >> VOLT__WAIT_SHIFT;
 }
-static void volt__dump_wait(volt__out *o, const volt__seen *t, uint32_t now) {
-    volt__dump_lead(o, " for ", "for");
+static void volt__dump_wait(volt__out *o, const volt__task_snapshot *t, uint32_t now) {
+    volt__dump_label(o, " for ", "for");
     volt__dump_text(o, volt__wait_text(t->wait), NULL);
     if (volt__wait_has_fd(t->wait)) {
-        volt__dump_lead(o, " fd ", "fd");
+        volt__dump_label(o, " fd ", "fd");
         volt__out_number(o, t->wait & 0xffffff);
     }
-    volt__dump_lead(o, ", ", "since_ms");
-    volt__dump_ms(o, volt__seen_waited(t, now), " s");
+    volt__dump_label(o, ", ", "since_ms");
+    volt__dump_ms(o, volt__snapshot_waited_ms(t, now), " s");
 }
-static void volt__dump_task(volt__out *o, const volt__seen *t, uint32_t now) {
-    const char *site_end, *name = volt__seen_name(t, &site_end), *state = volt__seen_state(t);
+static void volt__dump_task(volt__out *o, const volt__task_snapshot *t, uint32_t now) {
+    const char *site_end, *name = volt__snapshot_name(t, &site_end),
+                          *state = volt__snapshot_state(t);
     volt__out_text(o, o->is_json ? "{\"id\":\"" : "task ");
     volt__out_id(o, t->serial, t->slot);
     if (o->is_json) volt__out_char(o, '"');
-    volt__dump_lead(o, " ", "name");
+    volt__dump_label(o, " ", "name");
     volt__dump_text(o, name, NULL);
-    volt__dump_lead(o, ", ", "age_ms");
+    volt__dump_label(o, ", ", "age_ms");
     volt__dump_ms(o, now - t->spawn_ms, " s old");
     if (site_end != t->spawn_site) {
-        volt__dump_lead(o, ", spawned at ", "spawned");
+        volt__dump_label(o, ", spawned at ", "spawned");
         volt__dump_text(o, t->spawn_site, site_end);
     }
-    volt__dump_lead(o, ": ", "state");
+    volt__dump_label(o, ": ", "state");
     volt__dump_text(o, state, NULL);
-    if (volt__seen_has_waited(t)) {
-        volt__dump_lead(o, " at ", "at");
+    if (volt__snapshot_has_waited(t)) {
+        volt__dump_label(o, " at ", "at");
         volt__dump_text(o, t->wait_site, NULL);
     }
     if (state[0] == 'w') volt__dump_wait(o, t, now);
@@ -12811,21 +13056,21 @@ static void volt__dump_task(volt__out *o, const volt__seen *t, uint32_t now) {
 }
 static void volt__dump_worker(volt__out *o, const volt_rt *rt, uint32_t i) {
     int is_asleep = volt__idle_is_parked(&rt->idle, i);
-    int is_blocked = volt__load_of(rt, i) == UINT32_MAX;
+    int is_blocked = volt__worker_load(rt, i) == UINT32_MAX;
     volt__out_text(o, o->is_json ? "{\"worker\":" : "worker ");
     volt__out_number(o, i);
-    volt__dump_lead(o, ": ", "state");
+    volt__dump_label(o, ": ", "state");
     volt__dump_text(o, is_blocked ? "blocked" : is_asleep ? "asleep" : "awake", NULL);
-    volt__dump_lead(o, ", queued ", "queued");
+    volt__dump_label(o, ", queued ", "queued");
     volt__out_number(o, volt__queued_at(rt->workers[i]));
     volt__out_char(o, o->is_json ? '}' : '\n');
 }
 static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
-    volt__seen batch[VOLT__DUMP_BATCH];
+    volt__task_snapshot batch[VOLT__DUMP_BATCH];
     volt__cursor at;
     int n;
-    volt__seen_begin(&at);
-    while ((n = volt__seen_next(&rt->slabs, &at, batch, flags)) > 0 && o->rc == 0) {
+    volt__snapshot_begin(&at);
+    while ((n = volt__snapshot_next(&rt->slabs, &at, batch, flags)) > 0 && o->rc == 0) {
         uint32_t now = VOLT__CAST(uint32_t, volt__ms_floor(rt, VOLT_NOW_NS()));
         for (int i = 0; i < n; i++) {
             volt__out_item(o);
@@ -12837,7 +13082,7 @@ static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
 VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                           void *user, unsigned flags) {
     volt__out o;
-    if (volt__is_child(rt)) return -ECHILD;
+    if (volt__is_forked_child(rt)) return -ECHILD;
     memset(&o, 0, offsetof(volt__out, text));
     o.put = put;
     o.user = user;
@@ -12856,9 +13101,9 @@ VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, 
 }
 // A pipe that nobody reads must not kill the process, nor a full non-blocking descriptor cut the
 // text short. But one that takes nothing for a second may never do so: -EAGAIN.
-enum { VOLT__PUT_MS = 1000 };
-static int volt__put_wait(int fd) {
-    volt_time deadline = volt__time_add(VOLT_NOW_NS(), VOLT_MS(VOLT__PUT_MS)), left;
+enum { VOLT__DUMP_STALL_MS = 1000 };
+static int volt__dump_await_writable(int fd) {
+    volt_time deadline = volt__time_add(VOLT_NOW_NS(), VOLT_MS(VOLT__DUMP_STALL_MS)), left;
     struct pollfd p;
     int rc;
     p.fd = fd;
@@ -12871,14 +13116,14 @@ static int volt__put_wait(int fd) {
     if (rc < 0 && errno != EINTR) return -errno;
     return rc > 0 ? 0 : -EAGAIN;
 }
-static int volt__put_all(int fd, const char *text, size_t len) {
+static int volt__dump_write(int fd, const char *text, size_t len) {
     while (len > 0) {
         ssize_t n = VOLT_SYS(write, fd, text, len);
         if (n >= 0) {
             text += n;
             len -= VOLT__CAST(size_t, n);
         } else if (errno == EAGAIN) {
-            int rc = volt__put_wait(fd);
+            int rc = volt__dump_await_writable(fd);
             if (rc < 0) return rc;
         } else if (errno != EINTR) {
             return -errno;
@@ -12886,24 +13131,24 @@ static int volt__put_all(int fd, const char *text, size_t len) {
     }
     return 0;
 }
-static int volt__put_fd(void *user, const char *text, size_t len) {
+static int volt__dump_write_fd(void *user, const char *text, size_t len) {
     volt__sigpipe held;
-    volt__sys_sigpipe_hold(&held);
-    int rc = volt__put_all(*VOLT__CAST(int *, user), text, len);
-    volt__sys_sigpipe_drop(&held, rc == -EPIPE);
+    volt__sys_sigpipe_block(&held);
+    int rc = volt__dump_write(*VOLT__CAST(int *, user), text, len);
+    volt__sys_sigpipe_unblock(&held, rc == -EPIPE);
     return rc;
 }
 VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
-    return volt_dump_to(rt, volt__put_fd, &fd, flags);
+    return volt_dump_to(rt, volt__dump_write_fd, &fd, flags);
 }
 // ---- trace, as Chrome's JSON
 #if VOLT_TRACE
-static void volt__trace_id(volt__out *o, const volt_trace_event *e) {
+static void volt__trace_json_id(volt__out *o, const volt_trace_event *e) {
     volt__out_char(o, '"');
     volt__out_id(o, e->task >> 32, e->task & UINT32_MAX);
 }
 // {"ph":"B","pid":1,"tid":0,"ts":12.345
-static void volt__trace_head(volt__out *o, const char *phase, uint32_t tid, int64_t at) {
+static void volt__trace_json_head(volt__out *o, const char *phase, uint32_t tid, int64_t at) {
     volt__out_item(o);
     volt__out_text(o, "{\"ph\":");
     volt__out_quoted(o, phase, NULL);
@@ -12912,7 +13157,7 @@ static void volt__trace_head(volt__out *o, const char *phase, uint32_t tid, int6
     volt__out_text(o, ",\"ts\":");
     volt__out_fraction(o, VOLT__CAST(uint64_t, at));
 }
-static void volt__trace_named(volt__out *o, const char *name, const char *site) {
+static void volt__trace_json_named(volt__out *o, const char *name, const char *site) {
     volt__out_key(o, "name");
     volt__out_quoted(o, name, NULL);
     if (!site) return;
@@ -12921,23 +13166,24 @@ static void volt__trace_named(volt__out *o, const char *name, const char *site) 
     volt__out_char(o, '}');
 }
 // An arrow from a wake-up ("s") to the poll ("f").
-static void volt__trace_arrow(volt__out *o, const volt_trace_event *e, const char *phase,
-                              uint32_t tid) {
-    volt__trace_head(o, phase, tid, e->at);
+static void volt__trace_json_arrow(volt__out *o, const volt_trace_event *e, const char *phase,
+                                   uint32_t tid) {
+    volt__trace_json_head(o, phase, tid, e->at);
     volt__out_text(o, ",\"cat\":\"wake\",\"name\":\"wake\",\"bp\":\"e\",\"id\":");
-    volt__trace_id(o, e);
+    volt__trace_json_id(o, e);
     volt__out_char(o, '.');
     volt__out_number(o, e->n);
     volt__out_text(o, "\"}");
 }
-static void volt__trace_event(volt__out *o, const volt_trace_event *e, uint32_t tid, int *depth) {
+static void volt__trace_json_event(volt__out *o, const volt_trace_event *e, uint32_t tid,
+                                   int *depth) {
     int is_begin = e->kind == VOLT_TRACE_POLL || e->kind == VOLT_TRACE_PARK;
     if (e->kind == VOLT_TRACE_WAKE) {
-        volt__trace_arrow(o, e, "s", tid);
+        volt__trace_json_arrow(o, e, "s", tid);
         return;
     }
     if (e->kind == VOLT_TRACE_STEAL) {
-        volt__trace_head(o, "i", tid, e->at);
+        volt__trace_json_head(o, "i", tid, e->at);
         volt__out_text(o, ",\"s\":\"t\",\"name\":\"steal\",\"args\":{\"tasks\":");
         volt__out_number(o, e->n);
         volt__out_text(o, "}}");
@@ -12945,36 +13191,37 @@ static void volt__trace_event(volt__out *o, const volt_trace_event *e, uint32_t 
     }
     if (!is_begin && *depth == 0) return; // its beginning has been overwritten
     *depth += is_begin ? 1 : -1;
-    volt__trace_head(o, is_begin ? "B" : "E", tid, e->at);
-    if (e->kind == VOLT_TRACE_PARK) volt__trace_named(o, "asleep", NULL);
-    if (e->kind == VOLT_TRACE_POLL) volt__trace_named(o, e->name, e->site);
+    volt__trace_json_head(o, is_begin ? "B" : "E", tid, e->at);
+    if (e->kind == VOLT_TRACE_PARK) volt__trace_json_named(o, "asleep", NULL);
+    if (e->kind == VOLT_TRACE_POLL) volt__trace_json_named(o, e->name, e->site);
     volt__out_char(o, '}');
-    if (e->kind == VOLT_TRACE_POLL) volt__trace_arrow(o, e, "f", tid);
+    if (e->kind == VOLT_TRACE_POLL) volt__trace_json_arrow(o, e, "f", tid);
 }
-static void volt__trace_track(volt__out *o, volt__trace *r, volt__trace *copy, uint32_t tid,
-                              const char *name) {
+static void volt__trace_json_track(volt__out *o, volt__trace *trace, volt__trace *copy,
+                                   uint32_t tid, const char *name) {
     int depth = 0;
-    volt__lock(&r->lock);
-    copy->n = r->n; // and not the lock, which others look at
-    memcpy(copy->event, r->event, sizeof copy->event);
-    volt__unlock(&r->lock);
-    volt__trace_head(o, "M", tid, 0);
+    volt__lock(&trace->lock);
+    copy->n = trace->n; // and not the lock, which others look at
+    memcpy(copy->event, trace->event, sizeof copy->event);
+    volt__unlock(&trace->lock);
+    volt__trace_json_head(o, "M", tid, 0);
     volt__out_text(o, ",\"name\":\"thread_name\",\"args\":{\"name\":");
     volt__out_quoted(o, name, NULL);
     volt__out_text(o, "}}");
     uint64_t first = copy->n > VOLT_TRACE_CAP ? copy->n - VOLT_TRACE_CAP : 0;
     for (uint64_t i = first; i < copy->n; i++) {
         volt_trace_event *e = &copy->event[i & (VOLT_TRACE_CAP - 1)];
-        volt__event_tidy(e);
-        volt__trace_event(o, e, tid, &depth);
+        volt__trace_event_clean(e);
+        volt__trace_json_event(o, e, tid, &depth);
     }
 }
 VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                            void *user) {
     volt__out o;
-    if (volt__is_child(rt)) return -ECHILD;
+    if (volt__is_forked_child(rt)) return -ECHILD;
     volt_allocator *a = &rt->cfg.alloc;
-    volt__trace *copy = VOLT__CAST(volt__trace *, a->alloc(a->user, sizeof *copy, VOLT__LINE_PAIR));
+    volt__trace *copy =
+        VOLT__CAST(volt__trace *, a->alloc(a->user, sizeof *copy, VOLT__CACHE_LINE_PAIR));
     if (!copy) return -ENOMEM;
     memset(&o, 0, offsetof(volt__out, text));
     o.put = put;
@@ -12983,54 +13230,54 @@ VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text,
     volt__out_text(&o, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     uint32_t n = volt__started(rt);
     for (uint32_t i = 0; i < n; i++)
-        volt__trace_track(&o, &rt->workers[i]->trace, copy, i, "worker");
-    volt__trace_track(&o, &rt->outside, copy, n, "outside");
+        volt__trace_json_track(&o, &rt->workers[i]->trace, copy, i, "worker");
+    volt__trace_json_track(&o, &rt->outside_trace, copy, n, "outside");
     volt__out_text(&o, "]}\n");
     volt__out_flush(&o);
     a->free(a->user, copy, sizeof *copy);
     return o.rc < 0 ? o.rc : 0;
 }
-VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out) {
+VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out) {
     memset(out, 0, sizeof *out);
-    if (volt__is_child(rt)) return -ECHILD;
+    if (volt__is_forked_child(rt)) return -ECHILD;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
-        volt__trace *r = &rt->workers[i]->trace;
-        volt__lock(&r->lock);
+        volt__trace *trace = &rt->workers[i]->trace;
+        volt__lock(&trace->lock);
         for (int k = 0; k < VOLT_HISTOGRAM; k++) {
-            out->poll[k] += r->histograms.poll[k];
-            out->wait[k] += r->histograms.wait[k];
+            out->poll[k] += trace->histograms.poll[k];
+            out->wait[k] += trace->histograms.wait[k];
         }
-        volt__unlock(&r->lock);
+        volt__unlock(&trace->lock);
     }
     return 0;
 }
 // A poll that begins later than the look is no older.
-static void volt__health_polls(volt_rt *rt, volt_health_of *out) {
+static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
-        volt__trace *r = &rt->workers[i]->trace;
+        volt__trace *trace = &rt->workers[i]->trace;
         int64_t now = VOLT_NOW_NS();
-        volt__lock(&r->lock);
-        if (r->poll_since > 0 && now - r->poll_since > out->longest_poll) {
-            out->longest_poll = now - r->poll_since;
-            out->site = r->poll_site;
+        volt__lock(&trace->lock);
+        if (trace->poll_since > 0 && now - trace->poll_since > out->longest_poll) {
+            out->longest_poll = now - trace->poll_since;
+            out->site = trace->poll_site;
         }
-        volt__unlock(&r->lock);
+        volt__unlock(&trace->lock);
     }
     if (out->site && strchr(out->site, '\t')) out->site = NULL; // where it was spawned
 }
-VOLT_API int volt_health(volt_rt *rt, volt_health_of *out) {
-    volt__seen batch[VOLT__DUMP_BATCH];
+VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
+    volt__task_snapshot batch[VOLT__DUMP_BATCH];
     volt__cursor at;
     int n;
     memset(out, 0, sizeof *out);
-    if (volt__is_child(rt)) return -ECHILD;
+    if (volt__is_forked_child(rt)) return -ECHILD;
     volt__health_polls(rt, out);
-    volt__seen_begin(&at);
-    while ((n = volt__seen_next(&rt->slabs, &at, batch, 0)) > 0) {
+    volt__snapshot_begin(&at);
+    while ((n = volt__snapshot_next(&rt->slabs, &at, batch, 0)) > 0) {
         int64_t now = VOLT_NOW_NS();
         for (int i = 0; i < n; i++) {
             // Without the lowest bit it has just been woken.
-            if (volt__seen_state(&batch[i])[0] != 'q' || !(batch[i].wait_ms & 1)) continue;
+            if (volt__snapshot_state(&batch[i])[0] != 'q' || !(batch[i].wait_ms & 1)) continue;
             int64_t age = volt__trace_since(batch[i].wait_ms, now);
             if (age > out->oldest_runnable) out->oldest_runnable = age;
         }
@@ -13038,7 +13285,7 @@ VOLT_API int volt_health(volt_rt *rt, volt_health_of *out) {
     return 0;
 }
 #else
-VOLT_API int volt_health(volt_rt *rt, volt_health_of *out) {
+VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
     (void)rt;
     memset(out, 0, sizeof *out);
     return -ENOSYS;
@@ -13048,13 +13295,13 @@ VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text,
     (void)rt, (void)put, (void)user;
     return -ENOSYS;
 }
-VOLT_API int volt_histograms(volt_rt *rt, volt_histograms_of *out) {
+VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out) {
     (void)rt;
     memset(out, 0, sizeof *out);
     return -ENOSYS;
 }
 #endif
-VOLT_API int volt_trace(volt_rt *rt, int fd) { return volt_trace_to(rt, volt__put_fd, &fd); }
+VOLT_API int volt_trace(volt_rt *rt, int fd) { return volt_trace_to(rt, volt__dump_write_fd, &fd); }
 VOLT_API void volt_name(volt_cx *cx, const char *name) {
     if (name) volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for whoever looks on
 }
@@ -13072,7 +13319,7 @@ static int volt__to_int(int64_t result) {
 static void volt__join_threads(volt_rt *rt) {
     volt__store_rel(&rt->join_state, 2); // [S1] with destroy
 }
-static uint32_t volt__end_pool(volt_rt *rt, volt_time deadline) {
+static uint32_t volt__close_pool(volt_rt *rt, volt_time deadline) {
     (void)rt, (void)deadline;
     return 0;
 }
@@ -13095,7 +13342,7 @@ static void volt__join_threads(volt_rt *rt) {
     while (volt__load_acq(&rt->join_state) != 2) VOLT_FUTEX_WAIT(&rt->join_state, 1, VOLT_NEVER);
 }
 // The workers have ended, and with them all that could still ask for a thread of the pool.
-static uint32_t volt__end_pool(volt_rt *rt, volt_time deadline) {
+static uint32_t volt__close_pool(volt_rt *rt, volt_time deadline) {
     return rt->pool.close ? rt->pool.close(&rt->pool, deadline) : 0;
 }
 static int volt__is_pool_busy(volt_rt *rt) {
@@ -13103,38 +13350,42 @@ static int volt__is_pool_busy(volt_rt *rt) {
 }
 #endif
 
-typedef struct volt__survivors {
+typedef struct volt__unfinished {
     const char *site[16], *held_site[16]; // where they wait; where they were spawned
     uint32_t n, n_held;
-} volt__survivors;
+} volt__unfinished;
 // Who lives, and who has ended but is held by a handle or a waker. Reads only: at a deadline the
 // workers may not know of the shutdown yet, and take their tasks' words for private.
-static void volt__survivor(void *arg, volt__task *t) {
-    volt__survivors *s = VOLT__CAST(volt__survivors *, arg);
+static void volt__unfinished_add(void *arg, volt__task *t) {
+    volt__unfinished *unfinished = VOLT__CAST(volt__unfinished *, arg);
     uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
     if (word < VOLT__REF) return;
     if (word & VOLT__COMPLETE) {
-        if (s->n_held < sizeof s->held_site / sizeof s->held_site[0])
-            s->held_site[s->n_held] = volt__load_rlx(&t->spawn_site); // rlx: as below
-        s->n_held++;
-    } else if (s->n < sizeof s->site / sizeof s->site[0])
-        s->site[s->n++] = volt__load_rlx(&t->wait_site); // rlx: a snapshot of a literal's address
+        if (unfinished->n_held < sizeof unfinished->held_site / sizeof unfinished->held_site[0])
+            // rlx: as below
+            unfinished->held_site[unfinished->n_held] = volt__load_rlx(&t->spawn_site);
+        unfinished->n_held++;
+    } else if (unfinished->n < sizeof unfinished->site / sizeof unfinished->site[0])
+        // rlx: a snapshot of a literal's address
+        unfinished->site[unfinished->n++] = volt__load_rlx(&t->wait_site);
 }
-static void volt__survivors_find(volt_rt *rt, volt__survivors *s) {
-    memset(s, 0, sizeof *s);
-    volt__slabs_walk(&rt->slabs, volt__survivor, s);
+static void volt__unfinished_find(volt_rt *rt, volt__unfinished *unfinished) {
+    memset(unfinished, 0, sizeof *unfinished);
+    volt__slabs_walk(&rt->slabs, volt__unfinished_add, unfinished);
 }
 static void volt__log_alive(volt_rt *rt) {
-    volt__survivors s;
-    volt__survivors_find(rt, &s);
-    for (uint32_t i = 0; i < s.n; i++) volt__log(rt, VOLT_LOG_STILL_ALIVE, s.site[i]);
+    volt__unfinished unfinished;
+    volt__unfinished_find(rt, &unfinished);
+    for (uint32_t i = 0; i < unfinished.n; i++)
+        volt__log(rt, VOLT_LOG_STILL_ALIVE, unfinished.site[i]);
 }
 // How many tasks have ended and are held, and where the first of them were spawned.
-static void volt__log_held(volt_rt *rt, const volt__survivors *s) {
-    if (s->n_held == 0) return;
-    volt__log_number(rt, VOLT_LOG_HANDLE_LEAKED, NULL, s->n_held, " tasks are held");
-    for (uint32_t i = 0; i < s->n_held && i < sizeof s->held_site / sizeof s->held_site[0]; i++)
-        volt__log(rt, VOLT_LOG_HANDLE_LEAKED, s->held_site[i]);
+static void volt__log_held(volt_rt *rt, const volt__unfinished *unfinished) {
+    if (unfinished->n_held == 0) return;
+    volt__log_number(rt, VOLT_LOG_HANDLE_LEAKED, NULL, unfinished->n_held, " tasks are held");
+    for (uint32_t i = 0; i < unfinished->n_held &&
+         i < sizeof unfinished->held_site / sizeof unfinished->held_site[0]; i++)
+        volt__log(rt, VOLT_LOG_HANDLE_LEAKED, unfinished->held_site[i]);
 }
 // 0, or the number of tasks still alive at the deadline. Plain thread.
 static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
@@ -13142,57 +13393,57 @@ static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
         if (VOLT_FUTEX_WAIT(&rt->is_stopped, 0, deadline) != -ETIMEDOUT || volt__is_stopped(rt))
             continue;
         // A worker that has only just started is not in the sum: it may be short of a few.
-        intptr_t n = VOLT__CAST(intptr_t, volt__alive(rt));
+        intptr_t n = VOLT__CAST(intptr_t, volt__count_alive(rt));
         volt__log_alive(rt);
         return n > INT_MAX ? INT_MAX : n > 0 ? VOLT__CAST(int, n) : 1;
     }
     volt__join_threads(rt);
-    return volt__to_int(volt__end_pool(rt, deadline));
+    return volt__to_int(volt__close_pool(rt, deadline));
 }
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
-    if (volt__is_child(rt)) return -ECHILD;
+    if (volt__is_forked_child(rt)) return -ECHILD;
     if (VOLT_TLS_GET()) {
         volt__shutdown_begin(rt);
         return -EINPROGRESS;
     }
     volt_time deadline = volt__deadline(at_most);
-    volt__visit(rt);
+    volt__rt_pin(rt);
     volt__shutdown_begin(rt);
     if (rt->cfg.is_guest) volt__guest_drain(rt, deadline);
     int rc = volt__shutdown_wait(rt, deadline);
-    volt__unvisit(rt);
+    volt__rt_unpin(rt);
     return rc;
 }
-static void volt__await_visitors(volt_rt *rt) {
-    uint32_t n = volt__or_acq_rel(&rt->visitors, 1) | 1; // [S1] with unvisit
+static void volt__rt_wait_unpinned(volt_rt *rt) {
+    uint32_t n = volt__or_acq_rel(&rt->pins, 1) | 1; // [S1] with unpin
     while (n != 1) {
-        VOLT_FUTEX_WAIT(&rt->visitors, n, VOLT_NEVER);
-        n = volt__load_acq(&rt->visitors); // [S1] with unvisit
+        VOLT_FUTEX_WAIT(&rt->pins, n, VOLT_NEVER);
+        n = volt__load_acq(&rt->pins); // [S1] with unpin
     }
 }
 // All threads have left. 0, or -EBUSY: tasks are held. Who is inside gives up what it holds; when
 // nothing is held nobody new can come, and who has just given up the last of it leaves.
-static int volt__teardown(volt_rt *rt, volt__survivors *s) {
-    volt__await_visitors(rt);
-    volt__survivors_find(rt, s);
-    if (s->n_held + s->n > 0) return -EBUSY;
-    volt__await_visitors(rt);
+static int volt__teardown(volt_rt *rt, volt__unfinished *unfinished) {
+    volt__rt_wait_unpinned(rt);
+    volt__unfinished_find(rt, unfinished);
+    if (unfinished->n_held + unfinished->n > 0) return -EBUSY;
+    volt__rt_wait_unpinned(rt);
     volt__rt_free(rt);
     return 0;
 }
 VOLT_API int volt_destroy(volt_rt *rt) {
-    volt__survivors s;
-    if (volt__is_child(rt)) return -ECHILD;
+    volt__unfinished unfinished;
+    if (volt__is_forked_child(rt)) return -ECHILD;
     if (volt__load_acq(&rt->join_state) != 2) return -EBUSY; // [S1] with join_threads
-    if (volt__load_acq(&rt->inside)) return -EBUSY;          // [L1] with guest_leave
+    if (volt__load_acq(&rt->guest_lock)) return -EBUSY;      // [L1] with guest_leave
     if (volt__is_pool_busy(rt)) return -EBUSY;
-    return volt__teardown(rt, &s);
+    return volt__teardown(rt, &unfinished);
 }
-VOLT_API int volt_create(const volt_config *cfg, volt_rt **out) {
+VOLT_API int volt_create(const volt_config *config_or_null, volt_rt **out) {
     volt_rt *rt = NULL;
     volt__worker *w = NULL;
     *out = NULL;
-    int rc = volt__rt_create(cfg, &rt);
+    int rc = volt__rt_create(config_or_null, &rt);
     if (rc < 0) return rc;
 #ifdef VOLT_SINGLE_THREAD
     rt->cfg.is_guest = 1;
@@ -13216,9 +13467,9 @@ VOLT_API int volt_rt_fd(const volt_rt *rt) {
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     if (!rt->cfg.is_guest) return -EINVAL;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    if (volt__is_child(rt)) return -ECHILD;
+    if (volt__is_forked_child(rt)) return -ECHILD;
     volt__check_thread(rt);
-    if (!volt__try_lock(&rt->inside)) return -EBUSY;
+    if (!volt__try_lock(&rt->guest_lock)) return -EBUSY;
     volt__worker *w = rt->workers[0];
     uint32_t most = max_polls > 0 && max_polls < INT_MAX ? max_polls : INT_MAX;
     uint32_t n = volt__guest_step(w, most);
@@ -13227,25 +13478,25 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     return n == 0 && is_over ? -ESHUTDOWN : VOLT__CAST(int, n);
 }
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
-    if (!rt->cfg.is_guest || volt__is_child(rt)) return VOLT_NEVER;
+    if (!rt->cfg.is_guest || volt__is_forked_child(rt)) return VOLT_NEVER;
     volt__worker *w = rt->workers[0];
-    return w->is_away ? volt__sleep_until(w) : 0;
+    return w->guest_parked ? volt__sleep_deadline(w) : 0;
 }
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt_handle h;
     int64_t result = 0;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    volt__visit(rt); // a volt_run that ends meanwhile waits until the handle is given up
+    volt__rt_pin(rt); // a volt_run that ends meanwhile waits until the handle is given up
     int rc = volt__spawn_root(rt, NULL, &h, fn, state, 0);
     if (rc == 0) rc = volt_join_sync(&h, VOLT_NEVER, &result);
-    volt__unvisit(rt);
+    volt__rt_unpin(rt);
     return rc < 0 ? rc : volt__to_int(result);
 }
-static int volt__run(const volt_config *cfg, volt_fn *fn, void *state) {
-    volt__survivors s;
+static int volt__run(const volt_config *config_or_null, volt_fn *fn, void *state) {
+    volt__unfinished unfinished;
     volt_rt *rt = NULL;
     volt__worker *w = NULL;
-    int rc = volt__rt_create(cfg, &rt);
+    int rc = volt__rt_create(config_or_null, &rt);
     if (rc < 0) return rc;
     rc = volt__worker_create(rt, 0, &w);
     if (rc == 0) {
@@ -13257,24 +13508,26 @@ static int volt__run(const volt_config *cfg, volt_fn *fn, void *state) {
         return rc;
     }
     volt__start_more(rt);
-    volt__carry_home(w);
+    volt__worker_main(w);
     if (!volt__is_stopped(rt)) { // tasks that do not end use the runtime: it stays
         volt__log_alive(rt);
         return -ETIMEDOUT;
     }
     volt__join_threads(rt);
-    if (volt__end_pool(rt, w->give_up_at) > 0) return -ETIMEDOUT; // a call that was left alone
+    // a call that was left alone
+    if (volt__close_pool(rt, w->drain_deadline) > 0) return -ETIMEDOUT;
     rc = volt__to_int(rt->root_result);
-    if (volt__teardown(rt, &s) < 0) volt__log_held(rt, &s);
+    if (volt__teardown(rt, &unfinished) < 0) volt__log_held(rt, &unfinished);
     return rc;
 }
-VOLT_API int volt_run(const volt_config *cfg, volt_fn *fn, void *state) {
+VOLT_API int volt_run(const volt_config *config_or_null, volt_fn *fn, void *state) {
     if (VOLT_TLS_GET()) return -EDEADLK;
     // there is no loop to be a guest of; in an older struct, no such field
-    if (cfg && (cfg->size == 0 || cfg->size > offsetof(volt_config, is_guest)) && cfg->is_guest)
+    if (config_or_null && (config_or_null->size == 0 || config_or_null->size >
+                           offsetof(volt_config, is_guest)) && config_or_null->is_guest)
         return -EINVAL;
     int cancel_state = volt__sys_disable_cancel();
-    int rc = volt__run(cfg, fn, state);
+    int rc = volt__run(config_or_null, fn, state);
     volt__sys_restore_cancel(cancel_state);
     return rc;
 }

@@ -139,7 +139,7 @@ static double histogram_us(const histogram *h, double fraction) {
 static void measure_late(way how, uint32_t workers) {
     static histogram all;
     scene s = { .way = how, .reps = (int)options.reps };
-    const volt_config c = { .workers = workers, .start_all = 1 };
+    const volt_config c = { .workers = workers, .start_all_workers = 1 };
     memset(late_of, 0, sizeof late_of);
     memset(&all, 0, sizeof all);
     const int rc = volt_run(&c, scene_run, &s);
@@ -256,7 +256,7 @@ static void measure_calls(way how, int is_busy, uint32_t workers) {
     char name[32];
     c = (caller){ .way = how, .is_busy = is_busy, .reps = (int)options.reps };
     n_empty = 0;
-    const volt_config config = { .workers = workers, .start_all = 1 };
+    const volt_config config = { .workers = workers, .start_all_workers = 1 };
     const int rc = volt_run(&config, caller_run, &c);
     if (rc < 0) bench_die("%s: %s", way_names[how], volt_strerror(rc));
     if (n_empty != (uint64_t)options.calls * (uint64_t)(options.reps + 1))

@@ -19,8 +19,8 @@
 // lines:
 //   p50, p99   of a request, in us
 //   rate       requests a second
-//   cpu        CPU time of all threads but the looker, of client and server, for a request, in us:
-//              what looks cost those whom they take no CPU from
+//   cpu        CPU time of all threads but the scanning worker, of client and server, for a
+//              request, in us: what looks cost those whom they take no CPU from
 // without, with: medians of the runs. ratio: with / without, the median of the pairs' ratios, and
 // an interval that holds it at 95 %, from the order of the ratios alone (of six pairs or more). On
 // a machine whose CPUs are all busy a look takes their time, and p99 shows that, too; see `spin`.
@@ -70,7 +70,7 @@ static volt_rt *rt;
 
 static void serve(server *s) {
     volt_addr at;
-    const volt_config c = { .workers = (uint32_t)options.workers, .start_all = 1 };
+    const volt_config c = { .workers = (uint32_t)options.workers, .start_all_workers = 1 };
     spawner sp = { .n = (uint32_t)options.tasks };
     s->listener = volt_listen("127.0.0.1", 0, NULL);
     s->signals = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

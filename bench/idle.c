@@ -95,7 +95,7 @@ static void print(const figures *f) {
 }
 
 int main(int argc, char **argv) {
-    volt_config c = { .workers = 2, .start_all = 1 };
+    volt_config c = { .workers = 2, .start_all_workers = 1 };
     volt_counters before, after;
     double workers = 2, seconds = 60;
     volt_rt *rt = NULL;
@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
     c.workers = f.workers = (unsigned)workers;
     f.seconds = (unsigned)seconds;
     if (volt_create(&c, &rt) < 0 || volt_block_on(rt, busy_run, &b) < 0) return 1;
-    pause_for(1); // the watch expires once more after the last worker has parked
+    pause_for(1); // the watchdog expires once more after the last worker has parked
     volt_stats(rt, &before);
     const long switched = switches(&f.n_threads);
     if (write(1, "idle\n", 5) < 0) return 1;
@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
     if (write(1, "awake\n", 6) < 0) return 1;
     f.switches = switches(&f.n_threads) - switched;
     volt_stats(rt, &after);
-    f.looks = after.parks - before.parks + after.maintenances - before.maintenances;
+    f.looks = after.parks - before.parks + after.event_polls - before.event_polls;
     print(&f);
     if (volt_shutdown(rt, VOLT_S(5)) != 0 || volt_destroy(rt) != 0) return 1;
     return f.switches != 0 || f.looks != 0;

@@ -36,12 +36,12 @@ static void outside_is_stuck(int signal) {
     _exit(2);
 }
 
-static inline void outside_repeat(const outside_row *r, bench_row *figures, int is_counted) {
+static inline void outside_repeat(const outside_row *r, bench_row *figures, int is_searching) {
     const uint64_t before = tally_sum();
     alarm(OUTSIDE_SECONDS);
     bench_start(figures);
     const int rc = r->run(r->arg);
-    if (is_counted) bench_stop(figures);
+    if (is_searching) bench_stop(figures);
     if (rc < 0) bench_die("%s: %s", r->id, volt_strerror(rc));
     if (tally_sum() - before != r->ops) bench_die("%s: operations were lost or done twice", r->id);
 }

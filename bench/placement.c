@@ -20,8 +20,8 @@
 // CPU away from the workers. Columns, all for one run after a warm-up:
 //   p50 ... max   ns from when a task was due (open loop) or its spawn began to its first poll
 //   spread        of the workers' loads, most less least, mean of samples that the first producer
-//                 takes at every 32nd spawn; a load is volt__load_of's: what is queued at a worker,
-//                 and one if it is awake
+//                 takes at every 32nd spawn; a load is volt__worker_load's: what is queued at a
+//                 worker, and one if it is awake
 //   asleep        share of these samples in which a worker slept while tasks were queued anywhere
 //   cpu           user and system time of all threads / tasks, in ns
 //   wakes, steals workers woken through their eventfd, and successful steals, / tasks
@@ -149,7 +149,7 @@ static void producer_sample(producer *p) {
     int n_asleep = 0;
     for (uint32_t i = 0; i < p->rt->n_workers; i++) {
         const int sleeps = volt__idle_is_parked(&p->rt->idle, i);
-        const uint64_t load = volt__load_of(p->rt, i);
+        const uint64_t load = volt__worker_load(p->rt, i);
         if (load == UINT32_MAX) continue; // blocks, and says so
         if (load > most) most = load;
         if (load < least) least = load;
@@ -320,7 +320,7 @@ static void run_held(run *r, volt_rt *rt) {
 
 static void run_once(run *r) {
     volt_rt *rt = NULL;
-    const volt_config c = { .workers = r->workers, .start_all = 1, .placement = r->policy };
+    const volt_config c = { .workers = r->workers, .start_all_workers = 1, .placement = r->policy };
     int rc = volt_create(&c, &rt);
     if (rc < 0) bench_die("volt_create: %s", volt_strerror(rc));
     settle(rt);
@@ -364,12 +364,12 @@ static void print_json(const run *r, double per_s, double spread, double asleep)
 #define COUNTER(name_) \
     printf(",\"" #name_ "\":%.6f", per_task(r, DELTA(r, name_)))
     COUNTER(unparks);
-    COUNTER(useless);
+    COUNTER(spurious_unparks);
     COUNTER(parks);
     COUNTER(searches);
     COUNTER(steals);
     COUNTER(stolen);
-    COUNTER(placed);
+    COUNTER(inbox_tasks);
     COUNTER(wakes_remote);
     COUNTER(rescued);
 #undef COUNTER

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // A TCP echo server that stops gracefully. Teaches: a group that owns one task per client; time
 // limits around a read and a write (volt_within); a token that ends accepting and reading, but lets
-// an echo under way finish (volt_unless); volt_readable on a descriptor that volt does not read, a
-// signalfd. 03_server.h bounds the number of clients and outlives an accept that fails.
+// an echo under way finish (volt_with_token); volt_readable on a descriptor that volt does not
+// read, a signalfd. 03_server.h bounds the number of clients and outlives an accept that fails.
 //
 //     cc -I. -pthread examples/03_echo.c -o echo && ./echo 7000
 //     nc 127.0.0.1 7000
@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     volt_frame frame;
     volt_timer limit;
-    volt_link stop;
+    volt_token_link stop;
     server *srv;
     int fd;
     int64_t n;
@@ -42,9 +42,9 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     client *c = (client *)arg;
     VOLT_BEGIN(cx, c);
     for (;;) {
-        VOLT_AWAIT(c->n, volt_unless(cx, &c->stop, &c->srv->stop,
-                                     volt_within(cx, &c->limit, VOLT_S(IDLE_SECONDS),
-                                                 volt_read(cx, c->fd, c->buf, sizeof c->buf))));
+        VOLT_AWAIT(c->n, volt_with_token(cx, &c->stop, &c->srv->stop,
+                                         volt_within(cx, &c->limit, VOLT_S(IDLE_SECONDS),
+                                                     volt_read(cx, c->fd, c->buf, sizeof c->buf))));
         if (c->n <= 0) break; // 0: end of file, -ETIMEDOUT: idle, -ECANCELED: stop
         VOLT_AWAIT(c->n, volt_within(cx, &c->limit, VOLT_S(WRITE_SECONDS),
                                      volt_write_all(cx, c->fd, c->buf, (size_t)c->n)));
@@ -56,7 +56,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
 
 typedef struct {
     volt_frame frame;
-    volt_link stop;
+    volt_token_link stop;
     volt_timer grace;
     server *srv;
     int fd;
@@ -68,7 +68,7 @@ static volt_poll acceptor_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, a);
     for (;;) {
         VOLT_AWAIT(a->fd,
-                   volt_unless(cx, &a->stop, &a->srv->stop, door_accept(cx, &a->srv->door)));
+                   volt_with_token(cx, &a->stop, &a->srv->stop, door_accept(cx, &a->srv->door)));
         if (a->fd < 0) break;
         if (VOLT_GROUP_SPAWN(cx, &a->srv->clients, client_run,
                              (client){ .srv = a->srv, .fd = a->fd }) < 0)

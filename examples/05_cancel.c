@@ -4,7 +4,8 @@
 // To cancel is to ask: from then on each wait of the one who is asked gives -ECANCELED, until its
 // function returns; nothing is torn off. Who asks, and whom:
 //   handle  one task; keeps the task's result until the join
-//   token   a stop flag; ends the waits that volt_unless ties to it, and no others. Tokens form a
+//   token   a stop flag; ends the waits that volt_with_token ties to it, and no others. Tokens form
+//           a
 //           tree: cancelling one cancels those below
 //   group   owns tasks; closing it cancels them and waits until the last one has ended
 //   shield  what cleanup needs that takes time: between begin and end waits work all the same, for
@@ -28,7 +29,7 @@
 
 typedef struct {
     volt_frame frame;
-    volt_link link;
+    volt_token_link link;
     volt_shield shield;
     int id;
     volt_token *stop; // of the whole program, or of this session alone
@@ -43,7 +44,7 @@ static volt_poll session_run(volt_cx *cx, void *arg) {
     for (;;) {
         VOLT_AWAIT(s->rc, volt_sleep(cx, s->job));
         if (s->rc < 0) break; // the task itself is cancelled
-        VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, s->stop, volt_sleep(cx, VOLT_MS(1))));
+        VOLT_AWAIT(s->rc, volt_with_token(cx, &s->link, s->stop, volt_sleep(cx, VOLT_MS(1))));
         if (s->rc < 0) break; // the task, or the token
     }
     if (!volt_is_cancelled(cx)) {

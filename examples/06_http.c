@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
     volt_frame frame;
-    volt_link stop;
+    volt_token_link stop;
     volt_timer late;
     volt_time deadline; // for a request, and then for its answer
     server *srv;
@@ -70,7 +70,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
             // the stop ends the wait for a request, but no request that has begun
             VOLT_AWAIT(c->n, c->req.is_begun
                                  ? receive(cx, c)
-                                 : volt_unless(cx, &c->stop, &c->srv->stop, receive(cx, c)));
+                                 : volt_with_token(cx, &c->stop, &c->srv->stop, receive(cx, c)));
             if (c->n <= 0) break;
             c->have += (size_t)c->n;
         }
@@ -85,7 +85,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     }
     // A close with bytes unread resets the connection, and the answer may be lost on its way. So
     // they are read, within limits.
-    volt_shut(c->fd, 0, 1);
+    volt_sock_shutdown(c->fd, 0, 1);
     c->deadline = volt_now() + VOLT_S(LINGER_SECONDS);
     c->have = 0;
     for (c->left = LINGER_CAP; c->n > 0 && c->left > 0; c->left -= c->n)

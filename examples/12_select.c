@@ -4,8 +4,8 @@
 //   - a receive that loses a select has received nothing: the message is there for the next one
 //   - VOLT_SELECT_BIASED polls its arms in the order of the text: those in front come first;
 //     VOLT_SELECT begins anywhere, so that none of several busy ones has to stand back
-//   - an arm that is off waits for volt_never; a channel that is closed and drained gives 0 at
-//     once and would win for ever
+//   - an arm that is off waits for volt_sleep_forever; a channel that is closed and drained gives 0
+//     at once and would win for ever
 //   - a time limit is one more arm, and so is an answer: a oneshot, which is sent once
 //
 //     cc -I. -pthread examples/12_select.c -o select && ./select
@@ -45,10 +45,10 @@ static volt_poll desk_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(VOLT_SELECT_BIASED(
             VOLT_ARM(&d->urgent, d->rc,
                      d->has_urgent ? volt_chan_recv(cx, &h->urgent, &d->id, sizeof d->id)
-                                   : volt_never(cx)),
+                                   : volt_sleep_forever(cx)),
             VOLT_ARM(&d->order, d->rc,
                      d->has_orders ? volt_chan_recv(cx, &h->orders, &d->id, sizeof d->id)
-                                   : volt_never(cx)),
+                                   : volt_sleep_forever(cx)),
             VOLT_ARM(&d->idle, d->rc, volt_sleep(cx, VOLT_MS(50)))));
         if (d->idle.fired) {
             printf("nobody comes\n");

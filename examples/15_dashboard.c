@@ -67,7 +67,7 @@ __attribute__((format(printf, 2, 3))) static void text_print(text *t, const char
 #define OF_WORKERS(X_) X_(polls) X_(steals) X_(parks) X_(queued) X_(busy_ns)
 #define OF_ALL(X_)                                                                       \
     X_(workers) X_(spawned) X_(completed) X_(polls) X_(steals) X_(stolen) X_(overflows)  \
-    X_(parks) X_(useless) X_(rescued) X_(queued) X_(blocking_threads) X_(blocking_idle)  \
+    X_(parks) X_(spurious_unparks) X_(rescued) X_(queued) X_(blocking_threads) X_(blocking_idle) \
     X_(blocking_queued) X_(blocking_jobs)
 #define AS_FORMAT(name_) ",\"" #name_ "\":%llu"
 #define AS_ARGUMENT(name_) , (unsigned long long)c.name_
@@ -117,12 +117,12 @@ static void put_site(text *t, const char *site) {
 }
 
 static int put_event(text *t, volt_rt *rt, volt_time up) {
-    volt_histograms_of h;
-    volt_health_of health;
+    volt_latency_histograms h;
+    volt_health_report health;
     volt_config config;
     volt_effective_config(rt, &config);
     text_print(t, "data: {\"up_us\":%lld,\"blocking_max\":%u", (long long)(up / 1000),
-               config.blocking);
+               config.max_blocking_threads);
     put_counters(t, rt);
     volt_histograms(rt, &h);
     put_histogram(t, "poll", h.poll);
@@ -289,7 +289,7 @@ typedef struct {
 // A child of client_run: an event every EVENT_MS, until the reader leaves or is too slow for them.
 typedef struct {
     volt_frame frame;
-    volt_link stop;
+    volt_token_link stop;
     volt_timer late;
     volt_interval tick;
     volt_time deadline;
@@ -311,7 +311,7 @@ typedef struct {
 typedef struct route route;
 typedef struct {
     volt_frame frame;
-    volt_link stop;
+    volt_token_link stop;
     volt_timer late;
     volt_time deadline; // for a request, and then for its answer
     receiving input;
@@ -453,7 +453,7 @@ static volt_poll stream_run(volt_cx *cx, void *arg) {
         if (s->n < 0) break;
         s->out.len = 0;
         VOLT_AWAIT(s->n,
-                   volt_unless(cx, &s->stop, &s->srv->stop, volt_interval_next(cx, &s->tick)));
+                   volt_with_token(cx, &s->stop, &s->srv->stop, volt_interval_next(cx, &s->tick)));
         if (s->n < 0) break;
     }
     free(s->out.at);
@@ -489,7 +489,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
             // the stop ends the wait for a request, but no request that has begun
             VOLT_AWAIT(c->n, c->req.is_begun
                                  ? receive(cx, c)
-                                 : volt_unless(cx, &c->stop, &c->srv->stop, receive(cx, c)));
+                                 : volt_with_token(cx, &c->stop, &c->srv->stop, receive(cx, c)));
             if (c->n <= 0) break;
             c->have += (size_t)c->n;
         }
@@ -518,7 +518,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     give_back(c);
     // A close with bytes unread resets the connection, and the answer may be lost on its way. So
     // they are read, within limits.
-    volt_shut(c->fd, 0, 1);
+    volt_sock_shutdown(c->fd, 0, 1);
     c->deadline = volt_now() + VOLT_S(LINGER_SECONDS);
     c->have = 0;
     for (c->left = LINGER_CAP; c->n > 0 && c->left > 0; c->left -= c->n)

@@ -457,7 +457,8 @@ static const char *const page_js[] = {
     "  const rate = name => Math.max(0, now[name] - was[name]) / seconds;\n"
     "  return { polls: rate('polls'), spawned: rate('spawned'), completed: rate('completed'),\n"
     "    steals: rate('steals'), stolen: rate('stolen'), parks: rate('parks'),\n"
-    "    useless: rate('useless'), rescued: rate('rescued'), jobs: rate('blocking_jobs'),\n"
+    "    spurious: rate('spurious_unparks'), rescued: rate('rescued'),\n"
+    "    jobs: rate('blocking_jobs'),\n"
     "    load: Math.min(1, rate('busy_ns') / 1e9) };\n"
     "}\n"
     "function take(e) {\n"
@@ -494,7 +495,7 @@ static const char *const page_js[] = {
     "  { name: 'Steals', unit: '/s', of: s => s.steals, text: short,\n"
     "    foot: s => brief(s.stolen) + ' tasks' },\n"
     "  { name: 'Parks', unit: '/s', of: s => s.parks, text: short,\n"
-    "    foot: s => brief(s.useless) + ' in vain' },\n"
+    "    foot: s => brief(s.spurious) + ' in vain' },\n"
     "  { name: 'Load', unit: 'busy', of: s => s.load, text: percent, top: 1,\n"
     "    foot: s => brief(s.queued) + ' queued' }];\n",
     "function makeTile(i) {\n"

@@ -72,7 +72,7 @@ static volt_poll limiter_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, s);
     while (!is_over()) {
         s->since = volt_now();
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(30), volt_never(cx)));
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(30), volt_sleep_forever(cx)));
         CHECK_EQ(s->rc, -ETIMEDOUT);
         check_waited(s->since, VOLT_MS(30));
         s->since = volt_now();

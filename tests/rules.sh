@@ -217,7 +217,7 @@ section != "atomics" {
 {
     prev_is_note = code ~ /^[ \t]*$/; prev_note = note
     p3 = p2; p2 = p1; p1 = note
-    n_asserts += gsub(/(VOLT_ASSERT|VOLT__(REQUIRE|EXPECT)(_OF)?|VOLT__SASSERT) *\(/, "&", code)
+    n_asserts += gsub(/(VOLT_ASSERT|VOLT__(REQUIRE|EXPECT)(_CX)?|VOLT__SASSERT) *\(/, "&", code)
 }
 
 # Preprocessor lines, with their continuations, declare macros only.

@@ -39,7 +39,7 @@ static inline volt_cx *still_cx(volt__worker *w, volt__task *t, volt_frame *fram
     cx->frame_ = &frame->node_;
     cx->budget_ = VOLT_BUDGET;
     cx->is_awaiting_ = 1;
-    cx->abort_ = cx->shield_ = 0;
+    cx->cancel_level_ = cx->shield_depth_ = 0;
     return cx;
 }
 static inline void still_wait_readable(int fd) {

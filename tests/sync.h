@@ -158,16 +158,16 @@ static inline int object_try(object *o) {
 static inline int n_waiting(object *o) {
     switch (o->kind) {
     case MUTEX:
-    case FIFO: return WAITING(o->mutex.gate_);
+    case FIFO: return WAITING(o->mutex.sema_);
     case READING:
-    case WRITING: return WAITING(o->rwlock.gate_);
-    case SEM: return WAITING(o->sem.gate_);
-    case ONCE: return WAITING(o->once.gate_);
+    case WRITING: return WAITING(o->rwlock.sema_);
+    case SEM: return WAITING(o->sem.sema_);
+    case ONCE: return WAITING(o->once.sema_);
     case NOTIFY: return WAITING(o->notify);
     case COND: return WAITING(o->cond);
-    case EVENT: return WAITING(o->event.latch_);
-    case GROUP: return WAITING(o->group.latch_);
-    case TRACKER: return WAITING(o->tracker.latch_);
+    case EVENT: return WAITING(o->event.waitword_);
+    case GROUP: return WAITING(o->group.waitword_);
+    case TRACKER: return WAITING(o->tracker.waitword_);
     default: return count_waiting(&o->notify.lock_, &o->notify.watchers_);
     }
 }

@@ -83,7 +83,7 @@ static inline volt_config test_config(uint32_t workers) {
     volt_config c;
     memset(&c, 0, sizeof c);
     c.workers = workers;
-    c.start_all = workers > 1 && (test_starts_all || RANDOM_BELOW(2));
+    c.start_all_workers = workers > 1 && (test_starts_all || RANDOM_BELOW(2));
     c.seed = RANDOM() | 1;
     c.alloc.alloc = test_alloc;
     c.alloc.free = test_free;

@@ -214,7 +214,7 @@ static void begin(void) {
     task = still_task(w);
 }
 static void end(void) {
-    CHECK_EQ(task->links, 0);
+    CHECK_EQ(task->n_armed, 0);
     check_all_given();
     still_end(rt);
 }
@@ -222,23 +222,23 @@ static void end(void) {
 #define GIVES(poll_, value_) CHECK_EQ(volt_value(poll_), value_)
 static volt_cx *cancelled_cx(int i) {
     volt_cx *cx = cx_of(i);
-    cx->abort_ = 1;
+    cx->cancel_level_ = 1;
     return cx;
 }
 static volt__fd *entry(int fd) {
-    volt__fd *e = volt__fd_get(&rt->fds, fd);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd);
     CHECK(e);
     return e;
 }
 static int look_at_events(void) {
-    volt__polled out;
+    volt__reactor_events out;
     volt__reactor_poll(&w->reactor, &rt->fds, 16, 0, &out);
     CHECK(!out.chain.head); // the task is the test's
     return (int)out.n_events;
 }
 // The same where the task that waits is woken.
 static int look_at_events_of_task(void) {
-    volt__polled out;
+    volt__reactor_events out;
     volt__reactor_poll(&w->reactor, &rt->fds, 16, 0, &out);
     volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
     return (int)out.n_events;
@@ -286,7 +286,7 @@ static struct {
     volt_group group;
     volt_handle handle;
 } on;
-static volt_poll leaf_never(volt_cx *cx) { return volt_never(cx); }
+static volt_poll leaf_never(volt_cx *cx) { return volt_sleep_forever(cx); }
 static volt_poll leaf_sleep(volt_cx *cx) { return volt_sleep(cx, VOLT_S(1)); }
 static volt_poll leaf_until(volt_cx *cx) { return volt_sleep_until(cx, clock_now + VOLT_S(1)); }
 static volt_poll leaf_ever(volt_cx *cx) { return volt_sleep(cx, VOLT_NEVER); }
@@ -311,7 +311,7 @@ static const struct leaf {
     const int *fd; // NULL: none
     int is_linked;
 } leaves[] = {
-    { leaf_never, VOLT__LEAF_NEVER, NULL, 0 },
+    { leaf_never, VOLT__LEAF_FOREVER, NULL, 0 },
     { leaf_ever, VOLT__LEAF_TIMER, NULL, 0 },
     { leaf_sleep, VOLT__LEAF_TIMER, NULL, 1 },
     { leaf_until, VOLT__LEAF_TIMER, NULL, 1 },
@@ -348,13 +348,13 @@ static void check_leaf(const struct leaf *leaf) {
     cx->budget_ = 0;
     PENDING(leaf->poll(cx)); // without a unit nothing is done, but the task runs again
     CHECK_EQ(task->word, word | VOLT__NOTIFIED);
-    CHECK_EQ(task->links, 0);
+    CHECK_EQ(task->n_armed, 0);
     CHECK_EQ(cx->budget_, 0);
     volt__store_rlx(&task->word, word);
     uintptr_t linked = word;
     for (int i = 0; i < 3; i++) { // woken for something else
         cx = cx_of(0);
-        cx->wait_ = VOLT__YIELDS | 0x123456; // of another arm
+        cx->wait_ = VOLT__REQUEUE | 0x123456; // of another arm
         if (i == 2) hold_locks(volt__lock); // who is linked needs none
         PENDING(leaf->poll(cx));
         if (i == 2) hold_locks(volt__unlock);
@@ -362,8 +362,8 @@ static void check_leaf(const struct leaf *leaf) {
         uint32_t fd = leaf->fd ? (uint32_t)*leaf->fd : 0;
         if (leaf->poll == leaf_connect) fd = (uint32_t)n->key_ - 1;
         if (leaf->poll == leaf_set) fd = (uint32_t)on.set.epfd_ - 1;
-        CHECK_EQ(cx->wait_, VOLT__YIELDS | leaf->kind << 24 | fd);
-        CHECK_EQ(task->links, leaf->is_linked);
+        CHECK_EQ(cx->wait_, VOLT__REQUEUE | leaf->kind << 24 | fd);
+        CHECK_EQ(task->n_armed, leaf->is_linked);
         CHECK_EQ(volt__node_state(n), leaf->is_linked ? VOLT__LINKED : VOLT__IDLE);
         if (i == 0) linked = task->word;
         CHECK_EQ(task->word, linked);
@@ -373,13 +373,13 @@ static void check_leaf(const struct leaf *leaf) {
     cx = cancelled_cx(0);
     cx->budget_ = 0;
     PENDING(leaf->poll(cx)); // a unit for this, too
-    CHECK_EQ(task->links, leaf->is_linked);
+    CHECK_EQ(task->n_armed, leaf->is_linked);
     volt__store_rlx(&task->word, linked);
     cx = cancelled_cx(0);
     GIVES(leaf->poll(cx), -ECANCELED);
     CHECK_EQ(cx->budget_, VOLT_BUDGET - 1);
     CHECK_EQ(task->word, word);
-    CHECK_EQ(task->links, 0);
+    CHECK_EQ(task->n_armed, 0);
     CHECK_EQ(n->kind_, VOLT__FRESH);
 }
 TEST(every_wait_keeps_to_the_contract) {
@@ -407,34 +407,34 @@ TEST(who_ignores_its_cancellation_is_told_of_once) {
     for (int i = 0; i < 5; i++) {
         volt_cx *cx = i < 2 ? cx_of(0) : cancelled_cx(0);
         // Half of the budget at least must have gone since it was cancelled.
-        cx->raised_ = (uint16_t)(rt->cfg.budget / 2 - (i == 2));
+        cx->budget_at_cancel_ = (uint16_t)(rt->cfg.budget / 2 - (i == 2));
         cx->budget_ = 0;
-        PENDING(volt_never(cx));
+        PENDING(volt_sleep_forever(cx));
         CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], i >= 3);
     }
-    GIVES(volt_never(cancelled_cx(0)), -ECANCELED);
+    GIVES(volt_sleep_forever(cancelled_cx(0)), -ECANCELED);
     end();
 }
 TEST(a_cancellation_seen_under_a_shield) {
     begin();
     volt_cx *cx = cx_of(0);
-    cx->shield_ = 1;
+    cx->shield_depth_ = 1;
     CHECK(!volt_is_cancelled(cx));
-    CHECK_EQ(cx->abort_, 0);
+    CHECK_EQ(cx->cancel_level_, 0);
     (void)volt__task_cancel(task);
     CHECK(!volt_is_cancelled(cx));
-    CHECK_EQ(cx->abort_, 1);
-    cx->shield_ = 0;
+    CHECK_EQ(cx->cancel_level_, 1);
+    cx->shield_depth_ = 0;
     CHECK(volt_is_cancelled(cx));
     end();
 }
 
 TEST(the_site_is_that_of_the_innermost_await) {
-    static const uint8_t own[] = { VOLT__LEAF_TIMER, VOLT__ARMS, VOLT__EACH };
+    static const uint8_t own[] = { VOLT__LEAF_TIMER, VOLT__ARMS, VOLT__CHILD_ARRAY };
     begin();
     volt_cx *cx = cx_of(0);
     cx->site_ = "inner";
-    frame[0].node_.kind_ = VOLT__SUB;
+    frame[0].node_.kind_ = VOLT__CHILD;
     PENDING(volt__suspend(cx, &frame[0].node_, "outer"));
     CHECK_STR(cx->site_, "inner");
     for (size_t i = 0; i < sizeof own; i++) {
@@ -467,28 +467,28 @@ TEST(levels_of_a_timeout) {
     memset(&t, 0, sizeof t);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         volt_cx *cx = cx_of(0);
-        cx->shield_ = 1;
+        cx->shield_depth_ = 1;
         volt__within_begin(cx, &t);
-        CHECK_EQ(cx->abort_, 0);
+        CHECK_EQ(cx->cancel_level_, 0);
         PENDING(volt__within_end(cx, &t, rows[i].is_up ? 0 : VOLT_S(1), volt_pending()));
-        CHECK_EQ(cx->abort_, 0);
-        CHECK_EQ(task->links, 1);
+        CHECK_EQ(cx->cancel_level_, 0);
+        CHECK_EQ(task->n_armed, 1);
         if (rows[i].is_up) { // what is inside is tried once more
             volt__within_begin(cx, &t);
-            CHECK_EQ(cx->abort_, 0);
+            CHECK_EQ(cx->cancel_level_, 0);
             CHECK_EQ(cx->last_tries_, 1);
             PENDING(volt__within_end(cx, &t, 0, volt_pending()));
             CHECK(task->word & VOLT__NOTIFIED);
         }
-        cx->shield_ = 2; // of the frame that suspended
-        cx->abort_ = rows[i].before;
+        cx->shield_depth_ = 2; // of the frame that suspended
+        cx->cancel_level_ = rows[i].before;
         volt__within_begin(cx, &t);
         CHECK_EQ(cx->last_tries_, 0);
-        CHECK_EQ(cx->abort_, rows[i].inside);
+        CHECK_EQ(cx->cancel_level_, rows[i].inside);
         GIVES(volt__within_end(cx, &t, 0, volt_ready(rows[i].inner)), rows[i].gives);
-        CHECK_EQ(cx->abort_, rows[i].before);
-        CHECK_EQ(t.node_.pc_, 0); // as new
-        CHECK_EQ(task->links, 0);
+        CHECK_EQ(cx->cancel_level_, rows[i].before);
+        CHECK_EQ(t.node_.resume_line_, 0); // as new
+        CHECK_EQ(task->n_armed, 0);
     }
     end();
 }
@@ -498,21 +498,21 @@ TEST(levels_of_a_shield_that_is_over_at_once) {
     memset(&s, 0, sizeof s);
     for (uint8_t level = 0; level < 5; level++) {
         volt_cx *cx = cx_of(0);
-        cx->abort_ = level;
+        cx->cancel_level_ = level;
         volt_shield_begin(cx, &s, 0);
-        CHECK_EQ(cx->shield_, 1);
-        CHECK_EQ(cx->abort_, level < 2 ? 2 : level);
+        CHECK_EQ(cx->shield_depth_, 1);
+        CHECK_EQ(cx->cancel_level_, level < 2 ? 2 : level);
         volt_shield_end(cx, &s);
-        CHECK_EQ(cx->shield_, 0);
-        CHECK_EQ(cx->abort_, level);
+        CHECK_EQ(cx->shield_depth_, 0);
+        CHECK_EQ(cx->cancel_level_, level);
     }
     volt_cx *cx = cx_of(0); // used again, without a bound: it puts nothing back
     volt_shield_begin(cx, &s, VOLT_NEVER);
-    CHECK_EQ(task->links, 0);
-    CHECK_EQ(cx->abort_, 0);
-    cx->abort_ = 1;
+    CHECK_EQ(task->n_armed, 0);
+    CHECK_EQ(cx->cancel_level_, 0);
+    cx->cancel_level_ = 1;
     volt_shield_end(cx, &s);
-    CHECK_EQ(cx->abort_, 1);
+    CHECK_EQ(cx->cancel_level_, 1);
     end();
 }
 // Polled again, the levels are those of the new poll, from the outermost shield on.
@@ -526,26 +526,26 @@ TEST(levels_of_shields_in_shields) {
         volt_shield_begin(cx, &s[1], 0);
         volt_shield_begin(cx, &s[2], VOLT_NEVER);
         for (uint8_t level = 0; level < 5; level++) {
-            cx->abort_ = level;
+            cx->cancel_level_ = level;
             volt__scope_enter(cx, &frame[0].node_);
-            CHECK_EQ(cx->shield_, 3);
-            CHECK_EQ(cx->abort_, level < 3 ? 3 : level);
+            CHECK_EQ(cx->shield_depth_, 3);
+            CHECK_EQ(cx->cancel_level_, level < 3 ? 3 : level);
         }
-        cx->abort_ = 1;
+        cx->cancel_level_ = 1;
         volt__scope_enter(cx, &frame[0].node_);
         if (is_left_open) {
             volt__scope_leave(cx, &frame[0].node_);
         } else {
             volt_shield_end(cx, &s[2]);
-            CHECK(volt__is_off(cx));
+            CHECK(volt__scope_is_cancelled(cx));
             volt_shield_end(cx, &s[1]);
-            CHECK(!volt__is_off(cx));
+            CHECK(!volt__scope_is_cancelled(cx));
             volt_shield_end(cx, &s[0]);
         }
-        CHECK_EQ(cx->abort_, 1);
-        CHECK_EQ(cx->shield_, 0);
-        CHECK(!frame[0].node_.who_);
-        CHECK_EQ(task->links, 0);
+        CHECK_EQ(cx->cancel_level_, 1);
+        CHECK_EQ(cx->shield_depth_, 0);
+        CHECK(!frame[0].node_.waiter_);
+        CHECK_EQ(task->n_armed, 0);
         for (int i = 0; i < 3; i++) CHECK(!s[i].open_);
     }
     end();
@@ -558,23 +558,23 @@ TEST(a_token_that_is_cancelled_in_the_middle) {
     begin();
     for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
         volt_token stop;
-        volt_link l;
+        volt_token_link l;
         memset(&stop, 0, sizeof stop);
         memset(&l, 0, sizeof l);
         volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
         volt_cx *cx = cx_of(0);
-        volt__unless_begin(cx, &l, &stop);
+        volt__with_token_begin(cx, &l, &stop);
         if (is_cancelled) volt_token_cancel(&stop);
-        PENDING(volt__unless_end(cx, &l, &stop, volt_pending()));
+        PENDING(volt__with_token_end(cx, &l, &stop, volt_pending()));
         CHECK_EQ((task->word & VOLT__NOTIFIED) != 0, is_cancelled);
         CHECK_EQ(stop.waiters_ != NULL, !is_cancelled);
-        CHECK_EQ(task->links, !is_cancelled);
-        volt__unless_begin(cx, &l, &stop);
-        CHECK_EQ(cx->abort_, is_cancelled);
-        GIVES(volt__unless_end(cx, &l, &stop, volt_ready(3)), 3);
-        CHECK_EQ(cx->abort_, 0);
+        CHECK_EQ(task->n_armed, !is_cancelled);
+        volt__with_token_begin(cx, &l, &stop);
+        CHECK_EQ(cx->cancel_level_, is_cancelled);
+        GIVES(volt__with_token_end(cx, &l, &stop, volt_ready(3)), 3);
+        CHECK_EQ(cx->cancel_level_, 0);
         CHECK(!stop.waiters_);
-        CHECK_EQ(task->links, 0);
+        CHECK_EQ(task->n_armed, 0);
         volt_token_deinit(&stop);
     }
     end();
@@ -584,7 +584,7 @@ TEST(a_token_that_is_cancelled_in_the_middle) {
 
 static volt_poll left_open(volt_cx *cx) {
     cx->frame_ = NULL;
-    return volt__group_close_left(cx, volt__task_state(task));
+    return volt__group_close_unclosed(cx, volt__task_state(task));
 }
 static volt_poll closed(volt_cx *cx) { return volt_group_close(cx, &on.group); }
 TEST(members_are_cancelled_once_and_the_group_is_as_new) {
@@ -597,7 +597,7 @@ TEST(members_are_cancelled_once_and_the_group_is_as_new) {
         CHECK_EQ(volt_group_spawn(cx, &on.group, never_run, &state, sizeof state), 0);
         CHECK_EQ(volt_group_spawn(cx, &on.group, never_run, &state, sizeof state), 0);
         uintptr_t word = VOLT__REF | VOLT__RUNNING;
-        volt__task *member[2] = { on.group.live_, volt__task_ext(on.group.live_)->g_next };
+        volt__task *member[2] = { on.group.live_, volt__task_group_link(on.group.live_)->g_next };
         for (int i = 0; i < 2; i++) volt__store_rlx(&member[i]->word, word);
         if (!is_left) {
             cx->budget_ = 0;
@@ -615,7 +615,7 @@ TEST(members_are_cancelled_once_and_the_group_is_as_new) {
                 volt__store_rlx(&member[k]->word, word);
             }
         }
-        CHECK_EQ(task->links, 1);
+        CHECK_EQ(task->n_armed, 1);
         volt__group_child_ended(member[0], -EIO);
         PENDING(end_it(cx_of(0)));
         volt__group_child_ended(member[1], 0);
@@ -636,22 +636,23 @@ static char polled[64]; // which arms, in order; in capitals: cancelled
 // One poll of an await over arms in a frame under one shield; NULL: this arm stays pending.
 static volt_poll drive(volt_cx *cx, int mode, const int64_t *const gives[N_ARMS], int n_fired) {
     int at = 0, fired = 0;
-    const uint8_t level = cx->abort_;
-    cx->shield_ = 1;
+    const uint8_t level = cx->cancel_level_;
+    cx->shield_depth_ = 1;
     volt__arms_begin(cx, mode);
     do {
         for (int i = 0; i < N_ARMS; i++) {
-            if (!volt__arm_go(cx, &arm[i])) continue;
-            CHECK_EQ(cx->shield_, 1);
-            CHECK(cx->abort_ == level || cx->abort_ == 2);
-            polled[at++] = (char)((volt__is_off(cx) ? 'A' : 'a') + i);
-            cx->shield_ = 3; // a shield inside
-            fired += volt__arm_put(cx, &arm[i], gives[i] ? volt_ready(*gives[i]) : volt_pending());
-            arm[i].shield_ = 1;
-            CHECK_EQ(cx->shield_, 1);
-            CHECK_EQ(cx->abort_, level);
+            if (!volt__arm_poll_begin(cx, &arm[i])) continue;
+            CHECK_EQ(cx->shield_depth_, 1);
+            CHECK(cx->cancel_level_ == level || cx->cancel_level_ == 2);
+            polled[at++] = (char)((volt__scope_is_cancelled(cx) ? 'A' : 'a') + i);
+            cx->shield_depth_ = 3; // a shield inside
+            fired += volt__arm_poll_end(cx, &arm[i],
+                                        gives[i] ? volt_ready(*gives[i]) : volt_pending());
+            arm[i].shield_depth_ = 1;
+            CHECK_EQ(cx->shield_depth_, 1);
+            CHECK_EQ(cx->cancel_level_, level);
         }
-    } while (volt__arms_turn(cx, volt__arm_done(fired)));
+    } while (volt__arms_next_pass(cx, volt__arm_done(fired)));
     polled[at] = 0;
     CHECK_EQ(fired, n_fired);
     return volt__arms_end(cx, fired);
@@ -697,7 +698,7 @@ TEST(a_select_polls_its_arms_in_an_order_that_it_keeps) {
             CHECK(arm[2].fired && !arm[1].fired);
         } else { // cancelled from outside: nobody wins
             volt_cx *cx = cx_of(0);
-            cx->abort_ = 2;
+            cx->cancel_level_ = 2;
             PENDING(drive(cx, mode, none, 0));
             CHECK_EQ(strncmp(polled, in_capitals(order), N_ARMS), 0); // each has its turn
             CHECK_STR(polled + N_ARMS, "ABCD"); // and once more, as nobody has won
@@ -724,7 +725,7 @@ TEST(a_select_draws_all_orders_alike) {
         int code = 0;
         for (int i = 0; i < N_ARMS; i++) code = code * 4 + (polled[i] - 'a');
         n[code]++;
-        cx->abort_ = 2;
+        cx->cancel_level_ = 2;
         GIVES(drive(cx, VOLT__SELECT, cancelled, 0), -ECANCELED);
     }
     for (int i = 0; i < 256; i++) {
@@ -748,7 +749,7 @@ TEST(arms_of_a_join_in_turn) {
         PENDING(drive(cx_of(0), mode, none, 0));
         CHECK_STR(polled, mode == VOLT__JOIN_ALL ? "acd" : "ACD");
         volt_cx *cx = cx_of(0);
-        cx->abort_ = 2; // from outside
+        cx->cancel_level_ = 2; // from outside
         PENDING(drive(cx, mode, none, 0));
         CHECK_STR(polled, "ACD");
         GIVES(drive(cx_of(0), mode, all, 3), mode == VOLT__JOIN_ALL ? 0 : -EIO);
@@ -764,9 +765,9 @@ TEST(as_many_arms_as_there_may_be) {
         volt__arms_begin(cx, VOLT__JOIN_ALL);
         do
             for (size_t i = 0; i < VOLT__ARMS_MAX; i++)
-                if (volt__arm_go(cx, &many[i]))
-                    volt__arm_put(cx, &many[i], is_over ? volt_ready(0) : volt_pending());
-        while (volt__arms_turn(cx, volt__arm_done(0)));
+                if (volt__arm_poll_begin(cx, &many[i]))
+                    volt__arm_poll_end(cx, &many[i], is_over ? volt_ready(0) : volt_pending());
+        while (volt__arms_next_pass(cx, volt__arm_done(0)));
         if (is_over) GIVES(volt__arms_end(cx, 0), 0);
         else PENDING(volt__arms_end(cx, 0));
     }
@@ -785,17 +786,17 @@ static volt_poll met_run(volt_cx *cx) {
     VOLT_BEGIN(cx, &met);
     VOLT_AWAIT(met.rc,
                VOLT_SELECT(VOLT_ARM(&met.in, volt_chan_recv(cx, &met.c, &met.got, sizeof met.got)),
-                           VOLT_ARM(&met.other, volt_never(cx))));
+                           VOLT_ARM(&met.other, volt_sleep_forever(cx))));
     VOLT_END(met.rc);
 }
 // What a sender does behind its claim, while the task of the select waits for the lock.
 static int completes_the_meeting(void) {
     static const int message = 7;
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     volt__list_remove(&met.c.receivers_, &met.in.node_);
-    memcpy(volt__meet_data(&met.in.node_), &message, sizeof message);
-    volt__wakes_fire(&wakes, &met.in.node_, VOLT__MET);
+    memcpy(volt__rendezvous_data(&met.in.node_), &message, sizeof message);
+    volt__wake_list_fire(&wakes, &met.in.node_, VOLT__TRANSFERRED);
     at_futex = NULL;
     volt__unlock(&met.c.lock_);
     CHECK(!wakes.chain.head); // the task is running
@@ -811,7 +812,7 @@ TEST(a_select_that_is_being_met_ends_with_the_poll_that_sees_it) {
         PENDING(met_run(cx_of(0)));
         CHECK_EQ(volt__node_state(&met.in.node_), VOLT__LINKED);
         volt__lock(&met.c.lock_);
-        CHECK_EQ(volt__claim(&met.in.node_, NULL), VOLT__CLAIM_IS_OURS);
+        CHECK_EQ(volt__select_claim(&met.in.node_, NULL), VOLT__CLAIM_IS_OURS);
         at_futex = completes_the_meeting;
         GIVES(met_run(cx_of(0)), 0);
         CHECK(met.in.fired && !met.other.fired);
@@ -856,14 +857,14 @@ TEST(operations_on_what_is_being_closed) {
     begin();
     open_pair(fd);
     volt__fd *e = entry(fd[0]);
-    CHECK(volt__fd_enter(e));
+    CHECK(volt__fd_pin(e));
     volt__fd_begin_close(e);
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EBADF);
     volt_rt_close(rt, fd[0]); // the second to close it
-    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, volt__fd_see(e), &frame[0].node_, task),
-             -EBADF);
+    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, volt__fd_take_snapshot(e),
+                           &frame[0].node_, task), -EBADF);
     CHECK(fcntl(fd[0], F_GETFD) >= 0); // not before the first one is out
-    volt__fd_exit(rt, e, fd[0]);
+    volt__fd_unpin_and_close(rt, e, fd[0]);
     CHECK(fcntl(fd[0], F_GETFD) < 0);
     volt_rt_close(rt, fd[1]);
     end();
@@ -893,11 +894,11 @@ TEST(data_between_a_short_read_and_its_note) {
     open_pair(fd);
     PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
     volt__fd *e = entry(fd[0]);
-    volt__fd_seen seen = volt__fd_see(e);
+    volt__fd_snapshot seen = volt__fd_take_snapshot(e);
     CHECK_EQ(write(fd[1], "x", 1), 1);
     CHECK_EQ(look_at_events(), 1);
     CHECK_EQ(e->ready & VOLT__RD, VOLT__RD);
-    volt__fd_drained(e, VOLT__RD, seen.seq, &byte, 1, 2);
+    volt__fd_mark_empty(e, VOLT__RD, seen.seq, &byte, 1, 2);
     CHECK_EQ(e->ready & VOLT__RD, VOLT__RD);
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
     close_pair(fd);
@@ -1206,7 +1207,7 @@ TEST(what_a_poll_set_asks_for) {
         CHECK_EQ(volt_pollset_set(&p, fd[0], rows[i].asks), 0);
         if (rows[i].is_readable) CHECK_EQ(write(fd[1], "x", 1), 1);
         memset(ev, 0xa5, sizeof ev);
-        int n = volt__pollset_take(p.epfd_ - 1, ev, 3, 0);
+        int n = volt__pollset_poll(p.epfd_ - 1, ev, 3, 0);
         CHECK_EQ(n, rows[i].gives != 0);
         if (n) CHECK(ev[0].fd == fd[0] && ev[0].events == rows[i].gives);
         for (int k = n; k < 3; k++) CHECK_EQ((uint32_t)ev[k].fd, 0xa5a5a5a5);
@@ -1218,7 +1219,7 @@ TEST(what_a_poll_set_asks_for) {
     CHECK_EQ(volt_pollset_set(&p, fd[0], 0), -EPERM);
     CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
     CHECK_EQ(close(fd[1]), 0);
-    CHECK_EQ(volt__pollset_take(p.epfd_ - 1, ev, 1, 0), 1);
+    CHECK_EQ(volt__pollset_poll(p.epfd_ - 1, ev, 1, 0), 1);
     CHECK_EQ(ev[0].events, VOLT_IN | VOLT_HUP);
     volt_pollset_close(cx_of(0), &p);
     CHECK_EQ(p.epfd_, 0);
@@ -1240,14 +1241,14 @@ TEST(what_a_poll_set_takes) {
         CHECK((fd[i] = dup(pair[0])) >= 0);
         CHECK_EQ(volt_pollset_set(&p, fd[i], VOLT_IN), 0);
     }
-    CHECK_EQ(volt__pollset_take(p.epfd_ - 1, ev, N, 0), N - 1);
+    CHECK_EQ(volt__pollset_poll(p.epfd_ - 1, ev, N, 0), N - 1);
     for (int i = 0; i < N - 1; i++) CHECK_EQ(ev[i].events, VOLT_IN);
     for (int i = 0; i < N; i++) CHECK_EQ(volt_pollset_set(&p, fd[i], 0) | close(fd[i]), 0);
     close_pair(pair);
     CHECK_EQ(pipe(pair), 0);
     CHECK_EQ(volt_pollset_set(&p, pair[0], VOLT_IN), 0);
     CHECK_EQ(close(pair[1]), 0);
-    CHECK_EQ(volt__pollset_take(p.epfd_ - 1, ev, 1, 0), 1);
+    CHECK_EQ(volt__pollset_poll(p.epfd_ - 1, ev, 1, 0), 1);
     CHECK_EQ(ev[0].events, VOLT_HUP); // and nothing else
     CHECK_EQ(close(pair[0]), 0);
     volt_pollset_close(cx_of(0), &p);
@@ -1524,7 +1525,7 @@ TEST(accepts_that_back_off) {
     clock_step = 0;
     CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__FIRED);
     PENDING(volt_accept(cx_of(0), fd));
-    CHECK(frame[0].node_.on_ == entry(fd)); // nobody there: waits for them
+    CHECK(frame[0].node_.source_ == entry(fd)); // nobody there: waits for them
     GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
     volt_rt_close(rt, fd);
     end();
@@ -1542,7 +1543,7 @@ TEST(back_offs_double_up_to_half_a_second) {
             ANSWERS(accept4, errors[i % 4]);
             PENDING(volt_accept(cx_of(0), fd));
             CHECK_EQ(entry(fd)->backoff_ms, ms[i]);
-            int64_t left = volt__time_left(volt__sleep_until(w)) - VOLT_MS(ms[i]);
+            int64_t left = volt__time_left(volt__sleep_deadline(w)) - VOLT_MS(ms[i]);
             CHECK(left >= 0 && left <= VOLT_MS(1));
             CHECK(!(task->word & VOLT__NOTIFIED));
             GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
@@ -1586,7 +1587,7 @@ static void reuse_while_backing_off(int is_forgotten, int is_another_listener) {
     CHECK_EQ(answers[A_accept4].n_calls, 1);
     CHECK(!(task->word & VOLT__NOTIFIED));
     if (is_forgotten) {
-        volt_fd_forget(cx_of(1), fd);
+        volt_fd_release(cx_of(1), fd);
         CHECK_EQ(close(fd), 0);
     } else {
         volt_rt_close(rt, fd);
@@ -1704,10 +1705,10 @@ TEST(short_transfer_at_an_inaccessible_page_is_not_the_end_of_the_data) {
     for (int i = 0; i < 3; i++) {
         size_t len = i == 2 ? 3 * page - 8 : 2 * page - 8;
         e->ready = VOLT__RD;
-        volt__fd_drained(e, VOLT__RD, e->seq, p + 8, page - 8, len);
+        volt__fd_mark_empty(e, VOLT__RD, e->seq, p + 8, page - 8, len);
         CHECK_EQ(e->ready & VOLT__RD, i == 2 ? VOLT__RD : 0);
     }
-    volt__fd_drained(e, VOLT__RD, e->seq, p + 8, 8, 16); // on one page nothing is asked
+    volt__fd_mark_empty(e, VOLT__RD, e->seq, p + 8, 8, 16); // on one page nothing is asked
     CHECK_EQ(e->ready & VOLT__RD, 0);
     close_pair(fd);
     CHECK_EQ(munmap(p, 2 * page), 0);
@@ -1878,21 +1879,21 @@ TEST(ticks_that_were_missed) {
 
 TEST(who_sleeps_until_when) {
     begin();
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), -1);
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), -1);
     PENDING(volt_sleep(cx_of(0), VOLT_S(2)));
-    int64_t until_timer = volt__time_left(volt__sleep_until(w));
+    int64_t until_timer = volt__time_left(volt__sleep_deadline(w));
     CHECK(until_timer >= VOLT_S(2) && until_timer <= VOLT_S(2) + VOLT_MS(1));
-    w->give_up_at = clock_now + VOLT_S(1); // volt_run does
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), VOLT_S(1));
-    w->give_up_at = clock_now - 1;
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), 0);
+    w->drain_deadline = clock_now + VOLT_S(1); // volt_run does
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), VOLT_S(1));
+    w->drain_deadline = clock_now - 1;
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 0);
     GIVES(volt_sleep(cancelled_cx(0), VOLT_S(2)), -ECANCELED);
     end();
 }
 TEST(a_clock_that_goes_back) {
     begin();
-    w->since = 100;
-    w->last = clock_now;
+    w->polls_since = 100;
+    w->last_event_poll = clock_now;
     volt__measure(w, clock_now - VOLT_S(1));
     CHECK_EQ(w->avg_ns, 1); // is divided by
     end();
@@ -1906,7 +1907,7 @@ TEST(waits_for_what_a_futex_does_not_say) {
 }
 TEST(nobody_sleeps_who_could_be_claimed) {
     begin();
-    CHECK_EQ(volt__idle_claim_bit(&rt->idle, VOLT__ANYONE), -1);
+    CHECK_EQ(volt__idle_claim_bit(&rt->idle, VOLT__ANY_WORKER), -1);
     end();
 }
 
@@ -1987,16 +1988,16 @@ TEST(a_worker_gives_back_a_slot_of_another_runtime_at_once) {
     VOLT_TLS_SET(w);
     volt__task_free(t);
     VOLT_TLS_SET(NULL);
-    CHECK_EQ(w->returns.n, 0);
+    CHECK_EQ(w->remote_batch.n, 0);
     CHECK(v->heap.remote == t);
     volt__rt_free(other);
     end();
 }
 TEST(more_survivors_than_are_told) {
-    volt__survivors s;
+    volt__unfinished s;
     begin();
     for (int i = 0; i < 20; i++) (void)still_task(w);
-    volt__survivors_find(rt, &s);
+    volt__unfinished_find(rt, &s);
     CHECK_EQ(s.n, sizeof s.site / sizeof s.site[0]);
     end();
 }
@@ -2011,8 +2012,8 @@ TEST(a_task_is_filled_anew) {
     CHECK(t.u.fn == giver_run);
     CHECK(t.spawn_site == site && t.wait_site == site);
     CHECK_EQ(t.flags, VOLT__EXTERNAL);
-    CHECK_EQ(t.shield, 0);
-    CHECK_EQ(t.links, 0);
+    CHECK_EQ(t.shield_depth, 0);
+    CHECK_EQ(t.n_armed, 0);
 }
 static uint32_t slot_of(volt__task *t) { return volt__slab_of(t)->slot_size; }
 TEST(a_slot_holds_the_state_and_hardly_more) {
@@ -2039,7 +2040,7 @@ TEST(a_slot_holds_the_state_and_hardly_more) {
     CHECK_EQ(slot_of(volt__state_task(made)), least);
     CHECK(!volt_task_create(rt, never_run, sizeof state - 1));
     volt_task_destroy(made);
-    still_state root = { .frame = { .node_ = { .pc_ = 0 } } };
+    still_state root = { .frame = { .node_ = { .resume_line_ = 0 } } };
     CHECK_EQ(volt__spawn_root(rt, NULL, &h, never_run, &root, 0), 0);
     CHECK_EQ(slot_of(h.task_), (sizeof(volt__task) + sizeof(void *) + 15) / 16 * 16);
     volt_detach(&h);
@@ -2076,7 +2077,7 @@ TEST(what_a_task_may_spawn) {
         size_t size = i & 1 ? sizeof state : sizeof state[0];
         volt_handle h = { NULL };
         memset(state, 0, sizeof state);
-        state[0].frame.node_.pc_ = (i & 2) != 0;
+        state[0].frame.node_.resume_line_ = (i & 2) != 0;
         w->is_closing = (i & 4) != 0;
         for (int k = 0; k < 2; k++) { // a slot that can be had without a call
             size_t room = k ? sizeof state : sizeof state[0];
@@ -2095,7 +2096,7 @@ TEST(what_a_task_may_spawn) {
 TEST(who_is_woken_for_tasks_from_outside) {
     static const still_state state;
     begin();
-    volt__idle_enter(&rt->idle, 0, 0);
+    volt__idle_park(&rt->idle, 0, 0);
     void *made = volt_task_create(rt, never_run, sizeof state);
     CHECK(made);
     CHECK(volt__idle_is_parked(&rt->idle, 0));
@@ -2104,9 +2105,9 @@ TEST(who_is_woken_for_tasks_from_outside) {
     CHECK_EQ(volt_rt_spawn(rt, NULL, never_run, &state, sizeof state), 0);
     CHECK(!volt__idle_is_parked(&rt->idle, 0));
     CHECK_EQ(answers[A_write].n_calls, 1);
-    volt__idle_leave(&rt->idle);
+    volt__idle_end_search(&rt->idle);
     made = volt_task_create(rt, never_run, sizeof state);
-    volt__idle_enter(&rt->idle, 0, 0);
+    volt__idle_park(&rt->idle, 0, 0);
     volt__shutdown_begin(rt);
     CHECK_EQ(volt_rt_spawn(rt, NULL, never_run, &state, sizeof state), -ESHUTDOWN);
     CHECK(volt__idle_is_parked(&rt->idle, 0));
@@ -2210,11 +2211,11 @@ TEST(who_survives) {
         { VOLT__REF | VOLT__COMPLETE, 0, 1 },
         { 2 * VOLT__REF | VOLT__COMPLETE | VOLT__NOTIFIED, 0, 1 },
     };
-    volt__survivors s;
+    volt__unfinished s;
     begin();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         volt__store_rlx(&task->word, rows[i].word);
-        volt__survivors_find(rt, &s);
+        volt__unfinished_find(rt, &s);
         CHECK_EQ(s.n, rows[i].n);
         CHECK_EQ(s.n_held, rows[i].n_held);
         if (s.n + s.n_held > 0) CHECK_EQ(volt__teardown(rt, &s), -EBUSY);
@@ -2224,14 +2225,14 @@ TEST(who_survives) {
 static int visitor_leaves(void) {
     CHECK_EQ(futex_expects, 5u - 2u * (uint32_t)n_waits);
     if (++n_waits > 2) return -EAGAIN;
-    volt__unvisit(ending);
+    volt__rt_unpin(ending);
     return 0;
 }
 TEST(a_teardown_waits_for_visitors) {
     for (int n = 0; n < 3; n += 2) {
-        volt__survivors s;
+        volt__unfinished s;
         ending = still_rt(1);
-        for (int i = 0; i < n; i++) volt__visit(ending);
+        for (int i = 0; i < n; i++) volt__rt_pin(ending);
         n_waits = 0;
         at_futex = n ? visitor_leaves : NULL;
         CHECK_EQ(volt__teardown(ending, &s), 0);

@@ -254,7 +254,7 @@ static scene *of(void *arg) { return (scene *)arg; }
 
 static void sem_init(scene *s) { (void)s; }
 static volt_poll sem_wait_(volt_cx *cx, guest *g) { return volt_sem_acquire(cx, &g->s->t.sem, 1); }
-static int sem_count(scene *s) { return WAITING(s->t.sem.gate_); }
+static int sem_count(scene *s) { return WAITING(s->t.sem.sema_); }
 static void sem_act(void *arg) { volt_sem_close(&of(arg)->t.sem); }
 static void sem_judge(scene *s) {
     CHECK_EQ(sem_count(s), 0);
@@ -271,7 +271,7 @@ static void tracker_init(scene *s) { CHECK_EQ(volt_tracker_enter(&s->t.tracker),
 static volt_poll tracker_wait_(volt_cx *cx, guest *g) {
     return volt_tracker_wait(cx, &g->s->t.tracker);
 }
-static int tracker_count(scene *s) { return WAITING(s->t.tracker.latch_); }
+static int tracker_count(scene *s) { return WAITING(s->t.tracker.waitword_); }
 static void tracker_act(void *arg) {
     volt_tracker_leave(&of(arg)->t.tracker);
     volt_tracker_close(&of(arg)->t.tracker);
@@ -316,7 +316,8 @@ static void chan_init(scene *s) {
 }
 static volt_poll chan_wait_(volt_cx *cx, guest *g) {
     volt_chan *c = &g->s->t.chan;
-    return g->i == 1 ? volt_chan_closed(cx, c) : volt_chan_recv(cx, c, &g->value, sizeof g->value);
+    return g->i == 1 ? volt_chan_wait_closed(cx, c)
+                     : volt_chan_recv(cx, c, &g->value, sizeof g->value);
 }
 static void chan_closes(void *arg) { volt_chan_close(&of(arg)->t.chan); }
 static void chan_releases(void *arg) { volt_chan_release(&of(arg)->t.chan, VOLT_CHAN_SENDER); }
@@ -362,10 +363,10 @@ FREED_TEST(queue_close)
 // The first guest is the receiver, the others are senders that would give up their work.
 static void oneshot_init(scene *s) { (void)s; }
 static volt_poll oneshot_wait_(volt_cx *cx, guest *g) {
-    return g->i ? volt_oneshot_closed(cx, &g->s->t.oneshot)
+    return g->i ? volt_oneshot_wait_closed(cx, &g->s->t.oneshot)
                 : volt_oneshot_recv(cx, &g->s->t.oneshot);
 }
-static int oneshot_count(scene *s) { return WAITING(s->t.oneshot.latch_); }
+static int oneshot_count(scene *s) { return WAITING(s->t.oneshot.waitword_); }
 static void oneshot_closes(void *arg) { volt_oneshot_close(&of(arg)->t.oneshot); }
 static void oneshot_closed_judge(scene *s) {
     int64_t value;
@@ -560,7 +561,7 @@ SHUTDOWN_TEST(oneshot_send)
 
 // The thread is sender and receiver; the guests wait for the end of both.
 static volt_poll oneshot_closed_wait(volt_cx *cx, guest *g) {
-    return volt_oneshot_closed(cx, &g->s->t.oneshot);
+    return volt_oneshot_wait_closed(cx, &g->s->t.oneshot);
 }
 static void oneshot_receives(void *arg) {
     int64_t value = 0;

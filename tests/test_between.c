@@ -10,8 +10,8 @@
 // ---- one object of each kind, and two who may wait for it, as blocked threads do; all of them are
 // played by the test
 typedef struct {
-    volt__wait a;
-    volt__blocked b;
+    volt__wait_op a;
+    volt__thread_waiter b;
     int is_waiting;
 } waiting;
 typedef struct scene {
@@ -30,12 +30,12 @@ typedef struct scene {
 } scene;
 
 static int64_t wait_step(waiting *w, int is_off) {
-    int64_t rc = volt__wait_step(&w->a, &w->b.node, is_off);
+    int64_t rc = volt__wait_op_step(&w->a, &w->b.node, is_off);
     w->is_waiting = rc == VOLT__PENDING;
     return rc;
 }
 static int64_t wait_begins(waiting *w) {
-    volt__blocked_init(&w->b);
+    volt__thread_waiter_init(&w->b);
     return wait_step(w, 0);
 }
 
@@ -137,10 +137,10 @@ static void play_all(const play *p, size_t n_plays) {
 }
 #define PLAY_ALL(plays_) play_all(plays_, sizeof(plays_) / sizeof(plays_)[0])
 
-// ---- gates
-static int gate_is_queued(volt__gate *g) { return (g->word_ & VOLT__GATE_QUEUED) != 0; }
+// ---- the core of mutex, rwlock, semaphore and once
+static int gate_is_queued(volt__sema *g) { return (g->word_ & VOLT__SEMA_QUEUED) != 0; }
 
-static int sem_is_queued(scene *s) { return gate_is_queued(&s->sem.gate_); }
+static int sem_is_queued(scene *s) { return gate_is_queued(&s->sem.sema_); }
 static int64_t sem_take(scene *s) { return volt_sem_try_acquire(&s->sem, 1); }
 static int64_t sem_give(scene *s) { return volt_sem_release(&s->sem, 1); }
 static int64_t sem_forget(scene *s) { return volt_sem_forget(&s->sem, 1); }
@@ -154,9 +154,9 @@ static void sem_look(scene *s, int64_t *seen) {
 }
 static void sem_of(scene *s, uint32_t n, uint32_t wanted) {
     s->sem = (volt_sem)VOLT_SEM_INIT(n);
-    s->lock = &s->sem.gate_.lock_;
+    s->lock = &s->sem.sema_.lock_;
     s->is_queued = sem_is_queued;
-    volt__gate_wait(&s->w[0].a, &s->sem.gate_, 0, wanted);
+    volt__sema_wait_op(&s->w[0].a, &s->sem.sema_, 0, wanted);
 }
 static void sem_two(scene *s) { sem_of(s, 2, 3); }
 static void sem_waited_for(scene *s) {
@@ -184,7 +184,7 @@ TEST_OF_THREADS(sem_two_at_once) {
     PLAY_ALL(plays);
 }
 
-static int mutex_is_queued(scene *s) { return gate_is_queued(&s->mutex.gate_); }
+static int mutex_is_queued(scene *s) { return gate_is_queued(&s->mutex.sema_); }
 static int64_t mutex_try(scene *s) { return volt_mutex_try_lock(&s->mutex); }
 static int64_t mutex_unlock(scene *s) {
     volt_mutex_unlock(&s->mutex);
@@ -192,10 +192,10 @@ static int64_t mutex_unlock(scene *s) {
 }
 static void mutex_look(scene *s, int64_t *seen) { seen[0] = mutex_try(s); }
 static void mutex_locked(scene *s) {
-    s->lock = &s->mutex.gate_.lock_;
+    s->lock = &s->mutex.sema_.lock_;
     s->is_queued = mutex_is_queued;
     for (int i = 0; i < 2; i++)
-        volt__gate_wait(&s->w[i].a, &s->mutex.gate_, VOLT__GATE_ONE, 1);
+        volt__sema_wait_op(&s->w[i].a, &s->mutex.sema_, VOLT__SEMA_ONE, 1);
     CHECK_EQ(mutex_try(s), 0);
 }
 static void mutex_free(scene *s) {
@@ -209,7 +209,7 @@ static void mutex_waited_for(scene *s) {
 static void mutex_in_turn(scene *s) {
     mutex_waited_for(s);
     mutex_unlock(s);
-    CHECK_EQ(volt__node_state(&s->w[0].b.node), VOLT__TURN);
+    CHECK_EQ(volt__node_state(&s->w[0].b.node), VOLT__RETRY);
 }
 static void mutex_in_turn_of_two(scene *s) {
     mutex_waited_for(s);
@@ -238,10 +238,12 @@ TEST_OF_THREADS(mutex_two_at_once) {
     PLAY_ALL(plays);
 }
 
-// ---- latches
-static int latch_is_queued(const volt__latch *l) { return (l->word_ & VOLT__LATCH_QUEUED) != 0; }
+// ---- waitwords
+static int latch_is_queued(const volt__waitword *l) {
+    return (l->word_ & VOLT__WAITWORD_QUEUED) != 0;
+}
 
-static int event_is_queued(scene *s) { return latch_is_queued(&s->event.latch_); }
+static int event_is_queued(scene *s) { return latch_is_queued(&s->event.waitword_); }
 static int64_t event_set(scene *s) {
     volt_event_set(&s->event);
     return 0;
@@ -252,9 +254,10 @@ static int64_t event_reset(scene *s) {
 }
 static void event_look(scene *s, int64_t *seen) { seen[0] = volt_event_is_set(&s->event); }
 static void event_down(scene *s) {
-    s->lock = &s->event.latch_.lock_;
+    s->lock = &s->event.waitword_.lock_;
     s->is_queued = event_is_queued;
-    volt__latch_wait(&s->w[0].a, &s->event.latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
+    volt__waitword_wait_op(&s->w[0].a, &s->event.waitword_, VOLT__WAITWORD_ALL,
+                           VOLT__WAITWORD_FLAG);
 }
 static void event_up(scene *s) {
     event_down(s);
@@ -281,17 +284,17 @@ TEST_OF_THREADS(event_two_at_once) {
     PLAY_ALL(plays);
 }
 
-static int group_is_queued(scene *s) { return latch_is_queued(&s->group.latch_); }
+static int group_is_queued(scene *s) { return latch_is_queued(&s->group.waitword_); }
 static int64_t group_add(scene *s) { return volt_wait_group_add(&s->group, 1); }
 static int64_t group_done(scene *s) {
     volt_wait_group_done(&s->group);
     return 0;
 }
-static void group_look(scene *s, int64_t *seen) { seen[0] = s->group.latch_.word_; }
+static void group_look(scene *s, int64_t *seen) { seen[0] = s->group.waitword_.word_; }
 static void group_of_one(scene *s) {
-    s->lock = &s->group.latch_.lock_;
+    s->lock = &s->group.waitword_.lock_;
     s->is_queued = group_is_queued;
-    volt__latch_wait(&s->w[0].a, &s->group.latch_, VOLT__LATCH_ALL, 0);
+    volt__waitword_wait_op(&s->w[0].a, &s->group.waitword_, VOLT__WAITWORD_ALL, 0);
     CHECK_EQ(group_add(s), 0);
 }
 static void group_waited_for(scene *s) {
@@ -312,7 +315,7 @@ TEST_OF_THREADS(wait_group_two_at_once) {
     PLAY_ALL(plays);
 }
 
-static int tracker_is_queued(scene *s) { return latch_is_queued(&s->tracker.latch_); }
+static int tracker_is_queued(scene *s) { return latch_is_queued(&s->tracker.waitword_); }
 static int64_t tracker_enter(scene *s) { return volt_tracker_enter(&s->tracker); }
 static int64_t tracker_leave(scene *s) {
     volt_tracker_leave(&s->tracker);
@@ -322,11 +325,12 @@ static int64_t tracker_close(scene *s) {
     volt_tracker_close(&s->tracker);
     return 0;
 }
-static void tracker_look(scene *s, int64_t *seen) { seen[0] = s->tracker.latch_.word_; }
+static void tracker_look(scene *s, int64_t *seen) { seen[0] = s->tracker.waitword_.word_; }
 static void tracker_empty(scene *s) {
-    s->lock = &s->tracker.latch_.lock_;
+    s->lock = &s->tracker.waitword_.lock_;
     s->is_queued = tracker_is_queued;
-    volt__latch_wait(&s->w[0].a, &s->tracker.latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
+    volt__waitword_wait_op(&s->w[0].a, &s->tracker.waitword_, VOLT__WAITWORD_ALL,
+                           VOLT__WAITWORD_FLAG);
 }
 static void tracker_waited_for(scene *s) {
     tracker_empty(s);
@@ -349,7 +353,7 @@ TEST_OF_THREADS(tracker_two_at_once) {
 }
 
 // ---- notify: one waits for a permit, the other one for a number
-static int notify_is_queued(scene *s) { return (s->notify.word_ & VOLT__BELL_QUEUED) != 0; }
+static int notify_is_queued(scene *s) { return (s->notify.word_ & VOLT__NOTIFY_QUEUED) != 0; }
 static int64_t notify_one(scene *s) {
     volt_notify_one(&s->notify);
     return 0;
@@ -366,8 +370,8 @@ static void notify_look(scene *s, int64_t *seen) {
 static void notify_silent(scene *s) {
     s->lock = &s->notify.lock_;
     s->is_queued = notify_is_queued;
-    volt__bell_wait(&s->w[0].a, &s->notify);
-    volt__bell_wait_past(&s->w[1].a, &s->notify, 0);
+    volt__notify_wait_op(&s->w[0].a, &s->notify);
+    volt__notify_past_wait_op(&s->w[1].a, &s->notify, 0);
 }
 static void notify_permit(scene *s) {
     notify_silent(s);
@@ -418,7 +422,7 @@ TEST_OF_THREADS(notify_two_at_once) {
 }
 
 // ---- oneshot
-static int oneshot_is_queued(scene *s) { return latch_is_queued(&s->oneshot.latch_); }
+static int oneshot_is_queued(scene *s) { return latch_is_queued(&s->oneshot.waitword_); }
 static int64_t oneshot_send(scene *s) { return volt_oneshot_send(&s->oneshot, 5); }
 static int64_t oneshot_close(scene *s) {
     volt_oneshot_close(&s->oneshot);
@@ -434,9 +438,10 @@ static void oneshot_look(scene *s, int64_t *seen) {
     seen[1] = oneshot_try(s);
 }
 static void oneshot_open(scene *s) {
-    s->lock = &s->oneshot.latch_.lock_;
+    s->lock = &s->oneshot.waitword_.lock_;
     s->is_queued = oneshot_is_queued;
-    volt__latch_wait(&s->w[0].a, &s->oneshot.latch_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED);
+    volt__waitword_wait_op(&s->w[0].a, &s->oneshot.waitword_, VOLT__ONESHOT_ENDED,
+                           VOLT__ONESHOT_ENDED);
 }
 static void oneshot_sent(scene *s) {
     oneshot_open(s);
@@ -459,7 +464,9 @@ TEST_OF_THREADS(oneshot_two_at_once) {
 }
 
 // ---- queue
-static int queue_is_queued(scene *s) { return volt__queue_has(s->queue.word_, VOLT__QUEUE_WAITS); }
+static int queue_is_queued(scene *s) {
+    return volt__queue_has(s->queue.word_, VOLT__QUEUE_WAITING);
+}
 static int64_t queue_push_0(scene *s) { return volt_queue_push(&s->queue, &s->nodes[0]); }
 static int64_t queue_push_1(scene *s) { return volt_queue_push(&s->queue, &s->nodes[1]); }
 static int64_t queue_close(scene *s) {
@@ -479,7 +486,7 @@ static void queue_look(scene *s, int64_t *seen) {
 static void queue_empty(scene *s) {
     s->lock = &s->queue.lock_;
     s->is_queued = queue_is_queued;
-    volt__queue_ask(&s->w[0].a, &s->queue, &s->popped);
+    volt__queue_wait_op(&s->w[0].a, &s->queue, &s->popped);
 }
 static void queue_of_one(scene *s) {
     queue_empty(s);

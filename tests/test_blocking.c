@@ -133,8 +133,8 @@ ROOT_TEST(jobs_give_what_their_functions_return, {
 static volt_rt *create_pool(uint32_t workers, uint32_t most) {
     volt_config c = test_config(workers);
     volt_rt *rt = NULL;
-    c.blocking = most;
-    c.start_all = 1; // threads that are created later are the pool's
+    c.max_blocking_threads = most;
+    c.start_all_workers = 1; // threads that are created later are the pool's
     CHECK_EQ(volt_create(&c, &rt), 0);
     return rt;
 }
@@ -449,7 +449,7 @@ static volt_poll blocker_run(volt_cx *cx, void *arg) {
     if (b->next) WRITE(b->next->is_open, 1);
     b->rc = volt_block_in_place(cx, wait_for_opening, b->mine);
     CHECK(b->rc == 7 && cx->worker_ == b->worker && b->thread == thread_id());
-    CHECK(VOLT_TLS_GET() == b->worker && volt__worker_here(volt_cx_rt(cx)) == b->worker);
+    CHECK(VOLT_TLS_GET() == b->worker && volt__current_worker(volt_cx_rt(cx)) == b->worker);
     VOLT_AWAIT(b->rc, volt_sleep(cx, VOLT_MS(1))); // timers and the rest of the poll as ever
     COUNT(*b->n_ended);
     VOLT_END(b->rc);
@@ -647,7 +647,7 @@ TEST_OF_THREADS(a_drain_that_is_over_leaves_nobody_alone) {
     memset(&root, 0, sizeof root);
     root.n_ended = &n_ended;
     volt_config c = test_config(1);
-    c.drain = VOLT_MS(20);
+    c.drain_timeout = VOLT_MS(20);
     int rc = volt_run(&c, short_root_run, &root);
     CHECK(rc == 0 || rc == -ETIMEDOUT);
     CHECK_EQ(READ(n_ended), 2);
@@ -661,7 +661,7 @@ TEST_OF_THREADS(without_a_thread_the_other_workers_take_over) {
     fail_threads(1000);
     RT_SPAWN(rt, NULL, blocker_run, (blocker){ .mine = &p, .n_ended = &n_ended });
     UNTIL(READ(p.n_in) == 1);
-    CHECK_EQ(stats_of(rt).lent, 0);
+    CHECK_EQ(stats_of(rt).handoffs, 0);
     FILE *out = tmpfile();
     char line[128];
     CHECK(out);
@@ -676,7 +676,7 @@ TEST_OF_THREADS(without_a_thread_the_other_workers_take_over) {
     WRITE(p.is_open, 1);
     UNTIL(READ(n_ended) == 1);
     for (uint32_t i = 0; i < 2; i++)
-        CHECK(volt__load_of(rt, i) < UINT32_MAX); // may be chosen again
+        CHECK(volt__worker_load(rt, i) < UINT32_MAX); // may be chosen again
     destroy(rt);
 }
 // With nobody to take over either, it just blocks.
@@ -688,7 +688,7 @@ TEST_OF_THREADS(without_a_thread_one_worker_blocks) {
     WRITE(p.is_open, 1);
     RT_SPAWN(rt, NULL, blocker_run, (blocker){ .mine = &p, .n_ended = &n_ended });
     UNTIL(READ(n_ended) == 1);
-    CHECK_EQ(stats_of(rt).lent, 0);
+    CHECK_EQ(stats_of(rt).handoffs, 0);
     destroy(rt);
 }
 // A worker that is queued up with tasks when it blocks.
@@ -744,7 +744,7 @@ TEST_OF_THREADS(a_guest_blocks_in_its_own_thread) {
     while (READ(n_ended) == 0) CHECK(volt_rt_step(rt, 0) >= 0);
     CHECK_EQ(n_calls, 3);
     CHECK_EQ(stats_of(rt).blocking_threads, 0);
-    CHECK_EQ(stats_of(rt).lent, 0);
+    CHECK_EQ(stats_of(rt).handoffs, 0);
     destroy(rt);
 }
 // Also beside other workers, which take what waits there by themselves: it stays at its worker.
@@ -782,7 +782,7 @@ TEST_OF_THREADS(a_guest_that_blocks_is_no_plain_thread) {
     volt_config c = test_config(2);
     volt_rt *rt = NULL;
     c.is_guest = 1;
-    c.start_all = 1;
+    c.start_all_workers = 1;
     CHECK_EQ(volt_create(&c, &rt), 0);
     RT_SPAWN(rt, NULL, hold_run, (blocker){ .mine = &p, .n_ended = &n_ended });
     UNTIL(READ(p.n_in) == 1); // by the other worker, as nobody has stepped
@@ -790,7 +790,7 @@ TEST_OF_THREADS(a_guest_that_blocks_is_no_plain_thread) {
     while (READ(n_ended) == 0) CHECK(volt_rt_step(rt, 0) >= 0);
     WRITE(p.is_open, 1);
     UNTIL(READ(n_ended) == 2);
-    CHECK_EQ(stats_of(rt).lent, 0);
+    CHECK_EQ(stats_of(rt).handoffs, 0);
     destroy(rt);
 }
 TEST_DIES(one_job_for_two_calls_at_once, "one volt_job for two calls at once") {
@@ -819,7 +819,7 @@ static place *make_place(void) {
 }
 typedef struct {
     volt_frame frame;
-    volt_errand errand;
+    volt_detached_job errand;
     volt_timer limit;
     volt_arm call, begins;
     awaiter looks;
@@ -833,10 +833,10 @@ static volt_poll leaves_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, l);
     VOLT_AWAIT(l->rc,
                VOLT_SELECT(VOLT_ARM(&l->call,
-                                    volt_blocking_or_leave(cx, &l->errand, wait_for_opening,
-                                                           l->place, drop_place)),
+                                    volt_blocking_detach(cx, &l->errand, wait_for_opening,
+                                                         l->place, drop_place)),
                            VOLT_ARM(&l->begins, until_reaches(cx, &l->looks, &l->place->n_in, 1))));
-    CHECK(l->rc == 1 && l->call.value == -ECANCELED && !l->errand.it_);
+    CHECK(l->rc == 1 && l->call.value == -ECANCELED && !l->errand.impl_);
     if (l->n_ended) COUNT(*l->n_ended);
     VOLT_END(0);
 }
@@ -844,9 +844,9 @@ static volt_poll leaver_run(volt_cx *cx, void *arg) {
     leaver *l = (leaver *)arg;
     VOLT_BEGIN(cx, l);
     VOLT_AWAIT(l->rc, volt_within(cx, &l->limit, l->at_most,
-                                  volt_blocking_or_leave(cx, &l->errand, wait_for_opening,
-                                                         l->place, drop_place)));
-    CHECK(!l->errand.it_);
+                                  volt_blocking_detach(cx, &l->errand, wait_for_opening,
+                                                       l->place, drop_place)));
+    CHECK(!l->errand.impl_);
     if (l->rc == 7 || l->rc == -EAGAIN || l->rc == -ENOMEM) free(l->place); // still ours
     if (l->n_ended) COUNT(*l->n_ended);
     VOLT_END(l->rc);
@@ -896,7 +896,7 @@ static volt_poll forgets_run(volt_cx *cx, void *arg) {
     leaver *l = (leaver *)arg;
     VOLT_BEGIN(cx, l);
     VOLT_AWAIT(l->rc,
-               volt_blocking_or_leave(cx, &l->errand, wait_for_opening, l->place, NULL));
+               volt_blocking_detach(cx, &l->errand, wait_for_opening, l->place, NULL));
     VOLT_END(l->rc);
 }
 TEST_OF_THREADS(what_is_left_need_not_be_dropped) {
@@ -962,18 +962,18 @@ TEST_OF_THREADS(volt_run_gives_up_on_what_was_left) {
     memset(&l, 0, sizeof l);
     l.place = make_place();
     volt_config c = test_config(1);
-    c.drain = VOLT_MS(20);
+    c.drain_timeout = VOLT_MS(20);
     CHECK_EQ(volt_run(&c, leaves_run, &l), -ETIMEDOUT);
     test_pass_and_exit(); // the runtime is leaked, as the contract says
 }
 static volt_poll two_at_once(volt_cx *cx, void *arg) {
     leaver *l = (leaver *)arg;
     VOLT_BEGIN(cx, l);
-    l->errand.it_ = (struct volt__errand *)l; // as if another call had it
-    VOLT_AWAIT(l->rc, volt_blocking_or_leave(cx, &l->errand, wait_for_opening, l->place, NULL));
+    l->errand.impl_ = (struct volt__detached_job *)l; // as if another call had it
+    VOLT_AWAIT(l->rc, volt_blocking_detach(cx, &l->errand, wait_for_opening, l->place, NULL));
     VOLT_END(0);
 }
-TEST_DIES(one_errand_for_two_calls_at_once, "one volt_errand for two calls at once") {
+TEST_DIES(one_errand_for_two_calls_at_once, "one volt_detached_job for two calls at once") {
     leaver l;
     memset(&l, 0, sizeof l);
     (void)run_on(1, two_at_once, &l);
@@ -983,19 +983,19 @@ enum { DEAF_CALLS = 300 };
 typedef struct {
     volt_frame frame;
     volt_job job;
-    volt_errand errand;
+    volt_detached_job errand;
     int i, rc;
 } deaf;
 static volt_poll deaf_run(volt_cx *cx, void *arg) {
     deaf *s = (deaf *)arg;
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(volt_never(cx));
+    VOLT_AWAIT(volt_sleep_forever(cx));
     for (s->i = 0; s->i < DEAF_CALLS; s->i++) {
         VOLT_AWAIT(s->rc, volt_blocking(cx, &s->job, tell_thread, NULL));
         CHECK_EQ(s->rc, -ECANCELED);
     }
     for (s->i = 0; s->i < DEAF_CALLS; s->i++) {
-        VOLT_AWAIT(s->rc, volt_blocking_or_leave(cx, &s->errand, tell_thread, NULL, NULL));
+        VOLT_AWAIT(s->rc, volt_blocking_detach(cx, &s->errand, tell_thread, NULL, NULL));
         CHECK_EQ(s->rc, -ECANCELED);
     }
     VOLT_END(s->i);

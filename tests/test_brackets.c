@@ -60,7 +60,7 @@ typedef struct memory {
     int is_cleaning;
     int64_t rc;
     volt_timer timer;
-    volt_link link;
+    volt_token_link link;
     volt_shield shield;
     volt_arm arm[2];
     element element[2];
@@ -188,26 +188,26 @@ static volt_poll run_child(volt_cx *cx, node *n) {
 static volt_poll run_arms(volt_cx *cx, node *n) {
     memory *m = n->m;
     node *const a = n->operand[0], *const b = n->operand[1];
-    const uint8_t level = cx->abort_;
+    const uint8_t level = cx->cancel_level_;
     VOLT_BEGIN(cx, m);
     if (n->kind == JOIN) ARMS(VOLT_JOIN_ALL);
     else if (n->kind == TRY_JOIN) ARMS(VOLT_TRY_JOIN_ALL);
     else if (x.is_biased) ARMS(VOLT_SELECT_BIASED);
     else ARMS(VOLT_SELECT);
-    CHECK_EQ(cx->abort_, level); // the next await of this frame would find it
+    CHECK_EQ(cx->cancel_level_, level); // the next await of this frame would find it
     VOLT_END(m->rc);
 }
 #define ELEMENTS(which_) VOLT_AWAIT(m->rc, which_(cx, VOLT_EACH(run_element, m->element)))
 static volt_poll run_array(volt_cx *cx, node *n) {
     memory *m = n->m;
-    const uint8_t level = cx->abort_;
+    const uint8_t level = cx->cancel_level_;
     VOLT_BEGIN(cx, m);
     m->element[0].node = n->operand[0];
     m->element[1].node = n->operand[1];
     if (n->kind == JOIN) ELEMENTS(volt_join_all);
     else if (n->kind == TRY_JOIN) ELEMENTS(volt_try_join_all);
     else ELEMENTS(volt_join_any);
-    CHECK_EQ(cx->abort_, level); // the next await of this frame would find it
+    CHECK_EQ(cx->cancel_level_, level); // the next await of this frame would find it
     VOLT_END(m->rc);
 }
 static volt_poll run_kind(volt_cx *cx, node *n) {
@@ -216,7 +216,7 @@ static volt_poll run_kind(volt_cx *cx, node *n) {
     case LEAF: return volt_token_wait(cx, &n->token);
     case CHILD: return run_child(cx, n);
     case WITHIN: return volt_within(cx, &m->timer, when(n) - test_clock, run(cx, n->operand[0]));
-    case UNLESS: return volt_unless(cx, &m->link, &n->token, run(cx, n->operand[0]));
+    case UNLESS: return volt_with_token(cx, &m->link, &n->token, run(cx, n->operand[0]));
     case SELECT: return run_arms(cx, n);
     case JOIN:
     case TRY_JOIN: return x.is_array ? run_array(cx, n) : run_arms(cx, n);
@@ -243,7 +243,7 @@ static volt_poll run_root(volt_cx *cx, void *arg) {
 
 // ---- the rules
 
-// Does this bracket cancel what is inside it? A timer can only be up once it has been armed. What
+// Does this wrapper cancel what is inside it? A timer can only be up once it has been armed. What
 // is inside of a limit is tried once more before.
 static int is_time_up(const node *n) { return n->rule.is_armed && has_happened(n); }
 static int cancels_inside(const node *n) {
@@ -474,7 +474,7 @@ static void start_worker(void) {
     CHECK_EQ(volt__rt_create(&cfg, &rt), 0);
     CHECK_EQ(volt__worker_create(rt, 0, &worker), 0);
     rt->started = 1;
-    worker->needs_watch = 0;
+    worker->needs_watchdog = 0;
     VOLT_TLS_SET(worker);
 }
 static void stop_worker(void) {
@@ -499,7 +499,7 @@ static void strike(volt__task *t) {
     if (c.head) volt__schedule_chain(&c);
 }
 static void poll_until_idle(void) {
-    for (volt__task *t; (t = volt__take(worker));) volt__poll_task(worker, t);
+    for (volt__task *t; (t = volt__next_local(worker));) volt__poll_task(worker, t);
 }
 static void compare(const volt__task *t) {
     for (int i = 0; i < x.n_nodes; i++) {
@@ -507,7 +507,7 @@ static void compare(const volt__task *t) {
         CHECK_EQ(n->real.is_over, n->rule.is_over);
         if (n->rule.is_over) CHECK_EQ(n->real.value, n->rule.value);
     }
-    CHECK_EQ(t->links, rule_links());
+    CHECK_EQ(t->n_armed, rule_links());
 }
 static void check_expression(void) {
     root r = { .rc = 0 };

@@ -46,7 +46,7 @@ static volt_poll act(volt_cx *cx, one *o) {
     case SEND: return volt_chan_send(cx, o->c, &o->out->m, sizeof o->out->m);
     case RECV: return volt_chan_recv(cx, o->c, &o->out->m, sizeof o->out->m);
     case RESERVE: return volt_chan_reserve(cx, o->c);
-    default: return volt_chan_closed(cx, o->c);
+    default: return volt_chan_wait_closed(cx, o->c);
     }
 }
 static volt_poll one_run(volt_cx *cx, void *arg) {
@@ -691,23 +691,24 @@ ROOT_TEST(chan_time_limit, { volt_chan c; msg buf[1], m; volt_timer t; volt_time
     CHECK_EQ(s->rc, -ETIMEDOUT);
     VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(3), volt_chan_reserve(cx, &s->c)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
-    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(3), volt_chan_closed(cx, &s->c)));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(3), volt_chan_wait_closed(cx, &s->c)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
     CHECK_EQ(volt_chan_len(&s->c), 1);
     CHECK(!s->c.senders_ && !s->c.receivers_ && !s->c.watchers_);
     VOLT_END(0);
 }
 
-ROOT_TEST(chan_unless_a_token, { volt_chan c; msg buf[1], m; volt_link l; volt_token t; int rc; }) {
+ROOT_TEST(chan_unless_a_token,
+          { volt_chan c; msg buf[1], m; volt_token_link l; volt_token t; int rc; }) {
     VOLT_BEGIN(cx, s);
     volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
     SPAWN(NULL, napper_run, (napper){ .d = VOLT_MS(2) });
     volt_token_cancel(&s->t);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->l, &s->t,
-                                  volt_chan_recv(cx, &s->c, &s->m, sizeof s->m)));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->l, &s->t,
+                                      volt_chan_recv(cx, &s->c, &s->m, sizeof s->m)));
     CHECK_EQ(s->rc, -ECANCELED);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->l, &s->t,
-                                  volt_chan_send(cx, &s->c, &s->m, sizeof s->m)));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->l, &s->t,
+                                      volt_chan_send(cx, &s->c, &s->m, sizeof s->m)));
     CHECK_EQ(s->rc, -ECANCELED);
     CHECK(!s->c.senders_ && !s->c.receivers_);
     VOLT_END(0);
@@ -1296,7 +1297,7 @@ static volt_poll taker_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_event_wait(cx, s->now));
     s->got = try_recv(s->c);
-    VOLT_AWAIT(volt_never(cx));
+    VOLT_AWAIT(volt_sleep_forever(cx));
     VOLT_END(0);
 }
 typedef struct {
@@ -1491,7 +1492,7 @@ typedef struct {
     storm *t;
     volt_arm a, b;
     volt_timer limit;
-    volt_link link;
+    volt_token_link link;
     volt_token *stop;
     int id, way, rc, last[STORM_PARTIES], winner, n;
     msg m[3];
@@ -1512,8 +1513,8 @@ static volt_poll storm_send(volt_cx *cx, void *arg) {
         VOLT_AWAIT(k->rc, volt_within(cx, &k->limit, VOLT_US(300),
                                       volt_chan_send(cx, &k->t->c, k->m, sizeof k->m[0])));
     if (k->way == UNLESS)
-        VOLT_AWAIT(k->rc, volt_unless(cx, &k->link, k->stop,
-                                      volt_chan_send(cx, &k->t->c, k->m, sizeof k->m[0])));
+        VOLT_AWAIT(k->rc, volt_with_token(cx, &k->link, k->stop,
+                                          volt_chan_send(cx, &k->t->c, k->m, sizeof k->m[0])));
     if (k->way == CHOSEN) {
         VOLT_AWAIT(k->winner, VOLT_SELECT(
             VOLT_ARM(&k->a, volt_chan_send(cx, &k->t->c, k->m, sizeof k->m[0])),
@@ -1549,8 +1550,8 @@ static volt_poll storm_recv(volt_cx *cx, void *arg) {
         VOLT_AWAIT(k->rc, volt_within(cx, &k->limit, VOLT_US(300),
                                       volt_chan_recv(cx, &k->t->c, k->m, sizeof k->m[0])));
     if (k->way == UNLESS)
-        VOLT_AWAIT(k->rc, volt_unless(cx, &k->link, k->stop,
-                                      volt_chan_recv(cx, &k->t->c, k->m, sizeof k->m[0])));
+        VOLT_AWAIT(k->rc, volt_with_token(cx, &k->link, k->stop,
+                                          volt_chan_recv(cx, &k->t->c, k->m, sizeof k->m[0])));
     if (k->way == CHOSEN) {
         VOLT_AWAIT(k->winner, VOLT_SELECT(
             VOLT_ARM(&k->a, volt_chan_recv(cx, &k->t->c, k->m, sizeof k->m[0])),
@@ -1679,7 +1680,7 @@ static void storm_run(uint32_t workers, uint32_t cap, int has_threads) {
         join_thread(recvs[i]);
     }
     CHECK_EQ(memcmp(t.sent, t.got, sizeof t.sent), 0);
-    CHECK_EQ(t.c.len_ + t.c.to_come_ + t.c.spoken_for_, 0);
+    CHECK_EQ(t.c.len_ + t.c.n_slots_granted_ + t.c.n_msgs_granted_, 0);
     CHECK(!t.c.senders_ && !t.c.receivers_);
     destroy(rt);
 }
@@ -1871,7 +1872,7 @@ ROOT_TEST_ALL(chan_allocates_nothing, {
         CHECK_EQ(volt_chan_send_reserved(&s->there, &s->m, sizeof s->m), 0);
         VOLT_AWAIT(VOLT_SELECT(
             VOLT_ARM(&s->a, s->rc, volt_chan_recv(cx, &s->back, &s->m, sizeof s->m)),
-            VOLT_ARM(&s->b, volt_chan_closed(cx, &s->back))));
+            VOLT_ARM(&s->b, volt_chan_wait_closed(cx, &s->back))));
         CHECK(s->a.fired && s->rc == 1 && s->m.seq == s->i);
     }
     CHECK_EQ(READ(test_heap.n_allocs), s->before);

@@ -55,7 +55,9 @@ static int recv_three(void *arg) {
 static int reserve_one(void *arg) {
     return volt_chan_reserve_sync(&((box *)arg)->c, VOLT_NEVER);
 }
-static int await_close(void *arg) { return volt_chan_closed_sync(&((box *)arg)->c, VOLT_NEVER); }
+static int await_close(void *arg) {
+    return volt_chan_wait_closed_sync(&((box *)arg)->c, VOLT_NEVER);
+}
 
 TEST(chan_try_several) {
     box b;
@@ -91,7 +93,7 @@ TEST(chan_time_is_up) {
     box b;
     box_init(&b);
     CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 2, A_MOMENT), -ETIMEDOUT);
-    CHECK_EQ(volt_chan_closed_sync(&b.c, A_MOMENT), -ETIMEDOUT);
+    CHECK_EQ(volt_chan_wait_closed_sync(&b.c, A_MOMENT), -ETIMEDOUT);
     CHECK_EQ(volt_chan_send_n_sync(&b.c, b.in, sizeof(int), 3, 0), 3);
     CHECK_EQ(volt_chan_send_n_sync(&b.c, b.in, sizeof(int), 3, A_MOMENT), -ETIMEDOUT);
     CHECK_EQ(volt_chan_reserve_sync(&b.c, A_MOMENT), -ETIMEDOUT);
@@ -100,7 +102,7 @@ TEST(chan_time_is_up) {
     CHECK_EQ(volt_chan_reserve_sync(&b.c, 0), 0);
     CHECK_EQ(volt_chan_send_reserved(&b.c, &b.in[2], sizeof(int)), 0);
     volt_chan_close(&b.c);
-    CHECK_EQ(volt_chan_closed_sync(&b.c, 0), 0);
+    CHECK_EQ(volt_chan_wait_closed_sync(&b.c, 0), 0);
     CHECK_EQ(volt_chan_reserve_sync(&b.c, 0), -EPIPE);
     CHECK_EQ(volt_chan_send_n_sync(&b.c, b.in, sizeof(int), 3, 0), -EPIPE);
     CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 3, 0), 1);
@@ -155,16 +157,16 @@ TEST_OF_THREADS(chan_close_wakes_threads) {
 // ---- oneshot
 
 static int await_disinterest(void *arg) {
-    return volt_oneshot_closed_sync((volt_oneshot *)arg, VOLT_NEVER);
+    return volt_oneshot_wait_closed_sync((volt_oneshot *)arg, VOLT_NEVER);
 }
 TEST_OF_THREADS(oneshot_sender_learns_that_it_is_closed) {
     volt_oneshot o = VOLT_ONESHOT_INIT;
     caller c;
-    CHECK_EQ(volt_oneshot_closed_sync(&o, A_MOMENT), -ETIMEDOUT);
-    caller_start(&c, await_disinterest, &o, &o.latch_.lock_, &o.latch_.waiters_);
+    CHECK_EQ(volt_oneshot_wait_closed_sync(&o, A_MOMENT), -ETIMEDOUT);
+    caller_start(&c, await_disinterest, &o, &o.waitword_.lock_, &o.waitword_.waiters_);
     volt_oneshot_close(&o);
     CHECK_EQ(caller_end(&c), 0);
-    CHECK_EQ(volt_oneshot_closed_sync(&o, 0), 0);
+    CHECK_EQ(volt_oneshot_wait_closed_sync(&o, 0), 0);
     CHECK_EQ(volt_oneshot_send(&o, 1), -EPIPE);
 }
 typedef struct {
@@ -177,8 +179,8 @@ typedef struct {
 static volt_poll worker_run(volt_cx *cx, void *arg) {
     worker *w = (worker *)arg;
     VOLT_BEGIN(cx, w);
-    VOLT_AWAIT(w->rc, VOLT_SELECT(VOLT_ARM(&w->closed, volt_oneshot_closed(cx, w->o)),
-                                  VOLT_ARM(&w->work, volt_never(cx))));
+    VOLT_AWAIT(w->rc, VOLT_SELECT(VOLT_ARM(&w->closed, volt_oneshot_wait_closed(cx, w->o)),
+                                  VOLT_ARM(&w->work, volt_sleep_forever(cx))));
     CHECK(w->rc == 0 && w->closed.value == 0);
     WRITE(*w->is_done, 1);
     VOLT_END(0);
@@ -188,7 +190,7 @@ TEST_OF_THREADS(oneshot_sender_gives_up_its_work) {
     int is_done = 0;
     volt_rt *rt = create_on(1);
     RT_SPAWN(rt, NULL, worker_run, (worker){ .o = &o, .is_done = &is_done });
-    UNTIL(count_waiting(&o.latch_.lock_, &o.latch_.waiters_) == 1);
+    UNTIL(count_waiting(&o.waitword_.lock_, &o.waitword_.waiters_) == 1);
     volt_oneshot_close(&o);
     UNTIL(READ(is_done));
     destroy(rt);
@@ -352,8 +354,8 @@ static volt_poll worker_blocks(volt_cx *cx, void *arg) {
     CHECK_EQ(volt_chan_send_n_sync(&c, &v, sizeof v, 1, 0), -EDEADLK);
     CHECK_EQ(volt_chan_recv_n_sync(&c, &v, sizeof v, 1, 0), -EDEADLK);
     CHECK_EQ(volt_chan_reserve_sync(&c, 0), -EDEADLK);
-    CHECK_EQ(volt_chan_closed_sync(&c, 0), -EDEADLK);
-    CHECK_EQ(volt_oneshot_closed_sync(&o, 0), -EDEADLK);
+    CHECK_EQ(volt_chan_wait_closed_sync(&c, 0), -EDEADLK);
+    CHECK_EQ(volt_oneshot_wait_closed_sync(&o, 0), -EDEADLK);
     CHECK_EQ(volt_sub_recv_sync(&s, &v, sizeof v, 0), -EDEADLK);
     CHECK_EQ(volt_watcher_next_sync(&r, &v, sizeof v, 0), -EDEADLK);
     volt_sub_close(&s);

@@ -193,7 +193,7 @@ typedef struct {
     letterbox *b;
     volt_timer t;
     volt_arm in, out;
-    volt_link link;
+    volt_token_link link;
     volt_token *stop;
     volt_queue_node *n;
     int rc, way;
@@ -214,8 +214,8 @@ static volt_poll pop_somehow(volt_cx *cx, void *arg) {
     }
     if (p->way == 3) p->rc = volt_queue_try_pop(&p->b->q, &p->n);
     if (p->way == 4)
-        VOLT_AWAIT(p->rc, volt_unless(cx, &p->link, p->stop,
-                                      volt_queue_pop(cx, &p->b->q, &p->n)));
+        VOLT_AWAIT(p->rc, volt_with_token(cx, &p->link, p->stop,
+                                          volt_queue_pop(cx, &p->b->q, &p->n)));
     CHECK(p->rc >= 0 || p->rc == -ECANCELED || p->rc == (p->way == 1 ? -ETIMEDOUT : -EAGAIN));
     VOLT_END(p->rc);
 }
@@ -387,7 +387,7 @@ static volt_poll expecting_run(volt_cx *cx, void *arg) {
     VOLT_END(e->rc);
 }
 static int is_expected(volt_oneshot *o) {
-    return count_waiting(&o->latch_.lock_, &o->latch_.waiters_) > 0;
+    return count_waiting(&o->waitword_.lock_, &o->waitword_.waiters_) > 0;
 }
 ROOT_TEST(oneshot_waits, { volt_oneshot o; volt_timer t; volt_handle h; int i, rc; }) {
     VOLT_BEGIN(cx, s);

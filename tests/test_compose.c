@@ -22,7 +22,7 @@ typedef struct node {
     tree *tree;
     int level, kind; // level of a combinator; a leaf has level == tree->depth
     volt_timer timer;
-    volt_link link;
+    volt_token_link link;
     volt_shield shield;
     volt_arm a, b;
     int64_t rc;
@@ -87,7 +87,7 @@ static volt_poll combine(volt_cx *cx, node *n) {
     node *in = &t->nodes[n->level + 1], *side = &t->sides[n->level];
     switch (n->kind) {
     case WITHIN: return volt_within(cx, &n->timer, bound(n), inner_poll(cx, in));
-    case UNLESS: return volt_unless(cx, &n->link, &t->stops[n->level], inner_poll(cx, in));
+    case UNLESS: return volt_with_token(cx, &n->link, &t->stops[n->level], inner_poll(cx, in));
     case SELECT:
         return VOLT_SELECT(VOLT_ARM(&n->a, inner_poll(cx, in)),
                            VOLT_ARM(&n->b, side_run(cx, side)));
@@ -416,7 +416,7 @@ ROOT_TEST(select_waits_for_the_cleanup_of_losers, { volt_arm a, b, c; kid k, l; 
     s->k.d = VOLT_S(100);
     s->l.d = VOLT_MS(1);
     VOLT_AWAIT(s->rc, VOLT_SELECT(VOLT_ARM(&s->a, kid_run(cx, &s->k)),
-                                  VOLT_ARM(&s->c, volt_never(cx)),
+                                  VOLT_ARM(&s->c, volt_sleep_forever(cx)),
                                   VOLT_ARM(&s->b, kid_run(cx, &s->l))));
     CHECK_EQ(s->rc, 2);
     CHECK(s->k.n_started == 1 && s->k.n_ended == 1 && s->k.rc == -ECANCELED);
@@ -715,19 +715,20 @@ ROOT_TEST(a_timer_serves_a_loop, { volt_timer t; int i, rc, n_late; }) {
     VOLT_END(0);
 }
 
-ROOT_TEST(unless_is_cancelled_with_its_token, { volt_token t, done; volt_link l; int rc; kid k; }) {
+ROOT_TEST(unless_is_cancelled_with_its_token,
+          { volt_token t, done; volt_token_link l; int rc; kid k; }) {
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->l, &s->t, volt_sleep(cx, VOLT_MS(1))));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->l, &s->t, volt_sleep(cx, VOLT_MS(1))));
     CHECK_EQ(s->rc, 0);
     CHECK(!s->t.waiters_);
     volt_token_cancel(&s->t);
     volt_token_cancel(&s->done);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->l, &s->t, volt_sleep(cx, VOLT_S(100))));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->l, &s->t, volt_sleep(cx, VOLT_S(100))));
     CHECK_EQ(s->rc, -ECANCELED);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->l, &s->t, volt_token_wait(cx, &s->done)));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->l, &s->t, volt_token_wait(cx, &s->done)));
     CHECK_EQ(s->rc, -ECANCELED); // level-triggered, also for what would be ready
     s->k.d = VOLT_S(100);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->l, &s->t, kid_run(cx, &s->k)));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->l, &s->t, kid_run(cx, &s->k)));
     CHECK(s->rc == -ECANCELED && s->k.n_ended == 1); // after its cleanup
     CHECK(!volt_is_cancelled(cx));
     VOLT_END(0);

@@ -128,7 +128,7 @@ static volt_poll thing_wait(volt_cx *cx, thing *t, seat *s) {
     case RESERVE_1:
     case RESERVE_4:
     case HAND_RESERVE: return volt_chan_reserve(cx, &t->chan);
-    case CLOSED: return volt_chan_closed(cx, &t->chan);
+    case CLOSED: return volt_chan_wait_closed(cx, &t->chan);
     case POP: return volt_queue_pop(cx, &t->queue, &s->node);
     case ONESHOT: return volt_oneshot_recv(cx, &t->oneshot);
     case SUB_1:
@@ -216,7 +216,8 @@ static int n_waiting_for(thing *t) {
     if (t->o.kind < N_KINDS) return n_waiting(&t->o);
     return WAITING(t->barrier) + count_waiting(&c->lock_, &c->senders_) +
            count_waiting(&c->lock_, &c->receivers_) + count_waiting(&c->lock_, &c->watchers_) +
-           WAITING(t->queue) + WAITING(t->oneshot.latch_) + WAITING(t->bcast) + WAITING(t->watch);
+           WAITING(t->queue) + WAITING(t->oneshot.waitword_) + WAITING(t->bcast) +
+           WAITING(t->watch);
 }
 
 // ---- what is left when all have gone
@@ -232,8 +233,8 @@ static void check_messages(thing *t, const int *is_through) {
     volt_queue_node *n;
     uint32_t there = t->chan.cap_;
     if (!is_any(t->o.kind, SEND_1, SEND_N) && !is_any(t->o.kind, RESERVE_1, RESERVE_4)) there = 0;
-    CHECK_EQ(t->chan.to_come_, 0);
-    CHECK_EQ(t->chan.spoken_for_, 0);
+    CHECK_EQ(t->chan.n_slots_granted_, 0);
+    CHECK_EQ(t->chan.n_msgs_granted_, 0);
     while (volt_chan_try_recv(&t->chan, &v, sizeof v) == 1) received(t, v);
     while (volt_queue_try_pop(&t->queue, &n) == 1) received(t, ((note *)(void *)n)->value);
     if (t->o.kind == ONESHOT || t->o.kind >= SUB_1) return;
@@ -318,7 +319,7 @@ struct composed {
     seat *s;
     int way;
     volt_timer timer;
-    volt_link link;
+    volt_token_link link;
     volt_shield shield;
     volt_arm a, b;
     half halves[2];
@@ -343,8 +344,8 @@ static volt_poll in_a_bracket(volt_cx *cx, composed *c) {
     switch (c->way) {
     case WITHIN: return volt_within(cx, &c->timer, limit_of(c->sc), wait_in(cx, c));
     case BEFORE: return volt_before(cx, &c->timer, c->value, wait_in(cx, c));
-    case UNLESS: return volt_unless(cx, &c->link, &stop[0], wait_in(cx, c));
-    case UNLESS_CHILD: return volt_unless(cx, &c->link, &stop[1], wait_in(cx, c));
+    case UNLESS: return volt_with_token(cx, &c->link, &stop[0], wait_in(cx, c));
+    case UNLESS_CHILD: return volt_with_token(cx, &c->link, &stop[1], wait_in(cx, c));
     default: return wait_in(cx, c);
     }
 }
@@ -384,8 +385,8 @@ static volt_poll composed_run(volt_cx *cx, composed *c) {
         c->inner->s = c->s;
         c->inner->way = SELECT;
         VOLT_AWAIT(c->rc, volt_within(cx, &c->timer, VOLT_S(100),
-                                      volt_unless(cx, &c->link, &c->sc->stop[1],
-                                                  composed_run(cx, c->inner))));
+                                      volt_with_token(cx, &c->link, &c->sc->stop[1],
+                                                      composed_run(cx, c->inner))));
     } else if (c->way <= TRY_JOIN && c->way != PLAIN) {
         *c->inner = *c;
         memset(c->inner, 0, sizeof c->inner->frame);

@@ -629,7 +629,7 @@ static volt_poll watcher_run(volt_cx *cx, void *arg) {
     if (w->rc >= 0) CHECK(w->rc == 1 && w->ev[0].fd == w->fd[0] && w->ev[0].events == VOLT_IN);
     w->first = worse(w->first, w->rc);
     volt_pollset_close(cx, &w->set);
-    volt_fd_forget(cx, w->fd[0]);
+    volt_fd_release(cx, w->fd[0]);
     VOLT_AWAIT(w->rc, volt_group_close(cx, &w->group));
     VOLT_END(w->first);
 }
@@ -691,7 +691,7 @@ static volt_poll flow_run(volt_cx *cx, void *arg) {
     f->iov[0].iov_len = f->iov[1].iov_len = 100;
     VOLT_AWAIT(f->rc, volt_writev(cx, f->fd[1], f->iov, 2));
     f->first = worse(f->first, f->rc);
-    if (f->is_socket) f->first = worse(f->first, volt_shut(f->fd[1], 0, 1));
+    if (f->is_socket) f->first = worse(f->first, volt_sock_shutdown(f->fd[1], 0, 1));
     volt_close(cx, f->fd[1]);
     VOLT_AWAIT(f->rc, volt_group_wait(cx, &f->group));
     VOLT_END(worse(f->first, f->rc));

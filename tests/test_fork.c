@@ -103,8 +103,8 @@ static void is_refused(parent *p) {
     CHECK_EQ(volt_worker_stats(p->rt, 0, &c), -ECHILD);
     CHECK(memcmp(&c, &none, sizeof c) == 0);
     CHECK_EQ(volt_dump(p->rt, STDOUT_FILENO, 0), -ECHILD);
-    volt_histograms_of histograms;
-    volt_health_of health;
+    volt_latency_histograms histograms;
+    volt_health_report health;
     CHECK_EQ(volt_trace(p->rt, STDOUT_FILENO), -ECHILD);
     CHECK_EQ(volt_histograms(p->rt, &histograms), -ECHILD);
     CHECK_EQ(volt_health(p->rt, &health), -ECHILD);

@@ -225,9 +225,9 @@ TEST(a_step_may_run_any_number) {
 TEST(destroy_waits_for_no_step) {
     volt_rt *rt = guest_on(1);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
-    volt__lock(&rt->inside); // as who is in a step
+    volt__lock(&rt->guest_lock); // as who is in a step
     CHECK_EQ(volt_destroy(rt), -EBUSY);
-    volt__unlock(&rt->inside);
+    volt__unlock(&rt->guest_lock);
     destroy(rt);
 }
 TEST(several_guests_in_one_loop) {
@@ -347,7 +347,7 @@ TEST_OF_THREADS(idle_with_other_workers_is_silent) {
     RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(2), .n_ended = &n_ended });
     while (READ(n_ended) < 1)
         if (is_readable(rt, 1)) CHECK(volt_rt_step(rt, 0) >= 0);
-    for (;;) { // the watch may expire once more
+    for (;;) { // the watchdog may expire once more
         uint64_t before = parks_of(rt);
         if (!is_readable(rt, 50) && parks_of(rt) == before) break;
         CHECK(volt_rt_step(rt, 0) >= 0);
@@ -370,7 +370,7 @@ typedef struct {
 static volt_poll cleaner_run(volt_cx *cx, void *arg) {
     cleaner *c = arg;
     VOLT_BEGIN(cx, c);
-    VOLT_AWAIT(volt_never(cx));
+    VOLT_AWAIT(volt_sleep_forever(cx));
     volt_shield_begin(cx, &c->shield, VOLT_NEVER);
     VOLT_AWAIT(volt_sleep(cx, c->cleanup));
     volt_shield_end(cx, &c->shield);

@@ -134,13 +134,13 @@ static void inject(volt_rt *rt, volt__task *t) {
 }
 static void sleep_in(volt_rt *rt, uint32_t worker) {
     volt__worker *w = rt->workers[worker];
-    (void)volt__idle_enter(&rt->idle, worker, w->is_counted);
-    w->is_counted = 0;
+    (void)volt__idle_park(&rt->idle, worker, w->is_searching);
+    w->is_searching = 0;
 }
 // Links a node of `t`, for the direction, as an operation does that found nothing.
 static int wait_in(volt_rt *rt, int fd, int dir, volt__node *n, volt__task *t) {
-    volt__fd *e = volt__fd_get(&rt->fds, fd);
-    return volt__fd_wait(&rt->fds, e, fd, 0, dir, volt__fd_see(e), n, t);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd);
+    return volt__fd_wait(&rt->fds, e, fd, 0, dir, volt__fd_take_snapshot(e), n, t);
 }
 static void open_pair(int fd[2]) {
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
@@ -149,43 +149,43 @@ static void send_byte(int fd) { CHECK_EQ(write(fd, "x", 1), 1); }
 
 // ---- 1 and 3: who is woken
 
-// Fails without "left == 0 && volt__is_anything_takeable(rt)" in volt__park, or without the same
-// look in volt__leave_search.
+// Fails without "left == 0 && volt__has_stealable_work(rt)" in volt__park, or without the same
+// look in volt__end_search.
 TEST(idle_last_searcher) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
     volt__task *t = still_task(w);
     sleep_in(rt, 1);
-    CHECK_EQ(volt__idle_search(&rt->idle, 2), 1);
-    w->is_counted = 1; // it looks everywhere and finds nothing;
-    inject(rt, t);     // now there is something, and nobody is woken, as one is searching
+    CHECK_EQ(volt__idle_begin_search(&rt->idle, 2), 1);
+    w->is_searching = 1; // it looks everywhere and finds nothing;
+    inject(rt, t);       // now there is something, and nobody is woken, as one is searching
     CHECK(volt__idle_is_parked(&rt->idle, 1));
     must_not_sleep = 1;
     volt__park(w);
-    CHECK(volt__take(w) == t);
+    CHECK(volt__next_local(w) == t);
     inject(rt, still_task(w)); // once more; now it leaves the search with work in its hands
     CHECK(volt__idle_is_parked(&rt->idle, 1));
-    volt__leave_search(w);
+    volt__end_search(w);
     CHECK(!volt__idle_is_parked(&rt->idle, 1));
     still_end(rt);
 }
 
-// Fails when volt__turn calls every worker counted that comes out of its sleep.
+// Fails when volt__drive_events calls every worker counted that comes out of its sleep.
 TEST(idle_foreign_unpark) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[1];
     for (int i = 0; i < 3; i++) {
         sleep_in(rt, 1);
-        volt__poke_all(rt); // claims nobody
-        (void)volt__turn(w, 1, 0);
-        CHECK_EQ(w->is_counted, 0);
+        volt__unpark_all(rt); // claims nobody
+        (void)volt__drive_events(w, 1, 0);
+        CHECK_EQ(w->is_searching, 0);
         CHECK_EQ(rt->idle.searching, 0);
     }
     sleep_in(rt, 1);
     inject(rt, still_task(w));
     CHECK(!volt__idle_is_parked(&rt->idle, 1));
-    (void)volt__turn(w, 1, 0);
-    CHECK_EQ(w->is_counted, 1);
+    (void)volt__drive_events(w, 1, 0);
+    CHECK_EQ(w->is_searching, 1);
     still_end(rt);
 }
 
@@ -253,7 +253,7 @@ ROOT_TEST_1(fd_reuse_same_batch, {
     VOLT_BEGIN(cx, s);
     volt__chain c;
     open_pair(s->a);
-    s->e = volt__fd_get(&cx->rt_->fds, s->a[0]);
+    s->e = volt__fd_lookup(&cx->rt_->fds, s->a[0]);
     SPAWN(&s->h, reader_run, (reader){ .fd = s->a[0] });
     VOLT_AWAIT(volt_yield(cx));
     CHECK(s->e->rd); // it waits
@@ -307,9 +307,9 @@ static void check_add_ebadf(volt_rt *rt, volt__task *t) {
     open_pair(fd);
     close(fd[0]);
     CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &n, t), -EBADF);
-    CHECK_EQ(volt__fd_get(&rt->fds, fd[0])->mode, VOLT__MODE_NONE);
+    CHECK_EQ(volt__fd_lookup(&rt->fds, fd[0])->mode, VOLT__MODE_NONE);
     CHECK_EQ(volt__node_state(&n), VOLT__IDLE);
-    CHECK_EQ(t->links, 0);
+    CHECK_EQ(t->n_armed, 0);
     close(fd[1]);
 }
 static void check_del_ebadf(volt_rt *rt, volt__task *t) {
@@ -320,13 +320,13 @@ static void check_del_ebadf(volt_rt *rt, volt__task *t) {
     CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &n, t), 1);
     close(fd[0]);
     volt_rt_close(rt, fd[0]);
-    CHECK_EQ(volt__fd_unwait(&n, t, VOLT__RD), VOLT__CLOSED);
+    CHECK_EQ(volt__fd_end_wait(&n, t, VOLT__RD), VOLT__CLOSED);
     close(fd[1]);
 }
 static void check_wakes(volt_rt *rt, int fd, volt__node *n, volt__task *t) {
     send_byte(fd);
-    (void)volt__turn(rt->workers[0], 0, 0);
-    CHECK_EQ(volt__fd_unwait(n, t, VOLT__RD), VOLT__FIRED);
+    (void)volt__drive_events(rt->workers[0], 0, 0);
+    CHECK_EQ(volt__fd_end_wait(n, t, VOLT__RD), VOLT__FIRED);
 }
 // A library closes its descriptor and gets the number again: MOD gives ENOENT, then it is ADD.
 static void check_mod_enoent(volt_rt *rt, volt__task *t) {
@@ -334,7 +334,7 @@ static void check_mod_enoent(volt_rt *rt, volt__task *t) {
     int fd[2], other[2];
     memset(&n, 0, sizeof n);
     open_pair(fd);
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd[0]);
     CHECK_EQ(volt__fd_wait_foreign(&rt->fds, e, fd[0], 0, VOLT__RD, NULL, &n, t), 1);
     check_wakes(rt, fd[1], &n, t);
     close(fd[0]);
@@ -357,8 +357,8 @@ static void check_add_eexist(volt_rt *rt, volt__task *t) {
     CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &n, t), 1);
     int copy = dup(fd[0]);
     close(fd[0]);
-    volt__fd_retire(&rt->fds, volt__fd_get(&rt->fds, fd[0]), fd[0], 0, &c);
-    CHECK_EQ(volt__fd_unwait(&n, t, VOLT__RD), VOLT__CLOSED);
+    volt__fd_retire(&rt->fds, volt__fd_lookup(&rt->fds, fd[0]), fd[0], 0, &c);
+    CHECK_EQ(volt__fd_end_wait(&n, t, VOLT__RD), VOLT__CLOSED);
     CHECK_EQ(dup2(copy, fd[0]), fd[0]);
     CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &n, t), 1);
     check_wakes(rt, fd[1], &n, t);
@@ -389,17 +389,17 @@ TEST(ready_tick_wrap) {
     int fd[2];
     memset(&n, 0, sizeof n);
     open_pair(fd);
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
-    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), 0);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd[0]);
+    CHECK_EQ(volt__fd_register(&rt->fds, e, fd[0], 0), 0);
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
         e->seq = UINT32_MAX;
-        volt__fd_seen seen = volt__fd_see(e); // a read starts and finds nothing
+        volt__fd_snapshot seen = volt__fd_take_snapshot(e); // a read starts and finds nothing
         e->seq += events[i] - 1;
         send_byte(fd[1]); // the last of so many events
-        (void)volt__turn(rt->workers[0], 0, 0);
+        (void)volt__drive_events(rt->workers[0], 0, 0);
         CHECK_EQ(e->seq, UINT32_MAX + events[i]);
         CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, seen, &n, t), 0); // try again
-        volt__fd_drained(e, VOLT__RD, seen.seq, "", 1, 1); // no more does a short read clear it
+        volt__fd_mark_empty(e, VOLT__RD, seen.seq, "", 1, 1); // no more does a short read clear it
         CHECK(!volt__fd_is_known_empty(e, VOLT__RD));
     }
     volt_rt_close(rt, fd[0]);
@@ -428,25 +428,26 @@ TEST(ready_per_direction) {
     memset(&rd, 0, sizeof rd);
     memset(&wr, 0, sizeof wr);
     open_pair(fd);
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd[0]);
     CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &rd, t), 1);
     CHECK(volt__fd_is_known_empty(e, VOLT__RD) && !volt__fd_is_known_empty(e, VOLT__WR));
     fill_socket(fd[0]);
-    (void)volt__turn(rt->workers[0], 0, 0); // "writable" from when it was registered
+    (void)volt__drive_events(rt->workers[0], 0, 0); // "writable" from when it was registered
     CHECK_EQ(wait_in(rt, fd[0], VOLT__WR, &wr, t), 1);
     drain_socket(fd[1]);
-    (void)volt__turn(rt->workers[0], 0, 0);
+    (void)volt__drive_events(rt->workers[0], 0, 0);
     CHECK_EQ(volt__node_state(&wr), VOLT__FIRED);
     CHECK_EQ(volt__node_state(&rd), VOLT__LINKED);
     send_byte(fd[1]);
-    (void)volt__turn(rt->workers[0], 0, 0);
+    (void)volt__drive_events(rt->workers[0], 0, 0);
     CHECK_EQ(volt__node_state(&rd), VOLT__FIRED);
-    CHECK_EQ(volt__fd_unwait(&rd, t, VOLT__RD), VOLT__FIRED);
+    CHECK_EQ(volt__fd_end_wait(&rd, t, VOLT__RD), VOLT__FIRED);
     drain_socket(fd[0]);
-    volt__fd_seen seen = volt__fd_see(e); // nothing to read; then there is room to write
+    // nothing to read; then there is room to write
+    volt__fd_snapshot seen = volt__fd_take_snapshot(e);
     fill_socket(fd[0]);
     drain_socket(fd[1]);
-    (void)volt__turn(rt->workers[0], 0, 0);
+    (void)volt__drive_events(rt->workers[0], 0, 0);
     CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, seen, &rd, t), 0); // one try more,
     CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &rd, t), 1);                         // not for ever
     volt_rt_close(rt, fd[0]);
@@ -484,7 +485,7 @@ static void spawn_dated(volt_rt *rt, volt_time around) {
 }
 static void jump_to(volt_rt *rt, volt_time now) {
     set_clock(now - volt__sys_now());
-    volt__poke_all(rt); // who sleeps has asked for a time of the old clock
+    volt__unpark_all(rt); // who sleeps has asked for a time of the old clock
 }
 // A runtime that runs for so long: timers of all ages come due around that time.
 static void check_uptime(volt_time uptime) {
@@ -522,7 +523,7 @@ typedef struct {
 static void *canceller_main(void *arg) {
     canceller *c = arg;
     volt_cx *cx = still_cx(c->w, c->t, c->frame);
-    cx->abort_ = 1;
+    cx->cancel_level_ = 1;
     CHECK_EQ(volt_value(volt_sleep(cx, VOLT_S(1))), -ECANCELED);
     WRITE(c->is_over, 1);
     return NULL;
@@ -549,7 +550,7 @@ static void check_cancel(volt_rt *rt, int is_fired_before) {
     volt__unlock(&w->wheel.lock);
     join_thread(thread);
     CHECK_EQ(volt__node_state(&frame.node_), VOLT__IDLE);
-    CHECK_EQ(who.t->links, 0);
+    CHECK_EQ(who.t->n_armed, 0);
 }
 // Fails when volt__timer_disarm takes no lock for a node that has fired.
 TEST(timer_fire_cancel_drop) {
@@ -561,7 +562,7 @@ TEST(timer_fire_cancel_drop) {
 
 // ---- 19: timers set again by who they woke
 
-// Fails when volt__timed_end does not wake its task for a deadline that has passed, and when
+// Fails when volt__timeout_end does not wake its task for a deadline that has passed, and when
 // volt__sleep_poll does not stop the timer that has fired.
 ROOT_TEST(timer_reset_in_callback, { volt_timer limit; int64_t rc; int i; volt_time due; }) {
     VOLT_BEGIN(cx, s);
@@ -569,12 +570,13 @@ ROOT_TEST(timer_reset_in_callback, { volt_timer limit; int64_t rc; int i; volt_t
         s->due = volt_now() + VOLT_MS(1);
         VOLT_AWAIT(s->rc, volt_sleep_until(cx, s->due)); // and at once, in the poll that it woke:
         VOLT_AWAIT(s->rc, volt_sleep_until(cx, s->due)); // the same deadline,
-        VOLT_AWAIT(s->rc, volt_before(cx, &s->limit, s->due, volt_never(cx)));
+        VOLT_AWAIT(s->rc, volt_before(cx, &s->limit, s->due, volt_sleep_forever(cx)));
         CHECK_EQ(s->rc, -ETIMEDOUT);
         s->due = volt_now() + 1; // the tick that is being handled,
-        VOLT_AWAIT(s->rc, volt_before(cx, &s->limit, s->due, volt_never(cx)));
+        VOLT_AWAIT(s->rc, volt_before(cx, &s->limit, s->due, volt_sleep_forever(cx)));
         CHECK_EQ(s->rc, -ETIMEDOUT);
-        VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, 0, volt_never(cx))); // and no time at all
+        // and no time at all
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, 0, volt_sleep_forever(cx)));
         CHECK_EQ(s->rc, -ETIMEDOUT);
     }
     VOLT_END(0);
@@ -685,7 +687,7 @@ ROOT_TEST_1(cancel_handoff, { int fd[2], i; volt_handle h[2]; int64_t rc; }) {
         VOLT_AWAIT(volt_yield(cx));
         if (s->i == 0) volt_cancel(&s->h[0]);
         send_byte(s->fd[1]);
-        (void)volt__turn(cx->worker_, 0, 0);
+        (void)volt__drive_events(cx->worker_, 0, 0);
         if (s->i == 1) volt_cancel(&s->h[0]);
         VOLT_AWAIT(s->rc, volt_join(cx, &s->h[0]));
         CHECK_EQ(s->rc, -ECANCELED);

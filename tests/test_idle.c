@@ -48,9 +48,9 @@ static void add_runtime(activity *a, volt_rt *rt) {
     volt_counters s;
     volt_stats(rt, &s);
     a->parks += s.parks;
-    a->maintenances += s.maintenances;
-    a->useless += s.useless;
-    a->looks += s.looks;
+    a->maintenances += s.event_polls;
+    a->useless += s.spurious_unparks;
+    a->looks += s.watchdog_scans;
 }
 static activity activity_of(volt_rt **rt, int n) {
     activity a;
@@ -67,7 +67,7 @@ static void pass_time(volt_time d) {
     struct timespec t = { (time_t)(d / 1000000000), (long)(d % 1000000000) };
     while (nanosleep(&t, &t) < 0) {}
 }
-// All asleep, the watch that may still be running included, and it stays so for a while.
+// All asleep, the watchdog that may still be running included, and it stays so for a while.
 static activity settle(volt_rt **rt, int n) {
     for (;;) {
         activity a = activity_of(rt, n);
@@ -120,7 +120,7 @@ static void work(volt_rt *rt) {
 static volt_rt *create_all(uint32_t workers) {
     volt_config c = test_config(workers);
     volt_rt *rt = NULL;
-    c.start_all = 1;
+    c.start_all_workers = 1;
     CHECK_EQ(volt_create(&c, &rt), 0);
     return rt;
 }
@@ -187,7 +187,7 @@ TEST(waiting_tasks_cause_no_wake_up) {
     close(fd[1]);
 }
 
-// ---- one event: its worker wakes, the watch at most one more, then silence
+// ---- one event: its worker wakes, the watchdog at most one more, then silence
 
 typedef struct {
     volt_frame frame;
@@ -286,7 +286,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
         volt_stats(cx->rt_, &s->before);
         VOLT_AWAIT(volt_sleep(cx, VOLT_MS(200)));
         volt_stats(cx->rt_, &s->after);
-        // its own wake-up, and the one of the watch from 200 ms ago
+        // its own wake-up, and the one of the watchdog from 200 ms ago
         s->is_quiet = s->after.parks - s->before.parks <= 2;
     }
     VOLT_END(0);

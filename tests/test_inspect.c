@@ -36,7 +36,7 @@ static ssize_t test_write(int fd, const void *buf, size_t len) {
 typedef struct {
     volt_frame frame;
     volt_token *stop;
-    volt_link link;
+    volt_token_link link;
     int fd, rc;
     char byte;
     const char *name;
@@ -44,14 +44,14 @@ typedef struct {
 static volt_poll reads(volt_cx *cx, void *arg) {
     waits *w = (waits *)arg;
     VOLT_BEGIN(cx, w);
-    VOLT_AWAIT(w->rc, volt_unless(cx, &w->link, w->stop, volt_read(cx, w->fd, &w->byte, 1)));
+    VOLT_AWAIT(w->rc, volt_with_token(cx, &w->link, w->stop, volt_read(cx, w->fd, &w->byte, 1)));
     VOLT_END(0);
 }
 static volt_poll sleeps(volt_cx *cx, void *arg) {
     waits *w = (waits *)arg;
     VOLT_BEGIN(cx, w);
     if (w->name) volt_name(cx, w->name);
-    VOLT_AWAIT(w->rc, volt_unless(cx, &w->link, w->stop, volt_sleep(cx, VOLT_S(1000))));
+    VOLT_AWAIT(w->rc, volt_with_token(cx, &w->link, w->stop, volt_sleep(cx, VOLT_S(1000))));
     VOLT_END(0);
 }
 static volt_poll hears(volt_cx *cx, void *arg) {
@@ -117,7 +117,7 @@ TEST_OF_THREADS(each_task_says_where_it_waits_and_for_what) {
 typedef struct {
     volt_frame frame;
     volt_token *stop;
-    volt_link link;
+    volt_token_link link;
     volt_group group;
     volt_job job;
     volt_handle other;
@@ -137,7 +137,7 @@ static volt_poll hands(volt_cx *cx, void *arg) {
 static volt_poll nevers(volt_cx *cx, void *arg) {
     others *o = (others *)arg;
     VOLT_BEGIN(cx, o);
-    VOLT_AWAIT(o->rc, volt_never(cx));
+    VOLT_AWAIT(o->rc, volt_sleep_forever(cx));
     VOLT_END(0);
 }
 static volt_poll joins(volt_cx *cx, void *arg) {
@@ -206,7 +206,7 @@ TEST_OF_THREADS(each_kind_of_wait_has_a_name) {
         CHECK_EQ(volt_rt_spawn_at(rt, NULL, fns[i], &o, sizeof o, "a place"), 0);
     do dump(rt, &s, 0);
     while (count(&s, ": waiting") < 10);
-    CHECK_EQ(count(&s, "for never"), 2);
+    CHECK_EQ(count(&s, "for forever"), 2);
     CHECK_EQ(count(&s, "for join"), 1);
     CHECK_EQ(count(&s, "for writable fd "), 1);
     CHECK_EQ(count(&s, "for group"), 1);
@@ -280,8 +280,8 @@ TEST(an_empty_runtime) {
 }
 TEST(without_a_trace_there_is_none) {
     volt_rt *rt = create_on(1);
-    volt_histograms_of histograms;
-    volt_health_of health;
+    volt_latency_histograms histograms;
+    volt_health_report health;
     memset(&histograms, 1, sizeof histograms);
     memset(&health, 1, sizeof health);
     CHECK_EQ(volt_trace(rt, STDOUT_FILENO), -ENOSYS);
@@ -371,7 +371,7 @@ typedef struct {
 } changer;
 static uint32_t count_gone(volt_rt *rt) {
     volt__lock(&rt->slabs.lock);
-    uint32_t n = rt->slabs.n_gone;
+    uint32_t n = rt->slabs.n_destroyed;
     volt__unlock(&rt->slabs.lock);
     return n;
 }
@@ -439,7 +439,7 @@ static volt_poll spawns_stays(volt_cx *cx, void *arg) {
 }
 static uint32_t count_made(volt_rt *rt) {
     volt__lock(&rt->slabs.lock);
-    uint32_t n = rt->slabs.n_made;
+    uint32_t n = rt->slabs.n_created;
     volt__unlock(&rt->slabs.lock);
     return n;
 }

@@ -104,7 +104,7 @@ MISUSE(another_child_at_the_next_poll, "two polls in one await", { napper a, b; 
 MISUSE(another_wait_at_the_next_poll, "two polls in one await", { volt_arm a; int n_polls; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(
-        VOLT_ARM(&s->a, s->n_polls++ % 2 ? volt_never(cx) : volt_sleep(cx, VOLT_MS(1)))));
+        VOLT_ARM(&s->a, s->n_polls++ % 2 ? volt_sleep_forever(cx) : volt_sleep(cx, VOLT_MS(1)))));
     VOLT_END(0);
 }
 
@@ -147,7 +147,7 @@ MISUSE(a_wait_dropped_before_another, "two polls in one await", { int64_t rc; })
     VOLT_END(s->rc);
 }
 static volt_poll forgets_a_timeout(volt_cx *cx, volt_timer *t) {
-    return volt_ready(volt_is_pending(volt_within(cx, t, VOLT_MS(1), volt_never(cx))));
+    return volt_ready(volt_is_pending(volt_within(cx, t, VOLT_MS(1), volt_sleep_forever(cx))));
 }
 MISUSE(a_timeout_dropped, "function returned while still waiting", {
     volt_timer t;
@@ -173,8 +173,8 @@ MISUSE(a_child_dropped, "a child returned without VOLT_RETURN or VOLT_END", {
 MISUSE(arms_that_come_and_go, "the number of arms has changed", { volt_arm a, b; int n_polls; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(
-        VOLT_ARM(&s->a, volt_never(cx)),
-        s->n_polls++ < 2 ? VOLT_ARM(&s->b, volt_sleep(cx, VOLT_MS(1))) : (volt__armed){ 0 }));
+        VOLT_ARM(&s->a, volt_sleep_forever(cx)),
+        s->n_polls++ < 2 ? VOLT_ARM(&s->b, volt_sleep(cx, VOLT_MS(1))) : (volt__arm_status){ 0 }));
     VOLT_END(0);
 }
 
@@ -205,12 +205,14 @@ MISUSE(bare_number_as_duration, "VOLT_MS", { int unused; }) {
 MISUSE(a_timer_around_itself, "one timer or link around itself", { volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_within(cx, &s->t, VOLT_S(2),
-                           volt_within(cx, &s->t, VOLT_S(1), volt_never(cx))));
+                           volt_within(cx, &s->t, VOLT_S(1), volt_sleep_forever(cx))));
     VOLT_END(0);
 }
-MISUSE(a_link_around_itself, "one timer or link around itself", { volt_link l; volt_token t; }) {
+MISUSE(a_link_around_itself, "one timer or link around itself",
+       { volt_token_link l; volt_token t; }) {
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(volt_unless(cx, &s->l, &s->t, volt_unless(cx, &s->l, &s->t, volt_never(cx))));
+    VOLT_AWAIT(volt_with_token(cx, &s->l, &s->t,
+                               volt_with_token(cx, &s->l, &s->t, volt_sleep_forever(cx))));
     VOLT_END(0);
 }
 MISUSE(an_arm_twice, "one arm twice", { volt_arm a; }) {
@@ -226,7 +228,7 @@ MISUSE(an_arm_of_yields_twice, "one arm twice", { volt_arm a; }) {
 }
 MISUSE(an_arm_inside_itself, "an arm inside itself", { volt_arm a; }) {
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->a, VOLT_SELECT(VOLT_ARM(&s->a, volt_never(cx))))));
+    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->a, VOLT_SELECT(VOLT_ARM(&s->a, volt_sleep_forever(cx))))));
     VOLT_END(0);
 }
 typedef struct {
@@ -235,7 +237,7 @@ typedef struct {
 } borrower;
 static volt_poll never_ends(volt_cx *cx, giver *g) {
     VOLT_BEGIN(cx, g);
-    VOLT_AWAIT(volt_never(cx));
+    VOLT_AWAIT(volt_sleep_forever(cx));
     VOLT_END(0);
 }
 MISUSE(a_child_in_two_arms, "a child that another await runs", { volt_arm a, b; giver g; }) {
@@ -290,14 +292,14 @@ MISUSE(a_timer_on_the_stack, "stack", { int unused; }) {
     volt_timer t;
     VOLT_BEGIN(cx, s);
     memset(&t, 0, sizeof t);
-    VOLT_AWAIT(volt_within(cx, &t, VOLT_S(1), volt_never(cx)));
+    VOLT_AWAIT(volt_within(cx, &t, VOLT_S(1), volt_sleep_forever(cx)));
     VOLT_END(0);
 }
 MISUSE(a_link_on_the_stack, "stack", { volt_token t; }) {
-    volt_link l;
+    volt_token_link l;
     VOLT_BEGIN(cx, s);
     memset(&l, 0, sizeof l);
-    VOLT_AWAIT(volt_unless(cx, &l, &s->t, volt_never(cx)));
+    VOLT_AWAIT(volt_with_token(cx, &l, &s->t, volt_sleep_forever(cx)));
     VOLT_END(0);
 }
 MISUSE(a_token_on_the_stack, "stack", { int unused; }) {
@@ -310,7 +312,7 @@ MISUSE(a_token_on_the_stack, "stack", { int unused; }) {
 MISUSE(an_arm_on_the_stack, "stack", { int unused; }) {
     volt_arm a;
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&a, volt_never(cx))));
+    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&a, volt_sleep_forever(cx))));
     VOLT_END(0);
 }
 MISUSE(a_shield_on_the_stack, "stack", { int unused; }) {
@@ -512,11 +514,11 @@ TEST_DIES(created_state_with_a_dirty_frame, "volt_task_start: frame not zeroed")
 // Deeper than the counters go.
 MISUSE(too_many_arms, "too many arms", { volt_arm a; int i; }) {
 #define ARM10                                                                                      \
-    VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx)),                              \
-        VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx)),                          \
-        VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx)),                          \
-        VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx)),                          \
-        VOLT_ARM(&s->a, volt_never(cx)), VOLT_ARM(&s->a, volt_never(cx))
+    VOLT_ARM(&s->a, volt_sleep_forever(cx)), VOLT_ARM(&s->a, volt_sleep_forever(cx)),              \
+        VOLT_ARM(&s->a, volt_sleep_forever(cx)), VOLT_ARM(&s->a, volt_sleep_forever(cx)),          \
+        VOLT_ARM(&s->a, volt_sleep_forever(cx)), VOLT_ARM(&s->a, volt_sleep_forever(cx)),          \
+        VOLT_ARM(&s->a, volt_sleep_forever(cx)), VOLT_ARM(&s->a, volt_sleep_forever(cx)),          \
+        VOLT_ARM(&s->a, volt_sleep_forever(cx)), VOLT_ARM(&s->a, volt_sleep_forever(cx))
 #define ARM70 ARM10, ARM10, ARM10, ARM10, ARM10, ARM10, ARM10
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(ARM70, ARM70, ARM70));
@@ -622,8 +624,8 @@ TEST_DIES(a_first_frame_that_is_not_the_states, "must be that of its state") {
 }
 TEST_DIES(polled_after_its_end, "polled after it has returned") {
     static volt_frame frame;
-    frame.node_.pc_ = VOLT__DONE;
-    (void)volt__bad_pc("here", &frame);
+    frame.node_.resume_line_ = VOLT__DONE;
+    (void)volt__bad_resume("here", &frame);
 }
 // Its label is too wide for a `switch` over an int; over 64 bits only the program's end names it.
 MISUSE(an_await_in_a_switch, "the await stands in a `switch` of yours", { uint64_t which; }) {
@@ -636,7 +638,7 @@ MISUSE(an_await_in_a_switch, "the await stands in a `switch` of yours", { uint64
 }
 TEST_DIES(a_frame_that_is_garbage, "its frame is not zeroed") {
     static volt_frame frame;
-    (void)volt__bad_pc("here", &frame);
+    (void)volt__bad_resume("here", &frame);
 }
 TEST_DIES(a_misuse_with_much_to_say, "volt: ssss") {
     char site[400];

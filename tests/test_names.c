@@ -341,7 +341,7 @@ typedef struct {
 static volt_poll deaf_run(volt_cx *cx, void *arg) {
     deaf *s = (deaf *)arg;
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(volt_never(cx));
+    VOLT_AWAIT(volt_sleep_forever(cx));
     for (s->i = 0; s->i < 300; s->i++) {
         VOLT_AWAIT(s->rc, volt_resolve(cx, &s->lookup, "3.test", "80", &s->addr, 1));
         CHECK_EQ(s->rc, -ECANCELED);
@@ -474,11 +474,11 @@ TEST(families_come_in_turn_each_in_its_order) {
     q.rc = 6;
     for (int i = 0; i < 6; i++) CHECK_EQ(volt_addr_parse(&q.addr[i], all[i]), 0);
     for (int64_t cap = 0; cap <= 6; cap++) {
-        CHECK_EQ(volt__resolve_answer(&q, out, (size_t)cap, 1), cap);
+        CHECK_EQ(volt__resolve_result(&q, out, (size_t)cap, 1), cap);
         for (int i = 0; i < cap; i++) CHECK_EQ(volt_addr_port(&out[i]), in_turn[i]);
     }
     q.rc = 2; // of one family
-    CHECK_EQ(volt__resolve_answer(&q, out, 6, 1), 2);
+    CHECK_EQ(volt__resolve_result(&q, out, 6, 1), 2);
     CHECK_EQ(volt_addr_port(&out[1]), 2);
 }
 TEST(the_first_that_connects_is_it) {
@@ -532,7 +532,7 @@ typedef struct {
 static volt_poll watcher_run(volt_cx *cx, watcher *w) {
     VOLT_BEGIN(cx, w);
     VOLT_AWAIT(until_reaches(cx, &w->looks, w->n_started, 1));
-    if (w->spoilt) w->spoilt->node_.pc_ = 12345;
+    if (w->spoilt) w->spoilt->node_.resume_line_ = 12345;
     VOLT_END(0);
 }
 typedef struct {

@@ -83,7 +83,7 @@ static volt_poll reader_run(volt_cx *cx, void *arg) {
     VOLT_END(r->rc == 1 ? 1000 + r->byte : r->rc);
 }
 static int has_reader(volt_rt *rt, int fd) {
-    volt__fd *e = volt__fd_get(&rt->fds, fd);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd);
     CHECK(e);
     volt__lock(&e->lock);
     int has = e->rd != NULL;
@@ -237,7 +237,7 @@ ROOT_TEST(write_all_to_a_slow_reader, {
     SPAWN(&s->h, slow_reader_run, (slow_reader){ .fd = s->p.right, .buf = s->in });
     VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, s->out, BIG));
     CHECK_EQ(s->n, BIG);
-    CHECK_EQ(volt_shut(s->p.left, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.left, 0, 1), 0);
     VOLT_AWAIT(s->n, volt_join(cx, &s->h));
     CHECK_EQ(s->n, BIG);
     close_pair(cx, &s->p);
@@ -258,7 +258,7 @@ ROOT_TEST(read_exact_and_progress, { pairing p; int64_t n; char buf[64]; volt_ti
     CHECK_EQ(volt_progress(&s->frame), 6); // these six are in the buffer
     CHECK(memcmp(s->buf, "efghij", 6) == 0);
     VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "xyz", 3));
-    CHECK_EQ(volt_shut(s->p.left, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.left, 0, 1), 0);
     VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.right, s->buf, 20));
     CHECK_EQ(s->n, -EPIPE); // an early end of file
     CHECK_EQ(volt_progress(&s->frame), 3);
@@ -399,7 +399,7 @@ ROOT_TEST(half_close, { pairing p; int64_t n; char buf[16]; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "bye", 3));
-    CHECK_EQ(volt_shut(s->p.left, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.left, 0, 1), 0);
     VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.right, s->buf, 3));
     CHECK_EQ(s->n, 3);
     VOLT_AWAIT(s->n, volt_read(cx, s->p.right, s->buf, 16));
@@ -410,7 +410,7 @@ ROOT_TEST(half_close, { pairing p; int64_t n; char buf[16]; }) {
     CHECK(s->n == 2 && memcmp(s->buf, "ok", 2) == 0);
     VOLT_AWAIT(s->n, volt_write(cx, s->p.left, "x", 1));
     CHECK_EQ(s->n, -EPIPE);
-    CHECK_EQ(volt_shut(-1, 1, 1), -EBADF);
+    CHECK_EQ(volt_sock_shutdown(-1, 1, 1), -EBADF);
     close_pair(cx, &s->p);
     VOLT_END(0);
 }
@@ -925,7 +925,7 @@ ROOT_TEST_ALL(forget_gives_the_descriptor_back, {
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd), 0);
     SPAWN(&s->h, reader_run, (reader){ .fd = s->fd[0] });
     VOLT_AWAIT(until_read_waits(cx, &s->a, s->fd[0]));
-    volt_fd_forget(cx, s->fd[0]);
+    volt_fd_release(cx, s->fd[0]);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, -EBADF);
     CHECK(fcntl(s->fd[0], F_GETFD) >= 0); // still open
@@ -1056,7 +1056,7 @@ ROOT_TEST(readable_after_the_owner_reopened, { int fd, i, peer; int64_t rc; volt
         CHECK_EQ(write(s->peer, "x", 1), 1);
         VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_S(10), volt_readable(cx, s->fd)));
         CHECK_EQ(s->rc, 0);
-        volt_fd_forget(cx, s->fd);
+        volt_fd_release(cx, s->fd);
         close(s->fd);
         close(s->peer);
     }
@@ -1396,7 +1396,7 @@ ROOT_TEST_1(pollset_tells_a_half_closed_peer_from_one_that_is_gone, {
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     CHECK_EQ(volt_pollset_open(&s->set), 0);
     CHECK_EQ(volt_pollset_set(&s->set, s->p.left, VOLT_IN), 0);
-    CHECK_EQ(volt_shut(s->p.right, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.right, 0, 1), 0);
     VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 2));
     CHECK_EQ(s->n, 1);
     check_event(&s->ev[0], s->p.left, VOLT_IN);
@@ -1404,8 +1404,8 @@ ROOT_TEST_1(pollset_tells_a_half_closed_peer_from_one_that_is_gone, {
     VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 2));
     CHECK_EQ(s->n, 1);
     check_event(&s->ev[0], s->p.left, VOLT_RDHUP);
-    CHECK_EQ(volt_shut(s->p.left, 0, 1), 0);
-    CHECK_EQ(volt_shut(s->p.left, 1, 1), 0); // has ended already: no error
+    CHECK_EQ(volt_sock_shutdown(s->p.left, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.left, 1, 1), 0); // has ended already: no error
     VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 2));
     CHECK_EQ(s->n, 1);
     check_event(&s->ev[0], s->p.left, VOLT_RDHUP | VOLT_HUP);

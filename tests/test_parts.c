@@ -324,7 +324,7 @@ static void free_in_time(void) {
     if (n_relaxed == free_at) lock = 0;
 }
 static void free_lock(void) { lock = 0; }
-enum { LOOKS = VOLT_LOCK_LOOKS };
+enum { LOOKS = VOLT_LOCK_TRIES };
 static int pauses_before(int look) { return (int)VOLT_LOCK_SPIN * ((2 << look) - 1); }
 TEST(a_lock_is_looked_at_before_it_is_slept_on) {
     at_relax = free_in_time;
@@ -468,28 +468,28 @@ static void check_slab(const volt__slab *s) {
     CHECK(s->carved <= s->cap && slab_used(s) <= s->carved);
     if (s->cls < VOLT__CLASSES) CHECK_EQ(s->slot_size, volt__class_size(s->cls));
     else CHECK(s->slot_size % 16 == 0 && s->cap == 1);
-    if (s->place != VOLT__SLAB_CURRENT) CHECK_EQ(s->used, slab_used(s));
+    if (s->state != VOLT__SLAB_CURRENT) CHECK_EQ(s->used, slab_used(s));
 }
 static void check_class(uint32_t cls) {
     const volt__class *c = &mem.heap.cls[cls];
     const volt__slab *before = NULL;
     uint32_t n = 0, n_listed = 0, n_empty = 0;
     for (volt__slab *s = mem.slabs.first; s; s = s->all_next) n += s->cls == cls;
-    for (volt__slab *s = c->room; s; before = s, s = s->next, n_listed++) {
-        CHECK(s->cls == cls && s->place == VOLT__SLAB_ROOM && s->prev == before);
+    for (volt__slab *s = c->partial; s; before = s, s = s->next, n_listed++) {
+        CHECK(s->cls == cls && s->state == VOLT__SLAB_PARTIAL && s->prev == before);
         CHECK(s->used > 0 && s->used < s->cap);
     }
     for (volt__slab *s = c->empty; s; s = s->next, n_empty++)
-        CHECK(s->cls == cls && s->place == VOLT__SLAB_FULL && slab_used(s) == 0);
+        CHECK(s->cls == cls && s->state == VOLT__SLAB_FULL && slab_used(s) == 0);
     for (volt__slab *s = mem.slabs.first; s; s = s->all_next)
-        if (s->cls == cls && s->place == VOLT__SLAB_FULL && s->used == s->cap) n_listed++;
-    if (c->current) CHECK(c->current->place == VOLT__SLAB_CURRENT && c->current->cls == cls);
+        if (s->cls == cls && s->state == VOLT__SLAB_FULL && s->used == s->cap) n_listed++;
+    if (c->current) CHECK(c->current->state == VOLT__SLAB_CURRENT && c->current->cls == cls);
     CHECK_EQ(c->n_empty, n_empty);
     CHECK_EQ(n, n_listed + n_empty + (c->current != NULL));
     CHECK_EQ(c->n_used, n - n_empty);
     mem.n_used[cls] = c->n_used;
     if (mem.n_used[cls] > mem.n_high[cls]) mem.n_high[cls] = mem.n_used[cls];
-    CHECK_EQ(c->n_high, mem.n_high[cls]);
+    CHECK_EQ(c->n_used_max, mem.n_high[cls]);
 }
 static void check_mem(void) {
     const volt__slab *before = NULL;
@@ -525,7 +525,7 @@ static void mem_put(volt__task *t) {
 static volt__task *mem_get(size_t size) {
     volt__task *t = NULL;
     uint64_t dice = RANDOM_BELOW(3);
-    if (dice == 0 && size <= VOLT_SLAB_SIZE / 8) t = volt__heap_try(&mem.heap, size);
+    if (dice == 0 && size <= VOLT_SLAB_SIZE / 8) t = volt__heap_alloc_fast(&mem.heap, size);
     if (dice == 1) t = volt__heap_alloc_shared(&mem.heap, size);
     if (!t) t = volt__heap_alloc(&mem.heap, size);
     CHECK(t && volt__slab_of(t)->slot_size >= size);
@@ -627,21 +627,21 @@ TEST(how_much_is_asked_for) {
 TEST(slots_come_back_in_order) {
     volt__task *t[3];
     mem_begin();
-    CHECK(!volt__heap_try(&mem.heap, 2000));
+    CHECK(!volt__heap_alloc_fast(&mem.heap, 2000));
     for (int i = 0; i < 3; i++) {
         t[i] = volt__heap_alloc(&mem.heap, 2000);
         CHECK(t[i] == volt__slab_slot(mem.slabs.first, (uint32_t)i));
         CHECK_EQ(t[i]->word, 0);
-        CHECK(!volt__heap_try(&mem.heap, 2000)); // not carved for it
+        CHECK(!volt__heap_alloc_fast(&mem.heap, 2000)); // not carved for it
     }
     for (int i = 0; i < 3; i++) volt__heap_free_local(&mem.heap, t[i]);
-    CHECK(volt__heap_try(&mem.heap, VOLT_SLAB_SIZE / 8) == NULL);
-    for (int i = 2; i >= 0; i--) CHECK(volt__heap_try(&mem.heap, 2000) == t[i]);
+    CHECK(volt__heap_alloc_fast(&mem.heap, VOLT_SLAB_SIZE / 8) == NULL);
+    for (int i = 2; i >= 0; i--) CHECK(volt__heap_alloc_fast(&mem.heap, 2000) == t[i]);
     for (int i = 0; i < 3; i++) volt__heap_free_remote(t[i]);
-    CHECK(!volt__heap_try(&mem.heap, 2000));
+    CHECK(!volt__heap_alloc_fast(&mem.heap, 2000));
     volt__heap_drain(&mem.heap);
     CHECK(!mem.heap.remote);
-    for (int i = 0; i < 3; i++) CHECK(volt__heap_try(&mem.heap, 2000) == t[i]);
+    for (int i = 0; i < 3; i++) CHECK(volt__heap_alloc_fast(&mem.heap, 2000) == t[i]);
     volt__task *large = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8 + 1);
     CHECK_EQ(count_slabs(), 2);
     volt__heap_free_remote(large);
@@ -649,7 +649,7 @@ TEST(slots_come_back_in_order) {
     CHECK_EQ(count_slabs(), 1);
     volt__task *full = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8);
     volt__heap_free_local(&mem.heap, full);
-    CHECK(volt__heap_try(&mem.heap, VOLT_SLAB_SIZE / 8) == full);
+    CHECK(volt__heap_alloc_fast(&mem.heap, VOLT_SLAB_SIZE / 8) == full);
     mem_end();
 }
 
@@ -729,23 +729,23 @@ TEST(every_number_has_an_entry_of_its_own) {
     f->alloc.free = strict_free;
     for (size_t i = 1; i <= 2; i++) { // no memory for the directory, for the page
         test_heap.fail_at = test_heap.n_allocs + i;
-        CHECK(!volt__fd_get(f, (int)(VOLT__FD_MAX - 1 - dir)));
+        CHECK(!volt__fd_lookup(f, (int)(VOLT__FD_MAX - 1 - dir)));
         CHECK_EQ(f->dir[VOLT__FD_ROOT - 2] != NULL, i == 2);
     }
     int64_t before = test_heap.live_bytes;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        volt__fd *e = volt__fd_get(f, (int)numbers[i]);
-        CHECK(e && volt__fd_get(f, (int)numbers[i]) == e);
+        volt__fd *e = volt__fd_lookup(f, (int)numbers[i]);
+        CHECK(e && volt__fd_lookup(f, (int)numbers[i]) == e);
         CHECK(e == &f->dir[numbers[i] / dir]->page[numbers[i] % dir / 64][numbers[i] % 64]);
-        CHECK(!e->mode && !e->use && !e->rd);
+        CHECK(!e->mode && !e->pins && !e->rd);
     }
     int64_t want = 4 * (int64_t)sizeof(volt__fd_dir) + 6 * 64 * (int64_t)sizeof(volt__fd);
     CHECK_EQ(test_heap.live_bytes - before, want);
-    CHECK(!volt__fd_get(f, -1) && !volt__fd_get(f, (int)VOLT__FD_MAX));
-    CHECK_EQ(volt__fd_missing(-1), -EBADF);
-    CHECK_EQ(volt__fd_missing((int)VOLT__FD_MAX), -EBADF);
-    CHECK_EQ(volt__fd_missing((int)VOLT__FD_MAX - 1), -ENOMEM);
-    CHECK_EQ(volt__fd_missing(0), -ENOMEM);
+    CHECK(!volt__fd_lookup(f, -1) && !volt__fd_lookup(f, (int)VOLT__FD_MAX));
+    CHECK_EQ(volt__fd_lookup_error(-1), -EBADF);
+    CHECK_EQ(volt__fd_lookup_error((int)VOLT__FD_MAX), -EBADF);
+    CHECK_EQ(volt__fd_lookup_error((int)VOLT__FD_MAX - 1), -ENOMEM);
+    CHECK_EQ(volt__fd_lookup_error(0), -ENOMEM);
     end();
 }
 TEST(of_two_pages_one_goes_back) {
@@ -763,17 +763,17 @@ TEST(of_two_pages_one_goes_back) {
 TEST(who_is_inside_keeps_a_number_open) {
     volt__fd e;
     memset(&e, 0, sizeof e);
-    CHECK_EQ(volt__fd_enter(&e), 1);
-    CHECK_EQ(volt__fd_enter(&e), 1);
-    CHECK_EQ(e.use, 4);
-    CHECK_EQ(volt__fd_leave(&e), 0);
+    CHECK_EQ(volt__fd_pin(&e), 1);
+    CHECK_EQ(volt__fd_pin(&e), 1);
+    CHECK_EQ(e.pins, 4);
+    CHECK_EQ(volt__fd_unpin(&e), 0);
     volt__fd_begin_close(&e);
-    CHECK_EQ(e.use, 3);
+    CHECK_EQ(e.pins, 3);
     CHECK_EQ(volt__fd_try_close(&e), 0);
-    CHECK_EQ(volt__fd_enter(&e), 0);
-    CHECK_EQ(volt__fd_leave(&e), 0);
-    CHECK_EQ(volt__fd_leave(&e), 1); // the last one, and inside again
-    CHECK_EQ(e.use, 3);
+    CHECK_EQ(volt__fd_pin(&e), 0);
+    CHECK_EQ(volt__fd_unpin(&e), 0);
+    CHECK_EQ(volt__fd_unpin(&e), 1); // the last one, and inside again
+    CHECK_EQ(e.pins, 3);
 }
 TEST(what_an_entry_tells) {
     for (int mode = VOLT__MODE_NONE; mode <= VOLT__MODE_ALWAYS; mode++)
@@ -793,7 +793,7 @@ TEST(what_an_entry_tells) {
     memset(&e, 0, sizeof e);
     e.gen = 7;
     e.seq = 9;
-    CHECK(volt__fd_see(&e).gen == 7 && volt__fd_see(&e).seq == 9);
+    CHECK(volt__fd_take_snapshot(&e).gen == 7 && volt__fd_take_snapshot(&e).seq == 9);
     e.mode = VOLT__MODE_EDGE;
     CHECK_EQ(volt__fd_interest(&e), EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET);
     e.mode = VOLT__MODE_ONESHOT;
@@ -814,7 +814,7 @@ static void begin_fd(void) {
     memset(&ctl, 0, sizeof ctl);
     begin(2);
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
-    e = volt__fd_get(&rt->fds, fd[0]);
+    e = volt__fd_lookup(&rt->fds, fd[0]);
     e->gen = 5;
     task = still_task(w);
     task->word &= ~VOLT__NOTIFIED; // it sleeps
@@ -856,7 +856,7 @@ TEST(epoll_is_told_and_told_otherwise) {
     begin_fd();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         e->mode = VOLT__MODE_EDGE;
-        e->home = 1;
+        e->reactor = 1;
         e->ready = 0;
         say(rows[i].first, rows[i].second);
         errno = ENOENT; // of another call
@@ -869,32 +869,33 @@ TEST(epoll_is_told_and_told_otherwise) {
 }
 TEST(an_own_descriptor_is_registered_once) {
     begin_fd();
-    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 3), 0); // reactor 3 of 2
-    CHECK(e->mode == VOLT__MODE_EDGE && e->home == 1 && e->ready == (VOLT__RD | VOLT__WR));
+    CHECK_EQ(volt__fd_register(&rt->fds, e, fd[0], 3), 0); // reactor 3 of 2
+    CHECK(e->mode == VOLT__MODE_EDGE && e->reactor == 1 && e->ready == (VOLT__RD | VOLT__WR));
     check_ctl(1, EPOLL_CTL_ADD, 1);
     e->ready = 0;
-    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), 0); // a debug build looks whether it still is
+    // a debug build looks whether it still is
+    CHECK_EQ(volt__fd_register(&rt->fds, e, fd[0], 0), 0);
     CHECK(ctl.op == EPOLL_CTL_ADD && ctl.answers.n_calls == 2);
     e->mode = VOLT__MODE_ALWAYS;
-    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), 0);
-    CHECK(ctl.answers.n_calls == 2 && e->ready == 0 && e->home == 1);
+    CHECK_EQ(volt__fd_register(&rt->fds, e, fd[0], 0), 0);
+    CHECK(ctl.answers.n_calls == 2 && e->ready == 0 && e->reactor == 1);
     e->mode = VOLT__MODE_EDGE;
     CHECK_EQ(epoll_ctl(rt->fds.epfd[1], EPOLL_CTL_DEL, fd[0], &ctl.ev), 0);
-    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), VOLT__FD_LOST);
+    CHECK_EQ(volt__fd_register(&rt->fds, e, fd[0], 0), VOLT__FD_REUSED);
     CHECK_EQ(ctl.op, EPOLL_CTL_DEL); // and what it has found out so is taken back
     CHECK_EQ(epoll_ctl(rt->fds.epfd[1], EPOLL_CTL_ADD, fd[0], &ctl.ev), 0);
     e->mode = VOLT__MODE_ONESHOT;
     say(ENOMEM, 0);
-    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), -ENOMEM);
+    CHECK_EQ(volt__fd_register(&rt->fds, e, fd[0], 0), -ENOMEM);
     check_ctl(1, EPOLL_CTL_MOD, 1);
     CHECK_EQ(e->mode, VOLT__MODE_ONESHOT);
     say(0, 0);
-    CHECK_EQ(volt__fd_own(&rt->fds, e, fd[0], 0), 0);
+    CHECK_EQ(volt__fd_register(&rt->fds, e, fd[0], 0), 0);
     check_ctl(1, EPOLL_CTL_MOD, 1);
-    CHECK(e->mode == VOLT__MODE_EDGE && e->home == 1);
+    CHECK(e->mode == VOLT__MODE_EDGE && e->reactor == 1);
     end_fd();
 }
-static int wait_own(volt__fd_seen seen, int dir, volt__node *n) {
+static int wait_own(volt__fd_snapshot seen, int dir, volt__node *n) {
     int rc = volt__fd_wait(&rt->fds, e, fd[0], 0, dir, seen, n, task);
     CHECK_EQ(e->lock, 0);
     CHECK_EQ(volt__node_state(n), rc == 1 ? VOLT__LINKED : VOLT__IDLE);
@@ -902,10 +903,10 @@ static int wait_own(volt__fd_seen seen, int dir, volt__node *n) {
 }
 TEST(a_wait_for_an_own_descriptor) {
     begin_fd();
-    volt__fd_seen seen = volt__fd_see(e), old = seen;
-    e->use = VOLT__FD_IS_CLOSING + VOLT__FD_USER;
+    volt__fd_snapshot seen = volt__fd_take_snapshot(e), old = seen;
+    e->pins = VOLT__FD_IS_CLOSING + VOLT__FD_PIN;
     CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), -EBADF);
-    e->use = VOLT__FD_USER;
+    e->pins = VOLT__FD_PIN;
     old.gen--;
     CHECK_EQ(wait_own(old, VOLT__RD, &node[0]), -EBADF);
     old = seen;
@@ -914,31 +915,31 @@ TEST(a_wait_for_an_own_descriptor) {
     CHECK_EQ(e->mode, VOLT__MODE_NONE);
     say(ENOMEM, 0);
     CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), -ENOMEM);
-    CHECK(!e->rd && task->links == 0);
+    CHECK(!e->rd && task->n_armed == 0);
     say(EPERM, 0);
     CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), 0);
     CHECK(!e->rd && e->mode == VOLT__MODE_ALWAYS && e->ready == (VOLT__RD | VOLT__WR));
     e->mode = VOLT__MODE_NONE;
     CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), 1);
-    CHECK(e->rd == &node[0] && !e->wr && node[0].on_ == e && task->links == 1);
+    CHECK(e->rd == &node[0] && !e->wr && node[0].source_ == e && task->n_armed == 1);
     CHECK_EQ(e->ready, VOLT__WR);
     CHECK_EQ(wait_own(seen, VOLT__WR, &node[1]), 1);
-    CHECK(e->wr == &node[1] && e->ready == 0 && task->links == 2);
-    CHECK_EQ(volt__fd_unwait(&node[1], task, VOLT__WR), VOLT__LINKED);
-    CHECK(!e->wr && e->rd && task->links == 1 && e->lock == 0);
+    CHECK(e->wr == &node[1] && e->ready == 0 && task->n_armed == 2);
+    CHECK_EQ(volt__fd_end_wait(&node[1], task, VOLT__WR), VOLT__LINKED);
+    CHECK(!e->wr && e->rd && task->n_armed == 1 && e->lock == 0);
     CHECK_EQ(volt__node_state(&node[1]), VOLT__IDLE);
     volt__chain c = no_chain();
     volt__fd_fire_all(e, &e->rd, VOLT__FIRED, &c);
     CHECK(!e->rd && c.head == task && c.len == 1);
     CHECK_EQ(volt__node_state(&node[0]), VOLT__FIRED);
-    CHECK_EQ(volt__fd_unwait(&node[0], task, VOLT__RD), VOLT__FIRED);
+    CHECK_EQ(volt__fd_end_wait(&node[0], task, VOLT__RD), VOLT__FIRED);
     task->word &= ~VOLT__NOTIFIED;
     c = no_chain();
     CHECK_EQ(wait_own(seen, VOLT__RD, &node[0]), 1);
     volt__fd_fire_all(e, &e->rd, VOLT__FIRED, &c);
     e->gen++; // the number has changed hands since
-    CHECK_EQ(volt__fd_unwait(&node[0], task, VOLT__RD), VOLT__CLOSED);
-    CHECK_EQ(task->links, 0);
+    CHECK_EQ(volt__fd_end_wait(&node[0], task, VOLT__RD), VOLT__CLOSED);
+    CHECK_EQ(task->n_armed, 0);
     end_fd();
 }
 TEST(a_wait_for_a_foreign_descriptor) {
@@ -968,9 +969,9 @@ TEST(a_wait_for_a_foreign_descriptor) {
                      rows[i].rc);
             CHECK_EQ(ctl.op, rows[i].op);
             CHECK_EQ(ctl.ev.events & EPOLLIN, dir == VOLT__RD ? EPOLLIN : 0);
-            CHECK(e->mode == rows[i].after && e->home == rows[i].home && e->lock == 0);
+            CHECK(e->mode == rows[i].after && e->reactor == rows[i].home && e->lock == 0);
             CHECK(*head == (rows[i].rc == 1 ? node : NULL));
-            CHECK_EQ(task->links, rows[i].rc == 1);
+            CHECK_EQ(task->n_armed, rows[i].rc == 1);
             CHECK_EQ(volt__node_state(node), rows[i].rc == 1 ? VOLT__LINKED : VOLT__IDLE);
             end_fd();
         }
@@ -984,7 +985,7 @@ TEST(a_short_read_is_noted) {
         f.mode = i & 2 ? VOLT__MODE_EDGE : VOLT__MODE_ONESHOT;
         f.ready = VOLT__RD | VOLT__WR;
         int dir = i & 8 ? VOLT__RD : VOLT__WR;
-        volt__fd_drained(&f, dir, i & 4 ? 4 : 3, "", 1, 1);
+        volt__fd_mark_empty(&f, dir, i & 4 ? 4 : 3, "", 1, 1);
         CHECK_EQ(f.ready, (i & 7) == 6 ? (VOLT__RD | VOLT__WR) & ~dir : VOLT__RD | VOLT__WR);
         CHECK_EQ(f.lock, 0);
     }
@@ -995,12 +996,12 @@ TEST(the_end_of_a_use) {
             begin_fd();
             volt__chain c = no_chain();
             e->mode = (uint8_t)mode;
-            e->home = 1;
+            e->reactor = 1;
             e->seq = 8;
             e->flags = e->ready = e->sticky = 1;
             volt__fd_set_backoff(e, 77);
             CHECK_EQ(e->backoff_ms, 77);
-            e->use = 7 * VOLT__FD_USER + VOLT__FD_IS_CLOSING;
+            e->pins = 7 * VOLT__FD_PIN + VOLT__FD_IS_CLOSING;
             for (int i = 0; i < 2; i++) {
                 volt__node_bind(&node[i], task, e);
                 volt__list_push(i ? &e->wr : &e->rd, &node[i]);
@@ -1019,7 +1020,7 @@ TEST(the_end_of_a_use) {
             }
             CHECK_EQ(of_close.n_calls - n_closed, is_close);
             CHECK_EQ(fcntl(fd[0], F_GETFD) < 0, is_close);
-            CHECK_EQ(e->use, is_close ? 6 * VOLT__FD_USER : 7 * VOLT__FD_USER + 1);
+            CHECK_EQ(e->pins, is_close ? 6 * VOLT__FD_PIN : 7 * VOLT__FD_PIN + 1);
             if (is_close) CHECK_EQ(dup2(fd[1], fd[0]), fd[0]);
             end_fd();
         }
@@ -1080,7 +1081,7 @@ TEST(what_an_event_brings) {
                 int is_armed = is_seen && mode == VOLT__MODE_ONESHOT && !(rd && wr);
                 int is_in_vain = is_armed && how == 2;
                 e->mode = (uint8_t)mode;
-                e->home = 1;
+                e->reactor = 1;
                 e->seq = 3;
                 for (int k = 0; k < 2; k++) {
                     volt__node_bind(&node[k], task, e);
@@ -1138,7 +1139,7 @@ TEST(a_reactor_has_two_descriptors) {
     CHECK_EQ(test_count_fds(), n_fds + 3);
     CHECK(reactor.index == 3 && ctl.fd == reactor.evfd && ctl.ep == reactor.epfd);
     CHECK(ctl.op == EPOLL_CTL_ADD && ctl.ev.events == EPOLLIN);
-    CHECK(ctl.ev.data.u64 == VOLT__TOKEN_EVENTFD && ctl.answers.n_calls == 1);
+    CHECK(ctl.ev.data.u64 == VOLT__EPOLL_EVENTFD && ctl.answers.n_calls == 1);
     volt__reactor_deinit(&reactor);
     CHECK_EQ(test_count_fds(), n_fds + 1);
     CHECK(reactor.evfd == -1 && reactor.epfd == -1);
@@ -1147,7 +1148,7 @@ TEST(a_reactor_has_two_descriptors) {
         if (i) ctl.answers.error[1] = EINVAL;
         CHECK_EQ(volt__reactor_init(&reactor, 0, timer), 0);
         CHECK_EQ(ctl.answers.n_calls, 2 + i);
-        CHECK(ctl.fd == timer && ctl.ev.data.u64 == VOLT__TOKEN_WATCH);
+        CHECK(ctl.fd == timer && ctl.ev.data.u64 == VOLT__EPOLL_WATCHDOG);
         CHECK_EQ(ctl.ev.events, EPOLLIN | EPOLLET | (i ? 0 : (uint32_t)EPOLLEXCLUSIVE));
         volt__reactor_deinit(&reactor);
     }
@@ -1173,7 +1174,7 @@ TEST(a_reactor_has_two_descriptors) {
     close(timer);
 }
 TEST(descriptor_0_is_one_like_any_other) {
-    volt__watch watch;
+    volt__watchdog watch;
     int n_fds = test_count_fds(), mine = dup(0);
     for (is_zero = 1; is_zero <= 2; is_zero++) {
         dup2(mine, 0);
@@ -1183,7 +1184,7 @@ TEST(descriptor_0_is_one_like_any_other) {
         volt__reactor_deinit(&reactor);
         CHECK_EQ(test_count_fds(), n_fds);
     }
-    CHECK_EQ(volt__watch_init(&watch, 1), 0);
+    CHECK_EQ(volt__watchdog_init(&watch, 1), 0);
     CHECK_EQ(watch.fd, 0);
     CHECK_EQ(start_reactor(0), 0);
     CHECK_EQ(ctl.answers.n_calls, 2);
@@ -1191,12 +1192,12 @@ TEST(descriptor_0_is_one_like_any_other) {
     dup2(mine, 0);
     close(mine);
     begin(2);
-    int watch_fd = rt->watch.fd;
-    rt->watch.fd = 0;
+    int watch_fd = rt->watchdog.fd;
+    rt->watchdog.fd = 0;
     settime.n_calls = 0;
-    volt__watch_arm(w);
+    volt__watchdog_arm(w);
     CHECK_EQ(settime.n_calls, 1);
-    rt->watch.fd = watch_fd;
+    rt->watchdog.fd = watch_fd;
     end();
 }
 TEST(a_reactor_is_woken_and_says_so) {
@@ -1230,7 +1231,7 @@ TEST(what_a_look_at_a_reactor_brings) {
     static const uint32_t rooms[] = { 0, 1, 2, VOLT_EVENTS - 1, VOLT_EVENTS, VOLT_EVENTS + 1,
                                       UINT32_MAX };
     begin_fd();
-    volt__polled got;
+    volt__reactor_events got;
     memset(&polls, 0, sizeof polls);
     polls.is_played = 1;
     for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
@@ -1240,7 +1241,7 @@ TEST(what_a_look_at_a_reactor_brings) {
         CHECK_EQ(polls.max, want);
         CHECK(polls.timeout == 123 && polls.ep == w->reactor.epfd);
         CHECK(!got.chain.head && !got.chain.len && !got.n_events);
-        CHECK(!got.is_poked && !got.is_watch);
+        CHECK(!got.was_unparked && !got.watchdog_expired);
     }
     e->mode = VOLT__MODE_EDGE;
     volt__node_bind(node, task, e);
@@ -1248,19 +1249,19 @@ TEST(what_a_look_at_a_reactor_brings) {
     polls.n = 2;
     polls.ev[0].data.u64 = (uint64_t)5 << 32 | (uint32_t)fd[0];
     polls.ev[0].events = EPOLLIN;
-    polls.ev[1].data.u64 = VOLT__TOKEN_EVENTFD;
+    polls.ev[1].data.u64 = VOLT__EPOLL_EVENTFD;
     volt__reactor_poll(&w->reactor, &rt->fds, 3, 0, &got);
     CHECK(got.chain.head == task && got.chain.len == 1 && got.n_events == 1);
-    CHECK(got.is_poked == 1 && got.is_watch == 0 && e->ready == VOLT__RD);
-    polls.ev[1].data.u64 = VOLT__TOKEN_WATCH;
+    CHECK(got.was_unparked == 1 && got.watchdog_expired == 0 && e->ready == VOLT__RD);
+    polls.ev[1].data.u64 = VOLT__EPOLL_WATCHDOG;
     volt__reactor_poll(&w->reactor, &rt->fds, 3, 0, &got);
-    CHECK(got.n_events == 1 && got.is_poked == 0 && got.is_watch == 1);
+    CHECK(got.n_events == 1 && got.was_unparked == 0 && got.watchdog_expired == 1);
     polls.ev[1] = polls.ev[0];
     volt__reactor_poll(&w->reactor, &rt->fds, 2, 0, &got); // there may be more behind it
-    CHECK(got.n_events == 2 && got.is_poked == 0 && got.is_watch == 1);
+    CHECK(got.n_events == 2 && got.was_unparked == 0 && got.watchdog_expired == 1);
     polls.error = EINTR;
     volt__reactor_poll(&w->reactor, &rt->fds, 1, 0, &got);
-    CHECK(got.n_events == 0 && got.is_watch == 0);
+    CHECK(got.n_events == 0 && got.watchdog_expired == 0);
     polls.error = 0;
     end_fd();
 }
@@ -1274,29 +1275,29 @@ TEST(sleepers_are_counted_and_claimed) {
         volt__idle_init(&s, n);
         CHECK_EQ(s.n_words, (n + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS);
         CHECK_EQ(s.searching, 0);
-        CHECK(!volt__idle_is_anyone_parked(&s) && volt__idle_claim(&s, VOLT__ANYONE) == -1);
+        CHECK(!volt__idle_has_parked(&s) && volt__idle_claim(&s, VOLT__ANY_WORKER) == -1);
         CHECK_EQ(s.searching, 0);
         for (uint32_t i = 0; i < n; i++) { // the i-th alone, then with the first and the last
             CHECK(!volt__idle_is_parked(&s, i));
-            CHECK_EQ(volt__idle_enter(&s, i, 0), 0);
-            CHECK(volt__idle_is_parked(&s, i) && volt__idle_is_anyone_parked(&s));
+            CHECK_EQ(volt__idle_park(&s, i, 0), 0);
+            CHECK(volt__idle_is_parked(&s, i) && volt__idle_has_parked(&s));
             CHECK_EQ(volt__idle_count_others(&s, i), 0);
             CHECK_EQ(volt__idle_count_others(&s, i ? 0 : n), 1);
-            CHECK_EQ(volt__idle_claim(&s, VOLT__ANYONE), i);
+            CHECK_EQ(volt__idle_claim(&s, VOLT__ANY_WORKER), i);
             CHECK_EQ(s.searching, 1);
-            CHECK(!volt__idle_is_parked(&s, i) && !volt__idle_is_anyone_parked(&s));
-            CHECK_EQ(volt__idle_exit(&s, i), 1); // claimed
-            CHECK_EQ(volt__idle_leave(&s), 1);
-            CHECK_EQ(volt__idle_enter(&s, i, 0), 0);
-            CHECK_EQ(volt__idle_exit(&s, i), 0);
+            CHECK(!volt__idle_is_parked(&s, i) && !volt__idle_has_parked(&s));
+            CHECK_EQ(volt__idle_unpark(&s, i), 1); // claimed
+            CHECK_EQ(volt__idle_end_search(&s), 1);
+            CHECK_EQ(volt__idle_park(&s, i, 0), 0);
+            CHECK_EQ(volt__idle_unpark(&s, i), 0);
             CHECK(!volt__idle_is_parked(&s, i));
             CHECK_EQ(s.searching, 0);
         }
-        for (uint32_t i = 0; i < n; i++) (void)volt__idle_enter(&s, i, 0);
+        for (uint32_t i = 0; i < n; i++) (void)volt__idle_park(&s, i, 0);
         for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_count_others(&s, i), n - 1);
         for (uint32_t i = 0; i < n; i++)
-            CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANYONE), n - 1 - i);
-        CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANYONE), -1);
+            CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANY_WORKER), n - 1 - i);
+        CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANY_WORKER), -1);
     }
 }
 TEST(sleepers_are_found_round_and_round) {
@@ -1307,11 +1308,11 @@ TEST(sleepers_are_found_round_and_round) {
         volt__idle_init(&s, n);
         for (uint32_t from = 0; from < n; from++) CHECK_EQ(volt__idle_find(&s, from), -1);
         for (uint32_t i = 0; i < n; i++) { // one alone
-            (void)volt__idle_enter(&s, i, 0);
+            (void)volt__idle_park(&s, i, 0);
             for (uint32_t from = 0; from < n; from++) CHECK_EQ(volt__idle_find(&s, from), i);
-            CHECK_EQ(volt__idle_exit(&s, i), 0);
+            CHECK_EQ(volt__idle_unpark(&s, i), 0);
         }
-        for (uint32_t i = 0; i < n; i += 3) (void)volt__idle_enter(&s, i, 0);
+        for (uint32_t i = 0; i < n; i += 3) (void)volt__idle_park(&s, i, 0);
         for (uint32_t from = 0; from < n; from++) { // the next one, or the first
             uint32_t next = (from + 2) / 3 * 3;
             CHECK_EQ(volt__idle_find(&s, from), next < n ? next : 0);
@@ -1321,7 +1322,7 @@ TEST(sleepers_are_found_round_and_round) {
 TEST(one_that_is_named_is_claimed_first) {
     volt__idle s;
     volt__idle_init(&s, 3);
-    for (uint32_t i = 0; i < 3; i++) (void)volt__idle_enter(&s, i, 0);
+    for (uint32_t i = 0; i < 3; i++) (void)volt__idle_park(&s, i, 0);
     CHECK_EQ(volt__idle_claim(&s, 1), 1);
     CHECK_EQ(s.searching, 1);
     s.searching = 0;
@@ -1338,25 +1339,25 @@ TEST(searchers_are_counted) {
     for (uint32_t n = 0; n < 12; n++)
         for (uint32_t started = 0; started < 20; started++) {
             s.searching = n;
-            CHECK_EQ(volt__idle_search(&s, started), 2 * n < started);
+            CHECK_EQ(volt__idle_begin_search(&s, started), 2 * n < started);
             CHECK_EQ(s.searching, n + (2 * n < started));
         }
     s.searching = 5;
-    volt__idle_search_always(&s);
+    volt__idle_begin_search_always(&s);
     CHECK_EQ(s.searching, 6);
-    CHECK_EQ(volt__idle_enter(&s, 1, 1), 5);
+    CHECK_EQ(volt__idle_park(&s, 1, 1), 5);
     CHECK_EQ(s.searching, 5);
-    CHECK_EQ(volt__idle_enter(&s, 2, 0), 5);
+    CHECK_EQ(volt__idle_park(&s, 2, 0), 5);
     CHECK_EQ(s.searching, 5);
-    CHECK_EQ(volt__idle_claim(&s, VOLT__ANYONE), -1); // one that searches will see to it
+    CHECK_EQ(volt__idle_claim(&s, VOLT__ANY_WORKER), -1); // one that searches will see to it
     CHECK(volt__idle_is_parked(&s, 1) && s.searching == 5);
-    CHECK_EQ(volt__idle_leave(&s), 0);
+    CHECK_EQ(volt__idle_end_search(&s), 0);
     CHECK_EQ(s.searching, 4);
-    volt__idle_return(&s, 1); // nobody has claimed it: it counts itself
+    volt__idle_unpark_searching(&s, 1); // nobody has claimed it: it counts itself
     CHECK_EQ(s.searching, 5);
     s.searching = 0;
-    CHECK_EQ(volt__idle_claim(&s, VOLT__ANYONE), 2);
-    volt__idle_return(&s, 2); // who claimed it has counted it
+    CHECK_EQ(volt__idle_claim(&s, VOLT__ANY_WORKER), 2);
+    volt__idle_unpark_searching(&s, 2); // who claimed it has counted it
     CHECK_EQ(s.searching, 1);
 }
 // The one exception: another thread, which begins and ends a search all the time.
@@ -1364,7 +1365,7 @@ static int is_search_over;
 static void *searching_main(void *arg) {
     volt__idle *s = (volt__idle *)arg;
     while (!READ(is_search_over)) {
-        volt__idle_search_always(s);
+        volt__idle_begin_search_always(s);
         volt__fence_sc(&s->searching);
         volt__load_rlx(&s->searching);
         (void)__atomic_fetch_sub(&s->searching, 1, __ATOMIC_ACQ_REL);
@@ -1374,33 +1375,33 @@ static void *searching_main(void *arg) {
 TEST(a_claim_that_comes_too_late_claims_nobody) {
     volt__idle s;
     volt__idle_init(&s, 2);
-    (void)volt__idle_enter(&s, 1, 0);
+    (void)volt__idle_park(&s, 1, 0);
     pthread_t t = start_thread(searching_main, &s);
     for (int i = 0; i < 300000; i++) {
-        int claimed = volt__idle_claim(&s, VOLT__ANYONE);
+        int claimed = volt__idle_claim(&s, VOLT__ANY_WORKER);
         CHECK(claimed == 1 || claimed < 0); // the first does not sleep
         if (claimed < 0) continue;
-        (void)volt__idle_enter(&s, 1, 1);
+        (void)volt__idle_park(&s, 1, 1);
     }
     WRITE(is_search_over, 1);
     join_thread(t);
     CHECK_EQ(s.searching, 0);
 }
 TEST(a_watch_is_armed_once) {
-    volt__watch watch;
+    volt__watchdog watch;
     memset(&watch, 0xa5, sizeof watch);
-    CHECK_EQ(volt__watch_init(&watch, 750), 0);
+    CHECK_EQ(volt__watchdog_init(&watch, 750), 0);
     CHECK(watch.fd >= 0 && watch.is_armed == 0 && watch.period == 750000);
     CHECK(fcntl(watch.fd, F_GETFL) & O_NONBLOCK);
     CHECK(fcntl(watch.fd, F_GETFD) & FD_CLOEXEC);
-    CHECK_EQ(volt__watch_take(&watch), 0);
-    CHECK_EQ(volt__watch_claim(&watch), 1);
+    CHECK_EQ(volt__watchdog_take(&watch), 0);
+    CHECK_EQ(volt__watchdog_claim(&watch), 1);
     CHECK_EQ(watch.is_armed, 1);
-    CHECK_EQ(volt__watch_claim(&watch), 0);
+    CHECK_EQ(volt__watchdog_claim(&watch), 0);
     CHECK_EQ(watch.is_armed, 1);
-    CHECK_EQ(volt__watch_take(&watch), 1);
+    CHECK_EQ(volt__watchdog_take(&watch), 1);
     CHECK_EQ(watch.is_armed, 0);
-    CHECK_EQ(volt__watch_take(&watch), 0);
+    CHECK_EQ(volt__watchdog_take(&watch), 0);
     watch.period = 3000000001;
     memset(&settime, 0xa5, sizeof settime);
     volt__timer_fd_set(watch.fd, watch.period);
@@ -1435,45 +1436,45 @@ TEST(ticks_are_rounded_down_for_now_and_up_for_deadlines) {
     }
     // until the next timer, or until the run gives up
     clock_now = rt->epoch;
-    CHECK(volt__time_left(volt__sleep_until(w)) == -1);
+    CHECK(volt__time_left(volt__sleep_deadline(w)) == -1);
     task = still_task(w);
     memset(node, 0, sizeof node);
     volt__timer_arm(&w->wheel, node, task, 3);
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), 3 * tick);
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 3 * tick);
     clock_now += 3 * tick - 1;
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), 1);
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 1);
     clock_now += 1;
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), 0);
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 0);
     clock_now += 1;
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), 0);
-    w->give_up_at = clock_now + 1;
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), 0);
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 0);
+    w->drain_deadline = clock_now + 1;
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 0);
     clock_now = rt->epoch;
-    w->give_up_at = clock_now + tick;
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), tick);
-    w->give_up_at = clock_now + 4 * tick;
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), 3 * tick);
+    w->drain_deadline = clock_now + tick;
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), tick);
+    w->drain_deadline = clock_now + 4 * tick;
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 3 * tick);
     volt__timer_disarm(node, task);
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), 4 * tick);
-    CHECK(!volt__has_given_up(w));
-    w->give_up_at = clock_now;
-    CHECK(volt__has_given_up(w));
-    w->give_up_at = clock_now - 1;
-    CHECK(volt__has_given_up(w));
-    w->give_up_at = clock_now + 1;
-    CHECK(!volt__has_given_up(w));
-    w->give_up_at = VOLT_NEVER;
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 4 * tick);
+    CHECK(!volt__drain_expired(w));
+    w->drain_deadline = clock_now;
+    CHECK(volt__drain_expired(w));
+    w->drain_deadline = clock_now - 1;
+    CHECK(volt__drain_expired(w));
+    w->drain_deadline = clock_now + 1;
+    CHECK(!volt__drain_expired(w));
+    w->drain_deadline = VOLT_NEVER;
     clock_now = VOLT_NEVER;
-    CHECK(!volt__has_given_up(w));
+    CHECK(!volt__drain_expired(w));
     clock_now = rt->epoch;
     // a tick that lies behind the end of time is none
     uint64_t last = (uint64_t)(VOLT_NEVER - rt->epoch) / VOLT_TICK_NS;
     w->wheel.elapsed = last - 2;
     volt__timer_arm(&w->wheel, node, task, last - 1);
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), (int64_t)(last - 1) * tick);
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), (int64_t)(last - 1) * tick);
     volt__timer_disarm(node, task);
     volt__timer_arm(&w->wheel, node, task, last);
-    CHECK_EQ(volt__time_left(volt__sleep_until(w)), -1);
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), -1);
     end();
 }
 
@@ -1488,7 +1489,7 @@ static void empty(volt__worker *of) {
     of->lifo_run = 0;
 }
 // The second worker sleeps; whether it has been claimed and unparked since.
-static void park_v(void) { (void)volt__idle_enter(&rt->idle, 1, 0); }
+static void park_v(void) { (void)volt__idle_park(&rt->idle, 1, 0); }
 static int was_v_woken(void) {
     uint64_t n;
     if (volt__idle_is_parked(&rt->idle, 1)) return 0;
@@ -1502,19 +1503,19 @@ static int was_v_woken(void) {
 TEST(who_is_woken_by_a_push) {
     begin(2);
     park_v();
-    volt__notify(rt);
+    volt__wake_worker(rt);
     CHECK(was_v_woken());
-    (void)volt__idle_enter(&rt->idle, 0, 0);
-    volt__notify(rt); // of both the upper one
+    (void)volt__idle_park(&rt->idle, 0, 0);
+    volt__wake_worker(rt); // of both the upper one
     CHECK(was_v_woken());
-    CHECK_EQ(volt__idle_exit(&rt->idle, 0), 0);
+    CHECK_EQ(volt__idle_unpark(&rt->idle, 0), 0);
     volt__chain c = no_chain();
     volt__chain_push(&c, still_task(w));
     volt__inject(rt, &c);
     CHECK(was_v_woken() && rt->injector.len == 1);
-    CHECK(volt__worker_here(rt) == NULL);
+    CHECK(volt__current_worker(rt) == NULL);
     VOLT_TLS_SET(w);
-    CHECK(volt__worker_here(rt) == w);
+    CHECK(volt__current_worker(rt) == w);
     VOLT_TLS_SET(NULL);
     empty(w);
     for (uint32_t mark = 2; mark < 4; mark++) {
@@ -1531,7 +1532,7 @@ TEST(who_is_woken_by_a_push) {
         for (uint32_t n = 1; n <= mark + 1 && n < VOLT_RING_CAP; n++) {
             c = no_chain();
             for (uint32_t i = 0; i < n; i++) volt__chain_push(&c, still_task(w));
-            volt__splice(w, &c);
+            volt__push_batch(w, &c);
             CHECK_EQ(was_v_woken(), n >= mark);
             CHECK(ring_len() == n && !c.head);
             empty(w);
@@ -1541,23 +1542,23 @@ TEST(who_is_woken_by_a_push) {
     w->wake_at = 1;
     volt__push_ring(w, still_task(w));
     c = no_chain();
-    volt__splice(w, &c);
+    volt__push_batch(w, &c);
     volt__chain_push(&c, still_task(w));
-    volt__splice(w, &c);
+    volt__push_batch(w, &c);
     CHECK(!was_v_woken() && ring_len() == 2);
     w->is_solo = 0;
     empty(w);
     c = no_chain();
     volt__push_ring(w, still_task(w));
     (void)was_v_woken();
-    volt__splice(w, &c); // nothing came: nobody is told
+    volt__push_batch(w, &c); // nothing came: nobody is told
     CHECK(!was_v_woken());
     empty(w);
     // full: what there is no room for goes on in order
     while (volt__ring_room(&w->ring) > 1) volt__ring_push(&w->ring, still_task(w));
     volt__task *t[3];
     for (int i = 0; i < 3; i++) volt__chain_push(&c, t[i] = still_task(w));
-    volt__splice(w, &c);
+    volt__push_batch(w, &c);
     CHECK(was_v_woken() && rt->injector.len == 2 && rt->injector.head == t[1]);
     uint64_t before = w->stats.overflows;
     volt__push_ring(w, t[0] = still_task(w));
@@ -1571,12 +1572,12 @@ TEST(the_slot_for_the_next_task) {
         begin(n);
         w->wake_at = VOLT_RING_CAP * 2;
         volt__task *a = still_task(w), *b = still_task(w), *c = still_task(w);
-        CHECK(!volt__take_lifo(w) && !volt__lifo_is_full(w) && volt__backlog(w) == 0);
+        CHECK(!volt__lifo_take(w) && !volt__lifo_is_full(w) && volt__backlog(w) == 0);
         volt__push_lifo(w, a);
         CHECK(w->lifo == a && volt__lifo_is_full(w) && volt__backlog(w) == 1);
         volt__push_lifo(w, b);
         CHECK(w->lifo == b && ring_len() == 1 && volt__backlog(w) == 2);
-        CHECK(volt__take_lifo(w) == b && !w->lifo);
+        CHECK(volt__lifo_take(w) == b && !w->lifo);
         w->lifo_run = VOLT_LIFO_MAX - 1;
         volt__push_lifo(w, b);
         CHECK(w->lifo == b && ring_len() == 1);
@@ -1585,50 +1586,50 @@ TEST(the_slot_for_the_next_task) {
         CHECK(w->lifo == b && ring_len() == 2);
         // so many times from the slot, then the ring, then the slot again
         w->lifo_run = VOLT_LIFO_MAX - 1;
-        CHECK(volt__take(w) == b && w->lifo_run == VOLT_LIFO_MAX);
+        CHECK(volt__next_local(w) == b && w->lifo_run == VOLT_LIFO_MAX);
         w->lifo = b;
-        CHECK(volt__take(w) == a && w->lifo == b && w->lifo_run == 0);
+        CHECK(volt__next_local(w) == a && w->lifo == b && w->lifo_run == 0);
         CHECK_EQ(w->stats.lifo_polls, VOLT_LIFO_MAX);
         w->lifo = NULL;
         w->lifo_run = 1;
-        CHECK(volt__take(w) == c && w->stats.lifo_polls == VOLT_LIFO_MAX + 1 && !w->lifo_run);
+        CHECK(volt__next_local(w) == c && w->stats.lifo_polls == VOLT_LIFO_MAX + 1 && !w->lifo_run);
         w->stats.lifo_polls--;
-        CHECK(!volt__take(w));
+        CHECK(!volt__next_local(w));
         w->lifo_run = VOLT_LIFO_MAX;
         w->lifo = b;
-        CHECK(volt__take(w) == b && w->lifo_run == 0); // the ring is empty
+        CHECK(volt__next_local(w) == b && w->lifo_run == 0); // the ring is empty
         CHECK_EQ(w->stats.lifo_polls, 2 * VOLT_LIFO_MAX);
         volt__chain one = no_chain();
         volt__chain_push(&one, a);
         volt__injector_push(&rt->injector, &one);
-        CHECK(volt__take(w) == a && w->stats.wakes_remote == 1);
+        CHECK(volt__next_local(w) == a && w->stats.wakes_remote == 1);
         end();
     }
 }
 TEST(shares_of_the_injector) {
     begin(2);
-    CHECK_EQ(volt__fetch_share(w), 0);
-    CHECK(!volt__take_share(w) && !volt__take_due(w));
+    CHECK_EQ(volt__refill(w), 0);
+    CHECK(!volt__next_from_refill(w) && !volt__pop_due_source(w));
     volt__task *t[3];
     volt__chain c = no_chain();
     for (int i = 0; i < 3; i++) volt__chain_push(&c, t[i] = still_task(w));
     volt__injector_push(&rt->injector, &c);
-    CHECK_EQ(volt__fetch_share(w), 2); // 3 / 2 + 1
+    CHECK_EQ(volt__refill(w), 2); // 3 / 2 + 1
     CHECK(w->stats.wakes_remote == 2 && ring_len() == 2);
-    CHECK(volt__take_due(w) == t[2] && w->stats.wakes_remote == 3);
-    CHECK(rt->injector.len == 0 && !volt__take_due(w) && w->stats.wakes_remote == 3);
+    CHECK(volt__pop_due_source(w) == t[2] && w->stats.wakes_remote == 3);
+    CHECK(rt->injector.len == 0 && !volt__pop_due_source(w) && w->stats.wakes_remote == 3);
     CHECK(volt__pop_ring(w) == t[0] && volt__pop_ring(w) == t[1]);
     c = no_chain();
     for (int i = 0; i < 2; i++) volt__chain_push(&c, t[i]);
     volt__injector_push(&rt->injector, &c);
-    CHECK(volt__take_due(w) == t[0] && rt->injector.len == 0); // 2 / 2 + 1
+    CHECK(volt__pop_due_source(w) == t[0] && rt->injector.len == 0); // 2 / 2 + 1
     CHECK(volt__pop_ring(w) == t[1] && w->stats.wakes_remote == 5);
     c = no_chain();
     for (int i = 0; i < 2; i++) volt__chain_push(&c, t[i]);
     volt__injector_push(&rt->injector, &c);
     while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w));
-    CHECK_EQ(volt__fetch_share(w), 0);
-    CHECK(volt__take_due(w) == t[0] && rt->injector.len == 1); // one: the ring is full
+    CHECK_EQ(volt__refill(w), 0);
+    CHECK(volt__pop_due_source(w) == t[0] && rt->injector.len == 1); // one: the ring is full
     CHECK(volt__ring_room(&w->ring) == 0);
     end();
 }
@@ -1646,24 +1647,24 @@ TEST(inbox_and_injector_in_turn) {
         place_at(NULL, injected[i] = still_task(w));
     }
     while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w)); // one each
-    CHECK(volt__take_due(w) == placed[0] && volt__take_due(w) == injected[0]);
-    CHECK(volt__take_due(w) == placed[1] && volt__take_due(w) == injected[1]);
+    CHECK(volt__pop_due_source(w) == placed[0] && volt__pop_due_source(w) == injected[0]);
+    CHECK(volt__pop_due_source(w) == placed[1] && volt__pop_due_source(w) == injected[1]);
     while (ring_len() > 0) volt__pop_ring(w);
-    CHECK(w->stats.placed == 2 && w->stats.wakes_remote == 2);
-    CHECK_EQ(volt__fetch_share(w), 2); // idle: what was placed here comes first, and all of it
+    CHECK(w->stats.inbox_tasks == 2 && w->stats.wakes_remote == 2);
+    CHECK_EQ(volt__refill(w), 2); // idle: what was placed here comes first, and all of it
     CHECK(volt__pop_ring(w) == placed[2] && volt__pop_ring(w) == placed[3]);
-    CHECK_EQ(volt__fetch_share(w), 2); // 2 / 2 + 1
+    CHECK_EQ(volt__refill(w), 2); // 2 / 2 + 1
     CHECK(volt__pop_ring(w) == injected[2] && volt__pop_ring(w) == injected[3]);
-    CHECK(w->stats.placed == 4 && w->stats.wakes_remote == 4);
+    CHECK(w->stats.inbox_tasks == 4 && w->stats.wakes_remote == 4);
     for (int i = 0; i < 3; i++) { // where one is empty the other is asked
         place_at(w, placed[i]);
-        CHECK(volt__take_due(w) == placed[i]);
+        CHECK(volt__pop_due_source(w) == placed[i]);
         place_at(NULL, injected[i]);
-        CHECK(volt__take_due(w) == injected[i]);
+        CHECK(volt__pop_due_source(w) == injected[i]);
         place_at(NULL, injected[i]);
-        CHECK(volt__take_due(w) == injected[i]);
+        CHECK(volt__pop_due_source(w) == injected[i]);
     }
-    CHECK(!volt__take_due(w) && !volt__fetch_share(w));
+    CHECK(!volt__pop_due_source(w) && !volt__refill(w));
     end();
 }
 // A full ring, and one more of those that a poll spawns: half of it, and that one.
@@ -1693,51 +1694,51 @@ TEST(what_spills) {
     begin(2);
     w->wake_at = UINT32_MAX;
     park_v();
-    w->inject_most = 99;
+    w->inject_batch = 99;
     volt__task *t = spill_half();
-    CHECK(w->spill.len == SPILT && rt->injector.len == 0);
-    CHECK(volt__spill_batch(&w->spill, 0)->tail == t);
-    CHECK(was_v_woken() && ring_len() == VOLT_RING_CAP / 2 && volt__is_anything_takeable(rt));
-    CHECK(w->stats.overflows == 1 && w->inject_most == VOLT_INJECT_LEAST);
+    CHECK(w->overflow.len == SPILT && rt->injector.len == 0);
+    CHECK(volt__overflow_batch(&w->overflow, 0)->tail == t);
+    CHECK(was_v_woken() && ring_len() == VOLT_RING_CAP / 2 && volt__has_stealable_work(rt));
+    CHECK(w->stats.overflows == 1 && w->inject_batch == VOLT_INJECT_BATCH_MIN);
     CHECK_EQ(volt__queued_at(w), VOLT_RING_CAP + 1);
     // what a spawn displaces was queued by the same poll; what a wake-up displaces goes to all
     volt__task *a = still_task(w), *b = still_task(w), *c = still_task(w);
-    volt__push_next(w, a, 1);
+    volt__push_runnext(w, a, 1);
     fill_ring();
-    volt__push_next(w, b, 1);
-    CHECK(w->spill.n == 2 && volt__spill_batch(&w->spill, 1)->tail == a);
+    volt__push_runnext(w, b, 1);
+    CHECK(w->overflow.n == 2 && volt__overflow_batch(&w->overflow, 1)->tail == a);
     fill_ring();
     volt__push_lifo(w, c);
-    CHECK(w->spill.n == 2 && rt->injector.len == SPILT && rt->injector.tail == b);
+    CHECK(w->overflow.n == 2 && rt->injector.len == SPILT && rt->injector.tail == b);
     // past the slot: what comes from one poll after the first
     w->lifo_run = VOLT_LIFO_MAX;
-    w->filled_due = w->due + 1;
+    w->lifo_bypass_at = w->countdown + 1;
     for (int i = 0; i < 3; i++) {
         fill_ring();
-        volt__push_next(w, still_task(w), i < 2);
-        CHECK_EQ(w->spill.len, (i == 0 ? 2 : 3) * SPILT);
+        volt__push_runnext(w, still_task(w), i < 2);
+        CHECK_EQ(w->overflow.len, (i == 0 ? 2 : 3) * SPILT);
         CHECK_EQ(rt->injector.len, (i == 2 ? 3 : 2) * SPILT);
     }
     fill_ring();
     volt__push_ring(w, still_task(w)); // it yields
-    CHECK(w->spill.len == 3 * SPILT && rt->injector.len == 4 * SPILT);
+    CHECK(w->overflow.len == 3 * SPILT && rt->injector.len == 4 * SPILT);
     end();
 }
 TEST(who_takes_what_of_a_spill) {
     begin(2);
     spill_half();
-    volt__task *oldest = volt__spill_batch(&w->spill, 0)->head;
+    volt__task *oldest = volt__overflow_batch(&w->overflow, 0)->head;
     spill_half();
-    volt__task *newest = volt__spill_batch(&w->spill, 1)->head;
-    // behind a ring without room there is one at least: see volt__take_spilled
+    volt__task *newest = volt__overflow_batch(&w->overflow, 1)->head;
+    // behind a ring without room there is one at least: see volt__next_from_overflow
     fill_ring();
     volt__task *second = newest->next;
-    CHECK(volt__take_share(w) == newest && w->spill.len == 2 * SPILT - 1);
+    CHECK(volt__next_from_refill(w) == newest && w->overflow.len == 2 * SPILT - 1);
     while (ring_len() > 0) volt__pop_ring(w);
     // idle: the newest come first, in their order
-    uint32_t share = volt__min32(VOLT_INJECT_LEAST + 1, volt__min32(SPILT - 1, VOLT_RING_CAP));
-    CHECK(volt__take_share(w) == second && ring_len() == share - 1);
-    CHECK(w->spill.len == 2 * SPILT - 1 - share && w->inject_most == VOLT_INJECT_LEAST + 2);
+    uint32_t share = volt__min32(VOLT_INJECT_BATCH_MIN + 1, volt__min32(SPILT - 1, VOLT_RING_CAP));
+    CHECK(volt__next_from_refill(w) == second && ring_len() == share - 1);
+    CHECK(w->overflow.len == 2 * SPILT - 1 - share && w->inject_batch == VOLT_INJECT_BATCH_MIN + 2);
     share = volt__min32(SPILT, VOLT_INJECT_BATCH);
     CHECK_EQ(volt__steal(v, w), share); // others begin with the oldest
     CHECK(volt__pop_ring(v) == oldest);
@@ -1753,39 +1754,39 @@ TEST(a_spill_in_turn_with_injector_and_inbox) {
     }
     spill_half();
     fill_ring(); // one each
-    spilt[0] = volt__spill_batch(&w->spill, 0)->head;
+    spilt[0] = volt__overflow_batch(&w->overflow, 0)->head;
     for (int i = 0; i < 2; i++) spilt[i + 1] = spilt[i]->next;
-    CHECK(volt__take_due(w) == placed[0] && volt__take_due(w) == injected[0]);
-    CHECK(volt__take_due(w) == spilt[0] && volt__take_due(w) == placed[1]);
-    CHECK(volt__take_due(w) == injected[1] && volt__take_due(w) == spilt[1]);
-    CHECK(volt__is_more_waiting(w) && volt__take_due(w) == spilt[2]); // nothing else is there
+    CHECK(volt__pop_due_source(w) == placed[0] && volt__pop_due_source(w) == injected[0]);
+    CHECK(volt__pop_due_source(w) == spilt[0] && volt__pop_due_source(w) == placed[1]);
+    CHECK(volt__pop_due_source(w) == injected[1] && volt__pop_due_source(w) == spilt[1]);
+    CHECK(volt__has_more_queued(w) && volt__pop_due_source(w) == spilt[2]); // nothing else is there
     end();
 }
 TEST(the_oldest_of_a_spill_go_to_the_injector) {
     begin(1);
-    volt__take_due(w);
+    volt__pop_due_source(w);
     spill_half();
-    volt__task *oldest = volt__spill_batch(&w->spill, 0)->head;
+    volt__task *oldest = volt__overflow_batch(&w->overflow, 0)->head;
     spill_half();
     fill_ring(); // one at a time
-    uint64_t since = w->spill_ms;
-    w->ms = since + VOLT_SPILL_MS - 1;
-    volt__age_spill(w);
-    CHECK(w->spill.len == 2 * SPILT && rt->injector.len == 0);
+    uint64_t since = w->overflow_ms;
+    w->ms = since + VOLT_OVERFLOW_MS - 1;
+    volt__overflow_age(w);
+    CHECK(w->overflow.len == 2 * SPILT && rt->injector.len == 0);
     w->ms++;
     uint32_t n = volt__min32(SPILT, VOLT_INJECT_BATCH);
-    volt__age_spill(w);
-    CHECK(w->spill.len == 2 * SPILT - n && rt->injector.len == n && rt->injector.head == oldest);
-    volt__age_spill(w);
-    CHECK(w->spill_ms == since + VOLT_SPILL_MS && rt->injector.len == n);
+    volt__overflow_age(w);
+    CHECK(w->overflow.len == 2 * SPILT - n && rt->injector.len == n && rt->injector.head == oldest);
+    volt__overflow_age(w);
+    CHECK(w->overflow_ms == since + VOLT_OVERFLOW_MS && rt->injector.len == n);
     // it counts from when it was last seen empty
     volt__chain c = no_chain();
-    volt__spill_take_all(&w->spill, &c);
-    w->ms += 3 * VOLT_SPILL_MS;
-    volt__age_spill(w);
+    volt__overflow_pop_all(&w->overflow, &c);
+    w->ms += 3 * VOLT_OVERFLOW_MS;
+    volt__overflow_age(w);
     spill_half();
-    volt__age_spill(w);
-    CHECK(w->spill.len == SPILT && rt->injector.len == n);
+    volt__overflow_age(w);
+    CHECK(w->overflow.len == SPILT && rt->injector.len == n);
     end();
 }
 TEST(a_rescue_takes_the_spill) {
@@ -1793,92 +1794,92 @@ TEST(a_rescue_takes_the_spill) {
     spill_half();
     spill_half();
     volt__worker *stuck = w;
-    v->is_counted = 1;
+    v->is_searching = 1;
     rt->idle.searching = 1;
     volt__rescue(v, stuck);
-    CHECK(stuck->spill.len == 0 && v->stats.rescued >= 2 * SPILT);
+    CHECK(stuck->overflow.len == 0 && v->stats.rescued >= 2 * SPILT);
     CHECK(volt__ring_len(&v->ring) + rt->injector.len == v->stats.rescued);
     end();
 }
 TEST(who_blocks_hands_its_spill_out) {
     begin(2);
     spill_half();
-    volt__hand_out(w);
-    CHECK(w->spill.len == 0 && ring_len() == 0 && rt->injector.len == VOLT_RING_CAP + 1);
+    volt__evict_local_tasks(w);
+    CHECK(w->overflow.len == 0 && ring_len() == 0 && rt->injector.len == VOLT_RING_CAP + 1);
     end();
 }
 TEST(half_an_inbox_is_stolen) {
     volt__task *t[5];
     begin(2);
     rt->cfg.placement = VOLT_PLACE_LEAST;
-    CHECK(!volt__steal(w, v) && !volt__is_anything_takeable(rt));
+    CHECK(!volt__steal(w, v) && !volt__has_stealable_work(rt));
     for (int i = 0; i < 3; i++) place_at(v, t[i] = still_task(w));
-    CHECK(volt__is_anything_takeable(rt));
+    CHECK(volt__has_stealable_work(rt));
     CHECK_EQ(volt__steal(w, v), 2); // 3 / 2 + 1
     CHECK(volt__pop_ring(w) == t[0] && volt__pop_ring(w) == t[1]);
     for (int i = 3; i < 5; i++) volt__ring_push(&v->ring, t[i] = still_task(w));
     CHECK_EQ(volt__steal(w, v), 1); // the ring first
     CHECK(volt__pop_ring(w) == t[3] && volt__ring_pop(&v->ring) == t[4]);
     rt->cfg.placement = VOLT_PLACE_SHARED; // nobody looks
-    CHECK(!volt__steal(w, v) && !volt__is_anything_takeable(rt) && v->inbox.len == 1);
+    CHECK(!volt__steal(w, v) && !volt__has_stealable_work(rt) && v->inbox.len == 1);
     end();
 }
 TEST(a_worker_that_keeps_all_tells_nobody_of_its_spill) {
     begin(2);
     park_v();
-    w->wake_at = VOLT__ALL;
-    w->ring.kept = VOLT__ALL;
+    w->wake_at = VOLT__NO_STEAL;
+    w->ring.steal_floor = VOLT__NO_STEAL;
     spill_half();
-    CHECK(w->spill.len == SPILT && !was_v_woken() && !volt__is_anything_takeable(rt));
-    CHECK(!volt__steal(v, w) && w->spill.len == SPILT && ring_len() == VOLT_RING_CAP / 2);
+    CHECK(w->overflow.len == SPILT && !was_v_woken() && !volt__has_stealable_work(rt));
+    CHECK(!volt__steal(v, w) && w->overflow.len == SPILT && ring_len() == VOLT_RING_CAP / 2);
     fill_ring();
     volt__push_tail(w, still_task(w), 0); // what a wake-up displaces goes to all
-    CHECK(was_v_woken() && rt->injector.len == SPILT && w->spill.len == SPILT);
-    w->since = 0;
+    CHECK(was_v_woken() && rt->injector.len == SPILT && w->overflow.len == SPILT);
+    w->polls_since = 0;
     volt__maintain(w);
     CHECK(!was_v_woken());
-    w->ring.kept = 0;
+    w->ring.steal_floor = 0;
     volt__maintain(w);
-    CHECK(was_v_woken() && volt__steal(v, w) > 0 && w->spill.len < SPILT);
-    w->ring.kept = VOLT__ALL;
-    w->maint = w->seen; // it is stuck
-    volt__look(v);
-    CHECK(w->spill.len == 0);
+    CHECK(was_v_woken() && volt__steal(v, w) > 0 && w->overflow.len < SPILT);
+    w->ring.steal_floor = VOLT__NO_STEAL;
+    w->event_polls = w->event_polls_seen; // it is stuck
+    volt__watchdog_scan(v);
+    CHECK(w->overflow.len == 0);
     end();
 }
 TEST(a_short_ring_that_its_worker_keeps_is_not_stolen_from) {
     begin(2);
-    v->ring.kept = 2;
+    v->ring.steal_floor = 2;
     for (int i = 0; i < 2; i++) volt__ring_push(&v->ring, still_task(w));
-    CHECK(!volt__steal(w, v) && !volt__is_anything_takeable(rt) && volt__ring_len(&v->ring) == 2);
+    CHECK(!volt__steal(w, v) && !volt__has_stealable_work(rt) && volt__ring_len(&v->ring) == 2);
     volt__ring_push(&v->ring, still_task(w));
-    CHECK(volt__is_anything_takeable(rt));
+    CHECK(volt__has_stealable_work(rt));
     CHECK_EQ(volt__steal(w, v), 2);
     CHECK(!volt__steal(w, v) && volt__ring_len(&v->ring) == 1);
-    v->maint = v->seen; // it is stuck
-    volt__look(w);
+    v->event_polls = v->event_polls_seen; // it is stuck
+    volt__watchdog_scan(w);
     CHECK_EQ(w->stats.rescued, 1);
     CHECK_EQ(volt__ring_len(&v->ring), 0);
     end();
 }
 TEST(what_the_load_of_a_worker_is) {
     begin(2);
-    CHECK_EQ(volt__load_of(rt, 1), 1); // it is awake
+    CHECK_EQ(volt__worker_load(rt, 1), 1); // it is awake
     park_v();
-    CHECK_EQ(volt__load_of(rt, 1), 0);
+    CHECK_EQ(volt__worker_load(rt, 1), 0);
     for (uint32_t n = 1; n < 4; n++) {
         place_at(v, still_task(w));
         volt__ring_push(&v->ring, still_task(w));
-        CHECK_EQ(volt__load_of(rt, 1), 2 * n);
+        CHECK_EQ(volt__worker_load(rt, 1), 2 * n);
     }
     v->lifo = still_task(w);
-    CHECK_EQ(volt__load_of(rt, 1), 7);
-    CHECK_EQ(volt__load_of(rt, 0), 1);
+    CHECK_EQ(volt__worker_load(rt, 1), 7);
+    CHECK_EQ(volt__worker_load(rt, 0), 1);
     (void)volt__ring_steal(&v->ring, &w->ring);
-    CHECK_EQ(volt__load_of(rt, 1), 5);
-    CHECK_EQ(volt__load_of(rt, 0), 3);
+    CHECK_EQ(volt__worker_load(rt, 1), 5);
+    CHECK_EQ(volt__worker_load(rt, 0), 3);
     v->is_blocked = 1;
-    CHECK_EQ(volt__load_of(rt, 1), UINT32_MAX);
+    CHECK_EQ(volt__worker_load(rt, 1), UINT32_MAX);
     end();
 }
 TEST(where_a_woken_task_is_queued) {
@@ -1892,13 +1893,13 @@ TEST(where_a_woken_task_is_queued) {
     volt__schedule(t[0]);
     CHECK(w->lifo == t[0] && w->stats.wakes_local == 1 && rt->injector.len == 0);
     volt__schedule(t[2]);
-    CHECK(other->injector.head == t[2] && w->stats.wakes_local == 1 && other->visitors == 0);
+    CHECK(other->injector.head == t[2] && w->stats.wakes_local == 1 && other->pins == 0);
     volt__chain c = no_chain();
-    (void)volt__take_lifo(w);
+    (void)volt__lifo_take(w);
     volt__chain_push(&c, t[0]);
     volt__schedule_chain(&c); // one alone is next in turn
     CHECK(w->lifo == t[0] && !c.head && ring_len() == 0 && w->stats.wakes_local == 2);
-    (void)volt__take_lifo(w);
+    (void)volt__lifo_take(w);
     (void)volt__injector_pop(&other->injector, 1, 9, &c);
     c = no_chain();
     for (int i = 0; i < 4; i++) volt__chain_push(&c, t[i]);
@@ -1910,9 +1911,9 @@ TEST(where_a_woken_task_is_queued) {
     c = no_chain();
     for (int i = 0; i < 2; i++) volt__chain_push(&c, t[i]);
     volt__schedule_chain(&c);
-    CHECK(rt->injector.len == 2 && ring_len() == 0 && rt->visitors == 0);
+    CHECK(rt->injector.len == 2 && ring_len() == 0 && rt->pins == 0);
     volt__schedule(t[3]);
-    CHECK(rt->injector.len == 3 && rt->injector.tail == t[3] && rt->visitors == 0);
+    CHECK(rt->injector.len == 3 && rt->injector.tail == t[3] && rt->pins == 0);
     CHECK_EQ(w->stats.wakes_local, 5);
     volt__schedule_chain(&c); // nothing
     volt__rt_free(other);
@@ -1921,28 +1922,28 @@ TEST(where_a_woken_task_is_queued) {
 }
 TEST(visitors_tell_who_waits_for_them) {
     begin(1);
-    volt__visit(rt);
-    CHECK_EQ(rt->visitors, 2);
-    volt__visit(rt);
-    volt__unvisit(rt);
-    CHECK_EQ(rt->visitors, 2);
-    rt->visitors |= 1; // the teardown waits
-    volt__visit(rt);
+    volt__rt_pin(rt);
+    CHECK_EQ(rt->pins, 2);
+    volt__rt_pin(rt);
+    volt__rt_unpin(rt);
+    CHECK_EQ(rt->pins, 2);
+    rt->pins |= 1; // the teardown waits
+    volt__rt_pin(rt);
     futex.n_wakes = 0;
-    volt__unvisit(rt);
+    volt__rt_unpin(rt);
     CHECK_EQ(futex.n_wakes, 0);
-    volt__unvisit(rt);
-    CHECK(futex.n_wakes == 1 && futex.n == 1 && futex.word == &rt->visitors);
-    CHECK_EQ(rt->visitors, 1);
-    rt->visitors = 2;
-    volt__unvisit(rt);
+    volt__rt_unpin(rt);
+    CHECK(futex.n_wakes == 1 && futex.n == 1 && futex.word == &rt->pins);
+    CHECK_EQ(rt->pins, 1);
+    rt->pins = 2;
+    volt__rt_unpin(rt);
     CHECK_EQ(futex.n_wakes, 1);
     end();
 }
 TEST(all_are_woken) {
     uint64_t n;
     begin(2);
-    volt__poke_all(rt);
+    volt__unpark_all(rt);
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(read(rt->workers[i]->reactor.evfd, &n, sizeof n), sizeof n);
         CHECK_EQ(n, 1);
@@ -1996,7 +1997,7 @@ TEST(a_join_word) {
     CHECK_EQ(volt__join_register(t, joiner), 1);
     volt__join_complete(t);
     CHECK_EQ(joiner->word, VOLT__REF | VOLT__NOTIFIED);
-    CHECK(rt->injector.head == joiner && rt->injector.len == 1 && rt->visitors == 0);
+    CHECK(rt->injector.head == joiner && rt->injector.len == 1 && rt->pins == 0);
     t->join = NULL;
     joiner->word = 2 * VOLT__REF | VOLT__NOTIFIED; // somebody else has woken it
     CHECK_EQ(volt__join_register(t, joiner), 1);
@@ -2012,23 +2013,23 @@ TEST(slots_of_others_go_back_together) {
     begin(3);
     volt__worker *u = rt->workers[2];
     volt__task *a = freed_by(w, still_task(v)), *b = freed_by(w, still_task(v));
-    CHECK(!v->heap.remote && w->returns.n == 2);
+    CHECK(!v->heap.remote && w->remote_batch.n == 2);
     volt__task *c = freed_by(w, still_task(u)); // of another heap: those of the first go
     CHECK(v->heap.remote == b && b->next == a && !a->next);
-    CHECK(!u->heap.remote && w->returns.n == 1);
-    for (uint32_t i = 2; i < VOLT_RETURNS; i++) freed_by(w, still_task(u));
-    CHECK(!u->heap.remote && w->returns.n == VOLT_RETURNS - 1);
+    CHECK(!u->heap.remote && w->remote_batch.n == 1);
+    for (uint32_t i = 2; i < VOLT_REMOTE_BATCH; i++) freed_by(w, still_task(u));
+    CHECK(!u->heap.remote && w->remote_batch.n == VOLT_REMOTE_BATCH - 1);
     freed_by(w, still_task(u)); // as many as there may be
-    CHECK_EQ(w->returns.n, 0);
+    CHECK_EQ(w->remote_batch.n, 0);
     uint32_t n = 1;
     for (volt__task *t = u->heap.remote; t != c; t = t->next) n++;
-    CHECK(n == VOLT_RETURNS && !c->next);
+    CHECK(n == VOLT_REMOTE_BATCH && !c->next);
     volt__task *large = volt__heap_alloc(&v->heap, VOLT_SLAB_SIZE); // alone in its slab
     freed_by(w, large);
     CHECK(v->heap.remote == large); // at once
     freed_by(w, still_task(v));
-    volt__tidy(w);
-    CHECK(w->returns.n == 0 && v->heap.remote != large);
+    volt__housekeep(w);
+    CHECK(w->remote_batch.n == 0 && v->heap.remote != large);
     end();
 }
 TEST(where_a_slot_goes_back_to) {
@@ -2037,10 +2038,10 @@ TEST(where_a_slot_goes_back_to) {
     volt__task_free_here(w, mine);
     CHECK(volt__slab_of(mine)->free == mine && !w->heap.remote);
     volt__task_free_here(w, other);
-    CHECK(!v->heap.remote && w->returns.n == 1); // later, with others
-    volt__returns_flush(&w->returns);
-    CHECK(v->heap.remote == other && !other->next && !w->heap.remote && w->returns.n == 0);
-    volt__returns_flush(&w->returns);
+    CHECK(!v->heap.remote && w->remote_batch.n == 1); // later, with others
+    volt__remote_batch_flush(&w->remote_batch);
+    CHECK(v->heap.remote == other && !other->next && !w->heap.remote && w->remote_batch.n == 0);
+    volt__remote_batch_flush(&w->remote_batch);
     CHECK(v->heap.remote == other);
     mine = still_task(w);
     volt__task_free_here(NULL, mine);
@@ -2056,17 +2057,17 @@ TEST(where_a_slot_goes_back_to) {
     dropped = still_task(v);
     dropped->word = VOLT__REF;
     volt__task_drop(dropped);
-    CHECK(v->heap.remote == dropped && rt->visitors == 0);
+    CHECK(v->heap.remote == dropped && rt->pins == 0);
     end();
 }
 
 // ---- the end of a runtime
 
-static void check_poked(int is_poked) {
+static void check_poked(int was_unparked) {
     for (uint32_t i = 0; i < rt->started; i++) {
         uint64_t n = 0;
         (void)!read(rt->workers[i]->reactor.evfd, &n, sizeof n);
-        CHECK_EQ(n != 0, is_poked);
+        CHECK_EQ(n != 0, was_unparked);
     }
 }
 TEST(the_last_acknowledgement_wakes_every_task) {
@@ -2110,50 +2111,50 @@ TEST(a_worker_sees_the_shutdown) {
     for (int i = 0; i < 4; i++) {
         begin(2);
         rt->acks = 2;
-        rt->cfg.drain = i & 1 ? 700 : 0;
+        rt->cfg.drain_timeout = i & 1 ? 700 : 0;
         w->has_thread = i & 2 ? 1 : 0;
-        volt__see_shutdown(w);
+        volt__check_shutdown(w);
         CHECK(!w->is_closing && rt->acks == 2);
         rt->is_closed = 1;
         for (int k = 0; k < 2; k++) {
-            volt__see_shutdown(w);
+            volt__check_shutdown(w);
             CHECK(w->is_closing == 1 && rt->acks == 1);
-            CHECK(w->give_up_at == (i == 1 ? clock_now + 700 : VOLT_NEVER));
+            CHECK(w->drain_deadline == (i == 1 ? clock_now + 700 : VOLT_NEVER));
         }
         end();
     }
     begin(1);
     rt->acks = rt->is_closed = 1;
-    rt->cfg.drain = 1;
+    rt->cfg.drain_timeout = 1;
     w->has_thread = 0;
-    volt__see_shutdown(w);
-    CHECK_EQ(w->give_up_at, clock_now + 1);
+    volt__check_shutdown(w);
+    CHECK_EQ(w->drain_deadline, clock_now + 1);
     end();
 }
 TEST(all_stop_when_nobody_is_alive) {
     begin(2);
     rt->injector.spawned = 9;
-    rt->ended_outside = 2;
+    rt->n_destroyed_outside = 2;
     w->spawned = 4;
     w->completed = 5;
     v->spawned = 1;
     v->completed = 6;
-    CHECK_EQ(volt__alive(rt), 1);
+    CHECK_EQ(volt__count_alive(rt), 1);
     rt->acks = 1;
     futex.n_wakes = 0;
     for (int i = 0; i < 3; i++) { // one alive, one to acknowledge, neither
-        volt__stop_if_over(rt);
+        volt__stop_if_done(rt);
         CHECK(!volt__is_stopped(rt) && futex.n_wakes == 0);
         if (i == 0) v->completed = 7;
         if (i == 1) v->completed = 6, rt->acks = 0;
     }
     check_poked(0);
     v->completed = 7;
-    volt__stop_if_over(rt);
+    volt__stop_if_done(rt);
     CHECK(volt__is_stopped(rt) && rt->is_stopped == 1 && futex.n_wakes == 1);
     CHECK(futex.word == &rt->is_stopped && futex.n == INT_MAX);
     check_poked(1);
-    volt__stop_if_over(rt);
+    volt__stop_if_done(rt);
     CHECK_EQ(futex.n_wakes, 1);
     check_poked(0);
     end();
@@ -2168,8 +2169,8 @@ static uint8_t polled_abort, polled_shield;
 static volt_poll answering_run(volt_cx *cx, void *state) {
     polled_state = state;
     polled_by = VOLT_TLS_GET();
-    polled_abort = cx->abort_;
-    polled_shield = cx->shield_;
+    polled_abort = cx->cancel_level_;
+    polled_shield = cx->shield_depth_;
     CHECK(!cx->frame_ && cx->wait_ == 0 && cx->budget_ == rt->cfg.budget);
     return next_poll;
 }
@@ -2177,7 +2178,7 @@ static volt__task *answering_task(uint8_t flags) {
     volt__task *t = still_task(w);
     t->u.fn = answering_run;
     t->flags = flags;
-    w->needs_watch = 0;
+    w->needs_watchdog = 0;
     return t;
 }
 TEST(a_poll_begins_and_ends) {
@@ -2187,7 +2188,7 @@ TEST(a_poll_begins_and_ends) {
     next_poll = volt_pending();
     w->cx.frame_ = (volt__node *)(void *)t; // of the poll before
     w->cx.wait_ = 99;
-    w->cx.abort_ = w->cx.shield_ = 3;
+    w->cx.cancel_level_ = w->cx.shield_depth_ = 3;
     w->ms = 1234;
     volt__poll_task(w, t); // waits for nothing, which is told
     CHECK(polled_state == volt__task_state(t) && polled_abort == 0 && polled_shield == 0);
@@ -2201,24 +2202,25 @@ TEST(a_poll_begins_and_ends) {
     CHECK_EQ(rt->is_closed, 0);
 
     t = answering_task(VOLT__GAVE_WAKER);
-    t->shield = 2;
+    t->shield_depth = 2;
     t->join = NULL;
     rt->root_result = 42;
     t->word |= VOLT__CANCELLED;
     next_poll = volt_pending();
     volt__poll_task(w, t);
     CHECK(polled_abort == 1 && polled_shield == 2 && t->word == (VOLT__REF | VOLT__CANCELLED));
-    CHECK(t->shield == 2 && test_log.n[VOLT_LOG_NEVER_WAKES] == VOLT_DEBUG); // a waker is about
+    // a waker is about
+    CHECK(t->shield_depth == 2 && test_log.n[VOLT_LOG_NEVER_WAKES] == VOLT_DEBUG);
     t->word |= VOLT__NOTIFIED;
-    t->shield = 0;
-    t->links = 1;
+    t->shield_depth = 0;
+    t->n_armed = 1;
     next_poll = volt_ready(5);
     is_panic_expected = 1;
     if (!setjmp(panic_exit)) volt__poll_task(w, t);
     CHECK(is_panic_expected == 2); // it did not come back
     is_panic_expected = 0;
     CHECK(strstr(panic_text, "still waiting"));
-    t->links = 0;
+    t->n_armed = 0;
     t->u.fn = answering_run;
     t->word = VOLT__REF | VOLT__NOTIFIED;
 
@@ -2249,31 +2251,32 @@ TEST(a_task_that_yields_goes_behind_the_others) {
     for (uint8_t shield = 0; shield < 2; shield++) {
         t->word = VOLT__REF | VOLT__RUNNING;
         w->cx.frame_ = NULL;
-        w->cx.wait_ = VOLT__YIELDS;
-        w->cx.shield_ = shield;
-        volt__suspended(w, t);
-        CHECK(t->word == (VOLT__REF | VOLT__NOTIFIED) && t->shield == shield);
+        w->cx.wait_ = VOLT__REQUEUE;
+        w->cx.shield_depth_ = shield;
+        volt__poll_pending(w, t);
+        CHECK(t->word == (VOLT__REF | VOLT__NOTIFIED) && t->shield_depth == shield);
         CHECK(volt__pop_ring(w) == t);
     }
     volt__node frame;
     w->cx.frame_ = &frame;
     w->cx.site_ = "here";
     w->cx.wait_ = 77;
-    w->cx.shield_ = 4;
+    w->cx.shield_depth_ = 4;
     t->word = VOLT__REF | VOLT__RUNNING | VOLT__NOTIFIED; // was woken meanwhile
-    volt__suspended(w, t);
-    CHECK(t->wait_site && strcmp(t->wait_site, "here") == 0 && t->wait == 77 && t->shield == 4);
+    volt__poll_pending(w, t);
+    CHECK(t->wait_site && strcmp(t->wait_site, "here") == 0 && t->wait == 77 &&
+          t->shield_depth == 4);
     CHECK(volt__pop_ring(w) == t && t->word == (VOLT__REF | VOLT__NOTIFIED));
     CHECK_EQ(test_log.n[VOLT_LOG_NEVER_WAKES], 0);
     w->cx.wait_ = 0; // for nothing, but it has been woken: or it has an armed node
     t->word = VOLT__REF | VOLT__RUNNING | VOLT__NOTIFIED;
-    volt__suspended(w, t);
+    volt__poll_pending(w, t);
     (void)volt__pop_ring(w);
     t->word = VOLT__REF | VOLT__RUNNING;
-    t->links = 1;
-    volt__suspended(w, t);
+    t->n_armed = 1;
+    volt__poll_pending(w, t);
     CHECK(ring_len() == 0 && test_log.n[VOLT_LOG_NEVER_WAKES] == 0);
-    t->links = 0;
+    t->n_armed = 0;
     end();
 }
 TEST(members_leave_their_group) {
@@ -2290,12 +2293,12 @@ TEST(members_leave_their_group) {
             g.n_live_ = 3;
             g.collects_ = (uint32_t)collects;
             for (int i = 0; i < 3; i++) {
-                t[i] = volt__task_alloc(rt, w, sizeof(still_state), sizeof(volt__ext));
-                memset(volt__task_ext(t[i]), 0, sizeof(volt__ext));
+                t[i] = volt__task_alloc(rt, w, sizeof(still_state), sizeof(volt__group_link));
+                memset(volt__task_group_link(t[i]), 0, sizeof(volt__group_link));
             }
             g.live_ = t[0];
             for (int i = 0; i < 3; i++) {
-                volt__ext *x = volt__task_ext(t[i]);
+                volt__group_link *x = volt__task_group_link(t[i]);
                 x->group = &g;
                 x->g_next = i < 2 ? t[i + 1] : NULL;
                 x->g_prev = i > 0 ? t[i - 1] : NULL;
@@ -2311,13 +2314,14 @@ TEST(members_leave_their_group) {
                 CHECK_EQ(volt__node_state(node), is_told ? VOLT__FIRED : VOLT__LINKED);
                 CHECK_EQ(rt->injector.len, is_told);
                 const volt__task *before = NULL;
-                for (volt__task *m = g.live_; m; before = m, m = volt__task_ext(m)->g_next, n++)
-                    CHECK(volt__task_ext(m)->g_prev == before && m != t[at]);
+                for (volt__task *m = g.live_; m; before = m, m = volt__task_group_link(m)->g_next,
+                     n++)
+                    CHECK(volt__task_group_link(m)->g_prev == before && m != t[at]);
                 CHECK_EQ(n, 2 - k);
                 if (!collects) continue;
                 CHECK(g.done_ == t[orders[order][0]] && g.done_last_ == t[at]);
-                CHECK(!volt__task_ext(t[at])->g_next);
-                if (k) CHECK(volt__task_ext(t[orders[order][k - 1]])->g_next == t[at]);
+                CHECK(!volt__task_group_link(t[at])->g_next);
+                if (k) CHECK(volt__task_group_link(t[orders[order][k - 1]])->g_next == t[at]);
             }
             if (!collects) CHECK(!g.done_ && !g.done_last_);
             volt__chain c = no_chain();
@@ -2340,25 +2344,25 @@ TEST(polls_are_counted_down) {
         uint64_t before = w->stats.polls;
         w->inject_due = rows[i].inject;
         w->event_due = rows[i].event;
-        w->slice = 50;
-        w->due = 50 - rows[i].n;
-        w->since = 7;
-        volt__count_polls(w);
-        CHECK(w->slice == w->due && w->since == 7 + rows[i].n);
+        w->countdown_from = 50;
+        w->countdown = 50 - rows[i].n;
+        w->polls_since = 7;
+        volt__countdown_settle(w);
+        CHECK(w->countdown_from == w->countdown && w->polls_since == 7 + rows[i].n);
         CHECK_EQ(w->stats.polls - before, rows[i].n);
         CHECK(w->inject_due == rows[i].inject_then && w->event_due == rows[i].event_then);
-        volt__count_polls(w); // nothing since
+        volt__countdown_settle(w); // nothing since
         CHECK_EQ(w->stats.polls - before, rows[i].n);
-        volt__plan_due(w);
-        CHECK(w->due == rows[i].due && w->slice == rows[i].due);
+        volt__countdown_start(w);
+        CHECK(w->countdown == rows[i].due && w->countdown_from == rows[i].due);
     }
     w->spawned = 8;
     w->completed = 6;
     w->stats.spawned = 5;
     w->stats.completed = 4;
     w->stats.searches = 42;
-    w->slice = 9;
-    w->due = 2;
+    w->countdown_from = 9;
+    w->countdown = 2;
     w->stats.polls = 100;
     volt__publish_stats(w);
     CHECK(w->published.spawned == 8 && w->published.completed == 6 && w->stats_lock == 0);
@@ -2372,37 +2376,39 @@ TEST(what_tidying_up_does) {
                 begin(n);
                 volt__worker *x = rt->workers[i];
                 uint32_t cls = volt__class_of(200);
-                for (int k = 0; k < VOLT__FOREIGN_HEAPS; k++) rt->foreign[k].cls[cls].n_high = 1;
+                for (int k = 0; k < VOLT__OUTSIDE_HEAPS; k++)
+                    rt->outside_heaps[k].cls[cls].n_used_max = 1;
                 volt__task *t = still_task(x);
                 volt__heap_free_remote(t);
-                x->heap.cls[cls].n_high = 9;
+                x->heap.cls[cls].n_used_max = 9;
                 x->trim_ms = 70;
                 x->ms = is_late ? 70 : 69;
-                x->tidy_due = 5;
-                x->stats.looks = 4;
-                volt__tidy(x);
-                CHECK(x->tidy_due == 16 && !x->heap.remote && x->published.looks == 4);
+                x->housekeep_due = 5;
+                x->stats.watchdog_scans = 4;
+                volt__housekeep(x);
+                CHECK(x->housekeep_due == 16 && !x->heap.remote &&
+                      x->published.watchdog_scans == 4);
                 CHECK_EQ(x->trim_ms, is_late ? 1070 : 70);
-                CHECK_EQ(x->heap.cls[cls].n_high == 9, !is_late);
-                for (uint32_t k = 0; k < VOLT__FOREIGN_HEAPS; k++)
-                    CHECK_EQ(rt->foreign[k].cls[cls].n_high, !is_late || k % n != i);
+                CHECK_EQ(x->heap.cls[cls].n_used_max == 9, !is_late);
+                for (uint32_t k = 0; k < VOLT__OUTSIDE_HEAPS; k++)
+                    CHECK_EQ(rt->outside_heaps[k].cls[cls].n_used_max, !is_late || k % n != i);
                 end();
             }
 }
-static void claim_w(void) { CHECK_EQ(volt__idle_claim(&rt->idle, VOLT__ANYONE), 0); }
+static void claim_w(void) { CHECK_EQ(volt__idle_claim(&rt->idle, VOLT__ANY_WORKER), 0); }
 TEST(what_a_turn_does) {
     begin_fd();
     memset(&polls, 0, sizeof polls);
     polls.is_played = 1;
     w->avg_ns = 1000;
-    w->since = w->slice = w->due = 0;
+    w->polls_since = w->countdown_from = w->countdown = 0;
     w->event_every = 30;
     w->inject_due = 20;
-    w->last = clock_now;
-    w->slice = 12;
-    w->due = 2;
+    w->last_event_poll = clock_now;
+    w->countdown_from = 12;
+    w->countdown = 2;
     clock_now = rt->epoch + 9 * (int64_t)VOLT_TICK_NS + 5;
-    w->last = clock_now - 20000; // for 10 polls
+    w->last_event_poll = clock_now - 20000; // for 10 polls
     volt__timer_arm(&w->wheel, &node[0], task, 4);
     volt__timer_arm(&w->wheel, &node[1], task, 10);
     e->mode = VOLT__MODE_EDGE;
@@ -2410,78 +2416,79 @@ TEST(what_a_turn_does) {
     polls.ev[0].data.u64 = (uint64_t)5 << 32 | (uint32_t)fd[0];
     polls.ev[0].events = EPOLLIN;
     uint32_t room = volt__ring_room(&w->ring);
-    CHECK_EQ(volt__turn(w, 0, 0), 0);
+    CHECK_EQ(volt__drive_events(w, 0, 0), 0);
     CHECK_EQ(polls.max, room < VOLT_EVENTS ? room : VOLT_EVENTS);
     CHECK(polls.timeout == 0 && polls.ep == w->reactor.epfd);
-    CHECK(w->stats.polls == 10 && w->since == 0 && w->last == clock_now && w->avg_ns == 1652);
+    CHECK(w->stats.polls == 10 && w->polls_since == 0 && w->last_event_poll == clock_now &&
+          w->avg_ns == 1652);
     CHECK(w->ms == 9 * (uint64_t)VOLT_TICK_NS / 1000000 && w->wheel.elapsed == 9);
     CHECK(w->stats.timers_fired == 1);
-    CHECK(w->stats.events == 1 && w->stats.maintenances == 1 && w->maint == 1);
-    CHECK(w->stats.unparks == 0 && !w->is_counted && !w->is_closing);
+    CHECK(w->stats.events == 1 && w->stats.event_polls == 1 && w->event_polls == 1);
+    CHECK(w->stats.unparks == 0 && !w->is_searching && !w->is_closing);
     CHECK_EQ(w->event_due, w->event_every);
-    CHECK_EQ(w->due, w->event_due < 10 ? w->event_due : 10); // 20 - 10 to the injector
+    CHECK_EQ(w->countdown, w->event_due < 10 ? w->event_due : 10); // 20 - 10 to the injector
     CHECK(volt__pop_ring(w) == task && volt__node_state(&node[1]) == VOLT__LINKED);
     volt__timer_disarm(&node[0], task);
     volt__timer_disarm(&node[1], task);
-    // poked; the watch, that is not armed, and that is
+    // poked; the watchdog, that is not armed, and that is
     polls.n = 2;
-    polls.ev[0].data.u64 = VOLT__TOKEN_EVENTFD;
-    polls.ev[1].data.u64 = VOLT__TOKEN_WATCH;
+    polls.ev[0].data.u64 = VOLT__EPOLL_EVENTFD;
+    polls.ev[1].data.u64 = VOLT__EPOLL_WATCHDOG;
     volt__reactor_unpark(&w->reactor);
-    CHECK_EQ(volt__turn(w, 0, 0), 0);
-    CHECK(w->stats.unparks == 1 && w->maint == 2);
+    CHECK_EQ(volt__drive_events(w, 0, 0), 0);
+    CHECK(w->stats.unparks == 1 && w->event_polls == 2);
     uint64_t n;
     CHECK(read(w->reactor.evfd, &n, sizeof n) < 0);
-    rt->watch.is_armed = 1;
-    CHECK_EQ(volt__turn(w, 0, 0), 1);
-    CHECK_EQ(rt->watch.is_armed, 0);
-    rt->watch.is_armed = 1;
-    polls.ev[1].data.u64 = VOLT__TOKEN_EVENTFD;
-    CHECK_EQ(volt__turn(w, 0, 0), 0);
-    CHECK_EQ(rt->watch.is_armed, 1);
-    int watch_fd = rt->watch.fd;
-    polls.ev[1].data.u64 = VOLT__TOKEN_WATCH;
-    rt->watch.fd = -1;
-    CHECK_EQ(volt__turn(w, 0, 0), 0);
-    rt->watch.fd = 0;
-    CHECK_EQ(volt__turn(w, 0, 0), 1);
-    rt->watch.fd = watch_fd;
+    rt->watchdog.is_armed = 1;
+    CHECK_EQ(volt__drive_events(w, 0, 0), 1);
+    CHECK_EQ(rt->watchdog.is_armed, 0);
+    rt->watchdog.is_armed = 1;
+    polls.ev[1].data.u64 = VOLT__EPOLL_EVENTFD;
+    CHECK_EQ(volt__drive_events(w, 0, 0), 0);
+    CHECK_EQ(rt->watchdog.is_armed, 1);
+    int watch_fd = rt->watchdog.fd;
+    polls.ev[1].data.u64 = VOLT__EPOLL_WATCHDOG;
+    rt->watchdog.fd = -1;
+    CHECK_EQ(volt__drive_events(w, 0, 0), 0);
+    rt->watchdog.fd = 0;
+    CHECK_EQ(volt__drive_events(w, 0, 0), 1);
+    rt->watchdog.fd = watch_fd;
     // asleep: nobody claims it, somebody does; the time asleep is not the polls'
     polls.n = 0;
     for (int is_claimed = 0; is_claimed < 2; is_claimed++) {
-        (void)volt__idle_enter(&rt->idle, 0, 0);
+        (void)volt__idle_park(&rt->idle, 0, 0);
         polls.step = is_claimed ? claim_w : NULL;
-        w->slice = w->due + 1;
+        w->countdown_from = w->countdown + 1;
         w->avg_ns = 1000;
-        w->last = clock_now - 1000000;
-        CHECK_EQ(volt__turn(w, 1, 4321), 0);
-        CHECK(polls.timeout == 4321 && w->is_counted == is_claimed && w->avg_ns == 1000);
-        CHECK(!volt__idle_is_parked(&rt->idle, 0) && w->last == clock_now);
+        w->last_event_poll = clock_now - 1000000;
+        CHECK_EQ(volt__drive_events(w, 1, 4321), 0);
+        CHECK(polls.timeout == 4321 && w->is_searching == is_claimed && w->avg_ns == 1000);
+        CHECK(!volt__idle_is_parked(&rt->idle, 0) && w->last_event_poll == clock_now);
     }
     polls.step = NULL;
     rt->acks = 2;
     rt->is_closed = 1;
-    (void)volt__turn(w, 0, 0);
+    (void)volt__drive_events(w, 0, 0);
     CHECK(w->is_closing && rt->acks == 1);
     end_fd();
 }
 
-// ---- the watch over stuck workers
+// ---- the watchdog over stuck workers
 
 TEST(when_the_watch_is_armed) {
     begin(2);
-    int watch_fd = rt->watch.fd;
+    int watch_fd = rt->watchdog.fd;
     memset(&settime, 0, sizeof settime);
-    rt->watch.fd = -1;
-    volt__watch_arm(w);
-    rt->watch.fd = watch_fd;
+    rt->watchdog.fd = -1;
+    volt__watchdog_arm(w);
+    rt->watchdog.fd = watch_fd;
     rt->started = 1;
-    volt__watch_arm(w);
-    CHECK(settime.n_calls == 0 && rt->watch.is_armed == 0);
+    volt__watchdog_arm(w);
+    CHECK(settime.n_calls == 0 && rt->watchdog.is_armed == 0);
     rt->started = 2;
     for (int i = 0; i < 2; i++) {
-        volt__watch_arm(w);
-        CHECK(settime.n_calls == 1 && rt->watch.is_armed == 1);
+        volt__watchdog_arm(w);
+        CHECK(settime.n_calls == 1 && rt->watchdog.is_armed == 1);
     }
     end();
 }
@@ -2502,15 +2509,15 @@ TEST(a_rescue_takes_all) {
         polls.n = 1 + is_watch;
         polls.ev[0].data.u64 = (uint64_t)5 << 32 | (uint32_t)fd[0];
         polls.ev[0].events = EPOLLIN;
-        polls.ev[1].data.u64 = VOLT__TOKEN_WATCH;
-        rt->watch.is_armed = 1;
-        w->is_counted = 1;
+        polls.ev[1].data.u64 = VOLT__EPOLL_WATCHDOG;
+        rt->watchdog.is_armed = 1;
+        w->is_searching = 1;
         w->wake_at = VOLT_RING_CAP * 2;
         rt->idle.searching = 1;
         if (VOLT_RING_CAP > 4) {
             volt__rescue(w, v);
             CHECK(polls.timeout == 0 && polls.ep == v->reactor.epfd);
-            CHECK_EQ(rt->watch.is_armed, !is_watch);
+            CHECK_EQ(rt->watchdog.is_armed, !is_watch);
             CHECK(volt__pop_ring(w) == task && volt__pop_ring(w) == timed);
             CHECK(volt__pop_ring(w) == lifo && volt__pop_ring(w) == ringed[0]);
             CHECK(!volt__pop_ring(w) && !v->lifo && volt__ring_len(&v->ring) == 1);
@@ -2524,7 +2531,7 @@ TEST(a_rescue_takes_the_inbox) {
     rt->cfg.placement = VOLT_PLACE_LEAST;
     volt__task *t[2];
     for (int i = 0; i < 2; i++) place_at(v, t[i] = still_task(v));
-    w->is_counted = 1;
+    w->is_searching = 1;
     rt->idle.searching = 1;
     volt__rescue(w, v);
     CHECK(volt__pop_ring(w) == t[0] && volt__pop_ring(w) == t[1] && v->inbox.len == 0);
@@ -2537,24 +2544,24 @@ TEST(who_is_stuck) {
         volt__worker *third = rt->workers[2];
         int is_stuck = i & 1, is_parked = (i >> 1) & 1, was_counted = (i >> 2) & 1;
         int is_third_stuck = (i >> 3) & 1;
-        v->maint = 5;
-        v->seen = is_stuck ? 5 : 4;
-        third->maint = 7;
-        third->seen = is_third_stuck ? 7 : 8;
-        w->maint = w->seen = 3;
+        v->event_polls = 5;
+        v->event_polls_seen = is_stuck ? 5 : 4;
+        third->event_polls = 7;
+        third->event_polls_seen = is_third_stuck ? 7 : 8;
+        w->event_polls = w->event_polls_seen = 3;
         v->lifo = still_task(v);
         if (is_parked) park_v();
-        w->is_counted = (uint8_t)was_counted;
+        w->is_searching = (uint8_t)was_counted;
         rt->idle.searching = (uint32_t)was_counted;
-        w->needs_watch = 0;
-        volt__look(w);
+        w->needs_watchdog = 0;
+        volt__watchdog_scan(w);
         int is_rescued = is_stuck && !is_parked;
-        CHECK(w->stats.looks == 1 && w->needs_watch == 1);
+        CHECK(w->stats.watchdog_scans == 1 && w->needs_watchdog == 1);
         CHECK_EQ(v->lifo == NULL, is_rescued);
-        CHECK_EQ(v->seen, is_parked && !is_stuck ? 4 : 5);
-        CHECK(third->seen == 7 && w->seen == 3);
-        CHECK_EQ(w->is_counted, was_counted || is_rescued || is_third_stuck);
-        CHECK_EQ(rt->idle.searching, w->is_counted);
+        CHECK_EQ(v->event_polls_seen, is_parked && !is_stuck ? 4 : 5);
+        CHECK(third->event_polls_seen == 7 && w->event_polls_seen == 3);
+        CHECK_EQ(w->is_searching, was_counted || is_rescued || is_third_stuck);
+        CHECK_EQ(rt->idle.searching, w->is_searching);
         CHECK_EQ(w->stats.rescued, is_rescued);
         end();
     }
@@ -2563,8 +2570,8 @@ TEST(who_is_stuck) {
 TEST(the_first_worker_is_watched_like_the_others) {
     begin(2);
     w->lifo = still_task(w);
-    w->maint = w->seen = 4;
-    volt__look(v);
+    w->event_polls = w->event_polls_seen = 4;
+    volt__watchdog_scan(v);
     CHECK(!w->lifo && v->stats.rescued == 1);
     end();
 }
@@ -2574,21 +2581,21 @@ TEST(the_first_worker_is_watched_like_the_others) {
 TEST(is_anybody_awake_and_anything_left) {
     begin(3);
     CHECK(volt__others_awake(w) && volt__others_awake(rt->workers[2]));
-    (void)volt__idle_enter(&rt->idle, 1, 0);
+    (void)volt__idle_park(&rt->idle, 1, 0);
     CHECK(volt__others_awake(w) && volt__others_awake(v));
-    (void)volt__idle_enter(&rt->idle, 2, 0);
+    (void)volt__idle_park(&rt->idle, 2, 0);
     CHECK(!volt__others_awake(w) && volt__others_awake(v));
-    CHECK(!volt__is_anything_takeable(rt));
+    CHECK(!volt__has_stealable_work(rt));
     for (uint32_t i = 0; i < 3; i++) {
         volt__ring_push(&rt->workers[i]->ring, still_task(w));
-        CHECK_EQ(volt__is_anything_takeable(rt), 1);
+        CHECK_EQ(volt__has_stealable_work(rt), 1);
         (void)volt__ring_pop(&rt->workers[i]->ring);
-        CHECK_EQ(volt__is_anything_takeable(rt), 0);
+        CHECK_EQ(volt__has_stealable_work(rt), 0);
     }
     volt__chain c = no_chain();
     volt__chain_push(&c, still_task(w));
     volt__injector_push(&rt->injector, &c);
-    CHECK_EQ(volt__is_anything_takeable(rt), 1);
+    CHECK_EQ(volt__has_stealable_work(rt), 1);
     end();
 }
 TEST(who_leaves_the_search_last_looks_again) {
@@ -2597,10 +2604,10 @@ TEST(who_leaves_the_search_last_looks_again) {
         int is_last = i & 1, is_more = i >> 1;
         park_v();
         rt->idle.searching = is_last ? 1 : 2;
-        w->is_counted = 1;
+        w->is_searching = 1;
         if (is_more) volt__ring_push(&w->ring, still_task(w));
-        volt__leave_search(w);
-        CHECK_EQ(w->is_counted, 0);
+        volt__end_search(w);
+        CHECK_EQ(w->is_searching, 0);
         CHECK_EQ(volt__idle_is_parked(&rt->idle, 1), !(is_last && is_more));
         CHECK_EQ(rt->idle.searching, is_last ? is_more : 1);
         end();
@@ -2609,19 +2616,19 @@ TEST(who_leaves_the_search_last_looks_again) {
 TEST(a_search) {
     begin(2);
     park_v();
-    CHECK(!volt__search(w) && !w->is_counted && w->stats.searches == 0); // nobody has anything
+    CHECK(!volt__search(w) && !w->is_searching && w->stats.searches == 0); // nobody has anything
     CHECK_EQ(rt->idle.searching, 0);
     volt__chain c = no_chain();
     volt__task *t = still_task(w);
     volt__chain_push(&c, t);
     volt__injector_push(&rt->injector, &c);
     rt->idle.searching = 1; // enough are at it
-    CHECK(!volt__search(w) && !w->is_counted && w->stats.searches == 0);
+    CHECK(!volt__search(w) && !w->is_searching && w->stats.searches == 0);
     rt->idle.searching = 0;
-    CHECK(volt__search(w) == t && w->is_counted == 1 && w->stats.searches == 1);
+    CHECK(volt__search(w) == t && w->is_searching == 1 && w->stats.searches == 1);
     CHECK(rt->idle.searching == 1 && w->stats.steals == 0 && w->stats.wakes_remote == 1);
     CHECK(!volt__search(w) && w->stats.searches == 2 && rt->idle.searching == 1);
-    (void)volt__idle_exit(&rt->idle, 1);
+    (void)volt__idle_unpark(&rt->idle, 1);
     for (int k = 0; k < 20; k++) { // wherever it begins
         for (int i = 0; i < 3; i++) volt__ring_push(&v->ring, still_task(v));
         volt__task *first = v->ring.slot[volt__head_index(v->ring.head) & (VOLT_RING_CAP - 1)];
@@ -2631,9 +2638,9 @@ TEST(a_search) {
         empty(w);
         empty(v);
     }
-    w->is_counted = 0;
+    w->is_searching = 0;
     rt->idle.searching = 0;
-    CHECK(!volt__search(w) && w->is_counted == 1); // one is awake, who may have had something
+    CHECK(!volt__search(w) && w->is_searching == 1); // one is awake, who may have had something
     end();
 }
 TEST(a_sleep_ends_with_a_look_if_the_watch_expires) {
@@ -2642,15 +2649,15 @@ TEST(a_sleep_ends_with_a_look_if_the_watch_expires) {
         memset(&polls, 0, sizeof polls);
         polls.is_played = 1;
         polls.n = is_watch;
-        polls.ev[0].data.u64 = VOLT__TOKEN_WATCH;
-        rt->watch.is_armed = 1;
-        v->maint = v->seen + 1;
-        w->give_up_at = clock_now + 99;
-        w->needs_watch = w->has_slept = 0;
-        (void)volt__idle_enter(&rt->idle, 0, 0);
-        volt__sleep(w);
+        polls.ev[0].data.u64 = VOLT__EPOLL_WATCHDOG;
+        rt->watchdog.is_armed = 1;
+        v->event_polls = v->event_polls_seen + 1;
+        w->drain_deadline = clock_now + 99;
+        w->needs_watchdog = w->has_slept = 0;
+        (void)volt__idle_park(&rt->idle, 0, 0);
+        volt__worker_sleep(w);
         CHECK(polls.timeout == 99 && w->stats.parks == 1 && w->has_slept == 1);
-        CHECK(w->needs_watch == 1 && w->stats.looks == (uint64_t)is_watch);
+        CHECK(w->needs_watchdog == 1 && w->stats.watchdog_scans == (uint64_t)is_watch);
         end();
     }
 }
@@ -2668,19 +2675,19 @@ TEST(who_parks_sleeps_unless_there_is_a_reason) {
         n_slept = 0;
         if (is_v_parked) park_v();
         rt->is_stopped = (uint32_t)is_stopped;
-        w->is_counted = (uint8_t)was_counted;
-        w->needs_watch = (uint8_t)needs_watch;
-        w->tidy_due = 3;
+        w->is_searching = (uint8_t)was_counted;
+        w->needs_watchdog = (uint8_t)needs_watch;
+        w->housekeep_due = 3;
         rt->idle.searching = (uint32_t)(was_counted + others_search);
         if (is_more) volt__ring_push(&v->ring, still_task(v));
         volt__park(w);
         int stays = is_stopped || (!others_search && is_more);
         CHECK_EQ(n_slept, !stays);
-        CHECK_EQ(w->is_counted, stays);
+        CHECK_EQ(w->is_searching, stays);
         CHECK_EQ(rt->idle.searching, (uint32_t)(others_search + stays));
-        CHECK(!volt__idle_is_parked(&rt->idle, 0) && w->tidy_due == 16);
+        CHECK(!volt__idle_is_parked(&rt->idle, 0) && w->housekeep_due == 16);
         CHECK_EQ(settime.n_calls, !stays && needs_watch && !is_v_parked);
-        CHECK_EQ(w->needs_watch, stays ? needs_watch : 1);
+        CHECK_EQ(w->needs_watchdog, stays ? needs_watch : 1);
         end();
     }
     polls.step = NULL;
@@ -2693,13 +2700,13 @@ TEST(the_last_one_to_park_ends_the_runtime) {
         w->is_closing = (uint32_t)is_closing;
         volt__park(w);
         CHECK_EQ(volt__is_stopped(rt), is_closing);
-        CHECK_EQ(w->is_counted, is_closing);
+        CHECK_EQ(w->is_searching, is_closing);
         end();
     }
 }
 TEST(who_has_found_a_task) {
     for (int i = 0; i < 64; i++) {
-        int is_counted = i & 1, needs_watch = i >> 1 & 1, has_slept = i >> 2 & 1;
+        int is_searching = i & 1, needs_watch = i >> 1 & 1, has_slept = i >> 2 & 1;
         int is_v_parked = i >> 3 & 1, are_more = i >> 4 & 1, is_late = i >> 5 & 1;
         begin(2);
         memset(&settime, 0, sizeof settime);
@@ -2709,18 +2716,18 @@ TEST(who_has_found_a_task) {
         if (is_v_parked) park_v();
         created.fail_at = 1;
         created.error = EAGAIN;
-        w->is_counted = (uint8_t)is_counted;
+        w->is_searching = (uint8_t)is_searching;
         rt->idle.searching = 2;
-        w->needs_watch = (uint8_t)needs_watch;
+        w->needs_watchdog = (uint8_t)needs_watch;
         w->has_slept = (uint8_t)has_slept;
-        w->last = 1000;
+        w->last_event_poll = 1000;
         w->start_retry = is_late ? 1000 : 1001;
         VOLT_TLS_SET(w);
         volt__worker *second = rt->workers[1];
         if (are_more) rt->workers[1] = NULL;
-        volt__found(w);
-        CHECK_EQ(rt->idle.searching, 2 - is_counted);
-        CHECK(!w->is_counted && !w->needs_watch);
+        volt__searching_done(w);
+        CHECK_EQ(rt->idle.searching, 2 - is_searching);
+        CHECK(!w->is_searching && !w->needs_watchdog);
         CHECK_EQ(settime.n_calls, needs_watch && rt->started == 2);
         CHECK_EQ(w->has_slept, needs_watch ? 0 : has_slept);
         CHECK_EQ(created.n_creates, needs_watch && has_slept && are_more && is_late);
@@ -2739,11 +2746,11 @@ TEST(nobody_is_started_while_one_sleeps) {
     begin(3);
     memset(&created, 0, sizeof created);
     rt->started = 2;
-    w->needs_watch = w->has_slept = 1;
-    w->is_counted = 0;
+    w->needs_watchdog = w->has_slept = 1;
+    w->is_searching = 0;
     park_v();
     VOLT_TLS_SET(w);
-    volt__found(w);
+    volt__searching_done(w);
     CHECK_EQ(created.n_creates, 0);
     rt->started = 3;
     end();
@@ -2756,22 +2763,22 @@ TEST(what_maintenance_does) {
         memset(&settime, 0, sizeof settime);
         polls.is_played = 1;
         polls.n = is_mine;
-        polls.ev[0].data.u64 = VOLT__TOKEN_WATCH;
-        rt->watch.is_armed = (uint32_t)is_mine;
+        polls.ev[0].data.u64 = VOLT__EPOLL_WATCHDOG;
+        rt->watchdog.is_armed = (uint32_t)is_mine;
         park_v();
-        v->maint = v->seen + 1;
+        v->event_polls = v->event_polls_seen + 1;
         w->wake_at = is_enough ? 2 : 3;
         w->lifo = still_task(w);
         volt__ring_push(&w->ring, still_task(w));
-        w->tidy_due = is_due ? 1 : 2;
-        w->needs_watch = 0;
-        w->since = 0;
+        w->housekeep_due = is_due ? 1 : 2;
+        w->needs_watchdog = 0;
+        w->polls_since = 0;
         volt__maintain(w);
-        CHECK_EQ(w->tidy_due, is_due ? 16 : 1);
-        CHECK_EQ(w->stats.maintenances, 1);
+        CHECK_EQ(w->housekeep_due, is_due ? 16 : 1);
+        CHECK_EQ(w->stats.event_polls, 1);
         CHECK_EQ(was_v_woken(), is_enough);
-        CHECK(w->stats.looks == (uint64_t)is_mine && !w->needs_watch);
-        CHECK_EQ(rt->watch.is_armed, is_mine);
+        CHECK(w->stats.watchdog_scans == (uint64_t)is_mine && !w->needs_watchdog);
+        CHECK_EQ(rt->watchdog.is_armed, is_mine);
         CHECK_EQ(settime.n_calls, is_mine);
         if (is_enough) {
             w->is_solo = 1; // nobody to tell
@@ -2796,21 +2803,21 @@ TEST(what_is_due_is_served) {
         if (is_injected) volt__chain_push(&c, first);
         if (is_injected && is_more) volt__chain_push(&c, still_task(w));
         volt__injector_push(&rt->injector, &c);
-        w->slice = w->due = 9;
+        w->countdown_from = w->countdown = 9;
         w->inject_due = is_inject_due ? 0 : 5;
         w->inject_every = 30;
         w->event_due = is_event_due ? 0 : 6;
         w->event_every = 40;
-        w->since = 0;
-        if (has_given_up) w->give_up_at = clock_now;
+        w->polls_since = 0;
+        if (has_given_up) w->drain_deadline = clock_now;
         int is_given = is_inject_due && is_injected, is_served = is_event_due && !is_given;
         CHECK_EQ(volt__serve_due(w, &t), is_given || (is_served && has_given_up));
         CHECK(t == (is_given ? first : NULL));
-        CHECK_EQ(w->stats.maintenances, is_served);
+        CHECK_EQ(w->stats.event_polls, is_served);
         CHECK_EQ(w->inject_due, is_inject_due ? 30 : 5);
         CHECK_EQ(w->event_due, is_served ? 40 : is_event_due ? 0 : 6);
         if (!is_served || !has_given_up)
-            CHECK_EQ(w->due, is_event_due && !is_served ? 1
+            CHECK_EQ(w->countdown, is_event_due && !is_served ? 1
                              : w->inject_due < w->event_due ? w->inject_due : w->event_due);
         end();
     }
@@ -2827,13 +2834,13 @@ TEST(more_from_outside_is_due_after_a_round) {
         volt__chain_push(&c, first);
         for (int k = 0; k < 200; k++) volt__chain_push(&c, still_task(w));
         volt__injector_push(is_placed ? &w->inbox : &rt->injector, &c);
-        w->slice = w->due = w->inject_due = 0;
+        w->countdown_from = w->countdown = w->inject_due = 0;
         w->inject_every = is_rare ? 2 : 255;
         w->event_due = 256;
         CHECK(volt__serve_due(w, &t) && t == first);
         CHECK(ring_len() > 2);
         CHECK_EQ(w->inject_due, is_rare ? 2 : ring_len() + 1);
-        CHECK_EQ(w->due, w->inject_due);
+        CHECK_EQ(w->countdown, w->inject_due);
         end();
     }
 }
@@ -2858,16 +2865,16 @@ TEST(a_worker_waits_for_a_task) {
         volt__task *t = still_task(w);
         if (n == 1) comes = t; // while it sleeps: it is not called with something in its queues
         else volt__ring_push(&w->ring, t);
-        CHECK(volt__wait_for_task(w) == t && !w->needs_watch);
-        CHECK(polls.n_calls == 1 && w->stats.parks == (n == 1) && w->stats.useless == 0);
+        CHECK(volt__wait_for_task(w) == t && !w->needs_watchdog);
+        CHECK(polls.n_calls == 1 && w->stats.parks == (n == 1) && w->stats.spurious_unparks == 0);
         empty(w);
-        w->since = 0;
+        w->polls_since = 0;
         stop_at = n_slept + 3;
         CHECK(!volt__wait_for_task(w));
         CHECK(rt->is_stopped);
-        CHECK(w->stats.useless > 0 && w->stats.useless <= 3);
+        CHECK(w->stats.spurious_unparks > 0 && w->stats.spurious_unparks <= 3);
         rt->is_stopped = 0;
-        w->give_up_at = clock_now;
+        w->drain_deadline = clock_now;
         uint64_t parks = w->stats.parks;
         CHECK(!volt__wait_for_task(w));
         CHECK_EQ(w->stats.parks, parks);
@@ -2877,49 +2884,50 @@ TEST(a_worker_waits_for_a_task) {
     volt__task *t = still_task(v);
     volt__ring_push(&v->ring, t);
     CHECK(volt__wait_for_task(w) == t && w->stats.steals == 1 && w->stats.parks == 0);
-    CHECK(!w->is_counted && rt->idle.searching == 0);
+    CHECK(!w->is_searching && rt->idle.searching == 0);
     end();
-    begin_loop(2); // the watch expires
+    begin_loop(2); // the watchdog expires
     polls.n = 1;
-    polls.ev[0].data.u64 = VOLT__TOKEN_WATCH;
-    rt->watch.is_armed = 1;
-    v->maint = v->seen + 1;
+    polls.ev[0].data.u64 = VOLT__EPOLL_WATCHDOG;
+    rt->watchdog.is_armed = 1;
+    v->event_polls = v->event_polls_seen + 1;
     volt__ring_push(&w->ring, still_task(w));
-    CHECK(volt__wait_for_task(w) && w->stats.looks == 1);
+    CHECK(volt__wait_for_task(w) && w->stats.watchdog_scans == 1);
     end();
     polls.step = NULL;
 }
 TEST(a_task_that_is_alone_lets_others_go_first) {
     begin_loop(2);
     volt__task *t = still_task(w), *other = still_task(w);
-    w->needs_watch = 0;
-    w->slice = w->due = 50;
-    CHECK(volt__alone(w, t) == t && w->stats.maintenances == 1 && ring_len() == 0);
+    w->needs_watchdog = 0;
+    w->countdown_from = w->countdown = 50;
+    CHECK(volt__next_before_lone_task(w, t) == t && w->stats.event_polls == 1 && ring_len() == 0);
     uint16_t left = w->cx.budget_;
     w->cx.budget_ = 0; // it has not asked for others
-    CHECK(volt__alone(w, t) == t && w->stats.maintenances == 1 && ring_len() == 0);
+    CHECK(volt__next_before_lone_task(w, t) == t && w->stats.event_polls == 1 && ring_len() == 0);
     volt__chain c = no_chain();
     volt__chain_push(&c, other);
     volt__injector_push(&rt->injector, &c);
-    w->slice = w->due = 50;
-    CHECK(volt__alone(w, t) == other && ring_len() == 1 && w->stats.maintenances == 1);
+    w->countdown_from = w->countdown = 50;
+    CHECK(volt__next_before_lone_task(w, t) == other && ring_len() == 1 &&
+          w->stats.event_polls == 1);
     w->cx.budget_ = left;
     CHECK(volt__pop_ring(w) == t);
-    w->slice = w->due = 50; // the injector's turn, and something comes meanwhile
+    w->countdown_from = w->countdown = 50; // the injector's turn, and something comes meanwhile
     w->inject_due = 0;
-    CHECK(volt__alone(w, t) == t && w->stats.maintenances == 2);
+    CHECK(volt__next_before_lone_task(w, t) == t && w->stats.event_polls == 2);
     while (volt__ring_push(&w->ring, still_task(w))) {} // no room for a share: one is served
     c = no_chain();
     volt__chain_push(&c, other);
     volt__injector_push(&rt->injector, &c);
-    w->slice = w->due = 50;
+    w->countdown_from = w->countdown = 50;
     w->inject_due = 0;
-    CHECK(volt__alone(w, t) == other && w->stats.maintenances == 2);
+    CHECK(volt__next_before_lone_task(w, t) == other && w->stats.event_polls == 2);
     empty(w);
-    w->slice = w->due = 50;
+    w->countdown_from = w->countdown = 50;
     w->inject_due = 9;
-    w->give_up_at = clock_now;
-    CHECK(!volt__alone(w, t) && ring_len() == 1 && volt__pop_ring(w) == t);
+    w->drain_deadline = clock_now;
+    CHECK(!volt__next_before_lone_task(w, t) && ring_len() == 1 && volt__pop_ring(w) == t);
     end();
     polls.step = NULL;
 }
@@ -2927,30 +2935,30 @@ TEST(the_next_task) {
     begin_loop(2);
     volt__task *a = still_task(w), *b = still_task(w), *c = still_task(w);
     w->wake_at = VOLT_RING_CAP * 2;
-    w->needs_watch = 0;
-    w->slice = w->due = 3;
+    w->needs_watchdog = 0;
+    w->countdown_from = w->countdown = 3;
     w->inject_due = w->event_due = 3;
     volt__ring_push(&w->ring, a);
     volt__ring_push(&w->ring, b);
-    CHECK(volt__next(w, c) == a && w->due == 2);
-    CHECK(volt__next(w, a) == b && w->due == 1);
+    CHECK(volt__next_task(w, c) == a && w->countdown == 2);
+    CHECK(volt__next_task(w, a) == b && w->countdown == 1);
     volt__chain one = no_chain();
     volt__chain_push(&one, c);
     volt__injector_push(&rt->injector, &one);
     volt__ring_push(&w->ring, a);
-    CHECK(volt__next(w, b) == c && w->stats.polls == 3); // is due before what is queued
-    w->slice = w->due = 9;
-    CHECK(volt__next(w, a) == a && w->stats.maintenances == 1); // twice in a row
+    CHECK(volt__next_task(w, b) == c && w->stats.polls == 3); // is due before what is queued
+    w->countdown_from = w->countdown = 9;
+    CHECK(volt__next_task(w, a) == a && w->stats.event_polls == 1); // twice in a row
     volt__ring_push(&w->ring, b);
-    w->slice = w->due = 1;
+    w->countdown_from = w->countdown = 1;
     w->inject_due = w->event_due = 1;
-    w->give_up_at = clock_now;
-    CHECK(!volt__next(w, a)); // the time is up
+    w->drain_deadline = clock_now;
+    CHECK(!volt__next_task(w, a)); // the time is up
     CHECK(volt__pop_ring(w) == b);
-    w->give_up_at = VOLT_NEVER;
-    w->slice = w->due = 9;
+    w->drain_deadline = VOLT_NEVER;
+    w->countdown_from = w->countdown = 9;
     rt->is_stopped = 1;
-    CHECK(!volt__next(w, a)); // nothing left
+    CHECK(!volt__next_task(w, a)); // nothing left
     end();
     polls.step = NULL;
 }
@@ -2958,14 +2966,14 @@ TEST(a_thread_carries_its_worker) {
     begin_loop(2);
     volt__task *t = answering_task(0);
     next_poll = volt_ready(0);
-    w->needs_watch = 1;
+    w->needs_watchdog = 1;
     w->lifo = t;
     rt->is_stopped = 1;
     w->cx.stack_ = NULL;
-    volt__carry(w);
+    volt__worker_run(w);
     CHECK(w->completed == 1 && !VOLT_TLS_GET() && polled_by == w && w->cx.stack_);
     CHECK(w->published.completed == 1 && w->published.lifo_polls == 1 && w->lifo_run == 0);
-    CHECK_EQ(rt->watch.is_armed, 1); // first of all it sees to it that it is watched
+    CHECK_EQ(rt->watchdog.is_armed, 1); // first of all it sees to it that it is watched
     end();
     begin_loop(1); // nothing at first
     comes = answering_task(0);
@@ -2974,9 +2982,9 @@ TEST(a_thread_carries_its_worker) {
     end();
     begin_loop(1); // the time is up while it takes from the slot
     w->lifo = answering_task(0);
-    w->slice = w->due = w->inject_due = w->event_due = 1;
-    w->give_up_at = clock_now;
-    volt__carry(w);
+    w->countdown_from = w->countdown = w->inject_due = w->event_due = 1;
+    w->drain_deadline = clock_now;
+    volt__worker_run(w);
     CHECK(w->completed == 1 && w->published.lifo_polls == 1 && w->published.polls == 1);
     end();
     polls.step = NULL;
@@ -2990,7 +2998,7 @@ TEST(threads_have_names) {
         char want[32];
         snprintf(want, sizeof want, "volt-%u", (unsigned)numbers[i]);
         w->index = numbers[i];
-        w->helm_now = 0; // as from the start
+        w->carrier_serving = 0; // as from the start
         CHECK(!volt__thread_main(w));
         CHECK_STR(thread_name, want);
     }
@@ -3016,20 +3024,22 @@ TEST(a_fresh_worker) {
         CHECK_EQ(volt__worker_create(rt, i, &x), 0);
         CHECK(x && rt->workers[i] == x && rt->fds.epfd[i] == x->reactor.epfd);
         CHECK(x->rt == rt && x->cx.rt_ == rt && x->cx.worker_ == x && x->index == i);
-        CHECK(x->is_solo == (n == 1) && x->avg_ns == VOLT_POLL_NS && x->last == clock_now);
+        CHECK(x->is_solo == (n == 1) && x->avg_ns == VOLT_POLL_NS &&
+              x->last_event_poll == clock_now);
         CHECK(x->ms == 5 * (uint64_t)VOLT_TICK_NS / 1000000 && x->wheel.elapsed == 5);
         CHECK(x->inject_due == 20 && x->inject_every == 20); // 1 ms of 50 us each
         CHECK(x->event_due == 2 && x->event_every == 2);
-        CHECK(x->due == 2 && x->slice == 2 && x->cx.budget_ == VOLT_BUDGET && x->wake_at == 2);
+        CHECK(x->countdown == 2 && x->countdown_from == 2 && x->cx.budget_ == VOLT_BUDGET &&
+              x->wake_at == 2);
         volt_cx cx = x->cx;
         cx.wait_ = 9;
         cx.budget_ = 0;
-        memcpy(&cx.wait_, &x->fresh, sizeof x->fresh);
-        CHECK(cx.wait_ == 0 && cx.budget_ == VOLT_BUDGET && !cx.abort_ && !cx.shield_);
-        CHECK(x->tidy_due == 16 && x->trim_ms == x->ms + 1000);
-        CHECK(x->give_up_at == VOLT_NEVER && x->needs_watch == 1 && !x->has_slept);
+        memcpy(&cx.wait_, &x->fresh_cx, sizeof x->fresh_cx);
+        CHECK(cx.wait_ == 0 && cx.budget_ == VOLT_BUDGET && !cx.cancel_level_ && !cx.shield_depth_);
+        CHECK(x->housekeep_due == 16 && x->trim_ms == x->ms + 1000);
+        CHECK(x->drain_deadline == VOLT_NEVER && x->needs_watchdog == 1 && !x->has_slept);
         CHECK(x->heap.slabs == &rt->slabs && x->reactor.index == i);
-        CHECK(!x->lifo && !x->is_counted && !x->since && !x->completed && !x->start_retry);
+        CHECK(!x->lifo && !x->is_searching && !x->polls_since && !x->completed && !x->start_retry);
         volt__random r;
         volt__random_seed(&r, rt->cfg.seed, i);
         CHECK(r.a == x->random.a && r.b == x->random.b);
@@ -3146,7 +3156,7 @@ TEST(a_spare_is_tried_again_after_a_second) {
     created.fail_at = 1;
     created.error = EAGAIN;
     VOLT_TLS_SET(w);
-    w->last = 5000;
+    w->last_event_poll = 5000;
     w->start_retry = 5001;
     volt__start_spare(rt);
     CHECK(created.n_creates == 0);
@@ -3155,7 +3165,7 @@ TEST(a_spare_is_tried_again_after_a_second) {
     CHECK(created.n_creates == 1 && w->start_retry == 5000 + 1000000000);
     CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
     CHECK(strstr(test_log.text[VOLT_LOG_THREAD_START], ": 11 (errno)"));
-    w->last = w->start_retry;
+    w->last_event_poll = w->start_retry;
     volt__start_spare(rt);
     CHECK(created.n_creates == 2 && rt->started == 3 && w->start_retry == 5000 + 1000000000);
     CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
@@ -3211,8 +3221,8 @@ TEST(outliers_and_clocks_that_go_back) {
     begin(1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         w->avg_ns = rows[i].avg;
-        w->since = 1;
-        w->last = clock_now;
+        w->polls_since = 1;
+        w->last_event_poll = clock_now;
         volt__measure(w, clock_now + rows[i].ns);
         CHECK_EQ(w->avg_ns, rows[i].then);
     }

@@ -5,19 +5,19 @@
 #include "test.h"
 #include "tasks.h"
 
-enum { WORKERS = 4, ANY = VOLT__ANYONE };
+enum { WORKERS = 4, ANY = VOLT__ANY_WORKER };
 
 static volt_rt *create_watched(volt_placement placement, uint32_t workers, uint32_t watch_us) {
     volt_config c = test_config(workers);
     volt_rt *rt = NULL;
     c.placement = placement;
-    c.start_all = workers > 1;
-    c.watch_us = watch_us;
+    c.start_all_workers = workers > 1;
+    c.watchdog_us = watch_us;
     CHECK_EQ(volt_create(&c, &rt), 0);
     return rt;
 }
 static volt_rt *create_placed(volt_placement placement, uint32_t workers) {
-    return create_watched(placement, workers, test_config(workers).watch_us);
+    return create_watched(placement, workers, test_config(workers).watchdog_us);
 }
 static uint32_t count_parked(const volt_rt *rt) {
     uint32_t n = 0;
@@ -126,7 +126,7 @@ TEST_OF_THREADS(two_choices_among_one) {
     volt_config c = test_config(2);
     volt_rt *rt = NULL;
     c.is_guest = 1;
-    c.start_all = 1;
+    c.start_all_workers = 1;
     c.placement = VOLT_PLACE_TWO;
     CHECK_EQ(volt_create(&c, &rt), 0);
     hold(rt, &g, 1); // nobody steps
@@ -155,7 +155,7 @@ TEST_OF_THREADS(who_sleeps_comes_before_who_is_busy) {
         }
         CHECK_EQ(rt->workers[busy]->inbox.spawned, was_spawned);
         for (int i = 0; i < WORKERS; i++) CHECK(i == busy || seen[i] > 0); // they take turns
-        UNTIL(stats_of(rt).placed > 0); // some are stolen by who is not yet asleep
+        UNTIL(stats_of(rt).inbox_tasks > 0); // some are stolen by who is not yet asleep
         release(&g);
         destroy(rt);
     }
@@ -191,7 +191,7 @@ TEST_OF_THREADS(without_placement_all_goes_to_the_injector) {
     for (uint32_t i = 0; i < WORKERS; i++) CHECK_EQ(in_inbox(rt, i), 0);
     release(&g);
     UNTIL(READ(n_ended) == 10);
-    CHECK_EQ(stats_of(rt).placed, 0);
+    CHECK_EQ(stats_of(rt).inbox_tasks, 0);
     destroy(rt);
 }
 TEST_OF_THREADS(each_producer_finds_its_order_in_each_inbox) {
@@ -218,7 +218,7 @@ TEST_OF_THREADS(a_guest_with_other_workers_is_spared) {
     volt_config c = test_config(3);
     volt_rt *rt = NULL;
     c.is_guest = 1;
-    c.start_all = 1;
+    c.start_all_workers = 1;
     c.placement = VOLT_PLACE_LEAST;
     CHECK_EQ(volt_create(&c, &rt), 0);
     for (int i = 0; i < 100; i++) {
@@ -292,7 +292,7 @@ TEST_OF_THREADS(many_woken_at_once_are_spread) {
 
 // ---- who takes it
 
-// Nobody is told, as if the pusher were held up: who is woken by the watch takes it.
+// Nobody is told, as if the pusher were held up: who is woken by the watchdog takes it.
 TEST_OF_THREADS(the_inbox_of_a_stuck_worker_is_emptied_by_another) {
     enum { MANY = 100 }; // more than one share
     gate g;
@@ -321,8 +321,8 @@ TEST_OF_THREADS(thieves_empty_inboxes) {
     volt_config c = test_config(2);
     volt_rt *rt = NULL;
     c.placement = VOLT_PLACE_LEAST;
-    c.start_all = 1;
-    c.watch_us = UINT32_MAX; // not by a rescue
+    c.start_all_workers = 1;
+    c.watchdog_us = UINT32_MAX; // not by a rescue
     CHECK_EQ(volt_create(&c, &rt), 0);
     hold(rt, &g, 1);
     hold(rt, &other, 1);
@@ -400,7 +400,7 @@ static void check_loads(const volt_rt *rt, traffic *t, int n_producers) {
     COUNT(t->quiet);
     UNTIL(READ(t->n_quiet) == n_producers);
     int64_t sum = (int64_t)READ(rt->injector.len);
-    for (uint32_t i = 0; i < WORKERS; i++) sum += volt__load_of(rt, i);
+    for (uint32_t i = 0; i < WORKERS; i++) sum += volt__worker_load(rt, i);
     CHECK_EQ(sum, READ(t->n_spawned) - READ(t->n_ended));
     COUNT(t->quiet);
     COUNT(t->freeze);
@@ -443,15 +443,15 @@ static void check_moving_loads(volt_placement placement, uint32_t watch_us) {
     UNTIL(READ(t.n_ended) == READ(t.n_spawned));
     empty_by_others(&all, thread, &one, &others);
     UNTIL(count_parked(rt) == WORKERS);
-    for (uint32_t i = 0; i < WORKERS; i++) CHECK_EQ(volt__load_of(rt, i), 0);
+    for (uint32_t i = 0; i < WORKERS; i++) CHECK_EQ(volt__worker_load(rt, i), 0);
     volt_counters c = stats_of(rt);
-    CHECK(c.placed > 0);
+    CHECK(c.inbox_tasks > 0);
     CHECK(c.steals + (watch_us == UINT32_MAX ? 0 : c.rescued) > 0);
     destroy(rt);
 }
 TEST_OF_THREADS(loads_are_exact_whenever_nothing_moves) {
     for (int p = VOLT_PLACE_TWO; p <= VOLT_PLACE_LEAST; p++) {
-        check_moving_loads((volt_placement)p, test_config(1).watch_us);
+        check_moving_loads((volt_placement)p, test_config(1).watchdog_us);
         check_moving_loads((volt_placement)p, UINT32_MAX);
     }
 }

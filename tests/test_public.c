@@ -57,7 +57,7 @@ TEST(configuration_out_of_range) {
     c.stack_size = 100; // less than a thread can have
     expect_refused(c);
     c = test_config(2);
-    c.drain = -1;
+    c.drain_timeout = -1;
     expect_refused(c);
 }
 
@@ -80,13 +80,13 @@ TEST(configuration_at_its_bounds) {
     BOUND(event_interval, 1, 1000001);
     BOUND(event_interval, 1000000, 1000001);
     BOUND(stack_size, 65536, 65535);
-    BOUND(watch_us, 100, 99);
-    BOUND(watch_us, UINT32_MAX, 1);
-    BOUND(watch_us, UINT32_MAX - 1, 99);
-    BOUND(start_all, 1, 2);
-    BOUND(start_all, 0, 2);
-    BOUND(drain, 0, -1);
-    BOUND(drain, INT64_MAX, -INT64_MAX);
+    BOUND(watchdog_us, 100, 99);
+    BOUND(watchdog_us, UINT32_MAX, 1);
+    BOUND(watchdog_us, UINT32_MAX - 1, 99);
+    BOUND(start_all_workers, 1, 2);
+    BOUND(start_all_workers, 0, 2);
+    BOUND(drain_timeout, 0, -1);
+    BOUND(drain_timeout, INT64_MAX, -INT64_MAX);
     BOUND(slow_poll, 0, -1);
     BOUND(slow_poll, INT64_MAX, -INT64_MAX);
     BOUND(placement, VOLT_PLACE_LEAST, (volt_placement)(VOLT_PLACE_LEAST + 1));
@@ -170,7 +170,7 @@ TEST(effective_configuration) {
     CHECK_EQ(got.budget, 128);
     CHECK_EQ(got.event_interval, 255);
     CHECK_EQ(got.stack_size, 256 * 1024);
-    CHECK_EQ(got.watch_us, 750);
+    CHECK_EQ(got.watchdog_us, 750);
     CHECK_EQ(got.seed, c.seed);
     CHECK(got.alloc.alloc == test_alloc && got.alloc.free == test_free);
     CHECK(got.alloc.user == &test_heap);
@@ -302,13 +302,13 @@ typedef struct {
 static volt_poll leaves_a_holdout_run(volt_cx *cx, void *arg) {
     leaves_a_holdout *s = arg;
     VOLT_BEGIN(cx, s);
-    SPAWN(NULL, holdout_run, (holdout){ .frame = { .node_ = { .pc_ = 0 } } });
+    SPAWN(NULL, holdout_run, (holdout){ .frame = { .node_ = { .resume_line_ = 0 } } });
     VOLT_END(9);
 }
 TEST(run_gives_up_after_drain) {
     static leaves_a_holdout s;
     volt_config c = test_config(2);
-    c.drain = VOLT_MS(2);
+    c.drain_timeout = VOLT_MS(2);
     volt_time start = volt_now();
     CHECK_EQ(volt_run(&c, leaves_a_holdout_run, &s), -ETIMEDOUT);
     CHECK(volt_now() - start >= VOLT_MS(2));
@@ -471,7 +471,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
     if (s->kind == IDLE_TIMED) VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(100)));
     else if (s->kind == IDLE_FD) VOLT_AWAIT(s->rc, volt_read(cx, s->fd, &s->byte, 1));
     else if (s->kind == IDLE_TOKEN) VOLT_AWAIT(s->rc, volt_token_wait(cx, &s->token));
-    else if (s->kind == IDLE_NEVER) VOLT_AWAIT(s->rc, volt_never(cx));
+    else if (s->kind == IDLE_NEVER) VOLT_AWAIT(s->rc, volt_sleep_forever(cx));
     else do VOLT_AWAIT(s->rc, volt_yield(cx));
         while (s->rc == 0);
     CHECK_EQ(s->rc, -ECANCELED);
@@ -642,7 +642,7 @@ TEST(create_and_destroy_leave_nothing) {
     for (uint32_t i = 0; i < 40; i++) {
         volt_config c = test_config(1 + i % 5);
         volt_rt *rt = NULL;
-        c.start_all = i % 2;
+        c.start_all_workers = i % 2;
         CHECK_EQ(volt_create(&c, &rt), 0);
         if (i % 3 == 0) RT_SPAWN(rt, NULL, giver_run, (giver){ .value = 1 });
         destroy(rt);
@@ -802,7 +802,7 @@ static void free_block(void *user, void *block, size_t size) {
 TEST(every_allocation_of_create_fails_once) {
     volt_config c = test_config(3);
     int rc = -ENOMEM, n_fds = test_count_fds();
-    c.start_all = 1;
+    c.start_all_workers = 1;
     c.alloc.free = free_block;
     for (size_t k = 1; rc != 0; k++) {
         volt_rt *rt = NULL;
@@ -828,9 +828,9 @@ TEST(who_has_a_watch) {
         for (int is_off = 0; is_off < 2; is_off++) {
             volt_config c = test_config(workers);
             volt_rt *rt = NULL;
-            c.watch_us = is_off ? UINT32_MAX : 0;
+            c.watchdog_us = is_off ? UINT32_MAX : 0;
             CHECK_EQ(volt__rt_create(&c, &rt), 0);
-            CHECK_EQ(rt->watch.fd >= 0, workers > 1 && !is_off);
+            CHECK_EQ(rt->watchdog.fd >= 0, workers > 1 && !is_off);
             volt__rt_free(rt);
             CHECK_EQ(test_count_fds(), n_fds);
         }
@@ -838,7 +838,7 @@ TEST(who_has_a_watch) {
     volt_rt *rt = NULL;
     CHECK_EQ(close(STDIN_FILENO), 0);
     CHECK_EQ(volt__rt_create(&c, &rt), 0);
-    CHECK_EQ(rt->watch.fd, STDIN_FILENO);
+    CHECK_EQ(rt->watchdog.fd, STDIN_FILENO);
     volt__rt_free(rt);
     CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
     test_check_heap();
@@ -926,7 +926,7 @@ TEST(counters_add_up) {
     }
 }
 
-// Nothing to do: nothing runs. The watch may look once more after the last event.
+// Nothing to do: nothing runs. The watchdog may look once more after the last event.
 TEST(idle_runtime_is_silent) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
@@ -978,12 +978,13 @@ TEST(smaller_config_of_an_older_header_is_accepted) {
     volt_config c = test_config(1), e;
     volt_rt *rt = NULL;
     c.seed = 77;
-    c.drain = -1; // behind it: not looked at
-    c.size = offsetof(volt_config, drain);
+    c.drain_timeout = -1; // behind it: not looked at
+    c.size = offsetof(volt_config, drain_timeout);
     c.log.fn = NULL;
     CHECK_EQ(volt_create(&c, &rt), 0);
     volt_effective_config(rt, &e);
-    CHECK(e.size == sizeof e && e.seed == 77 && e.workers == 1 && e.drain == 0 && !e.log.fn);
+    CHECK(e.size == sizeof e && e.seed == 77 && e.workers == 1 && e.drain_timeout == 0 &&
+          !e.log.fn);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     CHECK_EQ(volt_destroy(rt), 0);
     c.size = 3;
@@ -1001,7 +1002,7 @@ TEST(run_with_a_smaller_config_is_no_guest) {
     CHECK_EQ(volt_run(&c, giver_run, &g), 5);
     for (int i = 0; i < 3; i++) { // the first that has it, a later one, the one of today
         static const size_t sizes[] = { offsetof(volt_config, placement),
-                                        offsetof(volt_config, drain), 0 };
+                                        offsetof(volt_config, drain_timeout), 0 };
         g = (giver){ .value = 5 };
         c.is_guest = 1;
         c.size = (uint32_t)sizes[i];
@@ -1050,7 +1051,7 @@ TEST(event_interval_holds_after_many_polls) {
         uint64_t n = s.after.polls - s.before.polls;
         CHECK(n >= ALWAYS_READY * SHORT_POLLS);
         // A task from the queue for all, when its turn is at the same time, goes first.
-        CHECK(s.after.maintenances - s.before.maintenances >= n / (intervals[i] + 1) - 1);
+        CHECK(s.after.event_polls - s.before.event_polls >= n / (intervals[i] + 1) - 1);
     }
 }
 TEST(event_interval_holds_from_the_start) {
@@ -1066,7 +1067,7 @@ TEST(event_interval_holds_from_the_start) {
 }
 static void spawn_wrongly(volt_cx *cx) {
     giver wrong = { .value = 1 };
-    wrong.frame.node_.pc_ = 5;
+    wrong.frame.node_.resume_line_ = 5;
     CHECK_EQ(VOLT_SPAWN(cx, NULL, giver_run, wrong), -EINVAL);
     CHECK(strstr(test_log.text[VOLT_LOG_FRAME_NOT_ZERO], __FILE__ ":"));
     CHECK_EQ(VOLT_RT_SPAWN(cx->rt_, NULL, giver_run, wrong), -EINVAL);

@@ -121,7 +121,7 @@ static void ring_check(const ring_model *m) {
     CHECK_EQ(volt__ring_len(&m->ring), m->tasks.len);
     CHECK_EQ(volt__ring_n_claimed(&m->ring), m->claimed.len);
     CHECK_EQ(volt__ring_room(&m->ring), model_room(m));
-    CHECK_EQ(volt__ring_is_takeable(&m->ring), m->taken == 0 && m->tasks.len > 0);
+    CHECK_EQ(volt__ring_is_stealable(&m->ring), m->taken == 0 && m->tasks.len > 0);
 }
 static void ring_start(ring_model *m, uint32_t index) {
     memset(m, 0, sizeof *m);
@@ -161,7 +161,7 @@ static void ring_try_pop(ring_model *m) {
 static void ring_try_rescue(ring_model *m) {
     volt__chain c;
     volt__chain_init(&c);
-    volt__ring_take_claimed(&m->ring, &c);
+    volt__ring_pop_claimed(&m->ring, &c);
     CHECK_EQ(c.len, m->claimed.len);
     for (volt__task *want; (want = fifo_pop(&m->claimed)) != NULL; fifo_push(&idle, want))
         CHECK(volt__chain_pop(&c) == want);
@@ -503,20 +503,20 @@ TEST(what_many_inject_many_take_once_and_in_order) {
 
 enum { SPILL_TASKS = 1000 };
 typedef struct spill_model {
-    volt__spill spill;
+    volt__overflow spill;
     volt__task *at[SPILL_TASKS]; // the oldest first
-    uint32_t len, n, batch[VOLT_SPILL_CAP + 1];
+    uint32_t len, n, batch[VOLT_OVERFLOW_CAP + 1];
 } spill_model;
 static void spill_try_push(spill_model *m, fifo *rest) {
     volt__chain c;
     if (!random_pick(rest, &c, 6)) return;
     m->batch[m->n++] = c.len;
     for (volt__task *t = c.head; t; t = t->next) m->at[m->len++] = t;
-    if (m->n > VOLT_SPILL_CAP) { // the two oldest become one
+    if (m->n > VOLT_OVERFLOW_CAP) { // the two oldest become one
         m->batch[1] += m->batch[0];
         memmove(&m->batch[0], &m->batch[1], --m->n * sizeof m->batch[0]);
     }
-    volt__spill_push(&m->spill, &c);
+    volt__overflow_push(&m->spill, &c);
 }
 // The first `got` of c are what stands in the model from `from` on.
 static void spill_take(spill_model *m, volt__chain *c, uint32_t from, uint32_t got, fifo *rest) {
@@ -528,13 +528,13 @@ static void spill_take(spill_model *m, volt__chain *c, uint32_t from, uint32_t g
     m->len -= got;
     memmove(&m->at[from], &m->at[from + got], (m->len - from) * sizeof m->at[0]);
 }
-static void spill_try_pop(spill_model *m, volt__spill_end end, fifo *rest) {
+static void spill_try_pop(spill_model *m, volt__overflow_end end, fifo *rest) {
     volt__chain c;
     volt__chain_init(&c);
     uint32_t most = (uint32_t)RANDOM_BELOW(8), k = end == VOLT__NEWEST && m->n ? m->n - 1 : 0;
     uint32_t want = m->n ? least(most, m->batch[k]) : 0;
     uint32_t from = end == VOLT__NEWEST && m->n ? m->len - m->batch[k] : 0;
-    CHECK_EQ(volt__spill_pop(&m->spill, end, most, &c), want);
+    CHECK_EQ(volt__overflow_pop(&m->spill, end, most, &c), want);
     spill_take(m, &c, from, want, rest);
     if (!m->n) return;
     m->batch[k] -= want;
@@ -544,7 +544,7 @@ static void spill_try_pop(spill_model *m, volt__spill_end end, fifo *rest) {
 static void spill_try_take_all(spill_model *m, fifo *rest) {
     volt__chain c;
     volt__chain_init(&c);
-    volt__spill_take_all(&m->spill, &c);
+    volt__overflow_pop_all(&m->spill, &c);
     spill_take(m, &c, 0, m->len, rest);
     m->n = 0;
 }
@@ -562,9 +562,9 @@ TEST(a_spill_is_popped_at_its_newest_and_at_its_oldest) {
         else if (k % 3 == 0) spill_try_take_all(&m, &rest);
         most = m.n > most ? m.n : most;
         CHECK(m.spill.n == m.n && m.spill.len == m.len);
-        CHECK_EQ(volt__spill_is_empty(&m.spill), m.len == 0);
+        CHECK_EQ(volt__overflow_is_empty(&m.spill), m.len == 0);
     }
-    CHECK_EQ(most, VOLT_SPILL_CAP);
+    CHECK_EQ(most, VOLT_OVERFLOW_CAP);
 }
 
 // ---- heaps: classes

@@ -46,7 +46,7 @@ ROOT_TEST_1(never_without_budget, {
 }) {
     VOLT_BEGIN(cx, s);
     spend_budget(cx);
-    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_never(cx)));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1), volt_sleep_forever(cx)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
     VOLT_END(0);
 }
@@ -306,15 +306,15 @@ ROOT_TEST_1(a_shutdown_by_the_task_that_asks, { int64_t rc; }) {
 // The bracket has looked at its token, and then what it waits for sets it.
 static volt_poll sets_its_own_bracket(volt_cx *cx, volt_token *stop) {
     volt_token_cancel(stop);
-    return volt_never(cx);
+    return volt_sleep_forever(cx);
 }
 ROOT_TEST_1(a_token_set_between_the_look_and_the_wait, {
     volt_token stop;
-    volt_link link;
+    volt_token_link link;
     int64_t rc;
 }) {
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, &s->stop, sets_its_own_bracket(cx, &s->stop)));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->link, &s->stop, sets_its_own_bracket(cx, &s->stop)));
     CHECK_EQ(s->rc, -ECANCELED);
     VOLT_END(0);
 }
@@ -356,9 +356,9 @@ TEST(configurations_that_cannot_be) {
         if (i == 2) c.budget = UINT16_MAX + 1;
         if (i == 3) c.event_interval = 1000001;
         if (i == 4) c.stack_size = 65535;
-        if (i == 5) c.watch_us = 99;
-        if (i == 6) c.start_all = 2;
-        if (i == 7) c.drain = -1;
+        if (i == 5) c.watchdog_us = 99;
+        if (i == 6) c.start_all_workers = 2;
+        if (i == 7) c.drain_timeout = -1;
         if (i == 8) c.alloc.free = NULL;
         if (i == 9) c.size = 1;
         CHECK_EQ(volt_create(&c, &rt), -EINVAL);
@@ -368,7 +368,7 @@ TEST(configurations_that_cannot_be) {
 TEST(a_runtime_without_a_watch) {
     static giver g;
     volt_config c = test_config(2);
-    c.watch_us = UINT32_MAX;
+    c.watchdog_us = UINT32_MAX;
     g.value = 6;
     CHECK_EQ(volt_run(&c, giver_run, &g), 6);
     test_check_heap();
@@ -431,8 +431,8 @@ ROOT_TEST_1(readiness_of_own_descriptors, {
     CHECK_EQ(close(s->fd[0]), 0); // behind its back
     VOLT_AWAIT(s->rc, volt_readable(cx, s->fd[0]));
     CHECK_EQ(s->rc, -EBADF);
-    volt_fd_forget(cx, s->fd[0]);
-    volt_fd_forget(cx, -1);
+    volt_fd_release(cx, s->fd[0]);
+    volt_fd_release(cx, -1);
     volt_close(cx, -1);
     volt_close(cx, s->fd[1]);
     VOLT_END(0);
@@ -475,14 +475,14 @@ TEST(options_that_a_socket_refuses) {
     CHECK_EQ(volt_set_keepalive(fd, 1, 1 << 30, 1), -EINVAL);
     CHECK_EQ(volt_set_keepalive(fd, 1, 1, 1 << 30), -EINVAL);
     CHECK_EQ(volt_set_keepalive(-1, 1, 1, 1), -EBADF);
-    CHECK_EQ(volt_shut(fd, 0, 0), -EINVAL);
-    CHECK_EQ(volt_shut(fd, 1, 0), 0); // not connected any more, or yet
-    CHECK_EQ(volt_shut(fd, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(fd, 0, 0), -EINVAL);
+    CHECK_EQ(volt_sock_shutdown(fd, 1, 0), 0); // not connected any more, or yet
+    CHECK_EQ(volt_sock_shutdown(fd, 0, 1), 0);
     CHECK_EQ(close(fd), 0);
     int pair[2];
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    CHECK_EQ(volt_shut(pair[0], 1, 0), 0);
-    CHECK_EQ(volt_shut(pair[0], 1, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(pair[0], 1, 0), 0);
+    CHECK_EQ(volt_sock_shutdown(pair[0], 1, 1), 0);
     close(pair[0]);
     close(pair[1]);
 }
@@ -549,7 +549,7 @@ TEST(no_memory_for_the_entry_of_a_descriptor) {
     test_heap.is_sticky = 1;
     volt__fd_adopt(cx, 5, 0);
     CHECK(!rt->fds.dir[0]);
-    volt_fd_forget(cx, 5);
+    volt_fd_release(cx, 5);
     CHECK(!rt->fds.dir[0]);
     still_end(rt);
 }
@@ -566,11 +566,11 @@ TEST(weights_of_a_running_average) {
 // From an average of `avg`, polls that took `ns` together.
 static int64_t measured(volt__worker *w, int64_t avg, uint32_t polls, int64_t ns) {
     w->avg_ns = avg;
-    w->since = polls;
-    w->last = 5000;
+    w->polls_since = polls;
+    w->last_event_poll = 5000;
     volt__measure(w, 5000 + ns);
-    CHECK_EQ(w->since, 0);
-    CHECK_EQ(w->last, 5000 + ns);
+    CHECK_EQ(w->polls_since, 0);
+    CHECK_EQ(w->last_event_poll, 5000 + ns);
     return w->avg_ns;
 }
 TEST(the_pace_of_polls_is_measured) {
@@ -592,7 +592,7 @@ TEST(the_pace_of_polls_sets_the_intervals) {
     const int64_t paces[] = { 1, 999, 2000, 2001, 99999, 100000, 100001, 499999, 500001, 9999999 };
     for (size_t i = 0; i < sizeof paces / sizeof paces[0]; i++) {
         int64_t ns = paces[i], often = VOLT_EVENT_NS / ns, inject = VOLT_INJECT_NS / ns,
-                wake = VOLT_WAKE_NS / ns;
+                wake = VOLT_WAKE_COST_NS / ns;
         w->event_every = 50;
         CHECK_EQ(measured(w, ns, 1, ns), ns);
         CHECK_EQ(w->event_every, often < 1 ? 1 : often > 50 ? 50 : often);
@@ -628,31 +628,31 @@ TEST(a_burst_of_short_polls_leaves_the_interval_short) {
 // How many stay after so many polls of that pace, when so many ended their task, or spawned one.
 static uint32_t kept_after(volt__worker *w, int64_t ns, uint32_t polls, uint32_t ended,
                            uint32_t spawned) {
-    w->completed = w->ended_then + ended;
+    w->completed = w->completed_then + ended;
     w->spawned = w->spawned_then + spawned;
     measured(w, ns, polls, ns * polls);
-    CHECK(w->ended_then == w->completed && w->spawned_then == w->spawned);
-    CHECK_EQ(w->ring.kept == VOLT__ALL, w->wake_at == VOLT__ALL);
-    return w->ring.kept;
+    CHECK(w->completed_then == w->completed && w->spawned_then == w->spawned);
+    CHECK_EQ(w->ring.steal_floor == VOLT__NO_STEAL, w->wake_at == VOLT__NO_STEAL);
+    return w->ring.steal_floor;
 }
 TEST(short_tasks_that_end_stay_here) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
-    const int64_t ns = VOLT_MOVE_NS - 1;
-    CHECK_EQ(w->ring.kept, 0);
-    uint32_t ring = volt__clamp32(VOLT_WAKE_NS / ns, 2, VOLT_RING_CAP - 1) - 2;
+    const int64_t ns = VOLT_STEAL_COST_NS - 1;
+    CHECK_EQ(w->ring.steal_floor, 0);
+    uint32_t ring = volt__clamp32(VOLT_WAKE_COST_NS / ns, 2, VOLT_RING_CAP - 1) - 2;
     CHECK(ring > 0);
     for (uint32_t polls = 8; polls < 10; polls++) {
-        CHECK_EQ(kept_after(w, ns, polls, 5, 0), VOLT__ALL);
-        CHECK_EQ(kept_after(w, ns, polls, 5, 4), VOLT__ALL);
+        CHECK_EQ(kept_after(w, ns, polls, 5, 0), VOLT__NO_STEAL);
+        CHECK_EQ(kept_after(w, ns, polls, 5, 4), VOLT__NO_STEAL);
         CHECK_EQ(kept_after(w, ns, polls, 5, 5), ring); // they spawn others
         CHECK_EQ(kept_after(w, ns, polls, 4, 0), 0);    // not most of them
     }
     CHECK_EQ(kept_after(w, ns + 1, 8, 8, 8), 0); // long enough
     CHECK_EQ(kept_after(w, 1, 8, 8, 8), VOLT_RING_CAP - 3);
     measured(w, ns, 0, 1000); // nothing ran, nothing learned
-    CHECK_EQ(w->ring.kept, VOLT_RING_CAP - 3);
-    CHECK_EQ(w->trials, 0);
+    CHECK_EQ(w->ring.steal_floor, VOLT_RING_CAP - 3);
+    CHECK_EQ(w->n_trials, 0);
     w->is_guest = 1;
     CHECK_EQ(kept_after(w, ns, 8, 8, 0), 0);
     w->is_guest = 0;
@@ -665,12 +665,12 @@ TEST(short_tasks_that_end_stay_here) {
 TEST(whether_tasks_are_short_is_tried) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
-    const int64_t ns = 2 * VOLT_MOVE_NS * 2;
+    const int64_t ns = 2 * VOLT_STEAL_COST_NS * 2;
     for (uint32_t i = 0; i < 2 * VOLT__TRIAL_EVERY; i++) {
         CHECK_EQ(kept_after(w, ns, 8, 8, 0), 0); // too long
         CHECK_EQ(kept_after(w, ns - 1, 8, 8, 8), 0); // not the last of them
         int is_tried = i % VOLT__TRIAL_EVERY < VOLT__TRIAL;
-        CHECK_EQ(kept_after(w, ns - 1, 8, 8, 0), is_tried ? VOLT__ALL : 0);
+        CHECK_EQ(kept_after(w, ns - 1, 8, 8, 0), is_tried ? VOLT__NO_STEAL : 0);
     }
     still_end(rt);
 }

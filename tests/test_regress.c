@@ -49,15 +49,15 @@ static volt_poll cleaner_run(volt_cx *cx, void *arg) {
 ROOT_TEST(a_token_cancelled_beforehand_spares_shields, {
     cleaner in;
     volt_token stop;
-    volt_link link;
+    volt_token_link link;
     int rc;
 }) {
     VOLT_BEGIN(cx, s);
     volt_token_cancel(&s->stop);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, &s->stop, cleaner_run(cx, &s->in)));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->link, &s->stop, cleaner_run(cx, &s->in)));
     CHECK_EQ(s->in.rc, 0);
     CHECK_EQ(s->rc, 0); // a value wins
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, &s->stop, volt_sleep(cx, VOLT_S(100))));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->link, &s->stop, volt_sleep(cx, VOLT_S(100))));
     CHECK_EQ(s->rc, -ECANCELED);
     VOLT_END(0);
 }
@@ -83,7 +83,7 @@ static volt_poll parent_run(volt_cx *cx, void *arg) {
     VOLT_END(7);
 }
 TEST(volt_run_gives_up_on_tasks_that_never_sleep) {
-    volt_config c = { .workers = 1, .drain = VOLT_MS(20) };
+    volt_config c = { .workers = 1, .drain_timeout = VOLT_MS(20) };
     static parent p;
     CHECK_EQ(volt_run(&c, parent_run, &p), -ETIMEDOUT);
     test_pass_and_exit(); // the runtime is leaked, as the contract says
@@ -241,7 +241,7 @@ ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char
     VOLT_BEGIN(cx, s);
     volt__io io;
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, s->fd), 0);
-    volt__fd *e = volt__fd_get(&cx->rt_->fds, s->fd[0]);
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, s->fd[0]);
     volt__io_init(&io, VOLT__OP_READ, s->fd[0], &s->byte, 1, 0);
     CHECK_EQ(volt__io_try(cx, e, &io), -EAGAIN);
     volt_close(cx, s->fd[0]); // between the try and the wait
@@ -250,9 +250,9 @@ ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char
     CHECK_EQ(write(s->other[1], "x", 1), 1);
     volt__node n;
     memset(&n, 0, sizeof n);
-    CHECK_EQ(volt__fd_wait(&cx->rt_->fds, e, io.fd, 0, io.dir, io.seen, &n, cx->task_), -EBADF);
+    CHECK_EQ(volt__fd_wait(&cx->rt_->fds, e, io.fd, 0, io.dir, io.snapshot, &n, cx->task_), -EBADF);
     CHECK_EQ(volt__io_try(cx, e, &io), -EBADF);
-    CHECK_EQ(READ(e->use), 0);
+    CHECK_EQ(READ(e->pins), 0);
     CHECK_EQ(READ(e->flags), 0);
     CHECK(!(fcntl(s->other[0], F_GETFL) & O_NONBLOCK));
     volt_close(cx, s->other[0]);
@@ -270,7 +270,7 @@ ROOT_TEST_1(a_look_at_readiness_does_not_follow_its_number, {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd), 0);
     volt__io_init(&s->io, VOLT__OP_READ, s->fd[0], NULL, 0, 0);
-    s->io.seen = volt__fd_see(volt__fd_get(&cx->rt_->fds, s->fd[0]));
+    s->io.snapshot = volt__fd_take_snapshot(volt__fd_lookup(&cx->rt_->fds, s->fd[0]));
     s->io.has_gen = 1; // as it is when the budget is used up
     volt_close(cx, s->fd[0]);
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->other), 0);
@@ -278,7 +278,7 @@ ROOT_TEST_1(a_look_at_readiness_does_not_follow_its_number, {
     VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1),
                                   volt_read(cx, s->other[0], &s->byte, 1)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
-    CHECK_EQ(volt__fd_get(&cx->rt_->fds, s->fd[0])->mode, VOLT__MODE_EDGE);
+    CHECK_EQ(volt__fd_lookup(&cx->rt_->fds, s->fd[0])->mode, VOLT__MODE_EDGE);
     CHECK_EQ(write(s->other[1], "x", 1), 1);
     {
         volt__node n;
@@ -328,11 +328,11 @@ static void *destroyer(void *arg) {
 TEST(destroy_waits_for_who_is_still_inside) {
     volt_rt *rt = create_on(2);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
-    volt__visit(rt); // as every wake, release and spawn from outside does
+    volt__rt_pin(rt); // as every wake, release and spawn from outside does
     pthread_t t = start_thread(destroyer, rt);
-    UNTIL(READ(rt->visitors) == 3);
+    UNTIL(READ(rt->pins) == 3);
     CHECK(READ(test_heap.live_blocks) > 0);
-    volt__unvisit(rt);
+    volt__rt_unpin(rt);
     join_thread(t);
     test_check_heap();
 }
@@ -389,31 +389,31 @@ TEST(a_back_off_may_end_at_any_moment) {
     set_fd_limit(limit);
     fire_until(w, UINT32_MAX);
     CHECK(volt_is_pending(volt_accept(still_cx(w, t, &frame), fd)));
-    CHECK(frame.node_.on_ == volt__fd_get(&rt->fds, fd)); // now it waits for a connection
+    CHECK(frame.node_.source_ == volt__fd_lookup(&rt->fds, fd)); // now it waits for a connection
     volt_rt_close(rt, fd);
     CHECK_EQ(volt_value(volt_accept(still_cx(w, t, &frame), fd)), -EBADF);
     still_end(rt);
 }
 
-// ---- a rescue threw the expiry of the watch away: nobody armed it again
+// ---- a rescue threw the expiry of the watchdog away: nobody armed it again
 
 TEST(a_rescue_keeps_the_expiry_that_it_meets) {
     volt_rt *rt = still_rt(2);
     volt__worker *looker = rt->workers[0], *stuck = rt->workers[1];
-    volt__watch_arm(stuck);
-    still_wait_readable(rt->watch.fd);
-    CHECK_EQ(volt__turn(looker, 0, 0), 1); // the looker has taken the expiry
-    volt__watch_arm(stuck);                // meanwhile somebody leaves the parked set
-    still_wait_readable(rt->watch.fd);
-    CHECK_EQ(stuck->maint, stuck->seen);
-    volt__look(looker); // and its expiry is met in the epoll of the one who is stuck
-    CHECK_EQ(looker->is_counted, 1);
-    CHECK_EQ(rt->watch.is_armed, 0);
+    volt__watchdog_arm(stuck);
+    still_wait_readable(rt->watchdog.fd);
+    CHECK_EQ(volt__drive_events(looker, 0, 0), 1); // the scanning worker has taken the expiry
+    volt__watchdog_arm(stuck);                     // meanwhile somebody leaves the parked set
+    still_wait_readable(rt->watchdog.fd);
+    CHECK_EQ(stuck->event_polls, stuck->event_polls_seen);
+    volt__watchdog_scan(looker); // and its expiry is met in the epoll of the one who is stuck
+    CHECK_EQ(looker->is_searching, 1);
+    CHECK_EQ(rt->watchdog.is_armed, 0);
     uint64_t n;
-    CHECK_EQ(read(rt->watch.fd, &n, sizeof n), sizeof n);
-    volt__found(looker);
-    CHECK_EQ(rt->watch.is_armed, 1);
-    still_wait_readable(rt->watch.fd); // it runs
+    CHECK_EQ(read(rt->watchdog.fd, &n, sizeof n), sizeof n);
+    volt__searching_done(looker);
+    CHECK_EQ(rt->watchdog.is_armed, 1);
+    still_wait_readable(rt->watchdog.fd); // it runs
     still_end(rt);
 }
 
@@ -430,14 +430,15 @@ TEST(a_full_ring_hides_neither_events_nor_the_watch) {
     int fd[2];
     memset(&node, 0, sizeof node);
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
-    volt__fd *e = volt__fd_get(&rt->fds, fd[0]);
-    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, volt__fd_see(e), &node, reader), 1);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd[0]);
+    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, volt__fd_take_snapshot(e), &node,
+                           reader), 1);
     CHECK(volt__task_begin(reader) == 0 && volt__task_suspend(reader) == 0); // it sleeps
     fill_ring(w);
     CHECK_EQ(write(fd[1], "x", 1), 1);
-    CHECK(volt__watch_claim(&rt->watch)); // it may expire at any moment, behind that event
-    CHECK_EQ(volt__turn(w, 0, 0), 1);
-    CHECK_EQ(rt->watch.is_armed, 0);
+    CHECK(volt__watchdog_claim(&rt->watchdog)); // it may expire at any moment, behind that event
+    CHECK_EQ(volt__drive_events(w, 0, 0), 1);
+    CHECK_EQ(rt->watchdog.is_armed, 0);
     CHECK(rt->injector.head == reader); // where there is room
     CHECK_EQ(volt__node_state(&node), VOLT__FIRED);
     volt_rt_close(rt, fd[0]);
@@ -455,8 +456,8 @@ typedef struct {
 static void *claimer_main(void *arg) {
     claimer *c = arg;
     while (!READ(c->is_over)) {
-        volt__idle_enter(c->idle, 0, 0);
-        CHECK_EQ(volt__idle_claim_bit(c->idle, VOLT__ANYONE), 0);
+        volt__idle_park(c->idle, 0, 0);
+        CHECK_EQ(volt__idle_claim_bit(c->idle, VOLT__ANY_WORKER), 0);
         COUNT(c->n_claims);
     }
     return NULL;
@@ -473,19 +474,19 @@ TEST(a_claim_makes_nobody_else_look_asleep) {
     still_end(rt);
 }
 
-// ---- a bracket that saw the flag of its token went on before the canceller had let go of it
+// ---- a wrapper that saw the flag of its token went on before the canceller had let go of it
 
 typedef struct {
     volt_frame frame;
     volt_token *stop;
-    volt_link link;
+    volt_token_link link;
     int *n_ended;
     int64_t rc;
 } bracket;
 static volt_poll bracket_run(volt_cx *cx, void *arg) {
     bracket *b = arg;
     VOLT_BEGIN(cx, b);
-    VOLT_AWAIT(b->rc, volt_unless(cx, &b->link, b->stop, volt_sleep(cx, VOLT_S(100))));
+    VOLT_AWAIT(b->rc, volt_with_token(cx, &b->link, b->stop, volt_sleep(cx, VOLT_S(100))));
     COUNT(*b->n_ended);
     VOLT_END(b->rc);
 }
@@ -510,8 +511,8 @@ TEST(a_bracket_waits_for_its_canceller_to_let_go) {
 
 // ---- a backlog that grew past its mark by two at once woke nobody
 
-static void sleep_helper(volt_rt *rt, int is_counted) {
-    (void)volt__idle_enter(&rt->idle, 1, is_counted);
+static void sleep_helper(volt_rt *rt, int is_searching) {
+    (void)volt__idle_park(&rt->idle, 1, is_searching);
 }
 // Whether worker 1 was claimed and unparked; it then sleeps again.
 static int was_helper_woken(volt_rt *rt) {
@@ -522,7 +523,7 @@ static int was_helper_woken(volt_rt *rt) {
     return 1;
 }
 static void empty_queues(volt__worker *w) {
-    (void)volt__take_lifo(w);
+    (void)volt__lifo_take(w);
     while (volt__ring_pop(&w->ring)) {}
 }
 TEST(a_backlog_that_steps_over_its_mark_wakes_a_helper) {
@@ -534,7 +535,7 @@ TEST(a_backlog_that_steps_over_its_mark_wakes_a_helper) {
 
     volt__chain_init(&c); // an event wakes three tasks
     for (int i = 0; i < 3; i++) volt__chain_push(&c, still_task(w));
-    volt__splice(w, &c);
+    volt__push_batch(w, &c);
     CHECK(was_helper_woken(rt));
     empty_queues(w);
 
@@ -558,10 +559,10 @@ TEST(who_lists_the_living_leaves_them_alone) {
     volt_rt *rt = still_rt(1);
     volt__task *t = still_task(rt->workers[0]);
     void *slab = volt__slab_of(t);
-    volt__survivors s;
+    volt__unfinished s;
     CHECK(volt__task_begin_private(t, 0)); // it runs, and nobody else may write
     CHECK_EQ(mprotect(slab, VOLT_SLAB_SIZE, PROT_READ), 0);
-    volt__survivors_find(rt, &s);
+    volt__unfinished_find(rt, &s);
     CHECK_EQ(mprotect(slab, VOLT_SLAB_SIZE, PROT_READ | PROT_WRITE), 0);
     CHECK_EQ(s.n, 1);
     CHECK_EQ(s.n_held, 0);
@@ -588,7 +589,7 @@ TEST(a_hook_that_wakes_a_task_keeps_its_worker_awake) {
     WRITE(woken_by_hook, t);
     WRITE(is_sleep_forbidden, 1);
     volt__park(w);
-    CHECK(volt__take(w) == t);
+    CHECK(volt__next_local(w) == t);
     WRITE(is_sleep_forbidden, 0);
     VOLT_TLS_SET(NULL);
     still_end(rt);
@@ -667,7 +668,7 @@ static volt_poll host_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, h);
     WRITE(rt_of_run, volt_cx_rt(cx));
     h->thread = start_thread(blocks_on_it, NULL);
-    while (volt__alive(rt_of_run) < 2) VOLT_AWAIT(h->rc, volt_yield(cx));
+    while (volt__count_alive(rt_of_run) < 2) VOLT_AWAIT(h->rc, volt_yield(cx));
     VOLT_END(0);
 }
 TEST(a_run_waits_for_those_that_block_on_it) {

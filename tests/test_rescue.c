@@ -72,7 +72,7 @@ static void make_work(volt_cx *cx, task *s) {
     task child = { .try = t };
     if (t->kind == DESCRIPTOR) CHECK_EQ(write(t->fd[1], "x", 1), 1);
     if (t->kind == RING_UNNOTICED)
-        cx->worker_->wake_at = VOLT_RING_CAP - 1; // only the watch sees them
+        cx->worker_->wake_at = VOLT_RING_CAP - 1; // only the watchdog sees them
     if (t->kind == LIFO || t->kind == RING || t->kind == RING_UNNOTICED)
         for (int i = 0; i < t->want; i++) SPAWN(NULL, child_run, child);
 }
@@ -237,7 +237,7 @@ static void check_rescue(int kind, int is_traffic) {
     volt_time best = VOLT_NEVER, worst = 0;
     volt_rt *rt = NULL;
     int stop = 0, n_live = 0;
-    c.start_all = 1;
+    c.start_all_workers = 1;
     CHECK_EQ(volt_create(&c, &rt), 0);
     if (is_traffic) start_traffic(rt, &stop, &n_live);
     for (int i = 0; i < ROUNDS && (best > WITHIN || worst > TRY_LIMIT); i++) {

@@ -2,7 +2,7 @@
 // A descriptor is closed, or given back, while a task waits for it, and its number becomes another
 // file's. The wait ends with -EBADF and leaves that file alone, and the number works for its next
 // owner. Every wait of >>net is played with
-//   each way to end it     volt_close, volt_rt_close by a thread, volt_fd_forget with close(2) at
+//   each way to end it     volt_close, volt_rt_close by a thread, volt_fd_release with close(2) at
 //                          once or later, volt_pollset_close
 //   each file behind it    none, a socket, a pipe, an eventfd, a listener: quiet, or ready for what
 //                          the wait wants, so that a mistake shows as a success
@@ -13,7 +13,7 @@
 // One worker and one task: the end comes inside the wait's own poll, as that of a second worker
 // would in that moment. Where the poll holds the entry's lock, the end comes behind it.
 // An end that comes before the call has asked the kernel anything about the file may as well have
-// come before the call: the result of that call is not judged. volt_fd_forget does not wait for a
+// come before the call: the result of that call is not judged. volt_fd_release does not wait for a
 // system call that is about to be made on the number, so there the number is closed once the wait
 // has ended. volt_connect gives its number away at its end only, so it is closed once it waits.
 #define _GNU_SOURCE 1 // before the first libc header
@@ -82,8 +82,8 @@ enum { IS_EDGE = 1, IS_ALWAYS = 2, IS_OUT_OF_FILES = 4, IS_ABORTED = 8 };
 enum moment { BEGINNING, FIRED, AGAIN, OUT_OF_BUDGET };
 static const char *const moment_names[] = { "beginning", "fired", "again", "out of budget" };
 enum ending { CLOSE, RT_CLOSE, FORGET, FORGET_FIRST, SET_CLOSE };
-static const char *const ending_names[] = { "volt_close", "volt_rt_close", "volt_fd_forget",
-                                            "volt_fd_forget, close(2) later",
+static const char *const ending_names[] = { "volt_close", "volt_rt_close", "volt_fd_release",
+                                            "volt_fd_release, close(2) later",
                                             "volt_pollset_close" };
 
 typedef struct scene scene;
@@ -119,7 +119,7 @@ struct scene {
     volt_addr addr;
     volt_cx *cx;
     volt_timer t;
-    volt_link link;
+    volt_token_link link;
     volt_token stop;
     volt__node *node;
     struct iovec iov[2];
@@ -161,7 +161,7 @@ static int seam_socket(int family, int type, int protocol) {
     int fd = socket(family, type, protocol);
     if (playing && playing->w.kind == HANDSHAKE && playing->fd < 0) {
         playing->fd = fd;
-        playing->e = volt__fd_get(&playing->cx->rt_->fds, fd);
+        playing->e = volt__fd_lookup(&playing->cx->rt_->fds, fd);
     }
     return fd;
 }
@@ -313,12 +313,12 @@ static void end_it(scene *s) {
     case RT_CLOSE: join_thread(start_thread(close_from_a_thread, s)); break;
     case SET_CLOSE: volt_pollset_close(s->cx, &s->set); break;
     case FORGET: // and close(2), unless a call on it may be under way
-        volt_fd_forget(s->cx, s->fd);
-        if (__atomic_load_n(&s->e->use, __ATOMIC_ACQUIRE) >= VOLT__FD_USER) break;
+        volt_fd_release(s->cx, s->fd);
+        if (__atomic_load_n(&s->e->pins, __ATOMIC_ACQUIRE) >= VOLT__FD_PIN) break;
         close(s->fd);
         take_number(s);
         break;
-    case FORGET_FIRST: volt_fd_forget(s->cx, s->fd); break;
+    case FORGET_FIRST: volt_fd_release(s->cx, s->fd); break;
     }
 }
 // What comes while the poll holds the entry's lock would wait for that.
@@ -419,9 +419,9 @@ static void close_rest(scene *s) {
     if (s->peer >= 0) close(s->peer);
     if (s->next_peer >= 0) close(s->next_peer);
     if (s->w.kind == SET) close(s->in_set);
-    if (s->e->use || s->e->lock || s->e->mode != VOLT__MODE_NONE || s->e->flags || s->e->rd ||
+    if (s->e->pins || s->e->lock || s->e->mode != VOLT__MODE_NONE || s->e->flags || s->e->rd ||
         s->e->wr)
-        fails(s, "the entry is not as new: use %u, mode %d, flags %d", s->e->use, s->e->mode,
+        fails(s, "the entry is not as new: use %u, mode %d, flags %d", s->e->pins, s->e->mode,
               s->e->flags);
 }
 static void set_scene(volt_cx *cx, scene *s) {
@@ -437,11 +437,11 @@ static void set_scene(volt_cx *cx, scene *s) {
         else drain(s->peer, s->buf);
     }
     if (s->fd < 0) return; // volt_connect opens it
-    s->e = volt__fd_get(&cx->rt_->fds, s->fd);
+    s->e = volt__fd_lookup(&cx->rt_->fds, s->fd);
     CHECK(s->e);
     if (!(s->w.ways & IS_EDGE)) return;
     volt__lock(&s->e->lock);
-    CHECK_EQ(volt__fd_own(&cx->rt_->fds, s->e, s->fd, 0), 0);
+    CHECK_EQ(volt__fd_register(&cx->rt_->fds, s->e, s->fd, 0), 0);
     volt__unlock(&s->e->lock);
 }
 
@@ -479,7 +479,8 @@ static volt_poll all_run(volt_cx *cx, void *arg) {
                 VOLT_AWAIT(s->rc, volt_read(cx, s->fd, s->buf, 0)); // a unit of the budget
                 if (s->moment != OUT_OF_BUDGET) VOLT_AWAIT(volt_yield(cx)); // and all of it
                 VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_S(1),
-                                              volt_unless(cx, &s->link, &s->stop, play(cx, s))));
+                                              volt_with_token(cx, &s->link, &s->stop,
+                                                              play(cx, s))));
                 s->n_played++;
                 CHECK(s->is_over || s->is_behind);
                 if (s->w.kind == LISTENER && s->rc > 0) close((int)s->rc); // of the next one
@@ -489,7 +490,7 @@ static volt_poll all_run(volt_cx *cx, void *arg) {
                 check_next_file(s);
                 if (!s->is_taken) {
                     CHECK(s->ending == FORGET || s->ending == FORGET_FIRST);
-                    if (s->rc == -ECANCELED) volt_fd_forget(cx, s->fd); // it began behind that
+                    if (s->rc == -ECANCELED) volt_fd_release(cx, s->fd); // it began behind that
                     close(s->fd);
                     take_number(s);
                 }

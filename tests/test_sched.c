@@ -265,14 +265,14 @@ static double others_cpu(uint32_t workers, uint32_t watch_us, volt_counters *end
     volt_config c = test_config(workers);
     int is_in = 0, n_ended = 0;
     int64_t before[MOST_WORKERS], sum = 0;
-    c.start_all = 1;
-    c.watch_us = watch_us;
+    c.start_all_workers = 1;
+    c.watchdog_us = watch_us;
     volt_rt *rt = create_with(&c);
     wait_until_parked(rt, workers);
     for (uint32_t i = 0; i < workers; i++) before[i] = thread_cpu_ns(rt->workers[i]->thread);
     RT_SPAWN(rt, NULL, hog_run, (hog){ .d = VOLT_MS(300), .is_in = &is_in, .n_ended = &n_ended });
     UNTIL(READ(is_in));
-    volt__poke_all(rt); // woken for nothing they look around, and must go back to sleep
+    volt__unpark_all(rt); // woken for nothing they look around, and must go back to sleep
     wait_until_parked(rt, workers);
     for (int i = 0; i < (int)workers; i++)
         if (i != is_in - 1) sum += thread_cpu_ns(rt->workers[i]->thread) - before[i];
@@ -284,13 +284,13 @@ static double others_cpu(uint32_t workers, uint32_t watch_us, volt_counters *end
 TEST(a_long_poll_with_a_task_in_its_lifo_slot_costs_the_others_nothing) {
     volt_counters s;
     double off = others_cpu(8, UINT32_MAX, &s);
-    CHECK_EQ(s.looks, 0); // and nobody took the task
+    CHECK_EQ(s.watchdog_scans, 0); // and nobody took the task
     CHECK_EQ(s.rescued, 0);
     double on = others_cpu(8, 0, &s);
     printf("seven others use %.2f %% of a CPU without the watch, %.2f %% with it\n", off, on);
     CHECK(off < 2);
     CHECK(on < 30);
-    CHECK(s.looks > 0);
+    CHECK(s.watchdog_scans > 0);
 }
 
 // ---- work spreads
@@ -338,12 +338,12 @@ static int fan_out(volt_rt *rt, int n) {
         if (f.n_on[i] > most) most = f.n_on[i];
     return n - most;
 }
-// Without the watch, which would take the tasks of a worker that is long in coming.
+// Without the watchdog, which would take the tasks of a worker that is long in coming.
 static void check_fan(int n) {
     for (uint32_t w = 2; w <= 4; w *= 2) {
         volt_config c = test_config(w);
         int best = 0;
-        c.watch_us = UINT32_MAX;
+        c.watchdog_us = UINT32_MAX;
         volt_rt *rt = create_with(&c);
         for (int i = 0; i < 15 && best < n / 5; i++) { // the machine may be short of CPUs
             int elsewhere = fan_out(rt, n);
@@ -381,9 +381,9 @@ static void meet(volt_rt *rt, uint32_t n) {
 }
 static void check_meetings(uint32_t workers, int start_all, int n_runtimes) {
     volt_config c = test_config(workers);
-    c.start_all = (uint32_t)start_all;
-    // With the watch a wake-up that was lost would only be late.
-    c.watch_us = UINT32_MAX;
+    c.start_all_workers = (uint32_t)start_all;
+    // With the watchdog a wake-up that was lost would only be late.
+    c.watchdog_us = UINT32_MAX;
     for (int i = 0; i < n_runtimes; i++) {
         volt_rt *rt = create_with(&c);
         for (int k = 0; k < 20; k++) meet(rt, workers);
@@ -438,7 +438,7 @@ static void *flooder(void *arg) {
 }
 static void check_flood(uint32_t workers, uint32_t watch_us) {
     volt_config c = test_config(workers);
-    c.watch_us = watch_us;
+    c.watchdog_us = watch_us;
     flood f = { .rt = create_with(&c) };
     join_thread(start_thread(flooder, &f));
     UNTIL(READ(f.n_ended) == FLOOD);
@@ -515,7 +515,7 @@ static int count_workers(void) {
 }
 TEST(lazy_start) {
     volt_config c = test_config(4);
-    c.start_all = 0;
+    c.start_all_workers = 0;
     volt_rt *rt = create_with(&c);
     wait_until_parked(rt, 2);
     CHECK_EQ(count_workers(), 2); // one to work, and a spare
@@ -527,7 +527,7 @@ TEST(lazy_start) {
 }
 TEST(start_all) {
     volt_config c = test_config(4);
-    c.start_all = 1;
+    c.start_all_workers = 1;
     volt_rt *rt = create_with(&c);
     wait_until_parked(rt, 4);
     CHECK_EQ(count_workers(), 4);
@@ -564,7 +564,7 @@ TEST(fewer_threads_at_the_start) {
     for (int e = 0; e < 3; e++)
         for (int from = 2; from <= 5; from++) {
             volt_config c = test_config(8);
-            c.start_all = 1;
+            c.start_all_workers = 1;
             fail_threads(from, 1000, errors[e]);
             volt_rt *rt = create_with(&c);
             CHECK_EQ(stats_of(rt).workers_started, from - 1);
@@ -579,7 +579,7 @@ TEST(fewer_threads_at_the_start) {
 TEST(a_thread_that_fails_later_is_tried_again) {
     volt_config c = test_config(4);
     volt_time start = volt_now();
-    c.start_all = 0;
+    c.start_all_workers = 0;
     fail_threads(3, 1000, EAGAIN);
     volt_rt *rt = create_with(&c);
     do meet(rt, 2);
@@ -704,7 +704,7 @@ ROOT_TEST_1(a_tree_of_tasks_is_walked_in_depth,
         VOLT_AWAIT(s->rc, branch_run(cx, &s->root));
         s->took = volt_now() - s->took;
         CHECK(s->rc == 0 && s->tree.n_alive == 0 && s->tree.n_leaves == TREE_LEAVES);
-        if (VOLT_SPILL_CAP >= 64 && s->took < VOLT_MS(3 * VOLT_SPILL_MS))
+        if (VOLT_OVERFLOW_CAP >= 64 && s->took < VOLT_MS(3 * VOLT_OVERFLOW_MS))
             CHECK(s->tree.most_alive < TREE_ALIVE);
     }
     VOLT_END(0);
@@ -758,9 +758,9 @@ static volt_poll caller_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 static int home_of(volt_rt *rt, int fd) {
-    volt__fd *e = volt__fd_get(&rt->fds, fd);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd);
     volt__lock(&e->lock);
-    int home = e->mode == VOLT__MODE_NONE ? -1 : e->home;
+    int home = e->mode == VOLT__MODE_NONE ? -1 : e->reactor;
     volt__unlock(&e->lock);
     return home;
 }
@@ -798,15 +798,15 @@ TEST(one_reactor_for_two_workers) {
 TEST(watch_off) {
     volt_config c = test_config(2);
     int n_fds = test_count_fds();
-    c.start_all = 1;
+    c.start_all_workers = 1;
     volt_rt *rt = create_with(&c);
     CHECK_EQ(test_count_fds() - n_fds, 5); // two each, and the watch's timer
     destroy(rt);
-    c.watch_us = UINT32_MAX;
+    c.watchdog_us = UINT32_MAX;
     rt = create_with(&c);
     CHECK_EQ(test_count_fds() - n_fds, 4);
     meet(rt, 2);
-    CHECK_EQ(stats_of(rt).looks, 0);
+    CHECK_EQ(stats_of(rt).watchdog_scans, 0);
     destroy(rt);
     check_echoes(&c, 3);
 }

@@ -393,34 +393,34 @@ TEST(random_bits_are_the_kernels) {
     CHECK(first != RANDOM_BITS && first != 0 && first != volt__sys_random());
 }
 TEST(a_barrier_gives_0_or_its_error) {
-    CHECK_EQ(volt__sys_membarrier(VOLT__BARRIER), 0);
-    CHECK_EQ(of_syscall.op, VOLT__BARRIER);
+    CHECK_EQ(volt__sys_membarrier(VOLT__MEMBARRIER), 0);
+    CHECK_EQ(of_syscall.op, VOLT__MEMBARRIER);
     of_syscall.error = EPERM;
-    CHECK_EQ(volt__sys_membarrier(VOLT__BARRIER), -EPERM);
+    CHECK_EQ(volt__sys_membarrier(VOLT__MEMBARRIER), -EPERM);
 }
 // Then fences stand where the barrier would have spared them.
 TEST_OF_THREADS(a_biased_lock_works_where_the_barrier_is_refused) {
     volt__biased b = { 0 };
     of_syscall.error = ENOSYS;
-    volt__barrier_prepare();
-    CHECK_EQ(of_syscall.op, VOLT__BARRIER_REGISTER);
-    CHECK(!volt__has_barrier());
+    volt__membarrier_prepare();
+    CHECK_EQ(of_syscall.op, VOLT__MEMBARRIER_REGISTER);
+    CHECK(!volt__has_membarrier());
     volt__biased_lock(&b);
     CHECK_EQ(volt__biased_revoke(&b), 0); // it is held
     volt__biased_unlock(&b);
     CHECK_EQ(volt__biased_revoke(&b), 1);
     CHECK_EQ(volt__biased_revoke(&b), 0); // revoked already
-    volt__biased_restore(&b);
+    volt__biased_rebias(&b);
     of_syscall.error = 0;
-    volt__barrier_prepare();
-    CHECK(volt__has_barrier());
+    volt__membarrier_prepare();
+    CHECK(volt__has_membarrier());
     int n = of_syscall.n_calls;
-    volt__barrier_prepare(); // registered once
+    volt__membarrier_prepare(); // registered once
     CHECK_EQ(of_syscall.n_calls, n);
     volt__biased_lock(&b);
     volt__biased_unlock(&b);
     CHECK_EQ(volt__biased_revoke(&b), 1);
-    volt__biased_restore(&b);
+    volt__biased_rebias(&b);
 }
 TEST(a_broken_pipe_blocks_its_signal_alone) {
     volt__sigpipe p;
@@ -429,9 +429,9 @@ TEST(a_broken_pipe_blocks_its_signal_alone) {
     sigaddset(&before, SIGUSR1);
     CHECK_EQ(sigprocmask(SIG_SETMASK, &before, NULL), 0);
     memset(&p, 0xff, sizeof p);
-    volt__sys_sigpipe_hold(&p);
+    volt__sys_sigpipe_block(&p);
     CHECK_EQ(sigprocmask(SIG_SETMASK, NULL, &held), 0);
-    volt__sys_sigpipe_drop(&p, 0);
+    volt__sys_sigpipe_unblock(&p, 0);
     CHECK_EQ(sigprocmask(SIG_SETMASK, NULL, &after), 0);
     for (int i = 1; i < 32; i++) {
         if (i == SIGKILL || i == SIGSTOP) continue;

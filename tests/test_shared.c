@@ -41,7 +41,7 @@ typedef struct {
     }                                                         \
     static volt_poll name_##_root(volt_cx *cx, void *arg)
 
-static int own_of(volt_cx *cx, int fd) { return volt__fd_get(&cx->rt_->fds, fd)->own; }
+static int own_of(volt_cx *cx, int fd) { return volt__fd_lookup(&cx->rt_->fds, fd)->reopened_fd; }
 static int is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 static void make_pipe_at(int number, int *other, int is_read) {
     int p[2];
@@ -361,12 +361,12 @@ static volt_poll shortage_run(volt_cx *cx, void *arg) {
     SPAWN(&s->h, acceptor_run, (root){ .fd = 0 });
     VOLT_AWAIT(volt_yield(cx));
     VOLT_AWAIT(volt_yield(cx));
-    CHECK(volt__fd_get(&cx->rt_->fds, s->fd)->backoff);
+    CHECK(volt__fd_lookup(&cx->rt_->fds, s->fd)->backoff);
     accept_with_another_number(cx, other_number, is_listener_closed);
     VOLT_AWAIT(s->n, volt_join(cx, &s->h));
     CHECK_EQ(s->n, -EBADF);
     if (!is_listener_closed) {
-        CHECK(!volt__fd_get(&cx->rt_->fds, s->fd)->backoff);
+        CHECK(!volt__fd_lookup(&cx->rt_->fds, s->fd)->backoff);
         volt_close(cx, s->fd);
     }
     VOLT_END(0);
@@ -414,7 +414,7 @@ TEST(text_for_a_full_descriptor_ends_although_signals_come) {
     CHECK_EQ(sigaction(SIGALRM, &a, NULL), 0);
     CHECK_EQ(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
     CHECK_EQ(setitimer(ITIMER_REAL, &every, NULL), 0);
-    CHECK_EQ(volt__put_all(p[1], text, sizeof text), -EAGAIN);
+    CHECK_EQ(volt__dump_write(p[1], text, sizeof text), -EAGAIN);
     close(p[0]);
     close(p[1]);
 }

@@ -88,7 +88,7 @@ typedef struct {
     volt_frame frame;
     program *p;
     volt_fn *talk;
-    volt_link link;
+    volt_token_link link;
     int64_t rc;
     peer peer;
 } talker;
@@ -98,7 +98,7 @@ static volt_poll talker_run(volt_cx *cx, void *arg) {
     t->peer.p = t->p;
     if (t->talk == serve) VOLT_AWAIT(begin(cx, t->p));
     else VOLT_AWAIT(volt_token_wait(cx, &t->p->gate));
-    VOLT_AWAIT(t->rc, volt_unless(cx, &t->link, &t->p->stop, t->talk(cx, &t->peer)));
+    VOLT_AWAIT(t->rc, volt_with_token(cx, &t->link, &t->p->stop, t->talk(cx, &t->peer)));
     if (t->rc < 0) volt_token_cancel(&t->p->stop);
     VOLT_END(t->rc);
 }
@@ -142,7 +142,7 @@ static volt_poll parent_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(f->joined, volt_join(cx, &f->child));
     VOLT_AWAIT(f->rc, VOLT_SELECT(VOLT_ARM(&f->arm[0], volt_yield(cx)),
                                   VOLT_ARM(&f->arm[1], volt_token_wait(cx, &f->mine))));
-    VOLT_AWAIT(f->rc, volt_within(cx, &f->limit, VOLT_US(50), volt_never(cx)));
+    VOLT_AWAIT(f->rc, volt_within(cx, &f->limit, VOLT_US(50), volt_sleep_forever(cx)));
     CHECK(f->rc == -ETIMEDOUT || f->rc == -ECANCELED);
     volt_shield_begin(cx, &f->grace, VOLT_NEVER);
     VOLT_AWAIT(f->rc, volt_yield(cx));
@@ -171,7 +171,7 @@ static void cancel_token(program *p) { volt_token_cancel(&p->stop); }
 static void close_listener(program *p) { volt_rt_close(p->rt, p->lfd); }
 static void wake_first(program *p) { volt_wake(p->waker); }
 static void shut_down(program *p) { (void)volt_shutdown(p->rt, 0); }
-static void poke(program *p) { volt__poke_all(p->rt); }
+static void poke(program *p) { volt__unpark_all(p->rt); }
 static void look(program *p) {
     volt_counters c;
     volt_stats(p->rt, &c);
@@ -279,17 +279,18 @@ static void run_all(const scene *sc, intruder *act, int is_harmless) {
 }
 // Each was seen to fail when in volt.h
 //   reactor_shutdown                  volt__shutdown_begin wakes nobody, or _sweep no task
-//   family_is_shut_down               volt__stop_if_over does not wait for the acknowledgements
+//   family_is_shut_down               volt__stop_if_done does not wait for the acknowledgements
 //   client_is_cancelled               volt_connect does not close its socket when it is cancelled
-//   talk_is_cancelled_by_its_token    volt__token_link does not look at the flag
+//   talk_is_cancelled_by_its_token    volt__token_add_waiter does not look at the flag
 //   server_is_cancelled               volt__task_suspend forgets a wake-up
 //   server_is_woken_for_nothing       the same
 //   listener_is_closed                volt__fd_begin_close marks nothing
 //   connection_is_closed              the same
-//   workers_are_woken_for_nothing     volt__turn does not read the eventfd
+//   workers_are_woken_for_nothing     volt__drive_events does not read the eventfd
 //   counters_are_read                 volt_stats keeps the lock of a worker
 //   another_task_is_spawned           volt__injector_spawn does not count
-//   parent_is_cancelled               volt__join_cancel drops the reference that the child drops
+//   parent_is_cancelled               volt__join_cancel_wait drops the reference that the child
+//                                     drops
 //   parent_is_woken_for_nothing       volt__join_wait registers twice
 //   family_is_cancelled_by_its_token  volt_token_deinit leaves the token with its parent
 #define STEPS_TEST(name_, scene_, act_, is_harmless_)                                              \

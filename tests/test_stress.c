@@ -114,7 +114,7 @@ struct actor {
     volt_group group;
     volt_token token;
     volt_timer timer;
-    volt_link link;
+    volt_token_link link;
     volt_shield shield;
     inner step, wait;
     int fd[2], kid, kids[KIDS], *flag;
@@ -248,7 +248,7 @@ static volt_poll token_step(volt_cx *cx, actor *a, inner *f) {
     if (VOLT_GROUP_SPAWN(cx, &a->group, canceller_run, (canceller){ .token = &a->token }) < 0)
         VOLT_RETURN(0);
     if (draw(a, 2)) VOLT_AWAIT(f->rc, volt_token_wait(cx, &a->token));
-    else VOLT_AWAIT(f->rc, volt_unless(cx, &a->link, &a->token, volt_never(cx)));
+    else VOLT_AWAIT(f->rc, volt_with_token(cx, &a->link, &a->token, volt_sleep_forever(cx)));
     if (!volt_is_cancelled(cx)) CHECK(volt_token_is_cancelled(&a->token));
     VOLT_AWAIT(volt_group_close(cx, &a->group));
     VOLT_END(volt_is_cancelled(cx) ? -ECANCELED : 0);
@@ -546,7 +546,7 @@ static volt_poll guest_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, g);
     if (g->kind == 0) VOLT_AWAIT(volt_yield(cx));
     if (g->kind == 1) VOLT_AWAIT(g->rc, volt_sleep(cx, VOLT_S(1000)));
-    if (g->kind == 2) VOLT_AWAIT(g->rc, volt_never(cx));
+    if (g->kind == 2) VOLT_AWAIT(g->rc, volt_sleep_forever(cx));
     COUNT(*g->n_ended);
     VOLT_END(0);
 }

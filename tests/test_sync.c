@@ -26,7 +26,7 @@ typedef struct {
     line *l;
     int way, id;
     volt_timer timer;
-    volt_link link;
+    volt_token_link link;
     volt_shield shield;
     volt_arm a, b;
     int64_t rc;
@@ -58,7 +58,7 @@ static volt_poll bounded_wait(volt_cx *cx, contender *c) {
     switch (c->way) {
     case WITHIN: return volt_within(cx, &c->timer, VOLT_MS(2), object_wait(cx, o));
     case BEFORE: return volt_before(cx, &c->timer, c->l->deadline, object_wait(cx, o));
-    case UNLESS: return volt_unless(cx, &c->link, &c->l->stop, object_wait(cx, o));
+    case UNLESS: return volt_with_token(cx, &c->link, &c->l->stop, object_wait(cx, o));
     default: return object_wait(cx, o);
     }
 }

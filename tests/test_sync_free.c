@@ -57,22 +57,22 @@ static void *passer(void *arg) {
     WRITE(d->has_passed, 1);
     return NULL;
 }
-static void wait_and_leave_behind(door *d, volt__wait *a, pthread_t *o) {
-    volt__blocked b;
-    volt__wakes wakes;
-    volt__wakes_init(&wakes);
-    volt__blocked_init(&b);
-    CHECK_EQ(volt__wait_step(a, &b.node, 0), VOLT__PENDING);
+static void wait_and_leave_behind(door *d, volt__wait_op *a, pthread_t *o) {
+    volt__thread_waiter b;
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
+    volt__thread_waiter_init(&b);
+    CHECK_EQ(volt__wait_op_step(a, &b.node, 0), VOLT__PENDING);
     volt__lock(a->lock);
     *o = start_thread(opener, d);
     UNTIL(READ(*a->lock) == 2); // it waits for the lock
     volt__list_remove(a->waiters, &b.node);
     volt__node_set(&b.node, VOLT__IDLE);
-    CHECK_EQ(a->leave(a, &b.node, VOLT__LINKED, &wakes), -ECANCELED);
+    CHECK_EQ(a->abandon(a, &b.node, VOLT__LINKED, &wakes), -ECANCELED);
     volt__unlock(a->lock);
 }
 // While the opener has the lock nobody gets past it.
-static void check_door(door *d, volt__wait *a, void (*open)(void *), int (*pass)(void *)) {
+static void check_door(door *d, volt__wait_op *a, void (*open)(void *), int (*pass)(void *)) {
     pthread_t o, p;
     d->open = open;
     d->pass = pass;
@@ -118,40 +118,40 @@ static door the_door;
 #define DOOR_TEST(name_, ask_, open_, pass_, rc_)                                                  \
     TEST_OF_THREADS(name_) {                                                                       \
         door *d = &the_door;                                                                       \
-        volt__wait a;                                                                              \
+        volt__wait_op a;                                                                           \
         ask_;                                                                                      \
         check_door(d, &a, open_, pass_);                                                           \
         CHECK_EQ(d->rc, rc_);                                                                      \
     }
 DOOR_TEST(event_set_behind_one_who_left,
-          volt__latch_wait(&a, &d->event.latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG), event_open,
-          event_pass, 0)
+          volt__waitword_wait_op(&a, &d->event.waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG),
+          event_open, event_pass, 0)
 DOOR_TEST(wait_group_done_behind_one_who_left,
           (volt_wait_group_add(&d->group, 1),
-           volt__latch_wait(&a, &d->group.latch_, VOLT__LATCH_ALL, 0)),
+           volt__waitword_wait_op(&a, &d->group.waitword_, VOLT__WAITWORD_ALL, 0)),
           group_open, group_pass, 0)
 DOOR_TEST(tracker_left_behind_one_who_left,
           (CHECK_EQ(volt_tracker_enter(&d->tracker), 0), volt_tracker_close(&d->tracker),
-           volt__latch_wait(&a, &d->tracker.latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG)),
-          tracker_leaves, tracker_pass, 0)
+           volt__waitword_wait_op(&a, &d->tracker.waitword_, VOLT__WAITWORD_ALL,
+                                  VOLT__WAITWORD_FLAG)), tracker_leaves, tracker_pass, 0)
 DOOR_TEST(tracker_closed_behind_one_who_left,
-          volt__latch_wait(&a, &d->tracker.latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG),
-          tracker_closes, tracker_pass, 0)
-DOOR_TEST(notify_all_behind_one_who_left, volt__bell_wait_past(&a, &d->notify, 0),
+          volt__waitword_wait_op(&a, &d->tracker.waitword_, VOLT__WAITWORD_ALL,
+                                 VOLT__WAITWORD_FLAG), tracker_closes, tracker_pass, 0)
+DOOR_TEST(notify_all_behind_one_who_left, volt__notify_past_wait_op(&a, &d->notify, 0),
           notify_opens_all, notify_pass_past, 0)
-DOOR_TEST(notify_one_behind_one_who_left, volt__bell_wait(&a, &d->notify), notify_opens,
+DOOR_TEST(notify_one_behind_one_who_left, volt__notify_wait_op(&a, &d->notify), notify_opens,
           notify_pass, 0)
-DOOR_TEST(sem_closed_behind_one_who_left, volt__gate_wait(&a, &d->sem.gate_, 0, 1), sem_closes,
+DOOR_TEST(sem_closed_behind_one_who_left, volt__sema_wait_op(&a, &d->sem.sema_, 0, 1), sem_closes,
           sem_pass, -EPIPE)
-DOOR_TEST(sem_released_behind_one_who_left, volt__gate_wait(&a, &d->sem.gate_, 0, 1), sem_opens,
+DOOR_TEST(sem_released_behind_one_who_left, volt__sema_wait_op(&a, &d->sem.sema_, 0, 1), sem_opens,
           sem_pass, 0)
 DOOR_TEST(once_done_behind_one_who_left,
           (CHECK_EQ(volt_once_try_begin(&d->once), 1),
-           volt__gate_wait(&a, &d->once.gate_, VOLT__GATE_ONE, 1)),
+           volt__sema_wait_op(&a, &d->once.sema_, VOLT__SEMA_ONE, 1)),
           once_succeeds, once_pass, 0)
 DOOR_TEST(once_failed_behind_one_who_left,
           (CHECK_EQ(volt_once_try_begin(&d->once), 1),
-           volt__gate_wait(&a, &d->once.gate_, VOLT__GATE_ONE, 1)),
+           volt__sema_wait_op(&a, &d->once.sema_, VOLT__SEMA_ONE, 1)),
           once_fails, once_pass, 1)
 
 // ---- objects that are freed: by the last of those who are let through

@@ -135,7 +135,7 @@ ROOT_TEST(mutex_held_over_a_cancelled_await, { place p; awaiter a; int64_t rc; }
     ENTER(0, LOCK, 0);
     IS_IN(0);
     ENTER(1, LOCK, 0);
-    UNTIL_WAITING(s->p.m.gate_, 1);
+    UNTIL_WAITING(s->p.m.sema_, 1);
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), -EAGAIN);
     volt_cancel(&s->p.h[0]); // inside: its await ends, it unlocks and leaves
     ENDED(0, 0);
@@ -152,22 +152,22 @@ ROOT_TEST_1(mutex_is_barged_so_often_only, { place p; awaiter a; int64_t rc; int
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
     for (s->i = 0; s->i < 2; s->i++) {
         ENTER(s->i, LOCK, 0);
-        UNTIL_WAITING(s->p.m.gate_, s->i + 1);
+        UNTIL_WAITING(s->p.m.sema_, s->i + 1);
     }
     for (s->i = 0; s->i < VOLT_MUTEX_BARGES; s->i++) {
         volt_mutex_unlock(&s->p.m);
         CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
-        CHECK_EQ(WAITING(s->p.m.gate_), 1); // the first is on its way,
+        CHECK_EQ(WAITING(s->p.m.sema_), 1); // the first is on its way,
         volt_mutex_unlock(&s->p.m);         // which does not wake the second
-        CHECK_EQ(WAITING(s->p.m.gate_), 1);
+        CHECK_EQ(WAITING(s->p.m.sema_), 1);
         CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
-        UNTIL_WAITING(s->p.m.gate_, 2); // it has found it taken, and waits again
+        UNTIL_WAITING(s->p.m.sema_, 2); // it has found it taken, and waits again
     }
     volt_mutex_unlock(&s->p.m);
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), -EAGAIN); // it is given it
     CHECK_EQ(s->p.in[0], 0);
     IS_IN(0);
-    CHECK_EQ(WAITING(s->p.m.gate_), 1);
+    CHECK_EQ(WAITING(s->p.m.sema_), 1);
     GO(0);
     IS_IN(1);
     GO(1);
@@ -183,7 +183,7 @@ ROOT_TEST(fifo_mutex_is_not_barged, { place p; awaiter a; int64_t rc; int i; }) 
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
     for (s->i = 0; s->i < 4; s->i++) {
         ENTER(s->i, LOCK, 0);
-        UNTIL_WAITING(s->p.m.gate_, s->i + 1);
+        UNTIL_WAITING(s->p.m.sema_, s->i + 1);
         GO(s->i);
     }
     volt_mutex_unlock(&s->p.m);
@@ -202,7 +202,7 @@ ROOT_TEST_1(fifo_mutex_is_given_at_once, { place p; awaiter a; int64_t rc; }) {
     s->p.m = (volt_mutex)VOLT_MUTEX_FIFO;
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
     ENTER(0, LOCK, 0);
-    UNTIL_WAITING(s->p.m.gate_, 1);
+    UNTIL_WAITING(s->p.m.sema_, 1);
     volt_mutex_unlock(&s->p.m);
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), -EAGAIN);
     CHECK_EQ(s->p.in[0], 0);
@@ -323,24 +323,24 @@ ROOT_TEST(rwlock_in_turn, { place p; awaiter a; int64_t rc; }) {
     ENTER(0, READ_LOCK, 0);
     IS_IN(0);
     ENTER(1, WRITE_LOCK, 0);
-    UNTIL_WAITING(s->p.l.gate_, 1);
+    UNTIL_WAITING(s->p.l.sema_, 1);
     CHECK_EQ(volt_rwlock_try_read(&s->p.l), -EAGAIN); // a writer waits
     ENTER(2, READ_LOCK, 0);
-    UNTIL_WAITING(s->p.l.gate_, 2);
+    UNTIL_WAITING(s->p.l.sema_, 2);
     ENTER(3, READ_LOCK, 0);
-    UNTIL_WAITING(s->p.l.gate_, 3);
+    UNTIL_WAITING(s->p.l.sema_, 3);
     ENTER(4, WRITE_LOCK, 0);
-    UNTIL_WAITING(s->p.l.gate_, 4);
+    UNTIL_WAITING(s->p.l.sema_, 4);
     GO(0);
     IS_IN(1);
-    CHECK_EQ(WAITING(s->p.l.gate_), 3);
+    CHECK_EQ(WAITING(s->p.l.sema_), 3);
     GO(1);
     IS_IN(2);
     IS_IN(3);
-    CHECK_EQ(WAITING(s->p.l.gate_), 1);
+    CHECK_EQ(WAITING(s->p.l.sema_), 1);
     GO(3);
     ENDED(3, 0);
-    CHECK_EQ(WAITING(s->p.l.gate_), 1);
+    CHECK_EQ(WAITING(s->p.l.sema_), 1);
     GO(2);
     IS_IN(4);
     GO(4);
@@ -358,12 +358,12 @@ ROOT_TEST(rwlock_writer_gives_up, { place p; awaiter a; int64_t rc; }) {
     ENTER(1, READ_LOCK, 0);
     IS_IN(1);
     ENTER(2, WRITE_LOCK, 0);
-    UNTIL_WAITING(s->p.l.gate_, 1);
+    UNTIL_WAITING(s->p.l.sema_, 1);
     ENTER(3, READ_LOCK, 0);
-    UNTIL_WAITING(s->p.l.gate_, 2);
+    UNTIL_WAITING(s->p.l.sema_, 2);
     GO(0);
     ENDED(0, 0);
-    CHECK_EQ(WAITING(s->p.l.gate_), 2);
+    CHECK_EQ(WAITING(s->p.l.sema_), 2);
     volt_cancel(&s->p.h[2]);
     ENDED(2, -ECANCELED);
     IS_IN(3);
@@ -378,14 +378,14 @@ ROOT_TEST(rwlock_downgrade, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_rwlock_try_write(&s->p.l), 0);
     ENTER(0, READ_LOCK, 0);
-    UNTIL_WAITING(s->p.l.gate_, 1);
+    UNTIL_WAITING(s->p.l.sema_, 1);
     ENTER(1, WRITE_LOCK, 0);
-    UNTIL_WAITING(s->p.l.gate_, 2);
+    UNTIL_WAITING(s->p.l.sema_, 2);
     ENTER(2, READ_LOCK, 0);
-    UNTIL_WAITING(s->p.l.gate_, 3);
+    UNTIL_WAITING(s->p.l.sema_, 3);
     volt_rwlock_downgrade(&s->p.l);
     IS_IN(0);
-    CHECK_EQ(WAITING(s->p.l.gate_), 2); // no other writer, and who is behind it in its turn
+    CHECK_EQ(WAITING(s->p.l.sema_), 2); // no other writer, and who is behind it in its turn
     GO(0);
     ENDED(0, 0);
     CHECK_EQ(READ(s->p.in[1]), 0);
@@ -464,9 +464,9 @@ ROOT_TEST(sem_many_is_not_overtaken, { place p; awaiter a; int64_t rc; int i; })
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_sem_release(&s->p.s, 2), 0);
     ENTER(0, ACQUIRE, 5);
-    UNTIL_WAITING(s->p.s.gate_, 1);
+    UNTIL_WAITING(s->p.s.sema_, 1);
     ENTER(1, ACQUIRE, 1);
-    UNTIL_WAITING(s->p.s.gate_, 2);
+    UNTIL_WAITING(s->p.s.sema_, 2);
     CHECK_EQ(volt_sem_try_acquire(&s->p.s, 1), -EAGAIN);
     CHECK_EQ(volt_sem_try_acquire(&s->p.s, 0), 0); // no permit, so there is nothing to wait for
     VOLT_AWAIT(s->rc, volt_sem_acquire(cx, &s->p.s, 0));
@@ -474,7 +474,7 @@ ROOT_TEST(sem_many_is_not_overtaken, { place p; awaiter a; int64_t rc; int i; })
     for (s->i = 0; s->i < 2; s->i++) {
         CHECK_EQ(volt_sem_release(&s->p.s, 1), 0);
         CHECK_EQ(volt_sem_available(&s->p.s), 0); // it has them
-        CHECK_EQ(WAITING(s->p.s.gate_), 2);
+        CHECK_EQ(WAITING(s->p.s.sema_), 2);
     }
     CHECK_EQ(volt_sem_release(&s->p.s, 3), 0); // one for it, one for the next, and one
     IS_IN(0);
@@ -492,17 +492,17 @@ ROOT_TEST(sem_many_gives_up, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_sem_release(&s->p.s, 4), 0);
     ENTER(0, ACQUIRE, 5);
-    UNTIL_WAITING(s->p.s.gate_, 1);
+    UNTIL_WAITING(s->p.s.sema_, 1);
     ENTER(1, ACQUIRE, 2);
-    UNTIL_WAITING(s->p.s.gate_, 2);
+    UNTIL_WAITING(s->p.s.sema_, 2);
     ENTER(2, ACQUIRE, 1);
-    UNTIL_WAITING(s->p.s.gate_, 3);
+    UNTIL_WAITING(s->p.s.sema_, 3);
     ENTER(3, ACQUIRE, 2);
-    UNTIL_WAITING(s->p.s.gate_, 4);
+    UNTIL_WAITING(s->p.s.sema_, 4);
     volt_cancel(&s->p.h[0]);
     IS_IN(1);
     IS_IN(2);
-    CHECK_EQ(WAITING(s->p.s.gate_), 1);
+    CHECK_EQ(WAITING(s->p.s.sema_), 1);
     ENDED(0, -ECANCELED);
     CHECK_EQ(volt_sem_available(&s->p.s), 0); // the fourth one's
     volt_cancel(&s->p.h[3]);
@@ -519,7 +519,7 @@ ROOT_TEST(sem_many_gives_up, { place p; awaiter a; int64_t rc; int i; }) {
 ROOT_TEST_1(sem_full_when_a_grant_comes_back, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, ACQUIRE, 5);
-    UNTIL_WAITING(s->p.s.gate_, 1);
+    UNTIL_WAITING(s->p.s.sema_, 1);
     CHECK_EQ(volt_sem_release(&s->p.s, 5), 0);
     CHECK_EQ(volt_sem_release(&s->p.s, VOLT_SEM_MAX), 0);
     volt_cancel(&s->p.h[0]);
@@ -532,7 +532,7 @@ ROOT_TEST(sem_closed, { place p; awaiter a; int64_t rc; int i; }) {
     CHECK_EQ(volt_sem_release(&s->p.s, 3), 0);
     for (s->i = 0; s->i < 4; s->i++) {
         ENTER(s->i, ACQUIRE, 5);
-        UNTIL_WAITING(s->p.s.gate_, s->i + 1);
+        UNTIL_WAITING(s->p.s.sema_, s->i + 1);
     }
     volt_sem_close(&s->p.s);
     for (s->i = 0; s->i < 4; s->i++) ENDED(s->i, -EPIPE);
@@ -559,7 +559,7 @@ ROOT_TEST(sem_forgets_what_is_free, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_sem_release(&s->p.s, 3), 0);
     ENTER(0, ACQUIRE, 5);
-    UNTIL_WAITING(s->p.s.gate_, 1);
+    UNTIL_WAITING(s->p.s.sema_, 1);
     CHECK_EQ(volt_sem_forget(&s->p.s, 3), 0);
     CHECK_EQ(volt_sem_release(&s->p.s, 2), 0);
     IS_IN(0);
@@ -608,14 +608,14 @@ ROOT_TEST(once_by_who_comes_first, { place p; awaiter a; int64_t rc; int i; }) {
     CHECK_EQ(volt_once_try_begin(&s->p.o), -EAGAIN);
     for (s->i = 0; s->i < 4; s->i++) {
         ENTER(s->i, BEGIN, 0);
-        UNTIL_WAITING(s->p.o.gate_, s->i + 1);
+        UNTIL_WAITING(s->p.o.sema_, s->i + 1);
         GO(s->i);
     }
     CHECK(!volt_once_is_done(&s->p.o));
     volt_once_end(&s->p.o, 0); // failed: the next one does it
     IS_IN(0);
     ENDED(0, 1);
-    CHECK_EQ(WAITING(s->p.o.gate_), 3);
+    CHECK_EQ(WAITING(s->p.o.sema_), 3);
     CHECK(!volt_once_is_done(&s->p.o));
     volt_once_end(&s->p.o, 1);
     for (s->i = 1; s->i < 4; s->i++) ENDED(s->i, 0);
@@ -722,7 +722,7 @@ ROOT_TEST(event_up_and_down, { place p; awaiter a; int64_t rc; }) {
     CHECK(!volt_event_is_set(&s->p.e));
     volt_event_reset(&s->p.e);
     ENTER(0, WAIT_EVENT, 0);
-    UNTIL_WAITING(s->p.e.latch_, 1);
+    UNTIL_WAITING(s->p.e.waitword_, 1);
     volt_event_set(&s->p.e);
     CHECK(volt_event_is_set(&s->p.e));
     IS_IN(0);
@@ -732,7 +732,7 @@ ROOT_TEST(event_up_and_down, { place p; awaiter a; int64_t rc; }) {
     volt_event_reset(&s->p.e); // once, however often it was set
     CHECK(!volt_event_is_set(&s->p.e));
     ENTER(1, WAIT_EVENT, 0);
-    UNTIL_WAITING(s->p.e.latch_, 1);
+    UNTIL_WAITING(s->p.e.waitword_, 1);
     volt_event_set(&s->p.e);
     GO(0);
     GO(1);
@@ -745,7 +745,7 @@ ROOT_TEST_1(event_lets_all_who_wait_through, { place p; awaiter a; int64_t rc; i
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 4; s->i++) {
         ENTER(s->i, WAIT_EVENT, 0);
-        UNTIL_WAITING(s->p.e.latch_, s->i + 1);
+        UNTIL_WAITING(s->p.e.waitword_, s->i + 1);
         GO(s->i);
     }
     volt_event_set(&s->p.e);
@@ -755,7 +755,7 @@ ROOT_TEST_1(event_lets_all_who_wait_through, { place p; awaiter a; int64_t rc; i
         ENDED(s->i, 0);
         CHECK_EQ(s->p.order[s->i], s->i + 1);
     }
-    UNTIL_WAITING(s->p.e.latch_, 1);
+    UNTIL_WAITING(s->p.e.waitword_, 1);
     volt_event_set(&s->p.e);
     GO(4);
     ENDED(4, 0);
@@ -838,13 +838,13 @@ ROOT_TEST(wait_group_by_the_last, {
     object_init(&s->o, GROUP);
     CHECK_EQ(volt_wait_group_add(&s->o.group, 2), 0);
     SPAWN(&s->h, onlooker_run, (onlooker){ .o = &s->o, .n_ended = &s->n_ended });
-    UNTIL_WAITING(s->o.group.latch_, 1);
+    UNTIL_WAITING(s->o.group.waitword_, 1);
     CHECK_EQ(volt_wait_group_add(&s->o.group, INT32_MAX - 3), 0);
     CHECK_EQ(volt_wait_group_add(&s->o.group, 1), -EOVERFLOW);
-    s->o.group.latch_.word_ -= 2u * (INT32_MAX - 3);
+    s->o.group.waitword_.word_ -= 2u * (INT32_MAX - 3);
     volt_wait_group_done(&s->o.group);
     volt_wait_group_done(&s->o.group);
-    CHECK_EQ(WAITING(s->o.group.latch_), 1);
+    CHECK_EQ(WAITING(s->o.group.waitword_), 1);
     volt_wait_group_done(&s->o.group);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, 0);
@@ -870,13 +870,13 @@ ROOT_TEST(tracker_closed_and_empty, {
     object_init(&s->o, TRACKER);
     CHECK_EQ(volt_tracker_enter(&s->o.tracker), 0);
     SPAWN(&s->h, onlooker_run, (onlooker){ .o = &s->o, .n_ended = &s->n_ended });
-    UNTIL_WAITING(s->o.tracker.latch_, 1);
+    UNTIL_WAITING(s->o.tracker.waitword_, 1);
     volt_tracker_leave(&s->o.tracker);
     volt_tracker_leave(&s->o.tracker); // empty, but not closed
-    CHECK_EQ(WAITING(s->o.tracker.latch_), 1);
+    CHECK_EQ(WAITING(s->o.tracker.waitword_), 1);
     CHECK_EQ(volt_tracker_enter(&s->o.tracker), 0);
     volt_tracker_close(&s->o.tracker); // closed, but not empty
-    CHECK_EQ(WAITING(s->o.tracker.latch_), 1);
+    CHECK_EQ(WAITING(s->o.tracker.waitword_), 1);
     CHECK_EQ(volt_tracker_enter(&s->o.tracker), -EPIPE);
     volt_tracker_leave(&s->o.tracker);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
@@ -890,7 +890,7 @@ ROOT_TEST(tracker_closed_and_empty, {
 TEST(tracker_is_full) {
     static volt_tracker t;
     CHECK_EQ(volt_tracker_enter(&t), 0);
-    t.latch_.word_ *= (1u << 30) - 2;
+    t.waitword_.word_ *= (1u << 30) - 2;
     CHECK_EQ(volt_tracker_enter(&t), 0);
     CHECK_EQ(volt_tracker_enter(&t), -EOVERFLOW);
     CHECK_EQ(volt_tracker_wait_sync(&t, 0), -ETIMEDOUT);
@@ -1193,11 +1193,11 @@ ROOT_TEST(cond_signal_and_broadcast, { place p; awaiter a; int64_t rc; int i; })
     ENDED(0, 0);
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->p.m));
     volt_cond_signal(&s->p.c); // with the mutex
-    UNTIL_WAITING(s->p.m.gate_, 1);
+    UNTIL_WAITING(s->p.m.sema_, 1);
     volt_mutex_unlock(&s->p.m);
     IS_IN(1);
     volt_cond_broadcast(&s->p.c);
-    UNTIL_WAITING(s->p.m.gate_, 3);
+    UNTIL_WAITING(s->p.m.sema_, 3);
     for (int i = 1; i < 5; i++) GO(i); // they may have come to the mutex in any order
     for (s->i = 1; s->i < 5; s->i++) ENDED(s->i, 0);
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
@@ -1240,10 +1240,10 @@ ROOT_TEST(cond_cancelled_while_it_locks_again, { place p; awaiter a; int64_t rc;
     UNTIL_WAITING(s->p.c, 1);
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->p.m));
     volt_cond_signal(&s->p.c);
-    UNTIL_WAITING(s->p.m.gate_, 1);
+    UNTIL_WAITING(s->p.m.sema_, 1);
     volt_cancel(&s->p.h[0]);
     VOLT_AWAIT(volt_yield(cx));
-    CHECK_EQ(WAITING(s->p.m.gate_), 1);
+    CHECK_EQ(WAITING(s->p.m.sema_), 1);
     CHECK_EQ(READ(s->p.in[0]), 0);
     volt_mutex_unlock(&s->p.m);
     ENDED(0, 0);
@@ -1257,7 +1257,7 @@ ROOT_TEST(cond_cancelled_while_it_is_locked, { place p; awaiter a; int64_t rc; }
     UNTIL_WAITING(s->p.c, 1);
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->p.m));
     volt_cancel(&s->p.h[0]);
-    UNTIL_WAITING(s->p.m.gate_, 1);
+    UNTIL_WAITING(s->p.m.sema_, 1);
     CHECK_EQ(WAITING(s->p.c), 0);
     CHECK_EQ(READ(s->p.in[0]), 0);
     volt_mutex_unlock(&s->p.m);
@@ -1291,7 +1291,7 @@ TEST(cond_keeps_its_mutex_in_a_single_thread) {
     volt_rt *rt = create_on(1);
     CHECK_EQ(volt_mutex_try_lock(&p.m), 0);
     RT_SPAWN(rt, &h, user_run, (user){ .p = &p, .op = LOCK });
-    while (WAITING(p.m.gate_) == 0) CHECK(volt_rt_step(rt, 0) >= 0);
+    while (WAITING(p.m.sema_) == 0) CHECK(volt_rt_step(rt, 0) >= 0);
     CHECK_EQ(volt_cond_wait_sync(&p.c, &p.m, VOLT_MS(1)), -ETIMEDOUT);
     CHECK(volt_rt_step(rt, 0) >= 0);
     CHECK_EQ(p.in[0], 0);

@@ -57,7 +57,7 @@ typedef struct {
     int what, way;
     uint32_t n;
     volt_timer timer;
-    volt_link link;
+    volt_token_link link;
     volt_arm a, b;
     int64_t rc;
 } attempt;
@@ -99,7 +99,7 @@ static volt_poll any_wait(volt_cx *cx, attempt *t, int what, uint32_t n) {
     if (t->way == 0) {
         VOLT_AWAIT(t->rc, volt_within(cx, &t->timer, a_moment(), wait_for(cx, t)));
     } else if (t->way == 1) {
-        VOLT_AWAIT(t->rc, volt_unless(cx, &t->link, &f.stop, wait_for(cx, t)));
+        VOLT_AWAIT(t->rc, volt_with_token(cx, &t->link, &f.stop, wait_for(cx, t)));
     } else if (t->way == 2) {
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&t->a, wait_for(cx, t)),
                                VOLT_ARM(&t->b, volt_yield(cx))));

@@ -418,7 +418,7 @@ typedef struct {
     volt_group group;
     volt_handle h;
     volt_timer timer;
-    volt_link link;
+    volt_token_link link;
     volt_arm arm;
     volt_shield shield;
     napper nap;
@@ -445,7 +445,7 @@ static volt_poll stubborn_run(volt_cx *cx, void *arg) {
         CHECK_EQ(b->rc, -ECANCELED);
         VOLT_AWAIT(b->rc, volt_yield(cx));
         CHECK_EQ(b->rc, -ECANCELED);
-        VOLT_AWAIT(b->rc, volt_never(cx));
+        VOLT_AWAIT(b->rc, volt_sleep_forever(cx));
         CHECK_EQ(b->rc, -ECANCELED);
         VOLT_AWAIT(b->rc, volt_interval_next(cx, &b->ticks));
         CHECK_EQ(b->rc, -ECANCELED);
@@ -460,7 +460,8 @@ static volt_poll stubborn_run(volt_cx *cx, void *arg) {
         CHECK(volt_handle_is_set(&b->h));
         VOLT_AWAIT(b->rc, volt_within(cx, &b->timer, VOLT_S(1), volt_sleep(cx, VOLT_S(100))));
         CHECK_EQ(b->rc, -ECANCELED);
-        VOLT_AWAIT(b->rc, volt_unless(cx, &b->link, &b->cancelled, volt_sleep(cx, VOLT_S(100))));
+        VOLT_AWAIT(b->rc,
+                   volt_with_token(cx, &b->link, &b->cancelled, volt_sleep(cx, VOLT_S(100))));
         CHECK_EQ(b->rc, -ECANCELED);
         VOLT_AWAIT(b->rc, VOLT_SELECT(VOLT_ARM(&b->arm, volt_sleep(cx, VOLT_S(100)))));
         CHECK_EQ(b->rc, -ECANCELED);
@@ -1154,10 +1155,10 @@ ROOT_TEST_1(timer_tells_its_own_limit_from_an_error_inside, {
     VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_S(10), late_child_run(cx, &s->child)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
     CHECK(!volt_timer_fired(&s->limit));
-    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1), volt_never(cx)));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1), volt_sleep_forever(cx)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
     CHECK(volt_timer_fired(&s->limit));
-    VOLT_AWAIT(s->rc, volt_before(cx, &s->limit, volt_now() - 1, volt_never(cx)));
+    VOLT_AWAIT(s->rc, volt_before(cx, &s->limit, volt_now() - 1, volt_sleep_forever(cx)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
     CHECK(volt_timer_fired(&s->limit));
     VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1), volt_yield(cx)));

@@ -35,7 +35,7 @@ static void model_arm(model *m, int i, uint64_t tick) {
     CHECK(!t->due && !t->is_fired);
     t->due = tick > m->now ? tick : m->now + 1; // the past is the next tick
     volt__timer_arm(&m->wheel, &t->node, &t->task, tick);
-    CHECK_EQ(t->task.links, 1);
+    CHECK_EQ(t->task.n_armed, 1);
 }
 static void model_disarm(model *m, int i) {
     timer *t = &m->timers[i];
@@ -43,7 +43,7 @@ static void model_disarm(model *m, int i) {
     t->due = 0;
     t->is_fired = 0;
     t->task.word = VOLT__REF; // the task has been polled
-    CHECK_EQ(t->task.links, 0);
+    CHECK_EQ(t->task.n_armed, 0);
     CHECK_EQ(volt__node_state(&t->node), VOLT__IDLE);
 }
 static uint64_t model_next(const model *m) {
@@ -374,7 +374,7 @@ TEST(disarming_what_has_fired_only_counts) {
     model_start(&many, 0, 2);
     model_arm(&many, 0, 5);
     CHECK_EQ(model_fire(&many, 5), 1);
-    CHECK_EQ(many.timers[0].task.links, 1); // still due its disarm
+    CHECK_EQ(many.timers[0].task.n_armed, 1); // still due its disarm
     model_arm(&many, 1, 9);
     model_disarm(&many, 0);
     model_check_lists(&many);
@@ -446,7 +446,7 @@ static void sleep_on_the_stack(volt__task *task, int spin) {
         volt__timer_disarm(&frame[k], task);
         memset(&frame[k], 0xff, sizeof frame[k]); // who still holds it gets this
     }
-    CHECK_EQ(task->links, 0);
+    CHECK_EQ(task->n_armed, 0);
 }
 TEST_OF_THREADS(a_frame_is_the_tasks_again_once_disarm_has_returned) {
     pthread_t t[2];

@@ -55,7 +55,7 @@ TEST_OF_THREADS(every_poll_begins_and_ends) {
         volt_counters c;
         volt_stats(rt, &c);
         CHECK_EQ(count(&s, "thread_name"), c.workers_started + 1);
-        volt_histograms_of h;
+        volt_latency_histograms h;
         CHECK_EQ(volt_histograms(rt, &h), 0);
         CHECK_EQ(sum(h.poll), polls + naps);
         CHECK_EQ(sum(h.wait), polls + naps);
@@ -91,13 +91,13 @@ TEST_OF_THREADS(no_end_without_its_beginning) {
         volt__out o;
         sink s = { .text = NULL };
         e.kind = kinds[i % 4];
-        volt__trace_put(&r, &e);
+        volt__trace_append(&r, &e);
         if (i < 2 * (int)VOLT_TRACE_CAP - 8) continue;
         memset(&o, 0, sizeof o);
         o.put = put;
         o.user = &s;
         o.is_json = 1;
-        volt__trace_track(&o, &r, &copy, 0, "worker");
+        volt__trace_json_track(&o, &r, &copy, 0, "worker");
         volt__out_flush(&o);
         int n = count(&s, "\"ph\":\"B\"");
         CHECK_EQ(n, VOLT_TRACE_CAP / 2);
@@ -146,7 +146,7 @@ TEST_OF_THREADS(slow_polls_are_told_with_their_await) {
     int len = 0;
     CHECK(number && sscanf(number, ": %ld us%n", &us, &len) == 1 && len > 0 && !number[len]);
     CHECK(us >= 5000 && us <= took / 1000);
-    volt_histograms_of hist;
+    volt_latency_histograms hist;
     CHECK_EQ(volt_histograms(rt, &hist), 0);
     uint64_t slow = 0;
     for (uint32_t i = volt__histogram_slot(VOLT_MS(5)); i < VOLT_HISTOGRAM; i++)
@@ -336,13 +336,13 @@ static volt_poll sticky_run(volt_cx *cx, void *arg) {
     VOLT_END(__LINE__ - 3);
 }
 static void is_healthy(volt_rt *rt) {
-    volt_health_of h;
+    volt_health_report h;
     CHECK_EQ(volt_health(rt, &h), 0);
     CHECK(h.longest_poll == 0 && h.oldest_runnable == 0 && !h.site);
 }
 TEST_OF_THREADS(health_finds_what_is_stuck) {
     volt_rt *rt = create_on(1);
-    volt_health_of h;
+    volt_health_report h;
     volt_handle stuck = { NULL }, behind = { NULL };
     int64_t line;
     int step = 0;
@@ -389,7 +389,7 @@ TEST_OF_THREADS(the_longest_of_polls_is_told) {
     UNTIL(volt__started(rt) == 2);
     volt_time since = 0, next = 0;
     for (int i = 0; i < MANY; i++) { // one takes the place of the last but one
-        volt_health_of health;
+        volt_health_report health;
         if (i >= 2) {
             WRITE(step[i - 2], 2);
             UNTIL(READ(step[i - 2]) == 3);
@@ -415,7 +415,7 @@ TEST_OF_THREADS(the_longest_of_polls_is_told) {
 TEST_OF_THREADS(who_is_just_being_woken_is_young) {
     volt_rt *rt = create_on(1);
     volt_handle stuck = { NULL }, woken = { NULL };
-    volt_health_of h;
+    volt_health_report h;
     int step = 0;
     RT_SPAWN(rt, &stuck, sticky_run, (sticky){ .step = &step });
     UNTIL(READ(step) == 1);
@@ -459,7 +459,7 @@ static volt_poll spread_run(volt_cx *cx, void *arg) { // leaves tasks behind tha
 TEST_OF_THREADS(steals_are_told) {
     volt_counters c;
     sink s = { .text = NULL };
-    for (int tries = 0;; tries++) { // the watch may be quicker
+    for (int tries = 0;; tries++) { // the watchdog may be quicker
         CHECK(tries < 100);
         static told t;
         volt_rt *rt = create_told(2, &t);
@@ -486,8 +486,8 @@ TEST_OF_THREADS(steals_are_told) {
     drop(&s);
 }
 
-// ---- every poll has its wake-up: also where the watch fires timers of a stuck worker, and where a
-// shutdown wakes all
+// ---- every poll has its wake-up: also where the watchdog fires timers of a stuck worker, and
+// where a shutdown wakes all
 
 static void every_poll_was_woken(const told *t) {
     for (uint32_t i = 0; i < t->n; i++) {
@@ -515,7 +515,7 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) { // until its worker's timer
     VOLT_END(0);
 }
 TEST_OF_THREADS(rescued_tasks_were_woken) {
-    volt_histograms_of h;
+    volt_latency_histograms h;
     for (int tries = 0;; tries++) { // a thief may be quicker
         CHECK(tries < 100);
         static told t;

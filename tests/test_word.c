@@ -118,12 +118,12 @@ TEST(a_task_is_private_only_while_nothing_leads_to_it) {
     memset(&t, 0, sizeof t);
     t.word = word;
     CHECK(!volt__task_yield_private(&t, 1)); // under a shield
-    t.links = 1;                             // a timer, a token
+    t.n_armed = 1;                           // a timer, a token
     CHECK(!volt__task_yield_private(&t, 0));
-    t.links = 0;
-    t.shield = 1;
+    t.n_armed = 0;
+    t.shield_depth = 1;
     CHECK(!volt__task_yield_private(&t, 0));
-    t.shield = 0;
+    t.shield_depth = 0;
     for (int flag = 1; flag <= 128; flag *= 2) { // a handle, a waker, a group among them
         t.flags = (uint8_t)flag;
         CHECK(!volt__task_yield_private(&t, 0));
@@ -278,16 +278,16 @@ TEST(a_node_names_its_task_directly_or_through_a_scope) {
     memset(&t, 0, sizeof t);
     memset(&n, 0, sizeof n);
     scope.task_ = &t;
-    n.who_ = &t;
+    n.waiter_ = &t;
     CHECK(volt__node_task(&n) == &t);
-    n.who_ = (void *)((uintptr_t)&scope | VOLT__SCOPED);
+    n.waiter_ = (void *)((uintptr_t)&scope | VOLT__WAITER_IS_SCOPE);
     CHECK(volt__node_task(&n) == &t);
     volt__node_bind(&n, &t, &scope); // keeps the scope: it must still be told
-    CHECK(volt__node_task(&n) == &t && n.who_ != (void *)&t && n.on_ == (void *)&scope);
-    CHECK_EQ(t.links, 1);
+    CHECK(volt__node_task(&n) == &t && n.waiter_ != (void *)&t && n.source_ == (void *)&scope);
+    CHECK_EQ(t.n_armed, 1);
     CHECK_EQ(volt__node_state(&n), VOLT__LINKED);
     volt__node_unbind(&n, &t);
-    CHECK_EQ(t.links, 0);
+    CHECK_EQ(t.n_armed, 0);
     CHECK_EQ(volt__node_state(&n), VOLT__IDLE);
 }
 

@@ -22,8 +22,8 @@
 #include "seam.h"
 
 // ns: more for an atomic access than for one that hits; of a line from another cache, a look at the
-// clock, a system call; from a wake-up until who slept runs. So many hits take one, as what overlaps
-// on real processors: with one worker S1, S6, S8 take here what they take there, +-10 %.
+// clock, a system call; from a wake-up until who slept runs. So many hits take one, as what
+// overlaps on real processors: with one worker S1, S6, S8 take here what they take there, +-10 %.
 enum {
     HITS_PER_NS = 8,
     COST_RMW = 5,

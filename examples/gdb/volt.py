@@ -14,10 +14,10 @@ await: "a.c:7 < 30 < 52" was awaited at line 30, and that at line 52. AGE and SI
 last look of any worker at the clock: both are longer if all sleep. LEFT is the time from then until
 a timer.
 `created` has not been started, `queued` without a place is on its way to one, `held` has ended but
-for a handle or waker, `running in place` has lent its worker by volt_block_in_place. NODES are the
-waits, timers and links that are armed.
+for a handle or waker, `running in place` has handed off its worker by volt_block_in_place. NODES
+are the waits, timers and links that are armed.
 
-A worker that was lent is carried by a thread of the pool; one that is `lent` waits for such a
+A worker that was handed off is run by a thread of the pool; one `handed off` waits for such a
 thread, and one that is `blocked` has found none. What the pool does stands in the first line.
 
 The program needs debug information (-g; any -O). With -g3 all constants are the program's own;
@@ -46,25 +46,25 @@ MACROS = {
 # What a leaf's kind is called, and what it waits on: a descriptor, an object, or neither.
 LEAVES = {
     "VOLT__LEAF_TIMER": "timer",
-    "VOLT__LEAF_NEVER": "never",
-    "VOLT__LEAF_JOIN": "join of {on}",
+    "VOLT__LEAF_FOREVER": "forever",
+    "VOLT__LEAF_JOIN": "join of {source}",
     "VOLT__LEAF_RD": "readable fd {fd}",
     "VOLT__LEAF_WR": "writable fd {fd}",
     "VOLT__LEAF_CONNECT": "connect fd {fd}",
-    "VOLT__LEAF_TOKEN": "token {on}",
-    "VOLT__LEAF_GROUP": "group {on}",
+    "VOLT__LEAF_TOKEN": "token {source}",
+    "VOLT__LEAF_GROUP": "group {source}",
     "VOLT__LEAF_JOB": "blocking, {job}",
     "VOLT__LEAF_NAME": "name of {host}",
-    "VOLT__LEAF_LOCK": "lock {on}",
-    "VOLT__LEAF_EVENT": "event {on}",
-    "VOLT__LEAF_CHAN": "channel {on}",
+    "VOLT__LEAF_LOCK": "lock {source}",
+    "VOLT__LEAF_EVENT": "event {source}",
+    "VOLT__LEAF_CHAN": "channel {source}",
 }
 # How far the pool is with a job; NONE: it has been run, and its task is on its way.
 JOBS = {
     "VOLT__JOB_NONE": "ended",
     "VOLT__JOB_QUEUED": "queued",
-    "VOLT__JOB_GIVEN": "given to a thread",
-    "VOLT__JOB_BEGUN": "begun",
+    "VOLT__JOB_ASSIGNED": "assigned to a thread",
+    "VOLT__JOB_STARTED": "started",
 }
 MODES = {
     "VOLT__SELECT": "select",
@@ -73,8 +73,8 @@ MODES = {
     "VOLT__TRY_JOIN_ALL": "try_join_all",
 }
 OTHERS = (
-    "VOLT__SUB", "VOLT__EACH", "VOLT__ARMS", "VOLT__ARMS_N", "VOLT__ARMS_MODE", "VOLT__LINKED",
-    "VOLT__HAS_EXT", "VOLT__EXTERNAL", "VOLT__GAVE_WAKER",
+    "VOLT__CHILD", "VOLT__CHILD_ARRAY", "VOLT__ARMS", "VOLT__ARMS_N", "VOLT__ARMS_MODE",
+    "VOLT__LINKED", "VOLT__HAS_GROUP_LINK", "VOLT__EXTERNAL", "VOLT__GAVE_WAKER",
 )  # fmt: skip
 MOST_FRAMES = 100  # inside each other: a state that is overwritten may have no end
 
@@ -213,11 +213,11 @@ def select_frame_of_volt():
 
 
 def check_version():
-    expected = [f"volt__bad_pc_with_VOLT_DEBUG_{debug}_{VERSION}" for debug in (0, 1)]
+    expected = [f"volt__bad_resume_with_VOLT_DEBUG_{debug}_{VERSION}" for debug in (0, 1)]
     if any(gdb.lookup_global_symbol(name) for name in expected):
         return
-    names = gdb.execute("info functions -q ^volt__bad_pc_with_VOLT_DEBUG_", to_string=True)
-    versions = {int(v) for v in re.findall(r"volt__bad_pc_with_VOLT_DEBUG_[01]_(\d+)", names)}
+    names = gdb.execute("info functions -q ^volt__bad_resume_with_VOLT_DEBUG_", to_string=True)
+    versions = {int(v) for v in re.findall(r"volt__bad_resume_with_VOLT_DEBUG_[01]_(\d+)", names)}
     if versions and VERSION not in versions:
         raise differs(f"VOLT_VERSION is {versions}, not {VERSION}")
 
@@ -278,10 +278,10 @@ class Runtime:
         )
         self.task_layout = Layout(
             task, "word", "next", "u.fn", "u.result", "spawn_site", "wait_site", "wait", "wait_ms",
-            "spawn_ms", "flags", "links",
+            "spawn_ms", "flags", "n_armed",
         )  # fmt: skip
-        self.frame_layout = Layout(node, "pc_", "state_", "kind_", "key_", "on_")
-        self.ext_layout = Layout(gdb.lookup_type("struct volt__ext"), "group")
+        self.frame_layout = Layout(node, "resume_line_", "state_", "kind_", "key_", "source_")
+        self.link_layout = Layout(gdb.lookup_type("struct volt__group_link"), "group")
 
     def find_queued(self):
         """Where the queued tasks are."""
@@ -289,8 +289,8 @@ class Runtime:
             for task in w.ring():
                 self.places[task] = f"ring {w.index}"
             self.places[int(w.value["lifo"])] = f"LIFO {w.index}"
-            for batch in w.spill():
-                self.find_queued_in(batch, f"spill {w.index}")
+            for batch in w.overflow():
+                self.find_queued_in(batch, f"overflow {w.index}")
             self.find_queued_in(w.value["inbox"], f"inbox {w.index}")
         self.find_queued_in(self.value["injector"], "injector")
 
@@ -321,7 +321,7 @@ class Runtime:
         return tasks
 
     def n_alive(self):
-        n = int(self.value["injector"]["spawned"]) - int(self.value["ended_outside"])
+        n = int(self.value["injector"]["spawned"]) - int(self.value["n_destroyed_outside"])
         n += sum(int(w.value["inbox"]["spawned"]) for w in self.workers)
         return n + sum(int(w.value["spawned"]) - int(w.value["completed"]) for w in self.workers)
 
@@ -372,7 +372,8 @@ class Worker:
         self.rt, self.value = rt, value
         self.index = int(value["index"])
         self.thread = threads.get(int(value.address))
-        self.ns = int(value["last"]) - int(rt.value["epoch"])  # its last look at the clock
+        # its last look at the clock
+        self.ns = int(value["last_event_poll"]) - int(rt.value["epoch"])
         self.task = int(value["cx"]["task_"])  # also after its poll
 
     def is_parked(self):
@@ -394,15 +395,16 @@ class Worker:
         slots = [*range(claimed, claimed + n_claimed), *range(head, head + n)]
         return [int(ring["slot"][i % cap]) for i in slots]
 
-    def spill(self):
+    def overflow(self):
         """The batches in it, the oldest one first."""
-        spill = self.value["spill"]
-        cap = spill["batch"].type.range()[1] + 1
-        return [spill["batch"][(int(spill["oldest"]) + i) % cap] for i in range(int(spill["n"]))]
+        overflow = self.value["overflow"]
+        cap = overflow["batch"].type.range()[1] + 1
+        oldest, n = int(overflow["oldest"]), int(overflow["n"])
+        return [overflow["batch"][(oldest + i) % cap] for i in range(n)]
 
     def polls(self, address):
         """This task, as far as can be told."""
-        return self.task == address and not self.is_parked() and not int(self.value["is_counted"])
+        return self.task == address and not self.is_parked() and not int(self.value["is_searching"])
 
     def check_clock(self):
         """While it runs or sleeps, its wheel tells of its last look at the clock as well; that of a
@@ -416,8 +418,8 @@ class Worker:
             raise differs(f"worker {self.index} is at tick {elapsed}, not {tick}: VOLT_TICK_NS")
 
     def tickets(self):
-        """How many threads want the helm, the one at it included: 0 while it is lent to nobody."""
-        return (int(self.value["helm_next"]) - int(self.value["helm_now"])) & 0xFFFFFFFF
+        """How many threads hold or await the carrier lock: 0 while it is handed to none."""
+        return (int(self.value["carrier_ticket"]) - int(self.value["carrier_serving"])) & 0xFFFFFFFF
 
     def is_blocked(self):
         return int(self.value["is_blocked"]) != 0
@@ -431,10 +433,10 @@ class Worker:
         if self.is_blocked():
             return "blocked"
         if self.tickets() == 0:
-            return "lent"
+            return "handed off"
         if self.is_parked():
             return "asleep"
-        if int(self.value["is_counted"]):
+        if int(self.value["is_searching"]):
             return "searching"
         return "running" if self.running() else "awake"
 
@@ -473,7 +475,7 @@ class Worker:
     def carrier(self):
         if not self.thread:
             return None
-        of_whom = "" if int(self.value["is_home"]) else " of the pool"
+        of_whom = "" if int(self.value["is_own_thread"]) else " of the pool"
         return f"{self.thread.num} (LWP {self.thread.ptid[1]}){of_whom}"
 
     def row(self):
@@ -485,12 +487,12 @@ class Worker:
             "state": self.state(),
             "ring": len(self.ring()),
             "lifo": pointer(int(v["lifo"])),
-            "spill": int(v["spill"]["len"]),
+            "overflow": int(v["overflow"]["len"]),
             "inbox": int(v["inbox"]["len"]),
             "timer_s": None if due is None else rt.until(due),
             "task": pointer(task.address) if task else None,
             "at": self.at(task) if task else None,
-            "polls": int(stats["polls"]) + int(v["slice"]) - int(v["due"]),
+            "polls": int(stats["polls"]) + int(v["countdown_from"]) - int(v["countdown"]),
             "steals": int(stats["steals"]),
             "parks": int(stats["parks"]),
         }
@@ -573,7 +575,7 @@ class Task:
         while at and len(frames) < MOST_FRAMES:
             frame = self.rt.frame_layout.read(at)
             frames.append({"address": at, **frame})
-            at = frame["on_"] if frame["kind_"] == self.rt["VOLT__SUB"] else 0
+            at = frame["source_"] if frame["kind_"] == self.rt["VOLT__CHILD"] else 0
         return frames
 
     def site(self):
@@ -583,7 +585,7 @@ class Task:
         """The site, which is the innermost frame's, and the lines of those outside of it."""
         if not self.has_waited():
             return None
-        lines = [f["pc_"] for f in reversed(frames)]
+        lines = [f["resume_line_"] for f in reversed(frames)]
         if not lines or not self.site().endswith(f":{lines[0]}"):
             lines = lines[:1]
         return " < ".join([self.site(), *map(str, lines[1:])])
@@ -599,7 +601,7 @@ class Task:
         if not self.raw["wait"] or not frames:
             return "waker" if self.has_kind("GAVE_WAKER") else "by hand"
         inner = frames[-1]
-        if inner["kind_"] == self.rt["VOLT__EACH"]:
+        if inner["kind_"] == self.rt["VOLT__CHILD_ARRAY"]:
             return "array, one: " + self.leaf(None)
         if inner["kind_"] == self.rt["VOLT__ARMS"]:
             modes = {self.rt[key]: name for key, name in MODES.items()}
@@ -625,13 +627,14 @@ class Task:
         """What a frame waits on, in the words of LEAVES."""
         if not frame:
             return {}
-        on = frame["on_"]
+        source = frame["source_"]
         if name == "VOLT__LEAF_JOB":
-            state = int(object_at(on, "struct volt_job")["state_"])
+            state = int(object_at(source, "struct volt_job")["state_"])
             return {"job": next(text for key, text in JOBS.items() if self.rt[key] == state)}
         if name == "VOLT__LEAF_NAME":
-            return {"host": object_at(on, "struct volt__query")["host"].string("utf-8", "replace")}
-        return {"on": pointer(on)}
+            host = object_at(source, "struct volt__query")["host"]
+            return {"host": host.string("utf-8", "replace")}
+        return {"source": pointer(source)}
 
     def left(self, frames):
         """Seconds until its timer is due, if that is what it waits for; or None."""
@@ -658,10 +661,10 @@ class Task:
 
     def group(self):
         """The group that it is a member of, or 0."""
-        if not self.has_kind("HAS_EXT"):
+        if not self.has_kind("HAS_GROUP_LINK"):
             return 0
-        ext = self.rt.ext_layout  # at the end of the slot
-        return ext.read(self.address + self.slot_size - ext.size)["group"]
+        link = self.rt.link_layout  # at the end of the slot
+        return link.read(self.address + self.slot_size - link.size)["group"]
 
     def row(self):
         frames = self.frames()
@@ -678,7 +681,7 @@ class Task:
             "function": None if self.has("COMPLETE") else self.rt.function[self.raw["fn"]],
             "spawned_at": self.spawned_at(),
             "refs": self.raw["word"] // self.rt["VOLT__REF"],
-            "nodes": self.raw["links"],
+            "nodes": self.raw["n_armed"],
             "group": pointer(self.group()),
         }
 
@@ -773,7 +776,7 @@ class OneTask(gdb.Command):
             gdb.write(f"{title(name).lower():10}  {cell(value)}\n")
         gdb.write(f"state at    {task.state_address():#x}\n")
         for f in reversed(task.frames()):
-            gdb.write(f"frame       {f['address']:#x}, awaits at line {f['pc_']}\n")
+            gdb.write(f"frame       {f['address']:#x}, awaits at line {f['resume_line_']}\n")
 
 
 class Use(gdb.Command):

@@ -78,7 +78,7 @@ for whole in 0 1; do
         if [ $whole = $user ]; then
             verdict "link with VOLT_DEBUG $whole and $user" $linked
         else
-            grep -q "undefined reference to .volt__bad_pc_with_VOLT_DEBUG_$user" "$out/said"
+            grep -q "undefined reference to .volt__bad_resume_with_VOLT_DEBUG_$user" "$out/said"
             verdict "link with VOLT_DEBUG $whole and $user" $?
         fi
     done

@@ -45,8 +45,8 @@ static volt_config config(uint32_t workers) {
     volt_config c;
     memset(&c, 0, sizeof c);
     c.workers = workers;
-    c.start_all = workers >= 3;
-    c.blocking = (workers + 1) / 2; // so that jobs have to wait
+    c.start_all_workers = workers >= 3;
+    c.max_blocking_threads = (workers + 1) / 2; // so that jobs have to wait
     c.placement = (volt_placement)(strlen(running->s->name) % 3); // each for a third of them
     c.seed = 7;
     c.alloc.alloc = fault_alloc;

@@ -197,7 +197,7 @@ STATE(flow, volt_handle reader; int fd[2], is_socket; struct iovec iov[2]; char 
     for (int i = 0; i < 2; i++) s->iov[i] = (struct iovec){ s->buf, 60 };
     KEEP_AWAIT(volt_writev(cx, s->fd[1], s->iov, 2));
     s->n += s->rc > 0 ? s->rc : 0;
-    if (s->is_socket) KEEP(volt_shut(s->fd[1], 0, 1));
+    if (s->is_socket) KEEP(volt_sock_shutdown(s->fd[1], 0, 1));
     volt_close(cx, s->fd[1]);
     if (!volt_handle_is_set(&s->reader)) VOLT_RETURN(s->first);
     VOLT_AWAIT(s->got, volt_join(cx, &s->reader));
@@ -397,7 +397,7 @@ STATE(looks, volt_group group; volt_pollset set; volt_pollev ev[2]; int fd[2]; c
     KEEP(s->rc);
     if (s->first == 0) CHECK(s->rc == 1 && s->ev[0].fd == s->fd[0] && s->ev[0].events & VOLT_IN);
     volt_pollset_close(cx, &s->set);
-    volt_fd_forget(cx, s->fd[0]);
+    volt_fd_release(cx, s->fd[0]);
     VOLT_AWAIT(volt_group_wait(cx, &s->group));
     for (int i = 0; i < 2; i++) drop(s->fd[i]);
     VOLT_END(s->first);
@@ -447,7 +447,7 @@ STATE(looks_both_ways, volt_group group; int fd[2], i;) {
     VOLT_AWAIT(volt_sleep(cx, VOLT_US(200)));
     empty(s->fd[1]);
     KEEP_AWAIT(volt_group_wait(cx, &s->group));
-    volt_fd_forget(cx, s->fd[0]);
+    volt_fd_release(cx, s->fd[0]);
     for (int i = 0; i < 2; i++) drop(s->fd[i]);
     VOLT_END(s->first);
 }
@@ -461,7 +461,7 @@ STATE(forgets_under_a_waiter, volt_handle h; int fd[2];) {
     if (s->first == 0) {
         while (volt_try_join(&s->h, &s->rc) == -EAGAIN) { // it may not wait yet
             VOLT_AWAIT(volt_sleep(cx, VOLT_US(200)));
-            volt_fd_forget(cx, s->fd[0]);
+            volt_fd_release(cx, s->fd[0]);
         }
         if (!is_hit()) CHECK_EQ(s->rc, -EBADF);
         KEEP(s->rc == -EBADF ? 0 : s->rc);

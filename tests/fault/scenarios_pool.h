@@ -118,9 +118,9 @@ static int jobs_at_a_shutdown(void) {
 
 // Who is cancelled leaves one that runs, and takes back one that waits; either is dropped once.
 static void drop_request(void *arg) { add(&((request *)arg)->n_dropped, 1); }
-STATE(leaver, volt_errand errand; request *call;) {
+STATE(leaver, volt_detached_job errand; request *call;) {
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(s->rc, volt_blocking_or_leave(cx, &s->errand, answer, s->call, drop_request));
+    VOLT_AWAIT(s->rc, volt_blocking_detach(cx, &s->errand, answer, s->call, drop_request));
     add(&s->call->n_told, 1);
     VOLT_END(s->rc);
 }

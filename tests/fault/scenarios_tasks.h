@@ -330,12 +330,12 @@ STATE(canceller, volt_token *token;) {
     volt_token_cancel(s->token);
     VOLT_END(0);
 }
-STATE(unlesses, volt_token token; volt_link link; volt_group group;) {
+STATE(unlesses, volt_token token; volt_token_link link; volt_group group;) {
     VOLT_BEGIN(cx, s);
-    KEEP_AWAIT(volt_unless(cx, &s->link, &s->token, volt_sleep(cx, VOLT_US(100))));
+    KEEP_AWAIT(volt_with_token(cx, &s->link, &s->token, volt_sleep(cx, VOLT_US(100))));
     KEEP(VOLT_GROUP_SPAWN(cx, &s->group, canceller_run, (canceller_state){ .token = &s->token }));
     if (s->first < 0) VOLT_RETURN(s->first);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, &s->token, volt_sleep(cx, VOLT_NEVER)));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->link, &s->token, volt_sleep(cx, VOLT_NEVER)));
     CHECK_EQ(s->rc, -ECANCELED);
     KEEP_AWAIT(volt_group_wait(cx, &s->group));
     VOLT_END(s->first);

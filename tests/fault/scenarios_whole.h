@@ -159,7 +159,7 @@ static int drains(void) {
     if (rc < 0) return rc;
     memset(&root, 0, sizeof root);
     root.fds = fd;
-    c.drain = FAR_AWAY;
+    c.drain_timeout = FAR_AWAY;
     rc = volt_run(&c, leaves_others_run, &root);
     if (kind_of(fd[0]) != FD_FREE) drop(fd[0]); // the runtime did not start
     drop(fd[1]);
@@ -216,7 +216,7 @@ static int never_allocates_on(uint32_t workers) {
     int fd[2];
     memset(&st, 0, sizeof st);
     memset(&root, 0, sizeof root);
-    c.start_all = 1;
+    c.start_all_workers = 1;
     root.stage = &st;
     root.fd = fd;
     CHECK_EQ(make_pair(fd), 0);

@@ -103,7 +103,7 @@ typedef struct step {
     volt_frame frame;
     volt_shield shield;
     volt_timer timer;
-    volt_link link;
+    volt_token_link link;
     volt_arm arms[3];
     volt_interval interval;
     volt_handle handle;
@@ -300,7 +300,7 @@ static volt_poll step_unless(volt_cx *cx, step *s) {
     VOLT_BEGIN(cx, s);
     s->token = &w.tokens[next() % N_TOKENS];
     bound(s);
-    VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, s->token, volt_sleep(cx, s->at_most)));
+    VOLT_AWAIT(s->rc, volt_with_token(cx, &s->link, s->token, volt_sleep(cx, s->at_most)));
     MUST(s->rc == 0 || s->rc == -ECANCELED);
     MUST(s->rc < 0 || w.now >= s->until);
     if (volt_token_is_cancelled(s->token) && !volt_is_cancelled(cx)) VOLT_RETURN(0);

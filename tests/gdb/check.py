@@ -113,13 +113,13 @@ def check_pool():
 
 def check_workers(wanted):
     """What they run and hold is what the tasks say."""
-    shown, lent = [], []
+    shown, handed_off = [], []
     for w in cells(command("volt workers"), "WORKER"):
         index = w["worker"]
         if w["thread"].endswith(" of the pool"):
-            lent.append(w["state"])
+            handed_off.append(w["state"])
         if w["state"] == "blocked":
-            lent.append("blocked")
+            handed_off.append("blocked")
             check(f"blocked: {w}", w["thread"] == "-" and w["task"] != "-")
             shown.append(f"{w['task']} running on {index}")
             continue
@@ -127,16 +127,17 @@ def check_workers(wanted):
             check(f"asleep: {w}", w["state"] == "asleep" and w["task"] == w["lifo"] == "-")
             continue
         shown += [f"queued on inbox {index}"] * int(w["inbox"])
-        shown += [f"queued on spill {index}"] * int(w["spill"])
+        shown += [f"queued on overflow {index}"] * int(w["overflow"])
         shown.append(f"{w['task']} running on {index}")
         shown.append(f"{w['lifo']} queued on LIFO {index}")
         shown += ["queued on ring"] * int(w["ring"])
         check(f"thread: {w}", "(LWP " in w["thread"] and int(w["polls"]) > 0)
     rows = [line.split("|") for line in wanted]
     busy = [f"{r[0]} {r[2]}" for r in rows if re.match("running on|queued on LIFO", r[2])]
-    busy += [r[2] for r in rows if re.match("queued on (ring|inbox|spill)", r[2])]
+    busy += [r[2] for r in rows if re.match("queued on (ring|inbox|overflow)", r[2])]
     same("volt workers", busy, shown)
-    check(f"one is lent, one blocked: {lent}", sorted(lent) == ["asleep", "blocked"])
+    is_as_meant = sorted(handed_off) == ["asleep", "blocked"]
+    check(f"one is handed off, one blocked: {handed_off}", is_as_meant)
 
 
 def check_timers():

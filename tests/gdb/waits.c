@@ -138,7 +138,7 @@ static volt_poll timer_run(volt_cx *cx, void *arg) {
 static volt_poll never_run(volt_cx *cx, void *arg) {
     task *w = (task *)arg;
     VOLT_BEGIN(cx, w);
-    WAIT(0, volt_never(cx), "never");
+    WAIT(0, volt_sleep_forever(cx), "forever");
     VOLT_END(0);
 }
 static volt_poll join_run(volt_cx *cx, void *arg) {
@@ -198,13 +198,13 @@ static volt_poll select_run(volt_cx *cx, void *arg) {
 static volt_poll leaf_run(volt_cx *cx, void *arg) {
     leaf *l = (leaf *)arg;
     VOLT_BEGIN(cx, l);
-    VOLT_AWAIT(l->rc, volt_never(cx));
+    VOLT_AWAIT(l->rc, volt_sleep_forever(cx));
     VOLT_END(0);
 }
 static volt_poll array_run(volt_cx *cx, void *arg) {
     task *w = (task *)arg;
     VOLT_BEGIN(cx, w);
-    WAIT(0, volt_join_all(cx, VOLT_EACH(leaf_run, leaves)), "array, one: never");
+    WAIT(0, volt_join_all(cx, VOLT_EACH(leaf_run, leaves)), "array, one: forever");
     VOLT_END(0);
 }
 static volt_poll by_hand(volt_cx *cx) {
@@ -252,7 +252,7 @@ static int call_run(void *unused) {
 static volt_poll blocking_run(volt_cx *cx, void *arg) {
     task *w = (task *)arg;
     VOLT_BEGIN(cx, w);
-    WAIT(1, volt_blocking(cx, &w->job, call_run, NULL), "blocking, begun");
+    WAIT(1, volt_blocking(cx, &w->job, call_run, NULL), "blocking, started");
     VOLT_END(0);
 }
 static volt_poll blocking_queued_run(volt_cx *cx, void *arg) {
@@ -266,7 +266,7 @@ static volt_poll named_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, w);
     volt_name(cx, "an odd name");
     row_of(cx->task_)->name = "an odd name";
-    WAIT(0, volt_never(cx), "never");
+    WAIT(0, volt_sleep_forever(cx), "forever");
     VOLT_END(0);
 }
 
@@ -484,7 +484,8 @@ void ready(void);
 __attribute__((noinline)) void ready(void) { __asm__ volatile(""); }
 
 int main(int argc, char **argv) {
-    volt_config two = {.workers = 2, .start_all = 1, .watch_us = UINT32_MAX, .blocking = 1};
+    volt_config two = {.workers = 2, .start_all_workers = 1, .watchdog_us = UINT32_MAX,
+                        .max_blocking_threads = 1};
     volt_config one = {.workers = 1};
     volt_config least = two;
     pthread_t blocked;

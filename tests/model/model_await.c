@@ -7,7 +7,7 @@
 //
 // Tasks are polled by the real poll; an event that a worker would find in its loop (a timer that is
 // due) is found by a thread of the scenario through the real function.
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -49,7 +49,7 @@ static void time_passes(void *arg) {
     volt__chain_init(&c);
     act_as(workers[0]);
     volt__wheel_fire(&workers[0]->wheel, volt__tick_ceil(rt, vmc_now() + VOLT_MS(5)), &c);
-    volt__splice(workers[0], &c);
+    volt__push_batch(workers[0], &c);
     drain(workers[0]);
 }
 // From a task of worker 1, which then runs what that has woken.
@@ -106,7 +106,7 @@ static void rescue(void *arg) {
     volt__chain_init(&c);
     act_as(workers[1]);
     volt__wheel_try_fire(&workers[0]->wheel, volt__tick_ceil(rt, vmc_now() + VOLT_MS(5)), &c);
-    volt__splice(workers[1], &c);
+    volt__push_batch(workers[1], &c);
     drain(workers[1]);
 }
 static void cancel_a_at_home(void *arg) {
@@ -326,9 +326,9 @@ static void block_on(void *arg) {
     VMC_ASSERT(volt_block_on(rt, give_seven, &state) == 7);
     VMC_ASSERT(state.rc == 7);
     volt__store_rel(&rt->is_stopped, 1);
-    volt__poke_all(rt);
+    volt__unpark_all(rt);
 }
-static void carry(void *arg) { volt__carry(arg); }
+static void carry(void *arg) { volt__worker_run(arg); }
 SCENARIO(await_block_on) {
     make_runtime(1, UINT32_MAX);
     int t = vmc_spawn(carry, workers[0]);

@@ -9,11 +9,11 @@
 #include "locks.h"
 
 static void check_counts(void) { // who has slept has taken itself back
-    for (int i = 0; i < VOLT__LOCK_BUCKETS; i++) VMC_ASSERT(volt__sleepers.n[i] == 0);
+    for (int i = 0; i < VOLT__LOCK_BUCKETS; i++) VMC_ASSERT(volt__lock_waiters.n[i] == 0);
 }
 static void add_prepared(int n_others, void (*add)(void *), int n_times) {
-    volt__barrier_prepare();
-    VMC_ASSERT(volt__has_barrier());
+    volt__membarrier_prepare();
+    VMC_ASSERT(volt__has_membarrier());
     add_beside(n_others, add, n_times);
     check_counts();
 }
@@ -24,7 +24,7 @@ SCENARIO(barrier_two_spurious, .class = VMC_EXHAUSTIVE, .spurious = 1) {
 SCENARIO(barrier_three, .class = VMC_BOUNDED, .preemptions = 2) { add_prepared(2, locked_add, 1); }
 SCENARIO(barrier_again, .class = VMC_EXHAUSTIVE) { add_prepared(1, locked_add_twice, 2); }
 SCENARIO(barrier_freed_by_the_last_of_two, .class = VMC_EXHAUSTIVE) {
-    volt__barrier_prepare();
+    volt__membarrier_prepare();
     leave_beside(1);
 }
 
@@ -32,7 +32,7 @@ SCENARIO(barrier_freed_by_the_last_of_two, .class = VMC_EXHAUSTIVE) {
 // by a store already, and a sleeper may have been refused its barrier.
 static void prepare(void *unused) {
     (void)unused;
-    volt__barrier_prepare();
+    volt__membarrier_prepare();
 }
 SCENARIO(barrier_comes, .class = VMC_EXHAUSTIVE) {
     int t = vmc_spawn(prepare, NULL);
@@ -59,7 +59,7 @@ SCENARIO(barrier_timeout, .class = VMC_EXHAUSTIVE) {
     int has_got = 0;
     vmc_must_happen("in time");
     vmc_must_happen("too late");
-    volt__barrier_prepare();
+    volt__membarrier_prepare();
     int t = vmc_spawn(add_in_time, &has_got);
     locked_add(NULL);
     vmc_join(t);

@@ -25,7 +25,7 @@ static void revoke_and_add(void *result) {
     *has_got = volt__biased_revoke(&lock);
     if (!*has_got) return;
     guarded++;
-    volt__biased_restore(&lock);
+    volt__biased_rebias(&lock);
 }
 static void add_beside(int n_times, int n_others) {
     int t[MAX_OTHERS], has_got[MAX_OTHERS], n = n_times;
@@ -42,15 +42,15 @@ static void add_beside(int n_times, int n_others) {
     VMC_ASSERT(lock.is_held == 0 && lock.revoked == 0);
 }
 SCENARIO(biased_once, .class = VMC_EXHAUSTIVE) {
-    volt__barrier_prepare();
+    volt__membarrier_prepare();
     add_beside(1, 1);
 }
 SCENARIO(biased_twice, .class = VMC_EXHAUSTIVE) {
-    volt__barrier_prepare();
+    volt__membarrier_prepare();
     add_beside(2, 1);
 }
 SCENARIO(biased_two_others, .class = VMC_BOUNDED, .preemptions = 2) {
-    volt__barrier_prepare();
+    volt__membarrier_prepare();
     add_beside(1, 2);
 }
 // No barrier can be had: both have their own fence.
@@ -59,7 +59,7 @@ SCENARIO(biased_refused_twice, .class = VMC_EXHAUSTIVE) { add_beside(2, 1); }
 // It can be had from now on: one relies on it already, the other had its own fence.
 static void prepare(void *unused) {
     (void)unused;
-    volt__barrier_prepare();
+    volt__membarrier_prepare();
 }
 SCENARIO(biased_comes, .class = VMC_EXHAUSTIVE) {
     int t = vmc_spawn(prepare, NULL);
@@ -96,25 +96,25 @@ static void watch(void *unused) {
     volt__chain c;
     (void)unused;
     volt__chain_init(&c);
-    volt__take_private(w0, &c);
+    volt__rescue_local(w0, &c);
     if (c.len > 0) vmc_reached("a rescue");
     while ((t = volt__chain_pop(&c)) != NULL) take(t);
 }
 static void rescue_beside(void (*owner)(void)) {
     vmc_must_happen("a rescue");
-    volt__barrier_prepare();
+    volt__membarrier_prepare();
     rt_carry(w0);
     int t = vmc_spawn(watch, NULL);
     owner();
     vmc_join(t);
-    while (take(volt__take(w0))) {}
+    while (take(volt__next_local(w0))) {}
     for (int i = 0; i < n_pushed; i++) VMC_ASSERT(n_taken[i] == 1);
     VMC_ASSERT(volt__ring_room(&w0->ring) == VOLT_RING_CAP);
 }
 static void push_and_take(void) {
     volt__push_lifo(w0, new_task());
     volt__push_lifo(w0, new_task()); // the first one moves to the ring, unless it was rescued
-    take(volt__take(w0));
+    take(volt__next_local(w0));
 }
 SCENARIO(biased_lifo, .class = VMC_EXHAUSTIVE) {
     rt_make(2);
@@ -125,7 +125,7 @@ SCENARIO(biased_lifo, .class = VMC_EXHAUSTIVE) {
 // Into an empty slot without the lock, while the one before it was about to be rescued.
 static void push_again(void) {
     volt__push_lifo(w0, new_task());
-    take(volt__take_lifo(w0));
+    take(volt__lifo_take(w0));
     volt__push_lifo(w0, new_task());
 }
 SCENARIO(biased_lifo_again, .class = VMC_EXHAUSTIVE) {
@@ -134,8 +134,8 @@ SCENARIO(biased_lifo_again, .class = VMC_EXHAUSTIVE) {
     rescue_beside(push_again);
 }
 static void take_and_push(void) {
-    take(volt__take(w0));
-    take(volt__take(w0));
+    take(volt__next_local(w0));
+    take(volt__next_local(w0));
     volt__ring_push(&w0->ring, new_task()); // into slots that were claimed
     volt__ring_push(&w0->ring, new_task());
 }
@@ -143,7 +143,7 @@ SCENARIO(biased_claimed, .class = VMC_EXHAUSTIVE) {
     rt_make(2);
     w0->ring.claim_more = 1;
     for (int i = 0; i < 3; i++) volt__ring_push(&w0->ring, new_task());
-    take(volt__take(w0));
+    take(volt__next_local(w0));
     rescue_beside(take_and_push);
 }
 // The ring is full but for one slot, and for what is rescued.
@@ -158,6 +158,6 @@ SCENARIO(biased_claimed_room, .class = VMC_EXHAUSTIVE) {
     rt_make(2);
     w0->ring.claim_more = 1;
     for (int i = 0; i < 4; i++) volt__ring_push(&w0->ring, new_task());
-    take(volt__take(w0));
+    take(volt__next_local(w0));
     rescue_beside(push_while_there_is_room);
 }

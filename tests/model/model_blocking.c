@@ -3,7 +3,7 @@
 // which; one that may be left frees its argument once; a shutdown waits for it as long as it may. A
 // worker whose poll blocks where no thread can be started: what waits there is run by others.
 // Run: make model ONE=blocking_cancel (or another name from below).
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #include "refuse.h"
 #define VOLT_IMPLEMENTATION
@@ -42,7 +42,7 @@ static int run_until_told(void *arg) {
 static void end_task(void) {
     if (__atomic_sub_fetch(&n_left, 1, __ATOMIC_ACQ_REL) != 0) return;
     volt__store_rel(&rt->is_stopped, 1);
-    volt__poke_all(rt);
+    volt__unpark_all(rt);
 }
 static volt_poll blocks(volt_cx *cx, void *arg) {
     call *c = arg;
@@ -68,14 +68,14 @@ static void start(volt__worker *w, int i, volt_fn *fn) {
     spawn_on(w, &handles[i], fn, &calls[i]);
 }
 static volt__task *next(volt__worker *w) {
-    volt__task *t = volt__take(w);
+    volt__task *t = volt__next_local(w);
     return t ? t : volt__wait_for_task(w);
 }
 // As its thread does it.
 static void carry(void *worker) {
     volt__worker *w = worker;
     act_as(w);
-    w->needs_watch = 0;
+    w->needs_watchdog = 0;
     for (volt__task *t; (t = next(w)) != NULL;) volt__poll_task(w, t);
     act_as(NULL);
 }
@@ -118,7 +118,7 @@ SCENARIO(blocking_cancel_queued, .class = VMC_BOUNDED, .preemptions = 2, .stale_
 
 // ---- a shutdown beside a call that has begun, or not yet
 
-static void carry_home(void *worker) { volt__carry_home(worker); }
+static void carry_home(void *worker) { volt__worker_main(worker); }
 static void tell_to_end(void *unused) {
     (void)unused;
     tell(&may_end);
@@ -150,7 +150,7 @@ SCENARIO(blocking_shutdown, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads
 
 typedef struct errand {
     volt_frame frame;
-    volt_errand errand;
+    volt_detached_job errand;
     int (*fn)(void *);
     int *ran; // on the heap, where a leak is found, and what is freed twice; plain
     int64_t rc;
@@ -172,8 +172,8 @@ static int run_errand_until_told(void *ran) {
 static volt_poll leaves(volt_cx *cx, void *arg) {
     errand *e = arg;
     VOLT_BEGIN(cx, e);
-    VOLT_AWAIT(e->rc, volt_blocking_or_leave(cx, &e->errand, e->fn, e->ran, drop));
-    VMC_ASSERT(!e->errand.it_);
+    VOLT_AWAIT(e->rc, volt_blocking_detach(cx, &e->errand, e->fn, e->ran, drop));
+    VMC_ASSERT(!e->errand.impl_);
     if (e->rc != -ECANCELED) {
         VMC_ASSERT(*e->ran == (e->rc == RESULT ? RESULT : 0));
         vmc_free(e->ran);
@@ -191,7 +191,7 @@ static void check_told_or_left(int i) {
     VMC_ASSERT(rc == RESULT || rc == -ECANCELED);
     if (rc == RESULT) vmc_reached("told");
 }
-SCENARIO(errand_left, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
+SCENARIO(detached_job_left, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
     vmc_must_happen("told");
     vmc_must_happen("dropped before it was run");
     vmc_must_happen("dropped when it had run");
@@ -204,7 +204,7 @@ SCENARIO(errand_left, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
     check_told_or_left(0);
 }
 // It has begun, and ends while it is left.
-SCENARIO(errand_left_as_it_ends, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
+SCENARIO(detached_job_left_as_it_ends, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
     vmc_must_happen("told");
     vmc_must_happen("dropped when it had run");
     begin(1, 1);
@@ -218,7 +218,7 @@ SCENARIO(errand_left_as_it_ends, .class = VMC_BOUNDED, .preemptions = 2, .contes
     check_told_or_left(0);
 }
 // It waits for the thread of another one, which comes to it while it is left.
-SCENARIO(errand_left_in_the_queue, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
+SCENARIO(detached_job_left_in_the_queue, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
          .contests = 1) {
     vmc_must_happen("told");
     vmc_must_happen("dropped before it was run");
@@ -244,7 +244,7 @@ static void start_and_leave(void *worker) {
     volt_cancel(&handles[1]);
     drain(worker);
 }
-SCENARIO(errand_no_thread, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
+SCENARIO(detached_job_no_thread, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
          .contests = 1) {
     vmc_must_happen("failed");
     vmc_must_happen("dropped before it was run");
@@ -323,7 +323,7 @@ SCENARIO(place_no_thread_placed, .class = VMC_BOUNDED, .preemptions = 2, .stale_
     vmc_join(t2);
     end_all(2);
 }
-// One worker: who comes to rest on the pool goes to its helm, or it blocks.
+// One worker: who comes to rest on the pool goes to its carrier lock, or it blocks.
 SCENARIO(place_no_thread_beside_a_call, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1) {
     vmc_must_happen("here");
     vmc_must_happen("elsewhere");
@@ -333,7 +333,7 @@ SCENARIO(place_no_thread_beside_a_call, .class = VMC_BOUNDED, .preemptions = 2, 
     n_refusals = INT32_MAX;
     start(workers[0], 1, blocks_in_place);
     carry(workers[0]);
-    volt__helm_give(workers[0]); // to a helper that comes too late
+    volt__carrier_release(workers[0]); // to a helper that comes too late
     VMC_ASSERT(n_runs[1] == 1);
     end(2);
 }

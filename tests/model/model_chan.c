@@ -3,7 +3,7 @@
 // sent, and freed by the one that is let through. The channel is closed once; all that wait go on,
 // and what was sent into it is still received.
 // Run: make model ONE=chan_release_both (or another name from below).
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -26,11 +26,11 @@ static void end(void) {
 static void release(void *side) { volt_chan_release(chan, (int)(intptr_t)side); }
 static void *side(int which) { return (void *)(intptr_t)which; }
 static void watch(waiter *w) {
-    volt__chan_ask_closed(&w->a, chan);
+    volt__chan_closed_wait_op(&w->a, chan);
     wait_begin(w);
 }
 static void receive(waiter *w) {
-    volt__chan_ask_recv(&w->a, chan, &got, 1);
+    volt__chan_recv_wait_op(&w->a, chan, &got, 1);
     wait_begin(w);
 }
 static void wait_through(void *w) { VMC_ASSERT(wait_end(w) == 0); }
@@ -149,9 +149,9 @@ static void let_through(void (*fn)(void *)) {
     vmc_must_happen("comes late");
     make(1, 0);
     int t = vmc_spawn(fn, side(SENDER));
-    volt__chan_ask_recv(&w1.a, chan, &got, 1);
-    volt__blocked_init(&w1.b);
-    int64_t n = volt__wait_step(&w1.a, &w1.b.node, 0);
+    volt__chan_recv_wait_op(&w1.a, chan, &got, 1);
+    volt__thread_waiter_init(&w1.b);
+    int64_t n = volt__wait_op_step(&w1.a, &w1.b.node, 0);
     vmc_reached(n == VOLT__PENDING ? "waits" : "comes late");
     if (n == VOLT__PENDING) n = wait_end(&w1);
     VMC_ASSERT(n == 0);

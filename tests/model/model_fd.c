@@ -6,7 +6,7 @@
 //
 // Reads are those of the net section, on real workers; the file behind the descriptor is a counter
 // of bytes here, and its read and close check that they are called as they may be.
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -123,14 +123,14 @@ static volt_poll read_across_pages(volt_cx *cx, void *arg) {
     }
     VOLT_END(r->got);
 }
-static volt__fd *entry(void) { return volt__fd_get(&rt->fds, file); }
+static volt__fd *entry(void) { return volt__fd_lookup(&rt->fds, file); }
 // The file is registered at worker 0, which is to run the reader.
 static void start_with(volt_fn *fn, unsigned flags, int want) {
     make_runtime(2, UINT32_MAX);
     file = vmc_fd();
     is_open = 1;
     entry()->flags = (uint8_t)(VOLT__FD_PROBED | flags);
-    VMC_ASSERT(volt__fd_own(&rt->fds, entry(), file, 0) == 0);
+    VMC_ASSERT(volt__fd_register(&rt->fds, entry(), file, 0) == 0);
     state.want = want;
     spawn_on(workers[0], &handle, fn, &state);
 }
@@ -145,17 +145,17 @@ static void write_byte(void) {
 }
 // A byte comes, and worker 1 finds the event: it looks after worker 0.
 static void byte_comes(void *arg) {
-    volt__polled got;
+    volt__reactor_events got;
     (void)arg;
     write_byte();
     act_as(workers[1]);
     volt__reactor_poll(&workers[0]->reactor, &rt->fds, 4, 0, &got);
-    volt__splice(workers[1], &got.chain);
+    volt__push_batch(workers[1], &got.chain);
     drain(workers[1]);
 }
 static void end_fd(void) {
     act_as(NULL);
-    volt__fds_empty(&rt->fds);
+    volt__fds_free_pages(&rt->fds);
     memset(rt->fds.dir, 0, sizeof rt->fds.dir);
     finish();
 }
@@ -163,7 +163,7 @@ static void end_fd(void) {
 static int64_t result(void) {
     int64_t value = -1;
     act_as(workers[0]);
-    volt__turn(workers[0], 0, 0);
+    volt__drive_events(workers[0], 0, 0);
     for (int k = 0; k < 2; k++) drain(workers[k]);
     act_as(NULL);
     VMC_ASSERT(volt_try_join(&handle, &value) == 0);
@@ -212,7 +212,7 @@ static void close_it(void *arg) {
     volt__close(rt, file);
     drain(workers[1]);
 }
-static void check_closed(void) { VMC_ASSERT(n_closes == 1 && is_open == 0 && entry()->use == 0); }
+static void check_closed(void) { VMC_ASSERT(n_closes == 1 && is_open == 0 && entry()->pins == 0); }
 
 SCENARIO(fd_read_close) {
     vmc_must_happen("read");
@@ -275,7 +275,7 @@ SCENARIO(fd_accept_close, .class = VMC_EXHAUSTIVE) {
 // It waits already; an event and the close both want to wake it.
 static void look_at_events(void) {
     act_as(workers[0]);
-    volt__turn(workers[0], 0, 0);
+    volt__drive_events(workers[0], 0, 0);
     drain(workers[0]);
     act_as(NULL);
 }
@@ -314,8 +314,8 @@ static void retire(volt__chain *c) {
 }
 static int wait_for_bytes(int i) {
     tasks[i].word = VOLT__REF;
-    return volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, volt__fd_see(entry()), &nodes[i],
-                         &tasks[i]);
+    return volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, volt__fd_take_snapshot(entry()),
+                         &nodes[i], &tasks[i]);
 }
 SCENARIO(fd_old_event) {
     volt__chain c;
@@ -324,14 +324,14 @@ SCENARIO(fd_old_event) {
     VMC_ASSERT(wait_for_bytes(0) == 1);
     old_token = (uint64_t)entry()->gen << 32 | (uint32_t)file;
     int t = vmc_spawn(deliver_old, NULL);
-    retire(&c); // volt_fd_forget: the number is somebody else's from now on
-    int is_closed = volt__fd_unwait(&nodes[0], &tasks[0], VOLT__RD) == VOLT__CLOSED;
+    retire(&c); // volt_fd_release: the number is somebody else's from now on
+    int is_closed = volt__fd_end_wait(&nodes[0], &tasks[0], VOLT__RD) == VOLT__CLOSED;
     VMC_ASSERT(is_closed && wait_for_bytes(1) == 1);
     vmc_join(t);
     VMC_ASSERT(volt__node_state(&nodes[1]) == VOLT__LINKED);
     VMC_ASSERT(n_woken + c.len == 1); // the first waiter, by one of the two
-    volt__fd_unwait(&nodes[1], &tasks[1], VOLT__RD);
-    volt__fds_empty(&rt->fds);
+    volt__fd_end_wait(&nodes[1], &tasks[1], VOLT__RD);
+    volt__fds_free_pages(&rt->fds);
     free_runtime();
 }
 
@@ -344,17 +344,17 @@ SCENARIO(fd_cancel_event) {
     file = vmc_fd();
     volt__node *node = vmc_alloc(sizeof *node);
     tasks[0].word = VOLT__RUNNING + VOLT__REF;
-    VMC_ASSERT(volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, volt__fd_see(entry()), node,
-                             &tasks[0]) == 1);
+    VMC_ASSERT(volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, volt__fd_take_snapshot(entry()),
+                             node, &tasks[0]) == 1);
     old_token = (uint64_t)entry()->gen << 32 | (uint32_t)file;
     int t = vmc_spawn(deliver_old, NULL);
-    uint8_t was = volt__fd_unwait(node, &tasks[0], VOLT__RD);
+    uint8_t was = volt__fd_end_wait(node, &tasks[0], VOLT__RD);
     VMC_ASSERT(was == VOLT__FIRED || was == VOLT__LINKED);
     vmc_reached(was == VOLT__FIRED ? "event first" : "cancelled first");
     vmc_free(node);
     vmc_join(t);
     VMC_ASSERT(n_woken == 0); // it was running
-    volt__fds_empty(&rt->fds);
+    volt__fds_free_pages(&rt->fds);
     free_runtime();
 }
 
@@ -364,16 +364,16 @@ static volt__fd *found;
 static void get_entry(void *arg) {
     (void)arg;
     found = entry();
-    VMC_ASSERT(found && found->use == 0 && found->home == 0); // zeroed, and seen so
+    VMC_ASSERT(found && found->pins == 0 && found->reactor == 0); // zeroed, and seen so
 }
 SCENARIO(fd_table) {
     make_runtime(2, UINT32_MAX);
     file = 3;
     int t = vmc_spawn(get_entry, NULL);
     volt__fd *e = entry();
-    VMC_ASSERT(e && e->use == 0 && e->home == 0);
+    VMC_ASSERT(e && e->pins == 0 && e->reactor == 0);
     vmc_join(t);
     VMC_ASSERT(e == found);
-    volt__fds_empty(&rt->fds);
+    volt__fds_free_pages(&rt->fds);
     free_runtime();
 }

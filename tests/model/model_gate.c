@@ -3,8 +3,8 @@
 // only; who waits goes on when there is room, also when another one that was let through leaves;
 // permits are neither lost nor made; whoever is let through last may free the object at once, with
 // those before it still on their way out of the call that let it through.
-// Run: make model ONE=gate_mutex_two (or another name from below).
-#define VOLT_LOCK_LOOKS 0
+// Run: make model ONE=sema_mutex_two (or another name from below).
+#define VOLT_LOCK_TRIES 0
 #define VOLT_MUTEX_BARGES 1
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -39,7 +39,7 @@ static void lock_and_use(void *unused) {
     use_and_unlock();
 }
 static void mutex_wait_begin(waiter *w) {
-    volt__gate_wait(&w->a, &s->mutex.gate_, VOLT__GATE_ONE, 1);
+    volt__sema_wait_op(&w->a, &s->mutex.sema_, VOLT__SEMA_ONE, 1);
     wait_begin(w);
 }
 static void mutex_wait_and_use(void *w) {
@@ -52,8 +52,8 @@ static void mutex_two(int is_fifo) {
     lock_and_use(NULL);
     vmc_join(t);
 }
-SCENARIO(gate_mutex_two) { mutex_two(0); }
-SCENARIO(gate_mutex_two_fifo) { mutex_two(FIFO); }
+SCENARIO(sema_mutex_two) { mutex_two(0); }
+SCENARIO(sema_mutex_two_fifo) { mutex_two(FIFO); }
 
 // One is inside, one waits, a third one comes.
 static void mutex_three(int is_fifo) {
@@ -65,8 +65,8 @@ static void mutex_three(int is_fifo) {
     vmc_join(t1);
     vmc_join(t2);
 }
-SCENARIO(gate_mutex_three, .class = VMC_BOUNDED, .preemptions = 2) { mutex_three(0); }
-SCENARIO(gate_mutex_three_fifo, .class = VMC_BOUNDED, .preemptions = 2) { mutex_three(FIFO); }
+SCENARIO(sema_mutex_three, .class = VMC_BOUNDED, .preemptions = 2) { mutex_three(0); }
+SCENARIO(sema_mutex_three_fifo, .class = VMC_BOUNDED, .preemptions = 2) { mutex_three(FIFO); }
 
 // Who unlocks locks again, before the one that waits has come, and once more: then it is passed.
 static void mutex_again(int n, int is_fifo) {
@@ -78,11 +78,11 @@ static void mutex_again(int n, int is_fifo) {
     while (n-- > 0) lock_and_use(NULL);
     vmc_join(t);
 }
-SCENARIO(gate_mutex_again) { mutex_again(1, 0); }
-SCENARIO(gate_mutex_again_twice, .class = VMC_BOUNDED, .preemptions = 2) { mutex_again(2, 0); }
-SCENARIO(gate_mutex_again_fifo) { mutex_again(1, FIFO); }
+SCENARIO(sema_mutex_again) { mutex_again(1, 0); }
+SCENARIO(sema_mutex_again_twice, .class = VMC_BOUNDED, .preemptions = 2) { mutex_again(2, 0); }
+SCENARIO(sema_mutex_again_fifo) { mutex_again(1, FIFO); }
 // The same with a thread that comes meanwhile, and goes back to wait.
-SCENARIO(gate_mutex_again_fresh, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(sema_mutex_again_fresh, .class = VMC_BOUNDED, .preemptions = 2) {
     share(3, 0);
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
     int t = vmc_spawn(lock_and_use, NULL);
@@ -103,11 +103,11 @@ static void mutex_leave(int is_fifo) {
     vmc_join(t2);
     lock_and_use(NULL);
 }
-SCENARIO(gate_mutex_leave) { mutex_leave(0); }
-SCENARIO(gate_mutex_leave_fifo) { mutex_leave(FIFO); }
+SCENARIO(sema_mutex_leave) { mutex_leave(0); }
+SCENARIO(sema_mutex_leave_fifo) { mutex_leave(FIFO); }
 
 // The same while a third one locks and unlocks.
-SCENARIO(gate_mutex_leave_again, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(sema_mutex_leave_again, .class = VMC_BOUNDED, .preemptions = 2) {
     share(4, 0);
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
     mutex_wait_begin(&w1);
@@ -131,15 +131,15 @@ static void mutex_leave_alone(int is_fifo) {
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
     use_and_unlock();
 }
-SCENARIO(gate_mutex_leave_alone) { mutex_leave_alone(0); }
-SCENARIO(gate_mutex_leave_alone_fifo) { mutex_leave_alone(FIFO); }
+SCENARIO(sema_mutex_leave_alone) { mutex_leave_alone(0); }
+SCENARIO(sema_mutex_leave_alone_fifo) { mutex_leave_alone(FIFO); }
 
 // The only one that waits leaves with what it was given: it brings what was written before.
 static void try_and_use(void *has_got) {
     *(int *)has_got = volt_mutex_try_lock(&s->mutex) == 0;
     if (*(int *)has_got) use_and_unlock();
 }
-SCENARIO(gate_mutex_leave_beside_try) {
+SCENARIO(sema_mutex_leave_beside_try) {
     int has_got = 0;
     vmc_must_happen("from who has left");
     share(3, FIFO);
@@ -156,21 +156,21 @@ SCENARIO(gate_mutex_leave_beside_try) {
 }
 
 // Who has been passed over as often as it may be is next, and others are not before it.
-SCENARIO(gate_mutex_passed_over) {
+SCENARIO(sema_mutex_passed_over) {
     share(5, 0);
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
     mutex_wait_begin(&w1);
     mutex_wait_begin(&w2);
     volt_mutex_unlock(&s->mutex);
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0); // before the first one, which has its turn
-    VMC_ASSERT(volt__wait_step(&w1.a, &w1.b.node, 0) == VOLT__PENDING);
+    VMC_ASSERT(volt__wait_op_step(&w1.a, &w1.b.node, 0) == VOLT__PENDING);
     volt_mutex_unlock(&s->mutex);
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == -EAGAIN);
-    VMC_ASSERT(volt__wait_step(&w1.a, &w1.b.node, 0) == 0);
+    VMC_ASSERT(volt__wait_op_step(&w1.a, &w1.b.node, 0) == 0);
     volt_mutex_unlock(&s->mutex);
-    VMC_ASSERT(volt__wait_step(&w2.a, &w2.b.node, 0) == 0);
+    VMC_ASSERT(volt__wait_op_step(&w2.a, &w2.b.node, 0) == 0);
     volt_mutex_unlock(&s->mutex);
-    VMC_ASSERT(s->mutex.gate_.word_ == 0);
+    VMC_ASSERT(s->mutex.sema_.word_ == 0);
     vmc_free(s);
 }
 
@@ -181,7 +181,7 @@ static void lock_in_time(void *rc_) {
     VMC_ASSERT(*rc == 0 || *rc == -ETIMEDOUT);
     if (*rc == 0) use_and_unlock();
 }
-SCENARIO(gate_mutex_timeout) {
+SCENARIO(sema_mutex_timeout) {
     int rc;
     vmc_must_happen("in time");
     vmc_must_happen("too late");
@@ -197,7 +197,7 @@ SCENARIO(gate_mutex_timeout) {
 }
 
 // A try fails only while another one is inside.
-SCENARIO(gate_mutex_try_two) {
+SCENARIO(sema_mutex_try_two) {
     int has_got[2] = { 0, 0 };
     share(3, 0);
     int t = vmc_spawn(try_and_use, &has_got[0]);
@@ -220,7 +220,7 @@ static void make_sem(uint32_t n_permits, uint32_t n_users) {
     n_to_come = n_users;
 }
 static void sem_wait_begin(waiter *w, uint32_t n) {
-    volt__gate_wait(&w->a, &sem->gate_, 0, n);
+    volt__sema_wait_op(&w->a, &sem->sema_, 0, n);
     wait_begin(w);
 }
 // Let through: the last one to be frees it.
@@ -240,7 +240,7 @@ static void release(void *i) {
     written[(intptr_t)i] = 7;
     VMC_ASSERT(volt_sem_release(sem, 1) == 0);
 }
-SCENARIO(gate_sem_signal) {
+SCENARIO(sema_sem_signal) {
     make_sem(0, 1);
     int t = vmc_spawn(release, (void *)0);
     VMC_ASSERT(volt_sem_acquire_sync(sem, 1, VOLT_NEVER) == 0);
@@ -254,7 +254,7 @@ static void acquire_two(void *w) {
     VMC_ASSERT(written[0] == 7 && written[1] == 7);
     sem_passed();
 }
-SCENARIO(gate_sem_two_releases) {
+SCENARIO(sema_sem_two_releases) {
     make_sem(0, 1);
     sem_wait_begin(&w1, 2);
     int t1 = vmc_spawn(release, (void *)0), t2 = vmc_spawn(acquire_two, &w1);
@@ -262,7 +262,7 @@ SCENARIO(gate_sem_two_releases) {
     vmc_join(t1);
     vmc_join(t2);
 }
-SCENARIO(gate_sem_two_releases_fresh, .class = VMC_BOUNDED, .preemptions = 2) { // nobody waits yet
+SCENARIO(sema_sem_two_releases_fresh, .class = VMC_BOUNDED, .preemptions = 2) { // nobody waits yet
     make_sem(0, 1);
     int t1 = vmc_spawn(release, (void *)0), t2 = vmc_spawn(release, (void *)1);
     VMC_ASSERT(volt_sem_acquire_sync(sem, 2, VOLT_NEVER) == 0);
@@ -272,7 +272,7 @@ SCENARIO(gate_sem_two_releases_fresh, .class = VMC_BOUNDED, .preemptions = 2) { 
     vmc_join(t2);
 }
 // Two at once: one is granted to who waits, one is free for who comes.
-SCENARIO(gate_sem_grant_and_rest, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(sema_sem_grant_and_rest, .class = VMC_BOUNDED, .preemptions = 2) {
     make_sem(0, 2);
     sem_wait_begin(&w1, 1);
     int t1 = vmc_spawn(sem_wait_and_free, &w1), t2 = vmc_spawn(acquire_and_free, NULL);
@@ -282,7 +282,7 @@ SCENARIO(gate_sem_grant_and_rest, .class = VMC_BOUNDED, .preemptions = 2) {
 }
 // The first has one of the two that it needs, and leaves while the other one comes.
 static void sem_wait_through(void *w) { VMC_ASSERT(wait_end(w) == 0); }
-SCENARIO(gate_sem_leave_with_part) {
+SCENARIO(sema_sem_leave_with_part) {
     make_sem(1, 0);
     sem_wait_begin(&w1, 2);
     sem_wait_begin(&w2, 1);
@@ -297,7 +297,7 @@ SCENARIO(gate_sem_leave_with_part) {
 static void acquire_two_in_time(void *rc) {
     *(int *)rc = volt_sem_acquire_sync(sem, 2, VOLT_MS(1));
 }
-SCENARIO(gate_sem_timeout_with_part) {
+SCENARIO(sema_sem_timeout_with_part) {
     int rc;
     vmc_must_happen("in time");
     vmc_must_happen("too late");
@@ -314,7 +314,7 @@ static void try_and_release(void *unused) {
     (void)unused;
     if (volt_sem_try_acquire(sem, 1) == 0) release((void *)1);
 }
-SCENARIO(gate_sem_try_beside_wait) {
+SCENARIO(sema_sem_try_beside_wait) {
     make_sem(1, 0);
     sem_wait_begin(&w1, 2);
     int t1 = vmc_spawn(sem_wait_through, &w1), t2 = vmc_spawn(try_and_release, NULL);
@@ -330,7 +330,7 @@ static void forget(void *unused) {
     (void)unused;
     n_forgotten = volt_sem_forget(sem, 2);
 }
-SCENARIO(gate_sem_forget) {
+SCENARIO(sema_sem_forget) {
     make_sem(1, 0);
     int t = vmc_spawn(forget, NULL);
     int rc = volt_sem_try_acquire(sem, 1);
@@ -345,7 +345,7 @@ static void close_sem(void *unused) {
     volt_sem_close(sem);
 }
 // Who waits learns that it is closed, and frees it.
-SCENARIO(gate_sem_close_wait) {
+SCENARIO(sema_sem_close_wait) {
     make_sem(0, 0);
     int t = vmc_spawn(close_sem, NULL);
     VMC_ASSERT(volt_sem_acquire_sync(sem, 1, VOLT_NEVER) == -EPIPE);
@@ -353,7 +353,7 @@ SCENARIO(gate_sem_close_wait) {
     vmc_join(t);
 }
 // A permit and the end at once: one of them.
-SCENARIO(gate_sem_close_release) {
+SCENARIO(sema_sem_close_release) {
     vmc_must_happen("a permit");
     vmc_must_happen("closed");
     make_sem(0, 0);
@@ -369,7 +369,7 @@ SCENARIO(gate_sem_close_release) {
     vmc_free(sem);
 }
 // Who was told that it is closed does not get a permit that comes later.
-SCENARIO(gate_sem_closed_for_good) {
+SCENARIO(sema_sem_closed_for_good) {
     make_sem(0, 0);
     sem_wait_begin(&w1, 1);
     volt_sem_close(sem);
@@ -388,7 +388,7 @@ typedef struct book {
 static book *b;
 
 static void rw_wait_begin(waiter *w, uint32_t n) {
-    volt__gate_wait(&w->a, &b->lock.gate_, VOLT__GATE_ALL, n);
+    volt__sema_wait_op(&w->a, &b->lock.sema_, VOLT__SEMA_ALL, n);
     wait_begin(w);
 }
 // Counts under the lock: the last one frees.
@@ -409,14 +409,14 @@ static void rw_end(int content) {
     VMC_ASSERT(volt_rwlock_try_write(&b->lock) == 0);
     vmc_free(b);
 }
-SCENARIO(gate_rwlock_two_writers) {
+SCENARIO(sema_rwlock_two_writers) {
     b = vmc_alloc(sizeof *b);
     int t = vmc_spawn(writes, NULL);
     writes(NULL);
     vmc_join(t);
     rw_end(2);
 }
-SCENARIO(gate_rwlock_reader_writer) {
+SCENARIO(sema_rwlock_reader_writer) {
     b = vmc_alloc(sizeof *b);
     int t = vmc_spawn(writes, NULL);
     reads(NULL);
@@ -435,7 +435,7 @@ static void write_through(void *w) {
     b->content++;
     volt_rwlock_unlock(&b->lock);
 }
-SCENARIO(gate_rwlock_writer_behind_two) {
+SCENARIO(sema_rwlock_writer_behind_two) {
     b = vmc_alloc(sizeof *b);
     VMC_ASSERT(volt_rwlock_try_read(&b->lock) == 0 && volt_rwlock_try_read(&b->lock) == 0);
     rw_wait_begin(&w1, VOLT__READERS);
@@ -450,7 +450,7 @@ static void read_through(void *w) {
     VMC_ASSERT(wait_end(w) == 0);
     unlock_read(NULL);
 }
-SCENARIO(gate_rwlock_writer_leaves) {
+SCENARIO(sema_rwlock_writer_leaves) {
     b = vmc_alloc(sizeof *b);
     VMC_ASSERT(volt_rwlock_try_read(&b->lock) == 0);
     rw_wait_begin(&w1, VOLT__READERS);
@@ -467,7 +467,7 @@ static void read_what_was_written(void *w) {
     VMC_ASSERT(b->content == 1);
     volt_rwlock_unlock(&b->lock);
 }
-SCENARIO(gate_rwlock_downgrade) {
+SCENARIO(sema_rwlock_downgrade) {
     b = vmc_alloc(sizeof *b);
     VMC_ASSERT(volt_rwlock_try_write(&b->lock) == 0);
     rw_wait_begin(&w1, 1);
@@ -488,7 +488,7 @@ static volt_once *once;
 static int made; // plain: what is done once
 
 static void once_wait_begin(waiter *w) {
-    volt__gate_wait(&w->a, &once->gate_, VOLT__GATE_ONE, 1);
+    volt__sema_wait_op(&w->a, &once->sema_, VOLT__SEMA_ONE, 1);
     wait_begin(w);
 }
 static void make_once(void *unused) {
@@ -501,7 +501,7 @@ static void make_once(void *unused) {
     }
     VMC_ASSERT(made == 1);
 }
-SCENARIO(gate_once_two) {
+SCENARIO(sema_once_two) {
     once = vmc_alloc(sizeof *once);
     int t = vmc_spawn(make_once, NULL);
     make_once(NULL);
@@ -520,7 +520,7 @@ static void make_through(void *w) {
     }
     VMC_ASSERT(made == 1);
 }
-SCENARIO(gate_once_fails) {
+SCENARIO(sema_once_fails) {
     once = vmc_alloc(sizeof *once);
     VMC_ASSERT(volt_once_try_begin(once) == 1);
     once_wait_begin(&w1);
@@ -537,7 +537,7 @@ static void look_whether_done(void) {
     VMC_ASSERT(made == 1);
     vmc_reached("done");
 }
-SCENARIO(gate_once_is_done) {
+SCENARIO(sema_once_is_done) {
     vmc_must_happen("done");
     once = vmc_alloc(sizeof *once);
     int t = vmc_spawn(make_once, NULL);
@@ -551,7 +551,7 @@ static void make_and_end(void *unused) {
     made++;
     volt_once_end(once, 1);
 }
-SCENARIO(gate_once_is_done_with_a_wait) {
+SCENARIO(sema_once_is_done_with_a_wait) {
     vmc_must_happen("done");
     once = vmc_alloc(sizeof *once);
     VMC_ASSERT(volt_once_try_begin(once) == 1);
@@ -570,7 +570,7 @@ static void leave_and_look(void *is_freed) {
     vmc_free(once);
     *(int *)is_freed = 1;
 }
-SCENARIO(gate_once_freed_by_who_looks) {
+SCENARIO(sema_once_freed_by_who_looks) {
     int is_freed = 0;
     vmc_must_happen("freed by who has seen it done");
     once = vmc_alloc(sizeof *once);
@@ -594,7 +594,7 @@ static void once_look_and_free(void *unused) {
     VMC_ASSERT(volt_once_begin_sync(once, VOLT_NEVER) == 0);
     once_passed();
 }
-SCENARIO(gate_once_freed_by_the_last, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(sema_once_freed_by_the_last, .class = VMC_BOUNDED, .preemptions = 2) {
     n_to_come = 2;
     once = vmc_alloc(sizeof *once);
     VMC_ASSERT(volt_once_try_begin(once) == 1);

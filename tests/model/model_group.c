@@ -5,7 +5,7 @@
 // that is cancelled while it ends stays ended.
 //
 // Tasks are polled by the real poll on two real workers: the members on worker 1, as if stolen.
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -51,9 +51,9 @@ static void start(volt_fn *owner_fn) {
     make_runtime_of_own_rings(2);
     spawn_on(workers[0], &handle, owner_fn, &state);
     act_as(workers[0]);
-    workers[0]->needs_watch = 0;
-    volt__poll_task(workers[0], volt__take(workers[0]));
-    for (volt__task *t; (t = volt__take(workers[0])) != NULL;) volt__push_ring(workers[1], t);
+    workers[0]->needs_watchdog = 0;
+    volt__poll_task(workers[0], volt__next_local(workers[0]));
+    for (volt__task *t; (t = volt__next_local(workers[0])) != NULL;) volt__push_ring(workers[1], t);
     act_as(NULL);
 }
 static void run_members(void *arg) {
@@ -96,7 +96,7 @@ static void run_one_here(void *arg) {
 SCENARIO(group_wait_two_ends) {
     start(wait_for_two);
     act_as(workers[1]);
-    volt__task *one = volt__take(workers[1]);
+    volt__task *one = volt__next_local(workers[1]);
     act_as(NULL);
     int t = vmc_spawn(run_members, NULL);
     run_one_here(one);
@@ -189,9 +189,9 @@ static void drain_first(void *arg) {
 SCENARIO(group_collect) {
     start(collect_two);
     act_as(workers[1]);
-    workers[1]->needs_watch = 0;
-    volt__poll_task(workers[1], volt__take(workers[1]));
-    volt__push_ring(workers[0], volt__take_lifo(workers[1])); // the owner
+    workers[1]->needs_watchdog = 0;
+    volt__poll_task(workers[1], volt__next_local(workers[1]));
+    volt__push_ring(workers[0], volt__lifo_take(workers[1])); // the owner
     act_as(NULL);
     int t = vmc_spawn(run_members, NULL);
     drain_first(NULL);
@@ -217,9 +217,9 @@ SCENARIO(group_spawn_end) {
     make_runtime_of_own_rings(2);
     spawn_on(workers[0], &handle, spawn_another, &state);
     act_as(workers[0]);
-    workers[0]->needs_watch = 0;
-    volt__poll_task(workers[0], volt__take(workers[0])); // until it yields
-    volt__task *first = volt__take_lifo(workers[0]), *self_ = volt__take(workers[0]);
+    workers[0]->needs_watchdog = 0;
+    volt__poll_task(workers[0], volt__next_local(workers[0])); // until it yields
+    volt__task *first = volt__lifo_take(workers[0]), *self_ = volt__next_local(workers[0]);
     volt__push_ring(workers[1], first);
     act_as(NULL);
     int t = vmc_spawn(run_members, NULL);
@@ -233,7 +233,7 @@ SCENARIO(group_spawn_end) {
 static volt_poll wait_for_ever(volt_cx *cx, void *arg) {
     member *m = arg;
     VOLT_BEGIN(cx, m);
-    VOLT_AWAIT(m->rc, volt_never(cx));
+    VOLT_AWAIT(m->rc, volt_sleep_forever(cx));
     VMC_ASSERT(m->rc == -ECANCELED);
     written[__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED)] = 7;
     VOLT_END(0);
@@ -254,9 +254,9 @@ SCENARIO(group_close_cancels) {
     make_runtime_of_own_rings(2);
     spawn_on(workers[0], &handle, close_waiting, &state);
     act_as(workers[0]);
-    workers[0]->needs_watch = 0;
-    volt__poll_task(workers[0], volt__take(workers[0])); // until it yields
-    volt__push_ring(workers[1], volt__take_lifo(workers[0]));
+    workers[0]->needs_watchdog = 0;
+    volt__poll_task(workers[0], volt__next_local(workers[0])); // until it yields
+    volt__push_ring(workers[1], volt__lifo_take(workers[0]));
     act_as(NULL);
     int t = vmc_spawn(run_members, NULL);
     drain_first(NULL);
@@ -305,9 +305,9 @@ SCENARIO(group_cancel_spawn, .class = VMC_BOUNDED, .preemptions = 3) {
     make_runtime_of_own_rings(1);
     spawn_on(workers[0], &handle, spawn_beside_cancel, &state);
     act_as(workers[0]);
-    workers[0]->needs_watch = 0;
-    volt__poll_task(workers[0], volt__take(workers[0])); // until it yields
-    volt__poll_task(workers[0], volt__take(workers[0])); // the member, until it waits
+    workers[0]->needs_watchdog = 0;
+    volt__poll_task(workers[0], volt__next_local(workers[0])); // until it yields
+    volt__poll_task(workers[0], volt__next_local(workers[0])); // the member, until it waits
     act_as(NULL);
     int t = vmc_spawn(cancel_group, NULL);
     drain(workers[0]);

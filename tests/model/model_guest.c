@@ -31,7 +31,7 @@ static void make_guest(void) {
     workers[0] = rt->workers[0];
 }
 static void end_guest(void) {
-    VMC_ASSERT(volt__alive(rt) == 0);
+    VMC_ASSERT(volt__count_alive(rt) == 0);
     free_runtime();
 }
 static void wait_readable(void) {

@@ -2,16 +2,16 @@
 // Idle and parking (rules I1 to I7 of volt.h's >>idle, tags [I1] [I2]): no wake-up is lost. Workers
 // park without a time limit, so a lost one is a deadlock, which the checker reports.
 //
-// The worker's thread is real from end to end: volt__carry, with taking, searching, parking, the
-// poll of the task, maintenance. Not real: the tasks lie in statics and end in a function of this
-// file; who has run the last one stops the runtime as volt__stop_if_over does, since the shutdown's
-// own way there has scenarios of its own.
+// The worker's thread is real from end to end: volt__worker_run, with taking, searching, parking,
+// the poll of the task, maintenance. Not real: the tasks lie in statics and end in a function of
+// this file; who has run the last one stops the runtime as volt__stop_if_done does, since the
+// shutdown's own way there has scenarios of its own.
 //
 // In a rendezvous each task blocks its worker until all tasks run. A task that waits in a queue
 // while a worker sleeps, the gap in work conservation that a mere delay would hide, is a deadlock
 // then.
 //   make model ONE=idle_two_workers
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -30,7 +30,7 @@ static int is_rendezvous;
 
 static void stop_all(void) {
     volt__store_rel(&rt->is_stopped, 1);
-    volt__poke_all(rt);
+    volt__unpark_all(rt);
 }
 static volt_poll run_item(volt_cx *cx, void *arg) {
     item *it = VOLT__CONTAINER(item, frame, arg);
@@ -67,15 +67,15 @@ static void inject(void *arg) {
     } else if (way == PLACED) {
         volt__place_all(rt, &c);
     } else {
-        volt__injector_push(volt__queue_at(rt, 0), &c);
-        volt__notify_first(rt, 0);
+        volt__injector_push(volt__placement_queue(rt, 0), &c);
+        volt__wake_worker_preferring(rt, 0);
     }
 }
 static void use_inboxes(int way_) {
     way = way_;
     rt->cfg.placement = VOLT_PLACE_LEAST;
 }
-static void carry(void *arg) { volt__carry(arg); }
+static void carry(void *arg) { volt__worker_run(arg); }
 
 // ---- parts of the loop. Here a worker's thread ends as soon as it has a task: it stays in its
 // poll, so what is left must be run by somebody else.
@@ -94,26 +94,26 @@ static void take_one(void *arg) {
 static void wake_and_take_one(void *arg) {
     volt__worker *w = arg;
     act_as(w);
-    volt__sleep(w);
-    volt__task *t = volt__take(w);
-    if (t) volt__found(w);
+    volt__worker_sleep(w);
+    volt__task *t = volt__next_local(w);
+    if (t) volt__searching_done(w);
     note_run(t ? t : volt__wait_for_task(w));
 }
 static const volt__task another; // than those that wait here
 static void wake_and_take_two(void *arg) {
     wake_and_take_one(arg);
-    note_run(volt__next(arg, &another));
+    note_run(volt__next_task(arg, &another));
 }
 // What a worker is doing when the scenario starts: it sleeps, or searches.
-static void put_to_sleep(int i) { volt__idle_enter(&rt->idle, workers[i]->index, 0); }
+static void put_to_sleep(int i) { volt__idle_park(&rt->idle, workers[i]->index, 0); }
 static void start_searching(int i) {
-    workers[i]->is_counted = (uint8_t)volt__idle_search(&rt->idle, rt->n_workers);
-    VMC_ASSERT(workers[i]->is_counted);
+    workers[i]->is_searching = (uint8_t)volt__idle_begin_search(&rt->idle, rt->n_workers);
+    VMC_ASSERT(workers[i]->is_searching);
 }
 // All workers have a task: nobody sleeps or searches, and the words say so.
 static void end_parts(uint32_t n_items_) {
     VMC_ASSERT(n_run == n_items_);
-    VMC_ASSERT(rt->idle.searching == 0 && !volt__idle_is_anyone_parked(&rt->idle));
+    VMC_ASSERT(rt->idle.searching == 0 && !volt__idle_has_parked(&rt->idle));
     free_runtime();
 }
 static void run_beside(void (*fn)(void *), volt__worker *w, int n_pushes) {
@@ -138,7 +138,7 @@ SCENARIO(idle_searcher_parks_push) {
 // Who pushes meets a searcher and leaves the duty to it; the searcher has found something else.
 static void find(void *arg) {
     act_as(arg);
-    volt__found(arg);
+    volt__searching_done(arg);
 }
 SCENARIO(idle_leave_push) {
     make_runtime(2, UINT32_MAX);
@@ -173,7 +173,7 @@ SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .stale_re
 static uint32_t n_claimed;
 static void claim(void *unused) {
     (void)unused;
-    if (volt__idle_claim(&rt->idle, VOLT__ANYONE) >= 0)
+    if (volt__idle_claim(&rt->idle, VOLT__ANY_WORKER) >= 0)
         __atomic_fetch_add(&n_claimed, 1, __ATOMIC_RELAXED);
 }
 SCENARIO(idle_two_claims) {
@@ -261,7 +261,7 @@ SCENARIO(idle_load_of, .class = VMC_EXHAUSTIVE) {
     volt__ring_push(&workers[0]->ring, make_item(1));
     volt__ring_push(&workers[0]->ring, make_item(2));
     int owner = vmc_spawn(push_and_pop, workers[0]), thief = vmc_spawn(steal_one, workers[1]);
-    uint32_t load = volt__load_of(rt, 0);
+    uint32_t load = volt__worker_load(rt, 0);
     VMC_ASSERT(load <= 4); // three tasks, and it is awake
     if (load == 4) vmc_reached("counted");
     vmc_join(owner);
@@ -274,45 +274,46 @@ SCENARIO(idle_load_of, .class = VMC_EXHAUSTIVE) {
 static void push_two_and_take_one(void *arg) {
     volt__worker *w = arg;
     act_as(w);
-    w->needs_watch = 0;
+    w->needs_watchdog = 0;
     volt__push_ring(w, make_item(0));
     volt__push_ring(w, make_item(1));
-    note_run(volt__take(w));
+    note_run(volt__next_local(w));
 }
 static void overflow_and_take_one(void *arg) { // the ring alone wakes nobody here
     volt__worker *w = arg;
     act_as(w);
-    w->needs_watch = 0;
+    w->needs_watchdog = 0;
     w->wake_at = 100;
     for (int i = 0; i < MAX_ITEMS; i++) volt__push_ring(w, make_item(i));
-    note_run(volt__take(w));
+    note_run(volt__next_local(w));
 }
 static void spill_and_take_two(void *arg) { // the same by a poll that spawns several
     volt__worker *w = arg;
     act_as(w);
-    w->needs_watch = 0;
+    w->needs_watchdog = 0;
     w->wake_at = 100;
     for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
-    if (!volt__spill_is_empty(&w->spill)) vmc_reached("a spill");
-    for (int i = 0; i < 2; i++) note_run(volt__take(w)); // what is left in the ring
+    if (!volt__overflow_is_empty(&w->overflow)) vmc_reached("a spill");
+    for (int i = 0; i < 2; i++) note_run(volt__next_local(w)); // what is left in the ring
 }
 // One whose polls end their tasks at once, and spawn others or none: what is not worth a wake-up is
 // not taken either, or nothing is.
 static void keep_short_tasks(volt__worker *w, uint32_t wake_at, uintptr_t n_spawned) {
     act_as(w);
-    w->needs_watch = 0;
+    w->needs_watchdog = 0;
     w->wake_at = wake_at;
-    w->avg_ns = w->since = 1;
+    w->avg_ns = w->polls_since = 1;
     volt__store_rel(&w->spawned, w->spawned_then + n_spawned);
-    volt__store_rel(&w->completed, w->ended_then + 1);
-    volt__measure_kept(w, 1);
-    VMC_ASSERT(w->ring.kept > 0 && (w->ring.kept == VOLT__ALL) == (n_spawned == 0));
+    volt__store_rel(&w->completed, w->completed_then + 1);
+    volt__update_steal_floor(w, 1);
+    VMC_ASSERT(w->ring.steal_floor > 0 &&
+               (w->ring.steal_floor == VOLT__NO_STEAL) == (n_spawned == 0));
 }
 static void slow_down(volt__worker *w) { // its polls take long, and end nothing
     w->avg_ns = VOLT_POLL_NS;
-    w->ended_then = w->completed;
+    w->completed_then = w->completed;
     volt__maintain(w);
-    VMC_ASSERT(w->wake_at == 2 && w->ring.kept == 0);
+    VMC_ASSERT(w->wake_at == 2 && w->ring.steal_floor == 0);
 }
 static void fill_to_wake_at_and_take_one(void *arg) { // the LIFO slot counts, and is not taken
     volt__worker *w = arg;
@@ -320,7 +321,7 @@ static void fill_to_wake_at_and_take_one(void *arg) { // the LIFO slot counts, a
     volt__push_lifo(w, make_item(0));
     volt__push_ring(w, make_item(1));
     volt__push_ring(w, make_item(2));
-    note_run(volt__take(w));
+    note_run(volt__next_local(w));
 }
 static void slow_down_and_take_one(void *arg) { // too few until their polls are found to take long
     volt__worker *w = arg;
@@ -328,41 +329,42 @@ static void slow_down_and_take_one(void *arg) { // too few until their polls are
     volt__push_ring(w, make_item(0));
     volt__push_ring(w, make_item(1));
     slow_down(w);
-    note_run(volt__take(w));
+    note_run(volt__next_local(w));
 }
 static void keep_spill_slow_down_and_take_two(void *arg) { // one less than would be told of
     volt__worker *w = arg;
     keep_short_tasks(w, 3, 0);
     for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
-    note_run(volt__take(w));
-    if (volt__backlog(w) == 1 && !volt__spill_is_empty(&w->spill)) vmc_reached("the spill alone");
+    note_run(volt__next_local(w));
+    if (volt__backlog(w) == 1 && !volt__overflow_is_empty(&w->overflow))
+        vmc_reached("the spill alone");
     slow_down(w);
-    note_run(volt__take(w));
+    note_run(volt__next_local(w));
 }
 static void keep_all_and_take_all(void *arg) { // the other one sleeps on
     volt__worker *w = arg;
     keep_short_tasks(w, 3, 0);
     for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
-    for (int i = 0; i < MAX_ITEMS; i++) note_run(volt__take(w));
+    for (int i = 0; i < MAX_ITEMS; i++) note_run(volt__next_local(w));
     VMC_ASSERT(volt__idle_is_parked(&rt->idle, 1));
 }
 static void splice_items(volt__worker *w, int n) { // what its descriptors and timers have brought
     volt__chain c;
     volt__chain_init(&c);
     for (int i = 0; i < n; i++) volt__chain_push(&c, make_item(i));
-    volt__splice(w, &c);
+    volt__push_batch(w, &c);
 }
 static void splice_two_and_take_one(void *arg) {
     act_as(arg);
-    workers[0]->needs_watch = 0;
+    workers[0]->needs_watchdog = 0;
     splice_items(arg, 2);
-    note_run(volt__take(arg));
+    note_run(volt__next_local(arg));
 }
 static void splice_many_and_take_one(void *arg) { // more than its ring holds
     act_as(arg);
-    workers[0]->needs_watch = 0;
+    workers[0]->needs_watchdog = 0;
     splice_items(arg, MAX_ITEMS);
-    note_run(volt__take(arg));
+    note_run(volt__next_local(arg));
 }
 // The other worker sleeps already, or is about to.
 static void share_of(void (*busy)(void *), int is_asleep, uint32_t n_items_) {
@@ -380,11 +382,11 @@ SCENARIO(idle_kept_ring_sleeper) { share(fill_to_wake_at_and_take_one, 1); }
 SCENARIO(idle_kept_ring_parker) { share(fill_to_wake_at_and_take_one, 0); }
 SCENARIO(idle_slow_polls_sleeper) { share(slow_down_and_take_one, 1); }
 SCENARIO(idle_slow_polls_parker) { share(slow_down_and_take_one, 0); }
-SCENARIO(idle_kept_spill_sleeper) {
+SCENARIO(idle_kept_overflow_sleeper) {
     vmc_must_happen("the spill alone");
     share_of(keep_spill_slow_down_and_take_two, 1, 3);
 }
-SCENARIO(idle_kept_spill_parker, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(idle_kept_overflow_parker, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_must_happen("the spill alone");
     share_of(keep_spill_slow_down_and_take_two, 0, 3);
 }
@@ -400,9 +402,9 @@ SCENARIO(idle_spill_sleeper) {
     vmc_must_happen("a spill");
     share_of(spill_and_take_two, 1, 3);
 }
-SCENARIO(idle_splice_sleeper) { share(splice_two_and_take_one, 1); }
-SCENARIO(idle_splice_parker) { share(splice_two_and_take_one, 0); }
-SCENARIO(idle_splice_overflow_sleeper) { share(splice_many_and_take_one, 1); }
+SCENARIO(idle_push_batch_sleeper) { share(splice_two_and_take_one, 1); }
+SCENARIO(idle_push_batch_parker) { share(splice_two_and_take_one, 0); }
+SCENARIO(idle_push_batch_overflow_sleeper) { share(splice_many_and_take_one, 1); }
 
 // ---- three workers: a thief may have emptied a ring that nobody else looks at any more
 
@@ -410,8 +412,8 @@ static void steal_and_leave(void *arg) {
     volt__worker *w = arg;
     act_as(w);
     volt__ring_steal(&workers[0]->ring, &w->ring);
-    volt__task *t = volt__take(w);
-    if (t) volt__found(w);
+    volt__task *t = volt__next_local(w);
+    if (t) volt__searching_done(w);
     note_run(t ? t : volt__wait_for_task(w));
 }
 SCENARIO(idle_thief_leaves) {
@@ -425,8 +427,8 @@ SCENARIO(idle_thief_leaves) {
     end_parts(2);
 }
 
-// The one who searches leaves with something else, and must see what has spilled meanwhile.
-SCENARIO(idle_spill_leave, .class = VMC_BOUNDED, .preemptions = 2) {
+// The one who searches leaves with something else, and must see what has overflowed meanwhile.
+SCENARIO(idle_overflow_leave, .class = VMC_BOUNDED, .preemptions = 2) {
     make_runtime(3, UINT32_MAX);
     vmc_must_happen("a spill");
     put_to_sleep(1);

@@ -3,8 +3,8 @@
 // waits goes on when it opens, and sees what was done before; what a notify gives is neither lost
 // nor given twice; whoever is let through last may free the object at once, with the one that let
 // it through still in its call.
-// Run: make model ONE=latch_event_set_wait (or another name from below).
-#define VOLT_LOCK_LOOKS 0
+// Run: make model ONE=waitword_event_set_wait (or another name from below).
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -18,7 +18,7 @@ static uint32_t n_to_come;
 
 static volt_event *event;
 static void event_wait_begin(waiter *w) {
-    volt__latch_wait(&w->a, &event->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
+    volt__waitword_wait_op(&w->a, &event->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG);
     wait_begin(w);
 }
 static void set_event(void *unused) {
@@ -40,7 +40,7 @@ static void wait_for_event(void *unused) {
     VMC_ASSERT(volt_event_wait_sync(event, VOLT_NEVER) == 0);
     see_event_and_free();
 }
-SCENARIO(latch_event_set_wait) {
+SCENARIO(waitword_event_set_wait) {
     n_to_come = 1;
     event = vmc_alloc(sizeof *event);
     int t = vmc_spawn(set_event, NULL);
@@ -48,13 +48,13 @@ SCENARIO(latch_event_set_wait) {
     vmc_join(t);
 }
 // One waits, one comes and finds it up without waiting.
-SCENARIO(latch_event_freed_by_the_last) {
+SCENARIO(waitword_event_freed_by_the_last) {
     vmc_must_happen("without waiting");
     n_to_come = 2;
     event = vmc_alloc(sizeof *event);
     event_wait_begin(&w1);
     int t1 = vmc_spawn(event_wait_through, &w1), t2 = vmc_spawn(set_event, NULL);
-    int is_up = volt__latch_look(&event->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
+    int is_up = volt__waitword_check(&event->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG);
     if (is_up) {
         see_event_and_free();
         vmc_reached("without waiting");
@@ -64,13 +64,13 @@ SCENARIO(latch_event_freed_by_the_last) {
     if (!is_up) see_event_and_free();
 }
 // Who waits gives up, looks again, finds it up without the lock, and frees it.
-SCENARIO(latch_event_freed_by_who_looks) {
+SCENARIO(waitword_event_freed_by_who_looks) {
     vmc_must_happen("up when it looks");
     event = vmc_alloc(sizeof *event);
     event_wait_begin(&w1);
     int t = vmc_spawn(set_event, NULL);
     wait_leave(&w1);
-    int is_up = volt__latch_look(&event->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
+    int is_up = volt__waitword_check(&event->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG);
     if (is_up) {
         VMC_ASSERT(written[0] == 7);
         vmc_free(event);
@@ -93,14 +93,14 @@ static void event_is_set(int has_waiter) {
     if (has_waiter) VMC_ASSERT(wait_end(&w1) == 0);
     vmc_free(event);
 }
-SCENARIO(latch_event_is_set) { event_is_set(0); }
-SCENARIO(latch_event_is_set_with_a_wait) { event_is_set(1); }
+SCENARIO(waitword_event_is_set) { event_is_set(0); }
+SCENARIO(waitword_event_is_set_with_a_wait) { event_is_set(1); }
 // Each that waited frees what it waited with as soon as it goes on.
 static void event_wait_and_free_waiter(void *w) {
     VMC_ASSERT(wait_end(w) == 0);
     vmc_free(w);
 }
-SCENARIO(latch_event_waiters_freed) {
+SCENARIO(waitword_event_waiters_freed) {
     waiter *a = vmc_alloc(sizeof *a), *b = vmc_alloc(sizeof *b);
     event = vmc_alloc(sizeof *event);
     event_wait_begin(a);
@@ -113,7 +113,7 @@ SCENARIO(latch_event_waiters_freed) {
     vmc_free(event);
 }
 // A wait leaves while the event is set; the other one goes on.
-SCENARIO(latch_event_leave) {
+SCENARIO(waitword_event_leave) {
     n_to_come = 1;
     event = vmc_alloc(sizeof *event);
     event_wait_begin(&w1);
@@ -123,16 +123,16 @@ SCENARIO(latch_event_leave) {
     VMC_ASSERT(written[0] == 7);
     vmc_join(t1);
     vmc_join(t2);
-    VMC_ASSERT(event->latch_.word_ == VOLT__LATCH_FLAG); // nobody waits
+    VMC_ASSERT(event->waitword_.word_ == VOLT__WAITWORD_FLAG); // nobody waits
     vmc_free(event);
 }
-SCENARIO(latch_event_leave_alone) {
+SCENARIO(waitword_event_leave_alone) {
     event = vmc_alloc(sizeof *event);
     event_wait_begin(&w1);
     int t = vmc_spawn(wait_leave, &w1);
     set_event(NULL);
     vmc_join(t);
-    VMC_ASSERT(event->latch_.word_ == VOLT__LATCH_FLAG);
+    VMC_ASSERT(event->waitword_.word_ == VOLT__WAITWORD_FLAG);
     vmc_free(event);
 }
 // It is taken down at once: who waited when it was up goes on all the same.
@@ -142,7 +142,7 @@ static void set_and_reset(void *unused) {
     volt_event_set(event);
     volt_event_reset(event);
 }
-SCENARIO(latch_event_reset) {
+SCENARIO(waitword_event_reset) {
     event = vmc_alloc(sizeof *event);
     event_wait_begin(&w1);
     int t = vmc_spawn(set_and_reset, NULL);
@@ -157,7 +157,7 @@ static void reset_event(void *unused) {
     volt_event_reset(event);
 }
 // One takes it down, one sets it, one comes to wait: it is up in the end, or it goes on before.
-SCENARIO(latch_event_reset_beside_set, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(waitword_event_reset_beside_set, .class = VMC_BOUNDED, .preemptions = 2) {
     event = vmc_alloc(sizeof *event);
     volt_event_set(event);
     int t1 = vmc_spawn(reset_event, NULL), t2 = vmc_spawn(set_and_reset, NULL);
@@ -165,7 +165,7 @@ SCENARIO(latch_event_reset_beside_set, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_join(t1);
     vmc_join(t2);
     VMC_ASSERT(rc == 0 || rc == -ETIMEDOUT);
-    VMC_ASSERT(event->latch_.word_ == 0 && !event->latch_.waiters_);
+    VMC_ASSERT(event->waitword_.word_ == 0 && !event->waitword_.waiters_);
     vmc_free(event);
 }
 // Takes it down, looks for the reason, waits again: a set that finds it up counts, too.
@@ -174,7 +174,7 @@ static void tell(void *unused) {
     __atomic_store_n(&is_told, 1, __ATOMIC_RELAXED);
     volt_event_set(event);
 }
-SCENARIO(latch_event_set_again) {
+SCENARIO(waitword_event_set_again) {
     event = vmc_alloc(sizeof *event);
     volt_event_set(event);
     int t = vmc_spawn(tell, NULL);
@@ -194,7 +194,7 @@ static void use_stack(void) {
     char deep[1024];
     memset(deep, 0, sizeof deep);
 }
-SCENARIO(latch_event_timeout) {
+SCENARIO(waitword_event_timeout) {
     vmc_must_happen("in time");
     vmc_must_happen("too late");
     event = vmc_alloc(sizeof *event);
@@ -206,7 +206,7 @@ SCENARIO(latch_event_timeout) {
     }
     vmc_join(t);
     if (rc != 0) {
-        VMC_ASSERT(rc == -ETIMEDOUT && event->latch_.word_ == VOLT__LATCH_FLAG);
+        VMC_ASSERT(rc == -ETIMEDOUT && event->waitword_.word_ == VOLT__WAITWORD_FLAG);
         vmc_free(event);
     }
     vmc_reached(rc ? "too late" : "in time");
@@ -231,16 +231,17 @@ static void group_wait_through(void *w) {
     VMC_ASSERT(wait_end(w) == 0);
     see_group_and_free();
 }
-SCENARIO(latch_group_two_done) {
+SCENARIO(waitword_group_two_done) {
     make_group(2);
-    volt__latch_wait(&w1.a, &group->latch_, VOLT__LATCH_ALL, 0);
+    volt__waitword_wait_op(&w1.a, &group->waitword_, VOLT__WAITWORD_ALL, 0);
     wait_begin(&w1);
     int t1 = vmc_spawn(group_wait_through, &w1), t2 = vmc_spawn(group_done, (void *)1);
     group_done((void *)0);
     vmc_join(t1);
     vmc_join(t2);
 }
-SCENARIO(latch_group_two_done_fresh, .class = VMC_BOUNDED, .preemptions = 2) { // nobody waits yet
+// nobody waits yet
+SCENARIO(waitword_group_two_done_fresh, .class = VMC_BOUNDED, .preemptions = 2) {
     make_group(2);
     int t1 = vmc_spawn(group_done, (void *)0), t2 = vmc_spawn(group_done, (void *)1);
     VMC_ASSERT(volt_wait_group_wait_sync(group, VOLT_NEVER) == 0);
@@ -257,21 +258,21 @@ static void add_and_done(void *unused) {
     written[1] = 7;
     volt_wait_group_done(group);
 }
-SCENARIO(latch_group_add) {
+SCENARIO(waitword_group_add) {
     make_group(1);
     int t = vmc_spawn(add_and_done, NULL);
     VMC_ASSERT(volt_wait_group_wait_sync(group, VOLT_NEVER) == 0);
     see_group_and_free();
     vmc_join(t);
 }
-SCENARIO(latch_group_freed_by_who_looks) {
+SCENARIO(waitword_group_freed_by_who_looks) {
     make_group(1);
     written[1] = 7;
-    volt__latch_wait(&w1.a, &group->latch_, VOLT__LATCH_ALL, 0);
+    volt__waitword_wait_op(&w1.a, &group->waitword_, VOLT__WAITWORD_ALL, 0);
     wait_begin(&w1);
     int t = vmc_spawn(group_done, (void *)0);
     wait_leave(&w1);
-    int is_over = volt__latch_look(&group->latch_, VOLT__LATCH_ALL, 0);
+    int is_over = volt__waitword_check(&group->waitword_, VOLT__WAITWORD_ALL, 0);
     if (is_over) see_group_and_free();
     vmc_join(t);
     if (!is_over) see_group_and_free();
@@ -288,7 +289,7 @@ static void enter_and_leave(void *unused) {
     written[0] = 7;
     volt_tracker_leave(tracker);
 }
-SCENARIO(latch_tracker_enter_close) {
+SCENARIO(waitword_tracker_enter_close) {
     vmc_must_happen("entered");
     vmc_must_happen("too late");
     tracker = vmc_alloc(sizeof *tracker);
@@ -310,10 +311,10 @@ static void close_tracker(void *unused) {
     written[1] = 7;
     volt_tracker_close(tracker);
 }
-SCENARIO(latch_tracker_freed) { // by who waits, beside who closes and who leaves
+SCENARIO(waitword_tracker_freed) { // by who waits, beside who closes and who leaves
     tracker = vmc_alloc(sizeof *tracker);
     VMC_ASSERT(volt_tracker_enter(tracker) == 0);
-    volt__latch_wait(&w1.a, &tracker->latch_, VOLT__LATCH_ALL, VOLT__LATCH_FLAG);
+    volt__waitword_wait_op(&w1.a, &tracker->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG);
     wait_begin(&w1);
     int t1 = vmc_spawn(leave_tracker, NULL), t2 = vmc_spawn(close_tracker, NULL);
     VMC_ASSERT(wait_end(&w1) == 0);
@@ -327,7 +328,7 @@ SCENARIO(latch_tracker_freed) { // by who waits, beside who closes and who leave
 
 static volt_notify *notify;
 static void notify_wait_begin(waiter *w) {
-    volt__bell_wait(&w->a, notify);
+    volt__notify_wait_op(&w->a, notify);
     wait_begin(w);
 }
 static void notify_one(void *i) {
@@ -512,7 +513,7 @@ SCENARIO(notify_all_freed_by_the_last) {
     notify = vmc_alloc(sizeof *notify);
     notify_wait_begin(&w1);
     int t1 = vmc_spawn(notify_wait_through, &w1), t2 = vmc_spawn(notify_all, (void *)0);
-    int is_over = volt__bell_look(notify, 0);
+    int is_over = volt__notify_is_past(notify, 0);
     if (is_over) {
         VMC_ASSERT(written[0] == 7);
         vmc_reached("without waiting");
@@ -529,7 +530,7 @@ SCENARIO(notify_all_freed_by_who_looks) {
     notify_wait_begin(&w1);
     int t = vmc_spawn(notify_all, (void *)0);
     wait_leave(&w1);
-    int is_over = volt__bell_look(notify, 0);
+    int is_over = volt__notify_is_past(notify, 0);
     if (is_over) {
         VMC_ASSERT(written[0] == 7);
         vmc_free(notify);
@@ -543,7 +544,7 @@ SCENARIO(notify_all_both_kinds) {
     n_to_come = 2;
     notify = vmc_alloc(sizeof *notify);
     notify_wait_begin(&w1);
-    volt__bell_wait_past(&w2.a, notify, 0);
+    volt__notify_past_wait_op(&w2.a, notify, 0);
     wait_begin(&w2);
     int t1 = vmc_spawn(notify_wait_through, &w1), t2 = vmc_spawn(notify_wait_through, &w2);
     notify_all((void *)0);
@@ -554,7 +555,7 @@ SCENARIO(notify_all_both_kinds) {
 SCENARIO(notify_one_beside_wait_past) {
     n_to_come = 2;
     notify = vmc_alloc(sizeof *notify);
-    volt__bell_wait_past(&w1.a, notify, 0);
+    volt__notify_past_wait_op(&w1.a, notify, 0);
     wait_begin(&w1);
     int t1 = vmc_spawn(notify_wait_through, &w1), t2 = vmc_spawn(notify_all, (void *)0);
     notify_one((void *)1);
@@ -579,7 +580,7 @@ static void fill_box(void *unused) {
     volt_cond_signal(&box_->cond);
     volt_mutex_unlock(&box_->mutex);
 }
-SCENARIO(latch_cond_signal, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(waitword_cond_signal, .class = VMC_BOUNDED, .preemptions = 2) {
     box_ = vmc_alloc(sizeof *box_);
     int t = vmc_spawn(fill_box, NULL);
     VMC_ASSERT(volt_mutex_lock_sync(&box_->mutex, VOLT_NEVER) == 0);
@@ -597,7 +598,7 @@ static void signal_later(void *mutex) {
     volt_mutex_unlock(mutex);
     volt_cond_signal(cond);
 }
-SCENARIO(latch_cond_freed, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(waitword_cond_freed, .class = VMC_BOUNDED, .preemptions = 2) {
     static volt_mutex mutex;
     cond = vmc_alloc(sizeof *cond);
     VMC_ASSERT(volt_mutex_try_lock(&mutex) == 0);
@@ -608,7 +609,7 @@ SCENARIO(latch_cond_freed, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_join(t);
 }
 // The time is over when it is signalled, or not: it has the mutex in any case.
-SCENARIO(latch_cond_timeout, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(waitword_cond_timeout, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_must_happen("in time");
     vmc_must_happen("too late");
     static volt_mutex mutex;
@@ -625,10 +626,10 @@ SCENARIO(latch_cond_timeout, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_free(cond);
 }
 // A signal goes to who waits, though the first one leaves.
-SCENARIO(latch_cond_leave) {
+SCENARIO(waitword_cond_leave) {
     cond = vmc_alloc(sizeof *cond);
-    volt__cond_ask(&w1.a, cond);
-    volt__cond_ask(&w2.a, cond);
+    volt__cond_wait_op(&w1.a, cond);
+    volt__cond_wait_op(&w2.a, cond);
     wait_begin(&w1);
     wait_begin(&w2);
     int t = vmc_spawn(wait_leave, &w1);
@@ -648,7 +649,7 @@ static void pass_barrier(void *i) {
     VMC_ASSERT(written[!(intptr_t)i] == 7);
     if (__atomic_sub_fetch(&n_to_come, 1, __ATOMIC_ACQ_REL) == 0) vmc_free(barrier);
 }
-SCENARIO(latch_barrier) {
+SCENARIO(waitword_barrier) {
     volt_barrier two = VOLT_BARRIER_INIT(2);
     n_to_come = 2;
     barrier = vmc_alloc(sizeof *barrier);

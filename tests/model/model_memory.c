@@ -27,7 +27,7 @@ static void end(void) {
 // A slot's user writes to it, plainly: two at a time would be a race.
 static void use(volt__task *t) {
     t->u.result++;
-    t->shield = 1;
+    t->shield_depth = 1;
 }
 static volt__task *new_task(size_t size) {
     volt__task *t = volt__heap_alloc(&heap, size);
@@ -72,12 +72,12 @@ static void end_two(void *tasks) {
 // Two of them at once, from a worker, while another thread gives back a third.
 static void end_together(void *two) {
     volt__task **t = two;
-    volt__returns r = { 0 };
+    volt__remote_batch r = { 0 };
     for (int i = 0; i < 2; i++) {
         use(t[i]);
-        if (volt__task_release(t[i])) volt__returns_put(&r, t[i]);
+        if (volt__task_release(t[i])) volt__remote_batch_add(&r, t[i]);
     }
-    volt__returns_flush(&r);
+    volt__remote_batch_flush(&r);
 }
 SCENARIO(memory_returns, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("both are used again");
@@ -189,8 +189,8 @@ SCENARIO(memory_trim_and_walk, .class = VMC_EXHAUSTIVE) {
     volt__task *a = new_task(SMALL), *b = new_task(2 * SMALL);
     // only an emptied slab that is no longer taken from is given back
     volt__slab_of(a)->cap = 1; // full
-    volt__class_turn_to(&heap.cls[volt__class_of(SMALL)],
-                        volt__slab_create(&heap, volt__class_of(SMALL), SMALL));
+    volt__class_set_current(&heap.cls[volt__class_of(SMALL)],
+                            volt__slab_create(&heap, volt__class_of(SMALL), SMALL));
     int t = start_walk();
     end_here(a);
     trim();

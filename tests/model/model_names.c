@@ -3,7 +3,7 @@
 // one that nobody waits for any more is freed once, by its thread or by who left it last, and a
 // shutdown with a time limit knows that it runs.
 // Run: make model ONE=names_leave (or another name from below).
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #include "refuse.h"
 #include <netdb.h>
@@ -162,11 +162,11 @@ SCENARIO(names_shutdown, .class = VMC_BOUNDED, .preemptions = 1, .early_timers =
     drain(workers[0]);
     volt__shutdown_begin(rt);
     drain(workers[0]);
-    volt__see_shutdown(workers[0]);
+    volt__check_shutdown(workers[0]);
     drain(workers[0]);
     volt_detach(&handles[0]);
-    volt__idle_enter(&rt->idle, 0, 0);
-    volt__stop_if_over(rt);
+    volt__idle_park(&rt->idle, 0, 0);
+    volt__stop_if_done(rt);
     VMC_ASSERT(volt__is_stopped(rt));
     act_as(NULL);
     int t = vmc_spawn(answer, NULL), rc = volt_shutdown(rt, 10);

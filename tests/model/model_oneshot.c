@@ -4,7 +4,7 @@
 // the task is held exactly as long as it is in the word or in the hands of who took it out; and
 // whoever receives last may free the object at once.
 // Run: make model ONE=queue_push_close (or another name from below).
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

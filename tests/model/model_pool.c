@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The thread pool: each job is run once, or taken back, never both; a thread that ends for want of
-// work misses none; who closes it waits for all. The helm of a worker ([H1]): it is carried by one
-// thread at a time, with all that the one before wrote, and who lent it gets it back.
+// work misses none; who closes it waits for all. The carrier lock of a worker ([H1]): it is carried
+// by one thread at a time, with all that the one before wrote, and who lent it gets it back.
 // Run: make model ONE=pool_submit (or another name from below).
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #define VOLT_POOL_IDLE_NS idle_ns // a thread that rests is woken, or it sleeps for ever
 #include "vmc.h"
 static int64_t idle_ns = INT64_MAX;
@@ -35,7 +35,7 @@ static void make_pool(uint32_t limit) {
     memset(&c, 0, sizeof c);
     c.alloc.alloc = vmc_volt_alloc;
     c.alloc.free = vmc_volt_free;
-    c.blocking = limit;
+    c.max_blocking_threads = limit;
     volt__pool_init(&pool, &c);
 }
 static void fail_job(void *arg, int rc) {
@@ -53,7 +53,7 @@ static int try_submit(int i, void (*run)(void *)) {
 static void submit(void *arg) { VMC_ASSERT(try_submit((int)(intptr_t)arg, run_job) == 0); }
 static int take_back(int i) {
     volt__lock(&pool.lock);
-    int ok = volt__pool_take_back(&pool, &jobs[i]);
+    int ok = volt__pool_cancel(&pool, &jobs[i]);
     volt__unlock(&pool.lock);
     return ok;
 }
@@ -63,7 +63,7 @@ static void wait_until(uint32_t *word) {
 static void wait_until_done(int i) { wait_until(&is_done[i]); }
 static void close_pool(int n) {
     VMC_ASSERT(volt__pool_close(&pool, VOLT_NEVER) == 0);
-    VMC_ASSERT(!pool.idle && !pool.ended && !pool.n_idle && !pool.n_queued);
+    VMC_ASSERT(!pool.idle && !pool.exited && !pool.n_idle && !pool.n_queued);
     for (int i = 0; i < VOLT__LANES; i++)
         VMC_ASSERT(!pool.lane[i].head && !pool.lane[i].tail && !pool.lane[i].n_running);
     for (int i = 0; i < n; i++) VMC_ASSERT(n_runs[i] == 1);
@@ -254,7 +254,7 @@ SCENARIO(pool_two_close, .class = VMC_BOUNDED, .preemptions = 1, .contests = 1, 
     close_pool(1);
 }
 
-// ---- the helm: tasks that block in place, by the real function
+// ---- the carrier lock: tasks that block in place, by the real function
 
 typedef struct item {
     volt_frame frame;
@@ -272,7 +272,7 @@ static int without_worker(void *unused) {
     return 0;
 }
 // Thread 0 is the worker's own: the worker says so in its polls, also after another thread had it.
-static void check_home(const volt__worker *w) { VMC_ASSERT(w->is_home == (vmc_self() == 0)); }
+static void check_home(const volt__worker *w) { VMC_ASSERT(w->is_own_thread == (vmc_self() == 0)); }
 static void block_in_place(volt_cx *cx, int (*fn)(void *)) {
     volt__worker *w = cx->worker_;
     check_home(w);
@@ -287,7 +287,7 @@ static uint32_t n_left;
 static void end_poll(void) {
     if (__atomic_sub_fetch(&n_left, 1, __ATOMIC_ACQ_REL) != 0) return;
     volt__store_rel(&rt->is_stopped, 1);
-    volt__poke_all(rt);
+    volt__unpark_all(rt);
 }
 static volt_poll blocks_once(volt_cx *cx, void *arg) {
     (void)arg;
@@ -305,23 +305,23 @@ static void carry_helm(volt_fn *fn, uint32_t n_polls, uint32_t n) {
     make_runtime(1, UINT32_MAX);
     spawn_on(workers[0], NULL, fn, &outer);
     act_as(workers[0]);
-    volt__found(workers[0]);
-    volt__poll_task(workers[0], volt__take(workers[0]));
-    volt__carry_home(workers[0]);
+    volt__searching_done(workers[0]);
+    volt__poll_task(workers[0], volt__next_local(workers[0]));
+    volt__worker_main(workers[0]);
     VMC_ASSERT(!VOLT_TLS_GET());
     VMC_ASSERT(volt__pool_close(&rt->pool, VOLT_NEVER) == 0);
-    VMC_ASSERT(n_steps == n && workers[0]->helm_next == workers[0]->helm_now);
+    VMC_ASSERT(n_steps == n && workers[0]->carrier_ticket == workers[0]->carrier_serving);
     finish();
 }
-SCENARIO(helm_lend, .class = VMC_BOUNDED, .preemptions = 3, .stale_reads = 2) {
+SCENARIO(handoff, .class = VMC_BOUNDED, .preemptions = 3, .stale_reads = 2) {
     carry_helm(blocks_once, 1, 2);
 }
-SCENARIO(helm_lend_twice, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1, .contests = 1) {
+SCENARIO(handoff_twice, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1, .contests = 1) {
     carry_helm(blocks_twice, 1, 4);
 }
 // The helper meets a task that blocks in place as well, and is polled again by whoever comes next.
 static uint32_t is_inside; // futex word
-static int has_yield;      // a yield looks at the helm, too
+static int has_yield;      // a yield looks at the carrier lock, too
 static volt_poll blocks_inside(volt_cx *cx, void *arg) {
     item *i = arg;
     VOLT_BEGIN(cx, i);
@@ -349,14 +349,15 @@ static void nest(void) {
     has_yield = 1;
     carry_helm(spawns_and_blocks, 2, 4);
 }
-SCENARIO(helm_nested, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1, .max_steps = 5000,
-         .contests = 1, .is_long = 1) {
+SCENARIO(handoff_nested, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1,
+         .max_steps = 5000, .contests = 1, .is_long = 1) {
     vmc_must_happen("goes on at home");
     vmc_must_happen("goes on elsewhere");
     nest();
 }
-SCENARIO(helm_nested_ends, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1,
+SCENARIO(handoff_nested_ends, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1,
          .max_steps = 5000, .contests = 1, .is_long = 1) {
     carry_helm(spawns_and_blocks, 2, 4);
 }
-SCENARIO(helm_nested_sampled, .class = VMC_SAMPLED, .samples = 20000, .max_steps = 5000) { nest(); }
+SCENARIO(handoff_nested_sampled, .class = VMC_SAMPLED, .samples = 20000,
+         .max_steps = 5000) { nest(); }

@@ -117,7 +117,7 @@ static volt_poll joins(volt_cx *cx, void *arg) {
 // The second poll of the join is a cancelled one.
 static volt_poll join_or_give_up(volt_cx *cx, joiner *j) {
     if (j->n_tries++ > 0)
-        cx->abort_ = 1;
+        cx->cancel_level_ = 1;
     else
         volt__task_wake(cx->task_); // running: its worker enqueues it
     return volt_join(cx, &j->child);
@@ -265,7 +265,7 @@ SCENARIO(private_yields_asleep, .class = VMC_EXHAUSTIVE) {
 static void acknowledge(void *unused) {
     (void)unused;
     rt_carry(w1);
-    volt__see_shutdown(w1);
+    volt__check_shutdown(w1);
 }
 static void sweep_beside(volt_fn *fn, int is_acknowledged_first) {
     job j = { 0 };
@@ -275,12 +275,12 @@ static void sweep_beside(volt_fn *fn, int is_acknowledged_first) {
     volt__shutdown_begin(rt);
     int t = vmc_spawn(acknowledge, NULL);
     if (!is_acknowledged_first) rt_run_one(w0);
-    volt__see_shutdown(w0);
+    volt__check_shutdown(w0);
     rt_run_all(w0);
     vmc_join(t);
     VMC_ASSERT(volt__load_rlx(&rt->acks) == 0);
     rt_end();
-    VMC_ASSERT(volt__alive(rt) == 0);
+    VMC_ASSERT(volt__count_alive(rt) == 0);
 }
 SCENARIO(private_ends_before_the_sweep, .class = VMC_EXHAUSTIVE) { sweep_beside(ends, 0); }
 SCENARIO(private_ends_beside_the_sweep, .class = VMC_EXHAUSTIVE) { sweep_beside(ends, 1); }

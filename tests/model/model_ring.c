@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A worker's own queues. The ring [Q1] [Q2]: its owner pushes, pops and spills while thieves
+// A worker's own queues. The ring [Q1] [Q2]: its owner pushes, pops and overflows while thieves
 // steal, from it and from each other. The LIFO slot [Q4], and what the owner has claimed of the
-// ring [Q5]: he pushes and takes while the watch rescues what a stuck worker has. Every task comes
-// out exactly once, with what its pusher wrote, also where indices wrap and slots are used again;
-// nothing that could be taken stays unseen.
+// ring [Q5]: he pushes and takes while the watchdog rescues what a stuck worker has. Every task
+// comes out exactly once, with what its pusher wrote, also where indices wrap and slots are used
+// again; nothing that could be taken stays unseen.
 // Run: make model ONE=ring_steal (or another name from below).
 #define VOLT_RING_INDEX_BITS 4
 #include "vmc.h"
@@ -105,7 +105,7 @@ SCENARIO(ring_lap_thrice_long, .class = VMC_BOUNDED, .preemptions = 1, .is_long 
     lap(pop_and_push_thrice, 2);
 }
 
-// ---- a full ring spills its newer half, unless a thief makes room
+// ---- a full ring gives up its newer half, unless a thief makes room
 
 static void overflow(void) {
     volt__chain c;
@@ -242,10 +242,10 @@ static void told_thief(void *unused) {
     (void)unused;
     if (!volt__load_acq(&is_told)) return;
     vmc_reached("told");
-    VMC_ASSERT(volt__ring_is_takeable(&ring));
+    VMC_ASSERT(volt__ring_is_stealable(&ring));
     VMC_ASSERT(volt__ring_steal(&ring, &loot[0]) == 1);
 }
-SCENARIO(ring_takeable_when_told, .class = VMC_EXHAUSTIVE) {
+SCENARIO(ring_stealable_when_told, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("told");
     start(&ring, WRAP);
     push(&ring);
@@ -261,9 +261,9 @@ static void told_of_nothing(void *unused) {
     (void)unused;
     if (!volt__load_acq(&is_told)) return;
     vmc_reached("told");
-    VMC_ASSERT(!volt__ring_is_takeable(&ring));
+    VMC_ASSERT(!volt__ring_is_stealable(&ring));
 }
-SCENARIO(ring_not_takeable_when_told, .class = VMC_EXHAUSTIVE) {
+SCENARIO(ring_not_stealable_when_told, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("told");
     push(&ring);
     int t = vmc_spawn(told_of_nothing, NULL);
@@ -297,15 +297,15 @@ static void owner_of_lifo(void) {
     w0->lifo_run = 0;
     volt__push_lifo(w0, new_task());
     volt__push_lifo(w0, new_task()); // the first one moves to the ring, unless it was rescued
-    volt__task *t = volt__take_lifo(w0);
+    volt__task *t = volt__lifo_take(w0);
     if (t) take(t);
     volt__push_lifo(w0, new_task());
 }
 static void watch(void *unused) {
     (void)unused;
     rt_carry(w1);
-    volt__idle_search_always(&rt->idle);
-    w1->is_counted = 1;
+    volt__idle_begin_search_always(&rt->idle);
+    w1->is_searching = 1;
     volt__rescue(w1, w0);
     if (w1->stats.rescued > 0) vmc_reached("a rescue");
     pop_all(&w1->ring);
@@ -317,7 +317,7 @@ SCENARIO(lifo_rescue, .class = VMC_EXHAUSTIVE) {
     int t = vmc_spawn(watch, NULL);
     owner_of_lifo();
     vmc_join(t);
-    volt__task *last = volt__take_lifo(w0);
+    volt__task *last = volt__lifo_take(w0);
     if (last) take(last);
     pop_all(&w0->ring);
     check_all_taken();

@@ -21,7 +21,7 @@ static volt_rt *create(uint32_t workers) {
     volt_rt *rt = NULL;
     memset(&c, 0, sizeof c);
     c.workers = workers;
-    c.start_all = 1;
+    c.start_all_workers = 1;
     c.seed = 1;
     c.alloc.alloc = vmc_volt_alloc;
     c.alloc.free = vmc_volt_free;

@@ -6,7 +6,7 @@
 // neither sent nor received; all that wait for a partner go on once there is one; and frame, arms
 // and messages are freed as soon as the select is over.
 // Run: make model ONE=select_two_claims (or another name from below).
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -112,7 +112,7 @@ static volt_poll sends_two_on_one(volt_cx *cx, void *arg) {
 static volt_poll changes_message(volt_cx *cx, void *arg) {
     selection *s = arg;
     if (!volt_is_cancelled(cx) && volt_event_is_set(event)) s->message[0] = FIRST + 10;
-    return volt_never(cx);
+    return volt_sleep_forever(cx);
 }
 static volt_poll sends_and_changes(volt_cx *cx, void *arg) {
     selection *s = arg;
@@ -256,7 +256,7 @@ static void end_all(void) {
     finish();
     for (int i = 0; i < 2; i++) {
         VMC_ASSERT(!chans[i]->senders_ && !chans[i]->receivers_);
-        VMC_ASSERT(chans[i]->len_ + chans[i]->to_come_ + chans[i]->spoken_for_ == 0);
+        VMC_ASSERT(chans[i]->len_ + chans[i]->n_slots_granted_ + chans[i]->n_msgs_granted_ == 0);
         vmc_free(chans[i]);
     }
     vmc_free(event);
@@ -309,7 +309,7 @@ static void time_passes(void *w_) {
     volt__chain_init(&c);
     act_as(w);
     volt__wheel_fire(&w->wheel, volt__tick_ceil(rt, vmc_now() + VOLT_MS(5)), &c);
-    volt__splice(w, &c);
+    volt__push_batch(w, &c);
     drain(w);
 }
 
@@ -874,7 +874,7 @@ SCENARIO(select_reserve_beside_claim) {
 // The last worker sees a shutdown, which cancels every task: what was met is reported all the same.
 static void see_shutdown(void *w) {
     act_as(w);
-    volt__see_shutdown(w);
+    volt__check_shutdown(w);
     drain(w);
 }
 static void beside_shutdown(void (*fn)(void *)) {

@@ -40,19 +40,19 @@ static void work(void *worker_) {
     volt__worker *w = worker_;
     rt_carry(w);
     rt_run_all(w);
-    volt__see_shutdown(w);
+    volt__check_shutdown(w);
     rt_run_all(w);
 }
 // What the workers do then, one after the other: the sums agree, so the runtime is stopped.
 static void stop(void) {
-    volt__idle_enter(&rt->idle, 0, 0);
-    volt__stop_if_over(rt);
-    VMC_ASSERT(volt__alive(rt) == 0 && volt__is_stopped(rt));
+    volt__idle_park(&rt->idle, 0, 0);
+    volt__stop_if_done(rt);
+    VMC_ASSERT(volt__count_alive(rt) == 0 && volt__is_stopped(rt));
 }
 static void end(void) {
     for (uint32_t i = 0; i < rt->started; i++) {
         rt_carry(rt->workers[i]);
-        volt__see_shutdown(rt->workers[i]);
+        volt__check_shutdown(rt->workers[i]);
     }
     rt_end();
     stop();
@@ -82,12 +82,12 @@ SCENARIO(shutdown_spawn_placed, .class = VMC_EXHAUSTIVE) {
     int t = vmc_spawn(spawn_outside, NULL);
     begin(NULL);
     work(w0);
-    volt__idle_enter(&rt->idle, 0, 0);
-    volt__stop_if_over(rt);
+    volt__idle_park(&rt->idle, 0, 0);
+    volt__stop_if_done(rt);
     int is_over = volt__is_stopped(rt); // what comes now would never run
     vmc_join(t);
     if (is_over) VMC_ASSERT(n_polls == n_accepted);
-    volt__idle_exit(&rt->idle, 0);
+    volt__idle_unpark(&rt->idle, 0);
     end();
     VMC_ASSERT(n_polls == n_accepted);
 }
@@ -113,7 +113,7 @@ static void spawn_inside(volt_fn *fn) {
     VMC_ASSERT(spawn(w0, NULL, fn) == 0);
     int t = vmc_spawn(begin_and_work, w1);
     rt_run_one(w0);
-    volt__see_shutdown(w0);
+    volt__check_shutdown(w0);
     rt_run_all(w0);
     vmc_join(t);
     end();
@@ -145,7 +145,7 @@ SCENARIO(shutdown_refuse_outside_beside_the_sweep, .class = VMC_EXHAUSTIVE) {
 }
 static void see_shutdown(void *worker_) {
     rt_carry(worker_);
-    volt__see_shutdown(worker_);
+    volt__check_shutdown(worker_);
 }
 SCENARIO(shutdown_refuse_inside_beside_the_sweep, .class = VMC_EXHAUSTIVE) {
     volt_handle h = { NULL };
@@ -167,7 +167,7 @@ static volt_poll never(volt_cx *cx, void *arg) {
     job *j = arg;
     VOLT_BEGIN(cx, j);
     int r;
-    VOLT_AWAIT(r, volt_never(cx));
+    VOLT_AWAIT(r, volt_sleep_forever(cx));
     VMC_ASSERT(r == -ECANCELED);
     n_cancelled++;
     VOLT_END(0);
@@ -225,8 +225,8 @@ static volt_poll ends_alone(volt_cx *cx, void *arg) {
 static void end_and_park(volt__worker *w, uint32_t bit) {
     rt_carry(w);
     VMC_ASSERT(rt_run_one(w));
-    volt__idle_enter(&rt->idle, bit, 0);
-    volt__stop_if_over(rt);
+    volt__idle_park(&rt->idle, bit, 0);
+    volt__stop_if_done(rt);
 }
 static void end_and_park_near(void *worker_) { end_and_park(worker_, 1); }
 static void end_and_park_far(void *worker_) { end_and_park(worker_, VOLT__IDLE_BITS); }
@@ -261,7 +261,7 @@ static void sleep_in_the_end(void) {
     int t = vmc_spawn(carry, w1);
     carry(w0);
     vmc_join(t);
-    VMC_ASSERT(volt__is_stopped(rt) && volt__alive(rt) == 0);
+    VMC_ASSERT(volt__is_stopped(rt) && volt__count_alive(rt) == 0);
     rt_end();
 }
 SCENARIO(shutdown_last_two_sleep, .class = VMC_BOUNDED, .preemptions = 1) {
@@ -276,17 +276,17 @@ static void spawn_and_acknowledge(void *worker_) {
     volt__worker *w = worker_;
     rt_carry(w);
     VMC_ASSERT(spawn(w, NULL, ends_alone) == 0);
-    volt__see_shutdown(w);
+    volt__check_shutdown(w);
 }
 SCENARIO(shutdown_not_too_early, .class = VMC_EXHAUSTIVE) {
     rt_make(2);
     begin(NULL);
     int t = vmc_spawn(spawn_and_acknowledge, w1);
     see_shutdown(w0);
-    volt__idle_enter(&rt->idle, 0, 0);
-    volt__stop_if_over(rt);
+    volt__idle_park(&rt->idle, 0, 0);
+    volt__stop_if_done(rt);
     VMC_ASSERT(!volt__is_stopped(rt));
-    volt__idle_exit(&rt->idle, 0);
+    volt__idle_unpark(&rt->idle, 0);
     vmc_join(t);
     end();
 }
@@ -490,13 +490,13 @@ SCENARIO(shutdown_placed_beside_the_sums, .class = VMC_BOUNDED, .preemptions = 2
     vmc_must_happen("stopped");
     rt_make(2);
     rt->cfg.placement = VOLT_PLACE_LEAST;
-    rt->place_turn = 1; // worker 1 comes first
+    rt->n_placements = 1; // worker 1 comes first
     int t1 = vmc_spawn(spawn_placed, NULL);
     begin(NULL);
     int t2 = vmc_spawn(see_shutdown, w1);
     see_shutdown(w0);
-    volt__idle_enter(&rt->idle, VOLT__IDLE_BITS, 0); // as if far away: nothing is placed there
-    volt__stop_if_over(rt);
+    volt__idle_park(&rt->idle, VOLT__IDLE_BITS, 0); // as if far away: nothing is placed there
+    volt__stop_if_done(rt);
     int is_over = volt__is_stopped(rt);
     vmc_join(t1);
     vmc_join(t2);
@@ -504,7 +504,7 @@ SCENARIO(shutdown_placed_beside_the_sums, .class = VMC_BOUNDED, .preemptions = 2
         VMC_ASSERT(n_accepted == 0);
         vmc_reached("stopped");
     }
-    volt__idle_exit(&rt->idle, VOLT__IDLE_BITS);
+    volt__idle_unpark(&rt->idle, VOLT__IDLE_BITS);
     work(w1);
     end();
     VMC_ASSERT(n_polls == n_accepted);
@@ -534,6 +534,6 @@ SCENARIO(shutdown_sweep_beside_a_lent_worker, .class = VMC_BOUNDED, .preemptions
     VMC_ASSERT(n_polls == 1);
     vmc_join(other);
     end();
-    volt__helm_give(w0); // a helper that comes too late finds that all is over
+    volt__carrier_release(w0); // a helper that comes too late finds that all is over
     VMC_ASSERT(volt__pool_close(&rt->pool, VOLT_NEVER) == 0);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The spill [Q3]: batches behind a ring, of which the owner takes the newest and others the oldest.
-// Every task comes out exactly once, a batch in its order, with what its pusher wrote; who has been
-// told of a push finds it. Two batches fit: of three the oldest two become one.
-// Run: make model ONE=spill_push_steal (or another name from below).
+// The overflow queue [Q3]: batches behind a ring, of which the owner takes the newest and others
+// the oldest. Every task comes out exactly once, a batch in its order, with what its pusher wrote;
+// who has been told of a push finds it. Two batches fit: of three the oldest two become one.
+// Run: make model ONE=overflow_push_steal (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 
 enum { N_TASKS = 6, STAMP = 7 };
-static volt__spill s;
+static volt__overflow s;
 static volt__task tasks[N_TASKS]; // two to a batch
 static uint32_t n_taken[N_TASKS];
 
@@ -16,10 +16,10 @@ static void push_batch(int i) {
     volt__chain c;
     volt__chain_init(&c);
     for (int k = 2 * i; k < 2 * i + 2; k++) {
-        tasks[k].spawn_ms = STAMP; // plain: the spill hands it over
+        tasks[k].spawn_ms = STAMP; // plain: the overflow queue hands it over
         volt__chain_push(&c, &tasks[k]);
     }
-    volt__spill_push(&s, &c);
+    volt__overflow_push(&s, &c);
 }
 static void take(volt__chain *c) {
     volt__task *last = NULL;
@@ -29,10 +29,10 @@ static void take(volt__chain *c) {
         VMC_ASSERT(!last || t > last); // in the order of pushing
     }
 }
-static uint32_t pop(volt__spill_end end, uint32_t most) {
+static uint32_t pop(volt__overflow_end end, uint32_t most) {
     volt__chain c;
     volt__chain_init(&c);
-    uint32_t n = volt__spill_pop(&s, end, most, &c);
+    uint32_t n = volt__overflow_pop(&s, end, most, &c);
     VMC_ASSERT(n == c.len && n <= most);
     take(&c);
     return n;
@@ -40,13 +40,13 @@ static uint32_t pop(volt__spill_end end, uint32_t most) {
 static void take_all(void) {
     volt__chain c;
     volt__chain_init(&c);
-    volt__spill_take_all(&s, &c);
+    volt__overflow_pop_all(&s, &c);
     if (c.head) vmc_reached("all that is there");
     take(&c);
 }
 static void check_all_taken(int n) {
     while (pop(VOLT__NEWEST, N_TASKS)) {}
-    VMC_ASSERT(volt__spill_is_empty(&s) && s.n == 0);
+    VMC_ASSERT(volt__overflow_is_empty(&s) && s.n == 0);
     for (int i = 0; i < n; i++) VMC_ASSERT(n_taken[i] == 1);
 }
 static void steal(void *most) {
@@ -57,7 +57,7 @@ static void rescue(void *unused) {
     take_all();
 }
 
-SCENARIO(spill_push_steal, .class = VMC_EXHAUSTIVE) {
+SCENARIO(overflow_push_steal, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a thief gets something");
     int t = vmc_spawn(steal, (void *)2);
     push_batch(0);
@@ -65,7 +65,7 @@ SCENARIO(spill_push_steal, .class = VMC_EXHAUSTIVE) {
     vmc_join(t);
     check_all_taken(4);
 }
-SCENARIO(spill_pop_steal, .class = VMC_EXHAUSTIVE) {
+SCENARIO(overflow_pop_steal, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a thief gets something");
     push_batch(0);
     int t = vmc_spawn(steal, (void *)1);
@@ -74,7 +74,7 @@ SCENARIO(spill_pop_steal, .class = VMC_EXHAUSTIVE) {
     vmc_join(t);
     check_all_taken(2);
 }
-SCENARIO(spill_merges_beside_thief, .class = VMC_EXHAUSTIVE) {
+SCENARIO(overflow_merges_beside_thief, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a thief gets something");
     push_batch(0);
     push_batch(1);
@@ -84,7 +84,7 @@ SCENARIO(spill_merges_beside_thief, .class = VMC_EXHAUSTIVE) {
     VMC_ASSERT(pop(VOLT__NEWEST, N_TASKS) == 2 && n_taken[4] == 1 && n_taken[5] == 1);
     check_all_taken(6);
 }
-SCENARIO(spill_two_thieves, .class = VMC_EXHAUSTIVE) {
+SCENARIO(overflow_two_thieves, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("a thief gets something");
     push_batch(0);
     push_batch(1);
@@ -94,7 +94,7 @@ SCENARIO(spill_two_thieves, .class = VMC_EXHAUSTIVE) {
     vmc_join(t2);
     check_all_taken(4);
 }
-SCENARIO(spill_rescue, .class = VMC_EXHAUSTIVE) {
+SCENARIO(overflow_rescue, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("all that is there");
     push_batch(0);
     push_batch(1);
@@ -104,15 +104,15 @@ SCENARIO(spill_rescue, .class = VMC_EXHAUSTIVE) {
     vmc_join(t);
     check_all_taken(6);
 }
-// Who has been told of a push does not find the spill empty.
+// Who has been told of a push does not find the overflow queue empty.
 static uint32_t is_told;
 static void find_what_was_told(void *unused) {
     (void)unused;
     if (!volt__load_acq(&is_told)) return;
     vmc_reached("told in time");
-    VMC_ASSERT(!volt__spill_is_empty(&s) && pop(VOLT__OLDEST, 2) == 2);
+    VMC_ASSERT(!volt__overflow_is_empty(&s) && pop(VOLT__OLDEST, 2) == 2);
 }
-SCENARIO(spill_tells, .class = VMC_EXHAUSTIVE) {
+SCENARIO(overflow_tells, .class = VMC_EXHAUSTIVE) {
     vmc_must_happen("told in time");
     int t = vmc_spawn(find_what_was_told, NULL);
     push_batch(0);

@@ -2,7 +2,7 @@
 // Starting workers ([R1]): whoever sees that one more has started finds it made, and may look into
 // its ring, poke it, and claim it. The thread is started by the real function; it finds the runtime
 // stopped, or the task that waits, and ends.
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -33,9 +33,9 @@ SCENARIO(start_scan) {
     int t = vmc_spawn(start_next, workers[0]);
     uint32_t n = volt__started(rt);
     vmc_reached(n == 2 ? "the new worker is seen" : "it is not seen yet");
-    VMC_ASSERT(!volt__is_anything_takeable(rt));
+    VMC_ASSERT(!volt__has_stealable_work(rt));
     for (uint32_t i = 0; i < n; i++) VMC_ASSERT(rt->workers[i]->index == i);
-    volt__poke_all(rt);
+    volt__unpark_all(rt);
     vmc_join(t);
     VMC_ASSERT(rt->started == 2);
     join_started();
@@ -49,7 +49,7 @@ SCENARIO(start_claim, .class = VMC_BOUNDED, .preemptions = 3) {
     rt->idle.searching = 1; // another worker, which gives up below
     int t = vmc_spawn(start_next, workers[0]);
     volt__sub_acq_rel(&rt->idle.searching, 1);
-    int i = volt__idle_claim(&rt->idle, VOLT__ANYONE);
+    int i = volt__idle_claim(&rt->idle, VOLT__ANY_WORKER);
     if (i >= 0) {
         vmc_reached("claimed");
         VMC_ASSERT(i == 1);
@@ -57,7 +57,7 @@ SCENARIO(start_claim, .class = VMC_BOUNDED, .preemptions = 3) {
     }
     volt__store_rel(&rt->is_stopped, 1);
     vmc_join(t);
-    volt__poke_all(rt);
+    volt__unpark_all(rt);
     join_started();
 }
 // Two wish for one at once: one thread is started, not two.

@@ -4,7 +4,7 @@
 // given is passed on, and what it waited for may be freed. The protocols of the objects: see
 // model_gate.c, model_latch.c, model_oneshot.c.
 // Run: make model ONE=sync_mutex_cancel (or another name from below).
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #define VOLT_MUTEX_BARGES 1
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION

@@ -2,7 +2,7 @@
 // Timers: armed on the wheel of the worker that runs the task, fired there or by who looks after a
 // stuck worker, disarmed from anywhere. Disarming is the barrier behind which the memory of the
 // timer may go, fired or not; the checker reports whoever still touches it.
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -26,7 +26,7 @@ static void suspend(sleeper *s) { VMC_ASSERT(!volt__task_suspend(&s->task)); }
 static void disarm(sleeper *s) {
     s->n_fired = volt__node_state(s->node) == VOLT__FIRED;
     volt__timer_disarm(s->node, &s->task);
-    VMC_ASSERT(s->task.links == 0);
+    VMC_ASSERT(s->task.n_armed == 0);
     vmc_free(s->node);
 }
 static void take_chain(volt__chain *c) {

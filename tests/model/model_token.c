@@ -3,7 +3,7 @@
 // woken or sees it; who was told of the cancellation may free the token at once; what the canceller
 // wrote before is seen by who finds it cancelled. Tasks are polled by the real poll on real
 // workers.
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -14,7 +14,7 @@ static volt_token *token;
 static uint32_t message; // plain
 typedef struct waiter {
     volt_frame frame;
-    volt_link link;
+    volt_token_link link;
     int64_t rc, is_over;
 } waiter;
 static waiter state;
@@ -63,7 +63,7 @@ SCENARIO(token_wait_cancel) {
 static volt_poll never_unless(volt_cx *cx, void *arg) {
     waiter *w = arg;
     VOLT_BEGIN(cx, w);
-    VOLT_AWAIT(w->rc, volt_unless(cx, &w->link, token, volt_never(cx)));
+    VOLT_AWAIT(w->rc, volt_with_token(cx, &w->link, token, volt_sleep_forever(cx)));
     see_cancelled();
     VOLT_END(w->rc);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The watch over stuck workers (rules W1 to W4 of volt.h's >>idle, tags [W1] [W2]): while a worker
-// is awake, the timer is armed, or somebody is about to arm it; whatever waits for a worker that is
-// stuck in a poll is served by one that sleeps. And what a rescuer does to the stuck worker's
-// queues, wheel, descriptors and wake-up while that worker goes on.
+// The watchdog over stuck workers (rules W1 to W4 of volt.h's >>idle, tags [W1] [W2]): while a
+// worker is awake, the timer is armed, or somebody is about to arm it; whatever waits for a worker
+// that is stuck in a poll is served by one that sleeps. And what a rescuer does to the stuck
+// worker's queues, wheel, descriptors and wake-up while that worker goes on.
 //
 // The timer expires at any moment, as a step of the checker's environment.
-#define VOLT_LOCK_LOOKS 0
+#define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -37,46 +37,46 @@ static void wait_until_run(uint32_t n) {
     for (uint32_t seen; (seen = __atomic_load_n(&n_run, __ATOMIC_ACQUIRE)) < n;)
         vmc_futex_wait(&n_run, seen, VOLT_NEVER);
 }
-static void put_to_sleep(volt__worker *w) { volt__idle_enter(&rt->idle, w->index, 0); }
+static void put_to_sleep(volt__worker *w) { volt__idle_park(&rt->idle, w->index, 0); }
 
 // ---- the words alone: two workers wake up while two others receive the expiry
 
 enum { PERIOD = 750 };
 static uint32_t n_armed; // timers running
 static void arm_if_unarmed(void) {
-    if (volt__watch_claim(&rt->watch)) __atomic_fetch_add(&n_armed, 1, __ATOMIC_RELAXED);
+    if (volt__watchdog_claim(&rt->watchdog)) __atomic_fetch_add(&n_armed, 1, __ATOMIC_RELAXED);
 }
 static void wakes_up(void *arg) {
     volt__worker *w = arg;
-    volt__idle_exit(&rt->idle, w->index);
+    volt__idle_unpark(&rt->idle, w->index);
     arm_if_unarmed();
 }
 static void receives_expiry(void *arg) { // and sleeps on: W4
     volt__worker *w = arg;
-    if (!volt__watch_take(&rt->watch)) return;
+    if (!volt__watchdog_take(&rt->watchdog)) return;
     __atomic_fetch_sub(&n_armed, 1, __ATOMIC_RELAXED);
     if (volt__others_awake(w)) arm_if_unarmed();
 }
-SCENARIO(watch_words) {
+SCENARIO(watchdog_words) {
     make_runtime(4, PERIOD);
     for (int i = 0; i < 4; i++) put_to_sleep(workers[i]);
-    rt->watch.is_armed = n_armed = 1;
+    rt->watchdog.is_armed = n_armed = 1;
     int a = vmc_spawn(wakes_up, workers[0]), b = vmc_spawn(receives_expiry, workers[2]);
     wakes_up(workers[1]);
     vmc_join(a);
     vmc_join(b);
-    VMC_ASSERT(rt->watch.is_armed == 1 && n_armed == 1);
+    VMC_ASSERT(rt->watchdog.is_armed == 1 && n_armed == 1);
     free_runtime();
 }
-SCENARIO(watch_words_two_expiries) {
+SCENARIO(watchdog_words_two_expiries) {
     make_runtime(3, PERIOD);
     for (int i = 0; i < 3; i++) put_to_sleep(workers[i]);
-    rt->watch.is_armed = n_armed = 1;
+    rt->watchdog.is_armed = n_armed = 1;
     int a = vmc_spawn(receives_expiry, workers[1]), b = vmc_spawn(receives_expiry, workers[2]);
     wakes_up(workers[0]);
     vmc_join(a);
     vmc_join(b);
-    VMC_ASSERT(rt->watch.is_armed == 1 && n_armed == 1);
+    VMC_ASSERT(rt->watchdog.is_armed == 1 && n_armed == 1);
     free_runtime();
 }
 
@@ -85,9 +85,9 @@ SCENARIO(watch_words_two_expiries) {
 static void sleep_then_run(void *arg) {
     volt__worker *w = arg;
     act_as(w);
-    volt__sleep(w);
-    volt__task *t = volt__take(w);
-    if (t) volt__found(w);
+    volt__worker_sleep(w);
+    volt__task *t = volt__next_local(w);
+    if (t) volt__searching_done(w);
     else t = volt__wait_for_task(w);
     note_run(t);
 }
@@ -97,7 +97,7 @@ static void make_stuck_pair(void) {
     act_as(workers[0]);
 }
 static void stay_stuck(void) {
-    volt__found(workers[0]); // W1
+    volt__searching_done(workers[0]); // W1
     act_as(NULL);
     int t = vmc_spawn(sleep_then_run, workers[1]);
     act_as(workers[0]);
@@ -107,17 +107,17 @@ static void stay_stuck(void) {
     VMC_ASSERT(rt->idle.searching == 0); // whoever was counted has left
     free_runtime();
 }
-SCENARIO(watch_rescues_lifo) {
+SCENARIO(watchdog_rescues_lifo) {
     make_stuck_pair();
     volt__push_lifo(workers[0], make_item(0));
     stay_stuck();
 }
-SCENARIO(watch_rescues_ring) {
+SCENARIO(watchdog_rescues_ring) {
     make_stuck_pair();
     volt__push_ring(workers[0], make_item(0)); // one task: nobody is woken for it
     stay_stuck();
 }
-SCENARIO(watch_rescues_timer) {
+SCENARIO(watchdog_rescues_timer) {
     make_stuck_pair();
     make_item(0);
     items[0].task.word = VOLT__REF;
@@ -125,29 +125,29 @@ SCENARIO(watch_rescues_timer) {
     rt->epoch -= VOLT_MS(1); // it is due, and worker 0 does not look
     stay_stuck();
 }
-SCENARIO(watch_rescues_descriptor) {
+SCENARIO(watchdog_rescues_descriptor) {
     make_stuck_pair();
     make_item(0);
     items[0].task.word = VOLT__REF;
     int fd = vmc_fd();
-    volt__fd *e = volt__fd_get(&rt->fds, fd);
-    VMC_ASSERT(volt__fd_wait(&rt->fds, e, fd, 0, VOLT__RD, volt__fd_see(e), &items[0].node,
-                             &items[0].task) == 1);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd);
+    VMC_ASSERT(volt__fd_wait(&rt->fds, e, fd, 0, VOLT__RD, volt__fd_take_snapshot(e),
+                             &items[0].node, &items[0].task) == 1);
     vmc_fd_raise(fd, EPOLLIN);
-    volt__found(workers[0]);
+    volt__searching_done(workers[0]);
     act_as(NULL);
     int t = vmc_spawn(sleep_then_run, workers[1]);
     act_as(workers[0]);
     wait_until_run(1);
     vmc_join(t);
     act_as(NULL);
-    volt__fds_empty(&rt->fds);
+    volt__fds_free_pages(&rt->fds);
     free_runtime();
 }
 // It has done maintenance since: the first look does not take it for stuck, the second does.
-SCENARIO(watch_looks_twice) {
+SCENARIO(watchdog_looks_twice) {
     make_stuck_pair();
-    workers[0]->maint = 1;
+    workers[0]->event_polls = 1;
     volt__push_lifo(workers[0], make_item(0));
     stay_stuck();
 }
@@ -157,17 +157,17 @@ static void maintain(void *arg) {
     act_as(arg);
     volt__maintain(arg);
 }
-SCENARIO(watch_busy_looker) {
+SCENARIO(watchdog_busy_scanner) {
     vmc_must_happen("looked");
     make_runtime(2, PERIOD);
-    workers[1]->needs_watch = 0;
+    workers[1]->needs_watchdog = 0;
     act_as(workers[0]);
-    volt__found(workers[0]);
+    volt__searching_done(workers[0]);
     int t = vmc_spawn(maintain, workers[1]);
     vmc_join(t);
     act_as(NULL);
-    if (workers[1]->stats.looks > 0) vmc_reached("looked");
-    VMC_ASSERT(rt->watch.is_armed == 1);
+    if (workers[1]->stats.watchdog_scans > 0) vmc_reached("looked");
+    VMC_ASSERT(rt->watchdog.is_armed == 1);
     free_runtime();
 }
 
@@ -176,17 +176,17 @@ SCENARIO(watch_busy_looker) {
 static void rescue(void *arg) {
     volt__worker *w = arg;
     act_as(w);
-    w->is_counted = 1;
-    volt__idle_search_always(&rt->idle);
+    w->is_searching = 1;
+    volt__idle_begin_search_always(&rt->idle);
     volt__rescue(w, workers[0]);
-    for (volt__task *t; (t = volt__take(w)) != NULL;) {
+    for (volt__task *t; (t = volt__next_local(w)) != NULL;) {
         vmc_reached("rescued");
         note_run(t);
     }
 }
 static void run_own(void) {
     act_as(workers[0]);
-    for (volt__task *t; (t = volt__take(workers[0])) != NULL;) {
+    for (volt__task *t; (t = volt__next_local(workers[0])) != NULL;) {
         vmc_reached("taken by its owner");
         note_run(t);
     }
@@ -201,7 +201,7 @@ static void end_rescue(int t, uint32_t n) {
     VMC_ASSERT(n_run == n);
     free_runtime();
 }
-SCENARIO(watch_rescuer_owner_lifo) {
+SCENARIO(watchdog_rescuer_owner_lifo) {
     rescue_must();
     make_runtime(2, PERIOD);
     act_as(workers[0]);
@@ -212,7 +212,7 @@ SCENARIO(watch_rescuer_owner_lifo) {
     end_rescue(t, 1);
 }
 // The owner fills the slot and replaces what is in it while it is taken.
-SCENARIO(watch_rescuer_owner_pushes_lifo) {
+SCENARIO(watchdog_rescuer_owner_pushes_lifo) {
     rescue_must();
     make_runtime(2, PERIOD);
     int t = vmc_spawn(rescue, workers[1]);
@@ -222,7 +222,7 @@ SCENARIO(watch_rescuer_owner_pushes_lifo) {
     run_own();
     end_rescue(t, 2);
 }
-SCENARIO(watch_rescuer_owner_wheel) {
+SCENARIO(watchdog_rescuer_owner_wheel) {
     rescue_must();
     make_runtime(2, PERIOD);
     make_item(0);
@@ -231,27 +231,27 @@ SCENARIO(watch_rescuer_owner_wheel) {
     rt->epoch -= VOLT_MS(1);
     int t = vmc_spawn(rescue, workers[1]);
     act_as(workers[0]);
-    volt__turn(workers[0], 0, 0);
+    volt__drive_events(workers[0], 0, 0);
     run_own();
     end_rescue(t, 1);
 }
-SCENARIO(watch_rescuer_owner_descriptor) {
+SCENARIO(watchdog_rescuer_owner_descriptor) {
     rescue_must();
     make_runtime(2, PERIOD);
     make_item(0);
     items[0].task.word = VOLT__REF;
     int fd = vmc_fd();
-    volt__fd *e = volt__fd_get(&rt->fds, fd);
-    VMC_ASSERT(volt__fd_wait(&rt->fds, e, fd, 0, VOLT__RD, volt__fd_see(e), &items[0].node,
-                             &items[0].task) == 1);
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd);
+    VMC_ASSERT(volt__fd_wait(&rt->fds, e, fd, 0, VOLT__RD, volt__fd_take_snapshot(e),
+                             &items[0].node, &items[0].task) == 1);
     vmc_fd_raise(fd, EPOLLIN);
     int t = vmc_spawn(rescue, workers[1]);
     act_as(workers[0]);
-    volt__turn(workers[0], 0, 0);
+    volt__drive_events(workers[0], 0, 0);
     run_own();
     vmc_join(t);
     VMC_ASSERT(n_run == 1);
-    volt__fds_empty(&rt->fds);
+    volt__fds_free_pages(&rt->fds);
     free_runtime();
 }
 // The foreign poll must not swallow the wake-up of a worker that has fallen asleep meanwhile.
@@ -263,13 +263,13 @@ static void inject(void *arg) {
     volt__inject(rt, &c);
 }
 static void poll_worker_0(void *arg) {
-    volt__polled got;
+    volt__reactor_events got;
     (void)arg;
     act_as(workers[1]);
     volt__reactor_poll(&workers[0]->reactor, &rt->fds, 1, 0, &got);
     VMC_ASSERT(got.chain.head == NULL);
 }
-SCENARIO(watch_foreign_poll_unpark) {
+SCENARIO(watchdog_foreign_poll_unpark) {
     make_runtime(2, UINT32_MAX);
     put_to_sleep(workers[0]);
     int a = vmc_spawn(sleep_then_run, workers[0]), b = vmc_spawn(poll_worker_0, NULL);

@@ -34,7 +34,7 @@ static void rt_use_ring(volt__worker *w) { w->lifo_run = VOLT_LIFO_MAX; }
 static volt__worker *rt_worker(uint32_t index) {
     volt__worker *w;
     VMC_ASSERT(volt__worker_create(rt, index, &w) == 0);
-    w->needs_watch = 0; // as if it had found a task
+    w->needs_watchdog = 0; // as if it had found a task
     rt_use_ring(w);
     rt->started = index + 1;
     return w;
@@ -47,7 +47,7 @@ static void rt_make(uint32_t n_workers) {
     volt_config cfg;
     memset(&cfg, 0, sizeof cfg);
     cfg.workers = n_workers;
-    cfg.watch_us = UINT32_MAX;
+    cfg.watchdog_us = UINT32_MAX;
     cfg.seed = 1;
     cfg.log.fn = rt_log;
     cfg.alloc.alloc = rt_alloc;
@@ -65,7 +65,9 @@ static int rt_poll(volt__worker *w, volt__task *t) {
     if (t) volt__poll_task(w, t);
     return t != NULL;
 }
-static __attribute__((unused)) int rt_run_one(volt__worker *w) { return rt_poll(w, volt__take(w)); }
+static __attribute__((unused)) int rt_run_one(volt__worker *w) {
+    return rt_poll(w, volt__next_local(w));
+}
 static __attribute__((unused)) void rt_run_all(volt__worker *w) {
     while (rt_run_one(w)) {}
 }
@@ -84,13 +86,13 @@ static __attribute__((unused)) void rt_end(void) {
     do rt_run_all(w0);
     while (w1 && rt_steal_and_run(w0, w1));
     for (uint32_t i = 0; i < rt->started; i++) { // as each does before it sleeps
-        volt__returns_flush(&rt->workers[i]->returns);
+        volt__remote_batch_flush(&rt->workers[i]->remote_batch);
     }
     for (uint32_t i = 0; i < rt->started; i++) {
         VMC_ASSERT(volt__backlog(rt->workers[i]) == 0);
         volt__heap_drain(&rt->workers[i]->heap);
     }
-    for (int i = 0; i < VOLT__FOREIGN_HEAPS; i++) volt__heap_drain(&rt->foreign[i]);
+    for (int i = 0; i < VOLT__OUTSIDE_HEAPS; i++) volt__heap_drain(&rt->outside_heaps[i]);
     for (volt__slab *s = rt->slabs.first; s; s = s->all_next) VMC_ASSERT(slab_used(s) == 0);
     volt__slabs_destroy(&rt->slabs);
 }

@@ -172,8 +172,8 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #ifndef VOLT_RING_CAP
 #    define VOLT_RING_CAP 4u
 #endif
-#ifndef VOLT_SPILL_CAP
-#    define VOLT_SPILL_CAP 2u
+#ifndef VOLT_OVERFLOW_CAP
+#    define VOLT_OVERFLOW_CAP 2u
 #endif
 #ifndef VOLT_RING_INDEX_BITS
 #    define VOLT_RING_INDEX_BITS 5
@@ -193,11 +193,11 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #ifndef VOLT_SLAB_SIZE
 #    define VOLT_SLAB_SIZE 16384u
 #endif
-#ifndef VOLT_LOCK_LOOKS
-#    define VOLT_LOCK_LOOKS 1
+#ifndef VOLT_LOCK_TRIES
+#    define VOLT_LOCK_TRIES 1
 #endif
-#ifndef VOLT_RETURNS
-#    define VOLT_RETURNS 2
+#ifndef VOLT_REMOTE_BATCH
+#    define VOLT_REMOTE_BATCH 2
 #endif
 
 // Weaker than any that volt.h has: for the defects of mutants.txt.

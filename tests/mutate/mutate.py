@@ -121,8 +121,9 @@ STATEMENT = re.compile(  # a call, an assignment, a step: not a declaration, not
     r"((?:\(void\))?\*{0,2}[A-Za-z_][\w.]*(?:->[\w.]+|\[[^\]]*\])*"
     r"(?:\(.*\)| [-+*/|&^%<>]{0,2}= .*|\+\+|--)|(?:\+\+|--)[\w>.-]+);$")
 DROPPED = [("unlock", r"unlock"), ("lock", r"volt__lock\("),
-           ("wake", r"wake|notify|unpark|poke|FUTEX_WAKE|schedule|parker"),
-           ("reference", r"retain|release|ref|visit|fd_enter|fd_leave"), ("statement", r"")]
+           ("wake", r"wake|notify|unpark|FUTEX_WAKE|schedule|parker"),
+           ("reference", r"retain|release|ref|rt_pin|rt_unpin|unpinned|fd_pin|fd_unpin"),
+           ("statement", r"")]
 
 
 def orders(code):
@@ -526,7 +527,7 @@ class Switched:
 
 PLAIN = "-std=gnu11 -w -I. -include tests/mutate/which.h".split()
 WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -include tests/mutate/which.h".split()
-SMALL = ("-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_SPILL_CAP=2 "
+SMALL = ("-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_OVERFLOW_CAP=2 "
          "-DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000").split()  # as in the Makefile
 SIM_INDEX = "-UVOLT_RING_INDEX_BITS -DVOLT_RING_INDEX_BITS=20".split()  # as in the Makefile
 WHICH = f"{BUILD}/which.o"

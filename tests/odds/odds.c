@@ -88,7 +88,7 @@ static volt_poll sleep_run(volt_cx *cx, small *s) {
     CHECK_EQ(s->rc, 0);
     CHECK(volt_now() - s->from >= s->d);
     s->from = volt_now();
-    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, s->d, volt_never(cx)));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, s->d, volt_sleep_forever(cx)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
     CHECK(volt_now() - s->from >= s->d);
     VOLT_END(0);
@@ -171,7 +171,7 @@ static void perform(uint32_t workers, uint32_t start_all) {
     memset(&p, 0, sizeof p);
     ends_at = volt_now() + odds_duration();
     volt_config c = test_config(workers);
-    c.start_all = start_all;
+    c.start_all_workers = start_all;
     CHECK_EQ(volt_run(&c, play_run, &p), 0);
     test_check_heap();
     CHECK(n_rounds > N_ACTORS);

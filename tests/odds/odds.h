@@ -33,7 +33,7 @@ static inline void odds_point(void) {
     x ^= x << 17;
     if ((x & 0xff) == 0) sched_yield();
     if ((x & 0xfff) == 1) odds_sleep((long)(x >> 44) % 50000);
-    if ((x & 0x3ffff) == 2) odds_sleep((long)(x >> 40) % 8000000); // the watch looks
+    if ((x & 0x3ffff) == 2) odds_sleep((long)(x >> 40) % 8000000); // the watchdog looks
 }
 
 #endif // VOLT_TEST_ODDS_H

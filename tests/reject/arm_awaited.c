@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: an arm is awaited without a select.
 // gcc: invalid initializer
-// clang: initializing 'const volt_poll' .* incompatible type 'volt__armed'
-// g++: conversion from 'volt__armed' to non-scalar type 'const volt_poll'
-// clang++: no viable conversion from 'volt__armed' to 'const volt_poll'
+// clang: initializing 'const volt_poll' .* incompatible type 'volt__arm_status'
+// g++: conversion from 'volt__arm_status' to non-scalar type 'const volt_poll'
+// clang++: no viable conversion from 'volt__arm_status' to 'const volt_poll'
 #include "reject.h"
 
 volt_poll misuse(volt_cx *cx, conn *c) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: a select over polls instead of arms.
-// gcc: incompatible type for argument 2 of 'volt__arms_turn'
-// clang: passing 'volt_poll' .* incompatible type 'volt__armed'
-// g++: could not convert .* from 'volt_poll' to 'volt__armed'
-// clang++: no matching function for call to 'volt__arms_turn'
+// gcc: incompatible type for argument 2 of 'volt__arms_next_pass'
+// clang: passing 'volt_poll' .* incompatible type 'volt__arm_status'
+// g++: could not convert .* from 'volt_poll' to 'volt__arm_status'
+// clang++: no matching function for call to 'volt__arms_next_pass'
 #include "reject.h"
 
 volt_poll misuse(volt_cx *cx, conn *c) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: the arm is given by value.
-// gcc: incompatible type for argument 2 of 'volt__arm_go'
+// gcc: incompatible type for argument 2 of 'volt__arm_poll_begin'
 // clang: passing 'volt_arm' .* incompatible type 'volt_arm \*'
 // g++: cannot convert 'volt_arm' to 'volt_arm\*'
-// clang++: no matching function for call to 'volt__arm_go'
+// clang++: no matching function for call to 'volt__arm_poll_begin'
 #include "reject.h"
 
 volt_poll misuse(volt_cx *cx, conn *c) {

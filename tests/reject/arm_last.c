@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: arm and poll are exchanged.
-// gcc: incompatible type for argument 2 of 'volt__arm_go'
+// gcc: incompatible type for argument 2 of 'volt__arm_poll_begin'
 // clang: passing 'volt_poll' .* incompatible type 'volt_arm \*'
 // g++: cannot convert 'volt_poll' to 'volt_arm\*'
-// clang++: no matching function for call to 'volt__arm_go'
+// clang++: no matching function for call to 'volt__arm_poll_begin'
 #include "reject.h"
 
 volt_poll misuse(volt_cx *cx, conn *c) {

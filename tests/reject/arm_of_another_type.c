@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: a timer where an arm is wanted.
-// gcc: argument 2 of 'volt__arm_go' from incompatible pointer type
+// gcc: argument 2 of 'volt__arm_poll_begin' from incompatible pointer type
 // clang: incompatible pointer types passing 'volt_timer \*'
 // g++: cannot convert 'volt_timer\*' to 'volt_arm\*'
-// clang++: no matching function for call to 'volt__arm_go'
+// clang++: no matching function for call to 'volt__arm_poll_begin'
 #include "reject.h"
 
 volt_poll misuse(volt_cx *cx, conn *c) {

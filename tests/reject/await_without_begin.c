@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Misuse: an await in a function without VOLT_BEGIN.
-// gcc: 'volt__fr' undeclared
-// clang: undeclared identifier 'volt__fr'
-// g++: 'volt__fr' was not declared
+// gcc: 'volt__frame' undeclared
+// clang: undeclared identifier 'volt__frame'
+// g++: 'volt__frame' was not declared
 #include "reject.h"
 
 volt_poll misuse(volt_cx *cx, conn *c) {

@@ -48,7 +48,7 @@ static volt_poll pump_run(volt_cx *cx, pump *p) {
         VOLT_AWAIT(p->n, volt_write_all(cx, p->to, p->buf, (size_t)p->n));
         if (p->n < 0) break;
     }
-    volt_shut(p->to, 0, 1);
+    volt_sock_shutdown(p->to, 0, 1);
     VOLT_END(p->n < 0 ? p->n : p->total);
 }
 
@@ -71,7 +71,7 @@ static volt_poll sender_run(volt_cx *cx, sender *s) {
         if (s->rc < 0) VOLT_RETURN(s->rc);
         s->at += s->n;
     }
-    volt_shut(s->fd, 0, 1);
+    volt_sock_shutdown(s->fd, 0, 1);
     VOLT_END(0);
 }
 typedef struct receiver {
@@ -685,8 +685,8 @@ typedef struct patient {
     int left;
     int64_t rc, due;
 } patient;
-// A tick, two periods of the watch, and a tick more where the kernel counts in milliseconds. A busy
-// worker takes but half of the stuck one's ring in each period.
+// A tick, two periods of the watchdog, and a tick more where the kernel counts in milliseconds. A
+// busy worker takes but half of the stuck one's ring in each period.
 static int64_t soon;
 static void check_served(int64_t due, const char *what) {
     int64_t late = sim_now() - due;
@@ -763,7 +763,7 @@ static void app_rescue(void) {
     w.has_yielder = (int)prog_below(2);
     c.workers = 3 - (uint32_t)w.has_yielder;
     soon = w.has_yielder ? SIM_MS(7) : SIM_MS(4);
-    c.reactors = c.watch_us = 0;
+    c.reactors = c.watchdog_us = 0;
     if (prog_below(4))
         program_on_time();
     else
@@ -840,7 +840,7 @@ static void app_fairness(void) {
 }
 
 // ---- volley: threads outside spawn at the same moments and wait, with nothing else going on
-// that could heal a lost wake-up; the watch is off for the same reason, and rounds are few. On a
+// that could heal a lost wake-up; the watchdog is off for the same reason, and rounds are few. On a
 // machine on time each task starts at once, as a worker sleeps: also while others compute, and
 // while a descriptor wakes them.
 typedef struct shot {
@@ -855,11 +855,11 @@ static volt_poll pellet_run(volt_cx *cx, void *arg) {
     if (s->n & 1) VOLT_AWAIT(volt_yield(cx));
     VOLT_END(s->n);
 }
-// A worker whose polls were all short keeps its tasks and wakes no other one; the watch, which is
-// off here, ends that when a poll takes long.
+// A worker whose polls were all short keeps its tasks and wakes no other one; the watchdog, which
+// is off here, ends that when a poll takes long.
 static void shot_starts(const shot *s) {
     int64_t late = sim_now() - s->at - (sim.drift - s->drift);
-    if (volt__keeps_all(VOLT_TLS_GET())) return;
+    if (volt__refuses_steal(VOLT_TLS_GET())) return;
     if (late > SIM_US(50)) sim_fail("a task started %" PRId64 " ns late; a worker slept", late);
     sim_compute(SIM_US(500));
 }
@@ -933,10 +933,10 @@ static void app_volley(void) {
     int is_prompt = prog_below(2) != 0, n = 1 + (int)prog_below(3);
     int has_faults = !is_prompt && prog_below(2);
     if (!has_faults) program_without_faults();
-    c.watch_us = UINT32_MAX;
+    c.watchdog_us = UINT32_MAX;
     c.workers = is_prompt ? (uint32_t)n + 1 + prog_below(2) : 1 + prog_below(3);
     c.reactors = 0;
-    c.start_all = 1;
+    c.start_all_workers = 1;
     int rc = volt_create(&c, &prog.rt);
     check_app(rc);
     if (rc < 0) return;
@@ -1028,13 +1028,13 @@ static void app_lending(void) {
     b.n_lenders = 1 + (int)prog_below(3);
     c.workers = 1 + prog_below(2);
     c.reactors = 0;
-    c.blocking = 2;
+    c.max_blocking_threads = 2;
     b.has_yielder = prog_below(3) == 0;
     if (prog_below(2)) {
         program_on_time();
     } else {
         prog.is_punctual = 0;
-        c.blocking = 1; // so that jobs wait for each other
+        c.max_blocking_threads = 1; // so that jobs wait for each other
     }
     soon = SIM_MS(kernel.is_old ? 2 : 1) + SIM_US(50);
     if (b.has_yielder) soon += SIM_MS(1); // between two looks of a busy worker
@@ -1074,8 +1074,8 @@ static void app_refused(void) {
     sim.calm_at = UINT64_MAX; // no thread until the end
     c.workers = 2 + prog_below(2);
     c.reactors = 0;
-    c.start_all = 1;
-    c.watch_us = UINT32_MAX;
+    c.start_all_workers = 1;
+    c.watchdog_us = UINT32_MAX;
     SIM_CHECK(volt_run(&c, refused_run, &f) == 0);
 }
 
@@ -1174,10 +1174,10 @@ static void app_placing(void) {
     volt_counters n;
     memset(&deliveries, 0, sizeof deliveries);
     if (prog_below(2)) program_without_faults();
-    c.watch_us = UINT32_MAX;
+    c.watchdog_us = UINT32_MAX;
     c.workers = 2 + prog_below(3);
     c.reactors = 0;
-    c.start_all = 1;
+    c.start_all_workers = 1;
     c.placement = prog_below(2) ? VOLT_PLACE_TWO : VOLT_PLACE_LEAST;
     int rc = volt_create(&c, &prog.rt);
     check_app(rc);

@@ -5,7 +5,8 @@
 // What is checked                                                   where
 //   a call happens once, or is reported as not having happened        call_fn, settle_call
 //   ... at once while a thread is free for it; on a plain thread      call_fn
-//   ... so many at once as .blocking says, names four                 call_fn, check_calls
+//   ... so many at once as .max_blocking_threads says, names four                 call_fn,
+//   check_calls
 //   others go on while one blocks: their timers come in time          check_sleep    (oracle.h)
 //   what a file holds, how often an address is named                  check_bytes, check_addresses
 //   every runnable task stands in one queue; whoever sleeps has none  check_queues
@@ -41,7 +42,7 @@ static int pool_of(volt_rt *rt) {
         volt_config c;
         volt_effective_config(rt, &c);
         calls.pool[i].rt = rt;
-        calls.pool[i].limit = (int)c.blocking;
+        calls.pool[i].limit = (int)c.max_blocking_threads;
     }
     return i;
 }
@@ -321,9 +322,9 @@ static uint32_t chain_len(const volt__injector *q) {
     SIM_CHECK(n == q->len);
     return n;
 }
-static uint32_t spill_len(volt__spill *s) {
+static uint32_t spill_len(volt__overflow *s) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n; i++) n += count_chain(volt__spill_batch(s, i)->head);
+    for (uint32_t i = 0; i < s->n; i++) n += count_chain(volt__overflow_batch(s, i)->head);
     SIM_CHECK(n == s->len);
     return n;
 }
@@ -332,10 +333,10 @@ static void check_worker(volt_rt *rt, uint32_t i, queued *all) {
     int is_asleep = volt__idle_is_parked(&rt->idle, i);
     uint32_t own = volt__ring_n_claimed(&w->ring) + volt__ring_len(&w->ring) + (w->lifo != NULL);
     uint32_t placed = chain_len(&w->inbox);
-    own += spill_len(&w->spill);
+    own += spill_len(&w->overflow);
     SIM_CHECK(volt__head_distance(w->ring.head) == 0);
     if (is_asleep && own > 0) sim_fail("worker %u sleeps on %u tasks", i, own);
-    if (!w->is_blocked) SIM_CHECK(volt__load_of(rt, i) == own + placed + !is_asleep);
+    if (!w->is_blocked) SIM_CHECK(volt__worker_load(rt, i) == own + placed + !is_asleep);
     all->is_anyone_asleep |= is_asleep;
     all->n += own + placed;
 }

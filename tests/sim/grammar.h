@@ -115,7 +115,7 @@ static volt_poll within_run(volt_cx *cx, op_within *w, int id) {
         VOLT_AWAIT(w->rc, volt_within(cx, &w->timer, w->limit, tidy_run(cx, &w->tidy, w->d)));
     else
         VOLT_AWAIT(w->rc, volt_within(cx, &w->timer, w->limit,
-                                      volt_within(cx, &w->inner, w->d, volt_never(cx))));
+                                      volt_within(cx, &w->inner, w->d, volt_sleep_forever(cx))));
     SIM_CHECK(w->rc == 0 || w->rc == -ETIMEDOUT || w->rc == -ECANCELED);
     if (w->rc == 0) SIM_CHECK(sim_now() >= w->start + w->d);
     if (w->rc == -ETIMEDOUT) SIM_CHECK(sim_now() >= w->start + (w->limit < w->d ? w->limit : w->d));
@@ -209,7 +209,7 @@ typedef struct op_limited {
 } op_limited;
 static volt_poll limit_run(volt_cx *cx, op_limit *o) {
     VOLT_BEGIN(cx, o);
-    VOLT_AWAIT(o->rc, volt_never(cx));
+    VOLT_AWAIT(o->rc, volt_sleep_forever(cx));
     o->start = sim_now();
     o->d = 1000 + prog_below(3000000);
     volt_shield_begin(cx, &o->shield, o->d);
@@ -414,7 +414,7 @@ static volt_poll giant_op(volt_cx *cx, op_giant *o, int id) {
 typedef struct sleeper {
     volt_frame frame;
     volt_token *stop;
-    volt_link link;
+    volt_token_link link;
     int id, way;
     int64_t rc;
 } sleeper;
@@ -423,9 +423,9 @@ static volt_poll sleeper_body(volt_cx *cx, sleeper *s) {
     if (s->way == 0)
         VOLT_AWAIT(s->rc, volt_token_wait(cx, s->stop));
     else if (s->way == 1)
-        VOLT_AWAIT(s->rc, volt_unless(cx, &s->link, s->stop, volt_never(cx)));
+        VOLT_AWAIT(s->rc, volt_with_token(cx, &s->link, s->stop, volt_sleep_forever(cx)));
     else
-        VOLT_AWAIT(s->rc, volt_never(cx));
+        VOLT_AWAIT(s->rc, volt_sleep_forever(cx));
     SIM_CHECK(s->rc == (s->way == 0 ? s->rc : -ECANCELED));
     VOLT_END(s->id);
 }

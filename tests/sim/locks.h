@@ -279,7 +279,7 @@ static int lock_is_open(const waiting *w) {
 }
 // Who rings while nobody waits leaves a permit.
 static void check_bell(int i) {
-    int has_permit = (locks.bell[i].n.word_ & VOLT__BELL_PERMIT) != 0;
+    int has_permit = (locks.bell[i].n.word_ & VOLT__NOTIFY_PERMIT) != 0;
     SIM_CHECK(volt_notify_count(&locks.bell[i].n) == locks.bell[i].n_all);
     int is_waited_for = count_waits(W_NOTIFY, i) > 0;
     SIM_CHECK(!has_permit || !is_waited_for);

@@ -516,7 +516,7 @@ static volt_poll mail_poll(volt_cx *cx, waiting *w) {
         if (w->n == 1) return volt_chan_recv(cx, &mail.chan[w->i].c, w->data, sizeof(message));
         return volt_chan_recv_n(cx, &mail.chan[w->i].c, w->data, sizeof(message), w->n);
     case W_RESERVE: return volt_chan_reserve(cx, &mail.chan[w->i].c);
-    case W_CLOSED: return volt_chan_closed(cx, &mail.chan[w->i].c);
+    case W_CLOSED: return volt_chan_wait_closed(cx, &mail.chan[w->i].c);
     case W_QUEUE: return volt_queue_pop(cx, &mail.queue[w->i].q, (volt_queue_node **)w->data);
     case W_ONESHOT: return volt_oneshot_recv(cx, &mail.oneshot[w->i].o);
     case W_SUB: return volt_sub_recv(cx, &turn_of(w)->sub, w->data, sizeof(uint64_t));

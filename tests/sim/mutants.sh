@@ -13,7 +13,7 @@ header=$1 out=$2 only=$3
 here=$(dirname "$0")
 seconds=${MUTANT_SECONDS:-60}
 # as in the Makefile
-small='-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_SPILL_CAP=2'
+small='-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_OVERFLOW_CAP=2'
 small="$small -DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000"
 mkdir -p "$out"
 
@@ -21,27 +21,28 @@ list() {
     cat <<'END'
 @ inject-silent: work from outside wakes nobody
 - volt__injector_push(&rt->injector, c);
-- volt__notify(rt);
+- volt__wake_worker(rt);
 + volt__injector_push(&rt->injector, c);
 @ spawn-silent: a spawn from outside wakes nobody
-- if (ok && is_enqueued) volt__notify_first(rt, place);
+- if (ok && is_enqueued) volt__wake_worker_preferring(rt, place);
 + (void)is_enqueued;
 @ park-blind: no second look at the queues before sleeping
-- if (volt__is_stopped(rt) || (left == 0 && volt__is_anything_takeable(rt))) {
+- if (volt__is_stopped(rt) || (left == 0 && volt__has_stealable_work(rt))) {
 + if (volt__is_stopped(rt) || left == UINT32_MAX) {
 @ leave-silent: the last searcher does not look again
-- if (volt__idle_leave(&w->rt->idle) && volt__is_anything_takeable(w->rt)) volt__notify(w->rt);
-+ (void)volt__idle_leave(&w->rt->idle);
+- if (volt__idle_end_search(&w->rt->idle) && volt__has_stealable_work(w->rt))
+- volt__wake_worker(w->rt);
++ (void)volt__idle_end_search(&w->rt->idle);
 @ claim-keeps-count: a claim that finds no sleeper stays counted as a searcher
-- volt__sub_acq_rel(&s->searching, 1); // [I2] with enter
-- volt__fence_sc(&s->searching);       // [I1] with enter
+- volt__sub_acq_rel(&idle->searching, 1); // [I2] with park
+- volt__fence_sc(&idle->searching);       // [I1] with park
 + return -1;
 @ eventfd-unread: the unpark token is never read
 - while (VOLT_SYS(read, r->evfd, &n, sizeof n) < 0 && errno == EINTR) {}
 + (void)r; (void)n;
 @ eventfd-edge: the unpark token is an edge, which another poller may swallow
-- if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__TOKEN_EVENTFD);
-+ if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN | EPOLLET, VOLT__TOKEN_EVENTFD);
+- if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__EPOLL_EVENTFD);
++ if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN | EPOLLET, VOLT__EPOLL_EVENTFD);
 @ unlock-silent: who waits for a lock is not woken
 - if (was == 2) VOLT_FUTEX_WAKE(lock, 1);
 + (void)was;
@@ -50,7 +51,7 @@ list() {
 + if (h->task_) (void)volt__task_cancel(h->task_);
 @ suspend-forgets: a wake-up during the poll is lost
 - if (!volt__task_suspend(t)) return; // *t may be gone
-- volt__tell_wake(w->rt, w, t);
+- volt__trace_wake(w->rt, w, t);
 - volt__push_ring(w, t);
 + (void)volt__task_suspend(t);
 @ wake-doubles: a task that runs is queued by its wake-up as well
@@ -63,33 +64,34 @@ list() {
 - if (g->collects_ || g->n_live_ == 0) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
 + if (g->collects_) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
 @ disarm-skipped: a timer given up stays on the wheel
-- if (n->on_) volt__timer_disarm(n, cx->task_);
-- else volt__node_unbind(n, cx->task_);
-+ volt__node_unbind(n, cx->task_);
+- if (node->source_) volt__timer_disarm(node, cx->task_);
+- else volt__node_unbind(node, cx->task_);
++ volt__node_unbind(node, cx->task_);
 @ timer-early: deadlines are rounded down
 - return d / VOLT_TICK_NS + (d % VOLT_TICK_NS != 0);
 + return d / VOLT_TICK_NS;
 @ park-forgets-timers: a worker sleeps longer than until its next timer
 - return due < end ? due : end;
 + return due < end ? end : due;
-@ watch-once: who has looked does not arm the watch again
-- w->stats.looks++;
-- w->needs_watch = 1;
-+ w->stats.looks++;
-@ watch-off: nobody arms the watch on waking
-- if (volt__watch_claim(&rt->watch)) volt__timer_fd_set(rt->watch.fd, rt->watch.period);
-+ (void)volt__watch_claim;
-@ watch-ticks: who has looked arms the watch again though all sleep
-- if (w->needs_watch && volt__others_awake(w)) volt__watch_arm(w); // W4
-+ if (w->needs_watch) volt__watch_arm(w); // W4
+@ watchdog-once: who has looked does not arm the watchdog again
+- w->stats.watchdog_scans++;
+- w->needs_watchdog = 1;
++ w->stats.watchdog_scans++;
+@ watchdog-off: nobody arms the watchdog on waking
+- if (volt__watchdog_claim(&rt->watchdog))
+- volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
++ (void)volt__watchdog_claim;
+@ watchdog-ticks: who has looked arms the watchdog again though all sleep
+- if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w); // W4
++ if (w->needs_watchdog) volt__watchdog_arm(w); // W4
 @ rescue-no-timers: the timers of a stuck worker are left to it
 - volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
 + (void)volt__wheel_try_fire;
 @ fd-no-seq: an operation waits although an event came since it tried
-- if (rc == 0 && e->seq == seen.seq) {
+- if (rc == 0 && e->seq == snapshot.seq) {
 + if (rc == 0) {
 @ fd-no-gen: events of a closed descriptor reach its number's next owner
-- if (e->gen == VOLT__CAST(uint32_t, token >> 32) && e->mode != VOLT__MODE_NONE) {
+- if (e->gen == VOLT__CAST(uint32_t, epoll_data >> 32) && e->mode != VOLT__MODE_NONE) {
 + if (e->mode != VOLT__MODE_NONE) {
 @ fd-no-sticky: a hang-up that came with the last bytes is forgotten
 - if (hang || (events & VOLT__CAST(uint32_t, EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
@@ -102,8 +104,8 @@ list() {
 + if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 + if (e->seq) return EPOLLONESHOT;
 @ pause-forgets: an operation out of budget in its middle takes the number's next file for its own
-- n->next_ = n;
-+ (void)n;
+- node->next_ = node;
++ (void)node;
 @ close-wakes-nobody: those who wait on a descriptor are not told that it is closed
 - volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
 + e->rd = NULL;
@@ -126,7 +128,7 @@ list() {
 + case VOLT__PHASE_DRAIN: return 0;
 @ stop-silent: the last worker does not wake the others
 - VOLT_FUTEX_WAKE(&rt->is_stopped, INT_MAX);
-- volt__poke_all(rt);
+- volt__unpark_all(rt);
 + VOLT_FUTEX_WAKE(&rt->is_stopped, INT_MAX);
 @ ack-forgotten: a worker that has seen the shutdown does not say so
 - volt__shutdown_ack(w->rt, UINT32_MAX);
@@ -156,14 +158,14 @@ list() {
 - p->lane[job->lane_].n_running--;
 + p->lane[job->lane_].n_running--;
 @ pool-hopeful: a job waits for a thread although none could be started and none runs
-- int is_queued = job->lane_ != VOLT__LANE_CARRY && n_coming > 0;
-+ int is_queued = job->lane_ != VOLT__LANE_CARRY; (void)n_coming;
+- int is_queued = job->lane_ != VOLT__LANE_HANDOFF && n_coming > 0;
++ int is_queued = job->lane_ != VOLT__LANE_HANDOFF; (void)n_coming;
 @ pool-loses lending: jobs behind one whose thread could not be started are not told
 - lost->fail_(lost->arg_, error);
 + (void)lost->fail_;
 @ pool-left: the end of a runtime does not wait for the threads of the pool
-- n = volt__pool_await(p, deadline);
-+ n = 0; (void)volt__pool_await; (void)deadline;
+- n = volt__pool_wait_exited(p, deadline);
++ n = 0; (void)volt__pool_wait_exited; (void)deadline;
 @ job-silent: the end of a job does not queue its task
 - volt__node_fire(job->waiter_, VOLT__FIRED, &c);
 - volt__unlock(&p->lock); // LAST TOUCH of the job
@@ -171,40 +173,41 @@ list() {
 + volt__node_fire(job->waiter_, VOLT__FIRED, &c);
 + volt__unlock(&p->lock);
 @ job-torn: a cancelled task leaves a job that has begun
-- int ok = volt__node_state(n) == VOLT__LINKED && volt__pool_take_back(p, job);
-+ int ok = volt__node_state(n) == VOLT__LINKED; (void)volt__pool_take_back(p, job);
-@ helm-silent: who gives the helm does not wake who waits for it
-- volt__store_rel(word, *word + 1); // [H1] with take
+- int ok = volt__node_state(node) == VOLT__LINKED && volt__pool_cancel(p, job);
++ int ok = volt__node_state(node) == VOLT__LINKED; (void)volt__pool_cancel(p, job);
+@ carrier-silent: who gives the carrier lock does not wake who waits for it
+- volt__store_rel(word, *word + 1); // [H1] with acquire
 - VOLT_FUTEX_WAKE(word, INT_MAX);
-+ volt__store_rel(word, *word + 1); // [H1] with take
-@ helm-unpoked: who wants the helm does not wake the worker
-- if (now != mine) volt__reactor_unpark(&w->reactor);
++ volt__store_rel(word, *word + 1); // [H1] with acquire
+@ carrier-not-unparked: who wants the carrier lock does not wake the worker
+- if (serving != ticket) volt__reactor_unpark(&w->reactor);
 + (void)volt__reactor_unpark;
-@ helm-kept lending: who is at the helm gives way only when there is nothing to do
-- if (VOLT__UNLIKELY(volt__has_given_up(w) || w->is_wanted)) return 1;
-+ if (VOLT__UNLIKELY(volt__has_given_up(w))) return 1;
-@ lend-refused: a worker is not lent, and blocks
-- if (!volt__lend(w, &job)) return volt__block_here(w, fn, arg);
-+ if (w->rt || !volt__lend(w, &job)) return volt__block_here(w, fn, arg);
+@ carrier-kept lending: who is at the carrier lock gives way only when there is nothing to do
+- if (VOLT__UNLIKELY(volt__drain_expired(w) || w->handoff_wanted)) return 1;
++ if (VOLT__UNLIKELY(volt__drain_expired(w))) return 1;
+@ handoff-refused: a worker is not lent, and blocks
+- if (!volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
++ if (w->rt || !volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
 @ reclaim-searching: who comes back from a call in place stays counted as a searcher
-- volt__found(w); // the rest of our poll: whoever was at the helm may have left as a searcher
-+ (void)volt__found;
+- // the rest of our poll: the carrier in between may have left as a searcher
+- volt__searching_done(w);
++ (void)volt__searching_done;
 @ hand-out-lost refused: a worker that blocks without being lent keeps what waits there
-- volt__hand_out(w);
+- volt__evict_local_tasks(w);
 - VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
 + VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
-@ spill-forgotten: an idle worker does not go on with its spill
-- volt__task *t = volt__take_spilled(w, w->inject_most);
+@ overflow-forgotten: an idle worker does not go on with its spill
+- volt__task *t = volt__next_from_overflow(w, w->inject_batch);
 + volt__task *t = NULL;
 @ place-silent: what is placed wakes nobody
-- volt__notify_first(rt, place);
+- volt__wake_worker_preferring(rt, place);
 - }
 + }
 @ spawn-place-silent: what is placed by a spawn wakes the wrong worker only
-- if (ok && is_enqueued) volt__notify_first(rt, place);
-+ if (ok && is_enqueued && place == VOLT__ANYONE) volt__notify_first(rt, place);
+- if (ok && is_enqueued) volt__wake_worker_preferring(rt, place);
++ if (ok && is_enqueued && place == VOLT__ANY_WORKER) volt__wake_worker_preferring(rt, place);
 @ place-unstolen: thieves leave inboxes alone
-- return n == 0 && volt__has_inboxes(w->rt) ? volt__fetch(w, &from->inbox, 2) : n;
+- return n == 0 && volt__has_inboxes(w->rt) ? volt__refill_from(w, &from->inbox, 2) : n;
 + return n;
 @ place-blind: no look at inboxes before sleeping
 - if (volt__has_inboxes(rt) && !volt__injector_is_empty(&rt->workers[i]->inbox)) return 1;
@@ -216,29 +219,30 @@ list() {
 - n += inbox->spawned;
 + (void)inbox->spawned;
 @ load-drifts: what waits in an inbox is no part of its worker's load
-- VOLT__CAST(uint32_t, placed + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
-+ VOLT__CAST(uint32_t, 0 * placed + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
+- VOLT__CAST(uint32_t, n_inbox + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
++ VOLT__CAST(uint32_t, 0 * n_inbox + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
 @ name-joined-late: an answered question can still be joined
 - q->rc = rc;
 - volt__query_unlist(q);
 + q->rc = rc;
 @ name-kept: who leaves a question that nobody has begun keeps its memory
-- if (was_taken_back) q->refs--; // the job's
-+ (void)was_taken_back;
+- if (was_cancelled) q->refs--; // the job's
++ (void)was_cancelled;
 @ name-forsaken: a question that nobody waits for any more runs all the same
-- was_taken_back = volt__pool_take_back(&rt->pool, &q->job);
-+ was_taken_back = 1;
+- was_cancelled = volt__pool_cancel(&rt->pool, &q->job);
++ was_cancelled = 1;
 @ name-silent: the answer wakes nobody
-- int is_last = volt__query_drop(q);
+- int is_last = volt__query_release(q);
 - volt__unlock(&rt->names_lock);
 - if (is_last) volt__query_free(q);
 - volt__schedule_chain(&c);
-+ int is_last = volt__query_drop(q);
++ int is_last = volt__query_release(q);
 + volt__unlock(&rt->names_lock);
 + if (is_last) volt__query_free(q);
 @ dial-first-only: an address that refuses is not followed by the next at once
-- if (is_next && (i == 0 || d->n_failed_ > d->n_failed_before_) && !volt__is_off(cx)) {
-+ if (is_next && i == 0 && !volt__is_off(cx)) {
+- if (is_next && (i == 0 || d->n_failed_ > d->n_failed_before_) &&
+- !volt__scope_is_cancelled(cx)) {
++ if (is_next && i == 0 && !volt__scope_is_cancelled(cx)) {
 @ file-short: a short write ends a file
 - done += VOLT__CAST(size_t, n);
 - }
@@ -257,74 +261,77 @@ list() {
 + if (n != 0) rc = n < 0 ? -errno : -EFBIG;
 + }
 @ wait-task-silent turns: who lets tasks go on does not queue them
-- volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
+- volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
 - }
 - volt__schedule_chain(&w->chain);
-+ volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
++ volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
 + }
 @ wait-thread-silent turns: who lets a thread go on does not wake it
-- volt__parker_set(&VOLT__CAST(volt__blocked *, who)->parker);
-+ (void)who;
+- volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
++ (void)waiter;
 @ wait-late-grant turns: a thread whose time is up loses what it was just given
 - if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER); // on its way
 - return value;
 + if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER);
 + return -ECANCELED;
-@ gate-blind turns: who waits looks for the last time before those who give come to the lock
-- (void)volt__or_acq_rel(&g->word_, VOLT__GATE_QUEUED); // [G1] with give
-- if (was == VOLT__TURN) volt__gate_turn_ends(g);
-- uint32_t got = volt__gate_take(g, a);
-+ if (was == VOLT__TURN) volt__gate_turn_ends(g);
-+ uint32_t got = volt__gate_take(g, a);
-+ (void)volt__or_acq_rel(&g->word_, VOLT__GATE_QUEUED);
-@ gate-grant-lost turns: who is cancelled with permits keeps them
-- uint32_t had = was == VOLT__FIRED ? a->n : part;
+@ sema-blind turns: who waits looks for the last time before those who give come to the lock
+- (void)volt__or_acq_rel(&sema->word_, VOLT__SEMA_QUEUED); // [G1] with release
+- if (was == VOLT__RETRY) volt__sema_retry_done(sema);
+- uint32_t got = volt__sema_take_permits(sema, op);
++ if (was == VOLT__RETRY) volt__sema_retry_done(sema);
++ uint32_t got = volt__sema_take_permits(sema, op);
++ (void)volt__or_acq_rel(&sema->word_, VOLT__SEMA_QUEUED);
+@ sema-grant-lost turns: who is cancelled with permits keeps them
+- uint32_t had = was == VOLT__FIRED ? op->n : part;
 + uint32_t had = part;
-@ gate-part-lost turns: who is cancelled with a part of its permits keeps that
-- uint32_t part = was == VOLT__LINKED || was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0;
+@ sema-part-lost turns: who is cancelled with a part of its permits keeps that
+- uint32_t part = was == VOLT__LINKED || was == VOLT__CLOSED ? op->n - volt__sema_n_wanted(node)
+- : 0;
 + uint32_t part = 0;
-@ gate-close-part turns: who sees it closed keeps a part of its permits
-- volt__gate_settle(g, a->flip, was == VOLT__CLOSED ? a->n - volt__gate_wants(n) : 0);
-+ volt__gate_settle(g, a->flip, 0);
-@ gate-turn-lost turns: the turn of who is cancelled goes to nobody
-- if (was == VOLT__TURN && g->waiters_ && volt__gate_free(word, a->flip) > 0)
-- volt__gate_serve(g, a->flip, 0, wakes);
-- else if (had > 0 && g->waiters_) volt__gate_serve(g, a->flip, had, wakes);
+@ sema-close-part turns: who sees it closed keeps a part of its permits
+- volt__sema_return_permits(sema, op->mask,
+- was == VOLT__CLOSED ? op->n - volt__sema_n_wanted(node) : 0);
++ volt__sema_return_permits(sema, op->mask, 0);
+@ sema-turn-lost turns: the turn of who is cancelled goes to nobody
+- if (was == VOLT__RETRY && sema->waiters_ && volt__sema_permits_of(word, op->mask) > 0)
+- volt__sema_grant_waiters(sema, op->mask, 0, wakes);
+- else if (had > 0 && sema->waiters_) volt__sema_grant_waiters(sema, op->mask, had, wakes);
 + (void)word;
-+ if (had > 0 && g->waiters_) volt__gate_serve(g, a->flip, had, wakes);
-@ gate-turn-kept turns: who is cancelled still has the turn, so nobody is woken
-- uint32_t had = was == VOLT__FIRED ? a->n : part;
-- if (was == VOLT__TURN) volt__gate_turn_ends(g);
-+ uint32_t had = was == VOLT__FIRED ? a->n : part;
++ if (had > 0 && sema->waiters_) volt__sema_grant_waiters(sema, op->mask, had, wakes);
+@ sema-turn-kept turns: who is cancelled still has the turn, so nobody is woken
+- uint32_t had = was == VOLT__FIRED ? op->n : part;
+- if (was == VOLT__RETRY) volt__sema_retry_done(sema);
++ uint32_t had = was == VOLT__FIRED ? op->n : part;
 @ wait-last-first turns: who comes last is first in the list
-- volt__list_push(a->waiters, n);
-- if (is_first) *a->waiters = n;
-+ volt__list_push(a->waiters, n);
-+ *a->waiters = n; (void)is_first;
-@ gate-barged turns: who waits for a mutex may try in vain for ever
-- int64_t tries = was == VOLT__TURN ? volt__gate_tries(n) + 1 : 0;
+- volt__list_push(op->waiters, node);
+- if (is_first) *op->waiters = node;
++ volt__list_push(op->waiters, node);
++ *op->waiters = node; (void)is_first;
+@ sema-barged turns: who waits for a mutex may try in vain for ever
+- int64_t tries = was == VOLT__RETRY ? volt__sema_n_tries(node) + 1 : 0;
 + int64_t tries = 0;
-@ gate-close-silent turns: who waits is not told that it is closed
-- volt__wakes_fire_all(&wakes, &g->waiters_, VOLT__CLOSED);
+@ sema-close-silent turns: who waits is not told that it is closed
+- volt__wake_list_fire_all(&wakes, &sema->waiters_, VOLT__CLOSED);
 + (void)0;
 @ rwlock-downgraded turns: a writer that becomes a reader gives back its own read, too
-- (void)volt__gate_give(&l->gate_, VOLT__GATE_ALL, VOLT__READERS - 1);
-+ (void)volt__gate_give(&l->gate_, VOLT__GATE_ALL, VOLT__READERS);
-@ latch-first-only turns: a latch that opens lets only the first go on
-- volt__wakes_fire_all(&wakes, &l->waiters_, VOLT__FIRED);
-+ volt__wakes_fire_first(&wakes, &l->waiters_, VOLT__FIRED);
-@ latch-blind turns: who waits looks before those who open it come to the lock
-- uint32_t word = volt__or_acq_rel(&l->word_, VOLT__LATCH_QUEUED); // [G2] with move
-+ uint32_t word = volt__load_acq(&l->word_);
-+ (void)volt__or_acq_rel(&l->word_, VOLT__LATCH_QUEUED);
+- (void)volt__sema_release(&l->sema_, VOLT__SEMA_ALL, VOLT__READERS - 1);
++ (void)volt__sema_release(&l->sema_, VOLT__SEMA_ALL, VOLT__READERS);
+@ waitword-first-only turns: a latch that opens lets only the first go on
+- volt__wake_list_fire_all(&wakes, &waitword->waiters_, VOLT__FIRED);
++ volt__wake_list_fire_first(&wakes, &waitword->waiters_, VOLT__FIRED);
+@ waitword-blind turns: who waits looks before those who open it come to the lock
+- // [G2] with change
+- uint32_t word = volt__or_acq_rel(&waitword->word_, VOLT__WAITWORD_QUEUED);
++ uint32_t word = volt__load_acq(&waitword->word_);
++ (void)volt__or_acq_rel(&waitword->word_, VOLT__WAITWORD_QUEUED);
 @ notify-lost turns: who is cancelled when it was notified does not pass it on
-- int is_left = was == VOLT__FIRED || was == VOLT__TURN;
+- int is_left = was == VOLT__FIRED || was == VOLT__RETRY;
 + int is_left = 0;
 @ notify-no-permit turns: nobody waits for one, but some for all: no permit is kept
-- else volt__bell_settle(n, n->watchers_ ? VOLT__BELL_PERMIT : 0);
-+ else volt__bell_settle(n, 0);
+- else volt__notify_return_permit(notify, notify->watchers_ ? VOLT__NOTIFY_PERMIT : 0);
++ else volt__notify_return_permit(notify, 0);
 @ notify-past-blind turns: who waits for what comes past a count does not look under the lock
-- if (word / VOLT__BELL_ALL == a->n) {
+- if (word / VOLT__NOTIFY_ALL == op->n) {
 + if (word + 1) {
 @ barrier-early turns: one too few
 - if (b->arrived_ + 1 < b->n_) {
@@ -337,32 +344,33 @@ list() {
 - VOLT_ASSERT(!b->arrived_ == !b->waiters_);
 + if (was == VOLT__FIRED) return 1;
 @ cond-signal-lost turns: who is cancelled when it was told does not pass it on
-- if (was == VOLT__FIRED && *a->waiters) volt__wakes_fire_first(wakes, a->waiters, VOLT__FIRED);
+- if (was == VOLT__FIRED && *op->waiters)
+- volt__wake_list_fire_first(wakes, op->waiters, VOLT__FIRED);
 + (void)was, (void)wakes;
 @ cond-unlocks-first turns: a thread unlocks the mutex before it waits
-- (void)volt__wait_step(&a, &b.node, 0); // linked
+- (void)volt__wait_op_step(&op, &b.node, 0); // linked
 - volt_mutex_unlock(m);
 + volt_mutex_unlock(m);
-+ (void)volt__wait_step(&a, &b.node, 0);
++ (void)volt__wait_op_step(&op, &b.node, 0);
 @ cond-not-relocked turns: who is cancelled leaves without the mutex
-- n->kind_ = VOLT__LEAF_EVENT; // the second wait
-+ if (is_off) return p;
-+ n->kind_ = VOLT__LEAF_EVENT;
+- node->kind_ = VOLT__LEAF_EVENT; // the second wait
++ if (is_cancelled) return p;
++ node->kind_ = VOLT__LEAF_EVENT;
 @ chan-room-lost turns: who is cancelled with room keeps it
 - if (was == VOLT__FIRED) {
-- c->to_come_--;
-- volt__meet_retry(c, wakes);
+- c->n_slots_granted_--;
+- volt__rendezvous_retry(c, wakes);
 - }
-- volt__chan_serve(c, wakes);
-+ volt__chan_serve(c, wakes);
+- volt__chan_grant_waiters(c, wakes);
++ volt__chan_grant_waiters(c, wakes);
 @ chan-message-lost turns: who is cancelled with the right to a message keeps it
-- if (was == VOLT__MET) return 1; // it has been received
-- if (was == VOLT__FIRED) c->spoken_for_--;
-+ if (was == VOLT__MET) return 1;
+- if (was == VOLT__TRANSFERRED) return 1; // it has been received
+- if (was == VOLT__FIRED) c->n_msgs_granted_--;
++ if (was == VOLT__TRANSFERRED) return 1;
 @ chan-right-unserved turns: the right to a message goes to nobody when its owner is cancelled
-- if (was == VOLT__FIRED) c->spoken_for_--;
-- volt__chan_serve(c, wakes);
-+ if (was == VOLT__FIRED) c->spoken_for_--;
+- if (was == VOLT__FIRED) c->n_msgs_granted_--;
+- volt__chan_grant_waiters(c, wakes);
++ if (was == VOLT__FIRED) c->n_msgs_granted_--;
 + (void)wakes;
 @ chan-overtaken turns: a sender with no grant takes the room of the first that waits
 - uint32_t room = !has_grant && c->senders_ ? 0 : volt__chan_room(c);
@@ -371,36 +379,38 @@ list() {
 - return used < c->cap_ ? c->cap_ - used : 0;
 + return used <= c->cap_ ? c->cap_ + 1 - used : 0;
 @ chan-drained-early turns: closed and drained, though a room that was reserved is to be filled
-- if (ready + met == 0) return c->is_closed_ && c->len_ + c->to_come_ == 0 ? 0 : -EAGAIN;
-+ if (ready + met == 0) return c->is_closed_ && c->len_ == 0 ? 0 : -EAGAIN;
+- if (ready + n_met == 0)
+- return c->is_closed_ && c->len_ + c->n_slots_granted_ == 0 ? 0 : -EAGAIN;
++ if (ready + n_met == 0) return c->is_closed_ && c->len_ == 0 ? 0 : -EAGAIN;
 @ chan-close-keeps turns: who was given room when it was closed keeps it
 - if (c->is_closed_) {
-- if (has_grant) c->to_come_--;
+- if (has_grant) c->n_slots_granted_--;
 + if (c->is_closed_) {
 @ chan-no-rendezvous turns: a receiver that comes does not let a reservation go on
-- volt__chan_serve(c, wakes); // a rendezvous has room now
+- volt__chan_grant_waiters(c, wakes); // a rendezvous has room now
 + (void)0;
 @ chan-meets-past-a-reservation turns: senders that wait while a reservation is held are overtaken
-- if (c->to_come_ > 0 && volt__meet_has_other(ours, own_select)) return 0;
+- if (c->n_slots_granted_ > 0 && volt__rendezvous_has_other(ours, own_select)) return 0;
 + (void)ours;
 @ chan-meets-twice turns: a select with two arms that are met gets both messages, and keeps one
-- if (volt__cas_acq_rel(&select->next_, &was, n)) return VOLT__CLAIM_IS_OURS; // [X1] with select
-+ if (volt__cas_acq_rel(&select->next_, &was, n) || was != VOLT__CLAIM_POLLING)
+- // [X1] with select
+- if (volt__cas_acq_rel(&select->next_, &was, node)) return VOLT__CLAIM_IS_OURS;
++ if (volt__cas_acq_rel(&select->next_, &was, node) || was != VOLT__SELECT_POLLING)
 + return VOLT__CLAIM_IS_OURS;
 @ chan-close-silent turns: senders that wait are not told that it is closed
-- volt__wakes_fire_all(wakes, &c->senders_, VOLT__CLOSED);
+- volt__wake_list_fire_all(wakes, &c->senders_, VOLT__CLOSED);
 + (void)0;
 @ queue-reversed turns: the newest first
 - n->next_ = q->first_;
 - q->first_ = n;
 + if (!q->first_) q->first_ = n;
 @ queue-ended-early turns: closed is asked for after the look for messages
-- if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_ENDED) ? 0 : -EAGAIN;
+- if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_CLOSED) ? 0 : -EAGAIN;
 + was = volt__load_acq(&q->word_);
-+ if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_ENDED) ? 0 : -EAGAIN;
++ if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_CLOSED) ? 0 : -EAGAIN;
 @ queue-blind turns: who waits does so though something was pushed since it looked
-- if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITS))) break;
-+ if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITS)) || 1) break;
+- if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITING))) break;
++ if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITING)) || 1) break;
 @ oneshot-early turns: it opens before the value is there
 - o->value_ = value;
 - return volt__oneshot_end(o, VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE);
@@ -424,25 +434,25 @@ list() {
 + if (!is_it) return -EAGAIN;
 @ watch-silent turns: a new value wakes nobody
 - w->version_++;
-- volt__wakes_fire_all(&wakes, &w->waiters_, VOLT__TURN);
+- volt__wake_list_fire_all(&wakes, &w->waiters_, VOLT__RETRY);
 + w->version_++;
-@ latch-open-behind turns: who opens it behind one who left unlocks what may be gone
+@ waitword-open-behind turns: who opens it behind one who left unlocks what may be gone
 - if (is_waited_for) {
 - do to = change(*word, n);
 + is_waited_for = 1;
 + {
 + do to = change(*word, n);
-@ gate-give-behind turns: who gives behind one who left unlocks what may be gone
-- int is_waited_for = g->waiters_ != NULL;
-- if (is_waited_for) volt__gate_serve(g, flip, n, &wakes);
-- else volt__gate_settle(g, flip, 0);
+@ sema-give-behind turns: who gives behind one who left unlocks what may be gone
+- int is_waited_for = sema->waiters_ != NULL;
+- if (is_waited_for) volt__sema_grant_waiters(sema, invert, n, &wakes);
+- else volt__sema_return_permits(sema, invert, 0);
 + int is_waited_for = 1;
-+ if (g->waiters_) volt__gate_serve(g, flip, n, &wakes);
-+ else volt__gate_settle(g, flip, n);
++ if (sema->waiters_) volt__sema_grant_waiters(sema, invert, n, &wakes);
++ else volt__sema_return_permits(sema, invert, n);
 @ notify-behind turns: who notifies behind one who left unlocks what may be gone
-- else volt__bell_settle(n, n->watchers_ ? VOLT__BELL_PERMIT : 0);
-- is_waited_for |= n->watchers_ != NULL;
-+ else volt__bell_settle(n, VOLT__BELL_PERMIT);
+- else volt__notify_return_permit(notify, notify->watchers_ ? VOLT__NOTIFY_PERMIT : 0);
+- is_waited_for |= notify->watchers_ != NULL;
++ else volt__notify_return_permit(notify, VOLT__NOTIFY_PERMIT);
 + is_waited_for = 1;
 @ hook-uncalled turns: hooks of a token that is cancelled with its parent are not called
 - end = volt__token_take_hooks(at, end);
@@ -451,17 +461,17 @@ list() {
 - volt__parker_wait(&h->done_, VOLT_NEVER);
 + (void)0;
 @ guest-silent: a guest that stops in the middle does not make its descriptor readable
-- if (!w->is_away) volt__reactor_unpark(&w->reactor);
+- if (!w->guest_parked) volt__reactor_unpark(&w->reactor);
 + (void)0;
 @ guest-no-alarm: the timer of a guest's descriptor is not set
 - volt__timer_fd_set(r->timer_fd, left);
 + (void)left;
 @ guest-one-alarm: the timer of a guest's descriptor is set once and stays so
-- if (at == r->alarm) return;
-+ if (r->alarm != VOLT_NEVER) return;
+- if (at == r->timer_set_to) return;
++ if (r->timer_set_to != VOLT_NEVER) return;
 @ guest-unparked: a guest that comes back stays in the set of those who sleep
-- if (volt__turn(w, was_away, 0)) volt__look(w);
-+ if (volt__turn(w, 0, 0)) volt__look(w);
+- if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
++ if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
 END
 }
 

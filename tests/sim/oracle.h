@@ -20,8 +20,8 @@
 
 #include "sim.h"
 
-// A task spilled to the injector waits for one turn in VOLT_INJECT_MAX polls, behind all others
-// there.
+// A task moved from a full ring to the injector waits for one turn in VOLT_INJECT_MAX polls, behind
+// all others there.
 enum { MOST_TASKS = 512, MOST_THREADS = 24, LATEST_POLLS = VOLT_INJECT_MAX + 10 };
 
 typedef struct task_note { // what is known of a task from outside volt
@@ -93,13 +93,13 @@ static volt_config draw_config(void) {
     volt_config c;
     memset(&c, 0, sizeof c);
     c.workers = workers[prog_below(8)];
-    c.start_all = prog_below(2);
+    c.start_all_workers = prog_below(2);
     c.reactors = prog_below(4) ? 0 : 1 + prog_below(c.workers);
     c.budget = prog_below(4) ? 0 : 1 + prog_below(8);
     c.event_interval = prog_below(4) ? 0 : 1 + prog_below(8);
-    c.watch_us = prog_below(8) ? 0 : UINT32_MAX;
+    c.watchdog_us = prog_below(8) ? 0 : UINT32_MAX;
     c.placement = (volt_placement)prog_below(3);
-    c.blocking = prog_below(3) ? 1 + prog_below(3) : 0;
+    c.max_blocking_threads = prog_below(3) ? 1 + prog_below(3) : 0;
     c.seed = sim_next(&prog.random) | 1;
     c.log.fn = note_log;
     return c;

@@ -90,7 +90,7 @@ typedef struct op_wait {
 } op_wait;
 static volt_poll wait_poll(volt_cx *cx, waiting *w) {
     const volt__node *n = cx->frame_;
-    int has_turn = w->kind == W_MUTEX && node_state(n) == VOLT__TURN;
+    int has_turn = w->kind == W_MUTEX && node_state(n) == VOLT__RETRY;
     volt_poll p = w->kind == W_LOAN ? loan_poll(cx, w)
                   : is_lock(w)      ? lock_poll(cx, w)
                                     : mail_poll(cx, w);
