@@ -24,30 +24,18 @@
 //     }
 //
 // Contents (search for the marker):
-//   >>manual   the model in one page, the rules, results, cancellation, threads, memory, limits
-//   >>config   macros that you may define before including volt.h
-//   >>types    polls, frames, nodes          >>await   VOLT_BEGIN, VOLT_AWAIT, VOLT_END, arms
-//   >>api      every function with its contract         >>cxx     spawning from C++
-// Implementation, each section using only those above it:
-//   >>terms    the vocabulary of the implementation
-//   >>seam     all that is outside, and every bound     >>atomics order in the name; the ledger
-//   >>base     misuse, texts, futex lock, bits
-//   >>memory   slabs for tasks                          >>queues  lists, chains, injector, overflow
-//   >>task     the task word and its transitions        >>timers  hierarchical wheel
-//   >>fds      table of descriptors                     >>reactor epoll instances, eventfds
-//   >>idle     who sleeps, who searches; watchdog       >>pool    threads for what blocks
-//   >>trace    what happened, for who asks              >>worker  schedule, poll, park, look around
-//   >>runtime  start, spawn, handles, wakers            >>await   leaf contract, sleep, shields
-//   >>blocking calls on the pool and in place, files    >>sync    mutex to notify, waitwords
-//   >>chan     channels of all kinds                    >>scopes  tokens, groups
-//   >>net      sockets, addresses, poll sets            >>combine select and join: arms, arrays
-//   >>names    hosts by name                            >>inspect counters, dump, trace as JSON
-//   >>public   run, create, block_on, shutdown
+//   >>manual     the model in one page, the rules, results, cancellation, threads, memory, limits
+//   >>config     macros that you may define before including volt.h
+//   >>types      polls, frames, nodes, objects
+//   >>await      VOLT_BEGIN, VOLT_AWAIT, VOLT_END, arms
+//   >>api        every function with its contract
+//   >>cxx        spawning from C++
+// The implementation begins at >>terms, with its own contents.
 #ifndef VOLT_H
 #define VOLT_H
 
 //==================================================================================================
-// >>manual
+// >>manual  the model in one page, the rules, results, cancellation, threads, memory, limits
 //==================================================================================================
 // ---- the model, in one page
 // A task is a function and a struct. The struct begins with a `volt_frame` and holds what must
@@ -502,7 +490,7 @@
 //   task word     always by rmw    plain while private  nobody else can reach the word  make model
 
 //==================================================================================================
-// >>config  everything here may be defined before including volt.h, alike in every file
+// >>config  macros that you may define before including volt.h
 //==================================================================================================
 #ifdef VOLT_IMPLEMENTATION
 #  ifndef _GNU_SOURCE
@@ -553,7 +541,7 @@
 #endif
 
 //==================================================================================================
-// >>types
+// >>types  polls, frames, nodes, objects
 //==================================================================================================
 struct iovec;
 struct sockaddr;
@@ -1095,7 +1083,7 @@ typedef struct volt_counters {
 } volt_counters;
 
 //==================================================================================================
-// >>await  how a function stops and goes on
+// >>await  VOLT_BEGIN, VOLT_AWAIT, VOLT_END, arms
 //==================================================================================================
 static inline volt_poll volt_ready(int64_t value) {
     volt_poll p;
@@ -2076,7 +2064,7 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 } // extern "C"
 
 //==================================================================================================
-// >>cxx
+// >>cxx  spawning from C++
 //==================================================================================================
 #  include <type_traits>
 #  define VOLT__CXX_STATE(T_)                                                                      \
@@ -2166,6 +2154,56 @@ extern "C" {
 //==================================================================================================
 // >>terms  the vocabulary of the implementation
 //==================================================================================================
+// Sections, each using only those above it:
+//   >>seam       everything outside: kernel, threads, clock, memory. Tests replace these.
+//   >>tunables   every bound. Tests shrink them.
+//   >>atomics    order in the name; the ledger
+//   >>base       misuse, bits, time, random numbers, texts of errors
+//   >>locks      futex lock, asymmetric fence, biased lock, parker
+//   >>slab       slabs for tasks: one heap per worker, remote frees pushed back to the owner
+//   >>queues     node lists, task chains, injector, overflow queue, ring
+//   >>task       the task word: one transition function per event
+//   >>node       nodes of waits: their states change under the lock of source_
+//   >>timers     hierarchical wheel, one per worker
+//   >>fds        the table of descriptors
+//   >>reactor    epoll instances, their eventfds and timers
+//   >>idle       which workers sleep, which search
+//   >>pool       threads for blocking calls
+//   >>rt         what a runtime and a worker are
+//   >>log        log lines, and misuse that names the line of the task that is being polled
+//   >>trace      what happened: probes, rings, histograms, the tracer
+//   >>schedule   where a woken task goes: placement and the queues of a worker
+//   >>shutdown   shutdown, step by step
+//   >>finish     the end of a task: join word, group, completion
+//   >>poll       one poll of one task
+//   >>watchdog   a one-shot timer that finds stuck workers
+//   >>worker     the loop of a worker: maintenance, events, search, park
+//   >>handoff    a worker whose thread blocks goes to another thread
+//   >>start      starting workers
+//   >>guest      worker 0 carried by the application's own thread
+//   >>cpus       the CPUs that a runtime may use
+//   >>runtime    configuration, creation
+//   >>spawn      spawning, handles, wakers
+//   >>leaf       the contract of a leaf, and the wait that all primitives share
+//   >>time       sleep, interval, join, time limits
+//   >>scopes     shields, tokens, groups
+//   >>sema       mutex, rwlock, semaphore, once
+//   >>waitword   event, wait group, tracker; notify, barrier, condition variable
+//   >>chan       the core of channels: buffer, grants, rendezvous
+//   >>bounded    channels of one type: sends, receives, reservations
+//   >>oneshot    oneshot and queue
+//   >>broadcast  broadcast and watch
+//   >>blocking   calls that block, on a thread of the pool or right here
+//   >>files      files, by calls on the pool
+//   >>sockets    addresses, options, opening
+//   >>io         reads and writes
+//   >>net        accept, connect, closing, readiness, poll sets
+//   >>combine    select and join over arms, join over arrays
+//   >>names      hosts by name
+//   >>inspect    counters, dump
+//   >>export     the trace, as JSON for Chrome's viewer and Perfetto
+//   >>public     run, create, block_on, shutdown, destroy
+//
 // Each term has one meaning, in names and in comments.
 //   task           An async function and its state, in one slot of a slab. Its word holds flags and
 //                  references. Each call of the function is a poll.
@@ -2220,7 +2258,7 @@ extern "C" {
 //   detached job   A blocking call whose wait may end first. The pool thread then frees the job.
 
 //==================================================================================================
-// >>seam  everything outside: kernel, threads, clock, memory; and every bound. Tests replace these.
+// >>seam  everything outside: kernel, threads, clock, memory. Tests replace these.
 //==================================================================================================
 #ifndef VOLT_SYS // every system call and libc call that can fail: VOLT_SYS(read, fd, buf, len)
 #  define VOLT_SYS(name_, ...) name_(__VA_ARGS__)
@@ -2274,148 +2312,6 @@ static __thread volt__worker *volt__tls;
 #    define VOLT_CPU_RELAX() __asm__ __volatile__("" ::: "memory")
 #  endif
 #endif
-
-// Bounds and bit widths. Tests shrink them so that wraps and overflows happen all the time.
-#ifndef VOLT_RING_CAP
-#  define VOLT_RING_CAP 256u // tasks in a worker's ring; a power of two
-#endif
-#ifndef VOLT_RING_INDEX_BITS // an index returns after 2^bits pops: more than one preemption can see
-#  define VOLT_RING_INDEX_BITS (sizeof(uintptr_t) == 8 ? 32 : 23)
-#endif
-#ifndef VOLT_CLAIM_MAX // tasks that a worker claims from its ring at once, if their polls are short
-#  define VOLT_CLAIM_MAX (VOLT_RING_CAP < 16 ? VOLT_RING_CAP / 2 : 8u)
-#endif
-#ifndef VOLT_RING_DISTANCE_BITS
-#  define VOLT_RING_DISTANCE_BITS 9
-#endif
-#ifndef VOLT_WHEEL_BITS
-#  define VOLT_WHEEL_BITS 6 // 2^bits slots per level
-#endif
-#ifndef VOLT_WHEEL_LEVELS
-#  define VOLT_WHEEL_LEVELS 6
-#endif
-#ifndef VOLT_TICK_NS
-#  define VOLT_TICK_NS 62500 // a slot of a timer wheel
-#endif
-#ifndef VOLT_FIRE_MAX
-#  define VOLT_FIRE_MAX 64 // timers handled per hold of a wheel's lock
-#endif
-#ifdef VOLT_SINGLE_THREAD
-#  undef VOLT_MAX_WORKERS
-#  define VOLT_MAX_WORKERS 1u
-#elif !defined(VOLT_MAX_WORKERS)
-#  define VOLT_MAX_WORKERS 1024u // 1: what only several workers need is left out
-#endif
-#ifndef VOLT_EVENTS
-#  define VOLT_EVENTS 256 // events fetched by one epoll_wait
-#endif
-#ifndef VOLT_SLAB_SIZE
-#  define VOLT_SLAB_SIZE 65536u // a power of two; slabs are aligned to it
-#endif
-#ifndef VOLT_LIFO_MAX
-#  define VOLT_LIFO_MAX 3 // consecutive polls from the LIFO slot
-#endif
-#ifndef VOLT_BUDGET
-#  define VOLT_BUDGET 128 // leaf operations per poll
-#endif
-#ifndef VOLT_EVENT_INTERVAL
-#  define VOLT_EVENT_INTERVAL 255 // most polls between two maintenances
-#endif
-#ifndef VOLT_EVENT_NS
-#  define VOLT_EVENT_NS 100000 // and about this time between them
-#endif
-#ifndef VOLT_INJECT_NS
-#  define VOLT_INJECT_NS 1000000 // the injector is looked at about this often
-#endif
-#ifndef VOLT_INJECT_MIN
-#  define VOLT_INJECT_MIN 2 // polls; the published 8 breaks the 1 ms above 125 us per poll
-#endif
-#ifndef VOLT_INJECT_MAX
-#  define VOLT_INJECT_MAX 255
-#endif
-#ifndef VOLT_INJECT_BATCH
-#  define VOLT_INJECT_BATCH 128
-#endif
-#ifndef VOLT_INJECT_BATCH_MIN
-// at a time behind a ring that overflowed, and from there one more each
-#  define VOLT_INJECT_BATCH_MIN 16
-#endif
-#ifndef VOLT_OVERFLOW_CAP
-#  define VOLT_OVERFLOW_CAP 64u // batches of tasks behind a ring; a power of two
-#endif
-#ifndef VOLT_OVERFLOW_MS
-#  define VOLT_OVERFLOW_MS 8 // so often the oldest of them go to the injector
-#endif
-#ifndef VOLT_WAKE_COST_NS
-#  define VOLT_WAKE_COST_NS 5000 // what waking a sleeping worker costs: work worth less stays local
-#endif
-#ifndef VOLT_STEAL_COST_NS
-#  define VOLT_STEAL_COST_NS 128 // what a task costs its worker that another one takes
-#endif
-#ifndef VOLT_CLAIM_NS
-#  define VOLT_CLAIM_NS 1000 // what their polls take together: they cannot be stolen
-#endif
-#ifndef VOLT_POLL_NS
-#  define VOLT_POLL_NS 50000 // assumed time of a poll before the first measurement
-#endif
-#ifndef VOLT_WATCHDOG_US
-#  define VOLT_WATCHDOG_US 750
-#endif
-#ifndef VOLT_STACK_SIZE
-#  define VOLT_STACK_SIZE 262144
-#endif
-#ifndef VOLT_STACK_FILL
-#  define VOLT_STACK_FILL (VOLT_DEBUG ? 2048 : 0) // bytes of stack overwritten before each poll
-#endif
-#ifndef VOLT_TRACE
-#  define VOLT_TRACE 0
-#endif
-#ifndef VOLT_TRACE_CAP
-#  define VOLT_TRACE_CAP 4096u // events kept per worker; a power of two
-#endif
-#if VOLT_USDT && defined(__clang__) // the header's own variadic macros
-#  define VOLT__PROBE(n_, ...)                                                     \
-      _Pragma("clang diagnostic push")                                             \
-          _Pragma("clang diagnostic ignored \"-Wgnu-zero-variadic-macro-arguments\"") \
-              DTRACE_PROBE##n_(volt, __VA_ARGS__) _Pragma("clang diagnostic pop")
-#elif VOLT_USDT
-#  define VOLT__PROBE(n_, ...) DTRACE_PROBE##n_(volt, __VA_ARGS__)
-#else
-#  define VOLT__PROBE(n_, ...) ((void)0)
-#endif
-#ifndef VOLT_MUTEX_BARGES
-// How often who waits longest for a mutex may find it taken again; at most 65535.
-#  define VOLT_MUTEX_BARGES 4
-#endif
-#ifndef VOLT_REMOTE_BATCH
-#  define VOLT_REMOTE_BATCH 32 // slots of another worker's heap that are given back at a time
-#endif
-#ifndef VOLT_LOCK_TRIES
-#  define VOLT_LOCK_TRIES 6 // at a held lock, before sleeping; some 50 us
-#endif
-#ifndef VOLT_LOCK_SPIN
-#  define VOLT_LOCK_SPIN 64u // times VOLT_CPU_RELAX, a microsecond, before the first; then doubled
-#endif
-
-#ifndef VOLT_POOL_MAX
-#  define VOLT_POOL_MAX 16 // threads for volt_blocking
-#endif
-#ifndef VOLT_POOL_NAMES
-#  define VOLT_POOL_NAMES 4 // threads for volt_resolve
-#endif
-#ifndef VOLT_POOL_IDLE_NS
-#  define VOLT_POOL_IDLE_NS 10000000000 // after which a thread of the pool ends
-#endif
-
-VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
-              "VOLT_EVENTS: one array of events on the stack");
-VOLT__SASSERT(VOLT_MAX_WORKERS >= 1 && VOLT_MAX_WORKERS <= 65535, "VOLT_MAX_WORKERS: 16 bits");
-VOLT__SASSERT((VOLT_SLAB_SIZE & (VOLT_SLAB_SIZE - 1)) == 0, "VOLT_SLAB_SIZE: a power of two");
-VOLT__SASSERT(VOLT_SLAB_SIZE >= 16384 && VOLT_SLAB_SIZE <= 65536, "VOLT_SLAB_SIZE: its classes");
-VOLT__SASSERT(VOLT_BUDGET >= 1 && VOLT_BUDGET <= UINT16_MAX, "VOLT_BUDGET: 16 bits");
-VOLT__SASSERT(VOLT_INJECT_MIN >= 1 && VOLT_INJECT_MIN <= VOLT_INJECT_MAX, "VOLT_INJECT_MIN, _MAX");
-VOLT__SASSERT(VOLT_LIFO_MAX >= 1 && VOLT_FIRE_MAX >= 1 && VOLT_INJECT_BATCH >= 1, "at least one");
-VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POLL_NS");
 
 // Written out once, so that C++ needs no other dialect of the implementation.
 #define VOLT__CAST(type_, x_) ((type_)(x_))
@@ -2708,7 +2604,142 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 }
 
 //==================================================================================================
-// >>atomics  the order stands in the name; every ordered site carries a tag of this ledger
+// >>tunables  every bound. Tests shrink them.
+//==================================================================================================
+// Bounds and bit widths. Tests shrink them so that wraps and overflows happen all the time.
+#ifndef VOLT_RING_CAP
+#  define VOLT_RING_CAP 256u // tasks in a worker's ring; a power of two
+#endif
+#ifndef VOLT_RING_INDEX_BITS // an index returns after 2^bits pops: more than one preemption can see
+#  define VOLT_RING_INDEX_BITS (sizeof(uintptr_t) == 8 ? 32 : 23)
+#endif
+#ifndef VOLT_CLAIM_MAX // tasks that a worker claims from its ring at once, if their polls are short
+#  define VOLT_CLAIM_MAX (VOLT_RING_CAP < 16 ? VOLT_RING_CAP / 2 : 8u)
+#endif
+#ifndef VOLT_RING_DISTANCE_BITS
+#  define VOLT_RING_DISTANCE_BITS 9
+#endif
+#ifndef VOLT_WHEEL_BITS
+#  define VOLT_WHEEL_BITS 6 // 2^bits slots per level
+#endif
+#ifndef VOLT_WHEEL_LEVELS
+#  define VOLT_WHEEL_LEVELS 6
+#endif
+#ifndef VOLT_TICK_NS
+#  define VOLT_TICK_NS 62500 // a slot of a timer wheel
+#endif
+#ifndef VOLT_FIRE_MAX
+#  define VOLT_FIRE_MAX 64 // timers handled per hold of a wheel's lock
+#endif
+#ifdef VOLT_SINGLE_THREAD
+#  undef VOLT_MAX_WORKERS
+#  define VOLT_MAX_WORKERS 1u
+#elif !defined(VOLT_MAX_WORKERS)
+#  define VOLT_MAX_WORKERS 1024u // 1: what only several workers need is left out
+#endif
+#ifndef VOLT_EVENTS
+#  define VOLT_EVENTS 256 // events fetched by one epoll_wait
+#endif
+#ifndef VOLT_SLAB_SIZE
+#  define VOLT_SLAB_SIZE 65536u // a power of two; slabs are aligned to it
+#endif
+#ifndef VOLT_LIFO_MAX
+#  define VOLT_LIFO_MAX 3 // consecutive polls from the LIFO slot
+#endif
+#ifndef VOLT_BUDGET
+#  define VOLT_BUDGET 128 // leaf operations per poll
+#endif
+#ifndef VOLT_EVENT_INTERVAL
+#  define VOLT_EVENT_INTERVAL 255 // most polls between two maintenances
+#endif
+#ifndef VOLT_EVENT_NS
+#  define VOLT_EVENT_NS 100000 // and about this time between them
+#endif
+#ifndef VOLT_INJECT_NS
+#  define VOLT_INJECT_NS 1000000 // the injector is looked at about this often
+#endif
+#ifndef VOLT_INJECT_MIN
+#  define VOLT_INJECT_MIN 2 // polls; the published 8 breaks the 1 ms above 125 us per poll
+#endif
+#ifndef VOLT_INJECT_MAX
+#  define VOLT_INJECT_MAX 255
+#endif
+#ifndef VOLT_INJECT_BATCH
+#  define VOLT_INJECT_BATCH 128
+#endif
+#ifndef VOLT_INJECT_BATCH_MIN
+// at a time behind a ring that overflowed, and from there one more each
+#  define VOLT_INJECT_BATCH_MIN 16
+#endif
+#ifndef VOLT_OVERFLOW_CAP
+#  define VOLT_OVERFLOW_CAP 64u // batches of tasks behind a ring; a power of two
+#endif
+#ifndef VOLT_OVERFLOW_MS
+#  define VOLT_OVERFLOW_MS 8 // so often the oldest of them go to the injector
+#endif
+#ifndef VOLT_WAKE_COST_NS
+#  define VOLT_WAKE_COST_NS 5000 // what waking a sleeping worker costs: work worth less stays local
+#endif
+#ifndef VOLT_STEAL_COST_NS
+#  define VOLT_STEAL_COST_NS 128 // what a task costs its worker that another one takes
+#endif
+#ifndef VOLT_CLAIM_NS
+#  define VOLT_CLAIM_NS 1000 // what their polls take together: they cannot be stolen
+#endif
+#ifndef VOLT_POLL_NS
+#  define VOLT_POLL_NS 50000 // assumed time of a poll before the first measurement
+#endif
+#ifndef VOLT_WATCHDOG_US
+#  define VOLT_WATCHDOG_US 750
+#endif
+#ifndef VOLT_STACK_SIZE
+#  define VOLT_STACK_SIZE 262144
+#endif
+#ifndef VOLT_STACK_FILL
+#  define VOLT_STACK_FILL (VOLT_DEBUG ? 2048 : 0) // bytes of stack overwritten before each poll
+#endif
+#ifndef VOLT_TRACE
+#  define VOLT_TRACE 0
+#endif
+#ifndef VOLT_TRACE_CAP
+#  define VOLT_TRACE_CAP 4096u // events kept per worker; a power of two
+#endif
+#ifndef VOLT_MUTEX_BARGES
+// How often who waits longest for a mutex may find it taken again; at most 65535.
+#  define VOLT_MUTEX_BARGES 4
+#endif
+#ifndef VOLT_REMOTE_BATCH
+#  define VOLT_REMOTE_BATCH 32 // slots of another worker's heap that are given back at a time
+#endif
+#ifndef VOLT_LOCK_TRIES
+#  define VOLT_LOCK_TRIES 6 // at a held lock, before sleeping; some 50 us
+#endif
+#ifndef VOLT_LOCK_SPIN
+#  define VOLT_LOCK_SPIN 64u // times VOLT_CPU_RELAX, a microsecond, before the first; then doubled
+#endif
+
+#ifndef VOLT_POOL_MAX
+#  define VOLT_POOL_MAX 16 // threads for volt_blocking
+#endif
+#ifndef VOLT_POOL_NAMES
+#  define VOLT_POOL_NAMES 4 // threads for volt_resolve
+#endif
+#ifndef VOLT_POOL_IDLE_NS
+#  define VOLT_POOL_IDLE_NS 10000000000 // after which a thread of the pool ends
+#endif
+
+VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
+              "VOLT_EVENTS: one array of events on the stack");
+VOLT__SASSERT(VOLT_MAX_WORKERS >= 1 && VOLT_MAX_WORKERS <= 65535, "VOLT_MAX_WORKERS: 16 bits");
+VOLT__SASSERT((VOLT_SLAB_SIZE & (VOLT_SLAB_SIZE - 1)) == 0, "VOLT_SLAB_SIZE: a power of two");
+VOLT__SASSERT(VOLT_SLAB_SIZE >= 16384 && VOLT_SLAB_SIZE <= 65536, "VOLT_SLAB_SIZE: its classes");
+VOLT__SASSERT(VOLT_BUDGET >= 1 && VOLT_BUDGET <= UINT16_MAX, "VOLT_BUDGET: 16 bits");
+VOLT__SASSERT(VOLT_INJECT_MIN >= 1 && VOLT_INJECT_MIN <= VOLT_INJECT_MAX, "VOLT_INJECT_MIN, _MAX");
+VOLT__SASSERT(VOLT_LIFO_MAX >= 1 && VOLT_FIRE_MAX >= 1 && VOLT_INJECT_BATCH >= 1, "at least one");
+VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POLL_NS");
+
+//==================================================================================================
+// >>atomics  order in the name; the ledger
 //==================================================================================================
 // Shape: MP = message passing, needs release and acquire. SB = each side writes, then reads the
 // other's word: needs a seq_cst fence on both sides. RC = reference count.
@@ -2821,7 +2852,7 @@ VOLT__SASSERT(__atomic_always_lock_free(sizeof(uintptr_t), 0), "needs pointer-si
 VOLT__SASSERT(__atomic_always_lock_free(4, 0), "needs 32-bit atomics");
 
 //==================================================================================================
-// >>base  misuse, texts, futex lock, bits, random numbers
+// >>base  misuse, bits, time, random numbers, texts of errors
 //==================================================================================================
 #define VOLT__CACHE_LINE 64       // cache line
 #define VOLT__CACHE_LINE_PAIR 128 // what the prefetcher moves together
@@ -2853,183 +2884,6 @@ VOLT_API volt_poll volt__stray_break(void) {
 // most of what is done with it.
 static __attribute__((noinline)) void volt__spin_backoff(uint32_t n) {
     for (; n > 0; n--) VOLT_CPU_RELAX();
-}
-#ifdef VOLT_SINGLE_THREAD
-static inline int volt__try_lock(uint32_t *lock) {
-    uint32_t before = *lock;
-    *lock = 1;
-    return before == 0;
-}
-static inline int volt__lock_until(uint32_t *lock, int64_t deadline) {
-    (void)deadline;
-    return volt__try_lock(lock);
-}
-static inline void volt__lock(uint32_t *lock) {
-    int is_free = volt__try_lock(lock);
-    VOLT_ASSERT(is_free); // nothing that holds a lock calls the user
-    (void)is_free;
-}
-static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
-static inline void volt__fence_light(const uint32_t *word) { (void)word; }
-static inline void volt__fence_heavy(const uint32_t *word) { (void)word; }
-#else
-// 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the spin.
-// Giving back is a store, then a look whether anybody sleeps, with no fence between the two: who is
-// about to sleep counts itself, and has the kernel make all threads pass a barrier. A look behind
-// that barrier finds the count; a store before it is found by who asked for the barrier. Without
-// membarrier(2) it is an exchange, that finds the 2. Who is about to sleep does both.
-//   word     event            to    done by
-//   0        lock             1     cas
-//   1, 2     lock, to sleep   2     xchg, counted; then in the kernel, while it is 2
-//   0        lock, slept      2     xchg; counted until then
-//   1, 2     unlock           0     store, or xchg; wakes one if somebody is counted, or it was 2
-#ifdef VOLT_NO_MEMBARRIER
-#  define volt__membarrier_prepare() ((void)0)
-static inline int volt__has_membarrier(void) { return 0; }
-static inline void volt__fence_light(uint32_t *word) { volt__fence_sc(word); } // [L2] with heavy
-static inline void volt__fence_heavy(uint32_t *word) { volt__fence_sc(word); } // [L2] with light
-static inline int volt__has_lock_waiters(const uint32_t *lock) { return (void)lock, 1; }
-static inline void volt__lock_waiter_add(const uint32_t *lock) { (void)lock; }
-static inline void volt__lock_waiter_remove(const uint32_t *lock) { (void)lock; }
-#else
-#define VOLT__LOCK_BUCKETS 64
-static struct volt__lock_waiters {
-    // W once, R any [L2]: all may ask for it
-    VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t has_membarrier;
-    uint32_t n[VOLT__LOCK_BUCKETS]; // any, rmw [L2]: at the locks of each bucket
-} volt__lock_waiters;
-static inline uint32_t *volt__lock_waiters_at(const uint32_t *lock) {
-    return &volt__lock_waiters.n[VOLT__CAST(uintptr_t, lock) / VOLT__CACHE_LINE %
-                                 VOLT__LOCK_BUCKETS];
-}
-static inline int volt__has_membarrier(void) {
-    return VOLT__CAST(int, volt__load_acq(&volt__lock_waiters.has_membarrier)); // [L2] with prepare
-}
-// Before a runtime's first worker is started.
-static void volt__membarrier_prepare(void) {
-    if (volt__has_membarrier() || VOLT_MEMBARRIER(VOLT__MEMBARRIER_REGISTER) < 0) return;
-    volt__store_rel(&volt__lock_waiters.has_membarrier, 1); // [L2] with unlock
-}
-// Two halves of one fence, for what happens often and what happens seldom: with the heavy one, all
-// threads pass a fence between what its caller did before and what it does next. It is refused
-// where nobody has registered yet: who sees has_membarrier then has seen its own fence, too.
-static inline void volt__fence_light(uint32_t *word) {
-    if (VOLT__LIKELY(volt__has_membarrier())) volt__fence_compiler();
-    else volt__fence_sc(word); // [L2] with heavy
-}
-static void volt__fence_heavy(uint32_t *word) {
-    volt__fence_sc(word); // [L2] with light, prepare
-    (void)VOLT_MEMBARRIER(VOLT__MEMBARRIER);
-}
-static inline int volt__has_lock_waiters(const uint32_t *lock) {
-    // rlx: ordered by the barrier that the sleeper asks for [L2]
-    return volt__load_rlx(volt__lock_waiters_at(lock)) != 0;
-}
-static void volt__lock_waiter_add(const uint32_t *lock) {
-    uint32_t *n = volt__lock_waiters_at(lock);
-    volt__add_acq_rel(n, 1); // [L2] with unlock
-    volt__fence_heavy(n);
-}
-static void volt__lock_waiter_remove(const uint32_t *lock) {
-    volt__sub_acq_rel(volt__lock_waiters_at(lock), 1); // [L2] with unlock
-}
-#endif
-// 0: the deadline has passed.
-static __attribute__((noinline)) int volt__lock_sleep(uint32_t *lock, int64_t deadline) {
-    int has_it;
-    volt__lock_waiter_add(lock);
-    while (!(has_it = volt__xchg_acq(lock, 2) == 0)) // [L1] with unlock
-        if (VOLT_FUTEX_WAIT(lock, 2, deadline) == -ETIMEDOUT) break;
-    volt__lock_waiter_remove(lock);
-    return has_it;
-}
-static inline int volt__try_lock(uint32_t *lock) {
-    uint32_t free_ = 0;
-    return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
-}
-static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
-    for (int i = 0; i < VOLT_LOCK_TRIES; i++) {
-        volt__spin_backoff(VOLT_LOCK_SPIN << i);
-        // rlx: hint, re-checked by the cas
-        if (volt__load_rlx(lock) == 0 && volt__try_lock(lock)) return;
-    }
-    (void)volt__lock_sleep(lock, VOLT_NEVER);
-}
-static inline void volt__lock(uint32_t *lock) {
-    if (VOLT__UNLIKELY(!volt__try_lock(lock))) volt__lock_slow(lock);
-}
-// 0: the deadline has passed.
-static int volt__lock_until(uint32_t *lock, int64_t deadline) {
-    return volt__try_lock(lock) || volt__lock_sleep(lock, deadline);
-}
-// The lock may be in freed memory right after it is free; waking a stray futex address harms
-// nobody.
-static __attribute__((noinline)) void volt__unlock_slow(uint32_t *lock, uint32_t was) {
-    if (was == 0) was = volt__xchg_rel(lock, 0); // [L1] with lock
-    if (was == 2) VOLT_FUTEX_WAKE(lock, 1);
-}
-static inline void volt__unlock(uint32_t *lock) {
-    uint32_t was = 0;
-    VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: our own
-    if (VOLT__LIKELY(volt__has_membarrier())) {
-        volt__store_rel(lock, 0); // [L1] with lock
-        volt__fence_compiler();
-        if (VOLT__LIKELY(!volt__has_lock_waiters(lock))) return;
-        was = 2;
-    }
-    volt__unlock_slow(lock, was);
-}
-#endif
-
-// ---- biased lock: its owner takes it all the time, another thread once in a while
-// The owner says that it holds it, then looks whether it is revoked, with no fence between the two:
-// who revokes it has the kernel make all threads pass a barrier before its own look. One of the two
-// sees the other: the owner waits, who revokes gives up.
-//   held  revoked   event     to      done by
-//   0     0         lock      1, 0    owner: store, then a look
-//   0     1         lock      1, 0    owner: store, then takes and gives back the lock of others
-//   1               unlock    0       owner: store
-//         0         revoke    1       others: lock, barrier, then a look: back to 0 if it is held
-//         1         rebias    0       others: unlock
-typedef struct volt__biased {
-    uint32_t is_held; // W owner, R others [L3]
-    uint32_t revoked; // lock of others; R owner [L3]
-} volt__biased;
-
-static __attribute__((noinline, cold)) void volt__biased_wait(volt__biased *b) {
-    volt__lock(&b->revoked); // whoever comes next sees that it is held
-    volt__unlock(&b->revoked);
-}
-static inline void volt__biased_lock(volt__biased *b) {
-    volt__store_rlx(&b->is_held, 1); // rlx: ordered by the barrier of who revokes [L3]
-    volt__fence_light(&b->is_held);
-    if (VOLT__UNLIKELY(volt__load_acq(&b->revoked) != 0)) // [L3] with revoke, rebias
-        volt__biased_wait(b);
-}
-static inline void volt__biased_unlock(volt__biased *b) {
-    volt__store_rel(&b->is_held, 0); // [L3] with revoke
-}
-// 0: it is held, or revoked already.
-static int volt__biased_revoke(volt__biased *b) {
-    if (!volt__try_lock(&b->revoked)) return 0;
-    volt__fence_heavy(&b->revoked);
-    if (!volt__load_acq(&b->is_held)) return 1; // [L3] with unlock
-    volt__unlock(&b->revoked);
-    return 0;
-}
-static void volt__biased_rebias(volt__biased *b) { volt__unlock(&b->revoked); }
-
-static void volt__parker_set(volt__parker *p) {
-    uint32_t *word = &p->is_set;
-    volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the thread may return, and *p with it
-    VOLT_FUTEX_WAKE(word, 1);
-}
-// 0, or -ETIMEDOUT.
-static int volt__parker_wait(volt__parker *p, volt_time deadline) {
-    while (!volt__load_acq(&p->is_set)) // [P1] with set
-        if (VOLT_FUTEX_WAIT(&p->is_set, 0, deadline) == -ETIMEDOUT)
-            return volt__load_acq(&p->is_set) ? 0 : -ETIMEDOUT; // [P1] with set
-    return 0;
 }
 
 static inline int volt__highest_bit(uint64_t x) {
@@ -3236,7 +3090,188 @@ VOLT_API const char *volt_strerror(int rc) {
 VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
 
 //==================================================================================================
-// >>memory  slabs for tasks: one heap per worker, remote frees pushed back to the owner
+// >>locks  futex lock, asymmetric fence, biased lock, parker
+//==================================================================================================
+#ifdef VOLT_SINGLE_THREAD
+static inline int volt__try_lock(uint32_t *lock) {
+    uint32_t before = *lock;
+    *lock = 1;
+    return before == 0;
+}
+static inline int volt__lock_until(uint32_t *lock, int64_t deadline) {
+    (void)deadline;
+    return volt__try_lock(lock);
+}
+static inline void volt__lock(uint32_t *lock) {
+    int is_free = volt__try_lock(lock);
+    VOLT_ASSERT(is_free); // nothing that holds a lock calls the user
+    (void)is_free;
+}
+static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
+static inline void volt__fence_light(const uint32_t *word) { (void)word; }
+static inline void volt__fence_heavy(const uint32_t *word) { (void)word; }
+#else
+// 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the spin.
+// Giving back is a store, then a look whether anybody sleeps, with no fence between the two: who is
+// about to sleep counts itself, and has the kernel make all threads pass a barrier. A look behind
+// that barrier finds the count; a store before it is found by who asked for the barrier. Without
+// membarrier(2) it is an exchange, that finds the 2. Who is about to sleep does both.
+//   word     event            to    done by
+//   0        lock             1     cas
+//   1, 2     lock, to sleep   2     xchg, counted; then in the kernel, while it is 2
+//   0        lock, slept      2     xchg; counted until then
+//   1, 2     unlock           0     store, or xchg; wakes one if somebody is counted, or it was 2
+#ifdef VOLT_NO_MEMBARRIER
+#  define volt__membarrier_prepare() ((void)0)
+static inline int volt__has_membarrier(void) { return 0; }
+static inline void volt__fence_light(uint32_t *word) { volt__fence_sc(word); } // [L2] with heavy
+static inline void volt__fence_heavy(uint32_t *word) { volt__fence_sc(word); } // [L2] with light
+static inline int volt__has_lock_waiters(const uint32_t *lock) { return (void)lock, 1; }
+static inline void volt__lock_waiter_add(const uint32_t *lock) { (void)lock; }
+static inline void volt__lock_waiter_remove(const uint32_t *lock) { (void)lock; }
+#else
+#define VOLT__LOCK_BUCKETS 64
+static struct volt__lock_waiters {
+    // W once, R any [L2]: all may ask for it
+    VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t has_membarrier;
+    uint32_t n[VOLT__LOCK_BUCKETS]; // any, rmw [L2]: at the locks of each bucket
+} volt__lock_waiters;
+static inline uint32_t *volt__lock_waiters_at(const uint32_t *lock) {
+    return &volt__lock_waiters.n[VOLT__CAST(uintptr_t, lock) / VOLT__CACHE_LINE %
+                                 VOLT__LOCK_BUCKETS];
+}
+static inline int volt__has_membarrier(void) {
+    return VOLT__CAST(int, volt__load_acq(&volt__lock_waiters.has_membarrier)); // [L2] with prepare
+}
+// Before a runtime's first worker is started.
+static void volt__membarrier_prepare(void) {
+    if (volt__has_membarrier() || VOLT_MEMBARRIER(VOLT__MEMBARRIER_REGISTER) < 0) return;
+    volt__store_rel(&volt__lock_waiters.has_membarrier, 1); // [L2] with unlock
+}
+// Two halves of one fence, for what happens often and what happens seldom: with the heavy one, all
+// threads pass a fence between what its caller did before and what it does next. It is refused
+// where nobody has registered yet: who sees has_membarrier then has seen its own fence, too.
+static inline void volt__fence_light(uint32_t *word) {
+    if (VOLT__LIKELY(volt__has_membarrier())) volt__fence_compiler();
+    else volt__fence_sc(word); // [L2] with heavy
+}
+static void volt__fence_heavy(uint32_t *word) {
+    volt__fence_sc(word); // [L2] with light, prepare
+    (void)VOLT_MEMBARRIER(VOLT__MEMBARRIER);
+}
+static inline int volt__has_lock_waiters(const uint32_t *lock) {
+    // rlx: ordered by the barrier that the sleeper asks for [L2]
+    return volt__load_rlx(volt__lock_waiters_at(lock)) != 0;
+}
+static void volt__lock_waiter_add(const uint32_t *lock) {
+    uint32_t *n = volt__lock_waiters_at(lock);
+    volt__add_acq_rel(n, 1); // [L2] with unlock
+    volt__fence_heavy(n);
+}
+static void volt__lock_waiter_remove(const uint32_t *lock) {
+    volt__sub_acq_rel(volt__lock_waiters_at(lock), 1); // [L2] with unlock
+}
+#endif
+// 0: the deadline has passed.
+static __attribute__((noinline)) int volt__lock_sleep(uint32_t *lock, int64_t deadline) {
+    int has_it;
+    volt__lock_waiter_add(lock);
+    while (!(has_it = volt__xchg_acq(lock, 2) == 0)) // [L1] with unlock
+        if (VOLT_FUTEX_WAIT(lock, 2, deadline) == -ETIMEDOUT) break;
+    volt__lock_waiter_remove(lock);
+    return has_it;
+}
+static inline int volt__try_lock(uint32_t *lock) {
+    uint32_t free_ = 0;
+    return volt__cas_acq(lock, &free_, 1); // [L1] with unlock
+}
+static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
+    for (int i = 0; i < VOLT_LOCK_TRIES; i++) {
+        volt__spin_backoff(VOLT_LOCK_SPIN << i);
+        // rlx: hint, re-checked by the cas
+        if (volt__load_rlx(lock) == 0 && volt__try_lock(lock)) return;
+    }
+    (void)volt__lock_sleep(lock, VOLT_NEVER);
+}
+static inline void volt__lock(uint32_t *lock) {
+    if (VOLT__UNLIKELY(!volt__try_lock(lock))) volt__lock_slow(lock);
+}
+// 0: the deadline has passed.
+static int volt__lock_until(uint32_t *lock, int64_t deadline) {
+    return volt__try_lock(lock) || volt__lock_sleep(lock, deadline);
+}
+// The lock may be in freed memory right after it is free; waking a stray futex address harms
+// nobody.
+static __attribute__((noinline)) void volt__unlock_slow(uint32_t *lock, uint32_t was) {
+    if (was == 0) was = volt__xchg_rel(lock, 0); // [L1] with lock
+    if (was == 2) VOLT_FUTEX_WAKE(lock, 1);
+}
+static inline void volt__unlock(uint32_t *lock) {
+    uint32_t was = 0;
+    VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: our own
+    if (VOLT__LIKELY(volt__has_membarrier())) {
+        volt__store_rel(lock, 0); // [L1] with lock
+        volt__fence_compiler();
+        if (VOLT__LIKELY(!volt__has_lock_waiters(lock))) return;
+        was = 2;
+    }
+    volt__unlock_slow(lock, was);
+}
+#endif
+
+// ---- biased lock: its owner takes it all the time, another thread once in a while
+// The owner says that it holds it, then looks whether it is revoked, with no fence between the two:
+// who revokes it has the kernel make all threads pass a barrier before its own look. One of the two
+// sees the other: the owner waits, who revokes gives up.
+//   held  revoked   event     to      done by
+//   0     0         lock      1, 0    owner: store, then a look
+//   0     1         lock      1, 0    owner: store, then takes and gives back the lock of others
+//   1               unlock    0       owner: store
+//         0         revoke    1       others: lock, barrier, then a look: back to 0 if it is held
+//         1         rebias    0       others: unlock
+typedef struct volt__biased {
+    uint32_t is_held; // W owner, R others [L3]
+    uint32_t revoked; // lock of others; R owner [L3]
+} volt__biased;
+
+static __attribute__((noinline, cold)) void volt__biased_wait(volt__biased *b) {
+    volt__lock(&b->revoked); // whoever comes next sees that it is held
+    volt__unlock(&b->revoked);
+}
+static inline void volt__biased_lock(volt__biased *b) {
+    volt__store_rlx(&b->is_held, 1); // rlx: ordered by the barrier of who revokes [L3]
+    volt__fence_light(&b->is_held);
+    if (VOLT__UNLIKELY(volt__load_acq(&b->revoked) != 0)) // [L3] with revoke, rebias
+        volt__biased_wait(b);
+}
+static inline void volt__biased_unlock(volt__biased *b) {
+    volt__store_rel(&b->is_held, 0); // [L3] with revoke
+}
+// 0: it is held, or revoked already.
+static int volt__biased_revoke(volt__biased *b) {
+    if (!volt__try_lock(&b->revoked)) return 0;
+    volt__fence_heavy(&b->revoked);
+    if (!volt__load_acq(&b->is_held)) return 1; // [L3] with unlock
+    volt__unlock(&b->revoked);
+    return 0;
+}
+static void volt__biased_rebias(volt__biased *b) { volt__unlock(&b->revoked); }
+
+static void volt__parker_set(volt__parker *p) {
+    uint32_t *word = &p->is_set;
+    volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the thread may return, and *p with it
+    VOLT_FUTEX_WAKE(word, 1);
+}
+// 0, or -ETIMEDOUT.
+static int volt__parker_wait(volt__parker *p, volt_time deadline) {
+    while (!volt__load_acq(&p->is_set)) // [P1] with set
+        if (VOLT_FUTEX_WAIT(&p->is_set, 0, deadline) == -ETIMEDOUT)
+            return volt__load_acq(&p->is_set) ? 0 : -ETIMEDOUT; // [P1] with set
+    return 0;
+}
+
+//==================================================================================================
+// >>slab  slabs for tasks: one heap per worker, remote frees pushed back to the owner
 //==================================================================================================
 // A slab is aligned to VOLT_SLAB_SIZE, so masking a task's address
 // finds its slab: runtime, owner heap and class cost the task nothing.
@@ -4265,6 +4300,9 @@ static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task 
     volt__unlock(&all->lock);
 }
 
+//==================================================================================================
+// >>node  nodes of waits: their states change under the lock of source_
+//==================================================================================================
 // ---- nodes: states change under the lock of source_; the runner may look without it, acts under
 // it (the wheel keeps the level of a linked node above the low four bits).
 enum { VOLT__IDLE, VOLT__LINKED, VOLT__FIRED, VOLT__CLOSED };
@@ -5153,7 +5191,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 }
 
 //==================================================================================================
-// >>idle  who sleeps, who searches, the watchdog over stuck workers
+// >>idle  which workers sleep, which search
 //==================================================================================================
 // Two words decide who is woken: `searching`, the number of workers
 // looking for work, and a bit per sleeping worker. A sleeper waits
@@ -5313,50 +5351,8 @@ static int volt__idle_end_search(volt__idle *idle) {
     return 1;
 }
 
-// ---- the watchdog: a one-shot timer per runtime, armed while somebody is awake
-//   W1  who leaves the parked set arms it before the first poll, if it is not armed
-//   W2  who receives the expiry looks at all workers that are awake: one that did no maintenance
-//       since the last look is stuck
-//   W3  its events, timers and tasks move to the scanning worker
-//   W4  whoever looked arms it again while anybody is awake; nobody ever disarms it
-//
-//   from   event   to     done by                                     and then
-//   off    claim   armed  who left its sleep, or has looked: cas      sets the timer [W1]
-//   armed  expiry  armed  the kernel                                  one sleeper wakes
-//   armed  take    off    who got it, or had a full batch: cas        looks [W2], claims anew [W4]
-// Claim and claim, take and take: the cas picks one. Claim and take: it is armed, or the taker sees
-// the claimer awake, by the fences. Scan and scan, when one is held up for a period:
-// `event_polls_seen` may go back, and a stuck worker is found one period later.
-typedef struct volt__watchdog {
-    uint32_t is_armed; // any, rmw [W2]
-    int fd;            // once; -1: no watchdog
-    int64_t period;    // once: ns
-} volt__watchdog;
-
-static int volt__watchdog_init(volt__watchdog *watchdog, uint32_t period_us) {
-    watchdog->is_armed = 0;
-    watchdog->period = VOLT__CAST(int64_t, period_us) * 1000;
-    watchdog->fd = volt__timer_fd_open();
-    return watchdog->fd < 0 ? watchdog->fd : 0;
-}
-// W1. 1: the caller starts the timer. The fence orders "I am awake" before "is it armed": either we
-// arm it, or the one who has just taken it sees us awake.
-static int volt__watchdog_claim(volt__watchdog *watchdog) {
-    uint32_t off = 0;
-    volt__fence_sc(&watchdog->is_armed);                    // [W1] with take
-    if (volt__load_rlx(&watchdog->is_armed) != 0) return 0; // rlx: ordered by [W1]
-    return volt__cas_acq_rel(&watchdog->is_armed, &off, 1); // [W2] with take
-}
-// W2. 1: the expiry is the caller's: it looks, and arms again as long as somebody is awake.
-static int volt__watchdog_take(volt__watchdog *watchdog) {
-    uint32_t on = 1;
-    if (!volt__cas_acq_rel(&watchdog->is_armed, &on, 0)) return 0; // [W2] with claim
-    volt__fence_sc(&watchdog->is_armed);                           // [W1] with claim
-    return 1;
-}
-
 //==================================================================================================
-// >>pool  threads for what blocks
+// >>pool  threads for blocking calls
 //==================================================================================================
 // Threads start when a job finds none idle, most recently idle ones are taken first, and one that
 // had nothing to do for VOLT_POOL_IDLE_NS ends. Lanes keep jobs of one kind from using up all
@@ -5683,8 +5679,13 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
 #endif
 
 //==================================================================================================
-// >>trace  what happened, for who asks; nothing unless VOLT_TRACE
+// >>rt  what a runtime and a worker are
 //==================================================================================================
+typedef struct volt__watchdog {
+    uint32_t is_armed; // any, rmw [W2]
+    int fd;            // once; -1: no watchdog
+    int64_t period;    // once: ns
+} volt__watchdog;
 #if VOLT_TRACE
 // Written by one worker, or under a wake-up by any thread outside; read by who asks.
 typedef struct volt__trace {
@@ -5696,55 +5697,7 @@ typedef struct volt__trace {
     volt_trace_event event[VOLT_TRACE_CAP]; // under lock; texts as in the task's header
 } volt__trace;
 VOLT__SASSERT((VOLT_TRACE_CAP & (VOLT_TRACE_CAP - 1)) == 0, "VOLT_TRACE_CAP: a power of two");
-
-// t: NULL when it is not about a task.
-static void volt__trace_event_init(volt_trace_event *e, volt_trace_kind kind, uint32_t worker,
-                                   const volt__task *t) {
-    memset(e, 0, sizeof *e);
-    e->at = VOLT_NOW_NS();
-    e->kind = kind;
-    e->worker = worker;
-    if (!t) return;
-    volt__slab *s = volt__slab_of(t);
-    uintptr_t offset = VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD;
-    e->name = volt__load_rlx(&t->spawn_site); // rlx: a literal's address
-    e->site = volt__load_rlx(&t->wait_site);  // rlx: a literal's address
-    uint32_t at = VOLT__CAST(uint32_t, offset / s->slot_size);
-    e->task = VOLT__CAST(uint64_t, s->serial) << 32 | volt__slab_shuffle(s, at);
-}
-// From the header's texts to those that others see: the function alone, no spawn site.
-static void volt__trace_event_clean(volt_trace_event *e) {
-    const char *tab = e->name ? strchr(e->name, '\t') : NULL;
-    if (e->site && (e->site == e->name || strchr(e->site, '\t'))) e->site = NULL;
-    if (tab) e->name = tab + 1;
-}
-// Under lock.
-static void volt__trace_append(volt__trace *trace, const volt_trace_event *e) {
-    trace->event[trace->n++ & (VOLT_TRACE_CAP - 1)] = *e;
-}
-static uint32_t volt__histogram_slot(int64_t ns) {
-    if (ns <= 0) return 0;
-    uint32_t i = VOLT__CAST(uint32_t, volt__highest_bit(VOLT__CAST(uint64_t, ns))) + 1;
-    return volt__min32(i, VOLT_HISTOGRAM - 1);
-}
-// In the place of wait_ms from a wake-up on: microseconds, and a lowest bit that says so. It wraps
-// after 35 minutes, which a runnable task does not wait.
-static uint32_t volt__trace_stamp(int64_t at) {
-    return VOLT__CAST(uint32_t, at / 1000) << 1 | 1;
-}
-static int64_t volt__trace_since(uint32_t stamp, int64_t now) {
-    return VOLT__CAST(int64_t, (volt__trace_stamp(now) - stamp) >> 1) * 1000;
-}
 #endif
-// When a wait began; shifted back, the milliseconds since another mark.
-#define VOLT__WAIT_SHIFT (VOLT_TRACE ? 1 : 0)
-static uint32_t volt__wait_mark(uint64_t ms) {
-    return VOLT__CAST(uint32_t, ms << VOLT__WAIT_SHIFT);
-}
-
-//==================================================================================================
-// >>worker  what a worker is, and its loop: schedule, poll, look around, search, park
-//==================================================================================================
 // Order of work: overflow queue, inbox or injector in turn when they are due, maintenance
 // when it is due, LIFO slot (at most VOLT_LIFO_MAX times running), ring, overflow queue, a
 // share of the injector, own reactor and wheel, steal, park. All counted in polls.
@@ -5910,6 +5863,10 @@ static uint64_t volt__tick_ceil(const volt_rt *rt, volt_time deadline) {
 static uint64_t volt__ms_floor(const volt_rt *rt, volt_time now) {
     return volt__since_epoch(rt, now) / 1000000;
 }
+
+//==================================================================================================
+// >>log  log lines, and misuse that names the line of the task that is being polled
+//==================================================================================================
 // "site: text: number unit"; site NULL, or unit NULL: without.
 static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *site,
                              uint64_t number, const char *unit) {
@@ -5947,6 +5904,79 @@ VOLT_API void volt_log_stderr(void *user, int item, const char *text) {
     int is_broken = VOLT_SYS(write, STDERR_FILENO, line, n) < 0 && errno == EPIPE;
     volt__sys_sigpipe_unblock(&held, is_broken);
 }
+
+// ---- misuse, told by a line of the task that is being polled
+
+// Debug builds know the line; others know where the task last waited, or was spawned.
+VOLT_API void volt__misuse_cx(const volt_cx *cx, const char *what) {
+    volt__misuse(cx->at_ ? cx->at_ : volt__load_rlx(&cx->task_->wait_site), what); // rlx: our own
+}
+// The same for functions that get no context: if it is a task that calls them.
+static __attribute__((noreturn, cold)) void volt__misuse_current(const char *what) {
+    volt__worker *w = VOLT_TLS_GET();
+    if (w && w->cx.task_) volt__misuse_cx(&w->cx, what);
+    volt__misuse("outside of tasks", what);
+}
+
+//==================================================================================================
+// >>trace  what happened: probes, rings, histograms, the tracer
+//==================================================================================================
+#if VOLT_TRACE
+
+// t: NULL when it is not about a task.
+static void volt__trace_event_init(volt_trace_event *e, volt_trace_kind kind, uint32_t worker,
+                                   const volt__task *t) {
+    memset(e, 0, sizeof *e);
+    e->at = VOLT_NOW_NS();
+    e->kind = kind;
+    e->worker = worker;
+    if (!t) return;
+    volt__slab *s = volt__slab_of(t);
+    uintptr_t offset = VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD;
+    e->name = volt__load_rlx(&t->spawn_site); // rlx: a literal's address
+    e->site = volt__load_rlx(&t->wait_site);  // rlx: a literal's address
+    uint32_t at = VOLT__CAST(uint32_t, offset / s->slot_size);
+    e->task = VOLT__CAST(uint64_t, s->serial) << 32 | volt__slab_shuffle(s, at);
+}
+// From the header's texts to those that others see: the function alone, no spawn site.
+static void volt__trace_event_clean(volt_trace_event *e) {
+    const char *tab = e->name ? strchr(e->name, '\t') : NULL;
+    if (e->site && (e->site == e->name || strchr(e->site, '\t'))) e->site = NULL;
+    if (tab) e->name = tab + 1;
+}
+// Under lock.
+static void volt__trace_append(volt__trace *trace, const volt_trace_event *e) {
+    trace->event[trace->n++ & (VOLT_TRACE_CAP - 1)] = *e;
+}
+static uint32_t volt__histogram_slot(int64_t ns) {
+    if (ns <= 0) return 0;
+    uint32_t i = VOLT__CAST(uint32_t, volt__highest_bit(VOLT__CAST(uint64_t, ns))) + 1;
+    return volt__min32(i, VOLT_HISTOGRAM - 1);
+}
+// In the place of wait_ms from a wake-up on: microseconds, and a lowest bit that says so. It wraps
+// after 35 minutes, which a runnable task does not wait.
+static uint32_t volt__trace_stamp(int64_t at) {
+    return VOLT__CAST(uint32_t, at / 1000) << 1 | 1;
+}
+static int64_t volt__trace_since(uint32_t stamp, int64_t now) {
+    return VOLT__CAST(int64_t, (volt__trace_stamp(now) - stamp) >> 1) * 1000;
+}
+#endif
+// When a wait began; shifted back, the milliseconds since another mark.
+#define VOLT__WAIT_SHIFT (VOLT_TRACE ? 1 : 0)
+static uint32_t volt__wait_mark(uint64_t ms) {
+    return VOLT__CAST(uint32_t, ms << VOLT__WAIT_SHIFT);
+}
+#if VOLT_USDT && defined(__clang__) // the header's own variadic macros
+#  define VOLT__PROBE(n_, ...)                                                     \
+      _Pragma("clang diagnostic push")                                             \
+          _Pragma("clang diagnostic ignored \"-Wgnu-zero-variadic-macro-arguments\"") \
+              DTRACE_PROBE##n_(volt, __VA_ARGS__) _Pragma("clang diagnostic pop")
+#elif VOLT_USDT
+#  define VOLT__PROBE(n_, ...) DTRACE_PROBE##n_(volt, __VA_ARGS__)
+#else
+#  define VOLT__PROBE(n_, ...) ((void)0)
+#endif
 
 // ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never
 // under a lock. w NULL: on a thread that is no worker of this runtime.
@@ -6054,6 +6084,9 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
     (void)w, (void)n;
 }
 
+//==================================================================================================
+// >>schedule  where a woken task goes: placement and the queues of a worker
+//==================================================================================================
 // ---- schedule
 
 // Where a call comes from: the worker of rt that the calling thread carries, or NULL.
@@ -6327,177 +6360,9 @@ static void volt__schedule_chain(volt__chain *c) {
     }
 }
 
-// ---- the end of a task
-
-// w: who calls, of whatever runtime; a batch of another one's slots might outlive it.
-static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
-    const volt__slab *s = volt__slab_of(t);
-    if (w && s->heap == &w->heap) volt__heap_free_local(&w->heap, t);
-    else if (w && s->rt == w->rt) volt__remote_batch_add(&w->remote_batch, t);
-    else volt__heap_free_remote(t);
-}
-static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
-static void volt__task_drop(volt__task *t) {
-    volt_rt *rt = volt__slab_of(t)->rt;
-    volt__worker *w = volt__current_worker(rt);
-    if (!w) volt__rt_pin(rt);
-    if (volt__task_release(t)) volt__task_free_here(w, t);
-    if (!w) volt__rt_unpin(rt);
-}
-
-// ---- misuse, told by a line of the task that is being polled
-
-// Debug builds know the line; others know where the task last waited, or was spawned.
-VOLT_API void volt__misuse_cx(const volt_cx *cx, const char *what) {
-    volt__misuse(cx->at_ ? cx->at_ : volt__load_rlx(&cx->task_->wait_site), what); // rlx: our own
-}
-// The same for functions that get no context: if it is a task that calls them.
-static __attribute__((noreturn, cold)) void volt__misuse_current(const char *what) {
-    volt__worker *w = VOLT_TLS_GET();
-    if (w && w->cx.task_) volt__misuse_cx(&w->cx, what);
-    volt__misuse("outside of tasks", what);
-}
-
-// ---- join: a word {0, waiter, DONE}; waiter: a task (with a reference) or, low bit set, a parker
-//   from    event       to      done by                   and then
-//   0       register    waiter  handle's owner: cas       (a task has lent a reference to it)
-//   waiter  unregister  0       that waiter: cas          takes its reference back
-//   0       complete    DONE    runner: xchg              (u.result was written before)
-//   waiter  complete    DONE    runner: xchg              wakes it, gives its reference back
-//   DONE    register    DONE    handle's owner            reads the result
-//   DONE    unregister  DONE    that waiter               is being woken; a parker waits for that
-//   waiter  register    -       a second joiner           misuse: the program stops
-#define VOLT__JOIN_DONE VOLT__CAST(void *, UINTPTR_MAX)
-#define VOLT__JOIN_PARKER VOLT__CAST(uintptr_t, 1)
-
-// The waiter, task or parker, is registered until it is
-// woken or takes itself back. 1: registered, 0: done.
-static int volt__join_register(volt__task *t, void *waiter) {
-    void *current = NULL;
-    VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE);
-    if (volt__cas_acq_rel(&t->join, &current, waiter)) return 1; // [T3] with complete
-    if (current != VOLT__JOIN_DONE) volt__misuse_current("two joins of one task at once");
-    return 0;
-}
-// 1: taken back. 0: the task has ended and wakes the waiter, or has done so.
-static int volt__join_unregister(volt__task *t, void *waiter) {
-    return volt__cas_acq_rel(&t->join, &waiter, VOLT__CAST(void *, NULL)); // [T3] with complete
-}
-static inline int volt__join_is_done(volt__task *t) {
-    return volt__load_acq(&t->join) == VOLT__JOIN_DONE; // [T3] with complete
-}
-static void volt__join_complete(volt__task *t) {
-    void *waiter = volt__xchg_acq_rel(&t->join, VOLT__JOIN_DONE); // [T3] with join
-    uintptr_t bits = VOLT__CAST(uintptr_t, waiter);
-    if (!waiter) return;
-    if (bits & VOLT__JOIN_PARKER) {
-        volt__parker_set(VOLT__CAST(volt__parker *, bits - VOLT__JOIN_PARKER));
-    } else {
-        volt__task *joiner = VOLT__CAST(volt__task *, waiter);
-        if (volt__task_wake(joiner)) volt__schedule(joiner);
-        volt__task_drop(joiner);
-    }
-}
-
-// ---- groups: what the end of a member does (the rest is in >>sync). All under lock_:
-//   from           event       to       done by                        and then
-//   unowned        spawn       live     any task: becomes the owner    cannot end before it
-//   live           spawn       live     the owner, members             -
-//   live           last end    drained  that member's runner           wakes waiters. LAST TOUCH
-//   drained        spawn       live     the owner                      -
-//   drained        wait, next  unowned  owner, if no result is left    wait clears the error
-//   live           cancel      live     any thread                     members are polled cancelled
-//   live, drained  close       closing  owner; its runner at the end   spawns: -ECANCELED
-//   closing        all ended   unowned  the owner's next poll          drops results, ids from 0
-static void volt__group_unlink(volt_group *g, volt__task *t) {
-    volt__group_link *x = volt__task_group_link(t);
-    VOLT_ASSERT(g->n_live_ > 0 && x->group == g);
-    if (x->g_prev) volt__task_group_link(x->g_prev)->g_next = x->g_next;
-    else g->live_ = x->g_next;
-    if (x->g_next) volt__task_group_link(x->g_next)->g_prev = x->g_prev;
-}
-// LAST TOUCH of the group: its owner may go on as soon as the lock is free.
-static void volt__group_child_ended(volt__task *t, int64_t result) {
-    volt_group *g = volt__task_group_link(t)->group;
-    volt__chain c;
-    volt__chain_init(&c);
-    volt__lock(&g->lock_);
-    volt__group_unlink(g, t);
-    if (result < 0 && g->error_ == 0) g->error_ = result;
-    g->n_live_--;
-    if (g->collects_) { // keeps its second reference, made at the spawn
-        volt__task_group_link(t)->g_next = NULL;
-        if (g->done_last_) volt__task_group_link(g->done_last_)->g_next = t;
-        else g->done_ = t;
-        g->done_last_ = t;
-    }
-    if (g->collects_ || g->n_live_ == 0) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
-    VOLT_ASSERT(!g->live_ == (g->n_live_ == 0));
-    volt__unlock(&g->lock_);
-    volt__schedule_chain(&c);
-}
-
-// ---- poll
-
-// Two countdowns in one: a poll costs a decrement of `due`; from time to time it is settled what
-// that means for the rest.
-static void volt__countdown_settle(volt__worker *w) {
-    VOLT_ASSERT(w->countdown <= w->countdown_from);
-    uint32_t n = w->countdown_from - w->countdown;
-    w->countdown_from = w->countdown;
-    w->stats.polls += n;
-    w->polls_since += n;
-    w->inject_due -= volt__min32(w->inject_due, n);
-    w->event_due -= volt__min32(w->event_due, n);
-    w->quota -= volt__min32(w->quota, n);
-}
-static void volt__countdown_start(volt__worker *w) {
-    VOLT_ASSERT(w->countdown == w->countdown_from); // counted
-    uint32_t n = volt__min32(w->inject_due, w->event_due);
-    if (w->is_guest) n = volt__min32(n, w->quota);
-    w->countdown = w->countdown_from = n > 0 ? n : 1;
-}
-
-static void *volt__state_of(volt__task *t) {
-    void *state = volt__task_state(t);
-    return t->flags & VOLT__EXTERNAL ? *VOLT__CAST(void **, state) : state;
-}
-static volt__node *volt__root_frame(volt__task *t) {
-    return &VOLT__CAST(volt_frame *, volt__state_of(t))->node_;
-}
-static inline volt__scope *volt__scope_top(const volt__node *frame) {
-    uintptr_t waiter = VOLT__CAST(uintptr_t, frame->waiter_);
-    return waiter & VOLT__WAITER_IS_SCOPE
-               ? VOLT__CAST(volt__scope *, waiter - VOLT__WAITER_IS_SCOPE)
-               : NULL;
-}
-VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size) {
-    volt__task *t = cx->task_;
-    VOLT__REQUIRE_CX(cx, frame == volt__root_frame(t),
-                     "the first frame of a task must be that of its state");
-    VOLT__REQUIRE_CX(cx,
-                     (t->flags & VOLT__EXTERNAL) ||
-                         size <= volt__slab_of(t)->slot_size - sizeof *t,
-                     "state struct larger than the one that was spawned: wrong function?");
-}
-// Locals of an async function do not survive a wait. What a wait gets by address must live in the
-// state struct, even where a local works today. Not inline: locals lie above its own frame.
-#if VOLT_DEBUG
-static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx, const void *p) {
-    const char *at = VOLT__CAST(const char *, p);
-    int is_local = at > VOLT__CAST(const char *, __builtin_frame_address(0)) && at < cx->stack_;
-    VOLT__EXPECT_CX(cx, !is_local, "on the stack: it must live in the state struct");
-}
-#else
-#  define volt__check_not_on_stack(cx_, p_) ((void)0)
-#endif
-VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
-    volt__check_not_on_stack(cx, frame);
-    VOLT__EXPECT_CX(cx, frame->resume_line_ == 0 || frame->resume_line_ == VOLT__DONE,
-                    "a child that another await runs, or whose frame is not zeroed");
-    (void)frame;
-}
-
+//==================================================================================================
+// >>shutdown  shutdown, step by step
+//==================================================================================================
 // ---- shutdown, step by step
 //  1. is_closed: spawns from outside fail now (decided under injector.lock), no thread starts
 //  2. every worker is unparked, sees it in its next maintenance, closes its inbox and acknowledges:
@@ -6583,6 +6448,120 @@ static uintptr_t volt__count_alive(volt_rt *rt) {
         n += volt__load_acq(&rt->workers[i]->spawned); // [S2] with admit
     return n;
 }
+
+//==================================================================================================
+// >>finish  the end of a task: join word, group, completion
+//==================================================================================================
+// ---- the end of a task
+
+// w: who calls, of whatever runtime; a batch of another one's slots might outlive it.
+static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
+    const volt__slab *s = volt__slab_of(t);
+    if (w && s->heap == &w->heap) volt__heap_free_local(&w->heap, t);
+    else if (w && s->rt == w->rt) volt__remote_batch_add(&w->remote_batch, t);
+    else volt__heap_free_remote(t);
+}
+static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
+static void volt__task_drop(volt__task *t) {
+    volt_rt *rt = volt__slab_of(t)->rt;
+    volt__worker *w = volt__current_worker(rt);
+    if (!w) volt__rt_pin(rt);
+    if (volt__task_release(t)) volt__task_free_here(w, t);
+    if (!w) volt__rt_unpin(rt);
+}
+
+// ---- join: a word {0, waiter, DONE}; waiter: a task (with a reference) or, low bit set, a parker
+//   from    event       to      done by                   and then
+//   0       register    waiter  handle's owner: cas       (a task has lent a reference to it)
+//   waiter  unregister  0       that waiter: cas          takes its reference back
+//   0       complete    DONE    runner: xchg              (u.result was written before)
+//   waiter  complete    DONE    runner: xchg              wakes it, gives its reference back
+//   DONE    register    DONE    handle's owner            reads the result
+//   DONE    unregister  DONE    that waiter               is being woken; a parker waits for that
+//   waiter  register    -       a second joiner           misuse: the program stops
+#define VOLT__JOIN_DONE VOLT__CAST(void *, UINTPTR_MAX)
+#define VOLT__JOIN_PARKER VOLT__CAST(uintptr_t, 1)
+
+// The waiter, task or parker, is registered until it is
+// woken or takes itself back. 1: registered, 0: done.
+static int volt__join_register(volt__task *t, void *waiter) {
+    void *current = NULL;
+    VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE);
+    if (volt__cas_acq_rel(&t->join, &current, waiter)) return 1; // [T3] with complete
+    if (current != VOLT__JOIN_DONE) volt__misuse_current("two joins of one task at once");
+    return 0;
+}
+// 1: taken back. 0: the task has ended and wakes the waiter, or has done so.
+static int volt__join_unregister(volt__task *t, void *waiter) {
+    return volt__cas_acq_rel(&t->join, &waiter, VOLT__CAST(void *, NULL)); // [T3] with complete
+}
+static inline int volt__join_is_done(volt__task *t) {
+    return volt__load_acq(&t->join) == VOLT__JOIN_DONE; // [T3] with complete
+}
+static void volt__join_complete(volt__task *t) {
+    void *waiter = volt__xchg_acq_rel(&t->join, VOLT__JOIN_DONE); // [T3] with join
+    uintptr_t bits = VOLT__CAST(uintptr_t, waiter);
+    if (!waiter) return;
+    if (bits & VOLT__JOIN_PARKER) {
+        volt__parker_set(VOLT__CAST(volt__parker *, bits - VOLT__JOIN_PARKER));
+    } else {
+        volt__task *joiner = VOLT__CAST(volt__task *, waiter);
+        if (volt__task_wake(joiner)) volt__schedule(joiner);
+        volt__task_drop(joiner);
+    }
+}
+
+// ---- groups: what the end of a member does (the rest is in >>scopes). All under lock_:
+//   from           event       to       done by                        and then
+//   unowned        spawn       live     any task: becomes the owner    cannot end before it
+//   live           spawn       live     the owner, members             -
+//   live           last end    drained  that member's runner           wakes waiters. LAST TOUCH
+//   drained        spawn       live     the owner                      -
+//   drained        wait, next  unowned  owner, if no result is left    wait clears the error
+//   live           cancel      live     any thread                     members are polled cancelled
+//   live, drained  close       closing  owner; its runner at the end   spawns: -ECANCELED
+//   closing        all ended   unowned  the owner's next poll          drops results, ids from 0
+static void volt__group_unlink(volt_group *g, volt__task *t) {
+    volt__group_link *x = volt__task_group_link(t);
+    VOLT_ASSERT(g->n_live_ > 0 && x->group == g);
+    if (x->g_prev) volt__task_group_link(x->g_prev)->g_next = x->g_next;
+    else g->live_ = x->g_next;
+    if (x->g_next) volt__task_group_link(x->g_next)->g_prev = x->g_prev;
+}
+// LAST TOUCH of the group: its owner may go on as soon as the lock is free.
+static void volt__group_child_ended(volt__task *t, int64_t result) {
+    volt_group *g = volt__task_group_link(t)->group;
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__lock(&g->lock_);
+    volt__group_unlink(g, t);
+    if (result < 0 && g->error_ == 0) g->error_ = result;
+    g->n_live_--;
+    if (g->collects_) { // keeps its second reference, made at the spawn
+        volt__task_group_link(t)->g_next = NULL;
+        if (g->done_last_) volt__task_group_link(g->done_last_)->g_next = t;
+        else g->done_ = t;
+        g->done_last_ = t;
+    }
+    if (g->collects_ || g->n_live_ == 0) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
+    VOLT_ASSERT(!g->live_ == (g->n_live_ == 0));
+    volt__unlock(&g->lock_);
+    volt__schedule_chain(&c);
+}
+
+static void *volt__state_of(volt__task *t) {
+    void *state = volt__task_state(t);
+    return t->flags & VOLT__EXTERNAL ? *VOLT__CAST(void **, state) : state;
+}
+static volt__node *volt__root_frame(volt__task *t) {
+    return &VOLT__CAST(volt_frame *, volt__state_of(t))->node_;
+}
+static inline volt__scope *volt__scope_top(const volt__node *frame) {
+    uintptr_t waiter = VOLT__CAST(uintptr_t, frame->waiter_);
+    return waiter & VOLT__WAITER_IS_SCOPE
+               ? VOLT__CAST(volt__scope *, waiter - VOLT__WAITER_IS_SCOPE)
+               : NULL;
+}
 static int volt__is_stopped(volt_rt *rt) {
     return VOLT__CAST(int, volt__load_acq(&rt->is_stopped)); // [S1] with stop
 }
@@ -6640,6 +6619,56 @@ static inline int volt__complete_private(volt__worker *w, volt__task *t) {
     volt__task_free_here(w, t);
     volt__count_end(w);
     return 1;
+}
+
+//==================================================================================================
+// >>poll  one poll of one task
+//==================================================================================================
+// ---- poll
+
+// Two countdowns in one: a poll costs a decrement of `due`; from time to time it is settled what
+// that means for the rest.
+static void volt__countdown_settle(volt__worker *w) {
+    VOLT_ASSERT(w->countdown <= w->countdown_from);
+    uint32_t n = w->countdown_from - w->countdown;
+    w->countdown_from = w->countdown;
+    w->stats.polls += n;
+    w->polls_since += n;
+    w->inject_due -= volt__min32(w->inject_due, n);
+    w->event_due -= volt__min32(w->event_due, n);
+    w->quota -= volt__min32(w->quota, n);
+}
+static void volt__countdown_start(volt__worker *w) {
+    VOLT_ASSERT(w->countdown == w->countdown_from); // counted
+    uint32_t n = volt__min32(w->inject_due, w->event_due);
+    if (w->is_guest) n = volt__min32(n, w->quota);
+    w->countdown = w->countdown_from = n > 0 ? n : 1;
+}
+VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size) {
+    volt__task *t = cx->task_;
+    VOLT__REQUIRE_CX(cx, frame == volt__root_frame(t),
+                     "the first frame of a task must be that of its state");
+    VOLT__REQUIRE_CX(cx,
+                     (t->flags & VOLT__EXTERNAL) ||
+                         size <= volt__slab_of(t)->slot_size - sizeof *t,
+                     "state struct larger than the one that was spawned: wrong function?");
+}
+// Locals of an async function do not survive a wait. What a wait gets by address must live in the
+// state struct, even where a local works today. Not inline: locals lie above its own frame.
+#if VOLT_DEBUG
+static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx, const void *p) {
+    const char *at = VOLT__CAST(const char *, p);
+    int is_local = at > VOLT__CAST(const char *, __builtin_frame_address(0)) && at < cx->stack_;
+    VOLT__EXPECT_CX(cx, !is_local, "on the stack: it must live in the state struct");
+}
+#else
+#  define volt__check_not_on_stack(cx_, p_) ((void)0)
+#endif
+VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
+    volt__check_not_on_stack(cx, frame);
+    VOLT__EXPECT_CX(cx, frame->resume_line_ == 0 || frame->resume_line_ == VOLT__DONE,
+                    "a child that another await runs, or whose frame is not zeroed");
+    (void)frame;
 }
 static inline void volt__poll_pending(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
@@ -6720,6 +6749,112 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     }
 }
 
+//==================================================================================================
+// >>watchdog  a one-shot timer that finds stuck workers
+//==================================================================================================
+// ---- the watchdog: a one-shot timer per runtime, armed while somebody is awake
+//   W1  who leaves the parked set arms it before the first poll, if it is not armed
+//   W2  who receives the expiry looks at all workers that are awake: one that did no maintenance
+//       since the last look is stuck
+//   W3  its events, timers and tasks move to the scanning worker
+//   W4  whoever looked arms it again while anybody is awake; nobody ever disarms it
+//
+//   from   event   to     done by                                     and then
+//   off    claim   armed  who left its sleep, or has looked: cas      sets the timer [W1]
+//   armed  expiry  armed  the kernel                                  one sleeper wakes
+//   armed  take    off    who got it, or had a full batch: cas        looks [W2], claims anew [W4]
+// Claim and claim, take and take: the cas picks one. Claim and take: it is armed, or the taker sees
+// the claimer awake, by the fences. Scan and scan, when one is held up for a period:
+// `event_polls_seen` may go back, and a stuck worker is found one period later.
+
+static int volt__watchdog_init(volt__watchdog *watchdog, uint32_t period_us) {
+    watchdog->is_armed = 0;
+    watchdog->period = VOLT__CAST(int64_t, period_us) * 1000;
+    watchdog->fd = volt__timer_fd_open();
+    return watchdog->fd < 0 ? watchdog->fd : 0;
+}
+// W1. 1: the caller starts the timer. The fence orders "I am awake" before "is it armed": either we
+// arm it, or the one who has just taken it sees us awake.
+static int volt__watchdog_claim(volt__watchdog *watchdog) {
+    uint32_t off = 0;
+    volt__fence_sc(&watchdog->is_armed);                    // [W1] with take
+    if (volt__load_rlx(&watchdog->is_armed) != 0) return 0; // rlx: ordered by [W1]
+    return volt__cas_acq_rel(&watchdog->is_armed, &off, 1); // [W2] with take
+}
+// W2. 1: the expiry is the caller's: it looks, and arms again as long as somebody is awake.
+static int volt__watchdog_take(volt__watchdog *watchdog) {
+    uint32_t on = 1;
+    if (!volt__cas_acq_rel(&watchdog->is_armed, &on, 0)) return 0; // [W2] with claim
+    volt__fence_sc(&watchdog->is_armed);                           // [W1] with claim
+    return 1;
+}
+
+// ---- the watchdog
+
+// W1: somebody is awake and will run tasks, so somebody must look.
+static void volt__watchdog_arm(volt__worker *w) {
+    volt_rt *rt = w->rt;
+    if (VOLT__ONE_WORKER || rt->watchdog.fd < 0 || volt__started(rt) < 2) return;
+    if (volt__watchdog_claim(&rt->watchdog))
+        volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
+}
+// What no thief can have. Its owner may just be taking it: then he is not stuck.
+static void volt__rescue_local(volt__worker *stuck, volt__chain *c) {
+    if (!volt__lifo_is_full(stuck) && volt__ring_n_claimed(&stuck->ring) == 0) return;
+    if (!volt__biased_revoke(&stuck->local_lock)) return;
+    volt__ring_pop_claimed(&stuck->ring, c);
+    volt__task *t = volt__load_acq(&stuck->lifo); // [Q4] with push
+    if (t) {
+        volt__store_rlx(&stuck->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
+        volt__chain_push(c, t);
+    }
+    volt__biased_rebias(&stuck->local_lock);
+}
+// W3: everything that waits for a stuck worker moves to us.
+static void volt__rescue(volt__worker *w, volt__worker *stuck) {
+    volt__reactor_events got;
+    VOLT_ASSERT(stuck != w && w->is_searching);
+    volt__reactor_poll(&stuck->reactor, &w->rt->fds, volt__ring_room(&w->ring), 0, &got);
+    // we are looking, and arm it again: [W2]
+    if (got.watchdog_expired) (void)volt__watchdog_take(&w->rt->watchdog);
+    volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
+    volt__trace_wakes(w->rt, w, &got.chain);
+    volt__rescue_local(stuck, &got.chain);
+    if (volt__has_inboxes(w->rt))
+        volt__injector_pop(&stuck->inbox, 1, volt__ring_room(&w->ring), &got.chain);
+    volt__overflow_pop_all(&stuck->overflow, &got.chain);
+    w->stats.rescued += got.chain.len;
+    volt__push_batch(w, &got.chain);
+    w->stats.rescued += volt__ring_steal(&stuck->ring, &w->ring);
+}
+// W2: a worker that is awake and has done no maintenance since the last look is stuck in a poll.
+static void volt__watchdog_scan(volt__worker *w) {
+    volt_rt *rt = w->rt;
+    if (VOLT__ONE_WORKER) return;
+    w->stats.watchdog_scans++;
+    w->needs_watchdog = 1;
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
+        volt__worker *v = rt->workers[i];
+        if (v == w || volt__idle_is_parked(&rt->idle, i)) continue;
+        uint32_t event_polls = volt__load_rlx(&v->event_polls);             // rlx: only compared
+        int is_stuck = event_polls == volt__load_rlx(&v->event_polls_seen); // rlx: only compared
+        // rlx: two scans at once delay a rescue at most
+        volt__store_rlx(&v->event_polls_seen, event_polls);
+        if (!is_stuck) continue;
+        if (!w->is_searching) volt__idle_begin_search_always(&rt->idle);
+        w->is_searching = 1;
+        volt__rescue(w, v);
+    }
+}
+// W4: is anybody else awake?
+static int volt__others_awake(const volt__worker *w) {
+    if (VOLT__ONE_WORKER) return 0;
+    return volt__idle_count_others(&w->rt->idle, w->index) < volt__started(w->rt) - 1;
+}
+
+//==================================================================================================
+// >>worker  the loop of a worker: maintenance, events, search, park
+//==================================================================================================
 // ---- maintenance: what a busy worker does now and then, and a waking one first of all
 #define VOLT__HOUSEKEEP_EVERY 16u // maintenances
 #define VOLT__TRIM_MS 1000u
@@ -6884,69 +7019,6 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     volt__carrier_check(w);
     if (VOLT__ONE_WORKER || rt->watchdog.fd < 0) return 0;
     return got.watchdog_expired && volt__watchdog_take(&rt->watchdog);
-}
-
-// ---- the watchdog
-
-// W1: somebody is awake and will run tasks, so somebody must look.
-static void volt__watchdog_arm(volt__worker *w) {
-    volt_rt *rt = w->rt;
-    if (VOLT__ONE_WORKER || rt->watchdog.fd < 0 || volt__started(rt) < 2) return;
-    if (volt__watchdog_claim(&rt->watchdog))
-        volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
-}
-// What no thief can have. Its owner may just be taking it: then he is not stuck.
-static void volt__rescue_local(volt__worker *stuck, volt__chain *c) {
-    if (!volt__lifo_is_full(stuck) && volt__ring_n_claimed(&stuck->ring) == 0) return;
-    if (!volt__biased_revoke(&stuck->local_lock)) return;
-    volt__ring_pop_claimed(&stuck->ring, c);
-    volt__task *t = volt__load_acq(&stuck->lifo); // [Q4] with push
-    if (t) {
-        volt__store_rlx(&stuck->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
-        volt__chain_push(c, t);
-    }
-    volt__biased_rebias(&stuck->local_lock);
-}
-// W3: everything that waits for a stuck worker moves to us.
-static void volt__rescue(volt__worker *w, volt__worker *stuck) {
-    volt__reactor_events got;
-    VOLT_ASSERT(stuck != w && w->is_searching);
-    volt__reactor_poll(&stuck->reactor, &w->rt->fds, volt__ring_room(&w->ring), 0, &got);
-    // we are looking, and arm it again: [W2]
-    if (got.watchdog_expired) (void)volt__watchdog_take(&w->rt->watchdog);
-    volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
-    volt__trace_wakes(w->rt, w, &got.chain);
-    volt__rescue_local(stuck, &got.chain);
-    if (volt__has_inboxes(w->rt))
-        volt__injector_pop(&stuck->inbox, 1, volt__ring_room(&w->ring), &got.chain);
-    volt__overflow_pop_all(&stuck->overflow, &got.chain);
-    w->stats.rescued += got.chain.len;
-    volt__push_batch(w, &got.chain);
-    w->stats.rescued += volt__ring_steal(&stuck->ring, &w->ring);
-}
-// W2: a worker that is awake and has done no maintenance since the last look is stuck in a poll.
-static void volt__watchdog_scan(volt__worker *w) {
-    volt_rt *rt = w->rt;
-    if (VOLT__ONE_WORKER) return;
-    w->stats.watchdog_scans++;
-    w->needs_watchdog = 1;
-    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
-        volt__worker *v = rt->workers[i];
-        if (v == w || volt__idle_is_parked(&rt->idle, i)) continue;
-        uint32_t event_polls = volt__load_rlx(&v->event_polls);             // rlx: only compared
-        int is_stuck = event_polls == volt__load_rlx(&v->event_polls_seen); // rlx: only compared
-        // rlx: two scans at once delay a rescue at most
-        volt__store_rlx(&v->event_polls_seen, event_polls);
-        if (!is_stuck) continue;
-        if (!w->is_searching) volt__idle_begin_search_always(&rt->idle);
-        w->is_searching = 1;
-        volt__rescue(w, v);
-    }
-}
-// W4: is anybody else awake?
-static int volt__others_awake(const volt__worker *w) {
-    if (VOLT__ONE_WORKER) return 0;
-    return volt__idle_count_others(&w->rt->idle, w->index) < volt__started(w->rt) - 1;
 }
 
 // ---- search and park
@@ -7126,7 +7198,7 @@ static void volt__park(volt__worker *w) {
 
 // ---- the loop
 
-static void volt__start_spare(volt_rt *rt);
+static void volt__start_spare(volt_rt *rt); // below, in >>start
 
 // A task was found: leave the search, and see to it that somebody watches over us.
 static void volt__searching_done(volt__worker *w) {
@@ -7311,6 +7383,10 @@ static void volt__worker_main(volt__worker *w) {
     }
     volt__carrier_release(w); // to helpers that come too late, and find that all is over
 }
+
+//==================================================================================================
+// >>handoff  a worker whose thread blocks goes to another thread
+//==================================================================================================
 #ifndef VOLT_SINGLE_THREAD
 // A thread of the pool, while the worker's own one is in volt_block_in_place.
 static void volt__handoff_main(void *worker) {
@@ -7357,6 +7433,9 @@ static void volt__evict_local_tasks(volt__worker *w) {
 }
 #endif
 
+//==================================================================================================
+// >>start  starting workers
+//==================================================================================================
 // ---- starting workers
 
 static void volt__worker_destroy(volt_rt *rt, volt__worker *w) {
@@ -7479,6 +7558,9 @@ static void volt__start_spare(volt_rt *rt) {
 }
 #endif
 
+//==================================================================================================
+// >>guest  worker 0 carried by the application's own thread
+//==================================================================================================
 // ---- guest mode: one thread at a time carries worker 0, the holder of `inside`
 //   from        event          to      done by                              and then
 //   away, left  step           inside  a plain thread; another gets -EBUSY  leaves the parked set
@@ -7537,7 +7619,7 @@ static void volt__guest_drive(volt_rt *rt, volt__task *t, volt_time deadline) {
 #endif
 
 //==================================================================================================
-// >>runtime  configuration, starting, spawning, handles, wakers
+// >>cpus  the CPUs that a runtime may use
 //==================================================================================================
 #ifdef VOLT_SINGLE_THREAD
 static inline uint32_t volt__cpu_count(void) { return 1; }
@@ -7631,6 +7713,9 @@ static uint32_t volt__cpu_count(void) {
 }
 #endif
 
+//==================================================================================================
+// >>runtime  configuration, creation
+//==================================================================================================
 // The only place that knows defaults. 0 or -EINVAL.
 static int volt__config_resolve(const volt_config *in, volt_config *c) {
     memset(c, 0, sizeof *c);
@@ -7724,6 +7809,9 @@ static void volt__start_more(volt_rt *rt) {
     }
 }
 
+//==================================================================================================
+// >>spawn  spawning, handles, wakers
+//==================================================================================================
 // ---- spawn
 
 // Everything but the word, which publishes the task to walkers.
@@ -7984,7 +8072,7 @@ VOLT_API void volt_wake(volt_waker w) {
 VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
 
 //==================================================================================================
-// >>await  the leaf contract; sleep, yield, join, within, shields
+// >>leaf  the contract of a leaf, and the wait that all primitives share
 //==================================================================================================
 // A leaf, when it is polled:
 //   1. cancelled (shield depth < cancel level): takes its node off, or passes its grant on, and
@@ -8096,7 +8184,189 @@ VOLT_API int volt_is_cancelled(volt_cx *cx) {
     if ((word & VOLT__CANCELLED) || is_closed) volt__raise_cancel_level(cx, 0);
     return volt__scope_is_cancelled(cx);
 }
+// ---- a wait, of a task or of a blocked thread, on an object with a lock and a list. Nobody is
+// ever completed by another one: what fires a node grants it something, or lets it look again, and
+// it acts in its own step, under the lock. So a grant can be taken back: `leave` passes it on.
+// An object may be freed by who is let through last. Hence: who is fired comes to the lock before
+// it returns; and what lets somebody through who has not waited is the last touch, unless the same
+// event fires somebody, who then comes to the lock behind it.
 
+// Of a node, beside those of >>node. RETRY: nothing is granted, but it may try again. TRANSFERRED:
+// of a rendezvous, the message has been copied.
+enum { VOLT__RETRY = VOLT__CLOSED + 1, VOLT__TRANSFERRED };
+// In shield_base_ of an arm's node: its await is a select; and that has been claimed for this arm.
+enum { VOLT__IN_SELECT = 1, VOLT__CLAIMED = 2 };
+
+typedef struct volt__thread_waiter {
+    volt__node node; // waiter_: itself, and a low bit
+    volt__parker parker;
+} volt__thread_waiter;
+#define VOLT__WAITER_IS_THREAD ((uintptr_t)1) // in waiter_: a volt__thread_waiter
+
+// Whom one event lets go on, collected under the lock.
+typedef struct volt__wake_list {
+    volt__chain chain;
+    volt__node *first, *last; // blocked threads
+} volt__wake_list;
+static void volt__wake_list_init(volt__wake_list *w) {
+    volt__chain_init(&w->chain);
+    w->first = w->last = NULL;
+}
+// Under the lock, the node just unlinked. LAST TOUCH of a task's: as volt__node_fire. A thread
+// stays until its parker is set.
+static void volt__wake_list_fire(volt__wake_list *w, volt__node *node, uint8_t state) {
+    if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
+        volt__node_fire(node, state, &w->chain);
+        return;
+    }
+    volt__node_set(node, state);
+    node->next_ = NULL;
+    if (w->last) w->last->next_ = node;
+    else w->first = node;
+    w->last = node;
+}
+static void volt__wake_list_fire_first(volt__wake_list *w, volt__node **list, uint8_t state) {
+    volt__node *node = *list;
+    VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED);
+    volt__list_remove(list, node);
+    volt__wake_list_fire(w, node, state);
+}
+static void volt__wake_list_fire_all(volt__wake_list *w, volt__node **list, uint8_t state) {
+    while (*list) volt__wake_list_fire_first(w, list, state);
+}
+static __attribute__((noinline)) void volt__wake_list_run(volt__wake_list *w) {
+    for (volt__node *node = w->first, *next; node; node = next) {
+        next = node->next_;
+        uintptr_t waiter = VOLT__CAST(uintptr_t, node->waiter_) - VOLT__WAITER_IS_THREAD;
+        volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
+    }
+    volt__schedule_chain(&w->chain);
+}
+// Without the lock.
+static inline void volt__wake_list_run_if_any(volt__wake_list *w) {
+    if (w->first || w->chain.head) volt__wake_list_run(w);
+}
+// The first of a list, and gives back the lock: where nobody else is fired by the same event.
+static void volt__fire_first_and_unlock(volt__node **list, uint8_t state, uint32_t *lock) {
+    volt__wake_list wakes;
+    volt__node *node = *list;
+    if (VOLT__UNLIKELY(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
+        volt__wake_list_init(&wakes);
+        volt__wake_list_fire_first(&wakes, list, state);
+        volt__unlock(lock);
+        volt__wake_list_run(&wakes);
+        return;
+    }
+    volt__task *t = volt__node_task(node);
+    VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED);
+    volt__list_remove(list, node);
+    volt__node_set(node, state);
+    int must_enqueue = volt__task_wake(t);
+    volt__unlock(lock); // LAST TOUCH
+    if (must_enqueue) volt__schedule(t);
+}
+
+typedef struct volt__wait_op volt__wait_op;
+typedef int64_t volt__wait_op_fn(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                 volt__wake_list *wakes);
+struct volt__wait_op {
+    void *on;
+    uint32_t *lock;
+    volt__node **waiters; // under lock
+    // Under lock; was: IDLE, or what it was fired with. The result, or VOLT__PENDING: linked again.
+    volt__wait_op_fn *attempt;
+    // Under lock, cancelled: `was` also LINKED. The result.
+    volt__wait_op_fn *abandon;
+    void *data;       // what is moved, ...
+    uint32_t n, mask; // how many, and a semaphore's inversion; what a waitword must be, its mask
+    volt__task *task; // NULL: a blocked thread
+    int has_lock;     // for the first look: it has been taken already
+};
+static void volt__wait_op_init(volt__wait_op *op, void *on, uint32_t *lock, volt__node **waiters,
+                               volt__wait_op_fn *attempt, volt__wait_op_fn *abandon) {
+    memset(op, 0, sizeof *op);
+    op->on = on;
+    op->lock = lock;
+    op->waiters = waiters;
+    op->attempt = attempt;
+    op->abandon = abandon;
+}
+static void volt__wait_op_link(const volt__wait_op *op, volt__node *node, int is_first) {
+    if (op->task) {
+        volt__node_bind(node, op->task, op->on);
+    } else {
+        node->source_ = op->on;
+        volt__node_set(node, VOLT__LINKED);
+    }
+    volt__list_push(op->waiters, node);
+    if (is_first) *op->waiters = node;
+}
+// One look: a result, or VOLT__PENDING, and then it is linked.
+static int64_t volt__wait_op_step(const volt__wait_op *op, volt__node *node, int is_cancelled) {
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
+    if (!op->has_lock) volt__lock(op->lock);
+    uint8_t was = volt__node_state(node);
+    VOLT_ASSERT(is_cancelled || was != VOLT__LINKED);
+    if (was == VOLT__LINKED) volt__list_remove(op->waiters, node);
+    if (was != VOLT__IDLE && op->task) volt__node_unbind(node, op->task);
+    else volt__node_set(node, VOLT__IDLE);
+    int64_t value = is_cancelled ? op->abandon(op, node, was, &wakes)
+                                 : op->attempt(op, node, was, &wakes);
+    volt__unlock(op->lock);
+    volt__wake_list_run_if_any(&wakes);
+    return value;
+}
+static volt_poll volt__wait_op_poll(volt_cx *cx, volt__node *node, volt__wait_op *op) {
+    int is_cancelled = volt__scope_is_cancelled(cx), is_idle = volt__node_state(node) == VOLT__IDLE;
+    if (is_cancelled && is_idle) return volt__leaf_ready(node, -ECANCELED);
+    // The one that has claimed it holds the lock until the state says what came of it.
+    int is_claimed = node->shield_base_ & VOLT__CLAIMED;
+    if (!is_cancelled && volt__node_state(node) == VOLT__LINKED && !is_claimed)
+        return volt__leaf_pending(cx, node, 0);
+    op->task = cx->task_;
+    int64_t value = volt__wait_op_step(op, node, is_cancelled);
+    return value == VOLT__PENDING ? volt__leaf_pending(cx, node, 0) : volt__leaf_ready(node, value);
+}
+// The time is up: its result if it is still linked; else VOLT__PENDING, and its parker is set.
+static int64_t volt__wait_op_time_out(volt__wait_op *op, volt__thread_waiter *b) {
+    volt__wake_list wakes;
+    int64_t value = VOLT__PENDING;
+    volt__wake_list_init(&wakes);
+    volt__lock(op->lock);
+    if (volt__node_state(&b->node) == VOLT__LINKED) {
+        volt__list_remove(op->waiters, &b->node);
+        volt__node_set(&b->node, VOLT__IDLE);
+        value = op->abandon(op, &b->node, VOLT__LINKED, &wakes);
+    }
+    volt__unlock(op->lock);
+    volt__wake_list_run_if_any(&wakes);
+    if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER); // on its way
+    return value;
+}
+static void volt__thread_waiter_init(volt__thread_waiter *b) {
+    memset(b, 0, sizeof *b);
+    b->node.waiter_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, b) | VOLT__WAITER_IS_THREAD);
+}
+static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
+    volt__thread_waiter b;
+    if (VOLT_TLS_GET()) return -EDEADLK;
+    volt__thread_waiter_init(&b);
+    volt_time deadline = volt__deadline(at_most);
+    for (;;) {
+        int64_t value = volt__wait_op_step(op, &b.node, 0);
+        if (value == VOLT__PENDING && volt__parker_wait(&b.parker, deadline) < 0) {
+            value = volt__wait_op_time_out(op, &b);
+            if (value == -ECANCELED) return -ETIMEDOUT;
+        }
+        if (value != VOLT__PENDING) return VOLT__CAST(int, value);
+        volt__store_rlx(&b.parker.is_set, 0); // rlx: who set it has left
+    }
+}
+
+//==================================================================================================
+// >>time  sleep, interval, join, time limits
+//==================================================================================================
 // ---- time
 
 // Arms a node of the running task. A deadline that has passed fires at once, on no wheel: 1.
@@ -8300,6 +8570,9 @@ VOLT_API volt_poll volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadli
     return volt__timeout_end(cx, t, deadline, 0, inner);
 }
 
+//==================================================================================================
+// >>scopes  shields, tokens, groups
+//==================================================================================================
 // ---- scopes of a frame
 // Shields, and on a root frame the groups that its task owns. The frame's waiter_ points to
 // the top one, which knows the task, so a node in that frame can still be woken.
@@ -8380,574 +8653,364 @@ VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
     cx->shield_depth_--;
     if (s->has_expired_) cx->cancel_level_ = s->saved_cancel_level_;
 }
+// One lock per token tree, the root's: cancelling marks a whole subtree at once. Two at a time:
+//                 init    deinit  cancel  wait, unless  is_cancelled
+//   init          yes     others  yes     yes           yes
+//   deinit        others  others  others  others        others
+//   cancel        yes     others  yes     yes           yes           LAST TOUCH at the unlock
+//   wait, unless  yes     others  yes     yes           yes           unlinks under the lock
+//   hook, unhook  yes     others  yes     yes           yes           the same, or waits
+// "others": not of this same token. A child of a cancelled token starts cancelled. is_cancelled
+// takes no lock [C1]: who goes by it passes through the lock (barrier) before it may free the
+// token.
+static volt_token *volt__token_root(volt_token *t) { return t->root_ ? t->root_ : t; }
+static inline int volt__token_is_set(const volt_token *t) {
+    return VOLT__CAST(int, volt__load_acq(&t->cancelled_)); // [C1] with cancel
+}
 
-//==================================================================================================
-// >>blocking  calls that block, on a thread of the pool or right here
-//==================================================================================================
-#ifdef VOLT_SINGLE_THREAD
-VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
-    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
-    (void)job;
-    if (!volt__budget_charge(cx)) return volt_pending();
-    return volt__leaf_ready(node, volt__scope_is_cancelled(cx) ? -ECANCELED : fn(arg));
+VOLT_API void volt_token_init(volt_token *t, volt_token *parent) {
+    memset(t, 0, sizeof *t);
+    if (!parent) return;
+    t->root_ = volt__token_root(parent);
+    t->parent_ = parent;
+    volt__lock(&t->root_->lock_);
+    t->cancelled_ = parent->cancelled_;
+    t->next_ = parent->child_;
+    if (t->next_) t->next_->prev_ = t;
+    parent->child_ = t;
+    volt__unlock(&t->root_->lock_);
 }
-VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *),
-                                        void *arg, void (*drop)(void *)) {
-    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
-    (void)job;
-    if (!volt__budget_charge(cx)) return volt_pending();
-    int is_cancelled = volt__scope_is_cancelled(cx);
-    if (is_cancelled && drop) drop(arg);
-    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : fn(arg));
+VOLT_API void volt_token_deinit(volt_token *t) {
+    volt_token *root = volt__token_root(t);
+    volt__lock(&root->lock_);
+    int is_used = t->waiters_ || t->child_ || t->hooks_;
+    if (t->parent_ && !is_used) {
+        if (t->prev_) t->prev_->next_ = t->next_;
+        else t->parent_->child_ = t->next_;
+        if (t->next_) t->next_->prev_ = t->prev_;
+    }
+    volt__unlock(&root->lock_);
+    if (is_used)
+        volt__misuse_current(
+            "volt_token_deinit: somebody waits for it, or it has children or hooks");
 }
-VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
-    volt_cx saved = *cx; // fn may do steps of another runtime
-    int rc = fn(arg);
-    *cx = saved;
-    return rc;
+VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
+// Under lock: its hooks go to the list of those to be called, behind those before.
+static volt_hook **volt__token_take_hooks(volt_token *t, volt_hook **end) {
+    for (volt_hook *h = *end = t->hooks_; h; h = h->next_) {
+        h->is_linked_ = 0;
+        end = &h->next_;
+    }
+    t->hooks_ = NULL;
+    return end;
 }
-#else
-// The node is linked under the pool's lock: its task does not end before this.
-static void volt__job_complete(void *arg, int rc) {
-    volt_job *job = VOLT__CAST(volt_job *, arg);
-    volt__pool *p = &job->rt_->pool;
+// Without the lock. LAST TOUCH of each: who unhooks it is let go.
+static void volt__hooks_call(volt_hook *h) {
+    for (volt_hook *next; h; h = next) {
+        next = h->next_;
+        h->fn_(h->arg_);
+        volt__parker_set(&h->done_);
+    }
+}
+// All waiters in one hold: who is woken may free the
+// token, so it is not touched again after the unlock.
+VOLT_API void volt_token_cancel(volt_token *t) {
+    volt_token *root = volt__token_root(t), *at = t;
+    volt_hook *hooks = NULL, **end = &hooks;
     volt__chain c;
     volt__chain_init(&c);
-    volt__lock(&p->lock);
-    job->result_ = rc;
-    job->state_ = VOLT__JOB_NONE;
-    volt__node_fire(job->waiter_, VOLT__FIRED, &c);
-    volt__unlock(&p->lock); // LAST TOUCH of the job
-    volt__schedule_chain(&c);
-}
-// On the pool.
-static void volt__job_run(void *arg) {
-    volt_job *job = VOLT__CAST(volt_job *, arg);
-    volt__job_complete(job, job->fn_(job->user_));
-}
-static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *node, int (*fn)(void *),
-                           void *arg) {
-    VOLT__REQUIRE_CX(cx, job->state_ == VOLT__JOB_NONE, "one volt_job for two calls at once");
-    memset(job, 0, sizeof *job);
-    job->run_ = volt__job_run;
-    job->fail_ = volt__job_complete;
-    job->arg_ = job;
-    job->fn_ = fn;
-    job->user_ = arg;
-    job->rt_ = cx->rt_;
-    job->waiter_ = node;
-    volt__node_bind(node, cx->task_, job);
-    int rc = volt__pool_submit(&cx->rt_->pool, job);
-    if (rc < 0) {
-        job->state_ = VOLT__JOB_NONE;
-        volt__node_unbind(node, cx->task_);
+    volt__lock(&root->lock_);
+    for (;;) {
+        volt__store_rel(&at->cancelled_, 1); // [C1] with is_cancelled
+        volt__list_fire_all(&at->waiters_, VOLT__FIRED, &c);
+        end = volt__token_take_hooks(at, end);
+        if (at->child_) {
+            at = at->child_;
+            continue;
+        }
+        while (at != t && !at->next_) at = at->parent_;
+        if (at == t) break;
+        at = at->next_;
     }
-    return rc;
+    volt__unlock(&root->lock_);
+    volt__schedule_chain(&c);
+    volt__hooks_call(hooks);
 }
-// Cancelled. 1: taken back; 0: it has begun, or ended.
-static int volt__job_cancel_wait(volt_cx *cx, volt_job *job, volt__node *node) {
-    volt__pool *p = &cx->rt_->pool;
-    volt__lock(&p->lock);
-    int ok = volt__node_state(node) == VOLT__LINKED && volt__pool_cancel(p, job);
-    volt__unlock(&p->lock);
-    if (ok) volt__node_unbind(node, cx->task_);
+VOLT_API int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg), void *arg) {
+    volt_token *root = volt__token_root(t);
+    memset(h, 0, sizeof *h);
+    h->fn_ = fn;
+    h->arg_ = arg;
+    h->token_ = t;
+    volt__lock(&root->lock_);
+    int is_cancelled = VOLT__CAST(int, t->cancelled_);
+    if (!is_cancelled) {
+        h->is_linked_ = 1;
+        h->next_ = t->hooks_;
+        if (h->next_) h->next_->prev_ = h;
+        t->hooks_ = h;
+    }
+    h->done_.is_set = VOLT__CAST(uint32_t, is_cancelled); // not to be waited for
+    volt__unlock(&root->lock_);
+    return is_cancelled ? -ECANCELED : 0;
+}
+VOLT_API int volt_token_unhook(volt_hook *h) {
+    volt_token *t = h->token_, *root = volt__token_root(t);
+    volt__lock(&root->lock_);
+    int was_linked = VOLT__CAST(int, h->is_linked_);
+    if (was_linked) {
+        if (h->prev_) h->prev_->next_ = h->next_;
+        else t->hooks_ = h->next_;
+        if (h->next_) h->next_->prev_ = h->prev_;
+        h->is_linked_ = 0;
+    }
+    volt__unlock(&root->lock_);
+    if (was_linked) return 1;
+    volt__parker_wait(&h->done_, VOLT_NEVER);
+    return 0;
+}
+// Links the node unless the token is cancelled. 1: linked.
+static int volt__token_add_waiter(volt_token *tok, volt__node *node, volt__task *t) {
+    volt_token *root = volt__token_root(tok);
+    volt__lock(&root->lock_);
+    int ok = !tok->cancelled_;
+    if (ok) {
+        volt__node_bind(node, t, tok);
+        volt__list_push(&tok->waiters_, node);
+    }
+    volt__unlock(&root->lock_);
     return ok;
 }
-static int64_t volt__job_end_wait(volt_cx *cx, volt_job *job, volt__node *node) {
-    volt__pool *p = &cx->rt_->pool;
-    volt__lock(&p->lock); // the barrier against who fired it
-    int64_t result = job->result_;
-    volt__unlock(&p->lock);
-    volt__node_unbind(node, cx->task_);
-    return result;
+// Who has seen the flag without the lock waits here until the canceller has let go of the token.
+static void volt__token_barrier(volt_token *tok) {
+    uint32_t *lock = &volt__token_root(tok)->lock_;
+    volt__lock(lock);
+    volt__unlock(lock);
 }
-VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
-    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
-    volt__check_not_on_stack(cx, job);
-    volt__check_not_on_stack(cx, arg);
+static void volt__token_end_wait(volt__node *node, volt__task *t) {
+    volt_token *tok = VOLT__CAST(volt_token *, node->source_);
+    if (volt__node_state(node) != VOLT__IDLE)
+        volt__list_end_wait(node, t, &volt__token_root(tok)->lock_, &tok->waiters_);
+}
+VOLT_API volt_poll volt_token_wait(volt_cx *cx, volt_token *tok) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_TOKEN);
+    volt__check_not_on_stack(cx, tok);
     if (!volt__budget_charge(cx)) return volt_pending();
-    uint8_t state = volt__node_state(node);
     int is_cancelled = volt__scope_is_cancelled(cx);
-    if (state == VOLT__IDLE) {
-        int rc = is_cancelled ? -ECANCELED : volt__job_start(cx, job, node, fn, arg);
-        return rc < 0 ? volt__leaf_ready(node, rc) : volt__leaf_pending(cx, node, 0);
+    if (!is_cancelled && volt__node_state(node) == VOLT__LINKED)
+        return volt__leaf_pending(cx, node, 0);
+    if (!is_cancelled && volt__node_state(node) == VOLT__IDLE &&
+        volt__token_add_waiter(tok, node, cx->task_))
+        return volt__leaf_pending(cx, node, 0);
+    volt__token_end_wait(node, cx->task_);
+    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : 0);
+}
+VOLT_API void volt__with_token_begin(volt_cx *cx, volt_token_link *l, volt_token *token) {
+    volt__wrapper_begin(cx, &l->node_, volt__token_is_set(token));
+}
+VOLT_API volt_poll volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_token *token,
+                                        volt_poll inner) {
+    volt__node *node = &l->node_;
+    int is_over = !volt_is_pending(inner),
+        cancels = (node->resume_line_ & VOLT__WRAPPER_CANCELS) != 0;
+    volt__wrapper_end(cx, node, is_over);
+    if (is_over) {
+        if (cancels && volt__node_state(node) == VOLT__IDLE) volt__token_barrier(token);
+        volt__token_end_wait(node, cx->task_);
+    } else if (!cancels && volt__node_state(node) == VOLT__IDLE) {
+        // cancelled just now
+        if (!volt__token_add_waiter(token, node, cx->task_)) (void)volt__task_wake(cx->task_);
     }
-    if (state == VOLT__FIRED) return volt__leaf_ready(node, volt__job_end_wait(cx, job, node));
-    if (is_cancelled && volt__job_cancel_wait(cx, job, node))
-        return volt__leaf_ready(node, -ECANCELED);
-    return volt__leaf_pending(cx, node, 0);
+    return inner;
 }
 
-// One that may be left: on a block of its own, whose owner is the task while it waits, or has been
-// told, and else the thread of the pool.
-typedef struct volt__detached_job {
-    volt_job job;
-    volt_rt *rt;
-    int (*fn)(void *);
-    void *arg;
-    void (*drop)(void *);
-    volt__node *waiter; // under the pool's lock; NULL: it has been left
-    int rc;
-} volt__detached_job;
-static void volt__detached_job_free(volt__detached_job *detached, int is_dropped) {
-    volt_allocator *a = &detached->rt->cfg.alloc;
-    if (is_dropped && detached->drop) detached->drop(detached->arg);
-    a->free(a->user, detached, sizeof *detached);
+// ---- groups
+
+VOLT_API void volt_group_collect(volt_group *g) { g->collects_ = 1; }
+
+static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state); // below
+
+// What stands behind the state: with it the slot's size is a multiple of the state's alignment, as
+// it is without.
+static size_t volt__group_extra(size_t size, size_t align) {
+    size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) +
+                   sizeof(volt__group_link);
+    return align > 16 ? sizeof(volt__group_link) + (align - bytes % align) % align
+                      : sizeof(volt__group_link);
 }
-static void volt__detached_job_complete(void *arg, int rc) {
-    volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
-    volt__pool *p = &detached->rt->pool;
+VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
+                               size_t size, size_t align, const char *site) {
+    volt__worker *w = cx->worker_;
+    volt__check_not_on_stack(cx, g);
+    if (!volt__spawn_is_valid(w->rt, state, size, site)) return -EINVAL;
+    if (w->is_closing) return -ESHUTDOWN;
+    volt__task *t = volt__task_alloc(w->rt, w, size, volt__group_extra(size, align));
+    if (!t) return -ENOMEM;
+    volt__state_copy(volt__task_state(t), state, size);
+    volt__group_link *x = volt__task_group_link(t);
+    volt__task_fill(t, fn, VOLT__HAS_GROUP_LINK, site);
+    x->group = g;
+    x->g_prev = NULL;
+    uint32_t refs = g->collects_ ? 2 : 1;
+    volt__task_publish(t, refs);
+    volt__lock(&g->lock_);
+    int is_refused = VOLT__CAST(int, g->is_closing_);
+    if (!is_refused) {
+        if (!g->scope_.task_) { // empty so far: from now on it is this task's
+            cx->task_->flags |= VOLT__HAD_GROUP;
+            volt__scope_push(volt__root_frame(cx->task_), &g->scope_, cx->task_);
+            g->scope_.close_ = volt__group_close_unclosed;
+        }
+        x->id = g->n_spawned_++;
+        x->g_next = g->live_;
+        if (g->live_) volt__task_group_link(g->live_)->g_prev = t;
+        g->live_ = t;
+        g->n_live_++;
+    }
+    volt__unlock(&g->lock_);
+    // cannot fail: is_closing is our own
+    if (!is_refused) return volt__admit_task(w->rt, w, t, refs, 1);
+    volt__task_refuse(t, refs);
+    return -ECANCELED;
+}
+VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
+                                 size_t size, const char *site) {
+    return volt__group_spawn(cx, g, fn, state, size, 16, site);
+}
+VOLT_API int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
+                              size_t size) {
+    return volt__group_spawn(cx, g, fn, state, size, 16, "volt_group_spawn");
+}
+// Under lock: the members cannot end meanwhile.
+static void volt__group_cancel_all(volt_group *g, volt__chain *c) {
+    for (volt__task *t = g->live_; t; t = volt__task_group_link(t)->g_next)
+        if (volt__task_cancel(t)) volt__chain_push(c, t);
+}
+VOLT_API void volt_group_cancel(volt_group *g) {
     volt__chain c;
     volt__chain_init(&c);
-    volt__lock(&p->lock);
-    int is_abandoned = !detached->waiter;
-    detached->rc = rc;
-    if (!is_abandoned) volt__node_fire(detached->waiter, VOLT__FIRED, &c);
-    volt__unlock(&p->lock); // LAST TOUCH, unless it was left
-    if (is_abandoned) volt__detached_job_free(detached, 1);
+    volt__lock(&g->lock_);
+    volt__group_cancel_all(g, &c);
+    volt__unlock(&g->lock_);
     volt__schedule_chain(&c);
 }
-// On the pool.
-static void volt__detached_job_run(void *arg) {
-    volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
-    volt__detached_job_complete(detached, detached->fn(detached->arg));
+static volt__task *volt__group_take_done(volt_group *g) {
+    volt__task *t = g->done_;
+    if (!t) return NULL;
+    g->done_ = volt__task_group_link(t)->g_next;
+    VOLT_ASSERT(volt__task_group_link(t)->group == g);
+    if (!g->done_) g->done_last_ = NULL;
+    return t;
 }
-// 0 or -errno.
-static int volt__detached_job_start(volt_cx *cx, volt__detached_job *call, volt__node *node,
-                                    volt__detached_job **out) {
-    volt_allocator *a = &cx->rt_->cfg.alloc;
-    volt__detached_job *detached =
-        VOLT__CAST(volt__detached_job *, a->alloc(a->user, sizeof *detached, VOLT__CACHE_LINE));
-    if (!detached) return -ENOMEM;
-    *detached = *call;
-    detached->job.run_ = volt__detached_job_run;
-    detached->job.fail_ = volt__detached_job_complete;
-    detached->job.arg_ = detached;
-    detached->rt = cx->rt_;
-    detached->waiter = node;
-    *out = detached;
-    volt__node_bind(node, cx->task_, detached);
-    int rc = volt__pool_submit(&cx->rt_->pool, &detached->job);
-    if (rc == 0) return 0;
-    volt__node_unbind(node, cx->task_);
-    volt__detached_job_free(detached, 0);
-    *out = NULL;
-    return rc;
+// Its owner has seen it empty: the task need not look after it any more.
+static void volt__group_disown(volt_cx *cx, volt_group *g) {
+    if (g->scope_.task_ == cx->task_) volt__scope_remove(volt__root_frame(cx->task_), &g->scope_);
 }
-// Its result; or the wait is over without one: -ECANCELED.
-static int64_t volt__detached_job_end_wait(volt_cx *cx, volt__detached_job *detached,
-                                           volt__node *node) {
-    volt__pool *p = &cx->rt_->pool;
-    volt__lock(&p->lock); // the barrier against who fired it, too
-    int64_t result = detached->rc;
-    int is_done = volt__node_state(node) == VOLT__FIRED;
-    int is_ours = is_done || volt__pool_cancel(p, &detached->job);
-    detached->waiter = NULL;
-    volt__unlock(&p->lock); // LAST TOUCH, unless it is ours
-    volt__node_unbind(node, cx->task_);
-    if (is_ours) volt__detached_job_free(detached, !is_done);
-    return is_done ? result : -ECANCELED;
+// What a waiter finds under the lock.
+enum { VOLT__GROUP_LIVE, VOLT__GROUP_EMPTY, VOLT__GROUP_DONE };
+// One look at the group: empty, a result to take (if wanted), or linked.
+static int volt__group_check(volt_cx *cx, volt_group *g, volt__node *node, volt__task **done) {
+    int found = VOLT__GROUP_LIVE;
+    if (volt__node_state(node) != VOLT__IDLE)
+        volt__list_end_wait(node, cx->task_, &g->lock_, &g->waiters_);
+    volt__lock(&g->lock_);
+    if (done && (*done = volt__group_take_done(g)) != NULL) {
+        found = VOLT__GROUP_DONE;
+    } else if (g->n_live_ == 0) {
+        found = VOLT__GROUP_EMPTY;
+    } else {
+        volt__node_bind(node, cx->task_, g);
+        volt__list_push(&g->waiters_, node);
+    }
+    volt__unlock(&g->lock_);
+    return found;
 }
-VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *),
-                                        void *arg, void (*drop)(void *)) {
-    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
-    volt__check_not_on_stack(cx, job);
-    volt__check_not_on_stack(cx, arg);
+VOLT_API volt_poll volt_group_wait(volt_cx *cx, volt_group *g) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
     if (!volt__budget_charge(cx)) return volt_pending();
-    int is_cancelled = volt__scope_is_cancelled(cx);
-    if (volt__node_state(node) == VOLT__IDLE && is_cancelled) {
-        if (drop) drop(arg);
+    if (volt__scope_is_cancelled(cx)) {
+        if (volt__node_state(node) != VOLT__IDLE)
+            volt__list_end_wait(node, cx->task_, &g->lock_, &g->waiters_);
         return volt__leaf_ready(node, -ECANCELED);
     }
-    if (volt__node_state(node) == VOLT__IDLE) {
-        volt__detached_job call;
-        VOLT__REQUIRE_CX(cx, !job->impl_, "one volt_detached_job for two calls at once");
-        memset(&call, 0, sizeof call);
-        call.fn = fn;
-        call.arg = arg;
-        call.drop = drop;
-        int rc = volt__detached_job_start(cx, &call, node, &job->impl_);
-        return rc < 0 ? volt__leaf_ready(node, rc) : volt__leaf_pending(cx, node, 0);
-    }
-    if (volt__node_state(node) == VOLT__LINKED && !is_cancelled)
+    if (volt__node_state(node) == VOLT__LINKED ||
+        volt__group_check(cx, g, node, NULL) == VOLT__GROUP_LIVE)
         return volt__leaf_pending(cx, node, 0);
-    volt__detached_job *detached = job->impl_;
-    job->impl_ = NULL;
-    return volt__leaf_ready(node, volt__detached_job_end_wait(cx, detached, node));
+    int64_t error = g->error_; // empty, and nobody but us spawns into it
+    g->error_ = 0;
+    if (!g->done_) volt__group_disown(cx, g);
+    return volt__leaf_ready(node, error);
 }
-
-// Without a thread that could take over. With other workers what waits here goes to them, and fn is
-// on a plain thread all the same: what it waits for can happen.
-static int volt__block_without_handoff(volt__worker *w, int (*fn)(void *), void *arg) {
-    uint32_t *n = &w->rt->n_blocked;
-    // the last one stays at its worker: what waits for tasks is told so, and they run afterwards
-    int has_others = volt__add_acq_rel(n, 1) + 1 < volt__started(w->rt) && !w->is_guest; // [H3]
-    if (has_others) {
-        volt__evict_local_tasks(w);
-        VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
+VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
+    volt__task *done = NULL;
+    if (!volt__budget_charge(cx)) return volt_pending();
+    if (!g->collects_) return volt__leaf_ready(node, -EINVAL);
+    if (volt__scope_is_cancelled(cx)) {
+        if (volt__node_state(node) != VOLT__IDLE)
+            volt__list_end_wait(node, cx->task_, &g->lock_, &g->waiters_);
+        return volt__leaf_ready(node, -ECANCELED);
     }
-    volt__store_rlx(&w->is_blocked, 1); // rlx: hint
-    int rc = fn(arg);
-    volt__store_rlx(&w->is_blocked, 0); // rlx: hint
-    volt__sub_acq_rel(n, 1);            // [H3]
-    if (has_others) VOLT_TLS_SET(w);
-    return rc;
-}
-VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
-    volt__worker *w = cx->worker_;
-    volt_job job;
-    volt_cx saved = *cx;
-    uint8_t is_own_thread = w->is_own_thread;
-    // The carrier in between may acknowledge a shutdown: its sweep comes by in mid-poll.
-    cx->task_->flags |= VOLT__IS_SHARED;
-    if (!volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
-    int rc = fn(arg);
-    volt__handoff_end(w, &job);
-    w->is_own_thread = is_own_thread;
-    *cx = saved;
-    return rc;
-}
-#endif
-
-// ---- files
-
-enum {
-    VOLT__FILE_OPEN,
-    VOLT__FILE_PREAD,
-    VOLT__FILE_PWRITE,
-    VOLT__FILE_SYNC,
-    VOLT__FILE_STAT,
-    VOLT__FILE_CLOSE,
-    VOLT__FILE_LOAD,
-    VOLT__FILE_SAVE
-};
-enum { VOLT__FILE_MAX = 1 << 30 }; // bytes per system call: fewer than a result can say
-static int volt__file_result(int64_t rc) { return rc < 0 ? -errno : VOLT__CAST(int, rc); }
-// All of it, or up to the end of the file. Bytes, or -errno.
-static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int is_write) {
-    char *buf = VOLT__CAST(char *, op->buf_);
-    size_t done = 0;
-    if (len > VOLT__FILE_MAX) return -EINVAL;
-    // a C library's off_t may have 32 bits
-    if (op->offset_ > INT64_MAX - VOLT__FILE_MAX ||
-        VOLT__CAST(off_t, op->offset_ + VOLT__CAST(int64_t, len)) !=
-            op->offset_ + VOLT__CAST(int64_t, len))
-        return -EOVERFLOW;
-    while (done < len) {
-        off_t at = VOLT__CAST(off_t, op->offset_) + VOLT__CAST(off_t, done);
-        ssize_t n = is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
-                             : VOLT_SYS(pread, fd, buf + done, len - done, at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return -errno;
-        if (n == 0 && is_write) return -EIO; // no file system of Linux does that
-        if (n == 0) break;
-        done += VOLT__CAST(size_t, n);
+    if (volt__node_state(node) == VOLT__LINKED) return volt__leaf_pending(cx, node, 0);
+    int found = volt__group_check(cx, g, node, &done);
+    if (found == VOLT__GROUP_LIVE) return volt__leaf_pending(cx, node, 0);
+    if (found == VOLT__GROUP_EMPTY) {
+        volt__group_disown(cx, g);
+        return volt__leaf_ready(node, -ENOENT);
     }
-    return VOLT__CAST(int, done);
+    int64_t result = done->u.result;
+    if (id) *id = volt__task_group_link(done)->id;
+    volt__task_drop(done);
+    return volt__leaf_ready(node, result);
 }
-static int volt__file_open(const volt_file_op *op) {
-    int flags = op->flags_ | O_CLOEXEC;
-    if (!op->path_) return -EFAULT; // C libraries may take it for granted that there is one
-    return volt__file_result(VOLT_SYS(openat, AT_FDCWD, op->path_, flags, op->mode_));
-}
-// More than fits, or one byte beyond: the file is larger.
-static int volt__file_load(const volt_file_op *op) {
-    char beyond;
-    int fd = volt__file_open(op);
-    if (fd < 0) return fd;
-    int rc = volt__file_transfer(op, fd, op->len_, 0);
-    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_) {
-        ssize_t n;
-        do n = VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_));
-        while (n < 0 && errno == EINTR);
-        if (n != 0) rc = n < 0 ? -errno : -EFBIG;
+// Cancels all members at the first call; 1 when the last one has ended and the group is as new.
+static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *node) {
+    volt__chain c;
+    volt__chain_init(&c);
+    if (!g->is_closing_) {
+        volt__lock(&g->lock_);
+        uint32_t n_live = g->n_live_;
+        g->is_closing_ = 1;
+        volt__group_cancel_all(g, &c);
+        volt__unlock(&g->lock_);
+        VOLT__EXPECT_CX(cx, node->resume_line_ != VOLT__DONE || n_live == 0,
+                        "function returned with an open group: volt_group_close it");
+        (void)n_live;
+        volt__schedule_chain(&c);
     }
-    VOLT_SYS(close, fd);
-    return rc;
+    if (volt__node_state(node) == VOLT__LINKED ||
+        volt__group_check(cx, g, node, NULL) == VOLT__GROUP_LIVE)
+        return 0;
+    for (volt__task *t; (t = volt__group_take_done(g)) != NULL;) volt__task_drop(t);
+    g->error_ = 0;
+    g->n_spawned_ = 0;
+    g->is_closing_ = 0;
+    volt__group_disown(cx, g);
+    return 1;
 }
-static int volt__file_save(const volt_file_op *op) {
-    int fd = volt__file_open(op);
-    if (fd < 0) return fd;
-    int rc = volt__file_transfer(op, fd, op->len_, 1);
-    if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno; // of a network file system
-    return rc;
+// Shields itself: inside a cancelled task the children must be waited for all the same.
+VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
+    if (!volt__budget_charge(cx)) return volt_pending();
+    return volt__group_close_step(cx, g, node) ? volt__leaf_ready(node, 0)
+                                               : volt__leaf_pending(cx, node, 0);
 }
-// On the pool.
-static int volt__file_run(void *arg) {
-    volt_file_op *op = VOLT__CAST(volt_file_op *, arg);
-    struct stat *out = VOLT__CAST(struct stat *, op->buf_);
-    switch (op->kind_) {
-    case VOLT__FILE_OPEN: return volt__file_open(op);
-    case VOLT__FILE_PREAD: return volt__file_transfer(op, op->fd_, op->len_, 0);
-    case VOLT__FILE_PWRITE: return volt__file_transfer(op, op->fd_, op->len_, 1);
-    case VOLT__FILE_SYNC:
-        return volt__file_result(op->flags_ ? VOLT_SYS(fdatasync, op->fd_)
-                                            : VOLT_SYS(fsync, op->fd_));
-    case VOLT__FILE_STAT:
-        return op->path_ ? volt__file_result(VOLT_SYS(stat, op->path_, out)) : -EFAULT;
-    case VOLT__FILE_CLOSE: return volt__file_result(VOLT_SYS(close, op->fd_));
-    case VOLT__FILE_LOAD: return volt__file_load(op);
-    default: return volt__file_save(op);
-    }
-}
-// The arguments are written anew at each poll; the pool reads them, so not while it has the job.
-static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_file_op *call) {
-    volt__node *node = cx->frame_;
-    volt__check_not_on_stack(cx, op);
-    volt__check_not_on_stack(cx, call->buf_);
-    volt__check_not_on_stack(cx, call->path_);
-    if (node && node->kind_ == VOLT__FRESH) {
-        VOLT__REQUIRE_CX(cx, op->job_.state_ == 0, "one volt_file_op for two calls at once");
-        *op = *call;
-    }
-    return volt_blocking(cx, &op->job_, volt__file_run, op);
-}
-static void volt__file_args(volt_file_op *c, int kind, int fd, const char *path, const void *buf,
-                            size_t len) {
-    memset(c, 0, sizeof *c);
-    c->kind_ = kind;
-    c->fd_ = fd;
-    c->path_ = path;
-    c->buf_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, buf)); // one struct for both ways
-    c->len_ = len;
-}
-VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
-                                  unsigned mode) {
-    volt_file_op c;
-    volt__file_args(&c, VOLT__FILE_OPEN, -1, path, NULL, 0);
-    c.flags_ = flags;
-    c.mode_ = mode;
-    return volt__file_submit(cx, op, &c);
-}
-VOLT_API volt_poll volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
-                                   int64_t offset) {
-    volt_file_op c;
-    volt__file_args(&c, VOLT__FILE_PREAD, fd, NULL, buf, len);
-    c.offset_ = offset;
-    return volt__file_submit(cx, op, &c);
-}
-VOLT_API volt_poll volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
-                                    size_t len, int64_t offset) {
-    volt_file_op c;
-    volt__file_args(&c, VOLT__FILE_PWRITE, fd, NULL, buf, len);
-    c.offset_ = offset;
-    return volt__file_submit(cx, op, &c);
-}
-VOLT_API volt_poll volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only) {
-    volt_file_op c;
-    volt__file_args(&c, VOLT__FILE_SYNC, fd, NULL, NULL, 0);
-    c.flags_ = is_data_only;
-    return volt__file_submit(cx, op, &c);
-}
-VOLT_API volt_poll volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
-                                  struct stat *out) {
-    volt_file_op c;
-    volt__file_args(&c, VOLT__FILE_STAT, -1, path, out, 0);
-    return volt__file_submit(cx, op, &c);
-}
-VOLT_API volt_poll volt_file_close(volt_cx *cx, volt_file_op *op, int fd) {
-    volt_file_op c;
-    volt__file_args(&c, VOLT__FILE_CLOSE, fd, NULL, NULL, 0);
-    return volt__file_submit(cx, op, &c);
-}
-VOLT_API volt_poll volt_file_load(volt_cx *cx, volt_file_op *op, const char *path, void *buf,
-                                  size_t cap) {
-    volt_file_op c;
-    volt__file_args(&c, VOLT__FILE_LOAD, -1, path, buf, cap);
-    return volt__file_submit(cx, op, &c);
-}
-VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *path, const void *buf,
-                                  size_t len, unsigned mode) {
-    volt_file_op c;
-    volt__file_args(&c, VOLT__FILE_SAVE, -1, path, buf, len);
-    c.flags_ = O_WRONLY | O_CREAT | O_TRUNC;
-    c.mode_ = mode;
-    return volt__file_submit(cx, op, &c);
+// What a task runs that returned with an open group: its own result waits in the root frame.
+static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
+    volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
+    VOLT_ASSERT(VOLT__CAST(uintptr_t, root->waiter_) & VOLT__WAITER_IS_SCOPE);
+    volt_group *g =
+        VOLT__CONTAINER(volt_group, scope_,
+                        VOLT__CAST(uintptr_t, root->waiter_) - VOLT__WAITER_IS_SCOPE);
+    cx->frame_ = root;
+    cx->site_ = "a group that was left open";
+    cx->wait_ = VOLT__CAST(uint32_t, VOLT__LEAF_GROUP) << 24;
+    return volt__group_close_step(cx, g, root) ? volt_ready(root->key_) : volt_pending();
 }
 
 //==================================================================================================
-// >>sync  mutex, rwlock, semaphore, once; event, wait group, tracker; notify, barrier, cond
+// >>sema  mutex, rwlock, semaphore, once
 //==================================================================================================
-// ---- a wait, of a task or of a blocked thread, on an object with a lock and a list. Nobody is
-// ever completed by another one: what fires a node grants it something, or lets it look again, and
-// it acts in its own step, under the lock. So a grant can be taken back: `leave` passes it on.
-// An object may be freed by who is let through last. Hence: who is fired comes to the lock before
-// it returns; and what lets somebody through who has not waited is the last touch, unless the same
-// event fires somebody, who then comes to the lock behind it.
-
-// Of a node, beside those of >>task. RETRY: nothing is granted, but it may try again. TRANSFERRED:
-// of a rendezvous, the message has been copied.
-enum { VOLT__RETRY = VOLT__CLOSED + 1, VOLT__TRANSFERRED };
-// In shield_base_ of an arm's node: its await is a select; and that has been claimed for this arm.
-enum { VOLT__IN_SELECT = 1, VOLT__CLAIMED = 2 };
-
-typedef struct volt__thread_waiter {
-    volt__node node; // waiter_: itself, and a low bit
-    volt__parker parker;
-} volt__thread_waiter;
-#define VOLT__WAITER_IS_THREAD ((uintptr_t)1) // in waiter_: a volt__thread_waiter
-
-// Whom one event lets go on, collected under the lock.
-typedef struct volt__wake_list {
-    volt__chain chain;
-    volt__node *first, *last; // blocked threads
-} volt__wake_list;
-static void volt__wake_list_init(volt__wake_list *w) {
-    volt__chain_init(&w->chain);
-    w->first = w->last = NULL;
-}
-// Under the lock, the node just unlinked. LAST TOUCH of a task's: as volt__node_fire. A thread
-// stays until its parker is set.
-static void volt__wake_list_fire(volt__wake_list *w, volt__node *node, uint8_t state) {
-    if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
-        volt__node_fire(node, state, &w->chain);
-        return;
-    }
-    volt__node_set(node, state);
-    node->next_ = NULL;
-    if (w->last) w->last->next_ = node;
-    else w->first = node;
-    w->last = node;
-}
-static void volt__wake_list_fire_first(volt__wake_list *w, volt__node **list, uint8_t state) {
-    volt__node *node = *list;
-    VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED);
-    volt__list_remove(list, node);
-    volt__wake_list_fire(w, node, state);
-}
-static void volt__wake_list_fire_all(volt__wake_list *w, volt__node **list, uint8_t state) {
-    while (*list) volt__wake_list_fire_first(w, list, state);
-}
-static __attribute__((noinline)) void volt__wake_list_run(volt__wake_list *w) {
-    for (volt__node *node = w->first, *next; node; node = next) {
-        next = node->next_;
-        uintptr_t waiter = VOLT__CAST(uintptr_t, node->waiter_) - VOLT__WAITER_IS_THREAD;
-        volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
-    }
-    volt__schedule_chain(&w->chain);
-}
-// Without the lock.
-static inline void volt__wake_list_run_if_any(volt__wake_list *w) {
-    if (w->first || w->chain.head) volt__wake_list_run(w);
-}
-// The first of a list, and gives back the lock: where nobody else is fired by the same event.
-static void volt__fire_first_and_unlock(volt__node **list, uint8_t state, uint32_t *lock) {
-    volt__wake_list wakes;
-    volt__node *node = *list;
-    if (VOLT__UNLIKELY(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
-        volt__wake_list_init(&wakes);
-        volt__wake_list_fire_first(&wakes, list, state);
-        volt__unlock(lock);
-        volt__wake_list_run(&wakes);
-        return;
-    }
-    volt__task *t = volt__node_task(node);
-    VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED);
-    volt__list_remove(list, node);
-    volt__node_set(node, state);
-    int must_enqueue = volt__task_wake(t);
-    volt__unlock(lock); // LAST TOUCH
-    if (must_enqueue) volt__schedule(t);
-}
-
-typedef struct volt__wait_op volt__wait_op;
-typedef int64_t volt__wait_op_fn(const volt__wait_op *op, volt__node *node, uint8_t was,
-                                 volt__wake_list *wakes);
-struct volt__wait_op {
-    void *on;
-    uint32_t *lock;
-    volt__node **waiters; // under lock
-    // Under lock; was: IDLE, or what it was fired with. The result, or VOLT__PENDING: linked again.
-    volt__wait_op_fn *attempt;
-    // Under lock, cancelled: `was` also LINKED. The result.
-    volt__wait_op_fn *abandon;
-    void *data;       // what is moved, ...
-    uint32_t n, mask; // how many, and a semaphore's inversion; what a waitword must be, its mask
-    volt__task *task; // NULL: a blocked thread
-    int has_lock;     // for the first look: it has been taken already
-};
-static void volt__wait_op_init(volt__wait_op *op, void *on, uint32_t *lock, volt__node **waiters,
-                               volt__wait_op_fn *attempt, volt__wait_op_fn *abandon) {
-    memset(op, 0, sizeof *op);
-    op->on = on;
-    op->lock = lock;
-    op->waiters = waiters;
-    op->attempt = attempt;
-    op->abandon = abandon;
-}
-static void volt__wait_op_link(const volt__wait_op *op, volt__node *node, int is_first) {
-    if (op->task) {
-        volt__node_bind(node, op->task, op->on);
-    } else {
-        node->source_ = op->on;
-        volt__node_set(node, VOLT__LINKED);
-    }
-    volt__list_push(op->waiters, node);
-    if (is_first) *op->waiters = node;
-}
-// One look: a result, or VOLT__PENDING, and then it is linked.
-static int64_t volt__wait_op_step(const volt__wait_op *op, volt__node *node, int is_cancelled) {
-    volt__wake_list wakes;
-    volt__wake_list_init(&wakes);
-    if (!op->has_lock) volt__lock(op->lock);
-    uint8_t was = volt__node_state(node);
-    VOLT_ASSERT(is_cancelled || was != VOLT__LINKED);
-    if (was == VOLT__LINKED) volt__list_remove(op->waiters, node);
-    if (was != VOLT__IDLE && op->task) volt__node_unbind(node, op->task);
-    else volt__node_set(node, VOLT__IDLE);
-    int64_t value = is_cancelled ? op->abandon(op, node, was, &wakes)
-                                 : op->attempt(op, node, was, &wakes);
-    volt__unlock(op->lock);
-    volt__wake_list_run_if_any(&wakes);
-    return value;
-}
-static volt_poll volt__wait_op_poll(volt_cx *cx, volt__node *node, volt__wait_op *op) {
-    int is_cancelled = volt__scope_is_cancelled(cx), is_idle = volt__node_state(node) == VOLT__IDLE;
-    if (is_cancelled && is_idle) return volt__leaf_ready(node, -ECANCELED);
-    // The one that has claimed it holds the lock until the state says what came of it.
-    int is_claimed = node->shield_base_ & VOLT__CLAIMED;
-    if (!is_cancelled && volt__node_state(node) == VOLT__LINKED && !is_claimed)
-        return volt__leaf_pending(cx, node, 0);
-    op->task = cx->task_;
-    int64_t value = volt__wait_op_step(op, node, is_cancelled);
-    return value == VOLT__PENDING ? volt__leaf_pending(cx, node, 0) : volt__leaf_ready(node, value);
-}
-// The time is up: its result if it is still linked; else VOLT__PENDING, and its parker is set.
-static int64_t volt__wait_op_time_out(volt__wait_op *op, volt__thread_waiter *b) {
-    volt__wake_list wakes;
-    int64_t value = VOLT__PENDING;
-    volt__wake_list_init(&wakes);
-    volt__lock(op->lock);
-    if (volt__node_state(&b->node) == VOLT__LINKED) {
-        volt__list_remove(op->waiters, &b->node);
-        volt__node_set(&b->node, VOLT__IDLE);
-        value = op->abandon(op, &b->node, VOLT__LINKED, &wakes);
-    }
-    volt__unlock(op->lock);
-    volt__wake_list_run_if_any(&wakes);
-    if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER); // on its way
-    return value;
-}
-static void volt__thread_waiter_init(volt__thread_waiter *b) {
-    memset(b, 0, sizeof *b);
-    b->node.waiter_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, b) | VOLT__WAITER_IS_THREAD);
-}
-static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
-    volt__thread_waiter b;
-    if (VOLT_TLS_GET()) return -EDEADLK;
-    volt__thread_waiter_init(&b);
-    volt_time deadline = volt__deadline(at_most);
-    for (;;) {
-        int64_t value = volt__wait_op_step(op, &b.node, 0);
-        if (value == VOLT__PENDING && volt__parker_wait(&b.parker, deadline) < 0) {
-            value = volt__wait_op_time_out(op, &b);
-            if (value == -ECANCELED) return -ETIMEDOUT;
-        }
-        if (value != VOLT__PENDING) return VOLT__CAST(int, value);
-        volt__store_rlx(&b.parker.is_set, 0); // rlx: who set it has left
-    }
-}
-
 // ---- the core of mutex, rwlock, semaphore and once
 // Permits are counted in the word, beside the flags; of a mutex and an rwlock turned around, so
 // that zero is all of them. Taking and giving are one cas each, unless somebody waits. QUEUED: who
@@ -9359,6 +9422,9 @@ VOLT_API int volt_once_is_done(const volt_once *o) {
     return (volt__load_acq(&o->sema_.word_) & VOLT__SEMA_CLOSED) != 0; // [G1] with close
 }
 
+//==================================================================================================
+// >>waitword  event, wait group, tracker; notify, barrier, condition variable
+//==================================================================================================
 // ---- waitwords
 // Waits end while the bits of the word in `mask` have the value `open`. QUEUED as above.
 //
@@ -9867,7 +9933,7 @@ VOLT_API void volt_cond_broadcast(volt_cond *c) {
 }
 
 //==================================================================================================
-// >>chan  channels: bounded, queue, oneshot, broadcast, watch
+// >>chan  the core of channels: buffer, grants, rendezvous
 //==================================================================================================
 // ---- bounded: all under one lock. Who waits is granted a message of those in the buffer, or room
 // for one, and takes it in its own step: any message, the oldest. What is granted is not there for
@@ -10270,6 +10336,10 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
     c->rt_ = NULL;
     c->buf_ = NULL;
 }
+
+//==================================================================================================
+// >>bounded  channels of one type: sends, receives, reservations
+//==================================================================================================
 // ---- one message, sent or received by a task that is not cancelled, while it is open and has a
 // buffer: the steps of volt__chan_send_attempt and _recv that most waits consist of, without a
 // volt__wait_op. Under lock; VOLT__FAST_LOCKED: nothing is done.
@@ -10560,6 +10630,9 @@ VOLT_API uint32_t volt_chan_len(volt_chan *c) {
 }
 VOLT_API uint32_t volt_chan_cap(const volt_chan *c) { return c->cap_; }
 
+//==================================================================================================
+// >>oneshot  oneshot and queue
+//==================================================================================================
 // ---- oneshot: a waitword that is met when there is a value, or will be none
 enum { VOLT__ONESHOT_ENDED = VOLT__WAITWORD_FLAG, VOLT__ONESHOT_HAS_VALUE = 4 };
 
@@ -10742,6 +10815,9 @@ VOLT_API int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out, volt_time
     return volt__wait_op_sync(&op, at_most);
 }
 
+//==================================================================================================
+// >>broadcast  broadcast and watch
+//==================================================================================================
 // ---- broadcast: a ring, and for each subscriber the number of the message that it takes next
 static void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
     return b->buf_ + VOLT__CAST(size_t, i % b->cap_) * b->elem_;
@@ -10959,365 +11035,394 @@ VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
 }
 
 //==================================================================================================
-// >>scopes  tokens, groups
+// >>blocking  calls that block, on a thread of the pool or right here
 //==================================================================================================
-// One lock per token tree, the root's: cancelling marks a whole subtree at once. Two at a time:
-//                 init    deinit  cancel  wait, unless  is_cancelled
-//   init          yes     others  yes     yes           yes
-//   deinit        others  others  others  others        others
-//   cancel        yes     others  yes     yes           yes           LAST TOUCH at the unlock
-//   wait, unless  yes     others  yes     yes           yes           unlinks under the lock
-//   hook, unhook  yes     others  yes     yes           yes           the same, or waits
-// "others": not of this same token. A child of a cancelled token starts cancelled. is_cancelled
-// takes no lock [C1]: who goes by it passes through the lock (barrier) before it may free the
-// token.
-static volt_token *volt__token_root(volt_token *t) { return t->root_ ? t->root_ : t; }
-static inline int volt__token_is_set(const volt_token *t) {
-    return VOLT__CAST(int, volt__load_acq(&t->cancelled_)); // [C1] with cancel
+#ifdef VOLT_SINGLE_THREAD
+VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
+    (void)job;
+    if (!volt__budget_charge(cx)) return volt_pending();
+    return volt__leaf_ready(node, volt__scope_is_cancelled(cx) ? -ECANCELED : fn(arg));
 }
-
-VOLT_API void volt_token_init(volt_token *t, volt_token *parent) {
-    memset(t, 0, sizeof *t);
-    if (!parent) return;
-    t->root_ = volt__token_root(parent);
-    t->parent_ = parent;
-    volt__lock(&t->root_->lock_);
-    t->cancelled_ = parent->cancelled_;
-    t->next_ = parent->child_;
-    if (t->next_) t->next_->prev_ = t;
-    parent->child_ = t;
-    volt__unlock(&t->root_->lock_);
-}
-VOLT_API void volt_token_deinit(volt_token *t) {
-    volt_token *root = volt__token_root(t);
-    volt__lock(&root->lock_);
-    int is_used = t->waiters_ || t->child_ || t->hooks_;
-    if (t->parent_ && !is_used) {
-        if (t->prev_) t->prev_->next_ = t->next_;
-        else t->parent_->child_ = t->next_;
-        if (t->next_) t->next_->prev_ = t->prev_;
-    }
-    volt__unlock(&root->lock_);
-    if (is_used)
-        volt__misuse_current(
-            "volt_token_deinit: somebody waits for it, or it has children or hooks");
-}
-VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
-// Under lock: its hooks go to the list of those to be called, behind those before.
-static volt_hook **volt__token_take_hooks(volt_token *t, volt_hook **end) {
-    for (volt_hook *h = *end = t->hooks_; h; h = h->next_) {
-        h->is_linked_ = 0;
-        end = &h->next_;
-    }
-    t->hooks_ = NULL;
-    return end;
-}
-// Without the lock. LAST TOUCH of each: who unhooks it is let go.
-static void volt__hooks_call(volt_hook *h) {
-    for (volt_hook *next; h; h = next) {
-        next = h->next_;
-        h->fn_(h->arg_);
-        volt__parker_set(&h->done_);
-    }
-}
-// All waiters in one hold: who is woken may free the
-// token, so it is not touched again after the unlock.
-VOLT_API void volt_token_cancel(volt_token *t) {
-    volt_token *root = volt__token_root(t), *at = t;
-    volt_hook *hooks = NULL, **end = &hooks;
-    volt__chain c;
-    volt__chain_init(&c);
-    volt__lock(&root->lock_);
-    for (;;) {
-        volt__store_rel(&at->cancelled_, 1); // [C1] with is_cancelled
-        volt__list_fire_all(&at->waiters_, VOLT__FIRED, &c);
-        end = volt__token_take_hooks(at, end);
-        if (at->child_) {
-            at = at->child_;
-            continue;
-        }
-        while (at != t && !at->next_) at = at->parent_;
-        if (at == t) break;
-        at = at->next_;
-    }
-    volt__unlock(&root->lock_);
-    volt__schedule_chain(&c);
-    volt__hooks_call(hooks);
-}
-VOLT_API int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg), void *arg) {
-    volt_token *root = volt__token_root(t);
-    memset(h, 0, sizeof *h);
-    h->fn_ = fn;
-    h->arg_ = arg;
-    h->token_ = t;
-    volt__lock(&root->lock_);
-    int is_cancelled = VOLT__CAST(int, t->cancelled_);
-    if (!is_cancelled) {
-        h->is_linked_ = 1;
-        h->next_ = t->hooks_;
-        if (h->next_) h->next_->prev_ = h;
-        t->hooks_ = h;
-    }
-    h->done_.is_set = VOLT__CAST(uint32_t, is_cancelled); // not to be waited for
-    volt__unlock(&root->lock_);
-    return is_cancelled ? -ECANCELED : 0;
-}
-VOLT_API int volt_token_unhook(volt_hook *h) {
-    volt_token *t = h->token_, *root = volt__token_root(t);
-    volt__lock(&root->lock_);
-    int was_linked = VOLT__CAST(int, h->is_linked_);
-    if (was_linked) {
-        if (h->prev_) h->prev_->next_ = h->next_;
-        else t->hooks_ = h->next_;
-        if (h->next_) h->next_->prev_ = h->prev_;
-        h->is_linked_ = 0;
-    }
-    volt__unlock(&root->lock_);
-    if (was_linked) return 1;
-    volt__parker_wait(&h->done_, VOLT_NEVER);
-    return 0;
-}
-// Links the node unless the token is cancelled. 1: linked.
-static int volt__token_add_waiter(volt_token *tok, volt__node *node, volt__task *t) {
-    volt_token *root = volt__token_root(tok);
-    volt__lock(&root->lock_);
-    int ok = !tok->cancelled_;
-    if (ok) {
-        volt__node_bind(node, t, tok);
-        volt__list_push(&tok->waiters_, node);
-    }
-    volt__unlock(&root->lock_);
-    return ok;
-}
-// Who has seen the flag without the lock waits here until the canceller has let go of the token.
-static void volt__token_barrier(volt_token *tok) {
-    uint32_t *lock = &volt__token_root(tok)->lock_;
-    volt__lock(lock);
-    volt__unlock(lock);
-}
-static void volt__token_end_wait(volt__node *node, volt__task *t) {
-    volt_token *tok = VOLT__CAST(volt_token *, node->source_);
-    if (volt__node_state(node) != VOLT__IDLE)
-        volt__list_end_wait(node, t, &volt__token_root(tok)->lock_, &tok->waiters_);
-}
-VOLT_API volt_poll volt_token_wait(volt_cx *cx, volt_token *tok) {
-    volt__node *node = volt__leaf(cx, VOLT__LEAF_TOKEN);
-    volt__check_not_on_stack(cx, tok);
+VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *),
+                                        void *arg, void (*drop)(void *)) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
+    (void)job;
     if (!volt__budget_charge(cx)) return volt_pending();
     int is_cancelled = volt__scope_is_cancelled(cx);
-    if (!is_cancelled && volt__node_state(node) == VOLT__LINKED)
-        return volt__leaf_pending(cx, node, 0);
-    if (!is_cancelled && volt__node_state(node) == VOLT__IDLE &&
-        volt__token_add_waiter(tok, node, cx->task_))
-        return volt__leaf_pending(cx, node, 0);
-    volt__token_end_wait(node, cx->task_);
-    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : 0);
+    if (is_cancelled && drop) drop(arg);
+    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : fn(arg));
 }
-VOLT_API void volt__with_token_begin(volt_cx *cx, volt_token_link *l, volt_token *token) {
-    volt__wrapper_begin(cx, &l->node_, volt__token_is_set(token));
+VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
+    volt_cx saved = *cx; // fn may do steps of another runtime
+    int rc = fn(arg);
+    *cx = saved;
+    return rc;
 }
-VOLT_API volt_poll volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_token *token,
-                                        volt_poll inner) {
-    volt__node *node = &l->node_;
-    int is_over = !volt_is_pending(inner),
-        cancels = (node->resume_line_ & VOLT__WRAPPER_CANCELS) != 0;
-    volt__wrapper_end(cx, node, is_over);
-    if (is_over) {
-        if (cancels && volt__node_state(node) == VOLT__IDLE) volt__token_barrier(token);
-        volt__token_end_wait(node, cx->task_);
-    } else if (!cancels && volt__node_state(node) == VOLT__IDLE) {
-        // cancelled just now
-        if (!volt__token_add_waiter(token, node, cx->task_)) (void)volt__task_wake(cx->task_);
-    }
-    return inner;
-}
-
-// ---- groups
-
-VOLT_API void volt_group_collect(volt_group *g) { g->collects_ = 1; }
-
-static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state);
-
-// What stands behind the state: with it the slot's size is a multiple of the state's alignment, as
-// it is without.
-static size_t volt__group_extra(size_t size, size_t align) {
-    size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) +
-                   sizeof(volt__group_link);
-    return align > 16 ? sizeof(volt__group_link) + (align - bytes % align) % align
-                      : sizeof(volt__group_link);
-}
-VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
-                               size_t size, size_t align, const char *site) {
-    volt__worker *w = cx->worker_;
-    volt__check_not_on_stack(cx, g);
-    if (!volt__spawn_is_valid(w->rt, state, size, site)) return -EINVAL;
-    if (w->is_closing) return -ESHUTDOWN;
-    volt__task *t = volt__task_alloc(w->rt, w, size, volt__group_extra(size, align));
-    if (!t) return -ENOMEM;
-    volt__state_copy(volt__task_state(t), state, size);
-    volt__group_link *x = volt__task_group_link(t);
-    volt__task_fill(t, fn, VOLT__HAS_GROUP_LINK, site);
-    x->group = g;
-    x->g_prev = NULL;
-    uint32_t refs = g->collects_ ? 2 : 1;
-    volt__task_publish(t, refs);
-    volt__lock(&g->lock_);
-    int is_refused = VOLT__CAST(int, g->is_closing_);
-    if (!is_refused) {
-        if (!g->scope_.task_) { // empty so far: from now on it is this task's
-            cx->task_->flags |= VOLT__HAD_GROUP;
-            volt__scope_push(volt__root_frame(cx->task_), &g->scope_, cx->task_);
-            g->scope_.close_ = volt__group_close_unclosed;
-        }
-        x->id = g->n_spawned_++;
-        x->g_next = g->live_;
-        if (g->live_) volt__task_group_link(g->live_)->g_prev = t;
-        g->live_ = t;
-        g->n_live_++;
-    }
-    volt__unlock(&g->lock_);
-    // cannot fail: is_closing is our own
-    if (!is_refused) return volt__admit_task(w->rt, w, t, refs, 1);
-    volt__task_refuse(t, refs);
-    return -ECANCELED;
-}
-VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
-                                 size_t size, const char *site) {
-    return volt__group_spawn(cx, g, fn, state, size, 16, site);
-}
-VOLT_API int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
-                              size_t size) {
-    return volt__group_spawn(cx, g, fn, state, size, 16, "volt_group_spawn");
-}
-// Under lock: the members cannot end meanwhile.
-static void volt__group_cancel_all(volt_group *g, volt__chain *c) {
-    for (volt__task *t = g->live_; t; t = volt__task_group_link(t)->g_next)
-        if (volt__task_cancel(t)) volt__chain_push(c, t);
-}
-VOLT_API void volt_group_cancel(volt_group *g) {
+#else
+// The node is linked under the pool's lock: its task does not end before this.
+static void volt__job_complete(void *arg, int rc) {
+    volt_job *job = VOLT__CAST(volt_job *, arg);
+    volt__pool *p = &job->rt_->pool;
     volt__chain c;
     volt__chain_init(&c);
-    volt__lock(&g->lock_);
-    volt__group_cancel_all(g, &c);
-    volt__unlock(&g->lock_);
+    volt__lock(&p->lock);
+    job->result_ = rc;
+    job->state_ = VOLT__JOB_NONE;
+    volt__node_fire(job->waiter_, VOLT__FIRED, &c);
+    volt__unlock(&p->lock); // LAST TOUCH of the job
     volt__schedule_chain(&c);
 }
-static volt__task *volt__group_take_done(volt_group *g) {
-    volt__task *t = g->done_;
-    if (!t) return NULL;
-    g->done_ = volt__task_group_link(t)->g_next;
-    VOLT_ASSERT(volt__task_group_link(t)->group == g);
-    if (!g->done_) g->done_last_ = NULL;
-    return t;
+// On the pool.
+static void volt__job_run(void *arg) {
+    volt_job *job = VOLT__CAST(volt_job *, arg);
+    volt__job_complete(job, job->fn_(job->user_));
 }
-// Its owner has seen it empty: the task need not look after it any more.
-static void volt__group_disown(volt_cx *cx, volt_group *g) {
-    if (g->scope_.task_ == cx->task_) volt__scope_remove(volt__root_frame(cx->task_), &g->scope_);
-}
-// What a waiter finds under the lock.
-enum { VOLT__GROUP_LIVE, VOLT__GROUP_EMPTY, VOLT__GROUP_DONE };
-// One look at the group: empty, a result to take (if wanted), or linked.
-static int volt__group_check(volt_cx *cx, volt_group *g, volt__node *node, volt__task **done) {
-    int found = VOLT__GROUP_LIVE;
-    if (volt__node_state(node) != VOLT__IDLE)
-        volt__list_end_wait(node, cx->task_, &g->lock_, &g->waiters_);
-    volt__lock(&g->lock_);
-    if (done && (*done = volt__group_take_done(g)) != NULL) {
-        found = VOLT__GROUP_DONE;
-    } else if (g->n_live_ == 0) {
-        found = VOLT__GROUP_EMPTY;
-    } else {
-        volt__node_bind(node, cx->task_, g);
-        volt__list_push(&g->waiters_, node);
+static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *node, int (*fn)(void *),
+                           void *arg) {
+    VOLT__REQUIRE_CX(cx, job->state_ == VOLT__JOB_NONE, "one volt_job for two calls at once");
+    memset(job, 0, sizeof *job);
+    job->run_ = volt__job_run;
+    job->fail_ = volt__job_complete;
+    job->arg_ = job;
+    job->fn_ = fn;
+    job->user_ = arg;
+    job->rt_ = cx->rt_;
+    job->waiter_ = node;
+    volt__node_bind(node, cx->task_, job);
+    int rc = volt__pool_submit(&cx->rt_->pool, job);
+    if (rc < 0) {
+        job->state_ = VOLT__JOB_NONE;
+        volt__node_unbind(node, cx->task_);
     }
-    volt__unlock(&g->lock_);
-    return found;
+    return rc;
 }
-VOLT_API volt_poll volt_group_wait(volt_cx *cx, volt_group *g) {
-    volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
+// Cancelled. 1: taken back; 0: it has begun, or ended.
+static int volt__job_cancel_wait(volt_cx *cx, volt_job *job, volt__node *node) {
+    volt__pool *p = &cx->rt_->pool;
+    volt__lock(&p->lock);
+    int ok = volt__node_state(node) == VOLT__LINKED && volt__pool_cancel(p, job);
+    volt__unlock(&p->lock);
+    if (ok) volt__node_unbind(node, cx->task_);
+    return ok;
+}
+static int64_t volt__job_end_wait(volt_cx *cx, volt_job *job, volt__node *node) {
+    volt__pool *p = &cx->rt_->pool;
+    volt__lock(&p->lock); // the barrier against who fired it
+    int64_t result = job->result_;
+    volt__unlock(&p->lock);
+    volt__node_unbind(node, cx->task_);
+    return result;
+}
+VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__check_not_on_stack(cx, job);
+    volt__check_not_on_stack(cx, arg);
     if (!volt__budget_charge(cx)) return volt_pending();
-    if (volt__scope_is_cancelled(cx)) {
-        if (volt__node_state(node) != VOLT__IDLE)
-            volt__list_end_wait(node, cx->task_, &g->lock_, &g->waiters_);
+    uint8_t state = volt__node_state(node);
+    int is_cancelled = volt__scope_is_cancelled(cx);
+    if (state == VOLT__IDLE) {
+        int rc = is_cancelled ? -ECANCELED : volt__job_start(cx, job, node, fn, arg);
+        return rc < 0 ? volt__leaf_ready(node, rc) : volt__leaf_pending(cx, node, 0);
+    }
+    if (state == VOLT__FIRED) return volt__leaf_ready(node, volt__job_end_wait(cx, job, node));
+    if (is_cancelled && volt__job_cancel_wait(cx, job, node))
         return volt__leaf_ready(node, -ECANCELED);
-    }
-    if (volt__node_state(node) == VOLT__LINKED ||
-        volt__group_check(cx, g, node, NULL) == VOLT__GROUP_LIVE)
-        return volt__leaf_pending(cx, node, 0);
-    int64_t error = g->error_; // empty, and nobody but us spawns into it
-    g->error_ = 0;
-    if (!g->done_) volt__group_disown(cx, g);
-    return volt__leaf_ready(node, error);
+    return volt__leaf_pending(cx, node, 0);
 }
-VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
-    volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
-    volt__task *done = NULL;
-    if (!volt__budget_charge(cx)) return volt_pending();
-    if (!g->collects_) return volt__leaf_ready(node, -EINVAL);
-    if (volt__scope_is_cancelled(cx)) {
-        if (volt__node_state(node) != VOLT__IDLE)
-            volt__list_end_wait(node, cx->task_, &g->lock_, &g->waiters_);
-        return volt__leaf_ready(node, -ECANCELED);
-    }
-    if (volt__node_state(node) == VOLT__LINKED) return volt__leaf_pending(cx, node, 0);
-    int found = volt__group_check(cx, g, node, &done);
-    if (found == VOLT__GROUP_LIVE) return volt__leaf_pending(cx, node, 0);
-    if (found == VOLT__GROUP_EMPTY) {
-        volt__group_disown(cx, g);
-        return volt__leaf_ready(node, -ENOENT);
-    }
-    int64_t result = done->u.result;
-    if (id) *id = volt__task_group_link(done)->id;
-    volt__task_drop(done);
-    return volt__leaf_ready(node, result);
+
+// One that may be left: on a block of its own, whose owner is the task while it waits, or has been
+// told, and else the thread of the pool.
+typedef struct volt__detached_job {
+    volt_job job;
+    volt_rt *rt;
+    int (*fn)(void *);
+    void *arg;
+    void (*drop)(void *);
+    volt__node *waiter; // under the pool's lock; NULL: it has been left
+    int rc;
+} volt__detached_job;
+static void volt__detached_job_free(volt__detached_job *detached, int is_dropped) {
+    volt_allocator *a = &detached->rt->cfg.alloc;
+    if (is_dropped && detached->drop) detached->drop(detached->arg);
+    a->free(a->user, detached, sizeof *detached);
 }
-// Cancels all members at the first call; 1 when the last one has ended and the group is as new.
-static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *node) {
+static void volt__detached_job_complete(void *arg, int rc) {
+    volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
+    volt__pool *p = &detached->rt->pool;
     volt__chain c;
     volt__chain_init(&c);
-    if (!g->is_closing_) {
-        volt__lock(&g->lock_);
-        uint32_t n_live = g->n_live_;
-        g->is_closing_ = 1;
-        volt__group_cancel_all(g, &c);
-        volt__unlock(&g->lock_);
-        VOLT__EXPECT_CX(cx, node->resume_line_ != VOLT__DONE || n_live == 0,
-                        "function returned with an open group: volt_group_close it");
-        (void)n_live;
-        volt__schedule_chain(&c);
-    }
-    if (volt__node_state(node) == VOLT__LINKED ||
-        volt__group_check(cx, g, node, NULL) == VOLT__GROUP_LIVE)
-        return 0;
-    for (volt__task *t; (t = volt__group_take_done(g)) != NULL;) volt__task_drop(t);
-    g->error_ = 0;
-    g->n_spawned_ = 0;
-    g->is_closing_ = 0;
-    volt__group_disown(cx, g);
-    return 1;
+    volt__lock(&p->lock);
+    int is_abandoned = !detached->waiter;
+    detached->rc = rc;
+    if (!is_abandoned) volt__node_fire(detached->waiter, VOLT__FIRED, &c);
+    volt__unlock(&p->lock); // LAST TOUCH, unless it was left
+    if (is_abandoned) volt__detached_job_free(detached, 1);
+    volt__schedule_chain(&c);
 }
-// Shields itself: inside a cancelled task the children must be waited for all the same.
-VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
-    volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
+// On the pool.
+static void volt__detached_job_run(void *arg) {
+    volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
+    volt__detached_job_complete(detached, detached->fn(detached->arg));
+}
+// 0 or -errno.
+static int volt__detached_job_start(volt_cx *cx, volt__detached_job *call, volt__node *node,
+                                    volt__detached_job **out) {
+    volt_allocator *a = &cx->rt_->cfg.alloc;
+    volt__detached_job *detached =
+        VOLT__CAST(volt__detached_job *, a->alloc(a->user, sizeof *detached, VOLT__CACHE_LINE));
+    if (!detached) return -ENOMEM;
+    *detached = *call;
+    detached->job.run_ = volt__detached_job_run;
+    detached->job.fail_ = volt__detached_job_complete;
+    detached->job.arg_ = detached;
+    detached->rt = cx->rt_;
+    detached->waiter = node;
+    *out = detached;
+    volt__node_bind(node, cx->task_, detached);
+    int rc = volt__pool_submit(&cx->rt_->pool, &detached->job);
+    if (rc == 0) return 0;
+    volt__node_unbind(node, cx->task_);
+    volt__detached_job_free(detached, 0);
+    *out = NULL;
+    return rc;
+}
+// Its result; or the wait is over without one: -ECANCELED.
+static int64_t volt__detached_job_end_wait(volt_cx *cx, volt__detached_job *detached,
+                                           volt__node *node) {
+    volt__pool *p = &cx->rt_->pool;
+    volt__lock(&p->lock); // the barrier against who fired it, too
+    int64_t result = detached->rc;
+    int is_done = volt__node_state(node) == VOLT__FIRED;
+    int is_ours = is_done || volt__pool_cancel(p, &detached->job);
+    detached->waiter = NULL;
+    volt__unlock(&p->lock); // LAST TOUCH, unless it is ours
+    volt__node_unbind(node, cx->task_);
+    if (is_ours) volt__detached_job_free(detached, !is_done);
+    return is_done ? result : -ECANCELED;
+}
+VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *),
+                                        void *arg, void (*drop)(void *)) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
+    volt__check_not_on_stack(cx, job);
+    volt__check_not_on_stack(cx, arg);
     if (!volt__budget_charge(cx)) return volt_pending();
-    return volt__group_close_step(cx, g, node) ? volt__leaf_ready(node, 0)
-                                               : volt__leaf_pending(cx, node, 0);
+    int is_cancelled = volt__scope_is_cancelled(cx);
+    if (volt__node_state(node) == VOLT__IDLE && is_cancelled) {
+        if (drop) drop(arg);
+        return volt__leaf_ready(node, -ECANCELED);
+    }
+    if (volt__node_state(node) == VOLT__IDLE) {
+        volt__detached_job call;
+        VOLT__REQUIRE_CX(cx, !job->impl_, "one volt_detached_job for two calls at once");
+        memset(&call, 0, sizeof call);
+        call.fn = fn;
+        call.arg = arg;
+        call.drop = drop;
+        int rc = volt__detached_job_start(cx, &call, node, &job->impl_);
+        return rc < 0 ? volt__leaf_ready(node, rc) : volt__leaf_pending(cx, node, 0);
+    }
+    if (volt__node_state(node) == VOLT__LINKED && !is_cancelled)
+        return volt__leaf_pending(cx, node, 0);
+    volt__detached_job *detached = job->impl_;
+    job->impl_ = NULL;
+    return volt__leaf_ready(node, volt__detached_job_end_wait(cx, detached, node));
 }
-// What a task runs that returned with an open group: its own result waits in the root frame.
-static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
-    volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
-    VOLT_ASSERT(VOLT__CAST(uintptr_t, root->waiter_) & VOLT__WAITER_IS_SCOPE);
-    volt_group *g =
-        VOLT__CONTAINER(volt_group, scope_,
-                        VOLT__CAST(uintptr_t, root->waiter_) - VOLT__WAITER_IS_SCOPE);
-    cx->frame_ = root;
-    cx->site_ = "a group that was left open";
-    cx->wait_ = VOLT__CAST(uint32_t, VOLT__LEAF_GROUP) << 24;
-    return volt__group_close_step(cx, g, root) ? volt_ready(root->key_) : volt_pending();
+
+// Without a thread that could take over. With other workers what waits here goes to them, and fn is
+// on a plain thread all the same: what it waits for can happen.
+static int volt__block_without_handoff(volt__worker *w, int (*fn)(void *), void *arg) {
+    uint32_t *n = &w->rt->n_blocked;
+    // the last one stays at its worker: what waits for tasks is told so, and they run afterwards
+    int has_others = volt__add_acq_rel(n, 1) + 1 < volt__started(w->rt) && !w->is_guest; // [H3]
+    if (has_others) {
+        volt__evict_local_tasks(w);
+        VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
+    }
+    volt__store_rlx(&w->is_blocked, 1); // rlx: hint
+    int rc = fn(arg);
+    volt__store_rlx(&w->is_blocked, 0); // rlx: hint
+    volt__sub_acq_rel(n, 1);            // [H3]
+    if (has_others) VOLT_TLS_SET(w);
+    return rc;
+}
+VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
+    volt__worker *w = cx->worker_;
+    volt_job job;
+    volt_cx saved = *cx;
+    uint8_t is_own_thread = w->is_own_thread;
+    // The carrier in between may acknowledge a shutdown: its sweep comes by in mid-poll.
+    cx->task_->flags |= VOLT__IS_SHARED;
+    if (!volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
+    int rc = fn(arg);
+    volt__handoff_end(w, &job);
+    w->is_own_thread = is_own_thread;
+    *cx = saved;
+    return rc;
+}
+#endif
+
+//==================================================================================================
+// >>files  files, by calls on the pool
+//==================================================================================================
+// ---- files
+
+enum {
+    VOLT__FILE_OPEN,
+    VOLT__FILE_PREAD,
+    VOLT__FILE_PWRITE,
+    VOLT__FILE_SYNC,
+    VOLT__FILE_STAT,
+    VOLT__FILE_CLOSE,
+    VOLT__FILE_LOAD,
+    VOLT__FILE_SAVE
+};
+enum { VOLT__FILE_MAX = 1 << 30 }; // bytes per system call: fewer than a result can say
+static int volt__file_result(int64_t rc) { return rc < 0 ? -errno : VOLT__CAST(int, rc); }
+// All of it, or up to the end of the file. Bytes, or -errno.
+static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int is_write) {
+    char *buf = VOLT__CAST(char *, op->buf_);
+    size_t done = 0;
+    if (len > VOLT__FILE_MAX) return -EINVAL;
+    // a C library's off_t may have 32 bits
+    if (op->offset_ > INT64_MAX - VOLT__FILE_MAX ||
+        VOLT__CAST(off_t, op->offset_ + VOLT__CAST(int64_t, len)) !=
+            op->offset_ + VOLT__CAST(int64_t, len))
+        return -EOVERFLOW;
+    while (done < len) {
+        off_t at = VOLT__CAST(off_t, op->offset_) + VOLT__CAST(off_t, done);
+        ssize_t n = is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
+                             : VOLT_SYS(pread, fd, buf + done, len - done, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return -errno;
+        if (n == 0 && is_write) return -EIO; // no file system of Linux does that
+        if (n == 0) break;
+        done += VOLT__CAST(size_t, n);
+    }
+    return VOLT__CAST(int, done);
+}
+static int volt__file_open(const volt_file_op *op) {
+    int flags = op->flags_ | O_CLOEXEC;
+    if (!op->path_) return -EFAULT; // C libraries may take it for granted that there is one
+    return volt__file_result(VOLT_SYS(openat, AT_FDCWD, op->path_, flags, op->mode_));
+}
+// More than fits, or one byte beyond: the file is larger.
+static int volt__file_load(const volt_file_op *op) {
+    char beyond;
+    int fd = volt__file_open(op);
+    if (fd < 0) return fd;
+    int rc = volt__file_transfer(op, fd, op->len_, 0);
+    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_) {
+        ssize_t n;
+        do n = VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_));
+        while (n < 0 && errno == EINTR);
+        if (n != 0) rc = n < 0 ? -errno : -EFBIG;
+    }
+    VOLT_SYS(close, fd);
+    return rc;
+}
+static int volt__file_save(const volt_file_op *op) {
+    int fd = volt__file_open(op);
+    if (fd < 0) return fd;
+    int rc = volt__file_transfer(op, fd, op->len_, 1);
+    if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno; // of a network file system
+    return rc;
+}
+// On the pool.
+static int volt__file_run(void *arg) {
+    volt_file_op *op = VOLT__CAST(volt_file_op *, arg);
+    struct stat *out = VOLT__CAST(struct stat *, op->buf_);
+    switch (op->kind_) {
+    case VOLT__FILE_OPEN: return volt__file_open(op);
+    case VOLT__FILE_PREAD: return volt__file_transfer(op, op->fd_, op->len_, 0);
+    case VOLT__FILE_PWRITE: return volt__file_transfer(op, op->fd_, op->len_, 1);
+    case VOLT__FILE_SYNC:
+        return volt__file_result(op->flags_ ? VOLT_SYS(fdatasync, op->fd_)
+                                            : VOLT_SYS(fsync, op->fd_));
+    case VOLT__FILE_STAT:
+        return op->path_ ? volt__file_result(VOLT_SYS(stat, op->path_, out)) : -EFAULT;
+    case VOLT__FILE_CLOSE: return volt__file_result(VOLT_SYS(close, op->fd_));
+    case VOLT__FILE_LOAD: return volt__file_load(op);
+    default: return volt__file_save(op);
+    }
+}
+// The arguments are written anew at each poll; the pool reads them, so not while it has the job.
+static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_file_op *call) {
+    volt__node *node = cx->frame_;
+    volt__check_not_on_stack(cx, op);
+    volt__check_not_on_stack(cx, call->buf_);
+    volt__check_not_on_stack(cx, call->path_);
+    if (node && node->kind_ == VOLT__FRESH) {
+        VOLT__REQUIRE_CX(cx, op->job_.state_ == 0, "one volt_file_op for two calls at once");
+        *op = *call;
+    }
+    return volt_blocking(cx, &op->job_, volt__file_run, op);
+}
+static void volt__file_args(volt_file_op *c, int kind, int fd, const char *path, const void *buf,
+                            size_t len) {
+    memset(c, 0, sizeof *c);
+    c->kind_ = kind;
+    c->fd_ = fd;
+    c->path_ = path;
+    c->buf_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, buf)); // one struct for both ways
+    c->len_ = len;
+}
+VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
+                                  unsigned mode) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_OPEN, -1, path, NULL, 0);
+    c.flags_ = flags;
+    c.mode_ = mode;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
+                                   int64_t offset) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_PREAD, fd, NULL, buf, len);
+    c.offset_ = offset;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
+                                    size_t len, int64_t offset) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_PWRITE, fd, NULL, buf, len);
+    c.offset_ = offset;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_SYNC, fd, NULL, NULL, 0);
+    c.flags_ = is_data_only;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
+                                  struct stat *out) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_STAT, -1, path, out, 0);
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_close(volt_cx *cx, volt_file_op *op, int fd) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_CLOSE, fd, NULL, NULL, 0);
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_load(volt_cx *cx, volt_file_op *op, const char *path, void *buf,
+                                  size_t cap) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_LOAD, -1, path, buf, cap);
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *path, const void *buf,
+                                  size_t len, unsigned mode) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_SAVE, -1, path, buf, len);
+    c.flags_ = O_WRONLY | O_CREAT | O_TRUNC;
+    c.mode_ = mode;
+    return volt__file_submit(cx, op, &c);
 }
 
 //==================================================================================================
-// >>net  addresses, sockets, reads and writes, poll sets
+// >>sockets  addresses, options, opening
 //==================================================================================================
 #ifndef VOLT_NO_IO
 static void volt__addr_set(volt_addr *a, const void *sa, size_t len) {
@@ -11527,6 +11632,12 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
     volt__store_rlx(&e->flags, flags); // rlx: the number is ours
 }
 
+#endif // VOLT_NO_IO
+
+//==================================================================================================
+// >>io  reads and writes
+//==================================================================================================
+#ifndef VOLT_NO_IO
 // ---- operations: tried first, waited for only after EAGAIN
 
 enum { VOLT__OP_READ, VOLT__OP_READV, VOLT__OP_WRITE, VOLT__OP_WRITEV, VOLT__OP_ACCEPT };
@@ -11848,6 +11959,12 @@ VOLT_API volt_poll volt_write_all(volt_cx *cx, int fd, const void *buf, size_t l
     return volt__io_all(cx, VOLT__OP_WRITE, fd, buf, len);
 }
 
+#endif // VOLT_NO_IO
+
+//==================================================================================================
+// >>net  accept, connect, closing, readiness, poll sets
+//==================================================================================================
+#ifndef VOLT_NO_IO
 // ---- accept
 // While the process is out of descriptors or memory it waits on a timer, not on the socket, which
 // would report the same connection for ever.
@@ -11942,9 +12059,34 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
     }
 }
 
-// ---- connect: the socket is kept in the node's key (+ 1) while the handshake runs
+// ---- closing
 
-static void volt__close(volt_rt *rt, int fd);
+// The last one with a pin closes: here, or the operation that is still inside its system call.
+static void volt__close(volt_rt *rt, int fd) {
+    volt__fd *e = volt__fd_lookup(&rt->fds, fd);
+    if (!e) {
+        if (fd >= 0) VOLT_SYS(close, fd);
+        return;
+    }
+    if (volt__fd_pin(e)) volt__fd_begin_close(e);
+    volt__fd_unpin_and_close(rt, e, fd);
+}
+VOLT_API void volt_close(volt_cx *cx, int fd) { volt__close(cx->rt_, fd); }
+VOLT_API void volt_rt_close(volt_rt *rt, int fd) {
+    // and leave the parent's epoll instances alone
+    if (volt__is_forked_child(rt)) VOLT_SYS(close, fd);
+    else volt__close(rt, fd);
+}
+VOLT_API void volt_fd_release(volt_cx *cx, int fd) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
+    if (!e) return;
+    volt__fd_retire(&cx->rt_->fds, e, fd, 0, &c);
+    volt__schedule_chain(&c);
+}
+
+// ---- connect: the socket is kept in the node's key (+ 1) while the handshake runs
 
 static volt_poll volt__connect_end(volt_cx *cx, volt__node *node, int fd, int64_t error) {
     if (error < 0) volt__close(cx->rt_, fd);
@@ -11988,33 +12130,6 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     if (state == VOLT__CLOSED) return volt__leaf_ready(node, -EBADF);
     if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
     return volt__connect_end(cx, node, fd, -error);
-}
-
-// ---- closing
-
-// The last one with a pin closes: here, or the operation that is still inside its system call.
-static void volt__close(volt_rt *rt, int fd) {
-    volt__fd *e = volt__fd_lookup(&rt->fds, fd);
-    if (!e) {
-        if (fd >= 0) VOLT_SYS(close, fd);
-        return;
-    }
-    if (volt__fd_pin(e)) volt__fd_begin_close(e);
-    volt__fd_unpin_and_close(rt, e, fd);
-}
-VOLT_API void volt_close(volt_cx *cx, int fd) { volt__close(cx->rt_, fd); }
-VOLT_API void volt_rt_close(volt_rt *rt, int fd) {
-    // and leave the parent's epoll instances alone
-    if (volt__is_forked_child(rt)) VOLT_SYS(close, fd);
-    else volt__close(rt, fd);
-}
-VOLT_API void volt_fd_release(volt_cx *cx, int fd) {
-    volt__chain c;
-    volt__chain_init(&c);
-    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
-    if (!e) return;
-    volt__fd_retire(&cx->rt_->fds, e, fd, 0, &c);
-    volt__schedule_chain(&c);
 }
 
 // ---- readiness of foreign descriptors
@@ -12766,7 +12881,7 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
 #endif
 
 //==================================================================================================
-// >>inspect  counters
+// >>inspect  counters, dump
 //==================================================================================================
 static void volt__stats_add(volt__worker *w, volt_counters *out) {
     if (VOLT_TLS_GET() == w) volt__publish_stats(w); // one's own are exact
@@ -13141,6 +13256,13 @@ static int volt__dump_write_fd(void *user, const char *text, size_t len) {
 VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
     return volt_dump_to(rt, volt__dump_write_fd, &fd, flags);
 }
+VOLT_API void volt_name(volt_cx *cx, const char *name) {
+    if (name) volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for whoever looks on
+}
+
+//==================================================================================================
+// >>export  the trace, as JSON for Chrome's viewer and Perfetto
+//==================================================================================================
 // ---- trace, as Chrome's JSON
 #if VOLT_TRACE
 static void volt__trace_json_id(volt__out *o, const volt_trace_event *e) {
@@ -13302,9 +13424,6 @@ VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out) {
 }
 #endif
 VOLT_API int volt_trace(volt_rt *rt, int fd) { return volt_trace_to(rt, volt__dump_write_fd, &fd); }
-VOLT_API void volt_name(volt_cx *cx, const char *name) {
-    if (name) volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for whoever looks on
-}
 
 //==================================================================================================
 // >>public  run, create, block_on, shutdown, destroy

@@ -73,9 +73,18 @@ function end_of_statement(    name) {
         if (stmt ~ /^ *(struct|union|enum) +[a-z_0-9]+ *$/) name = "" # a tag: checked at its brace
         if (stmt !~ /^ *enum *$/) want_name(name)
         if (stmt ~ /VOLT_API/) public[name] = 1
+        # A macro or a prototype is the only way to use from below, in C.
+        else if (in_implementation && is_function(stmt) && note !~ /below/ &&
+                 stmt !~ /VOLT__SASSERT/)
+            breach("contents", "`" name "` is declared above its definition")
         if (stmt ~ /VOLT_API/ && name ~ /^volt_[a-z]/ && stmt !~ /volt_cx \*cx/) outside[name] = FNR
     }
     stmt = ""
+}
+function end_of_section(line) {
+    if (in_implementation && section != "" && line - section_line > 600 &&
+        broken["contents"]++ < 20)
+        print main ":" line ": contents: >>" section " has " line - section_line " lines, not 600"
 }
 function open_brace(    s, name) {
     depth++
@@ -196,9 +205,25 @@ in_table && /^\/\/   / {
         if (entry != "volt_cx") table[entry] = FNR
     }
 }
-match($0, /^\/\/ (-+ )?>>[a-z]+/) {
-    section = substr($0, RSTART, RLENGTH)
-    sub(/.*>>/, "", section)
+match($0, /^\/\/ >>[a-z]+/) {
+    end_of_section(FNR)
+    section = substr($0, RSTART + 5, RLENGTH - 5)
+    if (section in opened) breach("contents", ">>" section " opens two sections")
+    opened[section] = section_line = FNR
+    order = order " " section
+    title = substr($0, RSTART + RLENGTH)
+    sub(/^ +/, "", title)
+    if (!(section in listed) && section != "terms")
+        breach("contents", ">>" section " is not in the contents above it")
+    else if (title != listed[section] && section != "terms")
+        breach("contents", ">>" section " has another title in the contents: " listed[section])
+}
+match($0, /^\/\/   >>[a-z]+ /) {
+    entry = substr($0, RSTART + 7, RLENGTH - 8)
+    if (entry in listed) breach("contents", ">>" entry " is listed twice")
+    listed[entry] = substr($0, RSTART + RLENGTH)
+    sub(/^ +/, "", listed[entry])
+    listed_order = listed_order (listed_order ~ / cxx$/ ? " terms " : " ") entry
 }
 /^#endif \/\/ VOLT_H/ { in_implementation = 1 }
 
@@ -251,6 +276,11 @@ END {
         else if (sites[t] < 2 && !(t in single))
             ledger_breach(ledger[t], t " has one site only; if meant so, its row says \"one site\"")
     }
+    end_of_section(n_main)
+    if (order != listed_order) {
+        print main ": the contents have the sections in another order:" listed_order
+        broken["contents"]++
+    }
     for (name in outside) {
         found = 0
         for (entry in table) if (name ~ "^" entry "$") { found = 1; hit[entry] = 1 }
@@ -268,7 +298,8 @@ END {
         printf "%d functions, length median %d, p90 %d, longest %d; %.1f asserts per 1000 lines\n",
             n_functions, lengths[int((n_functions + 1) / 2)], lengths[int(n_functions * 0.9 + 0.5)],
             lengths[n_functions], n_asserts * 1000 / n_main
-    n = split("names static seam atomics tags relaxed threads text unfinished length", rules, " ")
+    n = split("names static seam atomics tags relaxed threads contents text unfinished length",
+              rules, " ")
     for (i = 1; i <= n; i++) {
         if (rules[i] in broken) { bad++; print "broken: " rules[i] " (" broken[rules[i]] ")" }
     }

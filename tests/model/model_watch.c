@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The watchdog over stuck workers (rules W1 to W4 of volt.h's >>idle, tags [W1] [W2]): while a
+// The watchdog over stuck workers (rules W1 to W4 of volt.h's >>watchdog, tags [W1] [W2]): while a
 // worker is awake, the timer is armed, or somebody is about to arm it; whatever waits for a worker
 // that is stuck in a poll is served by one that sleeps. And what a rescuer does to the stuck
 // worker's queues, wheel, descriptors and wake-up while that worker goes on.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Waits on the objects of >>sync and >>chan, by threads without a worker, step by step: what a task
-// does in its polls, without the poll. A scenario sets up who waits before its threads begin, and a
-// wait may be left at any moment, also after it was let through, as that of a cancelled task is.
+// Waits on the objects of >>sema, >>waitword and >>chan, by threads without a worker, step by step:
+// what a task does in its polls, without the poll. A scenario sets up the waits before its threads
+// begin, and a wait may be abandoned at any moment, also after it was granted, as that of a
+// cancelled task is.
 // Include it after volt.h.
 #ifndef VMC_WAITS_H
 #define VMC_WAITS_H
