@@ -54,7 +54,7 @@ help:
 	@echo '               each? ONE=name: see tests/defects.txt'
 	@echo 'make bench     the benchmarks; ROW=S6, ROWS="S1 M2": these; needs hyperfine'
 	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
-	@echo '               and README.md; ROWS="S6 S8": these, RESUME=1: the rest; with cargo, go and so on'
+	@echo '               and bench/README.md; ROWS="S6 S8": these, RESUME=1: the rest; with cargo, go and so on'
 	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
 	@echo 'make bench-inside  what counters, tracing, dumps and the stack pattern of a debug build cost,'
 	@echo '               and what a call that blocks does to the other tasks; needs valgrind'
@@ -123,7 +123,7 @@ build/log/example-%: build/examples/% examples/%.c
 		cmp build/examples/$*.out build/examples/$*.want; \
 	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
 	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
-build/log/doc: volt.h README.md tests/doc.sh tests/kernels.sh bench/gate.txt $(wildcard tests/reject/*)
+build/log/doc: volt.h README.md $(wildcard */README.md) tests/doc.sh tests/kernels.sh bench/gate.txt $(wildcard tests/reject/*)
 	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/doc.sh build/doc)
 build/log/rules: volt.h tests/rules.sh
 	@$(call RUN_TEST,sh tests/rules.sh volt.h)
@@ -131,8 +131,8 @@ build/log/rules: volt.h tests/rules.sh
 build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll tests/load.sh
 	@$(call RUN_TEST,sh tests/load.sh build/bench)
 
-# What README.md says of other runtimes is what was measured.
-build/log/speed: README.md tests/speed.py $(wildcard bench/*.py bench/results.json bench/speed.svg)
+# What bench/README.md says of other runtimes is what was measured.
+build/log/speed: bench/README.md tests/speed.py $(wildcard bench/*.py bench/results.json bench/speed.svg)
 	@$(call RUN_TEST,if command -v python3 >/dev/null; then python3 tests/speed.py; \
 		else echo 'speed: 0 passed$(,) 0 failed$(,) 1 skipped'; fi)
 
@@ -862,7 +862,7 @@ build/cross/$(CROSS_LEVEL)/$(1)/test_ring_caps: tests/test_queues.c
 endef
 $(foreach t,$(CROSS_ALL),$(eval $(call CROSS_RULES,$t)))
 
-# ---- examples as C++: what stands in README.md and volt.h with each compiler, and all of examples/.
+# ---- examples as C++: the blocks of README.md, examples/README.md and volt.h with each compiler, and all of examples/.
 # (type){ ... } is C; in C++ both compilers have it as an extension. g++ finds members without an
 # initialiser also where those with one are named.
 CXX_EXAMPLES := $(foreach c,g++ clang++,doc-$c $(patsubst %,cxx-$c-%,$(wildcard examples/*.c)))

@@ -8,7 +8,7 @@
         --resume                      goes on with the last run, where that was ended
     bench/peers.py --net [ROW...]     measures the servers by bench/net_ratio.sh
     bench/peers.py --net-file FILE    takes the lines that this wrote with BENCH_JSON=1
-    bench/peers.py --readme           README.md's section, bench/speed.svg from bench/results.json
+    bench/peers.py --readme           bench/README.md's section and bench/speed.svg from bench/results.json
     bench/peers.py --readme --check   1 if that would change them
 
 Each round runs every program once, in a process of its own, and the order rotates, so that a drift
@@ -554,13 +554,13 @@ def main():
         args.net_file = os.path.abspath(args.net_file)
     os.chdir(ROOT)
     if args.readme:
-        sys.exit(speed.publish(results_file.PATH, "README.md", "bench/speed.svg", args.check))
+        sys.exit(speed.publish(results_file.PATH, "bench/README.md", "bench/speed.svg", args.check))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         measure_net(args) if args.net or args.net_file else measure(args)
     except KeyboardInterrupt:
         sys.exit("\nended; what is measured is kept: --resume goes on")
-    speed.publish(results_file.PATH, "README.md", "bench/speed.svg", False)
+    speed.publish(results_file.PATH, "bench/README.md", "bench/speed.svg", False)
 
 
 if __name__ == "__main__":

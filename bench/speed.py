@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-"""What the figures of bench/results.json say: intervals, verdicts, README.md's section, the
+"""What the figures of bench/results.json say: intervals, verdicts, bench/README.md's section, the
 drawing. bench/peers.py uses it."""
 import json
 import math
@@ -239,7 +239,7 @@ def origin(results):
     return wrapped(f"{machine['cpu']}, {machine['cpus']} CPUs, Linux {machine['kernel']}, {when}; "
                    f"{versions}. `make bench-peers` measures all of it again, "
                    "`make bench-peers ROWS=\"S6 S8\"` these rows; "
-                   "[results.json](bench/results.json) has every figure, and its commit.")
+                   "[results.json](results.json) has every figure, and its commit.")
 
 
 READING = """Times are those of the best peer over volt's in the same round: over 1 volt is faster,
@@ -254,7 +254,7 @@ atomic operations."""
 def section(results):
     rows = results["rows"]
     lines = [BEGIN, *wrapped(summary(rows)), "",
-             "![Times of the best peer over volt.h's, row by row](bench/speed.svg)", "",
+             "![Times of the best peer over volt.h's, row by row](speed.svg)", "",
              *wrapped(READING), "", "<details><summary>All rows</summary>", "", *tables(rows),
              "</details>", "", *origin(results), END]
     return "\n".join(lines)
@@ -374,7 +374,7 @@ def with_section(readme, results):
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"the README has no {BEGIN} or no {END}")
+        raise ValueError(f"the page has no {BEGIN} or no {END}")
     return before + section(results) + after
 
 

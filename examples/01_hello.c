@@ -1,36 +1,33 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The smallest volt program: one task, one sleep.
+// The smallest volt program: one task that sleeps.
 //
 // A task is a function and a struct that begins with a `volt_frame`. The function runs from
-// VOLT_BEGIN to a wait, gives its thread back, and goes on behind the wait when that is over. What
-// must survive the wait lives in the struct.
+// VOLT_BEGIN to a wait, returns to its worker, and resumes behind the wait when it is over. Values
+// that must survive a wait live in the struct.
 //
 //     cc -I. -pthread examples/01_hello.c -o hello && ./hello
 //
 // Expected output:
-// hello
-// and good bye, 20 ms later
+// 3
+// 2
+// 1
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include <stdio.h>
 
-typedef struct {
-    volt_frame frame;
-    volt_time start;
-} hello;
+typedef struct { volt_frame frame; int left; } countdown; // values that survive an await
 
-static volt_poll hello_run(volt_cx *cx, void *arg) {
-    hello *h = (hello *)arg;
-    VOLT_BEGIN(cx, h);
-    h->start = volt_now();
-    printf("hello\n");
-    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(20)));
-    if (volt_now() - h->start < VOLT_MS(20)) VOLT_RETURN(-1); // a sleep is never early
-    printf("and good bye, 20 ms later\n");
+static volt_poll countdown_run(volt_cx *cx, void *arg) {
+    countdown *c = (countdown *)arg;
+    VOLT_BEGIN(cx, c);
+    for (c->left = 3; c->left > 0; c->left--) {
+        printf("%d\n", c->left);
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(100)));
+    }
     VOLT_END(0);
 }
 
 int main(void) {
-    hello h = { .start = 0 };
-    return volt_run(NULL, hello_run, &h) < 0;
+    countdown c = { .left = 0 };
+    return volt_run(NULL, countdown_run, &c);
 }

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Compiles every example in the comments of volt.h and in README.md as C and as C++, and runs the
-# complete ones. None may declare a local above VOLT_BEGIN that starts over at each poll.
+# Compiles every example in the comments of volt.h, in README.md and in examples/README.md as C and
+# as C++, and runs the complete ones. None may declare a local above VOLT_BEGIN.
 #   CC=gcc CXX=g++ sh tests/doc.sh [directory for the files]
-# A program is a run of volt.h lines that begin with "//     ", or a ```c block of README.md, with
+# A program is a run of volt.h lines that begin with "//     ", or a ```c block of a page, with
 # `int main` in it. One that begins with `// fragment` is compiled only; it may use what volt.h
-# declares, and errno.h. README.md's table of the last runs is compared with the file that it is
-# made from, and some of its numbers with what they count. Ends with "doc: N passed, N failed, N
-# skipped".
+# declares, and errno.h. The programs of README.md are built by the commands of its ```sh blocks and
+# run: the first program is also that of volt.h and of examples/01_hello.c and prints what README.md
+# says, the second one answers a client. The table of the last runs is compared with the file that
+# it is made from, and some numbers of the pages with what they count. README.md has at most 150
+# lines and 8 KB. Ends with "doc: N passed, N failed, N skipped".
 out=${1:-build/doc}
 cc=${CC:-cc}
 cxx=${CXX:-c++}
@@ -38,16 +40,21 @@ awk -v out="$out/header" '
     }
     END { flush_block() }
 ' "$root/volt.h"
-awk -v out="$out/readme" '
-    /^```/ {
-        if (inside && (text ~ /int main/ || text ~ /^\/\/ fragment/))
-            printf "%s", text > (out "-" line ".c")
-        inside = !inside && /^```c$/
-        text = ""; line = FNR + 1
-        next
-    }
-    inside { text = text $0 "\n" }
-' "$root/README.md"
+# blocks NAME PAGE
+blocks() {
+    awk -v out="$out/$1" '
+        /^```/ {
+            if (inside && (text ~ /int main/ || text ~ /^\/\/ fragment/))
+                printf "%s", text > (out "-" line ".c")
+            inside = !inside && /^```c$/
+            text = ""; line = FNR + 1
+            next
+        }
+        inside { text = text $0 "\n" }
+    ' "$root/$2"
+}
+blocks readme README.md
+blocks guide examples/README.md
 
 verdict() { # name, what went wrong or nothing
     if [ -z "$2" ]; then
@@ -80,6 +87,8 @@ try() {
 
 for source in "$out"/*.c; do
     ! grep -q 'int main' "$source" || programs=$((programs + 1))
+    # a server does not end: see below
+    ! grep -q volt_listen "$source" || continue
     # shellcheck disable=SC2086 # flags and compilers are lists of words
     try c "$source" $cc $c_flags
     if command -v "${cxx%% *}" >/dev/null; then
@@ -98,27 +107,88 @@ done
 if command -v python3 >/dev/null; then
     why=
     python3 "$root/tests/everything.py" check >"$out/log" 2>&1 || why='differs'
-    verdict 'the table of tests/everything.tsv in README.md' "$why"
+    verdict 'the tables of tests/everything.tsv' "$why"
 else
     skipped=$((skipped + 1))
-    echo '  skip  the table of tests/everything.tsv in README.md: no python3'
+    echo '  skip  the tables of tests/everything.tsv: no python3'
 fi
-# Numbers in README.md of what is here: says WHAT NUMBER TEXT, in which @ stands for the number.
+# Numbers in a page of what is here: says PAGE WHAT NUMBER TEXT, in which @ stands for the number.
 says() {
     : >"$out/log"
-    line=$(printf '%s' "$3" | sed "s/@/$2/")
+    line=$(printf '%s' "$4" | sed "s/@/$3/")
     why=
-    tr -s '\n ' '  ' <"$root/README.md" | grep -qF "$line" || why="not \"$line\""
-    verdict "README.md says the number of $1" "$why"
+    tr -s '\n ' '  ' <"$root/$1" | grep -qF "$line" || why="not \"$line\""
+    verdict "$1 says the number of $2" "$why"
 }
-says programs "$(find "$root/tests/reject" -name '*.c' -o -name '*.cpp' | wc -l)" \
-    '`make reject` | @ programs'
+says tests/README.md programs \
+    "$(find "$root/tests/reject" -name '*.c' -o -name '*.cpp' | wc -l)" '`make reject` | @ programs'
 gate() { awk -v row="$1" '$1 ~ /^[A-Z][0-9]/ && (row == "" || $1 == row)' "$root/bench/gate.txt"; }
-says rows "$(gate '' | wc -l)" 'system calls per operation of @ rows'
-says instructions "$(gate S8 | awk '{ printf "%.0f", $2 }')" 'The @ instructions also keep'
-says answers "$(sed -n "/^alone='/,/^'/p" "$root/tests/kernels.sh" |
+says tests/README.md rows "$(gate '' | wc -l)" 'system calls per operation of @ rows'
+says bench/README.md instructions "$(gate S8 | awk '{ printf "%.0f", $2 }')" \
+    'The @ instructions also keep'
+says tests/README.md answers "$(sed -n "/^alone='/,/^'/p" "$root/tests/kernels.sh" |
     awk '{ for (i = 2; i <= NF; i++) n += $i ~ /^[A-Z]/ } END { print n }')" \
     'membarrier and SO_PROTOCOL: @ answers'
+
+# ---- README.md: its size, and its two programs by its own commands
+: >"$out/log"
+why=
+[ "$(wc -l <"$root/README.md")" -le 150 ] && [ "$(wc -c <"$root/README.md")" -le 8192 ] ||
+    why='more than 150 lines or 8 KB'
+verdict 'README.md is short' "$why"
+mkdir "$out/first" && cd "$out/first" && ln -s "$root/volt.h" .
+# page_program NAME  The ```c block of README.md that begins with "// NAME"; page_shell NAME prints
+# its commands.
+page_program() {
+    awk -v name="// $1" '/^```/ { inside = 0 } inside { print }
+        begun && $0 == name { inside = 1 } { begun = $0 == "```c" }' "$root/README.md" >"$1"
+}
+page_shell() {
+    awk -v name="$1" '/^```/ { if (inside && text ~ name) { printf "%s", text; exit }
+            inside = $0 == "```sh"; text = ""; next }
+        inside { text = text $0 "\n" }' "$root/README.md"
+}
+why=
+page_program countdown.c && page_shell countdown.c >countdown.sh
+$limited sh -e countdown.sh >printed 2>"$out/log" || why="its commands fail"
+[ -n "$why" ] || [ "$(tr -d '\n' <printed)" = 321 ] || why='it does not print 3, 2 and 1'
+verdict 'the first program of README.md, by its commands' "$why"
+why=
+squeeze() { sed 's|//.*||' | tr -d ' \n'; }
+squeeze <countdown.c >want
+sed -n '/^#ifndef VOLT_H/q; s|^//     ||p' "$root/volt.h" | squeeze >got
+cmp -s got want || why='that of volt.h differs'
+squeeze <"$root/examples/01_hello.c" >got
+[ -n "$why" ] || cmp -s got want || why='examples/01_hello.c differs'
+verdict 'the first program is the same in README.md, volt.h and examples' "$why"
+if command -v python3 >/dev/null; then
+    why=
+    port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+    page_program echo.c && sed -i "s/7000/$port/" echo.c
+    page_shell echo.c | grep -v '^\./' | sh -e >"$out/log" 2>&1 || why='its commands fail'
+    ./echo 2>>"$out/log" &
+    server=$!
+    [ -n "$why" ] || python3 - "$port" >>"$out/log" 2>&1 <<'CLIENT' || why='it does not answer'
+import os, socket, sys, time
+end = time.monotonic() + 10
+while True:
+    try:
+        s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5)
+        break
+    except ConnectionRefusedError:  # it does not listen yet
+        assert time.monotonic() < end
+        os.sched_yield()
+s.sendall(b"hello")
+assert s.recv(5, socket.MSG_WAITALL) == b"hello"
+CLIENT
+    kill "$server"
+    verdict 'the echo server of README.md, by its commands' "$why"
+else
+    skipped=$((skipped + 1))
+    echo '  skip  the echo server of README.md: no python3'
+fi
+cd "$root" || exit 1
 : >"$out/log"
 if [ "$programs" -lt "$least" ]; then
     verdict 'number of programs' "only $programs found, at least $least expected"

@@ -14,10 +14,11 @@ tests/everything.tsv has one line for each target: whether it passed, seconds, t
 changes that were not committed), a hash of the files, the command, and its figure: the line in
 which the target sums up. It is written after each target, so that a run that was cut off goes on
 where it stopped. A line counts only for the files that it was measured on, which are all that git
-knows but that file itself and the tables in README.md; a line of other files is marked. What a
+knows but that file itself and the tables made from it; a line of other files is marked. What a
 target prints stands in build/everything/NAME.log.
 
-Tables in README.md, between their markers, are made from the file, at the end of each run and by
+Tables in tests/README.md and bench/README.md, between their markers, are made from the file, at the
+end of each run and by
 
     python3 tests/everything.py readme
 
@@ -38,17 +39,17 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STATUS = "tests/everything.tsv"
-README = "README.md"
+PAGES = {"tests/README.md": "everything", "bench/README.md": "size"}  # and the table of each
 LOGS = "build/everything"
 MADE = re.compile(r"(<!-- (everything|size): make everything -->\n)(.*?)(<!-- /\2 -->\n)", re.S)
 FIELDS = ("target", "result", "seconds", "commit", "tree", "command", "figure")
 HEADER = f"# Written by `make everything`; see tests/everything.py.\n# {' '.join(FIELDS)}\n"
-NOW = "# README.md marks what is not of\t"
+NOW = "# The tables mark what is not of\t"
 
 SUM = r"\d+ passed, \d+ failed"
 CROSS = "aarch64 armhf armel mipsel mips powerpc s390x riscv64 i386 musl".split()
 # name: command, time limit in seconds, what the lines of the figure look like (None: the last one).
-# Those that README.md shows first stand in FIRST.
+# Those that tests/README.md shows first stand in FIRST.
 TARGETS = {
     "test": ("make test", 1800, None),
     "check": ("make check FULL=1", 7200, r"^check: "),
@@ -102,7 +103,7 @@ LEFT_OUT = {
     "sanitize": "runs as its four parts",
     "cross": "runs as its ten parts",
     "model-shipped": "a part of model-full",
-    "bench-peers": "takes hours and the tools of other languages, and writes README.md",
+    "bench-peers": "takes hours and the tools of other languages, and writes bench/README.md",
 }
 # What narrows a target, or is meant for this script: the targets must not inherit it.
 NOT_INHERITED = (
@@ -132,7 +133,7 @@ def tree_now():
             continue
         with open(path, "rb") as f:
             data = f.read()
-        if path == README:
+        if path in PAGES:
             data = without_tables(data.decode()).encode()
         mode = b"x" if os.access(path, os.X_OK) else b"-"
         sums.update(name + b"\0" + mode + hashlib.sha256(data).digest())
@@ -144,10 +145,10 @@ def commit_now():
     commit = git("rev-parse", "--short=7", "HEAD").decode().strip()
     changed = git("status", "--porcelain", "-z", "--untracked-files=all").decode().split("\0")
     paths = {entry[3:] for entry in changed if entry} - {STATUS}
-    if README in paths:
-        old = git("show", "HEAD:" + README).decode()
-        if without_tables(old) == without_tables(read(README)):
-            paths.remove(README)
+    for page in paths & set(PAGES):
+        old = git("show", "HEAD:" + page).decode()
+        if without_tables(old) == without_tables(read(page)):
+            paths.remove(page)
     return commit + ("+" if paths else "")
 
 
@@ -165,7 +166,7 @@ def write(path, text):
 
 
 class Status:
-    """The lines of the file, by target; and what README.md was last compared with."""
+    """The lines of the file, by target; and what the tables were last compared with."""
 
     def __init__(self):
         self.lines, self.commit, self.tree = {}, "", ""
@@ -246,7 +247,7 @@ FIGURES = {"model": model_figure, "size": size_figure, "dashboard": dashboard_fi
 
 
 def figure_of(name, log):
-    """In one line of the file, without what a table of README.md would stumble over."""
+    """In one line of the file, without what a table in Markdown would stumble over."""
     with open(log, errors="replace", encoding="utf-8") as f:
         lines = [line.strip() for line in f if line.strip() and not re.match(r"make(\[|:)", line)]
     pattern = TARGETS[name][2]
@@ -429,13 +430,13 @@ def size_table(status):
     return text
 
 
-def made_anew(text, status):
-    """README.md with its tables as the file gives them."""
-    tables = {"everything": made(status), "size": size_table(status)}
-    found = sorted(m[2] for m in MADE.finditer(text))
-    if found != sorted(tables):
-        sys.exit(f"everything: {README} needs the markers of each of its tables, once")
-    return MADE.sub(lambda m: m[1] + tables[m[2]] + m[4], text)
+def made_anew(page, status):
+    """The page with its table as the file gives it."""
+    tables = {"everything": made, "size": size_table}
+    text = read(page)
+    if [m[2] for m in MADE.finditer(text)] != [PAGES[page]]:
+        sys.exit(f"everything: {page} needs the markers of its table, once")
+    return MADE.sub(lambda m: m[1] + tables[m[2]](status) + m[4], text)
 
 
 def write_readme():
@@ -443,7 +444,8 @@ def write_readme():
     status = Status()
     status.commit, status.tree = commit_now(), tree_now()
     status.save()
-    write(README, made_anew(read(README), status))
+    for page in PAGES:
+        write(page, made_anew(page, status))
     return 0
 
 
@@ -456,14 +458,14 @@ def phony():
 
 
 def check():
-    """Needs no git: README.md and the file agree, whatever is checked out."""
+    """Needs no git: the tables and the file agree, whatever is checked out."""
     bad = []
     status = Status()
     if not os.path.exists(STATUS) or read(STATUS) != status.text():
         bad.append(f"{STATUS} is not sorted, or not as this script writes it")
     bad += [f"{STATUS}: there is no target {name}" for name in status.lines if name not in TARGETS]
-    if made_anew(read(README), status) != read(README):
-        bad.append(f"{README} is not what {STATUS} gives: python3 tests/everything.py readme")
+    bad += [f"{page} is not what {STATUS} gives: python3 tests/everything.py readme"
+            for page in PAGES if made_anew(page, status) != read(page)]
     run_by = {word for row in TARGETS.values() for word in row[0].split()[1:2]}
     for name in sorted(phony() - run_by - set(LEFT_OUT)):
         bad.append(f"Makefile: `make everything` neither runs {name} nor says why not")

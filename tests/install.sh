@@ -29,13 +29,13 @@ quiet() {
     }
 }
 
-# snippet LANGUAGE N  The n-th block of that language in README.md.
+# snippet PAGE LANGUAGE N  The n-th block of that language in the page.
 snippet() {
-    awk -v begin="\`\`\`$1" -v want="$2" '
+    awk -v begin="\`\`\`$2" -v want="$3" '
         /^```/ && inside { exit }
         inside { print }
         $0 == begin && ++n == want { inside = 1 }
-    ' "$root/README.md" | grep . || fail "README.md: no block $2 of $1"
+    ' "$root/$1" | grep . || fail "$1: no block $3 of $2"
 }
 
 # installed TREE PREFIX  There are the two files, and no others.
@@ -50,25 +50,25 @@ installed() {
 # project NAME  A directory with README's first program, which exits with 0.
 project() {
     mkdir "$dir/$1"
-    snippet c 1 >"$dir/$1/main.c"
+    snippet README.md c 1 >"$dir/$1/main.c"
     cd "$dir/$1"
 }
 
 # lose_a_local  The same program, but one task keeps a number in a local over an await.
 lose_a_local() {
     awk '
-        /^    VOLT_BEGIN\(cx, n\);$/ { $0 = $0 "\n    int ms = n->ms;" }
-        sub(/VOLT_END\(n->ms\)/, "VOLT_END(ms)") { lost = 1 }
+        /^    VOLT_BEGIN\(cx, c\);$/ { $0 = $0 "\n    int rc = c->left;" }
+        sub(/VOLT_END\(0\)/, "VOLT_END(rc)") { lost = 1 }
         { print }
         END { exit !lost }
-    ' main.c >lost.c || fail "README.md: its first program has no task like nap_run"
+    ' main.c >lost.c || fail "README.md: its first program has no task like countdown_run"
     mv lost.c main.c
 }
 
 # refused COMMAND...  The command fails, since the compiler has seen that a local is lost.
 refused() {
     ! "$@" >"$dir/log" 2>&1 || fail "$PWD: $*: compiles a local that an await loses"
-    grep -Eq 'error: (switch jumps over variable init|variable .ms. may be uninit)' "$dir/log" || {
+    grep -Eq 'error: (switch jumps over variable init|variable .rc. may be uninit)' "$dir/log" || {
         tail -n 40 "$dir/log"
         fail "$PWD: $*: does not say that a local is lost"
     }
@@ -144,7 +144,7 @@ with_tool() {
     for CC in $compilers; do
         for n in 1 2; do
             project "$language-$n-$CC"
-            snippet "$language" $n >"$file"
+            snippet examples/README.md "$language" $n >"$file"
             [ $n = 2 ] || vendored
             PKG_CONFIG_PATH=$dir/prefix/share/pkgconfig CC=$CC CFLAGS=-Werror quiet "$@"
             built build/app ninja -j 1 -C build

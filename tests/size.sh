@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
 # What volt.h costs: text + data at -Os without debug checks, for each compiler named, as a table
-# for README.md: all of the implementation, and programs that leave out what they do not use; and
+# for bench/README.md: the whole implementation, and programs without unused functions; and
 # the time that the host's compiler takes to read the header without the implementation. Fails where
 # Thumb-2 takes more than 100 KiB for all, 30 for the plain echo server, 22 for its form with one
 # thread.

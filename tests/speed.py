@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR 0BSD
-"""What README.md says about speed is what bench/results.json gives, and what bench/peers.py makes
+"""bench/README.md says about speed what bench/results.json gives, and what bench/peers.py makes
 of figures is right. Ends with "speed: N passed, N failed, N skipped"."""
 import json
 import os
@@ -152,11 +152,11 @@ def write(path, content):
 def check_readme():
     if not os.path.exists(os.path.join(ROOT, peers.results_file.PATH)):
         counts["skipped"] += 1
-        print(f"  skip  README.md: nothing is measured, there is no {peers.results_file.PATH}")
+        print(f"  skip  bench/README.md: there is no {peers.results_file.PATH}")
         return
     done = subprocess.run([os.path.join(ROOT, "bench/peers.py"), "--readme", "--check"],
                           capture_output=True, text=True)
-    check("README.md and bench/speed.svg are what was measured", done.returncode == 0,
+    check("bench/README.md and bench/speed.svg are what was measured", done.returncode == 0,
           done.stderr.strip())
 
 
