@@ -150,18 +150,28 @@ build/log/replay_%: build/fuzz/replay_%
 	@$(call RUN_TEST,$(RUN) $< tests/fuzz/corpus/$*)
 
 # Once as it is used, optimised; the other forms not: their compiling takes a fifth of the time.
-build/test_%: tests/test_%.c $(HEADERS)
+# Most of a test's compilation is that of the implementation. The tests of SHARED use the default
+# seam and share one compilation for each form; the others have one of their own each.
+SHARED := beside between chan chan_forms compose compose_sync group guest idle net outside pause \
+	placement queues rare rescue shared stress sync sync_kinds sync_stress task timers token
+build/unit/volt.h build/unit/unit.h: volt.h tests/unit.awk
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -O2 $< -o $@
-build/small/test_%: tests/test_%.c $(HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -O0 $(SMALL) $< -o $@
-build/single/test_%: tests/test_%.c $(HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -O0 $(SINGLE) $< -o $@
-build/bare/test_%: tests/test_%.c $(HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -O0 $(BARE) $< -o $@
+	@awk -v part=$(if $(filter %/volt.h,$@),head,unit) -f tests/unit.awk volt.h > $@
+# $(1) the form; $(2) where its programs are; $(3), $(4) flags of shared and of own compilations
+define TEST_RULES
+build/unit/$(1).o: build/unit/unit.h
+	$$(CC) $$(TEST_CFLAGS) $(3) -DVOLT_IMPLEMENTATION -x c -c $$< -o $$@
+$(SHARED:%=$(2)/test_%): $(2)/test_%: tests/test_%.c build/unit/$(1).o build/unit/volt.h $$(HEADERS)
+	@mkdir -p $$(@D)
+	$$(CC) -Ibuild/unit $$(TEST_CFLAGS) $(3) $$< build/unit/$(1).o -o $$@
+$(2)/test_%: tests/test_%.c $$(HEADERS)
+	@mkdir -p $$(@D)
+	$$(CC) $$(TEST_CFLAGS) $(4) $$< -o $$@
+endef
+$(eval $(call TEST_RULES,normal,build,-O2,-O1))
+$(eval $(call TEST_RULES,small,build/small,-O0 $$(SMALL),-O0 $$(SMALL)))
+$(eval $(call TEST_RULES,single,build/single,-O0 $$(SINGLE),-O0 $$(SINGLE)))
+$(eval $(call TEST_RULES,bare,build/bare,-O0 $$(BARE),-O0 $$(BARE)))
 build/test_ring_caps build/small/test_ring_caps: tests/test_queues.c
 build/examples/%: examples/%.c volt.h
 	@mkdir -p $(@D)

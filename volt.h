@@ -7489,7 +7489,7 @@ static inline int volt__start_next(const volt_rt *rt) {
     (void)rt;
     return -ENOSYS;
 }
-static inline void volt__start_spare(volt_rt *rt) { (void)volt__start_next(rt); }
+static void volt__start_spare(volt_rt *rt) { (void)volt__start_next(rt); }
 #else
 static void *volt__thread_main(void *arg) {
     volt__worker *w = VOLT__CAST(volt__worker *, arg);

@@ -4,7 +4,7 @@
 //   CLOCK_FROM    seconds: at least so many when the program begins
 //   CLOCK_ACROSS  milliseconds: it passes so many while the program runs
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

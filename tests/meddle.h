@@ -18,7 +18,7 @@ __attribute__((unused)) static void meddle(void);
 #define __atomic_fetch_sub(...) (meddle(), __atomic_fetch_sub(__VA_ARGS__))
 #define __atomic_fetch_and(...) (meddle(), __atomic_fetch_and(__VA_ARGS__))
 #define __atomic_fetch_or(...) (meddle(), __atomic_fetch_or(__VA_ARGS__))
-#include "../volt.h"
+#include "volt.h"
 #undef __atomic_load_n
 #undef __atomic_compare_exchange_n
 #undef __atomic_store_n

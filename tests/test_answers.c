@@ -178,7 +178,7 @@ static const char *at_assert_text;
 static void note_assert(const char *text);
 #define VOLT_ASSERT(c_) (note_assert(#c_), VOLT__EXPECT(c_, "assertion failed: " #c_))
 
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "still.h"

@@ -5,7 +5,7 @@
 // test plays many rounds, and in each both calls begin at moments of chance.
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include <sys/eventfd.h>

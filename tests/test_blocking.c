@@ -17,7 +17,7 @@ static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, voi
 #define VOLT_THREAD_JOIN(thread_) \
     (pthread_join(thread_, NULL), __atomic_add_fetch(&n_joined, 1, __ATOMIC_ACQ_REL))
 
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

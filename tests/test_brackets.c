@@ -17,7 +17,7 @@
 #define VOLT_IMPLEMENTATION
 #define VOLT_NOW_NS() test_clock
 static __INT64_TYPE__ test_clock = 1000000000;
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

@@ -2,7 +2,7 @@
 // Bounded channels and the rendezvous. What is sent is received once, whoever is cancelled, and in
 // order of each sender; the other kinds are in test_chan_kinds.c.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

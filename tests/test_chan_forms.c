@@ -2,7 +2,7 @@
 // The forms of a channel's waits that are no await: try_ and _sync, of one message and of several;
 // and what a watcher wants.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

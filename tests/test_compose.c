@@ -2,7 +2,7 @@
 // Composition of awaits. The first part builds every nesting of combinators up to depth 3 and
 // strikes it with each event at each level; a small model says what must come out.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

@@ -5,7 +5,7 @@
 // is had by the second, messages are received once, and then all may be freed.
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "sync.h"

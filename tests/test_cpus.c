@@ -22,7 +22,7 @@ static long ask_system(int what) { return n_online ? n_online : sysconf(what); }
 #define open ask_open
 #define sysconf ask_system
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #undef sched_getaffinity
 #undef open
 #undef sysconf

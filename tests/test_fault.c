@@ -255,7 +255,7 @@ static int fault_munmap(void *p, size_t n) {
     return fails(C_munmap) ? -1 : munmap(p, n);
 }
 
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

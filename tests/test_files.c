@@ -15,7 +15,7 @@ static int test_close(int fd);
 #define pread test_pread
 #define pwrite test_pwrite
 #define close test_close
-#include "../volt.h"
+#include "volt.h"
 #undef pread
 #undef pwrite
 #undef close

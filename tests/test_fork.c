@@ -7,7 +7,7 @@
 static int has_word;
 #define VOLT_IMPLEMENTATION
 #define VOLT_TRACE 1
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include <spawn.h>

@@ -2,7 +2,7 @@
 // Groups. In a release build, where a group left open is closed instead of being a misuse.
 #define VOLT_DEBUG 0
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

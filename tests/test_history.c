@@ -89,7 +89,7 @@ static int seam_epoll_wait_ms(int ep, struct epoll_event *ev, int n, int ms);
 static int is_unknown_call(long number);
 #define seam_syscall(number_, ...) (is_unknown_call(number_) ? -1 : syscall(number_, __VA_ARGS__))
 
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "still.h"

@@ -10,7 +10,7 @@
 static int interrupts, most_at_once, writes_left = -1;
 static ssize_t test_write(int fd, const void *buf, size_t len);
 #define write test_write
-#include "../volt.h"
+#include "volt.h"
 #undef write
 #include "test.h"
 #include "tasks.h"

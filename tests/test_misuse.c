@@ -5,7 +5,7 @@ static void misuse_panic(const char *text);
 #define VOLT_DEBUG 1
 #define VOLT_PANIC(text_) misuse_panic(text_)
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

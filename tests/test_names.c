@@ -18,7 +18,7 @@ static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, voi
 static int test_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                             struct addrinfo **list);
 #define getaddrinfo test_getaddrinfo
-#include "../volt.h"
+#include "volt.h"
 #undef getaddrinfo
 #include "test.h"
 #include "tasks.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Descriptors and sockets, on 127.0.0.1, unix sockets and pipes.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include <limits.h>

@@ -3,7 +3,7 @@
 // pipes without a reader, a stop of the whole process, threads that are cancelled.
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "json.h"

@@ -190,7 +190,7 @@ static int seam_thread_create(pthread_t *t, const pthread_attr_t *attr, void *(*
 static int seam_thread_join(pthread_t t) { return (void)t, 0; }
 #define VOLT_THREAD_JOIN(thread_) seam_thread_join(thread_)
 
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "still.h"

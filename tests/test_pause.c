@@ -3,7 +3,7 @@
 // file all the same: closed meanwhile and its number used again, it fails with -EBADF and leaves
 // the new file alone.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include <sys/socket.h>

@@ -6,7 +6,7 @@
 static int ask_stacksize(pthread_attr_t *a, size_t size);
 #define pthread_attr_setstacksize ask_stacksize
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #undef pthread_attr_setstacksize
 #include "test.h"
 #include "tasks.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Ring, injector, chains, node lists and heaps: each against a simple model, then with threads.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "slab.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
 // Ways through volt.h that programs rarely take: no budget left at the very first poll, scopes that
 // close out of order, arguments at their limits. `make coverage` showed that no other test did.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "still.h"

@@ -13,7 +13,7 @@ static void note_wait(const void *word);
 static void about_to_sleep(long long timeout);
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_)                                                    \
     (about_to_sleep(timeout_), volt__sys_epoll_wait(ep_, ev_, n_, timeout_))
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "still.h"

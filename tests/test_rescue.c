@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // A worker that is stuck in a long poll: what waits for it is served by another one within 2 ms.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include <sys/socket.h>

@@ -10,7 +10,7 @@ static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, voi
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_) test_thread_create(thread_, attr_, fn_, arg_)
 #define VOLT_THREAD_JOIN(thread_) pthread_join(thread_, NULL)
 
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include <sys/socket.h>

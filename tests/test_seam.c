@@ -39,7 +39,7 @@ static int played_fcntl(int fd, int op, ...);
 #define eventfd played_eventfd
 #define fcntl played_fcntl
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #undef syscall
 #undef epoll_wait
 #undef mmap

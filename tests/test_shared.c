@@ -4,7 +4,7 @@
 // has a process of its own, whose standard input it uses as such a descriptor.
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include <sys/ioctl.h>

@@ -5,7 +5,7 @@
 #  define VOLT_SINGLE_THREAD
 #endif
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 

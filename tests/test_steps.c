@@ -17,7 +17,7 @@ static void about_to_block(void);
     (about_to_block(), volt__sys_futex_wait(word_, expect_, deadline_))
 #define VOLT_FUTEX_WAKE(word_, n_) (test_step(), volt__sys_futex_wake(word_, n_))
 
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include <sys/socket.h>

@@ -2,7 +2,7 @@
 // Random programs with an oracle: every task ends exactly once, with the result that it said it
 // would give; what it waited for is true; nothing is left. To repeat one: TEST_SEED.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include <sys/socket.h>

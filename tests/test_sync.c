@@ -3,7 +3,7 @@
 // them is cancelled in each way, before its turn or when it has come, and nobody misses anything.
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "sync.h"

@@ -9,7 +9,7 @@ static void relax_point(void);
 #define VOLT_CPU_RELAX() relax_point()
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "sync.h"

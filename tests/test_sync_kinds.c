@@ -2,7 +2,7 @@
 // Synchronisation, what each kind promises beside what all have in common (test_sync.c).
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "sync.h"

@@ -4,7 +4,7 @@
 // end, so that a wake-up that is lost is a test that takes too long.
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "sync.h"

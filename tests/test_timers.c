@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The timer wheel against a plain array of deadlines.
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
 // The trace of what happened, histograms, and the report of slow polls: builds with VOLT_TRACE.
 #define VOLT_IMPLEMENTATION
 #define VOLT_TRACE 1
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include "tasks.h"
 #include "json.h"

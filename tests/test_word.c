@@ -6,7 +6,7 @@ __attribute__((noreturn)) static void test_panic(const char *text);
 #  define VOLT_REF_BITS 22 // few enough to count all the way up to the trap
 #endif
 #define VOLT_IMPLEMENTATION
-#include "../volt.h"
+#include "volt.h"
 #include "test.h"
 #include <setjmp.h>
 
