@@ -28,6 +28,7 @@ missing here; tests/doc.sh calls it.
 import collections
 import fcntl
 import fnmatch
+import glob
 import hashlib
 import os
 import re
@@ -452,8 +453,9 @@ def write_readme():
 # ---- checking
 
 def phony():
-    """The targets that the Makefile names so."""
-    text = read("Makefile").replace("\\\n", " ")
+    """The targets that the Makefile and the files that it includes name so."""
+    files = ["Makefile", *glob.glob("*/*.mk"), *glob.glob("tests/*/*.mk")]
+    text = "".join(read(path) for path in files).replace("\\\n", " ")
     return {name for line in re.findall(r"^\.PHONY:(.*)", text, re.M) for name in line.split()}
 
 

@@ -12,7 +12,7 @@ BEGIN { objects = "^static __thread volt__worker \\*volt__tls;|^static struct vo
     print
     n = split("SYS NOW_NS FUTEX_WAIT FUTEX_WAKE THREAD_CREATE EPOLL_WAIT ASSERT PANIC TRACE", own, " ")
     for (i = 1; part == "head" && i <= n; i++)
-        print "#ifdef VOLT_" own[i] "\n#  error VOLT_" own[i] ": no test of SHARED in the Makefile\n#endif"
+        print "#ifdef VOLT_" own[i] "\n#  error VOLT_" own[i] ": no test of SHARED in tests/test.mk\n#endif"
     next
 }
 !in_implementation { print; next }

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT OR 0BSD
+# ---- examples: those that need more than libc run in `make check`, with real clients, servers and
+# libraries, see tests/examples.sh; `make examples` runs these alone.
+EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 13_chat 16_cares 17_glib \
+	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
+GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
+EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server need-python3 \
+	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib
+PACKAGE_h2load := nghttp2-client
+PACKAGE_nc := netcat-openbsd
+
+examples: need-g++ need-clang++ $(EXAMPLE_NEEDS)
+	@rm -f $(EXAMPLE_CHECKS:%=build/check/%)
+	$(MAKE_ALL) $(EXAMPLE_CHECKS:%=build/check/%)
+	@echo 'examples: $(words $(EXAMPLE_CHECKS)) passed'
+build/check/example-%: build/examples/% tests/examples.sh bench/server.sh
+	@mkdir -p $(@D)
+	timeout 120 tests/examples.sh build/examples $*
+	@touch $@
+build/check/example-08_curl: build/examples/06_http
+EXAMPLE_SERVERS := 03_echo 06_http 13_chat 15_dashboard
+$(EXAMPLE_SERVERS:%=build/examples/%): examples/03_server.h
+$(EXAMPLE_SERVERS:%=build/check/example-%): tests/servers.py build/examples/accept_fails.so
+build/examples/accept_fails.so: tests/accept_fails.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC $< -o $@
+build/examples/06_http: examples/06_http.h
+build/examples/15_dashboard: examples/06_http.h examples/15_dashboard.h
+build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/dashboard.py
+build/check/example-15_dashboard-leaks: tests/servers.py
+build/examples/16_cares: examples/16_name_server.h
+build/examples/08_curl: EXAMPLE_LIBS := -lcurl
+build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
+build/examples/16_cares: EXAMPLE_LIBS := -lcares
+build/examples/17_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
+build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
+	@mkdir -p $(@D)
+	$* -std=c++17 -O2 $(FLAGS_$*) $< -I. -pthread -o $@
+
+build/examples/10_from_cpp-leaks: examples/10_from_cpp.cpp volt.h
+	@mkdir -p $(@D)
+	g++ -std=c++17 -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $< -I. -pthread -o $@
+
+# with more tasks than an event holds
+build/examples/15_dashboard-leaks: examples/15_dashboard.c examples/03_server.h \
+		examples/06_http.h examples/15_dashboard.h volt.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra \
+		-DSLEEPERS=6000 -I. -pthread $< -o $@
+
+need-lib-%:
+	@echo '#include <$(HEADER_$*)>' | $(CC) -E -x c - >/dev/null 2>&1 || { \
+		echo '$(HEADER_$*): not found; Debian package: $(PACKAGE_lib-$*)'; exit 1; }
+HEADER_curl := curl/curl.h
+HEADER_hiredis := hiredis/async.h
+HEADER_cares := ares.h
+PACKAGE_lib-curl := libcurl4-openssl-dev
+PACKAGE_lib-hiredis := libhiredis-dev
+PACKAGE_lib-cares := libc-ares-dev
+HEADER_sdt := sys/sdt.h
+PACKAGE_lib-sdt := systemtap-sdt-dev
+need-lib-glib:
+	@pkg-config --exists glib-2.0 || { \
+		echo 'glib-2.0.pc: not found; Debian packages: pkg-config libglib2.0-dev'; exit 1; }
+
+# ---- examples as C++: the blocks of README.md, examples/README.md and volt.h with each compiler, and all of examples/.
+# (type){ ... } is C; in C++ both compilers have it as an extension. g++ finds members without an
+# initialiser also where those with one are named.
+CXX_EXAMPLES := $(foreach c,g++ clang++,doc-$c $(patsubst %,cxx-$c-%,$(wildcard examples/*.c)))
+CXX_EXAMPLE_FLAGS := -std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers
+CHECKS += $(CXX_EXAMPLES)
+
+build/check/doc-%:
+	@CC='$(subst g++,gcc,$(subst clang++,clang,$*))' CXX='$*' sh tests/doc.sh build/doc-$*
+	@touch $@
+build/check/cxx-%:
+	@mkdir -p $(@D)
+	$(firstword $(subst -, ,$*)) $(FLAGS_$(firstword $(subst -, ,$*))) $(CXX_EXAMPLE_FLAGS) \
+		-I. -pthread $(GLIB_CFLAGS) -fsyntax-only $(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
+	@touch $@
+
+# ---- gdb: examples/gdb/volt.py on a program whose tasks are known, see tests/gdb.sh.
+.PHONY: gdb-test
+gdb-test: need-gdb need-gcc need-clang
+	@sh tests/gdb.sh build/gdb
+
+# ---- dashboard: what a browser makes of examples/15_dashboard.c; pictures in build/dashboard.
+.PHONY: dashboard
+dashboard: need-chromium need-python3 build/examples/15_dashboard
+	@timeout 300 python3 tests/dashboard.py browser build/examples/15_dashboard build/dashboard

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT OR 0BSD
+# ---- test: each log is a target, so that as many run at once as there are processors. A log ends
+# with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
+SINGLE_TESTS := brackets chan chan_forms chan_kinds compose compose_sync group guest misuse net \
+	pause sync sync_kinds sync_stress task timers
+BARE_TESTS := single timers
+LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
+	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
+	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics \
+	build/log/any_thread build/log/load build/log/speed
+
+test:
+	@rm -rf build/log
+	$(MAKE_ALL) $(LOGS) || true
+	@$(call SUM,$(LOGS))
+
+# Adds up the last lines of the logs named.
+SUM = awk ' \
+	function close_file() { if (name != "" && !ended) { \
+		print name ": did not end with its summary"; f++ } } \
+	BEGIN { for (i = 1; i < ARGC; i++) if ((getline line < ARGV[i]) < 0) { \
+		print ARGV[i] ": not built or not run"; f++; ARGV[i] = "" } } \
+	FNR == 1 { close_file(); name = FILENAME; ended = 0 } \
+	{ last = $$0 } \
+	/: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$$/ { \
+		n = split($$0, w, " "); p += w[n - 5]; f += w[n - 3]; s += w[n - 1]; ended = 1 } \
+	END { close_file(); printf "%d passed, %d failed", p, f; if (s) printf ", %d skipped", s; \
+		print ""; exit f != 0 }' $(1)
+
+# $(1) the program: runs it, keeps its output, shows it when it has ended.
+RUN_TEST = mkdir -p $(@D) && { $(1) > $@.tmp 2>&1 || true; } && cat $@.tmp && mv $@.tmp $@
+
+build/log/test_%: build/test_%
+	@$(call RUN_TEST,$(RUN) $<)
+build/log/small-test_%: build/small/test_%
+	@$(call RUN_TEST,$(RUN) $<)
+build/log/single-test_%: build/single/test_%
+	@$(call RUN_TEST,$(RUN) $<)
+build/log/bare-test_%: build/bare/test_%
+	@$(call RUN_TEST,$(RUN) $<)
+GOLDEN_LIMIT := $(shell command -v timeout >/dev/null && echo timeout 60)
+build/log/example-%: build/examples/% examples/%.c
+	@mkdir -p $(@D)
+	@sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' examples/$*.c | sed 1d \
+		> build/examples/$*.want
+	@if $(GOLDEN_LIMIT) ./$< > build/examples/$*.out && \
+		cmp build/examples/$*.out build/examples/$*.want; \
+	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
+	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
+build/log/doc: volt.h README.md $(wildcard */README.md) tests/doc.sh tests/kernels.sh bench/gate.txt $(wildcard tests/reject/*)
+	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/doc.sh build/doc)
+build/log/rules: volt.h tests/rules.sh
+	@$(call RUN_TEST,sh tests/rules.sh volt.h)
+
+build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll tests/load.sh
+	@$(call RUN_TEST,sh tests/load.sh build/bench)
+
+# What bench/README.md says of other runtimes is what was measured.
+build/log/speed: bench/README.md tests/speed.py $(wildcard bench/*.py bench/results.json bench/speed.svg)
+	@$(call RUN_TEST,if command -v python3 >/dev/null; then python3 tests/speed.py; \
+		else echo 'speed: 0 passed$(,) 0 failed$(,) 1 skipped'; fi)
+
+SEMANTICS := $(filter build/log/test_sync% build/log/test_chan% build/log/test_compose_sync,\
+	$(TESTS:%=build/log/%))
+build/log/semantics: volt.h tests/semantics.sh $(SEMANTICS)
+	@$(call RUN_TEST,sh tests/semantics.sh volt.h $(SEMANTICS))
+
+# What plays each two calls of any threads at once: see tests/any_thread.txt.
+build/log/any_thread: volt.h tests/any_thread.txt tests/any_thread.sh $(TESTS:%=build/log/%) \
+	$(wildcard tests/model/model_*.c tests/sim/*.h)
+	@$(call RUN_TEST,sh tests/any_thread.sh volt.h $(TESTS:%=build/log/%))
+
+build/log/replay_%: build/fuzz/replay_%
+	@$(call RUN_TEST,$(RUN) $< tests/fuzz/corpus/$*)
+
+# Once as it is used, optimised; the other forms not: their compiling takes a fifth of the time.
+# Most of a test's compilation is that of the implementation. The tests of SHARED use the default
+# seam and share one compilation for each form; the others have one of their own each.
+SHARED := beside between chan chan_forms compose compose_sync group guest idle net outside pause \
+	placement queues rare rescue shared stress sync sync_kinds sync_stress task timers token
+build/unit/volt.h build/unit/unit.h: volt.h tests/unit.awk
+	@mkdir -p $(@D)
+	@awk -v part=$(if $(filter %/volt.h,$@),head,unit) -f tests/unit.awk volt.h > $@
+# $(1) the form; $(2) where its programs are; $(3), $(4) flags of shared and of own compilations
+define TEST_RULES
+build/unit/$(1).o: build/unit/unit.h
+	$$(CC) $$(TEST_CFLAGS) $(3) -DVOLT_IMPLEMENTATION -x c -c $$< -o $$@
+$(SHARED:%=$(2)/test_%): $(2)/test_%: tests/test_%.c build/unit/$(1).o build/unit/volt.h $$(HEADERS)
+	@mkdir -p $$(@D)
+	$$(CC) -Ibuild/unit $$(TEST_CFLAGS) $(3) $$< build/unit/$(1).o -o $$@
+$(2)/test_%: tests/test_%.c $$(HEADERS)
+	@mkdir -p $$(@D)
+	$$(CC) $$(TEST_CFLAGS) $(4) $$< -o $$@
+endef
+$(eval $(call TEST_RULES,normal,build,-O2,-O1))
+$(eval $(call TEST_RULES,small,build/small,-O0 $$(SMALL),-O0 $$(SMALL)))
+$(eval $(call TEST_RULES,single,build/single,-O0 $$(SINGLE),-O0 $$(SINGLE)))
+$(eval $(call TEST_RULES,bare,build/bare,-O0 $$(BARE),-O0 $$(BARE)))
+build/test_ring_caps build/small/test_ring_caps: tests/test_queues.c
+build/examples/%: examples/%.c volt.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< $(EXAMPLE_LIBS) -o $@
