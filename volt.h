@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// volt.h 0.1.0 - stackless tasks on all cores, timers and sockets in one C header, for Linux.
-// Define VOLT_IMPLEMENTATION in ONE file, before the include; link with -pthread. A first program:
+// volt.h 0.1.0 - an async runtime for C on Linux in one header: tasks on all cores, timers, sockets,
+// locks and channels. In ONE file, define VOLT_IMPLEMENTATION before the include. A first program:
 //
 //     #define VOLT_IMPLEMENTATION
 //     #include "volt.h"
 //     #include <stdio.h>
 //
-//     typedef struct { volt_frame frame; int left; } countdown; // what an await must not lose
+//     typedef struct { volt_frame frame; int left; } countdown; // values that survive an await
 //
 //     static volt_poll countdown_run(volt_cx *cx, void *arg) {
 //         countdown *c = (countdown *)arg;
@@ -23,8 +23,10 @@
 //         return volt_run(NULL, countdown_run, &c);
 //     }
 //
+// `cc -O2 -pthread countdown.c && ./a.out` prints 3, 2 and 1.
+//
 // Contents (search for the marker):
-//   >>manual     the model in one page, the rules, results, cancellation, threads, memory, limits
+//   >>manual     the model, the rules, results, cancellation, threads, memory, limits
 //   >>config     macros that you may define before including volt.h
 //   >>types      polls, frames, nodes, objects
 //   >>await      VOLT_BEGIN, VOLT_AWAIT, VOLT_END, arms
@@ -35,120 +37,195 @@
 #define VOLT_H
 
 //==================================================================================================
-// >>manual  the model in one page, the rules, results, cancellation, threads, memory, limits
+// >>manual  the model, the rules, results, cancellation, threads, memory, limits
 //==================================================================================================
-// ---- the model, in one page
-// A task is a function and a struct. The struct begins with a `volt_frame` and holds what must
-// survive a wait; the function runs from VOLT_BEGIN to the first wait that cannot complete at once,
-// returns to its worker, and is called again when that wait can go on: VOLT_BEGIN then jumps to
-// where it stopped. Each such call is a poll. A function that waits may be awaited by another one:
-// its struct is a member of the caller's, and nothing is allocated.
+// ---- the model
+// A task is a function and a struct. The struct begins with a `volt_frame` and holds every value
+// that must survive a wait. The function runs from VOLT_BEGIN to the first wait that cannot
+// complete at once and returns to its worker. When the wait can complete, the worker calls the
+// function again, and VOLT_BEGIN jumps to the place where it stopped. Each such call is a poll of
+// the task. A function that waits may be awaited by another one: the struct of the inner function
+// is then a member of the struct of the outer one, and nothing is allocated.
 //
-// A worker is a thread with a queue of runnable tasks, a timer wheel and an epoll instance; idle
-// workers steal from busy ones. A task runs on one worker at a time, and may go on on another.
-// Nothing runs when there is nothing to do: a worker without work sleeps, without a time limit.
+// A worker is a thread with a queue of runnable tasks, a timer wheel and an epoll instance. Idle
+// workers steal tasks from busy ones. A task runs on one worker at a time and may resume on a
+// different one. A worker without work sleeps without a time limit: an idle program uses no CPU.
 //
-// volt_run makes the calling thread worker 0, starts a second worker that watches, and others when
-// there is work for them. When its root task has ended it cancels the rest, waits for their ends
-// and returns.
+// volt_run makes the calling thread worker 0, starts a second worker as a watchdog, and further
+// workers when there is work for them. When the root task has ended, volt_run cancels all other
+// tasks, waits for them, and returns the result of the root task.
 // volt_create, volt_block_on, volt_shutdown and volt_destroy are for programs that keep a runtime
-// beside other things. A guest (volt_rt_fd, volt_rt_step) runs inside a loop that the application
-// has already. There may be several runtimes in one process; nothing is global.
+// while they do other things. A guest (volt_rt_fd, volt_rt_step) runs inside an event loop that the
+// application already has. One process may have several runtimes; they share nothing.
+//
+// ---- terms
+//   task, state   an async function with its state struct, started by a spawn and run by workers
+//   async function    `volt_poll f(volt_cx *cx, void *state)` with VOLT_BEGIN .. VOLT_END
+//   root task     the task of volt_run or volt_block_on
+//   poll          one call of a task by its worker. A volt_poll is what such a call returns: a
+//                 result, or "pending"
+//   await         a wait of an async function, by VOLT_AWAIT
+//   leaf          an awaited operation that is not an async function of its own: a sleep, a read
+//   scope         the awaits that one canceller reaches: a whole task, or the inside of a
+//                 volt_within, of a volt_with_token or of a losing arm
+//   arm           one branch of VOLT_SELECT or VOLT_JOIN_ALL
+//   shield        a part of a function in which awaits ignore cancellation
+//   token         a stop flag that any number of tasks can wait for
+//   permit        the unit that a semaphore counts
+//   watchdog      an idle worker that checks whether another one is stuck in a poll
+//   ring, LIFO slot   the queue of a worker, and the slot for the task that it woke or spawned last
+//   shared queue  the queue from which all workers take (the injector in the implementation)
+//   inbox         a queue of one worker for tasks that come from outside the workers
+//   park          to sleep until there is work
+//   slab          64 KiB of memory from which tasks of one size are allocated
+//   generation    a number that tells two uses of the same descriptor number apart
+//   channel       any of volt_chan, volt_queue, volt_oneshot, volt_bcast, volt_watch
 //
 // ---- eight rules
-//  1. What must survive an await lives in the state struct; locals are scratch between two awaits.
-//     An initialised local never stands above an await in its block; it may stand in a block of its
-//     own between two awaits. The lines above VOLT_BEGIN run at each poll: only const locals and
-//     the pointer to the state stand there.
-//  2. Buffers, and everything whose address you pass to a wait, live there too.
-//  3. Await exactly one poll, one await to a line; branch on its result afterwards. Several at
-//     once: VOLT_SELECT and VOLT_JOIN_ALL over VOLT_ARM, in a function with VOLT_BEGIN.
-//  4. The arguments of an awaited call are evaluated at every poll, and so is everything in a
-//     function that returns a volt_poll without VOLT_BEGIN: no side effects in either.
-//  5. No await inside a `switch` of your own: move the switch, or the await, to a function.
+//  1. Values that must survive an await live in the state struct; locals do not survive it. An
+//     initialised local must not stand above an await in its block; it may stand in a block of its
+//     own between two awaits. The lines above VOLT_BEGIN run again at each poll: they hold only
+//     const locals and the pointer to the state.
+//  2. Buffers, and all objects whose address is passed to a wait, live in the state struct, too.
+//  3. Await exactly one poll, with at most one await on a line, and test its result afterwards. To
+//     wait for several at once, use VOLT_SELECT or VOLT_JOIN_ALL over VOLT_ARM, in a function with
+//     VOLT_BEGIN.
+//  4. The arguments of an awaited call are evaluated at each poll, and so is the whole body of a
+//     function that returns a volt_poll without VOLT_BEGIN: keep both free of side effects.
+//  5. No await inside a `switch` of your own: move the switch or the await to another function.
 //  6. `break` and `continue` belong to your loops. VOLT_RETURN(x) ends the function.
-//  7. A negative result is -errno. -ECANCELED means: clean up and return; it repeats until you do.
-//  8. After an await you may be on another thread: no thread-locals, no pthread mutex held across.
-// Compilers see most breaches, with -Wall -Wextra and -Wjump-misses-init (gcc) or
-// -Wconditional-uninitialized (clang), and tests/above_begin.sh sees locals above VOLT_BEGIN. Debug
-// builds (without NDEBUG) see most of the rest, stop, and name the line.
+//  7. A negative result is -errno. On -ECANCELED clean up and return: all further awaits give it.
+//  8. After an await the task may be on another thread: keep no thread-local pointer and no pthread
+//     mutex across it.
+//
+//   breach                                     reported by
+//   poll ignored, stored, compared, returned   the compiler; an ignored call of an async function
+//                                              of your own: clang, C++17, C23, else a debug build
+//   await outside VOLT_BEGIN, twice on a line  the compiler
+//   frame that is not the first member         the compiler
+//   arms, children or handles by value         the compiler
+//   stray `break` (rule 6)                     the compiler if it optimises; else all builds stop
+//   await inside a `switch` (rule 5)           the compiler, unless NDEBUG is defined; else all
+//                                              builds stop when the task resumes
+//   initialised local across an await (1)      gcc -Wjump-misses-init, clang
+//                                              -Wconditional-uninitialized, C++ always
+//   local above VOLT_BEGIN (1)                 tests/above_begin.sh only
+//   buffer or object on the stack (2)          a debug build, for what is passed to volt
+//   side effect in an awaited call (4)         nothing
+//   frame not zeroed, polled after its end     all builds
+//   wait outside an await, arm used twice      a debug build
+//   thread-local or pthread mutex (8)          nothing
+//   result of a spawn ignored                  the compiler
+//   descriptor closed by close(2)              a debug build, by .log; see "descriptors"
+// "The compiler" stands for gcc and clang, in C and in C++, with -Wall -Wextra. A debug build is
+// one without NDEBUG. It stops at a breach and names the line.
 //
 // ---- results
-// One channel: >= 0 is good, < 0 is -errno; volt_strerror has a text. No errno, no error object. A
-// function returns `volt_poll` if and only if it may wait; it is legal only inside VOLT_AWAIT,
-// VOLT_ARM or another poll. volt_try_join never waits, `_sync` blocks the thread. What comes from
-// the kernel is passed on as it is. volt's own:
-//   -ECANCELED    the scope of this wait was cancelled; nothing was consumed, but by a read_exact
-//                 or write_all that had begun (volt_progress). Leave soon
-//   -ETIMEDOUT    volt_within, volt_before, _sync: the time is up, what was inside has ended;
-//                 volt_timer_fired tells it from the same result of what was inside.
-//                 volt_run: .drain_timeout is over. From the kernel: a connection that has died
-//   -EAGAIN       a try_ form would wait. volt_try_join: it has not ended. volt_watch_set_if:
-//                 another one has set it. volt_create: no thread could be started. volt_connect:
-//                 the backlog of a unix listener is full
-//   -EPIPE        the other side has closed, or the channel, semaphore or tracker was;
-//                 volt_read_exact: before all was there
-//   -EOVERFLOW    permits, a wait group, a tracker: more than can be counted. volt_sub_recv:
-//                 messages were lost. Files: beyond what the C library's off_t can say
-//   -EBADF        no descriptor, or it was closed while the wait was on
-//   -ENOMEM       no memory; nothing was taken, the task goes on
-//   -EMFILE, -ENFILE    no descriptor left for what the runtime or the socket needs
+// A result >= 0 is success, a negative one is -errno, and volt_strerror has a text for it. There is
+// no errno and no error object. A function returns `volt_poll` if and only if it may wait; its call
+// is legal only inside VOLT_AWAIT, VOLT_ARM or another poll. volt_try_join never waits; a function
+// whose name ends in `_sync` blocks the thread. Errors of the kernel are passed on unchanged. The
+// results that volt itself gives:
+//   -ECANCELED    the scope of this wait was cancelled. Nothing was consumed, except by a
+//                 volt_read_exact or volt_write_all that had begun (see volt_progress)
+//   -ETIMEDOUT    volt_within, volt_before, `_sync`: the time is up and the inner wait has ended.
+//                 volt_timer_fired tells it from the same result of the inner wait. volt_run:
+//                 .drain_timeout has passed. From the kernel: a dead connection
+//   -EAGAIN       a `try_` function would have to wait. volt_try_join: the task has not ended.
+//                 volt_watch_set_if: another writer was first. volt_create: no thread could be
+//                 started. volt_connect: the backlog of a unix listener is full. volt_dump: `fd`
+//                 took nothing for a second
+//   -EPIPE        the peer, channel, semaphore or tracker is closed. volt_read_exact: the stream
+//                 ended early
+//   -EOVERFLOW    more permits, members or entries than can be counted. volt_sub_recv: messages
+//                 were lost. Files: an offset beyond the off_t of the C library
+//   -EBADF        not a descriptor, or closed during the wait
+//   -ENOMEM       out of memory; nothing was consumed and the task can continue
+//   -EMFILE, -ENFILE    no descriptor is left for the runtime or the socket
 //   -ENOSPC       more descriptors in epoll than the system allows. volt_addr_format: no room
-//   -EINVAL       misuse that a program may want to survive: a frame not zeroed, an empty handle,
-//                 a configuration out of range, an address that is none, a guest's function for a
-//                 runtime that is none, a poll set not open, a group that does not collect
-//   -ESHUTDOWN    the runtime takes no new tasks; a guest: all has ended
-//   -EDEADLK      a call that blocks, on a worker
-//   -EINPROGRESS  volt_shutdown by a task: it has begun
-//   -EBUSY        volt_destroy: still in use. volt_rt_step: another thread is inside
-//   -ENOENT       volt_group_next: no child is left
+//   -EFBIG        volt_file_load: the file is larger than the buffer
+//   -EFAULT       an address that cannot be accessed; a path that is NULL
+//   -EINVAL       misuse that a program may want to survive: a frame that is not zeroed, an empty
+//                 handle, a configuration out of range, an invalid address, a guest-mode call on a
+//                 runtime without .is_guest, a poll set that is not open, a group that does not
+//                 collect, a message of the wrong size
+//   -EAFNOSUPPORT an address family that volt cannot format or the system does not have
+//   -ESHUTDOWN    the runtime accepts no new tasks. volt_rt_step: all tasks have ended
+//   -EDEADLK      a call that blocks, made on a worker
+//   -EINPROGRESS  volt_shutdown called by a task: the shutdown has begun
+//   -EBUSY        volt_destroy: still in use. volt_rt_step: another thread is inside.
+//                 VOLT_DUMP_CRASH: a lock is held
+//   -ENOENT       volt_group_next: no child is left. volt_resolve: no such name.
+//                 volt_worker_stats: no such worker
+//   -EIO          volt_resolve: the system's resolver failed
+//   -ENOSYS       compiled without VOLT_TRACE
 //   -ECHILD       called by a forked child
 // Running out of memory, descriptors or threads is an error of the call that needed them, never an
-// abort. What stops the program is misuse that no result could tell of.
+// abort. The program is stopped only for misuse that no result could report.
 //
 // ---- cancellation
-// It is cooperative and level-triggered: after volt_cancel, an expired volt_within, a cancelled
-// token under volt_with_token or a lost VOLT_SELECT, each await in that scope returns -ECANCELED,
-// having consumed nothing, until the function returns. Nothing is torn off, and nothing is lost:
-// the task that was joined, the bytes, the connection to accept are there for the next await (only
-// volt_connect closes its descriptor). So each loop around awaits needs a way out on negative
-// results: one that looks only at what it hopes for spins (a select whose arms were all cancelled
-// fires none).
+// Cancellation is cooperative and level-triggered. After volt_cancel, an expired volt_within, a
+// cancelled token under volt_with_token or a lost VOLT_SELECT, each await in that scope gives
+// -ECANCELED until the function returns. Nothing is torn down behind its back, and an await that
+// gives -ECANCELED has consumed nothing: the task to join, the bytes and the connection to accept
+// are there for the next await (volt_connect alone closes its descriptor). So each loop around
+// awaits needs a way out on negative results. A loop that checks only for success will spin: after
+// cancellation every await fails at once, and a select fires no arm.
 //
-// Between volt_shield_begin and volt_shield_end awaits work all the same, so that cleanup can wait.
-// Give it a bound. volt_within and VOLT_SELECT return when what they cancelled has finished its
-// cleanup, never earlier: nothing is left behind, and the time limit is exceeded by as much as the
-// cleanup takes. Who cancels:
-//   volt_cancel        one task         volt_token_cancel  what waits under volt_with_token for it
-//   volt_group_cancel  the children     volt_shutdown      every task of the runtime
-//   volt_within, volt_before, VOLT_SELECT   what they contain
+//   volt_cancel          one task          volt_token_cancel   all that waits under the token
+//   volt_group_cancel    the children      volt_shutdown       every task of the runtime
+//   volt_within, volt_before, VOLT_SELECT  what they contain
+//
+// When a cancellation meets the completion of a wait, the wait has exactly one of two outcomes: its
+// result, or -ECANCELED with nothing consumed. -ECANCELED wins if the cancellation is seen first,
+// even where data is ready; a permit, a message or a lock that was already granted passes to the
+// next waiter. Operations that cannot be undone give their result instead: a call on the pool that
+// has begun (so the descriptor of a volt_file_open is never lost), a rendezvous whose message was
+// taken, a barrier whose round is complete, a condition variable that was signalled. A time limit
+// is kinder than volt_cancel: after the deadline the inner wait is tried once more, and only then
+// cancelled. So volt_within gives the value if it was there in time, and -ETIMEDOUT otherwise;
+// bytes are never lost.
+//
+// Between volt_shield_begin and volt_shield_end awaits work although the task is cancelled, so that
+// a cleanup can wait. Give it a bound. volt_within and VOLT_SELECT return when the inner functions
+// have finished their cleanup, never earlier: nothing is left running, and the time limit is
+// exceeded by the duration of the cleanup.
+//
+// A shutdown cancels all tasks and waits. volt_run begins it when the root task has ended, or when
+// a task calls volt_shutdown; .drain_timeout counts from the moment worker 0 sees it.
+// volt_group_close waits for its children without any bound. For a hard limit keep the runtime in
+// the main thread (volt_create), call volt_shutdown with a time limit, and if it gives a number of
+// tasks, log and _exit: the process cannot take back the memory of a task that runs. A shutdown
+// does not end the `_sync` wait of a thread on a lock or channel, which belongs to no runtime; its
+// time limit does.
 //
 // ---- time
 // volt_time counts nanoseconds of CLOCK_MONOTONIC, which stands still while the machine sleeps.
-// Timers are kept in ticks of 1/16 ms (VOLT_TICK_NS) and rounded up: a sleep is never early and as
-// much late, plus what the machine needs to run the task: Linux ends a wait by some 50 us later
-// (prctl, PR_SET_TIMERSLACK), before 5.11 by up to 1 ms. A worker wakes once for all that is due in
-// a tick: a longer one saves wake-ups where many timers end at moments of their own. Deadlines up
-// to 292 years ahead are legal. VOLT_NEVER is the largest number: do not add to it.
+// Timers are kept in ticks of 1/16 ms (VOLT_TICK_NS) and rounded up. A sleep never ends early; it
+// may end up to one tick late, plus the delay of the system: Linux ends a wait about 50 us late
+// (prctl, PR_SET_TIMERSLACK), before 5.11 up to 1 ms. A worker wakes once for all timers of a tick:
+// a longer tick saves wake-ups where many timers end at different moments. Deadlines up to 292
+// years ahead are legal. VOLT_NEVER is the largest number: do not add to it.
 //
-// ---- locks and channels
-// They wait without holding up the worker, allocate nothing, and are plain memory: zeroed, or set
-// by VOLT_..._INIT; destroyed by doing nothing. Which:
-//   one at a time in here, also over an await      volt_mutex; many readers: volt_rwlock
-//   so many at a time, or a rate of something      volt_sem
-//   do it once, whoever comes first                volt_once
-//   it has happened, for all and for ever          volt_event; all of them have: volt_wait_group
-//   nobody is left in here, and none comes         volt_tracker
-//   look again                                     volt_notify, volt_cond
-//   everybody is here, go on together              volt_barrier
-//   messages: many to many, with back-pressure     volt_chan; hand to hand: VOLT_CHAN_RENDEZVOUS
-//   ... without a limit, allocated by the sender   volt_queue
-//   ... one, once                                  volt_oneshot
-//   ... to all who listen, the slow lose           volt_bcast
-//   ... only the newest counts                     volt_watch
-// A lock is held by a task, not by a thread: a pthread mutex held over an await is unlocked by
-// another thread, and blocks a worker meanwhile. There are no guards in C; what works is one way
-// out, behind the lock:
+// ---- choosing a lock or a channel
+// Locks and channels suspend the task and not the worker, allocate nothing, and are plain memory:
+// zeroed or set by VOLT_..._INIT, and never destroyed.
+//   exclusive access, also across an await     volt_mutex; many readers or one writer: volt_rwlock
+//   at most N at a time, or a rate limit       volt_sem
+//   initialisation that happens once           volt_once
+//   a condition that became true               volt_event; a count of parts to finish:
+//                                              volt_wait_group
+//   closed to newcomers and drained            volt_tracker
+//   a condition to be checked again            volt_notify, volt_cond
+//   all have arrived, continue together        volt_barrier
+//   messages, many to many, with back-pressure volt_chan; without a buffer: VOLT_CHAN_RENDEZVOUS
+//   messages, unbounded, allocated by the sender    volt_queue
+//   one value, once                            volt_oneshot
+//   every message to every subscriber          volt_bcast; slow subscribers lose the oldest
+//   the newest value only                      volt_watch; a volt_watcher needs no closing
+// A volt lock is held by a task, not by a thread. A pthread mutex held across an await would be
+// unlocked by another thread, and blocks a worker in the meantime. C has no guards; the pattern
+// that works is a single way out behind the lock:
 //
 //     // fragment
 //     typedef struct { volt_frame frame; volt_mutex *lock; int *sum, n, rc; } adder;
@@ -162,53 +239,59 @@
 //         VOLT_END(0);
 //     }
 //
-// Where an await stands in between, it gives -ECANCELED to a task that is cancelled, as everywhere:
-// unlock first, then leave. A function with several ways out is best put under the lock as a whole:
-// an outer one that locks, awaits it and unlocks.
+// An await between the two gives -ECANCELED to a cancelled task, as everywhere: unlock first, then
+// return. A function with several ways out is best locked as a whole, by an outer function that
+// locks, awaits it and unlocks.
 //
-// ---- what blocks
+// ---- blocking calls
 // A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
-// lets the task wait for it; volt_block_in_place calls one in the middle of a poll, and another
-// thread carries the worker on meanwhile: two thread switches, and nothing if the function was
-// quicker than those. volt_resolve, volt_tcp_connect and volt_file_... are made of volt_blocking;
-// volt_blocking_detach is for what may hang, and need not be waited for.
-// Threads of the pool start when they are needed, end after 10 s without work, and count 16 at most
-// (.max_blocking_threads), 4 more for names and one for each call in place: a function that waits
-// for another one on the pool may wait for ever, once there are 16 such. A shutdown cancels what
-// waits for a thread, and waits for what has begun.
+// suspends the task until it returns. volt_block_in_place calls a function in the middle of a poll;
+// another thread takes over the worker until it returns. That costs two thread switches, or none if
+// the function returns sooner. volt_resolve, volt_tcp_connect and volt_file_... use volt_blocking.
+// volt_blocking_detach is for functions that may hang and need not be waited for.
+//
+// Threads of the pool start on demand and end after 10 s without work. At most 16 run functions at
+// once (.max_blocking_threads), a detached function that still hangs among them; 4 more resolve
+// names; each volt_block_in_place may need one more, without a limit. A function on the pool that
+// waits for another one may deadlock once 16 of them do so. A shutdown cancels the calls that have
+// not begun, and waits for those that have.
 //
 // ---- order and placement
-// A worker runs its tasks in the order in which they came, but for what was woken or spawned last,
-// which is next; and of what one poll spawns, once more than 256 wait there, the newest goes before
-// the older ones, of which 128 go to the queue for all each 8 ms. So a tree of tasks is walked in
-// depth, and has few of its tasks alive at a time.
-// What workers spawn and wake stays with them, until others steal it; they cannot steal what was
-// woken last, and up to 8 tasks that the worker has taken for its next microsecond: should the one
-// it polls block it, these wait for the watchdog, as all else does that a stuck worker has. Where
-// most polls end their task and take less than VOLT_STEAL_COST_NS, nothing is stolen but from one
-// who is stuck (who takes such a task costs its worker more), until a look around, at most 255
-// polls later, finds that they take longer.
+// Each worker has a ring of 256 runnable tasks, which it runs first in, first out, and a LIFO slot:
+// the task that was woken or spawned last runs next, while its data is still in the cache. After
+// VOLT_LIFO_MAX tasks from the slot in a row the ring has its turn, so nothing starves. If one poll
+// spawns so many tasks that the ring overflows, the newest batch of 128 runs first; every 8 ms 128
+// of the oldest move to the shared queue. So a tree of tasks is walked depth first and has few of
+// its tasks alive at a time.
 //
-// What comes from outside goes, by .placement, to one queue for all (0, VOLT_PLACE_SHARED), or to
-// the inbox of one worker: of one that sleeps and has nothing, else of the less loaded one of two
-// by chance (VOLT_PLACE_TWO), or of the least loaded one of all (VOLT_PLACE_LEAST). The load is
-// what waits there and what runs. Idle workers empty the inboxes of others, so a bad place costs
-// time, and nothing waits while a worker looks for work. Workers that block get nothing; a guest
-// with other workers beside it neither.
+// A task that a worker spawns or wakes stays with that worker until an idle worker steals it. Three
+// kinds cannot be stolen from a worker that makes progress: the task in the LIFO slot; up to 8
+// tasks that the worker has claimed for its next microsecond; and, where most polls finish their
+// task in less than VOLT_STEAL_COST_NS, all of them, since stealing would cost the victim more than
+// it saves. If the worker is stuck in a poll, the watchdog moves all of them to another worker.
+//
+// A spawn or wake-up by a thread that is not a worker goes where .placement says: to one shared
+// queue (0, VOLT_PLACE_SHARED), or to the inbox of one worker. That worker is one that sleeps and
+// has nothing to do, otherwise the less loaded of two random ones (VOLT_PLACE_TWO) or the least
+// loaded of all (VOLT_PLACE_LEAST). The load of a worker is its queued tasks and the running one.
+// Idle workers empty the inboxes of others, so a bad choice costs time, but no task waits while a
+// worker searches for work. Blocked workers get nothing, nor does a guest that has other workers.
 //
 //   work from outside                   shared           two choices, least loaded
-//   one source, short tasks             the simplest     the same throughput, more steals
-//   bursts from one thread              shortest tails   p50 the same, the burst waits at few
+//   one source, short tasks             simplest         same throughput, more steals
+//   bursts from one thread              shortest tails   same median; the burst waits at a few
 //   many sources, workers on CPUs each  one lock for all a lock per worker
-//   more workers than CPUs              good             longer tails: placed with who cannot run
-//   order of a source                   kept             kept at each worker only
-// `make bench-placement` measures it on the machine at hand; take another than 0 if it says so.
+//   more workers than CPUs              good             longer tails: the chosen worker may have
+//                                                        no CPU
+//   order of one source                 kept             kept at each worker only
+// `make bench-placement` measures both on the machine at hand.
 //
-// ---- threads: who may call what
+// ---- threads: which function may be called where
 // Each contract says it as `where`:
-//   any thread     - also from a thread that volt has never seen; never blocks on other tasks
+//   any thread     - also a thread that volt has never seen. Does not wait for tasks, except
+//                    volt_shutdown and volt_token_unhook, which say so
 //   inside a task  - needs the volt_cx of the poll that is running
-//   plain thread   - not on a worker of any volt runtime: it blocks
+//   plain thread   - not a worker of any volt runtime, because the call blocks
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
 //                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*, volt_histograms,
@@ -222,113 +305,121 @@
 //                 volt_rwlock_*, volt_sem_*, volt_once_*, volt_event_*, volt_wait_group_*,
 //                 volt_tracker_*, volt_notify_*, volt_barrier_*, volt_cond_*, volt_chan_*,
 //                 volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*, volt_watch_* and
-//                 volt_watcher_* what does not wait; volt_queue_try_pop, volt_sub_* and
-//                 volt_watcher_* on one object one thread at a time
+//                 volt_watcher_* all but the waits; volt_queue_try_pop, volt_sub_* and
+//                 volt_watcher_* on one object by one thread at a time
 //   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync and all _sync, also
 //                 volt_pollset_wait_sync;
 //                 volt_rt_deadline between two steps
-//   inside a task everything that takes a volt_cx
-// Inside volt_blocking and volt_block_in_place a function is on a plain thread, also for
-// volt_block_on and volt_join_sync of the same runtime.
-// Under VOLT_SINGLE_THREAD "any thread" is the one that made the runtime, in a task or not.
-// Functions on one object at once: descriptors, tokens, wakers, poll sets and runtimes take any
-// number of threads, but for what begins and ends them; a handle, a group but for its cancel, an
-// interval and an address belong to one at a time. A task's struct needs no atomics of its own:
-// what one poll wrote, the next one sees, also on another worker. What two tasks share needs an
-// atomic, or a lock that is not held across an await.
+//   inside a task all functions that take a volt_cx
+// A function on the pool, or called by volt_block_in_place, is on a plain thread: it may call
+// volt_block_on and volt_join_sync, also of its own runtime. Under VOLT_SINGLE_THREAD "any thread"
+// is the thread that made the runtime, in a task or not.
+//
+// Objects in common: any number of threads may use the same descriptor, token, waker, poll set,
+// lock, channel or runtime at once, except to create or destroy it. A handle, a group (except its
+// cancel), an interval, a subscription, a watcher and an address are for one thread at a time. So
+// volt_cancel on a handle must not run at the same time as a volt_join of that handle, which clears
+// it; to stop a task that another one joins, cancel a token or its group.
+// The state of a task needs no atomics: each poll sees the writes of the poll before, also on
+// another worker. Data shared by two tasks needs an atomic, or a lock.
 //
 // ---- ownership: whose memory, and until when
-//   state struct        copied by a spawn into the task's own block, where it stays. Until the task
-//                       has ended and no handle or waker holds it
-//   of awaited children a member of the caller's struct, starts over at each await
-//   volt_run's state    the caller's, who outlives it; volt_block_on's too
-//   runtime             volt_create's until volt_destroy gave 0. volt_run's until that returns:
-//                       what other threads do with it, but for volt_block_on, is over by then
-//   handle              keeps the ended task's memory and result; volt_join or volt_detach gives it
-//                       back. A handle that is overwritten leaks its task
+//   state struct        a spawn copies it into the block of the task, where it stays until the task
+//                       has ended and no handle or waker refers to it
+//   of awaited functions    a member of the caller's struct; each await starts it over
+//   root state          the caller's, of volt_run and volt_block_on, which outlives the call
+//   runtime             from volt_create until volt_destroy gives 0. The runtime of a volt_run ends
+//                       with it: no thread may use it then
+//   handle              keeps the result and memory of an ended task until volt_join or
+//                       volt_detach. Overwriting a handle leaks its task
 //   waker               the same, until volt_waker_release
-//   group               memory of the task that spawned into it first; its children end before it.
-//                       A child that must not outlive its parent goes into a group
-//   timer, link, arm, shield    nodes in the frame of who waits; they disarm themselves
-//   token               the application's; a child token before its parent. Not freed while anybody
-//                       waits for it or cancels it
-//   descriptor          the application's. Own ones are closed by volt_close; those of other
-//                       libraries by these, after they were taken out of the poll set or released
-//   buffers             the state's, for as long as the wait lasts
+//   group               memory of the task that first spawned into it. Its children end before it;
+//                       a child that must not outlive its parent belongs in a group
+//   timer, link, arm, shield    members of the waiting function's state; they disarm themselves
+//   token               the application's; a parent outlives its children. Must not be freed while
+//                       a task waits for it or a thread cancels it
+//   descriptor          the application's. Its own are closed by volt_close; those of another
+//                       library by that library, after volt_pollset_set(.., 0) or volt_fd_release
+//   buffers             the state's, until the wait has returned
 //
 // ---- memory
-// A task is one slot: 64 bytes (48 where pointers have 4), the frame (48 or 32) and what follows it
-// in the state, in a group 32 more, rounded up to a size class at most a quarter above. Slots come
-// from slabs of 64 KiB, a set per worker and size and 4 for spawns from outside. Empty slabs go
-// back to the system when two looks of their worker, a second apart, found no need for them; a
-// worker that sleeps does not look, and one slab of each size stays. States of more than about
-// 8,000 bytes have a mapping of their own each: a spawn is then a system call or more, so keep
-// large buffers apart. Waits, wake-ups, timers and readiness allocate nothing. A descriptor number
-// that is used has 64 bytes in a table, in pages of 64. A runtime takes about 30 KiB, 8 more per
-// worker beside its thread's stack, and 2 descriptors per worker, 1 for the watchdog where there
-// are several, 1 more for a guest. The allocator is a hook; any thread calls it, never under a
+// A task takes one slot: 64 bytes (48 with 32-bit pointers), its frame (48 or 32), and the rest of
+// its state; in a group 32 more; all rounded up to a size class, by a quarter at most. Slots come
+// from slabs of 64 KiB; each worker has a set of slabs per size, and 4 further sets serve spawns
+// from outside. A worker returns an empty slab to the system after two trims, one second apart, in
+// which it was not needed; it trims only while it works, and keeps one slab of each size. A state
+// of more than about 8,000 bytes has a mapping of its own, so that its spawn costs a system call:
+// keep large buffers apart. Waits, wake-ups, timers and readiness allocate nothing. Each descriptor
+// number in use takes 64 bytes of a table, in pages of 64. A runtime takes about 30 KiB, 8 KiB and
+// a thread stack per worker, 2 descriptors per worker, 1 for the watchdog if there are several
+// workers, and 1 more for a guest. The allocator is a hook, called by any thread, never under a
 // lock.
 //
-// ---- system calls, beside those that a function is named after
+// ---- system calls, other than the one that a function is named after
 //   all workers idle    none
-//   worker that sleeps  epoll_pwait2 or epoll_wait, with several workers after a look by another;
-//                       who wakes it writes to its eventfd, which it reads
-//   busy worker         epoll_wait after 255 polls, or about 100 us; with a task that calls
-//                       volt_yield, and has the worker to itself: at each turn
+//   worker that sleeps  epoll_pwait2 or epoll_wait; with several workers after checking for work
+//                       once more. The waking thread writes its eventfd, which the worker reads
+//   busy worker         epoll_wait after 255 polls or about 100 us; while a task that calls
+//                       volt_yield has the worker to itself, at each yield
 //   several workers     timerfd_settime when one leaves its sleep, and every 750 us while one is
-//                       busy; then an idle one looks after it
-//   timers              none: epoll waits until the next one; a guest's: timerfd_settime
-//   descriptor          of others at first use: fcntl, getsockopt, and of what is no socket fstat,
-//                       isatty or open; epoll_ctl when it first had to wait, in a debug build at
-//                       each wait. volt_readable, volt_writable: epoll_ctl, or poll, at each wait
-//   read, write         one, and none when the last one has drained a TCP socket (not of vectors,
-//                       nor with more than 64 KiB left; madvise where the buffer is not that of the
-//                       last time, and has several pages). A write to what is no socket, by the
-//                       thread of volt_run or of a guest: 3 more, for SIGPIPE; a terminal, or a
-//                       pipe as 0, 1, 2: fstat twice, or fcntl 3 times; a debug build asks fcntl or
-//                       fstat before each call on what is no socket
-//   a limit is over     the call that it ends once more, for what came in time
-//   spawn from outside  none, or a write to an eventfd; threads that wait: futex
-//   lock not at once    futex, and before it membarrier, which interrupts the other threads of the
-//                       process that run just then: for that a lock given back costs a store
+//                       busy; then an idle one checks on it
+//   timers              none: epoll_wait has a timeout. A guest: timerfd_settime
+//   descriptor          at its first use, unless volt made it: fcntl, getsockopt, and if it is no
+//                       socket also fstat, isatty or open. epoll_ctl at its first wait; in a debug build
+//                       at each wait. volt_readable, volt_writable: epoll_ctl or poll at each wait
+//   read, write         one, and none after a read that drained a TCP socket (not for vectors, nor
+//                       for more than 64 KiB; madvise if the buffer has changed and spans pages). A
+//                       write to a file that is not a socket, by the thread of volt_run or of a
+//                       guest: 3 more, to suppress SIGPIPE. A terminal, or a pipe as 0, 1, 2: fstat
+//                       twice, or fcntl 3 times. A debug build: fcntl or fstat before each call on
+//                       a file that is not a socket
+//   expired time limit  the inner call once more, after a poll
+//   spawn from outside  none, or a write to an eventfd; a thread that waits: futex
+//   contended lock      futex, and membarrier, which interrupts the running threads of the process;
+//                       in exchange an unlock is a plain store
 //   memory              mmap and munmap of slabs
-//   start               epoll_create1, eventfd, timerfd_create, madvise, clone; for the defaults of
-//                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom; once
-//                       in a process membarrier: some ms if it has other threads by then
-// What older kernels or filters lack (epoll_pwait2, accept4, flags of an eventfd,
-// FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL, MADV_WIPEONFORK: then getpid at calls from outside;
-// EPOLLEXCLUSIVE: then the watchdog wakes all sleepers; membarrier: then a lock costs one atomic
-// operation more) is replaced; there is nothing to configure.
+//   start               epoll_create1, eventfd, timerfd_create, madvise, clone. For the defaults of
+//                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom. Once
+//                       per process membarrier, some ms if it has other threads by then
+// Calls and flags that an old kernel or a seccomp filter lacks are replaced, with nothing to
+// configure: epoll_pwait2, accept4, flags of eventfd, FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL;
+// MADV_WIPEONFORK (then calls from outside use getpid), EPOLLEXCLUSIVE (then the watchdog wakes all
+// sleepers), membarrier (then a lock costs one more atomic operation).
 //
 // ---- limits
-// A poll that computes or blocks for long holds up its worker; its descriptors, timers and queued
-// tasks are taken over by an idle worker within 2 ms. With one worker, or when all are stuck,
-// nobody can. A file on a disk is always ready: volt_read holds up the worker, volt_file_pread
-// does not. Close descriptors with volt_close: the table behind volt_read must know. A debug build
-// notices, before it calls or waits, that a number was closed otherwise and is another file's now
-// that would hold up the worker or never wake the task, logs it, and begins again with that file. A
-// release build notices that of a socket which is none any more, and of numbers 0 to 2. At
-// most 1024 workers and 4 million descriptors per runtime, 200 arms in a select, 253 shields inside
-// each other, 65535 waits at once in one task (children of volt_join_all count): another one stops
-// the program. A poll function that waits on leaf operations must be awaited by a function with
-// VOLT_BEGIN.
+// A poll that computes or blocks for long holds up its worker. An idle worker takes over its
+// descriptors, timers and queued tasks within 2 ms; with one worker, or when all are stuck, none
+// can. A file on a disk is always ready: volt_read would block the worker, volt_file_pread does
+// not. At most 1024 workers and 4 million descriptors per runtime, 200 arms in a select, 253 nested
+// shields, 65535 simultaneous waits of one task (each child of volt_join_all counts); one more
+// stops the program. A poll function that awaits leaves must itself be awaited by a function with
+// VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD.
 //
-// Descriptors that other processes share. Sockets are told with each call not to wait, whatever
-// their mode is; a listener is non-blocking from the first volt_accept on. A terminal, and standard
-// input, output and error where they are pipes, are read and written through a description of their
-// own (opened by /proc/self/fd, one descriptor more), so that a shell finds them blocking, as they
-// were. volt_fd_release comes before a dup2(2) over such a number; without it that is noticed at
-// the next call, and the old pipe stays open until then. Where none can be opened (a terminal of
-// another user, /dev/tty, no /proc), the descriptor is non-blocking while a call of volt's lasts,
-// for those who share it, too. What else blocks at its first use is made non-blocking for good,
-// also after volt_fd_release; should a process that shares it clear the flag again, a read or an
-// accept on it holds up the worker.
+// ---- descriptors
+// Close descriptors with volt_close, because volt keeps a table entry for each number that it has
+// used. If a number was closed in another way and belongs to a different file by now, a debug build
+// notices it before a call that would block the worker or a wait that would never end, logs it and
+// starts over with the new file. A release build notices it for sockets that are no sockets any
+// more, and for the numbers 0 to 2.
 //
-// Signals. The threads of a runtime block all signals, which go to the application's threads, but
-// not those that report a fault: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT. The
-// thread of volt_run keeps its mask; pthread_cancel does not end it before volt_run returns.
-// A child inherits the mask of the thread that starts it, and with all signals blocked SIGTERM does
-// not end it. So a task that starts one gives it an empty mask:
+// Sockets get MSG_DONTWAIT with each call, whatever their mode is; a listener becomes non-blocking
+// at its first volt_accept. A terminal, and standard input, output and error if they are pipes, are
+// shared with other processes and must stay blocking. volt opens a description of its own for them
+// (by /proc/self/fd, one more descriptor). Call volt_fd_release before a dup2(2) over such a
+// number; otherwise the change is noticed at the next call, and the old pipe stays open until then.
+// Where no own description can be opened (a terminal of another user, /dev/tty, no /proc), the
+// descriptor is non-blocking for the duration of each call, also for the processes that share it.
+// All other files become non-blocking at their first use and stay so after volt_fd_release. If a
+// process that shares one of them clears the flag, a read or accept may block the worker.
+//
+// ---- signals
+// The threads of a runtime block all signals except those that report a fault: SIGSEGV, SIGBUS,
+// SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT. Other signals go to the application's threads. The
+// thread of volt_run keeps its mask, and pthread_cancel does not end it before volt_run returns. To
+// stop on a signal, block it in all threads before volt_run and wait for a signalfd with
+// volt_readable.
+// A child process inherits the mask of the thread that starts it, and would ignore SIGTERM with all
+// signals blocked. So a task that starts one gives it an empty mask:
 //
 //     // fragment
 //     #include <signal.h>
@@ -346,47 +437,52 @@
 //         return -rc;
 //     }
 //
-// Between fork and exec, where signals are reset by hand, pthread_sigmask(SIG_SETMASK, &none, NULL)
-// does the same.
+// Between fork and exec, pthread_sigmask(SIG_SETMASK, &none, NULL) does the same.
 //
-// Fork. A forked child has no workers, and shares its parent's epoll instances. There, functions
-// that take a volt_rt give -ECHILD or nothing, wake-ups do nothing and volt_rt_close only closes,
-// so that the parent is not disturbed; what takes a lock (volt_token_*, volt_group_cancel) may
-// hang. A task that forks must call exec or _exit before its poll returns: what it spawns there
-// never runs.
+// ---- fork
+// A forked child has no workers and shares the epoll instances of its parent. In the child,
+// functions that take a volt_rt give -ECHILD or do nothing, wake-ups do nothing, and volt_rt_close
+// only closes, so that the parent is not disturbed. Functions that take a lock (volt_token_*,
+// volt_group_cancel) may hang. A task that forks must call exec or _exit before its poll returns;
+// tasks that it spawns there never run.
 //
 // ---- a program that is stuck
-//  1. Set .log: a task that ignores its cancellation, waits for nothing (debug builds) or outlives
-//     a shutdown is named with its line; so is who gets the number of a descriptor that was closed
-//     behind volt's back.
+//  1. Set .log (volt_log_stderr). It names, with its line, a task that ignores its cancellation,
+//     that waits for nothing (debug builds) or that outlives a shutdown; and a task that is given
+//     a descriptor number that was closed without volt_close.
 //  2. volt_shutdown with a time limit gives the number of tasks that are left, and logs where the
 //     first 16 of them wait.
-//  3. volt_stats: `polls` grows and nothing else does: a task spins. Nothing grows: all wait.
-//     `rescued` grows: a poll blocks its worker. `spawned` less `completed` is what lives, `queued`
-//     what waits for a worker; of its life a worker has been awake for `busy_ns`.
-//  4. volt_dump lists every task: what it is, how old, where it waits, for what and since when; and
-//     what each worker has. From any thread, while the program runs, and from a crash handler.
+//  3. volt_stats: if only `polls` grows, a task spins. If nothing grows, all tasks wait. If
+//     `rescued` grows, a poll blocks its worker. `spawned` - `completed` tasks are alive, `queued`
+//     wait for a worker, and a worker was awake for `busy_ns` of its life.
+//  4. volt_dump lists every worker and every task, from any thread while the program runs, and from
+//     a crash handler. One line of it,
+//         task 2.0 client 7, 1.201 s old: waiting at chat.c:9 for readable fd 8, 1.201 s
+//     says: the number of the task; its volt_name, or else its function and where it was spawned;
+//     its age; its state and the line of its last await; the object that it waits for, and for how
+//     long. The other states are "running", "queued" (runnable) and "ended" (kept by a handle or a
+//     waker only).
 //  5. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
-//     of a suspended function's await is its frame.node_.resume_line_.
+//     of the await of a suspended function is its frame.node_.resume_line_.
 //
-// ---- a program that is slow: what it takes to see it is compiled in by VOLT_TRACE=1
-//  1. .slow_poll logs the await behind which a poll took too long, once it is over; volt_health
-//     tells how long one runs that does not end, and how long runnable tasks wait.
-//  2. volt_histograms: how long polls take, and how long tasks wait for a worker after a wake-up.
-//  3. volt_trace: what the workers did last, and who woke whom, for ui.perfetto.dev.
-//  4. .tracer: every event, for an exporter of one's own.
+// ---- a program that is slow: compiled in by VOLT_TRACE=1
+//  1. .slow_poll logs each poll that took longer, with the await that it resumed from. volt_health
+//     reports how long a poll has been running, and how long runnable tasks have been waiting.
+//  2. volt_histograms: the durations of polls, and of the waits for a worker after a wake-up.
+//  3. volt_trace: the last events of the workers, and which task woke which, for ui.perfetto.dev.
+//  4. .tracer: each event as it happens, for an exporter of your own.
 //  5. examples/15_dashboard.c shows all of this live in a browser.
-// Without it too, where <sys/sdt.h> was at the build, there are probes; perf list sdt, bpftrace
-// `usdt:PROGRAM:volt:poll` and gdb's `info probes` see them. Their arguments:
+// Without VOLT_TRACE there are probes if <sys/sdt.h> was there at compile time; perf list sdt,
+// bpftrace `usdt:PROGRAM:volt:poll` and gdb's `info probes` list them. Their arguments:
 //     poll    task, worker, text: where spawned and function or volt_name, text: last wait
-//     polled  task, worker, 1: it waits, 0: it has ended
-//     wake    task, worker of the one that woke it, or 0
+//     polled  task, worker, 1 if it waits and 0 if it has ended
+//     wake    task, worker of the waking task, or 0
 //     park, unpark    worker
 //     steal   worker, tasks taken
-// Tasks and workers are addresses.
+// Tasks and workers are given by their addresses.
 //
-// ---- waiting for something of your own
-// A poll by hand looks whether there is something, and else is pending until a waker says so:
+// ---- waiting for an event of your own
+// A hand-written poll function checks a condition, and is pending until a waker wakes its task:
 //
 //     // fragment
 //     typedef struct {
@@ -397,97 +493,18 @@
 //         return volt_is_cancelled(cx) ? volt_ready(-ECANCELED) : volt_pending();
 //     }
 //
-// Before VOLT_AWAIT(job_wait(cx, j)) the task gives a waker away, made by volt_waker_retain.
-// Whoever does the job, on any thread, copies the waker, sets the flag, then wakes and releases it:
-// once the flag is set the task may end, and its state with it.
+// Before VOLT_AWAIT(job_wait(cx, j)) the task makes a waker by volt_waker_retain and hands it over.
+// The thread that does the job copies the waker, sets the flag, then wakes and releases: once the
+// flag is set the task may end, and its state with it.
 //
 // ---- questions
-// Why a struct, and not locals? C has no way to keep them without a stack per task: that would be
-// kilobytes instead of 112 bytes, and guessed.
-// Does a wake-up get lost? No: the protocols are explored by a model checker (make model).
-// May I call a blocking library? By volt_blocking or volt_block_in_place, or its descriptors, if it
-// has some, by a poll set.
-// How do I stop on a signal? Block it in all threads before volt_run, make a signalfd and wait for
-// it with volt_readable.
-// Why does my select spin? See the end of the first paragraph of `cancellation`.
-// How do I use it from C++? As from C; the state is a plain struct, objects are reached by pointer.
-//
-// ---- what locks and channels promise, and the test that shows it: `each` by one of them
-//   each       cancelled before its turn: takes nothing  mutex_cancelled_before_its_turn
-//   each       cancelled in its turn: the next gets it   sem_cancelled_in_its_turn
-//   each       a select that it loses takes nothing      notify_in_a_select_and_a_join
-//   each       tasks and threads wait side by side       once_of_tasks_and_threads
-//   each       a time limit ends the wait of a thread    event_timed_out_on_a_thread
-//   each       `_sync` gives -EDEADLK on a worker        mutex_sync_and_try_on_a_worker
-//   each       a shutdown ends every wait                cond_at_a_shutdown
-//   each       may be freed by who is let through last   rwlock_write_freed_by_the_last
-//   each       another size than the element's: -EINVAL  chan_awaited_sizes
-//   mutex      one at a time                             mutex_one_at_a_time
-//   mutex      who waits is passed over so often only    mutex_is_barged_so_often_only
-//   mutex      FIFO: strictly in turn                    fifo_mutex_is_not_barged
-//   mutex      unlocked by another task: it stops        mutex_unlocked_by_another_task
-//   rwlock     readers together, writers alone           rwlock_readers_and_writers
-//   rwlock     a reader waits behind a waiting writer    rwlock_in_turn
-//   rwlock     a downgrade lets no writer in between     rwlock_downgrade
-//   semaphore  never more permits than there are         sem_permits_are_never_more
-//   semaphore  who needs many is not overtaken           sem_many_is_not_overtaken
-//   semaphore  beyond VOLT_SEM_MAX: -EOVERFLOW, -EINVAL  sem_out_of_range
-//   semaphore  closed: every wait gives -EPIPE           sem_closed
-//   once       failed: the next one does it              once_by_who_comes_first
-//   event      up until it is taken down                 event_up_and_down
-//   event      set again: what was done is seen          event_set_again_tells_what_was_done
-//   wait group waits for the last                        wait_group_by_the_last
-//   tracker    waits until it is closed and empty        tracker_closed_and_empty
-//   notify     one permit is kept                        notify_keeps_one_permit
-//   notify     the longest, the shortest, all            notify_one_last_all
-//   notify     cancelled when notified: another one is   notify_comes_back
-//   notify     all who have looked, if they wait later   notify_past_a_number
-//   barrier    round by round, 1 to one of them          barrier_rounds
-//   barrier    cancelled too late, it has come           barrier_cancelled_too_late
-//   cond       cancelled, the mutex is locked again      cond_cancelled_while_it_locks_again
-//   cond       no signal is lost                         cond_loses_nothing
-//   chan       each message once, in order of a sender   chan_every_message_once_and_in_order
-//   chan       receivers are served in turn              chan_waiting_receivers_are_served_in_order
-//   chan       senders are served in turn                chan_waiting_senders_are_served_in_order
-//   chan       a cancelled receiver has received nothing chan_receiver_cancelled
-//   chan       a cancelled sender has sent nothing       chan_sender_cancelled
-//   chan       a close ends every wait                   chan_close_ends_every_wait
-//   chan       what is inside is still received          chan_close_keeps_what_is_inside
-//   chan       what was reserved is still sent           chan_reserved_over_a_close
-//   chan       closed when the last one is released      chan_closed_when_the_last_is_released
-//   chan       cap 0: sent when somebody receives        chan_rendezvous
-//   queue      each message once, in order of a sender   queue_every_message_once_and_in_order
-//   queue      drained, then closed                      queue_is_drained_before_it_is_closed
-//   oneshot    closed by either side                     oneshot_closed_is_closed
-//   oneshot    the sender learns that nobody wants it    oneshot_sender_gives_up_its_work
-//   broadcast  received and lost are all that was sent   bcast_lost_and_received_are_all
-//   watch      the newest that was not seen              watch_values
-//   watch      until it is what is wanted                watch_until_it_is_that
-//   none       allocates                                 chan_allocates_nothing
-//
-// ---- departures from the published design of this scheduler, and the test or benchmark of each
-//   what          published        here                 why                             shown by
-//   parking       futex, 10 ms     own epoll, no limit  silent when idle, fds at once   bench/idle
-//   interval      8..255 ticks     2..255 polls         8 breaks its 1 ms above 125 us  test_sched
-//   tick          per 128 polls    per poll             the interval counts polls       test_sched
-//   events        per 128 polls    255, or 100 us       a call per 61: a third of S8   bench/run.sh
-//   average       per batch        weighted, clipped    one outlier turned it around    test_sched
-//   budget        128 polls        128 leaf operations  must bound a task               test_task
-//   injector      when idle        first, when due      two tasks in turn starved it    test_sched
-//   share of it   4..64, private   len/N + 1, ring      a private buffer hides tasks    test_queues
-//   LIFO push     any thread       owner only           its flag cannot close a race    test_sched
-//   ring head     two u16          index, distance      wraps under a stalled thief     test_queues
-//   ring pop      a cas for each   up to 8 by one cas   a third of a task's rmw         make model
-//   steal         may be given up  always released      lost slots never come back      test_queues
-//   ... of short  as of others     tasks that end stay  22 ns were 105 with two        test_rare
-//   overflow      the oldest half  the newest half      the oldest waited longest       test_queues
-//   ... of many   to the injector  own queue, newest    a tree of tasks goes in depth   test_sched
-//   idle bitmap   64 workers       any number           there are more CPUs than 64     test_sched
-//   timers        on worker 0      on each worker       one long poll froze all timers  test_rescue
-//   timer tick    1 ms             1/16 ms              late by 0.2 ms, not by 1.1      bench T4
-//   stuck worker  unseen           watched, 750 us      all it has is taken in 2 ms     test_rescue
-//   queue limit   65536            none                 a wake-up must not fail         test_sched
-//   task word     always by rmw    plain while private  nobody else can reach the word  make model
+// Why a struct and not locals? C cannot keep locals without a stack per task, which would take
+// kilobytes instead of 112 bytes, of a guessed size.
+// Can a wake-up be lost? No: the protocols are explored by a model checker (make model).
+// May I call a blocking library? By volt_blocking or volt_block_in_place; or by its descriptors, if
+// it has some, with a poll set.
+// Why does my select spin? See the end of the first paragraph of "cancellation".
+// How do I use it from C++? As from C. The state is a plain struct; reach C++ objects by pointer.
 
 //==================================================================================================
 // >>config  macros that you may define before including volt.h
@@ -2154,11 +2171,12 @@ extern "C" {
 //==================================================================================================
 // >>terms  the vocabulary of the implementation
 //==================================================================================================
-// Sections, each using only those above it:
-//   >>seam       everything outside: kernel, threads, clock, memory. Tests replace these.
-//   >>tunables   every bound. Tests shrink them.
-//   >>atomics    order in the name; the ledger
-//   >>base       misuse, bits, time, random numbers, texts of errors
+// The sections of the implementation, its terms, and the notation of its comments.
+// Each section uses only those above it; the exceptions are prototypes marked `below`.
+//   >>seam       the system: kernel, threads, clock, memory; tests replace it
+//   >>tunables   bounds, bit widths and thresholds; tests shrink them
+//   >>atomics    atomic operations named by their memory order, and the ledger of their pairs
+//   >>base       misuse, bits, time, random numbers, error texts
 //   >>locks      futex lock, asymmetric fence, biased lock, parker
 //   >>slab       slabs for tasks: one heap per worker, remote frees pushed back to the owner
 //   >>queues     node lists, task chains, injector, overflow queue, ring
@@ -2190,11 +2208,11 @@ extern "C" {
 //   >>sema       mutex, rwlock, semaphore, once
 //   >>waitword   event, wait group, tracker; notify, barrier, condition variable
 //   >>chan       the core of channels: buffer, grants, rendezvous
-//   >>bounded    channels of one type: sends, receives, reservations
+//   >>bounded    bounded channels: sends, receives, reservations, closing
 //   >>oneshot    oneshot and queue
 //   >>broadcast  broadcast and watch
-//   >>blocking   calls that block, on a thread of the pool or right here
-//   >>files      files, by calls on the pool
+//   >>blocking   blocking calls, on a pool thread or in place
+//   >>files      file operations, on a pool thread
 //   >>sockets    addresses, options, opening
 //   >>io         reads and writes
 //   >>net        accept, connect, closing, readiness, poll sets
@@ -2204,30 +2222,34 @@ extern "C" {
 //   >>export     the trace, as JSON for Chrome's viewer and Perfetto
 //   >>public     run, create, block_on, shutdown, destroy
 //
-// Each term has one meaning, in names and in comments.
+// ---- terms: each has one meaning, in names and in comments
 //   task           An async function and its state, in one slot of a slab. Its word holds flags and
-//                  references. Each call of the function is a poll.
+//                  references. Each call of the function is a poll, made by the worker that runs
+//                  the task: its runner.
 //   private task   A task that only its runner can reach. Its word is updated by plain stores.
 //   frame          The first member of each state struct. It stores the line to resume at and the
 //                  kind of the current await. Its node serves the leaf that the function awaits.
 //   node           One wait: the link in a list, its source, and the task or thread to wake.
-//   fire           A node is fired when its source unlinks it and wakes its waiter, under the lock.
+//   fire           To end a wait: the source unlinks the node and sets its state, under the lock.
+//                  Its task is enqueued, or its thread unparked, after the unlock.
 //   leaf           An awaited operation that is not a child function, such as a read or a sleep.
-//                  Each costs one unit of the budget that a poll starts with.
-//   wait op        The two functions of a wait on a lock or channel. `attempt` takes the resource,
+//                  Each that completes costs one unit of the budget that a poll starts with.
+//   wait op        The two functions of a wait on a lock or channel. `attempt` takes the resource
 //                  or links the node; `abandon` undoes a wait that is cancelled.
 //   grant          A permit, slot or message that is reserved for a waiter before the waiter runs.
 //                  A cancelled waiter passes its grant on.
 //   permit         The unit that a semaphore counts. Mutex, rwlock and once are built on `sema`.
-//   waitword       A word with a list of waiters, which wait until its bits have one given value.
-//   notify         volt_notify and its private functions. Workers are woken by wake_worker.
+//   waitword       A word with a list of waiters, which wait until some of its bits have a given
+//                  value.
+//   notify         The primitive volt_notify. Workers are woken by volt__wake_worker instead.
 //   wake list      The waiters that one event fires: collected under a lock, woken after it.
 //   arm            One branch of a select or join.
 //   shield         A bounded section of a frame in which awaits ignore cancellation. The shield
 //                  depth of a frame is the number of shields around it.
 //   cancel level   The number of shield depths that are cancelled. An await is cancelled if its
 //                  shield depth is below the cancel level.
-//   wrapper        A timer or token around an inner poll. It raises the cancel level to end it.
+//   wrapper        A timer or token around an inner poll, which it ends by raising the cancel
+//                  level.
 //   scope          A shield or a group that is open in a frame.
 //   token          A stop flag with waiters, hooks and child tokens. Each tree has one lock.
 //   group          The owner of child tasks. A task does not end before its groups are empty.
@@ -2236,31 +2258,55 @@ extern "C" {
 //   handoff        The transfer of a worker to another carrier while its own thread blocks.
 //   guest          A worker that the application runs in steps, inside a loop of its own.
 //   ring           The bounded FIFO of a worker's runnable tasks, from which other workers steal.
-//   steal floor    The number of tasks in a ring that thieves must leave there.
-//   LIFO slot      The task that was woken or spawned last. It runs next and cannot be stolen.
+//   steal floor    The length up to which a ring is not stolen from.
+//   LIFO slot      The slot of the task that was woken or spawned last. That task runs next, and
+//                  thieves cannot take it.
 //   overflow queue Batches of tasks that did not fit into the ring. The owner runs the newest batch
 //                  first; thieves take the oldest.
-//   injector       The shared queue of tasks that come from outside the workers. An inbox is the
-//                  same for one worker, with .placement.
-//   claim          Exclusive possession won by one CAS: of tasks in the worker's own ring, a parked
-//                  worker, the watchdog's timer, or a select that a rendezvous completes.
+//   injector       The shared queue of tasks that come from outside the workers, or that no ring
+//                  has room for. An inbox is the same for one worker, with .placement.
+//   claim          Exclusive possession won by one RMW: of tasks in a ring, a parked worker, the
+//                  watchdog's timer, or a select that a rendezvous completes.
 //   searching      The state of a worker that looks for tasks to steal.
 //   parked         The state of a worker that sleeps in its reactor. Its bit in volt__idle is set.
 //   event poll     One pass of a worker over its reactor and its wheel.
 //   watchdog       A timer that runs while any worker is awake. A worker whose count of event polls
 //                  stands still between two scans is stuck, and is rescued: others take its work.
 //   parker         A futex word on which one thread sleeps. A worker is unparked by its eventfd.
-//   pin            A count that keeps a runtime or a descriptor entry alive during a call.
-//   generation     A count of the closes of a descriptor number. A wait from an older one is stale.
+//   pin            A count that keeps a runtime from being freed, or a descriptor from being
+//                  closed, during a call.
+//   generation     The number of times that a descriptor number was closed or released. A wait from
+//                  an older generation is stale.
 //   biased lock    A lock that its owner takes without an RMW. Others revoke it by membarrier(2).
-//   slab, heap     Slots of one size in 64 KiB; the slabs of one worker. A remote batch collects
-//                  slots freed for the heap of another worker.
+//   slab, heap     64 KiB of slots of one size, or one larger slot; the slabs of one worker. A
+//                  remote batch collects freed slots that belong to another worker's heap.
+//   walker         A thread that visits every task through the slabs: a dump, or the sweep of a
+//                  shutdown.
 //   detached job   A blocking call whose wait may end first. The pool thread then frees the job.
-
+//
+// ---- notation
+// A comment on a shared field says which threads access the field:
+//   owner            one thread at a time, such as the carrier of a worker
+//   once             written before the object is shared, and only read from then on
+//   under lock       by the holder of the lock
+//   W x, R y [Q1]    written by x, read by y; the tag is a row of the ledger in >>atomics
+//   any, rmw [Q1]    by any thread, changed by atomic read-modify-writes (RMWs) only
+//   (hint)           read without order: the value may be stale when it is used
+// At an operation:
+//   rlx: reason      why a relaxed access needs no order
+//   LAST TOUCH       the object may be freed from here on, so nothing may access it afterwards
 //==================================================================================================
-// >>seam  everything outside: kernel, threads, clock, memory. Tests replace these.
+// >>seam  the system: kernel, threads, clock, memory; tests replace it
 //==================================================================================================
-#ifndef VOLT_SYS // every system call and libc call that can fail: VOLT_SYS(read, fd, buf, len)
+// The boundary between volt and the system. No other section calls the kernel, or a function of the
+// C library that can fail, except by VOLT_SYS or through this section (tests/rules.sh checks that).
+// Tests define the macros below to replace the system by a simulated one, by one that injects
+// faults, or by a model checker.
+//
+// The only variable is the current worker of each thread, and no function takes a lock: any thread
+// may call any of them. Where the kernel lacks a call or a flag, a function uses an older one if
+// there is any, so no caller depends on the version of the kernel.
+#ifndef VOLT_SYS // a system call, or a libc call that can fail: VOLT_SYS(read, fd, buf, len)
 #  define VOLT_SYS(name_, ...) name_(__VA_ARGS__)
 #endif
 #if !defined(VOLT_THREAD_CREATE) && !defined(VOLT_SINGLE_THREAD)
@@ -2275,21 +2321,21 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_NOW_NS
 #  define VOLT_NOW_NS() volt__sys_now()
 #endif
-#ifndef VOLT_FUTEX_WAIT // 0 or -errno; deadline: absolute CLOCK_MONOTONIC, VOLT_NEVER for none
+#ifndef VOLT_FUTEX_WAIT // 0 or -errno; deadline: an absolute CLOCK_MONOTONIC time or VOLT_NEVER
 #  define VOLT_FUTEX_WAIT(word_, expect_, deadline_) volt__sys_futex_wait(word_, expect_, deadline_)
 #  define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
 #endif
 #ifndef VOLT_MEMBARRIER // 0 or -errno
 #  define VOLT_MEMBARRIER(command_) volt__sys_membarrier(command_)
 #endif
-#ifndef VOLT_EPOLL_WAIT // number of events or -errno; timeout in ns, < 0: none
+#ifndef VOLT_EPOLL_WAIT // the number of events, or -errno; timeout in ns, < 0: no limit
 #  define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) volt__sys_epoll_wait(ep_, ev_, n_, timeout_)
 #endif
-#ifndef VOLT_FORK_WORD // a word that is 1, but 0 in a forked child; NULL: process numbers tell
+#ifndef VOLT_FORK_WORD // a word that is 1, and 0 in a forked child; NULL: compare VOLT_GETPID
 #  define VOLT_FORK_WORD() volt__sys_fork_word()
 #  define VOLT_GETPID() getpid()
 #endif
-#ifndef VOLT_IS_MAPPED // whether the kernel can copy to or from these bytes
+#ifndef VOLT_IS_MAPPED // whether these bytes are mapped and readable
 #  define VOLT_IS_MAPPED(p_, n_) volt__sys_is_mapped(p_, n_)
 #endif
 #ifndef VOLT_RANDOM // 64 bits that need not be secret
@@ -2298,13 +2344,13 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_PANIC // does not return
 #  define VOLT_PANIC(text_) volt__sys_panic(text_)
 #endif
-#ifndef VOLT_ASSERT // invariants of volt itself and misuse that only debug builds look for
+#ifndef VOLT_ASSERT // an invariant of volt, or misuse that only debug builds check for
 #  define VOLT_ASSERT(c_) VOLT__EXPECT(c_, "assertion failed: " #c_)
 #endif
 #ifndef VOLT_CPU_RELAX
 #  if defined(__x86_64__) || defined(__i386__)
 #    define VOLT_CPU_RELAX() __builtin_ia32_pause()
-#  elif defined(__aarch64__) // "yield" takes no time there
+#  elif defined(__aarch64__) // where `yield` does not delay
 #    define VOLT_CPU_RELAX() __asm__ __volatile__("isb" ::: "memory")
 #  elif defined(__arm__) && __ARM_ARCH >= 7
 #    define VOLT_CPU_RELAX() __asm__ __volatile__("yield")
@@ -2313,10 +2359,10 @@ static __thread volt__worker *volt__tls;
 #  endif
 #endif
 
-// Written out once, so that C++ needs no other dialect of the implementation.
+// The implementation also compiles as C++, which needs casts where C converts implicitly.
 #define VOLT__CAST(type_, x_) ((type_)(x_))
 #define VOLT__ALIGN(n_) __attribute__((aligned(n_)))
-#define VOLT__HOT inline __attribute__((always_inline)) // once per poll: in one loop, no calls
+#define VOLT__HOT inline __attribute__((always_inline)) // for code that runs once per poll
 #define VOLT__LIKELY(c_) __builtin_expect(!!(c_), 1)
 #define VOLT__UNLIKELY(c_) __builtin_expect(!!(c_), 0)
 #define VOLT__CONTAINER(type_, member_, p_) \
@@ -2327,11 +2373,13 @@ static int64_t volt__sys_now(void) {
     VOLT_SYS(clock_gettime, CLOCK_MONOTONIC, &t);
     return VOLT__CAST(int64_t, t.tv_sec) * 1000000000 + t.tv_nsec;
 }
-// What an old kernel says, or a filter, that does not know a call or a flag: an older one may do.
+// Returns whether a kernel or a seccomp filter gives this error for a call or flag that it does not
+// support. The caller then falls back to an older call.
 static int volt__sys_is_unsupported(int error) {
     return error == ENOSYS || error == EPERM || error == EINVAL;
 }
-// For descriptors that could not be had with these flags at once; gives fd or -errno.
+// Makes a descriptor non-blocking and close-on-exec, after a call that could not create it so. If
+// fd < 0, returns the error of that call. Returns fd, or -errno with the descriptor closed.
 static int volt__sys_set_flags(int fd) {
     int mode = fd < 0 ? -1 : VOLT_SYS(fcntl, fd, F_GETFL);
     if (mode >= 0 && VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) == 0 &&
@@ -2341,20 +2389,21 @@ static int volt__sys_set_flags(int fd) {
     if (fd >= 0) VOLT_SYS(close, fd);
     return -error;
 }
+// Returns a non-blocking eventfd, or -errno.
 static int volt__sys_eventfd(void) {
     int fd = VOLT_SYS(eventfd, 0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd >= 0 || !volt__sys_is_unsupported(errno)) return fd < 0 ? -errno : fd;
     return volt__sys_set_flags(VOLT_SYS(eventfd, 0, 0));
 }
 
-#ifdef VOLT_SINGLE_THREAD // what only another thread could do does not come
+#ifdef VOLT_SINGLE_THREAD // no other thread could end a wait: it times out at once
 static inline int volt__sys_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline) {
     (void)word, (void)expected, (void)deadline;
     return -ETIMEDOUT;
 }
 static inline void volt__sys_futex_wake(uint32_t *word, int n) { (void)word, (void)n; }
 #else
-// the call that takes a timespec of two longs; newer 32-bit ports have only the other
+// SYS_futex takes a timespec of two longs. Newer 32-bit ports have only SYS_futex_time64.
 #ifdef SYS_futex
 #  define VOLT__SYS_FUTEX SYS_futex
 typedef struct volt__timespec {
@@ -2366,7 +2415,8 @@ typedef struct volt__timespec {
     int64_t sec, nsec;
 } volt__timespec;
 #endif
-// each with FUTEX_PRIVATE_FLAG; the first takes a relative time, the second one of CLOCK_MONOTONIC
+// Each includes FUTEX_PRIVATE_FLAG. FUTEX_WAIT takes a relative time, FUTEX_WAIT_BITSET an absolute
+// one of CLOCK_MONOTONIC.
 #define VOLT__FUTEX_WAIT 128
 #define VOLT__FUTEX_WAIT_BITSET 137
 #define VOLT__FUTEX_WAKE 129
@@ -2394,10 +2444,10 @@ static __attribute__((unused)) void volt__sys_futex_wake(uint32_t *word, int n) 
     (void)VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
-// Since 4.14: all threads of the process pass a full barrier before it returns. A process registers
-// for that once; its children inherit it.
+// Makes all running threads of the process pass a full barrier before it returns (Linux 4.14). A
+// process registers for it once; forked children inherit the registration.
 #define VOLT__MEMBARRIER 8           // MEMBARRIER_CMD_PRIVATE_EXPEDITED
-#define VOLT__MEMBARRIER_REGISTER 16 // and its registration
+#define VOLT__MEMBARRIER_REGISTER 16 // MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED
 static __attribute__((unused)) int volt__sys_membarrier(int command) {
 #ifdef SYS_membarrier
     return VOLT_SYS(syscall, SYS_membarrier, command, 0, 0) == 0 ? 0 : -errno;
@@ -2409,21 +2459,21 @@ static __attribute__((unused)) int volt__sys_membarrier(int command) {
 #endif
 
 static int volt__epoll_ms(int64_t timeout_ns) {
-    int64_t ms = timeout_ns < 0 ? -1 : (timeout_ns + 999999) / 1000000; // up: 0 would spin
+    int64_t ms = timeout_ns < 0 ? -1 : (timeout_ns + 999999) / 1000000; // rounded up: 0 would spin
     return ms > INT_MAX ? INT_MAX : VOLT__CAST(int, ms);
 }
 static __attribute__((unused)) int volt__sys_epoll_wait(int ep, struct epoll_event *ev, int n,
                                                         int64_t timeout_ns) {
     int rc = -1;
 #ifdef SYS_epoll_pwait2
-    if (timeout_ns > 0) { // since 5.11
+    if (timeout_ns > 0) { // Linux 5.11
         struct {
             int64_t sec, nsec;
         } t;
         t.sec = timeout_ns / 1000000000;
         t.nsec = timeout_ns % 1000000000;
         rc = VOLT__CAST(int, VOLT_SYS(syscall, SYS_epoll_pwait2, ep, ev, n, &t, NULL, 0));
-        // whatever else it says: the call that every kernel has decides
+        // on any other error epoll_wait decides, which every kernel has
         if (rc >= 0 || errno == EINTR) return rc < 0 ? -EINTR : rc;
     }
 #endif
@@ -2440,7 +2490,7 @@ static __attribute__((unused)) uint64_t volt__sys_random(void) {
 }
 
 static __attribute__((unused, noreturn)) void volt__sys_panic(const char *text) {
-    // nothing else can be done with the result
+    // aborts either way: the compiler wants the result to be used
     if (VOLT_SYS(write, 2, text, strlen(text)) < 0) abort();
     abort();
 }
@@ -2452,8 +2502,8 @@ static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *bef
 static inline int volt__sys_disable_cancel(void) { return 0; }
 static inline void volt__sys_restore_cancel(int state) { (void)state; }
 #else
-// pthread_cancel would unwind a worker in the middle of a system call: it waits until volt_run has
-// returned.
+// pthread_cancel would unwind a worker in the middle of a system call. With cancellation disabled,
+// a request stays pending until volt_run has returned.
 static int volt__sys_disable_cancel(void) {
     int state = 0;
 #ifndef __BIONIC__ // has no cancellation
@@ -2473,8 +2523,9 @@ static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *bef
 static void volt__sys_name_thread(const char *name) {
     VOLT_SYS(pthread_setname_np, pthread_self(), name);
 }
-// Asynchronous signals are the application's. A fault is the thread's own, and its handler must run
-// on that thread: where it is blocked the kernel kills the process without calling the handler.
+// Called around the creation of a thread, which inherits the mask: asynchronous signals are for the
+// application's threads. Signals that report a fault of the thread itself stay unblocked, because
+// the kernel kills the process without calling the handler where such a signal is blocked.
 static void volt__sys_block_signals(sigset_t *before) {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
     sigset_t set;
@@ -2488,21 +2539,22 @@ static void volt__sys_restore_signals(const sigset_t *before) {
 #endif
 
 #ifndef VOLT_NO_IO
+// Returns a non-blocking connection, or -errno.
 static int volt__sys_accept(int fd) {
     int rc = VOLT_SYS(accept4, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (rc >= 0 || !volt__sys_is_unsupported(errno)) return rc < 0 ? -errno : rc;
     return volt__sys_set_flags(VOLT_SYS(accept, fd, NULL, NULL));
 }
-#ifdef __O_DIRECT // the C library names it O_DIRECT only where _GNU_SOURCE is defined
+#ifdef __O_DIRECT // packet mode, on a pipe; O_DIRECT itself is defined only with _GNU_SOURCE
 #  define VOLT__O_PACKETS __O_DIRECT
 #elif defined(O_DIRECT)
 #  define VOLT__O_PACKETS O_DIRECT
 #else
 #  define VOLT__O_PACKETS 0
 #endif
-// A description of a terminal or pipe that no other process shares, for its access mode, so that
-// O_NONBLOCK concerns this runtime alone. Its number is above those of standard input, output and
-// error, which the program may have closed and others expect to be its own. fd, or < 0.
+// Opens a new file description for a terminal or pipe, with the access mode of `mode`, so
+// that O_NONBLOCK affects no other process. The new number is never 0, 1 or 2: the program may have
+// closed those, and they must not become this file. Returns the new descriptor, or < 0.
 static int volt__sys_reopen(int fd, int mode) {
     char path[32] = "/proc/self/fd/";
     size_t at = strlen(path), digits = 1;
@@ -2519,8 +2571,8 @@ static int volt__sys_reopen(int fd, int mode) {
     return own;
 }
 #endif
-// Around a write that may raise SIGPIPE on a thread whose signals are the application's: blocked,
-// and taken back if it was this write that raised it.
+// Suppresses SIGPIPE around a write by a thread whose signal mask is the application's: the signal
+// is blocked, and removed after the write if this write has raised it.
 typedef struct volt__sigpipe {
     sigset_t set, before;
     int was_pending;
@@ -2540,15 +2592,17 @@ static void volt__sys_sigpipe_unblock(volt__sigpipe *p, int was_raised) {
     volt__sys_sigmask(SIG_SETMASK, &p->before, NULL);
 }
 
-// Memory for slabs and runtimes: whole pages at an aligned address, straight from the kernel.
+// ---- memory: the default allocator maps whole pages
+
+// Returns `size` rounded up to whole pages; *page receives the size of a page.
 static size_t volt__sys_pages(size_t size, size_t *page) {
     long n = VOLT_SYS(sysconf, _SC_PAGESIZE);
     *page = n > 0 ? VOLT__CAST(size_t, n) : 4096;
     return (size + *page - 1) & ~(*page - 1);
 }
 #ifndef VOLT_NO_IO
-// Whether the kernel could copy to or from these bytes. Before 5.14 memory that is mapped without
-// access counts as accessible.
+// Returns 1 if these bytes are mapped and readable, 0 if not. Before Linux 5.14, memory that is
+// mapped without access counts as readable.
 static __attribute__((unused)) int volt__sys_is_mapped(const char *p, size_t n) {
     unsigned char is_resident[64];
     size_t page, part;
@@ -2557,7 +2611,7 @@ static __attribute__((unused)) int volt__sys_is_mapped(const char *p, size_t n) 
     void *at = VOLT__CAST(void *, from);
     enum { POPULATE_READ = 22 }; // MADV_...
     if (VOLT_SYS(madvise, at, end - from, POPULATE_READ) == 0) return 1;
-    // EINVAL: memory without access, or a kernel that does not know the question, even of nothing
+    // EINVAL: memory without access; or an older kernel, which refuses an empty range as well
     if (errno != EINVAL || VOLT_SYS(madvise, at, 0, POPULATE_READ) == 0) return 0;
     for (; from < end; from += part) {
         part = end - from < sizeof is_resident * page ? end - from : sizeof is_resident * page;
@@ -2571,10 +2625,11 @@ static char *volt__sys_mmap(size_t bytes) {
         VOLT_SYS(mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : VOLT__CAST(char *, p);
 }
+// Returns zeroed memory at a multiple of `align`, a power of two, or NULL.
 static void *volt__sys_map(void *user, size_t size, size_t align) {
     size_t page, bytes = volt__sys_pages(size, &page);
     (void)user;
-    // Mostly aligned at once: the kernel places each mapping right below the one before.
+    // Usually aligned at once, because the kernel places each mapping right below the last one.
     char *p = volt__sys_mmap(bytes);
     if (!p || (VOLT__CAST(uintptr_t, p) & (align - 1)) == 0) return p;
     VOLT_SYS(munmap, p, bytes);
@@ -2585,7 +2640,8 @@ static void *volt__sys_map(void *user, size_t size, size_t align) {
     VOLT_SYS(munmap, p + before + bytes, align - before);
     return p + before;
 }
-// On a page of its own, which the kernel wipes in a child (4.14): asked at each call from outside.
+// Returns a word on a page of its own, which the kernel wipes in a forked child (Linux 4.14), or
+// NULL. Calls from outside the workers read this word instead of calling getpid.
 static __attribute__((unused)) uint32_t *volt__sys_fork_word(void) {
     size_t page, bytes = volt__sys_pages(sizeof(uint32_t), &page);
     void *p = volt__sys_mmap(bytes);
@@ -2604,128 +2660,133 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 }
 
 //==================================================================================================
-// >>tunables  every bound. Tests shrink them.
+// >>tunables  bounds, bit widths and thresholds; tests shrink them
 //==================================================================================================
-// Bounds and bit widths. Tests shrink them so that wraps and overflows happen all the time.
+// The compile-time bounds, bit widths and thresholds of the implementation, and the defaults of
+// volt_config. Each may be defined before the include where VOLT_IMPLEMENTATION is defined. Tests
+// shrink them so that wraps and overflows happen all the time. Static assertions, here and in the
+// sections that use them, state their limits.
 #ifndef VOLT_RING_CAP
 #  define VOLT_RING_CAP 256u // tasks in a worker's ring; a power of two
 #endif
-#ifndef VOLT_RING_INDEX_BITS // an index returns after 2^bits pops: more than one preemption can see
+#ifndef VOLT_RING_INDEX_BITS // an index repeats after 2^bits pops, more than fit into a preemption
 #  define VOLT_RING_INDEX_BITS (sizeof(uintptr_t) == 8 ? 32 : 23)
 #endif
-#ifndef VOLT_CLAIM_MAX // tasks that a worker claims from its ring at once, if their polls are short
+#ifndef VOLT_CLAIM_MAX // most tasks that a worker claims from its ring at once, if polls are short
 #  define VOLT_CLAIM_MAX (VOLT_RING_CAP < 16 ? VOLT_RING_CAP / 2 : 8u)
 #endif
 #ifndef VOLT_RING_DISTANCE_BITS
-#  define VOLT_RING_DISTANCE_BITS 9
+#  define VOLT_RING_DISTANCE_BITS 9 // the ring's capacity fits into these bits
 #endif
 #ifndef VOLT_WHEEL_BITS
-#  define VOLT_WHEEL_BITS 6 // 2^bits slots per level
+#  define VOLT_WHEEL_BITS 6 // 2^bits slots per level of a timer wheel
 #endif
 #ifndef VOLT_WHEEL_LEVELS
-#  define VOLT_WHEEL_LEVELS 6
+#  define VOLT_WHEEL_LEVELS 6 // together they span about 49 days
 #endif
 #ifndef VOLT_TICK_NS
-#  define VOLT_TICK_NS 62500 // a slot of a timer wheel
+#  define VOLT_TICK_NS 62500 // one slot of the lowest level of a timer wheel
 #endif
 #ifndef VOLT_FIRE_MAX
-#  define VOLT_FIRE_MAX 64 // timers handled per hold of a wheel's lock
+#  define VOLT_FIRE_MAX 64 // most timers handled per hold of a wheel's lock
 #endif
 #ifdef VOLT_SINGLE_THREAD
 #  undef VOLT_MAX_WORKERS
 #  define VOLT_MAX_WORKERS 1u
 #elif !defined(VOLT_MAX_WORKERS)
-#  define VOLT_MAX_WORKERS 1024u // 1: what only several workers need is left out
+#  define VOLT_MAX_WORKERS 1024u // 1 leaves out what only several workers need
 #endif
 #ifndef VOLT_EVENTS
-#  define VOLT_EVENTS 256 // events fetched by one epoll_wait
+#  define VOLT_EVENTS 256 // most events fetched by one epoll_wait
 #endif
 #ifndef VOLT_SLAB_SIZE
 #  define VOLT_SLAB_SIZE 65536u // a power of two; slabs are aligned to it
 #endif
 #ifndef VOLT_LIFO_MAX
-#  define VOLT_LIFO_MAX 3 // consecutive polls from the LIFO slot
+#  define VOLT_LIFO_MAX 3 // most consecutive polls from the LIFO slot
 #endif
 #ifndef VOLT_BUDGET
-#  define VOLT_BUDGET 128 // leaf operations per poll
+#  define VOLT_BUDGET 128 // leaves that may complete in one poll; default of .budget
 #endif
 #ifndef VOLT_EVENT_INTERVAL
-#  define VOLT_EVENT_INTERVAL 255 // most polls between two maintenances
+#  define VOLT_EVENT_INTERVAL 255 // most polls between two event polls; default of .event_interval
 #endif
 #ifndef VOLT_EVENT_NS
-#  define VOLT_EVENT_NS 100000 // and about this time between them
+#  define VOLT_EVENT_NS 100000 // target time between two event polls
 #endif
 #ifndef VOLT_INJECT_NS
-#  define VOLT_INJECT_NS 1000000 // the injector is looked at about this often
+#  define VOLT_INJECT_NS 1000000 // target time between two checks of the queues behind the ring
 #endif
 #ifndef VOLT_INJECT_MIN
-#  define VOLT_INJECT_MIN 2 // polls; the published 8 breaks the 1 ms above 125 us per poll
+// Fewest polls between two checks. With a minimum of 8, polls longer than 125 us would exceed
+// VOLT_INJECT_NS.
+#  define VOLT_INJECT_MIN 2
 #endif
 #ifndef VOLT_INJECT_MAX
-#  define VOLT_INJECT_MAX 255
+#  define VOLT_INJECT_MAX 255 // most polls between two checks
 #endif
 #ifndef VOLT_INJECT_BATCH
-#  define VOLT_INJECT_BATCH 128
+#  define VOLT_INJECT_BATCH 128 // most tasks taken at once from a queue behind the ring
 #endif
 #ifndef VOLT_INJECT_BATCH_MIN
-// at a time behind a ring that overflowed, and from there one more each
-#  define VOLT_INJECT_BATCH_MIN 16
+#  define VOLT_INJECT_BATCH_MIN 16 // that limit after the ring has overflowed; each batch adds one
 #endif
 #ifndef VOLT_OVERFLOW_CAP
-#  define VOLT_OVERFLOW_CAP 64u // batches of tasks behind a ring; a power of two
+#  define VOLT_OVERFLOW_CAP 64u // batches in an overflow queue; a power of two
 #endif
 #ifndef VOLT_OVERFLOW_MS
-#  define VOLT_OVERFLOW_MS 8 // so often the oldest of them go to the injector
+#  define VOLT_OVERFLOW_MS 8 // the oldest tasks of that queue move to the injector this often
 #endif
 #ifndef VOLT_WAKE_COST_NS
-#  define VOLT_WAKE_COST_NS 5000 // what waking a sleeping worker costs: work worth less stays local
+#  define VOLT_WAKE_COST_NS 5000 // cost of waking a parked worker; less work than that wakes none
 #endif
 #ifndef VOLT_STEAL_COST_NS
-#  define VOLT_STEAL_COST_NS 128 // what a task costs its worker that another one takes
+#  define VOLT_STEAL_COST_NS 128 // cost of a stolen task to the worker that loses it
 #endif
 #ifndef VOLT_CLAIM_NS
-#  define VOLT_CLAIM_NS 1000 // what their polls take together: they cannot be stolen
+#  define VOLT_CLAIM_NS 1000 // a claim's limit in poll time: claimed tasks cannot be stolen
 #endif
 #ifndef VOLT_POLL_NS
-#  define VOLT_POLL_NS 50000 // assumed time of a poll before the first measurement
+#  define VOLT_POLL_NS 50000 // assumed duration of a poll before the first measurement
 #endif
 #ifndef VOLT_WATCHDOG_US
-#  define VOLT_WATCHDOG_US 750
+#  define VOLT_WATCHDOG_US 750 // default of .watchdog_us
 #endif
 #ifndef VOLT_STACK_SIZE
-#  define VOLT_STACK_SIZE 262144
+#  define VOLT_STACK_SIZE 262144 // bytes; default of .stack_size
 #endif
 #ifndef VOLT_STACK_FILL
 #  define VOLT_STACK_FILL (VOLT_DEBUG ? 2048 : 0) // bytes of stack overwritten before each poll
 #endif
 #ifndef VOLT_TRACE
-#  define VOLT_TRACE 0
+#  define VOLT_TRACE 0 // see >>config
 #endif
 #ifndef VOLT_TRACE_CAP
 #  define VOLT_TRACE_CAP 4096u // events kept per worker; a power of two
 #endif
 #ifndef VOLT_MUTEX_BARGES
-// How often who waits longest for a mutex may find it taken again; at most 65535.
+// How often the first waiter of a mutex may find it taken again before the mutex is granted to that
+// waiter; at most 65535.
 #  define VOLT_MUTEX_BARGES 4
 #endif
 #ifndef VOLT_REMOTE_BATCH
-#  define VOLT_REMOTE_BATCH 32 // slots of another worker's heap that are given back at a time
+#  define VOLT_REMOTE_BATCH 32 // freed slots of another heap that are returned at once
 #endif
 #ifndef VOLT_LOCK_TRIES
-#  define VOLT_LOCK_TRIES 6 // at a held lock, before sleeping; some 50 us
+#  define VOLT_LOCK_TRIES 6 // tries for a held lock before sleeping; about 50 us in all
 #endif
 #ifndef VOLT_LOCK_SPIN
-#  define VOLT_LOCK_SPIN 64u // times VOLT_CPU_RELAX, a microsecond, before the first; then doubled
+#  define VOLT_LOCK_SPIN 64u // VOLT_CPU_RELAX calls before the first try, about 1 us; then doubled
 #endif
 
 #ifndef VOLT_POOL_MAX
-#  define VOLT_POOL_MAX 16 // threads for volt_blocking
+#  define VOLT_POOL_MAX 16 // threads for volt_blocking; default of .max_blocking_threads
 #endif
 #ifndef VOLT_POOL_NAMES
 #  define VOLT_POOL_NAMES 4 // threads for volt_resolve
 #endif
 #ifndef VOLT_POOL_IDLE_NS
-#  define VOLT_POOL_IDLE_NS 10000000000 // after which a thread of the pool ends
+#  define VOLT_POOL_IDLE_NS 10000000000 // a thread of the pool ends after this time without a job
 #endif
 
 VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
@@ -2739,49 +2800,59 @@ VOLT__SASSERT(VOLT_LIFO_MAX >= 1 && VOLT_FIRE_MAX >= 1 && VOLT_INJECT_BATCH >= 1
 VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POLL_NS");
 
 //==================================================================================================
-// >>atomics  order in the name; the ledger
+// >>atomics  atomic operations named by their memory order, and the ledger of their pairs
 //==================================================================================================
-// Shape: MP = message passing, needs release and acquire. SB = each side writes, then reads the
-// other's word: needs a seq_cst fence on both sides. RC = reference count.
+// All atomic operations of the implementation. The suffix of an operation is its memory order: rlx,
+// acq, rel or acq_rel; only the fence is seq_cst. No other section uses atomic builtins, each
+// ordered operation carries the tag of a row of the ledger, and each relaxed one gives its reason
+// after `rlx:` (tests/rules.sh checks that). In a comment such as "[Q1] with push", `push` is the
+// other side of the pair. Under VOLT_SINGLE_THREAD all of them are plain accesses.
 //
-// ledger
+// A row of the ledger is a pair of sides: the left one publishes what the row hands over, the right
+// one observes it. The shape of a pair says which orders it needs:
+//   MP  message passing: a release operation, and an acquire operation that reads its value
+//   SB  store buffering: each side writes its word, then reads the word of the other side. With
+//       a seq_cst fence on both sides, or membarrier(2) on one, at least one sees the other's write
+//   RC  reference count: acq_rel, so that the last operation sees what came before all others
+//
+// ---- ledger
 //  tag   publishes                        observes                       hands over           shape
-//  [L1]  unlock: store, xchg              lock: cas, xchg                what the lock guards    MP
-//  [L2]  unlock: store, then a look       sleep: count, then membarrier  "free" vs "sleeps"      SB
-//  [L3]  biased: store, then a look       revoke: lock, then membarrier  "held" vs "revoked"     SB
+//  [L1]  unlock: store, xchg              lock: cas, xchg                data under the lock     MP
+//  [L2]  unlock: store, load of count     sleep: count, membarrier, xchg "free" vs "waiting"     SB
+//  [L3]  biased lock: store, load         revoke: lock, membarrier, load "held" vs "revoked"     SB
 //  [Q1]  ring push, steal: tail store     steal: tail load               slot contents           MP
-//  [Q2]  ring pop, steal: head cas        ring push, steal: head load    slots free again        MP
-//  [Q3]  injector, overflow: len store    pop, stealable: load           "something is queued"   MP
-//  [Q4]  lifo push: store                 rescue: load, under [L3]       the task in the slot    MP
-//  [Q5]  rescue: next                     push: load of next             its slots were read     MP
-//  [Q6]  claim: claimed                   queued_at: load of claimed     head, next              MP
+//  [Q2]  ring claim, steal: head cas      ring push, steal: head load    free slots              MP
+//  [Q3]  injector, overflow: len store    pop, is_empty: len load        "something is queued"   MP
+//  [Q4]  LIFO push: store                 rescue: load, under [L3]       the task in the slot    MP
+//  [Q5]  rescue: store of next            ring push: load of next        free slots              MP
+//  [Q6]  ring claim: store of claimed     queued_at: load of claimed     head, next              MP
 //  [T1]  wake, suspend: word rmw          begin: word rmw                frame, user state       MP
-//  [T2]  release: word rmw                release: word rmw              last use before free    RC
+//  [T2]  finish, release: word rmw        finish, release: word rmw      uses before the free    RC
 //  [T3]  complete: join xchg              join, try_join: load, cas      the result              MP
-//  [M1]  remote free: cas                 drain: xchg                    the freed slot          MP
-//  [M2]  task init: word store, carve     walk: carved load, word cas    header of a live task   MP
+//  [M1]  remote free: cas                 heap drain: xchg               the freed slots         MP
+//  [M2]  carve, task init: stores         walk: carved load, word cas    header of a live task   MP
 //  [F1]  fd page: cas                     fd lookup: load                the zeroed page         MP
-//  [F2]  fd use: add, sub                 fd use: add, sub               who performs close(2)   RC
+//  [F2]  fd pin, unpin: add, sub          fd pin, unpin: add, sub        which thread closes     RC
 //  [F3]  event: seq store                 operation: seq load            newer readiness         MP
 //  [I1]  queue push, then fence           park: bit, then fence          "queued" vs "asleep"    SB
-//  [I2]  wake, park: bit and searching    park, wake, end_search         the sleeper's worker    MP
-//  [W1]  unpark: bit, then fence          scan: watchdog, then fence     "awake" vs "watched"    SB
-//  [W2]  watchdog cas 0 -> 1              watchdog cas 1 -> 0            which thread scans      MP
-//  [R1]  worker start: started store      scan: started load             the worker's memory     MP
-//  [S1]  shutdown: closed, acks, stop     maintenance, waiters           no more spawns          MP
-//  [S2]  completed store, bit, fence      bit, fence, completed loads    "last task ended"       SB
-//  [C1]  token cancel, close: flag store  is_cancelled, is_closed: load  what was done before    MP
-//  [G1]  sema release, close: word rmw    sema acquire: word load, cas   what the lock guards    MP
-//  [G2]  waitword change: word cas        waitword check, wait: load     what was done before    MP
-//  [G3]  notify one, all: word rmw        notify wait: word load, cas    what was done before    MP
-//  [O1]  queue put: word cas, store       queue take: word cas           what was pushed         MP
-//  [X1]  claim: cas                       select: xchg, store            which arm has met       MP
-//  [P1]  parker: word store               parker: word load              what the waker wrote    MP
+//  [I2]  wake, park: bit, searching       park, wake, end_search         the parked worker       MP
+//  [W1]  unpark: bit, then fence          take: is_armed, then fence     "awake" vs "disarmed"   SB
+//  [W2]  claim: is_armed cas 0 -> 1       take: is_armed cas 1 -> 0      which thread scans      MP
+//  [R1]  worker start: started store      volt__started: load            the worker's memory     MP
+//  [S1]  shutdown: closed, acks, stop     event poll, waiters, teardown  all before that step    MP
+//  [S2]  end: completed, then fence       stop: fence, then completed    "ended" on both sides   SB
+//  [C1]  token cancel, close: flag store  is_cancelled, is_closed: load  writes before it        MP
+//  [G1]  sema release, close: word rmw    sema acquire: word load, cas   data under the lock     MP
+//  [G2]  waitword change: word cas        waitword check, wait: load     writes before it        MP
+//  [G3]  notify one, all: word rmw        notify wait: word load, cas    writes before it        MP
+//  [O1]  queue put: word cas, store       queue take: word cas           the pushed entries      MP
+//  [X1]  rendezvous claim: cas            select begin, end: xchg, store which arm was met       MP
+//  [P1]  parker set: store                parker wait: load              writes before it        MP
 //  [H1]  carrier release: store           carrier acquire: load          the whole worker        MP
-//  [H2]  end of a thread, close: stores   close, destroy: loads          "none is left"          MP
-//  [H3]  block in place: count add, sub   block in place: count add      nothing: who is last    RC
+//  [H2]  end of a thread, close: stores   close, destroy: loads          "no thread is left"     MP
+//  [H3]  block in place: count add, sub   block in place: count add      nothing; which is last  RC
 #ifndef VOLT_SINGLE_THREAD
-// For the compiler alone: what makes the processor keep the order is said at the site.
+// Orders the compiler only; the comment at each use says what orders the processor.
 #  define volt__fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
 #  define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
@@ -2796,16 +2867,17 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 #  define volt__and_acq_rel(p_, v_) __atomic_fetch_and((p_), (v_), __ATOMIC_ACQ_REL)
 #  define volt__or_acq_rel(p_, v_) __atomic_fetch_or((p_), (v_), __ATOMIC_ACQ_REL)
 #  define volt__xor_acq_rel(p_, v_) __atomic_fetch_xor((p_), (v_), __ATOMIC_ACQ_REL)
-// Strong: success is acquire, release or both; failure loads the current value into *old_.
+// Strong compare-and-swap (CAS): 1 if *p_ was *old_ and is now new_. Else 0, and *old_ receives the
+// current value: by an acquire load after cas_acq_rel, by a relaxed one after the others.
 #  define volt__cas_acq(p_, old_, new_) \
       __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
 #  define volt__cas_rel(p_, old_, new_) \
       __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 #  define volt__cas_acq_rel(p_, old_, new_) \
       __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
-// Between a store and a later load of another word. The thread sanitizer
-// models no fence; there an rmw of the word that both sides touch takes
-// its place (a model checker that models fences gets the fence).
+// A seq_cst fence between a store and a later load of another word. The thread sanitizer does not
+// model fences: it gets an RMW of word_ instead, a word that both sides use. A model checker
+// (VOLT_MODEL) gets the fence.
 #  if defined(__SANITIZE_THREAD__) && !defined(VOLT_MODEL)
 #    define VOLT__TSAN 1
 #  elif defined(__has_feature)
@@ -2818,7 +2890,7 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 #  else
 #    define volt__fence_sc(word_) ((void)(word_), __atomic_thread_fence(__ATOMIC_SEQ_CST))
 #  endif
-#else // one thread: plain accesses; expressions that give what the atomic ones do
+#else // one thread: plain accesses, with the results of the atomic operations
 #  define VOLT__RMW(p_, new_) \
       __extension__({ \
           __typeof__(*(p_)) volt__was = *(p_); \
@@ -2852,11 +2924,15 @@ VOLT__SASSERT(__atomic_always_lock_free(sizeof(uintptr_t), 0), "needs pointer-si
 VOLT__SASSERT(__atomic_always_lock_free(4, 0), "needs 32-bit atomics");
 
 //==================================================================================================
-// >>base  misuse, bits, time, random numbers, texts of errors
+// >>base  misuse, bits, time, random numbers, error texts
 //==================================================================================================
-#define VOLT__CACHE_LINE 64       // cache line
-#define VOLT__CACHE_LINE_PAIR 128 // what the prefetcher moves together
+// Helpers for all other sections. No function here takes a lock or has state of its own, and any
+// thread may call it; a volt__random belongs to one thread at a time.
+#define VOLT__CACHE_LINE 64       // bytes
+#define VOLT__CACHE_LINE_PAIR 128 // prefetchers load two lines at a time
 
+// Stops the program with the line "volt: site: what". Each text is cut at its first tab: in a site,
+// the name of a function follows there.
 VOLT_API void volt__misuse(const char *site, const char *what) {
     char text[256];
     size_t n = 0;
@@ -2874,14 +2950,14 @@ VOLT_API volt_poll volt__bad_resume(const char *site, const volt_frame *f) {
                            : "no await of this function to go on from: its frame is not zeroed or "
                              "not its own, or the await stands in a `switch` of yours");
 }
-// Reached only where the compiler cannot see that it is dead code.
+// Reached by a stray `break` that the compiler has not reported.
 VOLT_API volt_poll volt__stray_break(void) {
     volt__misuse("VOLT_END", "`break` outside a loop leaves VOLT_BEGIN..VOLT_END");
 }
 
-// Whoever finds a word in use by another processor keeps away for long: meanwhile that one uses it
-// again and again, with all that belongs to it in its own cache. To fetch that takes longer than
-// most of what is done with it.
+// Executes VOLT_CPU_RELAX n times. A thread that has lost a race for a word backs off for long: the
+// winner has the word and its data in its cache and will soon use them again, and fetching them
+// takes longer than most critical sections.
 static __attribute__((noinline)) void volt__spin_backoff(uint32_t n) {
     for (; n > 0; n--) VOLT_CPU_RELAX();
 }
@@ -2896,27 +2972,30 @@ static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
     VOLT_ASSERT(low <= high);
     return x < low ? low : x > high ? high : VOLT__CAST(uint32_t, x);
 }
-// x + y without overflow past VOLT_NEVER; y >= 0.
+// Returns x + y, at most VOLT_NEVER. y >= 0.
 static inline volt_time volt__time_add(volt_time x, volt_time y) {
     VOLT_ASSERT(y >= 0);
     return x > VOLT_NEVER - y ? VOLT_NEVER : x + y;
 }
 
+// Returns the time that is `at_most` from now. A negative duration counts as 0.
 static volt_time volt__deadline(volt_time at_most) {
     return at_most == VOLT_NEVER ? VOLT_NEVER
                                  : volt__time_add(VOLT_NOW_NS(), at_most > 0 ? at_most : 0);
 }
 
-// xorshift64+ on two 32-bit halves, shifts 17, 7, 16; never both zero.
+// xorshift64+ on two 32-bit halves, with shifts 17, 7 and 16. The halves are never both zero.
 typedef struct volt__random {
     uint32_t a, b;
 } volt__random;
+// `stream` selects one of the sequences that belong to a seed.
 static void volt__random_seed(volt__random *r, uint64_t seed, uint32_t stream) {
     uint64_t x = seed + VOLT__CAST(uint64_t, stream + 1) * 0x9E3779B97F4A7C15u;
     r->a = VOLT__CAST(uint32_t, x >> 32);
     r->b = VOLT__CAST(uint32_t, x);
     if ((r->a | r->b) == 0) r->b = 1;
 }
+// Returns a number >= 0 and < n. n > 0.
 static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     uint32_t x = r->a, y = r->b;
     VOLT_ASSERT((x | y) != 0);
@@ -2924,12 +3003,11 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     r->a = y;
     x ^= x << 17;
     r->b = x ^ y ^ (x >> 7) ^ (y >> 16);
-    // Lemire's reduction without the rejection loop:
-    // biased by at most n / 2^32, which is no harm here.
+    // Lemire's reduction without the rejection loop: a bias of at most n / 2^32 is harmless here.
     return VOLT__CAST(uint32_t, (VOLT__CAST(uint64_t, r->a + r->b) * n) >> 32);
 }
 
-// Neutral words, for what a number means depends on the call that gave it.
+// The texts are neutral, because the meaning of a number depends on the call that returned it.
 #define VOLT__ERRORS(X_) \
     X_(EPERM, "operation not permitted")                        \
     X_(ENOENT, "no such file or entry")                         \
@@ -3062,8 +3140,8 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     X_(ENOTRECOVERABLE, "state not recoverable")                \
     X_(ERFKILL, "switched off by a radio kill switch")          \
     X_(EHWPOISON, "memory page has a hardware error")
-// The texts stand one behind the other, in the order of the numbers: a table of pointers, or a
-// switch, takes more room than they do.
+// The texts lie one after another in a struct, in the order of `codes`. A table of pointers, or
+// a switch, would take more space.
 VOLT_API const char *volt_strerror(int rc) {
 #define VOLT__ERROR_CODE(code_, text_) code_,
 #define VOLT__ERROR_ROOM(code_, text_) char text_of_##code_[sizeof text_ " (" #code_ ")"];
@@ -3079,7 +3157,7 @@ VOLT_API const char *volt_strerror(int rc) {
     const void *first = &texts;
     const char *text = VOLT__CAST(const char *, first);
     if (rc >= 0) return "success";
-#if EDEADLOCK != EDEADLK // MIPS, PowerPC
+#if EDEADLOCK != EDEADLK // on MIPS and PowerPC
     if (rc == -EDEADLOCK) return "file lock would deadlock (EDEADLOCK)";
 #endif
     for (size_t i = 0; i < sizeof codes / sizeof codes[0] && rc + codes[i] != 0; i++)
@@ -3092,6 +3170,14 @@ VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
 //==================================================================================================
 // >>locks  futex lock, asymmetric fence, biased lock, parker
 //==================================================================================================
+// The locks that later sections use, and the parker of a blocked thread. Zeroed memory is a free
+// lock, or a parker that is not set. User code never runs under a lock that it could take.
+//   futex lock   taken by any thread; neither recursive nor fair
+//   biased lock  taken by its owner, which is one thread at a time; revoked by any other thread
+//   parker       waited for by one thread, set by another one
+// After the store that frees a lock or sets a parker, a thread does not touch the object any more:
+// the next holder, or the thread that waited, may free its memory. Under VOLT_SINGLE_THREAD a lock
+// is a plain flag.
 #ifdef VOLT_SINGLE_THREAD
 static inline int volt__try_lock(uint32_t *lock) {
     uint32_t before = *lock;
@@ -3104,24 +3190,28 @@ static inline int volt__lock_until(uint32_t *lock, int64_t deadline) {
 }
 static inline void volt__lock(uint32_t *lock) {
     int is_free = volt__try_lock(lock);
-    VOLT_ASSERT(is_free); // nothing that holds a lock calls the user
+    VOLT_ASSERT(is_free); // no user code runs under a lock that it could take
     (void)is_free;
 }
 static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
 static inline void volt__fence_light(const uint32_t *word) { (void)word; }
 static inline void volt__fence_heavy(const uint32_t *word) { (void)word; }
 #else
-// 0 free, 1 held, 2 held and somebody sleeps. Held for tens of instructions, hence the spin.
-// Giving back is a store, then a look whether anybody sleeps, with no fence between the two: who is
-// about to sleep counts itself, and has the kernel make all threads pass a barrier. A look behind
-// that barrier finds the count; a store before it is found by who asked for the barrier. Without
-// membarrier(2) it is an exchange, that finds the 2. Who is about to sleep does both.
-//   word     event            to    done by
-//   0        lock             1     cas
-//   1, 2     lock, to sleep   2     xchg, counted; then in the kernel, while it is 2
-//   0        lock, slept      2     xchg; counted until then
-//   1, 2     unlock           0     store, or xchg; wakes one if somebody is counted, or it was 2
-#ifdef VOLT_NO_MEMBARRIER
+// ---- futex lock: 0 free, 1 held, 2 held and a thread may sleep
+// Most locks are held for tens of instructions: volt__lock spins before it sleeps.
+//
+// Unlock is a store, then a load of the waiter count, with no fence between the two. A thread that
+// is about to sleep increments the count, then calls membarrier(2), which makes the unlocking
+// thread pass the missing fence. If that thread loads the count after the fence, the load finds the
+// waiter; if the load comes before the fence, so does the store, and the waiter finds the lock
+// free. Without membarrier(2), unlock is an exchange that finds the 2. A waiter prepares for both
+// kinds of unlock: it counts itself and stores a 2.
+//   word     event         to    done by
+//   0        lock          1     cas
+//   1, 2     wait          2     xchg by a counted waiter, which then sleeps while the word is 2
+//   0        end of wait   2     xchg by the waiter, which then leaves the count
+//   1, 2     unlock        0     store or xchg; wakes a thread if one is counted or the word was 2
+#ifdef VOLT_NO_MEMBARRIER // each unlock is an exchange, and both halves of the fence are full
 #  define volt__membarrier_prepare() ((void)0)
 static inline int volt__has_membarrier(void) { return 0; }
 static inline void volt__fence_light(uint32_t *word) { volt__fence_sc(word); } // [L2] with heavy
@@ -3132,9 +3222,9 @@ static inline void volt__lock_waiter_remove(const uint32_t *lock) { (void)lock; 
 #else
 #define VOLT__LOCK_BUCKETS 64
 static struct volt__lock_waiters {
-    // W once, R any [L2]: all may ask for it
+    // W once, R any [L2]: the process is registered for membarrier(2)
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t has_membarrier;
-    uint32_t n[VOLT__LOCK_BUCKETS]; // any, rmw [L2]: at the locks of each bucket
+    uint32_t n[VOLT__LOCK_BUCKETS]; // any, rmw [L2]: waiters at the locks of each bucket
 } volt__lock_waiters;
 static inline uint32_t *volt__lock_waiters_at(const uint32_t *lock) {
     return &volt__lock_waiters.n[VOLT__CAST(uintptr_t, lock) / VOLT__CACHE_LINE %
@@ -3143,14 +3233,17 @@ static inline uint32_t *volt__lock_waiters_at(const uint32_t *lock) {
 static inline int volt__has_membarrier(void) {
     return VOLT__CAST(int, volt__load_acq(&volt__lock_waiters.has_membarrier)); // [L2] with prepare
 }
-// Before a runtime's first worker is started.
+// Registers the process for membarrier(2), before a runtime starts its first worker. If that fails,
+// locks and fences work as without membarrier(2).
 static void volt__membarrier_prepare(void) {
     if (volt__has_membarrier() || VOLT_MEMBARRIER(VOLT__MEMBARRIER_REGISTER) < 0) return;
     volt__store_rel(&volt__lock_waiters.has_membarrier, 1); // [L2] with unlock
 }
-// Two halves of one fence, for what happens often and what happens seldom: with the heavy one, all
-// threads pass a fence between what its caller did before and what it does next. It is refused
-// where nobody has registered yet: who sees has_membarrier then has seen its own fence, too.
+// The two halves of an asymmetric fence: light for the frequent side, heavy for the rare side. The
+// heavy half makes all running threads pass a full fence between what its caller did before the
+// call and what it does after. If the process is not registered yet, the kernel refuses that; but
+// then the heavy half came before the registration, and its own fence orders it before any light
+// half that sees has_membarrier.
 static inline void volt__fence_light(uint32_t *word) {
     if (VOLT__LIKELY(volt__has_membarrier())) volt__fence_compiler();
     else volt__fence_sc(word); // [L2] with heavy
@@ -3160,7 +3253,7 @@ static void volt__fence_heavy(uint32_t *word) {
     (void)VOLT_MEMBARRIER(VOLT__MEMBARRIER);
 }
 static inline int volt__has_lock_waiters(const uint32_t *lock) {
-    // rlx: ordered by the barrier that the sleeper asks for [L2]
+    // rlx: ordered by the membarrier of the waiter [L2]
     return volt__load_rlx(volt__lock_waiters_at(lock)) != 0;
 }
 static void volt__lock_waiter_add(const uint32_t *lock) {
@@ -3172,7 +3265,7 @@ static void volt__lock_waiter_remove(const uint32_t *lock) {
     volt__sub_acq_rel(volt__lock_waiters_at(lock), 1); // [L2] with unlock
 }
 #endif
-// 0: the deadline has passed.
+// Returns 1 with the lock held, or 0 if the deadline has passed.
 static __attribute__((noinline)) int volt__lock_sleep(uint32_t *lock, int64_t deadline) {
     int has_it;
     volt__lock_waiter_add(lock);
@@ -3196,19 +3289,19 @@ static __attribute__((noinline)) void volt__lock_slow(uint32_t *lock) {
 static inline void volt__lock(uint32_t *lock) {
     if (VOLT__UNLIKELY(!volt__try_lock(lock))) volt__lock_slow(lock);
 }
-// 0: the deadline has passed.
+// Does not spin. Returns 1 with the lock held, or 0 if the deadline has passed.
 static int volt__lock_until(uint32_t *lock, int64_t deadline) {
     return volt__try_lock(lock) || volt__lock_sleep(lock, deadline);
 }
-// The lock may be in freed memory right after it is free; waking a stray futex address harms
-// nobody.
+// `was` is 0 if the lock is still held, or 2 if it is free already and a thread may sleep. A free
+// lock may lie in freed memory: a wake-up of an address that is no longer a futex is harmless.
 static __attribute__((noinline)) void volt__unlock_slow(uint32_t *lock, uint32_t was) {
     if (was == 0) was = volt__xchg_rel(lock, 0); // [L1] with lock
     if (was == 2) VOLT_FUTEX_WAKE(lock, 1);
 }
 static inline void volt__unlock(uint32_t *lock) {
     uint32_t was = 0;
-    VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: our own
+    VOLT_ASSERT(volt__load_rlx(lock) != 0); // rlx: held by this thread
     if (VOLT__LIKELY(volt__has_membarrier())) {
         volt__store_rel(lock, 0); // [L1] with lock
         volt__fence_compiler();
@@ -3219,27 +3312,29 @@ static inline void volt__unlock(uint32_t *lock) {
 }
 #endif
 
-// ---- biased lock: its owner takes it all the time, another thread once in a while
-// The owner says that it holds it, then looks whether it is revoked, with no fence between the two:
-// who revokes it has the kernel make all threads pass a barrier before its own look. One of the two
-// sees the other: the owner waits, who revokes gives up.
+// ---- biased lock: its owner takes it often, another thread rarely
+// The owner stores is_held, then loads `revoked`, with a light fence between the two. A revoking
+// thread locks `revoked`, passes the heavy fence, then loads is_held. At least one of them sees the
+// other. An owner that sees a revocation waits for its end; a revocation that sees the owner gives
+// up at once.
 //   held  revoked   event     to      done by
-//   0     0         lock      1, 0    owner: store, then a look
-//   0     1         lock      1, 0    owner: store, then takes and gives back the lock of others
-//   1               unlock    0       owner: store
-//         0         revoke    1       others: lock, barrier, then a look: back to 0 if it is held
-//         1         rebias    0       others: unlock
+//   0     0         lock      1, 0    owner: stores is_held, then finds `revoked` free
+//   0     1         lock      1, 0    owner: stores is_held, then locks and unlocks `revoked`
+//   1     any       unlock    0       owner: stores is_held
+//   0     0         revoke    0, 1    any other thread: locks `revoked`, then finds is_held 0
+//   1     0         revoke    1, 0    the same, but unlocks `revoked` again
+//   any   1         rebias    0       the thread that has revoked it: unlocks `revoked`
 typedef struct volt__biased {
-    uint32_t is_held; // W owner, R others [L3]
-    uint32_t revoked; // lock of others; R owner [L3]
+    uint32_t is_held; // W owner, R any [L3]
+    uint32_t revoked; // futex lock of the revoking threads; R owner [L3]
 } volt__biased;
 
 static __attribute__((noinline, cold)) void volt__biased_wait(volt__biased *b) {
-    volt__lock(&b->revoked); // whoever comes next sees that it is held
+    volt__lock(&b->revoked); // the next revocation will see is_held
     volt__unlock(&b->revoked);
 }
 static inline void volt__biased_lock(volt__biased *b) {
-    volt__store_rlx(&b->is_held, 1); // rlx: ordered by the barrier of who revokes [L3]
+    volt__store_rlx(&b->is_held, 1); // rlx: ordered by the heavy fence of revoke [L3]
     volt__fence_light(&b->is_held);
     if (VOLT__UNLIKELY(volt__load_acq(&b->revoked) != 0)) // [L3] with revoke, rebias
         volt__biased_wait(b);
@@ -3247,7 +3342,7 @@ static inline void volt__biased_lock(volt__biased *b) {
 static inline void volt__biased_unlock(volt__biased *b) {
     volt__store_rel(&b->is_held, 0); // [L3] with revoke
 }
-// 0: it is held, or revoked already.
+// Returns 1 if the caller has revoked the lock, 0 if the lock is held, or revoked already.
 static int volt__biased_revoke(volt__biased *b) {
     if (!volt__try_lock(&b->revoked)) return 0;
     volt__fence_heavy(&b->revoked);
@@ -3255,14 +3350,16 @@ static int volt__biased_revoke(volt__biased *b) {
     volt__unlock(&b->revoked);
     return 0;
 }
+// Ends the revocation by the caller.
 static void volt__biased_rebias(volt__biased *b) { volt__unlock(&b->revoked); }
 
+// ---- parker: a word on which one thread sleeps until another one sets it
 static void volt__parker_set(volt__parker *p) {
     uint32_t *word = &p->is_set;
-    volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the thread may return, and *p with it
+    volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the waiting thread may return
     VOLT_FUTEX_WAKE(word, 1);
 }
-// 0, or -ETIMEDOUT.
+// Returns 0, or -ETIMEDOUT.
 static int volt__parker_wait(volt__parker *p, volt_time deadline) {
     while (!volt__load_acq(&p->is_set)) // [P1] with set
         if (VOLT_FUTEX_WAIT(&p->is_set, 0, deadline) == -ETIMEDOUT)
@@ -3273,32 +3370,40 @@ static int volt__parker_wait(volt__parker *p, volt_time deadline) {
 //==================================================================================================
 // >>slab  slabs for tasks: one heap per worker, remote frees pushed back to the owner
 //==================================================================================================
-// A slab is aligned to VOLT_SLAB_SIZE, so masking a task's address
-// finds its slab: runtime, owner heap and class cost the task nothing.
-// Slots are carved on first use: memory never touched stays unmapped.
+// The slab allocator of tasks. Each worker owns a heap. Threads that are no workers share a few
+// outside heaps: each has a lock, and the thread that holds it counts as the owner. A walker visits
+// the slots of all slabs, for a dump or a shutdown.
+//   - A slab is aligned to VOLT_SLAB_SIZE, so masking a task's address finds the slab, which stores
+//     the runtime, the heap and the size class for all of its tasks.
+//   - A slot is carved on first use, so memory that was never used stays unmapped.
+//   - A free slot has no references in its word, which tells walkers that it is not a live task.
+//   - A slab is the current one of its class, or on the class's list of partial or of empty slabs,
+//     or, if it is full or large, on neither. Every slab is also on the runtime's list of slabs.
+//   - The allocator hooks are application code, so they are called without a lock.
 //
-// Who may do what:          owner of the heap   any other thread      walker
-//   alloc, free_local       one at a time       -                     concurrently
-//   free_remote             -                   any number            concurrently
-//   release of a slab       under slabs.lock    -                     excluded by slabs.lock
-// A free slot has no references left in its word: that is how walkers tell it from a live task.
+//   operation               by                               next to a walker
+//   alloc, free_local       the owner, one at a time         concurrent
+//   free_remote             any number of threads            concurrent
+//   create, destroy a slab  any thread, under slabs.lock     excluded: it holds slabs.lock
+// Field comments name the threads that may access a field: W = writes it, R = reads it, rmw =
+// changes it by RMW; any = any thread; once = written before publication.
 
+// The header of a task; its state follows it. `wait` and `wait_ms` are valid only while the task
+// waits, that is, neither runs nor is queued. Otherwise they may be left over from an earlier task.
 struct volt__task {
-    VOLT__ALIGN(8)    // also where the result asks for 4 only: i386
-    uintptr_t word;   // flags and references; any, rmw [T1] [T2]
-    volt__task *next; // queue or chain link: owner of the NOTIFIED bit; free list: the heap
+    VOLT__ALIGN(8)               // on i386 an int64_t alone is aligned to 4
+    uintptr_t word;              // any, rmw [T1] [T2]: flags and references
+    volt__task *next;            // queue, chain: owner of the NOTIFIED bit; free list: the heap
     union {
-        volt_fn *fn;    // until COMPLETE; W runner
-        int64_t result; // from COMPLETE on [T3]
+        volt_fn *fn;             // W runner: until the task ends
+        int64_t result;          // W runner, before it publishes the end [T3]
     } u;
-    void *join;                  // HAS_HANDLE: 0, waiter or DONE; any, rmw [T3]
-    const char *spawn_site;      // before publication; its name: W runner, R any (relaxed)
-    const char *wait_site;       // W runner, R any (relaxed): innermost await, file:line
-    // W runner, R any (relaxed): what for, since when; of the slot's last task until wait_site is
-    // no longer spawn_site
-    uint32_t wait, wait_ms;
-    uint32_t spawn_ms;           // W spawner, R any (relaxed): when
-    uint8_t shield_depth, flags; // runner only
+    void *join;                  // any, rmw [T3]: with HAS_HANDLE, 0, waiter or DONE
+    const char *spawn_site;      // W spawner, runner, R any (relaxed): line of the spawn, or name
+    const char *wait_site;       // W runner, R any (relaxed): file:line of the innermost await
+    uint32_t wait, wait_ms;      // W runner, R any (relaxed): kind and start of the wait
+    uint32_t spawn_ms;           // W spawner, R any (relaxed): time of the spawn
+    uint8_t shield_depth, flags; // runner only, from the first poll on
     uint16_t n_armed;            // runner only: armed nodes
 };
 VOLT__SASSERT(sizeof(volt__node) == (sizeof(void *) == 8 ? 48 : 32), "an idle task is 112 bytes");
@@ -3312,63 +3417,64 @@ VOLT__SASSERT(sizeof(volt_arm) <= 72 && sizeof(volt_token_link) == sizeof(volt_f
 VOLT__SASSERT(sizeof(volt_timer) == sizeof(volt_frame) && sizeof(volt_handle) == sizeof(void *),
               "public layout");
 
-// At the end of the slot of a task that asked for it (HAS_GROUP_LINK). Behind the state, not before
-// the header, so that walkers find every header at a multiple of the slot size.
+// The link of a group's member, at the end of its slot (HAS_GROUP_LINK). It lies behind the state
+// and not before the header, so that walkers find every header at a multiple of the slot size.
 typedef struct volt__group_link {
-    volt_group *group;            // once, before publication
-    volt__task *g_next, *g_prev;  // under group.lock
-    uint64_t id;                  // under group.lock: spawn order
+    volt_group *group;            // once
+    volt__task *g_next, *g_prev;  // under lock_ of the group
+    uint64_t id;                  // under lock_ of the group: spawn order
 } volt__group_link;
 
 typedef struct volt__heap volt__heap;
 typedef struct volt__slab {
     volt_rt *rt;
     volt__heap *heap;
-    struct volt__slab *next, *prev;         // owner heap's list of slabs with room
-    struct volt__slab *all_next, *all_prev; // under slabs.lock
-    volt__task *free;                       // heap owner
-    uint32_t cls, slot_size, cap;           // once
-    uint32_t used;                          // heap owner; not kept while CURRENT
-    uint32_t carved;                        // W heap owner, R walkers [M2]
+    struct volt__slab *next, *prev;         // heap owner: partial list; next also: empty list
+    struct volt__slab *all_next, *all_prev; // under slabs.lock: list of all slabs
+    volt__task *free;                       // heap owner: free slots that were used before
+    uint32_t cls, slot_size, cap;           // once: class, bytes per slot, number of slots
+    uint32_t used;                          // heap owner: slots in use; not counted while CURRENT
+    uint32_t carved;                        // W heap owner, R walkers [M2]: slots carved so far
     uint32_t state;                         // heap owner
-    uint32_t serial;                        // once: counts the slabs of the runtime
-    size_t bytes;                           // once
+    uint32_t serial;                        // once: number of the slab in its runtime
+    size_t bytes;                           // once: of the whole slab
 } volt__slab;
-// place: on no list, since it is full (or empty, or large); with room; taken from first.
+// States. FULL: not on the partial list, since it is full, empty or large. PARTIAL: on that list.
+// CURRENT: its class allocates from it.
 enum { VOLT__SLAB_FULL, VOLT__SLAB_PARTIAL, VOLT__SLAB_CURRENT };
-#define VOLT__SLAB_HEAD 128 // slots start here
+#define VOLT__SLAB_HEAD 128 // offset of the first slot
 #define VOLT__CLASSES 32
 VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
 
-// All slabs of a runtime.
+// The slabs of a runtime.
 typedef struct volt__slabs {
     uint32_t lock;
     uint32_t n_created;   // under lock
-    uint32_t n_destroyed; // under lock: of these, given back
-    volt__slab *first;    // under lock: the youngest
+    uint32_t n_destroyed; // under lock: how many of these were destroyed
+    volt__slab *first;    // under lock: the newest
     volt_allocator alloc;
     volt_rt *rt;
 } volt__slabs;
 
-// Slabs of one size. A slab without a used slot is kept as long as
-// the recent past would have needed it, so that work that comes
-// and goes does not allocate; volt__heap_trim gives the rest back.
+// The slabs of one slot size in a heap. The class keeps as many empty slabs as its peak since the
+// last trim would need, so that a load that comes and goes does not allocate. volt__heap_trim
+// destroys the others.
 typedef struct volt__class {
-    volt__slab *current;           // taken from first; on no list
-    volt__slab *partial;           // with free and used slots; a full slab is on no list
-    volt__slab *empty;             // without used slots
-    // slabs with used slots, and the current one; most of them since the last trim; empty ones
+    volt__slab *current;           // the slab to allocate from, or NULL; on no list
+    volt__slab *partial;           // slabs with both used and free slots
+    volt__slab *empty;             // slabs without used slots
+    // slabs with used slots, and the current one; their peak since the last trim; empty slabs
     uint32_t n_used, n_used_max, n_empty;
 } volt__class;
 struct volt__heap {
     volt__slabs *slabs;
-    uint32_t lock;                      // foreign heaps only: a worker's heap has one owner
-    volt__class cls[VOLT__CLASSES];     // owner
+    uint32_t lock;                  // outside heaps only
+    volt__class cls[VOLT__CLASSES]; // owner
     VOLT__ALIGN(VOLT__CACHE_LINE) volt__task *remote; // any pushes, owner takes all [M1]
 };
 
-// Address sanitizer: the state of a freed task must
-// not be touched. Headers stay readable for walkers.
+// The address sanitizer reports accesses to the state of a freed task. The header of the slot stays
+// readable for walkers.
 #if defined(__SANITIZE_ADDRESS__)
 #  define VOLT__ASAN 1
 #elif defined(__has_feature)
@@ -3385,7 +3491,7 @@ struct volt__heap {
 #  define VOLT__UNPOISON(p_, n_) ((void)0)
 #endif
 
-// Steps of 16 up to 128, then four per doubling.
+// The class of a slot size: steps of 16 bytes up to 128, then four classes per doubling.
 static inline uint32_t volt__class_of(size_t size) {
     if (size <= 128) return VOLT__CAST(uint32_t, (size + 15) / 16 - 1);
     int top = volt__highest_bit(size - 1);
@@ -3399,8 +3505,8 @@ static inline volt__slab *volt__slab_of(const volt__task *t) {
     return VOLT__CAST(volt__slab *,
                       VOLT__CAST(uintptr_t, t) & ~VOLT__CAST(uintptr_t, VOLT_SLAB_SIZE - 1));
 }
-// Where in the slab the slot lies that is carved as the i-th, and the other way round. The first 16
-// lie apart: a few tasks, which several workers run, then share no cache lines.
+// Maps carve order to slot position, and back: the map is an involution. It spreads the first 16
+// slots, so that a few tasks run by several workers share no cache lines.
 static inline uint32_t volt__slab_shuffle(const volt__slab *s, uint32_t i) {
     return i < 16 && s->cap >= 16 ? i * 9 & 15 : i;
 }
@@ -3455,8 +3561,8 @@ static volt__slab *volt__empty_pop(volt__class *c) {
     return s;
 }
 
-// One slab of `cls`, or for larger sizes one of its own
-// with a single slot. Calls the hook: no lock held.
+// Creates a slab of class `cls`, or for VOLT__CLASSES a large slab, which has a single slot.
+// Returns NULL if the allocator hook does. Called without a lock.
 static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_size) {
     size_t bytes = VOLT_SLAB_SIZE;
     if (cls >= VOLT__CLASSES) bytes = VOLT__SLAB_HEAD + VOLT__CAST(size_t, slot_size);
@@ -3494,7 +3600,8 @@ static void volt__slab_destroy(volt__slab *s) {
     all->alloc.free(all->alloc.user, s, s->bytes);
 }
 
-// Slabs that have become empty are handed out as a list, to be destroyed where no lock is held.
+// Destroys a list of slabs, linked through next. Called without a lock: a function that may run
+// under one adds the slabs to be destroyed to such a list, *dead.
 static void volt__slabs_reap(volt__slab *dead) {
     while (dead) {
         volt__slab *next = dead->next;
@@ -3502,7 +3609,7 @@ static void volt__slabs_reap(volt__slab *dead) {
         dead = next;
     }
 }
-// 1: the slab was full or is empty now, which the heap must learn.
+// Frees a slot. Returns 1 if the slab was full or is empty now, which changes its list, else 0.
 static inline int volt__slab_free(volt__slab *s, volt__task *t) {
     VOLT_ASSERT((VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD) %
                     s->slot_size ==
@@ -3514,6 +3621,7 @@ static inline int volt__slab_free(volt__slab *s, volt__task *t) {
     VOLT_ASSERT(s->used > 0 && s->used <= s->cap);
     return --s->used == 0 || s->state == VOLT__SLAB_FULL;
 }
+// Moves a slab to its new list after volt__slab_free returned 1; a large slab goes to *dead.
 static void volt__slab_state_changed(volt__heap *h, volt__slab *s, volt__slab **dead) {
     if (s->cls >= VOLT__CLASSES) {
         s->next = *dead;
@@ -3532,7 +3640,8 @@ static void volt__heap_free(volt__heap *h, volt__task *t, volt__slab **dead) {
     VOLT_ASSERT(s->heap == h);
     if (volt__slab_free(s, t)) volt__slab_state_changed(h, s, dead);
 }
-// Gives back the empty slabs that were not needed since the last trim. The caller reaps the list.
+// Removes the empty slabs that were not needed since the last trim and returns them as a list,
+// which the caller destroys.
 static volt__slab *volt__heap_trim(volt__heap *h) {
     volt__slab *dead = NULL;
     for (uint32_t i = 0; i < VOLT__CLASSES; i++) {
@@ -3557,19 +3666,19 @@ static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
     VOLT_ASSERT(s->heap == h);
     if (VOLT__UNLIKELY(volt__slab_free(s, t))) volt__slab_state_changed_reap(h, s);
 }
-// Linked through next, from first to last.
+// Pushes the slots from `first` to `last`, linked through next, to the heap's remote list.
 static void volt__heap_remote_free_list(volt__heap *h, volt__task *first, volt__task *last) {
-    volt__task *head = volt__load_rlx(&h->remote); // rlx: hint, re-checked by the cas
+    volt__task *head = volt__load_rlx(&h->remote); // rlx: hint, re-checked by the CAS
     VOLT_ASSERT(head != first);
     do last->next = head;
-    // [M1] with drain; they may be in use again from here on
+    // [M1] with collect; from here on the slots may be in use again
     while (!volt__cas_rel(&h->remote, &head, first));
 }
 static void volt__heap_free_remote(volt__task *t) {
     volt__heap_remote_free_list(volt__slab_of(t)->heap, t, t);
 }
-// What a worker has freed of another heap, not yet given back: that is one rmw of a line that the
-// heap's owner uses.
+// Slots of one other heap that a worker has freed and not yet returned. They are returned in
+// batches, since each return is an RMW on a cache line that the heap's owner uses.
 typedef struct volt__remote_batch {
     volt__heap *heap;
     volt__task *first, *last;
@@ -3588,13 +3697,14 @@ static void volt__remote_batch_add(volt__remote_batch *batch, volt__task *t) {
     else t->next = batch->first;
     batch->first = t;
     batch->n++;
-    // a slab of few slots is waited for
+    // large slots are returned at once: a few of them, held back, keep a whole slab from reuse
     if (batch->n >= VOLT_REMOTE_BATCH || s->cap < VOLT_REMOTE_BATCH)
         volt__remote_batch_flush(batch);
 }
+// Frees the slots that other threads have returned. Called by the owner.
 static void volt__heap_collect(volt__heap *h, volt__slab **dead) {
     if (!volt__load_rlx(&h->remote)) return; // rlx: hint; a later call finds the rest
-    // [M1] with free_remote
+    // [M1] with remote_free_list
     volt__task *t = volt__xchg_acq(&h->remote, VOLT__CAST(volt__task *, NULL));
     while (t) {
         volt__task *next = t->next;
@@ -3608,7 +3718,7 @@ static void volt__heap_drain(volt__heap *h) {
     volt__slabs_reap(dead);
 }
 
-// Drains and trims a heap shared under its lock.
+// Drains and trims an outside heap.
 static void volt__heap_trim_shared(volt__heap *h) {
     volt__slab *dead = NULL, *large = NULL;
     volt__lock(&h->lock);
@@ -3618,12 +3728,13 @@ static void volt__heap_trim_shared(volt__heap *h) {
     volt__slabs_reap(large);
     volt__slabs_reap(dead);
 }
+// Takes the next slot that was never used. Returns NULL if there is none.
 static volt__task *volt__slab_carve(volt__slab *s) {
     VOLT_ASSERT(!s->free && s->carved <= s->cap);
     if (s->carved == s->cap) return NULL;
     volt__task *t = volt__slab_slot(s, s->carved);
     memset(t, 0, sizeof *t);
-    // [M2] a walker must not see garbage in the word
+    // [M2] the word is zeroed before a walker can see the slot
     volt__store_rel(&s->carved, s->carved + 1);
     return t;
 }
@@ -3634,8 +3745,9 @@ static volt__task *volt__slab_alloc(volt__slab *s) {
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
 }
-// The old current slab is full: nothing links it until a slot comes back. A slab that is current
-// counts as used whether it is or not: taking and putting its slots is the hot path.
+// Replaces the current slab. The old one is full and goes on no list until one of its slots is
+// freed. The current slab always counts as used, even without a used slot: allocating and freeing
+// its slots is the hot path and updates no count.
 static void volt__class_set_current(volt__class *c, volt__slab *s) {
     volt__slab *old = c->current;
     VOLT_ASSERT(s->state == VOLT__SLAB_FULL && s != old);
@@ -3651,7 +3763,9 @@ static void volt__class_set_current(volt__class *c, volt__slab *s) {
 static volt__task *volt__class_alloc(volt__class *c) {
     return c->current ? volt__slab_alloc(c->current) : NULL;
 }
-// The current slab is used up: takes another one, after collecting what others gave back. No hook.
+// Allocates when the current slab has no slot left: from slots that other threads have returned,
+// else from a partial or empty slab, which becomes the current one. Returns NULL if there is none.
+// Calls no hook: may be called under the lock of an outside heap.
 static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **dead) {
     volt__class *c = &h->cls[cls];
     volt__heap_collect(h, dead);
@@ -3663,7 +3777,7 @@ static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **d
     volt__class_set_current(c, s);
     return volt__slab_alloc(s);
 }
-// For sizes beyond the classes: a slab of its own.
+// Allocates a slot that is too large for the classes, in a slab of its own.
 static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
     if (size > UINT32_MAX / 2) return NULL;
     volt__slab *s = volt__slab_create(h, VOLT__CLASSES,
@@ -3672,11 +3786,11 @@ static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
     s->used = 1;
     return volt__slab_alloc(s);
 }
-// A slot of at least `size` bytes with refs = 0, contents undefined; NULL: out of memory. Heap
-// owner.
+// Allocates a slot of at least `size` bytes, without references, its contents undefined. Returns
+// NULL if out of memory. Called by the owner.
 static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
     if (size > VOLT_SLAB_SIZE / 8) {
-        volt__heap_drain(h); // first what others gave back: a large one frees its slab
+        volt__heap_drain(h); // destroys the slabs of large slots that were returned
         return volt__heap_alloc_large(h, size);
     }
     uint32_t cls = volt__class_of(size);
@@ -3688,12 +3802,13 @@ static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
         if (!t) t = volt__heap_refill(h, cls, &dead);
         volt__slabs_reap(dead);
         if (t) return t;
-        s = volt__slab_create(h, cls, volt__class_size(cls)); // its hook may have freed slots
+        s = volt__slab_create(h, cls, volt__class_size(cls)); // the hook may free or take slots
         if (!s) return NULL;
         volt__empty_push(c, s);
     }
 }
-// The same for a size of the classes, if a freed slot is at hand; else NULL.
+// The fast path of volt__heap_alloc, for sizes within the classes: takes a freed slot of the
+// current slab, or returns NULL if there is none.
 static inline volt__task *volt__heap_alloc_fast(volt__heap *h, size_t size) {
     VOLT_ASSERT(size <= VOLT_SLAB_SIZE / 8);
     volt__slab *s = h->cls[volt__class_of(size)].current;
@@ -3704,7 +3819,8 @@ static inline volt__task *volt__heap_alloc_fast(volt__heap *h, size_t size) {
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
 }
-// The same from a heap shared under its lock. The hooks are called without it.
+// volt__heap_alloc for an outside heap, whose lock it takes. Called by threads that are no workers
+// of the runtime.
 static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
     if (size > VOLT_SLAB_SIZE / 8) {
         volt__slab *large = NULL;
@@ -3732,7 +3848,8 @@ static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
     }
 }
 
-// Frees everything, live or not.
+// Destroys all slabs, also those with live tasks. Called once no other thread uses them, and before
+// the heaps are freed.
 static void volt__slabs_destroy(volt__slabs *all) {
     while (all->first) volt__slab_destroy(all->first);
 }
@@ -3740,8 +3857,21 @@ static void volt__slabs_destroy(volt__slabs *all) {
 //==================================================================================================
 // >>queues  node lists, task chains, injector, overflow queue, ring
 //==================================================================================================
-// Lists of nodes are circular; *head is the first, its
-// prev_ the last. All calls under the owner's lock.
+// The lists of nodes and the queues of runnable tasks. A task is in at most one queue: each time
+// its NOTIFIED bit is set, one thread enqueues it. Queues hold no references to their tasks.
+//   structure          used by                                 protected by
+//   node list          the object that the nodes wait for      the lock of that object
+//   chain              one thread                              -
+//   injector, inbox    any thread pushes, workers pop          its lock
+//   overflow queue     its worker pushes, any worker pops      its lock
+//   ring               its worker pushes and pops, others      atomic operations; claimed tasks:
+//                      steal                                   the biased lock of the worker
+// Other threads check the length of a queue and the tail of a ring without a lock. Both are stored
+// after the tasks are in place, so a task that is seen there can be popped.
+
+// ---- node lists
+// A list is circular: *head is the first node, and its prev_ is the last one. *head of an empty
+// list is NULL. All functions are called under the lock of the object that owns the list.
 static void volt__list_push(volt__node **head, volt__node *node) {
     if (!*head) {
         node->next_ = node->prev_ = node;
@@ -3765,7 +3895,9 @@ static void volt__list_remove(volt__node **head, volt__node *node) {
     node->next_ = node->prev_ = NULL;
 }
 
-// Tasks that somebody has won the right to enqueue (their NOTIFIED bit), linked through `next`.
+// ---- chains
+// Tasks linked through `next`. The thread that holds a chain owns the NOTIFIED bits of its tasks:
+// it has to enqueue them.
 typedef struct volt__chain {
     volt__task *head, *tail;
     uint32_t len;
@@ -3798,7 +3930,7 @@ static void volt__chain_append(volt__chain *c, const volt__chain *more) {
     c->tail = more->tail;
     c->len += more->len;
 }
-// The first n, of which `last` is the last.
+// Moves the first n tasks, the last of which is `last`, to *first.
 static inline void volt__chain_split(volt__chain *c, volt__task *last, uint32_t n,
                                      volt__chain *first) {
     VOLT_ASSERT(n <= c->len);
@@ -3811,18 +3943,19 @@ static inline void volt__chain_split(volt__chain *c, volt__task *last, uint32_t 
     last->next = NULL;
 }
 
-// ---- injector: for tasks that come from outside the workers, or overflow a ring. One for all;
-// with .placement each worker has one more, its inbox.
-//   operation  by                           when closed         meanwhile is_empty says
-//   push       any thread                   passes              1 until the store of len, but not
-//   spawn      a thread that is no worker   refused, uncounted  for who has pushed it [Q3]
-//   pop        workers of the runtime       passes              0: a look in vain
-//   close      a shutdown, once             -                   -
-// Any two of these: one after the other, by `lock`; each takes effect when it lets go of it.
+// ---- injector
+// The queue of the tasks that come from outside the workers or overflow a ring. A runtime has one.
+// With .placement each worker has another, its inbox. The operations exclude each other by `lock`;
+// each takes effect when it releases the lock. is_empty takes no lock and may be late:
+//   operation  by                            if closed              a late is_empty returns
+//   push       any thread                    allowed                1, but not to the pusher [Q3]
+//   spawn      a thread that is no worker    refused, not counted   1, but not to the pusher [Q3]
+//   pop        a worker of the runtime       allowed                0: the next pop finds nothing
+//   close      a shutdown                    -                      -
 typedef struct volt__injector {
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
-    uint32_t closed;          // under lock: spawns from outside fail; wake-ups still pass
-    uintptr_t len;            // W under lock, R any [Q3]
+    uint32_t closed;          // under lock: spawns from outside fail, wake-ups are still accepted
+    uintptr_t len;            // W under lock, R any [Q3]: tasks
     volt__task *head, *tail;  // under lock
     uint64_t spawned;         // under lock: tasks spawned from outside
 } volt__injector;
@@ -3843,7 +3976,8 @@ static void volt__injector_push(volt__injector *q, volt__chain *c) {
     volt__injector_link(q, c);
     volt__unlock(&q->lock);
 }
-// Accepts one spawn from outside and counts it, unless closed. Without a task: only counts it.
+// Counts a spawn from outside and enqueues its task, or only counts it if that is NULL. Returns 1,
+// or 0 if the injector is closed.
 static int volt__injector_spawn(volt__injector *q, volt__task *task_or_null) {
     volt__chain c;
     volt__chain_init(&c);
@@ -3857,7 +3991,7 @@ static int volt__injector_spawn(volt__injector *q, volt__task *task_or_null) {
     volt__unlock(&q->lock);
     return ok;
 }
-// 1: it was closed before.
+// Returns 1 if the injector was closed before, else 0.
 static int volt__injector_close(volt__injector *q) {
     volt__lock(&q->lock);
     int was_closed = VOLT__CAST(int, q->closed);
@@ -3865,7 +3999,8 @@ static int volt__injector_close(volt__injector *q) {
     volt__unlock(&q->lock);
     return was_closed;
 }
-// A fair share for one of n workers: min(len / n + 1, room, VOLT_INJECT_BATCH), appended to *c.
+// Moves the share of one of n_workers to the end of *c: min(len / n_workers + 1, room,
+// VOLT_INJECT_BATCH) tasks, or all if there are fewer. Returns their number.
 static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32_t room,
                                    volt__chain *c) {
     if (volt__injector_is_empty(q)) return 0;
@@ -3885,19 +4020,21 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
     return got;
 }
 
-// ---- overflow queue: batches of tasks that did not fit into a worker's ring. The worker goes on
-// with the newest, so that a tree of tasks grows in depth: few of them are there at a time, and
-// those are in the cache. Others take of the oldest, from which most is still to come.
-//   operation         by                      meanwhile is_empty says
-//   push              owner                   1 until the store of len, but not for the owner [Q3]
-//   pop               owner, thieves          0: a look in vain
-//   take_all          owner, the watchdog     the same
-// Any two of these: one after the other, by `lock`; each takes effect when it lets go of it.
+// ---- overflow queue
+// Batches of tasks that did not fit into a worker's ring. The worker runs the newest batch first:
+// a tree of tasks is then walked depth first, so few tasks exist at a time and those are in the
+// cache. Thieves take from the oldest batch, whose tasks have the largest subtrees. The operations
+// exclude each other by `lock`; each takes effect when it releases the lock. is_empty takes no lock
+// and may be late. A rescuer is a worker that rescues the stuck owner:
+//   operation  by                     a late is_empty returns
+//   push       owner                  1, but not to the owner [Q3]
+//   pop        owner, thieves         0: the next pop finds nothing
+//   pop_all    owner, rescuer         0: the next pop finds nothing
 typedef struct volt__overflow {
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
-    uint32_t oldest, n; // under lock: where the oldest batch is; how many there are
-    uint32_t len;       // W under lock, R any [Q3]: tasks
-    volt__chain batch[VOLT_OVERFLOW_CAP];
+    uint32_t oldest, n;                   // under lock: index of the oldest batch; number of them
+    uint32_t len;                         // W under lock, R any [Q3]: tasks
+    volt__chain batch[VOLT_OVERFLOW_CAP]; // under lock
 } volt__overflow;
 VOLT__SASSERT((VOLT_OVERFLOW_CAP & (VOLT_OVERFLOW_CAP - 1)) == 0 && VOLT_OVERFLOW_CAP > 1,
               "power of two");
@@ -3914,7 +4051,7 @@ static void volt__overflow_drop_oldest(volt__overflow *overflow) {
     overflow->oldest++;
     overflow->n--;
 }
-// Where there is no room, the two oldest become one.
+// Adds a batch. If all places are taken, the two oldest batches become one.
 static void volt__overflow_push(volt__overflow *overflow, const volt__chain *c) {
     VOLT_ASSERT(c->head && !c->tail->next);
     volt__lock(&overflow->lock);
@@ -3928,7 +4065,8 @@ static void volt__overflow_push(volt__overflow *overflow, const volt__chain *c) 
     volt__store_rel(&overflow->len, overflow->len + c->len); // [Q3] with is_empty
     volt__unlock(&overflow->lock);
 }
-// So many of the batch at this end, if it has them, in their order; appended to *c.
+// Moves at most `most` tasks of the batch at `end`, in their order, to the end of *c. Returns their
+// number.
 static uint32_t volt__overflow_pop(volt__overflow *overflow, volt__overflow_end end, uint32_t most,
                                    volt__chain *c) {
     uint32_t got = 0;
@@ -3946,7 +4084,7 @@ static uint32_t volt__overflow_pop(volt__overflow *overflow, volt__overflow_end 
     volt__unlock(&overflow->lock);
     return got;
 }
-// The oldest first, appended to *c.
+// Moves all tasks to the end of *c, the oldest batch first.
 static void volt__overflow_pop_all(volt__overflow *overflow, volt__chain *c) {
     if (volt__overflow_is_empty(overflow)) return;
     volt__lock(&overflow->lock);
@@ -3956,30 +4094,34 @@ static void volt__overflow_pop_all(volt__overflow *overflow, volt__chain *c) {
     volt__unlock(&overflow->lock);
 }
 
-// ---- ring: bounded FIFO, pushed and popped by its owner, stolen from by anyone
-// head = index << D | distance. index: next to pop. distance: slots
-// before it that a thief has claimed but not yet copied; 0 when no
-// steal is in progress. Slots from index - distance to tail are in use.
-// The owner claims several at a time and pops them one by one: those
-// from next to claimed, in use as well, are behind its biased lock.
+// ---- ring
+// A bounded FIFO of tasks. Its owner pushes and pops; any other worker may steal.
+//   - head = index << VOLT_RING_DISTANCE_BITS | distance. `index` is the next slot to claim. While
+//     a steal is in progress, `distance` is the number of slots from the first one that the thief
+//     copies to `index`, and grows if the owner claims; otherwise it is 0.
+//   - Slots from index - distance to tail are in use.
+//   - The owner claims several tasks by one CAS and pops them one by one. Slots from `next` to
+//     `claimed` hold claimed tasks. They are in use as well, and the biased lock protects them.
 //
-//              push  pop   steal  overflow     push, pop, overflow: owner only
-//   steal       -     -      1       -         1: one at a time (distance != 0 turns others away)
-// Linearised at: push - tail store; claim, steal, overflow - head cas. A
-// thief stalled between reading head and its cas is harmed only if head
-// returns to the very same word: 2^32 (2^23 on 32 bits) pops meanwhile.
-#define VOLT__NO_STEAL UINT32_MAX
+//   operation    by                               during a steal        takes effect at
+//   push         owner                            concurrent            the store of tail
+//   pop          owner, under the biased lock     concurrent            the CAS of head: claim
+//   overflow     owner, under the biased lock     fails                 the CAS of head
+//   pop_claimed  rescuer, under the biased lock   concurrent            the store of next
+//   steal        any other worker                 fails: one at a time  the CAS of head
+// If the runtime has one worker, pop_solo pops its ring, without a lock or a CAS.
+// A thief that is stalled between its load of head and its CAS fails unless head has returned to
+// the same word, which takes 2^32 pops (2^23 on 32 bits).
+#define VOLT__NO_STEAL UINT32_MAX // the steal floor of a worker that refuses all steals
 typedef struct volt__ring {
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uintptr_t head; // any, rmw [Q2]
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
-    // owner: the tail at which to look for room again
-    uint32_t limit;
-    uint32_t next;    // W under the biased lock, R any [Q5]: what the owner has claimed goes ...
-    uint32_t claimed; // W owner, R any: ... from next to this
-    uint32_t claim_more; // owner: how many beside one
-    // W owner, R any (hint): thieves leave as many alone, and fewer; VOLT__NO_STEAL
-    uint32_t steal_floor;
-    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) volt__task *slot[VOLT_RING_CAP];
+    uint32_t limit;       // owner: the tail at which push has to check for room again
+    uint32_t next;        // W under the biased lock, R any [Q5]: first slot of the claimed tasks
+    uint32_t claimed;     // W owner, R any [Q6]: end of the claimed tasks
+    uint32_t claim_more;  // owner: the most that a claim takes in addition to the first task
+    uint32_t steal_floor; // W owner, R any (hint): thieves spare a ring with no more tasks
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) volt__task *slot[VOLT_RING_CAP]; // W owner, R any [Q1] [Q2]
 } volt__ring;
 
 #define VOLT__RING_INDEX_MASK VOLT__CAST(uint32_t, (UINT64_C(1) << VOLT_RING_INDEX_BITS) - 1)
@@ -4004,7 +4146,7 @@ static inline uint32_t volt__ring_gap(uint32_t from, uint32_t to) {
     return (to - from) & VOLT__RING_INDEX_MASK;
 }
 
-// Takeable: a thief that comes now finds something. A ring in mid-steal is its thief's business.
+// Returns 1 if a steal would succeed now, else 0. A ring with a steal in progress counts as empty.
 static inline int volt__ring_is_stealable(const volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with pop and steal
     uint32_t tail = volt__load_acq(&r->tail);  // [Q1] with push
@@ -4012,41 +4154,48 @@ static inline int volt__ring_is_stealable(const volt__ring *r) {
     // rlx: only compared
     return volt__head_distance(head) == 0 && n > volt__load_rlx(&r->steal_floor);
 }
-static inline uint32_t volt__ring_len(const volt__ring *r) { // owner; a thief may make it less
+// The number of tasks that are not claimed. Called by the owner; thieves may reduce the number.
+static inline uint32_t volt__ring_len(const volt__ring *r) {
     uintptr_t head = volt__load_rlx(&r->head); // rlx: hint, only the length matters
-    return volt__ring_gap(volt__head_index(head), volt__load_rlx(&r->tail)); // rlx: owner-only word
+    // rlx: only the owner writes it
+    return volt__ring_gap(volt__head_index(head), volt__load_rlx(&r->tail));
 }
-static inline uint32_t volt__ring_n_claimed(const volt__ring *r) { // owner; a rescuer makes it 0
-    uint32_t next = volt__load_acq(&r->next);                 // [Q5] with rescue: slots were read
-    return volt__ring_gap(next, volt__load_rlx(&r->claimed)); // rlx: owner-only word
+// The number of claimed tasks. Called by the owner, and as a hint by a rescuer, which makes it 0.
+static inline uint32_t volt__ring_n_claimed(const volt__ring *r) {
+    uint32_t next = volt__load_acq(&r->next); // [Q5] with rescue: slots were read
+    // rlx: only the owner writes it
+    return volt__ring_gap(next, volt__load_rlx(&r->claimed));
 }
-static inline uint32_t volt__ring_room(const volt__ring *r) { // owner; others may make it more
+// The number of free slots. Called by the owner; thieves and a rescuer may increase the number.
+static inline uint32_t volt__ring_room(const volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal: its slots have been copied
-    uint32_t tail = volt__load_rlx(&r->tail);  // rlx: owner-only word
+    uint32_t tail = volt__load_rlx(&r->tail);  // rlx: only the owner writes it
     uint32_t n = volt__ring_gap(volt__head_index(head) - volt__head_distance(head), tail);
-    uint32_t claimed = volt__load_rlx(&r->claimed); // rlx: owner-only word
+    uint32_t claimed = volt__load_rlx(&r->claimed); // rlx: only the owner writes it
     uint32_t n_claimed = volt__ring_n_claimed(r);
     if (n_claimed > 0) n = volt__max32(n, n_claimed + volt__ring_gap(claimed, tail));
     return VOLT_RING_CAP - n;
 }
+// Updates `limit`. Returns 1 if there is room, else 0.
 static __attribute__((noinline)) int volt__ring_find_room(volt__ring *r, uint32_t tail) {
     r->limit = (tail + volt__ring_room(r)) & VOLT__RING_INDEX_MASK;
     return r->limit != tail;
 }
-// 0: full.
+// Returns 1, or 0 if the ring is full.
 static inline int volt__ring_push(volt__ring *r, volt__task *t) {
-    uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
+    uint32_t tail = volt__load_rlx(&r->tail); // rlx: only the owner writes it
     if (VOLT__UNLIKELY(tail == r->limit) && !volt__ring_find_room(r, tail)) return 0;
     VOLT_ASSERT(volt__ring_gap(tail, r->limit) <= volt__ring_room(r));
     r->slot[tail & (VOLT_RING_CAP - 1)] = t;
-    // [Q1] a thief must not see tail before slot
+    // [Q1] a thief that sees the new tail sees the slot
     volt__store_rel(&r->tail, (tail + 1) & VOLT__RING_INDEX_MASK);
     return 1;
 }
-// Half of what is there, rounded up: the other half is for thieves. 0: empty.
+// Claims half of the tasks, rounded up, at most claim_more + 1; the other half is left to thieves.
+// Returns 1, or 0 if the ring is empty.
 static int volt__ring_claim(volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal
-    uint32_t tail = volt__load_rlx(&r->tail);  // rlx: owner-only word
+    uint32_t tail = volt__load_rlx(&r->tail);  // rlx: only the owner writes it
     uint32_t index, n, distance;
     do {
         index = volt__head_index(head);
@@ -4057,39 +4206,43 @@ static int volt__ring_claim(volt__ring *r) {
         // [Q2] with steal
     } while (!volt__cas_acq_rel(&r->head, &head,
                                 volt__head_make(index + n, distance ? distance + n : 0)));
-    volt__store_rlx(&r->next, index); // rlx: the lock orders it
+    volt__store_rlx(&r->next, index); // rlx: ordered by the biased lock
     volt__store_rel(&r->claimed, (index + n) & VOLT__RING_INDEX_MASK); // [Q6] with queued_at
     return 1;
 }
-// Under the biased lock.
+// Pops the oldest task, or returns NULL if there is none. Called by the owner, under the biased
+// lock.
 static inline volt__task *volt__ring_pop(volt__ring *r) {
-    uint32_t next = volt__load_rlx(&r->next); // rlx: under the lock
-    if (next == volt__load_rlx(&r->claimed)) { // rlx: owner-only word
+    uint32_t next = volt__load_rlx(&r->next); // rlx: under the biased lock
+    if (next == volt__load_rlx(&r->claimed)) { // rlx: only the owner writes it
         if (!volt__ring_claim(r)) return NULL;
-        next = volt__load_rlx(&r->next); // rlx: under the lock
+        next = volt__load_rlx(&r->next); // rlx: under the biased lock
     }
-    volt__store_rlx(&r->next, (next + 1) & VOLT__RING_INDEX_MASK); // rlx: the lock orders it
+    // rlx: ordered by the biased lock
+    volt__store_rlx(&r->next, (next + 1) & VOLT__RING_INDEX_MASK);
     return r->slot[next & (VOLT_RING_CAP - 1)];
 }
-// What has been claimed, appended to *c. Under the biased lock, revoked or not.
+// Moves the claimed tasks of a stuck worker to the end of *c. Called by a rescuer, under the biased
+// lock, which it has revoked.
 static void volt__ring_pop_claimed(volt__ring *r, volt__chain *c) {
-    uint32_t end = volt__load_rlx(&r->claimed); // rlx: under the lock
-    uint32_t i = volt__load_rlx(&r->next);      // rlx: the same
+    uint32_t end = volt__load_rlx(&r->claimed); // rlx: under the biased lock
+    uint32_t i = volt__load_rlx(&r->next);      // rlx: under the biased lock
     for (; i != end; i = (i + 1) & VOLT__RING_INDEX_MASK)
         volt__chain_push(c, r->slot[i & (VOLT_RING_CAP - 1)]);
-    volt__store_rel(&r->next, end); // [Q5] with push: the slots have been read
+    volt__store_rel(&r->next, end); // [Q5] with room, for push: the slots have been read
 }
-// The same where no other thread can reach the ring: no thieves, so no distance and no cas.
+// volt__ring_pop for the only worker of a runtime: there are no thieves, so nothing is claimed.
 static inline volt__task *volt__ring_pop_solo(volt__ring *r) {
-    uintptr_t head = volt__load_rlx(&r->head); // rlx: owner-only word while solo
+    uintptr_t head = volt__load_rlx(&r->head); // rlx: no other thread
     uint32_t index = volt__head_index(head);
     VOLT_ASSERT(volt__head_distance(head) == 0);
-    if (index == volt__load_rlx(&r->tail)) return NULL; // rlx: owner-only word
-    volt__store_rlx(&r->head, volt__head_make(index + 1, 0)); // rlx: owner-only word while solo
+    if (index == volt__load_rlx(&r->tail)) return NULL;       // rlx: no other thread
+    volt__store_rlx(&r->head, volt__head_make(index + 1, 0)); // rlx: no other thread
     return r->slot[index & (VOLT_RING_CAP - 1)];
 }
-// Moves half of `from`, rounded up, at most half a ring,
-// to `to`, which the caller owns. Returns how many.
+// Moves half of the tasks of `from`, rounded up, to `to`, which the caller owns: at most half a
+// ring, and no more than fit. Returns their number, which is 0 if `from` is empty, `to` is full, or
+// another steal from `from` is in progress.
 static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     uint32_t room = volt__min32(volt__ring_room(to), VOLT_RING_CAP / 2), index, n;
     VOLT_ASSERT(from != to);
@@ -4101,31 +4254,31 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
         n = volt__min32(n - n / 2, room);
         if (n == 0) return 0;
     } while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(index + n, n))); // [Q2] claim
-    uint32_t tail = volt__load_rlx(&to->tail); // rlx: owner-only word
+    uint32_t tail = volt__load_rlx(&to->tail); // rlx: only the owner writes it
     for (uint32_t i = 0; i < n; i++)
         to->slot[(tail + i) & (VOLT_RING_CAP - 1)] = from->slot[(index + i) & (VOLT_RING_CAP - 1)];
     head = volt__head_make(index + n, n);
     VOLT_ASSERT(n <= VOLT_RING_CAP / 2 && n <= volt__ring_room(to));
-    // [Q2] release
+    // [Q2] the slots have been copied: their owner may reuse them
     while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(volt__head_index(head), 0))) {}
     tail = (tail + n) & VOLT__RING_INDEX_MASK;
     volt__store_rel(&to->tail, tail); // [Q1] with the next thief
     to->limit = tail;
     return n;
 }
-// Makes room in a full ring: keeps the older half, appends the newer one
-// to *c. 0: a thief is at work and will make room itself, or has been
-// between what is claimed and the rest. Claiming all empties the ring for
-// everybody; the older half is in place already, and what had been
-// claimed is its begin. Under the biased lock.
+// Makes room in a full ring: keeps the older half of the tasks and moves the newer half to the end
+// of *c. The CAS claims every task, which empties the ring. Then tail advances by half a ring, over
+// slots that already hold the older half, which begins with the claimed tasks. Returns 1, or 0 if a
+// thief has taken tasks or is taking them now: there is room, or will be once the steal has ended
+// and the claimed tasks are popped. Called by the owner, under the biased lock.
 static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
-    uint32_t tail = volt__load_rlx(&r->tail); // rlx: owner-only word
+    uint32_t tail = volt__load_rlx(&r->tail); // rlx: only the owner writes it
     uint32_t n = volt__ring_n_claimed(r);
     uintptr_t full = volt__head_make(tail - VOLT_RING_CAP + n, 0);
-    // [Q2] claim against thieves
+    // [Q2] the claim excludes thieves
     if (!volt__cas_acq_rel(&r->head, &full, volt__head_make(tail, 0))) return 0;
     VOLT_ASSERT(volt__ring_len(r) == 0);
-    volt__store_rlx(&r->next, volt__load_rlx(&r->claimed)); // rlx: under the lock; owner-only word
+    volt__store_rlx(&r->next, volt__load_rlx(&r->claimed)); // rlx: under the biased lock
     for (uint32_t i = VOLT_RING_CAP / 2; i < VOLT_RING_CAP; i++)
         volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
     tail = (tail + VOLT_RING_CAP / 2) & VOLT__RING_INDEX_MASK;
@@ -4137,35 +4290,46 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 //==================================================================================================
 // >>task  the task word: one transition function per event
 //==================================================================================================
-// Word: flags below, references above.
-//   bit        set by                       cleared by       meaning (stale to who does not own it)
-//   RUNNING    begin                        suspend, finish  a worker is inside the function
-//   NOTIFIED   spawn, wake, cancel, yield   begin            queued, or will be by its runner: who
-//                                                            sets it while not RUNNING enqueues
-//   COMPLETE   finish                       -                the function has returned for good
-//   CANCELLED  cancel                       -                the next poll starts cancelled
+// The word of a task holds its state in the low bits and the number of its references above them.
+// The worker that polls a task is its runner. The runner begins, suspends, yields and finishes the
+// task. Any thread may wake or cancel a task that it can reach, by a reference or by a linked node.
+// The bits may be stale for every thread but the runner.
+//   bit        set by                      cleared by              meaning
+//   RUNNING    begin                       suspend, yield, finish  a worker is inside the function
+//   NOTIFIED   spawn, wake, cancel, yield  begin                   queued, or about to be queued
+//   COMPLETE   finish                      -                       the function has returned
+//   CANCELLED  cancel                      -                       the next poll starts cancelled
 //
-//   from                  event    to                             done by       and then
-//   idle                  wake     NOTIFIED                       any thread    the winner enqueues
-//   NOTIFIED              begin    RUNNING                        a worker      polls
-//   RUNNING               wake     RUNNING NOTIFIED               any thread    (the runner will)
-//   RUNNING               suspend  idle                           runner        t may be gone
-//   RUNNING NOTIFIED      suspend  NOTIFIED                       runner        enqueues
-//   RUNNING               yield    NOTIFIED                       runner        enqueues
-//   RUNNING (NOTIFIED)    finish   COMPLETE, one reference less   runner        the last one frees
-//   COMPLETE              any      unchanged but for flags        any thread    nothing
+// A task without RUNNING, NOTIFIED and COMPLETE is idle. A cancel is a wake that also sets
+// CANCELLED.
+//   from                  event    to                       by          and then
+//   idle                  wake     NOTIFIED                 any thread  this thread enqueues it
+//   NOTIFIED              wake     NOTIFIED                 any thread  nothing
+//   NOTIFIED              begin    RUNNING                  runner      polls it
+//   RUNNING               wake     RUNNING NOTIFIED         any thread  its runner will enqueue it
+//   RUNNING               suspend  idle                     runner      nothing: t may be freed
+//   RUNNING NOTIFIED      suspend  NOTIFIED                 runner      enqueues it
+//   RUNNING (NOTIFIED)    yield    NOTIFIED                 runner      enqueues it
+//   RUNNING (NOTIFIED)    finish   COMPLETE (NOTIFIED)      runner      frees it if unreferenced
+//   COMPLETE              wake     COMPLETE NOTIFIED        any thread  nothing
 //
-// Private: nobody but its runner can reach the word of a task that has no armed node, no group, and
-// never had a handle, gave a waker or joined: it holds the reference of life alone, and what its
-// last wake-up published came with it through the queue. Its runner moves the word by plain stores.
-// Whoever first reaches the task gets at it through its own poll. The sweep of a shutdown goes by
-// the slabs instead, once all workers have acknowledged; a poll that begins after that takes no
-// word for private. Other walkers only read.
+// A task is private while only its runner can reach its word: it has no armed node, and never had a
+// handle or a group, made a waker, joined a task or blocked in place. The runner updates a private
+// word by plain stores: its last wake-up was published by the queue that the task came through.
+// Only a poll of the task itself can make it reachable, so the runner knows. The exception is the
+// sweep of a shutdown, which finds tasks through the slabs. It runs after all workers have
+// acknowledged the shutdown, and from then on no worker treats a word as private. All other walkers
+// only read.
 //
-// References: life, from spawn to finish: 1. Each handle: 1. Each waker: 1. A
-// waiter published in a join word: 1, given back by who takes it out. Queues and
-// nodes linked under a lock hold none: a task with a linked node cannot finish
-// without taking that lock. The sweep adds its own only to a word that has some.
+//   reference               count   released by
+//   life of the task        1       finish, volt_task_destroy
+//   handle                  1 each  join, detach
+//   waker                   1 each  volt_waker_release
+//   waiter in a join word   1       the thread that takes it out of the word
+//   result kept by a group  1       volt_group_next, or the close of the group
+//   sweep of a shutdown     1       the sweep, which retains only a word that has references
+// Queues and linked nodes hold no reference: a task with a linked node cannot finish without taking
+// the lock of its list.
 #define VOLT__RUNNING ((uintptr_t)1)
 #define VOLT__NOTIFIED ((uintptr_t)2)
 #define VOLT__COMPLETE ((uintptr_t)4)
@@ -4174,39 +4338,39 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 #ifndef VOLT_REF_BITS
 #  define VOLT_REF_BITS (sizeof(uintptr_t) * 8 - 6)
 #endif
-// half the range: trapped long before it wraps
+// half of the range, so that a leak is trapped long before the count wraps
 #define VOLT__REF_MAX ((VOLT__REF << (VOLT_REF_BITS - 1)) - 1)
-// flags of a task: runner only, or set before publication
+// Bits of volt__task.flags. Set before the task is first enqueued, then only by its runner.
 enum {
-    VOLT__HAS_GROUP_LINK = 1, // in a group: a volt__group_link lies at the end of the slot
-    VOLT__EXTERNAL = 2,       // the state is the caller's; the slot holds a pointer to it
-    VOLT__HAS_HANDLE = 4,     // somebody may join
+    VOLT__HAS_GROUP_LINK = 1, // member of a group: a volt__group_link ends its slot
+    VOLT__EXTERNAL = 2,       // the state belongs to the caller; the slot holds a pointer to it
+    VOLT__HAS_HANDLE = 4,     // a handle was made: its end is published in the join word
     VOLT__IS_ROOT = 8,        // its end starts the runtime's shutdown
-    VOLT__GAVE_WAKER = 16, // a wake-up may come from outside
-    VOLT__WAS_LOGGED = 32, // has been reported for ignoring its cancellation
-    VOLT__HAD_GROUP = 64,  // has spawned into a group of its own, which may be open at its end
-    VOLT__IS_SHARED = 128  // others may hold it: it has lent a reference to a join word, or a sweep
-                           // may come by
+    VOLT__GAVE_WAKER = 16,    // a waker was made: a wake-up may come from anywhere
+    VOLT__WAS_LOGGED = 32,    // has been reported for ignoring its cancellation
+    VOLT__HAD_GROUP = 64,     // has spawned into a group of its own, which may be open at its end
+    VOLT__IS_SHARED = 128     // has lent a reference to a join word, or a sweep may reach it
 };
 
+// Returns 1 if a thread that has set NOTIFIED in the word `old` has to enqueue the task, else 0.
 static inline int volt__word_must_enqueue(uintptr_t old) {
     return (old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
 }
-// A wake-up publishes what the waker wrote, also when
-// the task is notified already: hence an rmw always.
+// Returns 1 if the caller has to enqueue the task, else 0. A wake-up publishes the waker's writes
+// even if the task is notified already, so this is an RMW in every case.
 static inline int volt__task_wake(volt__task *t) {
     uintptr_t old = volt__or_acq_rel(&t->word, VOLT__NOTIFIED); // [T1] with begin
     VOLT_ASSERT(old >= VOLT__REF);
     return volt__word_must_enqueue(old);
 }
+// Returns as volt__task_wake.
 static inline int volt__task_cancel(volt__task *t) {
     uintptr_t bits = VOLT__NOTIFIED | VOLT__CANCELLED;
     uintptr_t old = volt__or_acq_rel(&t->word, bits); // [T1] with begin
     VOLT_ASSERT(old >= VOLT__REF);
     return volt__word_must_enqueue(old);
 }
-// 0: no handle was made, no waker given out and no reference lent, no group, no armed node, no
-// shield.
+// Returns 0 if the task has no bit in `flags`, no armed node and no shield.
 static inline uint32_t volt__task_traits(const volt__task *t) {
     uint32_t traits;
     VOLT__SASSERT(offsetof(volt__task, n_armed) == offsetof(volt__task, shield_depth) + 2,
@@ -4215,20 +4379,22 @@ static inline uint32_t volt__task_traits(const volt__task *t) {
     return traits;
 }
 #define VOLT__QUEUED (VOLT__REF | VOLT__NOTIFIED)
-// Begin, yield and finish of a private word; 0: it is not. A private task polled so is not
-// cancelled and under no shield, and its state is its own; if it is finished, nobody holds it.
+// Begin, yield and finish for a private word. Each returns 1 if done, or 0 if the word is not
+// private or the task has a shield. A task that begins here is not cancelled, and its state lies in
+// its slot. A task that finishes here has no references left: the caller frees it.
 static inline int volt__task_begin_private(volt__task *t, uint32_t is_closing) {
     if (VOLT__UNLIKELY((volt__task_traits(t) | is_closing) != 0)) return 0;
     VOLT_ASSERT(volt__load_rlx(&t->word) == VOLT__QUEUED); // rlx: private
     volt__store_rlx(&t->word, VOLT__REF | VOLT__RUNNING);  // rlx: private
     return 1;
 }
-// The runner itself, or the last wait, may have notified it: not a private word's business.
+// Returns 1 if a private word is as begin left it, NOTIFIED aside: that may have been set by the
+// runner itself or by the end of the last wait.
 static inline int volt__task_is_running(const volt__task *t) {
     // rlx: private
     return (volt__load_rlx(&t->word) | VOLT__NOTIFIED) == (VOLT__QUEUED | VOLT__RUNNING);
 }
-// shield: of this poll.
+// shield_depth: that of the poll at its end.
 static inline int volt__task_yield_private(volt__task *t, uint32_t shield_depth) {
     if (VOLT__UNLIKELY((volt__task_traits(t) | shield_depth) != 0)) return 0;
     VOLT_ASSERT(volt__task_is_running(t));
@@ -4241,27 +4407,28 @@ static inline int volt__task_finish_private(volt__task *t) {
     volt__store_rlx(&t->word, VOLT__COMPLETE); // rlx: private
     return 1;
 }
-// Returns whether this poll starts cancelled.
+// Returns 1 if this poll starts cancelled, else 0.
 static inline int volt__task_begin(volt__task *t) {
     // [T1] with wake and suspend
     uintptr_t old = volt__xor_acq_rel(&t->word, VOLT__RUNNING | VOLT__NOTIFIED);
     VOLT_ASSERT((old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == VOLT__NOTIFIED);
     return (old & VOLT__CANCELLED) != 0;
 }
-// 1: was notified meanwhile, the runner enqueues it. 0: *t may be gone from here on.
+// Returns 1 if the task was notified during the poll: the runner enqueues it. Returns 0 if not:
+// *t may be freed from here on.
 static inline int volt__task_suspend(volt__task *t) {
     uintptr_t old = volt__and_acq_rel(&t->word, ~VOLT__RUNNING); // [T1] with the next begin
     VOLT_ASSERT(old & VOLT__RUNNING);
     return (old & VOLT__NOTIFIED) != 0;
 }
-// Suspend and wake in one step; the runner enqueues it.
+// Suspends and wakes the task in one step. The runner enqueues it.
 static inline void volt__task_yield(volt__task *t) {
-    uintptr_t old = volt__load_rlx(&t->word); // rlx: the cas looks again
+    uintptr_t old = volt__load_rlx(&t->word); // rlx: hint, re-checked by the CAS
     VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE));
     // [T1] with begin
     while (!volt__cas_acq_rel(&t->word, &old, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED)) {}
 }
-// Returns whether the last reference is gone: the caller frees the slot.
+// Releases the reference of life. Returns 1 if it was the last one: the caller frees the slot.
 static inline int volt__task_finish(volt__task *t) {
     uintptr_t step = VOLT__COMPLETE - VOLT__RUNNING - VOLT__REF;
     uintptr_t old = volt__add_acq_rel(&t->word, step); // [T2] with release
@@ -4269,18 +4436,19 @@ static inline int volt__task_finish(volt__task *t) {
     return old < 2 * VOLT__REF;
 }
 static inline void volt__task_retain(volt__task *t) {
-    // rlx: the caller holds, or lives on, a reference
+    // rlx: the caller holds a reference, or is the runner, which has that of life
     uintptr_t old = volt__add_rlx(&t->word, VOLT__REF);
     VOLT__REQUIRE(old >= VOLT__REF && old < VOLT__REF_MAX,
                   "too many references to one task, or none");
 }
+// Returns 1 if the last reference is gone: the caller frees the slot.
 static inline int volt__task_release(volt__task *t) {
     uintptr_t old = volt__sub_acq_rel(&t->word, VOLT__REF); // [T2] all uses before the free
     VOLT_ASSERT(old >= VOLT__REF);
     return old < 2 * VOLT__REF;
 }
-// For the walker of a shutdown, after all workers have acknowledged it: only a word with references
-// belongs to a task.
+// Returns 1 if the slot holds a task, which is retained, or 0 if it is free: its word then has no
+// references. Called by the sweep of a shutdown, after all workers have acknowledged.
 static int volt__task_try_retain(volt__task *t) {
     uintptr_t old = volt__load_acq(&t->word); // [M2] with task init
     while (old >= VOLT__REF)
@@ -4288,13 +4456,13 @@ static int volt__task_try_retain(volt__task *t) {
     return 0;
 }
 
-// Calls fn for every slot that was ever used, under slabs.lock, so that none goes away: fn must not
-// allocate, free or call back into the user. A slot may be free (no references in its word), and
-// what lives may end meanwhile: fn reads, and writes only to what it could retain.
+// Calls fn for each slot that was ever used, under slabs.lock, which keeps the slabs alive. fn must
+// not create or destroy slabs or call into the application. A slot may be free (no references in
+// its word), and a live task may end during the call: fn only reads, unless it retained the task.
 static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task *t), void *arg) {
     volt__lock(&all->lock);
     for (volt__slab *s = all->first; s; s = s->all_next) {
-        uint32_t n = volt__load_acq(&s->carved); // [M2] with take
+        uint32_t n = volt__load_acq(&s->carved); // [M2] with carve
         for (uint32_t i = 0; i < n; i++) fn(arg, volt__slab_slot(s, i));
     }
     volt__unlock(&all->lock);
@@ -4303,10 +4471,23 @@ static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task 
 //==================================================================================================
 // >>node  nodes of waits: their states change under the lock of source_
 //==================================================================================================
-// ---- nodes: states change under the lock of source_; the runner may look without it, acts under
-// it (the wheel keeps the level of a linked node above the low four bits).
+// A node is one wait: it links a task into the list of the object that the task waits for. Threads
+// wait by nodes as well; their functions and some further states are in >>leaf.
+//   - While a node is linked, state_ changes only under the lock of the object, which is source_.
+//     The runner may read the state without the lock, as a hint, but acts on it under the lock.
+//   - The low four bits of state_ are the state. In a wheel, the bits above are the node's level.
+//   - A task whose node is not IDLE cannot finish: n_armed counts these nodes.
+//   - The node of a join is on no list: its source_ is the child, whose join word has the task.
+// The runner of the task binds a node before it is linked, and unbinds it once it is off its list.
+// Any thread may fire a node, under the lock of its object.
+//   state   set by  meaning
+//   IDLE    unbind  no wait
+//   LINKED  bind    waiting
+//   FIRED   fire    the event has come, or the node was granted what it waits for
+//   CLOSED  fire    the object was closed
 enum { VOLT__IDLE, VOLT__LINKED, VOLT__FIRED, VOLT__CLOSED };
 
+// The task to wake. waiter_ of a frame with open scopes is the innermost scope, which has the task.
 static inline volt__task *volt__node_task(const volt__node *node) {
     uintptr_t waiter = VOLT__CAST(uintptr_t, node->waiter_);
     if (VOLT__UNLIKELY(waiter & VOLT__WAITER_IS_SCOPE))
@@ -4314,35 +4495,36 @@ static inline volt__task *volt__node_task(const volt__node *node) {
     return VOLT__CAST(volt__task *, node->waiter_);
 }
 static inline uint8_t volt__node_state(const volt__node *node) {
-    return volt__load_rlx(&node->state_) & 15; // rlx: hint, decided under the lock of source_
+    return volt__load_rlx(&node->state_) & 15; // rlx: hint, re-checked under the lock of source_
 }
 static inline void volt__node_set(volt__node *node, uint8_t state) {
     volt__store_rlx(&node->state_, state); // rlx: under lock, or not yet linked
 }
-// Runner, before linking: the node counts against its task until volt__node_unbind.
+// Begins a wait of t on `on`. Called by the runner, before it links the node.
 static inline void volt__node_bind(volt__node *node, volt__task *t, void *on) {
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE);
-    if (VOLT__UNLIKELY(t->n_armed == UINT16_MAX)) // rlx: our own
+    if (VOLT__UNLIKELY(t->n_armed == UINT16_MAX)) // rlx: only the runner writes it
         volt__misuse(volt__load_rlx(&t->wait_site), "more than 65535 waits at once in one task");
     if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_SCOPE)) node->waiter_ = t;
     node->source_ = on;
     t->n_armed++;
     volt__node_set(node, VOLT__LINKED);
 }
-// Runner, after the node has left its list: the wait is over.
+// Ends a wait. Called by the runner, after the node has left its list.
 static inline void volt__node_unbind(volt__node *node, volt__task *t) {
     VOLT_ASSERT(t->n_armed > 0);
     t->n_armed--;
     volt__node_set(node, VOLT__IDLE);
 }
-// Under the lock of source_, the node just unlinked: wakes its task and chains it if it must be
-// enqueued. LAST TOUCH: once the lock is released the node may be gone.
+// Wakes the task of a node that was just unlinked, and adds it to *c if it must be enqueued. Called
+// under the lock of source_. LAST TOUCH: once the lock is released the node may be gone.
 static inline void volt__node_fire(volt__node *node, uint8_t state, volt__chain *c) {
     volt__task *t = volt__node_task(node);
     VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED && t != NULL);
     volt__node_set(node, state);
     if (volt__task_wake(t)) volt__chain_push(c, t);
 }
+// Unlinks and fires all nodes of a list. Called under its lock.
 static void volt__list_fire_all(volt__node **head, uint8_t state, volt__chain *c) {
     while (*head) {
         volt__node *node = *head;
@@ -4354,23 +4536,30 @@ static void volt__list_fire_all(volt__node **head, uint8_t state, volt__chain *c
 //==================================================================================================
 // >>timers  hierarchical wheel, one per worker
 //==================================================================================================
-// A timer at tick T lies in level L = highest differing bit of (elapsed ^ T) / BITS, slot (T >>
-// L*BITS) mod 2^BITS. So every timer of a level is due before every timer of the levels above it,
-// and the lowest occupied slot of the lowest occupied level is next. The top level is a ring: a
-// deadline beyond its span waits there in the furthest slot and is looked at again.
-//   arm     the worker whose wheel it is, inside a poll
-//   disarm  any worker; due for every node that was ever armed
-//   fire    owner, or who looks after a stuck one; at most VOLT_FIRE_MAX nodes per hold of the lock
+// The timers of a worker, in a hierarchical wheel: VOLT_WHEEL_LEVELS levels of 2^BITS slots each,
+// where BITS is VOLT_WHEEL_BITS. A slot is a list of nodes. All fields are under `lock`.
+//   - A timer at tick T lies in level L = D / BITS, where D is the highest bit in which T and
+//     `elapsed` differ, and in slot (T >> L * BITS) mod 2^BITS. So every timer of a level is due
+//     before every timer of the levels above it, and the first occupied slot of the lowest occupied
+//     level is next.
+//   - When `elapsed` reaches a slot of an upper level, its nodes are moved to lower levels.
+//   - The top level is a ring. A deadline beyond its span waits in the furthest slot, and is
+//     inserted again when `elapsed` reaches that slot.
+//
+//   operation  by
+//   arm        the owner of the wheel, inside a poll
+//   disarm     any worker, in a poll of the node's task; required for each node that was armed
+//   fire       the owner, or a rescuer if the owner is stuck; at most VOLT_FIRE_MAX nodes are
+//              handled per hold of the lock
+//   expiry     the owner
 #define VOLT__WHEEL_SLOTS (1u << VOLT_WHEEL_BITS)
 #define VOLT__WHEEL_MASK (VOLT__WHEEL_SLOTS - 1)
 VOLT__SASSERT(VOLT_WHEEL_BITS >= 1 && VOLT_WHEEL_BITS <= 6, "occupancy is one 64-bit word");
 typedef struct volt__wheel {
     uint32_t lock;
-    // under lock: ticks <= elapsed have been handled
-    uint64_t elapsed;
-    // under lock: slots that are not empty
-    uint64_t occupied[VOLT_WHEEL_LEVELS];
-    volt__node *slot[VOLT_WHEEL_LEVELS][1u << VOLT_WHEEL_BITS]; // under lock
+    uint64_t elapsed;                     // earlier ticks are handled; nodes due at it may be left
+    uint64_t occupied[VOLT_WHEEL_LEVELS]; // per level: one bit for each slot that is not empty
+    volt__node *slot[VOLT_WHEEL_LEVELS][1u << VOLT_WHEEL_BITS];
 } volt__wheel;
 
 static inline uint32_t volt__wheel_pos(uint64_t tick, uint32_t level) {
@@ -4381,21 +4570,25 @@ static inline int volt__wheel_is_empty(const volt__wheel *w) {
     for (uint32_t l = 0; l < VOLT_WHEEL_LEVELS; l++) any |= w->occupied[l];
     return any == 0;
 }
+// The list of a linked node. The result is exact if the node is the first of its list; the removal
+// of any other node does not change the head.
 static inline volt__node **volt__wheel_head(volt__wheel *w, const volt__node *node) {
     uint32_t level = volt__load_rlx(&node->state_) >> 4; // rlx: under lock
     uint64_t tick = VOLT__CAST(uint64_t, node->key_);
-    // a deadline beyond the span lies in another slot than its own
+    // a deadline beyond the span does not lie in the slot of its tick
     if (level == VOLT_WHEEL_LEVELS - 1)
         for (uint32_t pos = 0; pos < VOLT__WHEEL_SLOTS; pos++)
             if (w->slot[level][pos] == node) return &w->slot[level][pos];
     return &w->slot[level][volt__wheel_pos(tick, level)];
 }
+// Links a node by its tick, key_. A tick that has passed is replaced by the next one. Called under
+// lock.
 static void volt__wheel_insert(volt__wheel *w, volt__node *node) {
     uint32_t top = VOLT_WHEEL_LEVELS - 1, shift = top * VOLT_WHEEL_BITS;
     if (VOLT__CAST(uint64_t, node->key_) <= w->elapsed)
         node->key_ = VOLT__CAST(int64_t, w->elapsed + 1);
     uint64_t tick = VOLT__CAST(uint64_t, node->key_);
-    // one slot short of a full turn
+    // one slot short of a full turn of the top level
     uint64_t furthest = ((w->elapsed >> shift) + VOLT__WHEEL_MASK) << shift;
     if (tick > furthest) tick = furthest;
     uint32_t level =
@@ -4415,10 +4608,11 @@ static void volt__wheel_remove(volt__wheel *w, volt__node *node) {
     uint32_t at = VOLT__CAST(uint32_t, head - &w->slot[0][0]);
     w->occupied[at / VOLT__WHEEL_SLOTS] &= ~(UINT64_C(1) << at % VOLT__WHEEL_SLOTS);
 }
-// The slot to be handled next and the tick at which that is due; 0: the wheel is empty.
+// Finds the slot to be handled next: its level, and the tick at which it is due. Returns 1, or 0 if
+// the wheel is empty. Called under lock.
 static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *when) {
-    if (volt__wheel_is_empty(w)) return 0; // at each look around of who has no timers
-    // time stands in a slot that was not yet spread
+    if (volt__wheel_is_empty(w)) return 0; // fast path: an event poll of a worker without timers
+    // slots that `elapsed` has reached come first: nodes there have not been moved down yet
     for (uint32_t l = VOLT_WHEEL_LEVELS - 1; l > 0; l--) {
         if (!(w->occupied[l] >> volt__wheel_pos(w->elapsed, l) & 1)) continue;
         *level = l;
@@ -4438,7 +4632,8 @@ static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *whe
     }
     return 0;
 }
-// Handles at most VOLT_FIRE_MAX nodes due at `now`; 1: there are more. Under lock.
+// Advances to tick `now`, but handles at most VOLT_FIRE_MAX nodes: fires each node that is due and
+// moves the others down. Returns 1 if more are left, else 0. Called under lock.
 static int volt__wheel_advance(volt__wheel *w, uint64_t now, volt__chain *c, uint64_t *n_fired) {
     uint32_t level, handled = 0;
     uint64_t when;
@@ -4461,8 +4656,8 @@ static int volt__wheel_advance(volt__wheel *w, uint64_t now, volt__chain *c, uin
     if (now > w->elapsed) w->elapsed = now;
     return 0;
 }
-// Fires everything due; the tasks to be enqueued are
-// appended to *c. Returns the number of timers fired.
+// Fires all timers due at `now` and adds the tasks to be enqueued to *c. Returns the number of
+// timers fired. Called by the owner.
 static uint64_t volt__wheel_fire(volt__wheel *w, uint64_t now, volt__chain *c) {
     uint64_t n_fired = 0;
     int more;
@@ -4473,7 +4668,7 @@ static uint64_t volt__wheel_fire(volt__wheel *w, uint64_t now, volt__chain *c) {
     } while (more);
     return n_fired;
 }
-// For a stuck owner: gives way at once where the lock is held.
+// volt__wheel_fire by a rescuer: stops as soon as another thread holds the lock.
 static uint64_t volt__wheel_try_fire(volt__wheel *w, uint64_t now, volt__chain *c) {
     uint64_t n_fired = 0;
     int more = 1;
@@ -4483,8 +4678,9 @@ static uint64_t volt__wheel_try_fire(volt__wheel *w, uint64_t now, volt__chain *
     }
     return n_fired;
 }
-// Tick of the next expiry, UINT64_MAX: none. Looks into a slot of an upper level, as far as it is
-// short, so that one long timer does not wake its worker once per level.
+// Returns the tick of the next expiry, or UINT64_MAX if there is none. In a slot of an upper level
+// with at most 32 nodes the first deadline is searched for, so that one long timer does not wake
+// its worker once per level.
 static uint64_t volt__wheel_expiry(volt__wheel *w) {
     uint32_t level;
     uint64_t when = UINT64_MAX, due = UINT64_MAX;
@@ -4495,7 +4691,7 @@ static uint64_t volt__wheel_expiry(volt__wheel *w) {
         for (int i = 0; i < 32; i++) {
             if (VOLT__CAST(uint64_t, node->key_) < due) due = VOLT__CAST(uint64_t, node->key_);
             node = node->next_;
-            if (node == first) { // beyond the end: a deadline past the wheel's span, parked here
+            if (node == first) { // due >= end: a deadline beyond the span of the wheel
                 if (due > when && due < end) when = due;
                 break;
             }
@@ -4504,7 +4700,7 @@ static uint64_t volt__wheel_expiry(volt__wheel *w) {
     volt__unlock(&w->lock);
     return when;
 }
-// Inside a poll, on the wheel of the worker that runs it.
+// Called inside a poll, on the wheel of the worker that runs it.
 static void volt__timer_arm(volt__wheel *w, volt__node *node, volt__task *t, uint64_t tick) {
     node->key_ = VOLT__CAST(int64_t, tick);
     volt__node_bind(node, t, w);
@@ -4512,8 +4708,8 @@ static void volt__timer_arm(volt__wheel *w, volt__node *node, volt__task *t, uin
     volt__wheel_insert(w, node);
     volt__unlock(&w->lock);
 }
-// Any worker, in a poll of the node's task. Also for a node that has fired: the lock is the barrier
-// against the thread that fired it and may still be holding it.
+// Called by any worker, in a poll of the node's task. Takes the lock even if the node has fired:
+// the thread that fired it may still hold the lock and use the node.
 static void volt__timer_disarm(volt__node *node, volt__task *t) {
     volt__wheel *w = VOLT__CAST(volt__wheel *, node->source_);
     if (volt__node_state(node) == VOLT__IDLE) return;
@@ -4527,22 +4723,38 @@ static void volt__timer_disarm(volt__node *node, volt__task *t) {
 //==================================================================================================
 // >>fds  the table of descriptors
 //==================================================================================================
-#ifndef VOLT_NO_IO
-// One entry per descriptor number, never freed before the runtime: a stale token
-// finds an entry of another generation, not freed memory. Own descriptors are
-// registered once, edge-triggered, in both directions, at the worker where they first
-// had to wait; foreign ones one-shot, armed anew at every wait, so that a library may
-// close and reopen them unseen. A file that epoll refuses (EPERM) is always ready.
+// The table has one entry per descriptor number. The entry records how the descriptor is registered
+// in epoll, the readiness that epoll has reported, and the nodes that wait for it. A descriptor is
+// own if volt reads or writes it, foreign if another library does and volt only waits for it.
+//   mode     registration in epoll                                        readiness
+//   NONE     none                                                         unknown
+//   EDGE     own: edge-triggered, both directions, until it is retired    kept in `ready`
+//   ONESHOT  foreign: one-shot, re-armed at every wait, so that the       not kept
+//            library may close and reopen the descriptor unnoticed
+//   ALWAYS   none: epoll refuses the file (EPERM)                         always ready
 //
-//            operation   event   close/forget    operation: under a pin; lock to wait, clear a bit
-//  event        lock      lock      lock         event: any poller, under lock
-//  close        pin       lock      once         the last one with a pin performs close(2)
-enum { VOLT__RD = 1, VOLT__WR = 2 };
+// Entries are freed with the runtime only, so a stale event finds an entry of another generation,
+// not freed memory. To retire an entry is to end one use of it: all its waiters are fired, and its
+// next generation begins. While a pin is held, volt_close does not close the number, and the kernel
+// does not reuse it. An entry changes under its lock, except for `pins`, `backoff_ms`, and the
+// flags of a fresh number. Two accesses to one entry are ordered by:
+//              operation  event  close  release  accesses by
+//   operation  lock                              a task in a poll; a pin during the system call
+//   event      lock       lock                   any poller: the reactor's worker, or its rescuer
+//   close      pin        lock   CAS             any thread; the CAS winner performs close(2)
+//   release    lock       lock   lock   lock     a task in a poll; pins are not waited for
+#ifndef VOLT_NO_IO
+enum { VOLT__RD = 1, VOLT__WR = 2 }; // directions
 enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS };
-// STREAM: a short read means "empty". TCP only: on a unix socket a read also stops at passed
-// descriptors, and other protocols have records. NONBLOCK: accept returns at once, too. REOPENED:
-// read and written through a description that no other process shares. TOGGLED: non-blocking only
-// while a call of volt's lasts. DISK: never waits, whatever its mode.
+//   PROBED    The kind of the descriptor is known.
+//   SOCKET    Each call passes MSG_DONTWAIT.
+//   STREAM    A short read means that the socket is empty, a short write that it is full. TCP only:
+//             a read of a unix socket also stops at passed descriptors; other protocols have
+//             records.
+//   NONBLOCK  Accept does not block either.
+//   REOPENED  Calls use an open file description of volt's own, which no other process shares.
+//   TOGGLED   The description is non-blocking only during each of volt's calls.
+//   DISK      Calls never wait, whatever the mode.
 enum {
     VOLT__FD_PROBED = 1,
     VOLT__FD_SOCKET = 2,
@@ -4552,25 +4764,26 @@ enum {
     VOLT__FD_TOGGLED = 32,
     VOLT__FD_DISK = 64
 };
-#define VOLT__FD_IS_CLOSING 1u // in use
-#define VOLT__FD_PIN 2u
+#define VOLT__FD_IS_CLOSING 1u // a bit of `pins`
+#define VOLT__FD_PIN 2u        // the unit in which `pins` counts
 
 typedef struct volt__fd {
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
-    uint32_t pins;       // any, rmw [F2]: system calls in flight, IS_CLOSING
-    uint32_t seq;        // W under lock, R any [F3]: events so far
-    uint32_t gen;        // under lock: closes so far
-    uint8_t ready;       // W under lock, R any (hint): directions; a stale bit costs a try
-    // under lock: RDHUP, HUP, ERR have been seen: their edge does not come again
+    uint32_t pins;       // any, RMW [F2]: system calls in flight, IS_CLOSING
+    uint32_t seq;        // W under lock, R any [F3]: number of events and retirements
+    uint32_t gen;        // W under lock, R any (relaxed): number of retirements
+    uint8_t ready;       // W under lock, R any (hint): directions; a stale bit costs one attempt
+    // under lock: RDHUP, PRI, HUP or ERR has been reported; no further edge would report it
     uint8_t sticky;
-    uint8_t mode, flags; // under lock
-    uint16_t reactor;    // under lock: reactor, while mode is not NONE
-    uint16_t backoff_ms; // any (relaxed): accept under EMFILE
-    int reopened_fd;     // under lock: REOPENED: that description's number; else 0
-    // under lock: that many bytes before this address were accessible at the last short transfer
+    // W under lock, R any (hint); for a fresh number, flags are stored without the lock
+    uint8_t mode, flags;
+    uint16_t reactor;    // under lock: index of its reactor, if mode is EDGE or ONESHOT
+    uint16_t backoff_ms; // any (relaxed): delay of the last back-off of accept; 0: none
+    int reopened_fd;     // under lock: REOPENED: the number of that description; else 0
+    // under lock: the mapped_len bytes before mapped_end were accessible at the last check
     uint32_t mapped_len;
     const char *mapped_end;
-    volt__node *rd, *wr; // under lock: who waits
+    volt__node *rd, *wr; // under lock: waiters
     volt__node *backoff; // under lock: an accept that waits on a timer; rd waits behind it
 } volt__fd;
 VOLT__SASSERT(sizeof(volt__fd) == VOLT__CACHE_LINE, "one line per descriptor");
@@ -4585,27 +4798,28 @@ typedef struct volt__fd_dir {
 typedef struct volt__fds {
     volt__fd_dir *dir[VOLT__FD_ROOT]; // any, set once [F1]
     volt_allocator alloc;
-    uint32_t n_reactors;  // descriptors spread over so many
-    int *epfd;            // per reactor; set before its worker runs
-    uint32_t toggle_lock; // lock: one call at a time on what is TOGGLED
+    uint32_t n_reactors;  // number of reactors over which descriptors are spread
+    int *epfd;            // by reactor; set before its worker runs
+    uint32_t toggle_lock; // serializes the calls on TOGGLED descriptors
 } volt__fds;
 
-// Zeroed memory published once; the loser of a race
-// gives its own back. No lock: the hook is user code.
+// Allocates zeroed memory and publishes it; the thread that loses a race frees its own and returns
+// the winner's. Lock-free, because the allocator is user code. Returns NULL if out of memory.
 static __attribute__((noinline)) void *volt__fds_make_page(volt__fds *f, void **slot, size_t size) {
     void *current = NULL;
     void *fresh = f->alloc.alloc(f->alloc.user, size, VOLT__CACHE_LINE);
     if (!fresh) return NULL;
     memset(fresh, 0, size);
-    if (volt__cas_acq_rel(slot, &current, fresh)) return fresh; // [F1] with who looks
+    if (volt__cas_acq_rel(slot, &current, fresh)) return fresh; // [F1] with fds_page
     f->alloc.free(f->alloc.user, fresh, size);
     return current;
 }
 static inline void *volt__fds_page(volt__fds *f, void **slot, size_t size) {
-    void *current = volt__load_acq(slot); // [F1] with the cas above
+    void *current = volt__load_acq(slot); // [F1] with the CAS above
     return VOLT__LIKELY(current != NULL) ? current : volt__fds_make_page(f, slot, size);
 }
-// Entry of a descriptor number, made on first use; NULL: out of memory or not a descriptor.
+// Returns the entry of a descriptor number, made on first use, or NULL if memory has run out or the
+// number is out of range.
 static volt__fd *volt__fd_lookup(volt__fds *f, int fd) {
     uint32_t i = VOLT__CAST(uint32_t, fd);
     if (i >= VOLT__FD_MAX) return NULL;
@@ -4616,17 +4830,18 @@ static volt__fd *volt__fd_lookup(volt__fds *f, int fd) {
     void *page = volt__fds_page(f, VOLT__CAST(void **, slot), VOLT__FD_PAGE * sizeof(volt__fd));
     return page ? &VOLT__CAST(volt__fd *, page)[i % VOLT__FD_PAGE] : NULL;
 }
-// One that was made: what epoll tells of was registered through it.
+// Returns an entry that exists already. Events have one: the descriptor was registered through it.
 static inline volt__fd *volt__fd_lookup_existing(volt__fds *f, int fd) {
     uint32_t i = VOLT__CAST(uint32_t, fd);
-    // with the cas of make_page
+    // with the CAS of make_page
     volt__fd_dir *dir = volt__load_acq(&f->dir[i / (VOLT__FD_PAGE * VOLT__FD_DIR)]); // [F1]
     return &volt__load_acq(&dir->page[i / VOLT__FD_PAGE % VOLT__FD_DIR])[i % VOLT__FD_PAGE]; // [F1]
 }
-static int volt__fd_lookup_error(int fd) { // why lookup gave NULL
+// Returns the error for which volt__fd_lookup returned NULL.
+static int volt__fd_lookup_error(int fd) {
     return VOLT__CAST(uint32_t, fd) >= VOLT__FD_MAX ? -EBADF : -ENOMEM;
 }
-// Zeroed before.
+// *f is zeroed. Returns 0 or -errno.
 static int volt__fds_init(volt__fds *f, const volt_config *c) {
     f->alloc = c->alloc;
     f->n_reactors = c->reactors;
@@ -4634,7 +4849,7 @@ static int volt__fds_init(volt__fds *f, const volt_config *c) {
     f->epfd = VOLT__CAST(int *, epfd);
     return epfd ? 0 : -ENOMEM;
 }
-// Before its worker runs.
+// Called before the worker of that reactor runs.
 static void volt__fds_attach(volt__fds *f, uint32_t reactor, int epfd) { f->epfd[reactor] = epfd; }
 static void volt__fds_free_page(volt__fds *f, volt__fd *page) {
     if (!page) return;
@@ -4654,34 +4869,40 @@ static void volt__fds_destroy(volt__fds *f, uint32_t n_workers) {
     if (f->epfd) f->alloc.free(f->alloc.user, f->epfd, sizeof(int) * n_workers);
 }
 
-// ---- use: system calls in flight keep the number from being reused under them
-// 0: being closed. Not locked, so that a read costs
-// two rmw of the entry's own line and nothing else.
+// ---- pins
+
+// A system call in flight holds a pin, so that its number is not closed and reused. Returns 1, or 0
+// if the descriptor is closing; volt__fd_unpin must follow in both cases. A pin is not a lock: a
+// read costs two RMWs on the entry's own cache line and nothing else.
 static inline int volt__fd_pin(volt__fd *e) {
     return !(volt__add_acq_rel(&e->pins, VOLT__FD_PIN) & VOLT__FD_IS_CLOSING); // [F2] with unpin
 }
-// Nobody comes in any more. By one who is inside.
+// From here on volt__fd_pin returns 0. The caller holds a pin.
 static void volt__fd_begin_close(volt__fd *e) {
     uint32_t old = volt__or_acq_rel(&e->pins, VOLT__FD_IS_CLOSING); // [F2] with pin
     VOLT_ASSERT(old >= VOLT__FD_PIN);
     (void)old;
 }
-// Of all who see it closing and empty one wins, and stays inside until the number is gone (retire).
+// Exactly one of the threads that see a closing entry without pins wins; it keeps a pin until
+// volt__fd_retire has closed the number.
 static int volt__fd_try_close(volt__fd *e) {
     uint32_t last = VOLT__FD_IS_CLOSING;
     // [F2] with unpin
     return volt__cas_acq_rel(&e->pins, &last, VOLT__FD_IS_CLOSING + VOLT__FD_PIN);
 }
-// 1: the caller was the last one out and performs close(2).
+// Returns 1 if the caller dropped the last pin of a closing entry and must retire it.
 static inline int volt__fd_unpin(volt__fd *e) {
     uint32_t left = volt__sub_acq_rel(&e->pins, VOLT__FD_PIN) - VOLT__FD_PIN; // [F2] with pin
     VOLT_ASSERT(left < UINT32_MAX - VOLT__FD_PIN);
     return VOLT__UNLIKELY(left == VOLT__FD_IS_CLOSING) && volt__fd_try_close(e);
 }
 
+// ---- registration in epoll
+
 static inline void volt__fd_set_mode(volt__fd *e, uint8_t mode) {
     volt__store_rlx(&e->mode, mode); // rlx: under lock
 }
+// Returns 1 if a system call in this direction would give EAGAIN.
 static inline int volt__fd_is_known_empty(const volt__fd *e, int dir) {
     uint8_t mode = volt__load_rlx(&e->mode);   // rlx: hint, decided under lock
     uint8_t ready = volt__load_rlx(&e->ready); // rlx: hint, decided under lock
@@ -4692,9 +4913,9 @@ static uint32_t volt__fd_interest(const volt__fd *e) {
     return EPOLLONESHOT | (e->rd ? VOLT__CAST(uint32_t, EPOLLIN | EPOLLRDHUP) : 0) |
            (e->wr ? VOLT__CAST(uint32_t, EPOLLOUT) : 0);
 }
-// Tells epoll what the entry wants. The number may have been closed and
-// reopened behind our back, so ADD and MOD each fall back to the other. 0
-// or -errno; epoll_ctl under lock keeps ADD, MOD, DEL of an entry serial.
+// Registers the entry's interest in epoll. ADD and MOD each fall back to the other, as the number
+// may have been reopened without volt_close. If epoll refuses the file the mode becomes ALWAYS.
+// Returns 0 or -errno. Called under lock, which serializes ADD, MOD and DEL of an entry.
 static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
@@ -4709,8 +4930,10 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR)); // rlx: under lock
     return 0;
 }
-// close(2) takes a descriptor out of epoll, and its number may be another file's by now. An ADD
-// tells: it fails where the registration is still there. (A MOD would report its readiness anew.)
+// close(2) removes a descriptor from epoll, and its number may belong to another file by now. An
+// ADD that fails shows that the registration still exists, unless the error is EPERM: then epoll
+// refuses the new file. (A MOD would report the readiness again.) Returns 1 if the registration
+// still exists. Called under lock.
 static int volt__fd_is_registered(volt__fds *f, volt__fd *e, int fd) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
@@ -4718,9 +4941,13 @@ static int volt__fd_is_registered(volt__fds *f, volt__fd *e, int fd) {
     VOLT_SYS(epoll_ctl, f->epfd[e->reactor], EPOLL_CTL_DEL, fd, &ev);
     return 0;
 }
-// What came of an attempt to wait; < 0: -errno. REUSED: the number was closed behind volt's back.
+// Results of an attempt to wait; < 0: -errno.
+//   AGAIN   Nothing is linked; the operation must be tried again.
+//   LINKED  The node is linked and waits.
+//   REUSED  The number was closed without volt_close and belongs to another file.
 enum { VOLT__FD_AGAIN, VOLT__FD_LINKED, VOLT__FD_REUSED };
-// Own descriptor: registered edge-triggered, for good. ADD reports what is ready already.
+// Registers an own descriptor, unless that is done or the mode is ALWAYS. ADD and MOD report
+// existing readiness. Returns 0, VOLT__FD_REUSED (debug builds) or -errno. Called under lock.
 static int volt__fd_register(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
     if (VOLT_DEBUG && e->mode == VOLT__MODE_EDGE && !volt__fd_is_registered(f, e, fd))
         return VOLT__FD_REUSED;
@@ -4729,14 +4956,14 @@ static int volt__fd_register(volt__fds *f, volt__fd *e, int fd, uint32_t reactor
     VOLT_ASSERT(f->n_reactors > 0 && (before == VOLT__MODE_NONE || before == VOLT__MODE_ONESHOT));
     if (before == VOLT__MODE_NONE) e->reactor = VOLT__CAST(uint16_t, reactor % f->n_reactors);
     volt__fd_set_mode(e, VOLT__MODE_EDGE);
-    // rlx: under lock; at worst one try too many
+    // rlx: under lock; a wrong bit costs one attempt
     volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR));
     int rc = volt__fd_control(f, e, fd, before == VOLT__MODE_NONE ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
     if (rc < 0) volt__fd_set_mode(e, before);
     return rc;
 }
-// A waiter learns of which generation its wake-up was:
-// the number may be another file when it is polled.
+// Fires all nodes of a list, under lock. Each node's prev_ becomes the generation of its wake-up:
+// when its task is polled, the number may belong to another file.
 static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, volt__chain *c) {
     while (*head) {
         volt__node *node = *head;
@@ -4745,12 +4972,13 @@ static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, vol
         volt__node_fire(node, state, c);
     }
 }
-typedef struct volt__fd_snapshot { // what an operation saw of the entry when it started
+// The state of the entry at the start of an operation.
+typedef struct volt__fd_snapshot {
     uint32_t gen, seq;
 } volt__fd_snapshot;
 static inline volt__fd_snapshot volt__fd_take_snapshot(const volt__fd *e) {
     volt__fd_snapshot snapshot;
-    snapshot.gen = volt__load_rlx(&e->gen); // rlx: ordered by [F2], the operation's enter
+    snapshot.gen = volt__load_rlx(&e->gen); // rlx: ordered by the operation's pin [F2]
     snapshot.seq = volt__load_acq(&e->seq); // [F3] with event
     return snapshot;
 }
@@ -4759,12 +4987,13 @@ static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
     return dir == VOLT__RD ? &e->rd : &e->wr;
 }
 
-// After an operation that would block: waits for `dir` unless an event came since `seen` was read,
-// or the number has changed hands (-EBADF).
+// Called after an operation gave EAGAIN: links the node to wait for `dir`. Returns LINKED; AGAIN if
+// an event came after the snapshot, or if the file is always ready; REUSED; -EBADF if the
+// descriptor is closing, or was retired after the snapshot; or -errno of epoll.
 static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
                          volt__fd_snapshot snapshot, volt__node *node, volt__task *t) {
     volt__lock(&e->lock);
-    // rlx: the flag is set before who closes takes the lock to wake the waiters
+    // rlx: a close sets the flag before it takes this lock to fire the waiters
     int rc = volt__load_rlx(&e->pins) & VOLT__FD_IS_CLOSING || e->gen != snapshot.gen ? -EBADF : 0;
     if (rc == 0 && e->seq == snapshot.seq) {
         rc = volt__fd_register(f, e, fd, reactor);
@@ -4778,9 +5007,10 @@ static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, in
     volt__unlock(&e->lock);
     return rc;
 }
-// Foreign descriptor: one shot, re-armed at every wait;
-// nothing cached is believed. *gen: that of a wait that has begun; NULL: it begins here. 1: linked,
-// 0: always ready.
+// Links the node to wait for a foreign descriptor, and arms epoll in any case, because the number
+// may have been reopened unnoticed. *gen is the generation in which the wait began; NULL: it begins
+// here. Returns 1 if the node is linked, 0 if the file is always ready, -EBADF if the descriptor
+// was retired since the wait began, or -errno.
 static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
                                  const uint32_t *gen, volt__node *node, volt__task *t) {
     volt__lock(&e->lock);
@@ -4808,8 +5038,10 @@ static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t rea
     volt__unlock(&e->lock);
     return rc;
 }
-// The runner gives a wait up, or acknowledges its wake-up: the lock is the barrier against who
-// fired it. Returns the state that it was in; prev_ is then the generation that it has waited for.
+// Called by the runner to cancel a wait, or to acknowledge its wake-up. The lock is taken in any
+// case: the thread that fired the node may still hold it. Returns the state of the node, but CLOSED
+// if the entry was retired after it was fired. With LINKED and FIRED, prev_ is then the generation
+// in which the node waited.
 static uint8_t volt__fd_end_wait(volt__node *node, volt__task *t, int dir) {
     volt__fd *e = VOLT__CAST(volt__fd *, node->source_);
     volt__lock(&e->lock);
@@ -4824,22 +5056,23 @@ static uint8_t volt__fd_end_wait(volt__node *node, volt__task *t, int dir) {
     volt__node_unbind(node, t);
     return was;
 }
-// A transfer also ends short at a page that is not mapped. Whether the rest of a buffer is
-// accessible is asked once, for what was transferred is; not of a long rest, which the question
-// would make resident.
+// A transfer also ends short at a page that is not mapped; then the socket need not be empty. So
+// the rest of the buffer is checked, once per buffer; the part that was transferred is accessible.
+// A rest above VOLT__REST_MAX is not checked, because that would make it resident.
 enum { VOLT__REST_MAX = 65536 };
 static int volt__fd_is_known_mapped(const volt__fd *e, const char *buf, size_t done, size_t len) {
     const char *end = buf + len;
     if (((VOLT__CAST(uintptr_t, buf) + done - 1) ^ (VOLT__CAST(uintptr_t, end) - 1)) < 4096)
-        return 1; // on one page with the last byte that was transferred
+        return 1; // on the page of the last byte that was transferred
     return e->mapped_end == end && e->mapped_len >= len;
 }
-// Under lock. Not after a hang-up: its edge does not come again.
+// Returns 1 if a short transfer has emptied the socket: no event has come since `seq` was read, and
+// none is sticky, as its edge does not come again. Called under lock.
 static int volt__fd_is_emptied(const volt__fd *e, uint32_t seq) {
     return e->seq == seq && !e->sticky && e->mode == VOLT__MODE_EDGE;
 }
-// A short read or write of a stream socket has emptied the buffer: the next call need not find that
-// out.
+// Called after a short read or write of a stream socket. Clears the ready bit, which saves the
+// system call that would give EAGAIN. The lock is released during the check of the buffer.
 static void volt__fd_mark_empty(volt__fd *e, int dir, uint32_t seq, const char *buf, size_t done,
                                 size_t len) {
     volt__lock(&e->lock);
@@ -4857,29 +5090,34 @@ static void volt__fd_mark_empty(volt__fd *e, int dir, uint32_t seq, const char *
         volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
     volt__unlock(&e->lock);
 }
-// Of several that accept on one descriptor, and one that closes it, any may have the last word.
+// Several accepts and a close may store the delay at the same time; any of them may be the last.
 static void volt__fd_set_backoff(volt__fd *e, uint32_t ms) {
-    volt__store_rlx(&e->backoff_ms, VOLT__CAST(uint16_t, ms)); // rlx: a delay that stands alone
+    volt__store_rlx(&e->backoff_ms, VOLT__CAST(uint16_t, ms)); // rlx: only a delay
 }
-// ---- back-off: an accept that waits out a shortage does so on a timer. The entry knows its node,
-// so that a close ends the wait; other accepts on the descriptor wait for the end of that wait.
-//   backoff  event   to    done by                                     and then
-//   NULL     begin   node  an accept, its timer armed                  -
-//   node     begin   node  another accept                              waits in rd
-//   node     end     NULL  its task: time over, cancelled              rd is fired, and tries
-//   node     retire  NULL  any thread                                  its task is woken: -EBADF
+// ---- back-off of accept
 
-// LINKED: behind another one. AGAIN: the node is the one. < 0: -EBADF.
+// An accept that fails for lack of descriptors or memory waits on a timer before it tries again.
+// The entry stores its node, so that retiring the entry ends that wait; other accepts on the
+// descriptor wait in rd until it ends.
+//   backoff  event   to    done by                                     and then
+//   NULL     begin   node  an accept, after it has armed its timer     -
+//   node     begin   node  another accept                              links its node in rd
+//   node     end     NULL  its task: timer expired, or cancelled       fires rd: they try again
+//   node     retire  NULL  the thread that retires the entry           wakes the task: -EBADF
+
+// Begins a back-off. Returns AGAIN if the node is now the entry's back-off, LINKED if another node
+// is (this one is not linked yet), or -EBADF if the descriptor is closing or was retired.
 static int volt__fd_back_off(volt__fd *e, uint32_t gen, volt__node *node) {
     volt__lock(&e->lock);
-    // rlx: the flag is set before who closes takes the lock to wake the waiters
+    // rlx: a close sets the flag before it takes this lock to fire the waiters
     int rc = volt__load_rlx(&e->pins) & VOLT__FD_IS_CLOSING || e->gen != gen ? -EBADF : 0;
     if (rc == 0 && e->backoff) rc = VOLT__FD_LINKED;
     else if (rc == 0) e->backoff = node;
     volt__unlock(&e->lock);
     return rc;
 }
-// Behind the one that backs off, unless that has ended, or the number has changed hands.
+// Links the node in rd, behind the node that backs off. Returns LINKED, or AGAIN if that back-off
+// has ended or the entry was retired.
 static int volt__fd_wait_behind(volt__fd *e, uint32_t gen, volt__node *node, volt__task *t) {
     volt__lock(&e->lock);
     int rc = VOLT__FD_AGAIN;
@@ -4897,8 +5135,9 @@ static int volt__fd_is_backing_off(volt__fd *e, const volt__node *node) {
     volt__unlock(&e->lock);
     return is_it;
 }
-// The entry that knows this node, or NULL: its number was closed. Nearly always that of `fd`; an
-// argument that has changed since must not leave the entry with a node that is gone.
+// Returns the entry whose back-off is this node, or NULL if that entry was retired. This is nearly
+// always the entry of `fd`. If the application passes another number than in the poll before, all
+// entries are searched, because none may keep a node that is gone.
 static volt__fd *volt__fd_find_back_off(volt__fds *f, const volt__node *node, int fd) {
     volt__fd *e = volt__fd_lookup(f, fd);
     if (e && volt__fd_is_backing_off(e, node)) return e;
@@ -4910,7 +5149,8 @@ static volt__fd *volt__fd_find_back_off(volt__fds *f, const volt__node *node, in
     }
     return NULL;
 }
-// 1: the descriptor is still the one; *gen: its generation.
+// Ends a back-off and fires rd. Returns 1 if the node was still the entry's back-off, 0 if the
+// entry was retired. *gen is the entry's generation.
 static int volt__fd_end_back_off(volt__fd *e, const volt__node *node, uint32_t *gen,
                                  volt__chain *c) {
     volt__lock(&e->lock);
@@ -4923,20 +5163,22 @@ static int volt__fd_end_back_off(volt__fd *e, const volt__node *node, uint32_t *
     volt__unlock(&e->lock);
     return is_it;
 }
-// Under lock. The node stays on its wheel: its task takes it off.
+// Called by volt__fd_retire, under lock. The node stays in its wheel until its task removes it.
 static void volt__fd_break_back_off(volt__fd *e, volt__chain *c) {
     volt__task *t = e->backoff ? volt__node_task(e->backoff) : NULL;
     e->backoff = NULL;
     if (t && volt__task_wake(t)) volt__chain_push(c, t);
 }
-// Ends the entry's present use: waiters are woken as CLOSED, later events of this generation are
-// dropped, an operation that is about to wait tries again. All in one hold, close(2) included: an
-// operation that slips in before the number is gone must leave nothing behind for its next owner.
+// Ends one use of the entry. Waiters are fired as CLOSED, later events of this generation are
+// dropped, and an operation that is about to wait gets -EBADF. With is_close, the caller has won
+// volt__fd_try_close, and the number is closed. All of this, close(2) included, is one critical
+// section, so that an operation that gets a pin before the number is gone leaves nothing behind for
+// the number's next owner. Tasks to be enqueued are appended to *c.
 static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, volt__chain *c) {
-    struct epoll_event ev; // kernels before 2.6.9 wanted one for DEL as well
+    struct epoll_event ev; // Linux before 2.6.9 requires one for DEL as well
     memset(&ev, 0, sizeof ev);
     volt__lock(&e->lock);
-    // rlx: under lock; who enters behind the sub below sees it
+    // rlx: under lock; an operation that gets a pin after the sub below sees it
     volt__store_rlx(&e->gen, e->gen + 1);
     volt__store_rel(&e->seq, e->seq + 1); // [F3] with operation
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ONESHOT)
@@ -4955,27 +5197,30 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     VOLT_ASSERT(!e->rd && !e->wr);
     if (is_close) {
         volt__sub_acq_rel(&e->pins, VOLT__FD_IS_CLOSING + VOLT__FD_PIN); // [F2] with pin
-        VOLT_SYS(close, fd); // never retried: after EINTR the descriptor is gone
+        VOLT_SYS(close, fd); // not retried: after EINTR the descriptor is gone
     }
     volt__unlock(&e->lock);
 }
+
+// ---- kinds of descriptors
+
 static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
-// A terminal, or standard input, output or error as a pipe: other processes share its description,
-// and would find it non-blocking, too; or one of them may make it block again. Device 5:2 is the
-// master side of a pseudo terminal, which opens as another one.
+// Returns 1 for a terminal, and for a pipe that is standard input, output or error. Other processes
+// share its description: O_NONBLOCK would affect them, too, and any of them may clear it. Not for
+// device 5:2, the master side of a pseudo-terminal: if reopened it would be a different terminal.
 static int volt__fd_is_shared(int fd, const struct stat *st) {
     if (S_ISFIFO(st->st_mode)) return fd <= STDERR_FILENO;
     return S_ISCHR(st->st_mode) && st->st_rdev != makedev(5, 2) && VOLT_SYS(isatty, fd);
 }
-// /dev/tty, /dev/console and /dev/tty0 stand for another terminal, which may be a different one
-// when they are opened once more.
+// Returns 1 for /dev/tty, /dev/console and /dev/tty0. They stand for another terminal, which may be
+// a different one when they are opened again.
 static int volt__fd_is_alias(const struct stat *st) {
     return S_ISCHR(st->st_mode) && (st->st_rdev == makedev(5, 0) ||
                                     st->st_rdev == makedev(5, 1) || st->st_rdev == makedev(4, 0));
 }
 static int volt__is_disk(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode); }
-// Under lock, what is no socket: left blocking it would hold up its worker. Files on a disk do not
-// know the difference. Flags, or -errno.
+// Makes a descriptor that is not a socket non-blocking, since a call on it could block the worker.
+// For disk files O_NONBLOCK makes no difference. Returns flags or -errno. Called under lock.
 static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
     struct stat st;
     if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
@@ -4985,11 +5230,12 @@ static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
         return VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0 ? -errno : 0;
     }
     int reopened_fd = volt__fd_is_alias(&st) ? -1 : volt__sys_reopen(fd, mode);
-    if (reopened_fd < 0) return VOLT__FD_TOGGLED; // no /proc, or a terminal of another user
+    if (reopened_fd < 0) return VOLT__FD_TOGGLED; // an alias, no /proc, or another user's terminal
     e->reopened_fd = reopened_fd;
     return VOLT__FD_REOPENED;
 }
-// Sockets are told with each call not to wait; only accept has no such flag.
+// A socket can stay blocking, as each call passes MSG_DONTWAIT; only accept has no such flag.
+// Returns flags or -errno. Called under lock.
 static int volt__fd_probe_socket(int fd, int mode, int is_accept) {
     int protocol = 0;
     socklen_t len = sizeof protocol;
@@ -5002,27 +5248,30 @@ static int volt__fd_probe_socket(int fd, int mode, int is_accept) {
         return -errno;
     return flags;
 }
-// First use of a descriptor that somebody else made: what is it, and may a call on it wait? Under
-// lock, so that it is not closed between the question and the answer. Its flags, or -errno.
+// Called at the first use of a descriptor that volt has not made. Finds out its kind and makes sure
+// that no call on it blocks; stores and returns its flags. Returns -EBADF if the entry was retired
+// since `gen`, or -errno. All under lock, so that the entry is not retired halfway.
 static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
     int type = 0, rc;
     socklen_t len = sizeof type;
     volt__lock(&e->lock);
     int mode = VOLT_SYS(fcntl, fd, F_GETFL);
-    if (e->gen != gen) rc = -EBADF; // an own description would be that of another file
+    if (e->gen != gen) rc = -EBADF; // reopening would open another file
     else if (mode < 0) rc = -errno;
     else if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
         rc = volt__fd_probe_socket(fd, mode, is_accept);
-    else if (is_accept && errno == ENOTSOCK) rc = -ENOTSOCK; // whose mode is not to be changed
+    else if (is_accept && errno == ENOTSOCK) rc = -ENOTSOCK; // its mode must not change
     else rc = e->reopened_fd > 0 ? 0 : volt__fd_make_nonblocking(e, fd, mode);
     if (rc >= 0) rc |= VOLT__FD_PROBED | (is_accept ? VOLT__FD_NONBLOCK : 0);
-    if (rc >= 0 && e->reopened_fd > 0) rc |= VOLT__FD_REOPENED; // another task was faster
-    // rlx: under lock. Not of a file that was given back meanwhile: the next one is asked itself
+    if (rc >= 0 && e->reopened_fd > 0) rc |= VOLT__FD_REOPENED; // another task may have reopened it
+    // rlx: under lock. Not if the entry was retired: the next file of the number is probed itself
     if (e->gen == gen) volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, rc < 0 ? 0 : rc));
     volt__unlock(&e->lock);
     return rc;
 }
 
+// Handles an event that epoll reported; an event of an older generation is dropped. Called by any
+// poller.
 static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, volt__chain *c) {
     int fd = VOLT__CAST(int, epoll_data & 0xffffffffu);
     volt__fd *e = volt__fd_lookup_existing(f, fd);
@@ -5031,15 +5280,15 @@ static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, v
         uint32_t hang = events & VOLT__CAST(uint32_t, EPOLLHUP | EPOLLERR);
         int rd = hang || (events & VOLT__CAST(uint32_t, EPOLLIN | EPOLLPRI | EPOLLRDHUP));
         int wr = hang || (events & EPOLLOUT);
-        // urgent data too: a read stops short of its mark with more behind it
+        // urgent data as well: a read stops short at its mark, with more data behind it
         if (hang || (events & VOLT__CAST(uint32_t, EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
-        volt__store_rlx(&e->ready, // rlx: under lock; who waits for it looks at seq
+        volt__store_rlx(&e->ready, // rlx: under lock; an operation that waits checks seq
                         VOLT__CAST(uint8_t, e->ready | (rd ? VOLT__RD : 0) | (wr ? VOLT__WR : 0)));
         // [F3] an operation that failed before this event tries again
         volt__store_rel(&e->seq, e->seq + 1);
         if (rd) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
         if (wr) volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
-        // who still waits and can wait no more asks again, and is told
+        // re-arming failed: wake the waiters, their next attempt reports the error
         if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr) &&
             volt__fd_control(f, e, fd, EPOLL_CTL_MOD) < 0) {
             volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
@@ -5049,7 +5298,7 @@ static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, v
     volt__unlock(&e->lock);
 }
 
-#else
+#else // VOLT_NO_IO: an empty table
 typedef struct volt__fds {
     uint8_t none;
 } volt__fds;
@@ -5070,18 +5319,26 @@ static inline void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t ev
 //==================================================================================================
 // >>reactor  epoll instances, their eventfds and timers
 //==================================================================================================
+// A reactor is the epoll instance of a worker, with the eventfd that unparks the worker. In a guest
+// a timerfd is added, because the application waits on the epoll instance itself.
+//   init, deinit             the thread that creates or destroys the worker
+//   poll                     the worker, or a worker that rescues it
+//   unpark                   any thread
+//   acknowledge, set_timer   the worker
+// The descriptors of the table are added by volt__fd_control; an event carries the generation and
+// the number. A reactor's own descriptors and the watchdog carry the three reserved values below.
 typedef struct volt__reactor {
     int epfd, evfd;
-    int timer_fd;           // of a guest: its timers, for who waits on epfd; else -1
-    volt_time timer_set_to; // what it is set to
-    uint32_t index;
+    int timer_fd;           // guest: expires when the worker must run; else -1
+    volt_time timer_set_to; // deadline that timer_fd is set to
+    uint32_t index;         // of the worker
 } volt__reactor;
-// What one look at a reactor brought.
+// The result of one volt__reactor_poll.
 typedef struct volt__reactor_events {
-    volt__chain chain; // tasks to enqueue
+    volt__chain chain;         // tasks to be enqueued
     uint32_t n_events;
-    uint32_t was_unparked;     // its eventfd was set
-    uint32_t watchdog_expired; // the watchdog expired, or may have behind a full batch
+    uint32_t was_unparked;     // the eventfd was readable
+    uint32_t watchdog_expired; // the watchdog expired, or a full batch may hide its expiry
 } volt__reactor_events;
 #define VOLT__EPOLL_EVENTFD UINT64_MAX
 #define VOLT__EPOLL_WATCHDOG (UINT64_MAX - 1)
@@ -5100,14 +5357,15 @@ static void volt__reactor_deinit(volt__reactor *r) {
     if (r->epfd >= 0) VOLT_SYS(close, r->epfd);
     r->timer_fd = r->evfd = r->epfd = -1;
 }
-// A filter of system calls may refuse the one that every worker lives by: an error of the start.
+// Returns 0, or the error of epoll_wait: a seccomp filter may refuse this call, without which no
+// worker can run.
 static int volt__reactor_test(const volt__reactor *r) {
     struct epoll_event ev;
     int rc = VOLT_EPOLL_WAIT(r->epfd, &ev, 1, 0);
     return rc < 0 && rc != -EINTR ? rc : 0;
 }
-// The watchdog timer sits in every epoll, exclusive: one expiry wakes one sleeper (before 4.5:
-// all).
+// The epoll instance also contains the watchdog, if watchdog_fd >= 0. EPOLLEXCLUSIVE makes one
+// expiry wake one parked worker (before Linux 4.5: all). Returns 0 or -errno.
 static int volt__reactor_init(volt__reactor *r, uint32_t index, int watchdog_fd) {
     int rc = 0;
     r->index = index;
@@ -5115,8 +5373,8 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watchdog_fd)
     r->epfd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
     r->evfd = r->epfd < 0 ? -errno : volt__sys_eventfd();
     if (r->evfd < 0) rc = r->evfd;
-    // Level-triggered and read by its owner only: a poller
-    // that looks after us must not swallow the wake-up.
+    // Level-triggered, and read by this worker only: a worker that rescues it polls the reactor,
+    // too, and must not swallow the wake-up.
     if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__EPOLL_EVENTFD);
     if (rc == 0 && watchdog_fd >= 0) {
         rc = volt__reactor_add(r, watchdog_fd, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE,
@@ -5128,12 +5386,15 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watchdog_fd)
     if (rc < 0) volt__reactor_deinit(r);
     return rc;
 }
-// ---- a timer of the kernel, for who waits on a descriptor and not in volt__reactor_poll
+
+// ---- timerfds: of the watchdog, and of a guest
+
 static int volt__timer_fd_open(void) {
     int fd = VOLT_SYS(timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     return fd < 0 ? -errno : fd;
 }
-// In so many ns; < 0: never. What has expired before is forgotten.
+// Sets the timer to expire in `left` ns; < 0: never. An earlier expiry that was not read is
+// dropped.
 static void volt__timer_fd_set(int fd, int64_t left) {
     struct itimerspec t;
     VOLT_ASSERT(fd >= 0);
@@ -5152,14 +5413,18 @@ static int volt__reactor_init_guest(volt__reactor *r) {
     r->timer_set_to = VOLT_NEVER;
     return volt__reactor_add(r, fd, EPOLLIN, VOLT__EPOLL_TIMER);
 }
-// Unread it stays readable, so once set it need not be set to the same time again.
+// Sets the timer of a guest to the deadline `at`, which is `left` ns from now. The timerfd is never
+// read and stays readable after its expiry, so the same deadline need not be set again.
 static void volt__reactor_set_timer(volt__reactor *r, volt_time at, int64_t left) {
     if (at == r->timer_set_to) return;
     r->timer_set_to = at;
     volt__timer_fd_set(r->timer_fd, left);
 }
+
+// ---- wake-ups and events
+
 static void volt__reactor_unpark(volt__reactor *r) {
-    uint64_t one = 1; // EAGAIN: the counter is full, so the sleeper is woken already
+    uint64_t one = 1; // EAGAIN: the counter is full, so the eventfd is readable
     VOLT_ASSERT(r->evfd >= 0);
     while (VOLT_SYS(write, r->evfd, &one, sizeof one) < 0 && errno == EINTR) {}
 }
@@ -5167,8 +5432,8 @@ static void volt__reactor_acknowledge(volt__reactor *r) {
     uint64_t n;
     while (VOLT_SYS(read, r->evfd, &n, sizeof n) < 0 && errno == EINTR) {}
 }
-// Waits at most `timeout` ns (< 0: for ever) and collects
-// at most `room` events. Any poller, not only the owner.
+// Waits for at most `timeout` ns (< 0: no limit) and handles at most `room` events, but at least
+// one and at most VOLT_EVENTS.
 static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, int64_t timeout,
                                volt__reactor_events *out) {
     struct epoll_event ev[VOLT_EVENTS];
@@ -5183,7 +5448,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
             out->was_unparked = 1;
         } else if (epoll_data == VOLT__EPOLL_WATCHDOG) {
             out->watchdog_expired = 1;
-        } else if (epoll_data != VOLT__EPOLL_TIMER) { // which only ends the wait
+        } else if (epoll_data != VOLT__EPOLL_TIMER) { // a timer only ends the wait
             out->n_events++;
             volt__fd_event(f, epoll_data, ev[i].events, &out->chain);
         }
@@ -5193,37 +5458,39 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 //==================================================================================================
 // >>idle  which workers sleep, which search
 //==================================================================================================
-// Two words decide who is woken: `searching`, the number of workers
-// looking for work, and a bit per sleeping worker. A sleeper waits
-// without a time limit, so every pair below must not lose a wake-up:
+// The idle set decides which worker is woken for a task: `searching` counts the workers that
+// search, and each parked worker has its bit set. Any thread that pushes a task may claim a parked
+// worker; all other transitions are made by the worker itself. A parked worker sleeps without a
+// time limit, so no interleaving of a push and a park may lose the wake-up:
 //
 //     pusher                                      sleeper
 //       publish the task   [Q1] [Q3]                set own bit, leave `searching`   [I2]
 //       fence              [I1]                     fence                            [I1]
-//       searching != 0 or no bit set: done          last one to search: scan the queues
-//       else claim a sleeper                        nothing takeable: sleep
+//       searching != 0 or no bit set: done          searching == 0: scan the queues
+//       else claim a parked worker                  nothing to steal: sleep
 //
-// Without either fence both may read the old value of the other: the pusher sees
-// a searcher that has looked already, or nobody asleep, and the sleeper does not
-// see the task. With both, one of them sees the other's. The pusher that meets a
-// searcher leaves the duty to it: whoever leaves `searching` last looks again.
-//   I1  only a counted worker steals        I2  park     I3  unpark     I4  claim     I5  leave
-// The fetch_and that clears a bit is the sole arbiter of who ended that sleep: the sleeper itself,
-// or a claimer, who has then counted it as searching.
+// If either fence were missing, each side might read the old value of the other's word: the pusher
+// sees a searcher that has scanned already, or no parked worker, and the sleeper does not see the
+// task. With both fences at least one side sees the store of the other. A pusher that sees a
+// searcher leaves the task to it: the last worker to leave `searching` scans the queues again.
 //
-//   from       event   to         done by                      and then
-//   awake      search  searching  owner; at most half [I1]     steals
-//   awake      look    searching  owner, whatever the number   takes what a stuck one has
-//   either     enter   parked     owner [I2]                   fence; the last searcher scans
-//   parked     claim   searching  pusher, at searching 0 [I4]  writes to its eventfd
-//   parked     exit    awake      owner: event, timer, watchdog (bit gone: claimed, so searching)
-//   parked     return  searching  owner: work found, or over   (bit gone: the claimer counted it)
-//   searching  leave   awake      owner: has a task [I5]       the last one looks again, notifies
+// Only a worker that is counted in `searching` steals. The fetch_and that clears a bit decides
+// which thread has ended that sleep: the worker itself, or a claimer, which has counted the worker
+// before.
+//
+//   from       event   to         done by                         and then
+//   awake      search  searching  worker, if less than half do    steals
+//   awake      rescue  searching  worker, without that limit      takes the tasks of a stuck worker
+//   either     park    parked     worker                          fence; scans if searching == 0
+//   parked     claim   searching  pusher, if searching == 0       writes the worker's eventfd
+//   parked     unpark  awake      worker: event, timer, watchdog  (searching if claimed before)
+//   parked     return  searching  worker: found work, or stopped  (counted already if claimed)
+//   searching  leave   awake      worker: has a task              the last one scans, wakes another
 #define VOLT__IDLE_BITS VOLT__CAST(uint32_t, sizeof(uintptr_t) * 8)
 #define VOLT__IDLE_WORDS ((VOLT_MAX_WORKERS + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS)
 typedef struct volt__idle {
-    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t searching; // any, rmw [I2]
-    // any, rmw [I2]
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t searching; // any, RMW [I2]: workers that search
+    // any, RMW [I2]: a bit for each worker
     uintptr_t parked[(VOLT_MAX_WORKERS + sizeof(uintptr_t) * 8 - 1) / (sizeof(uintptr_t) * 8)];
     uint32_t n_words; // once: words in use
 } volt__idle;
@@ -5246,7 +5513,7 @@ static inline int volt__idle_has_parked(const volt__idle *idle) {
     for (uint32_t i = 0; i < idle->n_words; i++) any |= volt__load_rlx(&idle->parked[i]);
     return any != 0;
 }
-// How many sleep besides this one.
+// Returns the number of parked workers, not counting `worker`.
 static uint32_t volt__idle_count_others(const volt__idle *idle, uint32_t worker) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < idle->n_words; i++) {
@@ -5256,17 +5523,19 @@ static uint32_t volt__idle_count_others(const volt__idle *idle, uint32_t worker)
     }
     return n;
 }
-// I1. At most half of the workers search. 1: counted.
+// Counts the caller as searching, if less than half of the started workers search. Returns 1 if the
+// caller is counted, 0 if it must not steal.
 static int volt__idle_begin_search(volt__idle *idle, uint32_t n_started) {
-    uint32_t n = volt__load_rlx(&idle->searching); // rlx: hint, re-checked by the cas
+    uint32_t n = volt__load_rlx(&idle->searching); // rlx: hint, re-checked by the CAS
     // [I2] with end_search
     return 2 * n < n_started && volt__cas_acq_rel(&idle->searching, &n, n + 1);
 }
-// Counted whatever the limit: who looks after stuck workers must be able to take from them.
+// Counts a worker without that limit: a worker that rescues stuck workers must be able to steal.
 static void volt__idle_begin_search_always(volt__idle *idle) {
     volt__add_acq_rel(&idle->searching, 1); // [I2] with end_search
 }
-// I2, first half: from here on a pusher may claim us. Returns how many still search.
+// From here on a pusher may claim this worker. Returns the number of workers that still search; if
+// it is 0, the caller must scan the queues before it sleeps.
 static uint32_t volt__idle_park(volt__idle *idle, uint32_t worker, int is_searching) {
     uint32_t left;
     uintptr_t bit = volt__idle_bit(worker);
@@ -5284,18 +5553,19 @@ static uint32_t volt__idle_park(volt__idle *idle, uint32_t worker, int is_search
     }
     return left;
 }
-// I3. 1: somebody claimed us and has counted us as searching.
+// Clears the worker's bit. Returns 1 if another thread did so before: that thread has claimed the
+// worker and counted it as searching. Returns 0 if this call has cleared the bit.
 static int volt__idle_unpark(volt__idle *idle, uint32_t worker) {
     uintptr_t bit = volt__idle_bit(worker);
     // [I2] with claim
     return !(volt__and_acq_rel(&idle->parked[worker / VOLT__IDLE_BITS], ~bit) & bit);
 }
-// I2, second half: the scan found something. Counted
-// from here on, by us or by who claimed us meanwhile.
+// Called instead of sleeping, if the scan has found work or the runtime has stopped. The worker is
+// counted as searching from here on: by this call, or by a claimer that came before it.
 static void volt__idle_unpark_searching(volt__idle *idle, uint32_t worker) {
     if (!volt__idle_unpark(idle, worker)) volt__idle_begin_search_always(idle);
 }
-// A worker that sleeps, the first from `from` on, round and round; -1: nobody does.
+// Returns the first parked worker from `from` on, wrapping around, or -1 if none is parked.
 static int volt__idle_find(const volt__idle *idle, uint32_t from) {
     VOLT_ASSERT(from / VOLT__IDLE_BITS < idle->n_words);
     for (uint32_t k = 0; k <= idle->n_words; k++) {
@@ -5307,14 +5577,15 @@ static int volt__idle_find(const volt__idle *idle, uint32_t from) {
     return -1;
 }
 #define VOLT__ANY_WORKER (-1)
-// `first`, if it sleeps, or else from the top: worker 0 may be a guest, whose thread has other
-// things to do as well.
+// Claims `first` if it is parked, else the parked worker with the highest index: worker 0 may be a
+// guest, whose thread has other work as well. Returns the index of the worker, or -1 if none is
+// parked.
 static int volt__idle_claim_bit(volt__idle *idle, int first) {
     if (first >= 0 && volt__idle_is_parked(idle, VOLT__CAST(uint32_t, first)) &&
         !volt__idle_unpark(idle, VOLT__CAST(uint32_t, first)))
         return first;
     for (uint32_t i = idle->n_words; i-- > 0;) {
-        uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: hint, re-checked by the rmw
+        uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: hint, re-checked by the RMW
         while (bits) {
             int top = volt__highest_bit(bits);
             uintptr_t bit = VOLT__CAST(uintptr_t, 1) << top;
@@ -5325,8 +5596,9 @@ static int volt__idle_claim_bit(volt__idle *idle, int first) {
     }
     return -1;
 }
-// I4, after publishing work. The worker to unpark, or -1: nobody needs to be woken. A claim that
-// finds no sleeper takes its count back and tries again: while it was counted others relied on it.
+// Called after a task was published. Returns the worker to unpark, or -1 if no worker needs to be
+// woken. If the claim finds no parked worker it undoes its count and tries again, because other
+// pushers may have skipped their wake-up while it was counted.
 static int volt__idle_claim(volt__idle *idle, int first) {
     volt__fence_sc(&idle->searching); // [I1] with park
     for (;;) {
@@ -5341,8 +5613,8 @@ static int volt__idle_claim(volt__idle *idle, int first) {
         volt__fence_sc(&idle->searching);       // [I1] with park
     }
 }
-// I5. A counted worker has found work. 1: it was the last
-// one and must look once more whether there is more.
+// Called by a counted worker that has found work. Returns 1 if it was the last one: it must scan
+// the queues again, and wake a worker if there is more.
 static int volt__idle_end_search(volt__idle *idle) {
     uint32_t old = volt__sub_acq_rel(&idle->searching, 1); // [I2] with claim
     VOLT_ASSERT(old > 0 && old <= VOLT_MAX_WORKERS);
@@ -5354,56 +5626,69 @@ static int volt__idle_end_search(volt__idle *idle) {
 //==================================================================================================
 // >>pool  threads for blocking calls
 //==================================================================================================
-// Threads start when a job finds none idle, most recently idle ones are taken first, and one that
-// had nothing to do for VOLT_POOL_IDLE_NS ends. Lanes keep jobs of one kind from using up all
-// threads: each runs at most `limit` at once. Under the pool's lock:
-//   job     event   to      done by                              and then
-//   -       submit  assigned any thread: one is idle, or starts   wakes it
-//   -       submit  queued  any thread: the lane is full         -
-//   queued  take    started a thread that has ended another one  runs it
-//   assigned take   started its thread                           runs it
-//   queued, assigned cancel -  who has submitted it             (its thread finds nothing)
+// The pool runs jobs, which may block, on threads of its own. A thread starts when a job finds none
+// idle; the thread that became idle last is taken first; a thread that stays idle for
+// VOLT_POOL_IDLE_NS exits. Each job belongs to a lane, of which at most `limit` jobs run at once,
+// so that jobs of one kind cannot use up all threads.
+//
+// A job is queued only while some thread will look for it. The pool does not own the memory of a
+// job; the thread that starts a job copies what it needs first. An exiting thread joins the one
+// that exited before it, so at most one exited thread is left.
+//   submit  any thread, before all tasks have ended
+//   cancel  the submitter, under lock
+//   close   any thread, after all tasks have ended; one caller at a time
+//
+// The states of a job, all under the pool's lock:
+//   from              event   to        done by                           and then
+//   none              submit  assigned  the submitter: a thread is idle   wakes that thread
+//   none              submit  assigned  the submitter: the lane has room  starts a thread
+//   none              submit  queued    the submitter: the lane is full   -
+//   queued            take    started   a thread that has ended its job   runs it
+//   assigned          take    started   its thread                        runs it
+//   assigned          fail    any       the submitter: no thread starts   see volt__pool_requeue
+//   queued            fail    started   the same, for its whole lane      calls fail_
+//   queued, assigned  cancel  none      the submitter                     (its thread finds none)
 #ifndef VOLT_SINGLE_THREAD
 enum { VOLT__LANE_WORK, VOLT__LANE_NAMES, VOLT__LANE_HANDOFF, VOLT__LANES };
 enum { VOLT__JOB_NONE, VOLT__JOB_QUEUED, VOLT__JOB_ASSIGNED, VOLT__JOB_STARTED };
 typedef struct volt__lane {
     volt_job *head, *tail;
-    uint32_t n_running, limit; // running: given to a thread, which may not have begun
+    uint32_t n_running, limit; // running: assigned or started
 } volt__lane;
 typedef struct volt__pool volt__pool;
 typedef struct volt__pool_thread {
-    struct volt__pool_thread *next; // under lock: in a list of the pool
+    struct volt__pool_thread *next; // under lock: in the list of idle threads
     volt__pool *pool;
-    volt_job *job;        // under lock: given, not begun
+    volt_job *job;        // under lock: assigned, not started
     volt__parker parker;  // reset under lock
-    uint32_t is_idle;     // under lock: in that list
+    uint32_t is_idle;     // under lock: is in the list of idle threads
     pthread_t thread;
 } volt__pool_thread;
 struct volt__pool {
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
-    uint32_t n_threads;             // futex word; W under lock, R any [H2]
+    uint32_t n_threads;             // futex word; W under lock, R any [H2]: running or starting
     uint32_t n_idle, is_closing;    // under lock
-    // once used, what ends it: programs that never use it do without. Under lock; and by the thread
-    // that has seen the end of all tasks
+    // volt__pool_close, or NULL before the first submit: programs that never submit do not link it.
+    // Under lock; also read by the thread that has seen the end of all tasks
     uint32_t (*close)(volt__pool *p, volt_time deadline);
-    uint32_t close_lock;            // who closes: one after the other
+    uint32_t close_lock;            // serializes the callers of close
     uint32_t is_closed;             // W under close_lock, R any [H2]: all threads are joined
-    volt__pool_thread *idle;        // under lock: the most recent one first
-    volt__pool_thread *exited;      // under lock: the last one, to be joined
+    volt__pool_thread *idle;        // under lock: list, most recently idle first
+    volt__pool_thread *exited;      // under lock: the thread that exited last, to be joined
     volt__lane lane[VOLT__LANES];   // under lock
-    uint64_t n_queued, n_jobs;      // under lock: now; since the start
+    uint64_t n_queued, n_jobs;      // under lock: queued now; started so far
     volt_allocator alloc;           // once
     size_t stack_size;              // once
 };
 
-// A thread with every asynchronous signal blocked. 0 or -errno.
+// Creates a thread with all asynchronous signals blocked. Returns 0 or -errno.
 static int volt__thread_create(pthread_t *thread, size_t stack_size, void *(*fn)(void *),
                                void *arg) {
     pthread_attr_t attr;
     sigset_t before;
     int rc = VOLT_SYS(pthread_attr_init, &attr);
     if (rc != 0) return -rc;
-    // a C library may want more than so little, AArch64's 128 KiB, and give megabytes otherwise
+    // a C library may refuse a stack this small (on AArch64 below 128 KiB), and then use megabytes
     for (size_t n = stack_size;
          VOLT_SYS(pthread_attr_setstacksize, &attr, n) != 0 && n < VOLT_STACK_SIZE; n *= 2) {}
     volt__sys_block_signals(&before);
@@ -5413,7 +5698,7 @@ static int volt__thread_create(pthread_t *thread, size_t stack_size, void *(*fn)
     return -rc;
 }
 
-static void volt__pool_init(volt__pool *p, const volt_config *c) { // zeroed before
+static void volt__pool_init(volt__pool *p, const volt_config *c) { // *p is zeroed
     p->alloc = c->alloc;
     p->stack_size = c->stack_size;
     p->lane[VOLT__LANE_WORK].limit = c->max_blocking_threads;
@@ -5451,7 +5736,7 @@ static volt__pool_thread *volt__pool_pop_idle(volt__pool *p) {
     p->idle = t->next;
     p->n_idle--;
     t->is_idle = 0;
-    volt__store_rel(&t->parker.is_set, 1); // [P1] who calls wakes it, without the lock
+    volt__store_rel(&t->parker.is_set, 1); // [P1] the caller wakes the thread after unlock
     return t;
 }
 static void volt__pool_remove_idle(volt__pool *p, volt__pool_thread *t) {
@@ -5461,7 +5746,7 @@ static void volt__pool_remove_idle(volt__pool *p, volt__pool_thread *t) {
     p->n_idle--;
     t->is_idle = 0;
 }
-// Waits for a thread that has ended, or is just doing so.
+// Joins a thread that has exited or is about to, and frees it.
 static void volt__pool_join_thread(volt__pool *p, volt__pool_thread *thread_or_null) {
     if (!thread_or_null) return;
     VOLT_THREAD_JOIN(thread_or_null->thread);
@@ -5475,7 +5760,7 @@ static void volt__pool_join_exited(volt__pool *p) {
     volt__pool_join_thread(p, t);
 }
 
-// ---- what a thread of the pool does
+// ---- pool threads
 
 typedef struct volt__work {
     void (*run)(void *arg);
@@ -5495,7 +5780,9 @@ static volt_job *volt__pool_next_job(volt__pool *p, volt__pool_thread *t) {
     }
     return NULL;
 }
-// Under lock. What is needed of the job is copied: it may be its submitter's stack, and gone.
+// Starts the thread's next job. Copies the fields that are needed to run it: the job may lie on its
+// submitter's stack, and may be gone once it has started. Returns 1, or 0 if there is no job.
+// Called under lock.
 static int volt__pool_begin_job(volt__pool *p, volt__pool_thread *t, volt__work *work) {
     volt_job *job = volt__pool_next_job(p, t);
     if (!job) return 0;
@@ -5507,18 +5794,20 @@ static int volt__pool_begin_job(volt__pool *p, volt__pool_thread *t, volt__work 
     work->lane = job->lane_;
     return 1;
 }
-// Under lock, which it lets go of meanwhile. 1: it was long enough, or the pool is being closed.
+// Waits in the list of idle threads. Returns 1 if the thread must exit, because it was idle for
+// long enough or the pool is closing, 0 if it must look for a job. Called under lock, which is
+// released during the wait.
 static int volt__pool_wait_for_job(volt__pool *p, volt__pool_thread *t) {
     if (p->is_closing) return 1;
     t->next = p->idle;
     p->idle = t;
     p->n_idle++;
     t->is_idle = 1;
-    volt__store_rlx(&t->parker.is_set, 0); // rlx: under lock; who sets it has taken it after us
+    volt__store_rlx(&t->parker.is_set, 0); // rlx: under lock, as is the store of 1
     volt__unlock(&p->lock);
     int rc = volt__parker_wait(&t->parker, volt__deadline(VOLT_POOL_IDLE_NS));
     volt__lock(&p->lock);
-    if (!t->is_idle) return 0; // was given a job, which may have been taken back
+    if (!t->is_idle) return 0; // has a job, perhaps cancelled by now, or the pool closes
     volt__pool_remove_idle(p, t);
     return rc < 0;
 }
@@ -5540,32 +5829,33 @@ static void *volt__pool_main(void *arg) {
     p->exited = t;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
     volt__unlock(&p->lock);
-    VOLT_FUTEX_WAKE(&p->n_threads, INT_MAX); // who frees the pool joins us first
-    volt__pool_join_thread(p, before); // so that of all that have ended one keeps its stack
+    VOLT_FUTEX_WAKE(&p->n_threads, INT_MAX); // *p is not freed before this thread is joined
+    volt__pool_join_thread(p, before); // so at most one exited thread keeps its stack
     return NULL;
 }
 
-// ---- what the others do
+// ---- submitting, cancelling, closing
 
-// All that is queued in a lane; as a list.
+// Removes all queued jobs of a lane and returns them as a list. Called under lock.
 static volt_job *volt__pool_take_queued(volt__pool *p, volt__lane *l) {
     volt_job *all = l->head;
     for (volt_job *job = all; job; job = job->next_) {
-        job->state_ = VOLT__JOB_STARTED; // not to be taken back any more
+        job->state_ = VOLT__JOB_STARTED; // can no longer be cancelled
         p->n_queued--;
     }
     l->head = l->tail = NULL;
     return all;
 }
-// Under lock. Threads that neither rest nor have a job: they are about to look for one.
+// Returns the number of threads that are neither idle nor have a job: each of them is about to look
+// for one. Called under lock.
 static uint32_t volt__pool_count_seeking(const volt__pool *p) {
     uint32_t n = p->n_threads - p->n_idle;
     for (int i = 0; i < VOLT__LANES; i++) n -= p->lane[i].n_running;
     return n;
 }
-// A job that was given to a thread which cannot be started: one that has come to rest meanwhile
-// gets it, others of its lane come to it, or else neither to it nor to what has been queued behind
-// it. 0 or -errno.
+// Called when the thread for this job could not be started. Assigns the job to a thread that has
+// become idle; else queues it, if another thread will look for jobs of its lane; else fails it, and
+// with it all jobs that are queued in the lane. Returns 0, or `error` if the job has failed.
 static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
     volt_job *lost = NULL;
     volt__lock(&p->lock);
@@ -5579,7 +5869,7 @@ static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
     else if (is_queued) volt__pool_enqueue(p, job);
     else lost = volt__pool_take_queued(p, l);
     volt__unlock(&p->lock);
-    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
+    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // uses the address only: *idle may be gone
     while (lost) {
         volt_job *next = lost->next_;
         lost->fail_(lost->arg_, error);
@@ -5587,7 +5877,7 @@ static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
     }
     return idle || is_queued ? 0 : error;
 }
-// With a job for it, counted already.
+// Starts a thread for a job, both of which are counted already. Returns 0 or -errno.
 static int volt__pool_start(volt__pool *p, volt_job *job) {
     volt__pool_join_exited(p);
     volt__pool_thread *t = VOLT__CAST(
@@ -5602,7 +5892,7 @@ static int volt__pool_start(volt__pool *p, volt_job *job) {
     p->alloc.free(p->alloc.user, t, sizeof *t);
     return volt__pool_requeue(p, job, rc);
 }
-// Under lock. 1: taken back, it has not begun and will not.
+// Returns 1 if the job had not started and never will, 0 if it has started. Called under lock.
 static int volt__pool_cancel(volt__pool *p, volt_job *job) {
     if (job->state_ == VOLT__JOB_QUEUED) {
         volt__lane_remove(&p->lane[job->lane_], job);
@@ -5616,6 +5906,7 @@ static int volt__pool_cancel(volt__pool *p, volt_job *job) {
     job->state_ = VOLT__JOB_NONE;
     return 1;
 }
+// Marks the pool as closing, and wakes all idle threads, which then exit.
 static void volt__pool_retire_idle(volt__pool *p) {
     volt__pool_thread *t;
     do {
@@ -5623,7 +5914,7 @@ static void volt__pool_retire_idle(volt__pool *p) {
         p->is_closing = 1;
         t = volt__pool_pop_idle(p);
         volt__unlock(&p->lock);
-        if (t) VOLT_FUTEX_WAKE(&t->parker.is_set, 1); // only its address
+        if (t) VOLT_FUTEX_WAKE(&t->parker.is_set, 1); // uses the address only
     } while (t);
 }
 static uint32_t volt__pool_count_running(volt__pool *p) {
@@ -5633,7 +5924,9 @@ static uint32_t volt__pool_count_running(volt__pool *p) {
     volt__unlock(&p->lock);
     return n;
 }
-// By one at a time. Threads that have no job end soon, whatever the deadline.
+// Waits until all threads have exited, or until the deadline if jobs still run then; threads
+// without a job exit soon, so they are waited for in any case. Returns the number of running jobs.
+// Called under close_lock.
 static uint32_t volt__pool_wait_exited(volt__pool *p, volt_time deadline) {
     for (;;) {
         uint32_t n = volt__load_acq(&p->n_threads); // [H2] with the end of a thread
@@ -5645,7 +5938,8 @@ static uint32_t volt__pool_wait_exited(volt__pool *p, volt_time deadline) {
         deadline = VOLT_NEVER;
     }
 }
-// When nobody submits any more: waits until all threads have ended. The number of jobs that run.
+// Called after the last submit. Waits until all threads have exited, or until the deadline. Returns
+// the number of jobs that still run, 1 also if another caller is still closing at the deadline.
 static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
     uint32_t n = 1;
     volt__pool_retire_idle(p);
@@ -5655,7 +5949,7 @@ static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
     volt__unlock(&p->close_lock);
     return n;
 }
-// 0, or -errno: no thread will ever come to it.
+// Returns 0, or -errno if no thread will ever run the job.
 static int volt__pool_submit(volt__pool *p, volt_job *job) {
     volt__pool_thread *idle = NULL;
     volt__lock(&p->lock);
@@ -5673,7 +5967,7 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
         volt__store_rel(&p->n_threads, p->n_threads + 1); // [H2] with close
     }
     volt__unlock(&p->lock);
-    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
+    if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // uses the address only: *idle may be gone
     return !has_room || idle ? 0 : volt__pool_start(p, job);
 }
 #endif
@@ -5681,94 +5975,91 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
 //==================================================================================================
 // >>rt  what a runtime and a worker are
 //==================================================================================================
+// The structs of a runtime and of a worker. The sections below are the code that works on them.
+//   - One thread at a time runs a worker: its carrier, which holds the carrier lock. "Owner" means
+//     the carrier; "thieves" are the other workers of the same runtime.
+//   - The workers 0 to started - 1 exist, and live until the runtime is freed.
+// Access to a field: "once" is written before the struct is published and only read afterwards.
+// "W x, R y" names the threads that write and read, "any" is every thread, "rmw" means updated by
+// RMW operations, "hint" means that a reader may act on a stale value. A field without a note is a
+// lock, is a struct with rules of its own in its section, or follows the heading above it.
 typedef struct volt__watchdog {
     uint32_t is_armed; // any, rmw [W2]
-    int fd;            // once; -1: no watchdog
+    int fd;            // once: the timerfd; -1: no watchdog
     int64_t period;    // once: ns
 } volt__watchdog;
 #if VOLT_TRACE
-// Written by one worker, or under a wake-up by any thread outside; read by who asks.
+// The latest events of one worker, or of all threads that are not workers; read by any thread.
 typedef struct volt__trace {
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t lock;
-    uint64_t n;                         // under lock: events so far
-    int64_t poll_since;                 // under lock: of the poll that runs; 0: none
-    const char *poll_site;              // under lock: that it goes on from
+    uint64_t n;                         // under lock: events recorded so far
+    int64_t poll_since;                 // under lock: start of the current poll; 0: none
+    const char *poll_site;              // under lock: site at which that poll resumed
     volt_latency_histograms histograms; // under lock
-    volt_trace_event event[VOLT_TRACE_CAP]; // under lock; texts as in the task's header
+    volt_trace_event event[VOLT_TRACE_CAP]; // under lock; texts as in the header of the task
 } volt__trace;
 VOLT__SASSERT((VOLT_TRACE_CAP & (VOLT_TRACE_CAP - 1)) == 0, "VOLT_TRACE_CAP: a power of two");
 #endif
-// Order of work: overflow queue, inbox or injector in turn when they are due, maintenance
-// when it is due, LIFO slot (at most VOLT_LIFO_MAX times running), ring, overflow queue, a
-// share of the injector, own reactor and wheel, steal, park. All counted in polls.
-//
-// Who serves what, while at least one worker sleeps:
-//   waiting          home parked           home awake     home stuck
-//   injector task    pusher's claim [I1]   inject_due     a claimed or scanning peer
-//   inbox task       pusher's claim [I1]   inject_due     the same, or a searching one
-//   ring, LIFO task  cannot be (I2)        owner          the watchdog, two periods at most
-//   overflow task    cannot be (I2)        owner          a claimed or searching peer, the watchdog
-//   ready fd, timer  its own epoll_wait    maintenance    the watchdog, two periods at most
-// With one worker, or all of them stuck, nobody can: the documented limit.
+// See >>worker for the order in which a worker serves its queues, and >>schedule for which worker
+// serves which queue.
 struct volt__worker {
     // owner ---------------------------------------------------------------------------------------
     volt_cx cx;
     volt_rt *rt;
     uint32_t index;
     volt__random random;
-    // polls left until one of the next two is due; the same at the last count
+    // polls until inject_due, event_due or quota runs out: as of now, and when last settled
     uint32_t countdown, countdown_from;
-    // polls left at the last count, and from when it starts over
+    // polls until the queues behind the ring (injector, inbox, overflow queue) and the next event
+    // poll are due, when last settled; the intervals that both restart from
     uint32_t inject_due, inject_every, event_due, event_every;
-    uint32_t inject_batch;   // of what waits behind the ring at a time: few once that was full
-    uint32_t last_source;    // where this was last found when it was due
-    uint32_t lifo_bypass_at; // when a task last went past the LIFO slot into the ring
-    uint64_t overflow_ms;    // when the overflow queue was empty, or its oldest left it
-    // ring length worth waking somebody for
-    uint32_t wake_at;
-    // image of wait_, budget_, cancel_level_ and shield_depth_ as most polls start with them
+    uint32_t inject_batch;   // most tasks fetched into the ring at once; small after it overflowed
+    uint32_t last_source;    // the queue behind the ring that was tried last when due
+    uint32_t lifo_bypass_at; // `countdown` at the last push that bypassed the LIFO slot
+    uint64_t overflow_ms;    // `ms` when the overflow queue was empty, or its oldest tasks moved
+    uint32_t wake_at;        // backlog (ring and LIFO slot) at which another worker is woken
+    // image of wait_, budget_, cancel_level_ and shield_depth_ at the start of most polls
     uint64_t fresh_cx;
-    // consecutive polls from the LIFO slot
-    uint32_t lifo_run;
-    uint32_t polls_since; // polls since `last_event_poll`
-    uintptr_t completed_then, spawned_then; // `completed` and `spawned` at that time
-    uint32_t n_trials;      // intervals in which a trial was thought of
-    uint8_t is_solo;        // the runtime has one worker: nobody else touches ring and LIFO slot
-    uint8_t is_searching;   // in idle.searching
-    uint8_t has_slept;      // left the parked set and has not polled yet
-    uint8_t needs_watchdog; // is awake, or has looked, and has not armed the watchdog since
-    uint8_t is_guest;       // carried by whoever is inside volt_rt_step
-    uint8_t guest_no_block; // guest: must not block, but leave and be away
-    uint8_t guest_parked;   // guest: asleep, its thread in the application's loop
+    uint32_t lifo_run;       // consecutive polls from the LIFO slot
+    uint32_t polls_since;    // polls since last_event_poll
+    uintptr_t completed_then, spawned_then; // `completed` and `spawned` at last_event_poll
+    uint32_t n_trials;      // intervals that may be a trial: see volt__leaf_tasks_are_short
+    uint8_t is_solo;        // the only worker: no other thread touches its ring and LIFO slot
+    uint8_t is_searching;   // is counted in idle.searching
+    uint8_t has_slept;      // has slept, or has just started, and has not polled since
+    uint8_t needs_watchdog; // must arm the watchdog before its next poll
+    uint8_t is_guest;       // carried by the holder of guest_lock
+    uint8_t guest_no_block; // guest: leaves the step instead of blocking in epoll_wait
+    uint8_t guest_parked;   // guest: parked, while its thread is in the application's loop
     uint8_t handoff_wanted; // another thread waits for the carrier lock
-    uint8_t is_own_thread;  // its carrier is its own thread, the only one that may give up
-    uint32_t quota;         // guest: polls left of this step; others: 0
+    uint8_t is_own_thread;  // carried by its own thread, the only one that observes drain_deadline
+    uint32_t quota;         // guest: polls left in this step; others: 0
     uint32_t is_closing;    // has seen the shutdown: its spawns fail, its polls start cancelled
-    // time of the last maintenance; average time of a poll
-    int64_t last_event_poll, avg_ns;
-    int64_t busy_since;     // what is not yet in stats.busy_ns
-    uint64_t ms;            // of the last maintenance, since the runtime began
-    // VOLT_NEVER, or when volt_run stops waiting; next try to start a thread
+    int64_t last_event_poll, avg_ns; // time of the last event poll; average ns per poll
+    int64_t busy_since;              // start of the time that is not yet in stats.busy_ns
+    uint64_t ms;                     // last_event_poll in ms since the epoch
+    // when the carrier stops waiting for the shutdown; when to try again to start a worker
     int64_t drain_deadline, start_retry;
-    uint32_t housekeep_due;          // maintenances until counters and memory are seen to
-    uint64_t trim_ms;                // when memory is next given back
+    uint32_t housekeep_due;          // calls of volt__maintain until the next volt__housekeep
+    uint64_t trim_ms;                // `ms` at which unused memory is next returned
     volt_counters stats;
-    uintptr_t spawned, completed; // W owner, R any [S2]: never decrease
+    uintptr_t spawned, completed; // W owner, R any [S2]: never decrease; modulo a word
     // owner and others ----------------------------------------------------------------------------
     volt__ring ring;
-    // owner stores, also in place of NULL without the lock; under it, he and the watchdog take [Q4]
+    // The owner stores; it may replace NULL without local_lock. Under local_lock the owner and a
+    // rescuing worker take the task [Q4].
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) volt__task *lifo;
-    volt__biased local_lock; // owner, the watchdog: lifo, and what the ring's owner has claimed
-    uint32_t event_polls;                          // W owner, R any: maintenances
-    // any: tickets given out; futex word, W whose turn it is: the one that carries this worker [H1]
+    volt__biased local_lock; // guards lifo and the tasks that the owner has claimed in its ring
+    uint32_t event_polls;    // W owner, R any: number of event polls
+    // carrier lock [H1]: tickets given out (any, rmw); the ticket served (futex word, W carrier)
     uint32_t carrier_ticket, carrier_serving;
-    uint32_t is_blocked;     // W owner, R any (hint): nothing is placed here
-    volt__injector inbox;    // with .placement: any pushes, owner and thieves pop [Q3]
-    volt__overflow overflow; // owner pushes, he and thieves pop [Q3]
+    uint32_t is_blocked;     // W owner, R any (hint): its thread blocks; no task is placed here
+    volt__injector inbox;    // with .placement: any thread pushes, owner and thieves pop [Q3]
+    volt__overflow overflow; // the owner pushes, owner and thieves pop [Q3]
 #if VOLT_TRACE
     volt__trace trace;
 #endif
-    // W scanning workers, mostly one at a time: event_polls at the last scan
+    // W scanning workers, usually one at a time: event_polls at the last watchdog scan
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t event_polls_seen;
     volt__heap heap;
     volt__remote_batch remote_batch; // owner
@@ -5779,55 +6070,54 @@ struct volt__worker {
 #ifndef VOLT_SINGLE_THREAD
     pthread_t thread;
 #endif
-    uint8_t has_thread; // once, before publication
+    uint8_t has_thread; // once: runs on a thread of the runtime, which a shutdown joins
 };
 
 #define VOLT__OUTSIDE_HEAPS 4
 struct volt_rt {
     volt_config cfg; // once: effective values
     int64_t epoch;   // once: time of tick 0
-    uint32_t *fork_word; // once
-    int32_t pid;         // once; when there is no fork_word
+    uint32_t *fork_word; // once: *fork_word is 0 in a forked child; NULL: compare pid
+    int32_t pid;         // once: process that created the runtime
 #ifdef VOLT_SINGLE_THREAD
-    long thread; // once; who made it
+    long thread; // once: thread that created the runtime
 #endif
-    uint32_t n_workers;
+    uint32_t n_workers;     // once: number of workers configured
     volt__worker **workers; // [i] once, before started > i
-    // read by all, rarely written
+    // read by all threads, rarely written
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t started; // W under start_lock, R any [R1]
     uint32_t is_closed;                                  // W once, R any [S1]
     uint32_t is_stopped;                                 // futex word; W once, R any [S1]
     volt__watchdog watchdog;
     uint32_t start_lock;
     uint32_t is_starting, start_wanted, starts_closed; // under start_lock
-    uint32_t acks;        // any, rmw [S1]: workers that have not yet seen is_closed
-    uint32_t join_state;  // futex word, any, rmw: 0, 1 somebody joins the threads, 2 joined
-    uint32_t guest_lock;  // lock: whose holder carries the guest
+    uint32_t acks;        // any, rmw [S1]: workers that have yet to acknowledge is_closed
+    uint32_t join_state;  // futex word, any, rmw: 0; 1: a thread joins the workers; 2: joined
+    uint32_t guest_lock;  // its holder carries the guest
     uint32_t pins;        // futex word, any, rmw [S1]: see volt__rt_pin
-    // any, rmw: placements so far
-    uint32_t n_placements;
-    uint32_t n_blocked;   // any, rmw [H3]: workers that block without a thread that could take over
-    int64_t root_result;  // W worker that ended the root, before is_stopped [S1]
+    uint32_t n_placements; // any, rmw: placements so far
+    uint32_t n_blocked;    // any, rmw [H3]: workers that block in place without a handoff
+    int64_t root_result;   // W worker that completes the root task, before is_stopped [S1]
     volt__idle idle;
     volt__injector injector;
-    uintptr_t n_destroyed_outside; // under injector.lock: created tasks that were destroyed
-    volt__heap outside_heaps[VOLT__OUTSIDE_HEAPS];
+    uintptr_t n_destroyed_outside; // under injector.lock: tasks ended by volt_task_destroy
+    volt__heap outside_heaps[VOLT__OUTSIDE_HEAPS]; // for spawns by threads that are not workers
     volt__slabs slabs;
     volt__fds fds;
 #ifndef VOLT_SINGLE_THREAD
     volt__pool pool;
 #endif
 #if VOLT_TRACE
-    volt__trace outside_trace; // wake-ups and spawns by threads that are no workers
+    volt__trace outside_trace; // wake-ups and spawns by threads that are not workers
 #endif
     uint32_t names_lock;
-    struct volt__query *queries; // under names_lock: those that run
+    struct volt__query *queries; // under names_lock: host lookups in progress
 };
 
-// Compiled for one worker: what there is for several folds away.
+// With VOLT_MAX_WORKERS 1 the compiler drops all code that serves several workers.
 #define VOLT__ONE_WORKER (VOLT_MAX_WORKERS == 1)
 static inline int volt__is_solo(const volt__worker *w) { return VOLT__ONE_WORKER || w->is_solo; }
-// Its LIFO slot, and what it has claimed of its ring.
+// The lock of the LIFO slot and of the claimed tasks. A solo worker needs none.
 static inline void volt__lock_local(volt__worker *w) {
     if (!volt__is_solo(w)) volt__biased_lock(&w->local_lock);
 }
@@ -5854,12 +6144,12 @@ static inline uint64_t volt__since_epoch(const volt_rt *rt, volt_time now) {
 static uint64_t volt__tick_floor(const volt_rt *rt, volt_time now) {
     return volt__since_epoch(rt, now) / VOLT_TICK_NS;
 }
-// A deadline is rounded up: a timer is never early.
+// Deadlines are rounded up, so that no timer fires early.
 static uint64_t volt__tick_ceil(const volt_rt *rt, volt_time deadline) {
     uint64_t d = volt__since_epoch(rt, deadline);
     return d / VOLT_TICK_NS + (d % VOLT_TICK_NS != 0);
 }
-// What ages are told in.
+// Ages are measured in milliseconds since the epoch.
 static uint64_t volt__ms_floor(const volt_rt *rt, volt_time now) {
     return volt__since_epoch(rt, now) / 1000000;
 }
@@ -5867,7 +6157,11 @@ static uint64_t volt__ms_floor(const volt_rt *rt, volt_time now) {
 //==================================================================================================
 // >>log  log lines, and misuse that names the line of the task that is being polled
 //==================================================================================================
-// "site: text: number unit"; site NULL, or unit NULL: without.
+// Log lines for the function in .log, and reports of misuse, which stop the program. Both may be
+// made by any thread. The function in .log is user code, so the caller holds no lock.
+
+// Logs "site: text: number unit". If site is NULL it is omitted; if unit is NULL, so is the number.
+// A site ends at its tab.
 static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *site,
                              uint64_t number, const char *unit) {
 #define VOLT__LOG_TEXT(name_, text_) text_,
@@ -5889,7 +6183,7 @@ static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *
 static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
     volt__log_number(rt, item, site, 0, NULL);
 }
-// The number of the error: its text would be part of every program.
+// Logs the number of the error: its text would add the table of volt_strerror to every program.
 static void volt__log_no_thread(const volt_rt *rt, int rc) {
     volt__log_number(rt, VOLT_LOG_THREAD_START, NULL, VOLT__CAST(uint64_t, -rc), " (errno)");
 }
@@ -5905,13 +6199,14 @@ VOLT_API void volt_log_stderr(void *user, int item, const char *text) {
     volt__sys_sigpipe_unblock(&held, is_broken);
 }
 
-// ---- misuse, told by a line of the task that is being polled
+// ---- misuse in the polled task
 
-// Debug builds know the line; others know where the task last waited, or was spawned.
+// Names the line of the current await in debug builds, else the one where the task last waited or
+// was spawned.
 VOLT_API void volt__misuse_cx(const volt_cx *cx, const char *what) {
     volt__misuse(cx->at_ ? cx->at_ : volt__load_rlx(&cx->task_->wait_site), what); // rlx: our own
 }
-// The same for functions that get no context: if it is a task that calls them.
+// The same for functions without a volt_cx, which a task or a plain thread may call.
 static __attribute__((noreturn, cold)) void volt__misuse_current(const char *what) {
     volt__worker *w = VOLT_TLS_GET();
     if (w && w->cx.task_) volt__misuse_cx(&w->cx, what);
@@ -5921,9 +6216,16 @@ static __attribute__((noreturn, cold)) void volt__misuse_current(const char *wha
 //==================================================================================================
 // >>trace  what happened: probes, rings, histograms, the tracer
 //==================================================================================================
+// The hooks that the scheduler calls at each wake-up, poll, park and steal. With VOLT_USDT a hook
+// fires a probe; with VOLT_TRACE it records an event in a trace and passes it to .tracer. Without
+// both it compiles to nothing.
+//   - Each worker has a trace, which its carrier writes; all other threads share rt->outside_trace.
+//     A trace is an array of the last VOLT_TRACE_CAP events and two histograms, under its own lock.
+//   - .tracer runs user code, so the caller of a hook holds no lock.
+//   - w is the worker that the calling thread carries; NULL: the thread is not a worker of rt.
 #if VOLT_TRACE
 
-// t: NULL when it is not about a task.
+// t: the task that the event is about, or NULL.
 static void volt__trace_event_init(volt_trace_event *e, volt_trace_kind kind, uint32_t worker,
                                    const volt__task *t) {
     memset(e, 0, sizeof *e);
@@ -5933,12 +6235,13 @@ static void volt__trace_event_init(volt_trace_event *e, volt_trace_kind kind, ui
     if (!t) return;
     volt__slab *s = volt__slab_of(t);
     uintptr_t offset = VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD;
-    e->name = volt__load_rlx(&t->spawn_site); // rlx: a literal's address
-    e->site = volt__load_rlx(&t->wait_site);  // rlx: a literal's address
+    e->name = volt__load_rlx(&t->spawn_site); // rlx: the address of a literal
+    e->site = volt__load_rlx(&t->wait_site);  // rlx: the address of a literal
     uint32_t at = VOLT__CAST(uint32_t, offset / s->slot_size);
     e->task = VOLT__CAST(uint64_t, s->serial) << 32 | volt__slab_shuffle(s, at);
 }
-// From the header's texts to those that others see: the function alone, no spawn site.
+// Turns the texts of a task header into the public ones: `name` becomes the name of the function
+// alone, and a `site` that is still the spawn site becomes NULL.
 static void volt__trace_event_clean(volt_trace_event *e) {
     const char *tab = e->name ? strchr(e->name, '\t') : NULL;
     if (e->site && (e->site == e->name || strchr(e->site, '\t'))) e->site = NULL;
@@ -5953,21 +6256,23 @@ static uint32_t volt__histogram_slot(int64_t ns) {
     uint32_t i = VOLT__CAST(uint32_t, volt__highest_bit(VOLT__CAST(uint64_t, ns))) + 1;
     return volt__min32(i, VOLT_HISTOGRAM - 1);
 }
-// In the place of wait_ms from a wake-up on: microseconds, and a lowest bit that says so. It wraps
-// after 35 minutes, which a runnable task does not wait.
+// From a wake-up to the next poll, wait_ms holds this stamp: microseconds, shifted left by one, and
+// bit 0 set. It wraps after 35 minutes; no task stays runnable that long.
 static uint32_t volt__trace_stamp(int64_t at) {
     return VOLT__CAST(uint32_t, at / 1000) << 1 | 1;
 }
+// Returns ns since the stamp.
 static int64_t volt__trace_since(uint32_t stamp, int64_t now) {
     return VOLT__CAST(int64_t, (volt__trace_stamp(now) - stamp) >> 1) * 1000;
 }
 #endif
-// When a wait began; shifted back, the milliseconds since another mark.
+// The value of wait_ms while a task waits: the time at which the wait began. The difference of two
+// marks, shifted right by VOLT__WAIT_SHIFT, is in ms. With VOLT_TRACE bit 0 is clear: not a stamp.
 #define VOLT__WAIT_SHIFT (VOLT_TRACE ? 1 : 0)
 static uint32_t volt__wait_mark(uint64_t ms) {
     return VOLT__CAST(uint32_t, ms << VOLT__WAIT_SHIFT);
 }
-#if VOLT_USDT && defined(__clang__) // the header's own variadic macros
+#if VOLT_USDT && defined(__clang__) // clang warns of the macros in sys/sdt.h
 #  define VOLT__PROBE(n_, ...)                                                     \
       _Pragma("clang diagnostic push")                                             \
           _Pragma("clang diagnostic ignored \"-Wgnu-zero-variadic-macro-arguments\"") \
@@ -5978,8 +6283,7 @@ static uint32_t volt__wait_mark(uint64_t ms) {
 #  define VOLT__PROBE(n_, ...) ((void)0)
 #endif
 
-// ---- telling what happens: to probes, and with VOLT_TRACE to the rings and to .tracer. Never
-// under a lock. w NULL: on a thread that is no worker of this runtime.
+// ---- hooks
 
 #if VOLT_TRACE
 static volt__trace *volt__trace_of(volt_rt *rt, volt__worker *w) {
@@ -6000,14 +6304,14 @@ static void volt__trace_record(volt_rt *rt, volt__worker *w, const volt_trace_ev
     volt__trace_emit(rt, e);
 }
 #endif
-// By who has won the right to enqueue it: its runner reads the stamp.
+// Called by the winner of the NOTIFIED bit, before it enqueues t: the next poll reads the stamp.
 static inline void volt__trace_wake(volt_rt *rt, volt__worker *w, volt__task *t) {
     VOLT__PROBE(2, wake, t, w);
 #if VOLT_TRACE
     volt_trace_event e;
     volt__trace_event_init(&e, VOLT_TRACE_WAKE, volt__trace_index(w), t);
     e.n = volt__trace_stamp(e.at);
-    volt__store_rlx(&t->wait_ms, e.n); // rlx: handed over with the task
+    volt__store_rlx(&t->wait_ms, e.n); // rlx: handed over with the task by its queue
     volt__trace_record(rt, w, &e);
 #else
     (void)rt, (void)w, (void)t;
@@ -6017,14 +6321,14 @@ static inline void volt__trace_wakes(volt_rt *rt, volt__worker *w, const volt__c
     if (!VOLT_TRACE && !VOLT_USDT) return;
     for (volt__task *t = c->head; t; t = t->next) volt__trace_wake(rt, w, t);
 }
-// Gives the time.
+// Returns the start of the poll, for volt__trace_poll_end; 0 without VOLT_TRACE.
 static inline int64_t volt__trace_poll_begin(volt__worker *w, volt__task *t) {
     VOLT__PROBE(4, poll, t, w, t->spawn_site, t->wait_site);
 #if VOLT_TRACE
     volt_trace_event e;
     volt__trace *trace = &w->trace;
     volt__trace_event_init(&e, VOLT_TRACE_POLL, w->index, t);
-    e.n = volt__load_rlx(&t->wait_ms); // rlx: came with the task
+    e.n = volt__load_rlx(&t->wait_ms); // rlx: handed over with the task by its queue
     volt__lock(&trace->lock);
     volt__trace_append(trace, &e);
     trace->poll_since = e.at;
@@ -6038,7 +6342,8 @@ static inline int64_t volt__trace_poll_begin(volt__worker *w, volt__task *t) {
     return 0;
 #endif
 }
-// Before the worker lets go of it.
+// Called while the worker still owns the task, which may be freed or run elsewhere afterwards. Also
+// logs a poll that took longer than .slow_poll.
 static inline void volt__trace_poll_end(volt__worker *w, volt__task *t, int is_pending,
                                         int64_t since) {
     VOLT__PROBE(3, polled, t, w, is_pending);
@@ -6087,21 +6392,79 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //==================================================================================================
 // >>schedule  where a woken task goes: placement and the queues of a worker
 //==================================================================================================
-// ---- schedule
+// Scheduling of runnable tasks: each one is put into a queue, and a worker that can serve the queue
+// is woken if necessary.
+//   - The caller of a push has won the NOTIFIED bit of the task, and holds no lock of the runtime.
+//   - Work that other workers may serve is published first. Then one parked worker is claimed and
+//     unparked, unless a worker is searching: it finds the work by itself [I1].
+//   - Any thread may call volt__schedule, volt__schedule_chain and the functions that push into the
+//     injector or an inbox. Functions with a worker argument `w` are called by the carrier of w.
+// From the event that makes a task runnable to its queue, and to the worker that serves the queue:
+//
+//                                                      served while its worker is
+//   event                              queue           awake      parked     stuck
+//   fd ready, timer due                reactor, wheel  in turn    at once    watchdog
+//   event or timer served; yield;      ring            in turn    -          thieves, watchdog
+//     several tasks woken at once
+//   other wake-up or spawn by a poll   LIFO slot       next       -          watchdog
+//   task replaced in the LIFO slot     ring            in turn    -          thieves, watchdog
+//   ring full: several spawns of       overflow queue  in turn    -          thieves, watchdog
+//     one poll
+//   ring full: any other task          injector        in turn    claim      any other worker
+//   wake-up or spawn from outside      injector        in turn    claim      any other worker
+//   the same, with .placement          inbox           in turn    claim      thieves, watchdog
+//
+//   in turn   In the order given in >>worker. The injector, an inbox and the overflow queue are due
+//             when inject_due has run out, the reactor and the wheel when event_due has.
+//   at once   The epoll_wait of the worker returns.
+//   next      After the current poll.
+//   claim     The pusher claims and unparks the worker, or for the injector, which all workers
+//             serve, any parked worker.
+//   -         Impossible: a worker parks only when these queues are empty.
+//   thieves   Searching workers steal the tasks, except those that the owner has claimed and those
+//             that the steal floor protects.
+//   watchdog  The scanning worker takes the tasks, the first of them within two periods.
+// Thieves and watchdog need a worker that is not stuck. With one worker, or while all of them are
+// stuck, runnable tasks wait until a poll returns.
+//
+// ---- departures from the published design of the scheduler, each with its test or benchmark
+//   subject       published        here                 reason                          shown by
+//   parking       futex, 10 ms     epoll, no limit      silent when idle, fds at once   bench/idle
+//   interval      8..255 ticks     2..255 polls         8 breaks its 1 ms above 125 us  test_sched
+//   tick          per 128 polls    per poll             the interval counts polls       test_sched
+//   events        per 128 polls    255, or 100 us       per 61: a third of row S8       bench/run.sh
+//   average       per batch        weighted, clipped    one outlier dominated it        test_sched
+//   budget        128 polls        128 leaves           must bound a single task        test_task
+//   injector      when idle        first, when due      two busy tasks starved it       test_sched
+//   its share     4..64, private   len/N + 1, ring      a private buffer hides tasks    test_queues
+//   LIFO push     any thread       owner only           its flag cannot close a race    test_sched
+//   ring head     two u16          index, distance      wraps under a stalled thief     test_queues
+//   ring pop      a CAS for each   up to 8 by one CAS   a third of the RMWs of a task   make model
+//   steal         may be given up  always released      lost slots never come back      test_queues
+//   ... of short  as of others     short tasks stay     105 ns instead of 22, 2 workers test_rare
+//   overflow      the oldest half  the newest half      the oldest waited longest       test_queues
+//   ... of many   to the injector  own queue, newest    a tree of tasks, depth first    test_sched
+//   idle bitmap   64 workers       any number           machines have more CPUs         test_sched
+//   timers        on worker 0      on each worker       a long poll froze all timers    test_rescue
+//   timer tick    1 ms             1/16 ms              0.2 ms late instead of 1.1      bench T4
+//   stuck worker  undetected       watchdog, 750 us     its work moves within 2 ms      test_rescue
+//   queue limit   65536            none                 a wake-up must not fail         test_sched
+//   task word     always by RMW    plain while private  no other thread can reach it    make model
 
-// Where a call comes from: the worker of rt that the calling thread carries, or NULL.
+// Returns the worker of rt that the calling thread carries, or NULL.
 static inline volt__worker *volt__current_worker(volt_rt *rt) {
     volt__worker *w = VOLT_TLS_GET();
     return w && w->rt == rt ? w : NULL;
 }
 
-// I4, I6: after publishing work in the injector, an inbox or a ring. `first`: who had best wake up.
+// Called after work has been published. Wakes a parked worker, preferably `first`, unless a worker
+// is searching.
 static void volt__wake_worker_preferring(volt_rt *rt, int first) {
     int i = volt__idle_claim(&rt->idle, first);
     if (i >= 0) volt__reactor_unpark(&rt->workers[i]->reactor);
 }
 static void volt__wake_worker(volt_rt *rt) { volt__wake_worker_preferring(rt, VOLT__ANY_WORKER); }
-// I7: wakes a worker whatever it is doing.
+// Unparks all workers. One that is awake finds its eventfd set at its next event poll.
 static void volt__unpark_all(volt_rt *rt) {
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++)
         volt__reactor_unpark(&rt->workers[i]->reactor);
@@ -6110,16 +6473,20 @@ static void volt__inject(volt_rt *rt, volt__chain *c) {
     volt__injector_push(&rt->injector, c);
     volt__wake_worker(rt);
 }
-// A thread that is no worker of rt holds it while it hands something over: what it hands over, or
-// gives up, may be the last thing that kept the runtime alive. Entered while something still does.
-// `pins` is twice the number of such threads, and one more once a teardown has come:
+
+// ---- pins of a runtime
+// A thread that is not a worker of rt pins it during a call: the task that it enqueues, or the
+// reference that it releases, may be the last thing that keeps the runtime alive. So a thread must
+// pin before it lets go of that thing.
+// The word is twice the number of pins, plus 1 from the first teardown on:
 //   from    event     to      done by                                   and then
-//   n       pin       n + 2   who holds what keeps the runtime alive    hands over, or gives up
-//   2n + 2  unpin     2n      it. LAST TOUCH                            -
-//   2n      teardown  2n + 1  volt_run, volt_destroy: all have ended    waits for 1, looks
-//   2n + 3  unpin     2n + 1  it. LAST TOUCH                            at 1: wakes the teardown
-// Who holds something pins also while the teardown waits or looks: then it is seen to be held, or
-// was given up, and the teardown waits once more, for that thread to leave.
+//   n       pin       n + 2   thread that holds a reference             enqueues, or releases
+//   2n + 2  unpin     2n      the same thread. LAST TOUCH               -
+//   2n      teardown  2n + 1  volt_run, volt_destroy: workers joined    waits for 1, then checks
+//   2n + 3  unpin     2n + 1  the same thread. LAST TOUCH               at 1: wakes the teardown
+// The teardown checks whether any task is still referenced; if so it fails with -EBUSY. If not, no
+// thread can pin again, but one may still hold the pin under which it released the last reference.
+// So the teardown waits for 1 a second time before it frees the runtime.
 static void volt__rt_pin(volt_rt *rt) {
     volt__check_thread(rt);
     volt__add_acq_rel(&rt->pins, 2); // [S1] with teardown
@@ -6131,21 +6498,21 @@ static void volt__rt_unpin(volt_rt *rt) {
     if (old == 3) VOLT_FUTEX_WAKE(pins, 1);
 }
 
-// ---- placement: which worker gets what comes from outside
+// ---- placement of tasks that come from outside
 
 static inline int volt__lifo_is_full(const volt__worker *w) {
-    return volt__load_rlx(&w->lifo) != NULL; // rlx: hint; others only take
+    return volt__load_rlx(&w->lifo) != NULL; // rlx: hint; other threads only take
 }
 static inline int volt__has_inboxes(const volt_rt *rt) {
     return !VOLT__ONE_WORKER && rt->cfg.placement != VOLT_PLACE_SHARED;
 }
-// What waits at a worker. Counted from the words that the queues live by: no counter that could
-// drift, nothing to be kept up to date. Exact while nothing moves.
+// The number of tasks in the queues of a worker. Computed from the queues' own indices, so there is
+// no counter to keep in step. Exact while no task moves.
 static uint32_t volt__queued_at(const volt__worker *w) {
-    uint32_t claimed = volt__load_acq(&w->ring.claimed); // [Q6] what is read next is not older
+    uint32_t claimed = volt__load_acq(&w->ring.claimed); // [Q6] `next` and `head` are not older
     // rlx: hint
     uint32_t n_claimed = volt__ring_gap(volt__load_rlx(&w->ring.next), claimed);
-    if (n_claimed > VOLT_CLAIM_MAX) n_claimed = 0; // of the next claim
+    if (n_claimed > VOLT_CLAIM_MAX) n_claimed = 0; // `next` is of a later claim
     uintptr_t head = volt__load_acq(&w->ring.head); // [Q2] the tail read next is not older
     uint32_t tail = volt__load_rlx(&w->ring.tail); // rlx: hint
     uintptr_t n_inbox = volt__load_rlx(&w->inbox.len); // rlx: hint
@@ -6153,16 +6520,18 @@ static uint32_t volt__queued_at(const volt__worker *w) {
            volt__load_rlx(&w->overflow.len) + // rlx: hint
            VOLT__CAST(uint32_t, n_inbox + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
 }
-// And one for what it runs. UINT32_MAX: it blocks.
+// Returns the number of queued tasks, plus 1 if the worker is awake; UINT32_MAX if it is blocked.
 static uint32_t volt__worker_load(const volt_rt *rt, uint32_t i) {
     const volt__worker *w = rt->workers[i];
     if (volt__load_rlx(&w->is_blocked)) return UINT32_MAX; // rlx: hint
     return volt__queued_at(w) + !volt__idle_is_parked(&rt->idle, i);
 }
-// Of n workers from `first` on; of equals one that sleeps, and another one each turn.
+// Returns the least loaded of the n workers from `first` on, or VOLT__ANY_WORKER if all are
+// blocked. Among equals a parked worker wins, then the first one counted from `turn`, so that
+// successive calls alternate.
 static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
     uint64_t least = UINT64_MAX;
-    int best = VOLT__ANY_WORKER; // all of them block
+    int best = VOLT__ANY_WORKER;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t i = first + (turn + k) % n, load = volt__worker_load(rt, i);
         uint64_t rank = VOLT__CAST(uint64_t, load) * 2 + !volt__idle_is_parked(&rt->idle, i);
@@ -6172,6 +6541,8 @@ static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uin
     }
     return best;
 }
+// Returns the less loaded of two workers chosen at random; if both are blocked, the least loaded of
+// all.
 static int volt__less_loaded_of_two(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
     volt__random r;
     volt__random_seed(&r, rt->cfg.seed, turn);
@@ -6181,17 +6552,17 @@ static int volt__less_loaded_of_two(const volt_rt *rt, uint32_t first, uint32_t 
     if (at_i == UINT32_MAX && at_j == UINT32_MAX) return volt__least_loaded(rt, first, n, turn);
     return VOLT__CAST(int, first + (at_i <= at_j ? i : j));
 }
-// The worker whose inbox it is to be, or VOLT__ANY_WORKER: the injector. One that sleeps and has
-// nothing comes first. Never a guest, whose thread is not ours.
+// Returns the worker to place a task at, or VOLT__ANY_WORKER for the injector. Prefers a parked
+// worker without tasks. Never a guest, which runs only when the application steps it.
 static int volt__place(volt_rt *rt) {
     uint32_t started = volt__started(rt), first = rt->cfg.is_guest;
     if (!volt__has_inboxes(rt) || started - first < 1) return VOLT__ANY_WORKER;
-    // rlx: who comes later is told by the inbox itself
+    // rlx: after a later shutdown the inbox itself refuses the spawn
     if (volt__load_rlx(&rt->is_closed)) return VOLT__ANY_WORKER;
-    uint32_t n = started - first, turn = volt__add_rlx(&rt->n_placements, 1); // rlx: only a number
+    uint32_t n = started - first, turn = volt__add_rlx(&rt->n_placements, 1); // rlx: a counter
     int idle = volt__idle_find(&rt->idle, first + turn % n);
     if (idle < VOLT__CAST(int, first) && idle >= 0) idle = volt__idle_find(&rt->idle, first);
-    // one that is just being started may sleep before it counts as started
+    // a worker that is being started may park before `started` includes it
     if (idle >= VOLT__CAST(int, first) && idle < VOLT__CAST(int, started) &&
         volt__worker_load(rt, VOLT__CAST(uint32_t, idle)) == 0)
         return idle;
@@ -6212,7 +6583,8 @@ static void volt__place_all(volt_rt *rt, volt__chain *c) {
         volt__wake_worker_preferring(rt, place);
     }
 }
-// From a thread that is no worker of rt. A forked child would unpark its parent's workers.
+// Called by threads that are not workers of rt. Does nothing in a forked child, which shares the
+// eventfds of its parent's workers.
 static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
     if (VOLT__UNLIKELY(volt__is_forked_child(rt))) return;
     volt__rt_pin(rt);
@@ -6221,7 +6593,7 @@ static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
     volt__rt_unpin(rt);
 }
 
-// ---- own queues
+// ---- queues of a worker
 
 static inline uint32_t volt__backlog(const volt__worker *w) {
     return volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w));
@@ -6232,8 +6604,9 @@ static inline int volt__refuses_steal(const volt__worker *v) {
 static inline int volt__overflow_is_stealable(const volt__worker *v) {
     return !volt__refuses_steal(v) && !volt__overflow_is_empty(&v->overflow);
 }
-// To the tail of the own ring; a full one is halved: into the overflow queue, if the poll that
-// fills it spawns several, else into the injector, which keeps the order of all.
+// Pushes t while the ring is full. The newer half of the ring, and t behind it, go to the overflow
+// queue if t is one of several spawns of a poll, else to the injector, a FIFO for all workers. If a
+// thief is just making room in the ring, t goes alone.
 static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t,
                                                           int is_of_several) {
     volt__chain c;
@@ -6249,11 +6622,11 @@ static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt_
     if (!is_of_several || !volt__refuses_steal(w)) volt__wake_worker(w->rt);
 }
 static inline void volt__push_tail(volt__worker *w, volt__task *t, int is_of_several) {
-    VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
+    VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: the pusher owns this bit
     if (VOLT__UNLIKELY(!volt__ring_push(&w->ring, t))) {
         volt__push_overflow(w, t, is_of_several);
     } else if (!volt__is_solo(w) && volt__backlog(w) - w->wake_at <= 1) {
-        // at wake_at, or one above: a push into the LIFO slot does not look
+        // The backlog is wake_at, or one above: a push into the LIFO slot does not check.
         volt__wake_worker(w->rt);
     }
 }
@@ -6266,25 +6639,27 @@ static inline volt__task *volt__lifo_swap(volt__worker *w, volt__task *t) {
     return old;
 }
 static inline volt__task *volt__lifo_take(volt__worker *w) { return volt__lifo_swap(w, NULL); }
-// A wake-up or spawn made by a running poll: next in turn, in place of the one that was. A push
-// into an empty slot wakes nobody: its worker takes it after this poll, and waking another costs
-// more than it would gain.
+// Pushes a task that the current poll woke or spawned: t goes into the LIFO slot, the previous
+// occupant into the ring. If the last VOLT_LIFO_MAX polls came from the slot, t goes into the ring.
+// A push into an empty slot wakes no worker: this one takes the task after the current poll, and a
+// wake-up would cost more than it gains. The slot is mostly empty when a poll begins, so a spawn
+// that finds it occupied counts as one of several of this poll.
 static inline void volt__push_runnext(volt__worker *w, volt__task *t, int is_spawn) {
     volt__task *old;
-    VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: whoever enqueues owns the bit
+    VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: the pusher owns this bit
     if (w->lifo_run >= VOLT_LIFO_MAX) {
-        int is_second = w->lifo_bypass_at == w->countdown; // of this poll
+        int is_second = w->lifo_bypass_at == w->countdown; // the second one of this poll
         w->lifo_bypass_at = w->countdown;
         volt__push_tail(w, t, is_spawn && is_second);
         return;
     }
-    old = volt__load_rlx(&w->lifo); // rlx: others only take
+    old = volt__load_rlx(&w->lifo); // rlx: other threads only take
     if (old && !volt__is_solo(w)) old = volt__lifo_swap(w, t);
     else volt__store_rel(&w->lifo, t); // [Q4] with the watchdog
     if (old) volt__push_tail(w, old, is_spawn); // not the first one of this poll
 }
 static inline void volt__push_lifo(volt__worker *w, volt__task *t) { volt__push_runnext(w, t, 0); }
-// Takes what events, timers or the injector brought, in order, into the own ring.
+// Moves the tasks of *c into the ring, in order, and those that do not fit into the injector.
 static void volt__push_batch(volt__worker *w, volt__chain *c) {
     volt__task *t;
     if (!c->head) return;
@@ -6293,12 +6668,13 @@ static void volt__push_batch(volt__worker *w, volt__chain *c) {
     if (c->head) volt__inject(w->rt, c);
     else if (!volt__is_solo(w) && volt__ring_len(&w->ring) >= w->wake_at) volt__wake_worker(w->rt);
 }
-// What overflowed the ring would come back only to overflow it again: one more each time from
-// there.
+// When the ring overflows, inject_batch becomes small: a large batch would come back only to
+// overflow the ring again. Each batch then adds one.
 static inline void volt__grow_batch(volt__worker *w) {
     w->inject_batch += w->inject_batch < VOLT_INJECT_BATCH;
 }
-// The share of one of so many takers into the own ring. 0: nothing there, or no room.
+// Moves the share of one of n_takers workers from q into the ring. Returns the number of tasks; it
+// is 0 if q is empty or the ring is full.
 static uint32_t volt__refill_from(volt__worker *w, volt__injector *q, uint32_t n_takers) {
     volt__chain c;
     if (volt__injector_is_empty(q)) return 0;
@@ -6309,19 +6685,20 @@ static uint32_t volt__refill_from(volt__worker *w, volt__injector *q, uint32_t n
     volt__push_batch(w, &c);
     return n;
 }
-// What was placed here, or a share of the injector.
+// Refills the ring from the inbox, else with a share of the injector. Returns the number of tasks.
 static uint32_t volt__refill(volt__worker *w) {
     volt__injector *q = &w->rt->injector;
     uint32_t n = volt__has_inboxes(w->rt) ? volt__refill_from(w, &w->inbox, 1) : 0;
     w->stats.inbox_tasks += n;
     if (n > 0 || volt__injector_is_empty(q)) return n;
-    // After that look: a fresh thread may see itself counted only with what came after it.
+    // `started`, a divisor, is read after a task was seen. The thread of the first worker may run
+    // before its starter has set `started` from 0 to 1, but no task can be injected before that.
     n = volt__refill_from(w, q, volt__started(w->rt));
     w->stats.wakes_remote += n;
     return n;
 }
-// Enqueues a task whose NOTIFIED bit the caller has
-// won: on the own worker if it belongs to that runtime.
+// Enqueues one woken task: at the worker that the calling thread carries, if it belongs to the
+// runtime of the task, else in the injector or an inbox.
 static void volt__schedule(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
     volt__worker *w = volt__current_worker(rt);
@@ -6336,7 +6713,7 @@ static void volt__schedule(volt__task *t) {
         volt__inject_outside(rt, &c);
     }
 }
-// The same for all that one event woke; they may belong to several runtimes.
+// The same for all tasks that one event woke. They may belong to several runtimes.
 static void volt__schedule_chain(volt__chain *c) {
     volt__worker *w = VOLT_TLS_GET();
     volt__task *t;
@@ -6363,27 +6740,34 @@ static void volt__schedule_chain(volt__chain *c) {
 //==================================================================================================
 // >>shutdown  shutdown, step by step
 //==================================================================================================
-// ---- shutdown, step by step
-//  1. is_closed: spawns from outside fail now (decided under injector.lock), no thread starts
-//  2. every worker is unparked, sees it in its next maintenance, closes its inbox and acknowledges:
-//     its spawns fail now and its polls start cancelled
-//  3. the last to acknowledge wakes every task, also running ones: each is polled again, cancelled
-//  4. a worker that parks and finds as many tasks completed as were ever spawned stops all workers.
-//     The sums cannot agree too early: after step 3 nothing is spawned, and `completed` only grows
-// A spawn that races with 1 or 2 is either refused or counted before the sums are compared. For a
-// worker w, after each step:
-//                 before   1 closed       2 w has seen it   3 swept      4 stopped
-//   outer spawn   counted  -ESHUTDOWN     -ESHUTDOWN        -ESHUTDOWN   -ESHUTDOWN
-//   spawn on w    counted  counted        -ESHUTDOWN        -ESHUTDOWN   -
-//   poll on w     plain    plain          cancelled         cancelled    none
-//   wake-up       queued   queued         queued            queued       (all are COMPLETE)
-//   thread start  yes      refused; one under way acknowledges, or its starter for it
-//   task_destroy  counted  counted, and unparks all: it may have been the last one
-//   volt_destroy  -EBUSY   -EBUSY         -EBUSY            -EBUSY       0 once nothing is held
+// The end of a runtime, begun by volt_shutdown or by the end of the root task of volt_run. All
+// tasks are polled cancelled; when all have completed, the workers stop. The steps:
+//  1. volt__shutdown_begin, on any thread, sets is_closed: spawns from outside fail (decided under
+//     injector.lock), and no thread starts. It unparks all workers.
+//  2. Each worker sees is_closed in its next event poll, closes its inbox and acknowledges: its
+//     spawns fail, and its polls start cancelled.
+//  3. The last worker to acknowledge sweeps: it wakes every task, running ones too, so that each is
+//     polled once more, cancelled.
+//  4. A worker that parks and finds that as many tasks have completed as were ever spawned stops
+//     all workers. The sums cannot agree too early: after step 3 no task is spawned, and
+//     `completed` only grows.
+// A spawn that races with step 1 or 2 is either refused or counted before the sums are compared.
+// For a worker w, after each step:
+//                       before    1 closed     2 w has seen it  3 swept     4 stopped
+//   spawn from outside  counted   -ESHUTDOWN   -ESHUTDOWN       -ESHUTDOWN  -ESHUTDOWN
+//   spawn on w          counted   counted      -ESHUTDOWN       -ESHUTDOWN  -
+//   poll on w           normal    normal       cancelled        cancelled   -
+//   wake-up             enqueued  enqueued     enqueued         enqueued    - (all are COMPLETE)
+//   start of a worker   yes       refused. If one is in progress, the new worker acknowledges, or
+//                                 its starter does if the start fails
+//   volt_task_destroy   counted   counted, and unparks all workers: the task may have been the last
+//   volt_destroy        -EBUSY    -EBUSY       -EBUSY           -EBUSY      0 once no task is held
+
+// Sweeps one slot, under slabs.lock. The reference keeps *t alive during the wake-up.
 static void volt__shutdown_wake(void *arg, volt__task *t) {
     volt__chain *c = VOLT__CAST(volt__chain *, arg);
     if (!volt__task_try_retain(t)) return;
-    if (volt__task_wake(t)) volt__chain_push(c, t); // with the walker's reference, given back below
+    if (volt__task_wake(t)) volt__chain_push(c, t);
     if (!volt__task_release(t)) return;
     volt__heap_free_remote(t);
 }
@@ -6393,24 +6777,24 @@ static void volt__shutdown_sweep(volt_rt *rt) {
     volt__slabs_walk(&rt->slabs, volt__shutdown_wake, &c);
     volt__trace_wakes(rt, volt__current_worker(rt), &c);
     volt__inject(rt, &c);
-    volt__unpark_all(rt); // also when there is no task at all: somebody must find that out
+    volt__unpark_all(rt); // even without tasks: a worker must park to find that out
 }
-// n: workers that will acknowledge (added once), or -1
-// for each that does. Whoever brings it to 0 sweeps.
+// Adds n to the number of workers that have yet to acknowledge: their count, once, and -1 for each
+// worker that does. The call that brings it to 0 sweeps.
 static void volt__shutdown_ack(volt_rt *rt, uint32_t n) {
-    // [S1] all spawns counted before
+    // [S1] all spawns on the acknowledging worker are counted before
     uint32_t left = volt__add_acq_rel(&rt->acks, n) + n;
     if (left == 0) volt__shutdown_sweep(rt);
 }
-// Idempotent, any thread.
+// Idempotent. Called by any thread.
 static void volt__shutdown_begin(volt_rt *rt) {
     volt__lock(&rt->injector.lock);
     int was_closed = VOLT__CAST(int, rt->injector.closed);
     rt->injector.closed = 1;
-    volt__store_rel(&rt->is_closed, 1); // [S1] with maintenance
+    volt__store_rel(&rt->is_closed, 1); // [S1] with check_shutdown
     volt__unlock(&rt->injector.lock);
     if (was_closed) return;
-    // one that is just being started acknowledges too, or its starter for it
+    // a worker that is being started acknowledges too; if its start fails, its starter does
     volt__lock(&rt->start_lock);
     rt->starts_closed = 1;
     uint32_t n = rt->started + rt->is_starting;
@@ -6418,8 +6802,8 @@ static void volt__shutdown_begin(volt_rt *rt) {
     volt__shutdown_ack(rt, n);
     volt__unpark_all(rt);
 }
-// Spawns from outside, by `started` workers' inboxes and the injector; less those that were ended
-// there.
+// Returns the number of spawns from outside: through the injector and the inboxes of the first
+// `started` workers. *n_ended: the number of tasks that volt_task_destroy has ended.
 static uint64_t volt__count_outside(volt_rt *rt, uint32_t started, uint64_t *n_ended) {
     uint64_t n = 0;
     for (uint32_t i = 0; volt__has_inboxes(rt) && i < started; i++) {
@@ -6434,8 +6818,9 @@ static uint64_t volt__count_outside(volt_rt *rt, uint32_t started, uint64_t *n_e
     volt__unlock(&rt->injector.lock);
     return n;
 }
-// Exact when all have acknowledged. Before, tasks come and go meanwhile: ends are counted first, so
-// that each has its beginning counted, too.
+// Returns the number of tasks alive; any thread. Exact once all workers have acknowledged. Before,
+// tasks may come and go during the count. Ends are read first, so that each end that is counted has
+// its spawn counted, too.
 static uintptr_t volt__count_alive(volt_rt *rt) {
     uint32_t started = volt__started(rt);
     uintptr_t n = 0;
@@ -6452,9 +6837,16 @@ static uintptr_t volt__count_alive(volt_rt *rt) {
 //==================================================================================================
 // >>finish  the end of a task: join word, group, completion
 //==================================================================================================
-// ---- the end of a task
+// The end of a task. Its runner stores the result and then, in this order, completes the join word,
+// leaves the group, sets COMPLETE and drops the reference of the task's life, and counts the end.
+//   - The slot is freed with the last reference, by any thread.
+//   - The end is counted last: once all ends are counted, the runtime may be taken down.
+//   - volt__complete and the functions that it calls run on the carrier, within the task's last
+//     poll. Any thread may call volt__task_drop. The owner of the handle registers and unregisters
+//     the waiter in the join word. No lock of the runtime is held.
 
-// w: who calls, of whatever runtime; a batch of another one's slots might outlive it.
+// w: the worker that the calling thread carries, of any runtime, or NULL. Slots of another runtime
+// are not batched, since the batch could outlive that runtime.
 static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
     const volt__slab *s = volt__slab_of(t);
     if (w && s->heap == &w->heap) volt__heap_free_local(&w->heap, t);
@@ -6462,6 +6854,7 @@ static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
     else volt__heap_free_remote(t);
 }
 static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
+// Releases a reference, on any thread.
 static void volt__task_drop(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
     volt__worker *w = volt__current_worker(rt);
@@ -6470,20 +6863,21 @@ static void volt__task_drop(volt__task *t) {
     if (!w) volt__rt_unpin(rt);
 }
 
-// ---- join: a word {0, waiter, DONE}; waiter: a task (with a reference) or, low bit set, a parker
-//   from    event       to      done by                   and then
-//   0       register    waiter  handle's owner: cas       (a task has lent a reference to it)
-//   waiter  unregister  0       that waiter: cas          takes its reference back
-//   0       complete    DONE    runner: xchg              (u.result was written before)
-//   waiter  complete    DONE    runner: xchg              wakes it, gives its reference back
-//   DONE    register    DONE    handle's owner            reads the result
-//   DONE    unregister  DONE    that waiter               is being woken; a parker waits for that
-//   waiter  register    -       a second joiner           misuse: the program stops
+// ---- join word: 0, a waiter, or DONE
+// A waiter is a task, with one reference to it, or a parker, with the low bit set.
+//   from    event       to      done by               and then
+//   0       register    waiter  owner of handle: cas  (a task has retained itself before)
+//   waiter  unregister  0       that waiter: cas      releases its reference
+//   0       complete    DONE    runner: xchg          (u.result was written before)
+//   waiter  complete    DONE    runner: xchg          wakes the waiter, releases its reference
+//   DONE    register    DONE    owner of handle       reads the result
+//   DONE    unregister  DONE    that waiter           is being woken; a parker waits for that
+//   waiter  register    -       a second joiner       misuse: the program stops
 #define VOLT__JOIN_DONE VOLT__CAST(void *, UINTPTR_MAX)
 #define VOLT__JOIN_PARKER VOLT__CAST(uintptr_t, 1)
 
-// The waiter, task or parker, is registered until it is
-// woken or takes itself back. 1: registered, 0: done.
+// Registers the waiter until it is woken or unregisters. Returns 1 if registered, 0 if the task has
+// ended.
 static int volt__join_register(volt__task *t, void *waiter) {
     void *current = NULL;
     VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE);
@@ -6491,7 +6885,7 @@ static int volt__join_register(volt__task *t, void *waiter) {
     if (current != VOLT__JOIN_DONE) volt__misuse_current("two joins of one task at once");
     return 0;
 }
-// 1: taken back. 0: the task has ended and wakes the waiter, or has done so.
+// Returns 1 if unregistered, 0 if the task has ended: its runner wakes the waiter or has done so.
 static int volt__join_unregister(volt__task *t, void *waiter) {
     return volt__cas_acq_rel(&t->join, &waiter, VOLT__CAST(void *, NULL)); // [T3] with complete
 }
@@ -6511,16 +6905,17 @@ static void volt__join_complete(volt__task *t) {
     }
 }
 
-// ---- groups: what the end of a member does (the rest is in >>scopes). All under lock_:
-//   from           event       to       done by                        and then
-//   unowned        spawn       live     any task: becomes the owner    cannot end before it
-//   live           spawn       live     the owner, members             -
-//   live           last end    drained  that member's runner           wakes waiters. LAST TOUCH
-//   drained        spawn       live     the owner                      -
-//   drained        wait, next  unowned  owner, if no result is left    wait clears the error
-//   live           cancel      live     any thread                     members are polled cancelled
-//   live, drained  close       closing  owner; its runner at the end   spawns: -ECANCELED
-//   closing        all ended   unowned  the owner's next poll          drops results, ids from 0
+// ---- groups: the end of a member
+// The rest of groups is in >>scopes. All transitions are made under lock_:
+//   from           event       to       done by                      and then
+//   unowned        spawn       live     any task: becomes the owner  cannot end before the group
+//   live           spawn       live     owner, members               -
+//   live           last end    drained  runner of that member        wakes waiters. LAST TOUCH
+//   drained        spawn       live     owner                        -
+//   drained        wait, next  unowned  owner, if no result is left  wait clears the error
+//   live           cancel      live     any thread                   members are polled cancelled
+//   live, drained  close       closing  owner; its runner at its end  spawns give -ECANCELED
+//   closing        all ended   unowned  next poll of the owner       drops results, ids from 0
 static void volt__group_unlink(volt_group *g, volt__task *t) {
     volt__group_link *x = volt__task_group_link(t);
     VOLT_ASSERT(g->n_live_ > 0 && x->group == g);
@@ -6528,7 +6923,7 @@ static void volt__group_unlink(volt_group *g, volt__task *t) {
     else g->live_ = x->g_next;
     if (x->g_next) volt__task_group_link(x->g_next)->g_prev = x->g_prev;
 }
-// LAST TOUCH of the group: its owner may go on as soon as the lock is free.
+// LAST TOUCH of the group at the unlock: its owner may then resume and free it.
 static void volt__group_child_ended(volt__task *t, int64_t result) {
     volt_group *g = volt__task_group_link(t)->group;
     volt__chain c;
@@ -6537,7 +6932,7 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
     volt__group_unlink(g, t);
     if (result < 0 && g->error_ == 0) g->error_ = result;
     g->n_live_--;
-    if (g->collects_) { // keeps its second reference, made at the spawn
+    if (g->collects_) { // t is kept by the reference made for the group at its spawn
         volt__task_group_link(t)->g_next = NULL;
         if (g->done_last_) volt__task_group_link(g->done_last_)->g_next = t;
         else g->done_ = t;
@@ -6565,8 +6960,8 @@ static inline volt__scope *volt__scope_top(const volt__node *frame) {
 static int volt__is_stopped(volt_rt *rt) {
     return VOLT__CAST(int, volt__load_acq(&rt->is_stopped)); // [S1] with stop
 }
-// Step 4, by a worker that is in the parked set and behind the fence of I2: of two that end the
-// last two tasks at least one sees both.
+// Step 4 of the shutdown. Called by a worker after volt__idle_park, which sets its bit and passes a
+// fence: of two workers that end the last two tasks, at least one sees both ends [S2].
 static void volt__stop_if_done(volt_rt *rt) {
     if (volt__load_acq(&rt->acks) != 0 || volt__is_stopped(rt)) return; // [S1] with ack
     if (volt__count_alive(rt) != 0) return;
@@ -6575,7 +6970,7 @@ static void volt__stop_if_done(volt_rt *rt) {
     volt__unpark_all(rt);
 }
 
-// Of a task that somebody else knows of, or that is not in order; its reference of life is left.
+// Publishes the end of a task that is not private. The reference of its life is still held.
 static void volt__publish_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->n_armed)
         volt__misuse_cx(&w->cx, "function returned while still waiting, after this line");
@@ -6584,11 +6979,12 @@ static void volt__publish_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->flags & VOLT__HAS_GROUP_LINK) volt__group_child_ended(t, result);
 }
 static inline void volt__count_end(volt__worker *w) {
-    // After all that the task's end does: whoever sees the sums equal may take the runtime down.
+    // Last action of an end: a thread that sees the sums equal may take the runtime down.
     volt__store_rel(&w->completed, w->completed + 1); // [S2] with alive
 }
-// A group that was left open is closed before its task ends, for the task's memory holds it: the
-// function is replaced by the closing one, and its result kept in the root frame.
+// A group that the function left open is closed before the task ends, because it lies in the
+// task's memory: u.fn is replaced by the function that closes the group, and the result is kept in
+// the root frame until then.
 static inline volt__scope *volt__unclosed_group(volt__task *t) {
     return t->flags & VOLT__HAD_GROUP ? volt__scope_top(volt__root_frame(t)) : NULL;
 }
@@ -6601,7 +6997,7 @@ static int volt__must_close_group(volt__task *t, int64_t result) {
     t->u.fn = s->close_;
     return 1;
 }
-// Of any task. 0: it has not ended, a group is to be closed first.
+// Completes any task. Returns 1, or 0 if it must be polled on, to close a group first.
 static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t,
                                                     int64_t result) {
     if (volt__must_close_group(t, result)) return 0;
@@ -6613,7 +7009,7 @@ static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task 
     if (is_root) volt__shutdown_begin(w->rt);
     return 1;
 }
-// Of a task that nobody else knows of: nobody asks for its result.
+// Completes a private task, whose result is not needed. Returns 1, or 0 if the task is not private.
 static inline int volt__complete_private(volt__worker *w, volt__task *t) {
     if (VOLT__UNLIKELY(!volt__task_finish_private(t))) return 0;
     volt__task_free_here(w, t);
@@ -6624,10 +7020,15 @@ static inline int volt__complete_private(volt__worker *w, volt__task *t) {
 //==================================================================================================
 // >>poll  one poll of one task
 //==================================================================================================
-// ---- poll
+// One poll of one task by the carrier of a worker: begin, call of the function, then suspension,
+// requeue or completion. No lock is held.
+//   - From volt__poll_begin until the task is suspended or completed, its RUNNING bit is set and
+//     the worker owns its fields. After that *t may be gone.
+//   - w->cx is the context of the poll in progress. Each poll starts it from w->fresh_cx.
+//   - A private task is polled with plain stores to its word, any other one with RMWs.
 
-// Two countdowns in one: a poll costs a decrement of `due`; from time to time it is settled what
-// that means for the rest.
+// inject_due, event_due and quota together cost a poll one decrement, of w->countdown. Settling
+// subtracts the polls made so far from each of the three.
 static void volt__countdown_settle(volt__worker *w) {
     VOLT_ASSERT(w->countdown <= w->countdown_from);
     uint32_t n = w->countdown_from - w->countdown;
@@ -6638,8 +7039,9 @@ static void volt__countdown_settle(volt__worker *w) {
     w->event_due -= volt__min32(w->event_due, n);
     w->quota -= volt__min32(w->quota, n);
 }
+// Starts w->countdown for the one of them that ends first.
 static void volt__countdown_start(volt__worker *w) {
-    VOLT_ASSERT(w->countdown == w->countdown_from); // counted
+    VOLT_ASSERT(w->countdown == w->countdown_from); // settled
     uint32_t n = volt__min32(w->inject_due, w->event_due);
     if (w->is_guest) n = volt__min32(n, w->quota);
     w->countdown = w->countdown_from = n > 0 ? n : 1;
@@ -6653,8 +7055,9 @@ VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_
                          size <= volt__slab_of(t)->slot_size - sizeof *t,
                      "state struct larger than the one that was spawned: wrong function?");
 }
-// Locals of an async function do not survive a wait. What a wait gets by address must live in the
-// state struct, even where a local works today. Not inline: locals lie above its own frame.
+// Locals of an async function do not survive a wait, so an object that an await takes by address
+// must live in the state struct, even where a local would happen to work. Not inline: the locals of
+// the caller then lie above the frame of this function.
 #if VOLT_DEBUG
 static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx, const void *p) {
     const char *at = VOLT__CAST(const char *, p);
@@ -6672,11 +7075,11 @@ VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
 }
 static inline void volt__poll_pending(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    // A function without VOLT_BEGIN has left no site.
+    // A function without VOLT_BEGIN leaves no site.
     const char *site = VOLT__LIKELY(cx->frame_ != NULL)
                            ? cx->site_
                            : volt__load_rlx(&t->spawn_site); // rlx: our own
-    volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
+    volt__store_rlx(&t->wait_site, site); // rlx: for dumps
     if (cx->wait_ & VOLT__REQUEUE) {
         if (VOLT__UNLIKELY(!volt__task_yield_private(t, cx->shield_depth_))) {
             t->shield_depth = cx->shield_depth_;
@@ -6687,11 +7090,11 @@ static inline void volt__poll_pending(volt__worker *w, volt__task *t) {
         return;
     }
     t->shield_depth = cx->shield_depth_;
-    volt__store_rlx(&t->wait, cx->wait_);                 // rlx: for whoever looks on
-    volt__store_rlx(&t->wait_ms, volt__wait_mark(w->ms)); // rlx: for whoever looks on
+    volt__store_rlx(&t->wait, cx->wait_);                 // rlx: for dumps
+    volt__store_rlx(&t->wait_ms, volt__wait_mark(w->ms)); // rlx: for dumps
 #if VOLT_DEBUG
     if (t->n_armed == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
-        // rlx: a wake-up on its way needs a waker given out
+        // rlx: no waker was given out, so no wake-up is on its way
         !(volt__load_rlx(&t->word) & VOLT__NOTIFIED))
         volt__log(w->rt, VOLT_LOG_NEVER_WAKES, site);
 #endif
@@ -6699,7 +7102,8 @@ static inline void volt__poll_pending(volt__worker *w, volt__task *t) {
     volt__trace_wake(w->rt, w, t);
     volt__push_ring(w, t);
 }
-// What a poll starts with; gives the state.
+// Prepares w->cx and the word of the task for a poll. Returns the state. A closing worker marks the
+// task as shared, since the sweep may retain it.
 static VOLT__HOT void *volt__poll_begin(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     VOLT_ASSERT(cx->last_tries_ == 0);
@@ -6715,13 +7119,13 @@ static VOLT__HOT void *volt__poll_begin(volt__worker *w, volt__task *t) {
     cx->shield_depth_ = t->shield_depth;
     return volt__state_of(t);
 }
-// A local that is used behind an await, where it is lost, often still has its value: the stack is
-// as the last poll left it. So a debug build overwrites what the poll's functions will use of it.
+// A local that is wrongly used after an await often still has its value, because the stack is as
+// the last poll left it. So a debug build overwrites the part of the stack that a poll will use.
 #if VOLT_STACK_FILL > 0
 static __attribute__((noinline)) void volt__stack_fill(void) {
     unsigned char below[VOLT_STACK_FILL];
     memset(below, 0xa5, sizeof below);
-    __asm__ __volatile__("" : : "r"(below) : "memory"); // it is never read
+    __asm__ __volatile__("" : : "r"(below) : "memory"); // keeps the memset: `below` is never read
 }
 #else
 #  define volt__stack_fill() ((void)0)
@@ -6741,47 +7145,56 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
             return;
         }
         VOLT_ASSERT(cx->shield_depth_ == 0);
-        // else its function goes on as the one that closes its group: the same poll
+        // An unclosed group continues this poll with the function that closes it: no end yet.
         if (!VOLT_TRACE || !volt__unclosed_group(t)) volt__trace_poll_end(w, t, 0, since);
         if (VOLT__LIKELY(volt__complete_private(w, t))) return;
         if (volt__complete(w, t, volt_value(p))) return;
-        state = volt__state_of(t); // the same: cheaper than keeping it over every poll
+        state = volt__state_of(t); // same value, recomputed: cheaper than keeping it in every poll
     }
 }
 
 //==================================================================================================
 // >>watchdog  a one-shot timer that finds stuck workers
 //==================================================================================================
-// ---- the watchdog: a one-shot timer per runtime, armed while somebody is awake
-//   W1  who leaves the parked set arms it before the first poll, if it is not armed
-//   W2  who receives the expiry looks at all workers that are awake: one that did no maintenance
-//       since the last look is stuck
-//   W3  its events, timers and tasks move to the scanning worker
-//   W4  whoever looked arms it again while anybody is awake; nobody ever disarms it
+// A one-shot timerfd per runtime, in the epoll set of every worker, and armed while any worker is
+// awake. Its expiry wakes one worker, which rescues the stuck ones.
+//   - A worker that leaves the parked set arms the timer before its first poll, unless it is armed.
+//   - The worker that takes the expiry scans all workers that are awake: a worker that has made no
+//     event poll since the last scan is stuck.
+//   - The events, timers and tasks of a stuck worker move to the scanning worker.
+//   - After a scan the scanning worker arms the timer again if any worker is awake. The timer is
+//     never disarmed.
+// All functions but volt__watchdog_init are called by the carrier of a worker, without locks.
 //
-//   from   event   to     done by                                     and then
-//   off    claim   armed  who left its sleep, or has looked: cas      sets the timer [W1]
-//   armed  expiry  armed  the kernel                                  one sleeper wakes
-//   armed  take    off    who got it, or had a full batch: cas        looks [W2], claims anew [W4]
-// Claim and claim, take and take: the cas picks one. Claim and take: it is armed, or the taker sees
-// the claimer awake, by the fences. Scan and scan, when one is held up for a period:
-// `event_polls_seen` may go back, and a stuck worker is found one period later.
+//   from   event   to     done by                                       and then
+//   off    claim   armed  worker that has slept or has scanned: cas     sets the timer
+//   armed  expiry  armed  the kernel                                    wakes one parked worker
+//   armed  take    off    worker with the event or a full batch: cas    scans, later claims again
+// A full batch of events counts as an expiry, which may be hidden behind it. Concurrent events:
+//   two claims, two takes  The CAS picks one.
+//   claim and take         By their fences [W1], the claimer finds the timer off, or the taker sees
+//                          the claimer awake.
+//   two scans              If one is delayed by a period, event_polls_seen may go back. A stuck
+//                          worker is then found one period later.
 
+// Returns 0 or -errno.
 static int volt__watchdog_init(volt__watchdog *watchdog, uint32_t period_us) {
     watchdog->is_armed = 0;
     watchdog->period = VOLT__CAST(int64_t, period_us) * 1000;
     watchdog->fd = volt__timer_fd_open();
     return watchdog->fd < 0 ? watchdog->fd : 0;
 }
-// W1. 1: the caller starts the timer. The fence orders "I am awake" before "is it armed": either we
-// arm it, or the one who has just taken it sees us awake.
+// Returns 1 if the caller must set the timer, 0 if it is armed already. The fence orders the end of
+// the caller's sleep before the load of is_armed: either the caller arms the timer, or the worker
+// that has just taken the expiry sees the caller awake.
 static int volt__watchdog_claim(volt__watchdog *watchdog) {
     uint32_t off = 0;
     volt__fence_sc(&watchdog->is_armed);                    // [W1] with take
     if (volt__load_rlx(&watchdog->is_armed) != 0) return 0; // rlx: ordered by [W1]
     return volt__cas_acq_rel(&watchdog->is_armed, &off, 1); // [W2] with take
 }
-// W2. 1: the expiry is the caller's: it looks, and arms again as long as somebody is awake.
+// Returns 1 if the caller has won the expiry: it must scan, and then arm the timer again if a
+// worker is awake. Returns 0 otherwise.
 static int volt__watchdog_take(volt__watchdog *watchdog) {
     uint32_t on = 1;
     if (!volt__cas_acq_rel(&watchdog->is_armed, &on, 0)) return 0; // [W2] with claim
@@ -6789,16 +7202,18 @@ static int volt__watchdog_take(volt__watchdog *watchdog) {
     return 1;
 }
 
-// ---- the watchdog
+// ---- scan and rescue
 
-// W1: somebody is awake and will run tasks, so somebody must look.
+// Called by a worker before its first poll after a sleep or a scan, and when it parks after a scan
+// while others are awake: a worker that runs tasks must be watched.
 static void volt__watchdog_arm(volt__worker *w) {
     volt_rt *rt = w->rt;
     if (VOLT__ONE_WORKER || rt->watchdog.fd < 0 || volt__started(rt) < 2) return;
     if (volt__watchdog_claim(&rt->watchdog))
         volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
 }
-// What no thief can have. Its owner may just be taking it: then he is not stuck.
+// Takes the tasks that a thief cannot: the claimed ones, then the one in the LIFO slot. An owner
+// that holds the lock is just taking a task, so it is not stuck.
 static void volt__rescue_local(volt__worker *stuck, volt__chain *c) {
     if (!volt__lifo_is_full(stuck) && volt__ring_n_claimed(&stuck->ring) == 0) return;
     if (!volt__biased_revoke(&stuck->local_lock)) return;
@@ -6810,12 +7225,12 @@ static void volt__rescue_local(volt__worker *stuck, volt__chain *c) {
     }
     volt__biased_rebias(&stuck->local_lock);
 }
-// W3: everything that waits for a stuck worker moves to us.
+// Moves the events, timers and tasks of a stuck worker to the scanning worker w.
 static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__reactor_events got;
     VOLT_ASSERT(stuck != w && w->is_searching);
     volt__reactor_poll(&stuck->reactor, &w->rt->fds, volt__ring_room(&w->ring), 0, &got);
-    // we are looking, and arm it again: [W2]
+    // w is scanning, and will arm the timer again
     if (got.watchdog_expired) (void)volt__watchdog_take(&w->rt->watchdog);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
     volt__trace_wakes(w->rt, w, &got.chain);
@@ -6827,7 +7242,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__push_batch(w, &got.chain);
     w->stats.rescued += volt__ring_steal(&stuck->ring, &w->ring);
 }
-// W2: a worker that is awake and has done no maintenance since the last look is stuck in a poll.
+// Rescues each worker that is awake and has made no event poll since the last scan.
 static void volt__watchdog_scan(volt__worker *w) {
     volt_rt *rt = w->rt;
     if (VOLT__ONE_WORKER) return;
@@ -6838,7 +7253,7 @@ static void volt__watchdog_scan(volt__worker *w) {
         if (v == w || volt__idle_is_parked(&rt->idle, i)) continue;
         uint32_t event_polls = volt__load_rlx(&v->event_polls);             // rlx: only compared
         int is_stuck = event_polls == volt__load_rlx(&v->event_polls_seen); // rlx: only compared
-        // rlx: two scans at once delay a rescue at most
+        // rlx: two scans at once at most delay a rescue
         volt__store_rlx(&v->event_polls_seen, event_polls);
         if (!is_stuck) continue;
         if (!w->is_searching) volt__idle_begin_search_always(&rt->idle);
@@ -6846,7 +7261,7 @@ static void volt__watchdog_scan(volt__worker *w) {
         volt__rescue(w, v);
     }
 }
-// W4: is anybody else awake?
+// Returns 1 if another worker is awake.
 static int volt__others_awake(const volt__worker *w) {
     if (VOLT__ONE_WORKER) return 0;
     return volt__idle_count_others(&w->rt->idle, w->index) < volt__started(w->rt) - 1;
@@ -6855,32 +7270,61 @@ static int volt__others_awake(const volt__worker *w) {
 //==================================================================================================
 // >>worker  the loop of a worker: maintenance, events, search, park
 //==================================================================================================
-// ---- maintenance: what a busy worker does now and then, and a waking one first of all
-#define VOLT__HOUSEKEEP_EVERY 16u // maintenances
+// The loop of a worker: it finds the next task and polls it, and parks while there is none. The
+// worker looks for its next task in this order:
+//   1. If inject_due has run out: the next non-empty one of the queues behind the ring (overflow
+//      queue, inbox, injector), in rotation. A busy ring would starve them otherwise.
+//   2. If event_due has run out, and step 1 has found no task: an event poll, which fills the ring.
+//   3. The LIFO slot, but at most VOLT_LIFO_MAX times in a row.
+//   4. The ring. If it is empty, the LIFO slot without that limit.
+//   5. The overflow queue, then the inbox, then the worker's share of the injector.
+//   6. An event poll, followed by steps 3 to 5.
+//   7. A search: steals from the other workers, then tries step 5 again.
+//   8. Parking. It ends with an event poll, and the worker goes on with step 3.
+// inject_due and event_due count polls. The only worker of a runtime skips steps 6 and 7. Before a
+// task is polled twice in a row, step 5 gets a turn, or else steps 1 and 2.
+//
+//   - During a poll the worker is not searching and has armed the watchdog: volt__searching_done
+//     is called after a task is found and before it is polled.
+//   - A worker parks only while its LIFO slot, ring and overflow queue are empty.
+//   - The carrier leaves the loop only between two polls: when the runtime has stopped, the drain
+//     timeout has expired, another thread waits for the carrier lock, or the step of a guest ends.
+// All functions are called by the carrier, except volt__carrier_acquire, which makes the caller the
+// carrier, and volt__sleep_deadline, which volt_rt_deadline calls between two steps of a guest.
+// None is called under another lock, except the guest_lock of a guest.
+
+// ---- measurement and housekeeping
+#define VOLT__HOUSEKEEP_EVERY 16u // calls of volt__maintain
 #define VOLT__TRIM_MS 1000u
 
-// Weight of an average of n polls against the running one: 1 - 0.9^n, in 1/256.
+// Returns the weight of an average over n polls against the running average: 1 - 0.9^n, in 1/256.
 static uint32_t volt__ewma_weight(uint32_t n) {
     static const uint8_t w[] = { 0,   26,  49,  69,  88,  105, 120, 134, 146, 157, 167,
                                  176, 184, 191, 197, 203, 209, 213, 218, 221, 225 };
     return w[volt__min32(n, sizeof w - 1)];
 }
-// Who takes a task makes its worker wait for lines: of the task, its slab, who joins it. Where most
-// polls end their task in less time than that, tasks stay with their worker,
-//   all of them, and nobody is told, if they spawn next to nothing: they are all there is to do;
-//   else as long as they are not worth a wake-up: two fewer than are told, as the LIFO slot counts
-//   there. Fewer are told nobody anyway, so that nobody need be told when this falls.
-// Who is stuck keeps nothing: the watchdog does not ask. Nor does a guest, whose thread goes away.
-// While others take from here, all wait, up to as long as there are workers, and no task seems
-// short. So if they may be, they stay for some intervals now and then: the next ones tell.
-#define VOLT__TRIAL 8u // intervals, of so many
+// The steal floor. Losing a task to a thief costs a worker cache misses on the task, its slab and
+// its joiner. While most polls complete their task, and take less time than that, thieves spare
+//   - all tasks, if they spawn almost nothing: no more work will follow. The worker does not wake
+//     other workers for them, either.
+//   - else a ring of at most wake_at - 2 tasks. With the LIFO slot these are fewer than wake_at, so
+//     no worker was woken for them, and none need be woken when the floor falls.
+// A rescue ignores the floor, so a stuck worker loses all of its tasks. A guest has no floor,
+// because its thread leaves for the application's loop.
+//
+// While other workers steal, all of them wait for each other's cache lines, and a short task may
+// seem longer by a factor of up to the number of workers. So where tasks may be short, stealing is
+// refused on trial, for VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals between event polls: polls
+// that still seem long during a trial are long.
+#define VOLT__TRIAL 8u
 #define VOLT__TRIAL_EVERY 256u
+// Returns 1 if all steals must be refused, because tasks are short or for a trial.
 static int volt__leaf_tasks_are_short(volt__worker *w, int64_t ns) {
     if (ns < VOLT_STEAL_COST_NS) return 1;
     if (ns >= INT64_C(2) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
     return w->n_trials++ % VOLT__TRIAL_EVERY < VOLT__TRIAL;
 }
-// `ns`: a poll of this interval.
+// Returns the steal floor. `ns` is the average time of a poll since the last event poll.
 static uint32_t volt__steal_floor_for(volt__worker *w, int64_t ns) {
     if (volt__is_solo(w) || w->is_guest) return 0;
     if (w->completed - w->completed_then <= w->polls_since / 2) return 0;
@@ -6893,18 +7337,21 @@ static void volt__update_steal_floor(volt__worker *w, int64_t ns) {
     if (steal_floor == VOLT__NO_STEAL) w->wake_at = VOLT__NO_STEAL;
     volt__store_rlx(&w->ring.steal_floor, steal_floor); // rlx: only compared
 }
-// A burst of short polls does not say that the next ones are: the interval doubles in the time that
-// it should take, not sooner.
+// Returns the upper limit of the next event_every. A burst of short polls does not mean that the
+// next ones are short, so the interval needs about VOLT_EVENT_NS to double. `took` is the time
+// since the last event poll.
 static uint32_t volt__event_interval_max(const volt__worker *w, int64_t took) {
     uint32_t every = w->event_every, more = every;
-    if (took < VOLT_EVENT_NS) // also where the clock went back
+    if (took < VOLT_EVENT_NS) // also if the clock went back
         more = took > 0 ? VOLT__CAST(uint32_t, every * took / VOLT_EVENT_NS) : 0;
     return volt__min32(every + more + 1, w->rt->cfg.event_interval);
 }
+// Derives the intervals and thresholds of the worker from the average time of a poll. Called by
+// each event poll.
 static void volt__measure(volt__worker *w, int64_t now) {
     if (w->polls_since > 0) {
         int64_t ns = (now - w->last_event_poll) / w->polls_since;
-        // one outlier must not turn everything around
+        // one outlier must not dominate the average
         int64_t sample = ns > 8 * w->avg_ns ? 8 * w->avg_ns : ns;
         w->avg_ns += (sample - w->avg_ns) * VOLT__CAST(int64_t, volt__ewma_weight(w->polls_since)) /
                      256;
@@ -6929,15 +7376,17 @@ static void volt__count_busy(volt__worker *w, int64_t now) {
 }
 static void volt__publish_stats(volt__worker *w) {
     volt__countdown_settle(w);
-    // modulo a word: these two may be narrower than the counters
+    // the difference is taken modulo a word: both words may be narrower than the counters
     w->stats.spawned += w->spawned - VOLT__CAST(uintptr_t, w->stats.spawned);
     w->stats.completed += w->completed - VOLT__CAST(uintptr_t, w->stats.completed);
     volt__lock(&w->stats_lock);
     w->published = w->stats;
     volt__unlock(&w->stats_lock);
 }
-// Now and then, and before sleeping: counters for who asks,
-// slots that others gave back, memory unused for long.
+// Called every VOLT__HOUSEKEEP_EVERY calls of volt__maintain, and before parking. Returns batched
+// slots to other heaps, collects slots of its own heap that others have freed, and publishes the
+// counters. If VOLT__TRIM_MS have passed, also destroys the slabs that were not needed since the
+// last time, in its own heap and in its part of the outside heaps.
 static void volt__housekeep(volt__worker *w) {
     w->housekeep_due = VOLT__HOUSEKEEP_EVERY;
     volt__remote_batch_flush(&w->remote_batch);
@@ -6950,6 +7399,8 @@ static void volt__housekeep(volt__worker *w) {
     }
     volt__publish_stats(w);
 }
+// Acknowledges a shutdown, in its step 2: see >>shutdown. In volt_run, whose own thread carries
+// worker 0, the drain timeout starts here.
 static void volt__check_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
     w->is_closing = 1;
@@ -6958,15 +7409,19 @@ static void volt__check_shutdown(volt__worker *w) {
         w->drain_deadline = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain_timeout);
     volt__shutdown_ack(w->rt, UINT32_MAX);
 }
-// ---- the carrier of a worker: the one thread that runs it, by a ticket lock
-// Whoever wants it takes a ticket and waits for its turn. Between two polls the carrier
-// gives way to who waits: mostly one that has lent its worker in the middle of a poll.
-//   from    event   to       done by                              and then
-//   n       take    n        who wants it: ticket m               wakes the worker, waits
-//   n       give    n + 1    who has ticket n                     who has ticket n + 1 goes on
+
+// ---- carrier lock
+// A ticket lock: the thread whose ticket equals carrier_serving is the carrier. Between two polls
+// the carrier releases the lock if another thread waits. Usually this is a thread that has handed
+// the worker off in the middle of a poll, and wants it back to finish that poll.
+//   serving  event    serving  done by                    and then
+//   n        acquire  n        thread that gets ticket n  is the carrier
+//   n        acquire  n        thread that gets ticket m  unparks the worker, waits for serving = m
+//   n        release  n + 1    carrier, has ticket n      thread with ticket n + 1 is the carrier
+
+// Returns 1 if another thread waits. Called by the carrier.
 static inline int volt__carrier_is_contended(const volt__worker *w) {
-    // rlx: who takes a ticket wakes the worker then, which looks again
-    // rlx: see above
+    // rlx: a thread that takes a ticket unparks the worker after that, and the carrier checks again
     return volt__load_rlx(&w->carrier_ticket) - volt__load_rlx(&w->carrier_serving) != 1;
 }
 static inline void volt__carrier_check(volt__worker *w) {
@@ -6985,9 +7440,12 @@ static void volt__carrier_release(volt__worker *w) {
     VOLT_FUTEX_WAKE(word, INT_MAX);
 }
 
-// Looks at own reactor and wheel; what became runnable goes into the
-// ring. A parked worker waits for at most `timeout` ns (< 0: no limit),
-// and is awake from then on. Returns whether the watchdog is ours to serve.
+// ---- event poll
+
+// Polls the reactor and the wheel of w, and pushes the tasks that become runnable into its ring.
+// A parked worker first waits, for at most `timeout` ns (< 0: no limit), and leaves the parked set:
+// searching if it was claimed, else awake. Returns 1 if the worker has taken the expiry of the
+// watchdog, and must scan; else 0.
 static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     volt_rt *rt = w->rt;
     volt__reactor_events got;
@@ -6997,7 +7455,7 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     if (is_parked && volt__idle_unpark(&rt->idle, w->index)) w->is_searching = 1;
     int64_t now = VOLT_NOW_NS();
     if (is_parked) {
-        w->polls_since = 0; // slept: not the polls' time
+        w->polls_since = 0; // the sleep is not poll time
         w->busy_since = now;
     }
     volt__count_busy(w, now);
@@ -7010,7 +7468,7 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     w->stats.timers_fired += volt__wheel_fire(&w->wheel, volt__tick_floor(rt, now), &got.chain);
     w->stats.events += got.n_events;
     w->stats.event_polls++;
-    volt__store_rlx(&w->event_polls, w->event_polls + 1); // rlx: owner-only word, others compare
+    volt__store_rlx(&w->event_polls, w->event_polls + 1); // rlx: only the owner writes it
     w->event_due = w->event_every;
     volt__countdown_start(w);
     volt__trace_wakes(rt, w, &got.chain);
@@ -7023,6 +7481,7 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
 
 // ---- search and park
 
+// Returns 1 if a search would find a task.
 static int volt__has_stealable_work(volt_rt *rt) {
     if (!volt__injector_is_empty(&rt->injector)) return 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
@@ -7032,7 +7491,8 @@ static int volt__has_stealable_work(volt_rt *rt) {
     }
     return 0;
 }
-// I5
+// Called by a searching worker that has a task. Pushers rely on searching workers and wake none, so
+// the last worker to end its search scans the queues again, and wakes another if there is a task.
 static void volt__end_search(volt__worker *w) {
     VOLT_ASSERT(w->is_searching);
     w->is_searching = 0;
@@ -7046,15 +7506,16 @@ static inline volt__task *volt__pop_ring(volt__worker *w) {
     volt__biased_unlock(&w->local_lock);
     return t;
 }
-// The first is next, the rest follows in the ring.
+// Returns the first task of *c, or NULL if it is empty. The others go into the ring.
 static volt__task *volt__push_batch_keep_first(volt__worker *w, volt__chain *c) {
     volt__task *t = volt__chain_pop(c);
     if (t) volt__grow_batch(w);
     volt__push_batch(w, c);
     return t;
 }
-// One at least, also while a thief keeps the ring from being refilled: nobody else takes care of
-// the overflow queue.
+// Returns the first of at most `most` tasks of the newest batch; the others go into the ring. One
+// task is taken even if a steal in progress leaves no room in the ring: no other worker is bound to
+// serve this overflow queue.
 static volt__task *volt__next_from_overflow(volt__worker *w, uint32_t most) {
     volt__chain c;
     if (volt__overflow_is_empty(&w->overflow)) return NULL;
@@ -7063,11 +7524,13 @@ static volt__task *volt__next_from_overflow(volt__worker *w, uint32_t most) {
                        &c);
     return volt__push_batch_keep_first(w, &c);
 }
+// Step 5. Returns NULL if no task was found.
 static volt__task *volt__next_from_refill(volt__worker *w) {
     volt__task *t = volt__next_from_overflow(w, w->inject_batch);
     if (t) return t;
     return volt__refill(w) ? volt__pop_ring(w) : NULL;
 }
+// Called while the ring is empty. The LIFO slot may hold a task if its limit was reached.
 static __attribute__((noinline)) volt__task *volt__next_local_slow(volt__worker *w) {
     volt__task *t = volt__lifo_take(w);
     return t ? t : volt__next_from_refill(w);
@@ -7086,6 +7549,7 @@ static inline volt__task *volt__next_local_locked(volt__worker *w, int is_solo) 
     if (w->lifo_run > 0) volt__end_lifo_run(w);
     return is_solo ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
 }
+// Steps 3 to 5. Returns NULL if no task was found.
 static VOLT__HOT volt__task *volt__next_local(volt__worker *w) {
     volt__task *t;
     if (volt__is_solo(w)) {
@@ -7097,7 +7561,9 @@ static VOLT__HOT volt__task *volt__next_local(volt__worker *w) {
     }
     return VOLT__LIKELY(t != NULL) ? t : volt__next_local_slow(w);
 }
-// What overflowed first at another worker, or half of its ring, if worth it, or of its inbox.
+// Steals from the oldest overflow batch of `from`, or else half of its ring if that is longer than
+// the steal floor, or else half of its inbox. The tasks go into the ring of w. Returns how many
+// there were.
 static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
     volt__chain c;
     volt__chain_init(&c);
@@ -7108,9 +7574,10 @@ static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
     if (n == 0 && volt__ring_is_stealable(&from->ring)) n = volt__ring_steal(&from->ring, &w->ring);
     return n == 0 && volt__has_inboxes(w->rt) ? volt__refill_from(w, &from->inbox, 2) : n;
 }
-// I1. A sleeping worker owns no runnable task: with all others asleep and nothing injected there is
-// nothing, but for what is just being placed, and then its pusher wakes somebody, or we look again
-// before we sleep.
+// Step 7. Returns NULL if no task was found, or if enough workers search already. While all other
+// workers are parked and the injector is empty, there is nothing to steal: a parked worker owns no
+// runnable task. A task that is being placed right now is safe: its pusher wakes a worker, or the
+// scan in volt__park finds it.
 static volt__task *volt__search(volt__worker *w) {
     volt_rt *rt = w->rt;
     uint32_t n = volt__started(rt);
@@ -7132,12 +7599,12 @@ static volt__task *volt__search(volt__worker *w) {
     }
     return volt__next_from_refill(w);
 }
-// When the carrier stops waiting for the end. A helper does not: somebody must carry the
-// worker until its own thread is back.
+// The time at which the carrier stops waiting for the shutdown. A pool thread never stops: the
+// worker needs a carrier until its own thread is back.
 static volt_time volt__drain_deadline(const volt__worker *w) {
     return w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
 }
-// Time of the next timer, or when somebody gives up waiting for the end.
+// The time of the next timer or the drain deadline, whichever is earlier.
 static volt_time volt__sleep_deadline(volt__worker *w) {
     const volt_rt *rt = w->rt;
     volt_time end = volt__drain_deadline(w);
@@ -7146,18 +7613,20 @@ static volt_time volt__sleep_deadline(volt__worker *w) {
     volt_time due = rt->epoch + VOLT__CAST(int64_t, tick) * VOLT_TICK_NS;
     return due < end ? due : end;
 }
-// How long from now; < 0: no limit.
+// Returns the ns from now until `at`, 0 if it has passed, or -1 for VOLT_NEVER.
 static int64_t volt__time_left(volt_time at) {
     if (at == VOLT_NEVER) return -1;
     int64_t left = at - VOLT_NOW_NS();
     return left > 0 ? left : 0;
 }
+// Waits for an event, a timer, a wake-up or the drain deadline. A guest that must not block only
+// sets its timerfd.
 static void volt__worker_sleep(volt__worker *w) {
     volt_time at = volt__sleep_deadline(w);
     int64_t timeout = volt__time_left(at);
     w->stats.parks++;
     w->has_slept = w->needs_watchdog = 1;
-    if (w->guest_no_block) { // the application waits, on our descriptor
+    if (w->guest_no_block) { // the application waits, on the epoll instance
         w->guest_parked = 1;
         volt__reactor_set_timer(&w->reactor, at, timeout);
         return;
@@ -7167,23 +7636,25 @@ static void volt__worker_sleep(volt__worker *w) {
     volt__trace_park(w, VOLT_TRACE_UNPARK);
     if (is_mine) volt__watchdog_scan(w);
 }
-// What the rest of volt__worker_sleep would do; also after a step that ended by its quota: the
-// descriptor was readable, so there is something to fetch.
+// The rest of volt__worker_sleep, at the start of the next step of a guest. A step that ended by its
+// quota has not parked the guest, but its descriptor was readable: events may be pending.
 static void volt__guest_resume(volt__worker *w) {
     int was_away = w->guest_parked;
     w->guest_parked = 0;
-    w->polls_since = 0; // the time outside is not the polls'
+    w->polls_since = 0; // the time between two steps is not poll time
     w->busy_since = VOLT_NOW_NS();
     if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
 }
-// I2, I3. Returns with work in the ring, as a searcher, woken for nothing, or stopped.
+// Step 8. On return the worker has tasks in its queues; or it is searching, because it was claimed
+// or its scan has found a task; or the runtime has stopped; or the wake-up brought nothing; or a
+// guest is parked and must leave its step.
 static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
     VOLT_ASSERT(volt__ring_n_claimed(&w->ring) == 0 && volt__overflow_is_empty(&w->overflow));
-    volt__count_busy(w, VOLT_NOW_NS()); // before others see it
+    volt__count_busy(w, VOLT_NOW_NS()); // before the counters are published
     volt__housekeep(w);
-    if (VOLT__UNLIKELY(volt__backlog(w) > 0)) return; // the allocator's hook has woken a task
+    if (VOLT__UNLIKELY(volt__backlog(w) > 0)) return; // an allocator hook has woken a task
     uint32_t left = volt__idle_park(&rt->idle, w->index, w->is_searching);
     w->is_searching = 0;
     if (w->is_closing) volt__stop_if_done(rt);
@@ -7192,7 +7663,7 @@ static void volt__park(volt__worker *w) {
         w->is_searching = 1;
         return;
     }
-    if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w); // W4
+    if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w); // after a scan
     volt__worker_sleep(w);
 }
 
@@ -7200,35 +7671,38 @@ static void volt__park(volt__worker *w) {
 
 static void volt__start_spare(volt_rt *rt); // below, in >>start
 
-// A task was found: leave the search, and see to it that somebody watches over us.
+// Called when the worker has found a task, before its poll. Ends the search, and arms the watchdog
+// in case this worker gets stuck. The first time after a sleep or the start of the worker, also
+// starts a spare worker if none is parked: the watchdog needs a parked worker that it can wake.
 static void volt__searching_done(volt__worker *w) {
     volt_rt *rt = w->rt;
     if (w->is_searching) volt__end_search(w);
     if (!w->needs_watchdog) return;
     w->needs_watchdog = 0;
-    volt__watchdog_arm(w); // W1
+    volt__watchdog_arm(w);
     if (!w->has_slept) return;
     w->has_slept = 0;
     if (volt__started(rt) < rt->n_workers && !volt__idle_has_parked(&rt->idle))
-        volt__start_spare(rt); // W5
+        volt__start_spare(rt);
 }
+// Step 2: an event poll, and housekeeping now and then.
 static void volt__maintain(volt__worker *w) {
     if (--w->housekeep_due == 0) volt__housekeep(w);
     int is_mine = volt__drive_events(w, 0, 0);
-    // Reached by other ways than a push: a lower wake_at, a filled LIFO slot, an overflow queue
-    // that may be stolen from again.
+    // No push has woken a worker if the backlog reaches wake_at only because wake_at fell or the
+    // LIFO slot was filled, or if the overflow queue has become stealable.
     if (!volt__is_solo(w) && (volt__backlog(w) >= w->wake_at || volt__overflow_is_stealable(w)))
         volt__wake_worker(w->rt);
     if (!is_mine) return;
     volt__watchdog_scan(w);
-    volt__searching_done(w); // and we are awake: arms the watchdog again
+    volt__searching_done(w); // arms the watchdog again: this worker is awake
 }
 static int volt__drain_expired(const volt__worker *w) {
     volt_time end = volt__drain_deadline(w);
     return end != VOLT_NEVER && VOLT_NOW_NS() >= end;
 }
-// Nothing in the own queues: look around, sleep, until there is a task. NULL: the runtime has
-// stopped, somebody wants the carrier lock, or the guest leaves.
+// Steps 6 to 8, until there is a task. Returns NULL if the runtime has stopped, the drain timeout
+// has expired, another thread waits for the carrier lock, or the guest must leave its step.
 static volt__task *volt__wait_for_task(volt__worker *w) {
     for (;;) {
         volt__task *t = NULL;
@@ -7251,13 +7725,14 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
     }
 }
-// How many of those that waited behind a ring that has something are taken when they are due: a
-// quarter of a share, if that ring is long.
+// Returns the most tasks that step 1 takes: as many as fill the ring up to inject_batch tasks, but
+// about a quarter of inject_batch if the ring is longer.
 static uint32_t volt__due_batch_size(const volt__worker *w) {
     uint32_t len = volt__ring_len(&w->ring), least = w->inject_batch / 4 + 1;
     return len + least < w->inject_batch ? w->inject_batch - len : least;
 }
-// Of an inbox, or of the injector: the share of one of so many takers.
+// Pops the share of one of n_takers workers from an inbox or the injector, and adds the number of
+// tasks to *count. Returns the first task; the others go into the ring.
 static volt__task *volt__pop_queue_share(volt__worker *w, volt__injector *q, uint32_t n_takers,
                                          uint64_t *count) {
     volt__chain c;
@@ -7268,11 +7743,11 @@ static volt__task *volt__pop_queue_share(volt__worker *w, volt__injector *q, uin
 }
 static volt__task *volt__pop_injector(volt__worker *w) {
     volt__injector *q = &w->rt->injector;
-    if (volt__injector_is_empty(q)) return NULL; // before `started`: see volt__refill
+    if (volt__injector_is_empty(q)) return NULL; // before `started` is read: see volt__refill
     return volt__pop_queue_share(w, q, volt__started(w->rt), &w->stats.wakes_remote);
 }
-// Under tasks that go on spawning the oldest of the overflow queue would never have a turn: now and
-// then some get a place in the injector.
+// The oldest batch of the overflow queue would starve while tasks keep spawning. So every
+// VOLT_OVERFLOW_MS up to VOLT_INJECT_BATCH tasks of that batch move to the injector.
 static void volt__overflow_age(volt__worker *w) {
     volt__chain c;
     int is_empty = volt__overflow_is_empty(&w->overflow);
@@ -7282,7 +7757,7 @@ static void volt__overflow_age(volt__worker *w) {
     volt__overflow_pop(&w->overflow, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
     if (c.head) volt__inject(w->rt, &c);
 }
-// What waits behind the ring, in turn, so that none starves another.
+// The queues behind the ring. They are tried in rotation, so that none starves another.
 enum { VOLT__SOURCE_OVERFLOW, VOLT__SOURCE_INBOX, VOLT__SOURCE_INJECTOR, VOLT__SOURCES };
 static volt__task *volt__pop_source(volt__worker *w, uint32_t source) {
     if (source == VOLT__SOURCE_OVERFLOW)
@@ -7304,8 +7779,9 @@ static int volt__has_more_queued(const volt__worker *w) {
     return !volt__overflow_is_empty(&w->overflow) || !volt__injector_is_empty(&w->rt->injector) ||
            (volt__has_inboxes(w->rt) && !volt__injector_is_empty(&w->inbox));
 }
-// Serves what is due. 1: *t is next; NULL: the step has had its polls, somebody wants the carrier
-// lock, or tasks ignore their cancellation and the time is up.
+// Steps 1 and 2, if due. Returns 1 if *t is the next task, or if *t is NULL and the carrier must
+// leave the loop: the quota of the guest's step is used up, another thread waits for the carrier
+// lock, or the drain timeout has expired. Returns 0 if step 3 is next.
 static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task **t) {
     *t = NULL;
     volt__countdown_settle(w);
@@ -7313,7 +7789,7 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
     if (w->inject_due == 0) {
         w->inject_due = w->inject_every;
         *t = volt__pop_due_source(w);
-        if (volt__has_more_queued(w)) // its turn is when all that is here has had its own
+        if (volt__has_more_queued(w)) // due again after the tasks in the ring
             w->inject_due = volt__min32(w->inject_every, volt__ring_len(&w->ring) + 1);
     }
     if (!*t && w->event_due == 0) {
@@ -7323,24 +7799,26 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
     volt__countdown_start(w);
     return *t != NULL;
 }
-// *t comes twice in a row: nothing else is in the ring. What waits behind it goes first, or else
-// events and timers.
+// Called if t comes up twice in a row: the ring is otherwise empty. The queues behind the ring go
+// first, or else events and timers. Returns the next task, or NULL if the carrier must leave the
+// loop.
 static __attribute__((noinline)) volt__task *volt__next_before_lone_task(volt__worker *w,
                                                                          volt__task *t) {
     volt__task *first = volt__next_from_refill(w);
     int is_over = 0;
     if (!first) {
-        // whose budget was used up has asked for nobody: events and timers have their turn when due
+        // t was requeued because its budget is used up, not to yield: no early event poll
         if (w->cx.budget_ == 0) return t;
         w->event_due = 0;
         is_over = volt__serve_due(w, &first) && !first;
     }
-    volt__push_ring(w, t); // also when it is over: another worker may take it
+    volt__push_ring(w, t); // even if the carrier leaves: another worker may steal it
     if (is_over) return NULL;
     if (!first) first = volt__pop_ring(w);
     return first ? first : volt__wait_for_task(w);
 }
-// last: the one before; compared only, it may be gone.
+// Returns the next task, or NULL if the carrier must leave the loop. `last` is the previous task,
+// which may be freed; it is only compared.
 static VOLT__HOT volt__task *volt__next_task(volt__worker *w, const volt__task *last) {
     volt__task *t;
     VOLT_ASSERT(last != NULL);
@@ -7349,21 +7827,21 @@ static VOLT__HOT volt__task *volt__next_task(volt__worker *w, const volt__task *
     if (VOLT__UNLIKELY(t == last)) return volt__next_before_lone_task(w, t);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
-// A step of one poll ends before what is due is served: the next one begins with that.
+// A step of a guest ends by its quota before step 1. If that is due, the next step of the guest
+// starts with it: with steps of one poll each, the queues behind the ring would starve otherwise.
 static volt__task *volt__first_task(volt__worker *w) {
     volt__task *t = NULL;
     if (w->is_guest && w->inject_due == 0) (void)volt__serve_due(w, &t);
     return t ? t : volt__next_local(w);
 }
-// What a thread does that carries a worker, until the runtime has stopped, somebody wants the
-// carrier lock, or the guest leaves.
+// Runs the worker on the calling thread, its carrier, until the carrier must leave the loop.
 static void volt__worker_run(volt__worker *w) {
     volt__task *t;
     w->cx.stack_ = VOLT__CAST(const char *, __builtin_frame_address(0));
     volt__carrier_check(w);
     VOLT_TLS_SET(w);
     if (w->is_guest) volt__guest_resume(w);
-    t = volt__first_task(w); // the root of volt_run
+    t = volt__first_task(w); // at the start of volt_run: the root task
     if (t) volt__searching_done(w);
     else t = volt__wait_for_task(w);
     for (; t; t = volt__next_task(w, t)) volt__poll_task(w, t);
@@ -7374,21 +7852,33 @@ static void volt__worker_run(volt__worker *w) {
     VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
 }
 
-// A worker's own thread: from its start, or when it has given way, as its carrier again and again.
+// The loop of the worker's own thread. When another thread waits for the carrier lock, this thread
+// passes the lock on and acquires it again.
 static void volt__worker_main(volt__worker *w) {
     for (volt__worker_run(w); w->handoff_wanted; volt__worker_run(w)) {
         volt__carrier_release(w);
         volt__carrier_acquire(w);
         w->is_own_thread = 1;
     }
-    volt__carrier_release(w); // to helpers that come too late, and find that all is over
+    // A late pool thread finds the runtime stopped; after a drain timeout it carries the worker on.
+    volt__carrier_release(w);
 }
 
 //==================================================================================================
 // >>handoff  a worker whose thread blocks goes to another thread
 //==================================================================================================
+// The transfer of a worker to another carrier while its thread blocks in volt_block_in_place, in the
+// middle of a poll. The next carrier is a thread that already waits for the carrier lock, or else a
+// pool thread.
+//   - From volt__handoff_begin to volt__handoff_end the blocked thread is not the carrier. It must
+//     not touch the worker, and does not count as a worker's thread.
+//   - After that it is the carrier again, and finishes its poll.
+//   - A guest is not handed off, because its thread belongs to the application.
+// volt__handoff_main is called by a pool thread, the other functions by the carrier, or in the case
+// of volt__handoff_end by the thread that was the carrier.
 #ifndef VOLT_SINGLE_THREAD
-// A thread of the pool, while the worker's own one is in volt_block_in_place.
+// The job of a pool thread that carries w. If another thread waits for w already, that one carries
+// it, or finishes its poll.
 static void volt__handoff_main(void *worker) {
     volt__worker *w = VOLT__CAST(volt__worker *, worker);
     volt__carrier_acquire(w);
@@ -7396,8 +7886,9 @@ static void volt__handoff_main(void *worker) {
     if (!volt__carrier_is_contended(w)) volt__worker_run(w);
     volt__carrier_release(w);
 }
-// In the middle of a poll: a thread of the pool becomes the carrier, or who waits for it. 0: there
-// is none.
+// Hands w to a thread that waits for it, or else to a pool thread. Returns 1, or 0 if w is a guest
+// or no pool thread can be started: the caller is still the carrier. The caller keeps *job, which
+// may stay unused, until volt__handoff_end.
 static int volt__handoff_begin(volt__worker *w, volt_job *job) {
     memset(job, 0, sizeof *job);
     job->run_ = volt__handoff_main;
@@ -7410,18 +7901,20 @@ static int volt__handoff_begin(volt__worker *w, volt_job *job) {
     volt__carrier_release(w);
     return 1;
 }
+// Makes the calling thread the carrier again.
 static void volt__handoff_end(volt__worker *w, volt_job *job) {
     volt__pool *p = &w->rt->pool;
     volt__lock(&p->lock);
-    (void)volt__pool_cancel(p, job); // it was quick: nobody has come yet
+    (void)volt__pool_cancel(p, job); // if no pool thread has started it
     volt__unlock(&p->lock);
     volt__carrier_acquire(w);
-    volt__carrier_check(w); // the next one in turn may have woken the carrier before it
+    volt__carrier_check(w); // the next waiter may have unparked the previous carrier
     VOLT_TLS_SET(w);
-    // the rest of our poll: the carrier in between may have left as a searcher
+    // This thread resumes its poll. The carrier in between may have left the worker searching.
     volt__searching_done(w);
 }
-// What waits here goes to others.
+// Moves the tasks in the LIFO slot, the ring and the overflow queue to the injector. Called before
+// the thread blocks without a handoff.
 static void volt__evict_local_tasks(volt__worker *w) {
     volt__chain c;
     volt__task *t;
@@ -8074,14 +8567,21 @@ VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
 //==================================================================================================
 // >>leaf  the contract of a leaf, and the wait that all primitives share
 //==================================================================================================
-// A leaf, when it is polled:
-//   1. cancelled (shield depth < cancel level): takes its node off, or passes its grant on, and
-//      gives -ECANCELED
-//   2. is charged a unit of the poll's budget, also for -ECANCELED; none left: pending, re-queued
-//   3. still linked: pending, without a lock
-//   4. fired: takes the lock of what it waited on, the barrier against who fired it, then tries
-//   5. would block: links under the lock, after looking again; pending gives the unit back
-//   6. node and progress are those of cx->frame_
+// The steps that every leaf follows, and wait ops: waits of tasks and of blocked threads on locks,
+// waitwords and channels. A leaf runs inside a poll of its task, on the worker that runs the task.
+// At each poll it goes through these steps in order:
+//   1. Budget: it charges one unit, even if it then gives -ECANCELED. If no unit is left, it is
+//      pending and the task is enqueued again.
+//   2. Cancelled (shield depth < cancel level): it unlinks its node, or passes its grant on, and
+//      gives -ECANCELED.
+//   3. Still linked: it is pending and takes no lock. A last try (>>time) and an arm that has been
+//      claimed (>>chan) go on.
+//   4. Fired: it takes the lock of its source, as a barrier against the thread that fired it, and
+//      tries the operation.
+//   5. If the operation would block: it links its node under the lock, after a last check.
+//   6. Pending: it returns the unit of step 1.
+// The node and the progress of a leaf are those of cx->frame_. A join uses the child's join word in
+// place of a lock and a list.
 enum {
     VOLT__LEAF_TIMER = VOLT__LEAF,
     VOLT__LEAF_FOREVER,
@@ -8096,18 +8596,19 @@ enum {
     VOLT__LEAF_LOCK,
     VOLT__LEAF_EVENT,
     VOLT__LEAF_CHAN,
-    VOLT__LEAF_BACKOFF // an accept that waits out a shortage
+    VOLT__LEAF_BACKOFF // an accept that backs off after a shortage
 };
 
 static inline int volt__scope_is_cancelled(const volt_cx *cx) {
     return cx->shield_depth_ < cx->cancel_level_;
 }
-// Awaits at this shield depth, and above it, are cancelled from here on.
+// From here on, awaits at this shield depth and at lower ones are cancelled.
 static void volt__raise_cancel_level(volt_cx *cx, uint8_t depth) {
     if (cx->cancel_level_ > depth) return;
     cx->cancel_level_ = VOLT__CAST(uint8_t, depth + 1);
     cx->budget_at_cancel_ = cx->budget_;
 }
+// Returns the node of the current frame. The first poll of an await sets it up.
 static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
     volt__node *node = cx->frame_;
     VOLT__EXPECT_CX(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
@@ -8120,15 +8621,17 @@ static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
     VOLT__REQUIRE_CX(cx, node->kind_ == kind, "two polls in one await: use VOLT_ARM");
     return node;
 }
+// Enqueues the task again. A task that has spent half of a budget since its cancellation ignores
+// -ECANCELED: it is logged, once. Units spent before the cancellation do not count.
 static __attribute__((noinline, cold)) void volt__budget_exhausted(volt_cx *cx) {
     volt__task *t = cx->task_;
-    (void)volt__task_wake(t); // running: its worker enqueues it
-    // What was spent before it was cancelled is no sign.
+    (void)volt__task_wake(t); // it is RUNNING, so its worker enqueues it
     if (!volt__scope_is_cancelled(cx) || cx->budget_at_cancel_ < cx->rt_->cfg.budget / 2) return;
     if (t->flags & VOLT__WAS_LOGGED) return;
     t->flags |= VOLT__WAS_LOGGED;
     volt__log(cx->rt_, VOLT_LOG_IGNORES_CANCEL, t->wait_site);
 }
+// Returns 1 if a unit was charged, 0 if none was left: the leaf is then pending.
 static inline int volt__budget_charge(volt_cx *cx) {
     if (VOLT__UNLIKELY(cx->budget_ == 0)) {
         volt__budget_exhausted(cx);
@@ -8137,11 +8640,11 @@ static inline int volt__budget_charge(volt_cx *cx) {
     cx->budget_--;
     return 1;
 }
-// A first poll that may go on: who is done with it at once spends a unit, and leaves its node as it
-// is.
+// Returns 1 at the first poll of a leaf that is in budget and not cancelled. If the operation
+// completes at once, the caller charges the unit itself and never touches the node.
 static inline int volt__leaf_is_fresh(const volt_cx *cx) {
     const volt__node *node = cx->frame_;
-    if (VOLT_DEBUG && !cx->is_awaiting_) return 0; // volt__leaf says so
+    if (VOLT_DEBUG && !cx->is_awaiting_) return 0; // volt__leaf reports it
     return node && node->kind_ == VOLT__FRESH && cx->budget_ > 0 && !volt__scope_is_cancelled(cx);
 }
 static inline volt_poll volt__leaf_ready(volt__node *node, int64_t value) {
@@ -8152,11 +8655,12 @@ static inline volt_poll volt__leaf_ready(volt__node *node, int64_t value) {
 static inline volt_poll volt__leaf_pending(volt_cx *cx, const volt__node *node, uint32_t arg) {
     VOLT_ASSERT(node->kind_ >= VOLT__LEAF);
     cx->budget_++;
-    cx->wait_ &= VOLT__REQUEUE; // of another arm
+    cx->wait_ &= VOLT__REQUEUE; // keep a yield of another arm
     cx->wait_ |= VOLT__CAST(uint32_t, node->kind_) << 24 | (arg & 0xffffff);
     return volt_pending();
 }
-// A node on a list under `lock`: takes it off, or acknowledges that it was fired.
+// Ends the wait of a node on a list under `lock`. A linked node is unlinked. For a fired node the
+// lock is the barrier against the thread that fired it.
 static void volt__list_end_wait(volt__node *node, volt__task *t, uint32_t *lock,
                                 volt__node **head) {
     volt__lock(lock);
@@ -8176,44 +8680,50 @@ VOLT_API volt_poll volt_sleep_forever(volt_cx *cx) {
     return volt__scope_is_cancelled(cx) ? volt__leaf_ready(node, -ECANCELED)
                                         : volt__leaf_pending(cx, node, 0);
 }
-// The cancel level is a snapshot from the start of the poll; here the task's own word is asked, so
-// that a loop sees a cancellation that comes while it runs, and so does the await behind it.
+// cx->cancel_level_ dates from the start of the poll. The task's word is read here, so that a loop
+// without awaits sees a cancellation that arrives while it runs. The next await then sees it, too.
 VOLT_API int volt_is_cancelled(volt_cx *cx) {
-    uintptr_t word = volt__load_rlx(&cx->task_->word); // rlx: a flag that hands nothing over
-    uint32_t is_closed = volt__load_rlx(&cx->rt_->is_closed); // rlx: a flag that hands nothing over
+    uintptr_t word = volt__load_rlx(&cx->task_->word); // rlx: a flag that publishes nothing
+    uint32_t is_closed = volt__load_rlx(&cx->rt_->is_closed); // rlx: a flag that publishes nothing
     if ((word & VOLT__CANCELLED) || is_closed) volt__raise_cancel_level(cx, 0);
     return volt__scope_is_cancelled(cx);
 }
-// ---- a wait, of a task or of a blocked thread, on an object with a lock and a list. Nobody is
-// ever completed by another one: what fires a node grants it something, or lets it look again, and
-// it acts in its own step, under the lock. So a grant can be taken back: `leave` passes it on.
-// An object may be freed by who is let through last. Hence: who is fired comes to the lock before
-// it returns; and what lets somebody through who has not waited is the last touch, unless the same
-// event fires somebody, who then comes to the lock behind it.
 
-// Of a node, beside those of >>node. RETRY: nothing is granted, but it may try again. TRANSFERRED:
-// of a rendezvous, the message has been copied.
+// ---- wait ops
+// A task or a blocked thread waits on an object that has a lock and a list of waiters. Waiters
+// complete themselves: firing a node only grants something or asks the waiter to retry. The waiter
+// acts in its next step, under the lock. So a grant can be passed on if the waiter is cancelled.
+// The last waiter that is let through may free the object. Therefore:
+//   - Every fired waiter takes the lock once before it returns.
+//   - An event that lets a caller through that has not waited must not touch the object afterwards
+//     (LAST TOUCH), unless it also fires a waiter. That waiter takes the lock after the event.
+// Nodes are fired under the lock; wake lists run without it. volt__wait_op_poll is called inside a
+// poll of the waiting task, volt__wait_op_sync on a thread that runs no worker.
+
+// Further states of a node. RETRY: nothing is granted, the waiter tries again; in >>waitword it is
+// the grant of volt_notify_last. TRANSFERRED: a rendezvous has copied the message.
 enum { VOLT__RETRY = VOLT__CLOSED + 1, VOLT__TRANSFERRED };
-// In shield_base_ of an arm's node: its await is a select; and that has been claimed for this arm.
+// Flags in shield_base_ of an arm's node. IN_SELECT: the await is a select. CLAIMED: the select has
+// been claimed for this arm.
 enum { VOLT__IN_SELECT = 1, VOLT__CLAIMED = 2 };
 
 typedef struct volt__thread_waiter {
-    volt__node node; // waiter_: itself, and a low bit
+    volt__node node; // waiter_ points to this struct, tagged
     volt__parker parker;
 } volt__thread_waiter;
-#define VOLT__WAITER_IS_THREAD ((uintptr_t)1) // in waiter_: a volt__thread_waiter
+#define VOLT__WAITER_IS_THREAD ((uintptr_t)1) // tag in waiter_: a volt__thread_waiter
 
-// Whom one event lets go on, collected under the lock.
+// The waiters that one event fires: collected under the lock, woken after it.
 typedef struct volt__wake_list {
-    volt__chain chain;
+    volt__chain chain;        // tasks to enqueue
     volt__node *first, *last; // blocked threads
 } volt__wake_list;
 static void volt__wake_list_init(volt__wake_list *w) {
     volt__chain_init(&w->chain);
     w->first = w->last = NULL;
 }
-// Under the lock, the node just unlinked. LAST TOUCH of a task's: as volt__node_fire. A thread
-// stays until its parker is set.
+// Called under lock, right after the node was unlinked. LAST TOUCH of a task's node, as in
+// volt__node_fire. A thread's node stays valid until its parker is set.
 static void volt__wake_list_fire(volt__wake_list *w, volt__node *node, uint8_t state) {
     if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
         volt__node_fire(node, state, &w->chain);
@@ -8242,11 +8752,12 @@ static __attribute__((noinline)) void volt__wake_list_run(volt__wake_list *w) {
     }
     volt__schedule_chain(&w->chain);
 }
-// Without the lock.
+// Called without the lock.
 static inline void volt__wake_list_run_if_any(volt__wake_list *w) {
     if (w->first || w->chain.head) volt__wake_list_run(w);
 }
-// The first of a list, and gives back the lock: where nobody else is fired by the same event.
+// Fires the first waiter of a list and releases the lock. For events that fire no other waiter: a
+// task then needs no wake list.
 static void volt__fire_first_and_unlock(volt__node **list, uint8_t state, uint32_t *lock) {
     volt__wake_list wakes;
     volt__node *node = *list;
@@ -8270,17 +8781,27 @@ typedef struct volt__wait_op volt__wait_op;
 typedef int64_t volt__wait_op_fn(const volt__wait_op *op, volt__node *node, uint8_t was,
                                  volt__wake_list *wakes);
 struct volt__wait_op {
+    // the object that is waited on
     void *on;
+    // its lock
     uint32_t *lock;
-    volt__node **waiters; // under lock
-    // Under lock; was: IDLE, or what it was fired with. The result, or VOLT__PENDING: linked again.
+    // its list of waiters, under lock
+    volt__node **waiters;
+    // Called under lock. `was`: IDLE, or the state with which the node was fired. Returns the
+    // result, or VOLT__PENDING after it has linked the node.
     volt__wait_op_fn *attempt;
-    // Under lock, cancelled: `was` also LINKED. The result.
+    // Called under lock for a wait that is cancelled or timed out. `was`: LINKED, or the state with
+    // which the node was fired. Returns the result.
     volt__wait_op_fn *abandon;
-    void *data;       // what is moved, ...
-    uint32_t n, mask; // how many, and a semaphore's inversion; what a waitword must be, its mask
-    volt__task *task; // NULL: a blocked thread
-    int has_lock;     // for the first look: it has been taken already
+    // channels: the messages to send, or the space for those to receive
+    void *data;
+    // n: number of permits or messages; the value that a waitword opens at, or a count to pass.
+    // mask: `invert` of a semaphore, or the bits of a waitword that are compared
+    uint32_t n, mask;
+    // the waiting task; NULL: a blocked thread
+    volt__task *task;
+    // 1: the caller has taken the lock; the step releases it
+    int has_lock;
 };
 static void volt__wait_op_init(volt__wait_op *op, void *on, uint32_t *lock, volt__node **waiters,
                                volt__wait_op_fn *attempt, volt__wait_op_fn *abandon) {
@@ -8291,6 +8812,7 @@ static void volt__wait_op_init(volt__wait_op *op, void *on, uint32_t *lock, volt
     op->attempt = attempt;
     op->abandon = abandon;
 }
+// Called under lock. Links the node at the tail of the list, or at the head if `is_first`.
 static void volt__wait_op_link(const volt__wait_op *op, volt__node *node, int is_first) {
     if (op->task) {
         volt__node_bind(node, op->task, op->on);
@@ -8301,7 +8823,8 @@ static void volt__wait_op_link(const volt__wait_op *op, volt__node *node, int is
     volt__list_push(op->waiters, node);
     if (is_first) *op->waiters = node;
 }
-// One look: a result, or VOLT__PENDING, and then it is linked.
+// Calls attempt, or abandon if the wait is cancelled. Returns the result, or VOLT__PENDING if the
+// node is linked.
 static int64_t volt__wait_op_step(const volt__wait_op *op, volt__node *node, int is_cancelled) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -8320,7 +8843,8 @@ static int64_t volt__wait_op_step(const volt__wait_op *op, volt__node *node, int
 static volt_poll volt__wait_op_poll(volt_cx *cx, volt__node *node, volt__wait_op *op) {
     int is_cancelled = volt__scope_is_cancelled(cx), is_idle = volt__node_state(node) == VOLT__IDLE;
     if (is_cancelled && is_idle) return volt__leaf_ready(node, -ECANCELED);
-    // The one that has claimed it holds the lock until the state says what came of it.
+    // The node of a claimed arm may still be LINKED. The claimer sets its final state before the
+    // lock is released, so the step below sees that state.
     int is_claimed = node->shield_base_ & VOLT__CLAIMED;
     if (!is_cancelled && volt__node_state(node) == VOLT__LINKED && !is_claimed)
         return volt__leaf_pending(cx, node, 0);
@@ -8328,7 +8852,9 @@ static volt_poll volt__wait_op_poll(volt_cx *cx, volt__node *node, volt__wait_op
     int64_t value = volt__wait_op_step(op, node, is_cancelled);
     return value == VOLT__PENDING ? volt__leaf_pending(cx, node, 0) : volt__leaf_ready(node, value);
 }
-// The time is up: its result if it is still linked; else VOLT__PENDING, and its parker is set.
+// Called when the parker has timed out. A linked node is unlinked, and the result of abandon is
+// returned. Otherwise the node has been fired: this waits for the wake-up, which is on its way, and
+// returns VOLT__PENDING.
 static int64_t volt__wait_op_time_out(volt__wait_op *op, volt__thread_waiter *b) {
     volt__wake_list wakes;
     int64_t value = VOLT__PENDING;
@@ -8348,6 +8874,7 @@ static void volt__thread_waiter_init(volt__thread_waiter *b) {
     memset(b, 0, sizeof *b);
     b->node.waiter_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, b) | VOLT__WAITER_IS_THREAD);
 }
+// Returns the result, -EDEADLK on a worker's thread, or -ETIMEDOUT.
 static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
     volt__thread_waiter b;
     if (VOLT_TLS_GET()) return -EDEADLK;
@@ -8360,16 +8887,27 @@ static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
             if (value == -ECANCELED) return -ETIMEDOUT;
         }
         if (value != VOLT__PENDING) return VOLT__CAST(int, value);
-        volt__store_rlx(&b.parker.is_set, 0); // rlx: who set it has left
+        volt__store_rlx(&b.parker.is_set, 0); // rlx: set again only after the next link
     }
 }
 
 //==================================================================================================
 // >>time  sleep, interval, join, time limits
 //==================================================================================================
-// ---- time
+// Sleeps, ticks and time limits, and the wait for another task. All functions but
+// volt_interval_init run inside a poll of the task that waits; the waits have no lock of their own.
+//   - A timer is armed on the wheel of the worker that runs the poll, under the lock of that wheel.
+//     A later poll of the task may disarm it on any worker.
+//   - If the deadline has passed when a node is armed, the node is FIRED with source_ NULL. It was
+//     never on a wheel.
+//   - No sleep ends early. A relative time counts from the poll that arms the node.
+//   - A registered join holds one reference to the waiting task. The child releases it when it
+//     ends, unless the waiter is cancelled first and takes the reference back.
+//   - At the end of each poll a wrapper restores the cancel level that it found.
 
-// Arms a node of the running task. A deadline that has passed fires at once, on no wheel: 1.
+// ---- sleep
+// Arms a node of the running task. Returns 0 if the node is on the wheel, or 1 if the deadline has
+// passed: the node is then FIRED.
 static int volt__timer_start(volt_cx *cx, volt__node *node, volt_time deadline) {
     volt__worker *w = cx->worker_;
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE);
@@ -8386,7 +8924,7 @@ static void volt__timer_end_wait(volt_cx *cx, volt__node *node) {
     if (node->source_) volt__timer_disarm(node, cx->task_);
     else volt__node_unbind(node, cx->task_);
 }
-// `is_relative`: from the moment of arming, that is only if the sleep is not over at once.
+// `is_relative`: `time` is a duration, counted from the poll that arms the node.
 static volt_poll volt__sleep_poll(volt_cx *cx, volt_time time, int is_relative) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_TIMER);
     if (!volt__budget_charge(cx)) return volt_pending();
@@ -8417,6 +8955,7 @@ VOLT_API volt_poll volt_sleep_until(volt_cx *cx, volt_time deadline) {
     return volt__sleep_poll(cx, deadline, 0);
 }
 
+// ---- interval
 VOLT_API void volt_interval_init(volt_interval *iv, volt_time period) {
     iv->period_ = period > 0 ? period : 0;
     iv->next_ = volt__time_add(volt_now(), iv->period_);
@@ -8438,15 +8977,13 @@ VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
 }
 
 // ---- join
-
 static void volt__join_cancel_wait(volt_cx *cx, volt__node *node, volt__task *child) {
     if (volt__node_state(node) == VOLT__IDLE) return;
-    // Not taken back: the child has ended; it wakes us
-    // for nothing and gives our reference back itself.
+    // If this fails, the child has ended: it wakes this task spuriously and releases the reference.
     if (volt__join_unregister(child, cx->task_)) volt__task_drop(cx->task_);
     volt__node_unbind(node, cx->task_);
 }
-// 1: registered, and the child will wake us. 0: it has ended.
+// Returns 1 if the task is registered and the child will wake it, 0 if the child has ended.
 static int volt__join_wait(volt_cx *cx, volt__node *node, volt__task *child) {
     if (volt__node_state(node) != VOLT__IDLE) return 1;
     cx->task_->flags |= VOLT__IS_SHARED;
@@ -8486,17 +9023,22 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
     return volt__join_poll(cx, h, state, size);
 }
 
-// ---- within
-// Wrappers around the inner poll. begin raises the cancel level to 1
-// + the shield depth at arming once the time is up, so that it bites
-// below that depth and not inside a deeper shield; end puts it back.
+// ---- wrappers
+// volt__wrapper_begin and volt__wrapper_end enclose each poll of the inner operation. Once the time
+// is up, begin raises the cancel level to 1 + the shield depth at which the wrapper was first
+// polled. That cancels the awaits at this depth, and none inside a deeper shield. A wrapper of a
+// token (>>scopes) does the same once the token is cancelled.
+//
+// A timer can expire before events that came earlier have been fetched: after SIGSTOP, after a
+// suspend, or on an overloaded machine. So an expired limit first has the inner poll evaluated once
+// more, the last try, and cancels it in the poll after that. In a last try, waits on descriptors
+// check the descriptor itself, even if no event has been reported.
 
-// A timer can expire before the events that came earlier have been fetched: after a stop, a
-// suspend, or on a machine that is overloaded. So the inner poll is evaluated once more before it
-// is cancelled, and waits on descriptors then try once more.
-
-// in resume_line_ of a wrapper's node; POLLING: its inner poll is being evaluated; LAST_TRY: for
-// the last time before it is cancelled, or it has been
+// Flags in resume_line_ of a wrapper's node.
+//   ACTIVE    the wrapper has begun and is not over
+//   CANCELS   the wrapper cancels the inner operation in this poll
+//   POLLING   the inner poll is being evaluated
+//   LAST_TRY  the last try has begun, or is over
 enum {
     VOLT__WRAPPER_ACTIVE = 1,
     VOLT__WRAPPER_CANCELS = 2,
@@ -8509,14 +9051,14 @@ static void volt__wrapper_begin(volt_cx *cx, volt__node *node, int cancels) {
     VOLT__EXPECT_CX(cx, !(node->resume_line_ & VOLT__WRAPPER_POLLING),
                     "one timer or link around itself");
     node->saved_cancel_level_ = cx->cancel_level_;
-    // later the depth is that of the frame that suspended
+    // At later polls cx->shield_depth_ is that of the frame that suspended.
     if (node->resume_line_ == 0) node->shield_base_ = cx->shield_depth_;
     node->resume_line_ = (node->resume_line_ & VOLT__WRAPPER_LAST_TRY) | VOLT__WRAPPER_ACTIVE |
                          VOLT__WRAPPER_POLLING;
     if (cancels) node->resume_line_ |= VOLT__WRAPPER_CANCELS;
     if (cancels) volt__raise_cancel_level(cx, node->shield_base_);
 }
-// Returns whether it was this wrapper that cancelled the inner poll.
+// Returns 1 if this wrapper alone has cancelled the inner poll, 0 if not.
 static int volt__wrapper_end(volt_cx *cx, volt__node *node, int is_over) {
     int cancels = (node->resume_line_ & VOLT__WRAPPER_CANCELS) != 0;
     cx->cancel_level_ = node->saved_cancel_level_;
@@ -8525,8 +9067,8 @@ static int volt__wrapper_end(volt_cx *cx, volt__node *node, int is_over) {
                              : node->resume_line_ & ~VOLT__CAST(uint32_t, VOLT__WRAPPER_POLLING);
     return cancels && node->saved_cancel_level_ <= node->shield_base_;
 }
-// The first poll after the time was over is the last try, the second one cancels. Without budget
-// nothing inside can be tried: the next poll does it.
+// Begins a poll after the limit has expired: the first one is the last try, the second one cancels.
+// Without budget no inner leaf can try anything, so the last try is left to the next poll.
 static __attribute__((noinline, cold)) void volt__within_begin_over(volt_cx *cx, volt__node *node) {
     int was_tried = (node->resume_line_ & VOLT__WRAPPER_LAST_TRY) != 0;
     volt__wrapper_begin(cx, node, was_tried);
@@ -8551,12 +9093,12 @@ static volt_poll volt__timeout_end(volt_cx *cx, volt_timer *t, volt_time time, i
         return node->key_ ? volt_ready(-ETIMEDOUT) : inner;
     }
     uint8_t state = volt__node_state(node);
-    // over, and not cancelled in this poll: the next one tries it, or cancels it
+    // The limit has expired and this poll was not cancelled: the next one tries or cancels.
     if (VOLT__UNLIKELY(state == VOLT__FIRED) && !(way & VOLT__WRAPPER_CANCELS))
         (void)volt__task_wake(cx->task_);
     if (state == VOLT__IDLE && time != VOLT_NEVER) {
         volt_time deadline = is_relative ? volt__deadline(time) : time;
-        // the next poll sees it
+        // It has expired already; the next poll handles it.
         if (volt__timer_start(cx, node, deadline)) (void)volt__task_wake(cx->task_);
     }
     return inner;
@@ -8573,10 +9115,17 @@ VOLT_API volt_poll volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadli
 //==================================================================================================
 // >>scopes  shields, tokens, groups
 //==================================================================================================
-// ---- scopes of a frame
-// Shields, and on a root frame the groups that its task owns. The frame's waiter_ points to
-// the top one, which knows the task, so a node in that frame can still be woken.
+// Shields and groups, the two kinds of scopes, and tokens.
+//   - The open scopes of a frame form a stack: shields on any frame, groups on the root frame of
+//     the task that owns them. The frame's waiter_ points to the top scope instead of the task. The
+//     scope points to the task, so the frame's node can still be woken.
+//   - A task does not end before its groups are empty.
+//   - A token tree has one lock, the root's, for links, waiters and hooks of all its tokens.
+//   - lock_ of a group covers its members, its results and its waiters.
+// Shields and groups are used inside a poll of the task that owns them. A member may also spawn
+// into its group, and any thread may cancel a group. Any thread may use a token.
 
+// ---- scopes of a frame
 static void volt__scope_push(volt__node *frame, volt__scope *s, volt__task *t) {
     VOLT_ASSERT(s->task_ == NULL && t != NULL);
     s->task_ = t;
@@ -8596,7 +9145,8 @@ static void volt__scope_remove(volt__node *frame, volt__scope *s) {
     }
     s->task_ = NULL;
 }
-// Outer shields first: each remembers the level that it found.
+// Called when a frame with open scopes is entered again. Outer shields come first, because each
+// shield saves the cancel level that it finds.
 static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
     if (!s) return;
     volt__shield_raise(cx, s->next_);
@@ -8609,7 +9159,8 @@ static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
 VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) {
     volt__shield_raise(cx, volt__scope_top(frame));
 }
-// Shields left open end with their function: the levels are those of before the outermost.
+// Ends the shields that a function has left open. The cancel level becomes what it was before the
+// outermost of them.
 VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
     volt__scope *s = volt__scope_top(frame);
     while (s) {
@@ -8626,7 +9177,7 @@ VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
         s = next;
     }
 }
-// The bound is armed here and not at the first wait, so that it covers the whole section.
+// Arms the bound here and not at the first wait, so that it covers the whole section.
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) {
     volt__check_not_on_stack(cx, s);
     VOLT__REQUIRE_CX(cx, cx->frame_ != NULL && !s->open_,
@@ -8653,16 +9204,18 @@ VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
     cx->shield_depth_--;
     if (s->has_expired_) cx->cancel_level_ = s->saved_cancel_level_;
 }
-// One lock per token tree, the root's: cancelling marks a whole subtree at once. Two at a time:
-//                 init    deinit  cancel  wait, unless  is_cancelled
-//   init          yes     others  yes     yes           yes
-//   deinit        others  others  others  others        others
-//   cancel        yes     others  yes     yes           yes           LAST TOUCH at the unlock
-//   wait, unless  yes     others  yes     yes           yes           unlinks under the lock
-//   hook, unhook  yes     others  yes     yes           yes           the same, or waits
-// "others": not of this same token. A child of a cancelled token starts cancelled. is_cancelled
-// takes no lock [C1]: who goes by it passes through the lock (barrier) before it may free the
-// token.
+
+// ---- tokens
+// Cancelling a token marks its whole subtree under one hold of the root's lock. A child of a
+// cancelled token starts cancelled. Operations that may run at the same time:
+//                     init    deinit  cancel  wait, with_token  is_cancelled
+//   init              yes     others  yes     yes               yes
+//   deinit            others  others  others  others            others
+//   cancel            yes     others  yes     yes               yes           LAST TOUCH: unlock
+//   wait, with_token  yes     others  yes     yes               yes           unlinks under lock
+//   hook, unhook      yes     others  yes     yes               yes           same; unhook may wait
+// "others": only on different tokens of the tree. is_cancelled takes no lock [C1], so a poll that
+// has seen the flag passes through the lock (barrier) before its caller may free the token.
 static volt_token *volt__token_root(volt_token *t) { return t->root_ ? t->root_ : t; }
 static inline int volt__token_is_set(const volt_token *t) {
     return VOLT__CAST(int, volt__load_acq(&t->cancelled_)); // [C1] with cancel
@@ -8695,7 +9248,8 @@ VOLT_API void volt_token_deinit(volt_token *t) {
             "volt_token_deinit: somebody waits for it, or it has children or hooks");
 }
 VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
-// Under lock: its hooks go to the list of those to be called, behind those before.
+// Called under lock. Appends the hooks of this token to the list of hooks to call. Returns the new
+// end of that list.
 static volt_hook **volt__token_take_hooks(volt_token *t, volt_hook **end) {
     for (volt_hook *h = *end = t->hooks_; h; h = h->next_) {
         h->is_linked_ = 0;
@@ -8704,7 +9258,7 @@ static volt_hook **volt__token_take_hooks(volt_token *t, volt_hook **end) {
     t->hooks_ = NULL;
     return end;
 }
-// Without the lock. LAST TOUCH of each: who unhooks it is let go.
+// Called without the lock. The parker is the LAST TOUCH of each hook: it ends the wait in unhook.
 static void volt__hooks_call(volt_hook *h) {
     for (volt_hook *next; h; h = next) {
         next = h->next_;
@@ -8712,8 +9266,8 @@ static void volt__hooks_call(volt_hook *h) {
         volt__parker_set(&h->done_);
     }
 }
-// All waiters in one hold: who is woken may free the
-// token, so it is not touched again after the unlock.
+// All waiters are fired in one hold of the lock. A woken waiter may free the token, so the token is
+// not touched after the unlock.
 VOLT_API void volt_token_cancel(volt_token *t) {
     volt_token *root = volt__token_root(t), *at = t;
     volt_hook *hooks = NULL, **end = &hooks;
@@ -8750,7 +9304,7 @@ VOLT_API int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
         if (h->next_) h->next_->prev_ = h;
         t->hooks_ = h;
     }
-    h->done_.is_set = VOLT__CAST(uint32_t, is_cancelled); // not to be waited for
+    h->done_.is_set = VOLT__CAST(uint32_t, is_cancelled); // if refused, unhook does not wait
     volt__unlock(&root->lock_);
     return is_cancelled ? -ECANCELED : 0;
 }
@@ -8769,7 +9323,7 @@ VOLT_API int volt_token_unhook(volt_hook *h) {
     volt__parker_wait(&h->done_, VOLT_NEVER);
     return 0;
 }
-// Links the node unless the token is cancelled. 1: linked.
+// Links the node unless the token is cancelled. Returns 1 if the node is linked, 0 if not.
 static int volt__token_add_waiter(volt_token *tok, volt__node *node, volt__task *t) {
     volt_token *root = volt__token_root(tok);
     volt__lock(&root->lock_);
@@ -8781,7 +9335,8 @@ static int volt__token_add_waiter(volt_token *tok, volt__node *node, volt__task 
     volt__unlock(&root->lock_);
     return ok;
 }
-// Who has seen the flag without the lock waits here until the canceller has let go of the token.
+// Called after the flag was seen without the lock: waits until the canceller has finished with the
+// token.
 static void volt__token_barrier(volt_token *tok) {
     uint32_t *lock = &volt__token_root(tok)->lock_;
     volt__lock(lock);
@@ -8818,20 +9373,22 @@ VOLT_API volt_poll volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_to
         if (cancels && volt__node_state(node) == VOLT__IDLE) volt__token_barrier(token);
         volt__token_end_wait(node, cx->task_);
     } else if (!cancels && volt__node_state(node) == VOLT__IDLE) {
-        // cancelled just now
+        // 0: the token was cancelled during this poll; the next poll sees it
         if (!volt__token_add_waiter(token, node, cx->task_)) (void)volt__task_wake(cx->task_);
     }
     return inner;
 }
 
 // ---- groups
+// The states of a group are listed in >>finish. The first spawn into an unowned group makes the
+// calling task its owner. Only the owner takes results, waits and closes.
 
 VOLT_API void volt_group_collect(volt_group *g) { g->collects_ = 1; }
 
 static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state); // below
 
-// What stands behind the state: with it the slot's size is a multiple of the state's alignment, as
-// it is without.
+// Returns the number of bytes behind the state: the link, and padding that keeps the slot size a
+// multiple of the state's alignment.
 static size_t volt__group_extra(size_t size, size_t align) {
     size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) +
                    sizeof(volt__group_link);
@@ -8856,7 +9413,7 @@ VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const vo
     volt__lock(&g->lock_);
     int is_refused = VOLT__CAST(int, g->is_closing_);
     if (!is_refused) {
-        if (!g->scope_.task_) { // empty so far: from now on it is this task's
+        if (!g->scope_.task_) { // unowned: this task becomes the owner
             cx->task_->flags |= VOLT__HAD_GROUP;
             volt__scope_push(volt__root_frame(cx->task_), &g->scope_, cx->task_);
             g->scope_.close_ = volt__group_close_unclosed;
@@ -8868,7 +9425,7 @@ VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const vo
         g->n_live_++;
     }
     volt__unlock(&g->lock_);
-    // cannot fail: is_closing is our own
+    // This cannot fail: only this worker sets its is_closing, and it was checked above.
     if (!is_refused) return volt__admit_task(w->rt, w, t, refs, 1);
     volt__task_refuse(t, refs);
     return -ECANCELED;
@@ -8881,7 +9438,7 @@ VOLT_API int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const voi
                               size_t size) {
     return volt__group_spawn(cx, g, fn, state, size, 16, "volt_group_spawn");
 }
-// Under lock: the members cannot end meanwhile.
+// Called under lock, so no member can end during the walk.
 static void volt__group_cancel_all(volt_group *g, volt__chain *c) {
     for (volt__task *t = g->live_; t; t = volt__task_group_link(t)->g_next)
         if (volt__task_cancel(t)) volt__chain_push(c, t);
@@ -8894,6 +9451,8 @@ VOLT_API void volt_group_cancel(volt_group *g) {
     volt__unlock(&g->lock_);
     volt__schedule_chain(&c);
 }
+// Takes the oldest result: a task that has ended, with a reference. Called under lock, or when the
+// group is closing and empty.
 static volt__task *volt__group_take_done(volt_group *g) {
     volt__task *t = g->done_;
     if (!t) return NULL;
@@ -8902,13 +9461,14 @@ static volt__task *volt__group_take_done(volt_group *g) {
     if (!g->done_) g->done_last_ = NULL;
     return t;
 }
-// Its owner has seen it empty: the task need not look after it any more.
+// Called when the owner has seen the group empty, so there is nothing to close when the task ends.
 static void volt__group_disown(volt_cx *cx, volt_group *g) {
     if (g->scope_.task_ == cx->task_) volt__scope_remove(volt__root_frame(cx->task_), &g->scope_);
 }
-// What a waiter finds under the lock.
+// LIVE: members are left, the node is linked. EMPTY: none are left. DONE: *done is a result.
 enum { VOLT__GROUP_LIVE, VOLT__GROUP_EMPTY, VOLT__GROUP_DONE };
-// One look at the group: empty, a result to take (if wanted), or linked.
+// Ends an earlier wait of the node, then checks the group under the lock. A result is taken only if
+// `done` is not NULL.
 static int volt__group_check(volt_cx *cx, volt_group *g, volt__node *node, volt__task **done) {
     int found = VOLT__GROUP_LIVE;
     if (volt__node_state(node) != VOLT__IDLE)
@@ -8936,7 +9496,7 @@ VOLT_API volt_poll volt_group_wait(volt_cx *cx, volt_group *g) {
     if (volt__node_state(node) == VOLT__LINKED ||
         volt__group_check(cx, g, node, NULL) == VOLT__GROUP_LIVE)
         return volt__leaf_pending(cx, node, 0);
-    int64_t error = g->error_; // empty, and nobody but us spawns into it
+    int64_t error = g->error_; // no lock: the group is empty, and only its owner spawns
     g->error_ = 0;
     if (!g->done_) volt__group_disown(cx, g);
     return volt__leaf_ready(node, error);
@@ -8963,7 +9523,8 @@ VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
     volt__task_drop(done);
     return volt__leaf_ready(node, result);
 }
-// Cancels all members at the first call; 1 when the last one has ended and the group is as new.
+// The first call cancels all members. Returns 1 when the last one has ended and the group is as
+// new, 0 while the node waits.
 static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *node) {
     volt__chain c;
     volt__chain_init(&c);
@@ -8988,14 +9549,15 @@ static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *node) 
     volt__group_disown(cx, g);
     return 1;
 }
-// Shields itself: inside a cancelled task the children must be waited for all the same.
+// Ignores cancellation: a cancelled task must wait for its children, too.
 VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_GROUP);
     if (!volt__budget_charge(cx)) return volt_pending();
     return volt__group_close_step(cx, g, node) ? volt__leaf_ready(node, 0)
                                                : volt__leaf_pending(cx, node, 0);
 }
-// What a task runs that returned with an open group: its own result waits in the root frame.
+// The function of a task that has returned with an open group. key_ of the root frame keeps the
+// result of the task.
 static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
     volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
     VOLT_ASSERT(VOLT__CAST(uintptr_t, root->waiter_) & VOLT__WAITER_IS_SCOPE);
@@ -9011,26 +9573,89 @@ static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
 //==================================================================================================
 // >>sema  mutex, rwlock, semaphore, once
 //==================================================================================================
-// ---- the core of mutex, rwlock, semaphore and once
-// Permits are counted in the word, beside the flags; of a mutex and an rwlock turned around, so
-// that zero is all of them. Taking and giving are one cas each, unless somebody waits. QUEUED: who
-// gives, and who may not overtake, comes to the lock. It is set by who is about to wait, before it
-// looks for the last time, and cleared under the lock only; nobody waits while it is clear.
-// Where it must go in turn, permits are given to the first in the list by and by, and none is free
-// while somebody waits. Else (a mutex) the permit is free for all, and the first in the list is
-// woken to try: RETRY, until it has come to the lock; one at a time. It waits at the head again
-// when it has failed; when it has so many times, it is given the permit.
+// A sema is a counter of permits with a list of waiters. Mutex, rwlock, semaphore and once are
+// built on it. The word holds the permits above four flags. Mutex, rwlock and once store the
+// complement (`invert`), so that a zeroed word means "all permits free". Acquire, release and close
+// are one CAS each while QUEUED is clear.
+//   - QUEUED makes releases and closes take the lock. A waiter sets it before its last check. It is
+//     cleared only under the lock, and no waiter is linked while it is clear.
+//   - Fair (rwlock, semaphore, mutex with FIFO): released permits are reserved for the first waiter
+//     until it has all that it wants. No permit is free while a waiter is linked, so no acquire can
+//     overtake.
+//   - Unfair (mutex without FIFO, once): a released permit is free for every caller, and the first
+//     waiter is fired with RETRY. RETRYING is set until that waiter has taken the lock; releases do
+//     not take the lock during that time. So one waiter retries at a time. If it finds the permit
+//     taken, it is linked at the head again. After VOLT_MUTEX_BARGES failures the next release
+//     gives it the permit.
+// Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
+// worker; any thread may call the others. attempt and abandon functions run under the lock.
 //
-//                 try, enter              give                    leave                 close
-//   try, enter    by cas                  cas; [G1]               lock                  lock, cas
-//   give          by cas                  by cas                  lock                  lock
-// and VOLT__SEMA_FIFO
+// Two operations on one sema are ordered by
+//                 acquire                 release                 abandon               close
+//   acquire       CAS                     CAS; [G1]               lock                  lock, CAS
+//   release       CAS                     CAS                     lock                  lock
+//
+// ---- promises of locks and channels, and the test of each; `each` stands for all, shown by one
+//   each       cancelled before its turn: takes nothing  mutex_cancelled_before_its_turn
+//   each       cancelled in its turn: the next gets it   sem_cancelled_in_its_turn
+//   each       a losing select takes nothing             notify_in_a_select_and_a_join
+//   each       tasks and threads wait on one object      once_of_tasks_and_threads
+//   each       a time limit ends the wait of a thread    event_timed_out_on_a_thread
+//   each       `_sync` gives -EDEADLK on a worker        mutex_sync_and_try_on_a_worker
+//   each       a shutdown ends the wait of every task    cond_at_a_shutdown
+//   each       the last waiter through may free it       rwlock_write_freed_by_the_last
+//   each       a message of another size gives -EINVAL   chan_awaited_sizes
+//   mutex      one holder at a time                      mutex_one_at_a_time
+//   mutex      overtaken a bounded number of times       mutex_is_barged_so_often_only
+//   mutex      FIFO: strictly in turn                    fifo_mutex_is_not_barged
+//   mutex      unlocked by another task: debug stops     mutex_unlocked_by_another_task
+//   rwlock     readers together, writers alone           rwlock_readers_and_writers
+//   rwlock     a reader waits behind a waiting writer    rwlock_in_turn
+//   rwlock     a downgrade lets no writer in between     rwlock_downgrade
+//   semaphore  never more permits than exist             sem_permits_are_never_more
+//   semaphore  a large request is not overtaken          sem_many_is_not_overtaken
+//   semaphore  beyond VOLT_SEM_MAX: -EOVERFLOW, -EINVAL  sem_out_of_range
+//   semaphore  closed: every wait gives -EPIPE           sem_closed
+//   once       after a failure the next task tries       once_by_who_comes_first
+//   event      stays set until it is reset               event_up_and_down
+//   event      set again: earlier writes are visible     event_set_again_tells_what_was_done
+//   wait group waits for the last part                   wait_group_by_the_last
+//   tracker    waits until it is closed and empty        tracker_closed_and_empty
+//   notify     one permit is kept                        notify_keeps_one_permit
+//   notify     wakes the oldest, the newest, or all      notify_one_last_all
+//   notify     a cancelled wait passes its permit on     notify_comes_back
+//   notify     wait_past: ends if notified since         notify_past_a_number
+//   barrier    round by round, 1 to one of them          barrier_rounds
+//   barrier    cancelled after its round: it counts      barrier_cancelled_too_late
+//   cond       cancelled: the mutex is locked again      cond_cancelled_while_it_locks_again
+//   cond       no signal is lost                         cond_loses_nothing
+//   chan       each message once, a sender's in order    chan_every_message_once_and_in_order
+//   chan       receivers are served in turn              chan_waiting_receivers_are_served_in_order
+//   chan       senders are served in turn                chan_waiting_senders_are_served_in_order
+//   chan       a cancelled receiver has received nothing chan_receiver_cancelled
+//   chan       a cancelled sender has sent nothing       chan_sender_cancelled
+//   chan       a close ends every wait                   chan_close_ends_every_wait
+//   chan       buffered messages are still received      chan_close_keeps_what_is_inside
+//   chan       a reservation survives a close            chan_reserved_over_a_close
+//   chan       closed when the last one is released      chan_closed_when_the_last_is_released
+//   chan       cap 0: sent when it is received           chan_rendezvous
+//   queue      each message once, a sender's in order    queue_every_message_once_and_in_order
+//   queue      drained, then closed                      queue_is_drained_before_it_is_closed
+//   oneshot    closed by either side                     oneshot_closed_is_closed
+//   oneshot    the sender learns that it is not wanted   oneshot_sender_gives_up_its_work
+//   broadcast  received and lost are all that was sent   bcast_lost_and_received_are_all
+//   watch      the newest value not yet seen             watch_values
+//   watch      until the predicate accepts a value       watch_until_it_is_that
+//   none       allocates                                 chan_allocates_nothing
+
+// Once CLOSED is set, every acquire gives -EPIPE. The fourth flag of the word is VOLT__SEMA_FIFO.
 enum { VOLT__SEMA_QUEUED = 1, VOLT__SEMA_CLOSED = 2, VOLT__SEMA_RETRYING = 8 };
 #define VOLT__SEMA_SHIFT 4
-#define VOLT__SEMA_ONE (UINT32_C(1) << VOLT__SEMA_SHIFT) // turned around: of a mutex there is one
+#define VOLT__SEMA_ONE (UINT32_C(1) << VOLT__SEMA_SHIFT) // `invert` of mutex and once: one permit
 #define VOLT__SEMA_ALL (~(VOLT__SEMA_ONE - 1))
 VOLT__SASSERT(VOLT__SEMA_ALL >> VOLT__SEMA_SHIFT == VOLT_SEM_MAX, "VOLT_SEM_INIT knows the shift");
-// In key_: how many it wants; above that its tries; from bit 48 on the caller's.
+// key_ of a waiter: the permits still wanted in bits 0 to 31, failed retries in bits 32 to 47. The
+// bits from 48 on belong to the caller.
 #define VOLT__SEMA_TRIES (INT64_C(1) << 32)
 
 static inline uint32_t volt__sema_permits_of(uint32_t word, uint32_t invert) {
@@ -9048,7 +9673,7 @@ static inline uint32_t volt__sema_permits_max(uint32_t invert) {
 static inline int volt__sema_is_fair(uint32_t word, uint32_t invert) {
     return invert != VOLT__SEMA_ONE || (word & VOLT__SEMA_FIFO) != 0;
 }
-// 0, -EAGAIN, -EPIPE.
+// Returns 0, -EAGAIN if too few permits are free, or -EPIPE if the sema is closed.
 static inline int volt__sema_try_acquire(volt__sema *sema, uint32_t invert, uint32_t n) {
     for (;; volt__spin_backoff(VOLT_LOCK_SPIN)) {
         uint32_t word = volt__load_acq(&sema->word_); // [G1] with close
@@ -9063,8 +9688,9 @@ static __attribute__((noinline)) int volt__sema_try_acquire_slow(volt__sema *sem
                                                                  uint32_t n) {
     return volt__sema_try_acquire(sema, invert, n);
 }
-// Both for who expects that nobody has any permit, waits or closes: a look first would wait until
-// the last change of the word is done. 0: it is not so.
+// Uncontended fast paths for an inverted word: one CAS without a preceding load, which would stall
+// until the last change of the word has arrived. acquire_idle expects that all permits are free,
+// release_idle that all but n are free; both expect no flag. They return 1 if done, 0 if not.
 static inline int volt__sema_acquire_idle(volt__sema *sema, uint32_t invert, uint32_t n) {
     uint32_t word = 0;
     // [G1] with release_idle, release
@@ -9087,20 +9713,21 @@ static uint32_t volt__sema_n_wanted(const volt__node *node) {
 static uint32_t volt__sema_n_tries(const volt__node *node) {
     return VOLT__CAST(uint32_t, node->key_ / VOLT__SEMA_TRIES) & 0xffff;
 }
-// Under lock: n permits for all, but for what does not fit in: it was made full while these were on
-// their way. And no more QUEUED if nobody waits.
+// Called under lock. Frees n permits, except those above the maximum: releases may have filled the
+// sema while these were reserved. Clears QUEUED if no waiter is linked.
 static void volt__sema_return_permits(volt__sema *sema, uint32_t invert, uint32_t n) {
     uint32_t keep = sema->waiters_ ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__SEMA_QUEUED), fit;
-    uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the cas
+    uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the CAS
     do fit = volt__min32(n, volt__sema_permits_max(invert) - volt__sema_permits_of(word, invert));
     // [G1] with try_acquire
     while (!volt__cas_acq_rel(&sema->word_, &word,
                               volt__sema_permits_add(word, invert, fit) & keep));
 }
-// Under lock, somebody waits: n permits that nobody has any more.
+// Called under lock, with at least one waiter. Distributes n permits: to the waiters in order, or,
+// if unfair, to every caller, with a retry of the first waiter.
 static void volt__sema_grant_waiters(volt__sema *sema, uint32_t invert, uint32_t n,
                                      volt__wake_list *wakes) {
-    uint32_t word = volt__load_rlx(&sema->word_); // rlx: its flag never changes
+    uint32_t word = volt__load_rlx(&sema->word_); // rlx: FIFO is constant; the CAS checks the rest
     VOLT_ASSERT(sema->waiters_ && (word & VOLT__SEMA_QUEUED));
     if (!volt__sema_is_fair(word, invert) &&
         volt__sema_n_tries(sema->waiters_) < VOLT_MUTEX_BARGES) {
@@ -9120,7 +9747,8 @@ static void volt__sema_grant_waiters(volt__sema *sema, uint32_t invert, uint32_t
     }
     volt__sema_return_permits(sema, invert, n);
 }
-// 0: nobody waits any more, and nothing is given yet; so the caller gives it by the word alone.
+// Returns 1 if the permits were distributed. Returns 0 if no waiter is left: QUEUED was cleared,
+// nothing was released, and the caller releases by CAS.
 static int volt__sema_release_queued(volt__sema *sema, uint32_t invert, uint32_t n) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -9132,10 +9760,10 @@ static int volt__sema_release_queued(volt__sema *sema, uint32_t invert, uint32_t
     volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
-// 0, or -EOVERFLOW.
+// Returns 0 or -EOVERFLOW.
 static inline int volt__sema_release(volt__sema *sema, uint32_t invert, uint32_t n) {
     for (;; volt__spin_backoff(VOLT_LOCK_SPIN)) {
-        uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the cas
+        uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the CAS
         if (n > volt__sema_permits_max(invert) - volt__sema_permits_of(word, invert))
             return -EOVERFLOW;
         if (VOLT__UNLIKELY((word & (VOLT__SEMA_QUEUED | VOLT__SEMA_RETRYING)) ==
@@ -9148,12 +9776,13 @@ static inline int volt__sema_release(volt__sema *sema, uint32_t invert, uint32_t
         }
     }
 }
-// Under lock, by who had the turn: from here on who gives comes to the lock.
+// Called under lock, by the waiter that was fired with RETRY. From here on releases take the lock
+// again.
 static void volt__sema_retry_done(volt__sema *sema) {
     // [G1] with release
     volt__and_acq_rel(&sema->word_, ~VOLT__CAST(uint32_t, VOLT__SEMA_RETRYING));
 }
-// What of the n may be taken now: all, nothing, or a part; of a mutex there is one.
+// Called under lock. Takes up to op->n permits and returns the number taken: all, some or none.
 static uint32_t volt__sema_take_permits(volt__sema *sema, const volt__wait_op *op) {
     uint32_t n, left, word = volt__load_acq(&sema->word_); // [G1] with release
     VOLT_ASSERT(!volt__sema_is_fair(word, op->mask) || !sema->waiters_ ||
@@ -9172,12 +9801,12 @@ static int64_t volt__sema_attempt(const volt__wait_op *op, volt__node *node, uin
     volt__sema *sema = VOLT__CAST(volt__sema *, op->on);
     (void)wakes;
     if (was == VOLT__FIRED) return 0;
-    // From here on who gives comes to the lock.
+    // From here on releases take the lock.
     (void)volt__or_acq_rel(&sema->word_, VOLT__SEMA_QUEUED); // [G1] with release
     if (was == VOLT__RETRY) volt__sema_retry_done(sema);
     uint32_t got = volt__sema_take_permits(sema, op);
     if (got == op->n) return 0;
-    if (volt__load_acq(&sema->word_) & VOLT__SEMA_CLOSED) { // [G1] closed under the lock
+    if (volt__load_acq(&sema->word_) & VOLT__SEMA_CLOSED) { // [G1] with close, under lock
         volt__sema_return_permits(sema, op->mask,
                                   was == VOLT__CLOSED ? op->n - volt__sema_n_wanted(node) : 0);
         return -EPIPE;
@@ -9188,7 +9817,7 @@ static int64_t volt__sema_attempt(const volt__wait_op *op, volt__node *node, uin
     volt__wait_op_link(op, node, was == VOLT__RETRY);
     return VOLT__PENDING;
 }
-// What it had goes to the next.
+// Passes on what the cancelled waiter had: permits, or the turn to retry.
 static int64_t volt__sema_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                   volt__wake_list *wakes) {
     volt__sema *sema = VOLT__CAST(volt__sema *, op->on);
@@ -9203,7 +9832,8 @@ static int64_t volt__sema_abandon(const volt__wait_op *op, volt__node *node, uin
     else volt__sema_return_permits(sema, op->mask, had);
     return -ECANCELED;
 }
-// 0: nobody waits any more, and it is not closed yet; so the caller does it by the word alone.
+// Returns 1 if the sema was closed. Returns 0 if no waiter is left: QUEUED was cleared, the sema is
+// still open, and the caller closes it by CAS.
 static int volt__sema_close_queued(volt__sema *sema) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -9220,11 +9850,11 @@ static int volt__sema_close_queued(volt__sema *sema) {
     return is_waited_for;
 }
 static void volt__sema_close(volt__sema *sema) {
-    uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the cas
+    uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the CAS
     for (;;) {
         if (VOLT__UNLIKELY(word & VOLT__SEMA_QUEUED)) {
             if (volt__sema_close_queued(sema)) return;
-            word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the cas
+            word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the CAS
             // [G1] with try_acquire. LAST TOUCH
         } else if (volt__cas_acq_rel(&sema->word_, &word, word | VOLT__SEMA_CLOSED)) {
             return;
@@ -9244,6 +9874,7 @@ static __attribute__((noinline)) volt_poll volt__sema_poll_slow(volt_cx *cx, vol
     volt__sema_wait_op(&op, sema, invert, want);
     return volt__wait_op_poll(cx, node, &op);
 }
+// `is_alone`: try the uncontended fast path first.
 static inline volt_poll volt__sema_poll(volt_cx *cx, volt__sema *sema, uint32_t invert,
                                         uint32_t want, int is_alone) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_LOCK);
@@ -9256,6 +9887,7 @@ static inline volt_poll volt__sema_poll(volt_cx *cx, volt__sema *sema, uint32_t 
     }
     return volt__sema_poll_slow(cx, node, sema, invert, want);
 }
+// Returns 0, -EDEADLK on a worker's thread, -EPIPE if closed, or -ETIMEDOUT.
 static int volt__sema_sync(volt__sema *sema, uint32_t invert, uint32_t want, volt_time at_most) {
     volt__wait_op op;
     if (VOLT_TLS_GET()) return -EDEADLK;
@@ -9267,7 +9899,7 @@ static int volt__sema_sync(volt__sema *sema, uint32_t invert, uint32_t want, vol
 
 // ---- mutex
 #if VOLT_DEBUG
-// Of threads that carry no worker nothing is known.
+// Returns the task that is polled on this thread, or NULL if the thread carries no worker.
 static const volt__task *volt__running_task(void) {
     const volt__worker *w = VOLT_TLS_GET();
     return w ? w->cx.task_ : NULL;
@@ -9275,7 +9907,8 @@ static const volt__task *volt__running_task(void) {
 static void volt__mutex_set_holder(volt_mutex *m, int rc) {
     if (rc == 0) volt__store_rlx(&m->holder_, volt__running_task()); // rlx: only compared
 }
-// Functions of one task that are arms of an await may wait for each other.
+// Returns 1 if the current frame runs below an arm or a child array, 0 if not. The branches of one
+// task may wait for each other, so a second lock by the same task is legal there.
 static int volt__is_in_arm(const volt_cx *cx) {
     const volt__node *node = volt__root_frame(cx->task_);
     while (node != cx->frame_ && node->kind_ == VOLT__CHILD)
@@ -9323,7 +9956,8 @@ VOLT_API void volt_mutex_unlock(volt_mutex *m) {
         volt__misuse_current("volt_mutex_unlock: it is not locked");
 }
 
-// ---- rwlock: a writer takes all permits, a reader one
+// ---- rwlock
+// A writer takes all permits, a reader takes one.
 #define VOLT__READERS VOLT_SEM_MAX
 static inline int volt__rwlock_set_writing(volt_rwlock *l, int rc) {
     if (rc == 0) l->is_writing_ = 1;
@@ -9352,7 +9986,7 @@ VOLT_API int volt_rwlock_write_sync(volt_rwlock *l, volt_time at_most) {
         l, volt__sema_sync(&l->sema_, VOLT__SEMA_ALL, VOLT__READERS, at_most));
 }
 VOLT_API void volt_rwlock_unlock(volt_rwlock *l) {
-    uint32_t n = l->is_writing_ ? VOLT__READERS : 1; // a reader's: no writer changes it meanwhile
+    uint32_t n = l->is_writing_ ? VOLT__READERS : 1; // stable: the caller holds the lock
     if (n > 1) l->is_writing_ = 0;
     if (VOLT__LIKELY(volt__sema_release_idle(&l->sema_, VOLT__SEMA_ALL, n, 0))) return;
     if (volt__sema_release(&l->sema_, VOLT__SEMA_ALL, n) < 0)
@@ -9383,7 +10017,7 @@ VOLT_API int volt_sem_release(volt_sem *s, uint32_t n) {
     return n == 0 ? 0 : volt__sema_release(&s->sema_, 0, n);
 }
 VOLT_API uint32_t volt_sem_forget(volt_sem *s, uint32_t n) {
-    uint32_t word = volt__load_rlx(&s->sema_.word_), taken; // rlx: hint, re-checked by the cas
+    uint32_t word = volt__load_rlx(&s->sema_.word_), taken; // rlx: hint, re-checked by the CAS
     do taken = volt__min32(n, volt__sema_permits_of(word, 0));
     // [G1] with release
     while (!volt__cas_acq_rel(&s->sema_.word_, &word, volt__sema_permits_sub(word, 0, taken)));
@@ -9394,7 +10028,10 @@ VOLT_API uint32_t volt_sem_available(const volt_sem *s) {
 }
 VOLT_API void volt_sem_close(volt_sem *s) { volt__sema_close(&s->sema_); }
 
-// ---- once: a mutex that is closed for good when it is done
+// ---- once
+// A once is a mutex that is closed when the work is done, and stays closed.
+
+// Returns 1 if the caller does the work, 0 if the work is done, or -errno.
 static inline int volt__once_result(int64_t rc) {
     return rc == 0 ? 1 : rc == -EPIPE ? 0 : VOLT__CAST(int, rc);
 }
@@ -9412,7 +10049,7 @@ VOLT_API void volt_once_end(volt_once *o, int is_done) {
     const uint32_t done = volt__sema_permits_sub(VOLT__SEMA_CLOSED, VOLT__SEMA_ONE, 1);
     if (VOLT__LIKELY(is_done && volt__sema_release_idle(&o->sema_, VOLT__SEMA_ONE, 1, done)))
         return;
-    uint32_t word = volt__load_rlx(&o->sema_.word_); // rlx: the caller has the permit
+    uint32_t word = volt__load_rlx(&o->sema_.word_); // rlx: the caller holds the permit
     if (volt__sema_permits_of(word, VOLT__SEMA_ONE) > 0)
         volt__misuse_current("volt_once_end: nobody has begun");
     if (is_done) volt__sema_close(&o->sema_);
@@ -9425,25 +10062,39 @@ VOLT_API int volt_once_is_done(const volt_once *o) {
 //==================================================================================================
 // >>waitword  event, wait group, tracker; notify, barrier, condition variable
 //==================================================================================================
-// ---- waitwords
-// Waits end while the bits of the word in `mask` have the value `open`. QUEUED as above.
+// Primitives that wait for a state or for a signal. Event, wait group, tracker (and >>oneshot) are
+// waitwords: a word with a list of waiters. The word is open while its bits in `mask` have the
+// value `open`, and a wait ends once the word is open. Notify, barrier and condition variable have
+// structs of their own.
+//   - QUEUED is set before a waiter is linked, and cleared only under the lock while no waiter is
+//     linked. So no waiter is linked while QUEUED is clear.
+//   - A change that opens the word takes the lock if QUEUED is set, and fires all waiters. Every
+//     other change is one CAS without the lock.
+//   - A waiter sets QUEUED before its last check of the word. Once it is fired its wait ends, even
+//     if the word has changed again.
+//   - LAST TOUCH marks the last access to an object, which a caller that is let through may free.
+// Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
+// worker; any thread may call the others. attempt and abandon functions run under the lock.
 //
-//                 wait                    move                  leave
-//   wait          yes                     cas; [G2]             lock
-//   move          cas; [G2]               cas                   lock
+// Two operations on one waitword are ordered by:
+//                 wait                    change                abandon
+//   wait          lock                    CAS; [G2]             lock
+//   change        CAS; [G2]               CAS                   lock
+
+// FLAG of an event: set; of a tracker: closed; of a oneshot: ended.
 enum { VOLT__WAITWORD_QUEUED = 1, VOLT__WAITWORD_FLAG = 2 };
 
 #define VOLT__WAITWORD_ALL (~VOLT__CAST(uint32_t, VOLT__WAITWORD_QUEUED))
 static inline int volt__waitword_matches(uint32_t word, uint32_t mask, uint32_t open) {
     return (word & mask) == open;
 }
-// Under lock.
+// Called under lock. Clears QUEUED if no waiter is linked.
 static void volt__waitword_clear_queued(volt__waitword *waitword) {
     if (waitword->waiters_) return;
     // [G2] with change
     volt__and_acq_rel(&waitword->word_, ~VOLT__CAST(uint32_t, VOLT__WAITWORD_QUEUED));
 }
-// 1: open.
+// Returns 1 if the word is open, 0 if not.
 static inline int volt__waitword_check(const volt__waitword *waitword, uint32_t mask,
                                        uint32_t open) {
     return volt__waitword_matches(volt__load_acq(&waitword->word_), mask, open); // [G2] with change
@@ -9469,9 +10120,11 @@ static int64_t volt__waitword_abandon(const volt__wait_op *op, volt__node *node,
     volt__waitword_clear_queued(VOLT__CAST(volt__waitword *, op->on));
     return -ECANCELED;
 }
-// A change of the word: what it becomes.
+// A change of the word. Returns the new value.
 typedef uint32_t volt__waitword_fn(uint32_t word, uint32_t n);
-// 0: nobody waits any more, and nothing is changed yet; so the caller does it by the word alone.
+// Changes the word under the lock and fires the waiters if that opens it. Returns 1 if done, with
+// the word before the change in *word. Returns 0 if no waiter is linked any more: nothing is
+// changed, QUEUED is clear, and the caller uses the CAS.
 static int volt__waitword_change_queued(volt__waitword *waitword, uint32_t mask, uint32_t open,
                                         volt__waitword_fn *change, uint32_t n, uint32_t *word) {
     volt__wake_list wakes;
@@ -9480,7 +10133,7 @@ static int volt__waitword_change_queued(volt__waitword *waitword, uint32_t mask,
     volt__lock(&waitword->lock_);
     int is_waited_for = waitword->waiters_ != NULL;
     volt__waitword_clear_queued(waitword);
-    *word = volt__load_rlx(&waitword->word_); // rlx: hint, re-checked by the cas
+    *word = volt__load_rlx(&waitword->word_); // rlx: hint, re-checked by the CAS
     if (is_waited_for) {
         do to = change(*word, n);
         while (!volt__cas_acq_rel(&waitword->word_, word, to)); // [G2] with check
@@ -9491,14 +10144,14 @@ static int volt__waitword_change_queued(volt__waitword *waitword, uint32_t mask,
     volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
-// Gives the word that it was, after which `change` came.
+// Applies `change`. Returns the word before the change.
 static inline uint32_t volt__waitword_change(volt__waitword *waitword, uint32_t mask, uint32_t open,
                                              volt__waitword_fn *change, uint32_t n) {
-    uint32_t word = volt__load_rlx(&waitword->word_); // rlx: hint, re-checked by the cas
+    uint32_t word = volt__load_rlx(&waitword->word_); // rlx: hint, re-checked by the CAS
     for (;;) {
         uint32_t to = change(word, n);
-        // Also if it stays as it is: an event that is set again hands over more, and the word that
-        // was seen may be an old one.
+        // A change that leaves the word the same is not skipped: setting an event again publishes
+        // more writes, and the word that was loaded may be stale.
         if (VOLT__UNLIKELY((word & VOLT__WAITWORD_QUEUED) &&
                            volt__waitword_matches(to, mask, open))) {
             if (volt__waitword_change_queued(waitword, mask, open, change, n, &word)) return word;
@@ -9536,6 +10189,7 @@ static int volt__waitword_sync(volt__waitword *waitword, uint32_t mask, uint32_t
     return volt__wait_op_sync(&op, at_most);
 }
 
+// ---- event: open while FLAG is set
 static uint32_t volt__set_bits(uint32_t word, uint32_t n) { return word | n; }
 static uint32_t volt__clear_bits(uint32_t word, uint32_t n) { return word & ~n; }
 VOLT_API volt_poll volt_event_wait(volt_cx *cx, volt_event *e) {
@@ -9556,7 +10210,9 @@ VOLT_API int volt_event_is_set(const volt_event *e) {
     return (volt__load_acq(&e->waitword_.word_) & VOLT__WAITWORD_FLAG) != 0; // [G2] with change
 }
 
-// Counts from bit 1 on.
+// ---- wait group: open while the count, from bit 1 on, is 0
+// A change that would overflow or underflow leaves the word as it is. Callers detect this from the
+// word before the change.
 static uint32_t volt__count_add(uint32_t word, uint32_t n) {
     return (UINT32_MAX - word) / 2 < n ? word : word + 2 * n;
 }
@@ -9579,7 +10235,8 @@ VOLT_API void volt_wait_group_done(volt_wait_group *g) {
         volt__misuse_current("volt_wait_group_done: more often than was added");
 }
 
-// Counts from bit 2 on; the flag: closed.
+// ---- tracker: open while FLAG (closed) is set and the count, from bit 2 on, is 0
+// An enter of a closed tracker, an overflow and an underflow leave the word as it is.
 static uint32_t volt__tracker_add(uint32_t word, uint32_t n) {
     return (word & VOLT__WAITWORD_FLAG) || word > UINT32_MAX - n ? word : word + n;
 }
@@ -9608,21 +10265,25 @@ VOLT_API void volt_tracker_close(volt_tracker *t) {
 }
 
 // ---- notify
-// The word: QUEUED, a permit, and from bit 2 on how often all were notified. There is no permit
-// while somebody waits for one.
+// The word holds QUEUED, a permit, and from bit 2 on the number of calls of volt_notify_all, modulo
+// 2^30. volt_notify_one and volt_notify_last fire one waiter; volt_notify_all fires all waiters and
+// all watchers, which are the waits of volt_notify_wait_past. PERMIT is clear while waiters_ is not
+// empty. QUEUED is set while either list is not empty; every notification then takes the lock.
 enum { VOLT__NOTIFY_QUEUED = 1, VOLT__NOTIFY_PERMIT = 2, VOLT__NOTIFY_ALL = 4 };
 
+// Called under lock. Sets `permit`, which is VOLT__NOTIFY_PERMIT or 0, and clears QUEUED if both
+// lists are empty.
 static void volt__notify_return_permit(volt_notify *notify, uint32_t permit) {
     int is_waited_for = notify->waiters_ || notify->watchers_;
     uint32_t keep = is_waited_for ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__NOTIFY_QUEUED);
     if (is_waited_for && permit == 0) return;
-    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
+    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the CAS
     // [G3] with wait, one
     while (!volt__cas_acq_rel(&notify->word_, &word, (word | permit) & keep)) {}
 }
-// 1: there was a permit.
+// Returns 1 if it has taken the permit, 0 if there is none.
 static inline int volt__notify_take_permit(volt_notify *notify) {
-    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
+    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the CAS
     while (word & VOLT__NOTIFY_PERMIT)
         // [G3] with one
         if (volt__cas_acq_rel(&notify->word_, &word, word - VOLT__NOTIFY_PERMIT)) return 1;
@@ -9633,7 +10294,7 @@ static int64_t volt__notify_attempt(const volt__wait_op *op, volt__node *node, u
     volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
     (void)wakes;
     if (was == VOLT__IDLE) {
-        // Set already, and until the unlock, if somebody else waits.
+        // If either list is not empty, QUEUED is set and stays set until the unlock.
         if (!notify->waiters_ && !notify->watchers_)
             volt__or_acq_rel(&notify->word_, VOLT__NOTIFY_QUEUED); // [G3] with one
         if (!volt__notify_take_permit(notify)) {
@@ -9644,7 +10305,8 @@ static int64_t volt__notify_attempt(const volt__wait_op *op, volt__node *node, u
     volt__notify_return_permit(notify, 0);
     return 0;
 }
-// RETRY: by volt_notify_last.
+// Called under lock while waiters_ is not empty. Fires the last waiter as RETRY, which tells
+// volt__notify_abandon that volt_notify_last was called; or the first waiter as FIRED.
 static void volt__notify_grant(volt_notify *notify, int is_last, volt__wake_list *wakes) {
     volt__node *to = is_last ? notify->waiters_->prev_ : notify->waiters_;
     uint8_t state = VOLT__FIRED;
@@ -9652,8 +10314,9 @@ static void volt__notify_grant(volt_notify *notify, int is_last, volt__wake_list
     volt__list_remove(&notify->waiters_, to);
     volt__wake_list_fire(wakes, to, state);
 }
-// FIRED, RETRY: a notification of one, which goes to another waiter, from the same end of the list;
-// CLOSED: all were notified.
+// FIRED and RETRY come from volt_notify_one and volt_notify_last: the notification passes to the
+// next waiter from the same end of the list, or becomes the permit if no waiter is linked. CLOSED
+// comes from volt_notify_all: there is nothing to pass on.
 static int64_t volt__notify_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                     volt__wake_list *wakes) {
     volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
@@ -9666,7 +10329,8 @@ static int64_t volt__notify_abandon(const volt__wait_op *op, volt__node *node, u
     volt__notify_return_permit(notify, is_left ? VOLT__NOTIFY_PERMIT : 0);
     return -ECANCELED;
 }
-// 0: nobody waits for a permit.
+// Returns 1 if done: a waiter is fired, or the permit is set because only watchers are linked.
+// Returns 0 if both lists are empty: nothing is done, QUEUED is clear, and the caller uses the CAS.
 static int volt__notify_one_queued(volt_notify *notify, int is_last) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -9680,11 +10344,11 @@ static int volt__notify_one_queued(volt_notify *notify, int is_last) {
     return is_waited_for;
 }
 static void volt__notify_wake_one(volt_notify *notify, int is_last) {
-    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
+    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the CAS
     for (;;) {
         if (VOLT__UNLIKELY(word & VOLT__NOTIFY_QUEUED)) {
             if (volt__notify_one_queued(notify, is_last)) return;
-            word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
+            word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the CAS
             // [G3] with wait. LAST TOUCH
         } else if (volt__cas_acq_rel(&notify->word_, &word, word | VOLT__NOTIFY_PERMIT)) {
             return;
@@ -9693,7 +10357,8 @@ static void volt__notify_wake_one(volt_notify *notify, int is_last) {
 }
 VOLT_API void volt_notify_one(volt_notify *notify) { volt__notify_wake_one(notify, 0); }
 VOLT_API void volt_notify_last(volt_notify *notify) { volt__notify_wake_one(notify, 1); }
-// 0: nobody waits any more, and nothing is told yet; so the caller does it by the word alone.
+// Returns 1 if done. Returns 0 if both lists are empty: nothing is done, QUEUED is clear, and the
+// caller uses the CAS.
 static int volt__notify_all_queued(volt_notify *notify) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -9711,11 +10376,11 @@ static int volt__notify_all_queued(volt_notify *notify) {
     return is_waited_for;
 }
 VOLT_API void volt_notify_all(volt_notify *notify) {
-    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
+    uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the CAS
     for (;;) {
         if (VOLT__UNLIKELY(word & VOLT__NOTIFY_QUEUED)) {
             if (volt__notify_all_queued(notify)) return;
-            word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the cas
+            word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the CAS
             // [G3] with wait_past. LAST TOUCH
         } else if (volt__cas_acq_rel(&notify->word_, &word, word + VOLT__NOTIFY_ALL)) {
             return;
@@ -9751,7 +10416,7 @@ VOLT_API int volt_notify_wait_sync(volt_notify *notify, volt_time at_most) {
 VOLT_API uint32_t volt_notify_count(const volt_notify *notify) {
     return volt__load_acq(&notify->word_) / VOLT__NOTIFY_ALL; // [G3] with all
 }
-// 1: all were notified since.
+// Returns 1 if volt_notify_all was called since volt_notify_count returned `count`.
 static inline int volt__notify_is_past(const volt_notify *notify, uint32_t count) {
     return volt_notify_count(notify) != count;
 }
@@ -9794,7 +10459,9 @@ VOLT_API int volt_notify_wait_past_sync(volt_notify *notify, uint32_t count, vol
     return volt__wait_op_sync(&op, at_most);
 }
 
-// ---- barrier
+// ---- barrier: all under the lock
+// arrived_ is the number of linked waiters. The n_-th arrival fires them all, resets arrived_ and
+// returns 1; the waiters return 0.
 static int64_t volt__barrier_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                      volt__wake_list *wakes) {
     volt_barrier *b = VOLT__CAST(volt_barrier *, op->on);
@@ -9813,7 +10480,7 @@ static int64_t volt__barrier_abandon(const volt__wait_op *op, volt__node *node, 
                                      volt__wake_list *wakes) {
     volt_barrier *b = VOLT__CAST(volt_barrier *, op->on);
     (void)node, (void)wakes;
-    if (was == VOLT__FIRED) return 0; // the others have gone on: it has come
+    if (was == VOLT__FIRED) return 0; // too late to cancel: the barrier has opened
     VOLT_ASSERT(b->arrived_ > 0);
     b->arrived_--;
     return -ECANCELED;
@@ -9837,8 +10504,10 @@ VOLT_API int volt_barrier_wait_sync(volt_barrier *b, volt_time at_most) {
 }
 
 // ---- condition variable
-// Two waits in one await: for a signal, then for the mutex, which a cancellation does not end. In
-// key_, above what semaphores keep there: the second has begun, and what is told in the end.
+// One await holds two waits: for a signal, then for the mutex. Cancellation ends only the first. A
+// waiter is linked before it unlocks the mutex, so it misses no signal sent after that unlock.
+// From bit 48 on, above the part that >>sema uses, key_ stores whether the second wait has begun
+// and whether the await returns -ECANCELED in the end.
 enum { VOLT__COND_RELOCKS = 1, VOLT__COND_WAS_CANCELLED = 2 };
 #define VOLT__COND_KEY (VOLT__SEMA_TRIES * 0x10000)
 
@@ -9881,7 +10550,7 @@ VOLT_API volt_poll volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m) {
         is_cancelled = volt__scope_is_cancelled(cx);
     volt__cond_wait_op(&op, c);
     volt_poll p = volt__wait_op_poll(cx, node, &op);
-    if (is_first) { // linked, or cancelled before
+    if (is_first) { // linked; or cancelled before, with the mutex locked
         if (volt_is_pending(p)) volt_mutex_unlock(m);
         return p;
     }
@@ -9892,7 +10561,7 @@ VOLT_API volt_poll volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m) {
     return volt__cond_relock(cx, node, m);
 }
 #ifdef VOLT_SINGLE_THREAD
-// Nobody can signal meanwhile, nor give the mutex back.
+// No other thread could signal, or unlock the mutex, while this one blocks.
 VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most) {
     (void)c, (void)m, (void)at_most;
     return VOLT_TLS_GET() ? -EDEADLK : -ETIMEDOUT;
@@ -9909,9 +10578,10 @@ VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most)
     int64_t rc = 0;
     if (volt__parker_wait(&b.parker, volt__deadline(at_most)) < 0)
         rc = volt__wait_op_time_out(&op, &b);
-    if (rc != -ECANCELED) (void)volt__wait_op_step(&op, &b.node, 0); // acknowledged
+    // A fired waiter takes the lock once more: the signaller has finished with *c by then.
+    if (rc != -ECANCELED) (void)volt__wait_op_step(&op, &b.node, 0);
     int locked = volt_mutex_lock_sync(m, VOLT_NEVER);
-    (void)locked; // it waits for ever
+    (void)locked; // always 0: no deadline
     return rc == -ECANCELED ? -ETIMEDOUT : 0;
 }
 #endif
@@ -9935,14 +10605,22 @@ VOLT_API void volt_cond_broadcast(volt_cond *c) {
 //==================================================================================================
 // >>chan  the core of channels: buffer, grants, rendezvous
 //==================================================================================================
-// ---- bounded: all under one lock. Who waits is granted a message of those in the buffer, or room
-// for one, and takes it in its own step: any message, the oldest. What is granted is not there for
-// others, so nobody overtakes; a grant that is not used goes to the next.
+// The steps of send, receive and reserve on a volt_chan; >>bounded is made of them.
+//   - A grant reserves a message or a slot for a waiter, which uses it in its own step. A receiver
+//     with a grant takes the message that is the oldest by then.
+//   - Granted messages and slots are invisible to others, so no caller overtakes a waiter. A grant
+//     that is not used passes to the next waiter.
+//   - n_slots_granted_ also counts the slots of reservations, which no waiter owns.
+//   - No sender waits while volt__chan_room is above 0, and no receiver while volt__chan_ready is:
+//     volt__chan_grant_waiters restores this after each change.
+// Any thread may take a step, under lock_. elem_, cap_, slots_, buf_ and rt_ are set once. Of the
+// other fields only is_closed_ is read without the lock, by volt_chan_is_closed [C1].
 //
+// Two operations on one channel are ordered by:
 //                 send    recv    reserve close   retain, release
-//   each          lock    lock    lock    lock    lock
+//   any           lock    lock    lock    lock    lock
 
-// Nothing to pass on.
+// The abandon function of waits that hold no grant.
 static int64_t volt__abandon_nothing(const volt__wait_op *op, volt__node *node, uint8_t was,
                                      volt__wake_list *wakes) {
     (void)op, (void)node, (void)was, (void)wakes;
@@ -9958,8 +10636,9 @@ static char *volt__chan_slot(const volt_chan *c, uint32_t i) {
     if (at >= c->slots_) at -= c->slots_;
     return c->buf_ + VOLT__CAST(size_t, at) * c->elem_;
 }
-// Most elements are a pointer or a number: no call for those. A compiler that sees the object would
-// warn of the copies that are too long for it, so it must not see it.
+// Copies 8 or 4 bytes without a call, since most elements are a pointer or a number. Returns 0 for
+// any other size, with nothing copied. The asm hides the objects: a compiler that knew their size
+// would warn about the copy that is too long for them.
 static inline int volt__copy_word(void *to, const void *from, size_t len) {
     __asm__("" : "+r"(to), "+r"(from));
     if (len == 8) memcpy(to, from, 8);
@@ -9970,30 +10649,45 @@ static inline int volt__copy_word(void *to, const void *from, size_t len) {
 static inline void volt__copy(void *to, const void *from, size_t len) {
     if (!volt__copy_word(to, from, len)) memcpy(to, from, len);
 }
-// ---- rendezvous: a channel without capacity. A message goes from the sender's memory to the
-// receiver's, by the one of the two that comes last; the other one's wait is over with that, also
-// if it is cancelled in the same moment. What waits has the address of its message in key_.
+
+// ---- rendezvous: a channel without capacity
+// A sender and a receiver meet: the one that arrives second copies the message from the sender's
+// memory to the receiver's and fires the other one as TRANSFERRED. That completes the wait of the
+// first, even if the wait is cancelled at the same moment. key_ of a linked node is the address of
+// its message, or 0 if the wait is for a reservation.
 //
-// An arm of a select that waits so must win its select when it is met. So each select has a claim,
-// in next_ of its frame, which one arm at most gets; to meet an arm is to move it to that arm:
-//   from     event  to       done by                         and then
-//   unused   link   polling  the select: the first such arm  -
-//   polling  end    idle     the select, at the end of a poll
-//   idle     claim  the arm  the one that meets it: cas      copies the message
-//   idle     poll   polling  the select, at a poll's begin   -
-//   the arm  poll   polling  the select                      polls that arm first, which wins
-// An arm whose select is polling may not be claimed: it is fired as RETRY, and its task, which is
-// running, polls it again, and meets who has come meanwhile. An arm never meets one of its own
-// select, and none whose select another arm has won already: that one leaves soon.
+// A linked node may be an arm of a select, and then it must win its select when it is met. So each
+// select has a claim word, next_ of its frame, which at most one arm wins. To meet an arm, its
+// partner first moves the claim word of the arm's select to that arm:
+//   from     event  to       done by                    and then
+//   unused   link   polling  the select                 -
+//   polling  end    idle     the select                 -
+//   idle     claim  the arm  the partner, by CAS        the partner copies the message
+//   idle     poll   polling  the select                 -
+//   the arm  poll   polling  the select                 that arm is polled first, and wins
+//   polling  end    the arm  the select                 the same, if that arm had no budget left
+//   polling  over   unused   the select                 -
+// link: an arm is linked here for the first time. poll, end: a poll of the select begins, ends.
+// over: the select returns. unused is NULL.
+//
+// No arm can be claimed while its select is polling. Such an arm is fired as RETRY: its task polls
+// it again, and the arm searches for a partner itself. Once the select has a winner, the claim word
+// stays at polling while the other arms are cancelled. Two arms of one select never meet. An arm is
+// skipped if another arm of its select is claimed, because it leaves the list soon.
 #define VOLT__SELECT_POLLING VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 1))
 #define VOLT__SELECT_IDLE VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 2))
 enum { VOLT__CLAIM_IS_OURS, VOLT__CLAIM_IS_BUSY, VOLT__CLAIM_IS_GONE };
 
-// The frame whose select this node is an arm of; NULL: of none.
+// Returns the frame whose select this node is an arm of, or NULL.
 static volt__node *volt__select_of(volt__node *node) {
     return node->shield_base_ & VOLT__IN_SELECT ? VOLT__CONTAINER(volt_arm, node_, node)->parent_
                                                 : NULL;
 }
+// Called under lock_ of the channel on which `node` waits, which keeps its select's frame alive.
+// own_select is the select that the caller's own wait belongs to, or NULL. Returns
+//   IS_OURS  the node is no arm of a select, or the claim has succeeded
+//   IS_BUSY  the node's select is polling
+//   IS_GONE  the node belongs to own_select, or another arm of its select is claimed
 static int volt__select_claim(volt__node *node, const volt__node *own_select) {
     volt__node *select = volt__select_of(node), *was = VOLT__SELECT_IDLE;
     if (!select) return VOLT__CLAIM_IS_OURS;
@@ -10002,30 +10696,33 @@ static int volt__select_claim(volt__node *node, const volt__node *own_select) {
     if (volt__cas_acq_rel(&select->next_, &was, node)) return VOLT__CLAIM_IS_OURS;
     return was == VOLT__SELECT_POLLING ? VOLT__CLAIM_IS_BUSY : VOLT__CLAIM_IS_GONE;
 }
-// By the select's own task. The arm that was claimed since the last poll, or NULL.
+// Called by the select's task. Returns the arm that was claimed since the last poll, or NULL.
 static volt__node *volt__select_begin_poll(volt__node *select) {
-    // rlx: unused, as long as the select's own task has linked no such arm
+    // rlx: NULL until this same task links an arm that waits for a rendezvous
     if (!volt__load_rlx(&select->next_)) return NULL;
     volt__node *was = volt__xchg_acq_rel(&select->next_, VOLT__SELECT_POLLING); // [X1] with claim
     return was == VOLT__SELECT_IDLE || was == VOLT__SELECT_POLLING ? NULL : was;
 }
-// The select waits: for `claimed`, or for any arm.
+// Called by the select's task. `claimed` is the arm that is claimed but had no budget left. If it
+// is NULL, a partner may claim any arm.
 static void volt__select_end_poll(volt__node *select, volt__node *claimed) {
-    if (!volt__load_rlx(&select->next_)) return; // rlx: our own
+    if (!volt__load_rlx(&select->next_)) return; // rlx: our own while it is POLLING
     volt__store_rel(&select->next_, claimed ? claimed : VOLT__SELECT_IDLE); // [X1] with claim
 }
-// was: TURN, of an arm that was first in the list and could not be met: it keeps its place.
+// Called under lock. `was` is RETRY for an arm that was fired because it could not be claimed: it
+// returns to the head of the list.
 static void volt__rendezvous_link(const volt__wait_op *op, volt__node *node, uint8_t was) {
     volt__node *select = volt__select_of(node);
     if (select) volt__store_rlx(&select->next_, VOLT__SELECT_POLLING); // rlx: published by the lock
     node->key_ = VOLT__CAST(int64_t, VOLT__CAST(uintptr_t, op->data));
     volt__wait_op_link(op, node, was == VOLT__RETRY);
 }
-static char *volt__rendezvous_data(const volt__node *node) { // NULL: it waits for a reservation
+static char *volt__rendezvous_data(const volt__node *node) { // NULL: waits for a reservation
     return VOLT__CAST(char *, VOLT__CAST(uintptr_t, node->key_));
 }
-// The first of the list that can be met, taken off it; NULL: none can, or a reservation comes
-// first, which a receiver that waits makes possible.
+// Called under lock. Unlinks and returns the first node that can be met. Returns NULL if there is
+// none, or if a wait for a reservation comes before it: that one is granted as soon as a receiver
+// is linked.
 static volt__node *volt__rendezvous_partner(volt__node **list, const volt__node *own_select,
                                             volt__wake_list *wakes) {
     volt__node *node = *list, *last = node ? node->prev_ : NULL, *next;
@@ -10044,6 +10741,7 @@ static volt__node *volt__rendezvous_partner(volt__node **list, const volt__node 
     }
     return NULL;
 }
+// Returns 1 if the list has a node other than the arms of own_select, which may be NULL.
 static int volt__rendezvous_has_other(volt__node *list, const volt__node *own_select) {
     volt__node *node = list;
     if (!node) return 0;
@@ -10053,14 +10751,15 @@ static int volt__rendezvous_has_other(volt__node *list, const volt__node *own_se
     } while (node != list);
     return 0;
 }
-// Under lock: `n` messages at most, to or from v. How many: none while the buffer holds one that
-// was reserved for, which is older; nor while a reservation keeps others of this side waiting.
+// Called under lock. Copies at most n messages from v to waiting receivers if is_send, else from
+// waiting senders to v. Returns the number. It is 0 while the buffer holds a message, which came by
+// a reservation and goes first, and while a reservation is held and other nodes wait on this side.
 static uint32_t volt__rendezvous(volt_chan *c, char *v, uint32_t n, int is_send,
                                  const volt__node *own_select, volt__wake_list *wakes) {
     volt__node **list = is_send ? &c->receivers_ : &c->senders_, *other;
     uint32_t done = 0;
     if (c->len_ > 0) return 0;
-    volt__node *ours = is_send ? c->senders_ : c->receivers_; // they are first
+    volt__node *ours = is_send ? c->senders_ : c->receivers_; // linked earlier, served first
     if (c->n_slots_granted_ > 0 && volt__rendezvous_has_other(ours, own_select)) return 0;
     for (; done < n; done++) {
         if ((other = volt__rendezvous_partner(list, own_select, wakes)) == NULL) break;
@@ -10071,15 +10770,16 @@ static uint32_t volt__rendezvous(volt_chan *c, char *v, uint32_t n, int is_send,
     }
     return done;
 }
-// No reservation is left: senders that came meanwhile meet receivers that did, in order. A sender
-// in a select is fired instead, for two selects cannot be claimed at once.
+// Called under lock when a reservation may have ended. If none is left, senders and receivers that
+// were linked while it was held meet, in order. A sender in a select is fired as RETRY instead,
+// because two selects cannot be claimed at once.
 static void volt__rendezvous_retry(volt_chan *c, volt__wake_list *wakes) {
     volt__node *node = c->senders_, *last = node ? node->prev_ : NULL, *next, *to;
     if (c->cap_ > 0 || c->len_ + c->n_slots_granted_ > 0 || !c->receivers_) return;
     for (int is_last = !node; !is_last; node = next) {
         is_last = node == last;
         next = node->next_;
-        if (!volt__rendezvous_data(node)) return; // its turn is next
+        if (!volt__rendezvous_data(node)) return; // volt__rendezvous_reserve grants it
         uint8_t state = VOLT__RETRY;
         if (!volt__select_of(node)) {
             to = volt__rendezvous_partner(&c->receivers_, NULL, wakes);
@@ -10092,7 +10792,7 @@ static void volt__rendezvous_retry(volt_chan *c, volt__wake_list *wakes) {
         volt__wake_list_fire(wakes, node, state);
     }
 }
-// Room for one message at a time, while a receiver waits.
+// There is room for one message at a time, and only while a receiver waits.
 static int volt__rendezvous_can_reserve(const volt_chan *c, const volt__node *own_select) {
     return c->len_ + c->n_slots_granted_ == 0 &&
            volt__rendezvous_has_other(c->receivers_, own_select);
@@ -10109,7 +10809,10 @@ static void volt__rendezvous_reserve(volt_chan *c, volt__wake_list *wakes) {
         volt__wake_list_fire(wakes, node, VOLT__FIRED);
     }
 }
-// Grants what there is to who waits.
+
+// ---- grants and the buffer
+// Called under lock. Grants ready messages and free slots to the waiters, in order of arrival, and
+// fires the receivers of a closed channel that is drained.
 static void volt__chan_grant_waiters(volt_chan *c, volt__wake_list *wakes) {
     while (c->receivers_ && volt__chan_ready(c) > 0) {
         c->n_msgs_granted_++;
@@ -10128,7 +10831,8 @@ static inline void volt__chan_buffer_push(volt_chan *c, const char *v) {
     VOLT_ASSERT(c->len_ < c->slots_);
     volt__copy(volt__chan_slot(c, c->len_++), v, c->elem_);
 }
-// An empty buffer is filled from its begin again: most of a large one then stays out of the caches.
+// An empty buffer is filled from slot 0 again, so that a large one that stays nearly empty uses few
+// cache lines.
 static inline void volt__chan_buffer_drop_first(volt_chan *c) {
     VOLT_ASSERT(c->len_ > 0);
     c->len_--;
@@ -10138,9 +10842,13 @@ static inline void volt__chan_buffer_pop(volt_chan *c, char *v) {
     volt__copy(v, volt__chan_slot(c, 0), c->elem_);
     volt__chan_buffer_drop_first(c);
 }
-// What most calls find: the lock is free, there is room or a message, nobody waits for what they
-// leave, and the element is a pointer or a number. (Where there is room no sender waits, and where
-// a message is ready no receiver: volt__chan_grant_waiters.)
+// The fast paths handle the usual case: the lock is free, there is a free slot or a ready message,
+// the other side has no waiter that is to be granted one, and the element has 8 or 4 bytes. Results
+// of these, and of volt__chan_send_one and volt__chan_recv_one:
+//   CONTENDED  nothing is done, the lock is not taken
+//   LOCKED     nothing is done, the caller holds the lock
+//   LINKED     the node is linked, the lock is released
+//   DONE       the message is sent or received, the lock is released
 enum { VOLT__FAST_CONTENDED, VOLT__FAST_LOCKED, VOLT__FAST_LINKED, VOLT__FAST_DONE };
 
 static inline int volt__chan_send_fast(volt_chan *c, const void *v) {
@@ -10164,7 +10872,10 @@ static inline int volt__chan_recv_fast(volt_chan *c, void *v) {
     volt__unlock(&c->lock_);
     return VOLT__FAST_DONE;
 }
-// The number that is sent, or -EAGAIN. n_or_null: the node that waits, if it does; was: its state.
+
+// ---- send, receive, reserve
+// Called under lock. Returns the number of messages sent, -EAGAIN if the caller has to wait, or
+// -EPIPE if the channel is closed. node_or_null is the node of the wait, and `was` its state.
 static int volt__chan_send_some(volt_chan *c, const void *v, uint32_t n, volt__node *node_or_null,
                                 uint8_t was, volt__wake_list *wakes) {
     int has_grant = was == VOLT__FIRED;
@@ -10187,7 +10898,8 @@ static int volt__chan_send_some(volt_chan *c, const void *v, uint32_t n, volt__n
     volt__chan_grant_waiters(c, wakes);
     return VOLT__CAST(int, n);
 }
-// The number that is received, 0 or -EAGAIN.
+// Called under lock. Returns the number of messages received, 0 if the channel is closed and
+// drained, or -EAGAIN if the caller has to wait.
 static int volt__chan_recv_some(volt_chan *c, void *v, uint32_t n, volt__node *node_or_null,
                                 uint8_t was, volt__wake_list *wakes) {
     volt__node *select = node_or_null ? volt__select_of(node_or_null) : NULL;
@@ -10216,7 +10928,7 @@ static int64_t volt__chan_send_abandon(const volt__wait_op *op, volt__node *node
                                        volt__wake_list *wakes) {
     volt_chan *c = VOLT__CAST(volt_chan *, op->on);
     (void)node;
-    if (was == VOLT__TRANSFERRED) return 1; // it has been sent
+    if (was == VOLT__TRANSFERRED) return 1; // the message has been sent
     if (was == VOLT__FIRED) {
         c->n_slots_granted_--;
         volt__rendezvous_retry(c, wakes);
@@ -10239,7 +10951,7 @@ static int64_t volt__chan_recv_abandon(const volt__wait_op *op, volt__node *node
                                        volt__wake_list *wakes) {
     volt_chan *c = VOLT__CAST(volt_chan *, op->on);
     (void)node;
-    if (was == VOLT__TRANSFERRED) return 1; // it has been received
+    if (was == VOLT__TRANSFERRED) return 1; // the message has been received
     if (was == VOLT__FIRED) c->n_msgs_granted_--;
     volt__chan_grant_waiters(c, wakes);
     return -ECANCELED;
@@ -10286,7 +10998,10 @@ static void volt__chan_recv_wait_op(volt__wait_op *op, volt_chan *c, void *v, ui
     op->data = v;
     op->n = n;
 }
-// What each poll begins with. 0: that was all, *out is its result.
+
+// ---- polls and blocking waits
+// Charges the budget and checks the size of the element. Returns 1 if the poll goes on, or 0 if it
+// is over with the result *out.
 static int volt__chan_poll_begin(volt_cx *cx, volt__node *node, size_t size, size_t elem,
                                    volt_poll *out) {
     *out = volt_pending();
@@ -10307,6 +11022,8 @@ static int volt__chan_sync(volt__wait_op *op, size_t size, size_t elem, volt_tim
     return size == elem && op->n > 0 ? volt__wait_op_sync(op, at_most) : -EINVAL;
 }
 static int volt__send_result(int64_t rc) { return rc > 0 ? 0 : VOLT__CAST(int, rc); }
+
+// ---- creation and destruction
 VOLT_API int volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap) {
     memset(c, 0, sizeof *c);
     if (elem == 0 || elem > UINT32_MAX || cap > UINT32_MAX / 2) return -EINVAL;
@@ -10338,19 +11055,31 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
 }
 
 //==================================================================================================
-// >>bounded  channels of one type: sends, receives, reservations
+// >>bounded  bounded channels: sends, receives, reservations, closing
 //==================================================================================================
-// ---- one message, sent or received by a task that is not cancelled, while it is open and has a
-// buffer: the steps of volt__chan_send_attempt and _recv that most waits consist of, without a
-// volt__wait_op. Under lock; VOLT__FAST_LOCKED: nothing is done.
+// The functions of a volt_chan, with a buffer or without (rendezvous). A send or receive of one
+// message by a task takes the first of three ways that fits:
+//   _fast      the usual case, see volt__chan_send_fast. The frame's node is not touched
+//   _one       an open channel with a buffer, and a task that is not cancelled. The node may be
+//              linked, without a wait op
+//   the rest   a wait op: rendezvous, closed channels, cancelled tasks
+// Sends and receives of several messages, blocked threads and reservations use a wait op, too. A
+// try_ function takes the first way, or else one step under the lock, and never waits.
+//   - A channel closes for good, by volt_chan_close or when the last retained sender or receiver is
+//     released. Messages in the buffer and reserved slots outlast the close.
+// Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
+// worker; any thread may call the others. The locks are those of >>chan.
 
+// ---- one message
+// volt__chan_send_one and volt__chan_recv_one do what the attempt functions of >>chan do in most
+// waits. They are called under lock; unless they return LOCKED they release it.
 static inline int volt__chan_link(volt_cx *cx, volt_chan *c, volt__node **list, volt__node *node) {
     volt__node_bind(node, cx->task_, c);
     volt__list_push(list, node);
     volt__unlock(&c->lock_);
     return VOLT__FAST_LINKED;
 }
-// A message has come: for the first who waits for one.
+// Called under lock after a push: grants the message to the first waiting receiver, and unlocks.
 static inline void volt__chan_grant_message(volt_chan *c) {
     if (!c->receivers_) {
         volt__unlock(&c->lock_);
@@ -10359,7 +11088,7 @@ static inline void volt__chan_grant_message(volt_chan *c) {
     c->n_msgs_granted_++;
     volt__fire_first_and_unlock(&c->receivers_, VOLT__FIRED, &c->lock_);
 }
-// A message has gone: its room is for the first who waits for that.
+// Called under lock after a pop: grants the free slot to the first waiting sender, and unlocks.
 static inline void volt__chan_grant_slot(volt_chan *c) {
     if (!c->senders_) {
         volt__unlock(&c->lock_);
@@ -10394,6 +11123,7 @@ static int volt__chan_recv_one(volt_cx *cx, volt__node *node, volt_chan *c, void
     volt__chan_grant_slot(c);
     return VOLT__FAST_DONE;
 }
+// has_lock: lock_ is held, since the fast path returned LOCKED. The same in volt__chan_recv_slow.
 static __attribute__((noinline)) volt_poll
 volt__chan_send_slow(volt_cx *cx, volt_chan *c, const void *v, size_t size, int has_lock) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_CHAN);
@@ -10501,7 +11231,8 @@ VOLT_API int volt_chan_try_send_n(volt_chan *c, const void *v, size_t size, uint
     volt__wake_list_run_if_any(&wakes);
     return rc;
 }
-// Apart, so that what most calls do needs no stack. (The same of try_send costs it 1 ns.)
+// A function of its own, so that the fast path needs no stack frame. (For try_send the same split
+// costs 1 ns.)
 static __attribute__((noinline)) int volt__chan_try_recv_slow(volt_chan *c, void *v, uint32_t n,
                                                               int has_lock) {
     volt__wake_list wakes;
@@ -10522,6 +11253,7 @@ VOLT_API int volt_chan_try_recv_n(volt_chan *c, void *v, size_t size, uint32_t n
     return volt__chan_try_recv_slow(c, v, n, done == VOLT__FAST_LOCKED);
 }
 
+// ---- reservations, closing
 static void volt__chan_reserve_wait_op(volt__wait_op *op, volt_chan *c) {
     volt__wait_op_init(op, c, &c->lock_, &c->senders_, volt__chan_reserve_attempt,
                        volt__chan_send_abandon);
@@ -10559,7 +11291,8 @@ VOLT_API int volt_chan_try_reserve(volt_chan *c) {
     volt__unlock(&c->lock_);
     return rc;
 }
-// v NULL: nothing is sent.
+// Ends one reservation: sends *v, or nothing if v is NULL. Returns 0, or -EINVAL if no slot is
+// reserved or granted.
 static int volt__chan_use_reservation(volt_chan *c, const void *v) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -10583,7 +11316,7 @@ VOLT_API void volt_chan_unreserve(volt_chan *c) {
     VOLT__EXPECT(rc == 0, "volt_chan_unreserve: nothing is reserved");
     (void)rc;
 }
-// Under lock.
+// Called under lock.
 static void volt__chan_close_locked(volt_chan *c, volt__wake_list *wakes) {
     volt__store_rel(&c->is_closed_, 1); // [C1] with is_closed
     volt__wake_list_fire_all(wakes, &c->senders_, VOLT__CLOSED);
@@ -10633,7 +11366,17 @@ VOLT_API uint32_t volt_chan_cap(const volt_chan *c) { return c->cap_; }
 //==================================================================================================
 // >>oneshot  oneshot and queue
 //==================================================================================================
-// ---- oneshot: a waitword that is met when there is a value, or will be none
+// Two channels without a buffer: a oneshot carries one value, a queue any number of messages to one
+// receiver. Each message of a queue contains its node. No send, push or close waits for a receiver.
+// Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
+// worker; any thread may call the others.
+
+// ---- oneshot
+// A waitword that opens when ENDED is set: by the first send or close. A send sets HAS_VALUE as
+// well; the receive that gets the value clears it.
+//   - value_ is written before HAS_VALUE is set, and read only after HAS_VALUE has been cleared.
+//   - One thread at a time sends. Any number of receivers may wait: one gets the value, the others
+//     -EPIPE.
 enum { VOLT__ONESHOT_ENDED = VOLT__WAITWORD_FLAG, VOLT__ONESHOT_HAS_VALUE = 4 };
 
 static uint32_t volt__oneshot_set_bits(uint32_t word, uint32_t n) {
@@ -10664,7 +11407,8 @@ VOLT_API volt_poll volt_oneshot_wait_closed(volt_cx *cx, volt_oneshot *o) {
 VOLT_API int volt_oneshot_wait_closed_sync(volt_oneshot *o, volt_time at_most) {
     return volt__waitword_sync(&o->waitword_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED, at_most);
 }
-// Once it has ended. Of several that receive one gets the value.
+// Called once ENDED is set. Returns 0 and *value, or -EPIPE if there is no value or another receive
+// has taken it.
 static int volt__oneshot_take(volt_oneshot *o, int64_t *value) {
     uint32_t keep = ~VOLT__CAST(uint32_t, VOLT__ONESHOT_HAS_VALUE);
     uint32_t word = volt__and_acq_rel(&o->waitword_.word_, keep); // [G2] with end
@@ -10690,13 +11434,18 @@ VOLT_API int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t 
     return rc < 0 ? rc : volt__oneshot_take(o, value);
 }
 
-// ---- queue: pushed onto a stack, which the receiver takes as a whole and turns around. In its
-// word beside what was pushed last: CLOSED; or WAITING, while it is empty and somebody waits.
-// WAITING is set and cleared under the lock, and while it is there all pushes come to the lock: who
-// is woken comes there behind them, before it may free the queue.
+// ---- queue
+// A push puts its node on a stack, whose top is in word_. The receiver takes the whole stack by one
+// CAS and reverses it into first_, a list that only the receiver uses. The low bits of word_ hold
+// CLOSED, or WAITING while the queue is empty and the receiver waits.
+//   - WAITING is set and cleared under the lock. While it is set, pushes and closes take the lock;
+//     otherwise each is one CAS.
+//   - A woken receiver takes the lock after the push that woke it, before it may free the queue.
+//   - One receiver at a time may pop.
 //
-//                 push, close             pop                     leave
-//   push, close   by cas; WAITING: lock   cas; [O1]               lock
+// Two operations on one queue are ordered by:
+//                 push, close             pop                     abandon
+//   push, close   CAS; WAITING: lock      CAS; [O1]               lock
 #define VOLT__QUEUE_WAITING ((uintptr_t)1)
 #define VOLT__QUEUE_CLOSED ((uintptr_t)2)
 
@@ -10707,14 +11456,15 @@ static volt_queue_node *volt__queue_top(void *word) {
     uintptr_t flags = VOLT__QUEUE_WAITING | VOLT__QUEUE_CLOSED;
     return VOLT__CAST(volt_queue_node *, VOLT__CAST(uintptr_t, word) & ~flags);
 }
-// The word with n on top; NULL: with CLOSED above what was there. WAITING is over by either.
+// Returns the word with n pushed, or with CLOSED set if n is NULL. Both clear WAITING.
 static void *volt__queue_with(void *word, volt_queue_node *n) {
     volt_queue_node *top = volt__queue_top(word);
     if (n) n->next_ = top;
     return n ? VOLT__CAST(void *, n)
              : VOLT__CAST(void *, VOLT__CAST(uintptr_t, top) | VOLT__QUEUE_CLOSED);
 }
-// 0: nobody waits any more, and nothing is pushed yet; so the caller does it by the word alone.
+// Pushes or closes under the lock and fires the receiver. Returns 1 if done, or 0 if no receiver
+// waits any more: nothing is done, and the caller uses the CAS.
 static int volt__queue_put_queued(volt_queue *q, volt_queue_node *n) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -10730,6 +11480,7 @@ static int volt__queue_put_queued(volt_queue *q, volt_queue_node *n) {
     volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
+// Pushes n, or closes the queue if n is NULL. Returns 0, or -EPIPE if the queue is closed.
 static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
     void *was = volt__load_acq(&q->word_); // [O1] with put
     for (;;) {
@@ -10745,7 +11496,7 @@ static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
 }
 VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) { return volt__queue_put(q, n); }
 VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, NULL); }
-// The word as it was, with all that was pushed, the newest first; CLOSED is left there.
+// Takes the whole stack, the newest node first. Returns the word as it was; CLOSED stays set.
 static void *volt__queue_take_all(volt_queue *q) {
     void *was = volt__load_acq(&q->word_); // [O1] with put
     while (volt__queue_top(was)) {
@@ -10762,7 +11513,7 @@ VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
             n->next_ = q->first_;
             q->first_ = n;
         }
-        // By the same look: what is pushed after it is not lost, and closed comes behind it.
+        // One load decides both: no push follows a close, so an empty stack with CLOSED is the end.
         if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_CLOSED) ? 0 : -EAGAIN;
     }
     *out = q->first_;
@@ -10788,7 +11539,7 @@ static int64_t volt__queue_abandon(const volt__wait_op *op, volt__node *node, ui
                                    volt__wake_list *wakes) {
     volt_queue *q = VOLT__CAST(volt_queue *, op->on);
     (void)node, (void)wakes;
-    // linked: nobody has pushed, and nobody will before the unlock
+    // linked: word_ is WAITING, and no push changes it before the unlock
     if (was == VOLT__LINKED) volt__store_rel(&q->word_, VOLT__CAST(void *, NULL)); // [O1] with put
     return -ECANCELED;
 }
@@ -10818,7 +11569,18 @@ VOLT_API int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out, volt_time
 //==================================================================================================
 // >>broadcast  broadcast and watch
 //==================================================================================================
-// ---- broadcast: a ring, and for each subscriber the number of the message that it takes next
+// Two channels that show each message to all receivers: a broadcast keeps the last cap_ messages, a
+// watch keeps the newest value. A send never waits for receivers.
+//   - Shared state is under lock_ of the volt_bcast or volt_watch. One thread at a time uses a
+//     volt_sub or volt_watcher.
+//   - Nothing is granted. A send or close fires all waiters as RETRY, and each checks again under
+//     the lock. A cancelled wait has nothing to pass on.
+// Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
+// worker; any thread may call the others.
+
+// ---- broadcast
+// A ring of cap_ slots: message i is in slot i % cap_, sent_ is the number of messages so far, and
+// next_ of a subscriber is the number of the message that it receives next.
 static void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
     return b->buf_ + VOLT__CAST(size_t, i % b->cap_) * b->elem_;
 }
@@ -10869,7 +11631,9 @@ VOLT_API uint64_t volt_sub_lost(volt_sub *s) {
     s->lost_ = 0;
     return n;
 }
-// Under lock.
+// Called under lock. Returns 1 with the next message in *v, 0 if the broadcast is closed and
+// drained, -EAGAIN if there is no message, or -EOVERFLOW if messages were overwritten: they are
+// added to lost_, and next_ moves to the oldest message that is left.
 static int volt__sub_next(volt_sub *s, void *v) {
     volt_bcast *b = s->bcast_;
     VOLT_ASSERT(s->next_ <= b->sent_);
@@ -10919,7 +11683,11 @@ VOLT_API int volt_sub_try_recv(volt_sub *s, void *v, size_t size) {
 }
 
 // ---- watch
-// or_any NULL: whatever the version is.
+// version_ counts the values, modulo 2^32; a value is new to a watcher if seen_version_ differs.
+
+// Stores *v unless the watch is closed. If version_or_null is not NULL, *v is stored only while the
+// version is *version_or_null. Returns 0, -EPIPE if closed, -EAGAIN for another version, or -EINVAL
+// for another size.
 static int volt__watch_store(volt_watch *w, const void *v, size_t size,
                              const uint32_t *version_or_null) {
     volt__wake_list wakes;
@@ -10969,13 +11737,14 @@ VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w) {
     r->seen_version_ = w->version_;
     volt__unlock(&w->lock_);
 }
-// What somebody waits for: a value, and which.
+// The value that a watcher waits for.
 typedef struct volt__watch_filter {
-    void *v;
-    int (*is_wanted)(const void *v, void *arg); // NULL: any that it has not seen
+    void *v;                                    // where the value is copied
+    int (*is_wanted)(const void *v, void *arg); // called under lock; NULL: any new value
     void *arg;
 } volt__watch_filter;
-// Under lock.
+// Called under lock. Marks the current value as seen. Returns 1 with the value in *filter->v if it
+// is wanted. If not, returns 0 if the watch is closed, or -EAGAIN.
 static int volt__watcher_check(volt_watcher *r, const volt__watch_filter *filter) {
     volt_watch *w = r->watch_;
     int is_it = filter->is_wanted ? filter->is_wanted(w->buf_, filter->arg)
@@ -11035,8 +11804,21 @@ VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
 }
 
 //==================================================================================================
-// >>blocking  calls that block, on a thread of the pool or right here
+// >>blocking  blocking calls, on a pool thread or in place
 //==================================================================================================
+// A task calls a function `fn` that may block, in one of three ways:
+//   volt_blocking         On a pool thread. Once fn has begun, the wait lasts until fn returns.
+//   volt_blocking_detach  On a pool thread. A cancelled wait ends at once, and fn runs to its end.
+//   volt_block_in_place   On the current thread, inside the poll. Another thread takes the worker.
+// Under VOLT_SINGLE_THREAD all three call fn inside the poll.
+//   - A job that the pool has accepted ends once: a pool thread runs it, its task takes it back
+//     before a thread has begun it, or it fails because no thread can be started.
+//   - While the pool has a job, its state, its result and the node of its wait change under the
+//     lock of the pool.
+//   - LAST TOUCH marks the last access to a job that another thread may reuse or free from then on.
+// The volt_ functions and the `start`, `cancel_wait` and `end_wait` functions are called in a poll,
+// the `run` functions by a pool thread. The `complete` functions are called by a pool thread, or by
+// the thread that fails the job. None of them is called under a lock.
 #ifdef VOLT_SINGLE_THREAD
 VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
@@ -11054,13 +11836,14 @@ VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
     return volt__leaf_ready(node, is_cancelled ? -ECANCELED : fn(arg));
 }
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
-    volt_cx saved = *cx; // fn may do steps of another runtime
+    volt_cx saved = *cx; // as in the version with threads; here fn cannot poll a task
     int rc = fn(arg);
     *cx = saved;
     return rc;
 }
 #else
-// The node is linked under the pool's lock: its task does not end before this.
+// Called when the job has run, or has failed with `rc`. The node is linked until it is fired here,
+// so the task, whose state may contain the job, has not ended.
 static void volt__job_complete(void *arg, int rc) {
     volt_job *job = VOLT__CAST(volt_job *, arg);
     volt__pool *p = &job->rt_->pool;
@@ -11073,11 +11856,12 @@ static void volt__job_complete(void *arg, int rc) {
     volt__unlock(&p->lock); // LAST TOUCH of the job
     volt__schedule_chain(&c);
 }
-// On the pool.
+// Called by a pool thread.
 static void volt__job_run(void *arg) {
     volt_job *job = VOLT__CAST(volt_job *, arg);
     volt__job_complete(job, job->fn_(job->user_));
 }
+// Returns 0 or -errno.
 static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *node, int (*fn)(void *),
                            void *arg) {
     VOLT__REQUIRE_CX(cx, job->state_ == VOLT__JOB_NONE, "one volt_job for two calls at once");
@@ -11097,7 +11881,8 @@ static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *node, int (*f
     }
     return rc;
 }
-// Cancelled. 1: taken back; 0: it has begun, or ended.
+// Called when the wait is cancelled. Returns 1 if the job was taken back and will not run, 0 if it
+// has begun or ended.
 static int volt__job_cancel_wait(volt_cx *cx, volt_job *job, volt__node *node) {
     volt__pool *p = &cx->rt_->pool;
     volt__lock(&p->lock);
@@ -11108,7 +11893,7 @@ static int volt__job_cancel_wait(volt_cx *cx, volt_job *job, volt__node *node) {
 }
 static int64_t volt__job_end_wait(volt_cx *cx, volt_job *job, volt__node *node) {
     volt__pool *p = &cx->rt_->pool;
-    volt__lock(&p->lock); // the barrier against who fired it
+    volt__lock(&p->lock); // the thread that fired the node may still hold it
     int64_t result = job->result_;
     volt__unlock(&p->lock);
     volt__node_unbind(node, cx->task_);
@@ -11131,15 +11916,16 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     return volt__leaf_pending(cx, node, 0);
 }
 
-// One that may be left: on a block of its own, whose owner is the task while it waits, or has been
-// told, and else the thread of the pool.
+// A call of volt_blocking_detach, in a block of its own, because fn may outlast the wait. The task
+// owns the block while it waits and after its node was fired. When it abandons a wait whose job has
+// begun, the pool thread becomes the owner.
 typedef struct volt__detached_job {
     volt_job job;
     volt_rt *rt;
     int (*fn)(void *);
     void *arg;
     void (*drop)(void *);
-    volt__node *waiter; // under the pool's lock; NULL: it has been left
+    volt__node *waiter; // under the pool's lock; NULL: the wait was abandoned
     int rc;
 } volt__detached_job;
 static void volt__detached_job_free(volt__detached_job *detached, int is_dropped) {
@@ -11156,16 +11942,16 @@ static void volt__detached_job_complete(void *arg, int rc) {
     int is_abandoned = !detached->waiter;
     detached->rc = rc;
     if (!is_abandoned) volt__node_fire(detached->waiter, VOLT__FIRED, &c);
-    volt__unlock(&p->lock); // LAST TOUCH, unless it was left
+    volt__unlock(&p->lock); // LAST TOUCH, unless the wait was abandoned
     if (is_abandoned) volt__detached_job_free(detached, 1);
     volt__schedule_chain(&c);
 }
-// On the pool.
+// Called by a pool thread.
 static void volt__detached_job_run(void *arg) {
     volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
     volt__detached_job_complete(detached, detached->fn(detached->arg));
 }
-// 0 or -errno.
+// Submits a copy of *call. Returns 0, or -errno without a call of `drop`: the caller keeps `arg`.
 static int volt__detached_job_start(volt_cx *cx, volt__detached_job *call, volt__node *node,
                                     volt__detached_job **out) {
     volt_allocator *a = &cx->rt_->cfg.alloc;
@@ -11187,16 +11973,18 @@ static int volt__detached_job_start(volt_cx *cx, volt__detached_job *call, volt_
     *out = NULL;
     return rc;
 }
-// Its result; or the wait is over without one: -ECANCELED.
+// Called when the node was fired or the wait is cancelled. Returns the result of fn, or -ECANCELED
+// if there is none yet: then `drop` is called, here if the job is taken back, else by the pool
+// thread after fn.
 static int64_t volt__detached_job_end_wait(volt_cx *cx, volt__detached_job *detached,
                                            volt__node *node) {
     volt__pool *p = &cx->rt_->pool;
-    volt__lock(&p->lock); // the barrier against who fired it, too
+    volt__lock(&p->lock); // also if fired: the thread that did so may still hold it
     int64_t result = detached->rc;
     int is_done = volt__node_state(node) == VOLT__FIRED;
     int is_ours = is_done || volt__pool_cancel(p, &detached->job);
     detached->waiter = NULL;
-    volt__unlock(&p->lock); // LAST TOUCH, unless it is ours
+    volt__unlock(&p->lock); // LAST TOUCH, unless the block is ours
     volt__node_unbind(node, cx->task_);
     if (is_ours) volt__detached_job_free(detached, !is_done);
     return is_done ? result : -ECANCELED;
@@ -11229,19 +12017,21 @@ VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
     return volt__leaf_ready(node, volt__detached_job_end_wait(cx, detached, node));
 }
 
-// Without a thread that could take over. With other workers what waits here goes to them, and fn is
-// on a plain thread all the same: what it waits for can happen.
+// Calls fn when no other thread can take the worker. If any other worker is not blocked like this,
+// the local tasks move to the injector and the thread counts as a plain one during fn, so that the
+// tasks for which fn waits can run.
 static int volt__block_without_handoff(volt__worker *w, int (*fn)(void *), void *arg) {
     uint32_t *n = &w->rt->n_blocked;
-    // the last one stays at its worker: what waits for tasks is told so, and they run afterwards
+    // A guest, and the last worker to block, keep their tasks, which run after fn. The thread still
+    // counts as the worker's, so a wait for a task inside fn gives -EDEADLK.
     int has_others = volt__add_acq_rel(n, 1) + 1 < volt__started(w->rt) && !w->is_guest; // [H3]
     if (has_others) {
         volt__evict_local_tasks(w);
         VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
     }
-    volt__store_rlx(&w->is_blocked, 1); // rlx: hint
+    volt__store_rlx(&w->is_blocked, 1); // rlx: hint for placement
     int rc = fn(arg);
-    volt__store_rlx(&w->is_blocked, 0); // rlx: hint
+    volt__store_rlx(&w->is_blocked, 0); // rlx: hint for placement
     volt__sub_acq_rel(n, 1);            // [H3]
     if (has_others) VOLT_TLS_SET(w);
     return rc;
@@ -11249,9 +12039,10 @@ static int volt__block_without_handoff(volt__worker *w, int (*fn)(void *), void 
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt__worker *w = cx->worker_;
     volt_job job;
-    volt_cx saved = *cx;
+    volt_cx saved = *cx; // the carrier in between polls other tasks with *cx
     uint8_t is_own_thread = w->is_own_thread;
-    // The carrier in between may acknowledge a shutdown: its sweep comes by in mid-poll.
+    // The carrier in between may acknowledge a shutdown, whose sweep wakes this task in the middle
+    // of its poll. So the task must not be private.
     cx->task_->flags |= VOLT__IS_SHARED;
     if (!volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
     int rc = fn(arg);
@@ -11263,10 +12054,15 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
 #endif
 
 //==================================================================================================
-// >>files  files, by calls on the pool
+// >>files  file operations, on a pool thread
 //==================================================================================================
-// ---- files
-
+// Epoll cannot tell when a file on a disk is ready, and a system call on it may block. So each
+// operation is one call of volt_blocking, in which a pool thread runs volt__file_run.
+//   - A volt_file_op holds the arguments of the operation and its job. The pool thread reads it, so
+//     it does not change while the job runs.
+//   - If a system call fails, the operation ends and gives its -errno.
+// The volt_file_ functions are called in a poll. volt__file_run and the functions that it calls run
+// on a pool thread; under VOLT_SINGLE_THREAD they run inside the poll.
 enum {
     VOLT__FILE_OPEN,
     VOLT__FILE_PREAD,
@@ -11277,14 +12073,14 @@ enum {
     VOLT__FILE_LOAD,
     VOLT__FILE_SAVE
 };
-enum { VOLT__FILE_MAX = 1 << 30 }; // bytes per system call: fewer than a result can say
+enum { VOLT__FILE_MAX = 1 << 30 }; // bytes per operation: their number fits into an int
 static int volt__file_result(int64_t rc) { return rc < 0 ? -errno : VOLT__CAST(int, rc); }
-// All of it, or up to the end of the file. Bytes, or -errno.
+// Transfers `len` bytes; a read ends early at the end of the file. Returns their number, or -errno.
 static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int is_write) {
     char *buf = VOLT__CAST(char *, op->buf_);
     size_t done = 0;
     if (len > VOLT__FILE_MAX) return -EINVAL;
-    // a C library's off_t may have 32 bits
+    // off_t may have 32 bits
     if (op->offset_ > INT64_MAX - VOLT__FILE_MAX ||
         VOLT__CAST(off_t, op->offset_ + VOLT__CAST(int64_t, len)) !=
             op->offset_ + VOLT__CAST(int64_t, len))
@@ -11295,7 +12091,7 @@ static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int i
                              : VOLT_SYS(pread, fd, buf + done, len - done, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return -errno;
-        if (n == 0 && is_write) return -EIO; // no file system of Linux does that
+        if (n == 0 && is_write) return -EIO; // no file system of Linux does this
         if (n == 0) break;
         done += VOLT__CAST(size_t, n);
     }
@@ -11303,10 +12099,11 @@ static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int i
 }
 static int volt__file_open(const volt_file_op *op) {
     int flags = op->flags_ | O_CLOEXEC;
-    if (!op->path_) return -EFAULT; // C libraries may take it for granted that there is one
+    if (!op->path_) return -EFAULT; // the C library may assume that the path is not NULL
     return volt__file_result(VOLT_SYS(openat, AT_FDCWD, op->path_, flags, op->mode_));
 }
-// More than fits, or one byte beyond: the file is larger.
+// Reads a whole file. If the file fills the buffer, a read of one more byte tells whether it is
+// larger. Returns the length of the file, -EFBIG if it is larger, or another -errno.
 static int volt__file_load(const volt_file_op *op) {
     char beyond;
     int fd = volt__file_open(op);
@@ -11325,10 +12122,11 @@ static int volt__file_save(const volt_file_op *op) {
     int fd = volt__file_open(op);
     if (fd < 0) return fd;
     int rc = volt__file_transfer(op, fd, op->len_, 1);
-    if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno; // of a network file system
+    // a network file system may report a write error only now
+    if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno;
     return rc;
 }
-// On the pool.
+// Called by a pool thread, as the fn of volt_blocking.
 static int volt__file_run(void *arg) {
     volt_file_op *op = VOLT__CAST(volt_file_op *, arg);
     struct stat *out = VOLT__CAST(struct stat *, op->buf_);
@@ -11346,7 +12144,8 @@ static int volt__file_run(void *arg) {
     default: return volt__file_save(op);
     }
 }
-// The arguments are written anew at each poll; the pool reads them, so not while it has the job.
+// Each poll of an operation passes the arguments again, in *call. Only the first one copies them to
+// *op, because the pool thread may read *op from then on.
 static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_file_op *call) {
     volt__node *node = cx->frame_;
     volt__check_not_on_stack(cx, op);
@@ -11364,7 +12163,7 @@ static void volt__file_args(volt_file_op *c, int kind, int fd, const char *path,
     c->kind_ = kind;
     c->fd_ = fd;
     c->path_ = path;
-    c->buf_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, buf)); // one struct for both ways
+    c->buf_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, buf)); // one field for reads and writes
     c->len_ = len;
 }
 VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
@@ -11424,6 +12223,12 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
 //==================================================================================================
 // >>sockets  addresses, options, opening
 //==================================================================================================
+// Socket addresses, socket options, and the functions that open sockets. None of them waits.
+//   - A volt_addr holds the bytes of a sockaddr, whose fields are accessed by memcpy.
+//   - Each socket is opened non-blocking and close-on-exec.
+//   - A function that fails returns -errno and leaves no socket open.
+// Any thread may call these functions. Only volt__fd_reset and volt__fd_adopt use the table of
+// descriptors; they are called in a poll.
 #ifndef VOLT_NO_IO
 static void volt__addr_set(volt_addr *a, const void *sa, size_t len) {
     memset(a, 0, sizeof *a);
@@ -11439,7 +12244,8 @@ static int volt__addr_family(const volt_addr *a) {
 static const struct sockaddr *volt__addr_sa(const volt_addr *a) {
     return VOLT__CAST(const struct sockaddr *, VOLT__CAST(const void *, a->sa_));
 }
-// host without brackets; -EINVAL unless it is a numeric address.
+// `host` is a numeric address without brackets. Returns 0, or -EINVAL if it is not one or if `port`
+// is above 65535.
 static int volt__addr_ip(volt_addr *a, const char *host, unsigned port) {
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
@@ -11496,7 +12302,7 @@ static size_t volt__append_text(char *buf, size_t cap, size_t at, const char *te
     return at;
 }
 VOLT_API int volt_addr_port(const volt_addr *a) {
-    struct sockaddr_in6 v6; // the port lies at the same place in both
+    struct sockaddr_in6 v6; // sin_port of an IPv4 address has the offset of sin6_port
     int family = volt__addr_family(a);
     if (!volt__is_ip(family)) return 0;
     memset(&v6, 0, sizeof v6);
@@ -11574,7 +12380,7 @@ VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write) {
     return VOLT_SYS(shutdown, fd, how) < 0 && errno != ENOTCONN ? -errno : 0;
 }
 
-// ---- opening
+// ---- opening sockets
 
 static int volt__socket(int family) {
     int fd = VOLT_SYS(socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -11591,7 +12397,7 @@ VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt
     if (rc == 0 && family == AF_INET6)
         rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_V6ONLY,
                                   options_or_null && options_or_null->is_v6only);
-    // accepted sockets inherit it
+    // accepted sockets inherit TCP_NODELAY
     if (rc == 0 && is_ip && !(options_or_null && options_or_null->is_delayed))
         rc = volt_set_nodelay(fd, 1);
     if (rc == 0 && VOLT_SYS(bind, fd, volt__addr_sa(a), a->len_) < 0) rc = -errno;
@@ -11610,10 +12416,11 @@ VOLT_API int volt_listen(const char *host, unsigned port,
     if (rc < 0) return rc;
     rc = volt_listen_addr(&a, options_or_null);
     if (host || rc != -EAFNOSUPPORT) return rc;
-    volt__addr_ip(&a, "0.0.0.0", port); // a kernel without IPv6
+    volt__addr_ip(&a, "0.0.0.0", port); // the kernel has no IPv6
     return volt_listen_addr(&a, options_or_null);
 }
-// The number was closed behind volt's back, and is another file's: its entry starts over.
+// The number was closed without volt_close and belongs to another file. Ends the old use of its
+// entry, which fires the waiters, and logs the mistake.
 static void volt__fd_reset(volt_cx *cx, volt__fd *e, int fd) {
     volt__chain c;
     volt__chain_init(&c);
@@ -11621,15 +12428,16 @@ static void volt__fd_reset(volt_cx *cx, volt__fd *e, int fd) {
     volt__schedule_chain(&c);
     volt__log(cx->rt_, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
 }
-// A fresh number from the kernel, whose entry is not in use, or stale.
+// Stores the flags of a number that the kernel has just returned. If the entry still shows an
+// earlier use, the number was closed without volt_close, and the entry is reset first.
 static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
-    if (!e) return; // out of memory: the first operation will say so
+    if (!e) return; // out of memory: the first operation reports it
     volt__lock(&e->lock);
     int is_stale = e->mode != VOLT__MODE_NONE || e->reopened_fd > 0;
     volt__unlock(&e->lock);
     if (is_stale) volt__fd_reset(cx, e, fd);
-    volt__store_rlx(&e->flags, flags); // rlx: the number is ours
+    volt__store_rlx(&e->flags, flags); // rlx: no other thread has the number yet
 }
 
 #endif // VOLT_NO_IO
@@ -11637,25 +12445,38 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 //==================================================================================================
 // >>io  reads and writes
 //==================================================================================================
+// An operation on a descriptor is tried at once, and its node is linked only after EAGAIN. When the
+// node is fired, the operation is tried again. The operations of >>net take the same steps.
+//   - System calls do not wait: transfers on a socket pass MSG_DONTWAIT; a listener and any other
+//     file have O_NONBLOCK. Only a disk file may delay its worker, since epoll cannot wait for it.
+//   - Each attempt holds a pin, so that volt_close does not close its number.
+//   - An operation belongs to one generation of its entry. If the entry was retired since the first
+//     attempt, a later one gives -EBADF. But if the number was closed without volt_close, the entry
+//     is reset, and the operation begins again with the new file.
+//   - A volt__io lives for one poll. Between polls the generation is in prev_ of the node, and the
+//     number of bytes that volt_read_exact or volt_write_all has moved is in key_.
+// All functions are called by a task in a poll.
 #ifndef VOLT_NO_IO
-// ---- operations: tried first, waited for only after EAGAIN
-
 enum { VOLT__OP_READ, VOLT__OP_READV, VOLT__OP_WRITE, VOLT__OP_WRITEV, VOLT__OP_ACCEPT };
 typedef struct volt__io {
-    int fd, op, dir, count; // count: of iovecs
-    // a wait of this operation has ended: the number must still be the same file's; by an event
+    // count: the number of iovecs; 0 for a plain buffer
+    int fd, op, dir, count;
+    // has_gen: snapshot.gen is the generation of the operation; is_ready: an event ended its wait
     int has_gen, is_ready;
+    // the entry at the last attempt
     volt__fd_snapshot snapshot;
-    char *buf;              // or iovecs, or source; only read for writes
+    // a plain buffer, or the array of iovecs; writes only read it
+    char *buf;
+    // bytes to transfer
     size_t len;
 } volt__io;
 
 static struct iovec *volt__iov(const volt__io *io) {
     return VOLT__CAST(struct iovec *, VOLT__CAST(void *, io->buf));
 }
-// A write to a pipe may raise SIGPIPE. Workers with a thread of
-// their own have it blocked; the caller of volt_run keeps its mask,
-// so there the signal is blocked, and taken back, around the call.
+// A write to a pipe may raise SIGPIPE, which volt's own threads block. The thread of volt_run or of
+// a guest keeps its signal mask; there the signal is blocked during the call, and consumed if the
+// call has raised it.
 static int64_t volt__write_nosignal(volt_cx *cx, const volt__io *io) {
     volt__sigpipe held;
     int is_caller = !cx->worker_->has_thread;
@@ -11666,8 +12487,8 @@ static int64_t volt__write_nosignal(volt_cx *cx, const volt__io *io) {
     if (is_caller) volt__sys_sigpipe_unblock(&held, error == EPIPE);
     return rc < 0 ? -error : rc;
 }
-// Of a socket. The flag counts for this call alone: those that share the socket may have set it to
-// block, or expect that it does.
+// A call on a socket. MSG_DONTWAIT makes this call alone non-blocking: a process that shares the
+// socket may change its mode, or rely on it.
 static int64_t volt__io_call_socket(const volt__io *io) {
     int flags = MSG_DONTWAIT | (io->dir == VOLT__WR ? MSG_NOSIGNAL : 0);
     struct msghdr m;
@@ -11688,15 +12509,16 @@ static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, int flags) {
     else return volt__write_nosignal(cx, io);
     return rc < 0 ? -errno : rc;
 }
-// >= 0, or -errno; never -EINTR.
+// Returns the result of the call, or -errno, but never -EINTR.
 static int64_t volt__io_call(volt_cx *cx, const volt__io *io, int flags) {
     int64_t rc;
     do rc = volt__io_call_once(cx, io, flags);
     while (rc == -EINTR);
     return rc;
 }
-// Non-blocking while the call lasts, so that those who share the descriptor find it as it was.
-// One call at a time, for two numbers of one description would end each other's.
+// Sets O_NONBLOCK only during the call, because other processes share the description. One such
+// call runs at a time: on two numbers of one description, the first to end would make the other one
+// block.
 static int64_t volt__io_call_toggled(volt_cx *cx, const volt__io *io) {
     volt__fds *f = &cx->rt_->fds;
     int64_t rc;
@@ -11712,28 +12534,29 @@ static int64_t volt__io_call_toggled(volt_cx *cx, const volt__io *io) {
     volt__unlock(&f->toggle_lock);
     return rc;
 }
-// What a call gives on a number that is another file's by now.
+// Result of a call on a number that belongs to another file by now.
 #define VOLT__STALE INT64_MIN
 static int volt__is_same_file(int a, int b) {
     struct stat s, t;
     return VOLT_SYS(fstat, a, &s) == 0 && VOLT_SYS(fstat, b, &t) == 0 && s.st_dev == t.st_dev &&
            s.st_ino == t.st_ino && s.st_rdev == t.st_rdev;
 }
-// Through the entry's own description; under lock, so that it is not closed meanwhile.
+// Calls on the entry's own description, under the lock of the entry, so that the description is not
+// closed during the call.
 static int64_t volt__io_call_reopened(volt_cx *cx, volt__fd *e, const volt__io *io) {
     volt__io call = *io;
     volt__lock(&e->lock);
     call.fd = e->reopened_fd;
     int64_t rc = -EBADF;
-    // A dup2(2) over the number, as for a log file in place of a terminal, is not told to volt.
+    // A dup2(2) onto the number, say of a log file in place of a terminal, is not reported to volt.
     if (call.fd > 0 && !volt__is_same_file(io->fd, call.fd)) rc = VOLT__STALE;
     else if (call.fd > 0) rc = volt__io_call(cx, &call, 0);
     volt__unlock(&e->lock);
     return rc;
 }
-// Debug builds: STALE where the number was closed behind volt's back, and is a file now that would
-// hold up the worker. (Or a process that shares the file has made it block; starting over mends
-// both.) Else 0 or -errno.
+// Debug builds: returns VOLT__STALE if a call on the file could block the worker. Then the number
+// was closed without volt_close and belongs to another file, or a process that shares the file has
+// cleared O_NONBLOCK; resetting the entry repairs both. Otherwise returns 0, or -errno.
 static int64_t volt__fd_check_file(int fd, int flags) {
     struct stat st;
     if (!VOLT_DEBUG || flags & (VOLT__FD_SOCKET | VOLT__FD_REOPENED | VOLT__FD_TOGGLED)) return 0;
@@ -11745,7 +12568,7 @@ static int64_t volt__fd_check_file(int fd, int flags) {
     if (mode < 0) return -errno;
     return mode & O_NONBLOCK ? 0 : VOLT__STALE;
 }
-// The last one out of a descriptor that is being closed closes it.
+// Drops a pin; if it was the last one of a closing entry, closes the descriptor.
 static void volt__fd_unpin_and_close(volt_rt *rt, volt__fd *e, int fd) {
     volt__chain c;
     if (VOLT__LIKELY(!volt__fd_unpin(e))) return;
@@ -11753,9 +12576,10 @@ static void volt__fd_unpin_and_close(volt_rt *rt, volt__fd *e, int fd) {
     volt__fd_retire(&rt->fds, e, fd, 1, &c);
     volt__schedule_chain(&c);
 }
-// What epoll would have told, for the last try before a limit is over: the event may just not have
-// been fetched. A call alone would not do: it may move a few bytes where there is no event yet, and
-// a peer that takes nothing would never be given up.
+// Returns 1 if epoll would report the direction as ready. Asked in the last try before a time limit
+// cancels the operation, as an event may have come that no event poll has fetched. To try the call
+// instead would be wrong: it can move a few bytes although epoll reports nothing, so writes to a
+// peer that has stopped reading would never time out.
 static int volt__is_ready_now(int fd, int dir) {
     struct pollfd p;
     p.fd = fd;
@@ -11766,10 +12590,11 @@ static int volt__is_ready_now(int fd, int dir) {
 static int volt__is_last_try(const volt_cx *cx, int fd, int dir) {
     return VOLT__UNLIKELY(cx->last_tries_ > 0) && volt__is_ready_now(fd, dir);
 }
-// Of a descriptor that is the same file as when the operation began.
+// Called under a pin, when the generation is that of the operation. Returns the result of the call,
+// -EAGAIN (without a call if the entry is known to be empty), VOLT__STALE, or another -errno.
 static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     int is_accept = io->op == VOLT__OP_ACCEPT;
-    int flags = volt__load_rlx(&e->flags); // rlx: set once per use of the number
+    int flags = volt__load_rlx(&e->flags); // rlx: a missing bit only costs a probe
     if (VOLT__UNLIKELY(!(flags & (is_accept ? VOLT__FD_NONBLOCK : VOLT__FD_PROBED))))
         flags = volt__fd_probe(e, io->fd, io->snapshot.gen, is_accept);
     if (VOLT__UNLIKELY(flags < 0)) return flags;
@@ -11786,7 +12611,8 @@ static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
         volt__fd_mark_empty(e, io->dir, io->snapshot.seq, io->buf, VOLT__CAST(size_t, rc), io->len);
     return rc;
 }
-// One try under a pin. -EAGAIN without a call where the entry says so.
+// One attempt, under a pin. Returns the result of volt__io_perform, or -EBADF if the descriptor is
+// closing or was retired since the operation began.
 static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     int64_t rc = -EBADF;
     if (VOLT__LIKELY(volt__fd_pin(e))) {
@@ -11798,8 +12624,9 @@ static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     volt__fd_unpin_and_close(cx->rt_, e, io->fd);
     return rc;
 }
-// Goes round, to let others run: the next poll must find the same file under the number. An idle
-// node is on no list, so its links can tell which.
+// Called when a poll ends without a wait, to let other tasks run. The next poll must find the same
+// file under the number. An idle node is on no list, so prev_ can hold the generation, and next_ ==
+// node marks this.
 static void volt__io_save_gen(volt__node *node, const volt__io *io) {
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE && io->has_gen);
     node->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, io->snapshot.gen));
@@ -11811,7 +12638,8 @@ static void volt__io_restore_gen(volt__node *node, volt__io *io) {
     io->snapshot.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->prev_));
     node->next_ = node->prev_ = NULL;
 }
-// No budget to begin with: when there is some, the number must still be the same file's.
+// Called when the budget is used up. Saves the generation, so that an operation that has not been
+// tried yet belongs to the file that the number has now.
 static void volt__io_postpone(volt_cx *cx, volt__node *node, volt__io *io) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
     if (!e || volt__node_state(node) != VOLT__IDLE || node->next_ == node) return;
@@ -11819,7 +12647,9 @@ static void volt__io_postpone(volt_cx *cx, volt__node *node, volt__io *io) {
     io->has_gen = 1;
     volt__io_save_gen(node, io);
 }
-// What every operation on a descriptor does first. 1: go on and try; 0: *out is the answer.
+// The first step of an operation in each poll. Charges the budget, and ends the wait if the node
+// was fired, the await is cancelled, or a last try is due. Returns 1 if the caller must try the
+// operation, 0 if *out is the result of the poll.
 static int volt__io_begin(volt_cx *cx, volt__node *node, volt__io *io, volt_poll *out) {
     if (!volt__budget_charge(cx)) {
         volt__io_postpone(cx, node, io);
@@ -11844,7 +12674,8 @@ static int volt__io_begin(volt_cx *cx, volt__node *node, volt__io *io, volt_poll
     *out = volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
     return 0;
 }
-// Tries until done or linked. -EAGAIN: the caller returns pending; linked, or woken already.
+// Tries until the operation is done or the node is linked. Returns the result, -EAGAIN if the
+// caller must return pending (the node is linked, or the task was woken), or another -errno.
 static int64_t volt__io_step(volt_cx *cx, volt__node *node, volt__io *io) {
     volt_rt *rt = cx->rt_;
     volt__fd *e = volt__fd_lookup(&rt->fds, io->fd);
@@ -11864,7 +12695,8 @@ static int64_t volt__io_step(volt_cx *cx, volt__node *node, volt__io *io) {
         }
     }
     volt__io_save_gen(node, io);
-    (void)volt__task_wake(cx->task_); // a file that epoll calls ready and that is not: others first
+    // epoll reports the file as ready, but its calls give EAGAIN: other tasks run first
+    (void)volt__task_wake(cx->task_);
     return -EAGAIN;
 }
 static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, size_t len,
@@ -11874,7 +12706,7 @@ static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, 
     io->op = op;
     io->dir = op == VOLT__OP_WRITE || op == VOLT__OP_WRITEV ? VOLT__WR : VOLT__RD;
     io->count = count;
-    io->buf = VOLT__CAST(char *, VOLT__CAST(uintptr_t, buf)); // one struct for both ways
+    io->buf = VOLT__CAST(char *, VOLT__CAST(uintptr_t, buf)); // one field for reads and writes
     io->len = len;
     io->has_gen = io->is_ready = 0;
     io->snapshot.gen = io->snapshot.seq = 0;
@@ -11899,9 +12731,12 @@ VOLT_API volt_poll volt_write(volt_cx *cx, int fd, const void *buf, size_t len) 
     volt__io_init(&io, VOLT__OP_WRITE, fd, buf, len, 0);
     return volt__io_once(cx, &io);
 }
-// More parts than the kernel takes are left for the next call, as a short write leaves the rest.
+// The kernel takes at most 1024 iovecs in one call. The others are left to the next operation, like
+// the rest of a short write.
 enum { VOLT__IOV_MAX = 1024 };
-// Of nothing it is 0. What the kernel refuses must not be: a sum that overflows, no array.
+// Returns the number of bytes, where 0 means that no call is needed. Invalid arguments must be
+// refused and so do not count as 0: the result is 1 for a missing array or n < 0, and SIZE_MAX for
+// a sum that overflows.
 static size_t volt__iov_len(const struct iovec *iov, int n) {
     size_t len = 0;
     if (n < 0 || (n > 0 && !iov)) return 1;
@@ -11912,7 +12747,7 @@ static size_t volt__iov_len(const struct iovec *iov, int n) {
     return len;
 }
 static void volt__io_init_iov(volt__io *io, int op, int fd, const struct iovec *iov, int n) {
-    // so that 1024 empty parts are not taken for the end of the file
+    // 1024 empty parts at the beginning would give 0, which means the end of the file
     for (; n > 0 && iov && iov->iov_len == 0; n--) iov++;
     volt__io_init(io, op, fd, iov, volt__iov_len(iov, n), n < VOLT__IOV_MAX ? n : VOLT__IOV_MAX);
 }
@@ -11926,8 +12761,8 @@ VOLT_API volt_poll volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int
     volt__io_init_iov(&io, VOLT__OP_WRITEV, fd, iov, n);
     return volt__io_once(cx, &io);
 }
-// read_exact and write_all: progress is the node's
-// key, so that it survives waits and can be asked for.
+// volt_read_exact and volt_write_all. The bytes moved are counted in key_ of the node, so that the
+// count outlasts the poll and volt_progress can read it.
 static volt_poll volt__io_all(volt_cx *cx, int op, int fd, const void *buf, size_t len) {
     volt__io io;
     volt_poll out;
@@ -11964,17 +12799,26 @@ VOLT_API volt_poll volt_write_all(volt_cx *cx, int fd, const void *buf, size_t l
 //==================================================================================================
 // >>net  accept, connect, closing, readiness, poll sets
 //==================================================================================================
+// Accept, connect, closing, and waits for readiness, built on >>fds and on the steps of >>io.
+//   - The last thread with a pin closes a descriptor; the waiters get -EBADF.
+//   - A socket whose connect fails or is cancelled is closed before the result is returned.
+//   - Between polls, key_ of the node holds:
+//       accept    the number of errors in a row that may be the listener's
+//       back-off  the tick of its timer
+//       connect   the socket + 1, or 0 if there is none
+// Functions with a volt_cx are called by a task in a poll. Any thread may call volt_rt_close,
+// volt_pollset_open and volt_pollset_set; volt_pollset_wait_sync is for threads that run no worker.
 #ifndef VOLT_NO_IO
 // ---- accept
-// While the process is out of descriptors or memory it waits on a timer, not on the socket, which
-// would report the same connection for ever.
+// While the process is out of descriptors or memory, accept waits on a timer (a back-off), because
+// no event of the socket reports the end of the shortage.
 
 static int volt__is_shortage(int64_t rc) {
     return rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS || rc == -ENOMEM;
 }
-// Errors of the connection that was about to be accepted, not of the listener. The last three may
-// be the listener's, too: of a socket that cannot listen, or a filter that refuses every call. They
-// are skipped VOLT__ACCEPT_ERRORS_MAX times in a row.
+// Returns 1 if the error is that of the connection, which is skipped, and not that of the listener.
+// The last three may be the listener's, too: if the socket cannot listen, or a filter refuses every
+// call. So they are skipped at most VOLT__ACCEPT_ERRORS_MAX times in a row.
 enum { VOLT__ACCEPT_ERRORS_MAX = 100 };
 static int volt__is_peer_error(volt__node *node, int64_t rc) {
     if (rc == -ECONNABORTED || rc == -EPROTO || rc == -ENETDOWN || rc == -ENOPROTOOPT ||
@@ -11983,12 +12827,13 @@ static int volt__is_peer_error(volt__node *node, int64_t rc) {
     return (rc == -EOPNOTSUPP || rc == -ETIMEDOUT || rc == -EPERM) &&
            node->key_++ < VOLT__ACCEPT_ERRORS_MAX;
 }
-// On a timer, and known to the descriptor's entry; or behind another one that is.
+// Waits on a timer, and stores the node in the entry of the descriptor. If another accept does that
+// already, waits in rd until its back-off ends.
 static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *node, const volt__io *io) {
     volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, io->fd);
-    uint32_t ms = volt__load_rlx(&e->backoff_ms) * 2u; // rlx: a delay that stands alone
+    uint32_t ms = volt__load_rlx(&e->backoff_ms) * 2u; // rlx: only a delay
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
-    // it may be over already, if this thread was slow
+    // the deadline may have passed already, if this thread was preempted
     if (volt__timer_start(cx, node, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
         (void)volt__task_wake(cx->task_);
     int rc = volt__fd_back_off(e, io->snapshot.gen, node);
@@ -12002,12 +12847,13 @@ static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *node, const volt
     if (rc < 0) return volt__leaf_ready(node, rc);
     if (volt__fd_wait_behind(e, io->snapshot.gen, node, cx->task_) == VOLT__FD_AGAIN) {
         volt__io_save_gen(node, io);
-        (void)volt__task_wake(cx->task_); // that one's wait has just ended
+        (void)volt__task_wake(cx->task_); // the other back-off has just ended
     }
     return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd));
 }
-// The wait of an accept that has backed off. 0: it lasts. 1: it is over; *io knows whether the
-// number is still the listener's: else it was closed.
+// Called when an accept in a back-off is polled. Returns 0 if the back-off lasts, 1 if it is over.
+// Then *is_closed is 1 if the descriptor was retired, or if `fd` is not the number with which the
+// back-off began; otherwise *io has the generation of the descriptor.
 static int volt__accept_resume(volt_cx *cx, volt__node *node, volt__io *io, int *is_closed) {
     volt__fd *e = volt__fd_find_back_off(&cx->rt_->fds, node, io->fd);
     volt__chain c;
@@ -12022,11 +12868,11 @@ static int volt__accept_resume(volt_cx *cx, volt__node *node, volt__io *io, int 
     node->key_ = 0;
     return 1;
 }
-// A connection: what is accepted is of the listener's kind.
+// A new connection has the flags of its listener, since both are sockets of one kind.
 static void volt__accept_done(volt_cx *cx, int listener, int fd) {
     volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, listener);
     volt__fd_set_backoff(e, 0);
-    volt__fd_adopt(cx, fd, volt__load_rlx(&e->flags)); // rlx: set once
+    volt__fd_adopt(cx, fd, volt__load_rlx(&e->flags)); // rlx: set before the accept
 }
 VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
     volt__io io;
@@ -12061,7 +12907,8 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
 
 // ---- closing
 
-// The last one with a pin closes: here, or the operation that is still inside its system call.
+// The last thread with a pin performs close(2): this one, or one whose operation is still in its
+// system call.
 static void volt__close(volt_rt *rt, int fd) {
     volt__fd *e = volt__fd_lookup(&rt->fds, fd);
     if (!e) {
@@ -12073,7 +12920,7 @@ static void volt__close(volt_rt *rt, int fd) {
 }
 VOLT_API void volt_close(volt_cx *cx, int fd) { volt__close(cx->rt_, fd); }
 VOLT_API void volt_rt_close(volt_rt *rt, int fd) {
-    // and leave the parent's epoll instances alone
+    // a forked child must not change the epoll instances, which it shares with its parent
     if (volt__is_forked_child(rt)) VOLT_SYS(close, fd);
     else volt__close(rt, fd);
 }
@@ -12086,7 +12933,7 @@ VOLT_API void volt_fd_release(volt_cx *cx, int fd) {
     volt__schedule_chain(&c);
 }
 
-// ---- connect: the socket is kept in the node's key (+ 1) while the handshake runs
+// ---- connect
 
 static volt_poll volt__connect_end(volt_cx *cx, volt__node *node, int fd, int64_t error) {
     if (error < 0) volt__close(cx->rt_, fd);
@@ -12106,7 +12953,7 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *node, const volt_a
     if (errno != EINPROGRESS && errno != EINTR) return volt__connect_end(cx, node, fd, -errno);
     VOLT_ASSERT(node->key_ == 0);
     node->key_ = fd + 1;
-    // no event can have come yet: not registered
+    // no event can have come yet, as the socket is not registered
     volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
     int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
                            cx->task_);
@@ -12132,10 +12979,11 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     return volt__connect_end(cx, node, fd, -error);
 }
 
-// ---- readiness of foreign descriptors
+// ---- readiness
 
-// An own descriptor's cached bit may be stale for a
-// level-triggered question, so the kernel is asked. 1: linked.
+// Waits on a descriptor that is registered edge-triggered, as own ones are. Its ready bit may be
+// stale, so poll(2) is asked for the present level. Returns 1 if the node is linked, 0 if the
+// descriptor is ready, -EBADF if it was retired since the wait began, or another -errno.
 static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, const volt__io *io, volt__node *node) {
     int fd = io->fd, dir = io->dir;
     struct pollfd p;
@@ -12155,7 +13003,7 @@ static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, const volt__io *io, vo
         else if (rc != VOLT__FD_AGAIN) return rc;
     }
 }
-// 1: linked. 0: ready. < 0: -errno.
+// Returns 1 if the node is linked, 0 if the descriptor is ready, or -errno.
 static int64_t volt__ready_step(volt_cx *cx, const volt__io *io, volt__node *node) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
     if (!e) return volt__fd_lookup_error(io->fd);
@@ -12179,7 +13027,9 @@ static volt_poll volt__ready_poll(volt_cx *cx, int fd, int dir) {
 VOLT_API volt_poll volt_readable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__RD); }
 VOLT_API volt_poll volt_writable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__WR); }
 
-// ---- poll sets: a private epoll instance, itself waited for as a foreign descriptor
+// ---- poll sets
+// A poll set is a private epoll instance, which is waited for as a foreign descriptor. epfd_ is its
+// number + 1, or 0 if the set is not open.
 
 VOLT_API int volt_pollset_open(volt_pollset *p) {
     int fd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
@@ -12207,7 +13057,8 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     } while (rc < 0 && errno == EEXIST); // another thread has added it between the two calls
     return rc < 0 ? -errno : 0;
 }
-// At most `timeout` ns. The number of events, or -errno.
+// Waits at most `timeout` ns. Returns the number of events, 0 if there is none or a signal came, or
+// -errno.
 static int volt__pollset_poll(int epfd, volt_pollev *out, size_t cap, int64_t timeout) {
     VOLT_ASSERT(epfd >= 0 && cap > 0);
     struct epoll_event ev[64];
@@ -12224,7 +13075,8 @@ static int volt__pollset_poll(int epfd, volt_pollev *out, size_t cap, int64_t ti
     }
     return n == -EINTR ? 0 : n;
 }
-// Under a pin, and of the same set as when the wait began: it may be closed meanwhile.
+// Fetches events without waiting. Holds a pin, since another task may close the set. Returns the
+// number of events, -EBADF if the set was closed since the wait began, or another -errno.
 static int volt__pollset_try(volt_cx *cx, volt__io *io, volt_pollev *out, size_t cap) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
     int rc = -EBADF;
@@ -12265,7 +13117,7 @@ VOLT_API int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap
         int64_t left = volt__time_left(deadline);
         int got = volt__pollset_poll(p->epfd_ - 1, ev, cap, left);
         if (got != 0) return got;
-        if (left == 0) return -ETIMEDOUT; // not where a signal has ended the wait
+        if (left == 0) return -ETIMEDOUT; // else a signal may have come: the wait continues
     }
 }
 VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The manual's table of what locks and channels promise: that the test in each line exists, has run,
+# The table of promises of locks and channels in >>sema: that the test in each line exists, has run,
 # and has passed.
 #   sh tests/semantics.sh volt.h LOG...
 # Last line: "semantics: N passed, N failed, 0 skipped".
 file=$1
 shift
 awk '
-FNR == NR && /^\/\/ ---- / { is_table = /what locks and channels promise/ }
+FNR == NR && /^\/\/ ---- / { is_table = /promises of locks and channels/ }
 FNR == NR && is_table && /^\/\/   [a-z]/ { want[$NF] = FNR; n_rows++ }
 FNR < NR && $1 == "ok" { has_passed[$2] = 1 }
 END {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // VOLT_SINGLE_THREAD: a runtime without threads, whose tasks run while their thread waits for them.
-// What does not differ is tested by the other programs, compiled so (see SINGLE_TESTS in tests/test.mk).
+// The other programs of SINGLE_TESTS (tests/test.mk) test the rest in this form.
 #ifndef VOLT_SINGLE_THREAD
 #  define VOLT_SINGLE_THREAD
 #endif

@@ -140,7 +140,7 @@ list() {
 + h->task_ = NULL;
 + return result;
 @ pool-silent: an idle thread that is given a job is not woken
-- if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // only its address: it may be gone
+- if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // uses the address only: *idle may be gone
 - return !has_room || idle ? 0 : volt__pool_start(p, job);
 + return !has_room || idle ? 0 : volt__pool_start(p, job);
 @ pool-overbooked: more jobs at once than .blocking says
@@ -364,7 +364,7 @@ list() {
 - volt__chan_grant_waiters(c, wakes);
 + volt__chan_grant_waiters(c, wakes);
 @ chan-message-lost turns: who is cancelled with the right to a message keeps it
-- if (was == VOLT__TRANSFERRED) return 1; // it has been received
+- if (was == VOLT__TRANSFERRED) return 1; // the message has been received
 - if (was == VOLT__FIRED) c->n_msgs_granted_--;
 + if (was == VOLT__TRANSFERRED) return 1;
 @ chan-right-unserved turns: the right to a message goes to nobody when its owner is cancelled
