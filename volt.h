@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// volt.h 0.1.0 - an async runtime for C on Linux in one header: tasks on all cores, timers, sockets,
-// locks and channels. In ONE file, define VOLT_IMPLEMENTATION before the include. A first program:
+// volt.h 0.1.0 - an async runtime for C on Linux, in one header: tasks on all cores, timers,
+// sockets, locks, channels. In ONE file, define VOLT_IMPLEMENTATION before the include. A first
+// program:
 //
 //     #define VOLT_IMPLEMENTATION
 //     #include "volt.h"
@@ -260,9 +261,9 @@
 // Each worker has a ring of 256 runnable tasks, which it runs first in, first out, and a LIFO slot:
 // the task that was woken or spawned last runs next, while its data is still in the cache. After
 // VOLT_LIFO_MAX tasks from the slot in a row the ring has its turn, so nothing starves. If one poll
-// spawns so many tasks that the ring overflows, the newest batch of 128 runs first; every 8 ms 128
-// of the oldest move to the shared queue. So a tree of tasks is walked depth first and has few of
-// its tasks alive at a time.
+// spawns more tasks than the ring has room for, the newest batch of 128 runs first; every 8 ms 128 of
+// the oldest move to the shared queue. So a tree of tasks is walked depth first and has few of its
+// tasks alive at a time.
 //
 // A task that a worker spawns or wakes stays with that worker until an idle worker steals it. Three
 // kinds cannot be stolen from a worker that makes progress: the task in the LIFO slot; up to 8
@@ -365,8 +366,9 @@
 //                       busy; then an idle one checks on it
 //   timers              none: epoll_wait has a timeout. A guest: timerfd_settime
 //   descriptor          at its first use, unless volt made it: fcntl, getsockopt, and if it is no
-//                       socket also fstat, isatty or open. epoll_ctl at its first wait; in a debug build
-//                       at each wait. volt_readable, volt_writable: epoll_ctl or poll at each wait
+//                       socket also fstat, isatty or open. epoll_ctl at its first wait; in a debug
+//                       build at each wait. volt_readable, volt_writable: epoll_ctl or poll at each
+//                       wait
 //   read, write         one, and none after a read that drained a TCP socket (not for vectors, nor
 //                       for more than 64 KiB; madvise if the buffer has changed and spans pages). A
 //                       write to a file that is not a socket, by the thread of volt_run or of a
@@ -7303,12 +7305,12 @@ static uint32_t volt__ewma_weight(uint32_t n) {
                                  176, 184, 191, 197, 203, 209, 213, 218, 221, 225 };
     return w[volt__min32(n, sizeof w - 1)];
 }
-// The steal floor. Losing a task to a thief costs a worker cache misses on the task, its slab and
-// its joiner. While most polls complete their task, and take less time than that, thieves spare
-//   - all tasks, if they spawn almost nothing: no more work will follow. The worker does not wake
-//     other workers for them, either.
-//   - else a ring of at most wake_at - 2 tasks. With the LIFO slot these are fewer than wake_at, so
-//     no worker was woken for them, and none need be woken when the floor falls.
+// The steal floor. A steal costs the victim cache misses on the task, its slab and its joiner.
+// While most polls complete their task, and take less time than that, the worker keeps its tasks:
+//   - If tasks spawn almost nothing, it keeps all of them, since no further work will come of them,
+//     and wakes no other worker for them.
+//   - Otherwise it keeps up to wake_at - 2 tasks in the ring. With the LIFO slot these are fewer
+//     than wake_at, so no worker was woken for them, and none need be woken when the floor falls.
 // A rescue ignores the floor, so a stuck worker loses all of its tasks. A guest has no floor,
 // because its thread leaves for the application's loop.
 //
@@ -7636,8 +7638,8 @@ static void volt__worker_sleep(volt__worker *w) {
     volt__trace_park(w, VOLT_TRACE_UNPARK);
     if (is_mine) volt__watchdog_scan(w);
 }
-// The rest of volt__worker_sleep, at the start of the next step of a guest. A step that ended by its
-// quota has not parked the guest, but its descriptor was readable: events may be pending.
+// The rest of volt__worker_sleep, at the start of the next step of a guest. Also called if the last
+// step ended by its quota and the guest is not parked: events may be pending.
 static void volt__guest_resume(volt__worker *w) {
     int was_away = w->guest_parked;
     w->guest_parked = 0;
@@ -7791,6 +7793,8 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
         *t = volt__pop_due_source(w);
         if (volt__has_more_queued(w)) // due again after the tasks in the ring
             w->inject_due = volt__min32(w->inject_every, volt__ring_len(&w->ring) + 1);
+        // If one poll is left to that, an event poll that is due by now comes first.
+        if (w->inject_due == 1 && w->event_due == 0) w->inject_due = 2;
     }
     if (!*t && w->event_due == 0) {
         volt__maintain(w);
@@ -7867,18 +7871,17 @@ static void volt__worker_main(volt__worker *w) {
 //==================================================================================================
 // >>handoff  a worker whose thread blocks goes to another thread
 //==================================================================================================
-// The transfer of a worker to another carrier while its thread blocks in volt_block_in_place, in the
-// middle of a poll. The next carrier is a thread that already waits for the carrier lock, or else a
-// pool thread.
-//   - From volt__handoff_begin to volt__handoff_end the blocked thread is not the carrier. It must
-//     not touch the worker, and does not count as a worker's thread.
-//   - After that it is the carrier again, and finishes its poll.
-//   - A guest is not handed off, because its thread belongs to the application.
-// volt__handoff_main is called by a pool thread, the other functions by the carrier, or in the case
-// of volt__handoff_end by the thread that was the carrier.
+// The transfer of a worker to another carrier, while its carrier blocks in volt_block_in_place in
+// the middle of a poll. The next carrier is a thread that waits for the carrier lock already, or
+// else a pool thread.
+//   - From volt__handoff_begin to volt__handoff_end the blocked thread is not the carrier: it must
+//     not touch the worker, and counts as a plain thread. Then it is the carrier again, and resumes
+//     its poll.
+//   - A guest is never handed off, because its thread belongs to the application.
+// volt__handoff_begin and volt__evict_local_tasks are called by the carrier, volt__handoff_end by
+// the blocked thread, volt__handoff_main by a pool thread.
 #ifndef VOLT_SINGLE_THREAD
-// The job of a pool thread that carries w. If another thread waits for w already, that one carries
-// it, or finishes its poll.
+// The job of the pool thread: carries the worker, unless another thread waits for it already.
 static void volt__handoff_main(void *worker) {
     volt__worker *w = VOLT__CAST(volt__worker *, worker);
     volt__carrier_acquire(w);
@@ -7886,9 +7889,9 @@ static void volt__handoff_main(void *worker) {
     if (!volt__carrier_is_contended(w)) volt__worker_run(w);
     volt__carrier_release(w);
 }
-// Hands w to a thread that waits for it, or else to a pool thread. Returns 1, or 0 if w is a guest
-// or no pool thread can be started: the caller is still the carrier. The caller keeps *job, which
-// may stay unused, until volt__handoff_end.
+// Returns 1 if another thread carries the worker from here on; 0 if the caller remains the carrier,
+// because the worker is a guest or no pool thread could be started. *job belongs to the pool until
+// volt__handoff_end.
 static int volt__handoff_begin(volt__worker *w, volt_job *job) {
     memset(job, 0, sizeof *job);
     job->run_ = volt__handoff_main;
@@ -7910,7 +7913,7 @@ static void volt__handoff_end(volt__worker *w, volt_job *job) {
     volt__carrier_acquire(w);
     volt__carrier_check(w); // the next waiter may have unparked the previous carrier
     VOLT_TLS_SET(w);
-    // This thread resumes its poll. The carrier in between may have left the worker searching.
+    // this thread resumes its poll: the carrier in between may have left the worker searching
     volt__searching_done(w);
 }
 // Moves the tasks in the LIFO slot, the ring and the overflow queue to the injector. Called before
@@ -7929,12 +7932,21 @@ static void volt__evict_local_tasks(volt__worker *w) {
 //==================================================================================================
 // >>start  starting workers
 //==================================================================================================
-// ---- starting workers
+// The creation of workers and of their threads, one at a time, in the order of their index.
+//   - One thread at a time has set is_starting, and creates a worker without holding a lock. Then
+//     it publishes the worker by storing `started`, under start_lock.
+//   - A published worker lives until the runtime is freed.
+//   - After a shutdown has begun no start begins. A start in progress counts among the workers that
+//     must acknowledge the shutdown.
+// Any thread may call volt__start_next. A worker calls volt__start_spare. The other functions are
+// called by the thread that has set is_starting, or before other threads know the runtime, or when
+// it is freed.
 
 static void volt__worker_destroy(volt_rt *rt, volt__worker *w) {
     volt__reactor_deinit(&w->reactor);
     rt->cfg.alloc.free(rt->cfg.alloc.user, w, sizeof *w);
 }
+// Returns 0 and *out, or -errno.
 static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) {
     volt_allocator *a = &rt->cfg.alloc;
     volt__worker *w =
@@ -7944,7 +7956,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->rt = w->cx.rt_ = rt;
     w->cx.worker_ = w;
     w->index = index;
-    w->carrier_ticket = w->is_own_thread = 1; // its own thread has the first ticket
+    w->carrier_ticket = w->is_own_thread = 1; // its own thread holds ticket 0
     w->is_solo = rt->n_workers == 1;
     w->avg_ns = VOLT_POLL_NS;
     w->last_event_poll = w->busy_since = VOLT_NOW_NS();
@@ -7996,13 +8008,11 @@ static void *volt__thread_main(void *arg) {
     return NULL;
 }
 static int volt__thread_start(volt__worker *w) {
-    // a fresh thread that finds work leaves no spare behind either
+    // has_slept: with its first task the new worker starts a spare if no worker is parked
     w->has_thread = w->has_slept = 1;
     return volt__thread_create(&w->thread, w->rt->cfg.stack_size, volt__thread_main, w);
 }
-// Starts the next worker, unless all run or shutdown has begun. Whoever
-// finds another one at it leaves the wish with that one: a fresh thread
-// may need its successor before its starter has finished. 0 or -errno.
+// Creates worker `index` and its thread. Returns 0 or -errno.
 static int volt__start_one(volt_rt *rt, uint32_t index) {
     volt__worker *w = NULL;
     VOLT_ASSERT(!rt->workers[index]);
@@ -8014,6 +8024,9 @@ static int volt__start_one(volt_rt *rt, uint32_t index) {
     if (rc < 0) rt->workers[index] = NULL;
     return rc;
 }
+// Starts the next worker, unless all have been started or a shutdown has begun. If another thread
+// is starting one, leaves the request to that thread: a new worker may need its successor before
+// its own start is complete. Returns 0, also if it has started none, or -errno.
 static int volt__start_next(volt_rt *rt) {
     int rc = 0;
     volt__lock(&rt->start_lock);
@@ -8028,8 +8041,8 @@ static int volt__start_next(volt_rt *rt) {
         volt__lock(&rt->start_lock);
         rt->is_starting = 0;
         if (rc == 0) volt__store_rel(&rt->started, index + 1); // [R1] with started
-        // Shutdown has begun meanwhile: it counts on this
-        // worker's acknowledgement, and could not unpark it.
+        // A shutdown that began during this start waits for an acknowledgement of the new worker,
+        // but could not unpark it. If the start has failed, this thread acknowledges instead.
         uint32_t is_closed = rt->starts_closed;
         volt__unlock(&rt->start_lock);
         if (is_closed && rc == 0) volt__reactor_unpark(&rt->workers[index]->reactor);
@@ -8039,8 +8052,8 @@ static int volt__start_next(volt_rt *rt) {
     volt__unlock(&rt->start_lock);
     return rc;
 }
-// W5. Without a spare the watchdog has nobody to wake.
-// Failure is no error; it is tried again after a second.
+// Starts a spare worker, since the watchdog needs a parked worker that it can wake. A failure is
+// logged, and the worker that failed tries again after a second at the earliest.
 static void volt__start_spare(volt_rt *rt) {
     volt__worker *w = VOLT_TLS_GET();
     if (w->last_event_poll < w->start_retry) return;
@@ -8054,32 +8067,41 @@ static void volt__start_spare(volt_rt *rt) {
 //==================================================================================================
 // >>guest  worker 0 carried by the application's own thread
 //==================================================================================================
-// ---- guest mode: one thread at a time carries worker 0, the holder of `inside`
-//   from        event          to      done by                              and then
-//   away, left  step           inside  a plain thread; another gets -EBUSY  leaves the parked set
-//   inside      nothing to do  away    its holder                           parks, sets timer_fd
-//   inside      quota, stop    left    its holder                           unparks self: readable
-//   away        claim          away    a pusher                             unparks it: readable
-//   away, left  shutdown       inside  who gets it before the deadline      sleeps in epoll_wait
-// guest_parked is the holder's; volt_rt_deadline reads it without: between two steps only.
-// What is queued, or came while it was awake, waits for the next step: the descriptor says so.
+// A guest is worker 0 of a runtime with .is_guest, or of any runtime of volt_create under
+// VOLT_SINGLE_THREAD. The thread that holds guest_lock carries it, for one step. Between two steps
+// the application waits on the worker's epoll instance, which is readable if there is work.
+//   from          event        to      done by                             and then
+//   parked, left  step         inside  plain thread; others get -EBUSY     leaves the parked set
+//   inside        no task      parked  holder of guest_lock                parks, sets timer_fd
+//   inside        quota, stop  left    holder of guest_lock                writes the eventfd
+//   parked        claim        parked  pusher                              writes the eventfd
+//   parked, left  shutdown     inside  volt_shutdown, before its deadline  blocks in epoll_wait
+// A guest that was left, not parked, is awake: its queued tasks, and those that arrive, wait for
+// the next step, which the readable eventfd asks for. The watchdog may rescue them before that.
+//
+// All functions are called under guest_lock, except volt__guest_start, before the guest is shared,
+// and volt__guest_drain and volt__guest_drive, which take it. volt_rt_deadline reads guest_parked
+// without the lock, so it may be called only between two steps.
+
+// Ends a step and releases guest_lock.
 static void volt__guest_leave(volt__worker *w) {
     if (!w->guest_parked) volt__reactor_unpark(&w->reactor);
     volt__unlock(&w->rt->guest_lock);
 }
-// Polls run.
+// Runs the worker for at most max_polls polls. Returns the number of polls made.
 static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
-    w->quota = max_polls; // volt__guest_resume plans with it
+    w->quota = max_polls; // before volt__guest_resume starts the countdown
     volt__worker_run(w);
     return max_polls - w->quota;
 }
-// Before the first step it is asleep.
+// Parks the guest before its first step. Called by volt_create.
 static void volt__guest_start(volt__worker *w) {
     w->guest_no_block = 1;
     volt__park(w);
     VOLT_ASSERT(w->guest_parked);
 }
-// Steps until all has ended, or the deadline; while another thread is inside, it does.
+// Called by volt_shutdown. Makes steps that may block, until the runtime has stopped or the
+// deadline has passed. While another thread is inside, waits for it: that thread makes progress.
 static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     volt__worker *w = rt->workers[0];
     if (!volt__lock_until(&rt->guest_lock, deadline)) return;
@@ -8091,7 +8113,8 @@ static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     volt__guest_leave(w);
 }
 #ifdef VOLT_SINGLE_THREAD
-// Steps until the task has ended, or the deadline: there is nobody else to do them.
+// Called by volt_join_sync. Makes steps until t has ended or the deadline has passed, since no
+// other thread can run t.
 static void volt__guest_drive(volt_rt *rt, volt__task *t, volt_time deadline) {
     volt__worker *w = rt->workers[0];
     struct pollfd p;
@@ -8114,11 +8137,17 @@ static void volt__guest_drive(volt_rt *rt, volt__task *t, volt_time deadline) {
 //==================================================================================================
 // >>cpus  the CPUs that a runtime may use
 //==================================================================================================
+// The number of CPUs that the runtime may use, which is the default of .workers: the CPUs in the
+// affinity mask of the calling thread, or fewer if the CPU quota of its cgroup is lower. All
+// functions may be called by any thread; they share no state.
 #ifdef VOLT_SINGLE_THREAD
 static inline uint32_t volt__cpu_count(void) { return 1; }
 #else
-// ---- CPUs that the cgroup's quota pays for. All paths lie below `root`, which is "" but in tests.
+// ---- CPU quota of the cgroup
+// Every path begins with `root`, which is "" except in tests. An unreadable file means no limit.
 
+// Writes root, "/sys/fs/cgroup", `len` characters of dir, and file to out. Returns the length of
+// this path, or 0 if it does not fit.
 static size_t volt__path(char *out, size_t cap, const char *root, const char *dir, size_t len,
                          const char *file) {
     size_t at = 0;
@@ -8130,7 +8159,8 @@ static size_t volt__path(char *out, size_t cap, const char *root, const char *di
     out[at] = 0;
     return at;
 }
-// The beginning of a small file as a string; 0: not readable.
+// Reads at most cap - 1 bytes of a file as a string. Returns its length, or 0 if the file is empty
+// or cannot be read.
 static size_t volt__read_text(const char *path, char *text, size_t cap) {
     int fd = VOLT_SYS(open, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
@@ -8139,7 +8169,8 @@ static size_t volt__read_text(const char *path, char *text, size_t cap) {
     text[len > 0 ? len : 0] = 0;
     return len > 0 ? VOLT__CAST(size_t, len) : 0;
 }
-// Up to two numbers from it; how many there were. "max" and "-1" are none.
+// Reads up to two numbers, separated by spaces, from the beginning of a file. Returns how many it
+// has read. "max" and "-1", which mean "no limit", are not numbers here.
 static uint32_t volt__read_numbers(const char *path, int64_t out[2]) {
     char text[64];
     uint32_t n = 0;
@@ -8154,11 +8185,13 @@ static uint32_t volt__read_numbers(const char *path, int64_t out[2]) {
     }
     return n;
 }
+// Returns the quota in CPUs, rounded up, or 0 for no limit.
 static uint32_t volt__quota_cpus(int64_t quota, int64_t period) {
     if (quota <= 0 || period <= 0) return 0;
     return volt__clamp32(quota / period + (quota % period != 0), 1, VOLT_MAX_WORKERS);
 }
-// Version 2: "QUOTA PERIOD" in each group from ours up to the root; the least counts. 0: no limit.
+// cgroup v2: a file with "QUOTA PERIOD" in the cgroup of the process and in each of its ancestors.
+// Returns the lowest limit, in CPUs, or 0 for no limit.
 static uint32_t volt__quota_v2(const char *root) {
     char path[512], text[1024];
     uint32_t least = 0;
@@ -8172,7 +8205,7 @@ static uint32_t volt__quota_v2(const char *root) {
     size_t len = strcspn(dir, "\n");
     for (;;) {
         int64_t n[2];
-        if (len == 1) len = 0; // "/"
+        if (len == 1) len = 0; // the path of the root group is "/"
         if (volt__path(path, sizeof path, root, dir, len, "/cpu.max") &&
             volt__read_numbers(path, n) == 2) {
             uint32_t cpus = volt__quota_cpus(n[0], n[1]);
@@ -8182,7 +8215,8 @@ static uint32_t volt__quota_v2(const char *root) {
         while (len > 0 && dir[--len] != '/') {}
     }
 }
-// Version 1, as containers see it: two files. 0: no limit.
+// cgroup v1: two files, at the place where a container sees those of its own cgroup. Returns the
+// limit, in CPUs, or 0 for no limit.
 static uint32_t volt__quota_v1(const char *root) {
     char path[512];
     int64_t quota[2], period[2];
@@ -8200,7 +8234,7 @@ static uint32_t volt__cpu_count(void) {
     long n = 0;
     CPU_ZERO(&set);
     if (VOLT_SYS(sched_getaffinity, 0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
-    if (n < 1) n = VOLT_SYS(sysconf, _SC_NPROCESSORS_ONLN); // more CPUs than the set can hold
+    if (n < 1) n = VOLT_SYS(sysconf, _SC_NPROCESSORS_ONLN); // more CPUs than fit into the set
     uint32_t cpus = volt__clamp32(n, 1, VOLT_MAX_WORKERS), quota = volt__quota("");
     return quota > 0 ? volt__min32(cpus, quota) : cpus;
 }
@@ -8209,10 +8243,18 @@ static uint32_t volt__cpu_count(void) {
 //==================================================================================================
 // >>runtime  configuration, creation
 //==================================================================================================
-// The only place that knows defaults. 0 or -EINVAL.
+// The configuration, creation and release of a runtime. Its workers are created in >>start; the
+// order of all steps is in volt_create, volt_run and volt_destroy, in >>public.
+//   volt__rt_create   any thread; other threads do not know the runtime yet
+//   volt__start_more  the thread that creates the runtime, after it has started worker 0
+//   volt__rt_free     the thread that creates the runtime, if a step fails; else the thread that
+//                     destroys it, after all other threads have left it
+
+// Copies *in (all zero if NULL) to *c, replaces each 0 that stands for a default, and checks the
+// result. This is the only place that sets defaults. Returns 0 or -EINVAL.
 static int volt__config_resolve(const volt_config *in, volt_config *c) {
     memset(c, 0, sizeof *c);
-    // A smaller size is that of an older struct: the fields behind it keep their defaults.
+    // A smaller size is that of an older version: the fields beyond it get their defaults.
     size_t size = in && in->size != 0 ? in->size : sizeof *c;
     if (size < sizeof c->size || size > sizeof *c) return -EINVAL;
     if (in) memcpy(c, in, size);
@@ -8230,7 +8272,7 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
                    c->stack_size >= 65536 && c->watchdog_us >= 100 && c->start_all_workers <= 1 &&
                    c->is_guest <= 1 && VOLT__CAST(uint32_t, c->placement) <= VOLT_PLACE_LEAST &&
                    c->drain_timeout >= 0 && c->slow_poll >= 0 && !c->alloc.alloc == !c->alloc.free;
-    if (c->workers == 1) c->placement = VOLT_PLACE_SHARED; // nobody to choose from
+    if (c->workers == 1) c->placement = VOLT_PLACE_SHARED; // there is no choice
     if (!c->alloc.alloc) {
         c->alloc.alloc = volt__sys_map;
         c->alloc.free = volt__sys_unmap;
@@ -8239,9 +8281,10 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     return is_valid ? 0 : -EINVAL;
 }
 
+// Frees the runtime and its workers. All of their threads, and those of the pool, have ended.
 static void volt__rt_free(volt_rt *rt) {
     volt_allocator a = rt->cfg.alloc;
-    volt__slabs_destroy(&rt->slabs); // before the workers, whose heaps they belong to
+    volt__slabs_destroy(&rt->slabs); // before the workers, which contain their heaps
     for (uint32_t i = 0; rt->workers && i < rt->started; i++)
         volt__worker_destroy(rt, rt->workers[i]);
     volt__fds_destroy(&rt->fds, rt->n_workers);
@@ -8250,7 +8293,7 @@ static void volt__rt_free(volt_rt *rt) {
     if (rt->workers) a.free(a.user, rt->workers, sizeof(volt__worker *) * rt->n_workers);
     a.free(a.user, rt, sizeof *rt);
 }
-// A runtime without a running worker.
+// Creates a runtime without workers. Returns 0 or -errno.
 static int volt__rt_create(const volt_config *in, volt_rt **out) {
     volt_config cfg;
     int rc = volt__config_resolve(in, &cfg);
@@ -8291,7 +8334,9 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     *out = rt;
     return 0;
 }
-// Further workers, as far as they are wanted now: one spare, or all. Fewer are no error.
+// Starts one more worker as a spare, or all workers with .start_all_workers. A failure is logged:
+// the runtime works with fewer. Returns early also if another thread is starting a worker, or if a
+// shutdown has begun.
 static void volt__start_more(volt_rt *rt) {
     uint32_t want = rt->cfg.start_all_workers ? rt->n_workers : volt__min32(2, rt->n_workers);
     while (volt__started(rt) < want) {
@@ -8305,19 +8350,29 @@ static void volt__start_more(volt_rt *rt) {
 //==================================================================================================
 // >>spawn  spawning, handles, wakers
 //==================================================================================================
+// The start of a task, and the handles and wakers that refer to it. A spawn fills a slot, publishes
+// the task by storing its word, and admits it: it counts and enqueues the task, or refuses it.
+//   - From the store of the word on, a walker may visit the task and retain it.
+//   - The handle is set before the task can run. A handle holds a reference, and so does a waker.
+//   - After a shutdown has begun, spawns are refused with -ESHUTDOWN: by each worker from its
+//     acknowledgement on, by the injector and the inboxes once they are closed.
+// An argument `w` is the worker of rt that the calling thread carries, or NULL if there is none.
+// volt_spawn, volt_spawn_at and volt_waker_retain are called in a poll, volt_join_sync by plain
+// threads, all others by any thread. A handle is used by one thread at a time.
+
 // ---- spawn
 
-// Everything but the word, which publishes the task to walkers.
+// Sets all fields but the word and the handle.
 static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
     if (VOLT_DEBUG && !fn) volt__misuse(site, "spawn of no function");
     t->u.fn = fn;
-    volt__store_rlx(&t->spawn_site, site); // rlx: for whoever looks on
-    volt__store_rlx(&t->wait_site, site); // rlx: for whoever looks on
+    volt__store_rlx(&t->spawn_site, site); // rlx: for dumps
+    volt__store_rlx(&t->wait_site, site); // rlx: for dumps
     t->shield_depth = 0;
     t->flags = flags;
     t->n_armed = 0;
 }
-// Before it can run: the handle may be its own.
+// Called before the task can run, since the task itself may use the handle.
 static inline void volt__task_attach_handle(volt__task *t, volt_handle *h) {
     t->flags |= VOLT__HAS_HANDLE;
     t->join = NULL;
@@ -8327,29 +8382,28 @@ static inline void volt__task_publish(volt__task *t, uint32_t refs) {
     volt__store_rel(&t->word, VOLT__NOTIFIED + refs * VOLT__REF); // [M2] with try_retain
 }
 static volt__task *volt__alloc_outside(volt_rt *rt, size_t bytes) {
-    // threads differ in the upper bits of their stack's address
+    // spreads threads over the heaps: they differ in the upper bits of their stack addresses
     uintptr_t stack = VOLT__CAST(uintptr_t, __builtin_frame_address(0)) >> 16;
     return volt__heap_alloc_shared(&rt->outside_heaps[stack % VOLT__OUTSIDE_HEAPS], bytes);
 }
-// A slot with `size` bytes of state, uninitialised, from the heap of the calling worker, or of this
-// part of the outside.
+// Returns an uninitialized slot for `size` bytes of state and `extra` bytes after it, from the heap
+// of w, or from an outside heap if w is NULL. Returns NULL if out of memory.
 static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, size_t size, size_t extra) {
     size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) + extra;
     if (size > SIZE_MAX / 2) return NULL;
     return w ? volt__heap_alloc(&w->heap, bytes) : volt__alloc_outside(rt, bytes);
 }
-// Most states are a frame and few more words: a call would cost more than copying them.
+// Most states are a frame and one or two words. A call of memcpy would cost more than the copy.
 static inline int volt__is_small_state(size_t size) {
-    size_t n = size - sizeof(volt_frame); // less than a frame: wraps
+    size_t n = size - sizeof(volt_frame); // wraps if size is less than a frame
     return n <= 16 && n % 8 == 0;
 }
-// Has just been written, field by field: a load that spans two of those stores would wait until
-// they are in the cache, hence units of 4.
+// The source was just written field by field; 4-byte copies avoid a store-forwarding stall.
 static inline void volt__copy_8(char *to, const char *from) {
     memcpy(to, from, 4);
     memcpy(to + 4, from + 4, 4);
 }
-// The state of a new task: the frame, known to be zero, and what follows.
+// Copies the state of a new task. The frame is known to be zero and is not read.
 static inline void volt__state_copy(void *to, const void *from, size_t size) {
     char *d = VOLT__CAST(char *, to) + sizeof(volt_frame);
     const char *f = VOLT__CAST(const char *, from) + sizeof(volt_frame);
@@ -8362,14 +8416,16 @@ static inline void volt__state_copy(void *to, const void *from, size_t size) {
     if (n >= 8) volt__copy_8(d, f);
     if (n > 8) volt__copy_8(d + 8, f + 8);
 }
-// Published, then refused. A walker may hold a reference meanwhile; then it frees.
+// Releases the `refs` references of a task that was published and then refused, and frees the task,
+// unless a walker has retained it: then the walker frees it.
 static void volt__task_refuse(volt__task *t, uint32_t refs) {
     uintptr_t old = volt__sub_acq_rel(&t->word, refs * VOLT__REF); // [T2] with release
     if (old < (refs + 1) * VOLT__REF) volt__task_free(t);
 }
-// Counts and enqueues a published task with so many references; or gives it back: -ESHUTDOWN.
+// Counts a published task with `refs` references, and enqueues it if is_enqueued. Called by threads
+// that are not workers of rt. Returns 0, or -ESHUTDOWN if the task was refused.
 static int volt__admit_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
-    // rlx: for whoever looks on
+    // rlx: for dumps
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, volt__ms_floor(rt, VOLT_NOW_NS())));
     volt__rt_pin(rt);
     if (is_enqueued) volt__trace_wake(rt, NULL, t);
@@ -8381,9 +8437,9 @@ static int volt__admit_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is
     volt__task_refuse(t, refs);
     return -ESHUTDOWN;
 }
-// A spawn on the worker itself, which is not closing.
+// The same by w, which is not closing.
 static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
-    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->ms)); // rlx: for whoever looks on
+    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->ms)); // rlx: for dumps
     if (is_enqueued) volt__trace_wake(w->rt, w, t);
     volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
     if (is_enqueued) volt__push_runnext(w, t, 1);
@@ -8403,7 +8459,7 @@ static int volt__admit_task(volt_rt *rt, volt__worker *w, volt__task *t, uint32_
 }
 static inline int volt__frame_is_zero(const void *state, size_t size) {
     const volt__node *node = VOLT__CAST(const volt__node *, state);
-    uint64_t head; // what stands before key_
+    uint64_t head; // the fields before key_
     if (VOLT__UNLIKELY(size < sizeof *node)) return 0;
     memcpy(&head, node, sizeof head);
     uintptr_t pointers = VOLT__CAST(uintptr_t, node->next_) | VOLT__CAST(uintptr_t, node->prev_) |
@@ -8411,7 +8467,7 @@ static inline int volt__frame_is_zero(const void *state, size_t size) {
                          VOLT__CAST(uintptr_t, node->source_);
     return (head | VOLT__CAST(uint64_t, node->key_) | pointers) == 0;
 }
-// What is refused says so in the log: the caller sees only -EINVAL.
+// Logs a refusal, because the caller sees only -EINVAL.
 static inline int volt__spawn_is_valid(const volt_rt *rt, const void *state, size_t size,
                                        const char *site) {
     if (VOLT__LIKELY(volt__frame_is_zero(state, size))) return 1;
@@ -8437,8 +8493,8 @@ static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, v
     if (rc < 0 && h) h->task_ = NULL;
     return rc;
 }
-// The same for a small state, with all that can be had without a call: a hot path of programs that
-// spawn.
+// The fast path for small states, inlined as a whole because spawning is hot in many programs. All
+// other spawns take volt__spawn.
 VOLT_API int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size,
                            const char *site) {
     volt__worker *w = cx->worker_;
@@ -8462,7 +8518,8 @@ VOLT_API int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void 
                            size_t size) {
     return volt__spawn(rt, volt__current_worker(rt), h, fn, state, size, "volt_rt_spawn");
 }
-// The root of volt_run and volt_block_on: its state stays with the caller, who outlives it.
+// Spawns the root task of volt_run or volt_block_on. The state remains the caller's: the slot only
+// holds a pointer to it.
 static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
                             uint8_t flags) {
     uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags);
@@ -8485,7 +8542,7 @@ VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
     if (!t) return NULL;
     memset(volt__task_state(t), 0, size);
     volt__task_fill(t, fn, 0, "volt_task_create");
-    volt__task_publish(t, 1); // NOTIFIED: whoever wakes it meanwhile does not enqueue it
+    volt__task_publish(t, 1); // NOTIFIED is set, so a wake-up before the start does not enqueue it
     return volt__admit_task(rt, w, t, 1, 0) < 0 ? NULL : volt__task_state(t);
 }
 VOLT_API void volt_task_start(void *state, volt_handle *handle_or_null) {
@@ -8506,7 +8563,7 @@ VOLT_API void volt_task_destroy(void *state) {
     volt__lock(&rt->injector.lock);
     rt->n_destroyed_outside++;
     volt__unlock(&rt->injector.lock);
-    if (volt__load_acq(&rt->is_closed)) volt__unpark_all(rt); // [S1] it may have been the last one
+    if (volt__load_acq(&rt->is_closed)) volt__unpark_all(rt); // [S1] it may be the last task
     volt__rt_unpin(rt);
 }
 
@@ -8538,7 +8595,7 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
         volt_time deadline = volt__deadline(at_most);
         if (volt__parker_wait(&p, deadline) < 0) {
             if (volt__join_unregister(h->task_, waiter)) return -ETIMEDOUT;
-            volt__parker_wait(&p, VOLT_NEVER); // just ended: it is about to set the parker
+            volt__parker_wait(&p, VOLT_NEVER); // the task has ended and is setting p
         }
     }
     int64_t value = volt__handle_take_result(h);
@@ -13130,23 +13187,44 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
 //==================================================================================================
 // >>combine  select and join over arms, join over arrays
 //==================================================================================================
-// The awaiting frame's key holds eight small counters. A turn evaluates the arms once in textual
-// order; which of them are polled depends on the phase:
-//   COUNT  none: how many are there (select, first time: to draw an order)
-//   ONE    the one whose turn it is in a random order, which source_ holds (at most 8 arms)
-//   FROM_START from `start` on           WRAPPED before `start` (of more arms)
-//   DRAIN  started ones, cancelled       ALL   all not finished (join)
-//   CLAIMED the arm whose rendezvous has claimed the select, which prev_ points to
+// Awaits of several polls at once: of arms (VOLT_SELECT, VOLT_JOIN_ALL and their variants), and of
+// arrays of child functions (volt_join_all and its variants).
+//   - One poll of a select or join makes one or more passes. Each pass evaluates all arms in
+//     textual order; the phase decides which of them it polls.
+//   - An arm or child that has started is polled until it has ended. So when the result is decided,
+//     the others are cancelled, and the await returns when they have ended too.
+//   - Each arm and child has a frame and a shield depth of its own. Both are in force during its
+//     poll; then the frame, the shield depth and the cancel level of the await are restored.
+//   - A select that is cancelled has no winner, unless an arm ends with another result than
+//     -ECANCELED, for example under a shield.
+// All functions run in a poll of the awaiting task and take no lock. Other threads access only the
+// claim word of the awaiting frame (see >>chan), and nodes that are linked.
+//
+// The fields of the awaiting frame:
+//            select or join over arms                       join over an array
+//   key_     eight counters of 8 bits, VOLT__ARMS_...       index of the child that decides, + 1
+//   source_  select of at most 8 arms: their order          -
+//   next_    select: the claim word of a rendezvous         -
+//   prev_    select: the claimed arm; join: the failed arm  -
 enum {
-    VOLT__ARMS_N,
-    VOLT__ARMS_INDEX,
-    VOLT__ARMS_START, // ONE: how many have had their turn
-    VOLT__ARMS_WINNER,
-    VOLT__ARMS_LIVE,
-    VOLT__ARMS_MODE,
-    VOLT__ARMS_PHASE,
-    VOLT__ARMS_IS_FRESH
+    VOLT__ARMS_N,       // number of arms; known after the first pass
+    VOLT__ARMS_INDEX,   // arms evaluated so far in this pass
+    VOLT__ARMS_START,   // ONE: place in the order; FROM_START, WRAPPED: index of the first arm
+    VOLT__ARMS_WINNER,  // index of the arm that decides the result, + 1; 0: none yet
+    VOLT__ARMS_LIVE,    // arms found pending in this poll; DRAIN counts from 0 again
+    VOLT__ARMS_MODE,    // VOLT__SELECT ...
+    VOLT__ARMS_PHASE,   // VOLT__PHASE_...
+    VOLT__ARMS_IS_FRESH // 1 during the first pass, which initializes the arms
 };
+// The phases. No pass polls an arm that has ended.
+//   phase       a pass polls                           used by
+//   COUNT       no arm; it only counts them            VOLT_SELECT, first pass
+//   ONE         the arm at place START of the order    VOLT_SELECT of at most 8 arms
+//   FROM_START  the arms from START on                 VOLT_SELECT of more arms
+//   WRAPPED     the arms before START                  VOLT_SELECT, after FROM_START
+//   DRAIN       the arms that have started, cancelled  a decided or cancelled select, a failed join
+//   ALL         all arms                               VOLT_SELECT_BIASED, joins
+//   CLAIMED     the arm that prev_ points to           a select that a rendezvous has claimed
 enum {
     VOLT__PHASE_COUNT,
     VOLT__PHASE_ONE,
@@ -13157,7 +13235,7 @@ enum {
     VOLT__PHASE_CLAIMED
 };
 enum { VOLT__ARM_UNUSED, VOLT__ARM_LIVE, VOLT__ARM_DONE };
-// counters of 8 bits; beyond some eight arms a group or a poll set is better
+// The counters have 8 bits. Beyond about eight arms a group or a poll set is the better choice.
 #define VOLT__ARMS_MAX 200u
 
 static inline unsigned char *volt__arms_bytes(volt__node *node) {
@@ -13178,33 +13256,39 @@ static void volt__arms_phase(volt__node *node, uint32_t phase) {
     volt__arms_set(node, VOLT__ARMS_INDEX, 0);
     volt__arms_set(node, VOLT__ARMS_LIVE, 0);
 }
-// The next turn of the same poll: what is pending in it stays counted.
+// Starts the next pass of a series that polls each arm once: the pending arms stay counted.
 static void volt__arms_next_phase(volt__node *node, uint32_t phase) {
     uint32_t live = volt__arms_get(node, VOLT__ARMS_LIVE);
     volt__arms_phase(node, phase);
     volt__arms_set(node, VOLT__ARMS_LIVE, live);
 }
-// ---- a random order of at most 8 arms, four bits for each: of those that are ready any is as
-// likely to be polled first
+
+// ---- the random order of a select
+// source_ holds the order of at most 8 arms, four bits for each place. It is drawn at random, once
+// per await: each of the ready arms is equally likely to be polled first.
 enum { VOLT__ARMS_ORDERED = 8 };
 static uint32_t volt__arms_at(const volt__node *node, uint32_t pass) {
     return VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->source_) >> 4 * pass) & 15;
 }
 static void volt__arms_shuffle(volt__node *node, volt__random *r, uint32_t count) {
     uint32_t order = 0;
-    for (uint32_t i = 1; i < count; i++) { // i comes at place j, what was there at the end
+    for (uint32_t i = 1; i < count; i++) { // arm i goes to place j, the arm there to place i
         uint32_t j = volt__random_below(r, i + 1), there = order >> 4 * j & 15;
         order = (order & ~(UINT32_C(15) << 4 * j)) | i << 4 * j;
         if (j < i) order |= there << 4 * i;
     }
     node->source_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, order));
 }
+
+// ---- passes
+// Returns the phase in which a poll starts once the arms are counted.
 static uint32_t volt__arms_first_phase(volt__node *node, int mode) {
     if (mode != VOLT__SELECT) return VOLT__PHASE_ALL;
     if (volt__arms_get(node, VOLT__ARMS_N) > VOLT__ARMS_ORDERED) return VOLT__PHASE_FROM_START;
     volt__arms_set(node, VOLT__ARMS_START, 0);
     return VOLT__PHASE_ONE;
 }
+// Begins a poll of the await. The first poll sets up the awaiting frame.
 VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
     volt__node *node = cx->frame_;
     int is_fresh = node->kind_ == VOLT__FRESH;
@@ -13243,8 +13327,8 @@ static int volt__arm_is_due(volt__node *node, const volt_arm *a, uint32_t index)
     default: return 0;
     }
 }
-// 1: this arm is polled now; its frame, shield depth and cancel level are in force until
-// arm_poll_end.
+// Returns 1 if this pass polls the arm, else 0. If 1, the frame, shield depth and cancel level of
+// the arm are in force until volt__arm_poll_end.
 VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
     volt__node *node = cx->frame_;
     uint32_t index = volt__arms_get(node, VOLT__ARMS_INDEX);
@@ -13256,7 +13340,7 @@ VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
         VOLT__EXPECT_CX(cx, a->node_.state_ == VOLT__IDLE, "one arm twice, or not zeroed");
         memset(a, 0, sizeof *a);
         a->value = -ECANCELED;
-        VOLT__DEBUG_DO(a->node_.resume_line_ = index); // of no other use in an arm
+        VOLT__DEBUG_DO(a->node_.resume_line_ = index); // otherwise unused in an arm
     }
     VOLT__EXPECT_CX(cx, a->node_.resume_line_ == index, "one arm twice");
     int is_won = volt__arms_get(node, VOLT__ARMS_WINNER) != 0,
@@ -13280,7 +13364,8 @@ VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     return 1;
 }
-// 1: the arm fired, that is its value counts.
+// Returns 1 if the arm has fired, that is, it has ended and its value counts. Returns 0 if it is
+// pending, or if it has ended because the select was decided or cancelled.
 VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
     volt__node *node = a->parent_;
     VOLT__EXPECT_CX(cx, volt_is_pending(p) || cx->frame_ == &a->node_,
@@ -13298,20 +13383,20 @@ VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
     a->value = volt_value(p);
     int is_won = volt__arms_get(node, VOLT__ARMS_WINNER) != 0;
     if (volt__arms_is_select(node)) {
-        // A cancelled select has no winner: an arm that ended by being cancelled did not happen.
         if (is_won) return 0;
+        // an arm that ends with -ECANCELED because its select is cancelled does not win
         if (volt__scope_is_cancelled(cx) && a->value == -ECANCELED) return 0;
         volt__arms_set(node, VOLT__ARMS_WINNER, volt__arms_get(node, VOLT__ARMS_INDEX));
     } else if (volt__arms_get(node, VOLT__ARMS_MODE) == VOLT__TRY_JOIN_ALL && a->value < 0 &&
                !is_won) {
         volt__arms_set(node, VOLT__ARMS_WINNER, volt__arms_get(node, VOLT__ARMS_INDEX));
-        // whose value the whole gives; the frame's own links are free
+        // the join returns the value of this arm; a join does not use prev_ otherwise
         a->parent_->prev_ = &a->node_;
     }
     a->fired = 1;
     return 1;
 }
-// After a turn over all arms: 1 = one more turn.
+// Called after each pass. Returns 1 if another pass follows in this poll, else 0.
 VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
     volt__node *node = cx->frame_;
     uint32_t phase = volt__arms_get(node, VOLT__ARMS_PHASE),
@@ -13330,7 +13415,7 @@ VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
         return 1;
     }
     if (phase == VOLT__PHASE_DRAIN) return 0;
-    // The arm that was met wins, even in a cancelled scope, as soon as it has budget for a poll.
+    // The claimed arm had no budget. It wins in a later poll, even if the scope is cancelled.
     if (phase == VOLT__PHASE_CLAIMED && !volt__arms_get(node, VOLT__ARMS_WINNER) &&
         volt__arms_get(node, VOLT__ARMS_LIVE))
         return 0;
@@ -13347,13 +13432,14 @@ VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
     volt__arms_next_phase(node, phase);
     return 1;
 }
+// Ends a poll of the await: pending while an arm is, else its result.
 VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
     volt__node *node = cx->frame_;
     VOLT_ASSERT(node->kind_ == VOLT__ARMS);
     uint32_t winner = volt__arms_get(node, VOLT__ARMS_WINNER);
     (void)done;
     if (volt__arms_get(node, VOLT__ARMS_LIVE)) {
-        // With a winner it stays as it is: no other arm may be met.
+        // With a winner the claim word is not set to idle, so that no other arm can be claimed.
         int was_claimed = volt__arms_get(node, VOLT__ARMS_PHASE) == VOLT__PHASE_CLAIMED;
         if (!winner) volt__select_end_poll(node, was_claimed ? node->prev_ : NULL);
         return volt_pending();
@@ -13369,9 +13455,12 @@ VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
 }
 
 // ---- arrays of children
-// The element's frame keeps its own shield depth in saved_cancel_level_; the awaiting frame's key
-// is the index of the one that decided, + 1
-
+// Each element is the state of a child function and begins with its frame, whose
+// saved_cancel_level_ holds the shield depth of the child between polls. Results:
+//   ALL  0 when all have ended, -ECANCELED if the scope is cancelled
+//   TRY  the first negative value with which a child ends, which cancels the others; else as ALL
+//   ANY  the index of the first child that ends, which cancels the others; -ECANCELED if the scope
+//        is cancelled and no child ends with another value, or if the array is empty
 enum { VOLT__CHILD_ARRAY_ALL, VOLT__CHILD_ARRAY_TRY, VOLT__CHILD_ARRAY_ANY };
 static volt__node *volt__child_array_frame(void *states, size_t stride, size_t i) {
     return VOLT__CAST(volt__node *, VOLT__CAST(void *, VOLT__CAST(char *, states) + i * stride));
@@ -13400,7 +13489,7 @@ static volt_poll volt__child_array_poll_one(volt_cx *cx, volt_fn *fn, volt__node
     cx->frame_ = parent;
     return p;
 }
-// Did the end of this child decide the whole?
+// Returns 1 if a child that ends with this value decides the result, else 0.
 static int volt__child_array_decides(int mode, int64_t value, int is_cancelled) {
     if (mode == VOLT__CHILD_ARRAY_TRY) return value < 0;
     return mode == VOLT__CHILD_ARRAY_ANY && !(is_cancelled && value == -ECANCELED);
@@ -13415,8 +13504,8 @@ static volt_poll volt__child_array_poll(volt_cx *cx, int mode, volt_fn *fn, void
     volt__check_not_on_stack(cx, states);
     if (node->kind_ == VOLT__FRESH) volt__child_array_start(cx, node, states, stride, count);
     VOLT__REQUIRE_CX(cx, node->kind_ == VOLT__CHILD_ARRAY, "two polls in one await: use VOLT_ARM");
-    // A child that decides cancels those before it too:
-    // they are polled once more, in a second turn.
+    // A child that decides the result cancels the others. Those behind it are polled cancelled in
+    // the same pass, those before it in a second pass.
     for (int again = 1; again;) {
         int was_decided = node->key_ != 0;
         live = 0;
@@ -13454,22 +13543,37 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 }
 
 //==================================================================================================
-// >>names  hosts by name
+// >>names  host names: lookup and connection
 //==================================================================================================
+// Lookups of host names by getaddrinfo, in a lane of the pool, and connections to a host by name.
+// Under VOLT_SINGLE_THREAD a lookup blocks inside the poll.
+//   - Tasks that look up the same host and service at the same time share one query. A query is
+//     listed in rt->queries until it is answered or abandoned. Only a listed query can be joined.
+//   - A query is answered once: by the pool thread that ran its job, or by the thread that found
+//     that no pool thread can be started for it. The answer fires all waiters.
+//   - A query is abandoned when its last waiter is cancelled. Its job is then taken back from the
+//     pool, or if it has started, runs to its end without effect.
+//   - A query is freed with its last reference: one for its job, and one for each task until that
+//     task has copied the answer or is cancelled.
+// The `resolve` and `dial` functions run in a poll of the waiting task. volt__query_run is called
+// by a pool thread, volt__query_fail by a task that submits another query. Under names_lock no
+// other lock is taken, and no hook and no system call is made.
 #ifndef VOLT_NO_NAMES
 enum { VOLT__NAMES_MAX = 16 }; // addresses of one host
-// One call of getaddrinfo. References: one of the job until that has ended, one of each that asks.
+// One call of getaddrinfo.
 typedef struct volt__query {
-    struct volt__query *next; // under names_lock: in the runtime's list, while others may join
-    volt_rt *rt;
-    volt_job job;
+    struct volt__query *next; // under names_lock: link in rt->queries
+    volt_rt *rt;              // once
+    volt_job job;             // not used under VOLT_SINGLE_THREAD
     volt__node *waiters;      // under names_lock
     uint32_t refs, is_listed; // under names_lock
-    int rc;                   // W its thread, before it tells the waiters
-    volt_addr addr[VOLT__NAMES_MAX];
-    char host[256], service[32];
+    // W the thread that answers, R the tasks once they are fired: number of addresses, or -errno
+    int rc;
+    volt_addr addr[VOLT__NAMES_MAX]; // the same, if rc > 0
+    char host[256], service[32];     // once
 } volt__query;
 
+// Returns the -errno for a result of getaddrinfo.
 static int volt__names_error(int rc) {
     switch (rc) {
 #ifdef EAI_NODATA
@@ -13486,7 +13590,9 @@ static int volt__names_error(int rc) {
     default: return -EIO;
     }
 }
-// Number of addresses, or -errno. Blocks.
+// Calls getaddrinfo, which blocks. Returns the number of addresses, at most VOLT__NAMES_MAX, or
+// -errno. If the first VOLT__NAMES_MAX are all of one family, the first address of the other family
+// replaces the last of them.
 static int volt__names_lookup(volt__query *q) {
     struct addrinfo hints, *list = NULL;
     int n = 0, n_others = 0;
@@ -13499,14 +13605,15 @@ static int volt__names_lookup(volt__query *q) {
         if (a->ai_addrlen > sizeof q->addr[0].sa_) continue;
         int is_other = n > 0 && a->ai_family != volt__addr_family(&q->addr[0]);
         if (n < VOLT__NAMES_MAX) n++;
-        else if (!is_other || n_others > 0) continue; // one place is for the other family
+        else if (!is_other || n_others > 0) continue; // no room
         n_others += is_other;
         volt__addr_set(&q->addr[n - 1], a->ai_addr, a->ai_addrlen);
     }
     VOLT_SYS(freeaddrinfo, list);
     return n > 0 ? n : -ENOENT;
 }
-// Under names_lock: 1, nobody needs it any more, and the caller frees it without the lock.
+// Called under names_lock. Returns 1 if the last reference is gone: the caller frees the query
+// after the unlock.
 static int volt__query_release(volt__query *q) {
     VOLT_ASSERT(q->refs > 0);
     return --q->refs == 0;
@@ -13514,6 +13621,7 @@ static int volt__query_release(volt__query *q) {
 static void volt__query_free(volt__query *q) {
     q->rt->cfg.alloc.free(q->rt->cfg.alloc.user, q, sizeof *q);
 }
+// Called under names_lock.
 static void volt__query_unlist(volt__query *q) {
     volt__query **at = &q->rt->queries;
     if (!q->is_listed) return;
@@ -13521,6 +13629,7 @@ static void volt__query_unlist(volt__query *q) {
     *at = q->next;
     q->is_listed = 0;
 }
+// Answers a query: fires all waiters, and releases the reference of the job. Called without a lock.
 static void volt__query_complete(volt__query *q, int rc) {
     volt_rt *rt = q->rt;
     volt__chain c;
@@ -13544,17 +13653,18 @@ static volt__query *volt__query_create(volt_rt *rt, const char *host, const char
     if (!q) return NULL;
     memset(q, 0, sizeof *q);
     q->rt = rt;
-    q->refs = 1; // the job's
+    q->refs = 1; // for the job
     memcpy(q->host, host, strlen(host) + 1);
     memcpy(q->service, service, strlen(service) + 1);
     return q;
 }
+// Called under names_lock.
 static void volt__query_add_waiter(volt__query *q, volt__node *node, volt__task *t) {
     q->refs++;
     volt__node_bind(node, t, q);
     volt__list_push(&q->waiters, node);
 }
-// Waits with those who have asked for the same; NULL: nobody has.
+// Called under names_lock. Returns the listed query for this host and service, or NULL.
 static volt__query *volt__query_find(volt_rt *rt, const char *host, const char *service) {
     volt__query *q = rt->queries;
     while (q && (strcmp(q->host, host) != 0 || strcmp(q->service, service) != 0)) q = q->next;
@@ -13569,6 +13679,7 @@ static int volt__query_submit(volt__query *q) {
 static void volt__query_fail(void *arg, int rc) {
     volt__query_complete(VOLT__CAST(volt__query *, arg), rc);
 }
+// Returns 0, or -errno if the job will never run.
 static int volt__query_submit(volt__query *q) {
     q->job.run_ = volt__query_run;
     q->job.fail_ = volt__query_fail;
@@ -13577,7 +13688,8 @@ static int volt__query_submit(volt__query *q) {
     return volt__pool_submit(&q->rt->pool, &q->job);
 }
 #endif
-// 0 or -errno. Linked then, or answered already.
+// Joins a listed query, or creates and submits one. Returns 0 with the node linked or, if the query
+// is answered already, fired. Returns -errno if there is no query to wait for.
 static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *node, const char *host,
                                const char *service) {
     volt_rt *rt = cx->rt_;
@@ -13594,7 +13706,7 @@ static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *node, co
     if (q) return 0;
     fresh = volt__query_create(rt, host, service);
     if (!fresh) return -ENOMEM;
-    volt__lock(&rt->names_lock); // of two that come here at once each asks
+    volt__lock(&rt->names_lock); // another task may have listed the same name since: both ask
     volt__query_add_waiter(fresh, node, cx->task_);
     fresh->next = rt->queries;
     rt->queries = fresh;
@@ -13602,10 +13714,11 @@ static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *node, co
     volt__unlock(&rt->names_lock);
     l->query_ = fresh;
     int rc = volt__query_submit(fresh);
-    if (rc < 0) volt__query_complete(fresh, rc); // all that wait for it learn of it, we too
+    if (rc < 0) volt__query_complete(fresh, rc); // gives rc to all waiters, including this task
     return 0;
 }
-// The answer is taken, or nobody waits for it any more here.
+// Called when the task has copied the result, or is cancelled. Unlinks the node, abandons the query
+// if no waiter is left, and releases the reference of the task.
 static void volt__resolve_end_wait(volt_cx *cx, volt_lookup *l, volt__node *node) {
     volt_rt *rt = cx->rt_;
     volt__query *q = l->query_;
@@ -13624,19 +13737,21 @@ static void volt__resolve_end_wait(volt_cx *cx, volt_lookup *l, volt__node *node
     }
 #endif
     volt__lock(&rt->names_lock);
-    if (was_cancelled) q->refs--; // the job's
+    if (was_cancelled) q->refs--; // that of the job
     int is_last = volt__query_release(q);
     volt__unlock(&rt->names_lock);
     l->query_ = NULL;
     if (is_last) volt__query_free(q);
 }
-// From `from` on, the first address of this family, or of another one; the number of them: none.
+// Returns the index of the next address from `from` on: of this family, or if is_of_it is 0, of
+// any other one. Returns the number of addresses if there is none.
 static size_t volt__names_next(const volt__query *q, size_t from, int family, int is_of_it) {
     size_t n = VOLT__CAST(size_t, q->rc);
     while (from < n && (volt__addr_family(&q->addr[from]) == family) != is_of_it) from++;
     return from;
 }
-// The families in turn, beginning with that of the first address; each in the system's order.
+// Copies at most `cap` addresses, alternating between the family of the first address and the other
+// one. Each family stays in the order of getaddrinfo. Returns the number of addresses copied.
 static size_t volt__names_interleave(const volt__query *q, volt_addr *out, size_t cap) {
     size_t n = VOLT__CAST(size_t, q->rc), at[2] = { 0, 0 }, got = 0;
     int family = volt__addr_family(&q->addr[0]);
@@ -13646,6 +13761,7 @@ static size_t volt__names_interleave(const volt__query *q, volt_addr *out, size_
     }
     return got;
 }
+// Copies the addresses of an answered query. Returns their number, or -errno.
 static int64_t volt__resolve_result(const volt__query *q, volt_addr *out, size_t cap,
                                     int is_interleaved) {
     if (q->rc < 0) return q->rc;
@@ -13668,7 +13784,7 @@ static volt_poll volt__resolve(volt_cx *cx, volt_lookup *l, const char *host, co
     if (!is_cancelled && volt__node_state(node) == VOLT__LINKED)
         return volt__leaf_pending(cx, node, 0);
     uint32_t *lock = &cx->rt_->names_lock;
-    volt__lock(lock); // the barrier against who fired it
+    volt__lock(lock); // the thread that fired the node may still hold it
     int is_answered = volt__node_state(node) == VOLT__FIRED;
     volt__unlock(lock);
     int64_t result =
@@ -13681,11 +13797,14 @@ VOLT_API volt_poll volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, c
     return volt__resolve(cx, l, host, service, out, cap, 0);
 }
 
-// ---- connecting by name: attempts that start one after the other, and run side by side
-#define VOLT__DIAL_STAGGER VOLT_MS(250) // RFC 8305
+// ---- connection by name
+// One attempt for each address, as in RFC 8305: the attempts start in order, and those that have
+// started run concurrently. They are the children of one volt_join_any, so the first attempt that
+// returns decides the result.
+#define VOLT__DIAL_STAGGER VOLT_MS(250) // the Connection Attempt Delay of RFC 8305
 
-// Until the turn of attempt i has come: some time after the start of the one before, or when one
-// has failed since.
+// Waits until attempt i may start: VOLT__DIAL_STAGGER after the start of attempt i - 1, or as soon
+// as an attempt has failed since that start.
 static volt_poll volt__dial_wait_turn(volt_cx *cx, const volt_dial *d, int i) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_TIMER);
     int is_next = d->n_started_ == i;
@@ -13701,7 +13820,9 @@ static void volt__dial_started(volt_dial *d) {
     d->n_failed_before_ = d->n_failed_;
     d->start_ = VOLT_NOW_NS();
 }
-// One that fails waits for the others, unless it is the last to fail.
+// An attempt that fails must not return, since that would decide the result: it waits to be
+// cancelled. Only the last attempt to fail returns its error. An attempt without an address waits
+// to be cancelled, too.
 static volt_poll volt__dial_attempt(volt_cx *cx, void *state) {
     volt__dial_arm *a = VOLT__CAST(volt__dial_arm *, state);
     volt_dial *const d = a->dial_;
@@ -13726,7 +13847,7 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
     d->n_started_ = d->n_failed_ = d->n_failed_before_ = 0;
     for (int i = 0; i < VOLT_DIAL_MAX; i++) d->attempt_[i].dial_ = d;
     VOLT_AWAIT(d->rc_, volt_join_any(cx, VOLT_EACH(volt__dial_attempt, d->attempt_)));
-    // Those behind the first that connected were cancelled, and have closed what they had.
+    // The other attempts were cancelled, and have closed their descriptors.
     if (d->rc_ < 0) VOLT_RETURN(d->rc_);
     VOLT_END(volt_result(&d->attempt_[d->rc_].frame));
 }
@@ -13735,8 +13856,18 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
 //==================================================================================================
 // >>inspect  counters, dump
 //==================================================================================================
+// Counters of a runtime, and dumps of its tasks and workers, as text or JSON, while it runs.
+//   - The counters of a worker are those of its last volt__publish_stats, and those of the calling
+//     worker are exact. Gauges, such as `queued`, are hints.
+//   - A dump allocates nothing, uses no stdio, and calls `put` without a lock.
+//   - A dump copies tasks in batches, under slabs.lock. Between two batches slabs may be created
+//     and destroyed, so the position is kept as the serial number of a slab and a slot. The list of
+//     slabs has the newest first: a dump skips slabs that are created while it runs.
+//   - The fields of a task are copied while the task may run, so they may be of different moments.
+// Any thread may call these functions, except volt_name, which a task calls for itself. With
+// VOLT_DUMP_CRASH a dump waits for no lock, so that a signal handler may call it.
 static void volt__stats_add(volt__worker *w, volt_counters *out) {
-    if (VOLT_TLS_GET() == w) volt__publish_stats(w); // one's own are exact
+    if (VOLT_TLS_GET() == w) volt__publish_stats(w); // the counters of the calling worker are exact
     volt__lock(&w->stats_lock);
 #define VOLT__COUNTER_SUM(name_, text_) out->name_ += w->published.name_;
     VOLT__COUNTERS(VOLT__COUNTER_SUM)
@@ -13746,7 +13877,7 @@ static void volt__stats_add(volt__worker *w, volt_counters *out) {
 }
 VOLT_API int volt_worker_stats(volt_rt *rt, uint32_t worker, volt_counters *out) {
     memset(out, 0, sizeof *out);
-    if (volt__is_forked_child(rt)) return -ECHILD; // a lock may have been held when it was forked
+    if (volt__is_forked_child(rt)) return -ECHILD; // a lock may have been held at the fork
     if (worker >= volt__started(rt)) return -ENOENT;
     volt__stats_add(rt->workers[worker], out);
     return 0;
@@ -13772,11 +13903,7 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
 #endif
 }
 
-// ---- dump: tasks and workers, as text and as JSON. No allocation, no stdio, no lock held while
-// it writes.
-// A walk copies what it finds of some slots at a time, under slabs.lock; where it was is kept as
-// the serial number of a slab, since slabs come and go meanwhile.
-
+// ---- snapshots of tasks
 typedef struct volt__task_snapshot {
     uint32_t serial, slot;
     uintptr_t word;
@@ -13784,7 +13911,7 @@ typedef struct volt__task_snapshot {
     uint32_t wait, wait_ms, spawn_ms;
 } volt__task_snapshot;
 enum { VOLT__DUMP_BATCH = 64 };
-// Where a walk is: behind this slot. The slab is still there if none has gone since.
+// The position of a walk is behind this slot. *slab still exists if no slab was destroyed since.
 typedef struct volt__cursor {
     uint32_t serial, slot, n_destroyed;
     const volt__slab *slab;
@@ -13794,13 +13921,14 @@ static void volt__snapshot_take(volt__task_snapshot *to, const volt__slab *s, ui
     to->serial = s->serial;
     to->slot = slot;
     to->word = word;
-    to->spawn_site = volt__load_rlx(&t->spawn_site); // rlx: a snapshot of a literal's address
-    to->wait_site = volt__load_rlx(&t->wait_site);   // rlx: the same
+    to->spawn_site = volt__load_rlx(&t->spawn_site); // rlx: a snapshot; the address of a literal
+    to->wait_site = volt__load_rlx(&t->wait_site);   // rlx: a snapshot; the address of a literal
     to->wait = volt__load_rlx(&t->wait);             // rlx: a snapshot
     to->wait_ms = volt__load_rlx(&t->wait_ms);       // rlx: a snapshot
     to->spawn_ms = volt__load_rlx(&t->spawn_ms);     // rlx: a snapshot
 }
-// Tasks behind *at, which becomes the last slot looked at; at most a batch. Under slabs.lock.
+// Called under slabs.lock. Appends the tasks of `s` behind *at to `out`, which holds n of them, until
+// the batch is full, and moves *at to the last slot visited. Returns the new number.
 static uint32_t volt__snapshot_slab(const volt__slab *s, volt__cursor *at, volt__task_snapshot *out,
                                     uint32_t n) {
     uint32_t carved = volt__load_acq(&s->carved); // [M2] with take
@@ -13817,15 +13945,16 @@ static uint32_t volt__snapshot_slab(const volt__slab *s, volt__cursor *at, volt_
 static void volt__snapshot_begin(volt__cursor *at) {
     memset(at, 0, sizeof *at);
     at->serial = at->slot = UINT32_MAX;
-    at->slot--; // its successor is none
+    at->slot--; // slot + 1 is then no valid slot
 }
-// The next batch; 0: that was all. < 0: -EBUSY.
+// Copies the next batch of tasks to `out`. Returns their number, 0 at the end, or with
+// VOLT_DUMP_CRASH -EBUSY if the lock is held.
 static int volt__snapshot_next(volt__slabs *all, volt__cursor *at, volt__task_snapshot *out,
                                unsigned flags) {
     uint32_t n = 0;
     if (!(flags & VOLT_DUMP_CRASH)) volt__lock(&all->lock);
     else if (!volt__try_lock(&all->lock)) return -EBUSY;
-    // From the start it would be all slabs for each batch.
+    // Starting at the first slab again would visit all slabs for each batch.
     const volt__slab *s = at->slab && at->n_destroyed == all->n_destroyed ? at->slab : all->first;
     for (; s && n < VOLT__DUMP_BATCH; s = s->all_next) {
         if (s->serial > at->serial) continue;
@@ -13837,12 +13966,14 @@ static int volt__snapshot_next(volt__slabs *all, volt__cursor *at, volt__task_sn
     return VOLT__CAST(int, n);
 }
 
+// ---- buffered output
+// Text is collected in a buffer and passed to `put`, which is not called again once it has failed.
 typedef struct volt__out {
     int (*put)(void *user, const char *text, size_t len);
     void *user;
-    int rc;
-    uint32_t is_json, n_items; // of the list that is being written
-    size_t n;
+    int rc;                    // the first negative result of `put`, else 0
+    uint32_t is_json, n_items; // n_items: entries so far in the current list
+    size_t n;                  // bytes in the buffer
     char text[1024];
 } volt__out;
 static void volt__out_flush(volt__out *o) {
@@ -13865,9 +13996,10 @@ static void volt__out_number(volt__out *o, uint64_t x) {
     while ((x /= 10) != 0);
     volt__out_text(o, digits + at);
 }
-// Bytes of the character here, not beyond `end` (NULL: the 0); 0: it is no UTF-8.
+// Returns the length of the UTF-8 character at `text`, or 0 if there is no valid one that ends
+// before `end` or, if that is NULL, before the terminating 0.
 static size_t volt__utf8_len(const char *text, const char *end) {
-    // the lowest and highest second byte of each lead byte: no longer forms, no surrogates
+    // the range of the second byte depends on the lead byte: no overlong forms, no surrogates
     unsigned char c = VOLT__CAST(unsigned char, text[0]);
     unsigned low = c == 0xe0 ? 0xa0u : c == 0xf0 ? 0x90u : 0x80u;
     unsigned high = c == 0xed ? 0x9fu : c == 0xf4 ? 0x8fu : 0xbfu;
@@ -13880,8 +14012,8 @@ static size_t volt__utf8_len(const char *text, const char *end) {
     }
     return n;
 }
-// Of text, as far as `end` (NULL: all of it), for JSON: names of files may hold anything, and what
-// is no UTF-8 is replaced.
+// Writes the text up to `end`, or all of it if that is NULL, as a JSON string. File names may hold
+// any bytes: each byte that is not part of valid UTF-8 is replaced.
 static void volt__out_quoted(volt__out *o, const char *text, const char *end) {
     static const char hex[] = "0123456789abcdef";
     volt__out_char(o, '"');
@@ -13904,14 +14036,14 @@ static void volt__out_quoted(volt__out *o, const char *text, const char *end) {
     }
     volt__out_char(o, '"');
 }
-// 12.345
+// Writes a decimal fraction, such as 12.345.
 static void volt__out_fraction(volt__out *o, uint64_t thousandths) {
     volt__out_number(o, thousandths / 1000);
     volt__out_char(o, '.');
     for (uint64_t unit = 100; unit > 0; unit /= 10)
         volt__out_char(o, VOLT__CAST(char, '0' + thousandths / unit % 10));
 }
-// The next entry of a list.
+// Begins the next entry of a list.
 static void volt__out_item(volt__out *o) {
     if (o->is_json) volt__out_text(o, o->n_items ? ",\n" : "\n");
     o->n_items++;
@@ -13921,19 +14053,20 @@ static void volt__out_key(volt__out *o, const char *key) {
     volt__out_text(o, key);
     volt__out_text(o, "\":");
 }
-// A task, of which slab: as text and in JSON.
+// Writes the id of a task: the serial number of its slab, a dot and its slot.
 static void volt__out_id(volt__out *o, uint64_t serial, uint64_t slot) {
     volt__out_number(o, serial);
     volt__out_char(o, '.');
     volt__out_number(o, slot);
 }
 
-// A dump says the same as text and as JSON: `lead` before a value there, `key` here.
+// ---- dump
+// A dump has the same contents as text and as JSON. Text has `label` before a value, JSON has `key`.
 static void volt__dump_label(volt__out *o, const char *label, const char *key) {
     if (o->is_json) volt__out_key(o, key);
     else volt__out_text(o, label);
 }
-// As far as `end`; NULL: all of it.
+// Writes the text up to `end`, or all of it if that is NULL.
 static void volt__dump_text(volt__out *o, const char *text, const char *end) {
     if (o->is_json) volt__out_quoted(o, text, end);
     else for (; *text && text != end; text++) volt__out_char(o, *text);
@@ -13975,13 +14108,14 @@ static const char *volt__snapshot_state(const volt__task_snapshot *t) {
     if (t->word & VOLT__RUNNING) return "running";
     return t->word & VOLT__NOTIFIED ? "queued" : "waiting";
 }
-// "file:line", a tab and a function; or a name.
+// The spawn site is "file:line", a tab and the name of a function, or the name alone. Returns the
+// name. *site_end receives the end of "file:line", which is empty if there is none.
 static const char *volt__snapshot_name(const volt__task_snapshot *t, const char **site_end) {
     const char *tab = strchr(t->spawn_site, '\t');
     *site_end = tab ? tab : t->spawn_site;
     return tab ? tab + 1 : t->spawn_site;
 }
-// Before that its wait_site is where it was spawned.
+// Until the task waits for the first time, its wait_site is the site of its spawn.
 static int volt__snapshot_has_waited(const volt__task_snapshot *t) {
     return t->wait_site != t->spawn_site && !strchr(t->wait_site, '\t');
 }
@@ -14066,8 +14200,12 @@ VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, 
     volt__out_flush(&o);
     return o.rc < 0 ? o.rc : rc;
 }
-// A pipe that nobody reads must not kill the process, nor a full non-blocking descriptor cut the
-// text short. But one that takes nothing for a second may never do so: -EAGAIN.
+// ---- dump to a descriptor
+// A pipe without a reader must not kill the process, so SIGPIPE is suppressed. A full non-blocking
+// descriptor must not cut the dump short, so the writer waits for it, but not longer than
+// VOLT__DUMP_STALL_MS at a time: it may never become writable.
+
+// Returns 0 if fd is writable, -EAGAIN after VOLT__DUMP_STALL_MS, or another -errno.
 enum { VOLT__DUMP_STALL_MS = 1000 };
 static int volt__dump_await_writable(int fd) {
     volt_time deadline = volt__time_add(VOLT_NOW_NS(), VOLT_MS(VOLT__DUMP_STALL_MS)), left;
@@ -14109,7 +14247,7 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
     return volt_dump_to(rt, volt__dump_write_fd, &fd, flags);
 }
 VOLT_API void volt_name(volt_cx *cx, const char *name) {
-    if (name) volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for whoever looks on
+    if (name) volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for dumps
 }
 
 //==================================================================================================

@@ -196,6 +196,18 @@ length($0) > 100 { breach("text", length($0) " columns, more than 100") }
 FILENAME != main { next }
 
 { split_line($0); n_main = FNR }
+# ---- words of comments: persons, private idiom, and clauses as subjects
+note != "" && !in_block {
+    text = tolower(note)
+    gsub(/[^a-z_.:;]+/, " ", text)
+    n_words += split(text, w, " ")
+    was_banned = n_banned
+    n_banned += gsub(/ (who|whom|whoever|he|him) /, "& ", text)
+    n_banned += gsub(/ (somebody|someone|nobody|anybody|anyone|everybody) /, "& ", text)
+    n_banned += gsub(/ (for ever|anew|so many|by and by|as long as may be) /, "& ", text)
+    n_banned += gsub(/(^ |[.;:] )(what|who|whoever) /, "& ", text)
+    if (n_banned > was_banned && n_shown < 20) banned[++n_shown] = FNR ": " note
+}
 # ---- the table of the manual that says who may call what: volt_x, or volt_x* for several
 /^\/\/ ---- / { in_table = /^\/\/ ---- threads/ }
 in_table && /^\/\/   / {
@@ -291,6 +303,12 @@ END {
         if (!(entry in hit) && entry !~ /_is_set|_progress|_result$/ &&
             broken["threads"]++ < 20)
             print main ":" table[entry] ": threads: " entry " is no function without a volt_cx"
+    if (n_banned * 1000 > 0.2 * n_words) {
+        for (i = 1; i <= n_shown; i++) print main ":" banned[i]
+        printf "%s: words: %d banned words in %d of comments, more than 0.2 per 1000\n", main,
+            n_banned, n_words
+        broken["words"]++
+    }
     if (depth) { print main ": braces do not balance"; broken["names"]++ }
     if (!n_functions) { print main ": no function found"; broken["names"]++ }
     sort_lengths()
@@ -298,7 +316,7 @@ END {
         printf "%d functions, length median %d, p90 %d, longest %d; %.1f asserts per 1000 lines\n",
             n_functions, lengths[int((n_functions + 1) / 2)], lengths[int(n_functions * 0.9 + 0.5)],
             lengths[n_functions], n_asserts * 1000 / n_main
-    n = split("names static seam atomics tags relaxed threads contents text unfinished length",
+    n = split("names static seam atomics tags relaxed threads contents words text unfinished length",
               rules, " ")
     for (i = 1; i <= n; i++) {
         if (rules[i] in broken) { bad++; print "broken: " rules[i] " (" broken[rules[i]] ")" }

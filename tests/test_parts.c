@@ -2931,6 +2931,28 @@ TEST(a_task_that_is_alone_lets_others_go_first) {
     end();
     polls.step = NULL;
 }
+// The injector always has more than the share of this worker, which is a single task.
+TEST(due_event_poll_is_not_put_off_by_tasks_from_outside) {
+    begin_loop(3);
+    volt__task *last = still_task(w);
+    volt__chain c = no_chain();
+    for (int i = 0; i < 2; i++) volt__chain_push(&c, still_task(w));
+    volt__injector_push(&rt->injector, &c);
+    w->needs_watchdog = 0;
+    w->countdown_from = w->countdown = 1;
+    w->inject_due = w->event_due = 1;
+    for (int i = 0; i < 4; i++) {
+        last = volt__next_task(w, last);
+        CHECK(last != NULL);
+        c = no_chain();
+        volt__chain_push(&c, still_task(w));
+        volt__injector_push(&rt->injector, &c);
+    }
+    CHECK(w->stats.event_polls > 0);
+    empty(w);
+    end();
+    polls.step = NULL;
+}
 TEST(the_next_task) {
     begin_loop(2);
     volt__task *a = still_task(w), *b = still_task(w), *c = still_task(w);

@@ -82,8 +82,8 @@ list() {
 - volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
 + (void)volt__watchdog_claim;
 @ watchdog-ticks: who has looked arms the watchdog again though all sleep
-- if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w); // W4
-+ if (w->needs_watchdog) volt__watchdog_arm(w); // W4
+- if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w); // after a scan
++ if (w->needs_watchdog) volt__watchdog_arm(w); // after a scan
 @ rescue-no-timers: the timers of a stuck worker are left to it
 - volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
 + (void)volt__wheel_try_fire;
@@ -189,7 +189,7 @@ list() {
 - if (!volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
 + if (w->rt || !volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
 @ reclaim-searching: who comes back from a call in place stays counted as a searcher
-- // the rest of our poll: the carrier in between may have left as a searcher
+- // this thread resumes its poll: the carrier in between may have left the worker searching
 - volt__searching_done(w);
 + (void)volt__searching_done;
 @ hand-out-lost refused: a worker that blocks without being lent keeps what waits there
