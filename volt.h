@@ -2219,9 +2219,9 @@ extern "C" {
 //   >>io         reads and writes
 //   >>net        accept, connect, closing, readiness, poll sets
 //   >>combine    select and join over arms, join over arrays
-//   >>names      hosts by name
+//   >>names      host names: lookup and connection
 //   >>inspect    counters, dump
-//   >>export     the trace, as JSON for Chrome's viewer and Perfetto
+//   >>export     the trace as JSON for Chrome's viewer and Perfetto; histograms, health
 //   >>public     run, create, block_on, shutdown, destroy
 //
 // ---- terms: each has one meaning, in names and in comments
@@ -5981,14 +5981,14 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
 //   - One thread at a time runs a worker: its carrier, which holds the carrier lock. "Owner" means
 //     the carrier; "thieves" are the other workers of the same runtime.
 //   - The workers 0 to started - 1 exist, and live until the runtime is freed.
-// Access to a field: "once" is written before the struct is published and only read afterwards.
-// "W x, R y" names the threads that write and read, "any" is every thread, "rmw" means updated by
-// RMW operations, "hint" means that a reader may act on a stale value. A field without a note is a
-// lock, is a struct with rules of its own in its section, or follows the heading above it.
+// The notes at the fields are explained in >>terms. A field without a note is a lock, or a struct
+// with rules of its own in its section, or belongs to the owner if it stands below that heading.
+// volt__lock_local and volt__unlock_local are called by the owner, the other functions by any
+// thread.
 typedef struct volt__watchdog {
     uint32_t is_armed; // any, rmw [W2]
     int fd;            // once: the timerfd; -1: no watchdog
-    int64_t period;    // once: ns
+    int64_t period;    // once: ns from arming to expiry
 } volt__watchdog;
 #if VOLT_TRACE
 // The latest events of one worker, or of all threads that are not workers; read by any thread.
@@ -5996,7 +5996,7 @@ typedef struct volt__trace {
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t lock;
     uint64_t n;                         // under lock: events recorded so far
     int64_t poll_since;                 // under lock: start of the current poll; 0: none
-    const char *poll_site;              // under lock: site at which that poll resumed
+    const char *poll_site;              // under lock: await at which that poll resumed, or spawn
     volt_latency_histograms histograms; // under lock
     volt_trace_event event[VOLT_TRACE_CAP]; // under lock; texts as in the header of the task
 } volt__trace;
@@ -6010,37 +6010,37 @@ struct volt__worker {
     volt_rt *rt;
     uint32_t index;
     volt__random random;
-    // polls until inject_due, event_due or quota runs out: as of now, and when last settled
+    // polls until inject_due, event_due or quota runs out: now, and at the last settling
     uint32_t countdown, countdown_from;
-    // polls until the queues behind the ring (injector, inbox, overflow queue) and the next event
-    // poll are due, when last settled; the intervals that both restart from
+    // polls until the queues behind the ring (injector, inbox, overflow queue) are due, and until
+    // the next event poll is, as of the last settling; the intervals from which both restart
     uint32_t inject_due, inject_every, event_due, event_every;
-    uint32_t inject_batch;   // most tasks fetched into the ring at once; small after it overflowed
-    uint32_t last_source;    // the queue behind the ring that was tried last when due
+    uint32_t inject_batch;   // most tasks fetched into the ring at once; falls if it overflows
+    uint32_t last_source;    // the queue behind the ring that was tried last, when they were due
     uint32_t lifo_bypass_at; // `countdown` at the last push that bypassed the LIFO slot
-    uint64_t overflow_ms;    // `ms` when the overflow queue was empty, or its oldest tasks moved
+    uint64_t overflow_ms;    // `ms` when the overflow queue was last seen empty, or last aged
     uint32_t wake_at;        // backlog (ring and LIFO slot) at which another worker is woken
-    // image of wait_, budget_, cancel_level_ and shield_depth_ at the start of most polls
+    // image of wait_, budget_, cancel_level_ and shield_depth_ in cx, as most polls start with them
     uint64_t fresh_cx;
     uint32_t lifo_run;       // consecutive polls from the LIFO slot
-    uint32_t polls_since;    // polls since last_event_poll
+    uint32_t polls_since;    // polls since last_event_poll, or since the last sleep
     uintptr_t completed_then, spawned_then; // `completed` and `spawned` at last_event_poll
-    uint32_t n_trials;      // intervals that may be a trial: see volt__leaf_tasks_are_short
-    uint8_t is_solo;        // the only worker: no other thread touches its ring and LIFO slot
+    uint32_t n_trials;      // intervals that could be a trial: see volt__leaf_tasks_are_short
+    uint8_t is_solo;        // the only worker: no other thread takes from its ring and LIFO slot
     uint8_t is_searching;   // is counted in idle.searching
-    uint8_t has_slept;      // has slept, or has just started, and has not polled since
+    uint8_t has_slept;      // has slept, or its thread has just started, and no poll came since
     uint8_t needs_watchdog; // must arm the watchdog before its next poll
     uint8_t is_guest;       // carried by the holder of guest_lock
     uint8_t guest_no_block; // guest: leaves the step instead of blocking in epoll_wait
     uint8_t guest_parked;   // guest: parked, while its thread is in the application's loop
-    uint8_t handoff_wanted; // another thread waits for the carrier lock
+    uint8_t handoff_wanted; // another thread waited for the carrier lock at the last check
     uint8_t is_own_thread;  // carried by its own thread, the only one that observes drain_deadline
     uint32_t quota;         // guest: polls left in this step; others: 0
     uint32_t is_closing;    // has seen the shutdown: its spawns fail, its polls start cancelled
     int64_t last_event_poll, avg_ns; // time of the last event poll; average ns per poll
     int64_t busy_since;              // start of the time that is not yet in stats.busy_ns
     uint64_t ms;                     // last_event_poll in ms since the epoch
-    // when the carrier stops waiting for the shutdown; when to try again to start a worker
+    // when the carrier stops waiting for the shutdown; when it may try again to start a worker
     int64_t drain_deadline, start_retry;
     uint32_t housekeep_due;          // calls of volt__maintain until the next volt__housekeep
     uint64_t trim_ms;                // `ms` at which unused memory is next returned
@@ -6055,9 +6055,9 @@ struct volt__worker {
     uint32_t event_polls;    // W owner, R any: number of event polls
     // carrier lock [H1]: tickets given out (any, rmw); the ticket served (futex word, W carrier)
     uint32_t carrier_ticket, carrier_serving;
-    uint32_t is_blocked;     // W owner, R any (hint): its thread blocks; no task is placed here
-    volt__injector inbox;    // with .placement: any thread pushes, owner and thieves pop [Q3]
-    volt__overflow overflow; // the owner pushes, owner and thieves pop [Q3]
+    uint32_t is_blocked;     // W owner, R any (hint): blocks in place; no task is placed here
+    volt__injector inbox;    // with .placement: any thread pushes, any worker pops [Q3]
+    volt__overflow overflow; // the owner pushes, any worker pops [Q3]
 #if VOLT_TRACE
     volt__trace trace;
 #endif
@@ -6070,9 +6070,9 @@ struct volt__worker {
     uint32_t stats_lock;
     volt_counters published; // under stats_lock
 #ifndef VOLT_SINGLE_THREAD
-    pthread_t thread;
+    pthread_t thread;   // once: with has_thread
 #endif
-    uint8_t has_thread; // once: runs on a thread of the runtime, which a shutdown joins
+    uint8_t has_thread; // once: has a thread of the runtime, which a shutdown joins
 };
 
 #define VOLT__OUTSIDE_HEAPS 4
@@ -6094,12 +6094,13 @@ struct volt_rt {
     uint32_t start_lock;
     uint32_t is_starting, start_wanted, starts_closed; // under start_lock
     uint32_t acks;        // any, rmw [S1]: workers that have yet to acknowledge is_closed
-    uint32_t join_state;  // futex word, any, rmw: 0; 1: a thread joins the workers; 2: joined
-    uint32_t guest_lock;  // its holder carries the guest
-    uint32_t pins;        // futex word, any, rmw [S1]: see volt__rt_pin
+    uint32_t join_state;  // futex word; any, rmw [S1]: 1: a thread joins the workers; 2: joined
+    uint32_t guest_lock;  // the lock whose holder carries the guest
+    uint32_t pins;        // futex word; any, rmw [S1]: see volt__rt_pin
     uint32_t n_placements; // any, rmw: placements so far
     uint32_t n_blocked;    // any, rmw [H3]: workers that block in place without a handoff
-    int64_t root_result;   // W worker that completes the root task, before is_stopped [S1]
+    // W worker that completes the root task; R volt_run, after is_stopped [S1]
+    int64_t root_result;
     volt__idle idle;
     volt__injector injector;
     uintptr_t n_destroyed_outside; // under injector.lock: tasks ended by volt_task_destroy
@@ -6116,10 +6117,10 @@ struct volt_rt {
     struct volt__query *queries; // under names_lock: host lookups in progress
 };
 
-// With VOLT_MAX_WORKERS 1 the compiler drops all code that serves several workers.
+// If VOLT_MAX_WORKERS is 1, this constant lets the compiler drop all code for several workers.
 #define VOLT__ONE_WORKER (VOLT_MAX_WORKERS == 1)
 static inline int volt__is_solo(const volt__worker *w) { return VOLT__ONE_WORKER || w->is_solo; }
-// The lock of the LIFO slot and of the claimed tasks. A solo worker needs none.
+// local_lock, which guards the LIFO slot and the claimed tasks. A solo worker needs no lock.
 static inline void volt__lock_local(volt__worker *w) {
     if (!volt__is_solo(w)) volt__biased_lock(&w->local_lock);
 }
@@ -6140,6 +6141,8 @@ static void volt__check_thread(const volt_rt *rt) {
 #else
 #  define volt__check_thread(rt_) ((void)0)
 #endif
+// ---- time since the epoch: ns, ticks of the timer wheels, ms
+
 static inline uint64_t volt__since_epoch(const volt_rt *rt, volt_time now) {
     return now <= rt->epoch ? 0 : VOLT__CAST(uint64_t, now - rt->epoch);
 }
@@ -6151,7 +6154,7 @@ static uint64_t volt__tick_ceil(const volt_rt *rt, volt_time deadline) {
     uint64_t d = volt__since_epoch(rt, deadline);
     return d / VOLT_TICK_NS + (d % VOLT_TICK_NS != 0);
 }
-// Ages are measured in milliseconds since the epoch.
+// For times that only serve to compute an age, such as the start of a wait.
 static uint64_t volt__ms_floor(const volt_rt *rt, volt_time now) {
     return volt__since_epoch(rt, now) / 1000000;
 }
@@ -6160,10 +6163,11 @@ static uint64_t volt__ms_floor(const volt_rt *rt, volt_time now) {
 // >>log  log lines, and misuse that names the line of the task that is being polled
 //==================================================================================================
 // Log lines for the function in .log, and reports of misuse, which stop the program. Both may be
-// made by any thread. The function in .log is user code, so the caller holds no lock.
+// made by any thread. The function in .log is user code, so the caller of a log function holds no
+// lock.
 
-// Logs "site: text: number unit". If site is NULL it is omitted; if unit is NULL, so is the number.
-// A site ends at its tab.
+// Logs "site: text: number", followed by `unit`. Without a site (NULL) the line begins with the
+// text; without a unit (NULL) it ends with the text. A site is cut at its tab.
 static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *site,
                              uint64_t number, const char *unit) {
 #define VOLT__LOG_TEXT(name_, text_) text_,
@@ -6185,10 +6189,13 @@ static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *
 static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
     volt__log_number(rt, item, site, 0, NULL);
 }
-// Logs the number of the error: its text would add the table of volt_strerror to every program.
+// Called when a thread could not be started; rc: -errno. Logs the number of the error, since its
+// text would add the table of volt_strerror to every program.
 static void volt__log_no_thread(const volt_rt *rt, int rc) {
     volt__log_number(rt, VOLT_LOG_THREAD_START, NULL, VOLT__CAST(uint64_t, -rc), " (errno)");
 }
+// Writes the line by one call, so that lines of several threads do not mix. If stderr is a pipe
+// whose reader has gone, the SIGPIPE of this write is discarded.
 VOLT_API void volt_log_stderr(void *user, int item, const char *text) {
     char line[272] = "volt: ";
     size_t n = 6;
@@ -6203,12 +6210,12 @@ VOLT_API void volt_log_stderr(void *user, int item, const char *text) {
 
 // ---- misuse in the polled task
 
-// Names the line of the current await in debug builds, else the one where the task last waited or
-// was spawned.
+// In debug builds names the VOLT_BEGIN or VOLT_AWAIT that this poll has reached last; in others the
+// line at which the task last waited, or was spawned.
 VOLT_API void volt__misuse_cx(const volt_cx *cx, const char *what) {
     volt__misuse(cx->at_ ? cx->at_ : volt__load_rlx(&cx->task_->wait_site), what); // rlx: our own
 }
-// The same for functions without a volt_cx, which a task or a plain thread may call.
+// The same for functions that have no volt_cx, because plain threads call them as well.
 static __attribute__((noreturn, cold)) void volt__misuse_current(const char *what) {
     volt__worker *w = VOLT_TLS_GET();
     if (w && w->cx.task_) volt__misuse_cx(&w->cx, what);
@@ -6223,8 +6230,9 @@ static __attribute__((noreturn, cold)) void volt__misuse_current(const char *wha
 // both it compiles to nothing.
 //   - Each worker has a trace, which its carrier writes; all other threads share rt->outside_trace.
 //     A trace is an array of the last VOLT_TRACE_CAP events and two histograms, under its own lock.
-//   - .tracer runs user code, so the caller of a hook holds no lock.
-//   - w is the worker that the calling thread carries; NULL: the thread is not a worker of rt.
+//   - .tracer is user code, so the caller of a hook holds no lock but the guest_lock of a guest.
+//   - w is the worker that the calling thread carries; NULL: it carries no worker of rt.
+// Any thread may call the hooks of wake-ups, the carrier of w the others.
 #if VOLT_TRACE
 
 // t: the task that the event is about, or NULL.
@@ -6240,16 +6248,18 @@ static void volt__trace_event_init(volt_trace_event *e, volt_trace_kind kind, ui
     e->name = volt__load_rlx(&t->spawn_site); // rlx: the address of a literal
     e->site = volt__load_rlx(&t->wait_site);  // rlx: the address of a literal
     uint32_t at = VOLT__CAST(uint32_t, offset / s->slot_size);
+    // as in a dump: serial number of the slab, and index of the slot in carve order
     e->task = VOLT__CAST(uint64_t, s->serial) << 32 | volt__slab_shuffle(s, at);
 }
-// Turns the texts of a task header into the public ones: `name` becomes the name of the function
-// alone, and a `site` that is still the spawn site becomes NULL.
+// Turns the texts of a task header into the public ones. `name` becomes the part behind its tab,
+// the name of the function. A `site` with a tab, or equal to `name`, is the spawn site, since the
+// task has not waited yet: it becomes NULL.
 static void volt__trace_event_clean(volt_trace_event *e) {
     const char *tab = e->name ? strchr(e->name, '\t') : NULL;
     if (e->site && (e->site == e->name || strchr(e->site, '\t'))) e->site = NULL;
     if (tab) e->name = tab + 1;
 }
-// Under lock.
+// Called under the lock of the trace.
 static void volt__trace_append(volt__trace *trace, const volt_trace_event *e) {
     trace->event[trace->n++ & (VOLT_TRACE_CAP - 1)] = *e;
 }
@@ -6259,7 +6269,7 @@ static uint32_t volt__histogram_slot(int64_t ns) {
     return volt__min32(i, VOLT_HISTOGRAM - 1);
 }
 // From a wake-up to the next poll, wait_ms holds this stamp: microseconds, shifted left by one, and
-// bit 0 set. It wraps after 35 minutes; no task stays runnable that long.
+// bit 0 set. It wraps after 2^31 us, so the time since a stamp is modulo 35 minutes.
 static uint32_t volt__trace_stamp(int64_t at) {
     return VOLT__CAST(uint32_t, at / 1000) << 1 | 1;
 }
@@ -6268,8 +6278,9 @@ static int64_t volt__trace_since(uint32_t stamp, int64_t now) {
     return VOLT__CAST(int64_t, (volt__trace_stamp(now) - stamp) >> 1) * 1000;
 }
 #endif
-// The value of wait_ms while a task waits: the time at which the wait began. The difference of two
-// marks, shifted right by VOLT__WAIT_SHIFT, is in ms. With VOLT_TRACE bit 0 is clear: not a stamp.
+// The value of wait_ms while a task waits: a mark of the time at which the wait began, in ms since
+// the epoch. The difference of two marks, shifted right by VOLT__WAIT_SHIFT, is in ms. With
+// VOLT_TRACE bit 0 of a mark is clear, which tells it from a stamp.
 #define VOLT__WAIT_SHIFT (VOLT_TRACE ? 1 : 0)
 static uint32_t volt__wait_mark(uint64_t ms) {
     return VOLT__CAST(uint32_t, ms << VOLT__WAIT_SHIFT);
@@ -6345,7 +6356,8 @@ static inline int64_t volt__trace_poll_begin(volt__worker *w, volt__task *t) {
 #endif
 }
 // Called while the worker still owns the task, which may be freed or run elsewhere afterwards. Also
-// logs a poll that took longer than .slow_poll.
+// logs a poll that took longer than .slow_poll, by the await from which it resumed. For .tracer a
+// PENDING event names the await that has suspended.
 static inline void volt__trace_poll_end(volt__worker *w, volt__task *t, int is_pending,
                                         int64_t since) {
     VOLT__PROBE(3, polled, t, w, is_pending);
@@ -6398,10 +6410,11 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 // is woken if necessary.
 //   - The caller of a push has won the NOTIFIED bit of the task, and holds no lock of the runtime.
 //   - Work that other workers may serve is published first. Then one parked worker is claimed and
-//     unparked, unless a worker is searching: it finds the work by itself [I1].
-//   - Any thread may call volt__schedule, volt__schedule_chain and the functions that push into the
-//     injector or an inbox. Functions with a worker argument `w` are called by the carrier of w.
-// From the event that makes a task runnable to its queue, and to the worker that serves the queue:
+//     unparked, unless a worker is searching already: that one finds the work [I1].
+//   - Functions with a volt__worker argument `w` are called by the carrier of w, those that end in
+//     _outside or _all or that place a task by threads that are not workers of rt, all others by
+//     any thread.
+// The way of a task from the event that makes it runnable, over a queue, to a worker:
 //
 //                                                      served while its worker is
 //   event                              queue           awake      parked     stuck
@@ -6409,7 +6422,9 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //   event or timer served; yield;      ring            in turn    -          thieves, watchdog
 //     several tasks woken at once
 //   other wake-up or spawn by a poll   LIFO slot       next       -          watchdog
-//   task replaced in the LIFO slot     ring            in turn    -          thieves, watchdog
+//   task replaced in the LIFO slot,    ring            in turn    -          thieves, watchdog
+//     or pushed after VOLT_LIFO_MAX
+//     polls from the slot
 //   ring full: several spawns of       overflow queue  in turn    -          thieves, watchdog
 //     one poll
 //   ring full: any other task          injector        in turn    claim      any other worker
@@ -6420,8 +6435,8 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //             when inject_due has run out, the reactor and the wheel when event_due has.
 //   at once   The epoll_wait of the worker returns.
 //   next      After the current poll.
-//   claim     The pusher claims and unparks the worker, or for the injector, which all workers
-//             serve, any parked worker.
+//   claim     The pusher claims and unparks a parked worker: for an inbox its owner if possible,
+//             but any worker may serve it. If a worker is searching, that one finds the task.
 //   -         Impossible: a worker parks only when these queues are empty.
 //   thieves   Searching workers steal the tasks, except those that the owner has claimed and those
 //             that the steal floor protects.
@@ -6429,21 +6444,22 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 // Thieves and watchdog need a worker that is not stuck. With one worker, or while all of them are
 // stuck, runnable tasks wait until a poll returns.
 //
-// ---- departures from the published design of the scheduler, each with its test or benchmark
+// ---- departures from the published design that this scheduler started from
+// Each row names the test or benchmark that shows the reason. N is the number of workers.
 //   subject       published        here                 reason                          shown by
 //   parking       futex, 10 ms     epoll, no limit      silent when idle, fds at once   bench/idle
-//   interval      8..255 ticks     2..255 polls         8 breaks its 1 ms above 125 us  test_sched
+//   inject due    8..255 ticks     2..255 polls         8 polls of 125 us take 1 ms     test_sched
 //   tick          per 128 polls    per poll             the interval counts polls       test_sched
 //   events        per 128 polls    255, or 100 us       per 61: a third of row S8       bench/run.sh
-//   average       per batch        weighted, clipped    one outlier dominated it        test_sched
+//   average       per batch        weighted, clipped    one outlier dominated it        test_rare
 //   budget        128 polls        128 leaves           must bound a single task        test_task
 //   injector      when idle        first, when due      two busy tasks starved it       test_sched
 //   its share     4..64, private   len/N + 1, ring      a private buffer hides tasks    test_queues
 //   LIFO push     any thread       owner only           its flag cannot close a race    test_sched
-//   ring head     two u16          index, distance      wraps under a stalled thief     test_queues
+//   ring head     two u16          index, distance      u16 wraps while a thief stalls  test_queues
 //   ring pop      a CAS for each   up to 8 by one CAS   a third of the RMWs of a task   make model
 //   steal         may be given up  always released      lost slots never come back      test_queues
-//   ... of short  as of others     short tasks stay     105 ns instead of 22, 2 workers test_rare
+//   ... of short  as of others     short tasks stay     22 ns a task, not 105, if N = 2 test_rare
 //   overflow      the oldest half  the newest half      the oldest waited longest       test_queues
 //   ... of many   to the injector  own queue, newest    a tree of tasks, depth first    test_sched
 //   idle bitmap   64 workers       any number           machines have more CPUs         test_sched
@@ -6477,15 +6493,14 @@ static void volt__inject(volt_rt *rt, volt__chain *c) {
 }
 
 // ---- pins of a runtime
-// A thread that is not a worker of rt pins it during a call: the task that it enqueues, or the
-// reference that it releases, may be the last thing that keeps the runtime alive. So a thread must
-// pin before it lets go of that thing.
-// The word is twice the number of pins, plus 1 from the first teardown on:
-//   from    event     to      done by                                   and then
-//   n       pin       n + 2   thread that holds a reference             enqueues, or releases
-//   2n + 2  unpin     2n      the same thread. LAST TOUCH               -
-//   2n      teardown  2n + 1  volt_run, volt_destroy: workers joined    waits for 1, then checks
-//   2n + 3  unpin     2n + 1  the same thread. LAST TOUCH               at 1: wakes the teardown
+// A thread that is not a worker of rt pins it during a call: the task that the call enqueues, or
+// the reference that it releases, may be the last thing that keeps the runtime alive. So the thread
+// pins the runtime before it lets go of that thing.
+// The word w is twice the number of pins, plus 1 from the first teardown on:
+//   event     to     done by                                 and then
+//   pin       w + 2  thread that holds a reference, or rt    enqueues, releases, waits
+//   unpin     w - 2  the same thread. LAST TOUCH             if this makes it 1: wakes the teardown
+//   teardown  w | 1  volt_run, volt_destroy: workers joined  waits until w is 1, then checks
 // The teardown checks whether any task is still referenced; if so it fails with -EBUSY. If not, no
 // thread can pin again, but one may still hold the pin under which it released the last reference.
 // So the teardown waits for 1 a second time before it frees the runtime.
@@ -6494,8 +6509,8 @@ static void volt__rt_pin(volt_rt *rt) {
     volt__add_acq_rel(&rt->pins, 2); // [S1] with teardown
 }
 static void volt__rt_unpin(volt_rt *rt) {
-    uint32_t *pins = &rt->pins; // LAST TOUCH
-    uint32_t old = volt__sub_acq_rel(pins, 2); // [S1] with teardown
+    uint32_t *pins = &rt->pins;
+    uint32_t old = volt__sub_acq_rel(pins, 2); // [S1] with teardown. LAST TOUCH of *rt
     VOLT_ASSERT(old >= 2);
     if (old == 3) VOLT_FUTEX_WAKE(pins, 1);
 }
@@ -6508,13 +6523,13 @@ static inline int volt__lifo_is_full(const volt__worker *w) {
 static inline int volt__has_inboxes(const volt_rt *rt) {
     return !VOLT__ONE_WORKER && rt->cfg.placement != VOLT_PLACE_SHARED;
 }
-// The number of tasks in the queues of a worker. Computed from the queues' own indices, so there is
-// no counter to keep in step. Exact while no task moves.
+// The number of tasks in the queues of a worker. Computed from the indices and lengths of the
+// queues, so that pushes and pops need not maintain a counter. Exact while no task moves.
 static uint32_t volt__queued_at(const volt__worker *w) {
     uint32_t claimed = volt__load_acq(&w->ring.claimed); // [Q6] `next` and `head` are not older
     // rlx: hint
     uint32_t n_claimed = volt__ring_gap(volt__load_rlx(&w->ring.next), claimed);
-    if (n_claimed > VOLT_CLAIM_MAX) n_claimed = 0; // `next` is of a later claim
+    if (n_claimed > VOLT_CLAIM_MAX) n_claimed = 0; // `next` is of a later claim: the gap wrapped
     uintptr_t head = volt__load_acq(&w->ring.head); // [Q2] the tail read next is not older
     uint32_t tail = volt__load_rlx(&w->ring.tail); // rlx: hint
     uintptr_t n_inbox = volt__load_rlx(&w->inbox.len); // rlx: hint
@@ -6544,7 +6559,7 @@ static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uin
     return best;
 }
 // Returns the less loaded of two workers chosen at random; if both are blocked, the least loaded of
-// all.
+// all. The choice follows from the seed and `turn`, so threads share no generator.
 static int volt__less_loaded_of_two(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
     volt__random r;
     volt__random_seed(&r, rt->cfg.seed, turn);
@@ -6563,6 +6578,7 @@ static int volt__place(volt_rt *rt) {
     if (volt__load_rlx(&rt->is_closed)) return VOLT__ANY_WORKER;
     uint32_t n = started - first, turn = volt__add_rlx(&rt->n_placements, 1); // rlx: a counter
     int idle = volt__idle_find(&rt->idle, first + turn % n);
+    // this search wraps around and may have stopped at the guest, ahead of other parked workers
     if (idle < VOLT__CAST(int, first) && idle >= 0) idle = volt__idle_find(&rt->idle, first);
     // a worker that is being started may park before `started` includes it
     if (idle >= VOLT__CAST(int, first) && idle < VOLT__CAST(int, started) &&
@@ -6585,8 +6601,8 @@ static void volt__place_all(volt_rt *rt, volt__chain *c) {
         volt__wake_worker_preferring(rt, place);
     }
 }
-// Called by threads that are not workers of rt. Does nothing in a forked child, which shares the
-// eventfds of its parent's workers.
+// Enqueues the tasks of *c for a thread that is not a worker of rt. Does nothing in a forked child,
+// which shares the eventfds of its parent's workers.
 static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
     if (VOLT__UNLIKELY(volt__is_forked_child(rt))) return;
     volt__rt_pin(rt);
@@ -6597,6 +6613,7 @@ static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
 
 // ---- queues of a worker
 
+// The number of tasks that w must serve, without those that it has claimed.
 static inline uint32_t volt__backlog(const volt__worker *w) {
     return volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w));
 }
@@ -6608,7 +6625,8 @@ static inline int volt__overflow_is_stealable(const volt__worker *v) {
 }
 // Pushes t while the ring is full. The newer half of the ring, and t behind it, go to the overflow
 // queue if t is one of several spawns of a poll, else to the injector, a FIFO for all workers. If a
-// thief is just making room in the ring, t goes alone.
+// thief is just making room in the ring, t goes alone. No worker is woken for an overflow queue
+// that must not be stolen from.
 static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t,
                                                           int is_of_several) {
     volt__chain c;
@@ -6623,12 +6641,15 @@ static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt_
     else volt__injector_push(&w->rt->injector, &c);
     if (!is_of_several || !volt__refuses_steal(w)) volt__wake_worker(w->rt);
 }
+// Pushes t behind the tasks of the ring. is_of_several: t is one of several spawns of a poll.
 static inline void volt__push_tail(volt__worker *w, volt__task *t, int is_of_several) {
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: the pusher owns this bit
     if (VOLT__UNLIKELY(!volt__ring_push(&w->ring, t))) {
         volt__push_overflow(w, t, is_of_several);
     } else if (!volt__is_solo(w) && volt__backlog(w) - w->wake_at <= 1) {
-        // The backlog is wake_at, or one above: a push into the LIFO slot does not check.
+        // Wakes one worker when the backlog reaches wake_at, not at each push above it. The backlog
+        // is wake_at, or one more since a push into the LIFO slot does not check; a smaller one
+        // wraps. The sum never holds if wake_at is VOLT__NO_STEAL.
         volt__wake_worker(w->rt);
     }
 }
@@ -6641,11 +6662,11 @@ static inline volt__task *volt__lifo_swap(volt__worker *w, volt__task *t) {
     return old;
 }
 static inline volt__task *volt__lifo_take(volt__worker *w) { return volt__lifo_swap(w, NULL); }
-// Pushes a task that the current poll woke or spawned: t goes into the LIFO slot, the previous
-// occupant into the ring. If the last VOLT_LIFO_MAX polls came from the slot, t goes into the ring.
-// A push into an empty slot wakes no worker: this one takes the task after the current poll, and a
-// wake-up would cost more than it gains. The slot is mostly empty when a poll begins, so a spawn
-// that finds it occupied counts as one of several of this poll.
+// Pushes a task that the current poll woke or spawned: t goes into the LIFO slot, and the task that
+// was there goes into the ring. If the last VOLT_LIFO_MAX polls came from the slot, t goes into the
+// ring. A push into an empty slot wakes no worker: this one takes the task after the current poll,
+// and a wake-up would cost more than it gains. The slot is mostly empty when a poll begins, so a
+// spawn that finds it occupied counts as one of several of this poll.
 static inline void volt__push_runnext(volt__worker *w, volt__task *t, int is_spawn) {
     volt__task *old;
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: the pusher owns this bit
@@ -6657,11 +6678,13 @@ static inline void volt__push_runnext(volt__worker *w, volt__task *t, int is_spa
     }
     old = volt__load_rlx(&w->lifo); // rlx: other threads only take
     if (old && !volt__is_solo(w)) old = volt__lifo_swap(w, t);
+    // no lock: the worker is solo, or the slot is empty and only its owner fills it
     else volt__store_rel(&w->lifo, t); // [Q4] with the watchdog
     if (old) volt__push_tail(w, old, is_spawn); // not the first one of this poll
 }
 static inline void volt__push_lifo(volt__worker *w, volt__task *t) { volt__push_runnext(w, t, 0); }
-// Moves the tasks of *c into the ring, in order, and those that do not fit into the injector.
+// Moves the tasks of *c into the ring, in order, and those that do not fit into the injector. Wakes
+// a worker if the tasks are enough for two.
 static void volt__push_batch(volt__worker *w, volt__chain *c) {
     volt__task *t;
     if (!c->head) return;
@@ -6670,8 +6693,8 @@ static void volt__push_batch(volt__worker *w, volt__chain *c) {
     if (c->head) volt__inject(w->rt, c);
     else if (!volt__is_solo(w) && volt__ring_len(&w->ring) >= w->wake_at) volt__wake_worker(w->rt);
 }
-// When the ring overflows, inject_batch becomes small: a large batch would come back only to
-// overflow the ring again. Each batch then adds one.
+// When the ring overflows, inject_batch becomes small: the tasks that left the ring would come back
+// as a large batch and overflow it again. Each batch then adds one.
 static inline void volt__grow_batch(volt__worker *w) {
     w->inject_batch += w->inject_batch < VOLT_INJECT_BATCH;
 }
@@ -6687,7 +6710,8 @@ static uint32_t volt__refill_from(volt__worker *w, volt__injector *q, uint32_t n
     volt__push_batch(w, &c);
     return n;
 }
-// Refills the ring from the inbox, else with a share of the injector. Returns the number of tasks.
+// Refills the ring from the inbox, or if that is empty with a share of the injector. Returns the
+// number of tasks.
 static uint32_t volt__refill(volt__worker *w) {
     volt__injector *q = &w->rt->injector;
     uint32_t n = volt__has_inboxes(w->rt) ? volt__refill_from(w, &w->inbox, 1) : 0;
@@ -6699,8 +6723,8 @@ static uint32_t volt__refill(volt__worker *w) {
     w->stats.wakes_remote += n;
     return n;
 }
-// Enqueues one woken task: at the worker that the calling thread carries, if it belongs to the
-// runtime of the task, else in the injector or an inbox.
+// Enqueues one woken task: at the worker that the calling thread carries, if that worker belongs to
+// the task's runtime, else in the injector or an inbox.
 static void volt__schedule(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
     volt__worker *w = volt__current_worker(rt);
@@ -6715,7 +6739,8 @@ static void volt__schedule(volt__task *t) {
         volt__inject_outside(rt, &c);
     }
 }
-// The same for all tasks that one event woke. They may belong to several runtimes.
+// The same for all tasks that one event woke, which may belong to several runtimes. Several tasks
+// go into the ring, not into the LIFO slot.
 static void volt__schedule_chain(volt__chain *c) {
     volt__worker *w = VOLT_TLS_GET();
     volt__task *t;
@@ -6744,16 +6769,17 @@ static void volt__schedule_chain(volt__chain *c) {
 //==================================================================================================
 // The end of a runtime, begun by volt_shutdown or by the end of the root task of volt_run. All
 // tasks are polled cancelled; when all have completed, the workers stop. The steps:
-//  1. volt__shutdown_begin, on any thread, sets is_closed: spawns from outside fail (decided under
-//     injector.lock), and no thread starts. It unparks all workers.
+//  1. volt__shutdown_begin, on any thread, sets is_closed and unparks all workers. From here on
+//     spawns from outside fail (decided under injector.lock), and no further worker is started.
 //  2. Each worker sees is_closed in its next event poll, closes its inbox and acknowledges: its
 //     spawns fail, and its polls start cancelled.
-//  3. The last worker to acknowledge sweeps: it wakes every task, running ones too, so that each is
-//     polled once more, cancelled.
+//  3. The thread that makes the last acknowledgement sweeps: it wakes every task, running ones too,
+//     so that each is polled once more, cancelled.
 //  4. A worker that parks and finds that as many tasks have completed as were ever spawned stops
-//     all workers. The sums cannot agree too early: after step 3 no task is spawned, and
-//     `completed` only grows.
+//     all workers. The sums cannot agree too early: they are compared only after the last
+//     acknowledgement, when no task is spawned any more and `completed` only grows.
 // A spawn that races with step 1 or 2 is either refused or counted before the sums are compared.
+// No function is called under a lock, but volt__shutdown_wake under slabs.lock.
 // For a worker w, after each step:
 //                       before    1 closed     2 w has seen it  3 swept     4 stopped
 //   spawn from outside  counted   -ESHUTDOWN   -ESHUTDOWN       -ESHUTDOWN  -ESHUTDOWN
@@ -6763,9 +6789,11 @@ static void volt__schedule_chain(volt__chain *c) {
 //   start of a worker   yes       refused. If one is in progress, the new worker acknowledges, or
 //                                 its starter does if the start fails
 //   volt_task_destroy   counted   counted, and unparks all workers: the task may have been the last
-//   volt_destroy        -EBUSY    -EBUSY       -EBUSY           -EBUSY      0 once no task is held
+//   volt_destroy        -EBUSY    -EBUSY       -EBUSY           -EBUSY      0 once all threads are
+//                                                                           joined, no task is held
 
-// Sweeps one slot, under slabs.lock. The reference keeps *t alive during the wake-up.
+// Sweeps one slot, under slabs.lock. The reference keeps *t alive during the wake-up. If it was the
+// last one, the slot is freed as by another thread, since that takes no lock.
 static void volt__shutdown_wake(void *arg, volt__task *t) {
     volt__chain *c = VOLT__CAST(volt__chain *, arg);
     if (!volt__task_try_retain(t)) return;
@@ -6779,16 +6807,17 @@ static void volt__shutdown_sweep(volt_rt *rt) {
     volt__slabs_walk(&rt->slabs, volt__shutdown_wake, &c);
     volt__trace_wakes(rt, volt__current_worker(rt), &c);
     volt__inject(rt, &c);
-    volt__unpark_all(rt); // even without tasks: a worker must park to find that out
+    volt__unpark_all(rt); // even if no task is left: a worker finds that out when it parks again
 }
-// Adds n to the number of workers that have yet to acknowledge: their count, once, and -1 for each
-// worker that does. The call that brings it to 0 sweeps.
+// Adds n to the number of workers that have yet to acknowledge: n is their count, once, and -1 for
+// each acknowledgement. The call that brings the number to 0 sweeps. Acknowledgements that come
+// before the count let it wrap below 0, but not reach 0 early.
 static void volt__shutdown_ack(volt_rt *rt, uint32_t n) {
     // [S1] all spawns on the acknowledging worker are counted before
     uint32_t left = volt__add_acq_rel(&rt->acks, n) + n;
     if (left == 0) volt__shutdown_sweep(rt);
 }
-// Idempotent. Called by any thread.
+// Step 1, on any thread. A second call does nothing.
 static void volt__shutdown_begin(volt_rt *rt) {
     volt__lock(&rt->injector.lock);
     int was_closed = VOLT__CAST(int, rt->injector.closed);
@@ -6804,8 +6833,8 @@ static void volt__shutdown_begin(volt_rt *rt) {
     volt__shutdown_ack(rt, n);
     volt__unpark_all(rt);
 }
-// Returns the number of spawns from outside: through the injector and the inboxes of the first
-// `started` workers. *n_ended: the number of tasks that volt_task_destroy has ended.
+// Returns the number of spawns from outside, which the injector counts, and the inboxes of the
+// first `started` workers. *n_ended receives the number of tasks that volt_task_destroy has ended.
 static uint64_t volt__count_outside(volt_rt *rt, uint32_t started, uint64_t *n_ended) {
     uint64_t n = 0;
     for (uint32_t i = 0; volt__has_inboxes(rt) && i < started; i++) {
@@ -6820,9 +6849,9 @@ static uint64_t volt__count_outside(volt_rt *rt, uint32_t started, uint64_t *n_e
     volt__unlock(&rt->injector.lock);
     return n;
 }
-// Returns the number of tasks alive; any thread. Exact once all workers have acknowledged. Before,
-// tasks may come and go during the count. Ends are read first, so that each end that is counted has
-// its spawn counted, too.
+// Returns the number of tasks alive; any thread. Tasks may come and go during the count, but once
+// all workers have acknowledged none comes, so a result of 0 is final. Ends are read before spawns,
+// so that each end that is counted has its spawn counted, too. All sums are modulo a word.
 static uintptr_t volt__count_alive(volt_rt *rt) {
     uint32_t started = volt__started(rt);
     uintptr_t n = 0;
@@ -13557,7 +13586,7 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //     task has copied the answer or is cancelled.
 // The `resolve` and `dial` functions run in a poll of the waiting task. volt__query_run is called
 // by a pool thread, volt__query_fail by a task that submits another query. Under names_lock no
-// other lock is taken, and no hook and no system call is made.
+// other lock is taken, no allocator hook is called, and getaddrinfo does not run.
 #ifndef VOLT_NO_NAMES
 enum { VOLT__NAMES_MAX = 16 }; // addresses of one host
 // One call of getaddrinfo.
@@ -13653,7 +13682,7 @@ static volt__query *volt__query_create(volt_rt *rt, const char *host, const char
     if (!q) return NULL;
     memset(q, 0, sizeof *q);
     q->rt = rt;
-    q->refs = 1; // for the job
+    q->refs = 1; // the job's reference
     memcpy(q->host, host, strlen(host) + 1);
     memcpy(q->service, service, strlen(service) + 1);
     return q;
@@ -13737,7 +13766,7 @@ static void volt__resolve_end_wait(volt_cx *cx, volt_lookup *l, volt__node *node
     }
 #endif
     volt__lock(&rt->names_lock);
-    if (was_cancelled) q->refs--; // that of the job
+    if (was_cancelled) q->refs--; // the job's
     int is_last = volt__query_release(q);
     volt__unlock(&rt->names_lock);
     l->query_ = NULL;
@@ -13857,13 +13886,13 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
 // >>inspect  counters, dump
 //==================================================================================================
 // Counters of a runtime, and dumps of its tasks and workers, as text or JSON, while it runs.
-//   - The counters of a worker are those of its last volt__publish_stats, and those of the calling
-//     worker are exact. Gauges, such as `queued`, are hints.
+//   - The counters of a worker are those of its last volt__publish_stats; those of the calling
+//     worker are exact. `queued` is a hint.
 //   - A dump allocates nothing, uses no stdio, and calls `put` without a lock.
 //   - A dump copies tasks in batches, under slabs.lock. Between two batches slabs may be created
 //     and destroyed, so the position is kept as the serial number of a slab and a slot. The list of
 //     slabs has the newest first: a dump skips slabs that are created while it runs.
-//   - The fields of a task are copied while the task may run, so they may be of different moments.
+//   - A task may run while its fields are copied, so they need not be of the same moment.
 // Any thread may call these functions, except volt_name, which a task calls for itself. With
 // VOLT_DUMP_CRASH a dump waits for no lock, so that a signal handler may call it.
 static void volt__stats_add(volt__worker *w, volt_counters *out) {
@@ -13911,7 +13940,7 @@ typedef struct volt__task_snapshot {
     uint32_t wait, wait_ms, spawn_ms;
 } volt__task_snapshot;
 enum { VOLT__DUMP_BATCH = 64 };
-// The position of a walk is behind this slot. *slab still exists if no slab was destroyed since.
+// The position of a walk: behind this slot. *slab exists unless a slab was destroyed since.
 typedef struct volt__cursor {
     uint32_t serial, slot, n_destroyed;
     const volt__slab *slab;
@@ -13927,11 +13956,11 @@ static void volt__snapshot_take(volt__task_snapshot *to, const volt__slab *s, ui
     to->wait_ms = volt__load_rlx(&t->wait_ms);       // rlx: a snapshot
     to->spawn_ms = volt__load_rlx(&t->spawn_ms);     // rlx: a snapshot
 }
-// Called under slabs.lock. Appends the tasks of `s` behind *at to `out`, which holds n of them, until
-// the batch is full, and moves *at to the last slot visited. Returns the new number.
+// Called under slabs.lock. Appends the tasks of `s` behind *at to `out`, which holds n tasks, until
+// the batch is full. Moves *at to the last slot visited. Returns the new number of tasks.
 static uint32_t volt__snapshot_slab(const volt__slab *s, volt__cursor *at, volt__task_snapshot *out,
                                     uint32_t n) {
-    uint32_t carved = volt__load_acq(&s->carved); // [M2] with take
+    uint32_t carved = volt__load_acq(&s->carved); // [M2] with carve
     uint32_t i = s->serial == at->serial ? at->slot + 1 : 0;
     for (; i < carved && n < VOLT__DUMP_BATCH; i++) {
         volt__task *t = volt__slab_slot(VOLT__CAST(volt__slab *, VOLT__CAST(uintptr_t, s)), i);
@@ -14061,7 +14090,7 @@ static void volt__out_id(volt__out *o, uint64_t serial, uint64_t slot) {
 }
 
 // ---- dump
-// A dump has the same contents as text and as JSON. Text has `label` before a value, JSON has `key`.
+// A dump has the same contents as text and as JSON. A value follows `label` in text, `key` in JSON.
 static void volt__dump_label(volt__out *o, const char *label, const char *key) {
     if (o->is_json) volt__out_key(o, key);
     else volt__out_text(o, label);
@@ -14115,7 +14144,8 @@ static const char *volt__snapshot_name(const volt__task_snapshot *t, const char 
     *site_end = tab ? tab : t->spawn_site;
     return tab ? tab + 1 : t->spawn_site;
 }
-// Until the task waits for the first time, its wait_site is the site of its spawn.
+// Returns 1 if the task has waited since its spawn. Until then wait_site is the site of the spawn.
+// If volt_name has replaced spawn_site, the tab in wait_site shows that.
 static int volt__snapshot_has_waited(const volt__task_snapshot *t) {
     return t->wait_site != t->spawn_site && !strchr(t->wait_site, '\t');
 }
@@ -14200,10 +14230,11 @@ VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, 
     volt__out_flush(&o);
     return o.rc < 0 ? o.rc : rc;
 }
+
 // ---- dump to a descriptor
 // A pipe without a reader must not kill the process, so SIGPIPE is suppressed. A full non-blocking
-// descriptor must not cut the dump short, so the writer waits for it, but not longer than
-// VOLT__DUMP_STALL_MS at a time: it may never become writable.
+// descriptor must not cut the dump short, so the writer waits for it. The wait is bounded, because
+// the descriptor may never become writable.
 
 // Returns 0 if fd is writable, -EAGAIN after VOLT__DUMP_STALL_MS, or another -errno.
 enum { VOLT__DUMP_STALL_MS = 1000 };
@@ -14251,15 +14282,24 @@ VOLT_API void volt_name(volt_cx *cx, const char *name) {
 }
 
 //==================================================================================================
-// >>export  the trace, as JSON for Chrome's viewer and Perfetto
+// >>export  the trace as JSON for Chrome's viewer and Perfetto; histograms, health
 //==================================================================================================
-// ---- trace, as Chrome's JSON
+// The results of VOLT_TRACE: the events in Chrome's trace format, the sums of the histograms, and
+// the health report. Without VOLT_TRACE all functions return -ENOSYS.
+//   - The JSON has one track for each worker, numbered by the index of the worker, and a last one
+//     for all threads that are not workers.
+//   - The events of a track are copied under the lock of its trace, and written without a lock.
+//     Tracks are copied one after the other, so they end at different moments.
+//   - A trace keeps the last VOLT_TRACE_CAP events, so it may begin with the end of a poll or of a
+//     sleep.
+// Any thread may call the volt_ functions. `put` is called without a lock.
 #if VOLT_TRACE
+// Writes a quote and the id of a task. The caller writes the closing quote.
 static void volt__trace_json_id(volt__out *o, const volt_trace_event *e) {
     volt__out_char(o, '"');
     volt__out_id(o, e->task >> 32, e->task & UINT32_MAX);
 }
-// {"ph":"B","pid":1,"tid":0,"ts":12.345
+// Begins an event: {"ph":"B","pid":1,"tid":0,"ts":12.345, where ts is in us. The caller closes it.
 static void volt__trace_json_head(volt__out *o, const char *phase, uint32_t tid, int64_t at) {
     volt__out_item(o);
     volt__out_text(o, "{\"ph\":");
@@ -14277,7 +14317,8 @@ static void volt__trace_json_named(volt__out *o, const char *name, const char *s
     volt__out_quoted(o, site, NULL);
     volt__out_char(o, '}');
 }
-// An arrow from a wake-up ("s") to the poll ("f").
+// Writes one end of an arrow: phase "s" at a wake-up, "f" at the poll that it causes. Both ends
+// have the same id: that of the task, and the stamp of the wake-up.
 static void volt__trace_json_arrow(volt__out *o, const volt_trace_event *e, const char *phase,
                                    uint32_t tid) {
     volt__trace_json_head(o, phase, tid, e->at);
@@ -14301,7 +14342,7 @@ static void volt__trace_json_event(volt__out *o, const volt_trace_event *e, uint
         volt__out_text(o, "}}");
         return;
     }
-    if (!is_begin && *depth == 0) return; // its beginning has been overwritten
+    if (!is_begin && *depth == 0) return; // its begin event has been overwritten
     *depth += is_begin ? 1 : -1;
     volt__trace_json_head(o, is_begin ? "B" : "E", tid, e->at);
     if (e->kind == VOLT_TRACE_PARK) volt__trace_json_named(o, "asleep", NULL);
@@ -14309,11 +14350,12 @@ static void volt__trace_json_event(volt__out *o, const volt_trace_event *e, uint
     volt__out_char(o, '}');
     if (e->kind == VOLT_TRACE_POLL) volt__trace_json_arrow(o, e, "f", tid);
 }
+// Writes the events of a trace as the track `tid`. *copy is scratch memory.
 static void volt__trace_json_track(volt__out *o, volt__trace *trace, volt__trace *copy,
                                    uint32_t tid, const char *name) {
     int depth = 0;
     volt__lock(&trace->lock);
-    copy->n = trace->n; // and not the lock, which others look at
+    copy->n = trace->n; // not all of *trace is copied: other threads may be changing its lock
     memcpy(copy->event, trace->event, sizeof copy->event);
     volt__unlock(&trace->lock);
     volt__trace_json_head(o, "M", tid, 0);
@@ -14363,7 +14405,8 @@ VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out) {
     }
     return 0;
 }
-// A poll that begins later than the look is no older.
+// Finds the longest poll in progress. A poll that begins after `now` was read has a negative age
+// here, so it is not reported.
 static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
         volt__trace *trace = &rt->workers[i]->trace;
@@ -14375,7 +14418,7 @@ static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
         }
         volt__unlock(&trace->lock);
     }
-    if (out->site && strchr(out->site, '\t')) out->site = NULL; // where it was spawned
+    if (out->site && strchr(out->site, '\t')) out->site = NULL; // the spawn site: its first poll
 }
 VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
     volt__task_snapshot batch[VOLT__DUMP_BATCH];
@@ -14388,7 +14431,7 @@ VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
     while ((n = volt__snapshot_next(&rt->slabs, &at, batch, 0)) > 0) {
         int64_t now = VOLT_NOW_NS();
         for (int i = 0; i < n; i++) {
-            // Without the lowest bit it has just been woken.
+            // bit 0 is clear: the task was just woken, and the stamp is not written yet
             if (volt__snapshot_state(&batch[i])[0] != 'q' || !(batch[i].wait_ms & 1)) continue;
             int64_t age = volt__trace_since(batch[i].wait_ms, now);
             if (age > out->oldest_runnable) out->oldest_runnable = age;
@@ -14418,6 +14461,19 @@ VOLT_API int volt_trace(volt_rt *rt, int fd) { return volt_trace_to(rt, volt__du
 //==================================================================================================
 // >>public  run, create, block_on, shutdown, destroy
 //==================================================================================================
+// The functions that create, run, shut down and free a runtime, and the steps of a guest.
+//   - The thread that calls volt_run carries worker 0. In a runtime of volt_create, worker 0 has a
+//     thread of its own or is a guest.
+//   - A runtime is taken down in this order: all tasks end and is_stopped is set (>>shutdown), the
+//     worker threads are joined, the pool is closed, all pins are released, the memory is freed.
+//     volt_run takes all these steps. Otherwise volt_shutdown takes the first three, and
+//     volt_destroy the others.
+//   - A runtime is not freed while it has tasks, nor while a handle or waker refers to one that has
+//     ended.
+// Any thread may call these functions, with these restrictions. On a thread that carries a worker,
+// volt_run, volt_block_on and volt_rt_step return -EDEADLK, and volt_shutdown does not wait. One
+// thread at a time makes a step of a guest. volt_destroy follows a volt_shutdown that returned 0.
+// In a forked child, functions that act on a runtime of its parent return -ECHILD.
 VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx) { return cx->rt_; }
 VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out) { *out = rt->cfg; }
 
@@ -14437,8 +14493,8 @@ static int volt__is_pool_busy(volt_rt *rt) {
     return 0;
 }
 #else
-// After is_stopped: waits until every worker thread
-// has left. One caller joins, the others wait for it.
+// Called after is_stopped is set. Waits until all worker threads have exited. The first caller
+// joins them, the others wait for that caller.
 static void volt__join_threads(volt_rt *rt) {
     uint32_t not_yet = 0;
     if (volt__cas_acq_rel(&rt->join_state, &not_yet, 1)) { // [S1] one joins
@@ -14450,28 +14506,32 @@ static void volt__join_threads(volt_rt *rt) {
     // [S1]
     while (volt__load_acq(&rt->join_state) != 2) VOLT_FUTEX_WAIT(&rt->join_state, 1, VOLT_NEVER);
 }
-// The workers have ended, and with them all that could still ask for a thread of the pool.
+// Called after all workers have stopped: no task is left to submit a job. Returns the number of
+// jobs that still run at the deadline.
 static uint32_t volt__close_pool(volt_rt *rt, volt_time deadline) {
     return rt->pool.close ? rt->pool.close(&rt->pool, deadline) : 0;
 }
+// Returns 1 if the pool was used and is not closed yet.
 static int volt__is_pool_busy(volt_rt *rt) {
     return rt->pool.close && !volt__load_acq(&rt->pool.is_closed); // [H2] with close
 }
 #endif
 
+// The tasks that a shutdown has left: those that have not ended, and the held tasks, which have
+// ended but still have a handle or a waker. The sites are those of the first 16 of each kind.
 typedef struct volt__unfinished {
-    const char *site[16], *held_site[16]; // where they wait; where they were spawned
-    uint32_t n, n_held;
+    const char *site[16], *held_site[16]; // where tasks wait; where held tasks were spawned
+    uint32_t n, n_held;                   // tasks that have not ended, at most 16; all held tasks
 } volt__unfinished;
-// Who lives, and who has ended but is held by a handle or a waker. Reads only: at a deadline the
-// workers may not know of the shutdown yet, and take their tasks' words for private.
+// Called under slabs.lock. Only reads: at the deadline some workers may not have seen the shutdown
+// yet, and still treat the words of their tasks as private.
 static void volt__unfinished_add(void *arg, volt__task *t) {
     volt__unfinished *unfinished = VOLT__CAST(volt__unfinished *, arg);
     uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
     if (word < VOLT__REF) return;
     if (word & VOLT__COMPLETE) {
         if (unfinished->n_held < sizeof unfinished->held_site / sizeof unfinished->held_site[0])
-            // rlx: as below
+            // rlx: a snapshot of a literal's address
             unfinished->held_site[unfinished->n_held] = volt__load_rlx(&t->spawn_site);
         unfinished->n_held++;
     } else if (unfinished->n < sizeof unfinished->site / sizeof unfinished->site[0])
@@ -14488,7 +14548,7 @@ static void volt__log_alive(volt_rt *rt) {
     for (uint32_t i = 0; i < unfinished.n; i++)
         volt__log(rt, VOLT_LOG_STILL_ALIVE, unfinished.site[i]);
 }
-// How many tasks have ended and are held, and where the first of them were spawned.
+// Logs the number of held tasks, and where the first of them were spawned.
 static void volt__log_held(volt_rt *rt, const volt__unfinished *unfinished) {
     if (unfinished->n_held == 0) return;
     volt__log_number(rt, VOLT_LOG_HANDLE_LEAKED, NULL, unfinished->n_held, " tasks are held");
@@ -14496,12 +14556,13 @@ static void volt__log_held(volt_rt *rt, const volt__unfinished *unfinished) {
          i < sizeof unfinished->held_site / sizeof unfinished->held_site[0]; i++)
         volt__log(rt, VOLT_LOG_HANDLE_LEAKED, unfinished->held_site[i]);
 }
-// 0, or the number of tasks still alive at the deadline. Plain thread.
+// Called by a thread that carries no worker. Returns 0, the number of tasks alive at the deadline,
+// or if there are none, the number of jobs that still run in the pool.
 static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
     while (!volt__is_stopped(rt)) {
         if (VOLT_FUTEX_WAIT(&rt->is_stopped, 0, deadline) != -ETIMEDOUT || volt__is_stopped(rt))
             continue;
-        // A worker that has only just started is not in the sum: it may be short of a few.
+        // The count may miss tasks of a worker that has just started, so it may even be 0.
         intptr_t n = VOLT__CAST(intptr_t, volt__count_alive(rt));
         volt__log_alive(rt);
         return n > INT_MAX ? INT_MAX : n > 0 ? VOLT__CAST(int, n) : 1;
@@ -14523,6 +14584,7 @@ VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
     volt__rt_unpin(rt);
     return rc;
 }
+// Waits until no thread pins the runtime. The low bit tells volt__rt_unpin to wake this thread.
 static void volt__rt_wait_unpinned(volt_rt *rt) {
     uint32_t n = volt__or_acq_rel(&rt->pins, 1) | 1; // [S1] with unpin
     while (n != 1) {
@@ -14530,8 +14592,10 @@ static void volt__rt_wait_unpinned(volt_rt *rt) {
         n = volt__load_acq(&rt->pins); // [S1] with unpin
     }
 }
-// All threads have left. 0, or -EBUSY: tasks are held. Who is inside gives up what it holds; when
-// nothing is held nobody new can come, and who has just given up the last of it leaves.
+// Called after all worker threads have exited. Frees the runtime and returns 0, or returns -EBUSY
+// if any task is left. The first wait lets pinned threads release what they hold. If no task is
+// left then, no thread can pin again, but the thread that released the last one may still hold its
+// pin: hence the second wait.
 static int volt__teardown(volt_rt *rt, volt__unfinished *unfinished) {
     volt__rt_wait_unpinned(rt);
     volt__unfinished_find(rt, unfinished);
@@ -14595,7 +14659,7 @@ VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt_handle h;
     int64_t result = 0;
     if (VOLT_TLS_GET()) return -EDEADLK;
-    volt__rt_pin(rt); // a volt_run that ends meanwhile waits until the handle is given up
+    volt__rt_pin(rt); // a volt_run that ends during this call waits until the handle is released
     int rc = volt__spawn_root(rt, NULL, &h, fn, state, 0);
     if (rc == 0) rc = volt_join_sync(&h, VOLT_NEVER, &result);
     volt__rt_unpin(rt);
@@ -14618,12 +14682,12 @@ static int volt__run(const volt_config *config_or_null, volt_fn *fn, void *state
     }
     volt__start_more(rt);
     volt__worker_main(w);
-    if (!volt__is_stopped(rt)) { // tasks that do not end use the runtime: it stays
+    if (!volt__is_stopped(rt)) { // drain timeout: tasks still use the runtime, so it is leaked
         volt__log_alive(rt);
         return -ETIMEDOUT;
     }
     volt__join_threads(rt);
-    // a call that was left alone
+    // a job whose wait was abandoned still runs: the runtime is leaked, too
     if (volt__close_pool(rt, w->drain_deadline) > 0) return -ETIMEDOUT;
     rc = volt__to_int(rt->root_result);
     if (volt__teardown(rt, &unfinished) < 0) volt__log_held(rt, &unfinished);
@@ -14631,7 +14695,7 @@ static int volt__run(const volt_config *config_or_null, volt_fn *fn, void *state
 }
 VOLT_API int volt_run(const volt_config *config_or_null, volt_fn *fn, void *state) {
     if (VOLT_TLS_GET()) return -EDEADLK;
-    // there is no loop to be a guest of; in an older struct, no such field
+    // volt_run has no application loop to be a guest of; an older struct has no such field
     if (config_or_null && (config_or_null->size == 0 || config_or_null->size >
                            offsetof(volt_config, is_guest)) && config_or_null->is_guest)
         return -EINVAL;

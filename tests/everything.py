@@ -17,8 +17,8 @@ where it stopped. A line counts only for the files that it was measured on, whic
 knows but that file itself and the tables made from it; a line of other files is marked. What a
 target prints stands in build/everything/NAME.log.
 
-Tables in tests/README.md and bench/README.md, between their markers, are made from the file, at the
-end of each run and by
+Tables in tests/README.md and bench/README.md, between their markers, are made from the file, after
+each target and by
 
     python3 tests/everything.py readme
 
@@ -350,7 +350,7 @@ def run_all():
             result, figure = "fail", "the files were changed while it ran"
         status.lines[name] = dict(zip(FIELDS, (
             name, result, f"{seconds:.0f}", commit, tree, command, figure)))
-        status.save()
+        write_tables(status)  # `make check` compares them with the file
         print(f"{result}  {name}: {figure}, {seconds:.0f} s", flush=True)
         if result != "pass":
             print("".join(f"        | {line[:160]}\n" for line in complaints(name)), end="")
@@ -440,13 +440,16 @@ def made_anew(page, status):
     return MADE.sub(lambda m: m[1] + tables[m[2]](status) + m[4], text)
 
 
-def write_readme():
+def write_tables(status):
     """The tables are marked as of now, and the file notes what it was compared with."""
-    status = Status()
     status.commit, status.tree = commit_now(), tree_now()
     status.save()
     for page in PAGES:
         write(page, made_anew(page, status))
+
+
+def write_readme():
+    write_tables(Status())
     return 0
 
 
