@@ -261,9 +261,9 @@
 // Each worker has a ring of 256 runnable tasks, which it runs first in, first out, and a LIFO slot:
 // the task that was woken or spawned last runs next, while its data is still in the cache. After
 // VOLT_LIFO_MAX tasks from the slot in a row the ring has its turn, so nothing starves. If one poll
-// spawns more tasks than the ring has room for, the newest batch of 128 runs first; every 8 ms 128 of
-// the oldest move to the shared queue. So a tree of tasks is walked depth first and has few of its
-// tasks alive at a time.
+// spawns more tasks than the ring has room for, the newest batch of 128 runs first; every 8 ms 128
+// of the oldest move to the shared queue. So a tree of tasks is walked depth first and has few of
+// its tasks alive at a time.
 //
 // A task that a worker spawns or wakes stays with that worker until an idle worker steals it. Three
 // kinds cannot be stolen from a worker that makes progress: the task in the LIFO slot; up to 8
@@ -511,16 +511,35 @@
 //==================================================================================================
 // >>config  macros that you may define before including volt.h
 //==================================================================================================
+// The compile-time configuration. Define a macro before the include, or on the command line. "The
+// implementation file" is the file that defines VOLT_IMPLEMENTATION. Bounds and thresholds that
+// are rarely changed are in >>tunables.
+//   macro                defined in               default
+//   VOLT_IMPLEMENTATION  exactly one file         not defined
+//   VOLT_STATIC          the implementation file  not defined
+//   VOLT_API             all files                `extern`, or `static` with VOLT_STATIC
+//   VOLT_NO_IO           all files                not defined
+//   VOLT_NO_NAMES        all files                not defined, except with VOLT_NO_IO
+//   VOLT_DEBUG           all files, equal         1; 0 if NDEBUG is defined
+//   VOLT_SINGLE_THREAD   the implementation file  not defined
+//   VOLT_NO_MEMBARRIER   the implementation file  not defined
+//   VOLT_TRACE           the implementation file  0
+//   VOLT_TRACE_CAP       the implementation file  4096
+//   VOLT_USDT            the implementation file  1 if <sys/sdt.h> exists, else 0
+//
+// VOLT_IMPLEMENTATION compiles the implementation into this file. The include must then come
+// before those of the C library, because _GNU_SOURCE must be defined first.
 #ifdef VOLT_IMPLEMENTATION
 #  ifndef _GNU_SOURCE
-// accept4, pthread_setname_np, epoll_pwait2: must precede every libc header
+// for accept4, pthread_setname_np and epoll_pwait2
 #    define _GNU_SOURCE 1
 #  endif
 #endif
 #include <stddef.h>
 #include <stdint.h>
 
-// Linkage of the public functions. VOLT_STATIC makes them private to the including file.
+// VOLT_API is the linkage of the public functions. VOLT_STATIC makes them private to the including
+// file, which must then be the implementation file.
 #ifndef VOLT_API
 #  ifdef VOLT_STATIC
 #    define VOLT_API static __attribute__((unused))
@@ -529,28 +548,36 @@
 #  endif
 #endif
 
-// VOLT_NO_IO leaves descriptors and sockets out: all that takes an `fd`, addresses, poll sets.
-// VOLT_SINGLE_THREAD, where the implementation is, leaves threads out: a runtime has one worker,
-// belongs to the thread that made it, and nothing in it is atomic. volt_create makes a guest;
-// volt_block_on, volt_join_sync and volt_shutdown do its steps while they wait. Where a lock or a
-// channel would wait, `_sync` gives -ETIMEDOUT at once: nobody else could end it.
-
-// VOLT_NO_MEMBARRIER, where the implementation is: for filters that kill who calls membarrier(2).
-
-// VOLT_NO_NAMES leaves volt_resolve and volt_tcp_connect out, and with them getaddrinfo, which a
-// statically linked glibc does not like; so does VOLT_NO_IO.
+// VOLT_NO_IO leaves out the part "descriptors and sockets" of >>api: reads and writes, sockets,
+// addresses, poll sets, host names. Files (volt_file_...) stay.
+//
+// VOLT_SINGLE_THREAD leaves out threads. A runtime has one worker, belongs to the thread that made
+// it, and nothing in it is atomic. volt_create makes a guest. volt_block_on, volt_join_sync and
+// volt_shutdown make the steps of the guest while they wait. A `_sync` function that would have to
+// wait for a lock or a channel returns -ETIMEDOUT at once, because no other thread could end the
+// wait. Blocking calls and host lookups run inside the poll.
+//
+// VOLT_NO_MEMBARRIER does without membarrier(2), for seccomp filters that kill the process at that
+// call. An unlock then costs one more atomic operation. A filter that returns an error needs no
+// macro.
+//
+// VOLT_NO_NAMES leaves out volt_resolve and volt_tcp_connect, and with them getaddrinfo, which a
+// statically linked glibc supports only in part.
 #if defined(VOLT_NO_IO) && !defined(VOLT_NO_NAMES)
 #  define VOLT_NO_NAMES
 #endif
 
-// VOLT_TRACE, 1 where the implementation is: each worker keeps its last VOLT_TRACE_CAP events for
-// volt_trace_to and tells them to .tracer, polls and the waits of runnable tasks are measured for
-// volt_histograms and volt_health, and slow polls are logged (.slow_poll). Three clock reads per
-// poll; nothing at all where it is 0. VOLT_USDT: probes for perf, bpftrace and SystemTap (provider
-// `volt`), a `nop` each; 0, or else 1 where <sys/sdt.h> is.
+// VOLT_TRACE=1 records what the runtime does, at the cost of three clock reads per poll. Each
+// worker keeps its last VOLT_TRACE_CAP events (a power of two) for volt_trace, and passes each
+// event to .tracer. Polls, and the waits of runnable tasks for a worker, are measured for
+// volt_histograms and volt_health. Polls longer than .slow_poll are logged. With 0 none of this is
+// compiled in.
+//
+// VOLT_USDT=1 compiles in probes for perf, bpftrace and SystemTap (provider `volt`), a `nop` each.
 
-// 1 checks misuse at run time (forgotten awaits, stack buffers, stale frames) and names file:line.
-// All files of one program must agree; the linker says so where they do not.
+// VOLT_DEBUG=1 checks for misuse at run time, such as forgotten awaits, buffers on the stack and
+// stale frames, and stops the program with file:line. If two files of a program have different
+// values, the linker reports an undefined symbol.
 #ifndef VOLT_DEBUG
 #  ifdef NDEBUG
 #    define VOLT_DEBUG 0
@@ -562,6 +589,17 @@
 //==================================================================================================
 // >>types  polls, frames, nodes, objects
 //==================================================================================================
+// The public types: polls and their context, the objects that tasks wait on, the configuration,
+// and the results of the functions that inspect a runtime.
+//   - Members whose name ends in _ are private, as are names with two underscores. The notes at
+//     them use the notation of >>terms.
+//   - "Zero-valid" means that zeroed memory is a valid initial value. Locks and channels need no
+//     destructor. Where an object must be ended, such as a handle or a poll set, a function in
+//     >>api does that.
+//   - An object that tasks wait on is plain memory of the application, which must not move while
+//     it is in use.
+// >>manual says which objects several threads may use at once, under "threads", and how long each
+// object must exist, under "ownership".
 struct iovec;
 struct sockaddr;
 struct stat;
@@ -572,7 +610,8 @@ struct stat;
 #define VOLT__STR2(x_) #x_
 #define VOLT__STR(x_) VOLT__STR2(x_)
 #define VOLT__SITE __FILE__ ":" VOLT__STR(__LINE__)
-#define VOLT__SPAWN_SITE(fn_) VOLT__SITE "\t" #fn_ // texts end at the tab, but for a dump
+// Log lines end at the tab; dumps and traces show the name of the function behind it.
+#define VOLT__SPAWN_SITE(fn_) VOLT__SITE "\t" #fn_
 #ifdef __cplusplus
 #  define VOLT__SASSERT(c_, msg_) static_assert(c_, msg_)
 #else
@@ -583,8 +622,9 @@ struct stat;
 #else
 #  define VOLT__FALLTHROUGH __attribute__((fallthrough))
 #endif
-// On the type, nodiscard covers the user's own async functions too. gcc knows no such thing before
-// C23; there a debug build traps an async function called outside an await.
+// An attribute of the type volt_poll also covers the async functions of the application. Before
+// C23 gcc has no such attribute; a debug build then stops at an async function that is called
+// outside an await.
 #if (defined(__cplusplus) && __cplusplus >= 201703L) || \
     (defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L)
 #  define VOLT__NODISCARD [[nodiscard]]
@@ -598,7 +638,9 @@ struct stat;
 extern "C" {
 #endif
 
-typedef int64_t volt_time; // nanoseconds: a duration, or an absolute CLOCK_MONOTONIC time
+// Nanoseconds: a duration, or an absolute time of CLOCK_MONOTONIC. The macros convert from us, ms
+// and s. VOLT_NEVER means no time limit, or a time that never comes.
+typedef int64_t volt_time;
 #define VOLT_US(n_) ((volt_time)(n_) * 1000)
 #define VOLT_MS(n_) ((volt_time)(n_) * 1000000)
 #define VOLT_S(n_) ((volt_time)(n_) * 1000000000)
@@ -608,100 +650,128 @@ typedef struct volt_rt volt_rt;
 typedef struct volt__task volt__task;
 typedef struct volt__worker volt__worker;
 
-// What an async function returns: a result, or "pending". Opaque, so that comparing it, storing it
-// in an int or returning a plain -EIO from a task is a compile error.
+// The value that an async function returns: a result, or "pending". It is a struct, so that the
+// compiler rejects a comparison, an assignment to an int, and a plain `return -EIO`.
 typedef struct VOLT__NODISCARD volt_poll {
     int64_t v_;
 } volt_poll;
 typedef struct volt_cx volt_cx;
-typedef volt_poll volt_fn(volt_cx *cx, void *state);
+typedef volt_poll volt_fn(volt_cx *cx, void *state); // an async function
 #define VOLT_POLL VOLT__MUST volt_poll
-#define VOLT__PENDING (-4096) // outside the errno range, so no result can be taken for it
+#define VOLT__PENDING (-4096) // not a result: beyond the range of -errno
 
-// One wait: links, whom to wake, on what. A frame, a
-// timer, a token link and an arm are each one node.
+// One wait: its links, the task to wake, and the object that is waited for. A frame, a timer, a
+// token link and an arm contain one node each.
 typedef struct volt__node {
-    uint32_t resume_line_;            // frames: line to resume at
-    uint8_t state_;                   // IDLE LINKED FIRED CLOSED; changes under the lock of source_
-    uint8_t kind_;                    // frames: what the current await is
-    uint8_t shield_base_;             // timers, links: shield depth at arming; arms: of a select
-    uint8_t saved_cancel_level_;      // wrappers: cancel level to restore; array children: shield
-    // bytes moved, deadline tick, packed arms, result of a done frame
+    // frames: the line to resume at; wrappers: flags
+    uint32_t resume_line_;
+    // IDLE, LINKED, FIRED or CLOSED; changes under the lock of source_
+    uint8_t state_;
+    // frames: the kind of the current await
+    uint8_t kind_;
+    // timers and token links: the shield depth at the first poll; arms: flags
+    uint8_t shield_base_;
+    // timers and token links: the cancel level to restore; children of an array: their shield
+    // depth
+    uint8_t saved_cancel_level_;
+    // bytes moved, tick of the deadline, counters of arms, permits wanted, or the result of a
+    // frame that has ended
     int64_t key_;
-    struct volt__node *next_, *prev_; // under the lock of source_
-    void *waiter_;                    // task to wake; low bits: who knows it, or a thread
-    void *source_;                    // wheel, descriptor entry, token, group or child frame
+    // links of a list, under the lock of source_
+    struct volt__node *next_, *prev_;
+    // the task to wake, or, tagged in the low bits, a scope that points to the task, or a blocked
+    // thread
+    void *waiter_;
+    // wheel, entry of a descriptor, token, group, lock, channel or frame of a child
+    void *source_;
 } volt__node;
 
-// First member of every state struct; must be all zero before the task starts.
+// The first member of every state struct, by the name `frame`. It must be all zero before the task
+// starts.
 typedef struct volt_frame {
     volt__node node_;
 } volt_frame;
-// Memory of one volt_within or volt_before; zero-valid, disarms itself when its await ends.
+// The memory of one volt_within or volt_before, in the state struct. Zero-valid; disarmed when the
+// await ends.
 typedef struct volt_timer {
     volt__node node_;
 } volt_timer;
-// Memory of one volt_with_token; zero-valid.
+// The memory of one volt_with_token, in the state struct. Zero-valid; unlinked when the await
+// ends.
 typedef struct volt_token_link {
     volt__node node_;
 } volt_token_link;
 
-// One branch of VOLT_SELECT or VOLT_JOIN_ALL. After the await: fired, and value (of losers: what
-// they returned when they were cancelled, mostly -ECANCELED).
+// One branch of a select or join, in the state struct. Zero-valid; `value` and `fired` are valid
+// after the await.
 typedef struct volt_arm {
     volt__node node_;
     volt__node *parent_;
-    int64_t value;
-    uint32_t fired;
+    int64_t value;  // the result of its poll; of a cancelled arm usually -ECANCELED
+    uint32_t fired; // select: 1 for the winner, 0 for the others; join: 1
     uint8_t state_, shield_depth_, outer_shield_depth_, outer_cancel_level_;
 } volt_arm;
 
-// What was opened in a frame and ends with it: a shield, or a group (then with the task).
+// A shield that is open in a frame, or a group that a task owns. A shield ends with its frame; a
+// group is closed before its task ends.
 typedef struct volt__scope {
     volt__task *task_;
     struct volt__scope *next_;
-    volt_fn *close_; // groups: what a task that left this open runs before it ends; shields: NULL
+    volt_fn *close_; // groups: closes a group that the task has left open; shields: NULL
 } volt__scope;
 
-// Memory of volt_shield_begin .. volt_shield_end; zero-valid.
+// The memory of one volt_shield_begin .. volt_shield_end, in the state struct. Zero-valid.
 typedef struct volt_shield {
     volt__scope scope_;
     uint8_t depth_, saved_cancel_level_, has_expired_, open_;
     volt_timer timer_;
 } volt_shield;
 
-// The context of one poll. Passed to every async function; never keep it.
+// The context of one poll, which is passed to every async function. It must not be stored, and is
+// not valid after the poll.
 struct volt_cx {
-    volt__node *frame_; // whose node the next leaf uses
+    // the current frame, whose node the next leaf uses
+    volt__node *frame_;
     volt__task *task_;
     volt__worker *worker_;
     volt_rt *rt_;
-    const char *site_;          // innermost await that suspended in this poll
-    const char *stack_;         // top of the poll's stack: locals lie below it
-    uint32_t wait_;             // kind << 24 | argument: what the task will wait for; REQUEUE
-    uint16_t budget_;           // leaf operations left in this poll
-    // an await is cancelled iff shield_depth_ < cancel_level_
+    // the innermost await that has suspended in this poll
+    const char *site_;
+    // top of the stack of the poll: its locals lie below
+    const char *stack_;
+    // the wait that begins: kind << 24 | argument; or VOLT__REQUEUE
+    uint32_t wait_;
+    // units of the budget that are left in this poll
+    uint16_t budget_;
+    // an await is cancelled if and only if shield_depth_ < cancel_level_
     uint8_t cancel_level_, shield_depth_;
-    uint16_t budget_at_cancel_; // budget when cancel_level_ was last raised in this poll
-    uint8_t last_tries_;        // limits that are over, but for this poll of what is inside
-    uint8_t is_awaiting_;       // debug: inside the expression of an await
-    const char *at_;            // debug: the last VOLT_BEGIN or VOLT_AWAIT, to name it on misuse
+    // the budget that was left when cancel_level_ was last raised in this poll
+    uint16_t budget_at_cancel_;
+    // number of expired time limits around the current await whose last try is this poll
+    uint8_t last_tries_;
+    // debug: 1 inside the expression of an await
+    uint8_t is_awaiting_;
+    // debug: the last VOLT_BEGIN or VOLT_AWAIT, which reports of misuse name
+    const char *at_;
 };
 
-// Keeps a task's memory and result until joined or
-// detached. Zero: empty. Not for two threads at once.
+// A reference to a task, which keeps its memory and its result until it is joined or detached.
+// Zero: empty. For one thread at a time.
 typedef struct volt_handle {
     volt__task *task_;
 } volt_handle;
+// A reference by which any thread can wake the task, until volt_waker_release.
 typedef struct volt_waker {
     volt__task *task_;
 } volt_waker;
 
-// ---- synchronisation. All are zero-valid and need no destructor, and may be freed as soon as
-// nobody waits for them or will: who lets the last one go on touches nothing after that.
+// ---- synchronisation objects
+// All are zero-valid, except that volt_barrier needs its number of arrivals. An object may be
+// freed as soon as no task or thread waits for it or will use it: the call that lets the last
+// waiter through does not access the object afterwards.
 
-// What mutex, read-write lock, semaphore and once are made of: so many permits, and who waits for
-// how many of them.
+// The core of mutex, rwlock, semaphore and once: a number of permits, and the waiters with the
+// number that each wants.
 typedef struct volt__sema {
     uint32_t word_, lock_;
     volt__node *waiters_;
@@ -715,28 +785,29 @@ typedef struct volt_mutex {
 #define VOLT__SEMA_FIFO 4u
 #if VOLT_DEBUG
 #  define VOLT_MUTEX_INIT { { 0, 0, NULL }, NULL }
-#  define VOLT_MUTEX_FIFO { { VOLT__SEMA_FIFO, 0, NULL }, NULL } // strictly in turn
+#  define VOLT_MUTEX_FIFO { { VOLT__SEMA_FIFO, 0, NULL }, NULL } // granted in order of arrival
 #else
 #  define VOLT_MUTEX_INIT { { 0, 0, NULL } }
 #  define VOLT_MUTEX_FIFO { { VOLT__SEMA_FIFO, 0, NULL } }
 #endif
 typedef struct volt_rwlock {
     volt__sema sema_;
-    uint32_t is_writing_; // W holder
+    uint32_t is_writing_; // W holder: the hold is that of a writer
 } volt_rwlock;
 #define VOLT_RWLOCK_INIT { { 0, 0, NULL }, 0 }
 typedef struct volt_sem {
     volt__sema sema_;
 } volt_sem;
-#define VOLT_SEM_MAX 0xfffffffu
-// At most VOLT_SEM_MAX; zero-valid, too: no permits.
+#define VOLT_SEM_MAX 0xfffffffu // the most permits of a semaphore
+// A semaphore with n permits, n <= VOLT_SEM_MAX. A zeroed one has none.
 #define VOLT_SEM_INIT(n_) { { (uint32_t)(n_) << 4, 0, NULL } }
 typedef struct volt_once {
     volt__sema sema_;
 } volt_once;
 #define VOLT_ONCE_INIT { { 0, 0, NULL } }
 
-// What event, wait group and tracker are made of: a word, and who waits until it has one value.
+// The core of event, wait group, tracker and oneshot: a word, and the waiters, which wait until
+// some of its bits have a given value.
 typedef struct volt__waitword {
     uint32_t word_, lock_;
     volt__node *waiters_;
@@ -762,6 +833,7 @@ typedef struct volt_barrier {
     uint32_t lock_, n_, arrived_;
     volt__node *waiters_;
 } volt_barrier;
+// A barrier that opens at each n-th arrival.
 #define VOLT_BARRIER_INIT(n_) { 0, (uint32_t)(n_), 0, NULL }
 typedef struct volt_cond {
     uint32_t lock_;
@@ -769,20 +841,29 @@ typedef struct volt_cond {
 } volt_cond;
 #define VOLT_COND_INIT { 0, NULL }
 
-// ---- channels: of any element, over a buffer of the caller's
+// ---- channels
+// Messages are elements of one size, which the caller chooses. The buffer belongs to the caller
+// and must exist as long as the channel is used.
 
-// Bounded, many to many. VOLT_CHAN_INIT(buf) for an array; a handover from hand to hand over an
-// array of one: VOLT_CHAN_RENDEZVOUS(buf).
+// A bounded channel, many to many. VOLT_CHAN_INIT(buf) uses the array `buf` as its buffer.
+// VOLT_CHAN_RENDEZVOUS(buf) has no buffer: a sender waits for a receiver. It needs an array of one
+// element, for reservations.
 typedef struct volt_chan {
     uint32_t lock_, is_closed_;
-    uint32_t elem_, cap_, slots_; // once: sizes; cap_ 0: rendezvous, whose buffer has one slot
-    uint32_t head_, len_;         // under lock: what is in the buffer, ...
-    // ... of its room, and of it: what is granted to somebody
+    // once: bytes per element, capacity, slots of the buffer; a rendezvous: cap_ 0, slots_ 1
+    uint32_t elem_, cap_, slots_;
+    // under lock: the first slot in use, and the number of messages in the buffer
+    uint32_t head_, len_;
+    // under lock: free slots that are granted or reserved; messages that are granted
     uint32_t n_slots_granted_, n_msgs_granted_;
-    uint32_t n_senders_, n_receivers_; // under lock: volt_chan_retain
-    char *buf_;                   // once
-    volt__node *senders_, *receivers_, *watchers_; // under lock
-    volt_rt *rt_;                 // once: volt_chan_create's
+    // under lock: counts of volt_chan_retain
+    uint32_t n_senders_, n_receivers_;
+    // once
+    char *buf_;
+    // under lock; watchers_ are the waits for the close
+    volt__node *senders_, *receivers_, *watchers_;
+    // once: the runtime of volt_chan_create, or NULL
+    volt_rt *rt_;
 } volt_chan;
 #define VOLT__CHAN(buf_, cap_)                                                                  \
     {                                                                                           \
@@ -792,32 +873,34 @@ typedef struct volt_chan {
     }
 #define VOLT_CHAN_INIT(buf_) VOLT__CHAN(buf_, sizeof(buf_) / sizeof((buf_)[0]))
 #define VOLT_CHAN_RENDEZVOUS(buf_) VOLT__CHAN(buf_, 0)
-enum { VOLT_CHAN_SENDER = 1, VOLT_CHAN_RECEIVER = 2 };
+enum { VOLT_CHAN_SENDER = 1, VOLT_CHAN_RECEIVER = 2 }; // sides, for volt_chan_retain and _release
 
-// Unbounded, many to one: of nodes that are members of the messages. Zero-valid.
+// An unbounded queue, many to one. Each message contains a volt_queue_node, so that nothing is
+// allocated or copied. Zero-valid.
 typedef struct volt_queue_node {
     struct volt_queue_node *next_;
 } volt_queue_node;
 typedef struct volt_queue {
-    void *word_;             // what was pushed last, and flags
-    volt_queue_node *first_; // W receiver: taken already, in order
+    void *word_;             // the node that was pushed last, and flags
+    volt_queue_node *first_; // W receiver: nodes that it has taken already, in order
     uint32_t lock_;
     volt__node *waiters_; // under lock
 } volt_queue;
 #define VOLT_QUEUE_INIT { NULL, NULL, 0, NULL }
 
-// One value from one task to another. Zero-valid.
+// A channel for one value. Zero-valid.
 typedef struct volt_oneshot {
     volt__waitword waitword_;
     int64_t value_; // W sender, before the waitword changes
 } volt_oneshot;
 #define VOLT_ONESHOT_INIT { { 0, 0, NULL }, 0 }
 
-// Every message to every subscriber; who is slow loses the oldest.
+// A channel that delivers every message to every subscriber. It keeps as many messages as the
+// array of VOLT_BCAST_INIT has elements; a slow subscriber loses the oldest ones.
 typedef struct volt_bcast {
     uint32_t lock_, is_closed_;
     uint32_t elem_, cap_; // once
-    uint64_t sent_;       // under lock
+    uint64_t sent_;       // under lock: number of messages so far
     uint32_t n_subs_;     // under lock
     char *buf_;           // once
     volt__node *waiters_; // under lock
@@ -827,18 +910,21 @@ typedef struct volt_bcast {
         0, 0, (uint32_t)sizeof((buf_)[0]), (uint32_t)(sizeof(buf_) / sizeof((buf_)[0])), 0, 0, \
             (char *)(buf_), NULL                                                    \
     }
+// A subscriber. For one thread at a time.
 typedef struct volt_sub {
     volt_bcast *bcast_;
-    uint64_t next_, lost_;
+    uint64_t next_, lost_; // the message that comes next; messages lost
 } volt_sub;
 
-// One value and who looks at it: always the newest.
+// A channel that holds only the newest value, in the variable of VOLT_WATCH_INIT.
 typedef struct volt_watch {
     uint32_t lock_, is_closed_, elem_, version_;
     char *buf_;
     volt__node *waiters_;
 } volt_watch;
 #define VOLT_WATCH_INIT(value_) { 0, 0, (uint32_t)sizeof(value_), 0, (char *)&(value_), NULL }
+// A receiver of a watch, with the version that it has seen. It needs no closing. For one thread at
+// a time.
 typedef struct volt_watcher {
     volt_watch *watch_;
     uint32_t seen_version_;
@@ -847,52 +933,58 @@ typedef struct volt_watcher {
 typedef struct volt__parker { // a blocked thread
     uint32_t is_set;          // futex word [P1]
 } volt__parker;
-// A stop flag that can be waited for; zero-valid. Children made by volt_token_init stop with it.
+// A stop flag that any number of tasks can wait for. Zero-valid. Cancelling a token also cancels
+// its children, which volt_token_init makes.
 typedef struct volt_token {
     uint32_t lock_, cancelled_;
     volt__node *waiters_;
     struct volt_token *root_, *parent_, *child_, *next_, *prev_;
     struct volt_hook *hooks_;
 } volt_token;
-// A function that a token calls when it is cancelled.
+// A function that is called when its token is cancelled.
 typedef struct volt_hook {
     void (*fn_)(void *arg);
     void *arg_;
     volt_token *token_;
     struct volt_hook *next_, *prev_; // under the tree's lock
     uint32_t is_linked_;             // under the tree's lock
-    volt__parker done_;              // who waits until fn has returned
+    volt__parker done_;              // set when the function has returned; volt_token_unhook waits
 } volt_hook;
 
-// Owns child tasks; zero-valid. Belongs to the task that spawned into it first while it was empty.
+// A group of child tasks. Zero-valid. The first task that spawns into it becomes its owner, until
+// a wait, next or close of that task has found the group empty.
 typedef struct volt_group {
     volt__scope scope_;
-    uint32_t lock_, n_live_;
-    volt__node *waiters_;
-    volt__task *live_, *done_, *done_last_;
-    int64_t error_;
-    uint64_t n_spawned_;
+    uint32_t lock_, n_live_;                // n_live_: members that have not ended
+    volt__node *waiters_;                   // under lock
+    volt__task *live_, *done_, *done_last_; // under lock: members; results in order of completion
+    int64_t error_;                         // under lock: the first negative result, or 0
+    uint64_t n_spawned_;                    // under lock
     uint32_t collects_, is_closing_;
 } volt_group;
 
-// What volt_interval_next does when ticks were missed.
+// The behaviour of volt_interval_next when ticks were missed.
 typedef enum volt_missed {
-    VOLT_MISSED_BURST, // one result per missed tick, at once: the count stays right
-    VOLT_MISSED_DELAY, // the next tick is one period from now: the distance stays right, missed
-                       // ticks are not made up for
-    VOLT_MISSED_SKIP   // one result that counts the missed ticks; the phase stays right
+    // one result at once for each missed tick: the number of results stays right
+    VOLT_MISSED_BURST,
+    // the next tick is one period from now: missed ticks are dropped, the distance stays right
+    VOLT_MISSED_DELAY,
+    // one result that counts the missed ticks: number and phase stay right
+    VOLT_MISSED_SKIP
 } volt_missed;
+// A periodic timer, set by volt_interval_init. For one thread at a time.
 typedef struct volt_interval {
     volt_time next_, period_;
-    volt_missed missed; // may be set after volt_interval_init
+    volt_missed missed; // may be set after volt_interval_init; default VOLT_MISSED_BURST
 } volt_interval;
 
-// One call on the thread pool; zero-valid, and free for the next one when that await has ended.
+// The memory of one volt_blocking, in the state struct. Zero-valid; may be used again when the
+// await has ended.
 typedef struct volt_job {
     struct volt_job *next_, *prev_;
-    struct volt__pool_thread *thread_; // whose it is, before it has begun
-    void (*run_)(void *arg);           // by a thread of the pool
-    void (*fail_)(void *arg, int rc);  // when it was queued, and no thread will come
+    struct volt__pool_thread *thread_; // the thread that will run the job, before it has begun
+    void (*run_)(void *arg);           // called by a pool thread
+    void (*fail_)(void *arg, int rc);  // called if the job is queued and no thread will take it
     void *arg_;
     int (*fn_)(void *);
     void *user_;
@@ -902,12 +994,14 @@ typedef struct volt_job {
     uint8_t lane_, state_;
 } volt_job;
 
-// One call of volt_blocking_detach; zero-valid, and free for the next one when that has ended.
+// The memory of one volt_blocking_detach, in the state struct. Zero-valid; may be used again when
+// the await has ended, even if the function still runs.
 typedef struct volt_detached_job {
     struct volt__detached_job *impl_;
 } volt_detached_job;
 
-// One call of volt_file_...; zero-valid, and free for the next one when that await has ended.
+// The memory of one volt_file_... call, in the state struct. Zero-valid; may be used again when
+// the await has ended.
 typedef struct volt_file_op {
     volt_job job_;
     int kind_, fd_, flags_;
@@ -918,16 +1012,17 @@ typedef struct volt_file_op {
     int64_t offset_;
 } volt_file_op;
 
+// A socket address: IPv4, IPv6 or unix.
 typedef struct volt_addr {
     uint32_t len_, align_;
-    unsigned char sa_[120]; // a sockaddr: in, in6 or un
+    unsigned char sa_[120]; // the len_ bytes of a sockaddr_in, _in6 or _un
 } volt_addr;
-// One volt_resolve; zero-valid.
+// The memory of one volt_resolve, in the state struct. Zero-valid.
 typedef struct volt_lookup {
-    struct volt__query *query_; // shared by all that ask for the same name
+    struct volt__query *query_; // shared by concurrent lookups of the same name
 } volt_lookup;
-// One volt_tcp_connect: an async function, awaited with its own struct.
-enum { VOLT_DIAL_MAX = 8 }; // addresses that are tried
+// The state of one volt_tcp_connect, which is an async function: a member of its caller's state.
+enum { VOLT_DIAL_MAX = 8 }; // the most addresses that are tried
 typedef struct volt_dial volt_dial;
 typedef struct volt__dial_arm {
     volt_frame frame;
@@ -941,24 +1036,26 @@ struct volt_dial {
     volt__dial_arm attempt_[VOLT_DIAL_MAX];
     volt_time start_; // of the last attempt
     int64_t n_, rc_;
-    int n_started_, n_failed_, n_failed_before_; // before: when the last one started
+    int n_started_, n_failed_, n_failed_before_; // before: as of the start of the last attempt
 };
+// Options of a listener. Zeroed memory is the default, as is NULL in place of the struct.
 typedef struct volt_listen_options {
-    int backlog;           // 0: 1024
-    unsigned is_reuseport; // several listeners on one port, balanced by the kernel
-    unsigned is_v6only;    // "::" does not take IPv4 connections
-    unsigned is_delayed;   // leave Nagle's algorithm on for accepted connections
+    int backlog;           // of listen(2); 0: 1024
+    unsigned is_reuseport; // 1: several listeners may share the port, balanced by the kernel
+    unsigned is_v6only;    // 1: an IPv6 listener does not accept IPv4 connections
+    unsigned is_delayed;   // 1: Nagle's algorithm stays on in accepted connections
 } volt_listen_options;
 
-// Of a poll set: what is asked for, and what is told. ERR and HUP are told unasked.
+// The events of a poll set, as requested and as reported. ERR and HUP are always reported.
 enum {
-    VOLT_IN = 1,    // a read does not wait: data, a connection, the end of the stream
-    VOLT_PRI = 2,   // urgent data, or what a driver calls exceptional
+    VOLT_IN = 1,    // a read does not wait: there is data, a connection, or the end of the stream
+    VOLT_PRI = 2,   // urgent data, or another exceptional condition of the file
     VOLT_OUT = 4,   // a write does not wait
-    VOLT_ERR = 8,   // an error that a read, or SO_ERROR, tells; of a pipe: its reader has closed
+    VOLT_ERR = 8,   // an error, which a read or SO_ERROR reports; a pipe: its reader has closed
     VOLT_HUP = 16,  // both directions have ended
-    VOLT_RDHUP = 32 // the peer has shut down its writing side, or all
+    VOLT_RDHUP = 32 // the peer has shut down its writing side, or the whole connection
 };
+// A set of descriptors to wait for. Zeroed: not open.
 typedef struct volt_pollset {
     int epfd_; // descriptor + 1; 0: not open
 } volt_pollset;
@@ -967,18 +1064,24 @@ typedef struct volt_pollev {
     uint32_t events; // VOLT_IN ...
 } volt_pollev;
 
-// Hooks. Set both functions of the allocator or neither. Called by any thread, never under a lock.
+// ---- hooks and trace events
+// Hooks are called by any thread, and never under a lock of volt. `user` is passed to each call.
+
+// Both functions must be set, or neither. The default maps whole pages, by mmap(2).
 typedef struct volt_allocator {
-    // NULL: out of memory. align: a power of two
+    // Returns `size` bytes at a multiple of `align`, a power of two, or NULL if out of memory.
     void *(*alloc)(void *user, size_t size, size_t align);
-    void (*free)(void *user, void *block, size_t size);    // size as allocated
+    // `size` is that of the allocation.
+    void (*free)(void *user, void *block, size_t size);
     void *user;
 } volt_allocator;
+// The receiver of log lines, such as volt_log_stderr. If fn is NULL, nothing is logged.
 typedef struct volt_logger {
-    // item: VOLT_LOG_...; text: valid for the call
+    // `item` is a volt_log_item. `text` is one line without a line feed, valid during the call.
     void (*fn)(void *user, int item, const char *text);
     void *user;
 } volt_logger;
+// X_(name, text): VOLT_LOG_<name>, and the text of its log lines.
 #define VOLT__LOG_ITEMS(X_)                                                  \
     X_(THREAD_START, "thread not started")                                   \
     X_(STILL_ALIVE, "task still alive")                                      \
@@ -995,80 +1098,121 @@ typedef enum volt_log_item {
     VOLT_LOG_COUNT
 } volt_log_item;
 
-// Where a spawn or wake-up from outside the workers goes; see `placement` in the manual.
+// Where a spawn or wake-up by a thread that is not a worker goes; see "order and placement" in
+// >>manual.
 typedef enum volt_placement {
-    VOLT_PLACE_SHARED, // to one queue for all
-    VOLT_PLACE_TWO,    // to a worker that sleeps, or the less loaded one of two by chance
-    VOLT_PLACE_LEAST   // to a worker that sleeps, or the least loaded one of all
+    VOLT_PLACE_SHARED, // to one queue for all workers
+    VOLT_PLACE_TWO,    // to a worker that sleeps, else to the less loaded of two random ones
+    VOLT_PLACE_LEAST   // to a worker that sleeps, else to the least loaded of all
 } volt_placement;
 
-// What happened, with VOLT_TRACE: .tracer is told as it happens, volt_trace keeps the last ones.
+// The kinds of trace events, recorded with VOLT_TRACE.
 typedef enum volt_trace_kind {
     VOLT_TRACE_POLL,    // a poll begins
-    VOLT_TRACE_PENDING, // it has ended, and the task waits
-    VOLT_TRACE_END,     // it has ended, and the task with it
+    VOLT_TRACE_PENDING, // a poll has ended, and the task waits
+    VOLT_TRACE_END,     // a poll has ended, and the task with it
     VOLT_TRACE_PARK,    // a worker goes to sleep
-    VOLT_TRACE_UNPARK,  // it has slept
-    VOLT_TRACE_WAKE,    // a task can run: it was woken or spawned, or has yielded
-    VOLT_TRACE_STEAL    // a worker has taken `n` tasks from another one
+    VOLT_TRACE_UNPARK,  // a worker wakes up
+    VOLT_TRACE_WAKE,    // a task becomes runnable: it was woken or spawned, or has yielded
+    VOLT_TRACE_STEAL    // a worker has stolen `n` tasks from another one
 } volt_trace_kind;
 typedef struct volt_trace_event {
+    // time of the event, by CLOCK_MONOTONIC
     volt_time at;
-    const char *name; // the task's, as in a dump; NULL: not about a task
-    const char *site; // "file:line" of its last wait, with PENDING of the one that begins; NULL:
-                      // there was none
-    uint64_t task;    // as in a dump, where it is (task >> 32).(task & UINT32_MAX)
+    // name of the task, as in a dump; NULL: the event is not about a task
+    const char *name;
+    // "file:line" of the task's last wait, in PENDING of the wait that begins; NULL: there was
+    // none
+    const char *site;
+    // number of the task, which a dump writes as (task >> 32).(task & UINT32_MAX)
+    uint64_t task;
+    // a volt_trace_kind
     uint32_t kind;
-    uint32_t worker; // where it happened: an index; UINT32_MAX: on a thread that is none
-    uint32_t n;      // polls and wake-ups: the same for what belongs together
+    // index of the worker; UINT32_MAX: a thread that is not a worker of the runtime
+    uint32_t worker;
+    // STEAL: the number of tasks; WAKE and POLL: equal in a wake-up and the poll that it causes
+    uint32_t n;
 } volt_trace_event;
+// Receives each event as it happens, on the thread on which it happens. If fn is NULL, no event is
+// passed on.
 typedef struct volt_tracer {
-    // By the thread that it happens on, under no lock. Calls nothing of volt but volt_now, does not
-    // block. e: valid for the call, its texts for ever
+    // Must not block, nor call any function of volt but volt_now. *e is valid during the call; its
+    // texts are literals of the program, or names given to volt_name.
     void (*fn)(void *user, const volt_trace_event *e);
     void *user;
 } volt_tracer;
 
-// How often a duration was in [2^(i-1), 2^i) ns; 0: less than 1 ns.
+// ---- measurements
+
+// Element i counts the durations in [2^(i-1), 2^i) ns, element 0 those below 1 ns, and the last
+// element all that are longer.
 enum { VOLT_HISTOGRAM = 48 };
 typedef struct volt_latency_histograms {
-    uint64_t poll[VOLT_HISTOGRAM]; // calls of task functions
-    uint64_t wait[VOLT_HISTOGRAM]; // from a wake-up or spawn to the poll
+    uint64_t poll[VOLT_HISTOGRAM]; // durations of polls
+    uint64_t wait[VOLT_HISTOGRAM]; // times from a wake-up or spawn to the poll
 } volt_latency_histograms;
 typedef struct volt_health_report {
-    volt_time oldest_runnable; // how long a task has been able to run and does not: the longest; 0:
-                               // there is none. Modulo 35 minutes
-    volt_time longest_poll;    // how long a poll runs by now: the longest; 0: none runs
-    const char *site;          // "file:line" of the await which that poll goes on from; NULL: its
-                               // first one, or none runs
+    // the longest time that a runnable task has been waiting for a worker, in ns, modulo 35
+    // minutes. 0: no task is waiting
+    volt_time oldest_runnable;
+    // the longest time that a poll has been running, in ns. 0: no poll is running
+    volt_time longest_poll;
+    // "file:line" of the await from which that poll resumed. NULL: it is the first of its task, or
+    // no poll is running
+    const char *site;
 } volt_health_report;
 
-// All zero: the defaults. volt_effective_config tells what they came to.
+// ---- configuration
+
+// The configuration of a runtime. Zeroed memory gives the defaults, as does NULL in place of the
+// struct; a value out of range gives -EINVAL. volt_effective_config returns the values in force.
 typedef struct volt_config {
-    uint32_t size;            // 0, or sizeof(volt_config) as the caller knows it: not larger
-    uint32_t workers;         // 0: CPUs of the affinity mask and the cgroup's quota; at most 1024
-    uint32_t reactors;        // epoll instances that descriptors spread over; 0: one per worker
-    uint32_t budget;          // leaf operations per poll before a task must yield; 0: 128; <= 65535
-    uint32_t event_interval;  // most polls between two looks at events; 0: 255; at most 1000000
-    uint32_t stack_size;      // bytes of a worker thread; 0: 256 KiB; at least 64 KiB
-    // period of the watchdog over stuck workers; 0: 750, or >= 100; ~0: off
+    // sizeof(volt_config) as the caller was compiled; a smaller one, of an older header, leaves
+    // the later fields at their defaults. 0: that of the implementation
+    uint32_t size;
+    // number of workers, at most 1024. 0: the CPUs in the affinity mask of the calling thread, or
+    // fewer if the CPU quota of the cgroup is lower
+    uint32_t workers;
+    // number of epoll instances over which descriptors are spread, at most `workers`. 0: `workers`
+    uint32_t reactors;
+    // number of leaves that may complete in one poll before the task must yield, at most 65535. 0:
+    // 128
+    uint32_t budget;
+    // most polls of a worker between two checks for events and timers, at most 1000000. 0: 255
+    uint32_t event_interval;
+    // bytes of stack of each worker thread and pool thread, at least 65536. 0: 262144
+    uint32_t stack_size;
+    // period of the watchdog that finds stuck workers, in us, at least 100. 0: 750. UINT32_MAX:
+    // off
     uint32_t watchdog_us;
-    // 1: all workers at once; 0: one more, the others when there is work
+    // 1: all workers start with the runtime. 0: only one besides worker 0, the others when there
+    // is work for them
     uint32_t start_all_workers;
-    uint32_t is_guest;        // 1: worker 0 runs inside volt_rt_step, in a loop of the application
-    volt_placement placement; // of what comes from outside the workers; 0: one queue for all
-    // most threads that volt_blocking uses at once; 0: 16
+    // 1: worker 0 has no thread and runs inside volt_rt_step. Only for volt_create
+    uint32_t is_guest;
+    // where spawns and wake-ups by threads that are not workers go. 0: VOLT_PLACE_SHARED
+    volt_placement placement;
+    // most pool threads that run functions of volt_blocking, volt_blocking_detach and
+    // volt_file_... at once; a detached function that still runs counts. 0: 16
     uint32_t max_blocking_threads;
-    uint64_t seed;            // of stealing and of select; 0: random
-    volt_time drain_timeout;  // volt_run: time for the rest, once shutdown began; 0: no limit
-    volt_time slow_poll;      // VOLT_TRACE: longer polls are logged; 0: none
+    // seed of the random numbers of stealing, select and placement. 0: random
+    uint64_t seed;
+    // volt_run: how long it waits for the tasks after worker 0 has seen the shutdown, in ns. 0:
+    // without limit
+    volt_time drain_timeout;
+    // with VOLT_TRACE: polls that take longer are logged, in ns. 0: none
+    volt_time slow_poll;
     volt_allocator alloc;
     volt_logger log;
-    volt_tracer tracer;       // with VOLT_TRACE
+    // with VOLT_TRACE
+    volt_tracer tracer;
 } volt_config;
 
-// Sums over all workers since the start, as each knew at its last park or at most 16 maintenances
-// ago; the calling worker's own are exact.
+// ---- counters
+
+// X_(name, meaning): the counters, which are totals over all workers since the start. Each worker
+// publishes its share when it parks and at least every 16 event polls; the share of the calling
+// worker is exact.
 #define VOLT__COUNTERS(X_)                                               \
     X_(spawned, "tasks accepted")                                        \
     X_(completed, "tasks ended")                                         \
@@ -1095,27 +1239,47 @@ typedef struct volt_counters {
 #define VOLT__COUNTER_FIELD(name_, text_) uint64_t name_;
     VOLT__COUNTERS(VOLT__COUNTER_FIELD)
 #undef VOLT__COUNTER_FIELD
+    // number of workers as configured; number that have been started
     uint64_t workers, workers_started;
-    uint64_t queued; // tasks that can run and wait for a worker, now
-    // of the thread pool, now; and jobs since the start
+    // runnable tasks that wait for a worker now
+    uint64_t queued;
+    // the thread pool now: its threads, idle threads and queued calls; calls begun since the start
     uint64_t blocking_threads, blocking_idle, blocking_queued, blocking_jobs;
 } volt_counters;
 
 //==================================================================================================
 // >>await  VOLT_BEGIN, VOLT_AWAIT, VOLT_END, arms
 //==================================================================================================
+// The macros of async functions and awaits, with their inline functions. Names with two
+// underscores are private. For use:
+//   VOLT_BEGIN(cx, s)          begins an async function. `s` points to its state struct
+//   VOLT_AWAIT(poll)           waits until the poll is ready
+//   VOLT_AWAIT(x, poll)        the same, and assigns the result to x
+//   VOLT_RETURN(rc)            ends the function with the result rc
+//   VOLT_END(rc)               the same, as the last statement of the function
+//   VOLT_ARM, VOLT_SELECT ...  waits for several polls in one await
+//   volt_within, volt_before   ends an inner poll by a time limit, volt_with_token by a token
+//   volt_ready, volt_pending   the results of a hand-written poll function
+// VOLT_BEGIN opens a `switch` over the line at which the function has stopped, and each await is a
+// `case` of it. The frame stores that line. So the state is the only thing that survives an await,
+// and the eight rules of >>manual hold. These macros are used inside a task; volt_result,
+// volt_progress, volt_timer_fired and the functions on a volt_poll by any thread.
+
+// A poll that is ready with this result. -4096 is not a result.
 static inline volt_poll volt_ready(int64_t value) {
     volt_poll p;
     p.v_ = value;
     return p;
 }
+// A poll that must be repeated. The caller has arranged that a waker or a leaf wakes the task.
 static inline volt_poll volt_pending(void) { return volt_ready(VOLT__PENDING); }
 static inline int volt_is_pending(volt_poll p) { return p.v_ == VOLT__PENDING; }
+// The result of a poll that is ready.
 static inline int64_t volt_value(volt_poll p) { return p.v_; }
 
-// Misuse that is checked in every build; does not return.
+// Reports misuse and stops the program, in every build.
 VOLT_API void volt__misuse(const char *site, const char *what) __attribute__((noreturn, cold));
-// The same, naming a line of the task that is being polled.
+// The same, with a line of the task that is being polled in place of `site`.
 VOLT_API void volt__misuse_cx(const volt_cx *cx, const char *what) __attribute__((noreturn, cold));
 #define VOLT__REQUIRE(c_, what_) ((c_) ? (void)0 : volt__misuse(VOLT__SITE, what_))
 #define VOLT__REQUIRE_CX(cx_, c_, what_) ((c_) ? (void)0 : volt__misuse_cx((cx_), what_))
@@ -1123,7 +1287,8 @@ VOLT_API void volt__misuse_cx(const volt_cx *cx, const char *what) __attribute__
 #  define VOLT__EXPECT(c_, what_) VOLT__REQUIRE(c_, what_)
 #  define VOLT__EXPECT_CX(cx_, c_, what_) VOLT__REQUIRE_CX(cx_, c_, what_)
 #  define VOLT__DEBUG_DO(stmt_) ((void)(stmt_))
-// Too wide for the `switch` of a user: compilers reject an await there, and gcc names this macro.
+// A label of 64 bits does not fit into the `switch` of an application: the compiler rejects an
+// await there, and gcc's message names this macro.
 #  define VOLT__NO_AWAIT_IN_SWITCH_PC(n_) ((uint64_t)1 << 32 | (uint64_t)(n_))
 #  define VOLT__BAD_RESUME(version_) volt__bad_resume_with_VOLT_DEBUG_1_##version_
 #else
@@ -1134,7 +1299,8 @@ VOLT_API void volt__misuse_cx(const volt_cx *cx, const char *what) __attribute__
 #  define VOLT__BAD_RESUME(version_) volt__bad_resume_with_VOLT_DEBUG_0_##version_
 #endif
 #define VOLT__BAD_RESUME_OF(version_) VOLT__BAD_RESUME(version_)
-#define volt__bad_resume VOLT__BAD_RESUME_OF(VOLT_VERSION) // the linker rejects files that disagree
+// The name contains VOLT_DEBUG and the version, so that the linker rejects files that disagree.
+#define volt__bad_resume VOLT__BAD_RESUME_OF(VOLT_VERSION)
 VOLT_API volt_poll volt__bad_resume(const char *site, const volt_frame *frame);
 #if defined(__has_attribute)
 #  if __has_attribute(error)
@@ -1144,19 +1310,20 @@ __attribute__((error("`break` outside a loop leaves VOLT_BEGIN..VOLT_END: VOLT_R
 VOLT_API volt_poll volt__stray_break(void);
 
 #define VOLT__DONE UINT32_MAX // resume_line_ of a frame whose function has returned
-#define VOLT__WAITER_IS_SCOPE ((uintptr_t)2) // in waiter_: points to a volt__scope
-// kind_ of a frame: what its current await turned out to be.
+#define VOLT__WAITER_IS_SCOPE ((uintptr_t)2) // tag in waiter_: it points to a volt__scope
+// kind_ of a frame: FRESH before the first poll of an await, then the kind of that await.
 enum { VOLT__FRESH, VOLT__CHILD, VOLT__CHILD_ARRAY, VOLT__ARMS, VOLT__YIELD, VOLT__LEAF };
-#define VOLT__REQUEUE ((uint32_t)1 << 31) // in wait_: runs again, behind everything that is queued
+#define VOLT__REQUEUE ((uint32_t)1 << 31) // in wait_: the task yields, and is queued again
 
 VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) __attribute__((cold));
 VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) __attribute__((cold));
-VOLT_API VOLT_POLL volt__yield(volt_cx *cx) __attribute__((cold)); // cancelled, or misuse
+VOLT_API VOLT_POLL volt__yield(volt_cx *cx) __attribute__((cold)); // a cancelled one, or misuse
 VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size);
 VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame);
 
-// Gives the frame of the caller, NULL for a root. The first poll of a child from an await is the
-// one that finds the await FRESH: the child starts over.
+// Makes `frame` the current one. Returns the frame of the caller, or NULL for the function of a
+// task. The first poll of an await finds the frame of the caller FRESH: the child then starts
+// over.
 static inline volt__node *volt__frame_enter(volt_cx *cx, volt__node *frame, size_t size) {
     volt__node *parent = cx->frame_;
     VOLT__EXPECT_CX(cx, cx->is_awaiting_,
@@ -1197,21 +1364,21 @@ static inline volt_poll volt__frame_finish(volt_cx *cx, volt__node *frame, volt_
     return volt_ready(value);
 }
 
-// The frame is written before the poll only: once the poll has
-// registered the task somewhere, another worker cannot run it yet (it
-// is RUNNING), but the site is for whoever looks at the sleeping task.
+// Stores the line of an await. Called before the inner poll is evaluated.
 static inline void volt__set_resume_line(volt__node *frame, uint32_t line) {
     frame->resume_line_ = line;
 }
-// What this poll has changed in *cx is left: who goes on with another branch puts it back. The site
-// is that of the innermost await, or of the one that waits for several branches.
+// Ends a poll that is pending. Leaves *cx as this poll has changed it: an await that polls another
+// branch restores it. site_ becomes that of the innermost await, or of the one with several
+// branches.
 static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, const char *site) {
     if (frame->kind_ != VOLT__CHILD) cx->site_ = site;
     return volt_pending();
 }
 
-// VOLT_BEGIN hides volt_ready and volt_pending: `return
-// volt_ready(x)` would skip what VOLT_RETURN does.
+// Begins an async function: `s` points to its state, whose first member is `volt_frame frame`.
+// Hides volt_ready and volt_pending, because `return volt_ready(x)` would skip the work of
+// VOLT_RETURN.
 #define VOLT_BEGIN(cx_, s_)                                                                        \
     VOLT__SASSERT(offsetof(__typeof__(*(s_)), frame) == 0,                                         \
                   "`volt_frame frame` must be the first member");                                  \
@@ -1225,8 +1392,8 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, cons
     default: return volt__bad_resume(VOLT__SITE, volt__frame);                                     \
     case VOLT__NO_AWAIT_IN_SWITCH_PC(0):
 
-// The only ways out. END returns inside the switch:
-// code behind it is reached by a stray `break` alone.
+// The only ways to end an async function. VOLT_END returns inside the `switch`, so that only a
+// stray `break` reaches the code behind it.
 #define VOLT_RETURN(rc_)                                                                           \
     return volt__frame_finish(volt__cx, &volt__frame->node_, volt__parent, (rc_))
 #define VOLT_END(rc_)                                                                              \
@@ -1236,10 +1403,10 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, cons
 
 #define VOLT__AT(is_awaiting_now_)                                                                 \
     VOLT__DEBUG_DO((volt__cx->is_awaiting_ = (is_awaiting_now_), volt__cx->at_ = VOLT__SITE))
-// gcc reports a local that an await loses (-Wjump-misses-init) at the word `case`, and nothing at a
-// word of a system header, as volt.h is in /usr/include and behind -isystem. pop_macro reads the
-// definition of that word again, which then belongs to the line of the await. Its name is part of
-// what gcc prints of an await in a user's `switch`.
+// gcc reports a local that an await loses (-Wjump-misses-init) at the token `case`, but reports
+// nothing at a token of a system header, as which volt.h counts in /usr/include and behind
+// -isystem. pop_macro defines that token again, so that it belongs to the line of the await. Its
+// name is part of gcc's message about an await inside a `switch` of the application.
 #define VOLT__NO_AWAIT_IN_SWITCH case
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
 #  define VOLT__CASE_HERE                              \
@@ -1248,7 +1415,7 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, cons
 #else
 #  define VOLT__CASE_HERE
 #endif
-// The label does nothing but name the mistake: of two alike in one function, on one line.
+// A label that only serves the compiler's message: two awaits on one line would define it twice.
 #define VOLT__ONE_AWAIT2(line_) volt__one_await_to_a_line_##line_
 #define VOLT__ONE_AWAIT(line_) VOLT__ONE_AWAIT2(line_)
 #define VOLT__POLL(e_)                                                                             \
@@ -1276,25 +1443,30 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, cons
         }                                                                                          \
     } while (0)
 #define VOLT__PICK2(a_, b_, n_, ...) n_
-// VOLT_AWAIT(poll) or VOLT_AWAIT(destination, poll): waits until the poll is ready.
+// VOLT_AWAIT(poll) or VOLT_AWAIT(destination, poll): waits until the poll is ready. The
+// destination receives the result; a debug build stops if the result does not fit.
 #define VOLT_AWAIT(...) VOLT__PICK2(__VA_ARGS__, VOLT__AWAIT2, VOLT__AWAIT1, 0)(__VA_ARGS__)
 
-// Result of an embedded child that has finished: the number that its await gave. Of another one:
-// the program stops.
+// The result of an awaited async function, given its frame: the number that its await gave. If the
+// function has not ended, the program stops.
 #define volt_result(f_) volt__result((f_), VOLT__SITE)
 static inline int64_t volt__result(const volt_frame *f, const char *site) {
     if (f->node_.resume_line_ != VOLT__DONE)
         volt__misuse(site, "volt_result of a frame not finished");
     return f->node_.key_;
 }
-// Bytes already moved by a read_exact or write_all of this frame that failed; until its next await.
-// As an arm it tells nothing: await the operation in a function of its own, and make that the arm.
+// The number of bytes that a failed volt_read_exact or volt_write_all has moved, given the frame
+// of the function that awaited it, before its next await. If the operation was an arm itself, its
+// count is lost: await it in a function of its own, and make that function the arm.
 static inline int64_t volt_progress(const volt_frame *f) { return f->node_.key_; }
 
-// Arms are statements joined by the comma operator: C would interleave the arguments of a call, and
-// each arm must set cx->frame_ before its poll is evaluated.
+// ---- several polls in one await
+// Arms are joined by the comma operator. They cannot be arguments of a call, because C may
+// interleave the evaluation of arguments, and each arm must set cx->frame_ before its poll is
+// evaluated.
 enum { VOLT__SELECT, VOLT__SELECT_BIASED, VOLT__JOIN_ALL, VOLT__TRY_JOIN_ALL };
-typedef struct volt__arm_status { // so that a bare poll is not taken for an arm
+// A type of its own, so that a bare poll is not accepted as an arm.
+typedef struct volt__arm_status {
     int fired_;
 } volt__arm_status;
 VOLT_API void volt__arms_begin(volt_cx *cx, int mode);
@@ -1313,8 +1485,8 @@ static inline volt__arm_status volt__arm_done(int fired) {
 #define VOLT__ARM3(arm_, lhs_, e_)                                                                 \
     volt__arm_done(VOLT__ARM_POLL(arm_, e_) && ((lhs_) = (__typeof__(lhs_))(arm_)->value, 1))
 #define VOLT__PICK3(a_, b_, c_, n_, ...) n_
-// VOLT_ARM(&arm, poll) or VOLT_ARM(&arm, destination,
-// poll); the destination is written iff it fired.
+// One branch: VOLT_ARM(&arm, poll) or VOLT_ARM(&arm, destination, poll). The arm is a volt_arm of
+// the state. The destination is written if and only if the arm has fired.
 #define VOLT_ARM(...) VOLT__PICK3(__VA_ARGS__, VOLT__ARM3, VOLT__ARM2, 0, 0)(__VA_ARGS__)
 #define VOLT__ARMS(mode_, ...)                                                                     \
     volt__arms_end(volt__cx, __extension__({                                                       \
@@ -1322,19 +1494,25 @@ static inline volt__arm_status volt__arm_done(int fired) {
                        while (volt__arms_next_pass(volt__cx, (__VA_ARGS__))) {}                    \
                        0;                                                                          \
                    }))
-// Waits for the first arm; cancels the others and waits until they have cleaned up. In a cancelled
-// scope an arm that completes all the same (under a shield) still wins. At most 200 arms.
-//   gives : index of the winner | -ECANCELED. Of at most 8 arms those that are ready are equally
-//           likely to win, of more it is polled from a random one on; _BIASED: in textual order
+// Waits until one arm is ready, the winner; then cancels the others and waits until they have
+// ended. In a cancelled scope an arm that still completes, for example under a shield, wins as
+// well. At most 200 arms. The order of polling decides among arms that are ready at the same time:
+// VOLT_SELECT polls at most 8 arms in random order, so that each is equally likely to win, and
+// more arms in textual order from a random one on. VOLT_SELECT_BIASED polls in textual order.
+//   returns: index of the winner, from 0 | -ECANCELED if the scope was cancelled: no arm has fired
 #define VOLT_SELECT(...) VOLT__ARMS(VOLT__SELECT, __VA_ARGS__)
 #define VOLT_SELECT_BIASED(...) VOLT__ARMS(VOLT__SELECT_BIASED, __VA_ARGS__)
-// Waits for all arms.
-//   gives : 0 | -ECANCELED (all have finished all the same)
+// Waits for all arms. Their results are in `value` of each volt_arm.
+//   returns: 0 | -ECANCELED if the scope was cancelled: all arms have ended nevertheless
 #define VOLT_JOIN_ALL(...) VOLT__ARMS(VOLT__JOIN_ALL, __VA_ARGS__)
-// Waits for all arms; the first negative value cancels the others.
-//   gives : 0 | the first negative value | -ECANCELED
+// Waits for all arms. The first negative result cancels the others.
+//   returns: 0 | the first negative result | -ECANCELED if the scope was cancelled
 #define VOLT_TRY_JOIN_ALL(...) VOLT__ARMS(VOLT__TRY_JOIN_ALL, __VA_ARGS__)
 
+// ---- time limits and tokens around a poll
+// These are macros, because an ordinary function would be called after its inner poll, too late to
+// cancel it. The inner poll may be any poll, also that of an async function. None allocates: the
+// timer or link is a member of the state.
 VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t);
 VOLT_API VOLT_POLL volt__within_end(volt_cx *cx, volt_timer *t, volt_time at_most, volt_poll inner);
 VOLT_API VOLT_POLL volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadline,
@@ -1342,21 +1520,23 @@ VOLT_API VOLT_POLL volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadli
 VOLT_API void volt__with_token_begin(volt_cx *cx, volt_token_link *l, volt_token *token);
 VOLT_API VOLT_POLL volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_token *token,
                                         volt_poll inner);
-// These three are macros because an ordinary function would run after its inner poll, too late to
-// cancel it. Wraps any poll, child functions too: after `at_most` the inner poll is evaluated once
-// more, for what has arrived in time, and is then cancelled.
-//   gives : the inner value | -ETIMEDOUT, once the inner poll has cleaned up
-//   wakes : when the time is up, to the next 1/16 ms; a timer in *t, no allocation
+// Limits the time of the inner poll. `at_most` is in ns and counts from the first poll of this
+// await; VOLT_NEVER: no limit. When the time is up, the inner poll is tried once more, and its
+// result counts if it completes. Otherwise it is cancelled.
+//   returns: the result of the inner poll | -ETIMEDOUT if the limit has cancelled it, once it has
+//            ended with -ECANCELED
+//   wakes  : when the inner poll can go on, or when the time is up, rounded up to 1/16 ms
 #define volt_within(cx_, t_, at_most_, inner_)                                                     \
     volt__within_end((cx_), (t_), (at_most_), (volt__within_begin((cx_), (t_)), (inner_)))
-// The same with an absolute time.
+// The same with an absolute time of CLOCK_MONOTONIC, see volt_now.
 #define volt_before(cx_, t_, deadline_, inner_)                                                    \
     volt__before_end((cx_), (t_), (deadline_), (volt__within_begin((cx_), (t_)), (inner_)))
-// 1: the volt_within or volt_before that ended last with this timer gave a -ETIMEDOUT of its own,
-// and not one that its inner poll returned.
+// Returns 1 if the last await with this timer gave -ETIMEDOUT because of its limit, 0 if not: then
+// a -ETIMEDOUT was the result of the inner poll.
 static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_ == 1; }
-// Wraps any poll: cancelled when the token is.
-//   gives : the inner value | -ECANCELED
+// Cancels the inner poll when the token is cancelled, without another try.
+//   returns: the result of the inner poll, usually -ECANCELED once the token is cancelled
+//   wakes  : when the inner poll can go on, or when the token is cancelled
 #define volt_with_token(cx_, l_, stop_, inner_)                                                    \
     volt__with_token_end((cx_), (l_), (stop_),                                                 \
                          (volt__with_token_begin((cx_), (l_), (stop_)), (inner_)))
@@ -1364,131 +1544,177 @@ static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_ =
 //==================================================================================================
 // >>api  every function with its contract
 //==================================================================================================
-// Not repeated below: what takes a volt_cx belongs inside a task. Every VOLT_POLL but
-// volt_group_close also gives -ECANCELED when its scope is cancelled; those on a descriptor also
-// -EBADF, -ENOMEM, -ENOSPC (epoll's limit) and what the kernel says of such a file. Nothing
-// allocates unless it says so.
+// The public functions, each with its contract. A contract says what the function does, then
+//   where  : the thread that may call it; the terms are explained in >>manual, "threads"
+//   returns: its results. A negative one is -errno
+//   wakes  : when a wait ends, if that is not obvious
+//   memory : its allocations, and the owner of the memory that it uses
+//   Order  : which earlier writes a caller sees after it has returned
+// Not repeated below:
+//   - A function with a volt_cx is called inside a task, a `_sync` function on a plain thread, and
+//     any other function by any thread, unless `where` says otherwise.
+//   - Each VOLT_POLL is awaited. Except volt_group_close it also returns -ECANCELED if its scope
+//     is cancelled. On a descriptor it also returns -EBADF, -ENOMEM, -ENOSPC (the limit of epoll)
+//     and the errors that the kernel has for such a file.
+//   - A function allocates only if `memory` says so.
+//   - Objects, buffers and strings that are passed to a wait belong to the caller and must exist
+//     until the wait has ended, so they are members of the state or outlive the task.
+//   - A volt_time is in ns. `at_most` is a duration: one below 0 counts as 0, VOLT_NEVER means no
+//     limit. A deadline is an absolute time of volt_now.
+//   - No pointer may be NULL unless its contract, or its name, says so.
 
 // ---- runtime
 
-// Runs `fn` and everything that it spawns; the calling thread is worker 0 until all has ended.
-//   where : plain thread, on which pthread_cancel then waits for its end. Returns when the root has
-//           ended and the rest was cancelled and drained
-//   gives : the root's result, within int | -EINVAL config, .is_guest, frame not zeroed | -ENOMEM,
-//           -EMFILE, -ENFILE, -ENODEV, -ENOSPC at start, or what a filter of system calls gives |
-//           -EDEADLK on a worker | -ETIMEDOUT after .drain_timeout
-//   memory: allocates the runtime and frees it (not while handles or wakers are held: logged).
-//           `state` stays the caller's; after -ETIMEDOUT both are still in use, and leaked
+// Runs `fn` and all that it spawns. The calling thread is worker 0. Returns when the root task has
+// ended and all other tasks were cancelled and have ended. config_or_null NULL: the defaults.
+//   where  : plain thread. A pthread_cancel of this thread takes effect after the return
+//   returns: the result of the root task, clamped to an int | -EINVAL: invalid configuration,
+//            .is_guest, or frame not zeroed | -ENOMEM, -EMFILE, -ENFILE, -ENODEV, -ENOSPC, or the
+//            error of a seccomp filter, at the start | -EDEADLK on a worker | -ETIMEDOUT if tasks
+//            or detached calls still run after .drain_timeout, which counts from the moment when
+//            worker 0 sees the shutdown
+//   memory : allocates the runtime and frees it. If a handle or waker is still held, the runtime
+//            is leaked, which is logged. `state` remains the caller's. After -ETIMEDOUT the
+//            runtime is leaked, and tasks still use it and `state`
 VOLT_API int volt_run(const volt_config *config_or_null, volt_fn *fn, void *state);
-// Starts a runtime whose workers are all threads of its own, but for worker 0 of a guest.
-//   where : any thread
-//   gives : 0 | the errors of volt_run's start | -EAGAIN no thread at all; fewer is no error
-//           (logged)
-//   memory: allocates; *out is the caller's until volt_destroy, NULL on failure
+// Starts a runtime. Each worker has a thread of its own, except worker 0 of a guest.
+//   where  : any thread
+//   returns: 0 | the errors of volt_run at its start | -EAGAIN if no thread could be started. A
+//            further thread that cannot be started is logged, and is no error
+//   memory : allocates. *out is the caller's until volt_destroy returns 0; NULL after an error
 VOLT_API int volt_create(const volt_config *config_or_null, volt_rt **out);
-// Runs `fn` on the runtime and blocks the calling thread until it has ended.
-//   where : plain thread; any number at once; in guest mode not the one that steps
-//   gives : its result, within int | -EDEADLK on a worker | -ESHUTDOWN | -ENOMEM | -EINVAL frame
-//           not zeroed | -ECHILD
-//   memory: one slot; `state` stays the caller's
+// Runs `fn` as a task of the runtime, and blocks the calling thread until the task has ended.
+//   where  : plain thread; several at once are legal. Not the thread that makes the steps of a
+//            guest
+//   returns: the result of the task, clamped to an int | -EDEADLK on a worker | -ESHUTDOWN |
+//            -ENOMEM | -EINVAL: frame not zeroed | -ECHILD in a forked child
+//   memory : one slot. `state` remains the caller's
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
-// Refuses new tasks, cancels all, waits until they have ended. Callable again. In guest mode it
-// does the steps itself, whenever no other thread is inside one.
-//   where : any thread; on a worker, of whatever runtime, it only starts the shutdown
-//   gives : 0 | number of tasks still alive after at_most (the first 16 logged with file:line); if
-//           there is none, of calls on the pool that nobody waits for any more | -EINPROGRESS on a
-//           worker | -ECHILD in a forked child
+// Refuses new tasks, cancels all tasks, and waits until they have ended. May be called again. For
+// a guest it makes the steps itself, once no other thread is inside one.
+//   where  : any thread. On a worker, of any runtime, it only begins the shutdown
+//   returns: 0 | after `at_most`, the number of tasks that have not ended; the first 16 are logged
+//            with file:line. If there is none, the number of calls on the pool that still run
+//            although their wait was cancelled | -EINPROGRESS on a worker | -ECHILD in a forked
+//            child
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
-// Frees the runtime. Waits for threads that are just leaving a call on it.
-//   where : any thread, after volt_shutdown gave 0
-//   gives : 0 | -EBUSY while it runs, a thread is inside volt_rt_step, or handles or wakers of its
-//           tasks are held | -ECHILD
+// Frees the runtime. Waits for threads that are about to leave a call on it.
+//   where  : any thread, after volt_shutdown has returned 0
+//   returns: 0 | -EBUSY if the shutdown is not complete, a thread is inside volt_rt_step, or a
+//            handle or waker of a task is held | -ECHILD in a forked child
 VOLT_API int volt_destroy(volt_rt *rt);
-// Guest mode (.is_guest): volt_create starts no thread for worker 0. The application has one
-// descriptor in its loop, and calls volt_rt_step whenever that is readable.
-// Readable: there is something to do, timers included. It is an epoll instance: poll(2), select(2),
-// another epoll; for reading only.
-//   where : any thread.  gives: the descriptor, which stays volt's | -EINVAL without .is_guest
+// The descriptor of a guest (.is_guest): volt_create starts no thread for worker 0; the
+// application has this descriptor in its event loop, and calls volt_rt_step whenever the
+// descriptor is readable. It is readable if a task or a timer is due. It is an epoll instance, and
+// may be waited on, for reading only, by poll(2), select(2) or another epoll.
+//   where  : any thread
+//   returns: the descriptor, which the runtime closes | -EINVAL without .is_guest
 VOLT_API int volt_rt_fd(const volt_rt *rt);
-// Runs what is runnable, at most so many polls (0: until nothing is; a task that always yields has
-// no end); never blocks. The descriptor stays readable while more is due.
-//   where : plain thread, the same or another each time, one at a time
-//   gives : polls run | -ESHUTDOWN when all tasks have ended after a shutdown began | -EBUSY,
-//           another thread is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
+// Makes one step of a guest: runs runnable tasks, for at most max_polls polls, and never blocks.
+// 0: runs until no task is runnable, which never happens if a task always yields. The descriptor
+// stays readable while more is due.
+//   where  : plain thread; one thread at a time, not always the same
+//   returns: the number of polls | -ESHUTDOWN if all tasks have ended in a shutdown | -EBUSY if
+//            another thread is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
+//            in a forked child
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
-// For loops that want a time limit, too: when to step at the latest, for the next timer or to look
-// how far it still is. 0: now.
-//   where : between two steps.  gives: an absolute time | VOLT_NEVER, also without .is_guest
+// The time of the next step, for event loops that take a time limit instead: the earliest
+// deadline, or earlier if that is far away.
+//   where  : any thread, between two steps
+//   returns: an absolute time | 0 if a step is due now | VOLT_NEVER if no timer is set, or without
+//            .is_guest
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt);
-// The configuration with every default filled in: all of the struct, as the implementation's own
-// header has it.  where: any thread
+// The configuration with every default filled in. Writes the whole struct, of the size that it has
+// in the implementation, regardless of out->size.
+//   where  : any thread
 VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out);
 // The runtime that runs this task.
 VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx);
-// Counters since the start; all 0 in a forked child.  where: any thread
+// The counters of the runtime; all 0 in a forked child.
+//   where  : any thread
 VOLT_API void volt_stats(volt_rt *rt, volt_counters *out);
-// Those of one worker, from 0 on; what is not of a worker is 0.
-//   where : any thread.  gives: 0 | -ENOENT no such worker has been started | -ECHILD
+// The counters of one worker, with an index from 0 on. Those that do not belong to a worker are 0.
+//   where  : any thread
+//   returns: 0 | -ENOENT if no such worker has been started | -ECHILD in a forked child
 VOLT_API int volt_worker_stats(volt_rt *rt, uint32_t worker, volt_counters *out);
-// What every task is and waits for, and every worker does, as text for people or as JSON: a
-// snapshot task by task, while all goes on.
-//   where : any thread; with VOLT_DUMP_CRASH also a signal handler, if `put` and the runtime allow
-//           it: no lock is waited for
-//   gives : 0 | what `put` gave, if that is negative | -errno of write, never by SIGPIPE | -EAGAIN
-//           `fd` is non-blocking, and has taken nothing for a second | -EBUSY a lock is held
-//           (VOLT_DUMP_CRASH) | -ECHILD
+// Writes the state of every worker, and of every task with the object that it waits for, as text
+// or as JSON, to a descriptor. Tasks run on during the dump: each entry shows its task at one
+// moment, but two entries may differ in time. flags: 0, or a sum of the constants below.
+//   where  : any thread. With VOLT_DUMP_CRASH also a signal handler: the dump then waits for no
+//            lock
+//   returns: 0 | -errno of write(2); SIGPIPE is suppressed | -EAGAIN if `fd` is non-blocking and
+//            has taken nothing for a second | -EBUSY if a lock is held, with VOLT_DUMP_CRASH; then
+//            tasks are missing | -ECHILD in a forked child
 enum { VOLT_DUMP_JSON = 1, VOLT_DUMP_CRASH = 2 };
 VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags);
-// The same to a function, which gets some 1,000 bytes at a time.
+// The same to a function, which receives up to 1024 bytes at a time and ends the output by a
+// negative result. With VOLT_DUMP_CRASH it must be safe in a signal handler.
+//   returns: as volt_dump, with the negative result of `put` in place of -errno of write(2)
 VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                           void *user, unsigned flags);
-// What a dump calls this task, in place of its function and of where it was spawned: a literal.
+// Sets the name of the calling task in dumps and traces, in place of its function and spawn site.
+// NULL: no change.
+//   memory : `name` must exist as long as the runtime, as a literal does
 VOLT_API void volt_name(volt_cx *cx, const char *name);
-// The last events of every worker as Chrome's trace JSON, for ui.perfetto.dev: a track per worker,
-// polls by task, sleeps, steals, arrows from wake-up to poll.
-//   where : any thread
-//   gives : 0 | what `put` gave, if that is negative | -ENOMEM | -ECHILD | -ENOSYS without
-//           VOLT_TRACE
-//   memory: allocates a copy of one worker's events, and frees it
+// Writes the last events of every worker in Chrome's JSON format, for ui.perfetto.dev: a track per
+// worker with polls, sleeps and steals, and arrows from wake-ups to polls. volt_trace writes to a
+// descriptor, volt_trace_to passes the text to a function, as volt_dump_to does.
+//   where  : any thread
+//   returns: 0 | the negative result of `put`, or the errors of volt_dump for `fd` | -ENOMEM |
+//            -ECHILD in a forked child | -ENOSYS without VOLT_TRACE
+//   memory : allocates a copy of the events of one worker, and frees it
 VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                            void *user);
 VOLT_API int volt_trace(volt_rt *rt, int fd);
-// Sums over all workers.  where: any thread.  gives: 0 | -ECHILD | -ENOSYS without VOLT_TRACE
+// Histograms of the durations of polls and of waits for a worker: totals over all workers.
+//   where  : any thread
+//   returns: 0 | -ECHILD in a forked child | -ENOSYS without VOLT_TRACE
 VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out);
-// Is anything stuck? Looks at each task and worker: for a thread or a timer that asks now and then.
-//   where : any thread.  gives: 0 | -ECHILD | -ENOSYS without VOLT_TRACE
+// Reports whether a poll or a runnable task is stuck. Visits each task and worker, so it is meant
+// for a periodic check.
+//   where  : any thread
+//   returns: 0 | -ECHILD in a forked child | -ENOSYS without VOLT_TRACE
 VOLT_API int volt_health(volt_rt *rt, volt_health_report *out);
-// For .log: a line on standard error for each item.  where: any thread. Nothing when it is closed
+// A function for .log: writes one line to standard error. `user` and `item` are not used. If
+// standard error is closed, it does nothing.
+//   where  : any thread
 VOLT_API void volt_log_stderr(void *user, int item, const char *text);
-// Text for a result, with the name of its errno: static, never NULL.  where: any thread
+// The text of a result, with the name of its errno. Static, never NULL; "success" for rc >= 0.
+//   where  : any thread
 VOLT_API const char *volt_strerror(int rc);
 
 // ---- tasks
 
-// The most that a task's state may be aligned to.
+// The largest alignment, in bytes, that the type of a task's state may have.
 #define VOLT_STATE_ALIGN (sizeof(void *) == 8 ? 64 : 16)
-// Starts a task with a copy of *state.  VOLT_SPAWN(cx, handle_or_NULL, fn, state_lvalue_or_literal)
-//   where : inside a task
-//   gives : 0 | -ENOMEM | -ESHUTDOWN | -EINVAL frame not zeroed, or larger than the state. On
-//           failure nothing was taken, and *h is as it was, or empty
-//   memory: one slot of size + 64 bytes of the worker's slab, until it has ended and no handle or
-//           waker holds it; at most 2 GiB. Aligned as the state's type is, up to VOLT_STATE_ALIGN
-//           (more does not compile); in a group by the functions, which do not know the type, to
-//           16. `site` is kept: a literal
+// Starts a task with a copy of *state. h: receives a handle; NULL: the task is detached.
+// Preferably by the macro VOLT_SPAWN(cx, handle_or_NULL, fn, state), where `state` is an lvalue or
+// a compound literal: it checks the type, and names file and line in dumps and logs, as `site`
+// does.
+//   where  : inside a task
+//   returns: 0 | -ENOMEM, also for more than 2 GiB | -ESHUTDOWN | -EINVAL: frame not zeroed, or
+//            `size` less than that of a frame. After an error nothing was taken, and *h is
+//            unchanged or empty
+//   memory : one slot, of size + 64 bytes (48 with 32-bit pointers), until the task has ended and
+//            no handle or waker refers to it. It is aligned as the type of the state is, up to
+//            VOLT_STATE_ALIGN; a larger alignment does not compile. `site` must exist as long as
+//            the runtime, as a literal does
 VOLT_API VOLT__MUST int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
                                    size_t size);
 VOLT_API VOLT__MUST int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
                                       size_t size, const char *site);
-// The same from outside.  VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state)
-//   where : any thread
-//   gives : as volt_spawn | -ECHILD in a forked child
+// The same by any thread. Macro: VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state).
+//   where  : any thread
+//   returns: as volt_spawn | -ECHILD in a forked child
 VOLT_API VOLT__MUST int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
                                       size_t size);
 VOLT_API VOLT__MUST int volt_rt_spawn_at(volt_rt *rt, volt_handle *h, volt_fn *fn,
                                          const void *state, size_t size, const char *site);
-// A child that its group owns.  VOLT_GROUP_SPAWN(cx, &group, fn, state)
-//   where : inside a task: the group's owner, or one of its children
-//   gives : as volt_spawn | -ECANCELED while the group is being closed
+// Starts a child of the group. Macro: VOLT_GROUP_SPAWN(cx, &group, fn, state).
+//   where  : inside a task: the owner of the group, or one of its children
+//   returns: as volt_spawn | -ECANCELED while the group is being closed
+//   memory : as volt_spawn, and 32 bytes more. The functions do not know the type of the state:
+//            they align it to 16 bytes only
 VOLT_API VOLT__MUST int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
                                          size_t size);
 VOLT_API VOLT__MUST int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn,
@@ -1496,17 +1722,23 @@ VOLT_API VOLT__MUST int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn 
 VOLT_API VOLT__MUST int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn,
                                           const void *state, size_t size, size_t align,
                                           const char *site);
-// For large state, filled in place: create gives zeroed state in the task's own block, or NULL: no
-// memory, `size` less than a frame, shutdown, forked child.
-//   where : any thread. A created task must be started or destroyed; shutdown waits for it
-//   memory: one slot, as volt_spawn
+// Creates a task whose state is filled in place, which saves the copy of a large state. The task
+// must be started or destroyed; a shutdown waits for that.
+//   where  : any thread
+//   returns: the state, zeroed, inside the slot of the task | NULL if out of memory, if `size` is
+//            less than that of a frame, after a shutdown has begun, or in a forked child
+//   memory : one slot, as volt_spawn
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size);
-// Cannot fail. A started task is polled at least once, also when cancelled.  where: any thread
+// Starts a created task. This cannot fail. The task is polled at least once, even if it is
+// cancelled before. The program stops if the frame is not zeroed. handle_or_null: as `h` of
+// volt_spawn.
+//   where  : any thread
 VOLT_API void volt_task_start(void *state, volt_handle *handle_or_null);
-// Instead of start: frees it.  where: any thread
+// Frees a created task that has not been started.
+//   where  : any thread
 VOLT_API void volt_task_destroy(void *state);
 #ifndef __cplusplus
-// 0, or an array of a negative size
+// These two are 0, or do not compile because of an array of negative size.
 #  define VOLT__FRAME_MUST_BE_FIRST_MEMBER(...)                                                    \
       (0 * sizeof((__VA_ARGS__).frame.node_) +                                                     \
        0 * sizeof(char[offsetof(__typeof__(__VA_ARGS__), frame) ? -1 : 1]))
@@ -1524,34 +1756,43 @@ VOLT_API void volt_task_destroy(void *state);
                         __alignof__(__typeof__(__VA_ARGS__)), VOLT__SPAWN_SITE(fn_))
 #endif
 
-// Waits for a task; clears the handle iff the task has
-// ended (else it was the caller that was cancelled).
-//   gives : the task's result | -EINVAL empty handle
+// Waits until a task has ended. Two joins of one task at once stop the program.
+//   where  : inside a task
+//   returns: the result of the task | -EINVAL if the handle is empty. *h is cleared if and only if
+//            the task has ended, which distinguishes its -ECANCELED from that of a cancelled wait;
+//            after the latter the task runs on, and *h still refers to it
 VOLT_API VOLT_POLL volt_join(volt_cx *cx, volt_handle *h);
-// The same, and copies the first `size` bytes of the task's final state out. More than the task
-// has: the program stops.
+// The same, and copies the first `size` bytes of the final state of the task to *state. If its
+// slot has fewer, the program stops.
 VOLT_API VOLT_POLL volt_join_state(volt_cx *cx, volt_handle *h, void *state, size_t size);
-// The result, if the task has ended.
-//   where : any thread
-//   gives : 0 and *result, handle cleared | -EAGAIN | -EINVAL empty handle
+// Takes the result if the task has ended. result NULL: the result is dropped.
+//   where  : any thread
+//   returns: 0 with the result in *result, and *h cleared | -EAGAIN if the task has not ended |
+//            -EINVAL if the handle is empty
 VOLT_API int volt_try_join(volt_handle *h, int64_t *result);
-// Blocks the thread until the task has ended, at most so long.
-//   where : plain thread; in guest mode not the one that steps
-//   gives : 0 and *result, handle cleared | -ETIMEDOUT | -EDEADLK on a worker | -EINVAL (empty) |
-//           -ECHILD
+// Blocks the thread until the task has ended, for `at_most` at most. result NULL: it is dropped.
+//   where  : plain thread. Not the thread that makes the steps of a guest
+//   returns: 0 with the result in *result, and *h cleared | -ETIMEDOUT | -EDEADLK on a worker |
+//            -EINVAL if the handle is empty | -ECHILD in a forked child
 VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result);
-// Idempotent; nothing for an empty handle or a task that has ended.  where: any thread
+// Cancels the task: its next poll, and all later ones, are cancelled. Does nothing if that was
+// done before, if the handle is empty, or if the task has ended.
+//   where  : any thread, but not while another thread or task is inside a volt_join,
+//            volt_join_state, volt_try_join, volt_join_sync or volt_detach of the same handle
 VOLT_API void volt_cancel(const volt_handle *h);
-// Gives the handle up; the task goes on.  where: any thread
+// Releases and clears the handle. The task runs on. Does nothing if the handle is empty.
+//   where  : any thread
 VOLT_API void volt_detach(volt_handle *h);
+// Returns 1 if the handle refers to a task, 0 if it is empty.
 static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
-// Goes behind everything in the own queue; alone there, behind what is injected and what is ready.
-//   gives : 0
+// Lets other tasks run: the task is queued again behind all tasks of its worker or, if there are
+// none, behind those in the shared queue and those whose events or timers are due.
+//   returns: 0
 static inline VOLT_POLL volt_yield(volt_cx *cx) {
     volt__node *node = cx->frame_;
     VOLT__EXPECT_CX(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
     if (!node || cx->shield_depth_ < cx->cancel_level_) return volt__yield(cx);
-    if (node->kind_ == VOLT__YIELD) { // for the second time: has been in the queue
+    if (node->kind_ == VOLT__YIELD) { // the second poll: the task has been in the queue
         node->kind_ = VOLT__FRESH;
         return volt_ready(0);
     }
@@ -1560,291 +1801,381 @@ static inline VOLT_POLL volt_yield(volt_cx *cx) {
     cx->wait_ |= VOLT__REQUEUE;
     return volt_pending();
 }
-// Pending for ever: a switched-off arm.
+// Waits until it is cancelled: for an arm that is switched off.
+//   returns: -ECANCELED
 VOLT_API VOLT_POLL volt_sleep_forever(volt_cx *cx);
-// 1 when the next await would give -ECANCELED: for loops without awaits, and polls by hand. Sees
-// volt_cancel and a shutdown at once, time limits and tokens from the next poll of the task on.
+// Returns 1 if the next await would give -ECANCELED, else 0: for loops without awaits, and for
+// hand-written polls. It sees volt_cancel and a shutdown at once, but an expired time limit or a
+// cancelled token only from the next poll of the task on.
 VOLT_API int volt_is_cancelled(volt_cx *cx);
-// Awaits of this frame, and below it, work although cancelled, at most so long; then they give
-// -ECANCELED, even where nothing else cancels, and without a last try: what has come in time, and
-// was not fetched yet, is left. VOLT_RETURN and VOLT_END end it too. Nestable.
+// Begins a shield: until `at_most` has passed, awaits in this frame and in the functions that it
+// awaits ignore cancellation. After that they give -ECANCELED, even if nothing was cancelled. They
+// are not tried once more at the deadline, so data that has come but was not fetched is left.
+// VOLT_RETURN and VOLT_END end the shields of their frame. Shields may be nested.
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
-// The innermost one, in the frame that began it.
+// Ends the innermost shield, which must be `s`, begun in this frame; else the program stops.
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s);
-// A reference for code that wakes the task from elsewhere; the task must expect spurious polls.
-//   where : retain inside a task; wake and release on any thread, each retain released once
+// Wakers: volt_waker_retain makes a reference to the calling task, by which other code wakes the
+// task any number of times. volt_wake does nothing once the task has ended. The task must expect
+// polls for which there is no reason.
+//   where  : volt_waker_retain inside a task, the other two on any thread
+//   memory : the reference keeps the slot of the task until volt_waker_release, which must be
+//            called once for each retain
 VOLT_API volt_waker volt_waker_retain(const volt_cx *cx);
 VOLT_API void volt_wake(volt_waker w);
 VOLT_API void volt_waker_release(volt_waker w);
 
-// Arrays of children: volt_join_all(cx, VOLT_EACH(fn, array)), each element a state struct of fn.
+// Joins over an array of children: volt_join_all(cx, VOLT_EACH(fn, array)), where each element is
+// a state struct of the async function fn. The frames of the elements are zeroed first. All
+// children have ended when a join returns; the results are volt_result(&array[i].frame).
 #define VOLT_EACH(fn_, array_) \
     (fn_), (array_), sizeof(array_)[0], sizeof(array_) / sizeof(array_)[0]
-//   gives : 0 | -ECANCELED, all finished all the same; results by volt_result(&array[i].frame)
+// Waits for all children.
+//   returns: 0 | -ECANCELED if the scope was cancelled: all have ended nevertheless
 VOLT_API VOLT_POLL volt_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n);
-//   gives : 0 | the first negative result, the others cancelled and finished
+// Waits for all children. The first negative result cancels the others.
+//   returns: 0 | the first negative result | -ECANCELED if the scope was cancelled
 VOLT_API VOLT_POLL volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride,
                                      size_t n);
-//   gives : index of the first that finished, the others cancelled and finished | -ECANCELED, also
-//           when there is none
+// Waits for the first child to end, and cancels the others.
+//   returns: index of that child | -ECANCELED if the scope was cancelled, or if n is 0
 VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n);
 
-// ---- what blocks
+// ---- blocking calls
 
-// Runs fn(arg), which may block, on a thread of a pool that starts them when they are needed (see
-// .max_blocking_threads) and ends those that were idle for 10 s. Cancelled before fn has begun: it
-// never runs. Once it has begun it is waited for, whatever cancels this wait: arg may live in the
-// state. Its stack is .stack_size; it must not wait for the end of its own task.
-//   gives : what fn returns | -EAGAIN no thread could be started, and none runs | -ENOMEM |
-//           -ECANCELED fn has not run
-//   memory: some 100 bytes and a stack per thread. Under VOLT_SINGLE_THREAD fn is called right here
+// Runs fn(arg), which may block, on a thread of a pool. Threads start on demand, at most
+// .max_blocking_threads of them, and end after 10 s without work. If the wait is cancelled before
+// fn has begun, fn never runs. Once fn has begun, the wait lasts until fn returns, even if it is
+// cancelled, so `arg` may be a member of the state. fn has a stack of .stack_size bytes, and must
+// not wait for the end of its own task. Under VOLT_SINGLE_THREAD fn is called inside the poll.
+//   returns: the result of fn | -EAGAIN if no thread could be started and none is running |
+//            -ENOMEM | -ECANCELED: fn has not run
+//   memory : allocates about 100 bytes and a stack per thread
 VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg), void *arg);
-// The same for what may hang: cancelled, the wait ends at once, also when fn has begun, which then
-// goes on by itself. -ECANCELED: arg is not the caller's any more; drop(arg) is called once, now or
-// by the pool's thread when fn has returned. So arg is no part of a state; and fn must not return
-// -ECANCELED. A shutdown waits for fn as for the others, as long as it may.
-//   gives : as volt_blocking | -ENOMEM
-//   memory: some 150 bytes until fn has returned
+// The same for a function that may hang. If the wait is cancelled, it ends at once; if fn has
+// begun by then, it runs on, and counts among .max_blocking_threads until it returns. After
+// -ECANCELED `arg` is no longer the caller's: drop(arg) is called once, during this poll or, if fn
+// has begun, by the pool thread after fn has returned. drop NULL: no call. After any other result
+// `arg` is still the caller's. So `arg` must not be a member of the state, and fn must not return
+// -ECANCELED. volt_shutdown waits for fn until its time limit, volt_run until .drain_timeout has
+// passed.
+//   returns: as volt_blocking
+//   memory : allocates about 150 bytes until fn has returned, and a thread as volt_blocking
 VOLT_API VOLT_POLL volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *arg),
                                         void *arg, void (*drop)(void *arg));
-// Calls fn(arg), which may block, right here, in the middle of the poll: meanwhile another thread
-// takes this worker over, so that nothing else waits, and gives it back then. fn is on a plain
-// thread for volt: it may use what those may, has no volt_cx, and must not wait for the end of its
-// own task, as volt_shutdown without a time limit would.
-//   gives : what fn returns
-//   memory: as volt_blocking. Without memory or a thread fn is called all the same, and the other
-//           workers take what they can. In a guest's worker, under VOLT_SINGLE_THREAD, and where
-//           there is neither a thread nor another worker that does not block so itself, it is not
-//           on a plain thread: what waits for tasks gives -EDEADLK
+// Calls fn(arg), which may block, on this thread, in the middle of the poll. Another thread takes
+// over the worker until fn has returned, so that no other task has to wait. During fn the thread
+// counts as a plain thread: fn may call the functions for plain threads, has no volt_cx, and must
+// not wait for the end of its own task, as volt_shutdown without a time limit would. If no thread
+// can be had, fn is called nevertheless, and the queued tasks move to other workers. In these
+// cases the thread still counts as a worker, and calls that wait for tasks return -EDEADLK: in
+// worker 0 of a guest, under VOLT_SINGLE_THREAD, and if no thread can be had while all other
+// workers block in the same way.
+//   where  : inside a task; not awaited
+//   returns: the result of fn
+//   memory : as volt_blocking
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
-// ---- files: each call is one of volt_blocking, with its results, and -errno of the system call,
-// -EINVAL for more than 1 GiB at once, -EOVERFLOW beyond what the C library's off_t can say,
-// -EFAULT where `path` is NULL. Paths and buffers must outlive the await.
+// ---- files
+// Each operation is one volt_blocking and returns its errors, or -errno of the system call;
+// -EINVAL for more than 1 GiB; -EOVERFLOW for an offset beyond the off_t of the C library; -EFAULT
+// if `path` is NULL.
 
-// gives: fd, close-on-exec, for the volt_file_ functions only
+// Opens a file with the flags and the mode of open(2), and O_CLOEXEC.
+//   returns: a descriptor, for the volt_file_ functions only
 VOLT_API VOLT_POLL volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
                                   unsigned mode);
-// gives: bytes, less at the end of the file
+// Reads `len` bytes at `offset`, fewer only at the end of the file.
+//   returns: the number of bytes
 VOLT_API VOLT_POLL volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset);
-// gives: len. After an error part of it may have been written
+// Writes `len` bytes at `offset`.
+//   returns: len. After an error a part may have been written
 VOLT_API VOLT_POLL volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
                                     size_t len, int64_t offset);
-// gives: 0, when it is on the disk. is_data_only: times may not be
+// Waits until the file is on the disk: fsync(2), or with is_data_only fdatasync(2), which may
+// leave out times.
+//   returns: 0
 VOLT_API VOLT_POLL volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only);
-// gives: 0
+// Calls stat(2).
+//   returns: 0 with the result in *out
 VOLT_API VOLT_POLL volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
                                   struct stat *out);
-// gives: 0
+// Closes a descriptor of volt_file_open.
+//   returns: 0. After an error of close(2), too, the descriptor is closed
 VOLT_API VOLT_POLL volt_file_close(volt_cx *cx, volt_file_op *op, int fd);
-// A whole file.
-//   gives : its length | -EFBIG more than `cap`
+// Reads a whole file into a buffer of `cap` bytes.
+//   returns: the length of the file | -EFBIG if it is more than `cap`
 VOLT_API VOLT_POLL volt_file_load(volt_cx *cx, volt_file_op *op, const char *path, void *buf,
                                   size_t cap);
-// Replaces the file, or makes it; a reader may see a part.
-//   gives : len
+// Writes a whole file: creates it with `mode`, or truncates it. Another reader may see it in part.
+//   returns: len
 VOLT_API VOLT_POLL volt_file_save(volt_cx *cx, volt_file_op *op, const char *path, const void *buf,
                                   size_t len, unsigned mode);
 
-// ---- groups: own their children. One left open is cancelled and joined before its task ends; a
-// debug build takes a child that then still runs for a mistake.
+// ---- groups
+// A group owns the children that are spawned into it (volt_group_spawn). A group that its owner
+// leaves open is closed before the task ends; a debug build stops the program if a child has not
+// ended by then. The owner alone may call the functions below, except volt_group_cancel.
 
-// Keeps results for volt_group_next; call before the
-// first spawn. Else children leave nothing behind.
+// Makes the group keep the results of its children for volt_group_next. Without this call only the
+// first negative result is kept, for volt_group_wait.
+//   where  : any thread, before the first spawn
 VOLT_API void volt_group_collect(volt_group *g);
-// Waits until the group is empty; the children go on if the wait is cancelled.
-//   gives : 0 | the first negative result since the last wait
+// Waits until all children have ended. If the wait is cancelled, the children run on.
+//   returns: 0 | the first negative result of a child since the last wait
 VOLT_API VOLT_POLL volt_group_wait(volt_cx *cx, volt_group *g);
-// Results in order of completion; *id counts spawns from 0.
-//   gives : a result | -ENOENT when none is left | -EINVAL without volt_group_collect
+// Waits for the next result, in order of completion. *id becomes the number of that spawn, counted
+// from 0; id NULL: not wanted.
+//   returns: the result of a child | -ENOENT if no child and no result is left | -EINVAL without
+//            volt_group_collect
 VOLT_API VOLT_POLL volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id);
-// Cancels every child.  where: any thread, while the group lives
+// Cancels all children that have been spawned.
+//   where  : any thread, while the memory of the group exists
 VOLT_API void volt_group_cancel(volt_group *g);
-// Cancels every child and waits for all; always
-// completes, cannot itself be cancelled; g is reusable.
-//   gives : 0
+// Cancels all children and waits until they have ended, without any bound. Cannot be cancelled
+// itself. The group may be used again after it.
+//   returns: 0
 VOLT_API VOLT_POLL volt_group_close(volt_cx *cx, volt_group *g);
 
 // ---- time
 
-// where: any thread
+// The current time of CLOCK_MONOTONIC.
+//   where  : any thread
 VOLT_API volt_time volt_now(void);
-//   gives : 0, never early. In debug builds 0 < d < 1 us is taken for a forgotten VOLT_MS
+// Sleeps for a duration, or until an absolute time; returns at once if the time has passed
+// already. A sleep never ends early. In debug builds a duration of 1 to 999 ns, which is probably
+// a forgotten VOLT_MS, stops the program.
+//   returns: 0
 VOLT_API VOLT_POLL volt_sleep(volt_cx *cx, volt_time at_least);
 VOLT_API VOLT_POLL volt_sleep_until(volt_cx *cx, volt_time deadline);
-// The first tick is one period from now. Set iv->missed afterwards if VOLT_MISSED_BURST is not
-// wanted.  where: any thread
+// Sets up a periodic timer, whose first tick is one period from now. Set iv->missed afterwards to
+// choose another behaviour than VOLT_MISSED_BURST.
+//   where  : any thread
 VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
-//   gives : ticks that this result stands for: 1, with VOLT_MISSED_SKIP 1 and more | -EINVAL no
-//           volt_interval_init, or a period that is not positive
+// Waits for the next tick.
+//   returns: the number of ticks that have passed: 1, or with VOLT_MISSED_SKIP 1 or more | -EINVAL
+//            without volt_interval_init, or if the period is not positive
 VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 
 // ---- synchronisation
-// A wait has up to three forms: awaited; `_sync`, on a plain thread, which waits for so long at
-// most: -ETIMEDOUT, -EDEADLK on a worker; and, where waiting takes something, `try_`, on any
-// thread, which gives -EAGAIN where it would wait. What is said of one is true of all. Waits are in
-// order of arrival, but for a mutex, a once, and the mutex that a condition variable locks again. A
-// wait that is cancelled when its turn has come passes it on.
-// Who has been let through by a wait or a `try_` may free the object if nobody else comes; a
-// question (is_set, is_done, is_closed, count, available, len) gives no such right: who changed it
-// may still be inside.
+// A wait has up to three forms, which share one contract. The awaited form is for tasks. The
+// `_sync` form blocks a plain thread, for `at_most` at most; it also returns -ETIMEDOUT, or
+// -EDEADLK on a worker, and a shutdown does not end it. The `try_` form exists where a wait takes
+// something; any thread may call it, and it returns -EAGAIN where it would have to wait.
+//
+// Waits are served in order of arrival, except those for a mutex and a once, and the relocking of
+// a condition variable. If a wait is cancelled after its turn has come, the turn passes to the
+// next.
+//
+// A caller that a wait or a `try_` function has let through may free the object, if no other
+// caller will use it. The functions that only ask (is_set, is_done, is_closed, count, available,
+// len) give no such right: the thread that has made the change may still be using the object.
 
-// Between lock and unlock the task may await, but nobody else gets in: hold it shortly. A free lock
-// is taken by who comes first, which need not be who waits longest: that one is woken, looks, and
-// may find it taken again. When that has happened to it four times, the lock is handed over to it.
-// VOLT_MUTEX_FIFO: strictly in turn, a task switch each.
-// Order: what was done before an unlock is seen after the next lock.
-//   gives : 0
+// Locks a mutex. The holder may await before it unlocks, but everything that needs the lock waits
+// for that. An arriving caller may take a free lock before the longest waiter, which was woken and
+// then finds the lock taken again; after four such losses that waiter is given the lock directly.
+// A mutex of VOLT_MUTEX_FIFO is always given to the longest waiter, at the cost of a task switch
+// each time.
+//   returns: 0
+//   Order  : all that was done before an unlock is visible after the next lock
 VOLT_API VOLT_POLL volt_mutex_lock(volt_cx *cx, volt_mutex *m);
 VOLT_API VOLT__MUST int volt_mutex_try_lock(volt_mutex *m);
 VOLT_API VOLT__MUST int volt_mutex_lock_sync(volt_mutex *m, volt_time at_most);
-// By the task that holds it, on whatever thread; a debug build stops where it is another one.
-//   where : any thread
+// Unlocks a mutex that the calling task or thread has locked. A debug build stops the program if
+// another task has locked it, and each build does if the mutex is not locked.
+//   where  : any thread
 VOLT_API void volt_mutex_unlock(volt_mutex *m);
 
-// Many readers or one writer, in turn: a reader behind a writer that waits, waits too, so a task
-// must not take it twice. Order: as a mutex, between writers and all others.
-//   gives : 0
+// Locks for reading, by many, or for writing, by one. A reader also waits behind a writer that
+// waits, so a task that has locked must not lock again.
+//   returns: 0
+//   Order  : as a mutex, between a writer and all others
 VOLT_API VOLT_POLL volt_rwlock_read(volt_cx *cx, volt_rwlock *l);
 VOLT_API VOLT_POLL volt_rwlock_write(volt_cx *cx, volt_rwlock *l);
 VOLT_API VOLT__MUST int volt_rwlock_try_read(volt_rwlock *l);
 VOLT_API VOLT__MUST int volt_rwlock_try_write(volt_rwlock *l);
 VOLT_API VOLT__MUST int volt_rwlock_read_sync(volt_rwlock *l, volt_time at_most);
 VOLT_API VOLT__MUST int volt_rwlock_write_sync(volt_rwlock *l, volt_time at_most);
-// Gives back what the caller has: a read or the write.  where: any thread
+// Unlocks, from reading or from writing. The program stops if it is not locked.
+//   where  : any thread
 VOLT_API void volt_rwlock_unlock(volt_rwlock *l);
-// A writer becomes a reader, with no other writer in between.  where: any thread
+// Turns the lock of a writer into that of a reader, with no other writer in between. The program
+// stops if it is not locked for writing.
+//   where  : any thread
 VOLT_API void volt_rwlock_downgrade(volt_rwlock *l);
 
-// Takes n permits at once. Who waits for many is not overtaken by who needs few. Order: what was
-// done before a release is seen after the acquire that got its permits.
-//   gives : 0 | -EPIPE closed | -EINVAL more than VOLT_SEM_MAX
+// Takes n permits together. A wait for many permits is not overtaken by later waits for few.
+//   returns: 0 | -EPIPE if the semaphore is closed | -EINVAL if n is above VOLT_SEM_MAX
+//   Order  : all that was done before a release is visible after the acquire that took its permits
 VOLT_API VOLT_POLL volt_sem_acquire(volt_cx *cx, volt_sem *s, uint32_t n);
 VOLT_API VOLT__MUST int volt_sem_try_acquire(volt_sem *s, uint32_t n);
 VOLT_API VOLT__MUST int volt_sem_acquire_sync(volt_sem *s, uint32_t n, volt_time at_most);
-// Gives permits back, or adds new ones.
-//   where : any thread.  gives: 0 | -EOVERFLOW more than VOLT_SEM_MAX: nothing is done
+// Returns n permits, or adds new ones.
+//   where  : any thread
+//   returns: 0 | -EOVERFLOW if there would be more than VOLT_SEM_MAX: nothing is changed
 VOLT_API int volt_sem_release(volt_sem *s, uint32_t n);
-// Takes away up to n permits for good, of those that are there now.
-//   where : any thread.  gives: how many
+// Removes up to n of the permits that are free now, for good.
+//   where  : any thread
+//   returns: the number removed
 VOLT_API uint32_t volt_sem_forget(volt_sem *s, uint32_t n);
-// Permits that are there now: may have changed when it returns.  where: any thread
+// The number of free permits, which may have changed by the time of the return.
+//   where  : any thread
 VOLT_API uint32_t volt_sem_available(const volt_sem *s);
-// For good: every wait gives -EPIPE, also where permits are left. A release still counts.
-//   where : any thread
+// Closes the semaphore for good: every acquire returns -EPIPE, even if permits are free. A release
+// is still counted.
+//   where  : any thread
 VOLT_API void volt_sem_close(volt_sem *s);
 
-// Something to be done once, by whoever comes first; it may await meanwhile, the others wait.
+// Begins work that is done once. The first caller does it, and may await during it; the others
+// wait.
 //     VOLT_AWAIT(c->rc, volt_once_begin(cx, &once));
 //     if (c->rc == 1) { ... volt_once_end(&once, succeeded); }
-//   gives : 1 the caller does it | 0 it is done
+//   returns: 1 if the caller must do the work and then call volt_once_end | 0 if it is done
+//   Order  : all that was done before a volt_once_end with is_done 1 is visible after a result of
+//            0
 VOLT_API VOLT_POLL volt_once_begin(volt_cx *cx, volt_once *o);
 VOLT_API VOLT__MUST int volt_once_try_begin(volt_once *o);
 VOLT_API VOLT__MUST int volt_once_begin_sync(volt_once *o, volt_time at_most);
-// By who got the 1, once. 0: it has failed, and the next one tries. Order: what was done before is
-// seen by all who get 0.
-//   where : any thread
+// Ends the work: by the caller whose volt_once_begin has returned 1, once. is_done 0: the work has
+// failed, and the next caller does it. The program stops if no work has begun.
+//   where  : any thread
 VOLT_API void volt_once_end(volt_once *o, int is_done);
+// Returns 1 if the work is done, else 0.
 VOLT_API int volt_once_is_done(const volt_once *o);
 
-// A flag that stays up until it is taken down: waits end while it is up.
-//   gives : 0. Order: what was done before the set is seen
+// Waits until the event is set. It stays set until it is reset.
+//   returns: 0
+//   Order  : all that was done before the set is visible
 VOLT_API VOLT_POLL volt_event_wait(volt_cx *cx, volt_event *e);
 VOLT_API VOLT__MUST int volt_event_wait_sync(volt_event *e, volt_time at_most);
-// A reset takes nothing back from those whom a set has let through.  where: any thread
+// Sets the event, resets it, or returns whether it is set. A reset does not stop a waiter that a
+// set has let through.
+//   where  : any thread
 VOLT_API void volt_event_set(volt_event *e);
 VOLT_API void volt_event_reset(volt_event *e);
 VOLT_API int volt_event_is_set(const volt_event *e);
 
-// Waits until as many have said done as were added.
-//   gives : 0. Order: what was done before the last done is seen
+// Waits until the count of the wait group is 0.
+//   returns: 0
+//   Order  : all that was done before the last volt_wait_group_done is visible
 VOLT_API VOLT_POLL volt_wait_group_wait(volt_cx *cx, volt_wait_group *g);
 VOLT_API VOLT__MUST int volt_wait_group_wait_sync(volt_wait_group *g, volt_time at_most);
-//   where : any thread.  gives: 0 | -EOVERFLOW beyond 2^31 - 1
+// Adds n to the count, or subtracts 1. The program stops if the count is 0 already.
+//   where  : any thread
+//   returns: 0 | -EOVERFLOW if the count would exceed 2^31 - 1: nothing is changed
 VOLT_API int volt_wait_group_add(volt_wait_group *g, uint32_t n);
 VOLT_API void volt_wait_group_done(volt_wait_group *g);
 
-// For a drain: waits until it is closed and all who entered have left. Who comes too late sees it.
-//   gives : 0. Order: what was done before the last one left is seen
+// Waits until the tracker is closed and each volt_tracker_enter was followed by a leave.
+//   returns: 0
+//   Order  : all that was done before the last leave is visible
 VOLT_API VOLT_POLL volt_tracker_wait(volt_cx *cx, volt_tracker *t);
 VOLT_API VOLT__MUST int volt_tracker_wait_sync(volt_tracker *t, volt_time at_most);
-//   where : any thread.  gives: 0 | -EPIPE closed | -EOVERFLOW beyond 2^30 - 1
+// Enters or leaves the tracker, or closes it to further enters, for good. The program stops at a
+// leave without an enter.
+//   where  : any thread
+//   returns: 0 | -EPIPE if the tracker is closed | -EOVERFLOW if more than 2^30 - 1 are inside
 VOLT_API VOLT__MUST int volt_tracker_enter(volt_tracker *t);
 VOLT_API void volt_tracker_leave(volt_tracker *t);
 VOLT_API void volt_tracker_close(volt_tracker *t);
 
-// One that waits, or the next one that will, is let through: at most one permit is kept.
-//   gives : 0. Order: what was done before the notify is seen
+// Waits for a notification. A notification that finds no waiter is kept for the next wait, but at
+// most one is kept.
+//   returns: 0
+//   Order  : all that was done before the notification is visible
 VOLT_API VOLT_POLL volt_notify_wait(volt_cx *cx, volt_notify *notify);
 VOLT_API VOLT__MUST int volt_notify_try_wait(volt_notify *notify);
 VOLT_API VOLT__MUST int volt_notify_wait_sync(volt_notify *notify, volt_time at_most);
-// Lets through the wait that began first, or last; or all waits that have begun, and no later one.
-// A notified wait that is cancelled passes its notification on, to the next one from the same end.
-//   where : any thread
+// Ends the wait that began first, or last; or all waits that have begun, with none kept for a
+// later one. If a notified wait is cancelled, its notification passes to the next waiter from the
+// same end.
+//   where  : any thread
 VOLT_API void volt_notify_one(volt_notify *notify);
 VOLT_API void volt_notify_last(volt_notify *notify);
 VOLT_API void volt_notify_all(volt_notify *notify);
-// For a condition that volt_notify_all tells of: its number first, then the look at the condition,
-// then the wait, which ends at once if there was one in between. Takes no permit, modulo 2^30.
+// A wait for a condition whose changes are announced by volt_notify_all: read the count, then
+// check the condition, then wait past the count. The wait ends at once if a volt_notify_all came
+// since the count was read, and otherwise with the next one. Kept notifications do not end it.
+//   returns: volt_notify_count: the number of calls of volt_notify_all, modulo 2^30. The waits: 0
 VOLT_API uint32_t volt_notify_count(const volt_notify *notify);
 VOLT_API VOLT_POLL volt_notify_wait_past(volt_cx *cx, volt_notify *notify, uint32_t count);
 VOLT_API VOLT__MUST int volt_notify_wait_past_sync(volt_notify *notify, uint32_t count,
                                                    volt_time at_most);
 
-// Waits until n have come; then it begins anew. A wait that is cancelled before has not come.
-// Order: what each did before it came is seen by all who go on.
-//   gives : 1 to one of them, 0 to the others, also to those cancelled too late
+// Waits until n callers have arrived, n being that of VOLT_BARRIER_INIT; then the next round
+// begins. A wait that is cancelled before that does not count as an arrival.
+//   returns: 1 to one caller of the round, 0 to the others, even if they are cancelled after the
+//            last arrival
+//   Order  : all that each caller did before its arrival is visible to all after the round
 VOLT_API VOLT_POLL volt_barrier_wait(volt_cx *cx, volt_barrier *b);
 VOLT_API VOLT__MUST int volt_barrier_wait_sync(volt_barrier *b, volt_time at_most);
 
-// Unlocks the mutex, waits for a signal, and locks it again, whatever it gives: cancelled or out of
-// time, too. The condition is to be looked at again. Order: the mutex's.
-//   gives : 0, also to one that is cancelled after its signal
+// Unlocks the mutex, which the caller has locked, waits for a signal, and locks the mutex again.
+// The mutex is locked at each return. Check the condition again after the wait. The relocking
+// cannot be cancelled and has no time limit.
+//   returns: 0 | -ECANCELED if the wait was cancelled before the relocking began: a signal that it
+//            had received passes to the next waiter | `_sync`: -ETIMEDOUT | -EDEADLK
+//   Order  : as the mutex
 VOLT_API VOLT_POLL volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m);
 VOLT_API VOLT__MUST int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most);
-//   where : any thread, with the mutex or without
+// Wakes the wait that began first, or all waits. Does nothing if there is none.
+//   where  : any thread, with or without the mutex
 VOLT_API void volt_cond_signal(volt_cond *c);
 VOLT_API void volt_cond_broadcast(volt_cond *c);
 
 // ---- channels
-// As read(2): receiving gives 1 for a message and 0 once it is closed and drained, so that one loop
-// fits all; sending gives 0, or -EPIPE once it is closed. A message is handed over once: a wait
-// that is cancelled has neither sent nor received. Messages are copied; `size` is the element's,
-// else -EINVAL, where a debug build does not stop. In order of arrival is the right to a message:
-// which of two that have it takes the older one is left to who runs first. Order: what was done
-// before a send is seen after the receive. `_sync` and `try_` as above.
+// The results are like those of read(2), so that one loop fits all channels: a receive returns 1
+// for a message and 0 once the channel is closed and drained; a send returns 0, or -EPIPE once the
+// channel is closed. `_sync` and `try_` are as in "synchronisation". Messages are copied. `size`
+// must be the size of an element, in bytes: otherwise a debug build stops the program, at most
+// calls, and the result is -EINVAL. Each message is delivered once; a cancelled wait has neither
+// sent nor received. Receivers are granted messages in order of arrival; of two that have a grant,
+// the one that runs first takes the older message. All that was done before a send is visible
+// after the receive.
 //
-// A rendezvous has no buffer: a send gives 0 when a receiver has the message, in its own memory,
-// and both waits are over at that moment. An arm of a select whose wait ends so wins its select; a
-// wait that is cancelled too late gives what it did, and not -ECANCELED. A try_recv meets a sender
-// that waits, a try_send a receiver. Two arms of one select never meet; a function of one's own in
-// an arm is another party, and what waits in it is met like any other wait. The channel may be
-// freed when both sides have returned, which one does not learn from the other.
+// A rendezvous has no buffer. A send returns 0 once a receiver has the message in its own memory,
+// and the waits of both end at that moment: an arm of a select whose wait ends so wins its select,
+// and a wait that is cancelled later returns its result, not -ECANCELED. A try_recv takes the
+// message of a waiting sender, a try_send passes its message to a waiting receiver. Two arms of
+// one select do not meet, but a wait inside an async function that is an arm can be met by another
+// arm. The channel may be freed when both sides have returned; the return of one side does not
+// tell that of the other.
 
-// Any buffer: cap elements; cap 0: rendezvous, a buffer of one. VOLT_CHAN_INIT does the same.
-//   gives : 0 | -EINVAL elem 0, or a size of 2^31 and more
+// Initializes a channel over a buffer of `cap` elements of `elem` bytes each, as VOLT_CHAN_INIT
+// does. cap 0: a rendezvous, whose buffer has one element.
+//   returns: 0 | -EINVAL if `elem` is 0 or above 2^32 - 1, or `cap` is 2^31 or more
+//   memory : `buf` belongs to the caller, and must exist until the last use of the channel
 VOLT_API int volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap);
-// With a buffer of the runtime's allocator.
-//   where : any thread
-//   gives : 0 | -ENOMEM | -EINVAL elem 0, or more than 2^31 bytes
-//   memory: until volt_chan_destroy, before the runtime's end
+// The same with a buffer that the runtime allocates.
+//   where  : any thread
+//   returns: 0 | -ENOMEM | -EINVAL if `elem` is 0, or if the buffer would have 2^31 bytes or more
+//   memory : allocates the buffer until volt_chan_destroy, which must come before the end of the
+//            runtime
 VOLT_API int volt_chan_create(volt_rt *rt, volt_chan *c, size_t elem, size_t cap);
+// Frees the buffer of volt_chan_create; does nothing for another channel. If a task or thread
+// waits, the program stops.
+//   where  : any thread, after the last use of the channel
 VOLT_API void volt_chan_destroy(volt_chan *c);
 
-//   gives : 0 | -EPIPE closed | -EINVAL
-//   wakes : when there is room, in turn; of a rendezvous when the message has been received: *v is
-//           read until then
+// Sends a copy of *v.
+//   returns: 0 | -EPIPE if the channel is closed | -EINVAL if `size` is not that of an element
+//   wakes  : when a slot is free, in order of arrival; in a rendezvous, when a receiver has taken
+//            the message. *v is read until then
 VOLT_API VOLT_POLL volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_try_send(volt_chan *c, const void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_send_sync(volt_chan *c, const void *v, size_t size,
                                             volt_time at_most);
-//   gives : 1 | 0 closed and drained | -EINVAL
+// Receives the oldest message into *v.
+//   returns: 1 | 0 if the channel is closed and drained | -EINVAL if `size` is not that of an
+//            element
 VOLT_API VOLT_POLL volt_chan_recv(volt_cx *cx, volt_chan *c, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_try_recv(volt_chan *c, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_recv_sync(volt_chan *c, void *v, size_t size, volt_time at_most);
-// Several at once: waits for one, takes what there is, at most n.
-//   gives : how many, 1 and more | as send and receive | -EINVAL n is 0
+// Sends or receives up to n messages, from or to the array v: waits until one is possible, and
+// then moves as many as are possible at once.
+//   returns: the number of messages, 1 or more | the other results of volt_chan_send and
+//            volt_chan_recv | -EINVAL if n is 0
 VOLT_API VOLT_POLL volt_chan_send_n(volt_cx *cx, volt_chan *c, const void *v, size_t size,
                                     uint32_t n);
 VOLT_API VOLT__MUST int volt_chan_try_send_n(volt_chan *c, const void *v, size_t size, uint32_t n);
@@ -1854,95 +2185,151 @@ VOLT_API VOLT_POLL volt_chan_recv_n(volt_cx *cx, volt_chan *c, void *v, size_t s
 VOLT_API VOLT__MUST int volt_chan_try_recv_n(volt_chan *c, void *v, size_t size, uint32_t n);
 VOLT_API VOLT__MUST int volt_chan_recv_n_sync(volt_chan *c, void *v, size_t size, uint32_t n,
                                               volt_time at_most);
-// Room for one message, which is then sent, also into a channel that was closed meanwhile, or given
-// up. It belongs to nobody: what reserves without sending keeps the room. Of a rendezvous: there is
-// room while a receiver waits; should that one leave, what is sent waits for the next. What waits
-// keeps its order there, too: a send behind a reservation that waits has its turn after it.
-//   gives : 0 | -EPIPE
+// Reserves a slot for one message. The slot must then be used by volt_chan_send_reserved, even
+// after the channel was closed, or given up by volt_chan_unreserve. A reservation has no owner:
+// one that is neither used nor given up blocks its slot for good. In a rendezvous a slot can be
+// reserved while a receiver waits; if that receiver leaves, the message waits for the next one.
+// There, too, waits are served in order of arrival: a send that waits behind a waiting reservation
+// has its turn after it.
+//   returns: 0 | -EPIPE if the channel is closed
 VOLT_API VOLT_POLL volt_chan_reserve(volt_cx *cx, volt_chan *c);
 VOLT_API VOLT__MUST int volt_chan_try_reserve(volt_chan *c);
 VOLT_API VOLT__MUST int volt_chan_reserve_sync(volt_chan *c, volt_time at_most);
-//   where : any thread, after a reserve, once for each.  gives: 0 | -EINVAL none is reserved
+// Sends a message into a reserved slot, or gives the slot up: one of the two, once for each
+// reservation. A call without a reservation is detected only if no slot of the channel is
+// reserved, or granted to a waiting sender: volt_chan_unreserve then stops the program in a debug
+// build.
+//   where  : any thread
+//   returns: 0 | -EINVAL if `size` is not that of an element, or if no slot at all is reserved or
+//            granted
 VOLT_API int volt_chan_send_reserved(volt_chan *c, const void *v, size_t size);
 VOLT_API void volt_chan_unreserve(volt_chan *c);
-// From either side: no more is sent, what is in it is still received.  where: any thread
+// Closes the channel for good, from either side, or returns whether it is closed. Sends that wait
+// end with -EPIPE; messages in the buffer, and those of reservations, are still received.
+//   where  : any thread
 VOLT_API void volt_chan_close(volt_chan *c);
 VOLT_API int volt_chan_is_closed(const volt_chan *c);
-//   gives : 0 once it is closed
+// Waits until the channel is closed.
+//   returns: 0
 VOLT_API VOLT_POLL volt_chan_wait_closed(volt_cx *cx, volt_chan *c);
 VOLT_API VOLT__MUST int volt_chan_wait_closed_sync(volt_chan *c, volt_time at_most);
-// Closes it when the last one that was retained as sender, or as receiver, has been released.
-//   where : any thread.  side: VOLT_CHAN_SENDER or VOLT_CHAN_RECEIVER
+// Counts the users of one side: the release that brings the count of a side to 0 closes the
+// channel. side: VOLT_CHAN_SENDER or VOLT_CHAN_RECEIVER. The program stops at a release without a
+// retain.
+//   where  : any thread
 VOLT_API void volt_chan_retain(volt_chan *c, int side);
 VOLT_API void volt_chan_release(volt_chan *c, int side);
-// Messages in it now; how many it holds.  where: any thread
+// The number of messages in the buffer now, and the capacity, which is 0 for a rendezvous.
+//   where  : any thread
 VOLT_API uint32_t volt_chan_len(volt_chan *c);
 VOLT_API uint32_t volt_chan_cap(const volt_chan *c);
 
-// The node is a member of the message, which belongs to the queue until it is received.
-//   where : any thread.  gives: 0 | -EPIPE closed: still the caller's. Never waits or allocates
+// Pushes a message, given its node, which is a member of the message. Never waits.
+//   where  : any thread
+//   returns: 0 | -EPIPE if the queue is closed
+//   memory : the message belongs to the queue until it is received; after -EPIPE still to the
+//            caller
 VOLT_API VOLT__MUST int volt_queue_push(volt_queue *q, volt_queue_node *n);
-// By one task at a time. *out: the node.
-//   gives : 1 | 0 closed and drained
+// Receives the oldest message, as the address of its node, in *out. The program stops if two wait.
+//   where  : one task or thread at a time; volt_queue_try_pop on any thread
+//   returns: 1 | 0 if the queue is closed and drained
+//   memory : the message is then the caller's
 VOLT_API VOLT_POLL volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **out);
 VOLT_API VOLT__MUST int volt_queue_try_pop(volt_queue *q, volt_queue_node **out);
 VOLT_API VOLT__MUST int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out,
                                             volt_time at_most);
+// Closes the queue for good, from either side. Messages in it are still received.
+//   where  : any thread
 VOLT_API void volt_queue_close(volt_queue *q);
 
-// Once, by one thread at a time.
-//   where : any thread.  gives: 0 | -EPIPE closed by the receiver, or sent already | -EINVAL -4096,
-//           which is no result
+// Sends the value. Never waits.
+//   where  : any thread, one at a time
+//   returns: 0 | -EPIPE if a value was sent before, or either side has closed the oneshot |
+//            -EINVAL if the value is -4096, which is not a result
 VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
-//   gives : the value; a negative one looks like an error | -EPIPE closed, or received already
+// Waits for the value, and takes it.
+//   returns: the value, of which a negative one looks like an error | -EPIPE if the oneshot was
+//            closed without a value, or the value was received already
 VOLT_API VOLT_POLL volt_oneshot_recv(volt_cx *cx, volt_oneshot *o);
-//   gives : 0, and *value | -EAGAIN | -EPIPE
+// The same for a thread.
+//   returns: 0 with the value in *value | -EPIPE as above | `try_`: -EAGAIN | `_sync`: -ETIMEDOUT,
+//            -EDEADLK
 VOLT_API VOLT__MUST int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value);
 VOLT_API VOLT__MUST int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t *value);
-// By the sender: there will be no value. By the receiver: it wants none. What was sent before is
-// still there.
+// Closes the oneshot: the sender will send no value, or the receiver wants none. A value that was
+// sent before can still be received.
+//   where  : any thread
 VOLT_API void volt_oneshot_close(volt_oneshot *o);
-// 1: there is no value, and none will come: closed, or received already.
+// Returns 1 if there is no value and none will come, because the oneshot was closed or the value
+// was received; else 0.
+//   where  : any thread
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
-// For a sender that may give up its work: until nobody wants the value any more, or it was sent.
-//   gives : 0
+// Waits until the oneshot is closed or its value was sent: for a sender that gives up its work
+// once the value is no longer wanted.
+//   returns: 0
 VOLT_API VOLT_POLL volt_oneshot_wait_closed(volt_cx *cx, volt_oneshot *o);
 VOLT_API VOLT__MUST int volt_oneshot_wait_closed_sync(volt_oneshot *o, volt_time at_most);
 
-// Never waits.
-//   where : any thread.  gives: number of subscribers | -EPIPE closed | -EINVAL
+// Sends a copy of *v to all subscribers. Never waits: the message replaces the oldest one if the
+// buffer is full.
+//   where  : any thread
+//   returns: the number of subscribers | -EPIPE if the broadcast is closed | -EINVAL if `size` is
+//            not that of an element
 VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size);
+// Closes the broadcast for good. Messages in the buffer are still received.
+//   where  : any thread
 VOLT_API void volt_bcast_close(volt_bcast *b);
-// Receives what is sent from now on, until it is closed.  where: any thread
+// Opens a subscription, which receives the messages that are sent from now on; or closes it. To
+// close one that is not open does nothing.
+//   where  : any thread; a volt_sub is for one thread at a time
+//   memory : *b must exist until the subscription is closed
 VOLT_API void volt_sub_open(volt_sub *s, volt_bcast *b);
 VOLT_API void volt_sub_close(volt_sub *s);
-//   gives : 1 | 0 closed and drained | -EOVERFLOW some were lost: the next call goes on with the
-//           oldest that is left
+// Receives the next message into *v. The program stops if the subscription is not open.
+//   where  : one task or thread at a time; volt_sub_try_recv on any thread
+//   returns: 1 | 0 if the broadcast is closed and drained | -EOVERFLOW if messages were lost: the
+//            next call receives the oldest one that is left | -EINVAL if `size` is not that of an
+//            element
 VOLT_API VOLT_POLL volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_sub_try_recv(volt_sub *s, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_sub_recv_sync(volt_sub *s, void *v, size_t size, volt_time at_most);
-// How many were lost, since the last call.
+// The number of messages that this subscription has lost since the last call.
+//   where  : any thread, one at a time
 VOLT_API uint64_t volt_sub_lost(volt_sub *s);
 
-//   where : any thread.  gives: 0 | -EPIPE closed | -EINVAL
+// Sets the value to a copy of *v. Never waits.
+//   where  : any thread
+//   returns: 0 | -EPIPE if the watch is closed | -EINVAL if `size` is not that of the value
 VOLT_API int volt_watch_set(volt_watch *w, const void *v, size_t size);
-// The same if nobody has set it since volt_watch_get gave `seen`, modulo 2^32; else -EAGAIN.
+// The same, if the value was not set since volt_watch_get has returned `version`. Versions count
+// modulo 2^32.
+//   returns: as volt_watch_set | -EAGAIN if the version is another one
 VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t version);
-//   gives : 0 | -EINVAL. *or_null: its version
+// Copies the value to *v, and its version to *version_or_null; NULL: not wanted.
+//   where  : any thread
+//   returns: 0, even if the watch is closed | -EINVAL if `size` is not that of the value
 VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *version_or_null);
+// Closes the watch for good. The last value can still be received.
+//   where  : any thread
 VOLT_API void volt_watch_close(volt_watch *w);
-// Has seen what is there now.
+// Begins to watch. The current value counts as seen. A watcher needs no closing, but *w must exist
+// while the watcher is used.
+//   where  : any thread; a volt_watcher is for one thread at a time
 VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w);
-// The next value that it has not seen: the newest.
-//   gives : 1 | 0 closed, and nothing new
+// Waits for a value that this watcher has not seen, and copies the newest one to *v. The program
+// stops if the watcher was not opened.
+//   where  : one task or thread at a time; volt_watcher_try_next on any thread
+//   returns: 1 | 0 if the watch is closed and the value was seen | -EINVAL if `size` is not that
+//            of the value
 VOLT_API VOLT_POLL volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_watcher_try_next(volt_watcher *r, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_watcher_next_sync(volt_watcher *r, void *v, size_t size,
                                                volt_time at_most);
-// A value that is_wanted(v, arg) gives 1 for: the one that is there, or the next; what it refuses
-// has been seen. Called under the watch's lock, by whoever waits or is woken for a new one: quick,
-// and it calls nothing of volt.
-//   gives : 1 | 0 closed, and it is not that
+// Waits for a value for which is_wanted(v, arg) returns 1, beginning with the current one, and
+// copies it to *v. Rejected values count as seen. is_wanted is called by the waiting task or
+// thread, under the lock of the watch: it must be quick, and must not call any function of volt.
+//   returns: 1 | 0 if the watch is closed and its value is not wanted | -EINVAL if `size` is not
+//            that of the value
 VOLT_API VOLT_POLL volt_watcher_until(volt_cx *cx, volt_watcher *r,
                                       int (*is_wanted)(const void *v, void *arg), void *arg,
                                       void *v, size_t size);
@@ -1953,129 +2340,170 @@ VOLT_API VOLT__MUST int volt_watcher_until_sync(volt_watcher *r,
 
 // ---- tokens
 
-// For a child token; a zeroed volt_token is a root. The root must outlive its children.
-//   where : any thread
+// Initializes a token as a child of `parent`, cancelled if the parent is. parent NULL: a root, as
+// a zeroed volt_token is.
+//   where  : any thread
+//   memory : the parent must exist until volt_token_deinit of the child
 VOLT_API void volt_token_init(volt_token *t, volt_token *parent);
-// Takes it off its parent. Somebody waits for it, or it has children or hooks: the program stops.
-// Hooks that have been called must have been taken off as well.
-//   where : any thread
+// Detaches a child token from its parent, before its memory is freed. The program stops if a task
+// waits for the token, or if it has children or hooks; volt_token_unhook must have been called for
+// each hook, also for those that were called. A root without these needs no deinit.
+//   where  : any thread
 VOLT_API void volt_token_deinit(volt_token *t);
-// Cancels it and all below it.  where: any thread
+// Cancels the token and all tokens below it, and calls their hooks.
+//   where  : any thread
 VOLT_API void volt_token_cancel(volt_token *t);
-// Its canceller may still be inside: 1 is no permission to free the token.
+// Returns 1 if the token is cancelled, else 0. After a 1 the canceller may still be using the
+// token, so the token must not be freed for that reason.
+//   where  : any thread
 VOLT_API int volt_token_is_cancelled(const volt_token *t);
-//   gives : 0 once cancelled
+// Waits until the token is cancelled.
+//   returns: 0
 VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
-// Calls fn(arg) once when it is cancelled: in whoever cancels it, after the waits have been woken,
-// under no lock. It must not wait, and neither unhook nor deinit.
-//   where : any thread
-//   gives : 0 | -ECANCELED it is cancelled already: nothing is called
-//   memory: *h is the caller's, until volt_token_unhook has returned
+// Registers a hook: fn(arg) is called once when the token is cancelled, by the canceller, after it
+// has woken the waiters, and under no lock. fn must not wait, and must not call volt_token_unhook
+// or volt_token_deinit.
+//   where  : any thread
+//   returns: 0 | -ECANCELED if the token is cancelled already: fn is not called
+//   memory : *h is the caller's, and must exist until volt_token_unhook has returned
 VOLT_API VOLT__MUST int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
                                         void *arg);
-// Once for each hook, before its token is given up. Waits until it has returned if the token is
-// just being cancelled, which calls the hooks of a whole family one after the other: hold nothing
-// that one of them takes.
-//   where : any thread.  gives: 1 it was not called, and will not be | 0 it was, or came too late
+// Removes a hook. To be called once for each hook, before its token is deinitialized or freed. If
+// the token is being cancelled, blocks until this hook has returned. The hooks of a whole subtree
+// run one after another, so hold no lock that any of them takes.
+//   where  : any thread
+//   returns: 1 if fn was not called and will not be | 0 if fn was called, or the hook was refused
 VOLT_API int volt_token_unhook(volt_hook *h);
 
 #ifndef VOLT_NO_IO
-// ---- descriptors and sockets: plain ints
+// ---- descriptors and sockets
+// Descriptors are plain ints. Close them with volt_close, see "descriptors" in >>manual.
 
-// "127.0.0.1:80", "[::1]:80", "unix:/path"; no names, no scopes of IPv6.
-//   where : any thread.  gives: 0 | -EINVAL
+// Parses "127.0.0.1:80", "[::1]:80" or "unix:/path". Host names and IPv6 scopes are not accepted.
+//   where  : any thread
+//   returns: 0 | -EINVAL
 VOLT_API int volt_addr_parse(volt_addr *a, const char *text);
-// Writes the same form.  where: any thread.  gives: length without the 0 | -ENOSPC | -EAFNOSUPPORT
+// Writes the address in the same form, with a terminating 0.
+//   where  : any thread
+//   returns: the length without the 0 | -ENOSPC if `len` is too small | -EAFNOSUPPORT
 VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len);
-// 0 where there is none.  where: any thread
+// The port of the address, or 0 if it has none.
+//   where  : any thread
 VOLT_API int volt_addr_port(const volt_addr *a);
-// Of a socket.  where: any thread.  gives: 0 | -errno
+// The address of a socket, or of its peer.
+//   where  : any thread
+//   returns: 0 with the address in *out | -errno
 VOLT_API int volt_local_addr(int fd, volt_addr *out);
 VOLT_API int volt_peer_addr(int fd, volt_addr *out);
-// A listening TCP socket; NULL: every address, IPv6 and IPv4. Port 0: any, see volt_local_addr.
-//   where : any thread
-//   gives : fd | -EINVAL bad address | -EADDRINUSE | -EACCES | -EMFILE, -ENFILE ...
+// Opens a listening TCP socket. host: a numeric address; NULL: all addresses, IPv6 and IPv4. port
+// 0: a free port, see volt_local_addr. options_or_null NULL: the defaults.
+//   where  : any thread
+//   returns: a descriptor, non-blocking and close-on-exec | -EINVAL: invalid address | -EADDRINUSE
+//            | -EACCES | -EMFILE, -ENFILE, or another -errno
 VOLT_API int volt_listen(const char *host, unsigned port,
                          const volt_listen_options *options_or_null);
-// The same on any address. A unix path must not exist yet, and stays.
-//   where : any thread.  gives: as volt_listen | -EAFNOSUPPORT
+// The same with any address. The path of a unix socket must not exist before, and is not removed.
+//   where  : any thread
+//   returns: as volt_listen | -EAFNOSUPPORT
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null);
-// The next connection. Skips those that have failed already, and those that a firewall refuses:
-// after 100 of the latter in a row it gives that error. Waits out EMFILE, ENFILE, ENOBUFS and
-// ENOMEM, looking again after 5 to 500 ms.
-//   gives : fd, non-blocking, close-on-exec | -EINVAL not listening | -ENOTSOCK | -EPERM ...
+// Accepts the next connection. Skips connections that have failed already, and those that a
+// firewall refuses; after 100 refused ones in a row it returns their error. While descriptors or
+// memory are short (EMFILE, ENFILE, ENOBUFS, ENOMEM) it tries again every 5 to 500 ms.
+//   returns: a descriptor, non-blocking and close-on-exec | -EINVAL if `fd` is not listening |
+//            -ENOTSOCK | -EPERM, or another -errno
 VOLT_API VOLT_POLL volt_accept(volt_cx *cx, int fd);
-// A connection to an address; cancelled, it closes its descriptor.
-//   gives : fd, as that of volt_accept | -ECONNREFUSED | -ETIMEDOUT | -EMFILE, -ENFILE |
-//           -EAFNOSUPPORT | -EAGAIN backlog of a unix socket full ...
+// Connects to an address. If the wait fails or is cancelled, the new socket is closed.
+//   returns: a descriptor, non-blocking and close-on-exec | -ECONNREFUSED | -ETIMEDOUT | -EMFILE,
+//            -ENFILE | -EAFNOSUPPORT | -EAGAIN if the backlog of a unix listener is full, or
+//            another -errno
 VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
 #ifndef VOLT_NO_NAMES
-// The addresses of a host, by getaddrinfo on a thread of the pool, of which names have four at
-// most. Who asks for the same at the same time shares one call; who is cancelled leaves it alone.
-//   gives : number of addresses, at most cap, in the system's order | -ENOENT no such name or
-//           service | -EAGAIN the name server does not answer, or no thread | -ENOMEM | -EINVAL
-//           NULL, or longer than 255 and 31 characters | -EIO | what the system says
-//   memory: some 2.5 KiB until the answer has come. `out` is the caller's
+// Looks up the addresses of a host, by getaddrinfo on a pool thread; at most four lookups run at
+// once. service: the name or number of a port. Concurrent lookups of the same names share one
+// call. A cancelled wait ends at once.
+//   returns: the number of addresses in `out`, at most `cap`, in the order of the system | -ENOENT
+//            if there is no such host or service | -EAGAIN if the name server does not answer, or
+//            no thread could be started | -ENOMEM | -EINVAL if `host` or `service` is NULL, or
+//            longer than 255 or 31 characters | -EIO, or another -errno, if the resolver failed
+//   memory : allocates about 2.5 KiB until the answer has come. The names are copied; `out` is the
+//            caller's
 VOLT_API VOLT_POLL volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                 volt_addr *out, size_t cap);
-// A connection to a host by its name. Tries at most VOLT_DIAL_MAX of up to 16 addresses, IPv6 and
-// IPv4 in turn (RFC 8305), the next one when one has failed or after 250 ms; the first that
-// connects is it. An async function with a struct of
-// its own; host and service must outlive it.
-//   gives : as volt_connect, of the last that failed | as volt_resolve
+// Connects to a host by its name, as an async function with `d` as its state. Tries at most
+// VOLT_DIAL_MAX of up to 16 addresses, alternating between IPv6 and IPv4 (RFC 8305). Each attempt
+// starts when an earlier one has failed, or after 250 ms; the first to connect wins, and the
+// others are closed.
+//   returns: a descriptor, as volt_connect | the error of the attempt that failed last | the
+//            errors of volt_resolve
+//   memory : as volt_resolve
 VOLT_API VOLT_POLL volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
                                     const char *service);
 #endif // VOLT_NO_NAMES
-// One read. Buffers and iovecs live in the state. Length 0 gives 0 without a system call. Of more
-// than 1024 parts the first 1024 are read, or written.
-//   gives : bytes, 0 at the end of file | -ECONNRESET ... | -EBADF also when closed meanwhile
+// Reads once: waits until there is data, and returns as much as one read gives. A length of 0
+// returns 0 without a system call. At most 1024 iovecs are used per call, also in volt_writev.
+//   returns: the number of bytes | 0 at the end of the file | -EBADF, also if the descriptor is
+//            closed during the wait | -ECONNRESET, or another -errno
 VOLT_API VOLT_POLL volt_read(volt_cx *cx, int fd, void *buf, size_t len);
 VOLT_API VOLT_POLL volt_readv(volt_cx *cx, int fd, const struct iovec *iov, int n);
-// One write, maybe of a part; never SIGPIPE.
-//   gives : bytes | -EPIPE ...
+// Writes once, possibly only a part. Never raises SIGPIPE.
+//   returns: the number of bytes | -EPIPE if the reader has closed, or another -errno
 VOLT_API VOLT_POLL volt_write(volt_cx *cx, int fd, const void *buf, size_t len);
 VOLT_API VOLT_POLL volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int n);
-// All of it; a failure leaves volt_progress(&frame) bytes moved.
-//   gives : len | -EPIPE early end of file, or nobody reads | -errno
+// Reads or writes all of `len` bytes. After an error, volt_progress(&s->frame) bytes have been
+// moved, where s is the state of the calling function.
+//   returns: len | -EPIPE if the stream ended early, or the reader has closed | another -errno
 VOLT_API VOLT_POLL volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len);
 VOLT_API VOLT_POLL volt_write_all(volt_cx *cx, int fd, const void *buf, size_t len);
-// For descriptors that another library reads and writes: level-triggered, nothing is cached.
-//   gives : 0 | -EBADF ...
+// Waits until the descriptor is readable or writable: for descriptors that another library reads
+// and writes. Level-triggered: the state at the time of the call counts.
+//   returns: 0 | -EBADF, or another -errno
 VOLT_API VOLT_POLL volt_readable(volt_cx *cx, int fd);
 VOLT_API VOLT_POLL volt_writable(volt_cx *cx, int fd);
-// shutdown(2).
-//   where : any thread.  gives: 0, also when the connection has ended already | -errno
+// Calls shutdown(2) for one or both directions.
+//   where  : any thread
+//   returns: 0, also if the connection has ended already | -EINVAL if both are 0 | another -errno
 VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write);
-// Instead of close(2): waiters get -EBADF, and whoever is inside a system call on it closes it when
-// that returns. What close(2) says is not told.
+// Closes a descriptor, in place of close(2). Its waiters get -EBADF. If another thread is inside a
+// system call on it, that thread closes it after the call. The result of close(2) is dropped.
 VOLT_API void volt_close(volt_cx *cx, int fd);
-// The same.  where: any thread
+// The same by any thread.
+//   where  : any thread
 VOLT_API void volt_rt_close(volt_rt *rt, int fd);
-// Gives the descriptor back unclosed; waiters get -EBADF. Does not wait for system calls that run
-// on it: its number may be another file's only when those waits have returned.
+// Makes the runtime forget a descriptor, without closing it. Its waiters get -EBADF. System calls
+// that are in progress on it are not waited for: its number may be given to another file only when
+// the waits on it have returned.
 VOLT_API void volt_fd_release(volt_cx *cx, int fd);
-// Socket options.  where: any thread.  gives: 0 | -errno
-VOLT_API int volt_set_nodelay(int fd, int is_on); // on by default for connect and accept
+// Socket options.
+//   where  : any thread
+//   returns: 0 | -errno
+VOLT_API int volt_set_nodelay(int fd, int is_on); // volt_connect and volt_accept have set it to 1
 VOLT_API int volt_set_keepalive(int fd, int idle_s, int interval_s, int count); // idle_s 0: off
-VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes);      // 0: leave
-// < 0: off; 0: reset. A close may block its worker for so long, also of a non-blocking socket.
+VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes);      // 0: unchanged
+// SO_LINGER: below 0: off; 0: a close resets the connection. Above 0: a close may block its worker
+// for that time, even if the socket is non-blocking.
 VOLT_API int volt_set_linger(int fd, int seconds);
 
-// A set of descriptors owned by another library, level-triggered; copying it is a mistake.
-//   where : any thread, one.  gives: 0 | -EMFILE, -ENFILE | -ENOMEM
+// Opens a poll set: a level-triggered set of descriptors that another library reads and writes.
+// The struct must not be copied.
+//   where  : any thread, one at a time
+//   returns: 0 | -EMFILE, -ENFILE | -ENOMEM
+//   memory : one descriptor, until volt_pollset_close
 VOLT_API int volt_pollset_open(volt_pollset *p);
-// Takes effect at once; events 0 removes; a descriptor already closed is then no error.
-//   where : any thread
-//   gives : 0 | -EINVAL not open | -EBADF | -EPERM a file on a disk | -ENOMEM | -ENOSPC
+// Adds a descriptor, or changes the events to wait for, with effect on a wait in progress. events
+// 0: removes it, which is no error if it was closed already.
+//   where  : any thread
+//   returns: 0 | -EINVAL if the set is not open | -EBADF | -EPERM: a file on a disk | -ENOMEM |
+//            -ENOSPC
 VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events);
-// Waits for events, level-triggered.
-//   gives : number of events in ev, at most 64 at once | -EINVAL not open, or cap 0
+// Waits for events, and stores up to `cap` of them in `ev`, at most 64.
+//   returns: the number of events | -EINVAL if the set is not open or `cap` is 0
 VOLT_API VOLT_POLL volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *ev, size_t cap);
-// The same on a thread that runs no task. It must have returned before the set is closed.
-//   where : plain thread.  gives: as volt_pollset_wait | -ETIMEDOUT | -EDEADLK on a worker
+// The same for a thread. It must have returned before the set is closed.
+//   where  : plain thread
+//   returns: as volt_pollset_wait | -ETIMEDOUT | -EDEADLK on a worker
 VOLT_API VOLT__MUST int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap,
                                                volt_time at_most);
-// Tasks that wait for it get -EBADF.
+// Closes a poll set. Tasks that wait for it get -EBADF. Does nothing if the set is not open.
 VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 #endif // VOLT_NO_IO
 
@@ -2306,8 +2734,9 @@ extern "C" {
 // faults, or by a model checker.
 //
 // The only variable is the current worker of each thread, and no function takes a lock: any thread
-// may call any of them. Where the kernel lacks a call or a flag, a function uses an older one if
-// there is any, so no caller depends on the version of the kernel.
+// may call any of them. Where the kernel lacks a call or a flag, a function uses an older one. If
+// there is no older one (membarrier, the fork word), the function fails, and its caller does
+// without. So no other section depends on the version of the kernel.
 #ifndef VOLT_SYS // a system call, or a libc call that can fail: VOLT_SYS(read, fd, buf, len)
 #  define VOLT_SYS(name_, ...) name_(__VA_ARGS__)
 #endif
@@ -2333,7 +2762,7 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_EPOLL_WAIT // the number of events, or -errno; timeout in ns, < 0: no limit
 #  define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) volt__sys_epoll_wait(ep_, ev_, n_, timeout_)
 #endif
-#ifndef VOLT_FORK_WORD // a word that is 1, and 0 in a forked child; NULL: compare VOLT_GETPID
+#ifndef VOLT_FORK_WORD // address of a word: 1, or 0 in a forked child. NULL: compare VOLT_GETPID
 #  define VOLT_FORK_WORD() volt__sys_fork_word()
 #  define VOLT_GETPID() getpid()
 #endif
@@ -2346,13 +2775,13 @@ static __thread volt__worker *volt__tls;
 #ifndef VOLT_PANIC // does not return
 #  define VOLT_PANIC(text_) volt__sys_panic(text_)
 #endif
-#ifndef VOLT_ASSERT // an invariant of volt, or misuse that only debug builds check for
+#ifndef VOLT_ASSERT // an invariant of volt, or misuse; only debug builds check it
 #  define VOLT_ASSERT(c_) VOLT__EXPECT(c_, "assertion failed: " #c_)
 #endif
 #ifndef VOLT_CPU_RELAX
 #  if defined(__x86_64__) || defined(__i386__)
 #    define VOLT_CPU_RELAX() __builtin_ia32_pause()
-#  elif defined(__aarch64__) // where `yield` does not delay
+#  elif defined(__aarch64__) // `yield` does not delay there, `isb` does
 #    define VOLT_CPU_RELAX() __asm__ __volatile__("isb" ::: "memory")
 #  elif defined(__arm__) && __ARM_ARCH >= 7
 #    define VOLT_CPU_RELAX() __asm__ __volatile__("yield")
@@ -2375,13 +2804,13 @@ static int64_t volt__sys_now(void) {
     VOLT_SYS(clock_gettime, CLOCK_MONOTONIC, &t);
     return VOLT__CAST(int64_t, t.tv_sec) * 1000000000 + t.tv_nsec;
 }
-// Returns whether a kernel or a seccomp filter gives this error for a call or flag that it does not
-// support. The caller then falls back to an older call.
+// Returns 1 if the error may mean that the kernel or a seccomp filter does not support a call or a
+// flag. The caller then falls back to an older call.
 static int volt__sys_is_unsupported(int error) {
     return error == ENOSYS || error == EPERM || error == EINVAL;
 }
-// Makes a descriptor non-blocking and close-on-exec, after a call that could not create it so. If
-// fd < 0, returns the error of that call. Returns fd, or -errno with the descriptor closed.
+// Makes fd, the result of a call without such flags, non-blocking and close-on-exec. Returns fd. If
+// fd < 0, returns -errno of that call. If an fcntl fails, closes fd and returns its -errno.
 static int volt__sys_set_flags(int fd) {
     int mode = fd < 0 ? -1 : VOLT_SYS(fcntl, fd, F_GETFL);
     if (mode >= 0 && VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) == 0 &&
@@ -2398,14 +2827,15 @@ static int volt__sys_eventfd(void) {
     return volt__sys_set_flags(VOLT_SYS(eventfd, 0, 0));
 }
 
-#ifdef VOLT_SINGLE_THREAD // no other thread could end a wait: it times out at once
+#ifdef VOLT_SINGLE_THREAD // no other thread could end a wait, so each wait times out at once
 static inline int volt__sys_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline) {
     (void)word, (void)expected, (void)deadline;
     return -ETIMEDOUT;
 }
 static inline void volt__sys_futex_wake(uint32_t *word, int n) { (void)word, (void)n; }
 #else
-// SYS_futex takes a timespec of two longs. Newer 32-bit ports have only SYS_futex_time64.
+// SYS_futex takes a timespec of two longs. Newer 32-bit ports have only SYS_futex_time64, whose
+// timespec has 64-bit members.
 #ifdef SYS_futex
 #  define VOLT__SYS_FUTEX SYS_futex
 typedef struct volt__timespec {
@@ -2417,12 +2847,14 @@ typedef struct volt__timespec {
     int64_t sec, nsec;
 } volt__timespec;
 #endif
-// Each includes FUTEX_PRIVATE_FLAG. FUTEX_WAIT takes a relative time, FUTEX_WAIT_BITSET an absolute
-// one of CLOCK_MONOTONIC.
+// Each includes FUTEX_PRIVATE_FLAG, 128. FUTEX_WAIT takes a relative time, FUTEX_WAIT_BITSET an
+// absolute time of CLOCK_MONOTONIC.
 #define VOLT__FUTEX_WAIT 128
 #define VOLT__FUTEX_WAIT_BITSET 137
 #define VOLT__FUTEX_WAKE 129
 
+// A wait. `ns` is relative or absolute, as `op` demands; VOLT_NEVER: no limit. The last argument of
+// the call, ~0u, is FUTEX_BITSET_MATCH_ANY. Returns 0 or -errno.
 static int volt__sys_futex(uint32_t *word, int op, uint32_t expected, int64_t ns) {
     volt__timespec t;
     int64_t sec = ns > 0 ? ns / 1000000000 : 0;
@@ -2446,8 +2878,9 @@ static __attribute__((unused)) void volt__sys_futex_wake(uint32_t *word, int n) 
     (void)VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
-// Makes all running threads of the process pass a full barrier before it returns (Linux 4.14). A
-// process registers for it once; forked children inherit the registration.
+// membarrier(2), Linux 4.14. When VOLT__MEMBARRIER returns, each running thread of the process has
+// passed a full barrier since the call. The process must register first, once; forked children
+// inherit the registration.
 #define VOLT__MEMBARRIER 8           // MEMBARRIER_CMD_PRIVATE_EXPEDITED
 #define VOLT__MEMBARRIER_REGISTER 16 // MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED
 static __attribute__((unused)) int volt__sys_membarrier(int command) {
@@ -2461,7 +2894,8 @@ static __attribute__((unused)) int volt__sys_membarrier(int command) {
 #endif
 
 static int volt__epoll_ms(int64_t timeout_ns) {
-    int64_t ms = timeout_ns < 0 ? -1 : (timeout_ns + 999999) / 1000000; // rounded up: 0 would spin
+    // rounded up: a wait that ends early is repeated, and the rest of less than 1 ms would spin
+    int64_t ms = timeout_ns < 0 ? -1 : (timeout_ns + 999999) / 1000000;
     return ms > INT_MAX ? INT_MAX : VOLT__CAST(int, ms);
 }
 static __attribute__((unused)) int volt__sys_epoll_wait(int ep, struct epoll_event *ev, int n,
@@ -2475,7 +2909,7 @@ static __attribute__((unused)) int volt__sys_epoll_wait(int ep, struct epoll_eve
         t.sec = timeout_ns / 1000000000;
         t.nsec = timeout_ns % 1000000000;
         rc = VOLT__CAST(int, VOLT_SYS(syscall, SYS_epoll_pwait2, ep, ev, n, &t, NULL, 0));
-        // on any other error epoll_wait decides, which every kernel has
+        // on any other error, calls epoll_wait, which every kernel has
         if (rc >= 0 || errno == EINTR) return rc < 0 ? -EINTR : rc;
     }
 #endif
@@ -2488,11 +2922,12 @@ static __attribute__((unused)) uint64_t volt__sys_random(void) {
 #ifdef SYS_getrandom
     if (VOLT_SYS(syscall, SYS_getrandom, &r, sizeof r, 1 /* GRND_NONBLOCK */) == sizeof r) return r;
 #endif
+    // no entropy yet, or before Linux 3.17: the time, and the address of the stack
     return VOLT__CAST(uint64_t, volt__sys_now()) ^ VOLT__CAST(uintptr_t, &r);
 }
 
 static __attribute__((unused, noreturn)) void volt__sys_panic(const char *text) {
-    // aborts either way: the compiler wants the result to be used
+    // aborts in both cases: the `if` only prevents a warning about an unused result
     if (VOLT_SYS(write, 2, text, strlen(text)) < 0) abort();
     abort();
 }
@@ -2504,8 +2939,9 @@ static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *bef
 static inline int volt__sys_disable_cancel(void) { return 0; }
 static inline void volt__sys_restore_cancel(int state) { (void)state; }
 #else
-// pthread_cancel would unwind a worker in the middle of a system call. With cancellation disabled,
-// a request stays pending until volt_run has returned.
+// Called around volt_run, whose thread carries worker 0: pthread_cancel would unwind the worker in
+// the middle of a system call. With cancellation disabled, a request stays pending until volt_run
+// has returned.
 static int volt__sys_disable_cancel(void) {
     int state = 0;
 #ifndef __BIONIC__ // has no cancellation
@@ -2526,8 +2962,8 @@ static void volt__sys_name_thread(const char *name) {
     VOLT_SYS(pthread_setname_np, pthread_self(), name);
 }
 // Called around the creation of a thread, which inherits the mask: asynchronous signals are for the
-// application's threads. Signals that report a fault of the thread itself stay unblocked, because
-// the kernel kills the process without calling the handler where such a signal is blocked.
+// application's threads. Signals that report a fault of the thread itself are not blocked: if one
+// occurs while it is blocked, the kernel kills the process without calling its handler.
 static void volt__sys_block_signals(sigset_t *before) {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
     sigset_t set;
@@ -2541,7 +2977,7 @@ static void volt__sys_restore_signals(const sigset_t *before) {
 #endif
 
 #ifndef VOLT_NO_IO
-// Returns a non-blocking connection, or -errno.
+// Returns a non-blocking, close-on-exec socket, or -errno.
 static int volt__sys_accept(int fd) {
     int rc = VOLT_SYS(accept4, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (rc >= 0 || !volt__sys_is_unsupported(errno)) return rc < 0 ? -errno : rc;
@@ -2554,9 +2990,10 @@ static int volt__sys_accept(int fd) {
 #else
 #  define VOLT__O_PACKETS 0
 #endif
-// Opens a new file description for a terminal or pipe, with the access mode of `mode`, so
-// that O_NONBLOCK affects no other process. The new number is never 0, 1 or 2: the program may have
-// closed those, and they must not become this file. Returns the new descriptor, or < 0.
+// Opens the terminal or pipe behind fd once more, with the access mode of `mode`. O_NONBLOCK is a
+// flag of the file description, which other processes may share; the new description is our own.
+// The new number is never 0, 1 or 2: the program may have closed those, and they must not become
+// this file. Returns the new descriptor, or < 0.
 static int volt__sys_reopen(int fd, int mode) {
     char path[32] = "/proc/self/fd/";
     size_t at = strlen(path), digits = 1;
@@ -2573,8 +3010,9 @@ static int volt__sys_reopen(int fd, int mode) {
     return own;
 }
 #endif
-// Suppresses SIGPIPE around a write by a thread whose signal mask is the application's: the signal
-// is blocked, and removed after the write if this write has raised it.
+// The two calls around a write by a thread whose signal mask is the application's. The first blocks
+// SIGPIPE. The second removes the signal if the write has raised it (`was_raised`) and it was not
+// pending before, and restores the mask.
 typedef struct volt__sigpipe {
     sigset_t set, before;
     int was_pending;
@@ -2594,7 +3032,7 @@ static void volt__sys_sigpipe_unblock(volt__sigpipe *p, int was_raised) {
     volt__sys_sigmask(SIG_SETMASK, &p->before, NULL);
 }
 
-// ---- memory: the default allocator maps whole pages
+// ---- memory: the default allocator, which maps whole pages
 
 // Returns `size` rounded up to whole pages; *page receives the size of a page.
 static size_t volt__sys_pages(size_t size, size_t *page) {
@@ -2603,17 +3041,19 @@ static size_t volt__sys_pages(size_t size, size_t *page) {
     return (size + *page - 1) & ~(*page - 1);
 }
 #ifndef VOLT_NO_IO
-// Returns 1 if these bytes are mapped and readable, 0 if not. Before Linux 5.14, memory that is
-// mapped without access counts as readable.
+// Returns 1 if these bytes are mapped and readable, 0 if not. Tells a short transfer from one that
+// ended at unmapped memory (see volt__fd_mark_empty). Before Linux 5.14, memory that is mapped
+// without access counts as readable.
 static __attribute__((unused)) int volt__sys_is_mapped(const char *p, size_t n) {
     unsigned char is_resident[64];
     size_t page, part;
     (void)volt__sys_pages(0, &page);
     uintptr_t from = VOLT__CAST(uintptr_t, p) & ~(page - 1), end = VOLT__CAST(uintptr_t, p) + n;
     void *at = VOLT__CAST(void *, from);
-    enum { POPULATE_READ = 22 }; // MADV_...
+    enum { POPULATE_READ = 22 }; // MADV_POPULATE_READ, which older headers lack
     if (VOLT_SYS(madvise, at, end - from, POPULATE_READ) == 0) return 1;
-    // EINVAL: memory without access; or an older kernel, which refuses an empty range as well
+    // EINVAL: memory without access, or a kernel before 5.14, which does not know the advice. That
+    // kernel refuses an empty range as well; a newer one accepts it.
     if (errno != EINVAL || VOLT_SYS(madvise, at, 0, POPULATE_READ) == 0) return 0;
     for (; from < end; from += part) {
         part = end - from < sizeof is_resident * page ? end - from : sizeof is_resident * page;
@@ -2631,7 +3071,8 @@ static char *volt__sys_mmap(size_t bytes) {
 static void *volt__sys_map(void *user, size_t size, size_t align) {
     size_t page, bytes = volt__sys_pages(size, &page);
     (void)user;
-    // Usually aligned at once, because the kernel places each mapping right below the last one.
+    // Usually the first mapping is aligned, because the kernel places each right below the last one
+    // and most have the same size. If it is not, a larger one is mapped, and its ends are unmapped.
     char *p = volt__sys_mmap(bytes);
     if (!p || (VOLT__CAST(uintptr_t, p) & (align - 1)) == 0) return p;
     VOLT_SYS(munmap, p, bytes);
@@ -2665,26 +3106,28 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 // >>tunables  bounds, bit widths and thresholds; tests shrink them
 //==================================================================================================
 // The compile-time bounds, bit widths and thresholds of the implementation, and the defaults of
-// volt_config. Each may be defined before the include where VOLT_IMPLEMENTATION is defined. Tests
-// shrink them so that wraps and overflows happen all the time. Static assertions, here and in the
-// sections that use them, state their limits.
+// volt_config. Each may be defined before the include in the implementation file; only
+// VOLT_SINGLE_THREAD overrides VOLT_MAX_WORKERS. Tests shrink them so that wraps and overflows
+// happen all the time. Static assertions, here and in the sections that use them, check the limits.
 #ifndef VOLT_RING_CAP
 #  define VOLT_RING_CAP 256u // tasks in a worker's ring; a power of two
 #endif
-#ifndef VOLT_RING_INDEX_BITS // an index repeats after 2^bits pops, more than fit into a preemption
+#ifndef VOLT_RING_INDEX_BITS
+// Bits of an index of a ring. An index repeats after 2^bits tasks have left the ring. This must not
+// happen while a thief is preempted between its load and its CAS of head (see >>queues).
 #  define VOLT_RING_INDEX_BITS (sizeof(uintptr_t) == 8 ? 32 : 23)
 #endif
-#ifndef VOLT_CLAIM_MAX // most tasks that a worker claims from its ring at once, if polls are short
+#ifndef VOLT_CLAIM_MAX // most tasks that a worker claims from its ring by one CAS
 #  define VOLT_CLAIM_MAX (VOLT_RING_CAP < 16 ? VOLT_RING_CAP / 2 : 8u)
 #endif
 #ifndef VOLT_RING_DISTANCE_BITS
-#  define VOLT_RING_DISTANCE_BITS 9 // the ring's capacity fits into these bits
+#  define VOLT_RING_DISTANCE_BITS 9 // bits of `distance` in a ring's head, a number of slots
 #endif
 #ifndef VOLT_WHEEL_BITS
 #  define VOLT_WHEEL_BITS 6 // 2^bits slots per level of a timer wheel
 #endif
 #ifndef VOLT_WHEEL_LEVELS
-#  define VOLT_WHEEL_LEVELS 6 // together they span about 49 days
+#  define VOLT_WHEEL_LEVELS 6 // together they span 2^36 ticks, about 50 days
 #endif
 #ifndef VOLT_TICK_NS
 #  define VOLT_TICK_NS 62500 // one slot of the lowest level of a timer wheel
@@ -2702,7 +3145,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 #  define VOLT_EVENTS 256 // most events fetched by one epoll_wait
 #endif
 #ifndef VOLT_SLAB_SIZE
-#  define VOLT_SLAB_SIZE 65536u // a power of two; slabs are aligned to it
+#  define VOLT_SLAB_SIZE 65536u // bytes and alignment of a slab; a power of two
 #endif
 #ifndef VOLT_LIFO_MAX
 #  define VOLT_LIFO_MAX 3 // most consecutive polls from the LIFO slot
@@ -2717,36 +3160,37 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 #  define VOLT_EVENT_NS 100000 // target time between two event polls
 #endif
 #ifndef VOLT_INJECT_NS
-#  define VOLT_INJECT_NS 1000000 // target time between two checks of the queues behind the ring
+// Target time between two checks of the queues behind the ring: overflow queue, inbox, injector.
+#  define VOLT_INJECT_NS 1000000
 #endif
 #ifndef VOLT_INJECT_MIN
-// Fewest polls between two checks. With a minimum of 8, polls longer than 125 us would exceed
-// VOLT_INJECT_NS.
+// Fewest polls between two checks of these queues. If it were 8, the checks would come too late for
+// polls longer than 125 us, rather than for those longer than 500 us.
 #  define VOLT_INJECT_MIN 2
 #endif
 #ifndef VOLT_INJECT_MAX
-#  define VOLT_INJECT_MAX 255 // most polls between two checks
+#  define VOLT_INJECT_MAX 255 // most polls between two checks of these queues
 #endif
 #ifndef VOLT_INJECT_BATCH
 #  define VOLT_INJECT_BATCH 128 // most tasks taken at once from a queue behind the ring
 #endif
 #ifndef VOLT_INJECT_BATCH_MIN
-#  define VOLT_INJECT_BATCH_MIN 16 // that limit after the ring has overflowed; each batch adds one
+#  define VOLT_INJECT_BATCH_MIN 16 // that limit after an overflow of the ring; grows by 1 per batch
 #endif
 #ifndef VOLT_OVERFLOW_CAP
 #  define VOLT_OVERFLOW_CAP 64u // batches in an overflow queue; a power of two
 #endif
 #ifndef VOLT_OVERFLOW_MS
-#  define VOLT_OVERFLOW_MS 8 // the oldest tasks of that queue move to the injector this often
+#  define VOLT_OVERFLOW_MS 8 // least time between moves from the oldest batch to the injector
 #endif
 #ifndef VOLT_WAKE_COST_NS
-#  define VOLT_WAKE_COST_NS 5000 // cost of waking a parked worker; less work than that wakes none
+#  define VOLT_WAKE_COST_NS 5000 // cost of waking a parked worker; a backlog of less wakes none
 #endif
 #ifndef VOLT_STEAL_COST_NS
 #  define VOLT_STEAL_COST_NS 128 // cost of a stolen task to the worker that loses it
 #endif
 #ifndef VOLT_CLAIM_NS
-#  define VOLT_CLAIM_NS 1000 // a claim's limit in poll time: claimed tasks cannot be stolen
+#  define VOLT_CLAIM_NS 1000 // most poll time of one claim, whose tasks cannot be stolen
 #endif
 #ifndef VOLT_POLL_NS
 #  define VOLT_POLL_NS 50000 // assumed duration of a poll before the first measurement
@@ -2764,15 +3208,15 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 #  define VOLT_TRACE 0 // see >>config
 #endif
 #ifndef VOLT_TRACE_CAP
-#  define VOLT_TRACE_CAP 4096u // events kept per worker; a power of two
+#  define VOLT_TRACE_CAP 4096u // events kept per trace; a power of two
 #endif
 #ifndef VOLT_MUTEX_BARGES
-// How often the first waiter of a mutex may find it taken again before the mutex is granted to that
-// waiter; at most 65535.
+// The number of times that the first waiter of a mutex may be woken and find it taken again. After
+// that, the next unlock grants the mutex to this waiter. At most 65535.
 #  define VOLT_MUTEX_BARGES 4
 #endif
 #ifndef VOLT_REMOTE_BATCH
-#  define VOLT_REMOTE_BATCH 32 // freed slots of another heap that are returned at once
+#  define VOLT_REMOTE_BATCH 32 // most freed slots that a remote batch collects
 #endif
 #ifndef VOLT_LOCK_TRIES
 #  define VOLT_LOCK_TRIES 6 // tries for a held lock before sleeping; about 50 us in all
@@ -2782,10 +3226,10 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 #endif
 
 #ifndef VOLT_POOL_MAX
-#  define VOLT_POOL_MAX 16 // threads for volt_blocking; default of .max_blocking_threads
+#  define VOLT_POOL_MAX 16 // threads for blocking calls; default of .max_blocking_threads
 #endif
 #ifndef VOLT_POOL_NAMES
-#  define VOLT_POOL_NAMES 4 // threads for volt_resolve
+#  define VOLT_POOL_NAMES 4 // threads for host lookups
 #endif
 #ifndef VOLT_POOL_IDLE_NS
 #  define VOLT_POOL_IDLE_NS 10000000000 // a thread of the pool ends after this time without a job
@@ -2808,14 +3252,18 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 // acq, rel or acq_rel; only the fence is seq_cst. No other section uses atomic builtins, each
 // ordered operation carries the tag of a row of the ledger, and each relaxed one gives its reason
 // after `rlx:` (tests/rules.sh checks that). In a comment such as "[Q1] with push", `push` is the
-// other side of the pair. Under VOLT_SINGLE_THREAD all of them are plain accesses.
+// other side of the pair: a function, without its prefix, or an event. Under VOLT_SINGLE_THREAD all
+// operations are plain accesses.
 //
 // A row of the ledger is a pair of sides: the left one publishes what the row hands over, the right
 // one observes it. The shape of a pair says which orders it needs:
-//   MP  message passing: a release operation, and an acquire operation that reads its value
-//   SB  store buffering: each side writes its word, then reads the word of the other side. With
-//       a seq_cst fence on both sides, or membarrier(2) on one, at least one sees the other's write
+//   MP  message passing: a release operation, and an acquire operation that reads its value, or a
+//       value that later RMWs have made of it
+//   SB  store buffering: each side writes its word, then reads the word of the other side. With a
+//       seq_cst fence in between on both sides, or membarrier(2) on one, at least one side sees the
+//       write of the other. "a" vs "b": the facts that the left and the right side announce
 //   RC  reference count: acq_rel, so that the last operation sees what came before all others
+// [L2] is also the tag of the asymmetric fence itself, and of its registration.
 //
 // ---- ledger
 //  tag   publishes                        observes                       hands over           shape
@@ -2831,15 +3279,15 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 //  [T1]  wake, suspend: word rmw          begin: word rmw                frame, user state       MP
 //  [T2]  finish, release: word rmw        finish, release: word rmw      uses before the free    RC
 //  [T3]  complete: join xchg              join, try_join: load, cas      the result              MP
-//  [M1]  remote free: cas                 heap drain: xchg               the freed slots         MP
+//  [M1]  remote free: cas                 heap collect: xchg             the freed slots         MP
 //  [M2]  carve, task init: stores         walk: carved load, word cas    header of a live task   MP
 //  [F1]  fd page: cas                     fd lookup: load                the zeroed page         MP
-//  [F2]  fd pin, unpin: add, sub          fd pin, unpin: add, sub        which thread closes     RC
+//  [F2]  fd pin, unpin, close: rmw        fd pin, unpin, close: rmw      which thread closes     RC
 //  [F3]  event: seq store                 operation: seq load            newer readiness         MP
 //  [I1]  queue push, then fence           park: bit, then fence          "queued" vs "asleep"    SB
-//  [I2]  wake, park: bit, searching       park, wake, end_search         the parked worker       MP
-//  [W1]  unpark: bit, then fence          take: is_armed, then fence     "awake" vs "disarmed"   SB
-//  [W2]  claim: is_armed cas 0 -> 1       take: is_armed cas 1 -> 0      which thread scans      MP
+//  [I2]  claim, park: bit, searching      park, claim, begin/end_search  the parked worker       MP
+//  [W1]  watchdog claim: bit, then fence  watchdog take: cas, then fence "awake" vs "disarmed"   SB
+//  [W2]  watchdog claim: cas 0 -> 1       watchdog take: cas 1 -> 0      which thread scans      MP
 //  [R1]  worker start: started store      volt__started: load            the worker's memory     MP
 //  [S1]  shutdown: closed, acks, stop     event poll, waiters, teardown  all before that step    MP
 //  [S2]  end: completed, then fence       stop: fence, then completed    "ended" on both sides   SB
@@ -2854,7 +3302,8 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "no thread is left"     MP
 //  [H3]  block in place: count add, sub   block in place: count add      nothing; which is last  RC
 #ifndef VOLT_SINGLE_THREAD
-// Orders the compiler only; the comment at each use says what orders the processor.
+// Orders the compiler only. Where >>locks uses it, membarrier(2) on the other side orders the
+// processor.
 #  define volt__fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
 #  define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
@@ -2878,8 +3327,8 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 #  define volt__cas_acq_rel(p_, old_, new_) \
       __atomic_compare_exchange_n((p_), (old_), (new_), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 // A seq_cst fence between a store and a later load of another word. The thread sanitizer does not
-// model fences: it gets an RMW of word_ instead, a word that both sides use. A model checker
-// (VOLT_MODEL) gets the fence.
+// model fences: it gets an RMW of word_ instead, which orders the two sides if both pass the same
+// word. A model checker (VOLT_MODEL) gets the fence.
 #  if defined(__SANITIZE_THREAD__) && !defined(VOLT_MODEL)
 #    define VOLT__TSAN 1
 #  elif defined(__has_feature)
@@ -2893,6 +3342,7 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 #    define volt__fence_sc(word_) ((void)(word_), __atomic_thread_fence(__ATOMIC_SEQ_CST))
 #  endif
 #else // one thread: plain accesses, with the results of the atomic operations
+// In VOLT__RMW, new_ may use volt__was, the old value.
 #  define VOLT__RMW(p_, new_) \
       __extension__({ \
           __typeof__(*(p_)) volt__was = *(p_); \
@@ -2928,13 +3378,14 @@ VOLT__SASSERT(__atomic_always_lock_free(4, 0), "needs 32-bit atomics");
 //==================================================================================================
 // >>base  misuse, bits, time, random numbers, error texts
 //==================================================================================================
-// Helpers for all other sections. No function here takes a lock or has state of its own, and any
-// thread may call it; a volt__random belongs to one thread at a time.
+// Helpers for all other sections, and the public volt_strerror and volt_now. No function here takes
+// a lock or has state of its own, and any thread may call it; a volt__random belongs to one thread
+// at a time.
 #define VOLT__CACHE_LINE 64       // bytes
-#define VOLT__CACHE_LINE_PAIR 128 // prefetchers load two lines at a time
+#define VOLT__CACHE_LINE_PAIR 128 // bytes; prefetchers load two lines at a time
 
-// Stops the program with the line "volt: site: what". Each text is cut at its first tab: in a site,
-// the name of a function follows there.
+// Stops the program with the line "volt: site: what". Each text is cut at its first tab, where a
+// site of VOLT__SPAWN_SITE continues with the name of a function.
 VOLT_API void volt__misuse(const char *site, const char *what) {
     char text[256];
     size_t n = 0;
@@ -2946,20 +3397,22 @@ VOLT_API void volt__misuse(const char *site, const char *what) {
     VOLT_PANIC(text);
     __builtin_unreachable();
 }
+// Called by VOLT_BEGIN if the frame's resume line is not that of an await of this function.
 VOLT_API volt_poll volt__bad_resume(const char *site, const volt_frame *f) {
     volt__misuse(site, f->node_.resume_line_ == VOLT__DONE
                            ? "async function polled after it has returned"
                            : "no await of this function to go on from: its frame is not zeroed or "
                              "not its own, or the await stands in a `switch` of yours");
 }
-// Reached by a stray `break` that the compiler has not reported.
+// Called by the code behind VOLT_END. Only a stray `break` that the compiler has not reported gets
+// there.
 VOLT_API volt_poll volt__stray_break(void) {
     volt__misuse("VOLT_END", "`break` outside a loop leaves VOLT_BEGIN..VOLT_END");
 }
 
-// Executes VOLT_CPU_RELAX n times. A thread that has lost a race for a word backs off for long: the
-// winner has the word and its data in its cache and will soon use them again, and fetching them
-// takes longer than most critical sections.
+// Executes VOLT_CPU_RELAX n times. Called by a thread that has lost a race for a word. n is large,
+// because the winner has the word and its data in its cache and will soon use them again, and
+// fetching them from there takes longer than most critical sections.
 static __attribute__((noinline)) void volt__spin_backoff(uint32_t n) {
     for (; n > 0; n--) VOLT_CPU_RELAX();
 }
@@ -2974,13 +3427,14 @@ static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
     VOLT_ASSERT(low <= high);
     return x < low ? low : x > high ? high : VOLT__CAST(uint32_t, x);
 }
-// Returns x + y, at most VOLT_NEVER. y >= 0.
+// Returns x + y, or VOLT_NEVER if the sum would exceed that. y >= 0.
 static inline volt_time volt__time_add(volt_time x, volt_time y) {
     VOLT_ASSERT(y >= 0);
     return x > VOLT_NEVER - y ? VOLT_NEVER : x + y;
 }
 
-// Returns the time that is `at_most` from now. A negative duration counts as 0.
+// Returns the time that is `at_most` from now; VOLT_NEVER stays VOLT_NEVER. A negative duration
+// counts as 0.
 static volt_time volt__deadline(volt_time at_most) {
     return at_most == VOLT_NEVER ? VOLT_NEVER
                                  : volt__time_add(VOLT_NOW_NS(), at_most > 0 ? at_most : 0);
@@ -2990,7 +3444,8 @@ static volt_time volt__deadline(volt_time at_most) {
 typedef struct volt__random {
     uint32_t a, b;
 } volt__random;
-// `stream` selects one of the sequences that belong to a seed.
+// `stream` selects one of the sequences that belong to a seed. The factor is 2^64 divided by the
+// golden ratio, so that successive streams begin far apart.
 static void volt__random_seed(volt__random *r, uint64_t seed, uint32_t stream) {
     uint64_t x = seed + VOLT__CAST(uint64_t, stream + 1) * 0x9E3779B97F4A7C15u;
     r->a = VOLT__CAST(uint32_t, x >> 32);
@@ -3005,11 +3460,12 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     r->a = y;
     x ^= x << 17;
     r->b = x ^ y ^ (x >> 7) ^ (y >> 16);
-    // Lemire's reduction without the rejection loop: a bias of at most n / 2^32 is harmless here.
+    // The sum wraps at 2^32. Lemire's reduction without the rejection loop: a bias of at most
+    // n / 2^32 is harmless here.
     return VOLT__CAST(uint32_t, (VOLT__CAST(uint64_t, r->a + r->b) * n) >> 32);
 }
 
-// The texts are neutral, because the meaning of a number depends on the call that returned it.
+// The texts are general, because the exact meaning of a number depends on the call that returns it.
 #define VOLT__ERRORS(X_) \
     X_(EPERM, "operation not permitted")                        \
     X_(ENOENT, "no such file or entry")                         \
@@ -3142,8 +3598,9 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     X_(ENOTRECOVERABLE, "state not recoverable")                \
     X_(ERFKILL, "switched off by a radio kill switch")          \
     X_(EHWPOISON, "memory page has a hardware error")
-// The texts lie one after another in a struct, in the order of `codes`. A table of pointers, or
-// a switch, would take more space.
+// The texts lie one after another in a struct, in the order of `codes`. Arrays of char have no
+// padding between them, so each text begins behind the terminator of the one before; `unknown` is
+// the last. A table of pointers, or a switch, would take more space.
 VOLT_API const char *volt_strerror(int rc) {
 #define VOLT__ERROR_CODE(code_, text_) code_,
 #define VOLT__ERROR_ROOM(code_, text_) char text_of_##code_[sizeof text_ " (" #code_ ")"];
@@ -3173,13 +3630,13 @@ VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
 // >>locks  futex lock, asymmetric fence, biased lock, parker
 //==================================================================================================
 // The locks that later sections use, and the parker of a blocked thread. Zeroed memory is a free
-// lock, or a parker that is not set. User code never runs under a lock that it could take.
+// lock, or a parker that is not set. Application code never runs under a lock that it could take.
 //   futex lock   taken by any thread; neither recursive nor fair
 //   biased lock  taken by its owner, which is one thread at a time; revoked by any other thread
 //   parker       waited for by one thread, set by another one
-// After the store that frees a lock or sets a parker, a thread does not touch the object any more:
-// the next holder, or the thread that waited, may free its memory. Under VOLT_SINGLE_THREAD a lock
-// is a plain flag.
+// The store that frees a lock or sets a parker is the last access to the object, since the next
+// holder, or the thread that waited, may free its memory. A later wake-up uses only the address.
+// Under VOLT_SINGLE_THREAD a futex lock is a plain flag, and a parker never sleeps.
 #ifdef VOLT_SINGLE_THREAD
 static inline int volt__try_lock(uint32_t *lock) {
     uint32_t before = *lock;
@@ -3192,7 +3649,7 @@ static inline int volt__lock_until(uint32_t *lock, int64_t deadline) {
 }
 static inline void volt__lock(uint32_t *lock) {
     int is_free = volt__try_lock(lock);
-    VOLT_ASSERT(is_free); // no user code runs under a lock that it could take
+    VOLT_ASSERT(is_free); // no application code runs under a lock that it could take
     (void)is_free;
 }
 static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
@@ -3200,19 +3657,23 @@ static inline void volt__fence_light(const uint32_t *word) { (void)word; }
 static inline void volt__fence_heavy(const uint32_t *word) { (void)word; }
 #else
 // ---- futex lock: 0 free, 1 held, 2 held and a thread may sleep
-// Most locks are held for tens of instructions: volt__lock spins before it sleeps.
+// Most locks are held for tens of instructions, so volt__lock spins before it sleeps.
 //
-// Unlock is a store, then a load of the waiter count, with no fence between the two. A thread that
-// is about to sleep increments the count, then calls membarrier(2), which makes the unlocking
-// thread pass the missing fence. If that thread loads the count after the fence, the load finds the
-// waiter; if the load comes before the fence, so does the store, and the waiter finds the lock
-// free. Without membarrier(2), unlock is an exchange that finds the 2. A waiter prepares for both
+// Unlock stores 0, then loads the waiter count, with no fence between the two. A thread that is
+// about to sleep increments the count, calls membarrier(2), and then tries the lock once more. The
+// call makes the unlocking thread pass the missing fence. If that thread loads the count after the
+// fence, the load finds the waiter; if it loads the count before the fence, its store of 0 came
+// before the fence as well, and the waiter finds the lock free. While the process is not registered
+// for membarrier(2), unlock is an exchange, and finds the 2 of a waiter. A waiter prepares for both
 // kinds of unlock: it counts itself and stores a 2.
 //   word     event         to    done by
 //   0        lock          1     cas
 //   1, 2     wait          2     xchg by a counted waiter, which then sleeps while the word is 2
-//   0        end of wait   2     xchg by the waiter, which then leaves the count
-//   1, 2     unlock        0     store or xchg; wakes a thread if one is counted or the word was 2
+//   0        end of wait   2     xchg by the waiter, which then uncounts itself; others may sleep
+//   1, 2     unlock        0     store, if registered; wakes a thread if one is counted
+//   1, 2     unlock        0     xchg, if not registered; wakes a thread if the word was 2
+// A waiter whose deadline has passed uncounts itself and leaves the 2, which may cause a needless
+// wake-up.
 #ifdef VOLT_NO_MEMBARRIER // each unlock is an exchange, and both halves of the fence are full
 #  define volt__membarrier_prepare() ((void)0)
 static inline int volt__has_membarrier(void) { return 0; }
@@ -3224,10 +3685,12 @@ static inline void volt__lock_waiter_remove(const uint32_t *lock) { (void)lock; 
 #else
 #define VOLT__LOCK_BUCKETS 64
 static struct volt__lock_waiters {
-    // W once, R any [L2]: the process is registered for membarrier(2)
+    // any, set once [L2]: 1 if the process is registered for membarrier(2)
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t has_membarrier;
     uint32_t n[VOLT__LOCK_BUCKETS]; // any, rmw [L2]: waiters at the locks of each bucket
 } volt__lock_waiters;
+// The address of a lock determines its bucket. If two locks share a bucket, the waiters of either
+// cause needless wake-ups at the other.
 static inline uint32_t *volt__lock_waiters_at(const uint32_t *lock) {
     return &volt__lock_waiters.n[VOLT__CAST(uintptr_t, lock) / VOLT__CACHE_LINE %
                                  VOLT__LOCK_BUCKETS];
@@ -3235,17 +3698,19 @@ static inline uint32_t *volt__lock_waiters_at(const uint32_t *lock) {
 static inline int volt__has_membarrier(void) {
     return VOLT__CAST(int, volt__load_acq(&volt__lock_waiters.has_membarrier)); // [L2] with prepare
 }
-// Registers the process for membarrier(2), before a runtime starts its first worker. If that fails,
-// locks and fences work as without membarrier(2).
+// Registers the process for membarrier(2). Called when a runtime is created, before it has workers;
+// other threads may hold or wait for locks already. If the registration fails, has_membarrier stays
+// 0: each unlock is an exchange, and both halves of the fence are full.
 static void volt__membarrier_prepare(void) {
     if (volt__has_membarrier() || VOLT_MEMBARRIER(VOLT__MEMBARRIER_REGISTER) < 0) return;
     volt__store_rel(&volt__lock_waiters.has_membarrier, 1); // [L2] with unlock
 }
 // The two halves of an asymmetric fence: light for the frequent side, heavy for the rare side. The
 // heavy half makes all running threads pass a full fence between what its caller did before the
-// call and what it does after. If the process is not registered yet, the kernel refuses that; but
-// then the heavy half came before the registration, and its own fence orders it before any light
-// half that sees has_membarrier.
+// call and what it does after. If the process is not registered yet, the kernel refuses that call.
+// Then the fence of the heavy half is enough: a light half that does not see has_membarrier is a
+// full fence too. One that sees it comes after the registration, and so after that fence: the loads
+// behind it see what the caller of the heavy half has stored.
 static inline void volt__fence_light(uint32_t *word) {
     if (VOLT__LIKELY(volt__has_membarrier())) volt__fence_compiler();
     else volt__fence_sc(word); // [L2] with heavy
@@ -3267,7 +3732,7 @@ static void volt__lock_waiter_remove(const uint32_t *lock) {
     volt__sub_acq_rel(volt__lock_waiters_at(lock), 1); // [L2] with unlock
 }
 #endif
-// Returns 1 with the lock held, or 0 if the deadline has passed.
+// Sleeps until the lock is free or the deadline has passed. Returns 1 with the lock held, else 0.
 static __attribute__((noinline)) int volt__lock_sleep(uint32_t *lock, int64_t deadline) {
     int has_it;
     volt__lock_waiter_add(lock);
@@ -3295,8 +3760,9 @@ static inline void volt__lock(uint32_t *lock) {
 static int volt__lock_until(uint32_t *lock, int64_t deadline) {
     return volt__try_lock(lock) || volt__lock_sleep(lock, deadline);
 }
-// `was` is 0 if the lock is still held, or 2 if it is free already and a thread may sleep. A free
-// lock may lie in freed memory: a wake-up of an address that is no longer a futex is harmless.
+// `was` is 0 if the lock is still held, or 2 if it is free already and a thread may sleep. A lock
+// that is free may lie in freed memory. The wake-up is harmless then: it does not access the word,
+// and a thread that it wakes at another object in that place checks that object again.
 static __attribute__((noinline)) void volt__unlock_slow(uint32_t *lock, uint32_t was) {
     if (was == 0) was = volt__xchg_rel(lock, 0); // [L1] with lock
     if (was == 2) VOLT_FUTEX_WAKE(lock, 1);
@@ -3317,22 +3783,24 @@ static inline void volt__unlock(uint32_t *lock) {
 // ---- biased lock: its owner takes it often, another thread rarely
 // The owner stores is_held, then loads `revoked`, with a light fence between the two. A revoking
 // thread locks `revoked`, passes the heavy fence, then loads is_held. At least one of them sees the
-// other. An owner that sees a revocation waits for its end; a revocation that sees the owner gives
-// up at once.
+// other. An owner that sees a revocation leaves is_held set and waits until the revocation ends. A
+// revocation that sees is_held set gives up at once. In the table, `revoked` is 1 while that futex
+// lock is held.
 //   held  revoked   event     to      done by
 //   0     0         lock      1, 0    owner: stores is_held, then finds `revoked` free
 //   0     1         lock      1, 0    owner: stores is_held, then locks and unlocks `revoked`
-//   1     any       unlock    0       owner: stores is_held
+//   1     any       unlock    0, any  owner: stores is_held
 //   0     0         revoke    0, 1    any other thread: locks `revoked`, then finds is_held 0
-//   1     0         revoke    1, 0    the same, but unlocks `revoked` again
-//   any   1         rebias    0       the thread that has revoked it: unlocks `revoked`
+//   1     0         revoke    1, 0    the same, but finds is_held 1 and unlocks `revoked` again
+//   any   1         revoke    any, 1  another thread: cannot lock `revoked`, and gives up
+//   any   1         rebias    any, 0  the thread that has revoked it: unlocks `revoked`
 typedef struct volt__biased {
     uint32_t is_held; // W owner, R any [L3]
-    uint32_t revoked; // futex lock of the revoking threads; R owner [L3]
+    uint32_t revoked; // futex lock, held during a revocation; R owner [L3]
 } volt__biased;
 
 static __attribute__((noinline, cold)) void volt__biased_wait(volt__biased *b) {
-    volt__lock(&b->revoked); // the next revocation will see is_held
+    volt__lock(&b->revoked); // later revocations see is_held, which is 1
     volt__unlock(&b->revoked);
 }
 static inline void volt__biased_lock(volt__biased *b) {
@@ -3344,7 +3812,8 @@ static inline void volt__biased_lock(volt__biased *b) {
 static inline void volt__biased_unlock(volt__biased *b) {
     volt__store_rel(&b->is_held, 0); // [L3] with revoke
 }
-// Returns 1 if the caller has revoked the lock, 0 if the lock is held, or revoked already.
+// Returns 1 if the caller has revoked the lock: the owner cannot take it until the caller calls
+// volt__biased_rebias. Returns 0 if the lock is held, or revoked already.
 static int volt__biased_revoke(volt__biased *b) {
     if (!volt__try_lock(&b->revoked)) return 0;
     volt__fence_heavy(&b->revoked);
@@ -3361,7 +3830,7 @@ static void volt__parker_set(volt__parker *p) {
     volt__store_rel(word, 1); // [P1] with wait. LAST TOUCH: the waiting thread may return
     VOLT_FUTEX_WAKE(word, 1);
 }
-// Returns 0, or -ETIMEDOUT.
+// Returns 0 if the parker is set, or -ETIMEDOUT. Does not reset it.
 static int volt__parker_wait(volt__parker *p, volt_time deadline) {
     while (!volt__load_acq(&p->is_set)) // [P1] with set
         if (VOLT_FUTEX_WAIT(&p->is_set, 0, deadline) == -ETIMEDOUT)
@@ -3372,42 +3841,50 @@ static int volt__parker_wait(volt__parker *p, volt_time deadline) {
 //==================================================================================================
 // >>slab  slabs for tasks: one heap per worker, remote frees pushed back to the owner
 //==================================================================================================
-// The slab allocator of tasks. Each worker owns a heap. Threads that are no workers share a few
-// outside heaps: each has a lock, and the thread that holds it counts as the owner. A walker visits
-// the slots of all slabs, for a dump or a shutdown.
-//   - A slab is aligned to VOLT_SLAB_SIZE, so masking a task's address finds the slab, which stores
-//     the runtime, the heap and the size class for all of its tasks.
-//   - A slot is carved on first use, so memory that was never used stays unmapped.
-//   - A free slot has no references in its word, which tells walkers that it is not a live task.
-//   - A slab is the current one of its class, or on the class's list of partial or of empty slabs,
-//     or, if it is full or large, on neither. Every slab is also on the runtime's list of slabs.
-//   - The allocator hooks are application code, so they are called without a lock.
+// The slab allocator of tasks. Each worker owns a heap, from which its spawns are allocated.
+// Threads that are not workers share a few outside heaps: each has a lock, and the thread that
+// holds it counts as the owner. Any thread may free a task: unless it owns the heap, it pushes the
+// slot to the heap's remote list, from which the owner collects it. A walker visits the slots of
+// all slabs, for a dump or a shutdown.
+//   - A slab is aligned to VOLT_SLAB_SIZE, and each of its slots begins in its first VOLT_SLAB_SIZE
+//     bytes. So masking a task's address finds the slab, which stores the runtime, the heap and the
+//     size class for all of its tasks.
+//   - A slot is carved, that is, first used, only when its slab has no freed slot. So pages that
+//     were never used are never touched.
+//   - The word of a free slot has no references, which tells walkers that it is not a live task.
+//   - A slab is the current one of its class, or on the class's list of partial or of empty slabs.
+//     A full or large slab is on neither list. Every slab is also on the runtime's list of slabs.
+//   - The allocator hooks are application code. They are called without the lock of a heap and
+//     without slabs.lock.
 //
-//   operation               by                               next to a walker
-//   alloc, free_local       the owner, one at a time         concurrent
-//   free_remote             any number of threads            concurrent
-//   create, destroy a slab  any thread, under slabs.lock     excluded: it holds slabs.lock
-// Field comments name the threads that may access a field: W = writes it, R = reads it, rmw =
-// changes it by RMW; any = any thread; once = written before publication.
+//   operation          by                                           during a walk
+//   alloc, free_local  the owner                                    allowed
+//   free_remote        any thread                                   allowed
+//   create a slab      any thread                                   waits for slabs.lock
+//   destroy a slab     any thread, after the owner has unlinked it  waits for slabs.lock
 
-// The header of a task; its state follows it. `wait` and `wait_ms` are valid only while the task
-// waits, that is, neither runs nor is queued. Otherwise they may be left over from an earlier task.
+// The header of a task; its state follows it. `wait` and `wait_ms` are valid while the task waits,
+// that is, neither runs nor is queued. Otherwise they are left over from an earlier wait or an
+// earlier task of the slot. With VOLT_TRACE wait_ms has another value from a wake-up to the next
+// poll: see >>trace.
 struct volt__task {
     VOLT__ALIGN(8)               // on i386 an int64_t alone is aligned to 4
-    uintptr_t word;              // any, rmw [T1] [T2]: flags and references
-    volt__task *next;            // queue, chain: owner of the NOTIFIED bit; free list: the heap
+    uintptr_t word;              // any, rmw [T1] [T2]: state bits and references, see >>task
+    volt__task *next;            // owner: holder of the queue, chain or free list that it links
     union {
-        volt_fn *fn;             // W runner: until the task ends
+        volt_fn *fn;             // W spawner, runner: the function, until the task ends
         int64_t result;          // W runner, before it publishes the end [T3]
     } u;
-    void *join;                  // any, rmw [T3]: with HAS_HANDLE, 0, waiter or DONE
-    const char *spawn_site;      // W spawner, runner, R any (relaxed): line of the spawn, or name
-    const char *wait_site;       // W runner, R any (relaxed): file:line of the innermost await
-    uint32_t wait, wait_ms;      // W runner, R any (relaxed): kind and start of the wait
-    uint32_t spawn_ms;           // W spawner, R any (relaxed): time of the spawn
-    uint8_t shield_depth, flags; // runner only, from the first poll on
-    uint16_t n_armed;            // runner only: armed nodes
+    void *join;                  // any, rmw [T3]: join word, see >>finish; only with HAS_HANDLE
+    const char *spawn_site;      // W spawner, runner, R any (hint): file:line of spawn, or name
+    const char *wait_site;       // W spawner, runner, R any (hint): innermost await, or spawn
+    uint32_t wait, wait_ms;      // W runner, R any (hint): its kind and argument; its start
+    uint32_t spawn_ms;           // W spawner, R any (hint): time of the spawn, ms since the epoch
+    uint8_t shield_depth, flags; // spawner; from the first poll on only the runner
+    uint16_t n_armed;            // runner: number of nodes that are not IDLE, see >>node
 };
+// The smallest task, a header and a frame, is 112 bytes on 64 bits. The layouts checked below are
+// those that copies of several fields at once rely on.
 VOLT__SASSERT(sizeof(volt__node) == (sizeof(void *) == 8 ? 48 : 32), "an idle task is 112 bytes");
 VOLT__SASSERT(sizeof(volt__task) == (sizeof(void *) == 8 ? 64 : 48), "an idle task is 112 bytes");
 VOLT__SASSERT(offsetof(volt_cx, shield_depth_) == offsetof(volt_cx, wait_) + 7,
@@ -3419,8 +3896,9 @@ VOLT__SASSERT(sizeof(volt_arm) <= 72 && sizeof(volt_token_link) == sizeof(volt_f
 VOLT__SASSERT(sizeof(volt_timer) == sizeof(volt_frame) && sizeof(volt_handle) == sizeof(void *),
               "public layout");
 
-// The link of a group's member, at the end of its slot (HAS_GROUP_LINK). It lies behind the state
-// and not before the header, so that walkers find every header at a multiple of the slot size.
+// The link of a group's member, at the end of the slot of a task with HAS_GROUP_LINK. It lies
+// behind the state and not before the header, so that every header is at a multiple of the slot
+// size, where walkers find it.
 typedef struct volt__group_link {
     volt_group *group;            // once
     volt__task *g_next, *g_prev;  // under lock_ of the group
@@ -3429,54 +3907,54 @@ typedef struct volt__group_link {
 
 typedef struct volt__heap volt__heap;
 typedef struct volt__slab {
-    volt_rt *rt;
-    volt__heap *heap;
-    struct volt__slab *next, *prev;         // heap owner: partial list; next also: empty list
+    volt_rt *rt;                            // once
+    volt__heap *heap;                       // once
+    struct volt__slab *next, *prev;         // heap owner: partial list; next: empty, dead list
     struct volt__slab *all_next, *all_prev; // under slabs.lock: list of all slabs
     volt__task *free;                       // heap owner: free slots that were used before
     uint32_t cls, slot_size, cap;           // once: class, bytes per slot, number of slots
     uint32_t used;                          // heap owner: slots in use; not counted while CURRENT
     uint32_t carved;                        // W heap owner, R walkers [M2]: slots carved so far
-    uint32_t state;                         // heap owner
-    uint32_t serial;                        // once: number of the slab in its runtime
-    size_t bytes;                           // once: of the whole slab
+    uint32_t state;                         // heap owner: VOLT__SLAB_FULL, _PARTIAL, _CURRENT
+    uint32_t serial;                        // once: number of the slab in its runtime, from 1
+    size_t bytes;                           // once: size of the whole slab
 } volt__slab;
-// States. FULL: not on the partial list, since it is full, empty or large. PARTIAL: on that list.
-// CURRENT: its class allocates from it.
+// FULL: neither of the other two. The slab is full, empty or large, or was just created. PARTIAL:
+// on the partial list of its class. CURRENT: its class allocates from it.
 enum { VOLT__SLAB_FULL, VOLT__SLAB_PARTIAL, VOLT__SLAB_CURRENT };
 #define VOLT__SLAB_HEAD 128 // offset of the first slot
 #define VOLT__CLASSES 32
 VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
 
-// The slabs of a runtime.
+// All slabs of a runtime, of all heaps.
 typedef struct volt__slabs {
     uint32_t lock;
-    uint32_t n_created;   // under lock
-    uint32_t n_destroyed; // under lock: how many of these were destroyed
-    volt__slab *first;    // under lock: the newest
-    volt_allocator alloc;
-    volt_rt *rt;
+    uint32_t n_created;   // under lock: slabs ever created
+    uint32_t n_destroyed; // under lock: slabs ever destroyed
+    volt__slab *first;    // under lock: the newest one
+    volt_allocator alloc; // once
+    volt_rt *rt;          // once
 } volt__slabs;
 
-// The slabs of one slot size in a heap. The class keeps as many empty slabs as its peak since the
-// last trim would need, so that a load that comes and goes does not allocate. volt__heap_trim
-// destroys the others.
+// The slabs of one slot size in a heap. A trim keeps as many empty slabs as would be needed to
+// reach the peak since the last trim again, and destroys the others: a load that rises and falls
+// does not create and destroy slabs all the time.
 typedef struct volt__class {
     volt__slab *current;           // the slab to allocate from, or NULL; on no list
-    volt__slab *partial;           // slabs with both used and free slots
-    volt__slab *empty;             // slabs without used slots
-    // slabs with used slots, and the current one; their peak since the last trim; empty slabs
+    volt__slab *partial;           // list of slabs with both used and free slots
+    volt__slab *empty;             // list of slabs without used slots
+    // n_used: slabs with used slots, and the current one. n_used_max: its peak since the last trim
     uint32_t n_used, n_used_max, n_empty;
 } volt__class;
 struct volt__heap {
-    volt__slabs *slabs;
-    uint32_t lock;                  // outside heaps only
+    volt__slabs *slabs;             // once
+    uint32_t lock;                  // used by outside heaps only: its holder is the owner
     volt__class cls[VOLT__CLASSES]; // owner
-    VOLT__ALIGN(VOLT__CACHE_LINE) volt__task *remote; // any pushes, owner takes all [M1]
+    VOLT__ALIGN(VOLT__CACHE_LINE) volt__task *remote; // any, rmw [M1]: list; owner takes all
 };
 
-// The address sanitizer reports accesses to the state of a freed task. The header of the slot stays
-// readable for walkers.
+// The state of a free slot is poisoned, so the address sanitizer reports accesses to a freed task.
+// The header stays accessible, for walkers and free lists.
 #if defined(__SANITIZE_ADDRESS__)
 #  define VOLT__ASAN 1
 #elif defined(__has_feature)
@@ -3493,12 +3971,14 @@ struct volt__heap {
 #  define VOLT__UNPOISON(p_, n_) ((void)0)
 #endif
 
-// The class of a slot size: steps of 16 bytes up to 128, then four classes per doubling.
+// Returns the class of a slot size: steps of 16 bytes up to 128, then four classes per doubling.
+// The two bits below the highest one of size - 1 select one of the four.
 static inline uint32_t volt__class_of(size_t size) {
     if (size <= 128) return VOLT__CAST(uint32_t, (size + 15) / 16 - 1);
     int top = volt__highest_bit(size - 1);
     return VOLT__CAST(uint32_t, 8 + (top - 7) * 4 + VOLT__CAST(int, (size - 1) >> (top - 2) & 3));
 }
+// Returns the slot size of a class, the largest size that volt__class_of maps to it.
 static inline uint32_t volt__class_size(uint32_t cls) {
     return cls < 8 ? (cls + 1) * 16 : (5 + (cls - 8) % 4) << ((cls - 8) / 4 + 5);
 }
@@ -3507,11 +3987,13 @@ static inline volt__slab *volt__slab_of(const volt__task *t) {
     return VOLT__CAST(volt__slab *,
                       VOLT__CAST(uintptr_t, t) & ~VOLT__CAST(uintptr_t, VOLT_SLAB_SIZE - 1));
 }
-// Maps carve order to slot position, and back: the map is an involution. It spreads the first 16
-// slots, so that a few tasks run by several workers share no cache lines.
+// Maps the index of a slot in carve order to its position in the slab, and back: 9 * 9 mod 16 is 1,
+// so the map is its own inverse. It spreads the first 16 slots, so that a few tasks, run by several
+// workers, share no cache lines.
 static inline uint32_t volt__slab_shuffle(const volt__slab *s, uint32_t i) {
     return i < 16 && s->cap >= 16 ? i * 9 & 15 : i;
 }
+// Returns slot i, in carve order.
 static inline volt__task *volt__slab_slot(volt__slab *s, uint32_t i) {
     VOLT_ASSERT(i < s->cap);
     i = volt__slab_shuffle(s, i);
@@ -3563,8 +4045,8 @@ static volt__slab *volt__empty_pop(volt__class *c) {
     return s;
 }
 
-// Creates a slab of class `cls`, or for VOLT__CLASSES a large slab, which has a single slot.
-// Returns NULL if the allocator hook does. Called without a lock.
+// Creates a slab of class `cls`. If that is VOLT__CLASSES the slab is a large one, with a single
+// slot. Returns NULL if out of memory. Calls a hook: called without a lock.
 static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_size) {
     size_t bytes = VOLT_SLAB_SIZE;
     if (cls >= VOLT__CLASSES) bytes = VOLT__SLAB_HEAD + VOLT__CAST(size_t, slot_size);
@@ -3602,8 +4084,9 @@ static void volt__slab_destroy(volt__slab *s) {
     all->alloc.free(all->alloc.user, s, s->bytes);
 }
 
-// Destroys a list of slabs, linked through next. Called without a lock: a function that may run
-// under one adds the slabs to be destroyed to such a list, *dead.
+// Destroys a list of slabs, linked through `next`. Calls a hook: called without a lock. A function
+// that may run under a lock does not destroy slabs, but adds them to such a list, *dead, and its
+// caller destroys them.
 static void volt__slabs_reap(volt__slab *dead) {
     while (dead) {
         volt__slab *next = dead->next;
@@ -3611,7 +4094,9 @@ static void volt__slabs_reap(volt__slab *dead) {
         dead = next;
     }
 }
-// Frees a slot. Returns 1 if the slab was full or is empty now, which changes its list, else 0.
+// Adds a slot to the free list of its slab. Returns 1 if the caller must then call
+// volt__slab_state_changed, since the slab was full or large, or is empty now; else 0. Called by
+// the owner.
 static inline int volt__slab_free(volt__slab *s, volt__task *t) {
     VOLT_ASSERT((VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD) %
                     s->slot_size ==
@@ -3623,7 +4108,7 @@ static inline int volt__slab_free(volt__slab *s, volt__task *t) {
     VOLT_ASSERT(s->used > 0 && s->used <= s->cap);
     return --s->used == 0 || s->state == VOLT__SLAB_FULL;
 }
-// Moves a slab to its new list after volt__slab_free returned 1; a large slab goes to *dead.
+// Moves a slab to its new list, after volt__slab_free has returned 1. A large slab goes to *dead.
 static void volt__slab_state_changed(volt__heap *h, volt__slab *s, volt__slab **dead) {
     if (s->cls >= VOLT__CLASSES) {
         s->next = *dead;
@@ -3637,13 +4122,14 @@ static void volt__slab_state_changed(volt__heap *h, volt__slab *s, volt__slab **
     volt__partial_unlink(c, s);
     volt__empty_push(c, s);
 }
+// Frees a slot of the caller's own heap. Destroys nothing: a large slab goes to *dead.
 static void volt__heap_free(volt__heap *h, volt__task *t, volt__slab **dead) {
     volt__slab *s = volt__slab_of(t);
     VOLT_ASSERT(s->heap == h);
     if (volt__slab_free(s, t)) volt__slab_state_changed(h, s, dead);
 }
-// Removes the empty slabs that were not needed since the last trim and returns them as a list,
-// which the caller destroys.
+// Removes the empty slabs that the peak since the last trim did not need, and returns them as a
+// list, which the caller destroys. Called by the owner.
 static volt__slab *volt__heap_trim(volt__heap *h) {
     volt__slab *dead = NULL;
     for (uint32_t i = 0; i < VOLT__CLASSES; i++) {
@@ -3663,24 +4149,28 @@ static __attribute__((noinline)) void volt__slab_state_changed_reap(volt__heap *
     volt__slab_state_changed(h, s, &dead);
     volt__slabs_reap(dead);
 }
+// As volt__heap_free, but destroys a large slab at once. Called by the owner, without a lock.
 static inline void volt__heap_free_local(volt__heap *h, volt__task *t) {
     volt__slab *s = volt__slab_of(t);
     VOLT_ASSERT(s->heap == h);
     if (VOLT__UNLIKELY(volt__slab_free(s, t))) volt__slab_state_changed_reap(h, s);
 }
-// Pushes the slots from `first` to `last`, linked through next, to the heap's remote list.
+// Pushes the slots from `first` to `last`, linked through `next`, to the heap's remote list. Called
+// by any thread. A head that was taken and pushed again in between (ABA) does no harm: the list is
+// only ever taken as a whole.
 static void volt__heap_remote_free_list(volt__heap *h, volt__task *first, volt__task *last) {
     volt__task *head = volt__load_rlx(&h->remote); // rlx: hint, re-checked by the CAS
     VOLT_ASSERT(head != first);
     do last->next = head;
-    // [M1] with collect; from here on the slots may be in use again
+    // [M1] with collect. LAST TOUCH: the slots may be in use again
     while (!volt__cas_rel(&h->remote, &head, first));
 }
 static void volt__heap_free_remote(volt__task *t) {
     volt__heap_remote_free_list(volt__slab_of(t)->heap, t, t);
 }
-// Slots of one other heap that a worker has freed and not yet returned. They are returned in
-// batches, since each return is an RMW on a cache line that the heap's owner uses.
+// Slots of one other heap that a worker has freed but not yet pushed to that heap's remote list.
+// They are pushed in batches, since each push is an RMW on a cache line that the owner of the heap
+// uses.
 typedef struct volt__remote_batch {
     volt__heap *heap;
     volt__task *first, *last;
@@ -3699,13 +4189,13 @@ static void volt__remote_batch_add(volt__remote_batch *batch, volt__task *t) {
     else t->next = batch->first;
     batch->first = t;
     batch->n++;
-    // large slots are returned at once: a few of them, held back, keep a whole slab from reuse
+    // big slots are pushed at once: a few of them, held back, keep a whole slab from being reused
     if (batch->n >= VOLT_REMOTE_BATCH || s->cap < VOLT_REMOTE_BATCH)
         volt__remote_batch_flush(batch);
 }
-// Frees the slots that other threads have returned. Called by the owner.
+// Frees the slots that other threads have pushed. Called by the owner.
 static void volt__heap_collect(volt__heap *h, volt__slab **dead) {
-    if (!volt__load_rlx(&h->remote)) return; // rlx: hint; a later call finds the rest
+    if (!volt__load_rlx(&h->remote)) return; // rlx: hint; a later call finds them
     // [M1] with remote_free_list
     volt__task *t = volt__xchg_acq(&h->remote, VOLT__CAST(volt__task *, NULL));
     while (t) {
@@ -3714,13 +4204,14 @@ static void volt__heap_collect(volt__heap *h, volt__slab **dead) {
         t = next;
     }
 }
+// Collects, and destroys the large slabs among the collected. Called by the owner, without a lock.
 static void volt__heap_drain(volt__heap *h) {
     volt__slab *dead = NULL;
     volt__heap_collect(h, &dead);
     volt__slabs_reap(dead);
 }
 
-// Drains and trims an outside heap.
+// Collects and trims an outside heap, whose lock it takes. Called by workers.
 static void volt__heap_trim_shared(volt__heap *h) {
     volt__slab *dead = NULL, *large = NULL;
     volt__lock(&h->lock);
@@ -3747,9 +4238,9 @@ static volt__task *volt__slab_alloc(volt__slab *s) {
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
 }
-// Replaces the current slab. The old one is full and goes on no list until one of its slots is
-// freed. The current slab always counts as used, even without a used slot: allocating and freeing
-// its slots is the hot path and updates no count.
+// Makes s the current slab. The old one is full, and is on no list until one of its slots is freed.
+// Allocating and freeing slots of the current slab is the hot path and updates no count. So this
+// slab counts as used even if none of its slots is.
 static void volt__class_set_current(volt__class *c, volt__slab *s) {
     volt__slab *old = c->current;
     VOLT_ASSERT(s->state == VOLT__SLAB_FULL && s != old);
@@ -3765,9 +4256,9 @@ static void volt__class_set_current(volt__class *c, volt__slab *s) {
 static volt__task *volt__class_alloc(volt__class *c) {
     return c->current ? volt__slab_alloc(c->current) : NULL;
 }
-// Allocates when the current slab has no slot left: from slots that other threads have returned,
-// else from a partial or empty slab, which becomes the current one. Returns NULL if there is none.
-// Calls no hook: may be called under the lock of an outside heap.
+// Allocates when the current slab has no slot left. Collects the slots that other threads have
+// pushed, and tries the current slab again; then makes a partial or an empty slab the current one.
+// Returns NULL if there is none. Calls no hook, so it may run under the lock of an outside heap.
 static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **dead) {
     volt__class *c = &h->cls[cls];
     volt__heap_collect(h, dead);
@@ -3779,7 +4270,8 @@ static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **d
     volt__class_set_current(c, s);
     return volt__slab_alloc(s);
 }
-// Allocates a slot that is too large for the classes, in a slab of its own.
+// Allocates a slot that is too large for the classes, in a slab of its own. Returns NULL if out of
+// memory. Called without a lock.
 static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
     if (size > UINT32_MAX / 2) return NULL;
     volt__slab *s = volt__slab_create(h, VOLT__CLASSES,
@@ -3788,11 +4280,11 @@ static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
     s->used = 1;
     return volt__slab_alloc(s);
 }
-// Allocates a slot of at least `size` bytes, without references, its contents undefined. Returns
-// NULL if out of memory. Called by the owner.
+// Allocates a slot of at least `size` bytes, header included. Its word has no references; all else
+// is undefined. Returns NULL if out of memory. Called by the owner, a worker, without a lock.
 static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
     if (size > VOLT_SLAB_SIZE / 8) {
-        volt__heap_drain(h); // destroys the slabs of large slots that were returned
+        volt__heap_drain(h); // destroys large slabs whose slots other threads have freed
         return volt__heap_alloc_large(h, size);
     }
     uint32_t cls = volt__class_of(size);
@@ -3804,13 +4296,13 @@ static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
         if (!t) t = volt__heap_refill(h, cls, &dead);
         volt__slabs_reap(dead);
         if (t) return t;
-        s = volt__slab_create(h, cls, volt__class_size(cls)); // the hook may free or take slots
+        s = volt__slab_create(h, cls, volt__class_size(cls)); // its hook may free or take slots
         if (!s) return NULL;
         volt__empty_push(c, s);
     }
 }
-// The fast path of volt__heap_alloc, for sizes within the classes: takes a freed slot of the
-// current slab, or returns NULL if there is none.
+// The fast path of volt__heap_alloc, for sizes within the classes. Takes a freed slot of the
+// current slab. Returns NULL if there is none: volt__heap_alloc may still find a slot.
 static inline volt__task *volt__heap_alloc_fast(volt__heap *h, size_t size) {
     VOLT_ASSERT(size <= VOLT_SLAB_SIZE / 8);
     volt__slab *s = h->cls[volt__class_of(size)].current;
@@ -3821,8 +4313,8 @@ static inline volt__task *volt__heap_alloc_fast(volt__heap *h, size_t size) {
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
 }
-// volt__heap_alloc for an outside heap, whose lock it takes. Called by threads that are no workers
-// of the runtime.
+// The same as volt__heap_alloc, but for an outside heap, whose lock it takes. Called by threads
+// that are not workers of the runtime.
 static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
     if (size > VOLT_SLAB_SIZE / 8) {
         volt__slab *large = NULL;
@@ -3850,8 +4342,8 @@ static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
     }
 }
 
-// Destroys all slabs, also those with live tasks. Called once no other thread uses them, and before
-// the heaps are freed.
+// Destroys all slabs, even those with live tasks. Called once no other thread uses them, and before
+// the heaps, which this reads, are freed.
 static void volt__slabs_destroy(volt__slabs *all) {
     while (all->first) volt__slab_destroy(all->first);
 }
@@ -3860,7 +4352,8 @@ static void volt__slabs_destroy(volt__slabs *all) {
 // >>queues  node lists, task chains, injector, overflow queue, ring
 //==================================================================================================
 // The lists of nodes and the queues of runnable tasks. A task is in at most one queue: each time
-// its NOTIFIED bit is set, one thread enqueues it. Queues hold no references to their tasks.
+// NOTIFIED is set in its word, exactly one thread enqueues it (see >>task). Queues hold no
+// references to their tasks.
 //   structure          used by                                 protected by
 //   node list          the object that the nodes wait for      the lock of that object
 //   chain              one thread                              -
@@ -3868,12 +4361,15 @@ static void volt__slabs_destroy(volt__slabs *all) {
 //   overflow queue     its worker pushes, any worker pops      its lock
 //   ring               its worker pushes and pops, others      atomic operations; claimed tasks:
 //                      steal                                   the biased lock of the worker
-// Other threads check the length of a queue and the tail of a ring without a lock. Both are stored
-// after the tasks are in place, so a task that is seen there can be popped.
+// Any thread may read the length of a queue or the tail of a ring without a lock. Both are stored
+// only after the tasks are in place, so a thread that sees a task counted can pop it, unless
+// another thread pops it first. A rescuer is the worker that takes the tasks of a stuck one: see
+// >>watchdog.
 
 // ---- node lists
-// A list is circular: *head is the first node, and its prev_ is the last one. *head of an empty
-// list is NULL. All functions are called under the lock of the object that owns the list.
+// A list is circular: *head is the first node, and (*head)->prev_ is the last one. *head of an
+// empty list is NULL. A push appends. The functions are called under the lock of the object that
+// owns the list.
 static void volt__list_push(volt__node **head, volt__node *node) {
     if (!*head) {
         node->next_ = node->prev_ = node;
@@ -3925,6 +4421,7 @@ static inline volt__task *volt__chain_pop(volt__chain *c) {
     c->len--;
     return t;
 }
+// Moves all tasks of *more, which is not empty, to the end of *c. *more is not used afterwards.
 static void volt__chain_append(volt__chain *c, const volt__chain *more) {
     VOLT_ASSERT(more->head && !more->tail->next);
     if (c->tail) c->tail->next = more->head;
@@ -3932,7 +4429,7 @@ static void volt__chain_append(volt__chain *c, const volt__chain *more) {
     c->tail = more->tail;
     c->len += more->len;
 }
-// Moves the first n tasks, the last of which is `last`, to *first.
+// Moves the first n tasks of *c, the last of which is `last`, to *first, which is overwritten.
 static inline void volt__chain_split(volt__chain *c, volt__task *last, uint32_t n,
                                      volt__chain *first) {
     VOLT_ASSERT(n <= c->len);
@@ -3946,25 +4443,28 @@ static inline void volt__chain_split(volt__chain *c, volt__task *last, uint32_t 
 }
 
 // ---- injector
-// The queue of the tasks that come from outside the workers or overflow a ring. A runtime has one.
-// With .placement each worker has another, its inbox. The operations exclude each other by `lock`;
-// each takes effect when it releases the lock. is_empty takes no lock and may be late:
-//   operation  by                            if closed              a late is_empty returns
-//   push       any thread                    allowed                1, but not to the pusher [Q3]
-//   spawn      a thread that is no worker    refused, not counted   1, but not to the pusher [Q3]
-//   pop        a worker of the runtime       allowed                0: the next pop finds nothing
-//   close      a shutdown                    -                      -
+// A FIFO of tasks that any worker may take. A runtime has one injector: for tasks that come from
+// outside the workers, that no ring has room for, or that a worker passes on. With .placement each
+// worker also has an inbox, which is another injector. The operations exclude each other by `lock`;
+// each takes effect when it releases the lock. is_empty takes no lock. If it races with an
+// operation, it may still return the result from before that operation:
+//   operation  by                            if closed             is_empty may still return
+//   push       any thread                    allowed               1, but not to the pusher [Q3]
+//   spawn      not a worker of the runtime   refused, not counted  1, but not to the pusher [Q3]
+//   pop        a worker of the runtime       allowed               0: the next pop finds nothing
+//   close      any thread, at a shutdown     no effect             -
 typedef struct volt__injector {
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
-    uint32_t closed;          // under lock: spawns from outside fail, wake-ups are still accepted
-    uintptr_t len;            // W under lock, R any [Q3]: tasks
+    uint32_t closed;          // under lock: spawns from outside fail; pushes are still accepted
+    uintptr_t len;            // W under lock, R any [Q3]: number of tasks
     volt__task *head, *tail;  // under lock
-    uint64_t spawned;         // under lock: tasks spawned from outside
+    uint64_t spawned;         // under lock: number of tasks spawned from outside
 } volt__injector;
 
 static inline int volt__injector_is_empty(const volt__injector *q) {
-    return volt__load_acq(&q->len) == 0; // [Q3] a task seen here may be popped
+    return volt__load_acq(&q->len) == 0; // [Q3] a task that is counted can be popped
 }
+// Appends the tasks of *c, which is not empty. Called under lock.
 static void volt__injector_link(volt__injector *q, volt__chain *c) {
     VOLT_ASSERT(c->head && !c->tail->next && !q->head == !q->tail);
     if (q->tail) q->tail->next = c->head;
@@ -3978,8 +4478,8 @@ static void volt__injector_push(volt__injector *q, volt__chain *c) {
     volt__injector_link(q, c);
     volt__unlock(&q->lock);
 }
-// Counts a spawn from outside and enqueues its task, or only counts it if that is NULL. Returns 1,
-// or 0 if the injector is closed.
+// Counts a spawn from outside and enqueues its task. If task_or_null is NULL, only counts: the task
+// starts later. Returns 1, or 0 if the injector is closed: then it has done nothing.
 static int volt__injector_spawn(volt__injector *q, volt__task *task_or_null) {
     volt__chain c;
     volt__chain_init(&c);
@@ -3993,7 +4493,7 @@ static int volt__injector_spawn(volt__injector *q, volt__task *task_or_null) {
     volt__unlock(&q->lock);
     return ok;
 }
-// Returns 1 if the injector was closed before, else 0.
+// Returns 1 if the injector was closed already, else 0.
 static int volt__injector_close(volt__injector *q) {
     volt__lock(&q->lock);
     int was_closed = VOLT__CAST(int, q->closed);
@@ -4001,7 +4501,7 @@ static int volt__injector_close(volt__injector *q) {
     volt__unlock(&q->lock);
     return was_closed;
 }
-// Moves the share of one of n_workers to the end of *c: min(len / n_workers + 1, room,
+// Moves the share of one of n_workers workers to the end of *c: min(len / n_workers + 1, room,
 // VOLT_INJECT_BATCH) tasks, or all if there are fewer. Returns their number.
 static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32_t room,
                                    volt__chain *c) {
@@ -4023,28 +4523,29 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
 }
 
 // ---- overflow queue
-// Batches of tasks that did not fit into a worker's ring. The worker runs the newest batch first:
-// a tree of tasks is then walked depth first, so few tasks exist at a time and those are in the
-// cache. Thieves take from the oldest batch, whose tasks have the largest subtrees. The operations
-// exclude each other by `lock`; each takes effect when it releases the lock. is_empty takes no lock
-// and may be late. A rescuer is a worker that rescues the stuck owner:
-//   operation  by                     a late is_empty returns
+// Batches of tasks that did not fit into a worker's ring. The worker takes the newest batch first.
+// If tasks spawn tasks, their tree is then walked depth first, so few tasks exist at a time, and
+// those are in the cache. Thieves take from the oldest batch, whose tasks have the largest
+// subtrees. As in an injector, the operations exclude each other by `lock` and take effect when
+// they release it, and is_empty takes no lock:
+//   operation  by                     is_empty may still return
 //   push       owner                  1, but not to the owner [Q3]
 //   pop        owner, thieves         0: the next pop finds nothing
 //   pop_all    owner, rescuer         0: the next pop finds nothing
 typedef struct volt__overflow {
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
-    uint32_t oldest, n;                   // under lock: index of the oldest batch; number of them
-    uint32_t len;                         // W under lock, R any [Q3]: tasks
-    volt__chain batch[VOLT_OVERFLOW_CAP]; // under lock
+    uint32_t oldest, n;                   // under lock: index of the oldest batch; batches in use
+    uint32_t len;                         // W under lock, R any [Q3]: tasks in all batches
+    volt__chain batch[VOLT_OVERFLOW_CAP]; // under lock; indices are modulo the capacity
 } volt__overflow;
 VOLT__SASSERT((VOLT_OVERFLOW_CAP & (VOLT_OVERFLOW_CAP - 1)) == 0 && VOLT_OVERFLOW_CAP > 1,
               "power of two");
 typedef enum volt__overflow_end { VOLT__OLDEST, VOLT__NEWEST } volt__overflow_end;
 
 static inline int volt__overflow_is_empty(const volt__overflow *overflow) {
-    return volt__load_acq(&overflow->len) == 0; // [Q3] a task seen here may be popped
+    return volt__load_acq(&overflow->len) == 0; // [Q3] a task that is counted can be popped
 }
+// Returns batch i, counted from the oldest. Called under lock.
 static volt__chain *volt__overflow_batch(volt__overflow *overflow, uint32_t i) {
     return &overflow->batch[(overflow->oldest + i) & (VOLT_OVERFLOW_CAP - 1)];
 }
@@ -4053,7 +4554,8 @@ static void volt__overflow_drop_oldest(volt__overflow *overflow) {
     overflow->oldest++;
     overflow->n--;
 }
-// Adds a batch. If all places are taken, the two oldest batches become one.
+// Adds the tasks of *c, which is not empty, as the newest batch. If all places are taken, the two
+// oldest batches are joined.
 static void volt__overflow_push(volt__overflow *overflow, const volt__chain *c) {
     VOLT_ASSERT(c->head && !c->tail->next);
     volt__lock(&overflow->lock);
@@ -4067,7 +4569,7 @@ static void volt__overflow_push(volt__overflow *overflow, const volt__chain *c) 
     volt__store_rel(&overflow->len, overflow->len + c->len); // [Q3] with is_empty
     volt__unlock(&overflow->lock);
 }
-// Moves at most `most` tasks of the batch at `end`, in their order, to the end of *c. Returns their
+// Moves at most `most` tasks from the front of the batch at `end` to the end of *c. Returns their
 // number.
 static uint32_t volt__overflow_pop(volt__overflow *overflow, volt__overflow_end end, uint32_t most,
                                    volt__chain *c) {
@@ -4097,32 +4599,35 @@ static void volt__overflow_pop_all(volt__overflow *overflow, volt__chain *c) {
 }
 
 // ---- ring
-// A bounded FIFO of tasks. Its owner pushes and pops; any other worker may steal.
-//   - head = index << VOLT_RING_DISTANCE_BITS | distance. `index` is the next slot to claim. While
-//     a steal is in progress, `distance` is the number of slots from the first one that the thief
-//     copies to `index`, and grows if the owner claims; otherwise it is 0.
-//   - Slots from index - distance to tail are in use.
-//   - The owner claims several tasks by one CAS and pops them one by one. Slots from `next` to
-//     `claimed` hold claimed tasks. They are in use as well, and the biased lock protects them.
+// A bounded FIFO of tasks. Its owner pushes and pops; any other worker may steal. Indices count up
+// and wrap at 2^VOLT_RING_INDEX_BITS; index i stands for slot i mod VOLT_RING_CAP.
+// The word head is index << VOLT_RING_DISTANCE_BITS | distance. `index` is the next task to claim,
+// by the owner or by a thief. During a steal, `distance` is the number of slots from the first one
+// that the thief copies to `index`, so it grows when the owner claims. Without a steal it is 0.
+// Three kinds of slots are in use. Those of the first two kinds may come in either order:
+//   - Slots that a thief has claimed and is copying.
+//   - Slots from `next` to `claimed`: tasks that the owner has claimed. The owner claims several
+//     tasks by one CAS of head, and then pops them one by one. The biased lock protects them.
+//   - Slots from `index` to tail: tasks that are not claimed.
 //
 //   operation    by                               during a steal        takes effect at
-//   push         owner                            concurrent            the store of tail
-//   pop          owner, under the biased lock     concurrent            the CAS of head: claim
+//   push         owner                            allowed               the store of tail
+//   pop          owner, under the biased lock     allowed               the CAS of head: claim
 //   overflow     owner, under the biased lock     fails                 the CAS of head
-//   pop_claimed  rescuer, under the biased lock   concurrent            the store of next
+//   pop_claimed  rescuer, under the biased lock   allowed               the store of next
 //   steal        any other worker                 fails: one at a time  the CAS of head
-// If the runtime has one worker, pop_solo pops its ring, without a lock or a CAS.
-// A thief that is stalled between its load of head and its CAS fails unless head has returned to
-// the same word, which takes 2^32 pops (2^23 on 32 bits).
+// If the runtime has one worker, pop_solo pops its ring, without a lock or a CAS. If a thief stalls
+// between its load of head and its CAS, the CAS fails unless head is the same word again. For that,
+// 2^32 tasks (2^23 on 32 bits), or a multiple of that number, must have left the ring in between.
 #define VOLT__NO_STEAL UINT32_MAX // the steal floor of a worker that refuses all steals
 typedef struct volt__ring {
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uintptr_t head; // any, rmw [Q2]
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
-    uint32_t limit;       // owner: the tail at which push has to check for room again
-    uint32_t next;        // W under the biased lock, R any [Q5]: first slot of the claimed tasks
-    uint32_t claimed;     // W owner, R any [Q6]: end of the claimed tasks
-    uint32_t claim_more;  // owner: the most that a claim takes in addition to the first task
-    uint32_t steal_floor; // W owner, R any (hint): thieves spare a ring with no more tasks
+    uint32_t limit;       // owner: push does not check for room until tail reaches it
+    uint32_t next;        // W under the biased lock, R any [Q5]: first of the claimed tasks
+    uint32_t claimed;     // W owner, R any [Q6]: end of the claimed tasks, exclusive
+    uint32_t claim_more;  // owner: a claim takes at most claim_more + 1 tasks
+    uint32_t steal_floor; // W owner, R any (hint): length up to which thieves take nothing
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) volt__task *slot[VOLT_RING_CAP]; // W owner, R any [Q1] [Q2]
 } volt__ring;
 
@@ -4144,11 +4649,14 @@ static inline uintptr_t volt__head_make(uint32_t index, uint32_t distance) {
     return VOLT__CAST(uintptr_t, index & VOLT__RING_INDEX_MASK) << VOLT_RING_DISTANCE_BITS |
            distance;
 }
+// Returns the number of slots from index `from` to index `to`, also if the indices have wrapped.
 static inline uint32_t volt__ring_gap(uint32_t from, uint32_t to) {
     return (to - from) & VOLT__RING_INDEX_MASK;
 }
 
-// Returns 1 if a steal would succeed now, else 0. A ring with a steal in progress counts as empty.
+// Returns 1 if there is a task that a thief may steal, else 0. A ring with a steal in progress
+// counts as empty. Head is loaded before tail, here and in a steal: so tail is not older than head,
+// and the gap is not negative.
 static inline int volt__ring_is_stealable(const volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with pop and steal
     uint32_t tail = volt__load_acq(&r->tail);  // [Q1] with push
@@ -4156,21 +4664,25 @@ static inline int volt__ring_is_stealable(const volt__ring *r) {
     // rlx: only compared
     return volt__head_distance(head) == 0 && n > volt__load_rlx(&r->steal_floor);
 }
-// The number of tasks that are not claimed. Called by the owner; thieves may reduce the number.
+// Returns the number of tasks that are not claimed. Called by the owner. Thieves may reduce the
+// number at any time.
 static inline uint32_t volt__ring_len(const volt__ring *r) {
     uintptr_t head = volt__load_rlx(&r->head); // rlx: hint, only the length matters
     // rlx: only the owner writes it
     return volt__ring_gap(volt__head_index(head), volt__load_rlx(&r->tail));
 }
-// The number of claimed tasks. Called by the owner, and as a hint by a rescuer, which makes it 0.
+// Returns the number of claimed tasks. Called by the owner, and by a rescuer as a hint. A rescuer
+// may make it 0 at any time, unless the caller holds the biased lock.
 static inline uint32_t volt__ring_n_claimed(const volt__ring *r) {
-    uint32_t next = volt__load_acq(&r->next); // [Q5] with rescue: slots were read
-    // rlx: only the owner writes it
+    uint32_t next = volt__load_acq(&r->next); // [Q5] with pop_claimed: slots were read
+    // rlx: only the owner writes it; a rescuer reads it again, under the biased lock
     return volt__ring_gap(next, volt__load_rlx(&r->claimed));
 }
-// The number of free slots. Called by the owner; thieves and a rescuer may increase the number.
+// Returns the number of free slots. Called by the owner. Thieves and a rescuer may increase the
+// number at any time. The slots in use begin at the first one that a thief copies or at the first
+// claimed one, whichever is farther from tail.
 static inline uint32_t volt__ring_room(const volt__ring *r) {
-    uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal: its slots have been copied
+    uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal: stolen slots were copied
     uint32_t tail = volt__load_rlx(&r->tail);  // rlx: only the owner writes it
     uint32_t n = volt__ring_gap(volt__head_index(head) - volt__head_distance(head), tail);
     uint32_t claimed = volt__load_rlx(&r->claimed); // rlx: only the owner writes it
@@ -4178,12 +4690,12 @@ static inline uint32_t volt__ring_room(const volt__ring *r) {
     if (n_claimed > 0) n = volt__max32(n, n_claimed + volt__ring_gap(claimed, tail));
     return VOLT_RING_CAP - n;
 }
-// Updates `limit`. Returns 1 if there is room, else 0.
+// Sets `limit` to the tail at which the ring will be full. Returns 1 if there is room, else 0.
 static __attribute__((noinline)) int volt__ring_find_room(volt__ring *r, uint32_t tail) {
     r->limit = (tail + volt__ring_room(r)) & VOLT__RING_INDEX_MASK;
     return r->limit != tail;
 }
-// Returns 1, or 0 if the ring is full.
+// Called by the owner, without a lock. Returns 1, or 0 if the ring is full.
 static inline int volt__ring_push(volt__ring *r, volt__task *t) {
     uint32_t tail = volt__load_rlx(&r->tail); // rlx: only the owner writes it
     if (VOLT__UNLIKELY(tail == r->limit) && !volt__ring_find_room(r, tail)) return 0;
@@ -4193,8 +4705,9 @@ static inline int volt__ring_push(volt__ring *r, volt__task *t) {
     volt__store_rel(&r->tail, (tail + 1) & VOLT__RING_INDEX_MASK);
     return 1;
 }
-// Claims half of the tasks, rounded up, at most claim_more + 1; the other half is left to thieves.
-// Returns 1, or 0 if the ring is empty.
+// Claims half of the unclaimed tasks, rounded up, but at most claim_more + 1. The other half is
+// left to thieves. Returns 1, or 0 if there is none. Called by volt__ring_pop while no task is
+// claimed.
 static int volt__ring_claim(volt__ring *r) {
     uintptr_t head = volt__load_acq(&r->head); // [Q2] with steal
     uint32_t tail = volt__load_rlx(&r->tail);  // rlx: only the owner writes it
@@ -4208,19 +4721,19 @@ static int volt__ring_claim(volt__ring *r) {
         // [Q2] with steal
     } while (!volt__cas_acq_rel(&r->head, &head,
                                 volt__head_make(index + n, distance ? distance + n : 0)));
-    volt__store_rlx(&r->next, index); // rlx: ordered by the biased lock
+    volt__store_rlx(&r->next, index); // rlx: the biased lock orders it
     volt__store_rel(&r->claimed, (index + n) & VOLT__RING_INDEX_MASK); // [Q6] with queued_at
     return 1;
 }
-// Pops the oldest task, or returns NULL if there is none. Called by the owner, under the biased
-// lock.
+// Pops the oldest task that no thief has claimed. Returns NULL if there is none. Called by the
+// owner, under the biased lock.
 static inline volt__task *volt__ring_pop(volt__ring *r) {
     uint32_t next = volt__load_rlx(&r->next); // rlx: under the biased lock
     if (next == volt__load_rlx(&r->claimed)) { // rlx: only the owner writes it
         if (!volt__ring_claim(r)) return NULL;
         next = volt__load_rlx(&r->next); // rlx: under the biased lock
     }
-    // rlx: ordered by the biased lock
+    // rlx: the biased lock orders it. The slot is read after this store: only the owner refills it
     volt__store_rlx(&r->next, (next + 1) & VOLT__RING_INDEX_MASK);
     return r->slot[next & (VOLT_RING_CAP - 1)];
 }
@@ -4231,20 +4744,21 @@ static void volt__ring_pop_claimed(volt__ring *r, volt__chain *c) {
     uint32_t i = volt__load_rlx(&r->next);      // rlx: under the biased lock
     for (; i != end; i = (i + 1) & VOLT__RING_INDEX_MASK)
         volt__chain_push(c, r->slot[i & (VOLT_RING_CAP - 1)]);
-    volt__store_rel(&r->next, end); // [Q5] with room, for push: the slots have been read
+    volt__store_rel(&r->next, end); // [Q5] with n_claimed: the slots have been read
 }
-// volt__ring_pop for the only worker of a runtime: there are no thieves, so nothing is claimed.
+// volt__ring_pop for the only worker of a runtime. There are no thieves, so it claims nothing.
 static inline volt__task *volt__ring_pop_solo(volt__ring *r) {
-    uintptr_t head = volt__load_rlx(&r->head); // rlx: no other thread
+    uintptr_t head = volt__load_rlx(&r->head); // rlx: only the owner writes it
     uint32_t index = volt__head_index(head);
     VOLT_ASSERT(volt__head_distance(head) == 0);
-    if (index == volt__load_rlx(&r->tail)) return NULL;       // rlx: no other thread
-    volt__store_rlx(&r->head, volt__head_make(index + 1, 0)); // rlx: no other thread
+    if (index == volt__load_rlx(&r->tail)) return NULL;       // rlx: only the owner writes it
+    volt__store_rlx(&r->head, volt__head_make(index + 1, 0)); // rlx: others read it as a hint
     return r->slot[index & (VOLT_RING_CAP - 1)];
 }
-// Moves half of the tasks of `from`, rounded up, to `to`, which the caller owns: at most half a
-// ring, and no more than fit. Returns their number, which is 0 if `from` is empty, `to` is full, or
-// another steal from `from` is in progress.
+// Moves half of the unclaimed tasks of `from`, rounded up, to `to`, which the caller owns: at most
+// half a ring, and no more than fit. Returns their number. It is 0 if `from` is empty, `to` is
+// full, or another steal from `from` is in progress. Ignores the steal floor, which a thief checks
+// before and a rescuer does not.
 static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
     uint32_t room = volt__min32(volt__ring_room(to), VOLT_RING_CAP / 2), index, n;
     VOLT_ASSERT(from != to);
@@ -4261,18 +4775,21 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
         to->slot[(tail + i) & (VOLT_RING_CAP - 1)] = from->slot[(index + i) & (VOLT_RING_CAP - 1)];
     head = volt__head_make(index + n, n);
     VOLT_ASSERT(n <= VOLT_RING_CAP / 2 && n <= volt__ring_room(to));
+    // The loop is needed since the owner may claim tasks during the copy.
     // [Q2] the slots have been copied: their owner may reuse them
     while (!volt__cas_acq_rel(&from->head, &head, volt__head_make(volt__head_index(head), 0))) {}
     tail = (tail + n) & VOLT__RING_INDEX_MASK;
     volt__store_rel(&to->tail, tail); // [Q1] with the next thief
-    to->limit = tail;
+    to->limit = tail; // the next push checks for room
     return n;
 }
-// Makes room in a full ring: keeps the older half of the tasks and moves the newer half to the end
-// of *c. The CAS claims every task, which empties the ring. Then tail advances by half a ring, over
-// slots that already hold the older half, which begins with the claimed tasks. Returns 1, or 0 if a
-// thief has taken tasks or is taking them now: there is room, or will be once the steal has ended
-// and the claimed tasks are popped. Called by the owner, under the biased lock.
+// Makes room in a full ring: keeps the older half of the tasks, which begins with the claimed ones,
+// and moves the newer half to the end of *c. The CAS claims every task, which empties the ring.
+// Then tail advances by half a ring. The slots that it passes are those of the older half already,
+// since indices that differ by VOLT_RING_CAP share a slot: so that half is in the ring again, and
+// no task of it is claimed. Returns 1 if it has made room. Returns 0 if a thief has taken tasks or
+// is taking them now: there is room, or will be once the steal has ended and the claimed tasks are
+// popped. Called by the owner, under the biased lock.
 static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
     uint32_t tail = volt__load_rlx(&r->tail); // rlx: only the owner writes it
     uint32_t n = volt__ring_n_claimed(r);
@@ -4295,62 +4812,65 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 // The word of a task holds its state in the low bits and the number of its references above them.
 // The worker that polls a task is its runner. The runner begins, suspends, yields and finishes the
 // task. Any thread may wake or cancel a task that it can reach, by a reference or by a linked node.
-// The bits may be stale for every thread but the runner.
+// A word that was loaded may be stale at once, so each transition is one RMW and decides by the
+// word that it found; only private tasks, below, need none.
 //   bit        set by                      cleared by              meaning
-//   RUNNING    begin                       suspend, yield, finish  a worker is inside the function
+//   RUNNING    begin                       suspend, yield, finish  the runner polls it
 //   NOTIFIED   spawn, wake, cancel, yield  begin                   queued, or about to be queued
 //   COMPLETE   finish                      -                       the function has returned
 //   CANCELLED  cancel                      -                       the next poll starts cancelled
 //
-// A task without RUNNING, NOTIFIED and COMPLETE is idle. A cancel is a wake that also sets
-// CANCELLED.
+// A task with none of RUNNING, NOTIFIED and COMPLETE is idle. A cancel is a wake that also sets
+// CANCELLED. (NOTIFIED) means that the bit may be set or not.
 //   from                  event    to                       by          and then
 //   idle                  wake     NOTIFIED                 any thread  this thread enqueues it
 //   NOTIFIED              wake     NOTIFIED                 any thread  nothing
 //   NOTIFIED              begin    RUNNING                  runner      polls it
-//   RUNNING               wake     RUNNING NOTIFIED         any thread  its runner will enqueue it
-//   RUNNING               suspend  idle                     runner      nothing: t may be freed
+//   RUNNING (NOTIFIED)    wake     RUNNING NOTIFIED         any thread  its runner will enqueue it
+//   RUNNING               suspend  idle                     runner      nothing: *t may be freed
 //   RUNNING NOTIFIED      suspend  NOTIFIED                 runner      enqueues it
 //   RUNNING (NOTIFIED)    yield    NOTIFIED                 runner      enqueues it
 //   RUNNING (NOTIFIED)    finish   COMPLETE (NOTIFIED)      runner      frees it if unreferenced
-//   COMPLETE              wake     COMPLETE NOTIFIED        any thread  nothing
+//   COMPLETE (NOTIFIED)   wake     COMPLETE NOTIFIED        any thread  nothing
 //
-// A task is private while only its runner can reach its word: it has no armed node, and never had a
-// handle or a group, made a waker, joined a task or blocked in place. The runner updates a private
-// word by plain stores: its last wake-up was published by the queue that the task came through.
-// Only a poll of the task itself can make it reachable, so the runner knows. The exception is the
-// sweep of a shutdown, which finds tasks through the slabs. It runs after all workers have
-// acknowledged the shutdown, and from then on no worker treats a word as private. All other walkers
-// only read.
+// A task is private while only its runner can reach its word. Such a task has no armed node (one
+// that is not IDLE). It has never had a handle, belonged to a group, owned a group, made a waker,
+// joined a task or blocked in place. The runner updates a private word by plain loads and stores:
+// the queue that the task came through has published the last change of it. Only a poll of the task
+// itself can end its privacy, so the runner knows whether a task is private.
+// The exception is the sweep of a shutdown, which reaches all tasks through the slabs. It runs
+// after all workers have acknowledged the shutdown, and from its acknowledgement on a worker treats
+// no word as private. All other walkers only read.
 //
 //   reference               count   released by
-//   life of the task        1       finish, volt_task_destroy
-//   handle                  1 each  join, detach
+//   life of the task        1       finish, volt_task_destroy; a refused spawn
+//   handle                  1       join, detach; a refused spawn
 //   waker                   1 each  volt_waker_release
-//   waiter in a join word   1       the thread that takes it out of the word
-//   result kept by a group  1       volt_group_next, or the close of the group
-//   sweep of a shutdown     1       the sweep, which retains only a word that has references
-// Queues and linked nodes hold no reference: a task with a linked node cannot finish without taking
-// the lock of its list.
+//   waiter in a join word   1       the thread that takes the waiter out of the word
+//   result kept by a group  1       volt_group_next, or the close of the group; a refused spawn
+//   sweep of a shutdown     1       the sweep, which retains only a task that has references
+// Queues and linked nodes need no reference. A queued task has not finished. And before a task with
+// a linked node finishes, its runner takes the lock of the node's list, under which the node is
+// fired.
 #define VOLT__RUNNING ((uintptr_t)1)
 #define VOLT__NOTIFIED ((uintptr_t)2)
 #define VOLT__COMPLETE ((uintptr_t)4)
 #define VOLT__CANCELLED ((uintptr_t)8)
-#define VOLT__REF ((uintptr_t)64)
+#define VOLT__REF ((uintptr_t)64) // one reference; the two bits below it are unused
 #ifndef VOLT_REF_BITS
 #  define VOLT_REF_BITS (sizeof(uintptr_t) * 8 - 6)
 #endif
-// half of the range, so that a leak is trapped long before the count wraps
+// Half of the range of the count, so that a leak of references stops the program before a wrap.
 #define VOLT__REF_MAX ((VOLT__REF << (VOLT_REF_BITS - 1)) - 1)
 // Bits of volt__task.flags. Set before the task is first enqueued, then only by its runner.
 enum {
-    VOLT__HAS_GROUP_LINK = 1, // member of a group: a volt__group_link ends its slot
+    VOLT__HAS_GROUP_LINK = 1, // is a member of a group: its slot ends with a volt__group_link
     VOLT__EXTERNAL = 2,       // the state belongs to the caller; the slot holds a pointer to it
-    VOLT__HAS_HANDLE = 4,     // a handle was made: its end is published in the join word
+    VOLT__HAS_HANDLE = 4,     // a handle was made: the task's end is published in its join word
     VOLT__IS_ROOT = 8,        // its end starts the runtime's shutdown
-    VOLT__GAVE_WAKER = 16,    // a waker was made: a wake-up may come from anywhere
-    VOLT__WAS_LOGGED = 32,    // has been reported for ignoring its cancellation
-    VOLT__HAD_GROUP = 64,     // has spawned into a group of its own, which may be open at its end
+    VOLT__GAVE_WAKER = 16,    // a waker was made: any thread may wake the task at any time
+    VOLT__WAS_LOGGED = 32,    // was logged because it ignores its cancellation
+    VOLT__HAD_GROUP = 64,     // has owned a group, which may be open when the function returns
     VOLT__IS_SHARED = 128     // has lent a reference to a join word, or a sweep may reach it
 };
 
@@ -4358,21 +4878,22 @@ enum {
 static inline int volt__word_must_enqueue(uintptr_t old) {
     return (old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
 }
-// Returns 1 if the caller has to enqueue the task, else 0. A wake-up publishes the waker's writes
-// even if the task is notified already, so this is an RMW in every case.
+// Returns 1 if the caller has to enqueue the task, else 0. The writes that the caller made before
+// are visible in the task's next poll, even if the task is notified already: so this is always an
+// RMW.
 static inline int volt__task_wake(volt__task *t) {
     uintptr_t old = volt__or_acq_rel(&t->word, VOLT__NOTIFIED); // [T1] with begin
     VOLT_ASSERT(old >= VOLT__REF);
     return volt__word_must_enqueue(old);
 }
-// Returns as volt__task_wake.
+// A wake that also cancels. Returns the same.
 static inline int volt__task_cancel(volt__task *t) {
     uintptr_t bits = VOLT__NOTIFIED | VOLT__CANCELLED;
     uintptr_t old = volt__or_acq_rel(&t->word, bits); // [T1] with begin
     VOLT_ASSERT(old >= VOLT__REF);
     return volt__word_must_enqueue(old);
 }
-// Returns 0 if the task has no bit in `flags`, no armed node and no shield.
+// Reads shield_depth, flags and n_armed by one load. Returns 0 if all of them are 0.
 static inline uint32_t volt__task_traits(const volt__task *t) {
     uint32_t traits;
     VOLT__SASSERT(offsetof(volt__task, n_armed) == offsetof(volt__task, shield_depth) + 2,
@@ -4380,23 +4901,25 @@ static inline uint32_t volt__task_traits(const volt__task *t) {
     memcpy(&traits, &t->shield_depth, sizeof traits);
     return traits;
 }
-#define VOLT__QUEUED (VOLT__REF | VOLT__NOTIFIED)
-// Begin, yield and finish for a private word. Each returns 1 if done, or 0 if the word is not
-// private or the task has a shield. A task that begins here is not cancelled, and its state lies in
-// its slot. A task that finishes here has no references left: the caller frees it.
+#define VOLT__QUEUED (VOLT__REF | VOLT__NOTIFIED) // the word of a private task in a queue
+// Begin, yield and finish for private tasks. Each returns 1 if done. Each returns 0 if it has done
+// nothing, because the task is not private or has a shield; begin also if is_closing, that is, if
+// the worker has acknowledged a shutdown. A task that begins here is not cancelled, and its state
+// lies in its slot. A task that finishes here has no references left: the caller frees it. A
+// suspension is always an RMW, since an armed node may be fired at any time.
 static inline int volt__task_begin_private(volt__task *t, uint32_t is_closing) {
     if (VOLT__UNLIKELY((volt__task_traits(t) | is_closing) != 0)) return 0;
     VOLT_ASSERT(volt__load_rlx(&t->word) == VOLT__QUEUED); // rlx: private
     volt__store_rlx(&t->word, VOLT__REF | VOLT__RUNNING);  // rlx: private
     return 1;
 }
-// Returns 1 if a private word is as begin left it, NOTIFIED aside: that may have been set by the
-// runner itself or by the end of the last wait.
+// Returns 1 if a private word is as begin left it, except that NOTIFIED may be set: by the runner
+// itself, or by an event that fired a node of the task in this poll, before the runner unbound it.
 static inline int volt__task_is_running(const volt__task *t) {
     // rlx: private
     return (volt__load_rlx(&t->word) | VOLT__NOTIFIED) == (VOLT__QUEUED | VOLT__RUNNING);
 }
-// shield_depth: that of the poll at its end.
+// shield_depth: cx->shield_depth_ at the end of the poll.
 static inline int volt__task_yield_private(volt__task *t, uint32_t shield_depth) {
     if (VOLT__UNLIKELY((volt__task_traits(t) | shield_depth) != 0)) return 0;
     VOLT_ASSERT(volt__task_is_running(t));
@@ -4409,7 +4932,8 @@ static inline int volt__task_finish_private(volt__task *t) {
     volt__store_rlx(&t->word, VOLT__COMPLETE); // rlx: private
     return 1;
 }
-// Returns 1 if this poll starts cancelled, else 0.
+// Returns 1 if this poll starts cancelled, else 0. NOTIFIED is set and RUNNING is not, so the XOR
+// swaps the two.
 static inline int volt__task_begin(volt__task *t) {
     // [T1] with wake and suspend
     uintptr_t old = volt__xor_acq_rel(&t->word, VOLT__RUNNING | VOLT__NOTIFIED);
@@ -4423,14 +4947,17 @@ static inline int volt__task_suspend(volt__task *t) {
     VOLT_ASSERT(old & VOLT__RUNNING);
     return (old & VOLT__NOTIFIED) != 0;
 }
-// Suspends and wakes the task in one step. The runner enqueues it.
+// Suspends and wakes the task in one step. The runner enqueues it. NOTIFIED may be set already, so
+// this is a CAS and not an XOR.
 static inline void volt__task_yield(volt__task *t) {
     uintptr_t old = volt__load_rlx(&t->word); // rlx: hint, re-checked by the CAS
     VOLT_ASSERT((old & VOLT__RUNNING) && !(old & VOLT__COMPLETE));
     // [T1] with begin
     while (!volt__cas_acq_rel(&t->word, &old, (old & ~VOLT__RUNNING) | VOLT__NOTIFIED)) {}
 }
-// Releases the reference of life. Returns 1 if it was the last one: the caller frees the slot.
+// Sets COMPLETE, clears RUNNING and releases the reference of the task's life, by one addition that
+// wraps. Returns 1 if the reference was the last one: the caller frees the slot. Else returns 0: *t
+// may be freed from here on.
 static inline int volt__task_finish(volt__task *t) {
     uintptr_t step = VOLT__COMPLETE - VOLT__RUNNING - VOLT__REF;
     uintptr_t old = volt__add_acq_rel(&t->word, step); // [T2] with release
@@ -4438,19 +4965,20 @@ static inline int volt__task_finish(volt__task *t) {
     return old < 2 * VOLT__REF;
 }
 static inline void volt__task_retain(volt__task *t) {
-    // rlx: the caller holds a reference, or is the runner, which has that of life
+    // rlx: a reference keeps the task: one of the caller, or for the runner that of its life
     uintptr_t old = volt__add_rlx(&t->word, VOLT__REF);
     VOLT__REQUIRE(old >= VOLT__REF && old < VOLT__REF_MAX,
                   "too many references to one task, or none");
 }
-// Returns 1 if the last reference is gone: the caller frees the slot.
+// Returns 1 if the reference was the last one: the caller frees the slot. Else returns 0, and *t
+// may be freed from here on.
 static inline int volt__task_release(volt__task *t) {
     uintptr_t old = volt__sub_acq_rel(&t->word, VOLT__REF); // [T2] all uses before the free
     VOLT_ASSERT(old >= VOLT__REF);
     return old < 2 * VOLT__REF;
 }
-// Returns 1 if the slot holds a task, which is retained, or 0 if it is free: its word then has no
-// references. Called by the sweep of a shutdown, after all workers have acknowledged.
+// Retains the task of a slot. Returns 1, or 0 if the slot is free, that is, if its word has no
+// references. Called by the sweep of a shutdown, after all workers have acknowledged the shutdown.
 static int volt__task_try_retain(volt__task *t) {
     uintptr_t old = volt__load_acq(&t->word); // [M2] with task init
     while (old >= VOLT__REF)
@@ -4459,8 +4987,9 @@ static int volt__task_try_retain(volt__task *t) {
 }
 
 // Calls fn for each slot that was ever used, under slabs.lock, which keeps the slabs alive. fn must
-// not create or destroy slabs or call into the application. A slot may be free (no references in
-// its word), and a live task may end during the call: fn only reads, unless it retained the task.
+// not create or destroy slabs, which takes that lock, or call into the application. A slot may be
+// free (no references in its word), and a live task may end during the call, so fn must not write
+// to a task that it has not retained. Called by any thread.
 static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task *t), void *arg) {
     volt__lock(&all->lock);
     for (volt__slab *s = all->first; s; s = s->all_next) {
@@ -4473,23 +5002,29 @@ static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task 
 //==================================================================================================
 // >>node  nodes of waits: their states change under the lock of source_
 //==================================================================================================
-// A node is one wait: it links a task into the list of the object that the task waits for. Threads
-// wait by nodes as well; their functions and some further states are in >>leaf.
-//   - While a node is linked, state_ changes only under the lock of the object, which is source_.
-//     The runner may read the state without the lock, as a hint, but acts on it under the lock.
+// A node is one wait: it links a task into the list of the object that the task waits for. Blocked
+// threads wait by nodes as well: functions for them, and two more states, are in >>leaf.
+//   - While a node is linked, state_ changes only under the lock of its source, the object that
+//     source_ points to.
+//   - The runner may read state_ without the lock, as a hint. A task whose node is still LINKED
+//     keeps waiting. Once the node is fired, the runner takes the lock before it uses or frees the
+//     node: the thread that fired it may still hold the lock.
 //   - The low four bits of state_ are the state. In a wheel, the bits above are the node's level.
-//   - A task whose node is not IDLE cannot finish: n_armed counts these nodes.
-//   - The node of a join is on no list: its source_ is the child, whose join word has the task.
-// The runner of the task binds a node before it is linked, and unbinds it once it is off its list.
-// Any thread may fire a node, under the lock of its object.
+//   - A node that is not IDLE is armed. n_armed of the task counts its armed nodes; a task that has
+//     any cannot finish.
+//   - The node of a join is on no list and is never fired: its source_ is the child task, whose
+//     join word holds the waiting task.
+// The runner of the task binds a node, which arms it, before the node is linked, and unbinds it
+// once it is off its list. Any thread may fire a node, under the lock of its source.
 //   state   set by  meaning
 //   IDLE    unbind  no wait
 //   LINKED  bind    waiting
-//   FIRED   fire    the event has come, or the node was granted what it waits for
-//   CLOSED  fire    the object was closed
+//   FIRED   fire    the event has come, or the waiter was granted what it waits for
+//   CLOSED  fire    the source was closed
 enum { VOLT__IDLE, VOLT__LINKED, VOLT__FIRED, VOLT__CLOSED };
 
-// The task to wake. waiter_ of a frame with open scopes is the innermost scope, which has the task.
+// Returns the task to wake. waiter_ points to it, or if the node is that of a frame with open
+// scopes, to the innermost scope, which stores the task. The low bits of waiter_ tell which.
 static inline volt__task *volt__node_task(const volt__node *node) {
     uintptr_t waiter = VOLT__CAST(uintptr_t, node->waiter_);
     if (VOLT__UNLIKELY(waiter & VOLT__WAITER_IS_SCOPE))
@@ -4497,36 +5032,39 @@ static inline volt__task *volt__node_task(const volt__node *node) {
     return VOLT__CAST(volt__task *, node->waiter_);
 }
 static inline uint8_t volt__node_state(const volt__node *node) {
-    return volt__load_rlx(&node->state_) & 15; // rlx: hint, re-checked under the lock of source_
+    return volt__load_rlx(&node->state_) & 15; // rlx: hint, or under the lock of source_
 }
 static inline void volt__node_set(volt__node *node, uint8_t state) {
-    volt__store_rlx(&node->state_, state); // rlx: under lock, or not yet linked
+    volt__store_rlx(&node->state_, state); // rlx: under lock, or not linked
 }
-// Begins a wait of t on `on`. Called by the runner, before it links the node.
+// Arms the node for a wait of t, with the source `on`. Called by the runner, before it links the
+// node.
 static inline void volt__node_bind(volt__node *node, volt__task *t, void *on) {
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE);
-    if (VOLT__UNLIKELY(t->n_armed == UINT16_MAX)) // rlx: only the runner writes it
+    if (VOLT__UNLIKELY(t->n_armed == UINT16_MAX)) // rlx: only the runner writes wait_site
         volt__misuse(volt__load_rlx(&t->wait_site), "more than 65535 waits at once in one task");
     if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_SCOPE)) node->waiter_ = t;
     node->source_ = on;
     t->n_armed++;
     volt__node_set(node, VOLT__LINKED);
 }
-// Ends a wait. Called by the runner, after the node has left its list.
+// Ends a wait. Called by the runner, after the node has left its list and the thread that fired it
+// has released the lock.
 static inline void volt__node_unbind(volt__node *node, volt__task *t) {
     VOLT_ASSERT(t->n_armed > 0);
     t->n_armed--;
     volt__node_set(node, VOLT__IDLE);
 }
-// Wakes the task of a node that was just unlinked, and adds it to *c if it must be enqueued. Called
-// under the lock of source_. LAST TOUCH: once the lock is released the node may be gone.
+// Fires a node that was just unlinked: sets its state, wakes its task, and adds the task to *c if
+// it must be enqueued. Called under the lock of source_. LAST TOUCH: once the lock is released,
+// node and task may be gone, unless the task is in *c.
 static inline void volt__node_fire(volt__node *node, uint8_t state, volt__chain *c) {
     volt__task *t = volt__node_task(node);
     VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED && t != NULL);
     volt__node_set(node, state);
     if (volt__task_wake(t)) volt__chain_push(c, t);
 }
-// Unlinks and fires all nodes of a list. Called under its lock.
+// Unlinks and fires all nodes of a list. Called under the lock of the list.
 static void volt__list_fire_all(volt__node **head, uint8_t state, volt__chain *c) {
     while (*head) {
         volt__node *node = *head;
@@ -4539,31 +5077,35 @@ static void volt__list_fire_all(volt__node **head, uint8_t state, volt__chain *c
 // >>timers  hierarchical wheel, one per worker
 //==================================================================================================
 // The timers of a worker, in a hierarchical wheel: VOLT_WHEEL_LEVELS levels of 2^BITS slots each,
-// where BITS is VOLT_WHEEL_BITS. A slot is a list of nodes. All fields are under `lock`.
+// where BITS is VOLT_WHEEL_BITS. A slot is a list of nodes. Time is counted in ticks of
+// VOLT_TICK_NS since the runtime was created. `elapsed` is the tick that the wheel has advanced to.
+// All fields are under `lock`.
 //   - A timer at tick T lies in level L = D / BITS, where D is the highest bit in which T and
-//     `elapsed` differ, and in slot (T >> L * BITS) mod 2^BITS. So every timer of a level is due
-//     before every timer of the levels above it, and the first occupied slot of the lowest occupied
-//     level is next.
-//   - When `elapsed` reaches a slot of an upper level, its nodes are moved to lower levels.
+//     `elapsed` differ, or in the top level if L is beyond that, in slot (T >> L * BITS) mod
+//     2^BITS. So every timer of a level is due before every timer of the levels above it, and the
+//     first occupied slot of the lowest occupied level is next.
+//   - When `elapsed` reaches a slot of an upper level, the nodes of the slot are moved to lower
+//     levels or, if they are due, fired.
 //   - The top level is a ring. A deadline beyond its span waits in the furthest slot, and is
 //     inserted again when `elapsed` reaches that slot.
 //
 //   operation  by
 //   arm        the owner of the wheel, inside a poll
 //   disarm     any worker, in a poll of the node's task; required for each node that was armed
-//   fire       the owner, or a rescuer if the owner is stuck; at most VOLT_FIRE_MAX nodes are
-//              handled per hold of the lock
+//   fire       the owner, or a rescuer if the owner is stuck (>>watchdog); at most VOLT_FIRE_MAX
+//              nodes are handled per hold of the lock
 //   expiry     the owner
 #define VOLT__WHEEL_SLOTS (1u << VOLT_WHEEL_BITS)
 #define VOLT__WHEEL_MASK (VOLT__WHEEL_SLOTS - 1)
 VOLT__SASSERT(VOLT_WHEEL_BITS >= 1 && VOLT_WHEEL_BITS <= 6, "occupancy is one 64-bit word");
 typedef struct volt__wheel {
     uint32_t lock;
-    uint64_t elapsed;                     // earlier ticks are handled; nodes due at it may be left
+    uint64_t elapsed;                     // ticks before it are done; nodes due at it may be left
     uint64_t occupied[VOLT_WHEEL_LEVELS]; // per level: one bit for each slot that is not empty
     volt__node *slot[VOLT_WHEEL_LEVELS][1u << VOLT_WHEEL_BITS];
 } volt__wheel;
 
+// Returns the slot of a tick in a level.
 static inline uint32_t volt__wheel_pos(uint64_t tick, uint32_t level) {
     return VOLT__CAST(uint32_t, tick >> (level * VOLT_WHEEL_BITS)) & VOLT__WHEEL_MASK;
 }
@@ -4572,25 +5114,26 @@ static inline int volt__wheel_is_empty(const volt__wheel *w) {
     for (uint32_t l = 0; l < VOLT_WHEEL_LEVELS; l++) any |= w->occupied[l];
     return any == 0;
 }
-// The list of a linked node. The result is exact if the node is the first of its list; the removal
-// of any other node does not change the head.
+// Returns the slot, that is, the head of the list, of a linked node. In the top level it may be a
+// wrong slot if the node is not the first of its list. The removal of such a node changes no head
+// and empties no slot, so a wrong slot does no harm there.
 static inline volt__node **volt__wheel_head(volt__wheel *w, const volt__node *node) {
     uint32_t level = volt__load_rlx(&node->state_) >> 4; // rlx: under lock
     uint64_t tick = VOLT__CAST(uint64_t, node->key_);
-    // a deadline beyond the span does not lie in the slot of its tick
+    // a deadline that was beyond the span does not lie in the slot of its tick
     if (level == VOLT_WHEEL_LEVELS - 1)
         for (uint32_t pos = 0; pos < VOLT__WHEEL_SLOTS; pos++)
             if (w->slot[level][pos] == node) return &w->slot[level][pos];
     return &w->slot[level][volt__wheel_pos(tick, level)];
 }
-// Links a node by its tick, key_. A tick that has passed is replaced by the next one. Called under
-// lock.
+// Links a node by its tick, key_. If `elapsed` has reached that tick already, the next one replaces
+// it. Called under lock.
 static void volt__wheel_insert(volt__wheel *w, volt__node *node) {
     uint32_t top = VOLT_WHEEL_LEVELS - 1, shift = top * VOLT_WHEEL_BITS;
     if (VOLT__CAST(uint64_t, node->key_) <= w->elapsed)
         node->key_ = VOLT__CAST(int64_t, w->elapsed + 1);
     uint64_t tick = VOLT__CAST(uint64_t, node->key_);
-    // one slot short of a full turn of the top level
+    // the furthest slot: one slot short of a full turn of the top level
     uint64_t furthest = ((w->elapsed >> shift) + VOLT__WHEEL_MASK) << shift;
     if (tick > furthest) tick = furthest;
     uint32_t level =
@@ -4602,6 +5145,7 @@ static void volt__wheel_insert(volt__wheel *w, volt__node *node) {
     volt__list_push(&w->slot[level][pos], node);
     w->occupied[level] |= UINT64_C(1) << pos;
 }
+// Unlinks a node. Called under lock.
 static void volt__wheel_remove(volt__wheel *w, volt__node *node) {
     volt__node **head = volt__wheel_head(w, node);
     VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED && node->source_ == w);
@@ -4610,8 +5154,8 @@ static void volt__wheel_remove(volt__wheel *w, volt__node *node) {
     uint32_t at = VOLT__CAST(uint32_t, head - &w->slot[0][0]);
     w->occupied[at / VOLT__WHEEL_SLOTS] &= ~(UINT64_C(1) << at % VOLT__WHEEL_SLOTS);
 }
-// Finds the slot to be handled next: its level, and the tick at which it is due. Returns 1, or 0 if
-// the wheel is empty. Called under lock.
+// Finds the slot to be handled next: its level, and the tick *when at which it begins, or `elapsed`
+// if that has reached it. Returns 1, or 0 if the wheel is empty. Called under lock.
 static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *when) {
     if (volt__wheel_is_empty(w)) return 0; // fast path: an event poll of a worker without timers
     // slots that `elapsed` has reached come first: nodes there have not been moved down yet
@@ -4623,7 +5167,7 @@ static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *whe
     }
     for (uint32_t l = 0; l < VOLT_WHEEL_LEVELS; l++) {
         uint32_t pos = volt__wheel_pos(w->elapsed, l), shift = l * VOLT_WHEEL_BITS;
-        uint64_t ahead = w->occupied[l] >> pos;
+        uint64_t ahead = w->occupied[l] >> pos; // the slots from pos on; if none, the ring wraps
         if (!w->occupied[l]) continue;
         int d = ahead ? __builtin_ctzll(ahead)
                       : __builtin_ctzll(w->occupied[l]) + VOLT__CAST(int, VOLT__WHEEL_SLOTS - pos);
@@ -4634,8 +5178,9 @@ static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *whe
     }
     return 0;
 }
-// Advances to tick `now`, but handles at most VOLT_FIRE_MAX nodes: fires each node that is due and
-// moves the others down. Returns 1 if more are left, else 0. Called under lock.
+// Advances `elapsed` towards tick `now`, and handles at most VOLT_FIRE_MAX nodes: fires each one
+// that is due, adds the tasks to be enqueued to *c, and moves the others down. Returns 0 if `now`
+// is reached, or 1 if nodes are left to handle. Called under lock.
 static int volt__wheel_advance(volt__wheel *w, uint64_t now, volt__chain *c, uint64_t *n_fired) {
     uint32_t level, handled = 0;
     uint64_t when;
@@ -4658,8 +5203,8 @@ static int volt__wheel_advance(volt__wheel *w, uint64_t now, volt__chain *c, uin
     if (now > w->elapsed) w->elapsed = now;
     return 0;
 }
-// Fires all timers due at `now` and adds the tasks to be enqueued to *c. Returns the number of
-// timers fired. Called by the owner.
+// Fires all timers due at tick `now` or before, and adds the tasks to be enqueued to *c. Returns
+// the number of timers fired. Called by the owner.
 static uint64_t volt__wheel_fire(volt__wheel *w, uint64_t now, volt__chain *c) {
     uint64_t n_fired = 0;
     int more;
@@ -4670,7 +5215,7 @@ static uint64_t volt__wheel_fire(volt__wheel *w, uint64_t now, volt__chain *c) {
     } while (more);
     return n_fired;
 }
-// volt__wheel_fire by a rescuer: stops as soon as another thread holds the lock.
+// The same, called by a rescuer: stops when another thread holds the lock.
 static uint64_t volt__wheel_try_fire(volt__wheel *w, uint64_t now, volt__chain *c) {
     uint64_t n_fired = 0;
     int more = 1;
@@ -4680,9 +5225,11 @@ static uint64_t volt__wheel_try_fire(volt__wheel *w, uint64_t now, volt__chain *
     }
     return n_fired;
 }
-// Returns the tick of the next expiry, or UINT64_MAX if there is none. In a slot of an upper level
-// with at most 32 nodes the first deadline is searched for, so that one long timer does not wake
-// its worker once per level.
+// Returns the tick at which the wheel must next be advanced, or UINT64_MAX if it is empty. No timer
+// is due before that tick. A slot of an upper level has to be handled when it begins, mostly before
+// any of its timers is due. If the slot has at most 32 nodes, the first deadline among them is
+// returned instead, so that one long timer does not wake its worker once per level. Called by the
+// owner.
 static uint64_t volt__wheel_expiry(volt__wheel *w) {
     uint32_t level;
     uint64_t when = UINT64_MAX, due = UINT64_MAX;
@@ -4693,7 +5240,7 @@ static uint64_t volt__wheel_expiry(volt__wheel *w) {
         for (int i = 0; i < 32; i++) {
             if (VOLT__CAST(uint64_t, node->key_) < due) due = VOLT__CAST(uint64_t, node->key_);
             node = node->next_;
-            if (node == first) { // due >= end: a deadline beyond the span of the wheel
+            if (node == first) { // due >= end: all deadlines are beyond the span of the wheel
                 if (due > when && due < end) when = due;
                 break;
             }
@@ -4702,7 +5249,7 @@ static uint64_t volt__wheel_expiry(volt__wheel *w) {
     volt__unlock(&w->lock);
     return when;
 }
-// Called inside a poll, on the wheel of the worker that runs it.
+// Called inside a poll of t, with the wheel of the worker that runs the poll.
 static void volt__timer_arm(volt__wheel *w, volt__node *node, volt__task *t, uint64_t tick) {
     node->key_ = VOLT__CAST(int64_t, tick);
     volt__node_bind(node, t, w);
@@ -4710,8 +5257,8 @@ static void volt__timer_arm(volt__wheel *w, volt__node *node, volt__task *t, uin
     volt__wheel_insert(w, node);
     volt__unlock(&w->lock);
 }
-// Called by any worker, in a poll of the node's task. Takes the lock even if the node has fired:
-// the thread that fired it may still hold the lock and use the node.
+// Called by any worker, in a poll of t, the node's task. Takes the lock even if the node has been
+// fired: the thread that fired it may still hold the lock and use the node.
 static void volt__timer_disarm(volt__node *node, volt__task *t) {
     volt__wheel *w = VOLT__CAST(volt__wheel *, node->source_);
     if (volt__node_state(node) == VOLT__IDLE) return;
@@ -4737,26 +5284,27 @@ static void volt__timer_disarm(volt__node *node, volt__task *t) {
 //
 // Entries are freed with the runtime only, so a stale event finds an entry of another generation,
 // not freed memory. To retire an entry is to end one use of it: all its waiters are fired, and its
-// next generation begins. While a pin is held, volt_close does not close the number, and the kernel
+// next generation begins. While a pin is held, volt_close does not close the number, so the kernel
 // does not reuse it. An entry changes under its lock, except for `pins`, `backoff_ms`, and the
-// flags of a fresh number. Two accesses to one entry are ordered by:
+// flags of a fresh number. Any thread may look up and pin an entry. Other functions on an entry
+// take its lock, unless they are called under it. Two accesses to one entry are ordered by:
 //              operation  event  close  release  accesses by
-//   operation  lock                              a task in a poll; a pin during the system call
-//   event      lock       lock                   any poller: the reactor's worker, or its rescuer
+//   operation  lock                              a task in a poll; read, write, accept hold a pin
+//   event      lock       lock                   a poller: the reactor's worker, or its rescuer
 //   close      pin        lock   CAS             any thread; the CAS winner performs close(2)
-//   release    lock       lock   lock   lock     a task in a poll; pins are not waited for
+//   release    lock       lock   lock   lock     volt_fd_release, by a task in a poll; ignores pins
 #ifndef VOLT_NO_IO
 enum { VOLT__RD = 1, VOLT__WR = 2 }; // directions
 enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS };
+// The flags of an entry: how calls on the descriptor are kept from blocking.
 //   PROBED    The kind of the descriptor is known.
-//   SOCKET    Each call passes MSG_DONTWAIT.
+//   SOCKET    Each read and write passes MSG_DONTWAIT.
 //   STREAM    A short read means that the socket is empty, a short write that it is full. TCP only:
-//             a read of a unix socket also stops at passed descriptors; other protocols have
-//             records.
-//   NONBLOCK  Accept does not block either.
+//             a unix socket also stops at passed descriptors, other protocols at records.
+//   NONBLOCK  The socket has O_NONBLOCK, so that accept does not block either.
 //   REOPENED  Calls use an open file description of volt's own, which no other process shares.
 //   TOGGLED   The description is non-blocking only during each of volt's calls.
-//   DISK      Calls never wait, whatever the mode.
+//   DISK      Calls never give EAGAIN, with or without O_NONBLOCK.
 enum {
     VOLT__FD_PROBED = 1,
     VOLT__FD_SOCKET = 2,
@@ -4771,17 +5319,15 @@ enum {
 
 typedef struct volt__fd {
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
-    uint32_t pins;       // any, RMW [F2]: system calls in flight, IS_CLOSING
+    uint32_t pins;       // any, rmw [F2]: VOLT__FD_PIN for each pin, + IS_CLOSING
     uint32_t seq;        // W under lock, R any [F3]: number of events and retirements
     uint32_t gen;        // W under lock, R any (relaxed): number of retirements
     uint8_t ready;       // W under lock, R any (hint): directions; a stale bit costs one attempt
-    // under lock: RDHUP, PRI, HUP or ERR has been reported; no further edge would report it
-    uint8_t sticky;
-    // W under lock, R any (hint); for a fresh number, flags are stored without the lock
-    uint8_t mode, flags;
+    uint8_t sticky;      // under lock: RDHUP, PRI, HUP or ERR was reported; no edge will repeat it
+    uint8_t mode, flags; // W under lock, R any (hint); flags of a fresh number: W without the lock
     uint16_t reactor;    // under lock: index of its reactor, if mode is EDGE or ONESHOT
-    uint16_t backoff_ms; // any (relaxed): delay of the last back-off of accept; 0: none
-    int reopened_fd;     // under lock: REOPENED: the number of that description; else 0
+    uint16_t backoff_ms; // any (relaxed): ms of the last back-off of accept; 0: none
+    int reopened_fd;     // under lock: if REOPENED, volt's own descriptor; else 0
     // under lock: the mapped_len bytes before mapped_end were accessible at the last check
     uint32_t mapped_len;
     const char *mapped_end;
@@ -4790,6 +5336,7 @@ typedef struct volt__fd {
 } volt__fd;
 VOLT__SASSERT(sizeof(volt__fd) == VOLT__CACHE_LINE, "one line per descriptor");
 
+// A tree of three levels: ROOT directories of DIR pages of PAGE entries.
 #define VOLT__FD_PAGE 64u
 #define VOLT__FD_DIR 64u
 #define VOLT__FD_ROOT 1024u
@@ -4800,19 +5347,19 @@ typedef struct volt__fd_dir {
 typedef struct volt__fds {
     volt__fd_dir *dir[VOLT__FD_ROOT]; // any, set once [F1]
     volt_allocator alloc;
-    uint32_t n_reactors;  // number of reactors over which descriptors are spread
-    int *epfd;            // by reactor; set before its worker runs
+    uint32_t n_reactors;  // once: those of the first n_reactors workers serve descriptors
+    int *epfd;            // by worker; set before this worker, and any of a higher index, runs
     uint32_t toggle_lock; // serializes the calls on TOGGLED descriptors
 } volt__fds;
 
-// Allocates zeroed memory and publishes it; the thread that loses a race frees its own and returns
-// the winner's. Lock-free, because the allocator is user code. Returns NULL if out of memory.
+// Allocates zeroed memory and publishes it in *slot; a thread that loses this race returns the
+// winner's. No lock is held, because the allocator is user code. Returns NULL if out of memory.
 static __attribute__((noinline)) void *volt__fds_make_page(volt__fds *f, void **slot, size_t size) {
     void *current = NULL;
     void *fresh = f->alloc.alloc(f->alloc.user, size, VOLT__CACHE_LINE);
     if (!fresh) return NULL;
     memset(fresh, 0, size);
-    if (volt__cas_acq_rel(slot, &current, fresh)) return fresh; // [F1] with fds_page
+    if (volt__cas_acq_rel(slot, &current, fresh)) return fresh; // [F1] with page, lookup
     f->alloc.free(f->alloc.user, fresh, size);
     return current;
 }
@@ -4821,7 +5368,7 @@ static inline void *volt__fds_page(volt__fds *f, void **slot, size_t size) {
     return VOLT__LIKELY(current != NULL) ? current : volt__fds_make_page(f, slot, size);
 }
 // Returns the entry of a descriptor number, made on first use, or NULL if memory has run out or the
-// number is out of range.
+// number is out of range. A negative number wraps to a large one, which is out of range.
 static volt__fd *volt__fd_lookup(volt__fds *f, int fd) {
     uint32_t i = VOLT__CAST(uint32_t, fd);
     if (i >= VOLT__FD_MAX) return NULL;
@@ -4832,10 +5379,10 @@ static volt__fd *volt__fd_lookup(volt__fds *f, int fd) {
     void *page = volt__fds_page(f, VOLT__CAST(void **, slot), VOLT__FD_PAGE * sizeof(volt__fd));
     return page ? &VOLT__CAST(volt__fd *, page)[i % VOLT__FD_PAGE] : NULL;
 }
-// Returns an entry that exists already. Events have one: the descriptor was registered through it.
+// Returns an entry that exists already, such as that of an event: the descriptor was registered
+// through it. Both loads: [F1] with make_page.
 static inline volt__fd *volt__fd_lookup_existing(volt__fds *f, int fd) {
     uint32_t i = VOLT__CAST(uint32_t, fd);
-    // with the CAS of make_page
     volt__fd_dir *dir = volt__load_acq(&f->dir[i / (VOLT__FD_PAGE * VOLT__FD_DIR)]); // [F1]
     return &volt__load_acq(&dir->page[i / VOLT__FD_PAGE % VOLT__FD_DIR])[i % VOLT__FD_PAGE]; // [F1]
 }
@@ -4874,8 +5421,8 @@ static void volt__fds_destroy(volt__fds *f, uint32_t n_workers) {
 // ---- pins
 
 // A system call in flight holds a pin, so that its number is not closed and reused. Returns 1, or 0
-// if the descriptor is closing; volt__fd_unpin must follow in both cases. A pin is not a lock: a
-// read costs two RMWs on the entry's own cache line and nothing else.
+// if the descriptor is closing; volt__fd_unpin must follow in both cases. A pin excludes only
+// close(2), not other pins: a read costs two RMWs on the entry's own cache line and nothing else.
 static inline int volt__fd_pin(volt__fd *e) {
     return !(volt__add_acq_rel(&e->pins, VOLT__FD_PIN) & VOLT__FD_IS_CLOSING); // [F2] with unpin
 }
@@ -4885,17 +5432,17 @@ static void volt__fd_begin_close(volt__fd *e) {
     VOLT_ASSERT(old >= VOLT__FD_PIN);
     (void)old;
 }
-// Exactly one of the threads that see a closing entry without pins wins; it keeps a pin until
-// volt__fd_retire has closed the number.
+// Of the threads that see a closing entry without pins, one wins, and must retire the entry. It
+// holds a pin until volt__fd_retire is about to close the number.
 static int volt__fd_try_close(volt__fd *e) {
     uint32_t last = VOLT__FD_IS_CLOSING;
     // [F2] with unpin
     return volt__cas_acq_rel(&e->pins, &last, VOLT__FD_IS_CLOSING + VOLT__FD_PIN);
 }
-// Returns 1 if the caller dropped the last pin of a closing entry and must retire it.
+// Returns 1 if the caller has dropped the last pin of a closing entry, and must retire it.
 static inline int volt__fd_unpin(volt__fd *e) {
     uint32_t left = volt__sub_acq_rel(&e->pins, VOLT__FD_PIN) - VOLT__FD_PIN; // [F2] with pin
-    VOLT_ASSERT(left < UINT32_MAX - VOLT__FD_PIN);
+    VOLT_ASSERT(left < UINT32_MAX - VOLT__FD_PIN); // else it has wrapped: no pin was held
     return VOLT__UNLIKELY(left == VOLT__FD_IS_CLOSING) && volt__fd_try_close(e);
 }
 
@@ -4904,7 +5451,8 @@ static inline int volt__fd_unpin(volt__fd *e) {
 static inline void volt__fd_set_mode(volt__fd *e, uint8_t mode) {
     volt__store_rlx(&e->mode, mode); // rlx: under lock
 }
-// Returns 1 if a system call in this direction would give EAGAIN.
+// Returns 1 if a system call in this direction would give EAGAIN; 0 if that is not known. For
+// writes, `empty` means that the file takes no more data.
 static inline int volt__fd_is_known_empty(const volt__fd *e, int dir) {
     uint8_t mode = volt__load_rlx(&e->mode);   // rlx: hint, decided under lock
     uint8_t ready = volt__load_rlx(&e->ready); // rlx: hint, decided under lock
@@ -4916,8 +5464,8 @@ static uint32_t volt__fd_interest(const volt__fd *e) {
            (e->wr ? VOLT__CAST(uint32_t, EPOLLOUT) : 0);
 }
 // Registers the entry's interest in epoll. ADD and MOD each fall back to the other, as the number
-// may have been reopened without volt_close. If epoll refuses the file the mode becomes ALWAYS.
-// Returns 0 or -errno. Called under lock, which serializes ADD, MOD and DEL of an entry.
+// may have been reopened without volt_close. If epoll refuses the file, the mode becomes ALWAYS and
+// the result is 0. Returns 0 or -errno. Called under lock: it serializes all epoll_ctl of an entry.
 static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
@@ -4932,10 +5480,9 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR)); // rlx: under lock
     return 0;
 }
-// close(2) removes a descriptor from epoll, and its number may belong to another file by now. An
-// ADD that fails shows that the registration still exists, unless the error is EPERM: then epoll
-// refuses the new file. (A MOD would report the readiness again.) Returns 1 if the registration
-// still exists. Called under lock.
+// Returns 1 if the descriptor is still registered. If not, it was closed without volt_close, and
+// its number belongs to another file by now. An ADD fails if the registration exists, but also,
+// with EPERM, if epoll refuses the new file. (A MOD would report the readiness again.) Under lock.
 static int volt__fd_is_registered(volt__fds *f, volt__fd *e, int fd) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
@@ -4948,8 +5495,8 @@ static int volt__fd_is_registered(volt__fds *f, volt__fd *e, int fd) {
 //   LINKED  The node is linked and waits.
 //   REUSED  The number was closed without volt_close and belongs to another file.
 enum { VOLT__FD_AGAIN, VOLT__FD_LINKED, VOLT__FD_REUSED };
-// Registers an own descriptor, unless that is done or the mode is ALWAYS. ADD and MOD report
-// existing readiness. Returns 0, VOLT__FD_REUSED (debug builds) or -errno. Called under lock.
+// Registers an own descriptor, unless its mode is EDGE or ALWAYS already. ADD and MOD report the
+// present readiness. Returns 0, VOLT__FD_REUSED (debug builds) or -errno. Called under lock.
 static int volt__fd_register(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
     if (VOLT_DEBUG && e->mode == VOLT__MODE_EDGE && !volt__fd_is_registered(f, e, fd))
         return VOLT__FD_REUSED;
@@ -4964,8 +5511,11 @@ static int volt__fd_register(volt__fds *f, volt__fd *e, int fd, uint32_t reactor
     if (rc < 0) volt__fd_set_mode(e, before);
     return rc;
 }
-// Fires all nodes of a list, under lock. Each node's prev_ becomes the generation of its wake-up:
-// when its task is polled, the number may belong to another file.
+
+// ---- waits
+
+// Fires all nodes of a list, under lock. Each node's prev_ receives the generation in which it is
+// fired: when its task is polled, the number may belong to another file.
 static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, volt__chain *c) {
     while (*head) {
         volt__node *node = *head;
@@ -4974,13 +5524,13 @@ static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, vol
         volt__node_fire(node, state, c);
     }
 }
-// The state of the entry at the start of an operation.
+// The state of the entry before an attempt.
 typedef struct volt__fd_snapshot {
     uint32_t gen, seq;
 } volt__fd_snapshot;
 static inline volt__fd_snapshot volt__fd_take_snapshot(const volt__fd *e) {
     volt__fd_snapshot snapshot;
-    snapshot.gen = volt__load_rlx(&e->gen); // rlx: ordered by the operation's pin [F2]
+    snapshot.gen = volt__load_rlx(&e->gen); // rlx: ordered by a pin [F2], or re-checked under lock
     snapshot.seq = volt__load_acq(&e->seq); // [F3] with event
     return snapshot;
 }
@@ -4988,14 +5538,13 @@ static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
     VOLT_ASSERT(dir == VOLT__RD || dir == VOLT__WR);
     return dir == VOLT__RD ? &e->rd : &e->wr;
 }
-
-// Called after an operation gave EAGAIN: links the node to wait for `dir`. Returns LINKED; AGAIN if
+// Called after an attempt gave EAGAIN: links the node to wait for `dir`. Returns LINKED; AGAIN if
 // an event came after the snapshot, or if the file is always ready; REUSED; -EBADF if the
 // descriptor is closing, or was retired after the snapshot; or -errno of epoll.
 static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
                          volt__fd_snapshot snapshot, volt__node *node, volt__task *t) {
     volt__lock(&e->lock);
-    // rlx: a close sets the flag before it takes this lock to fire the waiters
+    // rlx: a close that is missed here takes this lock later, and fires the node
     int rc = volt__load_rlx(&e->pins) & VOLT__FD_IS_CLOSING || e->gen != snapshot.gen ? -EBADF : 0;
     if (rc == 0 && e->seq == snapshot.seq) {
         rc = volt__fd_register(f, e, fd, reactor);
@@ -5040,10 +5589,10 @@ static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t rea
     volt__unlock(&e->lock);
     return rc;
 }
-// Called by the runner to cancel a wait, or to acknowledge its wake-up. The lock is taken in any
-// case: the thread that fired the node may still hold it. Returns the state of the node, but CLOSED
-// if the entry was retired after it was fired. With LINKED and FIRED, prev_ is then the generation
-// in which the node waited.
+// Called by the runner to cancel a wait, or to acknowledge its wake-up. Takes the lock even if the
+// node was fired: the thread that fired it may still use the node under the lock. Returns the state
+// of the node, but CLOSED if the entry was retired after the node was fired. If the result is
+// LINKED or FIRED, prev_ is then the generation in which the node waited.
 static uint8_t volt__fd_end_wait(volt__node *node, volt__task *t, int dir) {
     volt__fd *e = VOLT__CAST(volt__fd *, node->source_);
     volt__lock(&e->lock);
@@ -5059,9 +5608,10 @@ static uint8_t volt__fd_end_wait(volt__node *node, volt__task *t, int dir) {
     return was;
 }
 // A transfer also ends short at a page that is not mapped; then the socket need not be empty. So
-// the rest of the buffer is checked, once per buffer; the part that was transferred is accessible.
-// A rest above VOLT__REST_MAX is not checked, because that would make it resident.
+// the rest of the buffer is checked, and the entry stores the result for the next operation on this
+// buffer. A rest of more than VOLT__REST_MAX bytes is not checked: that would make it resident.
 enum { VOLT__REST_MAX = 65536 };
+// Returns 1 if the rest is known to be accessible. `done`, the bytes transferred, is > 0.
 static int volt__fd_is_known_mapped(const volt__fd *e, const char *buf, size_t done, size_t len) {
     const char *end = buf + len;
     if (((VOLT__CAST(uintptr_t, buf) + done - 1) ^ (VOLT__CAST(uintptr_t, end) - 1)) < 4096)
@@ -5069,7 +5619,7 @@ static int volt__fd_is_known_mapped(const volt__fd *e, const char *buf, size_t d
     return e->mapped_end == end && e->mapped_len >= len;
 }
 // Returns 1 if a short transfer has emptied the socket: no event has come since `seq` was read, and
-// none is sticky, as its edge does not come again. Called under lock.
+// no sticky event is pending, which no further edge would report. Called under lock.
 static int volt__fd_is_emptied(const volt__fd *e, uint32_t seq) {
     return e->seq == seq && !e->sticky && e->mode == VOLT__MODE_EDGE;
 }
@@ -5092,26 +5642,26 @@ static void volt__fd_mark_empty(volt__fd *e, int dir, uint32_t seq, const char *
         volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
     volt__unlock(&e->lock);
 }
-// Several accepts and a close may store the delay at the same time; any of them may be the last.
-static void volt__fd_set_backoff(volt__fd *e, uint32_t ms) {
-    volt__store_rlx(&e->backoff_ms, VOLT__CAST(uint16_t, ms)); // rlx: only a delay
-}
-// ---- back-off of accept
 
+// ---- back-off of accept
 // An accept that fails for lack of descriptors or memory waits on a timer before it tries again.
-// The entry stores its node, so that retiring the entry ends that wait; other accepts on the
-// descriptor wait in rd until it ends.
+// The entry stores its node, so that retiring the entry ends that wait. Other accepts on the
+// descriptor that fail the same way wait in rd until the back-off ends.
 //   backoff  event   to    done by                                     and then
 //   NULL     begin   node  an accept, after it has armed its timer     -
 //   node     begin   node  another accept                              links its node in rd
 //   node     end     NULL  its task: timer expired, or cancelled       fires rd: they try again
 //   node     retire  NULL  the thread that retires the entry           wakes the task: -EBADF
 
+// Several accepts and a close may store the delay at the same time; any of them may be the last.
+static void volt__fd_set_backoff(volt__fd *e, uint32_t ms) {
+    volt__store_rlx(&e->backoff_ms, VOLT__CAST(uint16_t, ms)); // rlx: only a delay
+}
 // Begins a back-off. Returns AGAIN if the node is now the entry's back-off, LINKED if another node
 // is (this one is not linked yet), or -EBADF if the descriptor is closing or was retired.
 static int volt__fd_back_off(volt__fd *e, uint32_t gen, volt__node *node) {
     volt__lock(&e->lock);
-    // rlx: a close sets the flag before it takes this lock to fire the waiters
+    // rlx: a close that is missed here takes this lock later, and wakes the task
     int rc = volt__load_rlx(&e->pins) & VOLT__FD_IS_CLOSING || e->gen != gen ? -EBADF : 0;
     if (rc == 0 && e->backoff) rc = VOLT__FD_LINKED;
     else if (rc == 0) e->backoff = node;
@@ -5138,8 +5688,8 @@ static int volt__fd_is_backing_off(volt__fd *e, const volt__node *node) {
     return is_it;
 }
 // Returns the entry whose back-off is this node, or NULL if that entry was retired. This is nearly
-// always the entry of `fd`. If the application passes another number than in the poll before, all
-// entries are searched, because none may keep a node that is gone.
+// always the entry of `fd`. If not, all entries are searched: the application may have passed
+// another number than in the poll before, and no entry may keep a node that is gone.
 static volt__fd *volt__fd_find_back_off(volt__fds *f, const volt__node *node, int fd) {
     volt__fd *e = volt__fd_lookup(f, fd);
     if (e && volt__fd_is_backing_off(e, node)) return e;
@@ -5152,7 +5702,7 @@ static volt__fd *volt__fd_find_back_off(volt__fds *f, const volt__node *node, in
     return NULL;
 }
 // Ends a back-off and fires rd. Returns 1 if the node was still the entry's back-off, 0 if the
-// entry was retired. *gen is the entry's generation.
+// entry was retired. *gen receives the entry's generation.
 static int volt__fd_end_back_off(volt__fd *e, const volt__node *node, uint32_t *gen,
                                  volt__chain *c) {
     volt__lock(&e->lock);
@@ -5198,7 +5748,8 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
     VOLT_ASSERT(!e->rd && !e->wr);
     if (is_close) {
-        volt__sub_acq_rel(&e->pins, VOLT__FD_IS_CLOSING + VOLT__FD_PIN); // [F2] with pin
+        // [F2] with pin. Before close(2): after it, the next owner of the number may pin at once
+        volt__sub_acq_rel(&e->pins, VOLT__FD_IS_CLOSING + VOLT__FD_PIN);
         VOLT_SYS(close, fd); // not retried: after EINTR the descriptor is gone
     }
     volt__unlock(&e->lock);
@@ -5221,8 +5772,8 @@ static int volt__fd_is_alias(const struct stat *st) {
                                     st->st_rdev == makedev(5, 1) || st->st_rdev == makedev(4, 0));
 }
 static int volt__is_disk(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode); }
-// Makes a descriptor that is not a socket non-blocking, since a call on it could block the worker.
-// For disk files O_NONBLOCK makes no difference. Returns flags or -errno. Called under lock.
+// Makes a file that is no socket non-blocking. If shared, it is reopened, or else each call toggles
+// it. Disk files stay as they are. Returns flags or -errno. Called under lock.
 static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
     struct stat st;
     if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
@@ -5250,9 +5801,9 @@ static int volt__fd_probe_socket(int fd, int mode, int is_accept) {
         return -errno;
     return flags;
 }
-// Called at the first use of a descriptor that volt has not made. Finds out its kind and makes sure
-// that no call on it blocks; stores and returns its flags. Returns -EBADF if the entry was retired
-// since `gen`, or -errno. All under lock, so that the entry is not retired halfway.
+// Finds out the kind of a descriptor that volt has not made, and makes sure that no call on it
+// blocks. Stores and returns its flags. Returns -EBADF if the entry was retired since `gen`, or
+// another -errno. All of this is one critical section: the entry is not retired halfway.
 static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
     int type = 0, rc;
     socklen_t len = sizeof type;
@@ -5272,8 +5823,8 @@ static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
     return rc;
 }
 
-// Handles an event that epoll reported; an event of an older generation is dropped. Called by any
-// poller.
+// Handles an event that epoll reported; an event of an older generation is dropped. Tasks to be
+// enqueued are appended to *c. Called by a poller.
 static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, volt__chain *c) {
     int fd = VOLT__CAST(int, epoll_data & 0xffffffffu);
     volt__fd *e = volt__fd_lookup_existing(f, fd);
@@ -5290,7 +5841,7 @@ static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, v
         volt__store_rel(&e->seq, e->seq + 1);
         if (rd) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
         if (wr) volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
-        // re-arming failed: wake the waiters, their next attempt reports the error
+        // the event has disarmed both directions; if re-arming fails, the waiters get the error
         if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr) &&
             volt__fd_control(f, e, fd, EPOLL_CTL_MOD) < 0) {
             volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
@@ -5321,18 +5872,20 @@ static inline void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t ev
 //==================================================================================================
 // >>reactor  epoll instances, their eventfds and timers
 //==================================================================================================
-// A reactor is the epoll instance of a worker, with the eventfd that unparks the worker. In a guest
-// a timerfd is added, because the application waits on the epoll instance itself.
+// A reactor is the epoll instance of a worker, with the eventfd that unparks the worker. A guest
+// has a timerfd as well, because its application waits on the epoll instance itself.
+//   - volt__fd_control adds the descriptors of the table. Their events carry the generation and the
+//     number; the eventfd, the watchdog and the timerfd carry the three reserved values below.
+//   - An unpark is not lost: the eventfd stays readable until the worker itself reads it.
+// Callers of the volt__reactor_ functions:
 //   init, deinit             the thread that creates or destroys the worker
 //   poll                     the worker, or a worker that rescues it
 //   unpark                   any thread
 //   acknowledge, set_timer   the worker
-// The descriptors of the table are added by volt__fd_control; an event carries the generation and
-// the number. A reactor's own descriptors and the watchdog carry the three reserved values below.
 typedef struct volt__reactor {
     int epfd, evfd;
     int timer_fd;           // guest: expires when the worker must run; else -1
-    volt_time timer_set_to; // deadline that timer_fd is set to
+    volt_time timer_set_to; // guest: the deadline that timer_fd is set to
     uint32_t index;         // of the worker
 } volt__reactor;
 // The result of one volt__reactor_poll.
@@ -5342,6 +5895,7 @@ typedef struct volt__reactor_events {
     uint32_t was_unparked;     // the eventfd was readable
     uint32_t watchdog_expired; // the watchdog expired, or a full batch may hide its expiry
 } volt__reactor_events;
+// No event of the table has these values: their low half is no number that the table takes.
 #define VOLT__EPOLL_EVENTFD UINT64_MAX
 #define VOLT__EPOLL_WATCHDOG (UINT64_MAX - 1)
 #define VOLT__EPOLL_TIMER (UINT64_MAX - 2)
@@ -5366,8 +5920,9 @@ static int volt__reactor_test(const volt__reactor *r) {
     int rc = VOLT_EPOLL_WAIT(r->epfd, &ev, 1, 0);
     return rc < 0 && rc != -EINTR ? rc : 0;
 }
-// The epoll instance also contains the watchdog, if watchdog_fd >= 0. EPOLLEXCLUSIVE makes one
-// expiry wake one parked worker (before Linux 4.5: all). Returns 0 or -errno.
+// The epoll instance also contains the watchdog, if watchdog_fd >= 0. With EPOLLEXCLUSIVE, an
+// expiry usually wakes one parked worker, not all (before Linux 4.5: all). Returns 0, or -errno
+// with all descriptors closed.
 static int volt__reactor_init(volt__reactor *r, uint32_t index, int watchdog_fd) {
     int rc = 0;
     r->index = index;
@@ -5375,8 +5930,8 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watchdog_fd)
     r->epfd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
     r->evfd = r->epfd < 0 ? -errno : volt__sys_eventfd();
     if (r->evfd < 0) rc = r->evfd;
-    // Level-triggered, and read by this worker only: a worker that rescues it polls the reactor,
-    // too, and must not swallow the wake-up.
+    // Level-triggered, and read by this worker only: another worker that rescues this one polls the
+    // reactor, too, and must not swallow the wake-up.
     if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__EPOLL_EVENTFD);
     if (rc == 0 && watchdog_fd >= 0) {
         rc = volt__reactor_add(r, watchdog_fd, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE,
@@ -5408,6 +5963,7 @@ static void volt__timer_fd_set(int fd, int64_t left) {
     }
     VOLT_SYS(timerfd_settime, fd, 0, &t, NULL);
 }
+// Called after volt__reactor_init. Returns 0 or -errno; in both cases deinit closes the timerfd.
 static int volt__reactor_init_guest(volt__reactor *r) {
     int fd = volt__timer_fd_open();
     if (fd < 0) return fd;
@@ -5415,8 +5971,9 @@ static int volt__reactor_init_guest(volt__reactor *r) {
     r->timer_set_to = VOLT_NEVER;
     return volt__reactor_add(r, fd, EPOLLIN, VOLT__EPOLL_TIMER);
 }
-// Sets the timer of a guest to the deadline `at`, which is `left` ns from now. The timerfd is never
-// read and stays readable after its expiry, so the same deadline need not be set again.
+// Sets the timer of a guest to the deadline `at`, which is `left` ns from now (VOLT_NEVER: -1). The
+// timerfd is never read, and stays readable after its expiry, so the same deadline need not be set
+// again.
 static void volt__reactor_set_timer(volt__reactor *r, volt_time at, int64_t left) {
     if (at == r->timer_set_to) return;
     r->timer_set_to = at;
@@ -5434,8 +5991,9 @@ static void volt__reactor_acknowledge(volt__reactor *r) {
     uint64_t n;
     while (VOLT_SYS(read, r->evfd, &n, sizeof n) < 0 && errno == EINTR) {}
 }
-// Waits for at most `timeout` ns (< 0: no limit) and handles at most `room` events, but at least
-// one and at most VOLT_EVENTS.
+// Waits for at most `timeout` ns (< 0: no limit) and handles the events. Their number is limited to
+// `room`, since each may make tasks runnable, and to VOLT_EVENTS; a room of 0 counts as 1. An error
+// of epoll_wait, such as EINTR, counts as no event.
 static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, int64_t timeout,
                                volt__reactor_events *out) {
     struct epoll_event ev[VOLT_EVENTS];
@@ -5443,7 +6001,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
     memset(out, 0, sizeof *out);
     int n = VOLT_EPOLL_WAIT(r->epfd, ev, max, timeout);
     VOLT_ASSERT(n <= max);
-    if (n == max) out->watchdog_expired = 1;
+    if (n == max) out->watchdog_expired = 1; // the expiry may be the next event
     for (int i = 0; i < n; i++) {
         uint64_t epoll_data = ev[i].data.u64;
         if (epoll_data == VOLT__EPOLL_EVENTFD) {
@@ -5462,28 +6020,29 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 //==================================================================================================
 // The idle set decides which worker is woken for a task: `searching` counts the workers that
 // search, and each parked worker has its bit set. Any thread that pushes a task may claim a parked
-// worker; all other transitions are made by the worker itself. A parked worker sleeps without a
-// time limit, so no interleaving of a push and a park may lose the wake-up:
+// worker; the worker itself makes all other transitions. No lock is involved. A parked worker may
+// sleep without a time limit, so no interleaving of a push and a park may lose the wake-up:
 //
 //     pusher                                      sleeper
 //       publish the task   [Q1] [Q3]                set own bit, leave `searching`   [I2]
 //       fence              [I1]                     fence                            [I1]
 //       searching != 0 or no bit set: done          searching == 0: scan the queues
-//       else claim a parked worker                  nothing to steal: sleep
+//       else claim a parked worker                  found a task: search, else sleep
 //
 // If either fence were missing, each side might read the old value of the other's word: the pusher
-// sees a searcher that has scanned already, or no parked worker, and the sleeper does not see the
-// task. With both fences at least one side sees the store of the other. A pusher that sees a
-// searcher leaves the task to it: the last worker to leave `searching` scans the queues again.
+// sees a searching worker that has scanned already, or no parked one, and the sleeper does not see
+// the task. With both fences at least one side sees the store of the other. A pusher that sees a
+// searching worker leaves the task to it, and a sleeper that sees one does not scan: the last
+// worker to leave `searching` scans the queues again.
 //
-// Only a worker that is counted in `searching` steals. The fetch_and that clears a bit decides
-// which thread has ended that sleep: the worker itself, or a claimer, which has counted the worker
-// before.
+// Only a worker that is counted in `searching` steals. A worker leaves the parked set when its bit
+// is cleared: by the worker itself, or by a claimer, which counts the worker as searching first.
+// The old value of the fetch_and that clears the bit tells the worker which of the two it was.
 //
 //   from       event   to         done by                         and then
 //   awake      search  searching  worker, if less than half do    steals
 //   awake      rescue  searching  worker, without that limit      takes the tasks of a stuck worker
-//   either     park    parked     worker                          fence; scans if searching == 0
+//   either     park    parked     worker without tasks            fence; scans if searching == 0
 //   parked     claim   searching  pusher, if searching == 0       writes the worker's eventfd
 //   parked     unpark  awake      worker: event, timer, watchdog  (searching if claimed before)
 //   parked     return  searching  worker: found work, or stopped  (counted already if claimed)
@@ -5491,8 +6050,8 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 #define VOLT__IDLE_BITS VOLT__CAST(uint32_t, sizeof(uintptr_t) * 8)
 #define VOLT__IDLE_WORDS ((VOLT_MAX_WORKERS + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS)
 typedef struct volt__idle {
-    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t searching; // any, RMW [I2]: workers that search
-    // any, RMW [I2]: a bit for each worker
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t searching; // any, rmw [I2]: workers that search
+    // any, rmw [I2]: the bits of parked workers are set
     uintptr_t parked[(VOLT_MAX_WORKERS + sizeof(uintptr_t) * 8 - 1) / (sizeof(uintptr_t) * 8)];
     uint32_t n_words; // once: words in use
 } volt__idle;
@@ -5511,7 +6070,7 @@ static inline int volt__idle_is_parked(const volt__idle *idle, uint32_t worker) 
 }
 static inline int volt__idle_has_parked(const volt__idle *idle) {
     uintptr_t any = 0;
-    // rlx: ordered by [I1]
+    // rlx: ordered by [I1] in claim; elsewhere a hint
     for (uint32_t i = 0; i < idle->n_words; i++) any |= volt__load_rlx(&idle->parked[i]);
     return any != 0;
 }
@@ -5519,25 +6078,28 @@ static inline int volt__idle_has_parked(const volt__idle *idle) {
 static uint32_t volt__idle_count_others(const volt__idle *idle, uint32_t worker) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < idle->n_words; i++) {
-        uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: ordered by [W1]
+        uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: ordered by [W1], or a hint
         if (i == worker / VOLT__IDLE_BITS) bits &= ~volt__idle_bit(worker);
         n += VOLT__CAST(uint32_t, __builtin_popcountl(bits));
     }
     return n;
 }
 // Counts the caller as searching, if less than half of the started workers search. Returns 1 if the
-// caller is counted, 0 if it must not steal.
+// caller is counted. Returns 0 if it must not steal: enough workers search, or another worker has
+// changed the count at the same time.
 static int volt__idle_begin_search(volt__idle *idle, uint32_t n_started) {
     uint32_t n = volt__load_rlx(&idle->searching); // rlx: hint, re-checked by the CAS
     // [I2] with end_search
     return 2 * n < n_started && volt__cas_acq_rel(&idle->searching, &n, n + 1);
 }
-// Counts a worker without that limit: a worker that rescues stuck workers must be able to steal.
+// Counts the caller without that limit: a worker that rescues others, or whose scan has found work,
+// must be able to steal.
 static void volt__idle_begin_search_always(volt__idle *idle) {
     volt__add_acq_rel(&idle->searching, 1); // [I2] with end_search
 }
-// From here on a pusher may claim this worker. Returns the number of workers that still search; if
-// it is 0, the caller must scan the queues before it sleeps.
+// Sets the worker's bit, and ends its search. From here on a pusher may claim this worker. Returns
+// the number of workers that still search; if it is 0, the caller must scan the queues before it
+// sleeps.
 static uint32_t volt__idle_park(volt__idle *idle, uint32_t worker, int is_searching) {
     uint32_t left;
     uintptr_t bit = volt__idle_bit(worker);
@@ -5570,6 +6132,7 @@ static void volt__idle_unpark_searching(volt__idle *idle, uint32_t worker) {
 // Returns the first parked worker from `from` on, wrapping around, or -1 if none is parked.
 static int volt__idle_find(const volt__idle *idle, uint32_t from) {
     VOLT_ASSERT(from / VOLT__IDLE_BITS < idle->n_words);
+    // the first word comes up again at the end, then with the bits below `from`
     for (uint32_t k = 0; k <= idle->n_words; k++) {
         uint32_t i = (from / VOLT__IDLE_BITS + k) % idle->n_words;
         uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: hint
@@ -5579,9 +6142,9 @@ static int volt__idle_find(const volt__idle *idle, uint32_t from) {
     return -1;
 }
 #define VOLT__ANY_WORKER (-1)
-// Claims `first` if it is parked, else the parked worker with the highest index: worker 0 may be a
-// guest, whose thread has other work as well. Returns the index of the worker, or -1 if none is
-// parked.
+// Clears the bit of `first` if it is parked, else that of the parked worker with the highest index:
+// worker 0 may be a guest, whose thread has other work as well. Returns the index of the worker, or
+// -1 if none is parked. `first` may be VOLT__ANY_WORKER.
 static int volt__idle_claim_bit(volt__idle *idle, int first) {
     if (first >= 0 && volt__idle_is_parked(idle, VOLT__CAST(uint32_t, first)) &&
         !volt__idle_unpark(idle, VOLT__CAST(uint32_t, first)))
@@ -5598,9 +6161,10 @@ static int volt__idle_claim_bit(volt__idle *idle, int first) {
     }
     return -1;
 }
-// Called after a task was published. Returns the worker to unpark, or -1 if no worker needs to be
-// woken. If the claim finds no parked worker it undoes its count and tries again, because other
-// pushers may have skipped their wake-up while it was counted.
+// Called by any thread after it has published a task. Returns the worker to unpark, or -1 if no
+// worker needs to be woken. Counts the worker as searching before its bit is cleared. If no parked
+// worker is found then, uncounts it and tries again, because other pushers that have seen the count
+// may have skipped their wake-up.
 static int volt__idle_claim(volt__idle *idle, int first) {
     volt__fence_sc(&idle->searching); // [I1] with park
     for (;;) {
@@ -5615,8 +6179,8 @@ static int volt__idle_claim(volt__idle *idle, int first) {
         volt__fence_sc(&idle->searching);       // [I1] with park
     }
 }
-// Called by a counted worker that has found work. Returns 1 if it was the last one: it must scan
-// the queues again, and wake a worker if there is more.
+// Called by a searching worker that has found a task. Returns 1 if it was the last one that
+// searched: it must then scan the queues, and wake a worker if they hold more.
 static int volt__idle_end_search(volt__idle *idle) {
     uint32_t old = volt__sub_acq_rel(&idle->searching, 1); // [I2] with claim
     VOLT_ASSERT(old > 0 && old <= VOLT_MAX_WORKERS);
@@ -5628,41 +6192,47 @@ static int volt__idle_end_search(volt__idle *idle) {
 //==================================================================================================
 // >>pool  threads for blocking calls
 //==================================================================================================
-// The pool runs jobs, which may block, on threads of its own. A thread starts when a job finds none
-// idle; the thread that became idle last is taken first; a thread that stays idle for
-// VOLT_POOL_IDLE_NS exits. Each job belongs to a lane, of which at most `limit` jobs run at once,
-// so that jobs of one kind cannot use up all threads.
-//
-// A job is queued only while some thread will look for it. The pool does not own the memory of a
-// job; the thread that starts a job copies what it needs first. An exiting thread joins the one
-// that exited before it, so at most one exited thread is left.
+// The pool runs jobs, which may block, on threads of its own. The thread that became idle last is
+// taken first; if none is idle, a new one starts. A thread that stays idle for VOLT_POOL_IDLE_NS
+// exits. Each job belongs to a lane, of which at most `limit` jobs run at once, so that jobs of one
+// kind cannot use up all threads.
+//   - A job is queued only while some thread will look for it.
+//   - The pool does not own the memory of a job. The thread that starts a job copies the fields
+//     that it needs, under the lock: the job may be gone as soon as the lock is released.
+//   - An exiting thread joins the one that exited before it, so at most one exited thread is left.
+//   - Under the lock no allocator hook and no function of a job is called, and no thread is created
+//     or joined.
+// Other sections call these functions, all without the lock but cancel:
 //   submit  any thread, before all tasks have ended
-//   cancel  the submitter, under lock
-//   close   any thread, after all tasks have ended; one caller at a time
+//   cancel  a task that waits for the job, or the thread that has handed its worker off; under lock
+//   close   any thread, after all tasks have ended; a second caller waits for the first
 //
-// The states of a job, all under the pool's lock:
+// The states of a job, which change under the pool's lock. Only a cancel ends in none; a section
+// that uses a job again sets it back itself.
 //   from              event   to        done by                           and then
 //   none              submit  assigned  the submitter: a thread is idle   wakes that thread
 //   none              submit  assigned  the submitter: the lane has room  starts a thread
 //   none              submit  queued    the submitter: the lane is full   -
 //   queued            take    started   a thread that has ended its job   runs it
 //   assigned          take    started   its thread                        runs it
-//   assigned          fail    any       the submitter: no thread starts   see volt__pool_requeue
+//   assigned          fail    assigned  the submitter: no thread starts   see volt__pool_requeue
+//                             or queued
 //   queued            fail    started   the same, for its whole lane      calls fail_
-//   queued, assigned  cancel  none      the submitter                     (its thread finds none)
+//   queued, assigned  cancel  none      see above                         (its thread finds none)
 #ifndef VOLT_SINGLE_THREAD
+// WORK: blocking calls and file operations; NAMES: host names; HANDOFF: carriers of workers
 enum { VOLT__LANE_WORK, VOLT__LANE_NAMES, VOLT__LANE_HANDOFF, VOLT__LANES };
 enum { VOLT__JOB_NONE, VOLT__JOB_QUEUED, VOLT__JOB_ASSIGNED, VOLT__JOB_STARTED };
 typedef struct volt__lane {
     volt_job *head, *tail;
-    uint32_t n_running, limit; // running: assigned or started
+    uint32_t n_running, limit; // running: assigned or started; limit: once
 } volt__lane;
 typedef struct volt__pool volt__pool;
 typedef struct volt__pool_thread {
     struct volt__pool_thread *next; // under lock: in the list of idle threads
     volt__pool *pool;
     volt_job *job;        // under lock: assigned, not started
-    volt__parker parker;  // reset under lock
+    volt__parker parker;  // set and reset under lock [P1]
     uint32_t is_idle;     // under lock: is in the list of idle threads
     pthread_t thread;
 } volt__pool_thread;
@@ -5690,7 +6260,8 @@ static int volt__thread_create(pthread_t *thread, size_t stack_size, void *(*fn)
     sigset_t before;
     int rc = VOLT_SYS(pthread_attr_init, &attr);
     if (rc != 0) return -rc;
-    // a C library may refuse a stack this small (on AArch64 below 128 KiB), and then use megabytes
+    // A C library may refuse a small stack (on AArch64 below 128 KiB), and would then use its
+    // default of megabytes. So a refused size is doubled, up to VOLT_STACK_SIZE at least.
     for (size_t n = stack_size;
          VOLT_SYS(pthread_attr_setstacksize, &attr, n) != 0 && n < VOLT_STACK_SIZE; n *= 2) {}
     volt__sys_block_signals(&before);
@@ -5769,6 +6340,8 @@ typedef struct volt__work {
     void *arg;
     uint32_t lane;
 } volt__work;
+// Returns the job that is assigned to the thread. If there is none, assigns it the first queued job
+// of a lane that has room, or returns NULL. Called under lock.
 static volt_job *volt__pool_next_job(volt__pool *p, volt__pool_thread *t) {
     if (t->job) return t->job;
     for (int i = 0; i < VOLT__LANES; i++) {
@@ -5782,9 +6355,9 @@ static volt_job *volt__pool_next_job(volt__pool *p, volt__pool_thread *t) {
     }
     return NULL;
 }
-// Starts the thread's next job. Copies the fields that are needed to run it: the job may lie on its
-// submitter's stack, and may be gone once it has started. Returns 1, or 0 if there is no job.
-// Called under lock.
+// Marks the thread's next job as started, and copies the fields that are needed to run it: the job
+// may lie on its submitter's stack, and may be gone after the unlock. Returns 1, or 0 if there is
+// no job. Called under lock.
 static int volt__pool_begin_job(volt__pool *p, volt__pool_thread *t, volt__work *work) {
     volt_job *job = volt__pool_next_job(p, t);
     if (!job) return 0;
@@ -5809,7 +6382,7 @@ static int volt__pool_wait_for_job(volt__pool *p, volt__pool_thread *t) {
     volt__unlock(&p->lock);
     int rc = volt__parker_wait(&t->parker, volt__deadline(VOLT_POOL_IDLE_NS));
     volt__lock(&p->lock);
-    if (!t->is_idle) return 0; // has a job, perhaps cancelled by now, or the pool closes
+    if (!t->is_idle) return 0; // was given a job, perhaps cancelled by now, or the pool closes
     volt__pool_remove_idle(p, t);
     return rc < 0;
 }
@@ -5838,7 +6411,7 @@ static void *volt__pool_main(void *arg) {
 
 // ---- submitting, cancelling, closing
 
-// Removes all queued jobs of a lane and returns them as a list. Called under lock.
+// Removes all queued jobs of a lane and returns them as a list by next_. Called under lock.
 static volt_job *volt__pool_take_queued(volt__pool *p, volt__lane *l) {
     volt_job *all = l->head;
     for (volt_job *job = all; job; job = job->next_) {
@@ -5856,8 +6429,10 @@ static uint32_t volt__pool_count_seeking(const volt__pool *p) {
     return n;
 }
 // Called when the thread for this job could not be started. Assigns the job to a thread that has
-// become idle; else queues it, if another thread will look for jobs of its lane; else fails it, and
-// with it all jobs that are queued in the lane. Returns 0, or `error` if the job has failed.
+// become idle. Else queues it, if a thread that runs a job of the lane, or is about to look for
+// one, will take it later. A handoff is never queued, because its worker would stand still. Else
+// fails all jobs that are queued in the lane, and returns `error` for this one, without a call of
+// its fail_. Otherwise returns 0.
 static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
     volt_job *lost = NULL;
     volt__lock(&p->lock);
@@ -5879,7 +6454,8 @@ static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
     }
     return idle || is_queued ? 0 : error;
 }
-// Starts a thread for a job, both of which are counted already. Returns 0 or -errno.
+// Starts a thread for a job. n_threads and n_running count the two already. Returns the result of
+// volt__pool_submit.
 static int volt__pool_start(volt__pool *p, volt_job *job) {
     volt__pool_join_exited(p);
     volt__pool_thread *t = VOLT__CAST(
@@ -5894,7 +6470,8 @@ static int volt__pool_start(volt__pool *p, volt_job *job) {
     p->alloc.free(p->alloc.user, t, sizeof *t);
     return volt__pool_requeue(p, job, rc);
 }
-// Returns 1 if the job had not started and never will, 0 if it has started. Called under lock.
+// Returns 1 if the job had not started and never will, 0 if it has started or ended. Called under
+// lock.
 static int volt__pool_cancel(volt__pool *p, volt_job *job) {
     if (job->state_ == VOLT__JOB_QUEUED) {
         volt__lane_remove(&p->lane[job->lane_], job);
@@ -5926,12 +6503,13 @@ static uint32_t volt__pool_count_running(volt__pool *p) {
     volt__unlock(&p->lock);
     return n;
 }
-// Waits until all threads have exited, or until the deadline if jobs still run then; threads
-// without a job exit soon, so they are waited for in any case. Returns the number of running jobs.
-// Called under close_lock.
+// Waits until all threads have exited, or until the deadline if jobs still run then. Threads
+// without a job exit soon, so they are waited for even after the deadline. Returns the number of
+// running jobs. Called under close_lock.
 static uint32_t volt__pool_wait_exited(volt__pool *p, volt_time deadline) {
     for (;;) {
-        uint32_t n = volt__load_acq(&p->n_threads); // [H2] with the end of a thread
+        // [H2] with the end of a thread. Before the join: if n is 0, the last thread is in `exited`
+        uint32_t n = volt__load_acq(&p->n_threads);
         volt__pool_join_exited(p);
         if (n == 0) return 0;
         if (VOLT_FUTEX_WAIT(&p->n_threads, n, deadline) != -ETIMEDOUT) continue;
@@ -5951,7 +6529,7 @@ static uint32_t volt__pool_close(volt__pool *p, volt_time deadline) {
     volt__unlock(&p->close_lock);
     return n;
 }
-// Returns 0, or -errno if no thread will ever run the job.
+// Returns 0, or -errno if no thread will ever run the job; then its fail_ is not called.
 static int volt__pool_submit(volt__pool *p, volt_job *job) {
     volt__pool_thread *idle = NULL;
     volt__lock(&p->lock);
@@ -6141,6 +6719,7 @@ static void volt__check_thread(const volt_rt *rt) {
 #else
 #  define volt__check_thread(rt_) ((void)0)
 #endif
+
 // ---- time since the epoch: ns, ticks of the timer wheels, ms
 
 static inline uint64_t volt__since_epoch(const volt_rt *rt, volt_time now) {
@@ -6408,13 +6987,14 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //==================================================================================================
 // Scheduling of runnable tasks: each one is put into a queue, and a worker that can serve the queue
 // is woken if necessary.
-//   - The caller of a push has won the NOTIFIED bit of the task, and holds no lock of the runtime.
+//   - The caller of a push has won the NOTIFIED bit of the task, and holds no lock of the runtime
+//     but the guest_lock of a guest.
 //   - Work that other workers may serve is published first. Then one parked worker is claimed and
 //     unparked, unless a worker is searching already: that one finds the work [I1].
-//   - Functions with a volt__worker argument `w` are called by the carrier of w, those that end in
-//     _outside or _all or that place a task by threads that are not workers of rt, all others by
-//     any thread.
-// The way of a task from the event that makes it runnable, over a queue, to a worker:
+//   - Under "queues of a worker", functions with an argument `w` are called by the carrier of w.
+//     volt__inject_outside is called by threads that are not workers of rt, and all others by any
+//     thread.
+// The way of a task from the event that makes it runnable, through a queue, to a worker:
 //
 //                                                      served while its worker is
 //   event                              queue           awake      parked     stuck
@@ -6448,9 +7028,9 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 // Each row names the test or benchmark that shows the reason. N is the number of workers.
 //   subject       published        here                 reason                          shown by
 //   parking       futex, 10 ms     epoll, no limit      silent when idle, fds at once   bench/idle
-//   inject due    8..255 ticks     2..255 polls         8 polls of 125 us take 1 ms     test_sched
+//   inject due    8..255 ticks     2..255 polls         8 polls of 150 us exceed 1 ms   test_sched
 //   tick          per 128 polls    per poll             the interval counts polls       test_sched
-//   events        per 128 polls    255, or 100 us       per 61: a third of row S8       bench/run.sh
+//   events        per 128 polls    255, or 100 us       per 61: a third of the time     bench S8
 //   average       per batch        weighted, clipped    one outlier dominated it        test_rare
 //   budget        128 polls        128 leaves           must bound a single task        test_task
 //   injector      when idle        first, when due      two busy tasks starved it       test_sched
@@ -6526,11 +7106,11 @@ static inline int volt__has_inboxes(const volt_rt *rt) {
 // The number of tasks in the queues of a worker. Computed from the indices and lengths of the
 // queues, so that pushes and pops need not maintain a counter. Exact while no task moves.
 static uint32_t volt__queued_at(const volt__worker *w) {
-    uint32_t claimed = volt__load_acq(&w->ring.claimed); // [Q6] `next` and `head` are not older
+    uint32_t claimed = volt__load_acq(&w->ring.claimed); // [Q6] next and head are not older than it
     // rlx: hint
     uint32_t n_claimed = volt__ring_gap(volt__load_rlx(&w->ring.next), claimed);
     if (n_claimed > VOLT_CLAIM_MAX) n_claimed = 0; // `next` is of a later claim: the gap wrapped
-    uintptr_t head = volt__load_acq(&w->ring.head); // [Q2] the tail read next is not older
+    uintptr_t head = volt__load_acq(&w->ring.head); // [Q2] the tail below is not older
     uint32_t tail = volt__load_rlx(&w->ring.tail); // rlx: hint
     uintptr_t n_inbox = volt__load_rlx(&w->inbox.len); // rlx: hint
     return n_claimed + volt__ring_gap(volt__head_index(head), tail) +
@@ -6559,7 +7139,7 @@ static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uin
     return best;
 }
 // Returns the less loaded of two workers chosen at random; if both are blocked, the least loaded of
-// all. The choice follows from the seed and `turn`, so threads share no generator.
+// all. The choice follows from the seed and `turn`, so that threads share no generator.
 static int volt__less_loaded_of_two(const volt_rt *rt, uint32_t first, uint32_t n, uint32_t turn) {
     volt__random r;
     volt__random_seed(&r, rt->cfg.seed, turn);
@@ -6574,7 +7154,7 @@ static int volt__less_loaded_of_two(const volt_rt *rt, uint32_t first, uint32_t 
 static int volt__place(volt_rt *rt) {
     uint32_t started = volt__started(rt), first = rt->cfg.is_guest;
     if (!volt__has_inboxes(rt) || started - first < 1) return VOLT__ANY_WORKER;
-    // rlx: after a later shutdown the inbox itself refuses the spawn
+    // rlx: if a shutdown begins after this load, the closed inbox itself refuses the spawn
     if (volt__load_rlx(&rt->is_closed)) return VOLT__ANY_WORKER;
     uint32_t n = started - first, turn = volt__add_rlx(&rt->n_placements, 1); // rlx: a counter
     int idle = volt__idle_find(&rt->idle, first + turn % n);
@@ -6613,7 +7193,7 @@ static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
 
 // ---- queues of a worker
 
-// The number of tasks that w must serve, without those that it has claimed.
+// The number of tasks in the ring and the LIFO slot, without the claimed ones.
 static inline uint32_t volt__backlog(const volt__worker *w) {
     return volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w));
 }
@@ -6648,8 +7228,8 @@ static inline void volt__push_tail(volt__worker *w, volt__task *t, int is_of_sev
         volt__push_overflow(w, t, is_of_several);
     } else if (!volt__is_solo(w) && volt__backlog(w) - w->wake_at <= 1) {
         // Wakes one worker when the backlog reaches wake_at, not at each push above it. The backlog
-        // is wake_at, or one more since a push into the LIFO slot does not check; a smaller one
-        // wraps. The sum never holds if wake_at is VOLT__NO_STEAL.
+        // is wake_at, or one more because a push into the LIFO slot does not check. A smaller
+        // backlog wraps; so does any if wake_at is VOLT__NO_STEAL, to more than 1.
         volt__wake_worker(w->rt);
     }
 }
@@ -6779,7 +7359,8 @@ static void volt__schedule_chain(volt__chain *c) {
 //     all workers. The sums cannot agree too early: they are compared only after the last
 //     acknowledgement, when no task is spawned any more and `completed` only grows.
 // A spawn that races with step 1 or 2 is either refused or counted before the sums are compared.
-// No function is called under a lock, but volt__shutdown_wake under slabs.lock.
+// No function is called under a lock of the runtime, except that a guest holds guest_lock, and that
+// the sweep calls volt__shutdown_wake under slabs.lock.
 // For a worker w, after each step:
 //                       before    1 closed     2 w has seen it  3 swept     4 stopped
 //   spawn from outside  counted   -ESHUTDOWN   -ESHUTDOWN       -ESHUTDOWN  -ESHUTDOWN
@@ -6868,16 +7449,19 @@ static uintptr_t volt__count_alive(volt_rt *rt) {
 //==================================================================================================
 // >>finish  the end of a task: join word, group, completion
 //==================================================================================================
-// The end of a task. Its runner stores the result and then, in this order, completes the join word,
-// leaves the group, sets COMPLETE and drops the reference of the task's life, and counts the end.
+// The end of a task. Its runner stores the result. Then, in this order, it completes the join word,
+// leaves the group, sets COMPLETE and releases the reference of the task's life, and counts the
+// end. The end of a root task also begins the shutdown.
 //   - The slot is freed with the last reference, by any thread.
-//   - The end is counted last: once all ends are counted, the runtime may be taken down.
-//   - volt__complete and the functions that it calls run on the carrier, within the task's last
-//     poll. Any thread may call volt__task_drop. The owner of the handle registers and unregisters
-//     the waiter in the join word. No lock of the runtime is held.
+//   - The end is counted after that: once all ends are counted, a worker stops the runtime.
+//   - Any thread may call volt__task_drop and volt__task_free. A waiter is registered and
+//     unregistered by the owner of the handle. A worker that parks calls volt__stop_if_done. The
+//     functions that complete a task are called by its runner, in the last poll of the task.
+// No lock of the runtime is held, except the guest_lock of a guest.
 
-// w: the worker that the calling thread carries, of any runtime, or NULL. Slots of another runtime
-// are not batched, since the batch could outlive that runtime.
+// Frees the slot of a task that has no references. w: the worker that the calling thread carries,
+// of any runtime, or NULL. Slots of another runtime are not batched, since the batch could outlive
+// that runtime.
 static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
     const volt__slab *s = volt__slab_of(t);
     if (w && s->heap == &w->heap) volt__heap_free_local(&w->heap, t);
@@ -6885,7 +7469,7 @@ static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
     else volt__heap_free_remote(t);
 }
 static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
-// Releases a reference, on any thread.
+// Releases a reference, and frees the task if it was the last one.
 static void volt__task_drop(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
     volt__worker *w = volt__current_worker(rt);
@@ -6895,20 +7479,21 @@ static void volt__task_drop(volt__task *t) {
 }
 
 // ---- join word: 0, a waiter, or DONE
-// A waiter is a task, with one reference to it, or a parker, with the low bit set.
+// A waiter is the address of a task, to which the word holds a reference, or that of a parker with
+// the low bit set. Only a task with a handle uses its join word.
 //   from    event       to      done by               and then
 //   0       register    waiter  owner of handle: cas  (a task has retained itself before)
-//   waiter  unregister  0       that waiter: cas      releases its reference
+//   waiter  unregister  0       that waiter: cas      a task releases that reference
 //   0       complete    DONE    runner: xchg          (u.result was written before)
-//   waiter  complete    DONE    runner: xchg          wakes the waiter, releases its reference
+//   waiter  complete    DONE    runner: xchg          wakes the waiter, releases that reference
 //   DONE    register    DONE    owner of handle       reads the result
-//   DONE    unregister  DONE    that waiter           is being woken; a parker waits for that
+//   DONE    unregister  DONE    that waiter           is being woken; a thread waits for its parker
 //   waiter  register    -       a second joiner       misuse: the program stops
 #define VOLT__JOIN_DONE VOLT__CAST(void *, UINTPTR_MAX)
 #define VOLT__JOIN_PARKER VOLT__CAST(uintptr_t, 1)
 
-// Registers the waiter until it is woken or unregisters. Returns 1 if registered, 0 if the task has
-// ended.
+// Registers a waiter, which stays in the word until the task ends or the waiter unregisters.
+// Returns 1 if registered, 0 if the task has ended.
 static int volt__join_register(volt__task *t, void *waiter) {
     void *current = NULL;
     VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE);
@@ -6916,7 +7501,7 @@ static int volt__join_register(volt__task *t, void *waiter) {
     if (current != VOLT__JOIN_DONE) volt__misuse_current("two joins of one task at once");
     return 0;
 }
-// Returns 1 if unregistered, 0 if the task has ended: its runner wakes the waiter or has done so.
+// Returns 1 if unregistered, 0 if the task has ended: its runner wakes the waiter, or has done so.
 static int volt__join_unregister(volt__task *t, void *waiter) {
     return volt__cas_acq_rel(&t->join, &waiter, VOLT__CAST(void *, NULL)); // [T3] with complete
 }
@@ -6937,7 +7522,8 @@ static void volt__join_complete(volt__task *t) {
 }
 
 // ---- groups: the end of a member
-// The rest of groups is in >>scopes. All transitions are made under lock_:
+// The rest of groups is in >>scopes. The transitions are made under lock_, except those to unowned:
+// no member is left then, and only the owner can spawn one.
 //   from           event       to       done by                      and then
 //   unowned        spawn       live     any task: becomes the owner  cannot end before the group
 //   live           spawn       live     owner, members               -
@@ -6946,7 +7532,9 @@ static void volt__join_complete(volt__task *t) {
 //   drained        wait, next  unowned  owner, if no result is left  wait clears the error
 //   live           cancel      live     any thread                   members are polled cancelled
 //   live, drained  close       closing  owner; its runner at its end  spawns give -ECANCELED
-//   closing        all ended   unowned  next poll of the owner       drops results, ids from 0
+//   closing        all ended   unowned  next poll of the owner       drops results; ids start at 0
+
+// Called under lock_. Removes t from the list of live members.
 static void volt__group_unlink(volt_group *g, volt__task *t) {
     volt__group_link *x = volt__task_group_link(t);
     VOLT_ASSERT(g->n_live_ > 0 && x->group == g);
@@ -6954,7 +7542,8 @@ static void volt__group_unlink(volt_group *g, volt__task *t) {
     else g->live_ = x->g_next;
     if (x->g_next) volt__task_group_link(x->g_next)->g_prev = x->g_prev;
 }
-// LAST TOUCH of the group at the unlock: its owner may then resume and free it.
+// The end of a member. LAST TOUCH of the group at the unlock: its owner may then resume and free
+// the group.
 static void volt__group_child_ended(volt__task *t, int64_t result) {
     volt_group *g = volt__task_group_link(t)->group;
     volt__chain c;
@@ -6975,6 +7564,8 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
     volt__schedule_chain(&c);
 }
 
+// Returns the state of the task, which for an external one is the memory of the caller of volt_run
+// or volt_block_on.
 static void *volt__state_of(volt__task *t) {
     void *state = volt__task_state(t);
     return t->flags & VOLT__EXTERNAL ? *VOLT__CAST(void **, state) : state;
@@ -6982,6 +7573,7 @@ static void *volt__state_of(volt__task *t) {
 static volt__node *volt__root_frame(volt__task *t) {
     return &VOLT__CAST(volt_frame *, volt__state_of(t))->node_;
 }
+// Returns the innermost open scope of a frame, or NULL if there is none.
 static inline volt__scope *volt__scope_top(const volt__node *frame) {
     uintptr_t waiter = VOLT__CAST(uintptr_t, frame->waiter_);
     return waiter & VOLT__WAITER_IS_SCOPE
@@ -6991,8 +7583,9 @@ static inline volt__scope *volt__scope_top(const volt__node *frame) {
 static int volt__is_stopped(volt_rt *rt) {
     return VOLT__CAST(int, volt__load_acq(&rt->is_stopped)); // [S1] with stop
 }
-// Step 4 of the shutdown. Called by a worker after volt__idle_park, which sets its bit and passes a
-// fence: of two workers that end the last two tasks, at least one sees both ends [S2].
+// Step 4 of the shutdown. Called by a worker that has counted its ends and has then passed the
+// fence of volt__idle_park: of two workers that end the last two tasks, at least one sees both ends
+// [S2].
 static void volt__stop_if_done(volt_rt *rt) {
     if (volt__load_acq(&rt->acks) != 0 || volt__is_stopped(rt)) return; // [S1] with ack
     if (volt__count_alive(rt) != 0) return;
@@ -7001,7 +7594,7 @@ static void volt__stop_if_done(volt_rt *rt) {
     volt__unpark_all(rt);
 }
 
-// Publishes the end of a task that is not private. The reference of its life is still held.
+// Publishes the end of a task that is not private. The reference of the task's life is still held.
 static void volt__publish_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->n_armed)
         volt__misuse_cx(&w->cx, "function returned while still waiting, after this line");
@@ -7010,15 +7603,17 @@ static void volt__publish_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->flags & VOLT__HAS_GROUP_LINK) volt__group_child_ended(t, result);
 }
 static inline void volt__count_end(volt__worker *w) {
-    // Last action of an end: a thread that sees the sums equal may take the runtime down.
+    // last: a worker that sees the sums equal stops the runtime
     volt__store_rel(&w->completed, w->completed + 1); // [S2] with alive
 }
-// A group that the function left open is closed before the task ends, because it lies in the
-// task's memory: u.fn is replaced by the function that closes the group, and the result is kept in
-// the root frame until then.
+// Returns the scope of a group that the function has left open, or NULL. Shields are closed when
+// the function returns, so the top scope of the root frame can only be a group.
 static inline volt__scope *volt__unclosed_group(volt__task *t) {
     return t->flags & VOLT__HAD_GROUP ? volt__scope_top(volt__root_frame(t)) : NULL;
 }
+// A group that was left open is closed before the task ends, because it lies in the task's memory
+// and its members refer to it. If there is one, u.fn is replaced by the function that closes it,
+// the result is kept in the root frame until then, and 1 is returned; else 0.
 static int volt__must_close_group(volt__task *t, int64_t result) {
     volt__node *root = volt__root_frame(t);
     volt__scope *s = volt__unclosed_group(t);
@@ -7028,7 +7623,7 @@ static int volt__must_close_group(volt__task *t, int64_t result) {
     t->u.fn = s->close_;
     return 1;
 }
-// Completes any task. Returns 1, or 0 if it must be polled on, to close a group first.
+// Completes any task. Returns 1, or 0 if the task must be polled on, to close a group first.
 static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task *t,
                                                     int64_t result) {
     if (volt__must_close_group(t, result)) return 0;
@@ -7040,7 +7635,8 @@ static __attribute__((noinline)) int volt__complete(volt__worker *w, volt__task 
     if (is_root) volt__shutdown_begin(w->rt);
     return 1;
 }
-// Completes a private task, whose result is not needed. Returns 1, or 0 if the task is not private.
+// Completes a private task, whose result no handle or group can ask for. Returns 1, or 0 if the
+// task is not private.
 static inline int volt__complete_private(volt__worker *w, volt__task *t) {
     if (VOLT__UNLIKELY(!volt__task_finish_private(t))) return 0;
     volt__task_free_here(w, t);
@@ -7052,14 +7648,19 @@ static inline int volt__complete_private(volt__worker *w, volt__task *t) {
 // >>poll  one poll of one task
 //==================================================================================================
 // One poll of one task by the carrier of a worker: begin, call of the function, then suspension,
-// requeue or completion. No lock is held.
+// requeue or completion. No lock is held but the guest_lock of a guest.
 //   - From volt__poll_begin until the task is suspended or completed, its RUNNING bit is set and
 //     the worker owns its fields. After that *t may be gone.
 //   - w->cx is the context of the poll in progress. Each poll starts it from w->fresh_cx.
-//   - A private task is polled with plain stores to its word, any other one with RMWs.
+//   - A private task begins, yields and finishes by plain stores to its word. All other changes of
+//     a word are RMWs.
+// The volt__check_ functions are called inside a poll, by user code and by leaves; all others by
+// the carrier of w.
 
-// inject_due, event_due and quota together cost a poll one decrement, of w->countdown. Settling
-// subtracts the polls made so far from each of the three.
+// ---- countdown
+// inject_due, event_due and, in a guest, quota count polls down to 0. For all of them each poll
+// decrements only w->countdown, which starts at the smallest of them. Settling brings them up to
+// date: it subtracts the polls made since the last settling from each.
 static void volt__countdown_settle(volt__worker *w) {
     VOLT_ASSERT(w->countdown <= w->countdown_from);
     uint32_t n = w->countdown_from - w->countdown;
@@ -7070,13 +7671,16 @@ static void volt__countdown_settle(volt__worker *w) {
     w->event_due -= volt__min32(w->event_due, n);
     w->quota -= volt__min32(w->quota, n);
 }
-// Starts w->countdown for the one of them that ends first.
+// Starts w->countdown at the smallest of them, or at 1 if that is 0. Called after a settling.
 static void volt__countdown_start(volt__worker *w) {
     VOLT_ASSERT(w->countdown == w->countdown_from); // settled
     uint32_t n = volt__min32(w->inject_due, w->event_due);
     if (w->is_guest) n = volt__min32(n, w->quota);
     w->countdown = w->countdown_from = n > 0 ? n : 1;
 }
+
+// ---- checks of debug builds
+
 VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size) {
     volt__task *t = cx->task_;
     VOLT__REQUIRE_CX(cx, frame == volt__root_frame(t),
@@ -7087,8 +7691,8 @@ VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_
                      "state struct larger than the one that was spawned: wrong function?");
 }
 // Locals of an async function do not survive a wait, so an object that an await takes by address
-// must live in the state struct, even where a local would happen to work. Not inline: the locals of
-// the caller then lie above the frame of this function.
+// must live in the state struct, even where a local would happen to work. The locals of all polled
+// functions lie between this frame and cx->stack_, since this function is not inlined.
 #if VOLT_DEBUG
 static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx, const void *p) {
     const char *at = VOLT__CAST(const char *, p);
@@ -7104,9 +7708,14 @@ VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
                     "a child that another await runs, or whose frame is not zeroed");
     (void)frame;
 }
+
+// ---- the poll
+
+// Ends a poll that has returned pending: requeues the task if it yields or was woken during the
+// poll, else leaves it to the wait that it has begun.
 static inline void volt__poll_pending(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    // A function without VOLT_BEGIN leaves no site.
+    // A function without VOLT_BEGIN leaves no frame and no site.
     const char *site = VOLT__LIKELY(cx->frame_ != NULL)
                            ? cx->site_
                            : volt__load_rlx(&t->spawn_site); // rlx: our own
@@ -7133,8 +7742,9 @@ static inline void volt__poll_pending(volt__worker *w, volt__task *t) {
     volt__trace_wake(w->rt, w, t);
     volt__push_ring(w, t);
 }
-// Prepares w->cx and the word of the task for a poll. Returns the state. A closing worker marks the
-// task as shared, since the sweep may retain it.
+// Prepares w->cx and the word of the task for a poll. Returns the state. A private task needs only
+// fresh_cx: it is not cancelled and has no shield. A closing worker treats no task as private,
+// since the sweep may retain any.
 static VOLT__HOT void *volt__poll_begin(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
     VOLT_ASSERT(cx->last_tries_ == 0);
@@ -7151,7 +7761,8 @@ static VOLT__HOT void *volt__poll_begin(volt__worker *w, volt__task *t) {
     return volt__state_of(t);
 }
 // A local that is wrongly used after an await often still has its value, because the stack is as
-// the last poll left it. So a debug build overwrites the part of the stack that a poll will use.
+// the last poll left it. So a debug build overwrites the first VOLT_STACK_FILL bytes of stack that
+// the next poll will use.
 #if VOLT_STACK_FILL > 0
 static __attribute__((noinline)) void volt__stack_fill(void) {
     unsigned char below[VOLT_STACK_FILL];
@@ -7163,7 +7774,7 @@ static __attribute__((noinline)) void volt__stack_fill(void) {
 #endif
 static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
     volt_cx *cx = &w->cx;
-    VOLT_ASSERT(!w->is_searching && !w->needs_watchdog); // searching_done() was called
+    VOLT_ASSERT(!w->is_searching && !w->needs_watchdog); // volt__searching_done was called
     int64_t since = volt__trace_poll_begin(w, t);
     void *state = volt__poll_begin(w, t);
     for (;;) {
@@ -7176,7 +7787,7 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
             return;
         }
         VOLT_ASSERT(cx->shield_depth_ == 0);
-        // An unclosed group continues this poll with the function that closes it: no end yet.
+        // If a group was left open, this poll goes on with the function that closes the group.
         if (!VOLT_TRACE || !volt__unclosed_group(t)) volt__trace_poll_end(w, t, 0, since);
         if (VOLT__LIKELY(volt__complete_private(w, t))) return;
         if (volt__complete(w, t, volt_value(p))) return;
@@ -7188,24 +7799,27 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
 // >>watchdog  a one-shot timer that finds stuck workers
 //==================================================================================================
 // A one-shot timerfd per runtime, in the epoll set of every worker, and armed while any worker is
-// awake. Its expiry wakes one worker, which rescues the stuck ones.
-//   - A worker that leaves the parked set arms the timer before its first poll, unless it is armed.
-//   - The worker that takes the expiry scans all workers that are awake: a worker that has made no
+// awake. Its expiry wakes one worker, which rescues the stuck ones. There is no timer if the
+// runtime is configured with one worker or without the watchdog, and none is armed while only one
+// worker has been started.
+//   - A worker that leaves the parked set arms the timer before its first poll, unless the timer is
+//     armed.
+//   - The worker that takes the expiry scans the others that are awake: a worker that has made no
 //     event poll since the last scan is stuck.
 //   - The events, timers and tasks of a stuck worker move to the scanning worker.
-//   - After a scan the scanning worker arms the timer again if any worker is awake. The timer is
-//     never disarmed.
+//   - After a scan the scanning worker arms the timer again, before its next poll or, if others are
+//     awake, before it parks. The timer is never disarmed: with all workers parked it expires once.
 // All functions but volt__watchdog_init are called by the carrier of a worker, without locks.
 //
 //   from   event   to     done by                                       and then
-//   off    claim   armed  worker that has slept or has scanned: cas     sets the timer
-//   armed  expiry  armed  the kernel                                    wakes one parked worker
+//   off    claim   armed  worker after its start, sleep or scan: cas    sets the timer
+//   armed  expiry  armed  the kernel                                    wakes a parked one, if any
 //   armed  take    off    worker with the event or a full batch: cas    scans, later claims again
 // A full batch of events counts as an expiry, which may be hidden behind it. Concurrent events:
-//   two claims, two takes  The CAS picks one.
+//   two claims, two takes  One of the two CASes succeeds.
 //   claim and take         By their fences [W1], the claimer finds the timer off, or the taker sees
 //                          the claimer awake.
-//   two scans              If one is delayed by a period, event_polls_seen may go back. A stuck
+//   two scans              If one is delayed by a period, it may set event_polls_seen back. A stuck
 //                          worker is then found one period later.
 
 // Returns 0 or -errno.
@@ -7225,7 +7839,7 @@ static int volt__watchdog_claim(volt__watchdog *watchdog) {
     return volt__cas_acq_rel(&watchdog->is_armed, &off, 1); // [W2] with take
 }
 // Returns 1 if the caller has won the expiry: it must scan, and then arm the timer again if a
-// worker is awake. Returns 0 otherwise.
+// worker is awake. Returns 0 if another worker has won it.
 static int volt__watchdog_take(volt__watchdog *watchdog) {
     uint32_t on = 1;
     if (!volt__cas_acq_rel(&watchdog->is_armed, &on, 0)) return 0; // [W2] with claim
@@ -7235,16 +7849,16 @@ static int volt__watchdog_take(volt__watchdog *watchdog) {
 
 // ---- scan and rescue
 
-// Called by a worker before its first poll after a sleep or a scan, and when it parks after a scan
-// while others are awake: a worker that runs tasks must be watched.
+// Called by a worker before its first poll after its start, a sleep or a scan, and when it parks
+// before such a poll while others are awake: a worker that runs tasks must be watched.
 static void volt__watchdog_arm(volt__worker *w) {
     volt_rt *rt = w->rt;
     if (VOLT__ONE_WORKER || rt->watchdog.fd < 0 || volt__started(rt) < 2) return;
     if (volt__watchdog_claim(&rt->watchdog))
         volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
 }
-// Takes the tasks that a thief cannot: the claimed ones, then the one in the LIFO slot. An owner
-// that holds the lock is just taking a task, so it is not stuck.
+// Moves the tasks that a thief cannot steal to *c: the claimed ones, then the one in the LIFO slot.
+// If the owner holds local_lock, it is just taking a task, and so is not stuck.
 static void volt__rescue_local(volt__worker *stuck, volt__chain *c) {
     if (!volt__lifo_is_full(stuck) && volt__ring_n_claimed(&stuck->ring) == 0) return;
     if (!volt__biased_revoke(&stuck->local_lock)) return;
@@ -7256,12 +7870,14 @@ static void volt__rescue_local(volt__worker *stuck, volt__chain *c) {
     }
     volt__biased_rebias(&stuck->local_lock);
 }
-// Moves the events, timers and tasks of a stuck worker to the scanning worker w.
+// Moves the events, timers and tasks of a stuck worker to the scanning worker w. The room in the
+// ring of w limits the events, the tasks from the inbox, and those from the ring, of which half are
+// stolen; later searches and scans take the rest. The steal floor of the stuck worker is ignored.
 static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__reactor_events got;
     VOLT_ASSERT(stuck != w && w->is_searching);
     volt__reactor_poll(&stuck->reactor, &w->rt->fds, volt__ring_room(&w->ring), 0, &got);
-    // w is scanning, and will arm the timer again
+    // The expiry is not lost: w is scanning already, and will arm the timer again.
     if (got.watchdog_expired) (void)volt__watchdog_take(&w->rt->watchdog);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
     volt__trace_wakes(w->rt, w, &got.chain);
@@ -7273,7 +7889,8 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__push_batch(w, &got.chain);
     w->stats.rescued += volt__ring_steal(&stuck->ring, &w->ring);
 }
-// Rescues each worker that is awake and has made no event poll since the last scan.
+// Rescues each worker that is awake and has made no event poll since the last scan. Only a worker
+// that is counted as searching may steal; volt__searching_done ends that, and arms the timer again.
 static void volt__watchdog_scan(volt__worker *w) {
     volt_rt *rt = w->rt;
     if (VOLT__ONE_WORKER) return;
@@ -7301,55 +7918,55 @@ static int volt__others_awake(const volt__worker *w) {
 //==================================================================================================
 // >>worker  the loop of a worker: maintenance, events, search, park
 //==================================================================================================
-// The loop of a worker: it finds the next task and polls it, and parks while there is none. The
-// worker looks for its next task in this order:
+// The loop of a worker: its carrier finds the next task and polls it, and parks the worker while
+// there is none. The next task is the one that the first of these steps finds:
 //   1. If inject_due has run out: the next non-empty one of the queues behind the ring (overflow
 //      queue, inbox, injector), in rotation. A busy ring would starve them otherwise.
 //   2. If event_due has run out, and step 1 has found no task: an event poll, which fills the ring.
 //   3. The LIFO slot, but at most VOLT_LIFO_MAX times in a row.
 //   4. The ring. If it is empty, the LIFO slot without that limit.
 //   5. The overflow queue, then the inbox, then the worker's share of the injector.
-//   6. An event poll, followed by steps 3 to 5.
-//   7. A search: steals from the other workers, then tries step 5 again.
-//   8. Parking. It ends with an event poll, and the worker goes on with step 3.
-// inject_due and event_due count polls. The only worker of a runtime skips steps 6 and 7. Before a
-// task is polled twice in a row, step 5 gets a turn, or else steps 1 and 2.
+//   6. An event poll, then steps 3 to 5 again.
+//   7. A search: steals from the other workers, then step 5 again.
+//   8. Parking. The end of the sleep includes an event poll; then the worker goes on with step 3.
+// inject_due and event_due count polls down. The only worker of a runtime skips steps 6 and 7.
+// Before a task is polled twice in a row, step 5 is tried, and then an event poll ahead of time.
 //
-//   - During a poll the worker is not searching and has armed the watchdog: volt__searching_done
-//     is called after a task is found and before it is polled.
+//   - During a poll the worker is not searching, and it has armed the watchdog since it last slept
+//     or scanned. volt__searching_done sees to both before the poll.
 //   - A worker parks only while its LIFO slot, ring and overflow queue are empty.
 //   - The carrier leaves the loop only between two polls: when the runtime has stopped, the drain
 //     timeout has expired, another thread waits for the carrier lock, or the step of a guest ends.
-// All functions are called by the carrier, except volt__carrier_acquire, which makes the caller the
-// carrier, and volt__sleep_deadline, which volt_rt_deadline calls between two steps of a guest.
-// None is called under another lock, except the guest_lock of a guest.
+// All functions are called by the carrier, except volt__time_left, volt__carrier_acquire, which
+// makes the caller the carrier, and volt__sleep_deadline, which volt_rt_deadline calls between two
+// steps of a guest. None is called under another lock, except the guest_lock of a guest.
 
 // ---- measurement and housekeeping
 #define VOLT__HOUSEKEEP_EVERY 16u // calls of volt__maintain
 #define VOLT__TRIM_MS 1000u
 
-// Returns the weight of an average over n polls against the running average: 1 - 0.9^n, in 1/256.
+// Returns the weight, in 1/256, of an average over n polls in the running one: 1 - 0.9^min(n, 20).
 static uint32_t volt__ewma_weight(uint32_t n) {
     static const uint8_t w[] = { 0,   26,  49,  69,  88,  105, 120, 134, 146, 157, 167,
                                  176, 184, 191, 197, 203, 209, 213, 218, 221, 225 };
     return w[volt__min32(n, sizeof w - 1)];
 }
-// The steal floor. A steal costs the victim cache misses on the task, its slab and its joiner.
-// While most polls complete their task, and take less time than that, the worker keeps its tasks:
-//   - If tasks spawn almost nothing, it keeps all of them, since no further work will come of them,
-//     and wakes no other worker for them.
+// The steal floor. A steal costs the victim VOLT_STEAL_COST_NS: cache misses on the task, its slab
+// and its joiner. While most polls complete their task in less time, the worker keeps tasks:
+//   - If two polls spawn at most one task, it keeps all of its tasks, since little further work
+//     will come of them, and wakes no other worker for them.
 //   - Otherwise it keeps up to wake_at - 2 tasks in the ring. With the LIFO slot these are fewer
 //     than wake_at, so no worker was woken for them, and none need be woken when the floor falls.
-// A rescue ignores the floor, so a stuck worker loses all of its tasks. A guest has no floor,
-// because its thread leaves for the application's loop.
+// A rescue ignores the floor, so no task stays at a stuck worker. A guest has no floor, because its
+// thread leaves for the application's loop.
 //
-// While other workers steal, all of them wait for each other's cache lines, and a short task may
-// seem longer by a factor of up to the number of workers. So where tasks may be short, stealing is
-// refused on trial, for VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals between event polls: polls
-// that still seem long during a trial are long.
+// While workers steal, they wait for each other's cache lines, and a short task may measure longer,
+// by a factor of up to the number of workers. So where tasks may be short, all steals are refused
+// on trial, for VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals between event polls. Short polls
+// then measure short, and the refusal lasts; polls that still measure long are long.
 #define VOLT__TRIAL 8u
 #define VOLT__TRIAL_EVERY 256u
-// Returns 1 if all steals must be refused, because tasks are short or for a trial.
+// Returns 1 if all steals must be refused, because polls are short or this interval is a trial.
 static int volt__leaf_tasks_are_short(volt__worker *w, int64_t ns) {
     if (ns < VOLT_STEAL_COST_NS) return 1;
     if (ns >= INT64_C(2) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
@@ -7369,16 +7986,16 @@ static void volt__update_steal_floor(volt__worker *w, int64_t ns) {
     volt__store_rlx(&w->ring.steal_floor, steal_floor); // rlx: only compared
 }
 // Returns the upper limit of the next event_every. A burst of short polls does not mean that the
-// next ones are short, so the interval needs about VOLT_EVENT_NS to double. `took` is the time
-// since the last event poll.
+// next ones are short, so the interval grows slowly: at most it doubles (plus 1), and by less if
+// the last one `took` less than VOLT_EVENT_NS.
 static uint32_t volt__event_interval_max(const volt__worker *w, int64_t took) {
     uint32_t every = w->event_every, more = every;
     if (took < VOLT_EVENT_NS) // also if the clock went back
         more = took > 0 ? VOLT__CAST(uint32_t, every * took / VOLT_EVENT_NS) : 0;
     return volt__min32(every + more + 1, w->rt->cfg.event_interval);
 }
-// Derives the intervals and thresholds of the worker from the average time of a poll. Called by
-// each event poll.
+// Called by each event poll, at time `now`. Derives the intervals and thresholds of the worker from
+// the average time of a poll.
 static void volt__measure(volt__worker *w, int64_t now) {
     if (w->polls_since > 0) {
         int64_t ns = (now - w->last_event_poll) / w->polls_since;
@@ -7407,7 +8024,7 @@ static void volt__count_busy(volt__worker *w, int64_t now) {
 }
 static void volt__publish_stats(volt__worker *w) {
     volt__countdown_settle(w);
-    // the difference is taken modulo a word: both words may be narrower than the counters
+    // the difference is taken modulo a word, which may be narrower than the counters, and wrap
     w->stats.spawned += w->spawned - VOLT__CAST(uintptr_t, w->stats.spawned);
     w->stats.completed += w->completed - VOLT__CAST(uintptr_t, w->stats.completed);
     volt__lock(&w->stats_lock);
@@ -7416,8 +8033,8 @@ static void volt__publish_stats(volt__worker *w) {
 }
 // Called every VOLT__HOUSEKEEP_EVERY calls of volt__maintain, and before parking. Returns batched
 // slots to other heaps, collects slots of its own heap that others have freed, and publishes the
-// counters. If VOLT__TRIM_MS have passed, also destroys the slabs that were not needed since the
-// last time, in its own heap and in its part of the outside heaps.
+// counters. If VOLT__TRIM_MS have passed, also destroys the empty slabs that were not needed since
+// the last time, in its own heap and in its part of the outside heaps.
 static void volt__housekeep(volt__worker *w) {
     w->housekeep_due = VOLT__HOUSEKEEP_EVERY;
     volt__remote_batch_flush(&w->remote_batch);
@@ -7430,8 +8047,8 @@ static void volt__housekeep(volt__worker *w) {
     }
     volt__publish_stats(w);
 }
-// Acknowledges a shutdown, in its step 2: see >>shutdown. In volt_run, whose own thread carries
-// worker 0, the drain timeout starts here.
+// Step 2 of a shutdown, see >>shutdown: acknowledges it, once (UINT32_MAX stands for -1). At worker
+// 0 of volt_run, which is no guest but has no thread of the runtime, the drain timeout starts here.
 static void volt__check_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
     w->is_closing = 1;
@@ -7443,16 +8060,16 @@ static void volt__check_shutdown(volt__worker *w) {
 
 // ---- carrier lock
 // A ticket lock: the thread whose ticket equals carrier_serving is the carrier. Between two polls
-// the carrier releases the lock if another thread waits. Usually this is a thread that has handed
-// the worker off in the middle of a poll, and wants it back to finish that poll.
-//   serving  event    serving  done by                    and then
-//   n        acquire  n        thread that gets ticket n  is the carrier
-//   n        acquire  n        thread that gets ticket m  unparks the worker, waits for serving = m
-//   n        release  n + 1    carrier, has ticket n      thread with ticket n + 1 is the carrier
+// the carrier releases the lock if another thread waits: usually one that has handed the worker off
+// in the middle of a poll, and needs it back to finish that poll. A guest has guest_lock instead.
+//   serving  event    to     done by                    and then
+//   n        acquire  n      thread that gets ticket n  is the carrier
+//   n        acquire  n      thread that gets ticket m  unparks the worker, waits for serving = m
+//   n        release  n + 1  carrier, has ticket n      wakes all: ticket n + 1 is the carrier's
 
 // Returns 1 if another thread waits. Called by the carrier.
 static inline int volt__carrier_is_contended(const volt__worker *w) {
-    // rlx: a thread that takes a ticket unparks the worker after that, and the carrier checks again
+    // rlx: a thread that takes a ticket then unparks the worker, whose event poll checks again
     return volt__load_rlx(&w->carrier_ticket) - volt__load_rlx(&w->carrier_serving) != 1;
 }
 static inline void volt__carrier_check(volt__worker *w) {
@@ -7474,9 +8091,9 @@ static void volt__carrier_release(volt__worker *w) {
 // ---- event poll
 
 // Polls the reactor and the wheel of w, and pushes the tasks that become runnable into its ring.
-// A parked worker first waits, for at most `timeout` ns (< 0: no limit), and leaves the parked set:
-// searching if it was claimed, else awake. Returns 1 if the worker has taken the expiry of the
-// watchdog, and must scan; else 0.
+// Then checks for a shutdown, and for a thread that waits for the carrier lock. A parked worker
+// first waits, for at most `timeout` ns (< 0: no limit), and leaves the parked set, searching if it
+// was claimed. Returns 1 if the worker has taken the expiry of the watchdog, and must scan; else 0.
 static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     volt_rt *rt = w->rt;
     volt__reactor_events got;
@@ -7512,7 +8129,7 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
 
 // ---- search and park
 
-// Returns 1 if a search would find a task.
+// Returns 1 if a search would find a task now.
 static int volt__has_stealable_work(volt_rt *rt) {
     if (!volt__injector_is_empty(&rt->injector)) return 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
@@ -7544,9 +8161,9 @@ static volt__task *volt__push_batch_keep_first(volt__worker *w, volt__chain *c) 
     volt__push_batch(w, c);
     return t;
 }
-// Returns the first of at most `most` tasks of the newest batch; the others go into the ring. One
-// task is taken even if a steal in progress leaves no room in the ring: no other worker is bound to
-// serve this overflow queue.
+// Takes at most `most` tasks of the newest overflow batch. Returns the first, which needs no room
+// in the ring; the others go into the ring. So one task is taken even while a steal in progress
+// leaves no room: no other worker has to serve this overflow queue. Returns NULL if it is empty.
 static volt__task *volt__next_from_overflow(volt__worker *w, uint32_t most) {
     volt__chain c;
     if (volt__overflow_is_empty(&w->overflow)) return NULL;
@@ -7592,9 +8209,8 @@ static VOLT__HOT volt__task *volt__next_local(volt__worker *w) {
     }
     return VOLT__LIKELY(t != NULL) ? t : volt__next_local_slow(w);
 }
-// Steals from the oldest overflow batch of `from`, or else half of its ring if that is longer than
-// the steal floor, or else half of its inbox. The tasks go into the ring of w. Returns how many
-// there were.
+// Steals from the oldest overflow batch of `from`, else half of its ring if that is longer than the
+// steal floor, else half of its inbox. Returns the number of tasks; they go into the ring of w.
 static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
     volt__chain c;
     volt__chain_init(&c);
@@ -7605,10 +8221,10 @@ static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
     if (n == 0 && volt__ring_is_stealable(&from->ring)) n = volt__ring_steal(&from->ring, &w->ring);
     return n == 0 && volt__has_inboxes(w->rt) ? volt__refill_from(w, &from->inbox, 2) : n;
 }
-// Step 7. Returns NULL if no task was found, or if enough workers search already. While all other
-// workers are parked and the injector is empty, there is nothing to steal: a parked worker owns no
-// runnable task. A task that is being placed right now is safe: its pusher wakes a worker, or the
-// scan in volt__park finds it.
+// Step 7. Returns NULL if no task was found, or if enough workers search already. A worker does not
+// begin a search while all others are parked and the injector is empty: a parked worker owns no
+// runnable task. A task that is being placed right now is not lost by that: its pusher wakes a
+// worker, or the scan in volt__park finds the task.
 static volt__task *volt__search(volt__worker *w) {
     volt_rt *rt = w->rt;
     uint32_t n = volt__started(rt);
@@ -7630,12 +8246,12 @@ static volt__task *volt__search(volt__worker *w) {
     }
     return volt__next_from_refill(w);
 }
-// The time at which the carrier stops waiting for the shutdown. A pool thread never stops: the
-// worker needs a carrier until its own thread is back.
+// The time at which the carrier gives up waiting for the tasks to end in a shutdown. A pool thread
+// never does: the worker needs a carrier until its own thread is back.
 static volt_time volt__drain_deadline(const volt__worker *w) {
     return w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
 }
-// The time of the next timer or the drain deadline, whichever is earlier.
+// The time of the next timer, if there is one, or the drain deadline, whichever is earlier.
 static volt_time volt__sleep_deadline(volt__worker *w) {
     const volt_rt *rt = w->rt;
     volt_time end = volt__drain_deadline(w);
@@ -7650,8 +8266,8 @@ static int64_t volt__time_left(volt_time at) {
     int64_t left = at - VOLT_NOW_NS();
     return left > 0 ? left : 0;
 }
-// Waits for an event, a timer, a wake-up or the drain deadline. A guest that must not block only
-// sets its timerfd.
+// Called with the worker in the parked set. Waits for an event, a timer, a wake-up or the drain
+// deadline, and leaves the set. A guest that must not block only sets its timerfd, and stays in it.
 static void volt__worker_sleep(volt__worker *w) {
     volt_time at = volt__sleep_deadline(w);
     int64_t timeout = volt__time_left(at);
@@ -7667,8 +8283,8 @@ static void volt__worker_sleep(volt__worker *w) {
     volt__trace_park(w, VOLT_TRACE_UNPARK);
     if (is_mine) volt__watchdog_scan(w);
 }
-// The rest of volt__worker_sleep, at the start of the next step of a guest. Also called if the last
-// step ended by its quota and the guest is not parked: events may be pending.
+// Called at the start of each step of a guest. If the guest is parked, this is the second half of
+// volt__worker_sleep. If not, its last step ended by its quota, and events may be pending.
 static void volt__guest_resume(volt__worker *w) {
     int was_away = w->guest_parked;
     w->guest_parked = 0;
@@ -7676,9 +8292,9 @@ static void volt__guest_resume(volt__worker *w) {
     w->busy_since = VOLT_NOW_NS();
     if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
 }
-// Step 8. On return the worker has tasks in its queues; or it is searching, because it was claimed
-// or its scan has found a task; or the runtime has stopped; or the wake-up brought nothing; or a
-// guest is parked and must leave its step.
+// Step 8. A guest that must not block does not sleep: it returns with guest_parked set, and must
+// leave its step. On any other return the worker is awake, with or without tasks in its queues. It
+// is searching if it was claimed, if its scan has found a task, or if the runtime has stopped.
 static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
@@ -7689,6 +8305,7 @@ static void volt__park(volt__worker *w) {
     uint32_t left = volt__idle_park(&rt->idle, w->index, w->is_searching);
     w->is_searching = 0;
     if (w->is_closing) volt__stop_if_done(rt);
+    // left == 0: pushers may have left a task to this worker while it was searching, see >>idle
     if (volt__is_stopped(rt) || (left == 0 && volt__has_stealable_work(rt))) {
         volt__idle_unpark_searching(&rt->idle, w->index);
         w->is_searching = 1;
@@ -7702,8 +8319,8 @@ static void volt__park(volt__worker *w) {
 
 static void volt__start_spare(volt_rt *rt); // below, in >>start
 
-// Called when the worker has found a task, before its poll. Ends the search, and arms the watchdog
-// in case this worker gets stuck. The first time after a sleep or the start of the worker, also
+// Called when the worker has found a task, before the poll. Ends the search, and arms the watchdog
+// in case this worker gets stuck. The first time after a sleep or the start of the thread, also
 // starts a spare worker if none is parked: the watchdog needs a parked worker that it can wake.
 static void volt__searching_done(volt__worker *w) {
     volt_rt *rt = w->rt;
@@ -7716,12 +8333,12 @@ static void volt__searching_done(volt__worker *w) {
     if (volt__started(rt) < rt->n_workers && !volt__idle_has_parked(&rt->idle))
         volt__start_spare(rt);
 }
-// Step 2: an event poll, and housekeeping now and then.
+// Step 2: an event poll, preceded by housekeeping at every VOLT__HOUSEKEEP_EVERY-th call.
 static void volt__maintain(volt__worker *w) {
     if (--w->housekeep_due == 0) volt__housekeep(w);
     int is_mine = volt__drive_events(w, 0, 0);
-    // No push has woken a worker if the backlog reaches wake_at only because wake_at fell or the
-    // LIFO slot was filled, or if the overflow queue has become stealable.
+    // A push into the ring wakes a worker when it brings the backlog to wake_at. No push has done
+    // so if wake_at fell, if the LIFO slot was filled, or if the overflow queue became stealable.
     if (!volt__is_solo(w) && (volt__backlog(w) >= w->wake_at || volt__overflow_is_stealable(w)))
         volt__wake_worker(w->rt);
     if (!is_mine) return;
@@ -7732,8 +8349,8 @@ static int volt__drain_expired(const volt__worker *w) {
     volt_time end = volt__drain_deadline(w);
     return end != VOLT_NEVER && VOLT_NOW_NS() >= end;
 }
-// Steps 6 to 8, until there is a task. Returns NULL if the runtime has stopped, the drain timeout
-// has expired, another thread waits for the carrier lock, or the guest must leave its step.
+// Steps 6 to 8, repeated until there is a task. Returns NULL if the runtime has stopped, the drain
+// timeout has expired, another thread waits for the carrier lock, or the guest must leave its step.
 static volt__task *volt__wait_for_task(volt__worker *w) {
     for (;;) {
         volt__task *t = NULL;
@@ -7756,14 +8373,14 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
     }
 }
-// Returns the most tasks that step 1 takes: as many as fill the ring up to inject_batch tasks, but
-// about a quarter of inject_batch if the ring is longer.
+// Returns the most tasks that step 1 takes from a queue: inject_batch less the tasks that are in
+// the ring already, but at least about a quarter of inject_batch.
 static uint32_t volt__due_batch_size(const volt__worker *w) {
     uint32_t len = volt__ring_len(&w->ring), least = w->inject_batch / 4 + 1;
     return len + least < w->inject_batch ? w->inject_batch - len : least;
 }
 // Pops the share of one of n_takers workers from an inbox or the injector, and adds the number of
-// tasks to *count. Returns the first task; the others go into the ring.
+// tasks to *count. Returns the first task, or NULL if there is none; the others go into the ring.
 static volt__task *volt__pop_queue_share(volt__worker *w, volt__injector *q, uint32_t n_takers,
                                          uint64_t *count) {
     volt__chain c;
@@ -7777,8 +8394,8 @@ static volt__task *volt__pop_injector(volt__worker *w) {
     if (volt__injector_is_empty(q)) return NULL; // before `started` is read: see volt__refill
     return volt__pop_queue_share(w, q, volt__started(w->rt), &w->stats.wakes_remote);
 }
-// The oldest batch of the overflow queue would starve while tasks keep spawning. So every
-// VOLT_OVERFLOW_MS up to VOLT_INJECT_BATCH tasks of that batch move to the injector.
+// The oldest batch of the overflow queue would starve while tasks keep spawning. So step 1 moves up
+// to VOLT_INJECT_BATCH of its tasks to the injector, at most once in VOLT_OVERFLOW_MS.
 static void volt__overflow_age(volt__worker *w) {
     volt__chain c;
     int is_empty = volt__overflow_is_empty(&w->overflow);
@@ -7788,7 +8405,7 @@ static void volt__overflow_age(volt__worker *w) {
     volt__overflow_pop(&w->overflow, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
     if (c.head) volt__inject(w->rt, &c);
 }
-// The queues behind the ring. They are tried in rotation, so that none starves another.
+// The queues behind the ring. Step 1 tries them in rotation, so that none starves another.
 enum { VOLT__SOURCE_OVERFLOW, VOLT__SOURCE_INBOX, VOLT__SOURCE_INJECTOR, VOLT__SOURCES };
 static volt__task *volt__pop_source(volt__worker *w, uint32_t source) {
     if (source == VOLT__SOURCE_OVERFLOW)
@@ -7810,9 +8427,9 @@ static int volt__has_more_queued(const volt__worker *w) {
     return !volt__overflow_is_empty(&w->overflow) || !volt__injector_is_empty(&w->rt->injector) ||
            (volt__has_inboxes(w->rt) && !volt__injector_is_empty(&w->inbox));
 }
-// Steps 1 and 2, if due. Returns 1 if *t is the next task, or if *t is NULL and the carrier must
-// leave the loop: the quota of the guest's step is used up, another thread waits for the carrier
-// lock, or the drain timeout has expired. Returns 0 if step 3 is next.
+// Steps 1 and 2, if due. Returns 0 if step 3 is next, or 1 if *t is the result: the next task, or
+// NULL if the carrier must leave the loop, because the quota of the guest's step is used up,
+// another thread waits for the carrier lock, or the drain timeout has expired.
 static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task **t) {
     *t = NULL;
     volt__countdown_settle(w);
@@ -7832,26 +8449,26 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
     volt__countdown_start(w);
     return *t != NULL;
 }
-// Called if t comes up twice in a row: the ring is otherwise empty. The queues behind the ring go
-// first, or else events and timers. Returns the next task, or NULL if the carrier must leave the
-// loop.
+// Called if the previous poll was of t, too: no other task was ahead of it in the LIFO slot or the
+// ring. The queues behind the ring go first, or else events and timers. Returns the next task, or
+// NULL if the carrier must leave the loop.
 static __attribute__((noinline)) volt__task *volt__next_before_lone_task(volt__worker *w,
                                                                          volt__task *t) {
     volt__task *first = volt__next_from_refill(w);
     int is_over = 0;
     if (!first) {
-        // t was requeued because its budget is used up, not to yield: no early event poll
+        // t was requeued because its budget is used up, not by volt_yield: no early event poll
         if (w->cx.budget_ == 0) return t;
         w->event_due = 0;
         is_over = volt__serve_due(w, &first) && !first;
     }
-    volt__push_ring(w, t); // even if the carrier leaves: another worker may steal it
+    volt__push_ring(w, t); // also if the carrier leaves: the next one, or a thief, takes t
     if (is_over) return NULL;
     if (!first) first = volt__pop_ring(w);
     return first ? first : volt__wait_for_task(w);
 }
-// Returns the next task, or NULL if the carrier must leave the loop. `last` is the previous task,
-// which may be freed; it is only compared.
+// Returns the next task, or NULL if the carrier must leave the loop. `last` is the task of the
+// previous poll, which may be freed by now: the pointer is only compared.
 static VOLT__HOT volt__task *volt__next_task(volt__worker *w, const volt__task *last) {
     volt__task *t;
     VOLT_ASSERT(last != NULL);
@@ -7860,8 +8477,8 @@ static VOLT__HOT volt__task *volt__next_task(volt__worker *w, const volt__task *
     if (VOLT__UNLIKELY(t == last)) return volt__next_before_lone_task(w, t);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
-// A step of a guest ends by its quota before step 1. If that is due, the next step of the guest
-// starts with it: with steps of one poll each, the queues behind the ring would starve otherwise.
+// When the quota of a guest runs out, step 1 may be due but not done. Then the guest's next run
+// begins with it: if each run is one poll, the queues behind the ring would starve otherwise.
 static volt__task *volt__first_task(volt__worker *w) {
     volt__task *t = NULL;
     if (w->is_guest && w->inject_due == 0) (void)volt__serve_due(w, &t);
@@ -7885,15 +8502,15 @@ static void volt__worker_run(volt__worker *w) {
     VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
 }
 
-// The loop of the worker's own thread. When another thread waits for the carrier lock, this thread
-// passes the lock on and acquires it again.
+// The worker's own thread, which begins with ticket 0. If another thread waits for the carrier
+// lock, this thread passes the lock on, acquires it again, and goes on.
 static void volt__worker_main(volt__worker *w) {
     for (volt__worker_run(w); w->handoff_wanted; volt__worker_run(w)) {
         volt__carrier_release(w);
         volt__carrier_acquire(w);
         w->is_own_thread = 1;
     }
-    // A late pool thread finds the runtime stopped; after a drain timeout it carries the worker on.
+    // A late pool thread finds the runtime stopped. After a drain timeout it becomes the carrier.
     volt__carrier_release(w);
 }
 
@@ -7903,14 +8520,15 @@ static void volt__worker_main(volt__worker *w) {
 // The transfer of a worker to another carrier, while its carrier blocks in volt_block_in_place in
 // the middle of a poll. The next carrier is a thread that waits for the carrier lock already, or
 // else a pool thread.
-//   - From volt__handoff_begin to volt__handoff_end the blocked thread is not the carrier: it must
-//     not touch the worker, and counts as a plain thread. Then it is the carrier again, and resumes
-//     its poll.
+//   - Between volt__handoff_begin, if that returns 1, and volt__handoff_end the blocked thread is
+//     not the carrier: it must not use the worker, and counts as a plain thread. After that it is
+//     the carrier again, and resumes its poll.
 //   - A guest is never handed off, because its thread belongs to the application.
 // volt__handoff_begin and volt__evict_local_tasks are called by the carrier, volt__handoff_end by
-// the blocked thread, volt__handoff_main by a pool thread.
+// the blocked thread, volt__handoff_main by a pool thread. No lock but the carrier lock is held.
 #ifndef VOLT_SINGLE_THREAD
-// The job of the pool thread: carries the worker, unless another thread waits for it already.
+// The job of the pool thread: carries the worker until the loop ends. If another thread waits for
+// the worker already, passes it on at once.
 static void volt__handoff_main(void *worker) {
     volt__worker *w = VOLT__CAST(volt__worker *, worker);
     volt__carrier_acquire(w);
@@ -7918,9 +8536,9 @@ static void volt__handoff_main(void *worker) {
     if (!volt__carrier_is_contended(w)) volt__worker_run(w);
     volt__carrier_release(w);
 }
-// Returns 1 if another thread carries the worker from here on; 0 if the caller remains the carrier,
-// because the worker is a guest or no pool thread could be started. *job belongs to the pool until
-// volt__handoff_end.
+// Returns 1 if the caller has released the worker, 0 if it remains the carrier, because the worker
+// is a guest or no pool thread could be started. *job belongs to the pool until volt__handoff_end.
+// If another thread waits for the worker already, that thread is next, and no job is submitted.
 static int volt__handoff_begin(volt__worker *w, volt_job *job) {
     memset(job, 0, sizeof *job);
     job->run_ = volt__handoff_main;
@@ -7937,16 +8555,16 @@ static int volt__handoff_begin(volt__worker *w, volt_job *job) {
 static void volt__handoff_end(volt__worker *w, volt_job *job) {
     volt__pool *p = &w->rt->pool;
     volt__lock(&p->lock);
-    (void)volt__pool_cancel(p, job); // if no pool thread has started it
+    (void)volt__pool_cancel(p, job); // no effect if the job has started or was not submitted
     volt__unlock(&p->lock);
     volt__carrier_acquire(w);
-    volt__carrier_check(w); // the next waiter may have unparked the previous carrier
+    volt__carrier_check(w); // the previous carrier may have consumed the unpark by the next waiter
     VOLT_TLS_SET(w);
     // this thread resumes its poll: the carrier in between may have left the worker searching
     volt__searching_done(w);
 }
-// Moves the tasks in the LIFO slot, the ring and the overflow queue to the injector. Called before
-// the thread blocks without a handoff.
+// Moves the tasks in the LIFO slot, the ring and the overflow queue to the injector, so that other
+// workers run them. Called before the thread blocks without a handoff.
 static void volt__evict_local_tasks(volt__worker *w) {
     volt__chain c;
     volt__task *t;
@@ -7965,17 +8583,18 @@ static void volt__evict_local_tasks(volt__worker *w) {
 //   - One thread at a time has set is_starting, and creates a worker without holding a lock. Then
 //     it publishes the worker by storing `started`, under start_lock.
 //   - A published worker lives until the runtime is freed.
-//   - After a shutdown has begun no start begins. A start in progress counts among the workers that
-//     must acknowledge the shutdown.
-// Any thread may call volt__start_next. A worker calls volt__start_spare. The other functions are
-// called by the thread that has set is_starting, or before other threads know the runtime, or when
-// it is freed.
+//   - After a shutdown has begun, no start begins. A worker whose start is in progress counts among
+//     those that must acknowledge the shutdown.
+// Any thread may call volt__start_next, and a worker volt__start_spare, under no lock. A new thread
+// runs volt__thread_main. The other functions are called by the thread that has set is_starting, or
+// by the one that creates or frees the runtime while no other thread uses it.
 
 static void volt__worker_destroy(volt_rt *rt, volt__worker *w) {
     volt__reactor_deinit(&w->reactor);
     rt->cfg.alloc.free(rt->cfg.alloc.user, w, sizeof *w);
 }
-// Returns 0 and *out, or -errno.
+// Creates worker `index`, without a thread, and sets rt->workers[index]. Returns 0 and *out, or
+// -errno.
 static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) {
     volt_allocator *a = &rt->cfg.alloc;
     volt__worker *w =
@@ -8037,7 +8656,7 @@ static void *volt__thread_main(void *arg) {
     return NULL;
 }
 static int volt__thread_start(volt__worker *w) {
-    // has_slept: with its first task the new worker starts a spare if no worker is parked
+    // has_slept: before its first poll the new worker starts a spare if no worker is parked
     w->has_thread = w->has_slept = 1;
     return volt__thread_create(&w->thread, w->rt->cfg.stack_size, volt__thread_main, w);
 }
@@ -8054,8 +8673,9 @@ static int volt__start_one(volt_rt *rt, uint32_t index) {
     return rc;
 }
 // Starts the next worker, unless all have been started or a shutdown has begun. If another thread
-// is starting one, leaves the request to that thread: a new worker may need its successor before
-// its own start is complete. Returns 0, also if it has started none, or -errno.
+// is starting a worker, only sets start_wanted, and that thread then starts the next one, too: the
+// new worker itself may ask for its successor before its own start is complete. Returns 0, also if
+// it has started none, or -errno.
 static int volt__start_next(volt_rt *rt) {
     int rc = 0;
     volt__lock(&rt->start_lock);
@@ -8071,7 +8691,8 @@ static int volt__start_next(volt_rt *rt) {
         rt->is_starting = 0;
         if (rc == 0) volt__store_rel(&rt->started, index + 1); // [R1] with started
         // A shutdown that began during this start waits for an acknowledgement of the new worker,
-        // but could not unpark it. If the start has failed, this thread acknowledges instead.
+        // but could not unpark it. If the start has failed, this thread acknowledges instead:
+        // UINT32_MAX stands for -1.
         uint32_t is_closed = rt->starts_closed;
         volt__unlock(&rt->start_lock);
         if (is_closed && rc == 0) volt__reactor_unpark(&rt->workers[index]->reactor);
@@ -8081,8 +8702,9 @@ static int volt__start_next(volt_rt *rt) {
     volt__unlock(&rt->start_lock);
     return rc;
 }
-// Starts a spare worker, since the watchdog needs a parked worker that it can wake. A failure is
-// logged, and the worker that failed tries again after a second at the earliest.
+// Called by a worker before a poll. Starts a spare worker, since the watchdog needs a parked worker
+// that it can wake. If that fails, the failure is logged, and the calling worker does not try again
+// for a second. The time of its last event poll is exact enough for that.
 static void volt__start_spare(volt_rt *rt) {
     volt__worker *w = VOLT_TLS_GET();
     if (w->last_event_poll < w->start_retry) return;
@@ -8097,40 +8719,48 @@ static void volt__start_spare(volt_rt *rt) {
 // >>guest  worker 0 carried by the application's own thread
 //==================================================================================================
 // A guest is worker 0 of a runtime with .is_guest, or of any runtime of volt_create under
-// VOLT_SINGLE_THREAD. The thread that holds guest_lock carries it, for one step. Between two steps
-// the application waits on the worker's epoll instance, which is readable if there is work.
+// VOLT_SINGLE_THREAD. The thread that holds guest_lock carries it, for one step: a run of the loop
+// of >>worker that ends when no task is left or max_polls are made. Between two steps the
+// application waits on the guest's epoll instance, which is readable if there is work. Its states:
+//   inside  A step is in progress.
+//   parked  No task was left, so the guest has parked. It may have been claimed since.
+//   left    The last step ended before that. The guest counts as awake.
+//
 //   from          event        to      done by                             and then
 //   parked, left  step         inside  plain thread; others get -EBUSY     leaves the parked set
 //   inside        no task      parked  holder of guest_lock                parks, sets timer_fd
 //   inside        quota, stop  left    holder of guest_lock                writes the eventfd
 //   parked        claim        parked  pusher                              writes the eventfd
 //   parked, left  shutdown     inside  volt_shutdown, before its deadline  blocks in epoll_wait
-// A guest that was left, not parked, is awake: its queued tasks, and those that arrive, wait for
-// the next step, which the readable eventfd asks for. The watchdog may rescue them before that.
+// The tasks of a guest that was left, and those that are woken on it later, wait for the next step:
+// the eventfd, which is readable, asks the application for one. The watchdog may rescue the tasks
+// before that.
 //
-// All functions are called under guest_lock, except volt__guest_start, before the guest is shared,
-// and volt__guest_drain and volt__guest_drive, which take it. volt_rt_deadline reads guest_parked
-// without the lock, so it may be called only between two steps.
+// All functions are called under guest_lock, except volt__guest_start, which is called before the
+// guest is shared, and volt__guest_drain and volt__guest_drive, which take the lock. A function of
+// >>public, volt_rt_deadline, reads guest_parked without the lock: between two steps only.
 
-// Ends a step and releases guest_lock.
+// Ends a step: makes the epoll instance readable unless the guest is parked, and releases
+// guest_lock. LAST TOUCH of *w at the unlock: if the runtime has stopped, volt_destroy may free it.
 static void volt__guest_leave(volt__worker *w) {
     if (!w->guest_parked) volt__reactor_unpark(&w->reactor);
     volt__unlock(&w->rt->guest_lock);
 }
-// Runs the worker for at most max_polls polls. Returns the number of polls made.
+// Runs the guest for at most max_polls polls. Returns the number of polls made.
 static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
     w->quota = max_polls; // before volt__guest_resume starts the countdown
     volt__worker_run(w);
     return max_polls - w->quota;
 }
-// Parks the guest before its first step. Called by volt_create.
+// Called by volt_create. Parks the guest before its first step, so that the pusher of the first
+// task claims it, which makes the epoll instance readable.
 static void volt__guest_start(volt__worker *w) {
     w->guest_no_block = 1;
     volt__park(w);
     VOLT_ASSERT(w->guest_parked);
 }
-// Called by volt_shutdown. Makes steps that may block, until the runtime has stopped or the
-// deadline has passed. While another thread is inside, waits for it: that thread makes progress.
+// Called by volt_shutdown. Makes steps that may block in epoll_wait, until the runtime has stopped
+// or the deadline has passed. While another thread is inside, waits: that thread makes the steps.
 static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     volt__worker *w = rt->workers[0];
     if (!volt__lock_until(&rt->guest_lock, deadline)) return;
@@ -8143,7 +8773,7 @@ static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
 }
 #ifdef VOLT_SINGLE_THREAD
 // Called by volt_join_sync. Makes steps until t has ended or the deadline has passed, since no
-// other thread can run t.
+// other thread can run t. Each step is bounded, so that a busy runtime does not hide the deadline.
 static void volt__guest_drive(volt_rt *rt, volt__task *t, volt_time deadline) {
     volt__worker *w = rt->workers[0];
     struct pollfd p;
@@ -8167,13 +8797,14 @@ static void volt__guest_drive(volt_rt *rt, volt__task *t, volt_time deadline) {
 // >>cpus  the CPUs that a runtime may use
 //==================================================================================================
 // The number of CPUs that the runtime may use, which is the default of .workers: the CPUs in the
-// affinity mask of the calling thread, or fewer if the CPU quota of its cgroup is lower. All
-// functions may be called by any thread; they share no state.
+// affinity mask of the calling thread, or fewer if the CPU quota of the process's cgroup is lower.
+// All functions may be called by any thread; they share no state.
 #ifdef VOLT_SINGLE_THREAD
 static inline uint32_t volt__cpu_count(void) { return 1; }
 #else
 // ---- CPU quota of the cgroup
-// Every path begins with `root`, which is "" except in tests. An unreadable file means no limit.
+// Every path begins with `root`, which is "" except in tests. A file that cannot be read, or whose
+// path is too long, means no limit.
 
 // Writes root, "/sys/fs/cgroup", `len` characters of dir, and file to out. Returns the length of
 // this path, or 0 if it does not fit.
@@ -8188,8 +8819,8 @@ static size_t volt__path(char *out, size_t cap, const char *root, const char *di
     out[at] = 0;
     return at;
 }
-// Reads at most cap - 1 bytes of a file as a string. Returns its length, or 0 if the file is empty
-// or cannot be read.
+// Reads at most cap - 1 bytes of a file as a string. Returns the length of the string, or 0 if the
+// file is empty or cannot be read.
 static size_t volt__read_text(const char *path, char *text, size_t cap) {
     int fd = VOLT_SYS(open, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
@@ -8198,8 +8829,8 @@ static size_t volt__read_text(const char *path, char *text, size_t cap) {
     text[len > 0 ? len : 0] = 0;
     return len > 0 ? VOLT__CAST(size_t, len) : 0;
 }
-// Reads up to two numbers, separated by spaces, from the beginning of a file. Returns how many it
-// has read. "max" and "-1", which mean "no limit", are not numbers here.
+// Reads up to two numbers, separated by spaces, from the beginning of a file. Returns the number of
+// numbers read. "max" and "-1", which mean "no limit", do not count as numbers.
 static uint32_t volt__read_numbers(const char *path, int64_t out[2]) {
     char text[64];
     uint32_t n = 0;
@@ -8219,12 +8850,14 @@ static uint32_t volt__quota_cpus(int64_t quota, int64_t period) {
     if (quota <= 0 || period <= 0) return 0;
     return volt__clamp32(quota / period + (quota % period != 0), 1, VOLT_MAX_WORKERS);
 }
-// cgroup v2: a file with "QUOTA PERIOD" in the cgroup of the process and in each of its ancestors.
-// Returns the lowest limit, in CPUs, or 0 for no limit.
+// cgroup v2: a file with "QUOTA PERIOD", in us, in the cgroup of the process and in each of its
+// ancestors. The line "0::DIR" of /proc/self/cgroup names that cgroup; dir[0..len) is shortened by
+// one component after each file. Returns the lowest limit, in CPUs, or 0 for no limit.
 static uint32_t volt__quota_v2(const char *root) {
     char path[512], text[1024];
     uint32_t least = 0;
     size_t at = 0;
+    // 20: room for the name that follows
     for (const char *c = root; *c && at < sizeof path - 20; c++) path[at++] = *c;
     memcpy(path + at, "/proc/self/cgroup", sizeof "/proc/self/cgroup");
     if (volt__read_text(path, text, sizeof text) == 0) return 0;
@@ -8244,8 +8877,8 @@ static uint32_t volt__quota_v2(const char *root) {
         while (len > 0 && dir[--len] != '/') {}
     }
 }
-// cgroup v1: two files, at the place where a container sees those of its own cgroup. Returns the
-// limit, in CPUs, or 0 for no limit.
+// cgroup v1: two files, at the path under which a container sees those of its own cgroup. Returns
+// the limit, in CPUs, or 0 for no limit.
 static uint32_t volt__quota_v1(const char *root) {
     char path[512];
     int64_t quota[2], period[2];
@@ -8263,7 +8896,8 @@ static uint32_t volt__cpu_count(void) {
     long n = 0;
     CPU_ZERO(&set);
     if (VOLT_SYS(sched_getaffinity, 0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
-    if (n < 1) n = VOLT_SYS(sysconf, _SC_NPROCESSORS_ONLN); // more CPUs than fit into the set
+    // the mask cannot be read, for example because the system has more CPUs than fit into the set
+    if (n < 1) n = VOLT_SYS(sysconf, _SC_NPROCESSORS_ONLN);
     uint32_t cpus = volt__clamp32(n, 1, VOLT_MAX_WORKERS), quota = volt__quota("");
     return quota > 0 ? volt__min32(cpus, quota) : cpus;
 }
@@ -8273,17 +8907,19 @@ static uint32_t volt__cpu_count(void) {
 // >>runtime  configuration, creation
 //==================================================================================================
 // The configuration, creation and release of a runtime. Its workers are created in >>start; the
-// order of all steps is in volt_create, volt_run and volt_destroy, in >>public.
+// order of all steps is in volt_create, volt_run and volt_destroy, in >>public. The callers, which
+// hold no lock:
 //   volt__rt_create   any thread; other threads do not know the runtime yet
-//   volt__start_more  the thread that creates the runtime, after it has started worker 0
+//   volt__start_more  the thread that creates the runtime, once worker 0 exists
 //   volt__rt_free     the thread that creates the runtime, if a step fails; else the thread that
 //                     destroys it, after all other threads have left it
 
-// Copies *in (all zero if NULL) to *c, replaces each 0 that stands for a default, and checks the
+// Copies *in to *c, or zeros if `in` is NULL; replaces each 0 that stands for a default; checks the
 // result. This is the only place that sets defaults. Returns 0 or -EINVAL.
 static int volt__config_resolve(const volt_config *in, volt_config *c) {
     memset(c, 0, sizeof *c);
-    // A smaller size is that of an older version: the fields beyond it get their defaults.
+    // A caller that was compiled with an older version passes a smaller size: the fields beyond it
+    // get their defaults.
     size_t size = in && in->size != 0 ? in->size : sizeof *c;
     if (size < sizeof c->size || size > sizeof *c) return -EINVAL;
     if (in) memcpy(c, in, size);
@@ -8310,7 +8946,8 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     return is_valid ? 0 : -EINVAL;
 }
 
-// Frees the runtime and its workers. All of their threads, and those of the pool, have ended.
+// Frees the runtime and its workers. All of their threads, and those of the pool, have ended. Also
+// called for a runtime that was created only in part: pointers that are not set are NULL.
 static void volt__rt_free(volt_rt *rt) {
     volt_allocator a = rt->cfg.alloc;
     volt__slabs_destroy(&rt->slabs); // before the workers, which contain their heaps
@@ -8363,9 +9000,9 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     *out = rt;
     return 0;
 }
-// Starts one more worker as a spare, or all workers with .start_all_workers. A failure is logged:
-// the runtime works with fewer. Returns early also if another thread is starting a worker, or if a
-// shutdown has begun.
+// Starts worker 1, as a spare, or all workers with .start_all_workers. A failure is logged: the
+// runtime works with fewer. Stops early if another thread is starting a worker or a shutdown has
+// begun: volt__start_next then returns 0 without having started one.
 static void volt__start_more(volt_rt *rt) {
     uint32_t want = rt->cfg.start_all_workers ? rt->n_workers : volt__min32(2, rt->n_workers);
     while (volt__started(rt) < want) {
@@ -8381,17 +9018,20 @@ static void volt__start_more(volt_rt *rt) {
 //==================================================================================================
 // The start of a task, and the handles and wakers that refer to it. A spawn fills a slot, publishes
 // the task by storing its word, and admits it: it counts and enqueues the task, or refuses it.
-//   - From the store of the word on, a walker may visit the task and retain it.
+//   - From the store of the word on, a walker may visit the task, and the sweep of a shutdown may
+//     retain it.
 //   - The handle is set before the task can run. A handle holds a reference, and so does a waker.
+//   - A spawn is counted before its task can run, so that no end is counted before its spawn.
 //   - After a shutdown has begun, spawns are refused with -ESHUTDOWN: by each worker from its
 //     acknowledgement on, by the injector and the inboxes once they are closed.
 // An argument `w` is the worker of rt that the calling thread carries, or NULL if there is none.
 // volt_spawn, volt_spawn_at and volt_waker_retain are called in a poll, volt_join_sync by plain
-// threads, all others by any thread. A handle is used by one thread at a time.
+// threads, the other public functions by any thread. A handle is used by one thread at a time. No
+// lock of the runtime is held.
 
 // ---- spawn
 
-// Sets all fields but the word and the handle.
+// Sets the fields of a new task that its first poll and a dump read, except the word and spawn_ms.
 static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
     if (VOLT_DEBUG && !fn) volt__misuse(site, "spawn of no function");
     t->u.fn = fn;
@@ -8401,17 +9041,19 @@ static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, co
     t->flags = flags;
     t->n_armed = 0;
 }
-// Called before the task can run, since the task itself may use the handle.
+// Called before the task can run, since the task may use the handle itself, and its runner reads
+// the flags.
 static inline void volt__task_attach_handle(volt__task *t, volt_handle *h) {
     t->flags |= VOLT__HAS_HANDLE;
     t->join = NULL;
     h->task_ = t;
 }
+// The task is NOTIFIED, so no wake-up enqueues it: the spawn or volt_task_start does.
 static inline void volt__task_publish(volt__task *t, uint32_t refs) {
     volt__store_rel(&t->word, VOLT__NOTIFIED + refs * VOLT__REF); // [M2] with try_retain
 }
 static volt__task *volt__alloc_outside(volt_rt *rt, size_t bytes) {
-    // spreads threads over the heaps: they differ in the upper bits of their stack addresses
+    // spreads the threads over the heaps: their stacks differ in the upper bits of the address
     uintptr_t stack = VOLT__CAST(uintptr_t, __builtin_frame_address(0)) >> 16;
     return volt__heap_alloc_shared(&rt->outside_heaps[stack % VOLT__OUTSIDE_HEAPS], bytes);
 }
@@ -8422,17 +9064,19 @@ static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, size_t size, s
     if (size > SIZE_MAX / 2) return NULL;
     return w ? volt__heap_alloc(&w->heap, bytes) : volt__alloc_outside(rt, bytes);
 }
-// Most states are a frame and one or two words. A call of memcpy would cost more than the copy.
+// Returns 1 if the state is a frame and 0, 8 or 16 bytes. Most states are: for them, a call of
+// memcpy would cost more than the copy.
 static inline int volt__is_small_state(size_t size) {
     size_t n = size - sizeof(volt_frame); // wraps if size is less than a frame
     return n <= 16 && n % 8 == 0;
 }
-// The source was just written field by field; 4-byte copies avoid a store-forwarding stall.
+// The source was just written, field by field. A load of 8 bytes that spans two of these stores
+// would stall until both are in the cache; loads of 4 bytes are forwarded from the stores.
 static inline void volt__copy_8(char *to, const char *from) {
     memcpy(to, from, 4);
     memcpy(to + 4, from + 4, 4);
 }
-// Copies the state of a new task. The frame is known to be zero and is not read.
+// Copies the state of a new task. The frame of *from is known to be zero and is not read.
 static inline void volt__state_copy(void *to, const void *from, size_t size) {
     char *d = VOLT__CAST(char *, to) + sizeof(volt_frame);
     const char *f = VOLT__CAST(const char *, from) + sizeof(volt_frame);
@@ -8445,14 +9089,15 @@ static inline void volt__state_copy(void *to, const void *from, size_t size) {
     if (n >= 8) volt__copy_8(d, f);
     if (n > 8) volt__copy_8(d + 8, f + 8);
 }
-// Releases the `refs` references of a task that was published and then refused, and frees the task,
-// unless a walker has retained it: then the walker frees it.
+// Releases the `refs` references of a task that was published and then refused. Frees the task,
+// unless the sweep of a shutdown has retained it: then the sweep frees it.
 static void volt__task_refuse(volt__task *t, uint32_t refs) {
     uintptr_t old = volt__sub_acq_rel(&t->word, refs * VOLT__REF); // [T2] with release
     if (old < (refs + 1) * VOLT__REF) volt__task_free(t);
 }
 // Counts a published task with `refs` references, and enqueues it if is_enqueued. Called by threads
-// that are not workers of rt. Returns 0, or -ESHUTDOWN if the task was refused.
+// that are not workers of rt. The pin keeps the runtime alive, because the task may run and end as
+// soon as it is enqueued. Returns 0, or -ESHUTDOWN if the task was refused.
 static int volt__admit_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
     // rlx: for dumps
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, volt__ms_floor(rt, VOLT_NOW_NS())));
@@ -8466,7 +9111,7 @@ static int volt__admit_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is
     volt__task_refuse(t, refs);
     return -ESHUTDOWN;
 }
-// The same by w, which is not closing.
+// The same by w, which is not closing, so the task is not refused.
 static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
     volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->ms)); // rlx: for dumps
     if (is_enqueued) volt__trace_wake(w->rt, w, t);
@@ -8486,6 +9131,7 @@ static int volt__admit_task(volt_rt *rt, volt__worker *w, volt__task *t, uint32_
     return w ? volt__admit_or_refuse(w, t, refs, is_enqueued)
              : volt__admit_outside(rt, t, refs, is_enqueued);
 }
+// Returns 1 if the frame at the start of the state is zero; 0 if not, or if the state is smaller.
 static inline int volt__frame_is_zero(const void *state, size_t size) {
     const volt__node *node = VOLT__CAST(const volt__node *, state);
     uint64_t head; // the fields before key_
@@ -8496,7 +9142,8 @@ static inline int volt__frame_is_zero(const void *state, size_t size) {
                          VOLT__CAST(uintptr_t, node->source_);
     return (head | VOLT__CAST(uint64_t, node->key_) | pointers) == 0;
 }
-// Logs a refusal, because the caller sees only -EINVAL.
+// Returns 1 if the state may be spawned. Logs the reason if not, because the caller sees only
+// -EINVAL.
 static inline int volt__spawn_is_valid(const volt_rt *rt, const void *state, size_t size,
                                        const char *site) {
     if (VOLT__LIKELY(volt__frame_is_zero(state, size))) return 1;
@@ -8522,8 +9169,8 @@ static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, v
     if (rc < 0 && h) h->task_ = NULL;
     return rc;
 }
-// The fast path for small states, inlined as a whole because spawning is hot in many programs. All
-// other spawns take volt__spawn.
+// The fast path for a small state and a free slot of the current slab, inlined as a whole because
+// spawning is hot in many programs. All other spawns take volt__spawn.
 VOLT_API int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size,
                            const char *site) {
     volt__worker *w = cx->worker_;
@@ -8547,8 +9194,8 @@ VOLT_API int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void 
                            size_t size) {
     return volt__spawn(rt, volt__current_worker(rt), h, fn, state, size, "volt_rt_spawn");
 }
-// Spawns the root task of volt_run or volt_block_on. The state remains the caller's: the slot only
-// holds a pointer to it.
+// Spawns the task of volt_run or volt_block_on. The state remains the caller's: the slot only holds
+// a pointer to it. Returns 0 or -errno.
 static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
                             uint8_t flags) {
     uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags);
@@ -8584,6 +9231,8 @@ VOLT_API void volt_task_start(void *state, volt_handle *handle_or_null) {
     }
     volt__schedule(t);
 }
+// Frees a task that was never started, and counts its end after that. It may be the last task: the
+// pin then keeps the runtime alive until the end of the call.
 VOLT_API void volt_task_destroy(void *state) {
     volt__task *t = volt__state_task(state);
     volt_rt *rt = volt__slab_of(t)->rt;
@@ -8612,6 +9261,8 @@ VOLT_API int volt_try_join(volt_handle *h, int64_t *result) {
     if (result) *result = value;
     return 0;
 }
+// Under VOLT_SINGLE_THREAD volt__guest_drive does the waiting, and the parker then times out at
+// once. With threads volt__guest_drive is empty.
 VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) {
     volt__parker p;
     p.is_set = 0;
@@ -8624,7 +9275,7 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
         volt_time deadline = volt__deadline(at_most);
         if (volt__parker_wait(&p, deadline) < 0) {
             if (volt__join_unregister(h->task_, waiter)) return -ETIMEDOUT;
-            volt__parker_wait(&p, VOLT_NEVER); // the task has ended and is setting p
+            volt__parker_wait(&p, VOLT_NEVER); // the task has ended, and its runner sets p
         }
     }
     int64_t value = volt__handle_take_result(h);
@@ -8653,21 +9304,24 @@ VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
 //==================================================================================================
 // >>leaf  the contract of a leaf, and the wait that all primitives share
 //==================================================================================================
-// The steps that every leaf follows, and wait ops: waits of tasks and of blocked threads on locks,
-// waitwords and channels. A leaf runs inside a poll of its task, on the worker that runs the task.
-// At each poll it goes through these steps in order:
+// The steps that every leaf follows, and wait ops: the waits of tasks and of blocked threads on
+// locks, waitwords and channels. A leaf has no memory of its own: its node, whose key_ holds its
+// progress, is that of the awaiting frame or arm, cx->frame_. A leaf runs inside a poll of its
+// task, on the worker that runs the task. At each poll it goes through these steps in order:
 //   1. Budget: it charges one unit, even if it then gives -ECANCELED. If no unit is left, it is
 //      pending and the task is enqueued again.
 //   2. Cancelled (shield depth < cancel level): it unlinks its node, or passes its grant on, and
-//      gives -ECANCELED.
-//   3. Still linked: it is pending and takes no lock. A last try (>>time) and an arm that has been
-//      claimed (>>chan) go on.
-//   4. Fired: it takes the lock of its source, as a barrier against the thread that fired it, and
-//      tries the operation.
-//   5. If the operation would block: it links its node under the lock, after a last check.
+//      gives -ECANCELED. An operation that can no longer be undone gives its result instead, or
+//      waits on: a rendezvous, a barrier that has opened, a job that has begun.
+//   3. Still linked: it is pending and takes no lock. Only a last try (>>time) and an arm that has
+//      been claimed (>>chan) go on to step 4.
+//   4. Not linked: it tries the operation. If its node was fired, it takes the lock of its source
+//      first: the thread that fired the node may still hold that lock and use the source.
+//   5. The operation would block: it links its node under the lock, after a last check.
 //   6. Pending: it returns the unit of step 1.
-// The node and the progress of a leaf are those of cx->frame_. A join uses the child's join word in
-// place of a lock and a list.
+// A join uses the child's join word in place of a lock and a list.
+
+// The kinds of leaf: kind_ of the awaiting frame or arm, and the wait that a dump shows.
 enum {
     VOLT__LEAF_TIMER = VOLT__LEAF,
     VOLT__LEAF_FOREVER,
@@ -8688,13 +9342,14 @@ enum {
 static inline int volt__scope_is_cancelled(const volt_cx *cx) {
     return cx->shield_depth_ < cx->cancel_level_;
 }
-// From here on, awaits at this shield depth and at lower ones are cancelled.
+// From here on, awaits at this shield depth and at lower ones are cancelled. A level that is higher
+// already stays.
 static void volt__raise_cancel_level(volt_cx *cx, uint8_t depth) {
     if (cx->cancel_level_ > depth) return;
     cx->cancel_level_ = VOLT__CAST(uint8_t, depth + 1);
     cx->budget_at_cancel_ = cx->budget_;
 }
-// Returns the node of the current frame. The first poll of an await sets it up.
+// Returns the node of the awaiting frame or arm. The first poll of an await sets it up.
 static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
     volt__node *node = cx->frame_;
     VOLT__EXPECT_CX(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
@@ -8707,8 +9362,8 @@ static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
     VOLT__REQUIRE_CX(cx, node->kind_ == kind, "two polls in one await: use VOLT_ARM");
     return node;
 }
-// Enqueues the task again. A task that has spent half of a budget since its cancellation ignores
-// -ECANCELED: it is logged, once. Units spent before the cancellation do not count.
+// Enqueues the task again. A cancelled task that has spent at least half a budget in this poll
+// since the cancel level was raised seems to ignore -ECANCELED: it is logged, once.
 static __attribute__((noinline, cold)) void volt__budget_exhausted(volt_cx *cx) {
     volt__task *t = cx->task_;
     (void)volt__task_wake(t); // it is RUNNING, so its worker enqueues it
@@ -8717,7 +9372,8 @@ static __attribute__((noinline, cold)) void volt__budget_exhausted(volt_cx *cx) 
     t->flags |= VOLT__WAS_LOGGED;
     volt__log(cx->rt_, VOLT_LOG_IGNORES_CANCEL, t->wait_site);
 }
-// Returns 1 if a unit was charged, 0 if none was left: the leaf is then pending.
+// Returns 1 if a unit was charged. Returns 0 if none was left: the leaf is then pending, and the
+// task is enqueued again.
 static inline int volt__budget_charge(volt_cx *cx) {
     if (VOLT__UNLIKELY(cx->budget_ == 0)) {
         volt__budget_exhausted(cx);
@@ -8726,18 +9382,20 @@ static inline int volt__budget_charge(volt_cx *cx) {
     cx->budget_--;
     return 1;
 }
-// Returns 1 at the first poll of a leaf that is in budget and not cancelled. If the operation
-// completes at once, the caller charges the unit itself and never touches the node.
+// For fast paths. Returns 1 at the first poll of a leaf that is in budget and not cancelled. If the
+// operation completes at once, the caller charges the unit itself and never touches the node.
 static inline int volt__leaf_is_fresh(const volt_cx *cx) {
     const volt__node *node = cx->frame_;
     if (VOLT_DEBUG && !cx->is_awaiting_) return 0; // volt__leaf reports it
     return node && node->kind_ == VOLT__FRESH && cx->budget_ > 0 && !volt__scope_is_cancelled(cx);
 }
+// Ends the leaf with a result. Its node is IDLE.
 static inline volt_poll volt__leaf_ready(volt__node *node, int64_t value) {
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE && value != VOLT__PENDING);
     node->kind_ = VOLT__FRESH;
     return volt_ready(value);
 }
+// Step 6. For dumps, it records the kind of the wait and `arg`: the descriptor, or 0.
 static inline volt_poll volt__leaf_pending(volt_cx *cx, const volt__node *node, uint32_t arg) {
     VOLT_ASSERT(node->kind_ >= VOLT__LEAF);
     cx->budget_++;
@@ -8745,8 +9403,8 @@ static inline volt_poll volt__leaf_pending(volt_cx *cx, const volt__node *node, 
     cx->wait_ |= VOLT__CAST(uint32_t, node->kind_) << 24 | (arg & 0xffffff);
     return volt_pending();
 }
-// Ends the wait of a node on a list under `lock`. A linked node is unlinked. For a fired node the
-// lock is the barrier against the thread that fired it.
+// Ends the wait of a node on a list that `lock` protects. A linked node is unlinked. A fired node
+// needs the lock, too: the thread that fired it may still hold the lock and use the object.
 static void volt__list_end_wait(volt__node *node, volt__task *t, uint32_t *lock,
                                 volt__node **head) {
     volt__lock(lock);
@@ -8755,6 +9413,7 @@ static void volt__list_end_wait(volt__node *node, volt__task *t, uint32_t *lock,
     volt__node_unbind(node, t);
 }
 
+// The rare cases of volt_yield: the await is cancelled, or volt__leaf reports misuse.
 VOLT_API volt_poll volt__yield(volt_cx *cx) {
     volt__node *node = volt__leaf(cx, VOLT__YIELD);
     VOLT_ASSERT(volt__scope_is_cancelled(cx));
@@ -8766,8 +9425,9 @@ VOLT_API volt_poll volt_sleep_forever(volt_cx *cx) {
     return volt__scope_is_cancelled(cx) ? volt__leaf_ready(node, -ECANCELED)
                                         : volt__leaf_pending(cx, node, 0);
 }
-// cx->cancel_level_ dates from the start of the poll. The task's word is read here, so that a loop
-// without awaits sees a cancellation that arrives while it runs. The next await then sees it, too.
+// cx->cancel_level_ dates from the start of the poll. The task's word and is_closed are read here,
+// so that a loop without awaits sees a cancellation or a shutdown that begins while it runs. The
+// next await then sees it, too.
 VOLT_API int volt_is_cancelled(volt_cx *cx) {
     uintptr_t word = volt__load_rlx(&cx->task_->word); // rlx: a flag that publishes nothing
     uint32_t is_closed = volt__load_rlx(&cx->rt_->is_closed); // rlx: a flag that publishes nothing
@@ -8776,21 +9436,25 @@ VOLT_API int volt_is_cancelled(volt_cx *cx) {
 }
 
 // ---- wait ops
-// A task or a blocked thread waits on an object that has a lock and a list of waiters. Waiters
-// complete themselves: firing a node only grants something or asks the waiter to retry. The waiter
-// acts in its next step, under the lock. So a grant can be passed on if the waiter is cancelled.
-// The last waiter that is let through may free the object. Therefore:
-//   - Every fired waiter takes the lock once before it returns.
-//   - An event that lets a caller through that has not waited must not touch the object afterwards
-//     (LAST TOUCH), unless it also fires a waiter. That waiter takes the lock after the event.
+// A task or a blocked thread waits on an object that has a lock and a list of waiters. A thread
+// that fires a node only grants something, or asks the waiter to retry. The waiter completes its
+// wait itself, in its next step under the lock; if it is cancelled before, that step passes the
+// grant on. The exception is a rendezvous (>>chan), whose second party completes both waits.
+//
+// The last caller that is let through may free the object. Therefore:
+//   - Each waiter that was fired takes the lock once before it returns: by then the thread that
+//     fired it has released the lock, and does not use the object any more.
+//   - A change that may let a caller through without a wait, such as a release, is the LAST TOUCH
+//     of the object. But a thread that changes the object and fires a waiter under one hold of the
+//     lock may use the object until it unlocks: that waiter is not through before.
 // Nodes are fired under the lock; wake lists run without it. volt__wait_op_poll is called inside a
-// poll of the waiting task, volt__wait_op_sync on a thread that runs no worker.
+// poll of the waiting task, volt__wait_op_sync on a thread that carries no worker.
 
 // Further states of a node. RETRY: nothing is granted, the waiter tries again; in >>waitword it is
 // the grant of volt_notify_last. TRANSFERRED: a rendezvous has copied the message.
 enum { VOLT__RETRY = VOLT__CLOSED + 1, VOLT__TRANSFERRED };
-// Flags in shield_base_ of an arm's node. IN_SELECT: the await is a select. CLAIMED: the select has
-// been claimed for this arm.
+// Flags in shield_base_ of an arm's node; the node of a frame has neither. IN_SELECT: the await is
+// a select. CLAIMED: the select has been claimed for this arm.
 enum { VOLT__IN_SELECT = 1, VOLT__CLAIMED = 2 };
 
 typedef struct volt__thread_waiter {
@@ -8809,7 +9473,8 @@ static void volt__wake_list_init(volt__wake_list *w) {
     w->first = w->last = NULL;
 }
 // Called under lock, right after the node was unlinked. LAST TOUCH of a task's node, as in
-// volt__node_fire. A thread's node stays valid until its parker is set.
+// volt__node_fire. A thread's node stays valid until its parker is set: until then, next_ links it
+// into the wake list.
 static void volt__wake_list_fire(volt__wake_list *w, volt__node *node, uint8_t state) {
     if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
         volt__node_fire(node, state, &w->chain);
@@ -8830,6 +9495,7 @@ static void volt__wake_list_fire_first(volt__wake_list *w, volt__node **list, ui
 static void volt__wake_list_fire_all(volt__wake_list *w, volt__node **list, uint8_t state) {
     while (*list) volt__wake_list_fire_first(w, list, state);
 }
+// Called without the lock. Setting the parker is the LAST TOUCH of a thread's node.
 static __attribute__((noinline)) void volt__wake_list_run(volt__wake_list *w) {
     for (volt__node *node = w->first, *next; node; node = next) {
         next = node->next_;
@@ -8838,12 +9504,11 @@ static __attribute__((noinline)) void volt__wake_list_run(volt__wake_list *w) {
     }
     volt__schedule_chain(&w->chain);
 }
-// Called without the lock.
 static inline void volt__wake_list_run_if_any(volt__wake_list *w) {
     if (w->first || w->chain.head) volt__wake_list_run(w);
 }
-// Fires the first waiter of a list and releases the lock. For events that fire no other waiter: a
-// task then needs no wake list.
+// Called under lock, if the list is not empty. Fires the first waiter and releases the lock. For
+// events that fire no other waiter: a task then needs no wake list.
 static void volt__fire_first_and_unlock(volt__node **list, uint8_t state, uint32_t *lock) {
     volt__wake_list wakes;
     volt__node *node = *list;
@@ -8873,20 +9538,23 @@ struct volt__wait_op {
     uint32_t *lock;
     // its list of waiters, under lock
     volt__node **waiters;
-    // Called under lock. `was`: IDLE, or the state with which the node was fired. Returns the
-    // result, or VOLT__PENDING after it has linked the node.
+    // Called under lock, with a node that is IDLE. `was` is the state before the step: IDLE, or the
+    // one with which the node was fired. Returns the result, or VOLT__PENDING after it has linked
+    // the node.
     volt__wait_op_fn *attempt;
-    // Called under lock for a wait that is cancelled or timed out. `was`: LINKED, or the state with
-    // which the node was fired. Returns the result.
+    // The same for a wait that is cancelled or timed out. `was`: LINKED, or the state with which
+    // the node was fired. Returns the result; if `was` is LINKED, that is -ECANCELED.
     volt__wait_op_fn *abandon;
-    // channels: the messages to send, or the space for those to receive
+    // an argument of attempt, such as the messages to send or the space for those to receive
     void *data;
-    // n: number of permits or messages; the value that a waitword opens at, or a count to pass.
-    // mask: `invert` of a semaphore, or the bits of a waitword that are compared
+    // n: number of permits or messages; the value at which a waitword is open; the count that
+    // volt_notify_wait_past was given. mask: `invert` of a sema, or the bits of a waitword that are
+    // compared
     uint32_t n, mask;
     // the waiting task; NULL: a blocked thread
     volt__task *task;
-    // 1: the caller has taken the lock; the step releases it
+    // 1: the caller has taken the lock, for a wait that is neither cancelled nor linked. The step
+    // releases it
     int has_lock;
 };
 static void volt__wait_op_init(volt__wait_op *op, void *on, uint32_t *lock, volt__node **waiters,
@@ -8898,7 +9566,8 @@ static void volt__wait_op_init(volt__wait_op *op, void *on, uint32_t *lock, volt
     op->attempt = attempt;
     op->abandon = abandon;
 }
-// Called under lock. Links the node at the tail of the list, or at the head if `is_first`.
+// Called under lock. Links the node at the tail of the list, or at the head if `is_first`: the list
+// is circular, so its tail becomes its head when *op->waiters moves back by one.
 static void volt__wait_op_link(const volt__wait_op *op, volt__node *node, int is_first) {
     if (op->task) {
         volt__node_bind(node, op->task, op->on);
@@ -8909,8 +9578,9 @@ static void volt__wait_op_link(const volt__wait_op *op, volt__node *node, int is
     volt__list_push(op->waiters, node);
     if (is_first) *op->waiters = node;
 }
-// Calls attempt, or abandon if the wait is cancelled. Returns the result, or VOLT__PENDING if the
-// node is linked.
+// One step of a wait: takes the lock, unlinks and unbinds the node, and calls attempt, or abandon
+// if the wait is cancelled. Returns the result, or VOLT__PENDING if the node is linked. The unlock
+// is the LAST TOUCH of the object.
 static int64_t volt__wait_op_step(const volt__wait_op *op, volt__node *node, int is_cancelled) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -8926,11 +9596,12 @@ static int64_t volt__wait_op_step(const volt__wait_op *op, volt__node *node, int
     volt__wake_list_run_if_any(&wakes);
     return value;
 }
+// Steps 2 to 6 of a leaf that waits by a wait op.
 static volt_poll volt__wait_op_poll(volt_cx *cx, volt__node *node, volt__wait_op *op) {
     int is_cancelled = volt__scope_is_cancelled(cx), is_idle = volt__node_state(node) == VOLT__IDLE;
     if (is_cancelled && is_idle) return volt__leaf_ready(node, -ECANCELED);
-    // The node of a claimed arm may still be LINKED. The claimer sets its final state before the
-    // lock is released, so the step below sees that state.
+    // The node of a claimed arm may still be LINKED. The partner that has claimed the arm holds the
+    // lock until it has fired the node, so the step below sees the final state.
     int is_claimed = node->shield_base_ & VOLT__CLAIMED;
     if (!is_cancelled && volt__node_state(node) == VOLT__LINKED && !is_claimed)
         return volt__leaf_pending(cx, node, 0);
@@ -8938,9 +9609,9 @@ static volt_poll volt__wait_op_poll(volt_cx *cx, volt__node *node, volt__wait_op
     int64_t value = volt__wait_op_step(op, node, is_cancelled);
     return value == VOLT__PENDING ? volt__leaf_pending(cx, node, 0) : volt__leaf_ready(node, value);
 }
-// Called when the parker has timed out. A linked node is unlinked, and the result of abandon is
-// returned. Otherwise the node has been fired: this waits for the wake-up, which is on its way, and
-// returns VOLT__PENDING.
+// Called when the parker has timed out. If the node is still linked, it is unlinked, and the result
+// of abandon is returned. Otherwise the node was fired. VOLT__PENDING is then returned, but only
+// after the parker was set, because the wake list uses the node until then.
 static int64_t volt__wait_op_time_out(volt__wait_op *op, volt__thread_waiter *b) {
     volt__wake_list wakes;
     int64_t value = VOLT__PENDING;
@@ -8960,7 +9631,8 @@ static void volt__thread_waiter_init(volt__thread_waiter *b) {
     memset(b, 0, sizeof *b);
     b->node.waiter_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, b) | VOLT__WAITER_IS_THREAD);
 }
-// Returns the result, -EDEADLK on a worker's thread, or -ETIMEDOUT.
+// Blocks the thread for at most the duration at_most, but always tries once. Returns the result,
+// -EDEADLK on a thread that carries a worker, or -ETIMEDOUT.
 static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
     volt__thread_waiter b;
     if (VOLT_TLS_GET()) return -EDEADLK;
@@ -8980,20 +9652,22 @@ static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
 //==================================================================================================
 // >>time  sleep, interval, join, time limits
 //==================================================================================================
-// Sleeps, ticks and time limits, and the wait for another task. All functions but
-// volt_interval_init run inside a poll of the task that waits; the waits have no lock of their own.
-//   - A timer is armed on the wheel of the worker that runs the poll, under the lock of that wheel.
-//     A later poll of the task may disarm it on any worker.
-//   - If the deadline has passed when a node is armed, the node is FIRED with source_ NULL. It was
-//     never on a wheel.
+// Sleeps, intervals and time limits, which wait for a timer, and joins, which wait for the end of
+// another task. A time limit is a wrapper around an inner poll. All functions but
+// volt_interval_init run inside a poll of the task that waits. Timers use the lock of their wheel;
+// joins use the child's join word and no lock.
+//   - A timer is armed on the wheel of the worker that runs the poll. A later poll of the task may
+//     run on any worker, and disarms it there.
+//   - If the deadline has passed when a node is armed, the node is not put on a wheel: it is FIRED
+//     at once, with source_ NULL.
 //   - No sleep ends early. A relative time counts from the poll that arms the node.
 //   - A registered join holds one reference to the waiting task. The child releases it when it
 //     ends, unless the waiter is cancelled first and takes the reference back.
 //   - At the end of each poll a wrapper restores the cancel level that it found.
 
 // ---- sleep
-// Arms a node of the running task. Returns 0 if the node is on the wheel, or 1 if the deadline has
-// passed: the node is then FIRED.
+// Arms a node of the running task for `deadline`, rounded up to a tick of the wheel. Returns 0 if
+// the node is on the wheel, or 1 if the deadline has passed: the node is then FIRED.
 static int volt__timer_start(volt_cx *cx, volt__node *node, volt_time deadline) {
     volt__worker *w = cx->worker_;
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE);
@@ -9005,12 +9679,14 @@ static int volt__timer_start(volt_cx *cx, volt__node *node, volt_time deadline) 
     volt__node_set(node, VOLT__FIRED);
     return 1;
 }
+// Ends the wait of a node that was armed, if any. The node is IDLE afterwards.
 static void volt__timer_end_wait(volt_cx *cx, volt__node *node) {
     if (volt__node_state(node) == VOLT__IDLE) return;
     if (node->source_) volt__timer_disarm(node, cx->task_);
     else volt__node_unbind(node, cx->task_);
 }
-// `is_relative`: `time` is a duration, counted from the poll that arms the node.
+// `is_relative`: `time` is a duration, counted from the poll that arms the node. VOLT_NEVER arms no
+// timer in this poll.
 static volt_poll volt__sleep_poll(volt_cx *cx, volt_time time, int is_relative) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_TIMER);
     if (!volt__budget_charge(cx)) return volt_pending();
@@ -9047,6 +9723,7 @@ VOLT_API void volt_interval_init(volt_interval *iv, volt_time period) {
     iv->next_ = volt__time_add(volt_now(), iv->period_);
     iv->missed = VOLT_MISSED_BURST;
 }
+// Waits for the tick at iv->next_. `behind` is the number of later ticks that are due by then.
 VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
     volt__check_not_on_stack(cx, iv);
     if (iv->period_ == 0) {
@@ -9063,9 +9740,12 @@ VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
 }
 
 // ---- join
+// The node of a join is IDLE until the task is registered in the join word of the child.
+
 static void volt__join_cancel_wait(volt_cx *cx, volt__node *node, volt__task *child) {
     if (volt__node_state(node) == VOLT__IDLE) return;
-    // If this fails, the child has ended: it wakes this task spuriously and releases the reference.
+    // If unregistering fails, the child has ended: the child's runner wakes this task, spuriously,
+    // and releases the reference.
     if (volt__join_unregister(child, cx->task_)) volt__task_drop(cx->task_);
     volt__node_unbind(node, cx->task_);
 }
@@ -9073,7 +9753,7 @@ static void volt__join_cancel_wait(volt_cx *cx, volt__node *node, volt__task *ch
 static int volt__join_wait(volt_cx *cx, volt__node *node, volt__task *child) {
     if (volt__node_state(node) != VOLT__IDLE) return 1;
     cx->task_->flags |= VOLT__IS_SHARED;
-    volt__task_retain(cx->task_);
+    volt__task_retain(cx->task_); // before registering: the child may release it at once
     if (!volt__join_register(child, cx->task_)) {
         volt__task_drop(cx->task_);
         return 0;
@@ -9110,21 +9790,25 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 }
 
 // ---- wrappers
-// volt__wrapper_begin and volt__wrapper_end enclose each poll of the inner operation. Once the time
-// is up, begin raises the cancel level to 1 + the shield depth at which the wrapper was first
-// polled. That cancels the awaits at this depth, and none inside a deeper shield. A wrapper of a
-// token (>>scopes) does the same once the token is cancelled.
+// volt__wrapper_begin and volt__wrapper_end enclose each evaluation of the inner poll. Once the
+// time is up, begin raises the cancel level to 1 + the shield depth at which the wrapper was first
+// polled. That cancels the awaits at this depth, and none inside a shield that the inner operation
+// has opened. end restores the level. A wrapper of a token (>>scopes) does the same once the token
+// is cancelled.
 //
-// A timer can expire before events that came earlier have been fetched: after SIGSTOP, after a
-// suspend, or on an overloaded machine. So an expired limit first has the inner poll evaluated once
-// more, the last try, and cancels it in the poll after that. In a last try, waits on descriptors
-// check the descriptor itself, even if no event has been reported.
+// After SIGSTOP, after a suspend, or on an overloaded machine, a timer can expire before events
+// that came earlier have been fetched. So an expired limit does not cancel at once: the inner poll
+// is evaluated once more, the last try, and is cancelled in the poll after that. In a last try
+// (cx->last_tries_ > 0), waits on descriptors check the descriptor itself, even if no event has
+// been reported.
 
-// Flags in resume_line_ of a wrapper's node.
-//   ACTIVE    the wrapper has begun and is not over
+// Flags in resume_line_ of a wrapper's node. All are clear before the first poll and after the
+// last.
+//   ACTIVE    the wrapper was polled, and its inner operation has not ended
 //   CANCELS   the wrapper cancels the inner operation in this poll
 //   POLLING   the inner poll is being evaluated
 //   LAST_TRY  the last try has begun, or is over
+// So LAST_TRY without CANCELS means that the current poll is the last try.
 enum {
     VOLT__WRAPPER_ACTIVE = 1,
     VOLT__WRAPPER_CANCELS = 2,
@@ -9137,14 +9821,15 @@ static void volt__wrapper_begin(volt_cx *cx, volt__node *node, int cancels) {
     VOLT__EXPECT_CX(cx, !(node->resume_line_ & VOLT__WRAPPER_POLLING),
                     "one timer or link around itself");
     node->saved_cancel_level_ = cx->cancel_level_;
-    // At later polls cx->shield_depth_ is that of the frame that suspended.
+    // Only at the first poll: later, cx->shield_depth_ is that of the frame that suspended.
     if (node->resume_line_ == 0) node->shield_base_ = cx->shield_depth_;
     node->resume_line_ = (node->resume_line_ & VOLT__WRAPPER_LAST_TRY) | VOLT__WRAPPER_ACTIVE |
                          VOLT__WRAPPER_POLLING;
     if (cancels) node->resume_line_ |= VOLT__WRAPPER_CANCELS;
     if (cancels) volt__raise_cancel_level(cx, node->shield_base_);
 }
-// Returns 1 if this wrapper alone has cancelled the inner poll, 0 if not.
+// Returns 1 if this wrapper alone has cancelled the inner poll: the level that it found would not
+// have. Returns 0 if not.
 static int volt__wrapper_end(volt_cx *cx, volt__node *node, int is_over) {
     int cancels = (node->resume_line_ & VOLT__WRAPPER_CANCELS) != 0;
     cx->cancel_level_ = node->saved_cancel_level_;
@@ -9153,8 +9838,8 @@ static int volt__wrapper_end(volt_cx *cx, volt__node *node, int is_over) {
                              : node->resume_line_ & ~VOLT__CAST(uint32_t, VOLT__WRAPPER_POLLING);
     return cancels && node->saved_cancel_level_ <= node->shield_base_;
 }
-// Begins a poll after the limit has expired: the first one is the last try, the second one cancels.
-// Without budget no inner leaf can try anything, so the last try is left to the next poll.
+// Begins a poll after the limit has expired: the first such poll is the last try, all later ones
+// cancel. Without budget no inner leaf can try anything, so the last try is left to the next poll.
 static __attribute__((noinline, cold)) void volt__within_begin_over(volt_cx *cx, volt__node *node) {
     int was_tried = (node->resume_line_ & VOLT__WRAPPER_LAST_TRY) != 0;
     volt__wrapper_begin(cx, node, was_tried);
@@ -9167,6 +9852,8 @@ VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t) {
     if (VOLT__LIKELY(volt__node_state(node) != VOLT__FIRED)) volt__wrapper_begin(cx, node, 0);
     else volt__within_begin_over(cx, node);
 }
+// Ends a poll of a time limit. The timer is armed at the end of the first poll, and only if that is
+// pending: an operation that completes at once needs no timer.
 static volt_poll volt__timeout_end(volt_cx *cx, volt_timer *t, volt_time time, int is_relative,
                                    volt_poll inner) {
     volt__node *node = &t->node_;
@@ -9175,16 +9862,18 @@ static volt_poll volt__timeout_end(volt_cx *cx, volt_timer *t, volt_time time, i
     if (VOLT__UNLIKELY(way == VOLT__WRAPPER_LAST_TRY)) cx->last_tries_--;
     if (!volt_is_pending(inner)) {
         volt__timer_end_wait(cx, node);
-        node->key_ = is_mine && volt_value(inner) == -ECANCELED; // for volt_timer_fired
+        // For volt_timer_fired. Until the wait has ended, key_ is the tick of the timer.
+        node->key_ = is_mine && volt_value(inner) == -ECANCELED;
         return node->key_ ? volt_ready(-ETIMEDOUT) : inner;
     }
     uint8_t state = volt__node_state(node);
-    // The limit has expired and this poll was not cancelled: the next one tries or cancels.
+    // The limit has expired and this poll was not cancelled: the next poll is the last try, or
+    // cancels.
     if (VOLT__UNLIKELY(state == VOLT__FIRED) && !(way & VOLT__WRAPPER_CANCELS))
         (void)volt__task_wake(cx->task_);
     if (state == VOLT__IDLE && time != VOLT_NEVER) {
         volt_time deadline = is_relative ? volt__deadline(time) : time;
-        // It has expired already; the next poll handles it.
+        // If the limit has expired already, the next poll is the last try.
         if (volt__timer_start(cx, node, deadline)) (void)volt__task_wake(cx->task_);
     }
     return inner;
@@ -9201,17 +9890,23 @@ VOLT_API volt_poll volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadli
 //==================================================================================================
 // >>scopes  shields, tokens, groups
 //==================================================================================================
-// Shields and groups, the two kinds of scopes, and tokens.
-//   - The open scopes of a frame form a stack: shields on any frame, groups on the root frame of
-//     the task that owns them. The frame's waiter_ points to the top scope instead of the task. The
-//     scope points to the task, so the frame's node can still be woken.
+// Shields and groups, which are the two kinds of scopes, and tokens.
+//   - The open scopes of a frame are linked from the innermost outwards: shields on any frame,
+//     groups on the root frame of the task that owns them. waiter_ of the frame's node points to
+//     the innermost scope instead of the task. Each scope points to the task, so that the node can
+//     still wake it.
+//   - A shield adds 1 to the shield depth, which puts the awaits inside it out of reach of the
+//     cancel level. Once its bound has expired, each poll raises the cancel level above its depth.
 //   - A task does not end before its groups are empty.
 //   - A token tree has one lock, the root's, for links, waiters and hooks of all its tokens.
 //   - lock_ of a group covers its members, its results and its waiters.
 // Shields and groups are used inside a poll of the task that owns them. A member may also spawn
-// into its group, and any thread may cancel a group. Any thread may use a token.
+// into its group, and any thread may cancel a group. Any thread may use a token; volt_token_wait
+// and the wrapper of a token run inside a poll.
 
 // ---- scopes of a frame
+// close_ tells the kinds apart: it is NULL in a shield.
+
 static void volt__scope_push(volt__node *frame, volt__scope *s, volt__task *t) {
     VOLT_ASSERT(s->task_ == NULL && t != NULL);
     s->task_ = t;
@@ -9231,7 +9926,8 @@ static void volt__scope_remove(volt__node *frame, volt__scope *s) {
     }
     s->task_ = NULL;
 }
-// Called when a frame with open scopes is entered again. Outer shields come first, because each
+// Called when a frame with open scopes is entered again. A poll starts with a cancel level of 0 or
+// 1, so the shields whose bound has expired raise it again. Outer shields come first, because each
 // shield saves the cancel level that it finds.
 static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
     if (!s) return;
@@ -9246,7 +9942,7 @@ VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) {
     volt__shield_raise(cx, volt__scope_top(frame));
 }
 // Ends the shields that a function has left open. The cancel level becomes what it was before the
-// outermost of them.
+// outermost of them. Groups stay open: >>finish closes them when the task ends.
 VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
     volt__scope *s = volt__scope_top(frame);
     while (s) {
@@ -9268,6 +9964,7 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) 
     volt__check_not_on_stack(cx, s);
     VOLT__REQUIRE_CX(cx, cx->frame_ != NULL && !s->open_,
                      "volt_shield_begin: no frame, or opened twice, after this line");
+    // The cancel level must be able to exceed the depth, in 8 bits.
     VOLT__REQUIRE_CX(cx, cx->shield_depth_ < UINT8_MAX - 2,
                      "shields nested too deep, after this line");
     volt__scope_push(cx->frame_, &s->scope_, cx->task_);
@@ -9281,6 +9978,8 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) 
         volt__raise_cancel_level(cx, s->depth_);
     }
 }
+// The cancel level is restored only if the bound of this shield has raised it. Otherwise a raise by
+// volt_is_cancelled inside the shield must last.
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
     VOLT__REQUIRE_CX(cx, s->open_ && s->depth_ == cx->shield_depth_,
                      "volt_shield_end: not the innermost open shield, after this line");
@@ -9297,11 +9996,12 @@ VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
 //                     init    deinit  cancel  wait, with_token  is_cancelled
 //   init              yes     others  yes     yes               yes
 //   deinit            others  others  others  others            others
-//   cancel            yes     others  yes     yes               yes           LAST TOUCH: unlock
-//   wait, with_token  yes     others  yes     yes               yes           unlinks under lock
-//   hook, unhook      yes     others  yes     yes               yes           same; unhook may wait
-// "others": only on different tokens of the tree. is_cancelled takes no lock [C1], so a poll that
-// has seen the flag passes through the lock (barrier) before its caller may free the token.
+//   cancel            yes     others  yes     yes               yes
+//   wait, with_token  yes     others  yes     yes               yes
+//   hook, unhook      yes     others  yes     yes               yes
+// "others": only on different tokens of the tree. The LAST TOUCH of a cancel is the unlock. Waits
+// and unhook unlink under the lock. is_cancelled takes no lock [C1], so a poll that has seen the
+// flag passes through the lock (volt__token_barrier) before its caller may free the token.
 static volt_token *volt__token_root(volt_token *t) { return t->root_ ? t->root_ : t; }
 static inline int volt__token_is_set(const volt_token *t) {
     return VOLT__CAST(int, volt__load_acq(&t->cancelled_)); // [C1] with cancel
@@ -9334,8 +10034,8 @@ VOLT_API void volt_token_deinit(volt_token *t) {
             "volt_token_deinit: somebody waits for it, or it has children or hooks");
 }
 VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
-// Called under lock. Appends the hooks of this token to the list of hooks to call. Returns the new
-// end of that list.
+// Called under lock. Appends the hooks of this token at *end, the end of the list of hooks to call.
+// Returns the new end of that list.
 static volt_hook **volt__token_take_hooks(volt_token *t, volt_hook **end) {
     for (volt_hook *h = *end = t->hooks_; h; h = h->next_) {
         h->is_linked_ = 0;
@@ -9344,7 +10044,8 @@ static volt_hook **volt__token_take_hooks(volt_token *t, volt_hook **end) {
     t->hooks_ = NULL;
     return end;
 }
-// Called without the lock. The parker is the LAST TOUCH of each hook: it ends the wait in unhook.
+// Called without the lock. Setting the parker is the LAST TOUCH of a hook: it ends the wait of
+// volt_token_unhook.
 static void volt__hooks_call(volt_hook *h) {
     for (volt_hook *next; h; h = next) {
         next = h->next_;
@@ -9352,8 +10053,9 @@ static void volt__hooks_call(volt_hook *h) {
         volt__parker_set(&h->done_);
     }
 }
-// All waiters are fired in one hold of the lock. A woken waiter may free the token, so the token is
-// not touched after the unlock.
+// Visits the subtree of t without recursion: a child first, then the next sibling, else that of the
+// nearest ancestor that has one. All waiters are fired in one hold of the lock. A woken waiter may
+// free the token, so no token is touched after the unlock.
 VOLT_API void volt_token_cancel(volt_token *t) {
     volt_token *root = volt__token_root(t), *at = t;
     volt_hook *hooks = NULL, **end = &hooks;
@@ -9394,6 +10096,8 @@ VOLT_API int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
     volt__unlock(&root->lock_);
     return is_cancelled ? -ECANCELED : 0;
 }
+// Returns 1 if the hook was still linked: its function is not called. Otherwise blocks the thread
+// until the function has returned, and returns 0.
 VOLT_API int volt_token_unhook(volt_hook *h) {
     volt_token *t = h->token_, *root = volt__token_root(t);
     volt__lock(&root->lock_);
@@ -9421,8 +10125,8 @@ static int volt__token_add_waiter(volt_token *tok, volt__node *node, volt__task 
     volt__unlock(&root->lock_);
     return ok;
 }
-// Called after the flag was seen without the lock: waits until the canceller has finished with the
-// token.
+// Called after the flag was seen without the lock: waits until the thread that cancels the token
+// has finished with it.
 static void volt__token_barrier(volt_token *tok) {
     uint32_t *lock = &volt__token_root(tok)->lock_;
     volt__lock(lock);
@@ -9437,7 +10141,7 @@ VOLT_API volt_poll volt_token_wait(volt_cx *cx, volt_token *tok) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_TOKEN);
     volt__check_not_on_stack(cx, tok);
     if (!volt__budget_charge(cx)) return volt_pending();
-    int is_cancelled = volt__scope_is_cancelled(cx);
+    int is_cancelled = volt__scope_is_cancelled(cx); // the await, not the token
     if (!is_cancelled && volt__node_state(node) == VOLT__LINKED)
         return volt__leaf_pending(cx, node, 0);
     if (!is_cancelled && volt__node_state(node) == VOLT__IDLE &&
@@ -9446,6 +10150,8 @@ VOLT_API volt_poll volt_token_wait(volt_cx *cx, volt_token *tok) {
     volt__token_end_wait(node, cx->task_);
     return volt__leaf_ready(node, is_cancelled ? -ECANCELED : 0);
 }
+// The wrapper of a token works as those of >>time, but without a last try. When a poll is pending
+// its node is linked, so that the task is woken when the token is cancelled.
 VOLT_API void volt__with_token_begin(volt_cx *cx, volt_token_link *l, volt_token *token) {
     volt__wrapper_begin(cx, &l->node_, volt__token_is_set(token));
 }
@@ -9467,14 +10173,15 @@ VOLT_API volt_poll volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_to
 
 // ---- groups
 // The states of a group are listed in >>finish. The first spawn into an unowned group makes the
-// calling task its owner. Only the owner takes results, waits and closes.
+// calling task its owner: the group becomes a scope of that task. Only the owner takes results,
+// waits and closes.
 
 VOLT_API void volt_group_collect(volt_group *g) { g->collects_ = 1; }
 
 static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state); // below
 
 // Returns the number of bytes behind the state: the link, and padding that keeps the slot size a
-// multiple of the state's alignment.
+// multiple of the state's alignment, as it is without the link.
 static size_t volt__group_extra(size_t size, size_t align) {
     size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) +
                    sizeof(volt__group_link);
@@ -9495,7 +10202,7 @@ VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const vo
     x->group = g;
     x->g_prev = NULL;
     uint32_t refs = g->collects_ ? 2 : 1;
-    volt__task_publish(t, refs);
+    volt__task_publish(t, refs); // before linking: from then on volt_group_cancel changes its word
     volt__lock(&g->lock_);
     int is_refused = VOLT__CAST(int, g->is_closing_);
     if (!is_refused) {
@@ -9524,7 +10231,8 @@ VOLT_API int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const voi
                               size_t size) {
     return volt__group_spawn(cx, g, fn, state, size, 16, "volt_group_spawn");
 }
-// Called under lock, so no member can end during the walk.
+// Called under lock, so no member leaves the list during the walk. Adds the members that must be
+// enqueued to *c.
 static void volt__group_cancel_all(volt_group *g, volt__chain *c) {
     for (volt__task *t = g->live_; t; t = volt__task_group_link(t)->g_next)
         if (volt__task_cancel(t)) volt__chain_push(c, t);
@@ -9582,7 +10290,7 @@ VOLT_API volt_poll volt_group_wait(volt_cx *cx, volt_group *g) {
     if (volt__node_state(node) == VOLT__LINKED ||
         volt__group_check(cx, g, node, NULL) == VOLT__GROUP_LIVE)
         return volt__leaf_pending(cx, node, 0);
-    int64_t error = g->error_; // no lock: the group is empty, and only its owner spawns
+    int64_t error = g->error_; // no lock: the group is empty, and now only its owner can spawn
     g->error_ = 0;
     if (!g->done_) volt__group_disown(cx, g);
     return volt__leaf_ready(node, error);
@@ -9609,8 +10317,8 @@ VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
     volt__task_drop(done);
     return volt__leaf_ready(node, result);
 }
-// The first call cancels all members. Returns 1 when the last one has ended and the group is as
-// new, 0 while the node waits.
+// The first call sets is_closing_, which only the owner changes, and cancels all members. Returns 1
+// when the last member has ended and the group can be used again, 0 while the node waits.
 static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *node) {
     volt__chain c;
     volt__chain_init(&c);
@@ -9642,8 +10350,9 @@ VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
     return volt__group_close_step(cx, g, node) ? volt__leaf_ready(node, 0)
                                                : volt__leaf_pending(cx, node, 0);
 }
-// The function of a task that has returned with an open group. key_ of the root frame keeps the
-// result of the task.
+// Replaces the function of a task that has returned with an open group. Closes the innermost group,
+// then returns the result of the task, which key_ of the root frame keeps. volt__complete repeats
+// this while groups are open.
 static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
     volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
     VOLT_ASSERT(VOLT__CAST(uintptr_t, root->waiter_) & VOLT__WAITER_IS_SCOPE);
@@ -9660,9 +10369,8 @@ static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
 // >>sema  mutex, rwlock, semaphore, once
 //==================================================================================================
 // A sema is a counter of permits with a list of waiters. Mutex, rwlock, semaphore and once are
-// built on it. The word holds the permits above four flags. Mutex, rwlock and once store the
-// complement (`invert`), so that a zeroed word means "all permits free". Acquire, release and close
-// are one CAS each while QUEUED is clear.
+// built on it. The word holds the number of free permits above four flags. Mutex, rwlock and once
+// store that number XOR its maximum (`invert`), so that a zeroed word means "all permits free".
 //   - QUEUED makes releases and closes take the lock. A waiter sets it before its last check. It is
 //     cleared only under the lock, and no waiter is linked while it is clear.
 //   - Fair (rwlock, semaphore, mutex with FIFO): released permits are reserved for the first waiter
@@ -9672,16 +10380,19 @@ static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
 //     waiter is fired with RETRY. RETRYING is set until that waiter has taken the lock; releases do
 //     not take the lock during that time. So one waiter retries at a time. If it finds the permit
 //     taken, it is linked at the head again. After VOLT_MUTEX_BARGES failures the next release
-//     gives it the permit.
-// Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
+//     grants it the permit.
+// Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that carries no
 // worker; any thread may call the others. attempt and abandon functions run under the lock.
 //
-// Two operations on one sema are ordered by
-//                 acquire                 release                 abandon               close
-//   acquire       CAS                     CAS; [G1]               lock                  lock, CAS
-//   release       CAS                     CAS                     lock                  lock
+// All operations on one sema are ordered by the RMWs of its word; an acquire sees what came before
+// the release or close whose value it reads [G1]. In addition, these take the lock:
+//   acquire  to wait, and again when it was fired
+//   release  while QUEUED is set and RETRYING is clear
+//   close    while QUEUED is set
+//   abandon  always
 //
-// ---- promises of locks and channels, and the test of each; `each` stands for all, shown by one
+// ---- promises of locks and channels, and the test of each
+// `each` stands for all of them: the test shows the promise for one.
 //   each       cancelled before its turn: takes nothing  mutex_cancelled_before_its_turn
 //   each       cancelled in its turn: the next gets it   sem_cancelled_in_its_turn
 //   each       a losing select takes nothing             notify_in_a_select_and_a_join
@@ -9734,14 +10445,16 @@ static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
 //   watch      until the predicate accepts a value       watch_until_it_is_that
 //   none       allocates                                 chan_allocates_nothing
 
-// Once CLOSED is set, every acquire gives -EPIPE. The fourth flag of the word is VOLT__SEMA_FIFO.
+// The flags of the word; the fourth one is VOLT__SEMA_FIFO. Once CLOSED is set, every acquire gives
+// -EPIPE, even if permits are free.
 enum { VOLT__SEMA_QUEUED = 1, VOLT__SEMA_CLOSED = 2, VOLT__SEMA_RETRYING = 8 };
 #define VOLT__SEMA_SHIFT 4
 #define VOLT__SEMA_ONE (UINT32_C(1) << VOLT__SEMA_SHIFT) // `invert` of mutex and once: one permit
+// `invert` of rwlock: all permits. That of a semaphore is 0.
 #define VOLT__SEMA_ALL (~(VOLT__SEMA_ONE - 1))
 VOLT__SASSERT(VOLT__SEMA_ALL >> VOLT__SEMA_SHIFT == VOLT_SEM_MAX, "VOLT_SEM_INIT knows the shift");
 // key_ of a waiter: the permits still wanted in bits 0 to 31, failed retries in bits 32 to 47. The
-// bits from 48 on belong to the caller.
+// bits from 48 on belong to the caller: volt_cond_wait uses them.
 #define VOLT__SEMA_TRIES (INT64_C(1) << 32)
 
 static inline uint32_t volt__sema_permits_of(uint32_t word, uint32_t invert) {
@@ -9774,9 +10487,10 @@ static __attribute__((noinline)) int volt__sema_try_acquire_slow(volt__sema *sem
                                                                  uint32_t n) {
     return volt__sema_try_acquire(sema, invert, n);
 }
-// Uncontended fast paths for an inverted word: one CAS without a preceding load, which would stall
-// until the last change of the word has arrived. acquire_idle expects that all permits are free,
-// release_idle that all but n are free; both expect no flag. They return 1 if done, 0 if not.
+// Uncontended fast paths for an inverted word: one CAS without a preceding load, since the load
+// would wait for the last change of the word to complete. acquire_idle expects that all permits are
+// free, release_idle that all but n are free; both expect no flag, so they always fail for a FIFO
+// mutex. They return 1 if done, 0 if not. release_idle stores `becomes`: 0 frees all permits.
 static inline int volt__sema_acquire_idle(volt__sema *sema, uint32_t invert, uint32_t n) {
     uint32_t word = 0;
     // [G1] with release_idle, release
@@ -9809,8 +10523,9 @@ static void volt__sema_return_permits(volt__sema *sema, uint32_t invert, uint32_
     while (!volt__cas_acq_rel(&sema->word_, &word,
                               volt__sema_permits_add(word, invert, fit) & keep));
 }
-// Called under lock, with at least one waiter. Distributes n permits: to the waiters in order, or,
-// if unfair, to every caller, with a retry of the first waiter.
+// Called under lock, with at least one waiter. Distributes n permits. Fair: reserves them for the
+// waiters in order, and fires each that has all it wants. Unfair: frees them and fires the first
+// waiter to retry; but one that has failed VOLT_MUTEX_BARGES times is served as if fair.
 static void volt__sema_grant_waiters(volt__sema *sema, uint32_t invert, uint32_t n,
                                      volt__wake_list *wakes) {
     uint32_t word = volt__load_rlx(&sema->word_); // rlx: FIFO is constant; the CAS checks the rest
@@ -9834,7 +10549,8 @@ static void volt__sema_grant_waiters(volt__sema *sema, uint32_t invert, uint32_t
     volt__sema_return_permits(sema, invert, n);
 }
 // Returns 1 if the permits were distributed. Returns 0 if no waiter is left: QUEUED was cleared,
-// nothing was released, and the caller releases by CAS.
+// nothing was released, and the caller releases by CAS. A release under the lock could be followed
+// by a free of the sema before the unlock, since no fired waiter would have to pass the lock.
 static int volt__sema_release_queued(volt__sema *sema, uint32_t invert, uint32_t n) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -9862,13 +10578,14 @@ static inline int volt__sema_release(volt__sema *sema, uint32_t invert, uint32_t
         }
     }
 }
-// Called under lock, by the waiter that was fired with RETRY. From here on releases take the lock
-// again.
+// Called under lock, in the step of a waiter that was fired with RETRY. From here on releases take
+// the lock again.
 static void volt__sema_retry_done(volt__sema *sema) {
     // [G1] with release
     volt__and_acq_rel(&sema->word_, ~VOLT__CAST(uint32_t, VOLT__SEMA_RETRYING));
 }
 // Called under lock. Takes up to op->n permits and returns the number taken: all, some or none.
+// Clears QUEUED if it takes all and no waiter is linked.
 static uint32_t volt__sema_take_permits(volt__sema *sema, const volt__wait_op *op) {
     uint32_t n, left, word = volt__load_acq(&sema->word_); // [G1] with release
     VOLT_ASSERT(!volt__sema_is_fair(word, op->mask) || !sema->waiters_ ||
@@ -9882,12 +10599,14 @@ static uint32_t volt__sema_take_permits(volt__sema *sema, const volt__wait_op *o
     } while (!volt__cas_acq_rel(&sema->word_, &word, left)); // [G1] with release
     return n;
 }
+// A waiter that was FIRED has all its permits. Any other takes what is free, and is linked for the
+// rest: at the head if it was fired to retry, so that it keeps its turn.
 static int64_t volt__sema_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                   volt__wake_list *wakes) {
     volt__sema *sema = VOLT__CAST(volt__sema *, op->on);
     (void)wakes;
     if (was == VOLT__FIRED) return 0;
-    // From here on releases take the lock.
+    // From here on releases take the lock, unless RETRYING is set.
     (void)volt__or_acq_rel(&sema->word_, VOLT__SEMA_QUEUED); // [G1] with release
     if (was == VOLT__RETRY) volt__sema_retry_done(sema);
     uint32_t got = volt__sema_take_permits(sema, op);
@@ -9919,7 +10638,7 @@ static int64_t volt__sema_abandon(const volt__wait_op *op, volt__node *node, uin
     return -ECANCELED;
 }
 // Returns 1 if the sema was closed. Returns 0 if no waiter is left: QUEUED was cleared, the sema is
-// still open, and the caller closes it by CAS.
+// still open, and the caller closes it by CAS, as after volt__sema_release_queued.
 static int volt__sema_close_queued(volt__sema *sema) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -9973,7 +10692,7 @@ static inline volt_poll volt__sema_poll(volt_cx *cx, volt__sema *sema, uint32_t 
     }
     return volt__sema_poll_slow(cx, node, sema, invert, want);
 }
-// Returns 0, -EDEADLK on a worker's thread, -EPIPE if closed, or -ETIMEDOUT.
+// Returns 0, -EDEADLK on a thread that carries a worker, -EPIPE if closed, or -ETIMEDOUT.
 static int volt__sema_sync(volt__sema *sema, uint32_t invert, uint32_t want, volt_time at_most) {
     volt__wait_op op;
     if (VOLT_TLS_GET()) return -EDEADLK;
@@ -9993,14 +10712,16 @@ static const volt__task *volt__running_task(void) {
 static void volt__mutex_set_holder(volt_mutex *m, int rc) {
     if (rc == 0) volt__store_rlx(&m->holder_, volt__running_task()); // rlx: only compared
 }
-// Returns 1 if the current frame runs below an arm or a child array, 0 if not. The branches of one
-// task may wait for each other, so a second lock by the same task is legal there.
+// Returns 1 if the current frame runs in an arm or a child array, and 0 if the root frame leads to
+// it through plain children only. The branches of one task may wait for each other, so a second
+// lock by the same task is legal in an arm.
 static int volt__is_in_arm(const volt_cx *cx) {
     const volt__node *node = volt__root_frame(cx->task_);
     while (node != cx->frame_ && node->kind_ == VOLT__CHILD)
         node = VOLT__CAST(const volt__node *, node->source_);
     return node != cx->frame_;
 }
+// Called when volt_mutex_lock is pending: a task that holds the mutex would wait for itself.
 static void volt__mutex_check_holder(const volt_cx *cx, const volt_mutex *m) {
     // rlx: only compared
     if (cx->task_ == volt__load_rlx(&m->holder_) && !volt__is_in_arm(cx))
@@ -10043,7 +10764,8 @@ VOLT_API void volt_mutex_unlock(volt_mutex *m) {
 }
 
 // ---- rwlock
-// A writer takes all permits, a reader takes one.
+// A writer takes all permits, a reader takes one. is_writing_ is set by the writer while it holds
+// the lock, and tells volt_rwlock_unlock how many permits to release.
 #define VOLT__READERS VOLT_SEM_MAX
 static inline int volt__rwlock_set_writing(volt_rwlock *l, int rc) {
     if (rc == 0) l->is_writing_ = 1;
@@ -10131,6 +10853,8 @@ VOLT_API int volt_once_try_begin(volt_once *o) {
 VOLT_API int volt_once_begin_sync(volt_once *o, volt_time at_most) {
     return volt__once_result(volt__sema_sync(&o->sema_, VOLT__SEMA_ONE, 1, at_most));
 }
+// `done` is CLOSED with the permit still taken. No caller needs that permit: a closed sema gives
+// -EPIPE, which means done.
 VOLT_API void volt_once_end(volt_once *o, int is_done) {
     const uint32_t done = volt__sema_permits_sub(VOLT__SEMA_CLOSED, VOLT__SEMA_ONE, 1);
     if (VOLT__LIKELY(is_done && volt__sema_release_idle(&o->sema_, VOLT__SEMA_ONE, 1, done)))
@@ -10148,28 +10872,32 @@ VOLT_API int volt_once_is_done(const volt_once *o) {
 //==================================================================================================
 // >>waitword  event, wait group, tracker; notify, barrier, condition variable
 //==================================================================================================
-// Primitives that wait for a state or for a signal. Event, wait group, tracker (and >>oneshot) are
-// waitwords: a word with a list of waiters. The word is open while its bits in `mask` have the
-// value `open`, and a wait ends once the word is open. Notify, barrier and condition variable have
-// structs of their own.
+// Primitives on which tasks and threads wait for a state or a signal. Event, wait group, tracker
+// and oneshot (>>oneshot) are waitwords. A waitword is a word with a list of waiters. It is open
+// while its bits in `mask` have the value `open`, and a wait ends once it is open. Notify, barrier
+// and condition variable have structs of their own. The rules of a waitword:
 //   - QUEUED is set before a waiter is linked, and cleared only under the lock while no waiter is
 //     linked. So no waiter is linked while QUEUED is clear.
 //   - A change that opens the word takes the lock if QUEUED is set, and fires all waiters. Every
 //     other change is one CAS without the lock.
-//   - A waiter sets QUEUED before its last check of the word. Once it is fired its wait ends, even
-//     if the word has changed again.
-//   - LAST TOUCH marks the last access to an object, which a caller that is let through may free.
+//   - A waiter sets QUEUED before its last check of the word. So a change that opens the word after
+//     that check takes the lock, and finds the waiter linked.
+//   - A fired waiter's wait ends, even if the word has changed again. If no other waiter is linked,
+//     its step clears QUEUED.
+//   - A caller that is let through may free the object. LAST TOUCH marks the last access by the
+//     operation that lets it through (see >>leaf).
 // Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
 // worker; any thread may call the others. attempt and abandon functions run under the lock.
 //
-// Two operations on one waitword are ordered by:
+// Two operations on one waitword are ordered by the lock, or by their RMWs of the word:
 //                 wait                    change                abandon
-//   wait          lock                    CAS; [G2]             lock
-//   change        CAS; [G2]               CAS                   lock
+//   wait          lock                    RMW; [G2]             lock
+//   change        RMW; [G2]               CAS                   lock
 
 // FLAG of an event: set; of a tracker: closed; of a oneshot: ended.
 enum { VOLT__WAITWORD_QUEUED = 1, VOLT__WAITWORD_FLAG = 2 };
 
+// mask: all bits but QUEUED
 #define VOLT__WAITWORD_ALL (~VOLT__CAST(uint32_t, VOLT__WAITWORD_QUEUED))
 static inline int volt__waitword_matches(uint32_t word, uint32_t mask, uint32_t open) {
     return (word & mask) == open;
@@ -10206,11 +10934,12 @@ static int64_t volt__waitword_abandon(const volt__wait_op *op, volt__node *node,
     volt__waitword_clear_queued(VOLT__CAST(volt__waitword *, op->on));
     return -ECANCELED;
 }
-// A change of the word. Returns the new value.
+// A change of the word. Returns the new word. A CAS that fails calls it again.
 typedef uint32_t volt__waitword_fn(uint32_t word, uint32_t n);
-// Changes the word under the lock and fires the waiters if that opens it. Returns 1 if done, with
-// the word before the change in *word. Returns 0 if no waiter is linked any more: nothing is
-// changed, QUEUED is clear, and the caller uses the CAS.
+// Changes the word under the lock and fires the waiters if the new word is open. Returns 1 if done,
+// with the word before the change in *word. Returns 0 if no waiter is linked any more: QUEUED has
+// been cleared, *word is the current word, and the caller makes the change by CAS. A change here
+// would fire no waiter, so a caller that it lets through could free *waitword before the unlock.
 static int volt__waitword_change_queued(volt__waitword *waitword, uint32_t mask, uint32_t open,
                                         volt__waitword_fn *change, uint32_t n, uint32_t *word) {
     volt__wake_list wakes;
@@ -10230,14 +10959,14 @@ static int volt__waitword_change_queued(volt__waitword *waitword, uint32_t mask,
     volt__wake_list_run_if_any(&wakes);
     return is_waited_for;
 }
-// Applies `change`. Returns the word before the change.
+// Applies `change` to the word. Fires the waiters if the new word is open. Returns the old word.
 static inline uint32_t volt__waitword_change(volt__waitword *waitword, uint32_t mask, uint32_t open,
                                              volt__waitword_fn *change, uint32_t n) {
     uint32_t word = volt__load_rlx(&waitword->word_); // rlx: hint, re-checked by the CAS
     for (;;) {
         uint32_t to = change(word, n);
-        // A change that leaves the word the same is not skipped: setting an event again publishes
-        // more writes, and the word that was loaded may be stale.
+        // Not skipped if to == word: setting an event again publishes more writes, and the word
+        // that was loaded may be stale.
         if (VOLT__UNLIKELY((word & VOLT__WAITWORD_QUEUED) &&
                            volt__waitword_matches(to, mask, open))) {
             if (volt__waitword_change_queued(waitword, mask, open, change, n, &word)) return word;
@@ -10275,7 +11004,7 @@ static int volt__waitword_sync(volt__waitword *waitword, uint32_t mask, uint32_t
     return volt__wait_op_sync(&op, at_most);
 }
 
-// ---- event: open while FLAG is set
+// ---- event: its word is open while FLAG is set
 static uint32_t volt__set_bits(uint32_t word, uint32_t n) { return word | n; }
 static uint32_t volt__clear_bits(uint32_t word, uint32_t n) { return word & ~n; }
 VOLT_API volt_poll volt_event_wait(volt_cx *cx, volt_event *e) {
@@ -10296,8 +11025,8 @@ VOLT_API int volt_event_is_set(const volt_event *e) {
     return (volt__load_acq(&e->waitword_.word_) & VOLT__WAITWORD_FLAG) != 0; // [G2] with change
 }
 
-// ---- wait group: open while the count, from bit 1 on, is 0
-// A change that would overflow or underflow leaves the word as it is. Callers detect this from the
+// ---- wait group: its word is open while the count, from bit 1 on, is 0
+// A change that would overflow or underflow leaves the word as it is. The caller can tell from the
 // word before the change.
 static uint32_t volt__count_add(uint32_t word, uint32_t n) {
     return (UINT32_MAX - word) / 2 < n ? word : word + 2 * n;
@@ -10321,8 +11050,9 @@ VOLT_API void volt_wait_group_done(volt_wait_group *g) {
         volt__misuse_current("volt_wait_group_done: more often than was added");
 }
 
-// ---- tracker: open while FLAG (closed) is set and the count, from bit 2 on, is 0
-// An enter of a closed tracker, an overflow and an underflow leave the word as it is.
+// ---- tracker: its word is open while the tracker is closed and empty
+// volt_tracker_close sets FLAG. The count is from bit 2 on, so an enter adds 4. An enter of a
+// closed tracker, an overflow and an underflow leave the word as it is.
 static uint32_t volt__tracker_add(uint32_t word, uint32_t n) {
     return (word & VOLT__WAITWORD_FLAG) || word > UINT32_MAX - n ? word : word + n;
 }
@@ -10352,9 +11082,12 @@ VOLT_API void volt_tracker_close(volt_tracker *t) {
 
 // ---- notify
 // The word holds QUEUED, a permit, and from bit 2 on the number of calls of volt_notify_all, modulo
-// 2^30. volt_notify_one and volt_notify_last fire one waiter; volt_notify_all fires all waiters and
-// all watchers, which are the waits of volt_notify_wait_past. PERMIT is clear while waiters_ is not
-// empty. QUEUED is set while either list is not empty; every notification then takes the lock.
+// 2^30. waiters_ has the waits of volt_notify_wait, watchers_ those of volt_notify_wait_past.
+//   - volt_notify_one and volt_notify_last fire one waiter, or set PERMIT if there is none.
+//     volt_notify_all fires all waiters and watchers, and leaves PERMIT as it is.
+//   - PERMIT is clear while waiters_ is not empty.
+//   - QUEUED is set while either list is not empty. While it is set, every notification takes the
+//     lock.
 enum { VOLT__NOTIFY_QUEUED = 1, VOLT__NOTIFY_PERMIT = 2, VOLT__NOTIFY_ALL = 4 };
 
 // Called under lock. Sets `permit`, which is VOLT__NOTIFY_PERMIT or 0, and clears QUEUED if both
@@ -10380,7 +11113,8 @@ static int64_t volt__notify_attempt(const volt__wait_op *op, volt__node *node, u
     volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
     (void)wakes;
     if (was == VOLT__IDLE) {
-        // If either list is not empty, QUEUED is set and stays set until the unlock.
+        // QUEUED is set before the last try to take the permit. It is set already if either list
+        // is not empty, and stays set until the unlock.
         if (!notify->waiters_ && !notify->watchers_)
             volt__or_acq_rel(&notify->word_, VOLT__NOTIFY_QUEUED); // [G3] with one
         if (!volt__notify_take_permit(notify)) {
@@ -10391,8 +11125,8 @@ static int64_t volt__notify_attempt(const volt__wait_op *op, volt__node *node, u
     volt__notify_return_permit(notify, 0);
     return 0;
 }
-// Called under lock while waiters_ is not empty. Fires the last waiter as RETRY, which tells
-// volt__notify_abandon that volt_notify_last was called; or the first waiter as FIRED.
+// Called under lock while waiters_ is not empty. Fires the first waiter as FIRED or, if is_last,
+// the last one as RETRY. The state tells volt__notify_abandon which end of the list is meant.
 static void volt__notify_grant(volt_notify *notify, int is_last, volt__wake_list *wakes) {
     volt__node *to = is_last ? notify->waiters_->prev_ : notify->waiters_;
     uint8_t state = VOLT__FIRED;
@@ -10400,9 +11134,9 @@ static void volt__notify_grant(volt_notify *notify, int is_last, volt__wake_list
     volt__list_remove(&notify->waiters_, to);
     volt__wake_list_fire(wakes, to, state);
 }
-// FIRED and RETRY come from volt_notify_one and volt_notify_last: the notification passes to the
+// FIRED comes from volt_notify_one, RETRY from volt_notify_last: the notification passes to the
 // next waiter from the same end of the list, or becomes the permit if no waiter is linked. CLOSED
-// comes from volt_notify_all: there is nothing to pass on.
+// comes from volt_notify_all: there is nothing to pass on. Watchers use this function, too.
 static int64_t volt__notify_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                     volt__wake_list *wakes) {
     volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
@@ -10416,7 +11150,8 @@ static int64_t volt__notify_abandon(const volt__wait_op *op, volt__node *node, u
     return -ECANCELED;
 }
 // Returns 1 if done: a waiter is fired, or the permit is set because only watchers are linked.
-// Returns 0 if both lists are empty: nothing is done, QUEUED is clear, and the caller uses the CAS.
+// Returns 0 if both lists are empty: QUEUED has been cleared, and the caller sets the permit by
+// CAS, for the reason given at volt__waitword_change_queued.
 static int volt__notify_one_queued(volt_notify *notify, int is_last) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -10443,15 +11178,15 @@ static void volt__notify_wake_one(volt_notify *notify, int is_last) {
 }
 VOLT_API void volt_notify_one(volt_notify *notify) { volt__notify_wake_one(notify, 0); }
 VOLT_API void volt_notify_last(volt_notify *notify) { volt__notify_wake_one(notify, 1); }
-// Returns 1 if done. Returns 0 if both lists are empty: nothing is done, QUEUED is clear, and the
-// caller uses the CAS.
+// Returns 1 if done. Returns 0 if both lists are empty: QUEUED has been cleared, and the caller
+// counts the call by CAS.
 static int volt__notify_all_queued(volt_notify *notify) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
     volt__lock(&notify->lock_);
     int is_waited_for = notify->waiters_ || notify->watchers_;
     if (is_waited_for) {
-        volt__add_acq_rel(&notify->word_, VOLT__NOTIFY_ALL); // [G3] with wait_past; QUEUED stays
+        volt__add_acq_rel(&notify->word_, VOLT__NOTIFY_ALL); // [G3] with wait_past
         volt__wake_list_fire_all(&wakes, &notify->waiters_, VOLT__CLOSED);
         volt__wake_list_fire_all(&wakes, &notify->watchers_, VOLT__CLOSED);
     } else {
@@ -10502,7 +11237,7 @@ VOLT_API int volt_notify_wait_sync(volt_notify *notify, volt_time at_most) {
 VOLT_API uint32_t volt_notify_count(const volt_notify *notify) {
     return volt__load_acq(&notify->word_) / VOLT__NOTIFY_ALL; // [G3] with all
 }
-// Returns 1 if volt_notify_all was called since volt_notify_count returned `count`.
+// Returns 1 if volt_notify_all was called since volt_notify_count returned `count`, else 0.
 static inline int volt__notify_is_past(const volt_notify *notify, uint32_t count) {
     return volt_notify_count(notify) != count;
 }
@@ -10546,8 +11281,8 @@ VOLT_API int volt_notify_wait_past_sync(volt_notify *notify, uint32_t count, vol
 }
 
 // ---- barrier: all under the lock
-// arrived_ is the number of linked waiters. The n_-th arrival fires them all, resets arrived_ and
-// returns 1; the waiters return 0.
+// arrived_ is the number of linked waiters. The n_-th arrival is not linked: it resets arrived_,
+// fires all waiters and returns 1. The waiters return 0.
 static int64_t volt__barrier_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                      volt__wake_list *wakes) {
     volt_barrier *b = VOLT__CAST(volt_barrier *, op->on);
@@ -10566,7 +11301,7 @@ static int64_t volt__barrier_abandon(const volt__wait_op *op, volt__node *node, 
                                      volt__wake_list *wakes) {
     volt_barrier *b = VOLT__CAST(volt_barrier *, op->on);
     (void)node, (void)wakes;
-    if (was == VOLT__FIRED) return 0; // too late to cancel: the barrier has opened
+    if (was == VOLT__FIRED) return 0; // too late to cancel: all have arrived
     VOLT_ASSERT(b->arrived_ > 0);
     b->arrived_--;
     return -ECANCELED;
@@ -10590,10 +11325,11 @@ VOLT_API int volt_barrier_wait_sync(volt_barrier *b, volt_time at_most) {
 }
 
 // ---- condition variable
-// One await holds two waits: for a signal, then for the mutex. Cancellation ends only the first. A
-// waiter is linked before it unlocks the mutex, so it misses no signal sent after that unlock.
-// From bit 48 on, above the part that >>sema uses, key_ stores whether the second wait has begun
-// and whether the await returns -ECANCELED in the end.
+// One await consists of two waits: for a signal, then for the mutex. Cancellation ends the first
+// one only, since the await returns with the mutex locked in every case. A waiter is linked before
+// it unlocks the mutex, so it misses no signal sent after that unlock. From bit 48 on, above the
+// bits that >>sema uses, key_ stores whether the second wait has begun (RELOCKS) and whether the
+// await returns -ECANCELED after it (WAS_CANCELLED). During the first wait key_ is 0.
 enum { VOLT__COND_RELOCKS = 1, VOLT__COND_WAS_CANCELLED = 2 };
 #define VOLT__COND_KEY (VOLT__SEMA_TRIES * 0x10000)
 
@@ -10604,6 +11340,8 @@ static int64_t volt__cond_attempt(const volt__wait_op *op, volt__node *node, uin
     volt__wait_op_link(op, node, 0);
     return VOLT__PENDING;
 }
+// FIRED comes from volt_cond_signal: the signal passes to the next waiter, or is lost if there is
+// none. CLOSED comes from volt_cond_broadcast: there is nothing to pass on.
 static int64_t volt__cond_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                   volt__wake_list *wakes) {
     (void)node;
@@ -10614,6 +11352,7 @@ static int64_t volt__cond_abandon(const volt__wait_op *op, volt__node *node, uin
 static void volt__cond_wait_op(volt__wait_op *op, volt_cond *c) {
     volt__wait_op_init(op, c, &c->lock_, &c->waiters_, volt__cond_attempt, volt__cond_abandon);
 }
+// A poll of the second wait, which ignores cancellation.
 static volt_poll volt__cond_relock(volt_cx *cx, volt__node *node, volt_mutex *m) {
     volt__wait_op op;
     if (volt__node_state(node) == VOLT__LINKED) return volt__leaf_pending(cx, node, 0);
@@ -10636,7 +11375,7 @@ VOLT_API volt_poll volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m) {
         is_cancelled = volt__scope_is_cancelled(cx);
     volt__cond_wait_op(&op, c);
     volt_poll p = volt__wait_op_poll(cx, node, &op);
-    if (is_first) { // linked; or cancelled before, with the mutex locked
+    if (is_first) { // pending: linked; ready: cancelled before the wait, the mutex stays locked
         if (volt_is_pending(p)) volt_mutex_unlock(m);
         return p;
     }
@@ -10647,7 +11386,8 @@ VOLT_API volt_poll volt_cond_wait(volt_cx *cx, volt_cond *c, volt_mutex *m) {
     return volt__cond_relock(cx, node, m);
 }
 #ifdef VOLT_SINGLE_THREAD
-// No other thread could signal, or unlock the mutex, while this one blocks.
+// A wait could only time out: no other thread could signal, or unlock the mutex, while this one
+// blocks.
 VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most) {
     (void)c, (void)m, (void)at_most;
     return VOLT_TLS_GET() ? -EDEADLK : -ETIMEDOUT;
@@ -10664,7 +11404,8 @@ VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most)
     int64_t rc = 0;
     if (volt__parker_wait(&b.parker, volt__deadline(at_most)) < 0)
         rc = volt__wait_op_time_out(&op, &b);
-    // A fired waiter takes the lock once more: the signaller has finished with *c by then.
+    // A fired waiter takes the lock once more, as a barrier: the thread that fired it has finished
+    // with *c by then.
     if (rc != -ECANCELED) (void)volt__wait_op_step(&op, &b.node, 0);
     int locked = volt_mutex_lock_sync(m, VOLT_NEVER);
     (void)locked; // always 0: no deadline
@@ -10691,40 +11432,45 @@ VOLT_API void volt_cond_broadcast(volt_cond *c) {
 //==================================================================================================
 // >>chan  the core of channels: buffer, grants, rendezvous
 //==================================================================================================
-// The steps of send, receive and reserve on a volt_chan; >>bounded is made of them.
-//   - A grant reserves a message or a slot for a waiter, which uses it in its own step. A receiver
-//     with a grant takes the message that is the oldest by then.
+// A volt_chan is a FIFO of at most cap_ messages of elem_ bytes, from many senders to many
+// receivers; without capacity it is a rendezvous (see below). This section has the steps of send,
+// receive and reserve; >>bounded makes the public functions of them. The buffer has len_ messages,
+// the oldest in slot head_. Waiting sends and reserves are linked in senders_, waiting receives in
+// receivers_, waits for the close in watchers_.
+//   - A grant reserves a message or a slot for a waiter, which uses it in its own step. No message
+//     in particular is reserved: each receiver takes the oldest one when its step runs.
 //   - Granted messages and slots are invisible to others, so no caller overtakes a waiter. A grant
 //     that is not used passes to the next waiter.
 //   - n_slots_granted_ also counts the slots of reservations, which no waiter owns.
 //   - No sender waits while volt__chan_room is above 0, and no receiver while volt__chan_ready is:
 //     volt__chan_grant_waiters restores this after each change.
-// Any thread may take a step, under lock_. elem_, cap_, slots_, buf_ and rt_ are set once. Of the
-// other fields only is_closed_ is read without the lock, by volt_chan_is_closed [C1].
-//
-// Two operations on one channel are ordered by:
-//                 send    recv    reserve close   retain, release
-//   any           lock    lock    lock    lock    lock
+// Any thread may take a step, under lock_: any two operations on one channel are ordered by it.
+// elem_, cap_, slots_, buf_ and rt_ are set once. Of the other fields only is_closed_ is read
+// without the lock, by volt_chan_is_closed [C1].
 
-// The abandon function of waits that hold no grant.
+// The abandon function of waits that are granted nothing.
 static int64_t volt__abandon_nothing(const volt__wait_op *op, volt__node *node, uint8_t was,
                                      volt__wake_list *wakes) {
     (void)op, (void)node, (void)was, (void)wakes;
     return -ECANCELED;
 }
+// Called under lock. Returns the number of slots that are free and not granted. It is always 0 for
+// a rendezvous, whose only slot is for reservations.
 static uint32_t volt__chan_room(const volt_chan *c) {
     uint32_t used = c->len_ + c->n_slots_granted_;
     return used < c->cap_ ? c->cap_ - used : 0;
 }
+// Called under lock. Returns the number of messages that are not granted.
 static uint32_t volt__chan_ready(const volt_chan *c) { return c->len_ - c->n_msgs_granted_; }
+// Returns the slot at distance i from the oldest message. The sum does not wrap: slots_ < 2^31.
 static char *volt__chan_slot(const volt_chan *c, uint32_t i) {
     uint32_t at = c->head_ + i;
     if (at >= c->slots_) at -= c->slots_;
     return c->buf_ + VOLT__CAST(size_t, at) * c->elem_;
 }
-// Copies 8 or 4 bytes without a call, since most elements are a pointer or a number. Returns 0 for
-// any other size, with nothing copied. The asm hides the objects: a compiler that knew their size
-// would warn about the copy that is too long for them.
+// Copies 8 or 4 bytes without a call, since most elements are a pointer or a number. Returns 1, or
+// 0 for any other size, with nothing copied. The asm hides the objects: a compiler that knew their
+// size would warn about the copy that is too long for them.
 static inline int volt__copy_word(void *to, const void *from, size_t len) {
     __asm__("" : "+r"(to), "+r"(from));
     if (len == 8) memcpy(to, from, 8);
@@ -10737,40 +11483,44 @@ static inline void volt__copy(void *to, const void *from, size_t len) {
 }
 
 // ---- rendezvous: a channel without capacity
-// A sender and a receiver meet: the one that arrives second copies the message from the sender's
-// memory to the receiver's and fires the other one as TRANSFERRED. That completes the wait of the
-// first, even if the wait is cancelled at the same moment. key_ of a linked node is the address of
-// its message, or 0 if the wait is for a reservation.
+// cap_ is 0, and the buffer has one slot, for a reservation. A sender and a receiver meet: the one
+// that arrives second, the caller of these functions, copies the message from the sender's memory
+// to the receiver's and fires the linked node of its partner as TRANSFERRED. This completes the
+// partner's wait, even if that wait is cancelled at the same moment. key_ of a linked node is the
+// address of the message or of the memory to receive it, or 0 if the wait is for a reservation.
 //
 // A linked node may be an arm of a select, and then it must win its select when it is met. So each
-// select has a claim word, next_ of its frame, which at most one arm wins. To meet an arm, its
-// partner first moves the claim word of the arm's select to that arm:
+// select has a claim word, next_ of its frame, which at most one arm wins. To meet an arm, the
+// caller first moves the claim word of the arm's select to that arm:
 //   from     event  to       done by                    and then
 //   unused   link   polling  the select                 -
 //   polling  end    idle     the select                 -
-//   idle     claim  the arm  the partner, by CAS        the partner copies the message
+//   idle     claim  the arm  the caller, by CAS         the caller copies the message
 //   idle     poll   polling  the select                 -
 //   the arm  poll   polling  the select                 that arm is polled first, and wins
 //   polling  end    the arm  the select                 the same, if that arm had no budget left
 //   polling  over   unused   the select                 -
-// link: an arm is linked here for the first time. poll, end: a poll of the select begins, ends.
-// over: the select returns. unused is NULL.
+// link: the first arm of the select is linked on a rendezvous. poll, end: a poll of the select
+// begins, ends. over: the select returns. unused is NULL.
 //
-// No arm can be claimed while its select is polling. Such an arm is fired as RETRY: its task polls
-// it again, and the arm searches for a partner itself. Once the select has a winner, the claim word
-// stays at polling while the other arms are cancelled. Two arms of one select never meet. An arm is
-// skipped if another arm of its select is claimed, because it leaves the list soon.
+// No arm can be claimed while its select is polling. A caller that finds such an arm fires it as
+// RETRY: the arm's task polls it again, and the arm searches for a partner itself. Once the select
+// has a winner, the claim word stays at polling while the other arms are cancelled. Two arms of one
+// select never meet. An arm is skipped if another arm of its select is claimed, because it leaves
+// the list soon.
 #define VOLT__SELECT_POLLING VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 1))
 #define VOLT__SELECT_IDLE VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 2))
 enum { VOLT__CLAIM_IS_OURS, VOLT__CLAIM_IS_BUSY, VOLT__CLAIM_IS_GONE };
 
-// Returns the frame whose select this node is an arm of, or NULL.
+// Returns the frame of the select that this node is an arm of, or NULL if it is no arm. A child
+// function that an arm polls has a node of its own, which is no arm.
 static volt__node *volt__select_of(volt__node *node) {
     return node->shield_base_ & VOLT__IN_SELECT ? VOLT__CONTAINER(volt_arm, node_, node)->parent_
                                                 : NULL;
 }
-// Called under lock_ of the channel on which `node` waits, which keeps its select's frame alive.
-// own_select is the select that the caller's own wait belongs to, or NULL. Returns
+// Called under lock_ of the channel in which `node` is linked. So the frame of its select exists: a
+// select does not return before its arms are unlinked, under that lock. own_select is the select
+// that the caller's own wait belongs to, or NULL. Returns
 //   IS_OURS  the node is no arm of a select, or the claim has succeeded
 //   IS_BUSY  the node's select is polling
 //   IS_GONE  the node belongs to own_select, or another arm of its select is claimed
@@ -10782,21 +11532,22 @@ static int volt__select_claim(volt__node *node, const volt__node *own_select) {
     if (volt__cas_acq_rel(&select->next_, &was, node)) return VOLT__CLAIM_IS_OURS;
     return was == VOLT__SELECT_POLLING ? VOLT__CLAIM_IS_BUSY : VOLT__CLAIM_IS_GONE;
 }
-// Called by the select's task. Returns the arm that was claimed since the last poll, or NULL.
+// Called by the select's task. Returns the arm that was claimed since the last poll, or that
+// volt__select_end_poll has put back; NULL if there is none.
 static volt__node *volt__select_begin_poll(volt__node *select) {
     // rlx: NULL until this same task links an arm that waits for a rendezvous
     if (!volt__load_rlx(&select->next_)) return NULL;
     volt__node *was = volt__xchg_acq_rel(&select->next_, VOLT__SELECT_POLLING); // [X1] with claim
     return was == VOLT__SELECT_IDLE || was == VOLT__SELECT_POLLING ? NULL : was;
 }
-// Called by the select's task. `claimed` is the arm that is claimed but had no budget left. If it
-// is NULL, a partner may claim any arm.
+// Called by the select's task while the select has no winner. `claimed` is an arm that is claimed
+// but could not return for lack of budget. If it is NULL, any arm can be claimed from here on.
 static void volt__select_end_poll(volt__node *select, volt__node *claimed) {
     if (!volt__load_rlx(&select->next_)) return; // rlx: our own while it is POLLING
     volt__store_rel(&select->next_, claimed ? claimed : VOLT__SELECT_IDLE); // [X1] with claim
 }
-// Called under lock. `was` is RETRY for an arm that was fired because it could not be claimed: it
-// returns to the head of the list.
+// Called under lock. `was` is RETRY for an arm that was fired to search for a partner itself, and
+// found none: it returns to the head of the list. The select is being polled, hence POLLING.
 static void volt__rendezvous_link(const volt__wait_op *op, volt__node *node, uint8_t was) {
     volt__node *select = volt__select_of(node);
     if (select) volt__store_rlx(&select->next_, VOLT__SELECT_POLLING); // rlx: published by the lock
@@ -10807,8 +11558,8 @@ static char *volt__rendezvous_data(const volt__node *node) { // NULL: waits for 
     return VOLT__CAST(char *, VOLT__CAST(uintptr_t, node->key_));
 }
 // Called under lock. Unlinks and returns the first node that can be met. Returns NULL if there is
-// none, or if a wait for a reservation comes before it: that one is granted as soon as a receiver
-// is linked.
+// none, or if a wait for a reservation comes before it: that wait is granted as soon as a receiver
+// is linked. Arms of own_select are skipped. Arms whose select is polling are fired as RETRY.
 static volt__node *volt__rendezvous_partner(volt__node **list, const volt__node *own_select,
                                             volt__wake_list *wakes) {
     volt__node *node = *list, *last = node ? node->prev_ : NULL, *next;
@@ -10827,7 +11578,7 @@ static volt__node *volt__rendezvous_partner(volt__node **list, const volt__node 
     }
     return NULL;
 }
-// Returns 1 if the list has a node other than the arms of own_select, which may be NULL.
+// Returns 1 if the list has a node other than the arms of own_select, which may be NULL, else 0.
 static int volt__rendezvous_has_other(volt__node *list, const volt__node *own_select) {
     volt__node *node = list;
     if (!node) return 0;
@@ -10838,14 +11589,16 @@ static int volt__rendezvous_has_other(volt__node *list, const volt__node *own_se
     return 0;
 }
 // Called under lock. Copies at most n messages from v to waiting receivers if is_send, else from
-// waiting senders to v. Returns the number. It is 0 while the buffer holds a message, which came by
-// a reservation and goes first, and while a reservation is held and other nodes wait on this side.
+// waiting senders to v. Returns the number. It is 0 while the buffer holds a message: that one came
+// by a reservation, and is received first. It is also 0 while a reservation is held and other nodes
+// wait on the caller's side: they come first. (Without a reservation these have no partner: they
+// would have met it.)
 static uint32_t volt__rendezvous(volt_chan *c, char *v, uint32_t n, int is_send,
                                  const volt__node *own_select, volt__wake_list *wakes) {
     volt__node **list = is_send ? &c->receivers_ : &c->senders_, *other;
     uint32_t done = 0;
     if (c->len_ > 0) return 0;
-    volt__node *ours = is_send ? c->senders_ : c->receivers_; // linked earlier, served first
+    volt__node *ours = is_send ? c->senders_ : c->receivers_; // linked earlier: they come first
     if (c->n_slots_granted_ > 0 && volt__rendezvous_has_other(ours, own_select)) return 0;
     for (; done < n; done++) {
         if ((other = volt__rendezvous_partner(list, own_select, wakes)) == NULL) break;
@@ -10856,9 +11609,9 @@ static uint32_t volt__rendezvous(volt_chan *c, char *v, uint32_t n, int is_send,
     }
     return done;
 }
-// Called under lock when a reservation may have ended. If none is left, senders and receivers that
-// were linked while it was held meet, in order. A sender in a select is fired as RETRY instead,
-// because two selects cannot be claimed at once.
+// Called under lock when a reservation has ended or its message was received. On a rendezvous whose
+// slot is free now, senders and receivers that are linked meet, in order. A sender in a select is
+// fired as RETRY instead, because the selects of both sides cannot be claimed in one step.
 static void volt__rendezvous_retry(volt_chan *c, volt__wake_list *wakes) {
     volt__node *node = c->senders_, *last = node ? node->prev_ : NULL, *next, *to;
     if (c->cap_ > 0 || c->len_ + c->n_slots_granted_ > 0 || !c->receivers_) return;
@@ -10878,11 +11631,13 @@ static void volt__rendezvous_retry(volt_chan *c, volt__wake_list *wakes) {
         volt__wake_list_fire(wakes, node, state);
     }
 }
-// There is room for one message at a time, and only while a receiver waits.
+// Called under lock. Returns 1 if the slot is free and a receiver waits that is no arm of
+// own_select, else 0.
 static int volt__rendezvous_can_reserve(const volt_chan *c, const volt__node *own_select) {
     return c->len_ + c->n_slots_granted_ == 0 &&
            volt__rendezvous_has_other(c->receivers_, own_select);
 }
+// Called under lock. Grants the slot to the first wait for a reservation that can have it.
 static void volt__rendezvous_reserve(volt_chan *c, volt__wake_list *wakes) {
     volt__node *node = c->senders_, *last = node ? node->prev_ : NULL, *next;
     for (int is_last = !node; !is_last; node = next) {
@@ -10897,8 +11652,9 @@ static void volt__rendezvous_reserve(volt_chan *c, volt__wake_list *wakes) {
 }
 
 // ---- grants and the buffer
-// Called under lock. Grants ready messages and free slots to the waiters, in order of arrival, and
-// fires the receivers of a closed channel that is drained.
+// Called under lock. Grants ready messages and free slots to the waiters, in order of arrival.
+// Fires all receivers if the channel is closed and drained: it is empty, and no slot is reserved
+// that could still be filled.
 static void volt__chan_grant_waiters(volt_chan *c, volt__wake_list *wakes) {
     while (c->receivers_ && volt__chan_ready(c) > 0) {
         c->n_msgs_granted_++;
@@ -10928,9 +11684,9 @@ static inline void volt__chan_buffer_pop(volt_chan *c, char *v) {
     volt__copy(v, volt__chan_slot(c, 0), c->elem_);
     volt__chan_buffer_drop_first(c);
 }
-// The fast paths handle the usual case: the lock is free, there is a free slot or a ready message,
-// the other side has no waiter that is to be granted one, and the element has 8 or 4 bytes. Results
-// of these, and of volt__chan_send_one and volt__chan_recv_one:
+// The fast paths handle the usual case: the lock is free, there is room or a ready message, no
+// waiter of the other side has to be granted anything, and the element has 8 or 4 bytes. Results of
+// these (all but LINKED), and of volt__chan_send_one and volt__chan_recv_one (all but CONTENDED):
 //   CONTENDED  nothing is done, the lock is not taken
 //   LOCKED     nothing is done, the caller holds the lock
 //   LINKED     the node is linked, the lock is released
@@ -10961,7 +11717,8 @@ static inline int volt__chan_recv_fast(volt_chan *c, void *v) {
 
 // ---- send, receive, reserve
 // Called under lock. Returns the number of messages sent, -EAGAIN if the caller has to wait, or
-// -EPIPE if the channel is closed. node_or_null is the node of the wait, and `was` its state.
+// -EPIPE if the channel is closed. node_or_null is the node of the wait, NULL in a try_ function;
+// `was` is its state, and FIRED means that it has a grant.
 static int volt__chan_send_some(volt_chan *c, const void *v, uint32_t n, volt__node *node_or_null,
                                 uint8_t was, volt__wake_list *wakes) {
     int has_grant = was == VOLT__FIRED;
@@ -10985,7 +11742,7 @@ static int volt__chan_send_some(volt_chan *c, const void *v, uint32_t n, volt__n
     return VOLT__CAST(int, n);
 }
 // Called under lock. Returns the number of messages received, 0 if the channel is closed and
-// drained, or -EAGAIN if the caller has to wait.
+// drained, or -EAGAIN if the caller has to wait. node_or_null and `was` as in volt__chan_send_some.
 static int volt__chan_recv_some(volt_chan *c, void *v, uint32_t n, volt__node *node_or_null,
                                 uint8_t was, volt__wake_list *wakes) {
     volt__node *select = node_or_null ? volt__select_of(node_or_null) : NULL;
@@ -11042,6 +11799,7 @@ static int64_t volt__chan_recv_abandon(const volt__wait_op *op, volt__node *node
     volt__chan_grant_waiters(c, wakes);
     return -ECANCELED;
 }
+// Called under lock. Returns 1 if a reservation need not wait, else 0.
 static int volt__chan_can_reserve(const volt_chan *c, const volt__node *own_select) {
     if (c->cap_ == 0) return volt__rendezvous_can_reserve(c, own_select);
     return !c->senders_ && volt__chan_room(c) > 0;
@@ -11057,7 +11815,7 @@ static int64_t volt__chan_reserve_attempt(const volt__wait_op *op, volt__node *n
     }
     if (has_grant) return 0;
     if (!volt__chan_can_reserve(c, volt__select_of(node))) {
-        if (c->cap_ == 0) volt__rendezvous_link(op, node, was); // without a message
+        if (c->cap_ == 0) volt__rendezvous_link(op, node, was); // op->data is NULL
         else volt__wait_op_link(op, node, 0);
         return VOLT__PENDING;
     }
@@ -11107,6 +11865,7 @@ static volt_poll volt__chan_poll(volt_cx *cx, volt__wait_op *op, size_t size, si
 static int volt__chan_sync(volt__wait_op *op, size_t size, size_t elem, volt_time at_most) {
     return size == elem && op->n > 0 ? volt__wait_op_sync(op, at_most) : -EINVAL;
 }
+// The steps return a number of messages; a send of one message returns 0.
 static int volt__send_result(int64_t rc) { return rc > 0 ? 0 : VOLT__CAST(int, rc); }
 
 // ---- creation and destruction
@@ -11143,22 +11902,28 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
 //==================================================================================================
 // >>bounded  bounded channels: sends, receives, reservations, closing
 //==================================================================================================
-// The functions of a volt_chan, with a buffer or without (rendezvous). A send or receive of one
-// message by a task takes the first of three ways that fits:
+// The public functions of a volt_chan, with a buffer or without (rendezvous). They are made of the
+// steps in >>chan. A send or receive of one message by a task takes the first way that fits:
 //   _fast      the usual case, see volt__chan_send_fast. The frame's node is not touched
-//   _one       an open channel with a buffer, and a task that is not cancelled. The node may be
-//              linked, without a wait op
+//   _one       an open channel with a buffer, and a task that is not cancelled. If it has to wait,
+//              its node is linked directly, without a wait op
 //   the rest   a wait op: rendezvous, closed channels, cancelled tasks
 // Sends and receives of several messages, blocked threads and reservations use a wait op, too. A
-// try_ function takes the first way, or else one step under the lock, and never waits.
-//   - A channel closes for good, by volt_chan_close or when the last retained sender or receiver is
-//     released. Messages in the buffer and reserved slots outlast the close.
+// try_ function for one message takes the first way if it fits, and every other one takes one step
+// under the lock. None of them waits.
+//
+// A channel closes for good, by volt_chan_close or when the last retained sender or the last
+// retained receiver is released. Messages in the buffer and reserved slots outlast the close.
+//
 // Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
-// worker; any thread may call the others. The locks are those of >>chan.
+// worker; any thread may call the others. All but volt_chan_is_closed and volt_chan_cap take lock_.
 
 // ---- one message
-// volt__chan_send_one and volt__chan_recv_one do what the attempt functions of >>chan do in most
-// waits. They are called under lock; unless they return LOCKED they release it.
+// volt__chan_send_one and volt__chan_recv_one do the work of the attempt functions of >>chan for a
+// task on an open channel with a buffer. They are called under lock, and release it unless they
+// return LOCKED.
+
+// Called under lock. Links the node and unlocks.
 static inline int volt__chan_link(volt_cx *cx, volt_chan *c, volt__node **list, volt__node *node) {
     volt__node_bind(node, cx->task_, c);
     volt__list_push(list, node);
@@ -11209,7 +11974,8 @@ static int volt__chan_recv_one(volt_cx *cx, volt__node *node, volt_chan *c, void
     volt__chan_grant_slot(c);
     return VOLT__FAST_DONE;
 }
-// has_lock: lock_ is held, since the fast path returned LOCKED. The same in volt__chan_recv_slow.
+// has_lock: lock_ is held, because the fast path returned LOCKED. It has found budget and the right
+// size, so volt__chan_poll_begin does not return 0 then. The same in volt__chan_recv_slow.
 static __attribute__((noinline)) volt_poll
 volt__chan_send_slow(volt_cx *cx, volt_chan *c, const void *v, size_t size, int has_lock) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_CHAN);
@@ -11340,6 +12106,7 @@ VOLT_API int volt_chan_try_recv_n(volt_chan *c, void *v, size_t size, uint32_t n
 }
 
 // ---- reservations, closing
+// Waits without a message pass the checks of volt__chan_poll with n 1 and the size of an element.
 static void volt__chan_reserve_wait_op(volt__wait_op *op, volt_chan *c) {
     volt__wait_op_init(op, c, &c->lock_, &c->senders_, volt__chan_reserve_attempt,
                        volt__chan_send_abandon);
@@ -11378,7 +12145,8 @@ VOLT_API int volt_chan_try_reserve(volt_chan *c) {
     return rc;
 }
 // Ends one reservation: sends *v, or nothing if v is NULL. Returns 0, or -EINVAL if no slot is
-// reserved or granted.
+// reserved or granted. (A caller without a reservation, while a waiter has a grant, goes unnoticed:
+// one counter has both.)
 static int volt__chan_use_reservation(volt_chan *c, const void *v) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -11402,7 +12170,8 @@ VOLT_API void volt_chan_unreserve(volt_chan *c) {
     VOLT__EXPECT(rc == 0, "volt_chan_unreserve: nothing is reserved");
     (void)rc;
 }
-// Called under lock.
+// Called under lock. Ends the waits of senders and of watchers at once, those of receivers when the
+// channel is drained.
 static void volt__chan_close_locked(volt_chan *c, volt__wake_list *wakes) {
     volt__store_rel(&c->is_closed_, 1); // [C1] with is_closed
     volt__wake_list_fire_all(wakes, &c->senders_, VOLT__CLOSED);
@@ -11452,19 +12221,23 @@ VOLT_API uint32_t volt_chan_cap(const volt_chan *c) { return c->cap_; }
 //==================================================================================================
 // >>oneshot  oneshot and queue
 //==================================================================================================
-// Two channels without a buffer: a oneshot carries one value, a queue any number of messages to one
-// receiver. Each message of a queue contains its node. No send, push or close waits for a receiver.
+// Two channels whose senders never wait: a oneshot carries one value, a queue any number of
+// messages to one receiver. A message of a queue lies in memory of its sender and contains the node
+// that links it.
 // Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
-// worker; any thread may call the others.
+// worker; any thread may call the others. But only one thread at a time may send on a oneshot, and
+// only one at a time may receive from a queue.
 
 // ---- oneshot
-// A waitword that opens when ENDED is set: by the first send or close. A send sets HAS_VALUE as
-// well; the receive that gets the value clears it.
-//   - value_ is written before HAS_VALUE is set, and read only after HAS_VALUE has been cleared.
-//   - One thread at a time sends. Any number of receivers may wait: one gets the value, the others
-//     -EPIPE.
+// A waitword that opens when the first send or close sets ENDED. A send sets HAS_VALUE as well; the
+// receive that gets the value clears it.
+//   - value_ is written before HAS_VALUE is set, and read only by the receive that has cleared
+//     HAS_VALUE.
+//   - A send that a close overtakes writes value_ but does not set HAS_VALUE.
+//   - Any number of receivers may wait: one gets the value, the others -EPIPE.
 enum { VOLT__ONESHOT_ENDED = VOLT__WAITWORD_FLAG, VOLT__ONESHOT_HAS_VALUE = 4 };
 
+// Only the first send or close changes the word.
 static uint32_t volt__oneshot_set_bits(uint32_t word, uint32_t n) {
     return word & VOLT__ONESHOT_ENDED ? word : word | n;
 }
@@ -11483,6 +12256,7 @@ VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value) {
 VOLT_API void volt_oneshot_close(volt_oneshot *o) {
     (void)volt__oneshot_end(o, VOLT__ONESHOT_ENDED);
 }
+// Also 1 once the value has been received.
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o) {
     uint32_t word = volt__load_acq(&o->waitword_.word_); // [G2] with end
     return (word & (VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE)) == VOLT__ONESHOT_ENDED;
@@ -11493,8 +12267,8 @@ VOLT_API volt_poll volt_oneshot_wait_closed(volt_cx *cx, volt_oneshot *o) {
 VOLT_API int volt_oneshot_wait_closed_sync(volt_oneshot *o, volt_time at_most) {
     return volt__waitword_sync(&o->waitword_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED, at_most);
 }
-// Called once ENDED is set. Returns 0 and *value, or -EPIPE if there is no value or another receive
-// has taken it.
+// Called when ENDED is set. Returns 0 with the value in *value, or -EPIPE if there is no value or
+// another receive has taken it.
 static int volt__oneshot_take(volt_oneshot *o, int64_t *value) {
     uint32_t keep = ~VOLT__CAST(uint32_t, VOLT__ONESHOT_HAS_VALUE);
     uint32_t word = volt__and_acq_rel(&o->waitword_.word_, keep); // [G2] with end
@@ -11522,16 +12296,17 @@ VOLT_API int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t 
 
 // ---- queue
 // A push puts its node on a stack, whose top is in word_. The receiver takes the whole stack by one
-// CAS and reverses it into first_, a list that only the receiver uses. The low bits of word_ hold
-// CLOSED, or WAITING while the queue is empty and the receiver waits.
+// CAS and reverses it into first_, a list that only the receiver uses. So messages come out in the
+// order in which they were pushed. The low bits of word_ hold CLOSED, or WAITING while the queue is
+// empty and the receiver waits.
 //   - WAITING is set and cleared under the lock. While it is set, pushes and closes take the lock;
 //     otherwise each is one CAS.
-//   - A woken receiver takes the lock after the push that woke it, before it may free the queue.
-//   - One receiver at a time may pop.
+//   - A fired receiver takes the lock before it returns. By then the push that fired it has
+//     released the lock, so the receiver may free the queue.
 //
 // Two operations on one queue are ordered by:
 //                 push, close             pop                     abandon
-//   push, close   CAS; WAITING: lock      CAS; [O1]               lock
+//   push, close   CAS; if WAITING: lock   CAS; [O1]               lock
 #define VOLT__QUEUE_WAITING ((uintptr_t)1)
 #define VOLT__QUEUE_CLOSED ((uintptr_t)2)
 
@@ -11542,15 +12317,16 @@ static volt_queue_node *volt__queue_top(void *word) {
     uintptr_t flags = VOLT__QUEUE_WAITING | VOLT__QUEUE_CLOSED;
     return VOLT__CAST(volt_queue_node *, VOLT__CAST(uintptr_t, word) & ~flags);
 }
-// Returns the word with n pushed, or with CLOSED set if n is NULL. Both clear WAITING.
+// Returns the word with n pushed, or with CLOSED set if n is NULL; WAITING is clear in both. `word`
+// is not closed. Sets n->next_.
 static void *volt__queue_with(void *word, volt_queue_node *n) {
     volt_queue_node *top = volt__queue_top(word);
     if (n) n->next_ = top;
     return n ? VOLT__CAST(void *, n)
              : VOLT__CAST(void *, VOLT__CAST(uintptr_t, top) | VOLT__QUEUE_CLOSED);
 }
-// Pushes or closes under the lock and fires the receiver. Returns 1 if done, or 0 if no receiver
-// waits any more: nothing is done, and the caller uses the CAS.
+// Pushes or closes under the lock and fires the receiver. Returns 1 if done, or 0 if the receiver
+// does not wait any more: nothing is done, and the caller uses the CAS.
 static int volt__queue_put_queued(volt_queue *q, volt_queue_node *n) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -11582,7 +12358,8 @@ static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
 }
 VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) { return volt__queue_put(q, n); }
 VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, NULL); }
-// Takes the whole stack, the newest node first. Returns the word as it was; CLOSED stays set.
+// Takes the whole stack. Returns the word as it was before, whose top is the newest node. If CLOSED
+// was set, it stays set.
 static void *volt__queue_take_all(volt_queue *q) {
     void *was = volt__load_acq(&q->word_); // [O1] with put
     while (volt__queue_top(was)) {
@@ -11599,7 +12376,8 @@ VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
             n->next_ = q->first_;
             q->first_ = n;
         }
-        // One load decides both: no push follows a close, so an empty stack with CLOSED is the end.
+        // One word tells that the stack is empty and that the queue is closed. No push follows a
+        // close, so nothing is left then. A second load could see a close after a missed push.
         if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_CLOSED) ? 0 : -EAGAIN;
     }
     *out = q->first_;
@@ -11611,7 +12389,7 @@ static int64_t volt__queue_attempt(const volt__wait_op *op, volt__node *node, ui
     volt_queue *q = VOLT__CAST(volt_queue *, op->on);
     (void)was, (void)wakes;
     VOLT__REQUIRE(!q->waiters_, "volt_queue_pop: somebody else waits for it");
-    for (;;) {
+    for (;;) { // the CAS fails if a push or close has come since the pop
         void *empty = NULL;
         int rc = volt_queue_try_pop(q, VOLT__CAST(volt_queue_node **, op->data));
         if (rc != -EAGAIN) return rc;
@@ -11625,7 +12403,8 @@ static int64_t volt__queue_abandon(const volt__wait_op *op, volt__node *node, ui
                                    volt__wake_list *wakes) {
     volt_queue *q = VOLT__CAST(volt_queue *, op->on);
     (void)node, (void)wakes;
-    // linked: word_ is WAITING, and no push changes it before the unlock
+    // LINKED: word_ is WAITING, and no push changes it before the unlock. FIRED: WAITING is clear,
+    // and the message stays in the queue.
     if (was == VOLT__LINKED) volt__store_rel(&q->word_, VOLT__CAST(void *, NULL)); // [O1] with put
     return -ECANCELED;
 }
@@ -11655,18 +12434,20 @@ VOLT_API int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out, volt_time
 //==================================================================================================
 // >>broadcast  broadcast and watch
 //==================================================================================================
-// Two channels that show each message to all receivers: a broadcast keeps the last cap_ messages, a
-// watch keeps the newest value. A send never waits for receivers.
-//   - Shared state is under lock_ of the volt_bcast or volt_watch. One thread at a time uses a
-//     volt_sub or volt_watcher.
-//   - Nothing is granted. A send or close fires all waiters as RETRY, and each checks again under
-//     the lock. A cancelled wait has nothing to pass on.
+// Two channels that show their messages to all receivers. A broadcast keeps the last cap_ messages:
+// each subscriber (volt_sub) receives all messages but those that are overwritten before it has
+// received them. A watch keeps the newest value only. A send never waits for receivers.
+//   - The fields of a volt_bcast or volt_watch are under its lock_; elem_, cap_ and buf_ are set
+//     once. One thread at a time uses a volt_sub or volt_watcher.
+//   - Nothing is granted. A send, set or close fires all waiters as RETRY, and each checks again
+//     under the lock. A cancelled wait has nothing to pass on.
 // Functions that take a volt_cx run inside a poll, `_sync` functions on a thread that runs no
 // worker; any thread may call the others.
 
 // ---- broadcast
-// A ring of cap_ slots: message i is in slot i % cap_, sent_ is the number of messages so far, and
-// next_ of a subscriber is the number of the message that it receives next.
+// A circular buffer of cap_ slots: message i, counted from 0, is in slot i % cap_. sent_ is the
+// number of messages so far, and next_ of a subscriber is the i of the message that it receives
+// next.
 static void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
     return b->buf_ + VOLT__CAST(size_t, i % b->cap_) * b->elem_;
 }
@@ -11717,9 +12498,10 @@ VOLT_API uint64_t volt_sub_lost(volt_sub *s) {
     s->lost_ = 0;
     return n;
 }
-// Called under lock. Returns 1 with the next message in *v, 0 if the broadcast is closed and
-// drained, -EAGAIN if there is no message, or -EOVERFLOW if messages were overwritten: they are
-// added to lost_, and next_ moves to the oldest message that is left.
+// Called under lock. Returns 1 with the next message in *v, -EAGAIN if there is none, or 0 if there
+// is none and the broadcast is closed. Returns -EOVERFLOW if messages were overwritten before this
+// subscriber received them: their number is added to lost_, and next_ moves to the oldest message
+// that is left.
 static int volt__sub_next(volt_sub *s, void *v) {
     volt_bcast *b = s->bcast_;
     VOLT_ASSERT(s->next_ <= b->sent_);
@@ -11746,7 +12528,7 @@ static void volt__sub_wait_op(volt__wait_op *op, volt_sub *s, void *v) {
     if (!b) volt__misuse_current("volt_sub_recv: not open");
     volt__wait_op_init(op, s, &b->lock_, &b->waiters_, volt__sub_attempt, volt__abandon_nothing);
     op->data = v;
-    op->n = 1;
+    op->n = 1; // volt__chan_poll and volt__chan_sync refuse 0
 }
 VOLT_API volt_poll volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size) {
     volt__wait_op op;
@@ -11769,7 +12551,8 @@ VOLT_API int volt_sub_try_recv(volt_sub *s, void *v, size_t size) {
 }
 
 // ---- watch
-// version_ counts the values, modulo 2^32; a value is new to a watcher if seen_version_ differs.
+// version_ counts the sets, modulo 2^32. The value is new to a watcher if its seen_version_ differs
+// from version_.
 
 // Stores *v unless the watch is closed. If version_or_null is not NULL, *v is stored only while the
 // version is *version_or_null. Returns 0, -EPIPE if closed, -EAGAIN for another version, or -EINVAL
@@ -11823,9 +12606,9 @@ VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w) {
     r->seen_version_ = w->version_;
     volt__unlock(&w->lock_);
 }
-// The value that a watcher waits for.
+// Which value a watcher waits for.
 typedef struct volt__watch_filter {
-    void *v;                                    // where the value is copied
+    void *v;                                    // the value is copied to *v
     int (*is_wanted)(const void *v, void *arg); // called under lock; NULL: any new value
     void *arg;
 } volt__watch_filter;
@@ -11854,7 +12637,7 @@ static void volt__watcher_wait_op(volt__wait_op *op, volt_watcher *r, volt__watc
     volt__wait_op_init(op, r, &r->watch_->lock_, &r->watch_->waiters_, volt__watcher_attempt,
                        volt__abandon_nothing);
     op->data = filter;
-    op->n = 1;
+    op->n = 1; // as in volt__sub_wait_op
 }
 VOLT_API volt_poll volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size_t size) {
     return volt_watcher_until(cx, r, NULL, NULL, v, size);
@@ -11894,17 +12677,19 @@ VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
 //==================================================================================================
 // A task calls a function `fn` that may block, in one of three ways:
 //   volt_blocking         On a pool thread. Once fn has begun, the wait lasts until fn returns.
-//   volt_blocking_detach  On a pool thread. A cancelled wait ends at once, and fn runs to its end.
-//   volt_block_in_place   On the current thread, inside the poll. Another thread takes the worker.
+//   volt_blocking_detach  On a pool thread. A cancelled wait ends at once; if fn has begun, it runs
+//                         to its end.
+//   volt_block_in_place   On the current thread, inside the poll. Another thread takes the worker,
+//                         if possible: see >>handoff.
 // Under VOLT_SINGLE_THREAD all three call fn inside the poll.
 //   - A job that the pool has accepted ends once: a pool thread runs it, its task takes it back
 //     before a thread has begun it, or it fails because no thread can be started.
-//   - While the pool has a job, its state, its result and the node of its wait change under the
-//     lock of the pool.
-//   - LAST TOUCH marks the last access to a job that another thread may reuse or free from then on.
+//   - From the submit until the job ends, the state of the job, its result and the node that waits
+//     for it change only under the lock of the pool.
 // The volt_ functions and the `start`, `cancel_wait` and `end_wait` functions are called in a poll,
-// the `run` functions by a pool thread. The `complete` functions are called by a pool thread, or by
-// the thread that fails the job. None of them is called under a lock.
+// the `run` functions by a pool thread. A `complete` function is called by the pool thread that has
+// run the job, or, for a queued job that fails, in a poll that has submitted a later job and could
+// not start a thread for it. None of these functions is called under a lock.
 #ifdef VOLT_SINGLE_THREAD
 VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_JOB);
@@ -11922,14 +12707,15 @@ VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
     return volt__leaf_ready(node, is_cancelled ? -ECANCELED : fn(arg));
 }
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
-    volt_cx saved = *cx; // as in the version with threads; here fn cannot poll a task
+    volt_cx saved = *cx; // as in the version with threads; not needed here: fn cannot poll
     int rc = fn(arg);
     *cx = saved;
     return rc;
 }
 #else
-// Called when the job has run, or has failed with `rc`. The node is linked until it is fired here,
-// so the task, whose state may contain the job, has not ended.
+// Called when the job has run, or has failed; `rc` is the result of fn, or the error. The node is
+// linked until it is fired here. So the task has not ended, and its state, which may contain the
+// job, still exists.
 static void volt__job_complete(void *arg, int rc) {
     volt_job *job = VOLT__CAST(volt_job *, arg);
     volt__pool *p = &job->rt_->pool;
@@ -11942,16 +12728,15 @@ static void volt__job_complete(void *arg, int rc) {
     volt__unlock(&p->lock); // LAST TOUCH of the job
     volt__schedule_chain(&c);
 }
-// Called by a pool thread.
 static void volt__job_run(void *arg) {
     volt_job *job = VOLT__CAST(volt_job *, arg);
     volt__job_complete(job, job->fn_(job->user_));
 }
-// Returns 0 or -errno.
+// Submits the job. Returns 0, or -errno if fn will not run; then the node is idle again.
 static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *node, int (*fn)(void *),
                            void *arg) {
     VOLT__REQUIRE_CX(cx, job->state_ == VOLT__JOB_NONE, "one volt_job for two calls at once");
-    memset(job, 0, sizeof *job);
+    memset(job, 0, sizeof *job); // lane_ 0 is VOLT__LANE_WORK
     job->run_ = volt__job_run;
     job->fail_ = volt__job_complete;
     job->arg_ = job;
@@ -11959,7 +12744,7 @@ static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *node, int (*f
     job->user_ = arg;
     job->rt_ = cx->rt_;
     job->waiter_ = node;
-    volt__node_bind(node, cx->task_, job);
+    volt__node_bind(node, cx->task_, job); // first: the job may end before submit returns
     int rc = volt__pool_submit(&cx->rt_->pool, job);
     if (rc < 0) {
         job->state_ = VOLT__JOB_NONE;
@@ -11967,8 +12752,8 @@ static int volt__job_start(volt_cx *cx, volt_job *job, volt__node *node, int (*f
     }
     return rc;
 }
-// Called when the wait is cancelled. Returns 1 if the job was taken back and will not run, 0 if it
-// has begun or ended.
+// Called when the wait is cancelled. Returns 1 if the job was taken back and will not run, else 0:
+// the job has begun or ended, and the wait goes on until the node is fired.
 static int volt__job_cancel_wait(volt_cx *cx, volt_job *job, volt__node *node) {
     volt__pool *p = &cx->rt_->pool;
     volt__lock(&p->lock);
@@ -11977,6 +12762,7 @@ static int volt__job_cancel_wait(volt_cx *cx, volt_job *job, volt__node *node) {
     if (ok) volt__node_unbind(node, cx->task_);
     return ok;
 }
+// Called when the node was fired. Returns the result of fn, or the error with which the job failed.
 static int64_t volt__job_end_wait(volt_cx *cx, volt_job *job, volt__node *node) {
     volt__pool *p = &cx->rt_->pool;
     volt__lock(&p->lock); // the thread that fired the node may still hold it
@@ -12002,9 +12788,10 @@ VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), 
     return volt__leaf_pending(cx, node, 0);
 }
 
-// A call of volt_blocking_detach, in a block of its own, because fn may outlast the wait. The task
-// owns the block while it waits and after its node was fired. When it abandons a wait whose job has
-// begun, the pool thread becomes the owner.
+// A call of volt_blocking_detach. It is a memory block of its own, because fn may outlast the wait
+// and the task. The task owns the block while it waits and after its node was fired. If the task
+// abandons the wait after the job has begun, the thread that completes the job becomes the owner.
+// The owner frees the block.
 typedef struct volt__detached_job {
     volt_job job;
     volt_rt *rt;
@@ -12012,8 +12799,9 @@ typedef struct volt__detached_job {
     void *arg;
     void (*drop)(void *);
     volt__node *waiter; // under the pool's lock; NULL: the wait was abandoned
-    int rc;
+    int rc;             // under the pool's lock: the result of fn, or the error
 } volt__detached_job;
+// `is_dropped`: `drop` is called, because the caller of volt_blocking_detach has got -ECANCELED.
 static void volt__detached_job_free(volt__detached_job *detached, int is_dropped) {
     volt_allocator *a = &detached->rt->cfg.alloc;
     if (is_dropped && detached->drop) detached->drop(detached->arg);
@@ -12032,12 +12820,12 @@ static void volt__detached_job_complete(void *arg, int rc) {
     if (is_abandoned) volt__detached_job_free(detached, 1);
     volt__schedule_chain(&c);
 }
-// Called by a pool thread.
 static void volt__detached_job_run(void *arg) {
     volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
     volt__detached_job_complete(detached, detached->fn(detached->arg));
 }
-// Submits a copy of *call. Returns 0, or -errno without a call of `drop`: the caller keeps `arg`.
+// Submits a copy of *call and stores its address in *out. Returns 0, or -errno. An error calls
+// neither fn nor `drop`: `arg` stays with the caller.
 static int volt__detached_job_start(volt_cx *cx, volt__detached_job *call, volt__node *node,
                                     volt__detached_job **out) {
     volt_allocator *a = &cx->rt_->cfg.alloc;
@@ -12059,9 +12847,9 @@ static int volt__detached_job_start(volt_cx *cx, volt__detached_job *call, volt_
     *out = NULL;
     return rc;
 }
-// Called when the node was fired or the wait is cancelled. Returns the result of fn, or -ECANCELED
-// if there is none yet: then `drop` is called, here if the job is taken back, else by the pool
-// thread after fn.
+// Called when the node was fired or the wait is cancelled. If the job has ended, returns the result
+// of fn, or the error with which the job failed. Otherwise returns -ECANCELED, and `drop` is called
+// here if the job is taken back, else by the thread that completes the job.
 static int64_t volt__detached_job_end_wait(volt_cx *cx, volt__detached_job *detached,
                                            volt__node *node) {
     volt__pool *p = &cx->rt_->pool;
@@ -12103,13 +12891,13 @@ VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
     return volt__leaf_ready(node, volt__detached_job_end_wait(cx, detached, node));
 }
 
-// Calls fn when no other thread can take the worker. If any other worker is not blocked like this,
-// the local tasks move to the injector and the thread counts as a plain one during fn, so that the
-// tasks for which fn waits can run.
+// Calls fn when no other thread can take the worker. n_blocked counts the workers that are blocked
+// here. If at least one other worker is not, it can run the local tasks: they move to the injector,
+// and during fn the thread counts as a plain one, so that fn may wait for tasks.
 static int volt__block_without_handoff(volt__worker *w, int (*fn)(void *), void *arg) {
     uint32_t *n = &w->rt->n_blocked;
-    // A guest, and the last worker to block, keep their tasks, which run after fn. The thread still
-    // counts as the worker's, so a wait for a task inside fn gives -EDEADLK.
+    // A guest, and the last worker to block, keep their tasks, which run after fn. Their thread
+    // still counts as the worker's, so a wait for a task inside fn gives -EDEADLK.
     int has_others = volt__add_acq_rel(n, 1) + 1 < volt__started(w->rt) && !w->is_guest; // [H3]
     if (has_others) {
         volt__evict_local_tasks(w);
@@ -12124,9 +12912,9 @@ static int volt__block_without_handoff(volt__worker *w, int (*fn)(void *), void 
 }
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt__worker *w = cx->worker_;
-    volt_job job;
-    volt_cx saved = *cx; // the carrier in between polls other tasks with *cx
-    uint8_t is_own_thread = w->is_own_thread;
+    volt_job job;        // of the pool thread that becomes the carrier, not of fn
+    volt_cx saved = *cx; // the carrier in between polls other tasks with the same *cx
+    uint8_t is_own_thread = w->is_own_thread; // the carrier in between changes it
     // The carrier in between may acknowledge a shutdown, whose sweep wakes this task in the middle
     // of its poll. So the task must not be private.
     cx->task_->flags |= VOLT__IS_SHARED;
@@ -12144,9 +12932,12 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
 //==================================================================================================
 // Epoll cannot tell when a file on a disk is ready, and a system call on it may block. So each
 // operation is one call of volt_blocking, in which a pool thread runs volt__file_run.
-//   - A volt_file_op holds the arguments of the operation and its job. The pool thread reads it, so
-//     it does not change while the job runs.
-//   - If a system call fails, the operation ends and gives its -errno.
+//   - A volt_file_op holds the arguments of the operation and its job. The first poll stores the
+//     arguments; they do not change until the await ends, because the pool thread reads them.
+//   - The await does not end while the job runs, not even if it is cancelled. So paths and buffers
+//     are passed to the pool thread without a copy.
+//   - If a system call fails, the operation ends with -errno of that call, even if a part of the
+//     data was transferred. Only pread and pwrite are repeated after EINTR.
 // The volt_file_ functions are called in a poll. volt__file_run and the functions that it calls run
 // on a pool thread; under VOLT_SINGLE_THREAD they run inside the poll.
 enum {
@@ -12159,14 +12950,16 @@ enum {
     VOLT__FILE_LOAD,
     VOLT__FILE_SAVE
 };
-enum { VOLT__FILE_MAX = 1 << 30 }; // bytes per operation: their number fits into an int
+enum { VOLT__FILE_MAX = 1 << 30 }; // most bytes per operation: the result is an int
+// Returns the result of a system call, or -errno.
 static int volt__file_result(int64_t rc) { return rc < 0 ? -errno : VOLT__CAST(int, rc); }
-// Transfers `len` bytes; a read ends early at the end of the file. Returns their number, or -errno.
+// Transfers `len` bytes at offset_; a read ends early at the end of the file. Returns the number of
+// bytes transferred, or -errno.
 static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int is_write) {
     char *buf = VOLT__CAST(char *, op->buf_);
     size_t done = 0;
     if (len > VOLT__FILE_MAX) return -EINVAL;
-    // off_t may have 32 bits
+    // the first test keeps the sums below from overflowing; the second: off_t may have 32 bits
     if (op->offset_ > INT64_MAX - VOLT__FILE_MAX ||
         VOLT__CAST(off_t, op->offset_ + VOLT__CAST(int64_t, len)) !=
             op->offset_ + VOLT__CAST(int64_t, len))
@@ -12177,19 +12970,20 @@ static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int i
                              : VOLT_SYS(pread, fd, buf + done, len - done, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return -errno;
-        if (n == 0 && is_write) return -EIO; // no file system of Linux does this
+        if (n == 0 && is_write) return -EIO; // else an endless loop; Linux never does this
         if (n == 0) break;
         done += VOLT__CAST(size_t, n);
     }
     return VOLT__CAST(int, done);
 }
 static int volt__file_open(const volt_file_op *op) {
-    int flags = op->flags_ | O_CLOEXEC;
+    int flags = op->flags_ | O_CLOEXEC; // VOLT__FILE_LOAD: flags_ is 0, which is O_RDONLY
     if (!op->path_) return -EFAULT; // the C library may assume that the path is not NULL
     return volt__file_result(VOLT_SYS(openat, AT_FDCWD, op->path_, flags, op->mode_));
 }
-// Reads a whole file. If the file fills the buffer, a read of one more byte tells whether it is
-// larger. Returns the length of the file, -EFBIG if it is larger, or another -errno.
+// Reads a whole file into a buffer of len_ bytes. If the buffer is full, a read of one more byte
+// tells whether the file is larger. Returns the length of the file, -EFBIG if it is larger than the
+// buffer, or another -errno.
 static int volt__file_load(const volt_file_op *op) {
     char beyond;
     int fd = volt__file_open(op);
@@ -12204,6 +12998,7 @@ static int volt__file_load(const volt_file_op *op) {
     VOLT_SYS(close, fd);
     return rc;
 }
+// Opens the file with flags_, writes len_ bytes and closes it. Returns len_ or -errno.
 static int volt__file_save(const volt_file_op *op) {
     int fd = volt__file_open(op);
     if (fd < 0) return fd;
@@ -12215,7 +13010,7 @@ static int volt__file_save(const volt_file_op *op) {
 // Called by a pool thread, as the fn of volt_blocking.
 static int volt__file_run(void *arg) {
     volt_file_op *op = VOLT__CAST(volt_file_op *, arg);
-    struct stat *out = VOLT__CAST(struct stat *, op->buf_);
+    struct stat *out = VOLT__CAST(struct stat *, op->buf_); // only for VOLT__FILE_STAT
     switch (op->kind_) {
     case VOLT__FILE_OPEN: return volt__file_open(op);
     case VOLT__FILE_PREAD: return volt__file_transfer(op, op->fd_, op->len_, 0);
@@ -12230,8 +13025,10 @@ static int volt__file_run(void *arg) {
     default: return volt__file_save(op);
     }
 }
-// Each poll of an operation passes the arguments again, in *call. Only the first one copies them to
-// *op, because the pool thread may read *op from then on.
+// Each poll of an operation passes the arguments again, in *call. Only the first poll, at which the
+// frame is FRESH, copies them to *op, because the pool thread may read *op from then on. A missing
+// frame is reported by volt_blocking. A state_ of 0 is VOLT__JOB_NONE, a name that does not exist
+// under VOLT_SINGLE_THREAD.
 static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_file_op *call) {
     volt__node *node = cx->frame_;
     volt__check_not_on_stack(cx, op);
@@ -12243,13 +13040,14 @@ static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_fil
     }
     return volt_blocking(cx, &op->job_, volt__file_run, op);
 }
+// Fills *c; the fields without a parameter become 0.
 static void volt__file_args(volt_file_op *c, int kind, int fd, const char *path, const void *buf,
                             size_t len) {
     memset(c, 0, sizeof *c);
     c->kind_ = kind;
     c->fd_ = fd;
     c->path_ = path;
-    c->buf_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, buf)); // one field for reads and writes
+    c->buf_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, buf)); // writes only read the buffer
     c->len_ = len;
 }
 VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
@@ -12310,17 +13108,19 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
 // >>sockets  addresses, options, opening
 //==================================================================================================
 // Socket addresses, socket options, and the functions that open sockets. None of them waits.
-//   - A volt_addr holds the bytes of a sockaddr, whose fields are accessed by memcpy.
+//   - A volt_addr holds the len_ bytes of a sockaddr. Its fields are copied in and out by memcpy,
+//     because C forbids access to these bytes through a struct of another type.
 //   - Each socket is opened non-blocking and close-on-exec.
 //   - A function that fails returns -errno and leaves no socket open.
-// Any thread may call these functions. Only volt__fd_reset and volt__fd_adopt use the table of
-// descriptors; they are called in a poll.
+// Any thread may call these functions. The exceptions are volt__fd_reset and volt__fd_adopt: they
+// use the table of descriptors (>>fds) and are called in a poll.
 #ifndef VOLT_NO_IO
 static void volt__addr_set(volt_addr *a, const void *sa, size_t len) {
     memset(a, 0, sizeof *a);
     memcpy(a->sa_, sa, len);
     a->len_ = VOLT__CAST(uint32_t, len);
 }
+// Returns AF_UNSPEC for an empty address.
 static int volt__addr_family(const volt_addr *a) {
     sa_family_t family = AF_UNSPEC;
     if (a->len_ >= sizeof family)
@@ -12330,8 +13130,8 @@ static int volt__addr_family(const volt_addr *a) {
 static const struct sockaddr *volt__addr_sa(const volt_addr *a) {
     return VOLT__CAST(const struct sockaddr *, VOLT__CAST(const void *, a->sa_));
 }
-// `host` is a numeric address without brackets. Returns 0, or -EINVAL if it is not one or if `port`
-// is above 65535.
+// `host` is a numeric address, IPv4 or IPv6, without brackets. Returns 0, or -EINVAL if `host` is
+// anything else or `port` is above 65535.
 static int volt__addr_ip(volt_addr *a, const char *host, unsigned port) {
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
@@ -12350,6 +13150,7 @@ static int volt__addr_ip(volt_addr *a, const char *host, unsigned port) {
     volt__addr_set(a, &v6, sizeof v6);
     return 0;
 }
+// Returns 0, or -EINVAL if the path is empty or too long.
 static int volt__addr_unix(volt_addr *a, const char *path) {
     struct sockaddr_un un;
     size_t len = strlen(path);
@@ -12379,9 +13180,11 @@ VOLT_API int volt_addr_parse(volt_addr *a, const char *text) {
     if (len >= sizeof host) return -EINVAL;
     memcpy(host, text, len);
     host[len] = 0;
-    if ((strchr(host, ':') != NULL) != is_v6) return -EINVAL; // "::1:80" would be ambiguous
+    if ((strchr(host, ':') != NULL) != is_v6) return -EINVAL; // "::1:80" is ambiguous
     return volt__addr_ip(a, host, port);
 }
+// Writes the part of `text` that fits into buf[at..cap). Returns the position after the whole text,
+// which may be above `cap`.
 static size_t volt__append_text(char *buf, size_t cap, size_t at, const char *text) {
     for (; *text; text++, at++)
         if (at < cap) buf[at] = *text;
@@ -12400,7 +13203,7 @@ VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
     struct sockaddr_un un;
     size_t at = 0, d = sizeof digits - 1;
     int family = volt__addr_family(a), port = volt_addr_port(a);
-    digits[d] = 0;
+    digits[d] = 0; // the port in decimal is written from the end
     do digits[--d] = VOLT__CAST(char, '0' + port % 10);
     while ((port /= 10) != 0);
     if (volt__is_ip(family)) {
@@ -12413,7 +13216,7 @@ VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
         at = volt__append_text(buf, len, at, digits + d);
     } else if (family == AF_UNIX) {
         memcpy(&un, a->sa_, sizeof un);
-        un.sun_path[sizeof un.sun_path - 1] = 0;
+        un.sun_path[sizeof un.sun_path - 1] = 0; // a path from the kernel may lack the 0
         at = volt__append_text(buf, len, at, "unix:");
         at = volt__append_text(buf, len, at, un.sun_path);
     } else {
@@ -12463,11 +13266,13 @@ VOLT_API int volt_set_linger(int fd, int seconds) {
 VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write) {
     int how = is_read && is_write ? SHUT_RDWR : is_read ? SHUT_RD : SHUT_WR;
     if (!is_read && !is_write) return -EINVAL;
+    // ENOTCONN: the connection has ended already, which is no error
     return VOLT_SYS(shutdown, fd, how) < 0 && errno != ENOTCONN ? -errno : 0;
 }
 
 // ---- opening sockets
 
+// Returns a new stream socket, or -errno.
 static int volt__socket(int family) {
     int fd = VOLT_SYS(socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     return fd < 0 ? -errno : fd;
@@ -12502,11 +13307,11 @@ VOLT_API int volt_listen(const char *host, unsigned port,
     if (rc < 0) return rc;
     rc = volt_listen_addr(&a, options_or_null);
     if (host || rc != -EAFNOSUPPORT) return rc;
-    volt__addr_ip(&a, "0.0.0.0", port); // the kernel has no IPv6
+    volt__addr_ip(&a, "0.0.0.0", port); // -EAFNOSUPPORT: the kernel has no IPv6
     return volt_listen_addr(&a, options_or_null);
 }
-// The number was closed without volt_close and belongs to another file. Ends the old use of its
-// entry, which fires the waiters, and logs the mistake.
+// Called when a check indicates that the number was closed without volt_close and now belongs to
+// another file. Retires the entry, so that its waiters are fired as CLOSED, and logs the mistake.
 static void volt__fd_reset(volt_cx *cx, volt__fd *e, int fd) {
     volt__chain c;
     volt__chain_init(&c);
@@ -12514,11 +13319,12 @@ static void volt__fd_reset(volt_cx *cx, volt__fd *e, int fd) {
     volt__schedule_chain(&c);
     volt__log(cx->rt_, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
 }
-// Stores the flags of a number that the kernel has just returned. If the entry still shows an
-// earlier use, the number was closed without volt_close, and the entry is reset first.
+// Stores the flags (VOLT__FD_PROBED ...) of a number that the kernel has just returned. If the
+// entry still has a registration or a description of an earlier use, the number was closed without
+// volt_close, and the entry is reset first.
 static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
-    if (!e) return; // out of memory: the first operation reports it
+    if (!e) return; // no memory, or fd is out of range: the first operation reports it
     volt__lock(&e->lock);
     int is_stale = e->mode != VOLT__MODE_NONE || e->reopened_fd > 0;
     volt__unlock(&e->lock);
@@ -12532,28 +13338,34 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 // >>io  reads and writes
 //==================================================================================================
 // An operation on a descriptor is tried at once, and its node is linked only after EAGAIN. When the
-// node is fired, the operation is tried again. The operations of >>net take the same steps.
-//   - System calls do not wait: transfers on a socket pass MSG_DONTWAIT; a listener and any other
-//     file have O_NONBLOCK. Only a disk file may delay its worker, since epoll cannot wait for it.
-//   - Each attempt holds a pin, so that volt_close does not close its number.
-//   - An operation belongs to one generation of its entry. If the entry was retired since the first
-//     attempt, a later one gives -EBADF. But if the number was closed without volt_close, the entry
-//     is reset, and the operation begins again with the new file.
-//   - A volt__io lives for one poll. Between polls the generation is in prev_ of the node, and the
-//     number of bytes that volt_read_exact or volt_write_all has moved is in key_.
-// All functions are called by a task in a poll.
+// node is fired, the operation is tried again. In each poll volt__io_begin does steps 1 to 3 of a
+// leaf (>>leaf) and acknowledges a fired node. volt__io_step then makes the attempts, each through
+// three layers: volt__io_try holds a pin, volt__io_perform goes by the flags of the entry, and
+// volt__io_call makes the system call. Accept, readiness and poll sets (>>net) use these functions,
+// too.
+//   - System calls do not wait: transfers on a socket pass MSG_DONTWAIT; a listener has O_NONBLOCK,
+//     and any other file has it at least during the call. Only a disk file may delay the worker,
+//     since epoll cannot wait for it, and a file whose O_NONBLOCK another process has cleared.
+//   - Each attempt holds a pin, so that volt_close does not close the number during the attempt.
+//   - An operation belongs to one generation of its entry. If the entry was retired since the
+//     operation began, the next attempt gives -EBADF. But an attempt that finds that the number was
+//     closed without volt_close resets the entry, and begins again with the new file.
+//   - A volt__io lives for one poll. Between polls, prev_ of an idle or fired node is the
+//     generation; a linked node waits in the current generation of its entry. key_ is the number of
+//     bytes that volt_read_exact or volt_write_all has moved.
+// All functions are called in a poll; volt__fd_unpin_and_close may be called by any thread.
 #ifndef VOLT_NO_IO
 enum { VOLT__OP_READ, VOLT__OP_READV, VOLT__OP_WRITE, VOLT__OP_WRITEV, VOLT__OP_ACCEPT };
 typedef struct volt__io {
-    // count: the number of iovecs; 0 for a plain buffer
+    // op: VOLT__OP_READ ...; dir: VOLT__RD or VOLT__WR; count: of iovecs, 0 for a plain buffer
     int fd, op, dir, count;
     // has_gen: snapshot.gen is the generation of the operation; is_ready: an event ended its wait
     int has_gen, is_ready;
-    // the entry at the last attempt
+    // gen and seq of the entry at the last attempt
     volt__fd_snapshot snapshot;
     // a plain buffer, or the array of iovecs; writes only read it
     char *buf;
-    // bytes to transfer
+    // bytes to transfer; of iovecs: see volt__iov_len
     size_t len;
 } volt__io;
 
@@ -12561,8 +13373,8 @@ static struct iovec *volt__iov(const volt__io *io) {
     return VOLT__CAST(struct iovec *, VOLT__CAST(void *, io->buf));
 }
 // A write to a pipe may raise SIGPIPE, which volt's own threads block. The thread of volt_run or of
-// a guest keeps its signal mask; there the signal is blocked during the call, and consumed if the
-// call has raised it.
+// a guest (`is_caller`) keeps its signal mask; there the signal is blocked during the call, and
+// consumed if the call has raised it. Returns the number of bytes or -errno.
 static int64_t volt__write_nosignal(volt_cx *cx, const volt__io *io) {
     volt__sigpipe held;
     int is_caller = !cx->worker_->has_thread;
@@ -12573,8 +13385,9 @@ static int64_t volt__write_nosignal(volt_cx *cx, const volt__io *io) {
     if (is_caller) volt__sys_sigpipe_unblock(&held, error == EPIPE);
     return rc < 0 ? -error : rc;
 }
-// A call on a socket. MSG_DONTWAIT makes this call alone non-blocking: a process that shares the
-// socket may change its mode, or rely on it.
+// A call on a socket. MSG_DONTWAIT makes this call alone non-blocking, because a process that
+// shares the socket may change the mode of the socket, or rely on it. Returns the number of bytes,
+// or -1 with errno.
 static int64_t volt__io_call_socket(const volt__io *io) {
     int flags = MSG_DONTWAIT | (io->dir == VOLT__WR ? MSG_NOSIGNAL : 0);
     struct msghdr m;
@@ -12586,6 +13399,8 @@ static int64_t volt__io_call_socket(const volt__io *io) {
     return io->op == VOLT__OP_READV ? VOLT_SYS(recvmsg, io->fd, &m, flags)
                                     : VOLT_SYS(sendmsg, io->fd, &m, flags);
 }
+// One system call. `flags` are those of the entry: only VOLT__FD_SOCKET matters. Returns the result
+// or -errno.
 static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, int flags) {
     int64_t rc;
     if (io->op == VOLT__OP_ACCEPT) return volt__sys_accept(io->fd);
@@ -12595,16 +13410,16 @@ static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, int flags) {
     else return volt__write_nosignal(cx, io);
     return rc < 0 ? -errno : rc;
 }
-// Returns the result of the call, or -errno, but never -EINTR.
+// As volt__io_call_once, but repeats the call after EINTR.
 static int64_t volt__io_call(volt_cx *cx, const volt__io *io, int flags) {
     int64_t rc;
     do rc = volt__io_call_once(cx, io, flags);
     while (rc == -EINTR);
     return rc;
 }
-// Sets O_NONBLOCK only during the call, because other processes share the description. One such
-// call runs at a time: on two numbers of one description, the first to end would make the other one
-// block.
+// Sets O_NONBLOCK only during the call, because other processes share the description. Two numbers
+// may share it, too: of two calls at once, the first to end would make the other one block. So one
+// such call runs at a time in the runtime.
 static int64_t volt__io_call_toggled(volt_cx *cx, const volt__io *io) {
     volt__fds *f = &cx->rt_->fds;
     int64_t rc;
@@ -12620,21 +13435,22 @@ static int64_t volt__io_call_toggled(volt_cx *cx, const volt__io *io) {
     volt__unlock(&f->toggle_lock);
     return rc;
 }
-// Result of a call on a number that belongs to another file by now.
+// Result of an attempt on a number that belongs to another file by now. It is no -errno.
 #define VOLT__STALE INT64_MIN
 static int volt__is_same_file(int a, int b) {
     struct stat s, t;
     return VOLT_SYS(fstat, a, &s) == 0 && VOLT_SYS(fstat, b, &t) == 0 && s.st_dev == t.st_dev &&
            s.st_ino == t.st_ino && s.st_rdev == t.st_rdev;
 }
-// Calls on the entry's own description, under the lock of the entry, so that the description is not
-// closed during the call.
+// Calls on reopened_fd, the description that volt has opened for this entry. Holds the lock of the
+// entry, so that the description is not closed during the call. Returns VOLT__STALE if the number
+// and the description are no longer the same file, -EBADF if the entry was retired.
 static int64_t volt__io_call_reopened(volt_cx *cx, volt__fd *e, const volt__io *io) {
     volt__io call = *io;
     volt__lock(&e->lock);
     call.fd = e->reopened_fd;
     int64_t rc = -EBADF;
-    // A dup2(2) onto the number, say of a log file in place of a terminal, is not reported to volt.
+    // volt is not told of a dup2(2) onto the number, such as of a log file in place of a terminal.
     if (call.fd > 0 && !volt__is_same_file(io->fd, call.fd)) rc = VOLT__STALE;
     else if (call.fd > 0) rc = volt__io_call(cx, &call, 0);
     volt__unlock(&e->lock);
@@ -12642,7 +13458,8 @@ static int64_t volt__io_call_reopened(volt_cx *cx, volt__fd *e, const volt__io *
 }
 // Debug builds: returns VOLT__STALE if a call on the file could block the worker. Then the number
 // was closed without volt_close and belongs to another file, or a process that shares the file has
-// cleared O_NONBLOCK; resetting the entry repairs both. Otherwise returns 0, or -errno.
+// cleared O_NONBLOCK. After a reset of the entry the file is probed again, which repairs both.
+// Otherwise returns 0, or -errno. Release builds return 0.
 static int64_t volt__fd_check_file(int fd, int flags) {
     struct stat st;
     if (!VOLT_DEBUG || flags & (VOLT__FD_SOCKET | VOLT__FD_REOPENED | VOLT__FD_TOGGLED)) return 0;
@@ -12654,7 +13471,8 @@ static int64_t volt__fd_check_file(int fd, int flags) {
     if (mode < 0) return -errno;
     return mode & O_NONBLOCK ? 0 : VOLT__STALE;
 }
-// Drops a pin; if it was the last one of a closing entry, closes the descriptor.
+// Drops a pin; if it was the last one of a closing entry, closes the descriptor. Called by any
+// thread.
 static void volt__fd_unpin_and_close(volt_rt *rt, volt__fd *e, int fd) {
     volt__chain c;
     if (VOLT__LIKELY(!volt__fd_unpin(e))) return;
@@ -12662,10 +13480,10 @@ static void volt__fd_unpin_and_close(volt_rt *rt, volt__fd *e, int fd) {
     volt__fd_retire(&rt->fds, e, fd, 1, &c);
     volt__schedule_chain(&c);
 }
-// Returns 1 if epoll would report the direction as ready. Asked in the last try before a time limit
-// cancels the operation, as an event may have come that no event poll has fetched. To try the call
-// instead would be wrong: it can move a few bytes although epoll reports nothing, so writes to a
-// peer that has stopped reading would never time out.
+// Returns 1 if epoll would report the direction as ready. Used in the last try, the poll before a
+// time limit cancels the operation: an event may have come that no event poll has fetched yet.
+// Trying the call itself would be wrong: it can move a few bytes although epoll reports nothing, so
+// writes to a peer that has stopped reading would never time out.
 static int volt__is_ready_now(int fd, int dir) {
     struct pollfd p;
     p.fd = fd;
@@ -12673,11 +13491,13 @@ static int volt__is_ready_now(int fd, int dir) {
     p.revents = 0;
     return VOLT_SYS(poll, &p, 1, 0) > 0 && !(p.revents & POLLNVAL);
 }
+// Returns 1 if the operation must be tried although its node is linked, or its entry known to be
+// empty.
 static int volt__is_last_try(const volt_cx *cx, int fd, int dir) {
     return VOLT__UNLIKELY(cx->last_tries_ > 0) && volt__is_ready_now(fd, dir);
 }
-// Called under a pin, when the generation is that of the operation. Returns the result of the call,
-// -EAGAIN (without a call if the entry is known to be empty), VOLT__STALE, or another -errno.
+// Called under a pin, if the entry is in the generation of the operation. Returns the result of the
+// call, -EAGAIN (without a call if the entry is known to be empty), VOLT__STALE, or another -errno.
 static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     int is_accept = io->op == VOLT__OP_ACCEPT;
     int flags = volt__load_rlx(&e->flags); // rlx: a missing bit only costs a probe
@@ -12692,6 +13512,7 @@ static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     int64_t rc = volt__fd_check_file(io->fd, flags);
     if (VOLT__UNLIKELY(rc < 0)) return rc;
     rc = volt__io_call(cx, io, flags);
+    // the flags say socket, so the number belongs to another file; for an accept: a wrong argument
     if (rc == -ENOTSOCK && !is_accept) return VOLT__STALE;
     if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
         volt__fd_mark_empty(e, io->dir, io->snapshot.seq, io->buf, VOLT__CAST(size_t, rc), io->len);
@@ -12710,22 +13531,23 @@ static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     volt__fd_unpin_and_close(cx->rt_, e, io->fd);
     return rc;
 }
-// Called when a poll ends without a wait, to let other tasks run. The next poll must find the same
-// file under the number. An idle node is on no list, so prev_ can hold the generation, and next_ ==
-// node marks this.
+// Called when a poll ends with an idle node, to let other tasks run, so that the next poll notices
+// if the number belongs to another file by then. An idle node is on no list: prev_ can hold the
+// generation, and next_ == node marks that it does.
 static void volt__io_save_gen(volt__node *node, const volt__io *io) {
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE && io->has_gen);
     node->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, io->snapshot.gen));
     node->next_ = node;
 }
+// Takes back a generation that volt__io_save_gen has stored, if any. Called with an idle node.
 static void volt__io_restore_gen(volt__node *node, volt__io *io) {
     if (VOLT__LIKELY(node->next_ != node)) return;
     io->has_gen = 1;
     io->snapshot.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->prev_));
     node->next_ = node->prev_ = NULL;
 }
-// Called when the budget is used up. Saves the generation, so that an operation that has not been
-// tried yet belongs to the file that the number has now.
+// Called when the budget is used up. An operation that has not been tried yet belongs to the file
+// that the number has now, so the generation is saved, unless the node has one already.
 static void volt__io_postpone(volt_cx *cx, volt__node *node, volt__io *io) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
     if (!e || volt__node_state(node) != VOLT__IDLE || node->next_ == node) return;
@@ -12735,7 +13557,7 @@ static void volt__io_postpone(volt_cx *cx, volt__node *node, volt__io *io) {
 }
 // The first step of an operation in each poll. Charges the budget, and ends the wait if the node
 // was fired, the await is cancelled, or a last try is due. Returns 1 if the caller must try the
-// operation, 0 if *out is the result of the poll.
+// operation; then the node is idle. Returns 0 if *out is the result of the poll.
 static int volt__io_begin(volt_cx *cx, volt__node *node, volt__io *io, volt_poll *out) {
     if (!volt__budget_charge(cx)) {
         volt__io_postpone(cx, node, io);
@@ -12760,8 +13582,9 @@ static int volt__io_begin(volt_cx *cx, volt__node *node, volt__io *io, volt_poll
     *out = volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
     return 0;
 }
-// Tries until the operation is done or the node is linked. Returns the result, -EAGAIN if the
-// caller must return pending (the node is linked, or the task was woken), or another -errno.
+// Tries until the operation is done or the node is linked, at most 16 times. Returns the result,
+// -EAGAIN if the caller must return pending (the node is linked, or the task was woken), or another
+// -errno.
 static int64_t volt__io_step(volt_cx *cx, volt__node *node, volt__io *io) {
     volt_rt *rt = cx->rt_;
     volt__fd *e = volt__fd_lookup(&rt->fds, io->fd);
@@ -12777,11 +13600,11 @@ static int64_t volt__io_step(volt_cx *cx, volt__node *node, volt__io *io) {
             volt__fd_reset(cx, e, io->fd);
             io->has_gen = 0;
         } else if (rc != VOLT__FD_AGAIN) {
-            return rc > 0 ? -EAGAIN : rc;
+            return rc > 0 ? -EAGAIN : rc; // > 0: VOLT__FD_LINKED
         }
     }
     volt__io_save_gen(node, io);
-    // epoll reports the file as ready, but its calls give EAGAIN: other tasks run first
+    // epoll reports the file as ready, but its calls give EAGAIN: other tasks run before a next try
     (void)volt__task_wake(cx->task_);
     return -EAGAIN;
 }
@@ -12792,11 +13615,12 @@ static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, 
     io->op = op;
     io->dir = op == VOLT__OP_WRITE || op == VOLT__OP_WRITEV ? VOLT__WR : VOLT__RD;
     io->count = count;
-    io->buf = VOLT__CAST(char *, VOLT__CAST(uintptr_t, buf)); // one field for reads and writes
+    io->buf = VOLT__CAST(char *, VOLT__CAST(uintptr_t, buf)); // writes only read it
     io->len = len;
     io->has_gen = io->is_ready = 0;
     io->snapshot.gen = io->snapshot.seq = 0;
 }
+// A poll of an operation that ends with its first transfer.
 static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
     volt_poll out;
     volt__node *node = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
@@ -12820,9 +13644,9 @@ VOLT_API volt_poll volt_write(volt_cx *cx, int fd, const void *buf, size_t len) 
 // The kernel takes at most 1024 iovecs in one call. The others are left to the next operation, like
 // the rest of a short write.
 enum { VOLT__IOV_MAX = 1024 };
-// Returns the number of bytes, where 0 means that no call is needed. Invalid arguments must be
-// refused and so do not count as 0: the result is 1 for a missing array or n < 0, and SIZE_MAX for
-// a sum that overflows.
+// Returns the number of bytes, where 0 means that no call is needed. Invalid arguments do not count
+// as 0, so that the kernel or volt__io_once refuses them: the result is 1 for a missing array or
+// n < 0, and SIZE_MAX for a sum that overflows.
 static size_t volt__iov_len(const struct iovec *iov, int n) {
     size_t len = 0;
     if (n < 0 || (n > 0 && !iov)) return 1;
@@ -12833,7 +13657,7 @@ static size_t volt__iov_len(const struct iovec *iov, int n) {
     return len;
 }
 static void volt__io_init_iov(volt__io *io, int op, int fd, const struct iovec *iov, int n) {
-    // 1024 empty parts at the beginning would give 0, which means the end of the file
+    // skips empty parts: 1024 of them at the beginning would give 0, as at the end of the file
     for (; n > 0 && iov && iov->iov_len == 0; n--) iov++;
     volt__io_init(io, op, fd, iov, volt__iov_len(iov, n), n < VOLT__IOV_MAX ? n : VOLT__IOV_MAX);
 }
@@ -12865,7 +13689,7 @@ static volt_poll volt__io_all(volt_cx *cx, int op, int fd, const void *buf, size
         io.len = len - done;
         int64_t rc = volt__io_step(cx, node, &io);
         if (rc == -EAGAIN) return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
-        if (rc <= 0) return volt__leaf_ready(node, rc < 0 ? rc : -EPIPE);
+        if (rc <= 0) return volt__leaf_ready(node, rc < 0 ? rc : -EPIPE); // 0: the stream has ended
         node->key_ += rc;
         if (VOLT__CAST(size_t, node->key_) < len && !volt__budget_charge(cx)) {
             volt__io_save_gen(node, &io);
@@ -12886,25 +13710,26 @@ VOLT_API volt_poll volt_write_all(volt_cx *cx, int fd, const void *buf, size_t l
 // >>net  accept, connect, closing, readiness, poll sets
 //==================================================================================================
 // Accept, connect, closing, and waits for readiness, built on >>fds and on the steps of >>io.
-//   - The last thread with a pin closes a descriptor; the waiters get -EBADF.
+//   - A descriptor is closed by the thread that drops the last pin; its waiters get -EBADF.
 //   - A socket whose connect fails or is cancelled is closed before the result is returned.
 //   - Between polls, key_ of the node holds:
 //       accept    the number of errors in a row that may be the listener's
 //       back-off  the tick of its timer
 //       connect   the socket + 1, or 0 if there is none
-// Functions with a volt_cx are called by a task in a poll. Any thread may call volt_rt_close,
+// Functions with a volt_cx are called in a poll. Any thread may call volt_rt_close and volt__close,
 // volt_pollset_open and volt_pollset_set; volt_pollset_wait_sync is for threads that run no worker.
 #ifndef VOLT_NO_IO
 // ---- accept
-// While the process is out of descriptors or memory, accept waits on a timer (a back-off), because
-// no event of the socket reports the end of the shortage.
+// While the process or the system is out of descriptors or memory, accept waits on a timer (a
+// back-off) before each attempt, because no event of the socket reports the end of the shortage.
+// The states of a back-off are listed in >>fds.
 
 static int volt__is_shortage(int64_t rc) {
     return rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS || rc == -ENOMEM;
 }
-// Returns 1 if the error is that of the connection, which is skipped, and not that of the listener.
-// The last three may be the listener's, too: if the socket cannot listen, or a filter refuses every
-// call. So they are skipped at most VOLT__ACCEPT_ERRORS_MAX times in a row.
+// Returns 1 if the error is that of a connection, which is skipped, and not that of the listener.
+// EOPNOTSUPP, ETIMEDOUT and EPERM may be the listener's, too: if the socket cannot listen, or a
+// filter refuses every call. So these are skipped at most VOLT__ACCEPT_ERRORS_MAX times in a row.
 enum { VOLT__ACCEPT_ERRORS_MAX = 100 };
 static int volt__is_peer_error(volt__node *node, int64_t rc) {
     if (rc == -ECONNABORTED || rc == -EPROTO || rc == -ENETDOWN || rc == -ENOPROTOOPT ||
@@ -12913,13 +13738,15 @@ static int volt__is_peer_error(volt__node *node, int64_t rc) {
     return (rc == -EOPNOTSUPP || rc == -ETIMEDOUT || rc == -EPERM) &&
            node->key_++ < VOLT__ACCEPT_ERRORS_MAX;
 }
-// Waits on a timer, and stores the node in the entry of the descriptor. If another accept does that
-// already, waits in rd until its back-off ends.
+// Waits on a timer, for twice the last delay, within 5 to 500 ms, and stores the node in the entry
+// of the descriptor. If the node of another accept is stored there already, waits in rd until that
+// back-off ends.
 static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *node, const volt__io *io) {
     volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, io->fd);
     uint32_t ms = volt__load_rlx(&e->backoff_ms) * 2u; // rlx: only a delay
     ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
-    // the deadline may have passed already, if this thread was preempted
+    // The timer is armed before the entry has the node: a thread that retires the entry takes the
+    // task from the node. The deadline may have passed already, if this thread was preempted.
     if (volt__timer_start(cx, node, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
         (void)volt__task_wake(cx->task_);
     int rc = volt__fd_back_off(e, io->snapshot.gen, node);
@@ -12929,17 +13756,17 @@ static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *node, const volt
         return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd));
     }
     volt__timer_end_wait(cx, node);
-    node->key_ = 0;
+    node->key_ = 0; // was the tick of the timer
     if (rc < 0) return volt__leaf_ready(node, rc);
     if (volt__fd_wait_behind(e, io->snapshot.gen, node, cx->task_) == VOLT__FD_AGAIN) {
         volt__io_save_gen(node, io);
-        (void)volt__task_wake(cx->task_); // the other back-off has just ended
+        (void)volt__task_wake(cx->task_); // the other back-off has just ended, or a close ended it
     }
     return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd));
 }
-// Called when an accept in a back-off is polled. Returns 0 if the back-off lasts, 1 if it is over.
-// Then *is_closed is 1 if the descriptor was retired, or if `fd` is not the number with which the
-// back-off began; otherwise *io has the generation of the descriptor.
+// Called when an accept in a back-off is polled. Returns 0 if the back-off goes on. Returns 1 if it
+// is over or cancelled; then *is_closed is 1 if the entry was retired, or if io->fd is not the
+// number with which the back-off began, and otherwise *io has the generation of the entry.
 static int volt__accept_resume(volt_cx *cx, volt__node *node, volt__io *io, int *is_closed) {
     volt__fd *e = volt__fd_find_back_off(&cx->rt_->fds, node, io->fd);
     volt__chain c;
@@ -12958,7 +13785,7 @@ static int volt__accept_resume(volt_cx *cx, volt__node *node, volt__io *io, int 
 static void volt__accept_done(volt_cx *cx, int listener, int fd) {
     volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, listener);
     volt__fd_set_backoff(e, 0);
-    volt__fd_adopt(cx, fd, volt__load_rlx(&e->flags)); // rlx: set before the accept
+    volt__fd_adopt(cx, fd, volt__load_rlx(&e->flags)); // rlx: a missing bit only costs a probe
 }
 VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
     volt__io io;
@@ -12980,6 +13807,7 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
             node->key_ = 0;
             return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
         }
+        // has_gen: there was an attempt. Without an entry, -ENOMEM is that of the table.
         if (volt__is_shortage(rc) && io.has_gen) return volt__accept_back_off(cx, node, &io);
         if (volt__is_peer_error(node, rc)) {
             if (volt__budget_charge(cx)) continue;
@@ -12993,8 +13821,8 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
 
 // ---- closing
 
-// The last thread with a pin performs close(2): this one, or one whose operation is still in its
-// system call.
+// The thread that drops the last pin performs close(2): this one, or one whose operation is still
+// in its system call.
 static void volt__close(volt_rt *rt, int fd) {
     volt__fd *e = volt__fd_lookup(&rt->fds, fd);
     if (!e) {
@@ -13010,6 +13838,7 @@ VOLT_API void volt_rt_close(volt_rt *rt, int fd) {
     if (volt__is_forked_child(rt)) VOLT_SYS(close, fd);
     else volt__close(rt, fd);
 }
+// Retires the entry without closing the number. Does not wait for pins.
 VOLT_API void volt_fd_release(volt_cx *cx, int fd) {
     volt__chain c;
     volt__chain_init(&c);
@@ -13021,6 +13850,7 @@ VOLT_API void volt_fd_release(volt_cx *cx, int fd) {
 
 // ---- connect
 
+// Ends the await, with the socket or with a negative `error`; an error closes the socket.
 static volt_poll volt__connect_end(volt_cx *cx, volt__node *node, int fd, int64_t error) {
     if (error < 0) volt__close(cx->rt_, fd);
     return volt__leaf_ready(node, error < 0 ? error : fd);
@@ -13036,10 +13866,12 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *node, const volt_a
     if (family != AF_UNIX) volt_set_nodelay(fd, 1);
     if (VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_) == 0)
         return volt__connect_end(cx, node, fd, 0);
+    // after EINTR, too, the kernel goes on to connect
     if (errno != EINPROGRESS && errno != EINTR) return volt__connect_end(cx, node, fd, -errno);
     VOLT_ASSERT(node->key_ == 0);
     node->key_ = fd + 1;
-    // no event can have come yet, as the socket is not registered
+    // No event can have come yet, as the socket is not registered. So volt__fd_wait does not give
+    // VOLT__FD_AGAIN, unless another task uses the number by mistake.
     volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
     int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
                            cx->task_);
@@ -13067,9 +13899,10 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
 
 // ---- readiness
 
-// Waits on a descriptor that is registered edge-triggered, as own ones are. Its ready bit may be
-// stale, so poll(2) is asked for the present level. Returns 1 if the node is linked, 0 if the
-// descriptor is ready, -EBADF if it was retired since the wait began, or another -errno.
+// Waits for a descriptor that is registered edge-triggered, because volt itself reads or writes it.
+// The ready bits of its entry may be stale, so poll(2) is asked whether it is ready now. Returns 1
+// if the node is linked, 0 if the descriptor is ready, -EBADF if it was retired since the wait
+// began, or another -errno.
 static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, const volt__io *io, volt__node *node) {
     int fd = io->fd, dir = io->dir;
     struct pollfd p;
@@ -13093,7 +13926,7 @@ static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, const volt__io *io, vo
 static int64_t volt__ready_step(volt_cx *cx, const volt__io *io, volt__node *node) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
     if (!e) return volt__fd_lookup_error(io->fd);
-    if (volt__load_rlx(&e->mode) == VOLT__MODE_EDGE) // rlx: hint, decided under lock
+    if (volt__load_rlx(&e->mode) == VOLT__MODE_EDGE) // rlx: hint, each wait sets its own mode
         return volt__ready_edge(cx, e, io, node);
     if (volt__is_last_try(cx, io->fd, io->dir)) return 0;
     return volt__fd_wait_foreign(&cx->rt_->fds, e, io->fd, cx->worker_->index, io->dir,
@@ -13105,7 +13938,7 @@ static volt_poll volt__ready_poll(volt_cx *cx, int fd, int dir) {
     volt__node *node = volt__leaf(cx, dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
     volt__io_init(&io, dir == VOLT__RD ? VOLT__OP_READ : VOLT__OP_WRITE, fd, NULL, 0, 0);
     if (!volt__io_begin(cx, node, &io, &out)) return out;
-    if (io.is_ready) return volt__leaf_ready(node, 0);
+    if (io.is_ready) return volt__leaf_ready(node, 0); // an event ended the wait
     int64_t rc = volt__ready_step(cx, &io, node);
     return rc > 0 ? volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd))
                   : volt__leaf_ready(node, rc);
@@ -13114,8 +13947,8 @@ VOLT_API volt_poll volt_readable(volt_cx *cx, int fd) { return volt__ready_poll(
 VOLT_API volt_poll volt_writable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__WR); }
 
 // ---- poll sets
-// A poll set is a private epoll instance, which is waited for as a foreign descriptor. epfd_ is its
-// number + 1, or 0 if the set is not open.
+// A poll set is an epoll instance of its own. A task waits for it as for a foreign descriptor
+// (>>fds), and then fetches its events. epfd_ is its number + 1, or 0 if the set is not open.
 
 VOLT_API int volt_pollset_open(volt_pollset *p) {
     int fd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
@@ -13143,8 +13976,8 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     } while (rc < 0 && errno == EEXIST); // another thread has added it between the two calls
     return rc < 0 ? -errno : 0;
 }
-// Waits at most `timeout` ns. Returns the number of events, 0 if there is none or a signal came, or
-// -errno.
+// Waits at most `timeout` ns (< 0: no limit). Returns the number of events, at most 64; 0 if there
+// is none or a signal came; or -errno.
 static int volt__pollset_poll(int epfd, volt_pollev *out, size_t cap, int64_t timeout) {
     VOLT_ASSERT(epfd >= 0 && cap > 0);
     struct epoll_event ev[64];
@@ -13203,7 +14036,7 @@ VOLT_API int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap
         int64_t left = volt__time_left(deadline);
         int got = volt__pollset_poll(p->epfd_ - 1, ev, cap, left);
         if (got != 0) return got;
-        if (left == 0) return -ETIMEDOUT; // else a signal may have come: the wait continues
+        if (left == 0) return -ETIMEDOUT; // else a signal came, or the wait ended early: again
     }
 }
 VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
@@ -13220,8 +14053,9 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
 // arrays of child functions (volt_join_all and its variants).
 //   - One poll of a select or join makes one or more passes. Each pass evaluates all arms in
 //     textual order; the phase decides which of them it polls.
-//   - An arm or child that has started is polled until it has ended. So when the result is decided,
-//     the others are cancelled, and the await returns when they have ended too.
+//   - An arm or child that has started must end before the await returns. So the end that decides
+//     the result cancels the others, and the await returns when they have ended, too. An arm of a
+//     select that has not started by then never starts.
 //   - Each arm and child has a frame and a shield depth of its own. Both are in force during its
 //     poll; then the frame, the shield depth and the cancel level of the await are restored.
 //   - A select that is cancelled has no winner, unless an arm ends with another result than
@@ -13240,20 +14074,20 @@ enum {
     VOLT__ARMS_INDEX,   // arms evaluated so far in this pass
     VOLT__ARMS_START,   // ONE: place in the order; FROM_START, WRAPPED: index of the first arm
     VOLT__ARMS_WINNER,  // index of the arm that decides the result, + 1; 0: none yet
-    VOLT__ARMS_LIVE,    // arms found pending in this poll; DRAIN counts from 0 again
+    VOLT__ARMS_LIVE,    // arms found pending in this poll; a DRAIN pass counts from 0 again
     VOLT__ARMS_MODE,    // VOLT__SELECT ...
     VOLT__ARMS_PHASE,   // VOLT__PHASE_...
     VOLT__ARMS_IS_FRESH // 1 during the first pass, which initializes the arms
 };
 // The phases. No pass polls an arm that has ended.
-//   phase       a pass polls                           used by
+//   phase       the arms that a pass polls             used by
 //   COUNT       no arm; it only counts them            VOLT_SELECT, first pass
 //   ONE         the arm at place START of the order    VOLT_SELECT of at most 8 arms
 //   FROM_START  the arms from START on                 VOLT_SELECT of more arms
 //   WRAPPED     the arms before START                  VOLT_SELECT, after FROM_START
 //   DRAIN       the arms that have started, cancelled  a decided or cancelled select, a failed join
 //   ALL         all arms                               VOLT_SELECT_BIASED, joins
-//   CLAIMED     the arm that prev_ points to           a select that a rendezvous has claimed
+//   CLAIMED     the arm that prev_ points to           a select with an arm that is claimed
 enum {
     VOLT__PHASE_COUNT,
     VOLT__PHASE_ONE,
@@ -13263,8 +14097,10 @@ enum {
     VOLT__PHASE_ALL,
     VOLT__PHASE_CLAIMED
 };
+// States of an arm: not started, started, ended.
 enum { VOLT__ARM_UNUSED, VOLT__ARM_LIVE, VOLT__ARM_DONE };
-// The counters have 8 bits. Beyond about eight arms a group or a poll set is the better choice.
+// Limited by the 8 bits of the counters. Each poll of the await evaluates every arm, so beyond
+// about eight arms a group or a poll set is the better choice.
 #define VOLT__ARMS_MAX 200u
 
 static inline unsigned char *volt__arms_bytes(volt__node *node) {
@@ -13285,7 +14121,8 @@ static void volt__arms_phase(volt__node *node, uint32_t phase) {
     volt__arms_set(node, VOLT__ARMS_INDEX, 0);
     volt__arms_set(node, VOLT__ARMS_LIVE, 0);
 }
-// Starts the next pass of a series that polls each arm once: the pending arms stay counted.
+// Starts the next pass of a series that polls each arm once: ONE after ONE, or WRAPPED after
+// FROM_START. The arms that the earlier passes found pending stay counted.
 static void volt__arms_next_phase(volt__node *node, uint32_t phase) {
     uint32_t live = volt__arms_get(node, VOLT__ARMS_LIVE);
     volt__arms_phase(node, phase);
@@ -13293,8 +14130,9 @@ static void volt__arms_next_phase(volt__node *node, uint32_t phase) {
 }
 
 // ---- the random order of a select
-// source_ holds the order of at most 8 arms, four bits for each place. It is drawn at random, once
-// per await: each of the ready arms is equally likely to be polled first.
+// source_ holds the order of at most 8 arms: the index of the arm at each place, in four bits. The
+// order is drawn at random, once per await, so that each of the ready arms is equally likely to be
+// polled first.
 enum { VOLT__ARMS_ORDERED = 8 };
 static uint32_t volt__arms_at(const volt__node *node, uint32_t pass) {
     return VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->source_) >> 4 * pass) & 15;
@@ -13310,14 +14148,15 @@ static void volt__arms_shuffle(volt__node *node, volt__random *r, uint32_t count
 }
 
 // ---- passes
-// Returns the phase in which a poll starts once the arms are counted.
+// Returns the phase of a poll's first pass, once the arms are counted. ONE starts at place 0 again.
 static uint32_t volt__arms_first_phase(volt__node *node, int mode) {
     if (mode != VOLT__SELECT) return VOLT__PHASE_ALL;
     if (volt__arms_get(node, VOLT__ARMS_N) > VOLT__ARMS_ORDERED) return VOLT__PHASE_FROM_START;
     volt__arms_set(node, VOLT__ARMS_START, 0);
     return VOLT__PHASE_ONE;
 }
-// Begins a poll of the await. The first poll sets up the awaiting frame.
+// Begins a poll of the await: sets up the awaiting frame if it is the first one, and chooses the
+// phase of the first pass.
 VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
     volt__node *node = cx->frame_;
     int is_fresh = node->kind_ == VOLT__FRESH;
@@ -13368,12 +14207,13 @@ VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
         volt__check_not_on_stack(cx, a);
         VOLT__EXPECT_CX(cx, a->node_.state_ == VOLT__IDLE, "one arm twice, or not zeroed");
         memset(a, 0, sizeof *a);
-        a->value = -ECANCELED;
+        a->value = -ECANCELED; // remains if the arm never starts
         VOLT__DEBUG_DO(a->node_.resume_line_ = index); // otherwise unused in an arm
     }
     VOLT__EXPECT_CX(cx, a->node_.resume_line_ == index, "one arm twice");
     int is_won = volt__arms_get(node, VOLT__ARMS_WINNER) != 0,
         is_select = volt__arms_is_select(node);
+    // the rest of a pass in which an arm has won polls no arm: a DRAIN pass follows
     if (is_select && is_won && volt__arms_get(node, VOLT__ARMS_PHASE) != VOLT__PHASE_DRAIN)
         return 0;
     if (!volt__arm_is_due(node, a, index)) return 0;
@@ -13387,14 +14227,16 @@ VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
     a->state_ = VOLT__ARM_LIVE;
     a->outer_shield_depth_ = cx->shield_depth_;
     a->outer_cancel_level_ = cx->cancel_level_;
+    // at the shield depth of the await, so that shields inside the arm still hold
     if (is_won) volt__raise_cancel_level(cx, cx->shield_depth_);
     cx->shield_depth_ = a->shield_depth_;
     cx->frame_ = &a->node_;
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     return 1;
 }
-// Returns 1 if the arm has fired, that is, it has ended and its value counts. Returns 0 if it is
-// pending, or if it has ended because the select was decided or cancelled.
+// Returns 1 if the arm has ended and its value counts; `fired` of the arm is then 1. Returns 0 if
+// the arm is pending, if its select was decided before, or if it has ended with -ECANCELED in a
+// cancelled select.
 VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
     volt__node *node = a->parent_;
     VOLT__EXPECT_CX(cx, volt_is_pending(p) || cx->frame_ == &a->node_,
@@ -13413,19 +14255,20 @@ VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
     int is_won = volt__arms_get(node, VOLT__ARMS_WINNER) != 0;
     if (volt__arms_is_select(node)) {
         if (is_won) return 0;
-        // an arm that ends with -ECANCELED because its select is cancelled does not win
+        // an arm that ends with -ECANCELED in a cancelled select does not win
         if (volt__scope_is_cancelled(cx) && a->value == -ECANCELED) return 0;
         volt__arms_set(node, VOLT__ARMS_WINNER, volt__arms_get(node, VOLT__ARMS_INDEX));
     } else if (volt__arms_get(node, VOLT__ARMS_MODE) == VOLT__TRY_JOIN_ALL && a->value < 0 &&
                !is_won) {
         volt__arms_set(node, VOLT__ARMS_WINNER, volt__arms_get(node, VOLT__ARMS_INDEX));
-        // the join returns the value of this arm; a join does not use prev_ otherwise
+        // the await gives the value of this arm; a join does not use prev_ otherwise
         a->parent_->prev_ = &a->node_;
     }
     a->fired = 1;
     return 1;
 }
-// Called after each pass. Returns 1 if another pass follows in this poll, else 0.
+// Called after each pass. Returns 1 if another pass follows in this poll, else 0. `last` is there
+// for its type: a bare poll in place of the last arm does not compile.
 VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
     volt__node *node = cx->frame_;
     uint32_t phase = volt__arms_get(node, VOLT__ARMS_PHASE),
@@ -13444,7 +14287,8 @@ VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
         return 1;
     }
     if (phase == VOLT__PHASE_DRAIN) return 0;
-    // The claimed arm had no budget. It wins in a later poll, even if the scope is cancelled.
+    // The claimed arm is pending, so it had no budget left. It is polled first in the next poll of
+    // the await, and wins then, even if the scope is cancelled. Until then no other arm is polled.
     if (phase == VOLT__PHASE_CLAIMED && !volt__arms_get(node, VOLT__ARMS_WINNER) &&
         volt__arms_get(node, VOLT__ARMS_LIVE))
         return 0;
@@ -13461,14 +14305,15 @@ VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
     volt__arms_next_phase(node, phase);
     return 1;
 }
-// Ends a poll of the await: pending while an arm is, else its result.
+// Ends a poll of the await. Pending while an arm that has started is; else ready with the result of
+// the await. `done` is there for its evaluation, which makes the passes.
 VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
     volt__node *node = cx->frame_;
     VOLT_ASSERT(node->kind_ == VOLT__ARMS);
     uint32_t winner = volt__arms_get(node, VOLT__ARMS_WINNER);
     (void)done;
     if (volt__arms_get(node, VOLT__ARMS_LIVE)) {
-        // With a winner the claim word is not set to idle, so that no other arm can be claimed.
+        // With a winner the claim word stays at polling, so that no other arm can be claimed.
         int was_claimed = volt__arms_get(node, VOLT__ARMS_PHASE) == VOLT__PHASE_CLAIMED;
         if (!winner) volt__select_end_poll(node, was_claimed ? node->prev_ : NULL);
         return volt_pending();
@@ -13484,16 +14329,19 @@ VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
 }
 
 // ---- arrays of children
-// Each element is the state of a child function and begins with its frame, whose
-// saved_cancel_level_ holds the shield depth of the child between polls. Results:
-//   ALL  0 when all have ended, -ECANCELED if the scope is cancelled
-//   TRY  the first negative value with which a child ends, which cancels the others; else as ALL
-//   ANY  the index of the first child that ends, which cancels the others; -ECANCELED if the scope
-//        is cancelled and no child ends with another value, or if the array is empty
+// Each element is the state of a child function and begins with its frame. saved_cancel_level_ of
+// that frame holds the shield depth of the child between polls. In each mode the await ends when
+// all children have ended. Its results:
+//   ALL  0, or -ECANCELED if the scope is cancelled by then
+//   TRY  the first negative value with which a child ends: that end cancels the others. Without
+//        one, as ALL
+//   ANY  the index of the first child that ends: that end cancels the others. -ECANCELED if the
+//        scope is cancelled and no child ends with another value, or if the array is empty
 enum { VOLT__CHILD_ARRAY_ALL, VOLT__CHILD_ARRAY_TRY, VOLT__CHILD_ARRAY_ANY };
 static volt__node *volt__child_array_frame(void *states, size_t stride, size_t i) {
     return VOLT__CAST(volt__node *, VOLT__CAST(void *, VOLT__CAST(char *, states) + i * stride));
 }
+// Zeroes the frames of the children: volt__frame_enter does not reset the frame of an array child.
 static void volt__child_array_start(volt_cx *cx, volt__node *node, void *states, size_t stride,
                                     size_t count) {
     node->kind_ = VOLT__CHILD_ARRAY;
@@ -13504,6 +14352,7 @@ static void volt__child_array_start(volt_cx *cx, volt__node *node, void *states,
         child->saved_cancel_level_ = cx->shield_depth_;
     }
 }
+// is_cancelled: another child has decided the result.
 static volt_poll volt__child_array_poll_one(volt_cx *cx, volt_fn *fn, volt__node *child,
                                             int is_cancelled) {
     uint8_t shield_depth = cx->shield_depth_, cancel_level = cx->cancel_level_;
@@ -13518,7 +14367,8 @@ static volt_poll volt__child_array_poll_one(volt_cx *cx, volt_fn *fn, volt__node
     cx->frame_ = parent;
     return p;
 }
-// Returns 1 if a child that ends with this value decides the result, else 0.
+// Returns 1 if a child that ends with this value decides the result, else 0. is_cancelled: the
+// scope of the await is cancelled.
 static int volt__child_array_decides(int mode, int64_t value, int is_cancelled) {
     if (mode == VOLT__CHILD_ARRAY_TRY) return value < 0;
     return mode == VOLT__CHILD_ARRAY_ANY && !(is_cancelled && value == -ECANCELED);
@@ -13534,7 +14384,7 @@ static volt_poll volt__child_array_poll(volt_cx *cx, int mode, volt_fn *fn, void
     if (node->kind_ == VOLT__FRESH) volt__child_array_start(cx, node, states, stride, count);
     VOLT__REQUIRE_CX(cx, node->kind_ == VOLT__CHILD_ARRAY, "two polls in one await: use VOLT_ARM");
     // A child that decides the result cancels the others. Those behind it are polled cancelled in
-    // the same pass, those before it in a second pass.
+    // the same pass; a second pass reaches those before it.
     for (int again = 1; again;) {
         int was_decided = node->key_ != 0;
         live = 0;
@@ -13574,35 +14424,38 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //==================================================================================================
 // >>names  host names: lookup and connection
 //==================================================================================================
-// Lookups of host names by getaddrinfo, in a lane of the pool, and connections to a host by name.
-// Under VOLT_SINGLE_THREAD a lookup blocks inside the poll.
+// Lookups of host names by getaddrinfo, which blocks: as jobs of the pool, in a lane of their own.
+// Connections to a host by name. Under VOLT_SINGLE_THREAD there is no pool: a lookup blocks inside
+// the poll.
 //   - Tasks that look up the same host and service at the same time share one query. A query is
 //     listed in rt->queries until it is answered or abandoned. Only a listed query can be joined.
 //   - A query is answered once: by the pool thread that ran its job, or by the thread that found
-//     that no pool thread can be started for it. The answer fires all waiters.
+//     that no pool thread can be started for its lane. The answer fires all waiters.
 //   - A query is abandoned when its last waiter is cancelled. Its job is then taken back from the
 //     pool, or if it has started, runs to its end without effect.
 //   - A query is freed with its last reference: one for its job, and one for each task until that
 //     task has copied the answer or is cancelled.
 // The `resolve` and `dial` functions run in a poll of the waiting task. volt__query_run is called
-// by a pool thread, volt__query_fail by a task that submits another query. Under names_lock no
-// other lock is taken, no allocator hook is called, and getaddrinfo does not run.
+// by a pool thread (without a pool, by the waiting task), volt__query_fail by a task that submits
+// another query. Under names_lock no other lock is taken, no allocator hook is called, and
+// getaddrinfo does not run.
 #ifndef VOLT_NO_NAMES
-enum { VOLT__NAMES_MAX = 16 }; // addresses of one host
+enum { VOLT__NAMES_MAX = 16 }; // limit of the addresses of one query
 // One call of getaddrinfo.
 typedef struct volt__query {
     struct volt__query *next; // under names_lock: link in rt->queries
     volt_rt *rt;              // once
-    volt_job job;             // not used under VOLT_SINGLE_THREAD
+    volt_job job;             // once submitted, the pool's; unused under VOLT_SINGLE_THREAD
     volt__node *waiters;      // under names_lock
-    uint32_t refs, is_listed; // under names_lock
-    // W the thread that answers, R the tasks once they are fired: number of addresses, or -errno
-    int rc;
-    volt_addr addr[VOLT__NAMES_MAX]; // the same, if rc > 0
+    uint32_t refs, is_listed; // under names_lock: references; 1: is in rt->queries
+    // the answer: W the thread that answers, R the waiting tasks once they are fired
+    int rc;                          // number of addresses, or -errno
+    volt_addr addr[VOLT__NAMES_MAX]; // the first rc are valid
     char host[256], service[32];     // once
 } volt__query;
 
-// Returns the -errno for a result of getaddrinfo.
+// Returns the -errno for an error of getaddrinfo. Called right after it, since EAI_SYSTEM refers to
+// errno.
 static int volt__names_error(int rc) {
     switch (rc) {
 #ifdef EAI_NODATA
@@ -13619,15 +14472,15 @@ static int volt__names_error(int rc) {
     default: return -EIO;
     }
 }
-// Calls getaddrinfo, which blocks. Returns the number of addresses, at most VOLT__NAMES_MAX, or
-// -errno. If the first VOLT__NAMES_MAX are all of one family, the first address of the other family
-// replaces the last of them.
+// Calls getaddrinfo. Returns the number of addresses, at most VOLT__NAMES_MAX, or -errno. If the
+// first VOLT__NAMES_MAX are all of one family, the first address of another family replaces the
+// last of them.
 static int volt__names_lookup(volt__query *q) {
     struct addrinfo hints, *list = NULL;
     int n = 0, n_others = 0;
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;
-    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_socktype = SOCK_STREAM; // each address once, not once per type of socket
     int rc = VOLT_SYS(getaddrinfo, q->host, q->service, &hints, &list);
     if (rc != 0) return volt__names_error(rc);
     for (const struct addrinfo *a = list; a; a = a->ai_next) {
@@ -13641,8 +14494,8 @@ static int volt__names_lookup(volt__query *q) {
     VOLT_SYS(freeaddrinfo, list);
     return n > 0 ? n : -ENOENT;
 }
-// Called under names_lock. Returns 1 if the last reference is gone: the caller frees the query
-// after the unlock.
+// Called under names_lock. Releases a reference. Returns 1 if it was the last one: the caller frees
+// the query after the unlock.
 static int volt__query_release(volt__query *q) {
     VOLT_ASSERT(q->refs > 0);
     return --q->refs == 0;
@@ -13650,7 +14503,7 @@ static int volt__query_release(volt__query *q) {
 static void volt__query_free(volt__query *q) {
     q->rt->cfg.alloc.free(q->rt->cfg.alloc.user, q, sizeof *q);
 }
-// Called under names_lock.
+// Called under names_lock. Does nothing if the query is not listed.
 static void volt__query_unlist(volt__query *q) {
     volt__query **at = &q->rt->queries;
     if (!q->is_listed) return;
@@ -13659,6 +14512,7 @@ static void volt__query_unlist(volt__query *q) {
     q->is_listed = 0;
 }
 // Answers a query: fires all waiters, and releases the reference of the job. Called without a lock.
+// LAST TOUCH of *q at the unlock, unless the reference was the last one.
 static void volt__query_complete(volt__query *q, int rc) {
     volt_rt *rt = q->rt;
     volt__chain c;
@@ -13687,7 +14541,7 @@ static volt__query *volt__query_create(volt_rt *rt, const char *host, const char
     memcpy(q->service, service, strlen(service) + 1);
     return q;
 }
-// Called under names_lock.
+// Called under names_lock, by the runner of t. Links the node, and makes a reference for the task.
 static void volt__query_add_waiter(volt__query *q, volt__node *node, volt__task *t) {
     q->refs++;
     volt__node_bind(node, t, q);
@@ -13700,6 +14554,7 @@ static volt__query *volt__query_find(volt_rt *rt, const char *host, const char *
     return q;
 }
 #ifdef VOLT_SINGLE_THREAD
+// Runs the query at once: it is answered on return.
 static int volt__query_submit(volt__query *q) {
     volt__query_run(q);
     return 0;
@@ -13717,8 +14572,8 @@ static int volt__query_submit(volt__query *q) {
     return volt__pool_submit(&q->rt->pool, &q->job);
 }
 #endif
-// Joins a listed query, or creates and submits one. Returns 0 with the node linked or, if the query
-// is answered already, fired. Returns -errno if there is no query to wait for.
+// Joins a listed query, or creates and submits one. Returns 0 if the node waits for a query: it is
+// linked, or fired by now. Returns -errno if there is no query to wait for.
 static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *node, const char *host,
                                const char *service) {
     volt_rt *rt = cx->rt_;
@@ -13747,7 +14602,7 @@ static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *node, co
     return 0;
 }
 // Called when the task has copied the result, or is cancelled. Unlinks the node, abandons the query
-// if no waiter is left, and releases the reference of the task.
+// if it is not answered and no waiter is left, and releases the reference of the task.
 static void volt__resolve_end_wait(volt_cx *cx, volt_lookup *l, volt__node *node) {
     volt_rt *rt = cx->rt_;
     volt__query *q = l->query_;
@@ -13766,21 +14621,23 @@ static void volt__resolve_end_wait(volt_cx *cx, volt_lookup *l, volt__node *node
     }
 #endif
     volt__lock(&rt->names_lock);
+    // a cancelled job never runs, so its reference is released here
     if (was_cancelled) q->refs--; // the job's
     int is_last = volt__query_release(q);
     volt__unlock(&rt->names_lock);
     l->query_ = NULL;
     if (is_last) volt__query_free(q);
 }
-// Returns the index of the next address from `from` on: of this family, or if is_of_it is 0, of
-// any other one. Returns the number of addresses if there is none.
+// Returns the index of the first address, from index `from` on, that is of this family or, if
+// is_of_it is 0, of any other. Returns the number of addresses if there is none.
 static size_t volt__names_next(const volt__query *q, size_t from, int family, int is_of_it) {
     size_t n = VOLT__CAST(size_t, q->rc);
     while (from < n && (volt__addr_family(&q->addr[from]) == family) != is_of_it) from++;
     return from;
 }
-// Copies at most `cap` addresses, alternating between the family of the first address and the other
-// one. Each family stays in the order of getaddrinfo. Returns the number of addresses copied.
+// Copies at most `cap` addresses, alternately of the family of the first address and of the other
+// one, while both have any left. Within a family the order is that of getaddrinfo. Returns the
+// number of addresses copied.
 static size_t volt__names_interleave(const volt__query *q, volt_addr *out, size_t cap) {
     size_t n = VOLT__CAST(size_t, q->rc), at[2] = { 0, 0 }, got = 0;
     int family = volt__addr_family(&q->addr[0]);
@@ -13813,7 +14670,7 @@ static volt_poll volt__resolve(volt_cx *cx, volt_lookup *l, const char *host, co
     if (!is_cancelled && volt__node_state(node) == VOLT__LINKED)
         return volt__leaf_pending(cx, node, 0);
     uint32_t *lock = &cx->rt_->names_lock;
-    volt__lock(lock); // the thread that fired the node may still hold it
+    volt__lock(lock); // the thread that fired the node may still hold the lock
     int is_answered = volt__node_state(node) == VOLT__FIRED;
     volt__unlock(lock);
     int64_t result =
@@ -13829,11 +14686,13 @@ VOLT_API volt_poll volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, c
 // ---- connection by name
 // One attempt for each address, as in RFC 8305: the attempts start in order, and those that have
 // started run concurrently. They are the children of one volt_join_any, so the first attempt that
-// returns decides the result.
+// returns decides the result. Each poll of the task polls all attempts, in order: attempt i is
+// polled after those before it have started or failed, so nothing needs to wake it.
 #define VOLT__DIAL_STAGGER VOLT_MS(250) // the Connection Attempt Delay of RFC 8305
 
 // Waits until attempt i may start: VOLT__DIAL_STAGGER after the start of attempt i - 1, or as soon
-// as an attempt has failed since that start.
+// as any attempt has failed since that start. Attempt 0 starts at once. The timer is armed when
+// attempt i is the next one; until then the time is VOLT_NEVER, which arms none.
 static volt_poll volt__dial_wait_turn(volt_cx *cx, const volt_dial *d, int i) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_TIMER);
     int is_next = d->n_started_ == i;
@@ -13849,9 +14708,9 @@ static void volt__dial_started(volt_dial *d) {
     d->n_failed_before_ = d->n_failed_;
     d->start_ = VOLT_NOW_NS();
 }
-// An attempt that fails must not return, since that would decide the result: it waits to be
-// cancelled. Only the last attempt to fail returns its error. An attempt without an address waits
-// to be cancelled, too.
+// Returns a descriptor. An attempt that fails must not return, since that would decide the result:
+// it waits to be cancelled. The last attempt to fail returns its error. An element without an
+// address waits to be cancelled, too.
 static volt_poll volt__dial_attempt(volt_cx *cx, void *state) {
     volt__dial_arm *a = VOLT__CAST(volt__dial_arm *, state);
     volt_dial *const d = a->dial_;
@@ -13876,7 +14735,7 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
     d->n_started_ = d->n_failed_ = d->n_failed_before_ = 0;
     for (int i = 0; i < VOLT_DIAL_MAX; i++) d->attempt_[i].dial_ = d;
     VOLT_AWAIT(d->rc_, volt_join_any(cx, VOLT_EACH(volt__dial_attempt, d->attempt_)));
-    // The other attempts were cancelled, and have closed their descriptors.
+    // rc_: the index of the attempt. The others were cancelled, and have closed their descriptors.
     if (d->rc_ < 0) VOLT_RETURN(d->rc_);
     VOLT_END(volt_result(&d->attempt_[d->rc_].frame));
 }
@@ -13886,17 +14745,19 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
 // >>inspect  counters, dump
 //==================================================================================================
 // Counters of a runtime, and dumps of its tasks and workers, as text or JSON, while it runs.
-//   - The counters of a worker are those of its last volt__publish_stats; those of the calling
-//     worker are exact. `queued` is a hint.
+//   - The counters of a worker are as of its last volt__publish_stats. If the calling thread
+//     carries the worker, it publishes them first, so that they are exact. `queued` is a hint.
 //   - A dump allocates nothing, uses no stdio, and calls `put` without a lock.
 //   - A dump copies tasks in batches, under slabs.lock. Between two batches slabs may be created
 //     and destroyed, so the position is kept as the serial number of a slab and a slot. The list of
-//     slabs has the newest first: a dump skips slabs that are created while it runs.
+//     slabs has the newest first, so serial numbers fall along it: a dump goes on at the first slab
+//     whose number is not above that of its position, and skips slabs created while it runs.
 //   - A task may run while its fields are copied, so they need not be of the same moment.
 // Any thread may call these functions, except volt_name, which a task calls for itself. With
-// VOLT_DUMP_CRASH a dump waits for no lock, so that a signal handler may call it.
+// VOLT_DUMP_CRASH a dump waits for no lock, so that a signal handler may call it. In a forked child
+// dumps and volt_worker_stats return -ECHILD, and volt_stats gives zeros.
 static void volt__stats_add(volt__worker *w, volt_counters *out) {
-    if (VOLT_TLS_GET() == w) volt__publish_stats(w); // the counters of the calling worker are exact
+    if (VOLT_TLS_GET() == w) volt__publish_stats(w); // only the carrier of w may do that
     volt__lock(&w->stats_lock);
 #define VOLT__COUNTER_SUM(name_, text_) out->name_ += w->published.name_;
     VOLT__COUNTERS(VOLT__COUNTER_SUM)
@@ -13933,6 +14794,8 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
 }
 
 // ---- snapshots of tasks
+// A copy of fields of one task's header. `serial` and `slot` are the id of the task: the serial
+// number of its slab, and its slot in carve order.
 typedef struct volt__task_snapshot {
     uint32_t serial, slot;
     uintptr_t word;
@@ -13940,7 +14803,8 @@ typedef struct volt__task_snapshot {
     uint32_t wait, wait_ms, spawn_ms;
 } volt__task_snapshot;
 enum { VOLT__DUMP_BATCH = 64 };
-// The position of a walk: behind this slot. *slab exists unless a slab was destroyed since.
+// The position of a walk, behind this slot of the slab with this serial number. `slab` is the slab
+// to go on at, or NULL at the start. It still exists if n_destroyed is that of the runtime's slabs.
 typedef struct volt__cursor {
     uint32_t serial, slot, n_destroyed;
     const volt__slab *slab;
@@ -13956,8 +14820,9 @@ static void volt__snapshot_take(volt__task_snapshot *to, const volt__slab *s, ui
     to->wait_ms = volt__load_rlx(&t->wait_ms);       // rlx: a snapshot
     to->spawn_ms = volt__load_rlx(&t->spawn_ms);     // rlx: a snapshot
 }
-// Called under slabs.lock. Appends the tasks of `s` behind *at to `out`, which holds n tasks, until
-// the batch is full. Moves *at to the last slot visited. Returns the new number of tasks.
+// Called under slabs.lock. Appends the tasks of `s` that lie behind the position *at to `out`,
+// which holds n tasks, until the batch is full. Moves *at to the last slot visited. Returns the new
+// number of tasks. A task that has ended is included while it has references.
 static uint32_t volt__snapshot_slab(const volt__slab *s, volt__cursor *at, volt__task_snapshot *out,
                                     uint32_t n) {
     uint32_t carved = volt__load_acq(&s->carved); // [M2] with carve
@@ -13971,19 +14836,20 @@ static uint32_t volt__snapshot_slab(const volt__slab *s, volt__cursor *at, volt_
     }
     return n;
 }
+// Sets *at to the start: no slab has a serial number above it.
 static void volt__snapshot_begin(volt__cursor *at) {
     memset(at, 0, sizeof *at);
     at->serial = at->slot = UINT32_MAX;
-    at->slot--; // slot + 1 is then no valid slot
+    at->slot--; // slot + 1 must not wrap to 0: it is then no valid slot
 }
-// Copies the next batch of tasks to `out`. Returns their number, 0 at the end, or with
-// VOLT_DUMP_CRASH -EBUSY if the lock is held.
+// Copies the next batch of tasks to `out`. Returns their number, which is 0 only at the end; with
+// VOLT_DUMP_CRASH -EBUSY if slabs.lock is held.
 static int volt__snapshot_next(volt__slabs *all, volt__cursor *at, volt__task_snapshot *out,
                                unsigned flags) {
     uint32_t n = 0;
     if (!(flags & VOLT_DUMP_CRASH)) volt__lock(&all->lock);
     else if (!volt__try_lock(&all->lock)) return -EBUSY;
-    // Starting at the first slab again would visit all slabs for each batch.
+    // Starting at the first slab each time would pass over all slabs for each batch.
     const volt__slab *s = at->slab && at->n_destroyed == all->n_destroyed ? at->slab : all->first;
     for (; s && n < VOLT__DUMP_BATCH; s = s->all_next) {
         if (s->serial > at->serial) continue;
@@ -14028,7 +14894,8 @@ static void volt__out_number(volt__out *o, uint64_t x) {
 // Returns the length of the UTF-8 character at `text`, or 0 if there is no valid one that ends
 // before `end` or, if that is NULL, before the terminating 0.
 static size_t volt__utf8_len(const char *text, const char *end) {
-    // the range of the second byte depends on the lead byte: no overlong forms, no surrogates
+    // the range of the second byte depends on the lead byte: no overlong forms, no surrogates,
+    // nothing above U+10FFFF
     unsigned char c = VOLT__CAST(unsigned char, text[0]);
     unsigned low = c == 0xe0 ? 0xa0u : c == 0xf0 ? 0x90u : 0x80u;
     unsigned high = c == 0xed ? 0x9fu : c == 0xf4 ? 0x8fu : 0xbfu;
@@ -14042,7 +14909,7 @@ static size_t volt__utf8_len(const char *text, const char *end) {
     return n;
 }
 // Writes the text up to `end`, or all of it if that is NULL, as a JSON string. File names may hold
-// any bytes: each byte that is not part of valid UTF-8 is replaced.
+// any bytes: each byte that is not part of valid UTF-8 is replaced by U+FFFD.
 static void volt__out_quoted(volt__out *o, const char *text, const char *end) {
     static const char hex[] = "0123456789abcdef";
     volt__out_char(o, '"');
@@ -14072,11 +14939,12 @@ static void volt__out_fraction(volt__out *o, uint64_t thousandths) {
     for (uint64_t unit = 100; unit > 0; unit /= 10)
         volt__out_char(o, VOLT__CAST(char, '0' + thousandths / unit % 10));
 }
-// Begins the next entry of a list.
+// Begins the next entry of a list: JSON puts a comma between two entries.
 static void volt__out_item(volt__out *o) {
     if (o->is_json) volt__out_text(o, o->n_items ? ",\n" : "\n");
     o->n_items++;
 }
+// Begins the next member of a JSON object that has one already.
 static void volt__out_key(volt__out *o, const char *key) {
     volt__out_text(o, ",\"");
     volt__out_text(o, key);
@@ -14100,6 +14968,7 @@ static void volt__dump_text(volt__out *o, const char *text, const char *end) {
     if (o->is_json) volt__out_quoted(o, text, end);
     else for (; *text && text != end; text++) volt__out_char(o, *text);
 }
+// Writes a time: as JSON in ms, as text in seconds and with `trail` behind it.
 static void volt__dump_ms(volt__out *o, uint32_t ms, const char *trail) {
     if (o->is_json) {
         volt__out_number(o, ms);
@@ -14108,6 +14977,8 @@ static void volt__dump_ms(volt__out *o, uint32_t ms, const char *trail) {
     volt__out_fraction(o, ms);
     volt__out_text(o, trail);
 }
+// `wait`: the kind of the leaf, shifted left by 24, and its argument, such as a descriptor; bit 31
+// is VOLT__REQUEUE. A task that waits for several leaves shows the last that was found pending.
 static const char *volt__wait_text(uint32_t wait) {
     switch (wait >> 24 & 127) {
     case VOLT__LEAF_TIMER: return "timer";
@@ -14137,18 +15008,20 @@ static const char *volt__snapshot_state(const volt__task_snapshot *t) {
     if (t->word & VOLT__RUNNING) return "running";
     return t->word & VOLT__NOTIFIED ? "queued" : "waiting";
 }
-// The spawn site is "file:line", a tab and the name of a function, or the name alone. Returns the
-// name. *site_end receives the end of "file:line", which is empty if there is none.
+// spawn_site is "file:line", a tab and the name of a function; or a name alone, such as that of
+// volt_name, or "root task". Returns the name. *site_end receives the end of "file:line", or
+// spawn_site if there is none.
 static const char *volt__snapshot_name(const volt__task_snapshot *t, const char **site_end) {
     const char *tab = strchr(t->spawn_site, '\t');
     *site_end = tab ? tab : t->spawn_site;
     return tab ? tab + 1 : t->spawn_site;
 }
-// Returns 1 if the task has waited since its spawn. Until then wait_site is the site of the spawn.
-// If volt_name has replaced spawn_site, the tab in wait_site shows that.
+// Returns 1 if wait_site is the site of an await. Until the first one, wait_site is what spawn_site
+// was at the spawn: the same pointer or, if volt_name has replaced spawn_site, a text with a tab.
 static int volt__snapshot_has_waited(const volt__task_snapshot *t) {
     return t->wait_site != t->spawn_site && !strchr(t->wait_site, '\t');
 }
+// The time since the wait began. It wraps with the mark: after 2^32 ms, 2^31 ms with VOLT_TRACE.
 static uint32_t volt__snapshot_waited_ms(const volt__task_snapshot *t, uint32_t now) {
     return (volt__wait_mark(now) - t->wait_ms) >> VOLT__WAIT_SHIFT;
 }
@@ -14162,6 +15035,7 @@ static void volt__dump_wait(volt__out *o, const volt__task_snapshot *t, uint32_t
     volt__dump_label(o, ", ", "since_ms");
     volt__dump_ms(o, volt__snapshot_waited_ms(t, now), " s");
 }
+// now: ms since the epoch, modulo 2^32, as is spawn_ms.
 static void volt__dump_task(volt__out *o, const volt__task_snapshot *t, uint32_t now) {
     const char *site_end, *name = volt__snapshot_name(t, &site_end),
                           *state = volt__snapshot_state(t);
@@ -14196,6 +15070,7 @@ static void volt__dump_worker(volt__out *o, const volt_rt *rt, uint32_t i) {
     volt__out_number(o, volt__queued_at(rt->workers[i]));
     volt__out_char(o, o->is_json ? '}' : '\n');
 }
+// Returns 0, or -EBUSY if slabs.lock is held (VOLT_DUMP_CRASH). Stops if `put` fails.
 static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
     volt__task_snapshot batch[VOLT__DUMP_BATCH];
     volt__cursor at;
@@ -14236,7 +15111,7 @@ VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, 
 // descriptor must not cut the dump short, so the writer waits for it. The wait is bounded, because
 // the descriptor may never become writable.
 
-// Returns 0 if fd is writable, -EAGAIN after VOLT__DUMP_STALL_MS, or another -errno.
+// Returns 0 if a write to fd would not block, -EAGAIN after VOLT__DUMP_STALL_MS, or another -errno.
 enum { VOLT__DUMP_STALL_MS = 1000 };
 static int volt__dump_await_writable(int fd) {
     volt_time deadline = volt__time_add(VOLT_NOW_NS(), VOLT_MS(VOLT__DUMP_STALL_MS)), left;
@@ -14291,15 +15166,17 @@ VOLT_API void volt_name(volt_cx *cx, const char *name) {
 //   - The events of a track are copied under the lock of its trace, and written without a lock.
 //     Tracks are copied one after the other, so they end at different moments.
 //   - A trace keeps the last VOLT_TRACE_CAP events, so it may begin with the end of a poll or of a
-//     sleep.
-// Any thread may call the volt_ functions. `put` is called without a lock.
+//     sleep. Such an end is left out of the JSON.
+// Any thread may call the volt_ functions. `put` is called without a lock. In a forked child they
+// return -ECHILD.
 #if VOLT_TRACE
 // Writes a quote and the id of a task. The caller writes the closing quote.
 static void volt__trace_json_id(volt__out *o, const volt_trace_event *e) {
     volt__out_char(o, '"');
     volt__out_id(o, e->task >> 32, e->task & UINT32_MAX);
 }
-// Begins an event: {"ph":"B","pid":1,"tid":0,"ts":12.345, where ts is in us. The caller closes it.
+// Begins an event: {"ph":"B","pid":1,"tid":0,"ts":12.345 where `at` is in ns, and ts in us. The
+// caller adds to the object and closes it.
 static void volt__trace_json_head(volt__out *o, const char *phase, uint32_t tid, int64_t at) {
     volt__out_item(o);
     volt__out_text(o, "{\"ph\":");
@@ -14318,7 +15195,8 @@ static void volt__trace_json_named(volt__out *o, const char *name, const char *s
     volt__out_char(o, '}');
 }
 // Writes one end of an arrow: phase "s" at a wake-up, "f" at the poll that it causes. Both ends
-// have the same id: that of the task, and the stamp of the wake-up.
+// have the same id: that of the task, and the stamp of the wake-up, e->n. With "bp":"e" the arrow
+// ends at the poll that has just begun; without it viewers end it at the next one.
 static void volt__trace_json_arrow(volt__out *o, const volt_trace_event *e, const char *phase,
                                    uint32_t tid) {
     volt__trace_json_head(o, phase, tid, e->at);
@@ -14328,6 +15206,7 @@ static void volt__trace_json_arrow(volt__out *o, const volt_trace_event *e, cons
     volt__out_number(o, e->n);
     volt__out_text(o, "\"}");
 }
+// *depth is the number of events of the track that have begun and not ended.
 static void volt__trace_json_event(volt__out *o, const volt_trace_event *e, uint32_t tid,
                                    int *depth) {
     int is_begin = e->kind == VOLT_TRACE_POLL || e->kind == VOLT_TRACE_PARK;
@@ -14350,12 +15229,13 @@ static void volt__trace_json_event(volt__out *o, const volt_trace_event *e, uint
     volt__out_char(o, '}');
     if (e->kind == VOLT_TRACE_POLL) volt__trace_json_arrow(o, e, "f", tid);
 }
-// Writes the events of a trace as the track `tid`. *copy is scratch memory.
+// Writes the events of a trace as the track `tid`. *copy is scratch memory, since a trace is too
+// large for the stack.
 static void volt__trace_json_track(volt__out *o, volt__trace *trace, volt__trace *copy,
                                    uint32_t tid, const char *name) {
     int depth = 0;
     volt__lock(&trace->lock);
-    copy->n = trace->n; // not all of *trace is copied: other threads may be changing its lock
+    copy->n = trace->n; // not *copy = *trace: other threads may be changing the lock in it
     memcpy(copy->event, trace->event, sizeof copy->event);
     volt__unlock(&trace->lock);
     volt__trace_json_head(o, "M", tid, 0);
@@ -14405,7 +15285,7 @@ VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out) {
     }
     return 0;
 }
-// Finds the longest poll in progress. A poll that begins after `now` was read has a negative age
+// Finds the longest poll in progress. A poll that has begun since `now` was read has a negative age
 // here, so it is not reported.
 static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
@@ -14418,7 +15298,8 @@ static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
         }
         volt__unlock(&trace->lock);
     }
-    if (out->site && strchr(out->site, '\t')) out->site = NULL; // the spawn site: its first poll
+    // a site with a tab is that of the spawn: the first poll of the task
+    if (out->site && strchr(out->site, '\t')) out->site = NULL;
 }
 VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
     volt__task_snapshot batch[VOLT__DUMP_BATCH];
@@ -14431,7 +15312,7 @@ VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
     while ((n = volt__snapshot_next(&rt->slabs, &at, batch, 0)) > 0) {
         int64_t now = VOLT_NOW_NS();
         for (int i = 0; i < n; i++) {
-            // bit 0 is clear: the task was just woken, and the stamp is not written yet
+            // 'q': queued. Bit 0 clear: the task was just woken, and the stamp is not written yet
             if (volt__snapshot_state(&batch[i])[0] != 'q' || !(batch[i].wait_ms & 1)) continue;
             int64_t age = volt__trace_since(batch[i].wait_ms, now);
             if (age > out->oldest_runnable) out->oldest_runnable = age;
@@ -14469,14 +15350,17 @@ VOLT_API int volt_trace(volt_rt *rt, int fd) { return volt_trace_to(rt, volt__du
 //     volt_run takes all these steps. Otherwise volt_shutdown takes the first three, and
 //     volt_destroy the others.
 //   - A runtime is not freed while it has tasks, nor while a handle or waker refers to one that has
-//     ended.
+//     ended. volt_destroy then returns -EBUSY, and volt_run leaks the runtime.
 // Any thread may call these functions, with these restrictions. On a thread that carries a worker,
-// volt_run, volt_block_on and volt_rt_step return -EDEADLK, and volt_shutdown does not wait. One
-// thread at a time makes a step of a guest. volt_destroy follows a volt_shutdown that returned 0.
-// In a forked child, functions that act on a runtime of its parent return -ECHILD.
+// of any runtime, volt_run, volt_block_on and volt_rt_step return -EDEADLK, and volt_shutdown does
+// not wait. One thread at a time makes a step of a guest; others get -EBUSY. volt_rt_deadline reads
+// the guest without a lock, so it is called between two steps. volt_destroy follows a volt_shutdown
+// that returned 0. In a forked child, volt_shutdown, volt_destroy, volt_block_on and volt_rt_step
+// return -ECHILD for a runtime of its parent.
 VOLT_API volt_rt *volt_cx_rt(const volt_cx *cx) { return cx->rt_; }
 VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out) { *out = rt->cfg; }
 
+// Returns the result, or the nearest int.
 static int volt__to_int(int64_t result) {
     return result > INT_MAX ? INT_MAX : result < INT_MIN ? INT_MIN : VOLT__CAST(int, result);
 }
@@ -14494,7 +15378,7 @@ static int volt__is_pool_busy(volt_rt *rt) {
 }
 #else
 // Called after is_stopped is set. Waits until all worker threads have exited. The first caller
-// joins them, the others wait for that caller.
+// joins them, the others wait for that caller. join_state: 0, then 1, then 2 once all are joined.
 static void volt__join_threads(volt_rt *rt) {
     uint32_t not_yet = 0;
     if (volt__cas_acq_rel(&rt->join_state, &not_yet, 1)) { // [S1] one joins
@@ -14503,11 +15387,12 @@ static void volt__join_threads(volt_rt *rt) {
         volt__store_rel(&rt->join_state, 2); // [S1] with the waiters below
         VOLT_FUTEX_WAKE(&rt->join_state, INT_MAX);
     }
-    // [S1]
+    // [S1] with the store of 2
     while (volt__load_acq(&rt->join_state) != 2) VOLT_FUTEX_WAIT(&rt->join_state, 1, VOLT_NEVER);
 }
-// Called after all workers have stopped: no task is left to submit a job. Returns the number of
-// jobs that still run at the deadline.
+// Called after all workers have stopped: no task is left to submit a job. Waits until the threads
+// of the pool have exited. Returns 0, or at the deadline the number of jobs that still run; 1 if
+// another thread is still closing the pool. `close` is NULL if the pool was never used.
 static uint32_t volt__close_pool(volt_rt *rt, volt_time deadline) {
     return rt->pool.close ? rt->pool.close(&rt->pool, deadline) : 0;
 }
@@ -14521,10 +15406,10 @@ static int volt__is_pool_busy(volt_rt *rt) {
 // ended but still have a handle or a waker. The sites are those of the first 16 of each kind.
 typedef struct volt__unfinished {
     const char *site[16], *held_site[16]; // where tasks wait; where held tasks were spawned
-    uint32_t n, n_held;                   // tasks that have not ended, at most 16; all held tasks
+    uint32_t n, n_held; // tasks that have not ended, counted up to 16; held tasks, all counted
 } volt__unfinished;
-// Called under slabs.lock. Only reads: at the deadline some workers may not have seen the shutdown
-// yet, and still treat the words of their tasks as private.
+// Called under slabs.lock. Only reads the task: at the deadline some workers may not have seen the
+// shutdown yet, and still treat the words of their tasks as private.
 static void volt__unfinished_add(void *arg, volt__task *t) {
     volt__unfinished *unfinished = VOLT__CAST(volt__unfinished *, arg);
     uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
@@ -14542,6 +15427,7 @@ static void volt__unfinished_find(volt_rt *rt, volt__unfinished *unfinished) {
     memset(unfinished, 0, sizeof *unfinished);
     volt__slabs_walk(&rt->slabs, volt__unfinished_add, unfinished);
 }
+// Logs where the first 16 of the tasks that have not ended wait.
 static void volt__log_alive(volt_rt *rt) {
     volt__unfinished unfinished;
     volt__unfinished_find(rt, &unfinished);
@@ -14556,13 +15442,15 @@ static void volt__log_held(volt_rt *rt, const volt__unfinished *unfinished) {
          i < sizeof unfinished->held_site / sizeof unfinished->held_site[0]; i++)
         volt__log(rt, VOLT_LOG_HANDLE_LEAKED, unfinished->held_site[i]);
 }
-// Called by a thread that carries no worker. Returns 0, the number of tasks alive at the deadline,
-// or if there are none, the number of jobs that still run in the pool.
+// Called by a thread that carries no worker. Returns 0, or at the deadline the number of tasks
+// alive, at least 1. If the runtime has stopped, returns the number of jobs that still run in the
+// pool at the deadline.
 static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
     while (!volt__is_stopped(rt)) {
         if (VOLT_FUTEX_WAIT(&rt->is_stopped, 0, deadline) != -ETIMEDOUT || volt__is_stopped(rt))
             continue;
-        // The count may miss tasks of a worker that has just started, so it may even be 0.
+        // The count may miss spawns by a worker that has just started, so it may even be below 0.
+        // It is 0 if all tasks have ended and no worker has found that out yet.
         intptr_t n = VOLT__CAST(intptr_t, volt__count_alive(rt));
         volt__log_alive(rt);
         return n > INT_MAX ? INT_MAX : n > 0 ? VOLT__CAST(int, n) : 1;
@@ -14577,14 +15465,15 @@ VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
         return -EINPROGRESS;
     }
     volt_time deadline = volt__deadline(at_most);
-    volt__rt_pin(rt);
+    volt__rt_pin(rt); // another thread may destroy the runtime once all are joined
     volt__shutdown_begin(rt);
     if (rt->cfg.is_guest) volt__guest_drain(rt, deadline);
     int rc = volt__shutdown_wait(rt, deadline);
     volt__rt_unpin(rt);
     return rc;
 }
-// Waits until no thread pins the runtime. The low bit tells volt__rt_unpin to wake this thread.
+// Waits until no thread pins the runtime. Sets the low bit, which tells volt__rt_unpin to wake this
+// thread; so `pins` is 1 without a pin.
 static void volt__rt_wait_unpinned(volt_rt *rt) {
     uint32_t n = volt__or_acq_rel(&rt->pins, 1) | 1; // [S1] with unpin
     while (n != 1) {
@@ -14593,9 +15482,9 @@ static void volt__rt_wait_unpinned(volt_rt *rt) {
     }
 }
 // Called after all worker threads have exited. Frees the runtime and returns 0, or returns -EBUSY
-// if any task is left. The first wait lets pinned threads release what they hold. If no task is
-// left then, no thread can pin again, but the thread that released the last one may still hold its
-// pin: hence the second wait.
+// if any task is left. The first wait lets the threads that hold a pin release their references. If
+// no task is left then, no thread can pin again, but the thread that released the last reference
+// may still hold its pin: hence the second wait.
 static int volt__teardown(volt_rt *rt, volt__unfinished *unfinished) {
     volt__rt_wait_unpinned(rt);
     volt__unfinished_find(rt, unfinished);
@@ -14619,7 +15508,7 @@ VOLT_API int volt_create(const volt_config *config_or_null, volt_rt **out) {
     int rc = volt__rt_create(config_or_null, &rt);
     if (rc < 0) return rc;
 #ifdef VOLT_SINGLE_THREAD
-    rt->cfg.is_guest = 1;
+    rt->cfg.is_guest = 1; // there is no other thread to carry worker 0
 #endif
     rc = rt->cfg.is_guest ? volt__worker_create(rt, 0, &w) : volt__start_next(rt);
     if (rc < 0) {
@@ -14644,16 +15533,17 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     volt__check_thread(rt);
     if (!volt__try_lock(&rt->guest_lock)) return -EBUSY;
     volt__worker *w = rt->workers[0];
+    // 0: no limit, except that the result is an int
     uint32_t most = max_polls > 0 && max_polls < INT_MAX ? max_polls : INT_MAX;
     uint32_t n = volt__guest_step(w, most);
-    int is_over = volt__is_stopped(rt);
+    int is_over = volt__is_stopped(rt); // read here: after the next line *rt may be freed
     volt__guest_leave(w);
     return n == 0 && is_over ? -ESHUTDOWN : VOLT__CAST(int, n);
 }
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
     if (!rt->cfg.is_guest || volt__is_forked_child(rt)) return VOLT_NEVER;
     volt__worker *w = rt->workers[0];
-    return w->guest_parked ? volt__sleep_deadline(w) : 0;
+    return w->guest_parked ? volt__sleep_deadline(w) : 0; // 0: now, tasks may be left
 }
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt_handle h;
@@ -14682,14 +15572,16 @@ static int volt__run(const volt_config *config_or_null, volt_fn *fn, void *state
     }
     volt__start_more(rt);
     volt__worker_main(w);
-    if (!volt__is_stopped(rt)) { // drain timeout: tasks still use the runtime, so it is leaked
+    // the drain timeout has expired: tasks still use the runtime, so it is leaked
+    if (!volt__is_stopped(rt)) {
         volt__log_alive(rt);
         return -ETIMEDOUT;
     }
     volt__join_threads(rt);
-    // a job whose wait was abandoned still runs: the runtime is leaked, too
+    // a job whose wait was abandoned still runs at the deadline: the runtime is leaked, too
     if (volt__close_pool(rt, w->drain_deadline) > 0) return -ETIMEDOUT;
     rc = volt__to_int(rt->root_result);
+    // a handle or waker is left: the runtime is leaked, too, but the result stays the root task's
     if (volt__teardown(rt, &unfinished) < 0) volt__log_held(rt, &unfinished);
     return rc;
 }
@@ -14699,6 +15591,7 @@ VOLT_API int volt_run(const volt_config *config_or_null, volt_fn *fn, void *stat
     if (config_or_null && (config_or_null->size == 0 || config_or_null->size >
                            offsetof(volt_config, is_guest)) && config_or_null->is_guest)
         return -EINVAL;
+    // pthread_cancel takes effect after the return: other threads rely on this one for worker 0
     int cancel_state = volt__sys_disable_cancel();
     int rc = volt__run(config_or_null, fn, state);
     volt__sys_restore_cancel(cancel_state);

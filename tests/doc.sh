@@ -24,6 +24,7 @@ cxx_flags="-std=gnu++20 -Wno-missing-field-initializers $warn"
 passed=0 failed=0 skipped=0 programs=0
 
 rm -rf "$out" && mkdir -p "$out" || exit 1
+out=$(cd "$out" && pwd)
 
 # Each block becomes <out>/<source>-<line>.c, the line being that of its first line.
 awk -v out="$out/header" '

@@ -217,7 +217,7 @@ in_table && /^\/\/   / {
         if (entry != "volt_cx") table[entry] = FNR
     }
 }
-match($0, /^\/\/ >>[a-z]+/) {
+is_after_bar && match($0, /^\/\/ >>[a-z]+/) {
     end_of_section(FNR)
     section = substr($0, RSTART + 5, RLENGTH - 5)
     if (section in opened) breach("contents", ">>" section " opens two sections")
@@ -230,6 +230,7 @@ match($0, /^\/\/ >>[a-z]+/) {
     else if (title != listed[section] && section != "terms")
         breach("contents", ">>" section " has another title in the contents: " listed[section])
 }
+{ is_after_bar = /^\/\/==/ }
 match($0, /^\/\/   >>[a-z]+ /) {
     entry = substr($0, RSTART + 7, RLENGTH - 8)
     if (entry in listed) breach("contents", ">>" entry " is listed twice")
@@ -305,8 +306,8 @@ END {
             print main ":" table[entry] ": threads: " entry " is no function without a volt_cx"
     if (n_banned * 1000 > 0.2 * n_words) {
         for (i = 1; i <= n_shown; i++) print main ":" banned[i]
-        printf "%s: words: %d banned words in %d of comments, more than 0.2 per 1000\n", main,
-            n_banned, n_words
+        printf "%s: words: %d banned in %d of comments, more than 0.2 per 1000\n", main, n_banned,
+            n_words
         broken["words"]++
     }
     if (depth) { print main ": braces do not balance"; broken["names"]++ }
@@ -316,7 +317,8 @@ END {
         printf "%d functions, length median %d, p90 %d, longest %d; %.1f asserts per 1000 lines\n",
             n_functions, lengths[int((n_functions + 1) / 2)], lengths[int(n_functions * 0.9 + 0.5)],
             lengths[n_functions], n_asserts * 1000 / n_main
-    n = split("names static seam atomics tags relaxed threads contents words text unfinished length",
+    n = split("names static seam atomics tags relaxed threads contents words text unfinished " \
+              "length",
               rules, " ")
     for (i = 1; i <= n; i++) {
         if (rules[i] in broken) { bad++; print "broken: " rules[i] " (" broken[rules[i]] ")" }

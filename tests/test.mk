@@ -76,7 +76,7 @@ build/log/replay_%: build/fuzz/replay_%
 # Once as it is used, optimised; the other forms not: their compiling takes a fifth of the time.
 # Most of a test's compilation is that of the implementation. The tests of SHARED use the default
 # seam and share one compilation for each form; the others have one of their own each.
-SHARED := beside between chan chan_forms compose compose_sync group guest idle net outside pause \
+SHARED := beside chan chan_forms compose compose_sync guest idle net outside pause \
 	placement queues rare rescue shared stress sync sync_kinds sync_stress task timers token
 build/unit/volt.h build/unit/unit.h: volt.h tests/unit.awk
 	@mkdir -p $(@D)
