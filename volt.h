@@ -2790,19 +2790,17 @@ static __thread volt__worker *volt__tls;
 #  endif
 #endif
 
-// The implementation also compiles as C++, which needs casts where C converts implicitly.
-#define VOLT__CAST(type_, x_) ((type_)(x_))
 #define VOLT__ALIGN(n_) __attribute__((aligned(n_)))
 #define VOLT__HOT inline __attribute__((always_inline)) // for code that runs once per poll
 #define VOLT__LIKELY(c_) __builtin_expect(!!(c_), 1)
 #define VOLT__UNLIKELY(c_) __builtin_expect(!!(c_), 0)
 #define VOLT__CONTAINER(type_, member_, p_) \
-    VOLT__CAST(type_ *, VOLT__CAST(void *, VOLT__CAST(char *, (p_)) - offsetof(type_, member_)))
+    ((type_ *)(void *)((char *)(p_) - offsetof(type_, member_)))
 
 static int64_t volt__sys_now(void) {
     struct timespec t;
     VOLT_SYS(clock_gettime, CLOCK_MONOTONIC, &t);
-    return VOLT__CAST(int64_t, t.tv_sec) * 1000000000 + t.tv_nsec;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 // Returns 1 if the error may mean that the kernel or a seccomp filter does not support a call or a
 // flag. The caller then falls back to an older call.
@@ -2859,8 +2857,8 @@ static int volt__sys_futex(uint32_t *word, int op, uint32_t expected, int64_t ns
     volt__timespec t;
     int64_t sec = ns > 0 ? ns / 1000000000 : 0;
     int64_t most = sizeof t.sec == 4 ? INT32_MAX : INT64_MAX;
-    t.sec = VOLT__CAST(__typeof__(t.sec), sec < most ? sec : most);
-    t.nsec = VOLT__CAST(__typeof__(t.nsec), ns > 0 ? ns % 1000000000 : 0);
+    t.sec = (__typeof__(t.sec))(sec < most ? sec : most);
+    t.nsec = (__typeof__(t.nsec))(ns > 0 ? ns % 1000000000 : 0);
     if (VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, op, expected, ns == VOLT_NEVER ? NULL : &t, NULL,
                  ~0u) == 0)
         return 0;
@@ -2896,7 +2894,7 @@ static __attribute__((unused)) int volt__sys_membarrier(int command) {
 static int volt__epoll_ms(int64_t timeout_ns) {
     // rounded up: a wait that ends early is repeated, and the rest of less than 1 ms would spin
     int64_t ms = timeout_ns < 0 ? -1 : (timeout_ns + 999999) / 1000000;
-    return ms > INT_MAX ? INT_MAX : VOLT__CAST(int, ms);
+    return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 static __attribute__((unused)) int volt__sys_epoll_wait(int ep, struct epoll_event *ev, int n,
                                                         int64_t timeout_ns) {
@@ -2908,7 +2906,7 @@ static __attribute__((unused)) int volt__sys_epoll_wait(int ep, struct epoll_eve
         } t;
         t.sec = timeout_ns / 1000000000;
         t.nsec = timeout_ns % 1000000000;
-        rc = VOLT__CAST(int, VOLT_SYS(syscall, SYS_epoll_pwait2, ep, ev, n, &t, NULL, 0));
+        rc = (int)VOLT_SYS(syscall, SYS_epoll_pwait2, ep, ev, n, &t, NULL, 0);
         // on any other error, calls epoll_wait, which every kernel has
         if (rc >= 0 || errno == EINTR) return rc < 0 ? -EINTR : rc;
     }
@@ -2923,7 +2921,7 @@ static __attribute__((unused)) uint64_t volt__sys_random(void) {
     if (VOLT_SYS(syscall, SYS_getrandom, &r, sizeof r, 1 /* GRND_NONBLOCK */) == sizeof r) return r;
 #endif
     // no entropy yet, or before Linux 3.17: the time, and the address of the stack
-    return VOLT__CAST(uint64_t, volt__sys_now()) ^ VOLT__CAST(uintptr_t, &r);
+    return (uint64_t)volt__sys_now() ^ (uintptr_t)&r;
 }
 
 static __attribute__((unused, noreturn)) void volt__sys_panic(const char *text) {
@@ -2999,7 +2997,7 @@ static int volt__sys_reopen(int fd, int mode) {
     size_t at = strlen(path), digits = 1;
     for (int x = fd; x >= 10; x /= 10) digits++;
     path[at + digits] = 0;
-    for (size_t i = digits; i-- > 0; fd /= 10) path[at + i] = VOLT__CAST(char, '0' + fd % 10);
+    for (size_t i = digits; i-- > 0; fd /= 10) path[at + i] = (char)('0' + fd % 10);
     int flags = (mode & (O_ACCMODE | VOLT__O_PACKETS)) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, own;
     do own = VOLT_SYS(open, path, flags);
     while (own < 0 && errno == EINTR);
@@ -3037,7 +3035,7 @@ static void volt__sys_sigpipe_unblock(volt__sigpipe *p, int was_raised) {
 // Returns `size` rounded up to whole pages; *page receives the size of a page.
 static size_t volt__sys_pages(size_t size, size_t *page) {
     long n = VOLT_SYS(sysconf, _SC_PAGESIZE);
-    *page = n > 0 ? VOLT__CAST(size_t, n) : 4096;
+    *page = n > 0 ? (size_t)n : 4096;
     return (size + *page - 1) & ~(*page - 1);
 }
 #ifndef VOLT_NO_IO
@@ -3048,8 +3046,8 @@ static __attribute__((unused)) int volt__sys_is_mapped(const char *p, size_t n) 
     unsigned char is_resident[64];
     size_t page, part;
     (void)volt__sys_pages(0, &page);
-    uintptr_t from = VOLT__CAST(uintptr_t, p) & ~(page - 1), end = VOLT__CAST(uintptr_t, p) + n;
-    void *at = VOLT__CAST(void *, from);
+    uintptr_t from = (uintptr_t)p & ~(page - 1), end = (uintptr_t)p + n;
+    void *at = (void *)from;
     enum { POPULATE_READ = 22 }; // MADV_POPULATE_READ, which older headers lack
     if (VOLT_SYS(madvise, at, end - from, POPULATE_READ) == 0) return 1;
     // EINVAL: memory without access, or a kernel before 5.14, which does not know the advice. That
@@ -3057,7 +3055,7 @@ static __attribute__((unused)) int volt__sys_is_mapped(const char *p, size_t n) 
     if (errno != EINVAL || VOLT_SYS(madvise, at, 0, POPULATE_READ) == 0) return 0;
     for (; from < end; from += part) {
         part = end - from < sizeof is_resident * page ? end - from : sizeof is_resident * page;
-        if (VOLT_SYS(mincore, VOLT__CAST(void *, from), part, is_resident) < 0) return 0;
+        if (VOLT_SYS(mincore, (void *)from, part, is_resident) < 0) return 0;
     }
     return 1;
 }
@@ -3065,7 +3063,7 @@ static __attribute__((unused)) int volt__sys_is_mapped(const char *p, size_t n) 
 static char *volt__sys_mmap(size_t bytes) {
     void *p =
         VOLT_SYS(mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p == MAP_FAILED ? NULL : VOLT__CAST(char *, p);
+    return p == MAP_FAILED ? NULL : (char *)p;
 }
 // Returns zeroed memory at a multiple of `align`, a power of two, or NULL.
 static void *volt__sys_map(void *user, size_t size, size_t align) {
@@ -3074,11 +3072,11 @@ static void *volt__sys_map(void *user, size_t size, size_t align) {
     // Usually the first mapping is aligned, because the kernel places each right below the last one
     // and most have the same size. If it is not, a larger one is mapped, and its ends are unmapped.
     char *p = volt__sys_mmap(bytes);
-    if (!p || (VOLT__CAST(uintptr_t, p) & (align - 1)) == 0) return p;
+    if (!p || ((uintptr_t)p & (align - 1)) == 0) return p;
     VOLT_SYS(munmap, p, bytes);
     p = volt__sys_mmap(bytes + align);
     if (!p) return NULL;
-    size_t before = (align - (VOLT__CAST(uintptr_t, p) & (align - 1))) & (align - 1);
+    size_t before = (align - ((uintptr_t)p & (align - 1))) & (align - 1);
     if (before) VOLT_SYS(munmap, p, before);
     VOLT_SYS(munmap, p + before + bytes, align - before);
     return p + before;
@@ -3093,8 +3091,8 @@ static __attribute__((unused)) uint32_t *volt__sys_fork_word(void) {
         VOLT_SYS(munmap, p, bytes);
         return NULL;
     }
-    *VOLT__CAST(uint32_t *, p) = 1;
-    return VOLT__CAST(uint32_t *, p);
+    *(uint32_t *)p = 1;
+    return (uint32_t *)p;
 }
 static void volt__sys_unmap(void *user, void *block, size_t size) {
     size_t page, bytes = volt__sys_pages(size, &page);
@@ -3425,7 +3423,7 @@ static inline uint32_t volt__min32(uint32_t a, uint32_t b) { return a < b ? a : 
 static inline uint32_t volt__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
     VOLT_ASSERT(low <= high);
-    return x < low ? low : x > high ? high : VOLT__CAST(uint32_t, x);
+    return x < low ? low : x > high ? high : (uint32_t)x;
 }
 // Returns x + y, or VOLT_NEVER if the sum would exceed that. y >= 0.
 static inline volt_time volt__time_add(volt_time x, volt_time y) {
@@ -3447,9 +3445,9 @@ typedef struct volt__random {
 // `stream` selects one of the sequences that belong to a seed. The factor is 2^64 divided by the
 // golden ratio, so that successive streams begin far apart.
 static void volt__random_seed(volt__random *r, uint64_t seed, uint32_t stream) {
-    uint64_t x = seed + VOLT__CAST(uint64_t, stream + 1) * 0x9E3779B97F4A7C15u;
-    r->a = VOLT__CAST(uint32_t, x >> 32);
-    r->b = VOLT__CAST(uint32_t, x);
+    uint64_t x = seed + (uint64_t)(stream + 1) * 0x9E3779B97F4A7C15u;
+    r->a = (uint32_t)(x >> 32);
+    r->b = (uint32_t)x;
     if ((r->a | r->b) == 0) r->b = 1;
 }
 // Returns a number >= 0 and < n. n > 0.
@@ -3462,7 +3460,7 @@ static inline uint32_t volt__random_below(volt__random *r, uint32_t n) {
     r->b = x ^ y ^ (x >> 7) ^ (y >> 16);
     // The sum wraps at 2^32. Lemire's reduction without the rejection loop: a bias of at most
     // n / 2^32 is harmless here.
-    return VOLT__CAST(uint32_t, (VOLT__CAST(uint64_t, r->a + r->b) * n) >> 32);
+    return (uint32_t)(((uint64_t)(r->a + r->b) * n) >> 32);
 }
 
 // The texts are general, because the exact meaning of a number depends on the call that returns it.
@@ -3614,7 +3612,7 @@ VOLT_API const char *volt_strerror(int rc) {
 #undef VOLT__ERROR_ROOM
 #undef VOLT__ERROR_TEXT
     const void *first = &texts;
-    const char *text = VOLT__CAST(const char *, first);
+    const char *text = (const char *)first;
     if (rc >= 0) return "success";
 #if EDEADLOCK != EDEADLK // on MIPS and PowerPC
     if (rc == -EDEADLOCK) return "file lock would deadlock (EDEADLOCK)";
@@ -3692,11 +3690,10 @@ static struct volt__lock_waiters {
 // The address of a lock determines its bucket. If two locks share a bucket, the waiters of either
 // cause needless wake-ups at the other.
 static inline uint32_t *volt__lock_waiters_at(const uint32_t *lock) {
-    return &volt__lock_waiters.n[VOLT__CAST(uintptr_t, lock) / VOLT__CACHE_LINE %
-                                 VOLT__LOCK_BUCKETS];
+    return &volt__lock_waiters.n[(uintptr_t)lock / VOLT__CACHE_LINE % VOLT__LOCK_BUCKETS];
 }
 static inline int volt__has_membarrier(void) {
-    return VOLT__CAST(int, volt__load_acq(&volt__lock_waiters.has_membarrier)); // [L2] with prepare
+    return (int)volt__load_acq(&volt__lock_waiters.has_membarrier); // [L2] with prepare
 }
 // Registers the process for membarrier(2). Called when a runtime is created, before it has workers;
 // other threads may hold or wait for locks already. If the registration fails, has_membarrier stays
@@ -3974,9 +3971,9 @@ struct volt__heap {
 // Returns the class of a slot size: steps of 16 bytes up to 128, then four classes per doubling.
 // The two bits below the highest one of size - 1 select one of the four.
 static inline uint32_t volt__class_of(size_t size) {
-    if (size <= 128) return VOLT__CAST(uint32_t, (size + 15) / 16 - 1);
+    if (size <= 128) return (uint32_t)((size + 15) / 16 - 1);
     int top = volt__highest_bit(size - 1);
-    return VOLT__CAST(uint32_t, 8 + (top - 7) * 4 + VOLT__CAST(int, (size - 1) >> (top - 2) & 3));
+    return (uint32_t)(8 + (top - 7) * 4 + (int)((size - 1) >> (top - 2) & 3));
 }
 // Returns the slot size of a class, the largest size that volt__class_of maps to it.
 static inline uint32_t volt__class_size(uint32_t cls) {
@@ -3984,8 +3981,7 @@ static inline uint32_t volt__class_size(uint32_t cls) {
 }
 
 static inline volt__slab *volt__slab_of(const volt__task *t) {
-    return VOLT__CAST(volt__slab *,
-                      VOLT__CAST(uintptr_t, t) & ~VOLT__CAST(uintptr_t, VOLT_SLAB_SIZE - 1));
+    return (volt__slab *)((uintptr_t)t & ~(uintptr_t)(VOLT_SLAB_SIZE - 1));
 }
 // Maps the index of a slot in carve order to its position in the slab, and back: 9 * 9 mod 16 is 1,
 // so the map is its own inverse. It spreads the first 16 slots, so that a few tasks, run by several
@@ -3997,17 +3993,16 @@ static inline uint32_t volt__slab_shuffle(const volt__slab *s, uint32_t i) {
 static inline volt__task *volt__slab_slot(volt__slab *s, uint32_t i) {
     VOLT_ASSERT(i < s->cap);
     i = volt__slab_shuffle(s, i);
-    char *base = VOLT__CAST(char *, VOLT__CAST(void *, s)) + VOLT__SLAB_HEAD;
-    return VOLT__CAST(volt__task *,
-                      VOLT__CAST(void *, base + VOLT__CAST(size_t, i) * s->slot_size));
+    char *base = (char *)(void *)s + VOLT__SLAB_HEAD;
+    return (volt__task *)(void *)(base + (size_t)i * s->slot_size);
 }
 static inline void *volt__task_state(volt__task *t) { return t + 1; }
 static inline volt__task *volt__state_task(void *state) {
-    return VOLT__CAST(volt__task *, state) - 1;
+    return (volt__task *)state - 1;
 }
 static inline volt__group_link *volt__task_group_link(volt__task *t) {
-    char *end = VOLT__CAST(char *, VOLT__CAST(void *, t)) + volt__slab_of(t)->slot_size;
-    return VOLT__CAST(volt__group_link *, VOLT__CAST(void *, end - sizeof(volt__group_link)));
+    char *end = (char *)(void *)t + volt__slab_of(t)->slot_size;
+    return (volt__group_link *)(void *)(end - sizeof(volt__group_link));
 }
 
 static void volt__heap_init(volt__heap *h, volt__slabs *slabs) {
@@ -4049,19 +4044,18 @@ static volt__slab *volt__empty_pop(volt__class *c) {
 // slot. Returns NULL if out of memory. Calls a hook: called without a lock.
 static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_size) {
     size_t bytes = VOLT_SLAB_SIZE;
-    if (cls >= VOLT__CLASSES) bytes = VOLT__SLAB_HEAD + VOLT__CAST(size_t, slot_size);
+    if (cls >= VOLT__CLASSES) bytes = VOLT__SLAB_HEAD + (size_t)slot_size;
     volt__slabs *all = h->slabs;
-    volt__slab *s =
-        VOLT__CAST(volt__slab *, all->alloc.alloc(all->alloc.user, bytes, VOLT_SLAB_SIZE));
+    volt__slab *s = (volt__slab *)all->alloc.alloc(all->alloc.user, bytes, VOLT_SLAB_SIZE);
     if (!s) return NULL;
-    VOLT__REQUIRE((VOLT__CAST(uintptr_t, s) & (VOLT_SLAB_SIZE - 1)) == 0,
+    VOLT__REQUIRE(((uintptr_t)s & (VOLT_SLAB_SIZE - 1)) == 0,
                   "the allocator hook ignores its alignment");
     memset(s, 0, sizeof *s);
     s->rt = all->rt;
     s->heap = h;
     s->cls = cls;
     s->slot_size = slot_size;
-    s->cap = VOLT__CAST(uint32_t, (bytes - VOLT__SLAB_HEAD) / slot_size);
+    s->cap = (uint32_t)((bytes - VOLT__SLAB_HEAD) / slot_size);
     VOLT_ASSERT(s->cap > 0 && s->state == VOLT__SLAB_FULL);
     s->bytes = bytes;
     volt__lock(&all->lock);
@@ -4098,9 +4092,7 @@ static void volt__slabs_reap(volt__slab *dead) {
 // volt__slab_state_changed, since the slab was full or large, or is empty now; else 0. Called by
 // the owner.
 static inline int volt__slab_free(volt__slab *s, volt__task *t) {
-    VOLT_ASSERT((VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD) %
-                    s->slot_size ==
-                0);
+    VOLT_ASSERT(((uintptr_t)t - (uintptr_t)s - VOLT__SLAB_HEAD) % s->slot_size == 0);
     VOLT__POISON(t + 1, s->slot_size - sizeof *t);
     t->next = s->free;
     s->free = t;
@@ -4197,7 +4189,7 @@ static void volt__remote_batch_add(volt__remote_batch *batch, volt__task *t) {
 static void volt__heap_collect(volt__heap *h, volt__slab **dead) {
     if (!volt__load_rlx(&h->remote)) return; // rlx: hint; a later call finds them
     // [M1] with remote_free_list
-    volt__task *t = volt__xchg_acq(&h->remote, VOLT__CAST(volt__task *, NULL));
+    volt__task *t = volt__xchg_acq(&h->remote, (volt__task *)NULL);
     while (t) {
         volt__task *next = t->next;
         volt__heap_free(h, t, dead);
@@ -4274,8 +4266,7 @@ static volt__task *volt__heap_refill(volt__heap *h, uint32_t cls, volt__slab **d
 // memory. Called without a lock.
 static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
     if (size > UINT32_MAX / 2) return NULL;
-    volt__slab *s = volt__slab_create(h, VOLT__CLASSES,
-                                      VOLT__CAST(uint32_t, (size + 15) & ~VOLT__CAST(size_t, 15)));
+    volt__slab *s = volt__slab_create(h, VOLT__CLASSES, (uint32_t)((size + 15) & ~(size_t)15));
     if (!s) return NULL;
     s->used = 1;
     return volt__slab_alloc(s);
@@ -4496,7 +4487,7 @@ static int volt__injector_spawn(volt__injector *q, volt__task *task_or_null) {
 // Returns 1 if the injector was closed already, else 0.
 static int volt__injector_close(volt__injector *q) {
     volt__lock(&q->lock);
-    int was_closed = VOLT__CAST(int, q->closed);
+    int was_closed = (int)q->closed;
     q->closed = 1;
     volt__unlock(&q->lock);
     return was_closed;
@@ -4507,7 +4498,7 @@ static uint32_t volt__injector_pop(volt__injector *q, uint32_t n_workers, uint32
                                    volt__chain *c) {
     if (volt__injector_is_empty(q)) return 0;
     volt__lock(&q->lock);
-    uint32_t n = volt__min32(VOLT__CAST(uint32_t, q->len) / n_workers + 1, room);
+    uint32_t n = volt__min32((uint32_t)q->len / n_workers + 1, room);
     n = volt__min32(n, VOLT_INJECT_BATCH);
     uint32_t got = 0;
     for (; got < n && q->head; got++) {
@@ -4631,8 +4622,8 @@ typedef struct volt__ring {
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) volt__task *slot[VOLT_RING_CAP]; // W owner, R any [Q1] [Q2]
 } volt__ring;
 
-#define VOLT__RING_INDEX_MASK VOLT__CAST(uint32_t, (UINT64_C(1) << VOLT_RING_INDEX_BITS) - 1)
-#define VOLT__RING_DISTANCE_MASK ((VOLT__CAST(uintptr_t, 1) << VOLT_RING_DISTANCE_BITS) - 1)
+#define VOLT__RING_INDEX_MASK ((uint32_t)((UINT64_C(1) << VOLT_RING_INDEX_BITS) - 1))
+#define VOLT__RING_DISTANCE_MASK ((((uintptr_t)1) << VOLT_RING_DISTANCE_BITS) - 1)
 VOLT__SASSERT((VOLT_RING_CAP & (VOLT_RING_CAP - 1)) == 0, "power of two");
 VOLT__SASSERT(VOLT_RING_CAP < (1u << VOLT_RING_DISTANCE_BITS), "a distance can be the whole ring");
 VOLT__SASSERT(VOLT_RING_CAP * UINT64_C(2) < (UINT64_C(1) << VOLT_RING_INDEX_BITS),
@@ -4640,14 +4631,13 @@ VOLT__SASSERT(VOLT_RING_CAP * UINT64_C(2) < (UINT64_C(1) << VOLT_RING_INDEX_BITS
 VOLT__SASSERT(VOLT_RING_INDEX_BITS + VOLT_RING_DISTANCE_BITS <= sizeof(uintptr_t) * 8, "one word");
 
 static inline uint32_t volt__head_index(uintptr_t head) {
-    return VOLT__CAST(uint32_t, head >> VOLT_RING_DISTANCE_BITS) & VOLT__RING_INDEX_MASK;
+    return (uint32_t)(head >> VOLT_RING_DISTANCE_BITS) & VOLT__RING_INDEX_MASK;
 }
 static inline uint32_t volt__head_distance(uintptr_t head) {
-    return VOLT__CAST(uint32_t, head & VOLT__RING_DISTANCE_MASK);
+    return (uint32_t)(head & VOLT__RING_DISTANCE_MASK);
 }
 static inline uintptr_t volt__head_make(uint32_t index, uint32_t distance) {
-    return VOLT__CAST(uintptr_t, index & VOLT__RING_INDEX_MASK) << VOLT_RING_DISTANCE_BITS |
-           distance;
+    return (uintptr_t)(index & VOLT__RING_INDEX_MASK) << VOLT_RING_DISTANCE_BITS | distance;
 }
 // Returns the number of slots from index `from` to index `to`, also if the indices have wrapped.
 static inline uint32_t volt__ring_gap(uint32_t from, uint32_t to) {
@@ -5026,10 +5016,10 @@ enum { VOLT__IDLE, VOLT__LINKED, VOLT__FIRED, VOLT__CLOSED };
 // Returns the task to wake. waiter_ points to it, or if the node is that of a frame with open
 // scopes, to the innermost scope, which stores the task. The low bits of waiter_ tell which.
 static inline volt__task *volt__node_task(const volt__node *node) {
-    uintptr_t waiter = VOLT__CAST(uintptr_t, node->waiter_);
+    uintptr_t waiter = (uintptr_t)node->waiter_;
     if (VOLT__UNLIKELY(waiter & VOLT__WAITER_IS_SCOPE))
-        return VOLT__CAST(volt__scope *, waiter - VOLT__WAITER_IS_SCOPE)->task_;
-    return VOLT__CAST(volt__task *, node->waiter_);
+        return ((volt__scope *)(waiter - VOLT__WAITER_IS_SCOPE))->task_;
+    return (volt__task *)node->waiter_;
 }
 static inline uint8_t volt__node_state(const volt__node *node) {
     return volt__load_rlx(&node->state_) & 15; // rlx: hint, or under the lock of source_
@@ -5043,7 +5033,7 @@ static inline void volt__node_bind(volt__node *node, volt__task *t, void *on) {
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE);
     if (VOLT__UNLIKELY(t->n_armed == UINT16_MAX)) // rlx: only the runner writes wait_site
         volt__misuse(volt__load_rlx(&t->wait_site), "more than 65535 waits at once in one task");
-    if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_SCOPE)) node->waiter_ = t;
+    if (!((uintptr_t)node->waiter_ & VOLT__WAITER_IS_SCOPE)) node->waiter_ = t;
     node->source_ = on;
     t->n_armed++;
     volt__node_set(node, VOLT__LINKED);
@@ -5107,7 +5097,7 @@ typedef struct volt__wheel {
 
 // Returns the slot of a tick in a level.
 static inline uint32_t volt__wheel_pos(uint64_t tick, uint32_t level) {
-    return VOLT__CAST(uint32_t, tick >> (level * VOLT_WHEEL_BITS)) & VOLT__WHEEL_MASK;
+    return (uint32_t)(tick >> (level * VOLT_WHEEL_BITS)) & VOLT__WHEEL_MASK;
 }
 static inline int volt__wheel_is_empty(const volt__wheel *w) {
     uint64_t any = 0;
@@ -5119,7 +5109,7 @@ static inline int volt__wheel_is_empty(const volt__wheel *w) {
 // and empties no slot, so a wrong slot does no harm there.
 static inline volt__node **volt__wheel_head(volt__wheel *w, const volt__node *node) {
     uint32_t level = volt__load_rlx(&node->state_) >> 4; // rlx: under lock
-    uint64_t tick = VOLT__CAST(uint64_t, node->key_);
+    uint64_t tick = (uint64_t)node->key_;
     // a deadline that was beyond the span does not lie in the slot of its tick
     if (level == VOLT_WHEEL_LEVELS - 1)
         for (uint32_t pos = 0; pos < VOLT__WHEEL_SLOTS; pos++)
@@ -5130,18 +5120,16 @@ static inline volt__node **volt__wheel_head(volt__wheel *w, const volt__node *no
 // it. Called under lock.
 static void volt__wheel_insert(volt__wheel *w, volt__node *node) {
     uint32_t top = VOLT_WHEEL_LEVELS - 1, shift = top * VOLT_WHEEL_BITS;
-    if (VOLT__CAST(uint64_t, node->key_) <= w->elapsed)
-        node->key_ = VOLT__CAST(int64_t, w->elapsed + 1);
-    uint64_t tick = VOLT__CAST(uint64_t, node->key_);
+    if ((uint64_t)node->key_ <= w->elapsed) node->key_ = (int64_t)(w->elapsed + 1);
+    uint64_t tick = (uint64_t)node->key_;
     // the furthest slot: one slot short of a full turn of the top level
     uint64_t furthest = ((w->elapsed >> shift) + VOLT__WHEEL_MASK) << shift;
     if (tick > furthest) tick = furthest;
-    uint32_t level =
-        VOLT__CAST(uint32_t, volt__highest_bit((w->elapsed ^ tick) | 1)) / VOLT_WHEEL_BITS;
+    uint32_t level = (uint32_t)volt__highest_bit((w->elapsed ^ tick) | 1) / VOLT_WHEEL_BITS;
     if (level > top) level = top;
     uint32_t pos = volt__wheel_pos(tick, level);
     VOLT_ASSERT(tick > w->elapsed && (level == 0 || pos != volt__wheel_pos(w->elapsed, level)));
-    volt__node_set(node, VOLT__CAST(uint8_t, VOLT__LINKED | level << 4));
+    volt__node_set(node, (uint8_t)(VOLT__LINKED | level << 4));
     volt__list_push(&w->slot[level][pos], node);
     w->occupied[level] |= UINT64_C(1) << pos;
 }
@@ -5151,7 +5139,7 @@ static void volt__wheel_remove(volt__wheel *w, volt__node *node) {
     VOLT_ASSERT(volt__node_state(node) == VOLT__LINKED && node->source_ == w);
     volt__list_remove(head, node);
     if (*head) return;
-    uint32_t at = VOLT__CAST(uint32_t, head - &w->slot[0][0]);
+    uint32_t at = (uint32_t)(head - &w->slot[0][0]);
     w->occupied[at / VOLT__WHEEL_SLOTS] &= ~(UINT64_C(1) << at % VOLT__WHEEL_SLOTS);
 }
 // Finds the slot to be handled next: its level, and the tick *when at which it begins, or `elapsed`
@@ -5170,9 +5158,9 @@ static int volt__wheel_next(const volt__wheel *w, uint32_t *level, uint64_t *whe
         uint64_t ahead = w->occupied[l] >> pos; // the slots from pos on; if none, the ring wraps
         if (!w->occupied[l]) continue;
         int d = ahead ? __builtin_ctzll(ahead)
-                      : __builtin_ctzll(w->occupied[l]) + VOLT__CAST(int, VOLT__WHEEL_SLOTS - pos);
+                      : __builtin_ctzll(w->occupied[l]) + (int)(VOLT__WHEEL_SLOTS - pos);
         *level = l;
-        *when = ((w->elapsed >> shift) + VOLT__CAST(uint64_t, d)) << shift;
+        *when = ((w->elapsed >> shift) + (uint64_t)d) << shift;
         VOLT_ASSERT(*when >= w->elapsed);
         return 1;
     }
@@ -5192,7 +5180,7 @@ static int volt__wheel_advance(volt__wheel *w, uint64_t now, volt__chain *c, uin
             if (handled == VOLT_FIRE_MAX) return 1;
             volt__node *node = *head;
             volt__wheel_remove(w, node);
-            if (VOLT__CAST(uint64_t, node->key_) <= when) {
+            if ((uint64_t)node->key_ <= when) {
                 ++*n_fired;
                 volt__node_fire(node, VOLT__FIRED, c);
             } else {
@@ -5238,7 +5226,7 @@ static uint64_t volt__wheel_expiry(volt__wheel *w) {
         uint64_t end = when + (UINT64_C(1) << (level * VOLT_WHEEL_BITS));
         volt__node *first = w->slot[level][volt__wheel_pos(when, level)], *node = first;
         for (int i = 0; i < 32; i++) {
-            if (VOLT__CAST(uint64_t, node->key_) < due) due = VOLT__CAST(uint64_t, node->key_);
+            if ((uint64_t)node->key_ < due) due = (uint64_t)node->key_;
             node = node->next_;
             if (node == first) { // due >= end: all deadlines are beyond the span of the wheel
                 if (due > when && due < end) when = due;
@@ -5251,7 +5239,7 @@ static uint64_t volt__wheel_expiry(volt__wheel *w) {
 }
 // Called inside a poll of t, with the wheel of the worker that runs the poll.
 static void volt__timer_arm(volt__wheel *w, volt__node *node, volt__task *t, uint64_t tick) {
-    node->key_ = VOLT__CAST(int64_t, tick);
+    node->key_ = (int64_t)tick;
     volt__node_bind(node, t, w);
     volt__lock(&w->lock);
     volt__wheel_insert(w, node);
@@ -5260,7 +5248,7 @@ static void volt__timer_arm(volt__wheel *w, volt__node *node, volt__task *t, uin
 // Called by any worker, in a poll of t, the node's task. Takes the lock even if the node has been
 // fired: the thread that fired it may still hold the lock and use the node.
 static void volt__timer_disarm(volt__node *node, volt__task *t) {
-    volt__wheel *w = VOLT__CAST(volt__wheel *, node->source_);
+    volt__wheel *w = (volt__wheel *)node->source_;
     if (volt__node_state(node) == VOLT__IDLE) return;
     VOLT_ASSERT(w != NULL && t->n_armed > 0);
     volt__lock(&w->lock);
@@ -5370,32 +5358,32 @@ static inline void *volt__fds_page(volt__fds *f, void **slot, size_t size) {
 // Returns the entry of a descriptor number, made on first use, or NULL if memory has run out or the
 // number is out of range. A negative number wraps to a large one, which is out of range.
 static volt__fd *volt__fd_lookup(volt__fds *f, int fd) {
-    uint32_t i = VOLT__CAST(uint32_t, fd);
+    uint32_t i = (uint32_t)fd;
     if (i >= VOLT__FD_MAX) return NULL;
     void *slot = &f->dir[i / (VOLT__FD_PAGE * VOLT__FD_DIR)];
-    void *dir = volt__fds_page(f, VOLT__CAST(void **, slot), sizeof(volt__fd_dir));
+    void *dir = volt__fds_page(f, (void **)slot, sizeof(volt__fd_dir));
     if (!dir) return NULL;
-    slot = &VOLT__CAST(volt__fd_dir *, dir)->page[i / VOLT__FD_PAGE % VOLT__FD_DIR];
-    void *page = volt__fds_page(f, VOLT__CAST(void **, slot), VOLT__FD_PAGE * sizeof(volt__fd));
-    return page ? &VOLT__CAST(volt__fd *, page)[i % VOLT__FD_PAGE] : NULL;
+    slot = &((volt__fd_dir *)dir)->page[i / VOLT__FD_PAGE % VOLT__FD_DIR];
+    void *page = volt__fds_page(f, (void **)slot, VOLT__FD_PAGE * sizeof(volt__fd));
+    return page ? &((volt__fd *)page)[i % VOLT__FD_PAGE] : NULL;
 }
 // Returns an entry that exists already, such as that of an event: the descriptor was registered
 // through it. Both loads: [F1] with make_page.
 static inline volt__fd *volt__fd_lookup_existing(volt__fds *f, int fd) {
-    uint32_t i = VOLT__CAST(uint32_t, fd);
+    uint32_t i = (uint32_t)fd;
     volt__fd_dir *dir = volt__load_acq(&f->dir[i / (VOLT__FD_PAGE * VOLT__FD_DIR)]); // [F1]
     return &volt__load_acq(&dir->page[i / VOLT__FD_PAGE % VOLT__FD_DIR])[i % VOLT__FD_PAGE]; // [F1]
 }
 // Returns the error for which volt__fd_lookup returned NULL.
 static int volt__fd_lookup_error(int fd) {
-    return VOLT__CAST(uint32_t, fd) >= VOLT__FD_MAX ? -EBADF : -ENOMEM;
+    return (uint32_t)fd >= VOLT__FD_MAX ? -EBADF : -ENOMEM;
 }
 // *f is zeroed. Returns 0 or -errno.
 static int volt__fds_init(volt__fds *f, const volt_config *c) {
     f->alloc = c->alloc;
     f->n_reactors = c->reactors;
     void *epfd = f->alloc.alloc(f->alloc.user, sizeof(int) * c->workers, VOLT__CACHE_LINE);
-    f->epfd = VOLT__CAST(int *, epfd);
+    f->epfd = (int *)epfd;
     return epfd ? 0 : -ENOMEM;
 }
 // Called before the worker of that reactor runs.
@@ -5460,8 +5448,8 @@ static inline int volt__fd_is_known_empty(const volt__fd *e, int dir) {
 }
 static uint32_t volt__fd_interest(const volt__fd *e) {
     if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    return EPOLLONESHOT | (e->rd ? VOLT__CAST(uint32_t, EPOLLIN | EPOLLRDHUP) : 0) |
-           (e->wr ? VOLT__CAST(uint32_t, EPOLLOUT) : 0);
+    return EPOLLONESHOT | (e->rd ? (uint32_t)(EPOLLIN | EPOLLRDHUP) : 0) |
+           (e->wr ? (uint32_t)EPOLLOUT : 0);
 }
 // Registers the entry's interest in epoll. ADD and MOD each fall back to the other, as the number
 // may have been reopened without volt_close. If epoll refuses the file, the mode becomes ALWAYS and
@@ -5471,13 +5459,13 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
     memset(&ev, 0, sizeof ev);
     ev.events = volt__fd_interest(e);
     VOLT_ASSERT(e->reactor < f->n_reactors && ev.events != 0);
-    ev.data.u64 = VOLT__CAST(uint64_t, e->gen) << 32 | VOLT__CAST(uint32_t, fd);
+    ev.data.u64 = (uint64_t)e->gen << 32 | (uint32_t)fd;
     if (VOLT_SYS(epoll_ctl, f->epfd[e->reactor], op, fd, &ev) == 0) return 0;
     int other = errno == EEXIST ? EPOLL_CTL_MOD : errno == ENOENT ? EPOLL_CTL_ADD : 0;
     if (other && VOLT_SYS(epoll_ctl, f->epfd[e->reactor], other, fd, &ev) == 0) return 0;
     if (errno != EPERM) return -errno;
     volt__fd_set_mode(e, VOLT__MODE_ALWAYS);
-    volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR)); // rlx: under lock
+    volt__store_rlx(&e->ready, (uint8_t)(VOLT__RD | VOLT__WR)); // rlx: under lock
     return 0;
 }
 // Returns 1 if the descriptor is still registered. If not, it was closed without volt_close, and
@@ -5503,10 +5491,10 @@ static int volt__fd_register(volt__fds *f, volt__fd *e, int fd, uint32_t reactor
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ALWAYS) return 0;
     uint8_t before = e->mode;
     VOLT_ASSERT(f->n_reactors > 0 && (before == VOLT__MODE_NONE || before == VOLT__MODE_ONESHOT));
-    if (before == VOLT__MODE_NONE) e->reactor = VOLT__CAST(uint16_t, reactor % f->n_reactors);
+    if (before == VOLT__MODE_NONE) e->reactor = (uint16_t)(reactor % f->n_reactors);
     volt__fd_set_mode(e, VOLT__MODE_EDGE);
     // rlx: under lock; a wrong bit costs one attempt
-    volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, VOLT__RD | VOLT__WR));
+    volt__store_rlx(&e->ready, (uint8_t)(VOLT__RD | VOLT__WR));
     int rc = volt__fd_control(f, e, fd, before == VOLT__MODE_NONE ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
     if (rc < 0) volt__fd_set_mode(e, before);
     return rc;
@@ -5520,7 +5508,7 @@ static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, vol
     while (*head) {
         volt__node *node = *head;
         volt__list_remove(head, node);
-        node->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, e->gen));
+        node->prev_ = (volt__node *)(uintptr_t)e->gen;
         volt__node_fire(node, state, c);
     }
 }
@@ -5549,7 +5537,7 @@ static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, in
     if (rc == 0 && e->seq == snapshot.seq) {
         rc = volt__fd_register(f, e, fd, reactor);
         if (rc == 0 && e->mode != VOLT__MODE_ALWAYS) {
-            volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
+            volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir)); // rlx: under lock
             volt__node_bind(node, t, e);
             volt__list_push(volt__fd_waiters(e, dir), node);
             rc = VOLT__FD_LINKED;
@@ -5572,7 +5560,7 @@ static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t rea
     uint8_t before = e->mode;
     volt__node **waiters = volt__fd_waiters(e, dir);
     if (before == VOLT__MODE_NONE || before == VOLT__MODE_ALWAYS) {
-        e->reactor = VOLT__CAST(uint16_t, reactor % f->n_reactors);
+        e->reactor = (uint16_t)(reactor % f->n_reactors);
         before = VOLT__MODE_NONE;
     }
     volt__fd_set_mode(e, VOLT__MODE_ONESHOT);
@@ -5594,13 +5582,13 @@ static int volt__fd_wait_foreign(volt__fds *f, volt__fd *e, int fd, uint32_t rea
 // of the node, but CLOSED if the entry was retired after the node was fired. If the result is
 // LINKED or FIRED, prev_ is then the generation in which the node waited.
 static uint8_t volt__fd_end_wait(volt__node *node, volt__task *t, int dir) {
-    volt__fd *e = VOLT__CAST(volt__fd *, node->source_);
+    volt__fd *e = (volt__fd *)node->source_;
     volt__lock(&e->lock);
     uint8_t was = volt__node_state(node);
     if (was == VOLT__LINKED) {
         volt__list_remove(volt__fd_waiters(e, dir), node);
-        node->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, e->gen));
-    } else if (VOLT__CAST(uintptr_t, node->prev_) != e->gen) {
+        node->prev_ = (volt__node *)(uintptr_t)e->gen;
+    } else if ((uintptr_t)node->prev_ != e->gen) {
         was = VOLT__CLOSED;
     }
     volt__unlock(&e->lock);
@@ -5614,7 +5602,7 @@ enum { VOLT__REST_MAX = 65536 };
 // Returns 1 if the rest is known to be accessible. `done`, the bytes transferred, is > 0.
 static int volt__fd_is_known_mapped(const volt__fd *e, const char *buf, size_t done, size_t len) {
     const char *end = buf + len;
-    if (((VOLT__CAST(uintptr_t, buf) + done - 1) ^ (VOLT__CAST(uintptr_t, end) - 1)) < 4096)
+    if ((((uintptr_t)buf + done - 1) ^ ((uintptr_t)end - 1)) < 4096)
         return 1; // on the page of the last byte that was transferred
     return e->mapped_end == end && e->mapped_len >= len;
 }
@@ -5636,10 +5624,10 @@ static void volt__fd_mark_empty(volt__fd *e, int dir, uint32_t seq, const char *
         volt__lock(&e->lock);
         is_it = volt__fd_is_emptied(e, seq);
         e->mapped_end = buf + len;
-        e->mapped_len = is_mapped ? VOLT__CAST(uint32_t, len) : 0;
+        e->mapped_len = is_mapped ? (uint32_t)len : 0;
     }
     if (is_it && is_mapped)
-        volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, e->ready & ~dir)); // rlx: under lock
+        volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir)); // rlx: under lock
     volt__unlock(&e->lock);
 }
 
@@ -5655,7 +5643,7 @@ static void volt__fd_mark_empty(volt__fd *e, int dir, uint32_t seq, const char *
 
 // Several accepts and a close may store the delay at the same time; any of them may be the last.
 static void volt__fd_set_backoff(volt__fd *e, uint32_t ms) {
-    volt__store_rlx(&e->backoff_ms, VOLT__CAST(uint16_t, ms)); // rlx: only a delay
+    volt__store_rlx(&e->backoff_ms, (uint16_t)ms); // rlx: only a delay
 }
 // Begins a back-off. Returns AGAIN if the node is now the entry's back-off, LINKED if another node
 // is (this one is not linked yet), or -EBADF if the descriptor is closing or was retired.
@@ -5736,8 +5724,8 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ONESHOT)
         VOLT_SYS(epoll_ctl, f->epfd[e->reactor], EPOLL_CTL_DEL, fd, &ev);
     volt__fd_set_mode(e, VOLT__MODE_NONE);
-    volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, 0)); // rlx: under lock
-    volt__store_rlx(&e->ready, VOLT__CAST(uint8_t, 0)); // rlx: under lock
+    volt__store_rlx(&e->flags, (uint8_t)0); // rlx: under lock
+    volt__store_rlx(&e->ready, (uint8_t)0); // rlx: under lock
     e->sticky = 0;
     if (e->reopened_fd > 0) VOLT_SYS(close, e->reopened_fd);
     e->reopened_fd = 0;
@@ -5818,7 +5806,7 @@ static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
     if (rc >= 0) rc |= VOLT__FD_PROBED | (is_accept ? VOLT__FD_NONBLOCK : 0);
     if (rc >= 0 && e->reopened_fd > 0) rc |= VOLT__FD_REOPENED; // another task may have reopened it
     // rlx: under lock. Not if the entry was retired: the next file of the number is probed itself
-    if (e->gen == gen) volt__store_rlx(&e->flags, VOLT__CAST(uint8_t, rc < 0 ? 0 : rc));
+    if (e->gen == gen) volt__store_rlx(&e->flags, (uint8_t)(rc < 0 ? 0 : rc));
     volt__unlock(&e->lock);
     return rc;
 }
@@ -5826,17 +5814,17 @@ static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
 // Handles an event that epoll reported; an event of an older generation is dropped. Tasks to be
 // enqueued are appended to *c. Called by a poller.
 static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, volt__chain *c) {
-    int fd = VOLT__CAST(int, epoll_data & 0xffffffffu);
+    int fd = (int)(epoll_data & 0xffffffffu);
     volt__fd *e = volt__fd_lookup_existing(f, fd);
     volt__lock(&e->lock);
-    if (e->gen == VOLT__CAST(uint32_t, epoll_data >> 32) && e->mode != VOLT__MODE_NONE) {
-        uint32_t hang = events & VOLT__CAST(uint32_t, EPOLLHUP | EPOLLERR);
-        int rd = hang || (events & VOLT__CAST(uint32_t, EPOLLIN | EPOLLPRI | EPOLLRDHUP));
+    if (e->gen == (uint32_t)(epoll_data >> 32) && e->mode != VOLT__MODE_NONE) {
+        uint32_t hang = events & (uint32_t)(EPOLLHUP | EPOLLERR);
+        int rd = hang || (events & (uint32_t)(EPOLLIN | EPOLLPRI | EPOLLRDHUP));
         int wr = hang || (events & EPOLLOUT);
         // urgent data as well: a read stops short at its mark, with more data behind it
-        if (hang || (events & VOLT__CAST(uint32_t, EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
+        if (hang || (events & (uint32_t)(EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
         volt__store_rlx(&e->ready, // rlx: under lock; an operation that waits checks seq
-                        VOLT__CAST(uint8_t, e->ready | (rd ? VOLT__RD : 0) | (wr ? VOLT__WR : 0)));
+                        (uint8_t)(e->ready | (rd ? VOLT__RD : 0) | (wr ? VOLT__WR : 0)));
         // [F3] an operation that failed before this event tries again
         volt__store_rel(&e->seq, e->seq + 1);
         if (rd) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
@@ -5958,8 +5946,8 @@ static void volt__timer_fd_set(int fd, int64_t left) {
     memset(&t, 0, sizeof t);
     if (left == 0) left = 1; // 0 would disarm it
     if (left > 0) {
-        t.it_value.tv_sec = VOLT__CAST(time_t, left / 1000000000);
-        t.it_value.tv_nsec = VOLT__CAST(long, left % 1000000000);
+        t.it_value.tv_sec = (time_t)(left / 1000000000);
+        t.it_value.tv_nsec = (long)(left % 1000000000);
     }
     VOLT_SYS(timerfd_settime, fd, 0, &t, NULL);
 }
@@ -5997,7 +5985,7 @@ static void volt__reactor_acknowledge(volt__reactor *r) {
 static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, int64_t timeout,
                                volt__reactor_events *out) {
     struct epoll_event ev[VOLT_EVENTS];
-    int max = VOLT__CAST(int, volt__min32(room ? room : 1, VOLT_EVENTS));
+    int max = (int)volt__min32(room ? room : 1, VOLT_EVENTS);
     memset(out, 0, sizeof *out);
     int n = VOLT_EPOLL_WAIT(r->epfd, ev, max, timeout);
     VOLT_ASSERT(n <= max);
@@ -6047,7 +6035,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 //   parked     unpark  awake      worker: event, timer, watchdog  (searching if claimed before)
 //   parked     return  searching  worker: found work, or stopped  (counted already if claimed)
 //   searching  leave   awake      worker: has a task              the last one scans, wakes another
-#define VOLT__IDLE_BITS VOLT__CAST(uint32_t, sizeof(uintptr_t) * 8)
+#define VOLT__IDLE_BITS ((uint32_t)(sizeof(uintptr_t) * 8))
 #define VOLT__IDLE_WORDS ((VOLT_MAX_WORKERS + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS)
 typedef struct volt__idle {
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t searching; // any, rmw [I2]: workers that search
@@ -6062,7 +6050,7 @@ static void volt__idle_init(volt__idle *idle, uint32_t n_workers) {
     idle->n_words = (n_workers + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS;
 }
 static inline uintptr_t volt__idle_bit(uint32_t worker) {
-    return VOLT__CAST(uintptr_t, 1) << worker % VOLT__IDLE_BITS;
+    return (uintptr_t)1 << worker % VOLT__IDLE_BITS;
 }
 static inline int volt__idle_is_parked(const volt__idle *idle, uint32_t worker) {
     // rlx: hint
@@ -6080,7 +6068,7 @@ static uint32_t volt__idle_count_others(const volt__idle *idle, uint32_t worker)
     for (uint32_t i = 0; i < idle->n_words; i++) {
         uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: ordered by [W1], or a hint
         if (i == worker / VOLT__IDLE_BITS) bits &= ~volt__idle_bit(worker);
-        n += VOLT__CAST(uint32_t, __builtin_popcountl(bits));
+        n += (uint32_t)__builtin_popcountl(bits);
     }
     return n;
 }
@@ -6137,7 +6125,7 @@ static int volt__idle_find(const volt__idle *idle, uint32_t from) {
         uint32_t i = (from / VOLT__IDLE_BITS + k) % idle->n_words;
         uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: hint
         if (k == 0) bits &= UINTPTR_MAX << from % VOLT__IDLE_BITS;
-        if (bits) return VOLT__CAST(int, i * VOLT__IDLE_BITS) + __builtin_ctzl(bits);
+        if (bits) return (int)(i * VOLT__IDLE_BITS) + __builtin_ctzl(bits);
     }
     return -1;
 }
@@ -6146,16 +6134,16 @@ static int volt__idle_find(const volt__idle *idle, uint32_t from) {
 // worker 0 may be a guest, whose thread has other work as well. Returns the index of the worker, or
 // -1 if none is parked. `first` may be VOLT__ANY_WORKER.
 static int volt__idle_claim_bit(volt__idle *idle, int first) {
-    if (first >= 0 && volt__idle_is_parked(idle, VOLT__CAST(uint32_t, first)) &&
-        !volt__idle_unpark(idle, VOLT__CAST(uint32_t, first)))
+    if (first >= 0 && volt__idle_is_parked(idle, (uint32_t)first) &&
+        !volt__idle_unpark(idle, (uint32_t)first))
         return first;
     for (uint32_t i = idle->n_words; i-- > 0;) {
         uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: hint, re-checked by the RMW
         while (bits) {
             int top = volt__highest_bit(bits);
-            uintptr_t bit = VOLT__CAST(uintptr_t, 1) << top;
+            uintptr_t bit = (uintptr_t)1 << top;
             uintptr_t old = volt__and_acq_rel(&idle->parked[i], ~bit); // [I2] with park
-            if (old & bit) return VOLT__CAST(int, i * VOLT__IDLE_BITS) + top;
+            if (old & bit) return (int)(i * VOLT__IDLE_BITS) + top;
             bits = old;
         }
     }
@@ -6173,7 +6161,7 @@ static int volt__idle_claim(volt__idle *idle, int first) {
         uint32_t none = 0;
         if (!volt__cas_acq_rel(&idle->searching, &none, 1)) return -1; // [I2] with park
         int worker = volt__idle_claim_bit(idle, first);
-        VOLT_ASSERT(worker < VOLT__CAST(int, VOLT_MAX_WORKERS));
+        VOLT_ASSERT(worker < (int)VOLT_MAX_WORKERS);
         if (worker >= 0) return worker;
         volt__sub_acq_rel(&idle->searching, 1); // [I2] with park
         volt__fence_sc(&idle->searching);       // [I1] with park
@@ -6387,7 +6375,7 @@ static int volt__pool_wait_for_job(volt__pool *p, volt__pool_thread *t) {
     return rc < 0;
 }
 static void *volt__pool_main(void *arg) {
-    volt__pool_thread *t = VOLT__CAST(volt__pool_thread *, arg);
+    volt__pool_thread *t = (volt__pool_thread *)arg;
     volt__pool *p = t->pool;
     volt__work work;
     volt__sys_name_thread("volt-pool");
@@ -6458,8 +6446,8 @@ static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
 // volt__pool_submit.
 static int volt__pool_start(volt__pool *p, volt_job *job) {
     volt__pool_join_exited(p);
-    volt__pool_thread *t = VOLT__CAST(
-        volt__pool_thread *, p->alloc.alloc(p->alloc.user, sizeof *t, VOLT__CACHE_LINE));
+    volt__pool_thread *t =
+        (volt__pool_thread *)p->alloc.alloc(p->alloc.user, sizeof *t, VOLT__CACHE_LINE);
     if (!t) return volt__pool_requeue(p, job, -ENOMEM);
     memset(t, 0, sizeof *t);
     t->pool = p;
@@ -6723,7 +6711,7 @@ static void volt__check_thread(const volt_rt *rt) {
 // ---- time since the epoch: ns, ticks of the timer wheels, ms
 
 static inline uint64_t volt__since_epoch(const volt_rt *rt, volt_time now) {
-    return now <= rt->epoch ? 0 : VOLT__CAST(uint64_t, now - rt->epoch);
+    return now <= rt->epoch ? 0 : (uint64_t)(now - rt->epoch);
 }
 static uint64_t volt__tick_floor(const volt_rt *rt, volt_time now) {
     return volt__since_epoch(rt, now) / VOLT_TICK_NS;
@@ -6756,14 +6744,14 @@ static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *
     size_t n = 0, d = sizeof digits - 1;
     if (!rt->cfg.log.fn) return;
     digits[d] = 0;
-    do digits[--d] = VOLT__CAST(char, '0' + number % 10);
+    do digits[--d] = (char)('0' + number % 10);
     while ((number /= 10) != 0);
     const char *parts[6] = { site ? site : "",       site ? ": " : "", texts[item],
                              unit ? ": " : "", unit ? digits + d : "", unit ? unit : "" };
     for (int i = 0; i < 6; i++)
         for (const char *c = parts[i]; *c && *c != '\t' && n < sizeof text - 1; c++) text[n++] = *c;
     text[n] = 0;
-    rt->cfg.log.fn(rt->cfg.log.user, VOLT__CAST(int, item), text);
+    rt->cfg.log.fn(rt->cfg.log.user, (int)item, text);
 }
 static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
     volt__log_number(rt, item, site, 0, NULL);
@@ -6771,7 +6759,7 @@ static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
 // Called when a thread could not be started; rc: -errno. Logs the number of the error, since its
 // text would add the table of volt_strerror to every program.
 static void volt__log_no_thread(const volt_rt *rt, int rc) {
-    volt__log_number(rt, VOLT_LOG_THREAD_START, NULL, VOLT__CAST(uint64_t, -rc), " (errno)");
+    volt__log_number(rt, VOLT_LOG_THREAD_START, NULL, (uint64_t)-rc, " (errno)");
 }
 // Writes the line by one call, so that lines of several threads do not mix. If stderr is a pipe
 // whose reader has gone, the SIGPIPE of this write is discarded.
@@ -6823,12 +6811,12 @@ static void volt__trace_event_init(volt_trace_event *e, volt_trace_kind kind, ui
     e->worker = worker;
     if (!t) return;
     volt__slab *s = volt__slab_of(t);
-    uintptr_t offset = VOLT__CAST(uintptr_t, t) - VOLT__CAST(uintptr_t, s) - VOLT__SLAB_HEAD;
+    uintptr_t offset = (uintptr_t)t - (uintptr_t)s - VOLT__SLAB_HEAD;
     e->name = volt__load_rlx(&t->spawn_site); // rlx: the address of a literal
     e->site = volt__load_rlx(&t->wait_site);  // rlx: the address of a literal
-    uint32_t at = VOLT__CAST(uint32_t, offset / s->slot_size);
+    uint32_t at = (uint32_t)(offset / s->slot_size);
     // as in a dump: serial number of the slab, and index of the slot in carve order
-    e->task = VOLT__CAST(uint64_t, s->serial) << 32 | volt__slab_shuffle(s, at);
+    e->task = (uint64_t)s->serial << 32 | volt__slab_shuffle(s, at);
 }
 // Turns the texts of a task header into the public ones. `name` becomes the part behind its tab,
 // the name of the function. A `site` with a tab, or equal to `name`, is the spawn site, since the
@@ -6844,17 +6832,17 @@ static void volt__trace_append(volt__trace *trace, const volt_trace_event *e) {
 }
 static uint32_t volt__histogram_slot(int64_t ns) {
     if (ns <= 0) return 0;
-    uint32_t i = VOLT__CAST(uint32_t, volt__highest_bit(VOLT__CAST(uint64_t, ns))) + 1;
+    uint32_t i = (uint32_t)volt__highest_bit((uint64_t)ns) + 1;
     return volt__min32(i, VOLT_HISTOGRAM - 1);
 }
 // From a wake-up to the next poll, wait_ms holds this stamp: microseconds, shifted left by one, and
 // bit 0 set. It wraps after 2^31 us, so the time since a stamp is modulo 35 minutes.
 static uint32_t volt__trace_stamp(int64_t at) {
-    return VOLT__CAST(uint32_t, at / 1000) << 1 | 1;
+    return (uint32_t)(at / 1000) << 1 | 1;
 }
 // Returns ns since the stamp.
 static int64_t volt__trace_since(uint32_t stamp, int64_t now) {
-    return VOLT__CAST(int64_t, (volt__trace_stamp(now) - stamp) >> 1) * 1000;
+    return (int64_t)((volt__trace_stamp(now) - stamp) >> 1) * 1000;
 }
 #endif
 // The value of wait_ms while a task waits: a mark of the time at which the wait began, in ms since
@@ -6862,7 +6850,7 @@ static int64_t volt__trace_since(uint32_t stamp, int64_t now) {
 // VOLT_TRACE bit 0 of a mark is clear, which tells it from a stamp.
 #define VOLT__WAIT_SHIFT (VOLT_TRACE ? 1 : 0)
 static uint32_t volt__wait_mark(uint64_t ms) {
-    return VOLT__CAST(uint32_t, ms << VOLT__WAIT_SHIFT);
+    return (uint32_t)(ms << VOLT__WAIT_SHIFT);
 }
 #if VOLT_USDT && defined(__clang__) // clang warns of the macros in sys/sdt.h
 #  define VOLT__PROBE(n_, ...)                                                     \
@@ -6950,8 +6938,7 @@ static inline void volt__trace_poll_end(volt__worker *w, volt__task *t, int is_p
     trace->histograms.poll[volt__histogram_slot(e.at - since)]++;
     volt__unlock(&trace->lock);
     if (w->rt->cfg.slow_poll > 0 && e.at - since > w->rt->cfg.slow_poll)
-        volt__log_number(w->rt, VOLT_LOG_SLOW_POLL, e.site,
-                         VOLT__CAST(uint64_t, e.at - since) / 1000, " us");
+        volt__log_number(w->rt, VOLT_LOG_SLOW_POLL, e.site, (uint64_t)(e.at - since) / 1000, " us");
     if (is_pending && w->cx.frame_) e.site = w->cx.site_;
     volt__trace_emit(w->rt, &e);
 #else
@@ -7115,7 +7102,7 @@ static uint32_t volt__queued_at(const volt__worker *w) {
     uintptr_t n_inbox = volt__load_rlx(&w->inbox.len); // rlx: hint
     return n_claimed + volt__ring_gap(volt__head_index(head), tail) +
            volt__load_rlx(&w->overflow.len) + // rlx: hint
-           VOLT__CAST(uint32_t, n_inbox + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
+           (uint32_t)(n_inbox + (uintptr_t)volt__lifo_is_full(w));
 }
 // Returns the number of queued tasks, plus 1 if the worker is awake; UINT32_MAX if it is blocked.
 static uint32_t volt__worker_load(const volt_rt *rt, uint32_t i) {
@@ -7131,10 +7118,10 @@ static int volt__least_loaded(const volt_rt *rt, uint32_t first, uint32_t n, uin
     int best = VOLT__ANY_WORKER;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t i = first + (turn + k) % n, load = volt__worker_load(rt, i);
-        uint64_t rank = VOLT__CAST(uint64_t, load) * 2 + !volt__idle_is_parked(&rt->idle, i);
+        uint64_t rank = (uint64_t)load * 2 + !volt__idle_is_parked(&rt->idle, i);
         if (load == UINT32_MAX || rank >= least) continue;
         least = rank;
-        best = VOLT__CAST(int, i);
+        best = (int)i;
     }
     return best;
 }
@@ -7147,7 +7134,7 @@ static int volt__less_loaded_of_two(const volt_rt *rt, uint32_t first, uint32_t 
     if (j >= i && n > 1) j++;
     uint32_t at_i = volt__worker_load(rt, first + i), at_j = volt__worker_load(rt, first + j);
     if (at_i == UINT32_MAX && at_j == UINT32_MAX) return volt__least_loaded(rt, first, n, turn);
-    return VOLT__CAST(int, first + (at_i <= at_j ? i : j));
+    return (int)(first + (at_i <= at_j ? i : j));
 }
 // Returns the worker to place a task at, or VOLT__ANY_WORKER for the injector. Prefers a parked
 // worker without tasks. Never a guest, which runs only when the application steps it.
@@ -7159,10 +7146,9 @@ static int volt__place(volt_rt *rt) {
     uint32_t n = started - first, turn = volt__add_rlx(&rt->n_placements, 1); // rlx: a counter
     int idle = volt__idle_find(&rt->idle, first + turn % n);
     // this search wraps around and may have stopped at the guest, ahead of other parked workers
-    if (idle < VOLT__CAST(int, first) && idle >= 0) idle = volt__idle_find(&rt->idle, first);
+    if (idle < (int)first && idle >= 0) idle = volt__idle_find(&rt->idle, first);
     // a worker that is being started may park before `started` includes it
-    if (idle >= VOLT__CAST(int, first) && idle < VOLT__CAST(int, started) &&
-        volt__worker_load(rt, VOLT__CAST(uint32_t, idle)) == 0)
+    if (idle >= (int)first && idle < (int)started && volt__worker_load(rt, (uint32_t)idle) == 0)
         return idle;
     return rt->cfg.placement == VOLT_PLACE_TWO ? volt__less_loaded_of_two(rt, first, n, turn)
                                                : volt__least_loaded(rt, first, n, turn);
@@ -7195,7 +7181,7 @@ static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
 
 // The number of tasks in the ring and the LIFO slot, without the claimed ones.
 static inline uint32_t volt__backlog(const volt__worker *w) {
-    return volt__ring_len(&w->ring) + VOLT__CAST(uint32_t, volt__lifo_is_full(w));
+    return volt__ring_len(&w->ring) + (uint32_t)volt__lifo_is_full(w);
 }
 static inline int volt__refuses_steal(const volt__worker *v) {
     return volt__load_rlx(&v->ring.steal_floor) == VOLT__NO_STEAL; // rlx: only compared
@@ -7376,7 +7362,7 @@ static void volt__schedule_chain(volt__chain *c) {
 // Sweeps one slot, under slabs.lock. The reference keeps *t alive during the wake-up. If it was the
 // last one, the slot is freed as by another thread, since that takes no lock.
 static void volt__shutdown_wake(void *arg, volt__task *t) {
-    volt__chain *c = VOLT__CAST(volt__chain *, arg);
+    volt__chain *c = (volt__chain *)arg;
     if (!volt__task_try_retain(t)) return;
     if (volt__task_wake(t)) volt__chain_push(c, t);
     if (!volt__task_release(t)) return;
@@ -7401,7 +7387,7 @@ static void volt__shutdown_ack(volt_rt *rt, uint32_t n) {
 // Step 1, on any thread. A second call does nothing.
 static void volt__shutdown_begin(volt_rt *rt) {
     volt__lock(&rt->injector.lock);
-    int was_closed = VOLT__CAST(int, rt->injector.closed);
+    int was_closed = (int)rt->injector.closed;
     rt->injector.closed = 1;
     volt__store_rel(&rt->is_closed, 1); // [S1] with check_shutdown
     volt__unlock(&rt->injector.lock);
@@ -7439,8 +7425,8 @@ static uintptr_t volt__count_alive(volt_rt *rt) {
     uint64_t n_ended;
     for (uint32_t i = 0; i < started; i++)
         n -= volt__load_acq(&rt->workers[i]->completed); // [S2] with complete
-    n += VOLT__CAST(uintptr_t, volt__count_outside(rt, started, &n_ended));
-    n -= VOLT__CAST(uintptr_t, n_ended);
+    n += (uintptr_t)volt__count_outside(rt, started, &n_ended);
+    n -= (uintptr_t)n_ended;
     for (uint32_t i = 0; i < started; i++)
         n += volt__load_acq(&rt->workers[i]->spawned); // [S2] with admit
     return n;
@@ -7489,8 +7475,8 @@ static void volt__task_drop(volt__task *t) {
 //   DONE    register    DONE    owner of handle       reads the result
 //   DONE    unregister  DONE    that waiter           is being woken; a thread waits for its parker
 //   waiter  register    -       a second joiner       misuse: the program stops
-#define VOLT__JOIN_DONE VOLT__CAST(void *, UINTPTR_MAX)
-#define VOLT__JOIN_PARKER VOLT__CAST(uintptr_t, 1)
+#define VOLT__JOIN_DONE ((void *)UINTPTR_MAX)
+#define VOLT__JOIN_PARKER ((uintptr_t)1)
 
 // Registers a waiter, which stays in the word until the task ends or the waiter unregisters.
 // Returns 1 if registered, 0 if the task has ended.
@@ -7503,19 +7489,19 @@ static int volt__join_register(volt__task *t, void *waiter) {
 }
 // Returns 1 if unregistered, 0 if the task has ended: its runner wakes the waiter, or has done so.
 static int volt__join_unregister(volt__task *t, void *waiter) {
-    return volt__cas_acq_rel(&t->join, &waiter, VOLT__CAST(void *, NULL)); // [T3] with complete
+    return volt__cas_acq_rel(&t->join, &waiter, (void *)NULL); // [T3] with complete
 }
 static inline int volt__join_is_done(volt__task *t) {
     return volt__load_acq(&t->join) == VOLT__JOIN_DONE; // [T3] with complete
 }
 static void volt__join_complete(volt__task *t) {
     void *waiter = volt__xchg_acq_rel(&t->join, VOLT__JOIN_DONE); // [T3] with join
-    uintptr_t bits = VOLT__CAST(uintptr_t, waiter);
+    uintptr_t bits = (uintptr_t)waiter;
     if (!waiter) return;
     if (bits & VOLT__JOIN_PARKER) {
-        volt__parker_set(VOLT__CAST(volt__parker *, bits - VOLT__JOIN_PARKER));
+        volt__parker_set((volt__parker *)(bits - VOLT__JOIN_PARKER));
     } else {
-        volt__task *joiner = VOLT__CAST(volt__task *, waiter);
+        volt__task *joiner = (volt__task *)waiter;
         if (volt__task_wake(joiner)) volt__schedule(joiner);
         volt__task_drop(joiner);
     }
@@ -7568,20 +7554,18 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
 // or volt_block_on.
 static void *volt__state_of(volt__task *t) {
     void *state = volt__task_state(t);
-    return t->flags & VOLT__EXTERNAL ? *VOLT__CAST(void **, state) : state;
+    return t->flags & VOLT__EXTERNAL ? *(void **)state : state;
 }
 static volt__node *volt__root_frame(volt__task *t) {
-    return &VOLT__CAST(volt_frame *, volt__state_of(t))->node_;
+    return &((volt_frame *)volt__state_of(t))->node_;
 }
 // Returns the innermost open scope of a frame, or NULL if there is none.
 static inline volt__scope *volt__scope_top(const volt__node *frame) {
-    uintptr_t waiter = VOLT__CAST(uintptr_t, frame->waiter_);
-    return waiter & VOLT__WAITER_IS_SCOPE
-               ? VOLT__CAST(volt__scope *, waiter - VOLT__WAITER_IS_SCOPE)
-               : NULL;
+    uintptr_t waiter = (uintptr_t)frame->waiter_;
+    return waiter & VOLT__WAITER_IS_SCOPE ? (volt__scope *)(waiter - VOLT__WAITER_IS_SCOPE) : NULL;
 }
 static int volt__is_stopped(volt_rt *rt) {
-    return VOLT__CAST(int, volt__load_acq(&rt->is_stopped)); // [S1] with stop
+    return (int)volt__load_acq(&rt->is_stopped); // [S1] with stop
 }
 // Step 4 of the shutdown. Called by a worker that has counted its ends and has then passed the
 // fence of volt__idle_park: of two workers that end the last two tasks, at least one sees both ends
@@ -7695,8 +7679,8 @@ VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_
 // functions lie between this frame and cx->stack_, since this function is not inlined.
 #if VOLT_DEBUG
 static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx, const void *p) {
-    const char *at = VOLT__CAST(const char *, p);
-    int is_local = at > VOLT__CAST(const char *, __builtin_frame_address(0)) && at < cx->stack_;
+    const char *at = (const char *)p;
+    int is_local = at > (const char *)__builtin_frame_address(0) && at < cx->stack_;
     VOLT__EXPECT_CX(cx, !is_local, "on the stack: it must live in the state struct");
 }
 #else
@@ -7754,8 +7738,7 @@ static VOLT__HOT void *volt__poll_begin(volt__worker *w, volt__task *t) {
     memcpy(&cx->wait_, &w->fresh_cx, sizeof w->fresh_cx);
     if (VOLT__LIKELY(volt__task_begin_private(t, w->is_closing))) return volt__task_state(t);
     if (w->is_closing) t->flags |= VOLT__IS_SHARED; // with the sweep
-    cx->cancel_level_ = VOLT__CAST(uint8_t, VOLT__CAST(uint32_t, volt__task_begin(t)) |
-                                   w->is_closing);
+    cx->cancel_level_ = (uint8_t)((uint32_t)volt__task_begin(t) | w->is_closing);
     cx->budget_at_cancel_ = cx->budget_;
     cx->shield_depth_ = t->shield_depth;
     return volt__state_of(t);
@@ -7825,7 +7808,7 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
 // Returns 0 or -errno.
 static int volt__watchdog_init(volt__watchdog *watchdog, uint32_t period_us) {
     watchdog->is_armed = 0;
-    watchdog->period = VOLT__CAST(int64_t, period_us) * 1000;
+    watchdog->period = (int64_t)period_us * 1000;
     watchdog->fd = volt__timer_fd_open();
     return watchdog->fd < 0 ? watchdog->fd : 0;
 }
@@ -7865,7 +7848,7 @@ static void volt__rescue_local(volt__worker *stuck, volt__chain *c) {
     volt__ring_pop_claimed(&stuck->ring, c);
     volt__task *t = volt__load_acq(&stuck->lifo); // [Q4] with push
     if (t) {
-        volt__store_rlx(&stuck->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
+        volt__store_rlx(&stuck->lifo, (volt__task *)NULL); // rlx: the lock orders it
         volt__chain_push(c, t);
     }
     volt__biased_rebias(&stuck->local_lock);
@@ -7991,7 +7974,7 @@ static void volt__update_steal_floor(volt__worker *w, int64_t ns) {
 static uint32_t volt__event_interval_max(const volt__worker *w, int64_t took) {
     uint32_t every = w->event_every, more = every;
     if (took < VOLT_EVENT_NS) // also if the clock went back
-        more = took > 0 ? VOLT__CAST(uint32_t, every * took / VOLT_EVENT_NS) : 0;
+        more = took > 0 ? (uint32_t)(every * took / VOLT_EVENT_NS) : 0;
     return volt__min32(every + more + 1, w->rt->cfg.event_interval);
 }
 // Called by each event poll, at time `now`. Derives the intervals and thresholds of the worker from
@@ -8001,8 +7984,7 @@ static void volt__measure(volt__worker *w, int64_t now) {
         int64_t ns = (now - w->last_event_poll) / w->polls_since;
         // one outlier must not dominate the average
         int64_t sample = ns > 8 * w->avg_ns ? 8 * w->avg_ns : ns;
-        w->avg_ns += (sample - w->avg_ns) * VOLT__CAST(int64_t, volt__ewma_weight(w->polls_since)) /
-                     256;
+        w->avg_ns += (sample - w->avg_ns) * (int64_t)volt__ewma_weight(w->polls_since) / 256;
         if (w->avg_ns < 1) w->avg_ns = 1;
         w->event_every =
             volt__clamp32(VOLT_EVENT_NS / w->avg_ns, 1,
@@ -8019,14 +8001,14 @@ static void volt__measure(volt__worker *w, int64_t now) {
     w->last_event_poll = now;
 }
 static void volt__count_busy(volt__worker *w, int64_t now) {
-    w->stats.busy_ns += VOLT__CAST(uint64_t, now - w->busy_since);
+    w->stats.busy_ns += (uint64_t)(now - w->busy_since);
     w->busy_since = now;
 }
 static void volt__publish_stats(volt__worker *w) {
     volt__countdown_settle(w);
     // the difference is taken modulo a word, which may be narrower than the counters, and wrap
-    w->stats.spawned += w->spawned - VOLT__CAST(uintptr_t, w->stats.spawned);
-    w->stats.completed += w->completed - VOLT__CAST(uintptr_t, w->stats.completed);
+    w->stats.spawned += w->spawned - (uintptr_t)w->stats.spawned;
+    w->stats.completed += w->completed - (uintptr_t)w->stats.completed;
     volt__lock(&w->stats_lock);
     w->published = w->stats;
     volt__unlock(&w->stats_lock);
@@ -8073,7 +8055,7 @@ static inline int volt__carrier_is_contended(const volt__worker *w) {
     return volt__load_rlx(&w->carrier_ticket) - volt__load_rlx(&w->carrier_serving) != 1;
 }
 static inline void volt__carrier_check(volt__worker *w) {
-    w->handoff_wanted = VOLT__CAST(uint8_t, volt__carrier_is_contended(w));
+    w->handoff_wanted = (uint8_t)volt__carrier_is_contended(w);
 }
 static void volt__carrier_acquire(volt__worker *w) {
     uint32_t ticket = volt__add_acq_rel(&w->carrier_ticket, 1); // [H1] before the wake-up below
@@ -8190,7 +8172,7 @@ static inline void volt__end_lifo_run(volt__worker *w) {
 static inline volt__task *volt__next_local_locked(volt__worker *w, int is_solo) {
     volt__task *t = volt__load_rlx(&w->lifo); // rlx: under the lock
     if (t && w->lifo_run < VOLT_LIFO_MAX) {
-        volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
+        volt__store_rlx(&w->lifo, (volt__task *)NULL); // rlx: the lock orders it
         w->lifo_run++;
         return t;
     }
@@ -8256,8 +8238,8 @@ static volt_time volt__sleep_deadline(volt__worker *w) {
     const volt_rt *rt = w->rt;
     volt_time end = volt__drain_deadline(w);
     uint64_t tick = volt__wheel_expiry(&w->wheel);
-    if (tick >= VOLT__CAST(uint64_t, (VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) return end;
-    volt_time due = rt->epoch + VOLT__CAST(int64_t, tick) * VOLT_TICK_NS;
+    if (tick >= (uint64_t)((VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) return end;
+    volt_time due = rt->epoch + (int64_t)tick * VOLT_TICK_NS;
     return due < end ? due : end;
 }
 // Returns the ns from now until `at`, 0 if it has passed, or -1 for VOLT_NEVER.
@@ -8487,7 +8469,7 @@ static volt__task *volt__first_task(volt__worker *w) {
 // Runs the worker on the calling thread, its carrier, until the carrier must leave the loop.
 static void volt__worker_run(volt__worker *w) {
     volt__task *t;
-    w->cx.stack_ = VOLT__CAST(const char *, __builtin_frame_address(0));
+    w->cx.stack_ = (const char *)__builtin_frame_address(0);
     volt__carrier_check(w);
     VOLT_TLS_SET(w);
     if (w->is_guest) volt__guest_resume(w);
@@ -8499,7 +8481,7 @@ static void volt__worker_run(volt__worker *w) {
     volt__remote_batch_flush(&w->remote_batch);
     volt__count_busy(w, VOLT_NOW_NS());
     volt__publish_stats(w);
-    VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
+    VOLT_TLS_SET((volt__worker *)NULL);
 }
 
 // The worker's own thread, which begins with ticket 0. If another thread waits for the carrier
@@ -8530,7 +8512,7 @@ static void volt__worker_main(volt__worker *w) {
 // The job of the pool thread: carries the worker until the loop ends. If another thread waits for
 // the worker already, passes it on at once.
 static void volt__handoff_main(void *worker) {
-    volt__worker *w = VOLT__CAST(volt__worker *, worker);
+    volt__worker *w = (volt__worker *)worker;
     volt__carrier_acquire(w);
     w->is_own_thread = 0;
     if (!volt__carrier_is_contended(w)) volt__worker_run(w);
@@ -8547,7 +8529,7 @@ static int volt__handoff_begin(volt__worker *w, volt_job *job) {
     if (w->is_guest) return 0; // its thread is the application's
     if (!volt__carrier_is_contended(w) && volt__pool_submit(&w->rt->pool, job) < 0) return 0;
     w->stats.handoffs++;
-    VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
+    VOLT_TLS_SET((volt__worker *)NULL);
     volt__carrier_release(w);
     return 1;
 }
@@ -8597,8 +8579,7 @@ static void volt__worker_destroy(volt_rt *rt, volt__worker *w) {
 // -errno.
 static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) {
     volt_allocator *a = &rt->cfg.alloc;
-    volt__worker *w =
-        VOLT__CAST(volt__worker *, a->alloc(a->user, sizeof *w, VOLT__CACHE_LINE_PAIR));
+    volt__worker *w = (volt__worker *)a->alloc(a->user, sizeof *w, VOLT__CACHE_LINE_PAIR);
     if (!w) return -ENOMEM;
     memset(w, 0, sizeof *w);
     w->rt = w->cx.rt_ = rt;
@@ -8616,7 +8597,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->event_due = w->event_every =
         volt__clamp32(VOLT_EVENT_NS / VOLT_POLL_NS, 1, rt->cfg.event_interval);
     volt__countdown_start(w);
-    w->cx.budget_ = VOLT__CAST(uint16_t, rt->cfg.budget);
+    w->cx.budget_ = (uint16_t)rt->cfg.budget;
     memcpy(&w->fresh_cx, &w->cx.wait_, sizeof w->fresh_cx);
     w->wake_at = 2;
     w->housekeep_due = VOLT__HOUSEKEEP_EVERY;
@@ -8645,12 +8626,11 @@ static inline int volt__start_next(const volt_rt *rt) {
 static void volt__start_spare(volt_rt *rt) { (void)volt__start_next(rt); }
 #else
 static void *volt__thread_main(void *arg) {
-    volt__worker *w = VOLT__CAST(volt__worker *, arg);
+    volt__worker *w = (volt__worker *)arg;
     char name[16] = "volt-";
     uint32_t n = w->index, at = 5, digits = 1;
     for (uint32_t x = n; x >= 10; x /= 10) digits++;
-    for (uint32_t i = 0; i < digits; i++, n /= 10)
-        name[at + digits - 1 - i] = VOLT__CAST(char, '0' + n % 10);
+    for (uint32_t i = 0; i < digits; i++, n /= 10) name[at + digits - 1 - i] = (char)('0' + n % 10);
     volt__sys_name_thread(name);
     volt__worker_main(w);
     return NULL;
@@ -8827,7 +8807,7 @@ static size_t volt__read_text(const char *path, char *text, size_t cap) {
     ssize_t len = VOLT_SYS(read, fd, text, cap - 1);
     VOLT_SYS(close, fd);
     text[len > 0 ? len : 0] = 0;
-    return len > 0 ? VOLT__CAST(size_t, len) : 0;
+    return len > 0 ? (size_t)len : 0;
 }
 // Reads up to two numbers, separated by spaces, from the beginning of a file. Returns the number of
 // numbers read. "max" and "-1", which mean "no limit", do not count as numbers.
@@ -8935,7 +8915,7 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     int is_valid = c->workers <= VOLT_MAX_WORKERS && c->reactors <= c->workers &&
                    c->budget <= UINT16_MAX && c->event_interval <= 1000000 &&
                    c->stack_size >= 65536 && c->watchdog_us >= 100 && c->start_all_workers <= 1 &&
-                   c->is_guest <= 1 && VOLT__CAST(uint32_t, c->placement) <= VOLT_PLACE_LEAST &&
+                   c->is_guest <= 1 && (uint32_t)c->placement <= VOLT_PLACE_LEAST &&
                    c->drain_timeout >= 0 && c->slow_poll >= 0 && !c->alloc.alloc == !c->alloc.free;
     if (c->workers == 1) c->placement = VOLT_PLACE_SHARED; // there is no choice
     if (!c->alloc.alloc) {
@@ -8965,7 +8945,7 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     int rc = volt__config_resolve(in, &cfg);
     if (rc < 0) return rc;
     volt_allocator *a = &cfg.alloc;
-    volt_rt *rt = VOLT__CAST(volt_rt *, a->alloc(a->user, sizeof *rt, VOLT__CACHE_LINE_PAIR));
+    volt_rt *rt = (volt_rt *)a->alloc(a->user, sizeof *rt, VOLT__CACHE_LINE_PAIR);
     if (!rt) return -ENOMEM;
     memset(rt, 0, sizeof *rt);
     rt->cfg = cfg;
@@ -8986,9 +8966,8 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     volt__idle_init(&rt->idle, cfg.workers);
     for (int i = 0; i < VOLT__OUTSIDE_HEAPS; i++)
         volt__heap_init(&rt->outside_heaps[i], &rt->slabs);
-    rt->workers = VOLT__CAST(volt__worker **,
-                             a->alloc(a->user, sizeof(volt__worker *) * cfg.workers,
-                                      VOLT__CACHE_LINE));
+    rt->workers = (volt__worker **)a->alloc(a->user, sizeof(volt__worker *) * cfg.workers,
+                                      VOLT__CACHE_LINE);
     if (rt->workers) memset(rt->workers, 0, sizeof(volt__worker *) * cfg.workers);
     rc = rt->workers ? volt__fds_init(&rt->fds, &cfg) : -ENOMEM;
     if (rc == 0 && cfg.workers > 1 && cfg.watchdog_us != UINT32_MAX)
@@ -9054,13 +9033,13 @@ static inline void volt__task_publish(volt__task *t, uint32_t refs) {
 }
 static volt__task *volt__alloc_outside(volt_rt *rt, size_t bytes) {
     // spreads the threads over the heaps: their stacks differ in the upper bits of the address
-    uintptr_t stack = VOLT__CAST(uintptr_t, __builtin_frame_address(0)) >> 16;
+    uintptr_t stack = (uintptr_t)__builtin_frame_address(0) >> 16;
     return volt__heap_alloc_shared(&rt->outside_heaps[stack % VOLT__OUTSIDE_HEAPS], bytes);
 }
 // Returns an uninitialized slot for `size` bytes of state and `extra` bytes after it, from the heap
 // of w, or from an outside heap if w is NULL. Returns NULL if out of memory.
 static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, size_t size, size_t extra) {
-    size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) + extra;
+    size_t bytes = sizeof(volt__task) + ((size + 15) & ~(size_t)15) + extra;
     if (size > SIZE_MAX / 2) return NULL;
     return w ? volt__heap_alloc(&w->heap, bytes) : volt__alloc_outside(rt, bytes);
 }
@@ -9078,8 +9057,8 @@ static inline void volt__copy_8(char *to, const char *from) {
 }
 // Copies the state of a new task. The frame of *from is known to be zero and is not read.
 static inline void volt__state_copy(void *to, const void *from, size_t size) {
-    char *d = VOLT__CAST(char *, to) + sizeof(volt_frame);
-    const char *f = VOLT__CAST(const char *, from) + sizeof(volt_frame);
+    char *d = (char *)to + sizeof(volt_frame);
+    const char *f = (const char *)from + sizeof(volt_frame);
     size_t n = size - sizeof(volt_frame);
     memset(to, 0, sizeof(volt_frame));
     if (VOLT__UNLIKELY(!volt__is_small_state(size))) {
@@ -9100,7 +9079,7 @@ static void volt__task_refuse(volt__task *t, uint32_t refs) {
 // soon as it is enqueued. Returns 0, or -ESHUTDOWN if the task was refused.
 static int volt__admit_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is_enqueued) {
     // rlx: for dumps
-    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, volt__ms_floor(rt, VOLT_NOW_NS())));
+    volt__store_rlx(&t->spawn_ms, (uint32_t)volt__ms_floor(rt, VOLT_NOW_NS()));
     volt__rt_pin(rt);
     if (is_enqueued) volt__trace_wake(rt, NULL, t);
     int place = is_enqueued ? volt__place(rt) : VOLT__ANY_WORKER;
@@ -9113,7 +9092,7 @@ static int volt__admit_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is
 }
 // The same by w, which is not closing, so the task is not refused.
 static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
-    volt__store_rlx(&t->spawn_ms, VOLT__CAST(uint32_t, w->ms)); // rlx: for dumps
+    volt__store_rlx(&t->spawn_ms, (uint32_t)w->ms); // rlx: for dumps
     if (is_enqueued) volt__trace_wake(w->rt, w, t);
     volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
     if (is_enqueued) volt__push_runnext(w, t, 1);
@@ -9133,14 +9112,14 @@ static int volt__admit_task(volt_rt *rt, volt__worker *w, volt__task *t, uint32_
 }
 // Returns 1 if the frame at the start of the state is zero; 0 if not, or if the state is smaller.
 static inline int volt__frame_is_zero(const void *state, size_t size) {
-    const volt__node *node = VOLT__CAST(const volt__node *, state);
+    const volt__node *node = (const volt__node *)state;
     uint64_t head; // the fields before key_
     if (VOLT__UNLIKELY(size < sizeof *node)) return 0;
     memcpy(&head, node, sizeof head);
-    uintptr_t pointers = VOLT__CAST(uintptr_t, node->next_) | VOLT__CAST(uintptr_t, node->prev_) |
-                         VOLT__CAST(uintptr_t, node->waiter_) |
-                         VOLT__CAST(uintptr_t, node->source_);
-    return (head | VOLT__CAST(uint64_t, node->key_) | pointers) == 0;
+    uintptr_t pointers = (uintptr_t)node->next_ | (uintptr_t)node->prev_ |
+                         (uintptr_t)node->waiter_ |
+                         (uintptr_t)node->source_;
+    return (head | (uint64_t)node->key_ | pointers) == 0;
 }
 // Returns 1 if the state may be spawned. Logs the reason if not, because the caller sees only
 // -EINVAL.
@@ -9198,7 +9177,7 @@ VOLT_API int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void 
 // a pointer to it. Returns 0 or -errno.
 static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
                             uint8_t flags) {
-    uint8_t all = VOLT__CAST(uint8_t, VOLT__EXTERNAL | flags);
+    uint8_t all = (uint8_t)(VOLT__EXTERNAL | flags);
     if (!volt__spawn_is_valid(rt, state, sizeof(volt_frame), "root task")) return -EINVAL;
     if (!w && volt__is_forked_child(rt)) return -ECHILD;
     volt__task *t = volt__task_alloc(rt, w, sizeof state, 0);
@@ -9270,7 +9249,7 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
     if (VOLT_TLS_GET()) return -EDEADLK;
     if (volt__is_forked_child(volt__slab_of(h->task_)->rt)) return -ECHILD;
     volt__guest_drive(volt__slab_of(h->task_)->rt, h->task_, volt__deadline(at_most));
-    void *waiter = VOLT__CAST(void *, VOLT__CAST(uintptr_t, &p) | VOLT__JOIN_PARKER);
+    void *waiter = (void *)((uintptr_t)&p | VOLT__JOIN_PARKER);
     if (volt__join_register(h->task_, waiter)) {
         volt_time deadline = volt__deadline(at_most);
         if (volt__parker_wait(&p, deadline) < 0) {
@@ -9346,7 +9325,7 @@ static inline int volt__scope_is_cancelled(const volt_cx *cx) {
 // already stays.
 static void volt__raise_cancel_level(volt_cx *cx, uint8_t depth) {
     if (cx->cancel_level_ > depth) return;
-    cx->cancel_level_ = VOLT__CAST(uint8_t, depth + 1);
+    cx->cancel_level_ = (uint8_t)(depth + 1);
     cx->budget_at_cancel_ = cx->budget_;
 }
 // Returns the node of the awaiting frame or arm. The first poll of an await sets it up.
@@ -9400,7 +9379,7 @@ static inline volt_poll volt__leaf_pending(volt_cx *cx, const volt__node *node, 
     VOLT_ASSERT(node->kind_ >= VOLT__LEAF);
     cx->budget_++;
     cx->wait_ &= VOLT__REQUEUE; // keep a yield of another arm
-    cx->wait_ |= VOLT__CAST(uint32_t, node->kind_) << 24 | (arg & 0xffffff);
+    cx->wait_ |= (uint32_t)node->kind_ << 24 | (arg & 0xffffff);
     return volt_pending();
 }
 // Ends the wait of a node on a list that `lock` protects. A linked node is unlinked. A fired node
@@ -9476,7 +9455,7 @@ static void volt__wake_list_init(volt__wake_list *w) {
 // volt__node_fire. A thread's node stays valid until its parker is set: until then, next_ links it
 // into the wake list.
 static void volt__wake_list_fire(volt__wake_list *w, volt__node *node, uint8_t state) {
-    if (!(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
+    if (!((uintptr_t)node->waiter_ & VOLT__WAITER_IS_THREAD)) {
         volt__node_fire(node, state, &w->chain);
         return;
     }
@@ -9499,8 +9478,8 @@ static void volt__wake_list_fire_all(volt__wake_list *w, volt__node **list, uint
 static __attribute__((noinline)) void volt__wake_list_run(volt__wake_list *w) {
     for (volt__node *node = w->first, *next; node; node = next) {
         next = node->next_;
-        uintptr_t waiter = VOLT__CAST(uintptr_t, node->waiter_) - VOLT__WAITER_IS_THREAD;
-        volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
+        uintptr_t waiter = (uintptr_t)node->waiter_ - VOLT__WAITER_IS_THREAD;
+        volt__parker_set(&((volt__thread_waiter *)waiter)->parker);
     }
     volt__schedule_chain(&w->chain);
 }
@@ -9512,7 +9491,7 @@ static inline void volt__wake_list_run_if_any(volt__wake_list *w) {
 static void volt__fire_first_and_unlock(volt__node **list, uint8_t state, uint32_t *lock) {
     volt__wake_list wakes;
     volt__node *node = *list;
-    if (VOLT__UNLIKELY(VOLT__CAST(uintptr_t, node->waiter_) & VOLT__WAITER_IS_THREAD)) {
+    if (VOLT__UNLIKELY((uintptr_t)node->waiter_ & VOLT__WAITER_IS_THREAD)) {
         volt__wake_list_init(&wakes);
         volt__wake_list_fire_first(&wakes, list, state);
         volt__unlock(lock);
@@ -9629,7 +9608,7 @@ static int64_t volt__wait_op_time_out(volt__wait_op *op, volt__thread_waiter *b)
 }
 static void volt__thread_waiter_init(volt__thread_waiter *b) {
     memset(b, 0, sizeof *b);
-    b->node.waiter_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, b) | VOLT__WAITER_IS_THREAD);
+    b->node.waiter_ = (void *)((uintptr_t)b | VOLT__WAITER_IS_THREAD);
 }
 // Blocks the thread for at most the duration at_most, but always tries once. Returns the result,
 // -EDEADLK on a thread that carries a worker, or -ETIMEDOUT.
@@ -9644,7 +9623,7 @@ static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
             value = volt__wait_op_time_out(op, &b);
             if (value == -ECANCELED) return -ETIMEDOUT;
         }
-        if (value != VOLT__PENDING) return VOLT__CAST(int, value);
+        if (value != VOLT__PENDING) return (int)value;
         volt__store_rlx(&b.parker.is_set, 0); // rlx: set again only after the next link
     }
 }
@@ -9835,7 +9814,7 @@ static int volt__wrapper_end(volt_cx *cx, volt__node *node, int is_over) {
     cx->cancel_level_ = node->saved_cancel_level_;
     node->resume_line_ = is_over
                              ? 0
-                             : node->resume_line_ & ~VOLT__CAST(uint32_t, VOLT__WRAPPER_POLLING);
+                             : node->resume_line_ & ~(uint32_t)VOLT__WRAPPER_POLLING;
     return cancels && node->saved_cancel_level_ <= node->shield_base_;
 }
 // Begins a poll after the limit has expired: the first such poll is the last try, all later ones
@@ -9911,14 +9890,14 @@ static void volt__scope_push(volt__node *frame, volt__scope *s, volt__task *t) {
     VOLT_ASSERT(s->task_ == NULL && t != NULL);
     s->task_ = t;
     s->next_ = volt__scope_top(frame);
-    frame->waiter_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, s) | VOLT__WAITER_IS_SCOPE);
+    frame->waiter_ = (void *)((uintptr_t)s | VOLT__WAITER_IS_SCOPE);
 }
 static void volt__scope_remove(volt__node *frame, volt__scope *s) {
     volt__scope *top = volt__scope_top(frame);
     VOLT_ASSERT(s->task_ != NULL);
     if (top == s) {
-        uintptr_t next = VOLT__CAST(uintptr_t, s->next_);
-        frame->waiter_ = next ? VOLT__CAST(void *, next | VOLT__WAITER_IS_SCOPE) : NULL;
+        uintptr_t next = (uintptr_t)s->next_;
+        frame->waiter_ = next ? (void *)(next | VOLT__WAITER_IS_SCOPE) : NULL;
     } else {
         while (top && top->next_ != s) top = top->next_;
         if (!top) volt__misuse_current("shield or group of another frame, after this line");
@@ -10004,7 +9983,7 @@ VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
 // flag passes through the lock (volt__token_barrier) before its caller may free the token.
 static volt_token *volt__token_root(volt_token *t) { return t->root_ ? t->root_ : t; }
 static inline int volt__token_is_set(const volt_token *t) {
-    return VOLT__CAST(int, volt__load_acq(&t->cancelled_)); // [C1] with cancel
+    return (int)volt__load_acq(&t->cancelled_); // [C1] with cancel
 }
 
 VOLT_API void volt_token_init(volt_token *t, volt_token *parent) {
@@ -10085,14 +10064,14 @@ VOLT_API int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
     h->arg_ = arg;
     h->token_ = t;
     volt__lock(&root->lock_);
-    int is_cancelled = VOLT__CAST(int, t->cancelled_);
+    int is_cancelled = (int)t->cancelled_;
     if (!is_cancelled) {
         h->is_linked_ = 1;
         h->next_ = t->hooks_;
         if (h->next_) h->next_->prev_ = h;
         t->hooks_ = h;
     }
-    h->done_.is_set = VOLT__CAST(uint32_t, is_cancelled); // if refused, unhook does not wait
+    h->done_.is_set = (uint32_t)is_cancelled; // if refused, unhook does not wait
     volt__unlock(&root->lock_);
     return is_cancelled ? -ECANCELED : 0;
 }
@@ -10101,7 +10080,7 @@ VOLT_API int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
 VOLT_API int volt_token_unhook(volt_hook *h) {
     volt_token *t = h->token_, *root = volt__token_root(t);
     volt__lock(&root->lock_);
-    int was_linked = VOLT__CAST(int, h->is_linked_);
+    int was_linked = (int)h->is_linked_;
     if (was_linked) {
         if (h->prev_) h->prev_->next_ = h->next_;
         else t->hooks_ = h->next_;
@@ -10133,7 +10112,7 @@ static void volt__token_barrier(volt_token *tok) {
     volt__unlock(lock);
 }
 static void volt__token_end_wait(volt__node *node, volt__task *t) {
-    volt_token *tok = VOLT__CAST(volt_token *, node->source_);
+    volt_token *tok = (volt_token *)node->source_;
     if (volt__node_state(node) != VOLT__IDLE)
         volt__list_end_wait(node, t, &volt__token_root(tok)->lock_, &tok->waiters_);
 }
@@ -10183,8 +10162,7 @@ static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state); // below
 // Returns the number of bytes behind the state: the link, and padding that keeps the slot size a
 // multiple of the state's alignment, as it is without the link.
 static size_t volt__group_extra(size_t size, size_t align) {
-    size_t bytes = sizeof(volt__task) + ((size + 15) & ~VOLT__CAST(size_t, 15)) +
-                   sizeof(volt__group_link);
+    size_t bytes = sizeof(volt__task) + ((size + 15) & ~(size_t)15) + sizeof(volt__group_link);
     return align > 16 ? sizeof(volt__group_link) + (align - bytes % align) % align
                       : sizeof(volt__group_link);
 }
@@ -10204,7 +10182,7 @@ VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const vo
     uint32_t refs = g->collects_ ? 2 : 1;
     volt__task_publish(t, refs); // before linking: from then on volt_group_cancel changes its word
     volt__lock(&g->lock_);
-    int is_refused = VOLT__CAST(int, g->is_closing_);
+    int is_refused = (int)g->is_closing_;
     if (!is_refused) {
         if (!g->scope_.task_) { // unowned: this task becomes the owner
             cx->task_->flags |= VOLT__HAD_GROUP;
@@ -10354,14 +10332,13 @@ VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
 // then returns the result of the task, which key_ of the root frame keeps. volt__complete repeats
 // this while groups are open.
 static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
-    volt__node *root = &VOLT__CAST(volt_frame *, state)->node_;
-    VOLT_ASSERT(VOLT__CAST(uintptr_t, root->waiter_) & VOLT__WAITER_IS_SCOPE);
+    volt__node *root = &((volt_frame *)state)->node_;
+    VOLT_ASSERT((uintptr_t)root->waiter_ & VOLT__WAITER_IS_SCOPE);
     volt_group *g =
-        VOLT__CONTAINER(volt_group, scope_,
-                        VOLT__CAST(uintptr_t, root->waiter_) - VOLT__WAITER_IS_SCOPE);
+        VOLT__CONTAINER(volt_group, scope_, (uintptr_t)root->waiter_ - VOLT__WAITER_IS_SCOPE);
     cx->frame_ = root;
     cx->site_ = "a group that was left open";
-    cx->wait_ = VOLT__CAST(uint32_t, VOLT__LEAF_GROUP) << 24;
+    cx->wait_ = (uint32_t)VOLT__LEAF_GROUP << 24;
     return volt__group_close_step(cx, g, root) ? volt_ready(root->key_) : volt_pending();
 }
 
@@ -10508,15 +10485,15 @@ static inline int volt__sema_try_acquire_fast(volt__sema *sema, uint32_t invert,
                : volt__sema_try_acquire_slow(sema, invert, n);
 }
 static uint32_t volt__sema_n_wanted(const volt__node *node) {
-    return VOLT__CAST(uint32_t, node->key_);
+    return (uint32_t)node->key_;
 }
 static uint32_t volt__sema_n_tries(const volt__node *node) {
-    return VOLT__CAST(uint32_t, node->key_ / VOLT__SEMA_TRIES) & 0xffff;
+    return (uint32_t)(node->key_ / VOLT__SEMA_TRIES) & 0xffff;
 }
 // Called under lock. Frees n permits, except those above the maximum: releases may have filled the
 // sema while these were reserved. Clears QUEUED if no waiter is linked.
 static void volt__sema_return_permits(volt__sema *sema, uint32_t invert, uint32_t n) {
-    uint32_t keep = sema->waiters_ ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__SEMA_QUEUED), fit;
+    uint32_t keep = sema->waiters_ ? ~UINT32_C(0) : ~(uint32_t)VOLT__SEMA_QUEUED, fit;
     uint32_t word = volt__load_rlx(&sema->word_); // rlx: hint, re-checked by the CAS
     do fit = volt__min32(n, volt__sema_permits_max(invert) - volt__sema_permits_of(word, invert));
     // [G1] with try_acquire
@@ -10582,7 +10559,7 @@ static inline int volt__sema_release(volt__sema *sema, uint32_t invert, uint32_t
 // the lock again.
 static void volt__sema_retry_done(volt__sema *sema) {
     // [G1] with release
-    volt__and_acq_rel(&sema->word_, ~VOLT__CAST(uint32_t, VOLT__SEMA_RETRYING));
+    volt__and_acq_rel(&sema->word_, ~(uint32_t)VOLT__SEMA_RETRYING);
 }
 // Called under lock. Takes up to op->n permits and returns the number taken: all, some or none.
 // Clears QUEUED if it takes all and no waiter is linked.
@@ -10595,7 +10572,7 @@ static uint32_t volt__sema_take_permits(volt__sema *sema, const volt__wait_op *o
         n = volt__min32(volt__sema_permits_of(word, op->mask), op->n);
         if (n == 0) return 0;
         left = volt__sema_permits_sub(word, op->mask, n);
-        if (n == op->n && !sema->waiters_) left &= ~VOLT__CAST(uint32_t, VOLT__SEMA_QUEUED);
+        if (n == op->n && !sema->waiters_) left &= ~(uint32_t)VOLT__SEMA_QUEUED;
     } while (!volt__cas_acq_rel(&sema->word_, &word, left)); // [G1] with release
     return n;
 }
@@ -10603,7 +10580,7 @@ static uint32_t volt__sema_take_permits(volt__sema *sema, const volt__wait_op *o
 // rest: at the head if it was fired to retry, so that it keeps its turn.
 static int64_t volt__sema_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                   volt__wake_list *wakes) {
-    volt__sema *sema = VOLT__CAST(volt__sema *, op->on);
+    volt__sema *sema = (volt__sema *)op->on;
     (void)wakes;
     if (was == VOLT__FIRED) return 0;
     // From here on releases take the lock, unless RETRYING is set.
@@ -10625,7 +10602,7 @@ static int64_t volt__sema_attempt(const volt__wait_op *op, volt__node *node, uin
 // Passes on what the cancelled waiter had: permits, or the turn to retry.
 static int64_t volt__sema_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                   volt__wake_list *wakes) {
-    volt__sema *sema = VOLT__CAST(volt__sema *, op->on);
+    volt__sema *sema = (volt__sema *)op->on;
     uint32_t part = was == VOLT__LINKED || was == VOLT__CLOSED ? op->n - volt__sema_n_wanted(node)
                                                                : 0;
     uint32_t had = was == VOLT__FIRED ? op->n : part;
@@ -10718,7 +10695,7 @@ static void volt__mutex_set_holder(volt_mutex *m, int rc) {
 static int volt__is_in_arm(const volt_cx *cx) {
     const volt__node *node = volt__root_frame(cx->task_);
     while (node != cx->frame_ && node->kind_ == VOLT__CHILD)
-        node = VOLT__CAST(const volt__node *, node->source_);
+        node = (const volt__node *)node->source_;
     return node != cx->frame_;
 }
 // Called when volt_mutex_lock is pending: a task that holds the mutex would wait for itself.
@@ -10733,7 +10710,7 @@ static void volt__mutex_clear_holder(volt_mutex *m) {
     if (holder && me && me != holder)
         volt__misuse_current("volt_mutex_unlock: another task has locked it");
     // rlx: only compared
-    volt__store_rlx(&m->holder_, VOLT__CAST(const volt__task *, NULL));
+    volt__store_rlx(&m->holder_, (const volt__task *)NULL);
 }
 #else
 #  define volt__mutex_set_holder(m_, rc_) ((void)(rc_))
@@ -10743,7 +10720,7 @@ static void volt__mutex_clear_holder(volt_mutex *m) {
 VOLT_API volt_poll volt_mutex_lock(volt_cx *cx, volt_mutex *m) {
     volt_poll p = volt__sema_poll(cx, &m->sema_, VOLT__SEMA_ONE, 1, 1);
     if (volt_is_pending(p)) volt__mutex_check_holder(cx, m);
-    else volt__mutex_set_holder(m, VOLT__CAST(int, volt_value(p)));
+    else volt__mutex_set_holder(m, (int)volt_value(p));
     return p;
 }
 VOLT_API int volt_mutex_try_lock(volt_mutex *m) {
@@ -10776,7 +10753,7 @@ VOLT_API volt_poll volt_rwlock_read(volt_cx *cx, volt_rwlock *l) {
 }
 VOLT_API volt_poll volt_rwlock_write(volt_cx *cx, volt_rwlock *l) {
     volt_poll p = volt__sema_poll(cx, &l->sema_, VOLT__SEMA_ALL, VOLT__READERS, 1);
-    if (!volt_is_pending(p)) volt__rwlock_set_writing(l, VOLT__CAST(int, volt_value(p)));
+    if (!volt_is_pending(p)) volt__rwlock_set_writing(l, (int)volt_value(p));
     return p;
 }
 VOLT_API int volt_rwlock_try_read(volt_rwlock *l) {
@@ -10841,7 +10818,7 @@ VOLT_API void volt_sem_close(volt_sem *s) { volt__sema_close(&s->sema_); }
 
 // Returns 1 if the caller does the work, 0 if the work is done, or -errno.
 static inline int volt__once_result(int64_t rc) {
-    return rc == 0 ? 1 : rc == -EPIPE ? 0 : VOLT__CAST(int, rc);
+    return rc == 0 ? 1 : rc == -EPIPE ? 0 : (int)rc;
 }
 VOLT_API volt_poll volt_once_begin(volt_cx *cx, volt_once *o) {
     volt_poll p = volt__sema_poll(cx, &o->sema_, VOLT__SEMA_ONE, 1, 0);
@@ -10898,7 +10875,7 @@ VOLT_API int volt_once_is_done(const volt_once *o) {
 enum { VOLT__WAITWORD_QUEUED = 1, VOLT__WAITWORD_FLAG = 2 };
 
 // mask: all bits but QUEUED
-#define VOLT__WAITWORD_ALL (~VOLT__CAST(uint32_t, VOLT__WAITWORD_QUEUED))
+#define VOLT__WAITWORD_ALL (~((uint32_t)VOLT__WAITWORD_QUEUED))
 static inline int volt__waitword_matches(uint32_t word, uint32_t mask, uint32_t open) {
     return (word & mask) == open;
 }
@@ -10906,7 +10883,7 @@ static inline int volt__waitword_matches(uint32_t word, uint32_t mask, uint32_t 
 static void volt__waitword_clear_queued(volt__waitword *waitword) {
     if (waitword->waiters_) return;
     // [G2] with change
-    volt__and_acq_rel(&waitword->word_, ~VOLT__CAST(uint32_t, VOLT__WAITWORD_QUEUED));
+    volt__and_acq_rel(&waitword->word_, ~(uint32_t)VOLT__WAITWORD_QUEUED);
 }
 // Returns 1 if the word is open, 0 if not.
 static inline int volt__waitword_check(const volt__waitword *waitword, uint32_t mask,
@@ -10915,7 +10892,7 @@ static inline int volt__waitword_check(const volt__waitword *waitword, uint32_t 
 }
 static int64_t volt__waitword_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                       volt__wake_list *wakes) {
-    volt__waitword *waitword = VOLT__CAST(volt__waitword *, op->on);
+    volt__waitword *waitword = (volt__waitword *)op->on;
     (void)wakes;
     if (was == VOLT__IDLE) {
         // [G2] with change
@@ -10931,7 +10908,7 @@ static int64_t volt__waitword_attempt(const volt__wait_op *op, volt__node *node,
 static int64_t volt__waitword_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                       volt__wake_list *wakes) {
     (void)node, (void)was, (void)wakes;
-    volt__waitword_clear_queued(VOLT__CAST(volt__waitword *, op->on));
+    volt__waitword_clear_queued((volt__waitword *)op->on);
     return -ECANCELED;
 }
 // A change of the word. Returns the new word. A CAS that fails calls it again.
@@ -11094,7 +11071,7 @@ enum { VOLT__NOTIFY_QUEUED = 1, VOLT__NOTIFY_PERMIT = 2, VOLT__NOTIFY_ALL = 4 };
 // lists are empty.
 static void volt__notify_return_permit(volt_notify *notify, uint32_t permit) {
     int is_waited_for = notify->waiters_ || notify->watchers_;
-    uint32_t keep = is_waited_for ? ~UINT32_C(0) : ~VOLT__CAST(uint32_t, VOLT__NOTIFY_QUEUED);
+    uint32_t keep = is_waited_for ? ~UINT32_C(0) : ~(uint32_t)VOLT__NOTIFY_QUEUED;
     if (is_waited_for && permit == 0) return;
     uint32_t word = volt__load_rlx(&notify->word_); // rlx: hint, re-checked by the CAS
     // [G3] with wait, one
@@ -11110,7 +11087,7 @@ static inline int volt__notify_take_permit(volt_notify *notify) {
 }
 static int64_t volt__notify_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                     volt__wake_list *wakes) {
-    volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
+    volt_notify *notify = (volt_notify *)op->on;
     (void)wakes;
     if (was == VOLT__IDLE) {
         // QUEUED is set before the last try to take the permit. It is set already if either list
@@ -11139,7 +11116,7 @@ static void volt__notify_grant(volt_notify *notify, int is_last, volt__wake_list
 // comes from volt_notify_all: there is nothing to pass on. Watchers use this function, too.
 static int64_t volt__notify_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                     volt__wake_list *wakes) {
-    volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
+    volt_notify *notify = (volt_notify *)op->on;
     int is_left = was == VOLT__FIRED || was == VOLT__RETRY;
     (void)node;
     if (is_left && notify->waiters_) {
@@ -11243,7 +11220,7 @@ static inline int volt__notify_is_past(const volt_notify *notify, uint32_t count
 }
 static int64_t volt__notify_attempt_past(const volt__wait_op *op, volt__node *node, uint8_t was,
                                          volt__wake_list *wakes) {
-    volt_notify *notify = VOLT__CAST(volt_notify *, op->on);
+    volt_notify *notify = (volt_notify *)op->on;
     (void)wakes;
     if (was == VOLT__IDLE) {
         uint32_t word = volt__or_acq_rel(&notify->word_, VOLT__NOTIFY_QUEUED); // [G3] with all
@@ -11285,7 +11262,7 @@ VOLT_API int volt_notify_wait_past_sync(volt_notify *notify, uint32_t count, vol
 // fires all waiters and returns 1. The waiters return 0.
 static int64_t volt__barrier_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                      volt__wake_list *wakes) {
-    volt_barrier *b = VOLT__CAST(volt_barrier *, op->on);
+    volt_barrier *b = (volt_barrier *)op->on;
     if (was == VOLT__FIRED) return 0;
     VOLT_ASSERT(!b->arrived_ == !b->waiters_);
     if (b->arrived_ + 1 < b->n_) {
@@ -11299,7 +11276,7 @@ static int64_t volt__barrier_attempt(const volt__wait_op *op, volt__node *node, 
 }
 static int64_t volt__barrier_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                      volt__wake_list *wakes) {
-    volt_barrier *b = VOLT__CAST(volt_barrier *, op->on);
+    volt_barrier *b = (volt_barrier *)op->on;
     (void)node, (void)wakes;
     if (was == VOLT__FIRED) return 0; // too late to cancel: all have arrived
     VOLT_ASSERT(b->arrived_ > 0);
@@ -11466,7 +11443,7 @@ static uint32_t volt__chan_ready(const volt_chan *c) { return c->len_ - c->n_msg
 static char *volt__chan_slot(const volt_chan *c, uint32_t i) {
     uint32_t at = c->head_ + i;
     if (at >= c->slots_) at -= c->slots_;
-    return c->buf_ + VOLT__CAST(size_t, at) * c->elem_;
+    return c->buf_ + (size_t)at * c->elem_;
 }
 // Copies 8 or 4 bytes without a call, since most elements are a pointer or a number. Returns 1, or
 // 0 for any other size, with nothing copied. The asm hides the objects: a compiler that knew their
@@ -11508,8 +11485,8 @@ static inline void volt__copy(void *to, const void *from, size_t len) {
 // has a winner, the claim word stays at polling while the other arms are cancelled. Two arms of one
 // select never meet. An arm is skipped if another arm of its select is claimed, because it leaves
 // the list soon.
-#define VOLT__SELECT_POLLING VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 1))
-#define VOLT__SELECT_IDLE VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, 2))
+#define VOLT__SELECT_POLLING ((volt__node *)(uintptr_t)1)
+#define VOLT__SELECT_IDLE ((volt__node *)(uintptr_t)2)
 enum { VOLT__CLAIM_IS_OURS, VOLT__CLAIM_IS_BUSY, VOLT__CLAIM_IS_GONE };
 
 // Returns the frame of the select that this node is an arm of, or NULL if it is no arm. A child
@@ -11551,11 +11528,11 @@ static void volt__select_end_poll(volt__node *select, volt__node *claimed) {
 static void volt__rendezvous_link(const volt__wait_op *op, volt__node *node, uint8_t was) {
     volt__node *select = volt__select_of(node);
     if (select) volt__store_rlx(&select->next_, VOLT__SELECT_POLLING); // rlx: published by the lock
-    node->key_ = VOLT__CAST(int64_t, VOLT__CAST(uintptr_t, op->data));
+    node->key_ = (int64_t)(uintptr_t)op->data;
     volt__wait_op_link(op, node, was == VOLT__RETRY);
 }
 static char *volt__rendezvous_data(const volt__node *node) { // NULL: waits for a reservation
-    return VOLT__CAST(char *, VOLT__CAST(uintptr_t, node->key_));
+    return (char *)(uintptr_t)node->key_;
 }
 // Called under lock. Unlinks and returns the first node that can be met. Returns NULL if there is
 // none, or if a wait for a reservation comes before it: that wait is granted as soon as a receiver
@@ -11728,18 +11705,18 @@ static int volt__chan_send_some(volt_chan *c, const void *v, uint32_t n, volt__n
         return -EPIPE;
     }
     if (c->cap_ == 0) {
-        char *message = VOLT__CAST(char *, VOLT__CAST(uintptr_t, v)); // read only
+        char *message = (char *)(uintptr_t)v; // read only
         volt__node *select = node_or_null ? volt__select_of(node_or_null) : NULL;
         uint32_t sent = volt__rendezvous(c, message, n, 1, select, wakes);
-        return sent > 0 ? VOLT__CAST(int, sent) : -EAGAIN;
+        return sent > 0 ? (int)sent : -EAGAIN;
     }
     uint32_t room = !has_grant && c->senders_ ? 0 : volt__chan_room(c);
     if (room == 0) return -EAGAIN;
     n = volt__min32(n, room);
-    const char *from = VOLT__CAST(const char *, v);
+    const char *from = (const char *)v;
     for (uint32_t i = 0; i < n; i++, from += c->elem_) volt__chan_buffer_push(c, from);
     volt__chan_grant_waiters(c, wakes);
-    return VOLT__CAST(int, n);
+    return (int)n;
 }
 // Called under lock. Returns the number of messages received, 0 if the channel is closed and
 // drained, or -EAGAIN if the caller has to wait. node_or_null and `was` as in volt__chan_send_some.
@@ -11748,18 +11725,18 @@ static int volt__chan_recv_some(volt_chan *c, void *v, uint32_t n, volt__node *n
     volt__node *select = node_or_null ? volt__select_of(node_or_null) : NULL;
     if (was == VOLT__FIRED) c->n_msgs_granted_--;
     uint32_t ready = volt__min32(n, volt__chan_ready(c)), n_met = 0;
-    char *to = VOLT__CAST(char *, v);
+    char *to = (char *)v;
     for (uint32_t i = 0; i < ready; i++, to += c->elem_) volt__chan_buffer_pop(c, to);
     if (c->cap_ == 0) n_met = volt__rendezvous(c, to, n - ready, 0, select, wakes);
     if (ready > 0) volt__rendezvous_retry(c, wakes);
     if (ready + n_met == 0)
         return c->is_closed_ && c->len_ + c->n_slots_granted_ == 0 ? 0 : -EAGAIN;
     volt__chan_grant_waiters(c, wakes);
-    return VOLT__CAST(int, ready + n_met);
+    return (int)(ready + n_met);
 }
 static int64_t volt__chan_send_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                        volt__wake_list *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    volt_chan *c = (volt_chan *)op->on;
     if (was == VOLT__TRANSFERRED) return 1;
     int rc = volt__chan_send_some(c, op->data, op->n, node, was, wakes);
     if (rc != -EAGAIN) return rc;
@@ -11769,7 +11746,7 @@ static int64_t volt__chan_send_attempt(const volt__wait_op *op, volt__node *node
 }
 static int64_t volt__chan_send_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                        volt__wake_list *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    volt_chan *c = (volt_chan *)op->on;
     (void)node;
     if (was == VOLT__TRANSFERRED) return 1; // the message has been sent
     if (was == VOLT__FIRED) {
@@ -11781,7 +11758,7 @@ static int64_t volt__chan_send_abandon(const volt__wait_op *op, volt__node *node
 }
 static int64_t volt__chan_recv_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                        volt__wake_list *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    volt_chan *c = (volt_chan *)op->on;
     if (was == VOLT__TRANSFERRED) return 1;
     int rc = volt__chan_recv_some(c, op->data, op->n, node, was, wakes);
     if (rc != -EAGAIN) return rc;
@@ -11792,7 +11769,7 @@ static int64_t volt__chan_recv_attempt(const volt__wait_op *op, volt__node *node
 }
 static int64_t volt__chan_recv_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                        volt__wake_list *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    volt_chan *c = (volt_chan *)op->on;
     (void)node;
     if (was == VOLT__TRANSFERRED) return 1; // the message has been received
     if (was == VOLT__FIRED) c->n_msgs_granted_--;
@@ -11806,7 +11783,7 @@ static int volt__chan_can_reserve(const volt_chan *c, const volt__node *own_sele
 }
 static int64_t volt__chan_reserve_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                           volt__wake_list *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    volt_chan *c = (volt_chan *)op->on;
     int has_grant = was == VOLT__FIRED;
     if (c->is_closed_) {
         if (has_grant) c->n_slots_granted_--;
@@ -11824,7 +11801,7 @@ static int64_t volt__chan_reserve_attempt(const volt__wait_op *op, volt__node *n
 }
 static int64_t volt__chan_closed_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                          volt__wake_list *wakes) {
-    volt_chan *c = VOLT__CAST(volt_chan *, op->on);
+    volt_chan *c = (volt_chan *)op->on;
     (void)was, (void)wakes;
     if (c->is_closed_) return 0;
     volt__wait_op_link(op, node, 0);
@@ -11833,7 +11810,7 @@ static int64_t volt__chan_closed_attempt(const volt__wait_op *op, volt__node *no
 static void volt__chan_send_wait_op(volt__wait_op *op, volt_chan *c, const void *v, uint32_t n) {
     volt__wait_op_init(op, c, &c->lock_, &c->senders_, volt__chan_send_attempt,
                        volt__chan_send_abandon);
-    op->data = VOLT__CAST(void *, VOLT__CAST(uintptr_t, v));
+    op->data = (void *)(uintptr_t)v;
     op->n = n;
 }
 static void volt__chan_recv_wait_op(volt__wait_op *op, volt_chan *c, void *v, uint32_t n) {
@@ -11866,15 +11843,15 @@ static int volt__chan_sync(volt__wait_op *op, size_t size, size_t elem, volt_tim
     return size == elem && op->n > 0 ? volt__wait_op_sync(op, at_most) : -EINVAL;
 }
 // The steps return a number of messages; a send of one message returns 0.
-static int volt__send_result(int64_t rc) { return rc > 0 ? 0 : VOLT__CAST(int, rc); }
+static int volt__send_result(int64_t rc) { return rc > 0 ? 0 : (int)rc; }
 
 // ---- creation and destruction
 VOLT_API int volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap) {
     memset(c, 0, sizeof *c);
     if (elem == 0 || elem > UINT32_MAX || cap > UINT32_MAX / 2) return -EINVAL;
-    c->buf_ = VOLT__CAST(char *, buf);
-    c->elem_ = VOLT__CAST(uint32_t, elem);
-    c->cap_ = VOLT__CAST(uint32_t, cap);
+    c->buf_ = (char *)buf;
+    c->elem_ = (uint32_t)elem;
+    c->cap_ = (uint32_t)cap;
     c->slots_ = cap > 0 ? c->cap_ : 1;
     return 0;
 }
@@ -11894,7 +11871,7 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
     if (!rt) return;
     VOLT__REQUIRE(!c->senders_ && !c->receivers_ && !c->watchers_,
                   "volt_chan_destroy: somebody waits for it");
-    rt->cfg.alloc.free(rt->cfg.alloc.user, c->buf_, VOLT__CAST(size_t, c->elem_) * c->slots_);
+    rt->cfg.alloc.free(rt->cfg.alloc.user, c->buf_, (size_t)c->elem_ * c->slots_);
     c->rt_ = NULL;
     c->buf_ = NULL;
 }
@@ -11957,7 +11934,7 @@ static int volt__chan_send_one(volt_cx *cx, volt__node *node, volt_chan *c, cons
     } else if (c->senders_ || volt__chan_room(c) == 0) {
         return volt__chan_link(cx, c, &c->senders_, node);
     }
-    volt__chan_buffer_push(c, VOLT__CAST(const char *, v));
+    volt__chan_buffer_push(c, (const char *)v);
     volt__chan_grant_message(c);
     return VOLT__FAST_DONE;
 }
@@ -11970,7 +11947,7 @@ static int volt__chan_recv_one(volt_cx *cx, volt__node *node, volt_chan *c, void
     } else if (volt__chan_ready(c) == 0) {
         return volt__chan_link(cx, c, &c->receivers_, node);
     }
-    volt__chan_buffer_pop(c, VOLT__CAST(char *, v));
+    volt__chan_buffer_pop(c, (char *)v);
     volt__chan_grant_slot(c);
     return VOLT__FAST_DONE;
 }
@@ -12154,7 +12131,7 @@ static int volt__chan_use_reservation(volt_chan *c, const void *v) {
     int is_reserved = c->n_slots_granted_ > 0;
     if (is_reserved) {
         c->n_slots_granted_--;
-        if (v) volt__chan_buffer_push(c, VOLT__CAST(const char *, v));
+        if (v) volt__chan_buffer_push(c, (const char *)v);
         volt__rendezvous_retry(c, &wakes);
         volt__chan_grant_waiters(c, &wakes);
     }
@@ -12187,7 +12164,7 @@ VOLT_API void volt_chan_close(volt_chan *c) {
     volt__wake_list_run_if_any(&wakes);
 }
 VOLT_API int volt_chan_is_closed(const volt_chan *c) {
-    return VOLT__CAST(int, volt__load_acq(&c->is_closed_)); // [C1] with close
+    return (int)volt__load_acq(&c->is_closed_); // [C1] with close
 }
 VOLT_API void volt_chan_retain(volt_chan *c, int side) {
     volt__lock(&c->lock_);
@@ -12270,7 +12247,7 @@ VOLT_API int volt_oneshot_wait_closed_sync(volt_oneshot *o, volt_time at_most) {
 // Called when ENDED is set. Returns 0 with the value in *value, or -EPIPE if there is no value or
 // another receive has taken it.
 static int volt__oneshot_take(volt_oneshot *o, int64_t *value) {
-    uint32_t keep = ~VOLT__CAST(uint32_t, VOLT__ONESHOT_HAS_VALUE);
+    uint32_t keep = ~(uint32_t)VOLT__ONESHOT_HAS_VALUE;
     uint32_t word = volt__and_acq_rel(&o->waitword_.word_, keep); // [G2] with end
     VOLT_ASSERT(word & VOLT__ONESHOT_ENDED);
     if (!(word & VOLT__ONESHOT_HAS_VALUE)) return -EPIPE;
@@ -12311,19 +12288,18 @@ VOLT_API int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t 
 #define VOLT__QUEUE_CLOSED ((uintptr_t)2)
 
 static int volt__queue_has(const void *word, uintptr_t flag) {
-    return (VOLT__CAST(uintptr_t, word) & flag) != 0;
+    return ((uintptr_t)word & flag) != 0;
 }
 static volt_queue_node *volt__queue_top(void *word) {
     uintptr_t flags = VOLT__QUEUE_WAITING | VOLT__QUEUE_CLOSED;
-    return VOLT__CAST(volt_queue_node *, VOLT__CAST(uintptr_t, word) & ~flags);
+    return (volt_queue_node *)((uintptr_t)word & ~flags);
 }
 // Returns the word with n pushed, or with CLOSED set if n is NULL; WAITING is clear in both. `word`
 // is not closed. Sets n->next_.
 static void *volt__queue_with(void *word, volt_queue_node *n) {
     volt_queue_node *top = volt__queue_top(word);
     if (n) n->next_ = top;
-    return n ? VOLT__CAST(void *, n)
-             : VOLT__CAST(void *, VOLT__CAST(uintptr_t, top) | VOLT__QUEUE_CLOSED);
+    return n ? (void *)n : (void *)((uintptr_t)top | VOLT__QUEUE_CLOSED);
 }
 // Pushes or closes under the lock and fires the receiver. Returns 1 if done, or 0 if the receiver
 // does not wait any more: nothing is done, and the caller uses the CAS.
@@ -12363,7 +12339,7 @@ VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, NULL); 
 static void *volt__queue_take_all(volt_queue *q) {
     void *was = volt__load_acq(&q->word_); // [O1] with put
     while (volt__queue_top(was)) {
-        void *left = VOLT__CAST(void *, VOLT__CAST(uintptr_t, was) & VOLT__QUEUE_CLOSED);
+        void *left = (void *)((uintptr_t)was & VOLT__QUEUE_CLOSED);
         if (volt__cas_acq_rel(&q->word_, &was, left)) break; // [O1] with put
     }
     return was;
@@ -12386,26 +12362,26 @@ VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
 }
 static int64_t volt__queue_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                    volt__wake_list *wakes) {
-    volt_queue *q = VOLT__CAST(volt_queue *, op->on);
+    volt_queue *q = (volt_queue *)op->on;
     (void)was, (void)wakes;
     VOLT__REQUIRE(!q->waiters_, "volt_queue_pop: somebody else waits for it");
     for (;;) { // the CAS fails if a push or close has come since the pop
         void *empty = NULL;
-        int rc = volt_queue_try_pop(q, VOLT__CAST(volt_queue_node **, op->data));
+        int rc = volt_queue_try_pop(q, (volt_queue_node **)op->data);
         if (rc != -EAGAIN) return rc;
         // [O1] with put
-        if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITING))) break;
+        if (volt__cas_acq_rel(&q->word_, &empty, (void *)VOLT__QUEUE_WAITING)) break;
     }
     volt__wait_op_link(op, node, 0);
     return VOLT__PENDING;
 }
 static int64_t volt__queue_abandon(const volt__wait_op *op, volt__node *node, uint8_t was,
                                    volt__wake_list *wakes) {
-    volt_queue *q = VOLT__CAST(volt_queue *, op->on);
+    volt_queue *q = (volt_queue *)op->on;
     (void)node, (void)wakes;
     // LINKED: word_ is WAITING, and no push changes it before the unlock. FIRED: WAITING is clear,
     // and the message stays in the queue.
-    if (was == VOLT__LINKED) volt__store_rel(&q->word_, VOLT__CAST(void *, NULL)); // [O1] with put
+    if (was == VOLT__LINKED) volt__store_rel(&q->word_, (void *)NULL); // [O1] with put
     return -ECANCELED;
 }
 static void volt__queue_wait_op(volt__wait_op *op, volt_queue *q, volt_queue_node **out) {
@@ -12449,7 +12425,7 @@ VOLT_API int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out, volt_time
 // number of messages so far, and next_ of a subscriber is the i of the message that it receives
 // next.
 static void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
-    return b->buf_ + VOLT__CAST(size_t, i % b->cap_) * b->elem_;
+    return b->buf_ + (size_t)(i % b->cap_) * b->elem_;
 }
 VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size) {
     volt__wake_list wakes;
@@ -12461,7 +12437,7 @@ VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size) {
     if (!b->is_closed_) {
         volt__copy(volt__bcast_slot(b, b->sent_++), v, size);
         volt__wake_list_fire_all(&wakes, &b->waiters_, VOLT__RETRY);
-        rc = VOLT__CAST(int, b->n_subs_);
+        rc = (int)b->n_subs_;
     }
     volt__unlock(&b->lock_);
     volt__wake_list_run_if_any(&wakes);
@@ -12517,7 +12493,7 @@ static int volt__sub_next(volt_sub *s, void *v) {
 }
 static int64_t volt__sub_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                  volt__wake_list *wakes) {
-    int rc = volt__sub_next(VOLT__CAST(volt_sub *, op->on), op->data);
+    int rc = volt__sub_next((volt_sub *)op->on, op->data);
     (void)was, (void)wakes;
     if (rc != -EAGAIN) return rc;
     volt__wait_op_link(op, node, 0);
@@ -12625,8 +12601,8 @@ static int volt__watcher_check(volt_watcher *r, const volt__watch_filter *filter
 }
 static int64_t volt__watcher_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                      volt__wake_list *wakes) {
-    const volt__watch_filter *filter = VOLT__CAST(const volt__watch_filter *, op->data);
-    int rc = volt__watcher_check(VOLT__CAST(volt_watcher *, op->on), filter);
+    const volt__watch_filter *filter = (const volt__watch_filter *)op->data;
+    int rc = volt__watcher_check((volt_watcher *)op->on, filter);
     (void)was, (void)wakes;
     if (rc != -EAGAIN) return rc;
     volt__wait_op_link(op, node, 0);
@@ -12717,7 +12693,7 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
 // linked until it is fired here. So the task has not ended, and its state, which may contain the
 // job, still exists.
 static void volt__job_complete(void *arg, int rc) {
-    volt_job *job = VOLT__CAST(volt_job *, arg);
+    volt_job *job = (volt_job *)arg;
     volt__pool *p = &job->rt_->pool;
     volt__chain c;
     volt__chain_init(&c);
@@ -12729,7 +12705,7 @@ static void volt__job_complete(void *arg, int rc) {
     volt__schedule_chain(&c);
 }
 static void volt__job_run(void *arg) {
-    volt_job *job = VOLT__CAST(volt_job *, arg);
+    volt_job *job = (volt_job *)arg;
     volt__job_complete(job, job->fn_(job->user_));
 }
 // Submits the job. Returns 0, or -errno if fn will not run; then the node is idle again.
@@ -12808,7 +12784,7 @@ static void volt__detached_job_free(volt__detached_job *detached, int is_dropped
     a->free(a->user, detached, sizeof *detached);
 }
 static void volt__detached_job_complete(void *arg, int rc) {
-    volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
+    volt__detached_job *detached = (volt__detached_job *)arg;
     volt__pool *p = &detached->rt->pool;
     volt__chain c;
     volt__chain_init(&c);
@@ -12821,7 +12797,7 @@ static void volt__detached_job_complete(void *arg, int rc) {
     volt__schedule_chain(&c);
 }
 static void volt__detached_job_run(void *arg) {
-    volt__detached_job *detached = VOLT__CAST(volt__detached_job *, arg);
+    volt__detached_job *detached = (volt__detached_job *)arg;
     volt__detached_job_complete(detached, detached->fn(detached->arg));
 }
 // Submits a copy of *call and stores its address in *out. Returns 0, or -errno. An error calls
@@ -12830,7 +12806,7 @@ static int volt__detached_job_start(volt_cx *cx, volt__detached_job *call, volt_
                                     volt__detached_job **out) {
     volt_allocator *a = &cx->rt_->cfg.alloc;
     volt__detached_job *detached =
-        VOLT__CAST(volt__detached_job *, a->alloc(a->user, sizeof *detached, VOLT__CACHE_LINE));
+        (volt__detached_job *)a->alloc(a->user, sizeof *detached, VOLT__CACHE_LINE);
     if (!detached) return -ENOMEM;
     *detached = *call;
     detached->job.run_ = volt__detached_job_run;
@@ -12901,7 +12877,7 @@ static int volt__block_without_handoff(volt__worker *w, int (*fn)(void *), void 
     int has_others = volt__add_acq_rel(n, 1) + 1 < volt__started(w->rt) && !w->is_guest; // [H3]
     if (has_others) {
         volt__evict_local_tasks(w);
-        VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
+        VOLT_TLS_SET((volt__worker *)NULL);
     }
     volt__store_rlx(&w->is_blocked, 1); // rlx: hint for placement
     int rc = fn(arg);
@@ -12952,29 +12928,29 @@ enum {
 };
 enum { VOLT__FILE_MAX = 1 << 30 }; // most bytes per operation: the result is an int
 // Returns the result of a system call, or -errno.
-static int volt__file_result(int64_t rc) { return rc < 0 ? -errno : VOLT__CAST(int, rc); }
+static int volt__file_result(int64_t rc) { return rc < 0 ? -errno : (int)rc; }
 // Transfers `len` bytes at offset_; a read ends early at the end of the file. Returns the number of
 // bytes transferred, or -errno.
 static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int is_write) {
-    char *buf = VOLT__CAST(char *, op->buf_);
+    char *buf = (char *)op->buf_;
     size_t done = 0;
     if (len > VOLT__FILE_MAX) return -EINVAL;
-    // the first test keeps the sums below from overflowing; the second: off_t may have 32 bits
-    if (op->offset_ > INT64_MAX - VOLT__FILE_MAX ||
-        VOLT__CAST(off_t, op->offset_ + VOLT__CAST(int64_t, len)) !=
-            op->offset_ + VOLT__CAST(int64_t, len))
-        return -EOVERFLOW;
+    // the first test keeps the sum from overflowing; the second: off_t may have 32 bits
+    if (op->offset_ > INT64_MAX - VOLT__FILE_MAX) return -EOVERFLOW;
+    int64_t end = op->offset_ + (int64_t)len;
+    off_t narrow_end = (off_t)end;
+    if (narrow_end != end) return -EOVERFLOW;
     while (done < len) {
-        off_t at = VOLT__CAST(off_t, op->offset_) + VOLT__CAST(off_t, done);
+        off_t at = (off_t)op->offset_ + (off_t)done;
         ssize_t n = is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
                              : VOLT_SYS(pread, fd, buf + done, len - done, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return -errno;
         if (n == 0 && is_write) return -EIO; // else an endless loop; Linux never does this
         if (n == 0) break;
-        done += VOLT__CAST(size_t, n);
+        done += (size_t)n;
     }
-    return VOLT__CAST(int, done);
+    return (int)done;
 }
 static int volt__file_open(const volt_file_op *op) {
     int flags = op->flags_ | O_CLOEXEC; // VOLT__FILE_LOAD: flags_ is 0, which is O_RDONLY
@@ -12989,9 +12965,9 @@ static int volt__file_load(const volt_file_op *op) {
     int fd = volt__file_open(op);
     if (fd < 0) return fd;
     int rc = volt__file_transfer(op, fd, op->len_, 0);
-    if (rc >= 0 && VOLT__CAST(size_t, rc) == op->len_) {
+    if (rc >= 0 && (size_t)rc == op->len_) {
         ssize_t n;
-        do n = VOLT_SYS(pread, fd, &beyond, 1, VOLT__CAST(off_t, op->len_));
+        do n = VOLT_SYS(pread, fd, &beyond, 1, (off_t)op->len_);
         while (n < 0 && errno == EINTR);
         if (n != 0) rc = n < 0 ? -errno : -EFBIG;
     }
@@ -13009,8 +12985,8 @@ static int volt__file_save(const volt_file_op *op) {
 }
 // Called by a pool thread, as the fn of volt_blocking.
 static int volt__file_run(void *arg) {
-    volt_file_op *op = VOLT__CAST(volt_file_op *, arg);
-    struct stat *out = VOLT__CAST(struct stat *, op->buf_); // only for VOLT__FILE_STAT
+    volt_file_op *op = (volt_file_op *)arg;
+    struct stat *out = (struct stat *)op->buf_; // only for VOLT__FILE_STAT
     switch (op->kind_) {
     case VOLT__FILE_OPEN: return volt__file_open(op);
     case VOLT__FILE_PREAD: return volt__file_transfer(op, op->fd_, op->len_, 0);
@@ -13047,7 +13023,7 @@ static void volt__file_args(volt_file_op *c, int kind, int fd, const char *path,
     c->kind_ = kind;
     c->fd_ = fd;
     c->path_ = path;
-    c->buf_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, buf)); // writes only read the buffer
+    c->buf_ = (void *)(uintptr_t)buf; // writes only read the buffer
     c->len_ = len;
 }
 VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
@@ -13118,7 +13094,7 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
 static void volt__addr_set(volt_addr *a, const void *sa, size_t len) {
     memset(a, 0, sizeof *a);
     memcpy(a->sa_, sa, len);
-    a->len_ = VOLT__CAST(uint32_t, len);
+    a->len_ = (uint32_t)len;
 }
 // Returns AF_UNSPEC for an empty address.
 static int volt__addr_family(const volt_addr *a) {
@@ -13128,7 +13104,7 @@ static int volt__addr_family(const volt_addr *a) {
     return family;
 }
 static const struct sockaddr *volt__addr_sa(const volt_addr *a) {
-    return VOLT__CAST(const struct sockaddr *, VOLT__CAST(const void *, a->sa_));
+    return (const struct sockaddr *)(const void *)a->sa_;
 }
 // `host` is a numeric address, IPv4 or IPv6, without brackets. Returns 0, or -EINVAL if `host` is
 // anything else or `port` is above 65535.
@@ -13140,13 +13116,13 @@ static int volt__addr_ip(volt_addr *a, const char *host, unsigned port) {
     if (port > 65535) return -EINVAL;
     if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
         v4.sin_family = AF_INET;
-        v4.sin_port = htons(VOLT__CAST(uint16_t, port));
+        v4.sin_port = htons((uint16_t)port);
         volt__addr_set(a, &v4, sizeof v4);
         return 0;
     }
     if (inet_pton(AF_INET6, host, &v6.sin6_addr) != 1) return -EINVAL;
     v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(VOLT__CAST(uint16_t, port));
+    v6.sin6_port = htons((uint16_t)port);
     volt__addr_set(a, &v6, sizeof v6);
     return 0;
 }
@@ -13169,9 +13145,9 @@ VOLT_API int volt_addr_parse(volt_addr *a, const char *text) {
     if (!colon || colon[1] == 0 || strlen(colon + 1) > 5) return -EINVAL;
     for (const char *c = colon + 1; *c; c++) {
         if (*c < '0' || *c > '9') return -EINVAL;
-        port = port * 10 + VOLT__CAST(unsigned, *c - '0');
+        port = port * 10 + (unsigned)(*c - '0');
     }
-    size_t len = VOLT__CAST(size_t, colon - text);
+    size_t len = (size_t)(colon - text);
     int is_v6 = len >= 2 && text[0] == '[' && colon[-1] == ']';
     if (is_v6) {
         text++;
@@ -13204,7 +13180,7 @@ VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
     size_t at = 0, d = sizeof digits - 1;
     int family = volt__addr_family(a), port = volt_addr_port(a);
     digits[d] = 0; // the port in decimal is written from the end
-    do digits[--d] = VOLT__CAST(char, '0' + port % 10);
+    do digits[--d] = (char)('0' + port % 10);
     while ((port /= 10) != 0);
     if (volt__is_ip(family)) {
         size_t where = family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
@@ -13224,12 +13200,12 @@ VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
     }
     if (at >= len) return -ENOSPC;
     buf[at] = 0;
-    return VOLT__CAST(int, at);
+    return (int)at;
 }
 static int volt__addr_of(int fd, volt_addr *out, int is_peer) {
     socklen_t len = sizeof out->sa_;
     memset(out, 0, sizeof *out);
-    struct sockaddr *sa = VOLT__CAST(struct sockaddr *, VOLT__CAST(void *, out->sa_));
+    struct sockaddr *sa = (struct sockaddr *)(void *)out->sa_;
     int rc = is_peer ? VOLT_SYS(getpeername, fd, sa, &len) : VOLT_SYS(getsockname, fd, sa, &len);
     out->len_ = len;
     return rc < 0 ? -errno : 0;
@@ -13370,7 +13346,7 @@ typedef struct volt__io {
 } volt__io;
 
 static struct iovec *volt__iov(const volt__io *io) {
-    return VOLT__CAST(struct iovec *, VOLT__CAST(void *, io->buf));
+    return (struct iovec *)(void *)io->buf;
 }
 // A write to a pipe may raise SIGPIPE, which volt's own threads block. The thread of volt_run or of
 // a guest (`is_caller`) keeps its signal mask; there the signal is blocked during the call, and
@@ -13395,7 +13371,7 @@ static int64_t volt__io_call_socket(const volt__io *io) {
     if (io->op == VOLT__OP_WRITE) return VOLT_SYS(send, io->fd, io->buf, io->len, flags);
     memset(&m, 0, sizeof m);
     m.msg_iov = volt__iov(io);
-    m.msg_iovlen = VOLT__CAST(__typeof__(m.msg_iovlen), io->count);
+    m.msg_iovlen = (__typeof__(m.msg_iovlen))io->count;
     return io->op == VOLT__OP_READV ? VOLT_SYS(recvmsg, io->fd, &m, flags)
                                     : VOLT_SYS(sendmsg, io->fd, &m, flags);
 }
@@ -13514,8 +13490,8 @@ static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     rc = volt__io_call(cx, io, flags);
     // the flags say socket, so the number belongs to another file; for an accept: a wrong argument
     if (rc == -ENOTSOCK && !is_accept) return VOLT__STALE;
-    if (rc > 0 && VOLT__CAST(size_t, rc) < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
-        volt__fd_mark_empty(e, io->dir, io->snapshot.seq, io->buf, VOLT__CAST(size_t, rc), io->len);
+    if (rc > 0 && (size_t)rc < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
+        volt__fd_mark_empty(e, io->dir, io->snapshot.seq, io->buf, (size_t)rc, io->len);
     return rc;
 }
 // One attempt, under a pin. Returns the result of volt__io_perform, or -EBADF if the descriptor is
@@ -13536,14 +13512,14 @@ static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
 // generation, and next_ == node marks that it does.
 static void volt__io_save_gen(volt__node *node, const volt__io *io) {
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE && io->has_gen);
-    node->prev_ = VOLT__CAST(volt__node *, VOLT__CAST(uintptr_t, io->snapshot.gen));
+    node->prev_ = (volt__node *)(uintptr_t)io->snapshot.gen;
     node->next_ = node;
 }
 // Takes back a generation that volt__io_save_gen has stored, if any. Called with an idle node.
 static void volt__io_restore_gen(volt__node *node, volt__io *io) {
     if (VOLT__LIKELY(node->next_ != node)) return;
     io->has_gen = 1;
-    io->snapshot.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->prev_));
+    io->snapshot.gen = (uint32_t)(uintptr_t)node->prev_;
     node->next_ = node->prev_ = NULL;
 }
 // Called when the budget is used up. An operation that has not been tried yet belongs to the file
@@ -13569,14 +13545,14 @@ static int volt__io_begin(volt_cx *cx, volt__node *node, volt__io *io, volt_poll
     if (state == VOLT__IDLE) volt__io_restore_gen(node, io);
     if (state == VOLT__IDLE && !is_cancelled) return 1;
     if (state == VOLT__LINKED && !is_cancelled && !volt__is_last_try(cx, io->fd, io->dir)) {
-        *out = volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd));
+        *out = volt__leaf_pending(cx, node, (uint32_t)io->fd);
         return 0;
     }
     if (state != VOLT__IDLE) state = volt__fd_end_wait(node, cx->task_, io->dir);
     if (state == VOLT__FIRED || state == VOLT__LINKED) {
         io->has_gen = 1;
         io->is_ready = state == VOLT__FIRED;
-        io->snapshot.gen = VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->prev_));
+        io->snapshot.gen = (uint32_t)(uintptr_t)node->prev_;
     }
     if (!is_cancelled && state != VOLT__CLOSED) return 1;
     *out = volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
@@ -13615,7 +13591,7 @@ static inline void volt__io_init(volt__io *io, int op, int fd, const void *buf, 
     io->op = op;
     io->dir = op == VOLT__OP_WRITE || op == VOLT__OP_WRITEV ? VOLT__WR : VOLT__RD;
     io->count = count;
-    io->buf = VOLT__CAST(char *, VOLT__CAST(uintptr_t, buf)); // writes only read it
+    io->buf = (char *)(uintptr_t)buf; // writes only read it
     io->len = len;
     io->has_gen = io->is_ready = 0;
     io->snapshot.gen = io->snapshot.seq = 0;
@@ -13628,7 +13604,7 @@ static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
     if (!volt__io_begin(cx, node, io, &out)) return out;
     if (io->len == 0 || io->count < 0) return volt__leaf_ready(node, io->len == 0 ? 0 : -EINVAL);
     int64_t rc = volt__io_step(cx, node, io);
-    return rc == -EAGAIN ? volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd))
+    return rc == -EAGAIN ? volt__leaf_pending(cx, node, (uint32_t)io->fd)
                          : volt__leaf_ready(node, rc);
 }
 VOLT_API volt_poll volt_read(volt_cx *cx, int fd, void *buf, size_t len) {
@@ -13682,16 +13658,16 @@ static volt_poll volt__io_all(volt_cx *cx, int op, int fd, const void *buf, size
     if (!volt__io_begin(cx, node, &io, &out)) return out;
     char *from = io.buf;
     for (;;) {
-        size_t done = VOLT__CAST(size_t, node->key_);
+        size_t done = (size_t)node->key_;
         VOLT_ASSERT(done <= len);
-        if (done == len) return volt__leaf_ready(node, VOLT__CAST(int64_t, len));
+        if (done == len) return volt__leaf_ready(node, (int64_t)len);
         io.buf = from + done;
         io.len = len - done;
         int64_t rc = volt__io_step(cx, node, &io);
-        if (rc == -EAGAIN) return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
+        if (rc == -EAGAIN) return volt__leaf_pending(cx, node, (uint32_t)fd);
         if (rc <= 0) return volt__leaf_ready(node, rc < 0 ? rc : -EPIPE); // 0: the stream has ended
         node->key_ += rc;
-        if (VOLT__CAST(size_t, node->key_) < len && !volt__budget_charge(cx)) {
+        if ((size_t)node->key_ < len && !volt__budget_charge(cx)) {
             volt__io_save_gen(node, &io);
             return volt_pending();
         }
@@ -13753,7 +13729,7 @@ static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *node, const volt
     if (rc == VOLT__FD_AGAIN) {
         volt__fd_set_backoff(e, ms);
         node->kind_ = VOLT__LEAF_BACKOFF;
-        return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd));
+        return volt__leaf_pending(cx, node, (uint32_t)io->fd);
     }
     volt__timer_end_wait(cx, node);
     node->key_ = 0; // was the tick of the timer
@@ -13762,7 +13738,7 @@ static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *node, const volt
         volt__io_save_gen(node, io);
         (void)volt__task_wake(cx->task_); // the other back-off has just ended, or a close ended it
     }
-    return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, io->fd));
+    return volt__leaf_pending(cx, node, (uint32_t)io->fd);
 }
 // Called when an accept in a back-off is polled. Returns 0 if the back-off goes on. Returns 1 if it
 // is over or cancelled; then *is_closed is 1 if the entry was retired, or if io->fd is not the
@@ -13795,7 +13771,7 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
     volt__io_init(&io, VOLT__OP_ACCEPT, fd, NULL, 0, 0);
     if (node && node->kind_ == VOLT__LEAF_BACKOFF &&
         !volt__accept_resume(cx, node, &io, &is_closed))
-        return volt__budget_charge(cx) ? volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd))
+        return volt__budget_charge(cx) ? volt__leaf_pending(cx, node, (uint32_t)fd)
                                        : volt_pending();
     node = volt__leaf(cx, VOLT__LEAF_RD);
     if (is_closed)
@@ -13805,7 +13781,7 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
         int64_t rc = volt__io_step(cx, node, &io);
         if (rc == -EAGAIN) {
             node->key_ = 0;
-            return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
+            return volt__leaf_pending(cx, node, (uint32_t)fd);
         }
         // has_gen: there was an attempt. Without an entry, -ENOMEM is that of the table.
         if (volt__is_shortage(rc) && io.has_gen) return volt__accept_back_off(cx, node, &io);
@@ -13814,7 +13790,7 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
             volt__io_save_gen(node, &io);
             return volt_pending();
         }
-        if (rc >= 0) volt__accept_done(cx, fd, VOLT__CAST(int, rc));
+        if (rc >= 0) volt__accept_done(cx, fd, (int)rc);
         return volt__leaf_ready(node, rc);
     }
 }
@@ -13860,7 +13836,7 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *node, const volt_a
     if (fd < 0) return volt__leaf_ready(node, fd);
     unsigned flags = VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
     if (volt__is_ip(family)) flags |= VOLT__FD_STREAM;
-    volt__fd_adopt(cx, fd, VOLT__CAST(uint8_t, flags));
+    volt__fd_adopt(cx, fd, (uint8_t)flags);
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
     if (!e) return volt__connect_end(cx, node, fd, -ENOMEM);
     if (family != AF_UNIX) volt_set_nodelay(fd, 1);
@@ -13876,11 +13852,11 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *node, const volt_a
     int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
                            cx->task_);
     if (rc <= 0) return volt__connect_end(cx, node, fd, rc < 0 ? rc : -EBADF);
-    return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
+    return volt__leaf_pending(cx, node, (uint32_t)fd);
 }
 VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_CONNECT);
-    int fd = VOLT__CAST(int, node->key_ - 1), error = 0;
+    int fd = (int)(node->key_ - 1), error = 0;
     socklen_t len = sizeof error;
     if (!volt__budget_charge(cx)) return volt_pending();
     int is_cancelled = volt__scope_is_cancelled(cx);
@@ -13889,7 +13865,7 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
                             : volt__connect_start(cx, node, to);
     if (!is_cancelled && volt__node_state(node) == VOLT__LINKED &&
         !volt__is_last_try(cx, fd, VOLT__WR))
-        return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
+        return volt__leaf_pending(cx, node, (uint32_t)fd);
     uint8_t state = volt__fd_end_wait(node, cx->task_, VOLT__WR);
     if (is_cancelled) return volt__connect_end(cx, node, fd, -ECANCELED);
     if (state == VOLT__CLOSED) return volt__leaf_ready(node, -EBADF);
@@ -13940,8 +13916,7 @@ static volt_poll volt__ready_poll(volt_cx *cx, int fd, int dir) {
     if (!volt__io_begin(cx, node, &io, &out)) return out;
     if (io.is_ready) return volt__leaf_ready(node, 0); // an event ended the wait
     int64_t rc = volt__ready_step(cx, &io, node);
-    return rc > 0 ? volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd))
-                  : volt__leaf_ready(node, rc);
+    return rc > 0 ? volt__leaf_pending(cx, node, (uint32_t)fd) : volt__leaf_ready(node, rc);
 }
 VOLT_API volt_poll volt_readable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__RD); }
 VOLT_API volt_poll volt_writable(volt_cx *cx, int fd) { return volt__ready_poll(cx, fd, VOLT__WR); }
@@ -13961,10 +13936,10 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     if (p->epfd_ == 0) return -EINVAL;
     memset(&ev, 0, sizeof ev);
     ev.data.fd = fd;
-    ev.events = (events & VOLT_IN ? VOLT__CAST(uint32_t, EPOLLIN) : 0) |
-                (events & VOLT_OUT ? VOLT__CAST(uint32_t, EPOLLOUT) : 0) |
-                (events & VOLT_PRI ? VOLT__CAST(uint32_t, EPOLLPRI) : 0) |
-                (events & VOLT_RDHUP ? VOLT__CAST(uint32_t, EPOLLRDHUP) : 0);
+    ev.events = (events & VOLT_IN ? (uint32_t)EPOLLIN : 0) |
+                (events & VOLT_OUT ? (uint32_t)EPOLLOUT : 0) |
+                (events & VOLT_PRI ? (uint32_t)EPOLLPRI : 0) |
+                (events & VOLT_RDHUP ? (uint32_t)EPOLLRDHUP : 0);
     if (events == 0) {
         rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_DEL, fd, &ev);
         return rc < 0 && errno != ENOENT && errno != EBADF ? -errno : 0;
@@ -13981,16 +13956,16 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
 static int volt__pollset_poll(int epfd, volt_pollev *out, size_t cap, int64_t timeout) {
     VOLT_ASSERT(epfd >= 0 && cap > 0);
     struct epoll_event ev[64];
-    int n = VOLT_EPOLL_WAIT(epfd, ev, cap < 64 ? VOLT__CAST(int, cap) : 64, timeout);
+    int n = VOLT_EPOLL_WAIT(epfd, ev, cap < 64 ? (int)cap : 64, timeout);
     for (int i = 0; i < n; i++) {
         uint32_t e = ev[i].events;
         out[i].fd = ev[i].data.fd;
-        out[i].events = (e & EPOLLIN ? VOLT__CAST(uint32_t, VOLT_IN) : 0) |
-                        (e & EPOLLOUT ? VOLT__CAST(uint32_t, VOLT_OUT) : 0) |
-                        (e & EPOLLPRI ? VOLT__CAST(uint32_t, VOLT_PRI) : 0) |
-                        (e & EPOLLERR ? VOLT__CAST(uint32_t, VOLT_ERR) : 0) |
-                        (e & EPOLLHUP ? VOLT__CAST(uint32_t, VOLT_HUP) : 0) |
-                        (e & EPOLLRDHUP ? VOLT__CAST(uint32_t, VOLT_RDHUP) : 0);
+        out[i].events = (e & EPOLLIN ? (uint32_t)VOLT_IN : 0) |
+                        (e & EPOLLOUT ? (uint32_t)VOLT_OUT : 0) |
+                        (e & EPOLLPRI ? (uint32_t)VOLT_PRI : 0) |
+                        (e & EPOLLERR ? (uint32_t)VOLT_ERR : 0) |
+                        (e & EPOLLHUP ? (uint32_t)VOLT_HUP : 0) |
+                        (e & EPOLLRDHUP ? (uint32_t)VOLT_RDHUP : 0);
     }
     return n == -EINTR ? 0 : n;
 }
@@ -14023,7 +13998,7 @@ VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *
         int got = volt__pollset_try(cx, &io, ev, cap);
         if (got != 0) return volt__leaf_ready(node, got);
         int64_t rc = volt__ready_step(cx, &io, node);
-        if (rc > 0) return volt__leaf_pending(cx, node, VOLT__CAST(uint32_t, fd));
+        if (rc > 0) return volt__leaf_pending(cx, node, (uint32_t)fd);
         if (rc < 0) return volt__leaf_ready(node, rc);
     }
 }
@@ -14104,14 +14079,14 @@ enum { VOLT__ARM_UNUSED, VOLT__ARM_LIVE, VOLT__ARM_DONE };
 #define VOLT__ARMS_MAX 200u
 
 static inline unsigned char *volt__arms_bytes(volt__node *node) {
-    return VOLT__CAST(unsigned char *, VOLT__CAST(void *, &node->key_));
+    return (unsigned char *)(void *)&node->key_;
 }
 static inline uint32_t volt__arms_get(volt__node *node, int which) {
     return volt__arms_bytes(node)[which];
 }
 static inline void volt__arms_set(volt__node *node, int which, uint32_t value) {
     VOLT_ASSERT(value <= 255);
-    volt__arms_bytes(node)[which] = VOLT__CAST(unsigned char, value);
+    volt__arms_bytes(node)[which] = (unsigned char)value;
 }
 static inline int volt__arms_is_select(volt__node *node) {
     return volt__arms_get(node, VOLT__ARMS_MODE) <= VOLT__SELECT_BIASED;
@@ -14135,7 +14110,7 @@ static void volt__arms_next_phase(volt__node *node, uint32_t phase) {
 // polled first.
 enum { VOLT__ARMS_ORDERED = 8 };
 static uint32_t volt__arms_at(const volt__node *node, uint32_t pass) {
-    return VOLT__CAST(uint32_t, VOLT__CAST(uintptr_t, node->source_) >> 4 * pass) & 15;
+    return (uint32_t)((uintptr_t)node->source_ >> 4 * pass) & 15;
 }
 static void volt__arms_shuffle(volt__node *node, volt__random *r, uint32_t count) {
     uint32_t order = 0;
@@ -14144,7 +14119,7 @@ static void volt__arms_shuffle(volt__node *node, volt__random *r, uint32_t count
         order = (order & ~(UINT32_C(15) << 4 * j)) | i << 4 * j;
         if (j < i) order |= there << 4 * i;
     }
-    node->source_ = VOLT__CAST(void *, VOLT__CAST(uintptr_t, order));
+    node->source_ = (void *)(uintptr_t)order;
 }
 
 // ---- passes
@@ -14166,7 +14141,7 @@ VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
         node->kind_ = VOLT__ARMS;
         node->key_ = 0;
         node->next_ = node->prev_ = NULL;
-        volt__arms_set(node, VOLT__ARMS_MODE, VOLT__CAST(uint32_t, mode));
+        volt__arms_set(node, VOLT__ARMS_MODE, (uint32_t)mode);
         volt__arms_set(node, VOLT__ARMS_IS_FRESH, 1);
         if (mode == VOLT__SELECT) phase = VOLT__PHASE_COUNT;
     }
@@ -14320,7 +14295,7 @@ VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
     }
     int64_t rc = volt__scope_is_cancelled(cx) ? -ECANCELED : 0;
     if (volt__arms_is_select(node)) {
-        rc = winner ? VOLT__CAST(int64_t, winner) - 1 : -ECANCELED;
+        rc = winner ? (int64_t)winner - 1 : -ECANCELED;
     } else if (winner) {
         rc = VOLT__CONTAINER(volt_arm, node_, node->prev_)->value;
     }
@@ -14339,7 +14314,7 @@ VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
 //        scope is cancelled and no child ends with another value, or if the array is empty
 enum { VOLT__CHILD_ARRAY_ALL, VOLT__CHILD_ARRAY_TRY, VOLT__CHILD_ARRAY_ANY };
 static volt__node *volt__child_array_frame(void *states, size_t stride, size_t i) {
-    return VOLT__CAST(volt__node *, VOLT__CAST(void *, VOLT__CAST(char *, states) + i * stride));
+    return (volt__node *)(void *)((char *)states + i * stride);
 }
 // Zeroes the frames of the children: volt__frame_enter does not reset the frame of an array child.
 static void volt__child_array_start(volt_cx *cx, volt__node *node, void *states, size_t stride,
@@ -14396,7 +14371,7 @@ static volt_poll volt__child_array_poll(volt_cx *cx, int mode, volt_fn *fn, void
                 live++;
             } else if (node->key_ == 0 && volt__child_array_decides(mode, volt_value(p),
                                                                     volt__scope_is_cancelled(cx))) {
-                node->key_ = VOLT__CAST(int64_t, i) + 1;
+                node->key_ = (int64_t)i + 1;
             }
         }
         again = !was_decided && node->key_ != 0 && live > 0;
@@ -14407,7 +14382,7 @@ static volt_poll volt__child_array_poll(volt_cx *cx, int mode, volt_fn *fn, void
                      : 0;
     if (node->key_ != 0 && mode == VOLT__CHILD_ARRAY_ANY) rc = node->key_ - 1;
     if (node->key_ != 0 && mode == VOLT__CHILD_ARRAY_TRY)
-        rc = volt__child_array_frame(states, stride, VOLT__CAST(size_t, node->key_ - 1))->key_;
+        rc = volt__child_array_frame(states, stride, (size_t)(node->key_ - 1))->key_;
     return volt__leaf_ready(node, rc);
 }
 VOLT_API volt_poll volt_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n) {
@@ -14527,12 +14502,12 @@ static void volt__query_complete(volt__query *q, int rc) {
     volt__schedule_chain(&c);
 }
 static void volt__query_run(void *arg) {
-    volt__query *q = VOLT__CAST(volt__query *, arg);
+    volt__query *q = (volt__query *)arg;
     volt__query_complete(q, volt__names_lookup(q));
 }
 static volt__query *volt__query_create(volt_rt *rt, const char *host, const char *service) {
     volt_allocator *a = &rt->cfg.alloc;
-    volt__query *q = VOLT__CAST(volt__query *, a->alloc(a->user, sizeof *q, VOLT__CACHE_LINE));
+    volt__query *q = (volt__query *)a->alloc(a->user, sizeof *q, VOLT__CACHE_LINE);
     if (!q) return NULL;
     memset(q, 0, sizeof *q);
     q->rt = rt;
@@ -14561,7 +14536,7 @@ static int volt__query_submit(volt__query *q) {
 }
 #else
 static void volt__query_fail(void *arg, int rc) {
-    volt__query_complete(VOLT__CAST(volt__query *, arg), rc);
+    volt__query_complete((volt__query *)arg, rc);
 }
 // Returns 0, or -errno if the job will never run.
 static int volt__query_submit(volt__query *q) {
@@ -14631,7 +14606,7 @@ static void volt__resolve_end_wait(volt_cx *cx, volt_lookup *l, volt__node *node
 // Returns the index of the first address, from index `from` on, that is of this family or, if
 // is_of_it is 0, of any other. Returns the number of addresses if there is none.
 static size_t volt__names_next(const volt__query *q, size_t from, int family, int is_of_it) {
-    size_t n = VOLT__CAST(size_t, q->rc);
+    size_t n = (size_t)q->rc;
     while (from < n && (volt__addr_family(&q->addr[from]) == family) != is_of_it) from++;
     return from;
 }
@@ -14639,7 +14614,7 @@ static size_t volt__names_next(const volt__query *q, size_t from, int family, in
 // one, while both have any left. Within a family the order is that of getaddrinfo. Returns the
 // number of addresses copied.
 static size_t volt__names_interleave(const volt__query *q, volt_addr *out, size_t cap) {
-    size_t n = VOLT__CAST(size_t, q->rc), at[2] = { 0, 0 }, got = 0;
+    size_t n = (size_t)q->rc, at[2] = { 0, 0 }, got = 0;
     int family = volt__addr_family(&q->addr[0]);
     for (int is_other = 0; got < cap && (at[0] < n || at[1] < n); is_other = !is_other) {
         at[is_other] = volt__names_next(q, at[is_other], family, !is_other);
@@ -14651,10 +14626,10 @@ static size_t volt__names_interleave(const volt__query *q, volt_addr *out, size_
 static int64_t volt__resolve_result(const volt__query *q, volt_addr *out, size_t cap,
                                     int is_interleaved) {
     if (q->rc < 0) return q->rc;
-    if (is_interleaved) return VOLT__CAST(int64_t, volt__names_interleave(q, out, cap));
-    size_t n = VOLT__CAST(size_t, q->rc) < cap ? VOLT__CAST(size_t, q->rc) : cap;
+    if (is_interleaved) return (int64_t)volt__names_interleave(q, out, cap);
+    size_t n = (size_t)q->rc < cap ? (size_t)q->rc : cap;
     memcpy(out, q->addr, n * sizeof *out);
-    return VOLT__CAST(int64_t, n);
+    return (int64_t)n;
 }
 static volt_poll volt__resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                volt_addr *out, size_t cap, int is_interleaved) {
@@ -14712,9 +14687,9 @@ static void volt__dial_started(volt_dial *d) {
 // it waits to be cancelled. The last attempt to fail returns its error. An element without an
 // address waits to be cancelled, too.
 static volt_poll volt__dial_attempt(volt_cx *cx, void *state) {
-    volt__dial_arm *a = VOLT__CAST(volt__dial_arm *, state);
+    volt__dial_arm *a = (volt__dial_arm *)state;
     volt_dial *const d = a->dial_;
-    const int i = VOLT__CAST(int, a - d->attempt_);
+    const int i = (int)(a - d->attempt_);
     VOLT_BEGIN(cx, a);
     if (i >= d->n_) VOLT_AWAIT(volt_sleep_forever(cx));
     if (i >= d->n_) VOLT_RETURN(-ECANCELED);
@@ -14828,7 +14803,7 @@ static uint32_t volt__snapshot_slab(const volt__slab *s, volt__cursor *at, volt_
     uint32_t carved = volt__load_acq(&s->carved); // [M2] with carve
     uint32_t i = s->serial == at->serial ? at->slot + 1 : 0;
     for (; i < carved && n < VOLT__DUMP_BATCH; i++) {
-        volt__task *t = volt__slab_slot(VOLT__CAST(volt__slab *, VOLT__CAST(uintptr_t, s)), i);
+        volt__task *t = volt__slab_slot((volt__slab *)(uintptr_t)s, i);
         uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
         at->serial = s->serial;
         at->slot = i;
@@ -14858,7 +14833,7 @@ static int volt__snapshot_next(volt__slabs *all, volt__cursor *at, volt__task_sn
     }
     at->n_destroyed = all->n_destroyed;
     volt__unlock(&all->lock);
-    return VOLT__CAST(int, n);
+    return (int)n;
 }
 
 // ---- buffered output
@@ -14887,7 +14862,7 @@ static void volt__out_number(volt__out *o, uint64_t x) {
     char digits[24];
     size_t at = sizeof digits - 1;
     digits[at] = 0;
-    do digits[--at] = VOLT__CAST(char, '0' + x % 10);
+    do digits[--at] = (char)('0' + x % 10);
     while ((x /= 10) != 0);
     volt__out_text(o, digits + at);
 }
@@ -14896,12 +14871,12 @@ static void volt__out_number(volt__out *o, uint64_t x) {
 static size_t volt__utf8_len(const char *text, const char *end) {
     // the range of the second byte depends on the lead byte: no overlong forms, no surrogates,
     // nothing above U+10FFFF
-    unsigned char c = VOLT__CAST(unsigned char, text[0]);
+    unsigned char c = (unsigned char)text[0];
     unsigned low = c == 0xe0 ? 0xa0u : c == 0xf0 ? 0x90u : 0x80u;
     unsigned high = c == 0xed ? 0x9fu : c == 0xf4 ? 0x8fu : 0xbfu;
     size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
     for (size_t i = 1; i < n; i++) {
-        unsigned char next = VOLT__CAST(unsigned char, text[i]);
+        unsigned char next = (unsigned char)text[i];
         if (text + i == end || next < low || next > high) return 0;
         low = 0x80;
         high = 0xbf;
@@ -14914,7 +14889,7 @@ static void volt__out_quoted(volt__out *o, const char *text, const char *end) {
     static const char hex[] = "0123456789abcdef";
     volt__out_char(o, '"');
     for (size_t n; *text && text != end; text += n) {
-        unsigned char c = VOLT__CAST(unsigned char, *text);
+        unsigned char c = (unsigned char)*text;
         n = volt__utf8_len(text, end);
         if (n == 0) {
             volt__out_text(o, "\\ufffd");
@@ -14937,7 +14912,7 @@ static void volt__out_fraction(volt__out *o, uint64_t thousandths) {
     volt__out_number(o, thousandths / 1000);
     volt__out_char(o, '.');
     for (uint64_t unit = 100; unit > 0; unit /= 10)
-        volt__out_char(o, VOLT__CAST(char, '0' + thousandths / unit % 10));
+        volt__out_char(o, (char)('0' + thousandths / unit % 10));
 }
 // Begins the next entry of a list: JSON puts a comma between two entries.
 static void volt__out_item(volt__out *o) {
@@ -15077,7 +15052,7 @@ static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
     int n;
     volt__snapshot_begin(&at);
     while ((n = volt__snapshot_next(&rt->slabs, &at, batch, flags)) > 0 && o->rc == 0) {
-        uint32_t now = VOLT__CAST(uint32_t, volt__ms_floor(rt, VOLT_NOW_NS()));
+        uint32_t now = (uint32_t)volt__ms_floor(rt, VOLT_NOW_NS());
         for (int i = 0; i < n; i++) {
             volt__out_item(o);
             volt__dump_task(o, &batch[i], now);
@@ -15122,7 +15097,7 @@ static int volt__dump_await_writable(int fd) {
     do {
         left = deadline - VOLT_NOW_NS();
         p.revents = 0;
-        rc = VOLT_SYS(poll, &p, 1, left > 0 ? VOLT__CAST(int, left / 1000000) : 0);
+        rc = VOLT_SYS(poll, &p, 1, left > 0 ? (int)(left / 1000000) : 0);
     } while (rc < 0 && errno == EINTR && left > 0);
     if (rc < 0 && errno != EINTR) return -errno;
     return rc > 0 ? 0 : -EAGAIN;
@@ -15132,7 +15107,7 @@ static int volt__dump_write(int fd, const char *text, size_t len) {
         ssize_t n = VOLT_SYS(write, fd, text, len);
         if (n >= 0) {
             text += n;
-            len -= VOLT__CAST(size_t, n);
+            len -= (size_t)n;
         } else if (errno == EAGAIN) {
             int rc = volt__dump_await_writable(fd);
             if (rc < 0) return rc;
@@ -15145,7 +15120,7 @@ static int volt__dump_write(int fd, const char *text, size_t len) {
 static int volt__dump_write_fd(void *user, const char *text, size_t len) {
     volt__sigpipe held;
     volt__sys_sigpipe_block(&held);
-    int rc = volt__dump_write(*VOLT__CAST(int *, user), text, len);
+    int rc = volt__dump_write(*(int *)user, text, len);
     volt__sys_sigpipe_unblock(&held, rc == -EPIPE);
     return rc;
 }
@@ -15184,7 +15159,7 @@ static void volt__trace_json_head(volt__out *o, const char *phase, uint32_t tid,
     volt__out_text(o, ",\"pid\":1,\"tid\":");
     volt__out_number(o, tid);
     volt__out_text(o, ",\"ts\":");
-    volt__out_fraction(o, VOLT__CAST(uint64_t, at));
+    volt__out_fraction(o, (uint64_t)at);
 }
 static void volt__trace_json_named(volt__out *o, const char *name, const char *site) {
     volt__out_key(o, "name");
@@ -15254,8 +15229,7 @@ VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text,
     volt__out o;
     if (volt__is_forked_child(rt)) return -ECHILD;
     volt_allocator *a = &rt->cfg.alloc;
-    volt__trace *copy =
-        VOLT__CAST(volt__trace *, a->alloc(a->user, sizeof *copy, VOLT__CACHE_LINE_PAIR));
+    volt__trace *copy = (volt__trace *)a->alloc(a->user, sizeof *copy, VOLT__CACHE_LINE_PAIR);
     if (!copy) return -ENOMEM;
     memset(&o, 0, offsetof(volt__out, text));
     o.put = put;
@@ -15362,7 +15336,7 @@ VOLT_API void volt_effective_config(const volt_rt *rt, volt_config *out) { *out 
 
 // Returns the result, or the nearest int.
 static int volt__to_int(int64_t result) {
-    return result > INT_MAX ? INT_MAX : result < INT_MIN ? INT_MIN : VOLT__CAST(int, result);
+    return result > INT_MAX ? INT_MAX : result < INT_MIN ? INT_MIN : (int)result;
 }
 #ifdef VOLT_SINGLE_THREAD
 static void volt__join_threads(volt_rt *rt) {
@@ -15411,7 +15385,7 @@ typedef struct volt__unfinished {
 // Called under slabs.lock. Only reads the task: at the deadline some workers may not have seen the
 // shutdown yet, and still treat the words of their tasks as private.
 static void volt__unfinished_add(void *arg, volt__task *t) {
-    volt__unfinished *unfinished = VOLT__CAST(volt__unfinished *, arg);
+    volt__unfinished *unfinished = (volt__unfinished *)arg;
     uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
     if (word < VOLT__REF) return;
     if (word & VOLT__COMPLETE) {
@@ -15451,9 +15425,9 @@ static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
             continue;
         // The count may miss spawns by a worker that has just started, so it may even be below 0.
         // It is 0 if all tasks have ended and no worker has found that out yet.
-        intptr_t n = VOLT__CAST(intptr_t, volt__count_alive(rt));
+        intptr_t n = (intptr_t)volt__count_alive(rt);
         volt__log_alive(rt);
-        return n > INT_MAX ? INT_MAX : n > 0 ? VOLT__CAST(int, n) : 1;
+        return n > INT_MAX ? INT_MAX : n > 0 ? (int)n : 1;
     }
     volt__join_threads(rt);
     return volt__to_int(volt__close_pool(rt, deadline));
@@ -15538,7 +15512,7 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     uint32_t n = volt__guest_step(w, most);
     int is_over = volt__is_stopped(rt); // read here: after the next line *rt may be freed
     volt__guest_leave(w);
-    return n == 0 && is_over ? -ESHUTDOWN : VOLT__CAST(int, n);
+    return n == 0 && is_over ? -ESHUTDOWN : (int)n;
 }
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
     if (!rt->cfg.is_guest || volt__is_forked_child(rt)) return VOLT_NEVER;

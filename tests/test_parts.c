@@ -1482,7 +1482,7 @@ TEST(ticks_are_rounded_down_for_now_and_up_for_deadlines) {
 
 static uint32_t ring_len(void) { return volt__ring_len(&w->ring); }
 static void empty(volt__worker *of) {
-    volt__store_rlx(&of->lifo, VOLT__CAST(volt__task *, NULL));
+    volt__store_rlx(&of->lifo, (volt__task *)NULL);
     while (volt__ring_pop(&of->ring)) {}
     volt__chain c = no_chain();
     while (volt__injector_pop(&rt->injector, 1, UINT32_MAX, &c) > 0) {}

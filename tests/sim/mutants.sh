@@ -91,10 +91,10 @@ list() {
 - if (rc == 0 && e->seq == snapshot.seq) {
 + if (rc == 0) {
 @ fd-no-gen: events of a closed descriptor reach its number's next owner
-- if (e->gen == VOLT__CAST(uint32_t, epoll_data >> 32) && e->mode != VOLT__MODE_NONE) {
+- if (e->gen == (uint32_t)(epoll_data >> 32) && e->mode != VOLT__MODE_NONE) {
 + if (e->mode != VOLT__MODE_NONE) {
 @ fd-no-sticky: a hang-up that came with the last bytes is forgotten
-- if (hang || (events & VOLT__CAST(uint32_t, EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
+- if (hang || (events & (uint32_t)(EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
 + (void)0;
 @ fd-short-read: a short read counts as "empty" on any socket, not only TCP
 - protocol == IPPROTO_TCP)
@@ -114,10 +114,10 @@ list() {
 + (void)len;
 @ lifo-unbounded: the LIFO slot may keep its worker for ever
 - if (t && w->lifo_run < VOLT_LIFO_MAX) {
-- volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL)); // rlx: the lock orders it
+- volt__store_rlx(&w->lifo, (volt__task *)NULL); // rlx: the lock orders it
 - w->lifo_run++;
 + if (t) {
-+ volt__store_rlx(&w->lifo, VOLT__CAST(volt__task *, NULL));
++ volt__store_rlx(&w->lifo, (volt__task *)NULL);
 @ overflow-drops: a full ring loses a task on its way to the injector
 - for (uint32_t i = VOLT_RING_CAP / 2; i < VOLT_RING_CAP; i++)
 - volt__chain_push(c, r->slot[(tail + i) & (VOLT_RING_CAP - 1)]);
@@ -194,8 +194,8 @@ list() {
 + (void)volt__searching_done;
 @ hand-out-lost refused: a worker that blocks without being lent keeps what waits there
 - volt__evict_local_tasks(w);
-- VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
-+ VOLT_TLS_SET(VOLT__CAST(volt__worker *, NULL));
+- VOLT_TLS_SET((volt__worker *)NULL);
++ VOLT_TLS_SET((volt__worker *)NULL);
 @ overflow-forgotten: an idle worker does not go on with its spill
 - volt__task *t = volt__next_from_overflow(w, w->inject_batch);
 + volt__task *t = NULL;
@@ -219,8 +219,8 @@ list() {
 - n += inbox->spawned;
 + (void)inbox->spawned;
 @ load-drifts: what waits in an inbox is no part of its worker's load
-- VOLT__CAST(uint32_t, n_inbox + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
-+ VOLT__CAST(uint32_t, 0 * n_inbox + VOLT__CAST(uintptr_t, volt__lifo_is_full(w)));
+- (uint32_t)(n_inbox + (uintptr_t)volt__lifo_is_full(w));
++ (uint32_t)(0 * n_inbox + (uintptr_t)volt__lifo_is_full(w));
 @ name-joined-late: an answered question can still be joined
 - q->rc = rc;
 - volt__query_unlist(q);
@@ -244,16 +244,16 @@ list() {
 - !volt__scope_is_cancelled(cx)) {
 + if (is_next && i == 0 && !volt__scope_is_cancelled(cx)) {
 @ file-short: a short write ends a file
-- done += VOLT__CAST(size_t, n);
+- done += (size_t)n;
 - }
-- return VOLT__CAST(int, done);
-+ done += VOLT__CAST(size_t, n);
+- return (int)done;
++ done += (size_t)n;
 + if (is_write) break;
 + }
-+ return VOLT__CAST(int, done);
++ return (int)done;
 @ file-shifted: what follows a short read comes from where that began
-- off_t at = VOLT__CAST(off_t, op->offset_) + VOLT__CAST(off_t, done);
-+ off_t at = VOLT__CAST(off_t, op->offset_);
+- off_t at = (off_t)op->offset_ + (off_t)done;
++ off_t at = (off_t)op->offset_;
 @ file-open: a whole file that was read stays open
 - if (n != 0) rc = n < 0 ? -errno : -EFBIG;
 - }
@@ -261,13 +261,13 @@ list() {
 + if (n != 0) rc = n < 0 ? -errno : -EFBIG;
 + }
 @ wait-task-silent turns: who lets tasks go on does not queue them
-- volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
+- volt__parker_set(&((volt__thread_waiter *)waiter)->parker);
 - }
 - volt__schedule_chain(&w->chain);
-+ volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
++ volt__parker_set(&((volt__thread_waiter *)waiter)->parker);
 + }
 @ wait-thread-silent turns: who lets a thread go on does not wake it
-- volt__parker_set(&VOLT__CAST(volt__thread_waiter *, waiter)->parker);
+- volt__parker_set(&((volt__thread_waiter *)waiter)->parker);
 + (void)waiter;
 @ wait-late-grant turns: a thread whose time is up loses what it was just given
 - if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER); // on its way
@@ -409,8 +409,8 @@ list() {
 + was = volt__load_acq(&q->word_);
 + if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_CLOSED) ? 0 : -EAGAIN;
 @ queue-blind turns: who waits does so though something was pushed since it looked
-- if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITING))) break;
-+ if (volt__cas_acq_rel(&q->word_, &empty, VOLT__CAST(void *, VOLT__QUEUE_WAITING)) || 1) break;
+- if (volt__cas_acq_rel(&q->word_, &empty, (void *)VOLT__QUEUE_WAITING)) break;
++ if (volt__cas_acq_rel(&q->word_, &empty, (void *)VOLT__QUEUE_WAITING) || 1) break;
 @ oneshot-early turns: it opens before the value is there
 - o->value_ = value;
 - return volt__oneshot_end(o, VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE);
