@@ -9033,7 +9033,8 @@ static inline void volt__task_publish(volt__task *t, uint32_t refs) {
 }
 static volt__task *volt__alloc_outside(volt_rt *rt, size_t bytes) {
     // spreads the threads over the heaps: their stacks differ in the upper bits of the address
-    uintptr_t stack = (uintptr_t)__builtin_frame_address(0) >> 16;
+    void *frame = __builtin_frame_address(0);
+    uintptr_t stack = (uintptr_t)frame >> 16;
     return volt__heap_alloc_shared(&rt->outside_heaps[stack % VOLT__OUTSIDE_HEAPS], bytes);
 }
 // Returns an uninitialized slot for `size` bytes of state and `extra` bytes after it, from the heap

@@ -1357,12 +1357,14 @@ ROOT_TEST_1(vectors_that_the_kernel_cannot_take, {
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     CHECK_EQ(write(s->p.left, "x", 1), 1);
     VOLT_AWAIT(s->n, volt_readable(cx, s->p.right));
+#ifndef TEST_IN_VALGRIND // memcheck reports the vector
     s->two[0] = (struct iovec){ s->buf, SIZE_MAX };
     s->two[1] = (struct iovec){ s->buf, 1 }; // the sum is 0
     VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, s->two, 2));
     CHECK(s->n < 0);
     VOLT_AWAIT(s->n, volt_writev(cx, s->p.right, s->two, 2));
     CHECK(s->n < 0);
+#endif
     VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, NULL, 2));
     CHECK_EQ(s->n, -EFAULT);
     VOLT_AWAIT(s->n, volt_readv(cx, s->p.right, NULL, -2));
