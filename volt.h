@@ -182,7 +182,7 @@
 // even where data is ready; a permit, a message or a lock that was already granted passes to the
 // next waiter. Operations that cannot be undone give their result instead: a call on the pool that
 // has begun (so the descriptor of a volt_file_open is never lost), a rendezvous whose message was
-// taken, a barrier whose round is complete, a condition variable that was signalled. A time limit
+// taken, a barrier whose round is complete, a condition variable that is relocking. A time limit
 // is kinder than volt_cancel: after the deadline the inner wait is tried once more, and only then
 // cancelled. So volt_within gives the value if it was there in time, and -ETIMEDOUT otherwise;
 // bytes are never lost.
@@ -248,7 +248,8 @@
 // A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
 // suspends the task until it returns. volt_block_in_place calls a function in the middle of a poll;
 // another thread takes over the worker until it returns. That costs two thread switches, or none if
-// the function returns sooner. volt_resolve, volt_tcp_connect and volt_file_... use volt_blocking.
+// the function returns sooner. volt_file_... use volt_blocking; volt_resolve and volt_tcp_connect
+// use the same pool.
 // volt_blocking_detach is for functions that may hang and need not be waited for.
 //
 // Threads of the pool start on demand and end after 10 s without work. At most 16 run functions at
@@ -910,7 +911,7 @@ typedef struct volt_bcast {
         0, 0, (uint32_t)sizeof((buf_)[0]), (uint32_t)(sizeof(buf_) / sizeof((buf_)[0])), 0, 0, \
             (char *)(buf_), NULL                                                    \
     }
-// A subscriber. For one thread at a time.
+// A subscription to a broadcast. For one thread at a time.
 typedef struct volt_sub {
     volt_bcast *bcast_;
     uint64_t next_, lost_; // the message that comes next; messages lost
@@ -929,6 +930,8 @@ typedef struct volt_watcher {
     volt_watch *watch_;
     uint32_t seen_version_;
 } volt_watcher;
+
+// ---- tokens, groups, intervals
 
 typedef struct volt__parker { // a blocked thread
     uint32_t is_set;          // futex word [P1]
@@ -958,18 +961,18 @@ typedef struct volt_group {
     uint32_t lock_, n_live_;                // n_live_: members that have not ended
     volt__node *waiters_;                   // under lock
     volt__task *live_, *done_, *done_last_; // under lock: members; results in order of completion
-    int64_t error_;                         // under lock: the first negative result, or 0
+    int64_t error_;                         // under lock: first negative result since the last wait
     uint64_t n_spawned_;                    // under lock
     uint32_t collects_, is_closing_;
 } volt_group;
 
 // The behaviour of volt_interval_next when ticks were missed.
 typedef enum volt_missed {
-    // one result at once for each missed tick: the number of results stays right
+    // one result for each missed tick, at once: the number of results stays right
     VOLT_MISSED_BURST,
-    // the next tick is one period from now: missed ticks are dropped, the distance stays right
+    // missed ticks are dropped, and the next tick is one period from now
     VOLT_MISSED_DELAY,
-    // one result that counts the missed ticks: number and phase stay right
+    // one result that counts the missed ticks; the ticks after it keep their phase
     VOLT_MISSED_SKIP
 } volt_missed;
 // A periodic timer, set by volt_interval_init. For one thread at a time.
@@ -977,6 +980,8 @@ typedef struct volt_interval {
     volt_time next_, period_;
     volt_missed missed; // may be set after volt_interval_init; default VOLT_MISSED_BURST
 } volt_interval;
+
+// ---- blocking calls and files
 
 // The memory of one volt_blocking, in the state struct. Zero-valid; may be used again when the
 // await has ended.
@@ -1011,6 +1016,8 @@ typedef struct volt_file_op {
     size_t len_;
     int64_t offset_;
 } volt_file_op;
+
+// ---- sockets, names, poll sets
 
 // A socket address: IPv4, IPv6 or unix.
 typedef struct volt_addr {
@@ -1168,39 +1175,41 @@ typedef struct volt_health_report {
 // struct; a value out of range gives -EINVAL. volt_effective_config returns the values in force.
 typedef struct volt_config {
     // sizeof(volt_config) as the caller was compiled; a smaller one, of an older header, leaves
-    // the later fields at their defaults. 0: that of the implementation
+    // the later fields at their defaults. 0 means that of the implementation
     uint32_t size;
-    // number of workers, at most 1024. 0: the CPUs in the affinity mask of the calling thread, or
-    // fewer if the CPU quota of the cgroup is lower
+    // number of workers, at most 1024. 0 means the CPUs in the affinity mask of the calling
+    // thread, or fewer if the CPU quota of the cgroup is lower
     uint32_t workers;
-    // number of epoll instances over which descriptors are spread, at most `workers`. 0: `workers`
+    // number of epoll instances over which descriptors are spread, at most and by default (0)
+    // `workers`
     uint32_t reactors;
-    // number of leaves that may complete in one poll before the task must yield, at most 65535. 0:
-    // 128
+    // number of leaves that may complete in one poll before the task must yield, at most 65535. 0
+    // means 128
     uint32_t budget;
-    // most polls of a worker between two checks for events and timers, at most 1000000. 0: 255
+    // most polls of a worker between two checks for events and timers, at most 1000000. 0 means
+    // 255
     uint32_t event_interval;
-    // bytes of stack of each worker thread and pool thread, at least 65536. 0: 262144
+    // bytes of stack of each worker thread and pool thread, at least 65536. 0 means 262144
     uint32_t stack_size;
-    // period of the watchdog that finds stuck workers, in us, at least 100. 0: 750. UINT32_MAX:
-    // off
+    // period of the watchdog that finds stuck workers, in us, at least 100. 0 means 750,
+    // UINT32_MAX no watchdog
     uint32_t watchdog_us;
     // 1: all workers start with the runtime. 0: only one besides worker 0, the others when there
     // is work for them
     uint32_t start_all_workers;
     // 1: worker 0 has no thread and runs inside volt_rt_step. Only for volt_create
     uint32_t is_guest;
-    // where spawns and wake-ups by threads that are not workers go. 0: VOLT_PLACE_SHARED
+    // where spawns and wake-ups by threads that are not workers go. 0 means VOLT_PLACE_SHARED
     volt_placement placement;
     // most pool threads that run functions of volt_blocking, volt_blocking_detach and
-    // volt_file_... at once; a detached function that still runs counts. 0: 16
+    // volt_file_... at once; a detached function that still runs counts. 0 means 16
     uint32_t max_blocking_threads;
-    // seed of the random numbers of stealing, select and placement. 0: random
+    // seed of the random numbers of stealing, select and placement. 0 means a random one
     uint64_t seed;
-    // volt_run: how long it waits for the tasks after worker 0 has seen the shutdown, in ns. 0:
-    // without limit
+    // volt_run: how long it waits for the tasks after worker 0 has seen the shutdown, in ns. 0
+    // means no limit
     volt_time drain_timeout;
-    // with VOLT_TRACE: polls that take longer are logged, in ns. 0: none
+    // with VOLT_TRACE: polls that take longer are logged, in ns. 0 means none
     volt_time slow_poll;
     volt_allocator alloc;
     volt_logger log;
@@ -1258,12 +1267,14 @@ typedef struct volt_counters {
 //   VOLT_RETURN(rc)            ends the function with the result rc
 //   VOLT_END(rc)               the same, as the last statement of the function
 //   VOLT_ARM, VOLT_SELECT ...  waits for several polls in one await
-//   volt_within, volt_before   ends an inner poll by a time limit, volt_with_token by a token
+//   volt_within, volt_before   limits the time of an inner poll
+//   volt_with_token            cancels an inner poll when a token is cancelled
 //   volt_ready, volt_pending   the results of a hand-written poll function
 // VOLT_BEGIN opens a `switch` over the line at which the function has stopped, and each await is a
-// `case` of it. The frame stores that line. So the state is the only thing that survives an await,
-// and the eight rules of >>manual hold. These macros are used inside a task; volt_result,
-// volt_progress, volt_timer_fired and the functions on a volt_poll by any thread.
+// `case` of it. The frame stores that line. So only the state survives an await, which is the
+// reason for most of the eight rules in >>manual. All of this is used inside a task, except
+// volt_result, volt_progress, volt_timer_fired and the functions on a volt_poll, which any thread
+// may call.
 
 // A poll that is ready with this result. -4096 is not a result.
 static inline volt_poll volt_ready(int64_t value) {
@@ -1271,8 +1282,9 @@ static inline volt_poll volt_ready(int64_t value) {
     p.v_ = value;
     return p;
 }
-// A poll that must be repeated. The caller has arranged that a waker or a leaf wakes the task.
+// A poll that must be repeated when the task is woken, by a waker or by a leaf.
 static inline volt_poll volt_pending(void) { return volt_ready(VOLT__PENDING); }
+// Returns 1 if the poll must be repeated, 0 if it is ready.
 static inline int volt_is_pending(volt_poll p) { return p.v_ == VOLT__PENDING; }
 // The result of a poll that is ready.
 static inline int64_t volt_value(volt_poll p) { return p.v_; }
@@ -1404,8 +1416,8 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, cons
 #define VOLT__AT(is_awaiting_now_)                                                                 \
     VOLT__DEBUG_DO((volt__cx->is_awaiting_ = (is_awaiting_now_), volt__cx->at_ = VOLT__SITE))
 // gcc reports a local that an await loses (-Wjump-misses-init) at the token `case`, but reports
-// nothing at a token of a system header, as which volt.h counts in /usr/include and behind
-// -isystem. pop_macro defines that token again, so that it belongs to the line of the await. Its
+// nothing at a token that comes from a system header, such as volt.h in /usr/include or behind
+// -isystem. pop_macro defines the token again, so that it belongs to the line of the await. Its
 // name is part of gcc's message about an await inside a `switch` of the application.
 #define VOLT__NO_AWAIT_IN_SWITCH case
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
@@ -1523,7 +1535,7 @@ VOLT_API VOLT_POLL volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_to
 // Limits the time of the inner poll. `at_most` is in ns and counts from the first poll of this
 // await; VOLT_NEVER: no limit. When the time is up, the inner poll is tried once more, and its
 // result counts if it completes. Otherwise it is cancelled.
-//   returns: the result of the inner poll | -ETIMEDOUT if the limit has cancelled it, once it has
+//   returns: the result of the inner poll | -ETIMEDOUT if the limit has cancelled it and it has
 //            ended with -ECANCELED
 //   wakes  : when the inner poll can go on, or when the time is up, rounded up to 1/16 ms
 #define volt_within(cx_, t_, at_most_, inner_)                                                     \
@@ -1554,14 +1566,15 @@ static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_ =
 //   - A function with a volt_cx is called inside a task, a `_sync` function on a plain thread, and
 //     any other function by any thread, unless `where` says otherwise.
 //   - Each VOLT_POLL is awaited. Except volt_group_close it also returns -ECANCELED if its scope
-//     is cancelled. On a descriptor it also returns -EBADF, -ENOMEM, -ENOSPC (the limit of epoll)
+//     is cancelled. One on a descriptor also returns -EBADF, -ENOMEM, -ENOSPC (the limit of epoll)
 //     and the errors that the kernel has for such a file.
 //   - A function allocates only if `memory` says so.
 //   - Objects, buffers and strings that are passed to a wait belong to the caller and must exist
 //     until the wait has ended, so they are members of the state or outlive the task.
 //   - A volt_time is in ns. `at_most` is a duration: one below 0 counts as 0, VOLT_NEVER means no
 //     limit. A deadline is an absolute time of volt_now.
-//   - No pointer may be NULL unless its contract, or its name, says so.
+//   - A pointer may be NULL only if its contract or its name says so. `arg` and `user` are passed
+//     on as they are.
 
 // ---- runtime
 
@@ -1570,9 +1583,9 @@ static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_ =
 //   where  : plain thread. A pthread_cancel of this thread takes effect after the return
 //   returns: the result of the root task, clamped to an int | -EINVAL: invalid configuration,
 //            .is_guest, or frame not zeroed | -ENOMEM, -EMFILE, -ENFILE, -ENODEV, -ENOSPC, or the
-//            error of a seccomp filter, at the start | -EDEADLK on a worker | -ETIMEDOUT if tasks
-//            or detached calls still run after .drain_timeout, which counts from the moment when
-//            worker 0 sees the shutdown
+//            error of a seccomp filter, at the start | -EDEADLK on a worker | -ETIMEDOUT if tasks,
+//            detached calls or abandoned lookups still run after .drain_timeout, which counts from
+//            the moment when worker 0 sees the shutdown
 //   memory : allocates the runtime and frees it. If a handle or waker is still held, the runtime
 //            is leaked, which is logged. `state` remains the caller's. After -ETIMEDOUT the
 //            runtime is leaked, and tasks still use it and `state`
@@ -1591,12 +1604,11 @@ VOLT_API int volt_create(const volt_config *config_or_null, volt_rt **out);
 //   memory : one slot. `state` remains the caller's
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
 // Refuses new tasks, cancels all tasks, and waits until they have ended. May be called again. For
-// a guest it makes the steps itself, once no other thread is inside one.
+// a guest it makes the steps itself, whenever no other thread is inside one.
 //   where  : any thread. On a worker, of any runtime, it only begins the shutdown
 //   returns: 0 | after `at_most`, the number of tasks that have not ended; the first 16 are logged
-//            with file:line. If there is none, the number of calls on the pool that still run
-//            although their wait was cancelled | -EINPROGRESS on a worker | -ECHILD in a forked
-//            child
+//            with file:line. If all have ended, the number of detached calls and abandoned lookups
+//            that still run | -EINPROGRESS on a worker | -ECHILD in a forked child
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
 // Frees the runtime. Waits for threads that are about to leave a call on it.
 //   where  : any thread, after volt_shutdown has returned 0
@@ -1611,8 +1623,8 @@ VOLT_API int volt_destroy(volt_rt *rt);
 //   returns: the descriptor, which the runtime closes | -EINVAL without .is_guest
 VOLT_API int volt_rt_fd(const volt_rt *rt);
 // Makes one step of a guest: runs runnable tasks, for at most max_polls polls, and never blocks.
-// 0: runs until no task is runnable, which never happens if a task always yields. The descriptor
-// stays readable while more is due.
+// max_polls 0: runs until no task is runnable, which never happens if a task always yields. The
+// descriptor stays readable while more is due.
 //   where  : plain thread; one thread at a time, not always the same
 //   returns: the number of polls | -ESHUTDOWN if all tasks have ended in a shutdown | -EBUSY if
 //            another thread is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
@@ -1687,23 +1699,22 @@ VOLT_API const char *volt_strerror(int rc);
 
 // The largest alignment, in bytes, that the type of a task's state may have.
 #define VOLT_STATE_ALIGN (sizeof(void *) == 8 ? 64 : 16)
-// Starts a task with a copy of *state. h: receives a handle; NULL: the task is detached.
-// Preferably by the macro VOLT_SPAWN(cx, handle_or_NULL, fn, state), where `state` is an lvalue or
-// a compound literal: it checks the type, and names file and line in dumps and logs, as `site`
-// does.
+// Starts a task with a copy of *state. *h receives a handle; h NULL: the task is detached. The
+// macro VOLT_SPAWN(cx, handle_or_NULL, fn, state), whose `state` is an lvalue or a compound
+// literal, also checks the type and sets `site`, the file and line that dumps and logs show.
 //   where  : inside a task
 //   returns: 0 | -ENOMEM, also for more than 2 GiB | -ESHUTDOWN | -EINVAL: frame not zeroed, or
 //            `size` less than that of a frame. After an error nothing was taken, and *h is
 //            unchanged or empty
-//   memory : one slot, of size + 64 bytes (48 with 32-bit pointers), until the task has ended and
-//            no handle or waker refers to it. It is aligned as the type of the state is, up to
-//            VOLT_STATE_ALIGN; a larger alignment does not compile. `site` must exist as long as
-//            the runtime, as a literal does
+//   memory : one slot, of size + 64 bytes (48 with 32-bit pointers) or somewhat more, until the
+//            task has ended and no handle or waker refers to it. It is aligned as the type of the
+//            state is, up to VOLT_STATE_ALIGN; a larger alignment does not compile. `site` must
+//            exist as long as the runtime, as a literal does
 VOLT_API VOLT__MUST int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
                                    size_t size);
 VOLT_API VOLT__MUST int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
                                       size_t size, const char *site);
-// The same by any thread. Macro: VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state).
+// The same from outside. Macro: VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state).
 //   where  : any thread
 //   returns: as volt_spawn | -ECHILD in a forked child
 VOLT_API VOLT__MUST int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
@@ -1775,9 +1786,9 @@ VOLT_API int volt_try_join(volt_handle *h, int64_t *result);
 //   returns: 0 with the result in *result, and *h cleared | -ETIMEDOUT | -EDEADLK on a worker |
 //            -EINVAL if the handle is empty | -ECHILD in a forked child
 VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result);
-// Cancels the task: its next poll, and all later ones, are cancelled. Does nothing if that was
-// done before, if the handle is empty, or if the task has ended.
-//   where  : any thread, but not while another thread or task is inside a volt_join,
+// Cancels the task: its next poll and all later ones are cancelled. A second call changes nothing,
+// nor does a call for an empty handle or for a task that has ended.
+//   where  : any thread, but not while another task or thread is inside a volt_join,
 //            volt_join_state, volt_try_join, volt_join_sync or volt_detach of the same handle
 VOLT_API void volt_cancel(const volt_handle *h);
 // Releases and clears the handle. The task runs on. Does nothing if the handle is empty.
@@ -1786,7 +1797,7 @@ VOLT_API void volt_detach(volt_handle *h);
 // Returns 1 if the handle refers to a task, 0 if it is empty.
 static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
 // Lets other tasks run: the task is queued again behind all tasks of its worker or, if there are
-// none, behind those in the shared queue and those whose events or timers are due.
+// none, behind those in the shared queue or the inbox, and those whose event or timer is due.
 //   returns: 0
 static inline VOLT_POLL volt_yield(volt_cx *cx) {
     volt__node *node = cx->frame_;
@@ -1816,8 +1827,8 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
 // Ends the innermost shield, which must be `s`, begun in this frame; else the program stops.
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s);
 // Wakers: volt_waker_retain makes a reference to the calling task, by which other code wakes the
-// task any number of times. volt_wake does nothing once the task has ended. The task must expect
-// polls for which there is no reason.
+// task any number of times. volt_wake does nothing once the task has ended. The task must tolerate
+// spurious wake-ups.
 //   where  : volt_waker_retain inside a task, the other two on any thread
 //   memory : the reference keeps the slot of the task until volt_waker_release, which must be
 //            called once for each retain
@@ -1838,16 +1849,18 @@ VOLT_API VOLT_POLL volt_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t 
 VOLT_API VOLT_POLL volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, size_t stride,
                                      size_t n);
 // Waits for the first child to end, and cancels the others.
-//   returns: index of that child | -ECANCELED if the scope was cancelled, or if n is 0
+//   returns: index of that child | -ECANCELED if n is 0, or if the scope was cancelled and no
+//            child has ended with another result
 VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n);
 
 // ---- blocking calls
 
-// Runs fn(arg), which may block, on a thread of a pool. Threads start on demand, at most
-// .max_blocking_threads of them, and end after 10 s without work. If the wait is cancelled before
-// fn has begun, fn never runs. Once fn has begun, the wait lasts until fn returns, even if it is
-// cancelled, so `arg` may be a member of the state. fn has a stack of .stack_size bytes, and must
-// not wait for the end of its own task. Under VOLT_SINGLE_THREAD fn is called inside the poll.
+// Runs fn(arg), which may block, on a thread of a pool. Threads start on demand and end after 10 s
+// without work; at most .max_blocking_threads functions run at once, and further ones are queued.
+// If the wait is cancelled before fn has begun, fn never runs. Once fn has begun, the wait lasts
+// until fn returns, even if it is cancelled, so `arg` may be a member of the state. fn has a stack
+// of .stack_size bytes, and must not wait for the end of its own task. Under VOLT_SINGLE_THREAD fn
+// is called inside the poll.
 //   returns: the result of fn | -EAGAIN if no thread could be started and none is running |
 //            -ENOMEM | -ECANCELED: fn has not run
 //   memory : allocates about 100 bytes and a stack per thread
@@ -1867,19 +1880,20 @@ VOLT_API VOLT_POLL volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
 // over the worker until fn has returned, so that no other task has to wait. During fn the thread
 // counts as a plain thread: fn may call the functions for plain threads, has no volt_cx, and must
 // not wait for the end of its own task, as volt_shutdown without a time limit would. If no thread
-// can be had, fn is called nevertheless, and the queued tasks move to other workers. In these
-// cases the thread still counts as a worker, and calls that wait for tasks return -EDEADLK: in
-// worker 0 of a guest, under VOLT_SINGLE_THREAD, and if no thread can be had while all other
-// workers block in the same way.
+// can be started, fn is called nevertheless, and the queued tasks move to other workers.
+//
+// The thread still counts as a worker, so that calls that wait for tasks return -EDEADLK, in
+// worker 0 of a guest, under VOLT_SINGLE_THREAD, and if no thread can be started and no other
+// worker is left that does not block in the same way.
 //   where  : inside a task; not awaited
 //   returns: the result of fn
 //   memory : as volt_blocking
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
 // ---- files
-// Each operation is one volt_blocking and returns its errors, or -errno of the system call;
-// -EINVAL for more than 1 GiB; -EOVERFLOW for an offset beyond the off_t of the C library; -EFAULT
-// if `path` is NULL.
+// Each operation is one volt_blocking, and also returns the errors of that. Others are -errno of
+// the system call, -EINVAL for a buffer of more than 1 GiB, -EOVERFLOW for an offset beyond the
+// off_t of the C library, and -EFAULT if `path` is NULL.
 
 // Opens a file with the flags and the mode of open(2), and O_CLOEXEC.
 //   returns: a descriptor, for the volt_file_ functions only
@@ -1902,7 +1916,7 @@ VOLT_API VOLT_POLL volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_
 VOLT_API VOLT_POLL volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
                                   struct stat *out);
 // Closes a descriptor of volt_file_open.
-//   returns: 0. After an error of close(2), too, the descriptor is closed
+//   returns: 0
 VOLT_API VOLT_POLL volt_file_close(volt_cx *cx, volt_file_op *op, int fd);
 // Reads a whole file into a buffer of `cap` bytes.
 //   returns: the length of the file | -EFBIG if it is more than `cap`
@@ -1914,9 +1928,9 @@ VOLT_API VOLT_POLL volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
                                   size_t len, unsigned mode);
 
 // ---- groups
-// A group owns the children that are spawned into it (volt_group_spawn). A group that its owner
-// leaves open is closed before the task ends; a debug build stops the program if a child has not
-// ended by then. The owner alone may call the functions below, except volt_group_cancel.
+// A group owns the children that are spawned into it (volt_group_spawn). Only the task that owns
+// the group may wait for them or close the group. If its function returns with the group open, the
+// group is closed before the task ends; a debug build stops the program if a child has not ended.
 
 // Makes the group keep the results of its children for volt_group_next. Without this call only the
 // first negative result is kept, for volt_group_wait.
@@ -1954,15 +1968,16 @@ VOLT_API VOLT_POLL volt_sleep_until(volt_cx *cx, volt_time deadline);
 //   where  : any thread
 VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
 // Waits for the next tick.
-//   returns: the number of ticks that have passed: 1, or with VOLT_MISSED_SKIP 1 or more | -EINVAL
-//            without volt_interval_init, or if the period is not positive
+//   returns: the number of ticks that this result stands for: 1, or with VOLT_MISSED_SKIP 1 or
+//            more | -EINVAL without volt_interval_init, or if the period is not positive
 VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 
 // ---- synchronisation
 // A wait has up to three forms, which share one contract. The awaited form is for tasks. The
 // `_sync` form blocks a plain thread, for `at_most` at most; it also returns -ETIMEDOUT, or
 // -EDEADLK on a worker, and a shutdown does not end it. The `try_` form exists where a wait takes
-// something; any thread may call it, and it returns -EAGAIN where it would have to wait.
+// something, and returns -EAGAIN where it would have to wait. It and all other functions may be
+// called by any thread.
 //
 // Waits are served in order of arrival, except those for a mutex and a once, and the relocking of
 // a condition variable. If a wait is cancelled after its turn has come, the turn passes to the
@@ -1970,13 +1985,12 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 //
 // A caller that a wait or a `try_` function has let through may free the object, if no other
 // caller will use it. The functions that only ask (is_set, is_done, is_closed, count, available,
-// len) give no such right: the thread that has made the change may still be using the object.
+// len) do not permit that: the thread that has made the change may still be using the object.
 
-// Locks a mutex. The holder may await before it unlocks, but everything that needs the lock waits
-// for that. An arriving caller may take a free lock before the longest waiter, which was woken and
-// then finds the lock taken again; after four such losses that waiter is given the lock directly.
-// A mutex of VOLT_MUTEX_FIFO is always given to the longest waiter, at the cost of a task switch
-// each time.
+// Locks a mutex. The holder may await before it unlocks, but keeps all other callers waiting until
+// then. Unfair: an arriving caller may take a free lock before the first waiter, which was woken,
+// has run. After four such losses the lock is given to the waiter directly. A mutex of
+// VOLT_MUTEX_FIFO is always given to the first waiter, at the cost of a task switch each time.
 //   returns: 0
 //   Order  : all that was done before an unlock is visible after the next lock
 VOLT_API VOLT_POLL volt_mutex_lock(volt_cx *cx, volt_mutex *m);
@@ -1984,11 +1998,10 @@ VOLT_API VOLT__MUST int volt_mutex_try_lock(volt_mutex *m);
 VOLT_API VOLT__MUST int volt_mutex_lock_sync(volt_mutex *m, volt_time at_most);
 // Unlocks a mutex that the calling task or thread has locked. A debug build stops the program if
 // another task has locked it, and each build does if the mutex is not locked.
-//   where  : any thread
 VOLT_API void volt_mutex_unlock(volt_mutex *m);
 
 // Locks for reading, by many, or for writing, by one. A reader also waits behind a writer that
-// waits, so a task that has locked must not lock again.
+// waits, so a task must not lock it again while it holds the lock.
 //   returns: 0
 //   Order  : as a mutex, between a writer and all others
 VOLT_API VOLT_POLL volt_rwlock_read(volt_cx *cx, volt_rwlock *l);
@@ -1998,11 +2011,9 @@ VOLT_API VOLT__MUST int volt_rwlock_try_write(volt_rwlock *l);
 VOLT_API VOLT__MUST int volt_rwlock_read_sync(volt_rwlock *l, volt_time at_most);
 VOLT_API VOLT__MUST int volt_rwlock_write_sync(volt_rwlock *l, volt_time at_most);
 // Unlocks, from reading or from writing. The program stops if it is not locked.
-//   where  : any thread
 VOLT_API void volt_rwlock_unlock(volt_rwlock *l);
 // Turns the lock of a writer into that of a reader, with no other writer in between. The program
 // stops if it is not locked for writing.
-//   where  : any thread
 VOLT_API void volt_rwlock_downgrade(volt_rwlock *l);
 
 // Takes n permits together. A wait for many permits is not overtaken by later waits for few.
@@ -2011,20 +2022,16 @@ VOLT_API void volt_rwlock_downgrade(volt_rwlock *l);
 VOLT_API VOLT_POLL volt_sem_acquire(volt_cx *cx, volt_sem *s, uint32_t n);
 VOLT_API VOLT__MUST int volt_sem_try_acquire(volt_sem *s, uint32_t n);
 VOLT_API VOLT__MUST int volt_sem_acquire_sync(volt_sem *s, uint32_t n, volt_time at_most);
-// Returns n permits, or adds new ones.
-//   where  : any thread
+// Gives back n permits, or adds new ones.
 //   returns: 0 | -EOVERFLOW if there would be more than VOLT_SEM_MAX: nothing is changed
 VOLT_API int volt_sem_release(volt_sem *s, uint32_t n);
 // Removes up to n of the permits that are free now, for good.
-//   where  : any thread
 //   returns: the number removed
 VOLT_API uint32_t volt_sem_forget(volt_sem *s, uint32_t n);
 // The number of free permits, which may have changed by the time of the return.
-//   where  : any thread
 VOLT_API uint32_t volt_sem_available(const volt_sem *s);
 // Closes the semaphore for good: every acquire returns -EPIPE, even if permits are free. A release
 // is still counted.
-//   where  : any thread
 VOLT_API void volt_sem_close(volt_sem *s);
 
 // Begins work that is done once. The first caller does it, and may await during it; the others
@@ -2032,14 +2039,12 @@ VOLT_API void volt_sem_close(volt_sem *s);
 //     VOLT_AWAIT(c->rc, volt_once_begin(cx, &once));
 //     if (c->rc == 1) { ... volt_once_end(&once, succeeded); }
 //   returns: 1 if the caller must do the work and then call volt_once_end | 0 if it is done
-//   Order  : all that was done before a volt_once_end with is_done 1 is visible after a result of
-//            0
+//   Order  : all that was done before the work ended is visible after a result of 0
 VOLT_API VOLT_POLL volt_once_begin(volt_cx *cx, volt_once *o);
 VOLT_API VOLT__MUST int volt_once_try_begin(volt_once *o);
 VOLT_API VOLT__MUST int volt_once_begin_sync(volt_once *o, volt_time at_most);
-// Ends the work: by the caller whose volt_once_begin has returned 1, once. is_done 0: the work has
-// failed, and the next caller does it. The program stops if no work has begun.
-//   where  : any thread
+// Ends the work. Called once, by the caller that has got 1 from volt_once_begin. is_done 0: the
+// work has failed, and the next caller does it. The program stops if no work has begun.
 VOLT_API void volt_once_end(volt_once *o, int is_done);
 // Returns 1 if the work is done, else 0.
 VOLT_API int volt_once_is_done(const volt_once *o);
@@ -2051,7 +2056,6 @@ VOLT_API VOLT_POLL volt_event_wait(volt_cx *cx, volt_event *e);
 VOLT_API VOLT__MUST int volt_event_wait_sync(volt_event *e, volt_time at_most);
 // Sets the event, resets it, or returns whether it is set. A reset does not stop a waiter that a
 // set has let through.
-//   where  : any thread
 VOLT_API void volt_event_set(volt_event *e);
 VOLT_API void volt_event_reset(volt_event *e);
 VOLT_API int volt_event_is_set(const volt_event *e);
@@ -2061,8 +2065,7 @@ VOLT_API int volt_event_is_set(const volt_event *e);
 //   Order  : all that was done before the last volt_wait_group_done is visible
 VOLT_API VOLT_POLL volt_wait_group_wait(volt_cx *cx, volt_wait_group *g);
 VOLT_API VOLT__MUST int volt_wait_group_wait_sync(volt_wait_group *g, volt_time at_most);
-// Adds n to the count, or subtracts 1. The program stops if the count is 0 already.
-//   where  : any thread
+// Adds n to the count, or subtracts 1, which stops the program if the count is 0.
 //   returns: 0 | -EOVERFLOW if the count would exceed 2^31 - 1: nothing is changed
 VOLT_API int volt_wait_group_add(volt_wait_group *g, uint32_t n);
 VOLT_API void volt_wait_group_done(volt_wait_group *g);
@@ -2074,8 +2077,7 @@ VOLT_API VOLT_POLL volt_tracker_wait(volt_cx *cx, volt_tracker *t);
 VOLT_API VOLT__MUST int volt_tracker_wait_sync(volt_tracker *t, volt_time at_most);
 // Enters or leaves the tracker, or closes it to further enters, for good. The program stops at a
 // leave without an enter.
-//   where  : any thread
-//   returns: 0 | -EPIPE if the tracker is closed | -EOVERFLOW if more than 2^30 - 1 are inside
+//   returns: 0 | -EPIPE if the tracker is closed | -EOVERFLOW if 2^30 - 1 are inside
 VOLT_API VOLT__MUST int volt_tracker_enter(volt_tracker *t);
 VOLT_API void volt_tracker_leave(volt_tracker *t);
 VOLT_API void volt_tracker_close(volt_tracker *t);
@@ -2090,14 +2092,13 @@ VOLT_API VOLT__MUST int volt_notify_wait_sync(volt_notify *notify, volt_time at_
 // Ends the wait that began first, or last; or all waits that have begun, with none kept for a
 // later one. If a notified wait is cancelled, its notification passes to the next waiter from the
 // same end.
-//   where  : any thread
 VOLT_API void volt_notify_one(volt_notify *notify);
 VOLT_API void volt_notify_last(volt_notify *notify);
 VOLT_API void volt_notify_all(volt_notify *notify);
 // A wait for a condition whose changes are announced by volt_notify_all: read the count, then
 // check the condition, then wait past the count. The wait ends at once if a volt_notify_all came
-// since the count was read, and otherwise with the next one. Kept notifications do not end it.
-//   returns: volt_notify_count: the number of calls of volt_notify_all, modulo 2^30. The waits: 0
+// since the count was read, and otherwise with the next one. It takes no kept notification.
+//   returns: volt_notify_count the number of calls of volt_notify_all, modulo 2^30; the waits 0
 VOLT_API uint32_t volt_notify_count(const volt_notify *notify);
 VOLT_API VOLT_POLL volt_notify_wait_past(volt_cx *cx, volt_notify *notify, uint32_t count);
 VOLT_API VOLT__MUST int volt_notify_wait_past_sync(volt_notify *notify, uint32_t count,
@@ -2127,12 +2128,13 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // ---- channels
 // The results are like those of read(2), so that one loop fits all channels: a receive returns 1
 // for a message and 0 once the channel is closed and drained; a send returns 0, or -EPIPE once the
-// channel is closed. `_sync` and `try_` are as in "synchronisation". Messages are copied. `size`
-// must be the size of an element, in bytes: otherwise a debug build stops the program, at most
-// calls, and the result is -EINVAL. Each message is delivered once; a cancelled wait has neither
-// sent nor received. Receivers are granted messages in order of arrival; of two that have a grant,
-// the one that runs first takes the older message. All that was done before a send is visible
-// after the receive.
+// channel is closed. The forms of a wait are as in "synchronisation".
+//
+// Messages are copied. Each one is delivered once; a cancelled wait has neither sent nor received.
+// `size` is the size of an element in bytes. Any other value gives -EINVAL; in a debug build the
+// awaited calls, and the sends of a broadcast or watch, stop the program instead. Receivers are
+// granted messages in order of arrival; of two that have a grant, the one that runs first takes
+// the older message. All that was done before a send is visible after the receive.
 //
 // A rendezvous has no buffer. A send returns 0 once a receiver has the message in its own memory,
 // and the waits of both end at that moment: an arm of a select whose wait ends so wins its select,
@@ -2148,7 +2150,6 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 //   memory : `buf` belongs to the caller, and must exist until the last use of the channel
 VOLT_API int volt_chan_init(volt_chan *c, void *buf, size_t elem, size_t cap);
 // The same with a buffer that the runtime allocates.
-//   where  : any thread
 //   returns: 0 | -ENOMEM | -EINVAL if `elem` is 0, or if the buffer would have 2^31 bytes or more
 //   memory : allocates the buffer until volt_chan_destroy, which must come before the end of the
 //            runtime
@@ -2199,14 +2200,12 @@ VOLT_API VOLT__MUST int volt_chan_reserve_sync(volt_chan *c, volt_time at_most);
 // reservation. A call without a reservation is detected only if no slot of the channel is
 // reserved, or granted to a waiting sender: volt_chan_unreserve then stops the program in a debug
 // build.
-//   where  : any thread
 //   returns: 0 | -EINVAL if `size` is not that of an element, or if no slot at all is reserved or
 //            granted
 VOLT_API int volt_chan_send_reserved(volt_chan *c, const void *v, size_t size);
 VOLT_API void volt_chan_unreserve(volt_chan *c);
 // Closes the channel for good, from either side, or returns whether it is closed. Sends that wait
 // end with -EPIPE; messages in the buffer, and those of reservations, are still received.
-//   where  : any thread
 VOLT_API void volt_chan_close(volt_chan *c);
 VOLT_API int volt_chan_is_closed(const volt_chan *c);
 // Waits until the channel is closed.
@@ -2216,22 +2215,20 @@ VOLT_API VOLT__MUST int volt_chan_wait_closed_sync(volt_chan *c, volt_time at_mo
 // Counts the users of one side: the release that brings the count of a side to 0 closes the
 // channel. side: VOLT_CHAN_SENDER or VOLT_CHAN_RECEIVER. The program stops at a release without a
 // retain.
-//   where  : any thread
 VOLT_API void volt_chan_retain(volt_chan *c, int side);
 VOLT_API void volt_chan_release(volt_chan *c, int side);
 // The number of messages in the buffer now, and the capacity, which is 0 for a rendezvous.
-//   where  : any thread
 VOLT_API uint32_t volt_chan_len(volt_chan *c);
 VOLT_API uint32_t volt_chan_cap(const volt_chan *c);
 
 // Pushes a message, given its node, which is a member of the message. Never waits.
-//   where  : any thread
 //   returns: 0 | -EPIPE if the queue is closed
 //   memory : the message belongs to the queue until it is received; after -EPIPE still to the
 //            caller
 VOLT_API VOLT__MUST int volt_queue_push(volt_queue *q, volt_queue_node *n);
-// Receives the oldest message, as the address of its node, in *out. The program stops if two wait.
-//   where  : one task or thread at a time; volt_queue_try_pop on any thread
+// Receives the oldest message: *out is the address of its node. The program stops if two callers
+// wait.
+//   where  : one task or thread at a time
 //   returns: 1 | 0 if the queue is closed and drained
 //   memory : the message is then the caller's
 VOLT_API VOLT_POLL volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **out);
@@ -2239,7 +2236,6 @@ VOLT_API VOLT__MUST int volt_queue_try_pop(volt_queue *q, volt_queue_node **out)
 VOLT_API VOLT__MUST int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out,
                                             volt_time at_most);
 // Closes the queue for good, from either side. Messages in it are still received.
-//   where  : any thread
 VOLT_API void volt_queue_close(volt_queue *q);
 
 // Sends the value. Never waits.
@@ -2251,18 +2247,16 @@ VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
 //   returns: the value, of which a negative one looks like an error | -EPIPE if the oneshot was
 //            closed without a value, or the value was received already
 VOLT_API VOLT_POLL volt_oneshot_recv(volt_cx *cx, volt_oneshot *o);
-// The same for a thread.
+// // The same without waiting, or for a thread.
 //   returns: 0 with the value in *value | -EPIPE as above | `try_`: -EAGAIN | `_sync`: -ETIMEDOUT,
 //            -EDEADLK
 VOLT_API VOLT__MUST int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value);
 VOLT_API VOLT__MUST int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t *value);
 // Closes the oneshot: the sender will send no value, or the receiver wants none. A value that was
 // sent before can still be received.
-//   where  : any thread
 VOLT_API void volt_oneshot_close(volt_oneshot *o);
 // Returns 1 if there is no value and none will come, because the oneshot was closed or the value
 // was received; else 0.
-//   where  : any thread
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
 // Waits until the oneshot is closed or its value was sent: for a sender that gives up its work
 // once the value is no longer wanted.
@@ -2272,21 +2266,17 @@ VOLT_API VOLT__MUST int volt_oneshot_wait_closed_sync(volt_oneshot *o, volt_time
 
 // Sends a copy of *v to all subscribers. Never waits: the message replaces the oldest one if the
 // buffer is full.
-//   where  : any thread
 //   returns: the number of subscribers | -EPIPE if the broadcast is closed | -EINVAL if `size` is
 //            not that of an element
 VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size);
 // Closes the broadcast for good. Messages in the buffer are still received.
-//   where  : any thread
 VOLT_API void volt_bcast_close(volt_bcast *b);
-// Opens a subscription, which receives the messages that are sent from now on; or closes it. To
-// close one that is not open does nothing.
-//   where  : any thread; a volt_sub is for one thread at a time
+// Opens a subscription, which receives the messages that are sent from now on; or closes it, which
+// does nothing if it is not open. A volt_sub is for one task or thread at a time.
 //   memory : *b must exist until the subscription is closed
 VOLT_API void volt_sub_open(volt_sub *s, volt_bcast *b);
 VOLT_API void volt_sub_close(volt_sub *s);
 // Receives the next message into *v. The program stops if the subscription is not open.
-//   where  : one task or thread at a time; volt_sub_try_recv on any thread
 //   returns: 1 | 0 if the broadcast is closed and drained | -EOVERFLOW if messages were lost: the
 //            next call receives the oldest one that is left | -EINVAL if `size` is not that of an
 //            element
@@ -2294,11 +2284,9 @@ VOLT_API VOLT_POLL volt_sub_recv(volt_cx *cx, volt_sub *s, void *v, size_t size)
 VOLT_API VOLT__MUST int volt_sub_try_recv(volt_sub *s, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_sub_recv_sync(volt_sub *s, void *v, size_t size, volt_time at_most);
 // The number of messages that this subscription has lost since the last call.
-//   where  : any thread, one at a time
 VOLT_API uint64_t volt_sub_lost(volt_sub *s);
 
 // Sets the value to a copy of *v. Never waits.
-//   where  : any thread
 //   returns: 0 | -EPIPE if the watch is closed | -EINVAL if `size` is not that of the value
 VOLT_API int volt_watch_set(volt_watch *w, const void *v, size_t size);
 // The same, if the value was not set since volt_watch_get has returned `version`. Versions count
@@ -2306,19 +2294,16 @@ VOLT_API int volt_watch_set(volt_watch *w, const void *v, size_t size);
 //   returns: as volt_watch_set | -EAGAIN if the version is another one
 VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t version);
 // Copies the value to *v, and its version to *version_or_null; NULL: not wanted.
-//   where  : any thread
 //   returns: 0, even if the watch is closed | -EINVAL if `size` is not that of the value
 VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *version_or_null);
 // Closes the watch for good. The last value can still be received.
-//   where  : any thread
 VOLT_API void volt_watch_close(volt_watch *w);
-// Begins to watch. The current value counts as seen. A watcher needs no closing, but *w must exist
-// while the watcher is used.
-//   where  : any thread; a volt_watcher is for one thread at a time
+// Begins to watch. The current value counts as seen. A volt_watcher is for one task or thread at a
+// time, and needs no closing.
+//   memory : *w must exist while the watcher is used
 VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w);
 // Waits for a value that this watcher has not seen, and copies the newest one to *v. The program
 // stops if the watcher was not opened.
-//   where  : one task or thread at a time; volt_watcher_try_next on any thread
 //   returns: 1 | 0 if the watch is closed and the value was seen | -EINVAL if `size` is not that
 //            of the value
 VOLT_API VOLT_POLL volt_watcher_next(volt_cx *cx, volt_watcher *r, void *v, size_t size);
@@ -2339,23 +2324,20 @@ VOLT_API VOLT__MUST int volt_watcher_until_sync(volt_watcher *r,
                                                 volt_time at_most);
 
 // ---- tokens
+// Functions without a volt_cx may be called by any thread.
 
 // Initializes a token as a child of `parent`, cancelled if the parent is. parent NULL: a root, as
 // a zeroed volt_token is.
-//   where  : any thread
 //   memory : the parent must exist until volt_token_deinit of the child
 VOLT_API void volt_token_init(volt_token *t, volt_token *parent);
 // Detaches a child token from its parent, before its memory is freed. The program stops if a task
 // waits for the token, or if it has children or hooks; volt_token_unhook must have been called for
 // each hook, also for those that were called. A root without these needs no deinit.
-//   where  : any thread
 VOLT_API void volt_token_deinit(volt_token *t);
 // Cancels the token and all tokens below it, and calls their hooks.
-//   where  : any thread
 VOLT_API void volt_token_cancel(volt_token *t);
 // Returns 1 if the token is cancelled, else 0. After a 1 the canceller may still be using the
 // token, so the token must not be freed for that reason.
-//   where  : any thread
 VOLT_API int volt_token_is_cancelled(const volt_token *t);
 // Waits until the token is cancelled.
 //   returns: 0
@@ -2363,7 +2345,6 @@ VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
 // Registers a hook: fn(arg) is called once when the token is cancelled, by the canceller, after it
 // has woken the waiters, and under no lock. fn must not wait, and must not call volt_token_unhook
 // or volt_token_deinit.
-//   where  : any thread
 //   returns: 0 | -ECANCELED if the token is cancelled already: fn is not called
 //   memory : *h is the caller's, and must exist until volt_token_unhook has returned
 VOLT_API VOLT__MUST int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
@@ -2371,44 +2352,39 @@ VOLT_API VOLT__MUST int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(
 // Removes a hook. To be called once for each hook, before its token is deinitialized or freed. If
 // the token is being cancelled, blocks until this hook has returned. The hooks of a whole subtree
 // run one after another, so hold no lock that any of them takes.
-//   where  : any thread
 //   returns: 1 if fn was not called and will not be | 0 if fn was called, or the hook was refused
 VOLT_API int volt_token_unhook(volt_hook *h);
 
 #ifndef VOLT_NO_IO
 // ---- descriptors and sockets
-// Descriptors are plain ints. Close them with volt_close, see "descriptors" in >>manual.
+// Descriptors are plain ints. Close them with volt_close, see "descriptors" in >>manual. Functions
+// without a volt_cx may be called by any thread, except volt_pollset_wait_sync.
 
 // Parses "127.0.0.1:80", "[::1]:80" or "unix:/path". Host names and IPv6 scopes are not accepted.
-//   where  : any thread
 //   returns: 0 | -EINVAL
 VOLT_API int volt_addr_parse(volt_addr *a, const char *text);
 // Writes the address in the same form, with a terminating 0.
-//   where  : any thread
 //   returns: the length without the 0 | -ENOSPC if `len` is too small | -EAFNOSUPPORT
 VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len);
 // The port of the address, or 0 if it has none.
-//   where  : any thread
 VOLT_API int volt_addr_port(const volt_addr *a);
 // The address of a socket, or of its peer.
-//   where  : any thread
 //   returns: 0 with the address in *out | -errno
 VOLT_API int volt_local_addr(int fd, volt_addr *out);
 VOLT_API int volt_peer_addr(int fd, volt_addr *out);
 // Opens a listening TCP socket. host: a numeric address; NULL: all addresses, IPv6 and IPv4. port
 // 0: a free port, see volt_local_addr. options_or_null NULL: the defaults.
-//   where  : any thread
 //   returns: a descriptor, non-blocking and close-on-exec | -EINVAL: invalid address | -EADDRINUSE
 //            | -EACCES | -EMFILE, -ENFILE, or another -errno
 VOLT_API int volt_listen(const char *host, unsigned port,
                          const volt_listen_options *options_or_null);
 // The same with any address. The path of a unix socket must not exist before, and is not removed.
-//   where  : any thread
 //   returns: as volt_listen | -EAFNOSUPPORT
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null);
-// Accepts the next connection. Skips connections that have failed already, and those that a
-// firewall refuses; after 100 refused ones in a row it returns their error. While descriptors or
-// memory are short (EMFILE, ENFILE, ENOBUFS, ENOMEM) it tries again every 5 to 500 ms.
+// Accepts the next connection. Skips connections that have failed already, and at most 100 in a
+// row that a firewall refuses; the next one of these ends the wait with its error. While
+// descriptors or memory are short (EMFILE, ENFILE, ENOBUFS, ENOMEM) it tries again every 5 to 500
+// ms.
 //   returns: a descriptor, non-blocking and close-on-exec | -EINVAL if `fd` is not listening |
 //            -ENOTSOCK | -EPERM, or another -errno
 VOLT_API VOLT_POLL volt_accept(volt_cx *cx, int fd);
@@ -2430,9 +2406,9 @@ VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
 VOLT_API VOLT_POLL volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                 volt_addr *out, size_t cap);
 // Connects to a host by its name, as an async function with `d` as its state. Tries at most
-// VOLT_DIAL_MAX of up to 16 addresses, alternating between IPv6 and IPv4 (RFC 8305). Each attempt
-// starts when an earlier one has failed, or after 250 ms; the first to connect wins, and the
-// others are closed.
+// VOLT_DIAL_MAX of up to 16 addresses, alternating between IPv6 and IPv4 (RFC 8305). An attempt
+// starts when an earlier one has failed, or 250 ms after the start of the one before. The first to
+// connect wins, and the others are closed.
 //   returns: a descriptor, as volt_connect | the error of the attempt that failed last | the
 //            errors of volt_resolve
 //   memory : as volt_resolve
@@ -2460,23 +2436,20 @@ VOLT_API VOLT_POLL volt_write_all(volt_cx *cx, int fd, const void *buf, size_t l
 VOLT_API VOLT_POLL volt_readable(volt_cx *cx, int fd);
 VOLT_API VOLT_POLL volt_writable(volt_cx *cx, int fd);
 // Calls shutdown(2) for one or both directions.
-//   where  : any thread
 //   returns: 0, also if the connection has ended already | -EINVAL if both are 0 | another -errno
 VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write);
 // Closes a descriptor, in place of close(2). Its waiters get -EBADF. If another thread is inside a
 // system call on it, that thread closes it after the call. The result of close(2) is dropped.
 VOLT_API void volt_close(volt_cx *cx, int fd);
-// The same by any thread.
-//   where  : any thread
+// The same without a volt_cx.
 VOLT_API void volt_rt_close(volt_rt *rt, int fd);
 // Makes the runtime forget a descriptor, without closing it. Its waiters get -EBADF. System calls
 // that are in progress on it are not waited for: its number may be given to another file only when
 // the waits on it have returned.
 VOLT_API void volt_fd_release(volt_cx *cx, int fd);
-// Socket options.
-//   where  : any thread
+// Socket options. Times are in s, sizes in bytes.
 //   returns: 0 | -errno
-VOLT_API int volt_set_nodelay(int fd, int is_on); // volt_connect and volt_accept have set it to 1
+VOLT_API int volt_set_nodelay(int fd, int is_on); // set by volt_connect and volt_listen
 VOLT_API int volt_set_keepalive(int fd, int idle_s, int interval_s, int count); // idle_s 0: off
 VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes);      // 0: unchanged
 // SO_LINGER: below 0: off; 0: a close resets the connection. Above 0: a close may block its worker
@@ -2491,7 +2464,6 @@ VOLT_API int volt_set_linger(int fd, int seconds);
 VOLT_API int volt_pollset_open(volt_pollset *p);
 // Adds a descriptor, or changes the events to wait for, with effect on a wait in progress. events
 // 0: removes it, which is no error if it was closed already.
-//   where  : any thread
 //   returns: 0 | -EINVAL if the set is not open | -EBADF | -EPERM: a file on a disk | -ENOMEM |
 //            -ENOSPC
 VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events);
@@ -2513,6 +2485,12 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 //==================================================================================================
 // >>cxx  spawning from C++
 //==================================================================================================
+// VOLT_SPAWN, VOLT_RT_SPAWN and VOLT_GROUP_SPAWN for C++, with the contracts of >>api. The state
+// is passed as an lvalue or a temporary. Its type must be a plain struct (trivially copyable,
+// standard layout) with `volt_frame frame` as its first member, and with an alignment of at most
+// VOLT_STATE_ALIGN; anything else does not compile. A task reaches C++ objects by pointers in its
+// state. Behind this section the header ends; the implementation, if requested, begins with its
+// includes.
 #  include <type_traits>
 #  define VOLT__CXX_STATE(T_)                                                                      \
       static_assert(std::is_trivially_copyable<T_>::value && std::is_standard_layout<T_>::value,   \
