@@ -134,8 +134,9 @@
 //                 .drain_timeout has passed. From the kernel: a dead connection
 //   -EAGAIN       a `try_` function would have to wait. volt_try_join: the task has not ended.
 //                 volt_watch_set_if: another writer was first. volt_create: no thread could be
-//                 started. volt_connect: the backlog of a unix listener is full. volt_dump: `fd`
-//                 took nothing for a second
+//                 started. volt_blocking, volt_file_..., volt_resolve: no thread could be started;
+//                 volt_resolve also: the name server does not answer. volt_connect: the backlog of
+//                 a unix listener is full. volt_dump: `fd` took nothing for a second
 //   -EPIPE        the peer, channel, semaphore or tracker is closed. volt_read_exact: the stream
 //                 ended early
 //   -EOVERFLOW    more permits, members or entries than can be counted. volt_sub_recv: messages
@@ -11803,7 +11804,7 @@ static void volt__chan_recv_wait_op(volt__wait_op *op, volt_chan *c, void *v, ui
 // Charges the budget and checks the size of the element. Returns 1 if the poll goes on, or 0 if it
 // is over with the result *out.
 static int volt__chan_poll_begin(volt_cx *cx, volt__node *node, size_t size, size_t elem,
-                                   volt_poll *out) {
+                                 volt_poll *out) {
     *out = volt_pending();
     if (!volt__budget_charge(cx)) return 0;
     VOLT__EXPECT_CX(cx, size == elem, "the channel's elements have another size");

@@ -19,8 +19,8 @@
 // lines:
 //   p50, p99   of a request, in us
 //   rate       requests a second
-//   cpu        CPU time of all threads but the scanning worker, of client and server, for a
-//              request, in us: what looks cost those whom they take no CPU from
+//   cpu        CPU time per request of all threads of client and server but the dumping one, in
+//              us: the cost of dumps for the threads that they take no CPU from
 // without, with: medians of the runs. ratio: with / without, the median of the pairs' ratios, and
 // an interval that holds it at 95 %, from the order of the ratios alone (of six pairs or more). On
 // a machine whose CPUs are all busy a look takes their time, and p99 shows that, too; see `spin`.

@@ -8,7 +8,7 @@
         --resume                      goes on with the last run, where that was ended
     bench/peers.py --net [ROW...]     measures the servers by bench/net_ratio.sh
     bench/peers.py --net-file FILE    takes the lines that this wrote with BENCH_JSON=1
-    bench/peers.py --readme           bench/README.md's section and bench/speed.svg from bench/results.json
+    bench/peers.py --readme           writes bench/README.md's section and bench/speed.svg
     bench/peers.py --readme --check   1 if that would change them
 
 Each round runs every program once, in a process of its own, and the order rotates, so that a drift

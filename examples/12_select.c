@@ -5,7 +5,7 @@
 //   - VOLT_SELECT_BIASED polls its arms in the order of the text: those in front come first;
 //     VOLT_SELECT begins anywhere, so that none of several busy ones has to stand back
 //   - an arm that is off waits for volt_sleep_forever; a channel that is closed and drained gives 0
-//     at once and would win for ever
+//     at once and would win every time
 //   - a time limit is one more arm, and so is an answer: a oneshot, which is sent once
 //
 //     cc -I. -pthread examples/12_select.c -o select && ./select

@@ -74,6 +74,7 @@ build/log/replay_%: build/fuzz/replay_%
 	@$(call RUN_TEST,$(RUN) $< tests/fuzz/corpus/$*)
 
 # Once as it is used, optimised; the other forms not: their compiling takes a fifth of the time.
+#
 # Most of a test's compilation is that of the implementation. The tests of SHARED use the default
 # seam and share one compilation for each form; the others have one of their own each.
 SHARED := beside chan chan_forms compose compose_sync guest idle net outside pause \
@@ -81,7 +82,7 @@ SHARED := beside chan chan_forms compose compose_sync guest idle net outside pau
 build/unit/volt.h build/unit/unit.h: volt.h tests/unit.awk
 	@mkdir -p $(@D)
 	@awk -v part=$(if $(filter %/volt.h,$@),head,unit) -f tests/unit.awk volt.h > $@
-# $(1) the form; $(2) where its programs are; $(3), $(4) flags of shared and of own compilations
+# $(1) the form; $(2) where its programs are; $(3) flags
 define TEST_RULES
 build/unit/$(1).o: build/unit/unit.h
 	$$(CC) $$(TEST_CFLAGS) $(3) -DVOLT_IMPLEMENTATION -x c -c $$< -o $$@
@@ -90,12 +91,12 @@ $(SHARED:%=$(2)/test_%): $(2)/test_%: tests/test_%.c build/unit/$(1).o build/uni
 	$$(CC) -Ibuild/unit $$(TEST_CFLAGS) $(3) $$< build/unit/$(1).o -o $$@
 $(2)/test_%: tests/test_%.c $$(HEADERS)
 	@mkdir -p $$(@D)
-	$$(CC) $$(TEST_CFLAGS) $(4) $$< -o $$@
+	$$(CC) $$(TEST_CFLAGS) $(3) $$< -o $$@
 endef
-$(eval $(call TEST_RULES,normal,build,-O2,-O1))
-$(eval $(call TEST_RULES,small,build/small,-O0 $$(SMALL),-O0 $$(SMALL)))
-$(eval $(call TEST_RULES,single,build/single,-O0 $$(SINGLE),-O0 $$(SINGLE)))
-$(eval $(call TEST_RULES,bare,build/bare,-O0 $$(BARE),-O0 $$(BARE)))
+$(eval $(call TEST_RULES,normal,build,-O2))
+$(eval $(call TEST_RULES,small,build/small,-O0 $$(SMALL)))
+$(eval $(call TEST_RULES,single,build/single,-O0 $$(SINGLE)))
+$(eval $(call TEST_RULES,bare,build/bare,-O0 $$(BARE)))
 build/test_ring_caps build/small/test_ring_caps: tests/test_queues.c
 build/examples/%: examples/%.c volt.h
 	@mkdir -p $(@D)

@@ -26,8 +26,7 @@ in_body {
 in_object {
     if (/^}/) {
         in_object = 0
-        if (part == "head") sub(/^} /, "extern struct volt__lock_waiters ")
-        if (part == "head") { print "};"; print; next }
+        if (part == "head") sub(/^} /, "};\nextern struct volt__lock_waiters ")
     }
     print
     next

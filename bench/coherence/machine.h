@@ -21,9 +21,9 @@
 
 #include "seam.h"
 
-// ns: more for an atomic access than for one that hits; of a line from another cache, a look at the
-// clock, a system call; from a wake-up until who slept runs. So many hits take one, as what
-// overlaps on real processors: with one worker S1, S6, S8 take here what they take there, +-10 %.
+// Costs in ns: of an atomic access, beyond that of a hit; of a line from another cache; of reading
+// the clock; of a system call; from a wake-up until the sleeper runs. HITS_PER_NS stands for the
+// overlap of accesses on real processors: with one worker S1, S6, S8 take as long here, +-10 %.
 enum {
     HITS_PER_NS = 8,
     COST_RMW = 5,
