@@ -10350,56 +10350,56 @@ static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
 //
 // ---- promises of locks and channels, and the test of each
 // `each` stands for all of them: the test shows the promise for one.
-//   each       cancelled before its turn: takes nothing  mutex_cancelled_before_its_turn
-//   each       cancelled in its turn: the next gets it   sem_cancelled_in_its_turn
-//   each       a losing select takes nothing             notify_in_a_select_and_a_join
-//   each       tasks and threads wait on one object      once_of_tasks_and_threads
-//   each       a time limit ends the wait of a thread    event_timed_out_on_a_thread
-//   each       `_sync` gives -EDEADLK on a worker        mutex_sync_and_try_on_a_worker
-//   each       a shutdown ends the wait of every task    cond_at_a_shutdown
-//   each       the last waiter through may free it       rwlock_write_freed_by_the_last
-//   each       a message of another size gives -EINVAL   chan_awaited_sizes
-//   mutex      one holder at a time                      mutex_one_at_a_time
-//   mutex      overtaken a bounded number of times       mutex_is_barged_so_often_only
+//   each       cancelled before its turn: takes nothing  mutex_cancelled_waiter_takes_nothing
+//   each       cancelled in its turn: the next gets it   sem_cancelled_grant_is_not_lost
+//   each       a losing select takes nothing             notify_losing_arm_takes_nothing
+//   each       tasks and threads wait on one object      once_serves_waiting_tasks_and_threads
+//   each       a time limit ends the wait of a thread    event_sync_wait_times_out
+//   each       `_sync` gives -EDEADLK on a worker        mutex_sync_wait_gives_edeadlk_on_worker
+//   each       a shutdown ends the wait of every task    cond_waits_end_at_shutdown
+//   each       the last waiter through may free it       rwlock_write_may_be_freed_by_last_waiter
+//   each       a message of another size gives -EINVAL   chan_await_of_another_size_gives_einval
+//   mutex      one holder at a time                      mutex_admits_one_at_a_time
+//   mutex      overtaken a bounded number of times       mutex_is_barged_a_bounded_number_of_times
 //   mutex      FIFO: strictly in turn                    fifo_mutex_is_not_barged
-//   mutex      unlocked by another task: debug stops     mutex_unlocked_by_another_task
-//   rwlock     readers together, writers alone           rwlock_readers_and_writers
-//   rwlock     a reader waits behind a waiting writer    rwlock_in_turn
-//   rwlock     a downgrade lets no writer in between     rwlock_downgrade
-//   semaphore  never more permits than exist             sem_permits_are_never_more
-//   semaphore  a large request is not overtaken          sem_many_is_not_overtaken
-//   semaphore  beyond VOLT_SEM_MAX: -EOVERFLOW, -EINVAL  sem_out_of_range
-//   semaphore  closed: every wait gives -EPIPE           sem_closed
-//   once       after a failure the next task tries       once_by_who_comes_first
-//   event      stays set until it is reset               event_up_and_down
-//   event      set again: earlier writes are visible     event_set_again_tells_what_was_done
-//   wait group waits for the last part                   wait_group_by_the_last
-//   tracker    waits until it is closed and empty        tracker_closed_and_empty
+//   mutex      unlocked by another task: debug stops     mutex_unlock_by_another_task_is_misuse
+//   rwlock     readers together, writers alone           rwlock_writer_excludes_readers_and_writers
+//   rwlock     a reader waits behind a waiting writer    rwlock_reader_waits_behind_waiting_writer
+//   rwlock     a downgrade lets no writer in between     rwlock_downgrade_admits_no_other_writer
+//   semaphore  never more permits than exist             sem_never_grants_more_than_its_permits
+//   semaphore  a large request is not overtaken          sem_large_request_is_not_overtaken
+//   semaphore  beyond VOLT_SEM_MAX: -EOVERFLOW, -EINVAL  sem_refuses_more_permits_than_its_maximum
+//   semaphore  closed: every wait gives -EPIPE           sem_close_ends_every_wait
+//   once       after a failure the next task tries       once_failure_lets_the_next_waiter_begin
+//   event      stays set until it is reset               event_stays_set_until_reset
+//   event      set again: earlier writes are visible     event_second_set_makes_writes_visible
+//   wait group waits for the last part                   wait_group_opens_at_the_last_done
+//   tracker    waits until it is closed and empty        tracker_wait_ends_when_closed_and_empty
 //   notify     one permit is kept                        notify_keeps_one_permit
-//   notify     wakes the oldest, the newest, or all      notify_one_last_all
-//   notify     a cancelled wait passes its permit on     notify_comes_back
-//   notify     wait_past: ends if notified since         notify_past_a_number
-//   barrier    round by round, 1 to one of them          barrier_rounds
-//   barrier    cancelled after its round: it counts      barrier_cancelled_too_late
-//   cond       cancelled: the mutex is locked again      cond_cancelled_while_it_locks_again
+//   notify     wakes the oldest, the newest, or all      notify_wakes_oldest_newest_or_all
+//   notify     a cancelled wait passes its permit on     notify_last_cancelled_serves_last_but_one
+//   notify     wait_past: ends if notified since         notify_wait_past_ends_after_notify_all
+//   barrier    round by round, 1 to one of them          barrier_elects_one_leader_per_round
+//   barrier    cancelled after its round: it counts      barrier_cancel_after_round_has_no_effect
+//   cond       cancelled: the mutex is locked again      cond_cancelled_wait_relocks_its_mutex
 //   cond       no signal is lost                         cond_loses_nothing
-//   chan       each message once, a sender's in order    chan_every_message_once_and_in_order
+//   chan       each message once, a sender's in order    chan_delivers_each_message_once_in_order
 //   chan       receivers are served in turn              chan_waiting_receivers_are_served_in_order
 //   chan       senders are served in turn                chan_waiting_senders_are_served_in_order
-//   chan       a cancelled receiver has received nothing chan_receiver_cancelled
-//   chan       a cancelled sender has sent nothing       chan_sender_cancelled
+//   chan       a cancelled receiver has received nothing chan_cancelled_receiver_takes_nothing
+//   chan       a cancelled sender has sent nothing       chan_cancelled_sender_sends_nothing
 //   chan       a close ends every wait                   chan_close_ends_every_wait
-//   chan       buffered messages are still received      chan_close_keeps_what_is_inside
-//   chan       a reservation survives a close            chan_reserved_over_a_close
-//   chan       closed when the last one is released      chan_closed_when_the_last_is_released
-//   chan       cap 0: sent when it is received           chan_rendezvous
-//   queue      each message once, a sender's in order    queue_every_message_once_and_in_order
+//   chan       buffered messages are still received      chan_close_keeps_buffered_messages
+//   chan       a reservation survives a close            chan_reservation_outlasts_close
+//   chan       closed when the last one is released      chan_closes_when_last_of_side_is_released
+//   chan       cap 0: sent when it is received           chan_rendezvous_send_ends_when_received
+//   queue      each message once, a sender's in order    queue_delivers_each_message_once_in_order
 //   queue      drained, then closed                      queue_is_drained_before_it_is_closed
-//   oneshot    closed by either side                     oneshot_closed_is_closed
-//   oneshot    the sender learns that it is not wanted   oneshot_sender_gives_up_its_work
-//   broadcast  received and lost are all that was sent   bcast_lost_and_received_are_all
-//   watch      the newest value not yet seen             watch_values
-//   watch      until the predicate accepts a value       watch_until_it_is_that
+//   oneshot    closed: send and receive give -EPIPE     oneshot_close_ends_send_and_receive
+//   oneshot    the sender learns that it is not wanted   oneshot_close_ends_work_of_its_sender
+//   broadcast  received and lost are all that was sent   bcast_lost_plus_received_equal_sent
+//   watch      the newest value not yet seen             watch_gives_newest_unseen_value
+//   watch      until the predicate accepts a value       watch_until_sync_waits_for_accepted_value
 //   none       allocates                                 chan_allocates_nothing
 
 // The flags of the word; the fourth one is VOLT__SEMA_FIFO. Once CLOSED is set, every acquire gives

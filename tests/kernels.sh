@@ -27,14 +27,14 @@ slow='brackets idle steps queues ring_caps timers word'
 
 # What cannot be without a call: the call or call=answer, program, test, reason.
 skips='
-eventfd test_fault the_error_of_a_failed_start counts the calls of eventfd
-SO_PROTOCOL test_answers calls_that_are_spared only TCP is known to be drained by a short read
-SO_PROTOCOL test_parts a_probe_tells_what_a_descriptor_is it asks for the protocol
-EPOLLEXCLUSIVE=EINVAL test_parts a_reactor_has_two_descriptors counts the calls of epoll_ctl
-EPOLLEXCLUSIVE=EINVAL test_parts descriptor_0_is_one_like_any_other counts the calls of epoll_ctl
-EPOLLEXCLUSIVE test_idle an_event_wakes_its_worker_and_at_most_one_more the watch wakes all
-EPOLLEXCLUSIVE test_idle a_wake_up_from_outside_wakes_one_worker_and_at_most_one_more the same
-EPOLLEXCLUSIVE test_idle a_run_that_sleeps_is_silent the same
+eventfd test_fault create_gives_error_of_failed_start counts the calls of eventfd
+SO_PROTOCOL test_answers read_spares_useless_calls only TCP is known to be drained by a short read
+SO_PROTOCOL test_parts fd_probe_tells_kind_of_descriptor it asks for the protocol
+EPOLLEXCLUSIVE=EINVAL test_parts reactor_init_opens_two_fds_or_none counts the calls of epoll_ctl
+EPOLLEXCLUSIVE=EINVAL test_parts reactor_and_watchdog_accept_fd_0 counts the calls of epoll_ctl
+EPOLLEXCLUSIVE test_idle event_wakes_its_worker_and_at_most_one_more the watch wakes all
+EPOLLEXCLUSIVE test_idle wake_from_outside_wakes_at_most_two_workers the same
+EPOLLEXCLUSIVE test_idle run_that_sleeps_is_silent the same
 '
 
 # skips_of PROGRAM  What of `skips` concerns it and $OLD_KERNEL.

@@ -382,7 +382,7 @@ static void check_leaf(const struct leaf *leaf) {
     CHECK_EQ(task->n_armed, 0);
     CHECK_EQ(n->kind_, VOLT__FRESH);
 }
-TEST(every_wait_keeps_to_the_contract) {
+TEST(every_leaf_keeps_its_contract) {
     static char block[4096];
     begin();
     open_pair(on.pair);
@@ -402,7 +402,7 @@ TEST(every_wait_keeps_to_the_contract) {
     close_pair(on.pair);
     end();
 }
-TEST(who_ignores_its_cancellation_is_told_of_once) {
+TEST(task_that_ignores_cancellation_is_logged_once) {
     begin();
     for (int i = 0; i < 5; i++) {
         volt_cx *cx = i < 2 ? cx_of(0) : cancelled_cx(0);
@@ -415,7 +415,7 @@ TEST(who_ignores_its_cancellation_is_told_of_once) {
     GIVES(volt_sleep_forever(cancelled_cx(0)), -ECANCELED);
     end();
 }
-TEST(a_cancellation_seen_under_a_shield) {
+TEST(cancellation_under_shield_takes_effect_after_it) {
     begin();
     volt_cx *cx = cx_of(0);
     cx->shield_depth_ = 1;
@@ -429,7 +429,7 @@ TEST(a_cancellation_seen_under_a_shield) {
     end();
 }
 
-TEST(the_site_is_that_of_the_innermost_await) {
+TEST(wait_site_is_that_of_innermost_await) {
     static const uint8_t own[] = { VOLT__LEAF_TIMER, VOLT__ARMS, VOLT__CHILD_ARRAY };
     begin();
     volt_cx *cx = cx_of(0);
@@ -448,7 +448,7 @@ TEST(the_site_is_that_of_the_innermost_await) {
 
 // ---- levels: what a bracket raises it puts back
 
-TEST(levels_of_a_timeout) {
+TEST(timeout_restores_cancel_level_that_it_raised) {
     static const struct {
         uint8_t is_up, before, inside; // is its time up? the level at the second poll
         int64_t inner, gives;
@@ -492,7 +492,7 @@ TEST(levels_of_a_timeout) {
     }
     end();
 }
-TEST(levels_of_a_shield_that_is_over_at_once) {
+TEST(shield_without_time_restores_cancel_level) {
     begin();
     volt_shield s;
     memset(&s, 0, sizeof s);
@@ -516,7 +516,7 @@ TEST(levels_of_a_shield_that_is_over_at_once) {
     end();
 }
 // Polled again, the levels are those of the new poll, from the outermost shield on.
-TEST(levels_of_shields_in_shields) {
+TEST(nested_shields_restore_cancel_level) {
     begin();
     for (int is_left_open = 0; is_left_open < 2; is_left_open++) {
         volt_shield s[3];
@@ -554,7 +554,7 @@ TEST(levels_of_shields_in_shields) {
 // ---- tokens
 
 // Linked once, woken only when there is something to see.
-TEST(a_token_that_is_cancelled_in_the_middle) {
+TEST(wrapper_sees_token_cancelled_during_inner_poll) {
     begin();
     for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
         volt_token stop;
@@ -587,7 +587,7 @@ static volt_poll left_open(volt_cx *cx) {
     return volt__group_close_unclosed(cx, volt__task_state(task));
 }
 static volt_poll closed(volt_cx *cx) { return volt_group_close(cx, &on.group); }
-TEST(members_are_cancelled_once_and_the_group_is_as_new) {
+TEST(group_close_cancels_members_once_and_resets_group) {
     static const still_state state;
     static const volt_group as_new;
     begin();
@@ -673,7 +673,7 @@ static char *in_capitals(const char *text) {
     for (size_t i = 0; i <= n; i++) big[i] = (char)(text[i] ? text[i] - 'a' + 'A' : 0);
     return big;
 }
-TEST(a_select_polls_its_arms_in_an_order_that_it_keeps) {
+TEST(select_keeps_its_order_of_arms_between_polls) {
     static const int64_t *const none[N_ARMS], *const third[N_ARMS] = { NULL, NULL, &is_5, NULL };
     static const int64_t *const cancelled[N_ARMS] = { &is_cancelled_arm, &is_cancelled_arm,
                                                       &is_cancelled_arm, &is_cancelled_arm };
@@ -712,7 +712,7 @@ TEST(a_select_polls_its_arms_in_an_order_that_it_keeps) {
 }
 // Any order of three is drawn as often as any other one: of those that are ready, wherever they
 // stand, each wins as often.
-TEST(a_select_draws_all_orders_alike) {
+TEST(select_draws_every_order_equally_often) {
     enum { ROUNDS = 6000 };
     static const int64_t *const none[N_ARMS];
     int n[256] = { 0 }, n_orders = 0;
@@ -735,7 +735,7 @@ TEST(a_select_draws_all_orders_alike) {
     CHECK_EQ(n_orders, 24);
     end();
 }
-TEST(arms_of_a_join_in_turn) {
+TEST(join_polls_its_pending_arms_in_order) {
     static const int64_t *const none[N_ARMS];
     static const int64_t *const second[N_ARMS] = { NULL, &is_error, NULL, NULL };
     static const int64_t *const all[N_ARMS] = { &is_5, &is_5, &is_5, &is_5 };
@@ -757,7 +757,7 @@ TEST(arms_of_a_join_in_turn) {
     }
     end();
 }
-TEST(as_many_arms_as_there_may_be) {
+TEST(join_all_completes_with_most_arms_allowed) {
     static volt_arm many[VOLT__ARMS_MAX];
     begin();
     volt_cx *cx = cx_of(0);
@@ -804,7 +804,7 @@ static int completes_the_meeting(void) {
 }
 // A sender has claimed the select, and has copied nothing yet, when the task is polled for another
 // reason: that poll waits until it has met, and tells.
-TEST(a_select_that_is_being_met_ends_with_the_poll_that_sees_it) {
+TEST(claimed_select_ends_in_poll_that_sees_claim) {
     begin();
     for (int round = 0; round < 20; round++) { // in either order of the arms
         CHECK_EQ(volt_chan_init(&met.c, met.buf, sizeof met.buf[0], 0), 0);
@@ -827,7 +827,7 @@ TEST(a_select_that_is_being_met_ends_with_the_poll_that_sees_it) {
 // ---- reads
 
 // A file that epoll has no events for is tried again at once, but not for ever.
-TEST(a_file_that_is_always_ready_and_never_has_anything) {
+TEST(always_ready_file_is_not_read_for_ever_in_one_poll) {
     begin();
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     CHECK(fd >= 0);
@@ -840,7 +840,7 @@ TEST(a_file_that_is_always_ready_and_never_has_anything) {
     volt_rt_close(rt, fd);
     end();
 }
-TEST(a_descriptor_that_stays_blocking) {
+TEST(read_fails_while_descriptor_stays_blocking) {
     int fd[2];
     begin();
     CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
@@ -852,7 +852,7 @@ TEST(a_descriptor_that_stays_blocking) {
     end();
 }
 // Whoever closes stands in the middle of it.
-TEST(operations_on_what_is_being_closed) {
+TEST(fd_being_closed_refuses_operations) {
     int fd[2];
     begin();
     open_pair(fd);
@@ -869,7 +869,7 @@ TEST(operations_on_what_is_being_closed) {
     volt_rt_close(rt, fd[1]);
     end();
 }
-TEST(closed_after_the_event) {
+TEST(read_gives_ebadf_if_fd_closes_after_the_event) {
     int fd[2];
     begin();
     open_pair(fd);
@@ -888,7 +888,7 @@ TEST(closed_after_the_event) {
     end();
 }
 // What it did not have is what has come meanwhile: that is not lost.
-TEST(data_between_a_short_read_and_its_note) {
+TEST(short_read_keeps_readiness_of_newer_event) {
     int fd[2];
     begin();
     open_pair(fd);
@@ -904,7 +904,7 @@ TEST(data_between_a_short_read_and_its_note) {
     close_pair(fd);
     end();
 }
-TEST(a_number_that_comes_and_goes) {
+TEST(read_gives_error_of_repeated_epoll_ctl) {
     int fd[2];
     begin();
     open_pair(fd);
@@ -915,7 +915,7 @@ TEST(a_number_that_comes_and_goes) {
 }
 
 // What is known is not asked again.
-TEST(calls_that_are_spared) {
+TEST(read_spares_useless_calls) {
     int fd[2];
     char four[4];
     begin();
@@ -964,15 +964,15 @@ static void check_asked(int is_vector) {
     end();
 }
 // Of records and passed descriptors a read gets less than there is, too: see volt__fd_probe_socket.
-TEST(a_short_read_of_what_is_a_stream_but_not_tcp_tells_nothing) {
+TEST(short_read_of_other_than_tcp_does_not_mean_empty) {
     static const int others[] = { 132 /* SCTP */, 262 /* MPTCP */, 1 };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         told_protocol = others[i];
         check_asked(0);
     }
 }
-TEST(a_short_read_of_vectors_tells_nothing) { check_asked(1); }
-TEST(a_short_write_of_vectors_tells_nothing) {
+TEST(short_readv_does_not_mean_empty) { check_asked(1); }
+TEST(short_writev_does_not_mean_full) {
     int fd[2];
     static struct {
         struct iovec v[2]; // as many bytes are mapped behind it as it counts
@@ -998,7 +998,7 @@ TEST(a_short_write_of_vectors_tells_nothing) {
     close_pair(fd);
     end();
 }
-TEST(calls_that_are_interrupted) {
+TEST(read_and_write_are_repeated_after_eintr) {
     int fd[2];
     begin();
     CHECK_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
@@ -1040,7 +1040,7 @@ static volt_poll go_on(int what, int fd, char *buf) {
            : what == 1 ? volt_accept(cx_of(0), fd)
                        : volt_read_exact(cx_of(0), fd, buf, 2);
 }
-TEST(who_goes_round_finds_the_same_file) {
+TEST(requeued_operation_goes_on_only_with_same_file) {
     begin();
     for (int what = 0; what < 3; what++)
         for (int is_other = 0; is_other < 2; is_other++) {
@@ -1069,7 +1069,7 @@ TEST(who_goes_round_finds_the_same_file) {
         }
     end();
 }
-TEST(no_more_is_read_than_was_asked_for) {
+TEST(read_exact_reads_no_more_than_asked_for) {
     int fd[2];
     char buf[9] = "########";
     begin();
@@ -1098,7 +1098,7 @@ TEST(no_more_is_read_than_was_asked_for) {
 
 // ---- readiness
 
-TEST(a_foreign_descriptor_in_both_directions) {
+TEST(read_event_of_foreign_fd_keeps_write_wait) {
     int fd[2];
     static char block[4096];
     begin();
@@ -1126,7 +1126,7 @@ TEST(a_foreign_descriptor_in_both_directions) {
     close_pair(fd);
     end();
 }
-TEST(a_foreign_descriptor_that_is_writable_first) {
+TEST(write_event_of_foreign_fd_keeps_read_wait) {
     int fd[2];
     begin();
     open_pair(fd);
@@ -1147,7 +1147,7 @@ static void make_readable(void) {
     CHECK_EQ(look_at_events(), 1);
     answers[A_poll].is_zero = 1; // the look was before it
 }
-TEST(looks_at_an_own_descriptor) {
+TEST(readable_repeats_poll_after_eintr_or_new_event) {
     begin();
     open_pair(own);
     PENDING(volt_read(cx_of(0), own[0], &byte, 1)); // makes it volt's own
@@ -1165,7 +1165,7 @@ TEST(looks_at_an_own_descriptor) {
     close_pair(own);
     end();
 }
-TEST(what_a_poll_set_asks_for) {
+TEST(pollset_registers_exactly_the_events_asked_for) {
     volt_pollset p;
     volt_pollev ev[3];
     int fd[2];
@@ -1228,7 +1228,7 @@ TEST(what_a_poll_set_asks_for) {
     volt_rt_close(rt, fd[0]);
     end();
 }
-TEST(what_a_poll_set_takes) {
+TEST(pollset_gives_at_most_64_events_per_poll) {
     enum { N = 65 }; // one more than it takes at once
     volt_pollset p;
     volt_pollev ev[N];
@@ -1254,7 +1254,7 @@ TEST(what_a_poll_set_takes) {
     volt_pollset_close(cx_of(0), &p);
     end();
 }
-TEST(poll_sets_without_memory) {
+TEST(pollset_wait_gives_error_of_its_registration) {
     volt_pollset p;
     volt_pollev ev[70];
     int fd[2];
@@ -1282,7 +1282,7 @@ TEST(poll_sets_without_memory) {
 
 // ---- sockets
 
-TEST(what_a_listener_asks_for) {
+TEST(listen_sets_options_and_closes_socket_on_error) {
     static const struct {
         const char *text;
         volt_listen_options opt;
@@ -1337,7 +1337,7 @@ TEST(what_a_listener_asks_for) {
     CHECK_EQ(unlink(path + 5), 0);
     end();
 }
-TEST(keepalive_from_one_second_on) {
+TEST(keepalive_is_on_from_one_second) {
     begin();
     int fd = open_listener();
     options[0] = 0;
@@ -1349,7 +1349,7 @@ TEST(keepalive_from_one_second_on) {
     volt_rt_close(rt, fd);
     end();
 }
-TEST(what_a_connect_asks_for) {
+TEST(connect_sets_nodelay_on_tcp_only) {
     volt_addr a;
     char path[80];
     begin();
@@ -1375,7 +1375,7 @@ TEST(what_a_connect_asks_for) {
     CHECK_EQ(unlink(path + 5), 0);
     end();
 }
-TEST(a_connect_on_number_0) {
+TEST(cancelled_connect_closes_descriptor_0) {
     volt_addr a;
     begin();
     CHECK_EQ(close(STDIN_FILENO), 0);
@@ -1389,7 +1389,7 @@ TEST(a_connect_on_number_0) {
     CHECK_EQ(open("/dev/null", O_RDONLY), 0); // was closed
     end();
 }
-TEST(an_accept_on_number_0) {
+TEST(accept_gives_descriptor_0) {
     volt_addr a;
     begin();
     int lfd = open_listener();
@@ -1410,7 +1410,7 @@ TEST(an_accept_on_number_0) {
     CHECK_EQ(close(out), 0);
     end();
 }
-TEST(number_0_is_closed_without_an_entry) {
+TEST(close_without_entry_closes_descriptor_0) {
     begin();
     test_heap.fail_at = test_heap.n_allocs + 1;
     test_heap.is_sticky = 1;
@@ -1419,7 +1419,7 @@ TEST(number_0_is_closed_without_an_entry) {
     end();
 }
 // Whoever waits on a number whose file is gone is told when the number comes back as another.
-TEST(a_number_that_comes_back) {
+TEST(accept_of_reused_number_ends_waits_on_old_file) {
     volt_addr a;
     begin();
     int lfd = open_listener(), fd[2];
@@ -1447,7 +1447,7 @@ TEST(a_number_that_comes_back) {
     end();
 }
 // A descriptor may have the number 0.
-TEST(sockets_on_number_0) {
+TEST(listener_and_connection_may_have_descriptor_0) {
     volt_addr a;
     begin();
     CHECK_EQ(close(STDIN_FILENO), 0);
@@ -1481,7 +1481,7 @@ TEST(sockets_on_number_0) {
     end();
 }
 
-TEST(connections_that_fail_before_they_are_accepted) {
+TEST(accept_skips_connections_that_failed) {
     begin();
     int fd = open_listener();
     ANSWERS(accept4, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH,
@@ -1492,7 +1492,7 @@ TEST(connections_that_fail_before_they_are_accepted) {
     volt_rt_close(rt, fd);
     end();
 }
-TEST(a_storm_of_aborted_connections) {
+TEST(accept_stops_at_its_budget_among_aborted_connections) {
     begin();
     int fd = open_listener();
     ANSWERS(accept4, ECONNABORTED, ECONNABORTED, ECONNABORTED, ECONNABORTED, ECONNABORTED,
@@ -1509,7 +1509,7 @@ TEST(a_storm_of_aborted_connections) {
     GIVES(volt_accept(cx_of(0), fd), -EBADF);
     end();
 }
-TEST(accepts_that_back_off) {
+TEST(accept_that_backs_off_can_be_cancelled_and_goes_on) {
     begin();
     int fd = open_listener();
     ANSWERS(accept4, EMFILE);
@@ -1690,7 +1690,7 @@ TEST(accept_goes_on_past_connections_that_are_refused) {
     end();
 }
 // What stands behind the bytes that came may not be accessible: then a short read tells nothing.
-TEST(short_transfer_at_an_inaccessible_page_is_not_the_end_of_the_data) {
+TEST(short_read_at_inaccessible_page_does_not_mean_empty) {
     int fd[2];
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     begin();
@@ -1753,7 +1753,7 @@ TEST(reused_number_is_noticed_before_it_is_waited_for) {
         end();
     }
 }
-TEST(connects_that_others_end) {
+TEST(connect_gives_ebadf_if_its_socket_is_closed) {
     volt_addr a;
     begin();
     CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
@@ -1778,7 +1778,7 @@ TEST(connects_that_others_end) {
     GIVES(volt_connect(cx_of(0), &a), -EBADF);
     end();
 }
-TEST(a_connect_without_memory_for_its_entry) {
+TEST(connect_without_memory_closes_its_socket) {
     volt_addr a;
     begin();
     CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
@@ -1789,7 +1789,7 @@ TEST(a_connect_without_memory_for_its_entry) {
     CHECK_EQ(test_count_fds(), n_fds);
     end();
 }
-TEST(a_kernel_without_ipv6) {
+TEST(listen_on_any_address_falls_back_to_ipv4) {
     volt_addr a;
     char text[64];
     begin();
@@ -1820,14 +1820,14 @@ static void write_to_nobody(void) {
     GIVES(volt_write(cx_of(0), fd[1], "x", 1), -EPIPE);
     volt_rt_close(rt, fd[1]);
 }
-TEST(a_broken_pipe_takes_its_signal_back) {
+TEST(broken_pipe_leaves_no_sigpipe_pending) {
     begin();
     ANSWERS(sigtimedwait, EINTR);
     write_to_nobody();
     CHECK(!is_sigpipe_pending());
     end();
 }
-TEST(a_signal_that_was_pending_stays) {
+TEST(sigpipe_that_was_pending_stays_pending) {
     sigset_t set, before;
     struct timespec now = { 0, 0 };
     begin();
@@ -1844,7 +1844,7 @@ TEST(a_signal_that_was_pending_stays) {
 
 // ---- the clock
 
-TEST(a_tick_at_its_very_moment) {
+TEST(interval_tick_is_due_at_its_very_deadline) {
     volt_interval iv;
     begin();
     volt_interval_init(&iv, VOLT_MS(1));
@@ -1855,7 +1855,7 @@ TEST(a_tick_at_its_very_moment) {
     end();
 }
 
-TEST(ticks_that_were_missed) {
+TEST(interval_handles_missed_ticks_as_configured) {
     static const struct {
         volt_missed missed;
         int gives, next; // in ms, from the first tick
@@ -1877,7 +1877,7 @@ TEST(ticks_that_were_missed) {
     end();
 }
 
-TEST(who_sleeps_until_when) {
+TEST(worker_sleeps_until_next_timer_or_drain_deadline) {
     begin();
     CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), -1);
     PENDING(volt_sleep(cx_of(0), VOLT_S(2)));
@@ -1890,7 +1890,7 @@ TEST(who_sleeps_until_when) {
     GIVES(volt_sleep(cancelled_cx(0), VOLT_S(2)), -ECANCELED);
     end();
 }
-TEST(a_clock_that_goes_back) {
+TEST(average_poll_time_stays_positive_if_clock_goes_back) {
     begin();
     w->polls_since = 100;
     w->last_event_poll = clock_now;
@@ -1898,14 +1898,14 @@ TEST(a_clock_that_goes_back) {
     CHECK_EQ(w->avg_ns, 1); // is divided by
     end();
 }
-TEST(waits_for_what_a_futex_does_not_say) {
+TEST(futex_wait_tells_changed_word_from_past_deadline) {
     uint32_t word = 1;
     CHECK_EQ(volt__sys_futex_wait(&word, 0, VOLT_NEVER), -EAGAIN);
     CHECK_EQ(volt__sys_futex_wait(&word, 0, 1), -EAGAIN);
     CHECK_EQ(volt__sys_futex_wait(&word, 1, 0), -ETIMEDOUT);
     CHECK_EQ(volt__sys_futex_wait(&word, 1, -1), -ETIMEDOUT);
 }
-TEST(nobody_sleeps_who_could_be_claimed) {
+TEST(claim_gives_no_worker_if_none_is_parked) {
     begin();
     CHECK_EQ(volt__idle_claim_bit(&rt->idle, VOLT__ANY_WORKER), -1);
     end();
@@ -1940,14 +1940,14 @@ static void join_while(int (*step)(void)) {
     CHECK(!h.task_);
     still_end(rt);
 }
-TEST(a_join_that_is_late_and_a_task_that_has_ended) { join_while(completes); }
-TEST(a_join_that_is_late_and_a_task_that_ends) {
+TEST(join_sync_that_timed_out_gives_result_of_ended_task) { join_while(completes); }
+TEST(join_sync_that_timed_out_waits_for_its_parker_to_be_set) {
     join_while(completes_halfway);
     CHECK_EQ(n_waits, 1); // not gone before the task was through with the parker
 }
 
 static void complete(void) { volt__join_complete(task); }
-TEST(a_task_that_ends_while_it_is_joined) {
+TEST(join_sees_task_that_ends_while_it_registers) {
     begin();
     volt__task *child = task;
     volt_handle h = { child };
@@ -1964,7 +1964,7 @@ TEST(a_task_that_ends_while_it_is_joined) {
 
 // ---- tasks of two runtimes
 
-TEST(one_event_wakes_tasks_of_another_runtime) {
+TEST(tasks_of_other_runtime_go_to_its_injector) {
     volt__chain c;
     begin();
     volt_rt *other = still_rt(1);
@@ -1979,7 +1979,7 @@ TEST(one_event_wakes_tasks_of_another_runtime) {
     end();
 }
 // In a batch it might outlive the runtime that it belongs to.
-TEST(a_worker_gives_back_a_slot_of_another_runtime_at_once) {
+TEST(slot_of_other_runtime_is_freed_at_once) {
     begin();
     volt_rt *other = still_rt(1);
     volt__worker *v = other->workers[0];
@@ -1993,7 +1993,7 @@ TEST(a_worker_gives_back_a_slot_of_another_runtime_at_once) {
     volt__rt_free(other);
     end();
 }
-TEST(more_survivors_than_are_told) {
+TEST(unfinished_tasks_are_listed_up_to_a_limit) {
     volt__unfinished s;
     begin();
     for (int i = 0; i < 20; i++) (void)still_task(w);
@@ -2004,7 +2004,7 @@ TEST(more_survivors_than_are_told) {
 
 // ---- what is made
 
-TEST(a_task_is_filled_anew) {
+TEST(task_fill_overwrites_fields_of_last_task) {
     static const char site[] = "here";
     volt__task t;
     memset(&t, 0xa5, sizeof t); // of the slot's last task
@@ -2016,7 +2016,7 @@ TEST(a_task_is_filled_anew) {
     CHECK_EQ(t.n_armed, 0);
 }
 static uint32_t slot_of(volt__task *t) { return volt__slab_of(t)->slot_size; }
-TEST(a_slot_holds_the_state_and_hardly_more) {
+TEST(slot_is_of_smallest_class_that_holds_the_task) {
     static const still_state state;
     begin();
     for (size_t size = sizeof(volt_frame); size < 200; size++) {
@@ -2046,7 +2046,7 @@ TEST(a_slot_holds_the_state_and_hardly_more) {
     volt_detach(&h);
     end();
 }
-TEST(a_state_is_copied_behind_its_frame) {
+TEST(state_is_copied_behind_zeroed_frame) {
     char from[128], to[128];
     for (size_t size = sizeof(volt_frame); size <= sizeof to; size++) {
         for (size_t i = 0; i < sizeof from; i++) from[i] = (char)(i + 1);
@@ -2056,7 +2056,7 @@ TEST(a_state_is_copied_behind_its_frame) {
             CHECK_EQ(to[i], i < sizeof(volt_frame) ? 0 : i < size ? from[i] : '#');
     }
 }
-TEST(who_refuses_leaves_a_task_to_its_walker) {
+TEST(refused_task_is_left_to_its_walker) {
     begin();
     for (uint32_t refs = 1; refs <= 2; refs++) {
         volt__task *t = still_task(w);
@@ -2070,7 +2070,7 @@ TEST(who_refuses_leaves_a_task_to_its_walker) {
     end();
 }
 // States of both kinds, zeroed frames and not, before and after a worker closes.
-TEST(what_a_task_may_spawn) {
+TEST(spawn_refuses_used_frame_and_closing_worker) {
     begin();
     for (int i = 0; i < 8; i++) {
         still_state state[4];
@@ -2093,7 +2093,7 @@ TEST(what_a_task_may_spawn) {
     end();
 }
 // Only a task that is queued is worth a sleeper; nobody is told of the end of another.
-TEST(who_is_woken_for_tasks_from_outside) {
+TEST(task_from_outside_wakes_worker_only_once_queued) {
     static const still_state state;
     begin();
     volt__idle_park(&rt->idle, 0, 0);
@@ -2116,7 +2116,7 @@ TEST(who_is_woken_for_tasks_from_outside) {
     CHECK_EQ(answers[A_write].n_calls, n_calls + 1);
     end();
 }
-TEST(workers_that_do_not_start) {
+TEST(failed_start_of_worker_is_logged) {
     volt_config c = test_config(2);
     CHECK_EQ(volt__rt_create(&c, &rt), 0);
     CHECK_EQ(rt->epoch, clock_now); // ticks count from here
@@ -2132,7 +2132,7 @@ TEST(workers_that_do_not_start) {
     still_end(rt);
 }
 
-TEST(whose_counters_are_exact) {
+TEST(stats_are_exact_only_for_calling_worker) {
     volt_counters c;
     begin();
     w->stats.steals = 7;
@@ -2161,7 +2161,7 @@ static int is_joined(void) {
     if (n_waits == 2) volt__store_rel(&ending->join_state, 2); // before that: for nothing
     return 0;
 }
-TEST(one_joins_the_threads_and_others_wait) {
+TEST(worker_threads_are_joined_by_one_caller_only) {
     volt_rt *two = ending = still_rt(2);
     two->workers[1]->has_thread = 1;
     volt__join_threads(two);
@@ -2184,7 +2184,7 @@ static int is_stopped_too_late(void) {
     volt__store_rel(&ending->is_stopped, 1);
     return -ETIMEDOUT;
 }
-TEST(what_a_shutdown_gives) {
+TEST(shutdown_gives_number_of_live_tasks_or_0_if_stopped) {
     begin();
     ending = rt;
     at_futex = is_late;
@@ -2200,7 +2200,7 @@ TEST(what_a_shutdown_gives) {
     CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), 0);
     end();
 }
-TEST(who_survives) {
+TEST(teardown_gives_ebusy_for_unfinished_or_held_tasks) {
     static const struct {
         uintptr_t word;
         uint32_t n, n_held;
@@ -2228,7 +2228,7 @@ static int visitor_leaves(void) {
     volt__rt_unpin(ending);
     return 0;
 }
-TEST(a_teardown_waits_for_visitors) {
+TEST(teardown_waits_until_runtime_is_unpinned) {
     for (int n = 0; n < 3; n += 2) {
         volt__unfinished s;
         ending = still_rt(1);

@@ -239,13 +239,21 @@ static void beside_a_destroy(const kind *k, uint32_t workers) {
     pair_end(&p);
 }
 #define DESTROY_TEST(kind_)                                                                        \
-    TEST_OF_THREADS(kind_##_beside_a_destroy) { EACH_WORKERS(w) beside_a_destroy(&kind_, w); }
+    TEST_OF_THREADS(kind_##_does_not_touch_destroyed_runtime) {                                    \
+        EACH_WORKERS(w) beside_a_destroy(&kind_, w);                                               \
+    }
 #define SHUTDOWN_TEST(kind_)                                                                       \
-    TEST_OF_THREADS(kind_##_beside_a_shutdown) { EACH_WORKERS(w) beside_a_shutdown(&kind_, w); }
+    TEST_OF_THREADS(kind_##_beside_shutdown_ends_every_wait) {                                     \
+        EACH_WORKERS(w) beside_a_shutdown(&kind_, w);                                              \
+    }
 #define TWICE_TEST(kind_)                                                                          \
-    TEST_OF_THREADS(kind_##_twice_at_once) { EACH_WORKERS(w) beside(&kind_, kind_.act, w); }
+    TEST_OF_THREADS(kind_##_by_two_threads_ends_every_wait) {                                      \
+        EACH_WORKERS(w) beside(&kind_, kind_.act, w);                                              \
+    }
 #define FREED_TEST(kind_)                                                                          \
-    TEST_OF_THREADS(kind_##_beside_the_end) { EACH_WORKERS(w) beside_the_end(&kind_, w); }
+    TEST_OF_THREADS(kind_##_does_not_touch_freed_object) {                                         \
+        EACH_WORKERS(w) beside_the_end(&kind_, w);                                                 \
+    }
 
 // ---- what is closed: every wait ends
 
@@ -285,7 +293,7 @@ static const kind tracker_close = { GUESTS, tracker_init, tracker_wait_, tracker
                                     tracker_judge, GIVES(0) };
 SHUTDOWN_TEST(tracker_close)
 DESTROY_TEST(tracker_close)
-TEST_OF_THREADS(tracker_close_twice_at_once) {
+TEST_OF_THREADS(tracker_close_by_two_threads_ends_every_wait) {
     EACH_WORKERS(w) beside(&tracker_close, tracker_closes, w);
 }
 
@@ -338,7 +346,7 @@ SHUTDOWN_TEST(chan_release)
 FREED_TEST(chan_close)
 FREED_TEST(chan_release)
 TWICE_TEST(chan_close)
-TEST_OF_THREADS(chan_close_beside_a_release) {
+TEST_OF_THREADS(chan_close_beside_release_ends_every_wait) {
     EACH_WORKERS(w) beside(&chan_close, chan_releases, w);
 }
 
@@ -717,8 +725,10 @@ static void desk_sent_judge(desk *d) {
     CHECK_EQ(rc, 0); // closed, and drained
     CHECK_EQ(n, d->n_sent[0]);
 }
-DESK_TEST(chan_send_beside_a_close, desk_chan, desk_sends, desk_closes, desk_sent_judge)
-DESK_TEST(chan_send_beside_a_release, desk_chan, desk_sends, desk_releases, desk_sent_judge)
+DESK_TEST(chan_send_beside_close_loses_no_message,
+          desk_chan, desk_sends, desk_closes, desk_sent_judge)
+DESK_TEST(chan_send_beside_release_loses_no_message,
+          desk_chan, desk_sends, desk_releases, desk_sent_judge)
 
 // What the receiver gets before it is told of the end is all that there was.
 static void desk_full_chan(desk *d) {
@@ -734,9 +744,9 @@ static void desk_receives(void *arg) {
     }
 }
 static void desk_received_judge(desk *d) { CHECK_EQ(d->seen[0], SENDS); }
-DESK_TEST(chan_recv_beside_a_close, desk_full_chan, desk_receives, desk_closes,
+DESK_TEST(chan_recv_beside_close_gets_every_message, desk_full_chan, desk_receives, desk_closes,
           desk_received_judge)
-DESK_TEST(chan_recv_beside_a_release, desk_full_chan, desk_receives, desk_releases,
+DESK_TEST(chan_recv_beside_release_gets_every_message, desk_full_chan, desk_receives, desk_releases,
           desk_received_judge)
 
 // Two senders: the subscriber gets the messages of each in order.
@@ -768,8 +778,9 @@ static void desk_heard_all(desk *d) {
     CHECK_EQ(d->seen[0] + d->seen[1], 2 * SENDS);
 }
 static void desk_heard_the_end(desk *d) { desk_heard(d, 0); }
-DESK_TEST(bcast_send_by_two, desk_bcast, desk_sends_left, desk_sends_right, desk_heard_all)
-DESK_TEST(bcast_send_beside_a_close, desk_bcast, desk_sends_left, desk_bcast_closes,
+DESK_TEST(bcast_send_by_two_threads_keeps_their_order,
+          desk_bcast, desk_sends_left, desk_sends_right, desk_heard_all)
+DESK_TEST(bcast_send_beside_close_loses_no_message, desk_bcast, desk_sends_left, desk_bcast_closes,
           desk_heard_the_end)
 
 // Subscribers come and go: a message tells how many there are, the one that stays and at most two.
@@ -807,9 +818,10 @@ static void desk_sub_is_told(desk *d) {
     CHECK_EQ(volt_sub_try_recv(&d->sub, &value, sizeof value), 0);
     CHECK_EQ(d->bcast.n_subs_, 1);
 }
-DESK_TEST(bcast_subscribers_of_two, desk_bcast, desk_comes_and_goes, desk_comes_and_goes,
+DESK_TEST(bcast_counts_subscribers_of_two_threads,
+          desk_bcast, desk_comes_and_goes, desk_comes_and_goes,
           desk_has_one_sub)
-DESK_TEST(bcast_subscriber_beside_a_close, desk_bcast, desk_stays, desk_bcast_closes,
+DESK_TEST(bcast_sub_open_beside_close_sees_the_end, desk_bcast, desk_stays, desk_bcast_closes,
           desk_sub_is_told)
 
 // The last value that was taken is the one that stays.
@@ -838,7 +850,8 @@ static void desk_shows_the_last(desk *d) {
     CHECK_EQ(value, d->n_sent[0]);
     CHECK_EQ(volt_watcher_try_next(&d->watcher[0], &value, sizeof value), 0);
 }
-DESK_TEST(watch_set_beside_a_close, desk_watch, desk_sets, desk_watch_closes, desk_shows_the_last)
+DESK_TEST(watch_set_beside_close_keeps_the_last_value,
+          desk_watch, desk_sets, desk_watch_closes, desk_shows_the_last)
 
 // What is new is seen once by each, the last one also behind the end.
 static void desk_watches(desk *d, int side) {
@@ -864,9 +877,11 @@ static void desk_both_saw_the_last(desk *d) {
     CHECK_EQ(d->seen[0], SENDS);
     CHECK_EQ(d->seen[1], SENDS);
 }
-DESK_TEST(watcher_beside_a_close, desk_watch, desk_watches_left, desk_sets_and_closes,
+DESK_TEST(watcher_beside_close_sees_the_last_value,
+          desk_watch, desk_watches_left, desk_sets_and_closes,
           desk_left_saw_the_last)
-DESK_TEST(watchers_of_two, desk_watch_over, desk_watches_left, desk_watches_right,
+DESK_TEST(watchers_of_two_threads_see_the_last_value,
+          desk_watch_over, desk_watches_left, desk_watches_right,
           desk_both_saw_the_last)
 
 // Children of one token, made and given up by two threads: those that stay are cancelled with it.
@@ -891,7 +906,8 @@ static void desk_family_judge(desk *d) {
         if (i / 2 % 2 == 0) volt_token_deinit(&d->child[i % 2][i / 2]);
     volt_token_deinit(&d->root); // stops the program if a child is left
 }
-DESK_TEST(token_family_of_two, desk_root, desk_children_left, desk_children_right,
+DESK_TEST(token_cancels_children_made_by_two_threads,
+          desk_root, desk_children_left, desk_children_right,
           desk_family_judge)
 
 // Who sees it cancelled finds no hook taken any more; each that was taken is called once.
@@ -920,7 +936,8 @@ static void desk_hooks_judge(desk *d) {
     for (int i = 0; i < 6; i++) CHECK_EQ(volt_token_unhook(&d->hook[i]), 0);
     volt_token_deinit(&d->root);
 }
-DESK_TEST(token_hook_beside_a_look, desk_root, desk_hooks, desk_looks_at_token, desk_hooks_judge)
+DESK_TEST(token_seen_cancelled_takes_no_more_hooks,
+          desk_root, desk_hooks, desk_looks_at_token, desk_hooks_judge)
 
 // ---- a condition variable: two signals are two tasks, a broadcast is all
 
@@ -970,10 +987,10 @@ static void play_rooms(void (*right)(void *), int n_left, uint32_t workers) {
     pair_end(&p);
     destroy(rt);
 }
-TEST_OF_THREADS(cond_two_signals_at_once) {
+TEST_OF_THREADS(cond_two_signals_at_once_wake_two) {
     EACH_WORKERS(w) play_rooms(room_signals, COND_GUESTS - 2, w);
 }
-TEST_OF_THREADS(cond_signal_beside_a_broadcast) {
+TEST_OF_THREADS(cond_signal_beside_broadcast_wakes_all) {
     EACH_WORKERS(w) play_rooms(room_calls_all, 0, w);
 }
 
@@ -1029,7 +1046,7 @@ static void spawn_held(holder *o) {
         RT_SPAWN(o->rt, &o->h[i], napper_run,
                  (napper){ .d = i % 3 ? VOLT_US(i) : VOLT_NEVER, .value = i });
 }
-TEST_OF_THREADS(a_handle_goes_from_who_cancels_to_who_joins) {
+TEST_OF_THREADS(handle_may_be_handed_from_cancel_to_join) {
     EACH_WORKERS(w) {
         static holder o;
         pair p;
@@ -1046,7 +1063,7 @@ TEST_OF_THREADS(a_handle_goes_from_who_cancels_to_who_joins) {
     }
 }
 // The sweep of a shutdown cancels as volt_cancel does, beside who gives the handles up.
-TEST_OF_THREADS(handles_are_given_up_beside_a_shutdown) {
+TEST_OF_THREADS(handle_may_be_given_up_beside_shutdown) {
     EACH_WORKERS(w) {
         static holder o;
         pair p;
@@ -1078,7 +1095,7 @@ static void holder_destroys(void *arg) {
     while ((o->rc = volt_destroy(o->rt)) == -EBUSY) {}
     CHECK_EQ(READ(o->has_left), 1);
 }
-TEST_OF_THREADS(ended_tasks_are_cancelled_beside_a_destroy) {
+TEST_OF_THREADS(destroy_waits_for_last_handle_of_ended_task) {
     EACH_WORKERS(w) {
         static holder o;
         pair p;
@@ -1139,7 +1156,7 @@ static void nursery_shuts_down(void *arg) {
     nursery *n = (nursery *)arg;
     n->rc = volt_shutdown(n->rt, VOLT_NEVER);
 }
-TEST_OF_THREADS(group_cancelled_by_two_at_once) {
+TEST_OF_THREADS(group_cancel_by_two_threads_ends_all_children) {
     EACH_WORKERS(w) {
         static nursery n;
         volt_handle h;
@@ -1161,7 +1178,7 @@ TEST_OF_THREADS(group_cancelled_by_two_at_once) {
         destroy(rt);
     }
 }
-TEST_OF_THREADS(group_cancelled_beside_a_shutdown) {
+TEST_OF_THREADS(group_cancel_beside_shutdown_ends_all_children) {
     EACH_WORKERS(w) {
         static nursery n;
         volt_handle h;
@@ -1256,7 +1273,7 @@ static void wires_destroy(void *arg) {
     if (w->rc == 0) w->rc = volt_destroy(w->rt);
 }
 // Their numbers are neighbours in the table, and come again in the next round.
-TEST_OF_THREADS(fd_closed_by_two_at_once) {
+TEST_OF_THREADS(fd_close_by_two_threads_ends_every_read) {
     EACH_WORKERS(n_workers) {
         volt_handle h[LINES];
         int64_t rc;
@@ -1276,7 +1293,7 @@ TEST_OF_THREADS(fd_closed_by_two_at_once) {
         destroy(w.rt);
     }
 }
-TEST_OF_THREADS(fd_closed_beside_a_shutdown) {
+TEST_OF_THREADS(fd_close_beside_shutdown_ends_every_read) {
     EACH_WORKERS(n_workers) {
         volt_handle h[LINES];
         int64_t rc;
@@ -1299,7 +1316,7 @@ TEST_OF_THREADS(fd_closed_beside_a_shutdown) {
     }
 }
 // Nothing but the close ends the last task, so that the runtime goes while the call returns.
-TEST_OF_THREADS(fd_closed_beside_a_destroy) {
+TEST_OF_THREADS(fd_close_does_not_touch_destroyed_runtime) {
     EACH_WORKERS(n_workers) {
         volt_handle h[LINES];
         pair p;
@@ -1330,7 +1347,7 @@ static void board_first(void *arg) { board_set((board *)arg, 0, VOLT_IN); }
 static void board_second(void *arg) { board_set((board *)arg, 1, VOLT_OUT); }
 static void board_first_for_writing(void *arg) { board_set((board *)arg, 0, VOLT_OUT); }
 static void board_removes_first(void *arg) { board_set((board *)arg, 0, 0); }
-TEST_OF_THREADS(pollset_set_by_two_at_once) {
+TEST_OF_THREADS(pollset_set_by_two_threads_loses_no_change) {
     board b;
     volt_pollev ev[4];
     pair p;
@@ -1453,5 +1470,9 @@ static void look_from_two(void (*right)(void *), uint32_t workers) {
     CHECK_EQ(volt_destroy(w.rt), 0);
     test_check_heap();
 }
-TEST_OF_THREADS(sums_by_two_at_once) { EACH_WORKERS(w) look_from_two(looks_right, w); }
-TEST_OF_THREADS(sums_beside_a_dump) { EACH_WORKERS(w) look_from_two(dumps_right, w); }
+TEST_OF_THREADS(counters_read_by_two_threads_never_fall) {
+    EACH_WORKERS(w) look_from_two(looks_right, w);
+}
+TEST_OF_THREADS(dump_beside_stats_shows_each_task_once) {
+    EACH_WORKERS(w) look_from_two(dumps_right, w);
+}

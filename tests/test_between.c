@@ -173,7 +173,7 @@ static void sem_full(scene *s) { sem_of(s, VOLT_SEM_MAX, 1); }
 #define GIVE { sem_give, GIVES, 0 }
 #define FORGET { sem_forget, LOCK_FREE, 0 }
 #define CLOSE { sem_close, GIVES, 0 }
-TEST_OF_THREADS(sem_two_at_once) {
+TEST_OF_THREADS(sem_calls_at_once_equal_calls_in_a_row) {
     static const play plays[] = {
         { sem_two, sem_look, { TAKE, GIVE, FORGET, CLOSE, BEGINS } },
         { sem_waited_for, sem_look, { TAKE, GIVE, FORGET, CLOSE, LEAVES } },
@@ -223,7 +223,7 @@ static void mutex_taken_in_turn(scene *s) {
 
 #define TRY { mutex_try, LOCK_FREE, 0 }
 #define UNLOCK { mutex_unlock, GIVES, 3 } // once
-TEST_OF_THREADS(mutex_two_at_once) {
+TEST_OF_THREADS(mutex_calls_at_once_equal_calls_in_a_row) {
     static const play plays[] = {
         { mutex_free, mutex_look, { TRY, BEGINS } },
         { mutex_locked, mutex_look, { TRY, UNLOCK, BEGINS } },
@@ -273,7 +273,7 @@ static void event_told(scene *s) {
 }
 #define SET { event_set, GIVES, 0 }
 #define RESET { event_reset, LOCK_FREE, 0 }
-TEST_OF_THREADS(event_two_at_once) {
+TEST_OF_THREADS(event_calls_at_once_equal_calls_in_a_row) {
     static const play plays[] = {
         { event_down, event_look, { SET, RESET, BEGINS } },
         { event_up, event_look, { SET, RESET, BEGINS } },
@@ -306,7 +306,7 @@ static void group_of_two_waited_for(scene *s) {
     CHECK_EQ(group_add(s), 0);
 }
 #define ADD { group_add, LOCK_FREE, 0 }
-TEST_OF_THREADS(wait_group_two_at_once) {
+TEST_OF_THREADS(wait_group_calls_at_once_equal_calls_in_a_row) {
     static const play plays[] = {
         { group_of_one, group_look, { ADD, { group_done, GIVES, 3 }, BEGINS } },
         { group_waited_for, group_look, { ADD, { group_done, GIVES, 3 }, LEAVES } },
@@ -343,7 +343,7 @@ static void tracker_of_one(scene *s) {
 #define ENTERS { tracker_enter, GIVES, 0 } // where it is closed and empty it is a change to that
 #define EXITS { tracker_leave, GIVES, 3 }
 #define SHUTS { tracker_close, GIVES, 0 }
-TEST_OF_THREADS(tracker_two_at_once) {
+TEST_OF_THREADS(tracker_calls_at_once_equal_calls_in_a_row) {
     static const play plays[] = {
         { tracker_empty, tracker_look, { ENTERS, SHUTS, BEGINS } },
         { tracker_waited_for, tracker_look, { ENTERS, SHUTS, LEAVES } },
@@ -406,7 +406,7 @@ static void notify_told(scene *s) {
 #define PERMIT { notify_try, LOCK_FREE, 0 }
 #define WATCHES { begins_1, LOCKS, 2 }
 #define LOOKS_AWAY { leaves_1, LOCKS, 2 }
-TEST_OF_THREADS(notify_two_at_once) {
+TEST_OF_THREADS(notify_calls_at_once_equal_calls_in_a_row) {
     static const play plays[] = {
         { notify_silent, notify_look, { ONE, ALL, PERMIT, BEGINS, WATCHES } },
         { notify_permit, notify_look, { ONE, ALL, PERMIT, BEGINS, WATCHES } },
@@ -454,7 +454,7 @@ static void oneshot_waited_for(scene *s) {
 #define SEND { oneshot_send, GIVES, 3 } // there is one sender
 #define END { oneshot_close, GIVES, 0 }
 #define RECV { oneshot_try, LOCK_FREE, 1 }
-TEST_OF_THREADS(oneshot_two_at_once) {
+TEST_OF_THREADS(oneshot_calls_at_once_equal_calls_in_a_row) {
     static const play plays[] = {
         { oneshot_open, oneshot_look, { SEND, END, RECV, BEGINS } },
         { oneshot_sent, oneshot_look, { SEND, END, RECV, BEGINS } },
@@ -504,7 +504,7 @@ static void queue_told(scene *s) {
 #define PUSH_TOO { queue_push_1, GIVES, 4 }
 #define SHUT { queue_close, GIVES, 0 }
 #define POP { queue_pop, LOCK_FREE, 1 }
-TEST_OF_THREADS(queue_two_at_once) {
+TEST_OF_THREADS(queue_calls_at_once_equal_calls_in_a_row) {
     static const play plays[] = {
         { queue_empty, queue_look, { PUSH, PUSH_TOO, SHUT, POP, BEGINS } },
         { queue_of_one, queue_look, { PUSH, SHUT, POP, BEGINS } },

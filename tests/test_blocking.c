@@ -138,7 +138,7 @@ static volt_rt *create_pool(uint32_t workers, uint32_t most) {
     CHECK_EQ(volt_create(&c, &rt), 0);
     return rt;
 }
-TEST_OF_THREADS(so_many_run_at_once_and_the_others_wait) {
+TEST_OF_THREADS(pool_queues_jobs_beyond_max_blocking_threads) {
     for (uint32_t most = 1; most <= 4; most++) {
         place p = { 0 };
         int n_ended = 0;
@@ -157,7 +157,7 @@ TEST_OF_THREADS(so_many_run_at_once_and_the_others_wait) {
         destroy(rt);
     }
 }
-TEST_OF_THREADS(idle_threads_are_used_again_and_end_at_last) {
+TEST_OF_THREADS(pool_thread_is_reused_and_ends_once_idle) {
     place p = { 0 };
     int n_ended = 0;
     volt_rt *rt = create_pool(2, 0);
@@ -189,7 +189,7 @@ static volt_poll teller_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_blocking(cx, &t->job, tell_thread, t->place));
     VOLT_END(0);
 }
-TEST_OF_THREADS(the_thread_that_rested_last_is_taken_first) {
+TEST_OF_THREADS(pool_reuses_most_recently_idle_thread_first) {
     place p = { 0 }, told = { 0 };
     long last = 0;
     int n_ended = 0, n_same = 0;
@@ -209,7 +209,7 @@ TEST_OF_THREADS(the_thread_that_rested_last_is_taken_first) {
     CHECK(n_same >= 150); // while the three others rest for good; a slow machine ends some
     destroy(rt);
 }
-TEST_OF_THREADS(a_job_that_waits_is_taken_back) {
+TEST_OF_THREADS(queued_job_is_cancelled_without_running) {
     place p = { 0 }, never = { 0 };
     int n_ended = 0, rc = 0;
     volt_handle first = { NULL }, second = { NULL };
@@ -232,7 +232,7 @@ TEST_OF_THREADS(a_job_that_waits_is_taken_back) {
     destroy(rt);
 }
 // From any place in the queue, and the others keep theirs.
-TEST_OF_THREADS(jobs_are_taken_back_in_any_order) {
+TEST_OF_THREADS(queued_jobs_are_cancelled_in_any_order) {
     enum { MANY = 5 };
     static const int order[MANY] = { 2, 3, 4, 0, 1 }; // middle, middle, last, first, alone
     place p = { 0 }, never = { 0 };
@@ -261,7 +261,7 @@ TEST_OF_THREADS(jobs_are_taken_back_in_any_order) {
     CHECK_EQ(READ(never.n_in) + READ(never.n_done), 0);
     destroy(rt);
 }
-TEST_OF_THREADS(a_job_that_runs_is_waited_for) {
+TEST_OF_THREADS(running_job_outlasts_cancel_and_gives_its_result) {
     place p = { 0 };
     int64_t result = 0;
     volt_handle h = { NULL };
@@ -290,7 +290,7 @@ static volt_poll hurried_run(volt_cx *cx, void *arg) {
                                   volt_blocking(cx, &h->job, wait_for_opening, h->place)));
     VOLT_END(h->rc);
 }
-TEST_OF_THREADS(a_time_limit_cannot_end_what_runs_but_what_waits) {
+TEST_OF_THREADS(time_limit_ends_queued_job_but_not_running_one) {
     place p = { 0 };
     int64_t result = 0;
     volt_handle runs = { NULL }, waits = { NULL };
@@ -306,7 +306,7 @@ TEST_OF_THREADS(a_time_limit_cannot_end_what_runs_but_what_waits) {
     CHECK_EQ(result, 7);
     destroy(rt);
 }
-TEST_OF_THREADS(without_threads_a_job_fails_unless_one_runs) {
+TEST_OF_THREADS(job_without_thread_fails_unless_another_job_runs) {
     place p = { 0 };
     int rc = 0, n_ended = 0;
     volt_rt *rt = create_pool(1, 0);
@@ -327,7 +327,7 @@ TEST_OF_THREADS(without_threads_a_job_fails_unless_one_runs) {
     CHECK_EQ(READ(p.most_in), 1);
     destroy(rt);
 }
-TEST_OF_THREADS(without_memory_a_job_fails) {
+TEST_OF_THREADS(job_without_memory_fails_unless_another_job_runs) {
     place p = { 0 };
     int rc = 0, n_ended = 0;
     volt_rt *rt = create_pool(1, 0);
@@ -368,7 +368,7 @@ static int create_held(pthread_t *thread, const pthread_attr_t *attr, void *(*fn
     }
     return EAGAIN;
 }
-TEST_OF_THREADS(what_is_queued_behind_a_failed_thread_fails_too) {
+TEST_OF_THREADS(job_queued_behind_failed_thread_fails_too) {
     int rc = 0;
     held_rt = create_pool(2, 1);
     WRITE(is_held, 1);
@@ -385,7 +385,7 @@ TEST_OF_THREADS(what_is_queued_behind_a_failed_thread_fails_too) {
 }
 // The thread of another job comes to rest meanwhile: it runs what the failed one was to run. It is
 // woken for it: after its 30 ms it would look by itself.
-TEST_OF_THREADS(what_a_failed_thread_was_to_run_is_given_to_one_that_rests) {
+TEST_OF_THREADS(idle_thread_runs_job_of_thread_that_failed_to_start) {
     for (int tries = 0, is_quick = 0; !is_quick; tries++) { // some do not rest for long enough
         int first_rc = 0, rc = 0;
         CHECK(tries < 50);
@@ -412,7 +412,7 @@ TEST_OF_THREADS(what_a_failed_thread_was_to_run_is_given_to_one_that_rests) {
 
 // ---- at a shutdown
 
-TEST_OF_THREADS(a_shutdown_ends_what_waits_and_waits_for_what_runs) {
+TEST_OF_THREADS(shutdown_cancels_queued_jobs_and_waits_for_running_ones) {
     place p = { 0 };
     int rc[3] = { 0 }, n_ended = 0;
     volt_rt *rt = create_pool(2, 1);
@@ -473,10 +473,10 @@ static void block_deep(uint32_t workers) {
     }
     destroy(rt);
 }
-TEST_OF_THREADS(others_go_on_while_one_blocks) {
+TEST_OF_THREADS(handoff_keeps_worker_running_while_tasks_block) {
     EACH_WORKERS(w) block_deep(w);
 }
-TEST_OF_THREADS(they_come_back_in_any_order) {
+TEST_OF_THREADS(handoffs_end_in_any_order) {
     EACH_WORKERS(w) {
         for (int round = 0; round < 40; round++) {
             place p[DEEP] = { { 0 } };
@@ -523,7 +523,7 @@ static volt_poll mixer_run(volt_cx *cx, void *arg) {
     COUNT(*m->n_ended);
     VOLT_END(0);
 }
-TEST_OF_THREADS(many_block_in_place) {
+TEST_OF_THREADS(block_in_place_makes_each_call_of_many_tasks_once) {
     enum { TASKS = 12, CALLS = 100 };
     EACH_WORKERS(w) {
         int n_calls = 0, n_ended = 0;
@@ -570,7 +570,7 @@ static volt_poll main_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST_OF_THREADS(the_thread_of_volt_run_comes_back_to_its_worker) {
+TEST_OF_THREADS(thread_of_volt_run_gets_its_worker_back_after_handoff) {
     for (uint32_t w = 1; w <= 4; w *= 2) {
         main_state m;
         memset(&m, 0, sizeof m);
@@ -589,7 +589,7 @@ static int join_another(void *arg) {
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &result), 0);
     return (int)result + volt_block_on(rt, giver_run, &state);
 }
-ROOT_TEST(a_call_in_place_may_wait_for_other_tasks, { int rc; }) {
+ROOT_TEST(call_in_place_may_wait_for_tasks_of_its_runtime, { int rc; }) {
     VOLT_BEGIN(cx, s);
 #ifndef VOLT_SINGLE_THREAD
     s->rc = volt_block_in_place(cx, join_another, volt_cx_rt(cx));
@@ -641,7 +641,7 @@ static volt_poll short_root_run(volt_cx *cx, void *arg) {
     SPAWN(NULL, joiner_run, (joiner){ .n_ended = r->n_ended });
     VOLT_END(0);
 }
-TEST_OF_THREADS(a_drain_that_is_over_leaves_nobody_alone) {
+TEST_OF_THREADS(expired_drain_does_not_stop_carrier_of_blocked_worker) {
     int n_ended = 0;
     short_root root;
     memset(&root, 0, sizeof root);
@@ -654,7 +654,7 @@ TEST_OF_THREADS(a_drain_that_is_over_leaves_nobody_alone) {
     test_pass_and_exit();
 }
 // Without a thread it blocks its worker: others take what they can.
-TEST_OF_THREADS(without_a_thread_the_other_workers_take_over) {
+TEST_OF_THREADS(other_workers_go_on_while_one_blocks_without_handoff) {
     place p = { 0 };
     int n_ended = 0, n_given = 0;
     volt_rt *rt = create_pool(2, 0);
@@ -680,7 +680,7 @@ TEST_OF_THREADS(without_a_thread_the_other_workers_take_over) {
     destroy(rt);
 }
 // With nobody to take over either, it just blocks.
-TEST_OF_THREADS(without_a_thread_one_worker_blocks) {
+TEST_OF_THREADS(single_worker_blocks_in_place_without_handoff) {
     place p = { 0 };
     int n_ended = 0;
     volt_rt *rt = create_pool(1, 0);
@@ -705,7 +705,7 @@ static volt_poll busy_run(volt_cx *cx, void *arg) {
     COUNT(*b->n_ended);
     VOLT_END(0);
 }
-TEST_OF_THREADS(what_waits_at_its_worker_is_run_meanwhile) {
+TEST_OF_THREADS(tasks_queued_at_worker_run_while_it_blocks) {
     for (int has_threads = 0; has_threads < 2; has_threads++) {
         place p = { 0 };
         int n_ended = 0, n_given = 0;
@@ -720,7 +720,7 @@ TEST_OF_THREADS(what_waits_at_its_worker_is_run_meanwhile) {
         destroy(rt);
     }
 }
-TEST_OF_THREADS(a_shutdown_waits_for_who_blocks_in_place) {
+TEST_OF_THREADS(shutdown_waits_for_task_that_blocks_in_place) {
     EACH_WORKERS(w) {
         place p = { 0 };
         int n_ended = 0;
@@ -734,7 +734,7 @@ TEST_OF_THREADS(a_shutdown_waits_for_who_blocks_in_place) {
         CHECK_EQ(n_ended, 1);
     }
 }
-TEST_OF_THREADS(a_guest_blocks_in_its_own_thread) {
+TEST_OF_THREADS(guest_blocks_in_its_own_thread) {
     int n_calls = 0, n_ended = 0;
     volt_config c = test_config(1);
     volt_rt *rt = NULL;
@@ -776,7 +776,7 @@ static volt_poll hold_run(volt_cx *cx, void *arg) {
     COUNT(*b->n_ended);
     VOLT_END(0);
 }
-TEST_OF_THREADS(a_guest_that_blocks_is_no_plain_thread) {
+TEST_OF_THREADS(guest_that_blocks_in_place_may_not_wait_for_tasks) {
     place p = { 0 };
     int n_ended = 0;
     volt_config c = test_config(2);
@@ -793,7 +793,7 @@ TEST_OF_THREADS(a_guest_that_blocks_is_no_plain_thread) {
     CHECK_EQ(stats_of(rt).handoffs, 0);
     destroy(rt);
 }
-TEST_DIES(one_job_for_two_calls_at_once, "one volt_job for two calls at once") {
+TEST_DIES(job_for_two_calls_at_once_is_caught, "one volt_job for two calls at once") {
     place p = { 0 };
     volt_rt *rt = create_on(1);
     asker *a = (asker *)volt_task_create(rt, asker_run, sizeof *a);
@@ -853,7 +853,7 @@ static volt_poll leaver_run(volt_cx *cx, void *arg) {
 }
 #define TO_LEAVE(place_, at_most_, n_ended_) \
     (leaver){ .place = (place_), .at_most = (at_most_), .n_ended = (n_ended_) }
-TEST_OF_THREADS(what_may_be_left_is_left) {
+TEST_OF_THREADS(detached_job_drops_argument_only_if_wait_is_cancelled) {
     EACH_WORKERS(w) {
         int n_ended = 0;
         int64_t rc;
@@ -899,7 +899,7 @@ static volt_poll forgets_run(volt_cx *cx, void *arg) {
                volt_blocking_detach(cx, &l->errand, wait_for_opening, l->place, NULL));
     VOLT_END(l->rc);
 }
-TEST_OF_THREADS(what_is_left_need_not_be_dropped) {
+TEST_OF_THREADS(detached_job_needs_no_drop_function) {
     static place runs, waits;
     int64_t rc;
     volt_handle h = { NULL };
@@ -920,7 +920,7 @@ TEST_OF_THREADS(what_is_left_need_not_be_dropped) {
     CHECK_EQ(runs.n_done, 1);
     CHECK_EQ(waits.n_in + waits.n_done, 0);
 }
-TEST_OF_THREADS(without_memory_or_threads_it_stays_the_callers) {
+TEST_OF_THREADS(detached_job_that_cannot_start_is_not_dropped) {
     int n_ended = 0;
     int64_t rc;
     volt_handle h = { NULL };
@@ -942,7 +942,7 @@ TEST_OF_THREADS(without_memory_or_threads_it_stays_the_callers) {
     CHECK_EQ(READ(n_dropped), 0);
     destroy(rt);
 }
-TEST_OF_THREADS(a_shutdown_counts_what_was_left) {
+TEST_OF_THREADS(shutdown_counts_detached_jobs_that_run) {
     int n_ended = 0;
     volt_rt *rt = create_pool(1, 2);
     WRITE(n_dropped, 0);
@@ -957,7 +957,7 @@ TEST_OF_THREADS(a_shutdown_counts_what_was_left) {
     CHECK_EQ(volt_destroy(rt), 0);
     test_check_heap();
 }
-TEST_OF_THREADS(volt_run_gives_up_on_what_was_left) {
+TEST_OF_THREADS(run_gives_up_on_detached_job_after_drain_timeout) {
     leaver l;
     memset(&l, 0, sizeof l);
     l.place = make_place();
@@ -973,7 +973,8 @@ static volt_poll two_at_once(volt_cx *cx, void *arg) {
     VOLT_AWAIT(l->rc, volt_blocking_detach(cx, &l->errand, wait_for_opening, l->place, NULL));
     VOLT_END(0);
 }
-TEST_DIES(one_errand_for_two_calls_at_once, "one volt_detached_job for two calls at once") {
+TEST_DIES(detached_job_for_two_calls_at_once_is_caught,
+          "one volt_detached_job for two calls at once") {
     leaver l;
     memset(&l, 0, sizeof l);
     (void)run_on(1, two_at_once, &l);
@@ -1000,7 +1001,7 @@ static volt_poll deaf_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(s->i);
 }
-TEST(who_goes_on_after_a_cancellation_pays) {
+TEST(cancelled_blocking_call_costs_budget) {
     volt_rt *rt = create_on(1);
     volt_handle h = { NULL };
     int64_t rc;

@@ -546,7 +546,7 @@ static void check_all(kind outermost) {
 }
 
 #define BRACKET(name_, kind_)                                                                      \
-    TEST(name_) { check_all(kind_); }
+    TEST(name_##_ends_as_its_rules_say) { check_all(kind_); }
 BRACKET(leaf, LEAF)
 BRACKET(child, CHILD)
 BRACKET(within, WITHIN)

@@ -78,7 +78,7 @@ static int try_recv(volt_chan *c) {
 
 // ---- initialisers
 
-TEST(chan_initialisers) {
+TEST(chan_initialisers_equal_chan_init) {
     msg buf[3], one_slot[1];
     volt_chan a = VOLT_CHAN_INIT(buf), b, r = VOLT_CHAN_RENDEZVOUS(one_slot);
     CHECK_EQ(volt_chan_cap(&a), 3);
@@ -105,7 +105,7 @@ TEST(chan_initialisers) {
     }
 }
 
-TEST(chan_create) {
+TEST(chan_create_allocates_exactly_its_buffer) {
     volt_rt *rt = create_on(1);
     volt_chan c;
     memset(&c, 0x5a, sizeof c);
@@ -131,7 +131,7 @@ TEST(chan_create) {
     destroy(rt);
 }
 
-TEST(chan_sizes_without_a_wait) {
+TEST(chan_try_and_sync_calls_refuse_another_size) {
     msg buf[2], v = MSG(1, 2);
     volt_chan c = VOLT_CHAN_INIT(buf);
     CHECK_EQ(volt_chan_try_send(&c, &v, sizeof v - 1), -EINVAL);
@@ -144,7 +144,7 @@ TEST(chan_sizes_without_a_wait) {
     CHECK_EQ(volt_chan_recv_sync(&c, &v, 0, 0), -EINVAL);
     CHECK_EQ(volt_chan_len(&c), 1);
 }
-TEST_DIES(chan_unreserve_without_a_reserve, "nothing is reserved") {
+TEST_DIES(chan_unreserve_without_reserve_is_misuse, "nothing is reserved") {
     msg buf[2];
     volt_chan c = VOLT_CHAN_INIT(buf);
     volt_chan_unreserve(&c);
@@ -169,7 +169,7 @@ static volt_poll wrong_size_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_chan_recv(cx, &w->c, w->buf, sizeof w->buf));
     VOLT_END(0);
 }
-TEST_DIES(chan_size_is_misuse_in_a_debug_build, "another size") {
+TEST_DIES(chan_recv_of_another_size_is_misuse, "another size") {
     static wrong_size w;
     run_on(1, wrong_size_run, &w);
 }
@@ -203,7 +203,7 @@ static volt_poll closed_sub_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_sub_recv(cx, &t->sub, &t->m, sizeof t->m));
     VOLT_END(0);
 }
-TEST_DIES(chan_send_of_another_size, "another size") {
+TEST_DIES(chan_send_of_another_size_is_misuse, "another size") {
     static wrong_size w;
     run_on(1, wrong_send_run, &w);
 }
@@ -229,29 +229,29 @@ static void destroy_awaited(int kind) {
     volt_chan_destroy(&c);
 }
 #define IS_AWAITED "volt_chan_destroy: somebody waits for it"
-TEST_DIES(chan_destroyed_while_somebody_sends, IS_AWAITED) { destroy_awaited(SEND); }
-TEST_DIES(chan_destroyed_while_somebody_receives, IS_AWAITED) { destroy_awaited(RECV); }
-TEST_DIES(chan_destroyed_while_somebody_watches, IS_AWAITED) { destroy_awaited(CLOSED); }
-TEST_DIES(chan_released_by_no_sender, "volt_chan_release: no sender is retained") {
+TEST_DIES(chan_destroy_with_waiting_sender_is_misuse, IS_AWAITED) { destroy_awaited(SEND); }
+TEST_DIES(chan_destroy_with_waiting_receiver_is_misuse, IS_AWAITED) { destroy_awaited(RECV); }
+TEST_DIES(chan_destroy_with_waiting_watcher_is_misuse, IS_AWAITED) { destroy_awaited(CLOSED); }
+TEST_DIES(chan_release_without_sender_is_misuse, "volt_chan_release: no sender is retained") {
     msg buf[1];
     volt_chan c = VOLT_CHAN_INIT(buf);
     volt_chan_retain(&c, VOLT_CHAN_RECEIVER);
     volt_chan_release(&c, VOLT_CHAN_SENDER);
 }
-TEST_DIES(chan_released_by_no_receiver, "volt_chan_release: no receiver is retained") {
+TEST_DIES(chan_release_without_receiver_is_misuse, "volt_chan_release: no receiver is retained") {
     msg buf[1];
     volt_chan c = VOLT_CHAN_INIT(buf);
     volt_chan_retain(&c, VOLT_CHAN_RECEIVER);
     volt_chan_release(&c, VOLT_CHAN_RECEIVER);
     volt_chan_release(&c, VOLT_CHAN_RECEIVER);
 }
-TEST_DIES(queue_popped_by_two, "volt_queue_pop: somebody else waits for it") {
+TEST_DIES(queue_pop_by_second_receiver_is_misuse, "volt_queue_pop: somebody else waits for it") {
     static volt_queue q;
     static two_pop t;
     t.q = &q;
     run_on(1, two_pop_run, &t);
 }
-TEST(oneshot_send_refuses_the_number_that_is_no_result) {
+TEST(oneshot_send_refuses_minus_4096) {
     volt_oneshot o = VOLT_ONESHOT_INIT;
     int64_t value = 0;
     CHECK_EQ(volt_oneshot_send(&o, -4096), -EINVAL);
@@ -259,22 +259,22 @@ TEST(oneshot_send_refuses_the_number_that_is_no_result) {
     CHECK_EQ(volt_oneshot_try_recv(&o, &value), 0);
     CHECK_EQ(value, -4095);
 }
-TEST_DIES(bcast_send_of_another_size, "the broadcast's elements have another size") {
+TEST_DIES(bcast_send_of_another_size_is_misuse, "the broadcast's elements have another size") {
     msg buf[1] = { MSG(0, 0) };
     volt_bcast b = VOLT_BCAST_INIT(buf);
     (void)volt_bcast_send(&b, buf, sizeof buf[0] + 1);
 }
-TEST_DIES(watch_set_to_another_size, "the watch's value has another size") {
+TEST_DIES(watch_set_of_another_size_is_misuse, "the watch's value has another size") {
     msg value = MSG(0, 0);
     volt_watch w = VOLT_WATCH_INIT(value);
     (void)volt_watch_set(&w, &value, 1);
 }
-TEST_DIES(sub_tried_before_it_is_open, "volt_sub_try_recv: not open") {
+TEST_DIES(sub_try_recv_before_open_is_misuse, "volt_sub_try_recv: not open") {
     volt_sub sub = { NULL, 0, 0 };
     msg m;
     CHECK_EQ(volt_sub_try_recv(&sub, &m, sizeof m), 1);
 }
-TEST_DIES(sub_awaited_before_it_is_open, "volt_sub_recv: not open") {
+TEST_DIES(sub_recv_before_open_is_misuse, "volt_sub_recv: not open") {
     static two_pop t;
     run_on(1, closed_sub_run, &t);
 }
@@ -285,11 +285,11 @@ static volt_poll closed_watcher_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_watcher_next(cx, &t->watcher, &t->m, sizeof t->m));
     VOLT_END(0);
 }
-TEST_DIES(watcher_awaited_before_it_is_open, "volt_watcher_next: not open") {
+TEST_DIES(watcher_next_before_open_is_misuse, "volt_watcher_next: not open") {
     static two_pop t;
     run_on(1, closed_watcher_run, &t);
 }
-TEST_DIES(watcher_tried_before_it_is_open, "volt_watcher_try_next: not open") {
+TEST_DIES(watcher_try_next_before_open_is_misuse, "volt_watcher_try_next: not open") {
     volt_watcher w = { NULL, 0 };
     msg m;
     CHECK_EQ(volt_watcher_try_next(&w, &m, sizeof m), 1);
@@ -331,12 +331,12 @@ static volt_poll payer_run(volt_cx *cx, void *arg) {
     CHECK(p->n_polls >= 2 * PAID / VOLT_BUDGET);
     VOLT_END(0);
 }
-TEST(messages_that_need_not_wait_spend_the_budget) {
+TEST(chan_ready_send_and_recv_spend_budget) {
     static payer p;
     CHECK_EQ(run_on(1, payer_run, &p), 0);
 }
 
-TEST(chan_elements_of_each_size) {
+TEST(chan_copies_exactly_the_bytes_of_an_element) {
     for (size_t len = 1; len <= MOST_BYTES; len++) {
         char buf[BYTES_CAP * MOST_BYTES + 1], in[MOST_BYTES], out[MOST_BYTES + 1];
         volt_chan c;
@@ -358,7 +358,7 @@ TEST(chan_elements_of_each_size) {
         CHECK_EQ(buf[BYTES_CAP * len], UNTOUCHED);
     }
 }
-TEST(bcast_and_watch_of_each_size) {
+TEST(bcast_and_watch_copy_exactly_their_element) {
     for (size_t len = 1; len <= MOST_BYTES; len++) {
         char ring[2 * MOST_BYTES + 1], value[MOST_BYTES + 1], in[MOST_BYTES], out[MOST_BYTES + 1];
         volt_bcast b = VOLT_BCAST_INIT(ring);
@@ -471,7 +471,7 @@ static volt_poll receiver_run(volt_cx *cx, void *arg) {
     CHECK_EQ(t->rc, 0);
     VOLT_END(t->n);
 }
-ROOT_TEST(chan_every_message_once_and_in_order, {
+ROOT_TEST(chan_delivers_each_message_once_in_order, {
     volt_group g;
     road r;
     uint64_t id;
@@ -555,7 +555,7 @@ ROOT_TEST_1(chan_waiting_senders_are_served_in_order, {
 
 // ---- cancelled before the grant, and after it
 
-ROOT_TEST_1(chan_receiver_cancelled, {
+ROOT_TEST_1(chan_cancelled_receiver_takes_nothing, {
     volt_chan c;
     msg buf[1];
     awaiter a;
@@ -587,7 +587,7 @@ ROOT_TEST_1(chan_receiver_cancelled, {
     VOLT_END(0);
 }
 
-ROOT_TEST_1(chan_sender_cancelled, {
+ROOT_TEST_1(chan_cancelled_sender_sends_nothing, {
     volt_chan c;
     msg buf[1];
     awaiter a;
@@ -649,7 +649,7 @@ static volt_poll chooser_run(volt_cx *cx, void *arg) {
     CHECK_EQ(k->m.seq, k->in.fired ? 7 : 0);
     VOLT_END(k->in.fired);
 }
-ROOT_TEST_1(chan_receive_that_loses_a_select, {
+ROOT_TEST_1(chan_recv_that_loses_a_select_takes_nothing, {
     volt_chan c;
     msg buf[1];
     awaiter a;
@@ -674,7 +674,8 @@ ROOT_TEST_1(chan_receive_that_loses_a_select, {
 
 // ---- time limits, tokens, joins
 
-ROOT_TEST(chan_time_limit, { volt_chan c; msg buf[1], m; volt_timer t; volt_time start; int rc; }) {
+ROOT_TEST(chan_waits_end_at_their_time_limit,
+          { volt_chan c; msg buf[1], m; volt_timer t; volt_time start; int rc; }) {
     VOLT_BEGIN(cx, s);
     volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
     s->start = volt_now();
@@ -698,7 +699,7 @@ ROOT_TEST(chan_time_limit, { volt_chan c; msg buf[1], m; volt_timer t; volt_time
     VOLT_END(0);
 }
 
-ROOT_TEST(chan_unless_a_token,
+ROOT_TEST(chan_wait_with_cancelled_token_is_cancelled,
           { volt_chan c; msg buf[1], m; volt_token_link l; volt_token t; int rc; }) {
     VOLT_BEGIN(cx, s);
     volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
@@ -715,7 +716,7 @@ ROOT_TEST(chan_unless_a_token,
 }
 
 // A task may be on both ends at once.
-ROOT_TEST(chan_both_ends_in_one_join, {
+ROOT_TEST(chan_arms_of_one_join_meet_each_other, {
     volt_chan c[2];
     msg buf[2][1], out[2], in[2];
     volt_arm arm[4];
@@ -771,7 +772,7 @@ ROOT_TEST_1(chan_close_ends_every_wait, {
     VOLT_END(0);
 }
 
-ROOT_TEST_1(chan_close_keeps_what_is_inside, {
+ROOT_TEST_1(chan_close_keeps_buffered_messages, {
     volt_chan c;
     msg buf[2];
     awaiter a;
@@ -794,7 +795,7 @@ ROOT_TEST_1(chan_close_keeps_what_is_inside, {
 }
 
 // A message that was granted to one who is then cancelled is received after the close.
-ROOT_TEST_1(chan_closed_while_a_message_is_spoken_for, {
+ROOT_TEST_1(chan_close_keeps_granted_message, {
     volt_chan c;
     msg buf[1];
     awaiter a;
@@ -820,7 +821,7 @@ ROOT_TEST_1(chan_closed_while_a_message_is_spoken_for, {
     VOLT_END(0);
 }
 
-ROOT_TEST(chan_closed_when_the_last_is_released, { volt_chan c; msg buf[2]; int i; }) {
+ROOT_TEST(chan_closes_when_last_of_side_is_released, { volt_chan c; msg buf[2]; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 1; s->i < 4; s->i++) {
         int one_side = s->i == 3 ? VOLT_CHAN_SENDER | VOLT_CHAN_RECEIVER : s->i;
@@ -846,7 +847,7 @@ ROOT_TEST(chan_closed_when_the_last_is_released, { volt_chan c; msg buf[2]; int 
 
 // ---- places that are reserved
 
-ROOT_TEST_1(chan_reserved_places, {
+ROOT_TEST_1(chan_unreserved_slot_goes_to_next_sender, {
     volt_chan c;
     msg buf[2], m;
     awaiter a;
@@ -880,7 +881,7 @@ ROOT_TEST_1(chan_reserved_places, {
 }
 
 // It is not drained before what was reserved has been sent or given up.
-ROOT_TEST_1(chan_reserved_over_a_close, {
+ROOT_TEST_1(chan_reservation_outlasts_close, {
     volt_chan c;
     msg buf[2], m;
     awaiter a;
@@ -912,7 +913,7 @@ ROOT_TEST_1(chan_reserved_over_a_close, {
 }
 
 // Who was given a place and finds the channel closed has none. Until then it is not drained.
-ROOT_TEST_1(chan_closed_while_a_place_is_given, {
+ROOT_TEST_1(chan_close_revokes_granted_slot, {
     volt_chan c;
     msg buf[1], m;
     awaiter a;
@@ -936,7 +937,7 @@ ROOT_TEST_1(chan_closed_while_a_place_is_given, {
 
 // ---- several at once
 
-ROOT_TEST_1(chan_several_at_once, {
+ROOT_TEST_1(chan_send_n_and_recv_n_move_what_fits, {
     volt_chan c;
     msg buf[4], out[6], in[6];
     awaiter a;
@@ -979,7 +980,7 @@ ROOT_TEST_1(chan_several_at_once, {
 
 // ---- rendezvous
 
-ROOT_TEST_1(chan_rendezvous, {
+ROOT_TEST_1(chan_rendezvous_send_ends_when_received, {
     volt_chan c;
     msg buf[1];
     awaiter a;
@@ -1062,7 +1063,7 @@ ROOT_TEST_1(chan_rendezvous_that_has_met_outlasts_a_cancel, {
 
 // A receiver that was reserved for and is cancelled leaves the message to the next one; the sender
 // that waits behind goes on waiting until its own is received.
-ROOT_TEST_1(chan_rendezvous_keeps_what_was_reserved_for_a_lost_receiver, {
+ROOT_TEST_1(chan_rendezvous_keeps_reservation_for_cancelled_receiver, {
     volt_chan c;
     msg buf[1];
     awaiter a;
@@ -1096,7 +1097,7 @@ ROOT_TEST_1(chan_rendezvous_keeps_what_was_reserved_for_a_lost_receiver, {
 }
 
 // Both sides wait while a message that was reserved for is in the buffer: they meet behind it.
-ROOT_TEST_1(chan_rendezvous_goes_on_behind_a_reserved_message, {
+ROOT_TEST_1(chan_rendezvous_meets_behind_reserved_message, {
     volt_chan c;
     msg buf[1];
     awaiter a;
@@ -1151,7 +1152,7 @@ ROOT_TEST_1(chan_rendezvous_in_a_select_wins_when_it_meets, {
     VOLT_END(0);
 }
 // An arm that was met wins although another one, polled before it, is ready by then, too.
-ROOT_TEST_1(chan_rendezvous_arm_that_was_met_wins_over_one_that_is_ready, {
+ROOT_TEST_1(chan_rendezvous_met_arm_wins_over_ready_arm, {
     volt_chan c;
     msg buf[1];
     volt_event now;
@@ -1267,7 +1268,7 @@ static volt_poll even_chooser_run(volt_cx *cx, void *arg) {
     CHECK_EQ(s->arms[1].value, -ECANCELED);
     VOLT_END(0);
 }
-ROOT_TEST_1(chan_rendezvous_arm_that_goes_on_is_cancelled_with_the_others, {
+ROOT_TEST_1(chan_rendezvous_arm_that_receives_again_is_cancelled, {
     volt_chan c[2];
     int buf[2], message, i, rc;
     volt_handle h;
@@ -1330,7 +1331,7 @@ static volt_poll plain_sender_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(s->rc, volt_chan_send(cx, s->c, &s->m, sizeof s->m));
     VOLT_END(s->rc);
 }
-ROOT_TEST_1(chan_rendezvous_arm_that_was_busy_keeps_its_place, {
+ROOT_TEST_1(chan_rendezvous_busy_arm_keeps_its_place, {
     volt_chan c;
     msg buf[1], m;
     volt_event now;
@@ -1435,7 +1436,7 @@ TEST_OF_THREADS(chan_rendezvous_selects_and_a_plain_sender_all_meet) {
 }
 
 // A sender that has been granted a receiver and is cancelled: the next sender has it.
-ROOT_TEST_1(chan_rendezvous_sender_cancelled, {
+ROOT_TEST_1(chan_rendezvous_send_gives_0_iff_it_was_received, {
     volt_chan c;
     msg buf[1];
     awaiter a;
@@ -1684,11 +1685,11 @@ static void storm_run(uint32_t workers, uint32_t cap, int has_threads) {
     CHECK(!t.c.senders_ && !t.c.receivers_);
     destroy(rt);
 }
-TEST(chan_storm) {
+TEST(chan_storm_of_tasks_loses_no_message) {
     EACH_WORKERS(w)
     for (uint32_t cap = 0; cap <= 4; cap = cap * 3 + 1) storm_run(w, cap, 0);
 }
-TEST_OF_THREADS(chan_storm_with_threads) {
+TEST_OF_THREADS(chan_storm_with_threads_loses_no_message) {
     EACH_WORKERS(w)
     for (uint32_t cap = 0; cap <= 4; cap = cap * 3 + 1) storm_run(w, cap, 1);
 }
@@ -1701,7 +1702,7 @@ static void *closes_when_awaited(void *arg) {
     volt_chan_close(c);
     return NULL;
 }
-TEST_OF_THREADS(chan_blocked_threads) {
+TEST_OF_THREADS(chan_sync_waits_end_at_limit_or_close) {
     msg buf[1], m = MSG(1, 1);
     volt_chan c = VOLT_CHAN_INIT(buf);
     volt_time start = volt_now();
@@ -1772,7 +1773,7 @@ static void post_parcel(volt_cx *cx, volt_group *g, int i) { // in either order
     CHECK_EQ(VOLT_GROUP_SPAWN(cx, g, i & 1 ? courier_recv : courier_send, k), 0);
     CHECK_EQ(VOLT_GROUP_SPAWN(cx, g, i & 1 ? courier_send : courier_recv, k), 0);
 }
-ROOT_TEST(chan_freed_by_who_received_last, { volt_group g; int i; }) {
+ROOT_TEST(chan_may_be_freed_by_its_last_receiver, { volt_group g; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < PARCELS; s->i++) {
         post_parcel(cx, &s->g, s->i);
@@ -1816,7 +1817,7 @@ static volt_poll postman_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST_OF_THREADS(chan_freed_between_a_thread_and_a_task) {
+TEST_OF_THREADS(chan_may_be_freed_by_thread_or_task) {
     static post p;
     EACH_WORKERS(w) {
         static postman k;

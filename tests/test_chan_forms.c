@@ -59,7 +59,7 @@ static int await_close(void *arg) {
     return volt_chan_wait_closed_sync(&((box *)arg)->c, VOLT_NEVER);
 }
 
-TEST(chan_try_several) {
+TEST(chan_try_send_n_and_try_recv_n_move_what_fits) {
     box b;
     box_init(&b);
     CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 2), -EAGAIN);
@@ -76,7 +76,7 @@ TEST(chan_try_several) {
     CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 3), 1);
     CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 3), 0);
 }
-TEST(chan_forms_know_the_size) {
+TEST(chan_n_forms_refuse_another_size) {
     box b;
     box_init(&b);
     CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, 2, 1), -EINVAL);
@@ -89,7 +89,7 @@ TEST(chan_forms_know_the_size) {
     CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 0, 0), -EINVAL);
     CHECK_EQ(volt_chan_len(&b.c), 0);
 }
-TEST(chan_time_is_up) {
+TEST(chan_sync_forms_end_at_their_time_limit) {
     box b;
     box_init(&b);
     CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 2, A_MOMENT), -ETIMEDOUT);
@@ -109,7 +109,7 @@ TEST(chan_time_is_up) {
     CHECK_EQ(b.out[0], 3);
     CHECK_EQ(volt_chan_recv_n_sync(&b.c, b.out, sizeof(int), 3, 0), 0);
 }
-TEST_OF_THREADS(chan_threads_wait) {
+TEST_OF_THREADS(chan_wakes_thread_in_each_sync_form) {
     box b;
     caller c;
     box_init(&b);
@@ -159,7 +159,7 @@ TEST_OF_THREADS(chan_close_wakes_threads) {
 static int await_disinterest(void *arg) {
     return volt_oneshot_wait_closed_sync((volt_oneshot *)arg, VOLT_NEVER);
 }
-TEST_OF_THREADS(oneshot_sender_learns_that_it_is_closed) {
+TEST_OF_THREADS(oneshot_close_wakes_thread_in_wait_closed) {
     volt_oneshot o = VOLT_ONESHOT_INIT;
     caller c;
     CHECK_EQ(volt_oneshot_wait_closed_sync(&o, A_MOMENT), -ETIMEDOUT);
@@ -185,7 +185,7 @@ static volt_poll worker_run(volt_cx *cx, void *arg) {
     WRITE(*w->is_done, 1);
     VOLT_END(0);
 }
-TEST_OF_THREADS(oneshot_sender_gives_up_its_work) {
+TEST_OF_THREADS(oneshot_close_ends_work_of_its_sender) {
     volt_oneshot o = VOLT_ONESHOT_INIT;
     int is_done = 0;
     volt_rt *rt = create_on(1);
@@ -213,7 +213,7 @@ static int listen_to(void *arg) {
     radio *r = (radio *)arg;
     return volt_sub_recv_sync(&r->s, &r->got, sizeof r->got, VOLT_NEVER);
 }
-TEST_OF_THREADS(bcast_threads_wait) {
+TEST_OF_THREADS(bcast_send_and_close_wake_waiting_thread) {
     radio r;
     caller c;
     int v = 5;
@@ -262,7 +262,7 @@ static int await_enough(void *arg) {
     gauge *g = (gauge *)arg;
     return volt_watcher_until_sync(&g->r, is_enough, g, &g->got, sizeof g->got, VOLT_NEVER);
 }
-TEST_OF_THREADS(watch_threads_wait) {
+TEST_OF_THREADS(watch_set_and_close_wake_waiting_thread) {
     gauge g;
     caller c;
     gauge_init(&g);
@@ -278,7 +278,7 @@ TEST_OF_THREADS(watch_threads_wait) {
 }
 // What is there counts, seen or not; then each new one until it is that; what it has looked at is
 // seen.
-TEST_OF_THREADS(watch_until_it_is_that) {
+TEST_OF_THREADS(watch_until_sync_waits_for_accepted_value) {
     gauge g;
     caller c;
     gauge_init(&g);
@@ -323,7 +323,7 @@ static volt_poll reader_run(volt_cx *cx, void *arg) {
     WRITE(*r->is_done, 2);
     VOLT_END(0);
 }
-TEST_OF_THREADS(watch_a_task_waits_until_it_is_that) {
+TEST_OF_THREADS(watch_until_waits_for_accepted_value) {
     gauge g;
     int is_done = 0;
     gauge_init(&g);
@@ -361,7 +361,7 @@ static volt_poll worker_blocks(volt_cx *cx, void *arg) {
     volt_sub_close(&s);
     return volt_ready(0);
 }
-TEST(chan_sync_forms_on_a_worker) {
+TEST(chan_sync_forms_give_edeadlk_on_worker) {
     volt_frame f;
     memset(&f, 0, sizeof f);
     CHECK_EQ(volt_run(NULL, worker_blocks, &f), 0);

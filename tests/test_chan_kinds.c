@@ -83,7 +83,7 @@ static void push_close_pop(void *arg) {
 }
 // Whatever comes between the steps of whatever else: what was pushed is popped, once, and only then
 // is it closed.
-TEST(queue_step_by_step) {
+TEST(queue_pops_each_push_once_at_each_step) {
     void (*const pairs[][2])(void *) = {
         { pop_few, push_and_close },       { pop_few, close_few },
         { close_few, push_and_close },     { close_few, push_close_pop },
@@ -129,7 +129,7 @@ TEST_OF_THREADS(queue_is_drained_before_it_is_closed) {
     rival_stop(&r);
 }
 // Both sides may close it, at the same time too.
-TEST_OF_THREADS(queue_closed_by_two_at_once) {
+TEST_OF_THREADS(queue_close_by_two_threads_loses_no_push) {
     few f;
     rival r[2];
     rival_start(&r[0], race_to_push_and_close, &f);
@@ -245,7 +245,7 @@ static volt_poll popper_run(volt_cx *cx, void *arg) {
 }
 // Receivers come one after the other, each cancelled somewhere; tasks push, and where there are
 // threads, one of them.
-ROOT_TEST(queue_every_message_once_and_in_order, {
+ROOT_TEST(queue_delivers_each_message_once_in_order, {
     letterbox b;
     volt_group g;
     volt_handle h;
@@ -289,7 +289,7 @@ static volt_poll taker_run(volt_cx *cx, void *arg) {
 }
 static int is_awaited(volt_queue *q) { return count_waiting(&q->lock_, &q->waiters_) > 0; }
 // Cancelled before the push and after it, before it could run: the message is for the next one.
-ROOT_TEST_1(queue_receiver_cancelled, {
+ROOT_TEST_1(queue_cancelled_receiver_takes_nothing, {
     volt_queue q;
     note a;
     volt_queue_node *n;
@@ -325,7 +325,7 @@ ROOT_TEST_1(queue_receiver_cancelled, {
 
 // ---- oneshot
 
-TEST(oneshot_without_a_wait) {
+TEST(oneshot_takes_one_send_and_one_receive) {
     for (int i = 0; i < 2; i++) {
         volt_oneshot o = VOLT_ONESHOT_INIT;
         int64_t value = 5;
@@ -362,7 +362,7 @@ TEST_OF_THREADS(oneshot_is_received_once) {
         CHECK(is_there || n > 1);
     }
 }
-TEST(oneshot_closed_is_closed) {
+TEST(oneshot_close_ends_send_and_receive) {
     volt_oneshot o = VOLT_ONESHOT_INIT;
     int64_t value = 5;
     CHECK_EQ(volt_oneshot_is_closed(&o), 0);
@@ -389,7 +389,8 @@ static volt_poll expecting_run(volt_cx *cx, void *arg) {
 static int is_expected(volt_oneshot *o) {
     return count_waiting(&o->waitword_.lock_, &o->waitword_.waiters_) > 0;
 }
-ROOT_TEST(oneshot_waits, { volt_oneshot o; volt_timer t; volt_handle h; int i, rc; }) {
+ROOT_TEST(oneshot_recv_waits_for_send_or_close,
+          { volt_oneshot o; volt_timer t; volt_handle h; int i, rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(2), volt_oneshot_recv(cx, &s->o)));
     CHECK_EQ(s->rc, -ETIMEDOUT);
@@ -404,7 +405,7 @@ ROOT_TEST(oneshot_waits, { volt_oneshot o; volt_timer t; volt_handle h; int i, r
     }
     VOLT_END(0);
 }
-ROOT_TEST(oneshot_of_a_negative_value, { volt_oneshot o; int64_t rc; }) {
+ROOT_TEST(oneshot_passes_negative_value_unchanged, { volt_oneshot o; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_oneshot_send(&s->o, -ECANCELED), 0);
     VOLT_AWAIT(s->rc, volt_oneshot_recv(cx, &s->o));
@@ -417,7 +418,7 @@ ROOT_TEST(oneshot_of_a_negative_value, { volt_oneshot o; int64_t rc; }) {
     CHECK_EQ(s->rc, INT64_MIN);
     VOLT_END(0);
 }
-ROOT_TEST_1(oneshot_receiver_cancelled, {
+ROOT_TEST_1(oneshot_cancelled_receiver_takes_nothing, {
     volt_oneshot o;
     volt_handle h;
     int i, rc;
@@ -464,7 +465,7 @@ static void *send_letters(void *arg) {
     }
     return NULL;
 }
-TEST_OF_THREADS(oneshot_freed_by_the_receiver) {
+TEST_OF_THREADS(oneshot_may_be_freed_by_its_receiver) {
     EACH_WORKERS(w) {
         static volt_oneshot *o[LETTERS];
         static opener k;
@@ -527,7 +528,7 @@ static volt_poll impatient_run(volt_cx *cx, void *arg) {
     WRITE(p->k->has_given_up, 1);
     VOLT_END(p->rc == -ETIMEDOUT ? 1 : p->rc);
 }
-TEST_OF_THREADS(sender_stays_inside_its_call) {
+TEST_OF_THREADS(runtime_ends_while_sender_is_inside_its_call) {
     for (int i = 0; i < 4; i++)
         for (int at = 1, is_there = 1; is_there; at++) {
             slow_sender k;
@@ -574,7 +575,7 @@ static void *fill_satchels(void *arg) {
     }
     return NULL;
 }
-TEST_OF_THREADS(queue_freed_by_the_receiver) {
+TEST_OF_THREADS(queue_may_be_freed_by_its_receiver) {
     EACH_WORKERS(w) {
         static satchel *all[LETTERS];
         static emptier k;
@@ -600,7 +601,7 @@ static int recv_int(volt_sub *s) {
 }
 enum { NOTHING = -EAGAIN - 1000, ENDED = -1000, LAGS = -EOVERFLOW - 1000 };
 
-TEST(bcast_to_each_subscriber) {
+TEST(bcast_delivers_to_each_open_subscriber) {
     int buf[4];
     char small;
     volt_bcast b = VOLT_BCAST_INIT(buf);
@@ -633,7 +634,7 @@ TEST(bcast_to_each_subscriber) {
 }
 
 // Who lags is told, exactly by how much, and goes on with the oldest that is left.
-TEST(bcast_lag) {
+TEST(bcast_counts_lost_messages_exactly) {
     for (int cap = 1; cap <= 5; cap++)
         for (int n_sent = 0; n_sent <= 12; n_sent++)
             for (int n_read = 0; n_read <= cap && n_read <= n_sent; n_read++) {
@@ -724,7 +725,7 @@ static void *call_out(void *arg) {
     volt_bcast_close(&h->b);
     return NULL;
 }
-TEST_OF_THREADS(bcast_lost_and_received_are_all) {
+TEST_OF_THREADS(bcast_lost_plus_received_equal_sent) {
     EACH_WORKERS(w) {
         static hall h;
         h = (hall){ .b = VOLT_BCAST_INIT(h.buf) };
@@ -758,7 +759,7 @@ static volt_poll hearer_run(volt_cx *cx, void *arg) {
     else VOLT_AWAIT(k->rc, volt_watcher_next(cx, k->w, k->v, sizeof *k->v));
     VOLT_END(k->rc);
 }
-ROOT_TEST_1(bcast_subscriber_cancelled, {
+ROOT_TEST_1(bcast_cancelled_subscriber_takes_nothing, {
     volt_bcast b;
     volt_sub sub;
     volt_handle h;
@@ -797,7 +798,7 @@ static int look_int(volt_watcher *r) {
     int v = 0, rc = volt_watcher_try_next(r, &v, sizeof v);
     return rc == 1 ? v : rc - 1000;
 }
-TEST(watch_values) {
+TEST(watch_gives_newest_unseen_value) {
     int value = 7, v = 8;
     uint32_t seen, later;
     volt_watch w = VOLT_WATCH_INIT(value);
@@ -836,7 +837,7 @@ TEST(watch_values) {
         CHECK_EQ(look_int(&r[i]), ENDED);
     }
 }
-ROOT_TEST_1(watch_watcher_cancelled, {
+ROOT_TEST_1(watch_cancelled_watcher_sees_nothing, {
     volt_watch w;
     volt_watcher r;
     volt_handle h;
@@ -935,7 +936,7 @@ static volt_poll reader_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(k->last);
 }
-TEST_OF_THREADS(watch_changed_by_many) {
+TEST_OF_THREADS(watch_set_if_loses_no_change) {
     EACH_WORKERS(w) {
         static board b;
         b = (board){ .w = VOLT_WATCH_INIT(b.value), .n_changers = CHANGERS };
@@ -956,7 +957,7 @@ TEST_OF_THREADS(watch_changed_by_many) {
 
 // ---- sizes that are awaited, in a release build
 
-ROOT_TEST(chan_awaited_sizes, { volt_chan c; int buf[2], v, rc; }) {
+ROOT_TEST(chan_await_of_another_size_gives_einval, { volt_chan c; int buf[2], v, rc; }) {
     VOLT_BEGIN(cx, s);
     volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 2);
     VOLT_AWAIT(s->rc, volt_chan_send(cx, &s->c, &s->v, 1));

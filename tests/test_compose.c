@@ -326,20 +326,20 @@ static volt_poll driver_run(volt_cx *cx, void *arg) {
 }
 
 // One worker: events and what survives them come in a definite order, so every result is known.
-TEST(every_nesting_one_worker) {
+TEST(nested_combinators_match_model_on_one_worker) {
     static driver d;
     d.is_exact = 1;
     int n = run_on(1, driver_run, &d);
     CHECK(n > 3000);
 }
-TEST_OF_THREADS(every_nesting_four_workers) {
+TEST_OF_THREADS(nested_combinators_match_model_on_four_workers) {
     static driver d;
     CHECK(run_on(4, driver_run, &d) > 3000);
 }
 
 // ---- select
 
-ROOT_TEST(select_gives_the_index, { volt_arm a, b, c; int64_t rc, x, y, z; int i; }) {
+ROOT_TEST(select_gives_index_of_fired_arm, { volt_arm a, b, c; int64_t rc, x, y, z; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 3; s->i++) {
         s->x = s->y = s->z = 77;
@@ -426,7 +426,7 @@ ROOT_TEST(select_waits_for_the_cleanup_of_losers, { volt_arm a, b, c; kid k, l; 
     VOLT_END(0);
 }
 
-ROOT_TEST(select_in_select, { volt_arm a, b, c, d; int rc; }) {
+ROOT_TEST(select_arm_may_be_a_select_or_join, { volt_arm a, b, c, d; int rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, VOLT_SELECT(
         VOLT_ARM(&s->a, volt_sleep(cx, VOLT_S(100))),
@@ -450,7 +450,7 @@ ROOT_TEST(select_in_select, { volt_arm a, b, c, d; int rc; }) {
         VOLT_ARM(&s->a[i_ + 2], volt_token_wait(cx, &s->t[i_ + 2])),                               \
         VOLT_ARM(&s->a[i_ + 3], volt_token_wait(cx, &s->t[i_ + 3]))
 #define ARM16(i_) ARM4(i_), ARM4(i_ + 4), ARM4(i_ + 8), ARM4(i_ + 12)
-ROOT_TEST(select_of_64_arms, {
+ROOT_TEST(select_of_64_arms_fires_only_the_ready_arm, {
     volt_arm a[64];
     volt_token t[64];
     int i, rc, n_started;
@@ -520,7 +520,8 @@ ROOT_TEST(try_join_all_stops_at_the_first_error, {
 // ---- arrays of children
 
 enum { KIDS = 20 };
-ROOT_TEST(join_all_over_an_array, { kid kids[KIDS]; int64_t rc; int i; volt_timer t; }) {
+ROOT_TEST(join_all_over_array_waits_for_all_children,
+          { kid kids[KIDS]; int64_t rc; int i; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 2; s->i++) { // the children start over
         for (int i = 0; i < KIDS; i++) s->kids[i].d = VOLT_US(RANDOM_BELOW(5000) + 1);
@@ -544,7 +545,8 @@ ROOT_TEST(join_all_over_an_array, { kid kids[KIDS]; int64_t rc; int i; volt_time
     VOLT_END(0);
 }
 
-ROOT_TEST(try_join_all_over_an_array, { napper kids[KIDS]; int64_t rc; int n_ended, i; }) {
+ROOT_TEST(try_join_all_over_array_stops_at_first_error,
+          { napper kids[KIDS]; int64_t rc; int n_ended, i; }) {
     VOLT_BEGIN(cx, s);
     for (int i = 0; i < KIDS; i++) {
         s->kids[i].d = i == 13 ? VOLT_MS(1) : VOLT_S(100);
@@ -564,7 +566,8 @@ ROOT_TEST(try_join_all_over_an_array, { napper kids[KIDS]; int64_t rc; int n_end
 }
 
 // Nothing beside the array is taken for the result of an element.
-ROOT_TEST(try_join_all_over_its_ends, { napper before, kids[3], behind; int64_t rc; int i; }) {
+ROOT_TEST(try_join_all_reads_no_result_beside_its_array,
+          { napper before, kids[3], behind; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     s->before.value = s->behind.value = -EIO;
     VOLT_AWAIT(s->rc, napper_run(cx, &s->before));
@@ -579,7 +582,8 @@ ROOT_TEST(try_join_all_over_its_ends, { napper before, kids[3], behind; int64_t 
     VOLT_END(0);
 }
 
-ROOT_TEST(join_any_over_an_array, { kid kids[KIDS]; int64_t rc; int i; volt_timer t; }) {
+ROOT_TEST(join_any_over_array_gives_index_of_first,
+          { kid kids[KIDS]; int64_t rc; int i; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < KIDS; s->i += 6) {
         for (int i = 0; i < KIDS; i++) {
@@ -669,7 +673,7 @@ ROOT_TEST(child_starts_over_after_a_timeout, { napper nap; volt_timer t; int i, 
 
 // ---- within, before, unless
 
-ROOT_TEST(timeouts_over_ready_and_pending, {
+ROOT_TEST(timeout_ends_pending_but_not_ready_await, {
     volt_token done;
     volt_timer t, u;
     volt_time at;
@@ -705,7 +709,7 @@ ROOT_TEST(timeouts_over_ready_and_pending, {
 }
 
 // One timer object serves a loop in which the inner poll is ready now and then.
-ROOT_TEST(a_timer_serves_a_loop, { volt_timer t; int i, rc, n_late; }) {
+ROOT_TEST(timer_may_be_reused_in_a_loop, { volt_timer t; int i, rc, n_late; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 60; s->i++) {
         VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(1),
@@ -715,7 +719,7 @@ ROOT_TEST(a_timer_serves_a_loop, { volt_timer t; int i, rc, n_late; }) {
     VOLT_END(0);
 }
 
-ROOT_TEST(unless_is_cancelled_with_its_token,
+ROOT_TEST(with_token_cancels_await_with_its_token,
           { volt_token t, done; volt_token_link l; int rc; kid k; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_with_token(cx, &s->l, &s->t, volt_sleep(cx, VOLT_MS(1))));
@@ -735,7 +739,8 @@ ROOT_TEST(unless_is_cancelled_with_its_token,
 }
 
 // Two clocks race at the same instant, many times: exactly one of them wins.
-ROOT_TEST(ties, { volt_timer t; volt_arm a, b; int i, rc; volt_time at; }) {
+ROOT_TEST(tied_timers_let_exactly_one_arm_win,
+          { volt_timer t; volt_arm a, b; int i, rc; volt_time at; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 100; s->i++) {
         s->at = volt_now() + VOLT_US(500);

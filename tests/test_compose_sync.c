@@ -867,57 +867,57 @@ static volt_poll when_cancelled(volt_cx *cx, queueing *q) {
     VOLT_END(0);
 }
 
-#define THING_TESTS(name_, kind_)                                          \
-    ROOT_TEST(name_##_in_every_composition, { festival f; }) {             \
-        VOLT_BEGIN(cx, s);                                                 \
-        s->f.kind = kind_;                                                 \
-        VOLT_AWAIT(in_each_way(cx, &s->f));                                \
-        VOLT_END(0);                                                       \
-    }                                                                      \
-    ROOT_TEST_1(name_##_allocates_nothing, { festival f[3]; }) {              \
-        VOLT_BEGIN(cx, s);                                                 \
-        s->f[0].kind = kind_;                                              \
-        VOLT_AWAIT(in_each_way_again(cx, s->f));                           \
-        VOLT_END(0);                                                       \
+#define THING_TESTS(name_, kind_)                                                                  \
+    ROOT_TEST(name_##_loses_nothing_in_each_composition, { festival f; }) {                        \
+        VOLT_BEGIN(cx, s);                                                                         \
+        s->f.kind = kind_;                                                                         \
+        VOLT_AWAIT(in_each_way(cx, &s->f));                                                        \
+        VOLT_END(0);                                                                               \
+    }                                                                                              \
+    ROOT_TEST_1(name_##_allocates_nothing, { festival f[3]; }) {                                   \
+        VOLT_BEGIN(cx, s);                                                                         \
+        s->f[0].kind = kind_;                                                                      \
+        VOLT_AWAIT(in_each_way_again(cx, s->f));                                                   \
+        VOLT_END(0);                                                                               \
     }
 #define LINE_TESTS(name_, kind_)                                           \
-    ROOT_TEST(name_##_in_order_of_arrival, { queueing q; }) {              \
+    ROOT_TEST(name_##_waiters_are_served_in_order, { queueing q; }) {      \
         VOLT_BEGIN(cx, s);                                                 \
         s->q.kind = kind_;                                                 \
         VOLT_AWAIT(in_a_line(cx, &s->q));                                  \
         VOLT_END(0);                                                       \
     }
-#define TWICE_TESTS(name_, kind_)                                          \
-    ROOT_TEST(name_##_twice_in_a_select, { queueing q[2]; }) {             \
-        VOLT_BEGIN(cx, s);                                                 \
-        s->q[0].kind = kind_;                                              \
-        VOLT_AWAIT(twice_in_each_select(cx, s->q));                        \
-        VOLT_END(0);                                                       \
+#define TWICE_TESTS(name_, kind_)                                                                  \
+    ROOT_TEST(name_##_in_two_arms_of_a_select_loses_nothing, { queueing q[2]; }) {                 \
+        VOLT_BEGIN(cx, s);                                                                         \
+        s->q[0].kind = kind_;                                                                      \
+        VOLT_AWAIT(twice_in_each_select(cx, s->q));                                                \
+        VOLT_END(0);                                                                               \
     }
-#define FREE_TESTS(name_, kind_)                                           \
-    ROOT_TEST(name_##_in_a_cancelled_task, { queueing q; }) {              \
-        VOLT_BEGIN(cx, s);                                                 \
-        s->q.kind = kind_;                                                 \
-        VOLT_AWAIT(when_cancelled(cx, &s->q));                             \
-        VOLT_END(0);                                                       \
+#define FREE_TESTS(name_, kind_)                                                                   \
+    ROOT_TEST(name_##_wait_in_cancelled_task_takes_nothing, { queueing q; }) {                     \
+        VOLT_BEGIN(cx, s);                                                                         \
+        s->q.kind = kind_;                                                                         \
+        VOLT_AWAIT(when_cancelled(cx, &s->q));                                                     \
+        VOLT_END(0);                                                                               \
     }
 #define WITH_TESTS(name_, kind_) \
-    TEST_OF_THREADS(name_##_by_a_thread_and_a_task) { run_with_a_thread(kind_); }
-#define SYNC_TESTS(name_, kind_)                                                             \
-    WITH_TESTS(name_, kind_)                                                                 \
-    TEST_OF_THREADS(name_##_late_on_a_thread) { run_late_on_a_thread(kind_); }               \
-    ROOT_TEST(name_##_blocks_no_worker, { scene sc; }) {                                     \
-        VOLT_BEGIN(cx, s);                                                                   \
-        scene_init(&s->sc, kind_, PLAIN, COMPLETES, 0);                                         \
-        CHECK_EQ(thing_wait_sync(s->sc.t, &s->sc.seats[0], VOLT_NEVER), -EDEADLK);           \
-        CHECK_EQ(thing_wait_sync(s->sc.t, &s->sc.seats[0], 0), -EDEADLK);                    \
-        CHECK_EQ(n_waiting_for(s->sc.t), 0);                                                 \
-        free(s->sc.t);                                                                       \
-        VOLT_END(0);                                                                         \
+    TEST_OF_THREADS(name_##_of_thread_and_task_loses_nothing) { run_with_a_thread(kind_); }
+#define SYNC_TESTS(name_, kind_)                                                                   \
+    WITH_TESTS(name_, kind_)                                                                       \
+    TEST_OF_THREADS(name_##_sync_wait_ends_at_time_limit) { run_late_on_a_thread(kind_); }         \
+    ROOT_TEST(name_##_blocks_no_worker, { scene sc; }) {                                           \
+        VOLT_BEGIN(cx, s);                                                                         \
+        scene_init(&s->sc, kind_, PLAIN, COMPLETES, 0);                                            \
+        CHECK_EQ(thing_wait_sync(s->sc.t, &s->sc.seats[0], VOLT_NEVER), -EDEADLK);                 \
+        CHECK_EQ(thing_wait_sync(s->sc.t, &s->sc.seats[0], 0), -EDEADLK);                          \
+        CHECK_EQ(n_waiting_for(s->sc.t), 0);                                                       \
+        free(s->sc.t);                                                                             \
+        VOLT_END(0);                                                                               \
     }
 // A debug build sees the address of a local.
 #define STACK_TESTS(name_, kind_)                                                            \
-    ROOT_DIES_OF_A_LOCAL(name_##_on_the_stack, { int64_t rc; }) {                            \
+    ROOT_DIES_OF_A_LOCAL(name_##_on_the_stack_is_misuse, { int64_t rc; }) {                  \
         VOLT_BEGIN(cx, s);                                                                   \
         thing t;                                                                             \
         seat mine;                                                                           \

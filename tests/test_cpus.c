@@ -57,7 +57,7 @@ static void tree_end(void) {
     CHECK_EQ(system(command), 0);
 }
 
-TEST(the_least_quota_of_all_groups_above_counts) {
+TEST(quota_is_the_least_of_all_cgroups_above) {
     tree_start();
     CHECK_EQ(volt__quota(tree), 0); // nothing there at all
     put("/proc/self/cgroup", "12:cpu:/old\n0::/a.slice/b.service\n");
@@ -78,7 +78,7 @@ TEST(the_least_quota_of_all_groups_above_counts) {
     CHECK_EQ(volt__quota(tree), 1);
     tree_end();
 }
-TEST(version_one_where_there_is_no_two) {
+TEST(quota_of_cgroup_version_one_counts_without_version_two) {
     tree_start();
     put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
     put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
@@ -91,7 +91,7 @@ TEST(version_one_where_there_is_no_two) {
     CHECK_EQ(volt__quota(tree), 0);
     tree_end();
 }
-TEST(nonsense_is_no_limit) {
+TEST(malformed_quota_is_no_limit) {
     static const char *const texts[] = { "", "\n", "x", "0 100000", "100000 0", "100000", "- 1",
                                          "99999999999999999999999999 1" };
     tree_start();
@@ -106,7 +106,7 @@ TEST(nonsense_is_no_limit) {
     tree_end();
 }
 // What the machine has is what the affinity mask of this process says.
-TEST(the_affinity_mask_counts) {
+TEST(cpu_count_follows_affinity_mask) {
     cpu_set_t all, one;
     CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
     CHECK(volt__cpu_count() >= 1 && volt__cpu_count() <= (uint32_t)CPU_COUNT(&all));
@@ -117,13 +117,13 @@ TEST(the_affinity_mask_counts) {
     CHECK_EQ(volt__cpu_count(), 1);
 }
 // More of them than the mask has room for: the system is asked how many there are.
-TEST(without_a_mask_all_count) {
+TEST(cpu_count_is_all_cpus_without_affinity_mask) {
     uint32_t all = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), quota = volt__quota("");
     is_affinity_unknown = 1;
     CHECK_EQ(volt__cpu_count(), quota > 0 && quota < all ? quota : all);
 }
 
-TEST(a_quota_counts_where_it_is_less) {
+TEST(cpu_count_follows_quota_where_it_is_less) {
     tree_start();
     put("/proc/self/cgroup", "0::/\n");
     is_affinity_unknown = is_rooted = 1;
@@ -143,7 +143,7 @@ TEST(a_quota_counts_where_it_is_less) {
 
 // ---- the parts of it
 
-TEST(a_path_that_does_not_fit_is_none) {
+TEST(path_that_does_not_fit_is_refused) {
     char out[64];
     const char want[] = "/r/sys/fs/cgroup/a/cpu.max";
     for (size_t cap = 1; cap <= sizeof out; cap++) {
@@ -161,7 +161,7 @@ static uint32_t numbers_of(const char *text, int64_t n[4]) {
     for (int i = 0; i < 4; i++) n[i] = -7;
     return volt__read_numbers(path, n);
 }
-TEST(two_numbers_at_most_are_read) {
+TEST(read_numbers_reads_at_most_two) {
     char path[128], text[16];
     int64_t n[4];
     tree_start();
@@ -199,7 +199,7 @@ TEST(two_numbers_at_most_are_read) {
     CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO); // was closed again
     tree_end();
 }
-TEST(a_quota_pays_for_cpus_rounded_up) {
+TEST(quota_is_rounded_up_to_whole_cpus) {
     CHECK_EQ(volt__quota_cpus(0, 100), 0);
     CHECK_EQ(volt__quota_cpus(100, 0), 0);
     CHECK_EQ(volt__quota_cpus(-1, 100), 0);

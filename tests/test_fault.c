@@ -705,7 +705,7 @@ static int flow_over(int is_socket) {
 static int pipe_and_vectors(void) { return flow_over(0); }
 static int socket_and_vectors(void) { return flow_over(1); }
 
-#define FAULT_TEST(name_) TEST(faults_of_##name_) { try_all(#name_, name_); }
+#define FAULT_TEST(name_) TEST(fault_is_reported_or_harmless_in_##name_) { try_all(#name_, name_); }
 FAULT_TEST(create_and_destroy)
 FAULT_TEST(create_with_defaults)
 FAULT_TEST(run_with_timers)
@@ -726,7 +726,7 @@ static int create_without(int which, int k, int error) {
     CHECK_EQ(plan.n_hits, 1);
     return rc;
 }
-TEST(the_error_of_a_failed_start) {
+TEST(create_gives_error_of_failed_start) {
     static const int errors[] = { EMFILE, ENFILE, ENOMEM };
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(create_without(C_epoll_create1, 1, errors[i]), -errors[i]);
@@ -793,7 +793,7 @@ static volt_poll nap_run(volt_cx *cx, void *arg) {
     volt_stats(cx->rt_, &n->end);
     VOLT_END(0);
 }
-TEST(timers_without_epoll_pwait2) {
+TEST(timers_round_up_to_milliseconds_without_epoll_pwait2) {
     static const int errors[] = { ENOSYS, EPERM, EINVAL };
     for (int i = 0; i < 3; i++) {
         nap n;

@@ -187,7 +187,7 @@ static volt_poll rarer_run(volt_cx *cx, void *arg) {
     CHECK_EQ(r->rc, 0);
     VOLT_END(0);
 }
-TEST(pieces_interruptions_and_late_errors) {
+TEST(file_calls_retry_short_transfers_and_give_late_errors) {
     rarer r;
     memset(&r, 0, sizeof r);
     make_dir();
@@ -227,7 +227,7 @@ TEST(file_without_a_path_gives_an_error) {
     static pathless s;
     CHECK_EQ(run_on(1, pathless_run, &s), 0);
 }
-TEST_DIES(one_op_for_two_calls_at_once, "one volt_file_op for two calls at once") {
+TEST_DIES(file_op_for_two_calls_at_once_is_caught, "one volt_file_op for two calls at once") {
     rarer r;
     memset(&r, 0, sizeof r);
     (void)run_on(1, shared_op_run, &r);

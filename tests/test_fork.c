@@ -172,7 +172,7 @@ TEST(children_do_not_disturb_their_parent) {
 TEST(children_do_not_disturb_a_guest) {
     for (has_word = 0; has_word < 2; has_word++) beside_children(1, 1);
 }
-TEST(the_kernel_tells_a_child) {
+TEST(fork_word_is_unmapped_with_its_runtime) {
     unsigned char pages;
     has_word = 1;
     uint32_t *word = volt__sys_fork_word();

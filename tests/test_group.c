@@ -21,7 +21,7 @@ ROOT_TEST(group_waits_for_all, { volt_group g; int i, n_ended, rc; }) {
 }
 
 // On one worker, so that the order of the errors is known.
-ROOT_TEST_1(group_tells_the_first_error_once, { volt_group g; volt_token t[2]; int rc; }) {
+ROOT_TEST_1(group_wait_gives_first_error_once, { volt_group g; volt_token t[2]; int rc; }) {
     VOLT_BEGIN(cx, s);
     GROUP_SPAWN(&s->g, giver_run, (giver){ .value = 1 });
     GROUP_SPAWN(&s->g, waiter_run, (waiter){ .token = &s->t[0], .value = -EIO });
@@ -40,7 +40,7 @@ ROOT_TEST_1(group_tells_the_first_error_once, { volt_group g; volt_token t[2]; i
 }
 
 // Results come in the order in which the children end, whatever the order of spawning.
-ROOT_TEST(group_next_in_order_of_completion, {
+ROOT_TEST(group_next_follows_order_of_completion, {
     volt_group g;
     volt_token t[16];
     int i, order[16];
@@ -71,7 +71,8 @@ ROOT_TEST(group_next_in_order_of_completion, {
     VOLT_END(0);
 }
 
-ROOT_TEST(group_next_keeps_results, { volt_group g; int i, seen[40]; uint64_t id; int64_t rc; }) {
+ROOT_TEST(group_keeps_results_until_they_are_fetched,
+          { volt_group g; int i, seen[40]; uint64_t id; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     volt_group_collect(&s->g);
     for (s->i = 0; s->i < 40; s->i++)
@@ -89,7 +90,7 @@ ROOT_TEST(group_next_keeps_results, { volt_group g; int i, seen[40]; uint64_t id
 }
 
 // In order also where some are fetched between the ends of others.
-ROOT_TEST_1(group_next_takes_turns, {
+ROOT_TEST_1(group_next_keeps_order_between_completions, {
     volt_group g;
     volt_token t[3];
     int i;
@@ -134,7 +135,7 @@ static volt_poll careless_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(c->rc, volt_group_wait(cx, &c->g));
     VOLT_END(c->rc);
 }
-ROOT_TEST(group_results_that_nobody_fetches, { volt_handle h; int rc; }) {
+ROOT_TEST(group_results_not_fetched_are_freed_with_task, { volt_handle h; int rc; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(&s->h, careless_run, (careless){ .rc = 1 });
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
@@ -165,7 +166,8 @@ ROOT_TEST(group_close_drops_results, { volt_group g; int i; int64_t rc; uint64_t
     VOLT_END(0);
 }
 
-ROOT_TEST(group_cancel, { volt_group g; int i, n_ended, n_started, rc; volt_token t; awaiter a; }) {
+ROOT_TEST(group_cancel_cancels_all_children,
+          { volt_group g; int i, n_ended, n_started, rc; volt_token t; awaiter a; }) {
     VOLT_BEGIN(cx, s);
     volt_group_cancel(&s->g); // empty: nothing
     for (s->i = 0; s->i < 30; s->i++)
@@ -250,7 +252,7 @@ static volt_poll owner_run(volt_cx *cx, void *arg) {
     CHECK(volt_is_cancelled(cx));
     VOLT_END(6);
 }
-ROOT_TEST(group_close_in_a_cancelled_task, {
+ROOT_TEST(group_close_completes_in_a_cancelled_task, {
     volt_handle h;
     int n_ended, n_started, rc;
     awaiter a;
@@ -305,7 +307,7 @@ ROOT_TEST(group_left_open_is_closed_before_its_task_ends, { volt_handle h; int n
 }
 
 // The root of volt_run counts as a task, too.
-TEST(group_left_open_by_the_root) {
+TEST(group_left_open_by_root_is_closed) {
     EACH_WORKERS(w) {
         int n_ended = 0;
         leaver l = { .n_ended = &n_ended };
@@ -333,7 +335,7 @@ static volt_poll level_run(volt_cx *cx, void *arg) {
     COUNT(*l->n_ended);
     VOLT_END(l->rc);
 }
-ROOT_TEST(groups_in_groups, { volt_group g; int n_ended, rc; }) {
+ROOT_TEST(group_close_ends_nested_groups, { volt_group g; int n_ended, rc; }) {
     VOLT_BEGIN(cx, s);
     GROUP_SPAWN(&s->g, level_run, (level){ .depth = 4, .n_ended = &s->n_ended });
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));

@@ -38,7 +38,7 @@ static uint64_t parks_of(volt_rt *rt) {
 
 // ---- alone
 
-TEST(nothing_to_do_is_not_readable) {
+TEST(idle_guest_is_not_readable) {
     volt_rt *rt = guest_on(1);
     CHECK_EQ(is_readable(rt, 20), 0);
     CHECK_EQ(volt_rt_deadline(rt), VOLT_NEVER);
@@ -46,7 +46,7 @@ TEST(nothing_to_do_is_not_readable) {
     CHECK_EQ(is_readable(rt, 20), 0);
     destroy(rt);
 }
-TEST(a_spawn_makes_it_readable) {
+TEST(spawn_makes_guest_readable) {
     volt_rt *rt = guest_on(1);
     volt_handle h = { 0 };
     int n_ended = 0;
@@ -60,7 +60,7 @@ TEST(a_spawn_makes_it_readable) {
     CHECK_EQ(is_readable(rt, 0), 0);
     destroy(rt);
 }
-TEST(a_timer_makes_it_readable_when_it_is_due) {
+TEST(due_timer_makes_guest_readable) {
     volt_rt *rt = guest_on(1);
     int n_ended = 0;
     for (int ms = 5; ms <= 25; ms += 10) {
@@ -96,7 +96,7 @@ static volt_poll pipe_reader_run(volt_cx *cx, void *arg) {
     volt_close(cx, r->fd);
     VOLT_END(0);
 }
-TEST(a_descriptor_makes_it_readable) {
+TEST(descriptor_event_makes_guest_readable) {
     volt_rt *rt = guest_on(1);
     int64_t n = -1;
     int fd[2];
@@ -128,7 +128,7 @@ static volt_poll yielder_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(rc);
 }
-TEST(a_step_runs_no_more_than_it_may) {
+TEST(guest_step_runs_no_more_polls_than_asked) {
     static const uint32_t most[] = { 1, 2, 3, 64, 1000 };
     for (uint32_t n_tasks = 1; n_tasks <= 3; n_tasks++) {
         volt_rt *rt = guest_on(1);
@@ -160,7 +160,7 @@ TEST(events_and_timers_are_served_between_short_steps) {
     CHECK_EQ(close(fd[1]), 0);
     destroy(rt);
 }
-TEST(steps_of_one_poll_serve_what_comes_from_outside) {
+TEST(guest_steps_of_one_poll_serve_the_injector) {
     enum { STEPS = 2000 };
     volt_rt *rt = guest_on(1);
     int n = 0, n_ended = 0, i;
@@ -172,7 +172,7 @@ TEST(steps_of_one_poll_serve_what_comes_from_outside) {
     destroy(rt);
 }
 // What a poll takes decides when it looks around: what the application does in between is no poll.
-TEST(time_outside_is_not_the_polls) {
+TEST(time_between_guest_steps_does_not_count_as_poll_time) {
     volt_rt *rt = guest_on(1);
     int n = 0;
     RT_SPAWN(rt, NULL, yielder_run, (yielder){ .n = &n });
@@ -184,7 +184,7 @@ TEST(time_outside_is_not_the_polls) {
     CHECK(rt->workers[0]->avg_ns < VOLT_MS(1));
     destroy(rt);
 }
-TEST(any_kind_of_loop_can_wait_for_it) {
+TEST(guest_is_waited_for_by_epoll_select_or_deadline) {
     volt_rt *rt = guest_on(1);
     int n_ended = 0, ep = epoll_create1(EPOLL_CLOEXEC), fd = volt_rt_fd(rt);
     struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
@@ -213,7 +213,7 @@ TEST(any_kind_of_loop_can_wait_for_it) {
     CHECK_EQ(close(ep), 0);
     destroy(rt);
 }
-TEST(a_step_may_run_any_number) {
+TEST(guest_step_accepts_any_number_of_polls) {
     static const uint32_t most[] = { INT32_MAX - 1u, INT32_MAX, INT32_MAX + 1u, UINT32_MAX };
     volt_rt *rt = guest_on(1);
     for (int i = 0; i < 4; i++) {
@@ -222,7 +222,7 @@ TEST(a_step_may_run_any_number) {
     }
     destroy(rt);
 }
-TEST(destroy_waits_for_no_step) {
+TEST(destroy_is_refused_during_guest_step) {
     volt_rt *rt = guest_on(1);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     volt__lock(&rt->guest_lock); // as who is in a step
@@ -230,7 +230,7 @@ TEST(destroy_waits_for_no_step) {
     volt__unlock(&rt->guest_lock);
     destroy(rt);
 }
-TEST(several_guests_in_one_loop) {
+TEST(one_loop_steps_several_guests) {
     volt_rt *rt[3];
     int n_ended = 0;
     for (int i = 0; i < 3; i++) {
@@ -271,7 +271,7 @@ static void *spawner_main(void *arg) {
     }
     return NULL;
 }
-TEST_OF_THREADS(foreign_threads_spawn_and_wait) {
+TEST_OF_THREADS(guest_serves_spawns_and_joins_of_foreign_threads) {
     EACH_WORKERS(w) {
         volt_rt *rt = guest_on(w);
         int n_ended = 0;
@@ -285,7 +285,7 @@ TEST_OF_THREADS(foreign_threads_spawn_and_wait) {
     }
 }
 // One guest, no other worker: every spawn must make the descriptor readable, without a time limit.
-TEST_OF_THREADS(no_spawn_goes_unseen) {
+TEST_OF_THREADS(each_spawn_of_foreign_threads_makes_guest_readable) {
     volt_rt *rt = guest_on(1);
     int n_ended = 0;
     spawner s = { rt, &n_ended };
@@ -296,7 +296,7 @@ TEST_OF_THREADS(no_spawn_goes_unseen) {
     destroy(rt);
 }
 // The application is busy with something else: the other workers do not wait for it.
-TEST_OF_THREADS(other_workers_run_while_the_guest_is_away) {
+TEST_OF_THREADS(other_workers_run_while_guest_is_not_stepped) {
     volt_rt *rt = guest_on(3);
     int n_ended = 0;
     for (int i = 0; i < 100; i++) {
@@ -324,7 +324,7 @@ static volt_poll parent_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 // A step that ends by its quota leaves tasks behind: others take them while the guest is away.
-TEST_OF_THREADS(what_a_step_leaves_behind_others_take) {
+TEST_OF_THREADS(workers_steal_tasks_that_guest_step_leaves) {
     volt_rt *rt = guest_on(2);
     int n_ended = 0, n_left = 0;
     for (int tries = 0; tries < 200 && n_left == 0; tries++) {
@@ -341,7 +341,7 @@ TEST_OF_THREADS(what_a_step_leaves_behind_others_take) {
     while (READ(n_ended) < all) sched_yield();
     destroy(rt);
 }
-TEST_OF_THREADS(idle_with_other_workers_is_silent) {
+TEST_OF_THREADS(idle_guest_with_other_workers_is_silent) {
     volt_rt *rt = guest_on(3);
     int n_ended = 0;
     RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(2), .n_ended = &n_ended });
@@ -377,7 +377,7 @@ static volt_poll cleaner_run(volt_cx *cx, void *arg) {
     COUNT(*c->n_cleaned);
     VOLT_END(0);
 }
-TEST(shutdown_steps_until_all_has_cleaned_up) {
+TEST(guest_shutdown_steps_until_tasks_have_cleaned_up) {
     EACH_WORKERS(w) {
         volt_rt *rt = guest_on(w);
         int n = 0;
@@ -393,7 +393,7 @@ TEST(shutdown_steps_until_all_has_cleaned_up) {
         destroy(rt);
     }
 }
-TEST(shutdown_sleeps_meanwhile) {
+TEST(guest_shutdown_sleeps_while_tasks_clean_up) {
     volt_rt *rt = guest_on(1);
     int n = 0;
     RT_SPAWN(rt, NULL, cleaner_run, (cleaner){ .cleanup = VOLT_MS(50), .n_cleaned = &n });
@@ -418,7 +418,7 @@ static volt_poll stubborn_run(volt_cx *cx, void *arg) {
     COUNT(*s->n_ended);
     VOLT_END(0);
 }
-TEST(steps_after_a_shutdown_in_vain) {
+TEST(guest_steps_go_on_after_shutdown_that_timed_out) {
     volt_rt *rt = guest_on(1);
     volt_token go = { 0 };
     int n_ended = 0;
@@ -432,7 +432,7 @@ TEST(steps_after_a_shutdown_in_vain) {
     step_until(rt, &n_ended, 1);
     destroy(rt);
 }
-TEST(shutdown_ends_at_its_deadline_and_goes_on) {
+TEST(guest_shutdown_ends_at_its_deadline_and_may_go_on) {
     EACH_WORKERS(w) {
         volt_rt *rt = guest_on(w);
         int n = 0;
@@ -460,7 +460,7 @@ static volt_poll stopper_run(volt_cx *cx, void *arg) {
     CHECK_EQ(s->rc, -EINPROGRESS);
     VOLT_END(0);
 }
-TEST(a_task_may_shut_its_host_down) {
+TEST(task_may_shut_down_its_guest) {
     EACH_WORKERS(w) {
         volt_rt *rt = guest_on(w);
         int rc = 0;
@@ -478,7 +478,7 @@ static void *shutdown_main(void *arg) {
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     return NULL;
 }
-TEST_OF_THREADS(another_thread_may_shut_it_down) {
+TEST_OF_THREADS(foreign_thread_may_shut_down_guest) {
     EACH_WORKERS(w) {
         volt_rt *rt = guest_on(w);
         int n = 0, rc = 0;
@@ -512,7 +512,7 @@ static void *holder_main(void *arg) {
     while (!READ(h->is_inside)) CHECK(volt_rt_step(h->rt, 0) >= 0);
     return NULL;
 }
-TEST_OF_THREADS(one_thread_at_a_time) {
+TEST_OF_THREADS(guest_step_is_refused_while_another_thread_steps) {
     typedef struct {
         volt_frame frame;
         holder *h;
@@ -527,7 +527,7 @@ TEST_OF_THREADS(one_thread_at_a_time) {
     join_thread(t);
     destroy(h.rt);
 }
-TEST_OF_THREADS(only_guests_step) {
+TEST_OF_THREADS(guest_calls_are_refused_without_guest_mode) {
     static giver g;
     volt_config c = test_config(1);
     volt_rt *rt = create_on(1);
@@ -541,7 +541,7 @@ TEST_OF_THREADS(only_guests_step) {
     CHECK_EQ(volt_create(&c, &rt), -EINVAL);
     test_check_heap();
 }
-TEST(a_guest_without_descriptors_is_an_error) {
+TEST(guest_create_without_descriptors_gives_emfile) {
     volt_config c = test_config(1);
     volt_rt *rt = NULL;
     c.is_guest = 1;

@@ -9,9 +9,9 @@
 // "no such part": volt.h has no channels, pools of blocking threads, condition variables or stacks.
 //
 //     the bug                                   reported as                 the test
-//  1  last searcher parks, pusher relies on it  tokio-rs/tokio#1768         idle_last_searcher
+//  1  last searcher parks, pusher relies on it  tokio-rs/tokio#1768         last_searcher_rechecks
 //  2  a sleeper is missed before it registers   tokio-rs/tokio#525          model
-//  3  woken past the protocol, counted wrongly  tokio-rs/tokio#8372         idle_foreign_unpark
+//  3  woken past the protocol, counted wrongly  tokio-rs/tokio#8372         unpark_is_not_a_claim
 //  4  a wake-up publishes nothing               tokio-rs/tokio#7622         model
 //  5  blocking pool: its last thread leaves     tokio-rs/tokio#8056         no such part
 //  6  16-bit indices wrap under a thief         tokio-rs/tokio#5041         model
@@ -20,37 +20,37 @@
 //  9  a pair in the LIFO slot starves the queue tokio-rs/tokio#5686         test_sched (b)
 // 10  the store of "done" frees the waiter      rayon-rs/rayon#739          model
 // 11  oneshot: both sides take the value        tokio-rs/tokio#4225         no such part
-// 12  accept spins when out of descriptors      oven-sh/bun#32705           accept_emfile_no_spin
-// 13  a stale event meets the next owner        golang/go#59545             fd_reuse_same_batch
-//     a copy keeps the registration alive       joyent/libuv#1099           dup_then_close
-// 14  abort on an error of epoll_ctl            libuv/libuv#5130            epoll_ctl_errs
-// 15  readiness cleared over a newer event      tokio-rs/tokio#6133         ready_tick_wrap
-//     an event of the other direction counts    tokio-rs/tokio#8221         ready_per_direction
+// 12  accept spins when out of descriptors      oven-sh/bun#32705           accept_does_not_spin
+// 13  a stale event meets the next owner        golang/go#59545             stale_event_is_ignored
+//     a copy keeps the registration alive       joyent/libuv#1099           close_ends_registration
+// 14  abort on an error of epoll_ctl            libuv/libuv#5130            wait_survives_ctl_error
+// 15  readiness cleared over a newer event      tokio-rs/tokio#6133         fd_seq_survives_wrap
+//     an event of the other direction counts    tokio-rs/tokio#8221         ready_is_per_direction
 // 16  a deadline not after the wheel's time     tokio-rs/tokio#2473         test_timers (c)
-// 17  timers lost at an uptime of 12 days       tokio-rs/tokio#8334         wheel_uptime
-// 18  a timer's memory freed while it fires     tokio-rs/tokio#3229         timer_fire_cancel_drop
-// 19  a timer set again by what it woke         golang/go#38070             timer_reset_in_callback
-// 20  24.8 days become a negative number        tokio-rs/mio#1948           timeout_clamp
-// 21  the clock goes backwards                  rust-lang/rust#86470        clock_back
-// 22  a cancelled waiter keeps its wake-up      tokio-rs/tokio#1898         cancel_handoff
+// 17  timers lost at an uptime of 12 days       tokio-rs/tokio#8334         uptime_loses_no_timer
+// 18  a timer's memory freed while it fires     tokio-rs/tokio#3229         disarm_waits_for_fire
+// 19  a timer set again by what it woke         golang/go#38070             timer_set_again_fires
+// 20  24.8 days become a negative number        tokio-rs/mio#1948           timeout_is_clamped
+// 21  the clock goes backwards                  rust-lang/rust#86470        clock_may_go_back
+// 22  a cancelled waiter keeps its wake-up      tokio-rs/tokio#1898         cancel_loses_no_event
 // 23  permits come back, the receiver sleeps    tokio-rs/tokio#8260         no such part
-// 24  user code called under an internal lock   tokio-rs/tokio#5429         wake_reentrant
+// 24  user code called under an internal lock   tokio-rs/tokio#5429         hooks_may_call_volt
 // 25  a waker is replaced while it is called    rust-lang/futures-rs#868    model
 // 26  shutdown meets descriptors in use         tokio-rs/tokio#2903         test_steps (d)
 // 27  a closed channel frees messages twice     crossbeam-rs/crossbeam#1187 no such part
-// 28  descriptors shared with a child process   systemd/systemd#72          fork_child_inert (e)
-// 29  SIGPIPE kills the process                 libuv/libuv#5087            no_sigpipe
-// 30  close is retried after EINTR              libuv/libuv#2236            close_eintr_once
-// 31  a reference count overflows               rust-lang/rust#108706       ref_saturate
+// 28  descriptors shared with a child process   systemd/systemd#72          fds_are_cloexec (e)
+// 29  SIGPIPE kills the process                 libuv/libuv#5087            write_raises_no_sigpipe
+// 30  close is retried after EINTR              libuv/libuv#2236            close_is_not_retried
+// 31  a reference count overflows               rust-lang/rust#108706       ref_overflow_panics
 // 32  a thread-local's address is kept          llvm/llvm-project#49257     no such part
 // 33  a signal is stolen by a newer waiter      bz25847                     no such part
 // 34  a count drops before work is visible      golang/go#61454             model
-// 35  who holds the poller is stuck             tokio-rs/tokio#4730         driver_handoff
+// 35  who holds the poller is stuck             tokio-rs/tokio#4730         stuck_worker_is_served
 //
-// (a) one_thief_and_every_task_is_seen_once, also with two and with three thieves
-// (b) a_pair_in_the_lifo_slot_does_not_starve_a_third_task
-// (c) a_deadline_in_the_past_fires_on_the_next_tick
-// (d) reactor_shutdown
+// (a) ring_gives_each_task_once_with_one_thief, also with two and with three thieves
+// (b) pair_in_lifo_slot_does_not_starve_third_task
+// (c) deadline_in_the_past_fires_on_the_next_tick
+// (d) shutdown_at_any_step_ends_peers
 // (e) what exec passes on; a forked child must not call volt
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
@@ -151,7 +151,7 @@ static void send_byte(int fd) { CHECK_EQ(write(fd, "x", 1), 1); }
 
 // Fails without "left == 0 && volt__has_stealable_work(rt)" in volt__park, or without the same
 // look in volt__end_search.
-TEST(idle_last_searcher) {
+TEST(last_searcher_rechecks) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
     volt__task *t = still_task(w);
@@ -171,7 +171,7 @@ TEST(idle_last_searcher) {
 }
 
 // Fails when volt__drive_events calls every worker counted that comes out of its sleep.
-TEST(idle_foreign_unpark) {
+TEST(unpark_is_not_a_claim) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[1];
     for (int i = 0; i < 3; i++) {
@@ -212,7 +212,7 @@ static int connect_to(int lfd) { // blocking, past volt
     return fd;
 }
 // Fails when volt_accept goes on ("continue") after a shortage instead of backing off.
-ROOT_TEST_1(accept_emfile_no_spin, { int lfd, cfd; int64_t rc; }) {
+ROOT_TEST_1(accept_does_not_spin, { int lfd, cfd; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     s->lfd = volt_listen("127.0.0.1", 0, NULL);
     s->cfd = connect_to(s->lfd); // it is there all the time, and the listener readable
@@ -243,7 +243,7 @@ static volt_poll reader_run(volt_cx *cx, void *arg) {
     VOLT_END(r->rc);
 }
 // Fails when volt__fd_event does not compare the generation.
-ROOT_TEST_1(fd_reuse_same_batch, {
+ROOT_TEST_1(stale_event_is_ignored, {
     int a[2], b[2];
     volt_handle h;
     int64_t rc;
@@ -280,7 +280,7 @@ ROOT_TEST_1(fd_reuse_same_batch, {
 }
 
 // Fails without the EPOLL_CTL_DEL in volt__fd_retire.
-ROOT_TEST_1(dup_then_close, { int fd[2], copy; volt_handle h; int64_t rc; }) {
+ROOT_TEST_1(close_ends_registration, { int fd[2], copy; volt_handle h; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     struct epoll_event ev;
     open_pair(s->fd);
@@ -368,7 +368,7 @@ static void check_add_eexist(volt_rt *rt, volt__task *t) {
 }
 // Fails when volt__fd_control falls back to no other operation, and when it asserts that epoll_ctl
 // gave 0.
-TEST(epoll_ctl_errs) {
+TEST(wait_survives_ctl_error) {
     volt_rt *rt = still_rt(1);
     volt__task *t = still_task(rt->workers[0]);
     check_add_ebadf(rt, t);
@@ -381,7 +381,7 @@ TEST(epoll_ctl_errs) {
 // ---- 15: an event between the try and the wait
 
 // Fails when volt__fd_wait compares less than the whole of seq, or by order.
-TEST(ready_tick_wrap) {
+TEST(fd_seq_survives_wrap) {
     static const uint32_t events[] = { 1, 2, 256, 65536, UINT32_MAX };
     volt_rt *rt = still_rt(1);
     volt__task *t = still_task(rt->workers[0]);
@@ -420,7 +420,7 @@ static void drain_socket(int fd) {
 }
 // What happens to writing is no business of who reads. Fails when volt__fd_wait clears `ready` as a
 // whole, and when volt__fd_event takes every event for one of both directions.
-TEST(ready_per_direction) {
+TEST(ready_is_per_direction) {
     volt_rt *rt = still_rt(1);
     volt__task *t = still_task(rt->workers[0]);
     volt__node rd, wr;
@@ -503,7 +503,7 @@ static void check_uptime(volt_time uptime) {
 }
 // Fails when volt__wheel_next sees only the slots ahead of the present one ("if (!ahead) continue")
 // and when ticks are kept in 32 bits.
-TEST(wheel_uptime) {
+TEST(uptime_loses_no_timer) {
     check_uptime(VOLT_MS((int64_t)1 << 30)); // 12.4 days
     check_uptime(VOLT_MS((int64_t)1 << 31)); // 24.8 days
     check_uptime(VOLT_MS((int64_t)1 << 32)); // 49.7 days
@@ -553,7 +553,7 @@ static void check_cancel(volt_rt *rt, int is_fired_before) {
     CHECK_EQ(who.t->n_armed, 0);
 }
 // Fails when volt__timer_disarm takes no lock for a node that has fired.
-TEST(timer_fire_cancel_drop) {
+TEST(disarm_waits_for_fire) {
     volt_rt *rt = still_rt(1);
     check_cancel(rt, 0);
     check_cancel(rt, 1);
@@ -564,7 +564,7 @@ TEST(timer_fire_cancel_drop) {
 
 // Fails when volt__timeout_end does not wake its task for a deadline that has passed, and when
 // volt__sleep_poll does not stop the timer that has fired.
-ROOT_TEST(timer_reset_in_callback, { volt_timer limit; int64_t rc; int i; volt_time due; }) {
+ROOT_TEST(timer_set_again_fires, { volt_timer limit; int64_t rc; int i; volt_time due; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 30; s->i++) {
         s->due = volt_now() + VOLT_MS(1);
@@ -621,7 +621,7 @@ static void ask_for(volt_time d) {
     destroy(rt);
 }
 // Fails when volt__epoll_ms does not clamp to INT_MAX.
-TEST(timeout_clamp) {
+TEST(timeout_is_clamped) {
     static const volt_time days[] = { 1, 24, 25, 50, 365, 100000 };
     CHECK_EQ(volt__epoll_ms(-1), -1);
     CHECK_EQ(volt__epoll_ms(1), 1);
@@ -659,7 +659,7 @@ static volt_poll measured_run(volt_cx *cx, void *arg) {
 }
 enum { STEPS_BACK = 6, STEP_MS = 70, PER_STEP = 12 };
 // Fails when volt__tick_floor takes a time before the epoch for one far ahead.
-TEST(clock_back) {
+TEST(clock_may_go_back) {
     volt_rt *rt = create_on(2);
     int n_ended = 0;
     for (int k = 0; k < STEPS_BACK; k++) { // the first goes back before the runtime's start
@@ -677,7 +677,7 @@ TEST(clock_back) {
 
 // Both wait for one byte. The first is cancelled before or after the event has woken it: the byte
 // is the other's. Fails when volt__fd_fire_all wakes only the first.
-ROOT_TEST_1(cancel_handoff, { int fd[2], i; volt_handle h[2]; int64_t rc; }) {
+ROOT_TEST_1(cancel_loses_no_event, { int fd[2], i; volt_handle h[2]; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 2; s->i++) {
         open_pair(s->fd);
@@ -779,7 +779,7 @@ static volt_rt *create_calling(void) {
     return rt;
 }
 // Fails when volt__slab_destroy calls the hook before it has unlocked.
-TEST(wake_reentrant) {
+TEST(hooks_may_call_volt) {
     static breeder b;
     volt_rt *rt = create_calling();
     WRITE(called_rt, rt);
@@ -812,7 +812,7 @@ static int count_fds_and_check(void) {
     return n;
 }
 // Fails when any of volt's descriptors is opened without its CLOEXEC flag.
-ROOT_TEST_ALL(fork_child_inert, { volt_pollset set; volt_addr a; int lfd, cfd, fd; }) {
+ROOT_TEST_ALL(fds_are_cloexec, { volt_pollset set; volt_addr a; int lfd, cfd, fd; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_pollset_open(&s->set), 0);
     s->lfd = volt_listen("127.0.0.1", 0, NULL);
@@ -879,7 +879,7 @@ static volt_poll writer_run(volt_cx *cx, void *arg) {
 }
 // Fails without MSG_NOSIGNAL in either branch of volt__send, and when volt__write_nosignal holds no
 // signal back.
-TEST(no_sigpipe) {
+TEST(write_raises_no_sigpipe) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);
@@ -904,7 +904,7 @@ static int seam_close(int fd) {
 }
 // Fails when volt__fd_retire closes again after EINTR.
 // All at once: a worker that starts later takes the number, which then is no socket.
-ROOT_TEST_ALL(close_eintr_once, { int fd[2], i; volt_handle h; int64_t rc; }) {
+ROOT_TEST_ALL(close_is_not_retried, { int fd[2], i; volt_handle h; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     WRITE(is_interrupting, 1);
     for (s->i = 0; s->i < 50; s->i++) {
@@ -931,7 +931,7 @@ static volt_poll hoarder_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 // Fails without the limit in volt__task_retain.
-TEST_DIES(ref_saturate, "too many references") {
+TEST_DIES(ref_overflow_panics, "too many references") {
     hoarder h;
     memset(&h, 0, sizeof h);
     (void)run_on(1, hoarder_run, &h);
@@ -968,7 +968,7 @@ static volt_poll handed_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 // Fails when volt__rescue looks at no timers, or at no descriptors.
-TEST(driver_handoff) {
+TEST(stuck_worker_is_served) {
     volt_rt *rt = create_on(2);
     for (int round = 0; round < 10; round++) {
         int n_served = 0, n_over = 0;

@@ -135,7 +135,7 @@ static void destroy_all(volt_rt **rt, int n) {
 static const uint32_t sizes[] = { 1, 2, 64 };
 enum { SIZES = 3, THREADS = 1 + 2 + 64 };
 
-TEST(silent_before_and_after_work) {
+TEST(runtime_is_silent_before_and_after_work) {
     volt_rt *rt[SIZES];
     for (int i = 0; i < SIZES; i++) rt[i] = create_all(sizes[i]);
     activity a = settle(rt, SIZES);
@@ -228,7 +228,7 @@ static uint64_t parks_per_event(volt_rt *rt, int fd, int *n_read, volt_waker w) 
     qsort(parks, EVENTS, sizeof parks[0], compare_counts);
     return parks[EVENTS / 2];
 }
-TEST(an_event_wakes_its_worker_and_at_most_one_more) {
+TEST(event_wakes_its_worker_and_at_most_one_more) {
     for (int i = 0; i < SIZES; i++) {
         volt_rt *rt = create_all(sizes[i]);
         int fd[2], n_read = 0;
@@ -257,7 +257,7 @@ static volt_poll wakee_run(volt_cx *cx, void *arg) {
     WRITE(*w->is_waiting, 1);
     return volt_is_cancelled(cx) ? volt_ready(-ECANCELED) : volt_pending();
 }
-TEST(a_wake_up_from_outside_wakes_one_worker_and_at_most_one_more) {
+TEST(wake_from_outside_wakes_at_most_two_workers) {
     for (int i = 0; i < SIZES; i++) {
         volt_rt *rt = create_all(sizes[i]);
         volt_waker w = { NULL };
@@ -291,7 +291,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST(a_run_that_sleeps_is_silent) {
+TEST(run_that_sleeps_is_silent) {
     EACH_WORKERS(w) {
         sleeper s;
         memset(&s, 0, sizeof s);

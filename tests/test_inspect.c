@@ -65,7 +65,7 @@ static void settle(volt_rt *rt, sink *s, int n_waiting) {
     do dump(rt, s, 0);
     while (count(s, ": waiting at ") < n_waiting);
 }
-TEST_OF_THREADS(each_task_says_where_it_waits_and_for_what) {
+TEST_OF_THREADS(dump_shows_where_each_task_waits_and_for_what) {
     EACH_WORKERS(n) {
         volt_rt *rt = create_on(n);
         volt_token stop;
@@ -192,7 +192,7 @@ static volt_poll asks(volt_cx *cx, void *arg) {
     VOLT_AWAIT(o->rc, volt_blocking(cx, &o->job, blocks, o->go_on));
     VOLT_END(0);
 }
-TEST_OF_THREADS(each_kind_of_wait_has_a_name) {
+TEST_OF_THREADS(dump_names_each_kind_of_wait) {
     static others o;
     volt_rt *rt = create_on(2);
     sink s = { .text = NULL };
@@ -225,7 +225,7 @@ TEST_OF_THREADS(each_kind_of_wait_has_a_name) {
     drop(&s);
     CHECK_EQ(volt_destroy(rt), 0);
 }
-TEST_OF_THREADS(a_descriptor_gets_all_of_it) {
+TEST_OF_THREADS(dump_is_complete_despite_short_and_interrupted_writes) {
     volt_rt *rt = create_on(1);
     int n_ended = 0, fd[2];
     char got[4096];
@@ -256,7 +256,7 @@ TEST_OF_THREADS(a_descriptor_gets_all_of_it) {
     drop(&s);
     destroy(rt);
 }
-TEST_OF_THREADS(ended_tasks_that_are_held_are_told) {
+TEST_OF_THREADS(dump_shows_ended_tasks_that_are_held) {
     volt_rt *rt = create_on(1);
     sink s = { .text = NULL };
     volt_handle h = { NULL };
@@ -268,7 +268,7 @@ TEST_OF_THREADS(ended_tasks_that_are_held_are_told) {
     drop(&s);
     destroy(rt);
 }
-TEST(an_empty_runtime) {
+TEST(dump_of_idle_runtime_shows_its_worker_only) {
     volt_rt *rt = create_on(1);
     sink s = { .text = NULL };
     dump(rt, &s, VOLT_DUMP_JSON);
@@ -278,7 +278,7 @@ TEST(an_empty_runtime) {
     drop(&s);
     destroy(rt);
 }
-TEST(without_a_trace_there_is_none) {
+TEST(trace_calls_give_enosys_without_volt_trace) {
     volt_rt *rt = create_on(1);
     volt_latency_histograms histograms;
     volt_health_report health;
@@ -291,7 +291,7 @@ TEST(without_a_trace_there_is_none) {
     CHECK(!health.oldest_runnable && !health.longest_poll && !health.site);
     destroy(rt);
 }
-TEST_OF_THREADS(a_sink_that_fails_ends_it) {
+TEST_OF_THREADS(dump_stops_at_first_error_of_its_sink) {
     volt_rt *rt = create_on(1);
     volt_token stop;
     memset(&stop, 0, sizeof stop);
@@ -334,7 +334,7 @@ static void *make_and_end(void *arg) {
     }
     return NULL;
 }
-TEST_OF_THREADS(a_dump_among_many_finds_all_that_stay) {
+TEST_OF_THREADS(dump_beside_spawns_finds_all_lasting_tasks) {
     enum { STAY = 2000 };
     volt_rt *rt = create_on(2);
     volt_token stop;
@@ -394,7 +394,7 @@ static int put_and_change(void *user, const char *text, size_t len) {
     }
     return put(&c->sink, text, len);
 }
-TEST_OF_THREADS(a_walk_goes_on_when_slabs_go) {
+TEST_OF_THREADS(dump_goes_on_when_slabs_come_and_go) {
     static changer c;
     c.rt = create_on(1);
     for (int i = 0; i < STAYS; i++) spawn_large(&c, &c.h[i], "stays");
@@ -453,7 +453,7 @@ static int put_and_shrink(void *user, const char *text, size_t len) {
     }
     return put(&s->sink, text, len);
 }
-TEST_OF_THREADS(a_walk_goes_on_when_slabs_go_and_none_is_made) {
+TEST_OF_THREADS(dump_goes_on_when_slabs_go_and_none_is_made) {
     static shrinker s;
     s.rt = create_on(1);
     RT_SPAWN(s.rt, NULL, spawns_stays, (spawner){ .s = &s });
@@ -485,7 +485,7 @@ static void stats_of_workers(volt_rt *rt, volt_counters *sum) {
     CHECK_EQ(volt_worker_stats(rt, i, &c), -ENOENT);
     sum->workers_started = i;
 }
-TEST_OF_THREADS(workers_add_up) {
+TEST_OF_THREADS(counters_of_workers_add_up_to_total) {
     EACH_WORKERS(n) {
         volt_rt *rt = create_on(n);
         volt_counters all, sum;
@@ -527,7 +527,7 @@ static volt_poll renamed_run(volt_cx *cx, void *arg) {
     volt_name(cx, "renamed");
     return blocker_run(cx, arg);
 }
-TEST_OF_THREADS(who_has_not_waited_is_at_no_line) {
+TEST_OF_THREADS(dump_shows_no_line_of_task_before_its_first_wait) {
     volt_rt *rt = create_on(1);
     sink s = { .text = NULL };
     char line[256];
@@ -545,7 +545,7 @@ TEST_OF_THREADS(who_has_not_waited_is_at_no_line) {
     drop(&s);
     destroy(rt);
 }
-TEST_OF_THREADS(what_waits_for_a_worker_is_counted) {
+TEST_OF_THREADS(runnable_tasks_are_counted_as_queued) {
     enum { BEHIND = 7 };
     volt_rt *rt = create_on(1);
     volt_counters c;
@@ -562,7 +562,7 @@ TEST_OF_THREADS(what_waits_for_a_worker_is_counted) {
 }
 // Of the time between two looks, a worker was awake for as long as it was busy, and not while it
 // slept: by the clock of the test, within what the machine takes to run threads.
-TEST_OF_THREADS(time_awake_is_counted) {
+TEST_OF_THREADS(busy_ns_counts_time_awake) {
     EACH_WORKERS(n) {
         volt_rt *rt = create_on(n);
         volt_counters c;
@@ -590,7 +590,7 @@ TEST_OF_THREADS(time_awake_is_counted) {
     }
 }
 // A worker that only sleeps is not busy.
-TEST_OF_THREADS(time_asleep_is_not_time_awake) {
+TEST_OF_THREADS(busy_ns_does_not_count_time_asleep) {
     volt_rt *rt = create_on(1);
     volt_handle h = { NULL };
     volt_counters c;

@@ -39,53 +39,54 @@ static void misuse_panic(const char *text) {
     }                                                                                              \
     static volt_poll name_##_body(volt_cx *cx, name_##_state *s)
 
-MISUSE(forgotten_await, "outside VOLT_AWAIT", { giver g; }) {
+MISUSE(forgotten_await_is_caught, "outside VOLT_AWAIT", { giver g; }) {
     VOLT_BEGIN(cx, s);
     (void)giver_run(cx, &s->g);
     VOLT_END(0);
 }
 
-MISUSE(forgotten_await_of_a_wait, "outside VOLT_AWAIT", { int unused; }) {
+MISUSE(forgotten_await_of_wait_is_caught, "outside VOLT_AWAIT", { int unused; }) {
     VOLT_BEGIN(cx, s);
     if (volt_is_pending(volt_sleep(cx, VOLT_MS(1)))) s->unused = 1;
     VOLT_END(0);
 }
 
-MISUSE(forgotten_await_of_a_yield, "outside VOLT_AWAIT", { int unused; }) {
+MISUSE(forgotten_await_of_yield_is_caught, "outside VOLT_AWAIT", { int unused; }) {
     VOLT_BEGIN(cx, s);
     if (volt_is_pending(volt_yield(cx))) s->unused = 1;
     VOLT_END(0);
 }
 
 // A send that needs not wait looks at no frame, so that it must look whether it is awaited.
-MISUSE(forgotten_await_of_a_send, "wait called outside VOLT_AWAIT", { volt_chan c; int buf, v; }) {
+MISUSE(forgotten_await_of_send_is_caught,
+       "wait called outside VOLT_AWAIT", { volt_chan c; int buf, v; }) {
     VOLT_BEGIN(cx, s);
     volt_chan_init(&s->c, &s->buf, sizeof s->buf, 1);
     if (volt_is_pending(volt_chan_send(cx, &s->c, &s->v, sizeof s->v))) s->v = 1;
     VOLT_END(0);
 }
 
-MISUSE(child_with_the_frame_of_its_parent, "frame of its own", { int64_t value; int *n_ended; }) {
+MISUSE(child_in_frame_of_parent_is_caught, "frame of its own", { int64_t value; int *n_ended; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(giver_run(cx, s));
     VOLT_END(0);
 }
 
-MISUSE(two_polls_in_one_await, "two polls in one await", { volt_token t; }) {
+MISUSE(two_waits_in_one_await_are_caught, "two polls in one await", { volt_token t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT((volt_is_pending(volt_sleep(cx, VOLT_S(9))) ? volt_token_wait(cx, &s->t)
                                                             : volt_sleep(cx, VOLT_MS(1))));
     VOLT_END(0);
 }
 
-MISUSE(a_yield_behind_a_wait_in_one_await, "two polls in one await", { int unused; }) {
+MISUSE(yield_after_wait_in_one_await_is_caught, "two polls in one await", { int unused; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT((volt_is_pending(volt_sleep(cx, VOLT_S(9))) ? volt_yield(cx)
                                                             : volt_sleep(cx, VOLT_MS(1))));
     VOLT_END(0);
 }
 
-MISUSE(two_children_in_one_await, "outside VOLT_AWAIT", { napper a, b; }) {
+MISUSE(two_children_in_one_await_are_caught, "outside VOLT_AWAIT", { napper a, b; }) {
     VOLT_BEGIN(cx, s);
     misuse_from = 0; // it is the first child's last await
     s->a.d = s->b.d = VOLT_S(9);
@@ -94,14 +95,14 @@ MISUSE(two_children_in_one_await, "outside VOLT_AWAIT", { napper a, b; }) {
     VOLT_END(0);
 }
 
-MISUSE(another_child_at_the_next_poll, "two polls in one await", { napper a, b; int n_polls; }) {
+MISUSE(new_child_at_next_poll_is_caught, "two polls in one await", { napper a, b; int n_polls; }) {
     VOLT_BEGIN(cx, s);
     s->a.d = s->b.d = VOLT_MS(50);
     VOLT_AWAIT((s->n_polls++ ? napper_run(cx, &s->b) : napper_run(cx, &s->a)));
     VOLT_END(0);
 }
 
-MISUSE(another_wait_at_the_next_poll, "two polls in one await", { volt_arm a; int n_polls; }) {
+MISUSE(new_wait_at_next_poll_is_caught, "two polls in one await", { volt_arm a; int n_polls; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(
         VOLT_ARM(&s->a, s->n_polls++ % 2 ? volt_sleep_forever(cx) : volt_sleep(cx, VOLT_MS(1)))));
@@ -110,7 +111,7 @@ MISUSE(another_wait_at_the_next_poll, "two polls in one await", { volt_arm a; in
 
 // Where gcc says nothing in C11: arms are operands of a comma, and only the last one has a type to
 // match.
-MISUSE(a_child_that_is_no_arm, "two polls in one await", { giver g; volt_arm a; }) {
+MISUSE(child_that_is_no_arm_is_caught, "two polls in one await", { giver g; volt_arm a; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT((void)giver_run(cx, &s->g), // (void): for those that do see it
                            VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(1)))));
@@ -118,12 +119,12 @@ MISUSE(a_child_that_is_no_arm, "two polls in one await", { giver g; volt_arm a; 
 }
 
 // The function that was to be awaited is called instead, and its poll returned.
-MISUSE(a_wait_returned, "wait called outside VOLT_AWAIT", { int unused; }) {
+MISUSE(returned_wait_is_caught, "wait called outside VOLT_AWAIT", { int unused; }) {
     VOLT_BEGIN(cx, s);
     return volt_sleep(cx, VOLT_MS(1));
     VOLT_END(0);
 }
-MISUSE(a_child_returned, "async function called outside VOLT_AWAIT", { giver g; }) {
+MISUSE(returned_child_is_caught, "async function called outside VOLT_AWAIT", { giver g; }) {
     VOLT_BEGIN(cx, s);
     return giver_run(cx, &s->g);
     VOLT_END(0);
@@ -133,14 +134,15 @@ MISUSE(a_child_returned, "async function called outside VOLT_AWAIT", { giver g; 
 static volt_poll forgets_a_sleep(volt_cx *cx) {
     return volt_ready(volt_is_pending(volt_sleep(cx, VOLT_S(5))));
 }
-MISUSE(a_wait_dropped_at_the_end, "function returned while its frame was still waiting", {
+MISUSE(wait_dropped_at_end_of_function_is_caught,
+       "function returned while its frame was still waiting", {
     int64_t rc;
 }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, forgets_a_sleep(cx));
     VOLT_END(s->rc);
 }
-MISUSE(a_wait_dropped_before_another, "two polls in one await", { int64_t rc; }) {
+MISUSE(wait_dropped_before_another_is_caught, "two polls in one await", { int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, forgets_a_sleep(cx));
     VOLT_AWAIT(volt_yield(cx));
@@ -149,7 +151,7 @@ MISUSE(a_wait_dropped_before_another, "two polls in one await", { int64_t rc; })
 static volt_poll forgets_a_timeout(volt_cx *cx, volt_timer *t) {
     return volt_ready(volt_is_pending(volt_within(cx, t, VOLT_MS(1), volt_sleep_forever(cx))));
 }
-MISUSE(a_timeout_dropped, "function returned while still waiting", {
+MISUSE(dropped_timeout_is_caught, "function returned while still waiting", {
     volt_timer t;
     int64_t rc;
 }) {
@@ -160,7 +162,7 @@ MISUSE(a_timeout_dropped, "function returned while still waiting", {
 static volt_poll forgets_a_child(volt_cx *cx, napper *n) {
     return volt_ready(volt_is_pending(napper_run(cx, n)));
 }
-MISUSE(a_child_dropped, "a child returned without VOLT_RETURN or VOLT_END", {
+MISUSE(dropped_child_is_caught, "a child returned without VOLT_RETURN or VOLT_END", {
     napper n;
     int64_t rc;
 }) {
@@ -170,7 +172,8 @@ MISUSE(a_child_dropped, "a child returned without VOLT_RETURN or VOLT_END", {
     VOLT_END(s->rc);
 }
 
-MISUSE(arms_that_come_and_go, "the number of arms has changed", { volt_arm a, b; int n_polls; }) {
+MISUSE(changed_number_of_arms_is_caught,
+       "the number of arms has changed", { volt_arm a, b; int n_polls; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(
         VOLT_ARM(&s->a, volt_sleep_forever(cx)),
@@ -178,55 +181,55 @@ MISUSE(arms_that_come_and_go, "the number of arms has changed", { volt_arm a, b;
     VOLT_END(0);
 }
 
-MISUSE(result_of_a_child_that_did_not_run, "not finished", { giver g; }) {
+MISUSE(result_of_child_that_did_not_run_is_caught, "not finished", { giver g; }) {
     VOLT_BEGIN(cx, s);
     VOLT_END(volt_result(&s->g.frame));
 }
 
-MISUSE(destination_too_small, "does not fit", { giver g; signed char rc; }) {
+MISUSE(destination_too_small_for_result_is_caught, "does not fit", { giver g; signed char rc; }) {
     VOLT_BEGIN(cx, s);
     s->g.value = 300;
     VOLT_AWAIT(s->rc, giver_run(cx, &s->g));
     VOLT_END(0);
 }
 
-MISUSE(result_that_means_pending, "not a result", { int unused; }) {
+MISUSE(result_that_means_pending_is_caught, "not a result", { int unused; }) {
     VOLT_BEGIN(cx, s);
     VOLT_END(-4096);
 }
 
-MISUSE(bare_number_as_duration, "VOLT_MS", { int unused; }) {
+MISUSE(bare_number_as_duration_is_caught, "VOLT_MS", { int unused; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_sleep(cx, 100));
     VOLT_END(0);
 }
 
 // One object of memory in two waits at once.
-MISUSE(a_timer_around_itself, "one timer or link around itself", { volt_timer t; }) {
+MISUSE(timer_around_itself_is_caught, "one timer or link around itself", { volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_within(cx, &s->t, VOLT_S(2),
                            volt_within(cx, &s->t, VOLT_S(1), volt_sleep_forever(cx))));
     VOLT_END(0);
 }
-MISUSE(a_link_around_itself, "one timer or link around itself",
+MISUSE(token_link_around_itself_is_caught, "one timer or link around itself",
        { volt_token_link l; volt_token t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_with_token(cx, &s->l, &s->t,
                                volt_with_token(cx, &s->l, &s->t, volt_sleep_forever(cx))));
     VOLT_END(0);
 }
-MISUSE(an_arm_twice, "one arm twice", { volt_arm a; }) {
+MISUSE(arm_used_twice_is_caught, "one arm twice", { volt_arm a; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(1))),
                              VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(2)))));
     VOLT_END(0);
 }
-MISUSE(an_arm_of_yields_twice, "one arm twice", { volt_arm a; }) {
+MISUSE(arm_of_yields_used_twice_is_caught, "one arm twice", { volt_arm a; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->a, volt_yield(cx)), VOLT_ARM(&s->a, volt_yield(cx))));
     VOLT_END(0);
 }
-MISUSE(an_arm_inside_itself, "an arm inside itself", { volt_arm a; }) {
+MISUSE(arm_inside_itself_is_caught, "an arm inside itself", { volt_arm a; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->a, VOLT_SELECT(VOLT_ARM(&s->a, volt_sleep_forever(cx))))));
     VOLT_END(0);
@@ -240,7 +243,8 @@ static volt_poll never_ends(volt_cx *cx, giver *g) {
     VOLT_AWAIT(volt_sleep_forever(cx));
     VOLT_END(0);
 }
-MISUSE(a_child_in_two_arms, "a child that another await runs", { volt_arm a, b; giver g; }) {
+MISUSE(child_in_two_arms_is_caught,
+       "a child that another await runs", { volt_arm a, b; giver g; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->a, never_ends(cx, &s->g)),
                              VOLT_ARM(&s->b, never_ends(cx, &s->g))));
@@ -252,7 +256,7 @@ static volt_poll borrower_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(never_ends(cx, b->child));
     VOLT_END(0);
 }
-MISUSE(a_child_of_two_tasks, "a child that another await runs", { giver g; }) {
+MISUSE(child_of_two_tasks_is_caught, "a child that another await runs", { giver g; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(NULL, borrower_run, (borrower){ .child = &s->g });
     VOLT_AWAIT(never_ends(cx, &s->g));
@@ -260,118 +264,118 @@ MISUSE(a_child_of_two_tasks, "a child that another await runs", { giver g; }) {
 }
 
 #ifndef VOLT__ASAN // which keeps locals elsewhere
-MISUSE(buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+MISUSE(read_buffer_on_stack_is_caught, "stack", { int fd[2]; int64_t n; }) {
     char buf[16];
     VOLT_BEGIN(cx, s);
     CHECK_EQ(pipe(s->fd), 0);
     VOLT_AWAIT(s->n, volt_read(cx, s->fd[0], buf, sizeof buf));
     VOLT_END(0);
 }
-MISUSE(another_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+MISUSE(read_exact_buffer_on_stack_is_caught, "stack", { int fd[2]; int64_t n; }) {
     char buf[16];
     VOLT_BEGIN(cx, s);
     CHECK_EQ(pipe(s->fd), 0);
     VOLT_AWAIT(s->n, volt_read_exact(cx, s->fd[0], buf, sizeof buf));
     VOLT_END(0);
 }
-MISUSE(a_written_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+MISUSE(write_buffer_on_stack_is_caught, "stack", { int fd[2]; int64_t n; }) {
     char buf[16] = "";
     VOLT_BEGIN(cx, s);
     CHECK_EQ(pipe(s->fd), 0);
     VOLT_AWAIT(s->n, volt_write(cx, s->fd[1], buf, sizeof buf));
     VOLT_END(0);
 }
-MISUSE(another_written_buffer_on_the_stack, "stack", { int fd[2]; int64_t n; }) {
+MISUSE(write_all_buffer_on_stack_is_caught, "stack", { int fd[2]; int64_t n; }) {
     char buf[16] = "";
     VOLT_BEGIN(cx, s);
     CHECK_EQ(pipe(s->fd), 0);
     VOLT_AWAIT(s->n, volt_write_all(cx, s->fd[1], buf, sizeof buf));
     VOLT_END(0);
 }
-MISUSE(a_timer_on_the_stack, "stack", { int unused; }) {
+MISUSE(timer_on_stack_is_caught, "stack", { int unused; }) {
     volt_timer t;
     VOLT_BEGIN(cx, s);
     memset(&t, 0, sizeof t);
     VOLT_AWAIT(volt_within(cx, &t, VOLT_S(1), volt_sleep_forever(cx)));
     VOLT_END(0);
 }
-MISUSE(a_link_on_the_stack, "stack", { volt_token t; }) {
+MISUSE(token_link_on_stack_is_caught, "stack", { volt_token t; }) {
     volt_token_link l;
     VOLT_BEGIN(cx, s);
     memset(&l, 0, sizeof l);
     VOLT_AWAIT(volt_with_token(cx, &l, &s->t, volt_sleep_forever(cx)));
     VOLT_END(0);
 }
-MISUSE(a_token_on_the_stack, "stack", { int unused; }) {
+MISUSE(token_on_stack_is_caught, "stack", { int unused; }) {
     volt_token t;
     VOLT_BEGIN(cx, s);
     volt_token_init(&t, NULL);
     VOLT_AWAIT(volt_token_wait(cx, &t));
     VOLT_END(0);
 }
-MISUSE(an_arm_on_the_stack, "stack", { int unused; }) {
+MISUSE(arm_on_stack_is_caught, "stack", { int unused; }) {
     volt_arm a;
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&a, volt_sleep_forever(cx))));
     VOLT_END(0);
 }
-MISUSE(a_shield_on_the_stack, "stack", { int unused; }) {
+MISUSE(shield_on_stack_is_caught, "stack", { int unused; }) {
     volt_shield a;
     VOLT_BEGIN(cx, s);
     memset(&a, 0, sizeof a);
     volt_shield_begin(cx, &a, VOLT_S(1));
     VOLT_END(0);
 }
-MISUSE(a_handle_on_the_stack, "stack", { int unused; }) {
+MISUSE(handle_on_stack_is_caught, "stack", { int unused; }) {
     volt_handle h;
     VOLT_BEGIN(cx, s);
     SPAWN(&h, napper_run, (napper){ .d = VOLT_S(1) });
     VOLT_AWAIT(volt_join(cx, &h));
     VOLT_END(0);
 }
-MISUSE(a_joined_state_on_the_stack, "stack", { volt_handle h; }) {
+MISUSE(joined_state_on_stack_is_caught, "stack", { volt_handle h; }) {
     napper n;
     VOLT_BEGIN(cx, s);
     SPAWN(&s->h, napper_run, (napper){ .d = VOLT_S(1) });
     VOLT_AWAIT(volt_join_state(cx, &s->h, &n, sizeof n));
     VOLT_END(0);
 }
-MISUSE(a_group_on_the_stack, "stack", { int unused; }) {
+MISUSE(group_on_stack_is_caught, "stack", { int unused; }) {
     volt_group g;
     VOLT_BEGIN(cx, s);
     memset(&g, 0, sizeof g);
     GROUP_SPAWN(&g, napper_run, (napper){ .d = VOLT_S(1) });
     VOLT_END(0);
 }
-MISUSE(a_child_on_the_stack, "stack", { int unused; }) {
+MISUSE(child_on_stack_is_caught, "stack", { int unused; }) {
     napper n;
     VOLT_BEGIN(cx, s);
     memset(&n, 0, sizeof n);
     VOLT_AWAIT(napper_run(cx, &n));
     VOLT_END(0);
 }
-MISUSE(children_on_the_stack, "stack", { int unused; }) {
+MISUSE(children_on_stack_are_caught, "stack", { int unused; }) {
     napper n[2];
     VOLT_BEGIN(cx, s);
     memset(n, 0, sizeof n);
     VOLT_AWAIT(volt_join_all(cx, VOLT_EACH(napper_run, n)));
     VOLT_END(0);
 }
-MISUSE(events_on_the_stack, "stack", { volt_pollset p; }) {
+MISUSE(poll_events_on_stack_are_caught, "stack", { volt_pollset p; }) {
     volt_pollev ev[2];
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_pollset_open(&s->p), 0);
     VOLT_AWAIT(volt_pollset_wait(cx, &s->p, ev, 2));
     VOLT_END(0);
 }
-MISUSE(an_interval_on_the_stack, "stack", { int unused; }) {
+MISUSE(interval_on_stack_is_caught, "stack", { int unused; }) {
     volt_interval iv;
     VOLT_BEGIN(cx, s);
     volt_interval_init(&iv, VOLT_S(1));
     VOLT_AWAIT(volt_interval_next(cx, &iv));
     VOLT_END(0);
 }
-MISUSE(a_vector_on_the_stack, "stack", { int fd[2]; char buf[16]; int64_t n; }) {
+MISUSE(iovec_on_stack_is_caught, "stack", { int fd[2]; char buf[16]; int64_t n; }) {
     struct iovec v;
     VOLT_BEGIN(cx, s);
     v.iov_base = s->buf;
@@ -387,7 +391,7 @@ static volt_poll no_begin(volt_cx *cx, void *arg) {
     (void)arg;
     return volt_sleep(cx, VOLT_MS(1));
 }
-TEST_DIES(wait_without_begin, "wait called by a function without VOLT_BEGIN") {
+TEST_DIES(wait_without_begin_is_caught, "wait called by a function without VOLT_BEGIN") {
     giver g = { .value = 0 };
     run_on(1, no_begin, &g);
 }
@@ -401,7 +405,7 @@ static volt_poll sends_without_begin(volt_cx *cx, void *arg) {
     volt_chan_init(&b->c, &b->buf, sizeof b->buf, 1);
     return volt_chan_send(cx, &b->c, &b->v, sizeof b->v);
 }
-TEST_DIES(send_without_begin, "wait called by a function without VOLT_BEGIN") {
+TEST_DIES(send_without_begin_is_caught, "wait called by a function without VOLT_BEGIN") {
     static beginless b;
     run_on(1, sends_without_begin, &b);
 }
@@ -409,7 +413,7 @@ static volt_poll yields_without_begin(volt_cx *cx, void *arg) {
     (void)arg;
     return volt_yield(cx);
 }
-TEST_DIES(yield_without_begin, "wait called by a function without VOLT_BEGIN") {
+TEST_DIES(yield_without_begin_is_caught, "wait called by a function without VOLT_BEGIN") {
     giver g = { .value = 0 };
     run_on(1, yields_without_begin, &g);
 }
@@ -425,27 +429,27 @@ static volt_poll leaper_run(volt_cx *cx, leaper *l) {
     return one;
     VOLT_END(0);
 }
-MISUSE(return_past_the_end, "without VOLT_RETURN", { leaper l; }) {
+MISUSE(return_without_volt_return_is_caught, "without VOLT_RETURN", { leaper l; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(leaper_run(cx, &s->l));
     VOLT_END(0);
 }
 
-MISUSE(group_left_open, "group", { volt_group g; }) {
+MISUSE(group_left_open_is_caught, "group", { volt_group g; }) {
     VOLT_BEGIN(cx, s);
     GROUP_SPAWN(&s->g, napper_run, (napper){ .d = VOLT_S(100) });
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
     VOLT_END(0);
 }
 
-MISUSE(shield_opened_twice, "opened twice", { volt_shield a; }) {
+MISUSE(bounded_shield_opened_twice_is_caught, "opened twice", { volt_shield a; }) {
     VOLT_BEGIN(cx, s);
     volt_shield_begin(cx, &s->a, VOLT_S(1));
     volt_shield_begin(cx, &s->a, VOLT_S(1));
     VOLT_END(0);
 }
 
-MISUSE(shields_ended_in_the_wrong_order, "volt_shield_end", { volt_shield a, b; }) {
+MISUSE(shields_ended_in_wrong_order_are_caught, "volt_shield_end", { volt_shield a, b; }) {
     VOLT_BEGIN(cx, s);
     volt_shield_begin(cx, &s->a, VOLT_S(1));
     volt_shield_begin(cx, &s->b, VOLT_S(1));
@@ -453,7 +457,7 @@ MISUSE(shields_ended_in_the_wrong_order, "volt_shield_end", { volt_shield a, b; 
     VOLT_END(0);
 }
 
-MISUSE(shield_ended_twice, "volt_shield_end", { volt_shield a; }) {
+MISUSE(shield_ended_twice_is_caught, "volt_shield_end", { volt_shield a; }) {
     VOLT_BEGIN(cx, s);
     volt_shield_begin(cx, &s->a, VOLT_S(1));
     volt_shield_end(cx, &s->a);
@@ -471,7 +475,7 @@ static volt_poll joiner_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &j->h));
     VOLT_END(0);
 }
-MISUSE(two_joins_of_one_task, "two joins", { volt_handle h; }) {
+MISUSE(two_joins_of_one_task_are_caught, "two joins", { volt_handle h; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(&s->h, napper_run, (napper){ .d = VOLT_S(100) });
     SPAWN(NULL, joiner_run, (joiner){ .h = s->h }); // a handle must not be copied
@@ -479,7 +483,7 @@ MISUSE(two_joins_of_one_task, "two joins", { volt_handle h; }) {
     VOLT_END(0);
 }
 
-TEST_DIES(token_with_children_deinited, "volt_token_deinit") {
+TEST_DIES(token_deinit_before_its_children_is_caught, "volt_token_deinit") {
     static volt_token root, child, grandchild;
     volt_token_init(&child, &root);
     volt_token_init(&grandchild, &child);
@@ -496,14 +500,14 @@ static volt_poll larger_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, l);
     VOLT_END(0);
 }
-MISUSE(function_of_another_struct, "wrong function", { volt_handle h; }) {
+MISUSE(function_of_larger_state_is_caught, "wrong function", { volt_handle h; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(&s->h, larger_run, (giver){ .value = 1 });
     VOLT_AWAIT(volt_join(cx, &s->h));
     VOLT_END(0);
 }
 
-TEST_DIES(created_state_with_a_dirty_frame, "volt_task_start: frame not zeroed") {
+TEST_DIES(created_task_with_dirty_frame_is_caught, "volt_task_start: frame not zeroed") {
     volt_rt *rt = create_on(1);
     giver *g = volt_task_create(rt, giver_run, sizeof *g);
     CHECK(g);
@@ -512,7 +516,7 @@ TEST_DIES(created_state_with_a_dirty_frame, "volt_task_start: frame not zeroed")
 }
 
 // Deeper than the counters go.
-MISUSE(too_many_arms, "too many arms", { volt_arm a; int i; }) {
+MISUSE(too_many_arms_are_caught, "too many arms", { volt_arm a; int i; }) {
 #define ARM10                                                                                      \
     VOLT_ARM(&s->a, volt_sleep_forever(cx)), VOLT_ARM(&s->a, volt_sleep_forever(cx)),              \
         VOLT_ARM(&s->a, volt_sleep_forever(cx)), VOLT_ARM(&s->a, volt_sleep_forever(cx)),          \
@@ -535,7 +539,7 @@ static volt_poll shield_ender_run(volt_cx *cx, void *arg) {
     volt_shield_end(cx, s->shield);
     VOLT_END(0);
 }
-MISUSE(a_shield_of_another_frame, "shield or group of another frame", {
+MISUSE(shield_of_another_frame_is_caught, "shield or group of another frame", {
     volt_shield shield;
     shield_ender child;
 }) {
@@ -545,7 +549,7 @@ MISUSE(a_shield_of_another_frame, "shield or group of another frame", {
     VOLT_AWAIT(shield_ender_run(cx, &s->child));
     VOLT_END(0);
 }
-MISUSE(a_shield_opened_twice, "opened twice", { volt_shield shield; }) {
+MISUSE(unbounded_shield_opened_twice_is_caught, "opened twice", { volt_shield shield; }) {
     VOLT_BEGIN(cx, s);
     volt_shield_begin(cx, &s->shield, VOLT_NEVER);
     volt_shield_begin(cx, &s->shield, VOLT_NEVER);
@@ -557,11 +561,11 @@ static volt_poll shield_without_frame(volt_cx *cx, void *arg) {
     volt_shield_begin(cx, &shield, VOLT_NEVER);
     return volt_ready(0);
 }
-TEST_DIES(a_shield_of_no_frame, "no frame") {
+TEST_DIES(shield_without_frame_is_caught, "no frame") {
     static giver g;
     run_on(1, shield_without_frame, &g);
 }
-MISUSE(a_token_that_goes_too_early, "somebody waits for it", {
+MISUSE(token_deinit_while_task_waits_is_caught, "somebody waits for it", {
     volt_token t;
     int started;
     awaiter a;
@@ -572,7 +576,7 @@ MISUSE(a_token_that_goes_too_early, "somebody waits for it", {
     volt_token_deinit(&s->t);
     VOLT_END(0);
 }
-MISUSE(too_many_shields, "nested too deep", {
+MISUSE(too_many_shields_are_caught, "nested too deep", {
     volt_shield shield[UINT8_MAX];
     int i;
 }) {
@@ -588,13 +592,13 @@ static volt_poll joins_itself_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(s->value, volt_join(cx, &own_handle));
     VOLT_END(0);
 }
-MISUSE(a_task_that_joins_itself, "waits for its own end", { int64_t rc; }) {
+MISUSE(task_that_joins_itself_is_caught, "waits for its own end", { int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(&own_handle, joins_itself_run, (giver){.value = 0});
     VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(60)));
     VOLT_END(0);
 }
-MISUSE(more_state_than_the_task_has, "more than the task's state", {
+MISUSE(join_state_beyond_end_of_state_is_caught, "more than the task's state", {
     volt_handle h;
     char room[4096];
     int64_t rc;
@@ -604,12 +608,12 @@ MISUSE(more_state_than_the_task_has, "more than the task's state", {
     VOLT_AWAIT(s->rc, volt_join_state(cx, &s->h, s->room, sizeof s->room));
     VOLT_END(0);
 }
-MISUSE(children_without_frames, "use VOLT_EACH", { giver g[2]; }) {
+MISUSE(children_without_volt_each_are_caught, "use VOLT_EACH", { giver g[2]; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_join_all(cx, giver_run, s->g, 1, 2));
     VOLT_END(0);
 }
-MISUSE(a_spawn_of_nothing, "spawn of no function", { giver g; }) {
+MISUSE(spawn_of_no_function_is_caught, "spawn of no function", { giver g; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(VOLT_SPAWN(cx, NULL, NULL, s->g), 0);
     VOLT_END(0);
@@ -618,17 +622,17 @@ static volt_poll first_frame_is_another(volt_cx *cx, void *arg) {
     giver *two = (giver *)arg;
     return giver_run(cx, &two[1]);
 }
-TEST_DIES(a_first_frame_that_is_not_the_states, "must be that of its state") {
+TEST_DIES(first_frame_that_is_not_of_state_is_caught, "must be that of its state") {
     static giver two[2];
     run_on(1, first_frame_is_another, two);
 }
-TEST_DIES(polled_after_its_end, "polled after it has returned") {
+TEST_DIES(poll_after_end_of_function_is_caught, "polled after it has returned") {
     static volt_frame frame;
     frame.node_.resume_line_ = VOLT__DONE;
     (void)volt__bad_resume("here", &frame);
 }
 // Its label is too wide for a `switch` over an int; over 64 bits only the program's end names it.
-MISUSE(an_await_in_a_switch, "the await stands in a `switch` of yours", { uint64_t which; }) {
+MISUSE(await_in_switch_is_caught, "the await stands in a `switch` of yours", { uint64_t which; }) {
     VOLT_BEGIN(cx, s);
     switch (s->which) {
     case 0: VOLT_AWAIT(volt_yield(cx)); break;
@@ -636,11 +640,11 @@ MISUSE(an_await_in_a_switch, "the await stands in a `switch` of yours", { uint64
     }
     VOLT_END(0);
 }
-TEST_DIES(a_frame_that_is_garbage, "its frame is not zeroed") {
+TEST_DIES(garbage_frame_is_caught, "its frame is not zeroed") {
     static volt_frame frame;
     (void)volt__bad_resume("here", &frame);
 }
-TEST_DIES(a_misuse_with_much_to_say, "volt: ssss") {
+TEST_DIES(long_misuse_message_is_cut_and_printed, "volt: ssss") {
     char site[400];
     memset(site, 's', sizeof site - 1);
     site[sizeof site - 1] = 0;
@@ -650,7 +654,7 @@ static void *misaligned_alloc(void *user, size_t size, size_t align) {
     char *p = (char *)test_alloc(user, size + 64, align);
     return p && align == VOLT_SLAB_SIZE ? p + 64 : p;
 }
-TEST_DIES(an_allocator_that_ignores_its_alignment, "ignores its alignment") {
+TEST_DIES(allocator_that_ignores_alignment_is_caught, "ignores its alignment") {
     static giver g;
     volt_config c = test_config(1);
     c.alloc.alloc = misaligned_alloc;

@@ -132,7 +132,7 @@ static int64_t ask(volt_rt *rt, const char *host, size_t cap) {
     }
     return rc;
 }
-TEST(what_the_answers_are) {
+TEST(resolve_maps_answers_of_getaddrinfo_to_results) {
     volt_rt *rt = create_on(1);
     char longest[400];
     CHECK_EQ(ask(rt, "3.test", 4), 3);
@@ -190,7 +190,7 @@ static volt_poll twice_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 #ifndef VOLT_SINGLE_THREAD // there the first has ended when the second begins
-TEST_DIES(one_lookup_for_two_calls_at_once, "one volt_lookup for two calls at once") {
+TEST_DIES(lookup_for_two_calls_at_once_is_caught, "one volt_lookup for two calls at once") {
     twice t;
     memset(&t, 0, sizeof t);
     (void)run_on(1, twice_run, &t);
@@ -207,7 +207,7 @@ static void until_asked(volt_rt *rt, int n) {
     while (count(&s, " for name, ") < n);
     drop(&s);
 }
-TEST_OF_THREADS(who_asks_for_the_same_shares_a_call) {
+TEST_OF_THREADS(resolve_shares_call_for_same_host_and_service) {
     enum { MANY = 20 };
     volt_handle h[MANY];
     int n_ended = 0;
@@ -240,7 +240,7 @@ TEST_OF_THREADS(who_asks_for_the_same_shares_a_call) {
     CHECK_EQ(READ(names.n_calls), 2);
     destroy(rt);
 }
-TEST_OF_THREADS(who_is_cancelled_leaves_a_call_alone) {
+TEST_OF_THREADS(cancelled_resolve_leaves_its_call_running) {
     volt_handle h = { NULL };
     int64_t rc = 0;
     reset_names();
@@ -258,7 +258,7 @@ TEST_OF_THREADS(who_is_cancelled_leaves_a_call_alone) {
     WRITE(names.is_open, 1);
     destroy(rt);
 }
-TEST_OF_THREADS(names_have_a_lane_of_their_own) {
+TEST_OF_THREADS(resolve_runs_at_most_pool_names_calls_at_once) {
     enum { MANY = VOLT_POOL_NAMES + 3 };
     static const char *const hosts[MANY] = { "held0", "held1", "held2", "held3",
                                              "held4", "held5", "held6" };
@@ -284,7 +284,7 @@ TEST_OF_THREADS(names_have_a_lane_of_their_own) {
     WRITE(names.is_open, 1);
     destroy(rt);
 }
-TEST_OF_THREADS(without_memory_or_threads) {
+TEST_OF_THREADS(resolve_without_memory_gives_enomem) {
     reset_names();
     volt_rt *rt = create_on(1);
     CHECK_EQ(ask(rt, "3.test", 4), 3); // slabs are there, and a thread that rests
@@ -311,7 +311,7 @@ static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, voi
     UNTIL(READ(n_in_vain) > VOLT_POOL_NAMES);
     return EAGAIN;
 }
-TEST_OF_THREADS(without_threads_all_that_ask_learn_of_it) {
+TEST_OF_THREADS(resolve_without_threads_fails_every_queued_call) {
     enum { MANY = VOLT_POOL_NAMES + 1 };
     static const char *const hosts[MANY] = { "held0", "held1", "held2", "held3", "held4" };
     volt_handle h[MANY];
@@ -348,7 +348,7 @@ static volt_poll deaf_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(s->i);
 }
-TEST(who_asks_after_a_cancellation_pays) {
+TEST(cancelled_resolve_costs_budget) {
     volt_rt *rt = create_on(1);
     volt_handle h = { NULL };
     volt_counters s;
@@ -364,7 +364,7 @@ TEST(who_asks_after_a_cancellation_pays) {
     CHECK(s.polls > 300 / 128); // a budget is 128
     destroy(rt);
 }
-TEST(the_system_knows_this_host) {
+TEST(resolve_of_unknown_host_gives_enoent) {
     volt_rt *rt = create_on(1);
     asker a;
     memset(&a, 0, sizeof a);
@@ -465,7 +465,7 @@ TEST(many_dead_addresses_of_one_family_do_not_hide_the_other) {
     CHECK_EQ(run_on(1, reacher_run, &r), 0);
     close(fd);
 }
-TEST(families_come_in_turn_each_in_its_order) {
+TEST(resolve_alternates_families_and_keeps_their_order) {
     static volt__query q;
     static const char *const all[] = { "[::1]:1", "[::1]:2", "127.0.0.1:3", "[::1]:4",
                                        "127.0.0.1:5", "[::1]:6" };
@@ -481,7 +481,7 @@ TEST(families_come_in_turn_each_in_its_order) {
     CHECK_EQ(volt__resolve_result(&q, out, 6, 1), 2);
     CHECK_EQ(volt_addr_port(&out[1]), 2);
 }
-TEST(the_first_that_connects_is_it) {
+TEST(dial_gives_first_address_that_connects) {
     int port;
     hanging h;
     unsigned open_port, bad = closed_port();
@@ -561,19 +561,19 @@ static int run_watched(watched *w) {
     return rc;
 }
 // One that is cancelled fails, and the turn of the next one comes, which is cancelled as well.
-TEST(a_cancelled_attempt_is_not_followed_by_another) {
+TEST(cancelled_dial_attempt_is_not_followed_by_another) {
     static watched w;
     CHECK_EQ(run_watched(&w), 0);
     CHECK_EQ(w.dial.value, -ECANCELED);
     CHECK_EQ(w.dialler.dial.n_started_, 1);
 }
 // Somebody writes into the memory of one that waits.
-TEST_DIES(an_overwritten_dial_is_found, "its frame is not zeroed or not its own") {
+TEST_DIES(overwritten_dial_frame_is_caught, "its frame is not zeroed or not its own") {
     static watched w;
     w.watcher.spoilt = &w.dialler.dial.frame;
     run_watched(&w);
 }
-TEST_DIES(an_overwritten_attempt_is_found, "its frame is not zeroed or not its own") {
+TEST_DIES(overwritten_dial_attempt_is_caught, "its frame is not zeroed or not its own") {
     static watched w;
     w.watcher.spoilt = &w.dialler.dial.attempt_[0].frame;
     run_watched(&w);
@@ -592,7 +592,7 @@ static volt_poll connecter_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(c->fd, volt_connect(cx, &c->to));
     VOLT_END(0);
 }
-TEST_OF_THREADS(a_dump_names_these_waits) {
+TEST_OF_THREADS(dump_names_waits_for_name_and_connect) {
     sink s = { .text = NULL };
     hanging h;
     volt_handle asks = { NULL };

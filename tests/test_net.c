@@ -169,14 +169,14 @@ static volt_poll echo_test_run(volt_cx *cx, void *arg) {
     CHECK_EQ(t->rc, 0);
     VOLT_END(0);
 }
-TEST(echo_over_tcp) {
+TEST(tcp_echoes_every_message) {
     EACH_WORKERS(w) {
         echo_test t = { .n_clients = 20, .rounds = ROUNDS };
         CHECK_EQ(volt_addr_parse(&t.at, "127.0.0.1:0"), 0);
         CHECK_EQ(run_on(w, echo_test_run, &t), 0);
     }
 }
-TEST(echo_over_unix_sockets) {
+TEST(unix_sockets_echo_every_message) {
     make_dir();
     EACH_WORKERS(w) {
         char path[80];
@@ -187,7 +187,7 @@ TEST(echo_over_unix_sockets) {
     }
     drop_dir("echo");
 }
-TEST(five_hundred_connections) {
+TEST(five_hundred_connections_echo_at_once) {
     struct rlimit r;
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &r), 0);
     if (r.rlim_max < 1200) SKIP("needs 1200 descriptors; the hard limit is below");
@@ -223,7 +223,7 @@ static volt_poll slow_reader_run(volt_cx *cx, void *arg) {
     CHECK_EQ(r->n, 0);
     VOLT_END((int64_t)r->at);
 }
-ROOT_TEST(write_all_to_a_slow_reader, {
+ROOT_TEST(write_all_writes_everything_to_slow_reader, {
     pairing p;
     volt_handle h;
     unsigned char *out, *in;
@@ -246,7 +246,8 @@ ROOT_TEST(write_all_to_a_slow_reader, {
     VOLT_END(0);
 }
 
-ROOT_TEST(read_exact_and_progress, { pairing p; int64_t n; char buf[64]; volt_timer t; }) {
+ROOT_TEST(progress_counts_bytes_of_read_exact_that_failed,
+          { pairing p; int64_t n; char buf[64]; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "abcdefghij", 10));
@@ -273,7 +274,8 @@ ROOT_TEST(read_exact_and_progress, { pairing p; int64_t n; char buf[64]; volt_ti
     VOLT_END(0);
 }
 
-ROOT_TEST(readv_and_writev, { pairing p; int64_t n; char a[3], b[4], c[50]; struct iovec v[3]; }) {
+ROOT_TEST(readv_and_writev_transfer_every_part,
+          { pairing p; int64_t n; char a[3], b[4], c[50]; struct iovec v[3]; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     s->v[0] = (struct iovec){ s->a, 3 }, s->v[1] = (struct iovec){ s->b, 4 };
@@ -317,7 +319,7 @@ ROOT_TEST_1(events_are_counted, { pairing p; int64_t n, before; char byte; volt_
     VOLT_END(0);
 }
 
-ROOT_TEST(zero_length, { pairing p; int64_t n; char byte; volt_timer t; }) {
+ROOT_TEST(zero_length_transfers_end_at_once, { pairing p; int64_t n; char byte; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_S(5), volt_read(cx, s->p.left, &s->byte, 0)));
@@ -346,7 +348,7 @@ static volt_poll resetter_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 static int is_broken(int64_t n) { return n == -ECONNRESET || n == -EPIPE; }
-ROOT_TEST(reset_in_the_middle_of_a_write, {
+ROOT_TEST(reset_ends_write_all_and_progress_stays, {
     pairing p;
     volt_handle h;
     unsigned char *out;
@@ -395,7 +397,7 @@ TEST(no_signal_is_left_pending) {
     CHECK_EQ(sigismember(&after, SIGINT), sigismember(&before, SIGINT));
 }
 
-ROOT_TEST(half_close, { pairing p; int64_t n; char buf[16]; }) {
+ROOT_TEST(half_closed_socket_works_in_other_direction, { pairing p; int64_t n; char buf[16]; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "bye", 3));
@@ -416,7 +418,7 @@ ROOT_TEST(half_close, { pairing p; int64_t n; char buf[16]; }) {
 }
 
 // A connection that idles: the timed-out read has consumed nothing.
-ROOT_TEST(idle_timeout, {
+ROOT_TEST(read_that_times_out_consumes_nothing, {
     pairing p;
     int64_t n;
     char buf[16];
@@ -441,7 +443,8 @@ ROOT_TEST(idle_timeout, {
 
 // ---- connect, listen, addresses
 
-ROOT_TEST(refused_and_in_use, { volt_addr a; int lfd, fd; volt_listen_options o; }) {
+ROOT_TEST(listen_and_connect_give_errors_of_kernel,
+          { volt_addr a; int lfd, fd; volt_listen_options o; }) {
     VOLT_BEGIN(cx, s);
     s->lfd = volt_listen("127.0.0.1", 0, NULL);
     CHECK(s->lfd >= 0);
@@ -456,7 +459,7 @@ ROOT_TEST(refused_and_in_use, { volt_addr a; int lfd, fd; volt_listen_options o;
     VOLT_END(0);
 }
 
-TEST(listen_options) {
+TEST(listen_obeys_its_options_and_refuses_bad_hosts) {
     volt_addr a;
     volt_listen_options o = { .is_reuseport = 1, .backlog = 5 };
     int first = volt_listen("127.0.0.1", 0, &o);
@@ -480,7 +483,8 @@ TEST(listen_options) {
     close(any);
 }
 
-ROOT_TEST(listen_on_every_address, { volt_addr a; int lfd, out, in, i; char text[40]; }) {
+ROOT_TEST(listen_without_host_takes_every_address,
+          { volt_addr a; int lfd, out, in, i; char text[40]; }) {
     VOLT_BEGIN(cx, s);
     s->lfd = volt_listen(NULL, 0, NULL);
     CHECK(s->lfd >= 0);
@@ -540,7 +544,7 @@ static void check_bytes(const volt_addr *a, const void *sa, size_t len) {
     for (size_t i = len; i < sizeof a->sa_; i++) CHECK_EQ(a->sa_[i], 0);
 }
 // Every byte is known, so that two may be compared.
-TEST(addresses_to_the_byte) {
+TEST(addr_has_no_undefined_bytes) {
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
     struct sockaddr_un un;
@@ -576,7 +580,7 @@ TEST(addresses_to_the_byte) {
     CHECK_EQ(close(fd), 0);
 }
 // No byte is written behind the room that is given, none is read behind the address.
-TEST(addresses_and_their_room) {
+TEST(addr_format_stays_within_its_room) {
     const char want[] = "[2001:db8::1]:54321";
     volt_addr a;
     char text[40];
@@ -604,7 +608,7 @@ TEST(addresses_and_their_room) {
     CHECK_EQ(close(fd[1]), 0);
 }
 
-TEST(bad_addresses) {
+TEST(addr_parse_refuses_bad_addresses) {
     static const char *const bad[] = {
         "", ":", "80", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
         "127.0.0.1:8x", "127.0.0.1: 80", " 127.0.0.1:80", "127.0.0:80", "127.0.0.1.5:80",
@@ -634,7 +638,7 @@ TEST(bad_addresses) {
     }
 }
 
-ROOT_TEST(local_and_peer_address, { pairing p; volt_addr a, b; int pipe[2]; }) {
+ROOT_TEST(peer_addr_is_local_addr_of_other_end, { pairing p; volt_addr a, b; int pipe[2]; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     {
@@ -671,7 +675,7 @@ static void check_linger(int fd, int seconds) {
     CHECK_EQ(l.l_onoff, seconds >= 0);
     if (l.l_onoff) CHECK_EQ(l.l_linger, seconds);
 }
-ROOT_TEST(socket_options, { pairing p; int pipe[2]; }) {
+ROOT_TEST(socket_options_reach_the_kernel, { pairing p; int pipe[2]; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     {
@@ -763,7 +767,7 @@ ROOT_TEST_ALL(cancelled_connect_closes_its_descriptor, { // a late worker opens 
 
 // ---- close
 
-ROOT_TEST_ALL(close_while_others_wait, {
+ROOT_TEST_ALL(close_ends_every_waiting_read_with_ebadf, {
     pairing p, q;
     volt_handle h[4];
     int n_started, i;
@@ -805,7 +809,7 @@ static volt_poll one_accept_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(a->rc, volt_accept(cx, a->fd));
     VOLT_END(a->rc);
 }
-ROOT_TEST(close_while_another_accepts, {
+ROOT_TEST(close_ends_waiting_accept_with_ebadf, {
     volt_handle h;
     int lfd, n_started;
     int64_t rc;
@@ -821,7 +825,7 @@ ROOT_TEST(close_while_another_accepts, {
     VOLT_END(0);
 }
 
-TEST_OF_THREADS(close_from_a_foreign_thread) {
+TEST_OF_THREADS(close_by_foreign_thread_ends_read_with_ebadf) {
     test_starts_all = 1; // who starts later takes the number
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
@@ -844,7 +848,7 @@ TEST_OF_THREADS(close_from_a_foreign_thread) {
 // The close comes before the reader starts, while it asks what the descriptor is, while it reads or
 // while it waits. No worker blocks in a read, and nothing of it is left for the next socket of that
 // number, which is a blocking one again.
-TEST(close_races_with_a_reader) {
+TEST(close_that_races_with_read_gives_ebadf) {
     test_starts_all = 1;
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
@@ -864,7 +868,7 @@ TEST(close_races_with_a_reader) {
     }
 }
 
-ROOT_TEST(operations_on_what_is_no_descriptor, { int64_t rc; char byte; int i, fds[3]; }) {
+ROOT_TEST(operations_on_bad_descriptor_give_ebadf, { int64_t rc; char byte; int i, fds[3]; }) {
     VOLT_BEGIN(cx, s);
     s->fds[0] = -1;
     s->fds[1] = INT_MIN;
@@ -884,7 +888,7 @@ ROOT_TEST(operations_on_what_is_no_descriptor, { int64_t rc; char byte; int i, f
 }
 
 // close(2) by habit: when accept or connect returns the number again, its entry starts over.
-ROOT_TEST_ALL(closed_behind_the_back, {
+ROOT_TEST_ALL(number_reused_after_plain_close_starts_over, {
     pairing p, q;
     volt_timer t;
     int64_t rc;
@@ -915,7 +919,7 @@ ROOT_TEST_ALL(closed_behind_the_back, {
     VOLT_END(0);
 }
 
-ROOT_TEST_ALL(forget_gives_the_descriptor_back, {
+ROOT_TEST_ALL(fd_release_gives_descriptor_back_open, {
     volt_handle h;
     int fd[2], again[2];
     int64_t rc;
@@ -975,7 +979,7 @@ static volt_poll churner_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-ROOT_TEST(numbers_that_come_and_go, { volt_group g; int rc; }) {
+ROOT_TEST(event_of_closed_descriptor_does_not_reach_its_reuse, { volt_group g; int rc; }) {
     VOLT_BEGIN(cx, s);
     for (int i = 0; i < 8; i++) GROUP_SPAWN(&s->g, churner_run, (churner){ .i = 0 });
     VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
@@ -986,7 +990,7 @@ ROOT_TEST(numbers_that_come_and_go, { volt_group g; int rc; }) {
 // ---- several waiters
 
 enum { READERS = 6 };
-ROOT_TEST(several_readers_on_one_descriptor, {
+ROOT_TEST(readers_of_one_descriptor_get_each_byte_once, {
     volt_handle h[READERS];
     int fd[2], i, n_started, got;
     int64_t rc;
@@ -1043,7 +1047,8 @@ ROOT_TEST(readable_is_level_triggered, { int fd, i; int64_t rc; volt_timer t; ui
 }
 
 // The number may be closed and opened again by the library that owns it, between two waits.
-ROOT_TEST(readable_after_the_owner_reopened, { int fd, i, peer; int64_t rc; volt_timer t; }) {
+ROOT_TEST(readable_works_after_owner_reopened_its_number,
+          { int fd, i, peer; int64_t rc; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 5; s->i++) {
         {
@@ -1217,7 +1222,7 @@ static volt_poll late_writer_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_MS(30), volt_write(cx, s->fd, &s->byte, 1)));
     VOLT_END(s->n);
 }
-ROOT_TEST_1(last_try_of_a_write_needs_the_room_that_epoll_tells_of, {
+ROOT_TEST_1(last_try_of_write_needs_room_that_epoll_reports, {
     pairing p;
     char buf[4096];
     volt_handle h;
@@ -1299,7 +1304,7 @@ static void check_event(const volt_pollev *ev, int fd, uint32_t events) {
     CHECK_EQ(ev->fd, fd);
     CHECK_EQ(ev->events, events);
 }
-ROOT_TEST(pollset, {
+ROOT_TEST(pollset_gives_ready_descriptors_while_they_are_ready, {
     volt_pollset set;
     volt_pollev ev[4];
     int a[2], b[2];
@@ -1347,7 +1352,7 @@ ROOT_TEST(pollset, {
 }
 // Of vectors what the kernel refuses is refused, and no error is taken for the end of the stream.
 enum { MANY_PARTS = 1500 };
-ROOT_TEST_1(vectors_that_the_kernel_cannot_take, {
+ROOT_TEST_1(refused_vectors_are_not_taken_for_end_of_file, {
     pairing p;
     int64_t n;
     char buf[MANY_PARTS];
@@ -1496,7 +1501,8 @@ TEST_OF_THREADS(pollset_wait_on_a_plain_thread_goes_on_after_a_signal) {
     }
 }
 // As many as are ready, in portions.
-ROOT_TEST_1(pollset_of_many, { volt_pollset set; int fd[70]; volt_pollev ev[80]; int64_t n; }) {
+ROOT_TEST_1(pollset_gives_at_most_64_events_at_once,
+            { volt_pollset set; int fd[70]; volt_pollev ev[80]; int64_t n; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_pollset_open(&s->set), 0);
     for (int i = 0; i < 70; i++) {
@@ -1512,7 +1518,7 @@ ROOT_TEST_1(pollset_of_many, { volt_pollset set; int fd[70]; volt_pollev ev[80];
     VOLT_END(0);
 }
 // Number 0 is a descriptor as any other.
-ROOT_TEST_1(pollset_on_number_0, { volt_pollset set; int fd; volt_pollev ev; int64_t n; }) {
+ROOT_TEST_1(pollset_works_on_number_0, { volt_pollset set; int fd; volt_pollev ev; int64_t n; }) {
     VOLT_BEGIN(cx, s);
     close(0);
     CHECK_EQ(volt_pollset_open(&s->set), 0);

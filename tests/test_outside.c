@@ -38,7 +38,7 @@ static volt_poll caller_run(volt_cx *cx, void *arg) {
     else c->rc = c->fn(c->arg);
     VOLT_END(c->rc);
 }
-TEST_OF_THREADS(threads_of_a_runtime_block_no_fault) {
+TEST_OF_THREADS(runtime_threads_do_not_block_fault_signals) {
     volt_rt *rt = create_on(2);
     static int is_own_thread = 1;
     for (int i = 0; i < 2; i++) {
@@ -181,7 +181,7 @@ TEST(terminal_that_is_full_holds_up_no_worker) {
     close(master);
 }
 // Where there is no /proc to open it again by.
-TEST(pipe_without_a_description_of_its_own_is_guarded) {
+TEST(pipe_without_its_own_description_blocks_no_call) {
     int p[2];
     static user u;
     volt__fd e;
@@ -214,7 +214,7 @@ TEST(pipe_without_a_description_of_its_own_is_guarded) {
     close(p[1]);
 }
 // A sharer of the socket sets it to block: calls on it do not wait all the same.
-TEST(socket_that_blocks_holds_up_no_worker) {
+TEST(blocking_socket_holds_up_no_worker) {
     for (int is_write = 0; is_write < 2; is_write++) {
         int fd[2];
         static user u;
@@ -256,7 +256,7 @@ static int put_dumped(void *to, const char *text, size_t len) {
     d->len += len;
     return 0;
 }
-TEST_OF_THREADS(dump_replaces_what_is_no_utf8) {
+TEST_OF_THREADS(dump_replaces_invalid_utf8) {
     static dumped d;
     volt_rt *rt = create_on(1);
     volt_handle h = { NULL };
@@ -446,20 +446,20 @@ static void stop_and_continue(int kind) {
     close(p[0]);
     close(p[1]);
 }
-TEST(data_that_came_in_time_is_read_although_the_process_was_stopped) { stop_and_continue(READS); }
-TEST(connection_that_came_in_time_is_accepted_although_the_process_was_stopped) {
+TEST(read_gets_data_in_time_although_process_was_stopped) { stop_and_continue(READS); }
+TEST(accept_gets_connection_although_process_was_stopped) {
     stop_and_continue(ACCEPTS);
 }
-TEST(connect_that_ended_in_time_is_seen_although_the_process_was_stopped) {
+TEST(connect_succeeds_in_time_although_process_was_stopped) {
     stop_and_continue(CONNECTS);
 }
-TEST(pollset_tells_what_came_in_time_although_the_process_was_stopped) {
+TEST(pollset_gives_event_although_process_was_stopped) {
     stop_and_continue(WAITS_AT_A_SET);
 }
-TEST(readable_in_time_is_told_although_the_process_was_stopped) {
+TEST(readable_succeeds_in_time_although_process_was_stopped) {
     stop_and_continue(WAITS_TO_READ);
 }
-TEST(writable_in_time_is_told_although_the_process_was_stopped) {
+TEST(writable_succeeds_in_time_although_process_was_stopped) {
     stop_and_continue(WAITS_TO_WRITE);
 }
 
@@ -496,7 +496,7 @@ TEST_OF_THREADS(pthread_cancel_waits_for_the_end_of_volt_run) {
 
 // ---- what is said on standard error
 
-TEST(log_on_standard_error_is_a_line_for_each_item) {
+TEST(log_on_standard_error_writes_one_line_for_each_item) {
     int p[2], before = dup(2);
     char text[4096];
     CHECK_EQ(pipe2(p, O_CLOEXEC), 0);

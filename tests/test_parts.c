@@ -239,7 +239,7 @@ static const char *misused(const char *site, const char *what) {
     is_panic_expected = 0;
     return panic_text;
 }
-TEST(a_misuse_says_where_and_what) {
+TEST(misuse_text_has_site_and_reason) {
     static char site[400];
     char want[600];
     for (size_t n = 0; n < sizeof site; n += n < 200 || n > 250 ? 40 : 1) {
@@ -258,7 +258,7 @@ static void log_text(void *user, int item, const char *text) {
     logged_item = item;
     snprintf(logged, sizeof logged, "%s", text);
 }
-TEST(a_log_says_where_and_what) {
+TEST(log_text_has_site_and_item) {
 #define LOG_TEXT(name_, text_) text_,
     static const char *const texts[] = { VOLT__LOG_ITEMS(LOG_TEXT) };
 #undef LOG_TEXT
@@ -306,7 +306,7 @@ TEST(every_errno_has_a_text_and_its_name) {
         }
     }
 }
-TEST(texts_of_results) {
+TEST(strerror_gives_text_for_any_result) {
     CHECK_STR(volt_strerror(0), "success");
     CHECK_STR(volt_strerror(1), "success");
     CHECK_STR(volt_strerror(INT_MAX), "success");
@@ -326,7 +326,7 @@ static void free_in_time(void) {
 static void free_lock(void) { lock = 0; }
 enum { LOOKS = VOLT_LOCK_TRIES };
 static int pauses_before(int look) { return (int)VOLT_LOCK_SPIN * ((2 << look) - 1); }
-TEST(a_lock_is_looked_at_before_it_is_slept_on) {
+TEST(lock_spins_before_it_sleeps) {
     at_relax = free_in_time;
     futex.step = free_lock;
     for (int look = 0; look < LOOKS; look++) {
@@ -353,7 +353,7 @@ TEST(a_lock_is_looked_at_before_it_is_slept_on) {
     CHECK(futex.deadline == VOLT_NEVER);
     CHECK_EQ(lock, 2);
 }
-TEST(a_lock_wakes_who_sleeps_on_it) {
+TEST(unlock_wakes_one_waiter_if_lock_has_waiters) {
     volt__lock(&lock);
     CHECK_EQ(lock, 1);
     CHECK_EQ(n_relaxed, 0);
@@ -377,7 +377,7 @@ TEST(a_lock_wakes_who_sleeps_on_it) {
 
 // ---- numbers
 
-TEST(bits_and_bounds) {
+TEST(integer_helpers_are_exact_at_their_bounds) {
     for (int i = 0; i < 64; i++) {
         CHECK_EQ(volt__highest_bit(UINT64_C(1) << i), i);
         CHECK_EQ(volt__highest_bit((UINT64_C(1) << i) | 1), i);
@@ -391,7 +391,7 @@ TEST(bits_and_bounds) {
     CHECK(volt__time_add(3, VOLT_NEVER - 2) == VOLT_NEVER);
     CHECK(volt__time_add(-5, 3) == -2);
 }
-TEST(deadlines) {
+TEST(deadline_saturates_at_now_and_at_never) {
     CHECK(volt__deadline(VOLT_NEVER) == VOLT_NEVER);
     CHECK(volt__deadline(VOLT_NEVER - 1) == VOLT_NEVER);
     CHECK_EQ(volt__deadline(1), clock_now + 1);
@@ -399,7 +399,7 @@ TEST(deadlines) {
     CHECK_EQ(volt__deadline(-7), clock_now);
 }
 // xorshift64+, as in its paper, but on two halves of 32 bits with the shifts 17, 7, 16.
-TEST(random_numbers_are_those_of_their_seed) {
+TEST(random_numbers_follow_from_seed_and_stream) {
     const uint64_t seeds[] = { 1, 42, UINT64_C(0x123456789abcdef0), UINT64_MAX };
     for (int k = 0; k < 4; k++)
         for (uint32_t stream = 0; stream < 5; stream++) {
@@ -531,7 +531,7 @@ static volt__task *mem_get(size_t size) {
     CHECK(t && volt__slab_of(t)->slot_size >= size);
     return t;
 }
-TEST(a_heap_is_in_order_after_every_step) {
+TEST(heap_is_consistent_after_every_step) {
     enum { TASKS = 300, SIZES = 5 };
     static const size_t sizes[SIZES] = { 2000, 3000, VOLT_SLAB_SIZE / 8, VOLT_SLAB_SIZE / 8 + 1,
                                          3 * VOLT_SLAB_SIZE };
@@ -552,7 +552,7 @@ TEST(a_heap_is_in_order_after_every_step) {
     mem_end();
 }
 // From the first, the last and the middle of those with room, and back again.
-TEST(slabs_get_room_and_lose_it_in_any_order) {
+TEST(slabs_become_partial_and_full_in_any_order) {
     enum { SLABS = 4, SLOTS = 7 }; // of the largest class
     volt__task *t[SLABS][SLOTS];
     mem_begin();
@@ -578,7 +578,7 @@ TEST(slabs_get_room_and_lose_it_in_any_order) {
     }
     mem_end();
 }
-TEST(what_others_gave_back_is_used_first) {
+TEST(heap_reuses_remote_frees_before_it_grows) {
     volt__task *t[7];
     for (int is_shared = 0; is_shared < 2; is_shared++) {
         mem_begin();
@@ -597,7 +597,7 @@ TEST(what_others_gave_back_is_used_first) {
         mem_end();
     }
 }
-TEST(how_much_is_asked_for) {
+TEST(heap_asks_allocator_for_slab_or_rounded_large_size) {
     const size_t most = UINT32_MAX / 2;
     mem_begin();
     mem.is_refusing = 1;
@@ -624,7 +624,7 @@ TEST(how_much_is_asked_for) {
     mem_end();
 }
 // What is freed comes back last in, first out, and a slot is only tried where it is at hand.
-TEST(slots_come_back_in_order) {
+TEST(local_frees_are_reused_last_in_first_out) {
     volt__task *t[3];
     mem_begin();
     CHECK(!volt__heap_alloc_fast(&mem.heap, 2000));
@@ -655,7 +655,7 @@ TEST(slots_come_back_in_order) {
 
 // ---- queues
 
-TEST(a_chain_of_one_has_no_end) {
+TEST(injector_takes_chain_and_gives_it_in_shares) {
     volt__injector q;
     volt__task t[3];
     memset(&q, 0, sizeof q);
@@ -676,7 +676,7 @@ TEST(a_chain_of_one_has_no_end) {
     CHECK_EQ(volt__injector_pop(&q, 1, 9, &c), 1);
     CHECK(!q.head && !q.tail && c.head == &t[0] && c.tail == &t[2]);
 }
-TEST(a_ring_that_spills_can_be_filled_again) {
+TEST(ring_that_overflowed_can_be_filled_again) {
     static volt__task t[2 * VOLT_RING_CAP];
     for (uint32_t from = 0; from <= 2 * VOLT_RING_CAP; from += VOLT_RING_CAP / 2) {
         volt__ring r;
@@ -720,7 +720,7 @@ static void *late_alloc(void *user, size_t size, size_t align) {
     if (stolen_slot) *stolen_slot = stolen_page;
     return p;
 }
-TEST(every_number_has_an_entry_of_its_own) {
+TEST(every_descriptor_number_has_its_own_entry) {
     const uint32_t dir = VOLT__FD_PAGE * VOLT__FD_DIR;
     const uint32_t numbers[] = { 0, 1, 63, 64, 65, dir - 1, dir, dir + 1, 1000 * dir + 70,
                                  VOLT__FD_MAX - 1 };
@@ -748,7 +748,7 @@ TEST(every_number_has_an_entry_of_its_own) {
     CHECK_EQ(volt__fd_lookup_error(0), -ENOMEM);
     end();
 }
-TEST(of_two_pages_one_goes_back) {
+TEST(page_of_fd_table_that_loses_the_race_is_freed) {
     begin(1);
     void *slot = NULL;
     stolen_page = test_alloc(&test_heap, 100, 64);
@@ -760,7 +760,7 @@ TEST(of_two_pages_one_goes_back) {
     test_free(&test_heap, stolen_page, 100);
     end();
 }
-TEST(who_is_inside_keeps_a_number_open) {
+TEST(pin_keeps_descriptor_open) {
     volt__fd e;
     memset(&e, 0, sizeof e);
     CHECK_EQ(volt__fd_pin(&e), 1);
@@ -775,7 +775,7 @@ TEST(who_is_inside_keeps_a_number_open) {
     CHECK_EQ(volt__fd_unpin(&e), 1); // the last one, and inside again
     CHECK_EQ(e.pins, 3);
 }
-TEST(what_an_entry_tells) {
+TEST(fd_interest_follows_its_mode_and_waiters) {
     for (int mode = VOLT__MODE_NONE; mode <= VOLT__MODE_ALWAYS; mode++)
         for (int ready = 0; ready < 4; ready++)
             for (int dir = VOLT__RD; dir <= VOLT__WR; dir++) {
@@ -840,7 +840,7 @@ static void check_ctl(int n_calls, int op, uint32_t home) {
         CHECK(ctl.ev.data.u64 == ((uint64_t)e->gen << 32 | (uint32_t)fd[0]) &&
               ctl.ev.events == (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET));
 }
-TEST(epoll_is_told_and_told_otherwise) {
+TEST(fd_control_retries_epoll_ctl_with_other_operation) {
     static const struct {
         int op, first, second, rc, n_calls, last_op, mode;
     } rows[] = {
@@ -867,7 +867,7 @@ TEST(epoll_is_told_and_told_otherwise) {
     }
     end_fd();
 }
-TEST(an_own_descriptor_is_registered_once) {
+TEST(own_fd_is_registered_once) {
     begin_fd();
     CHECK_EQ(volt__fd_register(&rt->fds, e, fd[0], 3), 0); // reactor 3 of 2
     CHECK(e->mode == VOLT__MODE_EDGE && e->reactor == 1 && e->ready == (VOLT__RD | VOLT__WR));
@@ -901,7 +901,7 @@ static int wait_own(volt__fd_snapshot seen, int dir, volt__node *n) {
     CHECK_EQ(volt__node_state(n), rc == 1 ? VOLT__LINKED : VOLT__IDLE);
     return rc;
 }
-TEST(a_wait_for_an_own_descriptor) {
+TEST(wait_for_own_fd_links_node_only_if_nothing_changed) {
     begin_fd();
     volt__fd_snapshot seen = volt__fd_take_snapshot(e), old = seen;
     e->pins = VOLT__FD_IS_CLOSING + VOLT__FD_PIN;
@@ -942,7 +942,7 @@ TEST(a_wait_for_an_own_descriptor) {
     CHECK_EQ(task->n_armed, 0);
     end_fd();
 }
-TEST(a_wait_for_a_foreign_descriptor) {
+TEST(wait_for_foreign_fd_registers_it_oneshot) {
     static const struct {
         uint8_t before, after;
         int op, home, error, rc;
@@ -976,7 +976,7 @@ TEST(a_wait_for_a_foreign_descriptor) {
             end_fd();
         }
 }
-TEST(a_short_read_is_noted) {
+TEST(short_transfer_clears_readiness_unless_an_event_came) {
     for (int i = 0; i < 16; i++) {
         volt__fd f;
         memset(&f, 0, sizeof f);
@@ -990,7 +990,7 @@ TEST(a_short_read_is_noted) {
         CHECK_EQ(f.lock, 0);
     }
 }
-TEST(the_end_of_a_use) {
+TEST(fd_retire_deregisters_and_ends_every_wait) {
     for (int mode = VOLT__MODE_NONE; mode <= VOLT__MODE_ALWAYS; mode++)
         for (int is_close = 0; is_close < 2; is_close++) {
             begin_fd();
@@ -1039,7 +1039,7 @@ static int probe(int n, int is_accept, int flags) {
     if (n >= 0 && flags) close(n);
     return rc;
 }
-TEST(a_probe_tells_what_a_descriptor_is) {
+TEST(fd_probe_tells_kind_of_descriptor) {
     const int some = VOLT__FD_PROBED, sock = some | VOLT__FD_SOCKET, tcp = sock | VOLT__FD_STREAM;
     int p[2];
     CHECK_EQ(pipe(p), 0);
@@ -1062,7 +1062,7 @@ TEST(a_probe_tells_what_a_descriptor_is) {
     CHECK_EQ(probe(socket(AF_INET, SOCK_STREAM, 0), 0, 1), sock);
     CHECK(volt__is_ip(AF_INET) && volt__is_ip(AF_INET6) && !volt__is_ip(AF_UNIX));
 }
-TEST(what_an_event_brings) {
+TEST(event_fires_waits_of_its_directions_only) {
     static const struct {
         uint32_t events;
         int rd, wr, sticky;
@@ -1108,7 +1108,7 @@ TEST(what_an_event_brings) {
                 end_fd();
             }
 }
-TEST(readiness_adds_up) {
+TEST(readiness_of_several_events_adds_up) {
     begin_fd();
     volt__chain c = no_chain();
     e->mode = VOLT__MODE_EDGE;
@@ -1133,7 +1133,7 @@ static int start_reactor(int watch_fd) {
     memset(&ctl, 0, sizeof ctl);
     return volt__reactor_init(&reactor, 3, watch_fd);
 }
-TEST(a_reactor_has_two_descriptors) {
+TEST(reactor_init_opens_two_fds_or_none) {
     int n_fds = test_count_fds(), timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
     CHECK_EQ(start_reactor(-1), 0);
     CHECK_EQ(test_count_fds(), n_fds + 3);
@@ -1173,7 +1173,7 @@ TEST(a_reactor_has_two_descriptors) {
     CHECK_EQ(of_close.n_calls, 1);
     close(timer);
 }
-TEST(descriptor_0_is_one_like_any_other) {
+TEST(reactor_and_watchdog_accept_fd_0) {
     volt__watchdog watch;
     int n_fds = test_count_fds(), mine = dup(0);
     for (is_zero = 1; is_zero <= 2; is_zero++) {
@@ -1200,7 +1200,7 @@ TEST(descriptor_0_is_one_like_any_other) {
     rt->watchdog.fd = watch_fd;
     end();
 }
-TEST(a_reactor_is_woken_and_says_so) {
+TEST(reactor_unpark_and_acknowledge_retry_after_eintr) {
     CHECK_EQ(start_reactor(-1), 0);
     uint64_t n;
     memset(&of_write, 0, sizeof of_write);
@@ -1227,7 +1227,7 @@ TEST(a_reactor_is_woken_and_says_so) {
     CHECK_EQ(of_read.n_calls, 1);
     volt__reactor_deinit(&reactor);
 }
-TEST(what_a_look_at_a_reactor_brings) {
+TEST(reactor_poll_tells_events_unpark_and_watchdog) {
     static const uint32_t rooms[] = { 0, 1, 2, VOLT_EVENTS - 1, VOLT_EVENTS, VOLT_EVENTS + 1,
                                       UINT32_MAX };
     begin_fd();
@@ -1268,7 +1268,7 @@ TEST(what_a_look_at_a_reactor_brings) {
 
 // ---- who sleeps
 
-TEST(sleepers_are_counted_and_claimed) {
+TEST(parked_workers_are_counted_and_claimed_once) {
     volt__idle s;
     for (uint32_t n = 1; n <= VOLT_MAX_WORKERS; n = n == 130 ? VOLT_MAX_WORKERS : n + 1) {
         memset(&s, 0xa5, sizeof s);
@@ -1300,7 +1300,7 @@ TEST(sleepers_are_counted_and_claimed) {
         CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANY_WORKER), -1);
     }
 }
-TEST(sleepers_are_found_round_and_round) {
+TEST(idle_find_wraps_round_to_first_parked_worker) {
     volt__idle s;
     static const uint32_t sizes[] = { 1, 2, 31, 32, 33, 63, 64, 65, 128, 130 };
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && sizes[k] <= VOLT_MAX_WORKERS; k++) {
@@ -1319,7 +1319,7 @@ TEST(sleepers_are_found_round_and_round) {
         }
     }
 }
-TEST(one_that_is_named_is_claimed_first) {
+TEST(claim_prefers_named_worker) {
     volt__idle s;
     volt__idle_init(&s, 3);
     for (uint32_t i = 0; i < 3; i++) (void)volt__idle_park(&s, i, 0);
@@ -1333,7 +1333,7 @@ TEST(one_that_is_named_is_claimed_first) {
     CHECK_EQ(volt__idle_claim(&s, 0), -1);
     CHECK_EQ(s.searching, 0);
 }
-TEST(searchers_are_counted) {
+TEST(searching_workers_are_counted_and_limited) {
     volt__idle s;
     volt__idle_init(&s, 8);
     for (uint32_t n = 0; n < 12; n++)
@@ -1372,7 +1372,7 @@ static void *searching_main(void *arg) {
     }
     return NULL;
 }
-TEST(a_claim_that_comes_too_late_claims_nobody) {
+TEST(failed_claim_leaves_count_of_searching_unchanged) {
     volt__idle s;
     volt__idle_init(&s, 2);
     (void)volt__idle_park(&s, 1, 0);
@@ -1387,7 +1387,7 @@ TEST(a_claim_that_comes_too_late_claims_nobody) {
     join_thread(t);
     CHECK_EQ(s.searching, 0);
 }
-TEST(a_watch_is_armed_once) {
+TEST(watchdog_is_claimed_once_until_taken) {
     volt__watchdog watch;
     memset(&watch, 0xa5, sizeof watch);
     CHECK_EQ(volt__watchdog_init(&watch, 750), 0);
@@ -1500,7 +1500,7 @@ static int was_v_woken(void) {
     park_v();
     return 1;
 }
-TEST(who_is_woken_by_a_push) {
+TEST(push_past_wake_mark_wakes_parked_worker) {
     begin(2);
     park_v();
     volt__wake_worker(rt);
@@ -1567,7 +1567,7 @@ TEST(who_is_woken_by_a_push) {
     CHECK_EQ(w->stats.overflows - before, 1);
     end();
 }
-TEST(the_slot_for_the_next_task) {
+TEST(lifo_slot_runs_before_ring_up_to_its_limit) {
     for (uint32_t n = 1; n <= 2; n++) {
         begin(n);
         w->wake_at = VOLT_RING_CAP * 2;
@@ -1606,7 +1606,7 @@ TEST(the_slot_for_the_next_task) {
         end();
     }
 }
-TEST(shares_of_the_injector) {
+TEST(refill_takes_fair_share_of_injector) {
     begin(2);
     CHECK_EQ(volt__refill(w), 0);
     CHECK(!volt__next_from_refill(w) && !volt__pop_due_source(w));
@@ -1638,7 +1638,7 @@ static void place_at(volt__worker *at, volt__task *t) {
     volt__chain_push(&c, t);
     volt__injector_push(at ? &at->inbox : &rt->injector, &c);
 }
-TEST(inbox_and_injector_in_turn) {
+TEST(due_source_alternates_between_inbox_and_injector) {
     volt__task *placed[4], *injected[4];
     begin(2);
     rt->cfg.placement = VOLT_PLACE_LEAST;
@@ -1679,7 +1679,7 @@ static volt__task *spill_half(void) {
     return t;
 }
 // A reader takes two words while the owner moves both: the second may be ahead of the first.
-TEST(tasks_that_are_claimed_are_queued_and_a_torn_count_of_them_is_none) {
+TEST(claimed_tasks_count_as_queued_and_torn_count_as_none) {
     begin(2);
     uint32_t first = w->ring.next;
     CHECK_EQ(w->ring.claimed, first);
@@ -1690,7 +1690,7 @@ TEST(tasks_that_are_claimed_are_queued_and_a_torn_count_of_them_is_none) {
     w->ring.next = w->ring.claimed = first;
     end();
 }
-TEST(what_spills) {
+TEST(spawns_overflow_locally_and_wakes_to_injector) {
     begin(2);
     w->wake_at = UINT32_MAX;
     park_v();
@@ -1724,7 +1724,7 @@ TEST(what_spills) {
     CHECK(w->overflow.len == 3 * SPILT && rt->injector.len == 4 * SPILT);
     end();
 }
-TEST(who_takes_what_of_a_spill) {
+TEST(owner_takes_newest_overflow_and_thief_oldest) {
     begin(2);
     spill_half();
     volt__task *oldest = volt__overflow_batch(&w->overflow, 0)->head;
@@ -1744,7 +1744,7 @@ TEST(who_takes_what_of_a_spill) {
     CHECK(volt__pop_ring(v) == oldest);
     end();
 }
-TEST(a_spill_in_turn_with_injector_and_inbox) {
+TEST(due_source_takes_inbox_injector_and_overflow_in_turn) {
     begin(2);
     rt->cfg.placement = VOLT_PLACE_LEAST;
     volt__task *placed[2], *injected[2], *spilt[3];
@@ -1762,7 +1762,7 @@ TEST(a_spill_in_turn_with_injector_and_inbox) {
     CHECK(volt__has_more_queued(w) && volt__pop_due_source(w) == spilt[2]); // nothing else is there
     end();
 }
-TEST(the_oldest_of_a_spill_go_to_the_injector) {
+TEST(aged_overflow_moves_to_injector_oldest_first) {
     begin(1);
     volt__pop_due_source(w);
     spill_half();
@@ -1789,7 +1789,7 @@ TEST(the_oldest_of_a_spill_go_to_the_injector) {
     CHECK(w->overflow.len == SPILT && rt->injector.len == n);
     end();
 }
-TEST(a_rescue_takes_the_spill) {
+TEST(rescue_takes_overflow_queue) {
     begin(2);
     spill_half();
     spill_half();
@@ -1801,14 +1801,14 @@ TEST(a_rescue_takes_the_spill) {
     CHECK(volt__ring_len(&v->ring) + rt->injector.len == v->stats.rescued);
     end();
 }
-TEST(who_blocks_hands_its_spill_out) {
+TEST(evict_moves_overflow_queue_and_ring_to_injector) {
     begin(2);
     spill_half();
     volt__evict_local_tasks(w);
     CHECK(w->overflow.len == 0 && ring_len() == 0 && rt->injector.len == VOLT_RING_CAP + 1);
     end();
 }
-TEST(half_an_inbox_is_stolen) {
+TEST(thief_takes_half_of_inbox_when_ring_is_empty) {
     volt__task *t[5];
     begin(2);
     rt->cfg.placement = VOLT_PLACE_LEAST;
@@ -1824,7 +1824,7 @@ TEST(half_an_inbox_is_stolen) {
     CHECK(!volt__steal(w, v) && !volt__has_stealable_work(rt) && v->inbox.len == 1);
     end();
 }
-TEST(a_worker_that_keeps_all_tells_nobody_of_its_spill) {
+TEST(overflow_of_worker_that_refuses_steals_wakes_no_thief) {
     begin(2);
     park_v();
     w->wake_at = VOLT__NO_STEAL;
@@ -1847,7 +1847,7 @@ TEST(a_worker_that_keeps_all_tells_nobody_of_its_spill) {
     CHECK(w->overflow.len == 0);
     end();
 }
-TEST(a_short_ring_that_its_worker_keeps_is_not_stolen_from) {
+TEST(ring_is_not_stolen_from_below_its_steal_floor) {
     begin(2);
     v->ring.steal_floor = 2;
     for (int i = 0; i < 2; i++) volt__ring_push(&v->ring, still_task(w));
@@ -1862,7 +1862,7 @@ TEST(a_short_ring_that_its_worker_keeps_is_not_stolen_from) {
     CHECK_EQ(volt__ring_len(&v->ring), 0);
     end();
 }
-TEST(what_the_load_of_a_worker_is) {
+TEST(load_of_worker_counts_its_queued_tasks) {
     begin(2);
     CHECK_EQ(volt__worker_load(rt, 1), 1); // it is awake
     park_v();
@@ -1882,7 +1882,7 @@ TEST(what_the_load_of_a_worker_is) {
     CHECK_EQ(volt__worker_load(rt, 1), UINT32_MAX);
     end();
 }
-TEST(where_a_woken_task_is_queued) {
+TEST(woken_task_goes_to_waking_worker_or_injector) {
     begin(2);
     w->wake_at = VOLT_RING_CAP * 2;
     volt__task *t[4];
@@ -1920,7 +1920,7 @@ TEST(where_a_woken_task_is_queued) {
     rt = mine;
     end();
 }
-TEST(visitors_tell_who_waits_for_them) {
+TEST(last_unpin_wakes_waiting_teardown) {
     begin(1);
     volt__rt_pin(rt);
     CHECK_EQ(rt->pins, 2);
@@ -1940,7 +1940,7 @@ TEST(visitors_tell_who_waits_for_them) {
     CHECK_EQ(futex.n_wakes, 1);
     end();
 }
-TEST(all_are_woken) {
+TEST(unpark_all_unparks_every_worker) {
     uint64_t n;
     begin(2);
     volt__unpark_all(rt);
@@ -1955,7 +1955,7 @@ TEST(all_are_woken) {
 
 static volt__parker parker;
 static void set_parker(void) { parker.is_set = 1; }
-TEST(a_parker_waits_until_it_is_set) {
+TEST(parker_waits_until_it_is_set) {
     futex.rc = 0;
     volt__parker_set(&parker);
     CHECK(parker.is_set == 1 && futex.n_wakes == 1 && futex.word == &parker.is_set);
@@ -1975,7 +1975,7 @@ TEST(a_parker_waits_until_it_is_set) {
     CHECK_EQ(volt__parker_wait(&parker, 5), 0);
     CHECK_EQ(futex.n_waits, 3);
 }
-TEST(a_join_word) {
+TEST(join_word_wakes_the_registered_joiner) {
     begin(1);
     volt__task *t = still_task(w), *joiner = still_task(w);
     t->join = NULL;
@@ -2009,7 +2009,7 @@ static volt__task *freed_by(volt__worker *worker, volt__task *t) {
     volt__task_free_here(worker, t);
     return t;
 }
-TEST(slots_of_others_go_back_together) {
+TEST(remote_frees_go_back_in_batches) {
     begin(3);
     volt__worker *u = rt->workers[2];
     volt__task *a = freed_by(w, still_task(v)), *b = freed_by(w, still_task(v));
@@ -2032,7 +2032,7 @@ TEST(slots_of_others_go_back_together) {
     CHECK(w->remote_batch.n == 0 && v->heap.remote != large);
     end();
 }
-TEST(where_a_slot_goes_back_to) {
+TEST(freed_slot_returns_to_heap_of_its_slab) {
     begin(2);
     volt__task *mine = still_task(w), *other = still_task(v), *dropped = still_task(v);
     volt__task_free_here(w, mine);
@@ -2070,7 +2070,7 @@ static void check_poked(int was_unparked) {
         CHECK_EQ(n != 0, was_unparked);
     }
 }
-TEST(the_last_acknowledgement_wakes_every_task) {
+TEST(last_shutdown_ack_wakes_every_task) {
     begin(2);
     volt__task *t[4];
     for (int i = 0; i < 4; i++) t[i] = still_task(i % 2 ? v : w);
@@ -2093,7 +2093,7 @@ TEST(the_last_acknowledgement_wakes_every_task) {
     CHECK_EQ(rt->slabs.lock, 0);
     end();
 }
-TEST(a_shutdown_begins_once) {
+TEST(shutdown_begins_once) {
     for (uint32_t is_starting = 0; is_starting < 2; is_starting++) {
         begin(2);
         rt->is_starting = is_starting;
@@ -2107,7 +2107,7 @@ TEST(a_shutdown_begins_once) {
         end();
     }
 }
-TEST(a_worker_sees_the_shutdown) {
+TEST(worker_acknowledges_shutdown_once) {
     for (int i = 0; i < 4; i++) {
         begin(2);
         rt->acks = 2;
@@ -2131,7 +2131,7 @@ TEST(a_worker_sees_the_shutdown) {
     CHECK_EQ(w->drain_deadline, clock_now + 1);
     end();
 }
-TEST(all_stop_when_nobody_is_alive) {
+TEST(runtime_stops_when_no_task_is_alive) {
     begin(2);
     rt->injector.spawned = 9;
     rt->n_destroyed_outside = 2;
@@ -2181,7 +2181,7 @@ static volt__task *answering_task(uint8_t flags) {
     w->needs_watchdog = 0;
     return t;
 }
-TEST(a_poll_begins_and_ends) {
+TEST(poll_gets_fresh_context_and_settles_its_task) {
     static volt__task *t; // static: it keeps its value over the longjmp
     begin(2);
     t = answering_task(0);
@@ -2245,7 +2245,7 @@ TEST(a_poll_begins_and_ends) {
     CHECK(polled_state == &outside && w->completed == 4);
     end();
 }
-TEST(a_task_that_yields_goes_behind_the_others) {
+TEST(yielded_or_woken_task_is_queued_in_ring) {
     begin(2);
     volt__task *t = answering_task(0);
     for (uint8_t shield = 0; shield < 2; shield++) {
@@ -2279,7 +2279,7 @@ TEST(a_task_that_yields_goes_behind_the_others) {
     t->n_armed = 0;
     end();
 }
-TEST(members_leave_their_group) {
+TEST(child_that_ends_leaves_its_group) {
     begin(1);
     for (int collects = 0; collects < 2; collects++)
         for (int order = 0; order < 6; order++) { // of three
@@ -2334,7 +2334,7 @@ TEST(members_leave_their_group) {
 
 // ---- maintenance
 
-TEST(polls_are_counted_down) {
+TEST(countdown_accounts_for_every_poll) {
     begin(1);
     static const struct {
         uint32_t inject, event, n, inject_then, event_then, due;
@@ -2369,7 +2369,7 @@ TEST(polls_are_counted_down) {
     CHECK(w->published.searches == 42 && w->published.polls == 107);
     end();
 }
-TEST(what_tidying_up_does) {
+TEST(housekeeping_trims_heaps_once_a_second) {
     for (uint32_t n = 1; n <= 3; n++)
         for (uint32_t i = 0; i < n; i++)
             for (int is_late = 0; is_late < 2; is_late++) {
@@ -2396,7 +2396,7 @@ TEST(what_tidying_up_does) {
             }
 }
 static void claim_w(void) { CHECK_EQ(volt__idle_claim(&rt->idle, VOLT__ANY_WORKER), 0); }
-TEST(what_a_turn_does) {
+TEST(event_poll_handles_events_timers_and_unparks) {
     begin_fd();
     memset(&polls, 0, sizeof polls);
     polls.is_played = 1;
@@ -2475,7 +2475,7 @@ TEST(what_a_turn_does) {
 
 // ---- the watchdog over stuck workers
 
-TEST(when_the_watch_is_armed) {
+TEST(watchdog_is_armed_only_with_several_workers) {
     begin(2);
     int watch_fd = rt->watchdog.fd;
     memset(&settime, 0, sizeof settime);
@@ -2492,7 +2492,7 @@ TEST(when_the_watch_is_armed) {
     }
     end();
 }
-TEST(a_rescue_takes_all) {
+TEST(rescue_takes_events_timers_lifo_slot_and_half_ring) {
     for (int is_watch = 0; is_watch < 2; is_watch++) {
         begin_fd();
         memset(&polls, 0, sizeof polls);
@@ -2526,7 +2526,7 @@ TEST(a_rescue_takes_all) {
         end_fd();
     }
 }
-TEST(a_rescue_takes_the_inbox) {
+TEST(rescue_takes_inbox) {
     begin(2);
     rt->cfg.placement = VOLT_PLACE_LEAST;
     volt__task *t[2];
@@ -2538,7 +2538,7 @@ TEST(a_rescue_takes_the_inbox) {
     CHECK_EQ(w->stats.rescued, 2);
     end();
 }
-TEST(who_is_stuck) {
+TEST(watchdog_scan_rescues_awake_worker_without_event_poll) {
     for (int i = 0; i < 16; i++) {
         begin(3);
         volt__worker *third = rt->workers[2];
@@ -2567,7 +2567,7 @@ TEST(who_is_stuck) {
     }
 }
 
-TEST(the_first_worker_is_watched_like_the_others) {
+TEST(watchdog_scan_covers_first_worker) {
     begin(2);
     w->lifo = still_task(w);
     w->event_polls = w->event_polls_seen = 4;
@@ -2578,7 +2578,7 @@ TEST(the_first_worker_is_watched_like_the_others) {
 
 // ---- search, park, wake up
 
-TEST(is_anybody_awake_and_anything_left) {
+TEST(awake_workers_and_stealable_work_are_seen) {
     begin(3);
     CHECK(volt__others_awake(w) && volt__others_awake(rt->workers[2]));
     (void)volt__idle_park(&rt->idle, 1, 0);
@@ -2598,7 +2598,7 @@ TEST(is_anybody_awake_and_anything_left) {
     CHECK_EQ(volt__has_stealable_work(rt), 1);
     end();
 }
-TEST(who_leaves_the_search_last_looks_again) {
+TEST(last_worker_to_end_search_checks_for_work_again) {
     for (int i = 0; i < 4; i++) {
         begin(2);
         int is_last = i & 1, is_more = i >> 1;
@@ -2613,7 +2613,7 @@ TEST(who_leaves_the_search_last_looks_again) {
         end();
     }
 }
-TEST(a_search) {
+TEST(search_takes_from_injector_or_other_rings) {
     begin(2);
     park_v();
     CHECK(!volt__search(w) && !w->is_searching && w->stats.searches == 0); // nobody has anything
@@ -2643,7 +2643,7 @@ TEST(a_search) {
     CHECK(!volt__search(w) && w->is_searching == 1); // one is awake, who may have had something
     end();
 }
-TEST(a_sleep_ends_with_a_look_if_the_watch_expires) {
+TEST(watchdog_expiry_ends_sleep_with_a_scan) {
     for (int is_watch = 0; is_watch < 2; is_watch++) {
         begin(2);
         memset(&polls, 0, sizeof polls);
@@ -2663,7 +2663,7 @@ TEST(a_sleep_ends_with_a_look_if_the_watch_expires) {
 }
 static int n_slept;
 static void count_sleep(void) { n_slept++; }
-TEST(who_parks_sleeps_unless_there_is_a_reason) {
+TEST(worker_parks_unless_stopped_or_work_is_left) {
     for (int i = 0; i < 64; i++) {
         int is_stopped = i & 1, is_more = i >> 1 & 1, was_counted = i >> 2 & 1;
         int others_search = i >> 3 & 1, is_v_parked = i >> 4 & 1, needs_watch = i >> 5 & 1;
@@ -2692,7 +2692,7 @@ TEST(who_parks_sleeps_unless_there_is_a_reason) {
     }
     polls.step = NULL;
 }
-TEST(the_last_one_to_park_ends_the_runtime) {
+TEST(closing_worker_stops_empty_runtime_as_it_parks) {
     for (int is_closing = 0; is_closing < 2; is_closing++) {
         begin(2);
         memset(&polls, 0, sizeof polls);
@@ -2704,7 +2704,7 @@ TEST(the_last_one_to_park_ends_the_runtime) {
         end();
     }
 }
-TEST(who_has_found_a_task) {
+TEST(found_task_ends_search_and_arms_watchdog) {
     for (int i = 0; i < 64; i++) {
         int is_searching = i & 1, needs_watch = i >> 1 & 1, has_slept = i >> 2 & 1;
         int is_v_parked = i >> 3 & 1, are_more = i >> 4 & 1, is_late = i >> 5 & 1;
@@ -2742,7 +2742,7 @@ TEST(who_has_found_a_task) {
         end();
     }
 }
-TEST(nobody_is_started_while_one_sleeps) {
+TEST(worker_is_not_started_while_another_is_parked) {
     begin(3);
     memset(&created, 0, sizeof created);
     rt->started = 2;
@@ -2755,7 +2755,7 @@ TEST(nobody_is_started_while_one_sleeps) {
     rt->started = 3;
     end();
 }
-TEST(what_maintenance_does) {
+TEST(maintenance_polls_events_and_wakes_worker_for_backlog) {
     for (int i = 0; i < 8; i++) {
         int is_mine = i & 1, is_due = i >> 1 & 1, is_enough = i >> 2;
         begin(2);
@@ -2791,7 +2791,7 @@ TEST(what_maintenance_does) {
 
 // ---- the loop
 
-TEST(what_is_due_is_served) {
+TEST(due_injector_is_served_before_due_events) {
     for (int i = 0; i < 32; i++) {
         int is_inject_due = i & 1, is_event_due = i >> 1 & 1, is_injected = i >> 2 & 1;
         int has_given_up = i >> 3 & 1, is_more = i >> 4;
@@ -2823,7 +2823,7 @@ TEST(what_is_due_is_served) {
     }
 }
 // What an injector or inbox still has is due again when all that is in the ring has had a poll.
-TEST(more_from_outside_is_due_after_a_round) {
+TEST(source_that_has_more_is_due_again_after_one_round) {
     for (int i = 0; i < 4; i++) {
         int is_placed = i & 1, is_rare = i >> 1;
         volt__chain c = no_chain();
@@ -2859,7 +2859,7 @@ static void begin_loop(uint32_t n_workers) {
     comes = NULL;
     rt->idle.searching = 0;
 }
-TEST(a_worker_waits_for_a_task) {
+TEST(worker_waits_until_task_stop_or_drain_deadline) {
     for (uint32_t n = 1; n <= 2; n++) {
         begin_loop(n);
         volt__task *t = still_task(w);
@@ -2896,7 +2896,7 @@ TEST(a_worker_waits_for_a_task) {
     end();
     polls.step = NULL;
 }
-TEST(a_task_that_is_alone_lets_others_go_first) {
+TEST(tasks_from_outside_go_before_a_lone_task) {
     begin_loop(2);
     volt__task *t = still_task(w), *other = still_task(w);
     w->needs_watchdog = 0;
@@ -2953,7 +2953,7 @@ TEST(due_event_poll_is_not_put_off_by_tasks_from_outside) {
     end();
     polls.step = NULL;
 }
-TEST(the_next_task) {
+TEST(next_task_comes_from_due_source_before_ring) {
     begin_loop(2);
     volt__task *a = still_task(w), *b = still_task(w), *c = still_task(w);
     w->wake_at = VOLT_RING_CAP * 2;
@@ -2984,7 +2984,7 @@ TEST(the_next_task) {
     end();
     polls.step = NULL;
 }
-TEST(a_thread_carries_its_worker) {
+TEST(worker_thread_runs_worker_until_runtime_stops) {
     begin_loop(2);
     volt__task *t = answering_task(0);
     next_poll = volt_ready(0);
@@ -3011,7 +3011,7 @@ TEST(a_thread_carries_its_worker) {
     end();
     polls.step = NULL;
 }
-TEST(threads_have_names) {
+TEST(worker_threads_are_named_by_index) {
     static const uint32_t numbers[] = { 0,   7,   9,    10, 42, 99, 100, 905,
                                         999, 1000, VOLT_MAX_WORKERS - 1 };
     begin_loop(2);
@@ -3037,7 +3037,7 @@ static volt_rt *bare_rt(uint32_t n_workers) {
     CHECK_EQ(volt__rt_create(&c, &rt), 0);
     return rt;
 }
-TEST(a_fresh_worker) {
+TEST(worker_create_initializes_worker_or_frees_all) {
     for (uint32_t n = 1; n <= 3; n += 2) {
         bare_rt(n);
         clock_now = rt->epoch + 5 * (int64_t)VOLT_TICK_NS + 7;
@@ -3079,7 +3079,7 @@ TEST(a_fresh_worker) {
         end();
     }
 }
-TEST(a_thread_is_started_with_all_signals_blocked) {
+TEST(worker_thread_starts_with_all_signals_blocked) {
     begin(2);
     sigset_t before;
     memset(&created, 0, sizeof created);
@@ -3145,7 +3145,7 @@ static void *meanwhile_alloc(void *user, size_t size, size_t align) {
     if (what == 2) volt__shutdown_begin(rt);
     return test_alloc(user, size, align);
 }
-TEST(a_wish_or_a_shutdown_while_a_worker_is_started) {
+TEST(start_heeds_request_or_shutdown_that_comes_meanwhile) {
     bare_rt(3);
     rt->cfg.alloc.alloc = meanwhile_alloc;
     meanwhile = 1;
@@ -3167,7 +3167,7 @@ TEST(a_wish_or_a_shutdown_while_a_worker_is_started) {
         end();
     }
 }
-TEST(a_spare_is_tried_again_after_a_second) {
+TEST(failed_start_of_spare_worker_is_retried_after_a_second) {
     begin(2);
     rt->n_workers = 3;
     volt__worker **two = rt->workers, *three[3] = { w, v, NULL };
@@ -3200,7 +3200,7 @@ TEST(a_spare_is_tried_again_after_a_second) {
 
 // ---- the wheel
 
-TEST(a_hold_of_the_wheel_handles_so_many) {
+TEST(wheel_advance_fires_a_bounded_number_per_lock_hold) {
     static volt__node many[VOLT_FIRE_MAX + 1];
     for (uint32_t n = VOLT_FIRE_MAX - 1; n <= VOLT_FIRE_MAX + 1; n++) {
         begin(1);
@@ -3214,7 +3214,7 @@ TEST(a_hold_of_the_wheel_handles_so_many) {
         end();
     }
 }
-TEST(the_slots_of_the_last_level_end_where_they_end) {
+TEST(disarm_does_not_write_behind_the_wheel) {
     static struct {
         volt__wheel wheel;
         volt__node *behind;
@@ -3234,7 +3234,7 @@ TEST(the_slots_of_the_last_level_end_where_they_end) {
 
 // ---- the pace of polls, at its bounds
 
-TEST(outliers_and_clocks_that_go_back) {
+TEST(average_poll_time_resists_outliers_and_clock_steps) {
     static const struct {
         int64_t avg, ns, then;
     } rows[] = { { 1000, 7500, 1000 + 6500 * 26 / 256 },

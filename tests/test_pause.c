@@ -62,7 +62,7 @@ static volt_poll owner_run(volt_cx *cx, void *arg) {
     close(o->p.second[1]);
     VOLT_END(0);
 }
-TEST(a_paused_read_stays_with_its_file) {
+TEST(paused_read_stays_with_its_file) {
     volt_config c = test_config(1);
     owner o = { .n = 0 };
     c.budget = 1;

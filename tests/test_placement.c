@@ -79,7 +79,7 @@ static void spawn_outside(volt_rt *rt, int n, int *n_ended) {
         RT_SPAWN(rt, NULL, tell_run, (tell){ .n_ended = n_ended, .number = i });
 }
 
-TEST_OF_THREADS(the_least_loaded_of_busy_workers_gets_it_and_equals_take_turns) {
+TEST_OF_THREADS(place_least_picks_least_loaded_and_rotates_equals) {
     gate g;
     int n_ended = 0;
     volt_rt *rt = create_placed(VOLT_PLACE_LEAST, WORKERS);
@@ -99,7 +99,7 @@ TEST_OF_THREADS(the_least_loaded_of_busy_workers_gets_it_and_equals_take_turns) 
     UNTIL(READ(n_ended) == 5 * WORKERS + 3 * (WORKERS - 1));
     destroy(rt);
 }
-TEST_OF_THREADS(the_less_loaded_of_two_gets_it) {
+TEST_OF_THREADS(place_two_keeps_loads_nearly_equal) {
     enum { MANY = 400 };
     gate g;
     int n_ended = 0;
@@ -120,7 +120,7 @@ TEST_OF_THREADS(the_less_loaded_of_two_gets_it) {
     destroy(rt);
 }
 // Of one there are no two: beside a guest the only other worker gets all.
-TEST_OF_THREADS(two_choices_among_one) {
+TEST_OF_THREADS(place_two_gives_all_to_sole_worker_beside_guest) {
     gate g;
     int n_ended = 0;
     volt_config c = test_config(2);
@@ -138,7 +138,7 @@ TEST_OF_THREADS(two_choices_among_one) {
     UNTIL(READ(n_ended) == 20);
     destroy(rt);
 }
-TEST_OF_THREADS(who_sleeps_comes_before_who_is_busy) {
+TEST_OF_THREADS(placement_prefers_parked_to_busy_workers) {
     for (int p = VOLT_PLACE_TWO; p <= VOLT_PLACE_LEAST; p++) {
         gate g;
         int n_ended = 0, at = 0, seen[WORKERS] = { 0 }, busy;
@@ -160,7 +160,7 @@ TEST_OF_THREADS(who_sleeps_comes_before_who_is_busy) {
         destroy(rt);
     }
 }
-TEST_OF_THREADS(who_blocks_gets_nothing_and_if_all_do_the_injector_gets_it) {
+TEST_OF_THREADS(placement_skips_blocked_workers_or_uses_injector) {
     for (int p = VOLT_PLACE_TWO; p <= VOLT_PLACE_LEAST; p++) {
         gate g;
         int n_ended = 0;
@@ -181,7 +181,7 @@ TEST_OF_THREADS(who_blocks_gets_nothing_and_if_all_do_the_injector_gets_it) {
         destroy(rt);
     }
 }
-TEST_OF_THREADS(without_placement_all_goes_to_the_injector) {
+TEST_OF_THREADS(place_shared_puts_every_task_into_injector) {
     gate g;
     int n_ended = 0;
     volt_rt *rt = create_placed(VOLT_PLACE_SHARED, WORKERS);
@@ -194,7 +194,7 @@ TEST_OF_THREADS(without_placement_all_goes_to_the_injector) {
     CHECK_EQ(stats_of(rt).inbox_tasks, 0);
     destroy(rt);
 }
-TEST_OF_THREADS(each_producer_finds_its_order_in_each_inbox) {
+TEST_OF_THREADS(inbox_keeps_order_of_its_producer) {
     gate g;
     int n_ended = 0;
     volt_rt *rt = create_placed(VOLT_PLACE_LEAST, WORKERS);
@@ -213,7 +213,7 @@ TEST_OF_THREADS(each_producer_finds_its_order_in_each_inbox) {
     destroy(rt);
 }
 // Its thread is the application's: nothing waits for that while others can do it.
-TEST_OF_THREADS(a_guest_with_other_workers_is_spared) {
+TEST_OF_THREADS(placement_spares_guest_with_other_workers) {
     int n_ended = 0;
     volt_config c = test_config(3);
     volt_rt *rt = NULL;
@@ -249,7 +249,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) { // by hand
     COUNT(*s->n_ended);
     return volt_ready(0);
 }
-TEST_OF_THREADS(wake_ups_are_placed_too) {
+TEST_OF_THREADS(wake_from_outside_is_placed_in_an_inbox) {
     gate g;
     int is_given = 0, n_ended = 0;
     volt_waker waker;
@@ -270,7 +270,7 @@ TEST_OF_THREADS(wake_ups_are_placed_too) {
     destroy(rt);
 }
 // All that one event wakes: each goes its own way.
-TEST_OF_THREADS(many_woken_at_once_are_spread) {
+TEST_OF_THREADS(tasks_woken_at_once_spread_over_inboxes) {
     enum { MANY = 40 };
     gate g;
     volt_token token;
@@ -293,7 +293,7 @@ TEST_OF_THREADS(many_woken_at_once_are_spread) {
 // ---- who takes it
 
 // Nobody is told, as if the pusher were held up: who is woken by the watchdog takes it.
-TEST_OF_THREADS(the_inbox_of_a_stuck_worker_is_emptied_by_another) {
+TEST_OF_THREADS(inbox_of_stuck_worker_is_emptied_by_another_worker) {
     enum { MANY = 100 }; // more than one share
     gate g;
     int n_ended = 0, stuck;
@@ -471,7 +471,7 @@ static void *call_until_refused(void *arg) {
         c->n_accepted++;
     }
 }
-TEST_OF_THREADS(what_a_shutdown_accepts_is_run) {
+TEST_OF_THREADS(spawn_that_shutdown_accepts_is_run) {
     enum { CALLERS = 3, ROUNDS = 30 };
     EACH_PLACEMENT(p) {
         for (int round = 0; round < ROUNDS; round++) {
@@ -499,7 +499,7 @@ TEST_OF_THREADS(what_a_shutdown_accepts_is_run) {
         }
     }
 }
-TEST(placements_are_three) {
+TEST(config_accepts_three_placements) {
     EACH_WORKERS(n) {
         EACH_PLACEMENT(p) {
             volt_config c = test_config(n), effective;

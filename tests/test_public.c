@@ -33,7 +33,7 @@ static void *some_alloc(void *user, size_t size, size_t align) {
 }
 static void some_free(void *user, void *block, size_t size) { (void)user, (void)block, (void)size; }
 
-TEST(configuration_out_of_range) {
+TEST(config_out_of_range_is_refused) {
     volt_config c = test_config(2);
     c.workers = 1025;
     expect_refused(c);
@@ -71,7 +71,7 @@ TEST(configuration_out_of_range) {
         in.field_ = beyond_;                                                                       \
         CHECK_EQ(volt__config_resolve(&in, &c), -EINVAL);                                          \
     } while (0)
-TEST(configuration_at_its_bounds) {
+TEST(config_accepts_each_bound_and_refuses_the_next_value) {
     BOUND(workers, VOLT_MAX_WORKERS, VOLT_MAX_WORKERS + 1);
     BOUND(reactors, 1, 3);
     BOUND(reactors, 2, 3);
@@ -149,7 +149,7 @@ TEST(workers_have_the_stack_that_was_asked_for) {
     }
 }
 // Without functions what they are given means nothing.
-TEST(user_of_no_allocator) {
+TEST(config_drops_user_of_absent_allocator) {
     volt_config in = test_config(1), c;
     in.alloc.alloc = NULL;
     in.alloc.free = NULL;
@@ -157,7 +157,7 @@ TEST(user_of_no_allocator) {
     CHECK(c.alloc.alloc && c.alloc.free && !c.alloc.user);
 }
 
-TEST(effective_configuration) {
+TEST(effective_config_shows_given_values_and_defaults) {
     volt_config c = test_config(3), got;
     volt_rt *rt = NULL;
     c.size = sizeof c;
@@ -178,7 +178,7 @@ TEST(effective_configuration) {
     destroy(rt);
 }
 
-TEST(defaults) {
+TEST(create_without_config_fills_in_defaults) {
     volt_rt *rt = NULL;
     volt_config got;
     CHECK_EQ(volt_create(NULL, &rt), 0);
@@ -210,7 +210,7 @@ TEST(workers_follow_the_affinity_mask) {
 
 // ---- run
 
-TEST(result_of_the_root) {
+TEST(run_gives_result_of_its_root) {
     static const int values[] = { 0, 1, 77, INT_MAX, -EIO, -ECANCELED, -1 };
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         EACH_WORKERS(w) {
@@ -305,7 +305,7 @@ static volt_poll leaves_a_holdout_run(volt_cx *cx, void *arg) {
     SPAWN(NULL, holdout_run, (holdout){ .frame = { .node_ = { .resume_line_ = 0 } } });
     VOLT_END(9);
 }
-TEST(run_gives_up_after_drain) {
+TEST(run_gives_up_after_drain_timeout) {
     static leaves_a_holdout s;
     volt_config c = test_config(2);
     c.drain_timeout = VOLT_MS(2);
@@ -344,7 +344,7 @@ static void *caller(void *arg) {
     }
     return NULL;
 }
-TEST(block_on_from_several_threads) {
+TEST(block_on_gives_each_of_several_threads_its_result) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         pthread_t t[CALLERS];
@@ -356,7 +356,7 @@ TEST(block_on_from_several_threads) {
 
 // ---- shutdown and destroy
 
-TEST(spawn_after_shutdown) {
+TEST(spawn_after_shutdown_is_refused) {
     volt_rt *rt = create_on(2);
     volt_handle h = { NULL };
     giver g = { .value = 1 };
@@ -397,7 +397,7 @@ static volt_poll hands_out_run(volt_cx *cx, void *arg) {
     SPAWN(s->h, giver_run, (giver){ .value = 3 });
     VOLT_END(0);
 }
-TEST(handle_that_outlives_the_run) {
+TEST(handle_that_outlives_run_is_logged_and_stays_valid) {
     volt_handle h = { NULL };
     int64_t value = 0;
     hands_out s = { .h = &h };
@@ -504,7 +504,7 @@ TEST(shutdown_ends_tasks_in_every_state) {
         close(fd[1]);
     }
 }
-TEST(created_before_and_started_after_shutdown) {
+TEST(task_started_after_shutdown_is_polled_cancelled) {
     volt_rt *rt = create_on(2);
     sleeper *s = volt_task_create(rt, sleeper_run, sizeof *s);
     n_polled = n_ended_all = 0;
@@ -534,7 +534,7 @@ static volt_poll unwilling_run(volt_cx *cx, void *arg) {
     CHECK_EQ(u->rc, 0);
     VOLT_END(0);
 }
-TEST(shutdown_deadline) {
+TEST(shutdown_counts_and_logs_tasks_left_at_its_deadline) {
     EACH_WORKERS(w) {
         volt_token end;
         volt_rt *rt = create_on(w);
@@ -574,7 +574,7 @@ static volt_poll quitter_run(volt_cx *cx, void *arg) {
     COUNT(*q->n_ended);
     VOLT_END(0);
 }
-TEST(shutdown_from_a_task) {
+TEST(shutdown_from_task_only_starts_and_cancels_that_task) {
     EACH_WORKERS(w) {
         int n_ended = 0;
         volt_rt *rt = create_on(w);
@@ -592,7 +592,7 @@ static void *shut_down(void *arg) {
     CHECK_EQ(volt_shutdown(arg, VOLT_NEVER), 0);
     return NULL;
 }
-TEST(shutdown_from_several_threads) {
+TEST(shutdown_from_several_threads_ends_every_task) {
     for (int round = 0; round < 20; round++) {
         volt_rt *rt = create_on(1 + (uint32_t)RANDOM_BELOW(4));
         pthread_t t[4];
@@ -623,7 +623,7 @@ static void *spawn_until_refused(void *arg) {
     } while (rc == 0);
     return NULL;
 }
-TEST(spawn_races_with_shutdown) {
+TEST(spawn_that_races_with_shutdown_is_refused_or_ends) {
     for (int round = 0; round < 20; round++) {
         race r = { .rt = create_on(1 + (uint32_t)round % 4) };
         pthread_t t[3];
@@ -651,7 +651,7 @@ TEST(create_and_destroy_leave_nothing) {
     UNTIL(test_count_threads() <= n_threads + 1); // thread sanitizer has one of its own
 }
 
-TEST(what_cannot_be_created_is_null) {
+TEST(failed_create_gives_null) {
     volt_config c = test_config(1);
     volt_rt *rt = create_on(1), *none = rt;
     c.size = 1;
@@ -778,7 +778,7 @@ static size_t count_allocations(uint32_t workers) {
     CHECK_EQ(run_on(workers, hungry_run, &s), 4);
     return test_heap.n_allocs;
 }
-TEST(every_allocation_fails_once) {
+TEST(failed_allocation_is_reported_and_leaks_nothing) {
     for (uint32_t w = 1; w <= 2; w++) {
         for (int is_sticky = 0; is_sticky < 2; is_sticky++) {
             size_t n = count_allocations(w) + 2;
@@ -799,7 +799,7 @@ static void free_block(void *user, void *block, size_t size) {
     CHECK(block && size > 0);
     test_free(user, block, size);
 }
-TEST(every_allocation_of_create_fails_once) {
+TEST(create_with_failed_allocation_leaks_nothing) {
     volt_config c = test_config(3);
     int rc = -ENOMEM, n_fds = test_count_fds();
     c.start_all_workers = 1;
@@ -822,7 +822,7 @@ TEST(every_allocation_of_create_fails_once) {
 }
 
 // A watch is there for those who have somebody to watch; its number may be 0.
-TEST(who_has_a_watch) {
+TEST(watchdog_is_created_only_for_several_workers) {
     int n_fds = test_count_fds();
     for (uint32_t workers = 1; workers <= 2; workers++)
         for (int is_off = 0; is_off < 2; is_off++) {
@@ -845,7 +845,7 @@ TEST(who_has_a_watch) {
 }
 
 // No descriptors: an error, nothing left.
-TEST(no_descriptors_for_a_runtime) {
+TEST(create_without_descriptors_fails_and_leaks_nothing) {
     struct rlimit r;
     int n_fds = test_count_fds(), n_ok = 0;
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &r), 0);
@@ -867,7 +867,7 @@ TEST(no_descriptors_for_a_runtime) {
 
 // ---- the rest
 
-TEST(texts_for_results) {
+TEST(strerror_has_text_for_every_result) {
     static const int known[] = { 0, 1, -EIO, -ECANCELED, -ETIMEDOUT, -ENOMEM, -EPIPE, -ECONNREFUSED,
                                  -EBADF, -EINVAL, -ESHUTDOWN, -EDEADLK, -EBUSY, -EAGAIN };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -993,7 +993,7 @@ TEST(smaller_config_of_an_older_header_is_accepted) {
     CHECK_EQ(volt_create(&c, &rt), -EINVAL);
 }
 // volt_run refuses guests, and looks no further than the struct reaches for that.
-TEST(run_with_a_smaller_config_is_no_guest) {
+TEST(run_reads_is_guest_only_within_size_of_config) {
     volt_config c = test_config(1);
     giver g = { .value = 5 };
     c.is_guest = 1;
@@ -1108,7 +1108,7 @@ static volt_poll loses_a_local_run(volt_cx *cx, void *arg) {
     s->seen = lost;
     VOLT_END(0);
 }
-TEST(lost_local_is_never_right_by_luck) {
+TEST(lost_local_does_not_keep_its_value) {
     for (int i = 0; i < 20; i++) {
         loses_a_local s;
         memset(&s, 0, sizeof s);

@@ -51,7 +51,7 @@ static uint32_t random_pick(fifo *idle, volt__chain *c, uint32_t most) {
 
 // ---- chains and lists
 
-TEST(a_chain_is_a_queue) {
+TEST(chain_pops_in_order_of_push) {
     static volt__task t[100];
     static fifo model;
     volt__chain c;
@@ -87,7 +87,7 @@ static void list_step(volt__node **head, volt__node **model, int *n, volt__node 
     CHECK(!v->next_ && !v->prev_);
     memmove(&model[at], &model[at + 1], (size_t)(--*n - at) * sizeof *model);
 }
-TEST(a_node_list_keeps_its_order_whatever_leaves_it) {
+TEST(node_list_keeps_its_order_whatever_is_removed) {
     static volt__node nodes[LIST_NODES];
     volt__node *head = NULL, *model[LIST_NODES];
     int n = 0;
@@ -243,15 +243,15 @@ static void ring_run(uint32_t index, int n_steps) {
     CHECK_EQ(idle.len, RING_TASKS);
 }
 
-TEST(the_ring_is_a_queue_whatever_the_order_of_operations) { ring_run(0, 1000000); }
-TEST(the_ring_does_not_mind_where_its_indices_wrap) {
+TEST(ring_is_fifo_under_any_order_of_operations) { ring_run(0, 1000000); }
+TEST(ring_works_wherever_its_indices_wrap) {
     for (uint32_t back = 0; back <= 2 * VOLT_RING_CAP + 2; back += IS_SMALL ? 1 : 37)
         ring_run(VOLT__RING_INDEX_MASK - back, 6000);
 }
-TEST(an_index_that_has_gone_round_is_the_same_as_new) {
+TEST(ring_works_from_every_start_index) {
     for (uint32_t i = 0; i < 40; i++) ring_run(i * (VOLT__RING_INDEX_MASK / 40), 3000);
 }
-TEST(head_and_distance_do_not_mix) {
+TEST(ring_head_keeps_index_and_distance_apart) {
     for (uint32_t back = 0; back < 70; back++)
         for (uint32_t distance = 0; distance <= VOLT_RING_CAP; distance++) {
             uint32_t index = (VOLT__RING_INDEX_MASK - 35 + back) & VOLT__RING_INDEX_MASK;
@@ -381,9 +381,9 @@ static void ring_stress(int n_thieves) {
     for (int chained = 0; chained < 2; chained++) run_stress(n_thieves, chained);
     free(stress);
 }
-TEST(one_thief_and_every_task_is_seen_once) { ring_stress(1); }
-TEST(two_thieves_and_every_task_is_seen_once) { ring_stress(2); }
-TEST(three_thieves_and_every_task_is_seen_once) { ring_stress(3); }
+TEST(ring_gives_each_task_once_with_one_thief) { ring_stress(1); }
+TEST(ring_gives_each_task_once_with_two_thieves) { ring_stress(2); }
+TEST(ring_gives_each_task_once_with_three_thieves) { ring_stress(3); }
 
 // ---- injector
 
@@ -415,7 +415,7 @@ static int injector_try_spawn(volt__injector *q, fifo *model, fifo *from) {
     if (t) fifo_push(ok ? model : from, t);
     return ok;
 }
-TEST(the_injector_is_a_queue_that_hands_out_fair_shares) {
+TEST(injector_is_fifo_and_hands_out_fair_shares) {
     static volt__task t[3000];
     static fifo model, out;
     static volt__injector q;
@@ -489,7 +489,7 @@ static void *consumer_thread(void *arg) {
     }
     return NULL;
 }
-TEST(what_many_inject_many_take_once_and_in_order) {
+TEST(injector_gives_each_task_once_in_order_of_its_producer) {
     pthread_t t[PRODUCERS + CONSUMERS];
     void *args[PRODUCERS] = { (void *)0, (void *)1 };
     start_threads(t, PRODUCERS, producer_thread, args);
@@ -548,7 +548,7 @@ static void spill_try_take_all(spill_model *m, fifo *rest) {
     spill_take(m, &c, 0, m->len, rest);
     m->n = 0;
 }
-TEST(a_spill_is_popped_at_its_newest_and_at_its_oldest) {
+TEST(overflow_queue_pops_from_newest_or_oldest_batch) {
     static volt__task t[SPILL_TASKS];
     static fifo rest;
     static spill_model m;
@@ -569,7 +569,7 @@ TEST(a_spill_is_popped_at_its_newest_and_at_its_oldest) {
 
 // ---- heaps: classes
 
-TEST(every_size_fits_its_class_and_wastes_little) {
+TEST(size_class_is_the_smallest_that_fits_and_wastes_little) {
     uint32_t before = 0;
     for (uint32_t size = 1; size <= VOLT_SLAB_SIZE / 8; size++) {
         uint32_t cls = volt__class_of(size), slot = volt__class_size(cls);
@@ -700,7 +700,7 @@ static void shadow_end(shadow *m) {
     CHECK(hook.n_blocks <= VOLT__CLASSES); // at most the current slab of each class is kept
     for (volt__slab *s = hook.slabs.first; s; s = s->all_next) CHECK_EQ(slab_used(s), 0);
 }
-TEST(what_is_allocated_is_nobody_elses_and_stays_what_it_was) {
+TEST(heap_slots_do_not_overlap_and_keep_their_content) {
     hook_start();
     for (int k = 0; k < 200000; k++) {
         int limit = 1 + (k / 5000 % 4) * (MAX_LIVE / 4 - 1); // waves: slabs come and go
@@ -712,7 +712,7 @@ TEST(what_is_allocated_is_nobody_elses_and_stays_what_it_was) {
     shadow_end(&live);
     hook_end();
 }
-TEST(a_slab_is_filled_to_its_last_slot_and_used_again) {
+TEST(slab_is_filled_to_its_last_slot_and_reused) {
     for (uint32_t cls = 3; cls < VOLT__CLASSES; cls++) {
         uint32_t size = volt__class_size(cls), cap = (VOLT_SLAB_SIZE - VOLT__SLAB_HEAD) / size;
         hook_start();
@@ -730,7 +730,7 @@ TEST(a_slab_is_filled_to_its_last_slot_and_used_again) {
     }
 }
 // Tasks made one after the other share no cache lines, while they are few; and all have a slot.
-TEST(the_first_slots_of_a_slab_lie_apart) {
+TEST(first_slots_of_slab_lie_apart) {
     for (uint32_t cls = 3; cls < VOLT__CLASSES; cls++) {
         uint32_t size = volt__class_size(cls), cap = (VOLT_SLAB_SIZE - VOLT__SLAB_HEAD) / size;
         hook_start();
@@ -748,7 +748,7 @@ TEST(the_first_slots_of_a_slab_lie_apart) {
         hook_end();
     }
 }
-TEST(a_large_object_has_memory_of_its_own_and_gives_it_back_at_once) {
+TEST(large_object_has_its_own_memory_and_frees_it_at_once) {
     hook_start();
     for (size_t size = VOLT_SLAB_SIZE / 8 + 1; size < 40 * VOLT_SLAB_SIZE; size = size * 3 / 2) {
         CHECK(shadow_alloc(&live, size));
@@ -763,7 +763,7 @@ TEST(a_large_object_has_memory_of_its_own_and_gives_it_back_at_once) {
     hook_end();
 }
 // Empty slabs are kept up to the most that were in use since the last trim, no more.
-TEST(a_trim_keeps_what_the_recent_past_needed) {
+TEST(heap_trim_keeps_slabs_used_since_last_trim) {
     uint32_t size = 1024, cap = (VOLT_SLAB_SIZE - VOLT__SLAB_HEAD) / size;
     hook_start();
     for (uint32_t i = 0; i < 5 * cap; i++) CHECK(shadow_alloc(&live, size));
@@ -779,13 +779,13 @@ TEST(a_trim_keeps_what_the_recent_past_needed) {
     shadow_end(&live);
     hook_end();
 }
-TEST(slabs_that_are_live_at_the_end_are_given_back_too) {
+TEST(slabs_destroy_frees_slabs_that_are_in_use) {
     hook_start();
     for (int i = 0; i < 1000; i++) CHECK(shadow_alloc(&live, random_size()));
     live.n = 0;
     hook_end();
 }
-TEST(the_systems_own_pages_are_aligned_and_zero) {
+TEST(sys_map_gives_aligned_and_zeroed_pages) {
     for (size_t align = 4096; align <= 16 * VOLT_SLAB_SIZE; align *= 4)
         for (size_t size = 1; size < 5 * VOLT_SLAB_SIZE; size = size * 3 + 1000) {
             char *p[3]; // several at once: whatever lies between must not be cut off
@@ -813,7 +813,7 @@ static int allocate_until_failure(void) {
     }
     return n_failed;
 }
-TEST(out_of_memory_fails_one_allocation_and_harms_no_other) {
+TEST(heap_allocation_that_fails_harms_no_other) {
     int k = 0;
     for (int n_failed = 1; n_failed; k++) {
         hook_start();
@@ -861,7 +861,7 @@ static void hand_over(int i) {
     t = __atomic_exchange_n(slot, t, __ATOMIC_ACQ_REL);
     if (t) volt__heap_free_local(&hook.heap, t); // nobody came for the last one
 }
-TEST(what_others_free_comes_back_to_its_owner) {
+TEST(slot_freed_by_another_thread_returns_to_its_heap) {
     pthread_t t[FREERS];
     void *args[FREERS] = { handed[0], handed[1] };
     hook_start();
@@ -880,7 +880,7 @@ TEST(what_others_free_comes_back_to_its_owner) {
 
 // ---- heaps: one that all foreign threads share
 
-TEST(a_shared_heap_calls_its_hooks_without_its_lock_and_survives_their_failure) {
+TEST(shared_heap_calls_hooks_unlocked_and_survives_failure) {
     int k = 0;
     for (int n_failed = 1; n_failed; k++) {
         hook_start();
@@ -924,7 +924,7 @@ static void *sharing_thread(void *arg) {
     }
     return NULL;
 }
-TEST(a_shared_heap_gives_no_slot_to_two_threads) {
+TEST(shared_heap_gives_no_slot_to_two_threads) {
     pthread_t t[SHARERS];
     int id[SHARERS] = { 0, 1, 2 };
     void *args[SHARERS] = { &id[0], &id[1], &id[2] };
@@ -977,7 +977,7 @@ static void end_task(volt__task *t) {
     t->u.result = 0;
     volt__heap_free_local(&hook.heap, t);
 }
-TEST(a_walker_meets_every_live_task_and_no_other) {
+TEST(walker_meets_every_live_task_and_no_other) {
     static walk w;
     static volt__task *lasting[LASTING], *passing[PASSING];
     void *args[1] = { &w };

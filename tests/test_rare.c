@@ -17,7 +17,7 @@
 // The code between two awaits runs once, so only the first poll of the next one finds no budget.
 static void spend_budget(volt_cx *cx) { cx->budget_ = 0; }
 
-ROOT_TEST_1(groups_without_budget, {
+ROOT_TEST_1(group_waits_complete_without_budget, {
     volt_group g;
     giver giver;
     int64_t rc;
@@ -40,7 +40,7 @@ ROOT_TEST_1(groups_without_budget, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-ROOT_TEST_1(never_without_budget, {
+ROOT_TEST_1(sleep_forever_without_budget_can_time_out, {
     volt_timer t;
     int64_t rc;
 }) {
@@ -50,7 +50,7 @@ ROOT_TEST_1(never_without_budget, {
     CHECK_EQ(s->rc, -ETIMEDOUT);
     VOLT_END(0);
 }
-ROOT_TEST_1(sockets_without_budget, {
+ROOT_TEST_1(connect_and_accept_complete_without_budget, {
     volt_addr a;
     int lfd, fd, peer;
     volt_timer t;
@@ -73,7 +73,7 @@ ROOT_TEST_1(sockets_without_budget, {
 }
 
 // The frame notes of which file a read was that went round; the next read is of another one.
-ROOT_TEST_1(a_read_without_budget_is_forgotten, {
+ROOT_TEST_1(next_read_is_not_bound_to_file_of_requeued_read, {
     int a[2], b[2], number;
     char buf[8];
     int64_t rc;
@@ -107,7 +107,7 @@ typedef struct {
     volt_group waits, collects;
     int64_t rc, value;
 } linked;
-ROOT_TEST_1(group_waits_that_are_polled_again, { linked l; }) {
+ROOT_TEST_1(group_wait_polled_again_stays_linked, { linked l; }) {
     VOLT_BEGIN(cx, s);
     volt_group_collect(&s->l.collects);
     GROUP_SPAWN(&s->l.waits, napper_run, (napper){.d = VOLT_MS(30)});
@@ -142,7 +142,7 @@ static volt_poll stubborn_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-ROOT_TEST_1(yields_of_a_cancelled_task_are_charged, {
+ROOT_TEST_1(task_may_yield_past_its_budget_after_cancellation, {
     volt_handle h;
     int started, n_cancelled;
     int64_t rc;
@@ -163,7 +163,7 @@ ROOT_TEST_1(yields_of_a_cancelled_task_are_charged, {
 // ---- scopes
 
 // A group that is seen empty leaves its task's list of scopes from below two open shields.
-ROOT_TEST_1(a_group_ends_below_open_shields, {
+ROOT_TEST_1(group_may_end_below_open_shields, {
     volt_group g;
     volt_shield outer, inner;
     int64_t rc;
@@ -178,7 +178,7 @@ ROOT_TEST_1(a_group_ends_below_open_shields, {
     volt_shield_end(cx, &s->outer);
     VOLT_END(0);
 }
-ROOT_TEST_1(a_shield_without_time_protects_from_nothing, {
+ROOT_TEST_1(shield_without_time_cancels_awaits_at_once, {
     volt_shield sh;
     int64_t rc;
 }) {
@@ -191,7 +191,7 @@ ROOT_TEST_1(a_shield_without_time_protects_from_nothing, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-TEST(a_token_cancels_its_descendants_and_nobody_else) {
+TEST(token_cancels_only_its_descendants) {
     volt_token root, left, right, leaf[3];
     volt_token_init(&root, NULL);
     volt_token_init(&left, &root);
@@ -218,7 +218,7 @@ static volt_poll ends_at_once(volt_cx *cx, void *state) {
     (void)cx, (void)state;
     return volt_ready(0);
 }
-ROOT_TEST_1(states_of_every_small_size, {
+ROOT_TEST_1(spawn_copies_state_of_any_small_size, {
     volt_handle h;
     int64_t rc;
     size_t extra;
@@ -241,7 +241,7 @@ ROOT_TEST_1(states_of_every_small_size, {
     VOLT_END(0);
 }
 // Not a byte beside the state is read: behind it lies memory that nobody may touch.
-ROOT_TEST_1(states_at_the_end_of_memory, {
+ROOT_TEST_1(spawn_reads_no_byte_beyond_state, {
     volt_handle h;
     int64_t rc;
     size_t extra, page;
@@ -263,7 +263,7 @@ ROOT_TEST_1(states_at_the_end_of_memory, {
     CHECK_EQ(munmap(s->end - s->page, 2 * s->page), 0);
     VOLT_END(0);
 }
-ROOT_TEST_1(spawns_that_cannot_be, {
+ROOT_TEST_1(spawn_refuses_invalid_size_or_used_frame, {
     volt_group g;
     giver used;
     volt_handle h;
@@ -281,7 +281,7 @@ ROOT_TEST_1(spawns_that_cannot_be, {
     CHECK_EQ(s->rc, -EINVAL);
     VOLT_END(0);
 }
-ROOT_TEST_1(no_member_after_the_shutdown, {
+ROOT_TEST_1(group_spawn_is_refused_after_shutdown, {
     volt_group g;
     giver giver;
     int64_t rc;
@@ -294,7 +294,7 @@ ROOT_TEST_1(no_member_after_the_shutdown, {
     VOLT_END(0);
 }
 // A loop without awaits learns of a shutdown before its worker does.
-ROOT_TEST_1(a_shutdown_by_the_task_that_asks, { int64_t rc; }) {
+ROOT_TEST_1(task_sees_at_once_shutdown_that_it_began, { int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK(!volt_is_cancelled(cx));
     CHECK_EQ(volt_shutdown(volt_cx_rt(cx), 0), -EINPROGRESS);
@@ -308,7 +308,7 @@ static volt_poll sets_its_own_bracket(volt_cx *cx, volt_token *stop) {
     volt_token_cancel(stop);
     return volt_sleep_forever(cx);
 }
-ROOT_TEST_1(a_token_set_between_the_look_and_the_wait, {
+ROOT_TEST_1(with_token_ends_if_its_inner_poll_cancels_the_token, {
     volt_token stop;
     volt_token_link link;
     int64_t rc;
@@ -318,7 +318,7 @@ ROOT_TEST_1(a_token_set_between_the_look_and_the_wait, {
     CHECK_EQ(s->rc, -ECANCELED);
     VOLT_END(0);
 }
-ROOT_TEST_1(the_first_of_none, { giver g[1]; int64_t rc; }) {
+ROOT_TEST_1(join_any_over_no_children_gives_ecanceled, { giver g[1]; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_join_any(cx, giver_run, s->g, sizeof s->g[0], 0));
     CHECK_EQ(s->rc, -ECANCELED); // nobody can be the first
@@ -326,20 +326,20 @@ ROOT_TEST_1(the_first_of_none, { giver g[1]; int64_t rc; }) {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-TEST(a_root_with_a_used_frame) {
+TEST(run_refuses_root_with_used_frame) {
     static giver g;
     g.value = 1;
     CHECK_EQ(run_on(1, giver_run, &g), 1);
     CHECK_EQ(run_on(1, giver_run, &g), -EINVAL);
 }
-TEST(results_beyond_an_int) {
+TEST(run_clamps_result_to_int) {
     static giver most, least;
     most.value = (int64_t)INT_MAX + 1;
     least.value = (int64_t)INT_MIN - 1;
     CHECK_EQ(run_on(1, giver_run, &most), INT_MAX);
     CHECK_EQ(run_on(1, giver_run, &least), INT_MIN);
 }
-TEST(a_result_that_nobody_wants) {
+TEST(try_join_accepts_null_result_and_uses_up_handle) {
     volt_rt *rt = create_on(1);
     volt_handle h;
     RT_SPAWN(rt, &h, giver_run, (giver){.value = 3});
@@ -347,7 +347,7 @@ TEST(a_result_that_nobody_wants) {
     CHECK_EQ(volt_try_join(&h, NULL), -EINVAL); // the handle is used up
     destroy(rt);
 }
-TEST(configurations_that_cannot_be) {
+TEST(create_refuses_invalid_configuration) {
     for (int i = 0; i < 10; i++) {
         volt_config c = test_config(2);
         volt_rt *rt = NULL;
@@ -365,7 +365,7 @@ TEST(configurations_that_cannot_be) {
         CHECK(!rt);
     }
 }
-TEST(a_runtime_without_a_watch) {
+TEST(runtime_runs_without_watchdog) {
     static giver g;
     volt_config c = test_config(2);
     c.watchdog_us = UINT32_MAX;
@@ -373,7 +373,7 @@ TEST(a_runtime_without_a_watch) {
     CHECK_EQ(volt_run(&c, giver_run, &g), 6);
     test_check_heap();
 }
-TEST(paths_that_are_too_long) {
+TEST(cgroup_path_is_refused_unless_it_fits) {
     char out[32];
     CHECK_EQ(volt__path(out, sizeof out, "/r", "/d", 2, "/f"), strlen("/r/sys/fs/cgroup/d/f"));
     CHECK_STR(out, "/r/sys/fs/cgroup/d/f");
@@ -385,7 +385,7 @@ TEST(paths_that_are_too_long) {
     CHECK_EQ(volt__path(out, 21, "/r", "/d", 2, "/f"), 20);
 }
 // From version 2 nothing comes where the file names no group of it, nor below a root of any length.
-TEST(a_root_of_any_length_and_no_group) {
+TEST(quota_is_0_without_cgroup_below_root_of_any_length) {
     char root[600];
     memset(root, 'x', sizeof root);
     for (size_t len = 480; len < sizeof root; len += 7) {
@@ -394,7 +394,7 @@ TEST(a_root_of_any_length_and_no_group) {
         root[len] = 'x';
     }
 }
-TEST(texts_are_cut_at_their_buffer) {
+TEST(log_text_is_cut_at_its_buffer) {
     char site[400];
     memset(site, 's', sizeof site - 1);
     site[sizeof site - 1] = 0;
@@ -407,7 +407,7 @@ TEST(texts_are_cut_at_their_buffer) {
 
 // ---- descriptors
 
-ROOT_TEST_1(readiness_of_own_descriptors, {
+ROOT_TEST_1(readiness_of_own_fd_is_level_triggered, {
     int fd[2];
     char byte;
     int64_t rc;
@@ -453,13 +453,13 @@ static volt_poll pipe_writer_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 // On a worker with a thread of its own, where SIGPIPE is blocked for good.
-TEST(a_broken_pipe_on_a_thread_of_volt) {
+TEST(write_to_broken_pipe_on_worker_thread_gives_epipe) {
     static pipe_writer s;
     volt_rt *rt = create_on(1);
     CHECK_EQ(volt_block_on(rt, pipe_writer_run, &s), 0);
     destroy(rt);
 }
-TEST(options_that_a_socket_refuses) {
+TEST(socket_options_give_error_of_kernel) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(fd >= 0);
     CHECK_EQ(volt_set_linger(fd, 3), 0);
@@ -486,7 +486,7 @@ TEST(options_that_a_socket_refuses) {
     close(pair[0]);
     close(pair[1]);
 }
-TEST(listeners_at_their_limits) {
+TEST(listen_refuses_invalid_port_and_address) {
     volt_listen_options o = {.backlog = 1, .is_v6only = 1};
     volt_addr a;
     char text[100];
@@ -502,7 +502,7 @@ TEST(listeners_at_their_limits) {
     CHECK_EQ(volt_addr_parse(&a, text), -EINVAL);
 }
 // The kernel needs no 0 behind a path that fills its room.
-TEST(a_path_that_fills_its_room) {
+TEST(addr_format_takes_unix_path_without_terminator) {
     volt_addr a;
     char text[200];
     struct sockaddr_un un;
@@ -514,7 +514,7 @@ TEST(a_path_that_fills_its_room) {
     CHECK_EQ(volt_addr_format(&a, text, sizeof text), 5 + sizeof un.sun_path - 1);
     CHECK_EQ(strspn(text + 5, "x"), sizeof un.sun_path - 1);
 }
-ROOT_TEST_1(poll_sets_at_their_limits, {
+ROOT_TEST_1(pollset_refuses_invalid_arguments, {
     volt_pollset p;
     volt_pollev ev[70];
     int file;
@@ -539,7 +539,7 @@ ROOT_TEST_1(poll_sets_at_their_limits, {
     VOLT_END(0);
 }
 // Nobody has room for its entry, and nobody looks it up: the first operation will say so.
-TEST(no_memory_for_the_entry_of_a_descriptor) {
+TEST(fd_adopt_and_release_do_nothing_without_memory) {
     volt_rt *rt = still_rt(1);
     volt__task *t = still_task(rt->workers[0]);
     volt_frame frame;
@@ -556,7 +556,7 @@ TEST(no_memory_for_the_entry_of_a_descriptor) {
 
 // ---- how long polls take, and how often a worker looks around
 
-TEST(weights_of_a_running_average) {
+TEST(weight_of_average_follows_number_of_polls) {
     double rest = 1; // 0.9^n
     for (uint32_t n = 0; n <= 20; n++, rest *= 0.9)
         CHECK_EQ(volt__ewma_weight(n), (int)(256 * (1 - rest) + 0.5));
@@ -573,7 +573,7 @@ static int64_t measured(volt__worker *w, int64_t avg, uint32_t polls, int64_t ns
     CHECK_EQ(w->last_event_poll, 5000 + ns);
     return w->avg_ns;
 }
-TEST(the_pace_of_polls_is_measured) {
+TEST(average_poll_time_follows_measured_polls) {
     volt_rt *rt = still_rt(1);
     volt__worker *w = rt->workers[0];
     CHECK_EQ(measured(w, 1000, 1, 2000), 1000 + 1000 * 26 / 256);
@@ -585,7 +585,7 @@ TEST(the_pace_of_polls_is_measured) {
     CHECK_EQ(measured(w, 1000, 0, 9999999), 1000); // nothing ran
     still_end(rt);
 }
-TEST(the_pace_of_polls_sets_the_intervals) {
+TEST(average_poll_time_sets_the_intervals) {
     volt_rt *rt = still_rt(1);
     volt__worker *w = rt->workers[0];
     rt->cfg.event_interval = 50;
@@ -609,7 +609,7 @@ static uint32_t interval_after(volt__worker *w, uint32_t from, int64_t ns) {
     measured(w, 1, from, ns);
     return w->event_every;
 }
-TEST(a_burst_of_short_polls_leaves_the_interval_short) {
+TEST(burst_of_short_polls_leaves_event_interval_short) {
     volt_rt *rt = still_rt(1);
     volt__worker *w = rt->workers[0];
     rt->cfg.event_interval = 50;
@@ -635,7 +635,7 @@ static uint32_t kept_after(volt__worker *w, int64_t ns, uint32_t polls, uint32_t
     CHECK_EQ(w->ring.steal_floor == VOLT__NO_STEAL, w->wake_at == VOLT__NO_STEAL);
     return w->ring.steal_floor;
 }
-TEST(short_tasks_that_end_stay_here) {
+TEST(short_tasks_that_end_are_not_stolen) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
     const int64_t ns = VOLT_STEAL_COST_NS - 1;
@@ -662,7 +662,7 @@ TEST(short_tasks_that_end_stay_here) {
     still_end(rt);
 }
 // So long that each may have waited for as many others as there are.
-TEST(whether_tasks_are_short_is_tried) {
+TEST(worker_probes_regularly_whether_tasks_are_short) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
     const int64_t ns = 2 * VOLT_STEAL_COST_NS * 2;

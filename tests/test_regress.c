@@ -46,7 +46,7 @@ static volt_poll cleaner_run(volt_cx *cx, void *arg) {
     volt_shield_end(cx, &c->grace);
     VOLT_END(c->rc);
 }
-ROOT_TEST(a_token_cancelled_beforehand_spares_shields, {
+ROOT_TEST(token_cancelled_beforehand_spares_shields, {
     cleaner in;
     volt_token stop;
     volt_token_link link;
@@ -91,7 +91,7 @@ TEST(volt_run_gives_up_on_tasks_that_never_sleep) {
 
 // ---- a negative time overflowed into "for ever"
 
-TEST(a_negative_time_to_join_is_none) {
+TEST(join_sync_treats_negative_timeout_as_0) {
     volt_rt *rt = create_on(2);
     volt_handle h = { NULL };
     int64_t value = 0;
@@ -124,7 +124,7 @@ static volt_poll packets_run(volt_cx *cx, void *arg) {
     volt_close(cx, p->fd);
     VOLT_END(0);
 }
-ROOT_TEST(accepted_packet_sockets_are_no_streams, {
+ROOT_TEST(accepted_packet_socket_is_not_a_stream, {
     packets in;
     volt_handle h;
     int lfd, cfd;
@@ -180,7 +180,7 @@ static void send_with_urgent(int fd) {
     CHECK_EQ(send(fd, "!", 1, MSG_OOB), 1);
     CHECK_EQ(send(fd, "bbb", 3, 0), 3);
 }
-ROOT_TEST(urgent_data_hides_nothing_behind_it, {
+ROOT_TEST(urgent_data_does_not_hide_data_behind_it, {
     volt_handle h;
     int lfd, cfd, fd;
     int64_t rc;
@@ -220,7 +220,7 @@ static void send_with_fd(int fd, const char *text, size_t len) {
     memcpy(CMSG_DATA(c), &fd, sizeof fd);
     CHECK_EQ(sendmsg(fd, &m, 0), (ssize_t)len);
 }
-ROOT_TEST(passed_descriptors_hide_nothing_behind_them, { volt_handle h; int fd[2]; int64_t rc; }) {
+ROOT_TEST(passed_fd_does_not_hide_data_behind_it, { volt_handle h; int fd[2]; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd), 0);
     SPAWN(&s->h, summer_run, (summer){ .fd = s->fd[0] });
@@ -237,7 +237,7 @@ ROOT_TEST(passed_descriptors_hide_nothing_behind_them, { volt_handle h; int fd[2
 // ---- an operation that had waited read from the next owner of its number, or probed it and then
 // took the number for one whose file it knows
 
-ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char byte; }) {
+ROOT_TEST_1(operation_does_not_follow_reused_number, { int fd[2], other[2]; char byte; }) {
     VOLT_BEGIN(cx, s);
     volt__io io;
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, s->fd), 0);
@@ -261,7 +261,7 @@ ROOT_TEST_1(an_operation_does_not_follow_its_number, { int fd[2], other[2]; char
     VOLT_END(0);
 }
 // Nor does a question for readiness that was put off, where the next file has its events already.
-ROOT_TEST_1(a_look_at_readiness_does_not_follow_its_number, {
+ROOT_TEST_1(readiness_wait_does_not_follow_reused_number, {
     volt__io io;
     volt_timer limit;
     int fd[2], other[2], rc;
@@ -295,7 +295,7 @@ ROOT_TEST_1(a_look_at_readiness_does_not_follow_its_number, {
 typedef struct {
     volt_frame frame;
 } idler;
-ROOT_TEST_1(a_refused_task_is_freed_once, { idler state; int round; }) {
+ROOT_TEST_1(refused_task_is_freed_once, { idler state; int round; }) {
     VOLT_BEGIN(cx, s);
     for (s->round = 0; s->round < 2; s->round++) {
         volt__worker *w = cx->worker_;
@@ -325,7 +325,7 @@ static void *destroyer(void *arg) {
     CHECK_EQ(volt_destroy(rt), 0);
     return NULL;
 }
-TEST(destroy_waits_for_who_is_still_inside) {
+TEST(destroy_waits_until_runtime_is_unpinned) {
     volt_rt *rt = create_on(2);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     volt__rt_pin(rt); // as every wake, release and spawn from outside does
@@ -363,7 +363,7 @@ static void *firer_main(void *arg) {
     }
     return NULL;
 }
-TEST(a_back_off_may_end_at_any_moment) {
+TEST(accept_back_off_may_end_at_any_moment) {
     volt_rt *rt = still_rt(1);
     volt__worker *w = rt->workers[0];
     volt__task *t = still_task(w);
@@ -397,7 +397,7 @@ TEST(a_back_off_may_end_at_any_moment) {
 
 // ---- a rescue threw the expiry of the watchdog away: nobody armed it again
 
-TEST(a_rescue_keeps_the_expiry_that_it_meets) {
+TEST(rescue_keeps_watchdog_expiry_that_it_meets) {
     volt_rt *rt = still_rt(2);
     volt__worker *looker = rt->workers[0], *stuck = rt->workers[1];
     volt__watchdog_arm(stuck);
@@ -422,7 +422,7 @@ TEST(a_rescue_keeps_the_expiry_that_it_meets) {
 static void fill_ring(volt__worker *w) {
     while (volt__ring_room(&w->ring) > 0) volt__ring_push(&w->ring, still_task(w));
 }
-TEST(a_full_ring_hides_neither_events_nor_the_watch) {
+TEST(full_ring_hides_neither_events_nor_watchdog) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
     volt__task *reader = still_task(w);
@@ -462,7 +462,7 @@ static void *claimer_main(void *arg) {
     }
     return NULL;
 }
-TEST(a_claim_makes_nobody_else_look_asleep) {
+TEST(claim_makes_no_other_worker_look_parked) {
     volt_rt *rt = still_rt(2);
     claimer c = { &rt->idle, 0, 0 };
     rt->idle.n_words = VOLT__IDLE_WORDS; // as many as there can be: the count takes its time
@@ -490,7 +490,7 @@ static volt_poll bracket_run(volt_cx *cx, void *arg) {
     COUNT(*b->n_ended);
     VOLT_END(b->rc);
 }
-TEST(a_bracket_waits_for_its_canceller_to_let_go) {
+TEST(wrapper_waits_for_canceller_to_let_go_of_token) {
     volt_rt *rt = create_on(1);
     volt_handle h = { NULL };
     volt_token stop;
@@ -526,7 +526,7 @@ static void empty_queues(volt__worker *w) {
     (void)volt__lifo_take(w);
     while (volt__ring_pop(&w->ring)) {}
 }
-TEST(a_backlog_that_steps_over_its_mark_wakes_a_helper) {
+TEST(backlog_that_skips_its_wake_mark_wakes_a_worker) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
     volt__chain c;
@@ -555,7 +555,7 @@ TEST(a_backlog_that_steps_over_its_mark_wakes_a_helper) {
 
 // ---- who listed the living at a deadline took references to tasks whose workers go on
 
-TEST(who_lists_the_living_leaves_them_alone) {
+TEST(listing_of_unfinished_tasks_does_not_write_to_them) {
     volt_rt *rt = still_rt(1);
     volt__task *t = still_task(rt->workers[0]);
     void *slab = volt__slab_of(t);
@@ -578,7 +578,7 @@ static void waking_free(void *user, void *block, size_t size) {
     WRITE(woken_by_hook, NULL);
     if (t) volt__schedule(t);
 }
-TEST(a_hook_that_wakes_a_task_keeps_its_worker_awake) {
+TEST(hook_that_wakes_a_task_keeps_worker_awake) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
     volt__task *t = still_task(w), *large = volt__heap_alloc(&w->heap, VOLT_SLAB_SIZE);
@@ -639,7 +639,7 @@ static volt_poll selector_run(volt_cx *cx, void *arg) {
     volt_close(cx, s->fd[0]);
     VOLT_END(0);
 }
-TEST(losers_of_a_select_ignore_nothing) {
+TEST(select_losers_are_not_logged_as_ignoring_cancellation) {
     static const char bytes[N_SELECTS];
     selector s = { .i = 0 };
     CHECK_EQ(pipe(s.fd), 0);
@@ -671,7 +671,7 @@ static volt_poll host_run(volt_cx *cx, void *arg) {
     while (volt__count_alive(rt_of_run) < 2) VOLT_AWAIT(h->rc, volt_yield(cx));
     VOLT_END(0);
 }
-TEST(a_run_waits_for_those_that_block_on_it) {
+TEST(run_waits_for_block_on_of_other_threads) {
     for (int i = 0; i < N_RUNS; i++) {
         host h = { .rc = 0 };
         CHECK_EQ(run_on(1 + (uint32_t)i % 2, host_run, &h), 0);

@@ -266,17 +266,17 @@ static void check_rescue(int kind, int is_traffic) {
         need_two_cpus();                                                                           \
         check_rescue(kind_, 1);                                                                    \
     }
-RESCUE_TEST(descriptor_of_a_stuck_worker, DESCRIPTOR)
-RESCUE_TEST(timer_of_a_stuck_worker, TIMER)
-RESCUE_TEST(task_in_the_lifo_slot_of_a_stuck_worker, LIFO)
-RESCUE_TEST(tasks_in_the_ring_of_a_stuck_worker, RING)
+RESCUE_TEST(descriptor_of_stuck_worker_is_served, DESCRIPTOR)
+RESCUE_TEST(timer_of_stuck_worker_is_served, TIMER)
+RESCUE_TEST(task_in_lifo_slot_of_stuck_worker_is_served, LIFO)
+RESCUE_TEST(tasks_in_ring_of_stuck_worker_are_served, RING)
 #ifndef VOLT_TEST_SMALL // there the ring is so short that the owner always says so
-RESCUE_TEST(unannounced_tasks_in_the_ring_of_a_stuck_worker, RING_UNNOTICED)
-RESCUE_TEST(tasks_that_a_stuck_worker_has_claimed, CLAIMED)
+RESCUE_TEST(unannounced_tasks_of_stuck_worker_are_served, RING_UNNOTICED)
+RESCUE_TEST(tasks_claimed_by_stuck_worker_are_served, CLAIMED)
 #endif
 
 // The very first poll of a runtime, on the caller's thread and on a fresh one: watched as well.
-TEST(task_in_the_lifo_slot_of_a_worker_stuck_in_its_first_poll) {
+TEST(task_in_lifo_slot_of_stuck_first_poll_is_served) {
     need_two_cpus();
     volt_time best = VOLT_NEVER;
     for (int i = 0; i < 2 * TRIES && best > WITHIN; i++) {
@@ -317,7 +317,7 @@ static volt_poll testator_run(volt_cx *cx, void *arg) {
     WRITE(*t->seen_out, t->seen ? 1 : -1);
     VOLT_END(0);
 }
-TEST(everything_that_a_stuck_worker_has) {
+TEST(all_tasks_of_stuck_worker_are_served) {
     need_two_cpus();
     int best = -1;
     for (int i = 0; i < TRIES && best < 0; i++) {

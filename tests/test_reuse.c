@@ -567,53 +567,53 @@ static volt_poll waits_pollset(volt_cx *cx, scene *s) {
 // What is written to a TCP socket leaves it when it will, so none stays full.
 #define EACH_READ(k_) for (enum file_kind k_ = SOCKETS; k_ <= TCP; k_++)
 #define EACH_WRITTEN(k_) for (enum file_kind k_ = SOCKETS; k_ <= PIPES; k_++)
-TEST(a_closed_number_ends_read) {
+TEST(closed_number_ends_read) {
     EACH_READ(k) play_wait((wait_of){ waits_read, READS, k, 0 });
     play_moment((wait_of){ waits_read, READS, SOCKETS, IS_ALWAYS }, AGAIN);
 }
-TEST(a_closed_number_ends_readv) {
+TEST(closed_number_ends_readv) {
     EACH_READ(k) play_wait((wait_of){ waits_readv, READS, k, 0 });
     play_moment((wait_of){ waits_readv, READS, PIPES, IS_ALWAYS }, AGAIN);
 }
-TEST(a_closed_number_ends_write) {
+TEST(closed_number_ends_write) {
     EACH_WRITTEN(k) play_wait((wait_of){ waits_write, WRITES, k, 0 });
     play_moment((wait_of){ waits_write, WRITES, SOCKETS, IS_ALWAYS }, AGAIN);
 }
-TEST(a_closed_number_ends_writev) {
+TEST(closed_number_ends_writev) {
     EACH_WRITTEN(k) play_wait((wait_of){ waits_writev, WRITES, k, 0 });
     play_moment((wait_of){ waits_writev, WRITES, PIPES, IS_ALWAYS }, AGAIN);
 }
-TEST(a_closed_number_ends_read_exact) {
+TEST(closed_number_ends_read_exact) {
     EACH_READ(k) play_wait((wait_of){ waits_read_exact, READS, k, 0 });
     EACH_READ(k) play_moment((wait_of){ waits_read_exact, READS, k, 0 }, AGAIN);
 }
-TEST(a_closed_number_ends_write_all) {
+TEST(closed_number_ends_write_all) {
     EACH_WRITTEN(k) play_wait((wait_of){ waits_write_all, WRITES, k, 0 });
     EACH_WRITTEN(k) play_moment((wait_of){ waits_write_all, WRITES, k, 0 }, AGAIN);
 }
-TEST(a_closed_number_ends_readable) {
+TEST(closed_number_ends_readable) {
     EACH_READ(k) play_wait((wait_of){ waits_readable, READS, k, 0 });
     EACH_READ(k) play_wait((wait_of){ waits_readable, READS, k, IS_EDGE });
 }
-TEST(a_closed_number_ends_writable) {
+TEST(closed_number_ends_writable) {
     EACH_WRITTEN(k) play_wait((wait_of){ waits_writable, WRITES, k, 0 });
     EACH_WRITTEN(k) play_wait((wait_of){ waits_writable, WRITES, k, IS_EDGE });
 }
-TEST(a_closed_number_ends_accept) {
+TEST(closed_number_ends_accept) {
     play_wait((wait_of){ waits_accept, READS, LISTENER, 0 });
     play_moment((wait_of){ waits_accept, READS, LISTENER, IS_ABORTED }, AGAIN);
     play_moment((wait_of){ waits_accept, READS, LISTENER, IS_ALWAYS }, AGAIN);
 }
-TEST(a_closed_number_ends_accept_out_of_files) {
+TEST(closed_number_ends_accept_out_of_files) {
     play_wait((wait_of){ waits_accept, READS, LISTENER, IS_OUT_OF_FILES });
 }
-TEST(a_closed_number_ends_connect) {
+TEST(closed_number_ends_connect) {
     play_wait((wait_of){ waits_connect, WRITES, HANDSHAKE, 0 });
 }
-TEST(a_closed_number_ends_pollset_wait) {
+TEST(closed_number_ends_pollset_wait) {
     play_wait((wait_of){ waits_pollset, READS, SET, 0 });
 }
-TEST(a_closed_number_ends_what_is_out_of_budget) {
+TEST(closed_number_ends_wait_that_is_out_of_budget) {
     play_moment((wait_of){ waits_read, READS, SOCKETS, 0 }, OUT_OF_BUDGET);
     play_moment((wait_of){ waits_write, WRITES, SOCKETS, 0 }, OUT_OF_BUDGET);
     play_moment((wait_of){ waits_accept, READS, LISTENER, 0 }, OUT_OF_BUDGET);

@@ -198,12 +198,12 @@ static void check_guests(uint32_t workers, int kind, volt_time busy, int n_guest
     destroy(rt);
 }
 
-TEST(spawn_from_outside_under_load_that_never_stops) {
+TEST(spawn_from_outside_waits_at_most_inject_max_polls) {
     for (int kind = 0; kind < LOAD_KINDS; kind++)
         for (uint32_t w = 1; w <= 2; w++) check_guests(w, kind, 0, 40, VOLT_INJECT_MAX);
 }
 // Polls of half a millisecond: looking at every 255th would take an eighth of a second.
-TEST(the_longer_the_polls_the_fewer_between_two_looks_at_the_injector) {
+TEST(worker_checks_injector_more_often_when_polls_are_long) {
     for (uint32_t w = 1; w <= 2; w++) check_guests(w, WAKING_ITSELF, VOLT_US(500), 10, 8);
 }
 
@@ -230,7 +230,7 @@ static volt_poll third_run(volt_cx *cx, void *arg) {
     WRITE(t->load->stop, 1);
     VOLT_END(0);
 }
-TEST(a_pair_in_the_lifo_slot_does_not_starve_a_third_task) {
+TEST(pair_in_lifo_slot_does_not_starve_third_task) {
     load l;
     int most = -1;
     memset(&l, 0, sizeof l);
@@ -281,7 +281,7 @@ static double others_cpu(uint32_t workers, uint32_t watch_us, volt_counters *end
     destroy(rt);
     return (double)sum / 3e6;
 }
-TEST(a_long_poll_with_a_task_in_its_lifo_slot_costs_the_others_nothing) {
+TEST(task_in_lifo_slot_of_long_poll_keeps_no_worker_awake) {
     volt_counters s;
     double off = others_cpu(8, UINT32_MAX, &s);
     CHECK_EQ(s.watchdog_scans, 0); // and nobody took the task
@@ -354,8 +354,8 @@ static void check_fan(int n) {
         destroy(rt);
     }
 }
-TEST(a_thousand_wakes_spread) { check_fan(FAN); }
-TEST(a_hundred_wakes_spread) { check_fan(SMALL_FAN); }
+TEST(thousand_wakes_of_one_poll_spread_over_workers) { check_fan(FAN); }
+TEST(hundred_wakes_of_one_poll_spread_over_workers) { check_fan(SMALL_FAN); }
 
 // As many tasks as workers meet inside their polls: nobody can go on before every worker has one.
 typedef struct {
@@ -394,14 +394,14 @@ static void check_meetings(uint32_t workers, int start_all, int n_runtimes) {
         destroy(rt);
     }
 }
-TEST(every_worker_gets_work_while_the_others_are_stuck) {
+TEST(worker_gets_work_while_all_other_workers_are_stuck) {
     for (uint32_t w = 1; w <= 8; w *= 2) check_meetings(w, 1, 10);
 }
 // A worker that finds nobody asleep starts the next thread, also in its very first poll.
-TEST(threads_are_started_while_all_others_are_stuck) {
+TEST(threads_are_started_while_all_workers_are_stuck) {
     for (uint32_t w = 2; w <= 8; w *= 2) check_meetings(w, 0, 20);
 }
-TEST(128_workers) {
+TEST(all_of_128_workers_get_work) {
     check_meetings(128, 1, 1);
     check_meetings(128, 0, 1);
 }
@@ -449,9 +449,9 @@ static void check_flood(uint32_t workers, uint32_t watch_us) {
     CHECK(stats_of(f.rt).parks > 10);
     destroy(f.rt);
 }
-TEST(two_hundred_thousand_spawns_from_outside_one_worker) { check_flood(1, 0); }
-TEST(two_hundred_thousand_spawns_from_outside_two_workers) { check_flood(2, 0); }
-TEST(two_hundred_thousand_spawns_from_outside_without_the_watch) { check_flood(2, UINT32_MAX); }
+TEST(one_worker_runs_each_spawn_from_outside_once) { check_flood(1, 0); }
+TEST(two_workers_run_each_spawn_from_outside_once) { check_flood(2, 0); }
+TEST(spawn_from_outside_is_not_lost_without_watchdog) { check_flood(2, UINT32_MAX); }
 
 // ---- a crowd from outside beside tasks that always yield
 
@@ -480,7 +480,7 @@ static volt_poll visitor_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 // A busy worker takes many of them at a look, not one.
-TEST(a_crowd_from_outside_beside_tasks_that_always_yield) {
+TEST(busy_worker_takes_many_tasks_from_injector_at_once) {
     volt_rt *rt = create_on(1);
     load l;
     crowd c = { .load = &l };
@@ -516,7 +516,7 @@ static int count_workers(void) {
     closedir(d);
     return n;
 }
-TEST(lazy_start) {
+TEST(workers_beyond_the_second_start_on_demand) {
     volt_config c = test_config(4);
     c.start_all_workers = 0;
     volt_rt *rt = create_with(&c);
@@ -528,7 +528,7 @@ TEST(lazy_start) {
     CHECK_EQ(stats_of(rt).workers_started, 4);
     destroy(rt);
 }
-TEST(start_all) {
+TEST(start_all_workers_starts_every_thread) {
     volt_config c = test_config(4);
     c.start_all_workers = 1;
     volt_rt *rt = create_with(&c);
@@ -553,7 +553,7 @@ static int all_creates_fail(uint32_t workers) {
     test_check_heap();
     return rc;
 }
-TEST(no_thread_at_all) {
+TEST(create_fails_without_any_thread_and_run_does_not) {
     fail_threads(1, 1000, EAGAIN);
     CHECK_EQ(all_creates_fail(1), -EAGAIN);
     CHECK_EQ(all_creates_fail(4), -EAGAIN);
@@ -562,7 +562,7 @@ TEST(no_thread_at_all) {
     CHECK_EQ(run_on(4, giver_run, &g), 5);
     CHECK(test_log.n[VOLT_LOG_THREAD_START] > 0);
 }
-TEST(fewer_threads_at_the_start) {
+TEST(create_goes_on_with_the_threads_that_start) {
     static const int errors[] = { EAGAIN, EPERM, ENOMEM };
     for (int e = 0; e < 3; e++)
         for (int from = 2; from <= 5; from++) {
@@ -579,7 +579,7 @@ TEST(fewer_threads_at_the_start) {
 }
 // The third thread fails when it is wanted: it goes on with two. Each worker tries again after a
 // second, not before.
-TEST(a_thread_that_fails_later_is_tried_again) {
+TEST(failed_thread_start_is_retried_after_a_second) {
     volt_config c = test_config(4);
     volt_time start = volt_now();
     c.start_all_workers = 0;
@@ -620,7 +620,7 @@ static volt_poll spender_run(volt_cx *cx, void *arg) {
     s->n_polls++;
     return spender_body(cx, s);
 }
-TEST(budget_of_a_poll) {
+TEST(poll_completes_as_many_leaves_as_its_budget) {
     static const uint32_t budgets[] = { 0, 1, 7, 1000 };
     for (int i = 0; i < 4; i++) {
         volt_config c = test_config(1);
@@ -650,7 +650,7 @@ static volt_poll sprout_run(volt_cx *cx, void *arg) {
     COUNT(*s->n_ended);
     VOLT_END(0);
 }
-ROOT_TEST(a_full_ring_spills_and_loses_nothing,
+ROOT_TEST(full_ring_overflows_and_loses_no_task,
           { int is_done[BURST]; int n_ended, n_bursts; awaiter a; }) {
     VOLT_BEGIN(cx, s);
     do { // again: thieves may keep the ring from filling, and counters are told now and then
@@ -697,7 +697,7 @@ static volt_poll branch_run(volt_cx *cx, void *arg) {
     if (b->parent) volt_wait_group_done(&b->parent->children);
     VOLT_END(0);
 }
-ROOT_TEST_1(a_tree_of_tasks_is_walked_in_depth,
+ROOT_TEST_1(tree_of_tasks_runs_depth_first,
             { tree tree; branch root; int64_t rc; volt_time took; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < WALKS; s->i++) {
@@ -714,7 +714,7 @@ ROOT_TEST_1(a_tree_of_tasks_is_walked_in_depth,
 }
 // Those whose turn would never come while another one spawns more than can be run.
 enum { WAVE = VOLT_RING_CAP + VOLT_RING_CAP / 2, MOST_WAVES = 30000 };
-ROOT_TEST_1(the_first_spilled_have_their_turn_under_a_flood,
+ROOT_TEST_1(overflow_queue_does_not_starve_its_oldest_batch,
             { int n_first, n_more, i; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; READ(s->n_first) < WAVE; s->i++) {
@@ -789,7 +789,7 @@ static void check_echoes(const volt_config *c, uint32_t homes) {
     }
     destroy(rt);
 }
-TEST(one_reactor_for_two_workers) {
+TEST(two_workers_may_share_one_reactor) {
     for (int i = 0; i < 10; i++) {
         volt_config c = test_config(2);
         c.reactors = 1;
@@ -798,7 +798,7 @@ TEST(one_reactor_for_two_workers) {
         check_echoes(&c, 3);
     }
 }
-TEST(watch_off) {
+TEST(watchdog_off_opens_no_timer_and_scans_nothing) {
     volt_config c = test_config(2);
     int n_fds = test_count_fds();
     c.start_all_workers = 1;
@@ -863,7 +863,7 @@ static void choices(uint64_t seed, char *out) {
     c.seed = seed;
     CHECK_EQ(volt_run(&c, chooser_run, &s), 0);
 }
-TEST(the_same_seed_chooses_the_same) {
+TEST(select_choices_repeat_with_the_same_seed) {
     char a[65] = "", b[65] = "";
     choices(42, a);
     choices(42, b);

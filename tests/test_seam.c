@@ -143,7 +143,7 @@ static int played_madvise(void *p, size_t size, int advice) {
 
 // ---- timeouts of epoll
 
-TEST(milliseconds_are_rounded_up) {
+TEST(epoll_ms_rounds_up_and_clamps) {
     CHECK_EQ(volt__epoll_ms(-1), -1);
     CHECK_EQ(volt__epoll_ms(0), 0);
     CHECK_EQ(volt__epoll_ms(1), 1);
@@ -159,7 +159,7 @@ static int wait_events(int64_t timeout) {
     of_syscall.n_calls = of_epoll.n_calls = 0;
     return volt__sys_epoll_wait(3, ev, 4, timeout);
 }
-TEST(no_time_and_all_time_are_asked_in_milliseconds) {
+TEST(zero_and_infinite_timeout_use_epoll_wait) {
     of_epoll.n = 2;
     CHECK_EQ(wait_events(0), 2);
     CHECK_EQ(of_epoll.ms, 0);
@@ -171,7 +171,7 @@ TEST(no_time_and_all_time_are_asked_in_milliseconds) {
     of_epoll.error = EINTR;
     CHECK_EQ(wait_events(0), -EINTR);
 }
-TEST(a_time_is_asked_in_nanoseconds) {
+TEST(finite_timeout_uses_epoll_pwait2_in_nanoseconds) {
 #ifndef SYS_epoll_pwait2
     SKIP("no epoll_pwait2");
 #endif
@@ -194,7 +194,7 @@ TEST(a_time_is_asked_in_nanoseconds) {
     CHECK_EQ(wait_events(1), -EINTR);
     CHECK_EQ(of_epoll.n_calls, 0);
 }
-TEST(an_old_kernel_is_asked_in_milliseconds) {
+TEST(timeout_falls_back_to_epoll_wait_on_old_kernel) {
 #ifndef SYS_epoll_pwait2
     SKIP("no epoll_pwait2");
 #endif
@@ -220,7 +220,7 @@ static int wait_word(int64_t deadline) {
     uint32_t word = 5;
     return volt__sys_futex_wait(&word, 5, deadline);
 }
-TEST(a_futex_is_given_an_absolute_time) {
+TEST(futex_wait_passes_absolute_deadline) {
     CHECK_EQ(wait_word(7000000005), 0);
     CHECK_EQ(of_syscall.op, VOLT__FUTEX_WAIT_BITSET);
     CHECK_EQ(of_syscall.flags, UINT32_MAX); // any
@@ -239,7 +239,7 @@ TEST(a_futex_is_given_an_absolute_time) {
     CHECK_EQ(wait_word(INT64_C(5000000000) * 1000000000), 0);
     CHECK_EQ(of_syscall.sec, sizeof t.sec == 4 ? INT32_MAX : INT64_C(5000000000));
 }
-TEST(a_time_long_past_is_the_beginning_of_time) {
+TEST(futex_wait_clamps_negative_deadline_to_0) {
     const int64_t past[] = { 0, -1, -7000000005 };
     for (int i = 0; i < 3; i++) {
         of_syscall.sec = of_syscall.nsec = 9;
@@ -248,14 +248,14 @@ TEST(a_time_long_past_is_the_beginning_of_time) {
         CHECK_EQ(of_syscall.nsec, 0);
     }
 }
-TEST(a_futex_without_a_deadline_is_given_no_time) {
+TEST(futex_wait_without_deadline_passes_no_time) {
     CHECK_EQ(wait_word(VOLT_NEVER), 0);
     CHECK(!of_syscall.has_time);
     of_syscall.error = ETIMEDOUT;
     CHECK_EQ(wait_word(VOLT_NEVER), -ETIMEDOUT);
 }
 
-TEST(a_futex_without_bit_sets_is_given_a_relative_time) {
+TEST(futex_wait_falls_back_to_relative_time) {
     const int errors[] = { ENOSYS, EPERM, EINVAL };
     for (int i = 0; i < 3; i++) {
         of_syscall.first_error = errors[i];
@@ -320,7 +320,7 @@ static int connect_to(int listener) {
     CHECK_EQ(connect(fd, (struct sockaddr *)&a, len), 0);
     return fd;
 }
-TEST(descriptors_have_their_flags_all_the_same) {
+TEST(eventfd_and_accept_set_flags_on_any_kernel) {
     static const int errors[] = { 0, ENOSYS, EPERM, EINVAL };
     int listener = open_listener();
     for (int i = 0; i < 4; i++) {
@@ -332,7 +332,7 @@ TEST(descriptors_have_their_flags_all_the_same) {
     }
     CHECK_EQ(close(listener), 0);
 }
-TEST(number_0_is_a_descriptor) {
+TEST(eventfd_and_accept_may_give_descriptor_0) {
     static const int errors[] = { 0, ENOSYS };
     int listener = open_listener(), out[2];
     for (int i = 0; i < 2; i++) {
@@ -353,7 +353,7 @@ TEST(number_0_is_a_descriptor) {
     }
     CHECK_EQ(close(listener), 0);
 }
-TEST(a_descriptor_without_flags_is_closed) {
+TEST(descriptor_is_closed_if_its_flags_cannot_be_set) {
     int listener = open_listener();
     flags_error = ENOSYS;
     for (int i = 1; i <= 3; i++) {
@@ -375,7 +375,7 @@ TEST(a_descriptor_without_flags_is_closed) {
 
 // ---- clock, random bits, signals, the end
 
-TEST(the_clock_is_the_monotonic_one) {
+TEST(now_is_the_monotonic_clock) {
     for (int i = 0; i < 100; i++) {
         struct timespec t[2];
         CHECK_EQ(clock_gettime(CLOCK_MONOTONIC, &t[0]), 0);
@@ -385,21 +385,21 @@ TEST(the_clock_is_the_monotonic_one) {
         CHECK(now <= t[1].tv_sec * INT64_C(1000000000) + t[1].tv_nsec);
     }
 }
-TEST(random_bits_are_the_kernels) {
+TEST(random_bits_come_from_kernel_or_fallback) {
     CHECK(volt__sys_random() == RANDOM_BITS);
     CHECK_EQ(of_syscall.flags, 1); // does not wait for the machine to have enough of them
     of_syscall.error = ENOSYS;
     uint64_t first = volt__sys_random();
     CHECK(first != RANDOM_BITS && first != 0 && first != volt__sys_random());
 }
-TEST(a_barrier_gives_0_or_its_error) {
+TEST(membarrier_gives_0_or_its_error) {
     CHECK_EQ(volt__sys_membarrier(VOLT__MEMBARRIER), 0);
     CHECK_EQ(of_syscall.op, VOLT__MEMBARRIER);
     of_syscall.error = EPERM;
     CHECK_EQ(volt__sys_membarrier(VOLT__MEMBARRIER), -EPERM);
 }
 // Then fences stand where the barrier would have spared them.
-TEST_OF_THREADS(a_biased_lock_works_where_the_barrier_is_refused) {
+TEST_OF_THREADS(biased_lock_works_without_membarrier) {
     volt__biased b = { 0 };
     of_syscall.error = ENOSYS;
     volt__membarrier_prepare();
@@ -422,7 +422,7 @@ TEST_OF_THREADS(a_biased_lock_works_where_the_barrier_is_refused) {
     CHECK_EQ(volt__biased_revoke(&b), 1);
     volt__biased_rebias(&b);
 }
-TEST(a_broken_pipe_blocks_its_signal_alone) {
+TEST(sigpipe_block_blocks_no_other_signal) {
     volt__sigpipe p;
     sigset_t before, held, after;
     sigemptyset(&before);
@@ -439,7 +439,7 @@ TEST(a_broken_pipe_blocks_its_signal_alone) {
         CHECK_EQ(sigismember(&after, i), i == SIGUSR1);
     }
 }
-TEST_DIES(the_end_is_told_on_standard_error, "the end") { volt__sys_panic("the end\n"); }
+TEST_DIES(panic_text_goes_to_standard_error, "the end") { volt__sys_panic("the end\n"); }
 
 // ---- memory
 
@@ -463,7 +463,7 @@ static int is_mapped(const char *p) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     return mincore((void *)((uintptr_t)p & ~(uintptr_t)(page - 1)), page, &seen) == 0;
 }
-TEST(a_mapping_is_aligned_and_leaves_nothing_behind) {
+TEST(mapping_is_aligned_and_unmapped_completely) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 3 * page;
     map_align = 16 * page;
     for (map_off = 0; map_off < map_align; map_off += page) {
@@ -478,7 +478,7 @@ TEST(a_mapping_is_aligned_and_leaves_nothing_behind) {
         CHECK(!is_mapped(p + size - 1));
     }
 }
-TEST(a_word_that_tells_a_child) {
+TEST(fork_word_is_0_in_child_only) {
     static const int errors[] = { EINVAL, ENOSYS, EPERM, ENOMEM };
     for (int i = 0; i < 4; i++) { // an old kernel: nothing is left behind
         advice_error = errors[i];

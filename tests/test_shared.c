@@ -371,7 +371,7 @@ static volt_poll shortage_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST(accept_that_waits_out_a_shortage_ends_when_its_number_changes) {
+TEST(accept_that_waits_out_shortage_ends_when_its_number_changes) {
     const int numbers[] = { -1, 0, 3000000 };
     int first = dup(0);
     close(first);
@@ -404,7 +404,7 @@ TEST(log_on_a_broken_standard_error_raises_no_signal) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 static void on_alarm(int number) { (void)number; }
-TEST(text_for_a_full_descriptor_ends_although_signals_come) {
+TEST(dump_to_full_descriptor_gives_up_although_signals_come) {
     static const char text[100000];
     struct itimerval every = { { 0, 100000 }, { 0, 100000 } };
     struct sigaction a;

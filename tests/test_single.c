@@ -38,7 +38,7 @@ TEST(no_thread_is_started) {
         destroy(rt);
     }
 }
-TEST(the_configuration_says_so) {
+TEST(single_thread_config_has_one_worker_in_guest_mode) {
     volt_config c = test_config(2), got;
     counter root = { .n = 0 };
     volt_rt *rt = NULL;
@@ -55,14 +55,14 @@ static void *spawns(void *arg) {
     (void)!VOLT_RT_SPAWN((volt_rt *)arg, NULL, giver_run, (giver){ .value = 1 });
     return NULL;
 }
-TEST_DIES(another_thread_spawns, "a runtime belongs to the thread that made it") {
+TEST_DIES(spawn_by_another_thread_is_caught, "a runtime belongs to the thread that made it") {
     join_thread(start_thread(spawns, create_on(1)));
 }
 static void *steps(void *arg) {
     volt_rt_step((volt_rt *)arg, 0);
     return NULL;
 }
-TEST_DIES(another_thread_steps, "a runtime belongs to the thread that made it") {
+TEST_DIES(step_by_another_thread_is_caught, "a runtime belongs to the thread that made it") {
     join_thread(start_thread(steps, create_on(1)));
 }
 static void *runs_one_of_its_own(void *arg) {
@@ -75,7 +75,7 @@ static void *runs_one_of_its_own(void *arg) {
     }
     return arg;
 }
-TEST(each_thread_has_a_runtime_of_its_own) {
+TEST(each_thread_may_have_its_own_runtime) {
     pthread_t t[3];
     for (int i = 0; i < 3; i++) t[i] = start_thread(runs_one_of_its_own, NULL);
     for (int i = 0; i < 3; i++) join_thread(t[i]);
@@ -84,7 +84,7 @@ TEST(each_thread_has_a_runtime_of_its_own) {
 
 // ---- waiting for a task runs it
 
-TEST(block_on_does_the_steps) {
+TEST(block_on_steps_its_runtime) {
     volt_rt *rt = create_on(1);
     for (int i = 0; i < 20; i++) {
         napper n = { .d = i % 3 ? VOLT_MS(i) : 0, .value = i };
@@ -101,7 +101,7 @@ static volt_poll spins(volt_cx *cx, void *arg) {
     while (a->rc == 0);
     VOLT_END(a->rc);
 }
-TEST(block_on_ends_while_others_go_on) {
+TEST(block_on_ends_while_another_task_goes_on) {
     volt_rt *rt = create_on(1);
     volt_handle h;
     int64_t result = 0;
@@ -114,7 +114,7 @@ TEST(block_on_ends_while_others_go_on) {
     CHECK_EQ(result, -ECANCELED);
     destroy(rt);
 }
-TEST(join_sync_does_the_steps) {
+TEST(join_sync_steps_its_runtime) {
     volt_rt *rt = create_on(1);
     volt_handle h[64];
     int n_ended = 0;
@@ -129,7 +129,7 @@ TEST(join_sync_does_the_steps) {
     CHECK_EQ(n_ended, 64);
     destroy(rt);
 }
-TEST(join_sync_times_out_and_keeps_the_handle) {
+TEST(join_sync_time_out_keeps_handle) {
     volt_rt *rt = create_on(1);
     volt_handle h;
     int64_t result = 0;
@@ -144,7 +144,7 @@ TEST(join_sync_times_out_and_keeps_the_handle) {
     CHECK_EQ(result, -ECANCELED);
     destroy(rt);
 }
-TEST(waiting_is_silent) {
+TEST(block_on_waits_without_wake_ups) {
     volt_rt *rt = create_on(1);
     napper n = { .d = VOLT_MS(300) };
     volt_handle h;
@@ -169,7 +169,7 @@ static volt_poll blocks(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
     VOLT_END(1);
 }
-TEST(a_task_does_not_block) {
+TEST(blocking_call_inside_a_task_is_refused) {
     volt_rt *rt = create_on(1);
     blocker b = { .inner = { .d = 0 } };
     CHECK_EQ(volt_block_on(rt, blocks, &b), 1);
@@ -207,7 +207,7 @@ static volt_poll rouser_run(volt_cx *cx, void *arg) {
     volt_wake(*r->whom->out);
     VOLT_END(0);
 }
-TEST(a_task_of_one_runtime_wakes_one_of_another) {
+TEST(task_of_one_runtime_wakes_task_of_another) {
     volt_rt *a = create_on(1), *b = create_on(1);
     volt_waker w = { 0 };
     volt_handle h;
@@ -226,7 +226,7 @@ TEST(a_task_of_one_runtime_wakes_one_of_another) {
     CHECK_EQ(volt_destroy(b), 0);
     destroy(a);
 }
-TEST(what_was_created_may_be_destroyed) {
+TEST(created_task_may_be_destroyed_after_shutdown) {
     volt_rt *rt = create_on(1);
     giver *g = volt_task_create(rt, giver_run, sizeof *g);
     CHECK(g);
@@ -254,7 +254,7 @@ static volt_poll holdout_run(volt_cx *cx, void *arg) {
     volt_shield_end(cx, &h->shield);
     VOLT_END(0);
 }
-TEST(shutdown_does_the_steps_until_its_deadline) {
+TEST(shutdown_steps_its_runtime_until_its_deadline) {
     volt_rt *rt = create_on(1);
     volt_time from = volt_now();
     for (int i = 0; i < 3; i++) RT_SPAWN(rt, NULL, holdout_run, (holdout){ .d = VOLT_MS(120) });
@@ -265,7 +265,7 @@ TEST(shutdown_does_the_steps_until_its_deadline) {
     CHECK(volt_now() - from >= VOLT_MS(120));
     destroy(rt);
 }
-TEST(a_child_is_told) {
+TEST(calls_in_forked_child_give_echild) {
     volt_rt *rt = create_on(1);
     volt_handle h;
     RT_SPAWN(rt, &h, giver_run, (giver){ .value = 4 });
@@ -308,7 +308,7 @@ static void *writes(void *arg) {
     }
     return NULL;
 }
-TEST(block_on_sees_what_others_write) {
+TEST(block_on_sees_what_another_thread_writes) {
     int fd[2];
     CHECK_EQ(pipe(fd), 0);
     volt_rt *rt = create_on(1);

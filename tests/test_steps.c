@@ -278,34 +278,47 @@ static void run_all(const scene *sc, intruder *act, int is_harmless) {
     }
 }
 // Each was seen to fail when in volt.h
-//   reactor_shutdown                  volt__shutdown_begin wakes nobody, or _sweep no task
-//   family_is_shut_down               volt__stop_if_done does not wait for the acknowledgements
-//   client_is_cancelled               volt_connect does not close its socket when it is cancelled
-//   talk_is_cancelled_by_its_token    volt__token_add_waiter does not look at the flag
-//   server_is_cancelled               volt__task_suspend forgets a wake-up
-//   server_is_woken_for_nothing       the same
-//   listener_is_closed                volt__fd_begin_close marks nothing
-//   connection_is_closed              the same
-//   workers_are_woken_for_nothing     volt__drive_events does not read the eventfd
-//   counters_are_read                 volt_stats keeps the lock of a worker
-//   another_task_is_spawned           volt__injector_spawn does not count
-//   parent_is_cancelled               volt__join_cancel_wait drops the reference that the child
-//                                     drops
-//   parent_is_woken_for_nothing       volt__join_wait registers twice
-//   family_is_cancelled_by_its_token  volt_token_deinit leaves the token with its parent
+//   shutdown_at_any_step_ends_peers
+//       volt__shutdown_begin wakes no task, or _sweep no task
+//   shutdown_at_any_step_ends_family
+//       volt__stop_if_done does not wait for the acknowledgements
+//   client_cancel_at_any_step_ends_peers
+//       volt_connect does not close its socket when it is cancelled
+//   token_cancel_at_any_step_ends_peers
+//       volt__token_add_waiter does not look at the flag
+//   server_cancel_at_any_step_ends_peers
+//       volt__task_suspend forgets a wake-up
+//   spurious_wake_at_any_step_harms_no_peer
+//       the same
+//   listener_close_at_any_step_ends_peers
+//       volt__fd_begin_close marks nothing
+//   connection_close_at_any_step_ends_peers
+//       the same
+//   spurious_unpark_at_any_step_harms_no_peer
+//       volt__drive_events does not read the eventfd
+//   stats_at_any_step_harm_no_peer
+//       volt_stats keeps the lock of a worker
+//   spawn_at_any_step_harms_no_peer
+//       volt__injector_spawn does not count
+//   parent_cancel_at_any_step_ends_family
+//       volt__join_cancel_wait drops the reference that the child drops
+//   spurious_wake_at_any_step_harms_no_family
+//       volt__join_wait registers twice
+//   token_cancel_at_any_step_completes_family
+//       volt_token_deinit leaves the token with its parent
 #define STEPS_TEST(name_, scene_, act_, is_harmless_)                                              \
     TEST(name_) { run_all(&scene_, act_, is_harmless_); }
-STEPS_TEST(reactor_shutdown, talkers, shut_down, 0)
-STEPS_TEST(server_is_cancelled, talkers, cancel_first, 0)
-STEPS_TEST(client_is_cancelled, talkers, cancel_last, 0)
-STEPS_TEST(talk_is_cancelled_by_its_token, talkers, cancel_token, 0)
-STEPS_TEST(listener_is_closed, talkers, close_listener, 0)
-STEPS_TEST(connection_is_closed, talkers, close_connection, 0)
-STEPS_TEST(server_is_woken_for_nothing, talkers, wake_first, 1)
-STEPS_TEST(workers_are_woken_for_nothing, talkers, poke, 1)
-STEPS_TEST(counters_are_read, talkers, look, 1)
-STEPS_TEST(another_task_is_spawned, talkers, spawn, 1)
-STEPS_TEST(family_is_shut_down, family, shut_down, 0)
-STEPS_TEST(parent_is_cancelled, family, cancel_first, 0)
-STEPS_TEST(family_is_cancelled_by_its_token, family, cancel_token, 1)
-STEPS_TEST(parent_is_woken_for_nothing, family, wake_first, 1)
+STEPS_TEST(shutdown_at_any_step_ends_peers, talkers, shut_down, 0)
+STEPS_TEST(server_cancel_at_any_step_ends_peers, talkers, cancel_first, 0)
+STEPS_TEST(client_cancel_at_any_step_ends_peers, talkers, cancel_last, 0)
+STEPS_TEST(token_cancel_at_any_step_ends_peers, talkers, cancel_token, 0)
+STEPS_TEST(listener_close_at_any_step_ends_peers, talkers, close_listener, 0)
+STEPS_TEST(connection_close_at_any_step_ends_peers, talkers, close_connection, 0)
+STEPS_TEST(spurious_wake_at_any_step_harms_no_peer, talkers, wake_first, 1)
+STEPS_TEST(spurious_unpark_at_any_step_harms_no_peer, talkers, poke, 1)
+STEPS_TEST(stats_at_any_step_harm_no_peer, talkers, look, 1)
+STEPS_TEST(spawn_at_any_step_harms_no_peer, talkers, spawn, 1)
+STEPS_TEST(shutdown_at_any_step_ends_family, family, shut_down, 0)
+STEPS_TEST(parent_cancel_at_any_step_ends_family, family, cancel_first, 0)
+STEPS_TEST(token_cancel_at_any_step_completes_family, family, cancel_token, 1)
+STEPS_TEST(spurious_wake_at_any_step_harms_no_family, family, wake_first, 1)

@@ -464,10 +464,10 @@ static void check_programs(uint32_t workers) {
     printf("%d programs, %d tasks\n", n, n_tasks);
     CHECK(n_tasks >= TOP);
 }
-TEST(random_programs_on_one_worker) { check_programs(1); }
-TEST(random_programs_on_two_workers) { check_programs(2); }
-TEST(random_programs_on_three_workers) { check_programs(3); }
-TEST(random_programs_on_eight_workers) { check_programs(8); }
+TEST(random_programs_match_oracle_on_one_worker) { check_programs(1); }
+TEST(random_programs_match_oracle_on_two_workers) { check_programs(2); }
+TEST(random_programs_match_oracle_on_three_workers) { check_programs(3); }
+TEST(random_programs_match_oracle_on_eight_workers) { check_programs(8); }
 
 // ---- two runtimes whose tasks wake each other: by wakers, and by a token of both
 
@@ -525,7 +525,7 @@ static void check_two_runtimes(uint32_t workers) {
     for (int i = 0; i < 2; i++) CHECK_EQ(volt_destroy(rt[i]), 0);
     test_check_heap();
 }
-TEST(two_runtimes_that_wake_each_other) {
+TEST(tasks_of_two_runtimes_wake_each_other) {
     EACH_WORKERS(w) check_two_runtimes(w);
 }
 
@@ -580,6 +580,6 @@ static void live(uint32_t workers) {
     CHECK_EQ(volt_destroy(l.rt), 0);
     test_check_heap();
 }
-TEST(runtimes_come_and_go_under_traffic) {
+TEST(shutdown_under_traffic_ends_each_spawned_task) {
     for (int i = 0; i < LIVES; i++) live(1 + (uint32_t)RANDOM_BELOW(5));
 }

@@ -381,7 +381,7 @@ static volt_poll deaf_run(volt_cx *cx, void *arg) {
     CHECK(d->n_polls - d->before >= DEAF_WAITS / VOLT_BUDGET - 1);
     VOLT_END(d->kind);
 }
-ROOT_TEST(who_waits_after_a_cancellation_pays, { volt_handle h; int kind; int64_t rc; }) {
+ROOT_TEST(wait_after_cancellation_spends_budget, { volt_handle h; int kind; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     for (s->kind = 0; s->kind < N_DEAF; s->kind++) {
         SPAWN(&s->h, deaf_run, (deaf){ .kind = s->kind });
@@ -431,31 +431,31 @@ static volt_poll ask_a_job(volt_cx *cx, boss *b, int kind) {
 }
 
 #define KIND_TESTS(name_, kind_)                                                                   \
-    ROOT_TEST(name_##_cancelled_before_its_turn, { scenes sc; }) {                                 \
+    ROOT_TEST(name_##_cancelled_waiter_takes_nothing, { scenes sc; }) {                            \
         VOLT_BEGIN(cx, s);                                                                         \
         s->sc.kind = kind_;                                                                        \
         VOLT_AWAIT(scenes_run(cx, &s->sc));                                                        \
         VOLT_END(0);                                                                               \
     }                                                                                              \
-    ROOT_TEST(name_##_cancelled_in_its_turn, { scenes sc; }) {                                     \
+    ROOT_TEST(name_##_cancelled_grant_is_not_lost, { scenes sc; }) {                               \
         VOLT_BEGIN(cx, s);                                                                         \
         s->sc.kind = kind_;                                                                        \
         s->sc.is_late = 1;                                                                         \
         VOLT_AWAIT(scenes_run(cx, &s->sc));                                                        \
         VOLT_END(0);                                                                               \
     }                                                                                              \
-    TEST_OF_THREADS(name_##_of_tasks_and_threads) {                                                \
+    TEST_OF_THREADS(name_##_serves_waiting_tasks_and_threads) {                                    \
         EACH_WORKERS(w) for (int victim = -1; victim < N_CONTENDERS; victim++)                     \
             run_mixed(kind_, w, victim);                                                           \
     }                                                                                              \
-    TEST_OF_THREADS(name_##_of_hasty_threads) { run_hasty(kind_); }                                \
-    TEST_OF_THREADS(name_##_at_a_shutdown) { EACH_WORKERS(w) run_shutdown(kind_, w); }             \
-    ROOT_TEST(name_##_in_a_job, { boss b; }) {                                                     \
+    TEST_OF_THREADS(name_##_grant_at_time_limit_is_not_lost) { run_hasty(kind_); }                 \
+    TEST_OF_THREADS(name_##_waits_end_at_shutdown) { EACH_WORKERS(w) run_shutdown(kind_, w); }     \
+    ROOT_TEST(name_##_wait_in_blocking_job_ends, { boss b; }) {                                    \
         VOLT_BEGIN(cx, s);                                                                         \
         if (TEST_MOST_WORKERS > 1) VOLT_AWAIT(ask_a_job(cx, &s->b, kind_));                        \
         VOLT_END(0);                                                                               \
     }                                                                                              \
-    ROOT_DIES_OF_A_LOCAL(name_##_on_the_stack, { int64_t rc; }) {                                  \
+    ROOT_DIES_OF_A_LOCAL(name_##_on_the_stack_is_misuse, { int64_t rc; }) {                        \
         VOLT_BEGIN(cx, s);                                                                         \
         object o;                                                                                  \
         object_init(&o, kind_);                                                                    \
@@ -463,7 +463,7 @@ static volt_poll ask_a_job(volt_cx *cx, boss *b, int kind) {
         VOLT_AWAIT(s->rc, object_wait(cx, &o));                                                    \
         VOLT_END(0);                                                                               \
     }                                                                                              \
-    TEST(name_##_timed_out_on_a_thread) {                                                          \
+    TEST(name_##_sync_wait_times_out) {                                                            \
         static object o;                                                                           \
         object_init(&o, kind_);                                                                    \
         if (kind_ == COND) CHECK_EQ(volt_mutex_try_lock(&o.mutex), 0);                             \
@@ -472,13 +472,13 @@ static volt_poll ask_a_job(volt_cx *cx, boss *b, int kind) {
         CHECK_EQ(object_wait_sync(&o, -1), -ETIMEDOUT);                                            \
         if (kind_ < N_PASSED) CHECK_EQ(object_try(&o), -EAGAIN); /* of a cond, it has the mutex */ \
     }                                                                                              \
-    ROOT_TEST(name_##_sync_and_try_on_a_worker, { single one; }) {                                 \
+    ROOT_TEST(name_##_sync_wait_gives_edeadlk_on_worker, { single one; }) {                        \
         VOLT_BEGIN(cx, s);                                                                         \
         s->one.kind = kind_;                                                                       \
         VOLT_AWAIT(on_a_worker(cx, &s->one));                                                      \
         VOLT_END(0);                                                                               \
     }                                                                                              \
-    ROOT_TEST(name_##_in_a_cancelled_task, { volt_handle h; int64_t rc; }) {                       \
+    ROOT_TEST(name_##_wait_in_cancelled_task_takes_nothing, { volt_handle h; int64_t rc; }) {      \
         VOLT_BEGIN(cx, s);                                                                         \
         SPAWN(&s->h, when_cancelled_run, (single){ .kind = kind_ });                               \
         volt_cancel(&s->h);                                                                        \
@@ -487,7 +487,7 @@ static volt_poll ask_a_job(volt_cx *cx, boss *b, int kind) {
         VOLT_END(0);                                                                               \
     }
 #define ARMS_TEST(name_, kind_)                                                                    \
-    ROOT_TEST(name_##_in_a_select_and_a_join, { single one; }) {                                   \
+    ROOT_TEST(name_##_losing_arm_takes_nothing, { single one; }) {                                 \
         VOLT_BEGIN(cx, s);                                                                         \
         s->one.kind = kind_;                                                                       \
         VOLT_AWAIT(over_two(cx, &s->one));                                                         \

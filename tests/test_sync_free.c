@@ -123,33 +123,36 @@ static door the_door;
         check_door(d, &a, open_, pass_);                                                           \
         CHECK_EQ(d->rc, rc_);                                                                      \
     }
-DOOR_TEST(event_set_behind_one_who_left,
+DOOR_TEST(event_set_lets_through_only_after_unlock,
           volt__waitword_wait_op(&a, &d->event.waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG),
           event_open, event_pass, 0)
-DOOR_TEST(wait_group_done_behind_one_who_left,
+DOOR_TEST(wait_group_done_lets_through_only_after_unlock,
           (volt_wait_group_add(&d->group, 1),
            volt__waitword_wait_op(&a, &d->group.waitword_, VOLT__WAITWORD_ALL, 0)),
           group_open, group_pass, 0)
-DOOR_TEST(tracker_left_behind_one_who_left,
+DOOR_TEST(tracker_leave_lets_through_only_after_unlock,
           (CHECK_EQ(volt_tracker_enter(&d->tracker), 0), volt_tracker_close(&d->tracker),
            volt__waitword_wait_op(&a, &d->tracker.waitword_, VOLT__WAITWORD_ALL,
                                   VOLT__WAITWORD_FLAG)), tracker_leaves, tracker_pass, 0)
-DOOR_TEST(tracker_closed_behind_one_who_left,
+DOOR_TEST(tracker_close_lets_through_only_after_unlock,
           volt__waitword_wait_op(&a, &d->tracker.waitword_, VOLT__WAITWORD_ALL,
                                  VOLT__WAITWORD_FLAG), tracker_closes, tracker_pass, 0)
-DOOR_TEST(notify_all_behind_one_who_left, volt__notify_past_wait_op(&a, &d->notify, 0),
+DOOR_TEST(notify_all_lets_through_only_after_unlock, volt__notify_past_wait_op(&a, &d->notify, 0),
           notify_opens_all, notify_pass_past, 0)
-DOOR_TEST(notify_one_behind_one_who_left, volt__notify_wait_op(&a, &d->notify), notify_opens,
+DOOR_TEST(notify_one_lets_through_only_after_unlock,
+          volt__notify_wait_op(&a, &d->notify), notify_opens,
           notify_pass, 0)
-DOOR_TEST(sem_closed_behind_one_who_left, volt__sema_wait_op(&a, &d->sem.sema_, 0, 1), sem_closes,
+DOOR_TEST(sem_close_lets_through_only_after_unlock,
+          volt__sema_wait_op(&a, &d->sem.sema_, 0, 1), sem_closes,
           sem_pass, -EPIPE)
-DOOR_TEST(sem_released_behind_one_who_left, volt__sema_wait_op(&a, &d->sem.sema_, 0, 1), sem_opens,
+DOOR_TEST(sem_release_lets_through_only_after_unlock,
+          volt__sema_wait_op(&a, &d->sem.sema_, 0, 1), sem_opens,
           sem_pass, 0)
-DOOR_TEST(once_done_behind_one_who_left,
+DOOR_TEST(once_end_lets_through_only_after_unlock,
           (CHECK_EQ(volt_once_try_begin(&d->once), 1),
            volt__sema_wait_op(&a, &d->once.sema_, VOLT__SEMA_ONE, 1)),
           once_succeeds, once_pass, 0)
-DOOR_TEST(once_failed_behind_one_who_left,
+DOOR_TEST(once_failing_end_lets_through_only_after_unlock,
           (CHECK_EQ(volt_once_try_begin(&d->once), 1),
            volt__sema_wait_op(&a, &d->once.sema_, VOLT__SEMA_ONE, 1)),
           once_fails, once_pass, 1)
@@ -307,7 +310,9 @@ static void run_rounds(int kind, int closing, uint32_t workers) {
     destroy(rt);
 }
 #define FREE_TEST(name_, kind_, closing_) \
-    TEST_OF_THREADS(name_##_freed_by_the_last) { EACH_WORKERS(w) run_rounds(kind_, closing_, w); }
+    TEST_OF_THREADS(name_##_may_be_freed_by_last_waiter) {                                         \
+        EACH_WORKERS(w) run_rounds(kind_, closing_, w);                                            \
+    }
 FREE_TEST(mutex, MUTEX, 0)
 FREE_TEST(fifo_mutex, FIFO, 0)
 FREE_TEST(rwlock_read, READING, 0)

@@ -130,7 +130,7 @@ TEST(sync_initialisers_are_zeroes) {
 // ---- mutex
 
 // An await between lock and unlock is cancelled as any other one; the lock stays with the task.
-ROOT_TEST(mutex_held_over_a_cancelled_await, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST(mutex_stays_locked_over_cancelled_await, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, LOCK, 0);
     IS_IN(0);
@@ -147,7 +147,7 @@ ROOT_TEST(mutex_held_over_a_cancelled_await, { place p; awaiter a; int64_t rc; }
 }
 
 // The one that unlocks locks again before the one that waits has run: only so often.
-ROOT_TEST_1(mutex_is_barged_so_often_only, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST_1(mutex_is_barged_a_bounded_number_of_times, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
     for (s->i = 0; s->i < 2; s->i++) {
@@ -197,7 +197,7 @@ ROOT_TEST(fifo_mutex_is_not_barged, { place p; awaiter a; int64_t rc; int i; }) 
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
     VOLT_END(0);
 }
-ROOT_TEST_1(fifo_mutex_is_given_at_once, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST_1(fifo_mutex_unlock_grants_it_to_waiter, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     s->p.m = (volt_mutex)VOLT_MUTEX_FIFO;
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
@@ -227,7 +227,7 @@ static volt_poll holder_run(volt_cx *cx, holder *h) {
     volt_mutex_unlock(h->m);
     VOLT_END(h->rc);
 }
-ROOT_TEST(mutex_between_arms_of_one_task, {
+ROOT_TEST(mutex_excludes_arms_of_one_task, {
     volt_mutex m;
     holder one, two;
     volt_arm a, b;
@@ -241,7 +241,7 @@ ROOT_TEST(mutex_between_arms_of_one_task, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-ROOT_DIES(mutex_unlocked_by_another_task, "volt_mutex_unlock: another task has locked it",
+ROOT_DIES(mutex_unlock_by_another_task_is_misuse, "volt_mutex_unlock: another task has locked it",
           { place p; awaiter a; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, LOCK, 0);
@@ -249,14 +249,15 @@ ROOT_DIES(mutex_unlocked_by_another_task, "volt_mutex_unlock: another task has l
     volt_mutex_unlock(&s->p.m);
     VOLT_END(0);
 }
-ROOT_DIES(mutex_unlocked_twice, "volt_mutex_unlock: it is not locked", { place p; }) {
+ROOT_DIES(mutex_unlock_twice_is_misuse, "volt_mutex_unlock: it is not locked", { place p; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
     volt_mutex_unlock(&s->p.m);
     volt_mutex_unlock(&s->p.m);
     VOLT_END(0);
 }
-ROOT_DIES(mutex_locked_twice, "volt_mutex_lock: the task has it already", { place p; int rc; }) {
+ROOT_DIES(mutex_lock_twice_is_misuse,
+          "volt_mutex_lock: the task has it already", { place p; int rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->p.m));
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->p.m));
@@ -267,7 +268,7 @@ static volt_poll locker_run(volt_cx *cx, holder *h) {
     VOLT_AWAIT(h->rc, volt_mutex_lock(cx, h->m));
     VOLT_END(h->rc);
 }
-ROOT_DIES(mutex_locked_again_by_a_child, "volt_mutex_lock: the task has it already",
+ROOT_DIES(mutex_lock_again_by_child_is_misuse, "volt_mutex_lock: the task has it already",
           { volt_mutex m; holder child; int rc; }) {
     VOLT_BEGIN(cx, s);
     s->child.m = &s->m;
@@ -275,7 +276,7 @@ ROOT_DIES(mutex_locked_again_by_a_child, "volt_mutex_lock: the task has it alrea
     VOLT_AWAIT(s->rc, locker_run(cx, &s->child));
     VOLT_END(0);
 }
-TEST_DIES(mutex_unlocked_by_a_thread_that_has_it_not, "volt_mutex_unlock: it is not locked") {
+TEST_DIES(mutex_unlock_of_free_mutex_is_misuse, "volt_mutex_unlock: it is not locked") {
     static volt_mutex m;
     volt_mutex_unlock(&m);
 }
@@ -284,7 +285,7 @@ static void *unlocks(void *arg) {
     volt_mutex_unlock((volt_mutex *)arg);
     return NULL;
 }
-ROOT_TEST(mutex_unlocked_elsewhere, { volt_mutex m; int rc; }) {
+ROOT_TEST(mutex_of_a_task_may_be_unlocked_by_thread, { volt_mutex m; int rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->m));
     CHECK_EQ(s->rc, 0);
@@ -297,7 +298,7 @@ ROOT_TEST(mutex_unlocked_elsewhere, { volt_mutex m; int rc; }) {
 
 // ---- rwlock
 
-ROOT_TEST(rwlock_readers_together, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST(rwlock_admits_readers_together, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 4; s->i++) {
         ENTER(s->i, READ_LOCK, 0);
@@ -318,7 +319,7 @@ ROOT_TEST(rwlock_readers_together, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_END(0);
 }
 // R W R R W: in turn, readers next to each other together.
-ROOT_TEST(rwlock_in_turn, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST(rwlock_reader_waits_behind_waiting_writer, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, READ_LOCK, 0);
     IS_IN(0);
@@ -351,7 +352,7 @@ ROOT_TEST(rwlock_in_turn, { place p; awaiter a; int64_t rc; }) {
     VOLT_END(0);
 }
 // What a writer had collected so far goes to those behind it.
-ROOT_TEST(rwlock_writer_gives_up, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST(rwlock_cancelled_writer_passes_permits_on, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, READ_LOCK, 0);
     IS_IN(0);
@@ -374,7 +375,7 @@ ROOT_TEST(rwlock_writer_gives_up, { place p; awaiter a; int64_t rc; }) {
     CHECK_EQ(volt_rwlock_try_write(&s->p.l), 0); // all is there again
     VOLT_END(0);
 }
-ROOT_TEST(rwlock_downgrade, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST(rwlock_downgrade_admits_no_other_writer, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_rwlock_try_write(&s->p.l), 0);
     ENTER(0, READ_LOCK, 0);
@@ -406,13 +407,14 @@ ROOT_TEST(rwlock_downgrade, { place p; awaiter a; int64_t rc; }) {
     CHECK_EQ(volt_rwlock_try_write(&s->p.l), 0);
     VOLT_END(0);
 }
-TEST_DIES(rwlock_unlocked_twice, "volt_rwlock_unlock: it is not locked") {
+TEST_DIES(rwlock_unlock_twice_is_misuse, "volt_rwlock_unlock: it is not locked") {
     static volt_rwlock l;
     CHECK_EQ(volt_rwlock_try_write(&l), 0);
     volt_rwlock_unlock(&l);
     volt_rwlock_unlock(&l);
 }
-TEST_DIES(rwlock_downgraded_by_a_reader, "volt_rwlock_downgrade: it is not locked for writing") {
+TEST_DIES(rwlock_downgrade_by_reader_is_misuse,
+          "volt_rwlock_downgrade: it is not locked for writing") {
     static volt_rwlock l;
     CHECK_EQ(volt_rwlock_try_read(&l), 0);
     volt_rwlock_downgrade(&l);
@@ -420,7 +422,7 @@ TEST_DIES(rwlock_downgraded_by_a_reader, "volt_rwlock_downgrade: it is not locke
 
 // ---- semaphore
 
-TEST(sem_counts) {
+TEST(sem_counts_acquired_and_released_permits) {
     static volt_sem s = VOLT_SEM_INIT(3), none, full = VOLT_SEM_INIT(VOLT_SEM_MAX);
     CHECK_EQ(volt_sem_available(&s), 3);
     CHECK_EQ(volt_sem_try_acquire(&s, 4), -EAGAIN);
@@ -440,7 +442,7 @@ TEST(sem_counts) {
     CHECK_EQ(volt_sem_try_acquire(&full, VOLT_SEM_MAX), 0);
     CHECK_EQ(volt_sem_release(&full, VOLT_SEM_MAX), 0);
 }
-ROOT_TEST(sem_out_of_range, { volt_sem s; int64_t rc; }) {
+ROOT_TEST(sem_refuses_more_permits_than_its_maximum, { volt_sem s; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_sem_acquire(cx, &s->s, VOLT_SEM_MAX + 1));
     CHECK_EQ(s->rc, -EINVAL);
@@ -460,7 +462,7 @@ ROOT_TEST(sem_out_of_range, { volt_sem s; int64_t rc; }) {
     VOLT_END(0);
 }
 // 5, then 1: the second could go on before, and does not.
-ROOT_TEST(sem_many_is_not_overtaken, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST(sem_large_request_is_not_overtaken, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_sem_release(&s->p.s, 2), 0);
     ENTER(0, ACQUIRE, 5);
@@ -488,7 +490,7 @@ ROOT_TEST(sem_many_is_not_overtaken, { place p; awaiter a; int64_t rc; int i; })
     VOLT_END(0);
 }
 // What it had so far serves those behind it, and the rest is there.
-ROOT_TEST(sem_many_gives_up, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST(sem_cancelled_request_passes_permits_on, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_sem_release(&s->p.s, 4), 0);
     ENTER(0, ACQUIRE, 5);
@@ -516,7 +518,7 @@ ROOT_TEST(sem_many_gives_up, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_END(0);
 }
 // Full, while a grant is on its way that is not taken: it comes back, and no permit is lost.
-ROOT_TEST_1(sem_full_when_a_grant_comes_back, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST_1(sem_stays_at_maximum_when_a_grant_returns, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, ACQUIRE, 5);
     UNTIL_WAITING(s->p.s.sema_, 1);
@@ -527,7 +529,7 @@ ROOT_TEST_1(sem_full_when_a_grant_comes_back, { place p; awaiter a; int64_t rc; 
     CHECK_EQ(volt_sem_available(&s->p.s), VOLT_SEM_MAX);
     VOLT_END(0);
 }
-ROOT_TEST(sem_closed, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST(sem_close_ends_every_wait, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_sem_release(&s->p.s, 3), 0);
     for (s->i = 0; s->i < 4; s->i++) {
@@ -547,7 +549,7 @@ ROOT_TEST(sem_closed, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_END(0);
 }
 // Closed when nobody waits; on a thread.
-TEST(sem_closed_when_nobody_waits) {
+TEST(sem_close_without_waiters_refuses_acquires) {
     static volt_sem s = VOLT_SEM_INIT(1);
     volt_sem_close(&s);
     CHECK_EQ(volt_sem_try_acquire(&s, 1), -EPIPE);
@@ -555,7 +557,7 @@ TEST(sem_closed_when_nobody_waits) {
 }
 
 // Only what is there is taken away: not what who waits has so far.
-ROOT_TEST(sem_forgets_what_is_free, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST(sem_forget_takes_only_free_permits, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_sem_release(&s->p.s, 3), 0);
     ENTER(0, ACQUIRE, 5);
@@ -584,7 +586,8 @@ static void *prepares(void *arg) {
     CHECK_EQ(prepared.value, 7);
     return arg;
 }
-ROOT_TEST(once_done_is_seen_by_all, { place p; awaiter a; int64_t rc; int i; pthread_t t[2]; }) {
+ROOT_TEST(once_end_makes_its_writes_visible,
+          { place p; awaiter a; int64_t rc; int i; pthread_t t[2]; }) {
     VOLT_BEGIN(cx, s);
     memset(&prepared, 0, sizeof prepared);
     for (s->i = 0; s->i < 2 && TEST_MOST_WORKERS > 1; s->i++)
@@ -600,7 +603,7 @@ ROOT_TEST(once_done_is_seen_by_all, { place p; awaiter a; int64_t rc; int i; pth
     for (s->i = 0; s->i < 2 && TEST_MOST_WORKERS > 1; s->i++) join_thread(s->t[s->i]);
     VOLT_END(0);
 }
-ROOT_TEST(once_by_who_comes_first, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST(once_failure_lets_the_next_waiter_begin, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     CHECK(!volt_once_is_done(&s->p.o));
     VOLT_AWAIT(s->rc, volt_once_begin(cx, &s->p.o));
@@ -625,12 +628,12 @@ ROOT_TEST(once_by_who_comes_first, { place p; awaiter a; int64_t rc; int i; }) {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-TEST_DIES(once_failed_by_nobody, "volt_once_end: nobody has begun") {
+TEST_DIES(once_failing_end_before_begin_is_misuse, "volt_once_end: nobody has begun") {
     static volt_once o;
     volt_once_end(&o, 0);
 }
 
-TEST_DIES(once_done_by_nobody, "volt_once_end: nobody has begun") {
+TEST_DIES(once_end_before_begin_is_misuse, "volt_once_end: nobody has begun") {
     static volt_once o;
     volt_once_end(&o, 1);
 }
@@ -659,7 +662,7 @@ static volt_poll acquirers_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join_all(cx, VOLT_EACH(acquirer_run, too_many)));
     VOLT_END(0);
 }
-TEST_DIES(too_many_waits_in_one_task, "more than 65535 waits at once in one task") {
+TEST_DIES(task_with_more_than_65535_waits_is_misuse, "more than 65535 waits at once in one task") {
     static acquirers a;
     run_on(1, acquirers_run, &a);
 }
@@ -680,7 +683,7 @@ static volt_poll asker_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(a->n < 100000);
 }
-ROOT_TEST_1(sem_of_too_many_is_no_free_ride, {
+ROOT_TEST_1(sem_oversized_acquire_spends_budget, {
     volt_sem sem;
     volt_handle h[2];
     int n_run;
@@ -702,7 +705,7 @@ static volt_poll greedy_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(a->rc, volt_sem_acquire(cx, a->s, VOLT_SEM_MAX + 1));
     VOLT_END(a->rc);
 }
-ROOT_TEST_1(sem_of_too_many_by_who_is_cancelled, {
+ROOT_TEST_1(sem_oversized_acquire_in_cancelled_task_is_cancelled, {
     volt_sem sem;
     volt_handle h;
     int64_t rc;
@@ -717,7 +720,7 @@ ROOT_TEST_1(sem_of_too_many_by_who_is_cancelled, {
 
 // ---- event
 
-ROOT_TEST(event_up_and_down, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST(event_stays_set_until_reset, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK(!volt_event_is_set(&s->p.e));
     volt_event_reset(&s->p.e);
@@ -741,7 +744,7 @@ ROOT_TEST(event_up_and_down, { place p; awaiter a; int64_t rc; }) {
     VOLT_END(0);
 }
 // Down again before those who wait have run: they go on all the same, who comes later does not.
-ROOT_TEST_1(event_lets_all_who_wait_through, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST_1(event_set_wakes_all_waiters_despite_reset, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 4; s->i++) {
         ENTER(s->i, WAIT_EVENT, 0);
@@ -780,7 +783,7 @@ static void *set_again(void *arg) {
     __atomic_store_n(&twice.n_set, 2, __ATOMIC_RELAXED);
     return arg;
 }
-TEST_OF_THREADS(event_set_again_tells_what_was_done) {
+TEST_OF_THREADS(event_second_set_makes_writes_visible) {
     pthread_t one = start_thread(set_first, NULL), two = start_thread(set_again, NULL);
     UNTIL(__atomic_load_n(&twice.n_set, __ATOMIC_RELAXED) == 2);
     CHECK_EQ(volt_event_wait_sync(&twice.e, VOLT_NEVER), 0);
@@ -792,7 +795,7 @@ TEST_OF_THREADS(event_set_again_tells_what_was_done) {
 
 // ---- wait group
 
-ROOT_TEST(wait_group_counts, { volt_wait_group g; int64_t rc; int i; }) {
+ROOT_TEST(wait_group_counts_up_to_int32_max, { volt_wait_group g; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_wait_group_wait(cx, &s->g)); // none
     CHECK_EQ(s->rc, 0);
@@ -827,7 +830,7 @@ static volt_poll onlooker_run(volt_cx *cx, void *arg) {
     COUNT(*l->n_ended);
     VOLT_END(l->rc);
 }
-ROOT_TEST(wait_group_by_the_last, {
+ROOT_TEST(wait_group_opens_at_the_last_done, {
     object o;
     volt_handle h;
     awaiter a;
@@ -850,7 +853,7 @@ ROOT_TEST(wait_group_by_the_last, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-TEST_DIES(wait_group_done_too_often, "volt_wait_group_done: more often than was added") {
+TEST_DIES(wait_group_done_too_often_is_misuse, "volt_wait_group_done: more often than was added") {
     static volt_wait_group g;
     CHECK_EQ(volt_wait_group_add(&g, 1), 0);
     volt_wait_group_done(&g);
@@ -859,7 +862,7 @@ TEST_DIES(wait_group_done_too_often, "volt_wait_group_done: more often than was 
 
 // ---- tracker
 
-ROOT_TEST(tracker_closed_and_empty, {
+ROOT_TEST(tracker_wait_ends_when_closed_and_empty, {
     object o;
     volt_handle h;
     awaiter a;
@@ -887,7 +890,7 @@ ROOT_TEST(tracker_closed_and_empty, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-TEST(tracker_is_full) {
+TEST(tracker_enter_refuses_overflow) {
     static volt_tracker t;
     CHECK_EQ(volt_tracker_enter(&t), 0);
     t.waitword_.word_ *= (1u << 30) - 2;
@@ -900,7 +903,7 @@ TEST(tracker_is_full) {
     volt_tracker_close(&t);
     CHECK_EQ(volt_tracker_enter(&t), -EPIPE);
 }
-TEST_DIES(tracker_left_too_often, "volt_tracker_leave: more often than entered") {
+TEST_DIES(tracker_leave_too_often_is_misuse, "volt_tracker_leave: more often than entered") {
     static volt_tracker t;
     volt_tracker_close(&t);
     volt_tracker_leave(&t);
@@ -930,7 +933,7 @@ ROOT_TEST(notify_keeps_one_permit, { place p; awaiter a; int64_t rc; }) {
     CHECK_EQ(volt_notify_try_wait(&s->p.n), -EAGAIN);
     VOLT_END(0);
 }
-ROOT_TEST(notify_one_last_all, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST(notify_wakes_oldest_newest_or_all, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 6; s->i++) {
         ENTER(s->i, WAIT_NOTIFY, 0);
@@ -954,7 +957,7 @@ ROOT_TEST(notify_one_last_all, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_END(0);
 }
 // A notification that a cancelled wait gives back goes on from the same end of the line.
-ROOT_TEST_1(notify_last_that_is_cancelled_goes_to_the_last_but_one, {
+ROOT_TEST_1(notify_last_cancelled_serves_last_but_one, {
     place p;
     awaiter a;
     int64_t rc;
@@ -981,7 +984,7 @@ ROOT_TEST_1(notify_last_that_is_cancelled_goes_to_the_last_but_one, {
     VOLT_END(0);
 }
 // All who wait now, in order, and nobody later.
-ROOT_TEST_1(notify_all_and_who_comes_later, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST_1(notify_all_wakes_no_later_waiter, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 3; s->i++) {
         ENTER(s->i, WAIT_NOTIFY, 0);
@@ -1001,7 +1004,7 @@ ROOT_TEST_1(notify_all_and_who_comes_later, { place p; awaiter a; int64_t rc; in
     VOLT_END(0);
 }
 // A permit that comes back when nobody else waits is kept; what all were told is not.
-ROOT_TEST_1(notify_comes_back, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST_1(notify_keeps_permit_of_cancelled_wait, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, WAIT_NOTIFY, 0);
     UNTIL_WAITING(s->p.n, 1);
@@ -1018,7 +1021,7 @@ ROOT_TEST_1(notify_comes_back, { place p; awaiter a; int64_t rc; }) {
     CHECK_EQ(volt_notify_try_wait(&s->p.n), -EAGAIN);
     VOLT_END(0);
 }
-ROOT_TEST(notify_past_a_number, { place p; awaiter a; uint32_t n; int64_t rc; }) {
+ROOT_TEST(notify_wait_past_ends_after_notify_all, { place p; awaiter a; uint32_t n; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     s->n = volt_notify_count(&s->p.n);
     volt_notify_one(&s->p.n);
@@ -1043,7 +1046,7 @@ ROOT_TEST(notify_past_a_number, { place p; awaiter a; uint32_t n; int64_t rc; })
     VOLT_END(0);
 }
 // Numbers come round, beside a permit and those who wait.
-ROOT_TEST(notify_number_comes_round, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST(notify_count_wraps_around, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 2; s->i++) {
         memset(&s->p, 0, sizeof s->p);
@@ -1067,7 +1070,8 @@ ROOT_TEST(notify_number_comes_round, { place p; awaiter a; int64_t rc; int i; })
 
 // ---- barrier
 
-ROOT_TEST(barrier_rounds, { place p; awaiter a; int64_t rc; int i, j, n_leaders; }) {
+ROOT_TEST(barrier_elects_one_leader_per_round,
+          { place p; awaiter a; int64_t rc; int i, j, n_leaders; }) {
     VOLT_BEGIN(cx, s);
     s->p.b = (volt_barrier)VOLT_BARRIER_INIT(5);
     for (s->j = 0; s->j < 3; s->j++) {
@@ -1089,7 +1093,7 @@ ROOT_TEST(barrier_rounds, { place p; awaiter a; int64_t rc; int i, j, n_leaders;
     }
     VOLT_END(0);
 }
-ROOT_TEST(barrier_of_one_or_none, { volt_barrier one, none; int64_t rc; int i; }) {
+ROOT_TEST(barrier_of_one_or_none_never_waits, { volt_barrier one, none; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     s->one = (volt_barrier)VOLT_BARRIER_INIT(1);
     for (s->i = 0; s->i < 3; s->i++) {
@@ -1102,7 +1106,8 @@ ROOT_TEST(barrier_of_one_or_none, { volt_barrier one, none; int64_t rc; int i; }
     VOLT_END(0);
 }
 // Cancelled before: has not come, the others wait for one more. In time: has come, and is told so.
-ROOT_TEST_1(barrier_cancelled, { place p; awaiter a; int64_t rc; volt_timer t; }) {
+ROOT_TEST_1(barrier_cancelled_wait_does_not_count,
+            { place p; awaiter a; int64_t rc; volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     s->p.b = (volt_barrier)VOLT_BARRIER_INIT(3);
     ENTER(0, WAIT_BARRIER, 0);
@@ -1125,7 +1130,7 @@ ROOT_TEST_1(barrier_cancelled, { place p; awaiter a; int64_t rc; volt_timer t; }
     ENDED(1, 0);
     VOLT_END(0);
 }
-ROOT_TEST_1(barrier_cancelled_too_late, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST_1(barrier_cancel_after_round_has_no_effect, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     s->p.b = (volt_barrier)VOLT_BARRIER_INIT(3);
     ENTER(0, WAIT_BARRIER, 0);
@@ -1153,7 +1158,7 @@ static void *arrives(void *arg) {
     a->rc = volt_barrier_wait_sync(a->b, a->at_most);
     return NULL;
 }
-TEST_OF_THREADS(barrier_of_threads) {
+TEST_OF_THREADS(barrier_thread_that_times_out_does_not_count) {
     static volt_barrier b = VOLT_BARRIER_INIT(4);
     arrival a[5];
     pthread_t t[5];
@@ -1175,7 +1180,7 @@ TEST_OF_THREADS(barrier_of_threads) {
 
 // ---- condition variable
 
-ROOT_TEST(cond_signal_and_broadcast, { place p; awaiter a; int64_t rc; int i; }) {
+ROOT_TEST(cond_signal_wakes_one_broadcast_wakes_all, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     volt_cond_signal(&s->p.c); // nobody: nothing is kept
     volt_cond_broadcast(&s->p.c);
@@ -1212,7 +1217,7 @@ static void *broadcasts(void *arg) {
     volt_cond_broadcast((volt_cond *)arg);
     return NULL;
 }
-TEST_OF_THREADS(cond_told_by_threads) {
+TEST_OF_THREADS(cond_signal_from_thread_needs_no_mutex) {
     static place p;
     EACH_WORKERS(w) {
         volt_handle h[3];
@@ -1234,7 +1239,7 @@ TEST_OF_THREADS(cond_told_by_threads) {
     }
 }
 // Cancelled while it waits to lock again: it waits on, has the mutex, and the signal is taken.
-ROOT_TEST(cond_cancelled_while_it_locks_again, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST(cond_cancel_during_relock_has_no_effect, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, WAIT_COND, 0);
     UNTIL_WAITING(s->p.c, 1);
@@ -1251,7 +1256,7 @@ ROOT_TEST(cond_cancelled_while_it_locks_again, { place p; awaiter a; int64_t rc;
     VOLT_END(0);
 }
 // Cancelled while another one has the mutex: it comes back with it, later.
-ROOT_TEST(cond_cancelled_while_it_is_locked, { place p; awaiter a; int64_t rc; }) {
+ROOT_TEST(cond_cancelled_wait_relocks_its_mutex, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, WAIT_COND, 0);
     UNTIL_WAITING(s->p.c, 1);
@@ -1265,7 +1270,8 @@ ROOT_TEST(cond_cancelled_while_it_is_locked, { place p; awaiter a; int64_t rc; }
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
     VOLT_END(0);
 }
-ROOT_TEST(cond_within_a_time, { volt_mutex m; volt_cond c; volt_timer t; volt_arm a, b; int rc; }) {
+ROOT_TEST(cond_wait_that_times_out_relocks_its_mutex,
+          { volt_mutex m; volt_cond c; volt_timer t; volt_arm a, b; int rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_mutex_try_lock(&s->m), 0);
     VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(2), volt_cond_wait(cx, &s->c, &s->m)));
@@ -1302,7 +1308,7 @@ TEST(cond_keeps_its_mutex_in_a_single_thread) {
     destroy(rt);
 }
 #endif
-ROOT_DIES_OF_A_LOCAL(cond_with_a_mutex_on_the_stack, { volt_cond c; int rc; }) {
+ROOT_DIES_OF_A_LOCAL(cond_mutex_on_the_stack_is_misuse, { volt_cond c; int rc; }) {
     VOLT_BEGIN(cx, s);
     volt_mutex m;
     m = (volt_mutex)VOLT_MUTEX_INIT;
@@ -1310,7 +1316,7 @@ ROOT_DIES_OF_A_LOCAL(cond_with_a_mutex_on_the_stack, { volt_cond c; int rc; }) {
     VOLT_AWAIT(s->rc, volt_cond_wait(cx, &s->c, &m));
     VOLT_END(0);
 }
-ROOT_DIES(cond_without_its_mutex, "volt_mutex_unlock: it is not locked",
+ROOT_DIES(cond_wait_without_its_mutex_is_misuse, "volt_mutex_unlock: it is not locked",
           { volt_mutex m; volt_cond c; int rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_cond_wait(cx, &s->c, &s->m));

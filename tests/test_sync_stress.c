@@ -179,12 +179,12 @@ static void play_one_at_a_time(int kind) {
         CHECK_EQ(object_try(&f.o), object_gives(kind));
     }
 }
-TEST(mutex_one_at_a_time) { play_one_at_a_time(MUTEX); }
-TEST(fifo_mutex_one_at_a_time) { play_one_at_a_time(FIFO); }
-TEST(rwlock_write_one_at_a_time) { play_one_at_a_time(WRITING); }
-TEST(once_one_at_a_time) { play_one_at_a_time(ONCE); }
-TEST(sem_one_at_a_time) { play_one_at_a_time(SEM); }
-TEST(notify_one_at_a_time) { play_one_at_a_time(NOTIFY); }
+TEST(mutex_admits_one_at_a_time) { play_one_at_a_time(MUTEX); }
+TEST(fifo_mutex_admits_one_at_a_time) { play_one_at_a_time(FIFO); }
+TEST(rwlock_write_admits_one_at_a_time) { play_one_at_a_time(WRITING); }
+TEST(once_admits_one_at_a_time) { play_one_at_a_time(ONCE); }
+TEST(sem_of_one_permit_admits_one_at_a_time) { play_one_at_a_time(SEM); }
+TEST(notify_permit_admits_one_at_a_time) { play_one_at_a_time(NOTIFY); }
 
 // ---- readers and writers
 
@@ -235,7 +235,7 @@ static void *reads_and_writes_sync(void *arg) {
     }
     return arg;
 }
-TEST(rwlock_readers_and_writers) {
+TEST(rwlock_writer_excludes_readers_and_writers) {
     EACH_WORKERS(w) {
         set_up(WRITING);
         object_open(&f.o);
@@ -280,7 +280,7 @@ static void *takes_permits_sync(void *arg) {
     }
     return arg;
 }
-TEST(sem_permits_are_never_more) {
+TEST(sem_never_grants_more_than_its_permits) {
     EACH_WORKERS(w) {
         set_up(SEM);
         CHECK_EQ(volt_sem_release(&f.o.sem, N_PERMITS), 0);
@@ -421,7 +421,7 @@ static void *works_sync(void *arg) {
     for (int i = 1; i < N_TASKS; i++) CHECK_EQ(f.cell[i], 1);
     return arg;
 }
-TEST(wait_group_sees_all) {
+TEST(wait_group_wait_sees_writes_before_done) {
     EACH_WORKERS(w) for (int i = 0; i < 30; i++) {
         set_up(GROUP);
         CHECK_EQ(volt_wait_group_add(&f.o.group, N_TASKS - 2), 0);
@@ -450,7 +450,7 @@ static void *waits_for_the_drain(void *arg) {
     for (int i = 1; i < N_TASKS; i++) CHECK_EQ(f.cell[i] % 2, 0);
     return arg;
 }
-TEST(tracker_sees_all_leave) {
+TEST(tracker_wait_sees_writes_before_leave) {
     EACH_WORKERS(w) for (int i = 0; i < 10; i++) {
         set_up(TRACKER);
         run_game(w, comes_and_goes, waits_for_the_drain);
@@ -490,7 +490,7 @@ static void *meets_sync(void *arg) {
     }
     return arg;
 }
-TEST(barrier_round_by_round) {
+TEST(barrier_keeps_all_in_the_same_round) {
     EACH_WORKERS(w) {
         set_up(EVENT);
         f.barrier.n_ = TEST_MOST_WORKERS > 1 ? N_TASKS + N_THREADS : N_TASKS;

@@ -7,7 +7,7 @@
 
 // ---- spawn and join
 
-ROOT_TEST(spawn_and_join_inside, { volt_handle h; int64_t rc; }) {
+ROOT_TEST(join_gives_result_and_clears_handle, { volt_handle h; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK(!volt_handle_is_set(&s->h));
     SPAWN(&s->h, napper_run, (napper){ .d = VOLT_MS(2), .value = 41 });
@@ -53,7 +53,7 @@ static volt_poll blob_run(volt_cx *cx, void *arg) {
     (void)cx;
     return volt_ready((int64_t)b->size);
 }
-ROOT_TEST(state_of_every_size, { volt_handle h; size_t n; int64_t rc; }) {
+ROOT_TEST(spawn_takes_state_of_every_size, { volt_handle h; size_t n; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     for (s->n = 0; s->n < sizeof((blob *)0)->bytes; s->n += s->n / 7 + 1) {
         blob *b = calloc(1, sizeof *b);
@@ -67,7 +67,7 @@ ROOT_TEST(state_of_every_size, { volt_handle h; size_t n; int64_t rc; }) {
     VOLT_END(0);
 }
 
-ROOT_TEST(detached_children_end_with_the_run, { int rc[3], n_ended, i; awaiter a; }) {
+ROOT_TEST(spawn_without_handle_runs_its_task, { int rc[3], n_ended, i; awaiter a; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 2; s->i++)
         SPAWN(NULL, napper_run, (napper){ .n_ended = &s->n_ended });
@@ -75,7 +75,7 @@ ROOT_TEST(detached_children_end_with_the_run, { int rc[3], n_ended, i; awaiter a
     VOLT_END(0);
 }
 
-ROOT_TEST(frame_that_is_not_zero_is_refused, { volt_handle h; giver bad; }) {
+ROOT_TEST(spawn_refuses_frame_that_is_not_zero, { volt_handle h; giver bad; }) {
     VOLT_BEGIN(cx, s);
     memset(&s->bad.frame, 0x5a, sizeof s->bad.frame);
     CHECK_EQ(VOLT_SPAWN(cx, &s->h, giver_run, s->bad), -EINVAL);
@@ -85,7 +85,8 @@ ROOT_TEST(frame_that_is_not_zero_is_refused, { volt_handle h; giver bad; }) {
     VOLT_END(0);
 }
 
-ROOT_TEST(join_of_an_ended_task, { volt_handle h; int n_ended; int64_t rc; awaiter a; }) {
+ROOT_TEST(join_of_ended_task_gives_result_despite_cancel,
+          { volt_handle h; int n_ended; int64_t rc; awaiter a; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(&s->h, giver_run, (giver){ .value = 5, .n_ended = &s->n_ended });
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_ended, 1));
@@ -96,7 +97,8 @@ ROOT_TEST(join_of_an_ended_task, { volt_handle h; int n_ended; int64_t rc; await
     VOLT_END(0);
 }
 
-ROOT_TEST(try_join, { volt_handle h; volt_token t; int64_t value; awaiter a; int rc; }) {
+ROOT_TEST(try_join_keeps_handle_until_task_has_ended,
+          { volt_handle h; volt_token t; int64_t value; awaiter a; int rc; }) {
     VOLT_BEGIN(cx, s);
     s->value = 99;
     CHECK_EQ(volt_try_join(&s->h, &s->value), -EINVAL);
@@ -165,7 +167,7 @@ ROOT_TEST(join_that_times_out_keeps_the_handle, { volt_handle h; volt_timer t; i
     VOLT_END(0);
 }
 
-ROOT_TEST(thousands_of_joins, { volt_handle h[64]; int i, n; int64_t rc, sum; }) {
+ROOT_TEST(thousands_of_joins_give_every_result, { volt_handle h[64]; int i, n; int64_t rc, sum; }) {
     VOLT_BEGIN(cx, s);
     for (s->n = 0; s->n < 100; s->n++) {
         for (s->i = 0; s->i < 64; s->i++)
@@ -195,7 +197,7 @@ static volt_poll branch_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(b->rc[1], volt_join(cx, &b->h[1]));
     VOLT_END(1 + b->rc[0] + b->rc[1]);
 }
-TEST(tree_of_tasks) {
+TEST(tree_of_tasks_joins_every_child) {
     EACH_WORKERS(w) {
         branch b = { .depth = 12 };
         CHECK_EQ(run_on(w, branch_run, &b), (1 << 13) - 1);
@@ -204,7 +206,7 @@ TEST(tree_of_tasks) {
 
 // ---- from outside
 
-TEST(spawn_and_join_outside) {
+TEST(join_sync_gives_result_of_task_spawned_outside) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         volt_handle h = { NULL };
@@ -218,7 +220,7 @@ TEST(spawn_and_join_outside) {
     }
 }
 
-TEST_OF_THREADS(join_sync_times_out_and_keeps_the_handle) {
+TEST_OF_THREADS(join_sync_time_out_keeps_handle) {
     volt_rt *rt = create_on(2);
     volt_handle h = { NULL };
     int64_t value = 7;
@@ -250,7 +252,7 @@ static void *spawner(void *arg) {
     for (int i = 0; i < 8; i++) CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &value), 0);
     return NULL;
 }
-TEST_OF_THREADS(spawn_from_many_threads) {
+TEST_OF_THREADS(tasks_spawned_by_many_threads_all_run) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         pthread_t t[SPAWNERS];
@@ -264,7 +266,8 @@ TEST_OF_THREADS(spawn_from_many_threads) {
 
 // ---- created in place
 
-ROOT_TEST(create_start_destroy, { volt_handle h; int64_t rc; int n_ended; awaiter a; }) {
+ROOT_TEST(created_task_is_zeroed_and_runs_once_started,
+          { volt_handle h; int64_t rc; int n_ended; awaiter a; }) {
     VOLT_BEGIN(cx, s);
     {
         squares *q = volt_task_create(volt_cx_rt(cx), squares_run, sizeof *q);
@@ -293,7 +296,7 @@ ROOT_TEST(create_start_destroy, { volt_handle h; int64_t rc; int n_ended; awaite
     VOLT_END(0);
 }
 
-TEST_OF_THREADS(create_outside) {
+TEST_OF_THREADS(task_created_outside_runs_once_started) {
     volt_rt *rt = create_on(2);
     volt_handle h = { NULL };
     int64_t value = 0;
@@ -327,7 +330,8 @@ static volt_poll newborn_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(n->rc, volt_sleep(cx, VOLT_S(100)));
     VOLT_END(n->rc);
 }
-ROOT_TEST(cancel_before_the_first_poll, { volt_handle h; int n_polls, is_seen; int64_t rc; }) {
+ROOT_TEST(task_cancelled_before_first_poll_is_polled_once,
+          { volt_handle h; int n_polls, is_seen; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(&s->h, newborn_run, (newborn){ .n_polls = &s->n_polls, .is_seen = &s->is_seen });
     volt_cancel(&s->h);
@@ -346,7 +350,7 @@ ROOT_TEST_1(cancel_is_visible_in_the_first_poll, { volt_handle h; int n_polls, i
     VOLT_END(0);
 }
 
-ROOT_TEST(cancel_while_idle, {
+ROOT_TEST(cancel_wakes_idle_task_and_unlinks_its_wait, {
     volt_handle h;
     int started, ended;
     int64_t rc;
@@ -366,7 +370,7 @@ ROOT_TEST(cancel_while_idle, {
 }
 
 // Queued by its token and cancelled before it runs: cancellation comes first.
-ROOT_TEST_1(cancel_while_queued, {
+ROOT_TEST_1(cancel_wins_over_token_that_has_fired, {
     volt_handle h;
     int started;
     int64_t rc;
@@ -397,7 +401,7 @@ static volt_poll spinner_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(p->rc, volt_sleep(cx, VOLT_S(100)));
     VOLT_END(p->rc);
 }
-TEST_OF_THREADS(cancel_while_running) {
+TEST_OF_THREADS(running_task_sees_cancel_without_an_await) {
     volt_rt *rt = create_on(2);
     volt_handle h = { NULL };
     int n_started = 0;
@@ -493,7 +497,7 @@ ROOT_TEST(cancellation_is_level_triggered, { volt_handle h; int rc; }) {
 }
 
 // A task may take its time to end, and decides on its own result.
-ROOT_TEST(cancel_of_many_at_random, { volt_handle h[100]; int i; int64_t rc; int n; }) {
+ROOT_TEST(tasks_cancelled_at_random_all_end, { volt_handle h[100]; int i; int64_t rc; int n; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 100; s->i++)
         SPAWN(&s->h[s->i], napper_run, (napper){ .d = (volt_time)RANDOM_BELOW(5) * VOLT_MS(1),
@@ -689,7 +693,8 @@ ROOT_TEST(returning_ends_a_shield, { volt_handle h; int rc; }) {
 }
 
 // The bound cancels also where nothing else does; behind the shield all is as before.
-ROOT_TEST(bound_of_a_shield_nobody_needed, { volt_shield shield; volt_time at; int rc; }) {
+ROOT_TEST(shield_bound_cancels_task_that_is_not_cancelled,
+          { volt_shield shield; volt_time at; int rc; }) {
     VOLT_BEGIN(cx, s);
     s->at = volt_now();
     volt_shield_begin(cx, &s->shield, VOLT_MS(5));
@@ -754,7 +759,7 @@ static volt_poll greedy_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-ROOT_TEST_1(budget_keeps_a_greedy_task_from_starving_others, {
+ROOT_TEST_1(budget_keeps_greedy_task_from_starving_tasks_and_timers, {
     volt_handle h;
     int stop, n_polls, rc, i;
 }) {
@@ -768,7 +773,8 @@ ROOT_TEST_1(budget_keeps_a_greedy_task_from_starving_others, {
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     VOLT_END(0);
 }
-ROOT_TEST_1(ignoring_cancellation_starves_nobody, { volt_handle h; int stop, n_polls, rc, i; }) {
+ROOT_TEST_1(task_that_ignores_cancel_is_logged_and_starves_no_other,
+            { volt_handle h; int stop, n_polls, rc, i; }) {
     VOLT_BEGIN(cx, s);
     test_log.n[VOLT_LOG_IGNORES_CANCEL] = 0;
     SPAWN(&s->h, greedy_run, (greedy){ .stop = &s->stop, .n_polls = &s->n_polls,
@@ -824,7 +830,7 @@ static volt_poll flag_task_run(volt_cx *cx, void *arg) {
 static void start_flag_task(volt_rt *rt, volt_handle *h, flag *f) {
     RT_SPAWN(rt, h, flag_task_run, (flag_task){ .f = f });
 }
-TEST_OF_THREADS(wake_from_a_foreign_thread) {
+TEST_OF_THREADS(waker_wakes_task_from_foreign_thread) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         for (int round = 0; round < 200; round++) {
@@ -842,7 +848,7 @@ TEST_OF_THREADS(wake_from_a_foreign_thread) {
 }
 
 // The waker outlives the task: a wake does nothing, and the runtime cannot be destroyed before.
-TEST_OF_THREADS(wake_of_an_ended_task) {
+TEST_OF_THREADS(waker_outlives_its_task_and_wakes_nothing) {
     volt_rt *rt = create_on(2);
     flag f = { .n_polls = 0 };
     volt_handle h = { NULL };
@@ -902,7 +908,7 @@ static void *thread_player(void *arg) {
     }
     return NULL;
 }
-TEST_OF_THREADS(volleys_between_task_and_thread) {
+TEST_OF_THREADS(waker_loses_no_wake_between_task_and_thread) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         ball b = { .has_waker = 0 };
@@ -930,7 +936,7 @@ static volt_poll setter_run(volt_cx *cx, void *arg) {
     volt_waker_release(t->f->waker);
     VOLT_END(0);
 }
-ROOT_TEST(wake_from_a_task, { volt_handle a, b; flag f; int rc; }) {
+ROOT_TEST(waker_wakes_task_from_another_task, { volt_handle a, b; flag f; int rc; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(&s->a, flag_task_run, (flag_task){ .f = &s->f });
     SPAWN(&s->b, setter_run, (setter){ .f = &s->f });
@@ -964,7 +970,7 @@ ROOT_TEST(sleeps_are_never_early, { volt_time at, d; int i, rc; }) {
 }
 
 // Deadlines that lie anywhere in the range are legal and are cancelled like others.
-ROOT_TEST(sleeps_of_every_length, { volt_handle h[64]; int i; int64_t rc; }) {
+ROOT_TEST(sleep_of_every_length_waits_until_cancelled, { volt_handle h[64]; int i; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 63; s->i++)
         SPAWN(&s->h[s->i], napper_run,
@@ -981,7 +987,8 @@ ROOT_TEST(sleeps_of_every_length, { volt_handle h[64]; int i; int64_t rc; }) {
     VOLT_END(0);
 }
 
-ROOT_TEST(interval_burst, { volt_interval iv; volt_time start; int i; int64_t rc; }) {
+ROOT_TEST(interval_burst_gives_every_tick_once,
+          { volt_interval iv; volt_time start; int i; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     s->start = volt_now();
     volt_interval_init(&s->iv, VOLT_MS(2));
@@ -993,7 +1000,8 @@ ROOT_TEST(interval_burst, { volt_interval iv; volt_time start; int i; int64_t rc
     }
     VOLT_END(0);
 }
-ROOT_TEST(interval_delay, { volt_interval iv; volt_time before, asked; int i; int64_t rc; }) {
+ROOT_TEST(interval_delay_never_gives_two_ticks_at_once,
+          { volt_interval iv; volt_time before, asked; int i; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     volt_interval_init(&s->iv, VOLT_MS(3));
     s->iv.missed = VOLT_MISSED_DELAY;
@@ -1007,7 +1015,8 @@ ROOT_TEST(interval_delay, { volt_interval iv; volt_time before, asked; int i; in
     }
     VOLT_END(0);
 }
-ROOT_TEST(interval_skip, { volt_interval iv; volt_time start; int64_t n, rc; }) {
+ROOT_TEST(interval_skip_counts_missed_ticks_and_keeps_phase,
+          { volt_interval iv; volt_time start; int64_t n, rc; }) {
     VOLT_BEGIN(cx, s);
     s->start = volt_now();
     volt_interval_init(&s->iv, VOLT_MS(2));
@@ -1027,7 +1036,7 @@ ROOT_TEST(interval_skip, { volt_interval iv; volt_time start; int64_t n, rc; }) 
 
 // ---- tokens
 
-ROOT_TEST(tokens_form_a_tree, {
+ROOT_TEST(token_cancel_reaches_descendants_only, {
     volt_token root, child, grandchild, other;
     volt_handle h[4];
     int64_t rc;
@@ -1073,7 +1082,7 @@ static void *cancel_token(void *arg) {
     volt_token_cancel(arg);
     return NULL;
 }
-TEST_OF_THREADS(token_cancelled_by_a_foreign_thread) {
+TEST_OF_THREADS(token_cancelled_by_foreign_thread_wakes_every_waiter) {
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         for (int round = 0; round < 100; round++) {
@@ -1110,7 +1119,7 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(t->rc, nothing_to_wait_for(cx));
     VOLT_END(t->rc);
 }
-ROOT_TEST(task_that_nobody_can_wake_is_named, { volt_handle h; int64_t rc; }) {
+ROOT_TEST(task_that_nothing_can_wake_is_logged, { volt_handle h; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     test_log.n[VOLT_LOG_NEVER_WAKES] = 0;
     SPAWN(&s->h, stuck_run, (stuck){ .rc = 0 });

@@ -159,13 +159,13 @@ TEST(every_deadline_fires_on_its_tick_from_every_start) {
     model_start(&one, 0, 1);
     for (uint64_t s = 0; s < STARTS; s++) try_triples(s, DENSE);
 }
-TEST(every_deadline_fires_on_its_tick_across_the_wrap_of_each_level) {
+TEST(every_deadline_fires_on_its_tick_across_wrap_of_each_level) {
     model_start(&one, 0, 1);
     for (int bits = VOLT_WHEEL_BITS; bits <= SPAN_BITS; bits += VOLT_WHEEL_BITS)
         for (uint64_t back = 1; back <= 6; back++)
             try_triples(((uint64_t)1 << bits) * (2 + back % 3) - back, DENSE / 3);
 }
-TEST(a_deadline_in_the_past_fires_on_the_next_tick) {
+TEST(deadline_in_the_past_fires_on_the_next_tick) {
     model_start(&one, 0, 1);
     for (uint64_t now = 0; now < 5000; now += 7)
         for (uint64_t back = 0; back <= now && back < 100; back += 9)
@@ -221,13 +221,13 @@ static void random_run(uint64_t start, int n_timers, int n_steps) {
     model_check_lists(m);
     CHECK(volt__wheel_expiry(&m->wheel) == UINT64_MAX);
 }
-TEST(random_timers_at_every_uptime) {
+TEST(random_timers_fire_on_their_tick_at_every_uptime) {
     for (size_t u = 0; u < sizeof uptimes / sizeof *uptimes; u++)
         for (int n = 1; n <= 300; n = n * 3 + 1) random_run(uptimes[u], n, 20000);
 }
 
 // Jumps of a suspended machine and of a wheel that nobody looked at: everything due, nothing else.
-TEST(jumps_beyond_a_level_and_beyond_the_whole_wheel) {
+TEST(wheel_fires_exactly_what_is_due_after_a_jump) {
     const uint64_t span = wheel_span(); // 2^36 ticks in the normal build
     const uint64_t jumps[] = { 63, 64, 65, 4096, 100000, span / 64, span - 1, span + 5, 16 * span };
     for (size_t u = 0; u < sizeof uptimes / sizeof *uptimes; u++)
@@ -246,14 +246,14 @@ TEST(jumps_beyond_a_level_and_beyond_the_whole_wheel) {
 // ---- the expiry
 
 // One far timer must not wake its worker once per level; a crowded slot may.
-TEST(a_short_slot_is_slept_through) {
+TEST(wheel_expiry_is_exact_for_slot_of_32_timers) {
     for (uint64_t far = 1; far < wheel_span() / 2; far = far * 2 + far / 3 + 1) {
         model_start(&many, 5, 32);
         for (int i = 0; i < 32; i++) model_arm(&many, i, 5 + far + (uint64_t)i % 2);
         model_check_expiry(&many, EXACT);
     }
 }
-TEST(a_crowded_slot_is_never_slept_through) {
+TEST(wheel_expiry_is_never_late_for_crowded_slot) {
     model_start(&many, 0, MAX_TIMERS);
     for (int i = 0; i < MAX_TIMERS; i++)
         model_arm(&many, i, wheel_span() / 4 + (uint64_t)(MAX_TIMERS - i)); // the first comes last
@@ -263,7 +263,7 @@ TEST(a_crowded_slot_is_never_slept_through) {
     }
 }
 // A deadline beyond the span waits in a slot that is not its own: those behind it may be due first.
-TEST(a_deadline_beyond_the_span_hides_no_nearer_one) {
+TEST(deadline_beyond_the_span_hides_no_nearer_one) {
     uint64_t slot = wheel_span() >> VOLT_WHEEL_BITS;
     for (uint64_t turn = 0; turn < 2 * VOLT__WHEEL_SLOTS; turn++) {
         model_start(&many, turn * slot, 2);
@@ -308,7 +308,7 @@ static void fire_by_holds(model *m, uint64_t now, void (*between)(model *m)) {
     model_check_complete(m, now, 0, 0);
 }
 static void do_nothing(model *m) { model_check_lists(m); }
-TEST(a_hold_is_short_and_the_holds_together_are_complete) {
+TEST(wheel_fires_all_timers_in_short_holds_of_its_lock) {
     static const uint64_t distances[] = { 1, 3, 17, 70, 300, 5000, 70000 };
     for (size_t d = 0; d < sizeof distances / sizeof *distances; d++) {
         model_start(&many, 1000, MAX_TIMERS);
@@ -329,7 +329,7 @@ static void act_between(model *m) {
     }
     model_check_lists(m);
 }
-TEST(timers_are_armed_and_disarmed_between_holds) {
+TEST(timers_may_be_armed_and_disarmed_between_holds) {
     for (int round = 0; round < 300; round++) {
         uint64_t far = 1 + random_distance(10);
         model_start(&many, random_distance(20), 65 + (int)RANDOM_BELOW(100));
@@ -340,7 +340,7 @@ TEST(timers_are_armed_and_disarmed_between_holds) {
     }
 }
 // Who looks after a stuck owner may stop after any hold: the owner must not sleep over the rest.
-TEST(a_half_spread_slot_is_not_slept_through) {
+TEST(wheel_expiry_is_not_late_for_half_spread_slot) {
     for (int left = 1; left <= 40; left++) {
         model_start(&many, 0, VOLT_FIRE_MAX + left);
         uint64_t base = (uint64_t)VOLT__WHEEL_SLOTS * VOLT__WHEEL_SLOTS;
@@ -357,7 +357,7 @@ TEST(a_half_spread_slot_is_not_slept_through) {
 
 // ---- disarm
 
-TEST(head_middle_tail_and_only_one_of_a_slot_are_unlinked) {
+TEST(disarm_unlinks_timer_anywhere_in_its_slot) {
     for (int len = 1; len <= 5; len++)
         for (int victim = 0; victim < len; victim++)
             for (uint64_t far = 1; far < 4 * wheel_span(); far *= 2) {
@@ -370,7 +370,7 @@ TEST(head_middle_tail_and_only_one_of_a_slot_are_unlinked) {
                 CHECK(!many.timers[victim].is_fired);
             }
 }
-TEST(disarming_what_has_fired_only_counts) {
+TEST(disarm_of_fired_timer_leaves_wheel_alone) {
     model_start(&many, 0, 2);
     model_arm(&many, 0, 5);
     CHECK_EQ(model_fire(&many, 5), 1);
@@ -383,7 +383,7 @@ TEST(disarming_what_has_fired_only_counts) {
 
 // ---- who looks after a stuck owner
 
-TEST(a_helper_gives_way_where_the_lock_is_held) {
+TEST(wheel_try_fire_gives_up_if_lock_is_held) {
     volt__chain c;
     volt__chain_init(&c);
     model_start(&many, 0, 1);
@@ -395,7 +395,7 @@ TEST(a_helper_gives_way_where_the_lock_is_held) {
     CHECK_EQ(volt__wheel_try_fire(&many.wheel, 10, &c), 1);
     CHECK(c.head == &many.timers[0].task);
 }
-TEST(a_helper_fires_all_of_many_holds) {
+TEST(wheel_try_fire_fires_more_timers_than_one_hold) {
     volt__chain c;
     volt__chain_init(&c);
     model_start(&many, 0, MAX_TIMERS);
@@ -405,7 +405,7 @@ TEST(a_helper_fires_all_of_many_holds) {
     model_check_complete(&many, 700, 0, 0);
 }
 // An owner whose clock is behind the helper's: nothing goes back, nothing fires early.
-TEST(a_clock_behind_the_wheel_does_no_harm) {
+TEST(clock_behind_the_wheel_does_not_turn_it_back) {
     model_start(&many, 100, 2);
     model_arm(&many, 0, 150);
     CHECK_EQ(model_fire(&many, 140), 0);
@@ -448,7 +448,7 @@ static void sleep_on_the_stack(volt__task *task, int spin) {
     }
     CHECK_EQ(task->n_armed, 0);
 }
-TEST_OF_THREADS(a_frame_is_the_tasks_again_once_disarm_has_returned) {
+TEST_OF_THREADS(frame_may_be_reused_once_disarm_has_returned) {
     pthread_t t[2];
     volt__task task;
     memset(&task, 0, sizeof task);
@@ -464,7 +464,7 @@ TEST_OF_THREADS(a_frame_is_the_tasks_again_once_disarm_has_returned) {
     for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
     for (int l = 0; l < VOLT_WHEEL_LEVELS; l++) CHECK_EQ(shared_wheel.occupied[l], 0);
 }
-TEST(the_shortest_period) {
+TEST(interval_accepts_period_of_one_nanosecond) {
     volt_interval iv;
     volt_interval_init(&iv, 1);
     CHECK_EQ(iv.period_, 1);

@@ -10,7 +10,7 @@ static void note_call(void *arg) { order[COUNT(n_called) - 1] = *(const int *)ar
 static const int names[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 #define NAME(i_) ((void *)(uintptr_t)&names[i_])
 
-TEST(hook_is_called_by_who_cancels) {
+TEST(hook_is_called_once_by_token_cancel) {
     volt_token t;
     volt_hook h;
     memset(&t, 0, sizeof t);
@@ -25,7 +25,7 @@ TEST(hook_is_called_by_who_cancels) {
     volt_token_deinit(&t);
 }
 // Each set of three hooks is taken off, in both directions.
-TEST(hook_that_was_taken_off_is_not_called) {
+TEST(hook_that_was_unhooked_is_not_called) {
     for (int choice = 0; choice < 16; choice++) {
         volt_token t;
         volt_hook h[3];
@@ -46,7 +46,7 @@ TEST(hook_that_was_taken_off_is_not_called) {
         volt_token_deinit(&t);
     }
 }
-TEST(hook_comes_too_late) {
+TEST(hook_on_a_cancelled_token_is_refused) {
     volt_token t;
     volt_hook h;
     memset(&t, 0, sizeof t);
@@ -57,7 +57,7 @@ TEST(hook_comes_too_late) {
     volt_token_deinit(&t);
 }
 // Of a whole tree, each once, also where there is none in between.
-TEST(hooks_of_a_family) {
+TEST(hooks_of_a_token_tree_are_called_once) {
     volt_token t[5];
     volt_hook h[5];
     memset(&t[0], 0, sizeof t[0]);
@@ -79,7 +79,7 @@ TEST(hooks_of_a_family) {
     CHECK_EQ(volt_token_unhook(&h[3]), 0);
     for (int i = 4; i >= 0; i--) volt_token_deinit(&t[i]);
 }
-TEST_DIES(token_with_a_hook_is_given_up, "or it has children or hooks") {
+TEST_DIES(token_deinit_with_a_hook_is_misuse, "or it has children or hooks") {
     static volt_token t;
     static volt_hook h;
     CHECK_EQ(volt_token_hook(&t, &h, note_call, NAME(1)), 0);
@@ -112,7 +112,7 @@ static void do_things(void *arg) {
     volt_token_cancel(d->other);
     RT_SPAWN(d->rt, NULL, ran_run, (ran){ .n_ran = &d->n_ran });
 }
-TEST(hook_calls_volt) {
+TEST(hook_may_cancel_and_spawn) {
     volt_token t, other;
     volt_hook h, h_other;
     memset(&t, 0, sizeof t);
@@ -142,7 +142,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
     VOLT_END(s->rc);
 }
 static void see_it_woken(void *arg) { UNTIL(READ(*(int *)arg)); }
-TEST_OF_THREADS(hooks_come_behind_the_waits) {
+TEST_OF_THREADS(token_cancel_wakes_waiters_before_hooks) {
     volt_token t;
     volt_hook h;
     int is_woken = 0;
@@ -205,7 +205,7 @@ typedef struct {
     int n;
 } fleeting;
 static void count_fleeting(void *arg) { COUNT(((fleeting *)arg)->n); }
-TEST_OF_THREADS(unhook_beside_a_cancel) {
+TEST_OF_THREADS(hook_is_not_called_after_racing_unhook) {
     enum { ROUNDS = 300, HOOKS = 4 };
     int n_called_at_all = 0;
     for (int round = 0; round < ROUNDS; round++) {

@@ -27,7 +27,7 @@ static volt_poll yields_run(volt_cx *cx, void *arg) {
     for (; y->n > 0; y->n--) VOLT_AWAIT(y->rc, volt_yield(cx));
     VOLT_END(0);
 }
-TEST_OF_THREADS(every_poll_begins_and_ends) {
+TEST_OF_THREADS(trace_has_beginning_and_end_of_every_poll) {
     EACH_WORKERS(w) {
         enum { TASKS = 10, YIELDS = 20, NAPS = 10 };
         volt_rt *rt = create_on(w);
@@ -64,7 +64,7 @@ TEST_OF_THREADS(every_poll_begins_and_ends) {
         test_check_heap();
     }
 }
-TEST_OF_THREADS(old_events_give_way) {
+TEST_OF_THREADS(trace_overwrites_its_oldest_events) {
     volt_rt *rt = create_on(1);
     volt_handle h = { NULL };
     RT_SPAWN(rt, &h, yields_run, (yields){ .n = 3 * VOLT_TRACE_CAP });
@@ -80,7 +80,7 @@ TEST_OF_THREADS(old_events_give_way) {
     CHECK_EQ(volt_destroy(rt), 0);
 }
 // An end whose beginning has been overwritten is left out, wherever the oldest event is.
-TEST_OF_THREADS(no_end_without_its_beginning) {
+TEST_OF_THREADS(trace_omits_end_without_its_beginning) {
     static volt__trace r, copy;
     static const volt_trace_kind kinds[] = { VOLT_TRACE_POLL, VOLT_TRACE_PENDING, VOLT_TRACE_PARK,
                                              VOLT_TRACE_UNPARK };
@@ -117,7 +117,7 @@ static volt_poll burner_run(volt_cx *cx, void *arg) {
     for (volt_time end = volt_now() + b->busy; volt_now() < end;) {}
     VOLT_END(__LINE__ - 2);
 }
-TEST_OF_THREADS(slow_polls_are_told_with_their_await) {
+TEST_OF_THREADS(slow_poll_is_logged_with_its_await) {
     volt_config c = test_config(1);
     volt_rt *rt = NULL;
     char want[64];
@@ -176,7 +176,7 @@ static volt_poll named_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(y->rc, volt_yield(cx));
     VOLT_END(0);
 }
-TEST_OF_THREADS(trace_replaces_what_is_no_utf8) {
+TEST_OF_THREADS(trace_replaces_invalid_utf8) {
     volt_rt *rt = create_on(1);
     volt_handle h = { NULL };
     RT_SPAWN(rt, &h, named_run, (yields){ .n = 0 });
@@ -191,7 +191,7 @@ TEST_OF_THREADS(trace_replaces_what_is_no_utf8) {
     CHECK_EQ(volt_destroy(rt), 0);
     test_check_heap();
 }
-TEST(durations_by_powers_of_two) {
+TEST(histogram_slots_are_powers_of_two) {
     CHECK_EQ(volt__histogram_slot(-5), 0);
     CHECK_EQ(volt__histogram_slot(0), 0);
     for (uint32_t i = 1; i < VOLT_HISTOGRAM; i++) {
@@ -232,7 +232,7 @@ static uint32_t count_told(const told *t, uint32_t kind, const char *name) {
     }
     return n;
 }
-TEST_OF_THREADS(a_tracer_is_told_each_event) {
+TEST_OF_THREADS(tracer_gets_each_event) {
     EACH_WORKERS(w) {
         enum { YIELDS = 20 };
         static told t;
@@ -296,7 +296,7 @@ TEST_OF_THREADS(events_name_task_await_and_worker) {
     volt__unlock(&t.lock);
     destroy(rt);
 }
-TEST_OF_THREADS(events_and_dumps_mean_the_same_task) {
+TEST_OF_THREADS(trace_events_and_dumps_number_tasks_alike) {
     static told t;
     volt_rt *rt = create_told(1, &t);
     sink s = { .text = NULL };
@@ -340,7 +340,7 @@ static void is_healthy(volt_rt *rt) {
     CHECK_EQ(volt_health(rt, &h), 0);
     CHECK(h.longest_poll == 0 && h.oldest_runnable == 0 && !h.site);
 }
-TEST_OF_THREADS(health_finds_what_is_stuck) {
+TEST_OF_THREADS(health_reports_longest_poll_and_oldest_runnable) {
     volt_rt *rt = create_on(1);
     volt_health_report h;
     volt_handle stuck = { NULL }, behind = { NULL };
@@ -380,7 +380,7 @@ TEST_OF_THREADS(health_finds_what_is_stuck) {
     CHECK_EQ(volt_destroy(rt), 0);
 }
 // Each of two workers is in a poll, one for longer: that one is told, whichever of the two it is.
-TEST_OF_THREADS(the_longest_of_polls_is_told) {
+TEST_OF_THREADS(health_reports_longest_of_several_polls) {
     enum { MANY = 3 };
     volt_handle h[MANY];
     int step[MANY] = { 0 };
@@ -412,7 +412,7 @@ TEST_OF_THREADS(the_longest_of_polls_is_told) {
     destroy(rt);
 }
 // Between being woken and being stamped it has no age yet.
-TEST_OF_THREADS(who_is_just_being_woken_is_young) {
+TEST_OF_THREADS(health_ignores_task_that_is_just_being_woken) {
     volt_rt *rt = create_on(1);
     volt_handle stuck = { NULL }, woken = { NULL };
     volt_health_report h;
@@ -433,7 +433,7 @@ TEST_OF_THREADS(who_is_just_being_woken_is_young) {
     destroy(rt);
 }
 // A task that waits is not runnable, for how long it may be.
-TEST_OF_THREADS(who_waits_is_healthy) {
+TEST_OF_THREADS(health_ignores_tasks_that_wait) {
     volt_rt *rt = create_on(2);
     volt_counters c;
     int n_ended = 0;
@@ -456,7 +456,7 @@ static volt_poll spread_run(volt_cx *cx, void *arg) { // leaves tasks behind tha
     while (c.steals + c.rescued == 0 && volt_now() < end);
     VOLT_END(0);
 }
-TEST_OF_THREADS(steals_are_told) {
+TEST_OF_THREADS(tracer_and_trace_show_every_steal) {
     volt_counters c;
     sink s = { .text = NULL };
     for (int tries = 0;; tries++) { // the watchdog may be quicker
@@ -514,7 +514,7 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) { // until its worker's timer
     while (READ(*b->n_ended) < 3 && c.steals == 0);
     VOLT_END(0);
 }
-TEST_OF_THREADS(rescued_tasks_were_woken) {
+TEST_OF_THREADS(trace_has_wake_for_every_poll_of_rescued_tasks) {
     volt_latency_histograms h;
     for (int tries = 0;; tries++) { // a thief may be quicker
         CHECK(tries < 100);
@@ -552,7 +552,7 @@ static volt_poll careless_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_group_wait(cx, &c->group)); // ended, but its result is still there
     VOLT_END(0);
 }
-TEST_OF_THREADS(every_task_ends_once) {
+TEST_OF_THREADS(task_with_open_group_is_traced_as_ended_once) {
     static told t;
     int n_ended = 0;
     volt_handle h = { NULL };

@@ -107,12 +107,12 @@ static int all_rows(void (*fn)(const struct row *r, int cancelled, uintptr_t ref
     return n;
 }
 
-TEST(every_legal_event_gives_the_tables_word_and_value) {
+TEST(every_legal_event_gives_word_and_value_of_table) {
     CHECK_EQ(N_ROWS, N_EVENTS * N_STATES); // no state was forgotten
     CHECK_EQ(all_rows(check_row, 1), 19 * 2 * N_REF_COUNTS);
 }
 
-TEST(a_task_is_private_only_while_nothing_leads_to_it) {
+TEST(task_is_private_only_while_nothing_leads_to_it) {
     const uintptr_t word = make_word("r", 0, 1);
     volt__task t;
     memset(&t, 0, sizeof t);
@@ -183,7 +183,7 @@ static void release(volt__task *t) { (void)volt__task_release(t); }
 static void finish(volt__task *t) { (void)volt__task_finish(t); }
 #endif
 
-TEST(a_freed_task_can_be_neither_retained_nor_released_nor_finished) {
+TEST(freed_task_cannot_be_retained_released_or_finished) {
 #if VOLT_DEBUG
     check_counts_misuse(retain, "c");
     check_counts_misuse(release, "c");
@@ -218,7 +218,7 @@ TEST(references_are_counted_beside_the_flags) {
             for (int k = 0; k < N_REF_COUNTS; k++) check_references(states[i], x, ref_counts[k]);
 }
 
-TEST(a_walker_gets_no_reference_to_a_free_slot) {
+TEST(walker_gets_no_reference_to_free_slot) {
     volt__task t;
     memset(&t, 0, sizeof t);
     for (uintptr_t flags = 0; flags < VOLT__REF; flags++) {
@@ -240,7 +240,7 @@ static int retain_is_trapped(volt__task *t) {
     panic_is_expected = 0;
     return 0;
 }
-TEST(the_reference_count_traps_half_way_to_its_wrap) {
+TEST(reference_count_traps_half_way_to_its_wrap) {
     static volt__task t;
     uintptr_t half = (uintptr_t)1 << (VOLT_REF_BITS + 5);
     for (uintptr_t flags = 0; flags < 16; flags++) {
@@ -251,7 +251,7 @@ TEST(the_reference_count_traps_half_way_to_its_wrap) {
     }
 }
 #ifdef VOLT_TEST_SMALL
-TEST(counting_up_to_the_trap_leaves_the_flags_alone) {
+TEST(reference_count_leaves_flags_alone_up_to_trap) {
     static volt__task t;
     uintptr_t n = 1, most = (uintptr_t)1 << (VOLT_REF_BITS - 1);
     for (t.word = make_word("rn", 1, 1); n < most; n++) volt__task_retain(&t);
@@ -262,7 +262,7 @@ TEST(counting_up_to_the_trap_leaves_the_flags_alone) {
 
 // ---- decisions
 
-TEST(a_waker_enqueues_exactly_what_nobody_else_will) {
+TEST(wake_enqueues_only_a_task_that_sleeps) {
     for (uintptr_t refs = 0; refs < 4; refs++)
         for (uintptr_t flags = 0; flags < 16; flags++) {
             int running = flags & 1, notified = flags >> 1 & 1, complete = flags >> 2 & 1;
@@ -271,7 +271,7 @@ TEST(a_waker_enqueues_exactly_what_nobody_else_will) {
         }
 }
 
-TEST(a_node_names_its_task_directly_or_through_a_scope) {
+TEST(node_names_its_task_directly_or_through_a_scope) {
     volt__task t;
     volt__scope scope;
     volt__node n;
@@ -291,7 +291,7 @@ TEST(a_node_names_its_task_directly_or_through_a_scope) {
     CHECK_EQ(volt__node_state(&n), VOLT__IDLE);
 }
 
-TEST(a_nodes_state_is_read_without_its_level) {
+TEST(node_state_is_read_without_its_level) {
     volt__node n;
     memset(&n, 0, sizeof n);
     for (int level = 0; level < 16; level++)
@@ -391,7 +391,7 @@ static void *holder_thread(void *arg) {
     }
     return NULL;
 }
-TEST(the_last_of_many_holders_frees_once) {
+TEST(last_of_many_references_frees_once) {
     pthread_t t[N_HOLDERS];
     for (int i = 0; i < N_ROUNDS; i++) counted[i].word = make_word("c", 0, N_HOLDERS);
     for (int i = 0; i < N_HOLDERS; i++)
