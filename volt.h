@@ -388,7 +388,8 @@
 // Calls and flags that an old kernel or a seccomp filter lacks are replaced, with nothing to
 // configure: epoll_pwait2, accept4, flags of eventfd, FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL;
 // MADV_WIPEONFORK (then calls from outside use getpid), EPOLLEXCLUSIVE (then the watchdog wakes all
-// sleepers), membarrier (then a lock costs one more atomic operation).
+// sleepers), membarrier (then a lock costs one more atomic operation). A filter that refuses
+// membarrier must be installed before the first runtime is created: later it stops the program.
 //
 // ---- limits
 // A poll that computes or blocks for long holds up its worker. An idle worker takes over its
@@ -860,6 +861,8 @@ typedef struct volt_chan {
     uint32_t n_slots_granted_, n_msgs_granted_;
     // under lock: counts of volt_chan_retain
     uint32_t n_senders_, n_receivers_;
+    // under lock: those of n_slots_granted_ that are reserved
+    uint32_t n_slots_reserved_;
     // once
     char *buf_;
     // under lock; watchers_ are the waits for the close
@@ -870,8 +873,8 @@ typedef struct volt_chan {
 #define VOLT__CHAN(buf_, cap_)                                                                  \
     {                                                                                           \
         0, 0, (uint32_t)sizeof((buf_)[0]), (uint32_t)(cap_),                                    \
-            (uint32_t)(sizeof(buf_) / sizeof((buf_)[0])), 0, 0, 0, 0, 0, 0, (char *)(buf_), NULL, \
-            NULL, NULL, NULL                                                                    \
+            (uint32_t)(sizeof(buf_) / sizeof((buf_)[0])), 0, 0, 0, 0, 0, 0, 0, (char *)(buf_),  \
+            NULL, NULL, NULL, NULL                                                              \
     }
 #define VOLT_CHAN_INIT(buf_) VOLT__CHAN(buf_, sizeof(buf_) / sizeof((buf_)[0]))
 #define VOLT_CHAN_RENDEZVOUS(buf_) VOLT__CHAN(buf_, 0)
@@ -2376,7 +2379,8 @@ VOLT_API int volt_peer_addr(int fd, volt_addr *out);
 // Opens a listening TCP socket. host: a numeric address; NULL: all addresses, IPv6 and IPv4. port
 // 0: a free port, see volt_local_addr. options_or_null NULL: the defaults.
 //   returns: a descriptor, non-blocking and close-on-exec | -EINVAL: invalid address | -EADDRINUSE
-//            | -EACCES | -EMFILE, -ENFILE, or another -errno
+//            | -EACCES | -EMFILE, -ENFILE | -EAFNOSUPPORT with an IPv6 address or .is_v6only, if
+//            the system has no IPv6 | another -errno
 VOLT_API int volt_listen(const char *host, unsigned port,
                          const volt_listen_options *options_or_null);
 // The same with any address. The path of a unix socket must not exist before, and is not removed.
@@ -3691,9 +3695,16 @@ static inline void volt__fence_light(uint32_t *word) {
     if (VOLT__LIKELY(volt__has_membarrier())) volt__fence_compiler();
     else volt__fence_sc(word); // [L2] with heavy
 }
+// Called when the kernel refuses the call. If the process has been registered meanwhile, it permits
+// the second one. If not, a seccomp filter was installed after the registration: light halves have
+// no fence any more, so that wake-ups would be lost.
+static __attribute__((noinline)) void volt__membarrier_refused(void) {
+    if (!volt__has_membarrier() || VOLT_MEMBARRIER(VOLT__MEMBARRIER) == 0) return;
+    VOLT_PANIC("volt: a filter refuses membarrier(2), which it permitted at first\n");
+}
 static void volt__fence_heavy(uint32_t *word) {
     volt__fence_sc(word); // [L2] with light, prepare
-    (void)VOLT_MEMBARRIER(VOLT__MEMBARRIER);
+    if (VOLT_MEMBARRIER(VOLT__MEMBARRIER) < 0) volt__membarrier_refused();
 }
 static inline int volt__has_lock_waiters(const uint32_t *lock) {
     // rlx: ordered by the membarrier of the waiter [L2]
@@ -5491,6 +5502,10 @@ static void volt__fd_fire_all(volt__fd *e, volt__node **head, uint8_t state, vol
         volt__node_fire(node, state, c);
     }
 }
+static void volt__fd_fire_waiters(volt__fd *e, uint8_t state, volt__chain *c) {
+    volt__fd_fire_all(e, &e->rd, state, c);
+    volt__fd_fire_all(e, &e->wr, state, c);
+}
 // The state of the entry before an attempt.
 typedef struct volt__fd_snapshot {
     uint32_t gen, seq;
@@ -5711,9 +5726,7 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     e->mapped_len = 0;
     volt__fd_set_backoff(e, 0);
     volt__fd_break_back_off(e, c);
-    volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
-    volt__fd_fire_all(e, &e->wr, VOLT__CLOSED, c);
-    VOLT_ASSERT(!e->rd && !e->wr);
+    volt__fd_fire_waiters(e, VOLT__CLOSED, c);
     if (is_close) {
         // [F2] with pin. Before close(2): after it, the next owner of the number may pin at once
         volt__sub_acq_rel(&e->pins, VOLT__FD_IS_CLOSING + VOLT__FD_PIN);
@@ -5810,10 +5823,8 @@ static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, v
         if (wr) volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
         // the event has disarmed both directions; if re-arming fails, the waiters get the error
         if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr) &&
-            volt__fd_control(f, e, fd, EPOLL_CTL_MOD) < 0) {
-            volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
-            volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
-        }
+            (volt__fd_control(f, e, fd, EPOLL_CTL_MOD) < 0 || e->mode == VOLT__MODE_ALWAYS))
+            volt__fd_fire_waiters(e, VOLT__FIRED, c);
     }
     volt__unlock(&e->lock);
 }
@@ -9177,6 +9188,7 @@ VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
     if (!t) return NULL;
     memset(volt__task_state(t), 0, size);
     volt__task_fill(t, fn, 0, "volt_task_create");
+    volt__store_rlx(&t->wait_ms, 0u); // rlx: for volt_health; not the stamp of the slot's last task
     volt__task_publish(t, 1); // NOTIFIED is set, so a wake-up before the start does not enqueue it
     return volt__admit_task(rt, w, t, 1, 0) < 0 ? NULL : volt__task_state(t);
 }
@@ -9889,9 +9901,9 @@ static void volt__scope_remove(volt__node *frame, volt__scope *s) {
 // 1, so the shields whose bound has expired raise it again. Outer shields come first, because each
 // shield saves the cancel level that it finds.
 static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
+    while (s && s->close_) s = s->next_; // groups, of which there may be thousands
     if (!s) return;
     volt__shield_raise(cx, s->next_);
-    if (s->close_) return;
     volt_shield *sh = VOLT__CONTAINER(volt_shield, scope_, s);
     sh->saved_cancel_level_ = cx->cancel_level_;
     sh->has_expired_ = volt__node_state(&sh->timer_.node_) == VOLT__FIRED;
@@ -9900,8 +9912,8 @@ static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
 VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) {
     volt__shield_raise(cx, volt__scope_top(frame));
 }
-// Ends the shields that a function has left open. The cancel level becomes what it was before the
-// outermost of them. Groups stay open: >>finish closes them when the task ends.
+// Ends the shields that a function has left open, as volt_shield_end does. Groups stay open:
+// >>finish closes them when the task ends.
 VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
     volt__scope *s = volt__scope_top(frame);
     while (s) {
@@ -9910,7 +9922,7 @@ VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
             volt_shield *sh = VOLT__CONTAINER(volt_shield, scope_, s);
             VOLT_ASSERT(sh->depth_ == cx->shield_depth_);
             cx->shield_depth_--;
-            cx->cancel_level_ = sh->saved_cancel_level_;
+            if (sh->has_expired_) cx->cancel_level_ = sh->saved_cancel_level_;
             volt__timer_end_wait(cx, &sh->timer_.node_);
             sh->open_ = 0;
             volt__scope_remove(frame, s);
@@ -11398,7 +11410,8 @@ VOLT_API void volt_cond_broadcast(volt_cond *c) {
 //     in particular is reserved: each receiver takes the oldest one when its step runs.
 //   - Granted messages and slots are invisible to others, so no caller overtakes a waiter. A grant
 //     that is not used passes to the next waiter.
-//   - n_slots_granted_ also counts the slots of reservations, which no waiter owns.
+//   - n_slots_granted_ also counts the slots of reservations, which no waiter owns, and which
+//     n_slots_reserved_ counts alone: a send without a reservation must not use up a grant.
 //   - No sender waits while volt__chan_room is above 0, and no receiver while volt__chan_ready is:
 //     volt__chan_grant_waiters restores this after each change.
 // Any thread may take a step, under lock_: any two operations on one channel are ordered by it.
@@ -11761,6 +11774,11 @@ static int volt__chan_can_reserve(const volt_chan *c, const volt__node *own_sele
     if (c->cap_ == 0) return volt__rendezvous_can_reserve(c, own_select);
     return !c->senders_ && volt__chan_room(c) > 0;
 }
+// Called under lock.
+static void volt__chan_take_reservation(volt_chan *c) {
+    c->n_slots_granted_++;
+    c->n_slots_reserved_++;
+}
 static int64_t volt__chan_reserve_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                           volt__wake_list *wakes) {
     volt_chan *c = (volt_chan *)op->on;
@@ -11770,13 +11788,16 @@ static int64_t volt__chan_reserve_attempt(const volt__wait_op *op, volt__node *n
         volt__chan_grant_waiters(c, wakes);
         return -EPIPE;
     }
-    if (has_grant) return 0;
+    if (has_grant) { // the grant becomes the reservation
+        c->n_slots_reserved_++;
+        return 0;
+    }
     if (!volt__chan_can_reserve(c, volt__select_of(node))) {
         if (c->cap_ == 0) volt__rendezvous_link(op, node, was); // op->data is NULL
         else volt__wait_op_link(op, node, 0);
         return VOLT__PENDING;
     }
-    c->n_slots_granted_++;
+    volt__chan_take_reservation(c);
     return 0;
 }
 static int64_t volt__chan_closed_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
@@ -12097,19 +12118,19 @@ VOLT_API int volt_chan_wait_closed_sync(volt_chan *c, volt_time at_most) {
 VOLT_API int volt_chan_try_reserve(volt_chan *c) {
     volt__lock(&c->lock_);
     int rc = c->is_closed_ ? -EPIPE : volt__chan_can_reserve(c, NULL) ? 0 : -EAGAIN;
-    if (rc == 0) c->n_slots_granted_++;
+    if (rc == 0) volt__chan_take_reservation(c);
     volt__unlock(&c->lock_);
     return rc;
 }
 // Ends one reservation: sends *v, or nothing if v is NULL. Returns 0, or -EINVAL if no slot is
-// reserved or granted. (A caller without a reservation, while a waiter has a grant, goes unnoticed:
-// one counter has both.)
+// reserved.
 static int volt__chan_use_reservation(volt_chan *c, const void *v) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
     volt__lock(&c->lock_);
-    int is_reserved = c->n_slots_granted_ > 0;
+    int is_reserved = c->n_slots_reserved_ > 0;
     if (is_reserved) {
+        c->n_slots_reserved_--;
         c->n_slots_granted_--;
         if (v) volt__chan_buffer_push(c, (const char *)v);
         volt__rendezvous_retry(c, &wakes);
@@ -13068,8 +13089,8 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
 //     because C forbids access to these bytes through a struct of another type.
 //   - Each socket is opened non-blocking and close-on-exec.
 //   - A function that fails returns -errno and leaves no socket open.
-// Any thread may call these functions. The exceptions are volt__fd_reset and volt__fd_adopt: they
-// use the table of descriptors (>>fds) and are called in a poll.
+// Any thread may call these functions. The exceptions are the three volt__fd_ functions at the end:
+// they use the table of descriptors (>>fds) and are called in a poll.
 #ifndef VOLT_NO_IO
 static void volt__addr_set(volt_addr *a, const void *sa, size_t len) {
     memset(a, 0, sizeof *a);
@@ -13262,7 +13283,7 @@ VOLT_API int volt_listen(const char *host, unsigned port,
     int rc = volt__addr_ip(&a, host ? host : "::", port);
     if (rc < 0) return rc;
     rc = volt_listen_addr(&a, options_or_null);
-    if (host || rc != -EAFNOSUPPORT) return rc;
+    if (host || rc != -EAFNOSUPPORT || (options_or_null && options_or_null->is_v6only)) return rc;
     volt__addr_ip(&a, "0.0.0.0", port); // -EAFNOSUPPORT: the kernel has no IPv6
     return volt_listen_addr(&a, options_or_null);
 }
@@ -13275,14 +13296,25 @@ static void volt__fd_reset(volt_cx *cx, volt__fd *e, int fd) {
     volt__schedule_chain(&c);
     volt__log(cx->rt_, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
 }
+// Called when a file is always ready, so that a node was not linked. Nodes that wait for the file
+// that the number had before are fired, because epoll will not report this one.
+static void volt__fd_fire_if_always(volt__fd *e) {
+    volt__chain c;
+    if (VOLT__LIKELY(volt__load_rlx(&e->mode) != VOLT__MODE_ALWAYS)) return; // rlx: hint
+    volt__chain_init(&c);
+    volt__lock(&e->lock);
+    if (e->mode == VOLT__MODE_ALWAYS) volt__fd_fire_waiters(e, VOLT__FIRED, &c);
+    volt__unlock(&e->lock);
+    volt__schedule_chain(&c);
+}
 // Stores the flags (VOLT__FD_PROBED ...) of a number that the kernel has just returned. If the
-// entry still has a registration or a description of an earlier use, the number was closed without
-// volt_close, and the entry is reset first.
+// entry still has a registration, a description or a back-off of an earlier use, the number was
+// closed without volt_close, and the entry is reset first.
 static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
     if (!e) return; // no memory, or fd is out of range: the first operation reports it
     volt__lock(&e->lock);
-    int is_stale = e->mode != VOLT__MODE_NONE || e->reopened_fd > 0;
+    int is_stale = e->mode != VOLT__MODE_NONE || e->reopened_fd > 0 || e->backoff != NULL;
     volt__unlock(&e->lock);
     if (is_stale) volt__fd_reset(cx, e, fd);
     volt__store_rlx(&e->flags, flags); // rlx: no other thread has the number yet
@@ -13558,8 +13590,9 @@ static int64_t volt__io_step(volt_cx *cx, volt__node *node, volt__io *io) {
         } else if (rc != VOLT__FD_AGAIN) {
             return rc > 0 ? -EAGAIN : rc; // > 0: VOLT__FD_LINKED
         }
+        volt__fd_fire_if_always(e);
     }
-    volt__io_save_gen(node, io);
+    if (io->has_gen) volt__io_save_gen(node, io); // else the last attempt has reset the entry
     // epoll reports the file as ready, but its calls give EAGAIN: other tasks run before a next try
     (void)volt__task_wake(cx->task_);
     return -EAGAIN;
@@ -13737,11 +13770,16 @@ static int volt__accept_resume(volt_cx *cx, volt__node *node, volt__io *io, int 
     node->key_ = 0;
     return 1;
 }
-// A new connection has the flags of its listener, since both are sockets of one kind.
-static void volt__accept_done(volt_cx *cx, int listener, int fd) {
-    volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, listener);
+// A new connection has the flags of its listener, since both are sockets of one kind. If the
+// listener was retired meanwhile, its number may have the flags of another file, and the first
+// operation on the connection finds out its kind.
+static void volt__accept_done(volt_cx *cx, const volt__io *io, int fd) {
+    volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, io->fd);
     volt__fd_set_backoff(e, 0);
-    volt__fd_adopt(cx, fd, volt__load_rlx(&e->flags)); // rlx: a missing bit only costs a probe
+    volt__lock(&e->lock);
+    uint8_t flags = e->gen == io->snapshot.gen ? e->flags : 0;
+    volt__unlock(&e->lock);
+    volt__fd_adopt(cx, fd, flags);
 }
 VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
     volt__io io;
@@ -13763,14 +13801,14 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
             node->key_ = 0;
             return volt__leaf_pending(cx, node, (uint32_t)fd);
         }
-        // has_gen: there was an attempt. Without an entry, -ENOMEM is that of the table.
-        if (volt__is_shortage(rc) && io.has_gen) return volt__accept_back_off(cx, node, &io);
+        if (volt__is_shortage(rc) && volt__fd_lookup(&cx->rt_->fds, fd)) // else: no entry
+            return volt__accept_back_off(cx, node, &io);
         if (volt__is_peer_error(node, rc)) {
             if (volt__budget_charge(cx)) continue;
             volt__io_save_gen(node, &io);
             return volt_pending();
         }
-        if (rc >= 0) volt__accept_done(cx, fd, (int)rc);
+        if (rc >= 0) volt__accept_done(cx, &io, (int)rc);
         return volt__leaf_ready(node, rc);
     }
 }
@@ -13847,8 +13885,9 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
         !volt__is_last_try(cx, fd, VOLT__WR))
         return volt__leaf_pending(cx, node, (uint32_t)fd);
     uint8_t state = volt__fd_end_wait(node, cx->task_, VOLT__WR);
+    if (state == VOLT__CLOSED) // the number may be another file's by now
+        return volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
     if (is_cancelled) return volt__connect_end(cx, node, fd, -ECANCELED);
-    if (state == VOLT__CLOSED) return volt__leaf_ready(node, -EBADF);
     if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
     return volt__connect_end(cx, node, fd, -error);
 }
@@ -13859,7 +13898,7 @@ VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
 // The ready bits of its entry may be stale, so poll(2) is asked whether it is ready now. Returns 1
 // if the node is linked, 0 if the descriptor is ready, -EBADF if it was retired since the wait
 // began, or another -errno.
-static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, const volt__io *io, volt__node *node) {
+static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, volt__io *io, volt__node *node) {
     int fd = io->fd, dir = io->dir;
     struct pollfd p;
     p.fd = fd;
@@ -13874,19 +13913,25 @@ static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, const volt__io *io, vo
         if (rc != 0) return rc < 0 ? -errno : 0;
         rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, snapshot, node,
                            cx->task_);
-        if (rc == VOLT__FD_REUSED) volt__fd_reset(cx, e, fd);
-        else if (rc != VOLT__FD_AGAIN) return rc;
+        if (rc == VOLT__FD_REUSED) {
+            volt__fd_reset(cx, e, fd);
+            io->has_gen = 0;
+        } else if (rc != VOLT__FD_AGAIN) {
+            return rc;
+        }
     }
 }
 // Returns 1 if the node is linked, 0 if the descriptor is ready, or -errno.
-static int64_t volt__ready_step(volt_cx *cx, const volt__io *io, volt__node *node) {
+static int64_t volt__ready_step(volt_cx *cx, volt__io *io, volt__node *node) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
     if (!e) return volt__fd_lookup_error(io->fd);
     if (volt__load_rlx(&e->mode) == VOLT__MODE_EDGE) // rlx: hint, each wait sets its own mode
         return volt__ready_edge(cx, e, io, node);
     if (volt__is_last_try(cx, io->fd, io->dir)) return 0;
-    return volt__fd_wait_foreign(&cx->rt_->fds, e, io->fd, cx->worker_->index, io->dir,
-                                 io->has_gen ? &io->snapshot.gen : NULL, node, cx->task_);
+    int rc = volt__fd_wait_foreign(&cx->rt_->fds, e, io->fd, cx->worker_->index, io->dir,
+                                   io->has_gen ? &io->snapshot.gen : NULL, node, cx->task_);
+    if (rc == 0) volt__fd_fire_if_always(e);
+    return rc;
 }
 static volt_poll volt__ready_poll(volt_cx *cx, int fd, int dir) {
     volt_poll out;
@@ -15252,8 +15297,8 @@ static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
         }
         volt__unlock(&trace->lock);
     }
-    // a site with a tab is that of the spawn: the first poll of the task
-    if (out->site && strchr(out->site, '\t')) out->site = NULL;
+    // In the first poll of a task it is that of the spawn: with a tab, or a name without a line.
+    if (out->site && (strchr(out->site, '\t') || !strchr(out->site, ':'))) out->site = NULL;
 }
 VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
     volt__task_snapshot batch[VOLT__DUMP_BATCH];

@@ -58,7 +58,13 @@ END { finish() }
 # is_there PROGRAM TEST  By its name in the source; tests of a macro are seen when they run.
 is_there() {
     if [ "$1" = fault ]; then grep -q "[(]$2, " "$here/fault/fault.c"
-    else grep -qE "^[A-Z_0-9]+\($2\b|^[A-Z_]+\(${2%%_beside_*}\)" "$here/$1.c"; fi
+    else
+        # a name may be composed by a macro: of its argument and one of these ends
+        for end in '' $(sed -n 's/.*##\(_[a-z_]*\)).*/\1/p' "$here/$1.c"); do
+            grep -qE "^[A-Z_0-9]+\(${2%"$end"}\b" "$here/$1.c" && return
+        done
+        return 1
+    fi
 }
 if [ -n "${APPLY:-}" ]; then
     passed=0 failed=0

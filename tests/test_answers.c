@@ -515,6 +515,46 @@ TEST(shield_without_time_restores_cancel_level) {
     CHECK_EQ(cx->cancel_level_, 1);
     end();
 }
+// A cancel that volt_is_cancelled has seen under a shield counts after it, however the shield ends.
+TEST(cancel_seen_under_shield_outlasts_it) {
+    begin();
+    for (int is_left_open = 0; is_left_open < 2; is_left_open++) {
+        volt_shield s = { 0 };
+        volt_cx *cx = cx_of(0);
+        cx->cancel_level_ = 0;
+        volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+        volt_shield_begin(cx, &s, VOLT_NEVER);
+        volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING | VOLT__CANCELLED);
+        CHECK(!volt_is_cancelled(cx)); // it is under the shield
+        if (is_left_open) volt__scope_leave(cx, &frame[0].node_);
+        else volt_shield_end(cx, &s);
+        CHECK(volt__scope_is_cancelled(cx));
+    }
+    volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+    end();
+}
+// Groups are scopes of a frame as shields are, and a task may have any number of them open.
+TEST(frame_with_many_open_groups_is_entered) {
+    enum { MANY = 1000000 };
+    begin();
+    volt_group *g = calloc(MANY, sizeof *g);
+    CHECK(g);
+    volt_shield s = { 0 };
+    volt_cx *cx = cx_of(0);
+    volt_shield_begin(cx, &s, 0);
+    for (int i = 0; i < MANY; i++) {
+        g[i].scope_.close_ = volt__group_close_unclosed;
+        volt__scope_push(&frame[0].node_, &g[i].scope_, task);
+    }
+    cx->cancel_level_ = 0;
+    volt__scope_enter(cx, &frame[0].node_);
+    CHECK(volt__scope_is_cancelled(cx)); // the shield below them all has expired
+    for (int i = MANY; i-- > 0;) volt__scope_remove(&frame[0].node_, &g[i].scope_);
+    volt_shield_end(cx, &s);
+    CHECK_EQ(cx->cancel_level_, 0);
+    free(g);
+    end();
+}
 // Polled again, the levels are those of the new poll, from the outermost shield on.
 TEST(nested_shields_restore_cancel_level) {
     begin();
@@ -840,6 +880,21 @@ TEST(always_ready_file_is_not_read_for_ever_in_one_poll) {
     volt_rt_close(rt, fd);
     end();
 }
+// The entry says that the number is a socket, and the kernel says each time that it is none.
+TEST(read_goes_on_in_next_poll_if_each_attempt_resets_its_entry) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    ANSWERS(recv, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK,
+            ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
+    CHECK_EQ(answers[A_recv].n_calls, 16);
+    CHECK(task->word & VOLT__NOTIFIED);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    close_pair(fd);
+    end();
+}
 TEST(read_fails_while_descriptor_stays_blocking) {
     int fd[2];
     begin();
@@ -1141,6 +1196,59 @@ TEST(write_event_of_foreign_fd_keeps_read_wait) {
     close_pair(fd);
     end();
 }
+// The number becomes that of a file which epoll refuses, /dev/null, while one frame waits to read
+// and another one to write: no event will come for either.
+static void become_null(int fd) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    CHECK(null >= 0);
+    CHECK_EQ(dup3(null, fd, O_CLOEXEC), fd);
+    CHECK_EQ(close(null), 0);
+}
+static void check_both_end(int fd) {
+    CHECK_EQ(entry(fd)->mode, VOLT__MODE_ALWAYS);
+    CHECK(!entry(fd)->rd && !entry(fd)->wr);
+    GIVES(volt_readable(cx_of(0), fd), 0);
+    GIVES(volt_writable(cx_of(1), fd), 0);
+}
+TEST(waits_for_foreign_fd_end_if_an_event_finds_another_file) {
+    int fd[2];
+    volt__chain c;
+    begin();
+    open_pair(fd);
+    PENDING(volt_readable(cx_of(0), fd[0]));
+    PENDING(volt_writable(cx_of(1), fd[0]));
+    become_null(fd[0]);
+    volt__chain_init(&c);
+    volt__fd_event(&rt->fds, (uint64_t)entry(fd[0])->gen << 32 | (uint32_t)fd[0], EPOLLIN, &c);
+    check_both_end(fd[0]);
+    close_pair(fd);
+    end();
+}
+TEST(waits_for_foreign_fd_end_if_a_later_wait_finds_another_file) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    PENDING(volt_readable(cx_of(0), fd[0]));
+    become_null(fd[0]);
+    GIVES(volt_writable(cx_of(2), fd[0]), 0);
+    CHECK(task->word & VOLT__NOTIFIED);
+    check_both_end(fd[0]);
+    close_pair(fd);
+    end();
+}
+TEST(waits_for_foreign_fd_end_if_a_read_finds_another_file) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    PENDING(volt_readable(cx_of(0), fd[0]));
+    become_null(fd[0]);
+    ANSWERS(read, EAGAIN);
+    GIVES(volt_read(cx_of(2), fd[0], &byte, 1), 0);
+    CHECK(task->word & VOLT__NOTIFIED);
+    check_both_end(fd[0]);
+    close_pair(fd);
+    end();
+}
 static int own[2];
 static void make_readable(void) {
     CHECK_EQ(write(own[1], "x", 1), 1);
@@ -1165,6 +1273,30 @@ TEST(readable_repeats_poll_after_eintr_or_new_event) {
     close_pair(own);
     end();
 }
+#if VOLT_DEBUG
+TEST(readable_starts_over_with_file_of_reused_number) {
+    int fd[2], next[2];
+    begin();
+    int n_logged = test_log.n[VOLT_LOG_FD_REUSED];
+    open_pair(fd);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1)); // makes it volt's own
+    GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
+    volt_cx *cx = cx_of(0);
+    cx->budget_ = 0;
+    PENDING(volt_readable(cx, fd[0])); // belongs to the file of now, and asks it later
+    open_pair(next);
+    CHECK_EQ(dup3(next[0], fd[0], O_CLOEXEC), fd[0]);
+    CHECK_EQ(close(next[0]), 0);
+    PENDING(volt_readable(cx_of(0), fd[0]));
+    CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], n_logged + 1);
+    CHECK_EQ(write(next[1], "x", 1), 1);
+    (void)look_at_events_of_task();
+    GIVES(volt_readable(cx_of(0), fd[0]), 0);
+    close_pair(fd);
+    CHECK_EQ(close(next[1]), 0);
+    end();
+}
+#endif
 TEST(pollset_registers_exactly_the_events_asked_for) {
     volt_pollset p;
     volt_pollev ev[3];
@@ -1442,6 +1574,52 @@ TEST(accept_of_reused_number_ends_waits_on_old_file) {
     task = mine;
     volt_rt_close(rt, fd[0]);
     volt_rt_close(rt, fd[1]);
+    volt_rt_close(rt, lfd);
+    CHECK_EQ(close(out), 0);
+    end();
+}
+// While an accept is in its system call, the listener is released, and its number is that of a
+// terminal by the time that the connection is there.
+static int released;
+static void release_listener(void) {
+    volt_fd_release(cx_of(1), released);
+    entry(released)->flags = VOLT__FD_PROBED | VOLT__FD_TOGGLED;
+}
+TEST(connection_has_no_flags_of_next_file_of_its_listener) {
+    volt_addr a;
+    begin();
+    int lfd = released = open_listener();
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(out, volt__addr_sa(&a), a.len_), 0);
+    answers[A_accept4].meanwhile = release_listener;
+    int fd = (int)volt_value(volt_accept(cx_of(0), lfd));
+    CHECK(fd >= 0);
+    CHECK_EQ(entry(fd)->flags, 0);
+    PENDING(volt_read(cx_of(0), fd, &byte, 1));
+    CHECK_EQ(entry(fd)->flags, VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_STREAM);
+    GIVES(volt_read(cancelled_cx(0), fd, &byte, 1), -ECANCELED);
+    volt_rt_close(rt, fd);
+    volt_rt_close(rt, lfd);
+    CHECK_EQ(close(out), 0);
+    end();
+}
+// A number whose accept waits out a shortage, closed by close(2), is that of the next connection.
+TEST(accept_that_backs_off_ends_if_its_number_is_given_again) {
+    volt_addr a;
+    begin();
+    int lfd = open_listener(), gone = open_listener();
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(out, volt__addr_sa(&a), a.len_), 0);
+    ANSWERS(accept4, EMFILE);
+    PENDING(volt_accept(cx_of(0), gone));
+    CHECK_EQ(close(gone), 0);
+    GIVES(volt_accept(cx_of(1), lfd), gone);
+    CHECK(!entry(gone)->backoff);
+    CHECK(task->word & VOLT__NOTIFIED);
+    GIVES(volt_accept(cx_of(0), gone), -EBADF);
+    volt_rt_close(rt, gone);
     volt_rt_close(rt, lfd);
     CHECK_EQ(close(out), 0);
     end();
@@ -1778,6 +1956,20 @@ TEST(connect_gives_ebadf_if_its_socket_is_closed) {
     GIVES(volt_connect(cx_of(0), &a), -EBADF);
     end();
 }
+// The number of its socket, which was closed meanwhile, is another file's when it is cancelled.
+TEST(cancelled_connect_leaves_reused_number_open) {
+    volt_addr a;
+    begin();
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    ANSWERS(connect, EINPROGRESS);
+    PENDING(volt_connect(cx_of(0), &a));
+    int fd = (int)frame[0].node_.key_ - 1;
+    volt_rt_close(rt, fd);
+    CHECK_EQ(open("/dev/null", O_RDONLY | O_CLOEXEC), fd);
+    GIVES(volt_connect(cancelled_cx(0), &a), -ECANCELED);
+    CHECK_EQ(close(fd), 0);
+    end();
+}
 TEST(connect_without_memory_closes_its_socket) {
     volt_addr a;
     begin();
@@ -1803,6 +1995,10 @@ TEST(listen_on_any_address_falls_back_to_ipv4) {
     CHECK(volt_addr_format(&a, text, sizeof text) > 0);
     CHECK_EQ(strncmp(text, "0.0.0.0:", 8), 0);
     volt_rt_close(rt, fd);
+    check_all_given();
+    ANSWERS(socket, EAFNOSUPPORT);
+    volt_listen_options o = { .is_v6only = 1 };
+    CHECK_EQ(volt_listen(NULL, 0, &o), -EAFNOSUPPORT); // asked for IPv6
     end();
 }
 

@@ -880,6 +880,29 @@ ROOT_TEST_1(chan_unreserved_slot_goes_to_next_sender, {
     VOLT_END(0);
 }
 
+// A slot that is granted to a waiting sender is not reserved for a caller that has reserved none.
+ROOT_TEST_1(chan_send_without_reservation_takes_no_grant, {
+    volt_chan c;
+    msg buf[1], m;
+    awaiter a;
+    result out[1];
+    int n;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1);
+    CHECK_EQ(try_send(&s->c, 0, 1), 0);
+    s->out[0].m = MSG(0, 2);
+    START(NULL, SEND, &s->out[0], 1);
+    CHECK_EQ(try_recv(&s->c), 1); // grants the slot, which the sender has not used yet
+    s->m = MSG(0, 3);
+    CHECK_EQ(volt_chan_send_reserved(&s->c, &s->m, sizeof s->m), -EINVAL);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 1));
+    CHECK_EQ(s->out[0].rc, 0);
+    CHECK_EQ(try_recv(&s->c), 2);
+    CHECK_EQ(try_recv(&s->c), -EAGAIN);
+    CHECK_EQ(try_send(&s->c, 0, 4), 0); // no slot is lost
+    VOLT_END(0);
+}
 // It is not drained before what was reserved has been sent or given up.
 ROOT_TEST_1(chan_reservation_outlasts_close, {
     volt_chan c;

@@ -491,7 +491,7 @@ TEST(listen_refuses_invalid_port_and_address) {
     volt_addr a;
     char text[100];
     CHECK_EQ(volt_listen("127.0.0.1", 65536, NULL), -EINVAL);
-    CHECK_EQ(volt_listen("192.0.2.1", 0, NULL), -EADDRNOTAVAIL);
+    CHECK_EQ(volt_listen("localhost", 0, NULL), -EINVAL); // no numeric address
     for (; o.backlog <= 2; o.backlog++, o.is_v6only = 0) {
         int fd = volt_listen("::1", 0, &o);
         CHECK(fd >= 0 || fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT); // a kernel without IPv6

@@ -398,6 +398,20 @@ TEST(membarrier_gives_0_or_its_error) {
     of_syscall.error = EPERM;
     CHECK_EQ(volt__sys_membarrier(VOLT__MEMBARRIER), -EPERM);
 }
+// Light halves of the fence rely on a membarrier that a filter refuses from some moment on.
+TEST_DIES(membarrier_refused_later_stops_the_program, "a filter refuses membarrier") {
+    uint32_t word = 0;
+    volt__membarrier_prepare();
+    volt__fence_heavy(&word);
+    of_syscall.error = EPERM;
+    volt__fence_heavy(&word);
+}
+TEST(membarrier_refused_before_registration_is_ignored) {
+    uint32_t word = 0;
+    of_syscall.error = EPERM;
+    volt__fence_heavy(&word);
+    CHECK_EQ(of_syscall.op, VOLT__MEMBARRIER);
+}
 // Then fences stand where the barrier would have spared them.
 TEST_OF_THREADS(biased_lock_works_without_membarrier) {
     volt__biased b = { 0 };

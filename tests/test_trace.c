@@ -380,6 +380,37 @@ TEST_OF_THREADS(health_reports_longest_poll_and_oldest_runnable) {
     CHECK_EQ(volt_destroy(rt), 0);
 }
 // Each of two workers is in a poll, one for longer: that one is told, whichever of the two it is.
+// A task that is created is not runnable before it is started, whatever its slot was used for.
+TEST_OF_THREADS(health_does_not_count_tasks_that_are_not_started) {
+    enum { MANY = 64 };
+    void *states[MANY];
+    volt_health_report h;
+    volt_rt *rt = create_on(1);
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < MANY; i++)
+            CHECK((states[i] = volt_task_create(rt, giver_run, sizeof(giver))) != NULL);
+        volt_time since = volt_now();
+        while (volt_now() == since) {}
+        CHECK_EQ(volt_health(rt, &h), 0);
+        CHECK_EQ(h.oldest_runnable, 0);
+        volt_handle last[MANY];
+        for (int i = 0; i < MANY; i++) volt_task_start(states[i], &last[i]);
+        for (int i = 0; i < MANY; i++) CHECK_EQ(volt_join_sync(&last[i], VOLT_NEVER, NULL), 0);
+    }
+    destroy(rt);
+}
+// The root has no place of a spawn to name.
+static volt_poll asking_root(volt_cx *cx, void *arg) {
+    volt_health_report h;
+    CHECK_EQ(volt_health(volt_cx_rt(cx), &h), 0);
+    CHECK(!h.site);
+    (void)arg;
+    return volt_ready(0);
+}
+TEST(health_names_no_line_in_first_poll_of_root) {
+    giver g = { .value = 0 };
+    CHECK_EQ(run_on(1, asking_root, &g), 0);
+}
 TEST_OF_THREADS(health_reports_longest_of_several_polls) {
     enum { MANY = 3 };
     volt_handle h[MANY];

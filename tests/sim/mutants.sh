@@ -106,9 +106,9 @@ list() {
 @ pause-forgets: an operation out of budget in its middle takes the number's next file for its own
 - node->next_ = node;
 + (void)node;
-@ close-wakes-nobody: those who wait on a descriptor are not told that it is closed
-- volt__fd_fire_all(e, &e->rd, VOLT__CLOSED, c);
-+ e->rd = NULL;
+@ close-wakes-no-waiter: a close does not wake the tasks that wait for the descriptor
+- volt__fd_fire_waiters(e, VOLT__CLOSED, c);
++ e->rd = e->wr = NULL;
 @ connect-blind: the outcome of a connect is not asked for
 - if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
 + (void)len;
