@@ -287,13 +287,18 @@ TEST(log_text_has_site_and_item) {
     end();
 }
 // Each errno that the C library knows has a text of its own, which ends with its name.
+#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
+#  if __GLIBC_PREREQ(2, 32)
+#    define NAME_OF_ERRNO(e_) strerrorname_np(e_)
+#  endif
+#endif
 TEST(every_errno_has_a_text_and_its_name) {
     enum { LAST = 133 }; // EHWPOISON, the last one but on MIPS
     for (int e = 1; e <= LAST; e++) {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+#ifdef NAME_OF_ERRNO
         char name[32];
-        if (!strerrorname_np(e)) continue;
-        snprintf(name, sizeof name, " (%s)", strerrorname_np(e));
+        if (!NAME_OF_ERRNO(e)) continue;
+        snprintf(name, sizeof name, " (%s)", NAME_OF_ERRNO(e));
         const char *end = strstr(volt_strerror(-e), " (");
         CHECK_STR(end ? end : volt_strerror(-e), name);
 #else

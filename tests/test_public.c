@@ -1083,7 +1083,7 @@ static volt_poll spawns_wrongly_run(volt_cx *cx, void *arg) {
 TEST(refused_spawn_is_logged_with_its_line) {
     static giver s;
     CHECK_EQ(run_on(1, spawns_wrongly_run, &s), 0);
-    s.frame.node_.key_ = 1; // of the last run
+    s.frame.node_.key_.any_ = 1; // of the last run
     CHECK_EQ(run_on(1, spawns_wrongly_run, &s), -EINVAL);
     CHECK_EQ(test_log.n[VOLT_LOG_FRAME_NOT_ZERO], 4);
 }

@@ -167,14 +167,15 @@ list() {
 - n = volt__pool_wait_exited(p, deadline);
 + n = 0; (void)volt__pool_wait_exited; (void)deadline;
 @ job-silent: the end of a job does not queue its task
-- volt__node_fire(job->waiter_, VOLT__FIRED, &c);
+- volt__list_fire_all(&job->waiters_, VOLT__FIRED, &c);
 - volt__unlock(&p->lock); // LAST TOUCH of the job
 - volt__schedule_chain(&c);
-+ volt__node_fire(job->waiter_, VOLT__FIRED, &c);
++ volt__list_fire_all(&job->waiters_, VOLT__FIRED, &c);
 + volt__unlock(&p->lock);
 @ job-torn: a cancelled task leaves a job that has begun
-- int ok = volt__node_state(node) == VOLT__LINKED && volt__pool_cancel(p, job);
-+ int ok = volt__node_state(node) == VOLT__LINKED; (void)volt__pool_cancel(p, job);
+- if (job->state_ != VOLT__JOB_NONE && volt__pool_cancel(&job->rt_->pool, job))
++ if (job->state_ != VOLT__JOB_NONE) (void)volt__pool_cancel(&job->rt_->pool, job);
++ if (was == VOLT__LINKED)
 @ carrier-silent: who gives the carrier lock does not wake who waits for it
 - volt__store_rel(word, *word + 1); // [H1] with acquire
 - VOLT_FUTEX_WAKE(word, INT_MAX);
