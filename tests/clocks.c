@@ -118,7 +118,7 @@ static volt_poll hermit_run(volt_cx *cx, void *arg) {
     VOLT_END(s->rc);
 }
 
-TEST(the_clock_shows_what_was_set) {
+TEST(clock_shows_the_time_that_was_set) {
     CHECK(volt_now() >= VOLT_S(number_of("CLOCK_FROM")));
     CHECK(volt_now() < VOLT_MS(number_of("CLOCK_ACROSS")));
 }
@@ -157,7 +157,7 @@ static void wait_for_tasks(volt_rt *rt) {
         sched_yield();
     } while (n.spawned != n.completed);
 }
-TEST(waits_across_the_count) {
+TEST(waits_end_across_a_wrap_of_the_count) {
     volt_handle near, far;
     count = VOLT_MS(number_of("CLOCK_ACROSS"));
     volt_rt *rt = create_on(WORKERS);

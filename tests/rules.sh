@@ -8,7 +8,7 @@ file=${1:-volt.h}
 here=$(dirname "$0")
 texts=$(ls "$here"/*.h "$here"/*.c "$here"/*.sh \
     "$here"/*/*.h "$here"/*/*.c "$here"/*/*.sh "$here"/../examples/*.c "$here"/../bench/*.[ch] \
-    "$here"/../bench/*.sh 2>/dev/null)
+    "$here"/../bench/*.sh "$here"/../examples/gdb/volt.py 2>/dev/null)
 
 LC_ALL=C awk -v main="$file" '
 function breach(rule, what) {
@@ -106,6 +106,7 @@ function open_brace(    s, name) {
     if (in_implementation && s !~ /(^| )static / && s !~ /VOLT_API/ && !(name in public))
         breach("static", "`" name "` is neither static nor VOLT_API")
     body_name = name; body_line = stmt_line
+    if (s ~ /(^| )static / && name ~ /^volt__/) helper[name]++
 }
 function close_brace() {
     depth--
@@ -193,9 +194,30 @@ length($0) > 100 { breach("text", length($0) " columns, more than 100") }
 /\t/ { breach("text", "a tab") }
 /[ \t]$/ { breach("text", "trailing blanks") }
 /T[O]DO|F[I]XME|(^|[^X])X[X]X([^X]|$)/ { breach("unfinished", "an unfinished mark") }
-FILENAME != main { next }
+FILENAME ~ /gdb\/volt.py$/ && match($0, /"VOLT__LEAF_[A-Z]+": "/) {
+    in_gdb[substr($0, RSTART + 12, RLENGTH - 16)] = 1
+}
+FILENAME != main {
+    check_test_name($0)
+    note_uses($0, by_tests)
+    next
+}
 
-{ split_line($0); n_main = FNR }
+{ split_line($0); n_main = FNR; note_uses(code, uses) }
+/^#define VOLT__LEAVES/ { in_leaves = 1 }
+in_leaves && match($0, /X_\([A-Z]+, /) { leaves[substr($0, RSTART + 3, RLENGTH - 5)] = FNR }
+in_leaves && !/\\$/ { in_leaves = 0 }
+# ---- vocabulary: the glossary, and the words of the public names
+section == "terms" && note != "" {
+    text = tolower(note)
+    gsub(/[^a-z]+/, " ", text)
+    n = split(text, w, " ")
+    for (i = 1; i <= n; i++) known[w[i]] = known[w[i] "s"] = 1
+}
+!in_implementation {
+    for (rest = code; match(rest, /volt_[a-z]+/); rest = substr(rest, RSTART + RLENGTH))
+        known[substr(rest, RSTART + 5, RLENGTH - 5)] = 1
+}
 # ---- words of comments: persons, private idiom, and clauses as subjects
 note != "" && !in_block {
     text = tolower(note)
@@ -271,6 +293,64 @@ in_macro || code ~ /^[ \t]*#/ {
 code ~ /^extern "" *[{]/ || /^} *\/\/ extern "C"/ { next }
 { walk(code) }
 
+# Counts the private names in a line; `calls` those that are called there.
+function note_uses(s, counts,    word) {
+    while (match(s, /volt__[a-z_0-9]+/)) {
+        word = substr(s, RSTART, RLENGTH)
+        counts[word]++
+        s = substr(s, RSTART + RLENGTH)
+        if (s ~ /^\(/) calls[word]++
+    }
+}
+# The first word of a private name stands in the glossary of >>terms or in a public name, or is one
+# of these: plain words of any C program, and nouns that one section defines where it begins.
+function check_vocabulary(    plain, n, w, i, word, first) {
+    plain = "add admit alloc append bad cas check clamp clear copy deadline drain drive due " \
+            "evict grow head highest inject least less load max measure min ms must out " \
+            "parent partial path pop publish push raise refill refuses rescue root running " \
+            "since snapshot spin stack started stray suspend sys teardown tick timeout " \
+            "timespec tls unclosed unfinished unpark update utf xchg xor " \
+            "backlog class countdown cursor ewma housekeep iov lane maintain p query queued " \
+            "quota sigpipe"
+    n = split(plain, w, " ")
+    for (i = 1; i <= n; i++) known[w[i]] = 1
+    for (word in uses) {
+        first = substr(word, 7)
+        sub(/[^a-z].*/, "", first)
+        if (first != "" && !(first in known) && !((first "s") in known) &&
+            broken["vocabulary"]++ < 20)
+            print main ": vocabulary: `" word "` begins with a word that is not in >>terms"
+    }
+}
+# A private function that one function calls, and no test, should be part of that function, unless
+# it makes it easier to read: so at most a quarter of them.
+function check_helpers(    name, n, n_once) {
+    for (name in helper) {
+        n++
+        if (uses[name] - helper[name] == 1 && calls[name] - helper[name] == 1 &&
+            !(name in by_tests)) n_once++
+    }
+    if (n) printf "%d of %d private functions have one use: %.1f %%\n", n_once, n, n_once * 100 / n
+    if (n_once * 4 > n) {
+        print main ": helpers: more than 25 % of the private functions have one use"
+        broken["helpers"]++
+    }
+}
+# A test is named by what must hold: with a verb, and not as a question or a heading.
+function check_test_name(s,    name, n, w, i) {
+    if (s !~ /^(ROOT_)?(TEST|DIES|MISUSE)[A-Z_0-9]*\([a-z0-9_]+[,)]/) return
+    name = s
+    sub(/^[A-Z_0-9]+\(/, "", name)
+    sub(/[,)].*/, "", name)
+    n = split(name, w, "_")
+    if (name !~ /^(what|who|where|when|how|a|an|the)_/)
+        for (i = 2; i <= n; i++)
+            if (w[i] ~ /[^s]s$|^(not|may|can|cannot|do|are|have|never|leave|spend|complete)$/ ||
+                w[i] ~ /^(accept|retry|transfer|copy|show|use|keep|end|give|get|wake|go)$/ ||
+                w[i] ~ /^(become|follow|add|start|name|survive)$/) return
+    breach("tests", "`" name "` does not say what must hold")
+}
+
 function sort_lengths(    i, j, v) {
     for (i = 2; i <= n_functions; i++) {
         v = lengths[i]
@@ -310,6 +390,13 @@ END {
             n_words
         broken["words"]++
     }
+    for (leaf in leaves)
+        if (!(leaf in in_gdb)) {
+            print main ":" leaves[leaf] ": leaves: " leaf " has no row in examples/gdb/volt.py"
+            broken["leaves"]++
+        }
+    check_vocabulary()
+    check_helpers()
     if (depth) { print main ": braces do not balance"; broken["names"]++ }
     if (!n_functions) { print main ": no function found"; broken["names"]++ }
     sort_lengths()
@@ -317,8 +404,8 @@ END {
         printf "%d functions, length median %d, p90 %d, longest %d; %.1f asserts per 1000 lines\n",
             n_functions, lengths[int((n_functions + 1) / 2)], lengths[int(n_functions * 0.9 + 0.5)],
             lengths[n_functions], n_asserts * 1000 / n_main
-    n = split("names static seam atomics tags relaxed threads contents words text unfinished " \
-              "length",
+    n = split("names static seam atomics tags relaxed threads contents words vocabulary helpers " \
+              "leaves tests text unfinished length",
               rules, " ")
     for (i = 1; i <= n; i++) {
         if (rules[i] in broken) { bad++; print "broken: " rules[i] " (" broken[rules[i]] ")" }

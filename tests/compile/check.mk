@@ -14,7 +14,7 @@ UNITS := $(TESTS:%=tests/%.c) tests/fault/fault.c tests/clocks.c tests/clock_now
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(IMPLS:%=impl-$c-%) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules fits \
-	tidy analyzer-gcc analyzer-clang $(EXAMPLE_CHECKS)
+	spelling tidy analyzer-gcc analyzer-clang $(EXAMPLE_CHECKS)
 LANG_gcc := c
 LANG_g++ := c++
 FLAGS_gcc := $(WARN) $(WARN_C) $(WARN_GCC) -x c
@@ -24,7 +24,7 @@ FLAGS_clang++ := $(WARN) $(WARN_CLANG) -x c++
 word-of = $(word $(1),$(subst -, ,$*))
 
 check: need-gcc need-g++ need-clang need-clang++ need-cppcheck need-clang-tidy need-scan-build \
-	need-readelf need-lib-sdt $(EXAMPLE_NEEDS)
+	need-codespell need-readelf need-lib-sdt $(EXAMPLE_NEEDS)
 	@rm -rf build/check
 	@mkdir -p build/check
 	@printf '#include "volt.h"\n#include "volt.h"\nint volt_user(void);\n' > build/check/hdr.c
@@ -64,6 +64,11 @@ build/check/cppcheck:
 	cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability \
 		--inline-suppr --error-exitcode=1 -DVOLT_IMPLEMENTATION -D__linux__ -D__x86_64__ \
 		-D__GNUC__=12 -D__SIZEOF_POINTER__=8 volt.h
+	@touch $@
+# fro: "to and fro"; crate: Rust's; nevers, reacher, statics: words of the tests.
+build/check/spelling:
+	codespell --skip='*/corpus/*,*.pyc' --ignore-words-list=fro,crate,nevers,reacher,statics \
+		volt.h README.md Makefile tests bench examples .github .ci
 	@touch $@
 # All that clang-tidy knows of bugs, less what says nothing about volt.h:
 TIDY := -*,bugprone-*,cert-*,clang-analyzer-*,concurrency-*,misc-*,performance-*,portability-*

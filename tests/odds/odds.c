@@ -203,7 +203,7 @@ __attribute__((noreturn)) static void antagonize(pid_t victim, int until_closed)
     }
     _exit(0);
 }
-TEST(stopped_and_continued) {
+TEST(tasks_go_on_after_stop_and_continue) {
     int ends[2], status;
     CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
     pid_t victim = getpid(), antagonist = fork();
@@ -234,7 +234,7 @@ static void *knock(void *arg) {
     }
     return NULL;
 }
-TEST(many_knock_from_outside) {
+TEST(wake_ups_from_many_threads_are_kept) {
     pthread_t t[6];
     ends_at = volt_now() + odds_duration();
     volt_rt *rt = create_on(16);
