@@ -25,12 +25,13 @@ GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest 11_pipeline 12_se
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test check reject examples sanitize valgrind msan coverage odds soak model \
+.PHONY: help demo test test-optimised check reject examples sanitize valgrind msan coverage odds soak model \
 	model-full model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz \
 	mutate bench cross kernels clocks size install clean
 help:
 	@echo 'make demo      the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
+	@echo 'make test-optimised  those of the normal form compiled with -O2, and their long parts'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; clang-tidy,'
 	@echo '               cppcheck, analyzers; the rules of the source; make reject, make examples'
 	@echo 'make reject    programs that must not compile: each compiler must say what is wrong'

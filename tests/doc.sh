@@ -68,7 +68,7 @@ verdict() { # name, what went wrong or nothing
     fi
 }
 limited=
-command -v timeout >/dev/null 2>&1 && limited='timeout 10'
+command -v timeout >/dev/null 2>&1 && limited='timeout 60'
 
 # try LANGUAGE SOURCE COMPILER FLAG...  As c or as c++; a complete program runs as well.
 try() {

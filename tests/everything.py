@@ -53,6 +53,7 @@ CROSS = "aarch64 armhf armel mipsel mips powerpc s390x riscv64 i386 musl".split(
 # Those that tests/README.md shows first stand in FIRST.
 TARGETS = {
     "test": ("make test", 1800, None),
+    "test-optimised": ("make test-optimised", 1800, None),
     "check": ("make check FULL=1", 7200, r"^check: "),
     "reject": ("make reject", 1800, r"^reject "),
     "examples": ("make examples", 1800, r"^examples: "),
@@ -92,7 +93,7 @@ TARGETS = {
     "bench-placement": ("make bench-placement", 3600, None),
     "bench": ("make bench", 7200, None),
 }
-FIRST = ("test", "check", "coverage", "model", "model-full", "model-mutants", "fault", "fault-full",
+FIRST = ("test", "test-optimised", "check", "coverage", "model", "model-full", "model-mutants", "fault", "fault-full",
          "sim", "sim-mutants", "fuzz", "mutate", "kernels", "clocks")
 SIZES = ("all", "plain echo server", "with VOLT_SINGLE_THREAD", "03_echo", "01_hello",
          "with VOLT_SINGLE_THREAD, VOLT_NO_IO")

@@ -7,6 +7,7 @@
 //
 // build/test_x [name...] runs all tests, or those named. In the environment:
 //   TEST_SEED            seed of RANDOM(), to repeat a run
+//   TEST_LONG            tests that try every step, or every length, try all of them
 //   TEST_TIMEOUT_FACTOR  multiplies the time limit: sanitizers, valgrind, emulators
 //   TEST_SKIPS           a file of tests that cannot work here: on each line a name and the reason
 // The last line of output is "<program>: N passed, N failed, N skipped".
@@ -200,6 +201,10 @@ __attribute__((noreturn)) static inline void test__child(const test__case *c, in
     test__check_left_over(fds, threads);
     exit(0); // not _exit: the leak checker runs at exit
 }
+
+// Returns 0 if a test that could try every step, or every case, shall try some of them, chosen at
+// random: `make test` does, and `make test-optimised` tries them all.
+static inline int test_is_long(void) { return getenv("TEST_LONG") != NULL; }
 
 static inline int64_t test__limit_ms(void) {
     const char *factor = getenv("TEST_TIMEOUT_FACTOR");

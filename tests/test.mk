@@ -9,9 +9,15 @@ LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log
 	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics \
 	build/log/any_thread build/log/load build/log/speed
 
+# The normal form with each test compiled at -O2, and with its long parts: see test_is_long.
+TEST_JOBS = $(shell echo $$(($(JOBS) + 2))) # some tests wait for timers
+test-optimised:
+	@rm -rf build/log
+	$(MAKE_ALL) $(TESTS:%=build/log/optimised-%) || true
+	@$(call SUM,$(TESTS:%=build/log/optimised-%))
 test:
 	@rm -rf build/log
-	$(MAKE_ALL) $(LOGS) || true
+	@$(MAKE) --no-print-directory -k -j$(TEST_JOBS) $(LOGS) || true
 	@$(call SUM,$(LOGS))
 
 # Adds up the last lines of the logs named.
@@ -34,6 +40,8 @@ build/log/test_%: build/test_%
 	@$(call RUN_TEST,$(RUN) $<)
 build/log/small-test_%: build/small/test_%
 	@$(call RUN_TEST,$(RUN) $<)
+build/log/optimised-test_%: build/optimised/test_%
+	@$(call RUN_TEST,TEST_LONG=1 $(RUN) $<)
 build/log/single-test_%: build/single/test_%
 	@$(call RUN_TEST,$(RUN) $<)
 build/log/bare-test_%: build/bare/test_%
@@ -73,19 +81,20 @@ build/log/any_thread: volt.h tests/any_thread.txt tests/any_thread.sh $(TESTS:%=
 build/log/replay_%: build/fuzz/replay_%
 	@$(call RUN_TEST,$(RUN) $< tests/fuzz/corpus/$*)
 
-# Once as it is used, optimised; the other forms not: their compiling takes a fifth of the time.
-#
 # Most of a test's compilation is that of the implementation. The tests of SHARED use the default
-# seam and share one compilation for each form; the others have one of their own each.
+# seam and share one compilation for each form; the others, which replace parts of the seam, have one
+# of their own each. The shared one of the normal form is optimised, as users have it. All else is
+# not, because that takes a fifth of the time: `make test-optimised` compiles the normal form of
+# every test with -O2.
 SHARED := beside chan chan_forms compose compose_sync guest idle net outside pause \
 	placement queues rare rescue shared stress sync sync_kinds sync_stress task timers token
 build/unit/volt.h build/unit/unit.h: volt.h tests/unit.awk
 	@mkdir -p $(@D)
 	@awk -v part=$(if $(filter %/volt.h,$@),head,unit) -f tests/unit.awk volt.h > $@
-# $(1) the form; $(2) where its programs are; $(3) flags
+# $(1) the form; $(2) where its programs are; $(3) flags; $(4) flags of the shared implementation
 define TEST_RULES
 build/unit/$(1).o: build/unit/unit.h
-	$$(CC) $$(TEST_CFLAGS) $(3) -DVOLT_IMPLEMENTATION -x c -c $$< -o $$@
+	$$(CC) $$(TEST_CFLAGS) $(3) $(4) -DVOLT_IMPLEMENTATION -x c -c $$< -o $$@
 $(SHARED:%=$(2)/test_%): $(2)/test_%: tests/test_%.c build/unit/$(1).o build/unit/volt.h $$(HEADERS)
 	@mkdir -p $$(@D)
 	$$(CC) -Ibuild/unit $$(TEST_CFLAGS) $(3) $$< build/unit/$(1).o -o $$@
@@ -93,11 +102,14 @@ $(2)/test_%: tests/test_%.c $$(HEADERS)
 	@mkdir -p $$(@D)
 	$$(CC) $$(TEST_CFLAGS) $(3) $$< -o $$@
 endef
-$(eval $(call TEST_RULES,normal,build,-O2))
+$(eval $(call TEST_RULES,normal,build,-O0,-O2))
+$(eval $(call TEST_RULES,optimised,build/optimised,-O2))
 $(eval $(call TEST_RULES,small,build/small,-O0 $$(SMALL)))
 $(eval $(call TEST_RULES,single,build/single,-O0 $$(SINGLE)))
 $(eval $(call TEST_RULES,bare,build/bare,-O0 $$(BARE)))
 build/test_ring_caps build/small/test_ring_caps: tests/test_queues.c
+$(GOLDEN:%=build/examples/%): EXAMPLE_LEVEL := -O0
+EXAMPLE_LEVEL := -O2
 build/examples/%: examples/%.c volt.h
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< $(EXAMPLE_LIBS) -o $@
+	$(CC) -std=gnu11 $(EXAMPLE_LEVEL) -Wall -Wextra -I. -pthread $< $(EXAMPLE_LIBS) -o $@
