@@ -335,6 +335,7 @@ static int sim__epoll_wait_ns(int ep, struct epoll_event *ev, int max, int64_t t
             return n == 0 && !is_late ? sim__error(EINTR) : n;
         }
     }
+    if (f->ready) sim__wake_on(f, 1); // levels that are left over: Linux wakes the next waiter
     return n;
 }
 

@@ -130,7 +130,7 @@ static void note_poll_begin(int id) {
     n->is_polling = 1;
     prog.n_polls++;
     if (n->n_polls++ == 0 && prog.is_fair && !prog.computes)
-        SIM_CHECK(prog.n_polls - n->spawned_at < LATEST_POLLS * (16 + (uint64_t)prog.n_spawned));
+        SIM_CHECK(prog.n_polls - n->spawned_at < LATEST_POLLS * (64 + (uint64_t)prog.n_spawned));
 }
 static void note_poll_end(int id, volt_poll p) {
     task_note *n = &prog.note[id];
