@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -29,8 +30,9 @@
 // ---- the seam
 
 enum {
-    A_accept, A_accept4, A_bind, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_listen, A_poll,
-    A_read, A_recv, A_recvmsg, A_sendmsg, A_setsockopt, A_sigtimedwait, A_socket, A_write, N_A
+    A_accept, A_accept4, A_bind, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_fstat, A_getfl,
+    A_listen, A_madvise, A_mincore, A_open, A_poll, A_read, A_recv, A_recvmsg, A_sendmsg,
+    A_setsockopt, A_sigtimedwait, A_socket, A_write, N_A
 };
 static struct {
     int errors[16]; // the next answers; 0: it returns 0. Behind them the kernel's own
@@ -61,6 +63,9 @@ ANSWER(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, 
 ANSWER(int, bind, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, connect, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, epoll_create1, (int flags), flags)
+ANSWER(int, madvise, (void *at, size_t n, int advice), at, n, advice)
+ANSWER(int, mincore, (void *at, size_t n, unsigned char *is_resident), at, n, is_resident)
+ANSWER(int, open, (const char *path, int flags), path, flags)
 static uint32_t asked_events;
 static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
     asked_events = op == EPOLL_CTL_DEL ? 0 : ev->events;
@@ -101,11 +106,14 @@ static int answer_getsockopt(int fd, int level, int name, void *value, socklen_t
     memcpy(value, &told_protocol, sizeof told_protocol);
     return 0;
 }
+static int is_dumping, asked_ms; // asked_ms: how long the last poll was to wait
 static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
-    if (ms != 0) abort(); // a worker does not wait there
-    if (fails(A_poll)) {
+    if (ms != 0 && !is_dumping) abort(); // a worker does not wait there
+    asked_ms = ms;
+    int rc = fails(A_poll);
+    if (rc) {
         if (errno == EINTR) p->revents = POLLNVAL; // who fails may leave anything
-        return -1;
+        return rc < 0 ? -1 : 0;
     }
     if (!answers[A_poll].is_zero) return poll(p, n, ms);
     answers[A_poll].is_zero = 0;
@@ -113,11 +121,31 @@ static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
 }
 #define answer_fcntl(fd_, ...) answer_fcntl_with(fd_, __VA_ARGS__, 0, 0)
 #define answer_fcntl_with(fd_, op_, arg_, ...) answer_fcntl3(fd_, op_, arg_)
-static int n_probes;
 static int answer_fcntl3(int fd, int op, int arg) {
-    n_probes += op == F_GETFL;
-    return op == F_SETFL && fails(A_fcntl) ? -1 : fcntl(fd, op, arg);
+    int rc = op == F_GETFL ? fails(A_getfl) : op == F_SETFL ? fails(A_fcntl) : 0;
+    return rc < 0 ? -1 : fcntl(fd, op, arg); // 0: the kernel's own answer
 }
+// What fstat is made to say of each file, and once of one number: that it is another file.
+enum { IN_NOTHING, IN_DEVICE, IN_INODE, IN_KIND_OF_DEVICE };
+static struct {
+    mode_t kind; // 0: what the kernel says; if it is that of a device, it is a terminal
+    dev_t device;
+    int other_fd, differs_in;
+} told;
+static int answer_fstat(int fd, struct stat *st) {
+    if (fails(A_fstat) < 0) return -1; // 0: the kernel's own answer
+    int rc = fstat(fd, st), differs_in = fd == told.other_fd ? told.differs_in : IN_NOTHING;
+    if (told.kind) {
+        st->st_mode = told.kind | (st->st_mode & 07777);
+        st->st_rdev = told.device;
+    }
+    st->st_dev += differs_in == IN_DEVICE;
+    st->st_ino += differs_in == IN_INODE;
+    st->st_rdev += differs_in == IN_KIND_OF_DEVICE;
+    if (differs_in) told.differs_in = IN_NOTHING;
+    return rc;
+}
+static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_clock_gettime clock_gettime
 #define answer_close close
 #define answer_epoll_wait epoll_wait
@@ -129,18 +157,13 @@ static int answer_fcntl3(int fd, int op, int arg) {
 #define answer_openat openat
 #define answer_pread pread
 #define answer_pwrite pwrite
-#define answer_fstat fstat
 #define answer_ioctl ioctl
-#define answer_isatty isatty
-#define answer_mincore mincore
 #define answer_pthread_setcancelstate pthread_setcancelstate
 #define answer_stat stat
 #define answer_getpeername getpeername
 #define answer_getsockname getsockname
-#define answer_madvise madvise
 #define answer_mmap mmap
 #define answer_munmap munmap
-#define answer_open open
 #define answer_pthread_attr_destroy pthread_attr_destroy
 #define answer_pthread_attr_init pthread_attr_init
 #define answer_pthread_attr_setstacksize pthread_attr_setstacksize
@@ -212,6 +235,7 @@ static void begin(void) {
     rt = still_rt(1);
     w = rt->workers[0];
     task = still_task(w);
+    for (int i = 0; i < N_A; i++) answers[i].n_calls = 0; // what a start asks is up to the kernel
 }
 static void end(void) {
     CHECK_EQ(task->n_armed, 0);
@@ -813,6 +837,56 @@ TEST(join_all_completes_with_most_arms_allowed) {
     }
     end();
 }
+// More arms than have an order of their own: from one of them on, which is drawn, in textual order.
+static volt_arm arms_of_many[2 * VOLT__ARMS_ORDERED];
+static int orders[4 * VOLT__ARMS_ORDERED], n_polled; // which arms a poll has polled
+// One poll of a select over them; those from 0 to n_ended - 1 end with -ECANCELED.
+static volt_poll drive_many(volt_cx *cx, int n_ended) {
+    enum { N = sizeof arms_of_many / sizeof arms_of_many[0] };
+    n_polled = 0;
+    volt__arms_begin(cx, VOLT__SELECT);
+    do
+        for (int i = 0; i < N; i++) {
+            if (!volt__arm_poll_begin(cx, &arms_of_many[i])) continue;
+            orders[n_polled++] = i;
+            volt__arm_poll_end(cx, &arms_of_many[i],
+                               i < n_ended ? volt_ready(-ECANCELED) : volt_pending());
+        }
+    while (volt__arms_next_pass(cx, volt__arm_done(0)));
+    return volt__arms_end(cx, 0);
+}
+TEST(select_over_many_arms_polls_each_once_and_no_ended_one) {
+    enum { N = sizeof arms_of_many / sizeof arms_of_many[0], ROUNDS = 64 };
+    int is_first[N] = { 0 }, n_first = 0;
+    begin();
+    for (int round = 0; round < ROUNDS; round++) {
+        volt_cx *cx = cx_of(0);
+        PENDING(drive_many(cx, 0));
+        const int first = orders[0];
+        for (int again = 0; again < 2; again++) {
+            CHECK_EQ(n_polled, N);
+            for (int i = 0; i < N; i++) CHECK_EQ(orders[i], (first + i) % N);
+            if (!again) PENDING(drive_many(cx_of(0), 0)); // in the same order
+        }
+        n_first += !is_first[first];
+        is_first[first] = 1;
+        cx = cx_of(0);
+        cx->cancel_level_ = 1;
+        PENDING(drive_many(cx, N / 2)); // one half ends, and none of it wins
+        CHECK_EQ(n_polled, N + N / 2); // the others were polled once more, cancelled
+        cx = cx_of(0);
+        cx->cancel_level_ = 1;
+        PENDING(drive_many(cx, 0));
+        CHECK_EQ(n_polled, N); // twice each
+        for (int i = 0; i < n_polled; i++) CHECK(orders[i] >= N / 2);
+        cx = cx_of(0);
+        cx->cancel_level_ = 1;
+        GIVES(drive_many(cx, N), -ECANCELED);
+        CHECK_EQ(n_polled, N / 2);
+    }
+    CHECK(n_first > N / 2); // it is drawn
+    end();
+}
 
 // A select of one arm that receives from hand to hand, and one that waits for ever.
 static struct {
@@ -864,6 +938,69 @@ TEST(claimed_select_ends_in_poll_that_sees_claim) {
     end();
 }
 
+// The other arms of a select that is decided end in their own time. Until then an arm that would
+// receive is off its channel, and takes no message.
+static volt_arm decides, ends_late;
+static volt_poll as_told(const int64_t *gives) {
+    return gives ? volt_ready(*gives) : volt_pending();
+}
+static const int64_t *late_gives, *decides_gives;
+static volt_poll decided_run(volt_cx *cx) {
+    VOLT_BEGIN(cx, &met);
+    VOLT_AWAIT(met.rc, VOLT_SELECT(VOLT_ARM(&met.in, volt_chan_recv(cx, &met.c, &met.got,
+                                                                    sizeof met.got)),
+                                   VOLT_ARM(&ends_late, as_told(late_gives)),
+                                   VOLT_ARM(&decides, as_told(decides_gives))));
+    VOLT_END(met.rc);
+}
+TEST(decided_select_receives_nothing_while_others_end) {
+    static const int message = 7;
+    begin();
+    for (int round = 0; round < 20; round++) { // in every order of the arms
+        CHECK_EQ(volt_chan_init(&met.c, met.buf, sizeof met.buf[0], 0), 0);
+        late_gives = decides_gives = NULL;
+        PENDING(decided_run(cx_of(0)));
+        decides_gives = &is_5;
+        PENDING(decided_run(cx_of(0)));
+        CHECK(decides.fired);
+        for (int i = 0; i < 2; i++) {
+            CHECK_EQ(volt_chan_try_send(&met.c, &message, sizeof message), -EAGAIN);
+            PENDING(decided_run(cx_of(0)));
+        }
+        late_gives = &is_error;
+        GIVES(decided_run(cx_of(0)), 2);
+        CHECK(!met.in.fired && !ends_late.fired);
+        CHECK_EQ(decides.value, 5);
+    }
+    end();
+}
+// A select waits to receive and to reserve on one channel of rendezvous: its own receiver is no
+// partner of the reservation, wherever it stands; another one is.
+static volt_arm reserves;
+static volt_poll reserving_run(volt_cx *cx) {
+    VOLT_BEGIN(cx, &met);
+    VOLT_AWAIT(met.rc, VOLT_SELECT_BIASED(
+                           VOLT_ARM(&met.in, volt_chan_recv(cx, &met.c, &met.got, sizeof met.got)),
+                           VOLT_ARM(&reserves, volt_chan_reserve(cx, &met.c))));
+    VOLT_END(met.rc);
+}
+TEST(select_reserves_only_for_receiver_of_another_wait) {
+    static const int message = 7;
+    int got = 0;
+    begin();
+    CHECK_EQ(volt_chan_init(&met.c, met.buf, sizeof met.buf[0], 0), 0);
+    PENDING(reserving_run(cx_of(0)));
+    PENDING(reserving_run(cx_of(0)));
+    CHECK(!reserves.fired);
+    PENDING(volt_chan_recv(cx_of(1), &met.c, &got, sizeof got));
+    GIVES(reserving_run(cx_of(0)), 1);
+    CHECK(reserves.fired && !met.in.fired);
+    CHECK_EQ(volt_chan_send_reserved(&met.c, &message, sizeof message), 0);
+    GIVES(volt_chan_recv(cx_of(1), &met.c, &got, sizeof got), 1);
+    CHECK_EQ(got, 7);
+    end();
+}
+
 // ---- reads
 
 // A file that epoll has no events for is tried again at once, but not for ever.
@@ -906,6 +1043,332 @@ TEST(read_fails_while_descriptor_stays_blocking) {
     close_pair(fd);
     end();
 }
+// ---- kinds of files
+
+TEST(read_fails_while_kind_of_file_is_unknown) {
+    int fd[2];
+    begin();
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    ANSWERS(fstat, EOVERFLOW);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EOVERFLOW);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1)); // asked again
+    GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
+    close_pair(fd);
+    end();
+}
+TEST(accept_fails_while_listener_stays_blocking) {
+    begin();
+    int fd = open_listener(), mode = fcntl(fd, F_GETFL) & ~O_NONBLOCK;
+    CHECK_EQ(fcntl(fd, F_SETFL, mode), 0);
+    ANSWERS(fcntl, EIO);
+    GIVES(volt_accept(cx_of(0), fd), -EIO);
+    CHECK_EQ(fcntl(fd, F_GETFL), mode);
+    PENDING(volt_accept(cx_of(0), fd)); // asked again
+    CHECK_EQ(fcntl(fd, F_GETFL), mode | O_NONBLOCK);
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    volt_rt_close(rt, fd);
+    end();
+}
+// What epoll refuses is read at once, and its mode stays as it is.
+TEST(files_directories_and_disks_are_not_made_nonblocking) {
+    static const mode_t kinds[] = { S_IFREG, S_IFDIR, S_IFBLK, S_IFIFO };
+    begin();
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        int is_disk = kinds[i] != S_IFIFO, fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+        CHECK(fd >= 0);
+        told.kind = kinds[i];
+        answers[A_fcntl].n_calls = 0;
+        GIVES(volt_read(cx_of(0), fd, &byte, 1), 1);
+        CHECK_EQ((entry(fd)->flags & VOLT__FD_DISK) != 0, is_disk);
+        CHECK_EQ(answers[A_fcntl].n_calls, !is_disk);
+        CHECK_EQ((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0, !is_disk);
+        volt_rt_close(rt, fd);
+    }
+    told.kind = 0;
+    int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    GIVES(volt_read(cx_of(0), fd, &byte, 1), -EISDIR);
+    volt_rt_close(rt, fd);
+    end();
+}
+// A pipe as standard input, which other processes share: volt opens it once more.
+static int input, input_before; // input: the other end
+static void begin_with_piped_input(void) {
+    int fd[2];
+    begin();
+    input_before = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    CHECK_EQ(dup2(fd[0], STDIN_FILENO), STDIN_FILENO);
+    CHECK_EQ(close(fd[0]), 0);
+    input = fd[1];
+}
+static void end_with_piped_input(void) {
+    volt_rt_close(rt, STDIN_FILENO);
+    CHECK_EQ(dup2(input_before, STDIN_FILENO), STDIN_FILENO);
+    CHECK_EQ(close(input_before) | close(input), 0);
+    end();
+}
+static void read_a_byte_of_input(void) {
+    CHECK_EQ(write(input, "x", 1), 1);
+    GIVES(volt_read(cx_of(0), STDIN_FILENO, &byte, 1), 1);
+}
+TEST(standard_input_is_opened_again_after_eintr) {
+    begin_with_piped_input();
+    ANSWERS(open, EINTR, EINTR);
+    read_a_byte_of_input();
+    CHECK_EQ(answers[A_open].n_calls, 3);
+    CHECK(entry(STDIN_FILENO)->reopened_fd > STDERR_FILENO);
+    CHECK(!(fcntl(STDIN_FILENO, F_GETFL) & O_NONBLOCK)); // that of the others
+    end_with_piped_input();
+}
+// What another frame does in the middle of a poll, while that waits for the lock of the entry.
+static volt_cx outer; // of the poll that is interrupted
+static int reads_meanwhile(void) {
+    at_futex = NULL;
+    volt__unlock(&entry(STDIN_FILENO)->lock);
+    outer = w->cx;
+    PENDING(volt_read(cx_of(1), STDIN_FILENO, &byte, 1));
+    w->cx = outer;
+    return 0;
+}
+TEST(two_reads_that_begin_at_once_open_standard_input_once) {
+    begin_with_piped_input();
+    volt__lock(&entry(STDIN_FILENO)->lock);
+    at_futex = reads_meanwhile;
+    PENDING(volt_read(cx_of(0), STDIN_FILENO, &byte, 1));
+    CHECK(!at_futex);
+    CHECK_EQ(answers[A_open].n_calls, 1);
+    CHECK(entry(STDIN_FILENO)->flags & VOLT__FD_REOPENED);
+    CHECK_EQ(write(input, "xy", 2), 2);
+    CHECK_EQ(look_at_events_of_task(), 1);
+    for (int i = 0; i < 2; i++) GIVES(volt_read(cx_of(i), STDIN_FILENO, &byte, 1), 1);
+    end_with_piped_input();
+}
+static int releases_meanwhile(void) {
+    at_futex = NULL;
+    volt__unlock(&entry(STDIN_FILENO)->lock);
+    volt_fd_release(&w->cx, STDIN_FILENO);
+    return 0;
+}
+TEST(read_gives_ebadf_if_its_description_is_closed_meanwhile) {
+    begin_with_piped_input();
+    read_a_byte_of_input();
+    CHECK_EQ(write(input, "x", 1), 1);
+    volt__lock(&entry(STDIN_FILENO)->lock);
+    at_futex = releases_meanwhile;
+    answers[A_read].n_calls = 0;
+    GIVES(volt_read(cx_of(0), STDIN_FILENO, &byte, 1), -EBADF);
+    CHECK(!at_futex);
+    CHECK_EQ(answers[A_read].n_calls, 0); // neither the description nor the number is read
+    end_with_piped_input();
+}
+// Each look whether the number is still the same file may say that it is not.
+TEST(description_is_opened_again_when_number_is_another_file) {
+    static const int differences[] = { IN_DEVICE, IN_INODE, IN_KIND_OF_DEVICE };
+    begin_with_piped_input();
+    read_a_byte_of_input();
+    for (int i = 0; i < 5; i++) {
+        int n_logged = test_log.n[VOLT_LOG_FD_REUSED];
+        if (i == 0) ANSWERS(fstat, EIO);
+        else if (i == 1) ANSWERS(fstat, 0, EIO);
+        else told.differs_in = differences[i - 2]; // fd 0
+        read_a_byte_of_input();
+        CHECK_EQ(answers[A_open].n_calls, 2 + i);
+        CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], n_logged + 1);
+        read_a_byte_of_input(); // the new one is used
+        CHECK_EQ(answers[A_open].n_calls, 2 + i);
+    }
+    end_with_piped_input();
+}
+// Terminals by their names; of the last one it is certain which one is opened.
+TEST(device_that_stands_for_another_terminal_is_not_opened_again) {
+    const dev_t devices[] = { makedev(5, 0), makedev(5, 1), makedev(4, 0), makedev(4, 64) };
+    for (int i = 0; i < 4; i++) {
+        int fd[2], is_alias = i < 3;
+        begin();
+        CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+        told.kind = S_IFCHR;
+        told.device = devices[i];
+        answers[A_open].n_calls = 0;
+        PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
+        CHECK_EQ(answers[A_open].n_calls, !is_alias);
+        CHECK_EQ(entry(fd[0])->reopened_fd > 0, !is_alias);
+        CHECK_EQ((entry(fd[0])->flags & VOLT__FD_TOGGLED) != 0, is_alias);
+        CHECK(!(fcntl(fd[0], F_GETFL) & O_NONBLOCK)); // it was during the call alone
+        CHECK_EQ(write(fd[1], "x", 1), 1);
+        CHECK_EQ(look_at_events(), 1);
+        GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+        told.kind = 0;
+        close_pair(fd);
+        end();
+    }
+}
+// A mode that is set for each call: without it no call is made, as it might block.
+TEST(file_whose_mode_cannot_be_set_is_not_read) {
+    int fd[2];
+    begin();
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    told.kind = S_IFCHR;
+    told.device = makedev(5, 0);
+    CHECK_EQ(write(fd[1], "xy", 2), 2);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    CHECK_EQ(answers[A_fcntl].n_calls, 2); // there and back
+    CHECK_EQ(answers[A_read].n_calls, 1);
+    ANSWERS(getfl, EIO);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EIO);
+    check_all_given();
+    CHECK_EQ(answers[A_fcntl].n_calls, 2);
+    ANSWERS(fcntl, EPERM);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EPERM);
+    CHECK_EQ(answers[A_fcntl].n_calls, 1);
+    CHECK_EQ(answers[A_read].n_calls, 1);
+    int mode = fcntl(fd[0], F_GETFL);
+    CHECK(!(mode & O_NONBLOCK));
+    CHECK_EQ(fcntl(fd[0], F_SETFL, mode | O_NONBLOCK), 0); // by another process
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    CHECK_EQ(answers[A_fcntl].n_calls, 1);
+    CHECK_EQ(fcntl(fd[0], F_GETFL), mode | O_NONBLOCK); // which relies on it
+    told.kind = 0;
+    close_pair(fd);
+    end();
+}
+#if VOLT_DEBUG
+// A debug build looks at the file before each call.
+TEST(read_gives_error_of_look_at_its_file) {
+    int fd[2], zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    begin();
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    ANSWERS(getfl, 0, EIO); // the first call finds out the kind of the file
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EIO);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    close_pair(fd);
+    told.kind = S_IFREG;
+    ANSWERS(fstat, 0, EIO);
+    GIVES(volt_read(cx_of(0), zero, &byte, 1), -EIO);
+    GIVES(volt_read(cx_of(0), zero, &byte, 1), 1);
+    told.kind = 0;
+    volt_rt_close(rt, zero);
+    end();
+}
+#endif
+// The number of a socket that has something to read is that of a pipe by now.
+TEST(read_of_former_socket_reads_next_file_of_number) {
+    int fd[2], p[2];
+    begin();
+    open_pair(fd);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    int n_logged = test_log.n[VOLT_LOG_FD_REUSED];
+    CHECK_EQ(pipe2(p, O_CLOEXEC), 0);
+    CHECK_EQ(dup3(p[0], fd[0], O_CLOEXEC), fd[0]);
+    CHECK_EQ(close(p[0]), 0);
+    CHECK_EQ(write(p[1], "y", 1), 1);
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
+    CHECK_EQ(byte, 'y');
+    CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], n_logged + 1);
+    CHECK(fcntl(fd[0], F_GETFL) & O_NONBLOCK);
+    close_pair(fd);
+    CHECK_EQ(close(p[1]), 0);
+    end();
+}
+TEST(accept_on_former_listener_gives_enotsock) {
+    int p[2];
+    begin();
+    int fd = open_listener();
+    PENDING(volt_accept(cx_of(0), fd));
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    volt__fd *e = entry(fd);
+    e->ready = VOLT__RD; // a connection has come
+    CHECK_EQ(pipe2(p, O_CLOEXEC), 0);
+    CHECK_EQ(dup3(p[0], fd, O_CLOEXEC), fd);
+    CHECK_EQ(close(p[0]), 0);
+    int mode = fcntl(fd, F_GETFL);
+    GIVES(volt_accept(cx_of(0), fd), -ENOTSOCK);
+    CHECK_EQ(fcntl(fd, F_GETFL), mode);
+    volt_rt_close(rt, fd);
+    CHECK_EQ(close(p[1]), 0);
+    end();
+}
+TEST(operation_without_budget_and_without_file_fails_later) {
+    begin();
+    volt_cx *cx = cx_of(0);
+    cx->budget_ = 0;
+    PENDING(volt_read(cx, -1, &byte, 1));
+    CHECK(task->word & VOLT__NOTIFIED);
+    GIVES(volt_read(cx_of(0), -1, &byte, 1), -EBADF);
+    end();
+}
+// Without budget it is tried later, but it belongs to the file that the number had at first.
+TEST(operation_that_is_put_off_twice_belongs_to_its_first_file) {
+    int fd[2], p[2];
+    begin();
+    open_pair(fd);
+    for (int i = 0; i < 2; i++) {
+        volt_cx *cx = cx_of(0);
+        cx->budget_ = 0;
+        PENDING(volt_read(cx, fd[0], &byte, 1));
+        if (i == 1) break;
+        volt_rt_close(rt, fd[0]);
+        CHECK_EQ(pipe2(p, O_CLOEXEC), 0);
+        CHECK_EQ(p[0], fd[0]);
+        CHECK_EQ(write(p[1], "x", 1), 1);
+    }
+    GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EBADF);
+    GIVES(volt_read(cx_of(0), p[0], &byte, 1), 1); // from now on that file's
+    close_pair(p);
+    volt_rt_close(rt, fd[1]);
+    end();
+}
+
+// ---- the last try of a poll whose time is up
+
+static volt_cx *last_try_cx(int i) {
+    volt_cx *cx = cx_of(i);
+    cx->last_tries_ = 1;
+    return cx;
+}
+TEST(last_try_finds_readiness_that_no_event_has_told) {
+    int fd[2];
+    volt_addr a;
+    begin();
+    open_pair(fd);
+    PENDING(volt_readable(cx_of(0), fd[0]));
+    PENDING(volt_readable(last_try_cx(0), fd[0])); // there is nothing
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    GIVES(volt_readable(last_try_cx(0), fd[0]), 0);
+    close_pair(fd);
+    int lfd = open_listener();
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    w->cx.last_tries_ = 0;
+    PENDING(volt_connect(cx_of(0), &a));
+    volt_poll p = volt_connect(last_try_cx(0), &a);
+    CHECK(!volt_is_pending(p) && volt_value(p) > 0);
+    volt_rt_close(rt, (int)volt_value(p));
+    volt_rt_close(rt, lfd);
+    w->cx.last_tries_ = 0;
+    end();
+}
+// Closed behind the back of volt: poll(2) says so at once, but it is no readiness.
+TEST(last_try_of_closed_number_reads_nothing) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
+    CHECK_EQ(close(fd[0]), 0);
+    answers[A_recv].n_calls = 0;
+    PENDING(volt_read(last_try_cx(0), fd[0], &byte, 1));
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__LINKED);
+    CHECK_EQ(answers[A_recv].n_calls, 0);
+    w->cx.last_tries_ = 0;
+    GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
+    volt_fd_release(cx_of(0), fd[0]);
+    volt_rt_close(rt, fd[1]);
+    end();
+}
+
+// ---- descriptors that are closed
+
 // Whoever closes stands in the middle of it.
 TEST(fd_being_closed_refuses_operations) {
     int fd[2];
@@ -976,14 +1439,14 @@ TEST(read_spares_useless_calls) {
     begin();
     open_tcp(fd);
     PENDING(volt_read(cx_of(0), fd[0], four, 4));
-    CHECK_EQ(n_probes, 1);
+    CHECK_EQ(answers[A_getfl].n_calls, 1);
     CHECK_EQ(write(fd[1], "x", 1), 1);
     CHECK_EQ(look_at_events(), 1);
     answers[A_recv].n_calls = 0;
     GIVES(volt_read(cx_of(0), fd[0], four, 4), 1);
     PENDING(volt_read(cx_of(0), fd[0], four, 4)); // there was no more of it
     CHECK_EQ(answers[A_recv].n_calls, 1);
-    CHECK_EQ(n_probes, 1);
+    CHECK_EQ(answers[A_getfl].n_calls, 1);
     GIVES(volt_write(cx_of(1), fd[0], "y", 1), 1);
     CHECK_EQ(answers[A_write].n_calls, 0); // send, which raises no signal
     CHECK_EQ(read(fd[1], four, 4), 1);
@@ -1412,6 +1875,30 @@ TEST(pollset_wait_gives_error_of_its_registration) {
     end();
 }
 
+TEST(pollset_wait_needs_an_open_set_and_memory) {
+    volt_pollset p;
+    volt_pollev ev[1];
+    int fd[2];
+    begin();
+    open_pair(fd);
+    CHECK_EQ(volt_pollset_open(&p), 0);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_OUT), 0);
+    test_heap.fail_at = test_heap.n_allocs + 1;
+    test_heap.is_sticky = 1;
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 1), -ENOMEM);
+    test_heap.fail_at = 0;
+    test_heap.is_sticky = 0;
+    volt__fd *e = entry(p.epfd_ - 1);
+    CHECK(volt__fd_pin(e));
+    volt__fd_begin_close(e); // by a task that stands in the middle of it
+    memset(ev, 0xa5, sizeof ev);
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 1), -EBADF);
+    CHECK_EQ((uint32_t)ev[0].fd, 0xa5a5a5a5); // nothing was fetched
+    volt__fd_unpin_and_close(rt, e, p.epfd_ - 1);
+    close_pair(fd);
+    end();
+}
+
 // ---- sockets
 
 TEST(listen_sets_options_and_closes_socket_on_error) {
@@ -1789,6 +2276,34 @@ static void reuse_while_backing_off(int is_forgotten, int is_another_listener) {
 TEST(accept_that_backs_off_learns_that_its_number_is_gone) {
     for (int i = 0; i < 4; i++) reuse_while_backing_off(i & 1, i & 2);
 }
+// Both come at once, and what the caller has asked for is what it is told.
+TEST(cancelled_accept_gives_ecanceled_though_its_number_is_gone) {
+    begin();
+    int fd = open_listener();
+    ANSWERS(accept4, EMFILE);
+    PENDING(volt_accept(cx_of(0), fd));
+    volt_rt_close(rt, fd);
+    GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
+    end();
+}
+static int closing;
+static void close_behind_another_operation(void) {
+    CHECK(volt__fd_pin(entry(closing))); // that one is in its system call
+    volt_rt_close(rt, closing);
+}
+TEST(accept_does_not_back_off_while_its_fd_is_being_closed) {
+    begin();
+    int fd = closing = open_listener();
+    volt__fd *e = entry(fd);
+    ANSWERS(accept4, EMFILE);
+    answers[A_accept4].meanwhile = close_behind_another_operation;
+    GIVES(volt_accept(cx_of(0), fd), -EBADF);
+    CHECK(!e->backoff);
+    CHECK(fcntl(fd, F_GETFD) >= 0); // not before the other one is out
+    volt__fd_unpin_and_close(rt, e, fd);
+    CHECK(fcntl(fd, F_GETFD) < 0);
+    end();
+}
 // Of several that accept on one descriptor one waits on a timer; the others wait for it, and go on
 // when its wait ends, however that is.
 TEST(accepts_behind_one_that_backs_off_go_on_with_it) {
@@ -1825,6 +2340,68 @@ TEST(accepts_behind_one_that_backs_off_go_on_with_it) {
         }
         CHECK(how == 2 || (!entry(fd)->backoff && !entry(fd)->rd));
         if (how < 2) volt_rt_close(rt, fd);
+        end();
+    }
+}
+// The other back-off ends between two looks of an accept at it. The accept takes the lock of the
+// entry, that of the timers, and that of the entry again; it is held up at the first two.
+static int contended;
+static int (*at_timers)(void);
+static void contend(void) { volt__lock(&entry(contended)->lock); }
+static int goes_on_to_timers(void) {
+    volt__unlock(&entry(contended)->lock);
+    volt__lock(&w->wheel.lock);
+    at_futex = at_timers;
+    return 0;
+}
+static int cancels_the_other(void) {
+    at_futex = NULL;
+    volt__unlock(&w->wheel.lock);
+    outer = w->cx;
+    GIVES(volt_accept(cancelled_cx(0), contended), -ECANCELED);
+    w->cx = outer;
+    return 0;
+}
+static int gives_number_to_another_listener(void) {
+    at_futex = NULL;
+    volt__unlock(&w->wheel.lock);
+    outer = w->cx;
+    volt_rt_close(rt, contended);
+    CHECK_EQ(open_listener(), contended);
+    ANSWERS(accept4, EMFILE);
+    PENDING(volt_accept(cx_of(2), contended)); // backs off, too
+    w->cx = outer;
+    return 0;
+}
+TEST(accept_waits_for_no_back_off_that_has_just_ended) {
+    for (int is_reused = 0; is_reused < 2; is_reused++) {
+        begin();
+        int fd = contended = open_listener();
+        ANSWERS(accept4, EMFILE, EMFILE);
+        PENDING(volt_accept(cx_of(0), fd));
+        at_timers = is_reused ? gives_number_to_another_listener : cancels_the_other;
+        at_futex = goes_on_to_timers;
+        answers[A_accept4].meanwhile = contend;
+        volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+        PENDING(volt_accept(cx_of(1), fd));
+        CHECK(!at_futex);
+        CHECK_EQ(volt__node_state(&frame[1].node_), VOLT__IDLE);
+        CHECK(task->word & VOLT__NOTIFIED);
+        CHECK(!entry(fd)->rd);
+        int n_calls = answers[A_accept4].n_calls;
+        if (is_reused) {
+            CHECK(entry(fd)->backoff == &frame[2].node_);
+            GIVES(volt_accept(cx_of(1), fd), -EBADF);
+            CHECK_EQ(answers[A_accept4].n_calls, n_calls); // the other file is left alone
+            GIVES(volt_accept(cx_of(0), fd), -EBADF);
+            GIVES(volt_accept(cancelled_cx(2), fd), -ECANCELED);
+        } else {
+            PENDING(volt_accept(cx_of(1), fd));
+            CHECK_EQ(answers[A_accept4].n_calls, n_calls + 1); // tries again
+            CHECK_EQ(volt__node_state(&frame[1].node_), VOLT__LINKED);
+            GIVES(volt_accept(cancelled_cx(1), fd), -ECANCELED);
+        }
+        volt_rt_close(rt, fd);
         end();
     }
 }
@@ -1891,6 +2468,101 @@ TEST(short_read_at_inaccessible_page_does_not_mean_empty) {
     close_pair(fd);
     CHECK_EQ(munmap(p, 2 * page), 0);
     end();
+}
+// A read of `done` bytes into len, of an edge-triggered socket that was ready: is it empty?
+static int is_empty_after(volt__fd *e, const char *buf, size_t done, size_t len) {
+    e->ready = VOLT__RD;
+    volt__fd_mark_empty(e, VOLT__RD, e->seq, buf, done, len);
+    return !(e->ready & VOLT__RD);
+}
+static volt__fd *begin_edge(int fd[2]) {
+    begin();
+    open_tcp(fd);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
+    GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
+    CHECK_EQ(entry(fd[0])->mode, VOLT__MODE_EDGE);
+    return entry(fd[0]);
+}
+static char *map_pages(size_t n, int protection) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *p = mmap(NULL, n * (size_t)sysconf(_SC_PAGESIZE), protection, flags, -1, 0);
+    return p == MAP_FAILED ? NULL : (char *)p;
+}
+// Linux before 5.14 does not know MADV_POPULATE_READ, not even for no bytes; a newer one that gives
+// this error has met memory without access.
+TEST(kernel_without_populate_read_is_asked_what_is_mapped) {
+    enum { PAGES = 70 }; // more than are asked for at once
+    int fd[2];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    volt__fd *e = begin_edge(fd);
+    char *p = map_pages(PAGES + 1, PROT_READ | PROT_WRITE);
+    CHECK(p);
+    CHECK_EQ(munmap(p + PAGES * page, page), 0);
+    ANSWERS(madvise, EINVAL, EINVAL);
+    CHECK(is_empty_after(e, p + 8, page - 8, 2 * page - 8));
+    CHECK_EQ(answers[A_mincore].n_calls, 1);
+    check_all_given();
+    ANSWERS(madvise, EINVAL, EINVAL);
+    char *last = p + (PAGES - 1) * page;
+    CHECK(!is_empty_after(e, last + 8, page - 8, 2 * page - 8)); // ends at what is not mapped
+    CHECK_EQ(answers[A_mincore].n_calls, 2);
+    check_all_given();
+    ANSWERS(madvise, EINVAL, 0);
+    CHECK(!is_empty_after(e, p + 16, page - 16, 2 * page - 16));
+    ANSWERS(madvise, EFAULT);
+    CHECK(!is_empty_after(e, p + 24, page - 24, 2 * page - 24));
+    CHECK_EQ(answers[A_mincore].n_calls, 2);
+    check_all_given();
+    answers[A_mincore].n_calls = 0;
+    for (int is_over = 0; is_over < 2; is_over++) {
+        ANSWERS(madvise, EINVAL, EINVAL);
+        CHECK_EQ(volt__sys_is_mapped(p, (PAGES + (size_t)is_over) * page), !is_over);
+        CHECK_EQ(answers[A_mincore].n_calls, 2 * (is_over + 1));
+    }
+    close_pair(fd);
+    CHECK_EQ(munmap(p, PAGES * page), 0);
+    end();
+}
+// The end of the buffer that was looked at last is known, but not how far before it one that is
+// longer begins to be accessible.
+TEST(longer_buffer_with_same_end_is_looked_at_again) {
+    int fd[2];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    volt__fd *e = begin_edge(fd);
+    char *p = map_pages(2, PROT_READ | PROT_WRITE), *end_of_it = p + page + 8;
+    static const int lens[] = { 32, 32, 24, 64, 48 }, n_calls[] = { 1, 1, 1, 2, 2 };
+    CHECK(p);
+    ANSWERS(madvise, 0, 0);
+    for (int i = 0; i < 5; i++) {
+        size_t len = (size_t)lens[i];
+        CHECK(is_empty_after(e, end_of_it - len, 8, len));
+        CHECK_EQ(answers[A_madvise].n_calls, n_calls[i]);
+    }
+    close_pair(fd);
+    CHECK_EQ(munmap(p, 2 * page), 0);
+    end();
+}
+// The entry has 32 bits for the length of a buffer: beyond it nothing is known of its rest.
+TEST(short_read_into_4_gib_does_not_mean_empty) {
+#if SIZE_MAX > UINT32_MAX
+    int fd[2];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), n_pages = ((size_t)1 << 32) / page + 1;
+    char *p = map_pages(n_pages, PROT_NONE);
+    if (!p) SKIP("no room for 4 GiB");
+    volt__fd *e = begin_edge(fd);
+    ANSWERS(madvise, 0);
+    answers[A_madvise].at = 1;
+    CHECK(!is_empty_after(e, p, UINT32_MAX - 2 * page, (size_t)UINT32_MAX + 1));
+    CHECK_EQ(answers[A_madvise].n_calls, 0);
+    answers[A_madvise].at = 0;
+    CHECK(is_empty_after(e, p, UINT32_MAX - 2 * page, UINT32_MAX)); // one byte less
+    CHECK_EQ(answers[A_madvise].n_calls, 1);
+    close_pair(fd);
+    CHECK_EQ(munmap(p, n_pages * page), 0);
+    end();
+#else
+    SKIP("addresses have 32 bits");
+#endif
 }
 // A number that was closed behind volt's back and is another kind of file by now.
 TEST(reused_number_is_noticed_before_it_is_waited_for) {
@@ -2038,6 +2710,68 @@ TEST(sigpipe_that_was_pending_stays_pending) {
     end();
 }
 
+TEST(log_takes_no_signal_that_its_write_has_not_raised) {
+    static const int errors[] = { EIO, EAGAIN, EPIPE };
+    begin();
+    for (int i = 0; i < 3; i++) {
+        ANSWERS(write, errors[i]);
+        ANSWERS(sigtimedwait, EAGAIN); // there is none
+        answers[A_sigtimedwait].at = i < 2;
+        volt_log_stderr(NULL, 0, "text");
+        CHECK_EQ(answers[A_sigtimedwait].n_calls, i == 2);
+        check_all_given();
+    }
+    end();
+}
+
+// ---- a dump into a descriptor that is full
+
+static int dump_to_full(void) {
+    int p[2];
+    char text[4096];
+    CHECK_EQ(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
+    is_dumping = 1;
+    int rc = volt_dump(rt, p[1], 0);
+    is_dumping = 0;
+    clock_step = 0;
+    ssize_t n = read(p[0], text, sizeof text);
+    if (rc == 0) CHECK(n > 0 && text[n - 1] == '\n'); // all of it
+    else CHECK_EQ(n, -1);
+    CHECK_EQ(close(p[0]) | close(p[1]), 0);
+    return rc;
+}
+TEST(dump_waits_a_second_at_most_for_room) {
+    begin();
+    ANSWERS(write, EAGAIN, EINTR, EAGAIN);
+    ANSWERS(poll, EINTR, EINTR); // and then there is room, both times
+    clock_step = VOLT_MS(100);
+    CHECK_EQ(dump_to_full(), 0);
+    CHECK_EQ(answers[A_poll].n_calls, 4);
+    CHECK_EQ(asked_ms, 900); // each time from the beginning
+    check_all_given();
+    ANSWERS(write, EAGAIN);
+    ANSWERS(poll, 0);
+    CHECK_EQ(dump_to_full(), -EAGAIN);
+    CHECK_EQ(asked_ms, 1000);
+    check_all_given();
+    ANSWERS(write, EAGAIN);
+    ANSWERS(poll, EINTR, EINTR, EINTR, EINTR); // the time is up at the fourth
+    clock_step = VOLT_MS(300);
+    CHECK_EQ(dump_to_full(), -EAGAIN);
+    CHECK_EQ(asked_ms, 0);
+    check_all_given();
+    ANSWERS(write, EAGAIN);
+    ANSWERS(poll, 0);
+    clock_step = VOLT_S(2); // the thread was held up: one look all the same
+    CHECK_EQ(dump_to_full(), -EAGAIN);
+    CHECK_EQ(asked_ms, 0);
+    check_all_given();
+    ANSWERS(write, EAGAIN);
+    ANSWERS(poll, ENOMEM);
+    CHECK_EQ(dump_to_full(), -ENOMEM);
+    end();
+}
+
 // ---- the clock
 
 TEST(interval_tick_is_due_at_its_very_deadline) {
@@ -2073,6 +2807,16 @@ TEST(interval_handles_missed_ticks_as_configured) {
     end();
 }
 
+TEST(interval_without_period_is_refused_once_there_is_budget) {
+    volt_interval iv;
+    begin();
+    volt_interval_init(&iv, 0);
+    volt_cx *cx = cx_of(0);
+    cx->budget_ = 0;
+    PENDING(volt_interval_next(cx, &iv));
+    GIVES(volt_interval_next(cx_of(0), &iv), -EINVAL);
+    end();
+}
 TEST(worker_sleeps_until_next_timer_or_drain_deadline) {
     begin();
     CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), -1);
@@ -2415,6 +3159,9 @@ TEST(teardown_gives_ebusy_for_unfinished_or_held_tasks) {
         CHECK_EQ(s.n, rows[i].n);
         CHECK_EQ(s.n_held, rows[i].n_held);
         if (s.n + s.n_held > 0) CHECK_EQ(volt__teardown(rt, &s), -EBUSY);
+        int n_logged = test_log.n[VOLT_LOG_HANDLE_LEAKED];
+        volt__log_held(rt, &s); // their number, and where they were spawned
+        CHECK_EQ(test_log.n[VOLT_LOG_HANDLE_LEAKED] - n_logged, rows[i].n_held ? 2 : 0);
     }
     end();
 }

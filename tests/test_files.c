@@ -181,6 +181,8 @@ static volt_poll rarer_run(volt_cx *cx, void *arg) {
     CHECK_EQ(r->rc, -EINVAL);
     VOLT_AWAIT(r->rc, volt_file_pwrite(cx, &r->op, r->fd, r->to, 1, INT64_MAX));
     CHECK_EQ(r->rc, -EOVERFLOW);
+    VOLT_AWAIT(r->rc, volt_file_pread(cx, &r->op, r->fd, r->from, 100, INT32_MAX - 50));
+    CHECK_EQ(r->rc, sizeof(off_t) > 4 ? 0 : -EOVERFLOW); // far behind the end of the file
     VOLT_AWAIT(r->rc, volt_file_pread(cx, &r->op, -1, r->from, 1, 0));
     CHECK_EQ(r->rc, -EBADF);
     VOLT_AWAIT(r->rc, volt_file_close(cx, &r->op, r->fd));

@@ -87,7 +87,15 @@ static int seam_open(const char *path, int flags);
 static int seam_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeout);
 static int seam_epoll_wait_ms(int ep, struct epoll_event *ev, int n, int ms);
 static int is_unknown_call(long number);
-#define seam_syscall(number_, ...) (is_unknown_call(number_) ? -1 : syscall(number_, __VA_ARGS__))
+// A function, not a condition in the macro: a condition of volt.h shall be its own.
+#define seam_syscall(...) seam_syscall_with(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+#define seam_syscall_with(number_, a_, b_, c_, d_, e_, f_, ...)                                    \
+    seam_syscall6(number_, (intptr_t)(a_), (intptr_t)(b_), (intptr_t)(c_), (intptr_t)(d_),         \
+                  (intptr_t)(e_), (intptr_t)(f_))
+static long seam_syscall6(long number, intptr_t a, intptr_t b, intptr_t c, intptr_t d, intptr_t e,
+                          intptr_t f) {
+    return is_unknown_call(number) ? -1 : syscall(number, a, b, c, d, e, f);
+}
 
 #include "volt.h"
 #include "test.h"

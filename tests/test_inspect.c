@@ -15,6 +15,7 @@ static ssize_t test_write(int fd, const void *buf, size_t len);
 #include "test.h"
 #include "tasks.h"
 #include "json.h"
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 static ssize_t test_write(int fd, const void *buf, size_t len) {
@@ -222,6 +223,66 @@ TEST_OF_THREADS(dump_names_each_kind_of_wait) {
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     close(fd[0]);
     close(fd[1]);
+    drop(&s);
+    CHECK_EQ(volt_destroy(rt), 0);
+}
+static volt_poll accepts(volt_cx *cx, void *arg) {
+    waits *w = (waits *)arg;
+    VOLT_BEGIN(cx, w);
+    VOLT_AWAIT(w->rc, volt_with_token(cx, &w->link, w->stop, volt_accept(cx, w->fd)));
+    VOLT_END(0);
+}
+// No descriptor is left: the accept waits, tries again, and waits.
+TEST_OF_THREADS(dump_names_wait_of_accept_that_is_out_of_descriptors) {
+    struct rlimit before, none;
+    volt_rt *rt = create_on(1);
+    volt_token stop;
+    sink s = { .text = NULL };
+    char want[64];
+    memset(&stop, 0, sizeof stop);
+    int fd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    RT_SPAWN(rt, NULL, accepts, (waits){ .stop = &stop, .fd = fd });
+    snprintf(want, sizeof want, " for back-off fd %d, 0.", fd);
+    do dump(rt, &s, 0);
+    while (count(&s, want) == 0);
+    snprintf(want, sizeof want, "\"for\":\"back-off\",\"fd\":%d,", fd);
+    do dump(rt, &s, VOLT_DUMP_JSON);
+    while (count(&s, want) == 0);
+    CHECK_EQ(read_json(&s), 2);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    volt_token_cancel(&stop);
+    do dump(rt, &s, 0);
+    while (count(&s, "task ") > 0);
+    CHECK_EQ(close(fd), 0);
+    drop(&s);
+    destroy(rt);
+}
+static volt_poll groups_at(volt_cx *cx, void *arg) {
+    others *o = (others *)arg;
+    VOLT_BEGIN(cx, o);
+    CHECK_EQ(volt_group_spawn_at(cx, &o->group, nevers, o, sizeof *o, "caf\xc3\tmember"), 0);
+    VOLT_AWAIT(o->rc, volt_group_wait(cx, &o->group));
+    VOLT_AWAIT(volt_group_close(cx, &o->group));
+    VOLT_END(0);
+}
+// The name of its file ends in the middle of a character.
+TEST_OF_THREADS(dump_shows_site_that_group_spawn_was_given) {
+    static others o;
+    volt_rt *rt = create_on(1);
+    sink s = { .text = NULL };
+    CHECK_EQ(volt_rt_spawn_at(rt, NULL, groups_at, &o, sizeof o, "a place"), 0);
+    settle(rt, &s, 2);
+    CHECK_EQ(count(&s, " member, "), 1);
+    dump(rt, &s, VOLT_DUMP_JSON);
+    CHECK_EQ(read_json(&s), 1 + 2);
+    CHECK_EQ(count(&s, "\"name\":\"member\""), 1);
+    CHECK_EQ(count(&s, "\"spawned\":\"caf\\ufffd\""), 1);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     drop(&s);
     CHECK_EQ(volt_destroy(rt), 0);
 }

@@ -418,6 +418,17 @@ TEST_DIES(yield_without_begin_is_caught, "wait called by a function without VOLT
     run_on(1, yields_without_begin, &g);
 }
 
+#ifndef VOLT_NO_IO
+static volt_poll accepts_without_begin(volt_cx *cx, void *arg) {
+    (void)arg;
+    return volt_accept(cx, STDIN_FILENO);
+}
+TEST_DIES(accept_without_begin_is_caught, "wait called by a function without VOLT_BEGIN") {
+    giver g = { .value = 0 };
+    run_on(1, accepts_without_begin, &g);
+}
+#endif
+
 typedef struct {
     volt_frame frame;
     int unused;

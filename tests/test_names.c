@@ -67,6 +67,15 @@ static int test_getaddrinfo(const char *host, const char *service, const struct 
         hosts[N_DEAD] = "127.0.0.1";
         return answer(hosts, ports, N_DEAD + 1, service, list);
     }
+    if (strcmp(host, "rest.test") == 0) { // and several of the other
+        static const char *hosts[N_DEAD + 2];
+        static unsigned numbers[N_DEAD + 2];
+        for (int i = 0; i < N_DEAD + 2; i++) {
+            hosts[i] = i < N_DEAD ? "127.0.0.1" : "::1";
+            numbers[i] = 1 + (unsigned)i;
+        }
+        return answer(hosts, numbers, N_DEAD + 2, service, list);
+    }
     if (strcmp(host, "dial.test") == 0) return answer(NULL, ports, n_ports, service, list);
     if (strcmp(host, "again.test") == 0) return EAI_AGAIN;
     if (strcmp(host, "memory.test") == 0) return EAI_MEMORY;
@@ -464,6 +473,21 @@ TEST(many_dead_addresses_of_one_family_do_not_hide_the_other) {
     for (int i = 0; i <= N_DEAD; i++) ports[i] = i == N_DEAD ? open_port : bad;
     CHECK_EQ(run_on(1, reacher_run, &r), 0);
     close(fd);
+}
+// Of an answer that is too long, the first address of the other family takes the last place.
+TEST(one_address_of_other_family_is_kept_behind_many) {
+    static asker a;
+    volt_rt *rt = create_on(1);
+    a.host = "rest.test";
+    a.service = "80";
+    a.cap = sizeof a.addr / sizeof a.addr[0];
+    CHECK_EQ(volt_block_on(rt, asker_run, &a), VOLT__NAMES_MAX);
+    for (int i = 0; i < VOLT__NAMES_MAX; i++) {
+        int is_last = i == VOLT__NAMES_MAX - 1;
+        CHECK_EQ(volt__addr_family(&a.addr[i]), is_last ? AF_INET6 : AF_INET);
+        CHECK_EQ(volt_addr_port(&a.addr[i]), is_last ? VOLT__NAMES_MAX + 1 : i + 1);
+    }
+    destroy(rt);
 }
 TEST(resolve_alternates_families_and_keeps_their_order) {
     static volt__query q;

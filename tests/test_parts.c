@@ -3237,6 +3237,37 @@ TEST(disarm_does_not_write_behind_the_wheel) {
     end();
 }
 
+// ---- text
+
+// Of all leads and second bytes, and of the bounds of the others: what stands for a number that is
+// not written in a shorter form, is no surrogate, and at most U+10FFFF.
+TEST(utf8_len_accepts_shortest_form_of_each_character_only) {
+    static const unsigned char tails[] = { 0x00, 0x7f, 0x80, 0xbf, 0xc0, 0xff };
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    enum { N_TAILS = sizeof tails };
+    for (uint32_t i = 256; i < 256 * 256 * N_TAILS * N_TAILS; i++) {
+        const unsigned char byte[4] = { (unsigned char)(i / 256 % 256), (unsigned char)(i % 256),
+                                        tails[i / 65536 % N_TAILS],
+                                        tails[i / 65536 / N_TAILS] };
+        char text[5] = "";
+        memcpy(text, byte, sizeof byte);
+        if (!byte[0]) continue;
+        size_t n = byte[0] < 0x80 ? 1 : byte[0] < 0xc0 ? 0 : byte[0] < 0xe0 ? 2
+                   : byte[0] < 0xf0 ? 3 : byte[0] < 0xf8 ? 4 : 0;
+        uint32_t number = n < 2 ? byte[0] : byte[0] & (0x7fu >> n);
+        int is_one = n > 0;
+        for (size_t k = 1; k < n; k++) {
+            is_one = is_one && (byte[k] & 0xc0) == 0x80;
+            number = number << 6 | (byte[k] & 0x3f);
+        }
+        if (number < least[n] || number > 0x10ffff || number >> 11 == 0xd800 >> 11) is_one = 0;
+        CHECK_EQ(volt__utf8_len(text, NULL), is_one ? n : 0);
+        CHECK_EQ(volt__utf8_len(text, text + 4), is_one ? n : 0);
+        for (size_t k = 1; is_one && k < n; k++)
+            CHECK_EQ(volt__utf8_len(text, text + k), 0); // cut off
+    }
+}
+
 // ---- the pace of polls, at its bounds
 
 TEST(average_poll_time_resists_outliers_and_clock_steps) {

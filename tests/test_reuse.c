@@ -46,19 +46,32 @@ static int seam_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeou
 #define HOOK_getsockopt ~, seam_getsockopt
 #define HOOK_close ~, seam_close
 #define HOOK_socket ~, seam_socket
-#define seam_read(fd_, ...) (is_refused(fd_, "read") ? -1 : read(fd_, __VA_ARGS__))
-#define seam_readv(fd_, ...) (is_refused(fd_, "read") ? -1 : readv(fd_, __VA_ARGS__))
-#define seam_write(fd_, ...) (is_refused(fd_, "write") ? -1 : write(fd_, __VA_ARGS__))
-#define seam_writev(fd_, ...) (is_refused(fd_, "write") ? -1 : writev(fd_, __VA_ARGS__))
-#define seam_send(fd_, ...) (is_refused(fd_, "write") ? -1 : send(fd_, __VA_ARGS__))
-#define seam_sendmsg(fd_, ...) (is_refused(fd_, "write") ? -1 : sendmsg(fd_, __VA_ARGS__))
-#define seam_accept4(fd_, ...) (is_refused(fd_, "accept") ? -1 : accept4(fd_, __VA_ARGS__))
-#define seam_poll(p_, ...) (is_refused((p_)->fd, "poll") ? -1 : poll(p_, __VA_ARGS__))
-#define seam_fcntl(fd_, ...) (is_refused(fd_, "fcntl") ? -1 : fcntl(fd_, __VA_ARGS__))
-#define seam_getsockopt(fd_, ...) \
-    (is_refused(fd_, "getsockopt") ? -1 : getsockopt(fd_, __VA_ARGS__))
-#define seam_epoll_ctl(ep_, op_, fd_, ev_) \
-    (is_refused(fd_, "epoll_ctl") ? -1 : epoll_ctl(ep_, op_, fd_, ev_))
+// Functions, not conditions in the macro: a condition of volt.h shall be its own.
+#define REFUSABLE(type_, call_, what_, params_, fd_, ...)                                          \
+    static type_ seam_##call_ params_ {                                                            \
+        return is_refused(fd_, what_) ? -1 : call_(fd_, __VA_ARGS__);                              \
+    }
+REFUSABLE(ssize_t, read, "read", (int fd, void *buf, size_t n), fd, buf, n)
+REFUSABLE(ssize_t, readv, "read", (int fd, const struct iovec *v, int n), fd, v, n)
+REFUSABLE(ssize_t, write, "write", (int fd, const void *buf, size_t n), fd, buf, n)
+REFUSABLE(ssize_t, writev, "write", (int fd, const struct iovec *v, int n), fd, v, n)
+REFUSABLE(ssize_t, send, "write", (int fd, const void *buf, size_t n, int flags), fd, buf, n, flags)
+REFUSABLE(ssize_t, sendmsg, "write", (int fd, const struct msghdr *m, int flags), fd, m, flags)
+REFUSABLE(int, accept4, "accept", (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, a, n,
+          flags)
+REFUSABLE(int, getsockopt, "getsockopt", (int fd, int level, int name, void *v, socklen_t *n), fd,
+          level, name, v, n)
+static int seam_poll(struct pollfd *p, nfds_t n, int ms) {
+    return is_refused(p->fd, "poll") ? -1 : poll(p, n, ms);
+}
+static int seam_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
+    return is_refused(fd, "epoll_ctl") ? -1 : epoll_ctl(ep, op, fd, ev);
+}
+#define seam_fcntl(fd_, ...) seam_fcntl_with(fd_, __VA_ARGS__, 0, 0)
+#define seam_fcntl_with(fd_, op_, arg_, ...) seam_fcntl3(fd_, op_, arg_)
+static int seam_fcntl3(int fd, int op, int arg) {
+    return is_refused(fd, "fcntl") ? -1 : fcntl(fd, op, arg);
+}
 #define SECOND(a_, b_, ...) b_
 #define PICK(...) SECOND(__VA_ARGS__)
 #define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)

@@ -244,6 +244,24 @@ ROOT(terminal_that_does_not_block_has_its_own_description_too) {
     CHECK_EQ(s->n, 1);
     VOLT_END(0);
 }
+ROOT(terminal_of_any_number_has_its_own_description) {
+    static const int numbers[] = { 9, 10, 57, 60 };
+    root *const s = arg;
+    VOLT_BEGIN(cx, s);
+    open_terminal(&other_end, &second_end);
+    for (s->step = 0; s->step < 4; s->step++) {
+        s->fd = numbers[s->step];
+        CHECK_EQ(dup2(second_end, s->fd), s->fd);
+        CHECK_EQ(write(other_end, "x", 1), 1);
+        READ_WITHIN(10000);
+        CHECK_EQ(s->n, 1);
+        CHECK(own_of(cx, s->fd) > STDERR_FILENO);
+        CHECK(!(fcntl(s->fd, F_GETFL) & O_NONBLOCK));
+        CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 0); // it is the same file
+        volt_close(cx, s->fd);
+    }
+    VOLT_END(0);
+}
 // Where no description can be opened, as that of another user's terminal.
 ROOT(terminal_without_its_own_description_holds_up_no_worker) {
     root *const s = arg;
@@ -294,7 +312,9 @@ TEST(name_for_the_terminal_of_the_session_is_not_opened_again) {
     if (child == 0) { // a session of its own, which takes the terminal
         if (setsid() < 0 || ioctl(s.fd, TIOCSCTTY, 0) < 0) _exit(1);
         s.fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
-        _exit(s.fd < 0 ? 1 : run_on(1, session_run, &s) == 0 ? 0 : 2);
+        int is_wrong = s.fd >= 0 && run_on(1, session_run, &s) != 0;
+        TEST_BEFORE_EXIT();
+        _exit(s.fd < 0 ? 1 : is_wrong ? 2 : 0);
     }
     int status = 0;
     CHECK_EQ(waitpid(child, &status, 0), child);
@@ -397,6 +417,7 @@ TEST(log_on_a_broken_standard_error_raises_no_signal) {
         make_pipe_at(2, &other_end, 0);
         close(other_end);
         volt_log_stderr(NULL, 0, "text");
+        TEST_BEFORE_EXIT();
         _exit(7);
     }
     int status = 0;
