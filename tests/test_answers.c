@@ -88,7 +88,8 @@ static char options[128]; // that were set
 static int answer_setsockopt(int fd, int level, int name, const void *value, socklen_t n) {
     int v = 0;
     memcpy(&v, value, sizeof v);
-    if (fails(A_setsockopt)) return -1;
+    int rc = fails(A_setsockopt);
+    if (rc) return rc < 0 ? -1 : 0;
     const char *text = level == IPPROTO_TCP && name == TCP_NODELAY ? "nodelay"
                        : level == IPPROTO_IPV6                    ? "v6only"
                        : name == SO_REUSEADDR                     ? "reuseaddr"
@@ -1930,18 +1931,27 @@ TEST(listen_sets_options_and_closes_socket_on_error) {
         CHECK_STR(options, rows[i].options);
         CHECK_EQ(backlog, rows[i].backlog);
         CHECK_EQ(close(fd), 0);
+        CHECK_EQ(test_count_fds(), n_fds);
         int n_options = 0;
         for (const char *c = options; *c; c++) n_options += *c == ',';
-        for (int k = 0; k < n_options; k++) { // each of them fails
-            ANSWERS(setsockopt, ENOMEM);
+        answers[A_bind].n_calls = answers[A_listen].n_calls = 0;
+        for (int k = 0; k < n_options; k++) { // each of them fails, and nothing comes after it
+            ANSWERS(setsockopt, 0, 0, 0, 0);
+            answers[A_setsockopt].errors[k] = ENOMEM;
+            answers[A_setsockopt].n = k + 1;
             CHECK_EQ(volt_listen_addr(&a, opt), -ENOMEM);
             check_all_given();
-            break;
+            CHECK_EQ(answers[A_setsockopt].n_calls, k + 1);
+            CHECK_EQ(test_count_fds(), n_fds);
         }
+        CHECK_EQ(answers[A_bind].n_calls, 0);
         ANSWERS(bind, ENOBUFS);
         CHECK_EQ(volt_listen_addr(&a, opt), -ENOBUFS);
+        CHECK_EQ(answers[A_listen].n_calls, 0);
+        CHECK_EQ(test_count_fds(), n_fds);
         ANSWERS(listen, EADDRINUSE);
         CHECK_EQ(volt_listen_addr(&a, opt), -EADDRINUSE);
+        check_all_given();
         CHECK_EQ(test_count_fds(), n_fds);
     }
     volt_addr a; // nothing of this for others

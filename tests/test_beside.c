@@ -158,9 +158,10 @@ static void scene_begin(scene *s, const kind *k, volt_rt *rt) {
 // The guests come, and wait in most rounds; then the thread acts, and beside it `right` is done.
 static void scene_play(scene *s, pair *p, void (*right)(void *)) {
     volt_handle h[GUESTS];
+    int is_early = RANDOM_BELOW(4) == 0; // drawn once: the loop below spins many times
     for (int i = 0; i < s->kind->n_guests; i++)
         RT_SPAWN(s->rt, &h[i], guest_run, (guest){ .s = s, .i = i });
-    UNTIL(RANDOM_BELOW(4) == 0 || s->kind->count(s) == s->kind->n_guests);
+    UNTIL(is_early || s->kind->count(s) == s->kind->n_guests);
     at_once(p, s->kind->act, right, s);
     for (int i = 0; i < s->kind->n_guests; i++) {
         if (s->is_shut) CHECK_EQ(volt_try_join(&h[i], &s->rc[i]), 0);
@@ -1234,13 +1235,14 @@ static volt_rt *create_all_on(uint32_t workers) {
 }
 static void wires_open(wires *w, volt_handle *h, int is_shielded) {
     static int n_begun;
+    int is_early = !is_shielded && RANDOM_BELOW(4) == 0; // drawn once: the loop spins many times
     WRITE(n_begun, 0);
     for (int i = 0; i < LINES; i++) {
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, w->fd[i]), 0);
         RT_SPAWN(w->rt, &h[i], listener_run,
                  (listener){ .fd = w->fd[i][0], .is_shielded = is_shielded, .n_begun = &n_begun });
     }
-    UNTIL(READ(n_begun) == LINES || (!is_shielded && RANDOM_BELOW(4) == 0));
+    UNTIL(is_early || READ(n_begun) == LINES);
 }
 static void wires_close_rest(const wires *w) {
     char byte;

@@ -1222,28 +1222,29 @@ static volt_poll late_writer_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_MS(30), volt_write(cx, s->fd, &s->byte, 1)));
     VOLT_END(s->n);
 }
+// A unix socket takes a byte as soon as it is not full, but has room for epoll only once it is empty
+// for the most part; of a TCP socket the same shows by chance.
 ROOT_TEST_1(last_try_of_write_needs_room_that_epoll_reports, {
-    pairing p;
     char buf[4096];
     volt_handle h;
     struct pollfd room;
+    int fd[2];
     int64_t n;
-    int i;
 }) {
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(tcp_pair(cx, &s->p));
-    for (s->i = 0; s->i < 3; s->i++) { // what is on its way arrives meanwhile
-        while (send(s->p.left, s->buf, sizeof s->buf, MSG_DONTWAIT) > 0) {}
-        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(2)));
-    }
-    while (send(s->p.left, s->buf, 1, MSG_DONTWAIT) > 0) {}
-    SPAWN(&s->h, late_writer_run, (late_writer){ .fd = s->p.left });
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, s->fd), 0);
+    while (send(s->fd[0], s->buf, sizeof s->buf, MSG_DONTWAIT) > 0) {}
+    CHECK_EQ(errno, EAGAIN);
+    SPAWN(&s->h, late_writer_run, (late_writer){ .fd = s->fd[0] });
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
-    s->room = (struct pollfd){ .fd = s->p.left, .events = POLLOUT };
-    for (s->i = 0; s->i < 64; s->i++) CHECK(recv(s->p.right, s->buf, sizeof s->buf, 0) > 0);
+    CHECK_EQ(recv(s->fd[1], s->buf, sizeof s->buf, MSG_DONTWAIT), sizeof s->buf);
     VOLT_AWAIT(s->n, volt_join(cx, &s->h));
-    if (poll(&s->room, 1, 0) == 0) CHECK_EQ(s->n, -ETIMEDOUT);
-    close_pair(cx, &s->p);
+    CHECK_EQ(s->n, -ETIMEDOUT);
+    s->room = (struct pollfd){ .fd = s->fd[0], .events = POLLOUT };
+    CHECK_EQ(poll(&s->room, 1, 0), 0);                    // no room,
+    CHECK_EQ(send(s->fd[0], s->buf, 1, MSG_DONTWAIT), 1); // but a call finds some
+    volt_close(cx, s->fd[0]);
+    volt_close(cx, s->fd[1]);
     VOLT_END(0);
 }
 // More waits of one task than one poll has budget for. Data came in time, the worker was held up

@@ -126,37 +126,47 @@ ROOT_TEST_1(group_wait_polled_again_stays_linked, { linked l; }) {
     VOLT_END(0);
 }
 
-// A task that ignores its cancellation must not own its worker, whatever it waits for.
+// A task that ignores its cancellation must not own its worker, whatever it waits for: a yield that
+// gives -ECANCELED does not put it into the queue, but costs a unit of the budget, at whose end the
+// next task has its turn.
 typedef struct {
     volt_frame frame;
-    int n, *started, *n_cancelled;
+    int n, *n_polls, *n_cancelled;
     int64_t rc;
 } stubborn;
-static volt_poll stubborn_run(volt_cx *cx, void *arg) {
-    stubborn *s = (stubborn *)arg;
+static volt_poll yield_stubbornly(volt_cx *cx, stubborn *s) {
     VOLT_BEGIN(cx, s);
-    COUNT(*s->started);
     for (s->n = 0; s->n < 2 * VOLT_BUDGET; s->n++) {
         VOLT_AWAIT(s->rc, volt_yield(cx));
         if (s->rc == -ECANCELED) COUNT(*s->n_cancelled);
     }
     VOLT_END(0);
 }
-ROOT_TEST_1(task_may_yield_past_its_budget_after_cancellation, {
+static volt_poll stubborn_run(volt_cx *cx, void *arg) {
+    stubborn *s = (stubborn *)arg;
+    int before = *s->n_cancelled, *n_cancelled = s->n_cancelled;
+    COUNT(*s->n_polls);
+    volt_poll p = yield_stubbornly(cx, s);
+    CHECK(*n_cancelled - before <= VOLT_BUDGET);
+    return p;
+}
+ROOT_TEST_1(cancelled_yield_costs_budget, {
     volt_handle h;
-    int started, n_cancelled;
+    int n_polls, n_cancelled;
     int64_t rc;
     awaiter a;
 }) {
     VOLT_BEGIN(cx, s);
-    s->started = s->n_cancelled = 0;
     SPAWN(&s->h, stubborn_run,
-          (stubborn){.started = &s->started, .n_cancelled = &s->n_cancelled});
-    VOLT_AWAIT(until_reaches(cx, &s->a, &s->started, 1));
+          (stubborn){.n_polls = &s->n_polls, .n_cancelled = &s->n_cancelled});
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_polls, 1));
     volt_cancel(&s->h);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_polls, 2));
+    CHECK_EQ(s->n_cancelled, VOLT_BUDGET); // this task's turn has come
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, 0);
-    CHECK(s->n_cancelled > VOLT_BUDGET);
+    CHECK_EQ(s->n_cancelled, 2 * VOLT_BUDGET); // also the first one, which was waiting
+    CHECK_EQ(s->n_polls, 3);
     VOLT_END(0);
 }
 
@@ -365,13 +375,41 @@ TEST(create_refuses_invalid_configuration) {
         CHECK(!rt);
     }
 }
-TEST(runtime_runs_without_watchdog) {
-    static giver g;
-    volt_config c = test_config(2);
-    c.watchdog_us = UINT32_MAX;
-    g.value = 6;
-    CHECK_EQ(volt_run(&c, giver_run, &g), 6);
-    test_check_heap();
+// What is in the LIFO slot of a worker that is stuck in a poll, nothing but the watchdog takes.
+typedef struct {
+    volt_frame frame;
+    volt_time at_most;
+    int n_ended, was_rescued;
+    awaiter a;
+} occupant;
+static volt_poll occupant_run(volt_cx *cx, void *arg) {
+    occupant *o = (occupant *)arg;
+    VOLT_BEGIN(cx, o);
+    SPAWN(NULL, giver_run, (giver){.n_ended = &o->n_ended});
+    for (volt_time end = volt_now() + o->at_most; volt_now() < end && !o->was_rescued;)
+        o->was_rescued = READ(o->n_ended);
+    VOLT_AWAIT(until_reaches(cx, &o->a, &o->n_ended, 1));
+    VOLT_END(6);
+}
+TEST(stuck_worker_is_rescued_unless_watchdog_is_off) {
+    for (int is_on = 0; is_on < 2; is_on++) {
+        occupant o = {.at_most = is_on ? VOLT_S(10) : VOLT_MS(30)};
+        volt_config c = test_config(2);
+        volt_counters all;
+        volt_rt *rt = NULL;
+        c.start_all_workers = 1;
+        c.watchdog_us = is_on ? 750 : UINT32_MAX;
+        CHECK_EQ(volt_create(&c, &rt), 0);
+        CHECK_EQ(rt->watchdog.fd >= 0, is_on);
+        CHECK_EQ(volt_block_on(rt, occupant_run, &o), 6);
+        CHECK_EQ(o.was_rescued, is_on);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        volt_stats(rt, &all);
+        CHECK_EQ(all.watchdog_scans > 0, is_on);
+        CHECK_EQ(all.rescued > 0, is_on);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+    }
 }
 TEST(cgroup_path_is_refused_unless_it_fits) {
     char out[32];
@@ -394,14 +432,32 @@ TEST(quota_is_0_without_cgroup_below_root_of_any_length) {
         root[len] = 'x';
     }
 }
+// Wherever the end of the buffer falls: into the site, the text, the number or the unit.
+static char last_text[600];
+static void keep_text(void *user, int item, const char *text) {
+    (void)user, (void)item;
+    snprintf(last_text, sizeof last_text, "%s", text);
+}
 TEST(log_text_is_cut_at_its_buffer) {
-    char site[400];
-    memset(site, 's', sizeof site - 1);
-    site[sizeof site - 1] = 0;
+    enum { BUFFER = 256 };
+#define LOG_TEXT(name_, text_) text_,
+    static const char *const texts[] = { VOLT__LOG_ITEMS(LOG_TEXT) };
+#undef LOG_TEXT
+    static const char unit[] = " units";
+    const char *what = texts[VOLT_LOG_STILL_ALIVE];
+    char site[400], want[600];
     volt_rt *rt = still_rt(1);
-    volt__log(rt, VOLT_LOG_STILL_ALIVE, site);
-    const char *text = test_log.text[VOLT_LOG_STILL_ALIVE];
-    CHECK_EQ(strspn(text, "s"), sizeof test_log.text[0] - 1); // of the journal, the shorter of both
+    rt->cfg.log.fn = keep_text;
+    for (size_t n = 0; n < sizeof site; n++) {
+        memset(site, 's', n);
+        site[n] = 0;
+        snprintf(want, sizeof want, "%s: %s: %u%s", site, what, UINT32_MAX, unit);
+        size_t len = strlen(want);
+        want[BUFFER - 1] = 0;
+        volt__log_number(rt, VOLT_LOG_STILL_ALIVE, site, UINT32_MAX, unit);
+        CHECK_STR(last_text, want);
+        CHECK_EQ(strlen(last_text), len < BUFFER ? len : BUFFER - 1);
+    }
     still_end(rt);
 }
 
