@@ -1222,8 +1222,8 @@ static volt_poll late_writer_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_MS(30), volt_write(cx, s->fd, &s->byte, 1)));
     VOLT_END(s->n);
 }
-// A unix socket takes a byte as soon as it is not full, but has room for epoll only once it is empty
-// for the most part; of a TCP socket the same shows by chance.
+// A unix socket takes a byte as soon as it is not full, but epoll reports room only once most of it
+// is empty. A TCP socket shows the same only by chance.
 ROOT_TEST_1(last_try_of_write_needs_room_that_epoll_reports, {
     char buf[4096];
     volt_handle h;
