@@ -13396,7 +13396,7 @@ static int64_t volt__io_call_socket(const volt__io *io) {
     case VOLT__OP_WRITEV: return VOLT_SYS(sendmsg, io->fd, volt__io_msghdr(io, &m), flags);
     case VOLT__OP_ACCEPT: break; // volt__io_call_once makes that call
     }
-    VOLT_ASSERT(!"an operation without a call on a socket");
+    VOLT_ASSERT(io->op != VOLT__OP_ACCEPT);
     errno = EINVAL;
     return -1;
 }
