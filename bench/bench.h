@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the benchmark programs share: clocks, repetitions, one line of figures per row, options.
+// Shared by the benchmark programs: clocks, repetitions, one line of figures per row, options.
 // Include it after volt.h, which sets _GNU_SOURCE and must therefore precede every system header.
 //
 // A row is a workload of a fixed number of operations that is repeated in one process. Its line:
 //   row      its name                     workers  threads that run tasks
 //   min, median  wall time of a repetition / operations in it, in ns: the fastest, and the median
 //   cpu      user and system time of all threads / operations, in ns: the median
-//   wakes    voluntary context switches of all threads / operations: the median. A thread that
-//            slept was woken
+//   wakes    voluntary context switches of all threads / operations: the median. Each is a thread
+//            that slept and was woken
 //   calls    system calls of volt.h / operations, where calls.h counts them, else -: the median
 //   ops      operations in one repetition
 // With BENCH_JSON set in the environment, a line of JSON with the same figures follows.
@@ -38,7 +38,7 @@ static inline int64_t bench_timeval_ns(struct timeval t) {
     return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_usec * 1000;
 }
 
-// What every thread of the process has taken so far.
+// Totals of all threads of the process so far.
 typedef struct bench_usage {
     int64_t cpu, wakes, calls; // user and system time in ns
 } bench_usage;
@@ -77,7 +77,7 @@ static inline void bench_start(bench_row *r) {
     r->wall_start = bench_now();
 }
 
-// What happens between the two does not count: the start of everything is set forward by it.
+// Excludes the time between the two calls: every start value is moved forward by it.
 static inline void bench_pause(bench_row *r) {
     r->wall_pause = bench_now();
     r->pause = bench_used();
@@ -115,8 +115,9 @@ static inline double bench_median(double *figures, size_t n) {
     return n % 2 ? figures[n / 2] : (figures[n / 2 - 1] + figures[n / 2]) / 2;
 }
 
-// Of n ratios of pairs, in order: the median of what they are samples of lies between the one of
-// this rank, from 1, and that of the same rank from the end, at 95 % or more. 0: they are too few.
+// For n ratios of pairs in ascending order: the median of their population lies between the ratio
+// of this rank, counted from 1, and that of the same rank from the end, with a confidence of 95 %
+// or more. 0: n is too small.
 static inline size_t bench_rank(size_t n) {
     double p = 1, below = 0; // of a binomial distribution
     size_t k = 0;
@@ -167,7 +168,7 @@ static inline void bench_die(const char *format, ...) {
     exit(2);
 }
 
-// The number in `text`, which may be NULL; ends the program if it is none or out of range.
+// The number in `text`, which may be NULL; ends the program if there is none or it is out of range.
 static inline double bench_number(const char *name, const char *text, double min, double max) {
     char *end = NULL;
     const double value = text ? strtod(text, &end) : 0;
@@ -182,7 +183,7 @@ typedef struct bench_option {
     double min, max;
 } bench_option;
 
-// Takes the options out of argv, which keeps the other arguments; gives their number.
+// Takes the options out of argv, which keeps the other arguments; returns their number.
 static inline int bench_options(int argc, char **argv, const bench_option *options, size_t n) {
     int kept = 0;
     for (int i = 1; i < argc; i++) {

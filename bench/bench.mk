@@ -8,7 +8,7 @@ BENCHES := $(patsubst bench/%.c,build/bench/%,$(sort $(wildcard bench/*.c)))
 demo: build/bench/echo_server build/bench/load
 	@bench/demo.sh build/bench
 
-# What the workers of the demo did last, for ui.perfetto.dev; read by a JSON parser, and checked.
+# The last events of the demo's workers, for ui.perfetto.dev; a JSON parser reads and checks them.
 .PHONY: trace
 trace: need-python3 build/bench/trace/echo_server build/bench/load
 	@bench/trace.sh build/bench/trace/echo_server build/bench/load build/trace.json
@@ -45,7 +45,7 @@ build/bench/coherence/%.o: bench/%.c bench/coherence/program.c volt.h \
 $(COHERENT:%=build/bench/coherence/%): build/bench/coherence/%: build/bench/coherence/%.o \
 		build/model/gcc/tsan.part.o $(COHERENCE_PARTS)
 	@gcc -no-pie $^ -o $@
-# The short form; each program says at its head what it can do at length.
+# The short form; the head of each program describes its options.
 bench-inside: need-valgrind build/bench/block build/bench/dump
 	@CC='$(CC)' PAIRS=6 bench/inside.sh
 	@echo

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What a call that blocks does to the other tasks of its runtime, and what such a call costs.
+// The effect of a blocking call on the other tasks of its runtime, and the cost of such a call.
 //
 //   block [WAY...] [--workers N] [--ms 1000] [--reps 3] [--calls 20000]
 //
 // Default: all ways, with 1 worker and with 2. First table: 16 tasks tick every millisecond while
-// another one waits for so many ms:
-//   none       by volt_sleep: what a tick is late when nobody blocks
+// another task waits for --ms milliseconds:
+//   none       by volt_sleep: the lateness of ticks when nothing blocks
 //   poll       by nanosleep in the middle of its poll
 //   in_place   by nanosleep inside volt_block_in_place
 //   pool       by nanosleep inside volt_blocking
-// Columns: ticks that were due meanwhile, in all repetitions; how late they were, in us. What was
-// missed counts from when it was due.
+// Columns: ticks that were due meanwhile, in all repetitions; their lateness in us. A missed tick
+// counts from its due time.
 //
-// Second table: one task calls a function that does nothing, so many times:
+// Second table: one task calls an empty function --calls times:
 //   floor           no runtime: a thread wakes another one and waits for its answer, by semaphores
 //   in_place        volt_block_in_place, then a yield, so that each call is in a poll of its own;
 //                   nothing else to do
@@ -73,7 +73,7 @@ static volt_poll ticker_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-// ---- who blocks
+// ---- the blocking task
 
 typedef enum way { WAY_NONE, WAY_POLL, WAY_IN_PLACE, WAY_POOL, WAYS } way;
 static const char *const way_names[WAYS] = { "none", "poll", "in_place", "pool" };
@@ -131,7 +131,7 @@ static volt_poll scene_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-// The end of a bucket may be above the largest.
+// The end of a bucket may be above the largest sample.
 static double histogram_us(const histogram *h, double fraction) {
     const double ns = histogram_ns(h, fraction), max = (double)h->max;
     return (ns < max ? ns : max) / 1000;
@@ -185,7 +185,7 @@ static void cost_add(cost *c, usage from) {
     c->n++;
 }
 
-static uint64_t n_empty; // calls: changed by one thread at a time, which hands it on with the call
+static uint64_t n_empty; // calls: changed by one thread at a time, which passes it on with the call
 static int empty_fn(void *arg) {
     ++*(uint64_t *)arg;
     return 0;
@@ -213,7 +213,7 @@ static volt_poll yielder_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-// The first repetition warms up: threads start.
+// The first repetition is a warm-up: threads start.
 static volt_poll caller_run(volt_cx *cx, void *arg) {
     caller *c = arg;
     VOLT_BEGIN(cx, c);

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# bench/block.c beside Tokio's: bench/peers/tokio, in turn.
+# Runs bench/block.c and its counterpart in bench/peers/tokio in turn.
 #
 #   bench/block.sh [DIRECTORY]     of the programs, which make builds there; default: build/bench
 #
 # Environment, with its defaults: ROUNDS=7  MS=1000  CALLS=5000
 #
-# In each round both run once, who comes first changing from round to round. Columns: medians of
-# volt.h and of Tokio, and the median of the rounds' ratios. Rows of `late` are in us, of `call` in
-# ns of wall time and of CPU time, and in voluntary context switches.
+# Each round runs both once, and the order alternates. Columns: medians of volt.h and of Tokio, and
+# the median of the rounds' ratios. Rows of `late` are in us, those of `call` in ns of wall time and
+# of CPU time, and in voluntary context switches.
 set -eu
 bin=${1:-build/bench}
 rounds=${ROUNDS:-7}

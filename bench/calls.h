@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Counts the system calls that volt.h makes, for the column `calls` of bench.h. Include it before
-// volt.h, in the file with the implementation: it stands at the seam through which all of them go.
-// What the C library does inside counts as one: a thread that is started, a name that is looked up.
-// What it does by itself does not: the clock, which it reads without the kernel, attributes of
-// threads, and its allocator, which rows.h watches.
+// volt.h, in the file with the implementation: it sits at the seam through which all of them go. A
+// C library function that makes several calls counts as one: starting a thread, looking up a name.
+// Work of the C library that the seam does not see is not counted: the clock, which it reads
+// without the kernel, attributes of threads, and its allocator, which rows.h watches.
 #ifndef BENCH_CALLS_H
 #define BENCH_CALLS_H
 
@@ -21,7 +21,7 @@ static __attribute__((noinline, cold)) void calls_register(void) {
     calls_mine = &calls_cells[i < CALLS_CELLS ? i : CALLS_CELLS - 1];
 }
 
-// Not inline: where volt.h calls the kernel it would grow, and be laid out in another way.
+// Not inline: inlining would enlarge volt.h's callers and change their layout.
 static __attribute__((noinline)) void calls_add(void) {
     if (__builtin_expect(!calls_mine, 0)) calls_register();
     if (__builtin_expect(calls_mine == &calls_cells[CALLS_CELLS - 1], 0))
@@ -38,7 +38,7 @@ static inline long calls_sum(void) {
     return (long)sum;
 }
 
-// Of two or more words the second: of these names `(void)0`, of others calls_add().
+// The second of two or more words: `(void)0` for these names, calls_add() for others.
 #define CALLS_SECOND(a_, b_, ...) b_
 #define CALLS_PICK(...) CALLS_SECOND(__VA_ARGS__, calls_add(), ~)
 #define CALLS_NOT_clock_gettime ~, (void)0

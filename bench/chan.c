@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Rows of what tasks send each other: bounded channels, queues, oneshots, broadcasts, watches.
+// Rows about messages between tasks: bounded channels, queues, oneshots, broadcasts, watches.
 //
 //   chan [ROW...] [--workers N] [--reps N]         default: all rows, 1 worker, 9 repetitions
 //
@@ -30,7 +30,7 @@ static uint64_t room[MILLION]; // of whatever channel the row is about
 static volt_chan chan;
 
 static uint64_t sum_below(uint64_t n) { return n * (n - 1) / 2; }
-// n messages, if their sum is that of all numbers below n.
+// Tallies n messages, if their sum is that of all numbers below n.
 static void tally_messages(uint64_t n, uint64_t sum) { tally_add(sum == sum_below(n) ? n : 0); }
 
 typedef struct loop {
@@ -286,7 +286,8 @@ static int watch_set_get(void) {
 
 enum { SENDERS = 4, RECEIVERS = 4 };
 
-// Messages and capacity, in the state of each task; who is what goes by the order of their begin.
+// Messages and capacity, in the state of each task; the order in which they start assigns the
+// roles.
 typedef struct many {
     volt_frame frame;
     uint32_t n, cap, i, id;
@@ -485,7 +486,7 @@ static volt_poll collections_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(c->rc, collect(cx, &c->each));
         if (c->rc < 0 || c->each.sum != sum_below(C8_ALL)) VOLT_RETURN(-EBADMSG);
         tally_add(C8_ALL);
-        VOLT_AWAIT(latch_wait()); // nobody is inside a channel that begins anew
+        VOLT_AWAIT(latch_wait()); // no task is inside a channel that is reinitialized
     }
     VOLT_END(0);
 }

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// For who counts, and does not time: with BENCH_COUNTED a clock that goes on by 10 ns at each look,
-// so that workers look at events at the same polls again, numbers by chance that are always the
-// same, and a fifth of the operations. Include it before volt.h; rows divide by SHRINK.
+// For programs that are counted, not timed. BENCH_COUNTED sets a clock that advances by 10 ns at
+// each reading, so that workers run their event polls at the same polls of tasks in every run;
+// fixed random numbers; and a fifth of the operations. Include it before volt.h; rows divide by
+// SHRINK.
 #ifndef BENCH_COUNTED_H
 #define BENCH_COUNTED_H
 
 #ifdef BENCH_COUNTED
 enum { SHRINK = 5 };
-#  define BENCH_CALLS_H // without calls.h: what it adds where volt.h calls the kernel counts, too
+// without calls.h, which would add instructions to each system call of volt.h
+#  define BENCH_CALLS_H
 static inline long calls_sum(void) { return -1; }
 #else
 enum { SHRINK = 1 };
 #endif
 
-#if defined(BENCH_COUNTED) && !defined(VOLT_NOW_NS) // else there is another clock that repeats
+#if defined(BENCH_COUNTED) && !defined(VOLT_NOW_NS) // otherwise another repeatable clock is set
 static inline long long counted_now(void) { // before the first system header
     static long long now = 1000000000;
     return now += 10;

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The main job on real sockets: the echo server of volt.h under the load of 200 connections, in five
-# seconds. Prints throughput, latency and what the scheduler did.
+# The main use on real sockets: the echo server of volt.h under the load of 200 connections, in five
+# seconds. Prints throughput, latency and the counters of the scheduler.
 #
-#   bench/demo.sh [DIRECTORY]     of the programs echo_server and load; default: build/bench
+#   bench/demo.sh [DIRECTORY]     with the programs echo_server and load; default: build/bench
 #
-# Exit status 0 only if every byte came back as it was sent and the server ended in order.
+# Exit status 0 only if every byte came back as it was sent and the server ended normally.
 set -eu
 . "$(dirname "$0")/server.sh"
 bin=${1:-build/bench}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What looking inside does to who is looked at: the echo server of echo.h under the load of load.h,
-// in a process with 100,000 more tasks that sleep, while a plain thread looks or does not.
+// The effect of dumps and counters on the observed program: the echo server of echo.h under the
+// load of load.h, in a process with 100,000 more tasks that sleep, with and without a plain thread
+// that looks.
 //
 //   dump [LOOK...] [--pairs 21] [--seconds 1] [--every 1] [--tasks 100000] [--workers 1]
 //        [--conns 50]
@@ -9,18 +10,17 @@
 //   text, json   volt_dump to /dev/null, as text and as JSON
 //   stats        volt_stats
 //   trace        volt_trace to /dev/null; in a build with VOLT_TRACE
-//   spin         none: the thread computes for as long as a `text` takes. What it does to others is
-//                the price of a thread more, not of a look
-// With :all behind its name a look is taken again and again without a rest; `spin:all` never stops.
+//   spin         no look: the thread computes for as long as a `text` takes. Its effect is that of
+//                one more thread, not of a look
+// With :all after its name a look is repeated without a pause; `spin:all` never stops.
 //
-// A pair is two runs of the load, so many seconds each, with looks and without, who comes first
-// changing from pair to pair. --every so many seconds of a run, in their middle, a look is taken.
-// Printed are the number of looks, wall time and CPU time of one (medians), and of the load, in
-// lines:
+// A pair is two runs of the load, of --seconds each, with looks and without; the order alternates
+// from pair to pair. A look is taken every --every seconds, in the middle of the interval. Printed
+// are the number of looks, wall time and CPU time of one (medians), and of the load, in lines:
 //   p50, p99   of a request, in us
 //   rate       requests a second
-//   cpu        CPU time per request of all threads of client and server but the dumping one, in
-//              us: the cost of dumps for the threads that they take no CPU from
+//   cpu        CPU time per request of all threads of client and server except the looking one, in
+//              us: the cost of looks for the threads that they take no CPU from
 // without, with: medians of the runs. ratio: with / without, the median of the pairs' ratios, and
 // an interval that holds it at 95 %, from the order of the ratios alone (of six pairs or more). On
 // a machine whose CPUs are all busy a look takes their time, and p99 shows that, too; see `spin`.
@@ -39,7 +39,7 @@ static struct {
     .pairs = 21, .seconds = 1, .every = 1, .tasks = 100000, .workers = 1, .conns = 50
 };
 
-// ---- who is looked at
+// ---- the observed program
 
 typedef struct sleeper {
     volt_frame frame;
@@ -51,7 +51,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-typedef struct spawner { // by a task, so that they belong to a worker like others
+typedef struct spawner { // a task, so that the sleepers belong to a worker like others
     volt_frame frame;
     uint32_t n;
     int rc;
@@ -83,7 +83,7 @@ static void serve(server *s) {
     if (rc < 0) bench_die("%s", volt_strerror(rc));
 }
 
-// ---- who looks
+// ---- the looking thread
 
 typedef struct look {
     const char *id;
@@ -183,7 +183,7 @@ static figures run_load(void) {
     free(conns);
     return f;
 }
-// l: NULL: nobody looks.
+// l: NULL: no looks.
 static figures run(looker *l) {
     const int64_t cpu = bench_cpu();
     if (l) {

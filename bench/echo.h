@@ -13,7 +13,7 @@ typedef struct server {
     volt_frame frame;
     volt_arm stop, next;
     volt_group clients;
-    int listener, signals; // the latter: readable when it shall end
+    int listener, signals; // the latter: readable when the server must end
     int fd, rc;
     const char *trace;        // a file to write, or NULL
     uint64_t requests, bytes; // added up by connections as they end

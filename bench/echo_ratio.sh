@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What volt.h adds to an echo server: CPU time of the server per request, against raw_epoll.
+# The cost of volt.h in an echo server: CPU time of the server per request, against raw_epoll.
 #
 #   bench/echo_ratio.sh [DIRECTORY] [PAIRS]     default: build/bench, whose programs make builds;
 #                                               7 pairs
@@ -17,7 +17,7 @@ make -s "$bin/raw_epoll" "$bin/echo_server" "$bin/load"
 client_cpu=1
 [ "$(nproc)" -gt 1 ] || client_cpu=0
 
-# measure raw|volt  Leaves the CPU time per request in us and the requests per second in $work/$1.
+# measure raw|volt  Writes the CPU time per request in us and the requests per second to $work/$1.
 measure() {
     case $1 in
     raw) start taskset -c 0 "$bin/raw_epoll" echo 1 10 ;;

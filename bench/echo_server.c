@@ -10,7 +10,8 @@
 //   bytes     sent back
 //   cpu_us    user and system time of the process since it began to listen
 //   and the counters of volt_stats, each with its meaning
-// Built with VOLT_TRACE=1 it leaves in the file TRACE what its workers did last before the signal.
+// Built with VOLT_TRACE=1 it writes the last events of its workers before the signal to the file
+// TRACE.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "bench.h"

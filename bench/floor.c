@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Floors: the same operations as in sched.c, timer.c, sync.c and chan.c by the least code that can
-// do them, on one thread and without volt.h. A row of volt.h is compared with the floor of the same
-// name.
+// Floors: the operations of sched.c, timer.c, sync.c and chan.c by the least code that can do them,
+// on one thread and without volt.h. A row of volt.h is compared with the floor of the same name.
 //
 //   floor [ROW...] [--reps N], or --list
 //
@@ -9,7 +8,7 @@
 //   S2   the same with 10,000 tasks queued at a time
 //   S6   a task spawns the next one through a one-entry slot
 //   S7   a task spawns another, waits, is queued again by the other, and ends
-//   S7o  the same, and two cells, each with a word that says whether its number is there
+//   S7o  the same with two cells, each with a word that says whether its number is there
 //   S8   200 tasks take turns
 //   S9   two tasks and two such cells: a number there and back. One trip through the ring each
 //   S10  tasks of a tree, the last one spawned taken first; numbers are added to the parent's word
@@ -21,18 +20,18 @@
 //   C4a, C4b, C6a, C7, C8  numbers into a ring and out of it, as many as fit; C7c with a trip of a
 //        task for each that goes in, and for each that comes out
 //   C5b  S1 with a parent that waits and is queued again
-// "+cas": tasks are taken by compare-and-swap, as a queue that others may steal from needs.
+// "+cas": tasks are taken by compare-and-swap, as a queue that other threads steal from needs.
 // "+rmw": besides, two read-modify-writes per poll on the task's state word, as wake-ups from other
-// threads need; in rows C one for each thing that another thread may do at the same time: taking a
-// lock and giving it back, sending and receiving, but by who receives alone. "+clock": the deadline
-// is computed from the clock. For the figures see bench.h.
+// threads need; in rows C one for each step that may race with another thread: taking and releasing
+// a lock, sending and receiving, except for a single receiver. "+clock": the deadline is computed
+// from the clock. For the figures see bench.h.
 #define _GNU_SOURCE 1
 #include "bench.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE static __attribute__((noinline))
 
-enum { PLAIN = 0, CAS = 1, RMW = 2, CLOCK = 4 }; // how it is done: constant after inlining
+enum { PLAIN = 0, CAS = 1, RMW = 2, CLOCK = 4 }; // the variant: constant after inlining
 
 // ---- a scheduler without threads
 
@@ -42,7 +41,7 @@ typedef struct task {
     verdict (*poll)(struct task *);
     struct task *next;   // in the free list
     struct task *parent; // S7
-    uint64_t left;       // S6, S8: times to go on; S7: what the child handed over
+    uint64_t left;       // S6, S8: remaining steps; S7: the number from the child
     uint64_t body[11];   // S7o, S9, S10; 128 bytes in all, like a small task of volt.h
 } task;
 enum { QUEUED = 1, RUNNING = 2, RING = 16384, TASKS = 16384 };
@@ -51,7 +50,7 @@ static task slab[TASKS];
 static task *free_list, *slot;
 static task *ring[RING];
 static uint32_t head, tail, mask = 255;
-static uint64_t tally; // operations that were really done
+static uint64_t tally; // operations that were carried out
 static uint64_t cells_in, cells_out; // numbers that went through a ring
 
 static void reset(uint32_t ring_size) {
@@ -158,7 +157,7 @@ INLINE uint64_t cell_take(uint64_t *cell, int how) {
     return value;
 }
 
-// S7o: cells 0 and 2 of the parent. Who finds none leaves word that it waits.
+// S7o: cells 0 and 2 of the parent. A task that finds its cell empty records that it waits.
 INLINE verdict sent_pong(task *t, int how) {
     uint64_t *there = t->parent->body, *back = there + 2;
     if (__atomic_load_n(&there[0], __ATOMIC_ACQUIRE)) cell_put(back, there[1] + 1, how);
@@ -187,7 +186,7 @@ INLINE verdict sent_ping(task *t, int how) {
 NOINLINE verdict poll_sent_ping(task *t) { return sent_ping(t, PLAIN); }
 NOINLINE verdict poll_sent_ping_rmw(task *t) { return sent_ping(t, RMW); }
 
-// S9: cell 0 of each of the two, for what it receives; `parent` is the other one.
+// S9: cell 0 of each of the two, for received numbers; `parent` is the other one.
 INLINE verdict bring_back(task *t, int how) {
     cell_put(t->parent->body, cell_take(t->body, how) + 1, how);
     push(t->parent);
@@ -411,7 +410,7 @@ static void c2a(void) {
     tally += even + odd;
 }
 
-// A new thing of one word and a value: set by one, and looked at.
+// A new object of one word and a value: set by one task, and read.
 INLINE void new_set_get(int how) {
     for (uint64_t i = 0; i < MILLION; i++) {
         word_set(0, PLAIN);
@@ -436,7 +435,7 @@ INLINE void new_set_take(int how) {
 static void c3a(void) { new_set_take(PLAIN); }
 static void c3a_rmw(void) { new_set_take(RMW); }
 
-// ---- tasks that wait for each other: in a list, until somebody queues them again
+// ---- tasks that wait for each other: in a list, until another task queues them again
 
 static task *waiting, *waiting_last;
 static uint32_t n_waiting;
@@ -483,7 +482,7 @@ INLINE void meetings(int how) {
     drain(how);
 }
 
-// Who has the lock yields once, and gives it to who waits longest.
+// The holder of the lock yields once, and passes it to the task that has waited longest.
 NOINLINE verdict poll_holder(task *t) {
     if (t->left == 0) {
         t->left = 1;
@@ -643,7 +642,7 @@ INLINE void set_get(int how) {
     tally += sum == MILLION * (uint64_t)(MILLION - 1) / 2 ? MILLION : 0;
 }
 
-// A sender and a receiver who have one cell, and a trip through the ring of tasks each.
+// A sender and a receiver with one cell, and a trip through the ring of tasks each.
 static task *sender, *receiver;
 
 INLINE verdict send_one(task *t, int how) {
@@ -696,7 +695,7 @@ static void c8b_rmw(void) { through(MILLION, 100, RMW, PLAIN); }
 // ---- timers: 6 levels of 64 slots; the highest bit that differs from `now` gives the level
 
 typedef struct timer {
-    struct timer *next, **link; // link: what points to this timer
+    struct timer *next, **link; // link: the pointer to this timer
     uint64_t tick;
 } timer;
 
@@ -735,7 +734,7 @@ INLINE void arm_and_disarm(int how) {
     for (uint64_t i = 0; i < TIMER_OPS; i++) {
         const uint64_t now = how & CLOCK ? (uint64_t)bench_now() / 1000000 % 64 : i % 64;
         timer_insert(&t, wheel.now + 1000 + now);
-        __asm__ volatile("" ::: "memory"); // the timer is really in the wheel
+        __asm__ volatile("" ::: "memory"); // keeps the timer in the wheel: no optimisation across
         timer_remove(&t);
         tally++;
     }

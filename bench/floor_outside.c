@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Floors of what comes from outside, and of many timers: the same operations as in outside.c,
-// timer.c and wake.c by the least code that can do them, without volt.h. A row of volt.h is
-// compared with the floor of the same name.
+// Floors of work from outside, and of many timers: the operations of outside.c, timer.c and wake.c
+// by the least code that can do them, without volt.h. A row of volt.h is compared with the floor of
+// the same name.
 //
 //   floor_outside [ROW...] [--reps N]
 //   floor_outside --list                           the names of the rows
@@ -9,22 +9,23 @@
 //   S3    a thread pushes 10,000 tasks onto an atomic list; another one, which sleeps on a futex
 //         while that is empty, takes all at once and calls each; the first one waits for the last,
 //         on a futex, and reads the result of each; 20 times
-//   S5p1 S5p2 S5p4 S5p8   so many threads push 12,800 tasks in total; 20 times. Wall time is from
-//         the first push until a thread that waits for all goes on
+//   S5p1 S5p2 S5p4 S5p8   1, 2, 4, 8 threads push 12,800 tasks in total; 20 times. Wall time is
+//         from the first push until a thread that waits for all continues
 //   S12a S12b S12c   a thread writes to an eventfd; another one, in epoll_wait for that, reads it
 //         and stores the time; then nothing for 3, 30, 300 us. min and median are of the median
 //         latency of a repetition
-//   T2    1,000,000 nodes into a timer wheel 10 s ahead, and fired when its time, which is not the
-//         clock's, has come there
-//   T3a   1,000,000 nodes into a wheel, 0 to 999 ms ahead, and fired when the clock is there: a
+//   T2    1,000,000 nodes into a timer wheel 10 s ahead, and fired when the wheel's own time, which
+//         is not the clock's, gets there
+//   T3a   1,000,000 nodes into a wheel, 0 to 999 ms ahead, and fired at their time on the clock: a
 //         sleep until the next tick of 1 ms, over and over
-//   T3b   1,000,000 nodes in a wheel, one to two hours ahead; one of them by chance is taken out
-//         and put in elsewhere, 1,000,000 times
+//   T3b   1,000,000 nodes in a wheel, one to two hours ahead; a random one is taken out and put in
+//         elsewhere, 1,000,000 times
 //   N7a   1,000,000 writes to an eventfd; another thread, in epoll_wait for that, reads and adds up
 //   N7b   a write to an eventfd, which the other thread answers by one to another eventfd; 20,000
 //
 // "+clock": the deadline is computed from the clock. "+flag": a write only if the other thread has
-// read since the last one. Threads and descriptors are there before. For the figures see bench.h.
+// read since the last one. Threads and descriptors exist before a repetition. For the figures see
+// bench.h.
 #define _GNU_SOURCE 1
 #include "latency.h"
 #include <linux/futex.h>
@@ -38,7 +39,7 @@
 enum { MILLION = 1000000, LINE = 128 };
 
 static bench_row *timed;
-static uint64_t tally; // operations that were really done; by one thread at a time
+static uint64_t tally; // operations that were carried out; by one thread at a time
 
 static void stall(int64_t ns) {
     const int64_t start = bench_now();
@@ -66,7 +67,7 @@ static void word_wait(word *w) {
     w->is_set = 0;
 }
 
-// ---- S3, S5: a list that threads push to and one takes all of
+// ---- S3, S5: a list that threads push to and one thread takes whole
 
 typedef struct task {
     struct task *next;
@@ -76,11 +77,11 @@ typedef struct task {
 enum { S3_TASKS = 10000, S5_TASKS = 12800, TIMES = 20, THREADS = 8 };
 
 static task tasks[S5_TASKS];
-static task asleep, over; // in place of a list: its taker sleeps; is to end
+static task asleep, over; // in place of a list: its taker sleeps; must end
 static struct {
     _Alignas(LINE) task *head; // any
-    word awake;                // set when somebody has pushed to a taker that sleeps
-    _Alignas(LINE) uint32_t left; // by the taker: tasks to run until who waits for them goes on
+    word awake;                // set by a push to a taker that sleeps
+    _Alignas(LINE) uint32_t left; // by the taker: tasks to run before the waiting thread continues
     word all_done;
     pthread_t taker;
 } list;
@@ -111,7 +112,7 @@ static __attribute__((noinline)) void run_task(task *t) {
 static void *taker(void *unused) {
     for (;;) {
         for (task *t = take_all(), *next; t; t = next) {
-            next = t->next; // once it has run it may be pushed anew
+            next = t->next; // once it has run it may be pushed again
             if (t == &over) return unused;
             t->run(t);
             if (--list.left == 0) word_set(&list.all_done);
@@ -150,12 +151,12 @@ static void s3(uint32_t unused) {
 }
 
 static struct producer {
-    _Alignas(LINE) int64_t begun; // its first push of this time
+    _Alignas(LINE) int64_t begun; // the first push of this batch
     pthread_t thread;
     task *first;
     uint32_t n;
 } producers[THREADS];
-static pthread_barrier_t gate; // of the producers and who waits for the tasks
+static pthread_barrier_t gate; // of the producers and the waiting thread
 static int gate_is_closed;
 
 static void *produce(void *arg) {
@@ -202,7 +203,7 @@ static void s5(uint32_t n_threads) {
     bench_wall_is(timed, (double)wall / (double)timed->ops);
 }
 
-// ---- S12, N7: a thread in epoll_wait, whom an eventfd wakes
+// ---- S12, N7: a thread in epoll_wait, woken by an eventfd
 
 enum { S12_WAKES = 2000, S12C_WAKES = 500, N7B_TRIPS = 20000 };
 typedef enum answer { BY_TIME, AT_THE_LAST, AT_THE_LAST_FLAGGED, BY_EVENTFD } answer;
@@ -212,13 +213,13 @@ static struct {
     int epoll, wake, answer; // descriptors
     answer how;
     pthread_t thread;
-    _Alignas(LINE) uint64_t sent; // "+flag": by who writes
-    uint64_t last;                // of N7a: the sum to which there is an answer
+    _Alignas(LINE) uint64_t sent; // "+flag": by the writer
+    uint64_t last;                // of N7a: the last sum that was answered
     _Alignas(LINE) uint32_t is_written; // "+flag": any
-    _Alignas(LINE) uint64_t seen; // by the thread: the sum of what it has read
+    _Alignas(LINE) uint64_t seen; // by the thread: the sum of the values read
     int64_t seen_at;
 } loop;
-static const uint64_t is_over = (uint64_t)1 << 40; // more than all that is counted
+static const uint64_t is_over = (uint64_t)1 << 40; // more than any sum
 
 static void fd_add(int fd, uint64_t n) {
     if (write(fd, &n, sizeof n) != sizeof n) bench_die("eventfd: write");
@@ -325,10 +326,10 @@ static void n7b(uint32_t unused) {
     }
 }
 
-// ---- T2, T3: a wheel as in floor.c, whose time goes on tick by tick
+// ---- T2, T3: a wheel as in floor.c, whose time advances tick by tick
 
 typedef struct timer {
-    struct timer *next, **link; // link: what points to this timer
+    struct timer *next, **link; // link: the pointer to this timer
     uint64_t tick;
     void (*fire)(struct timer *);
 } timer;
@@ -371,7 +372,7 @@ static __attribute__((noinline)) void timer_fired(timer *t) { tally += t->tick =
 static void wheel_advance(uint64_t to) {
     while (wheel.now < to) {
         wheel.now++;
-        unsigned level = 0; // the highest whose slot begins now: it and those below are spread
+        unsigned level = 0; // the highest whose slot begins now: it and lower ones are spread
         while (level + 1 < LEVELS && slot_of(wheel.now, level) == 0) level++;
         for (; level > 0; level--)
             for (timer *t = slot_empty(level), *next; t; t = next) {
@@ -450,7 +451,7 @@ static void t3b(uint32_t unused) {
     }
 }
 
-// All are still there, each at its time.
+// All are still in the wheel, each at its time.
 static void t3b_end(uint32_t unused) {
     (void)unused;
     tally = 0;

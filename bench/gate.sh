@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What an operation may cost, in figures that repeat: instructions, locked instructions and system
-# calls, counted by callgrind with one worker, against those of bench/gate.txt.
+# Limits the cost of an operation, in figures that repeat: instructions, locked instructions and
+# system calls, counted by callgrind with one worker, against those of bench/gate.txt.
 #
 #   bench/gate.sh [ROW...]       default: S1 S6 S8, all of C1 to C6, T1a T1b T1c
 #   bench/gate.sh --update       writes bench/gate.txt
@@ -14,10 +14,10 @@
 #               xchg with memory; mfence counts as well
 # calls         system calls per 1000 operations
 #
-# All are of a build with BENCH_COUNTED (counted.h), and the difference of two runs, of 1 and of 2
-# repetitions: start and end do not count. A figure more than 0.5 % above its own of gate.txt
-# fails the gate, one that is as much below should be written down by --update. Figures that are not
-# of the same compiler and C library are not compared: that is said, and fails nothing.
+# All are of a build with BENCH_COUNTED (counted.h), and the difference between runs of 1 and of 2
+# repetitions: start and end do not count. A figure more than 0.5 % above its own of gate.txt fails
+# the gate; one that is as much below should be recorded by --update. Figures of another compiler or
+# C library are not compared: a message says so, and nothing fails.
 set -eu
 cc=${CC:-cc}
 volt=${VOLT:-.}
@@ -35,7 +35,7 @@ for tool in valgrind objdump; do
     command -v "$tool" >/dev/null || fail "$tool is missing: package valgrind, package binutils"
 done
 
-# What the figures depend on, beside volt.h and the benchmarks.
+# The figures also depend on these, beside volt.h and the benchmarks.
 printf '%s\n' '#include <features.h>' '#ifdef __clang__' 'clang' '#else' 'gcc' '#endif' \
     '__VERSION__' '#ifdef __x86_64__' 'x86_64' '#endif' 'glibc __GLIBC__.__GLIBC_MINOR__' \
     >"$work/with.c"
@@ -56,8 +56,8 @@ case $with in
 *) fail "counts the locked instructions of x86-64 only" ;;
 esac
 
-# build PROGRAM  At addresses that objdump knows. A static program that can ask for names makes the
-# linker warn.
+# build PROGRAM  Static, for fixed addresses that objdump knows. A static program that can look up
+# names makes the linker warn.
 build() {
     "$cc" -std=gnu11 -O2 -DNDEBUG -DBENCH_COUNTED "-I$volt" -pthread -static \
         "bench/$1.c" -o "$out/$1" 2>"$work/log" || { cat "$work/log" >&2 && exit 1; }
@@ -78,7 +78,7 @@ else
 fi
 
 # count PROGRAM ROW REPS  "instructions locked calls" of the whole run. The environment would move
-# the stack, the processor's abilities choose the functions of the C library.
+# the stack, and the processor's features select functions of the C library.
 count() {
     file=$work/$2.$3
     env -i GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-AVX,-ERMS,-FSRM,-SSE4_2 "PATH=$PATH" valgrind \
@@ -88,7 +88,7 @@ count() {
     awk '
         FNR == NR { locked[$1] = 1; next }
         /^summary:/ { instructions = $2; calls = $3 }
-        /^calls=/ { getline; next } # what was called counts where it was executed
+        /^calls=/ { getline; next } # instructions of a callee count where it is executed
         $1 in locked { n += $2 }
         END { print instructions, n + 0, calls }
     ' "$out/$1.locked" "$file" >"$file.sum"
@@ -124,7 +124,7 @@ if [ -n "$update" ]; then
     exit 0
 fi
 
-# A hundredth or two of an instruction is what printing one more figure takes.
+# Printing one more figure takes a hundredth or two of an instruction.
 awk '
 function look(what, is, was, least,    d) {
     d = is - was

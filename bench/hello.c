@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// M3: what a program pays that has one thing to do: a runtime begun, a task, the runtime ended.
+// M3: the cost of a program with a single short task: start of a runtime, a task, its end.
 //
 //   hello [M3] [--workers N] [--reps N]            default: 1 worker, 9 repetitions; or --list
 //
-// A repetition is 1000 times volt_run of a task that ends at once. With more workers there is a
-// second thread, which watches. ns are per volt_run; for the columns see bench.h.
+// A repetition calls volt_run 1000 times with a task that ends at once. With more workers there is
+// a second thread, which serves as the watchdog. ns are per volt_run; for the columns see bench.h.
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
 #include "volt.h"
@@ -24,7 +24,7 @@ static volt_poll hello_run(volt_cx *cx, void *arg) {
     VOLT_END(h->n);
 }
 
-// As many as have run a task, or -errno.
+// Returns the number of runtimes that have run a task, or -errno.
 static int64_t repeat(const volt_config *config) {
     int64_t sum = 0;
     for (int i = 0; i < RUNS; i++) {

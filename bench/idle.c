@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// M4: what a runtime does that has nothing to do.
+// M4: the activity of an idle runtime.
 //
 //   idle [--workers N] [--seconds S]        default: 2 workers, 60 s
 //
 //   All workers are started, run 10,000 short tasks and 100 timers, and are left alone. Printed are
-//   the voluntary context switches of all their threads during the time asked for, and how often
-//   they parked or looked around: all must be 0, else the exit status is 1. CPU time is that of all
-//   threads, the one that waits for the time to pass included. That no system
-//   call is made either shows `strace -f build/bench/idle`: nothing between "idle" and "awake".
+//   the voluntary context switches of all their threads during the given time, and the numbers of
+//   parks and event polls: all must be 0, else the exit status is 1. CPU time is that of all
+//   threads, including the one that waits for the time to pass. `strace -f build/bench/idle` shows
+//   that no system call is made either: nothing between "idle" and "awake".
 //   With BENCH_JSON set in the environment, a line of JSON with the same figures follows.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -54,7 +54,7 @@ static long switches_of(const char *thread) {
     if (f) fclose(f);
     return n;
 }
-// Of all threads but the one that asks.
+// Of all threads except the calling one.
 static long switches(int *n_threads) {
     long sum = 0;
     DIR *d = opendir("/proc/self/task");
@@ -72,7 +72,7 @@ static void pause_for(unsigned seconds) {
     while (nanosleep(&t, &t) < 0 && errno == EINTR) {}
 }
 
-// What happened while nothing should.
+// Activity during the idle time.
 typedef struct figures {
     unsigned workers, seconds;
     int n_threads;

@@ -1,20 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What counting, tracing and the stack pattern cost the scheduler: rows of sched.c with one worker.
+# The cost of counters, tracing and the stack pattern in the scheduler: rows of sched.c with one
+# worker.
 #
 #   bench/inside.sh [NAME=FLAGS...]      more builds, such as before=-Ibuild/before
 #
 # Environment, with its defaults: CC=cc  PAIRS=11  ROWS='S1 S6 S8'  OUT=build/bench/inside
 #                                 PARTS='shipped debug'
 #
-# shipped       builds with NDEBUG: `default`, one from a copy of volt.h that does not count, and
+# shipped       builds with NDEBUG: `default`, one from a copy of volt.h without counters, and
 #               one with VOLT_TRACE=1
 # debug         builds without NDEBUG: `no-pattern` with VOLT_STACK_FILL=0, and `pattern`, which
-#               overwrites so many bytes of stack before each poll. An operation of S8 is one poll,
-#               one of S1 a spawn and a poll; S6 is left out
+#               fills VOLT_STACK_FILL bytes of stack before each poll. An operation of S8 is one
+#               poll, one of S1 a spawn and a poll; S6 is left out
 #
-# instructions  per operation, in user space, of a build with BENCH_COUNTED: what callgrind counts
-#               in a run with one repetition more, so that start and end do not count. With its
+# instructions  per operation, in user space, of a build with BENCH_COUNTED: the count of callgrind
+#               for one further repetition, so that start and end do not count. With its
 #               clock two counts differ by less than 0.01. Reading a clock counts as a few, and each
 #               step of a `rep stos` as one.
 # ns            user and system time per operation: medians of PAIRS runs, all builds in turn; more:
@@ -48,8 +49,8 @@ build() {
     "$cc" "$@" -o "$out/timed-$name"
     names="$names $name"
 }
-# Counters of a worker are changed by statements of two forms. Those of tasks alive are no counters
-# but what a shutdown waits for, and stay.
+# The counters of a worker are changed by statements of two forms. The counts of live tasks stay: a
+# shutdown waits for them.
 build_shipped() {
     mkdir -p "$out/uncounted"
     sed 's/w->stats\.[a-z_]*++;/(void)0;/
@@ -84,7 +85,7 @@ instructions() {
     awk -v row="$2" -v n=$((two - one)) '$1 == row { printf "%.2f", n / $8 }' "$work/log"
 }
 
-# show_instructions  Of all builds and rows; the first build is what the others are compared with.
+# show_instructions  Of all builds and rows, compared with the first build.
 show_instructions() {
     echo 'instructions per operation'
     printf '%-4s %-10s %12s %12s\n' row build instructions more
@@ -100,7 +101,7 @@ show_instructions() {
     done
 }
 
-# timed ROUND  All builds once, in an order that turns from round to round.
+# timed ROUND  All builds once, in an order that rotates from round to round.
 timed() {
     order=$names
     [ $(($1 % 2)) -eq 1 ] || order=$(echo "$names" | awk '{ for (i = NF; i; i--) print $i }')

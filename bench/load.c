@@ -16,7 +16,7 @@
 //                   within 1.6 % (log-linear histogram); with a pipeline it includes the queueing,
 //                   with churn the connect
 //   bytes_checked   compared
-//   cpu_us          CPU time of the client: near the wall time, the client was the limit
+//   cpu_us          CPU time of the client: if near the wall time, the client was the limit
 //   errors          connections refused or broken, replies that were wrong or missing
 // Exit status 0 only if there were requests and no errors.
 #define _GNU_SOURCE 1
@@ -30,7 +30,7 @@ static const char http_body[] = "Hello, World!";
 static char http_answer[1024];
 static size_t http_answer_len;
 
-// Gives the length of an answer, 0 while it is not complete; ends the program if it is wrong.
+// Returns the length of an answer, 0 while it is incomplete; ends the program if it is wrong.
 static size_t http_length(const char *answer, size_t n) {
     const size_t body = sizeof http_body - 1;
     const char *end = strstr(answer, "\r\n\r\n");

@@ -2,10 +2,10 @@
 // A load client, neutral between servers: plain C, edge-triggered epoll, no volt.h. Include it
 // after _GNU_SOURCE is set, and set load_options and load_kind before load_run.
 //
-// Once all are there, every connection to 127.0.0.1:port keeps `pipeline` messages under way for
-// the given time. What they are and what must come back says load_kind: by default `size` bytes
-// that depend on connection and sequence number, and the same. Every byte that comes back is
-// compared. Then the client waits for what is still under way, at most 1 s.
+// Once all are open, every connection to 127.0.0.1:port keeps `pipeline` messages under way for the
+// given time. load_kind defines the messages and the expected replies: by default `size` bytes that
+// depend on connection and sequence number, echoed. Every byte that comes back is compared. Then
+// the client waits for the messages under way, at most 1 s.
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { LOAD_RECEIVE = 65536, LOAD_EVENTS = 256, LOAD_GRACE_MS = 1000 };
-enum { LOAD_CONNECTING = 128, LOAD_CONNECT_MS = 5000 }; // at once: kernels drop what is too many
+enum { LOAD_CONNECTING = 128, LOAD_CONNECT_MS = 5000 }; // at once: kernels drop excess connections
 
 static struct {
     double port, conns, seconds, size, pipeline, threads;
@@ -44,7 +44,7 @@ static void load_fill(char *to, size_t size, uint32_t id, uint64_t sequence) {
     }
 }
 
-// Writes message number `sequence` of a connection, or the reply to it, and gives its length.
+// Writes message number `sequence` of a connection, or the reply to it, and returns its length.
 typedef size_t load_message(char *to, uint32_t id, uint64_t sequence);
 
 static size_t load_echo(char *to, uint32_t id, uint64_t sequence) {
@@ -78,7 +78,7 @@ typedef struct load_thread { // one thread
     size_t n_conns, n_started, n_open, n_connecting, size, pipeline;
     uint64_t under_way, bytes, errors;
     int64_t start, last, stop, give_up; // stop: no new messages
-    int epoll, is_holding;              // sends nothing new: it does not yet, or not any more
+    int epoll, is_holding;              // sends nothing new: before its start, or after its stop
     char *expected; // the message that is arriving on the connection at hand
     char in[LOAD_RECEIVE];
     histogram latency;
@@ -113,7 +113,7 @@ static int load_socket(uint32_t id, int flags) {
     if (fd < 0) bench_die("socket: %s", strerror(errno));
     if (is_tcp) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (!load_kind.is_churn) return fd;
-    // an address for each client: the ports of one might not last
+    // one address per client: the ports of a single address might not suffice
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
     if (bind(fd, (const struct sockaddr *)&from, sizeof from) < 0)
         bench_die("bind: %s", strerror(errno));
@@ -134,7 +134,7 @@ static void load_connect(load_thread *w, load_conn *c) {
         bench_die("epoll_ctl: %s", strerror(errno));
 }
 
-// The reply has come: the next connection, or none if it is time to stop.
+// The reply has arrived: opens the next connection, or none if it is time to stop.
 static void load_reconnect(load_thread *w, load_conn *c) {
     close(c->fd);
     c->fd = -1;
@@ -177,7 +177,7 @@ static const char *load_send_more(load_thread *w, load_conn *c, int64_t now) {
 
 static int load_check(load_thread *w, load_conn *c, const char *in, size_t n, int64_t now) {
     while (n > 0) {
-        if (c->received == c->sent) return 0; // nobody asked for this
+        if (c->received == c->sent) return 0; // an unrequested reply
         const size_t size = load_kind.reply(w->expected, c->id, c->received);
         const size_t missing = size - c->checked, k = n < missing ? n : missing;
         if (memcmp(in, w->expected + c->checked, k) != 0) return 0;
@@ -192,7 +192,7 @@ static int load_check(load_thread *w, load_conn *c, const char *in, size_t n, in
     return 1;
 }
 
-// The socket is ready for something.  gives: what is wrong, or NULL
+// The socket is ready.  returns: an error text, or NULL
 static const char *load_serve(load_thread *w, load_conn *c) {
     const char *wrong = c->is_connected ? load_flush(c) : load_send_more(w, c, bench_now());
     w->n_connecting -= !c->is_connected;
@@ -251,7 +251,7 @@ static void load_begin(load_thread *w) {
 }
 
 static void load_end(load_thread *w) {
-    w->errors += w->under_way + w->n_conns - w->n_started; // never came back, or never began
+    w->errors += w->under_way + w->n_conns - w->n_started; // unanswered, or never sent
     for (size_t i = 0; i < w->n_conns; i++) {
         load_conn *c = &w->conns[i];
         if (c->fd >= 0 && !c->sent) load_fail(w, c, "not connected in time");
@@ -278,7 +278,7 @@ static void *load_main(void *arg) {
     return NULL;
 }
 
-// Gives the threads, which have ended; to be freed.
+// Returns the threads, which have ended; the caller frees them.
 static load_thread *load_run(size_t n, load_conn *conns, size_t n_conns) {
     load_thread *workers = load_allocate(n, sizeof *workers);
     for (size_t i = 0, first = 0; i < n; i++) {
@@ -294,7 +294,7 @@ static load_thread *load_run(size_t n, load_conn *conns, size_t n_conns) {
     return workers;
 }
 
-// Adds everything up in the first one.
+// Adds everything up in the first thread.
 static load_thread *load_sum(load_thread *workers, size_t n) {
     load_thread *sum = &workers[0];
     for (size_t i = 1; i < n; i++) {

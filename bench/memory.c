@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Memory rows: what a task costs that waits, and that nothing is allocated once things run.
+// Memory rows: the cost of a waiting task, and the absence of allocations in a warm runtime.
 //
 //   memory [ROW...] [--workers N]                  default: both rows, 1 worker
 //
@@ -52,7 +52,7 @@ static int64_t resident_size(void) {
 static volt_poll crowd_run(volt_cx *cx, void *arg) {
     crowd *c = arg;
     VOLT_BEGIN(cx, c);
-    (void)resident_size(); // what reading it needs is there from now on
+    (void)resident_size(); // allocates the buffers of the reading itself
     c->base = resident_size();
     c->rc = batch_spawn(cx, &c->all);
     VOLT_AWAIT(latch_wait());
@@ -60,7 +60,7 @@ static volt_poll crowd_run(volt_cx *cx, void *arg) {
     VOLT_END(c->rc);
 }
 
-// In KiB. The kernel's own figure of the most so far may be some pages behind.
+// In KiB. The kernel's own peak may lag by some pages.
 static int64_t peak_size(int64_t seen) {
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
@@ -185,7 +185,7 @@ static const row workloads[] = {
 typedef struct twice {
     volt_frame frame;
     const row *row;
-    uint64_t before; // allocations of the first time
+    uint64_t before; // allocations of the first run
     int i, rc;
 } twice;
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The network rows by volt.h beside a bare epoll loop, Tokio, Go, libuv, and Redis.
+# The network rows by volt.h, a bare epoll loop, Tokio, Go, libuv, and Redis.
 #
 #   bench/net_ratio.sh [ROW...]     default: all
 #
@@ -21,16 +21,16 @@
 #   PEERS="raw tokio go libuv redis"    tokio1: Tokio's scheduler of one thread
 #   BENCH_JSON=                         set: a line of JSON for each row and peer as well
 #
-# Peers are built to build/peers; those that cannot be are named and left out. The server has one
-# worker on CPU 0, the client CPU 1, where a row does not say otherwise; all on CPU 0 if there is no
-# other. Every server runs once in a round, in an order that turns, so that a drift of the machine
-# meets all; a server or client that is forgotten ends by itself. Columns:
+# Peers are built to build/peers; those that cannot be built are named and left out. The server has
+# one worker on CPU 0, the client CPU 1, unless a row says otherwise; all run on CPU 0 if there is
+# no other. Every server runs once in a round, in an order that rotates, so that a drift of the
+# machine affects all; a server or client that is left behind ends by itself. Columns:
 #   /s, p50, p99      requests per second, and latency in us: medians of the rounds
-#   cpu, wakes        of the server for a request: user and system time in us, and how often one of
-#                     its threads slept and was woken
+#   cpu, wakes        of the server for a request: user and system time in us, and the number of
+#                     times that one of its threads slept and was woken
 #   cpu x, /s x       CPU time of the peer over volt's, requests per second of volt over the peer's:
-#                     above 1 volt is better. Medians of the rounds' ratios, and where the median of
-#                     all such ratios lies at 95 %; rounds must be 6 or more for that
+#                     above 1 volt is better. Medians of the rounds' ratios, and the interval of the
+#                     median at 95 %, which needs 6 rounds or more
 # Fails if a client finds an error.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -49,12 +49,12 @@ trap 'end_redis; cleanup' EXIT
 
 command -v taskset >/dev/null || fail "taskset is missing: install the package util-linux"
 make -s "$bin/net_server" "$bin/raw_epoll" "$bin/load"
-# shellcheck disable=SC3045 # shells have it; where not, so be it
+# shellcheck disable=SC3045 # most shells have it; a failure is harmless
 ulimit -n 4096 2>/dev/null || :
 other=1
 [ "$(nproc)" -gt 1 ] || other=0
 
-# row ID  Sets what the row is made of: mode of the server, workers, CPUs, and load.
+# row ID  Sets the parameters of the row: mode of the server, workers, CPUs, and load.
 row() {
     mode=echo workers=1 server_cpus=0 client_cpus=$other
     case $1 in
@@ -120,7 +120,7 @@ for name in ${PEERS-raw tokio go libuv redis}; do
     esac
 done
 
-# start_redis  As start of server.sh, by timeout; sets $redis.
+# start_redis  As start of server.sh, under timeout; sets $redis.
 start_redis() {
     tries=0
     while [ $((tries += 1)) -le 20 ]; do
@@ -150,7 +150,7 @@ used() {
         END { printf "%.0f %.0f\n", ns / 1000, wakes }'
 }
 
-# run_load  The client on the server at hand.
+# run_load  Runs the client against the current server.
 run_load() {
     # shellcheck disable=SC2086 # words
     taskset -c "$client_cpus" "$bin/load" $load --port "$port" --seconds "$each" >"$work/load" ||
@@ -183,7 +183,7 @@ $(value p50_us "$work/load") $(value p99_us "$work/load") $(value wakes "$work/u
 
 # ---- rounds
 
-# turned ROUND  The lines of the peers from another one on, every other time backwards.
+# turned ROUND  The lines of the peers rotated by the round, every other time reversed.
 turned() {
     awk -v by="$1" '
         { line[NR - 1] = $0 }
@@ -213,7 +213,7 @@ function median(row, who, what,    i) {
     for (i = 1; i <= n[row, who]; i++) x[i] = at[row, who, what, i]
     return median_x(n[row, who])
 }
-# Of the rounds: figure of a over that of b.  Leaves the ratios in x.
+# The ratio of a figure of a over that of b, in each round.  Leaves the ratios in x.
 function ratio(row, a, b, what,    i) {
     for (i = 1; i <= n[row, a]; i++) x[i] = quotient(at[row, a, what, i], at[row, b, what, i])
     return median_x(n[row, a])

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The server of bench/net_ratio.sh with volt.h: one task for each connection.
+// The server of bench/net_ratio.sh by volt.h: one task for each connection.
 //
-//   net_server echo|http|resp|udp WORKERS [SECONDS]     what it serves: see serve.h
+//   net_server echo|http|resp|udp WORKERS [SECONDS]     the modes: see serve.h
 //
-// Listens on some port of 127.0.0.1, prints "port N", and serves until SIGTERM or, lest it be
-// forgotten, is killed after SECONDS (default 300). Prints at its end:
+// Listens on a free port of 127.0.0.1, prints "port N", and serves until SIGTERM, or is killed
+// after SECONDS (default 300), in case it is left behind. Prints at its end:
 //   requests  answered; of echo: reads that brought data
 //   bytes     sent back
 //   cpu_us    user and system time of the process since it began to listen
 //   wakes     voluntary context switches of all threads
-// The buffers of a connection are apart from its task: spawning copies the state.
+// The buffers of a connection are separate from its task, as spawning copies the state.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "serve.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Rows of work that comes from outside: threads that are not workers spawn and wake tasks.
+// Rows of work from outside: threads that are not workers spawn and wake tasks.
 //
 //   outside [ROW...] [--workers N] [--reps N]      default: all rows, 1 worker, 9 repetitions
 //   outside --list                                 the names of the rows
@@ -9,19 +9,20 @@
 //   S4a   beside 2 tasks for each worker that always stall 10 us and yield, a thread spawns 10,000
 //         detached tasks and waits until a wait group has counted all
 //   S4b   beside 4 tasks that stall 10 us and respawn themselves, 1,000 tasks; 5 times
-//   S5p1 S5p2 S5p4 S5p8   so many threads spawn 12,800 detached tasks in total, a wait group counts
-//         them; 20 times. Wall time is from the first spawn until a thread that waits for all goes
-//         on
+//   S5p1 S5p2 S5p4 S5p8   1, 2, 4, 8 threads spawn 12,800 detached tasks in total, a wait group
+//         counts them; 20 times. Wall time is from the first spawn until a thread that waits for
+//         all continues
 //   S12a S12b S12c   a thread wakes a task, which stores the time at which it runs; then nothing
 //         for 3, 30, 300 us. min and median are of the median latency of a repetition
 //   S12d S12e   100 tickers of 1 kHz, in absolute time, beside 2 tasks for each worker that always
-//         stall 10 us and yield; 1 s. min and median are of the p50 (d) or p99 (e) of how late a
-//         tick was in a repetition; volt's timers have ticks of 1/16 ms, rounded up
+//         stall 10 us and yield; 1 s. min and median are of the p50 (d) or p99 (e) of the lateness
+//         of ticks in a repetition; volt's timers have ticks of 1/16 ms, rounded up
 //
-// S3 to S5 have the shape of the remote_spawn benchmarks in Tokio's tree. To stall is to look at
-// the clock. The thread of S12a to S12c stalls for the gaps, too, and yields its CPU while it waits
-// for the answer; cpu has all of that, and what the others do in S4 and S12d, S12e. ns are per
-// operation; for the columns see bench.h, for wall figures that are no times latency.h.
+// S3 to S5 have the shape of the remote_spawn benchmarks in Tokio's tree. To stall is to read the
+// clock in a loop. The thread of S12a to S12c stalls for the gaps, too, and yields its CPU while it
+// waits for the answer; cpu includes all of that, and the work of the other tasks in S4 and S12d,
+// S12e. ns are per operation; for the columns see bench.h, for wall figures that are not times
+// latency.h.
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
 #include "volt.h"
@@ -34,7 +35,7 @@ enum { S3_TASKS = 10000, S3_TIMES = 20, S4B_TASKS = 1000, S4B_TIMES = 5 };
 enum { S5_TASKS = 12800, S5_TIMES = 20, S5_THREADS = 8 };
 enum { S12_WAKES = 2000, S12C_WAKES = 500, TICKERS = 100, TICKS = 1000 };
 
-static double samples[TICKERS * TICKS]; // of latencies: one for each operation
+static double samples[TICKERS * TICKS]; // latencies: one for each operation
 
 static void stall(int64_t ns) {
     const int64_t start = bench_now();
@@ -46,7 +47,7 @@ static void spawn(volt_fn *fn, const void *state, size_t size) {
     if (rc < 0) bench_die("volt_rt_spawn: %s", volt_strerror(rc));
 }
 
-// ---- others that keep the workers busy, until the runtime ends
+// ---- other tasks that keep the workers busy, until the runtime ends
 
 enum { STALL_NS = 10000 };
 
@@ -118,7 +119,7 @@ static int s3_run(uint32_t unused) {
     return rc;
 }
 
-// ---- S4: it counts what has ended, so that one wake-up is enough
+// ---- S4: a wait group counts ended tasks, so that one wake-up is enough
 
 static volt_wait_group spawned;
 
@@ -149,15 +150,15 @@ static int s4b_run(uint32_t unused) {
     return rc;
 }
 
-// ---- S5: several threads spawn; all are there before
+// ---- S5: several threads spawn; all are started before
 
 typedef struct producer {
-    _Alignas(TALLY_LINE) int64_t begun; // its first spawn of this time
+    _Alignas(TALLY_LINE) int64_t begun; // its first spawn of this batch
     pthread_t thread;
-    uint32_t n; // tasks each time
+    uint32_t n; // tasks in each batch
 } producer;
 static producer producers[S5_THREADS];
-static pthread_barrier_t gate; // of the producers and who waits for the tasks
+static pthread_barrier_t gate; // of the producers and the waiting thread
 static int gate_is_closed;
 
 static void *produce(void *arg) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// How a row is measured whose work comes from threads that are not workers: the main thread makes
-// a runtime, does the row once to warm up and then once per repetition, and ends it. Start and end
-// of runtime and threads do not count. Include it after rows.h, whose checks are made here, too: of
-// the operations that were done, and, where the row is `bounded`, of allocations in a repetition
-// with one worker. What is lost would be waited for without end: after five minutes the program
-// ends.
+// Measures a row whose work comes from threads that are not workers: the main thread makes a
+// runtime, does the row once to warm up and then once per repetition, and ends it. Start and end of
+// runtime and threads do not count. Include it after rows.h, whose checks are made here, too: of
+// completed operations, and, where the row is `bounded`, of allocations in a repetition with one
+// worker. A lost task would be awaited without end, so after five minutes the program ends.
 #ifndef BENCH_OUTSIDE_H
 #define BENCH_OUTSIDE_H
 
@@ -21,10 +20,11 @@ typedef struct outside_row {
     uint64_t ops; // per repetition, as the tally must find it
     int (*run)(uint32_t arg);
     uint32_t arg;
-    // before the warm-up and after the last repetition; NULL: nothing. What is left is cancelled
+    // before the warm-up and after the last repetition; NULL: nothing. Remaining tasks are
+    // cancelled
     void (*begin)(uint32_t arg), (*end)(uint32_t arg);
-    // at most as many tasks are alive as in the warm-up, and it takes no seconds, after which
-    // memory that was not needed goes back
+    // no more tasks are alive than in the warm-up, and the row takes less than seconds, after which
+    // unused memory is returned
     int is_bounded;
 } outside_row;
 
@@ -96,7 +96,7 @@ static inline int outside_main(int argc, char **argv, const outside_row *rows, s
 
 static struct mailbox {
     _Alignas(TALLY_LINE) uint64_t sent; // by the thread
-    volt_waker task;                    // whom to wake; released by itself
+    volt_waker task;                    // the task to wake; released by itself
     _Alignas(TALLY_LINE) uint64_t seen; // by the task, after everything else
     int64_t seen_at;
     _Alignas(TALLY_LINE) volt_event is_open; // there is a waker
@@ -139,7 +139,7 @@ static inline void mailbox_open(void (*see)(uint64_t sent)) {
     if (rc < 0) bench_die("no receiver: %s", volt_strerror(rc));
 }
 
-// Gives the number.
+// Returns the number.
 static inline uint64_t mailbox_send(void) {
     const uint64_t n = mailbox.sent + 1;
     __atomic_store_n(&mailbox.sent, n, __ATOMIC_RELEASE);

@@ -12,12 +12,12 @@
     bench/peers.py --readme --check   1 if that would change them
 
 Each round runs every program once, in a process of its own, and the order rotates, so that a drift
-of the machine meets all. One thread runs on the first CPU, more on the first two; a worker is one,
-and the thread outside is one where a row has it. A ratio is the peer's time over volt's in the same
-round: over 1 volt is faster. Given are the median of all rounds
-and where it lies at 95 %, by the order of the ratios. First the variants of each peer run a few
-rounds among themselves, and only the best go on; the best of them counts. A round during which
-others took more than 0.3 CPUs is repeated, twice at most, then kept, and counted as disturbed."""
+of the machine affects all. One thread runs on the first CPU, more on the first two; a worker is a
+thread, and so is the one outside where a row has one. A ratio is the peer's time over volt's in the
+same round: over 1 volt is faster. Printed are the median of all rounds and its interval at 95 %, by
+the order of the ratios. First the variants of each peer run a few rounds among themselves, and only
+the best continue; the best of them counts. A round during which other processes took more than 0.3
+CPUs is repeated, twice at most, then kept, and counted as disturbed."""
 import argparse
 import itertools
 import json
@@ -37,14 +37,14 @@ import speed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# ---- what is measured
+# ---- rows and programs
 
 VOLT = "sched outside timer wake sync chan".split()
 FLOORS = ("floor", "floor_outside")
 ONE, ANY = 1, 64  # workers at most
 
 # peer, directory in bench/peers and build/peers, programs in it, and the variants of each: name,
-# suffix of the program, options, workers at most. A program that is not there is left out.
+# suffix of the program, options, workers at most. Missing programs are left out.
 PEERS = (
     ("tokio", "tokio", "sched outside timer wake sync".split(),
      (("", "", (), ANY), ("mimalloc", "-mimalloc", (), ANY), ("alt", "-alt", (), ANY),
@@ -58,9 +58,9 @@ PEERS = (
     ("zig", "zig", "sync chan".split(), (("", "", (), ONE),)),
 )
 
-# A row NAME:TAG is NAME by another library, which is then a peer itself, or another way to do it.
+# A row NAME:TAG is NAME by another library, which is then a peer itself, or in another form.
 LIBRARIES = {"kanal", "flume", "async-channel", "crossfire"}
-ANOTHER = {"goroutine"}  # tags of what is not the same operation: no thread wakes there
+ANOTHER = {"goroutine"}  # tags of different operations: no thread wakes there
 ENDINGS = {"asio": ("co", "coroutines"), "tbb": ("j", "joined")}  # of rows, in place of a tag
 UNTAGGED = {("tokio", "C7"): "async-channel"}  # rows for which the peer has no means of its own
 
@@ -68,14 +68,14 @@ ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3)")  # tasks that do not meet:
 CROWDED = {"S2", "S3", "S10"}  # the rows for 4 workers
 BY_CPU = {"T3a"}               # deadlines fix the wall time
 
-RUN_SECONDS = 0.12  # what a run should take
+RUN_SECONDS = 0.12  # target duration of a run
 LONG_SECONDS = 5.0  # rows in which volt takes longer have LONG_PAIRS rounds
 LONG_PAIRS = 7
-SLOW = 3            # times volt's figure: such a peer is left out, if a run takes LONG_SECONDS
+SLOW = 3            # times volt's figure: a slower peer is left out, if a run takes LONG_SECONDS
 RUN_LIMIT = 120.0
 QUALIFYING = 3      # rounds
 WITHIN = 1.15       # of the peer's best variant
-CALM = 0.3          # CPUs that others may take
+CALM = 0.3          # CPUs that other processes may take
 REPEATS = 2
 
 
@@ -137,7 +137,7 @@ def build_volt():
 
 
 def build_peer(directory):
-    """What keeps it from being built, or None."""
+    """The reason why it cannot be built, or None."""
     script = f"bench/peers/{directory}/build.sh"
     if not os.path.exists(script):
         return f"there is no {script}"
@@ -195,7 +195,7 @@ def candidates_of(row, workers, programs):
 
 
 def floors_of(row, workers):
-    """Those of the same name, without and with what other threads make necessary."""
+    """Those of the same name, without and with the operations that other threads make necessary."""
     if workers != 1:
         return []
     names = (row, f"{row}+rmw", f"{row}+clock")
@@ -213,8 +213,8 @@ def workers_of(row, asked):
 # ---- one run
 
 def pinned(c):
-    """One CPU for one worker, and one for the thread outside where a row has one: two on one CPU
-    would measure how the kernel takes turns. Two for more."""
+    """One CPU for one worker, and one for an outside thread of the row: two threads on one CPU
+    would measure the kernel's time slices. Two for more."""
     threads = c.workers + ("outside" in c.program.path)
     cpus = sorted(os.sched_getaffinity(0))[:1 if threads == 1 else 2]
     return ["taskset", "-c", ",".join(map(str, cpus))]
@@ -228,7 +228,7 @@ def command_of(c):
 
 
 def process(command):
-    """Its output, status, seconds, and what it used."""
+    """Its output, status, seconds, and resource usage."""
     start = time.monotonic()
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              env={**os.environ, "BENCH_JSON": "1"})
@@ -248,7 +248,7 @@ def process(command):
 
 
 def figures_in(output, row):
-    """The row's line of JSON, and what stands behind the operations in the line before it."""
+    """The row's line of JSON, and the text after the operations in the line before it."""
     lines = output.splitlines()
     for i, line in enumerate(lines):
         if line.startswith("{"):
@@ -285,8 +285,8 @@ def calibrate(c, quiet=False):
 # ---- rounds
 
 def idle_and_steal():
-    """Seconds that all CPUs were idle, and that others had them, be it other virtual machines. Not
-    the time that was used: the kernel samples that, which is wrong for what runs at its ticks."""
+    """Seconds that all CPUs were idle, and that were taken by others, such as virtual machines. Not
+    the time used: the kernel samples that, which is wrong for work that runs at its ticks."""
     with open("/proc/stat", encoding="ascii") as f:
         _, _, _, idle, iowait, _, _, steal = map(int, f.readline().split()[1:9])
     hz = os.sysconf("SC_CLK_TCK")
@@ -295,7 +295,7 @@ def idle_and_steal():
 
 @dataclass
 class Load:
-    """What others did during the rounds of a row."""
+    """The load of other processes during the rounds of a row."""
     cpus: list = field(default_factory=list)
     average: list = field(default_factory=list)
     steal: float = 0
@@ -310,7 +310,7 @@ class Load:
 
 
 def one_round(candidates, shift, load):
-    """Figures of all, and how many CPUs others took meanwhile."""
+    """Figures of all, and the number of CPUs that others took meanwhile."""
     load.average.append(os.getloadavg()[0])
     idle, steal = idle_and_steal()
     start, own = time.monotonic(), time.process_time()
@@ -343,8 +343,7 @@ def left_out(c):
 
 
 def qualify(candidates, measure, rounds):
-    """The best variants of each peer, and those that are left out. Without rounds: by the runs that
-    they have."""
+    """The best variants of each peer, and those left out. Without rounds: by past runs."""
     by_peer = {}
     for c in candidates:
         by_peer.setdefault(c.peer, []).append(c)
@@ -495,7 +494,7 @@ def take_server(row, found):
 
 
 def take_net(lines, results, name):
-    """Lines of bench/net_ratio.sh, each as soon as it is there: volt's and its peers', by rows."""
+    """Lines of bench/net_ratio.sh, as soon as each is printed: volt's and its peers', by rows."""
     rows = {}
     for line in lines:
         if not line.startswith("{"):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What .placement is worth: tasks that come from threads outside the workers, by each policy.
+// The effect of .placement: tasks that come from threads outside the workers, by each policy.
 //
 //   placement [WORKLOAD [POLICY [WORKERS]]] [--seconds S] [--rate R] [--load PERCENT]
 //
@@ -9,19 +9,19 @@
 //   burst              1,000 tasks of about 1 us each from one thread, which waits until all ran
 //   mixed              1 in 100 takes 1 ms, the others 1 us; one thread spawns them at a fixed rate
 //   blocked            1 us each, at a fixed rate, while one worker is held inside a poll
-//   producers1 2 4 8   so many threads spawn tasks of 1 us as fast as they can, 1,024 of each
+//   producers1 2 4 8   1, 2, 4, 8 threads spawn tasks of 1 us as fast as they can, 1,024 of each
 //                      under way at most
 //   mixed-capacity, blocked-capacity
-//                      the same tasks as fast as they are done: what a rate is a part of
+//                      the same tasks as fast as they run: the base of a relative rate
 //
-// A rate is R tasks a second, or PERCENT (70) of what the capacity of the workload turned out to be
-// under `shared`, in a run before. The loop is open: every 200 us so many tasks are due as make the
-// rate, whatever became of those before. In between the producer sleeps, as spinning would take a
-// CPU away from the workers. Columns, all for one run after a warm-up:
+// A rate is R tasks a second, or PERCENT (70) of the capacity of the workload, measured under
+// `shared` in a run before. The loop is open: every 200 us a batch of tasks is due, as many as make
+// the rate, whatever became of earlier ones. In between the producer sleeps, as spinning would take
+// a CPU away from the workers. Columns, all for one run after a warm-up:
 //   p50 ... max   ns from when a task was due (open loop) or its spawn began to its first poll
-//   spread        of the workers' loads, most less least, mean of samples that the first producer
-//                 takes at every 32nd spawn; a load is volt__worker_load's: what is queued at a
-//                 worker, and one if it is awake
+//   spread        of the workers' loads, highest less lowest, mean of samples that the first
+//                 producer takes at every 32nd spawn; a load is volt__worker_load's: the tasks
+//                 queued at a worker, plus one if it is awake
 //   asleep        share of these samples in which a worker slept while tasks were queued anywhere
 //   cpu           user and system time of all threads / tasks, in ns
 //   wakes, steals workers woken through their eventfd, and successful steals, / tasks
@@ -41,10 +41,11 @@ enum { TICK_NS = 200000 }; // of an open loop
 
 typedef struct workload {
     const char *id;
-    uint32_t producers, batch, bound; // closed loop: at a time, and under way when the next comes
-    uint32_t one_long_in;             // one in so many takes LONG_US; 0: none
+    // closed loop: at a time, and the limit under way when the next comes
+    uint32_t producers, batch, bound;
+    uint32_t one_long_in;             // one in this many takes LONG_US; 0: none
     int is_held;
-    const char *capacity; // open loop: the workload that tells what can be done
+    const char *capacity; // open loop: the workload that measures the capacity
 } workload;
 static const workload workloads[] = {
     { "burst", 1, 1000, 0, 0, 0, NULL },
@@ -94,8 +95,8 @@ typedef struct task {
 
 static uint64_t steps_per_us;
 
-// A chain of multiplications: time of the CPU, not of the clock, so that who is preempted is not
-// done the sooner.
+// A chain of multiplications: it takes CPU time, not clock time, so that preemption does not
+// shorten it.
 static __attribute__((noinline)) void compute(uint64_t steps) {
     uint64_t x = steps;
     while (steps-- > 0) {
@@ -129,7 +130,7 @@ static volt_poll task_run(volt_cx *cx, void *arg) {
     r->sum += t->id;
     compute(t->us * steps_per_us);
     producer *p = t->from;
-    // with producer_wait: who comes second sees what the first has written
+    // with producer_wait: each side writes, then reads, so that one of them sees the other's write
     const uint64_t done = __atomic_add_fetch(&p->done, 1, __ATOMIC_SEQ_CST);
     if (done == __atomic_load_n(&p->wanted, __ATOMIC_SEQ_CST)) sem_post(&p->wake);
     VOLT_END(0);
@@ -137,7 +138,7 @@ static volt_poll task_run(volt_cx *cx, void *arg) {
 
 // ---- a producer
 
-// Until at most so many of its tasks are under way.
+// Waits until at most `under_way` of its tasks are under way.
 static void producer_wait(producer *p, uint64_t under_way) {
     if (p->n <= under_way) return;
     __atomic_store_n(&p->wanted, p->n - under_way, __ATOMIC_SEQ_CST);
@@ -150,7 +151,7 @@ static void producer_sample(producer *p) {
     for (uint32_t i = 0; i < p->rt->n_workers; i++) {
         const int sleeps = volt__idle_is_parked(&p->rt->idle, i);
         const uint64_t load = volt__worker_load(p->rt, i);
-        if (load == UINT32_MAX) continue; // blocks, and says so
+        if (load == UINT32_MAX) continue; // the runtime knows that the worker is blocked
         if (load > most) most = load;
         if (load < least) least = load;
         n_asleep += sleeps;
@@ -190,7 +191,7 @@ static void produce_closed(producer *p, int64_t end) {
     }
 }
 
-// All tasks of a tick are due when it begins.
+// All tasks of a tick are due at its begin.
 static void produce_paced(producer *p, int64_t start, int64_t end) {
     const double per_tick = p->rate * TICK_NS / 1e9;
     prctl(PR_SET_TIMERSLACK, 1);
@@ -229,7 +230,7 @@ typedef struct run {
 
 static producer producers[MAX_PRODUCERS];
 
-// Starts the producers and waits until all that they have spawned has run.
+// Starts the producers and waits until all spawned tasks have run.
 static void run_phase(run *r, volt_rt *rt, double seconds) {
     pthread_t threads[MAX_PRODUCERS];
     r->n = r->sum = r->samples = r->spread = r->spread_max = r->asleep = 0;
@@ -255,7 +256,7 @@ static int is_asleep(const volt_rt *rt) {
         if (volt__started(rt) <= i || !volt__idle_is_parked(&rt->idle, i)) return 0;
     return 1;
 }
-// Until all workers sleep: what they have counted is then published, and nobody touches a record.
+// Waits until all workers sleep: their counters are then published, and no thread uses a record.
 static void settle(volt_rt *rt) {
     const struct timespec ms = { .tv_nsec = 1000000 };
     const int64_t limit = bench_now() + VOLT_S(20);
@@ -291,7 +292,7 @@ static void run_collect(run *r) {
         bench_die("%s: tasks were lost or run twice", r->w->id);
 }
 
-// Holds its worker inside one poll, as a call does that blocks; the runtime is not told.
+// Holds its worker inside one poll, as a blocking call does; the runtime is not told.
 typedef struct holder {
     volt_frame frame;
     sem_t *is_held, *may_go;
@@ -409,7 +410,7 @@ static double rate_of(const workload *w, uint32_t workers) {
 
 static void measure(const workload *w, const char *policy_or_null, uint32_t workers) {
     static run r;
-    if (w->is_held && workers < 2) bench_die("%s: nobody is left to run tasks", w->id);
+    if (w->is_held && workers < 2) bench_die("%s: no worker is left to run tasks", w->id);
     const double rate = rate_of(w, workers);
     for (size_t i = 0; i < BENCH_COUNT(policies); i++) {
         if (policy_or_null && strcmp(policy_or_null, policies[i]) != 0) continue;

@@ -8,10 +8,10 @@
 #   BIN=build/bench  ROUNDS=7  SECONDS_EACH=1  WORKERS=  LOAD=70   see placement.c
 #   PEER=            zio: bench/peers/zio/run.sh too, in the rounds of burst
 #
-# In each round each policy runs once, in a process of its own; who comes first changes from round
-# to round, so that a drift of the machine meets all. An open loop has one rate in each round, taken
-# just before. A ratio is the median of the rounds' ratios, not the ratio of the medians: runs of a
-# round met the same machine. Fails if a run has lost a task.
+# In each round each policy runs once, in a process of its own; the order rotates from round to
+# round, so that a drift of the machine affects all. An open loop has one rate in each round,
+# measured just before. A ratio is the median of the rounds' ratios, not the ratio of the medians,
+# as the runs of a round meet the same machine. Fails if a run has lost a task.
 set -eu
 bin=${BIN:-build/bench}
 rounds=${ROUNDS:-7}
@@ -35,7 +35,7 @@ figures() {
     awk -v round="$round" '$1 != "workload" && !/^\{/ { print round, $0 }' "$work/out" >>"$work/all"
 }
 
-# rate WORKLOAD  Tasks a second for an open loop; 0 where there is none.
+# rate WORKLOAD  Tasks a second for an open loop; 0 for a closed one.
 rate() {
     case $1 in
     mixed | blocked)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The limit for net_server.c and echo_server.c: the same service by hand, edge-triggered epoll.
+// The limit for net_server.c and echo_server.c: the same service by plain code on edge-triggered
+// epoll.
 //
-//   raw_epoll echo|http|resp|udp WORKERS [SECONDS]     what it serves: see serve.h
+//   raw_epoll echo|http|resp|udp WORKERS [SECONDS]     the modes: see serve.h
 //
-// Listens on some port of 127.0.0.1, prints "port N", and serves until SIGTERM or, lest it be
-// forgotten, is killed after SECONDS (default 300). Each worker is a thread with an epoll instance;
-// the first one accepts and gives connections to all of them in turn. Prints at its end:
+// Listens on a free port of 127.0.0.1, prints "port N", and serves until SIGTERM, or is killed
+// after SECONDS (default 300), in case it is left behind. Each worker is a thread with an epoll
+// instance; the first one accepts and distributes connections to all in turn. Prints at its end:
 //   requests  answered; of echo: reads that brought data
 //   bytes     sent back
 //   cpu_us    user and system time of the process since it began to listen
@@ -19,7 +20,7 @@ enum { EVENTS = 256, WORKERS_MAX = 64 };
 
 typedef struct connection {
     int fd;
-    size_t written; // of the answer at hand
+    size_t written; // bytes written of the current answer
     serve_io *io;
 } connection;
 
@@ -62,7 +63,7 @@ static void finish(connection *c) {
     free(c);
 }
 
-// Writes all answers there are.  gives: 1 | 0 the socket is full | -1 the connection broke
+// Writes all pending answers.  returns: 1 | 0 the socket is full | -1 the connection broke
 static int flush(connection *c) {
     for (;;) {
         while (c->written < c->io->len) {
@@ -78,7 +79,7 @@ static int flush(connection *c) {
 }
 
 // Serves until there is nothing left to read or no room to write. A short read empties the socket,
-// but no further edge follows if the end of the file came with the data.  gives: 0 | -1 close it
+// but no further edge follows if the end of the file came with the data.  returns: 0 | -1 close it
 static int talk(connection *c, uint32_t events) {
     const int is_ending = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     for (;;) {

@@ -13,7 +13,7 @@ import speed
 
 PATH = "bench/results.json"
 
-# What says the versions: name, command.
+# Commands that print versions.
 TOOLS = {
     "volt": (("cc", os.environ.get("CC", "cc"), "--version"),),
     "tokio": (("rustc", "rustc", "--version"),),

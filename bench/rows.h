@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// How a row of volt.h is measured: its workload is an async function that a root task awaits, once
-// to warm up and then once per repetition, so that start and end of the runtime do not count.
-// Every operation is counted where it happens; a wrong sum ends the program. So does an allocation
-// in a repetition with one worker: what a row needs it has from its warm-up.
+// Measures a row of volt.h: its workload is an async function that a root task awaits, once to warm
+// up and then once per repetition, so that start and end of the runtime do not count. Every
+// operation is counted where it happens; a wrong sum ends the program. So does an allocation in a
+// repetition with one worker: a row keeps the memory of its warm-up.
 #ifndef BENCH_ROWS_H
 #define BENCH_ROWS_H
 
 #include "bench.h"
 #include <errno.h>
 
-// ---- tally: operations done, summed over threads without a line that they share
+// ---- tally: completed operations, summed over threads that share no cache line for it
 
 enum { TALLY_CELLS = 1024, TALLY_LINE = 128 };
 typedef struct tally_cell {
@@ -38,16 +38,16 @@ static inline uint64_t tally_sum(void) {
     return sum;
 }
 
-// ---- batches: a workload that spawns n tasks, waits until the last has ended, and so on
+// ---- batches: a workload that spawns n tasks, waits until the last has ended, and repeats
 
-// Wakes the root at the last hit; stands where other runtimes' benchmarks use a channel.
+// Wakes the root at the last hit; replaces the channel of other runtimes' benchmarks.
 static struct latch {
     uint32_t left;
     volt_waker root; // released by the last hit
 } latch;
 
 static inline void latch_hit(uint32_t n) {
-    const volt_waker root = latch.root; // at 0 the latch may be set anew
+    const volt_waker root = latch.root; // at 0 the latch may be set again
     if (__atomic_fetch_sub(&latch.left, n, __ATOMIC_ACQ_REL) != n) return;
     volt_wake(root);
     volt_waker_release(root);
@@ -65,14 +65,14 @@ static inline volt_poll latch_wait(void) {
 typedef struct batches {
     volt_frame frame;
     volt_fn *fn;       // of the tasks; each hits the latch at its end
-    const void *state; // what each starts with
+    const void *state; // the initial state of each
     size_t size;
     uint32_t n, times, i;
     int rc;
 } batches;
 #define BATCH_OF(fn_, state_) .fn = (fn_), .state = &(state_), .size = sizeof(state_)
 
-// What cannot be started counts as ended, so that the latch opens all the same.
+// A failed start counts as an end, so that the latch opens all the same.
 static inline int batch_spawn(volt_cx *cx, const batches *b) {
     uint32_t i = 0;
     int rc = 0;
@@ -133,10 +133,10 @@ typedef struct row {
 } row;
 
 static uint32_t row_workers; // of the row that is being measured
-// Flags, with .ops. EVEN: as many as there are workers share them evenly; what is left over is not
-// done. CROWD: how many tasks there are at once depends on the clock, the most so far may be in any
-// repetition, and what was not needed for a second goes back. So slabs, of hundreds of tasks each,
-// are let pass: one for 100 operations.
+// Flags, with .ops. EVEN: as many as there are workers share them evenly; the remainder is not
+// done. CROWD: the number of tasks at once depends on the clock, so any repetition may reach a new
+// maximum, and memory that is unused for a second is returned. So slabs, of hundreds of tasks each,
+// are allowed: one for 100 operations.
 #define ROW_EVEN ((uint64_t)1 << 63)
 #define ROW_CROWD ((uint64_t)1 << 62)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# All rows with one worker, each against its floor; then M1 to M4: memory, beginning, idleness.
+# All rows with one worker, each against its floor; then M1 to M4: memory, startup, idleness.
 #
 #   bench/run.sh [DIRECTORY]     of the programs, which make builds there; default: build/bench
 #
@@ -8,15 +8,15 @@
 #   ROWS= ROW=    rows, such as 'S1 S6 M1'; none: all
 #   PAIRS=9       runs of a row and of its floor, in turn: A B, B A, A B and so on
 #   RUNS=11       of a process that does a row twice; 0: none
-#   SECONDS_IDLE=10    that M4 watches
+#   SECONDS_IDLE=10    duration of M4
 #   BENCH_JSON=   if set, a line of JSON for each row follows at the end
 #
-# ns/op, cpu, wakes and calls (bench.h says what they are), floor and floor+ are medians of all
-# pairs; each run is a process, and gives the median of its repetitions. A floor is the least that
-# the operation takes on one thread; floor+ adds the atomic operations, or the reading of the clock,
-# that an operation open to other threads cannot do without (floor.c says which). The last three
-# columns are whole processes, start and end included, timed by hyperfine. What has one thread runs
-# on CPU 0. Fails if a row gives a wrong sum, or allocates where it must not.
+# ns/op, cpu, wakes and calls (see bench.h), floor and floor+ are medians of all pairs; each run is
+# a process, and yields the median of its repetitions. A floor is the least that the operation takes
+# on one thread; floor+ adds the atomic operations, or the reading of the clock, that an operation
+# open to other threads needs (see floor.c). The last three columns are whole processes, start and
+# end included, timed by hyperfine. Single-threaded programs run on CPU 0. Fails if a row yields a
+# wrong sum, or allocates where it must not.
 set -eu
 bin=${1:-build/bench}
 pairs=${PAIRS:-9}
@@ -29,7 +29,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# The programs, as far as they exist; those of rows that have threads of their own.
+# The programs that may exist; those whose rows have threads of their own.
 programs='sched timer sync chan outside wake'
 floors='floor floor_outside'
 threaded='outside wake'
@@ -51,7 +51,7 @@ existing() {
 need taskset util-linux
 [ "$runs" -eq 0 ] || need hyperfine hyperfine
 
-# ---- which rows there are: program, row, program and rows of its floor
+# ---- the existing rows: program, row, program and rows of its floor
 
 # shellcheck disable=SC2086 # lists of words, here and below
 build() {
@@ -143,7 +143,7 @@ processes() {
 # ---- tables
 
 # Of each row: id, ns, cpu, wakes, calls, floor, floor+, CPU time of the floor, ms of both
-# processes, operation; - for what there is not. Then ns of all floors, on lines that begin with +.
+# processes, operation; - if missing. Then ns of all floors, on lines that begin with +.
 medians() {
     awk '
     function sort(n,    i, j, v) { # x[1..n]
@@ -216,16 +216,16 @@ json_of_rows() {
 
 # ---- M1 to M4
 
-# show FILE  Text now, JSON at the end.
+# show FILE  Prints the text now; the JSON follows at the end.
 show() {
-    sed '/^{/d; /^idle$/d; /^awake$/d' "$1" # the last two are for who traces M4
+    sed '/^{/d; /^idle$/d; /^awake$/d' "$1" # the last two are marks for tracing M4
     sed -n '/^{/p' "$1" >>"$work/json"
 }
 both() {
     env BENCH_JSON=1 "$@" >"$work/out" || { show "$work/out" && exit 1; }
     show "$work/out"
 }
-# What a small program weighs, and what it takes to compile: by tests/size.sh.
+# The size of a small program, and the time to compile it: by tests/size.sh.
 m3() {
     pinned hello "$bin/hello" --workers 1 >"$work/hello" || exit 1
     sh "$here/../tests/size.sh" "$work" host="${CC:-cc}" >"$work/size" || exit 1

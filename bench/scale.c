@@ -5,7 +5,7 @@
 //
 //   S8w  S8 with work: 200 tasks do 750 multiplications, each with the result of the one before,
 //        and yield, 100 times. That is 3000 cycles where one takes 4 with its addition: 1 us at
-//        3 GHz, and the same work whatever the clock says and whoever else runs
+//        3 GHz, and the same work regardless of the clock and of other processes
 //
 // ns are per yield; for the columns see bench.h.
 #include "counted.h"
@@ -23,7 +23,7 @@ typedef struct worker_task {
 } worker_task;
 static const worker_task no_worker_task;
 
-// All tasks begin with 0, and come to the same.
+// All tasks begin with 0, and reach the same result.
 static uint64_t work(uint64_t x) {
     for (int i = 0; i < STEPS; i++) {
         x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -32,7 +32,7 @@ static uint64_t work(uint64_t x) {
     return x;
 }
 
-static uint64_t worked; // what a task must come to
+static uint64_t worked; // the expected result of a task
 
 static volt_poll working_run(volt_cx *cx, void *arg) {
     worker_task *t = arg;

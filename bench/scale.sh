@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What more workers bring (X1), and what too many cost (X2), by volt.h and by the peers there are.
+# The gain of more workers (X1), and the cost of too many (X2), by volt.h and by the existing peers.
 #
 #   bench/scale.sh [X1|X2]       default: both
 #
@@ -50,10 +50,10 @@ fi
 computing=
 trap '[ -z "$computing" ] || kill "$computing" 2>/dev/null || :; cleanup' EXIT
 
-# ---- which program does which row: lines "row name path"
+# ---- the program of each row: lines "row name path"
 
 make -s "$bin/sched" "$bin/scale" "$bin/echo_server" "$bin/load"
-# A program that takes one worker only has no part in this.
+# Programs that take one worker only are left out.
 rows_of() {
     timeout 10 "$2" --list </dev/null >"$work/list" 2>/dev/null || return 0
     timeout 60 "$2" "$(head -n 1 "$work/list")" --workers 2 --reps 1 </dev/null >/dev/null 2>&1 ||
@@ -96,7 +96,7 @@ compute() {
 }
 # serve WORKERS CPUS CLIENT_CPUS PROGRAM  The same of a request.
 serve() {
-    limit=100 # seconds, if all else fails
+    limit=100 # seconds until the server ends by itself
     case $4 in
     */echo_server) start taskset -c "$2" "$4" 0 "$1" "$limit" ;;
     *) start taskset -c "$2" "$4" echo "$1" "$limit" ;;

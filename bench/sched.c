@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Scheduler rows: what spawning, chaining, handing over and yielding cost.
+// Scheduler rows: the cost of spawning, chaining, handing over and yielding.
 //
 //   sched [ROW...] [--workers N] [--reps N]        default: all rows, 1 worker, 9 repetitions
 //
@@ -8,18 +8,18 @@
 //   S6  chained_spawn  each task spawns the next, 1000 deep; the last one wakes the root
 //   S7  ping_pong      1000 tasks at a time each spawn a task, hand it a number with its state, and
 //                      get it back by volt_join; one operation is both spawns and the hand-over
-//   S7o ping_pong      the same through two oneshots: the number is sent when the task is there
+//   S7o ping_pong      the same through two oneshots: the number is sent when the task has started
 //   S8  yield_many     200 tasks yield 1000 times each
 //   S9  there and back pairs of tasks and two channels of capacity 1: a number is sent, comes back
 //                      one larger; a one pair, b as many as workers, c 200
-//   S10 skynet         a tree of tasks, ten children each, down to a million leaves, which give
-//                      their ordinals; the others spawn their children and add up what these give
+//   S10 skynet         a tree of tasks, ten children each, down to a million leaves, which return
+//                      their ordinals; the others spawn their children and add up the results
 //
-// S2, S6, S7o and S8 have the shape of the benchmarks of the same names in Tokio's tree. S7 is
-// what S7o becomes where spawn carries the value there and join brings it back. In S10 children
-// leave their sum with their parent, which waits for all by a wait group: to join one after the
-// other would wake it ten times, and takes twice as long.
-// Every task counts its operations. ns are per operation; for the columns see bench.h.
+// S2, S6, S7o and S8 have the shape of the benchmarks of the same names in Tokio's tree. S7 is S7o
+// in the form that volt.h suggests: spawn carries the value there and join brings it back. In S10
+// children leave their sum with their parent, which waits for all by a wait group: joining one
+// after the other would wake it ten times, and takes twice as long. Every task counts its
+// operations. ns are per operation; for the columns see bench.h.
 #include "counted.h"
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
@@ -106,7 +106,7 @@ static volt_poll pong_run(volt_cx *cx, void *arg) {
 static volt_poll ping_run(volt_cx *cx, void *arg) {
     ping *p = arg;
     VOLT_BEGIN(cx, p);
-    p->value = (int64_t)((uintptr_t)p % 1000003); // some number of its own
+    p->value = (int64_t)((uintptr_t)p % 1000003); // a number that depends on the task
     p->rc = VOLT_SPAWN(cx, &p->pong, pong_run, (pong){ .value = p->value });
     if (p->rc == 0) {
         VOLT_AWAIT(p->rc, volt_join(cx, &p->pong));
@@ -135,7 +135,8 @@ static volt_poll sent_pong_run(volt_cx *cx, void *arg) {
     sent_pong *p = arg;
     VOLT_BEGIN(cx, p);
     VOLT_AWAIT(p->value, volt_oneshot_recv(cx, p->there));
-    VOLT_END(volt_oneshot_send(p->back, p->value + 1)); // both are gone once it is received
+    // the task and its state are gone once it is received
+    VOLT_END(volt_oneshot_send(p->back, p->value + 1));
 }
 
 static volt_poll sent_ping_run(volt_cx *cx, void *arg) {
@@ -216,7 +217,7 @@ typedef struct inner {
     volt_frame frame;
     struct inner *parent; // NULL: the root
     volt_wait_group children;
-    int64_t first, leaves; // ordinal of the first one of so many
+    int64_t first, leaves; // ordinal of the first leaf, and their number
     int64_t sums[CHILDREN];
     int rc;
 } inner;
@@ -245,7 +246,7 @@ static int spawn_child(volt_cx *cx, inner *n, int64_t first, int64_t leaves) {
     return VOLT_SPAWN(cx, NULL, inner_run,
                       (inner){ .parent = n, .first = first, .leaves = leaves });
 }
-// One that cannot be started gives nothing, which the sum tells.
+// A failed start adds nothing, which the sum shows.
 static void spawn_children(volt_cx *cx, inner *n) {
     const int64_t leaves = n->leaves / CHILDREN;
     (void)volt_wait_group_add(&n->children, CHILDREN);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the servers of bench/net_ratio.sh that are written in C share, so that all do the same work
-// behind their system calls: modes, command line, requests and answers, figures. Include it after
-// _GNU_SOURCE is set.
+// Shared by the C servers of bench/net_ratio.sh, so that all do the same work beside their system
+// calls: modes, command line, requests and answers, figures. Include it after _GNU_SOURCE is set.
 //
-//   echo   sends back what comes
+//   echo   sends back the received bytes
 //   http   HTTP/1.1: any GET without a body gets "Hello, World!"; keep-alive, pipelining
 //   resp   Redis' protocol: PING, SET and GET on a table in memory
 //   udp    sends back each datagram
@@ -33,7 +32,7 @@ typedef struct serve_options {
     int64_t cpu_start;
 } serve_options;
 
-// SIGALRM ends the program after SECONDS, lest it be forgotten; the default is 300.
+// SIGALRM ends the program after SECONDS (default 300), in case it is left behind.
 static inline serve_options serve_parse(int argc, char **argv) {
     const int n = bench_options(argc, argv, NULL, 0);
     size_t mode = 0;
@@ -46,7 +45,7 @@ static inline serve_options serve_parse(int argc, char **argv) {
                             .workers = (unsigned)bench_number("WORKERS", argv[2], 1, 64) };
 }
 
-// Readable when the program shall end.
+// Readable when the program must end.
 static inline int serve_signals(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -55,7 +54,7 @@ static inline int serve_signals(void) {
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// A socket at some port of 127.0.0.1; a stream's listens.
+// A socket at a free port of 127.0.0.1; a stream's listens.
 static inline int serve_socket(serve_mode mode) {
     const int type = mode == SERVE_UDP ? SOCK_DGRAM : SOCK_STREAM;
     const int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -84,13 +83,13 @@ static inline void serve_report(const serve_options *o, uint64_t requests, uint6
            bytes, (bench_cpu() - o->cpu_start) / 1000, u.ru_nvcsw);
 }
 
-// ---- HTTP. Each parser looks for one request in n bytes, writes its answer, and gives the length
-// of the request, SERVE_MORE or SERVE_BROKEN.
+// ---- HTTP. Each parser looks for one request in n bytes, writes its answer, and returns the
+// length of the request, SERVE_MORE or SERVE_BROKEN.
 
 enum { SERVE_MORE = -1, SERVE_BROKEN = -2 };
 enum { SERVE_IN = 4096, SERVE_OUT = 2560, SERVE_ANSWER_MAX = 128 };
 
-// Gives the length of a line with its end, 0 if that has not come; *len: without.
+// Returns the length of a line with its end, 0 if that has not come; *len: without it.
 static inline size_t serve_line(const char *at, size_t n, size_t *len) {
     const char *end = memchr(at, '\n', n);
     if (!end) return 0;
@@ -204,7 +203,7 @@ static inline size_t serve_command(const serve_text *word, ptrdiff_t n, char *ou
     return serve_say(out, "-ERR unknown command\r\n");
 }
 
-// "*3\r\n" or "$5\r\n" at *at, which then is behind it.  gives: the number, or what is wrong
+// "*3\r\n" or "$5\r\n" at *at, which is moved past it.  returns: the number, or an error
 static inline ptrdiff_t serve_number(const char *in, size_t n, size_t *at, char mark) {
     size_t i = *at;
     ptrdiff_t number = 0;
@@ -238,13 +237,13 @@ static inline ptrdiff_t serve_resp(const char *in, size_t n, char *out, size_t *
 }
 
 // ---- connections. The server reads to serve_at, reports it by serve_read, and writes answers as
-// long as serve_answer gives 1; then it reads on, unless the connection is broken.
+// long as serve_answer returns 1; then it reads on, unless the connection is broken.
 
 typedef struct serve_io {
     serve_mode mode;
     int is_broken;
     size_t have;        // bytes of `in` that are not answered
-    const char *answer; // what serve_answer wants to be written
+    const char *answer; // the pending answer
     size_t len;
     uint64_t requests, bytes;
     char in[SERVE_IN], out[SERVE_OUT];
@@ -286,7 +285,7 @@ static inline void serve_answer_all(serve_io *io) {
     if (io->have > 0 && at > 0) memmove(io->in, io->in + at, io->have);
 }
 
-// Gives 1 if there is something to be written: all of it, before the next call.
+// Returns 1 if there is an answer to write: all of it, before the next call.
 static inline int serve_answer(serve_io *io) {
     io->len = 0;
     if (io->mode == SERVE_LIAR && io->have > 0) io->in[io->have - 1] ^= 1;
@@ -300,7 +299,7 @@ static inline int serve_answer(serve_io *io) {
 
 enum { SERVE_DATAGRAMS = 32 };
 
-// Sends back what has come, at most so many.  gives: how many
+// Sends back the received datagrams, up to a limit.  returns: their number
 static inline uint64_t serve_datagrams(int fd, uint64_t *bytes) {
     char in[SERVE_IN];
     uint64_t n = 0;

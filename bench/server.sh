@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-# Sourced by the scripts that need a server: one at a time, and none is left behind.
+# Sourced by the scripts that need a server: one runs at a time, and none is left behind.
 
 work=$(mktemp -d)
 server=
@@ -16,8 +16,8 @@ fail() {
     exit 1
 }
 
-# start COMMAND...  Starts a server, which prints "port N" first, and sets $port. What it prints
-# goes to $work/server.
+# start COMMAND...  Starts a server, which prints "port N" first, and sets $port. Its output goes to
+# $work/server.
 start() {
     : >"$work/server"
     "$@" >"$work/server" &
@@ -31,7 +31,7 @@ start() {
     fail "the server did not start: $*"
 }
 
-# Ends the server and waits for it: fails unless it ends well.
+# Ends the server and waits for it: fails unless its exit status is 0.
 stop() {
     ended=0
     kill -TERM "$server" 2>/dev/null || :

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-"""What the figures of bench/results.json say: intervals, verdicts, bench/README.md's section, the
+"""Presents the figures of bench/results.json: intervals, verdicts, bench/README.md's section, the
 drawing. bench/peers.py uses it."""
 import json
 import math
@@ -24,8 +24,8 @@ GROUPS = (
 
 
 def rank(n):
-    """The median of what n figures are samples of lies between the one of this rank, from 1, and
-    that of the same rank from the end, at 95 % or more. 0: they are too few."""
+    """The median of the population of n figures lies between the figure of this rank, from 1, and
+    that of the same rank from the end, with a confidence of 95 % or more. 0: n is too small."""
     p, below, k = 0.5 ** n, 0.0, 0
     while below + p <= 0.025:
         below += p
@@ -41,7 +41,7 @@ def interval(values):
 
 
 def verdict(result, peer):
-    """win, trade: faster but for more CPU time; tie; loss. Of peer's times over volt's."""
+    """win; trade: faster but for more CPU time; tie; loss. Of peer's times over volt's."""
     ratio, cpu = peer[f"{result['by']}_ratio"], peer["cpu_ratio"]
     if ratio[1] > MARGIN:
         return "win" if cpu is None or cpu[0] >= 1 / CPU_MARGIN else "trade"
@@ -67,13 +67,13 @@ def group_of(row):
 
 
 def order(row):
-    """Groups in turn; in them by letter, number, and what follows."""
+    """Orders by group, then by letter, number, and the rest."""
     letter, number, rest = re.match(r"(\D*)(\d*)(.*)", row).groups()
     return group_of(row), letter, int(number or 0), rest
 
 
 def line(result):
-    """One row for the one who waits."""
+    """Progress: the result of a row in one line."""
     workers = "1 worker" if result["workers"] == 1 else f"{result['workers']} workers"
     best, head = best_of(result), f"{result['row']}, {workers}: "
     if not best:
@@ -85,7 +85,7 @@ def line(result):
 # ---- text
 
 def digits(x, most=3):
-    """Three digits that count, but no more places than `most`; thousands set off."""
+    """Three significant digits, but at most `most` decimals; with separators for thousands."""
     if x is None:
         return ""
     if abs(x) >= 1000:
@@ -109,7 +109,7 @@ def who(peer):
 
 
 def who_does_what(peer, result):
-    """With what the peer says that it does, where that is not what volt says."""
+    """With the peer's own description, where it differs from volt's."""
     what = peer.get("what", "").replace("|", "\\|")
     return who(peer) + (f": {what}" if what not in ("", result["what"]) else "")
 
@@ -125,7 +125,7 @@ def wakes_of(result, name):
 
 
 def cells_of_best(result):
-    """Peer, both ratios, verdict; what is lost in bold."""
+    """Peer, both ratios, verdict; losses in bold."""
     best, lost = best_of(result), result["verdict"] == "loss"
     if not best:
         return ["none", "", "", ""]
@@ -150,7 +150,7 @@ def table(head, rows):
 
 
 def note(result):
-    """Of a row with fewer rounds than most, or disturbed ones."""
+    """Of a row with fewer rounds than most, or with disturbed ones."""
     found = [f"{result['pairs']} rounds"] if result["pairs"] < 21 else []
     disturbed = result.get("load", {}).get("disturbed_rounds", 0)
     return ", ".join(found + ([f"{disturbed} disturbed"] if disturbed else []))
@@ -192,7 +192,7 @@ def tables(rows):
 
 
 def summary(rows):
-    """Counts, and names what is lost."""
+    """Counts the verdicts, and names the losses."""
     rated = [r for r in rows if best_of(r)]
     count = {v: [r for r in rated if r["verdict"] == v] for v in ("win", "trade", "tie", "loss")}
     lead = [best_of(r)[r["by"] + "_ratio"][0] for r in count["win"]]
@@ -211,7 +211,7 @@ def named(result):
 
 
 def wrapped(text, width=100):
-    """Lines; what stands between backquotes stays in one."""
+    """Wraps into lines; text between backquotes stays in one."""
     words, lines = re.findall(r"(?:`[^`]*`|\S)+", text), [""]
     for word in words:
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
@@ -232,7 +232,7 @@ def origin(results):
     of_rows = sorted({row["run"] for row in results["rows"]})
     commits = (runs[name]["versions"].get("commit") for name in of_rows)
     commits = dict.fromkeys(filter(None, commits))
-    if commits:  # else they are of no repository
+    if commits:  # otherwise they are not of a repository
         newest["commit"] = ", ".join(commits)
     versions = ", ".join(f"{name} {version}".strip() for name, version in newest.items())
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
@@ -278,7 +278,7 @@ TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 class Scale:
-    """Places on the line for the ratios of all rows; 1 is among them."""
+    """Marks on the axis for the ratios of all rows; 1 is among them."""
 
     def __init__(self, rows):
         ratios = [x for r in rows for x in bar_of(r)[1:]]
@@ -308,7 +308,7 @@ def rule(x1, y1, x2, y2, kind):
 
 
 def draw_row(result, y, scale, is_first):
-    """Name and what it does, once; workers, bar, whisker, whose it is."""
+    """Name and description of the row, once; workers, bar, whisker, peer."""
     ratio, low, high = bar_of(result)
     at, one = scale.x(ratio), scale.x(1)
     middle = y + LINE / 2
@@ -334,7 +334,7 @@ def draw_group(title, rows, y, scale):
 
 
 def draw_key():
-    """What the colours mean that the sides do not tell."""
+    """The meaning of colours that the sides do not show."""
     return [f'<rect x="0" y="5" width="10" height="10" fill="{COLORS["trade"]}"/>',
             text(14, 14, "faster for more CPU time", "quiet"),
             f'<rect x="180" y="5" width="10" height="10" fill="{COLORS["tie"]}"/>',
@@ -386,7 +386,7 @@ def read(path):
 
 
 def publish(results_path, readme_path, svg_path, is_check):
-    """Writes both, or only looks whether that would change them; what is wrong, or None."""
+    """Writes both, or only checks whether that would change them; returns an error or None."""
     results = json.loads(read(results_path) or "{}")
     if not results:
         return f"there is no {results_path}"

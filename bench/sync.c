@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Rows of what tasks wait for each other with: locks, semaphores, once, notify, barrier.
+// Rows about synchronisation between tasks: locks, semaphores, once, notify, barrier.
 //
 //   sync [ROW...] [--workers N] [--reps N]         default: all rows, 1 worker, 9 repetitions
 //
-//   C1   nobody else is there, lock and unlock: a mutex, b rwlock read, c write, d semaphore of 10;
+//   C1   without contention, lock and unlock: a mutex, b rwlock read, c write, d semaphore of 10;
 //        t: by the function that never waits, w: by the one that is awaited
-//   C2   a: a look at a once that is done and at its value; b: a new once, begun, set and ended
+//   C2   a: reading a once that is done and its value; b: a new once, begun, set and ended
 //   C3   a: a new notify, notified and waited for; b: a new barrier of 1; c: a barrier of 8 tasks
 //   C9   10,000 operations, 100 times: a 4 tasks at a mutex, b 4 readers and 2 writers at an
 //        rwlock, c 8 tasks at a semaphore of 2; d 4 tasks at a mutex that each holds over a yield;
-//        e the same with a mutex that goes strictly in turn
-//   C10  N tasks wait: a, b all are notified, N = 10, 500; c, d one, who notifies the next one
-//   C9w  instead of times: how long somebody waits at most in 0.2 s, and what part of the
-//        operations the tasks got that got least and most of them; 1: as much as the others. Only
-//        when it is asked for
+//        e the same with a mutex that is strictly FIFO
+//   C10  N tasks wait: a, b all are notified, N = 10, 500; c, d one, which notifies the next one
+//   C9w  instead of times: the longest wait of a task in 0.2 s, and the least and the largest
+//        share of the operations that a task got; 1: an equal share. Only when it is asked for
 //
 // C1t, C2, C3a, C3b and C9a to C9c are the workloads of a published comparison with Tokio, C9 and
-// C10 after Tokio's own benchmarks. What a lock guards is a plain number, which must come out right
-// in the end. ns are per operation, in C3c per round of all 8; for the columns see bench.h.
+// C10 are after Tokio's own benchmarks. A lock guards a plain number, whose final value is checked.
+// ns are per operation, in C3c per round of all 8; for the columns see bench.h.
 #include "counted.h"
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
@@ -166,8 +165,8 @@ static volt_poll sem_run(volt_cx *cx, void *arg) {
 // ---- C2
 
 static inline uint64_t once_look(void) { return volt_once_is_done(&once) ? guarded : 0; }
-// A look takes a cycle: two sums and an unrolled loop, as other compilers make them by themselves,
-// so that neither is what is measured.
+// A read takes a cycle: two sums and an unrolled loop, as other compilers make them by themselves,
+// so that neither limits the measurement.
 static int once_get(void) {
     uint64_t even = 0, odd = 0;
     once = (volt_once)VOLT_ONCE_INIT;
@@ -225,7 +224,7 @@ static volt_poll barrier_run(volt_cx *cx, void *arg) {
 enum { PARTIES = 8, MEETINGS = 20000 / SHRINK };
 static volt_barrier meeting = VOLT_BARRIER_INIT(PARTIES);
 
-// One of them is told that it came last: that one counts the round.
+// One of them is told that it came last; that task counts the round.
 static volt_poll party_run(volt_cx *cx, void *arg) {
     loop *l = arg;
     VOLT_BEGIN(cx, l);
@@ -278,7 +277,7 @@ static volt_poll holder_run(volt_cx *cx, void *arg) {
         if (c->rc < 0) VOLT_RETURN(c->rc);
         c->seen = guarded;
         VOLT_AWAIT(volt_yield(cx));
-        guarded = c->seen + 1; // as nobody else has been here
+        guarded = c->seen + 1; // the lock excludes other writers since `seen`
         volt_mutex_unlock(&mutex);
     }
     tally_add(c->i);
@@ -294,7 +293,7 @@ static volt_poll in_turn_run(volt_cx *cx, void *arg) {
         if (c->rc < 0) VOLT_RETURN(c->rc);
         c->seen = guarded;
         VOLT_AWAIT(volt_yield(cx));
-        guarded = c->seen + 1; // as nobody else has been here
+        guarded = c->seen + 1; // the lock excludes other writers since `seen`
         volt_mutex_unlock(&mutex_fifo);
     }
     tally_add(c->i);
@@ -335,11 +334,11 @@ static volt_poll acquirer_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-// Begins with everything unlocked, and wants to find what it guarded right and unlocked.
+// Begins with everything unlocked, and checks at the end that it is unlocked and its number right.
 typedef struct contention {
     volt_frame frame;
     batches all;
-    uint64_t writes; // of what is guarded
+    uint64_t writes; // of the guarded number
     int rc;
 } contention;
 
@@ -376,7 +375,7 @@ typedef struct contest {
     uint32_t n; // tasks
     take_fn *take;
     give_fn *give;
-    int yields; // while it has it
+    int yields; // while it holds the lock
 } contest;
 static const contest *contest_now;
 
@@ -482,7 +481,7 @@ typedef struct waiter {
     int rc;
 } waiter;
 
-// Says that it is there once it will see the next notification.
+// Reports its arrival once it will see the next notification.
 static volt_poll all_waiter_run(volt_cx *cx, void *arg) {
     waiter *w = arg;
     VOLT_BEGIN(cx, w);
@@ -497,7 +496,7 @@ static volt_poll all_waiter_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-// The root begins when all but maybe the last wait: who notifies is not the one that it lets go on.
+// The root begins when all tasks, except perhaps the last, wait: a task does not notify itself.
 static volt_poll one_waiter_run(volt_cx *cx, void *arg) {
     waiter *w = arg;
     VOLT_BEGIN(cx, w);

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # The rows of sync and chan by volt.h and by Tokio, async-channel, kanal and flume, losses first.
 #
-#   bench/sync_ratio.sh [ROW...]     default: all; C9w, the longest waits, when it is asked for
+#   bench/sync_ratio.sh [ROW...]     default: all but C9w, the longest waits
 #
 # Environment, with its defaults:
 #   BIN=build/bench  PAIRS=21  REPS=3   repetitions in a run, whose median counts
 #   WORKERS="1 2"    2 and more: only the rows in which tasks meet
 #   PEER=            the programs of another build of volt.h, in place of the peer: a directory
 #
-# Needs cargo, which fetches the peers; what it builds goes to build/peers. Both programs run each
-# row in a process of its own, in turn: A B, B A, A B and so on, so that a drift of the machine
-# meets both; with one worker on CPU 0. ns and cpu are medians of all pairs; x says how many times
-# as long the peer takes: the ratio of the medians, and in brackets where it lies with 95 % of the
-# sets of pairs that are drawn from these. A sum that is wrong ends it.
+# Needs cargo, which fetches the peers; its output goes to build/peers. Both programs run each row
+# in a process of its own, in turn: A B, B A, A B and so on, so that a drift of the machine affects
+# both; with one worker on CPU 0. ns and cpu are medians of all pairs; x is the peer's time over
+# volt's: the ratio of the medians, and in brackets the interval of the ratio in 95 % of the sets of
+# pairs that are drawn from these. A wrong sum ends the script.
 set -eu
 bin=${BIN:-build/bench}
 pairs=${PAIRS:-21}
@@ -142,7 +142,7 @@ END {
             interval(row, "cpu")
     }
 }' "$work/runs" >"$work/ratios"
-sort -n -k9,9 "$work/ratios" >"$work/table" # by the ratio of cpu, which others disturb less
+sort -n -k9,9 "$work/ratios" >"$work/table" # by the ratio of cpu, the less disturbed one
 if [ -s "$work/table" ]; then
     printf '%-10s %2s %9s %9s %8s %14s %9s %9s %8s %14s\n' row w 'volt ns' 'peer ns' x '95 %' \
         'volt cpu' 'peer cpu' x '95 %'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Timer rows: what a timeout that does not strike costs; many timers at once; how late they are.
+// Timer rows: the cost of a timeout that does not expire; many timers at once; their lateness.
 //
 //   timer [ROW...] [--workers N] [--reps N]        default: all rows, 1 worker, 9 repetitions
 //   timer --list                                   the names of the rows
@@ -8,25 +8,25 @@
 //        a  volt_within(1 s) over a poll that is ready at once: no timer is needed
 //        b  volt_sleep(1 s) that a select arms and, having a ready second arm, cancels at once
 //        c  volt_within(1 s) over volt_yield: arms, suspends, is polled again, disarms
-//   T2   1,000,000 tasks sleep 10 s, from the first spawn until all have ended. Wall time is what
-//        that takes over the 10 s. Without warm-up, in a new runtime each time, 1 repetition if
-//        --reps does not say otherwise
+//   T2   1,000,000 tasks sleep 10 s, from the first spawn until all have ended. Wall time is the
+//        excess over the 10 s. Without warm-up, in a new runtime each time, 1 repetition unless
+//        --reps is given
 //   T3a  1,000,000 timers with deadlines spread over 0 to 999 ms from the start, armed and fired;
-//        so the wall time is not much less than 1000 ns, cpu is what counts
-//   T3b  1,000,000 live timers with deadlines spread over the hour after the next; one of them by
-//        chance is disarmed and armed again with another deadline, 1,000,000 times
+//        so the wall time is not much less than 1000 ns, and cpu is the figure to compare
+//   T3b  1,000,000 live timers with deadlines spread over the hour after the next; a random one is
+//        disarmed and armed again with another deadline, 1,000,000 times
 //   T4   1000 tasks sleep 100 us (a), 1 ms (b) 50 times, 15 ms (c) 20 times each. min and median
-//        are of the p99 of how late they were in a repetition; volt's timers have ticks of 1/16
-//        ms, rounded up
+//        are of the p99 of their lateness in a repetition; volt's timers have ticks of 1/16 ms,
+//        rounded up
 //
-// volt.h has no timer without a task: one task may wait for 65,535 things at once, and looks at all
-// of them when one has come. A program with a million timers has a task for each, as here: in T3a
-// one with 56 bytes of state, which sleeps until its deadline. In T3b the task waits, with that
-// deadline, for whoever changes it (volt_before, and a poll by hand); who does so stores the new
-// one and wakes the task.
+// volt.h has no timer without a task: one task may wait for 65,535 things at once, and checks all
+// of them when one has come. A program with a million timers has a task for each, as here: in T3a a
+// task with 56 bytes of state, which sleeps until its deadline. In T3b the task waits, with that
+// deadline, for a change of it (volt_before, and a poll by hand); the changing side stores the new
+// deadline and wakes the task.
 //
 // Arming reads the clock each time. ns are per operation; for the columns see bench.h, for wall
-// figures that are no times latency.h.
+// figures that are not times latency.h.
 #include "counted.h"
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
@@ -188,8 +188,8 @@ static volt_poll t3a_run(volt_cx *cx, void *arg) {
 typedef struct live { // a timer; it lives until the runtime ends
     volt_frame frame;
     volt_timer timer;
-    volt_time at;             // any; by who changes it, before n_asked
-    uint32_t n_asked, n_seen; // any; changes of the deadline; the first one is when it begins
+    volt_time at;             // any; by the changing side, before n_asked
+    uint32_t n_asked, n_seen; // any; changes of the deadline; the first one is its begin
     uint32_t index;
     int rc;
 } live;
@@ -243,7 +243,7 @@ static int lives_spawn(volt_cx *cx, const rearming *r) {
     return rc;
 }
 
-// One that has been armed since it was changed last.
+// A random one that has been armed since its last change.
 static uint32_t live_by_chance(void) {
     for (;;) {
         const uint32_t i = random_below(MILLION);

@@ -20,7 +20,7 @@
 
 enum { N7A_WAKES = 1000000, N7B_TRIPS = 20000 };
 
-// The task answers to every so many-th number.
+// The task answers every N7A_WAKES-th number, or each one.
 static void answer_last(uint64_t sent) {
     mailbox_done(sent);
     if (sent % N7A_WAKES == 0) volt_notify_one(&mailbox.answer);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// In place of the model checker's memory: what its tsan.c calls for each access. Here memory is the
-// machine's own; one processor runs at a time, so that an access that has begun is also ended.
+// Replaces the model checker's memory: the functions that its tsan.c calls for each access. Memory
+// here is the machine's own. One processor runs at a time, so an access that has begun also ends.
 #include "../../tests/model/internal.h"
 
-enum { READ, WRITE, RMW, LINE_SHIFT = 6 }; // machine.h, whose seam is another than vmc.h's
+enum { READ, WRITE, RMW, LINE_SHIFT = 6 }; // machine.h, whose seam differs from that of vmc.h
 void access_word(uintptr_t addr, int kind);
 void access_fence(void);
 

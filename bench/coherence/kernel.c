@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The kernel of the simulated machine: eventfds, timerfds, epoll with levels, edges and exclusive
-// registrations; as much as runtimes use to park their workers. See machine.h.
+// registrations, as far as runtimes need them to park their workers. See machine.h.
 #include "machine.h"
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@ typedef struct file {
     int64_t deadline; // timerfd
 } file;
 typedef struct item {           // a registration, in the order in which they were made
-    int is_used, is_edge;       // edge: something has happened since it was last reported
+    int is_used, is_edge;       // edge: an event since the last report
     int ep, fd;
     struct epoll_event event;
 } item;
@@ -44,7 +44,7 @@ static uint32_t ready_events(const item *it) {
     if (files[it->fd - FIRST_FD].count == 0 || (is_edge && !it->is_edge)) return 0;
     return EPOLLIN & it->event.events;
 }
-// Something happened: of exclusive registrations only the first in which somebody sleeps is told.
+// Reports an event: of exclusive registrations only the first that has a sleeper is notified.
 static void notify(int fd) {
     for (int i = 0; i < n_items; i++) {
         item *it = &items[i];
@@ -116,7 +116,7 @@ int vmc_sys_epoll_create1(int flags) {
     (void)flags;
     return new_file(EPOLL);
 }
-static int64_t next_alarm = NEVER; // asked at each switch
+static int64_t next_alarm = NEVER; // read at each switch
 static void set_alarm(void) {
     next_alarm = NEVER;
     for (int i = 0; i < n_files; i++)

@@ -6,9 +6,9 @@
 //   defaults: 4 workers, seed 1, slices of at most 32 accesses, 12 lines, one repetition. The same
 //   arguments give the same figures.
 //
-// One repetition warms up and does not count. What is printed, all but the names per operation:
+// One repetition is a warm-up and does not count. Output, per operation except for the names:
 //   row workers ops  transfers  invalidations  rmw  shared rmw  the same of the runtime's own lines
-// and below it the `lines` places of which most lines were transferred, in the same columns.
+// and below it the `lines` places with the most transfers, in the same columns.
 #include "machine.h"
 #include "../../tests/sim/fiber.h"
 #include <errno.h>
@@ -27,7 +27,7 @@ void coherence_die(const char *format, ...) {
     _Exit(2);
 }
 
-// ---- chance
+// ---- randomness
 
 static uint64_t random_state;
 uint64_t coherence_random(void) { // splitmix64
@@ -37,7 +37,7 @@ uint64_t coherence_random(void) { // splitmix64
     return x ^ (x >> 31);
 }
 
-// ---- caches: one table of lines, and what happened to each word of them
+// ---- caches: one table of lines, and the history of each word in them
 
 enum { WORDS = 8, BUCKETS = 1 << 22, LINES = 1 << 20, IGNORED = 8 };
 typedef struct counts {
@@ -81,7 +81,7 @@ static line *line_of(uintptr_t addr) {
     lines[n_lines].number = number;
     return &lines[n_lines];
 }
-// Gives what it costs.
+// Returns the cost.
 static int64_t line_access(uintptr_t addr, int kind, int processor) {
     line *l = line_of(addr);
     const uint64_t me = UINT64_C(1) << processor, others = l->holders & ~me;
@@ -105,21 +105,22 @@ typedef enum processor_state { UNUSED, RUNS, SLEEPS, STOPPED } processor_state;
 typedef struct processor {
     fiber_context context;
     processor_state state;
-    int64_t now, until; // its clock; while it sleeps: when at the latest that ends
-    const void *on;     // it sleeps on
+    int64_t now, until; // its clock; while it sleeps: the latest end of the sleep
+    const void *on;     // the object it sleeps on
     void *(*fn)(void *);
     void *arg, *tls;
     int is_woken, error;
 } processor;
 static processor all[PROCESSORS];
 static int current = -1, n_used, left; // left: accesses until another processor may go on
-static int is_off = 1;                 // what is done now is not the program's
+static int is_off = 1;                 // the current code is not part of the program
 static unsigned slice = 32;
 static char *stacks;
 static fiber_context outside;
-static int64_t last_look, present; // present: when what wakes somebody happens
+static int64_t last_look, present; // present: the time of an event that wakes a sleeper
 
-// When each goes on; NEVER: not before it is woken. Apart, for all are looked at for each switch.
+// When each processor continues; NEVER: not before it is woken. A separate array, as each switch
+// scans it.
 static int64_t due[PROCESSORS];
 static void set_due(const processor *p) {
     due[p - all] = p->state == RUNS ? p->now : p->state == SLEEPS ? p->until : NEVER;
@@ -230,7 +231,7 @@ int coherence_thread_join(pthread_t thread) {
 }
 void *coherence_tls_get(void) { return all[current].tls; }
 void coherence_tls_set(void *value) { all[current].tls = value; }
-int64_t coherence_now(void) { // the clocks differ by what a slice takes; none sees time go back
+int64_t coherence_now(void) { // clocks differ by up to a slice; no thread sees time go back
     spend(COST_CLOCK);
     if (last_look < all[current].now) last_look = all[current].now;
     return last_look;
@@ -259,7 +260,7 @@ typedef struct place {
 enum { PLACES = 4096 };
 static place places[PLACES];
 static size_t n_places;
-static int64_t begun; // the clock of who measures, then
+static int64_t begun; // clock of the measuring thread at the start
 static int n_shown = 12;
 
 static void counts_add(counts *to, const counts *n) {

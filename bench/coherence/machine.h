@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A machine of up to 64 processors with caches, for benchmark programs: how many cache lines move
-// per operation, which, and how many atomic operations meet a line that another processor holds.
-//
+// A machine of up to 64 processors with caches, for benchmark programs: the number of cache lines
+// that move per operation, their names, and the number of atomic operations on a line that another
+// processor holds.
 // A program of rows is compiled with -fsanitize=thread, so that each access to memory calls a
-// function (tests/model/tsan.c), and linked with this in place of the sanitizer. Each thread is a
-// processor of its own: a fiber, of which one runs at a time, always the one whose clock is behind
-// all others, for 1 to `slice` accesses. Clocks go on by what accesses and calls take (the costs
-// below), so that processors run side by side as they would; the clock that volt.h reads is theirs.
+// function (tests/model/tsan.c), and is linked with this machine in place of the sanitizer. Each
+// thread is a processor of its own: a fiber. The fiber with the lowest clock runs, for 1 to `slice`
+// accesses. Accesses and calls advance the clocks (the costs are below), so that processors run
+// side by side as real ones do; volt.h reads these clocks.
 //
-// A line has holders. Who reads it becomes one more, who writes it or does an atomic operation
-// becomes the only one:
-//   transfer      who does not hold the line gets it from one who does
-//   invalidation  a holder loses it to a writer
-//   shared rmw    an atomic read-modify-write of a line that somebody else holds just then
-// Nothing is ever evicted, the first access to a line costs nothing, and a line that one processor
-// alone holds may be clean or dirty: MESI without the traffic to memory. Accesses of the C library
-// and of the kernel are not seen, and memory is sequentially consistent.
+// A line has holders. A read adds a holder; a write or an atomic operation leaves one holder:
+//   transfer      a processor that does not hold the line gets it from a holder
+//   invalidation  a holder loses the line to a writer
+//   shared rmw    an atomic read-modify-write of a line that another processor holds
+// Nothing is ever evicted, the first access to a line costs nothing, and a line with one holder may
+// be clean or dirty: MESI without the traffic to memory. Accesses of the C library and of the
+// kernel are not seen, and memory is sequentially consistent.
 #ifndef COHERENCE_MACHINE_H
 #define COHERENCE_MACHINE_H
 
@@ -39,12 +38,12 @@ enum { PROCESSORS = 64 };
 
 enum { READ, WRITE, RMW };
 enum { LINE_SHIFT = 6 };
-void access_word(uintptr_t addr, int kind); // the running processor is about to
+void access_word(uintptr_t addr, int kind); // called before an access of the running processor
 void access_fence(void);
 
-// Sleeps on an object until somebody wakes it, or until then. 0: the time is over.
+// Sleeps on an object until a wake-up or the deadline. 0: the deadline has passed.
 int sleep_on(const void *object, int64_t deadline);
-// Wakes up to n of those who sleep on it, in the order of their numbers; gives how many.
+// Wakes up to n sleepers of an object, in the order of their numbers; returns their number.
 int wake_on(const void *object, int n);
 int64_t clock_of_this(void);
 void spend(int64_t ns);
@@ -52,6 +51,6 @@ void spend(int64_t ns);
 // ---- kernel (kernel.c)
 
 int64_t kernel_alarm(void); // when the next timer expires; NEVER
-void kernel_ring(void);     // it does
+void kernel_ring(void);     // it expires
 
 #endif // COHERENCE_MACHINE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // A program of rows, -DPROGRAM='"../chan.c"', for simulated processors (machine.h), and the names
-// of what lies in the memory of its runtime.
+// of the objects in the memory of its runtime.
 #ifndef BENCH_COUNTED
 #  define BENCH_COUNTED
 #endif
@@ -39,7 +39,7 @@ static void bench_print_header(void) {}
 
 // ---- thread-local storage: one word of rows.h
 
-// No access of a processor.
+// Not an access of a processor.
 __attribute__((no_sanitize("thread"))) void program_switch(int from, int to) {
     static tally_cell *cells[64];
     if (from < 0) coherence_ignore(&tally_mine);

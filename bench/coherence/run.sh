@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# How many cache lines move between processors per operation, on a simulated machine (machine.h).
+# The number of cache lines that move between processors per operation, on a simulated machine
+# (machine.h).
 #
 #   bench/coherence/run.sh [ROW...]     default: S1 S2 S6 S8 S9c S10 C7b C9a C9c T1b, of those there
 #                                       are; the programs: make bench-coherence
@@ -9,9 +10,9 @@
 # name below each row)  BIN=build/bench/coherence  JOBS=2 (at a time)  BENCH_JSON=1: lines of JSON
 #
 # transfers   lines that a processor got from another one     all per operation
-# invalid     holders who lost a line to a writer
-# rmw         atomic read-modify-writes; shared: of lines that another processor held just then
-# runtime     the shared ones of memory that is the runtime's: neither the benchmark's own counters
+# invalid     holders that lost a line to a writer
+# rmw         atomic read-modify-writes; shared: of lines that another processor held
+# runtime     the shared ones on memory of the runtime: neither the benchmark's own counters
 #             nor the lock or the channel that the row is about
 # ns          on the clocks of that machine
 #
@@ -41,7 +42,7 @@ while read -r program row; do
     for n in ${WORKERS:-2 4 8 16 32 64}; do echo "$program $row $n"; done
 done <"$work/rows" >"$work/runs"
 
-# shellcheck disable=SC2016 # the other shell expands it
+# shellcheck disable=SC2016 # the inner shell expands it
 xargs -P "${JOBS:-2}" -L 1 sh -c '"$3" "$4" --workers "$5" --seed "$1" --slice "$2" \
         --lines "$6" >"$0/$4.$5" || echo "$4 $5" >>"$0/failed"' \
     "$work" "${SEED:-1}" "${SLICE:-32}" <<END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What lies outside volt.h, for a program that runs on simulated processors: see machine.h. Include
-// it before volt.h, in code that is compiled with -fsanitize=thread.
+// The seam of volt.h for a program that runs on simulated processors: see machine.h. Include it
+// before volt.h, in code that is compiled with -fsanitize=thread.
 #ifndef COHERENCE_SEAM_H
 #define COHERENCE_SEAM_H
 
@@ -26,9 +26,9 @@ uint64_t coherence_random(void);
 void coherence_relax(void);
 void coherence_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-// Not shared, although it looks so: thread-local storage, which all have from one thread.
+// Marks thread-local storage, which all processors get from one thread, as not shared.
 void coherence_ignore(const void *word);
-// From begin to end accesses count. end prints the figures of a row of so many operations.
+// Accesses count from begin to end. end prints the figures of a row of that many operations.
 void coherence_begin(void);
 void coherence_end(const char *row, unsigned workers, uint64_t ops);
 
@@ -39,9 +39,9 @@ void static_name(uintptr_t addr, char *text, size_t size); // of a static variab
 // ---- program.c
 
 int bench_main(int argc, char **argv);
-// Another processor goes on; -1: none has run.
+// Another processor continues; from -1: none has run.
 void program_switch(int from, int to);
-// What lies at an address, as text; 1: it is the runtime's, 0: the benchmark's own.
+// Writes the name of the object at an address; 1: it is the runtime's, 0: the benchmark's own.
 int program_name(uintptr_t addr, char *text, size_t size);
 
 // ---- volt.h's seam

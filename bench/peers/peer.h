@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// How a row of a peer in C is measured: see ../bench.h for the columns. One thread runs tasks.
+// Measures a row of a peer in C: see ../bench.h for the columns. One thread runs tasks.
 // Every operation is counted where it happens; a wrong sum ends the program.
 #ifndef PEER_H
 #define PEER_H
@@ -33,7 +33,7 @@ static inline void peer_measure(const row *r, int reps) {
     peer_timed = &figures;
     if (r->set_up) r->set_up();
     peer_repeat(r, &figures);
-    figures.n = 0; // that was to warm up
+    figures.n = 0; // the warm-up
     for (int i = 0; i < reps; i++) peer_repeat(r, &figures);
     if (r->tear_down) r->tear_down();
     bench_print(&figures);

@@ -20,7 +20,7 @@ has asio.hpp || missing asio.hpp libasio-dev
 has tbb/task_group.h || missing tbb/task_group.h libtbb-dev
 mkdir -p "$out"
 
-# build PROGRAM FLAG...  Anew if any source is newer.
+# build PROGRAM FLAG...  Builds again if any source is newer.
 build() {
     program=$1
     shift

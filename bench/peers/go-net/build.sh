@@ -4,7 +4,7 @@
 #
 #   bench/peers/go-net/build.sh [OUT]     default: build/peers/go-net
 #
-# Exit status 3: what is missing is named.
+# Exit status 3: something is missing; a message names it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here/../../../build/peers/go-net}

@@ -4,7 +4,7 @@
 #
 #   bench/peers/go/build.sh [DIRECTORY]     of the programs; default: build/peers/go
 #
-# go fetches golang.org/x/sync, as go.sum has it. Without go: says so and ends with 3.
+# go fetches golang.org/x/sync, as go.sum has it. Without go: prints so and exits with 3.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here/../../../build/peers/go}

@@ -4,7 +4,7 @@
 #
 #   bench/peers/libuv-net/build.sh [OUT]     default: build/peers/libuv-net
 #
-# Environment: CC=cc. Exit status 3: what is missing is named.
+# Environment: CC=cc. Exit status 3: something is missing; a message names it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here/../../../build/peers/libuv-net}

@@ -4,8 +4,9 @@
 //   libuv_net echo|http|resp|udp WORKERS [SECONDS]
 //   libuv_net --version
 //
-// Each worker is a thread with a loop; several listen on one port by SO_REUSEPORT. All else, and
-// what it prints at its end, is as there. Answers are written at once, as far as the socket takes them.
+// Each worker is a thread with a loop; several listen on one port by SO_REUSEPORT. Everything else,
+// including the final output, is the same. Answers are written at once, as far as the socket takes
+// them.
 #define _GNU_SOURCE 1
 #include "serve.h"
 #include <uv.h>
@@ -26,7 +27,7 @@ typedef struct worker {
 
 typedef struct connection {
     uv_tcp_t tcp;
-    uv_write_t write; // of what the socket had no room for
+    uv_write_t write; // the part that the socket had no room for
     worker *worker;
     serve_io *io;
 } connection;
@@ -72,7 +73,7 @@ static void on_written(uv_write_t *request, int status) {
 static void write_rest(connection *c, size_t written) {
     uv_buf_t rest;
     memset(&rest, 0, sizeof rest);
-    rest.base = (char *)(uintptr_t)(c->io->answer + written); // which nobody writes to
+    rest.base = (char *)(uintptr_t)(c->io->answer + written); // libuv does not write to it
     rest.len = c->io->len - written;
     uv_read_stop((uv_stream_t *)&c->tcp); // the buffers are in use
     c->write.data = c;

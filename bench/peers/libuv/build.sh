@@ -18,7 +18,7 @@ command -v "$cc" >/dev/null || missing "$cc" gcc
 echo '#include <uv.h>' | $cc -E -x c - >/dev/null 2>&1 || missing uv.h libuv1-dev
 mkdir -p "$out"
 
-# Anew if any source is newer.
+# Builds again if any source is newer.
 for program in timer wake outside; do
     [ ! -e "$out/$program" ] ||
         [ -n "$(find "$here" "$here/../peer.h" "$here/../../bench.h" -type f \

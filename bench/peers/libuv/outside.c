@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Work from other threads for a loop of libuv, by the one means that it has: a queue under a mutex,
-// and uv_async_send, upon which the loop takes all that is there and runs it.
+// Work from other threads for a loop of libuv, by its only means: a queue under a mutex, and
+// uv_async_send, after which the loop takes the whole queue and runs it.
 //
 //   outside [ROW...] [--reps N]        default: all rows, 9 repetitions
 //
@@ -8,7 +8,7 @@
 //                         array, then waits for each of them to be done; 20 times
 //   S5p1 S5p2 S5p4 S5p8   1, 2, 4, 8 threads queue 12,800 items in total, allocated by them and
 //                         freed when they have run; 20 times. Wall time from the first item until
-//                         a thread that waits for all goes on, without what lies between two rounds
+//                         a thread that waits for all continues, without the time between rounds
 //
 // For the columns see ../../bench.h.
 #include "loop.h"

@@ -6,7 +6,7 @@
 //   T1b  100 timers are each started for 1 s and stopped at once, 10,000 times. There is no task:
 //        one callback does it all, and nothing reads the clock
 //   T3a  1,000,000 timers with deadlines spread over 0..999 ms: started, fired, closed
-//   T3b  1,000,000 live timers, an hour away: each operation stops one and starts it anew
+//   T3b  1,000,000 live timers, an hour away: each operation stops one and starts it again
 //
 // For the columns see ../../bench.h.
 #include "../peer.h"

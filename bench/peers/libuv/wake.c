@@ -3,8 +3,8 @@
 //
 //   wake [ROW...] [--reps N]        default: all rows, 9 repetitions
 //
-//   N7a  a thread counts a number up and calls uv_async_send, 1,000,000 times, without waiting. The
-//        loop looks at the number whenever it is woken, until it has seen the last one
+//   N7a  a thread increments a number and calls uv_async_send, 1,000,000 times, without waiting; at
+//        each wake-up the loop reads the number, until it has seen the last one
 //   N7b  a thread calls uv_async_send and waits on a semaphore for the answer; 20,000 times
 //
 // For the columns see ../../bench.h.
@@ -14,7 +14,7 @@ enum { MILLION = 1000000, ANSWERS = 20000 };
 
 static loop looped;
 static uv_sem_t answered;
-static uint64_t sent, target; // by the thread, in all; when this repetition is over
+static uint64_t sent, target; // by the thread, in all; the end of this repetition
 static uint64_t seen;         // by the loop
 
 // ---- N7a

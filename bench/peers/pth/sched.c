@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Scheduler rows by GNU Pth: tasks with stacks of their own (64 KiB, its default) on one thread,
-// which its scheduler, itself on such a stack, hands on. The root is its main task.
+// which its scheduler, itself on such a stack, passes on. The root is its main task.
 //
 //   sched [ROW...] [--reps N]        default: all rows, 9 repetitions
 //
 //   S1        detached empty tasks, 200 at a time; the root yields until these have run
 //   S6        each task spawns the next, 1000 deep; the last one wakes the root
 //   S8        200 tasks yield 1000 times each
-//   S9a S9c   1 and 200 pairs of tasks, two channels of capacity 1 each, which Pth has not: a place
+//   S9a S9c   1 and 200 pairs of tasks, two channels of capacity 1 each, which Pth lacks: a place
 //             for a number, with a mutex and two conditions
 //
-// At each switch the scheduler asks of every task that waits whether it may go on: S9c is long.
+// At each switch the scheduler checks every waiting task for readiness, so S9c is long.
 // For the columns see ../../bench.h.
 #include "../peer.h"
 #include <pth.h>

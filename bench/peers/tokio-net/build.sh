@@ -4,8 +4,9 @@
 #
 #   bench/peers/tokio-net/build.sh [OUT]     default: build/peers/tokio-net
 #
-# Environment: FEATURES=mimalloc, in C, in place of the C library's allocator; FEATURES= for that.
-# What cargo builds goes to OUT/target. Exit status 3: what is missing is named.
+# Environment: FEATURES=mimalloc, written in C, replaces the C library's allocator; FEATURES= keeps
+# the latter. The output of cargo goes to OUT/target. Exit status 3: something is missing; a message
+# names it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here/../../../build/peers/tokio-net}

@@ -7,7 +7,7 @@
 #       sched-mimalloc and so on              with mimalloc, in C: needs a C compiler
 #       timer-alt                             each worker's own timers, which Tokio calls unstable
 #
-# For the processor that it runs on. What cargo builds goes to OUT/target.
+# Built for the host's processor. The output of cargo goes to OUT/target.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 command -v cargo >/dev/null || {

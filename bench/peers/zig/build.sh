@@ -18,7 +18,7 @@ missing() {
     echo "${0##*/}: $1 is missing: $2" >&2
     exit 3
 }
-# The commit alone. Nothing is left of a fetch that failed.
+# Fetches that commit alone. A failed fetch leaves nothing behind.
 fetch() {
     rm -rf "$blitz.part"
     if git init -q "$blitz.part" &&
@@ -38,7 +38,7 @@ mkdir -p "$out"
 [ -n "${BLITZ:-}" ] || [ -e "$blitz" ] || fetch 2>/dev/null ||
     missing "blitz-io" "name a checkout of $url at $commit in BLITZ"
 
-# PROGRAM PART: of the library only the part that it is about. Each module has its own options.
+# PROGRAM PART: uses only that part of the library. Each module has its own options.
 options='-O ReleaseFast -mcpu=native'
 build() {
     [ -e "$blitz/src/$2.zig" ] || missing "$blitz/src/$2.zig" 'is BLITZ a checkout of blitz-io?'
