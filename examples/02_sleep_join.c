@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Two tasks sleep at the same time; their parent joins both and adds up what they return.
+// Two tasks sleep at the same time; their parent joins both and adds up their results.
 //
-// VOLT_SPAWN copies the state into the new task and gives a handle; volt_join waits for the task
-// and gives its result. Results are >= 0 when good and -errno when not, spawning included: a spawn
+// VOLT_SPAWN copies the state into the new task and returns a handle; volt_join waits for the task
+// and returns its result. A result is >= 0 on success and -errno on failure, also for a spawn: one
 // that failed has taken nothing and left the handle empty.
 //
 //     cc -I. -pthread examples/02_sleep_join.c -o sleep_join && ./sleep_join

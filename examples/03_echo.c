@@ -72,13 +72,14 @@ static volt_poll acceptor_run(volt_cx *cx, void *arg) {
         if (a->fd < 0) break;
         if (VOLT_GROUP_SPAWN(cx, &a->srv->clients, client_run,
                              (client){ .srv = a->srv, .fd = a->fd }) < 0)
-            door_leave(cx, &a->srv->door, a->fd); // nothing was taken: the descriptor is still ours
+            // nothing was taken: the caller still owns the descriptor
+            door_leave(cx, &a->srv->door, a->fd);
         else
             a->n_served++;
     }
     volt_close(cx, a->srv->door.lfd);
     VOLT_AWAIT(volt_within(cx, &a->grace, VOLT_S(2), volt_group_wait(cx, &a->srv->clients)));
-    VOLT_AWAIT(volt_group_close(cx, &a->srv->clients)); // cancels the clients that are left
+    VOLT_AWAIT(volt_group_close(cx, &a->srv->clients)); // cancels the remaining clients
     printf("served %u clients\n", a->n_served);
     VOLT_END(a->fd == -ECANCELED ? 0 : a->fd);
 }
@@ -98,7 +99,7 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
     if (m->rc < 0) VOLT_RETURN(m->rc);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&m->ended, m->rc, volt_join(cx, &m->h)),
                            VOLT_ARM(&m->stop, volt_readable(cx, m->sigfd))));
-    if (m->ended.fired) VOLT_RETURN(m->rc); // accept went on failing
+    if (m->ended.fired) VOLT_RETURN(m->rc); // accept kept failing
     printf("stopping\n");
     volt_token_cancel(&m->srv.stop);
     VOLT_AWAIT(m->rc, volt_join(cx, &m->h));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Giving up in time: four ways to put a limit on a wait.
-//   volt_within    at most so long; wraps any wait, also a child function, and returns only when
-//                  what it has cancelled is over
+// Timeouts: four ways to put a limit on a wait.
+//   volt_within    a duration; wraps any wait, also a child function, and returns only when the
+//                  cancelled wait has ended
 //   volt_before    the same with a point in time: one limit for several steps
 //   VOLT_SELECT    the first of several waits, a sleep among them; a join that loses costs nothing:
 //                  its task goes on
-//   volt_interval  a steady pace; `missed` says what becomes of ticks that nobody waited for
+//   volt_interval  a steady pace; `missed` selects the treatment of missed ticks
 //
 //     cc -I. -pthread examples/04_timeout.c -o timeout && ./timeout
 //
@@ -44,7 +44,8 @@ typedef struct {
     volt_frame frame;
     volt_timer limit;
     volt_time deadline;
-    job child; // a child function: its state is part of ours, and it is awaited like any wait
+    // a child function: its state is a member of this state, and it is awaited like any wait
+    job child;
     int rc, step;
 } limits;
 

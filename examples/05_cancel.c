@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Stopping in order: four sessions of a server, and four ways to end one.
+// Ordered shutdown: four sessions of a server, and four ways to end one.
 //
-// To cancel is to ask: from then on each wait of the one who is asked gives -ECANCELED, until its
-// function returns; nothing is torn off. Who asks, and whom:
-//   handle  one task; keeps the task's result until the join
+// Cancellation is a request: from then on each wait of the cancelled task returns -ECANCELED, until
+// its function returns; nothing is aborted. The means:
+//   handle  cancels one task; keeps the task's result until the join
 //   token   a stop flag; ends the waits that volt_with_token ties to it, and no others. Tokens form
-//           a
-//           tree: cancelling one cancels those below
+//           a tree: cancelling one cancels those below
 //   group   owns tasks; closing it cancels them and waits until the last one has ended
-//   shield  what cleanup needs that takes time: between begin and end waits work all the same, for
-//           as long as the shield allows
+//   shield  protects cleanup that takes time: between begin and end waits work as usual, within
+//           the time limit of the shield
 //
 //     cc -I. -pthread examples/05_cancel.c -o cancel && ./cancel
 //
@@ -61,7 +60,7 @@ static volt_poll session_run(volt_cx *cx, void *arg) {
 typedef struct {
     volt_frame frame;
     volt_token stop, second, third; // the latter two hang below `stop`
-    volt_group sessions;            // children that must not outlive us; a bare handle lets them
+    volt_group sessions; // children that must not outlive this task; a bare handle lets them
     volt_handle first;
     volt_timer grace;
     int rc;
@@ -100,7 +99,7 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(m->rc, volt_within(cx, &m->grace, VOLT_MS(500), volt_group_wait(cx, &m->sessions)));
     printf("grace: %s\n", m->rc == -ETIMEDOUT ? "timed out" : "?");
 out:
-    volt_detach(&m->first); // does nothing when it has been joined
+    volt_detach(&m->first); // does nothing after a join
     VOLT_AWAIT(volt_group_close(cx, &m->sessions));
     volt_token_deinit(&m->second);
     volt_token_deinit(&m->third);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // An HTTP/1.1 server: keep-alive, pipelining, limits on size and time, a graceful end. 06_http.h
 // reads requests and writes answers, 03_server.h accepts clients. New: one deadline for a whole
-// request, however slowly it drips in; a plain function that gives a poll; a close that loses no
+// request, however slowly it arrives; a plain function that returns a poll; a close that loses no
 // answer.
 //
 //     cc -I. -pthread examples/06_http.c -o http && ./http 8080
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 enum { CLIENTS_MAX = 128, REQUEST_CAP = 4096, REQUEST_SECONDS = 5, GRACE_SECONDS = 5 };
-enum { LINGER_SECONDS = 2, LINGER_CAP = 4 << 20 }; // for bytes behind the last answer
+enum { LINGER_SECONDS = 2, LINGER_CAP = 4 << 20 }; // for bytes after the last answer
 static const char html_field[] = "Content-Type: text/html\r\n";
 static const char plain_field[] = "Content-Type: text/plain\r\n";
 static const char page[] = "<!doctype html><title>volt</title><h1>It works</h1>\n";
@@ -38,7 +38,7 @@ typedef struct {
     volt_time deadline; // for a request, and then for its answer
     server *srv;
     http_request req;
-    int64_t n, left; // left: of what is read behind the last answer
+    int64_t n, left; // left: of the bytes read after the last answer
     size_t have, out_len; // bytes in `in` and `out`
     int fd, status, is_last;
     char in[REQUEST_CAP], out[REQUEST_CAP + 256];
@@ -67,14 +67,15 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     while (!c->is_last && c->n >= 0) {
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
         while ((c->status = http_parse(c->in, c->have, sizeof c->in, &c->req)) == HTTP_MORE) {
-            // the stop ends the wait for a request, but no request that has begun
+            // the stop ends the wait for a request, but not a request that has begun
             VOLT_AWAIT(c->n, c->req.is_begun
                                  ? receive(cx, c)
                                  : volt_with_token(cx, &c->stop, &c->srv->stop, receive(cx, c)));
             if (c->n <= 0) break;
             c->have += (size_t)c->n;
         }
-        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || !c->req.is_begun)) break; // gone, idle
+        // the client has closed or is idle
+        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || !c->req.is_begun)) break;
         if (c->status == HTTP_MORE) c->status = 408;
         answer(c);
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
@@ -83,8 +84,8 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         c->have -= c->req.len;
         memmove(c->in, c->in + c->req.len, c->have);
     }
-    // A close with bytes unread resets the connection, and the answer may be lost on its way. So
-    // they are read, within limits.
+    // A close with bytes unread resets the connection, and the answer may be lost. So the rest is
+    // read, within limits.
     volt_sock_shutdown(c->fd, 0, 1);
     c->deadline = volt_now() + VOLT_S(LINGER_SECONDS);
     c->have = 0;

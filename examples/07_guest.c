@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A program that has a loop already: volt is one more descriptor in it, and worker 0 runs inside
-// that loop. Threads that volt has never seen spawn tasks and wait for them.
+// A program with a loop of its own: volt is one more descriptor in it, and worker 0 runs inside
+// that loop. Threads unknown to volt spawn tasks and wait for them.
 //
 // With .is_guest volt_create starts no thread for worker 0. Its descriptor is readable when a task
-// can run, a timer is due or something is ready; then the loop calls volt_rt_step, which runs what
-// there is and never blocks. The second argument bounds how many polls that may be, so that the
-// loop's own work does not wait for long; what is left keeps the descriptor readable.
+// can run, a timer is due or a descriptor is ready; then the loop calls volt_rt_step, which runs
+// the pending work and never blocks. The second argument bounds the number of polls, so that the
+// loop's own work does not wait for long; remaining work keeps the descriptor readable.
 //
 //     cc -I. -pthread examples/07_guest.c -o guest && ./guest
 //
@@ -73,7 +73,8 @@ static int watch(int ep, int fd) {
     struct epoll_event ev = { .events = EPOLLIN, .data = { .fd = fd } };
     return epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev);
 }
-// Until the loop's own timer has expired so often, and the task has ended. < 0: a result of volt.
+// Runs until the loop's own timer has expired n_ticks times and the task has ended. < 0: an error
+// of volt.
 static int run_loop(volt_rt *rt, int ep, int timer, int n_ticks, volt_handle *task) {
     int rc = 0;
     while (rc >= 0 && (n_ticks > 0 || volt_try_join(task, NULL) == -EAGAIN)) {
@@ -105,7 +106,7 @@ int main(void) {
     if (a.rc == 0) printf("thread: 12 * 12 = %d\n", (int)a.result);
     if (rc >= 0) printf("loop: 5 ticks of its own\n");
     volt_detach(&task);
-    rc = volt_shutdown(rt, VOLT_S(1)); // runs what cleanup is left, here
+    rc = volt_shutdown(rt, VOLT_S(1)); // runs the remaining cleanup in this thread
     if (rc == 0) rc = volt_destroy(rt);
     close(timer);
     close(ep);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// libcurl's multi interface: one task drives it, any other may ask for transfers.
+// libcurl's multi interface: one task drives it, any other may request transfers.
 //
-// A library that does not wait itself says what it waits for: libcurl calls on_socket for its
+// A library that does not wait itself reports its waits: libcurl calls on_socket for its
 // descriptors and on_timer for its deadline. Neither has a volt_cx or needs one: a poll set takes
-// effect at once, and the next round of the select reads the deadline anew. Requests are pointers
-// that come through a pipe; whoever asks waits for a token.
+// effect at once, and the next round of the select reads the deadline again. Requests are pointers
+// that come through a pipe; the requesting task waits for a token.
 //
 //     cc -I. -pthread examples/08_curl.c -lcurl -o curl && ./curl http://127.0.0.1:8080
 //
@@ -22,7 +22,7 @@
 typedef struct transfer {
     volt_frame frame;
     volt_shield lent;
-    volt_token done; // until then it is lent to the driver
+    volt_token done; // until then the driver borrows the transfer
     struct transfer *self;
     char url[128];
     long status;
@@ -36,11 +36,11 @@ typedef struct {
     volt_pollev ev[16];
     volt_time due;
     CURLM *multi;
-    transfer *next; // to begin
+    transfer *next; // the next to begin
     int n;
 } driver;
 
-static int requests[2]; // a pipe; pointers never mix in it, being shorter than PIPE_BUF
+static int requests[2]; // a pipe; a pointer is shorter than PIPE_BUF, so writes are atomic
 static transfer transfers[3];
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *of_socket) {
@@ -50,7 +50,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *o
 }
 static int on_timer(CURLM *multi, long ms, void *user) {
     (void)multi;
-    ((driver *)user)->due = ms < 0 ? VOLT_NEVER : volt_now() + VOLT_MS(ms); // 0 is soon, not now
+    ((driver *)user)->due = ms < 0 ? VOLT_NEVER : volt_now() + VOLT_MS(ms); // 0 means soon, not now
     return 0;
 }
 static size_t on_body(char *bytes, size_t size, size_t n, void *user) {
@@ -82,7 +82,7 @@ static void act(driver *d, curl_socket_t fd, uint32_t events) {
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &t->status);
         curl_multi_remove_handle(d->multi, easy);
         curl_easy_cleanup(easy);
-        volt_token_cancel(&t->done); // *t is its owner's again
+        volt_token_cancel(&t->done); // *t belongs to its owner again
     }
 }
 
@@ -114,7 +114,7 @@ static volt_poll driver_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, d);
     d->n = VOLT_SPAWN(cx, NULL, asker_run, (asker){ .rc = 0 });
     if (d->n < 0) VOLT_RETURN(d->n);
-    do { // until the last one who could ask has closed the pipe
+    do { // until the last possible sender has closed the pipe
         VOLT_AWAIT(VOLT_SELECT(
             VOLT_ARM(&d->sock, d->n, volt_pollset_wait(cx, &d->set, d->ev, 16)),
             VOLT_ARM(&d->tick, volt_sleep_until(cx, d->due)),
@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
     static const char *const names[] = { "/", "/nothing", "silent" };
     static driver d = { .due = VOLT_NEVER };
     volt_addr addr;
-    int silent = volt_listen("127.0.0.1", 0, NULL); // nobody accepts
+    int silent = volt_listen("127.0.0.1", 0, NULL); // a server that never accepts
     if (argc < 2 || volt_local_addr(silent, &addr) < 0 || volt_pollset_open(&d.set) < 0) return 1;
     if (pipe2(requests, O_CLOEXEC) < 0 || curl_global_init(CURL_GLOBAL_ALL)) return 1;
     d.multi = curl_multi_init();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // hiredis, the asynchronous Redis client, on a poll set. The upper half of the file is the adapter.
 //
-// hiredis calls back for what it wants to read or write, frees its context and closes its
-// descriptor by itself, and is not safe for two tasks at once. Here one task owns its connections;
-// `replies` is an async function of our own that waits for all answers, so it can be limited in
-// time, and joined with that of another connection. What has been sent cannot be taken back: a
-// connection whose blocking command was given up can only be closed.
+// hiredis requests reads and writes by callbacks, frees its context and closes its descriptor by
+// itself, and is not safe for two tasks at once. Here one task owns its connections; `replies` is
+// an async function that waits for all answers, so it can be limited in time, and joined with that
+// of another connection. A command that was sent cannot be withdrawn: a connection whose blocking
+// command was given up can only be closed.
 //
 //     cc -I. -pthread examples/09_redis.c -lhiredis -o redis && ./redis /run/redis/redis.sock
 //
@@ -27,7 +27,7 @@ typedef struct {
     volt_pollset set;
     volt_pollev ev;
     uint32_t want;
-    int n_owed, n; // n_owed: answers that are still to come
+    int n_owed, n; // n_owed: outstanding answers
 } redis;
 
 static void want(void *at, uint32_t events) {
@@ -55,7 +55,7 @@ static int redis_open(redis *r, const char *path) {
     return volt_pollset_open(&r->set);
 }
 static void redis_close(volt_cx *cx, redis *r) {
-    if (r->ac) redisAsyncFree(r->ac); // gives what is still owed to on_reply, without a reply
+    if (r->ac) redisAsyncFree(r->ac); // passes outstanding answers to on_reply, without a reply
     volt_pollset_close(cx, &r->set);
 }
 
@@ -82,7 +82,7 @@ static volt_poll replies(volt_cx *cx, redis *r) {
     VOLT_BEGIN(cx, r);
     while (r->ac && r->n_owed > 0) {
         VOLT_AWAIT(r->n, volt_pollset_wait(cx, &r->set, &r->ev, 1));
-        if (r->n < 0) VOLT_RETURN(r->n); // cancelled; the answers are still owed
+        if (r->n < 0) VOLT_RETURN(r->n); // cancelled; the answers are still outstanding
         if (r->ev.events & ~(uint32_t)VOLT_OUT) redisAsyncHandleRead(r->ac);
         if (r->ac && (r->ev.events & VOLT_OUT)) redisAsyncHandleWrite(r->ac);
     }
@@ -105,7 +105,7 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
     m->rc = redis_open(&m->one, m->path);
     if (m->rc == 0) m->rc = redis_open(&m->two, m->path);
     if (m->rc < 0) goto out;
-    ask(&m->one, &m->a[0], "SET volt:n 41"); // all on their way before the first answer
+    ask(&m->one, &m->a[0], "SET volt:n 41"); // all are sent before the first answer
     ask(&m->one, &m->a[1], "GET volt:n");
     ask(&m->one, &m->a[2], "INCR volt:n");
     ask(&m->one, &m->a[3], "DEL volt:n");
@@ -113,7 +113,7 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
     if (m->rc < 0) goto out;
     printf("pipelined: %s %s %s %s\n", m->a[0].text, m->a[1].text, m->a[2].text, m->a[3].text);
 
-    ask(&m->one, &m->a[0], "BLPOP volt:queue 0"); // 0: waits for ever
+    ask(&m->one, &m->a[0], "BLPOP volt:queue 0"); // 0: no time limit
     ask(&m->two, &m->a[1], "RPUSH volt:queue job");
     VOLT_AWAIT(m->rc, volt_within(cx, &m->late, VOLT_S(5),
                                   VOLT_JOIN_ALL(VOLT_ARM(&m->left, replies(cx, &m->one)),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // A pipeline: one task makes items, three work on them, one takes the results. Bounded channels
-// between them keep the quick waiting for the slow: who finds the next channel full waits, and so
-// does who is before it.
+// between them provide backpressure: a task that finds the next channel full waits, and so do the
+// tasks before it.
 //
-// The end travels in both directions. Who has made the last item closes its channel: receivers get
-// what is in it, then 0. Who wants no more closes it too: senders get -EPIPE. With several tasks on
-// one side, volt_chan_retain and volt_chan_release count them, and the last one closes.
+// The end travels in both directions. After the last item the maker closes its channel: receivers
+// get the remaining items, then 0. A receiver that wants no more closes it too: senders get -EPIPE.
+// With several tasks on one side, volt_chan_retain and volt_chan_release count them, and the last
+// one closes.
 //
 //     cc -I. -pthread examples/11_pipeline.c -o pipeline && ./pipeline
 //
@@ -45,7 +46,7 @@ static volt_poll maker_run(volt_cx *cx, void *arg) {
     for (s->item.n = 1; s->item.n <= ITEMS; s->item.n++) {
         __atomic_store_n(&s->line->n_made, s->item.n, __ATOMIC_RELAXED);
         VOLT_AWAIT(s->rc, volt_chan_send(cx, &s->line->raw, &s->item, sizeof s->item));
-        if (s->rc < 0) break; // -EPIPE: nobody works any more
+        if (s->rc < 0) break; // -EPIPE: no worker is left
     }
     volt_chan_close(&s->line->raw);
     VOLT_END(s->rc);
@@ -56,7 +57,7 @@ static volt_poll worker_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, s);
     for (;;) {
         VOLT_AWAIT(s->rc, volt_chan_recv(cx, &s->line->raw, &s->item, sizeof s->item));
-        if (s->rc <= 0) break; // 0: closed, and nothing is left in it
+        if (s->rc <= 0) break; // 0: closed and drained
         s->item.square = s->item.n * s->item.n;
         VOLT_AWAIT(s->rc, volt_chan_send(cx, &s->line->done, &s->item, sizeof s->item));
         if (s->rc < 0) break;
@@ -95,7 +96,7 @@ static void take(taker *t) {
     t->n_taken++;
 }
 
-// Takes so many at most; gives what became of the maker.
+// Takes at most n_wanted items; returns the maker's result.
 static volt_poll taker_run(volt_cx *cx, void *arg) {
     taker *t = (taker *)arg;
     VOLT_BEGIN(cx, t);
@@ -110,7 +111,7 @@ static volt_poll taker_run(volt_cx *cx, void *arg) {
     volt_chan_close(&t->line.raw);
     VOLT_AWAIT(volt_group_close(cx, &t->stages));
     VOLT_AWAIT(t->maker_rc, volt_join(cx, &t->maker));
-    volt_detach(&t->maker); // nothing, when it has been joined
+    volt_detach(&t->maker); // does nothing after a join
     VOLT_END(t->rc < 0 ? t->rc : t->maker_rc);
 }
 

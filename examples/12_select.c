@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Waiting for several channels at once: a desk that takes urgent messages first, then orders, and
-// notices when nobody comes.
-//   - a receive that loses a select has received nothing: the message is there for the next one
-//   - VOLT_SELECT_BIASED polls its arms in the order of the text: those in front come first;
-//     VOLT_SELECT begins anywhere, so that none of several busy ones has to stand back
-//   - an arm that is off waits for volt_sleep_forever; a channel that is closed and drained gives 0
+// notices when there are none.
+//   - a receive that loses a select has received nothing: the message is left for the next one
+//   - VOLT_SELECT_BIASED polls its arms in the order of the text, so that the first have priority;
+//     VOLT_SELECT begins anywhere, so that none of several busy arms starves
+//   - a disabled arm waits for volt_sleep_forever; a channel that is closed and drained returns 0
 //     at once and would win every time
 //   - a time limit is one more arm, and so is an answer: a oneshot, which is sent once
 //
@@ -14,7 +14,7 @@
 // urgent 1
 // order 1
 // order 2
-// nobody comes
+// idle
 // order 3
 // urgent 2
 // closed
@@ -26,7 +26,7 @@
 typedef struct {
     volt_chan urgent, orders;
     int urgent_buf[4], orders_buf[4];
-    volt_oneshot nobody_comes, answer;
+    volt_oneshot idle, answer;
 } office;
 
 typedef struct {
@@ -51,8 +51,8 @@ static volt_poll desk_run(volt_cx *cx, void *arg) {
                                    : volt_sleep_forever(cx)),
             VOLT_ARM(&d->idle, d->rc, volt_sleep(cx, VOLT_MS(50)))));
         if (d->idle.fired) {
-            printf("nobody comes\n");
-            volt_oneshot_send(&h->nobody_comes, 1);
+            printf("idle\n");
+            volt_oneshot_send(&h->idle, 1);
         } else if (d->urgent.fired || d->order.fired) {
             if (d->rc == 1) printf("%s %d\n", d->urgent.fired ? "urgent" : "order", d->id);
             if (d->rc == 1) d->n_taken++;
@@ -74,7 +74,7 @@ typedef struct {
     int id, rc;
 } app;
 
-// All of these find room: nobody has to wait.
+// The channels have room for all messages: no send has to wait.
 static int put(volt_chan *c, int id) { return volt_chan_try_send(c, &id, sizeof id); }
 
 static volt_poll app_run(volt_cx *cx, void *arg) {
@@ -86,7 +86,7 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
     m->rc = put(&h->orders, 1) || put(&h->orders, 2) || put(&h->urgent, 1);
     if (m->rc == 0) m->rc = VOLT_SPAWN(cx, &m->desk, desk_run, (desk){ .house = h });
     if (m->rc < 0) VOLT_RETURN(m->rc);
-    VOLT_AWAIT(m->rc, volt_oneshot_recv(cx, &h->nobody_comes)); // there is one by now
+    VOLT_AWAIT(m->rc, volt_oneshot_recv(cx, &h->idle)); // an answer has been sent by now
     m->id = 3;
     VOLT_AWAIT(m->rc, volt_chan_send(cx, &h->orders, &m->id, sizeof m->id));
     volt_chan_close(&h->orders);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A chat room over TCP: what one client writes, the others read. Teaches: volt_bcast, of which each
-// subscriber gets every message; a client that is too slow is told how many it has missed, and does
-// not hold up the others. Two things at once in one task: VOLT_SELECT over two functions, one that
-// reads and one that writes; when one of them ends, the other is cancelled.
+// A chat room over TCP: the others read the lines of each client. Teaches: volt_bcast, of which
+// each subscriber gets every message; a slow client is told how many messages it has missed, and
+// does not hold up the others. Two waits at once in one task: VOLT_SELECT over two functions, one
+// that reads and one that writes; when one of them ends, the other is cancelled.
 //
 //     cc -I. -pthread examples/13_chat.c -o chat && ./chat 7000
 //     nc 127.0.0.1 7000      in two terminals
@@ -22,7 +22,7 @@
 enum { LINE = 200, KEPT = 64, CLIENTS_MAX = 128 };
 enum { IDLE_SECONDS = 600, WRITE_SECONDS = 10 };
 typedef struct {
-    unsigned from; // this client does not hear its own message
+    unsigned from; // this client does not receive its own messages
     char text[LINE + 16];
 } message;
 
@@ -45,7 +45,7 @@ typedef struct {
     volt_timer late;
     int64_t n;
     message m;
-} hearing; // writes what others say
+} hearing; // writes the messages of the others
 typedef struct {
     volt_frame frame;
     volt_arm speaks, hears;
@@ -57,8 +57,8 @@ typedef struct {
     unsigned id;
 } client;
 
-// Leaves out control characters, which would command the terminals of the others: those of ASCII,
-// and U+0080 to U+009F in UTF-8. Gives the length that is left.
+// Removes control characters, which would command the terminals of the others: those of ASCII, and
+// U+0080 to U+009F in UTF-8. Returns the remaining length.
 static size_t strip_controls(char *text, size_t len) {
     size_t kept = 0;
     for (size_t i = 0; i < len; i++) {
@@ -71,7 +71,7 @@ static size_t strip_controls(char *text, size_t len) {
     return kept;
 }
 
-// Says each line that is complete; one that fills the buffer counts as one.
+// Sends each complete line; one that fills the buffer counts as complete.
 static void say_lines(client *c, speaking *s) {
     char *end;
     message m = { .from = c->id };
@@ -106,7 +106,7 @@ static volt_poll hear(volt_cx *cx, client *c) {
         do VOLT_AWAIT(h->n, volt_sub_recv(cx, &c->sub, &h->m, sizeof h->m));
         while (h->n == 1 && h->m.from == c->id);
         if (h->n == 0 || h->n == -ECANCELED) break; // the room is closed, or the speaker has ended
-        if (h->n == -EOVERFLOW) // some were lost: it goes on with the oldest that is left
+        if (h->n == -EOVERFLOW) // some were lost: continues with the oldest that is left
             snprintf(h->m.text, LINE, "* you have missed %d\n", (int)volt_sub_lost(&c->sub));
     }
     VOLT_END(h->n);
@@ -115,7 +115,8 @@ static volt_poll hear(volt_cx *cx, client *c) {
 static volt_poll client_run(volt_cx *cx, void *arg) {
     client *c = (client *)arg;
     VOLT_BEGIN(cx, c);
-    // It hears what is said from now on. The others are not told: a join wakes no other client.
+    // Subscribes to the messages from now on. The others are not told: a join wakes no other
+    // client.
     volt_sub_open(&c->sub, &c->room->said);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&c->speaks, speak(cx, c)), VOLT_ARM(&c->hears, hear(cx, c))));
     volt_sub_close(&c->sub);
@@ -147,7 +148,7 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
     }
     printf("stopping\n");
     volt_close(cx, m->room.door.lfd);
-    volt_bcast_close(&m->room.said); // they hear what has been said, and leave
+    volt_bcast_close(&m->room.said); // the clients receive the pending messages, and leave
     VOLT_AWAIT(volt_within(cx, &m->grace, VOLT_S(2), volt_group_wait(cx, &m->clients)));
     VOLT_AWAIT(volt_group_close(cx, &m->clients)); // clients that do not read are cancelled
     VOLT_END(m->stop.fired ? 0 : m->fd);

@@ -2,12 +2,13 @@
 // Structured concurrency: a function starts tasks, and none of them outlives it, whichever way it
 // ends. Here it gathers a number from each of three parts.
 //   - the group is a member of its state, and volt_group_close stands before its end: it cancels
-//     who is left, waits for their cleanup, and always completes, also when the function itself has
-//     been cancelled. So what the parts use may live in the function's state
-//   - volt_group_next gives the results as they come: at the first error the rest is not needed
-//   - the deadline is the caller's: volt_before around the call. The function knows nothing of it:
-//     its awaits give -ECANCELED, it closes its group and returns
-//   - a part that must clean up slowly opens a shield, with a limit
+//     the remaining tasks, waits for their cleanup, and always completes, even if the function
+//     itself has been cancelled. So the parts may use the function's state
+//   - volt_group_next returns the results in the order of completion: at the first error the
+//     rest is not needed
+//     is not needed
+//   - the deadline is the caller's: volt_before around the call. The function does not depend on
+//     it: its awaits return -ECANCELED, it closes its group and returns
 //
 //     cc -I. -pthread examples/14_group.c -o group && ./group
 //
@@ -25,7 +26,7 @@
 
 enum { PARTS = 3 };
 
-// What a part does: how long it takes, and its result.
+// The plan of a part: its duration, and its result.
 typedef struct {
     volt_time length;
     int result;
@@ -45,7 +46,7 @@ typedef struct {
     volt_frame frame;
     volt_shield cleanup;
     task plan;
-    int *n_cleaned; // lives in the state of who gathers
+    int *n_cleaned; // a member of the gathering task's state
     int rc;
 } part;
 
@@ -55,7 +56,7 @@ static volt_poll part_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(p->rc, volt_sleep(cx, p->plan.length)); // stands for work that waits
     if (p->rc == 0) VOLT_RETURN(p->plan.result);
     volt_shield_begin(cx, &p->cleanup, VOLT_MS(500));
-    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5))); // stands for a last word to a peer, say
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5))); // stands for, say, a final message to a peer
     volt_shield_end(cx, &p->cleanup);
     __atomic_add_fetch(p->n_cleaned, 1, __ATOMIC_RELAXED);
     VOLT_END(p->rc);
@@ -78,7 +79,7 @@ static int gather_start(volt_cx *cx, gather *g) {
     return rc;
 }
 
-// Gives the sum, or the first error.
+// Returns the sum, or the first error.
 static volt_poll gather_run(volt_cx *cx, void *arg) {
     gather *g = (gather *)arg;
     VOLT_BEGIN(cx, g);
@@ -91,7 +92,7 @@ static volt_poll gather_run(volt_cx *cx, void *arg) {
     if (g->rc != -ENOENT && g->rc != -ECANCELED)
         printf("%s: part %d says %s\n", g->scene->name, (int)g->id + 1, volt_strerror(g->rc));
     VOLT_AWAIT(volt_group_close(cx, &g->parts)); // from here on none of them runs
-    if (g->rc == -ENOENT) VOLT_RETURN(g->sum);   // none is left: all have given theirs
+    if (g->rc == -ENOENT) VOLT_RETURN(g->sum);   // none is left: all have returned theirs
     printf("%s: %d parts have cleaned up\n", g->scene->name, g->n_cleaned);
     VOLT_END(g->rc);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The runtime watches itself: a page that shows live what its workers, tasks and threads do, served
-// by that runtime, beside some work that makes it worth looking at. 03_server.h accepts clients,
-// 06_http.h reads the requests, 15_dashboard.h is the page. New: volt_stats, volt_health,
-// volt_histograms, volt_dump_to, volt_trace_to; a stream that ends when its reader is too slow;
-// bounds on clients and memory; silent clients that make room (volt_notify).
+// The runtime watches itself: a page that shows the activity of its workers, tasks and threads
+// live, served by that runtime, beside some work that makes it worth looking at. 03_server.h
+// accepts clients, 06_http.h reads the requests, 15_dashboard.h is the page. New: volt_stats,
+// volt_health, volt_histograms, volt_dump_to, volt_trace_to; a stream that ends when its reader is
+// too slow; bounds on clients and memory; idle clients that make room (volt_notify).
 //
 //     cc -I. -pthread examples/15_dashboard.c -o dashboard && ./dashboard 8080
 //
-// It runs until a Ctrl-C, or for so many seconds: ./dashboard 8080 60
+// It runs until a Ctrl-C, or for a number of seconds: ./dashboard 8080 60
 //
 // Expected output:
 // http://127.0.0.1:8080/
@@ -24,7 +24,7 @@
 #include <time.h>
 
 enum { REQUEST_CAP = 8192, REQUEST_SECONDS = 5, STALL_SECONDS = 5, GRACE_SECONDS = 5 };
-enum { LINGER_SECONDS = 2, LINGER_CAP = 4 << 20 }; // for bytes behind the last answer
+enum { LINGER_SECONDS = 2, LINGER_CAP = 4 << 20 }; // for bytes after the last answer
 enum { CLIENTS_MAX = 64, STREAMS_MAX = 8, FILES_MAX = 2, EVENT_MS = 500 };
 enum { EVENT_CAP = 256 << 10, FILE_CAP = 64 << 20, SEND_CAP = 64 << 10 };
 #ifndef SLEEPERS // tasks that only sleep; a test has more
@@ -62,7 +62,7 @@ __attribute__((format(printf, 2, 3))) static void text_print(text *t, const char
     else text_put(t, line, (size_t)n);
 }
 
-// ---- one event: all that the page shows, as JSON on one line
+// ---- one event: all data of the page, as JSON on one line
 
 #define OF_WORKERS(X_) X_(polls) X_(steals) X_(parks) X_(queued) X_(busy_ns)
 #define OF_ALL(X_)                                                                       \
@@ -91,7 +91,7 @@ static void put_histogram(text *t, const char *name, const uint64_t *counts) {
     text_print(t, "]");
 }
 
-// As many tasks as fit: each is a line of the dump. The workers, 1024 at most, always do.
+// As many tasks as fit: each is a line of the dump. The workers, 1024 at most, always fit.
 static void put_dump(text *t, volt_rt *rt) {
     size_t from = t->len;
     if (t->rc < 0) return;
@@ -108,7 +108,7 @@ static void put_dump(text *t, volt_rt *rt) {
         if (t->at[i] == '\n') t->at[i] = ' ';
 }
 
-// A literal of the program's: "file:line".
+// A literal of the program: "file:line".
 static void put_site(text *t, const char *site) {
     text_print(t, ",\"longest_at\":\"");
     for (; site && *site; site++)
@@ -137,13 +137,13 @@ static int put_event(text *t, volt_rt *rt, volt_time up) {
     return t->rc;
 }
 
-// ---- something to look at: a few percent of a processor. All of it ends when it is cancelled.
+// ---- sample work: a few percent of a processor. All of it ends when it is cancelled.
 
 typedef struct {
     volt_frame frame;
     volt_group parts;
     volt_job job;
-    uint32_t seed; // of chance
+    uint32_t seed; // for chance()
     int fd, ms, i;
     int64_t n;
     char buf[32];
@@ -157,7 +157,7 @@ static void compute(volt_time how_long) {
     volt_time end = volt_now() + how_long;
     while (volt_now() < end) {}
 }
-static int block(void *arg) { // stands for a library that makes its callers wait
+static int block(void *arg) { // stands for a library with blocking calls
     work *w = (work *)arg;
     struct timespec t = { 0, w->ms * 1000000L };
     return nanosleep(&t, NULL);
@@ -235,7 +235,7 @@ static volt_poll long_poll_run(volt_cx *cx, void *arg) {
     volt_name(cx, "long poll");
     while (w->n >= 0) {
         VOLT_AWAIT(w->n, volt_sleep(cx, VOLT_MS(1500)));
-        compute(VOLT_MS(chance(w, 1, 8))); // what others wait for: it should be on the pool
+        compute(VOLT_MS(chance(w, 1, 8))); // blocks the worker on purpose: it belongs on the pool
     }
     VOLT_END(0);
 }
@@ -277,7 +277,7 @@ typedef struct {
     volt_frame frame;
     volt_arm in, late, quit;
     volt_token stop;
-    volt_notify make_room; // lets one of the clients through that wait for a request
+    volt_notify make_room; // ends one of the clients that wait for a request
     volt_group clients, work;
     volt_timer grace;
     volt_time start, until;
@@ -322,8 +322,8 @@ typedef struct {
     http_request req;
     stream events;
     text body;
-    int *place; // counts who has the like, or NULL
-    int64_t n, left; // left: of what is read behind the last answer
+    int *place; // counts the clients of this kind, or NULL
+    int64_t n, left; // left: of the bytes read after the last answer
     size_t have, head_len;
     int fd, status, kind, is_head, is_last;
     char in[REQUEST_CAP], head[1024];
@@ -340,7 +340,7 @@ static int make_dump(client *c) { return volt_dump_to(c->rt, text_put, &c->body,
 static int make_trace(client *c) { return volt_trace_to(c->rt, text_put, &c->body); }
 static int make_nothing(client *c) { return (void)c, 0; }
 
-// Nothing but what comes from here runs in the page, and no other page shows it or keeps it.
+// The page runs and loads only content of this server, and no other page embeds or stores it.
 #define FIELDS(type_)                                                                          \
     "Content-Type: " type_ "\r\n"                                                              \
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "       \
@@ -383,12 +383,12 @@ static int is_from_here(const http_request *r) {
            memcmp(origin.at, r->host.at, origin.len) == 0;
 }
 
-// Of what only a few clients may have at a time, n by now. Gives the status.
+// Takes a place of a kind that only `max` clients may have, n by now. Returns the status.
 static int take(client *c, int *n, int max) {
     c->place = n;
     return __atomic_add_fetch(n, 1, __ATOMIC_RELAXED) <= max ? HTTP_OK : 503;
 }
-// What answering has taken.
+// Releases the resources of an answer.
 static void give_back(client *c) {
     free(c->body.at);
     c->body = (text){ .max = FILE_CAP };
@@ -396,7 +396,7 @@ static void give_back(client *c) {
     c->place = NULL;
 }
 
-// Gives the status. With HTTP_OK c->to says what to answer, and c->kind how.
+// Returns the status. With HTTP_OK c->to selects the answer, and c->kind its way.
 static int choose(client *c) {
     c->is_head = http_is(c->req.method, "HEAD");
     if (!is_from_here(&c->req)) return 403;
@@ -460,8 +460,8 @@ static volt_poll stream_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-// Gives -ECANCELED, too, when this is the client that has been silent for longest, and the next one
-// needs its place. So connections that ask for nothing do not keep the page from others.
+// Also returns -ECANCELED if this client has been silent for longest and the next one needs its
+// place. So connections without requests do not keep the page from others.
 static volt_poll receive(volt_cx *cx, client *c) {
     receiving *i = &c->input;
     VOLT_BEGIN(cx, i);
@@ -480,20 +480,22 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     client *c = (client *)arg;
     VOLT_BEGIN(cx, c);
     volt_name(cx, "http client");
-    volt_set_buffers(c->fd, SEND_CAP, 0); // else the kernel hides for long that nobody reads
+    // otherwise kernel buffers hide a client that does not read
+    volt_set_buffers(c->fd, SEND_CAP, 0);
     c->body.max = FILE_CAP;
     while (!c->is_last && c->n >= 0) {
         c->is_head = 0;
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
         while ((c->status = http_parse(c->in, c->have, sizeof c->in, &c->req)) == HTTP_MORE) {
-            // the stop ends the wait for a request, but no request that has begun
+            // the stop ends the wait for a request, but not a request that has begun
             VOLT_AWAIT(c->n, c->req.is_begun
                                  ? receive(cx, c)
                                  : volt_with_token(cx, &c->stop, &c->srv->stop, receive(cx, c)));
             if (c->n <= 0) break;
             c->have += (size_t)c->n;
         }
-        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || !c->req.is_begun)) break; // gone, idle
+        // the client has closed or is idle
+        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || !c->req.is_begun)) break;
         if (c->status == HTTP_MORE) c->status = 408;
         if (c->status == HTTP_OK) c->status = choose(c);
         if (c->status == HTTP_OK && c->kind == EVENTS) {
@@ -516,8 +518,8 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         memmove(c->in, c->in + c->req.len, c->have);
     }
     give_back(c);
-    // A close with bytes unread resets the connection, and the answer may be lost on its way. So
-    // they are read, within limits.
+    // A close with bytes unread resets the connection, and the answer may be lost. So the rest is
+    // read, within limits.
     volt_sock_shutdown(c->fd, 0, 1);
     c->deadline = volt_now() + VOLT_S(LINGER_SECONDS);
     c->have = 0;
@@ -535,7 +537,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     s->until = s->seconds > 0 ? s->start + VOLT_S(s->seconds) : VOLT_NEVER;
     s->rc = start_work(cx, &s->work);
     while (s->rc == 0) {
-        // Without a place for the next client one that is silent leaves, now or when there is one.
+        // If the next client has no place, a silent one leaves, now or as soon as there is one.
         if (volt_sem_available(&s->door.places) == 0) volt_notify_one(&s->make_room);
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->in, s->fd, door_accept(cx, &s->door)),
                                VOLT_ARM(&s->late, volt_sleep_until(cx, s->until)),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// c-ares, the asynchronous resolver: several names at once. The name server that it asks is a task
-// of this program, in 16_name_server.h.
+// c-ares, the asynchronous resolver: several names at once. The name server is a task of this
+// program, in 16_name_server.h.
 //
-// c-ares opens and closes its sockets itself and says so (on_socket). It wants to be called when a
-// query is late, too: ares_timeout tells how long that is, and volt_before waits no longer.
+// c-ares opens and closes its sockets itself and reports them (on_socket). It must also be called
+// when a query times out: ares_timeout returns the time until then, and volt_before waits no
+// longer.
 //
 //     cc -I. -pthread examples/16_cares.c -lcares -o cares && ./cares
 //
@@ -25,7 +26,7 @@ enum { N_NAMES = 5, TRY_MS = 250 };
 typedef struct {
     const char *name;
     char text[64];
-    int is_retried, *n_owed; // answers that are still to come
+    int is_retried, *n_owed; // outstanding answers
 } query;
 
 typedef struct {
@@ -95,7 +96,8 @@ static void resolver_act(app *m) {
         ares_process_fd(m->channel, m->ev[i].events == VOLT_OUT ? ARES_SOCKET_BAD : fd,
                         is_out ? fd : ARES_SOCKET_BAD);
     }
-    ares_process_fd(m->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); // whoever is late
+    // handles queries that have timed out
+    ares_process_fd(m->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 }
 
 static volt_poll app_run(volt_cx *cx, void *arg) {

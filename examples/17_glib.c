@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A guest of GLib's main loop: the GUI, D-Bus or whatever else lives there stays as it is, and volt
-// is one source among its others. Needs libglib2.0-dev.
+// A guest of GLib's main loop: the GUI, D-Bus and other sources there are unaffected, and volt is
+// one source among them. Needs libglib2.0-dev.
 //
 // g_unix_fd_add watches volt's descriptor; its callback runs one bounded step. Everything here runs
 // in the thread of the main loop (one worker), so tasks may call GLib, and callbacks may spawn.
@@ -56,7 +56,7 @@ static volt_poll sum_run(volt_cx *cx, void *arg) {
     VOLT_END(s->a + s->b);
 }
 
-// ---- what GLib calls
+// ---- callbacks of GLib
 
 static gboolean on_volt(gint fd, GIOCondition condition, gpointer user) {
     app *a = (app *)user;
