@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # Finds locals that start over at each poll. The lines above VOLT_BEGIN run again at each poll, so
 # only const locals and the pointer to the state may stand there (rule 1 of the manual). No compiler
-# warns of another one. Needs a POSIX shell and awk, and no compiler.
+# warns of the others. Needs a POSIX shell and awk, and no compiler.
 #   sh tests/above_begin.sh FILE...
 # Prints each breach as file:line, then one line of the form "above_begin: N passed, N failed, 0
 # skipped", which counts functions; fails at a breach, and if no function has a VOLT_BEGIN. A macro
 # of the same file whose text begins with VOLT_BEGIN counts as one. Statics are not locals. A
 # declaration that a macro makes is not seen.
 LC_ALL=C awk '
-# ---- text: `code` gets a file without comments; literals become 0; a #define stands between \001
+# ---- text: `code` gets a file without comments; literals become 0; a #define is between \001
 function read_line(s,    at, two, goes_on) {
     if (!in_block && !in_define && s ~ /^[ \t]*#/) {
         if (!sub(/^[ \t]*#[ \t]*define[ \t]*/, "", s)) s = ""
@@ -38,13 +38,13 @@ function read_line(s,    at, two, goes_on) {
     code = code "\n"
 }
 
-# ---- statements: those that stand directly behind each brace that is open
+# ---- statements: the current one inside each open brace
 function enter(level) {
     depth = level
     text[depth] = ""
     n_of[depth] = parens = 0
 }
-# The braces of an initialiser or a type do not end the statement that they stand in.
+# The braces of an initialiser or a type do not end the enclosing statement.
 function open_brace(    head) {
     head = text[depth]
     gsub(/[ \n]+$/, "", head)
@@ -86,7 +86,7 @@ function starting_over(s, states,    type, type_is_const, n, i, part, name, foun
     type = s
     sub(/[=,*(].*/, "", type)
     type_is_const = (" " type " ") ~ /[^A-Za-z_0-9]const[^A-Za-z_0-9]/
-    # A comma inside brackets separates no declarators.
+    # A comma inside brackets does not separate declarators.
     while (s !~ /\( ?\*/ && match(s, /\([^()]*\)/))
         s = substr(s, 1, RSTART - 1) "0" substr(s, RSTART + RLENGTH)
     n = split(s, part, ",")

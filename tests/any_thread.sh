@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Checks tests/any_thread.txt, which says what plays each two calls of any threads at once: every
+# Checks tests/any_thread.txt, which names the test of each two calls of any threads at once: every
 # such function of volt.h, by its declaration and by the manual's list, is in one class; every cell
 # is there once; each test that a cell names has passed, and each scenario and thread exists.
 #   sh tests/any_thread.sh volt.h LOG...
@@ -14,10 +14,10 @@ here=$(dirname "$0")
     sed -n 's/^static void \([a-z0-9_]*\)(void \*arg) {.*/sim:\1/p' "$here"/sim/*.h
     awk '$1 == "ok" { print "test:" $2 }' "$@"
 } | awk '
-# ---- what there is
+# ---- the existing tests, scenarios and threads
 FILENAME == "-" { is_there[$1] = 1; next }
 
-# ---- volt.h: what any thread may call, by the declarations and by the manual
+# ---- volt.h: the functions that any thread may call, by the declarations and by the manual
 FILENAME == header {
     if (/^\/\/ >>api/) in_api = 1
     if (/^\/\/ >>cxx/) in_api = 0
@@ -68,7 +68,7 @@ $1 == "cell" {
 { wrong(FNR, "is nothing that a line may be") }
 
 function wrong(at, what) { print table ":" at ": " what; n_wrong++ }
-# 1: the manual names it, by itself or with others.
+# 1: the manual names it, alone or with others.
 function is_listed(name,    i) {
     for (i = 1; i <= n_words; i++) {
         if (word[i] == name) return 1

@@ -3,8 +3,8 @@
 # Runs a program of tests/ in a time namespace, where CLOCK_MONOTONIC shows another time. Called by
 # `make clocks`; needs Linux 5.6 with CONFIG_TIME_NS and unshare of util-linux 2.36.
 #   sh tests/clocks.sh TIME PROGRAM CLOCK_NOW     CLOCK_NOW: tests/clock_now.c, built
-# TIME, as below: the clock has passed that time when the program begins; or, `past_...`, it does so
-# while the program runs, which is started again until it has.
+# TIME, as below: the clock has passed that time when the program begins. With `past_...` it passes
+# it while the program runs; the program is then repeated until that has happened.
 now=$3
 case $1 in # in milliseconds
     12_days)        time=1036800000 ;;
@@ -42,6 +42,6 @@ case $1 in
     past_*) # shellcheck disable=SC2016 # of the inner shell
         enter sh -c 'while "$0" && [ "$("$1")" -le "$2" ]; do :; done; [ "$("$1")" -gt "$2" ]' \
             "$2" "$now" $count ||
-            echo "$2: 0 passed, 1 failed, 0 skipped" ;; # it failed, or the clock went elsewhere
+            echo "$2: 0 passed, 1 failed, 0 skipped" ;; # it failed, or the clock missed its time
     *) enter "$2" ;;
 esac

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Put before every other line of a program by `make coverage` (-include): the counts are written
-// where a process ends that does not return from main(), and always_inline is void, as each copy of
-// such a function would count as branches of its own.
+// Included before every other line of a program by `make coverage` (-include): the counts are
+// written where a process ends without returning from main(), and always_inline is void, as each
+// copy of such a function would count as branches of its own.
 #ifndef VOLT_TEST_COVERAGE_H
 #define VOLT_TEST_COVERAGE_H
 

@@ -3,12 +3,12 @@
 # Line and branch coverage of volt.h, summed over many programs. Needs a POSIX shell, awk and gcov.
 #   sh tests/coverage.sh DIR... [> report]
 # Every .gcda below the directories counts. Prints each line and each branch that no program took,
-# unless tests/coverage.txt gives a reason for it; then entries of that list that are out of date,
-# then the sums. Exit status 1: below the goals, or the list and the truth differ.
+# unless tests/coverage.txt gives a reason for it; then stale entries of that list, then the sums.
+# Exit status 1: below the goals, or the list and the results differ.
 #
 # A branch is one outcome of one condition at -O0, so that each operand of && and || has two of its
-# own. Not counted: those of VOLT_ASSERT, whose other outcome is a defect. Where builds differ in
-# the number of branches of a line, as constants do, each form counts by itself.
+# own. Those of VOLT_ASSERT are not counted, as the other outcome is a defect. Where builds differ
+# in the number of branches of a line, as constants do, each form counts by itself.
 here=$(dirname "$0")
 list=$here/coverage.txt
 LINES_WANTED=${LINES_WANTED:-95}
@@ -54,7 +54,7 @@ function end_line(    i, key) {
     ran[line] += hits + 0
 }
 
-# ---- the list: "line|branch  function  text: reason" in fields parted by " | "
+# ---- the list: "line|branch  function  text: reason" in fields separated by " | "
 function read_list(    s, f, i, n_fields) {
     while ((getline s < list) > 0) {
         if (s ~ /^(#|$)/) continue
@@ -64,7 +64,7 @@ function read_list(    s, f, i, n_fields) {
         reason[f[1], f[2], f[3], f[4]] = f[n_fields]
     }
 }
-# 1: the list has it. "sometimes" says that chance decides; it is never out of date.
+# 1: the list has it. "sometimes" marks a random outcome; it is never stale.
 function is_listed(kind, l,    found, how) {
     for (how = 1; how <= 2; how++) {
         key = (how == 1 ? "never" : "sometimes") SUBSEP kind SUBSEP func_of[l] SUBSEP text[l]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR 0BSD
-"""What examples/15_dashboard.c says, and what a browser makes of it.
+"""Checks the output of examples/15_dashboard.c, and its page in a browser.
 
     tests/dashboard.py reports EVENTS TRACE all|some
-        reads a recorded stream of events and a trace, strictly; `some`: the tasks were too many
+        reads a recorded stream of events and a trace, strictly; `some`: not all tasks fit
     tests/dashboard.py slow PORT
-        files and streams that are not read: there are at most so many, and each is dropped
+        files and streams that are not read: their number is limited, and each is dropped
     tests/dashboard.py browser PROGRAM DIRECTORY
         runs the program and headless Chromium, looks at the page while it lives, and keeps
         pictures of it in the directory
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-LIMIT = 60  # seconds that anything may take
+LIMIT = 60  # seconds, for any step
 
 
 def fail(what):
@@ -33,7 +33,7 @@ def check(is_good, what):
     print("dashboard: " + what)
 
 
-# ---- what it says
+# ---- output
 
 def refuse(what):
     raise ValueError(what)
@@ -106,7 +106,7 @@ def ask(port, path):
     return s, s.recv(12, socket.MSG_WAITALL)[9:].decode()
 
 
-# A client that has gone keeps its place until the next event.
+# A client that has closed keeps its place until the next event.
 def place(port, path, what):
     until = time.monotonic() + LIMIT
     while time.monotonic() < until:
@@ -135,7 +135,7 @@ class Browser:
         self.come, from_write = os.pipe()
         here = {3: to_read, 4: from_write}
 
-        def place():  # descriptors 3 and 4 are what --remote-debugging-pipe uses
+        def place():  # --remote-debugging-pipe uses descriptors 3 and 4
             high = {to: os.dup2(fd, 100 + to) for to, fd in here.items()}
             for to, fd in high.items():
                 os.dup2(fd, to)
@@ -193,7 +193,7 @@ class Browser:
             self.complaints.append(json.dumps(p["exceptionDetails"])[:600])
         if m.get("method") == "Runtime.consoleAPICalled" and p["type"] in ["error", "warning"]:
             self.complaints.append(json.dumps(p["args"])[:600])
-        # rendering: that the test looks at canvases is slow
+        # rendering: a warning that the test reads canvases slowly
         if m.get("method") == "Log.entryAdded" and p["entry"]["source"] != "rendering" and \
                 p["entry"]["level"] in ["error", "warning"]:
             self.complaints.append(json.dumps(p["entry"])[:600])
@@ -235,8 +235,8 @@ class Browser:
 # Pictures by name: width, height, phone.
 LOOKS = {"desktop": (1440, 900, False), "phone": (360, 780, True)}
 
-# Before anything of the page runs: what a violation of its policy is told, and a stream whose first
-# task has a name that would be markup, if anybody took it for that.
+# Before the scripts of the page run: reports violations of its policy, and puts a task first in the
+# stream whose name would be markup if the page interpreted it.
 SPY = """
 addEventListener('securitypolicyviolation', e => console.error('policy', e.blockedURI));
 window.EventSource = class extends EventSource {
@@ -252,7 +252,7 @@ window.EventSource = class extends EventSource {
 };
 """
 
-# Text whose contrast with what is behind it is less than WCAG asks for (AA).
+# Text whose contrast with its background is less than WCAG requires (AA).
 CONTRAST = """
 (() => {
   const parse = c => c.match(/[\\d.]+/g).map(Number);

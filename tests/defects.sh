@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # Deliberate defects, each with the test that must notice it; `make defects`, ONE=name.
 #   sh tests/defects.sh build/defects [name...]
-# Each entry of defects.txt is put into a copy of volt.h, its program is compiled with it, and the
-# test that it names must fail there, in one of some tries: a defect may show by chance only. With
-# volt.h as it is the same test must pass. Last line: "defects: N passed, N failed". In the
-# environment: CC; JOBS, how many at once; TRIES; APPLY=1: only whether each entry fits volt.h and
-# names a test, which takes a second.
+# Each entry of defects.txt is applied to a copy of volt.h, its program is compiled with it, and the
+# test that it names must fail there, in one of several tries, as some defects show only by chance.
+# With the unchanged volt.h the same test must pass. Last line: "defects: N passed, N failed".
+# Environment: CC; JOBS, the number of parallel jobs; TRIES; APPLY=1: only checks that each entry
+# fits volt.h and names a test, which takes a second.
 set -u
 out=$1
 shift
@@ -55,7 +55,7 @@ FNR == NR { line[FNR] = $0; n_lines = FNR; next }
 END { finish() }
 ' "$here/../volt.h" "$here/defects.txt"
 
-# is_there PROGRAM TEST  By its name in the source; tests of a macro are seen when they run.
+# is_there PROGRAM TEST  By its name in the source; tests made by a macro are found when they run.
 is_there() {
     if [ "$1" = fault ]; then grep -q "[(]$2, " "$here/fault/fault.c"
     else

@@ -3,13 +3,13 @@
 # Compiles every example in the comments of volt.h, in README.md and in examples/README.md as C and
 # as C++, and runs the complete ones. None may declare a local above VOLT_BEGIN.
 #   CC=gcc CXX=g++ sh tests/doc.sh [directory for the files]
-# A program is a run of volt.h lines that begin with "//     ", or a ```c block of a page, with
-# `int main` in it. One that begins with `// fragment` is compiled only; it may use what volt.h
-# declares, and errno.h. The programs of README.md are built by the commands of its ```sh blocks and
-# run: the first program is also that of volt.h and of examples/01_hello.c and prints what README.md
-# says, the second one answers a client. The table of the last runs is compared with the file that
-# it is made from, and some numbers of the pages with what they count. README.md has at most 150
-# lines and 8 KB. Ends with "doc: N passed, N failed, N skipped".
+# A program is a run of volt.h lines that begin with "//     ", or a ```c block of a page, with `int
+# main` in it. One that begins with `// fragment` is compiled only; it may use the declarations of
+# volt.h, and errno.h. The programs of README.md are built by the commands of its ```sh blocks and
+# run: the first program is also that of volt.h and of examples/01_hello.c and prints the output
+# shown in README.md, the second one answers a client. The table of the last runs is compared with
+# its source file, and some numbers of the pages with the things that they count. README.md has at
+# most 150 lines and 8 KB. Ends with "doc: N passed, N failed, N skipped".
 out=${1:-build/doc}
 cc=${CC:-cc}
 cxx=${CXX:-c++}
@@ -18,8 +18,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 warn='-Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Wundef
     -Wdouble-promotion -Wformat=2 -Wvla -Wimplicit-fallthrough -Werror'
 c_flags="-std=gnu11 -Wpedantic -Wstrict-prototypes -Wmissing-prototypes $warn"
-# (type){ ... } is C; in C++ both compilers have it as an extension. g++ finds members without an
-# initialiser also where those with one are named.
+# (type){ ... } is C; in C++ both compilers have it as an extension. g++ warns of omitted members
+# also where the others are designated.
 cxx_flags="-std=gnu++20 -Wno-missing-field-initializers $warn"
 passed=0 failed=0 skipped=0 programs=0
 
@@ -57,7 +57,7 @@ blocks() {
 blocks readme README.md
 blocks guide examples/README.md
 
-verdict() { # name, what went wrong or nothing
+verdict() { # name, reason of the failure or nothing
     if [ -z "$2" ]; then
         passed=$((passed + 1))
         echo "  ok    $1"
@@ -104,7 +104,7 @@ for source in "$out"/*.c; do
     sh "$root/tests/above_begin.sh" "$source" >"$out/log" || why='a local starts over at each poll'
     verdict "$(basename "$source" .c) above VOLT_BEGIN" "$why"
 done
-# The table of what ran on which commit; and no target of the Makefile is left out of it.
+# The table of the last runs; no target of the Makefile is left out of it.
 if command -v python3 >/dev/null; then
     why=
     python3 "$root/tests/everything.py" check >"$out/log" 2>&1 || why='differs'
@@ -113,7 +113,8 @@ else
     skipped=$((skipped + 1))
     echo '  skip  the tables of tests/everything.tsv: no python3'
 fi
-# Numbers in a page of what is here: says PAGE WHAT NUMBER TEXT, in which @ stands for the number.
+# Numbers in a page about this repository: says PAGE WHAT NUMBER TEXT, in which @ stands for the
+# number.
 says() {
     : >"$out/log"
     line=$(printf '%s' "$4" | sed "s/@/$3/")
@@ -177,7 +178,7 @@ while True:
     try:
         s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5)
         break
-    except ConnectionRefusedError:  # it does not listen yet
+    except ConnectionRefusedError:  # not listening yet
         assert time.monotonic() < end
         os.sched_yield()
 s.sendall(b"hello")

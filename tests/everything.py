@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR 0BSD
-"""Runs each target of the Makefile that tests something, and keeps what came of it in a file.
+"""Runs each target of the Makefile that tests something, and records the results in a file.
 
-    make everything                     all that has not passed yet on this tree
-    make everything ONLY='cross-* soak' these; a name may be a pattern of the shell
+    make everything                     all that have not passed yet on this tree
+    make everything ONLY='cross-* soak' these; a name may be a shell pattern
     make everything SHOW=1              runs nothing, prints the file
-        AGAIN=1    runs also what has passed on this tree
+        AGAIN=1    also runs those that have passed on this tree
         SECONDS=n  of the soak test and of each fuzzer; 15 and 60 without it
         SAMPLE=n   mutants that `make mutate` tries; SAMPLE=all: every one; 100 without it
         LIMITS=n   multiplies the time limits, those of single tests too, for slow machines
 
 tests/everything.tsv has one line for each target: whether it passed, seconds, the commit ("+": with
-changes that were not committed), a hash of the files, the command, and its figure: the line in
-which the target sums up. It is written after each target, so that a run that was cut off goes on
-where it stopped. A line counts only for the files that it was measured on, which are all that git
-knows but that file itself and the tables made from it; a line of other files is marked. What a
-target prints stands in build/everything/NAME.log.
+uncommitted changes), a hash of the files, the command, and its figure: the line in which the target
+sums up. It is written after each target, so that an interrupted run continues where it stopped. A
+line counts only for the files that it was measured on: all files known to git except that file
+itself and the tables made from it; a line of other files is marked. The output of a target is in
+build/everything/NAME.log.
 
 Tables in tests/README.md and bench/README.md, between their markers, are made from the file, after
 each target and by
@@ -49,8 +49,8 @@ NOW = "# The tables mark what is not of\t"
 
 SUM = r"\d+ passed, \d+ failed"
 CROSS = "aarch64 armhf armel mipsel mips powerpc s390x riscv64 i386 musl".split()
-# name: command, time limit in seconds, what the lines of the figure look like (None: the last one).
-# Those that tests/README.md shows first stand in FIRST.
+# name: command, time limit in seconds, pattern of the figure's lines (None: the last one). FIRST
+# lists those that tests/README.md shows first.
 TARGETS = {
     "test": ("make test", 1800, None),
     "test-optimised": ("make test-optimised", 1800, None),
@@ -97,7 +97,7 @@ FIRST = ("test", "test-optimised", "check", "coverage", "model", "model-full", "
          "sim", "sim-mutants", "fuzz", "mutate", "kernels", "clocks")
 SIZES = ("all", "plain echo server", "with VOLT_SINGLE_THREAD", "03_echo", "01_hello",
          "with VOLT_SINGLE_THREAD, VOLT_NO_IO")
-# Targets of the Makefile that no line above runs, and why.
+# Targets of the Makefile that no line above runs, with the reason.
 LEFT_OUT = {
     "help": "prints text",
     "clean": "removes build/",
@@ -107,7 +107,7 @@ LEFT_OUT = {
     "model-shipped": "a part of model-full",
     "bench-peers": "takes hours and the tools of other languages, and writes bench/README.md",
 }
-# What narrows a target, or is meant for this script: the targets must not inherit it.
+# Variables that narrow a target, or are meant for this script: the targets must not inherit them.
 NOT_INHERITED = (
     "MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GNUMAKEFLAGS ONLY SHOW AGAIN SECONDS SAMPLE LIMITS "
     "SEED FULL ONE ROW ROWS TARGETS CROSS_QUICK SANITIZERS SIZES MUTANT REPLAY MODEL_FLAGS RECHECK "
@@ -115,7 +115,7 @@ NOT_INHERITED = (
 ).split()
 
 
-# ---- which files, which commit
+# ---- files, commit
 
 def git(*arguments):
     return subprocess.run(("git", *arguments), capture_output=True, check=True).stdout
@@ -126,7 +126,7 @@ def without_tables(text):
 
 
 def tree_now():
-    """A hash of all files that git knows or would know, but for what this script writes."""
+    """A hash of all files that git knows or would know, except those that this script writes."""
     names = git("ls-files", "-z", "--cached", "--others", "--exclude-standard").split(b"\0")
     sums = hashlib.sha256()
     for name in sorted(set(names)):
@@ -143,7 +143,7 @@ def tree_now():
 
 
 def commit_now():
-    """The commit that is checked out; with a + if the files differ from it."""
+    """The current commit; with a + if the files differ from it."""
     commit = git("rev-parse", "--short=7", "HEAD").decode().strip()
     changed = git("status", "--porcelain", "-z", "--untracked-files=all").decode().split("\0")
     paths = {entry[3:] for entry in changed if entry} - {STATUS}
@@ -168,7 +168,7 @@ def write(path, text):
 
 
 class Status:
-    """The lines of the file, by target; and what the tables were last compared with."""
+    """The lines of the file, by target; and the state that the tables were last compared with."""
 
     def __init__(self):
         self.lines, self.commit, self.tree = {}, "", ""
@@ -221,7 +221,7 @@ def limit_of(name, command, factor):
 
 
 def model_figure(lines):
-    """The scenarios and what they prove stand in lines of their own."""
+    """The scenarios and their claims are in lines of their own."""
     n, n_here = collections.Counter(), collections.Counter()
     for line in lines:
         scenario = re.match(r"ok +\w+ +(EXHAUSTIVE|BOUNDED|SAMPLED)(\(?)", line)
@@ -235,7 +235,7 @@ def model_figure(lines):
 
 
 def size_figure(lines):
-    """A row of the table that it prints becomes "processor: all, 03_echo ..."; see size_table."""
+    """A row of the printed table becomes "processor: all, 03_echo ..."; see size_table."""
     rows = [line.strip("|").split("|") for line in lines if line[0] == "|"]
     rows = [[cell.strip() for cell in row] for row in rows]
     return [f"{row[0]}: {', '.join(row[1:])}" for row in rows if row[1][:1].isdigit()]
@@ -249,7 +249,7 @@ FIGURES = {"model": model_figure, "size": size_figure, "dashboard": dashboard_fi
 
 
 def figure_of(name, log):
-    """In one line of the file, without what a table in Markdown would stumble over."""
+    """As one line of the file, without characters that break a table in Markdown."""
     with open(log, errors="replace", encoding="utf-8") as f:
         lines = [line.strip() for line in f if line.strip() and not re.match(r"make(\[|:)", line)]
     pattern = TARGETS[name][2]
@@ -266,7 +266,7 @@ def figure_of(name, log):
 
 
 def end_group(process):
-    """Ends what the command has started: it has a process group of its own."""
+    """Ends all processes of the command, which has a process group of its own."""
     for sig, wait in ((signal.SIGTERM, 10), (signal.SIGKILL, 10)):
         try:
             os.killpg(process.pid, sig)
@@ -302,7 +302,7 @@ def run(name, command, limit, factor):
 
 
 def complaints(name):
-    """Lines of a log that say what failed."""
+    """Lines of a log that report failures."""
     with open(f"{LOGS}/{name}.log", errors="replace", encoding="utf-8") as f:
         lines = [line.rstrip() for line in f]
     found = [line for line in lines
@@ -367,7 +367,7 @@ def run_all():
 # ---- showing
 
 def mark(status, name, tree, commit):
-    """Why a line is not one of these files; "" if it is. `commit` alone tells a reader enough."""
+    """The reason why a line is not of these files, or "". `commit` alone is enough for a reader."""
     line = status.lines.get(name)
     if not line:
         return "not run"
@@ -407,7 +407,7 @@ def table(status, names):
 
 
 def made(status):
-    """All targets and what they say."""
+    """All targets with their results."""
     lines = [status.lines.get(name) for name in TARGETS]
     n_passed = sum(bool(line) and line["result"] == "pass" and line["tree"] == status.tree
                    for line in lines)
@@ -442,7 +442,7 @@ def made_anew(page, status):
 
 
 def write_tables(status):
-    """The tables are marked as of now, and the file notes what it was compared with."""
+    """Marks the tables as of now, and notes in the file the state that they were compared with."""
     status.commit, status.tree = commit_now(), tree_now()
     status.save()
     for page in PAGES:
@@ -457,14 +457,14 @@ def write_readme():
 # ---- checking
 
 def phony():
-    """The targets that the Makefile and the files that it includes name so."""
+    """The .PHONY targets of the Makefile and of the files that it includes."""
     files = ["Makefile", *glob.glob("*/*.mk"), *glob.glob("tests/*/*.mk")]
     text = "".join(read(path) for path in files).replace("\\\n", " ")
     return {name for line in re.findall(r"^\.PHONY:(.*)", text, re.M) for name in line.split()}
 
 
 def check():
-    """Needs no git: the tables and the file agree, whatever is checked out."""
+    """Needs no git: the tables and the file must agree, on any commit."""
     bad = []
     status = Status()
     if not os.path.exists(STATUS) or read(STATUS) != status.text():
@@ -487,7 +487,8 @@ if __name__ == "__main__":
                "readme": write_readme}
     if len(sys.argv) != 2 or sys.argv[1] not in actions:
         sys.exit(__doc__)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
+    # so that running commands are ended, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(actions[sys.argv[1]]())
     except KeyboardInterrupt:

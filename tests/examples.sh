@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Runs an example against what it is for: real clients, real servers, and the output that stands at
-# its head.
+# Runs an example in its use: with real clients, real servers, and the output that its head shows.
 #
-#   tests/examples.sh DIRECTORY EXAMPLE     of the programs, which make builds; 06_http, say
+#   tests/examples.sh DIRECTORY EXAMPLE     with the programs, which make builds; such as 06_http
 #
-# Prints what it has checked. Ports are chosen by the kernel. Whoever runs it sets a time limit: a
-# server that does not end is waited for, and killed when the script is.
+# Prints its checks. The kernel chooses the ports. The caller sets a time limit: a server that does
+# not end is waited for, and killed when the script is.
 set -eu
 bin=$1
 name=$2
@@ -14,7 +13,7 @@ here=$(dirname "$0")
 sources=$here/../examples
 . "$here/../bench/server.sh"
 
-# golden SOURCE COMMAND...  The command prints what the comment at the head of its source says.
+# golden SOURCE COMMAND...  The command prints the output shown at the head of its source.
 golden() {
     source=$1
     shift
@@ -35,7 +34,7 @@ same() {
     printf '%s: %s: %s\n' "$name" "$1" "$2"
 }
 
-# until_has FILE TEXT  Waits until the file has it.
+# until_has FILE TEXT  Waits until the file contains the text.
 until_has() {
     tries=0
     until grep -q "$2" "$1"; do
@@ -50,8 +49,8 @@ ask() { curl --silent --show-error --max-time 20 "$@"; }
 raw() { printf "$1" | timeout 20 nc -N 127.0.0.1 "$port" | statuses; }
 statuses() { grep -o 'HTTP/1.1 [0-9]*' | awk '{ printf "%s%s", (NR > 1 ? " " : ""), $2 }'; }
 
-# In the background: a request that drips in a byte a second is refused when its 5 s are up. Each
-# byte would be in time.
+# In the background: a request that arrives at a byte per second is refused after 5 s, although each
+# byte is in time.
 drip() {
     for byte in G E T ' ' / ' ' H T T P / 1; do
         printf '%s' "$byte"
@@ -74,7 +73,7 @@ http_refusals() {
     long=$(head -c 5000 /dev/zero | tr '\0' x)
     same 'a long header' 431 "$(ask -o "$work/a" -w '%{http_code}' -H "X: $long" "$url/")"
     same 'a long body' 413 "$(ask -o "$work/a" -w '%{http_code}' -d "$long" "$url/echo")"
-    for _ in 1 2 3 4 5; do # the answer must survive what the server does not want to read
+    for _ in 1 2 3 4 5; do # unread input must not destroy the answer
         same 'three megabytes' 431 \
             "$(head -c 3000000 /dev/zero | timeout 20 nc -N 127.0.0.1 "$port" | statuses)"
     done
@@ -113,7 +112,7 @@ http_load() {
     same 'h2load' '2000 2xx, 0 3xx, 0 4xx, 0 5xx' "$(sed -n 's/^status codes: //p' "$work/h2load")"
 }
 
-# open_client FILE  What is written to descriptor 3 goes to the server; its answers to the file.
+# open_client FILE  Descriptor 3 is the input to the server; its answers go to the file.
 open_client() {
     mkfifo "$work/fifo"
     timeout 20 nc 127.0.0.1 "$port" <"$work/fifo" >"$1" &
@@ -121,13 +120,13 @@ open_client() {
     exec 3>"$work/fifo"
 }
 
-# While the server is told to stop, a client has sent one request and a half: it gets its answer.
+# When the server is stopped, a client has sent one request and a half: it gets its answer.
 http_stop() {
     open_client "$work/late"
     printf 'GET /none HTTP/1.1\r\nHost: x\r\n\r\nGET / HT' >&3
     until_has "$work/late" 'Not Found$'
     kill -TERM "$server"
-    # Only when nobody can connect any more has the server heard of it.
+    # The server is stopping once connections are refused.
     until ! nc -z 127.0.0.1 "$port"; do sleep 0.1; done
     printf 'TP/1.1\r\nHost: x\r\n\r\n' >&3
     exec 3>&-
@@ -137,7 +136,7 @@ http_stop() {
     stop
 }
 
-# One client, still there when the server is told to stop: it has its echo, and then an end.
+# A client that is connected when the server is stopped gets its echo, and then an end.
 echo_client() {
     open_client "$work/echo"
     echo 'some words' >&3
@@ -148,7 +147,7 @@ echo_client() {
     echo 'some words' | cmp - "$work/echo" || fail 'not what was sent'
 }
 
-# enter N  The Nth client; what comes to it goes to $work/chat.N. Waits until it has been greeted.
+# enter N  The Nth client; its input goes to $work/chat.N. Waits until it has been greeted.
 enter() {
     mkfifo "$work/fifo.$1"
     timeout 30 nc -N 127.0.0.1 "$port" <"$work/fifo.$1" >"$work/chat.$1" &
@@ -158,7 +157,7 @@ enter() {
     esac
     until_has "$work/chat.$1" "you are $1"
 }
-# Two talk, and one of them leaves.
+# Two clients talk, and one of them leaves.
 chat() {
     enter 1
     enter 2
@@ -179,19 +178,19 @@ chat() {
         "$(awk '/x/ { $0 = "2: " length($2) } { printf "%s,", $0 }' "$work/chat.1")"
     same 'the second' '* you are 2,1: hello,1: is anybody here?,' "$(tr '\n' , <"$work/chat.2")"
 }
-# One talks faster than another one reads: it is told how much it has missed, to the line.
+# A client talks faster than another one reads: the latter is told exactly how much it has missed.
 chat_slowly() {
     enter 1
     mkfifo "$work/slow.in" "$work/slow.out"
     timeout 30 nc -N 127.0.0.1 "$port" <"$work/slow.in" >"$work/slow.out" &
     exec 5>"$work/slow.in" 6<"$work/slow.out"
-    head -n 1 <&6 >"$work/slow.2" # its greeting: it hears what is said from now on
+    head -n 1 <&6 >"$work/slow.2" # the greeting: it is subscribed from now on
     awk 'BEGIN { for (i = 1; i <= 100000; i++) printf "%0150d\n", i; print "that is all" }' >&4
     (exec 4>&- 5>&-; cat <&6 >>"$work/slow.2") &
     reader=$!
     until_has "$work/slow.2" 'that is all'
     stop
-    exec 4>&- 5>&- 6<&- # nc ends when its input and the connection have
+    exec 4>&- 5>&- 6<&- # nc ends when its input and the connection have ended
     wait "$reader"
     awk '/^1: 0/ { n++ } /missed/ { lost += $5; t++ } END { exit n + lost != 100000 || !t }' \
         "$work/slow.2" || fail 'what was missed and what was heard are not all'
@@ -267,7 +266,7 @@ dashboard_reports() {
     python3 "$here/dashboard.py" reports "$work/events" "$work/trace" "$1"
 }
 
-# A stream that goes on while the server is told to stop has its end.
+# A stream that is open when the server is stopped ends.
 dashboard_stop() {
     curl --silent --show-error --max-time 20 -N "$url/events" >"$work/events" &
     client=$!
@@ -327,7 +326,7 @@ case $name in
 16_cares) golden 16_cares.c "$bin/16_cares" ;;
 17_glib) golden 17_glib.c "$bin/17_glib" ;;
 15_dashboard*)
-    # The address sanitizer's library must come first: nothing can be preloaded.
+    # The address sanitizer's library must come first, so nothing can be preloaded.
     misbehave "$([ "$name" = 15_dashboard ] && echo "$bin/accept_fails.so" || echo -)"
     timeout 60 "$bin/$name" 0 1 >"$work/a" || fail 'ends after a second'
     dashboard_start "$bin/$name"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Does tests/above_begin.sh report what it should? Of above_begin.c beside this file: the lines that
-# say `reported`, and no others. The file must compile without a warning.
+# Checks the reports of tests/above_begin.sh on above_begin.c beside this file: the lines that say
+# `reported`, and no others. The file must compile without a warning.
 #   CC=gcc sh tests/compile/above_begin.sh
 here=$(dirname "$0")
 file=$here/above_begin.c

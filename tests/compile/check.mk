@@ -50,8 +50,8 @@ build/check/impl-%:
 			build/check/main.c -x none $@.o -o $@.exe;; \
 	esac
 	@touch $@
-# gcc sees some of what it warns of by its optimiser, clang nothing. Tests are many, and all carry
-# volt.h, which the others show to it: unoptimised.
+# gcc finds some of its warnings in the optimiser, clang none. The tests are many, and all contain
+# volt.h, which the other programs compile optimised, so tests are not optimised.
 UNIT_LEVEL = $(if $(findstring /test_,$*),-O0,-O2)
 build/check/unit-%:
 	@mkdir -p $(@D)
@@ -70,7 +70,7 @@ build/check/spelling:
 	codespell --skip='*/corpus/*,*.pyc' --ignore-words-list=fro,crate,nevers,reacher,statics \
 		volt.h README.md Makefile tests bench examples .github .ci
 	@touch $@
-# All that clang-tidy knows of bugs, less what says nothing about volt.h:
+# All checks of clang-tidy for bugs, less those that say nothing about volt.h:
 TIDY := -*,bugprone-*,cert-*,clang-analyzer-*,concurrency-*,misc-*,performance-*,portability-*
 TIDY += -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling # memcpy_s: no libc has it
 TIDY += -clang-analyzer-optin.performance.Padding   # cache lines are kept apart
@@ -102,7 +102,7 @@ PACKAGE_readelf := binutils
 PACKAGE_objdump := binutils
 PACKAGE_scan-build := clang-tools perl
 
-# ---- reject and compile: parts of check with scripts of their own, which say what they do.
+# ---- reject and compile: parts of check with scripts of their own, described in their heads.
 # Every warning of clang, less those that say nothing about volt.h:
 EVERY := -Weverything
 EVERY += -Wno-padded                      # layouts are chosen, and asserted
@@ -134,7 +134,7 @@ build/check/builds-%:
 build/check/less-%:
 	@sh tests/compile/less.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
 	@touch $@
-# Locals above VOLT_BEGIN, which no compiler warns of; not where a test is about such a mistake.
+# Locals above VOLT_BEGIN, which no compiler warns of; not in tests about such a mistake.
 BEGINS = $(filter-out tests/test_misuse.c tests/reject/% tests/compile/%,\
 	$(wildcard volt.h examples/*.[ch] examples/*.cpp bench/*.[ch] tests/*.[ch] tests/*/*.[ch]))
 build/check/above_begin:
@@ -156,8 +156,8 @@ build/check/every-%:
 		$(if $(filter-out c99,$*),build/check/impl.c)
 	@touch $@
 
-# ---- install, tried: by pkg-config, CMake, Meson, and by the recipes of examples/packaging. With each
-# the compilers must refuse a local that an await loses.
+# ---- install, tried: by pkg-config, CMake, Meson, and by the recipes of examples/packaging. With
+# each the compilers must refuse a local that an await loses.
 CHECKS += install
 check: need-pkg-config need-cmake need-meson need-ninja
 PACKAGE_ninja := ninja-build

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
 # volt.h with parts left out or added: the implementation by itself at several standards and levels,
-# all warnings as errors; without threads it asks for none, without names not for getaddrinfo; the
-# probes are there, or not; the examples that need neither descriptors nor threads print what they
-# should.
+# all warnings as errors. Without threads it must not refer to pthreads, without names not to
+# getaddrinfo; the probes must be there, or not; the examples that need neither descriptors nor
+# threads must print their expected output.
 #   sh tests/compile/less.sh COMPILER DIRECTORY FLAGS...
 # Ends with "less COMPILER: N passed, N failed".
 cc=$1 out=$2

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # volt.h among the headers of libc, in every order and mode, with all warnings as errors:
 #   sh tests/compile/orders.sh COMPILER DIRECTORY FLAGS...
-# The header part must come before and after any header, alone and twice, whatever the file has
-# defined of what libc may declare. The implementation must come first in its file, or anywhere with
-# -D_GNU_SOURCE. Each order is a file in DIRECTORY; one compilation takes all files of a mode.
+# The header part must come before and after any header, alone and twice, whatever optional
+# declarations of libc the file has enabled. The implementation must come first in its file, or
+# anywhere with -D_GNU_SOURCE. Each order is a file in DIRECTORY; one compilation takes all files of
+# a mode.
 # Ends with "orders COMPILER: N compiled".
 cc=$1 out=$2
 shift 2
@@ -31,7 +32,7 @@ put() {
         case $line in '#'*) echo "$line" ;; *) echo "#include <$line>" ;; esac
     done >"$out/$name.$suffix"
 }
-# mode NAME FLAGS...: compiles the files that were put, and takes them away
+# mode NAME FLAGS...: compiles the files that were put, and removes them
 mode() {
     name=$1
     shift

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Programs of several units that hold volt.h: builds them below DIRECTORY and runs them.
+# Programs of several units that contain volt.h: builds them below DIRECTORY and runs them.
 #   sh tests/compile/programs.sh DIRECTORY FLAGS...
 # Ends with "programs: N passed, N failed".
 out=$1
@@ -33,12 +33,12 @@ link() { # COMPILER NAME FILE...
     shift 2
     "$linker" -pthread "$@" -o "$out/$program"
 }
-# runs_linked NAME FILE...: g++ links, whatever language the files are in
+# runs_linked NAME FILE...: g++ links, as some files may be C++
 runs_linked() {
     link g++ "$@" && timeout 60 "$out/$1"
     verdict "$1" $?
 }
-# Others must see no name of volt.h in FILE.
+# No name of volt.h in FILE may be visible outside it.
 keeps_to_itself() { # FILE
     names=$(nm -g --defined-only "$out/$1") && ! echo "$names" | grep ' volt_'
     verdict "names in $1" $?

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the units of these programs give each other; see programs.sh. UNIT is the name of a unit:
-// a function that runs a small program of tasks on a runtime of its own, and gives 0 if all went
-// well.
+// The interface between the units of these programs; see programs.sh. UNIT is the name of a unit: a
+// function that runs a small program of tasks on a runtime of its own, and returns 0 on success.
 #ifndef UNIT_H
 #define UNIT_H
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
 # Compiles volt.h for one target, under each standard: the header alone, then the implementation;
 # warnings are errors, and no object may need libatomic. `make cross` runs it:
 #   compile.sh DIR "STANDARDS" CC FLAGS...
-# The last line is "N passed, N failed, 0 skipped"; what failed stands above it.
+# The last line is "N passed, N failed, 0 skipped"; the failures are listed above it.
 set -u
 dir=$1 standards=$2
 shift 2
@@ -36,7 +36,7 @@ for std in $standards; do
     done
 done
 
-# The check itself: an operation that no target has an instruction for must not pass.
+# Checks the check: an operation that no target has an instruction for must not pass.
 printf '%s\n' 'static struct { char bytes[32]; } from, to;' 'int main(void) {' \
     '__atomic_load(&from, &to, __ATOMIC_SEQ_CST);' 'return to.bytes[0];' '}' > "$dir/wide.c"
 check 'a program compiled for that' "$@" -c "$dir/wide.c" -o "$dir/wide.o"

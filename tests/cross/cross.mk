@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- cross: the tests on other processors under qemu's user mode, and with another C library. i386
-# and musl run as they are. What cannot work on a target stands in tests/cross/skips.txt.
+# and musl run natively. tests/cross/skips.txt lists the tests that cannot work on a target.
 #   make cross TARGETS='aarch64 musl'   these only
-#   make cross CROSS_QUICK=1            all is compiled, without optimisation; some tests run
+#   make cross CROSS_QUICK=1            compiles all, without optimisation; runs some tests
 CROSS_ALL := aarch64 armhf armel mipsel mips powerpc s390x riscv64 i386 musl
 TARGETS ?= $(CROSS_ALL)
 CROSS_TOOLS_aarch64 := aarch64-linux-gnu
@@ -34,7 +34,7 @@ CROSS_LEVEL := $(if $(CROSS_QUICK),O0,O2)
 CROSS_RUNS := $(if $(CROSS_QUICK),test_word test_queues test_timers test_task test_net,$(TESTS))
 CROSS_LOGS = $(foreach t,$(1),$(patsubst %,build/log/cross-$t-%,compile $(TESTS)))
 
-# Which tests were skipped where, and why.
+# The skipped tests, with target and reason.
 CROSS_SKIPPED = grep -Hs '^  skip  ' $(call CROSS_LOGS,$(TARGETS)) | \
 	sed -E 's/^[^-]*-([^-]*)-[^:]*:  skip  ([^ ]+) +([0-9.]+ s  )?/\1 \2: /' | \
 	awk '{ on = $$1; sub(/^[^ ]+ /, ""); where[$$0] = where[$$0] " " on } \

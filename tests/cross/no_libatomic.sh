@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Fails if a program or object has anything of libatomic in it or wants it: a name that the library
+# Fails if a program or object contains or needs a part of libatomic: a name that the library
 # defines, whether it is linked or not, or in a program one that the compiler's own library lacks.
 #   no_libatomic.sh FILE
 names=$(nm "$1") || exit 1

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Systematic fault injection. For k = 1, 2, 3 ... the k-th call of each kind fails with each error
-// that it may give (rows.h), in each scenario (scenarios_*.h), once and in a row, until a run meets
-// no failure any more. After each: the error that is documented, no crash, no hang, no descriptor,
-// thread or byte left, and the same work succeeds once nothing fails.
+// Systematic fault injection. For k = 1, 2, 3 ... the k-th call of each kind fails with each of its
+// possible errors (rows.h), in each scenario (scenarios_*.h), once and in a row, until a run meets
+// no failure any more. Checked after each run: the documented error, no crash, no hang, no leaked
+// descriptor, thread or byte, and success of the same work once nothing fails.
 //
 //     make fault                  the short form
 //     make fault FULL=1           with 1, 2 and 3 workers, and more
@@ -12,8 +12,8 @@
 //     fault --one SCENARIO/HOST CALL K ERROR MODE
 //     fault --list
 //
-// Each process runs one scenario after the other; the parent watches over them. One that fails or
-// hangs is reported with the line that repeats it, and another process goes on behind it.
+// Each process runs scenarios one after the other; the parent supervises them. A run that fails or
+// hangs is reported with the line that repeats it, and another process continues after it.
 #include "inject.h"
 #include "../../volt.h"
 #include "rows.h"
@@ -129,7 +129,7 @@ static const char *error_name(int value) {
         if (error_names[i].value == value) return error_names[i].name;
     return "unknown";
 }
-// What stands for the errno in a triple: ENOMEM, zero, short=3, jump=30 ...
+// The third part of a triple: ENOMEM, zero, short=3, jump=30 ...
 static const char *fault_name(const fault *f, char *buf, size_t n) {
     if (f->effect == FAIL) return error_name(f->value);
     if (f->effect == SHORT || f->effect == JUMP || f->effect == DIP)
@@ -145,24 +145,24 @@ static const char *variant_name(const variant *v, char *buf, size_t n) {
     return buf;
 }
 
-// ---- what parent and children share
+// ---- shared by parent and children
 
-typedef struct position { // of a run: all that it takes to go on behind it
+typedef struct position { // of a run: enough to continue after it
     int variant, row, value, is_again, k;
 } position;
 typedef struct slot {
     pid_t pid;
     position at;
     int is_running;
-    int64_t since; // when the run began, ns
+    int64_t since; // start of the run, ns
     int n_failed;  // of this variant, row and value
     char reason[300];
 } slot;
 enum { MOST_JOBS = 16 };
 static struct {
     int next_variant;
-    int most_calls; // of all runs, in one
-    int n_of_row[N_ROWS]; // runs in which it failed something
+    int most_calls; // the most of any single run
+    int n_of_row[N_ROWS]; // runs in which it caused a failure
     int64_t n_runs, n_triples[N_CALLS], n_again[N_CALLS]; // failing once; in a row
     slot slots[MOST_JOBS];
 } *shared;
@@ -174,7 +174,7 @@ static void fail(const char *format, ...) {
     vsnprintf(own->reason, sizeof own->reason, format, ap);
     va_end(ap);
     own->reason[strcspn(own->reason, "\n")] = 0;
-    syscall(SYS_exit_group, 3); // past every check at exit, whatever thread this is
+    syscall(SYS_exit_group, 3); // skips all checks at exit, on any thread
     abort();
 }
 
@@ -208,7 +208,7 @@ static void check_accepts(int64_t start) {
     int most = inject.f.value == EOPNOTSUPP ? 101 + 16 : 16;
     if (is_hopeless() && n > backoffs + most) fail("%d accepts", n);
 }
-// Returns how many calls failed.
+// Returns the number of failed calls.
 static int run_once(const variant *v, const row *r, fault f, int k) {
     memset(&inject, 0, sizeof inject);
     inject.f = f;
@@ -233,7 +233,7 @@ static int run_once(const variant *v, const row *r, fault f, int k) {
 static int n_clean[N_CALLS]; // calls of each kind when nothing fails
 static int is_full;
 
-// With more than one worker a run may come to k by chance only.
+// With more than one worker the number of calls varies, so a run may miss k.
 static int misses_in_a_row(const variant *v) { return v->workers > 1 || v->host == ITSELF ? 3 : 1; }
 
 static void try_fault(const variant *v, const row *r, fault f, int k) {
@@ -249,7 +249,7 @@ static void try_fault(const variant *v, const row *r, fault f, int k) {
         add(&shared->n_of_row[r - rows], 1);
     }
 }
-// The calls named here may come by chance, or where another one has failed.
+// The calls named here may occur by chance, or only after another failure.
 static int is_reached(const scenario *s, const row *r) {
     if (s->flags & SPARED) return 0;
     static const int only_after[] = { C_epoll_wait, C_epoll_add, C_epoll_mod, C_futex_wait,
@@ -283,7 +283,7 @@ static void try_variant(position at) {
 }
 __attribute__((noreturn)) static void child(slot *s, position at) {
     own = s;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); // not to outlive the parent
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // ends the child with the parent
     for (;;) {
         if (at.variant < 0) at = (position){ .variant = add(&shared->next_variant, 1) - 1 };
         if (at.variant >= n_variants) _exit(0);
@@ -306,7 +306,7 @@ static void start_child(slot *s, position at) {
     if (pid == 0) child(s, at);
     s->pid = pid;
 }
-// The line that repeats a run.
+// Prints the line that repeats a run.
 static void print_run(const position *at) {
     char name[80], value[32];
     const variant *v = &variants[at->variant];
@@ -330,7 +330,7 @@ static void report(const slot *s, int status, int is_hanging) {
     else printf("%s\n", s->reason[0] ? s->reason : "ended early");
     fflush(stdout);
 }
-// Behind a run that failed. After some failures of one value the next value is tried.
+// The position after a failed run. After some failures of one value the next value is tried.
 static position behind(slot *s) {
     position at = s->at;
     if (at.row < 0) return (position){ .variant = -1 };
@@ -399,7 +399,7 @@ static int print_summary(int64_t start) {
     return n_failures != 0;
 }
 
-// A row that no scenario comes to tests nothing.
+// Rows that no scenario reaches test nothing.
 static void print_idle_rows(void) {
     for (int i = 0; i < N_ROWS; i++) {
         char buf[32];
@@ -411,7 +411,7 @@ static void print_idle_rows(void) {
     }
 }
 
-// ---- which variants
+// ---- variants
 
 static void add_variant(const scenario *s, int host, uint32_t workers) {
     variants[n_variants++] = (variant){ s, host, workers };
@@ -435,7 +435,7 @@ static const variant *find_variant(const char *name) {
     return NULL;
 }
 
-// ---- one run, by its line
+// ---- a single run, given by its line
 
 static int find_row(const char *call, const char *value, int is_again, fault *f) {
     char buf[32];
@@ -449,7 +449,7 @@ static int find_row(const char *call, const char *value, int is_again, fault *f)
         }
     return -1;
 }
-// Prints what came of it; 0: as it should be.
+// Prints the result; 0: as expected.
 static int run_one(char **word) {
     fault f = { .effect = PASS };
     const variant *v = find_variant(word[0]);

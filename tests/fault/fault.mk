@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- fault: see tests/fault/fault.c. FULL=1: all workers, small bounds, the address sanitizer, and
-# the programs as they are shipped, under strace and prlimit. ONE='...': one run, by its line.
+# the shipped builds of the programs, under strace and prlimit. ONE='...': one run, by its line.
 FAULT_SRC := $(wildcard tests/fault/*.h) tests/fault/fault.c volt.h
 FAULT_FULL := --full $(if $(SCENARIO),--scenario $(SCENARIO))
 

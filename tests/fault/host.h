@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What runs a scenario under a plan: starts a runtime, lets the scenario work while calls fail,
-// lets it work once more while none does (that must succeed), and ends the runtime while calls
-// fail again. Include it after volt.h.
+// Runs a scenario under a plan: starts a runtime, runs the scenario while calls fail, runs it once
+// more while none does (that must succeed), and ends the runtime while calls fail again. Include it
+// after volt.h.
 #ifndef VOLT_FAULT_HOST_H
 #define VOLT_FAULT_HOST_H
 
-// A scenario is one of three: a task, the root of volt_run or of volt_block_on; what a plain thread
-// does to a runtime; or a program of its own. It gives 0 or the first error that it met.
+// A scenario is one of three: a task, the root of volt_run or of volt_block_on; calls of a plain
+// thread to a runtime; or a program of its own. It returns 0 or its first error.
 enum {
     PEERS = 1, // an error of one part reaches the others as EPIPE, ECONNRESET, ...
-    QUIET = 2, // not every error reaches who started it
-    REUSES = 4, // closes a descriptor behind volt's back
+    QUIET = 2, // not every error reaches the caller
+    REUSES = 4, // closes a descriptor without volt_close
     SPARED = 8, // nothing may fail
     LONG = 16   // in the short form only with one worker
 };
@@ -97,7 +97,7 @@ static int run_task(const variant *v) {
     return volt_run(&c, v->s->task, root_state);
 }
 // The loop of an application: it waits for the descriptor, at most until the deadline, and steps.
-// Another worker that ends the task tells only those who join it: the loop looks each ms.
+// If another worker ends the task, only joiners are told, so the loop checks each ms.
 static void step_guest(const variant *v, volt_rt *rt) {
     struct pollfd p = { .fd = volt_rt_fd(rt), .events = POLLIN };
     volt_time deadline = volt_rt_deadline(rt);
@@ -123,7 +123,7 @@ static int work_on(const variant *v, volt_rt *rt) {
     if (v->host == GUEST) return work_as_a_guest(v, rt);
     return volt_block_on(rt, v->s->task, root_state);
 }
-// Shutdown cannot fail and allocates nothing. With more workers one may just be starting another.
+// Shutdown cannot fail and allocates nothing. With more workers one may be starting another now.
 static void end(const variant *v, volt_rt *rt) {
     if (v->workers == 1) add(&inject.n_forbidden, 1);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
@@ -154,7 +154,7 @@ static int run_twice(const variant *v) {
     if (is_hit()) CHECK_EQ(v->host == RUN ? run_task(v) : v->s->whole(), 0);
     return rc;
 }
-// Gives what the scenario gave under faults.
+// Returns the scenario's result under faults.
 static int run_variant(const variant *v) {
     running = v;
     int rc = v->host == OWN || v->host == GUEST ? run_on_own(v) : run_twice(v);
@@ -162,7 +162,7 @@ static int run_variant(const variant *v) {
     return rc;
 }
 
-// ---- what scenarios share
+// ---- shared by scenarios
 
 static int64_t worse(int64_t so_far, int64_t rc) { return so_far < 0 || rc >= 0 ? so_far : rc; }
 

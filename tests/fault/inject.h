@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The injector: a wrapper for everything that volt.h asks of the world outside, through its seam.
-// One plan at a time says which call fails, when and how; a ledger counts what is open, mapped,
-// allocated and running, so that a leak or a second close of one descriptor shows at once.
-// Include it before volt.h. How a call fails is as the kernel would have it: where an error says
-// something about the state of a descriptor, that state is made so.
+// The injector: a wrapper for each call that volt.h makes through its seam. One plan at a time says
+// which call fails, when and how; a ledger counts open descriptors, mappings, allocations and
+// threads, so that a leak or a second close of one descriptor shows at once. Include it before
+// volt.h. A call fails as in the kernel: where an error implies a state of a descriptor, the
+// wrapper brings that state about.
 #ifndef VOLT_FAULT_INJECT_H
 #define VOLT_FAULT_INJECT_H
 
@@ -35,13 +35,13 @@
 #include <time.h>
 #include <unistd.h>
 
-// ---- the kinds of calls. Those that mean several things are told apart.
+// ---- the kinds of calls. Calls with several uses are distinguished.
 //   alloc: the allocator hook   clock: a reading   *_event: eventfds   *_file: below /proc and /sys
-//   epoll_own: the ADD of an eventfd, or of a guest's timer; epoll_watch: of the watch's timer
-//   epoll_first: the first epoll_wait on an epoll instance, which counts as epoll_wait, too
+//   epoll_own: the ADD of an eventfd, or of a guest's timer; epoll_watch: of the watchdog's timer
+//   epoll_first: the first epoll_wait on an epoll instance, which also counts as epoll_wait
 //   fcntl_set: F_SETFL                             getsockopt_error: SO_ERROR
 //   futex_timed: a wait with a deadline            nofile: RLIMIT_NOFILE
-//   close_file: of what openat gave                getaddrinfo_system: EAI_SYSTEM, with an errno
+//   close_file: of a descriptor from openat        getaddrinfo_system: EAI_SYSTEM, with an errno
 #define CALLS(X_)                                                                                  \
     X_(accept4) X_(alloc) X_(bind) X_(clock) X_(close) X_(close_file) X_(connect) X_(epoll_add)    \
     X_(epoll_create1) X_(epoll_del) X_(epoll_first) X_(epoll_mod) X_(epoll_own) X_(epoll_pwait2)   \
@@ -63,11 +63,12 @@ static const char *const call_names[] = {
     CALLS(CALL_NAME)
 };
 
-// PASS: as it is. FAIL with an error. ZERO: 0 at once. SHORT: moves at most `value` bytes. BITS and
-// HUPS: its events say more than they should. JUMP: from then on the clock is `value` ms further.
-// DIP: this one reading is `value` ms behind. LIMIT: only k - 1 descriptors more can be opened.
+// PASS: unchanged. FAIL with an error. ZERO: 0 at once. SHORT: moves at most `value` bytes. BITS
+// and HUPS: the result has more events than the kernel reported. JUMP: from then on the clock is
+// ahead by `value` ms. DIP: this one reading is `value` ms behind. LIMIT: only k - 1 descriptors
+// more can be opened.
 enum { PASS, FAIL, ZERO, SHORT, BITS, HUPS, JUMP, DIP, LIMIT };
-enum { ONCE = 1, STORM = 60, ALWAYS = 1 << 30 }; // how many calls in a row, from the k-th on
+enum { ONCE = 1, STORM = 60, ALWAYS = 1 << 30 }; // number of calls in a row, from the k-th on
 typedef struct fault {
     int call, effect, value, count; // value: errno, bytes or ms
 } fault;
@@ -76,18 +77,18 @@ enum { FD_FREE, FD_DATA, FD_EVENT, FD_FILE, FD_STORED, FD_EPOLL_NEW, MOST_FDS = 
 static struct {
     fault f;
     int k;
-    int is_on;          // calls count, and fail, only while it is
+    int is_on;          // calls count, and fail, only while it is set
     int n[N_CALLS];     // calls so far
-    int n_hits;         // of these, how many failed
-    int n_all;          // calls of all kinds, whether it is on or not: a spin shows here
+    int n_hits;         // of these, the failed ones
+    int n_all;          // calls of all kinds, also while it is off: a spin shows here
     int n_open;         // descriptors
     int n_threads;      // started and not joined
-    int n_lists;        // of addresses, given by getaddrinfo and not freed
+    int n_lists;        // address lists from getaddrinfo that are not freed
     int64_t mapped;     // bytes
     int64_t n_blocks, n_bytes; // of the allocator hook
     int64_t clock_offset;      // ns
-    int n_forbidden;           // > 0: an allocation is a failure
-    int n_short_accepts;       // accepts still to fail with EMFILE, whatever the plan says
+    int n_forbidden;           // > 0: an allocation is an error
+    int n_short_accepts;       // accepts still to fail with EMFILE, regardless of the plan
 } inject;
 static unsigned char fd_kind[MOST_FDS];
 static struct {
@@ -96,10 +97,10 @@ static struct {
 } fd_interest[MOST_FDS];
 static pthread_mutex_t fd_lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Of one run: more is a spin. Byte by byte the longest one makes some 45000.
+// Of one run: more is a spin. Byte by byte the longest run makes some 45000.
 enum { MOST_CALLS = 20000, MOST_SHORT_CALLS = 200000 };
 
-// Ends the process; the text is what the driver prints.
+// Ends the process; the driver prints the text.
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...);
 #define CHECK(c_) ((c_) ? (void)0 : fail("%s:%d: CHECK(%s)", __FILE__, __LINE__, #c_))
 #define CHECK_EQ(a_, b_)                                                                           \
@@ -115,11 +116,11 @@ static void set(int *word, int n) { __atomic_store_n(word, n, __ATOMIC_RELEASE);
 
 static int is_hit(void) { return get(&inject.n_hits) > 0; } // has any call failed so far?
 
-// What happens to this call. Sets errno if it fails.
+// Decides the result of this call. Sets errno if it fails.
 static int fails(int call) {
     const fault *f = &inject.f;
-    // The timer of a guest that has expired and cannot be set again stays readable, so the loop of
-    // the guest turns until the next deadline.
+    // A guest's timer that has expired and cannot be set again stays readable, so the guest's loop
+    // spins until the next deadline.
     int is_long = f->effect == SHORT || (f->call == C_timerfd_settime && f->count == ALWAYS);
     int most = is_long ? MOST_SHORT_CALLS : MOST_CALLS;
     if (add(&inject.n_all, 1) > most) fail("spins: %d calls", most);
@@ -145,7 +146,7 @@ static int opened(int fd, int kind) {
 static int kind_of(int fd) {
     return fd >= 0 && fd < MOST_FDS ? __atomic_load_n(&fd_kind[fd], __ATOMIC_ACQUIRE) : FD_FREE;
 }
-// Before close(2): from then on the number may be another thread's.
+// Called before close(2): from then on the number may belong to another thread.
 static void closing(int fd) {
     if (fd < 0 || fd >= MOST_FDS || kind_of(fd) == FD_FREE)
         fail("close of %d, which is not open", fd);
@@ -170,7 +171,7 @@ static void note_interest(int ep, int op, int fd, const struct epoll_event *ev) 
     if (op != EPOLL_CTL_DEL) fd_interest[fd].ev = *ev;
     pthread_mutex_unlock(&fd_lock);
 }
-// EAGAIN tells an edge-triggered reader to wait for the next edge; so there must be one.
+// EAGAIN makes an edge-triggered reader wait for the next edge, so one must follow.
 static void make_an_edge(int fd) {
     int error = errno;
     if (fd < 0 || fd >= MOST_FDS) return;
@@ -209,7 +210,7 @@ static void make_an_edge(int fd) {
 
 #define OPENS(call_, kind_, ...) (fails(C_##call_) ? -1 : opened(call_(__VA_ARGS__), kind_))
 #define fault_epoll_create1(...) OPENS(epoll_create1, FD_EPOLL_NEW, __VA_ARGS__)
-// The flags are what fails, where an older kernel has the call without them.
+// The flags fail: an older kernel has the call without them.
 static int fault_eventfd(unsigned n, int flags) {
     return flags && fails(C_eventfd) ? -1 : opened(eventfd(n, flags), FD_EVENT);
 }
@@ -217,7 +218,7 @@ static int fault_eventfd(unsigned n, int flags) {
 #define fault_socket(...) OPENS(socket, FD_DATA, __VA_ARGS__)
 #define fault_timerfd_create(...) OPENS(timerfd_create, FD_DATA, __VA_ARGS__)
 
-// These give the error itself.
+// These return the error itself.
 static int fault_pthread_attr_init(pthread_attr_t *a) {
     return fails(C_pthread_attr_init) ? inject.f.value : pthread_attr_init(a);
 }
@@ -235,7 +236,7 @@ static int fault_thread(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void 
         return inject.f.value;
     }
     CHECK(!get(&inject.n_forbidden));
-    add(&inject.n_threads, 1); // before: the thread may be the one that ends the runtime
+    add(&inject.n_threads, 1); // before the start: the thread may be the one that ends the runtime
     int rc = pthread_create(t, a, fn, arg);
     if (rc != 0) add(&inject.n_threads, -1);
     return rc;
@@ -245,7 +246,7 @@ static int fault_thread(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void 
 #define fault_pthread_sigmask(how_, set_, old_) pthread_sigmask(how_, set_, old_)
 #define fault_clock_gettime(clock_, t_) clock_gettime(clock_, t_)
 
-// EAGAIN: there is no such signal any more.
+// EAGAIN: the signal is no longer pending.
 static int fault_sigtimedwait(const sigset_t *which, siginfo_t *info, const struct timespec *t) {
     if (fails(C_sigtimedwait) == PASS) return sigtimedwait(which, info, t);
     if (inject.f.value == EAGAIN) sigtimedwait(which, info, t);
@@ -260,7 +261,7 @@ static int64_t real_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
-// Not counted as a call that may spin: to read the clock is cheap, and busy tasks do.
+// Not counted in n_all: reading the clock is cheap, and busy tasks do so often.
 static int64_t fault_now(void) {
     int error = errno, what = fails(C_clock);
     int64_t ms = (int64_t)inject.f.value * 1000000;
@@ -278,7 +279,7 @@ static int64_t fault_now(void) {
          : volt__sys_futex_wait(word_, expect_, futex_deadline(deadline_)))
 #define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
 static __thread int futex_error, futex_refusal;
-// ENOSYS, EPERM, EINVAL: of a kernel, or a filter, that knows no FUTEX_WAIT_BITSET.
+// ENOSYS, EPERM, EINVAL: of a kernel, or a filter, without FUTEX_WAIT_BITSET.
 static int futex_fails(int is_timed) {
     int what = fails(is_timed ? C_futex_timed : C_futex_wait), error = inject.f.value;
     int is_refused = what == FAIL && (error == ENOSYS || error == EPERM || error == EINVAL);
@@ -292,7 +293,7 @@ static int is_futex_refused(long number, long op) {
     futex_refusal = 0;
     return 1;
 }
-// The kernel knows nothing of a clock that has jumped.
+// The jump of the clock is unknown to the kernel.
 static int64_t futex_deadline(int64_t deadline) {
     return deadline == INT64_MAX
                ? deadline
@@ -313,12 +314,11 @@ static int syscall_fails(long number, long second) {
     syscall_value = syscall_effect == ZERO ? 0 : -1;
     return syscall_effect == FAIL || syscall_effect == ZERO;
 }
-// Bits that no kernel gives today; or an error and a hang-up that are not there, on descriptors of
-// tasks.
-// Not inline: gcc would warn of it at calls whose second argument is a number.
+// Bits that no kernel reports today; or a false error and hang-up, on descriptors of tasks. Not
+// inline: gcc would warn at calls whose second argument is a number.
 static __attribute__((noinline)) long say_more(int what, struct epoll_event *ev, long n) {
     for (long i = 0; i < n; i++) {
-        int is_own = ev[i].data.u64 >= UINT64_MAX - 1; // eventfd and watch
+        int is_own = ev[i].data.u64 >= UINT64_MAX - 1; // eventfd and watchdog
         if (what == BITS) ev[i].events |= 0x07f00000u;
         if (what == HUPS && !is_own) ev[i].events |= (uint32_t)(EPOLLHUP | EPOLLERR);
     }
@@ -332,7 +332,7 @@ static long after_syscall(void *b, long value) {
     int what = syscall_effect;
     return what == BITS || what == HUPS ? say_more(what, (struct epoll_event *)b, value) : value;
 }
-// The first of an instance: a start asks there whether the call is to be had at all.
+// The first wait of an instance: at its start a runtime checks there that the call is available.
 static int first_wait_fails(int ep) {
     if (kind_of(ep) != FD_EPOLL_NEW) return 0;
     __atomic_store_n(&fd_kind[ep], (unsigned char)FD_DATA, __ATOMIC_RELEASE);
@@ -347,7 +347,7 @@ static int fault_epoll_wait(int ep, struct epoll_event *ev, int n, int ms) {
 
 // ---- reading and writing
 
-// Not for TCP: there, says epoll(7), a short count means that the buffer is empty, or full.
+// Not for TCP: by epoll(7), a short count there means that the buffer is empty, or full.
 static size_t shorten(int fd, size_t n) {
     size_t most = (size_t)inject.f.value;
     return n > most && !is_inet(fd) ? most : n;
@@ -365,7 +365,7 @@ static ssize_t fault_read(int fd, void *buf, size_t n) {
     errno = inject.f.value;
     return -1;
 }
-// Sockets are read by these two, and counted as what they stand for.
+// Sockets are read by these two, which count as read and write.
 static ssize_t fault_recv(int fd, void *buf, size_t n, int flags) {
     int what = fails(C_read_data);
     CHECK(flags & MSG_DONTWAIT);
@@ -386,7 +386,7 @@ static ssize_t fault_write(int fd, const void *buf, size_t n) {
     errno = inject.f.value;
     return -1;
 }
-// As fails; an edge follows if it says EAGAIN.
+// As fails(); an edge follows EAGAIN.
 static int fails_with_edge(int call, int fd) {
     int what = fails(call);
     if (what == FAIL && inject.f.value == EAGAIN) make_an_edge(fd);
@@ -438,14 +438,14 @@ static int fault_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags)
 static int fault_accept(int fd, struct sockaddr *sa, socklen_t *len) {
     return accept_with(fd, sa, len, 0);
 }
-// Interrupted, it goes on all the same.
+// An interrupted connect continues.
 static int fault_connect(int fd, const struct sockaddr *sa, socklen_t len) {
     if (!fails(C_connect)) return connect(fd, sa, len);
     if (inject.f.value == EINTR) connect(fd, sa, len);
     errno = inject.f.value;
     return -1;
 }
-// Whatever it gives, the descriptor is gone.
+// Closes the descriptor, whatever the result.
 static int fault_close(int fd) {
     int call = kind_of(fd) == FD_STORED ? C_close_file : C_close;
     closing(fd);
@@ -473,7 +473,7 @@ static int epoll_call(int op, const struct epoll_event *ev) {
     if (ev->data.u64 == UINT64_MAX || ev->data.u64 == UINT64_MAX - 2) return C_epoll_own;
     return ev->data.u64 == UINT64_MAX - 1 ? C_epoll_watch : C_epoll_add;
 }
-// EEXIST, ENOENT: make it so. EINVAL is for a flag that the kernel does not know.
+// EEXIST, ENOENT: brought about. EINVAL is for a flag that the kernel does not know.
 static int fault_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
     int call = epoll_call(op, ev), is_known = !(ev->events & EPOLLEXCLUSIVE);
     if (!fails(call) || (inject.f.value == EINVAL && is_known)) {
@@ -504,12 +504,12 @@ static ssize_t fault_pwrite(int fd, const void *buf, size_t n, off_t at) {
     return what == FAIL ? -1 : pwrite(fd, buf, what == SHORT ? shorten(fd, n) : n, at);
 }
 
-// ---- names: hosts are this file's. "3.test" has three addresses, "dial.test" those of the ports
-// that the scenario sets, "held.test" an answer as soon as that is let go.
+// ---- names: hosts are defined here. "3.test" has three addresses, "dial.test" those of the ports
+// that the scenario sets, "held.test" has an answer as soon as it is released.
 
 enum { MOST_PORTS = 8 };
 static struct {
-    int n_calls, n_in, is_open; // since the scenario began; held now; let go
+    int n_calls, n_in, is_open; // since the scenario began; held now; released
     int port[MOST_PORTS], n_ports;
 } names;
 typedef struct named {
@@ -572,11 +572,11 @@ static void *fault_mmap(void *at, size_t n, int prot, int flags, int fd, off_t o
 static int fault_munmap(void *p, size_t n) {
     int what = fails(C_munmap), error = errno;
     add64(&inject.mapped, -(int64_t)n);
-    munmap(p, n); // or the next runs would starve
+    munmap(p, n); // otherwise the next runs would lack memory
     errno = error;
     return what == PASS ? 0 : -1;
 }
-// The allocator hook: poisons what it gives and what it takes back.
+// The allocator hook: poisons new and freed memory.
 static void *fault_alloc(void *user, size_t size, size_t align) {
     (void)user;
     if (fails(C_alloc)) return NULL;

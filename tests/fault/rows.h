@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What each call may give, by its manual page, and what a program may make of it. Each value of a
-// row is tried at the k-th call, for each k: once, and as many times in a row as `persist` says.
-// Not here are errors that speak of a bug in volt.h alone: EFAULT, and EINVAL or EBADF where no
-// other thread and no filter of system calls can bring them about.
+// The possible failures of each call, by its manual page, and their permitted effects on a program.
+// Each value of a row is tried at the k-th call, for each k: once, and as many times in a row as
+// `persist` says. Errors that only a bug in volt.h could cause are left out: EFAULT, and EINVAL or
+// EBADF where no other thread and no filter of system calls can bring them about.
 #ifndef VOLT_FAULT_ROWS_H
 #define VOLT_FAULT_ROWS_H
 
 // HARMLESS: the program succeeds all the same.
-// LOUD: whoever asked is told; a program that keeps its first error does not succeed. With one
-//       worker only: the memory and the thread of a further one are not asked for by anybody.
+// LOUD: the caller gets the error; a program that keeps its first error does not succeed. With one
+//       worker only: the memory and the thread of a further worker are requested by no caller.
 // LATE: a time limit of the program may pass.
 enum { HARMLESS = 1, LOUD = 2, LATE = 4 };
 typedef struct row {
@@ -23,7 +23,7 @@ typedef struct row {
 #define GIVES(call_, effect_, persist_, flags_, gives_, ...)                                       \
     { C_##call_, effect_, persist_, flags_, gives_, { __VA_ARGS__ } }
 
-// ms: 23 days; less where a wheel spans but 4 s, which goes round all its turns on the way.
+// ms: 23 days; less where a wheel spans only 4 s, as it goes through all its turns on the way.
 #ifdef VOLT_TEST_SMALL
 #  define FAR_JUMP 2000000
 #else
@@ -32,7 +32,7 @@ typedef struct row {
 
 // Where a call that always fails would keep a run from its end, `persist` is STORM: 60 in a row,
 // then the call works again. These are EINTR and EAGAIN, which mean "again"; epoll_wait and
-// futexes, without which nothing is heard; and connections that die before they are accepted.
+// futexes, whose failure blocks all events; and connections that end before they are accepted.
 static const row rows[] = {
     // memory and threads
     ROW(alloc, FAIL, ALWAYS, LOUD, ENOMEM),
@@ -43,7 +43,7 @@ static const row rows[] = {
     ROW(pthread_attr_setstacksize, FAIL, ALWAYS, HARMLESS, EINVAL),
     ROW(pthread_setname_np, FAIL, ALWAYS, HARMLESS, ERANGE, ENOENT),
 
-    // what a worker needs
+    // needed by a worker
     ROW(epoll_create1, FAIL, ALWAYS, LOUD, EMFILE, ENFILE, ENOMEM),
     ROW(eventfd, FAIL, ALWAYS, LOUD, EMFILE, ENFILE, ENODEV, ENOMEM),
     ROW(timerfd_create, FAIL, ALWAYS, LOUD, EMFILE, ENFILE, ENODEV, ENOMEM, EPERM),
@@ -77,7 +77,7 @@ static const row rows[] = {
     ROW(getsockopt, FAIL, ALWAYS, HARMLESS, ENOPROTOOPT, EPERM, ENOSYS),
     ROW(timerfd_settime, FAIL, ALWAYS, HARMLESS, ENOSYS, EPERM),
     ROW(epoll_create1, FAIL, ALWAYS, LOUD, ENOSYS, EPERM),
-    ROW(epoll_first, FAIL, ALWAYS, LOUD, ENOSYS, EPERM), // else a run could not end
+    ROW(epoll_first, FAIL, ALWAYS, LOUD, ENOSYS, EPERM), // otherwise a run could not end
     ROW(eventfd, FAIL, ALWAYS, HARMLESS, ENOSYS, EPERM, EINVAL),
     ROW(timerfd_create, FAIL, ALWAYS, LOUD, ENOSYS),
     ROW(accept4, FAIL, ALWAYS, HARMLESS, ENOSYS, EPERM, EINVAL),
@@ -157,7 +157,7 @@ static const row rows[] = {
     ROW(fsync, FAIL, ALWAYS, LOUD, EIO, ENOSPC, EDQUOT, EROFS, EINTR),
     ROW(fdatasync, FAIL, ALWAYS, LOUD, EIO, ENOSPC, EDQUOT, EROFS, EINTR),
     ROW(stat, FAIL, ALWAYS, LOUD, ENOENT, EACCES, ENOMEM, ELOOP, ENAMETOOLONG, ENOTDIR),
-    ROW(close_file, FAIL, ALWAYS, 0, EINTR, EIO, ENOSPC, EDQUOT), // who only reads is not told
+    ROW(close_file, FAIL, ALWAYS, 0, EINTR, EIO, ENOSPC, EDQUOT), // a reader is not told
 
     // names
     GIVES(getaddrinfo, FAIL, ALWAYS, LOUD, ENOENT, EAI_NONAME, EAI_SERVICE, EAI_NODATA,
