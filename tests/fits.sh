@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Whether the defects of tests/model/mutants*.txt and tests/sim/mutants.sh still fit volt.h: a text
-# that is not there, or not where it is meant, is a defect that nobody tries. The runs that try them
+# Checks that the defects of tests/model/mutants*.txt and tests/sim/mutants.sh still fit volt.h: a
+# defect whose text is missing, or found in another place, tests nothing. The runs that apply them
 # take long; this takes a second.
 #   sh tests/fits.sh [volt.h]
 # Last line: "fits: N passed, N failed, 0 skipped".
@@ -11,7 +11,7 @@ here=$(dirname "$0")
 awk '
 function strip(s) { sub(/^[ \t]+/, "", s); return s }
 function misfit(what) { print what; n_bad++ }
-# ---- of the model: a text within one line; "@": the first one after this
+# ---- of the model: a text within one line; "@": the first occurrence after this
 function model_edit(old, after,    i, from, n) {
     from = 1
     if (after != "") for (; from <= n_lines && !index(line[from], after); from++) {}
@@ -19,7 +19,7 @@ function model_edit(old, after,    i, from, n) {
     n_edits++
     if (n == 0 || (n > 1 && after == "")) misfit(name ": " n + 0 " times in volt.h: " old)
 }
-# ---- of the simulation: whole lines, one behind the other
+# ---- of the simulation: whole consecutive lines
 function sim_edit(    i, k, n) {
     if (!n_want) return
     for (i = 1; i + n_want - 1 <= n_lines; i++) {

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# examples/gdb/volt.py on a program whose tasks are known (tests/gdb/waits.c): stopped, and as a
+# Runs examples/gdb/volt.py on a program with known tasks (tests/gdb/waits.c): stopped, and as a
 # core file, in several builds; and on programs that it must refuse. `make gdb-test` runs it:
 #   sh tests/gdb.sh DIRECTORY     for programs, core files and logs
-# A line for each, the log of what failed (tests/gdb/check.py compares), and the sum.
+# Prints a line for each, the log of failures (tests/gdb/check.py compares), and the sum.
 set -u
 export LC_ALL=C
 dir=$1
@@ -11,14 +11,14 @@ rm -rf "$dir"
 mkdir -p "$dir"
 passed=0 failed=0
 
-# build NAME COMPILER...  The program.
+# build NAME COMPILER...  Builds the program.
 build() {
     program=$dir/$1
     shift
     "$@" -std=gnu11 -Wall -Wextra -Werror -pthread tests/gdb/waits.c -o "$program" || exit 1
 }
 
-# run_gdb LOG ARGUMENT...  It reads nothing but what it is told to, and does not ask.
+# run_gdb LOG ARGUMENT...  Without startup files, and without questions.
 run_gdb() {
     log=$1
     shift
@@ -42,7 +42,7 @@ says() {
     echo "gdb $what: passed"
 }
 
-# look NAME COMPILER...  Live: afterwards it goes on as if nobody had looked. Then as a core file.
+# look NAME COMPILER...  Live: afterwards the program continues undisturbed. Then as a core file.
 look() {
     name=$1
     build "$@"
@@ -56,7 +56,7 @@ look() {
     says "$name, core" '36 tasks, 0 failures'
 }
 
-# refuse NAME TEXT COMPILER...  Instead of showing anything it says why it cannot.
+# refuse NAME TEXT COMPILER...  The script must print the reason instead of tables.
 refuse() {
     name=$1 text=$2
     shift 2
@@ -70,7 +70,7 @@ refuse() {
     fi
 }
 
-# other NAME SED_COMMAND TEXT  A volt.h that is not the one that the script knows.
+# other NAME SED_COMMAND TEXT  A volt.h whose layout the script does not know.
 other() {
     mkdir -p "$dir/$1-h"
     sed "$2" volt.h >"$dir/$1-h/volt.h"

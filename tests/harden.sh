@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Does a program carry what its compiler was asked to put in? `make harden` asks it of each build.
+# Checks that a program has the effects of its compiler's flags. `make harden` runs it on each
+# build.
 #   sh tests/harden.sh NAME PROGRAM PROBE MARK...
-# PROBE is tests/harden_probe.c, built by the same flags. A mark tells that a flag has had an
-# effect, not that it has had it at each place.
+# PROBE is tests/harden_probe.c, built with the same flags. A mark shows that a flag has had an
+# effect, not that it has had it in each place.
 # Prints each mark that is missing, then "NAME: N passed, N failed, 0 skipped". Needs binutils.
 name=$1 program=$2 probe=$3
 shift 3
@@ -15,12 +16,12 @@ has() { printf '%s\n' "$1" | grep -Eq -e "$2"; }
 is_marked() {
     case $1 in
     fortify) has "$symbols" '__[a-z]+_chk(@|$)' ;;
-    # A length that is known at run time only: level 2 does not look at it.
+    # A length that is known at run time only: level 2 does not check it.
     fortify-3)
         { "$probe" 0 && ! said=$("$probe" 1 2>&1); } 2>/dev/null &&
             has "$said" 'buffer overflow detected'
         ;;
-    # A page of the stack is taken and written to, before the next one is.
+    # A page of the stack is touched before the next one is taken.
     stack-clash) code | grep -A 1 'sub  *\$0x1000,%rsp' | grep -Eq '(orq|movq)  *\$0x0,\(%rsp\)' ;;
     # A public function that the program does not use is left out, though it is extern.
     lto) has "$symbols" ' [Tt] volt_' && ! has "$symbols" ' [Tt] volt_watch_set_if$' ;;

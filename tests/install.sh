@@ -4,7 +4,7 @@
 # first program with gcc and with clang, without a warning, and runs it; and with each the compiler
 # must refuse the same program with a local that an await loses.
 # `make check` runs it:
-#   sh tests/install.sh DIRECTORY     for the files; removed before
+#   sh tests/install.sh DIRECTORY     for the files; it is removed first
 # Prints the recipes that passed; stops at the first failure, and shows its output. The macros of
 # Buildroot, Yocto and OpenWrt are stand-ins that run the recipe's own lines.
 set -eu
@@ -38,7 +38,7 @@ snippet() {
     ' "$root/$1" | grep . || fail "$1: no block $3 of $2"
 }
 
-# installed TREE PREFIX  There are the two files, and no others.
+# installed TREE PREFIX  Only the two files are there.
 installed() {
     (cd "$1" && find . -type f | sort) >"$dir/got"
     printf '%s\n' "./${2#/}/include/volt.h" "./${2#/}/share/pkgconfig/volt.pc" |
@@ -54,7 +54,7 @@ project() {
     cd "$dir/$1"
 }
 
-# lose_a_local  The same program, but one task keeps a number in a local over an await.
+# lose_a_local  The same program, but one task keeps a number in a local across an await.
 lose_a_local() {
     awk '
         /^    VOLT_BEGIN\(cx, c\);$/ { $0 = $0 "\n    int rc = c->left;" }
@@ -65,7 +65,7 @@ lose_a_local() {
     mv lost.c main.c
 }
 
-# refused COMMAND...  The command fails, since the compiler has seen that a local is lost.
+# refused COMMAND...  The command fails, as the compiler has detected that a local is lost.
 refused() {
     ! "$@" >"$dir/log" 2>&1 || fail "$PWD: $*: compiles a local that an await loses"
     grep -Eq 'error: (switch jumps over variable init|variable .rc. may be uninit)' "$dir/log" || {
@@ -120,12 +120,12 @@ with_make() {
     echo 'make install DESTDIR=...: pkg-config finds it below a sysroot'
 }
 
-# in_sysroot TREE NAME  As Buildroot's and Yocto's pkg-config see a tree.
+# in_sysroot TREE NAME  The tree as pkg-config of Buildroot and Yocto sees it.
 in_sysroot() {
     PKG_CONFIG_SYSROOT_DIR=$1 PKG_CONFIG_LIBDIR=$1/usr/share/pkgconfig by_pkg_config "$2"
 }
 
-# gcc keeps warnings about system headers back; those of /usr/local/include are such, too.
+# gcc suppresses warnings about system headers, including those of /usr/local/include.
 with_a_system_directory() {
     for CC in $compilers; do
         project "system-directory-$CC"
@@ -136,8 +136,8 @@ with_a_system_directory() {
     echo 'a system directory: the compilers see a lost local all the same'
 }
 
-# with_tool NAME LANGUAGE FILE SETUP...  A build tool, with each compiler: the first block of its
-# language in README.md has volt.h in the tree, the second one finds the installed one.
+# with_tool NAME LANGUAGE FILE SETUP...  Runs a build tool with each compiler: the first block of
+# its language in README.md has volt.h in the tree, the second one finds the installed one.
 with_tool() {
     name=$1 language=$2 file=$3
     shift 3
@@ -213,7 +213,7 @@ with_openwrt() {
     echo 'INCLUDE_DIR := $(TOPDIR)/include
 PKG_BUILD_DIR := $(TOPDIR)/build
 CP := cp -fpR' >rules.mk
-    cat >include/package.mk <<'END' # what is called begins its lines with tabs: a recipe
+    cat >include/package.mk <<'END' # evaluated text needs tabs: it is a recipe
 define BuildPackage
 all: ; $(call Build/Prepare)
 $(call Build/Compile)

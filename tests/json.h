@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A place for a dump or a trace, and a strict reader of JSON. Include after volt.h and test.h.
+// A buffer for a dump or a trace, and a strict reader of JSON. Include after volt.h and test.h.
 #ifndef VOLT_TEST_JSON_H
 #define VOLT_TEST_JSON_H
 
@@ -36,7 +36,7 @@ static inline int count(const sink *s, const char *what) {
     for (const char *c = s->text; (c = strstr(c, what)) != NULL; c += strlen(what)) n++;
     return n;
 }
-// The line of the text form that has this in it.
+// The line of the text form that contains this.
 static inline void line_of(const sink *s, const char *what, char *line, size_t cap) {
     const char *at = strstr(s->text, what), *from = at;
     CHECK(at);
@@ -111,8 +111,8 @@ static inline int read_json(const sink *s) {
 
 typedef int tell_fn(volt_rt *rt, int fd);
 
-// A pipe without a reader is an error, raises no signal, and leaves the caller's as they were: a
-// SIGPIPE that was pending already, too.
+// A pipe without a reader is an error, raises no signal, and leaves the caller's signals as they
+// were, including a pending SIGPIPE.
 static inline void check_broken_pipe(volt_rt *rt, tell_fn *tell) {
     for (int i = 0; i < 3; i++) {
         int p[2], is_blocked = i > 0, is_pending = i == 2;
@@ -141,7 +141,7 @@ static inline void *drain_slowly(void *fd) {
     for (ssize_t n; (n = read(*(int *)fd, buf, sizeof buf)) > 0; n_read += (size_t)n) sched_yield();
     return &n_read;
 }
-// A non-blocking pipe that holds less than what is told, and one that takes nothing.
+// A non-blocking pipe that is too small for the output, and one that takes nothing.
 static inline void check_full_pipe(volt_rt *rt, tell_fn *tell) {
     int p[2];
     static char block[4096];

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The tests on kernels that lack what volt.h can do without; see tests/old_kernel.h for who gives
-# which answer. `make kernels` builds the programs and calls
+# The tests on kernels without the features that volt.h can do without; tests/old_kernel.h gives the
+# answers. `make kernels` builds the programs and calls
 #   sh tests/kernels.sh DIR    DIR: the programs; logs go to DIR/log; JOBS of them run at a time
-# First each answer alone, in those tests that meet it most; then all calls together, in all tests.
+# Runs each answer alone, in the tests that meet it most; then all calls together, in all tests.
+# Prints one line for each run, and the sum. An answer that no test of its run has met is a failure.
 # One line for each run, and the sum. An answer that no test of its run has met is a failure.
 dir=$1
 export JOBS="${JOBS:-2}"
@@ -21,11 +22,11 @@ EPOLLEXCLUSIVE     IGNORE ENOSYS EPERM EINVAL rescue public
 membarrier         ENOSYS EPERM EINVAL task sync_stress
 SO_PROTOCOL          ENOPROTOOPT         net regress answers
 '
-# EPERM and EINVAL once more for all together, in what is quick.
+# EPERM and EINVAL once more for all together, in quick tests.
 together='accept4 eventfd FUTEX_WAIT_BITSET getrandom MADV_WIPEONFORK epoll_pwait2 membarrier'
 slow='brackets idle steps queues ring_caps timers word'
 
-# What cannot be without a call: the call or call=answer, program, test, reason.
+# Tests that need a call: the call or call=answer, program, test, reason.
 skips='
 eventfd test_fault create_gives_error_of_failed_start counts the calls of eventfd
 SO_PROTOCOL test_answers read_spares_useless_calls only TCP is known to be drained by a short read
@@ -37,20 +38,20 @@ EPOLLEXCLUSIVE test_idle wake_from_outside_wakes_at_most_two_workers the same
 EPOLLEXCLUSIVE test_idle run_that_sleeps_is_silent the same
 '
 
-# skips_of PROGRAM  What of `skips` concerns it and $OLD_KERNEL.
+# skips_of PROGRAM  The entries of `skips` for it and $OLD_KERNEL.
 skips_of() {
     for forced in $OLD_KERNEL; do
         echo "$skips" | sed -n "s/^$forced $1 //p; s/^${forced%=*} $1 //p"
     done
 }
-# outputs TEST...  All that they wrote, each behind a line with its name.
+# outputs TEST...  Their outputs, each after a line with its name.
 outputs() {
     for t; do
         echo "program test_$t"
         cat "$dir/log/test_$t"
     done
 }
-# sum_up NAME  Of the outputs of a run: its line, and before it what has failed, at most 40 lines.
+# sum_up NAME  From the outputs of a run: its line, and before it the failures, at most 40 lines.
 sum_up() {
     awk -v name="$1" -v forced="$OLD_KERNEL" '
         function show(text) { if (n_shown++ < 40) print text }
@@ -85,7 +86,7 @@ run() {
     outputs "$@" | sum_up "$name" | tee -a "$dir/log/sum"
 }
 
-# set_all ANSWER OF_EPOLLEXCLUSIVE  Every call together.
+# set_all ANSWER OF_EPOLLEXCLUSIVE  Sets the answer of every call.
 set_all() {
     OLD_KERNEL="EPOLLEXCLUSIVE=$2 SO_PROTOCOL=ENOPROTOOPT"
     for call in $together; do OLD_KERNEL="$OLD_KERNEL $call=$1"; done

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The client of the network benchmarks and the servers in C, for a moment each: every reply is
-# right, there are as many as the server has given, and wrong ones are noticed.
+# Runs the client of the network benchmarks against the servers in C, for a moment each: every reply
+# is right, their number equals the server's, and wrong ones are noticed.
 #
-#   sh tests/load.sh DIRECTORY     of the programs load, net_server and raw_epoll
+#   sh tests/load.sh DIRECTORY     with the programs load, net_server and raw_epoll
 set -eu
 bin=$1
 . "$(dirname "$0")/../bench/server.sh"
 passed=0
 failed=0
 
-# report TITLE WHAT-IS-WRONG  The latter is empty if all is well.
+# report TITLE ERROR  The latter is empty on success.
 report() {
     if [ -z "$2" ]; then
         passed=$((passed + 1))
@@ -32,7 +32,7 @@ ask() {
     stop
 }
 
-# Of what the client asks for, http asks once more than it counts.
+# http sends one more request than it counts.
 counts() {
     asked=$(value requests "$work/load")
     [ "$1" != http ] || asked=$((asked + 1))
@@ -53,7 +53,7 @@ good() {
     report "$*" "$wrong"
 }
 
-# bad SERVER MODE KIND  The server lies, or speaks something else.
+# bad SERVER MODE KIND  The server corrupts its replies, or uses another protocol.
 bad() {
     ask "$1" "$2" 1 "$3" --conns 2
     wrong=

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// volt.h with another call between any two steps of a call: at one atomic operation of many, the
-// other side does all that it does. So each order of two calls is played, without a race. Include
-// in place of volt.h; in a build without threads nothing is atomic, and no meddler comes.
+// volt.h with another call between any two steps of a call: at a chosen atomic operation, the other
+// side performs its whole call. So each order of two calls is tested, without a race. Include in
+// place of volt.h; in a build without threads nothing is atomic, and no meddler runs.
 #ifndef VOLT_TEST_MEDDLE_H
 #define VOLT_TEST_MEDDLE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Put before every other line of a program by `make msan` (-include): tells the memory sanitizer
-// what the kernel writes through calls that it does not know, as they go through syscall().
+// Included before every other line of a program by `make msan` (-include): reports to the memory
+// sanitizer the data that the kernel writes in calls that it does not know, as they use syscall().
 #ifndef VOLT_TEST_MSAN_H
 #define VOLT_TEST_MSAN_H
 

@@ -3,7 +3,7 @@
 #ifndef VOLT_FAULT_SCENARIOS_NET_H
 #define VOLT_FAULT_SCENARIOS_NET_H
 
-// ---- descriptors of the scenario's own; the ledger knows them
+// ---- descriptors of the scenario, known to the ledger
 
 static int make_two(int fd[2], int rc) {
     if (rc < 0) {
@@ -20,7 +20,7 @@ static void drop(int fd) {
     closing(fd);
     CHECK_EQ(close(fd), 0);
 }
-// Whoever accepts while there is no descriptor for ever gives up some time.
+// An accept that never gets a descriptor gives up after some time.
 static int is_hopeless(void) {
     return inject.f.effect == LIMIT || (inject.f.call == C_accept4 && inject.f.count == ALWAYS);
 }
@@ -28,7 +28,7 @@ static volt_time patience(void) {
     return is_hopeless() && get(&inject.is_on) ? VOLT_MS(30) : FAR_AWAY;
 }
 
-// ---- echo: what is sent does not fit the buffers, so that both sides wait and writes are short
+// ---- echo: messages exceed the buffers, so that both sides wait and writes are short
 
 enum { PAYLOAD = 12000 };
 STATE(echo, int fd; char buf[3000];) {
@@ -202,7 +202,7 @@ STATE(flow, volt_handle reader; int fd[2], is_socket; struct iovec iov[2]; char 
     if (!volt_handle_is_set(&s->reader)) VOLT_RETURN(s->first);
     VOLT_AWAIT(s->got, volt_join(cx, &s->reader));
     KEEP(s->got);
-    // what was written, and no more; unless it was told of an early end
+    // the bytes written, and no more; unless an early end was reported
     if (s->got >= 0 && inject.f.effect != ZERO) CHECK_EQ(s->got, s->n);
     VOLT_END(s->first);
 }
@@ -261,7 +261,7 @@ STATE(exact_lengths, exact_state exact; int i;) {
     VOLT_END(s->first);
 }
 
-// Nobody reads: an error, and no SIGPIPE is left for the application.
+// No reader: an error, and no SIGPIPE is left for the application.
 STATE(writes_to_nobody, int fd[2]; struct iovec iov[1];) {
     VOLT_BEGIN(cx, s);
     KEEP(make_pipe(s->fd));
@@ -274,7 +274,7 @@ STATE(writes_to_nobody, int fd[2]; struct iovec iov[1];) {
     KEEP(s->rc == -EPIPE ? 0 : s->rc);
     sigset_t pending;
     CHECK_EQ(sigpending(&pending), 0);
-    // volt's own threads block it for good
+    // volt's own threads always block it
     if (running->host == RUN && running->workers == 1) CHECK(!sigismember(&pending, SIGPIPE));
     volt_close(cx, s->fd[1]);
     VOLT_END(s->first);
@@ -282,7 +282,7 @@ STATE(writes_to_nobody, int fd[2]; struct iovec iov[1];) {
 
 // ---- waits that end without data
 
-// Awaits what gives this error unless something fails; keeps the first that is another.
+// Awaits an operation that returns this error unless something fails; keeps the first other error.
 #define KEEP_EXPECTED(rc_, ...)                                                                    \
     do {                                                                                           \
         VOLT_AWAIT(s->rc, __VA_ARGS__);                                                            \
@@ -296,7 +296,7 @@ STATE(reader, int fd; int *n_started; char c;) {
     VOLT_AWAIT(s->rc, volt_read(cx, s->fd, &s->c, 1));
     VOLT_END(s->rc);
 }
-// Whoever waits for a descriptor that is closed is told.
+// A task that waits for a descriptor is told when it is closed.
 STATE(closes_under_a_reader, volt_handle h; int fd[2], n_started;) {
     VOLT_BEGIN(cx, s);
     KEEP(make_pair(s->fd));
@@ -315,7 +315,7 @@ STATE(closes_under_a_reader, volt_handle h; int fd[2], n_started;) {
     VOLT_END(s->first);
 }
 
-// The time is up: for a read, an accept, a connect that nobody accepts.
+// The time limit passes: for a read, an accept, a connect that no server accepts.
 STATE(gives_up, volt_timer timer; volt_addr addr; int fd[2], listener, i, calls[3]; char c;) {
     VOLT_BEGIN(cx, s);
     KEEP(make_pair(s->fd));
@@ -339,7 +339,7 @@ STATE(gives_up, volt_timer timer; volt_addr addr; int fd[2], listener, i, calls[
     VOLT_END(s->first);
 }
 
-// Somebody has the address, and does not listen.
+// The address is bound, but its socket does not listen.
 STATE(is_refused, volt_addr addr; int fd;) {
     VOLT_BEGIN(cx, s);
     struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -352,7 +352,7 @@ STATE(is_refused, volt_addr addr; int fd;) {
     VOLT_END(s->first);
 }
 
-// Out of descriptors twice, whatever else fails: it waits, 5 ms and 10 ms, and does not spin.
+// Out of descriptors twice, whatever else fails: accept waits, 5 ms and 10 ms, and does not spin.
 STATE(accept_backs_off, volt_addr addr; volt_timer timer; int fd, peer, one;) {
     VOLT_BEGIN(cx, s);
     s->fd = listen_on(NULL, &s->addr);
@@ -403,7 +403,7 @@ STATE(looks, volt_group group; volt_pollset set; volt_pollev ev[2]; int fd[2]; c
     VOLT_END(s->first);
 }
 
-// Of a descriptor that volt reads itself: there the kernel is asked.
+// A descriptor that volt itself reads: there the kernel is asked.
 STATE(looks_at_its_own, volt_group group; int fd[2]; char c;) {
     VOLT_BEGIN(cx, s);
     KEEP(make_pair(s->fd));
@@ -452,7 +452,7 @@ STATE(looks_both_ways, volt_group group; int fd[2], i;) {
     VOLT_END(s->first);
 }
 
-// Whoever waits for a descriptor that is given back is told.
+// A task that waits for a descriptor is told when it is released.
 STATE(forgets_under_a_waiter, volt_handle h; int fd[2];) {
     VOLT_BEGIN(cx, s);
     KEEP(make_pair(s->fd));
@@ -501,7 +501,7 @@ STATE(sets_options, volt_addr addr; volt_listen_options opt; int fd;) {
     VOLT_END(s->first);
 }
 
-// A library closes a descriptor that volt still has on its books; the number comes back.
+// A library closes a descriptor that volt still has registered; the number is reused.
 STATE(number_comes_back, volt_timer timer; volt_addr addr; int listener, fd[2], one; char c;) {
     VOLT_BEGIN(cx, s);
     s->listener = listen_on(NULL, &s->addr);

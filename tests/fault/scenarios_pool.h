@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Scenarios with threads for what blocks: jobs, calls in place, names, files; and what is placed or
-// looked at from outside. The pool has one thread, with three workers two.
+// Scenarios with pool threads: jobs, calls in place, names, files; and tasks placed, and dumps
+// taken, from outside. The pool has one thread, with three workers two.
 #ifndef VOLT_FAULT_SCENARIOS_POOL_H
 #define VOLT_FAULT_SCENARIOS_POOL_H
 
-// Until another thread has done something: others may need this processor for it.
+// Called while another thread must progress: it may need this processor.
 static void rest(void) { usleep(20); }
 
-// ---- a call that blocks: outlives its task, so that one which comes too late is seen, too
+// ---- a blocking call: outlives its task, so that a late one is seen, too
 
 typedef struct request {
-    int value; // what it gives
-    int n_begun, n_ended, n_told; // told: who asked for it has ended
-    int n_dropped;                // by who need not be waited for
+    int value; // its result
+    int n_begun, n_ended, n_told; // told: the task that requested it has ended
+    int n_dropped;                // the requesting task need not wait for it
     const int *gate;              // it waits until this is set; NULL: it does not
 } request;
 static int answer(void *arg) {
@@ -22,7 +22,7 @@ static int answer(void *arg) {
     add(&c->n_ended, 1);
     return c->value;
 }
-// It has happened once, and is told; or not at all.
+// It has run once, and is reported; or not at all.
 static void check_call(const request *c, int64_t rc) {
     CHECK_EQ(get(&c->n_begun), rc == c->value);
     CHECK_EQ(get(&c->n_ended), rc == c->value);
@@ -53,7 +53,7 @@ STATE(jobs, volt_group group; request call[N_JOBS]; int i; uint64_t id; int64_t 
     VOLT_END(s->first);
 }
 
-// One runs and is waited for, whoever cancels it; those behind it go unheard, or in time.
+// A running job is waited for, even if cancelled; those behind it are cancelled or time out.
 static int64_t unless_given_up(int64_t rc) {
     return rc == -ECANCELED || rc == -ETIMEDOUT ? 0 : rc;
 }
@@ -83,7 +83,7 @@ STATE(jobs_cancelled, volt_handle h[2]; request call[4]; volt_job job; volt_time
     VOLT_END(s->first);
 }
 
-// What a task gave that a shutdown may have cancelled.
+// The result of a task that a shutdown may have cancelled.
 static int64_t join_after(volt_handle *h) {
     int64_t value = 0;
     if (volt_handle_is_set(h)) CHECK_EQ(volt_join_sync(h, VOLT_NEVER, &value), 0);
@@ -117,7 +117,7 @@ static int jobs_at_a_shutdown(void) {
     return (int)worse(one, two);
 }
 
-// Who is cancelled leaves one that runs, and takes back one that waits; either is dropped once.
+// A cancelled task leaves a running call, and takes back a waiting one; either is dropped once.
 static void drop_request(void *arg) { add(&((request *)arg)->n_dropped, 1); }
 STATE(leaver, volt_detached_job errand; request *call;) {
     VOLT_BEGIN(cx, s);
@@ -147,19 +147,19 @@ static int jobs_left_alone(void) {
         first = worse(first, unless_given_up(value[i]));
     }
     if (!is_hit()) CHECK(value[0] == -ECANCELED && c[0].n_dropped == 0);
-    CHECK(volt_shutdown(rt, VOLT_US(300)) >= get(&c[0].n_begun)); // it still runs
+    CHECK(volt_shutdown(rt, VOLT_US(300)) >= get(&c[0].n_begun)); // the call is still running
     set(&gate, 1);
     close_rt(rt);
     for (int i = 0; i < 2; i++) CHECK_EQ(c[i].n_dropped, value[i] == -ECANCELED);
-    if (!is_hit()) CHECK_EQ(c[1].n_begun, 0); // it waited behind the other
+    if (!is_hit()) CHECK_EQ(c[1].n_begun, 0); // it was queued behind the other
     for (int i = 0; i < 2; i++) CHECK_EQ(c[i].n_begun, c[i].n_ended);
     return (int)first;
 }
 
 // ---- calls in place
 
-// On a plain thread, so it may wait for a task of its own runtime. Where no thread can be had, and
-// there is no other worker, it is told that nobody could run that.
+// On a plain thread, so it may wait for a task of its own runtime. If no thread can be started, and
+// there is no other worker, it gets an error, as no thread could run that.
 typedef struct trip {
     volt_rt *rt;
     int is_alone;
@@ -180,7 +180,7 @@ static int64_t travel(volt_cx *cx, int is_at_once) {
     volt_counters c;
     trip t = { volt_cx_rt(cx), 0 };
     volt_stats(t.rt, &c);
-    t.is_alone = c.workers_started < 2 || is_at_once; // the others may block so, too
+    t.is_alone = c.workers_started < 2 || is_at_once; // the others may block like this, too
     return volt_block_in_place(cx, visit, &t);
 }
 STATE(visitor, int is_at_once;) {
@@ -189,7 +189,7 @@ STATE(visitor, int is_at_once;) {
     VOLT_AWAIT(volt_yield(cx));
     VOLT_END(s->first);
 }
-// Quick ones, before a thread can come; then slow ones.
+// Quick calls, before a thread can take over; then slow ones.
 STATE(in_place, volt_group group; request call[3]; int i;) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 3; s->i++) {
@@ -209,7 +209,7 @@ STATE(in_place, volt_group group; request call[3]; int i;) {
     VOLT_END(s->first);
 }
 
-// A shutdown comes while a task blocks in place, and another one waits.
+// A shutdown begins while a task blocks in place, and another one waits.
 STATE(stayer, request *call;) {
     VOLT_BEGIN(cx, s);
     s->rc = volt_block_in_place(cx, answer, s->call);
@@ -253,7 +253,7 @@ STATE(inquirer, const char *host; volt_lookup lookup; volt_addr addr[4]; int *n_
     add(s->n_told, 1);
     VOLT_END(s->rc);
 }
-// Some ask for the same, and one of them goes away; then one by itself.
+// Several tasks look up the same name, and one of them leaves; then a single lookup.
 enum { N_ASKERS = 3 };
 STATE(resolves, volt_handle h[N_ASKERS]; inquirer_state last; int i, n_asked, n_told, n;) {
     VOLT_BEGIN(cx, s);
@@ -282,7 +282,7 @@ STATE(resolves, volt_handle h[N_ASKERS]; inquirer_state last; int i, n_asked, n_
     VOLT_END(s->first);
 }
 
-// Whoever asked has gone; the runtime waits for the call that nobody waits for any more.
+// The only waiter has left; the runtime waits for the call all the same.
 static int name_left_alone(void) {
     volt_rt *rt = NULL;
     volt_handle h = { NULL };
@@ -306,7 +306,7 @@ static int name_left_alone(void) {
     return (int)first;
 }
 
-// Addresses where nobody listens, before and behind one where somebody does.
+// Addresses where no socket listens, before and after one where a socket does.
 static int take_port(int *port) {
     struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
     socklen_t len = sizeof sa;
@@ -342,12 +342,12 @@ STATE(dials, volt_dial dial; volt_addr addr; int listener, free, port, i;) {
 // ---- files
 
 enum { FILE_LEN = 100 };
-// All of it, or an error; less where a read was told of an early end.
+// All of it, or an error; less if a read reported an early end.
 static int64_t unless_short(int64_t rc, int64_t want) {
     CHECK(rc <= want);
     return rc < 0 || rc == want ? rc : -EPIPE;
 }
-// In memory: of how disks fail these calls tell enough.
+// In memory: these calls cover enough of the failures of disks.
 STATE(files, volt_file_op op; struct stat st; int file, fd; char path[32]; char out[FILE_LEN];
       char in[FILE_LEN + 1];) {
     VOLT_BEGIN(cx, s);
@@ -368,7 +368,7 @@ STATE(files, volt_file_op op; struct stat st; int file, fd; char path[32]; char 
         KEEP_AWAIT(volt_file_stat(cx, &s->op, s->path, &s->st));
         if (s->first == 0) CHECK_EQ(s->st.st_size, FILE_LEN);
         VOLT_AWAIT(s->rc, volt_file_close(cx, &s->op, s->fd));
-        if (kind_of(s->fd) != FD_FREE) drop(s->fd); // it was not called
+        if (kind_of(s->fd) != FD_FREE) drop(s->fd); // close was not called
         KEEP(s->rc);
     }
     VOLT_AWAIT(s->rc, volt_file_save(cx, &s->op, s->path, s->out + 50, 50, 0600));
@@ -376,7 +376,7 @@ STATE(files, volt_file_op op; struct stat st; int file, fd; char path[32]; char 
     VOLT_AWAIT(s->rc, volt_file_load(cx, &s->op, s->path, s->in, FILE_LEN));
     if (s->first == 0) KEEP(unless_short(s->rc, 50));
     if (s->first == 0) CHECK(memcmp(s->in, s->out + 50, 50) == 0);
-    VOLT_AWAIT(s->rc, volt_file_load(cx, &s->op, s->path, s->in, 50)); // fits just so
+    VOLT_AWAIT(s->rc, volt_file_load(cx, &s->op, s->path, s->in, 50)); // fits exactly
     if (s->first == 0) KEEP(unless_short(s->rc, 50));
     VOLT_AWAIT(s->rc, volt_file_load(cx, &s->op, s->path, s->in, 49));
     if (s->first == 0 && inject.f.effect != ZERO) CHECK(s->rc < 0);
@@ -385,14 +385,14 @@ STATE(files, volt_file_op op; struct stat st; int file, fd; char path[32]; char 
     VOLT_END(s->first);
 }
 
-// ---- looks from outside, and what comes from there
+// ---- dumps from outside, and work from there
 
-// Into a pipe that holds it all. A part of it is no dump: it is taken out, and written again.
+// Into a pipe that holds the whole dump. A partial one is taken out, and written again.
 static int64_t dump_into(volt_rt *rt, const int fd[2], unsigned flags) {
     static char text[4096];
     for (;;) {
         int rc = volt_dump(rt, fd[1], flags);
-        CHECK_EQ(write(fd[1], "\n", 2), 2); // so that it ends, and is not empty
+        CHECK_EQ(write(fd[1], "\n", 2), 2); // ends the text, and makes it non-empty
         ssize_t n = read(fd[0], text, sizeof text);
         CHECK(n >= 2 && text[n - 1] == 0);
         if (rc == -EAGAIN) continue;
@@ -418,7 +418,7 @@ STATE(dumps, volt_handle h; volt_counters c; int fd[2];) {
     VOLT_END(s->first);
 }
 
-// Threads outside spawn and wake, with each placement.
+// Threads outside the workers spawn and wake, with each placement.
 typedef struct {
     volt_rt *rt;
     volt_token *token;

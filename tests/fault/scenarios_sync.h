@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Scenarios of locks, channels and hooks, between tasks and threads that block. They ask the system
-// for nothing but a futex where a thread waits, so what fails is mostly around them.
+// Scenarios of locks, channels and hooks, between tasks and blocking threads. Their only system
+// call is the futex of a waiting thread, so most failures happen around them.
 #ifndef VOLT_FAULT_SCENARIOS_SYNC_H
 #define VOLT_FAULT_SCENARIOS_SYNC_H
 
@@ -27,7 +27,8 @@ STATE(filler, shelf *shelf;) {
     volt_mutex_unlock(&s->shelf->lock);
     VOLT_END(s->first);
 }
-// The first limit passes while it is held; the mutex is there again whatever ends the other wait.
+// The first limit passes while the lock is held; the mutex is held again whatever ends the other
+// wait.
 static int waits_at_a_shelf(volt_rt *rt) {
     shelf at;
     volt_handle h = { NULL };
@@ -71,7 +72,7 @@ STATE(checker, volt_chan *from; int i, n;) {
     CHECK_EQ(s->n, N_NUMBERS);
     VOLT_END(s->first);
 }
-// A wait that was given up has neither sent nor received.
+// A wait that has timed out has neither sent nor received.
 static int64_t pass_on(volt_chan *from, volt_chan *to) {
     int64_t first = 0;
     for (int n = 0, i = -1; n <= N_NUMBERS; n++) {
@@ -107,7 +108,7 @@ static int64_t pass_through(volt_rt *rt, volt_chan *from, volt_chan *to) {
     for (int i = 0; i < 2; i++) first = worse(first, join_if_set(&h[i]));
     return first;
 }
-// The second one is from hand to hand.
+// The second channel is a rendezvous.
 static int passes_numbers(volt_rt *rt) {
     volt_chan from, to;
     int64_t first = volt_chan_create(rt, &from, sizeof(int), 2);
@@ -121,7 +122,7 @@ static int passes_numbers(volt_rt *rt) {
     return (int)first;
 }
 
-// ---- a queue: nothing comes in time, then all in order
+// ---- a queue: nothing comes in time, then all messages in order
 
 typedef struct slip {
     volt_queue_node node;
@@ -187,14 +188,14 @@ STATE(hooks, volt_token token, quiet; volt_hook hook; volt_group group, cancelle
                              (canceller_state){ .token = &s->token });
     KEEP(s->rc);
     if (s->rc < 0) volt_token_cancel(&s->token);
-    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->group)); // -ECANCELED, of them
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->group)); // -ECANCELED, from the children
     KEEP_AWAIT(volt_group_wait(cx, &s->cancellers));
     CHECK_EQ(volt_token_unhook(&s->hook), 0);
     CHECK_EQ(volt_token_hook(&s->token, &s->hook, cancel_group, &s->group), -ECANCELED);
     VOLT_END(s->first);
 }
 
-// ---- three that meet, and share what there is two of; a slow one listens
+// ---- three tasks that meet, and share two of a resource; a slow subscriber
 
 enum { N_GUESTS = 3 };
 typedef struct party {
@@ -237,7 +238,7 @@ STATE(meets, party party; volt_group group; int i, news;) {
     party_init(&s->party);
     for (s->i = 0; s->i < N_GUESTS; s->i++)
         KEEP(VOLT_GROUP_SPAWN(cx, &s->group, guest_run, (guest_state){ .party = &s->party }));
-    if (s->first < 0) { // somebody is missing
+    if (s->first < 0) { // a task is missing
         VOLT_AWAIT(volt_group_close(cx, &s->group));
         VOLT_RETURN(s->first);
     }

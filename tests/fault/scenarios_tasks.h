@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Scenarios without descriptors: tasks, time, groups, tokens, several waits at once.
-// Each gives 0 if nothing fails; the checks in it hold whatever fails.
+// Each returns 0 if nothing fails; its checks hold whatever fails.
 #ifndef VOLT_FAULT_SCENARIOS_TASKS_H
 #define VOLT_FAULT_SCENARIOS_TASKS_H
 
@@ -11,7 +11,7 @@ STATE(ends_at_once, ) {
     VOLT_END(0);
 }
 
-// A slab for each class of sizes; the largest have one of their own.
+// One for each size class of slabs; the largest have a slab of their own.
 static const size_t spawn_sizes[] = { sizeof(giver_state), 200, 1000, 3000, 9000, 20000, 70000 };
 enum { N_SIZES = sizeof spawn_sizes / sizeof spawn_sizes[0] };
 static struct {
@@ -58,7 +58,7 @@ static int spawns_from_outside(volt_rt *rt) {
     return (int)first;
 }
 
-// State that is filled in place: started, or given back.
+// State that is filled in place: started, or released.
 STATE(creates_in_place, volt_handle h; giver_state *giver; int i; int64_t value;) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 3; s->i++) {
@@ -125,7 +125,7 @@ static int joins_with_a_limit(volt_rt *rt) {
     return rc;
 }
 
-// Whatever they wait for.
+// Whatever the tasks wait for.
 STATE(cancels, volt_handle h[4]; volt_token token; int i; int64_t value;) {
     VOLT_BEGIN(cx, s);
     KEEP(VOLT_SPAWN(cx, &s->h[0], napper_run, (napper_state){ .d = FAR_AWAY }));
@@ -151,7 +151,7 @@ STATE(yields, volt_handle h[2]; int i;) {
     VOLT_END(s->first);
 }
 
-// A waker that a thread of the application keeps.
+// A waker held by a thread of the application.
 typedef struct doorbell {
     int is_set, is_out; // the waker is out; the bell was rung
     volt_waker waker;
@@ -172,7 +172,7 @@ static volt_poll listener_run(volt_cx *cx, void *arg) {
 static void *ring(void *arg) {
     doorbell *b = (doorbell *)arg;
     while (!get(&b->is_out)) sched_yield();
-    volt_wake(b->waker); // for nothing
+    volt_wake(b->waker); // no effect
     set(&b->is_set, 1);
     volt_wake(b->waker);
     volt_waker_release(b->waker);
@@ -205,7 +205,7 @@ STATE(sleeps, volt_time start; int i;) {
     VOLT_END(s->first);
 }
 
-// The time is up; a value wins; a child cleans up first.
+// The time limit passes; a value wins; a child cleans up first.
 STATE(withins, volt_timer timer; napper_state child; volt_time due;) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_within(cx, &s->timer, VOLT_MS(1), volt_sleep(cx, FAR_AWAY)));
@@ -220,7 +220,7 @@ STATE(withins, volt_timer timer; napper_state child; volt_time due;) {
     VOLT_END(s->first);
 }
 
-// Cancelled, it sleeps under a shield, then runs into the bound of another.
+// When cancelled, it sleeps under a shield, then exceeds the bound of another.
 STATE(shielded, volt_shield free, bound; volt_time most; int *n_started; int inner;) {
     VOLT_BEGIN(cx, s);
     add(s->n_started, 1);
@@ -272,7 +272,7 @@ STATE(group_waits, volt_group group; int i;) {
     VOLT_END(s->first);
 }
 
-// Every child that was spawned gives one result.
+// Every spawned child yields one result.
 STATE(group_collects, volt_group group; int i, n; int64_t value; uint64_t id;) {
     VOLT_BEGIN(cx, s);
     volt_group_collect(&s->group);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Scenarios that are programs of their own: defaults, several runtimes, how a runtime ends.
+// Scenarios that are programs of their own: defaults, several runtimes, the end of a runtime.
 #ifndef VOLT_FAULT_SCENARIOS_WHOLE_H
 #define VOLT_FAULT_SCENARIOS_WHOLE_H
 
-// A runtime that must be ended by the scenario; negative: there is none.
+// A runtime that the scenario must end; negative: the error.
 static int open_rt(uint32_t workers, volt_rt **rt) {
     volt_config c = config(workers);
     int rc = volt_create(&c, rt);
@@ -91,7 +91,7 @@ static int blocks_threads(volt_rt *rt) {
     return (int)first;
 }
 
-// What may not be called on a worker says so.
+// Functions that must not be called on a worker return an error.
 STATE(asks_on_a_worker, giver_state giver; volt_handle h; int64_t value;) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_block_on(volt_cx_rt(cx), giver_run, &s->giver), -EDEADLK);
@@ -126,7 +126,7 @@ static int shuts_down_with_a_limit(void) {
     return rc;
 }
 
-// Refused while it runs and while a handle is held; each time it can be tried again.
+// Refused while it runs and while a handle is held; each refusal can be retried.
 static int destroys_while_busy(void) {
     volt_rt *rt = NULL;
     volt_handle h = { NULL };
@@ -141,7 +141,7 @@ static int destroys_while_busy(void) {
     return rc;
 }
 
-// The root ends while others wait: they are cancelled and drained.
+// The root ends while other tasks wait: they are cancelled and drained.
 STATE(leaves_others, volt_token token; int *fds;) {
     VOLT_BEGIN(cx, s);
     KEEP(VOLT_SPAWN(cx, NULL, napper_run, (napper_state){ .d = VOLT_NEVER }));
@@ -166,7 +166,8 @@ static int drains(void) {
     return rc;
 }
 
-// ---- what never allocates: wake, cancel, the end of a wait and of a task, timers, shutdown
+// ---- operations that never allocate: wake, cancel, the end of a wait and of a task, timers,
+// shutdown
 
 typedef struct {
     volt_token token;
@@ -226,7 +227,7 @@ static int never_allocates_on(uint32_t workers) {
     CHECK_EQ(volt_block_on(rt, prepares_run, &root), 0);
     end_the_waits(&st, fd);
     volt_rt_close(rt, fd[0]);
-    close_rt(rt); // with tasks that live
+    close_rt(rt); // with live tasks
     add(&inject.n_forbidden, -1);
     drop(fd[1]);
     return 0;

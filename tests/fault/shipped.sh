@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Faults without a seam: programs as they are shipped, whose system calls strace lets fail, or whose
-# descriptors and memory prlimit cuts short. Nothing may crash or hang; what does no harm must not
-# be noticed.
+# Faults without a seam: shipped builds of programs, with system calls that strace makes fail, or
+# with descriptors and memory limited by prlimit. Nothing may crash or hang; a harmless failure must
+# have no visible effect.
 #
-#   tests/fault/shipped.sh [DIRECTORY]     of examples/ and bench/ as built; default: build
+#   tests/fault/shipped.sh [DIRECTORY]     with examples/ and bench/ as built; default: build
 #
 # Needs strace and prlimit. The last line is "shipped: N passed, N failed"; exit status accordingly.
 set -u
@@ -19,7 +19,7 @@ for tool in strace:strace prlimit:util-linux; do
 done
 . "$(dirname "$0")/../../bench/server.sh"
 
-# check WHAT CONDITION...: counts; says what was tried if it does not hold.
+# check WHAT CONDITION...: counts; prints WHAT if the condition does not hold.
 check() {
     what=$1
     shift
@@ -30,9 +30,9 @@ check() {
         echo "FAIL  $what: $*"
     fi
 }
-# A status that a program chose itself: no signal, of its own or of timeout.
+# An exit status of the program's own: no signal, and not that of timeout.
 in_order() { [ "$1" -lt 124 ]; }
-# with_fault CALL ERROR WHEN: what to put before a command.
+# with_fault CALL ERROR WHEN: the prefix for a command.
 with_fault() {
     echo "strace -f -o $work/trace -e trace=$1 -e inject=$1:error=${2#=}:when=$3"
 }
@@ -53,7 +53,8 @@ sched_getaffinity =ENOSYS =EINVAL
 getrandom =ENOSYS =EAGAIN
 futex =EINTR =EAGAIN'
 
-# try_start CALL ERROR WHEN: the program under that fault. What it does not come to is not counted.
+# try_start CALL ERROR WHEN: the program under that fault. A fault that it does not reach is not
+# counted.
 try_start() {
     status=0
     # shellcheck disable=SC2046
@@ -69,7 +70,7 @@ try_starts() {
     echo "$starts" | sed 1d >"$work/starts"
     while read -r call errors; do
         for error in $errors; do
-            # always failing, these calls would keep everybody from hearing anything
+            # if these calls always failed, no thread would receive any event
             case $call:$error in
             epoll_wait:* | epoll_pwait2:=EINTR | futex:*) whens='1 2 3 1..20' ;;
             *) whens='1 2 3 4 1+ 2+' ;;
@@ -92,7 +93,8 @@ epoll_ctl ENOMEM ENOSPC
 sendto ECONNRESET EPIPE ENOBUFS =EINTR
 getsockopt =ENOPROTOOPT'
 
-# serve WRAPPER...: the server under it; the pid file names the server itself, for the signal.
+# serve WRAPPER...: starts the server under it; the pid file names the server itself, for the
+# signal.
 serve() {
     : >"$work/server"
     timeout -s KILL 30 "$@" sh -c 'echo $$ >"$0"; exec "$@"' "$work/pid" \
@@ -138,7 +140,7 @@ try_serves() {
 
 # ---- limits of the process
 
-# Fewer descriptors than connections: those that fit are served, the others waited out.
+# Fewer descriptors than connections: those that fit are served, the others wait.
 try_descriptors() {
     for most in 4 5 6 7 8 9 10 11 12 14; do
         status=0
@@ -160,7 +162,7 @@ try_memory() {
         status=0
         timeout -s KILL 20 prlimit --as=$((most * 1048576)) "$bin/examples/02_sleep_join" \
             >"$work/out" 2>&1 || status=$?
-        # below what the dynamic linker needs it says so itself: 127
+        # the dynamic linker reports its own lack of memory by 127
         check "02_sleep_join in $most MiB" [ "$status" -le 127 ]
     done
 }

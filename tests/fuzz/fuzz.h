@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the fuzzers share. A fuzzer is one file with LLVMFuzzerTestOneInput; it stops the process at
+// Shared by the fuzzers. A fuzzer is one file with LLVMFuzzerTestOneInput; it stops the process at
 // the first promise of volt.h that an input breaks. `make fuzz` links it with libFuzzer, and `make
 // test` with replay.c, which feeds it the saved inputs of corpus/.
 #ifndef VOLT_FUZZ_H

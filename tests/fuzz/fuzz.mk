@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-# ---- fuzz: saved inputs run in `make test`, too. What a run finds stays in build/fuzz/found-<name>.
+# ---- fuzz: `make test` runs saved inputs, too. New findings go to build/fuzz/found-<name>.
 FUZZ_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -I. -pthread
 FUZZ_SECONDS = $(or $(SECONDS),60)
 FUZZ_LEN_addr := 160

@@ -7,7 +7,7 @@
 
 enum { TEXT_MAX = 200 };
 
-// Formats into a buffer of each length: the same text, or -ENOSPC and nothing behind the end.
+// Formats into a buffer of each length: the same text, or -ENOSPC and no write past the end.
 static void check_lengths(const volt_addr *a, const char *text, int n) {
     for (size_t cap = 0; cap <= (size_t)n + 2; cap++) {
         char buf[TEXT_MAX];
@@ -22,7 +22,7 @@ static int is_decimal(const char *s) {
     size_t n = strspn(s, "0123456789");
     return n > 0 && s[n] == 0;
 }
-// What was parsed is printed in a form that is parsed to the same address.
+// The text of a parsed address must parse to the same address.
 static void check_round_trip(const volt_addr *a, const char *text) {
     char printed[TEXT_MAX], again[TEXT_MAX];
     volt_addr b;
@@ -52,7 +52,7 @@ static void fuzz_parse(const uint8_t *data, size_t size) {
     if (rc == 0) check_round_trip(&a, text);
     free(text);
 }
-// An address that the kernel, or nobody, has made.
+// An address from the kernel, or an impossible one.
 static void fuzz_format(const uint8_t *data, size_t size) {
     char text[TEXT_MAX];
     volt_addr a;

@@ -3,13 +3,12 @@
 //
 // Each task is an actor. All actors take their next step from one stream of bytes: an operation
 // (its number in `steps`, modulo) and its arguments. Time is virtual: it jumps to the next timer
-// when nothing is ready, so that a run is quick and the same input always does the same.
+// when nothing is ready, so that a run is quick and an input always has the same effect.
 //
-// What must hold: each accepted task is polled and ends exactly once; a join gives the result of
-// its task; a sleep is never early; -ECANCELED comes only in a cancelled scope; what a socket
-// delivers is what was sent, in order, and a cancelled read has taken nothing; the worker never
-// parks while nothing can wake it (each wait is bounded); at the end no memory and no descriptor is
-// held.
+// Checked: each accepted task is polled and ends exactly once; a join returns the result of its
+// task; a sleep is never early; -ECANCELED comes only in a cancelled scope; a socket delivers the
+// bytes sent, in order, and a cancelled read has taken nothing; the worker never parks while
+// nothing can wake it (each wait is bounded); at the end no memory and no descriptor is held.
 #define _GNU_SOURCE 1 // volt.h needs it before the first libc header
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) wait_virtually(ep_, ev_, n_, timeout_)
 #define VOLT_NOW_NS() read_clock()
@@ -45,13 +44,13 @@ static struct {
     pair pairs[N_PAIRS];
 } w;
 
-// ---- the world: clock, memory, log, descriptors
+// ---- the environment: clock, memory, log, descriptors
 
 static int64_t read_clock(void) { return w.now += 100; }
 static int wait_virtually(int ep, struct epoll_event *ev, int n, int64_t timeout) {
     int got = VOLT_SYS(epoll_wait, ep, ev, n, 0);
     if (got != 0) return got < 0 ? -errno : got;
-    MUST(timeout >= 0); // else nobody is left who could wake this worker
+    MUST(timeout >= 0); // otherwise nothing could wake this worker
     w.now += timeout;
     return 0;
 }
@@ -59,7 +58,7 @@ static void *count_alloc(void *user, size_t size, size_t align) {
     void *p = NULL;
     (void)user;
     MUST(posix_memalign(&p, align < sizeof p ? sizeof p : align, size) == 0);
-    memset(p, 0xa5, size < 1024 ? size : 1024); // the rest is large tables: time
+    memset(p, 0xa5, size < 1024 ? size : 1024); // the rest is large tables: filling them takes time
     w.live_bytes += (int64_t)size;
     return p;
 }
@@ -133,7 +132,7 @@ static int64_t note(volt_cx *cx, int64_t rc) {
     MUST(rc != -ECANCELED || volt_is_cancelled(cx));
     return rc;
 }
-// A bounded wait that ran out of time did so in time.
+// A bounded wait that timed out must have done so in time.
 static int64_t note_within(volt_cx *cx, step *s, int64_t rc) {
     MUST(rc != -ETIMEDOUT || w.now >= s->until);
     return note(cx, rc);
@@ -314,7 +313,7 @@ static volt_poll step_shield(volt_cx *cx, step *s) {
     volt_shield_begin(cx, &s->shield, s->at_most + VOLT_MS((int64_t)s->len) - VOLT_MS(2));
     VOLT_AWAIT(s->rc, volt_sleep(cx, s->at_most));
     MUST(s->rc == 0 || s->rc == -ECANCELED);
-    MUST(s->rc == 0 || s->len < 4); // else there was time for it and for rounding up
+    MUST(s->rc == 0 || s->len < 4); // else its time, rounded up, was sufficient
     volt_shield_end(cx, &s->shield);
     VOLT_END(0);
 }
@@ -410,7 +409,7 @@ static volt_poll step_close(volt_cx *cx, step *s) {
 }
 static volt_poll step_shutdown(volt_cx *cx, step *s) {
     VOLT_BEGIN(cx, s);
-    if (next() >= 8) VOLT_RETURN(0); // rare, or little else happens
+    if (next() >= 8) VOLT_RETURN(0); // rare, as it ends most other activity
     w.is_shut = 1;
     MUST(volt_shutdown(w.rt, VOLT_NEVER) == -EINPROGRESS);
     VOLT_END(0);
@@ -427,7 +426,7 @@ static step_fn *const steps[] = {
 };
 enum { N_STEPS = sizeof steps / sizeof steps[0] };
 
-// Lets go of all that others might wait for.
+// Ends everything that others might wait for.
 static void end_program(volt_cx *cx) {
     w.is_over = 1;
     for (int i = 0; i < N_TOKENS; i++) volt_token_cancel(&w.tokens[i]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Feeds saved inputs to a fuzzer, without libFuzzer: what each found once, each `make test` checks.
+// Feeds saved inputs to a fuzzer, without libFuzzer: each earlier finding is checked by `make
+// test`.
 //   build/fuzz/replay_<name> <directory or file>...
-// Names each input before it runs: if the process dies, the last one did it. The last line:
+// Names each input before it runs: if the process dies, the last one is the cause. The last line:
 // "<program>: N passed, N failed, N skipped".
 #include "fuzz.h"
 #include <dirent.h>

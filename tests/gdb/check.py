@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-"""Compares what examples/gdb/volt.py shows of tests/gdb/waits.c with what that program knows.
+"""Compares the output of examples/gdb/volt.py about tests/gdb/waits.c with that program's own data.
 
 tests/gdb.sh has gdb read it when the program is stopped in ready(), or a core file of that moment
-is open, after volt.py, whose names are known here, too. `want` is the file that the program wrote;
-`has_macros`: it was built with -g3, with the usual macros. Prints what differs, then the number of
-failures.
+is open, after volt.py, whose names are available here, too. `want` is the file that the program
+wrote; `has_macros`: it was built with -g3, with the usual macros. Prints the differences, then the
+number of failures.
 """
 import difflib
 import json
@@ -57,7 +57,7 @@ def cells(text, first):
 
 
 def known_form(row):
-    """A line of the program's file. It does not know whose ring it is."""
+    """A line of the program's file. It does not name the worker of a ring."""
     line = "|".join(str(row[c]) for c in COLUMNS)
     return re.sub(r"\|queued on ring \d+\|", "|queued on ring|", line)
 
@@ -74,7 +74,7 @@ def check_tasks(wanted):
 
 
 def check_times(rows):
-    """What waits beside the stuck tasks has done so for thrice 300 ms; timers are set to 600 s."""
+    """The tasks beside the stuck ones have waited for thrice 300 ms; timers are set to 600 s."""
     of_rt = [r for r in rows if r["runtime"] == f"{int(gdb.parse_and_eval('rt')):#x}"]
     for r in rows:
         is_timer = r["state"] == "waiting" and r["waits_for"] == "timer"
@@ -86,7 +86,8 @@ def check_times(rows):
         check(f"since: {r}", r["since_s"] is None or 0.59 < r["since_s"] < 60)
         is_older = r["since_s"] is not None or r["name"] == "stuck_run"
         check(f"age: {r}", not is_older or r["age_s"] > 0.29)
-        is_newer = r["state"] == "queued on injector"  # than the stuck workers' last look at a clock
+        # than the stuck workers' last reading of a clock
+        is_newer = r["state"] == "queued on injector"
         check(f"age: {r}", not is_newer or r["age_s"] == 0)
 
 
@@ -98,7 +99,7 @@ def check_ids(wanted):
 
 
 def check_pool():
-    """Of what blocks one call runs, a second one waits for its thread; a name is asked for."""
+    """One blocking call runs, a second one waits for its thread; a name is being looked up."""
     titles = [line for line in command("volt workers").splitlines() if line.startswith("runtime")]
     pools = sorted(re.findall(r"pool: .*", t)[0] for t in titles if "pool: " in t)
     check(
@@ -112,7 +113,7 @@ def check_pool():
 
 
 def check_workers(wanted):
-    """What they run and hold is what the tasks say."""
+    """The running tasks and held locks agree with the tasks' own data."""
     shown, handed_off = [], []
     for w in cells(command("volt workers"), "WORKER"):
         index = w["worker"]
@@ -162,7 +163,7 @@ def check_one(wanted):
 
 
 def check_selection():
-    """Who looks at tasks is where he was before."""
+    """The selected thread and frame are the same afterwards."""
     command("thread 2")
     command("up")
     before = gdb.selected_thread().num, gdb.selected_frame()
@@ -185,7 +186,7 @@ def check_use():
 
 
 def check_guest():
-    """Without a thread that carries one a runtime is found by its name alone."""
+    """A runtime that no thread carries is found by its name alone."""
     global carried
     found, carried = carried, lambda: []
     refused("volt tasks", "name a runtime")
@@ -199,7 +200,7 @@ def check_guest():
 
 
 def check_macros():
-    """Those of a program that defines none of its own are those that the script has."""
+    """In a program without macros of its own they equal those of the script."""
     for name, value in MACROS.items():
         check(f"{name} is {value}", int(gdb.parse_and_eval(name)) == value)
 

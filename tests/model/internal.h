@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the parts of the model checker share. To read it, in this order:
+// Shared by the parts of the model checker. Reading order:
 //   memory.c   the memory model: stores, views, which store a load may read
 //   shadow.c   plain memory: data races, heap, use after free
 //   search.c   which execution comes next: partial-order reduction, bounds, sampling
 //   fiber.c    model threads     world.c, kernel.c  futex, threads, clock, epoll
-//   tsan.c     where the compiler's calls arrive    report.c  errors, traces, replay
+//   tsan.c     the functions that the compiler calls    report.c  errors, traces, replay
 //   main.c     the runner: scenarios, their verdicts, expected.txt
 // Every size is a limit: exceeding one is an error that names it, never a silent cut.
 #ifndef VMC_INTERNAL_H
@@ -30,14 +30,14 @@ enum {
     NO_TIME = -1
 };
 
-// The deliberate defects of the checker itself: `make model-self` builds it once with each and sees
-// a litmus test fail. Each site is marked MUTANT(name).
+// The deliberate defects of the checker itself: `make model-self` builds it once with each and
+// expects a litmus test to fail. Each site is marked MUTANT(name).
 #ifndef VMC_MUTANT
 #    define VMC_MUTANT 0
 #endif
 enum {
-    NO_VIEW_JOIN = 1, // an acquire load does not take over what the releasing thread had seen
-    NO_CLOCK_JOIN,    // ... nor that its plain accesses came before
+    NO_VIEW_JOIN = 1, // an acquire load does not take over the view of the releasing thread
+    NO_CLOCK_JOIN,    // ... nor its earlier plain accesses
     NO_FLOOR,         // a load may read stores older than the newest that its thread knows
     NO_EPOCH_BUMP,    // plain accesses after a release count as before it
     NO_ADJACENCY,     // an rmw may read a store that another rmw has read
@@ -76,20 +76,20 @@ typedef enum op_kind {
     OP_BARRIER // of all threads
 } op_kind;
 
-typedef struct op {      // what a thread is about to do
+typedef struct op {      // the next operation of a thread
     uint8_t kind, order; // order: __ATOMIC_...
     uint8_t is_timed;    // SLEEP: may end by itself
     uint8_t is_kernel;   // SLEEP: in epoll_wait, not in a futex
     uint8_t is_post;     // KERNEL: a write to an eventfd; two of them commute
     int arg;             // JOIN: thread
-    const void *addr;    // what it is done to; KERNEL: an epoll, NULL: all of them
+    const void *addr;    // its object; KERNEL: an epoll, NULL: all of them
 } op;
 
-// What a thread, a store or a fence knows.
+// The knowledge of a thread, a store or a fence.
 typedef struct view {
-    uint16_t clock[THREADS];   // happens-before: how far each thread's plain accesses are behind us
+    uint16_t clock[THREADS];   // happens-before: the plain accesses of each thread that precede
     uint16_t n_locs;           // entries of `newest` in use; those beyond are 0
-    uint16_t newest[MAX_LOCS]; // per location: no older store than this one may be read any more
+    uint16_t newest[MAX_LOCS]; // per location: older stores than this one may not be read any more
 } view;
 
 typedef struct store {
@@ -98,8 +98,8 @@ typedef struct store {
     uint16_t event;    // of its thread: with `tid` the identity of the store in any order
     uint8_t tid;
     uint8_t has_successor; // an rmw read it: nothing may come between the two
-    uint8_t is_initial;    // what was in memory before the first atomic access
-    view message;          // what who acquires it learns
+    uint8_t is_initial;    // the value in memory before the first atomic access
+    view message;          // the view of a thread that acquires it
 } store;
 
 typedef struct location {
@@ -107,7 +107,7 @@ typedef struct location {
     uint8_t size, is_dead; // dead: overwritten by plain stores, or freed
     uint16_t n;
     uint16_t order[STORES_PER_LOC];           // modification order
-    uint16_t read[THREADS], written[THREADS]; // when each thread last did so atomically
+    uint16_t read[THREADS], written[THREADS]; // time of each thread's last atomic access
 } location;
 
 typedef enum thread_state { NOT_STARTED, ALIVE, ENDED } thread_state;
@@ -118,12 +118,12 @@ typedef struct thread {
     void *fiber;
     void (*fn)(void *);
     void *arg;
-    op next; // what it does when it is scheduled
+    op next; // runs when the thread is scheduled
     view now, acquirable,
         released; // known; known after an acquire fence; at the last release fence
     uint16_t n_events, n_steps, last_step; // last_step: index + 1
-    uint16_t covered;      // search: the load at hand need not read stores older than this
-    uint64_t history;      // hash of what it did and read
+    uint16_t covered;      // search: the current load need not read stores older than this
+    uint64_t history;      // hash of its operations and of the values read
     int64_t deadline;      // while asleep
     uint16_t woken_by;     // step, index + 1
     const void *asleep_on; // a futex word; NULL: in `epoll`
@@ -137,29 +137,29 @@ typedef struct thread {
 } thread;
 
 typedef struct step {    // one move of one thread: its operation and all plain code up to its next
-    uint8_t tid, before; // who moved; who had moved before
+    uint8_t tid, before; // the mover; the mover before
     uint8_t runnable;    // sets of threads
     uint8_t backtrack, done, asleep;
     uint16_t n_preemptions; // up to here, without
     uint8_t n_contests;     // those that were free
     uint16_t n_stores;      // that existed here
     uint16_t covered[THREADS];
-    op ops[THREADS];           // what everybody was about to do
-    uint8_t has_written;       // what the mover's operation came to
+    op ops[THREADS];           // the next operations of all threads
+    uint8_t has_written;       // the result of the mover's operation
     uint16_t read_from, wrote; // stores; 0: none
-    uint16_t woken_by;         // step, index + 1: who ended the sleep in a futex that ends here
+    uint16_t woken_by;         // step, index + 1, that ended the sleep in a futex which ends here
     uint16_t nth, previous;    // number among the thread's steps; index + 1 of the one before
-    uint16_t past[THREADS];    // how many steps of each thread must come before this one
+    uint16_t past[THREADS];    // the number of steps of each thread that must come before this one
 } step;
 
 typedef enum verdict { RUNNING, COMPLETE, PRUNED, DISMISSED, FAILED } verdict;
 
 typedef struct machine { // one execution
-    int is_running;      // inside a scenario: hooks check; outside they only do
+    int is_running;      // inside a scenario: hooks check; outside they only act
     int current;         // thread
     int n_threads;
     thread threads[THREADS];
-    view sc;              // what seq_cst operations have agreed on
+    view sc;              // the agreed view of seq_cst operations
     int n_locs, n_stores; // store 0 is none
     location locs[MAX_LOCS];
     store stores[MAX_STORES];
@@ -167,9 +167,9 @@ typedef struct machine { // one execution
     int n_spurious, n_stale, has_registered;
     int64_t now_ns;
     uint32_t execution; // number, stamps shadow cells
-    step *step;         // the one that is going on
+    step *step;         // the current one
     verdict verdict;
-    const void *pc; // of the access at hand
+    const void *pc; // of the current access
 } machine;
 extern machine vm;
 extern const vmc_scenario *scenario;
@@ -185,7 +185,7 @@ uint64_t memory_rmw(uintptr_t addr, int size, rmw_fn *fn, uint64_t operand, int 
 int memory_cas(uintptr_t addr, int size, uint64_t *expected, uint64_t desired, int is_weak,
                int success, int failure);
 void memory_fence(int order);
-void sc_fence(void);                 // the effect alone, for the kernel's
+void sc_fence(void);                 // the effect alone, for the kernel's fence
 void barrier_of_all(void);           // the same for every thread
 uint64_t futex_read(uintptr_t addr); // as a relaxed load without a step of its own
 void epoch_bump(thread *t);
@@ -214,7 +214,7 @@ int describe_address(char *text, size_t size, uintptr_t addr);
 void search_start(uint64_t seed);
 void search_reset(void);
 unsigned choose(unsigned n); // 0 .. n-1
-void schedule(op next);      // the running thread is about to do this
+void schedule(op next);      // the next operation of the running thread
 void thread_ended(void);
 void schedule_first(void); // runs an execution, to its end
 void search_again(void);   // the next execution is the same as the last
@@ -238,9 +238,9 @@ void world_reset(void);
 int world_is_runnable(const thread *t);
 int environment_is_runnable(int others_are);
 void environment_step(int is_early); // early: a thread could have moved
-extern int world_hit_timer_bound;    // an expiry was put off: class_text says so
+extern int world_hit_timer_bound;    // an expiry was put off: class_text reports it
 void kernel_reset(void);
-const void *kernel_object(int fd); // what a call about fd conflicts over; NULL: with all others
+const void *kernel_object(int fd); // a call on fd conflicts over this; NULL: with all others
 int thread_start(void (*fn)(void *), void *arg);
 void fall_asleep(const void *on, int64_t deadline); // returns when woken, or timed out
 void wake(thread *t);

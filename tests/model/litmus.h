@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Litmus tests: tiny programs with known outcomes. litmus_table.c has the table and its notation,
-// litmus_axioms.c decides from the axioms of the memory model what each program may do, and
-// model_litmus.c executes it under the checker. The two must agree.
+// litmus_axioms.c derives the allowed outcomes of each program from the axioms of the memory model,
+// and model_litmus.c executes it under the checker. The two must agree.
 #ifndef VMC_LITMUS_H
 #define VMC_LITMUS_H
 
@@ -29,21 +29,21 @@ typedef struct lit_program {
 } lit_program;
 
 enum { LIT_OUTCOMES = 512 };
-typedef struct lit_result { // what a program may do
+typedef struct lit_result { // the allowed outcomes of a program
     int n_outcomes, is_racy;
     uint64_t n_graphs;
     char outcomes[LIT_OUTCOMES][LIT_TEXT]; // sorted
 } lit_result;
 
-// With `is_strict`, the order of seq_cst operations may not contradict sb and rf: what the checker,
-// which executes operations in that order, can show.
+// With `is_strict`, the order of seq_cst operations may not contradict sb and rf: the outcomes that
+// the checker, which executes operations in that order, can show.
 void lit_decide(const lit_program *p, int is_strict, lit_result *out);
 
-// What each read of an execution gave; -1: not executed.
+// The value of each read of an execution; -1: not executed.
 typedef int8_t lit_values[LIT_THREADS][LIT_INSTRS];
 void lit_outcome_text(const lit_program *p, lit_values values, const int *finals, char *text);
 
-// For model_litmus.c, outside the memory that the checker watches.
+// For model_litmus.c, outside the memory that the checker tracks.
 const lit_program *lit_current(void);
 void lit_begin(void);
 void lit_read(int thread, int instr, int value);

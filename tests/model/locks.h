@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What model_lock.c and model_barrier.c do with a lock. Include it after volt.h.
+// Uses of a lock by model_lock.c and model_barrier.c. Include it after volt.h.
 #ifndef LOCKS_H
 #define LOCKS_H
 
@@ -12,12 +12,12 @@ static void locked_add(void *unused) {
     guarded++;
     volt__unlock(&lock);
 }
-// Who comes back at once meets the other one asleep, or waking up.
+// The second lock meets the other thread asleep, or waking up.
 static void locked_add_twice(void *unused) {
     locked_add(unused);
     locked_add(unused);
 }
-// As often as it is counted, the lock was held; a lost wake-up would be a deadlock.
+// The lock was held as often as the count says; a lost wake-up would be a deadlock.
 static void add_beside(int n_others, void (*add)(void *), int n_times) {
     int t[2];
     for (int i = 0; i < n_others; i++) t[i] = vmc_spawn(add, NULL);
@@ -27,8 +27,8 @@ static void add_beside(int n_others, void (*add)(void *), int n_times) {
     VMC_ASSERT(lock == 0);
 }
 
-// The last of several users frees what the lock lies in, right after its unlock. Those before it
-// may still be about to wake a sleeper: they must not look at the lock any more.
+// The last of several users frees the memory of the lock right after its unlock. An earlier one may
+// still be about to wake a sleeper: it must not access the lock any more.
 typedef struct shared {
     uint32_t lock;
     int n_users;

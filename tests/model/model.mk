@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- model: the weak-memory model checker, see tests/model/vmc.h. The checker itself is plain C;
 # scenarios are compiled with -fsanitize=thread and linked with tests/model/tsan.c in place of the
-# sanitizer's library. objcopy gathers their statics in sections that the checker saves and restores,
-# and sends their memset and memcpy to it.
+# sanitizer's library. objcopy gathers their statics in sections that the checker saves and
+# restores, and redirects their memset and memcpy to it.
 #   make model ONE=name                explores one scenario
 #   make model REPLAY='name:choices'   executes one path of it and prints every event
 MODEL_CC ?= $(shell command -v gcc >/dev/null && echo gcc || echo clang)
@@ -38,8 +38,8 @@ else
 	done
 	@$(MODEL_SUM)
 endif
-# As it is shipped, without assertions: they are atomic operations more, and one may acquire what
-# the code should. Other graphs than those of expected.txt.
+# The shipped form, without assertions: these add atomic operations, one of which may acquire in
+# place of the code. The graphs differ from those of expected.txt.
 model-shipped: $(MODEL_SHIPPED)
 	@rm -rf build/log/$@; mkdir -p build/log/$@
 	@for p in $^; do ./$$p $(ONE) | tee build/log/$@/$${p##*/}; done
@@ -48,7 +48,8 @@ model-full:
 	@$(MAKE) --no-print-directory model MODEL_FLAGS=-l
 	@$(MAKE) --no-print-directory model-shipped
 
-# Defects of volt.h that a scenario must catch; defects of the checker that a litmus test must catch.
+# Defects of volt.h that a scenario must catch; defects of the checker that a litmus test must
+# catch.
 model-mutants: $(MODEL_PARTS:%=build/model/$(MODEL_CC)/%.part.o)
 	@JOBS=$(JOBS) sh tests/model/mutants.sh build/model/$(MODEL_CC) $(MODEL_CC) $(ONE)
 model-self: build/model/$(MODEL_CC)/model_litmus

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # Deliberate defects that the model checker must catch.
 #   sh tests/model/mutants.sh build-dir compiler [name...]
-# Each entry of the files mutants*.txt is put into a copy of volt.h, the scenario file is compiled
+# Each entry of the files mutants*.txt is applied to a copy of volt.h, the scenario file is compiled
 # against it, and the scenario it names must fail. build-dir holds the checker's objects (`make
-# model-mutants` builds them). An entry marked `survives` must not be caught, and says why. Last
-# line: "mutants: N passed, N failed". In the environment: JOBS, how many at once; APPLY=1: only
-# whether each entry fits volt.h and names a scenario, which takes seconds.
+# model-mutants` builds them). An entry marked `survives` must not be caught, and gives the reason.
+# Last line: "mutants: N passed, N failed". Environment: JOBS, the number of parallel jobs; APPLY=1:
+# only checks that each entry fits volt.h and names a scenario, which takes seconds.
 set -u
 dir=$1 cc=$2
 shift 2
@@ -69,7 +69,7 @@ if [ -n "${APPLY:-}" ]; then
     exit
 fi
 
-# One mutant: prints its line; ends with 0 if it is as it should be.
+# One mutant: prints its line; ends with 0 if the result is as expected.
 cat > "$out/one.sh" <<'ONE'
 m=$1 here=$2 dir=$3 cc=$4
 name=${m##*/} scenario=$(cat "$m/scenario")
@@ -87,8 +87,8 @@ build() {
     "$cc" -no-pie "$m/scenario.o" $(ls "$dir"/*.part.o | grep -v litmus_) -o "$m/run" \
         >> "$m/log" 2>&1
 }
-# What is not caught as the tests have it may be so as it is shipped: no assertion acquires there
-# what the code should.
+# A defect that the form with assertions hides may be caught in the shipped form: there no assertion
+# acquires in place of the code.
 for debug in 1 0; do
     build $debug || { say FAIL 'does not compile'; exit 1; }
     timeout 300 "$m/run" -q -l "$scenario" > "$m/log" 2>&1

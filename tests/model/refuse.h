@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Threads that are not started: as many of the next ones as the scenario says. Include it between
-// vmc.h and volt.h.
+// Thread starts that fail: as many of the next ones as the scenario sets. Include it between vmc.h
+// and volt.h.
 #ifndef VMC_REFUSE_H
 #define VMC_REFUSE_H
 

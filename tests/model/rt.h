@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A runtime for scenarios, made by volt.h's own functions, whose workers no thread carries yet:
-// each thread of the scenario takes one (rt_carry) and does with it what the scenario is about.
+// A runtime for scenarios, made by volt.h's own functions, whose workers have no carrier yet: each
+// thread of the scenario takes one (rt_carry) and performs the scenario's operations with it.
 // Include it after volt.h.
 //
-// The runtime and its workers lie in statics, which cost an execution nothing; slabs come from the
+// The runtime and its workers are statics, which cost an execution nothing; slabs come from the
 // checker's heap, where a use after free is found.
 #ifndef VMC_RT_H
 #define VMC_RT_H
@@ -57,7 +57,7 @@ static void rt_make(uint32_t n_workers) {
     if (n_workers > 1) w1 = rt_worker(1);
 }
 
-// ---- what a thread does that carries a worker
+// ---- operations of a thread that carries a worker
 
 static __attribute__((unused)) void rt_carry(volt__worker *w) { VOLT_TLS_SET(w); }
 static int rt_poll(volt__worker *w, volt__task *t) {
@@ -71,21 +71,21 @@ static __attribute__((unused)) int rt_run_one(volt__worker *w) {
 static __attribute__((unused)) void rt_run_all(volt__worker *w) {
     while (rt_run_one(w)) {}
 }
-// What a thief gets from `from`, polled once.
+// Steals a task from `from`, and polls it once.
 static __attribute__((unused)) int rt_steal_and_run(volt__worker *w, volt__worker *from) {
     uint32_t n = volt__ring_steal(&from->ring, &w->ring);
     return rt_poll(w, n ? volt__ring_pop(&w->ring) : NULL);
 }
 
-// ---- at the end, all threads joined
+// ---- the end, after all threads were joined
 
-// The calling thread carries w0 and does what is left to do, whosever it is. Then every slot must
-// have been given back, each to its own heap.
+// The calling thread carries w0 and runs the remaining tasks of all workers. Then every slot must
+// have been freed, each to its own heap.
 static __attribute__((unused)) void rt_end(void) {
     rt_carry(w0);
     do rt_run_all(w0);
     while (w1 && rt_steal_and_run(w0, w1));
-    for (uint32_t i = 0; i < rt->started; i++) { // as each does before it sleeps
+    for (uint32_t i = 0; i < rt->started; i++) { // as each worker does before it sleeps
         volt__remote_batch_flush(&rt->workers[i]->remote_batch);
     }
     for (uint32_t i = 0; i < rt->started; i++) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What scenarios about workers share: a runtime made by the real functions, but for its threads.
-// A scenario says which of them run, as model threads. Include after volt.h.
+// Shared by scenarios about workers: a runtime made by the real functions, except for its threads.
+// A scenario chooses the workers that run, as model threads. Include after volt.h.
 #ifndef VMC_RUNTIME_H
 #define VMC_RUNTIME_H
 
 static volt_rt *rt;
 static volt__worker *workers[4];
 
-// n workers, none of which runs. watchdog_us: 0 for the default, UINT32_MAX for no watch.
+// n workers, none of which runs. watchdog_us: 0 for the default, UINT32_MAX for no watchdog.
 __attribute__((unused)) static void make_runtime(uint32_t n, uint32_t watch_us) {
     volt_config cfg;
     memset(&cfg, 0, sizeof cfg);
@@ -19,14 +19,14 @@ __attribute__((unused)) static void make_runtime(uint32_t n, uint32_t watch_us) 
     for (uint32_t i = 0; i < n; i++) VMC_ASSERT(volt__worker_create(rt, i, &workers[i]) == 0);
     rt->started = n;
 }
-// For scenarios in which nobody steals and the watchdog does nothing: each worker's ring and LIFO
-// slot are its own, so that the fences of their lock do not order what has nothing to do with it.
+// For scenarios without stealing and without scans of the watchdog: each worker's ring and LIFO
+// slot are its own, so that the fences of their lock do not order unrelated accesses.
 __attribute__((unused)) static void make_runtime_of_own_rings(uint32_t n) {
     make_runtime(n, UINT32_MAX);
     for (uint32_t i = 0; i < n; i++) workers[i]->is_solo = 1;
 }
-// All threads have ended. As volt__rt_free, but for the table of descriptors, which takes longer to
-// look through than most executions.
+// All threads have ended. As volt__rt_free, except for the table of descriptors, whose scan takes
+// longer than most executions.
 static void free_runtime(void) {
     volt__slabs_destroy(&rt->slabs);
     for (uint32_t i = 0; i < rt->started; i++) volt__worker_destroy(rt, workers[i]);
@@ -36,7 +36,7 @@ static void free_runtime(void) {
     vmc_free(rt);
 }
 
-// ---- workers that run what they have and then end
+// ---- workers that run their tasks and then end
 
 __attribute__((unused)) static void act_as(volt__worker *w) { VOLT_TLS_SET(w); }
 __attribute__((unused)) static void drain(void *arg) {
@@ -52,7 +52,7 @@ __attribute__((unused)) static void spawn_on(volt__worker *w, volt_handle *h, vo
     VMC_ASSERT(volt__spawn_root(rt, w, h, fn, state, 0) == 0);
     act_as(NULL);
 }
-// By who joined all threads: runs what is left on any queue, then nothing may be alive.
+// Called after all threads were joined: runs the tasks left on any queue, then none may be alive.
 __attribute__((unused)) static void finish(void) {
     for (uint32_t i = 0; i < rt->started; i++) drain(workers[i]);
     act_as(NULL);

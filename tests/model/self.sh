@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
 # The checker's own mutants: builds it once with each defect that internal.h lists; a litmus program
-# must notice. A defect that none notices is a failure: then the table lacks a program.
+# must notice. A defect that none notices is a failure: the table lacks a program.
 #   sh tests/model/self.sh build-dir compiler
 set -u
 dir=$1 cc=$2

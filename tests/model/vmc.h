@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The weak-memory model checker: what a scenario sees of it. Include this file instead of the
+// The weak-memory model checker: its interface for scenarios. Include this file instead of the
 // system's headers, then volt.h:
 //
 //     #include "vmc.h"
@@ -14,12 +14,12 @@
 //         vmc_free(r);
 //     }
 //
-// The file is compiled with -fsanitize=thread; every access that the compiler makes then calls the
-// checker (tsan.c) instead of the sanitizer. A scenario is executed again and again, each time with
+// The file is compiled with -fsanitize=thread; every access of the compiled code then calls the
+// checker (tsan.c) instead of the sanitizer. A scenario is executed repeatedly, each time with
 // another order of its threads or another store for a load to read from, until all have been seen
-// (search.c; memory.c says which executions of C++20's model are left out). Each execution begins
-// with the same memory: statics as they were at program start, an empty heap. Statics may therefore
-// be used freely; nothing survives an execution but what vmc_outcome and vmc_reached note.
+// (search.c; memory.c names the executions of C++20's model that are left out). Each execution
+// begins with the same memory: statics as they were at program start, an empty heap. Statics may
+// therefore be used freely; only the notes of vmc_outcome and vmc_reached survive an execution.
 //
 // Found in any execution and reported with a string that replays it: a failed VMC_ASSERT or
 // VOLT_ASSERT, a data race on plain memory, use after free or return, access outside a block,
@@ -45,7 +45,7 @@ enum { VMC_THREADS = 7 }; // per execution, the first included
 
 typedef enum vmc_class {
     VMC_EXHAUSTIVE, // every execution that the memory model of memory.c allows
-    VMC_BOUNDED,    // those with at most .preemptions switches away from a thread that could go on
+    VMC_BOUNDED,    // those with at most .preemptions switches away from a runnable thread
     VMC_SAMPLED     // .samples random ones
 } vmc_class;
 
@@ -67,21 +67,21 @@ typedef struct vmc_scenario {
     int contests;     // BOUNDED: the number of further switches where two threads are about to
                       // compare and swap the same word, mostly a lock: see search.c. At most 255
     uint64_t samples; // SAMPLED
-    int stale_reads;  // at most so many loads that do not read the newest store; 0: no limit;
+    int stale_reads;  // the most loads that do not read the newest store; 0: no limit;
                       // VMC_NO_STALE: none, which is sequential consistency
     int mo_insert;    // 0 or 1: a store may enter modification order before one executed
                       // earlier, as C11 allows. VMC_MO_APPENDS: it may not; cheaper, and so it
                       // is with VMC_NO_STALE in any case
     int spurious;     // how often per execution a weak cas or a futex wait may fail for nothing
-    int max_repeats;  // > 0: a thread re-reads one stale store at most so often in a row;
+    int max_repeats;  // > 0: the limit of reads in a row of one stale store by a thread;
                       // needed for, and only for, loops that wait with vmc_yield
-    int early_timers; // so many timers may expire while threads could still move; 0: 1
+    int early_timers; // the number of timers that may expire while threads could still move; 0: 1
     int max_steps;    // per execution; more is an error. 0: 2000
     int is_long;      // 1: only in `make model-full`
     int is_silent;    // prints its line only if it fails
     int is_compared;  // explored once more without reduction; both must see the same graphs
     const char *must_fail; // not NULL: passes iff the checker reports an error with this text
-    // Not NULL: judges the result in place of expected.txt; gives NULL or what is wrong.
+    // Not NULL: judges the result in place of expected.txt; returns NULL or an error.
     const char *(*judge)(const struct vmc_scenario *s, const struct vmc_result *r);
     const void *arg;
     struct vmc_scenario *next;
@@ -99,13 +99,13 @@ void vmc_register(vmc_scenario *s);
 
 // ---- in a scenario
 
-int vmc_spawn(void (*fn)(void *), void *arg); // gives the thread's number: 1, 2, ...
+int vmc_spawn(void (*fn)(void *), void *arg); // returns the thread's number: 1, 2, ...
 void vmc_join(int thread);
 int vmc_self(void);
-void vmc_yield(void); // goes on only after another thread has moved, or when nobody else can
+void vmc_yield(void); // continues only after another thread has moved, or when no other can
 
-// This execution is of no interest: ends it without a verdict. Makes a scenario smaller; what it
-// hides is not checked.
+// Ends an execution of no interest without a verdict. Makes a scenario smaller; hidden executions
+// are not checked.
 void vmc_assume(int condition);
 
 void *vmc_alloc(size_t size);                       // zeroed
@@ -116,20 +116,20 @@ __attribute__((format(printf, 1, 2), noreturn)) void vmc_fail(const char *format
 #define VMC_ASSERT(...)                                                                            \
     ((__VA_ARGS__) ? (void)0 : vmc_fail("%s:%d: VMC_ASSERT(%s)", __FILE__, __LINE__, #__VA_ARGS__))
 
-// Notes how an execution came out; what came out is printed with its count.
+// Notes the outcome of an execution; outcomes are printed with their counts.
 __attribute__((format(printf, 1, 2))) void vmc_outcome(const char *format, ...);
 const vmc_scenario *vmc_current(void);
-// "Someone succeeds": the scenario fails if no execution at all reaches this line.
+// "Some execution succeeds": the scenario fails if no execution reaches this line.
 void vmc_reached(const char *what);
-// First thing in the scenario: names what must be reached.
+// Called first in the scenario: names what vmc_reached must note.
 void vmc_must_happen(const char *what);
 
-// ---- the world outside volt.h (world.c, kernel.c)
+// ---- the environment of volt.h (world.c, kernel.c)
 
 int vmc_futex_wait(uint32_t *word, uint32_t expected, int64_t deadline);
 void vmc_futex_wake(uint32_t *word, int n);
 int vmc_membarrier(int command); // registers, or has every thread pass a full fence
-int64_t vmc_now(void); // stands still, but for timed waits: one that times out moves it there
+int64_t vmc_now(void); // stands still, except for timed waits: one that times out moves it there
 int vmc_thread_create(uintptr_t *thread, void *(*fn)(void *), void *arg);
 int vmc_thread_join(uintptr_t thread);
 void *vmc_tls_get(void);
@@ -145,7 +145,7 @@ void vmc_volt_free(void *user, void *block, size_t size);
 
 #define VOLT_MODEL 1
 #define VOLT_STATIC 1
-#ifndef VOLT_DEBUG // 0: as it is shipped; there no assertion acquires what the code should
+#ifndef VOLT_DEBUG // 0: the shipped form; no assertion there acquires in place of the code
 #    define VOLT_DEBUG 1
 #endif
 #define VOLT_SYS(name_, ...) vmc_sys_##name_(__VA_ARGS__)
@@ -160,7 +160,8 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_) vmc_futex_wait(word_, expect_, deadline_)
 #define VOLT_FUTEX_WAKE(word_, n_) vmc_futex_wake(word_, n_)
 #define VOLT_MEMBARRIER(command_) vmc_membarrier(command_)
-#ifndef MODEL_BARRIER // model_barrier.c explores the other form of the lock; the rest has this one
+// model_barrier.c explores the other form of the lock; the others have this one
+#ifndef MODEL_BARRIER
 #  define VOLT_NO_MEMBARRIER
 #endif
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) vmc_epoll_wait(ep_, ev_, n_, timeout_)
@@ -168,7 +169,7 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #define VOLT_PANIC(text_) vmc_fail("%s", text_)
 #define VOLT_CPU_RELAX() ((void)0)
 
-// Small enough to be explored. A scenario may choose others before it includes this file.
+// Small enough to be explored. A scenario may define others before it includes this file.
 #ifndef VOLT_RING_CAP
 #    define VOLT_RING_CAP 4u
 #endif

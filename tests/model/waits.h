@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Waits on the objects of >>sema, >>waitword and >>chan, by threads without a worker, step by step:
-// what a task does in its polls, without the poll. A scenario sets up the waits before its threads
-// begin, and a wait may be abandoned at any moment, also after it was granted, as that of a
-// cancelled task is.
-// Include it after volt.h.
+// the operations of a task's polls, without the poll. A scenario sets up the waits before its
+// threads begin, and a wait may be abandoned at any moment, also after it was granted, as that of a
+// cancelled task is. Include it after volt.h.
 #ifndef VMC_WAITS_H
 #define VMC_WAITS_H
 
@@ -11,7 +10,7 @@ typedef struct waiter {
     volt__thread_waiter b;
     volt__wait_op a;
 } waiter;
-static waiter w1, w2; // static: who lets one through may come to its parker after it has left
+static waiter w1, w2; // static: a granting thread may unpark its parker after it has left
 
 static __attribute__((unused)) void wait_begin(waiter *w) {
     volt__thread_waiter_init(&w->b);

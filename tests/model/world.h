@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The system calls that volt.h makes through VOLT_SYS(name, ...), as kernel.c models them. What is
-// not modelled ends the scenario with an error that names the call.
+// The system calls that volt.h makes through VOLT_SYS(name, ...), as kernel.c models them. A call
+// that is not modelled ends the scenario with an error that names it.
 #ifndef VMC_WORLD_H
 #define VMC_WORLD_H
 
@@ -17,7 +17,7 @@
 int vmc_unmodelled(const char *call, ...);
 int vmc_no_effect(const char *call, ...); // 0
 
-// ---- modelled: eventfd, one-shot timerfd, epoll, pages, and what concerns one thread alone
+// ---- modelled: eventfd, one-shot timerfd, epoll, pages, and calls about one thread alone
 int vmc_sys_eventfd(unsigned initial, int flags);
 int vmc_sys_epoll_create1(int flags);
 int vmc_sys_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev);
@@ -38,7 +38,7 @@ int vmc_sys_munmap(void *at, size_t size);
 #define vmc_sys_pthread_setcancelstate(...) vmc_no_effect("pthread_setcancelstate", __VA_ARGS__)
 #define vmc_sys_pthread_sigmask(...) vmc_no_effect("pthread_sigmask", __VA_ARGS__)
 
-// ---- for scenarios: a descriptor that epoll can watch, ready when the scenario says so
+// ---- for scenarios: a descriptor that epoll can watch, made ready by the scenario
 int vmc_fd(void);
 void vmc_fd_raise(int fd, uint32_t events); // an edge: EPOLLIN, EPOLLOUT, ...
 
