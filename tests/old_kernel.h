@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Linux as it was, or as a filter leaves it: for the programs of tests/, given to the compiler by
-// `-include`. The calls of volt.h that the environment names are refused as it says:
+// Old kernels and filters: included by `-include` in the programs of tests/. The calls of volt.h
+// that the environment names are refused:
 //
 //     OLD_KERNEL='epoll_pwait2=ENOSYS accept4=EPERM' build/kernels/test_net
 //
-// At the end of its output the program tells how often it met each of them. What volt.h asks for
-// and can do without, and which kernels and filters refuse it:
+// At the end of its output the program prints how often it met each of them. These calls are
+// optional for volt.h; the table lists the kernels and filters that refuse them:
 //
 //   OLD_KERNEL         came with          refused before by       later by
 //   accept4            2.6.28 (x86),      ENOSYS                  filters
@@ -15,19 +15,19 @@
 //   getrandom          3.17               ENOSYS                  filters
 //   MADV_WIPEONFORK    4.14               EINVAL                  filters; without ADVISE_SYSCALLS
 //                                                                 ENOSYS
-//   EPOLLEXCLUSIVE     4.5                IGNORE: it wakes all    EINVAL of who plays Linux
+//   EPOLLEXCLUSIVE     4.5                IGNORE: it wakes all    EINVAL of emulations of Linux
 //   epoll_pwait2       5.11               ENOSYS                  filters
 //   membarrier         4.14 (the command) EINVAL, older ENOSYS    filters
 //   SO_PROTOCOL        2.6.32             ENOPROTOOPT
 //
 // A filter (seccomp) answers with the error that its author chose: mostly EPERM, and ENOSYS to
-// calls that are newer than itself; EINVAL stands for the rest. The flags of epoll_ctl lie behind a
-// pointer, where no filter sees them: there only who plays Linux could say ENOSYS or EPERM. Without
-// epoll_create1, timerfd_create and the flags of socket (all of 2.6.27) nothing works, and what
-// needs them gives the error.
+// calls that are newer than the filter; EINVAL stands for the rest. The flags of epoll_ctl lie
+// behind a pointer, where no filter sees them: only an emulation of Linux could return ENOSYS or
+// EPERM. Without epoll_create1, timerfd_create and the flags of socket (all of 2.6.27) nothing
+// works, and functions that need them return the error.
 //
 // Calls are replaced by their names and not by VOLT_SYS, which some tests define for themselves:
-// what these pass on to the kernel comes here, too.
+// calls that these pass on to the kernel come here, too.
 #ifndef VOLT_TEST_OLD_KERNEL_H
 #define VOLT_TEST_OLD_KERNEL_H
 
@@ -71,8 +71,8 @@ static const struct {
                     { "IGNORE", OLD_IGNORE } };
 enum { OLD_N_ANSWERS = sizeof old_answers / sizeof old_answers[0] };
 
-static int old_answer[OLD_N]; // what each call is answered, index into old_answers + 1; 0: as is
-static unsigned *old_met; // how often; shared with the processes that the tests run in
+static int old_answer[OLD_N]; // the answer of each call, index into old_answers + 1; 0: unchanged
+static unsigned *old_met; // number of refusals; shared with the processes that the tests run in
 static pid_t old_pid;
 
 // Sets errno. 0: the kernel's own answer stands.
@@ -105,7 +105,7 @@ static inline int old_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) 
     plain.events &= ~(uint32_t)EPOLLEXCLUSIVE;
     return epoll_ctl(ep, op, fd, &plain);
 }
-// A futex call has its operation behind the word.
+// A futex call has its operation after the word.
 static inline int old_refuses_syscall(long number, ...) {
     enum { WAIT_BITSET = 9, OPERATION = 127 };
     va_list ap;
@@ -119,7 +119,7 @@ static inline int old_refuses_syscall(long number, ...) {
     return number == SYS_epoll_pwait2 && old_refuses(OLD_epoll_pwait2);
 }
 
-// From here to test.h, which ends it: volt.h, and what a test puts between it and the kernel.
+// From here to test.h, which ends it: covers volt.h, and the wrappers of a test around the kernel.
 #define accept4(...) old_accept4(__VA_ARGS__)
 #define eventfd(...) old_eventfd(__VA_ARGS__)
 #define madvise(...) old_madvise(__VA_ARGS__)
@@ -152,7 +152,7 @@ __attribute__((constructor)) static void old_read_environment(void) {
         old_answer[call] = old_find_answer(s + n + (n < end), end - n - (n < end));
     }
 }
-// The processes of the tests end here, too, or by other ways.
+// Processes of the tests may end here or in other ways.
 __attribute__((destructor)) static void old_report(void) {
     for (int i = 0; i < OLD_N && getpid() == old_pid; i++)
         if (old_answer[i])

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What the source of volt.h promises about itself and a script can see. Needs a POSIX shell and awk.
+# The rules of the source of volt.h that a script can check. Needs a POSIX shell and awk.
 #   sh tests/rules.sh [volt.h]
-# Prints each breach as file:line, then how long functions are, then one line of the form
-# "rules: N passed, N failed, 0 skipped". Rules are named at the end of the program below.
+# Prints each breach as file:line, then the lengths of functions, then one line of the form "rules:
+# N passed, N failed, 0 skipped". The rules are named at the end of the program below.
 file=${1:-volt.h}
 here=$(dirname "$0")
 texts=$(ls "$here"/*.h "$here"/*.c "$here"/*.sh \
@@ -230,7 +230,7 @@ note != "" && !in_block {
     n_banned += gsub(/(^ |[.;:] )(what|who|whoever) /, "& ", text)
     if (n_banned > was_banned && n_shown < 20) banned[++n_shown] = FNR ": " note
 }
-# ---- the table of the manual that says who may call what: volt_x, or volt_x* for several
+# ---- the table of the manual under "threads": volt_x, or volt_x* for several functions
 /^\/\/ ---- / { in_table = /^\/\/ ---- threads/ }
 in_table && /^\/\/   / {
     for (rest = $0; match(rest, /volt_[a-z_]+\*?/); rest = substr(rest, RSTART + RLENGTH)) {
@@ -302,8 +302,8 @@ function note_uses(s, counts,    word) {
         if (s ~ /^\(/) calls[word]++
     }
 }
-# The first word of a private name stands in the glossary of >>terms or in a public name, or is one
-# of these: plain words of any C program, and nouns that one section defines where it begins.
+# The first word of a private name is in the glossary of >>terms or in a public name, or is one of
+# these: plain words of any C program, and nouns that one section defines at its begin.
 function check_vocabulary(    plain, n, w, i, word, first) {
     plain = "add admit alloc append bad cas check clamp clear copy deadline drain drive due " \
             "evict grow head highest inject least less load max measure min ms must out " \
@@ -336,7 +336,7 @@ function check_helpers(    name, n, n_once) {
         broken["helpers"]++
     }
 }
-# A test is named by what must hold: with a verb, and not as a question or a heading.
+# A test is named by its claim: with a verb, and not as a question or a heading.
 function check_test_name(s,    name, n, w, i) {
     if (s !~ /^(ROOT_)?(TEST|DIES|MISUSE)[A-Z_0-9]*\([a-z0-9_]+[,)]/) return
     name = s

@@ -5,7 +5,7 @@ SAN_FLAGS := -O1 -fno-omit-frame-pointer
 # unoptimised: no access is left out, and clang takes a sixth of the time
 SAN_FLAGS_asan := -O0 -fsanitize=address,undefined -fno-sanitize-recover=all
 SAN_FLAGS_tsan := -fsanitize=thread
-# clang makes memory defined by what it sees written: the kernel's part is told by msan.h.
+# For clang only writes that it sees define memory: msan.h reports those of the kernel.
 SAN_FLAGS_msan := -fsanitize=memory -fsanitize-memory-track-origins -fno-sanitize-recover=all \
 	-DTEST_SEES_UNWRITTEN -include tests/msan.h
 SANITIZERS ?= asan-gcc tsan-gcc asan-clang tsan-clang
@@ -30,8 +30,8 @@ endef
 $(foreach c,gcc clang,$(foreach s,asan tsan,$(eval $(call SAN_RULES,$s,$c))))
 $(eval $(call SAN_RULES,msan,clang))
 
-# ---- memory that nobody wrote, twice: by memcheck and by clang's memory sanitizer. Short programs
-# that need no second processor to get on.
+# ---- reads of unwritten memory, found twice: by memcheck and by clang's memory sanitizer. Short
+# programs that make progress on one processor.
 UNWRITTEN := test_word test_queues test_timers test_task test_group test_compose test_net test_misuse
 MSAN_LOGS := $(UNWRITTEN:%=build/log/msan-clang-%)
 VALGRIND_LOGS := $(UNWRITTEN:%=build/log/valgrind-%)
@@ -53,9 +53,9 @@ build/valgrind/%: tests/%.c $(HEADERS)
 	$(CC) $(TEST_CFLAGS) -O1 -DTEST_SEES_UNWRITTEN -DTEST_IN_VALGRIND $< -o $@
 
 # ---- coverage: all tests in both builds and the examples, see tests/coverage.sh. Functions that a
-# program does not call are kept, so that they count as not run. A suite that is not in tests/test_*.c
-# joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below build/cover. What is there
-# for VOLT_SINGLE_THREAD alone is not counted.
+# program does not call are kept, so that they count as not run. A suite that is not in
+# tests/test_*.c joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below
+# build/cover. Code that exists for VOLT_SINGLE_THREAD alone is not counted.
 COVER_FLAGS := -O0 --coverage -fprofile-update=atomic -fkeep-static-functions \
 	-fkeep-inline-functions -include tests/coverage.h
 COVER_TESTS := $(filter-out test_single,$(TESTS))
@@ -85,9 +85,9 @@ build/cover/examples/%: examples/%.c volt.h tests/coverage.h
 	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $< -o $@
 build/cover/full-test_ring_caps build/cover/small-test_ring_caps: tests/test_queues.c
 
-# ---- harden: some tests under what distributions and security guides compile with, warnings being
+# ---- harden: some tests with the flags of distributions and security guides, warnings being
 # errors; tests/harden.sh looks for a mark of each flag in the programs. `make harden
-# HARDENINGS='cfi musl'`: these only. 32 bits by a compiler of their own: gcc-multilib cannot be
+# HARDENINGS='cfi musl'`: these only. 32 bits use a separate compiler: gcc-multilib cannot be
 # installed beside those of `make cross`.
 HARDENINGS ?= distro-gcc distro-clang strict-gcc strict-clang lto-gcc lto-clang cfi static-pie musl \
 	m32

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The table of promises of locks and channels in >>sema: that the test in each line exists, has run,
-# and has passed.
+# Checks the table of promises of locks and channels in >>sema: the test in each line must exist,
+# have run, and have passed.
 #   sh tests/semantics.sh volt.h LOG...
 # Last line: "semantics: N passed, N failed, 0 skipped".
 file=$1

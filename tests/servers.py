@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-LIMIT = 40  # seconds that anything may take; longer than every limit of a server
+LIMIT = 40  # seconds, for any step; longer than every limit of a server
 CLIENTS_MAX, DASHBOARD_CLIENTS_MAX = 128, 64
 FLOOD = 64 << 20  # bytes: a server that still reads after that many has no bound
 GET = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -89,8 +89,8 @@ def read_until(s, mark):
     return got
 
 
-# Sends `part` again and again, `pause` apart and at most `cap` bytes of it, until the server has
-# reset the connection. Gives the bytes that it took and the seconds.
+# Sends `part` repeatedly, `pause` apart and at most `cap` bytes of it, until the server has reset
+# the connection. Returns the number of bytes taken, and the seconds.
 def send_until_reset(s, part, pause=0.0, cap=1 << 62, seconds=LIMIT):
     sent, start = 0, time.monotonic()
     s.setblocking(False)
@@ -106,7 +106,7 @@ def send_until_reset(s, part, pause=0.0, cap=1 << 62, seconds=LIMIT):
                   % (sent, time.monotonic() - start))
 
 
-# ---- all servers: one exchange with each, by which a client sees that it is served
+# ---- all servers: one exchange with each, which proves that a client is served
 
 def greet_echo(s):
     s.sendall(b"hello\n")
@@ -242,9 +242,9 @@ def control_characters_are_not_relayed():
             expect(got == want, "heard %r, wanted %r" % (got, want))
 
 
-# ---- 06_http and what 15_dashboard has of it
+# ---- 06_http and the parts that 15_dashboard shares with it
 
-# A refusal closes the connection: the request behind it, which is valid, has no answer.
+# A refusal closes the connection: the valid request behind it has no answer.
 def expect_statuses(wanted, requests):
     with Server() as server:
         for request in requests:
@@ -392,7 +392,7 @@ def authority_of_another_name_is_refused():
     expect_statuses([200, 200], [get("http://localhost/"), get("http://127.0.0.1:1/")])
 
 
-# More of them than there are places: without room for others the page has to wait for a time limit.
+# More clients than places: unless they make room, the page has to wait for a time limit.
 def page_is_not_delayed(crowd):
     with Server() as server:
         silent = []
@@ -420,7 +420,8 @@ def refused_connections_do_not_delay_the_page():
     page_is_not_delayed(b"GET /\r\n\r\n")
 
 
-# What it has come to while none comes or goes, or None: the kernel's table is read piece by piece.
+# The count of accepted connections once it is stable, or None: the kernel's table is read
+# piecewise.
 def accepted_for_a_while(server, seconds):
     n, n_times, end = -1, 0, time.monotonic() + seconds
     while n_times < 10 and time.monotonic() < end:
@@ -430,7 +431,7 @@ def accepted_for_a_while(server, seconds):
     return n if n_times == 10 else None
 
 
-# Each next one takes the place of one that is silent, and the last place is free for the next.
+# Each further client takes the place of a silent one, and the last place is free for the next.
 def crowd_is_no_more_than_the_cap():
     with Server() as server:
         for _ in range(8):

@@ -4,12 +4,12 @@ mutate: need-python3 $(MODEL_PARTS:%=build/model/gcc/%.part.o)
 	@ONLY='$(ONLY)' SAMPLE='$(SAMPLE)' SEED='$(SEED)' RECHECK='$(RECHECK)' LIST='$(LIST)' \
 		JOBS='$(JOBS)' python3 tests/mutate/mutate.py
 
-# ---- defects: made by hand, each with the test that must notice it, see tests/defects.sh.
+# ---- defects: handwritten, each with the test that must notice it, see tests/defects.sh.
 .PHONY: defects
 defects:
 	@CC='$(CC)' JOBS='$(JOBS)' sh tests/defects.sh build/defects $(ONE)
 
-# ---- lists of defects: an edit of volt.h must not leave entries behind that fit nothing.
+# ---- lists of defects: after an edit of volt.h no entry may be left that does not fit.
 CHECKS += mutants
 build/check/mutants: | build/check
 	@APPLY=1 sh tests/model/mutants.sh $@.model none

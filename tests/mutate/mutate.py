@@ -1,42 +1,41 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR 0BSD
-"""Puts one small defect at a time into volt.h and asks whether the tests notice.
+"""Puts one small defect at a time into volt.h and checks whether the tests notice.
 
     make mutate [ONLY=regex] [SAMPLE=n] [SEED=s] [JOBS=n]
         ONLY    mutants whose "kind function text" matches, as in ONLY='^order volt__ring'
-        SAMPLE  so many of them, chosen at random by SEED
-        BUDGET  seconds that the tests of a mutant may take; as many again for the model checker,
-                but as many as it takes for a memory order, 10
-        PROGRAMS  only programs whose name matches are asked: a trial, and no verdict on the whole
+        SAMPLE  the number of mutants, chosen at random by SEED
+        BUDGET  seconds that the tests of a mutant may take; the same again for the model checker,
+                but unlimited for a memory order, 10
+        PROGRAMS  only programs whose name matches run: a trial, without a verdict on the whole
         PRICE   seconds: scenarios of the model checker that take longer are left out, 20
-        RECHECK=1 runs the settled ones, too, and shows those that survived to all that has changed
+        RECHECK=1 also runs the settled ones, and runs changed tests on those that survived
         LIST=1  names the mutants and runs nothing
 
 All mutants are compiled into each program once, each behind a switch (which.h); those that cannot
-stand behind one (initialisers in braces, case labels) are compiled alone, when their turn comes. A
-first run of each test notes which places of volt.h it reaches. A mutant is then shown to the tests
-that reach it, one after the other, cheap and narrow ones first, until one fails: unit tests in both
-builds, slices of the simulation, scenarios of the fault injection; then, if its function holds an
-ordered operation, scenarios of the model checker. Mutants of memory orders run under the model
+stand behind one (initialisers in braces, case labels) are compiled alone, in their turn. A first
+run of each test notes the places of volt.h that it reaches. A mutant then runs under the tests that
+reach it, one after the other, cheap and narrow ones first, until one fails: unit tests in both
+builds, slices of the simulation, scenarios of the fault injection; then, if its function contains
+an ordered operation, scenarios of the model checker. Mutants of memory orders run under the model
 checker alone. A test that takes ten times as long as without a mutant, two seconds at least, has
-failed; it is run without the mutant then, in case the machine has become busy.
+failed; it then runs without the mutant, in case the machine has become busy.
 
-    killed       a test failed: its name stands beside the mutant
+    killed       a test failed: its name is shown beside the mutant
     not viable   the compiler rejects it, or warns (all warnings are errors in `make check`)
-    same code    the compiler makes the same instructions of it: no test can tell it from volt.h
-    settled      settled.txt says why no test kills it
+    same code    the compiler generates the same instructions: no test can tell it from volt.h
+    settled      settled.txt gives the reason why no test kills it
     SURVIVED     no test failed: one is missing, or the line is not needed
 
-The compiler is asked about those alone that the first tests let live: among the killed are some
-that it would have rejected for a warning.
+The compiler checks only the mutants that the first tests do not kill: some of the killed ones would
+have been rejected for a warning.
 
-Verdicts are kept in build/mutate/results.tsv, so that a run which was cut off goes on where it
-stopped. The key of a verdict is the text of the function and what is changed in it; it holds as
-long as the test that killed reads as it did, or, for one that survived, as long as no program is
-new or changed: then it is shown to those alone, unless a group of settled.txt holds it. A change
-elsewhere in volt.h, or in what tests share, keeps a verdict. What that gives up: a test that
-reached the mutant through another function may reach it no more, and the other way round. Without
-results.tsv all is asked anew.
+Verdicts are kept in build/mutate/results.tsv, so that an interrupted run continues where it
+stopped. The key of a verdict is the text of the function and the change in it; it holds as long as
+the test that killed is unchanged, or, for a survivor, as long as no program is new or changed: then
+only those run on it, unless a group of settled.txt contains it. A change elsewhere in volt.h, or in
+shared files of the tests, keeps a verdict. The price: a test that reached the mutant through
+another function may no longer reach it, and the reverse. Without results.tsv all mutants run again.
 
 The exit status is 1 if a mutant survived, or if settled.txt names one that is killed, or that no
 longer exists.
@@ -64,16 +63,16 @@ BUILD = "build/mutate"
 SETTLED = "tests/mutate/settled.txt"
 PRICE = float(os.environ.get("PRICE") or 20)
 BUDGET = float(os.environ.get("BUDGET") or 10)
-TRIAL = 2  # seconds of tests before the compiler is asked whether there is a difference at all
-SLOWER, LEAST_LIMIT = 10, 2  # a test may take so many times as long; so many seconds in any case
+TRIAL = 2  # seconds of tests before the compiler checks whether there is a difference at all
+SLOWER, LEAST_LIMIT = 10, 2  # factor and seconds, at least, that a test may take
 LATE = ("took too long", "time limit")
 
-# In `line`, from `at` to `end`, `put` replaces what is there; old and new are the whole line,
-# squeezed. gone: (line, start, end) of a statement that has moved to `line`, or None.
+# In `line`, from `at` to `end`, `put` replaces the text; old and new are the whole line, squeezed.
+# gone: (line, start, end) of a statement that has moved to `line`, or None.
 Mutant = collections.namedtuple("Mutant", "kind function line at end put old new text number gone")
 
 
-# ---- the source: what may be changed
+# ---- the source: the text that may be changed
 
 CHECKS = re.compile(r"VOLT_ASSERT|VOLT__EXPECT|VOLT__REQUIRE|VOLT__SASSERT|VOLT__DEBUG_DO|^#|^\)")
 HEAD = re.compile(r"^(?:static|VOLT_API|VOLT_POLL)\b[^;]*?\b(volt_\w+)\(")
@@ -102,7 +101,7 @@ def functions_of(lines):
     return owner
 
 
-# ---- the operators: each gives (kind, start, end, replacement) for one line of code
+# ---- the operators: each yields (kind, start, end, replacement) for one line of code
 
 WEAKER = {
     "load_acq": ["load_rlx"], "store_rel": ["store_rlx"],
@@ -164,15 +163,15 @@ def drops(code, before):
         yield kind, m.start(1), m.end(1), "(void)0"
 
 
-# What hands something over, or begins or ends a hold: a statement beside it may have to stay there.
+# A transfer, or the begin or end of a hold: a statement beside it may have to stay there.
 EDGE = re.compile(r"\bvolt__(?:\w+_(?:rel|acq_rel)|fence_\w+|lock|unlock)\(|unlock\(|FUTEX_WAKE|"
                   r"reactor_unpark\(|parker_\w+\(")
 
 
 def swaps(lines, owner):
-    """Statements of one line each that stand one behind the other in a block change places: of the
-    kind `across` where one of the two hands something over or is a lock's, else `swap`."""
-    before, first = "", None  # the code above, and (line, match) of the statement right above
+    """Adjacent statements of one line each in a block change places: of the kind `across` where one
+    of the two is a transfer or an operation of a lock, else `swap`."""
+    before, first = "", None  # the code above, and (line, match) of the statement directly above
     for i, line in enumerate(lines):
         code = code_of(line)
         if not code.strip():
@@ -197,13 +196,13 @@ FAR = 4  # lines that a statement moves at most
 
 
 def moves(lines, owner):
-    """Whole statements of one line, guarded ones too, leave a lock's hold: those up to FAR lines
-    above an unlock move behind it, those below a lock in front of it; of the kind `across`. Two
+    """Whole statements of one line, guarded ones too, leave a lock's hold: those up to FAR
+    lines above an unlock move after it, those below a lock before it; of the kind `across`. Two
     neighbours without a guard change places in swaps()."""
     codes = [code_of(line) for line in lines]
 
     def whole(i, indent):
-        """The statement's extent, if the line is one that may move and stands in the block."""
+        """The statement's extent, if the line is one that may move and is in the block."""
         code = codes[i]
         m = STATEMENT.match(code) or GUARDED.match(code)
         if not m or CHECKS.search(code) or m.start(1) != indent or code.lstrip().startswith("else"):
@@ -273,10 +272,10 @@ def with_mutant(lines, m):
     return lines
 
 
-# ---- places: the smallest part of a function that can stand behind a switch
+# ---- places: the smallest part of a function that can be put behind a switch
 
 class Puzzled(Exception):
-    """The text is not what the parser below understands."""
+    """The parser below does not understand the text."""
 
 
 Place = collections.namedtuple("Place", "start end is_statement")
@@ -302,7 +301,7 @@ class Places:
         return i
 
     def close_of(self, i):
-        """Behind the bracket that closes the one at i."""
+        """The index after the bracket that closes the one at i."""
         depth = 0
         for j in range(i, len(self.text)):
             depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(self.text[j], 0)
@@ -336,7 +335,7 @@ class Places:
             i = comma + 1
 
     def statement(self, i):
-        """Behind the statement at i."""
+        """The index after the statement at i."""
         i = self.skip(i)
         text = self.text
         if text[i] == ";":
@@ -396,7 +395,7 @@ class Places:
 
 
 def strip_comments(lines):
-    """The text without comments, and without what stands in strings too; places stay the same."""
+    """The text without comments and the contents of strings; places stay the same."""
     plain, mask = [], []
     for line in lines:
         code = code_of(line).ljust(len(line))
@@ -506,7 +505,7 @@ class Switched:
         return "".join(parts) + self.source[at:]
 
     def write(self, path):
-        """Leaves out what the compiler does not take, in a few rounds."""
+        """Leaves out mutants that do not compile, in a few rounds."""
         left_out = set()
         for _ in range(8):
             with open(path, "w") as f:
@@ -523,7 +522,7 @@ class Switched:
             self.number.pop(m, None)
 
 
-# ---- the programs that run the header, and what of them can be asked alone
+# ---- the programs that run the header, and their parts that can run alone
 
 PLAIN = "-std=gnu11 -w -I. -include tests/mutate/which.h".split()
 WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -include tests/mutate/which.h".split()
@@ -577,7 +576,7 @@ class Program:
         self.bodies = {m.group(1): m.group() for m in BODY.finditer(text_of(source))}
 
     def proof(self, name):
-        """What a verdict of one of its tests rests on: the text of that test, if it is found."""
+        """The base of a verdict of one of its tests: the text of that test, if it is found."""
         if name not in self.bodies:
             return self.digest
         return digest_of(self.bodies[name] + " ".join(self.flags))
@@ -667,11 +666,11 @@ def run(program, path, name, limit, mutant=0, reach=None):
 
 
 def instructions(header):
-    """What the compiler makes of the implementation; None if it complains."""
+    """The compiler's output for the implementation; None after an error."""
     where = "-fmacro-prefix-map=" + os.path.join(os.path.dirname(header), "=")
     p = subprocess.run(["gcc", *WARN, "-O2", "-x", "c", "-DVOLT_IMPLEMENTATION", where, "-S",
                         "-o", "-", header], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    # without the names of files, which stand around inline assembly as well
+    # without the names of files, which also appear around inline assembly
     lines = [l for l in p.stdout.splitlines() if not l.startswith((b"\t.file", b"# "))]
     return None if p.returncode else hashlib.sha256(b"\n".join(lines)).hexdigest()
 
@@ -717,7 +716,7 @@ class Session:
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for asks in pool.map(self.learn, self.programs):
                 self.asks += asks
-        for f in os.listdir(f"{BUILD}/programs"):  # of headers that are no more
+        for f in os.listdir(f"{BUILD}/programs"):  # of headers that no longer exist
             if f not in self.used:
                 os.remove(f"{BUILD}/programs/{f}")
         self.slots = [f"{BUILD}/{i}" for i in range(jobs)]
@@ -731,7 +730,7 @@ class Session:
         return f"{BUILD}/programs/{program.file}-{program.digest}-{self.header}"
 
     def learn(self, program):
-        """The tests of the program that pass in time, and what they reach; kept for another run."""
+        """The tests of the program that pass in time, with the places they reach; kept on disk."""
         path = self.path(program)
         log = path + (f".reach{PRICE:g}" if program.kind == "model" else ".reach")
         self.used |= {os.path.basename(path), os.path.basename(log)}
@@ -753,10 +752,10 @@ class Session:
         return asks
 
     def first_run(self, program, path, name):
-        """(name, seconds or None: too dear, places, why it fails)"""
+        """(name, seconds or None: too expensive, places, reason of a failure)"""
         reach = path + ".bytes"
         limit = PRICE if program.kind == "model" else 10
-        for _ in range(3):  # others may be using the machine
+        for _ in range(3):  # other processes may be using the machine
             with open(reach, "wb") as f:
                 f.write(bytes(self.switched.size + 1))
             start = time.time()
@@ -789,7 +788,7 @@ class Session:
         return [a for a in reaching if a.program.kind != "model"], models if is_asked else []
 
     def show(self, ask, path, number):
-        """(did it fail, why). What is late is tried again if the machine is slower than it was."""
+        """(did it fail, why). A late test runs again if the machine is slower than it was."""
         limit = max(LEAST_LIMIT, SLOWER * ask.seconds)
         failed, why = run(ask.program, path, ask.name, limit, number)
         if failed and why in LATE:
@@ -801,7 +800,7 @@ class Session:
         return failed, why
 
     def failing(self, mutant, asks, slot, budget):
-        """(the test that fails or None, those that the budget left no time for)"""
+        """(the test that fails or None, the tests that the budget left no time for)"""
         built, skipped = {}, []
         for a in asks:
             budget -= a.seconds
@@ -813,7 +812,7 @@ class Session:
             if number is None:
                 path, number = f"{slot}/{a.program.file}", 0
                 if path not in built:
-                    budget -= 3  # about what it costs
+                    budget -= 3  # about its cost
                     built[path] = a.program.build(slot, path, "-O0")
                 if not built[path]:
                     continue
@@ -823,7 +822,7 @@ class Session:
         return None, skipped
 
     def judge(self, mutant, slot, old):
-        """(verdict, by whom); old: programs that it is known to have survived."""
+        """(verdict, the test that decided); old: programs that it is known to have survived."""
         units, models = self.asks_of(mutant)
         asks = [a for a in units if a.program.digest not in old]
         with open(f"{slot}/{HEADER}", "w") as f:
@@ -847,7 +846,7 @@ class Session:
             return "killed", by
         return "SURVIVED", f"{len(units) + len(models)} tests" if units or models else "not reached"
 
-    # ---- what is known from runs before
+    # ---- results of earlier runs
 
     def key(self, mutant):
         m = mutant
@@ -858,7 +857,7 @@ class Session:
                 if mutant.kind != "order" or p.kind == "model"}
 
     def recall(self, mutant):
-        """(verdict, by whom or None, digests that it has survived)"""
+        """(verdict, the test or None, digests of programs that it has survived)"""
         digests, survived = self.digests(mutant), set()
         for verdict, by, proof in self.known.get(self.key(mutant), []):
             if verdict in ("not viable", "same code"):
@@ -906,14 +905,14 @@ class Session:
         return mutant, verdict, by, seconds
 
 
-# ---- what is settled
+# ---- settled mutants
 
 def key_of(m):
     return m.kind, m.function, m.old, m.new, m.number
 
 
 class Settled:
-    """settled.txt: single mutants, which are not run, and groups, which settle what survives."""
+    """settled.txt: single mutants, which do not run, and groups, which settle their survivors."""
 
     def __init__(self):
         self.single, self.groups, self.used = {}, [], set()
@@ -942,7 +941,7 @@ class Settled:
         return None
 
     def wrong(self, mutants):
-        """What it names and does not exist."""
+        """The named mutants that do not exist."""
         for key in set(self.single) - {key_of(m) for m in mutants}:
             yield "%s %s\n- %s\n+ %s" % key[:4]
         texts = ["\n".join([m.kind, m.function, m.old, m.new]) for m in mutants]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// For mutants alone, included before a mutated volt.h: which of the mutants compiled into the
-// program is switched on (which.c), and the orders that volt.h has no name for, since nothing there
-// needs them. See mutate.py.
+// Included before a mutated volt.h: selects which of the mutants compiled into the program is on
+// (which.c), and defines the orders that volt.h has no name for, as it does not need them. See
+// mutate.py.
 #ifndef VOLT_MUTATE_WHICH_H
 #define VOLT_MUTATE_WHICH_H
 
@@ -10,7 +10,7 @@ int volt_mutant_in_range(int first, int n);
 int volt_mutant_is(int number);
 
 // A place of volt.h with the mutants from `first` on: is one of them on? Under the model checker,
-// whose hooks see every access to memory, a call of what is compiled without them.
+// whose hooks see every access to memory, it calls a function that is compiled without them.
 #ifdef __SANITIZE_THREAD__
 #  define VM_IN(first_, n_) volt_mutant_in_range(first_, n_)
 #  define VM_IS(number_) volt_mutant_is(number_)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Everything at once, under bad conditions: far more workers than processors, one processor for
-// all of them, a process that is stopped and continued, threads from outside. All tests but the
-// last run the same actors, which do at random what programs do, and check what each of them got.
-// Built and run by `make odds`, with the delays of odds.h; a failed run prints its seed.
-//   ODDS_MS   how long each test goes on (default 5000)
+// Everything at once, under bad conditions: far more workers than processors, one processor for all
+// of them, a process that is stopped and continued, threads from outside. All tests but the last
+// run the same actors, which perform random operations of programs and check their results. Built
+// and run by `make odds`, with the delays of odds.h; a failed run prints its seed.
+//   ODDS_MS   duration of each test (default 5000)
 #define VOLT_IMPLEMENTATION
 #include "../../volt.h"
 #include "../test.h"
@@ -18,7 +18,7 @@ static volt_time odds_duration(void) {
     return VOLT_MS(ms ? atoi(ms) : 5000);
 }
 
-// ---- trees of tasks: each gives the number of its leaves
+// ---- trees of tasks: each returns the number of its leaves
 enum { TREE_WIDTH = 3, TREE_DEPTH = 4, TREE_LEAVES = 81 };
 typedef struct {
     volt_frame frame;
@@ -191,8 +191,8 @@ TEST(all_workers_on_one_processor) {
     perform(64, 1);
 }
 
-// Stops the whole process and lets it go on, at random moments, until the pipe is closed: it ends
-// only while the process goes on.
+// Stops and continues the whole process at random moments, until the pipe is closed: it ends only
+// while the process runs.
 __attribute__((noreturn)) static void antagonize(pid_t victim, int until_closed) {
     struct pollfd p = {until_closed, POLLIN, 0};
     while (poll(&p, 1, (int)RANDOM_BELOW(20)) == 0) {

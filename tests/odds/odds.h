@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Put before every other line of a program by `make odds` (-include): every system call, futex and
-// assertion of volt.h may first give the processor away, sleep a moment, or for long. Assertions
-// stand between the steps of every protocol, so threads stall where others do not expect it. Each
-// thread draws from a stream of its own, started by the seed of the test.
+// Included before every other line of a program by `make odds` (-include): every system call, futex
+// and assertion of volt.h may first yield the processor, sleep a moment, or for long. Assertions
+// stand between the steps of every protocol, so threads stall at unusual points. Each thread draws
+// from a stream of its own, started by the seed of the test.
 #ifndef VOLT_TEST_ODDS_H
 #define VOLT_TEST_ODDS_H
 
@@ -21,7 +21,7 @@ static inline uint64_t test_random(void); // of test.h
 
 static inline void odds_sleep(long ns) {
     struct timespec t = { 0, ns };
-    int error = errno; // an assertion may stand between a call and the look at its error
+    int error = errno; // an assertion may stand between a call and the check of its error
     nanosleep(&t, NULL);
     errno = error;
 }
@@ -33,7 +33,8 @@ static inline void odds_point(void) {
     x ^= x << 17;
     if ((x & 0xff) == 0) sched_yield();
     if ((x & 0xfff) == 1) odds_sleep((long)(x >> 44) % 50000);
-    if ((x & 0x3ffff) == 2) odds_sleep((long)(x >> 40) % 8000000); // the watchdog looks
+    // long enough for a scan of the watchdog
+    if ((x & 0x3ffff) == 2) odds_sleep((long)(x >> 40) % 8000000);
 }
 
 #endif // VOLT_TEST_ODDS_H

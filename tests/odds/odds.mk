@@ -36,9 +36,9 @@ build/kernels/%: tests/%.c $(HEADERS)
 	$(CC) $(TEST_CFLAGS) -O1 -include tests/old_kernel.h $< -o $@
 build/kernels/test_ring_caps: tests/test_queues.c
 
-# ---- clocks: what waits, far from the start of CLOCK_MONOTONIC and past counts at which numbers
-# come round, see tests/clocks.sh. The longest two only here and there: test_steps where a count is
-# passed; test_idle, which sees a wait that ends too early and begins again, behind one.
+# ---- clocks: waits far from the start of CLOCK_MONOTONIC and beyond counts at which numbers wrap,
+# see tests/clocks.sh. The longest two run only at some times: test_steps where a count is passed;
+# test_idle, which detects a wait that ends too early and begins again, after one.
 CLOCKS := 12_days past_12.4_days 24.8_days past_24.8_days 49.7_days past_49.7_days 10_years \
 	past_8.7_years
 CLOCK_TESTS := clocks $(addprefix test_,timers compose guest rescue sched task group public)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// An echo server under load for as long as wanted: connections that come and go, some cut off, some
-// silent until the server gives them up, some whose client is cancelled. Between rounds everything
-// comes to rest, and descriptors, tasks and memory must be what they were. Built and run by
-// `make soak`.
+// An echo server under load for a given time: connections that come and go, some reset, some silent
+// until the server closes them, some whose client is cancelled. Between rounds everything comes to
+// rest, and descriptors, tasks and memory must be the same as before. Built and run by `make soak`.
 //   soak [seconds [seed]]      prints a line per round, at most 20, then "soak: passed"
 #define VOLT_IMPLEMENTATION
 #include "../../volt.h"
@@ -11,7 +10,7 @@
 
 enum { N_CLIENTS = 32, MOST = 20000, IDLE_MS = 30, ROUNDS = 20, SLACK_KIB = 2048 };
 
-// ---- what must not happen ends the program; `seed` repeats it
+// ---- a failed check ends the program; `seed` repeats it
 static uint64_t seed;
 #define CHECK(cond_) ((cond_) ? (void)0 : fail(__LINE__, #cond_))
 __attribute__((noreturn)) static void fail(int line, const char *what) {
@@ -26,14 +25,14 @@ static uint64_t random_next(uint64_t *x) { // xorshift64
     return *x;
 }
 
-// Shared counts; relaxed, as they are read when all is at rest.
+// Shared counters; relaxed, as they are read at rest.
 #define ADD(x_, n_) ((void)__atomic_add_fetch(&(x_), (n_), __ATOMIC_RELAXED))
 #define GET(x_) __atomic_load_n(&(x_), __ATOMIC_RELAXED)
 static uint64_t n_connections, n_bytes, n_idle, n_cut, n_cancelled, n_served;
 static int64_t live_bytes;
 
-// Volt's own way to the kernel, counted. With posix_memalign the process grows while volt holds the
-// same: that of glibc before 2.38 does not find the aligned blocks again that were given back.
+// Volt's default allocator, counted. With posix_memalign the process would grow although volt holds
+// the same amount: glibc before 2.38 does not reuse freed aligned blocks.
 static void *count_alloc(void *user, size_t size, size_t align) {
     void *p = volt__sys_map(user, size, align);
     if (p) ADD(live_bytes, (int64_t)size);
@@ -114,12 +113,12 @@ static volt_poll talk(volt_cx *cx, void *arg) {
         CHECK(memcmp(c->in, c->out, c->len) == 0);
         ADD(n_bytes, c->len);
     }
-    // -EPIPE, -ECONNRESET: the server found us idle while this machine had no time for us
+    // -EPIPE, -ECONNRESET: the server found this client idle while the machine was too slow
     if (c->n >= 0 && random_next(&c->random) % 8 == 0) {
         VOLT_AWAIT(c->n, volt_read(cx, c->fd, c->in, 1)); // silent, until the server ends it
         CHECK(c->n <= 0);
     } else if (random_next(&c->random) % 8 == 0) {
-        CHECK(volt_set_linger(c->fd, 0) == 0); // cut off by a reset
+        CHECK(volt_set_linger(c->fd, 0) == 0); // closed by a reset
         ADD(n_cut, 1);
     }
     volt_close(cx, c->fd);
@@ -203,7 +202,7 @@ static volt_poll round_run(volt_cx *cx, void *arg) {
         free(u);
     }
     VOLT_AWAIT(volt_group_wait(cx, &r->users));
-    // The sessions of clients that were cut off end by themselves; counters are published then.
+    // The sessions of reset clients end by themselves; counters are published then.
     for (r->deadline = volt_now() + VOLT_S(30); volt_now() < r->deadline;) {
         VOLT_AWAIT(volt_sleep(cx, VOLT_MS(IDLE_MS)));
         r->now = look(volt_cx_rt(cx));
@@ -249,7 +248,7 @@ int main(int argc, char **argv) {
         last = r.now;
         print_round(i, &last);
         CHECK(last.tasks == 2);
-        if (i < 2) first = last; // all workers run, and the process has what it needs
+        if (i < 2) first = last; // all workers run, and the process has its memory
         CHECK(last.fds <= first.fds);
         // at a fifth of the time memory has reached its level
         if (i == ROUNDS / 5) first.kib = last.kib, first.heap = last.heap;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the programs of this directory share. Each holds one misuse of volt.h, and behind FIXED the
-// right form of the same lines; see run.sh.
+// Shared by the programs of this directory. Each contains one misuse of volt.h and, under FIXED,
+// the right form of the same lines; see run.sh.
 #include "../../volt.h"
 
 typedef struct conn {

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Each program of this directory holds one misuse of volt.h that a compiler can see. With one
+# Each program of this directory contains one misuse of volt.h that a compiler can detect. With one
 # compiler, each must be rejected, with the diagnostic that the program names; and must compile
-# without a warning when FIXED is defined, which puts the right form in place of the wrong one.
+# without a warning when FIXED is defined, which replaces the wrong form by the right one.
 #   sh tests/reject/run.sh COMPILER [FILE...]
 # The first lines of a program name the diagnostics, as extended regular expressions:
 #   // gcc: ...        for gcc and, if there is no line of its own, for g++
 #   // clang: ...      for clang and, if there is no line of its own, for clang++
-#   // clang: silent   this compiler sees nothing; should it learn to, the line is to be changed
+#   // clang: silent   this compiler does not detect it; if it learns to, the line must be changed
 #   // c: c2x          a standard other than gnu11;  .cpp: for g++ and clang++ alone
-# Ends with "reject COMPILER: N of N", and with how many programs it is silent on, as they say.
+# Ends with "reject COMPILER: N of N", and the number of programs on which it is silent, as
+# expected.
 export LC_ALL=C
 cc=$1
 shift
@@ -33,7 +34,7 @@ clang) flags="-x c $flags -Wconditional-uninitialized" ;;
 esac
 
 field() { sed -n "s|^// $1: *||p" "$file"; }
-compile() { # flags...; what the compiler says goes to $work/said
+compile() { # flags...; the compiler's messages go to $work/said
     # shellcheck disable=SC2086
     "$cc" $flags "$@" -c "$file" -o "$work/o" >"$work/said" 2>&1
 }
@@ -42,7 +43,7 @@ diagnostic() { # that is expected of $file
     [ -n "$expected" ] || expected=$(field "$same")
     echo "$expected"
 }
-# Prints what is wrong with $file, or nothing.
+# Prints the error of $file, or nothing.
 verdict() {
     expected=$(diagnostic)
     standard=$(field c)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Fixed programs, each with what it promises: servers, a proxy, a pipeline, a client that retries,
+// Fixed programs, each with its promises: servers, a proxy, a pipeline, a client that retries,
 // tickers, a chat, and those about scheduling: silence, stuck workers, fairness, threads outside
-// that spawn all at once or place their work, workers lent to others.
+// that spawn all at once or place their work, workers that are handed off.
 #ifndef VOLT_SIM_APPS_H
 #define VOLT_SIM_APPS_H
 
 #include "turns.h"
 
-// What a run of an application gave: may be an error where faults may be to blame.
+// The result of an application: may be an error where faults may have caused it.
 static void check_app(int rc) { SIM_CHECK(rc == 0 || prog.may_fail); }
 static int net_failed(int64_t rc) { // a peer may be gone, or memory short
     if (rc < 0) SIM_CHECK(prog.may_fail || rc == -ECANCELED);
@@ -114,7 +114,7 @@ static volt_poll duplex_run(volt_cx *cx, duplex *d, int fd, uint64_t id, uint64_
 }
 
 // ---- echo: clients against a server; proxy: with a pump each way in between
-typedef struct link_task { // of a server: what it does with one connection
+typedef struct link_task { // of a server: its work with one connection
     volt_frame frame;
     volt_arm a, b;
     volt_addr to;
@@ -319,7 +319,7 @@ static void app_pipeline(void) {
     check_app(volt_run(&c, pipeline_run, &p));
 }
 
-// ---- retry: the server comes and goes; the client has a time limit and tries until it is done
+// ---- retry: the server comes and goes; the client has a time limit and retries until it succeeds
 typedef struct flaky {
     volt_frame frame;
     int lfd, fd;
@@ -466,14 +466,14 @@ static void app_ticker(void) {
     check_app(volt_run(&c, tickers_run, &r));
 }
 
-// ---- chat: what one member says all hear, each sender's words in order
+// ---- chat: all members receive the words of each, in the sender's order
 enum { MEMBERS = 5, WORDS = 12 };
 typedef struct room {
     volt_group *guests;
     int n, fd[MEMBERS], is_broken;
     uint32_t heard[MEMBERS][MEMBERS]; // [listener][speaker]
 } room;
-// Where one has failed the others would wait for its words for ever.
+// After a failure the others would wait without end for its words.
 static void leave_room(room *r, int64_t rc) {
     if (rc < 0 && rc != -ECANCELED) SIM_CHECK(prog.may_fail);
     if (rc >= 0) return;
@@ -585,7 +585,7 @@ static volt_poll chat_run(volt_cx *cx, void *arg) {
     chat *c = (chat *)arg;
     VOLT_BEGIN(cx, c);
     if (!chat_open(cx, c)) leave_room(&c->room, -ENOMEM);
-    if (c->room.is_broken) volt_group_cancel(&c->guests); // those that came later
+    if (c->room.is_broken) volt_group_cancel(&c->guests); // including those that came later
     VOLT_AWAIT(c->rc, volt_group_wait(cx, &c->guests));
     SIM_CHECK(c->rc == 0);
     VOLT_AWAIT(volt_group_close(cx, &c->members));
@@ -655,8 +655,8 @@ static void app_silence(void) {
     if (w.steps != 0) sim_fail("%" PRIu64 " steps while there was nothing to do", w.steps);
 }
 
-// ---- rescue: one task computes for long; what waits at its worker is served by others in 2 ms, be
-// they asleep, or busy with a task that yields
+// ---- rescue: one task computes for long; other workers serve the tasks of its worker within 2 ms,
+// whether they were asleep, or busy with a task that yields
 typedef struct hog {
     volt_frame frame;
     int left;
@@ -685,8 +685,8 @@ typedef struct patient {
     int left;
     int64_t rc, due;
 } patient;
-// A tick, two periods of the watchdog, and a tick more where the kernel counts in milliseconds. A
-// busy worker takes but half of the stuck one's ring in each period.
+// A tick, two periods of the watchdog, and one more tick where the kernel counts in milliseconds. A
+// busy worker takes only half of the stuck one's ring in each period.
 static int64_t soon;
 static void check_served(int64_t due, const char *what) {
     int64_t late = sim_now() - due;
@@ -772,7 +772,7 @@ static void app_rescue(void) {
     join_threads();
 }
 
-// ---- fairness: two tasks that wake each other all the time must not keep a third from its turn
+// ---- fairness: two tasks that wake each other all the time must not starve a third
 typedef struct duel {
     volt_waker w[2];
     int n_ready, is_over, turn;
@@ -833,20 +833,20 @@ static void app_fairness(void) {
     volt_config c = draw_config();
     duel_root r;
     memset(&r, 0, sizeof r);
-    c.workers = 1; // so that plain words do between the tasks
+    c.workers = 1; // so that plain words suffice between the tasks
     c.reactors = 0;
     sim.rate[SIM_NOMEM] = 0;
     check_app(volt_run(&c, duel_root_run, &r));
 }
 
-// ---- volley: threads outside spawn at the same moments and wait, with nothing else going on
-// that could heal a lost wake-up; the watchdog is off for the same reason, and rounds are few. On a
-// machine on time each task starts at once, as a worker sleeps: also while others compute, and
-// while a descriptor wakes them.
+// ---- volley: threads outside spawn at the same moments and wait, with no other activity that
+// could hide a lost wake-up; the watchdog is off for the same reason, and rounds are few. On a
+// machine without delays each task starts at once, as a worker sleeps: also while others compute,
+// and while a descriptor wakes them.
 typedef struct shot {
     volt_frame frame;
     int n, i, is_prompt;
-    int64_t at, drift; // when it was spawned
+    int64_t at, drift; // the time of its spawn
     volt_group g;
 } shot;
 static volt_poll pellet_run(volt_cx *cx, void *arg) {
@@ -856,7 +856,7 @@ static volt_poll pellet_run(volt_cx *cx, void *arg) {
     VOLT_END(s->n);
 }
 // A worker whose polls were all short keeps its tasks and wakes no other one; the watchdog, which
-// is off here, ends that when a poll takes long.
+// is off here, would end that when a poll takes long.
 static void shot_starts(const shot *s) {
     int64_t late = sim_now() - s->at - (sim.drift - s->drift);
     if (volt__refuses_steal(VOLT_TLS_GET())) return;
@@ -949,8 +949,8 @@ static void app_volley(void) {
     SIM_CHECK(volt_destroy(prog.rt) == 0);
 }
 
-// ---- lending: whoever blocks in place lends its worker, also the only one there is; timers of all
-// the others come in time, and what they wait for on the pool
+// ---- lending: a task that blocks in place hands its worker off, even the only one; the timers of
+// all others fire in time, and their jobs on the pool complete
 typedef struct lender {
     volt_frame frame;
     int left;
@@ -1037,12 +1037,12 @@ static void app_lending(void) {
         c.max_blocking_threads = 1; // so that jobs wait for each other
     }
     soon = SIM_MS(kernel.is_old ? 2 : 1) + SIM_US(50);
-    if (b.has_yielder) soon += SIM_MS(1); // between two looks of a busy worker
+    if (b.has_yielder) soon += SIM_MS(1); // between two event polls of a busy worker
     check_app(volt_run(&c, bank_run, &b));
 }
 
-// ---- refused: a call in place waits for a task that is queued where it blocks. No thread can be
-// had for its worker, and nobody watches; so what waits there must go to another one
+// ---- refused: a call in place waits for a task that is queued at its own worker. No thread can be
+// started for that worker, and there is no watchdog; so its tasks must go to another worker
 typedef struct waits_for {
     volt_frame frame;
     volt_handle child;
@@ -1136,7 +1136,7 @@ static void app_dialling(void) {
 }
 
 // ---- placing: threads outside spawn and wake tasks that compute, each into some worker's inbox.
-// Nothing waits while a worker sleeps, loads are the numbers of tasks (calls.h), and all are run;
+// No task waits while a worker sleeps, loads are the numbers of tasks (calls.h), and all are run;
 // also when a shutdown comes in between
 typedef struct parcel {
     volt_frame frame;
@@ -1199,8 +1199,8 @@ static void app_placing(void) {
     SIM_CHECK(volt_destroy(prog.rt) == 0);
 }
 
-// ---- turns: tasks and threads that do nothing but take turns at few kinds of what is shared; some
-// of them are cancelled
+// ---- turns: tasks and threads that only take turns at a few kinds of shared objects; some of them
+// are cancelled
 typedef struct player {
     volt_frame frame;
     op_turns turns;
@@ -1234,8 +1234,8 @@ static int player_spawn(volt_handle *h) {
     note_spawned(p.id, rc);
     return p.id;
 }
-// Of all kinds, or of three at most: then many meet. What is done with channels goes together; what
-// ends with its wait is best alone.
+// Of all kinds, or of three at most: then many meet. Operations on channels belong together; an
+// object that ends with its wait is best alone.
 static void draw_turns(void) {
     turns_init();
     if (prog_below(5) == 0) return;

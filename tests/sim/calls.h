@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What blocks, in random programs: jobs on the pool, calls in place, files, names; and what holds
+// Blocking calls in random programs: jobs on the pool, calls in place, files, names; and the state
 // of the pool and of the workers' queues whenever all threads sleep. For grammar.h and apps.h.
 //
-// What is checked                                                   where
+// Checked                                                           where
 //   a call happens once, or is reported as not having happened        call_fn, settle_call
 //   ... at once while a thread is free for it; on a plain thread      call_fn
-//   ... so many at once as .max_blocking_threads says, names four                 call_fn,
-//   check_calls
+//   ... as many at once as .max_blocking_threads says, names four     call_fn, check_calls
 //   others go on while one blocks: their timers come in time          check_sleep    (oracle.h)
-//   what a file holds, how often an address is named                  check_bytes, check_addresses
-//   every runnable task stands in one queue; whoever sleeps has none  check_queues
-//   a load is the number of tasks that wait there and run             check_queues
+//   the contents of a file, the number of an address's lookups        check_bytes, check_addresses
+//   every runnable task is in one queue; a sleeping worker has none   check_queues
+//   a load is the number of tasks queued there and running            check_queues
 //   nothing is placed or injected while a worker sleeps               check_queues
 #ifndef VOLT_SIM_CALLS_H
 #define VOLT_SIM_CALLS_H
 
 #include "oracle.h"
 
-// ---- a call: known from outside, so that one which comes too late is seen, too
+// ---- a call: known from outside, so that a late one is seen, too
 
 enum { MOST_CALLS = 256, MOST_IN_PLACE = 8, FILE_BYTES = 96 };
 enum { ON_POOL, IN_PLACE };
-enum { AT_ONCE, COMPUTES, VISITS }; // what it does
+enum { AT_ONCE, COMPUTES, VISITS }; // its kind
 typedef struct call {
     volt_rt *rt;
     int value, kind, how, n_begun, n_ended, is_settled, has_room;
@@ -32,7 +31,7 @@ static struct calls {
     int n, n_in_place;
     struct {
         volt_rt *rt;
-        int n_asked, n_running, limit; // of jobs: asked for and not settled; inside now
+        int n_asked, n_running, limit; // of jobs: requested and not settled; inside now
     } pool[2];
 } calls;
 
@@ -46,7 +45,7 @@ static int pool_of(volt_rt *rt) {
     }
     return i;
 }
-// Of two who ask at once the second may get the last thread: with one too many nobody can be sure.
+// Of two simultaneous requests the second may get the last thread: one too many makes it unsure.
 static int ask_pool(volt_rt *rt) {
     int i = pool_of(rt);
     if (++calls.pool[i].n_asked <= calls.pool[i].limit) return 1;
@@ -54,13 +53,13 @@ static int ask_pool(volt_rt *rt) {
         if (calls.call[k].rt == rt) calls.call[k].has_room = 0;
     return 0;
 }
-// Without threads and memory a call in place runs right where it is.
+// Without a thread or memory the worker is not handed off: a call in place just runs.
 static int can_lend(void) { return !sim.rate[SIM_THREAD] && !sim.rate[SIM_NOMEM]; }
 static call *note_call(volt_rt *rt, int kind) {
     if (calls.n == MOST_CALLS || (kind == IN_PLACE && calls.n_in_place == MOST_IN_PLACE))
         return NULL;
     call *c = &calls.call[calls.n++];
-    pool_of(rt); // while it lives
+    pool_of(rt); // while the runtime exists
     c->rt = rt;
     c->value = calls.n + 1000;
     c->kind = kind;
@@ -68,7 +67,7 @@ static call *note_call(volt_rt *rt, int kind) {
     if (kind == IN_PLACE && !can_lend()) c->how = prog.computes ? COMPUTES : AT_ONCE;
     const volt__worker *w = VOLT_TLS_GET();
     if (kind == IN_PLACE && c->how == COMPUTES && w && w->is_guest && !prog.computes)
-        c->how = AT_ONCE; // a guest's worker is not lent: its timers would be late
+        c->how = AT_ONCE; // a guest's worker is not handed off: its timers would be late
     c->work = prog_below(3000000);
     c->asked_at = sim_now();
     c->drift = sim.drift;
@@ -86,7 +85,7 @@ static volt_poll guest_task_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(g->rc, volt_sleep(cx, g->d));
     VOLT_END(g->rc);
 }
-// As any plain thread would: waits for a task of the same runtime.
+// As on any plain thread: waits for a task of the same runtime.
 static void visit(const call *c) {
     volt_handle h = {NULL};
     guest_task g;
@@ -97,7 +96,7 @@ static void visit(const call *c) {
     SIM_CHECK(rc == 0 || prog.may_fail || prog.is_ending);
     if (rc < 0) return;
     rc = volt_join_sync(&h, c->work % 2 ? VOLT_NEVER : c->work / 8, &result);
-    const volt__worker *w = VOLT_TLS_GET(); // a guest's worker is not lent
+    const volt__worker *w = VOLT_TLS_GET(); // a guest's worker is not handed off
     SIM_CHECK(rc == 0 || (rc == -ETIMEDOUT && c->work % 2 == 0) ||
               (rc == -EDEADLK && w && w->is_guest));
     if (rc == 0) SIM_CHECK(result == 0 || (result == -ECANCELED && prog.is_ending));
@@ -122,7 +121,7 @@ static int call_fn(void *arg) {
     c->n_ended++;
     return c->value;
 }
-// It has happened, or not at all.
+// It has run once, or not at all.
 static void settle_call(call *c, int64_t rc) {
     SIM_CHECK(c->n_begun == (rc == c->value) && c->n_ended == (rc == c->value));
     SIM_CHECK(rc == c->value || rc == -ECANCELED || rc == -ETIMEDOUT || rc == -EAGAIN ||
@@ -263,7 +262,8 @@ static volt_poll files_run(volt_cx *cx, op_files *o, int id) {
     if (o->rc >= 0) {
         VOLT_AWAIT(o->rc, file_parts(cx, &o->f, id));
         VOLT_AWAIT(o->f.rc, volt_file_close(cx, &o->f.op, o->f.fd));
-        if (file_has_failed(&o->f, id) && o->f.rc != -EINTR) sim_close(o->f.fd); // not called
+        // close was not called
+        if (file_has_failed(&o->f, id) && o->f.rc != -EINTR) sim_close(o->f.fd);
         if (o->f.rc == -ECANCELED) o->rc = o->f.rc;
     }
     is_path_used[o->f.i] = 0;
@@ -362,8 +362,8 @@ static void check_queues(volt_rt *rt) {
     if (all.is_anyone_asleep && left > 0)
         sim_fail("%" PRIu64 " tasks wait while a worker sleeps", left);
 }
-// Now and then: a walk by all slabs takes its time. Who is woken late, or is just being started,
-// may be in the middle of something.
+// Called rarely: walking all slabs takes time. A worker that is woken late, or is just being
+// started, may be in the middle of an operation.
 static void look_at_queues(void) {
     if (sim.report.switches % 8) return;
     for (int i = 0; i < sim.n_threads; i++)

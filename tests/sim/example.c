@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// How to run one's own tasks under simulation (sim.h); `make sim` builds and runs it. Two tasks
-// pass numbers through a pair of sockets; whatever the seed does to them, the sum must come out
-// right, or an error that the faults explain.
+// Runs an application's own tasks under simulation (sim.h); `make sim` builds and runs it. Two
+// tasks pass numbers through a pair of sockets; whatever the seed does to them, the sum must be
+// right, or an error must be due to the faults.
 #define VOLT_IMPLEMENTATION
 #include "sim.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Random programs: tasks that draw operations, among them starting further tasks, from the seed.
-// Each operation knows what volt may answer and checks it. Part of the simulation's main program.
+// Each operation checks volt's possible answers. Part of the simulation's main program.
 #ifndef VOLT_SIM_GRAMMAR_H
 #define VOLT_SIM_GRAMMAR_H
 
@@ -13,14 +13,14 @@ typedef struct job job;
 
 // ---- leaves
 
-// Sleeps; counts the polls, too: nothing but its end may wake it.
+// Sleeps, and counts the polls: only its end may wake it.
 typedef struct op_sleep {
     volt_frame frame;
     int64_t d, rc;
     time_note t;
     uint64_t polls;
 } op_sleep;
-// Up to 12 days, or what the wheel of a small build can wait without looking at it anew very often.
+// Up to 12 days, or the longest time that the wheel of a small build bridges with few cascades.
 static int64_t draw_sleep(void) {
     int bits = VOLT_WHEEL_BITS * VOLT_WHEEL_LEVELS;
     if (prog_below(40) == 0) return SIM_MS(1 + prog_below(1u << (bits < 30 ? bits + 1 : 30)));
@@ -36,7 +36,7 @@ static volt_poll sleep_run(volt_cx *cx, op_sleep *s, int id) {
         check_sleep(&s->t);
     else
         SIM_CHECK(s->rc == -ECANCELED);
-    // once, and once more for a wake-up of the wait before that came while this one began
+    // once, and once more for a late wake-up of the wait before
     if (!may_be_cancelled(id) && !prog.note[id].has_waker && !prog.budget)
         SIM_CHECK(prog.note[id].n_polls - s->polls <= 2 + (uint64_t)prog.note[id].has_yielded);
     prog.note[id].has_yielded = 0;
@@ -79,7 +79,7 @@ static volt_poll ticks_run(volt_cx *cx, op_ticks *k) {
 
 // ---- scopes over a leaf
 
-// Cleanup that waits, as a cancelled function would: behind a shield.
+// Cleanup that waits, as in a cancelled function: under a shield.
 typedef struct op_tidy {
     volt_frame frame;
     volt_shield shield;
@@ -195,7 +195,7 @@ static volt_poll each_run(volt_cx *cx, op_each *o, int id) {
     VOLT_END(o->rc < 0 ? o->rc : 0);
 }
 
-// A shield with a limit: behind it cleanup is cut short.
+// A shield with a limit: after it cleanup is cut short.
 typedef struct op_limit {
     volt_frame frame;
     volt_shield shield;
@@ -280,7 +280,7 @@ static volt_poll spawn_run(volt_cx *cx, op_spawn *s, int id) {
         treat_child(s, s->i);
         if (!volt_handle_is_set(&s->h[s->i])) continue;
         VOLT_AWAIT(s->result, volt_join(cx, &s->h[s->i]));
-        if (volt_handle_is_set(&s->h[s->i])) { // we are the one who is cancelled
+        if (volt_handle_is_set(&s->h[s->i])) { // this task is the one that is cancelled
             SIM_CHECK(s->result == -ECANCELED && may_be_cancelled(id));
             for (; s->i < s->n; s->i++) volt_detach(&s->h[s->i]);
             VOLT_RETURN(-ECANCELED);
@@ -337,7 +337,7 @@ static volt_poll group_run(volt_cx *cx, op_group *o, int id) {
     VOLT_END(0);
 }
 
-// So many children that queues and slabs overflow.
+// Enough children to overflow queues and slabs.
 typedef struct grain {
     volt_frame frame;
     int *n_ended;
@@ -370,7 +370,7 @@ static volt_poll burst_run(volt_cx *cx, op_burst *o) {
     VOLT_END(0);
 }
 
-// A task filled in place, larger than any slab's slots; started or given back.
+// A task filled in place, larger than any slab's slots; started or released.
 typedef struct giant {
     volt_frame frame;
     int id;
@@ -410,7 +410,7 @@ static volt_poll giant_op(volt_cx *cx, op_giant *o, int id) {
     VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
 }
 
-// A child that waits as long as nobody stops it: by its handle, by a token, in two ways.
+// A child that waits until it is stopped: by its handle, by a token, in two ways.
 typedef struct sleeper {
     volt_frame frame;
     volt_token *stop;
@@ -460,7 +460,7 @@ static void stop_spawn(volt_cx *cx, op_stop *o) {
         note_spawned(id, VOLT_SPAWN(cx, &o->h[i], sleeper_run, s));
     }
 }
-// The children borrow our token: they must end before we do, whatever happens.
+// The children borrow the parent's token: they must end before it does, in any case.
 static volt_poll stop_run(volt_cx *cx, op_stop *o) {
     VOLT_BEGIN(cx, o);
     stop_spawn(cx, o);
@@ -543,7 +543,7 @@ static volt_poll tcp_run(volt_cx *cx, op_tcp *o, int id) {
     VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
 }
 
-// Sends back whatever comes, until the other end closes.
+// Sends back all it reads, until the other end closes.
 typedef struct echoer {
     volt_frame frame;
     int id, fd;
@@ -760,18 +760,18 @@ static volt_poll both_run(volt_cx *cx, op_both *o, int id) {
 }
 
 // A descriptor that is closed while two tasks wait on it, by its owner or by a foreign thread. They
-// learn of it, and read nothing of the file that gets the number next.
+// are told, and read nothing of the file that gets the number next.
 typedef struct victim {
     volt_frame frame;
     int id, fd;
-    unsigned char buf[8]; // more than ever comes
+    unsigned char buf[8]; // larger than any message
     int64_t rc;
 } victim;
 static volt_poll victim_body(volt_cx *cx, victim *v) {
     VOLT_BEGIN(cx, v);
     VOLT_AWAIT(v->rc, volt_read_exact(cx, v->fd, v->buf, sizeof v->buf));
     for (int64_t i = 0; i < volt_progress(&v->frame); i++)
-        SIM_CHECK(v->buf[i] == 0xee); // what the other end sends, and nobody else
+        SIM_CHECK(v->buf[i] == 0xee); // only bytes of the other end
     SIM_CHECK(v->rc == -EBADF || (v->rc == -ECANCELED && may_be_cancelled(v->id)) || prog.may_fail);
     VOLT_END(v->id);
 }
@@ -834,7 +834,7 @@ static volt_poll close_run(volt_cx *cx, op_close *o) {
     VOLT_BEGIN(cx, o);
     if (!close_open(cx, o)) VOLT_RETURN(0);
     while (!close_is_awaited(o))
-        VOLT_AWAIT(volt_yield(cx)); // later they could not tell the files apart
+        VOLT_AWAIT(volt_yield(cx)); // later they could not distinguish the files
     for (o->i = (int)prog_below(4); o->i > 0; o->i--) {
         sim_write(o->fd[1], "\xee", 1);
         VOLT_AWAIT(volt_yield(cx));
@@ -885,7 +885,7 @@ static volt_poll vector_run(volt_cx *cx, op_vector *o, int id) {
         if (o->rc < 0) break;
     }
     volt_close(cx, o->fd[0]);
-    if (o->rc >= 0) { // the reader has gone
+    if (o->rc >= 0) { // the reader has closed
         o->v[0].iov_base = o->out[0];
         o->v[0].iov_len = 1;
         VOLT_AWAIT(o->n, volt_writev(cx, o->fd[1], o->v, 1));
@@ -896,8 +896,8 @@ static volt_poll vector_run(volt_cx *cx, op_vector *o, int id) {
     VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
 }
 
-// A number that is closed while its file lives on under another one, and used again at once: what
-// epoll still says of the old file must not reach the new one.
+// A number that is closed while its file lives on under another one, and reused at once: stale
+// events of the old file must not reach the new one.
 typedef struct op_reuse {
     volt_frame frame;
     op_pair first, second;
@@ -918,7 +918,7 @@ static volt_poll reuse_run(volt_cx *cx, op_reuse *o, int id) {
     VOLT_END(o->rc);
 }
 
-// A connection by name: dead addresses before and behind those of the server.
+// A connection by name: dead addresses before and after those of the server.
 typedef struct op_dial {
     volt_frame frame;
     volt_dial dial;
@@ -927,8 +927,8 @@ typedef struct op_dial {
     const char *host;
     int64_t start, drift, rc;
 } op_dial;
-// An address that refuses is followed by the next one at once, not when the stagger of 250 ms is
-// over. A server with a short queue lets its callers wait.
+// An address that refuses is followed by the next one at once, not after the stagger of 250 ms. A
+// server with a short queue makes its clients wait.
 static void check_dial_time(const op_dial *o) {
     int64_t took = sim_now() - o->start - (sim.drift - o->drift);
     if (!prog.is_punctual || prog.computes || kernel.somaxconn < 128 || !can_lend()) return;
@@ -959,7 +959,7 @@ static volt_poll dial_run(volt_cx *cx, op_dial *o, int id) {
     VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
 }
 
-// ---- wakers: a foreign thread rings; the task must hear it, and stays until it has
+// ---- wakers: a foreign thread wakes; the task must receive it, and stays until it has
 typedef struct bell {
     volt_waker w;
     int rung, n;
@@ -994,7 +994,7 @@ static volt_poll waker_run(volt_cx *cx, op_waker *o, int id) {
     start_thread(bell_ringer, &o->bell);
     VOLT_AWAIT(o->rc, bell_wait(cx, &o->bell));
     volt_shield_begin(cx, &o->shield, VOLT_NEVER);
-    VOLT_AWAIT(bell_wait(cx, &o->bell)); // before our memory goes
+    VOLT_AWAIT(bell_wait(cx, &o->bell)); // before the bell's memory is freed
     volt_shield_end(cx, &o->shield);
     SIM_CHECK(o->bell.n == 3);
     VOLT_END(o->rc);
@@ -1212,7 +1212,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-// ---- the root: some tasks, all joined; what was detached may live on
+// ---- the root: some tasks, all joined; detached tasks may live on
 typedef struct root {
     volt_frame frame;
     volt_handle h[8], server;
@@ -1286,7 +1286,7 @@ static void foreign_killer(void *arg) {
     int rc = volt_shutdown(prog.rt, sim_below(2) ? VOLT_NEVER : sim_below(5000000));
     SIM_CHECK(rc >= 0);
 }
-// Looks on while all goes on.
+// Takes dumps while everything runs.
 typedef struct dumped {
     size_t n;
     int depth; // of brackets

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Guests: a runtime whose worker 0 runs inside the loop of an application. The loop waits for the
-// runtime's descriptor with an epoll instance of its own, and steps; one that has no descriptor
-// left for that steps now and then. For grammar.h.
+// runtime's descriptor with an epoll instance of its own, and steps; a loop without a free
+// descriptor for that steps at intervals. For grammar.h.
 #ifndef VOLT_SIM_GUEST_H
 #define VOLT_SIM_GUEST_H
 
@@ -11,12 +11,12 @@ enum { GUEST_TRIES = 20 };
 typedef struct guest_loop {
     volt_rt *rt;
     int epfd, bell;       // -1: none
-    int n_threads;        // that step; 0: the program's own thread
+    int n_threads;        // number of stepping threads; 0: the program's own thread
     int is_over;          // the bell has been rung
-    int has_limit;        // waits until volt_rt_deadline at most, else until the descriptor says so
+    int has_limit; // waits until volt_rt_deadline at most, else until the descriptor is ready
     uint32_t most_polls;  // of a step; 0: all
-    uint32_t n_idle;      // steps in a row that had nothing to do
-    uint64_t random;      // not the program's: what it draws stays as it is without guests
+    uint32_t n_idle;      // steps in a row without work
+    uint64_t random;      // separate from the program's, whose draws must not depend on guests
 } guest_loop;
 static guest_loop steps;
 
@@ -56,7 +56,7 @@ static void guest_open(volt_rt *rt) {
     SIM_CHECK(prog.may_fail);
     guest_close();
 }
-// What a step gives. Several threads may try at once, and a shutdown steps as well.
+// The result of a step. Several threads may try at once, and a shutdown steps as well.
 static int guest_step(void) {
     int rc = volt_rt_step(steps.rt, steps.most_polls);
     if (rc == -EBUSY) SIM_CHECK(steps.n_threads > 1 || prog.is_ending);
@@ -66,10 +66,10 @@ static int guest_step(void) {
     steps.n_idle = rc > 0 ? 0 : steps.n_idle + (steps.n_idle < 40);
     return rc;
 }
-// A loop that looks at other things too, or has no descriptor, steps for nothing now and then:
-// seldom where it was for nothing often, as a task may sleep for a year.
+// A loop with other work, or without a descriptor, sometimes steps without need: more rarely the
+// more steps found no work, as a task may sleep for a year.
 static int64_t guest_pause(void) { return SIM_US(1) << steps.n_idle; }
-// `most`: how long at most; < 0: until there is something to do.
+// `most`: the time limit; < 0: until there is something to do.
 static void guest_wait(int64_t most) {
     struct epoll_event ev[2];
     if (steps.has_limit) {
@@ -89,7 +89,7 @@ static void guest_thread(void *arg) {
         else guest_wait(-1);
     }
 }
-// The program's own thread steps until a task has ended, and gives its result.
+// The program's own thread steps until a task has ended, and returns its result.
 static int64_t guest_steps_until(volt_handle *h) {
     int64_t value = 0;
     int is_alone = steps.rt->n_workers == 1;
@@ -97,7 +97,7 @@ static int64_t guest_steps_until(volt_handle *h) {
         int rc = guest_step();
         if (rc == -ESHUTDOWN || rc == -EBUSY) sim_nap(1000);
         else if (volt_try_join(h, &value) != -EAGAIN) return value;
-        else guest_wait(is_alone ? -1 : guest_pause()); // others may end it, and tell nobody
+        else guest_wait(is_alone ? -1 : guest_pause()); // others may end it without a wake-up
     }
     return value;
 }

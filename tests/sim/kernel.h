@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The simulated kernel: what VOLT_SYS(name, ...) reaches as sim_name(...). Part of sim.h.
 //
-// Kept as Linux has it where volt may depend on it: descriptors are the lowest free numbers and
-// name counted open files (dup); a registration in an epoll belongs to (number, file) and
+// Linux's behaviour is kept where volt may depend on it: descriptors are the lowest free numbers
+// and name counted open files (dup); a registration in an epoll belongs to (number, file) and
 // outlives the number while the file lives; edges, levels, one-shots; an exclusive registration
-// wakes one sleeper and is left ready where nobody sleeps; ready events are judged again when
-// they are fetched; a short read of a TCP socket means that it was empty, a short one of anything
-// else means nothing. A disk and a resolver block the thread that asks them. Left out: urgent data,
-// IPv6, datagrams, signals.
+// wakes one sleeper and is left ready without one; ready events are checked again when they are
+// fetched; a short read of a TCP socket means that it was empty, of any other file nothing. A disk
+// and a resolver block the calling thread. Left out: urgent data, IPv6, datagrams, signals.
 #ifndef VOLT_SIM_KERNEL_H
 #define VOLT_SIM_KERNEL_H
 
@@ -29,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIM_PATHS = 32, SIM_PATH_BYTES = 1024 }; // "/0" .. "/31", and how long each may become
+enum { SIM_PATHS = 32, SIM_PATH_BYTES = 1024 }; // "/0" .. "/31", and the largest size of each
 enum { SIM_FDS = 512, SIM_FILES = 768, SIM_ITEMS = 2048, SIM_BUFFER = 4096, SIM_FIRST_FD = 3 };
 
 typedef struct sim_file sim_file;
@@ -38,7 +37,7 @@ typedef struct sim_item { // one registration
     int fd;
     uint32_t events;
     uint64_t data;
-    int is_ready, is_off; // off: one-shot, and shot
+    int is_ready, is_off; // off: one-shot, and spent
     struct sim_item *next_of_file, *next_of_epoll, *next_ready;
 } sim_item;
 
@@ -64,10 +63,10 @@ struct sim_file {
     // pipe, stream
     sim_file *peer;                   // NULL: gone
     unsigned char *buf;               // received: a ring
-    uint32_t cap, head, len, arrived; // len: also what is still on its way
+    uint32_t cap, head, len, arrived; // len: includes bytes under way
     int is_tcp, is_connecting, is_end_sent, is_end_seen, is_lingering_off, error;
     int can_read, can_write; // ends of a pipe
-    int wants_room;          // a writer was turned away: it gets an edge
+    int wants_room;          // a writer got EAGAIN: it gets an edge
     int64_t last_arrival;    // into this file: bytes stay in order
     // stream, listener
     uint16_t port, peer_port;
@@ -91,7 +90,7 @@ static struct sim__kernel {
     uint64_t eventfd_most; // a counter at this value is full
     int somaxconn, is_shuffled;
     int latency_bits; // of a connect, 2^n ns at most
-    int is_old; // knows no epoll_pwait2, no accept4, no flags of an eventfd
+    int is_old; // without epoll_pwait2, accept4, flags of an eventfd
     uint16_t next_port;
     sim_path path[SIM_PATHS];
     int n_resolving, most_resolving, n_lists; // threads inside getaddrinfo; lists not freed
@@ -169,7 +168,7 @@ static int sim__fd_install(sim_file *f) {
     return fd;
 }
 
-// ---- what a file is ready for
+// ---- readiness of a file
 
 static uint32_t sim__free_room(const sim_file *f) { return f->cap - f->len; }
 static uint32_t sim__stream_poll(const sim_file *f) {
@@ -223,8 +222,8 @@ static int sim__item_fire(sim_item *i) {
     if (i->epoll->watchers) sim__wake_file(i->epoll, EPOLLIN);
     return woken;
 }
-// Something happened to f: all its registrations that ask for it become ready; of the exclusive
-// ones all up to the first that wakes somebody.
+// An event of f: all its registrations that ask for it become ready; of the exclusive ones all up
+// to the first that wakes a sleeper.
 static void sim__wake_file(sim_file *f, uint32_t events) {
     int is_served = 0;
     for (sim_item *i = f->watchers; i; i = i->next_of_file) {
@@ -292,7 +291,7 @@ static int sim__epoll_change(sim_file *epoll, int op, int fd, const struct epoll
     if (sim__poll_file(f) & (i->events | EPOLLERR | EPOLLHUP)) sim__item_fire(i);
     return 0;
 }
-// Takes events that are still true; a level stays on the list, behind the others.
+// Takes events that still hold; a level stays on the list, behind the others.
 static int sim__epoll_collect(sim_file *epoll, struct epoll_event *out, int max) {
     sim_item *all[SIM_ITEMS / 8], *i;
     int n = 0, got = 0;
@@ -368,7 +367,7 @@ static void sim__nudge(void *object, uint64_t arg) {
     if (f->gen == (uint32_t)(arg >> 32) && f->kind != SIM_NOTHING) sim__wake_file(f, (uint32_t)arg);
 }
 static uint64_t sim__for(const sim_file *f, uint64_t low) { return (uint64_t)f->gen << 32 | low; }
-// Does it now, or later but behind what is on its way already.
+// Delivers now, or later but behind everything under way.
 static void sim__deliver(sim_file *to, sim_action *act, uint64_t arg) {
     int64_t at = sim.now;
     if (to->is_tcp && sim_fault(SIM_LATENCY))
@@ -381,7 +380,7 @@ static void sim__deliver(sim_file *to, sim_action *act, uint64_t arg) {
     to->last_arrival = at;
     sim__at(at, act, to, arg);
 }
-// A call says EAGAIN although it could go on; the edge comes later.
+// A call returns EAGAIN although it could continue; the edge comes later.
 static int sim__says_again(sim_file *f, uint32_t events) {
     if (!sim_fault(SIM_AGAIN)) return 0;
     sim__at(sim.now + 1 + (int64_t)sim_below(1u << (8 + sim_below(14))), sim__nudge, f,
@@ -423,7 +422,7 @@ static int64_t sim__stream_write(sim_file *f, const void *buf, size_t len) {
         f->wants_room = 1;
         return sim__error(EAGAIN);
     }
-    if (n > 1 && sim_fault(SIM_SHORT)) { // short of memory: tells when there is some
+    if (n > 1 && sim_fault(SIM_SHORT)) { // short of memory: an edge follows
         n = 1 + sim_below(n - 1);
         sim__at(sim.now + 1 + (int64_t)sim_below(1u << 20), sim__nudge, f, sim__for(f, EPOLLOUT));
     }
@@ -498,7 +497,7 @@ SIM_FN int sim_close(int fd) {
     if (!f) return SIM__INT(close, fd, sim__error(EBADF));
     kernel.fd[fd] = NULL;
     sim__file_unref(f);
-    return SIM__INT(close, fd, sim_fault(SIM_EINTR) ? sim__error(EINTR) : 0); // gone in any case
+    return SIM__INT(close, fd, sim_fault(SIM_EINTR) ? sim__error(EINTR) : 0); // closed in any case
 }
 SIM_FN int sim_dup(int fd) {
     sim_point();
@@ -927,13 +926,13 @@ SIM_FN int sim_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     return sim__error(ENOSYS);
 }
 #define sim_madvise madvise
-#define VOLT_IS_MAPPED(p_, n_) 1 // all that a program of the simulation has
+#define VOLT_IS_MAPPED(p_, n_) 1 // a simulated program has no unmapped memory
 #define sim_mincore mincore
 #define sim_isatty(fd_) ((void)(fd_), 0)
 #define sim_ioctl(fd_, command_, out_) ((void)(out_), sim__error(ENOTTY))
 #define sim_pthread_setcancelstate(state_, old_) ((void)(state_), *(old_) = 0)
 
-// ---- a disk: some files of a few bytes; who asks it waits
+// ---- a disk: some files of a few bytes; the calling thread waits
 
 static void sim__wait_for_disk(void) {
     if (sim_below(2)) sim__sleep("disk", &kernel.path, sim.now + 1 + sim_below(1u << 20));
@@ -1006,8 +1005,8 @@ SIM_FN int sim_stat(const char *path, struct stat *out) {
     return SIM__INT(stat, 0, 0);
 }
 
-// ---- names: "0110" has four addresses of this machine; at the port that was asked for where there
-// is a 1, else at one where nobody listens
+// ---- names: "0110" has four addresses of this machine; a 1 stands for the requested port, a 0 for
+// a port where no socket listens
 
 enum { SIM_DEAD_PORT = 1 };
 typedef struct sim_named {
@@ -1059,7 +1058,7 @@ SIM_FN void sim_freeaddrinfo(struct addrinfo *list) {
     }
 }
 
-// ---- more small calls
+// ---- further small calls
 
 SIM_FN long sim_sysconf(int name) { return name == _SC_PAGESIZE ? 4096 : 4; }
 SIM_FN int sim_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *t) {
