@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# What volt.h costs: text + data at -Os without debug checks, for each compiler named, as a table
-# for bench/README.md: the whole implementation, and programs without unused functions; and
-# the time that the host's compiler takes to read the header without the implementation. Fails where
-# Thumb-2 takes more than 100 KiB for all, 30 for the plain echo server, 22 for its form with one
-# thread.
+# The size of volt.h: text + data at -Os without debug checks, for each compiler named, as a table
+# for bench/README.md: the whole implementation, and programs without unused functions; and the time
+# that the host's compiler takes to read the header without the implementation. Fails where Thumb-2
+# takes more than 100 KiB for all, 30 for the plain echo server, 22 for its form with one thread.
 # `make size` runs it:
-#   size.sh DIR NAME=COMMAND...     a command that is not there is named, and the script fails
+#   size.sh DIR NAME=COMMAND...     a missing command is named, and the script fails
 set -u
 export LC_ALL=C
 dir=$1 rc=0
@@ -35,7 +34,7 @@ row() {
     echo "$line |"
     case $line in '| Thumb-2 |'*) limit "$line" ;; esac
 }
-# limit LINE  What the design allows.
+# limit LINE  The limit of the design.
 limit() {
     echo "$1" | awk -F'[|+]' '{
         split("102400 30720 22528", most, " ")
@@ -67,7 +66,7 @@ for target; do
     fi
 done
 
-# ns_of FILE  How long one run takes.
+# ns_of FILE  The time of one run.
 ns_of() {
     start=$(date +%s%N)
     ${CC:-cc} -fsyntax-only -I. "$1" || exit 1
@@ -79,7 +78,7 @@ runs=21
 printf '#include <stddef.h>\n#include <stdint.h>\n' > "$dir/empty.c"
 { cat "$dir/empty.c" && echo '#include "volt.h"'; } > "$dir/header.c"
 for file in empty header; do : > "$dir/$file.ns"; done
-for _ in $(seq $runs); do # in turn: what slows the machine down meets both
+for _ in $(seq $runs); do # in turn: a slow phase of the machine affects both
     for file in empty header; do ns_of "$dir/$file.c" >> "$dir/$file.ns" || exit 1; done
 done
 empty=$(median < "$dir/empty.ns") header=$(median < "$dir/header.ns")

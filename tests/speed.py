@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR 0BSD
-"""bench/README.md says about speed what bench/results.json gives, and what bench/peers.py makes
-of figures is right. Ends with "speed: N passed, N failed, N skipped"."""
+"""Checks that bench/README.md agrees with bench/results.json about speed, and that bench/peers.py
+computes its figures correctly. Ends with "speed: N passed, N failed, N skipped"."""
 import json
 import os
 import subprocess
@@ -106,7 +106,7 @@ def check_names():
 # ---- files
 
 def check_origin():
-    """The commits that rows are of are named once each, by age, and no others."""
+    """The commits of the rows are named once each, by age, and no others."""
     runs = {f"2000-01-0{day}T00:00:00Z": {"command": "", "versions": {"commit": commit}}
             for day, commit in ((1, "aaa"), (2, "bbb"), (3, "ccc"), (4, "aaa"), (5, "ddd"))}
     results = {"machine": {"cpu": "C", "cpus": 2, "kernel": "6"}, "runs": runs,
@@ -121,7 +121,7 @@ def check_origin():
 
 
 def check_publish():
-    """A section that is published is right; with a digit changed, there or in the drawing, not."""
+    """A published section passes; a changed digit, there or in the drawing, fails."""
     wall, cpu = [1.25, 1.2, 1.3], [0.5, 0.4, 0.6]
     rows = [judged(program(wall, cpu, peer="tokio")) | {"run": "2000-01-01T00:00:00Z"}]
     results = {"machine": {"cpu": "C", "cpus": 2, "kernel": "6"}, "rows": rows,

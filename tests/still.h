@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A runtime whose workers no thread carries: nothing happens in it but what the test does, step by
-// step, with volt.h's own functions. So both sides of a race are played in the order that did harm.
-// Include after volt.h, test.h and tasks.h.
+// A runtime whose workers have no carrier: only the test acts on it, step by step, with volt.h's
+// own functions. So both sides of a race run in the harmful order. Include after volt.h, test.h and
+// tasks.h.
 #ifndef VOLT_TEST_STILL_H
 #define VOLT_TEST_STILL_H
 
@@ -23,7 +23,7 @@ static inline void still_end(volt_rt *rt) {
 typedef struct still_state {
     volt_frame frame;
 } still_state;
-// A task that has the right to be queued and is nowhere yet.
+// A task that has the right to be queued and is not queued yet.
 static inline volt__task *still_task(volt__worker *w) {
     volt__task *t = volt__task_alloc(w->rt, w, sizeof(still_state), 0);
     CHECK(t);

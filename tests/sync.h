@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Objects that can be waited for, of all kinds alike: what the tests of synchronisation share.
-// Include after tasks.h.
+// Objects that can be waited for, of all kinds: shared by the tests of synchronisation. Include
+// after tasks.h.
 #ifndef VOLT_TEST_SYNC_H
 #define VOLT_TEST_SYNC_H
 
@@ -20,7 +20,8 @@
     }                                                                                              \
     static volt_poll name_##_body(volt_cx *cx, name_##_state *s)
 
-// One that stops it for what it has on the stack; the address sanitizer keeps locals elsewhere.
+// A root that stops it because of an object on the stack; the address sanitizer keeps locals
+// elsewhere.
 #ifndef VOLT__ASAN
 #  define ROOT_DIES_OF_A_LOCAL(name_, ...) \
       ROOT_DIES(name_, "on the stack: it must live in the state struct", __VA_ARGS__)
@@ -35,14 +36,14 @@
 
 enum {
     MUTEX,
-    FIFO,    // a mutex strictly in turn
+    FIFO,    // a strictly FIFO mutex
     READING, // of an rwlock, as is
     WRITING,
     SEM,
     ONCE,
     NOTIFY,
     COND,
-    N_PASSED, // those before let one go on, who lets the next one go on; those behind: all
+    N_PASSED, // kinds before this pass one waiter, which passes the next; the others pass all
     EVENT = N_PASSED,
     GROUP,
     TRACKER,
@@ -63,7 +64,7 @@ typedef struct object {
     volt_tracker tracker;
 } object;
 
-// So that who comes next waits.
+// Prepared so that the next wait has to wait.
 static inline void object_init(object *o, int kind) {
     memset(o, 0, sizeof *o);
     o->kind = kind;
@@ -79,7 +80,7 @@ static inline void object_init(object *o, int kind) {
     default: break;
     }
 }
-// By who has it: lets the next one go on, or all.
+// By the holder: passes one waiter, or all.
 static inline void object_open(object *o) {
     switch (o->kind) {
     case MUTEX:
@@ -99,15 +100,15 @@ static inline void object_open(object *o) {
     default: volt_notify_all(&o->notify); break;
     }
 }
-// What who was let through does in the end.
+// The last step of a granted waiter.
 static inline void object_pass(object *o) {
-    int kind = o->kind; // who is let through may free it
+    int kind = o->kind; // the granted waiter may free it
     if (kind < N_PASSED) object_open(o);
     if (kind == COND) volt_mutex_unlock(&o->mutex);
 }
 static inline int64_t object_gives(int kind) { return kind == ONCE; }
 
-// The wait itself; of a cond the mutex is to be locked before, and is then.
+// The wait itself; of a cond the mutex must be locked before, and is locked after.
 static inline volt_poll object_wait(volt_cx *cx, object *o) {
     switch (o->kind) {
     case MUTEX:
@@ -140,7 +141,7 @@ static inline int object_wait_sync(object *o, volt_time at_most) {
     default: return volt_notify_wait_past_sync(&o->notify, 0, at_most);
     }
 }
-// Of those that have such a form; a cond has its mutex.
+// Of kinds that have such a form; a cond has its mutex.
 static inline int object_try(object *o) {
     switch (o->kind) {
     case MUTEX:
@@ -154,7 +155,7 @@ static inline int object_try(object *o) {
     }
 }
 
-// ---- who waits
+// ---- waiters
 static inline int n_waiting(object *o) {
     switch (o->kind) {
     case MUTEX:
@@ -171,7 +172,7 @@ static inline int n_waiting(object *o) {
     default: return count_waiting(&o->notify.lock_, &o->notify.watchers_);
     }
 }
-// Yields until so many wait.
+// Yields until n waiters are linked.
 static inline volt_poll until_waiting(volt_cx *cx, awaiter *a, object *o, int n) {
     VOLT_BEGIN(cx, a);
     while (n_waiting(o) != n) VOLT_AWAIT(a->rc, volt_yield(cx));

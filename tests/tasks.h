@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the tests of the runtime share. Include after volt.h and test.h.
+// Shared by the tests of the runtime. Include after volt.h and test.h.
 #ifndef VOLT_TEST_TASKS_H
 #define VOLT_TEST_TASKS_H
 
 #include <pthread.h>
 #include <sys/resource.h>
 
-// ---- words that tasks, foreign threads and the test share: at most as wide as a pointer, more is
-// not atomic everywhere
+// ---- words shared by tasks, foreign threads and the test: at most as wide as a pointer, as larger
+// ones are not atomic everywhere
 #define READ(x_) __atomic_load_n(&(x_), __ATOMIC_ACQUIRE)
 #define WRITE(x_, v_) __atomic_store_n(&(x_), (v_), __ATOMIC_RELEASE)
 #define COUNT(x_) __atomic_add_fetch(&(x_), 1, __ATOMIC_ACQ_REL)
 
-// For struct fields that an expression must not evaluate twice there is no macro; keep to lvalues.
+// A struct field that an expression must not evaluate twice has no macro; use lvalues only.
 #ifdef VOLT_SINGLE_THREAD
 enum { TEST_MOST_WORKERS = 1 };
 #else
@@ -29,7 +29,7 @@ typedef struct test_mem {
 } test_mem;
 static test_mem test_heap;
 
-// Who reads what nobody wrote reads garbage, or is told by a tool that knows what was written.
+// A read of unwritten memory yields garbage, or is reported by a tool that tracks writes.
 static inline void test_fill(void *p, size_t size) {
 #ifdef TEST_SEES_UNWRITTEN
     (void)p, (void)size;
@@ -75,9 +75,9 @@ static inline void test_write_log(void *user, int item, const char *text) {
     pthread_mutex_unlock(&lock);
 }
 
-// A worker that starts opens descriptors of its own. Where a test must know which numbers are free,
-// all start at once, and its root waits for that, as it may be run by one that was quicker than the
-// rest; else chance decides, as both ways must work.
+// A worker that starts opens descriptors of its own. Where a test depends on the free numbers, all
+// workers start at once, and its root waits for that, as a worker that is quicker than the rest may
+// run it; otherwise chance decides, as both ways must work.
 static int test_starts_all;
 static inline volt_config test_config(uint32_t workers) {
     volt_config c;
@@ -124,7 +124,7 @@ static inline void destroy(volt_rt *rt) {
 
 // A test whose root is written right below it, on 1, 2 and 4 workers:
 //     ROOT_TEST(name, { int rc; volt_handle h; }) { ... VOLT_AWAIT ... VOLT_END(0); }
-// In the body `s` is the state; it begins behind VOLT_BEGIN.
+// In the body `s` is the state; it begins after VOLT_BEGIN.
 #define ROOT_TEST_ON(name_, last_, starts_all_, ...)                                               \
     typedef struct {                                                                               \
         volt_frame frame;                                                                          \
@@ -150,7 +150,7 @@ static inline void destroy(volt_rt *rt) {
 
 // ---- small tasks
 
-// Sleeps, then gives `value`; tells what the sleep gave and that it has ended.
+// Sleeps, then returns `value`; reports the result of the sleep and its own end.
 typedef struct napper {
     volt_frame frame;
     volt_time d;
@@ -205,7 +205,7 @@ static inline volt_poll mirror_run(volt_cx *cx, void *arg) {
 }
 #endif
 
-// Waits for a token, then gives `value`, or what the wait gave if that is negative.
+// Waits for a token, then returns `value`, or the result of the wait if that is negative.
 typedef struct waiter {
     volt_frame frame;
     volt_token *token;
@@ -233,7 +233,7 @@ static inline volt_poll until_reaches(volt_cx *cx, awaiter *a, const int *word, 
     VOLT_END(0);
 }
 
-// How many tasks and threads wait on a list of an object.
+// The number of tasks and threads that wait on a list of an object.
 static inline int count_waiting(uint32_t *lock, volt__node *const *list) {
     int n = 0;
     volt__lock(lock);
@@ -245,7 +245,7 @@ static inline int count_waiting(uint32_t *lock, volt__node *const *list) {
 }
 #define WAITING(o_) count_waiting(&(o_).lock_, &(o_).waiters_)
 
-// The limit on descriptors; gives the one before. 0: no new ones, what is open stays.
+// Sets the limit on descriptors; returns the old one. 0: no new ones, open ones stay.
 static inline rlim_t set_fd_limit(rlim_t n) {
     struct rlimit r;
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &r), 0);

@@ -2,19 +2,19 @@
 // A small test harness. Include it after volt.h, in one file per program: it brings main().
 //
 //     TEST(name) { CHECK(cond); CHECK_EQ(a, b); } // runs in a process of its own
-//     TEST_DIES(name, "text") { ... }             // passes iff it stops on an assert that says so
-//     TEST_OF_THREADS(name) { ... }               // no test in a build without threads
+//     TEST_DIES(name, "text") { ... }             // passes iff an assert with that text stops it
+//     TEST_OF_THREADS(name) { ... }               // not a test in a build without threads
 //
-// build/test_x [name...] runs all tests, or those named. In the environment:
+// build/test_x [name...] runs all tests, or those named. Environment:
 //   TEST_SEED            seed of RANDOM(), to repeat a run
 //   TEST_LONG            tests that try every step, or every length, try all of them
 //   TEST_TIMEOUT_FACTOR  multiplies the time limit: sanitizers, valgrind, emulators
-//   TEST_SKIPS           a file of tests that cannot work here: on each line a name and the reason
+//   TEST_SKIPS           a file of tests that cannot work here: each line has a name and the reason
 // The last line of output is "<program>: N passed, N failed, N skipped".
 #ifndef VOLT_TEST_H
 #define VOLT_TEST_H
 
-#ifdef VOLT_TEST_OLD_KERNEL_H // was for volt.h: the tests' own calls are of today
+#ifdef VOLT_TEST_OLD_KERNEL_H // was for volt.h: the tests' own calls are not refused
 #  undef accept4
 #  undef eventfd
 #  undef madvise
@@ -59,7 +59,7 @@ typedef struct test__run {
 static test__case *test__first, **test__last = &test__first;
 static const char *test__program;
 static uint64_t test__seed;
-static size_t test__n_random; // numbers given: a word that every target can share
+static size_t test__n_random; // numbers drawn: a word that every target can share
 
 static inline void test__add(test__case *c) {
     *test__last = c;
@@ -80,13 +80,13 @@ static inline void test__add(test__case *c) {
 #else
 #  define TEST_OF_THREADS(name_) TEST(name_)
 #endif
-#ifndef TEST_BEFORE_EXIT // coverage: what exit() would do, where a test ends without it
+#ifndef TEST_BEFORE_EXIT // coverage: the work of exit(), where a test ends without it
 #  define TEST_BEFORE_EXIT() ((void)0)
 #endif
 
-// ---- what a test uses
+// ---- for tests
 
-// Any thread may fail a test; the process ends there, so that nothing is reported about the wreck.
+// Any thread may fail a test; the process ends there, so that follow-up failures are not reported.
 __attribute__((format(printf, 3, 4), noreturn)) static inline void
 test_fail(const char *file, int line, const char *format, ...) {
     char text[512];
@@ -112,8 +112,8 @@ __attribute__((noreturn)) static inline void test__skip(const char *reason) {
     TEST_BEFORE_EXIT();
     _exit(TEST__SKIPPED);
 }
-// Ends the test as passed and the process with it, past every check at exit: for contracts that
-// leave threads running or memory held.
+// Ends the test as passed and its process, without checks at exit: for contracts that leave threads
+// running or memory held.
 __attribute__((noreturn)) static inline void test_pass_and_exit(void) {
     fflush(stdout);
     TEST_BEFORE_EXIT();
@@ -139,7 +139,7 @@ static inline uint64_t test__mix(uint64_t x) { // splitmix64
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
-// Any thread. The order of threads decides who gets which number; the seed decides the numbers.
+// Any thread. The order of threads decides which number each gets; the seed decides the numbers.
 static inline uint64_t test_random(void) {
     size_t n = __atomic_fetch_add(&test__n_random, 1, __ATOMIC_RELAXED);
     return test__mix(test__seed + n * TEST__GOLDEN);
@@ -147,7 +147,7 @@ static inline uint64_t test_random(void) {
 #define RANDOM() test_random()
 #define RANDOM_BELOW(n_) (test_random() % (uint64_t)(n_))
 
-// ---- what must be as before when a test has ended: descriptors and threads
+// ---- resources that must be unchanged when a test has ended: descriptors and threads
 
 static inline int test_count_dir(const char *path) {
     DIR *d = opendir(path);
@@ -160,7 +160,7 @@ static inline int test_count_dir(const char *path) {
 static inline int test_count_fds(void) { return test_count_dir("/proc/self/fd"); }
 static inline int test_count_threads(void) { return test_count_dir("/proc/self/task"); }
 
-// The sanitizers run threads of their own: gcc says so by a macro, clang by a feature.
+// The sanitizers run threads of their own: gcc defines a macro for them, clang a feature.
 #if defined(__has_feature)
 #  define TEST__HAS(feature_) __has_feature(feature_)
 #else
@@ -173,7 +173,7 @@ enum { TEST__IS_SANITIZED = 1 };
 enum { TEST__IS_SANITIZED = 0 };
 #endif
 
-// A joined thread may still stand in /proc for a moment.
+// A joined thread may still be listed in /proc for a moment.
 static inline void test__check_left_over(int fds, int threads) {
     CHECK_EQ(test_count_fds(), fds);
     if (!TEST__IS_SANITIZED) UNTIL(test_count_threads() <= threads);
@@ -202,7 +202,7 @@ __attribute__((noreturn)) static inline void test__child(const test__case *c, in
     exit(0); // not _exit: the leak checker runs at exit
 }
 
-// Returns 0 if a test that could try every step, or every case, shall try some of them, chosen at
+// Returns 0 if a test that could try every step, or every case, should try some of them, chosen at
 // random: `make test` does, and `make test-optimised` tries them all.
 static inline int test_is_long(void) { return getenv("TEST_LONG") != NULL; }
 
@@ -212,7 +212,8 @@ static inline int64_t test__limit_ms(void) {
     return (int64_t)(TEST_SECONDS * 1000 * (f > 0 ? f : 1));
 }
 
-// 1 at the end of the output. What lies beyond the cap is read, so that the test goes on, and lost.
+// 1 at the end of the output. Output beyond the cap is read, so that the test continues, and
+// dropped.
 static inline int test__drain(test__run *r) {
     char lost[4096];
     for (;;) {
@@ -225,7 +226,7 @@ static inline int test__drain(test__run *r) {
     }
 }
 
-// Until the test's own process has ended: what it left behind may hold the pipe open for ever.
+// Until the test's own process has ended: its children may hold the pipe open without end.
 static inline void test__watch(test__run *r, int sigfd) {
     int64_t end = test__now_ms() + test__limit_ms();
     struct pollfd p[2] = { { r->out, POLLIN, 0 }, { sigfd, POLLIN, 0 } };
@@ -258,7 +259,7 @@ static inline void test__start(test__run *r, const test__case *c, const sigset_t
     r->pid = fork();
     if (r->pid < 0) abort();
     if (r->pid == 0) test__child(c, ends[1], mask);
-    setpgid(r->pid, r->pid); // on both sides: whichever comes first
+    setpgid(r->pid, r->pid); // on both sides, as either may come first
     close(ends[1]);
 }
 

@@ -63,7 +63,7 @@ build/log/rules: volt.h tests/rules.sh
 build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll tests/load.sh
 	@$(call RUN_TEST,sh tests/load.sh build/bench)
 
-# What bench/README.md says of other runtimes is what was measured.
+# The statements of bench/README.md about other runtimes must agree with the measurements.
 build/log/speed: bench/README.md tests/speed.py $(wildcard bench/*.py bench/results.json bench/speed.svg)
 	@$(call RUN_TEST,if command -v python3 >/dev/null; then python3 tests/speed.py; \
 		else echo 'speed: 0 passed$(,) 0 failed$(,) 1 skipped'; fi)
@@ -73,7 +73,7 @@ SEMANTICS := $(filter build/log/test_sync% build/log/test_chan% build/log/test_c
 build/log/semantics: volt.h tests/semantics.sh $(SEMANTICS)
 	@$(call RUN_TEST,sh tests/semantics.sh volt.h $(SEMANTICS))
 
-# What plays each two calls of any threads at once: see tests/any_thread.txt.
+# The tests of each two calls of any threads at once: see tests/any_thread.txt.
 build/log/any_thread: volt.h tests/any_thread.txt tests/any_thread.sh $(TESTS:%=build/log/%) \
 	$(wildcard tests/model/model_*.c tests/sim/*.h)
 	@$(call RUN_TEST,sh tests/any_thread.sh volt.h $(TESTS:%=build/log/%))
@@ -82,10 +82,10 @@ build/log/replay_%: build/fuzz/replay_%
 	@$(call RUN_TEST,$(RUN) $< tests/fuzz/corpus/$*)
 
 # Most of a test's compilation is that of the implementation. The tests of SHARED use the default
-# seam and share one compilation for each form; the others, which replace parts of the seam, have one
-# of their own each. The shared one of the normal form is optimised, as users have it. All else is
-# not, because that takes a fifth of the time: `make test-optimised` compiles the normal form of
-# every test with -O2.
+# seam and share one compilation for each form; the others, which replace parts of the seam, have
+# one of their own each. The shared one of the normal form is optimised, as in applications. The
+# rest is not, because that takes a fifth of the time: `make test-optimised` compiles the normal
+# form of every test with -O2.
 SHARED := beside chan chan_forms compose compose_sync guest idle net outside pause \
 	placement queues rare rescue shared stress sync sync_kinds sync_stress task timers token
 build/unit/volt.h build/unit/unit.h: volt.h tests/unit.awk

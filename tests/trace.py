@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR 0BSD
-"""Reads a trace written by volt_trace, checks that it is what a viewer of Chrome's format expects,
-and says what is in it.
+"""Checks that a trace written by volt_trace is valid for viewers of Chrome's format, and prints a
+summary of it.
 
-    tests/trace.py FILE NAME SOURCE    there are polls of the task NAME that go on at a line of SOURCE
+    tests/trace.py FILE NAME SOURCE    polls of the task NAME must continue at a line of SOURCE
 """
 import collections
 import json
@@ -31,7 +31,7 @@ def tracks_of(events):
 
 
 def check_slices(events):
-    """One thing at a time: what begins ends before the next begins. The last may be open."""
+    """One thing at a time: each slice ends before the next begins. The last may be open."""
     current, last = None, 0
     for e in events:
         if e["ph"] not in "BE":
@@ -43,7 +43,7 @@ def check_slices(events):
 
 
 def check_arrows(events):
-    """Each arrow that ends began once, not later, unless that has been overwritten."""
+    """Each arrow that ends began once, not later, unless its begin has been overwritten."""
     starts = {}
     for e in events:
         if e["ph"] == "s":

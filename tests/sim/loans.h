@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Objects that end with the wait for them: one party lends an object, waits for it, and spoils its
-// memory as soon as it is let through; who lets it through must not touch it after that. At rest
-// all that was spoiled must still be as it was left. For turns.h.
+// Objects that end with the wait for them: a lender lends an object, waits for it, and overwrites
+// its memory as soon as the wait ends; the thread that ends it must not access the object
+// afterwards. At rest all overwritten memory must be unchanged. For turns.h.
 #ifndef VOLT_SIM_LOANS_H
 #define VOLT_SIM_LOANS_H
 
@@ -14,7 +14,7 @@ enum {
     LOANS(LOAN_ENUM) N_LOAN_KINDS
 };
 enum { N_LOANS = 24, SPOILED = 0xdd };
-// Spoiled: nobody will come to it any more. Left: by a lender who could not wait, for good.
+// Spoiled: no thread will access it any more. Left: by a lender that could not wait, for good.
 enum { LOAN_FREE, LOAN_OPEN, LOAN_TAKEN, LOAN_SPOILED, LOAN_LEFT };
 typedef union lent {
     volt_event event;
@@ -36,7 +36,7 @@ static struct loan {
 
 static void loan_make(struct loan *l) {
     memset(l, 0, sizeof *l);
-    l->state = LOAN_LEFT; // nobody's yet
+    l->state = LOAN_LEFT; // not offered yet
     l->kind = (int)prog_below(N_LOAN_KINDS);
     int rc = 0;
     if (l->kind == LOAN_GROUP) rc = volt_wait_group_add(&l->it.group, 1);
@@ -89,7 +89,7 @@ static int loan_turn(turn *t) {
             return turn_waits(t, W_LOAN, (int)(l - loans), 1, 0);
         }
         if (!l) return TURN_ENDS;
-        l->state = LOAN_TAKEN; // from here on it will come
+        l->state = LOAN_TAKEN; // from here on it will be granted
         loan_let_through(l);
         return TURN_ENDS;
     }
@@ -135,7 +135,7 @@ static int loan_sync(const waiting *w, int64_t at_most) {
     }
 }
 static int loan_is_open(const waiting *w) { return loans[w->i].is_let_through; }
-// At rest; what was spoiled can be lent again.
+// At rest; spoiled objects can be lent again.
 static void check_loans(void) {
     for (int i = 0; i < N_LOANS; i++) {
         struct loan *l = &loans[i];

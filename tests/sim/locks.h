@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Locks, latches and signals that a program's tasks and threads share, with the model of each; for
-// turns.h. Of each there are few, so that many wait for one.
+// turns.h. There are few of each, so that many wait for one.
 #ifndef VOLT_SIM_LOCKS_H
 #define VOLT_SIM_LOCKS_H
 
@@ -25,13 +25,13 @@ static struct locks {
     } sem[2]; // the second one may be closed
     struct {
         volt_once o;
-        int n_doing, is_ending; // ending: somebody says that it is done
+        int n_doing, is_ending; // ending: a thread reports that it is done
     } once[N_ONCES];
     struct {
         volt_event e;
         int n_setting;
-        uint64_t set_at, reset_at; // the last set began, the last reset ended
-        uint64_t down_at;          // down since then; 0: perhaps it is up
+        uint64_t set_at, reset_at; // begin of the last set, end of the last reset
+        uint64_t down_at;          // down since then; 0: it may be up
     } event;
     struct {
         volt_wait_group g;
@@ -40,20 +40,20 @@ static struct locks {
     } tasks;
     struct {
         volt_tracker t;
-        int n_inside, is_closing, is_left; // left: somebody was told that all have
+        int n_inside, is_closing, is_left; // left: a thread was told that all have left
     } tracker[N_TRACKERS];
     struct {
         volt_notify n;
         uint64_t n_one, n_all, n_passed; // calls that have begun; waits that ended
-        uint64_t n_waits, n_waits_before, n_one_before; // before: at the rest before this one
-    } bell[N_BELLS]; // the second one is also rung for all
+        uint64_t n_waits, n_waits_before, n_one_before; // before: at the previous rest
+    } bell[N_BELLS]; // the second one also uses notify_all
     struct {
         volt_barrier b;
-        uint64_t n_zero, n_one; // what it gave
+        uint64_t n_zero, n_one; // its results
     } barrier;
     struct {
         volt_cond c;
-        int n; // under the mutex: what is in the store
+        int n; // under the mutex: items in the store
         uint64_t n_signal, n_broadcast, n_passed;
     } store;
     struct {
@@ -76,7 +76,7 @@ static void locks_init(void) {
     for (int i = 2; i < N_TOKENS; i++) volt_token_init(&locks.token[i].t, &locks.token[0].t);
 }
 
-// ---- who comes in, and leaves
+// ---- entering, and leaving
 
 static void mutex_taken(int i) { SIM_CHECK(locks.mutex[i].is_held++ == 0); }
 static void mutex_given(int i) { SIM_CHECK(locks.mutex[i].is_held-- == 1); }
@@ -169,14 +169,14 @@ static void store_signal(void) {
         volt_cond_broadcast(&locks.store.c);
     }
 }
-// The mutex is there again, however the wait ended.
+// The mutex is held again, however the wait ended.
 static void store_result(const waiting *w) {
     mutex_taken(STORE_MUTEX);
     if (w->rc == 0) locks.store.n_passed++;
     if (!locks.store.n_broadcast) SIM_CHECK(locks.store.n_passed <= locks.store.n_signal);
 }
 
-// ---- what the end of a wait means
+// ---- the result of a wait
 
 static void lock_begins(waiting *w) {
     if (w->kind == W_COND) mutex_given(STORE_MUTEX);
@@ -242,11 +242,11 @@ static void lock_got(const waiting *w) {
 static int gate_is_open(const waiting *w) {
     switch (w->kind) {
     case W_MUTEX: return !locks.mutex[w->i].is_held;
-    case W_READ: // behind a writer that waits
+    case W_READ: // behind a waiting writer
         return !locks.room.n_writers && (!locks.room.n_readers || !count_waits(W_WRITE, 0));
     case W_WRITE: return !locks.room.n_writers && !locks.room.n_readers;
     case W_ONCE: return !locks.once[w->i].n_doing;
-    default: // the first of them gets what there is
+    default: // the first of them gets the available permits
         return locks.sem[w->i].is_closing || most_wanted(W_SEM, w->i) <= permits(w->i);
     }
 }
@@ -259,14 +259,14 @@ static int latch_is_open(const waiting *w) {
     default: return (uint32_t)count_waits(W_BARRIER, 0) >= locks.barrier.b.n_;
     }
 }
-// While this one waits each call for one lets somebody through, and a call for all lets this one.
+// While this one waits each notify_one passes a waiter, and a notify_all passes this one.
 static int bell_is_open(const waiting *w) {
     switch (w->kind) {
     case W_NOTIFY:
         return locks.bell[w->i].n_all > w->n ||
                locks.bell[w->i].n_one - w->n_told > locks.bell[w->i].n_passed - w->n_passed;
     case W_PAST: return locks.bell[w->i].n_all > w->n;
-    default: // who has been told may wait for the mutex now
+    default: // a notified waiter may wait for the mutex now
         return !locks.mutex[STORE_MUTEX].is_held &&
                (locks.store.n > 0 || locks.store.n_broadcast > w->n ||
                 locks.store.n_signal - w->n_told > locks.store.n_passed - w->n_passed);
@@ -277,7 +277,7 @@ static int lock_is_open(const waiting *w) {
     return w->kind == W_NOTIFY || w->kind == W_PAST || w->kind == W_COND ? bell_is_open(w)
                                                                          : latch_is_open(w);
 }
-// Who rings while nobody waits leaves a permit.
+// A notify without a waiter leaves a permit.
 static void check_bell(int i) {
     int has_permit = (locks.bell[i].n.word_ & VOLT__NOTIFY_PERMIT) != 0;
     SIM_CHECK(volt_notify_count(&locks.bell[i].n) == locks.bell[i].n_all);
@@ -302,7 +302,7 @@ static void check_locks(void) {
         if (h->is_on && !h->is_off) SIM_CHECK(h->n_called == locks.token[h->token].is_cancelling);
     }
 }
-// In the end: all is as it was.
+// At the end: all is as at the start.
 static void check_locks_left(void) {
     for (int i = 0; i < N_MUTEXES; i++) SIM_CHECK(volt_mutex_try_lock(&locks.mutex[i].m) == 0);
     SIM_CHECK(volt_rwlock_try_write(&locks.room.l) == 0);
@@ -342,7 +342,7 @@ static void sem_close(void) {
     volt_sem_close(&locks.sem[1].s);
     if (!locks.sem[1].closed_at) locks.sem[1].closed_at = stamp();
 }
-// Some permits go away for good, and others come in their place.
+// Some permits are forgotten, and others take their place.
 static void sem_renew(int i) {
     uint32_t n = volt_sem_forget(&locks.sem[i].s, 1 + prog_below(PERMITS));
     SIM_CHECK(n <= permits(i));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The simulated machine: threads as fibers, the virtual clock, the seeded schedule, faults,
 // failures. Part of sim.h; read it before kernel.h. One OS thread runs all, so memory is
-// sequentially consistent here: weak memory is the model checker's business.
+// sequentially consistent here: the model checker covers weak memory.
 //
 // A *point* is a place where the running thread may lose the processor: each call through the seam
-// and, in a fine run, each atomic operation. At each the seed decides, go on or switch; so that a
-// point costs a decrement, the number of points to go on for is drawn ahead (sim_left).
+// and, in a fine run, each atomic operation. The seed decides at each point whether to switch. The
+// number of points until the next switch is drawn in advance (sim_left), so that a point costs a
+// decrement.
 #ifndef VOLT_SIM_MACHINE_H
 #define VOLT_SIM_MACHINE_H
 
@@ -62,7 +63,7 @@ static const char *const sim_fault_names[] = {
 #define SIM_FAULT_NAME(name_, text_) text_,
     SIM_FAULTS(SIM_FAULT_NAME)};
 
-// ---- what a run is given, and gives
+// ---- input and output of a run
 
 #define SIM_POLICIES(X_) X_(WALK) X_(ROUND) X_(PCT) X_(STARVE) X_(SLOW)
 enum {
@@ -97,7 +98,7 @@ typedef struct sim_thread {
     char *stack;
     int id, state, error, is_timed_out, run_at;
     void *tls;       // the worker that it carries
-    const char *why; // it sleeps
+    const char *why; // the reason of its sleep
     const void *on;
     uint32_t sleep;    // counts sleeps: a timer of an earlier one is void
     uint64_t priority; // PCT
@@ -119,13 +120,13 @@ static struct sim__machine {
     sim_options opt;
     sim_report report;
     uint64_t random;
-    int64_t now, started_at, step_ns; // step: what one point costs
+    int64_t now, started_at, step_ns; // step: the cost of a point
     int64_t drift;                    // how far steps have moved the clock
     uint64_t drawn;                   // points drawn in all; those passed: drawn - sim_left
     uint64_t charged, calm_at;
     int is_calm, is_running, is_failed, n_traced;
-    void (*on_calm)(void);  // the kernel's part in it
-    void (*on_quiet)(void); // all threads sleep: the program's checks of what then holds
+    void (*on_calm)(void);  // the kernel's part of it
+    void (*on_quiet)(void); // all threads sleep: the program's checks at that time
     // schedule
     int policy, victim;
     uint32_t mean;                // points between two switches, on average
@@ -136,7 +137,7 @@ static struct sim__machine {
     int n_run, n_threads;
     // clock
     sim_event events[SIM_AHEAD];
-    int n_events, crowded; // crowded: so many that it is worth a look which are void
+    int n_events, crowded; // crowded: enough to check for void ones
     uint64_t n_ordered;
     // faults, in 1 / 65536
     uint32_t rate[SIM_N_FAULTS];
@@ -273,7 +274,7 @@ static void sim__print_sleepers(char *out, size_t cap) {
         at += n > 0 ? (size_t)n : 0;
     }
 }
-// The checks read with volt's own functions, whose atomics must be no points here.
+// The checks read with volt's own functions, whose atomics must not be points here.
 static void sim__look_quiet(void) {
     int fine = sim_fine;
     if (!sim.on_quiet) return;
@@ -281,7 +282,7 @@ static void sim__look_quiet(void) {
     sim.on_quiet();
     sim_fine = fine;
 }
-// Every thread sleeps: time goes on to the next event. None: nothing will ever happen again.
+// Every thread sleeps: time advances to the next event. None: nothing will ever happen again.
 static void sim__advance(void) {
     if (sim.n_events == 0) {
         char who[300] = "";
@@ -301,7 +302,7 @@ static void sim__make_ready(sim_thread *t) {
     t->state = SIM_READY;
     t->run_at = sim.n_run;
     sim.run[sim.n_run++] = t;
-    // under PCT whoever is more important runs at once
+    // under PCT a more important thread runs at once
     if (sim.policy == SIM_PCT && sim.current && t->priority > sim.current->priority &&
         sim_left > 1) {
         sim.drawn -= (uint64_t)(sim_left - 1);
@@ -332,7 +333,7 @@ static sim_thread *sim__most_important(void) {
     return best;
 }
 // PCT: the most important thread runs, and at a few drawn points it becomes the least important.
-// Later it still does so now and then, for what spins must not spin for ever.
+// Later it still does so at intervals, so that a spin ends.
 static void sim__change_priority(void) {
     sim.current->priority = sim.lowest--;
     sim.next_change = sim.charged + (sim.changes > 0 ? 1 + sim_below(4000) : 20000);
@@ -367,7 +368,7 @@ static void sim__calm_down(void) {
     sim.policy = SIM_WALK;
     sim__trace("faults end");
 }
-// What passed since the last decision: time, the limits of the run.
+// Charges the time since the last decision, and checks the limits of the run.
 static void sim__charge(void) {
     uint64_t points = sim_points();
     int64_t passed = (int64_t)(points - sim.charged) * sim.step_ns;
@@ -404,7 +405,7 @@ static inline void sim_point(void) {
 static inline void sim_atomic_point(void) {
     if (sim_fine) sim_point();
 }
-// A thread that spins gives the processor away: who holds it up may have less priority.
+// A thread that spins yields the processor: the thread it waits for may have less priority.
 SIM_FN void sim_relax(void) {
     sim.now += 50;
     sim.drift += 50;
@@ -424,7 +425,7 @@ static void sim__wake_late(void *object, uint64_t sleep) {
     sim_thread *t = object;
     if (t->sleep == (uint32_t)sleep && t->state == SIM_WAKING) sim__make_ready(t);
 }
-// 0: woken. 1: the time is up.
+// 0: woken. 1: timed out.
 static int sim__sleep(const char *why, const void *on, int64_t deadline) {
     sim_thread *t = sim.current;
     t->why = why;
@@ -466,7 +467,7 @@ static int sim__wake_on(const void *on, int n) {
 static void sim__thread_main(void) {
     sim_thread *t = sim.current;
     t->fn(t->arg);
-    t = sim.current; // the same: but the compiler need not keep it
+    t = sim.current; // the same value; need not be kept over fn
     t->state = SIM_ENDED;
     sim__unready(t);
     if (t->id == 0) {
@@ -571,7 +572,7 @@ static void sim__draw_faults(void) {
         if (sim.opt.is_steady && (i == SIM_LEAP || i == SIM_JITTER)) rate = 0;
         sim.rate[i] = rate;
     }
-    int start = (int)sim_below(6); // drawn in any case, so that options do not shift what follows
+    int start = (int)sim_below(6); // drawn in any case, so that options do not shift later draws
     sim.now = sim.started_at = starts[sim.opt.is_steady ? 0 : start];
 }
 static void sim__machine_reset(uint64_t seed, const sim_options *opt) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Channels that a program's tasks and threads share, with the model of each; for turns.h. Every
-// message is known by its writer and number, from before it is sent until the end.
+// message is identified by its writer and number, from before it is sent until the end.
 #ifndef VOLT_SIM_MAIL_H
 #define VOLT_SIM_MAIL_H
 
@@ -11,20 +11,20 @@ enum { MOST_WRITERS = 2048 };
 enum { IS_NEW, IS_SENT, IS_UNSENT };
 typedef struct card { // of a queue
     volt_queue_node node;
-    int is_sent, n_got, before; // before: pushed earlier by the same one; -1: none
+    int is_sent, n_got, before; // before: pushed earlier by the same writer; -1: none
 } card;
 static struct mail {
     struct {
         volt_chan c;
         message buf[MOST_CAP];
-        int n_in, n_reserved; // sent and not received; rooms
-        uint64_t n_used;      // rooms that were used, or given up
+        int n_in, n_reserved; // sent and not received; reserved slots
+        uint64_t n_used;      // reservations that were used, or given up
         int is_closing;
         uint64_t closed_at;
-    } chan[N_CHANS]; // the last one: from hand to hand
+    } chan[N_CHANS]; // the last one: a rendezvous
     struct {
         uint8_t is_sent[MOST_MESSAGES], n_got[MOST_MESSAGES];
-        uint32_t last; // the latest that has arrived: its number + 1, and when
+        uint32_t last; // the latest arrival: its number + 1, and its time
         uint64_t last_at;
     } writer[MOST_WRITERS];
     uint32_t n_writers;
@@ -42,8 +42,8 @@ static struct mail {
         volt_bcast b;
         uint64_t buf[MOST_CAP];
         uint64_t n_begun, n_sent; // the k-th message is k
-        int is_sending, is_closing, n_open, n_changing; // subscribers; that come or go just now
-        uint64_t n_changes;                             // that have begun to
+        int is_sending, is_closing, n_open, n_changing; // subscribers; those that join or leave now
+        uint64_t n_changes;                             // begun so far
     } news;
     struct {
         volt_watch w;
@@ -78,7 +78,7 @@ static void message_sent(int i, const message *l, int is_sent) {
     if (is_sent) mail.chan[i].n_in++;
     else SIM_CHECK(mail.writer[l->from].n_got[l->nth] == 0);
 }
-// began_at: of the receive. What arrives after it was not there before it.
+// began_at: of the receive. Later arrivals were not there before it.
 static void message_got(int i, const message *l, uint64_t began_at) {
     SIM_CHECK(l->from < mail.n_writers && l->nth < MOST_MESSAGES);
     SIM_CHECK(mail.writer[l->from].n_got[l->nth]++ == 0);
@@ -114,7 +114,8 @@ static void recv_result(const waiting *w) {
     if (w->rc > 0) check_order(w);
     if (w->rc != 0) return;
     chan_closed_for(w);
-    SIM_CHECK(!w->was_open || mail.chan[w->i].n_used > w->n_told); // a room is still to be filled
+    // a reservation is still to be used
+    SIM_CHECK(!w->was_open || mail.chan[w->i].n_used > w->n_told);
 }
 static void reserve_result(const waiting *w) {
     if (w->rc == 0) {
@@ -125,7 +126,7 @@ static void reserve_result(const waiting *w) {
         chan_closed_for(w);
     }
 }
-// Of several that release it at once the last one closes it.
+// Of several concurrent releases the last one closes it.
 static void chan_close(int i) {
     int side = prog_below(2) ? VOLT_CHAN_SENDER : VOLT_CHAN_RECEIVER;
     mail.chan[i].is_closing = 1;
@@ -140,7 +141,7 @@ static void chan_close(int i) {
 
 // ---- cards
 
-// Popped by one at a time: strictly in order.
+// Popped by one task at a time: strictly in order.
 static void card_got(int i, volt_queue_node *node) {
     card *c = VOLT__CONTAINER(card, node, node);
     SIM_CHECK(c >= mail.card && c < mail.card + mail.n_cards);
@@ -165,20 +166,20 @@ static int card_push(int i, int before) {
     return k;
 }
 
-// ---- one, once
+// ---- a oneshot
 
 static void oneshot_result(const waiting *w) {
     if (w->rc >= 0) SIM_CHECK(w->rc == 1000 + w->i && mail.oneshot[w->i].has_sender);
     else SIM_CHECK(w->rc != -EPIPE || mail.oneshot[w->i].is_closing);
 }
 
-// ---- news: every message to all who listen; lost is exactly what the ring has no room for
+// ---- news: every message to all subscribers; only messages without room in the ring are lost
 
 static uint64_t n_lost_at(uint64_t n_sent, uint64_t next) {
     uint64_t oldest = n_sent > mail.news.b.cap_ ? n_sent - mail.news.b.cap_ : 0;
     return oldest > next ? oldest - next : 0;
 }
-// w->n_told: messages that had been sent when it began; t->next: the number of the one it wants, if
+// w->n_told: messages that had been sent at its begin; t->next: the number of the one it wants, if
 // t->low: at least that.
 static void sub_result(turn *t) {
     const waiting *w = &t->w;
@@ -251,7 +252,7 @@ static void board_set(void) {
     mail.board.is_setting = 0;
 }
 
-// ---- what the end of a wait means
+// ---- the result of a wait
 
 static void mail_begins(waiting *w) {
     if (w->kind == W_RECV) {
@@ -308,7 +309,7 @@ static void check_mail(void) {
         SIM_CHECK(volt_chan_is_closed(c) == mail.chan[i].is_closing);
     }
 }
-// In the end: what is left is there, and then all has arrived that was sent.
+// At the end: the remaining messages are there, and then all sent ones have arrived.
 static void drain_mail(void) {
     message l;
     volt_queue_node *node;
@@ -447,7 +448,7 @@ static int oneshot_turn(turn *t) {
     }
     if (t->w.rc >= 0 || t->w.rc == -EPIPE) return TURN_ENDS; // for good
     if (prog_below(2)) {
-        mail.oneshot[t->i].is_closing = 1; // it wants none any more
+        mail.oneshot[t->i].is_closing = 1; // it wants no more messages
         volt_oneshot_close(&mail.oneshot[t->i].o);
     } else {
         mail.oneshot[t->i].has_receiver = 0; // another one may try
@@ -468,7 +469,7 @@ static int sub_turn(turn *t) {
         t->next = mail.news.n_sent;
         news_changes(&t->sub, 1);
         t->n = (uint32_t)mail.news.n_begun;
-        t->low = t->next != t->n; // one was on its way
+        t->low = t->next != t->n; // one was under way
     } else if (t->w.rc <= 0 && t->w.rc != -EOVERFLOW) {
         t->left = 0;
     }

@@ -2,13 +2,13 @@
 // Runs volt under simulation, seed after seed: random programs (grammar.h) and fixed ones (apps.h).
 //
 //   make sim                       about half a minute from seed 0 on; FROM=n: from another one
-//   make sim FULL=1 SECONDS=3600   as long as asked, from a seed that the clock gives
+//   make sim FULL=1 SECONDS=3600   for a given time, from a seed that the clock gives
 //   make sim SEED=n [TRACE=1]      one seed again; with a trace of its calls, switches and tasks
 //
 // Even seeds run the header as it is, odd ones the small build (rings of 4 tasks, wheels of 4
-// slots). PROGRAM=name runs that one only. A failing seed is run again with fewer tasks and
-// faults as long as it fails; what is left is printed as a command. Arguments of the program
-// itself: name=number, see main below.
+// slots). PROGRAM=name runs that one only. A failing seed is run again with fewer tasks and faults
+// as long as it fails; the smallest case is printed as a command. Arguments of the program itself:
+// name=number, see main below.
 #define VOLT_IMPLEMENTATION
 #include "apps.h"
 #include "grammar.h"
@@ -16,7 +16,7 @@
 
 enum { MOST_FAILURES = 3, TWICE_EVERY = 8, LAST_STEPS = 1500, HANG_SECONDS = 30 };
 
-typedef struct case_ { // what one run is made of
+typedef struct case_ { // the parameters of a run
     uint64_t seed;
     int most_tasks;
     int app; // -1: a random program
@@ -62,7 +62,7 @@ static int draw_app(uint64_t seed) {
     return x < N_APPS ? (int)x : -1;
 }
 
-// ---- a run that never comes back to a point, or crashes
+// ---- a run that never reaches a point again, or crashes
 
 static uint64_t seed_now, n_tried;
 static void on_signal(int sig) {
@@ -85,7 +85,7 @@ static void catch_signals(void) {
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) sigaction(signals[i], &a, NULL);
 }
 
-// ---- shrinking: whatever still fails without something does not need it
+// ---- shrinking: leaves out all that the failure does not need
 
 static int still_fails(const case_ *c) {
     case_ copy = *c;

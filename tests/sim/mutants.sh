@@ -4,11 +4,11 @@
 # counts the seeds until the simulation finds it, in at most MUTANT_SECONDS of processor time for
 # each build. Needs a C compiler and awk.
 #   sh tests/sim/mutants.sh volt.h build/sim/mutants [name]
-# The list stands below: "@ name: what is wrong", lines to find (-), lines to put in their place
-# (+), without their indentation. Each must be found in the header exactly once. "@ name program:":
-# a defect that only this one of the programs is likely to meet runs that alone.
-# Last line: "mutants: N found, N not found"; fails unless all are found. In the environment:
-# APPLY=1: only whether each entry fits the header.
+# The list is below: "@ name: the defect", lines to find (-), their replacement (+), without
+# indentation. Each must be found in the header exactly once. "@ name program:" runs the defect in
+# that program alone, as the others are unlikely to meet it. Last line: "mutants: N found, N not
+# found"; fails unless all are found. Environment: APPLY=1: only checks that each entry fits the
+# header.
 header=$1 out=$2 only=$3
 here=$(dirname "$0")
 seconds=${MUTANT_SECONDS:-60}
@@ -19,11 +19,11 @@ mkdir -p "$out"
 
 list() {
     cat <<'END'
-@ inject-silent: work from outside wakes nobody
+@ inject-silent: work from outside wakes no worker
 - volt__injector_push(&rt->injector, c);
 - volt__wake_worker(rt);
 + volt__injector_push(&rt->injector, c);
-@ spawn-silent: a spawn from outside wakes nobody
+@ spawn-silent: a spawn from outside wakes no worker
 - if (ok && is_enqueued) volt__wake_worker_preferring(rt, place);
 + (void)is_enqueued;
 @ park-blind: no second look at the queues before sleeping
@@ -43,7 +43,7 @@ list() {
 @ eventfd-edge: the unpark token is an edge, which another poller may swallow
 - if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN, VOLT__EPOLL_EVENTFD);
 + if (rc == 0) rc = volt__reactor_add(r, r->evfd, EPOLLIN | EPOLLET, VOLT__EPOLL_EVENTFD);
-@ unlock-silent: who waits for a lock is not woken
+@ unlock-silent: a waiter for a lock is not woken
 - if (was == 2) VOLT_FUTEX_WAKE(lock, 1);
 + (void)was;
 @ cancel-lost: a cancelled task is not queued
@@ -54,40 +54,40 @@ list() {
 - volt__trace_wake(w->rt, w, t);
 - volt__push_ring(w, t);
 + (void)volt__task_suspend(t);
-@ wake-doubles: a task that runs is queued by its wake-up as well
+@ wake-doubles: a running task is queued by its wake-up as well
 - return (old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
 + return (old & (VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
-@ join-silent: the end of a task does not wake who joins it
+@ join-silent: the end of a task does not wake its joiner
 - if (volt__task_wake(joiner)) volt__schedule(joiner);
 + (void)volt__task_wake(joiner);
 @ group-silent: the last child does not wake the group's owner
 - if (g->collects_ || g->n_live_ == 0) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
 + if (g->collects_) volt__list_fire_all(&g->waiters_, VOLT__FIRED, &c);
-@ disarm-skipped: a timer given up stays on the wheel
+@ disarm-skipped: an abandoned timer stays on the wheel
 - if (node->source_) volt__timer_disarm(node, cx->task_);
 - else volt__node_unbind(node, cx->task_);
 + volt__node_unbind(node, cx->task_);
 @ timer-early: deadlines are rounded down
 - return d / VOLT_TICK_NS + (d % VOLT_TICK_NS != 0);
 + return d / VOLT_TICK_NS;
-@ park-forgets-timers: a worker sleeps longer than until its next timer
+@ park-forgets-timers: a worker sleeps beyond its next timer
 - return due < end ? due : end;
 + return due < end ? end : due;
-@ watchdog-once: who has looked does not arm the watchdog again
+@ watchdog-once: a scan does not arm the watchdog again
 - w->stats.watchdog_scans++;
 - w->needs_watchdog = 1;
 + w->stats.watchdog_scans++;
-@ watchdog-off: nobody arms the watchdog on waking
+@ watchdog-off: no waking worker arms the watchdog
 - if (volt__watchdog_claim(&rt->watchdog))
 - volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
 + (void)volt__watchdog_claim;
-@ watchdog-ticks: who has looked arms the watchdog again though all sleep
+@ watchdog-ticks: a scan arms the watchdog again although all workers sleep
 - if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w); // after a scan
 + if (w->needs_watchdog) volt__watchdog_arm(w); // after a scan
-@ rescue-no-timers: the timers of a stuck worker are left to it
+@ rescue-no-timers: the timers of a stuck worker are not rescued
 - volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
 + (void)volt__wheel_try_fire;
-@ fd-no-seq: an operation waits although an event came since it tried
+@ fd-no-seq: an operation waits although an event came since its attempt
 - if (rc == 0 && e->seq == snapshot.seq) {
 + if (rc == 0) {
 @ fd-no-gen: events of a closed descriptor reach its number's next owner
@@ -103,16 +103,16 @@ list() {
 - if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 + if (e->mode == VOLT__MODE_EDGE) return EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 + if (e->seq) return EPOLLONESHOT;
-@ pause-forgets: an operation out of budget in its middle takes the number's next file for its own
+@ pause-forgets: an operation that runs out of budget continues on the next file of the number
 - node->next_ = node;
 + (void)node;
 @ close-wakes-no-waiter: a close does not wake the tasks that wait for the descriptor
 - volt__fd_fire_waiters(e, VOLT__CLOSED, c);
 + e->rd = e->wr = NULL;
-@ connect-blind: the outcome of a connect is not asked for
+@ connect-blind: the outcome of a connect is not read
 - if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
 + (void)len;
-@ lifo-unbounded: the LIFO slot may keep its worker for ever
+@ lifo-unbounded: the LIFO slot may occupy its worker without end
 - if (t && w->lifo_run < VOLT_LIFO_MAX) {
 - volt__store_rlx(&w->lifo, (volt__task *)NULL); // rlx: the lock orders it
 - w->lifo_run++;
@@ -130,7 +130,7 @@ list() {
 - VOLT_FUTEX_WAKE(&rt->is_stopped, INT_MAX);
 - volt__unpark_all(rt);
 + VOLT_FUTEX_WAKE(&rt->is_stopped, INT_MAX);
-@ ack-forgotten: a worker that has seen the shutdown does not say so
+@ ack-forgotten: a worker that has seen the shutdown does not acknowledge it
 - volt__shutdown_ack(w->rt, UINT32_MAX);
 + if (w->index == 0) volt__shutdown_ack(w->rt, UINT32_MAX);
 @ handle-kept: a join leaks its reference
@@ -146,7 +146,7 @@ list() {
 @ pool-overbooked: more jobs at once than .blocking says
 - int has_room = l->n_running < l->limit;
 + int has_room = 1;
-@ pool-forgets: who has ended a job does not look for those that wait
+@ pool-forgets: a pool thread that ends a job does not look for waiting ones
 - if (!job || l->n_running >= l->limit) continue;
 + if (l->limit) continue;
 @ pool-not-counted: a job that was taken back still counts as running
@@ -160,7 +160,7 @@ list() {
 @ pool-hopeful: a job waits for a thread although none could be started and none runs
 - int is_queued = job->lane_ != VOLT__LANE_HANDOFF && n_coming > 0;
 + int is_queued = job->lane_ != VOLT__LANE_HANDOFF; (void)n_coming;
-@ pool-loses lending: jobs behind one whose thread could not be started are not told
+@ pool-loses lending: jobs behind one whose thread could not be started get no error
 - lost->fail_(lost->arg_, error);
 + (void)lost->fail_;
 @ pool-left: the end of a runtime does not wait for the threads of the pool
@@ -176,35 +176,35 @@ list() {
 - if (job->state_ != VOLT__JOB_NONE && volt__pool_cancel(&job->rt_->pool, job))
 + if (job->state_ != VOLT__JOB_NONE) (void)volt__pool_cancel(&job->rt_->pool, job);
 + if (was == VOLT__LINKED)
-@ carrier-silent: who gives the carrier lock does not wake who waits for it
+@ carrier-silent: the release of the carrier lock does not wake its waiter
 - volt__store_rel(word, *word + 1); // [H1] with acquire
 - VOLT_FUTEX_WAKE(word, INT_MAX);
 + volt__store_rel(word, *word + 1); // [H1] with acquire
-@ carrier-not-unparked: who wants the carrier lock does not wake the worker
+@ carrier-not-unparked: a waiter for the carrier lock does not unpark the worker
 - if (serving != ticket) volt__reactor_unpark(&w->reactor);
 + (void)volt__reactor_unpark;
-@ carrier-kept lending: who is at the carrier lock gives way only when there is nothing to do
+@ carrier-kept lending: a waiter at the carrier lock is served only when there is nothing to do
 - if (VOLT__UNLIKELY(volt__drain_expired(w) || w->handoff_wanted)) return 1;
 + if (VOLT__UNLIKELY(volt__drain_expired(w))) return 1;
-@ handoff-refused: a worker is not lent, and blocks
+@ handoff-refused: a blocking worker is not handed off
 - if (!volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
 + if (w->rt || !volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
-@ reclaim-searching: who comes back from a call in place stays counted as a searcher
+@ reclaim-searching: a worker that returns from a call in place stays counted as a searcher
 - // this thread resumes its poll: the carrier in between may have left the worker searching
 - volt__searching_done(w);
 + (void)volt__searching_done;
-@ hand-out-lost refused: a worker that blocks without being lent keeps what waits there
+@ hand-out-lost refused: a worker that blocks without a handoff keeps its tasks
 - volt__evict_local_tasks(w);
 - VOLT_TLS_SET((volt__worker *)NULL);
 + VOLT_TLS_SET((volt__worker *)NULL);
-@ overflow-forgotten: an idle worker does not go on with its spill
+@ overflow-forgotten: an idle worker does not continue with its overflow queue
 - volt__task *t = volt__next_from_overflow(w, w->inject_batch);
 + volt__task *t = NULL;
-@ place-silent: what is placed wakes nobody
+@ place-silent: a placed task wakes no worker
 - volt__wake_worker_preferring(rt, place);
 - }
 + }
-@ spawn-place-silent: what is placed by a spawn wakes the wrong worker only
+@ spawn-place-silent: a task placed by a spawn wakes only the wrong worker
 - if (ok && is_enqueued) volt__wake_worker_preferring(rt, place);
 + if (ok && is_enqueued && place == VOLT__ANY_WORKER) volt__wake_worker_preferring(rt, place);
 @ place-unstolen: thieves leave inboxes alone
@@ -219,20 +219,20 @@ list() {
 @ place-uncounted: spawns into inboxes are not counted at the end
 - n += inbox->spawned;
 + (void)inbox->spawned;
-@ load-drifts: what waits in an inbox is no part of its worker's load
+@ load-drifts: tasks in an inbox are not part of the load of its worker
 - (uint32_t)(n_inbox + (uintptr_t)volt__lifo_is_full(w));
 + (uint32_t)(0 * n_inbox + (uintptr_t)volt__lifo_is_full(w));
-@ name-joined-late: an answered question can still be joined
+@ name-joined-late: an answered lookup can still be joined
 - q->rc = rc;
 - volt__query_unlist(q);
 + q->rc = rc;
-@ name-kept: who leaves a question that nobody has begun keeps its memory
+@ name-kept: a waiter that leaves a lookup that has not begun keeps its memory
 - if (was_cancelled) q->refs--; // the job's
 + (void)was_cancelled;
-@ name-forsaken: a question that nobody waits for any more runs all the same
+@ name-forsaken: a lookup without waiters still runs
 - was_cancelled = volt__pool_cancel(&rt->pool, &q->job);
 + was_cancelled = 1;
-@ name-silent: the answer wakes nobody
+@ name-silent: the answer wakes no waiter
 - int is_last = volt__query_release(q);
 - volt__unlock(&rt->names_lock);
 - if (is_last) volt__query_free(q);
@@ -252,7 +252,7 @@ list() {
 + if (is_write) break;
 + }
 + return (int)done;
-@ file-shifted: what follows a short read comes from where that began
+@ file-shifted: a short read is continued from its own start
 - off_t at = (off_t)op->offset_ + (off_t)done;
 + off_t at = (off_t)op->offset_;
 @ file-open: a whole file that was read stays open
@@ -261,90 +261,90 @@ list() {
 - VOLT_SYS(close, fd);
 + if (n != 0) rc = n < 0 ? -errno : -EFBIG;
 + }
-@ wait-task-silent turns: who lets tasks go on does not queue them
+@ wait-task-silent turns: a grant to a task does not queue it
 - volt__parker_set(&((volt__thread_waiter *)waiter)->parker);
 - }
 - volt__schedule_chain(&w->chain);
 + volt__parker_set(&((volt__thread_waiter *)waiter)->parker);
 + }
-@ wait-thread-silent turns: who lets a thread go on does not wake it
+@ wait-thread-silent turns: a grant to a thread does not wake it
 - volt__parker_set(&((volt__thread_waiter *)waiter)->parker);
 + (void)waiter;
-@ wait-late-grant turns: a thread whose time is up loses what it was just given
+@ wait-late-grant turns: a thread that times out loses its grant
 - if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER); // on its way
 - return value;
 + if (value == VOLT__PENDING) volt__parker_wait(&b->parker, VOLT_NEVER);
 + return -ECANCELED;
-@ sema-blind turns: who waits looks for the last time before those who give come to the lock
+@ sema-blind turns: the last check of a waiter precedes its QUEUED flag, so that it misses a release
 - (void)volt__or_acq_rel(&sema->word_, VOLT__SEMA_QUEUED); // [G1] with release
 - if (was == VOLT__RETRY) volt__sema_retry_done(sema);
 - uint32_t got = volt__sema_take_permits(sema, op);
 + if (was == VOLT__RETRY) volt__sema_retry_done(sema);
 + uint32_t got = volt__sema_take_permits(sema, op);
 + (void)volt__or_acq_rel(&sema->word_, VOLT__SEMA_QUEUED);
-@ sema-grant-lost turns: who is cancelled with permits keeps them
+@ sema-grant-lost turns: a cancelled waiter keeps its permits
 - uint32_t had = was == VOLT__FIRED ? op->n : part;
 + uint32_t had = part;
-@ sema-part-lost turns: who is cancelled with a part of its permits keeps that
+@ sema-part-lost turns: a cancelled waiter keeps a part of its permits
 - uint32_t part = was == VOLT__LINKED || was == VOLT__CLOSED ? op->n - volt__sema_n_wanted(node)
 - : 0;
 + uint32_t part = 0;
-@ sema-close-part turns: who sees it closed keeps a part of its permits
+@ sema-close-part turns: a waiter that sees the close keeps a part of its permits
 - volt__sema_return_permits(sema, op->mask,
 - was == VOLT__CLOSED ? op->n - volt__sema_n_wanted(node) : 0);
 + volt__sema_return_permits(sema, op->mask, 0);
-@ sema-turn-lost turns: the turn of who is cancelled goes to nobody
+@ sema-turn-lost turns: the turn of a cancelled waiter goes to none
 - if (was == VOLT__RETRY && sema->waiters_ && volt__sema_permits_of(word, op->mask) > 0)
 - volt__sema_grant_waiters(sema, op->mask, 0, wakes);
 - else if (had > 0 && sema->waiters_) volt__sema_grant_waiters(sema, op->mask, had, wakes);
 + (void)word;
 + if (had > 0 && sema->waiters_) volt__sema_grant_waiters(sema, op->mask, had, wakes);
-@ sema-turn-kept turns: who is cancelled still has the turn, so nobody is woken
+@ sema-turn-kept turns: a cancelled waiter keeps the turn, so none is woken
 - uint32_t had = was == VOLT__FIRED ? op->n : part;
 - if (was == VOLT__RETRY) volt__sema_retry_done(sema);
 + uint32_t had = was == VOLT__FIRED ? op->n : part;
-@ wait-last-first turns: who comes last is first in the list
+@ wait-last-first turns: the newest waiter is the first in the list
 - volt__list_push(op->waiters, node);
 - if (is_first) *op->waiters = node;
 + volt__list_push(op->waiters, node);
 + *op->waiters = node; (void)is_first;
-@ sema-barged turns: who waits for a mutex may try in vain for ever
+@ sema-barged turns: a waiter for a mutex may starve
 - int64_t tries = was == VOLT__RETRY ? volt__sema_n_tries(node) + 1 : 0;
 + int64_t tries = 0;
-@ sema-close-silent turns: who waits is not told that it is closed
+@ sema-close-silent turns: a close does not wake the waiters
 - volt__wake_list_fire_all(&wakes, &sema->waiters_, VOLT__CLOSED);
 + (void)0;
-@ rwlock-downgraded turns: a writer that becomes a reader gives back its own read, too
+@ rwlock-downgraded turns: a writer that becomes a reader also releases its own read
 - (void)volt__sema_release(&l->sema_, VOLT__SEMA_ALL, VOLT__READERS - 1);
 + (void)volt__sema_release(&l->sema_, VOLT__SEMA_ALL, VOLT__READERS);
-@ waitword-first-only turns: a latch that opens lets only the first go on
+@ waitword-first-only turns: an opened latch passes only the first waiter
 - volt__wake_list_fire_all(&wakes, &waitword->waiters_, VOLT__FIRED);
 + volt__wake_list_fire_first(&wakes, &waitword->waiters_, VOLT__FIRED);
-@ waitword-blind turns: who waits looks before those who open it come to the lock
+@ waitword-blind turns: the last check of a waiter precedes its flag, so that it misses an opening
 - // [G2] with change
 - uint32_t word = volt__or_acq_rel(&waitword->word_, VOLT__WAITWORD_QUEUED);
 + uint32_t word = volt__load_acq(&waitword->word_);
 + (void)volt__or_acq_rel(&waitword->word_, VOLT__WAITWORD_QUEUED);
-@ notify-lost turns: who is cancelled when it was notified does not pass it on
+@ notify-lost turns: a notified waiter that is cancelled does not pass the notification on
 - int is_left = was == VOLT__FIRED || was == VOLT__RETRY;
 + int is_left = 0;
-@ notify-no-permit turns: nobody waits for one, but some for all: no permit is kept
+@ notify-no-permit turns: with waiters for notify_all only, no permit is kept
 - else volt__notify_return_permit(notify, notify->watchers_ ? VOLT__NOTIFY_PERMIT : 0);
 + else volt__notify_return_permit(notify, 0);
-@ notify-past-blind turns: who waits for what comes past a count does not look under the lock
+@ notify-past-blind turns: a wait past a count does not check again under the lock
 - if (word / VOLT__NOTIFY_ALL == op->n) {
 + if (word + 1) {
-@ barrier-early turns: one too few
+@ barrier-early turns: one arrival too few
 - if (b->arrived_ + 1 < b->n_) {
 + if (b->arrived_ + 2 < b->n_) {
-@ barrier-kept turns: who is cancelled has come all the same
+@ barrier-kept turns: a cancelled arrival still counts
 - b->arrived_--;
 + (void)0;
-@ barrier-leaders turns: everybody is the one
+@ barrier-leaders turns: every task is the leader
 - if (was == VOLT__FIRED) return 0;
 - VOLT_ASSERT(!b->arrived_ == !b->waiters_);
 + if (was == VOLT__FIRED) return 1;
-@ cond-signal-lost turns: who is cancelled when it was told does not pass it on
+@ cond-signal-lost turns: a signalled waiter that is cancelled does not pass the signal on
 - if (was == VOLT__FIRED && *op->waiters)
 - volt__wake_list_fire_first(wakes, op->waiters, VOLT__FIRED);
 + (void)was, (void)wakes;
@@ -353,66 +353,66 @@ list() {
 - volt_mutex_unlock(m);
 + volt_mutex_unlock(m);
 + (void)volt__wait_op_step(&op, &b.node, 0);
-@ cond-not-relocked turns: who is cancelled leaves without the mutex
+@ cond-not-relocked turns: a cancelled waiter returns without the mutex
 - node->kind_ = VOLT__LEAF_EVENT; // the second wait
 + if (is_cancelled) return p;
 + node->kind_ = VOLT__LEAF_EVENT;
-@ chan-room-lost turns: who is cancelled with room keeps it
+@ chan-room-lost turns: a cancelled sender keeps its slot
 - if (was == VOLT__FIRED) {
 - c->n_slots_granted_--;
 - volt__rendezvous_retry(c, wakes);
 - }
 - volt__chan_grant_waiters(c, wakes);
 + volt__chan_grant_waiters(c, wakes);
-@ chan-message-lost turns: who is cancelled with the right to a message keeps it
+@ chan-message-lost turns: a cancelled receiver keeps its message
 - if (was == VOLT__TRANSFERRED) return 1; // the message has been received
 - if (was == VOLT__FIRED) c->n_msgs_granted_--;
 + if (was == VOLT__TRANSFERRED) return 1;
-@ chan-right-unserved turns: the right to a message goes to nobody when its owner is cancelled
+@ chan-right-unserved turns: the message of a cancelled receiver goes to none
 - if (was == VOLT__FIRED) c->n_msgs_granted_--;
 - volt__chan_grant_waiters(c, wakes);
 + if (was == VOLT__FIRED) c->n_msgs_granted_--;
 + (void)wakes;
-@ chan-overtaken turns: a sender with no grant takes the room of the first that waits
+@ chan-overtaken turns: a sender without a grant takes the slot of the first waiter
 - uint32_t room = !has_grant && c->senders_ ? 0 : volt__chan_room(c);
 + uint32_t room = volt__chan_room(c) + (!has_grant && c->senders_ && c->len_ < c->cap_);
-@ chan-one-too-many turns: the buffer takes one more than it has
+@ chan-one-too-many turns: the buffer takes one message too many
 - return used < c->cap_ ? c->cap_ - used : 0;
 + return used <= c->cap_ ? c->cap_ + 1 - used : 0;
-@ chan-drained-early turns: closed and drained, though a room that was reserved is to be filled
+@ chan-drained-early turns: closed and drained, although a reserved slot is to be filled
 - if (ready + n_met == 0)
 - return c->is_closed_ && c->len_ + c->n_slots_granted_ == 0 ? 0 : -EAGAIN;
 + if (ready + n_met == 0) return c->is_closed_ && c->len_ == 0 ? 0 : -EAGAIN;
-@ chan-close-keeps turns: who was given room when it was closed keeps it
+@ chan-close-keeps turns: a sender with a granted slot keeps it at the close
 - if (c->is_closed_) {
 - if (has_grant) c->n_slots_granted_--;
 + if (c->is_closed_) {
-@ chan-no-rendezvous turns: a receiver that comes does not let a reservation go on
+@ chan-no-rendezvous turns: an arriving receiver does not grant a reservation
 - volt__chan_grant_waiters(c, wakes); // a rendezvous has room now
 + (void)0;
-@ chan-meets-past-a-reservation turns: senders that wait while a reservation is held are overtaken
+@ chan-meets-past-a-reservation turns: senders that wait during a reservation are overtaken
 - if (c->n_slots_granted_ > 0 && volt__rendezvous_has_other(ours, own_select)) return 0;
 + (void)ours;
-@ chan-meets-twice turns: a select with two arms that are met gets both messages, and keeps one
+@ chan-meets-twice turns: a select with two arms that meet gets both messages, and keeps one
 - // [X1] with select
 - if (volt__cas_acq_rel(&select->next_, &was, node)) return VOLT__CLAIM_IS_OURS;
 + if (volt__cas_acq_rel(&select->next_, &was, node) || was != VOLT__SELECT_POLLING)
 + return VOLT__CLAIM_IS_OURS;
-@ chan-close-silent turns: senders that wait are not told that it is closed
+@ chan-close-silent turns: a close does not wake waiting senders
 - volt__wake_list_fire_all(wakes, &c->senders_, VOLT__CLOSED);
 + (void)0;
 @ queue-reversed turns: the newest first
 - n->next_ = q->first_;
 - q->first_ = n;
 + if (!q->first_) q->first_ = n;
-@ queue-ended-early turns: closed is asked for after the look for messages
+@ queue-ended-early turns: the check for a close follows the check for messages
 - if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_CLOSED) ? 0 : -EAGAIN;
 + was = volt__load_acq(&q->word_);
 + if (!q->first_) return volt__queue_has(was, VOLT__QUEUE_CLOSED) ? 0 : -EAGAIN;
-@ queue-blind turns: who waits does so though something was pushed since it looked
+@ queue-blind turns: a receiver waits although a push followed its check
 - if (volt__cas_acq_rel(&q->word_, &empty, (void *)VOLT__QUEUE_WAITING)) break;
 + if (volt__cas_acq_rel(&q->word_, &empty, (void *)VOLT__QUEUE_WAITING) || 1) break;
-@ oneshot-early turns: it opens before the value is there
+@ oneshot-early turns: it opens before its value is set
 - o->value_ = value;
 - return volt__oneshot_end(o, VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE);
 + int rc = volt__oneshot_end(o, VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE);
@@ -423,34 +423,34 @@ list() {
 - uint64_t lost = b->sent_ - s->next_ - b->cap_;
 + if (b->sent_ - s->next_ >= b->cap_) {
 + uint64_t lost = b->sent_ - s->next_ - b->cap_ + 1;
-@ bcast-lag-uncounted turns: losses since the last one are not added up
+@ bcast-lag-uncounted turns: losses since the last report are not added up
 - s->lost_ += lost;
 + s->lost_ = 1;
-@ bcast-drops-late turns: a slow one reads what was overwritten
+@ bcast-drops-late turns: a slow subscriber reads an overwritten message
 - if (b->sent_ - s->next_ > b->cap_) {
 + if (b->sent_ - s->next_ > b->cap_ + 1) {
-@ watch-closed-early turns: the last value before the end is not seen
+@ watch-closed-early turns: the last value before the close is not seen
 - if (!is_it) return w->is_closed_ ? 0 : -EAGAIN;
 + if (w->is_closed_) return 0;
 + if (!is_it) return -EAGAIN;
-@ watch-silent turns: a new value wakes nobody
+@ watch-silent turns: a new value wakes no waiter
 - w->version_++;
 - volt__wake_list_fire_all(&wakes, &w->waiters_, VOLT__RETRY);
 + w->version_++;
-@ waitword-open-behind turns: who opens it behind one who left unlocks what may be gone
+@ waitword-open-behind turns: an opener behind a waiter that left unlocks freed memory
 - if (is_waited_for) {
 - do to = change(*word, n);
 + is_waited_for = 1;
 + {
 + do to = change(*word, n);
-@ sema-give-behind turns: who gives behind one who left unlocks what may be gone
+@ sema-give-behind turns: a release behind a waiter that left unlocks freed memory
 - int is_waited_for = sema->waiters_ != NULL;
 - if (is_waited_for) volt__sema_grant_waiters(sema, invert, n, &wakes);
 - else volt__sema_return_permits(sema, invert, 0);
 + int is_waited_for = 1;
 + if (sema->waiters_) volt__sema_grant_waiters(sema, invert, n, &wakes);
 + else volt__sema_return_permits(sema, invert, n);
-@ notify-behind turns: who notifies behind one who left unlocks what may be gone
+@ notify-behind turns: a notify behind a waiter that left unlocks freed memory
 - else volt__notify_return_permit(notify, notify->watchers_ ? VOLT__NOTIFY_PERMIT : 0);
 - is_waited_for |= notify->watchers_ != NULL;
 + else volt__notify_return_permit(notify, VOLT__NOTIFY_PERMIT);
@@ -458,7 +458,7 @@ list() {
 @ hook-uncalled turns: hooks of a token that is cancelled with its parent are not called
 - end = volt__token_take_hooks(at, end);
 + if (at == t) end = volt__token_take_hooks(at, end);
-@ hook-hasty turns: who unhooks what is being called just now does not wait for it
+@ hook-hasty turns: removing a hook does not wait for its current call
 - volt__parker_wait(&h->done_, VOLT_NEVER);
 + (void)0;
 @ guest-silent: a guest that stops in the middle does not make its descriptor readable
@@ -467,16 +467,16 @@ list() {
 @ guest-no-alarm: the timer of a guest's descriptor is not set
 - volt__timer_fd_set(r->timer_fd, left);
 + (void)left;
-@ guest-one-alarm: the timer of a guest's descriptor is set once and stays so
+@ guest-one-alarm: the timer of a guest's descriptor is set only once
 - if (at == r->timer_set_to) return;
 + if (r->timer_set_to != VOLT_NEVER) return;
-@ guest-unparked: a guest that comes back stays in the set of those who sleep
+@ guest-unparked: a returning guest stays in the set of sleepers
 - if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
 + if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
 END
 }
 
-# Writes the header with the defect called `name`, or says why not.
+# Writes the header with the defect called `name`, or an error.
 mutate() {
     list | awk -v name="$1" -v header="$header" '
         function strip(s) { sub(/^[ \t]+/, "", s); return s }

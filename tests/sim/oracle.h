@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What holds in every simulated program, whatever it does; the checks of its tasks and of its end.
+// Invariants of every simulated program; the checks of its tasks and of its end.
 //
-// What is checked                                                   where
+// Checked                                                           where
 //   all threads sleep, nothing is to come, the program has not ended  sim__advance  (machine.h)
 //   the program ends, at the latest when faults have ended            sim__charge   (machine.h)
 //   no thread, descriptor or memory is left; the same seed, the same  sim_run, main.c
 //   a task is polled by one worker at a time, and not after its end   note_poll_begin
 //   ... for a reason: a sleeping task once, when its time has come    sleep_run     (grammar.h)
-//   ... soon: after so many polls of others; at once if one sleeps    note_poll_begin, volley
-//   what was spawned ends once, also after a shutdown                 check_all_ended
-//   nothing is cancelled but what somebody cancels                    may_be_cancelled
+//   ... soon: within a number of other polls; at once if one sleeps   note_poll_begin, volley
+//   each spawned task ends once, also after a shutdown                check_all_ended
+//   a task is cancelled only by a cancellation of the program         may_be_cancelled
 //   timers are never early, and late by their tick                    check_sleep, rescue (apps.h)
 //   bytes arrive once, in order, at the right file                    check_bytes
-//   while all wait nobody makes a step                                silence       (apps.h)
-//   calls that block, and queues while all threads sleep              calls.h
+//   while all wait no thread makes a step                             silence       (apps.h)
+//   blocking calls, and queues while all threads sleep                calls.h
 //   locks, channels and hooks that tasks and threads share            waits.h
 #ifndef VOLT_SIM_ORACLE_H
 #define VOLT_SIM_ORACLE_H
@@ -24,22 +24,22 @@
 // all others there.
 enum { MOST_TASKS = 512, MOST_THREADS = 24, LATEST_POLLS = VOLT_INJECT_MAX + 10 };
 
-typedef struct task_note { // what is known of a task from outside volt
+typedef struct task_note { // the state of a task, known outside volt
     int is_spawned, is_polling, n_ended;
-    int is_cancelled;             // somebody cancels it, or what it belongs to
-    int has_waker;                // may be polled for nothing
-    int has_yielded;              // a yield that lost a select: its task may still go round once
+    int is_cancelled;             // it, or its owner, is being cancelled
+    int has_waker;                // may be polled without a reason
+    int has_yielded;              // a yield that lost a select: its task may be queued once more
     uint64_t n_polls, spawned_at; // at: polls of all tasks before
 } task_note;
 
 static struct program {
-    uint64_t random; // of what the program does: not the schedule's, which faults shift
+    uint64_t random; // of the program's draws: separate from the schedule's, which faults shift
     task_note note[MOST_TASKS];
     int n_notes, most_tasks, n_spawned; // spawned: also those without a note
     uint64_t n_polls;                   // of all tasks
-    int is_ending;   // the runtime is being shut down: everything may be cancelled
+    int is_ending;   // a shutdown has begun: every task may be cancelled
     int may_fail;    // faults that operations report
-    int is_punctual; // nothing delays a timer but its tick
+    int is_punctual; // only its tick delays a timer
     int is_fair;     // every thread gets its turns
     int computes;    // polls may take milliseconds
     sim_thread *thread[SIM_THREADS];
@@ -52,7 +52,7 @@ static struct program {
 static uint32_t prog_below(uint32_t n) {
     return (uint32_t)(((sim_next(&prog.random) >> 32) * n) >> 32);
 }
-// What the faults of this run allow.
+// Sets the flags that the faults of this run allow.
 static void program_look(void) {
     const int failing[] = {SIM_NOMEM,   SIM_NOFILE, SIM_RESET, SIM_ABORTED,
                            SIM_CONTROL, SIM_THREAD, SIM_DISK,  SIM_NAMES};
@@ -69,7 +69,7 @@ static void program_without_faults(void) {
     prog.may_fail = 0;
     program_look();
 }
-// For programs that promise a time: a machine on which nothing delays anything.
+// For programs with timing promises: a machine without delays.
 static void program_on_time(void) {
     sim.policy = SIM_WALK;
     program_without_faults();
@@ -80,7 +80,7 @@ static void program_init(uint64_t seed) {
     program_look();
 }
 
-// ---- the runtime's complaints
+// ---- the log of the runtime
 
 static void note_log(void *user, int item, const char *text) {
     (void)user;
@@ -107,7 +107,7 @@ static volt_config draw_config(void) {
 
 // ---- the life of a task
 
-// The number of a new task; -1: there are enough.
+// The number of a new task; -1: the limit is reached.
 static int note_task(void) {
     if (prog.n_notes >= prog.most_tasks) return -1;
     return prog.n_notes++;
@@ -137,7 +137,7 @@ static void note_poll_end(int id, volt_poll p) {
     n->is_polling = 0;
     if (!volt_is_pending(p)) n->n_ended++;
 }
-// When all runtimes have ended: whatever was accepted has been polled, and has ended, once.
+// When all runtimes have ended: each accepted task has been polled, and has ended, once.
 static void check_all_ended(void) {
     for (int i = 0; i < prog.n_notes; i++) {
         const task_note *n = &prog.note[i];
@@ -165,7 +165,7 @@ static void check_sleep(const time_note *t) {
     if (now - t->due > most) sim_fail("a timer fired %" PRId64 " ns late", now - t->due);
 }
 
-// ---- bytes: what stream `id` carries at offset `at`
+// ---- bytes: the byte of stream `id` at offset `at`
 static unsigned char stream_byte(uint64_t id, uint64_t at) {
     return (unsigned char)sim_mix(id * 1000003 + at);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Deterministic simulation of programs that use volt: the real volt.h on a simulated machine,
-// where one seed decides everything (who runs when, what the network does, which calls fail) and
-// the clock is virtual. The same seed gives the same run, to the last step.
+// Deterministic simulation of programs that use volt: the real volt.h on a simulated machine, where
+// one seed decides everything (the schedule, the network, the calls that fail) and the clock is
+// virtual. The same seed gives the same run, to the last step.
 //
 //     #define VOLT_IMPLEMENTATION
 //     #include "tests/sim/sim.h" // instead of volt.h, before every other header; needs no -pthread
@@ -9,7 +9,7 @@
 //     static void program(void *arg) { // thread 0: may use all of volt, and all below
 //         volt_config c = { .workers = 3 };
 //         int rc = volt_run(&c, my_root, arg);
-//         SIM_CHECK(rc == 0 || rc == -ENOMEM); // and what else faults may lead to
+//         SIM_CHECK(rc == 0 || rc == -ENOMEM); // and other results of faults
 //     }
 //     int main(void) {
 //         for (uint64_t seed = 1; seed <= 10000; seed++) {
@@ -23,19 +23,19 @@
 //     }
 //
 // A run has failed when all threads sleep with nothing to come (a lost wake-up), when it has no
-// end, when a check or an assertion fails, or when a thread, a descriptor or memory is left
-// behind. A program must not use time, randomness, threads or descriptors but through this file:
+// end, when a check or an assertion fails, or when a thread, a descriptor or memory is left behind.
+// A program must use time, randomness, threads and descriptors only through this file:
 //   sim_now()                               volt_now() is the same
 //   sim_below(n), sim_random()              by the seed
 //   sim_start(fn, arg), sim_join(thread)    foreign threads: plain functions, void fn(void *)
 //   sim_nap(ns)                             a foreign thread sleeps
-//   sim_compute(ns)                         the calling thread, also a worker, is busy so long
+//   sim_compute(ns)                         the calling thread, also a worker, is busy that long
 //   sim_pipe2, sim_socketpair, sim_read, sim_write, sim_close, sim_dup ... as the system calls
-//   sim_stop_faults()                       from now on nothing fails and all is fair
+//   sim_stop_faults()                       from now on nothing fails and the schedule is fair
 //   SIM_CHECK(condition)                    in place of assert
 // Faults reach the program as errors of volt's calls (-ENOMEM, -EMFILE, -ECONNRESET ...): it must
-// take them, or switch them off in sim_options. volt_config.alloc and .log must be left alone or
-// come to the same whenever the seed is the same. Only one run at a time, on one OS thread.
+// handle them, or switch them off in sim_options. volt_config.alloc and .log must be left alone or
+// behave equally for equal seeds. Only one run at a time, on one OS thread.
 #ifndef VOLT_SIM_H
 #define VOLT_SIM_H
 
@@ -61,10 +61,10 @@ static _Noreturn void sim__panic(const char *text) {
 #define VOLT_TLS_SET(w_) (sim.current->tls = (w_))
 #define VOLT_PANIC(text_) sim__panic(text_)
 #define VOLT_CPU_RELAX() sim_relax()
-#define VOLT_LOCK_SPIN 1u // each gives the processor away
+#define VOLT_LOCK_SPIN 1u // each spin yields the processor
 
-// Each atomic operation of volt is a point: what is not within a macro of its own name is expanded
-// once, so the builtin remains.
+// Each atomic operation of volt is a point: a macro does not expand its own name again, so the
+// builtin remains.
 #define __atomic_load_n(...)                                                                       \
     __extension__({                                                                                \
         sim_atomic_point();                                                                        \
@@ -124,7 +124,7 @@ static _Noreturn void sim__panic(const char *text) {
 #undef __atomic_fetch_xor
 #undef __atomic_compare_exchange_n
 
-// ---- what programs use
+// ---- for programs
 
 SIM_FN int64_t sim_now(void) { return sim.now; }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- sim: the normal build has the even seeds, the small one the odd ones. The output is bounded.
-# A simulated thief may be starved for as long as the indices of a ring take to come round, which is
-# the one thing that the ring does not stand: the small build has more of them than a run has steps.
+# A simulated thief may be starved until the indices of a ring wrap, which is the one thing that the
+# ring cannot tolerate: the small build has more indices than a run has steps.
 SIM_INDEX := -UVOLT_RING_INDEX_BITS -DVOLT_RING_INDEX_BITS=20
 SIM_SOURCES := $(wildcard tests/sim/*.[ch])
 SIM_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SIM_FLAGS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Turns at what is shared: tasks wait plainly, with a limit, or for something else as well, and are
-// cancelled; foreign threads block. And what holds at rest, and in the end.
+// Turns at shared objects: tasks wait plainly, with a limit, or in a select, and are cancelled;
+// foreign threads block. Includes the checks at rest, and at the end.
 #ifndef VOLT_SIM_TURNS_H
 #define VOLT_SIM_TURNS_H
 
@@ -109,7 +109,7 @@ static volt_poll wait_run(volt_cx *cx, op_wait *o) {
     VOLT_AWAIT(wait_poll(cx, &o->t.w));
     VOLT_END(0);
 }
-// So short a limit that who lets the wait through is often in the middle of it.
+// A limit so short that the thread which ends the wait is often in the middle of it.
 typedef struct op_pause {
     volt_frame frame;
     int left;
@@ -128,7 +128,7 @@ typedef struct op_turn {
     int64_t limit, start, rc;
     int how;
 } op_turn;
-// How a wait ended: by itself, or for a limit or a cancellation.
+// The end of a wait: by itself, or by a limit or a cancellation.
 static void check_wait(const op_turn *o, int id) {
     const waiting *w = &o->wait.t.w;
     if (w->rc != -ECANCELED || may_be_cancelled(id)) return;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Waits for objects that all tasks and threads of a program share: locks (locks.h), channels
-// (mail.h), and such as end with the wait (loans.h). Here is what they have in common; turns.h lets
-// tasks and threads do it.
+// (mail.h), and objects that end with the wait (loans.h). This file has their common parts; turns.h
+// runs them in tasks and threads.
 //
-// Of every object a model is kept that knows no lock: between two points nothing else runs here.
-// What begins is noted before the call, what is there for others after it; so what the model allows
-// is a little more than the object may do, and at rest, when all threads sleep and no task can run,
+// Each object has a model, which needs no lock: between two points nothing else runs here. The
+// begin of an operation is noted before the call, its effect for others after it; so the model
+// allows slightly more than the object may do. At rest, when all threads sleep and no task can run,
 // it is exact.
 //
-// What is checked                                                   where
-//   who is let through may come in, and is told why else              wait_got
-//   ... in order of arrival, but for a plain mutex                    check_order
-//   ... which is had after so many tries                              wait_poll     (turns.h)
-//   a wait ends early for a limit or a cancellation only              turn_wait     (turns.h)
-//   at rest nobody waits for what would let him through               check_stuck
-//   ... locks, counts and messages are where the model has them       check_locks, check_mail
-//   who lets the last one through does not touch the object any more  check_loans   (loans.h)
-//   in the end nobody is inside, and all messages have arrived        check_turns   (turns.h)
+// Checked                                                           where
+//   a granted wait is permitted, and a failed one has its reason      wait_got
+//   ... in order of arrival, except for a plain mutex                 check_order
+//   ... which is acquired within a number of tries                    wait_poll     (turns.h)
+//   a wait ends early by a limit or a cancellation only               turn_wait     (turns.h)
+//   at rest no wait could be granted                                  check_stuck
+//   ... locks, counts and messages agree with the model               check_locks, check_mail
+//   the last grant is not followed by an access to the object         check_loans   (loans.h)
+//   at the end no holder is left, and all messages have arrived       check_turns   (turns.h)
 #ifndef VOLT_SIM_WAITS_H
 #define VOLT_SIM_WAITS_H
 
@@ -38,19 +38,19 @@ static const char *const wait_names[] = {
 typedef struct waiting waiting;
 struct waiting {
     waiting *next, *prev;
-    int kind, i;     // for what: the i-th of its kind
+    int kind, i;     // the i-th object of its kind
     uint32_t n;      // permits, messages, the number of a notify
-    void *data;      // where messages are
-    int is_over;     // rc is there
+    void *data;      // the messages
+    int is_over;     // rc is set
     int64_t rc;      // -ECANCELED: also if it has not begun
     const volt__node *node;          // a task's
     uint64_t began_at, linked_at;    // linked: it is known to wait; 0: not yet
     uint64_t n_told, n_passed;       // when it was linked: of notify and cond
-    int n_tries;                     // in vain, of a mutex
-    int was_open;                    // when it began: of wait groups; of channels: has rooms
+    int n_tries;                     // failed tries, of a mutex
+    int was_open;                    // at its begin: of wait groups; of channels: has reservations
 };
 static struct {
-    uint64_t stamp; // counts what happens
+    uint64_t stamp; // counts events
     waiting *first;
 } waits;
 
@@ -60,7 +60,7 @@ static int is_same(const waiting *a, const waiting *b) {
     int mine = a->kind == W_WRITE ? W_READ : a->kind == W_RESERVE ? W_SEND : a->kind;
     return kind == mine && a->i == b->i;
 }
-// No point: others do not run meanwhile.
+// Not a point: no other thread runs meanwhile.
 static int node_state(const volt__node *n) {
     int fine = sim_fine;
     sim_fine = 0;
@@ -68,7 +68,7 @@ static int node_state(const volt__node *n) {
     sim_fine = fine;
     return state;
 }
-// It got through: nobody who waited when it began is still in the list.
+// It was granted: no wait that was linked at its begin is still in the list.
 static void check_order(const waiting *w) {
     for (const waiting *o = waits.first; o; o = o->next)
         if (o != w && is_same(o, w) && o->node && o->linked_at && o->linked_at < w->began_at &&
@@ -87,11 +87,11 @@ static uint32_t most_wanted(int kind, int i) {
     return n;
 }
 
-// What somebody does with one object, step by step; each step says what comes next.
+// The use of one object, step by step; each step returns the kind of the next.
 enum { TURN_ENDS, TURN_WAITS, TURN_HOLDS }; // holds: lets some time pass
 enum { MOST_MESSAGES = 3 };
 typedef struct message {
-    uint32_t from, nth; // the writer, and which of his
+    uint32_t from, nth; // the writer, and the number of its message
 } message;
 typedef struct turn {
     waiting w;
