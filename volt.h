@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // volt.h 0.1.0 - an async runtime for C on Linux, in one header: tasks on all cores, timers,
-// sockets, locks, channels. In ONE file, define VOLT_IMPLEMENTATION before the include. A first
-// program:
+// sockets, locks, channels. One file of the program defines VOLT_IMPLEMENTATION before its first
+// include; all other files only include volt.h. A first program:
 //
 //     #define VOLT_IMPLEMENTATION
 //     #include "volt.h"
 //     #include <stdio.h>
 //
-//     typedef struct { volt_frame frame; int left; } countdown; // values that survive an await
+//     typedef struct { volt_frame frame; int left; } countdown; // all that survives an await
 //
 //     static volt_poll countdown_run(volt_cx *cx, void *arg) {
 //         countdown *c = (countdown *)arg;
-//         VOLT_BEGIN(cx, c);
+//         VOLT_BEGIN(cx, c); // a later call goes on at the await
 //         for (c->left = 3; c->left > 0; c->left--) {
 //             printf("%d\n", c->left);
-//             VOLT_AWAIT(volt_sleep(cx, VOLT_MS(100)));
+//             VOLT_AWAIT(volt_sleep(cx, VOLT_MS(100))); // other tasks run meanwhile
 //         }
-//         VOLT_END(0);
+//         VOLT_END(0); // the result, which volt_run returns
 //     }
 //
 //     int main(void) {
-//         countdown c = { .left = 0 };
+//         countdown c = { .left = 0 }; // the frame must be zeroed
 //         return volt_run(NULL, countdown_run, &c);
 //     }
 //
-// `cc -O2 -pthread countdown.c && ./a.out` prints 3, 2 and 1.
+// `cc -O2 -pthread countdown.c && ./a.out` prints 3, 2 and 1. An async function awaits another one
+// by VOLT_AWAIT(rc, other_run(cx, &s->other)), where `other`, the state of that function, is a
+// member of its own state; VOLT_SPAWN starts a task that runs on its own. Read the eight rules
+// below first.
 //
 // Contents (search for the marker):
 //   >>manual     the model, the rules, results, cancellation, threads, memory, limits
@@ -43,38 +46,43 @@
 // ---- the model
 // A task is a function and a struct. The struct begins with a `volt_frame` and holds every value
 // that must survive a wait. The function runs from VOLT_BEGIN to the first wait that cannot
-// complete at once and returns to its worker. When the wait can complete, the worker calls the
-// function again, and VOLT_BEGIN jumps to the place where it stopped. Each such call is a poll of
-// the task. A function that waits may be awaited by another one: the struct of the inner function
-// is then a member of the struct of the outer one, and nothing is allocated.
+// complete at once, and returns to the worker that called it. When the wait can complete, a worker
+// calls the function again, and VOLT_BEGIN jumps to the place where it stopped. Each such call is a
+// poll of the task. A function that waits may be awaited by another one: the struct of the inner
+// function is then a member of the struct of the outer one, and nothing is allocated.
 //
 // A worker is a thread with a queue of runnable tasks, a timer wheel and an epoll instance. Idle
 // workers steal tasks from busy ones. A task runs on one worker at a time and may resume on a
 // different one. A worker without work sleeps without a time limit: an idle program uses no CPU.
 //
-// volt_run makes the calling thread worker 0, starts a second worker as a watchdog, and further
-// workers when there is work for them. When the root task has ended, volt_run cancels all other
-// tasks, waits for them, and returns the result of the root task.
+// volt_run makes the calling thread worker 0. Unless .workers is 1, it starts a second worker,
+// which is also the watchdog, and further workers when there is work for them. When the root task
+// has ended, volt_run cancels all other tasks, waits for them, and returns the result of the root
+// task.
 // volt_create, volt_block_on, volt_shutdown and volt_destroy are for programs that keep a runtime
 // while they do other things. A guest (volt_rt_fd, volt_rt_step) runs inside an event loop that the
 // application already has. One process may have several runtimes; they share nothing.
 //
 // ---- terms
-//   task, state   an async function with its state struct, started by a spawn and run by workers
 //   async function    `volt_poll f(volt_cx *cx, void *state)` with VOLT_BEGIN .. VOLT_END
+//   task, state   an async function together with its state struct; started by a spawn
 //   root task     the task of volt_run or volt_block_on
-//   poll          one call of a task by its worker. A volt_poll is what such a call returns: a
-//                 result, or "pending"
+//   poll          one call of a task by its worker. A volt_poll is the value of such a call, or of
+//                 the operation in an await: a result, or "pending"
 //   await         a wait of an async function, by VOLT_AWAIT
+//   handle, waker     references to a task: to wait for its end, and to have it polled again
+//   group, child  tasks that one task has spawned and waits for. A child is also an async function
+//                 that another one awaits
 //   leaf          an awaited operation that is not an async function of its own: a sleep, a read
-//   scope         the awaits that one canceller reaches: a whole task, or the inside of a
-//                 volt_within, of a volt_with_token or of a losing arm
-//   arm           one branch of VOLT_SELECT or VOLT_JOIN_ALL
+//   scope         the awaits that one cancellation reaches: those of a whole task, or those inside
+//                 a volt_within, a volt_with_token, or an arm that has lost
+//   arm           one branch of VOLT_SELECT, whose first arm to complete wins, or of VOLT_JOIN_ALL
 //   shield        a part of a function in which awaits ignore cancellation
 //   token         a stop flag that any number of tasks can wait for
 //   permit        the unit that a semaphore counts
-//   watchdog      an idle worker that checks whether another one is stuck in a poll
-//   ring, LIFO slot   the queue of a worker, and the slot for the task that it woke or spawned last
+//   watchdog      an idle worker that checks whether another worker is stuck in a poll
+//   ring, LIFO slot   the queue of a worker, and its place for the task that runs next: the one
+//                 that it woke or spawned last
 //   shared queue  the queue from which all workers take (the injector in the implementation)
 //   inbox         a queue of one worker for tasks that come from outside the workers
 //   park          to sleep until there is work
@@ -123,10 +131,10 @@
 //
 // ---- results
 // A result >= 0 is success, a negative one is -errno, and volt_strerror has a text for it. There is
-// no errno and no error object. A function returns `volt_poll` if and only if it may wait; its call
-// is legal only inside VOLT_AWAIT, VOLT_ARM or another poll. volt_try_join never waits; a function
-// whose name ends in `_sync` blocks the thread. Errors of the kernel are passed on unchanged. The
-// results that volt itself gives:
+// no error object, and errno is not set. A function returns `volt_poll` if and only if it may wait;
+// its call is legal only inside VOLT_AWAIT, VOLT_ARM, or one of volt_within, volt_before and
+// volt_with_token. volt_try_join never waits; a function whose name ends in `_sync` blocks the
+// thread. Errors of the kernel are passed on unchanged. The results that volt itself gives:
 //   -ECANCELED    the scope of this wait was cancelled. Nothing was consumed, except by a
 //                 volt_read_exact or volt_write_all that had begun (see volt_progress)
 //   -ETIMEDOUT    volt_within, volt_before, `_sync`: the time is up and the inner wait has ended.
@@ -147,17 +155,17 @@
 //   -ENOSPC       more descriptors in epoll than the system allows. volt_addr_format: no room
 //   -EFBIG        volt_file_load: the file is larger than the buffer
 //   -EFAULT       an address that cannot be accessed; a path that is NULL
-//   -EINVAL       misuse that a program may want to survive: a frame that is not zeroed, an empty
-//                 handle, a configuration out of range, an invalid address, a guest-mode call on a
-//                 runtime without .is_guest, a poll set that is not open, a group that does not
-//                 collect, a message of the wrong size
+//   -EINVAL       misuse that a program can handle: a frame that is not zeroed, an empty handle, a
+//                 configuration out of range, an invalid address, a guest-mode call on a runtime
+//                 without .is_guest, a poll set that is not open, a group that does not collect, a
+//                 message of the wrong size
 //   -EAFNOSUPPORT an address family that volt cannot format or the system does not have
 //   -ESHUTDOWN    the runtime accepts no new tasks. volt_rt_step: all tasks have ended
 //   -EDEADLK      a call that blocks, made on a worker
 //   -EINPROGRESS  volt_shutdown called by a task: the shutdown has begun
-//   -EBUSY        volt_destroy: still in use. volt_rt_step: another thread is inside.
-//                 VOLT_DUMP_CRASH: a lock is held
-//   -ENOENT       volt_group_next: no child is left. volt_resolve: no such name.
+//   -EBUSY        volt_destroy: the runtime is still in use. volt_rt_step: another thread makes a
+//                 step. VOLT_DUMP_CRASH: a lock is held
+//   -ENOENT       volt_group_next: no child and no result is left. volt_resolve: no such name.
 //                 volt_worker_stats: no such worker
 //   -EIO          volt_resolve: the system's resolver failed
 //   -ENOSYS       compiled without VOLT_TRACE
@@ -168,38 +176,39 @@
 // ---- cancellation
 // Cancellation is cooperative and level-triggered. After volt_cancel, an expired volt_within, a
 // cancelled token under volt_with_token or a lost VOLT_SELECT, each await in that scope gives
-// -ECANCELED until the function returns. Nothing is torn down behind its back, and an await that
-// gives -ECANCELED has consumed nothing: the task to join, the bytes and the connection to accept
-// are there for the next await (volt_connect alone closes its descriptor). So each loop around
-// awaits needs a way out on negative results. A loop that checks only for success will spin: after
-// cancellation every await fails at once, and a select fires no arm.
+// -ECANCELED, until the outermost function of the scope has returned. No function is ended from
+// outside, and an await that gives -ECANCELED has consumed nothing, with the exception named under
+// -ECANCELED: the task to join, the bytes and the connection to accept are there for the next await
+// (volt_connect closes the socket that it has opened). So each loop around awaits needs a way out
+// on negative results. A loop that checks only for success will spin: after cancellation every
+// await fails at once, and a select fires no arm.
 //
-//   volt_cancel          one task          volt_token_cancel   all that waits under the token
+//   volt_cancel          one task          volt_token_cancel   each volt_with_token of the token
 //   volt_group_cancel    the children      volt_shutdown       every task of the runtime
-//   volt_within, volt_before, VOLT_SELECT  what they contain
+//   volt_within, volt_before, VOLT_SELECT  the operations inside them
 //
 // When a cancellation meets the completion of a wait, the wait has exactly one of two outcomes: its
 // result, or -ECANCELED with nothing consumed. -ECANCELED wins if the cancellation is seen first,
 // even where data is ready; a permit, a message or a lock that was already granted passes to the
 // next waiter. Operations that cannot be undone give their result instead: a call on the pool that
 // has begun (so the descriptor of a volt_file_open is never lost), a rendezvous whose message was
-// taken, a barrier whose round is complete, a condition variable that is relocking. A time limit
-// is kinder than volt_cancel: after the deadline the inner wait is tried once more, and only then
-// cancelled. So volt_within gives the value if it was there in time, and -ETIMEDOUT otherwise;
-// bytes are never lost.
+// taken, a barrier whose round is complete, a condition variable that is locking its mutex again. A
+// losing arm leaves such a result in its `value`. A time limit cancels later than volt_cancel does:
+// after the deadline the inner wait is tried once more, and only then cancelled. So volt_within
+// gives a result that is there in time, and -ETIMEDOUT otherwise.
 //
 // Between volt_shield_begin and volt_shield_end awaits work although the task is cancelled, so that
-// a cleanup can wait. Give it a bound. volt_within and VOLT_SELECT return when the inner functions
-// have finished their cleanup, never earlier: nothing is left running, and the time limit is
-// exceeded by the duration of the cleanup.
+// a cleanup can wait; the shield has a time limit of its own. volt_within and VOLT_SELECT return
+// when the inner functions have finished their cleanup, never earlier: nothing is left running, and
+// the time limit is exceeded by the duration of the cleanup.
 //
-// A shutdown cancels all tasks and waits. volt_run begins it when the root task has ended, or when
-// a task calls volt_shutdown; .drain_timeout counts from the moment worker 0 sees it.
-// volt_group_close waits for its children without any bound. For a hard limit keep the runtime in
-// the main thread (volt_create), call volt_shutdown with a time limit, and if it gives a number of
-// tasks, log and _exit: the process cannot take back the memory of a task that runs. A shutdown
-// does not end the `_sync` wait of a thread on a lock or channel, which belongs to no runtime; its
-// time limit does.
+// A shutdown cancels all tasks and waits until they have ended. volt_run begins it when the root
+// task has ended, or when a task calls volt_shutdown; .drain_timeout counts from the moment worker
+// 0 sees it. volt_group_close waits for its children without any bound. For a hard limit keep the
+// runtime in the main thread (volt_create), call volt_shutdown with a time limit, and if it returns
+// a number of tasks, log and _exit: the process cannot free the memory of a task that still runs. A
+// shutdown does not end a `_sync` wait of a thread on a lock or channel, because these objects
+// belong to no runtime; the time limit of the wait does.
 //
 // ---- time
 // volt_time counts nanoseconds of CLOCK_MONOTONIC, which stands still while the machine sleeps.
@@ -217,7 +226,7 @@
 //   initialisation that happens once           volt_once
 //   a condition that became true               volt_event; a count of parts to finish:
 //                                              volt_wait_group
-//   closed to newcomers and drained            volt_tracker
+//   no new users, and all have left            volt_tracker
 //   a condition to be checked again            volt_notify, volt_cond
 //   all have arrived, continue together        volt_barrier
 //   messages, many to many, with back-pressure volt_chan; without a buffer: VOLT_CHAN_RENDEZVOUS
@@ -226,8 +235,8 @@
 //   every message to every subscriber          volt_bcast; slow subscribers lose the oldest
 //   the newest value only                      volt_watch; a volt_watcher needs no closing
 // A volt lock is held by a task, not by a thread. A pthread mutex held across an await would be
-// unlocked by another thread, and blocks a worker in the meantime. C has no guards; the pattern
-// that works is a single way out behind the lock:
+// unlocked by another thread, and blocks a worker in the meantime. C has no destructors to unlock;
+// the pattern that works is a function with a single way out behind the lock:
 //
 //     // fragment
 //     typedef struct { volt_frame frame; volt_mutex *lock; int *sum, n, rc; } adder;
@@ -241,31 +250,31 @@
 //         VOLT_END(0);
 //     }
 //
-// An await between the two gives -ECANCELED to a cancelled task, as everywhere: unlock first, then
+// In a cancelled task an await between lock and unlock gives -ECANCELED, too: unlock first, then
 // return. A function with several ways out is best locked as a whole, by an outer function that
-// locks, awaits it and unlocks.
+// locks, awaits the inner one and unlocks.
 //
 // ---- blocking calls
 // A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
-// suspends the task until it returns. volt_block_in_place calls a function in the middle of a poll;
-// another thread takes over the worker until it returns. That costs two thread switches, or none if
-// the function returns sooner. volt_file_... use volt_blocking; volt_resolve and volt_tcp_connect
-// use the same pool.
-// volt_blocking_detach is for functions that may hang and need not be waited for.
+// suspends the task until it returns; volt_blocking_detach does so for a function that may hang,
+// and can abandon it. volt_block_in_place calls a function in the middle of a poll; another thread
+// takes over the worker until it returns. That costs two thread switches, or none if the function
+// returns sooner. volt_file_... use volt_blocking; volt_resolve and volt_tcp_connect use the same
+// pool.
 //
 // Threads of the pool start on demand and end after 10 s without work. At most 16 run functions at
-// once (.max_blocking_threads), a detached function that still hangs among them; 4 more resolve
-// names; each volt_block_in_place may need one more, without a limit. A function on the pool that
-// waits for another one may deadlock once 16 of them do so. A shutdown cancels the calls that have
-// not begun, and waits for those that have.
+// once (.max_blocking_threads), including detached functions that still run; 4 more resolve names;
+// each volt_block_in_place may need one more, without a limit. Functions on the pool that wait for
+// other functions on the pool may deadlock once 16 of them do so. A shutdown cancels the calls that
+// have not begun, and waits for those that have.
 //
 // ---- order and placement
 // Each worker has a ring of 256 runnable tasks, which it runs first in, first out, and a LIFO slot:
 // the task that was woken or spawned last runs next, while its data is still in the cache. After
-// VOLT_LIFO_MAX tasks from the slot in a row the ring has its turn, so nothing starves. If one poll
-// spawns more tasks than the ring has room for, the newest batch of 128 runs first; every 8 ms 128
-// of the oldest move to the shared queue. So a tree of tasks is walked depth first and has few of
-// its tasks alive at a time.
+// VOLT_LIFO_MAX tasks from the slot in a row the ring has its turn, so nothing starves. Tasks for
+// which the ring has no room are kept in batches of 128, of which the newest runs first; every 8 ms
+// 128 of the oldest tasks move to the shared queue. So a tree of tasks is walked depth first and
+// has few of its tasks alive at a time.
 //
 // A task that a worker spawns or wakes stays with that worker until an idle worker steals it. Three
 // kinds cannot be stolen from a worker that makes progress: the task in the LIFO slot; up to 8
@@ -291,38 +300,38 @@
 //
 // ---- threads: which function may be called where
 // Each contract says it as `where`:
-//   any thread     - also a thread that volt has never seen. Does not wait for tasks, except
-//                    volt_shutdown and volt_token_unhook, which say so
+//   any thread     - also a thread that volt has never seen. The call does not wait for tasks or
+//                    hooks, except volt_shutdown and volt_token_unhook, which say so
 //   inside a task  - needs the volt_cx of the poll that is running
-//   plain thread   - not a worker of any volt runtime, because the call blocks
+//   plain thread   - runs no worker of any volt runtime at that moment: the call blocks, or runs
+//                    a worker itself
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
 //                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*, volt_histograms,
 //                 volt_health, volt_strerror, volt_log_stderr, volt_rt_spawn*, volt_task_*,
-//                 volt_try_join,
-//                 volt_cancel, volt_detach, volt_wake, volt_waker_release, volt_result,
-//                 volt_progress, volt_handle_is_set, volt_group_collect, volt_group_cancel,
-//                 volt_now, volt_interval_init, volt_token_* but for the wait, volt_addr_*,
-//                 volt_local_addr, volt_peer_addr, volt_listen*, volt_sock_shutdown, volt_set_*,
-//                 volt_rt_close, volt_pollset_open, volt_pollset_set; of volt_mutex_*,
+//                 volt_try_join, volt_cancel, volt_detach, volt_wake, volt_waker_release,
+//                 volt_result, volt_progress, volt_handle_is_set, volt_group_collect,
+//                 volt_group_cancel, volt_now, volt_interval_init, volt_token_* but for the wait,
+//                 volt_addr_*, volt_local_addr, volt_peer_addr, volt_listen*, volt_sock_shutdown,
+//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set; of volt_mutex_*,
 //                 volt_rwlock_*, volt_sem_*, volt_once_*, volt_event_*, volt_wait_group_*,
 //                 volt_tracker_*, volt_notify_*, volt_barrier_*, volt_cond_*, volt_chan_*,
 //                 volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*, volt_watch_* and
 //                 volt_watcher_* all but the waits; volt_queue_try_pop, volt_sub_* and
 //                 volt_watcher_* on one object by one thread at a time
-//   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync and all _sync, also
-//                 volt_pollset_wait_sync;
-//                 volt_rt_deadline between two steps
+//   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync, volt_pollset_wait_sync and
+//                 all others that end in _sync
+//   between steps volt_rt_deadline: on any thread, while no thread is inside volt_rt_step
 //   inside a task all functions that take a volt_cx
 // A function on the pool, or called by volt_block_in_place, is on a plain thread: it may call
 // volt_block_on and volt_join_sync, also of its own runtime. Under VOLT_SINGLE_THREAD "any thread"
-// is the thread that made the runtime, in a task or not.
+// is the thread that made the runtime, inside a task or not.
 //
-// Objects in common: any number of threads may use the same descriptor, token, waker, poll set,
-// lock, channel or runtime at once, except to create or destroy it. A handle, a group (except its
+// Shared objects: any number of threads may use the same descriptor, token, waker, poll set, lock,
+// channel or runtime at once, except to create or destroy it. A handle, a group (except its
 // cancel), an interval, a subscription, a watcher and an address are for one thread at a time. So
 // volt_cancel on a handle must not run at the same time as a volt_join of that handle, which clears
-// it; to stop a task that another one joins, cancel a token or its group.
+// it; to stop a task that another task joins, cancel a token or a group.
 // The state of a task needs no atomics: each poll sees the writes of the poll before, also on
 // another worker. Data shared by two tasks needs an atomic, or a lock.
 //
@@ -330,20 +339,22 @@
 //   state struct        a spawn copies it into the block of the task, where it stays until the task
 //                       has ended and no handle or waker refers to it
 //   of awaited functions    a member of the caller's struct; each await starts it over
-//   root state          the caller's, of volt_run and volt_block_on, which outlives the call
+//   root state          the caller's, of volt_run and volt_block_on. It is not copied, and
+//                       must exist until the call has returned
 //   runtime             from volt_create until volt_destroy gives 0. The runtime of a volt_run ends
 //                       with it: no thread may use it then
 //   handle              keeps the result and memory of an ended task until volt_join or
 //                       volt_detach. Overwriting a handle leaks its task
 //   waker               the same, until volt_waker_release
-//   group               memory of the task that first spawned into it. Its children end before it;
-//                       a child that must not outlive its parent belongs in a group
+//   group               in the state of its owner, the task that first spawns into it. Its children
+//                       end before the owner; a child that must not outlive its parent belongs in
+//                       a group
 //   timer, link, arm, shield    members of the waiting function's state; they disarm themselves
 //   token               the application's; a parent outlives its children. Must not be freed while
 //                       a task waits for it or a thread cancels it
-//   descriptor          the application's. Its own are closed by volt_close; those of another
-//                       library by that library, after volt_pollset_set(.., 0) or volt_fd_release
-//   buffers             the state's, until the wait has returned
+//   descriptor          the application's. volt_close closes it; a descriptor of another library is
+//                       closed by that library, after volt_pollset_set(.., 0) or volt_fd_release
+//   buffers             members of the state, which volt may use until the wait has returned
 //
 // ---- memory
 // A task takes one slot: 64 bytes (48 with 32-bit pointers), its frame (48 or 32), and the rest of
@@ -355,8 +366,8 @@
 // keep large buffers apart. Waits, wake-ups, timers and readiness allocate nothing. Each descriptor
 // number in use takes 64 bytes of a table, in pages of 64. A runtime takes about 30 KiB, 8 KiB and
 // a thread stack per worker, 2 descriptors per worker, 1 for the watchdog if there are several
-// workers, and 1 more for a guest. The allocator is a hook, called by any thread, never under a
-// lock.
+// workers, and 1 more for a guest. The allocator is a hook, .alloc, which any thread may call,
+// never under a lock.
 //
 // ---- system calls, other than the one that a function is named after
 //   all workers idle    none
@@ -393,19 +404,20 @@
 //
 // ---- limits
 // A poll that computes or blocks for long holds up its worker. An idle worker takes over its
-// descriptors, timers and queued tasks within 2 ms; with one worker, or when all are stuck, none
-// can. A file on a disk is always ready: volt_read would block the worker, volt_file_pread does
-// not. At most 1024 workers and 4 million descriptors per runtime, 200 arms in a select, 253 nested
-// shields, 65535 simultaneous waits of one task (each child of volt_join_all counts); one more
-// stops the program. A poll function that awaits leaves must itself be awaited by a function with
-// VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD.
+// descriptors, timers and queued tasks within 2 ms; it cannot if there is one worker, or if all are
+// stuck. A file on a disk counts as ready at all times: volt_read would block the worker,
+// volt_file_pread does not. At most 1024 workers and 4 million descriptors per runtime, 200 arms in
+// a select, 253 nested shields, 65535 simultaneous waits of one task (each child of volt_join_all
+// counts); one more stops the program. A hand-written poll function (without VOLT_BEGIN) that calls
+// operations of volt must be awaited by a function with VOLT_BEGIN. There is no io_uring backend,
+// and no Windows, macOS or BSD.
 //
 // ---- descriptors
 // Close descriptors with volt_close, because volt keeps a table entry for each number that it has
-// used. If a number was closed in another way and belongs to a different file by now, a debug build
+// used. If a number was closed in another way and now belongs to a different file, a debug build
 // notices it before a call that would block the worker or a wait that would never end, logs it and
-// starts over with the new file. A release build notices it for sockets that are no sockets any
-// more, and for the numbers 0 to 2.
+// starts over with the new file. A release build notices it only for the numbers 0 to 2, and for a
+// number that was a socket and now is none.
 //
 // Sockets get MSG_DONTWAIT with each call, whatever their mode is; a listener becomes non-blocking
 // at its first volt_accept. A terminal, and standard input, output and error if they are pipes, are
@@ -487,7 +499,8 @@
 // Tasks and workers are given by their addresses.
 //
 // ---- waiting for an event of your own
-// A hand-written poll function checks a condition, and is pending until a waker wakes its task:
+// A hand-written poll function checks a condition, and is pending while the condition is false. Its
+// task must then be woken by a waker:
 //
 //     // fragment
 //     typedef struct {
@@ -498,16 +511,17 @@
 //         return volt_is_cancelled(cx) ? volt_ready(-ECANCELED) : volt_pending();
 //     }
 //
-// Before VOLT_AWAIT(job_wait(cx, j)) the task makes a waker by volt_waker_retain and hands it over.
-// The thread that does the job copies the waker, sets the flag, then wakes and releases: once the
-// flag is set the task may end, and its state with it.
+// Before VOLT_AWAIT(job_wait(cx, j)) the task makes a waker by volt_waker_retain and hands it to
+// the thread that does the job. When that thread has done the job, it copies the waker out of the
+// state, sets the flag, then wakes and releases: once the flag is set the task may end, and its
+// state with it.
 //
 // ---- questions
-// Why a struct and not locals? C cannot keep locals without a stack per task, which would take
-// kilobytes instead of 112 bytes, of a guessed size.
+// Why a struct and not locals? C can keep locals only on a stack per task: kilobytes, of a size
+// that must be guessed, instead of 112 bytes.
 // Can a wake-up be lost? No: the protocols are explored by a model checker (make model).
-// May I call a blocking library? By volt_blocking or volt_block_in_place; or by its descriptors, if
-// it has some, with a poll set.
+// May I call a blocking library? By volt_blocking or volt_block_in_place; or, if it offers
+// descriptors to wait for, with a poll set.
 // Why does my select spin? See the end of the first paragraph of "cancellation".
 // How do I use it from C++? As from C. The state is a plain struct; reach C++ objects by pointer.
 
