@@ -73,6 +73,7 @@
 //   handle, waker     references to a task: to wait for its end, and to have it polled again
 //   group, child  tasks that one task has spawned and waits for. A child is also an async function
 //                 that another one awaits
+//   grant         a permit, slot or message that is set aside for a waiter whose turn has come
 //   leaf          an awaited operation that is not an async function of its own: a sleep, a read
 //   scope         the awaits that one cancellation reaches: those of a whole task, or those inside
 //                 a volt_within, a volt_with_token, or an arm that has lost
@@ -544,8 +545,8 @@
 //   VOLT_TRACE_CAP       the implementation file  4096
 //   VOLT_USDT            the implementation file  1 if <sys/sdt.h> exists, else 0
 //
-// VOLT_IMPLEMENTATION compiles the implementation into this file. The include must then come
-// before those of the C library, because _GNU_SOURCE must be defined first.
+// VOLT_IMPLEMENTATION compiles the implementation into this file. The include must then come before
+// those of the C library, because _GNU_SOURCE must be defined before them.
 #ifdef VOLT_IMPLEMENTATION
 #  ifndef _GNU_SOURCE
 // for accept4, pthread_setname_np and epoll_pwait2
@@ -575,8 +576,8 @@
 // wait. Blocking calls and host lookups run inside the poll.
 //
 // VOLT_NO_MEMBARRIER does without membarrier(2), for seccomp filters that kill the process at that
-// call. An unlock then costs one more atomic operation. A filter that returns an error needs no
-// macro.
+// call. An unlock then costs one more atomic operation. A filter that makes the call fail with an
+// error needs no macro.
 //
 // VOLT_NO_NAMES leaves out volt_resolve and volt_tcp_connect, and with them getaddrinfo, which a
 // statically linked glibc supports only in part.
@@ -584,17 +585,18 @@
 #  define VOLT_NO_NAMES
 #endif
 
-// VOLT_TRACE=1 records what the runtime does, at the cost of three clock reads per poll. Each
+// VOLT_TRACE=1 records the events of the runtime, at the cost of three clock reads per poll. Each
 // worker keeps its last VOLT_TRACE_CAP events (a power of two) for volt_trace, and passes each
 // event to .tracer. Polls, and the waits of runnable tasks for a worker, are measured for
 // volt_histograms and volt_health. Polls longer than .slow_poll are logged. With 0 none of this is
 // compiled in.
 //
-// VOLT_USDT=1 compiles in probes for perf, bpftrace and SystemTap (provider `volt`), a `nop` each.
+// VOLT_USDT=1 compiles in probes for perf, bpftrace and SystemTap (provider `volt`). A probe that
+// is not in use costs a `nop`.
 
-// VOLT_DEBUG=1 checks for misuse at run time, such as forgotten awaits, buffers on the stack and
-// stale frames, and stops the program with file:line. If two files of a program have different
-// values, the linker reports an undefined symbol.
+// VOLT_DEBUG=1 checks for misuse at run time, such as a call outside an await, a buffer on the
+// stack or a frame that another await uses, and stops the program with file:line. If two files of a
+// program have different values, the linker reports an undefined symbol.
 #ifndef VOLT_DEBUG
 #  ifdef NDEBUG
 #    define VOLT_DEBUG 0
@@ -627,7 +629,8 @@ struct stat;
 #define VOLT__STR2(x_) #x_
 #define VOLT__STR(x_) VOLT__STR2(x_)
 #define VOLT__SITE __FILE__ ":" VOLT__STR(__LINE__)
-// Log lines end at the tab; dumps and traces show the name of the function behind it.
+// Where a task was spawned. Log lines show the text before the tab; dumps and traces also show the
+// name of the function behind it.
 #define VOLT__SPAWN_SITE(fn_) VOLT__SITE "\t" #fn_
 #ifdef __cplusplus
 #  define VOLT__SASSERT(c_, msg_) static_assert(c_, msg_)
@@ -656,7 +659,7 @@ extern "C" {
 #endif
 
 // Nanoseconds: a duration, or an absolute time of CLOCK_MONOTONIC. The macros convert from us, ms
-// and s. VOLT_NEVER means no time limit, or a time that never comes.
+// and s. VOLT_NEVER stands for no time limit, or for a time that never comes.
 typedef int64_t volt_time;
 #define VOLT_US(n_) ((volt_time)(n_) * 1000)
 #define VOLT_MS(n_) ((volt_time)(n_) * 1000000)
@@ -720,22 +723,22 @@ typedef struct volt_frame {
     volt__node node_;
 } volt_frame;
 // The memory of one volt_within or volt_before, in the state struct. Zero-valid; disarmed when the
-// await ends.
+// await ends, and may then be used again.
 typedef struct volt_timer {
     volt__node node_;
 } volt_timer;
-// The memory of one volt_with_token, in the state struct. Zero-valid; unlinked when the await
-// ends.
+// The memory of one volt_with_token, in the state struct. Zero-valid; unlinked when the await ends,
+// and may then be used again.
 typedef struct volt_token_link {
     volt__node node_;
 } volt_token_link;
 
 // One branch of a select or join, in the state struct. Zero-valid; `value` and `fired` are valid
-// after the await.
+// after the await, until the arm is used again.
 typedef struct volt_arm {
     volt__node node_;
     volt__node *parent_;
-    int64_t value;  // the result of its poll; of a cancelled arm usually -ECANCELED
+    int64_t value;  // its result; usually -ECANCELED if it was cancelled or never started
     uint32_t fired; // select: 1 for the winner, 0 for the others; join: 1
     uint8_t state_, shield_depth_, outer_shield_depth_, outer_cancel_level_;
 } volt_arm;
@@ -783,8 +786,8 @@ struct volt_cx {
     const char *at_;
 };
 
-// A reference to a task, which keeps its memory and its result until it is joined or detached.
-// Zero: empty. For one thread at a time.
+// A reference to a task, which keeps its memory and its result until it is joined or detached. A
+// zeroed handle is empty. For one thread at a time.
 typedef struct volt_handle {
     volt__task *task_;
 } volt_handle;
@@ -946,7 +949,7 @@ typedef struct volt_sub {
     uint64_t next_, lost_; // the message that comes next; messages lost
 } volt_sub;
 
-// A channel that holds only the newest value, in the variable of VOLT_WATCH_INIT.
+// A channel that holds only the newest value, in the variable that VOLT_WATCH_INIT is given.
 typedef struct volt_watch {
     uint32_t lock_, is_closed_, elem_, version_;
     char *buf_;
@@ -973,7 +976,7 @@ typedef struct volt_token {
     struct volt_token *root_, *parent_, *child_, *next_, *prev_;
     struct volt_hook *hooks_;
 } volt_token;
-// A function that is called when its token is cancelled.
+// The memory of one volt_token_hook: a function that is called when its token is cancelled.
 typedef struct volt_hook {
     void (*fn_)(void *arg);
     void *arg_;
@@ -983,8 +986,8 @@ typedef struct volt_hook {
     volt__parker done_;              // set when the function has returned; volt_token_unhook waits
 } volt_hook;
 
-// A group of child tasks. Zero-valid. The first task that spawns into it becomes its owner, until
-// a wait, next or close of that task has found the group empty.
+// A group of child tasks. Zero-valid. The first task that spawns into it becomes its owner, until a
+// volt_group_wait, volt_group_next or volt_group_close of that task has found the group empty.
 typedef struct volt_group {
     volt__scope scope_;
     uint32_t lock_, n_live_;                // n_live_: members that have not ended
@@ -997,7 +1000,7 @@ typedef struct volt_group {
 
 // The behaviour of volt_interval_next when ticks were missed.
 typedef enum volt_missed {
-    // one result for each missed tick, at once: the number of results stays right
+    // one result for each missed tick, without a wait: the number of results stays right
     VOLT_MISSED_BURST,
     // missed ticks are dropped, and the next tick is one period from now
     VOLT_MISSED_DELAY,
@@ -1101,7 +1104,7 @@ typedef struct volt_pollev {
 } volt_pollev;
 
 // ---- hooks and trace events
-// Hooks are called by any thread, and never under a lock of volt. `user` is passed to each call.
+// Hooks may be called by any thread, but never under a lock of volt. `user` is passed to each call.
 
 // Both functions must be set, or neither. The default maps whole pages, by mmap(2).
 typedef struct volt_allocator {
