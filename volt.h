@@ -1314,11 +1314,11 @@ static inline volt_poll volt_ready(int64_t value) {
     p.v_ = value;
     return p;
 }
-// A poll that must be repeated when the task is woken, by a waker or by a leaf.
+// A poll that is not ready: it is repeated when a waker or a leaf wakes the task.
 static inline volt_poll volt_pending(void) { return volt_ready(VOLT__PENDING); }
 // Returns 1 if the poll must be repeated, 0 if it is ready.
 static inline int volt_is_pending(volt_poll p) { return p.v_ == VOLT__PENDING; }
-// The result of a poll that is ready.
+// The result of a poll, which must be ready.
 static inline int64_t volt_value(volt_poll p) { return p.v_; }
 
 // Reports misuse and stops the program, in every build.
@@ -1487,8 +1487,9 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, cons
         }                                                                                          \
     } while (0)
 #define VOLT__PICK2(a_, b_, n_, ...) n_
-// VOLT_AWAIT(poll) or VOLT_AWAIT(destination, poll): waits until the poll is ready. The
-// destination receives the result; a debug build stops if the result does not fit.
+// VOLT_AWAIT(poll) or VOLT_AWAIT(destination, poll): waits until the poll is ready. The destination
+// receives the result; a debug build stops if the result does not fit. Without a destination the
+// result is dropped.
 #define VOLT_AWAIT(...) VOLT__PICK2(__VA_ARGS__, VOLT__AWAIT2, VOLT__AWAIT1, 0)(__VA_ARGS__)
 
 // The result of an awaited async function, given its frame: the number that its await gave. If the
@@ -1499,9 +1500,10 @@ static inline int64_t volt__result(const volt_frame *f, const char *site) {
         volt__misuse(site, "volt_result of a frame not finished");
     return f->node_.key_.result_;
 }
-// The number of bytes that a failed volt_read_exact or volt_write_all has moved, given the frame
-// of the function that awaited it, before its next await. If the operation was an arm itself, its
-// count is lost: await it in a function of its own, and make that function the arm.
+// The number of bytes that a failed volt_read_exact or volt_write_all has moved, given the frame of
+// the function that awaited it; valid until the next await of that function. If the operation was
+// an arm itself, its count is lost: await it in a function of its own, and make that function the
+// arm.
 static inline int64_t volt_progress(const volt_frame *f) { return f->node_.key_.moved_; }
 
 // ---- several polls in one await
@@ -1539,10 +1541,12 @@ static inline volt__arm_status volt__arm_done(int fired) {
                        0;                                                                          \
                    }))
 // Waits until one arm is ready, the winner; then cancels the others and waits until they have
-// ended. In a cancelled scope an arm that still completes, for example under a shield, wins as
-// well. At most 200 arms. The order of polling decides among arms that are ready at the same time:
-// VOLT_SELECT polls at most 8 arms in random order, so that each is equally likely to win, and
-// more arms in textual order from a random one on. VOLT_SELECT_BIASED polls in textual order.
+// ended. A losing arm whose operation could not be undone has its result in `value`, for example
+// the descriptor of a volt_file_open; that of the others is usually -ECANCELED. In a cancelled
+// scope an arm that still completes, for example under a shield, wins as well. At most 200 arms.
+// The order of polling decides among arms that are ready at the same time: VOLT_SELECT polls up to
+// 8 arms in random order, so that each is equally likely to win, and more arms in textual order,
+// beginning at a random one. VOLT_SELECT_BIASED polls in textual order.
 //   returns: index of the winner, from 0 | -ECANCELED if the scope was cancelled: no arm has fired
 #define VOLT_SELECT(...) VOLT__ARMS(VOLT__SELECT, __VA_ARGS__)
 #define VOLT_SELECT_BIASED(...) VOLT__ARMS(VOLT__SELECT_BIASED, __VA_ARGS__)
@@ -1556,7 +1560,8 @@ static inline volt__arm_status volt__arm_done(int fired) {
 // ---- time limits and tokens around a poll
 // These are macros, because an ordinary function would be called after its inner poll, too late to
 // cancel it. The inner poll may be any poll, also that of an async function. None allocates: the
-// timer or link is a member of the state.
+// timer or link is a member of the state. For example, with `volt_timer limit` in *s:
+//     VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_S(5), volt_read(cx, s->fd, s->buf, 64)));
 VOLT_API void volt__within_begin(volt_cx *cx, volt_timer *t);
 VOLT_API VOLT_POLL volt__within_end(volt_cx *cx, volt_timer *t, volt_time at_most, volt_poll inner);
 VOLT_API VOLT_POLL volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadline,
@@ -1575,10 +1580,11 @@ VOLT_API VOLT_POLL volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_to
 // The same with an absolute time of CLOCK_MONOTONIC, see volt_now.
 #define volt_before(cx_, t_, deadline_, inner_)                                                    \
     volt__before_end((cx_), (t_), (deadline_), (volt__within_begin((cx_), (t_)), (inner_)))
-// Returns 1 if the last await with this timer gave -ETIMEDOUT because of its limit, 0 if not: then
-// a -ETIMEDOUT was the result of the inner poll.
+// Returns 1 if the last await with this timer gave -ETIMEDOUT because of its limit, else 0: a
+// -ETIMEDOUT was then the result of the inner poll.
 static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_.was_timeout_ == 1; }
-// Cancels the inner poll when the token is cancelled, without another try.
+// Cancels the inner poll when the token is cancelled. Unlike a time limit, it does not try the
+// inner poll once more.
 //   returns: the result of the inner poll, usually -ECANCELED once the token is cancelled
 //   wakes  : when the inner poll can go on, or when the token is cancelled
 #define volt_with_token(cx_, l_, stop_, inner_)                                                    \
