@@ -1594,30 +1594,31 @@ static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_.w
 //==================================================================================================
 // >>api  every function with its contract
 //==================================================================================================
-// The public functions, each with its contract. A contract says what the function does, then
+// The public functions, each with its contract: the effect of the function, then
 //   where  : the thread that may call it; the terms are explained in >>manual, "threads"
-//   returns: its results. A negative one is -errno
+//   returns: its results, separated by |. A negative one is -errno
 //   wakes  : when a wait ends, if that is not obvious
 //   memory : its allocations, and the owner of the memory that it uses
 //   Order  : which earlier writes a caller sees after it has returned
 // Not repeated below:
 //   - A function with a volt_cx is called inside a task, a `_sync` function on a plain thread, and
 //     any other function by any thread, unless `where` says otherwise.
-//   - Each VOLT_POLL is awaited. Except volt_group_close it also returns -ECANCELED if its scope
-//     is cancelled. One on a descriptor also returns -EBADF, -ENOMEM, -ENOSPC (the limit of epoll)
-//     and the errors that the kernel has for such a file.
+//   - Each VOLT_POLL is awaited. Except for volt_group_close it also returns -ECANCELED if its
+//     scope is cancelled. One on a descriptor also returns -EBADF, -ENOMEM, -ENOSPC (the limit of
+//     epoll) and the errors that the kernel has for such a file.
 //   - A function allocates only if `memory` says so.
 //   - Objects, buffers and strings that are passed to a wait belong to the caller and must exist
 //     until the wait has ended, so they are members of the state or outlive the task.
 //   - A volt_time is in ns. `at_most` is a duration: one below 0 counts as 0, VOLT_NEVER means no
 //     limit. A deadline is an absolute time of volt_now.
 //   - A pointer may be NULL only if its contract or its name says so. `arg` and `user` are passed
-//     on as they are.
+//     on unchanged.
 
 // ---- runtime
 
-// Runs `fn` and all that it spawns. The calling thread is worker 0. Returns when the root task has
-// ended and all other tasks were cancelled and have ended. config_or_null NULL: the defaults.
+// Runs `fn`, the function of the root task, and all that it spawns. The calling thread is worker 0.
+// Returns when the root task has ended and all other tasks were cancelled and have ended.
+// config_or_null NULL: the defaults.
 //   where  : plain thread. A pthread_cancel of this thread takes effect after the return
 //   returns: the result of the root task, clamped to an int | -EINVAL: invalid configuration,
 //            .is_guest, or frame not zeroed | -ENOMEM, -EMFILE, -ENFILE, -ENODEV, -ENOSPC, or the
@@ -1653,10 +1654,10 @@ VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
 //   returns: 0 | -EBUSY if the shutdown is not complete, a thread is inside volt_rt_step, or a
 //            handle or waker of a task is held | -ECHILD in a forked child
 VOLT_API int volt_destroy(volt_rt *rt);
-// The descriptor of a guest (.is_guest): volt_create starts no thread for worker 0; the
-// application has this descriptor in its event loop, and calls volt_rt_step whenever the
-// descriptor is readable. It is readable if a task or a timer is due. It is an epoll instance, and
-// may be waited on, for reading only, by poll(2), select(2) or another epoll.
+// The descriptor of a guest. A runtime with .is_guest has no thread for worker 0: the application
+// adds this descriptor to its event loop, and calls volt_rt_step whenever the descriptor is
+// readable, which it is if a task or a timer is due. It is an epoll instance, and may be waited on,
+// for reading only, by poll(2), select(2) or another epoll.
 //   where  : any thread
 //   returns: the descriptor, which the runtime closes | -EINVAL without .is_guest
 VOLT_API int volt_rt_fd(const volt_rt *rt);
@@ -1668,11 +1669,11 @@ VOLT_API int volt_rt_fd(const volt_rt *rt);
 //            another thread is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
 //            in a forked child
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
-// The time of the next step, for event loops that take a time limit instead: the earliest
-// deadline, or earlier if that is far away.
-//   where  : any thread, between two steps
-//   returns: an absolute time | 0 if a step is due now | VOLT_NEVER if no timer is set, or without
-//            .is_guest
+// The time of the next step, for event loops that wait with a time limit in place of the
+// descriptor: the earliest deadline of the guest, or an earlier time if that is far away.
+//   where  : any thread, but not while a thread is inside volt_rt_step
+//   returns: an absolute time | 0 if a step is due now | VOLT_NEVER if no timer is set, without
+//            .is_guest, or in a forked child
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt);
 // The configuration with every default filled in. Writes the whole struct, of the size that it has
 // in the implementation, regardless of out->size.
@@ -1737,13 +1738,13 @@ VOLT_API const char *volt_strerror(int rc);
 
 // The largest alignment, in bytes, that the type of a task's state may have.
 #define VOLT_STATE_ALIGN (sizeof(void *) == 8 ? 64 : 16)
-// Starts a task with a copy of *state. *h receives a handle; h NULL: the task is detached. The
-// macro VOLT_SPAWN(cx, handle_or_NULL, fn, state), whose `state` is an lvalue or a compound
+// Starts a task with a copy of *state. *h is overwritten by a handle; h NULL: the task is detached.
+// The macro VOLT_SPAWN(cx, handle_or_NULL, fn, state), whose `state` is an lvalue or a compound
 // literal, also checks the type and sets `site`, the file and line that dumps and logs show.
 //   where  : inside a task
 //   returns: 0 | -ENOMEM, also for more than 2 GiB | -ESHUTDOWN | -EINVAL: frame not zeroed, or
-//            `size` less than that of a frame. After an error nothing was taken, and *h is
-//            unchanged or empty
+//            `size` less than that of a frame. After an error there is no task, and *h is unchanged
+//            or empty
 //   memory : one slot, of size + 64 bytes (48 with 32-bit pointers) or somewhat more, until the
 //            task has ended and no handle or waker refers to it. It is aligned as the type of the
 //            state is, up to VOLT_STATE_ALIGN; a larger alignment does not compile. `site` must
@@ -1805,7 +1806,7 @@ VOLT_API void volt_task_destroy(void *state);
                         __alignof__(__typeof__(__VA_ARGS__)), VOLT__SPAWN_SITE(fn_))
 #endif
 
-// Waits until a task has ended. Two joins of one task at once stop the program.
+// Waits until a task has ended. A second join of the same task at the same time stops the program.
 //   where  : inside a task
 //   returns: the result of the task | -EINVAL if the handle is empty. *h is cleared if and only if
 //            the task has ended, which distinguishes its -ECANCELED from that of a cancelled wait;
@@ -1834,8 +1835,9 @@ VOLT_API void volt_cancel(const volt_handle *h);
 VOLT_API void volt_detach(volt_handle *h);
 // Returns 1 if the handle refers to a task, 0 if it is empty.
 static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
-// Lets other tasks run: the task is queued again behind all tasks of its worker or, if there are
-// none, behind those in the shared queue or the inbox, and those whose event or timer is due.
+// Lets other tasks run: the task is queued again behind all tasks of its worker. If there are none,
+// a task from the shared queue or the inbox runs first, or else the tasks whose event or timer is
+// due.
 //   returns: 0
 static inline VOLT_POLL volt_yield(volt_cx *cx) {
     volt__node *node = cx->frame_;
@@ -1850,17 +1852,18 @@ static inline VOLT_POLL volt_yield(volt_cx *cx) {
     cx->wait_ |= VOLT__REQUEUE;
     return volt_pending();
 }
-// Waits until it is cancelled: for an arm that is switched off.
+// Waits until it is cancelled: for the place of an arm that is not wanted this time.
 //   returns: -ECANCELED
 VOLT_API VOLT_POLL volt_sleep_forever(volt_cx *cx);
 // Returns 1 if the next await would give -ECANCELED, else 0: for loops without awaits, and for
-// hand-written polls. It sees volt_cancel and a shutdown at once, but an expired time limit or a
-// cancelled token only from the next poll of the task on.
+// hand-written poll functions. It sees volt_cancel and a shutdown at once, but an expired time
+// limit or a cancelled token only from the next poll of the task on. Not awaited.
 VOLT_API int volt_is_cancelled(volt_cx *cx);
 // Begins a shield: until `at_most` has passed, awaits in this frame and in the functions that it
-// awaits ignore cancellation. After that they give -ECANCELED, even if nothing was cancelled. They
-// are not tried once more at the deadline, so data that has come but was not fetched is left.
-// VOLT_RETURN and VOLT_END end the shields of their frame. Shields may be nested.
+// awaits ignore cancellation. After that they give -ECANCELED, even if nothing was cancelled.
+// Unlike those in a volt_within they are not tried once more at the deadline, so data that has come
+// but was not read stays unread. VOLT_RETURN and VOLT_END end the shields of their frame. Shields
+// may be nested.
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
 // Ends the innermost shield, which must be `s`, begun in this frame; else the program stops.
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s);
@@ -1920,17 +1923,17 @@ VOLT_API VOLT_POLL volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
 // not wait for the end of its own task, as volt_shutdown without a time limit would. If no thread
 // can be started, fn is called nevertheless, and the queued tasks move to other workers.
 //
-// The thread still counts as a worker, so that calls that wait for tasks return -EDEADLK, in
-// worker 0 of a guest, under VOLT_SINGLE_THREAD, and if no thread can be started and no other
-// worker is left that does not block in the same way.
+// In three cases the thread still counts as a worker, so that calls that wait for tasks return
+// -EDEADLK: in worker 0 of a guest; under VOLT_SINGLE_THREAD; and if no thread can be started and
+// all other workers block in the same way.
 //   where  : inside a task; not awaited
 //   returns: the result of fn
 //   memory : as volt_blocking
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
 // ---- files
-// Each operation is one volt_blocking, and also returns the errors of that. Others are -errno of
-// the system call, -EINVAL for a buffer of more than 1 GiB, -EOVERFLOW for an offset beyond the
+// Each operation is one volt_blocking call, and returns its errors, too. Further errors are -errno
+// of the system call, -EINVAL for a buffer of more than 1 GiB, -EOVERFLOW for an offset beyond the
 // off_t of the C library, and -EFAULT if `path` is NULL.
 
 // Opens a file with the flags and the mode of open(2), and O_CLOEXEC.
@@ -1945,8 +1948,8 @@ VOLT_API VOLT_POLL volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *
 //   returns: len. After an error a part may have been written
 VOLT_API VOLT_POLL volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
                                     size_t len, int64_t offset);
-// Waits until the file is on the disk: fsync(2), or with is_data_only fdatasync(2), which may
-// leave out times.
+// Waits until the file is on the disk: fsync(2), or with is_data_only fdatasync(2), which need not
+// write the time stamps.
 //   returns: 0
 VOLT_API VOLT_POLL volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only);
 // Calls stat(2).
@@ -1966,9 +1969,10 @@ VOLT_API VOLT_POLL volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
                                   size_t len, unsigned mode);
 
 // ---- groups
-// A group owns the children that are spawned into it (volt_group_spawn). Only the task that owns
-// the group may wait for them or close the group. If its function returns with the group open, the
-// group is closed before the task ends; a debug build stops the program if a child has not ended.
+// A group owns the children that are spawned into it (volt_group_spawn). The task that spawned the
+// first of them owns the group: only this task may wait for the children or close the group. If its
+// function returns with the group open, the group is closed before the task ends; a debug build
+// stops the program if a child has not ended.
 
 // Makes the group keep the results of its children for volt_group_next. Without this call only the
 // first negative result is kept, for volt_group_wait.
@@ -1978,11 +1982,12 @@ VOLT_API void volt_group_collect(volt_group *g);
 //   returns: 0 | the first negative result of a child since the last wait
 VOLT_API VOLT_POLL volt_group_wait(volt_cx *cx, volt_group *g);
 // Waits for the next result, in order of completion. *id becomes the number of that spawn, counted
-// from 0; id NULL: not wanted.
+// from 0, and from 0 again after a volt_group_close; id NULL: not wanted.
 //   returns: the result of a child | -ENOENT if no child and no result is left | -EINVAL without
 //            volt_group_collect
 VOLT_API VOLT_POLL volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id);
-// Cancels all children that have been spawned.
+// Cancels all children that have been spawned so far. Those that are spawned later are not
+// cancelled.
 //   where  : any thread, while the memory of the group exists
 VOLT_API void volt_group_cancel(volt_group *g);
 // Cancels all children and waits until they have ended, without any bound. Cannot be cancelled
@@ -2021,9 +2026,9 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 // a condition variable. If a wait is cancelled after its turn has come, the turn passes to the
 // next.
 //
-// A caller that a wait or a `try_` function has let through may free the object, if no other
-// caller will use it. The functions that only ask (is_set, is_done, is_closed, count, available,
-// len) do not permit that: the thread that has made the change may still be using the object.
+// A caller that a wait or a `try_` function has let through may free the object, if no other caller
+// will use it. A result of a function that only asks (is_set, is_done, is_closed, count, available,
+// len) does not permit that: the thread that has made the change may still be using the object.
 
 // Locks a mutex. The holder may await before it unlocks, but keeps all other callers waiting until
 // then. Unfair: an arriving caller may take a free lock before the first waiter, which was woken,
@@ -2034,12 +2039,12 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 VOLT_API VOLT_POLL volt_mutex_lock(volt_cx *cx, volt_mutex *m);
 VOLT_API VOLT__MUST int volt_mutex_try_lock(volt_mutex *m);
 VOLT_API VOLT__MUST int volt_mutex_lock_sync(volt_mutex *m, volt_time at_most);
-// Unlocks a mutex that the calling task or thread has locked. A debug build stops the program if
-// another task has locked it, and each build does if the mutex is not locked.
+// Unlocks a mutex that the calling task or thread has locked. The program stops if the mutex is not
+// locked, and in a debug build also if another task has locked it.
 VOLT_API void volt_mutex_unlock(volt_mutex *m);
 
 // Locks for reading, by many, or for writing, by one. A reader also waits behind a writer that
-// waits, so a task must not lock it again while it holds the lock.
+// waits, so a task that holds the lock must not lock it again, not even for reading.
 //   returns: 0
 //   Order  : as a mutex, between a writer and all others
 VOLT_API VOLT_POLL volt_rwlock_read(volt_cx *cx, volt_rwlock *l);
@@ -2050,8 +2055,8 @@ VOLT_API VOLT__MUST int volt_rwlock_read_sync(volt_rwlock *l, volt_time at_most)
 VOLT_API VOLT__MUST int volt_rwlock_write_sync(volt_rwlock *l, volt_time at_most);
 // Unlocks, from reading or from writing. The program stops if it is not locked.
 VOLT_API void volt_rwlock_unlock(volt_rwlock *l);
-// Turns the lock of a writer into that of a reader, with no other writer in between. The program
-// stops if it is not locked for writing.
+// Turns the lock of a writer into that of a reader; no other writer gets the lock in between. The
+// program stops if it is not locked for writing.
 VOLT_API void volt_rwlock_downgrade(volt_rwlock *l);
 
 // Takes n permits together. A wait for many permits is not overtaken by later waits for few.
@@ -2081,7 +2086,7 @@ VOLT_API void volt_sem_close(volt_sem *s);
 VOLT_API VOLT_POLL volt_once_begin(volt_cx *cx, volt_once *o);
 VOLT_API VOLT__MUST int volt_once_try_begin(volt_once *o);
 VOLT_API VOLT__MUST int volt_once_begin_sync(volt_once *o, volt_time at_most);
-// Ends the work. Called once, by the caller that has got 1 from volt_once_begin. is_done 0: the
+// Ends the work. Called once, by the caller that received 1 from volt_once_begin. is_done 0: the
 // work has failed, and the next caller does it. The program stops if no work has begun.
 VOLT_API void volt_once_end(volt_once *o, int is_done);
 // Returns 1 if the work is done, else 0.
@@ -2127,9 +2132,9 @@ VOLT_API void volt_tracker_close(volt_tracker *t);
 VOLT_API VOLT_POLL volt_notify_wait(volt_cx *cx, volt_notify *notify);
 VOLT_API VOLT__MUST int volt_notify_try_wait(volt_notify *notify);
 VOLT_API VOLT__MUST int volt_notify_wait_sync(volt_notify *notify, volt_time at_most);
-// Ends the wait that began first, or last; or all waits that have begun, with none kept for a
-// later one. If a notified wait is cancelled, its notification passes to the next waiter from the
-// same end.
+// Notifies one wait, the one that began first or the one that began last; or all waits that have
+// begun, without keeping a notification for a later one. If a notified wait is cancelled, its
+// notification passes to the next waiter from the same end.
 VOLT_API void volt_notify_one(volt_notify *notify);
 VOLT_API void volt_notify_last(volt_notify *notify);
 VOLT_API void volt_notify_all(volt_notify *notify);
@@ -2166,13 +2171,15 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // ---- channels
 // The results are like those of read(2), so that one loop fits all channels: a receive returns 1
 // for a message and 0 once the channel is closed and drained; a send returns 0, or -EPIPE once the
-// channel is closed. The forms of a wait are as in "synchronisation".
+// channel is closed. Two results differ: a broadcast's send returns the number of subscribers, and
+// a oneshot's receive the value itself, or -EPIPE. The forms of a wait are as in "synchronisation".
 //
-// Messages are copied. Each one is delivered once; a cancelled wait has neither sent nor received.
-// `size` is the size of an element in bytes. Any other value gives -EINVAL; in a debug build the
-// awaited calls, and the sends of a broadcast or watch, stop the program instead. Receivers are
-// granted messages in order of arrival; of two that have a grant, the one that runs first takes
-// the older message. All that was done before a send is visible after the receive.
+// Messages are copied, except by a queue. Each one is delivered once, by a broadcast at most once
+// to each subscriber; a cancelled wait has neither sent nor received. `size` is the size of an
+// element in bytes. Any other value gives -EINVAL; in a debug build the awaited calls, and the
+// sends of a broadcast or watch, stop the program instead. Waiting receivers are granted messages
+// in order of arrival; of two that have been granted one, the receiver that runs first takes the
+// older message. All that was done before a send is visible after the receive.
 //
 // A rendezvous has no buffer. A send returns 0 once a receiver has the message in its own memory,
 // and the waits of both end at that moment: an arm of a select whose wait ends so wins its select,
@@ -2182,7 +2189,7 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // arm. The channel may be freed when both sides have returned; the return of one side does not
 // tell that of the other.
 
-// Initializes a channel over a buffer of `cap` elements of `elem` bytes each, as VOLT_CHAN_INIT
+// Initialises a channel over a buffer of `cap` elements of `elem` bytes each, as VOLT_CHAN_INIT
 // does. cap 0: a rendezvous, whose buffer has one element.
 //   returns: 0 | -EINVAL if `elem` is 0 or above 2^32 - 1, or `cap` is 2^31 or more
 //   memory : `buf` belongs to the caller, and must exist until the last use of the channel
@@ -2285,13 +2292,13 @@ VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
 //   returns: the value, of which a negative one looks like an error | -EPIPE if the oneshot was
 //            closed without a value, or the value was received already
 VOLT_API VOLT_POLL volt_oneshot_recv(volt_cx *cx, volt_oneshot *o);
-// // The same without waiting, or for a thread.
+// The same without waiting, or for a thread.
 //   returns: 0 with the value in *value | -EPIPE as above | `try_`: -EAGAIN | `_sync`: -ETIMEDOUT,
 //            -EDEADLK
 VOLT_API VOLT__MUST int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value);
 VOLT_API VOLT__MUST int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t *value);
-// Closes the oneshot: the sender will send no value, or the receiver wants none. A value that was
-// sent before can still be received.
+// Closes the oneshot, from either side: the sender will send no value, or the receiver wants none.
+// A value that was sent before can still be received.
 VOLT_API void volt_oneshot_close(volt_oneshot *o);
 // Returns 1 if there is no value and none will come, because the oneshot was closed or the value
 // was received; else 0.
@@ -2364,7 +2371,7 @@ VOLT_API VOLT__MUST int volt_watcher_until_sync(volt_watcher *r,
 // ---- tokens
 // Functions without a volt_cx may be called by any thread.
 
-// Initializes a token as a child of `parent`, cancelled if the parent is. parent NULL: a root, as
+// Initialises a token as a child of `parent`, cancelled if the parent is. parent NULL: a root, as
 // a zeroed volt_token is.
 //   memory : the parent must exist until volt_token_deinit of the child
 VOLT_API void volt_token_init(volt_token *t, volt_token *parent);
@@ -2374,8 +2381,8 @@ VOLT_API void volt_token_init(volt_token *t, volt_token *parent);
 VOLT_API void volt_token_deinit(volt_token *t);
 // Cancels the token and all tokens below it, and calls their hooks.
 VOLT_API void volt_token_cancel(volt_token *t);
-// Returns 1 if the token is cancelled, else 0. After a 1 the canceller may still be using the
-// token, so the token must not be freed for that reason.
+// Returns 1 if the token is cancelled, else 0. A result of 1 does not permit freeing the token: the
+// canceller may still be using it.
 VOLT_API int volt_token_is_cancelled(const volt_token *t);
 // Waits until the token is cancelled.
 //   returns: 0
@@ -2387,10 +2394,11 @@ VOLT_API VOLT_POLL volt_token_wait(volt_cx *cx, volt_token *t);
 //   memory : *h is the caller's, and must exist until volt_token_unhook has returned
 VOLT_API VOLT__MUST int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(void *arg),
                                         void *arg);
-// Removes a hook. To be called once for each hook, before its token is deinitialized or freed. If
-// the token is being cancelled, blocks until this hook has returned. The hooks of a whole subtree
-// run one after another, so hold no lock that any of them takes.
-//   returns: 1 if fn was not called and will not be | 0 if fn was called, or the hook was refused
+// Removes a hook. Must be called once for each hook, before its token is deinitialised or freed.
+// While the token is being cancelled, the call blocks until this hook has returned. The hooks of a
+// whole subtree run one after another, so hold no lock that any of them takes.
+//   returns: 1 if fn was not called and will not be | 0 if fn was called, or volt_token_hook
+//            returned -ECANCELED
 VOLT_API int volt_token_unhook(volt_hook *h);
 
 #ifndef VOLT_NO_IO
@@ -2444,10 +2452,10 @@ VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
 //            caller's
 VOLT_API VOLT_POLL volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                 volt_addr *out, size_t cap);
-// Connects to a host by its name, as an async function with `d` as its state. Tries at most
-// VOLT_DIAL_MAX of up to 16 addresses, alternating between IPv6 and IPv4 (RFC 8305). An attempt
-// starts when an earlier one has failed, or 250 ms after the start of the one before. The first to
-// connect wins, and the others are closed.
+// Connects to a host by its name, as an async function with `d` as its state. Looks up at most 16
+// addresses and tries at most VOLT_DIAL_MAX of them, alternating between IPv6 and IPv4 (RFC 8305).
+// An attempt starts when an earlier one has failed, or 250 ms after the start of the one before.
+// The first to connect wins, and the others are closed.
 //   returns: a descriptor, as volt_connect | the error of the attempt that failed last | the
 //            errors of volt_resolve
 //   memory : as volt_resolve
@@ -2466,11 +2474,12 @@ VOLT_API VOLT_POLL volt_write(volt_cx *cx, int fd, const void *buf, size_t len);
 VOLT_API VOLT_POLL volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int n);
 // Reads or writes all of `len` bytes. After an error, volt_progress(&s->frame) bytes have been
 // moved, where s is the state of the calling function.
-//   returns: len | -EPIPE if the stream ended early, or the reader has closed | another -errno
+//   returns: len | -EPIPE if the stream ended before `len` bytes (volt_read_exact), or the reader
+//            has closed (volt_write_all) | another -errno
 VOLT_API VOLT_POLL volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len);
 VOLT_API VOLT_POLL volt_write_all(volt_cx *cx, int fd, const void *buf, size_t len);
 // Waits until the descriptor is readable or writable: for descriptors that another library reads
-// and writes. Level-triggered: the state at the time of the call counts.
+// and writes. Level-triggered: ends at once if the descriptor is so at the time of the call.
 //   returns: 0 | -EBADF, or another -errno
 VOLT_API VOLT_POLL volt_readable(volt_cx *cx, int fd);
 VOLT_API VOLT_POLL volt_writable(volt_cx *cx, int fd);
@@ -2482,9 +2491,9 @@ VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write);
 VOLT_API void volt_close(volt_cx *cx, int fd);
 // The same without a volt_cx.
 VOLT_API void volt_rt_close(volt_rt *rt, int fd);
-// Makes the runtime forget a descriptor, without closing it. Its waiters get -EBADF. System calls
-// that are in progress on it are not waited for: its number may be given to another file only when
-// the waits on it have returned.
+// Makes the runtime forget a descriptor, without closing it. Its waiters get -EBADF. The call does
+// not wait for system calls that are in progress on the descriptor: its number may be given to
+// another file only when the waits on it have returned.
 VOLT_API void volt_fd_release(volt_cx *cx, int fd);
 // Socket options. Times are in s, sizes in bytes.
 //   returns: 0 | -errno
@@ -2524,12 +2533,12 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 //==================================================================================================
 // >>cxx  spawning from C++
 //==================================================================================================
-// VOLT_SPAWN, VOLT_RT_SPAWN and VOLT_GROUP_SPAWN for C++, with the contracts of >>api. The state
-// is passed as an lvalue or a temporary. Its type must be a plain struct (trivially copyable,
-// standard layout) with `volt_frame frame` as its first member, and with an alignment of at most
+// VOLT_SPAWN, VOLT_RT_SPAWN and VOLT_GROUP_SPAWN for C++, with the contracts of >>api. The state is
+// passed as an lvalue or a temporary. Its type must be a plain struct (trivially copyable, standard
+// layout) with `volt_frame frame` as its first member, and with an alignment of at most
 // VOLT_STATE_ALIGN; anything else does not compile. A task reaches C++ objects by pointers in its
-// state. Behind this section the header ends; the implementation, if requested, begins with its
-// includes.
+// state. The header ends behind this section; the implementation follows, if VOLT_IMPLEMENTATION is
+// defined.
 #  include <type_traits>
 #  define VOLT__CXX_STATE(T_)                                                                      \
       static_assert(std::is_trivially_copyable<T_>::value && std::is_standard_layout<T_>::value,   \
