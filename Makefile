@@ -15,7 +15,7 @@ WARN_CLANG := -Wcast-align -Wconditional-uninitialized
 # The small build wraps rings and wheels every few operations; the flags are those of volt.h's seam.
 SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_OVERFLOW_CAP=2 \
 	-DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000
-# Without threads, and without descriptors as well.
+# SINGLE has no threads; BARE has no descriptors either.
 SINGLE := -DVOLT_SINGLE_THREAD
 BARE := $(SINGLE) -DVOLT_NO_IO
 TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
@@ -29,61 +29,62 @@ MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 	model-full model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz \
 	mutate bench cross kernels clocks size install clean
 help:
-	@echo 'make demo      the echo server under load: throughput, latency, counters'
+	@echo 'make demo      runs the echo server under load: throughput, latency, counters'
 	@echo 'make test      all tests; needs a C compiler, make and libc'
-	@echo 'make test-optimised  those of the normal form compiled with -O2, and their long parts'
+	@echo 'make test-optimised  the tests of the normal form compiled with -O2, and their long parts'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; clang-tidy,'
 	@echo '               cppcheck, analyzers; the rules of the source; make reject, make examples'
-	@echo 'make reject    programs that must not compile: each compiler must say what is wrong'
+	@echo 'make reject    programs that must not compile; each compiler must report the error'
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer, of gcc and'
 	@echo '               of clang; make valgrind, make msan: a short subset each'
 	@echo 'make harden    some tests with FORTIFY_SOURCE=3, stack protectors, CET, relro, LTO, CFI, trapv,'
 	@echo '               as static-pie, with musl, with 32 bits; HARDENINGS="cfi musl": these'
-	@echo 'make coverage  lines and branches of volt.h that the tests take; what they do not take, and why'
+	@echo 'make coverage  lines and branches of volt.h that the tests take; the others with the reason'
 	@echo 'make odds      all at once with 64 workers, on one processor, stopped and continued, delayed'
 	@echo 'make soak      an echo server under load for SECONDS=600; nothing may grow'
 	@echo 'make sim       random programs on a simulated kernel; SEED=n repeats one; see tests/sim/main.c'
-	@echo 'make sim-mutants  how soon the simulation finds defects put into a copy of volt.h'
-	@echo 'make model     the executions of the lock-free protocols that C++20 allows, at small bounds, but'
-	@echo '               for load buffering: tests/model/memory.c; make model-full: the long scenarios'
-	@echo '               too, and all as it is shipped'
-	@echo 'make fault     every call fails, with every error, one after the other; FULL=1: all forms'
+	@echo 'make sim-mutants  the seeds until the simulation finds each defect put into a copy of volt.h'
+	@echo 'make model     explores all executions of the lock-free protocols that C++20 allows, except load'
+	@echo '               buffering (tests/model/memory.c), at small bounds; make model-full: also the long'
+	@echo '               scenarios, and all in the shipped form'
+	@echo 'make fault     makes each system call fail with each of its errors, in turn; FULL=1: all forms'
 	@echo 'make examples  the examples with real clients, servers and libraries; part of make check'
-	@echo 'make fuzz      SECONDS=60 of each fuzzer; needs clang with libFuzzer'
-	@echo 'make mutate    one small defect at a time: which test notices? ONLY=regex SAMPLE=n SEED=s'
-	@echo 'make defects   repairs taken out, and other defects: does the test notice that is there for'
-	@echo '               each? ONE=name: see tests/defects.txt'
+	@echo 'make fuzz      runs each fuzzer for SECONDS=60; needs clang with libFuzzer'
+	@echo 'make mutate    puts one small defect at a time into volt.h: does a test notice? ONLY=regex'
+	@echo '               SAMPLE=n SEED=s'
+	@echo 'make defects   undone repairs, and other defects: does the test of each notice? ONE=name: see'
+	@echo '               tests/defects.txt'
 	@echo 'make bench     the benchmarks; ROW=S6, ROWS="S1 M2": these; needs hyperfine'
 	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
-	@echo '               and bench/README.md; ROWS="S6 S8": these, RESUME=1: the rest; with cargo, go and so on'
-	@echo 'make bench-placement  what each .placement does to work from outside: ratios of seven rounds'
-	@echo 'make bench-inside  what counters, tracing, dumps and the stack pattern of a debug build cost,'
-	@echo '               and what a call that blocks does to the other tasks; needs valgrind'
+	@echo '               and bench/README.md; ROWS="S6 S8": these, RESUME=1: the rest; needs cargo, go, ...'
+	@echo 'make bench-placement  the effect of each .placement on work from outside: ratios of seven rounds'
+	@echo 'make bench-inside  the cost of counters, tracing, dumps and the stack pattern of a debug build, and'
+	@echo '               the effect of a blocking call on the other tasks; needs valgrind'
 	@echo 'make bench-gate  instructions, locked ones and system calls per operation, against'
 	@echo '               bench/gate.txt: fails at 0.5 % more; needs valgrind'
 	@echo 'make bench-coherence  cache lines that move between 2 to 64 simulated processors'
-	@echo 'make gdb-test  what examples/gdb/volt.py shows of a stopped program, live and as a core file'
+	@echo 'make gdb-test  runs examples/gdb/volt.py on a stopped program, live and as a core file'
 	@echo 'make dashboard the page of examples/15_dashboard.c in headless Chromium; pictures of it'
 	@echo 'make size      text and data by processor and configuration; time to parse the header'
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
 	@echo 'make kernels   the tests without the calls that older kernels lack or filters refuse'
-	@echo 'make clocks    what waits, with CLOCK_MONOTONIC at 12 days to 10 years; needs unshare'
-	@echo 'make everything  each of these, long ones too, as far as it has not passed on these files yet;'
-	@echo '               kept in tests/everything.tsv. ONLY="kernels cross-*": these; SHOW=1: what there is'
-	@echo 'make install   volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
+	@echo 'make clocks    timed tests with CLOCK_MONOTONIC at 12 days to 10 years; needs unshare'
+	@echo 'make everything  all of these, long ones too, except those that have passed on these files; results'
+	@echo '               go to tests/everything.tsv. ONLY="kernels cross-*": these; SHOW=1: prints the results'
+	@echo 'make install   installs volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
 	@echo 'make clean     removes build/'
 
 FUZZERS := addr api
 
-# ---- everything: what CI runs, what takes too long for it, and what came of it on which commit: see
-# tests/everything.py. What the command line sets is for that script alone.
+# ---- everything: all targets, including those too long for CI, with the result and commit of each:
+# see tests/everything.py. Variables of the command line are for that script alone.
 .PHONY: everything
 everything: need-python3
 	@ONLY='$(ONLY)' SHOW='$(SHOW)' AGAIN='$(AGAIN)' SECONDS='$(SECONDS)' SAMPLE='$(SAMPLE)' \
 		LIMITS='$(LIMITS)' python3 tests/everything.py run
 
-# ---- the rest stands next to what it builds; a package needs this file, volt.h and LICENSE only.
+# ---- the other fragments are next to their sources; a package needs this file, volt.h and LICENSE.
 MAKEFILES := tests/test.mk tests/sanitize.mk tests/odds/odds.mk tests/sim/sim.mk tests/model/model.mk \
 	examples/examples.mk tests/fault/fault.mk tests/fuzz/fuzz.mk tests/mutate/mutate.mk \
 	tests/compile/check.mk tests/cross/cross.mk bench/bench.mk

@@ -67,7 +67,7 @@ static struct {
 
 // ---- a task
 
-// What the tasks on one worker have done; written by that worker only.
+// Counters of the tasks on one worker; written by that worker only.
 typedef struct record {
     _Alignas(LINE) uint64_t n, sum;
     histogram due, run; // latency from when it was due, and from its spawn

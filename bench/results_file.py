@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-"""bench/results.json: all figures, where and of what they were taken. bench/peers.py uses it."""
+"""bench/results.json: all figures, with machine and versions. bench/peers.py uses it."""
 import datetime
 import json
 import os
@@ -28,7 +28,7 @@ TOOLS = {
              os.environ.get("BLITZ", "build/peers/zig/blitz-io") + "/build.zig.zon")),
 }
 
-# ---- where it was measured, and what
+# ---- machine and versions
 
 def first_line(*command):
     if not shutil.which(command[0]):
@@ -45,7 +45,7 @@ def machine():
 
 
 def crate_versions(directory):
-    """Of what Cargo.toml asks for, as Cargo.lock has it."""
+    """The dependencies of Cargo.toml, in the versions of Cargo.lock."""
     with open(f"{directory}/Cargo.toml", "rb") as f:
         asked = set(tomllib.load(f).get("dependencies", {}))
     with open(f"{directory}/Cargo.lock", "rb") as f:
@@ -54,7 +54,7 @@ def crate_versions(directory):
 
 
 def commit():
-    """That of HEAD, and whether what is measured differs; figures and drawing do not count."""
+    """The commit of HEAD, with -dirty if measured files differ; results do not count."""
     what = ("--", "volt.h", "bench", f":!{PATH}", ":!bench/speed.svg")
     if not (head := first_line("git", "rev-parse", "--short", "HEAD")):
         return {}
@@ -67,7 +67,7 @@ def version_of(command):
 
 
 def versions(directories):
-    """Of volt.h, of the peers in these directories, and of what builds them."""
+    """The versions of volt.h, of the peers in these directories, and of their build tools."""
     with open("volt.h", encoding="utf-8") as f:
         found = {"volt.h": re.search(r"^// volt.h ([\d.]+) - ", f.read(), re.MULTILINE)[1]}
     found |= commit()
@@ -88,7 +88,7 @@ def load():
 
 
 def save(results):
-    """A row on a line of its own, so that a difference shows what was measured again."""
+    """A row on a line of its own, so that a diff shows the rows that were measured again."""
     results["rows"].sort(key=lambda r: (speed.order(r["row"]), r["workers"]))
     used = {r["run"] for r in results["rows"]} | {max(results["runs"])}  # --resume needs the last
     runs = {k: v for k, v in results["runs"].items() if k in used}
@@ -107,7 +107,7 @@ def put(results, result, name):
 
 
 def begin(results, directories):
-    """Its name; refuses to put the figures of two machines into one table."""
+    """The name of the run; refuses to put the figures of two machines into one table."""
     if results["rows"] and results["machine"] != machine():
         sys.exit(f"{PATH} is of another machine, {results['machine']}: put it elsewhere first")
     results["machine"] = machine()

@@ -81,7 +81,7 @@ def reports(events, trace, how_many):
     got = [strictly(t[len("data: "):]) for t in texts]
     for event, was in zip(got, got[:1] + got):
         check_event(event, was)
-    check(len(got) >= 3, "events in strict JSON, 3 at least; what is counted grows")
+    check(len(got) >= 3, "events in strict JSON, 3 at least; counters grow")
     names = {t["name"] for t in got[-1]["dump"]["tasks"]}
     alive = got[-1]["sum"]["spawned"] - got[-1]["sum"]["completed"]
     if how_many == "all":
@@ -89,7 +89,7 @@ def reports(events, trace, how_many):
         check(abs(len(got[-1]["dump"]["tasks"]) - alive) < 1500, "all tasks")
     else:
         n = len(got[-1]["dump"]["tasks"])
-        check(500 < n < alive - 1000, "of many tasks some")
+        check(500 < n < alive - 1000, "some of many tasks")
         check(max(len(t) for t in texts) < 256 << 10, "no event beyond its limit")
     with open(trace, encoding="utf-8") as file:
         trace = json.load(file, parse_constant=refuse)["traceEvents"]
@@ -122,9 +122,9 @@ def slow(port):
     check(ask(port, b"/dump.txt")[1] == "503", "two files at a time")
     unread += [place(port, b"/events", "eight streams") for _ in range(8)]
     check(ask(port, b"/events")[1] == "503", "eight streams at a time")
-    place(port, b"/dump.txt", "a file that nobody reads keeps its place").close()
-    place(port, b"/events", "a stream that nobody reads keeps its place").close()
-    check(len(unread) == 10, "what nobody reads is dropped")
+    place(port, b"/dump.txt", "an unread file keeps its place").close()
+    place(port, b"/events", "an unread stream keeps its place").close()
+    check(len(unread) == 10, "unread answers are dropped")
 
 
 # ---- a browser
@@ -316,7 +316,7 @@ def look_at_tasks(b):
     check(set(b.value(column(0))) == {"echo client"}, "the filter leaves 24 echo clients")
     type_in(b, "#filter", "no such task")
     b.wait("no rows", ROWS + " === 0 && document.querySelector('#none').checkVisibility()")
-    check(True, "without a match, it is said so")
+    check(True, "a filter without a match shows a message")
     type_in(b, "#filter", "")
     click(b, "#group")
     click(b, "#columns th:first-child button")
@@ -325,7 +325,7 @@ def look_at_tasks(b):
     check(names == sorted(names), "sorted by name")
     click(b, "#columns th:first-child button")
     names = b.value(column(0))
-    check(names == sorted(names, reverse=True), "and the other way round")
+    check(names == sorted(names, reverse=True), "sorted in reverse")
     click(b, "#columns th:nth-child(5) button")
 
 
@@ -343,7 +343,7 @@ def look_at_values(b):
     b.wait("all canvases", inked)
     check(True, "every canvas is drawn")
     check(not b.value(BROKEN), "no broken numbers")
-    check(b.value(UNNAMED) == 0, "what can be used or seen has a name")
+    check(b.value(UNNAMED) == 0, "each control and canvas has a name")
 
 
 def look_at_pause(b):
@@ -388,7 +388,7 @@ def browser(program, directory):
             files = "Promise.all(['/trace.json', '/dump.txt'].map(f => fetch(f)" \
                     ".then(r => r.text()))).then(t => JSON.parse(t[0]).traceEvents.length > 100 " \
                     "&& t[1].includes('echo client'))"
-            check(b.value(files), "both files can be had from the page")
+            check(b.value(files), "the page links to both files")
             b.wait("half a minute of lines", "past.length > 60")
             look_at_looks(b, directory)
             check(not b.complaints, "no complaint in the console " + "; ".join(b.complaints))

@@ -23,8 +23,8 @@ golden() {
 # as_said SOURCE FILE
 as_said() {
     sed -n '/^\/\/ Expected output/,/^[^\/]/s|^// ||p' "$sources/$1" | sed 1d >"$work/want"
-    [ -s "$work/want" ] || fail "$1 does not say what it prints"
-    diff "$work/want" "$2" || fail "$1: not what its source says"
+    [ -s "$work/want" ] || fail "$1 has no expected output"
+    diff "$work/want" "$2" || fail "$1: not the expected output"
     echo "$name: $(wc -l <"$2") lines as expected"
 }
 
@@ -106,7 +106,7 @@ http_raw() {
 http_load() {
     timeout 30 wrk -t 1 -c 20 -d 1s "$url/" >"$work/wrk"
     ! grep -E 'Socket errors|Non-2xx' "$work/wrk" || fail 'wrk has seen errors'
-    awk '/requests in/ { n = $1 } END { exit !(n > 0) }' "$work/wrk" || fail 'wrk has seen nothing'
+    awk '/requests in/ { n = $1 } END { exit !(n > 0) }' "$work/wrk" || fail 'wrk has had no answer'
     echo "$name: wrk:$(sed -n 's/^Requests.sec://p' "$work/wrk") requests a second, no errors"
     timeout 30 h2load --h1 -n 2000 -c 10 -m 4 "$url/" >"$work/h2load"
     same 'h2load' '2000 2xx, 0 3xx, 0 4xx, 0 5xx' "$(sed -n 's/^status codes: //p' "$work/h2load")"
@@ -144,7 +144,7 @@ echo_client() {
     stop
     exec 3>&-
     wait "$client" || fail 'the client'
-    echo 'some words' | cmp - "$work/echo" || fail 'not what was sent'
+    echo 'some words' | cmp - "$work/echo" || fail 'the echo differs'
 }
 
 # enter N  The Nth client; its input goes to $work/chat.N. Waits until it has been greeted.
@@ -193,7 +193,7 @@ chat_slowly() {
     exec 4>&- 5>&- 6<&- # nc ends when its input and the connection have ended
     wait "$reader"
     awk '/^1: 0/ { n++ } /missed/ { lost += $5; t++ } END { exit n + lost != 100000 || !t }' \
-        "$work/slow.2" || fail 'what was missed and what was heard are not all'
+        "$work/slow.2" || fail 'lines missed and lines received do not add up'
     echo "$name: a slow one: all is heard or counted"
 }
 
@@ -218,7 +218,7 @@ dashboard_page() {
             fail "$file: needs others, or takes text for markup"
     done
     policy="Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
-    same 'what may run' 1 "$(grep -c "^$policy" "$work/head")"
+    same 'policy' 1 "$(grep -c "^$policy" "$work/head")"
     same 'one connection' '1 0 ' \
         "$(ask -o "$work/a" -o "$work/b" "$url/" "$url/app.js" -w '%{num_connects} ')"
     same 'the head of a stream' 200 "$(code -I "$url/events")"
@@ -233,7 +233,7 @@ dashboard_refusals() {
     same 'no such page' 404 "$(code "$url/none")"
     same 'a path above' 404 "$(code --path-as-is "$url/../volt.h")"
     same 'a POST' 405 "$(code -d x "$url/")"
-    same 'what is allowed' 'GET, HEAD' "$(tr -d '\r' <"$work/head" | sed -n 's/^Allow: //p')"
+    same 'allowed methods' 'GET, HEAD' "$(tr -d '\r' <"$work/head" | sed -n 's/^Allow: //p')"
     same 'by another name' 403 "$(code -H "Host: example.test:$port" "$url/")"
     same 'by a longer name' 403 "$(code -H "Host: localhost.example.test:$port" "$url/")"
     same 'as localhost' 200 "$(code -H "Host: localhost:$port" "$url/")"

@@ -73,13 +73,13 @@ def check_ratios():
     found = peers.ratio_of(runs(2, 30, 8, 50, 12, 70), runs(1, 10, 2, 10, 2, 10), "wall")
     check("ratios of rounds", found == [4.5, 2, 7], found)
     found = peers.ratio_of(runs(1, 0), runs(1, 1), "wall")
-    check("no ratio of what took no time", found is None, found)
+    check("no ratio without a time", found is None, found)
 
 
 def check_output():
     line = "S1 1 9.00 9.50 9.40 0.1 200  4 to 4 tasks"
     found, what = peers.figures_in(f'row\n{line}\n{{"row":"S1","ops":200}}\n', "S1")
-    check("what stands before the figures", what == "4 to 4 tasks" and found["ops"] == 200, what)
+    check("the text before the figures", what == "4 to 4 tasks" and found["ops"] == 200, what)
     try:
         peers.figures_in(f"{line}\n", "S1")
         check("no figures are noticed", False)
@@ -156,7 +156,7 @@ def check_readme():
         return
     done = subprocess.run([os.path.join(ROOT, "bench/peers.py"), "--readme", "--check"],
                           capture_output=True, text=True)
-    check("bench/README.md and bench/speed.svg are what was measured", done.returncode == 0,
+    check("bench/README.md and bench/speed.svg agree with the results", done.returncode == 0,
           done.stderr.strip())
 
 

@@ -198,7 +198,7 @@ static void check_result(const variant *v, const row *r, int rc) {
                 (may_fail && (v->s->flags & PEERS) && is_consequence(rc));
     if (!is_ok) fail("gave %d, %s", rc, rc < 0 ? error_name(-rc) : "");
     int is_loud = is_hit() && (r->flags & LOUD) && !(v->s->flags & QUIET) && v->workers == 1;
-    if (is_loud && rc == 0) fail("nobody was told of the error");
+    if (is_loud && rc == 0) fail("the error was not reported");
 }
 // At most one accept per back-off, which is 5 ms at least, beside those of a few connections.
 static void check_accepts(int64_t start) {

@@ -121,7 +121,7 @@ __attribute__((format(printf, 1, 2))) void vmc_outcome(const char *format, ...);
 const vmc_scenario *vmc_current(void);
 // "Some execution succeeds": the scenario fails if no execution reaches this line.
 void vmc_reached(const char *what);
-// Called first in the scenario: names what vmc_reached must note.
+// Called first in the scenario: names a text that vmc_reached must note.
 void vmc_must_happen(const char *what);
 
 // ---- the environment of volt.h (world.c, kernel.c)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The simulated kernel: what VOLT_SYS(name, ...) reaches as sim_name(...). Part of sim.h.
+// The simulated kernel: VOLT_SYS(name, ...) calls its sim_name(...). Part of sim.h.
 //
 // Linux's behaviour is kept where volt may depend on it: descriptors are the lowest free numbers
 // and name counted open files (dup); a registration in an epoll belongs to (number, file) and

@@ -237,7 +237,7 @@ static void sim__drop_void_events(void) {
         sim_event e = sim.events[i];
         const sim_thread *t = e.object;
         if (e.act == sim__time_out && t->sleep != (uint32_t)e.arg) continue;
-        sim__push_event(e); // behind what has been read: the heap grows from the front
+        sim__push_event(e); // behind the entries already read: the heap grows from the front
     }
     sim.crowded = sim.n_events * 2 > 256 ? sim.n_events * 2 : 256;
 }
