@@ -4,8 +4,8 @@
 //   echo_server [PORT] [WORKERS] [SECONDS] [TRACE]
 //
 // Listens on 127.0.0.1:PORT (default 0: any) with WORKERS threads (default 0: one per CPU), prints
-// "port N", and serves until SIGTERM or, lest it be forgotten, is killed after SECONDS (default
-// 300). Prints at its end, one per line:
+// "port N", and serves until SIGTERM, or is killed after SECONDS (default 300), in case it is left
+// behind. Prints at its end, one per line:
 //   requests  reads that brought data; messages, if these are short and not pipelined
 //   bytes     sent back
 //   cpu_us    user and system time of the process since it began to listen

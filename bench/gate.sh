@@ -17,7 +17,7 @@
 # All are of a build with BENCH_COUNTED (counted.h), and the difference between runs of 1 and of 2
 # repetitions: start and end do not count. A figure more than 0.5 % above its own of gate.txt fails
 # the gate; one that is as much below should be recorded by --update. Figures of another compiler or
-# C library are not compared: a message says so, and nothing fails.
+# C library are not compared: a message reports that, and the gate passes.
 set -eu
 cc=${CC:-cc}
 volt=${VOLT:-.}

@@ -286,7 +286,7 @@ static volt_poll t3b_run(volt_cx *cx, void *arg) {
 
 enum { LATE_TASKS = 1000, LATE_TIMES_MOST = 50 };
 static double samples[LATE_TASKS * LATE_TIMES_MOST]; // one for each sleep
-static uint32_t late_next;                           // whose samples begin where
+static uint32_t late_next;                           // start of the next task's samples
 
 typedef struct late {
     volt_frame frame;
@@ -349,14 +349,14 @@ static const row rows[] = {
     { "T4c", "sleep 15 ms, 1000 tasks: p99 lateness", LATE_TASKS * 20, t4_run, &t4c },
 };
 
-// The number behind an option; `other` if it is not there.
+// The number behind an option; `other` if it is missing.
 static int option(int argc, char **argv, const char *name, int most, int other) {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], name) == 0) return (int)bench_number(name, argv[i + 1], 1, most);
     return other;
 }
 
-// Takes T2 out of the rows that are named, if it is among them; gives how many others are.
+// Removes T2 from the named rows, if it is among them; returns the number of the others.
 static int take_t2(int *argc, char **argv, int *has_t2) {
     int kept = 1, others = 0;
     for (int i = 1; i < *argc; i++) {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Rows of wake-ups that a thread sends which is no worker.
+// Rows of wake-ups from a thread that is not a worker.
 //
 //   wake [ROW...] [--workers N] [--reps N]         default: all rows, 1 worker, 9 repetitions
 //   wake --list                                    the names of the rows
 //
 //   N7a  1,000,000 stores of a number, each with a volt_wake, without waiting: wake-ups that come
-//        while the task has yet to run are one. Until the task has seen the last number, and said
-//        so
+//        before the task has run are one. Ends when the task has reported the last number
 //   N7b  one store and volt_wake; the task answers by volt_notify_one, for which the thread waits
 //        by volt_notify_wait_sync; 20,000 round trips
 //
-// One task and one waker for a whole row. The task counts by how much the number went up, so that
-// none is lost. ns are per operation; for the columns see bench.h.
+// One task and one waker for a whole row. The task counts the increase of the number, so that none
+// is lost. ns are per operation; for the columns see bench.h.
 #define VOLT_IMPLEMENTATION
 #include "calls.h"
 #include "volt.h"

@@ -37,7 +37,7 @@
 enum {
     MUTEX,
     FIFO,    // a strictly FIFO mutex
-    READING, // of an rwlock, as is
+    READING, // a read of an rwlock
     WRITING,
     SEM,
     ONCE,

@@ -309,7 +309,7 @@ static volt_poll name_run(volt_cx *cx, op_name *o, int id) {
 // ---- every runnable task in one queue, when all threads sleep
 
 typedef struct queued {
-    uint64_t n; // tasks that stand in queues
+    uint64_t n; // tasks in queues
     int is_anyone_asleep;
 } queued;
 static uint32_t count_chain(const volt__task *t) {

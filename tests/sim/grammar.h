@@ -1253,7 +1253,7 @@ static volt_poll root_run(volt_cx *cx, void *arg) {
             SIM_CHECK(r->rc == r->id[r->i]);
         volt_detach(&r->h[r->i]);
     }
-    prog.is_ending = 1; // of volt_run; else detached tasks may go on for a while
+    prog.is_ending = 1; // of volt_run; else detached tasks may run for a while
     volt_cancel(&r->server);
     volt_detach(&r->server);
     VOLT_END(7);
