@@ -45,7 +45,7 @@ static int pool_of(volt_rt *rt) {
     }
     return i;
 }
-// Of two simultaneous requests the second may get the last thread: one too many makes it unsure.
+// Of two simultaneous requests the second may get the last thread: with one too many, none is sure.
 static int ask_pool(volt_rt *rt) {
     int i = pool_of(rt);
     if (++calls.pool[i].n_asked <= calls.pool[i].limit) return 1;
