@@ -1121,15 +1121,15 @@ typedef struct volt_logger {
     void *user;
 } volt_logger;
 // X_(name, text): VOLT_LOG_<name>, and the text of its log lines.
-#define VOLT__LOG_ITEMS(X_)                                                  \
-    X_(THREAD_START, "thread not started")                                   \
-    X_(STILL_ALIVE, "task still alive")                                      \
-    X_(FD_REUSED, "descriptor closed behind volt's back; use volt_close")    \
-    X_(IGNORES_CANCEL, "task spends a whole budget on -ECANCELED")           \
-    X_(NEVER_WAKES, "task waits for nothing: no wake-up can come")           \
-    X_(HANDLE_LEAKED, "handles or wakers outlive the runtime; it is leaked") \
-    X_(SLOW_POLL, "poll longer than .slow_poll, from this await on")         \
-    X_(FRAME_NOT_ZERO, "spawn refused: the frame of its state is not all zero, or missing")
+#define VOLT__LOG_ITEMS(X_)                                                         \
+    X_(THREAD_START, "thread not started")                                          \
+    X_(STILL_ALIVE, "task still alive")                                             \
+    X_(FD_REUSED, "descriptor was closed without volt_close")                       \
+    X_(IGNORES_CANCEL, "task ignores -ECANCELED: a whole budget of awaits gave it") \
+    X_(NEVER_WAKES, "task is pending, but no wait or waker can wake it")            \
+    X_(HANDLE_LEAKED, "runtime is leaked, because handles or wakers are left")      \
+    X_(SLOW_POLL, "poll took longer than .slow_poll, from this await on")           \
+    X_(FRAME_NOT_ZERO, "spawn refused: the state has no frame, or one that is not zeroed")
 typedef enum volt_log_item {
 #define VOLT__LOG_ENUM(name_, text_) VOLT_LOG_##name_,
     VOLT__LOG_ITEMS(VOLT__LOG_ENUM)
@@ -1372,7 +1372,7 @@ static inline volt__node *volt__frame_enter(volt_cx *cx, volt__node *frame, size
     volt__node *parent = cx->frame_;
     VOLT__EXPECT_CX(cx, cx->is_awaiting_,
                     "async function called outside VOLT_AWAIT, after this line");
-    VOLT__EXPECT_CX(cx, parent != frame, "a child needs a frame of its own");
+    VOLT__EXPECT_CX(cx, parent != frame, "async function awaited with the frame of its caller");
     VOLT__DEBUG_DO(cx->is_awaiting_ = 0);
     if (!parent) {
         VOLT__DEBUG_DO((volt__check_root(cx, frame, size), 0));
@@ -1396,8 +1396,8 @@ static inline volt__node *volt__frame_enter(volt_cx *cx, volt__node *frame, size
 
 static inline volt_poll volt__frame_finish(volt_cx *cx, volt__node *frame, volt__node *parent,
                                            int64_t value) {
-    VOLT__EXPECT_CX(cx, value != VOLT__PENDING, "-4096 is not a result, after this line");
-    VOLT__EXPECT_CX(cx, frame->state_ == 0, "function returned while its frame was still waiting");
+    VOLT__EXPECT_CX(cx, value != VOLT__PENDING, "the result -4096 is reserved, after this line");
+    VOLT__EXPECT_CX(cx, frame->state_ == 0, "function returned with its own wait still pending");
     if ((uintptr_t)frame->waiter_ & VOLT__WAITER_IS_SCOPE) volt__scope_leave(cx, frame);
     frame->resume_line_ = VOLT__DONE;
     frame->key_.result_ = value;
@@ -1497,7 +1497,7 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, cons
 #define volt_result(f_) volt__result((f_), VOLT__SITE)
 static inline int64_t volt__result(const volt_frame *f, const char *site) {
     if (f->node_.resume_line_ != VOLT__DONE)
-        volt__misuse(site, "volt_result of a frame not finished");
+        volt__misuse(site, "volt_result: the function of this frame has not ended");
     return f->node_.key_.result_;
 }
 // The number of bytes that a failed volt_read_exact or volt_write_all has moved, given the frame of
@@ -3425,8 +3425,8 @@ VOLT_API void volt__misuse(const char *site, const char *what) {
 VOLT_API volt_poll volt__bad_resume(const char *site, const volt_frame *f) {
     volt__misuse(site, f->node_.resume_line_ == VOLT__DONE
                            ? "async function polled after it has returned"
-                           : "no await of this function to go on from: its frame is not zeroed or "
-                             "not its own, or the await stands in a `switch` of yours");
+                           : "no await of this function to resume at: the frame is not zeroed "
+                             "or not its own, or the await is inside a `switch`");
 }
 // Called by the code behind VOLT_END. Only a stray `break` that the compiler has not reported gets
 // there.
@@ -4082,7 +4082,7 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
     volt__slab *s = (volt__slab *)all->alloc.alloc(all->alloc.user, bytes, VOLT_SLAB_SIZE);
     if (!s) return NULL;
     VOLT__REQUIRE(((uintptr_t)s & (VOLT_SLAB_SIZE - 1)) == 0,
-                  "the allocator hook ignores its alignment");
+                  ".alloc returned a block that is not aligned as requested");
     memset(s, 0, sizeof *s);
     s->rt = all->rt;
     s->heap = h;
@@ -4991,7 +4991,7 @@ static inline void volt__task_retain(volt__task *t) {
     // rlx: a reference keeps the task: one of the caller, or for the runner that of its life
     uintptr_t old = volt__add_rlx(&t->word, VOLT__REF);
     VOLT__REQUIRE(old >= VOLT__REF && old < VOLT__REF_MAX,
-                  "too many references to one task, or none");
+                  "a task has too many references, or was released before");
 }
 // Returns 1 if the reference was the last one: the caller frees the slot. Else returns 0, and *t
 // may be freed from here on.
@@ -7517,7 +7517,7 @@ static int volt__join_register(volt__task *t, void *waiter) {
     void *current = NULL;
     VOLT_ASSERT(waiter && waiter != VOLT__JOIN_DONE);
     if (volt__cas_acq_rel(&t->join, &current, waiter)) return 1; // [T3] with complete
-    if (current != VOLT__JOIN_DONE) volt__misuse_current("two joins of one task at once");
+    if (current != VOLT__JOIN_DONE) volt__misuse_current("another join waits for the same task");
     return 0;
 }
 // Returns 1 if unregistered, 0 if the task has ended: its runner wakes the waiter, or has done so.
@@ -7614,7 +7614,7 @@ static void volt__stop_if_done(volt_rt *rt) {
 // Publishes the end of a task that is not private. The reference of the task's life is still held.
 static void volt__publish_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->n_armed)
-        volt__misuse_cx(&w->cx, "function returned while still waiting, after this line");
+        volt__misuse_cx(&w->cx, "task ended with a wait still pending, after this line");
     if (t->flags & VOLT__IS_ROOT) w->rt->root_result = result;
     if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
     if (t->flags & VOLT__HAS_GROUP_LINK) volt__group_child_ended(t, result);
@@ -7701,7 +7701,7 @@ static void volt__countdown_start(volt__worker *w) {
 VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size) {
     volt__task *t = cx->task_;
     VOLT__REQUIRE_CX(cx, frame == volt__root_frame(t),
-                     "the first frame of a task must be that of its state");
+                     "the first VOLT_BEGIN of a task must get the task's own state");
     VOLT__REQUIRE_CX(cx,
                      (t->flags & VOLT__EXTERNAL) ||
                          size <= volt__slab_of(t)->slot_size - sizeof *t,
@@ -7714,7 +7714,7 @@ VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_
 static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx, const void *p) {
     const char *at = (const char *)p;
     int is_local = at > (const char *)__builtin_frame_address(0) && at < cx->stack_;
-    VOLT__EXPECT_CX(cx, !is_local, "on the stack: it must live in the state struct");
+    VOLT__EXPECT_CX(cx, !is_local, "object on the stack: move it to the state struct");
 }
 #else
 #  define volt__check_not_on_stack(cx_, p_) ((void)0)
@@ -7722,7 +7722,7 @@ static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx
 VOLT_API void volt__check_child(const volt_cx *cx, const volt__node *frame) {
     volt__check_not_on_stack(cx, frame);
     VOLT__EXPECT_CX(cx, frame->resume_line_ == 0 || frame->resume_line_ == VOLT__DONE,
-                    "a child that another await runs, or whose frame is not zeroed");
+                    "child is in use by another await, or its frame is not zeroed");
     (void)frame;
 }
 
@@ -9045,7 +9045,7 @@ static void volt__start_more(volt_rt *rt) {
 
 // Sets the fields of a new task that its first poll and a dump read, except the word and spawn_ms.
 static inline void volt__task_fill(volt__task *t, volt_fn *fn, uint8_t flags, const char *site) {
-    if (VOLT_DEBUG && !fn) volt__misuse(site, "spawn of no function");
+    if (VOLT_DEBUG && !fn) volt__misuse(site, "spawn: the function is NULL");
     t->u.fn = fn;
     volt__store_rlx(&t->spawn_site, site); // rlx: for dumps
     volt__store_rlx(&t->wait_site, site); // rlx: for dumps
@@ -9787,7 +9787,7 @@ static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_
     volt__check_not_on_stack(cx, state);
     if (!node) return volt_pending();
     if (!h->task_) return volt__leaf_ready(node, -EINVAL);
-    VOLT__EXPECT_CX(cx, h->task_ != cx->task_, "a task waits for its own end");
+    VOLT__EXPECT_CX(cx, h->task_ != cx->task_, "volt_join: the task waits for its own end");
     if (volt__scope_is_cancelled(cx)) {
         volt__join_cancel_wait(cx, node, h->task_);
         return volt__leaf_ready(node, -ECANCELED);
@@ -9797,7 +9797,7 @@ static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_
     if (volt__node_state(node) != VOLT__IDLE) volt__node_unbind(node, cx->task_);
     if (size) {
         VOLT__REQUIRE_CX(cx, size <= volt__slab_of(h->task_)->slot_size - sizeof(volt__task),
-                         "volt_join_state: more than the task's state");
+                         "volt_join_state: `size` exceeds the state of the task");
         memcpy(state, volt__state_of(h->task_), size);
     }
     return volt__leaf_ready(node, volt__handle_take_result(h));
@@ -9839,7 +9839,7 @@ static void volt__wrapper_begin(volt_cx *cx, volt__node *node, int cancels) {
     VOLT_ASSERT(cx->frame_ != NULL && node != cx->frame_);
     volt__check_not_on_stack(cx, node);
     VOLT__EXPECT_CX(cx, !(node->resume_line_ & VOLT__WRAPPER_POLLING),
-                    "one timer or link around itself");
+                    "volt_timer or volt_token_link nested in itself");
     node->saved_cancel_level_ = cx->cancel_level_;
     // Only at the first poll: later, cx->shield_depth_ is that of the frame that suspended.
     if (node->resume_line_ == 0) node->shield_base_ = cx->shield_depth_;
@@ -9941,7 +9941,7 @@ static void volt__scope_remove(volt__node *frame, volt__scope *s) {
         frame->waiter_ = next ? (void *)(next | VOLT__WAITER_IS_SCOPE) : NULL;
     } else {
         while (top && top->next_ != s) top = top->next_;
-        if (!top) volt__misuse_current("shield or group of another frame, after this line");
+        if (!top) volt__misuse_current("shield or group belongs to another frame, after this line");
         top->next_ = s->next_;
     }
     s->task_ = NULL;
@@ -9983,10 +9983,10 @@ VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) {
     volt__check_not_on_stack(cx, s);
     VOLT__REQUIRE_CX(cx, cx->frame_ != NULL && !s->open_,
-                     "volt_shield_begin: no frame, or opened twice, after this line");
+                     "volt_shield_begin: no VOLT_BEGIN, or already open, after this line");
     // The cancel level must be able to exceed the depth, in 8 bits.
     VOLT__REQUIRE_CX(cx, cx->shield_depth_ < UINT8_MAX - 2,
-                     "shields nested too deep, after this line");
+                     "more than 253 nested shields, after this line");
     volt__scope_push(cx->frame_, &s->scope_, cx->task_);
     s->open_ = 1;
     s->has_expired_ = 0;
@@ -10051,7 +10051,7 @@ VOLT_API void volt_token_deinit(volt_token *t) {
     volt__unlock(&root->lock_);
     if (is_used)
         volt__misuse_current(
-            "volt_token_deinit: somebody waits for it, or it has children or hooks");
+            "volt_token_deinit: the token has waiters, children or hooks");
 }
 VOLT_API int volt_token_is_cancelled(const volt_token *t) { return volt__token_is_set(t); }
 // Called under lock. Appends the hooks of this token at *end, the end of the list of hooks to call.
@@ -10327,7 +10327,7 @@ static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *node) 
         volt__group_cancel_all(g, &c);
         volt__unlock(&g->lock_);
         VOLT__EXPECT_CX(cx, node->resume_line_ != VOLT__DONE || n_live == 0,
-                        "function returned with an open group: volt_group_close it");
+                        "function returned before its group was empty: await volt_group_close");
         (void)n_live;
         volt__schedule_chain(&c);
     }
@@ -10725,13 +10725,13 @@ static int volt__is_in_arm(const volt_cx *cx) {
 static void volt__mutex_check_holder(const volt_cx *cx, const volt_mutex *m) {
     // rlx: only compared
     if (cx->task_ == volt__load_rlx(&m->holder_) && !volt__is_in_arm(cx))
-        volt__misuse_current("volt_mutex_lock: the task has it already");
+        volt__misuse_current("volt_mutex_lock: the task holds it already");
 }
 static void volt__mutex_clear_holder(volt_mutex *m) {
     const volt__task *me = volt__running_task();
     const volt__task *holder = volt__load_rlx(&m->holder_); // rlx: only compared
     if (holder && me && me != holder)
-        volt__misuse_current("volt_mutex_unlock: another task has locked it");
+        volt__misuse_current("volt_mutex_unlock: another task holds it");
     // rlx: only compared
     volt__store_rlx(&m->holder_, (const volt__task *)NULL);
 }
@@ -10861,7 +10861,7 @@ VOLT_API void volt_once_end(volt_once *o, int is_done) {
         return;
     uint32_t word = volt__load_rlx(&o->sema_.word_); // rlx: the caller holds the permit
     if (volt__sema_permits_of(word, VOLT__SEMA_ONE) > 0)
-        volt__misuse_current("volt_once_end: nobody has begun");
+        volt__misuse_current("volt_once_end: no work has begun");
     if (is_done) volt__sema_close(&o->sema_);
     else (void)volt__sema_release(&o->sema_, VOLT__SEMA_ONE, 1);
 }
@@ -11047,7 +11047,7 @@ VOLT_API int volt_wait_group_add(volt_wait_group *g, uint32_t n) {
 }
 VOLT_API void volt_wait_group_done(volt_wait_group *g) {
     if (volt__waitword_change(&g->waitword_, VOLT__WAITWORD_ALL, 0, volt__count_sub, 1) < 2)
-        volt__misuse_current("volt_wait_group_done: more often than was added");
+        volt__misuse_current("volt_wait_group_done: the count is 0 already");
 }
 
 // ---- tracker: its word is open while the tracker is closed and empty
@@ -11073,7 +11073,7 @@ VOLT_API int volt_tracker_enter(volt_tracker *t) {
 VOLT_API void volt_tracker_leave(volt_tracker *t) {
     if (volt__waitword_change(&t->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG,
                               volt__tracker_sub, 4) < 4)
-        volt__misuse_current("volt_tracker_leave: more often than entered");
+        volt__misuse_current("volt_tracker_leave: no volt_tracker_enter is left");
 }
 VOLT_API void volt_tracker_close(volt_tracker *t) {
     volt__waitword_change(&t->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG, volt__set_bits,
@@ -11853,7 +11853,7 @@ static int volt__chan_poll_begin(volt_cx *cx, volt__node *node, size_t size, siz
                                  volt_poll *out) {
     *out = volt_pending();
     if (!volt__budget_charge(cx)) return 0;
-    VOLT__EXPECT_CX(cx, size == elem, "the channel's elements have another size");
+    VOLT__EXPECT_CX(cx, size == elem, "`size` is not that of the channel's elements");
     if (VOLT__LIKELY(size == elem)) return 1;
     *out = volt__leaf_ready(node, -EINVAL);
     return 0;
@@ -11896,7 +11896,7 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
     volt_rt *rt = c->rt_;
     if (!rt) return;
     VOLT__REQUIRE(!c->senders_ && !c->receivers_ && !c->watchers_,
-                  "volt_chan_destroy: somebody waits for it");
+                  "volt_chan_destroy: the channel has waiters");
     rt->cfg.alloc.free(rt->cfg.alloc.user, c->buf_, (size_t)c->elem_ * c->slots_);
     c->rt_ = NULL;
     c->buf_ = NULL;
@@ -12170,7 +12170,7 @@ VOLT_API int volt_chan_send_reserved(volt_chan *c, const void *v, size_t size) {
 }
 VOLT_API void volt_chan_unreserve(volt_chan *c) {
     int rc = volt__chan_use_reservation(c, NULL);
-    VOLT__EXPECT(rc == 0, "volt_chan_unreserve: nothing is reserved");
+    VOLT__EXPECT(rc == 0, "volt_chan_unreserve: no slot is reserved");
     (void)rc;
 }
 // Called under lock. Ends the waits of senders and of watchers at once, those of receivers when the
@@ -12390,7 +12390,7 @@ static int64_t volt__queue_attempt(const volt__wait_op *op, volt__node *node, ui
                                    volt__wake_list *wakes) {
     volt_queue *q = (volt_queue *)op->on;
     (void)was, (void)wakes;
-    VOLT__REQUIRE(!q->waiters_, "volt_queue_pop: somebody else waits for it");
+    VOLT__REQUIRE(!q->waiters_, "volt_queue_pop: another caller waits already");
     for (;;) { // the CAS fails if a push or close has come since the pop
         void *empty = NULL;
         int rc = volt_queue_try_pop(q, (volt_queue_node **)op->data);
@@ -12456,7 +12456,7 @@ static void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
 VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size) {
     volt__wake_list wakes;
     int rc = -EPIPE;
-    VOLT__EXPECT(size == b->elem_, "the broadcast's elements have another size");
+    VOLT__EXPECT(size == b->elem_, "`size` is not that of the broadcast's elements");
     if (size != b->elem_) return -EINVAL;
     volt__wake_list_init(&wakes);
     volt__lock(&b->lock_);
@@ -12527,7 +12527,7 @@ static int64_t volt__sub_attempt(const volt__wait_op *op, volt__node *node, uint
 }
 static void volt__sub_wait_op(volt__wait_op *op, volt_sub *s, void *v) {
     volt_bcast *b = s->bcast_;
-    if (!b) volt__misuse_current("volt_sub_recv: not open");
+    if (!b) volt__misuse_current("volt_sub_recv: the subscription is not open");
     volt__wait_op_init(op, s, &b->lock_, &b->waiters_, volt__sub_attempt, volt__abandon_nothing);
     op->data = v;
     op->n = 1; // volt__chan_poll and volt__chan_sync refuse 0
@@ -12544,7 +12544,7 @@ VOLT_API int volt_sub_recv_sync(volt_sub *s, void *v, size_t size, volt_time at_
     return volt__chan_sync(&op, size, s->bcast_->elem_, at_most);
 }
 VOLT_API int volt_sub_try_recv(volt_sub *s, void *v, size_t size) {
-    if (!s->bcast_) volt__misuse_current("volt_sub_try_recv: not open");
+    if (!s->bcast_) volt__misuse_current("volt_sub_try_recv: the subscription is not open");
     if (size != s->bcast_->elem_) return -EINVAL;
     volt__lock(&s->bcast_->lock_);
     int rc = volt__sub_next(s, v);
@@ -12563,7 +12563,7 @@ static int volt__watch_store(volt_watch *w, const void *v, size_t size,
                              const uint32_t *version_or_null) {
     volt__wake_list wakes;
     int rc = -EPIPE;
-    VOLT__EXPECT(size == w->elem_, "the watch's value has another size");
+    VOLT__EXPECT(size == w->elem_, "`size` is not that of the watch's value");
     if (size != w->elem_) return -EINVAL;
     volt__wake_list_init(&wakes);
     volt__lock(&w->lock_);
@@ -12635,7 +12635,7 @@ static int64_t volt__watcher_attempt(const volt__wait_op *op, volt__node *node, 
     return VOLT__PENDING;
 }
 static void volt__watcher_wait_op(volt__wait_op *op, volt_watcher *r, volt__watch_filter *filter) {
-    if (!r->watch_) volt__misuse_current("volt_watcher_next: not open");
+    if (!r->watch_) volt__misuse_current("volt_watcher_next: the watcher is not open");
     volt__wait_op_init(op, r, &r->watch_->lock_, &r->watch_->waiters_, volt__watcher_attempt,
                        volt__abandon_nothing);
     op->data = filter;
@@ -12666,7 +12666,7 @@ VOLT_API int volt_watcher_until_sync(volt_watcher *r, int (*is_wanted)(const voi
 }
 VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
     const volt__watch_filter filter = { v, NULL, NULL };
-    if (!r->watch_) volt__misuse_current("volt_watcher_try_next: not open");
+    if (!r->watch_) volt__misuse_current("volt_watcher_try_next: the watcher is not open");
     if (size != r->watch_->elem_) return -EINVAL;
     volt__lock(&r->watch_->lock_);
     int rc = volt__watcher_check(r, &filter);
@@ -12735,7 +12735,7 @@ static void volt__job_run(void *arg) {
 }
 // Submits the job. Returns 0, or -errno if fn will not run.
 static int volt__job_start(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
-    VOLT__REQUIRE_CX(cx, job->state_ == VOLT__JOB_NONE, "one volt_job for two calls at once");
+    VOLT__REQUIRE_CX(cx, job->state_ == VOLT__JOB_NONE, "volt_job is in use by another call");
     memset(job, 0, sizeof *job); // lane_ 0 is VOLT__LANE_WORK
     job->run_ = volt__job_run;
     job->fail_ = volt__job_complete;
@@ -12885,7 +12885,7 @@ VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
         if (drop) drop(arg);
         return volt__leaf_ready(node, -ECANCELED);
     }
-    VOLT__REQUIRE_CX(cx, !job->impl_, "one volt_detached_job for two calls at once");
+    VOLT__REQUIRE_CX(cx, !job->impl_, "volt_detached_job is in use by another call");
     memset(&call, 0, sizeof call);
     call.fn = fn;
     call.arg = arg;
@@ -13038,7 +13038,7 @@ static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_fil
     volt__check_not_on_stack(cx, call->buf_);
     volt__check_not_on_stack(cx, call->path_);
     if (node && node->kind_ == VOLT__FRESH) {
-        VOLT__REQUIRE_CX(cx, op->job_.state_ == 0, "one volt_file_op for two calls at once");
+        VOLT__REQUIRE_CX(cx, op->job_.state_ == 0, "volt_file_op is in use by another call");
         *op = *call;
     }
     return volt_blocking(cx, &op->job_, volt__file_run, op);
@@ -14249,16 +14249,16 @@ VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
     volt__node *node = cx->frame_;
     uint32_t index = volt__arms_get(node, VOLT__ARMS_INDEX);
     VOLT__REQUIRE_CX(cx, index < VOLT__ARMS_MAX, "too many arms");
-    VOLT__EXPECT_CX(cx, &a->node_ != node, "an arm inside itself");
+    VOLT__EXPECT_CX(cx, &a->node_ != node, "volt_arm nested in itself");
     volt__arms_set(node, VOLT__ARMS_INDEX, index + 1);
     if (volt__arms_get(node, VOLT__ARMS_IS_FRESH)) {
         volt__check_not_on_stack(cx, a);
-        VOLT__EXPECT_CX(cx, a->node_.state_ == VOLT__IDLE, "one arm twice, or not zeroed");
+        VOLT__EXPECT_CX(cx, a->node_.state_ == VOLT__IDLE, "volt_arm used twice, or not zeroed");
         memset(a, 0, sizeof *a);
         a->value = -ECANCELED; // remains if the arm never starts
         VOLT__DEBUG_DO(a->node_.resume_line_ = index); // otherwise unused in an arm
     }
-    VOLT__EXPECT_CX(cx, a->node_.resume_line_ == index, "one arm twice");
+    VOLT__EXPECT_CX(cx, a->node_.resume_line_ == index, "volt_arm used twice");
     int is_won = volt__arms_get(node, VOLT__ARMS_WINNER) != 0,
         is_select = volt__arms_is_select(node);
     // the rest of a pass in which an arm has won polls no arm: a DRAIN pass follows
@@ -14635,7 +14635,7 @@ static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *node, co
                                const char *service) {
     volt_rt *rt = cx->rt_;
     volt__query *fresh = NULL, *q;
-    VOLT__REQUIRE_CX(cx, !l->query_, "one volt_lookup for two calls at once");
+    VOLT__REQUIRE_CX(cx, !l->query_, "volt_lookup is in use by another call");
     if (!host || !service || strlen(host) >= sizeof fresh->host ||
         strlen(service) >= sizeof fresh->service)
         return -EINVAL;

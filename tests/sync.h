@@ -24,7 +24,7 @@
 // elsewhere.
 #ifndef VOLT__ASAN
 #  define ROOT_DIES_OF_A_LOCAL(name_, ...) \
-      ROOT_DIES(name_, "on the stack: it must live in the state struct", __VA_ARGS__)
+      ROOT_DIES(name_, "object on the stack: move it to the state struct", __VA_ARGS__)
 #else // compiled, but no test
 #  define ROOT_DIES_OF_A_LOCAL(name_, ...)                                                         \
       typedef struct {                                                                             \

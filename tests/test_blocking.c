@@ -793,7 +793,7 @@ TEST_OF_THREADS(guest_that_blocks_in_place_may_not_wait_for_tasks) {
     CHECK_EQ(stats_of(rt).handoffs, 0);
     destroy(rt);
 }
-TEST_DIES(job_for_two_calls_at_once_is_caught, "one volt_job for two calls at once") {
+TEST_DIES(job_for_two_calls_at_once_is_caught, "volt_job is in use by another call") {
     place p = { 0 };
     volt_rt *rt = create_on(1);
     asker *a = (asker *)volt_task_create(rt, asker_run, sizeof *a);
@@ -974,7 +974,7 @@ static volt_poll two_at_once(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 TEST_DIES(detached_job_for_two_calls_at_once_is_caught,
-          "one volt_detached_job for two calls at once") {
+          "volt_detached_job is in use by another call") {
     leaver l;
     memset(&l, 0, sizeof l);
     (void)run_on(1, two_at_once, &l);

@@ -144,7 +144,7 @@ TEST(chan_try_and_sync_calls_refuse_another_size) {
     CHECK_EQ(volt_chan_recv_sync(&c, &v, 0, 0), -EINVAL);
     CHECK_EQ(volt_chan_len(&c), 1);
 }
-TEST_DIES(chan_unreserve_without_reserve_is_misuse, "nothing is reserved") {
+TEST_DIES(chan_unreserve_without_reserve_is_misuse, "no slot is reserved") {
     msg buf[2];
     volt_chan c = VOLT_CHAN_INIT(buf);
     volt_chan_unreserve(&c);
@@ -169,7 +169,7 @@ static volt_poll wrong_size_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_chan_recv(cx, &w->c, w->buf, sizeof w->buf));
     VOLT_END(0);
 }
-TEST_DIES(chan_recv_of_another_size_is_misuse, "another size") {
+TEST_DIES(chan_recv_of_another_size_is_misuse, "that of the channel's elements") {
     static wrong_size w;
     run_on(1, wrong_size_run, &w);
 }
@@ -203,7 +203,7 @@ static volt_poll closed_sub_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_sub_recv(cx, &t->sub, &t->m, sizeof t->m));
     VOLT_END(0);
 }
-TEST_DIES(chan_send_of_another_size_is_misuse, "another size") {
+TEST_DIES(chan_send_of_another_size_is_misuse, "that of the channel's elements") {
     static wrong_size w;
     run_on(1, wrong_send_run, &w);
 }
@@ -228,7 +228,7 @@ static void destroy_awaited(int kind) {
     }
     volt_chan_destroy(&c);
 }
-#define IS_AWAITED "volt_chan_destroy: somebody waits for it"
+#define IS_AWAITED "volt_chan_destroy: the channel has waiters"
 TEST_DIES(chan_destroy_with_waiting_sender_is_misuse, IS_AWAITED) { destroy_awaited(SEND); }
 TEST_DIES(chan_destroy_with_waiting_receiver_is_misuse, IS_AWAITED) { destroy_awaited(RECV); }
 TEST_DIES(chan_destroy_with_waiting_watcher_is_misuse, IS_AWAITED) { destroy_awaited(CLOSED); }
@@ -245,7 +245,7 @@ TEST_DIES(chan_release_without_receiver_is_misuse, "volt_chan_release: no receiv
     volt_chan_release(&c, VOLT_CHAN_RECEIVER);
     volt_chan_release(&c, VOLT_CHAN_RECEIVER);
 }
-TEST_DIES(queue_pop_by_second_receiver_is_misuse, "volt_queue_pop: somebody else waits for it") {
+TEST_DIES(queue_pop_by_second_receiver_is_misuse, "volt_queue_pop: another caller waits already") {
     static volt_queue q;
     static two_pop t;
     t.q = &q;
@@ -259,22 +259,22 @@ TEST(oneshot_send_refuses_minus_4096) {
     CHECK_EQ(volt_oneshot_try_recv(&o, &value), 0);
     CHECK_EQ(value, -4095);
 }
-TEST_DIES(bcast_send_of_another_size_is_misuse, "the broadcast's elements have another size") {
+TEST_DIES(bcast_send_of_another_size_is_misuse, "`size` is not that of the broadcast's elements") {
     msg buf[1] = { MSG(0, 0) };
     volt_bcast b = VOLT_BCAST_INIT(buf);
     (void)volt_bcast_send(&b, buf, sizeof buf[0] + 1);
 }
-TEST_DIES(watch_set_of_another_size_is_misuse, "the watch's value has another size") {
+TEST_DIES(watch_set_of_another_size_is_misuse, "`size` is not that of the watch's value") {
     msg value = MSG(0, 0);
     volt_watch w = VOLT_WATCH_INIT(value);
     (void)volt_watch_set(&w, &value, 1);
 }
-TEST_DIES(sub_try_recv_before_open_is_misuse, "volt_sub_try_recv: not open") {
+TEST_DIES(sub_try_recv_before_open_is_misuse, "volt_sub_try_recv: the subscription is not open") {
     volt_sub sub = { NULL, 0, 0 };
     msg m;
     CHECK_EQ(volt_sub_try_recv(&sub, &m, sizeof m), 1);
 }
-TEST_DIES(sub_recv_before_open_is_misuse, "volt_sub_recv: not open") {
+TEST_DIES(sub_recv_before_open_is_misuse, "volt_sub_recv: the subscription is not open") {
     static two_pop t;
     run_on(1, closed_sub_run, &t);
 }
@@ -285,11 +285,11 @@ static volt_poll closed_watcher_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_watcher_next(cx, &t->watcher, &t->m, sizeof t->m));
     VOLT_END(0);
 }
-TEST_DIES(watcher_next_before_open_is_misuse, "volt_watcher_next: not open") {
+TEST_DIES(watcher_next_before_open_is_misuse, "volt_watcher_next: the watcher is not open") {
     static two_pop t;
     run_on(1, closed_watcher_run, &t);
 }
-TEST_DIES(watcher_try_next_before_open_is_misuse, "volt_watcher_try_next: not open") {
+TEST_DIES(watcher_try_next_before_open_is_misuse, "volt_watcher_try_next: the watcher") {
     volt_watcher w = { NULL, 0 };
     msg m;
     CHECK_EQ(volt_watcher_try_next(&w, &m, sizeof m), 1);

@@ -229,7 +229,7 @@ TEST(file_without_a_path_gives_an_error) {
     static pathless s;
     CHECK_EQ(run_on(1, pathless_run, &s), 0);
 }
-TEST_DIES(file_op_for_two_calls_at_once_is_caught, "one volt_file_op for two calls at once") {
+TEST_DIES(file_op_for_two_calls_at_once_is_caught, "volt_file_op is in use by another call") {
     rarer r;
     memset(&r, 0, sizeof r);
     (void)run_on(1, shared_op_run, &r);

@@ -66,7 +66,7 @@ MISUSE(forgotten_await_of_send_is_caught,
     VOLT_END(0);
 }
 
-MISUSE(child_in_frame_of_parent_is_caught, "frame of its own", { int64_t value; int *n_ended; }) {
+MISUSE(child_in_frame_of_parent_is_caught, "of its caller", { int64_t value; int *n_ended; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(giver_run(cx, s));
     VOLT_END(0);
@@ -135,7 +135,7 @@ static volt_poll forgets_a_sleep(volt_cx *cx) {
     return volt_ready(volt_is_pending(volt_sleep(cx, VOLT_S(5))));
 }
 MISUSE(wait_dropped_at_end_of_function_is_caught,
-       "function returned while its frame was still waiting", {
+       "function returned with its own wait still pending", {
     int64_t rc;
 }) {
     VOLT_BEGIN(cx, s);
@@ -151,7 +151,7 @@ MISUSE(wait_dropped_before_another_is_caught, "two polls in one await", { int64_
 static volt_poll forgets_a_timeout(volt_cx *cx, volt_timer *t) {
     return volt_ready(volt_is_pending(volt_within(cx, t, VOLT_MS(1), volt_sleep_forever(cx))));
 }
-MISUSE(dropped_timeout_is_caught, "function returned while still waiting", {
+MISUSE(dropped_timeout_is_caught, "task ended with a wait still pending", {
     volt_timer t;
     int64_t rc;
 }) {
@@ -181,7 +181,7 @@ MISUSE(changed_number_of_arms_is_caught,
     VOLT_END(0);
 }
 
-MISUSE(result_of_child_that_did_not_run_is_caught, "not finished", { giver g; }) {
+MISUSE(result_of_child_that_did_not_run_is_caught, "has not ended", { giver g; }) {
     VOLT_BEGIN(cx, s);
     VOLT_END(volt_result(&s->g.frame));
 }
@@ -193,7 +193,7 @@ MISUSE(destination_too_small_for_result_is_caught, "does not fit", { giver g; si
     VOLT_END(0);
 }
 
-MISUSE(result_that_means_pending_is_caught, "not a result", { int unused; }) {
+MISUSE(result_that_means_pending_is_caught, "-4096 is reserved", { int unused; }) {
     VOLT_BEGIN(cx, s);
     VOLT_END(-4096);
 }
@@ -205,31 +205,31 @@ MISUSE(bare_number_as_duration_is_caught, "VOLT_MS", { int unused; }) {
 }
 
 // One object of memory in two waits at once.
-MISUSE(timer_around_itself_is_caught, "one timer or link around itself", { volt_timer t; }) {
+MISUSE(timer_around_itself_is_caught, "nested in itself", { volt_timer t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_within(cx, &s->t, VOLT_S(2),
                            volt_within(cx, &s->t, VOLT_S(1), volt_sleep_forever(cx))));
     VOLT_END(0);
 }
-MISUSE(token_link_around_itself_is_caught, "one timer or link around itself",
+MISUSE(token_link_around_itself_is_caught, "nested in itself",
        { volt_token_link l; volt_token t; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_with_token(cx, &s->l, &s->t,
                                volt_with_token(cx, &s->l, &s->t, volt_sleep_forever(cx))));
     VOLT_END(0);
 }
-MISUSE(arm_used_twice_is_caught, "one arm twice", { volt_arm a; }) {
+MISUSE(arm_used_twice_is_caught, "volt_arm used twice", { volt_arm a; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(1))),
                              VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(2)))));
     VOLT_END(0);
 }
-MISUSE(arm_of_yields_used_twice_is_caught, "one arm twice", { volt_arm a; }) {
+MISUSE(arm_of_yields_used_twice_is_caught, "volt_arm used twice", { volt_arm a; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->a, volt_yield(cx)), VOLT_ARM(&s->a, volt_yield(cx))));
     VOLT_END(0);
 }
-MISUSE(arm_inside_itself_is_caught, "an arm inside itself", { volt_arm a; }) {
+MISUSE(arm_inside_itself_is_caught, "volt_arm nested in itself", { volt_arm a; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->a, VOLT_SELECT(VOLT_ARM(&s->a, volt_sleep_forever(cx))))));
     VOLT_END(0);
@@ -244,7 +244,7 @@ static volt_poll never_ends(volt_cx *cx, giver *g) {
     VOLT_END(0);
 }
 MISUSE(child_in_two_arms_is_caught,
-       "a child that another await runs", { volt_arm a, b; giver g; }) {
+       "child is in use by another await", { volt_arm a, b; giver g; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->a, never_ends(cx, &s->g)),
                              VOLT_ARM(&s->b, never_ends(cx, &s->g))));
@@ -256,7 +256,7 @@ static volt_poll borrower_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(never_ends(cx, b->child));
     VOLT_END(0);
 }
-MISUSE(child_of_two_tasks_is_caught, "a child that another await runs", { giver g; }) {
+MISUSE(child_of_two_tasks_is_caught, "child is in use by another await", { giver g; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(NULL, borrower_run, (borrower){ .child = &s->g });
     VOLT_AWAIT(never_ends(cx, &s->g));
@@ -453,7 +453,7 @@ MISUSE(group_left_open_is_caught, "group", { volt_group g; }) {
     VOLT_END(0);
 }
 
-MISUSE(bounded_shield_opened_twice_is_caught, "opened twice", { volt_shield a; }) {
+MISUSE(bounded_shield_opened_twice_is_caught, "already open", { volt_shield a; }) {
     VOLT_BEGIN(cx, s);
     volt_shield_begin(cx, &s->a, VOLT_S(1));
     volt_shield_begin(cx, &s->a, VOLT_S(1));
@@ -486,7 +486,7 @@ static volt_poll joiner_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &j->h));
     VOLT_END(0);
 }
-MISUSE(two_joins_of_one_task_are_caught, "two joins", { volt_handle h; }) {
+MISUSE(two_joins_of_one_task_are_caught, "another join", { volt_handle h; }) {
     VOLT_BEGIN(cx, s);
     SPAWN(&s->h, napper_run, (napper){ .d = VOLT_S(100) });
     SPAWN(NULL, joiner_run, (joiner){ .h = s->h }); // a handle must not be copied
@@ -550,7 +550,7 @@ static volt_poll shield_ender_run(volt_cx *cx, void *arg) {
     volt_shield_end(cx, s->shield);
     VOLT_END(0);
 }
-MISUSE(shield_of_another_frame_is_caught, "shield or group of another frame", {
+MISUSE(shield_of_another_frame_is_caught, "shield or group belongs to another frame", {
     volt_shield shield;
     shield_ender child;
 }) {
@@ -560,7 +560,7 @@ MISUSE(shield_of_another_frame_is_caught, "shield or group of another frame", {
     VOLT_AWAIT(shield_ender_run(cx, &s->child));
     VOLT_END(0);
 }
-MISUSE(unbounded_shield_opened_twice_is_caught, "opened twice", { volt_shield shield; }) {
+MISUSE(unbounded_shield_opened_twice_is_caught, "already open", { volt_shield shield; }) {
     VOLT_BEGIN(cx, s);
     volt_shield_begin(cx, &s->shield, VOLT_NEVER);
     volt_shield_begin(cx, &s->shield, VOLT_NEVER);
@@ -572,11 +572,11 @@ static volt_poll shield_without_frame(volt_cx *cx, void *arg) {
     volt_shield_begin(cx, &shield, VOLT_NEVER);
     return volt_ready(0);
 }
-TEST_DIES(shield_without_frame_is_caught, "no frame") {
+TEST_DIES(shield_without_frame_is_caught, "no VOLT_BEGIN") {
     static giver g;
     run_on(1, shield_without_frame, &g);
 }
-MISUSE(token_deinit_while_task_waits_is_caught, "somebody waits for it", {
+MISUSE(token_deinit_while_task_waits_is_caught, "the token has waiters", {
     volt_token t;
     int started;
     awaiter a;
@@ -587,7 +587,7 @@ MISUSE(token_deinit_while_task_waits_is_caught, "somebody waits for it", {
     volt_token_deinit(&s->t);
     VOLT_END(0);
 }
-MISUSE(too_many_shields_are_caught, "nested too deep", {
+MISUSE(too_many_shields_are_caught, "253 nested shields", {
     volt_shield shield[UINT8_MAX];
     int i;
 }) {
@@ -609,7 +609,7 @@ MISUSE(task_that_joins_itself_is_caught, "waits for its own end", { int64_t rc; 
     VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(60)));
     VOLT_END(0);
 }
-MISUSE(join_state_beyond_end_of_state_is_caught, "more than the task's state", {
+MISUSE(join_state_beyond_end_of_state_is_caught, "exceeds the state of the task", {
     volt_handle h;
     char room[4096];
     int64_t rc;
@@ -624,7 +624,7 @@ MISUSE(children_without_volt_each_are_caught, "use VOLT_EACH", { giver g[2]; }) 
     VOLT_AWAIT(volt_join_all(cx, giver_run, s->g, 1, 2));
     VOLT_END(0);
 }
-MISUSE(spawn_of_no_function_is_caught, "spawn of no function", { giver g; }) {
+MISUSE(spawn_of_no_function_is_caught, "spawn: the function is NULL", { giver g; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(VOLT_SPAWN(cx, NULL, NULL, s->g), 0);
     VOLT_END(0);
@@ -633,7 +633,7 @@ static volt_poll first_frame_is_another(volt_cx *cx, void *arg) {
     giver *two = (giver *)arg;
     return giver_run(cx, &two[1]);
 }
-TEST_DIES(first_frame_that_is_not_of_state_is_caught, "must be that of its state") {
+TEST_DIES(first_frame_that_is_not_of_state_is_caught, "must get the task's own state") {
     static giver two[2];
     run_on(1, first_frame_is_another, two);
 }
@@ -643,7 +643,7 @@ TEST_DIES(poll_after_end_of_function_is_caught, "polled after it has returned") 
     (void)volt__bad_resume("here", &frame);
 }
 // Its label is too wide for a `switch` over an int; over 64 bits only the program's end names it.
-MISUSE(await_in_switch_is_caught, "the await stands in a `switch` of yours", { uint64_t which; }) {
+MISUSE(await_in_switch_is_caught, "the await is inside a `switch`", { uint64_t which; }) {
     VOLT_BEGIN(cx, s);
     switch (s->which) {
     case 0: VOLT_AWAIT(volt_yield(cx)); break;
@@ -651,7 +651,7 @@ MISUSE(await_in_switch_is_caught, "the await stands in a `switch` of yours", { u
     }
     VOLT_END(0);
 }
-TEST_DIES(garbage_frame_is_caught, "its frame is not zeroed") {
+TEST_DIES(garbage_frame_is_caught, "the frame is not zeroed") {
     static volt_frame frame;
     (void)volt__bad_resume("here", &frame);
 }
@@ -665,7 +665,7 @@ static void *misaligned_alloc(void *user, size_t size, size_t align) {
     char *p = (char *)test_alloc(user, size + 64, align);
     return p && align == VOLT_SLAB_SIZE ? p + 64 : p;
 }
-TEST_DIES(allocator_that_ignores_alignment_is_caught, "ignores its alignment") {
+TEST_DIES(allocator_that_ignores_alignment_is_caught, "not aligned as requested") {
     static giver g;
     volt_config c = test_config(1);
     c.alloc.alloc = misaligned_alloc;

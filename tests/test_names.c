@@ -199,7 +199,7 @@ static volt_poll twice_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 #ifndef VOLT_SINGLE_THREAD // there the first has ended when the second begins
-TEST_DIES(lookup_for_two_calls_at_once_is_caught, "one volt_lookup for two calls at once") {
+TEST_DIES(lookup_for_two_calls_at_once_is_caught, "volt_lookup is in use by another call") {
     twice t;
     memset(&t, 0, sizeof t);
     (void)run_on(1, twice_run, &t);
@@ -592,12 +592,12 @@ TEST(cancelled_dial_attempt_is_not_followed_by_another) {
     CHECK_EQ(w.dialler.dial.n_started_, 1);
 }
 // Somebody writes into the memory of one that waits.
-TEST_DIES(overwritten_dial_frame_is_caught, "its frame is not zeroed or not its own") {
+TEST_DIES(overwritten_dial_frame_is_caught, "the frame is not zeroed or not its own") {
     static watched w;
     w.watcher.spoilt = &w.dialler.dial.frame;
     run_watched(&w);
 }
-TEST_DIES(overwritten_dial_attempt_is_caught, "its frame is not zeroed or not its own") {
+TEST_DIES(overwritten_dial_attempt_is_caught, "the frame is not zeroed or not its own") {
     static watched w;
     w.watcher.spoilt = &w.dialler.dial.attempt_[0].frame;
     run_watched(&w);

@@ -2224,7 +2224,7 @@ TEST(poll_gets_fresh_context_and_settles_its_task) {
     if (!setjmp(panic_exit)) volt__poll_task(w, t);
     CHECK(is_panic_expected == 2); // it did not come back
     is_panic_expected = 0;
-    CHECK(strstr(panic_text, "still waiting"));
+    CHECK(strstr(panic_text, "still pending"));
     t->n_armed = 0;
     t->u.fn = answering_run;
     t->word = VOLT__REF | VOLT__NOTIFIED;

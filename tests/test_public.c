@@ -442,7 +442,7 @@ TEST(handles_that_outlive_the_run_are_counted) {
         n_held_log = 0;
         CHECK_EQ(volt_run(&c, hands_out_many_run, &s), 0);
         snprintf(want, sizeof want,
-                 "handles or wakers outlive the runtime; it is leaked: %d tasks are held",
+                 "runtime is leaked, because handles or wakers are left: %d tasks are held",
                  numbers[i]);
         snprintf(site, sizeof site, "%s:", __FILE__);
         CHECK_STR(held_log[0], want);

@@ -241,7 +241,7 @@ ROOT_TEST(mutex_excludes_arms_of_one_task, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-ROOT_DIES(mutex_unlock_by_another_task_is_misuse, "volt_mutex_unlock: another task has locked it",
+ROOT_DIES(mutex_unlock_by_another_task_is_misuse, "volt_mutex_unlock: another task holds it",
           { place p; awaiter a; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, LOCK, 0);
@@ -257,7 +257,7 @@ ROOT_DIES(mutex_unlock_twice_is_misuse, "volt_mutex_unlock: it is not locked", {
     VOLT_END(0);
 }
 ROOT_DIES(mutex_lock_twice_is_misuse,
-          "volt_mutex_lock: the task has it already", { place p; int rc; }) {
+          "volt_mutex_lock: the task holds it already", { place p; int rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->p.m));
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &s->p.m));
@@ -268,7 +268,7 @@ static volt_poll locker_run(volt_cx *cx, holder *h) {
     VOLT_AWAIT(h->rc, volt_mutex_lock(cx, h->m));
     VOLT_END(h->rc);
 }
-ROOT_DIES(mutex_lock_again_by_child_is_misuse, "volt_mutex_lock: the task has it already",
+ROOT_DIES(mutex_lock_again_by_child_is_misuse, "volt_mutex_lock: the task holds it already",
           { volt_mutex m; holder child; int rc; }) {
     VOLT_BEGIN(cx, s);
     s->child.m = &s->m;
@@ -628,12 +628,12 @@ ROOT_TEST(once_failure_lets_the_next_waiter_begin, { place p; awaiter a; int64_t
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-TEST_DIES(once_failing_end_before_begin_is_misuse, "volt_once_end: nobody has begun") {
+TEST_DIES(once_failing_end_before_begin_is_misuse, "volt_once_end: no work has begun") {
     static volt_once o;
     volt_once_end(&o, 0);
 }
 
-TEST_DIES(once_end_before_begin_is_misuse, "volt_once_end: nobody has begun") {
+TEST_DIES(once_end_before_begin_is_misuse, "volt_once_end: no work has begun") {
     static volt_once o;
     volt_once_end(&o, 1);
 }
@@ -853,7 +853,7 @@ ROOT_TEST(wait_group_opens_at_the_last_done, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
-TEST_DIES(wait_group_done_too_often_is_misuse, "volt_wait_group_done: more often than was added") {
+TEST_DIES(wait_group_done_too_often_is_misuse, "volt_wait_group_done: the count is 0 already") {
     static volt_wait_group g;
     CHECK_EQ(volt_wait_group_add(&g, 1), 0);
     volt_wait_group_done(&g);
@@ -903,7 +903,7 @@ TEST(tracker_enter_refuses_overflow) {
     volt_tracker_close(&t);
     CHECK_EQ(volt_tracker_enter(&t), -EPIPE);
 }
-TEST_DIES(tracker_leave_too_often_is_misuse, "volt_tracker_leave: more often than entered") {
+TEST_DIES(tracker_leave_too_often_is_misuse, "volt_tracker_leave: no volt_tracker_enter is left") {
     static volt_tracker t;
     volt_tracker_close(&t);
     volt_tracker_leave(&t);

@@ -79,7 +79,7 @@ TEST(hooks_of_a_token_tree_are_called_once) {
     CHECK_EQ(volt_token_unhook(&h[3]), 0);
     for (int i = 4; i >= 0; i--) volt_token_deinit(&t[i]);
 }
-TEST_DIES(token_deinit_with_a_hook_is_misuse, "or it has children or hooks") {
+TEST_DIES(token_deinit_with_a_hook_is_misuse, "has waiters, children or hooks") {
     static volt_token t;
     static volt_hook h;
     CHECK_EQ(volt_token_hook(&t, &h, note_call, NAME(1)), 0);
