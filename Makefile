@@ -85,10 +85,10 @@ everything: need-python3
 		LIMITS='$(LIMITS)' python3 tests/everything.py run
 
 # ---- the other fragments are next to their sources; a package needs this file, volt.h and LICENSE.
-MAKEFILES := tests/test.mk tests/sanitize.mk tests/odds/odds.mk tests/sim/sim.mk tests/model/model.mk \
+FRAGMENTS := tests/test.mk tests/sanitize.mk tests/odds/odds.mk tests/sim/sim.mk tests/model/model.mk \
 	examples/examples.mk tests/fault/fault.mk tests/fuzz/fuzz.mk tests/mutate/mutate.mk \
 	tests/compile/check.mk tests/cross/cross.mk bench/bench.mk
--include $(MAKEFILES)
+-include $(FRAGMENTS)
 
 install:
 	mkdir -p '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
