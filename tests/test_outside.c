@@ -519,7 +519,7 @@ TEST(log_on_standard_error_writes_one_line_for_each_item) {
     CHECK(n > 0);
     text[n] = 0;
     CHECK_EQ(memcmp(text, "volt: root task: spawn refused: ", 32), 0);
-    CHECK(strstr(text, "missing\nvolt: yyyy"));
+    CHECK(strstr(text, "not zeroed\nvolt: yyyy"));
     CHECK(text[n - 1] == '\n' && text[n - 2] == 'y');
     close(p[0]);
 }

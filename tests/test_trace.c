@@ -138,7 +138,7 @@ TEST_OF_THREADS(slow_poll_is_logged_with_its_await) {
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &line), 0);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     CHECK(test_log.n[VOLT_LOG_SLOW_POLL] >= 1);
-    snprintf(want, sizeof want, "test_trace.c:%d: poll longer", (int)line);
+    snprintf(want, sizeof want, "test_trace.c:%d: poll took longer", (int)line);
     CHECK(strstr(test_log.text[VOLT_LOG_SLOW_POLL], want));
     volt_time took = volt_now() - start; // how long it was stands at the end
     long us = 0;
