@@ -26,8 +26,7 @@
 //
 // `cc -O2 -pthread countdown.c && ./a.out` prints 3, 2 and 1. An async function awaits another one
 // by VOLT_AWAIT(rc, other_run(cx, &s->other)), where `other`, the state of that function, is a
-// member of its own state; VOLT_SPAWN starts a task that runs on its own. Read the eight rules
-// below first.
+// member of *s; VOLT_SPAWN starts a task. Read the eight rules below first.
 //
 // Contents (search for the marker):
 //   >>manual     the model, the rules, results, cancellation, threads, memory, limits
@@ -56,9 +55,8 @@
 // different one. A worker without work sleeps without a time limit: an idle program uses no CPU.
 //
 // volt_run makes the calling thread worker 0. Unless .workers is 1, it starts a second worker,
-// which is also the watchdog, and further workers when there is work for them. When the root task
-// has ended, volt_run cancels all other tasks, waits for them, and returns the result of the root
-// task.
+// which is also the watchdog, and more workers when there is work for them. When the root task has
+// ended, volt_run cancels all other tasks, waits for them, and returns the root task's result.
 // volt_create, volt_block_on, volt_shutdown and volt_destroy are for programs that keep a runtime
 // while they do other things. A guest (volt_rt_fd, volt_rt_step) runs inside an event loop that the
 // application already has. One process may have several runtimes; they share nothing.
@@ -82,8 +80,7 @@
 //   token         a stop flag that any number of tasks can wait for
 //   permit        the unit that a semaphore counts
 //   watchdog      an idle worker that checks whether another worker is stuck in a poll
-//   ring, LIFO slot   the queue of a worker, and its place for the task that runs next: the one
-//                 that it woke or spawned last
+//   ring, LIFO slot   the queue of a worker, and the slot for the task that it woke or spawned last
 //   shared queue  the queue from which all workers take (the injector in the implementation)
 //   inbox         a queue of one worker for tasks that come from outside the workers
 //   park          to sleep until there is work
@@ -304,8 +301,7 @@
 //   any thread     - also a thread that volt has never seen. The call does not wait for tasks or
 //                    hooks, except volt_shutdown and volt_token_unhook, which say so
 //   inside a task  - needs the volt_cx of the poll that is running
-//   plain thread   - runs no worker of any volt runtime at that moment: the call blocks, or runs
-//                    a worker itself
+//   plain thread   - runs no worker of any volt runtime at that moment, since the call may block
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
 //                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*, volt_histograms,
@@ -340,16 +336,14 @@
 //   state struct        a spawn copies it into the block of the task, where it stays until the task
 //                       has ended and no handle or waker refers to it
 //   of awaited functions    a member of the caller's struct; each await starts it over
-//   root state          the caller's, of volt_run and volt_block_on. It is not copied, and
-//                       must exist until the call has returned
+//   root state          the caller's, not copied (volt_run, volt_block_on), until the call returns
 //   runtime             from volt_create until volt_destroy gives 0. The runtime of a volt_run ends
 //                       with it: no thread may use it then
 //   handle              keeps the result and memory of an ended task until volt_join or
 //                       volt_detach. Overwriting a handle leaks its task
 //   waker               the same, until volt_waker_release
-//   group               in the state of its owner, the task that first spawns into it. Its children
-//                       end before the owner; a child that must not outlive its parent belongs in
-//                       a group
+//   group               its owner's, the task that first spawns into it. The children end before
+//                       the owner; a child that must not outlive its parent belongs in a group
 //   timer, link, arm, shield    members of the waiting function's state; they disarm themselves
 //   token               the application's; a parent outlives its children. Must not be freed while
 //                       a task waits for it or a thread cancels it
@@ -409,9 +403,9 @@
 // stuck. A file on a disk counts as ready at all times: volt_read would block the worker,
 // volt_file_pread does not. At most 1024 workers and 4 million descriptors per runtime, 200 arms in
 // a select, 253 nested shields, 65535 simultaneous waits of one task (each child of volt_join_all
-// counts); one more stops the program. A hand-written poll function (without VOLT_BEGIN) that calls
-// operations of volt must be awaited by a function with VOLT_BEGIN. There is no io_uring backend,
-// and no Windows, macOS or BSD.
+// counts); one more stops the program. A hand-written poll function that calls operations of volt
+// must be awaited by a function with VOLT_BEGIN. There is no io_uring backend, and no Windows,
+// macOS or BSD.
 //
 // ---- descriptors
 // Close descriptors with volt_close, because volt keeps a table entry for each number that it has
@@ -500,8 +494,7 @@
 // Tasks and workers are given by their addresses.
 //
 // ---- waiting for an event of your own
-// A hand-written poll function checks a condition, and is pending while the condition is false. Its
-// task must then be woken by a waker:
+// A hand-written poll function checks a condition, and is pending until a waker wakes its task:
 //
 //     // fragment
 //     typedef struct {
@@ -513,9 +506,8 @@
 //     }
 //
 // Before VOLT_AWAIT(job_wait(cx, j)) the task makes a waker by volt_waker_retain and hands it to
-// the thread that does the job. When that thread has done the job, it copies the waker out of the
-// state, sets the flag, then wakes and releases: once the flag is set the task may end, and its
-// state with it.
+// the thread that does the job. When the job is done, that thread copies the waker, sets the flag,
+// then wakes and releases: once the flag is set the task may end, and its state with it.
 //
 // ---- questions
 // Why a struct and not locals? C can keep locals only on a stack per task: kilobytes, of a size
@@ -546,7 +538,7 @@
 //   VOLT_USDT            the implementation file  1 if <sys/sdt.h> exists, else 0
 //
 // VOLT_IMPLEMENTATION compiles the implementation into this file. The include must then come before
-// those of the C library, because _GNU_SOURCE must be defined before them.
+// those of the C library, because _GNU_SOURCE must be defined first.
 #ifdef VOLT_IMPLEMENTATION
 #  ifndef _GNU_SOURCE
 // for accept4, pthread_setname_np and epoll_pwait2
@@ -1501,9 +1493,8 @@ static inline int64_t volt__result(const volt_frame *f, const char *site) {
     return f->node_.key_.result_;
 }
 // The number of bytes that a failed volt_read_exact or volt_write_all has moved, given the frame of
-// the function that awaited it; valid until the next await of that function. If the operation was
-// an arm itself, its count is lost: await it in a function of its own, and make that function the
-// arm.
+// the function that awaited it; valid until its next await. If the operation was an arm itself, its
+// count is lost: await it in a function of its own, and make that function the arm.
 static inline int64_t volt_progress(const volt_frame *f) { return f->node_.key_.moved_; }
 
 // ---- several polls in one await
@@ -1616,9 +1607,9 @@ static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_.w
 
 // ---- runtime
 
-// Runs `fn`, the function of the root task, and all that it spawns. The calling thread is worker 0.
-// Returns when the root task has ended and all other tasks were cancelled and have ended.
-// config_or_null NULL: the defaults.
+// Runs `fn` as the root task, and all that it spawns. The calling thread is worker 0. Returns when
+// the root task has ended and all other tasks were cancelled and have ended. config_or_null NULL:
+// the defaults.
 //   where  : plain thread. A pthread_cancel of this thread takes effect after the return
 //   returns: the result of the root task, clamped to an int | -EINVAL: invalid configuration,
 //            .is_guest, or frame not zeroed | -ENOMEM, -EMFILE, -ENFILE, -ENODEV, -ENOSPC, or the
@@ -1836,8 +1827,7 @@ VOLT_API void volt_detach(volt_handle *h);
 // Returns 1 if the handle refers to a task, 0 if it is empty.
 static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
 // Lets other tasks run: the task is queued again behind all tasks of its worker. If there are none,
-// a task from the shared queue or the inbox runs first, or else the tasks whose event or timer is
-// due.
+// one from the shared queue or inbox runs first, or else those whose event or timer is due.
 //   returns: 0
 static inline VOLT_POLL volt_yield(volt_cx *cx) {
     volt__node *node = cx->frame_;
@@ -1860,10 +1850,9 @@ VOLT_API VOLT_POLL volt_sleep_forever(volt_cx *cx);
 // limit or a cancelled token only from the next poll of the task on. Not awaited.
 VOLT_API int volt_is_cancelled(volt_cx *cx);
 // Begins a shield: until `at_most` has passed, awaits in this frame and in the functions that it
-// awaits ignore cancellation. After that they give -ECANCELED, even if nothing was cancelled.
-// Unlike those in a volt_within they are not tried once more at the deadline, so data that has come
-// but was not read stays unread. VOLT_RETURN and VOLT_END end the shields of their frame. Shields
-// may be nested.
+// awaits ignore cancellation. After that they give -ECANCELED, even if nothing was cancelled. They
+// are not tried once more at the deadline, so data that has come but was not read stays unread.
+// VOLT_RETURN and VOLT_END end the shields of their frame. Shields may be nested.
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
 // Ends the innermost shield, which must be `s`, begun in this frame; else the program stops.
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s);
@@ -1986,8 +1975,7 @@ VOLT_API VOLT_POLL volt_group_wait(volt_cx *cx, volt_group *g);
 //   returns: the result of a child | -ENOENT if no child and no result is left | -EINVAL without
 //            volt_group_collect
 VOLT_API VOLT_POLL volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id);
-// Cancels all children that have been spawned so far. Those that are spawned later are not
-// cancelled.
+// Cancels all children that have been spawned so far, and none that is spawned later.
 //   where  : any thread, while the memory of the group exists
 VOLT_API void volt_group_cancel(volt_group *g);
 // Cancels all children and waits until they have ended, without any bound. Cannot be cancelled
@@ -2452,10 +2440,10 @@ VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
 //            caller's
 VOLT_API VOLT_POLL volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                 volt_addr *out, size_t cap);
-// Connects to a host by its name, as an async function with `d` as its state. Looks up at most 16
-// addresses and tries at most VOLT_DIAL_MAX of them, alternating between IPv6 and IPv4 (RFC 8305).
-// An attempt starts when an earlier one has failed, or 250 ms after the start of the one before.
-// The first to connect wins, and the others are closed.
+// Connects to a host by its name, as an async function with `d` as its state. Tries at most
+// VOLT_DIAL_MAX of the first 16 addresses, alternating between IPv6 and IPv4 (RFC 8305). An attempt
+// starts when an earlier one has failed, or 250 ms after the start of the one before. The first to
+// connect wins, and the others are closed.
 //   returns: a descriptor, as volt_connect | the error of the attempt that failed last | the
 //            errors of volt_resolve
 //   memory : as volt_resolve
