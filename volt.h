@@ -54,9 +54,9 @@
 // workers steal tasks from busy ones. A task runs on one worker at a time and may resume on a
 // different one. A worker without work sleeps without a time limit: an idle program uses no CPU.
 //
-// volt_run makes the calling thread worker 0. Unless .workers is 1, it starts a second worker,
-// which is also the watchdog, and more workers when there is work for them. When the root task has
-// ended, volt_run cancels all other tasks, waits for them, and returns the root task's result.
+// volt_run makes the calling thread worker 0. Unless .workers is 1, it starts a second worker, so
+// that one is free to be the watchdog, and more when there is work for them. When the root task has
+// ended, volt_run cancels all other tasks, waits for them, and returns the result of the root task.
 // volt_create, volt_block_on, volt_shutdown and volt_destroy are for programs that keep a runtime
 // while they do other things. A guest (volt_rt_fd, volt_rt_step) runs inside an event loop that the
 // application already has. One process may have several runtimes; they share nothing.
@@ -69,8 +69,8 @@
 //                 the operation in an await: a result, or "pending"
 //   await         a wait of an async function, by VOLT_AWAIT
 //   handle, waker     references to a task: to wait for its end, and to have it polled again
-//   group, child  tasks that one task has spawned and waits for. A child is also an async function
-//                 that another one awaits
+//   group, child  a set of tasks that one task has spawned and waits for, and one of them. A child
+//                 is also an async function that another one awaits
 //   grant         a permit, slot or message that is set aside for a waiter whose turn has come
 //   leaf          an awaited operation that is not an async function of its own: a sleep, a read
 //   scope         the awaits that one cancellation reaches: those of a whole task, or those inside
@@ -134,13 +134,15 @@
 // volt_with_token. volt_try_join never waits; a function whose name ends in `_sync` blocks the
 // thread. Errors of the kernel are passed on unchanged. The results that volt itself gives:
 //   -ECANCELED    the scope of this wait was cancelled. Nothing was consumed, except by a
-//                 volt_read_exact or volt_write_all that had begun (see volt_progress)
+//                 volt_read_exact or volt_write_all that had begun (see volt_progress), and by a
+//                 volt_blocking_detach, whose function may run on. volt_group_spawn: the group is
+//                 being closed. volt_token_hook: the token is cancelled
 //   -ETIMEDOUT    volt_within, volt_before, `_sync`: the time is up and the inner wait has ended.
 //                 volt_timer_fired tells it from the same result of the inner wait. volt_run:
 //                 .drain_timeout has passed. From the kernel: a dead connection
 //   -EAGAIN       a `try_` function would have to wait. volt_try_join: the task has not ended.
 //                 volt_watch_set_if: another writer was first. volt_create: no thread could be
-//                 started. volt_blocking, volt_file_..., volt_resolve: no thread could be started;
+//                 started. volt_blocking*, volt_file_*, volt_resolve: no thread could be started;
 //                 volt_resolve also: the name server does not answer. volt_connect: the backlog of
 //                 a unix listener is full. volt_dump: `fd` took nothing for a second
 //   -EPIPE        the peer, channel, semaphore or tracker is closed. volt_read_exact: the stream
@@ -175,15 +177,15 @@
 // Cancellation is cooperative and level-triggered. After volt_cancel, an expired volt_within, a
 // cancelled token under volt_with_token or a lost VOLT_SELECT, each await in that scope gives
 // -ECANCELED, until the outermost function of the scope has returned. No function is ended from
-// outside, and an await that gives -ECANCELED has consumed nothing, with the exception named under
-// -ECANCELED: the task to join, the bytes and the connection to accept are there for the next await
+// outside, and an await that gives -ECANCELED has consumed nothing, but for the exceptions under
+// "results": the task to join, the bytes and the connection to accept are there for the next await
 // (volt_connect closes the socket that it has opened). So each loop around awaits needs a way out
 // on negative results. A loop that checks only for success will spin: after cancellation every
 // await fails at once, and a select fires no arm.
 //
-//   volt_cancel          one task          volt_token_cancel   each volt_with_token of the token
-//   volt_group_cancel    the children      volt_shutdown       every task of the runtime
-//   volt_within, volt_before, VOLT_SELECT  the operations inside them
+//   volt_cancel          one task          volt_shutdown       every task of the runtime
+//   volt_group_cancel    the children      volt_within, volt_before, VOLT_SELECT   inner polls
+//   volt_token_cancel    each volt_with_token of the token and of the tokens below it
 //
 // When a cancellation meets the completion of a wait, the wait has exactly one of two outcomes: its
 // result, or -ECANCELED with nothing consumed. -ECANCELED wins if the cancellation is seen first,
@@ -202,7 +204,7 @@
 //
 // A shutdown cancels all tasks and waits until they have ended. volt_run begins it when the root
 // task has ended, or when a task calls volt_shutdown; .drain_timeout counts from the moment worker
-// 0 sees it. volt_group_close waits for its children without any bound. For a hard limit keep the
+// 0 sees it. volt_group_close has no time limit for its children. For a hard limit keep the
 // runtime in the main thread (volt_create), call volt_shutdown with a time limit, and if it returns
 // a number of tasks, log and _exit: the process cannot free the memory of a task that still runs. A
 // shutdown does not end a `_sync` wait of a thread on a lock or channel, because these objects
@@ -218,7 +220,8 @@
 //
 // ---- choosing a lock or a channel
 // Locks and channels suspend the task and not the worker, allocate nothing, and are plain memory:
-// zeroed or set by VOLT_..._INIT, and never destroyed.
+// zeroed (volt_barrier, volt_chan, volt_bcast and volt_watch need their VOLT_..._INIT), and never
+// destroyed, unless made by volt_chan_create.
 //   exclusive access, also across an await     volt_mutex; many readers or one writer: volt_rwlock
 //   at most N at a time, or a rate limit       volt_sem
 //   initialisation that happens once           volt_once
@@ -254,11 +257,11 @@
 //
 // ---- blocking calls
 // A poll that blocks holds up its worker. volt_blocking runs a function on a pool of threads and
-// suspends the task until it returns; volt_blocking_detach does so for a function that may hang,
-// and can abandon it. volt_block_in_place calls a function in the middle of a poll; another thread
-// takes over the worker until it returns. That costs two thread switches, or none if the function
-// returns sooner. volt_file_... use volt_blocking; volt_resolve and volt_tcp_connect use the same
-// pool.
+// suspends the task until it returns; volt_blocking_detach can also abandon a function that hangs.
+// volt_block_in_place calls a function in the middle of a poll; another thread takes over the
+// worker until it returns. That costs two thread switches, or none if the function returns before
+// the other thread has begun. volt_file_* use volt_blocking; volt_resolve and volt_tcp_connect use
+// the same pool.
 //
 // Threads of the pool start on demand and end after 10 s without work. At most 16 run functions at
 // once (.max_blocking_threads), including detached functions that still run; 4 more resolve names;
@@ -269,10 +272,10 @@
 // ---- order and placement
 // Each worker has a ring of 256 runnable tasks, which it runs first in, first out, and a LIFO slot:
 // the task that was woken or spawned last runs next, while its data is still in the cache. After
-// VOLT_LIFO_MAX tasks from the slot in a row the ring has its turn, so nothing starves. Tasks for
-// which the ring has no room are kept in batches of 128, of which the newest runs first; every 8 ms
-// 128 of the oldest tasks move to the shared queue. So a tree of tasks is walked depth first and
-// has few of its tasks alive at a time.
+// VOLT_LIFO_MAX tasks from the slot in a row the ring has its turn, so nothing starves. If one poll
+// spawns more tasks than the ring has room for, they wait in batches of half a ring, of which the
+// newest runs first; every 8 ms up to 128 tasks of the oldest batch move to the shared queue. So a
+// tree of tasks is walked depth first and has few of its tasks alive at a time.
 //
 // A task that a worker spawns or wakes stays with that worker until an idle worker steals it. Three
 // kinds cannot be stolen from a worker that makes progress: the task in the LIFO slot; up to 8
@@ -301,7 +304,8 @@
 //   any thread     - also a thread that volt has never seen. The call does not wait for tasks or
 //                    hooks, except volt_shutdown and volt_token_unhook, which say so
 //   inside a task  - needs the volt_cx of the poll that is running
-//   plain thread   - runs no worker of any volt runtime at that moment, since the call may block
+//   plain thread   - runs no worker of any volt runtime at that moment: the call may block, or runs
+//                    a worker itself
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
 //                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*, volt_histograms,
@@ -330,20 +334,23 @@
 // volt_cancel on a handle must not run at the same time as a volt_join of that handle, which clears
 // it; to stop a task that another task joins, cancel a token or a group.
 // The state of a task needs no atomics: each poll sees the writes of the poll before, also on
-// another worker. Data shared by two tasks needs an atomic, or a lock.
+// another worker. Likewise a new task sees the writes before its spawn, and a join those of the
+// ended task. Other data shared by two tasks needs an atomic, or a lock.
 //
 // ---- ownership: whose memory, and until when
 //   state struct        a spawn copies it into the block of the task, where it stays until the task
 //                       has ended and no handle or waker refers to it
 //   of awaited functions    a member of the caller's struct; each await starts it over
-//   root state          the caller's, not copied (volt_run, volt_block_on), until the call returns
+//   root state          the caller's, not copied, until volt_run or volt_block_on returns; after a
+//                       -ETIMEDOUT of volt_run tasks still use it
 //   runtime             from volt_create until volt_destroy gives 0. The runtime of a volt_run ends
 //                       with it: no thread may use it then
 //   handle              keeps the result and memory of an ended task until volt_join or
 //                       volt_detach. Overwriting a handle leaks its task
 //   waker               the same, until volt_waker_release
-//   group               its owner's, the task that first spawns into it. The children end before
-//                       the owner; a child that must not outlive its parent belongs in a group
+//   group               in its owner's state (the task that first spawns into it). Its children end
+//                       before that task: a group is for children that must not outlive their
+//                       parent
 //   timer, link, arm, shield    members of the waiting function's state; they disarm themselves
 //   token               the application's; a parent outlives its children. Must not be freed while
 //                       a task waits for it or a thread cancels it
@@ -361,8 +368,7 @@
 // keep large buffers apart. Waits, wake-ups, timers and readiness allocate nothing. Each descriptor
 // number in use takes 64 bytes of a table, in pages of 64. A runtime takes about 30 KiB, 8 KiB and
 // a thread stack per worker, 2 descriptors per worker, 1 for the watchdog if there are several
-// workers, and 1 more for a guest. The allocator is a hook, .alloc, which any thread may call,
-// never under a lock.
+// workers, and 1 more for a guest. The hook .alloc is called by any thread, but never under a lock.
 //
 // ---- system calls, other than the one that a function is named after
 //   all workers idle    none
@@ -401,11 +407,11 @@
 // A poll that computes or blocks for long holds up its worker. An idle worker takes over its
 // descriptors, timers and queued tasks within 2 ms; it cannot if there is one worker, or if all are
 // stuck. A file on a disk counts as ready at all times: volt_read would block the worker,
-// volt_file_pread does not. At most 1024 workers and 4 million descriptors per runtime, 200 arms in
-// a select, 253 nested shields, 65535 simultaneous waits of one task (each child of volt_join_all
-// counts); one more stops the program. A hand-written poll function that calls operations of volt
-// must be awaited by a function with VOLT_BEGIN. There is no io_uring backend, and no Windows,
-// macOS or BSD.
+// volt_file_pread does not. A runtime has at most 1024 workers (more: -EINVAL), and descriptor
+// numbers below 4,194,304 (others: -EBADF). One await has at most 200 arms, a task 253 nested
+// shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
+// program. A hand-written poll function that calls operations of volt must be awaited by a function
+// with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD.
 //
 // ---- descriptors
 // Close descriptors with volt_close, because volt keeps a table entry for each number that it has
@@ -430,8 +436,8 @@
 // thread of volt_run keeps its mask, and pthread_cancel does not end it before volt_run returns. To
 // stop on a signal, block it in all threads before volt_run and wait for a signalfd with
 // volt_readable.
-// A child process inherits the mask of the thread that starts it, and would ignore SIGTERM with all
-// signals blocked. So a task that starts one gives it an empty mask:
+// A child process inherits the mask of the thread that starts it: with all signals blocked, SIGTERM
+// would not end it. So a task that starts one gives it an empty mask:
 //
 //     // fragment
 //     #include <signal.h>
@@ -455,8 +461,8 @@
 // A forked child has no workers and shares the epoll instances of its parent. In the child,
 // functions that take a volt_rt give -ECHILD or do nothing, wake-ups do nothing, and volt_rt_close
 // only closes, so that the parent is not disturbed. Functions that take a lock (volt_token_*,
-// volt_group_cancel) may hang. A task that forks must call exec or _exit before its poll returns;
-// tasks that it spawns there never run.
+// volt_group_cancel) may hang. A child forked by a task must call exec or _exit before the poll
+// returns; tasks that it spawns never run.
 //
 // ---- a program that is stuck
 //  1. Set .log (volt_log_stderr). It names, with its line, a task that ignores its cancellation,
@@ -466,14 +472,13 @@
 //     first 16 of them wait.
 //  3. volt_stats: if only `polls` grows, a task spins. If nothing grows, all tasks wait. If
 //     `rescued` grows, a poll blocks its worker. `spawned` - `completed` tasks are alive, `queued`
-//     wait for a worker, and a worker was awake for `busy_ns` of its life.
+//     of them wait for a worker, and the workers were awake for `busy_ns` in total.
 //  4. volt_dump lists every worker and every task, from any thread while the program runs, and from
 //     a crash handler. One line of it,
 //         task 2.0 client 7, 1.201 s old: waiting at chat.c:9 for readable fd 8, 1.201 s
 //     says: the number of the task; its volt_name, or else its function and where it was spawned;
 //     its age; its state and the line of its last await; the object that it waits for, and for how
-//     long. The other states are "running", "queued" (runnable) and "ended" (kept by a handle or a
-//     waker only).
+//     long. The other states are "running", "queued" (runnable) and "ended" (still referred to).
 //  5. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
 //     of the await of a suspended function is its frame.node_.resume_line_.
 //
@@ -484,7 +489,7 @@
 //  3. volt_trace: the last events of the workers, and which task woke which, for ui.perfetto.dev.
 //  4. .tracer: each event as it happens, for an exporter of your own.
 //  5. examples/15_dashboard.c shows all of this live in a browser.
-// Without VOLT_TRACE there are probes if <sys/sdt.h> was there at compile time; perf list sdt,
+// Also without VOLT_TRACE there are probes if <sys/sdt.h> existed at compile time; perf list sdt,
 // bpftrace `usdt:PROGRAM:volt:poll` and gdb's `info probes` list them. Their arguments:
 //     poll    task, worker, text: where spawned and function or volt_name, text: last wait
 //     polled  task, worker, 1 if it waits and 0 if it has ended
@@ -537,8 +542,8 @@
 //   VOLT_TRACE_CAP       the implementation file  4096
 //   VOLT_USDT            the implementation file  1 if <sys/sdt.h> exists, else 0
 //
-// VOLT_IMPLEMENTATION compiles the implementation into this file. The include must then come before
-// those of the C library, because _GNU_SOURCE must be defined first.
+// VOLT_IMPLEMENTATION compiles the implementation into the file that defines it. The include must
+// then come before those of the C library, because _GNU_SOURCE must be defined first.
 #ifdef VOLT_IMPLEMENTATION
 #  ifndef _GNU_SOURCE
 // for accept4, pthread_setname_np and epoll_pwait2
@@ -567,9 +572,8 @@
 // wait for a lock or a channel returns -ETIMEDOUT at once, because no other thread could end the
 // wait. Blocking calls and host lookups run inside the poll.
 //
-// VOLT_NO_MEMBARRIER does without membarrier(2), for seccomp filters that kill the process at that
-// call. An unlock then costs one more atomic operation. A filter that makes the call fail with an
-// error needs no macro.
+// VOLT_NO_MEMBARRIER does without membarrier(2): for seccomp filters that kill the process at that
+// call, not for those that make it fail. An unlock then costs one more atomic operation.
 //
 // VOLT_NO_NAMES leaves out volt_resolve and volt_tcp_connect, and with them getaddrinfo, which a
 // statically linked glibc supports only in part.
@@ -579,16 +583,14 @@
 
 // VOLT_TRACE=1 records the events of the runtime, at the cost of three clock reads per poll. Each
 // worker keeps its last VOLT_TRACE_CAP events (a power of two) for volt_trace, and passes each
-// event to .tracer. Polls, and the waits of runnable tasks for a worker, are measured for
-// volt_histograms and volt_health. Polls longer than .slow_poll are logged. With 0 none of this is
-// compiled in.
+// event to .tracer. Polls, and the waits of runnable tasks, are measured for volt_histograms and
+// volt_health. Polls longer than .slow_poll are logged. With 0 none of this is compiled in.
 //
-// VOLT_USDT=1 compiles in probes for perf, bpftrace and SystemTap (provider `volt`). A probe that
-// is not in use costs a `nop`.
+// VOLT_USDT=1 compiles in probes for perf, bpftrace and SystemTap (provider `volt`), a `nop` each.
 
-// VOLT_DEBUG=1 checks for misuse at run time, such as a call outside an await, a buffer on the
-// stack or a frame that another await uses, and stops the program with file:line. If two files of a
-// program have different values, the linker reports an undefined symbol.
+// VOLT_DEBUG=1 checks for misuse at run time, such as a wait outside an await, or a buffer on the
+// stack, and stops the program with file:line. If two files of a program have different values, the
+// linker reports an undefined symbol.
 #ifndef VOLT_DEBUG
 #  ifdef NDEBUG
 #    define VOLT_DEBUG 0
@@ -621,8 +623,7 @@ struct stat;
 #define VOLT__STR2(x_) #x_
 #define VOLT__STR(x_) VOLT__STR2(x_)
 #define VOLT__SITE __FILE__ ":" VOLT__STR(__LINE__)
-// Where a task was spawned. Log lines show the text before the tab; dumps and traces also show the
-// name of the function behind it.
+// Log lines end at the tab; dumps and traces also show the name of the function behind it.
 #define VOLT__SPAWN_SITE(fn_) VOLT__SITE "\t" #fn_
 #ifdef __cplusplus
 #  define VOLT__SASSERT(c_, msg_) static_assert(c_, msg_)
@@ -714,13 +715,13 @@ typedef struct volt__node {
 typedef struct volt_frame {
     volt__node node_;
 } volt_frame;
-// The memory of one volt_within or volt_before, in the state struct. Zero-valid; disarmed when the
-// await ends, and may then be used again.
+// The memory of one volt_within or volt_before, in the state struct. Zero-valid; may be used again
+// when the await has ended.
 typedef struct volt_timer {
     volt__node node_;
 } volt_timer;
-// The memory of one volt_with_token, in the state struct. Zero-valid; unlinked when the await ends,
-// and may then be used again.
+// The memory of one volt_with_token, in the state struct. Zero-valid; may be used again when the
+// await has ended.
 typedef struct volt_token_link {
     volt__node node_;
 } volt_token_link;
@@ -865,8 +866,8 @@ typedef struct volt_cond {
 #define VOLT_COND_INIT { 0, NULL }
 
 // ---- channels
-// Messages are elements of one size, which the caller chooses. The buffer belongs to the caller
-// and must exist as long as the channel is used.
+// Messages are elements of one size, which the caller chooses. The buffer is the caller's and must
+// exist as long as the channel is used. Only volt_queue and volt_oneshot are zero-valid.
 
 // A bounded channel, many to many. VOLT_CHAN_INIT(buf) uses the array `buf` as its buffer.
 // VOLT_CHAN_RENDEZVOUS(buf) has no buffer: a sender waits for a receiver. It needs an array of one
@@ -1480,8 +1481,7 @@ static inline volt_poll volt__suspend(volt_cx *cx, const volt__node *frame, cons
     } while (0)
 #define VOLT__PICK2(a_, b_, n_, ...) n_
 // VOLT_AWAIT(poll) or VOLT_AWAIT(destination, poll): waits until the poll is ready. The destination
-// receives the result; a debug build stops if the result does not fit. Without a destination the
-// result is dropped.
+// receives the result, which is dropped without one; a debug build stops if it does not fit.
 #define VOLT_AWAIT(...) VOLT__PICK2(__VA_ARGS__, VOLT__AWAIT2, VOLT__AWAIT1, 0)(__VA_ARGS__)
 
 // The result of an awaited async function, given its frame: the number that its await gave. If the
@@ -1532,12 +1532,11 @@ static inline volt__arm_status volt__arm_done(int fired) {
                        0;                                                                          \
                    }))
 // Waits until one arm is ready, the winner; then cancels the others and waits until they have
-// ended. A losing arm whose operation could not be undone has its result in `value`, for example
-// the descriptor of a volt_file_open; that of the others is usually -ECANCELED. In a cancelled
-// scope an arm that still completes, for example under a shield, wins as well. At most 200 arms.
-// The order of polling decides among arms that are ready at the same time: VOLT_SELECT polls up to
-// 8 arms in random order, so that each is equally likely to win, and more arms in textual order,
-// beginning at a random one. VOLT_SELECT_BIASED polls in textual order.
+// ended. A losing arm that could not be undone, such as a volt_file_open, has its result in
+// `value`. In a cancelled scope an arm that still completes, for example under a shield, wins as
+// well. At most 200 arms. The order of polling decides among arms that are ready at the same time:
+// VOLT_SELECT polls up to 8 arms in random order, so that each is equally likely to win, and more
+// arms in textual order, beginning at a random one. VOLT_SELECT_BIASED polls in textual order.
 //   returns: index of the winner, from 0 | -ECANCELED if the scope was cancelled: no arm has fired
 #define VOLT_SELECT(...) VOLT__ARMS(VOLT__SELECT, __VA_ARGS__)
 #define VOLT_SELECT_BIASED(...) VOLT__ARMS(VOLT__SELECT_BIASED, __VA_ARGS__)
@@ -1574,8 +1573,7 @@ VOLT_API VOLT_POLL volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_to
 // Returns 1 if the last await with this timer gave -ETIMEDOUT because of its limit, else 0: a
 // -ETIMEDOUT was then the result of the inner poll.
 static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_.was_timeout_ == 1; }
-// Cancels the inner poll when the token is cancelled. Unlike a time limit, it does not try the
-// inner poll once more.
+// Cancels the inner poll when the token is cancelled, and does not try it once more before that.
 //   returns: the result of the inner poll, usually -ECANCELED once the token is cancelled
 //   wakes  : when the inner poll can go on, or when the token is cancelled
 #define volt_with_token(cx_, l_, stop_, inner_)                                                    \
@@ -1602,14 +1600,12 @@ static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_.w
 //     until the wait has ended, so they are members of the state or outlive the task.
 //   - A volt_time is in ns. `at_most` is a duration: one below 0 counts as 0, VOLT_NEVER means no
 //     limit. A deadline is an absolute time of volt_now.
-//   - A pointer may be NULL only if its contract or its name says so. `arg` and `user` are passed
-//     on unchanged.
+//   - A pointer may be NULL only if its contract or its name says so. `arg` and `user` may be NULL.
 
 // ---- runtime
 
-// Runs `fn` as the root task, and all that it spawns. The calling thread is worker 0. Returns when
-// the root task has ended and all other tasks were cancelled and have ended. config_or_null NULL:
-// the defaults.
+// Runs `fn` as the root task. The calling thread is worker 0. Returns when the root task has ended,
+// and all tasks that it left were cancelled and have ended. config_or_null NULL: the defaults.
 //   where  : plain thread. A pthread_cancel of this thread takes effect after the return
 //   returns: the result of the root task, clamped to an int | -EINVAL: invalid configuration,
 //            .is_guest, or frame not zeroed | -ENOMEM, -EMFILE, -ENFILE, -ENODEV, -ENOSPC, or the
@@ -1744,7 +1740,7 @@ VOLT_API VOLT__MUST int volt_spawn(volt_cx *cx, volt_handle *h, volt_fn *fn, con
                                    size_t size);
 VOLT_API VOLT__MUST int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state,
                                       size_t size, const char *site);
-// The same from outside. Macro: VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state).
+// The same, given the runtime. Macro: VOLT_RT_SPAWN(rt, handle_or_NULL, fn, state).
 //   where  : any thread
 //   returns: as volt_spawn | -ECHILD in a forked child
 VOLT_API VOLT__MUST int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void *state,
@@ -1774,6 +1770,7 @@ VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size);
 // cancelled before. The program stops if the frame is not zeroed. handle_or_null: as `h` of
 // volt_spawn.
 //   where  : any thread
+//   memory : the task's: the caller must not use `state` any more
 VOLT_API void volt_task_start(void *state, volt_handle *handle_or_null);
 // Frees a created task that has not been started.
 //   where  : any thread
@@ -1802,6 +1799,7 @@ VOLT_API void volt_task_destroy(void *state);
 //   returns: the result of the task | -EINVAL if the handle is empty. *h is cleared if and only if
 //            the task has ended, which distinguishes its -ECANCELED from that of a cancelled wait;
 //            after the latter the task runs on, and *h still refers to it
+//   Order  : all that the task did is visible, as after every join
 VOLT_API VOLT_POLL volt_join(volt_cx *cx, volt_handle *h);
 // The same, and copies the first `size` bytes of the final state of the task to *state. If its
 // slot has fewer, the program stops.
@@ -1816,8 +1814,8 @@ VOLT_API int volt_try_join(volt_handle *h, int64_t *result);
 //   returns: 0 with the result in *result, and *h cleared | -ETIMEDOUT | -EDEADLK on a worker |
 //            -EINVAL if the handle is empty | -ECHILD in a forked child
 VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result);
-// Cancels the task: its next poll and all later ones are cancelled. A second call changes nothing,
-// nor does a call for an empty handle or for a task that has ended.
+// Cancels the task: wakes it, and from its next poll on its awaits give -ECANCELED. A second call
+// changes nothing, nor does a call for an empty handle or for a task that has ended.
 //   where  : any thread, but not while another task or thread is inside a volt_join,
 //            volt_join_state, volt_try_join, volt_join_sync or volt_detach of the same handle
 VOLT_API void volt_cancel(const volt_handle *h);
@@ -1842,7 +1840,7 @@ static inline VOLT_POLL volt_yield(volt_cx *cx) {
     cx->wait_ |= VOLT__REQUEUE;
     return volt_pending();
 }
-// Waits until it is cancelled: for the place of an arm that is not wanted this time.
+// Ends only when it is cancelled: for the place of an arm that is switched off.
 //   returns: -ECANCELED
 VOLT_API VOLT_POLL volt_sleep_forever(volt_cx *cx);
 // Returns 1 if the next await would give -ECANCELED, else 0: for loops without awaits, and for
@@ -1856,9 +1854,9 @@ VOLT_API int volt_is_cancelled(volt_cx *cx);
 VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most);
 // Ends the innermost shield, which must be `s`, begun in this frame; else the program stops.
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s);
-// Wakers: volt_waker_retain makes a reference to the calling task, by which other code wakes the
-// task any number of times. volt_wake does nothing once the task has ended. The task must tolerate
-// spurious wake-ups.
+// volt_waker_retain makes a reference to the calling task, by which any thread wakes the task any
+// number of times. volt_wake does nothing once the task has ended. An awaited poll function must
+// tolerate spurious wake-ups.
 //   where  : volt_waker_retain inside a task, the other two on any thread
 //   memory : the reference keeps the slot of the task until volt_waker_release, which must be
 //            called once for each retain
@@ -1867,8 +1865,9 @@ VOLT_API void volt_wake(volt_waker w);
 VOLT_API void volt_waker_release(volt_waker w);
 
 // Joins over an array of children: volt_join_all(cx, VOLT_EACH(fn, array)), where each element is
-// a state struct of the async function fn. The frames of the elements are zeroed first. All
-// children have ended when a join returns; the results are volt_result(&array[i].frame).
+// a state struct of the async function fn. Where only a pointer is at hand, pass fn, the pointer,
+// the element size and the number. The frames are zeroed first. All children have ended when a join
+// returns; the results are volt_result(&array[i].frame).
 #define VOLT_EACH(fn_, array_) \
     (fn_), (array_), sizeof(array_)[0], sizeof(array_) / sizeof(array_)[0]
 // Waits for all children.
@@ -1978,7 +1977,7 @@ VOLT_API VOLT_POLL volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id);
 // Cancels all children that have been spawned so far, and none that is spawned later.
 //   where  : any thread, while the memory of the group exists
 VOLT_API void volt_group_cancel(volt_group *g);
-// Cancels all children and waits until they have ended, without any bound. Cannot be cancelled
+// Cancels all children and waits until they have ended, without a time limit. Cannot be cancelled
 // itself. The group may be used again after it.
 //   returns: 0
 VOLT_API VOLT_POLL volt_group_close(volt_cx *cx, volt_group *g);
@@ -2010,18 +2009,18 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 // something, and returns -EAGAIN where it would have to wait. It and all other functions may be
 // called by any thread.
 //
-// Waits are served in order of arrival, except those for a mutex and a once, and the relocking of
-// a condition variable. If a wait is cancelled after its turn has come, the turn passes to the
-// next.
+// Waits are served in order of arrival, except those for a mutex and a once, and the relocking of a
+// condition variable. The turn of a wait that is cancelled passes to the next.
 //
 // A caller that a wait or a `try_` function has let through may free the object, if no other caller
 // will use it. A result of a function that only asks (is_set, is_done, is_closed, count, available,
 // len) does not permit that: the thread that has made the change may still be using the object.
 
-// Locks a mutex. The holder may await before it unlocks, but keeps all other callers waiting until
-// then. Unfair: an arriving caller may take a free lock before the first waiter, which was woken,
-// has run. After four such losses the lock is given to the waiter directly. A mutex of
-// VOLT_MUTEX_FIFO is always given to the first waiter, at the cost of a task switch each time.
+// Locks a mutex. The holder may await before it unlocks, but must not lock it again: it would wait
+// for itself, and a debug build stops the program. Unfair: an arriving caller may take a free lock
+// before the first waiter, which was woken, has run. After four such losses the lock is given to
+// the waiter directly. A mutex of VOLT_MUTEX_FIFO is always given to the first waiter, at the cost
+// of a task switch each time.
 //   returns: 0
 //   Order  : all that was done before an unlock is visible after the next lock
 VOLT_API VOLT_POLL volt_mutex_lock(volt_cx *cx, volt_mutex *m);
@@ -2065,8 +2064,7 @@ VOLT_API uint32_t volt_sem_available(const volt_sem *s);
 // is still counted.
 VOLT_API void volt_sem_close(volt_sem *s);
 
-// Begins work that is done once. The first caller does it, and may await during it; the others
-// wait.
+// Begins work that is done once. The first caller does it, and may await during it; others wait.
 //     VOLT_AWAIT(c->rc, volt_once_begin(cx, &once));
 //     if (c->rc == 1) { ... volt_once_end(&once, succeeded); }
 //   returns: 1 if the caller must do the work and then call volt_once_end | 0 if it is done
@@ -2174,8 +2172,7 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // and a wait that is cancelled later returns its result, not -ECANCELED. A try_recv takes the
 // message of a waiting sender, a try_send passes its message to a waiting receiver. Two arms of
 // one select do not meet, but a wait inside an async function that is an arm can be met by another
-// arm. The channel may be freed when both sides have returned; the return of one side does not
-// tell that of the other.
+// arm. The channel may be freed only when the calls of both sides have returned.
 
 // Initialises a channel over a buffer of `cap` elements of `elem` bytes each, as VOLT_CHAN_INIT
 // does. cap 0: a rendezvous, whose buffer has one element.
@@ -2256,8 +2253,7 @@ VOLT_API uint32_t volt_chan_cap(const volt_chan *c);
 
 // Pushes a message, given its node, which is a member of the message. Never waits.
 //   returns: 0 | -EPIPE if the queue is closed
-//   memory : the message belongs to the queue until it is received; after -EPIPE still to the
-//            caller
+//   memory : the message is the queue's until it is received; after -EPIPE it is the caller's
 VOLT_API VOLT__MUST int volt_queue_push(volt_queue *q, volt_queue_node *n);
 // Receives the oldest message: *out is the address of its node. The program stops if two callers
 // wait.
@@ -2281,8 +2277,7 @@ VOLT_API int volt_oneshot_send(volt_oneshot *o, int64_t value);
 //            closed without a value, or the value was received already
 VOLT_API VOLT_POLL volt_oneshot_recv(volt_cx *cx, volt_oneshot *o);
 // The same without waiting, or for a thread.
-//   returns: 0 with the value in *value | -EPIPE as above | `try_`: -EAGAIN | `_sync`: -ETIMEDOUT,
-//            -EDEADLK
+//   returns: 0 with the value in *value | -EPIPE | `try_`: -EAGAIN | `_sync`: -ETIMEDOUT, -EDEADLK
 VOLT_API VOLT__MUST int volt_oneshot_try_recv(volt_oneshot *o, int64_t *value);
 VOLT_API VOLT__MUST int volt_oneshot_recv_sync(volt_oneshot *o, volt_time at_most, int64_t *value);
 // Closes the oneshot, from either side: the sender will send no value, or the receiver wants none.
@@ -2322,8 +2317,7 @@ VOLT_API uint64_t volt_sub_lost(volt_sub *s);
 // Sets the value to a copy of *v. Never waits.
 //   returns: 0 | -EPIPE if the watch is closed | -EINVAL if `size` is not that of the value
 VOLT_API int volt_watch_set(volt_watch *w, const void *v, size_t size);
-// The same, if the value was not set since volt_watch_get has returned `version`. Versions count
-// modulo 2^32.
+// The same, if the value was not set since volt_watch_get gave `version`, a count modulo 2^32.
 //   returns: as volt_watch_set | -EAGAIN if the version is another one
 VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32_t version);
 // Copies the value to *v, and its version to *version_or_null; NULL: not wanted.
@@ -2385,8 +2379,7 @@ VOLT_API VOLT__MUST int volt_token_hook(volt_token *t, volt_hook *h, void (*fn)(
 // Removes a hook. Must be called once for each hook, before its token is deinitialised or freed.
 // While the token is being cancelled, the call blocks until this hook has returned. The hooks of a
 // whole subtree run one after another, so hold no lock that any of them takes.
-//   returns: 1 if fn was not called and will not be | 0 if fn was called, or volt_token_hook
-//            returned -ECANCELED
+//   returns: 1 if fn was not called and will not be | 0 if fn was called, or volt_token_hook failed
 VOLT_API int volt_token_unhook(volt_hook *h);
 
 #ifndef VOLT_NO_IO
@@ -2436,8 +2429,7 @@ VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
 //            if there is no such host or service | -EAGAIN if the name server does not answer, or
 //            no thread could be started | -ENOMEM | -EINVAL if `host` or `service` is NULL, or
 //            longer than 255 or 31 characters | -EIO, or another -errno, if the resolver failed
-//   memory : allocates about 2.5 KiB until the answer has come. The names are copied; `out` is the
-//            caller's
+//   memory : allocates about 2.5 KiB until the answer has come. The names are copied
 VOLT_API VOLT_POLL volt_resolve(volt_cx *cx, volt_lookup *l, const char *host, const char *service,
                                 volt_addr *out, size_t cap);
 // Connects to a host by its name, as an async function with `d` as its state. Tries at most
@@ -2525,8 +2517,7 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 // passed as an lvalue or a temporary. Its type must be a plain struct (trivially copyable, standard
 // layout) with `volt_frame frame` as its first member, and with an alignment of at most
 // VOLT_STATE_ALIGN; anything else does not compile. A task reaches C++ objects by pointers in its
-// state. The header ends behind this section; the implementation follows, if VOLT_IMPLEMENTATION is
-// defined.
+// state. The header ends behind this section; the implementation, if requested, follows.
 #  include <type_traits>
 #  define VOLT__CXX_STATE(T_)                                                                      \
       static_assert(std::is_trivially_copyable<T_>::value && std::is_standard_layout<T_>::value,   \
