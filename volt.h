@@ -12614,7 +12614,7 @@ static int64_t volt__watcher_attempt(const volt__wait_op *op, volt__node *node, 
     return VOLT__PENDING;
 }
 static void volt__watcher_wait_op(volt__wait_op *op, volt_watcher *r, volt__watch_filter *filter) {
-    if (!r->watch_) volt__misuse_current("volt_watcher_next: the watcher is not open");
+    if (!r->watch_) volt__misuse_current("the watcher is not open");
     volt__wait_op_init(op, r, &r->watch_->lock_, &r->watch_->waiters_, volt__watcher_attempt,
                        volt__abandon_nothing);
     op->data = filter;

@@ -285,7 +285,7 @@ static volt_poll closed_watcher_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_watcher_next(cx, &t->watcher, &t->m, sizeof t->m));
     VOLT_END(0);
 }
-TEST_DIES(watcher_next_before_open_is_misuse, "volt_watcher_next: the watcher is not open") {
+TEST_DIES(watcher_next_before_open_is_misuse, "the watcher is not open") {
     static two_pop t;
     run_on(1, closed_watcher_run, &t);
 }
