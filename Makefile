@@ -25,8 +25,8 @@ GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest 11_pipeline 12_se
 HEADERS := volt.h $(wildcard tests/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
-.PHONY: help demo test test-optimised check reject examples sanitize valgrind msan coverage odds soak model \
-	model-full model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz \
+.PHONY: help demo test test-optimised check reject examples sanitize valgrind msan coverage odds \
+	soak model model-full model-shipped model-mutants model-self fault fault-shipped sim sim-mutants fuzz \
 	mutate bench cross kernels clocks size install clean
 help:
 	@echo 'make demo      runs the echo server under load: throughput, latency, counters'

@@ -9940,8 +9940,16 @@ static void volt__shield_raise(volt_cx *cx, volt__scope *s) {
 VOLT_API void volt__scope_enter(volt_cx *cx, volt__node *frame) {
     volt__shield_raise(cx, volt__scope_top(frame));
 }
-// Ends the shields that a function has left open, as volt_shield_end does. Groups stay open:
-// >>finish closes them when the task ends.
+// Closes the innermost shield of the frame.
+static void volt__shield_close(volt_cx *cx, volt__node *frame, volt_shield *s) {
+    volt__timer_end_wait(cx, &s->timer_.node_);
+    volt__scope_remove(frame, &s->scope_);
+    s->open_ = 0;
+    cx->shield_depth_--;
+    if (s->has_expired_) cx->cancel_level_ = s->saved_cancel_level_;
+}
+// Closes the shields that a function has left open. Groups stay open: >>finish closes them when the
+// task ends.
 VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
     volt__scope *s = volt__scope_top(frame);
     while (s) {
@@ -9949,11 +9957,7 @@ VOLT_API void volt__scope_leave(volt_cx *cx, volt__node *frame) {
         if (!s->close_) {
             volt_shield *sh = VOLT__CONTAINER(volt_shield, scope_, s);
             VOLT_ASSERT(sh->depth_ == cx->shield_depth_);
-            cx->shield_depth_--;
-            if (sh->has_expired_) cx->cancel_level_ = sh->saved_cancel_level_;
-            volt__timer_end_wait(cx, &sh->timer_.node_);
-            sh->open_ = 0;
-            volt__scope_remove(frame, s);
+            volt__shield_close(cx, frame, sh);
         }
         s = next;
     }
@@ -9982,11 +9986,7 @@ VOLT_API void volt_shield_begin(volt_cx *cx, volt_shield *s, volt_time at_most) 
 VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
     VOLT__REQUIRE_CX(cx, s->open_ && s->depth_ == cx->shield_depth_,
                      "volt_shield_end: not the innermost open shield, after this line");
-    volt__timer_end_wait(cx, &s->timer_.node_);
-    volt__scope_remove(cx->frame_, &s->scope_);
-    s->open_ = 0;
-    cx->shield_depth_--;
-    if (s->has_expired_) cx->cancel_level_ = s->saved_cancel_level_;
+    volt__shield_close(cx, cx->frame_, s);
 }
 
 // ---- tokens
@@ -10144,15 +10144,14 @@ VOLT_API volt_poll volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_to
     int is_over = !volt_is_pending(inner), is_idle = volt__node_state(node) == VOLT__IDLE;
     int cancels = (node->resume_line_ & VOLT__WRAPPER_CANCELS) != 0;
     volt__wrapper_end(cx, node, is_over);
+    // At the end the wait is undone. If the token is cancelled, an idle node makes that step, too:
+    // the thread that cancels the token may still be using it.
+    if (is_over ? is_idle && !cancels : !is_idle || cancels) return inner;
     volt__token_wait_op(&op, token);
     op.task = cx->task_;
-    if (is_over) {
-        // with an idle node, too: the thread that cancels the token may still be using it
-        if (cancels || !is_idle) (void)volt__wait_op_step(&op, node, 1);
-    } else if (!cancels && is_idle) {
-        // not pending: the token was cancelled during this poll; the next poll sees it
-        if (volt__wait_op_step(&op, node, 0) != VOLT__PENDING) (void)volt__task_wake(cx->task_);
-    }
+    // Not pending: the token was cancelled during this poll. The next poll sees it.
+    if (volt__wait_op_step(&op, node, is_over) != VOLT__PENDING && !is_over)
+        (void)volt__task_wake(cx->task_);
     return inner;
 }
 
@@ -12795,15 +12794,18 @@ static void volt__detached_job_run(void *arg) {
     volt__detached_job *detached = (volt__detached_job *)arg;
     volt__detached_job_complete(detached, detached->fn(detached->arg));
 }
-// Submits a copy of *call and stores its address in *out. Returns 0, or -errno. An error calls
+// Submits the call and stores its address in *out. Returns 0, or -errno. An error calls
 // neither fn nor `drop`: `arg` stays with the caller.
-static int volt__detached_job_start(volt_cx *cx, const volt__detached_job *call,
-                                    volt__detached_job **out) {
+static int volt__detached_job_start(volt_cx *cx, int (*fn)(void *), void *arg,
+                                    void (*drop)(void *), volt__detached_job **out) {
     volt_allocator *a = &cx->rt_->cfg.alloc;
     volt__detached_job *detached =
         (volt__detached_job *)a->alloc(a->user, sizeof *detached, VOLT__CACHE_LINE);
     if (!detached) return -ENOMEM;
-    *detached = *call;
+    memset(detached, 0, sizeof *detached);
+    detached->fn = fn;
+    detached->arg = arg;
+    detached->drop = drop;
     detached->job.run_ = volt__detached_job_run;
     detached->job.fail_ = volt__detached_job_complete;
     detached->job.arg_ = detached;
@@ -12853,7 +12855,6 @@ static volt_poll volt__detached_job_poll(volt_cx *cx, volt__node *node,
 }
 VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *),
                                         void *arg, void (*drop)(void *)) {
-    volt__detached_job call;
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_JOB);
     volt__check_not_on_stack(cx, job);
     volt__check_not_on_stack(cx, arg);
@@ -12865,11 +12866,7 @@ VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
         return volt__leaf_ready(node, -ECANCELED);
     }
     VOLT__REQUIRE_CX(cx, !job->impl_, "volt_detached_job is in use by another call");
-    memset(&call, 0, sizeof call);
-    call.fn = fn;
-    call.arg = arg;
-    call.drop = drop;
-    int rc = volt__detached_job_start(cx, &call, &job->impl_);
+    int rc = volt__detached_job_start(cx, fn, arg, drop, &job->impl_);
     return rc < 0 ? volt__leaf_ready(node, rc) : volt__detached_job_poll(cx, node, &job->impl_);
 }
 

@@ -10,14 +10,15 @@ LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log
 	build/log/any_thread build/log/load build/log/speed
 
 # The normal form with each test compiled at -O2, and with its long parts: see test_is_long.
-TEST_JOBS = $(shell echo $$(($(JOBS) + 2))) # some tests wait for timers
 test-optimised:
 	@rm -rf build/log
 	$(MAKE_ALL) $(TESTS:%=build/log/optimised-%) || true
 	@$(call SUM,$(TESTS:%=build/log/optimised-%))
+# Some tests wait for timers, so more of them run at once than there are processors.
+test: JOBS := $(shell echo $$(($(JOBS) + 2)))
 test:
 	@rm -rf build/log
-	@$(MAKE) --no-print-directory -k -j$(TEST_JOBS) $(LOGS) || true
+	$(MAKE_ALL) $(LOGS) || true
 	@$(call SUM,$(LOGS))
 
 # Adds up the last lines of the logs named.

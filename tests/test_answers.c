@@ -126,7 +126,7 @@ static int answer_fcntl3(int fd, int op, int arg) {
     int rc = op == F_GETFL ? fails(A_getfl) : op == F_SETFL ? fails(A_fcntl) : 0;
     return rc < 0 ? -1 : fcntl(fd, op, arg); // 0: the kernel's own answer
 }
-// What fstat is made to say of each file, and once of one number: that it is another file.
+// The kind of file that fstat reports for each number, and once another inode for one number.
 enum { IN_NOTHING, IN_DEVICE, IN_INODE, IN_KIND_OF_DEVICE };
 static struct {
     mode_t kind; // 0: what the kernel says; if it is that of a device, it is a terminal
@@ -236,7 +236,7 @@ static void begin(void) {
     rt = still_rt(1);
     w = rt->workers[0];
     task = still_task(w);
-    for (int i = 0; i < N_A; i++) answers[i].n_calls = 0; // what a start asks is up to the kernel
+    for (int i = 0; i < N_A; i++) answers[i].n_calls = 0; // those of a start depend on the kernel
 }
 static void end(void) {
     CHECK_EQ(task->n_armed, 0);
@@ -1070,7 +1070,7 @@ TEST(accept_fails_while_listener_stays_blocking) {
     volt_rt_close(rt, fd);
     end();
 }
-// What epoll refuses is read at once, and its mode stays as it is.
+// A file that epoll refuses is read at once, and its mode stays as it is.
 TEST(files_directories_and_disks_are_not_made_nonblocking) {
     static const mode_t kinds[] = { S_IFREG, S_IFDIR, S_IFBLK, S_IFIFO };
     begin();
@@ -1122,7 +1122,7 @@ TEST(standard_input_is_opened_again_after_eintr) {
     CHECK(!(fcntl(STDIN_FILENO, F_GETFL) & O_NONBLOCK)); // that of the others
     end_with_piped_input();
 }
-// What another frame does in the middle of a poll, while that waits for the lock of the entry.
+// A step of another frame in the middle of a poll, while that poll waits for the lock of the entry.
 static volt_cx outer; // of the poll that is interrupted
 static int reads_meanwhile(void) {
     at_futex = NULL;

@@ -45,7 +45,7 @@
 // 32  a thread-local's address is kept          llvm/llvm-project#49257     no such part
 // 33  a signal is stolen by a newer waiter      bz25847                     no such part
 // 34  a count drops before work is visible      golang/go#61454             model
-// 35  who holds the poller is stuck             tokio-rs/tokio#4730         stuck_worker_is_served
+// 35  the thread with the poller is stuck       tokio-rs/tokio#4730         stuck_worker_is_served
 //
 // (a) ring_gives_each_task_once_with_one_thief, also with two and with three thieves
 // (b) pair_in_lifo_slot_does_not_starve_third_task

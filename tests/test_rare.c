@@ -375,7 +375,7 @@ TEST(create_refuses_invalid_configuration) {
         CHECK(!rt);
     }
 }
-// What is in the LIFO slot of a worker that is stuck in a poll, nothing but the watchdog takes.
+// A task in the LIFO slot of a worker that is stuck in a poll is taken by the watchdog only.
 typedef struct {
     volt_frame frame;
     volt_time at_most;
