@@ -467,7 +467,7 @@ class Worker:
         """Of the nodes of a ring; of very long ones, of the first."""
         node, keys = head, []
         while len(keys) < 10000:
-            keys.append(int(node["key_"]["any_"]))
+            keys.append(int(node["key_"]["tick_"]))
             node = node["next_"]
             if node == head or not int(node):
                 break
@@ -613,7 +613,7 @@ class Task:
 
     def counter(self, frame, which):
         """One of the small numbers that a frame with arms packs into its key."""
-        return frame["key_"]["any_"] >> 8 * self.rt[which] & 255
+        return frame["key_"] >> 8 * self.rt[which] & 255
 
     def leaf(self, frame):
         """Without the frame of an arm, what the arm waits on is not known."""
@@ -645,7 +645,7 @@ class Task:
         inner = frames[-1]
         is_linked = inner["state_"] & 15 == self.rt["VOLT__LINKED"]
         is_leaf = inner["kind_"] == self.rt["VOLT__LEAF_TIMER"]
-        return self.rt.until(inner["key_"]["any_"]) if is_linked and is_leaf else None
+        return self.rt.until(inner["key_"]) if is_linked and is_leaf else None
 
     def since(self):
         """Seconds that it has waited, or None."""
