@@ -891,6 +891,40 @@ TEST_OF_THREADS(detached_job_drops_argument_only_if_wait_is_cancelled) {
         destroy(rt);
     }
 }
+// The wait is cancelled when the function has returned already, and its task has not run since.
+typedef struct {
+    volt_frame frame;
+    volt_handle h;
+    awaiter looks;
+    place *place;
+    int64_t rc;
+} late_canceller;
+static int has_ended(volt_rt *rt, const leaver *l) {
+    volt__lock(&rt->pool.lock);
+    int is_done = l->errand.impl_->is_done;
+    volt__unlock(&rt->pool.lock);
+    return is_done;
+}
+static volt_poll late_canceller_run(volt_cx *cx, void *arg) {
+    late_canceller *c = (late_canceller *)arg;
+    VOLT_BEGIN(cx, c);
+    SPAWN(&c->h, leaver_run, TO_LEAVE(c->place, VOLT_NEVER, NULL));
+    VOLT_AWAIT(until_reaches(cx, &c->looks, &c->place->n_in, 1));
+    WRITE(c->place->is_open, 1);
+    UNTIL(has_ended(volt_cx_rt(cx), (leaver *)volt__task_state(c->h.task_)));
+    volt_cancel(&c->h); // this task holds the only worker
+    VOLT_AWAIT(c->rc, volt_join(cx, &c->h));
+    VOLT_END(c->rc);
+}
+TEST_OF_THREADS(detached_job_that_has_ended_gives_its_result_despite_cancel) {
+    static late_canceller c;
+    volt_rt *rt = create_pool(1, 1);
+    WRITE(n_dropped, 0);
+    c.place = make_place();
+    CHECK_EQ(volt_block_on(rt, late_canceller_run, &c), 7);
+    CHECK_EQ(READ(n_dropped), 0); // it is the caller's still
+    destroy(rt);
+}
 // Nothing is to be dropped: it is left in the middle, and before it has begun.
 static volt_poll forgets_run(volt_cx *cx, void *arg) {
     leaver *l = (leaver *)arg;

@@ -412,6 +412,16 @@ TEST(membarrier_refused_before_registration_is_ignored) {
     volt__fence_heavy(&word);
     CHECK_EQ(of_syscall.op, VOLT__MEMBARRIER);
 }
+// The call came just before the registration by another thread.
+TEST(membarrier_refused_once_after_registration_is_repeated) {
+    uint32_t word = 0;
+    volt__membarrier_prepare();
+    of_syscall.first_error = EPERM;
+    of_syscall.n_calls = 0;
+    volt__fence_heavy(&word);
+    CHECK_EQ(of_syscall.n_calls, 2);
+    CHECK_EQ(of_syscall.op, VOLT__MEMBARRIER);
+}
 // Then fences stand where the barrier would have spared them.
 TEST_OF_THREADS(biased_lock_works_without_membarrier) {
     volt__biased b = { 0 };
