@@ -1458,31 +1458,50 @@ TEST_OF_THREADS(chan_rendezvous_selects_and_a_plain_sender_all_meet) {
     }
 }
 
-// A sender that has been granted a receiver and is cancelled: the next sender has it.
-ROOT_TEST_1(chan_rendezvous_send_gives_0_iff_it_was_received, {
+// Two senders wait, a receiver comes, and the first sender is cancelled about that time. Either the
+// message of the first was received, or it gives -ECANCELED and that of the second was.
+enum { ENDED, AFTER, BEFORE, BESIDE, GRANTED, N_TIMES, TIMES_EACH = 20 };
+ROOT_TEST(chan_rendezvous_send_gives_0_iff_it_was_received, {
     volt_chan c;
     msg buf[1];
     awaiter a;
     result out[3];
-    volt_handle h;
-    int n, rc;
+    volt_handle h[3];
+    int n, i, k, time, n_yields, n_given[N_TIMES];
+    int64_t rc[3];
 }) {
     VOLT_BEGIN(cx, s);
-    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
-    START(&s->h, SEND, &s->out[0], 1);
-    s->out[1].m = MSG(0, 2);
-    START(NULL, SEND, &s->out[1], 2);
-    s->out[2].rc = NOT_YET;
-    SPAWN(NULL, one_run, (one){ .c = &s->c, .kind = RECV, .out = &s->out[2], .n_ended = &s->n });
-    while (n_senders(&s->c) == 2) VOLT_AWAIT(volt_yield(cx));
-    volt_cancel(&s->h); // granted, and maybe not run yet
-    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
-    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 2));
-    CHECK_EQ(s->out[2].m.seq, s->rc == 0 ? 0 : 2);
-    CHECK(s->rc == 0 || s->rc == -ECANCELED);
-    volt_chan_close(&s->c);
-    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 3));
-    CHECK_EQ(s->out[1].rc, s->rc == 0 ? -EPIPE : 0);
+    for (s->i = 0; s->i < TIMES_EACH * N_TIMES; s->i++) {
+        s->time = s->i % N_TIMES;
+        s->n = 0;
+        volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
+        s->out[0].m = MSG(0, 1);
+        START(&s->h[0], SEND, &s->out[0], 1);
+        s->out[1].m = MSG(0, 2);
+        START(&s->h[1], SEND, &s->out[1], 2);
+        if (s->time == BEFORE || s->time == ENDED) volt_cancel(&s->h[0]);
+        if (s->time == ENDED) VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 1));
+        SPAWN(&s->h[2], one_run,
+              (one){ .c = &s->c, .kind = RECV, .out = &s->out[2], .n_ended = &s->n });
+        if (s->time == AFTER) VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 2));
+        if (s->time == GRANTED) // and maybe not run yet
+            while (n_senders(&s->c) == 2) VOLT_AWAIT(volt_yield(cx));
+        s->n_yields = s->time == BESIDE ? (int)RANDOM_BELOW(3) : 0;
+        for (s->k = 0; s->k < s->n_yields; s->k++) VOLT_AWAIT(volt_yield(cx));
+        volt_cancel(&s->h[0]);
+        VOLT_AWAIT(s->rc[0], volt_join(cx, &s->h[0]));
+        VOLT_AWAIT(s->rc[2], volt_join(cx, &s->h[2]));
+        CHECK(s->rc[0] == 0 || s->rc[0] == -ECANCELED);
+        CHECK_EQ(s->rc[2], 1);
+        CHECK_EQ(s->out[2].m.seq, s->rc[0] == 0 ? 1 : 2);
+        volt_chan_close(&s->c);
+        VOLT_AWAIT(s->rc[1], volt_join(cx, &s->h[1]));
+        CHECK_EQ(s->rc[1], s->rc[0] == 0 ? -EPIPE : 0);
+        s->n_given[s->time] += s->rc[0] == 0;
+    }
+    CHECK_EQ(s->n_given[ENDED], 0);
+    CHECK_EQ(s->n_given[AFTER], TIMES_EACH);
+    CHECK_EQ(s->n_given[GRANTED], TIMES_EACH);
     VOLT_END(0);
 }
 

@@ -91,18 +91,35 @@ TEST(quota_of_cgroup_version_one_counts_without_version_two) {
     CHECK_EQ(volt__quota(tree), 0);
     tree_end();
 }
+// Neither for volt__quota nor for the number of workers. (One that is too long for a number is one
+// that no machine reaches.)
 TEST(malformed_quota_is_no_limit) {
-    static const char *const texts[] = { "", "\n", "x", "0 100000", "100000 0", "100000", "- 1",
-                                         "99999999999999999999999999 1" };
+    static const struct {
+        const char *text;
+        uint32_t quota;
+    } rows[] = { { "", 0 }, { "\n", 0 }, { "x", 0 }, { "0 100000", 0 }, { "100000 0", 0 },
+                 { "100000", 0 }, { "- 1", 0 }, { "-1 100000", 0 }, { " 100000 100000", 0 },
+                 { "100000x 100000", 0 }, { "100000 max", 0 }, { "100000 -1", 0 },
+                 { "99999999999999999999999999 1", VOLT_MAX_WORKERS } };
+    static const char *const groups[] = { "", "\n", "0::", "0:/", "1::/", "12:cpu:/\n" };
     tree_start();
+    is_affinity_unknown = is_rooted = 1;
+    n_online = 3;
     put("/proc/self/cgroup", "0::/\n");
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        put("/sys/fs/cgroup/cpu.max", texts[i]);
-        CHECK(volt__quota(tree) <= VOLT_MAX_WORKERS);
-        if (i < 6) CHECK_EQ(volt__quota(tree), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        put("/sys/fs/cgroup/cpu.max", rows[i].text);
+        CHECK_EQ(volt__quota(""), rows[i].quota);
+        CHECK_EQ(volt__cpu_count(), 3);
     }
-    put("/proc/self/cgroup", "0::/");
-    CHECK(volt__quota(tree) <= VOLT_MAX_WORKERS);
+    put("/sys/fs/cgroup/cpu.max", "200000 100000\n");
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        put("/proc/self/cgroup", groups[i]);
+        CHECK_EQ(volt__quota(""), 0);
+        CHECK_EQ(volt__cpu_count(), 3);
+    }
+    put("/proc/self/cgroup", "0::/"); // well-formed, but for the end of its line
+    CHECK_EQ(volt__quota(""), 2);
+    CHECK_EQ(volt__cpu_count(), 2);
     tree_end();
 }
 // What the machine has is what the affinity mask of this process says.

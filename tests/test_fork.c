@@ -2,9 +2,10 @@
 // A forked child: what it calls gives -ECHILD or does nothing, and its parent is not disturbed. All
 // with the word that the kernel wipes in a child, and with process numbers, as before Linux 4.14.
 // And a program that a task starts.
-#define VOLT_FORK_WORD() (has_word ? volt__sys_fork_word() : NULL)
+#define VOLT_FORK_WORD() (last_word = has_word ? volt__sys_fork_word() : NULL)
 #define VOLT_GETPID() getpid()
 static int has_word;
+static unsigned *last_word; // that a runtime was given
 #define VOLT_IMPLEMENTATION
 #define VOLT_TRACE 1
 #include "volt.h"
@@ -172,17 +173,35 @@ TEST(children_do_not_disturb_their_parent) {
 TEST(children_do_not_disturb_a_guest) {
     for (has_word = 0; has_word < 2; has_word++) beside_children(1, 1);
 }
-TEST(fork_word_is_unmapped_with_its_runtime) {
+static int is_mapped(void *page) {
     unsigned char pages;
+    if (mincore(page, 1, &pages) == 0) return 1;
+    CHECK_EQ(errno, ENOMEM);
+    return 0;
+}
+// Also with one whose creation fails after the word was mapped.
+TEST(fork_word_is_unmapped_with_its_runtime) {
     has_word = 1;
     uint32_t *word = volt__sys_fork_word();
     if (!word) SKIP("no MADV_WIPEONFORK");
+    CHECK(is_mapped(word));
     volt__sys_unmap(NULL, word, sizeof *word);
+    CHECK(!is_mapped(word));
     volt_rt *rt = create_on(1);
     word = rt->fork_word;
-    CHECK(word && mincore(word, 1, &pages) == 0);
+    CHECK(word && word == last_word && is_mapped(word));
     destroy(rt);
-    CHECK(mincore(word, 1, &pages) == -1 && errno == ENOMEM); // unmapped
+    CHECK(!is_mapped(word));
+    for (size_t n = 2; n < 4; n++) { // that of the runtime itself comes before the word
+        volt_config c = test_config(1);
+        rt = NULL;
+        last_word = NULL;
+        test_heap.fail_at = test_heap.n_allocs + n;
+        CHECK_EQ(volt_create(&c, &rt), -ENOMEM);
+        test_heap.fail_at = 0;
+        CHECK(last_word && !is_mapped(last_word));
+        test_check_heap();
+    }
 }
 
 // ---- a program that a task starts: the threads of a runtime block its signals

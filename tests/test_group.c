@@ -163,6 +163,13 @@ ROOT_TEST(group_close_drops_results, { volt_group g; int i; int64_t rc; uint64_t
     CHECK_EQ(s->rc, 1);
     VOLT_AWAIT(s->rc, volt_group_close(cx, &s->g));
     CHECK_EQ(s->rc, 0);
+    CHECK(!s->g.done_ && !s->g.done_last_);
+    volt_group_collect(&s->g); // used again
+    VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+    CHECK_EQ(s->rc, -ENOENT);
+    GROUP_SPAWN(&s->g, giver_run, (giver){ .value = 2 });
+    VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+    CHECK(s->rc == 2 && s->id == 0);
     VOLT_END(0);
 }
 

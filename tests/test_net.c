@@ -421,7 +421,7 @@ ROOT_TEST(half_closed_socket_works_in_other_direction, { pairing p; int64_t n; c
 ROOT_TEST(read_that_times_out_consumes_nothing, {
     pairing p;
     int64_t n;
-    char buf[16];
+    char late[16], buf[16], text[5];
     volt_timer t;
     int i;
     volt_time at;
@@ -429,13 +429,19 @@ ROOT_TEST(read_that_times_out_consumes_nothing, {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     for (s->i = 0; s->i < 3; s->i++) {
+        memset(s->late, '#', sizeof s->late);
         s->at = volt_now();
-        VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_MS(4), volt_read(cx, s->p.right, s->buf, 16)));
+        VOLT_AWAIT(s->n,
+                   volt_within(cx, &s->t, VOLT_MS(4), volt_read(cx, s->p.right, s->late, 16)));
         CHECK_EQ(s->n, -ETIMEDOUT);
         CHECK(volt_now() - s->at >= VOLT_MS(4));
-        VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "data", 4));
+        snprintf(s->text, sizeof s->text, "dat%d", s->i);
+        VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, s->text, 4));
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1))); // its event comes while no task waits for it
         VOLT_AWAIT(s->n, volt_within(cx, &s->t, VOLT_S(9), volt_read(cx, s->p.right, s->buf, 16)));
         CHECK_EQ(s->n, 4);
+        CHECK_EQ(memcmp(s->buf, s->text, 4), 0);
+        for (int i = 0; i < 16; i++) CHECK_EQ(s->late[i], '#');
     }
     close_pair(cx, &s->p);
     VOLT_END(0);
@@ -484,12 +490,17 @@ TEST(listen_obeys_its_options_and_refuses_bad_hosts) {
 }
 
 ROOT_TEST(listen_without_host_takes_every_address,
-          { volt_addr a; int lfd, out, in, i; char text[40]; }) {
+          { volt_addr a; int lfd, out, in, i, n_kinds; char text[64]; }) {
     VOLT_BEGIN(cx, s);
+    int v6 = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    s->n_kinds = v6 < 0 ? 1 : 2; // IPv4, and IPv6 where the kernel has it
+    if (v6 >= 0) close(v6);
     s->lfd = volt_listen(NULL, 0, NULL);
     CHECK(s->lfd >= 0);
     CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
-    for (s->i = 0; s->i < 2; s->i++) { // IPv4, and IPv6 where the machine has it
+    CHECK(volt_addr_format(&s->a, s->text, sizeof s->text) > 0);
+    CHECK_EQ(strncmp(s->text, s->n_kinds > 1 ? "[::]:" : "0.0.0.0:", 5), 0);
+    for (s->i = 0; s->i < s->n_kinds; s->i++) {
         snprintf(s->text, sizeof s->text, "%s:%d", s->i ? "[::1]" : "127.0.0.1",
                  volt_addr_port(&s->a));
         {
@@ -498,9 +509,8 @@ ROOT_TEST(listen_without_host_takes_every_address,
             s->a = to;
         }
         VOLT_AWAIT(s->out, volt_connect(cx, &s->a));
-        if (s->i == 1 && (s->out == -EADDRNOTAVAIL || s->out == -EAFNOSUPPORT)) break;
-        CHECK(s->out >= 0 || (s->i == 1 && s->out == -ECONNREFUSED));
-        if (s->out < 0) break;
+        if (s->i == 1 && s->out == -EADDRNOTAVAIL) break; // no interface has it
+        CHECK(s->out >= 0);
         VOLT_AWAIT(s->in, volt_accept(cx, s->lfd));
         CHECK(s->in >= 0);
         volt_close(cx, s->out);
@@ -992,7 +1002,7 @@ ROOT_TEST(event_of_closed_descriptor_does_not_reach_its_reuse, { volt_group g; i
 enum { READERS = 6 };
 ROOT_TEST(readers_of_one_descriptor_get_each_byte_once, {
     volt_handle h[READERS];
-    int fd[2], i, n_started, got;
+    int fd[2], i, n_started, got, n_of[3];
     int64_t rc;
     awaiter a;
 }) {
@@ -1003,10 +1013,11 @@ ROOT_TEST(readers_of_one_descriptor_get_each_byte_once, {
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_started, READERS));
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
     VOLT_AWAIT(s->rc, volt_write_all(cx, s->fd[1], "012", 3));
-    while (s->got < 3) { // three of them get a byte, each another one
+    while (s->got < 3) { // three of them get a byte, no two the same one
         for (s->i = 0; s->i < READERS; s->i++) {
             if (volt_try_join(&s->h[s->i], &s->rc) != 0) continue;
             CHECK(s->rc >= 1000 + '0' && s->rc <= 1000 + '2');
+            CHECK_EQ(s->n_of[s->rc - 1000 - '0']++, 0);
             s->got++;
         }
         VOLT_AWAIT(volt_yield(cx));

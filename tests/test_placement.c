@@ -196,7 +196,7 @@ TEST_OF_THREADS(place_shared_puts_every_task_into_injector) {
 }
 TEST_OF_THREADS(inbox_keeps_order_of_its_producer) {
     gate g;
-    int n_ended = 0;
+    int n_ended = 0, n_seen = 0;
     volt_rt *rt = create_placed(VOLT_PLACE_LEAST, WORKERS);
     hold(rt, &g, WORKERS);
     spawn_outside(rt, 100, &n_ended);
@@ -206,8 +206,10 @@ TEST_OF_THREADS(inbox_keeps_order_of_its_producer) {
             int number = ((tell *)volt__task_state(t))->number;
             CHECK(number > last);
             last = number;
+            n_seen++;
         }
     }
+    CHECK_EQ(n_seen, 100);
     release(&g);
     UNTIL(READ(n_ended) == 100);
     destroy(rt);

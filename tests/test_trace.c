@@ -301,7 +301,7 @@ TEST_OF_THREADS(trace_events_and_dumps_number_tasks_alike) {
     volt_rt *rt = create_told(1, &t);
     sink s = { .text = NULL };
     char want[64];
-    int n_ended = 0;
+    int n_ended = 0, n_named = 0;
     RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_S(1000), .n_ended = &n_ended });
     do dump(rt, &s, 0);
     while (count(&s, ": waiting at ") < 1);
@@ -312,8 +312,10 @@ TEST_OF_THREADS(trace_events_and_dumps_number_tasks_alike) {
         snprintf(want, sizeof want, "task %u.%u napper_run,", (unsigned)(task >> 32),
                  (unsigned)task);
         CHECK_EQ(count(&s, want), 1);
+        n_named++;
     }
     volt__unlock(&t.lock);
+    CHECK(n_named >= 2); // its spawn and its poll at least
     drop(&s);
     destroy(rt);
 }
