@@ -2503,7 +2503,8 @@ VOLT_API VOLT_POLL volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *
 //   returns: as volt_pollset_wait | -ETIMEDOUT | -EDEADLK on a worker
 VOLT_API VOLT__MUST int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap,
                                                volt_time at_most);
-// Closes a poll set. Tasks that wait for it get -EBADF. Does nothing if the set is not open.
+// Closes a poll set. Tasks that wait for it get -EBADF; the struct must stay until their waits have
+// returned. Does nothing if the set is not open.
 VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 #endif // VOLT_NO_IO
 
@@ -13975,17 +13976,24 @@ VOLT_API volt_poll volt_writable(volt_cx *cx, int fd) { return volt__ready_poll(
 
 // ---- poll sets
 // A poll set is an epoll instance of its own. A task waits for it as for a foreign descriptor
-// (>>fds), and then fetches its events. epfd_ is its number + 1, or 0 if the set is not open.
+// (>>fds), and then fetches its events. epfd_ is its number + 1, or 0 if the set is not open: all
+// bits 0 is a closed set. It is an atomic word, since a task that a close wakes reads it once more,
+// beside the close. It publishes nothing: the generation of the entry tells a wait that its set was
+// closed.
 
+// Returns the descriptor, or -1 if the set is not open.
+static int volt__pollset_fd(const volt_pollset *p) {
+    return volt__load_rlx(&p->epfd_) - 1; // rlx: publishes nothing
+}
 VOLT_API int volt_pollset_open(volt_pollset *p) {
     int fd = VOLT_SYS(epoll_create1, EPOLL_CLOEXEC);
-    p->epfd_ = fd < 0 ? 0 : fd + 1;
+    volt__store_rlx(&p->epfd_, fd < 0 ? 0 : fd + 1); // rlx: the caller hands the set over
     return fd < 0 ? -errno : 0;
 }
 VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
     struct epoll_event ev;
-    int rc;
-    if (p->epfd_ == 0) return -EINVAL;
+    int rc, epfd = volt__pollset_fd(p);
+    if (epfd < 0) return -EINVAL;
     memset(&ev, 0, sizeof ev);
     ev.data.fd = fd;
     ev.events = (events & VOLT_IN ? (uint32_t)EPOLLIN : 0) |
@@ -13993,13 +14001,13 @@ VOLT_API int volt_pollset_set(volt_pollset *p, int fd, uint32_t events) {
                 (events & VOLT_PRI ? (uint32_t)EPOLLPRI : 0) |
                 (events & VOLT_RDHUP ? (uint32_t)EPOLLRDHUP : 0);
     if (events == 0) {
-        rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_DEL, fd, &ev);
+        rc = VOLT_SYS(epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &ev);
         return rc < 0 && errno != ENOENT && errno != EBADF ? -errno : 0;
     }
     do {
-        rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_MOD, fd, &ev);
+        rc = VOLT_SYS(epoll_ctl, epfd, EPOLL_CTL_MOD, fd, &ev);
         if (rc == 0 || errno != ENOENT) break;
-        rc = VOLT_SYS(epoll_ctl, p->epfd_ - 1, EPOLL_CTL_ADD, fd, &ev);
+        rc = VOLT_SYS(epoll_ctl, epfd, EPOLL_CTL_ADD, fd, &ev);
     } while (rc < 0 && errno == EEXIST); // another thread has added it between the two calls
     return rc < 0 ? -errno : 0;
 }
@@ -14041,10 +14049,11 @@ VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *
     volt_poll out;
     volt__node *node = volt__leaf(cx, VOLT__LEAF_RD);
     volt__io io;
-    int fd = p->epfd_ - 1;
+    int fd = volt__pollset_fd(p);
     volt__check_not_on_stack(cx, ev);
     volt__io_init(&io, VOLT__OP_READ, fd, NULL, 0, 0);
     if (!volt__io_begin(cx, node, &io, &out)) return out;
+    if (fd < 0 && io.has_gen) return volt__leaf_ready(node, -EBADF); // closed since the wait began
     if (fd < 0 || cap == 0) return volt__leaf_ready(node, -EINVAL);
     for (;;) {
         int got = volt__pollset_try(cx, &io, ev, cap);
@@ -14057,19 +14066,22 @@ VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *
 VOLT_API int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap,
                                     volt_time at_most) {
     if (VOLT_TLS_GET()) return -EDEADLK;
-    if (p->epfd_ == 0 || cap == 0) return -EINVAL;
+    int epfd = volt__pollset_fd(p);
+    if (epfd < 0 || cap == 0) return -EINVAL;
     volt_time deadline = volt__deadline(at_most);
     for (;;) {
         int64_t left = volt__time_left(deadline);
-        int got = volt__pollset_poll(p->epfd_ - 1, ev, cap, left);
+        int got = volt__pollset_poll(epfd, ev, cap, left);
         if (got != 0) return got;
         if (left == 0) return -ETIMEDOUT; // else a signal came, or the wait ended early: again
     }
 }
 VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
-    if (p->epfd_ == 0) return;
-    volt__close(cx->rt_, p->epfd_ - 1);
-    p->epfd_ = 0;
+    int fd = volt__pollset_fd(p);
+    if (fd < 0) return;
+    // rlx: as above. Before a waiter is woken, whose task may open the set again.
+    volt__store_rlx(&p->epfd_, 0);
+    volt__close(cx->rt_, fd);
 }
 #endif
 

@@ -1876,6 +1876,32 @@ TEST(pollset_wait_gives_error_of_its_registration) {
     end();
 }
 
+// The task has been woken and has not run since.
+TEST(pollset_close_gives_ebadf_to_a_wait_whose_event_has_come) {
+    volt_pollset p;
+    volt_pollev ev[1];
+    int fd[2];
+    begin();
+    open_pair(fd);
+    CHECK_EQ(volt_pollset_open(&p), 0);
+    CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), 0);
+    PENDING(volt_pollset_wait(cx_of(0), &p, ev, 1));
+    CHECK_EQ(write(fd[1], "a", 1), 1);
+    CHECK_EQ(look_at_events(), 1);
+    CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__FIRED);
+    volt_pollset_close(cx_of(0), &p);
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 1), -EBADF);
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 1), -EINVAL);
+    CHECK_EQ(volt_pollset_open(&p), 0); // the same for one that has used up its budget
+    volt_cx *cx = cx_of(0);
+    cx->budget_ = 0;
+    PENDING(volt_pollset_wait(cx, &p, ev, 1));
+    volt_pollset_close(cx_of(0), &p);
+    GIVES(volt_pollset_wait(cx_of(0), &p, ev, 1), -EBADF);
+    close_pair(fd);
+    end();
+}
+
 TEST(pollset_wait_needs_an_open_set_and_memory) {
     volt_pollset p;
     volt_pollev ev[1];

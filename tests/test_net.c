@@ -1545,6 +1545,46 @@ ROOT_TEST_1(pollset_works_on_number_0, { volt_pollset set; int fd; volt_pollev e
     VOLT_END(0);
 }
 
+// Also where another worker polls the task as soon as the close has woken it.
+typedef struct {
+    volt_frame frame;
+    volt_pollset *set;
+    int *n_started;
+    volt_pollev ev;
+    int64_t n;
+} set_waiter;
+static volt_poll set_waiter_run(volt_cx *cx, void *arg) {
+    set_waiter *w = arg;
+    VOLT_BEGIN(cx, w);
+    COUNT(*w->n_started);
+    VOLT_AWAIT(w->n, volt_pollset_wait(cx, w->set, &w->ev, 1));
+    VOLT_END(w->n);
+}
+enum { SET_WAITERS = 3 };
+ROOT_TEST(pollset_close_gives_ebadf_to_every_wait, {
+    volt_pollset set;
+    volt_handle h[SET_WAITERS];
+    awaiter a;
+    int round, i, fd, n_started;
+    int64_t n;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->round = 0; s->round < 40; s->round++) {
+        CHECK_EQ(volt_pollset_open(&s->set), 0);
+        s->n_started = 0;
+        for (s->i = 0; s->i < SET_WAITERS; s->i++)
+            SPAWN(&s->h[s->i], set_waiter_run,
+                  (set_waiter){ .set = &s->set, .n_started = &s->n_started });
+        VOLT_AWAIT(until_reaches(cx, &s->a, &s->n_started, SET_WAITERS));
+        VOLT_AWAIT(volt_sleep(cx, VOLT_US(500)));
+        volt_pollset_close(cx, &s->set);
+        for (s->i = 0; s->i < SET_WAITERS; s->i++) {
+            VOLT_AWAIT(s->n, volt_join(cx, &s->h[s->i]));
+            CHECK_EQ(s->n, -EBADF);
+        }
+    }
+    VOLT_END(0);
+}
 // Another task adds a descriptor to the set that is being waited on.
 typedef struct {
     volt_frame frame;
