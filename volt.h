@@ -2295,7 +2295,7 @@ VOLT_API VOLT__MUST int volt_oneshot_wait_closed_sync(volt_oneshot *o, volt_time
 // Sends a copy of *v to all subscribers. Never waits: the message replaces the oldest one if the
 // buffer is full.
 //   returns: the number of subscribers | -EPIPE if the broadcast is closed | -EINVAL if `size` is
-//            not that of an element
+//            not that of an element, or the broadcast is zeroed memory
 VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size);
 // Closes the broadcast for good. Messages in the buffer are still received.
 VOLT_API void volt_bcast_close(volt_bcast *b);
@@ -11874,8 +11874,8 @@ VOLT_API int volt_chan_create(volt_rt *rt, volt_chan *c, size_t elem, size_t cap
 VOLT_API void volt_chan_destroy(volt_chan *c) {
     volt_rt *rt = c->rt_;
     if (!rt) return;
-    VOLT__REQUIRE(!c->senders_ && !c->receivers_ && !c->watchers_,
-                  "volt_chan_destroy: the channel has waiters");
+    if (c->senders_ || c->receivers_ || c->watchers_)
+        volt__misuse_current("volt_chan_destroy: the channel has waiters");
     rt->cfg.alloc.free(rt->cfg.alloc.user, c->buf_, (size_t)c->elem_ * c->slots_);
     c->rt_ = NULL;
     c->buf_ = NULL;
@@ -12149,8 +12149,7 @@ VOLT_API int volt_chan_send_reserved(volt_chan *c, const void *v, size_t size) {
 }
 VOLT_API void volt_chan_unreserve(volt_chan *c) {
     int rc = volt__chan_use_reservation(c, NULL);
-    VOLT__EXPECT(rc == 0, "volt_chan_unreserve: no slot is reserved");
-    (void)rc;
+    if (VOLT_DEBUG && rc != 0) volt__misuse_current("volt_chan_unreserve: no slot is reserved");
 }
 // Called under lock. Ends the waits of senders and of watchers at once, those of receivers when the
 // channel is drained.
@@ -12182,10 +12181,10 @@ VOLT_API void volt_chan_release(volt_chan *c, int side) {
     volt__wake_list_init(&wakes);
     volt__lock(&c->lock_);
     int is_last = 0;
-    VOLT__REQUIRE(!(side & VOLT_CHAN_SENDER) || c->n_senders_ > 0,
-                  "volt_chan_release: no sender is retained");
-    VOLT__REQUIRE(!(side & VOLT_CHAN_RECEIVER) || c->n_receivers_ > 0,
-                  "volt_chan_release: no receiver is retained");
+    if ((side & VOLT_CHAN_SENDER) && c->n_senders_ == 0)
+        volt__misuse_current("volt_chan_release: no sender is retained");
+    if ((side & VOLT_CHAN_RECEIVER) && c->n_receivers_ == 0)
+        volt__misuse_current("volt_chan_release: no receiver is retained");
     if (side & VOLT_CHAN_SENDER) is_last |= --c->n_senders_ == 0;
     if (side & VOLT_CHAN_RECEIVER) is_last |= --c->n_receivers_ == 0;
     if (is_last) volt__chan_close_locked(c, &wakes);
@@ -12369,7 +12368,7 @@ static int64_t volt__queue_attempt(const volt__wait_op *op, volt__node *node, ui
                                    volt__wake_list *wakes) {
     volt_queue *q = (volt_queue *)op->on;
     (void)was, (void)wakes;
-    VOLT__REQUIRE(!q->waiters_, "volt_queue_pop: another caller waits already");
+    if (q->waiters_) volt__misuse_current("volt_queue_pop: another caller waits already");
     for (;;) { // the CAS fails if a push or close has come since the pop
         void *empty = NULL;
         int rc = volt_queue_try_pop(q, (volt_queue_node **)op->data);
@@ -12435,8 +12434,9 @@ static void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
 VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size) {
     volt__wake_list wakes;
     int rc = -EPIPE;
-    VOLT__EXPECT(size == b->elem_, "`size` is not that of the broadcast's elements");
-    if (size != b->elem_) return -EINVAL;
+    if (VOLT_DEBUG && size != b->elem_)
+        volt__misuse_current("`size` is not that of the broadcast's elements");
+    if (size != b->elem_ || b->cap_ == 0) return -EINVAL;
     volt__wake_list_init(&wakes);
     volt__lock(&b->lock_);
     if (!b->is_closed_) {
@@ -12542,7 +12542,8 @@ static int volt__watch_store(volt_watch *w, const void *v, size_t size,
                              const uint32_t *version_or_null) {
     volt__wake_list wakes;
     int rc = -EPIPE;
-    VOLT__EXPECT(size == w->elem_, "`size` is not that of the watch's value");
+    if (VOLT_DEBUG && size != w->elem_)
+        volt__misuse_current("`size` is not that of the watch's value");
     if (size != w->elem_) return -EINVAL;
     volt__wake_list_init(&wakes);
     volt__lock(&w->lock_);

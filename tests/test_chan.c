@@ -264,6 +264,11 @@ TEST_DIES(bcast_send_of_another_size_is_misuse, "`size` is not that of the broad
     volt_bcast b = VOLT_BCAST_INIT(buf);
     (void)volt_bcast_send(&b, buf, sizeof buf[0] + 1);
 }
+TEST(bcast_send_refuses_zeroed_memory) {
+    volt_bcast b;
+    memset(&b, 0, sizeof b);
+    CHECK_EQ(volt_bcast_send(&b, NULL, 0), -EINVAL);
+}
 TEST_DIES(watch_set_of_another_size_is_misuse, "`size` is not that of the watch's value") {
     msg value = MSG(0, 0);
     volt_watch w = VOLT_WATCH_INIT(value);

@@ -619,6 +619,88 @@ MISUSE(join_state_beyond_end_of_state_is_caught, "exceeds the state of the task"
     VOLT_AWAIT(s->rc, volt_join_state(cx, &s->h, s->room, sizeof s->room));
     VOLT_END(0);
 }
+// Functions that plain threads call as well name a line of the task that called them.
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    volt_queue *q;
+    volt_queue_node *node;
+    int value;
+    int64_t rc;
+} taker;
+static volt_poll taker_run(volt_cx *cx, void *arg) {
+    taker *k = (taker *)arg;
+    VOLT_BEGIN(cx, k);
+    if (k->c) VOLT_AWAIT(k->rc, volt_chan_recv(cx, k->c, &k->value, sizeof k->value));
+    else VOLT_AWAIT(k->rc, volt_queue_pop(cx, k->q, &k->node));
+    VOLT_END(k->rc);
+}
+MISUSE(chan_destroy_with_waiter_names_its_task, "the channel has waiters", {
+    volt_chan c;
+    int unused;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_chan_create(volt_cx_rt(cx), &s->c, sizeof(int), 1), 0);
+    SPAWN(NULL, taker_run, (taker){.c = &s->c});
+    while (!s->c.receivers_) VOLT_AWAIT(volt_yield(cx));
+    volt_chan_destroy(&s->c);
+    VOLT_END(0);
+}
+MISUSE(unreserve_of_nothing_names_its_task, "no slot is reserved", { volt_chan c; int buf[1]; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1), 0);
+    volt_chan_unreserve(&s->c);
+    VOLT_END(0);
+}
+MISUSE(release_of_no_sender_names_its_task, "no sender is retained", {
+    volt_chan c;
+    int buf[1];
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1), 0);
+    volt_chan_release(&s->c, VOLT_CHAN_SENDER);
+    VOLT_END(0);
+}
+MISUSE(release_of_no_receiver_names_its_task, "no receiver is retained", {
+    volt_chan c;
+    int buf[1];
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 1), 0);
+    volt_chan_release(&s->c, VOLT_CHAN_RECEIVER);
+    VOLT_END(0);
+}
+MISUSE(second_pop_names_its_task, "another caller waits already", {
+    volt_queue q;
+    volt_queue_node *n;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(NULL, taker_run, (taker){.q = &s->q});
+    while (!s->q.waiters_) VOLT_AWAIT(volt_yield(cx));
+    VOLT_AWAIT(s->rc, volt_queue_pop(cx, &s->q, &s->n));
+    VOLT_END(0);
+}
+MISUSE(bcast_send_of_another_size_names_its_task, "of the broadcast's elements", {
+    volt_bcast b;
+    int buf[1];
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_bcast b = VOLT_BCAST_INIT(s->buf);
+    s->b = b;
+    (void)volt_bcast_send(&s->b, s->buf, 1);
+    VOLT_END(0);
+}
+MISUSE(watch_set_of_another_size_names_its_task, "of the watch's value", {
+    volt_watch w;
+    int value;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_watch w = VOLT_WATCH_INIT(s->value);
+    s->w = w;
+    (void)volt_watch_set(&s->w, &s->value, 1);
+    VOLT_END(0);
+}
 MISUSE(children_without_volt_each_are_caught, "use VOLT_EACH", { giver g[2]; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(volt_join_all(cx, giver_run, s->g, 1, 2));
