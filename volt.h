@@ -1253,7 +1253,7 @@ typedef struct volt_config {
     X_(polls, "calls of task functions")                                 \
     X_(lifo_polls, "of these, from the LIFO slot")                       \
     X_(wakes_local, "wake-ups by running tasks, queued on their worker") \
-    X_(wakes_remote, "spawns and wake-ups queued on the injector")       \
+    X_(wakes_remote, "spawns and wake-ups put into the shared queue")    \
     X_(inbox_tasks, "spawns and wake-ups fetched from the own inbox")    \
     X_(steals, "successful steals")                                      \
     X_(stolen, "tasks stolen")                                           \
