@@ -61,7 +61,7 @@ help:
 	@echo 'make bench-inside  the cost of counters, tracing, dumps and the stack pattern of a debug build, and'
 	@echo '               the effect of a blocking call on the other tasks; needs valgrind'
 	@echo 'make bench-gate  instructions, locked ones and system calls per operation, against'
-	@echo '               bench/gate.txt: fails at 0.5 % more; needs valgrind'
+	@echo '               bench/gate.txt: fails at more than 0.5 %; needs valgrind'
 	@echo 'make bench-coherence  cache lines that move between 2 to 64 simulated processors'
 	@echo 'make gdb-test  runs examples/gdb/volt.py on a stopped program, live and as a core file'
 	@echo 'make dashboard the page of examples/15_dashboard.c in headless Chromium; pictures of it'
