@@ -18,11 +18,16 @@ SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_OVE
 # SINGLE has no threads; BARE has no descriptors either.
 SINGLE := -DVOLT_SINGLE_THREAD
 BARE := $(SINGLE) -DVOLT_NO_IO
-TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -pthread
-TESTS := $(patsubst tests/%.c,%,$(sort $(wildcard tests/test_*.c)))
+TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -Itests/lib -pthread
+# A test program is named after its file: tests/api/chan.c makes test_chan.
+TEST_DIRS := tests/unit tests/api tests/exhaustive tests/stress tests/regress
+TEST_SOURCES := $(sort $(wildcard $(TEST_DIRS:%=%/*.c)))
+TESTS := $(sort $(patsubst %.c,test_%,$(notdir $(TEST_SOURCES))))
+vpath %.c $(TEST_DIRS)
+MAKEFLAGS += --no-builtin-rules
 , := ,
 GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest 11_pipeline 12_select 14_group
-HEADERS := volt.h $(wildcard tests/*.h)
+HEADERS := volt.h $(wildcard tests/lib/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
 .PHONY: help demo test test-optimised check reject examples sanitize valgrind msan coverage odds \
@@ -53,7 +58,7 @@ help:
 	@echo 'make mutate    puts one small defect at a time into volt.h: does a test notice? ONLY=regex'
 	@echo '               SAMPLE=n SEED=s'
 	@echo 'make defects   undone repairs, and other defects: does the test of each notice? ONE=name: see'
-	@echo '               tests/defects.txt'
+	@echo '               tests/mutate/defects.txt'
 	@echo 'make bench     the benchmarks; ROW=S6, ROWS="S1 M2": these; needs hyperfine'
 	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
 	@echo '               and bench/README.md; ROWS="S6 S8": these, RESUME=1: the rest; needs cargo, go, ...'
@@ -78,16 +83,16 @@ help:
 FUZZERS := addr api
 
 # ---- everything: all targets, including those too long for CI, with the result and commit of each:
-# see tests/everything.py. Variables of the command line are for that script alone.
+# see tests/tools/everything.py. Variables of the command line are for that script alone.
 .PHONY: everything
 everything: need-python3
 	@ONLY='$(ONLY)' SHOW='$(SHOW)' AGAIN='$(AGAIN)' SECONDS='$(SECONDS)' SAMPLE='$(SAMPLE)' \
-		LIMITS='$(LIMITS)' python3 tests/everything.py run
+		LIMITS='$(LIMITS)' python3 tests/tools/everything.py run
 
 # ---- the other fragments are next to their sources; a package needs this file, volt.h and LICENSE.
 FRAGMENTS := tests/test.mk tests/sanitize.mk tests/odds/odds.mk tests/sim/sim.mk tests/model/model.mk \
 	examples/examples.mk tests/fault/fault.mk tests/fuzz/fuzz.mk tests/mutate/mutate.mk \
-	tests/compile/check.mk tests/cross/cross.mk bench/bench.mk
+	tests/static/compile/check.mk tests/platform/cross/cross.mk bench/bench.mk
 -include $(FRAGMENTS)
 
 install:

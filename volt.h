@@ -116,7 +116,7 @@
 //                                              builds stop when the task resumes
 //   initialised local across an await (1)      gcc -Wjump-misses-init, clang
 //                                              -Wconditional-uninitialized, C++ always
-//   local above VOLT_BEGIN (1)                 tests/above_begin.sh only
+//   local above VOLT_BEGIN (1)                 tests/static/above_begin.sh only
 //   buffer or object on the stack (2)          a debug build, for what is passed to volt
 //   side effect in an awaited call (4)         nothing
 //   frame not zeroed, polled after its end     all builds
@@ -2735,9 +2735,9 @@ extern "C" {
 // >>seam  the system: kernel, threads, clock, memory; tests replace it
 //==================================================================================================
 // The boundary between volt and the system. No other section calls the kernel, or a function of the
-// C library that can fail, except by VOLT_SYS or through this section (tests/rules.sh checks that).
-// Tests define the macros below to replace the system by a simulated one, by one that injects
-// faults, or by a model checker.
+// C library that can fail, except by VOLT_SYS or through this section (tests/static/rules.sh checks
+// that). Tests define the macros below to replace the system by a simulated one, by one that
+// injects faults, or by a model checker.
 //
 // The only variable is the current worker of each thread, and no function takes a lock: any thread
 // may call any of them. Where the kernel lacks a call or a flag, a function uses an older one. If
@@ -3255,9 +3255,9 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 // All atomic operations of the implementation. The suffix of an operation is its memory order: rlx,
 // acq, rel or acq_rel; only the fence is seq_cst. No other section uses atomic builtins, each
 // ordered operation carries the tag of a row of the ledger, and each relaxed one gives its reason
-// after `rlx:` (tests/rules.sh checks that). In a comment such as "[Q1] with push", `push` is the
-// other side of the pair: a function, without its prefix, or an event. Under VOLT_SINGLE_THREAD all
-// operations are plain accesses.
+// after `rlx:` (tests/static/rules.sh checks that). In a comment such as "[Q1] with push", `push`
+// is the other side of the pair: a function, without its prefix, or an event. Under
+// VOLT_SINGLE_THREAD all operations are plain accesses.
 //
 // A row of the ledger is a pair of sides: the left one publishes what the row hands over, the right
 // one observes it. The shape of a pair says which orders it needs:
@@ -7031,7 +7031,7 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //   inject due    8..255 ticks     2..255 polls         8 polls of 150 us exceed 1 ms   test_sched
 //   tick          per 128 polls    per poll             the interval counts polls       test_sched
 //   events        per 128 polls    255, or 100 us       per 61: a third of the time     bench S8
-//   average       per batch        weighted, clipped    one outlier dominated it        test_rare
+//   average       per batch        weighted, clipped    one outlier dominated it        test_budget
 //   budget        128 polls        128 leaves           must bound a single task        test_task
 //   injector      when idle        first, when due      two busy tasks starved it       test_sched
 //   its share     4..64, private   len/N + 1, ring      a private buffer hides tasks    test_queues
@@ -7039,7 +7039,7 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //   ring head     two u16          index, distance      u16 wraps while a thief stalls  test_queues
 //   ring pop      a CAS for each   up to 8 by one CAS   a third of the RMWs of a task   make model
 //   steal         may be given up  always released      lost slots never come back      test_queues
-//   ... of short  as of others     short tasks stay     22 ns a task, not 105, if N = 2 test_rare
+//   ... of short  as of others     short tasks stay     22 ns a task, not 105, if N = 2 test_budget
 //   overflow      the oldest half  the newest half      the oldest waited longest       test_queues
 //   ... of many   to the injector  own queue, newest    a tree of tasks, depth first    test_sched
 //   idle bitmap   64 workers       any number           machines have more CPUs         test_sched

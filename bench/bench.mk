@@ -12,7 +12,7 @@ demo: build/bench/echo_server build/bench/load
 .PHONY: trace
 trace: need-python3 build/bench/trace/echo_server build/bench/load
 	@bench/trace.sh build/bench/trace/echo_server build/bench/load build/trace.json
-	@tests/trace.py build/trace.json connection_run bench/echo.h
+	@tests/tools/trace.py build/trace.json connection_run bench/echo.h
 
 bench: need-hyperfine $(BENCHES)
 	@bench/run.sh

@@ -225,10 +225,10 @@ both() {
     env BENCH_JSON=1 "$@" >"$work/out" || { show "$work/out" && exit 1; }
     show "$work/out"
 }
-# The size of a small program, and the time to compile it: by tests/size.sh.
+# The size of a small program, and the time to compile it: by tests/static/size.sh.
 m3() {
     pinned hello "$bin/hello" --workers 1 >"$work/hello" || exit 1
-    sh "$here/../tests/size.sh" "$work" host="${CC:-cc}" >"$work/size" || exit 1
+    sh "$here/../tests/static/size.sh" "$work" host="${CC:-cc}" >"$work/size" || exit 1
     awk '
     FILENAME ~ /hello$/ { if ($1 == "M3") { us = $4 / 1000; cpu = $5; calls = $7 } next }
     /^\| host / { split($0, part, " *[|] *"); text = part[6]; sub(/ .*/, "", text) }

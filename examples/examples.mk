@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
-# libraries, see tests/examples.sh; `make examples` runs these alone.
+# libraries, see tests/tools/examples.sh; `make examples` runs these alone.
 EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 13_chat 16_cares 17_glib \
 	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
@@ -13,21 +13,21 @@ examples: need-g++ need-clang++ $(EXAMPLE_NEEDS)
 	@rm -f $(EXAMPLE_CHECKS:%=build/check/%)
 	$(MAKE_ALL) $(EXAMPLE_CHECKS:%=build/check/%)
 	@echo 'examples: $(words $(EXAMPLE_CHECKS)) passed'
-build/check/example-%: build/examples/% tests/examples.sh bench/server.sh
+build/check/example-%: build/examples/% tests/tools/examples.sh bench/server.sh
 	@mkdir -p $(@D)
-	timeout 120 tests/examples.sh build/examples $*
+	timeout 120 tests/tools/examples.sh build/examples $*
 	@touch $@
 build/check/example-08_curl: build/examples/06_http
 EXAMPLE_SERVERS := 03_echo 06_http 13_chat 15_dashboard
 $(EXAMPLE_SERVERS:%=build/examples/%): examples/03_server.h
-$(EXAMPLE_SERVERS:%=build/check/example-%): tests/servers.py build/examples/accept_fails.so
-build/examples/accept_fails.so: tests/accept_fails.c
+$(EXAMPLE_SERVERS:%=build/check/example-%): tests/tools/servers.py build/examples/accept_fails.so
+build/examples/accept_fails.so: tests/tools/accept_fails.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC $< -o $@
 build/examples/06_http: examples/06_http.h
 build/examples/15_dashboard: examples/06_http.h examples/15_dashboard.h
-build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/dashboard.py
-build/check/example-15_dashboard-leaks: tests/servers.py
+build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/tools/dashboard.py
+build/check/example-15_dashboard-leaks: tests/tools/servers.py
 build/examples/16_cares: examples/16_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
 build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
@@ -71,7 +71,7 @@ CXX_EXAMPLE_FLAGS := -std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers
 CHECKS += $(CXX_EXAMPLES)
 
 build/check/doc-%:
-	@CC='$(subst g++,gcc,$(subst clang++,clang,$*))' CXX='$*' sh tests/doc.sh build/doc-$*
+	@CC='$(subst g++,gcc,$(subst clang++,clang,$*))' CXX='$*' sh tests/static/doc.sh build/doc-$*
 	@touch $@
 build/check/cxx-%:
 	@mkdir -p $(@D)
@@ -79,12 +79,12 @@ build/check/cxx-%:
 		-I. -pthread $(GLIB_CFLAGS) -fsyntax-only $(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
 	@touch $@
 
-# ---- gdb: examples/gdb/volt.py on a program whose tasks are known, see tests/gdb.sh.
+# ---- gdb: examples/gdb/volt.py on a program whose tasks are known, see tests/tools/gdb.sh.
 .PHONY: gdb-test
 gdb-test: need-gdb need-gcc need-clang
-	@sh tests/gdb.sh build/gdb
+	@sh tests/tools/gdb.sh build/gdb
 
 # ---- dashboard: what a browser makes of examples/15_dashboard.c; pictures in build/dashboard.
 .PHONY: dashboard
 dashboard: need-chromium need-python3 build/examples/15_dashboard
-	@timeout 300 python3 tests/dashboard.py browser build/examples/15_dashboard build/dashboard
+	@timeout 300 python3 tests/tools/dashboard.py browser build/examples/15_dashboard build/dashboard

@@ -7,7 +7,7 @@ SAN_FLAGS_asan := -O0 -fsanitize=address,undefined -fno-sanitize-recover=all
 SAN_FLAGS_tsan := -fsanitize=thread
 # For clang only writes that it sees define memory: msan.h reports those of the kernel.
 SAN_FLAGS_msan := -fsanitize=memory -fsanitize-memory-track-origins -fno-sanitize-recover=all \
-	-DTEST_SEES_UNWRITTEN -include tests/msan.h
+	-DTEST_SEES_UNWRITTEN -include tests/platform/msan.h
 SANITIZERS ?= asan-gcc tsan-gcc asan-clang tsan-clang
 SAN_LOGS = $(foreach s,$(SANITIZERS),$(TESTS:%=build/log/$s-%))
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
@@ -22,10 +22,10 @@ sanitize: need-gcc need-clang
 define SAN_RULES
 build/log/$(1)-$(2)-%: build/$(1)-$(2)/%
 	@$$(call RUN_TEST,$$(RUN) $(if $(filter tsan,$(1)),$$(RUN_TSAN)) $$<)
-build/$(1)-$(2)/%: tests/%.c $$(HEADERS)
+build/$(1)-$(2)/test_%: %.c $$(HEADERS)
 	@mkdir -p $$(@D)
 	$(2) $$(TEST_CFLAGS) $$(SAN_FLAGS) $$(SAN_FLAGS_$(1)) $$< -o $$@
-build/$(1)-$(2)/test_ring_caps: tests/test_queues.c
+build/$(1)-$(2)/test_ring_caps: tests/unit/queues.c
 endef
 $(foreach c,gcc clang,$(foreach s,asan tsan,$(eval $(call SAN_RULES,$s,$c))))
 $(eval $(call SAN_RULES,msan,clang))
@@ -48,16 +48,16 @@ valgrind: need-valgrind
 	@$(call SUM,$(VALGRIND_LOGS))
 build/log/valgrind-%: build/valgrind/%
 	@$(call RUN_TEST,$(RUN) $(VALGRIND) $<)
-build/valgrind/%: tests/%.c $(HEADERS)
+build/valgrind/test_%: %.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O1 -DTEST_SEES_UNWRITTEN -DTEST_IN_VALGRIND $< -o $@
 
-# ---- coverage: all tests in both builds and the examples, see tests/coverage.sh. Functions that a
+# ---- coverage: all tests in both builds and the examples, see tests/tools/coverage.sh. Functions that a
 # program does not call are kept, so that they count as not run. A suite that is not in
-# tests/test_*.c joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below
+# TESTS joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below
 # build/cover. Code that exists for VOLT_SINGLE_THREAD alone is not counted.
 COVER_FLAGS := -O0 --coverage -fprofile-update=atomic -fkeep-static-functions \
-	-fkeep-inline-functions -include tests/coverage.h
+	-fkeep-inline-functions -include tests/tools/coverage.h
 COVER_TESTS := $(filter-out test_single,$(TESTS))
 COVER_LOGS := $(COVER_TESTS:%=build/log/cover-full-%) $(COVER_TESTS:%=build/log/cover-small-%) \
 	$(GOLDEN:%=build/log/cover-example-%)
@@ -68,25 +68,25 @@ coverage: need-gcc need-gcov
 	@find build/cover -name '*.gcda' -exec rm -f {} +
 	$(MAKE_ALL) $(COVER_LOGS) RUN='env TEST_TIMEOUT_FACTOR=20' || true
 	@$(call SUM,$(COVER_LOGS)); tests=$$?; \
-		sh tests/coverage.sh build/cover && exit $$tests
+		sh tests/tools/coverage.sh build/cover && exit $$tests
 
 build/log/cover-%: build/cover/%
 	@$(call RUN_TEST,$(RUN) $<)
 build/log/cover-example-%: build/cover/examples/%
 	@$(call RUN_TEST,$< && echo 'example $*: 1 passed$(,) 0 failed$(,) 0 skipped')
-build/cover/full-%: tests/%.c $(HEADERS)
+build/cover/full-test_%: %.c $(HEADERS)
 	@mkdir -p $(@D)
 	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $< -o $@
-build/cover/small-%: tests/%.c $(HEADERS)
+build/cover/small-test_%: %.c $(HEADERS)
 	@mkdir -p $(@D)
 	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $(SMALL) $< -o $@
-build/cover/examples/%: examples/%.c volt.h tests/coverage.h
+build/cover/examples/%: examples/%.c volt.h tests/tools/coverage.h
 	@mkdir -p $(@D)
 	gcc $(TEST_CFLAGS) $(COVER_FLAGS) $< -o $@
-build/cover/full-test_ring_caps build/cover/small-test_ring_caps: tests/test_queues.c
+build/cover/full-test_ring_caps build/cover/small-test_ring_caps: tests/unit/queues.c
 
 # ---- harden: some tests with the flags of distributions and security guides, warnings being
-# errors; tests/harden.sh looks for a mark of each flag in the programs. `make harden
+# errors; tests/platform/harden.sh looks for a mark of each flag in the programs. `make harden
 # HARDENINGS='cfi musl'`: these only. 32 bits use a separate compiler: gcc-multilib cannot be
 # installed beside those of `make cross`.
 HARDENINGS ?= distro-gcc distro-clang strict-gcc strict-clang lto-gcc lto-clang cfi static-pie musl \
@@ -127,11 +127,14 @@ PACKAGE_ld.lld := lld
 PACKAGE_musl-gcc := musl-tools
 define HARDEN_RULES
 build/log/harden-$(1)-marks: build/harden/$(1)/test_task build/harden/$(1)/harden_probe
-	@$$(call RUN_TEST,sh tests/harden.sh harden-$(1) $$^ $(MARKS_$(1)))
+	@$$(call RUN_TEST,sh tests/platform/harden.sh harden-$(1) $$^ $(MARKS_$(1)))
 build/log/harden-$(1)-%: build/harden/$(1)/%
 	@$$(call RUN_TEST,$$(RUN) $$<)
-build/harden/$(1)/%: tests/%.c $$(HEADERS)
+build/harden/$(1)/test_%: %.c $$(HEADERS)
 	@mkdir -p $$(@D)
-	$$(HARDEN_$(1)) -std=gnu11 -O2 -Wall -Wextra -Werror -I. -pthread $$< -o $$@
+	$$(HARDEN_$(1)) -std=gnu11 -O2 -Wall -Wextra -Werror -I. -Itests/lib -pthread $$< -o $$@
+build/harden/$(1)/harden_probe: tests/platform/harden_probe.c $$(HEADERS)
+	@mkdir -p $$(@D)
+	$$(HARDEN_$(1)) -std=gnu11 -O2 -Wall -Wextra -Werror -I. -Itests/lib -pthread $$< -o $$@
 endef
 $(foreach h,$(HARDENINGS),$(eval $(call HARDEN_RULES,$h)))

@@ -56,28 +56,28 @@ build/log/example-%: build/examples/% examples/%.c
 		cmp build/examples/$*.out build/examples/$*.want; \
 	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
 	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
-build/log/doc: volt.h README.md $(wildcard */README.md) tests/doc.sh tests/kernels.sh bench/gate.txt $(wildcard tests/reject/*)
-	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/doc.sh build/doc)
-build/log/rules: volt.h tests/rules.sh
-	@$(call RUN_TEST,sh tests/rules.sh volt.h)
+build/log/doc: volt.h README.md $(wildcard */README.md) tests/static/doc.sh tests/platform/kernels.sh bench/gate.txt $(wildcard tests/static/reject/*)
+	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/static/doc.sh build/doc)
+build/log/rules: volt.h tests/static/rules.sh
+	@$(call RUN_TEST,sh tests/static/rules.sh volt.h)
 
-build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll tests/load.sh
-	@$(call RUN_TEST,sh tests/load.sh build/bench)
+build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll tests/tools/load.sh
+	@$(call RUN_TEST,sh tests/tools/load.sh build/bench)
 
 # The statements of bench/README.md about other runtimes must agree with the measurements.
-build/log/speed: bench/README.md tests/speed.py $(wildcard bench/*.py bench/results.json bench/speed.svg)
-	@$(call RUN_TEST,if command -v python3 >/dev/null; then python3 tests/speed.py; \
+build/log/speed: bench/README.md tests/tools/speed.py $(wildcard bench/*.py bench/results.json bench/speed.svg)
+	@$(call RUN_TEST,if command -v python3 >/dev/null; then python3 tests/tools/speed.py; \
 		else echo 'speed: 0 passed$(,) 0 failed$(,) 1 skipped'; fi)
 
 SEMANTICS := $(filter build/log/test_sync% build/log/test_chan% build/log/test_compose_sync,\
 	$(TESTS:%=build/log/%))
-build/log/semantics: volt.h tests/semantics.sh $(SEMANTICS)
-	@$(call RUN_TEST,sh tests/semantics.sh volt.h $(SEMANTICS))
+build/log/semantics: volt.h tests/static/semantics.sh $(SEMANTICS)
+	@$(call RUN_TEST,sh tests/static/semantics.sh volt.h $(SEMANTICS))
 
-# The tests of each two calls of any threads at once: see tests/any_thread.txt.
-build/log/any_thread: volt.h tests/any_thread.txt tests/any_thread.sh $(TESTS:%=build/log/%) \
+# The tests of each two calls of any threads at once: see tests/static/any_thread.txt.
+build/log/any_thread: volt.h tests/static/any_thread.txt tests/static/any_thread.sh $(TESTS:%=build/log/%) \
 	$(wildcard tests/model/model_*.c tests/sim/*.h)
-	@$(call RUN_TEST,sh tests/any_thread.sh volt.h $(TESTS:%=build/log/%))
+	@$(call RUN_TEST,sh tests/static/any_thread.sh volt.h $(TESTS:%=build/log/%))
 
 build/log/replay_%: build/fuzz/replay_%
 	@$(call RUN_TEST,$(RUN) $< tests/fuzz/corpus/$*)
@@ -87,19 +87,19 @@ build/log/replay_%: build/fuzz/replay_%
 # one of their own each. The shared one of the normal form is optimised, as in applications. The
 # rest is not, because that takes a fifth of the time: `make test-optimised` compiles the normal
 # form of every test with -O2.
-SHARED := beside chan chan_forms compose compose_sync guest idle net outside pause \
-	placement queues rare rescue shared stress sync sync_kinds sync_stress task timers token
-build/unit/volt.h build/unit/unit.h: volt.h tests/unit.awk
+SHARED := beside budget chan chan_forms compose compose_sync guest idle limits net outside pause \
+	placement queues rescue shared stress sync sync_kinds sync_stress task timers token
+build/unit/volt.h build/unit/unit.h: volt.h tests/lib/unit.awk
 	@mkdir -p $(@D)
-	@awk -v part=$(if $(filter %/volt.h,$@),head,unit) -f tests/unit.awk volt.h > $@
+	@awk -v part=$(if $(filter %/volt.h,$@),head,unit) -f tests/lib/unit.awk volt.h > $@
 # $(1) the form; $(2) where its programs are; $(3) flags; $(4) flags of the shared implementation
 define TEST_RULES
 build/unit/$(1).o: build/unit/unit.h
 	$$(CC) $$(TEST_CFLAGS) $(3) $(4) -DVOLT_IMPLEMENTATION -x c -c $$< -o $$@
-$(SHARED:%=$(2)/test_%): $(2)/test_%: tests/test_%.c build/unit/$(1).o build/unit/volt.h $$(HEADERS)
+$(SHARED:%=$(2)/test_%): $(2)/test_%: %.c build/unit/$(1).o build/unit/volt.h $$(HEADERS)
 	@mkdir -p $$(@D)
 	$$(CC) -Ibuild/unit $$(TEST_CFLAGS) $(3) $$< build/unit/$(1).o -o $$@
-$(2)/test_%: tests/test_%.c $$(HEADERS)
+$(2)/test_%: %.c $$(HEADERS)
 	@mkdir -p $$(@D)
 	$$(CC) $$(TEST_CFLAGS) $(3) $$< -o $$@
 endef
@@ -108,7 +108,7 @@ $(eval $(call TEST_RULES,optimised,build/optimised,-O2))
 $(eval $(call TEST_RULES,small,build/small,-O0 $$(SMALL)))
 $(eval $(call TEST_RULES,single,build/single,-O0 $$(SINGLE)))
 $(eval $(call TEST_RULES,bare,build/bare,-O0 $$(BARE)))
-build/test_ring_caps build/small/test_ring_caps: tests/test_queues.c
+build/test_ring_caps build/small/test_ring_caps: tests/unit/queues.c
 $(GOLDEN:%=build/examples/%): EXAMPLE_LEVEL := -O0
 EXAMPLE_LEVEL := -O2
 build/examples/%: examples/%.c volt.h

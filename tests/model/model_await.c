@@ -2,7 +2,7 @@
 // Awaits that several threads end at once: time against completion, two arms of a select, a bound
 // against what it shields, cancellation against all of them; and threads outside that wait for
 // tasks or wake them ([P1]). A wait ends once, by one of them; nothing of it stays linked; whatever
-// has been waited for may be freed as soon as the await is over. test_brackets.c has the rules that
+// has been waited for may be freed as soon as the await is over. brackets.c has the rules that
 // do not depend on threads.
 //
 // Tasks are polled by the real poll; an event that a worker would find in its loop (a timer that is

@@ -6,7 +6,7 @@
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
-#include "../slab.h"
+#include "../lib/slab.h"
 
 enum { SMALL = 112, LARGE = VOLT_SLAB_SIZE / 8 + 1 };
 static volt__slabs slabs;

@@ -8,7 +8,7 @@
 #ifndef VMC_RT_H
 #define VMC_RT_H
 
-#include "../slab.h"
+#include "../lib/slab.h"
 
 enum { RT_STATIC = 1 << 15 };
 static volt_rt *rt;

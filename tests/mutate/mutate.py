@@ -44,7 +44,9 @@ import bisect
 import collections
 import concurrent.futures
 import fcntl
+import glob
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -59,6 +61,7 @@ import time
 
 HEADER = "volt.h"
 TESTS = "tests"
+TEST_DIRS = "unit api exhaustive stress regress".split()  # as in the Makefile
 BUILD = "build/mutate"
 SETTLED = "tests/mutate/settled.txt"
 PRICE = float(os.environ.get("PRICE") or 20)
@@ -524,8 +527,8 @@ class Switched:
 
 # ---- the programs that run the header, and their parts that can run alone
 
-PLAIN = "-std=gnu11 -w -I. -include tests/mutate/which.h".split()
-WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -include tests/mutate/which.h".split()
+PLAIN = "-std=gnu11 -w -I. -Itests/lib -include tests/mutate/which.h".split()
+WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -Itests/lib -include tests/mutate/which.h".split()
 SMALL = ("-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_OVERFLOW_CAP=2 "
          "-DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000").split()  # as in the Makefile
 SIM_INDEX = "-UVOLT_RING_INDEX_BITS -DVOLT_RING_INDEX_BITS=20".split()  # as in the Makefile
@@ -611,11 +614,11 @@ class Program:
 
 def all_programs():
     programs = []
-    for f in sorted(os.listdir(TESTS)):
-        m = re.match(r"test_(?!ring_caps)(\w+)\.c$", f)
-        if m:
-            programs += [Program(m.group(1), f"{TESTS}/{f}", "unit"),
-                         Program(m.group(1) + "/small", f"{TESTS}/{f}", "unit", SMALL)]
+    for path in sorted(itertools.chain(*(glob.glob(f"{TESTS}/{d}/*.c") for d in TEST_DIRS)),
+                       key=os.path.basename):
+        name = os.path.basename(path)[:-2]
+        if name != "ring_caps":
+            programs += [Program(name, path, "unit"), Program(name + "/small", path, "unit", SMALL)]
     programs += [Program("sim", f"{TESTS}/sim/main.c", "sim"),
                  Program("sim/small", f"{TESTS}/sim/main.c", "sim", SMALL + SIM_INDEX),
                  Program("inject", f"{TESTS}/fault/fault.c", "fault")]
@@ -676,7 +679,7 @@ def instructions(header):
 
 
 def make_tree(root):
-    """The tests, laid out like the repository: they include "../volt.h"."""
+    """The tests, laid out like the repository."""
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(root)
     shutil.copytree(TESTS, f"{root}/{TESTS}", ignore=shutil.ignore_patterns("corpus", "model"))

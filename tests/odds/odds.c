@@ -6,8 +6,8 @@
 //   ODDS_MS   duration of each test (default 5000)
 #define VOLT_IMPLEMENTATION
 #include "../../volt.h"
-#include "../test.h"
-#include "../tasks.h"
+#include "../lib/test.h"
+#include "../lib/tasks.h"
 #include <sys/socket.h>
 
 static volt_time ends_at; // of the actors; read only while they run

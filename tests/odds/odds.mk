@@ -20,24 +20,24 @@ build/odds/soak: tests/odds/soak.c volt.h
 build/odds/odds: tests/odds/odds.c tests/odds/odds.h $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O2 -include tests/odds/odds.h $< -o $@
-build/odds/%: tests/%.c tests/odds/odds.h $(HEADERS)
+build/odds/test_%: %.c tests/odds/odds.h $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O2 -include tests/odds/odds.h $< -o $@
 
-# ---- kernels: the tests where an old kernel or a filter refuses, see tests/old_kernel.h.
+# ---- kernels: the tests where an old kernel or a filter refuses, see tests/platform/old_kernel.h.
 KERNELS := $(TESTS:%=build/kernels/%)
 
 kernels:
 	$(MAKE_ALL) $(KERNELS)
-	@JOBS=$(JOBS) sh tests/kernels.sh build/kernels
+	@JOBS=$(JOBS) sh tests/platform/kernels.sh build/kernels
 
-build/kernels/%: tests/%.c $(HEADERS)
+build/kernels/test_%: %.c $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -O1 -include tests/old_kernel.h $< -o $@
-build/kernels/test_ring_caps: tests/test_queues.c
+	$(CC) $(TEST_CFLAGS) -O1 -include tests/platform/old_kernel.h $< -o $@
+build/kernels/test_ring_caps: tests/unit/queues.c
 
 # ---- clocks: waits far from the start of CLOCK_MONOTONIC and beyond counts at which numbers wrap,
-# see tests/clocks.sh. The longest two run only at some times: test_steps where a count is passed;
+# see tests/platform/clocks.sh. The longest two run only at some times: test_steps where a count is passed;
 # test_idle, which detects a wait that ends too early and begins again, after one.
 CLOCKS := 12_days past_12.4_days 24.8_days past_24.8_days 49.7_days past_49.7_days 10_years \
 	past_8.7_years
@@ -49,7 +49,7 @@ CLOCK_TESTS_10_years := test_idle
 CLOCK_LOGS = $(foreach t,$(CLOCK_TESTS) $(CLOCK_TESTS_$(1)),build/log/clocks-$(1)-$t)
 
 clocks: need-unshare build/clock_now
-	@sh tests/clocks.sh can_enter '' build/clock_now
+	@sh tests/platform/clocks.sh can_enter '' build/clock_now
 	@rm -f $(foreach c,$(CLOCKS),$(call CLOCK_LOGS,$c))
 	$(MAKE_ALL) $(foreach c,$(CLOCKS),$(call CLOCK_LOGS,$c)) || true
 	@$(foreach c,$(CLOCKS),$(call SUM,$(call CLOCK_LOGS,$c)) | \
@@ -61,12 +61,12 @@ PACKAGE_unshare := util-linux
 # $(1) a time
 define CLOCK_RULES
 build/log/clocks-$(1)-%: build/% build/clock_now
-	@$$(call RUN_TEST,sh tests/clocks.sh $(1) $$< build/clock_now)
+	@$$(call RUN_TEST,sh tests/platform/clocks.sh $(1) $$< build/clock_now)
 endef
 $(foreach c,$(CLOCKS),$(eval $(call CLOCK_RULES,$c)))
-build/clocks: tests/clocks.c $(HEADERS)
+build/clocks: tests/platform/clocks.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O2 $< -o $@
-build/clock_now: tests/clock_now.c
+build/clock_now: tests/platform/clock_now.c
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) $< -o $@

@@ -1,0 +1,973 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Channels of the other kinds: queue, oneshot, broadcast, watch. In a release build, where a wrong
+// size is a result instead of being a misuse, but with volt's own assertions.
+#define VOLT_DEBUG 0
+#define VOLT_ASSERT(c_) VOLT__REQUIRE(c_, "assertion failed: " #c_)
+#define VOLT_IMPLEMENTATION
+#include "interleave.h"
+#include "test.h"
+#include "tasks.h"
+
+// Races are run for a while: on a loaded machine a round may take a time slice.
+enum { RACE_MS = 200 };
+static int goes_on(volt_time start) { return volt_now() - start < VOLT_MS(RACE_MS); }
+
+// A thread that is there for every round of a race. Both go off at the same time.
+typedef struct {
+    pthread_t thread;
+    void (*fn)(void *);
+    void *arg;
+    int go, done, quit;
+} rival;
+static void *rival_main(void *arg) {
+    rival *r = (rival *)arg;
+    for (int round = 1;; round++) {
+        UNTIL(READ(r->go) >= round || READ(r->quit));
+        if (READ(r->go) < round) return NULL;
+        r->fn(r->arg);
+        WRITE(r->done, round);
+    }
+}
+static void rival_start(rival *r, void (*fn)(void *), void *arg) {
+    memset(r, 0, sizeof *r);
+    r->fn = fn;
+    r->arg = arg;
+    r->thread = start_thread(rival_main, r);
+}
+static void rival_go(rival *r) { COUNT(r->go); }
+static void rival_wait(rival *r) { UNTIL(READ(r->done) == r->go); }
+static void rival_stop(rival *r) {
+    WRITE(r->quit, 1);
+    join_thread(r->thread);
+}
+
+// So that all offsets of the two sides come about.
+static void dawdle(void) {
+    for (uint64_t n = RANDOM_BELOW(200); n > 0; n--) VOLT_CPU_RELAX();
+}
+
+// ---- queue
+
+typedef struct {
+    volt_queue_node node; // first, so that a node is its note
+    int from, seq;
+} note;
+static note *note_of(volt_queue_node *n) { return (note *)(void *)n; }
+
+typedef struct {
+    volt_queue q;
+    note n[3];
+    int n_pushed, n_popped;
+} few;
+// Each once, those of one pusher in order. Gives 0 or -EAGAIN.
+static int pop_all(few *f) {
+    volt_queue_node *n;
+    int rc;
+    while ((rc = volt_queue_try_pop(&f->q, &n)) == 1) {
+        CHECK_EQ(note_of(n)->seq, 0);
+        note_of(n)->seq = 1;
+        f->n_popped++;
+    }
+    return rc;
+}
+static void pop_few(void *arg) { (void)pop_all((few *)arg); }
+static void close_few(void *arg) { volt_queue_close(&((few *)arg)->q); }
+static void push_and_close(void *arg) {
+    few *f = (few *)arg;
+    for (int i = 0; i < 3; i++) f->n_pushed += volt_queue_push(&f->q, &f->n[i].node) == 0;
+    volt_queue_close(&f->q);
+}
+static void push_close_pop(void *arg) {
+    push_and_close(arg);
+    CHECK_EQ(pop_all((few *)arg), 0);
+}
+// Whatever comes between the steps of whatever else: what was pushed is popped, once, and only then
+// is it closed.
+TEST(queue_pops_each_push_once_at_each_step) {
+    void (*const pairs[][2])(void *) = {
+        { pop_few, push_and_close },       { pop_few, close_few },
+        { close_few, push_and_close },     { close_few, push_close_pop },
+        { push_and_close, pop_few },       { push_and_close, close_few },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        for (int n = 1, is_there = 1; is_there; n++) {
+            few f;
+            memset(&f, 0, sizeof f);
+            is_there = meddled_at(n, pairs[i][0], pairs[i][1], &f);
+            volt_queue_close(&f.q);
+            CHECK_EQ(pop_all(&f), 0);
+            CHECK_EQ(f.n_popped, f.n_pushed);
+        }
+}
+
+static void race_to_push_and_close(void *arg) {
+    dawdle();
+    push_and_close(arg);
+}
+static void race_to_close(void *arg) {
+    dawdle();
+    close_few(arg);
+}
+static void pop_until_closed(few *f) {
+    for (;;) {
+        for (int i = 0; i < 300; i++)
+            if (pop_all(f) == 0) return;
+        sched_yield(); // the other side may need this processor
+    }
+}
+TEST_OF_THREADS(queue_is_drained_before_it_is_closed) {
+    few f;
+    rival r;
+    rival_start(&r, race_to_push_and_close, &f);
+    for (volt_time start = volt_now(); goes_on(start);) {
+        memset(&f, 0, sizeof f);
+        rival_go(&r);
+        pop_until_closed(&f);
+        rival_wait(&r);
+        CHECK_EQ(f.n_popped, 3);
+    }
+    rival_stop(&r);
+}
+// Both sides may close it, at the same time too.
+TEST_OF_THREADS(queue_close_by_two_threads_loses_no_push) {
+    few f;
+    rival r[2];
+    rival_start(&r[0], race_to_push_and_close, &f);
+    rival_start(&r[1], race_to_close, &f);
+    for (volt_time start = volt_now(); goes_on(start);) {
+        memset(&f, 0, sizeof f);
+        for (int k = 0; k < 2; k++) rival_go(&r[k]);
+        pop_until_closed(&f);
+        for (int k = 0; k < 2; k++) rival_wait(&r[k]);
+        CHECK_EQ(pop_all(&f), 0);
+        CHECK_EQ(f.n_popped, f.n_pushed);
+    }
+    for (int k = 0; k < 2; k++) rival_stop(&r[k]);
+}
+
+enum { PUSHERS = 4, PUSHES = TEST__IS_SANITIZED ? 100 : 300 };
+typedef struct {
+    volt_queue q;
+    note notes[PUSHERS][PUSHES];
+    int n_pushers, last[PUSHERS];
+} letterbox;
+static void push_note(letterbox *b, int from, int seq) {
+    note *n = &b->notes[from][seq];
+    n->from = from;
+    n->seq = seq;
+    CHECK_EQ(volt_queue_push(&b->q, &n->node), 0);
+}
+static void pusher_leaves(letterbox *b) {
+    if (__atomic_sub_fetch(&b->n_pushers, 1, __ATOMIC_ACQ_REL) == 0) volt_queue_close(&b->q);
+}
+static void check_note(letterbox *b, volt_queue_node *n) {
+    CHECK_EQ(note_of(n)->seq, b->last[note_of(n)->from]++);
+}
+typedef struct {
+    volt_frame frame;
+    letterbox *b;
+    int from, i;
+} pusher;
+static volt_poll pusher_run(volt_cx *cx, void *arg) {
+    pusher *p = (pusher *)arg;
+    VOLT_BEGIN(cx, p);
+    for (p->i = 0; p->i < PUSHES; p->i++) {
+        push_note(p->b, p->from, p->i);
+        if (RANDOM_BELOW(8) == 0) VOLT_AWAIT(volt_yield(cx));
+    }
+    pusher_leaves(p->b);
+    VOLT_END(0);
+}
+static void *push_from_thread(void *arg) {
+    letterbox *b = (letterbox *)arg;
+    for (int i = 0; i < PUSHES; i++) {
+        push_note(b, 0, i);
+        if (RANDOM_BELOW(8) == 0) dawdle();
+    }
+    pusher_leaves(b);
+    return NULL;
+}
+// The receiver gives up now and then, in each way; nothing is lost.
+typedef struct {
+    volt_frame frame;
+    letterbox *b;
+    volt_timer t;
+    volt_arm in, out;
+    volt_token_link link;
+    volt_token *stop;
+    volt_queue_node *n;
+    int rc, way;
+} popping;
+static volt_poll pop_somehow(volt_cx *cx, void *arg) {
+    popping *p = (popping *)arg;
+    VOLT_BEGIN(cx, p);
+    p->way = (int)RANDOM_BELOW(5);
+    p->n = NULL;
+    if (p->way == 0) VOLT_AWAIT(p->rc, volt_queue_pop(cx, &p->b->q, &p->n));
+    if (p->way == 1)
+        VOLT_AWAIT(p->rc, volt_within(cx, &p->t, VOLT_US(200),
+                                      volt_queue_pop(cx, &p->b->q, &p->n)));
+    if (p->way == 2) {
+        VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&p->in, volt_queue_pop(cx, &p->b->q, &p->n)),
+                               VOLT_ARM(&p->out, volt_yield(cx))));
+        p->rc = (int)p->in.value;
+    }
+    if (p->way == 3) p->rc = volt_queue_try_pop(&p->b->q, &p->n);
+    if (p->way == 4)
+        VOLT_AWAIT(p->rc, volt_with_token(cx, &p->link, p->stop,
+                                          volt_queue_pop(cx, &p->b->q, &p->n)));
+    CHECK(p->rc >= 0 || p->rc == -ECANCELED || p->rc == (p->way == 1 ? -ETIMEDOUT : -EAGAIN));
+    VOLT_END(p->rc);
+}
+typedef struct {
+    volt_frame frame;
+    letterbox *b;
+    popping k;
+    volt_token stop;
+    int rc, n_popped;
+} popper;
+// Its result: how many it has had; and one million when it has seen the end.
+enum { SAW_THE_END = 1000000 };
+static volt_poll popper_run(volt_cx *cx, void *arg) {
+    popper *p = (popper *)arg;
+    VOLT_BEGIN(cx, p);
+    p->k.b = p->b;
+    p->k.stop = &p->stop;
+    for (;;) {
+        if (RANDOM_BELOW(100) == 0) volt_token_cancel(&p->stop);
+        VOLT_AWAIT(p->rc, pop_somehow(cx, &p->k));
+        if (p->rc == 1) check_note(p->b, p->k.n), p->n_popped++;
+        if (p->rc == 0) VOLT_RETURN(SAW_THE_END + p->n_popped);
+        if (p->rc < 0 && volt_is_cancelled(cx)) break;
+        if (p->rc == -EAGAIN) VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(p->n_popped);
+}
+// Receivers come one after the other, each cancelled somewhere; tasks push, and where there are
+// threads, one of them.
+ROOT_TEST(queue_delivers_each_message_once_in_order, {
+    letterbox b;
+    volt_group g;
+    volt_handle h;
+    pthread_t thread;
+    int i, n, rc, n_popped;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->b.n_pushers = PUSHERS;
+    if (TEST_MOST_WORKERS > 1) s->thread = start_thread(push_from_thread, &s->b);
+    else push_from_thread(&s->b);
+    for (s->i = 1; s->i < PUSHERS; s->i++)
+        GROUP_SPAWN(&s->g, pusher_run, (pusher){ .b = &s->b, .from = s->i });
+    for (;;) {
+        SPAWN(&s->h, popper_run, (popper){ .b = &s->b });
+        for (s->n = (int)RANDOM_BELOW(200), s->i = 0; s->i < s->n; s->i++)
+            VOLT_AWAIT(volt_yield(cx));
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK(s->rc >= 0);
+        s->n_popped += s->rc % SAW_THE_END;
+        if (s->rc >= SAW_THE_END) break;
+    }
+    CHECK_EQ(s->n_popped, PUSHERS * PUSHES);
+    if (TEST_MOST_WORKERS > 1) join_thread(s->thread);
+    VOLT_AWAIT(volt_group_wait(cx, &s->g));
+    VOLT_END(0);
+}
+
+
+typedef struct {
+    volt_frame frame;
+    volt_queue *q;
+    volt_queue_node **out;
+    int64_t rc;
+} taker;
+static volt_poll taker_run(volt_cx *cx, void *arg) {
+    taker *t = (taker *)arg;
+    VOLT_BEGIN(cx, t);
+    VOLT_AWAIT(t->rc, volt_queue_pop(cx, t->q, t->out));
+    VOLT_END(t->rc);
+}
+static int is_awaited(volt_queue *q) { return count_waiting(&q->lock_, &q->waiters_) > 0; }
+// Cancelled before the push and after it, before it could run: the message is for the next one.
+ROOT_TEST_1(queue_cancelled_receiver_takes_nothing, {
+    volt_queue q;
+    note a;
+    volt_queue_node *n;
+    volt_handle h;
+    int i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 2; s->i++) {
+        s->n = NULL;
+        SPAWN(&s->h, taker_run, (taker){ .q = &s->q, .out = &s->n });
+        while (!is_awaited(&s->q)) VOLT_AWAIT(volt_yield(cx));
+        if (s->i == 0) CHECK_EQ(volt_queue_push(&s->q, &s->a.node), 0);
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK(!s->n);
+        if (s->i == 1) CHECK_EQ(volt_queue_push(&s->q, &s->a.node), 0);
+        CHECK_EQ(volt_queue_try_pop(&s->q, &s->n), 1);
+        CHECK(s->n == &s->a.node);
+    }
+    SPAWN(&s->h, taker_run, (taker){ .q = &s->q, .out = &s->n });
+    while (!is_awaited(&s->q)) VOLT_AWAIT(volt_yield(cx));
+    volt_queue_close(&s->q);
+    volt_queue_close(&s->q);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    s->a.from = 5;
+    CHECK_EQ(volt_queue_push(&s->q, &s->a.node), -EPIPE); // still the caller's
+    CHECK_EQ(volt_queue_try_pop(&s->q, &s->n), 0);
+    CHECK_EQ(s->a.from, 5);
+    VOLT_END(0);
+}
+
+// ---- oneshot
+
+TEST(oneshot_takes_one_send_and_one_receive) {
+    for (int i = 0; i < 2; i++) {
+        volt_oneshot o = VOLT_ONESHOT_INIT;
+        int64_t value = 5;
+        CHECK_EQ(volt_oneshot_try_recv(&o, &value), -EAGAIN);
+        CHECK_EQ(volt_oneshot_send(&o, -7), 0);
+        CHECK_EQ(volt_oneshot_is_closed(&o), 0);
+        CHECK_EQ(volt_oneshot_send(&o, 8), -EPIPE); // once
+        if (i == 1) volt_oneshot_close(&o); // what was sent before is still there
+        CHECK_EQ(volt_oneshot_try_recv(&o, &value), 0);
+        CHECK_EQ(value, -7);
+        CHECK_EQ(volt_oneshot_try_recv(&o, &value), -EPIPE);
+        CHECK_EQ(volt_oneshot_send(&o, 9), -EPIPE);
+    }
+}
+// Two that receive, one in the middle of the other: one of them gets the value.
+typedef struct {
+    volt_oneshot o;
+    int n_got;
+} contest;
+static void receive(void *arg) {
+    contest *c = (contest *)arg;
+    int64_t value = 0;
+    int rc = volt_oneshot_try_recv(&c->o, &value);
+    CHECK_EQ(rc, value == 7 ? 0 : -EPIPE);
+    c->n_got += rc == 0;
+}
+TEST_OF_THREADS(oneshot_is_received_once) {
+    for (int n = 1, is_there = 1; is_there; n++) {
+        contest c;
+        memset(&c, 0, sizeof c);
+        CHECK_EQ(volt_oneshot_send(&c.o, 7), 0);
+        is_there = meddled_at(n, receive, receive, &c);
+        CHECK_EQ(c.n_got, 1);
+        CHECK(is_there || n > 1);
+    }
+}
+TEST(oneshot_close_ends_send_and_receive) {
+    volt_oneshot o = VOLT_ONESHOT_INIT;
+    int64_t value = 5;
+    CHECK_EQ(volt_oneshot_is_closed(&o), 0);
+    CHECK_EQ(volt_oneshot_try_recv(&o, &value), -EAGAIN);
+    volt_oneshot_close(&o);
+    CHECK_EQ(volt_oneshot_is_closed(&o), 1);
+    CHECK_EQ(volt_oneshot_send(&o, 1), -EPIPE);
+    CHECK_EQ(volt_oneshot_try_recv(&o, &value), -EPIPE);
+    CHECK_EQ(value, 5);
+}
+
+typedef struct {
+    volt_frame frame;
+    volt_oneshot *o;
+    volt_timer t;
+    int64_t rc;
+} expecting;
+static volt_poll expecting_run(volt_cx *cx, void *arg) {
+    expecting *e = (expecting *)arg;
+    VOLT_BEGIN(cx, e);
+    VOLT_AWAIT(e->rc, volt_oneshot_recv(cx, e->o));
+    VOLT_END(e->rc);
+}
+static int is_expected(volt_oneshot *o) {
+    return count_waiting(&o->waitword_.lock_, &o->waitword_.waiters_) > 0;
+}
+ROOT_TEST(oneshot_recv_waits_for_send_or_close,
+          { volt_oneshot o; volt_timer t; volt_handle h; int i, rc; }) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(2), volt_oneshot_recv(cx, &s->o)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    for (s->i = 0; s->i < 200; s->i++) {
+        s->o = (volt_oneshot)VOLT_ONESHOT_INIT;
+        SPAWN(&s->h, expecting_run, (expecting){ .o = &s->o });
+        if (s->i & 1) while (!is_expected(&s->o)) VOLT_AWAIT(volt_yield(cx));
+        if (s->i & 2) CHECK_EQ(volt_oneshot_send(&s->o, s->i), 0);
+        else volt_oneshot_close(&s->o);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, s->i & 2 ? s->i : -EPIPE);
+    }
+    VOLT_END(0);
+}
+ROOT_TEST(oneshot_passes_negative_value_unchanged, { volt_oneshot o; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_oneshot_send(&s->o, -ECANCELED), 0);
+    VOLT_AWAIT(s->rc, volt_oneshot_recv(cx, &s->o));
+    CHECK_EQ(s->rc, -ECANCELED); // looks like an error,
+    VOLT_AWAIT(s->rc, volt_oneshot_recv(cx, &s->o));
+    CHECK_EQ(s->rc, -EPIPE); // and is received
+    s->o = (volt_oneshot)VOLT_ONESHOT_INIT;
+    CHECK_EQ(volt_oneshot_send(&s->o, INT64_MIN), 0);
+    VOLT_AWAIT(s->rc, volt_oneshot_recv(cx, &s->o));
+    CHECK_EQ(s->rc, INT64_MIN);
+    VOLT_END(0);
+}
+ROOT_TEST_1(oneshot_cancelled_receiver_takes_nothing, {
+    volt_oneshot o;
+    volt_handle h;
+    int i, rc;
+    int64_t value;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 2; s->i++) {
+        s->o = (volt_oneshot)VOLT_ONESHOT_INIT;
+        SPAWN(&s->h, expecting_run, (expecting){ .o = &s->o });
+        while (!is_expected(&s->o)) VOLT_AWAIT(volt_yield(cx));
+        if (s->i) CHECK_EQ(volt_oneshot_send(&s->o, 6), 0);
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK_EQ(volt_oneshot_try_recv(&s->o, &s->value), s->i ? 0 : -EAGAIN);
+        CHECK_EQ(volt_oneshot_send(&s->o, 6), s->i ? -EPIPE : 0);
+    }
+    VOLT_END(0);
+}
+// One thread sends, another one frees it as soon as it has the value.
+typedef struct {
+    volt_frame frame;
+    volt_oneshot **o;
+    int i;
+    int64_t rc;
+} opener;
+enum { LETTERS = TEST__IS_SANITIZED ? 300 : 1000 };
+static volt_poll opener_run(volt_cx *cx, void *arg) {
+    opener *k = (opener *)arg;
+    VOLT_BEGIN(cx, k);
+    for (k->i = 0; k->i < LETTERS; k->i++) {
+        VOLT_AWAIT(k->rc, volt_oneshot_recv(cx, k->o[k->i]));
+        CHECK_EQ(k->rc, k->i % 4 ? k->i : -EPIPE);
+        free(k->o[k->i]);
+    }
+    VOLT_END(0);
+}
+static void *send_letters(void *arg) {
+    volt_oneshot **o = (volt_oneshot **)arg;
+    for (int i = 0; i < LETTERS; i++) {
+        if (i % 4 == 0) volt_oneshot_close(o[i]);
+        else CHECK_EQ(volt_oneshot_send(o[i], i), 0);
+        if (RANDOM_BELOW(4) == 0) dawdle();
+    }
+    return NULL;
+}
+TEST_OF_THREADS(oneshot_may_be_freed_by_its_receiver) {
+    EACH_WORKERS(w) {
+        static volt_oneshot *o[LETTERS];
+        static opener k;
+        memset(&k, 0, sizeof k);
+        k.o = o;
+        for (int i = 0; i < LETTERS; i++) {
+            o[i] = (volt_oneshot *)calloc(1, sizeof *o[i]);
+            CHECK(o[i]);
+        }
+        pthread_t t = start_thread(send_letters, o);
+        CHECK_EQ(run_on(w, opener_run, &k), 0);
+        join_thread(t);
+    }
+}
+// The sender may stay inside its call for as long as it likes, wherever it is: the runtime of who
+// has the value already ends all the same, and nothing is left of it.
+typedef struct {
+    volt_oneshot o;
+    volt_queue q;
+    note n;
+    int at, is_queue, is_there, has_given_up;
+} slow_sender;
+static void take_your_time(void *arg) {
+    struct timespec t = { .tv_nsec = 2000000 };
+    (void)arg;
+    nanosleep(&t, NULL);
+}
+static void send_either(void *arg) {
+    slow_sender *k = (slow_sender *)arg;
+    if (k->is_queue) CHECK_EQ(volt_queue_push(&k->q, &k->n.node), 0);
+    else CHECK_EQ(volt_oneshot_send(&k->o, 1), 0);
+}
+static void *send_slowly(void *arg) {
+    slow_sender *k = (slow_sender *)arg;
+    UNTIL((k->is_queue ? is_awaited(&k->q) : is_expected(&k->o)) || READ(k->has_given_up));
+    k->is_there = meddled_at(k->at, send_either, take_your_time, k);
+    return NULL;
+}
+typedef struct {
+    volt_frame frame;
+    slow_sender *k;
+    volt_queue_node *n;
+    volt_timer t;
+    int rc;
+} patient;
+static volt_poll patient_run(volt_cx *cx, void *arg) {
+    patient *p = (patient *)arg;
+    VOLT_BEGIN(cx, p);
+    if (p->k->is_queue) VOLT_AWAIT(p->rc, volt_queue_pop(cx, &p->k->q, &p->n));
+    else VOLT_AWAIT(p->rc, volt_oneshot_recv(cx, &p->k->o));
+    VOLT_END(p->rc);
+}
+// The same, but it gives up: the sender may have found it there.
+static volt_poll impatient_run(volt_cx *cx, void *arg) {
+    patient *p = (patient *)arg;
+    VOLT_BEGIN(cx, p);
+    VOLT_AWAIT(p->rc, volt_within(cx, &p->t, VOLT_US(300), p->k->is_queue
+                                                               ? volt_queue_pop(cx, &p->k->q, &p->n)
+                                                               : volt_oneshot_recv(cx, &p->k->o)));
+    WRITE(p->k->has_given_up, 1);
+    VOLT_END(p->rc == -ETIMEDOUT ? 1 : p->rc);
+}
+TEST_OF_THREADS(runtime_ends_while_sender_is_inside_its_call) {
+    for (int i = 0; i < 4; i++)
+        for (int at = 1, is_there = 1; is_there; at++) {
+            slow_sender k;
+            patient p;
+            memset(&k, 0, sizeof k);
+            memset(&p, 0, sizeof p);
+            k.at = at;
+            k.is_queue = i & 1;
+            p.k = &k;
+            pthread_t t = start_thread(send_slowly, &k);
+            CHECK_EQ(run_on(2, i & 2 ? impatient_run : patient_run, &p), 1);
+            join_thread(t);
+            is_there = k.is_there;
+        }
+}
+
+// The queue itself is in the last message's way: who has seen the end frees it.
+typedef struct {
+    volt_queue q;
+    note n;
+} satchel;
+typedef struct {
+    volt_frame frame;
+    satchel **all;
+    volt_queue_node *n;
+    int i, rc;
+} emptier;
+static volt_poll emptier_run(volt_cx *cx, void *arg) {
+    emptier *k = (emptier *)arg;
+    VOLT_BEGIN(cx, k);
+    for (k->i = 0; k->i < LETTERS; k->i++) {
+        VOLT_AWAIT(k->rc, volt_queue_pop(cx, &k->all[k->i]->q, &k->n));
+        CHECK_EQ(k->rc, k->i % 4 != 0);
+        free(k->all[k->i]);
+    }
+    VOLT_END(0);
+}
+static void *fill_satchels(void *arg) {
+    satchel **all = (satchel **)arg;
+    for (int i = 0; i < LETTERS; i++) {
+        if (i % 4 == 0) volt_queue_close(&all[i]->q);
+        else CHECK_EQ(volt_queue_push(&all[i]->q, &all[i]->n.node), 0);
+        if (RANDOM_BELOW(4) == 0) dawdle();
+    }
+    return NULL;
+}
+TEST_OF_THREADS(queue_may_be_freed_by_its_receiver) {
+    EACH_WORKERS(w) {
+        static satchel *all[LETTERS];
+        static emptier k;
+        memset(&k, 0, sizeof k);
+        k.all = all;
+        for (int i = 0; i < LETTERS; i++) {
+            all[i] = (satchel *)calloc(1, sizeof *all[i]);
+            CHECK(all[i]);
+        }
+        pthread_t t = start_thread(fill_satchels, all);
+        CHECK_EQ(run_on(w, emptier_run, &k), 0);
+        join_thread(t);
+    }
+}
+
+// ---- broadcast
+
+static int send_int(volt_bcast *b, int v) { return volt_bcast_send(b, &v, sizeof v); }
+// The message, or what try_recv gave, less 1000.
+static int recv_int(volt_sub *s) {
+    int v = 0, rc = volt_sub_try_recv(s, &v, sizeof v);
+    return rc == 1 ? v : rc - 1000;
+}
+enum { NOTHING = -EAGAIN - 1000, ENDED = -1000, LAGS = -EOVERFLOW - 1000 };
+
+TEST(bcast_delivers_to_each_open_subscriber) {
+    int buf[4];
+    char small;
+    volt_bcast b = VOLT_BCAST_INIT(buf);
+    volt_sub s[3];
+    CHECK_EQ(send_int(&b, 1), 0); // to nobody
+    for (int i = 0; i < 2; i++) volt_sub_open(&s[i], &b);
+    CHECK_EQ(recv_int(&s[0]), NOTHING); // what is sent from now on
+    CHECK_EQ(send_int(&b, 2), 2);
+    volt_sub_open(&s[2], &b);
+    CHECK_EQ(send_int(&b, 3), 3);
+    for (int i = 0; i < 2; i++) CHECK_EQ(recv_int(&s[i]), 2);
+    for (int i = 0; i < 3; i++) CHECK_EQ(recv_int(&s[i]), 3);
+    for (int i = 0; i < 3; i++) CHECK_EQ(recv_int(&s[i]), NOTHING);
+    volt_sub_close(&s[1]);
+    volt_sub_close(&s[1]); // again: nothing
+    CHECK_EQ(send_int(&b, 4), 2);
+    CHECK_EQ(volt_bcast_send(&b, &small, sizeof small), -EINVAL);
+    CHECK_EQ(volt_sub_try_recv(&s[0], &small, sizeof small), -EINVAL);
+    volt_sub_open(&s[1], &b);
+    volt_bcast_close(&b);
+    volt_bcast_close(&b);
+    CHECK_EQ(send_int(&b, 5), -EPIPE);
+    CHECK_EQ(recv_int(&s[0]), 4); // is drained first
+    CHECK_EQ(recv_int(&s[0]), ENDED);
+    CHECK_EQ(recv_int(&s[0]), ENDED);
+    CHECK_EQ(recv_int(&s[1]), ENDED);
+    for (int i = 0; i < 3; i++) volt_sub_close(&s[i]);
+    volt_sub_open(&s[0], &b);
+    CHECK_EQ(recv_int(&s[0]), ENDED);
+}
+
+// Who lags is told, exactly by how much, and goes on with the oldest that is left.
+TEST(bcast_counts_lost_messages_exactly) {
+    for (int cap = 1; cap <= 5; cap++)
+        for (int n_sent = 0; n_sent <= 12; n_sent++)
+            for (int n_read = 0; n_read <= cap && n_read <= n_sent; n_read++) {
+                int buf[5], v = 0, lost = n_sent - n_read - cap;
+                volt_bcast b = VOLT_BCAST_INIT(buf);
+                volt_sub s;
+                b.cap_ = (uint32_t)cap;
+                volt_sub_open(&s, &b);
+                for (int i = 0; i < n_read; i++) CHECK_EQ(send_int(&b, i), 1);
+                for (int i = 0; i < n_read; i++) CHECK_EQ(recv_int(&s), i);
+                for (int i = n_read; i < n_sent; i++) CHECK_EQ(send_int(&b, i), 1);
+                if (lost > 0) CHECK_EQ(recv_int(&s), LAGS);
+                CHECK_EQ(volt_sub_lost(&s), lost > 0 ? lost : 0);
+                CHECK_EQ(volt_sub_lost(&s), 0);
+                if (lost > 0 && n_sent % 2) { // again, before it has looked
+                    CHECK_EQ(send_int(&b, n_sent), 1);
+                    CHECK_EQ(volt_sub_try_recv(&s, &v, sizeof v), -EOVERFLOW);
+                    CHECK_EQ(volt_sub_lost(&s), 1);
+                    CHECK_EQ(recv_int(&s), n_sent + 1 - cap);
+                    continue;
+                }
+                for (int i = n_read + (lost > 0 ? lost : 0); i < n_sent; i++)
+                    CHECK_EQ(recv_int(&s), i);
+                CHECK_EQ(recv_int(&s), NOTHING);
+            }
+}
+
+enum { LISTENERS = 4, CALLS = TEST__IS_SANITIZED ? 200 : 500 };
+typedef struct {
+    volt_bcast b;
+    int buf[8];
+    int n_open;
+} hall;
+typedef struct {
+    volt_frame frame;
+    hall *hall;
+    volt_sub s;
+    volt_timer t;
+    volt_arm a, b;
+    int id, v, next, rc, way;
+    uint64_t n_lost;
+    int n_got;
+} listener;
+static volt_poll listener_run(volt_cx *cx, void *arg) {
+    listener *l = (listener *)arg;
+    VOLT_BEGIN(cx, l);
+    volt_sub_open(&l->s, &l->hall->b);
+    COUNT(l->hall->n_open);
+    for (;;) {
+        l->way = (int)RANDOM_BELOW(4);
+        if (l->way == 0) VOLT_AWAIT(l->rc, volt_sub_recv(cx, &l->s, &l->v, sizeof l->v));
+        if (l->way == 1)
+            VOLT_AWAIT(l->rc, volt_within(cx, &l->t, VOLT_US(100),
+                                          volt_sub_recv(cx, &l->s, &l->v, sizeof l->v)));
+        if (l->way == 2) {
+            VOLT_AWAIT(VOLT_SELECT(
+                VOLT_ARM(&l->a, volt_sub_recv(cx, &l->s, &l->v, sizeof l->v)),
+                VOLT_ARM(&l->b, volt_yield(cx))));
+            l->rc = (int)l->a.value;
+        }
+        if (l->way == 3) l->rc = volt_sub_try_recv(&l->s, &l->v, sizeof l->v);
+        if (l->rc == 0) break;
+        if (l->rc == -EOVERFLOW) {
+            uint64_t lost = volt_sub_lost(&l->s);
+            CHECK(lost > 0);
+            l->n_lost += lost;
+            l->next += (int)lost;
+        } else if (l->rc == 1) {
+            CHECK_EQ(l->v, l->next); // none is skipped that is not counted
+            l->next++;
+            l->n_got++;
+        } else {
+            CHECK(l->rc == -EAGAIN || l->rc == -ETIMEDOUT || l->rc == -ECANCELED);
+            if (l->rc == -EAGAIN) VOLT_AWAIT(volt_yield(cx));
+        }
+    }
+    CHECK_EQ((uint64_t)l->n_got + l->n_lost, CALLS);
+    volt_sub_close(&l->s);
+    VOLT_END(0);
+}
+static void *call_out(void *arg) {
+    hall *h = (hall *)arg;
+    UNTIL(READ(h->n_open) == LISTENERS);
+    for (int i = 0; i < CALLS; i++) {
+        CHECK_EQ(send_int(&h->b, i), LISTENERS);
+        if (RANDOM_BELOW(8) == 0) dawdle();
+    }
+    volt_bcast_close(&h->b);
+    return NULL;
+}
+TEST_OF_THREADS(bcast_lost_plus_received_equal_sent) {
+    EACH_WORKERS(w) {
+        static hall h;
+        h = (hall){ .b = VOLT_BCAST_INIT(h.buf) };
+        volt_rt *rt = create_on(w);
+        volt_handle task[LISTENERS];
+        for (int i = 0; i < LISTENERS; i++)
+            RT_SPAWN(rt, &task[i], listener_run, (listener){ .hall = &h });
+        pthread_t t = start_thread(call_out, &h);
+        for (int i = 0; i < LISTENERS; i++) {
+            int64_t rc;
+            CHECK_EQ(volt_join_sync(&task[i], VOLT_NEVER, &rc), 0);
+        }
+        join_thread(t);
+        CHECK_EQ(h.b.n_subs_, 0);
+        destroy(rt);
+    }
+}
+
+// A subscriber that is cancelled when it has been woken has received nothing.
+typedef struct {
+    volt_frame frame;
+    volt_sub *s;
+    volt_watcher *w;
+    int *v;
+    int rc;
+} hearer;
+static volt_poll hearer_run(volt_cx *cx, void *arg) {
+    hearer *k = (hearer *)arg;
+    VOLT_BEGIN(cx, k);
+    if (k->s) VOLT_AWAIT(k->rc, volt_sub_recv(cx, k->s, k->v, sizeof *k->v));
+    else VOLT_AWAIT(k->rc, volt_watcher_next(cx, k->w, k->v, sizeof *k->v));
+    VOLT_END(k->rc);
+}
+ROOT_TEST_1(bcast_cancelled_subscriber_takes_nothing, {
+    volt_bcast b;
+    volt_sub sub;
+    volt_handle h;
+    int buf[2], i, v, rc;
+    size_t before;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->b = (volt_bcast)VOLT_BCAST_INIT(s->buf);
+    volt_sub_open(&s->sub, &s->b);
+    for (s->i = 0; s->i < 2; s->i++) {
+        SPAWN(&s->h, hearer_run, (hearer){ .s = &s->sub, .v = &s->v });
+        while (count_waiting(&s->b.lock_, &s->b.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+        s->before = READ(test_heap.n_allocs);
+        if (s->i) CHECK_EQ(send_int(&s->b, 5), 1);
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK_EQ(s->v, 0);
+        CHECK(!s->b.waiters_);
+        CHECK_EQ(recv_int(&s->sub), s->i ? 5 : NOTHING);
+        CHECK_EQ(READ(test_heap.n_allocs), s->before);
+    }
+    VOLT_AWAIT(s->rc, volt_sub_recv(cx, &s->sub, &s->v, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    SPAWN(&s->h, hearer_run, (hearer){ .s = &s->sub, .v = &s->v });
+    while (count_waiting(&s->b.lock_, &s->b.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+    volt_bcast_close(&s->b);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+
+// ---- watch
+
+static int look_int(volt_watcher *r) {
+    int v = 0, rc = volt_watcher_try_next(r, &v, sizeof v);
+    return rc == 1 ? v : rc - 1000;
+}
+TEST(watch_gives_newest_unseen_value) {
+    int value = 7, v = 8;
+    uint32_t seen, later;
+    volt_watch w = VOLT_WATCH_INIT(value);
+    volt_watcher r[2];
+    volt_watcher_open(&r[0], &w);
+    CHECK_EQ(look_int(&r[0]), NOTHING); // what is there is seen
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, &seen), 0);
+    CHECK_EQ(v, 7);
+    for (v = 1; v <= 3; v++) CHECK_EQ(volt_watch_set(&w, &v, sizeof v), 0);
+    CHECK_EQ(value, 3);
+    volt_watcher_open(&r[1], &w);
+    CHECK_EQ(look_int(&r[0]), 3); // the newest
+    CHECK_EQ(look_int(&r[0]), NOTHING);
+    CHECK_EQ(look_int(&r[1]), NOTHING);
+    v = 9;
+    CHECK_EQ(volt_watch_set_if(&w, &v, sizeof v, seen), -EAGAIN);
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, &seen), 0);
+    CHECK_EQ(v, 3);
+    v = 9;
+    CHECK_EQ(volt_watch_set_if(&w, &v, sizeof v, seen), 0);
+    CHECK_EQ(volt_watch_set_if(&w, &v, sizeof v, seen), -EAGAIN);
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, &later), 0);
+    CHECK(v == 9 && later != seen);
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, NULL), 0);
+    CHECK_EQ(volt_watch_set(&w, &v, sizeof v + 1), -EINVAL);
+    CHECK_EQ(volt_watch_set_if(&w, &v, 1, later), -EINVAL);
+    CHECK_EQ(volt_watch_get(&w, &v, 1, NULL), -EINVAL);
+    CHECK_EQ(volt_watcher_try_next(&r[0], &v, 1), -EINVAL);
+    volt_watch_close(&w);
+    volt_watch_close(&w);
+    CHECK_EQ(volt_watch_set(&w, &v, sizeof v), -EPIPE);
+    CHECK_EQ(volt_watch_set_if(&w, &v, sizeof v, later), -EPIPE);
+    CHECK_EQ(volt_watch_get(&w, &v, sizeof v, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(look_int(&r[i]), 9); // what is new first
+        CHECK_EQ(look_int(&r[i]), ENDED);
+    }
+}
+ROOT_TEST_1(watch_cancelled_watcher_sees_nothing, {
+    volt_watch w;
+    volt_watcher r;
+    volt_handle h;
+    int value, v, i, rc;
+    size_t before;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->w = (volt_watch)VOLT_WATCH_INIT(s->value);
+    volt_watcher_open(&s->r, &s->w);
+    for (s->i = 0; s->i < 2; s->i++) {
+        SPAWN(&s->h, hearer_run, (hearer){ .w = &s->r, .v = &s->v });
+        while (count_waiting(&s->w.lock_, &s->w.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+        s->before = READ(test_heap.n_allocs);
+        const int five = 5;
+        if (s->i) CHECK_EQ(volt_watch_set(&s->w, &five, sizeof five), 0);
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, -ECANCELED);
+        CHECK_EQ(s->v, 0);
+        CHECK(!s->w.waiters_);
+        CHECK_EQ(look_int(&s->r), s->i ? 5 : NOTHING); // it has not seen it
+        CHECK_EQ(READ(test_heap.n_allocs), s->before);
+    }
+    VOLT_AWAIT(s->rc, volt_watcher_next(cx, &s->r, &s->v, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    SPAWN(&s->h, hearer_run, (hearer){ .w = &s->r, .v = &s->v });
+    while (count_waiting(&s->w.lock_, &s->w.waiters_) < 1) VOLT_AWAIT(volt_yield(cx));
+    volt_watch_close(&s->w);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+
+// Several change one value by set_if; nobody's change is lost, and no watcher sees it go back, or a
+// torn one, or misses the last.
+enum { CHANGERS = 3, CHANGES = TEST__IS_SANITIZED ? 100 : 300 };
+typedef struct {
+    int a, b;
+} pair;
+typedef struct {
+    volt_watch w;
+    pair value;
+    int n_changers, n_open;
+} board;
+static void change(board *b) {
+    uint32_t seen;
+    pair p;
+    do {
+        CHECK_EQ(volt_watch_get(&b->w, &p, sizeof p, &seen), 0);
+        CHECK_EQ(p.a, p.b);
+        p.a = ++p.b;
+    } while (volt_watch_set_if(&b->w, &p, sizeof p, seen) == -EAGAIN);
+}
+static void changer_leaves(board *b) {
+    if (__atomic_sub_fetch(&b->n_changers, 1, __ATOMIC_ACQ_REL) == 0) volt_watch_close(&b->w);
+}
+static void *change_from_thread(void *arg) {
+    board *b = (board *)arg;
+    UNTIL(READ(b->n_open) == LISTENERS);
+    for (int i = 0; i < CHANGES; i++) change(b);
+    changer_leaves(b);
+    return NULL;
+}
+typedef struct {
+    volt_frame frame;
+    board *b;
+    volt_watcher r;
+    volt_timer t;
+    pair p;
+    int i, rc, last;
+} reader;
+static volt_poll changer_run(volt_cx *cx, void *arg) {
+    reader *k = (reader *)arg;
+    VOLT_BEGIN(cx, k);
+    while (READ(k->b->n_open) < LISTENERS) VOLT_AWAIT(volt_yield(cx));
+    for (k->i = 0; k->i < CHANGES; k->i++) {
+        change(k->b);
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    changer_leaves(k->b);
+    VOLT_END(0);
+}
+static volt_poll reader_run(volt_cx *cx, void *arg) {
+    reader *k = (reader *)arg;
+    VOLT_BEGIN(cx, k);
+    volt_watcher_open(&k->r, &k->b->w);
+    COUNT(k->b->n_open);
+    for (;;) {
+        VOLT_AWAIT(k->rc, volt_within(cx, &k->t, VOLT_US(500),
+                                      volt_watcher_next(cx, &k->r, &k->p, sizeof k->p)));
+        if (k->rc == 0) break;
+        if (k->rc == -ETIMEDOUT) continue;
+        CHECK_EQ(k->rc, 1);
+        CHECK(k->p.a == k->p.b && k->p.a > k->last);
+        k->last = k->p.a;
+    }
+    VOLT_END(k->last);
+}
+TEST_OF_THREADS(watch_set_if_loses_no_change) {
+    EACH_WORKERS(w) {
+        static board b;
+        b = (board){ .w = VOLT_WATCH_INIT(b.value), .n_changers = CHANGERS };
+        volt_rt *rt = create_on(w);
+        volt_handle h[LISTENERS];
+        for (int i = 0; i < LISTENERS; i++) RT_SPAWN(rt, &h[i], reader_run, (reader){ .b = &b });
+        for (int i = 1; i < CHANGERS; i++) RT_SPAWN(rt, NULL, changer_run, (reader){ .b = &b });
+        pthread_t t = start_thread(change_from_thread, &b);
+        for (int i = 0; i < LISTENERS; i++) {
+            int64_t last;
+            CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, &last), 0);
+            CHECK_EQ(last, CHANGERS * CHANGES);
+        }
+        join_thread(t);
+        destroy(rt);
+    }
+}
+
+// ---- sizes that are awaited, in a release build
+
+ROOT_TEST(chan_await_of_another_size_gives_einval, { volt_chan c; int buf[2], v, rc; }) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 2);
+    VOLT_AWAIT(s->rc, volt_chan_send(cx, &s->c, &s->v, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_chan_recv(cx, &s->c, &s->v, sizeof s->v + 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_chan_send_n(cx, &s->c, &s->v, 1, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_chan_recv_n(cx, &s->c, &s->v, 1, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    CHECK_EQ(volt_chan_len(&s->c), 0);
+    VOLT_END(0);
+}
