@@ -4497,13 +4497,11 @@ static int volt__injector_spawn(volt__injector *q, volt__task *task_or_null) {
     volt__unlock(&q->lock);
     return ok;
 }
-// Returns 1 if the injector was closed already, else 0.
-static int volt__injector_close(volt__injector *q) {
+// From now on volt__injector_spawn gives 0; pushes go on.
+static void volt__injector_close(volt__injector *q) {
     volt__lock(&q->lock);
-    int was_closed = (int)q->closed;
     q->closed = 1;
     volt__unlock(&q->lock);
-    return was_closed;
 }
 // Moves the share of one of n_workers workers to the end of *c: min(len / n_workers + 1, room,
 // VOLT_INJECT_BATCH) tasks, or all if there are fewer. Returns their number.
@@ -6053,7 +6051,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 typedef struct volt__idle {
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t searching; // any, rmw [I2]: workers that search
     // any, rmw [I2]: the bits of parked workers are set
-    uintptr_t parked[(VOLT_MAX_WORKERS + sizeof(uintptr_t) * 8 - 1) / (sizeof(uintptr_t) * 8)];
+    uintptr_t parked[VOLT__IDLE_WORDS];
     uint32_t n_words; // once: words in use
 } volt__idle;
 
