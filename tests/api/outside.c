@@ -421,6 +421,7 @@ static int stops_and_continues(int kind) {
     int p[2], status = 0;
     char byte;
     memset(&o, 0, sizeof o);
+    for (int i = 0; i < STOPPED; i++) o.other[i] = -1;
     o.kind = kind;
     prepare(&o);
     CHECK_EQ(pipe2(p, O_CLOEXEC), 0);
