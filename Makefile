@@ -24,6 +24,7 @@ TEST_DIRS := tests/unit tests/api tests/exhaustive tests/stress tests/regress
 TEST_SOURCES := $(sort $(wildcard $(TEST_DIRS:%=%/*.c)))
 TESTS := $(sort $(patsubst %.c,test_%,$(notdir $(TEST_SOURCES))))
 vpath %.c $(TEST_DIRS)
+BENCH_DIRS := bench/rows bench/servers bench/load
 MAKEFLAGS += --no-builtin-rules
 , := ,
 GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest 11_pipeline 12_select 14_group
@@ -60,13 +61,13 @@ help:
 	@echo 'make defects   undone repairs, and other defects: does the test of each notice? ONE=name: see'
 	@echo '               tests/mutate/defects.txt'
 	@echo 'make bench     the benchmarks; ROW=S6, ROWS="S1 M2": these; needs hyperfine'
-	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results.json'
+	@echo 'make bench-peers  every row beside other runtimes: ratios of 21 rounds, into bench/results'
 	@echo '               and bench/README.md; ROWS="S6 S8": these, RESUME=1: the rest; needs cargo, go, ...'
 	@echo 'make bench-placement  the effect of each .placement on work from outside: ratios of seven rounds'
 	@echo 'make bench-inside  the cost of counters, tracing, dumps and the stack pattern of a debug build, and'
 	@echo '               the effect of a blocking call on the other tasks; needs valgrind'
 	@echo 'make bench-gate  instructions, locked ones and system calls per operation, against'
-	@echo '               bench/gate.txt: fails at more than 0.5 %; needs valgrind'
+	@echo '               bench/results/gate.txt: fails at more than 0.5 %; needs valgrind'
 	@echo 'make bench-coherence  cache lines that move between 2 to 64 simulated processors'
 	@echo 'make gdb-test  runs examples/gdb/volt.py on a stopped program, live and as a core file'
 	@echo 'make dashboard the page of examples/15_dashboard.c in headless Chromium; pictures of it'

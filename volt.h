@@ -7025,7 +7025,7 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 // ---- departures from the published design that this scheduler started from
 // Each row names the test or benchmark that shows the reason. N is the number of workers.
 //   subject       published        here                 reason                          shown by
-//   parking       futex, 10 ms     epoll, no limit      silent when idle, fds at once   bench/idle
+//   parking       futex, 10 ms     epoll, no limit      silent when idle, fds at once   bench M4
 //   inject due    8..255 ticks     2..255 polls         8 polls of 150 us exceed 1 ms   test_sched
 //   tick          per 128 polls    per poll             the interval counts polls       test_sched
 //   events        per 128 polls    255, or 100 us       per 61: a third of the time     bench S8

@@ -1,30 +1,38 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- bench: the benchmarks, the demo and its trace.
-build/bench/%: bench/%.c volt.h $(wildcard bench/*.h)
-	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -I. -pthread $< -o $@
+# A program is named after its file: bench/rows/sched.c makes build/bench/sched.
+BENCH_HEADERS := $(wildcard $(BENCH_DIRS:%=%/*.h))
+BENCH_SOURCES := $(wildcard $(BENCH_DIRS:%=%/*.c))
+BENCHES := $(sort $(patsubst %.c,build/bench/%,$(notdir $(BENCH_SOURCES))))
+# $(1) where the programs are; $(2) the folder of their sources; $(3) flags
+define BENCH_RULE
+$(1)/%: $(2)/%.c volt.h $(BENCH_HEADERS)
+	@mkdir -p $$(@D)
+	$$(CC) -std=gnu11 -O2 -DNDEBUG$(3) -Wall -Wextra -I. -pthread $$< -o $$@
+endef
+$(foreach d,$(BENCH_DIRS),$(eval $(call BENCH_RULE,build/bench,$d)))
+$(foreach d,$(BENCH_DIRS),$(eval $(call BENCH_RULE,build/bench/trace,$d, -DVOLT_TRACE=1)))
 
-BENCHES := $(patsubst bench/%.c,build/bench/%,$(sort $(wildcard bench/*.c)))
 demo: build/bench/echo_server build/bench/load
-	@bench/demo.sh build/bench
+	@bench/tools/demo.sh build/bench
 
 # The last events of the demo's workers, for ui.perfetto.dev; a JSON parser reads and checks them.
 .PHONY: trace
 trace: need-python3 build/bench/trace/echo_server build/bench/load
-	@bench/trace.sh build/bench/trace/echo_server build/bench/load build/trace.json
-	@tests/tools/trace.py build/trace.json connection_run bench/echo.h
+	@bench/tools/trace.sh build/bench/trace/echo_server build/bench/load build/trace.json
+	@tests/tools/trace.py build/trace.json connection_run bench/servers/echo.h
 
 bench: need-hyperfine $(BENCHES)
-	@bench/run.sh
+	@bench/tools/run.sh
 .PHONY: bench-peers bench-placement bench-inside bench-gate bench-coherence
 bench-gate: need-valgrind need-objdump
-	@CC='$(CC)' bench/gate.sh
+	@CC='$(CC)' bench/tools/gate.sh
 bench-peers: need-python3 need-taskset
-	@bench/peers.py $(ROW) $(ROWS) $(if $(WORKERS),--workers '$(WORKERS)') \
+	@bench/tools/peers.py $(ROW) $(ROWS) $(if $(WORKERS),--workers '$(WORKERS)') \
 		$(if $(PAIRS),--pairs '$(PAIRS)') $(if $(RESUME),--resume)
 PACKAGE_taskset := util-linux
 bench-placement: build/bench/placement
-	@bench/placement.sh
+	@bench/tools/placement.sh
 # Every access calls tests/model/tsan.c, which is linked with a machine of simulated processors in
 # place of the sanitizer.
 COHERENT := sched sync chan timer
@@ -34,10 +42,10 @@ bench-coherence: need-gcc $(COHERENT:%=build/bench/coherence/%)
 build/bench/coherence/%.part.o: bench/coherence/%.c $(wildcard bench/coherence/*.h tests/*/*.h)
 	@mkdir -p $(@D)
 	@gcc $(MODEL_CFLAGS) -O2 -c $< -o $@
-build/bench/coherence/%.o: bench/%.c bench/coherence/program.c volt.h \
-		$(wildcard bench/*.h bench/coherence/*.h)
+build/bench/coherence/%.o: bench/rows/%.c bench/coherence/program.c volt.h \
+		$(BENCH_HEADERS) $(wildcard bench/coherence/*.h)
 	@mkdir -p $(@D)
-	@gcc -std=gnu11 -O2 -DNDEBUG -DPROGRAM='"../$*.c"' -fsanitize=thread -Wno-tsan \
+	@gcc -std=gnu11 -O2 -DNDEBUG -DPROGRAM='"../rows/$*.c"' -fsanitize=thread -Wno-tsan \
 		-fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -fno-pie -I. \
 		-c bench/coherence/program.c -o $@
 	@objcopy --redefine-sym memset=vmc_memset --redefine-sym memcpy=vmc_memcpy \
@@ -47,12 +55,8 @@ $(COHERENT:%=build/bench/coherence/%): build/bench/coherence/%: build/bench/cohe
 	@gcc -no-pie $^ -o $@
 # The short form; the head of each program describes its options.
 bench-inside: need-valgrind build/bench/block build/bench/dump
-	@CC='$(CC)' PAIRS=6 bench/inside.sh
+	@CC='$(CC)' PAIRS=6 bench/tools/inside.sh
 	@echo
 	@build/bench/block --reps 1 --calls 5000
 	@echo
 	@build/bench/dump text
-
-build/bench/trace/%: bench/%.c volt.h $(wildcard bench/*.h)
-	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -DNDEBUG -DVOLT_TRACE=1 -Wall -Wextra -I. -pthread $< -o $@

@@ -13,7 +13,7 @@ examples: need-g++ need-clang++ $(EXAMPLE_NEEDS)
 	@rm -f $(EXAMPLE_CHECKS:%=build/check/%)
 	$(MAKE_ALL) $(EXAMPLE_CHECKS:%=build/check/%)
 	@echo 'examples: $(words $(EXAMPLE_CHECKS)) passed'
-build/check/example-%: build/examples/% tests/tools/examples.sh bench/server.sh
+build/check/example-%: build/examples/% tests/tools/examples.sh bench/tools/server.sh
 	@mkdir -p $(@D)
 	timeout 120 tests/tools/examples.sh build/examples $*
 	@touch $@

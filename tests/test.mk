@@ -56,7 +56,8 @@ build/log/example-%: build/examples/% examples/%.c
 		cmp build/examples/$*.out build/examples/$*.want; \
 	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
 	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
-build/log/doc: volt.h README.md $(wildcard */README.md) tests/static/doc.sh tests/platform/kernels.sh bench/gate.txt $(wildcard tests/static/reject/*)
+build/log/doc: volt.h README.md $(wildcard */README.md) tests/static/doc.sh \
+	tests/platform/kernels.sh bench/results/gate.txt $(wildcard tests/static/reject/*)
 	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/static/doc.sh build/doc)
 build/log/rules: volt.h tests/static/rules.sh
 	@$(call RUN_TEST,sh tests/static/rules.sh volt.h)
@@ -65,7 +66,8 @@ build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll te
 	@$(call RUN_TEST,sh tests/tools/load.sh build/bench)
 
 # The statements of bench/README.md about other runtimes must agree with the measurements.
-build/log/speed: bench/README.md tests/tools/speed.py $(wildcard bench/*.py bench/results.json bench/speed.svg)
+build/log/speed: bench/README.md tests/tools/speed.py $(wildcard bench/tools/*.py \
+	bench/results/results.json bench/results/speed.svg)
 	@$(call RUN_TEST,if command -v python3 >/dev/null; then python3 tests/tools/speed.py; \
 		else echo 'speed: 0 passed$(,) 0 failed$(,) 1 skipped'; fi)
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A program of rows, -DPROGRAM='"../chan.c"', for simulated processors (machine.h), and the names
-// of the objects in the memory of its runtime.
+// A program of rows, -DPROGRAM='"../rows/chan.c"', for simulated processors (machine.h), and the
+// names of the objects in the memory of its runtime.
 #ifndef BENCH_COUNTED
 #  define BENCH_COUNTED
 #endif
 #include "seam.h"
-#include "../counted.h"
+#include "../rows/counted.h"
 #define VOLT_IMPLEMENTATION
 #include "../../volt.h"
 
@@ -16,7 +16,7 @@
 #define bench_stop clock_stop
 #define bench_print clock_print
 #define bench_print_header clock_print_header
-#include "../bench.h"
+#include "../rows/bench.h"
 #undef bench_start
 #undef bench_pause
 #undef bench_resume
@@ -31,7 +31,7 @@ static void bench_print(bench_row *r) { (void)r; }
 static void bench_print_header(void) {}
 
 #ifndef PROGRAM
-#  define PROGRAM "../sched.c"
+#  define PROGRAM "../rows/sched.c"
 #endif
 #define main bench_main
 #include PROGRAM

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Measures a row of a peer in C: see ../bench.h for the columns. One thread runs tasks.
+// Measures a row of a peer in C: see ../rows/bench.h for the columns. One thread runs tasks.
 // Every operation is counted where it happens; a wrong sum ends the program.
 #ifndef PEER_H
 #define PEER_H
@@ -7,7 +7,7 @@
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE
 #endif
-#include "../bench.h"
+#include "../rows/bench.h"
 
 typedef struct row {
     const char *id, *what;

@@ -17,7 +17,7 @@ for tool in strace:strace prlimit:util-linux; do
         exit 1
     }
 done
-. "$(dirname "$0")/../../bench/server.sh"
+. "$(dirname "$0")/../../bench/tools/server.sh"
 
 # check WHAT CONDITION...: counts; prints WHAT if the condition does not hold.
 check() {

@@ -126,7 +126,10 @@ says() {
 says tests/README.md programs \
     "$(find "$root/tests/static/reject" -name '*.c' -o -name '*.cpp' | wc -l)" \
     '`make reject` | @ programs'
-gate() { awk -v row="$1" '$1 ~ /^[A-Z][0-9]/ && (row == "" || $1 == row)' "$root/bench/gate.txt"; }
+gate() {
+    awk -v row="$1" '$1 ~ /^[A-Z][0-9]/ && (row == "" || $1 == row)' \
+        "$root/bench/results/gate.txt"
+}
 says tests/README.md rows "$(gate '' | wc -l)" 'system calls per operation of @ rows'
 says bench/README.md instructions "$(gate S8 | awk '{ printf "%.0f", $2 }')" \
     'The @ instructions also keep'

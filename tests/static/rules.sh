@@ -6,8 +6,9 @@
 # N passed, N failed, 0 skipped". The rules are named at the end of the program below.
 file=${1:-volt.h}
 here=$(dirname "$0")/..
-texts=$(ls "$here"/*/*.[ch] "$here"/*/*.sh "$here"/../examples/*.c "$here"/../bench/*.[ch] \
-    "$here"/../bench/*.sh "$here"/../examples/gdb/volt.py 2>/dev/null)
+texts=$(ls "$here"/*/*.[ch] "$here"/*/*.sh "$here"/../examples/*.c "$here"/../bench/rows/*.[ch] \
+    "$here"/../bench/servers/*.[ch] "$here"/../bench/load/*.[ch] "$here"/../bench/tools/*.sh \
+    "$here"/../examples/gdb/volt.py 2>/dev/null)
 
 LC_ALL=C awk -v main="$file" '
 function breach(rule, what) {

@@ -12,7 +12,7 @@ bin=$1
 name=$2
 here=$(dirname "$0")
 sources=$here/../../examples
-. "$here/../../bench/server.sh"
+. "$here/../../bench/tools/server.sh"
 
 # golden SOURCE COMMAND...  The command prints the output shown at the head of its source.
 golden() {

@@ -6,7 +6,7 @@
 #   sh tests/tools/load.sh DIRECTORY     with the programs load, net_server and raw_epoll
 set -eu
 bin=$1
-. "$(dirname "$0")/../../bench/server.sh"
+. "$(dirname "$0")/../../bench/tools/server.sh"
 passed=0
 failed=0
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR 0BSD
-"""Checks that bench/README.md agrees with bench/results.json about speed, and that bench/peers.py
-computes its figures correctly. Ends with "speed: N passed, N failed, N skipped"."""
+"""Checks that bench/README.md agrees with bench/results/results.json about speed, and that
+bench/tools/peers.py computes its figures correctly. Ends with "speed: N passed, N failed, N
+skipped"."""
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-sys.path.insert(0, os.path.join(ROOT, "bench"))
+sys.path.insert(0, os.path.join(ROOT, "bench/tools"))
 import peers  # noqa: E402
 import speed  # noqa: E402
 
@@ -154,10 +155,10 @@ def check_readme():
         counts["skipped"] += 1
         print(f"  skip  bench/README.md: there is no {peers.results_file.PATH}")
         return
-    done = subprocess.run([os.path.join(ROOT, "bench/peers.py"), "--readme", "--check"],
+    done = subprocess.run([os.path.join(ROOT, "bench/tools/peers.py"), "--readme", "--check"],
                           capture_output=True, text=True)
-    check("bench/README.md and bench/speed.svg agree with the results", done.returncode == 0,
-          done.stderr.strip())
+    check("bench/README.md and bench/results/speed.svg agree with the results",
+          done.returncode == 0, done.stderr.strip())
 
 
 for each in (check_intervals, check_verdicts, check_ratios, check_output, check_names,

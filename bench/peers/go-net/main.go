@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 
-// The server of bench/net_server.c in Go: a goroutine for each connection, for http that of
+// The server of bench/servers/net_server.c in Go: a goroutine for each connection, for http that of
 // net/http.
 //
 //	go-net echo|http|resp|udp WORKERS [SECONDS]

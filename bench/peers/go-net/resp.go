@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Redis' protocol as bench/serve.h has it: PING, SET and GET on a table in memory.
+// Redis' protocol as bench/servers/serve.h has it: PING, SET and GET on a table in memory.
 
 const (
 	maxWords = 3

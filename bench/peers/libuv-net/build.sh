@@ -17,5 +17,5 @@ missing() {
 command -v "$cc" >/dev/null || missing "$cc" gcc
 echo '#include <uv.h>' | $cc -E -x c - >/dev/null 2>&1 || missing uv.h libuv1-dev
 mkdir -p "$out"
-$cc -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -I"$here/../.." -pthread "$here/libuv_net.c" -luv \
-    -o "$out/libuv_net"
+$cc -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -I"$here/../../servers" -pthread \
+    "$here/libuv_net.c" -luv -o "$out/libuv_net"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The server of bench/net_server.c by libuv, on the parsers of bench/serve.h.
+// The server of bench/servers/net_server.c by libuv, on the parsers of bench/servers/serve.h.
 //
 //   libuv_net echo|http|resp|udp WORKERS [SECONDS]
 //   libuv_net --version

@@ -21,7 +21,7 @@ mkdir -p "$out"
 # Builds again if any source is newer.
 for program in timer wake outside; do
     [ ! -e "$out/$program" ] ||
-        [ -n "$(find "$here" "$here/../peer.h" "$here/../../bench.h" -type f \
+        [ -n "$(find "$here" "$here/../peer.h" "$here/../../rows/bench.h" -type f \
             -newer "$out/$program")" ] || continue
     # shellcheck disable=SC2086 # CFLAGS is a list
     $cc -std=c11 -O3 -march=native -Wall -Wextra -Wshadow -Wconversion -pthread ${CFLAGS:-} \

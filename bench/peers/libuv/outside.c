@@ -10,7 +10,7 @@
 //                         freed when they have run; 20 times. Wall time from the first item until
 //                         a thread that waits for all continues, without the time between rounds
 //
-// For the columns see ../../bench.h.
+// For the columns see ../../rows/bench.h.
 #include "loop.h"
 #include <pthread.h>
 

@@ -8,7 +8,7 @@
 //   T3a  1,000,000 timers with deadlines spread over 0..999 ms: started, fired, closed
 //   T3b  1,000,000 live timers, an hour away: each operation stops one and starts it again
 //
-// For the columns see ../../bench.h.
+// For the columns see ../../rows/bench.h.
 #include "../peer.h"
 #include <uv.h>
 

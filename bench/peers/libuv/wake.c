@@ -7,7 +7,7 @@
 //        each wake-up the loop reads the number, until it has seen the last one
 //   N7b  a thread calls uv_async_send and waits on a semaphore for the answer; 20,000 times
 //
-// For the columns see ../../bench.h.
+// For the columns see ../../rows/bench.h.
 #include "loop.h"
 
 enum { MILLION = 1000000, ANSWERS = 20000 };

@@ -19,7 +19,7 @@ echo '#include <pth.h>' | $cc -E -x c - >/dev/null 2>&1 || missing pth.h libpth-
 mkdir -p "$out"
 
 [ ! -e "$out/sched" ] ||
-    [ -n "$(find "$here" "$here/../peer.h" "$here/../../bench.h" -type f \
+    [ -n "$(find "$here" "$here/../peer.h" "$here/../../rows/bench.h" -type f \
         -newer "$out/sched")" ] || exit 0
 # shellcheck disable=SC2086 # CFLAGS is a list
 $cc -std=c11 -O3 -march=native -Wall -Wextra -Wshadow -Wconversion ${CFLAGS:-} \

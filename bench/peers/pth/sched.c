@@ -11,7 +11,7 @@
 //             for a number, with a mutex and two conditions
 //
 // At each switch the scheduler checks every waiting task for readiness, so S9c is long.
-// For the columns see ../../bench.h.
+// For the columns see ../../rows/bench.h.
 #include "../peer.h"
 #include <pth.h>
 

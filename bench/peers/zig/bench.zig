@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! How a row of this peer is measured: see ../../bench.h for the columns. One thread does it all.
-//! Each repetition tells how many operations were right; any other number ends the program.
+//! How a row of this peer is measured: see ../../rows/bench.h for the columns. One thread does it
+//! all. Each repetition tells how many operations were right; any other number ends the program.
 const std = @import("std");
 
 const reps_max = 99;

@@ -9,9 +9,9 @@
 //!        b: a watch set, and read by a receiver. (Its borrow is quicker, but reads with no lock
 //!        what another thread may be writing, so it is not this operation)
 //!
-//! The operations are those of ../../chan.c, and all messages are added up. The rings lie in memory
-//! that was touched before, as there; to make one of 100,000 is not timed. For the columns see
-//! ../../bench.h.
+//! The operations are those of ../../rows/chan.c, and all messages are added up. The rings lie in
+//! memory that was touched before, as there; to make one of 100,000 is not timed. For the columns
+//! see ../../rows/bench.h.
 const std = @import("std");
 const bench = @import("bench.zig");
 const io = @import("blitz-io");

@@ -8,8 +8,8 @@
 //!   C3   a: a new notify, notified and waited for; b: a new barrier of 1. Its functions that wait
 //!        take the waiter and tell at once that they need not wait, so there is no task to poll
 //!
-//! The operations are those of ../../sync.c. What is new each time lies on the stack, where it is
-//! quickest. For the columns see ../../bench.h.
+//! The operations are those of ../../rows/sync.c. What is new each time lies on the stack, where it
+//! is quickest. For the columns see ../../rows/bench.h.
 const bench = @import("bench.zig");
 const sync = @import("blitz-io");
 

@@ -5,7 +5,7 @@
 #   bench/peers/zio/run.sh [default|bare [SECONDS [WARMUP]]]     default: default, 1 s after 5 s
 #
 # ZIO_WORKERS=N: the number of processors that the JVM assumes, and of workers that ZIO starts.
-# Prints the same line and JSON as bench/placement.c. Build output goes to target/ beside this
+# Prints the same line and JSON as bench/rows/placement.c. Build output goes to target/ beside this
 # script.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

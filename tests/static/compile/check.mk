@@ -10,7 +10,8 @@ IMPLS := $(if $(FULL),$(foreach o,$(OPTS),$(IMPL_C_STDS:%=%-$o)),$(OPTS:%=gnu11-
 	$(patsubst %,%-O2,$(filter-out gnu11,$(IMPL_C_STDS))))
 UNITS := $(TEST_SOURCES) tests/fault/fault.c tests/platform/clocks.c tests/platform/clock_now.c \
 	tests/platform/harden_probe.c \
-	$(sort $(wildcard examples/*.c bench/*.c bench/coherence/*.c tests/fuzz/*.c tests/odds/*.c tests/sim/*.c))
+	$(sort $(wildcard examples/*.c $(BENCH_DIRS:%=%/*.c) bench/coherence/*.c tests/fuzz/*.c \
+	tests/odds/*.c tests/sim/*.c))
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(IMPLS:%=impl-$c-%) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules fits \
@@ -136,7 +137,7 @@ build/check/less-%:
 	@touch $@
 # Locals above VOLT_BEGIN, which no compiler warns of; not in tests about such a mistake.
 BEGINS = $(filter-out tests/api/misuse.c,\
-	$(wildcard volt.h examples/*.[ch] examples/*.cpp bench/*.[ch] tests/*/*.[ch]))
+	$(wildcard volt.h examples/*.[ch] examples/*.cpp $(BENCH_DIRS:%=%/*.[ch]) tests/*/*.[ch]))
 build/check/above_begin:
 	@sh tests/static/above_begin.sh $(BEGINS)
 	@mkdir -p $(@D)

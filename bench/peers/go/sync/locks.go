@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// What the rows are about is global, as in bench/sync.c, so that it is not moved into registers.
+// What the rows are about is global, as in bench/rows/sync.c, so that it is not moved into
+// registers.
 var (
 	mutex   sync.Mutex
 	rwlock  sync.RWMutex

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 
-// Sync has those rows of bench/sync.c and bench/chan.c that Go can do: by package sync, channels and
-// golang.org/x/sync/semaphore, with the same workloads and sums.
+// Sync has those rows of bench/rows/sync.c and bench/rows/chan.c that Go can do: by package sync,
+// channels and golang.org/x/sync/semaphore, with the same workloads and sums.
 //
 //	C1   t by TryLock and the like, w by Lock; d a Weighted semaphore; :chan a channel as one
 //	C2   sync.Once; a is Do with nothing left to do

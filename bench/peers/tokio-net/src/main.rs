@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! The server of bench/net_server.c by Tokio, and for http by hyper: a task for each connection.
+//! The server of bench/servers/net_server.c by Tokio, and for http by hyper: a task for each
+//! connection.
 //!
 //!   tokio-net echo|http|resp|udp WORKERS [SECONDS]
 //!   tokio-net --version

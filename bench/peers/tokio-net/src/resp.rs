@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! Redis' protocol as bench/serve.h has it: PING, SET and GET on a table in memory.
+//! Redis' protocol as bench/servers/serve.h has it: PING, SET and GET on a table in memory.
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{Error, ErrorKind, Result};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 
 // Package bench is what the programs share: clocks, repetitions, one line of figures per row,
-// options. Columns and JSON are those of bench/bench.h:
+// options. Columns and JSON are those of bench/rows/bench.h:
 //
 //	row      its name                     workers  GOMAXPROCS
 //	min, median  wall time of a repetition / operations in it, in ns: the fastest, and the median

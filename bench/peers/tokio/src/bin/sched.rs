@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! What spawning, chaining, handing over and yielding cost: the rows of bench/sched.c by Tokio.
+//! What spawning, chaining, handing over and yielding cost: the rows of bench/rows/sched.c by
+//! Tokio.
 //!
 //!   S1   detached empty tasks, 200 at a time; the root yields until they have run
 //!   S2   the root spawns 10,000 at a time; the last one to run wakes it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! The rows of bench/sync.c and bench/chan.c by Tokio, with the same workloads and sums; those of
-//! C7, for which Tokio has no channel, by async-channel, and as C7a:kanal and C7a:flume by kanal
-//! and by flume's async calls. For options and columns see src/lib.rs.
+//! The rows of bench/rows/sync.c and bench/rows/chan.c by Tokio, with the same workloads and sums;
+//! those of C7, for which Tokio has no channel, by async-channel, and as C7a:kanal and C7a:flume by
+//! kanal and by flume's async calls. For options and columns see src/lib.rs.
 //!
 //!   sync [ROW...] [--workers N] [--reps N] [--flavor mt|ct]    C9w only when it is asked for
 use std::hint::black_box;

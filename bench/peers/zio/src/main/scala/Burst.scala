@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The workload `burst` of bench/placement.c for ZIO: bursts of 1,000 fibers that compute for about
-// 1 us each, every one forked from outside the pool, by the main thread through the Unsafe API of a
-// runtime; it waits until the whole burst has run, then comes the next.
+// The workload `burst` of bench/rows/placement.c for ZIO: bursts of 1,000 fibers that compute for
+// about 1 us each, every one forked from outside the pool, by the main thread through the Unsafe
+// API of a runtime; it waits until the whole burst has run, then comes the next.
 //
 //   Burst [default|bare] [SECONDS [WARMUP]]
 //

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 """The rows of the benchmarks by volt.h, by other runtimes and by the floors, in the same rounds.
 
-    bench/peers.py [ROW...]           measures: all rows, or these, whose results are replaced
-        --workers '1 2'               4: only S2, S3 and S10, on two CPUs
-        --pairs 21                    rounds; of rows that take long 7
-        --resume                      goes on with the last run, where that was ended
-    bench/peers.py --net [ROW...]     measures the servers by bench/net_ratio.sh
-    bench/peers.py --net-file FILE    takes the lines that this wrote with BENCH_JSON=1
-    bench/peers.py --readme           writes bench/README.md's section and bench/speed.svg
-    bench/peers.py --readme --check   1 if that would change them
+    bench/tools/peers.py [ROW...]           measures: all rows, or these, whose results are replaced
+        --workers '1 2'                     4: only S2, S3 and S10, on two CPUs
+        --pairs 21                          rounds; of rows that take long 7
+        --resume                            goes on with the last run, where that was ended
+    bench/tools/peers.py --net [ROW...]     measures the servers by bench/tools/net_ratio.sh
+    bench/tools/peers.py --net-file FILE    takes the lines that this wrote with BENCH_JSON=1
+    bench/tools/peers.py --readme           writes bench/README.md's section and speed.svg
+    bench/tools/peers.py --readme --check   1 if that would change them
 
 Each round runs every program once, in a process of its own, and the order rotates, so that a drift
 of the machine affects all. One thread runs on the first CPU, more on the first two; a worker is a
@@ -35,7 +35,8 @@ sys.dont_write_bytecode = True  # nothing but sources in bench/
 import results_file
 import speed
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+SVG = "bench/results/speed.svg"
 
 # ---- rows and programs
 
@@ -131,7 +132,7 @@ def say(text):
 # ---- programs and their rows
 
 def build_volt():
-    names = [n for n in (*VOLT, *FLOORS) if os.path.exists(f"bench/{n}.c")]
+    names = [n for n in (*VOLT, *FLOORS) if os.path.exists(f"bench/rows/{n}.c")]
     subprocess.run(["make", "-s", *(f"build/bench/{n}" for n in names)], check=True)
     return [Program("volt", "", f"build/bench/{n}") for n in VOLT if n in names]
 
@@ -494,7 +495,7 @@ def take_server(row, found):
 
 
 def take_net(lines, results, name):
-    """Lines of bench/net_ratio.sh, as soon as each is printed: volt's and its peers', by rows."""
+    """Lines of net_ratio.sh, as soon as each is printed: volt's and its peers', by rows."""
     rows = {}
     for line in lines:
         if not line.startswith("{"):
@@ -518,11 +519,11 @@ def measure_net(args):
         with open(args.net_file, encoding="utf-8") as f:
             take_net(f, results, name)
         return
-    with subprocess.Popen(["bench/net_ratio.sh", *args.rows], stdout=subprocess.PIPE, text=True,
-                          env={**os.environ, "BENCH_JSON": "1"}) as script:
+    with subprocess.Popen(["bench/tools/net_ratio.sh", *args.rows], stdout=subprocess.PIPE,
+                          text=True, env={**os.environ, "BENCH_JSON": "1"}) as script:
         take_net(script.stdout, results, name)
     if script.returncode:
-        sys.exit(f"bench/net_ratio.sh: status {script.returncode}")
+        sys.exit(f"bench/tools/net_ratio.sh: status {script.returncode}")
 
 
 def workers_list(text):
@@ -553,13 +554,13 @@ def main():
         args.net_file = os.path.abspath(args.net_file)
     os.chdir(ROOT)
     if args.readme:
-        sys.exit(speed.publish(results_file.PATH, "bench/README.md", "bench/speed.svg", args.check))
+        sys.exit(speed.publish(results_file.PATH, "bench/README.md", SVG, args.check))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         measure_net(args) if args.net or args.net_file else measure(args)
     except KeyboardInterrupt:
         sys.exit("\nended; what is measured is kept: --resume goes on")
-    speed.publish(results_file.PATH, "bench/README.md", "bench/speed.svg", False)
+    speed.publish(results_file.PATH, "bench/README.md", SVG, False)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
 # Limits the cost of an operation, in figures that repeat: instructions, locked instructions and
-# system calls, counted by callgrind with one worker, against those of bench/gate.txt.
+# system calls, counted by callgrind with one worker, against those of bench/results/gate.txt.
 #
-#   bench/gate.sh [ROW...]       default: S1 S6 S8, all of C1 to C6, T1a T1b T1c
-#   bench/gate.sh --update       writes bench/gate.txt
+#   bench/tools/gate.sh [ROW...]     default: S1 S6 S8, all of C1 to C6, T1a T1b T1c
+#   bench/tools/gate.sh --update     writes bench/results/gate.txt
 #
 # Environment: CC=cc  VOLT=. (the directory of volt.h)  OUT=build/bench/gate
 #              GATE_FORCE=1 judges the figures of another compiler or C library, too
@@ -14,15 +14,15 @@
 #               xchg with memory; mfence counts as well
 # calls         system calls per 1000 operations
 #
-# All are of a build with BENCH_COUNTED (counted.h), and the difference between runs of 1 and of 2
-# repetitions: start and end do not count. A figure more than 0.5 % above its own of gate.txt fails
-# the gate; one that is as much below should be recorded by --update. Figures of another compiler or
-# C library are not compared: a message reports that, and the gate passes.
+# All are of a build with BENCH_COUNTED (bench/rows/counted.h), and the difference between runs of
+# 1 and of 2 repetitions: start and end do not count. A figure more than 0.5 % above its own of
+# gate.txt fails the gate; one that is as much below should be recorded by --update. Figures of
+# another compiler or C library are not compared: a message reports that, and the gate passes.
 set -eu
 cc=${CC:-cc}
 volt=${VOLT:-.}
 out=${OUT:-build/bench/gate}
-table=bench/gate.txt
+table=bench/results/gate.txt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -60,7 +60,7 @@ esac
 # names makes the linker warn.
 build() {
     "$cc" -std=gnu11 -O2 -DNDEBUG -DBENCH_COUNTED "-I$volt" -pthread -static \
-        "bench/$1.c" -o "$out/$1" 2>"$work/log" || { cat "$work/log" >&2 && exit 1; }
+        "bench/rows/$1.c" -o "$out/$1" 2>"$work/log" || { cat "$work/log" >&2 && exit 1; }
     objdump -d --no-show-raw-insn "$out/$1" | awk '
         $2 == "lock" || $2 == "mfence" || ($2 ~ /^xchg/ && /\(/) {
             print "0x" substr($1, 1, length($1) - 1)
@@ -114,7 +114,7 @@ done <"$work/rows"
 
 if [ -n "$update" ]; then
     {
-        echo '# Written by bench/gate.sh --update, which says what the columns are.'
+        echo '# Written by bench/tools/gate.sh --update, which says what the columns are.'
         echo "# with: $with"
         printf '%-6s %12s %8s %8s\n' row instructions locked calls
         cat "$work/figures"
@@ -154,7 +154,8 @@ FNR == 1 {
 }
 END {
     if (n_fallen)
-        print n_fallen " figures fell by more than 0.5 %: renew gate.txt by bench/gate.sh --update"
+        print n_fallen " figures fell by more than 0.5 %: renew gate.txt by " \
+            "bench/tools/gate.sh --update"
     if (n_missing) print n_missing " rows are not in gate.txt"
     if (n_risen) print n_risen " figures rose by more than 0.5 %"
     print n_risen + n_missing ? "gate: failed" : "gate: passed"

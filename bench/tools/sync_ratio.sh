@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # The rows of sync and chan by volt.h and by Tokio, async-channel, kanal and flume, losses first.
 #
-#   bench/sync_ratio.sh [ROW...]     default: all but C9w, the longest waits
+#   bench/tools/sync_ratio.sh [ROW...]     default: all but C9w, the longest waits
 #
 # Environment, with its defaults:
 #   BIN=build/bench  PAIRS=21  REPS=3   repetitions in a run, whose median counts
@@ -33,7 +33,7 @@ make -s "$bin/sync" "$bin/chan"
 peer=${PEER:-}
 if [ -z "$peer" ]; then
     need cargo cargo
-    "$here/peers/tokio/build.sh" "$PWD/build/peers/tokio" sync
+    "$here/../peers/tokio/build.sh" "$PWD/build/peers/tokio" sync
     peer=$PWD/build/peers/tokio/sync
 fi
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A row for bench/scale.sh: tasks that work, so that more workers have more to do at once.
+// A row for bench/tools/scale.sh: tasks that work, so that more workers have more to do at once.
 //
 //   scale [ROW...] [--workers N] [--reps N]        default: all rows, 1 worker, 9 repetitions
 //

@@ -3,7 +3,7 @@
 # A trace of the demo: the echo server, built with VOLT_TRACE=1, under the load of 20 connections
 # for a second. Its last events are those under load.
 #
-#   bench/trace.sh ECHO_SERVER LOAD FILE     FILE: the trace, as Chrome's JSON
+#   bench/tools/trace.sh ECHO_SERVER LOAD FILE     FILE: the trace, as Chrome's JSON
 set -eu
 . "$(dirname "$0")/server.sh"
 

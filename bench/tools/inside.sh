@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The cost of counters, tracing and the stack pattern in the scheduler: rows of sched.c with one
-# worker.
+# The cost of counters, tracing and the stack pattern in the scheduler: rows of bench/rows/sched.c
+# with one worker.
 #
-#   bench/inside.sh [NAME=FLAGS...]      more builds, such as before=-Ibuild/before
+#   bench/tools/inside.sh [NAME=FLAGS...]      more builds, such as before=-Ibuild/before
 #
 # Environment, with its defaults: CC=cc  PAIRS=11  ROWS='S1 S6 S8'  OUT=build/bench/inside
 #                                 PARTS='shipped debug'
@@ -44,7 +44,7 @@ done
 build() {
     name=$1
     shift
-    set -- -std=gnu11 -O2 "$@" -I. -pthread bench/sched.c
+    set -- -std=gnu11 -O2 "$@" -I. -pthread bench/rows/sched.c
     "$cc" -DBENCH_COUNTED "$@" -o "$out/counted-$name"
     "$cc" "$@" -o "$out/timed-$name"
     names="$names $name"

@@ -26,8 +26,8 @@
 // a machine whose CPUs are all busy a look takes their time, and p99 shows that, too; see `spin`.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
-#include "echo.h"
-#include "load.h"
+#include "../servers/echo.h"
+#include "../load/load.h"
 #include <fcntl.h>
 #include <sys/eventfd.h>
 

@@ -4,7 +4,7 @@
 #ifndef BENCH_ECHO_H
 #define BENCH_ECHO_H
 
-#include "bench.h"
+#include "../rows/bench.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>

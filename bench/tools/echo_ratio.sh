@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # The cost of volt.h in an echo server: CPU time of the server per request, against raw_epoll.
 #
-#   bench/echo_ratio.sh [DIRECTORY] [PAIRS]     default: build/bench, whose programs make builds;
-#                                               7 pairs
+#   bench/tools/echo_ratio.sh [DIRECTORY] [PAIRS]     default: build/bench, whose programs make
+#                                                     builds; 7 pairs
 #
 # Both servers run on one thread under the same client, in turn: A B, B A, A B and so on, so that a
 # drift of the machine meets both. The server is pinned to CPU 0; the client to CPU 1, or to CPU 0

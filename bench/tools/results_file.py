@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-"""bench/results.json: all figures, with machine and versions. bench/peers.py uses it."""
+"""bench/results/results.json: all figures, with machine and versions. peers.py uses it."""
 import datetime
 import json
 import os
@@ -11,7 +11,7 @@ import tomllib
 
 import speed
 
-PATH = "bench/results.json"
+PATH = "bench/results/results.json"
 
 # Commands that print versions.
 TOOLS = {
@@ -55,7 +55,7 @@ def crate_versions(directory):
 
 def commit():
     """The commit of HEAD, with -dirty if measured files differ; results do not count."""
-    what = ("--", "volt.h", "bench", f":!{PATH}", ":!bench/speed.svg")
+    what = ("--", "volt.h", "bench", f":!{PATH}", ":!bench/results/speed.svg")
     if not (head := first_line("git", "rev-parse", "--short", "HEAD")):
         return {}
     clean = subprocess.run(["git", "diff", "--quiet", "HEAD", *what]).returncode == 0
@@ -112,7 +112,7 @@ def begin(results, directories):
         sys.exit(f"{PATH} is of another machine, {results['machine']}: put it elsewhere first")
     results["machine"] = machine()
     name = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    command = " ".join(["bench/peers.py", *sys.argv[1:]])
+    command = " ".join(["bench/tools/peers.py", *sys.argv[1:]])
     results["runs"][name] = {"command": command, "versions": versions(directories)}
     save(results)
     return name

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # The network rows by volt.h, a bare epoll loop, Tokio, Go, libuv, and Redis.
 #
-#   bench/net_ratio.sh [ROW...]     default: all
+#   bench/tools/net_ratio.sh [ROW...]     default: all
 #
 #   N1       64 bytes there and back, 1 connection; N1s: client and server on one CPU
 #   N2a N2b  512 bytes there and back, 100 and 1000 connections
 #   N3       a stream: 4 connections with 32 messages of 512 bytes under way on each
 #   N4       N2a with 2 workers on both CPUs, and the client, with 2 threads, there too
 #   N5a N5b  HTTP/1.1 with keep-alive, 50 connections, with 1 and 16 requests under way on each
-#            by Tokio's hyper and Go's net/http, which know more of HTTP than serve.h, the parser of
-#            the others; net/http writes each answer by itself
+#            by Tokio's hyper and Go's net/http, which know more of HTTP than the parser of the
+#            others, bench/servers/serve.h; net/http writes each answer by itself
 #   N5c N5d  Redis' PING, the same;  N5cs N5ds: SET and GET in turn
 #   N6       connect, accept, 64 bytes there and back, close: 8 clients at a time
 #   N7u N7v  datagrams of 64 bytes, 1 and 16 under way; volt.h waits by volt_readable and leaves
@@ -103,11 +103,11 @@ peer() {
 }
 # built DIRECTORY PROGRAM NAME
 built() {
-    "$here/peers/$1/build.sh" "build/peers/$1" || return $?
+    "$here/../peers/$1/build.sh" "build/peers/$1" || return $?
     echo "$3 $("build/peers/$1/$2" --version | tr ' ' _) build/peers/$1/$2"
 }
 
-echo "volt $(sed -n '2s|^// \([^ ]*\) \([^ ]*\) .*|\1_\2|p' "$here/../volt.h") $bin/net_server" \
+echo "volt $(sed -n '2s|^// \([^ ]*\) \([^ ]*\) .*|\1_\2|p' "$here/../../volt.h") $bin/net_server" \
     >"$work/peers"
 for name in ${PEERS-raw tokio go libuv redis}; do
     status=0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Shared by the C servers of bench/net_ratio.sh, so that all do the same work beside their system
-// calls: modes, command line, requests and answers, figures. Include it after _GNU_SOURCE is set.
+// Shared by the C servers of bench/tools/net_ratio.sh, so that all do the same work beside their
+// system calls: modes, command line, requests and answers, figures. Include it after _GNU_SOURCE is
+// set.
 //
 //   echo   sends back the received bytes
 //   http   HTTP/1.1: any GET without a body gets "Hello, World!"; keep-alive, pipelining
@@ -10,7 +11,7 @@
 #ifndef BENCH_SERVE_H
 #define BENCH_SERVE_H
 
-#include "bench.h"
+#include "../rows/bench.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-"""Presents the figures of bench/results.json: intervals, verdicts, bench/README.md's section, the
-drawing. bench/peers.py uses it."""
+"""Presents the figures of bench/results/results.json: intervals, verdicts, bench/README.md's
+section, the drawing. peers.py uses it."""
 import json
 import math
 import os
@@ -239,7 +239,7 @@ def origin(results):
     return wrapped(f"{machine['cpu']}, {machine['cpus']} CPUs, Linux {machine['kernel']}, {when}; "
                    f"{versions}. `make bench-peers` measures all of it again, "
                    "`make bench-peers ROWS=\"S6 S8\"` these rows; "
-                   "[results.json](results.json) has every figure, and its commit.")
+                   "[results.json](results/results.json) has every figure, and its commit.")
 
 
 READING = """Times are those of the best peer over volt's in the same round: over 1 volt is faster,
@@ -254,7 +254,7 @@ atomic operations."""
 def section(results):
     rows = results["rows"]
     lines = [BEGIN, *wrapped(summary(rows)), "",
-             "![Times of the best peer over volt.h's, row by row](speed.svg)", "",
+             "![Times of the best peer over volt.h's, row by row](results/speed.svg)", "",
              *wrapped(READING), "", "<details><summary>All rows</summary>", "", *tables(rows),
              "</details>", "", *origin(results), END]
     return "\n".join(lines)
@@ -400,5 +400,5 @@ def publish(results_path, readme_path, svg_path, is_check):
             with open(path, "w", encoding="utf-8") as f:
                 f.write(is_now)
     if is_check and stale:
-        return f"{', '.join(stale)}: not what {results_path} gives; bench/peers.py --readme"
+        return f"{', '.join(stale)}: not what {results_path} gives; bench/tools/peers.py --readme"
     return None

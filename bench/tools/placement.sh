@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # The policies of .placement side by side: medians, and ratios to `shared`.
 #
-#   bench/placement.sh [WORKLOAD...]     default: burst mixed blocked producers1 2 4 8
+#   bench/tools/placement.sh [WORKLOAD...]     default: burst mixed blocked producers1 2 4 8
 #
 # Environment, with its defaults:
-#   BIN=build/bench  ROUNDS=7  SECONDS_EACH=1  WORKERS=  LOAD=70   see placement.c
+#   BIN=build/bench  ROUNDS=7  SECONDS_EACH=1  WORKERS=  LOAD=70   see bench/rows/placement.c
 #   PEER=            zio: bench/peers/zio/run.sh too, in the rounds of burst
 #
 # In each round each policy runs once, in a process of its own; the order rotates from round to
@@ -25,7 +25,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 [ $# -gt 0 ] || set -- burst mixed blocked producers1 producers2 producers4 producers8
 make -s "$bin/placement"
-[ -z "$peer" ] || "$here/peers/$peer/run.sh" default 0.1 0.1 >/dev/null
+[ -z "$peer" ] || "$here/../peers/$peer/run.sh" default 0.1 0.1 >/dev/null
 
 # figures ROUND COMMAND...  Appends the line of figures of a run, its round in front.
 figures() {
@@ -49,7 +49,7 @@ rate() {
 # run ROUND WORKLOAD POLICY RATE
 run() {
     case $3 in
-    zio-*) figures "$1" "$here/peers/zio/run.sh" "${3#zio-}" "$seconds" ;;
+    zio-*) figures "$1" "$here/../peers/zio/run.sh" "${3#zio-}" "$seconds" ;;
     *) figures "$1" "$bin/placement" "$2" "$3" $workers --seconds "$seconds" --rate "$4" ;;
     esac
 }

@@ -9,8 +9,8 @@
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
-#include "bench.h"
-#include "histogram.h"
+#include "../rows/bench.h"
+#include "../rows/histogram.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # The gain of more workers (X1), and the cost of too many (X2), by volt.h and by the existing peers.
 #
-#   bench/scale.sh [X1|X2]       default: both
+#   bench/tools/scale.sh [X1|X2]       default: both
 #
 # X1  1, 2, 4 .. workers, each run on as many CPUs: the speed-up over 1 worker of the same program
 # X2  2, 4, 8, 16 and 64 workers on all CPUs, alone, and beside one process that computes
 #
-# Rows: S1; S8w (scale.c), which is S8 with 1 us of work at each yield; S10; and N4, the echo server
-# with 64-byte messages on 100 connections for each worker, whose client has as many threads as the
-# server, on the same CPUs in X2 and on the others in X1, if there are any.
+# Rows: S1; S8w (bench/rows/scale.c), which is S8 with 1 us of work at each yield; S10; and N4, the
+# echo server with 64-byte messages on 100 connections for each worker, whose client has as many
+# threads as the server, on the same CPUs in X2 and on the others in X1, if there are any.
 #
 # Environment, with its defaults: BIN=build/bench  PEERS=build/peers (programs one directory below,
 # which give the rows that they name by --list; those named *-net serve N4)  RUNS=5  REPS=3
@@ -19,7 +19,7 @@
 # Figures are medians of RUNS runs, in each of which every program does everything once; ns and cpu
 # are per operation. Counts of CPUs begin with CPU 0, so set CPUS where hyperthreads come last.
 set -eu
-# shellcheck source=bench/server.sh
+# shellcheck source=bench/tools/server.sh
 . "$(dirname "$0")/server.sh" # work, fail, start, stop, value
 bin=${BIN:-build/bench}
 peers=${PEERS:-build/peers}

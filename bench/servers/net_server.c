@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The server of bench/net_ratio.sh by volt.h: one task for each connection.
+// The server of bench/tools/net_ratio.sh by volt.h: one task for each connection.
 //
 //   net_server echo|http|resp|udp WORKERS [SECONDS]     the modes: see serve.h
 //

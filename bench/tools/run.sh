@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # All rows with one worker, each against its floor; then M1 to M4: memory, startup, idleness.
 #
-#   bench/run.sh [DIRECTORY]     of the programs, which make builds there; default: build/bench
+#   bench/tools/run.sh [DIRECTORY]     of the programs, which make builds there; default:
+#                                      build/bench
 #
 # Environment, with its defaults:
 #   ROWS= ROW=    rows, such as 'S1 S6 M1'; none: all
@@ -11,12 +12,12 @@
 #   SECONDS_IDLE=10    duration of M4
 #   BENCH_JSON=   if set, a line of JSON for each row follows at the end
 #
-# ns/op, cpu, wakes and calls (see bench.h), floor and floor+ are medians of all pairs; each run is
-# a process, and yields the median of its repetitions. A floor is the least that the operation takes
-# on one thread; floor+ adds the atomic operations, or the reading of the clock, that an operation
-# open to other threads needs (see floor.c). The last three columns are whole processes, start and
-# end included, timed by hyperfine. Single-threaded programs run on CPU 0. Fails if a row yields a
-# wrong sum, or allocates where it must not.
+# ns/op, cpu, wakes and calls (see bench/rows/bench.h), floor and floor+ are medians of all pairs;
+# each run is a process, and yields the median of its repetitions. A floor is the least that the
+# operation takes on one thread; floor+ adds the atomic operations, or the reading of the clock,
+# that an operation open to other threads needs (see bench/rows/floor.c). The last three columns are
+# whole processes, start and end included, timed by hyperfine. Single-threaded programs run on CPU
+# 0. Fails if a row yields a wrong sum, or allocates where it must not.
 set -eu
 bin=${1:-build/bench}
 pairs=${PAIRS:-9}
@@ -46,7 +47,7 @@ is_among() {
 }
 is_wanted() { [ -z "${rows# }" ] || is_among "$1" "$rows"; }
 existing() {
-    for name; do [ ! -e "$here/$name.c" ] || echo "$name"; done
+    for name; do [ ! -e "$here/../rows/$name.c" ] || echo "$name"; done
 }
 need taskset util-linux
 [ "$runs" -eq 0 ] || need hyperfine hyperfine
@@ -228,7 +229,7 @@ both() {
 # The size of a small program, and the time to compile it: by tests/static/size.sh.
 m3() {
     pinned hello "$bin/hello" --workers 1 >"$work/hello" || exit 1
-    sh "$here/../tests/static/size.sh" "$work" host="${CC:-cc}" >"$work/size" || exit 1
+    sh "$here/../../tests/static/size.sh" "$work" host="${CC:-cc}" >"$work/size" || exit 1
     awk '
     FILENAME ~ /hello$/ { if ($1 == "M3") { us = $4 / 1000; cpu = $5; calls = $7 } next }
     /^\| host / { split($0, part, " *[|] *"); text = part[6]; sub(/ .*/, "", text) }

@@ -14,7 +14,7 @@
 // TRACE.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
-#include "bench.h"
+#include "../rows/bench.h"
 #include "echo.h"
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Runs bench/block.c and its counterpart in bench/peers/tokio in turn.
+# Runs bench/rows/block.c and its counterpart in bench/peers/tokio in turn.
 #
-#   bench/block.sh [DIRECTORY]     of the programs, which make builds there; default: build/bench
+#   bench/tools/block.sh [DIRECTORY]     of the programs, which make builds there; default:
+#                                        build/bench
 #
 # Environment, with its defaults: ROUNDS=7  MS=1000  CALLS=5000
 #
@@ -19,7 +20,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 make -s "$bin/block"
-"$here/peers/tokio/build.sh" "$PWD/build/peers/tokio" block
+"$here/../peers/tokio/build.sh" "$PWD/build/peers/tokio" block
 
 # figures ROUND WHO COMMAND...  Appends the lines of both tables.
 figures() {

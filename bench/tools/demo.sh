@@ -3,7 +3,7 @@
 # The main use on real sockets: the echo server of volt.h under the load of 200 connections, in five
 # seconds. Prints throughput, latency and the counters of the scheduler.
 #
-#   bench/demo.sh [DIRECTORY]     with the programs echo_server and load; default: build/bench
+#   bench/tools/demo.sh [DIRECTORY]     with the programs echo_server and load; default: build/bench
 #
 # Exit status 0 only if every byte came back as it was sent and the server ended normally.
 set -eu
