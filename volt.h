@@ -69,8 +69,7 @@
 //                 the operation in an await: a result, or "pending"
 //   await         a wait of an async function, by VOLT_AWAIT
 //   handle, waker     references to a task: to wait for its end, and to have it polled again
-//   group, child  a set of tasks that one task has spawned and waits for, and one of them. A child
-//                 is also an async function that another one awaits
+//   group, child  a set of tasks that one task has spawned and waits for, and one of them
 //   grant         a permit, slot or message that is set aside for a waiter whose turn has come
 //   leaf          an awaited operation that is not an async function of its own: a sleep, a read
 //   scope         the awaits that one cancellation reaches: those of a whole task, or those inside
@@ -80,7 +79,8 @@
 //   token         a stop flag that any number of tasks can wait for
 //   permit        the unit that a semaphore counts
 //   watchdog      an idle worker that checks whether another worker is stuck in a poll
-//   ring, LIFO slot   the queue of a worker, and the slot for the task that it woke or spawned last
+//   ring, LIFO slot   the queue of a worker, and the slot for the task that its tasks have woken or
+//                     spawned last
 //   shared queue  the queue from which all workers take (the injector in the implementation)
 //   inbox         a queue of one worker for tasks that come from outside the workers
 //   park          to sleep until there is work
@@ -125,14 +125,16 @@
 //   result of a spawn ignored                  the compiler
 //   descriptor closed by close(2)              a debug build, by .log; see "descriptors"
 // "The compiler" stands for gcc and clang, in C and in C++, with -Wall -Wextra. A debug build is
-// one without NDEBUG. It stops at a breach and names the line.
+// one without NDEBUG. Where the table says that it reports a breach, it stops and names the line,
+// except for the last row.
 //
 // ---- results
 // A result >= 0 is success, a negative one is -errno, and volt_strerror has a text for it. There is
 // no error object, and errno is not set. A function returns `volt_poll` if and only if it may wait;
 // its call is legal only inside VOLT_AWAIT, VOLT_ARM, or one of volt_within, volt_before and
-// volt_with_token. volt_try_join never waits; a function whose name ends in `_sync` blocks the
-// thread. Errors of the kernel are passed on unchanged. The results that volt itself gives:
+// volt_with_token, and in a poll function without VOLT_BEGIN that returns its result. A function
+// whose name contains `try_` never waits; one whose name ends in `_sync` blocks the thread. Errors
+// of the kernel are passed on unchanged. The results that volt itself gives:
 //   -ECANCELED    the scope of this wait was cancelled. Nothing was consumed, except by a
 //                 volt_read_exact or volt_write_all that had begun (see volt_progress), and by a
 //                 volt_blocking_detach, whose function may run on. volt_group_spawn: the group is
@@ -177,10 +179,10 @@
 // Cancellation is cooperative and level-triggered. After volt_cancel, an expired volt_within, a
 // cancelled token under volt_with_token or a lost VOLT_SELECT, each await in that scope gives
 // -ECANCELED, until the outermost function of the scope has returned. No function is ended from
-// outside, and an await that gives -ECANCELED has consumed nothing, but for the exceptions under
-// "results": the task to join, the bytes and the connection to accept are there for the next await
-// (volt_connect closes the socket that it has opened). So each loop around awaits needs a way out
-// on negative results. A loop that checks only for success will spin: after cancellation every
+// outside. An await that gives -ECANCELED has consumed nothing, but for the exceptions under
+// "results". The task to join, the bytes to read and the connection to accept remain for the next
+// await; volt_connect closes the socket that it has opened. So each loop around awaits needs a way
+// out on negative results. A loop that checks only for success will spin: after cancellation every
 // await fails at once, and a select fires no arm.
 //
 //   volt_cancel          one task          volt_shutdown       every task of the runtime
@@ -195,7 +197,9 @@
 // taken, a barrier whose round is complete, a condition variable that is locking its mutex again. A
 // losing arm leaves such a result in its `value`. A time limit cancels later than volt_cancel does:
 // after the deadline the inner wait is tried once more, and only then cancelled. So volt_within
-// gives a result that is there in time, and -ETIMEDOUT otherwise.
+// gives a result that is there in time, and otherwise -ETIMEDOUT, if the inner poll then ends with
+// -ECANCELED. A task that is cancelled before its first poll is still polled, so that it can
+// release what its state owns.
 //
 // Between volt_shield_begin and volt_shield_end awaits work although the task is cancelled, so that
 // a cleanup can wait; the shield has a time limit of its own. volt_within and VOLT_SELECT return
@@ -204,9 +208,10 @@
 //
 // A shutdown cancels all tasks and waits until they have ended. volt_run begins it when the root
 // task has ended, or when a task calls volt_shutdown; .drain_timeout counts from the moment worker
-// 0 sees it. volt_group_close has no time limit for its children. For a hard limit keep the
-// runtime in the main thread (volt_create), call volt_shutdown with a time limit, and if it returns
-// a number of tasks, log and _exit: the process cannot free the memory of a task that still runs. A
+// 0 sees it: not while that worker is stuck in a poll, and not while the root task waits in
+// volt_group_close, which has no time limit for its children. For a hard limit create the runtime
+// by volt_create, call volt_shutdown with a time limit from the main thread, and if it returns a
+// number of tasks, log and _exit: the process cannot free the memory of a task that still runs. A
 // shutdown does not end a `_sync` wait of a thread on a lock or channel, because these objects
 // belong to no runtime; the time limit of the wait does.
 //
@@ -271,17 +276,19 @@
 //
 // ---- order and placement
 // Each worker has a ring of 256 runnable tasks, which it runs first in, first out, and a LIFO slot:
-// the task that was woken or spawned last runs next, while its data is still in the cache. After
-// VOLT_LIFO_MAX tasks from the slot in a row the ring has its turn, so nothing starves. If one poll
-// spawns more tasks than the ring has room for, they wait in batches of half a ring, of which the
-// newest runs first; every 8 ms up to 128 tasks of the oldest batch move to the shared queue. So a
-// tree of tasks is walked depth first and has few of its tasks alive at a time.
+// the task that a running task has woken or spawned last runs next, while its data is still in the
+// cache. After 3 tasks from the slot in a row (VOLT_LIFO_MAX) the ring has its turn, so nothing
+// starves. Tasks woken by events or timers, several woken at once, and yields go to the ring. If
+// one poll spawns more tasks than the ring has room for, they wait in batches of half a ring, of
+// which the newest runs first; every 8 ms up to 128 tasks of the oldest batch move to the shared
+// queue. So a tree of tasks is walked depth first and has few of its tasks alive at a time.
 //
 // A task that a worker spawns or wakes stays with that worker until an idle worker steals it. Three
 // kinds cannot be stolen from a worker that makes progress: the task in the LIFO slot; up to 8
 // tasks that the worker has claimed for its next microsecond; and, where most polls finish their
-// task in less than VOLT_STEAL_COST_NS, all of them, since stealing would cost the victim more than
-// it saves. If the worker is stuck in a poll, the watchdog moves all of them to another worker.
+// task in less than 128 ns (VOLT_STEAL_COST_NS), all of them, since stealing would cost the victim
+// more than it saves. If the worker is stuck in a poll, the watchdog moves all of them to another
+// worker.
 //
 // A spawn or wake-up by a thread that is not a worker goes where .placement says: to one shared
 // queue (0, VOLT_PLACE_SHARED), or to the inbox of one worker. That worker is one that sleeps and
@@ -297,7 +304,8 @@
 //   more workers than CPUs              good             longer tails: the chosen worker may have
 //                                                        no CPU
 //   order of one source                 kept             kept at each worker only
-// `make bench-placement` measures both on the machine at hand.
+// Each line compares the first policy with the other two. `make bench-placement` measures all three
+// on the machine at hand.
 //
 // ---- threads: which function may be called where
 // Each contract says it as `where`:
@@ -324,9 +332,9 @@
 //                 all others that end in _sync
 //   between steps volt_rt_deadline: on any thread, while no thread is inside volt_rt_step
 //   inside a task all functions that take a volt_cx
-// A function on the pool, or called by volt_block_in_place, is on a plain thread: it may call
-// volt_block_on and volt_join_sync, also of its own runtime. Under VOLT_SINGLE_THREAD "any thread"
-// is the thread that made the runtime, inside a task or not.
+// A function on the pool, or called by volt_block_in_place, is on a plain thread (but for three
+// cases, see that function): it may call volt_block_on and volt_join_sync, also of its own runtime.
+// Under VOLT_SINGLE_THREAD "any thread" is the thread that made the runtime, inside a task or not.
 //
 // Shared objects: any number of threads may use the same descriptor, token, waker, poll set, lock,
 // channel or runtime at once, except to create or destroy it. A handle, a group (except its
@@ -354,6 +362,10 @@
 //   timer, link, arm, shield    members of the waiting function's state; they disarm themselves
 //   token               the application's; a parent outlives its children. Must not be freed while
 //                       a task waits for it or a thread cancels it
+//   lock, channel       the application's. A caller that its wait has let through may free it if no
+//                       other call will use it, see "synchronisation" in >>api. A rendezvous may be
+//                       freed once the calls of both sides have returned. volt_chan_destroy frees
+//                       the buffer of a volt_chan_create, before its runtime ends
 //   descriptor          the application's. volt_close closes it; a descriptor of another library is
 //                       closed by that library, after volt_pollset_set(.., 0) or volt_fd_release
 //   buffers             members of the state, which volt may use until the wait has returned
@@ -517,7 +529,8 @@
 // ---- questions
 // Why a struct and not locals? C can keep locals only on a stack per task: kilobytes, of a size
 // that must be guessed, instead of 112 bytes.
-// Can a wake-up be lost? No: the protocols are explored by a model checker (make model).
+// Can a wake-up be lost? A model checker has found none in all executions within its bounds, which
+// tests/README.md names (make model).
 // May I call a blocking library? By volt_blocking or volt_block_in_place; or, if it offers
 // descriptors to wait for, with a poll set.
 // Why does my select spin? See the end of the first paragraph of "cancellation".
@@ -607,8 +620,8 @@
 //   - Members whose name ends in _ are private, as are names with two underscores. The notes at
 //     them use the notation of >>terms.
 //   - "Zero-valid" means that zeroed memory is a valid initial value. Locks and channels need no
-//     destructor. Where an object must be ended, such as a handle or a poll set, a function in
-//     >>api does that.
+//     destructor, except a channel of volt_chan_create. Where an object must be ended, such as a
+//     handle or a poll set, a function in >>api does that.
 //   - An object that tasks wait on is plain memory of the application, which must not move while
 //     it is in use.
 // >>manual says which objects several threads may use at once, under "threads", and how long each
@@ -790,9 +803,8 @@ typedef struct volt_waker {
 } volt_waker;
 
 // ---- synchronisation objects
-// All are zero-valid, except that volt_barrier needs its number of arrivals. An object may be
-// freed as soon as no task or thread waits for it or will use it: the call that lets the last
-// waiter through does not access the object afterwards.
+// All are zero-valid, except that volt_barrier needs its number of arrivals. "synchronisation" in
+// >>api says when an object may be freed.
 
 // The core of mutex, rwlock, semaphore and once: a number of permits, and the waiters with the
 // number that each wants.
@@ -866,8 +878,9 @@ typedef struct volt_cond {
 #define VOLT_COND_INIT { 0, NULL }
 
 // ---- channels
-// Messages are elements of one size, which the caller chooses. The buffer is the caller's and must
-// exist as long as the channel is used. Only volt_queue and volt_oneshot are zero-valid.
+// Messages are elements of one size, which the caller chooses. The buffer is the caller's, except
+// with volt_chan_create, and must exist as long as the channel is used. Only volt_queue and
+// volt_oneshot are zero-valid.
 
 // A bounded channel, many to many. VOLT_CHAN_INIT(buf) uses the array `buf` as its buffer.
 // VOLT_CHAN_RENDEZVOUS(buf) has no buffer: a sender waits for a receiver. It needs an array of one
@@ -1253,7 +1266,7 @@ typedef struct volt_config {
     X_(polls, "calls of task functions")                                 \
     X_(lifo_polls, "of these, from the LIFO slot")                       \
     X_(wakes_local, "wake-ups by running tasks, queued on their worker") \
-    X_(wakes_remote, "spawns and wake-ups put into the shared queue")    \
+    X_(wakes_remote, "tasks fetched from the shared queue")              \
     X_(inbox_tasks, "spawns and wake-ups fetched from the own inbox")    \
     X_(steals, "successful steals")                                      \
     X_(stolen, "tasks stolen")                                           \
@@ -2012,9 +2025,10 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 // Waits are served in order of arrival, except those for a mutex and a once, and the relocking of a
 // condition variable. The turn of a wait that is cancelled passes to the next.
 //
-// A caller that a wait or a `try_` function has let through may free the object, if no other caller
-// will use it. A result of a function that only asks (is_set, is_done, is_closed, count, available,
-// len) does not permit that: the thread that has made the change may still be using the object.
+// A caller that a wait or a `try_` function has let through, by any result but -EAGAIN,
+// -ECANCELED, -ETIMEDOUT and -EDEADLK, may free the object, if no other caller will use it. A
+// result of a function that only asks (is_set, is_done, is_closed, count, available, len) does not
+// permit that: the thread that has made the change may still be using the object.
 
 // Locks a mutex. The holder may await before it unlocks, but must not lock it again: it would wait
 // for itself, and a debug build stops the program. Unfair: an arriving caller may take a free lock
@@ -2158,7 +2172,8 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // The results are like those of read(2), so that one loop fits all channels: a receive returns 1
 // for a message and 0 once the channel is closed and drained; a send returns 0, or -EPIPE once the
 // channel is closed. Two results differ: a broadcast's send returns the number of subscribers, and
-// a oneshot's receive the value itself, or -EPIPE. The forms of a wait are as in "synchronisation".
+// a oneshot's receive the value itself, or -EPIPE. The forms of a wait, and the moment from which
+// an object may be freed, are as in "synchronisation".
 //
 // Messages are copied, except by a queue. Each one is delivered once, by a broadcast at most once
 // to each subscriber; a cancelled wait has neither sent nor received. `size` is the size of an
@@ -2243,7 +2258,8 @@ VOLT_API int volt_chan_is_closed(const volt_chan *c);
 VOLT_API VOLT_POLL volt_chan_wait_closed(volt_cx *cx, volt_chan *c);
 VOLT_API VOLT__MUST int volt_chan_wait_closed_sync(volt_chan *c, volt_time at_most);
 // Counts the users of one side: the release that brings the count of a side to 0 closes the
-// channel. side: VOLT_CHAN_SENDER or VOLT_CHAN_RECEIVER. The program stops at a release without a
+// channel. It does not free it: a receive that gives 0 tells the other side that it was the last.
+// side: VOLT_CHAN_SENDER or VOLT_CHAN_RECEIVER. The program stops at a release without a
 // retain.
 VOLT_API void volt_chan_retain(volt_chan *c, int side);
 VOLT_API void volt_chan_release(volt_chan *c, int side);
@@ -2694,15 +2710,19 @@ extern "C" {
 //   handoff        The transfer of a worker to another carrier while its own thread blocks.
 //   guest          A worker that the application runs in steps, inside a loop of its own.
 //   ring           The bounded FIFO of a worker's runnable tasks, from which other workers steal.
-//   steal floor    The length up to which a ring is not stolen from.
-//   LIFO slot      The slot of the task that was woken or spawned last. That task runs next, and
-//                  thieves cannot take it.
+//   thief          A worker that takes tasks of another one that makes progress. A rescuer takes
+//                  those of a worker that is stuck.
+//   steal floor    The ring length up to which thieves take nothing. The floor VOLT__NO_STEAL also
+//                  protects the overflow queue.
+//   LIFO slot      The slot of the task that a poll of the worker has woken alone, or spawned,
+//                  last. That task runs next, and thieves cannot take it.
 //   overflow queue Batches of tasks that did not fit into the ring. The owner runs the newest batch
 //                  first; thieves take the oldest.
 //   injector       The shared queue of tasks that come from outside the workers, or that no ring
 //                  has room for. An inbox is the same for one worker, with .placement.
 //   claim          Exclusive possession won by one RMW: of tasks in a ring, a parked worker, the
 //                  watchdog's timer, or a select that a rendezvous completes.
+//   pusher         The thread that has put a task into a queue, and may have to wake a worker.
 //   searching      The state of a worker that looks for tasks to steal.
 //   parked         The state of a worker that sleeps in its reactor. Its bit in volt__idle is set.
 //   event poll     One pass of a worker over its reactor and its wheel.
@@ -2711,8 +2731,8 @@ extern "C" {
 //   parker         A futex word on which one thread sleeps. A worker is unparked by its eventfd.
 //   pin            A count that keeps a runtime from being freed, or a descriptor from being
 //                  closed, during a call.
-//   generation     The number of times that a descriptor number was closed or released. A wait from
-//                  an older generation is stale.
+//   generation     The number of times that a descriptor number was retired: closed, released, or
+//                  found to be another file's. A wait from an older generation is stale.
 //   biased lock    A lock that its owner takes without an RMW. Others revoke it by membarrier(2).
 //   slab, heap     64 KiB of slots of one size, or one larger slot; the slabs of one worker. A
 //                  remote batch collects freed slots that belong to another worker's heap.
@@ -2731,6 +2751,23 @@ extern "C" {
 // At an operation:
 //   rlx: reason      why a relaxed access needs no order
 //   LAST TOUCH       the object may be freed from here on, so nothing may access it afterwards
+//
+// ---- where an addition touches the code, from the public part downwards
+//   config field     At the end of volt_config, because of .size, with its comment; its default and
+//                    range in volt__config_resolve (>>runtime), which alone sets defaults; a
+//                    default that is a number in >>tunables; the section that reads cfg; the field
+//                    in effective_config_shows_given_values_and_defaults (tests/api/public.c).
+//   operation on     Its contract in >>api; volt__op, volt__io, the switches and the steps that
+//   a descriptor     >>io lists. It waits as one of the kinds of leaf that exist.
+//   leaf             The steps of >>leaf; a new kind is a line of VOLT__LEAVES and a row of
+//                    examples/gdb/volt.py; state between polls is a member of key_ (>>types).
+//   lock or channel  Type, initialiser and "zero-valid" in >>types; the awaited, try_ and `_sync`
+//                    forms in >>api; a wait op with attempt and abandon (>>waitword is the
+//                    pattern); a line of the ledger for each access without the lock; its promises
+//                    and their tests in the table of >>sema.
+//   each of them     The manual: results, threads, ownership, choosing a primitive; README.md of
+//                    examples for the recipe; a model-checked test if it is lock-free; the tests of
+//                    its errors (tests/exhaustive/answers.c, tests/fault).
 //==================================================================================================
 // >>seam  the system: kernel, threads, clock, memory; tests replace it
 //==================================================================================================
@@ -4604,8 +4641,8 @@ static void volt__overflow_pop_all(volt__overflow *overflow, volt__chain *c) {
 // A bounded FIFO of tasks. Its owner pushes and pops; any other worker may steal. Indices count up
 // and wrap at 2^VOLT_RING_INDEX_BITS; index i stands for slot i mod VOLT_RING_CAP.
 // The word head is index << VOLT_RING_DISTANCE_BITS | distance. `index` is the next task to claim,
-// by the owner or by a thief. During a steal, `distance` is the number of slots from the first one
-// that the thief copies to `index`, so it grows when the owner claims. Without a steal it is 0.
+// by the owner or by a thief. During a steal, `distance` is `index` minus the first slot that the
+// thief copies, so it grows when the owner claims. Without a steal it is 0.
 // Three kinds of slots are in use. Those of the first two kinds may come in either order:
 //   - Slots that a thief has claimed and is copying.
 //   - Slots from `next` to `claimed`: tasks that the owner has claimed. The owner claims several
@@ -4617,13 +4654,14 @@ static void volt__overflow_pop_all(volt__overflow *overflow, volt__chain *c) {
 //   pop          owner, under the biased lock     allowed               the CAS of head: claim
 //   overflow     owner, under the biased lock     fails                 the CAS of head
 //   pop_claimed  rescuer, under the biased lock   allowed               the store of next
-//   steal        any other worker                 fails: one at a time  the CAS of head
+//   steal        any other worker                 fails: one at a time  its first CAS of head: the
+//                                                                       claim; the second ends it
 // If the runtime has one worker, pop_solo pops its ring, without a lock or a CAS. If a thief stalls
 // between its load of head and its CAS, the CAS fails unless head is the same word again. For that,
 // 2^32 tasks (2^23 on 32 bits), or a multiple of that number, must have left the ring in between.
 #define VOLT__NO_STEAL UINT32_MAX // the steal floor of a worker that refuses all steals
 typedef struct volt__ring {
-    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uintptr_t head; // any, rmw [Q2]
+    VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uintptr_t head; // any, rmw; solo: owner [Q2]
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t tail;  // W owner, R any [Q1]
     uint32_t limit;       // owner: push does not check for room until tail reaches it
     uint32_t next;        // W under the biased lock, R any [Q5]: first of the claimed tasks
@@ -4788,9 +4826,10 @@ static uint32_t volt__ring_steal(volt__ring *from, volt__ring *to) {
 // and moves the newer half to the end of *c. The CAS claims every task, which empties the ring.
 // Then tail advances by half a ring. The slots that it passes are those of the older half already,
 // since indices that differ by VOLT_RING_CAP share a slot: so that half is in the ring again, and
-// no task of it is claimed. Returns 1 if it has made room. Returns 0 if a thief has taken tasks or
-// is taking them now: there is room, or will be once the steal has ended and the claimed tasks are
-// popped. Called by the owner, under the biased lock.
+// no task of it is claimed. With 4 slots, head 8 and tail 12 become head 12 and tail 14: slots 0
+// and 1, which held the tasks 8 and 9, hold them as 12 and 13. Returns 1 if it has made room.
+// Returns 0 if a thief has taken tasks or is taking them now: there is room, or will be once the
+// steal has ended and the claimed tasks are popped. Called by the owner, under the biased lock.
 static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
     uint32_t tail = volt__load_rlx(&r->tail); // rlx: only the owner writes it
     uint32_t n = volt__ring_n_claimed(r);
@@ -5286,7 +5325,7 @@ static void volt__timer_disarm(volt__node *node, volt__task *t) {
 // next generation begins. While a pin is held, volt_close does not close the number, so the kernel
 // does not reuse it. An entry changes under its lock, except for `pins`, `backoff_ms`, and the
 // flags of a fresh number. Any thread may look up and pin an entry. Other functions on an entry
-// take its lock, unless they are called under it. Two accesses to one entry are ordered by:
+// take its lock, unless they are called under it. Accesses of a row and a column are ordered by:
 //              operation  event  close  release  accesses by
 //   operation  lock                              a task in a poll; read, write, accept hold a pin
 //   event      lock       lock                   a poller: the reactor's worker, or its rescuer
@@ -6025,13 +6064,13 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 //     pusher                                      sleeper
 //       publish the task   [Q1] [Q3]                set own bit, leave `searching`   [I2]
 //       fence              [I1]                     fence                            [I1]
-//       searching != 0 or no bit set: done          searching == 0: scan the queues
-//       else claim a parked worker                  found a task: search, else sleep
+//       searching != 0 or no bit set: done          searching == 0, which is without itself: scan
+//       else claim a parked worker                  the queues; found a task: search, else sleep
 //
-// If either fence were missing, each side might read the old value of the other's word: the pusher
-// sees a searching worker that has scanned already, or no parked one, and the sleeper does not see
-// the task. With both fences at least one side sees the store of the other. A pusher that sees a
-// searching worker leaves the task to it, and a sleeper that sees one does not scan: the last
+// If either fence were missing, each side might read the old value of the other's word. The pusher
+// would see a searching worker that has scanned already, or no parked one. The sleeper would not
+// see the task. With both fences at least one side sees the store of the other. A pusher that sees
+// a searching worker leaves the task to it, and a sleeper that sees one does not scan: the last
 // worker to leave `searching` scans the queues again.
 //
 // Only a worker that is counted in `searching` steals. A worker leaves the parked set when its bit
@@ -6556,7 +6595,7 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
 //==================================================================================================
 // The structs of a runtime and of a worker. The sections below are the code that works on them.
 //   - One thread at a time runs a worker: its carrier, which holds the carrier lock. "Owner" means
-//     the carrier; "thieves" are the other workers of the same runtime.
+//     the carrier; thieves and rescuers are other workers of the same runtime.
 //   - The workers 0 to started - 1 exist, and live until the runtime is freed.
 // The notes at the fields are explained in >>terms. A field without a note is a lock, or a struct
 // with rules of its own in its section, or belongs to the owner if it stands below that heading.
@@ -6999,6 +7038,7 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //   fd ready, timer due                reactor, wheel  in turn    at once    watchdog
 //   event or timer served; yield;      ring            in turn    -          thieves, watchdog
 //     several tasks woken at once
+//   woken during its own poll          ring            in turn    -          thieves, watchdog
 //   other wake-up or spawn by a poll   LIFO slot       next       -          watchdog
 //   task replaced in the LIFO slot,    ring            in turn    -          thieves, watchdog
 //     or pushed after VOLT_LIFO_MAX
@@ -7006,7 +7046,8 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //   ring full: several spawns of       overflow queue  in turn    -          thieves, watchdog
 //     one poll
 //   ring full: any other task          injector        in turn    claim      any other worker
-//   wake-up or spawn from outside      injector        in turn    claim      any other worker
+//   wake-up or spawn from outside,     injector        in turn    claim      any other worker
+//     and each task at a shutdown
 //   the same, with .placement          inbox           in turn    claim      thieves, watchdog
 //
 //   in turn   In the order given in >>worker. The injector, an inbox and the overflow queue are due
@@ -7023,12 +7064,13 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 // stuck, runnable tasks wait until a poll returns.
 //
 // ---- departures from the published design that this scheduler started from
+// It is that of blitz-io's scheduler documents, which follow Tokio's.
 // Each row names the test or benchmark that shows the reason. N is the number of workers.
 //   subject       published        here                 reason                          shown by
 //   parking       futex, 10 ms     epoll, no limit      silent when idle, fds at once   bench M4
 //   inject due    8..255 ticks     2..255 polls         8 polls of 150 us exceed 1 ms   test_sched
 //   tick          per 128 polls    per poll             the interval counts polls       test_sched
-//   events        per 128 polls    255, or 100 us       per 61: a third of the time     bench S8
+//   events        per 128 polls    255, or 100 us       per 61: a third of all CPU time bench S8
 //   average       per batch        weighted, clipped    one outlier dominated it        test_budget
 //   budget        128 polls        128 leaves           must bound a single task        test_task
 //   injector      when idle        first, when due      two busy tasks starved it       test_sched
@@ -7224,9 +7266,9 @@ static inline void volt__push_tail(volt__worker *w, volt__task *t, int is_of_sev
     if (VOLT__UNLIKELY(!volt__ring_push(&w->ring, t))) {
         volt__push_overflow(w, t, is_of_several);
     } else if (!volt__is_solo(w) && volt__backlog(w) - w->wake_at <= 1) {
-        // Wakes one worker when the backlog reaches wake_at, not at each push above it. The backlog
-        // is wake_at, or one more because a push into the LIFO slot does not check. A smaller
-        // backlog wraps; so does any if wake_at is VOLT__NO_STEAL, to more than 1.
+        // Wakes one worker when the backlog reaches wake_at, not at each push above it: true at
+        // wake_at, and at one more, because a push into the LIFO slot does not check. Any other
+        // difference is more than 1, a negative one since it wraps, as it does for VOLT__NO_STEAL.
         volt__wake_worker(w->rt);
     }
 }
@@ -8057,8 +8099,8 @@ static void volt__check_shutdown(volt__worker *w) {
 // in the middle of a poll, and needs it back to finish that poll. A guest has guest_lock instead.
 //   serving  event    to     done by                    and then
 //   n        acquire  n      thread that gets ticket n  is the carrier
-//   n        acquire  n      thread that gets ticket m  unparks the worker, waits for serving = m
-//   n        release  n + 1  carrier, has ticket n      wakes all: ticket n + 1 is the carrier's
+//   n        acquire  n      holder of a ticket above n unparks the worker, waits for its number
+//   n        release  n + 1  carrier, has ticket n      wakes all: holder of n + 1 is the carrier
 
 // Returns 1 if another thread waits. Called by the carrier.
 static inline int volt__carrier_is_contended(const volt__worker *w) {
@@ -8551,7 +8593,9 @@ static void volt__handoff_end(volt__worker *w, volt_job *job) {
     (void)volt__pool_cancel(p, job); // no effect if the job has started or was not submitted
     volt__unlock(&p->lock);
     volt__carrier_acquire(w);
-    volt__carrier_check(w); // the previous carrier may have consumed the unpark by the next waiter
+    // a thread that waits behind this one has unparked the worker, and the carrier in between may
+    // have read that event
+    volt__carrier_check(w);
     VOLT_TLS_SET(w);
     // this thread resumes its poll: the carrier in between may have left the worker searching
     volt__searching_done(w);
@@ -9297,9 +9341,10 @@ VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
 // >>leaf  the contract of a leaf, and the wait that all primitives share
 //==================================================================================================
 // The steps that every leaf follows, and wait ops: the waits of tasks and of blocked threads on
-// locks, waitwords and channels. A leaf has no memory of its own: its node, whose key_ holds its
-// progress, is that of the awaiting frame or arm, cx->frame_. A leaf runs inside a poll of its
-// task, on the worker that runs the task. At each poll it goes through these steps in order:
+// locks, waitwords and channels. The node of a leaf, whose key_ holds its progress, is that of the
+// awaiting frame or arm, cx->frame_. Only a call on the pool and a lookup have memory besides. A
+// leaf runs inside a poll of its task, on the worker that runs the task. At each poll it goes
+// through these steps in order:
 //   1. Budget: it charges one unit, even if it then gives -ECANCELED. If no unit is left, it is
 //      pending and the task is enqueued again.
 //   2. Cancelled (shield depth < cancel level): it unlinks its node, or passes its grant on, and
@@ -9314,7 +9359,7 @@ VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
 // A join uses the child's join word in place of a lock and a list.
 
 // The kinds of leaf: kind_ of the awaiting frame or arm, the wait that a dump shows, and whether it
-// has a descriptor to show. A new leaf is one line here, and its row in examples/gdb/volt.py. One
+// has a descriptor to show. A new kind is one line here, and its row in examples/gdb/volt.py. One
 // that waits on an object with a lock and a list is a wait op, with an attempt and an abandon.
 #define VOLT__LEAVES(X_)       \
     X_(TIMER, "timer", 0)      \
@@ -9433,7 +9478,8 @@ VOLT_API int volt_is_cancelled(volt_cx *cx) {
 // wait itself, in its next step under the lock; if it is cancelled before, that step passes the
 // grant on. The exception is a rendezvous (>>chan), whose second party completes both waits.
 //
-// The last caller that is let through may free the object. Therefore:
+// A caller that is let through may free the object, once all other calls on it have returned or
+// will not look at it again. Therefore:
 //   - Each waiter that was fired takes the lock once before it returns: by then the thread that
 //     fired it has released the lock, and does not use the object any more.
 //   - A change that may let a caller through without a wait, such as a release, is the LAST TOUCH
@@ -9998,8 +10044,9 @@ VOLT_API void volt_shield_end(volt_cx *cx, volt_shield *s) {
 //   wait, with_token  yes     others  yes     yes               yes
 //   hook, unhook      yes     others  yes     yes               yes
 // "others": only on different tokens of the tree. The LAST TOUCH of a cancel is the unlock. Waits
-// and unhook unlink under the lock. is_cancelled takes no lock [C1], so a wrapper that has seen the
-// flag takes a step of its wait, and with it the lock, before its caller may free the token.
+// and unhook unlink under the lock. is_cancelled takes no lock [C1]. A wrapper that has seen the
+// flag this way makes one more step of its wait, under the lock: the canceller has left the token
+// by then, and the caller of the wrapper may free it.
 static volt_token *volt__token_root(volt_token *t) { return t->root_ ? t->root_ : t; }
 static inline int volt__token_is_set(const volt_token *t) {
     return (int)volt__load_acq(&t->cancelled_); // [C1] with cancel
@@ -10367,7 +10414,8 @@ static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
 //   abandon  always
 //
 // ---- promises of locks and channels, and the test of each
-// `each` stands for all of them: the test shows the promise for one.
+// `each` stands for all of them: the test named shows the promise for one, and tests of the same
+// ending for others.
 //   each       cancelled before its turn: takes nothing  mutex_cancelled_waiter_takes_nothing
 //   each       cancelled in its turn: the next gets it   sem_cancelled_grant_is_not_lost
 //   each       a losing select takes nothing             notify_losing_arm_takes_nothing
@@ -10524,8 +10572,9 @@ static void volt__sema_grant_waiters(volt__sema *sema, uint32_t invert, uint32_t
     volt__sema_return_permits(sema, invert, n);
 }
 // Returns 1 if the permits were distributed. Returns 0 if no waiter is left: QUEUED was cleared,
-// nothing was released, and the caller releases by CAS. A release under the lock could be followed
-// by a free of the sema before the unlock, since no fired waiter would have to pass the lock.
+// nothing was released, and the caller releases by CAS. If it were released here, under the lock,
+// an acquire without a wait could succeed, and its caller free the sema before this thread unlocks
+// it.
 static int volt__sema_release_queued(volt__sema *sema, uint32_t invert, uint32_t n) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
@@ -11423,8 +11472,9 @@ VOLT_API void volt_cond_broadcast(volt_cond *c) {
 //   - No sender waits while volt__chan_room is above 0, and no receiver while volt__chan_ready is:
 //     volt__chan_grant_waiters restores this after each change.
 // Any thread may take a step, under lock_: any two operations on one channel are ordered by it.
-// elem_, cap_, slots_, buf_ and rt_ are set once. Of the other fields only is_closed_ is read
-// without the lock, by volt_chan_is_closed [C1].
+// elem_, cap_, slots_, buf_ and rt_ are set once, and cleared by volt_chan_destroy, which no call
+// may overlap. Of the other fields only is_closed_ is read without the lock, by volt_chan_is_closed
+// [C1].
 
 // Called under lock. Returns the number of slots that are free and not granted. It is always 0 for
 // a rendezvous, whose only slot is for reservations.
@@ -13340,13 +13390,15 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 //   - An operation belongs to one generation of its entry. If the entry was retired since the
 //     operation began, the next attempt gives -EBADF. But an attempt that finds that the number was
 //     closed without volt_close resets the entry, and begins again with the new file.
-//   - A volt__io lives for one poll. Between polls, prev_ of an idle or fired node is the
-//     generation; a linked node waits in the current generation of its entry. key_ is the number of
-//     bytes that volt_read_exact or volt_write_all has moved.
+//   - A volt__io lives for one poll. Between polls, prev_ of a fired node is the generation, and so
+//     is that of an idle node whose next_ points to itself; a linked node waits in the current
+//     generation of its entry. key_ is the number of bytes that volt_read_exact or volt_write_all
+//     has moved.
 // All functions are called in a poll; volt__fd_unpin_and_close may be called by any thread.
 #ifndef VOLT_NO_IO
-// A new one has its cases in volt__io_call_socket and volt__io_call_once, and its direction in
-// volt__io_init.
+// A new one has its direction in volt__io_init, its cases in volt__io_call_socket and
+// volt__io_call_once, and its arguments in volt__io. volt__io_perform decides whether -ENOTSOCK
+// means another file, and volt__io_step returns 0 for 0 bytes without a call.
 typedef enum volt__op {
     VOLT__OP_READ,
     VOLT__OP_READV,
@@ -13546,9 +13598,9 @@ static int64_t volt__io_try(volt_cx *cx, volt__fd *e, volt__io *io) {
     volt__fd_unpin_and_close(cx->rt_, e, io->fd);
     return rc;
 }
-// Called when a poll ends with an idle node, to let other tasks run, so that the next poll notices
-// if the number belongs to another file by then. An idle node is on no list: prev_ can hold the
-// generation, and next_ == node marks that it does.
+// Called when a poll ends with an idle node because its budget is used up. The next poll compares
+// the generation, and so notices if the number belongs to another file by then. An idle node is on
+// no list: prev_ can hold the generation, and next_ == node marks that it does.
 static void volt__io_save_gen(volt__node *node, const volt__io *io) {
     VOLT_ASSERT(volt__node_state(node) == VOLT__IDLE && io->has_gen);
     node->prev_ = (volt__node *)(uintptr_t)io->snapshot.gen;

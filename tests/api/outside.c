@@ -415,7 +415,7 @@ static char state_of(pid_t pid) {
     CHECK(name_end && name_end[1] == ' ');
     return name_end[2];
 }
-// Returns 0 if the limits of the child passed before it was stopped, which a busy machine can cause.
+// Returns 0 if the limits of the child passed before it was stopped, as a busy machine can cause.
 static int stops_and_continues(int kind) {
     static occasion o;
     int p[2], status = 0;
