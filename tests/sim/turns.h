@@ -125,30 +125,54 @@ typedef struct op_turn {
     volt_timer timer;
     volt_arm a, b;
     op_wait wait;
+    turn other; // of a select over two receives
     int64_t limit, start, rc;
     int how;
 } op_turn;
+enum { HOW_PLAIN, HOW_WITHIN, HOW_BESIDE_SLEEP, HOW_BESIDE_PAUSE, HOW_BESIDE_OTHER };
 // The end of a wait: by itself, or by a limit or a cancellation.
 static void check_wait(const op_turn *o, int id) {
     const waiting *w = &o->wait.t.w;
     if (w->rc != -ECANCELED || may_be_cancelled(id)) return;
-    SIM_CHECK(o->how == 3 || (o->how > 0 && sim_now() >= o->start + o->limit));
+    SIM_CHECK(o->how == HOW_BESIDE_PAUSE || (o->how == HOW_BESIDE_OTHER && o->other.w.rc >= 0) ||
+              (o->how != HOW_PLAIN && sim_now() >= o->start + o->limit));
+}
+// Arms that wait themselves, not in a function of their own: a rendezvous claims their select. It
+// must not claim it twice: at most one of the two receives a message.
+static void two_waits_begin(op_turn *o) {
+    turn_waits(&o->other, W_RECV, o->wait.t.w.i, 1, 0);
+    o->other.w.data = o->other.messages;
+    wait_begins(&o->wait.t.w);
+    wait_begins(&o->other.w);
+}
+static void two_waits_end(op_turn *o) {
+    if (!o->wait.t.w.is_over) wait_ends(&o->wait.t.w, -ECANCELED); // was not polled
+    if (!o->other.w.is_over) wait_ends(&o->other.w, -ECANCELED);
+    SIM_CHECK(o->wait.t.w.rc < 0 || o->other.w.rc < 0);
 }
 static volt_poll turn_wait(volt_cx *cx, op_turn *o, int id) {
     VOLT_BEGIN(cx, o);
     o->start = sim_now();
     o->limit = prog_below(2) ? prog_below(5000) : prog_below(1u << 22);
     o->how = o->wait.t.is_sure ? (int)prog_below(4) : 1 + (int)prog_below(3);
-    if (o->how == 0)
+    if (o->wait.t.w.kind == W_RECV && prog_below(3) == 0) o->how = HOW_BESIDE_OTHER;
+    if (o->how == HOW_PLAIN)
         VOLT_AWAIT(wait_run(cx, &o->wait));
-    else if (o->how == 1)
+    else if (o->how == HOW_WITHIN)
         VOLT_AWAIT(volt_within(cx, &o->timer, o->limit, wait_run(cx, &o->wait)));
-    else if (o->how == 3)
+    else if (o->how == HOW_BESIDE_PAUSE)
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&o->a, wait_run(cx, &o->wait)),
                                VOLT_ARM(&o->b, pause_run(cx, &o->pause))));
-    else
+    else if (o->how == HOW_BESIDE_SLEEP)
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&o->a, wait_run(cx, &o->wait)),
                                VOLT_ARM(&o->b, volt_sleep(cx, o->limit + 1000))));
+    else {
+        two_waits_begin(o);
+        VOLT_AWAIT(volt_within(cx, &o->timer, o->limit,
+                               VOLT_SELECT(VOLT_ARM(&o->a, wait_poll(cx, &o->wait.t.w)),
+                                           VOLT_ARM(&o->b, wait_poll(cx, &o->other.w)))));
+        two_waits_end(o);
+    }
     check_wait(o, id);
     VOLT_END(0);
 }
