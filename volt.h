@@ -197,9 +197,9 @@
 // taken, a barrier whose round is complete, a condition variable that is locking its mutex again. A
 // losing arm leaves such a result in its `value`. A time limit cancels later than volt_cancel does:
 // after the deadline the inner wait is tried once more, and only then cancelled. So volt_within
-// gives a result that is there in time, and otherwise -ETIMEDOUT, if the inner poll then ends with
-// -ECANCELED. A task that is cancelled before its first poll is still polled, so that it can
-// release what its state owns.
+// gives a result that is there in time; otherwise it cancels the inner poll, and gives -ETIMEDOUT
+// if that ends with -ECANCELED. A task that is cancelled before its first poll is still polled, so
+// that it can release what its state owns.
 //
 // Between volt_shield_begin and volt_shield_end awaits work although the task is cancelled, so that
 // a cleanup can wait; the shield has a time limit of its own. volt_within and VOLT_SELECT return
@@ -208,12 +208,12 @@
 //
 // A shutdown cancels all tasks and waits until they have ended. volt_run begins it when the root
 // task has ended, or when a task calls volt_shutdown; .drain_timeout counts from the moment worker
-// 0 sees it: not while that worker is stuck in a poll, and not while the root task waits in
-// volt_group_close, which has no time limit for its children. For a hard limit create the runtime
-// by volt_create, call volt_shutdown with a time limit from the main thread, and if it returns a
-// number of tasks, log and _exit: the process cannot free the memory of a task that still runs. A
-// shutdown does not end a `_sync` wait of a thread on a lock or channel, because these objects
-// belong to no runtime; the time limit of the wait does.
+// 0 sees it, so not while that worker is stuck in a poll. A root task that waits in
+// volt_group_close has not ended: that call has no time limit for the children. For a hard limit
+// create the runtime by volt_create, call volt_shutdown with a time limit from the main thread, and
+// if it returns a number of tasks, log and _exit: the process cannot free the memory of a task that
+// still runs. A shutdown does not end a `_sync` wait of a thread on a lock or channel, because
+// these objects belong to no runtime; the time limit of the wait does.
 //
 // ---- time
 // volt_time counts nanoseconds of CLOCK_MONOTONIC, which stands still while the machine sleeps.
@@ -283,12 +283,12 @@
 // which the newest runs first; every 8 ms up to 128 tasks of the oldest batch move to the shared
 // queue. So a tree of tasks is walked depth first and has few of its tasks alive at a time.
 //
-// A task that a worker spawns or wakes stays with that worker until an idle worker steals it. Three
-// kinds cannot be stolen from a worker that makes progress: the task in the LIFO slot; up to 8
-// tasks that the worker has claimed for its next microsecond; and, where most polls finish their
-// task in less than 128 ns (VOLT_STEAL_COST_NS), all of them, since stealing would cost the victim
-// more than it saves. If the worker is stuck in a poll, the watchdog moves all of them to another
-// worker.
+// A task that a worker spawns or wakes stays with that worker until an idle worker steals it, or
+// its queues are full. Three kinds cannot be stolen from a worker that makes progress: the task in
+// the LIFO slot; up to 8 tasks that the worker has claimed for its next microsecond; and, while
+// most polls finish their task in less than 128 ns (VOLT_STEAL_COST_NS), most or all of the others,
+// since stealing would cost the victim more than it saves. If the worker is stuck in a poll, the
+// watchdog moves all of them to another worker.
 //
 // A spawn or wake-up by a thread that is not a worker goes where .placement says: to one shared
 // queue (0, VOLT_PLACE_SHARED), or to the inbox of one worker. That worker is one that sleeps and
@@ -332,9 +332,10 @@
 //                 all others that end in _sync
 //   between steps volt_rt_deadline: on any thread, while no thread is inside volt_rt_step
 //   inside a task all functions that take a volt_cx
-// A function on the pool, or called by volt_block_in_place, is on a plain thread (but for three
-// cases, see that function): it may call volt_block_on and volt_join_sync, also of its own runtime.
-// Under VOLT_SINGLE_THREAD "any thread" is the thread that made the runtime, inside a task or not.
+// A function on the pool, or called by volt_block_in_place (but for the three cases that its
+// contract names), is on a plain thread: it may call volt_block_on and volt_join_sync, also of its
+// own runtime. Under VOLT_SINGLE_THREAD "any thread" is the thread that made the runtime, inside a
+// task or not.
 //
 // Shared objects: any number of threads may use the same descriptor, token, waker, poll set, lock,
 // channel or runtime at once, except to create or destroy it. A handle, a group (except its
@@ -362,7 +363,7 @@
 //   timer, link, arm, shield    members of the waiting function's state; they disarm themselves
 //   token               the application's; a parent outlives its children. Must not be freed while
 //                       a task waits for it or a thread cancels it
-//   lock, channel       the application's. A caller that its wait has let through may free it if no
+//   lock, channel       the application's. A caller that a wait has let through may free it if no
 //                       other call will use it, see "synchronisation" in >>api. A rendezvous may be
 //                       freed once the calls of both sides have returned. volt_chan_destroy frees
 //                       the buffer of a volt_chan_create, before its runtime ends
@@ -395,7 +396,7 @@
 //                       socket also fstat, isatty or open. epoll_ctl at its first wait; in a debug
 //                       build at each wait. volt_readable, volt_writable: epoll_ctl or poll at each
 //                       wait
-//   read, write         one, and none after a read that drained a TCP socket (not for vectors, nor
+//   read, write         one; a read after one that drained a TCP socket: none (not for vectors, nor
 //                       for more than 64 KiB; madvise if the buffer has changed and spans pages). A
 //                       write to a file that is not a socket, by the thread of volt_run or of a
 //                       guest: 3 more, to suppress SIGPIPE. A terminal, or a pipe as 0, 1, 2: fstat
@@ -1258,8 +1259,8 @@ typedef struct volt_config {
 // ---- counters
 
 // X_(name, meaning): the counters, which are totals over all workers since the start. Each worker
-// publishes its share when it parks and at least every 16 event polls; the share of the calling
-// worker is exact.
+// publishes its share when it parks, and while it works at each 16th event poll; the share of the
+// calling worker is exact.
 #define VOLT__COUNTERS(X_)                                               \
     X_(spawned, "tasks accepted")                                        \
     X_(completed, "tasks ended")                                         \
@@ -2019,16 +2020,16 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 // A wait has up to three forms, which share one contract. The awaited form is for tasks. The
 // `_sync` form blocks a plain thread, for `at_most` at most; it also returns -ETIMEDOUT, or
 // -EDEADLK on a worker, and a shutdown does not end it. The `try_` form exists where a wait takes
-// something, and returns -EAGAIN where it would have to wait. It and all other functions may be
-// called by any thread.
+// something, and returns -EAGAIN where it would have to wait. The `try_` form and all functions
+// that do not wait may be called by any thread.
 //
 // Waits are served in order of arrival, except those for a mutex and a once, and the relocking of a
 // condition variable. The turn of a wait that is cancelled passes to the next.
 //
 // A caller that a wait or a `try_` function has let through, by any result but -EAGAIN,
-// -ECANCELED, -ETIMEDOUT and -EDEADLK, may free the object, if no other caller will use it. A
-// result of a function that only asks (is_set, is_done, is_closed, count, available, len) does not
-// permit that: the thread that has made the change may still be using the object.
+// -ECANCELED, -ETIMEDOUT, -EDEADLK and -EINVAL, may free the object, if no other caller will use
+// it. A result of a function that only asks (is_set, is_done, is_closed, count, available, len)
+// does not permit that: the thread that has made the change may still be using the object.
 
 // Locks a mutex. The holder may await before it unlocks, but must not lock it again: it would wait
 // for itself, and a debug build stops the program. Unfair: an arriving caller may take a free lock
@@ -2171,9 +2172,10 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // ---- channels
 // The results are like those of read(2), so that one loop fits all channels: a receive returns 1
 // for a message and 0 once the channel is closed and drained; a send returns 0, or -EPIPE once the
-// channel is closed. Two results differ: a broadcast's send returns the number of subscribers, and
-// a oneshot's receive the value itself, or -EPIPE. The forms of a wait, and the moment from which
-// an object may be freed, are as in "synchronisation".
+// channel is closed. Some results differ: a broadcast's send returns the number of subscribers, its
+// receive -EOVERFLOW for lost messages; a oneshot's receive gives the value itself, or -EPIPE;
+// calls for several messages give their number. The forms of a wait, and the moment from which an
+// object may be freed, are as in "synchronisation".
 //
 // Messages are copied, except by a queue. Each one is delivered once, by a broadcast at most once
 // to each subscriber; a cancelled wait has neither sent nor received. `size` is the size of an
@@ -2243,10 +2245,8 @@ VOLT_API VOLT__MUST int volt_chan_try_reserve(volt_chan *c);
 VOLT_API VOLT__MUST int volt_chan_reserve_sync(volt_chan *c, volt_time at_most);
 // Sends a message into a reserved slot, or gives the slot up: one of the two, once for each
 // reservation. A call without a reservation is detected only if no slot of the channel is
-// reserved, or granted to a waiting sender: volt_chan_unreserve then stops the program in a debug
-// build.
-//   returns: 0 | -EINVAL if `size` is not that of an element, or if no slot at all is reserved or
-//            granted
+// reserved: volt_chan_unreserve then stops the program in a debug build.
+//   returns: 0 | -EINVAL if `size` is not that of an element, or if no slot at all is reserved
 VOLT_API int volt_chan_send_reserved(volt_chan *c, const void *v, size_t size);
 VOLT_API void volt_chan_unreserve(volt_chan *c);
 // Closes the channel for good, from either side, or returns whether it is closed. Sends that wait
@@ -2258,7 +2258,7 @@ VOLT_API int volt_chan_is_closed(const volt_chan *c);
 VOLT_API VOLT_POLL volt_chan_wait_closed(volt_cx *cx, volt_chan *c);
 VOLT_API VOLT__MUST int volt_chan_wait_closed_sync(volt_chan *c, volt_time at_most);
 // Counts the users of one side: the release that brings the count of a side to 0 closes the
-// channel. It does not free it: a receive that gives 0 tells the other side that it was the last.
+// channel, and does not free it. Receivers learn by a result of 0 that the last sender has left.
 // side: VOLT_CHAN_SENDER or VOLT_CHAN_RECEIVER. The program stops at a release without a
 // retain.
 VOLT_API void volt_chan_retain(volt_chan *c, int side);
@@ -2702,7 +2702,9 @@ extern "C" {
 //                  shield depth is below the cancel level.
 //   wrapper        A timer or token around an inner poll, which it ends by raising the cancel
 //                  level.
-//   scope          A shield or a group that is open in a frame.
+//   scope          A shield or a group that is open in a frame. (In the manual a scope is the
+//   awaits
+//                  that one cancellation reaches: those below a cancel level.)
 //   token          A stop flag with waiters, hooks and child tokens. Each tree has one lock.
 //   group          The owner of child tasks. A task does not end before its groups are empty.
 //   worker         The data of one scheduler: ring, wheel, reactor, heap. One thread runs it at a
@@ -2714,8 +2716,8 @@ extern "C" {
 //                  those of a worker that is stuck.
 //   steal floor    The ring length up to which thieves take nothing. The floor VOLT__NO_STEAL also
 //                  protects the overflow queue.
-//   LIFO slot      The slot of the task that a poll of the worker has woken alone, or spawned,
-//                  last. That task runs next, and thieves cannot take it.
+//   LIFO slot      Holds the task that a poll of the worker has spawned, or woken alone, last. That
+//                  task runs next, and thieves cannot take it.
 //   overflow queue Batches of tasks that did not fit into the ring. The owner runs the newest batch
 //                  first; thieves take the oldest.
 //   injector       The shared queue of tasks that come from outside the workers, or that no ring
@@ -2759,7 +2761,8 @@ extern "C" {
 //                    in effective_config_shows_given_values_and_defaults (tests/api/public.c).
 //   operation on     Its contract in >>api; volt__op, volt__io, the switches and the steps that
 //   a descriptor     >>io lists. It waits as one of the kinds of leaf that exist.
-//   leaf             The steps of >>leaf; a new kind is a line of VOLT__LEAVES and a row of
+//   leaf             Its contract in >>api; the steps of >>leaf; a new kind is a line of
+//   VOLT__LEAVES and a row of
 //                    examples/gdb/volt.py; state between polls is a member of key_ (>>types).
 //   lock or channel  Type, initialiser and "zero-valid" in >>types; the awaited, try_ and `_sync`
 //                    forms in >>api; a wait op with attempt and abandon (>>waitword is the
@@ -6641,7 +6644,7 @@ struct volt__worker {
     uint32_t lifo_run;       // consecutive polls from the LIFO slot
     uint32_t polls_since;    // polls since last_event_poll, or since the last sleep
     uintptr_t completed_then, spawned_then; // `completed` and `spawned` at last_event_poll
-    uint32_t n_trials;      // intervals that could be a trial: see volt__leaf_tasks_are_short
+    uint32_t n_trials;      // intervals that could be a trial: see volt__tasks_are_short
     uint8_t is_solo;        // the only worker: no other thread takes from its ring and LIFO slot
     uint8_t is_searching;   // is counted in idle.searching
     uint8_t has_slept;      // has slept, or its thread has just started, and no poll came since
@@ -7043,8 +7046,8 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //   task replaced in the LIFO slot,    ring            in turn    -          thieves, watchdog
 //     or pushed after VOLT_LIFO_MAX
 //     polls from the slot
-//   ring full: several spawns of       overflow queue  in turn    -          thieves, watchdog
-//     one poll
+//   ring full: pushed because of a     overflow queue  in turn    -          thieves, watchdog
+//     second or later spawn of a poll
 //   ring full: any other task          injector        in turn    claim      any other worker
 //   wake-up or spawn from outside,     injector        in turn    claim      any other worker
 //     and each task at a shutdown
@@ -7053,7 +7056,7 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //   in turn   In the order given in >>worker. The injector, an inbox and the overflow queue are due
 //             when inject_due has run out, the reactor and the wheel when event_due has.
 //   at once   The epoll_wait of the worker returns.
-//   next      After the current poll.
+//   next      After the current poll, unless due queues or events come first (>>worker).
 //   claim     The pusher claims and unparks a parked worker: for an inbox its owner if possible,
 //             but any worker may serve it. If a worker is searching, that one finds the task.
 //   -         Impossible: a worker parks only when these queues are empty.
@@ -7989,7 +7992,8 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 }
 // The steal floor. A steal costs the victim VOLT_STEAL_COST_NS: cache misses on the task, its slab
 // and its joiner. While most polls complete their task in less time, the worker keeps tasks:
-//   - If two polls spawn at most one task, it keeps all of its tasks, since little further work
+//   - If at most every second poll spawns a task, it keeps all of its tasks, since little further
+//   work
 //     will come of them, and wakes no other worker for them.
 //   - Otherwise it keeps up to wake_at - 2 tasks in the ring. With the LIFO slot these are fewer
 //     than wake_at, so no worker was woken for them, and none need be woken when the floor falls.
@@ -8003,7 +8007,7 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 #define VOLT__TRIAL 8u
 #define VOLT__TRIAL_EVERY 256u
 // Returns 1 if all steals must be refused, because polls are short or this interval is a trial.
-static int volt__leaf_tasks_are_short(volt__worker *w, int64_t ns) {
+static int volt__tasks_are_short(volt__worker *w, int64_t ns) {
     if (ns < VOLT_STEAL_COST_NS) return 1;
     if (ns >= INT64_C(2) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
     return w->n_trials++ % VOLT__TRIAL_EVERY < VOLT__TRIAL;
@@ -8013,7 +8017,7 @@ static uint32_t volt__steal_floor_for(volt__worker *w, int64_t ns) {
     if (volt__is_solo(w) || w->is_guest) return 0;
     if (w->completed - w->completed_then <= w->polls_since / 2) return 0;
     if (w->spawned - w->spawned_then <= w->polls_since / 2)
-        return volt__leaf_tasks_are_short(w, ns) ? VOLT__NO_STEAL : 0;
+        return volt__tasks_are_short(w, ns) ? VOLT__NO_STEAL : 0;
     return ns < VOLT_STEAL_COST_NS ? w->wake_at - 2 : 0;
 }
 static void volt__update_steal_floor(volt__worker *w, int64_t ns) {
@@ -9476,7 +9480,8 @@ VOLT_API int volt_is_cancelled(volt_cx *cx) {
 // A task or a blocked thread waits on an object that has a lock and a list of waiters. A thread
 // that fires a node only grants something, or asks the waiter to retry. The waiter completes its
 // wait itself, in its next step under the lock; if it is cancelled before, that step passes the
-// grant on. The exception is a rendezvous (>>chan), whose second party completes both waits.
+// grant on. There are two exceptions: the second party of a rendezvous (>>chan) completes both
+// waits, and a barrier that has opened ends its waits even if they are cancelled.
 //
 // A caller that is let through may free the object, once all other calls on it have returned or
 // will not look at it again. Therefore:
@@ -9701,7 +9706,7 @@ static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
 // volt_interval_init run inside a poll of the task that waits. Timers use the lock of their wheel;
 // joins use the child's join word and no lock.
 //   - A timer is armed on the wheel of the worker that runs the poll. A later poll of the task may
-//     run on any worker, and disarms it there.
+//     run on any worker, and removes it from that wheel.
 //   - If the deadline has passed when a node is armed, the node is not put on a wheel: it is FIRED
 //     at once, with source_ NULL.
 //   - No sleep ends early. A relative time counts from the poll that arms the node.
@@ -10414,8 +10419,8 @@ static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state) {
 //   abandon  always
 //
 // ---- promises of locks and channels, and the test of each
-// `each` stands for all of them: the test named shows the promise for one, and tests of the same
-// ending for others.
+// `each` stands for all that the line can apply to: the test named shows the promise for one, and
+// tests whose names end alike show it for others.
 //   each       cancelled before its turn: takes nothing  mutex_cancelled_waiter_takes_nothing
 //   each       cancelled in its turn: the next gets it   sem_cancelled_grant_is_not_lost
 //   each       a losing select takes nothing             notify_losing_arm_takes_nothing
@@ -11472,9 +11477,9 @@ VOLT_API void volt_cond_broadcast(volt_cond *c) {
 //   - No sender waits while volt__chan_room is above 0, and no receiver while volt__chan_ready is:
 //     volt__chan_grant_waiters restores this after each change.
 // Any thread may take a step, under lock_: any two operations on one channel are ordered by it.
-// elem_, cap_, slots_, buf_ and rt_ are set once, and cleared by volt_chan_destroy, which no call
-// may overlap. Of the other fields only is_closed_ is read without the lock, by volt_chan_is_closed
-// [C1].
+// elem_, cap_, slots_, buf_ and rt_ are set once; volt_chan_destroy, which no call may overlap,
+// clears buf_ and rt_. Of the other fields only is_closed_ is read without the lock, by
+// volt_chan_is_closed [C1].
 
 // Called under lock. Returns the number of slots that are free and not granted. It is always 0 for
 // a rendezvous, whose only slot is for reservations.
@@ -11708,7 +11713,8 @@ static inline void volt__chan_buffer_pop(volt_chan *c, char *v) {
 }
 // The fast paths handle the usual case: the lock is free, there is room or a ready message, no
 // waiter of the other side has to be granted anything, and the element has 8 or 4 bytes. Results of
-// these (all but LINKED), and of volt__chan_send_one and volt__chan_recv_one (all but CONTENDED):
+// these functions: all below but LINKED. volt__chan_send_one and volt__chan_recv_one give all but
+// CONTENDED:
 //   CONTENDED  nothing is done, the lock is not taken
 //   LOCKED     nothing is done, the caller holds the lock
 //   LINKED     the node is linked, the lock is released
@@ -11939,8 +11945,8 @@ VOLT_API void volt_chan_destroy(volt_chan *c) {
 //              its node is linked directly, without a wait op
 //   the rest   a wait op: rendezvous, closed channels, cancelled tasks
 // Sends and receives of several messages, blocked threads and reservations use a wait op, too. A
-// try_ function for one message takes the first way if it fits, and every other one takes one step
-// under the lock. None of them waits.
+// try_ function for one message takes the first way if it fits; every other try_ call takes one
+// step under the lock. None of them waits.
 //
 // A channel closes for good, by volt_chan_close or when the last retained sender or the last
 // retained receiver is released. Messages in the buffer and reserved slots outlast the close.
@@ -13396,9 +13402,9 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 //     has moved.
 // All functions are called in a poll; volt__fd_unpin_and_close may be called by any thread.
 #ifndef VOLT_NO_IO
-// A new one has its direction in volt__io_init, its cases in volt__io_call_socket and
+// A new volt__op has its direction in volt__io_init, its cases in volt__io_call_socket and
 // volt__io_call_once, and its arguments in volt__io. volt__io_perform decides whether -ENOTSOCK
-// means another file, and volt__io_step returns 0 for 0 bytes without a call.
+// means another file, and volt__io_once returns 0 for 0 bytes without a call.
 typedef enum volt__op {
     VOLT__OP_READ,
     VOLT__OP_READV,
@@ -14518,7 +14524,8 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 // the poll.
 //   - Tasks that look up the same host and service at the same time share one query. A query is
 //     listed in rt->queries until it is answered or abandoned. Only a listed query can be joined.
-//   - A query is answered once: by the pool thread that ran its job, or by the thread that found
+//   - A query is answered at most once: by the pool thread that ran its job, or by the thread that
+//   found
 //     that no pool thread can be started for its lane. The answer fires all waiters.
 //   - A query is abandoned when its last waiter is cancelled. Its job is then taken back from the
 //     pool, or if it has started, runs to its end without effect.
