@@ -2416,7 +2416,8 @@ VOLT_API int volt_addr_port(const volt_addr *a);
 VOLT_API int volt_local_addr(int fd, volt_addr *out);
 VOLT_API int volt_peer_addr(int fd, volt_addr *out);
 // Opens a listening TCP socket. host: a numeric address; NULL: all addresses, IPv6 and IPv4. port
-// 0: a free port, see volt_local_addr. options_or_null NULL: the defaults.
+// 0: a free port, see volt_local_addr. options_or_null NULL: the defaults. Sets SO_REUSEADDR, so
+// that a server that starts again finds its port free.
 //   returns: a descriptor, non-blocking and close-on-exec | -EINVAL: invalid address | -EADDRINUSE
 //            | -EACCES | -EMFILE, -ENFILE | -EAFNOSUPPORT with an IPv6 address or .is_v6only, if
 //            the system has no IPv6 | another -errno
