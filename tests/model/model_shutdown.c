@@ -267,7 +267,7 @@ static void sleep_in_the_end(void) {
 SCENARIO(shutdown_last_two_sleep, .class = VMC_BOUNDED, .preemptions = 1) {
     sleep_in_the_end();
 }
-SCENARIO(shutdown_last_two_sleep_long, .class = VMC_BOUNDED, .preemptions = 2,
+SCENARIO(shutdown_last_two_sleep_long, .class = VMC_BOUNDED, .preemptions = 3,
          .is_long = 1) {
     sleep_in_the_end();
 }
