@@ -363,10 +363,11 @@
 //   timer, link, arm, shield    members of the waiting function's state; they disarm themselves
 //   token               the application's; a parent outlives its children. Must not be freed while
 //                       a task waits for it or a thread cancels it
-//   lock, channel       the application's. A caller that a wait has let through may free it if no
-//                       other call will use it, see "synchronisation" in >>api. A rendezvous may be
-//                       freed once the calls of both sides have returned. volt_chan_destroy frees
-//                       the buffer of a volt_chan_create, before its runtime ends
+//   lock, channel       the application's. A caller that a wait or a `try_` call has let through
+//                       may free it if no other caller will use it, see "synchronisation" in
+//                       >>api; a rendezvous, once the calls of both sides have returned.
+//                       volt_chan_destroy frees the buffer of a volt_chan_create, before its
+//                       runtime ends
 //   descriptor          the application's. volt_close closes it; a descriptor of another library is
 //                       closed by that library, after volt_pollset_set(.., 0) or volt_fd_release
 //   buffers             members of the state, which volt may use until the wait has returned
@@ -530,8 +531,7 @@
 // ---- questions
 // Why a struct and not locals? C can keep locals only on a stack per task: kilobytes, of a size
 // that must be guessed, instead of 112 bytes.
-// Can a wake-up be lost? A model checker has found none in all executions within its bounds, which
-// tests/README.md names (make model).
+// Can a wake-up be lost? A model checker has found none within its bounds, see tests/README.md.
 // May I call a blocking library? By volt_blocking or volt_block_in_place; or, if it offers
 // descriptors to wait for, with a poll set.
 // Why does my select spin? See the end of the first paragraph of "cancellation".
@@ -1213,8 +1213,8 @@ typedef struct volt_health_report {
 // The configuration of a runtime. Zeroed memory gives the defaults, as does NULL in place of the
 // struct; a value out of range gives -EINVAL. volt_effective_config returns the values in force.
 typedef struct volt_config {
-    // sizeof(volt_config) as the caller was compiled; a smaller one, of an older header, leaves
-    // the later fields at their defaults. 0 means that of the implementation
+    // sizeof(volt_config) as the caller was compiled; a smaller one, of an older header or of a
+    // binding, leaves the later fields at their defaults. 0 means that of the implementation
     uint32_t size;
     // number of workers, at most 1024. 0 means the CPUs in the affinity mask of the calling
     // thread, or fewer if the CPU quota of the cgroup is lower
@@ -7049,7 +7049,8 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //     polls from the slot
 //   ring full: pushed because of a     overflow queue  in turn    -          thieves, watchdog
 //     second or later spawn of a poll
-//   ring full: any other task          injector        in turn    claim      any other worker
+//   ring full: any other task, with    injector        in turn    claim      any other worker
+//     the newer half of the ring
 //   wake-up or spawn from outside,     injector        in turn    claim      any other worker
 //     and each task at a shutdown
 //   the same, with .placement          inbox           in turn    claim      thieves, watchdog
@@ -9484,8 +9485,7 @@ VOLT_API int volt_is_cancelled(volt_cx *cx) {
 // grant on. There are two exceptions: the second party of a rendezvous (>>chan) completes both
 // waits, and a barrier that has opened ends its waits even if they are cancelled.
 //
-// A caller that is let through may free the object, once all other calls on it have returned or
-// will not look at it again. Therefore:
+// A caller that is let through may free the object, if no other caller will use it. Therefore:
 //   - Each waiter that was fired takes the lock once before it returns: by then the thread that
 //     fired it has released the lock, and does not use the object any more.
 //   - A change that may let a caller through without a wait, such as a release, is the LAST TOUCH

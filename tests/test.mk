@@ -88,7 +88,8 @@ build/log/replay_%: build/fuzz/replay_%
 # seam and share one compilation for each form; the others, which replace parts of the seam, have
 # one of their own each. The shared one of the normal form is optimised, as in applications. The
 # rest is not, because that takes a fifth of the time: `make test-optimised` compiles the normal
-# form of every test with -O2.
+# form of every test with -O2. Only the normal form warns; `make check` compiles volt.h in each form
+# with all warnings.
 SHARED := beside budget chan chan_forms compose compose_sync guest idle limits net outside pause \
 	placement queues rescue shared stress sync sync_kinds sync_stress task timers token
 build/unit/volt.h build/unit/unit.h: volt.h tests/lib/unit.awk
@@ -107,9 +108,9 @@ $(2)/test_%: %.c $$(HEADERS)
 endef
 $(eval $(call TEST_RULES,normal,build,-O0,-O2))
 $(eval $(call TEST_RULES,optimised,build/optimised,-O2))
-$(eval $(call TEST_RULES,small,build/small,-O0 $$(SMALL)))
-$(eval $(call TEST_RULES,single,build/single,-O0 $$(SINGLE)))
-$(eval $(call TEST_RULES,bare,build/bare,-O0 $$(BARE)))
+$(eval $(call TEST_RULES,small,build/small,-O0 -w $$(SMALL)))
+$(eval $(call TEST_RULES,single,build/single,-O0 -w $$(SINGLE)))
+$(eval $(call TEST_RULES,bare,build/bare,-O0 -w $$(BARE)))
 build/test_ring_caps build/small/test_ring_caps: tests/unit/queues.c
 $(GOLDEN:%=build/examples/%): EXAMPLE_LEVEL := -O0
 EXAMPLE_LEVEL := -O2
