@@ -15,7 +15,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-enum { MAX_WHAT = 8, SECONDS_MAX = 80, SECONDS_MAX_LONG = 1500, PROGRESS_SECONDS = 20 };
+enum { MAX_WHAT = 8, SECONDS_MAX = 80, SECONDS_MAX_LONG = 4000, PROGRESS_SECONDS = 20 };
 static const uint64_t graphs_max = UINT64_C(1) << 25;
 
 const vmc_scenario *scenario;
