@@ -529,9 +529,8 @@ class Switched:
 
 PLAIN = "-std=gnu11 -w -I. -Itests/lib -include tests/mutate/which.h".split()
 WARN = "-std=gnu11 -Wall -Wextra -Werror -I. -Itests/lib -include tests/mutate/which.h".split()
-SMALL = ("-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=5 -DVOLT_OVERFLOW_CAP=2 "
+SMALL = ("-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_OVERFLOW_CAP=2 "
          "-DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000").split()  # as in the Makefile
-SIM_INDEX = "-UVOLT_RING_INDEX_BITS -DVOLT_RING_INDEX_BITS=20".split()  # as in the Makefile
 WHICH = f"{BUILD}/which.o"
 OBJCOPY = ("objcopy --rename-section .data=model_data --rename-section .bss=model_bss,alloc "
            "--redefine-sym memset=vmc_memset --redefine-sym memcpy=vmc_memcpy "
@@ -620,7 +619,7 @@ def all_programs():
         if name != "ring_caps":
             programs += [Program(name, path, "unit"), Program(name + "/small", path, "unit", SMALL)]
     programs += [Program("sim", f"{TESTS}/sim/main.c", "sim"),
-                 Program("sim/small", f"{TESTS}/sim/main.c", "sim", SMALL + SIM_INDEX),
+                 Program("sim/small", f"{TESTS}/sim/main.c", "sim", SMALL),
                  Program("inject", f"{TESTS}/fault/fault.c", "fault")]
     programs += [Program(f[:-2], f"{TESTS}/model/{f}", "model")
                  for f in sorted(os.listdir(f"{TESTS}/model"))

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- sim: the normal build has the even seeds, the small one the odd ones. The output is bounded.
-# A simulated thief may be starved until the indices of a ring wrap, which is the one thing that the
-# ring cannot tolerate: the small build has more indices than a run has steps.
-SIM_INDEX := -UVOLT_RING_INDEX_BITS -DVOLT_RING_INDEX_BITS=20
 SIM_SOURCES := $(wildcard tests/sim/*.[ch])
 SIM_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SIM_FLAGS)
 SIM_CAP := head -c 20000000
@@ -35,7 +32,7 @@ build/sim/sim-normal: $(SIM_SOURCES) volt.h
 	$(CC) $(SIM_CFLAGS) tests/sim/main.c -o $@
 build/sim/sim-small: $(SIM_SOURCES) volt.h
 	@mkdir -p $(@D)
-	$(CC) $(SIM_CFLAGS) $(SMALL) $(SIM_INDEX) tests/sim/main.c -o $@
+	$(CC) $(SIM_CFLAGS) $(SMALL) tests/sim/main.c -o $@
 
 sim-mutants: $(SIM_SOURCES) volt.h tests/sim/mutants.sh
 	@CC='$(CC)' sh tests/sim/mutants.sh volt.h build/sim/mutants $(MUTANT)

@@ -4,6 +4,10 @@
 #undef VOLT_RING_CAP
 #ifdef VOLT_TEST_SMALL
 #  define VOLT_RING_CAP 8
+// Few indices, so that they come back often. The stress test waits for the steals under way before;
+// in other tests a thief that the system stops for long would meet a head that has come back.
+#  undef VOLT_RING_INDEX_BITS
+#  define VOLT_RING_INDEX_BITS 5
 #else
 #  define VOLT_RING_CAP 2
 #endif
