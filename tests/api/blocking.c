@@ -679,7 +679,7 @@ TEST_OF_THREADS(other_workers_go_on_while_one_blocks_without_handoff) {
         CHECK(volt__worker_load(rt, i) < UINT32_MAX); // may be chosen again
     destroy(rt);
 }
-// With nobody to take over either, it just blocks.
+// With no other thread to take over, either, it just blocks.
 TEST_OF_THREADS(single_worker_blocks_in_place_without_handoff) {
     place p = { 0 };
     int n_ended = 0;

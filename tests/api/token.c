@@ -202,9 +202,9 @@ TEST_OF_THREADS(unhook_waits_for_the_call) {
 // One cancels while another one takes off: called, or not, but never after it was taken off.
 typedef struct {
     volt_hook h;
-    int n;
+    int *n;
 } fleeting;
-static void count_fleeting(void *arg) { COUNT(((fleeting *)arg)->n); }
+static void count_fleeting(void *arg) { COUNT(*((fleeting *)arg)->n); }
 TEST_OF_THREADS(hook_is_not_called_after_racing_unhook) {
     enum { ROUNDS = 300, HOOKS = 4 };
     int n_called_at_all = 0;
@@ -213,21 +213,25 @@ TEST_OF_THREADS(hook_is_not_called_after_racing_unhook) {
         meeting m = { .t = &t };
         memset(&t, 0, sizeof t);
         fleeting *f[HOOKS];
+        int n[HOOKS] = { 0 }, n_at_unhook[HOOKS];
         for (int i = 0; i < HOOKS; i++) {
             f[i] = (fleeting *)calloc(1, sizeof *f[i]);
             CHECK(f[i]);
+            f[i]->n = &n[i];
             CHECK_EQ(volt_token_hook(&t, &f[i]->h, count_fleeting, f[i]), 0);
         }
         pthread_t canceller = start_thread(cancel_main, &m);
         for (int i = (int)RANDOM_BELOW(60); i > 0; i--) VOLT_CPU_RELAX();
         for (int i = 0; i < HOOKS; i++) {
             int rc = volt_token_unhook(&f[i]->h);
-            CHECK_EQ(f[i]->n, rc == 0); // plain: the call is over
-            n_called_at_all += f[i]->n;
+            n_at_unhook[i] = n[i]; // plain: the call is over
+            CHECK_EQ(n[i], rc == 0);
+            n_called_at_all += n[i];
             memset(f[i], 0xdd, sizeof *f[i]);
             free(f[i]);
         }
         join_thread(canceller);
+        for (int i = 0; i < HOOKS; i++) CHECK_EQ(n[i], n_at_unhook[i]);
         volt_token_deinit(&t);
     }
     printf("%d of %d called\n", n_called_at_all, ROUNDS * HOOKS);
