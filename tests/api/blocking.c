@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What blocks: jobs on the thread pool, and calls in place, whose worker another thread takes over.
+// Blocking: jobs on the thread pool, and calls in place, whose worker another thread takes over.
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
 #define VOLT_POOL_IDLE_NS 30000000 // threads of the pool end after 30 ms
@@ -349,7 +349,7 @@ TEST_OF_THREADS(job_without_memory_fails_unless_another_job_runs) {
     test_heap.fail_at = 0;
     destroy(rt);
 }
-// One is queued behind a job whose thread cannot be started: nobody would ever come to it.
+// A job is queued behind one whose thread cannot be started: no thread would ever run it.
 static int n_held;
 static volt_rt *held_rt;
 static place held_place;
@@ -599,7 +599,7 @@ ROOT_TEST(call_in_place_may_wait_for_tasks_of_its_runtime, { int rc; }) {
 #endif
     VOLT_END(0);
 }
-// While its own thread is in the call nobody may give up: who carries the worker meanwhile goes on.
+// While a thread is in the call, another carries its worker: that one may not give up, but goes on.
 typedef struct {
     volt_frame frame;
     volt_shield shield;
@@ -785,7 +785,7 @@ TEST_OF_THREADS(guest_that_blocks_in_place_may_not_wait_for_tasks) {
     c.start_all_workers = 1;
     CHECK_EQ(volt_create(&c, &rt), 0);
     RT_SPAWN(rt, NULL, hold_run, (blocker){ .mine = &p, .n_ended = &n_ended });
-    UNTIL(READ(p.n_in) == 1); // by the other worker, as nobody has stepped
+    UNTIL(READ(p.n_in) == 1); // by the other worker, as no thread has stepped
     RT_SPAWN(rt, NULL, vain_run, (vain){ .n_ended = &n_ended });
     while (READ(n_ended) == 0) CHECK(volt_rt_step(rt, 0) >= 0);
     WRITE(p.is_open, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Bounded channels and the rendezvous. What is sent is received once, whoever is cancelled, and in
-// order of each sender; the other kinds are in chan_kinds.c.
+// Bounded channels and the rendezvous. Each message is received once, whichever task is cancelled,
+// and in order of each sender; the other kinds are in chan_kinds.c.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "test.h"
@@ -460,7 +460,7 @@ typedef struct {
 } receiver;
 static void note_arrival(road *r, int *last, const msg *m) {
     CHECK(m->from >= 0 && m->from < SENDERS && m->seq >= 0 && m->seq < EACH);
-    CHECK(m->seq >= last[m->from]); // what one receiver gets of one sender is in order
+    CHECK(m->seq >= last[m->from]); // one receiver gets the messages of one sender in order
     last[m->from] = m->seq + 1;
     CHECK_EQ(__atomic_fetch_add(&r->got[m->from][m->seq], 1, __ATOMIC_RELAXED), 0);
 }
@@ -503,7 +503,7 @@ ROOT_TEST(chan_delivers_each_message_once_in_order, {
     VOLT_END(0);
 }
 
-// ---- who waits is served in order of arrival
+// ---- waiters are served in order of arrival
 
 ROOT_TEST_1(chan_waiting_receivers_are_served_in_order, {
     volt_chan c;
@@ -549,7 +549,7 @@ ROOT_TEST_1(chan_waiting_senders_are_served_in_order, {
     for (s->i = 1; s->i <= 7; s->i++) {
         CHECK_EQ(try_recv(&s->c), s->i);
         if (s->i > 5) continue;
-        CHECK_EQ(try_send(&s->c, 0, 100), -EAGAIN); // the room is for who waits
+        CHECK_EQ(try_send(&s->c, 0, 100), -EAGAIN); // the room is for the waiters
         CHECK_EQ(volt_chan_try_reserve(&s->c), -EAGAIN);
         VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, s->i));
         CHECK_EQ(s->out[s->i - 1].rc, 0);
@@ -586,7 +586,7 @@ ROOT_TEST_1(chan_cancelled_receiver_takes_nothing, {
         volt_cancel(&s->h[2]);
         VOLT_AWAIT(s->rc, volt_join(cx, &s->h[2]));
         CHECK_EQ(s->rc, -ECANCELED);
-        CHECK_EQ(try_send(&s->c, 0, 8), 0); // nobody is counted any more
+        CHECK_EQ(try_send(&s->c, 0, 8), 0); // no receiver is counted any more
         CHECK_EQ(try_recv(&s->c), 8);
     }
     VOLT_END(0);
@@ -766,7 +766,7 @@ ROOT_TEST_1(chan_close_ends_every_wait, {
         CHECK_EQ(try_send(&s->c, 0, 1), -EPIPE);
         CHECK_EQ(volt_chan_try_reserve(&s->c), -EPIPE);
         CHECK_EQ(try_recv(&s->c), 0);
-        // Who comes too late does not wait.
+        // A task that comes too late does not wait.
         for (s->i = SEND; s->i <= CLOSED; s->i++) START(NULL, s->i, &s->out[s->i], 0);
         VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 8));
         CHECK_EQ(s->out[SEND].rc, -EPIPE);
@@ -794,12 +794,12 @@ ROOT_TEST_1(chan_close_keeps_buffered_messages, {
     volt_chan_close(&s->c);
     CHECK_EQ(try_recv(&s->c), 2);
     VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 3));
-    for (int i = 0; i < 3; i++) CHECK_EQ(s->out[i].rc, -EPIPE); // who was granted one, too
+    for (int i = 0; i < 3; i++) CHECK_EQ(s->out[i].rc, -EPIPE); // also the granted one
     CHECK_EQ(try_recv(&s->c), 0);
     VOLT_END(0);
 }
 
-// A message that was granted to one who is then cancelled is received after the close.
+// A message that was granted to a receiver, which is then cancelled, is received after the close.
 ROOT_TEST_1(chan_close_keeps_granted_message, {
     volt_chan c;
     msg buf[1];
@@ -940,7 +940,7 @@ ROOT_TEST_1(chan_reservation_outlasts_close, {
     VOLT_END(0);
 }
 
-// Who was given a place and finds the channel closed has none. Until then it is not drained.
+// A task with a granted place finds the channel closed and has none. Until then it is not drained.
 ROOT_TEST_1(chan_close_revokes_granted_slot, {
     volt_chan c;
     msg buf[1], m;
@@ -1018,7 +1018,7 @@ ROOT_TEST_1(chan_rendezvous_send_ends_when_received, {
 }) {
     VOLT_BEGIN(cx, s);
     volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
-    CHECK_EQ(try_send(&s->c, 0, 1), -EAGAIN); // nobody receives
+    CHECK_EQ(try_send(&s->c, 0, 1), -EAGAIN); // there is no receiver
     CHECK_EQ(volt_chan_try_reserve(&s->c), -EAGAIN);
     for (s->i = 0; s->i < 2; s->i++) {
         s->out[s->i].m = MSG(0, 1 + s->i);
@@ -1620,7 +1620,7 @@ typedef struct {
     volt_token stop;
     int rc;
 } storm_task;
-// What was not sent is not sent again: the next number is next.
+// A message that was not sent is dropped: the next number is next.
 static volt_poll storm_sender_run(volt_cx *cx, void *arg) {
     storm_task *t = (storm_task *)arg;
     VOLT_BEGIN(cx, t);
@@ -1778,7 +1778,7 @@ ROOT_TEST(chan_blocks_no_worker, { volt_chan c; msg buf[1], m; }) {
     VOLT_END(0);
 }
 
-// ---- freed by who was last, as soon as nobody else has anything to do with it
+// ---- freed by the last receiver, as soon as no other task or thread will touch it
 
 typedef struct {
     volt_chan c;
@@ -1790,7 +1790,7 @@ static parcel *parcel_new(size_t cap) {
     volt_chan_init(&p->c, p->buf, sizeof p->buf[0], cap);
     return p;
 }
-// One message: who has received it frees the channel. The sender may still be inside its call.
+// One message: its receiver frees the channel. The sender may still be inside its call.
 typedef struct {
     volt_frame frame;
     parcel *p;

@@ -64,7 +64,7 @@ TEST(chan_try_send_n_and_try_recv_n_move_what_fits) {
     box_init(&b);
     CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 2), -EAGAIN);
     CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 2), 2);
-    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 3), 1); // what fits
+    CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 3), 1); // as many as fit
     CHECK_EQ(volt_chan_try_send_n(&b.c, b.in, sizeof(int), 1), -EAGAIN);
     CHECK_EQ(volt_chan_try_recv_n(&b.c, b.out, sizeof(int), 2), 2);
     CHECK(b.out[0] == 1 && b.out[1] == 2);
@@ -276,8 +276,8 @@ TEST_OF_THREADS(watch_set_and_close_wake_waiting_thread) {
     volt_watch_close(&g.w);
     CHECK_EQ(caller_end(&c), 0);
 }
-// What is there counts, seen or not; then each new one until it is that; what it has looked at is
-// seen.
+// A value that is there counts, seen or not; then each new one until one is accepted. Every value
+// that was tested is seen.
 TEST_OF_THREADS(watch_until_sync_waits_for_accepted_value) {
     gauge g;
     caller c;

@@ -333,7 +333,7 @@ TEST(oneshot_takes_one_send_and_one_receive) {
         CHECK_EQ(volt_oneshot_send(&o, -7), 0);
         CHECK_EQ(volt_oneshot_is_closed(&o), 0);
         CHECK_EQ(volt_oneshot_send(&o, 8), -EPIPE); // once
-        if (i == 1) volt_oneshot_close(&o); // what was sent before is still there
+        if (i == 1) volt_oneshot_close(&o); // the value sent before is still there
         CHECK_EQ(volt_oneshot_try_recv(&o, &value), 0);
         CHECK_EQ(value, -7);
         CHECK_EQ(volt_oneshot_try_recv(&o, &value), -EPIPE);
@@ -480,8 +480,8 @@ TEST_OF_THREADS(oneshot_may_be_freed_by_its_receiver) {
         join_thread(t);
     }
 }
-// The sender may stay inside its call for as long as it likes, wherever it is: the runtime of who
-// has the value already ends all the same, and nothing is left of it.
+// The sender may stay inside its call for any length of time, at any point of it: the runtime of the
+// task that has the value already ends all the same, and nothing is left of it.
 typedef struct {
     volt_oneshot o;
     volt_queue q;
@@ -545,7 +545,7 @@ TEST_OF_THREADS(runtime_ends_while_sender_is_inside_its_call) {
         }
 }
 
-// The queue itself is in the last message's way: who has seen the end frees it.
+// The last push or close is still inside the queue: the task that has received its result frees it.
 typedef struct {
     volt_queue q;
     note n;
@@ -606,9 +606,9 @@ TEST(bcast_delivers_to_each_open_subscriber) {
     char small;
     volt_bcast b = VOLT_BCAST_INIT(buf);
     volt_sub s[3];
-    CHECK_EQ(send_int(&b, 1), 0); // to nobody
+    CHECK_EQ(send_int(&b, 1), 0); // there is no subscriber
     for (int i = 0; i < 2; i++) volt_sub_open(&s[i], &b);
-    CHECK_EQ(recv_int(&s[0]), NOTHING); // what is sent from now on
+    CHECK_EQ(recv_int(&s[0]), NOTHING); // receives only later messages
     CHECK_EQ(send_int(&b, 2), 2);
     volt_sub_open(&s[2], &b);
     CHECK_EQ(send_int(&b, 3), 3);
@@ -633,7 +633,7 @@ TEST(bcast_delivers_to_each_open_subscriber) {
     CHECK_EQ(recv_int(&s[0]), ENDED);
 }
 
-// Who lags is told, exactly by how much, and goes on with the oldest that is left.
+// A subscriber that lags is told, exactly by how much, and goes on with the oldest that is left.
 TEST(bcast_counts_lost_messages_exactly) {
     for (int cap = 1; cap <= 5; cap++)
         for (int n_sent = 0; n_sent <= 12; n_sent++)
@@ -804,7 +804,7 @@ TEST(watch_gives_newest_unseen_value) {
     volt_watch w = VOLT_WATCH_INIT(value);
     volt_watcher r[2];
     volt_watcher_open(&r[0], &w);
-    CHECK_EQ(look_int(&r[0]), NOTHING); // what is there is seen
+    CHECK_EQ(look_int(&r[0]), NOTHING); // the first value counts as seen
     CHECK_EQ(volt_watch_get(&w, &v, sizeof v, &seen), 0);
     CHECK_EQ(v, 7);
     for (v = 1; v <= 3; v++) CHECK_EQ(volt_watch_set(&w, &v, sizeof v), 0);
@@ -833,7 +833,7 @@ TEST(watch_gives_newest_unseen_value) {
     CHECK_EQ(volt_watch_set_if(&w, &v, sizeof v, later), -EPIPE);
     CHECK_EQ(volt_watch_get(&w, &v, sizeof v, NULL), 0);
     for (int i = 0; i < 2; i++) {
-        CHECK_EQ(look_int(&r[i]), 9); // what is new first
+        CHECK_EQ(look_int(&r[i]), 9); // the new value first
         CHECK_EQ(look_int(&r[i]), ENDED);
     }
 }
@@ -871,8 +871,8 @@ ROOT_TEST_1(watch_cancelled_watcher_sees_nothing, {
     VOLT_END(0);
 }
 
-// Several change one value by set_if; nobody's change is lost, and no watcher sees it go back, or a
-// torn one, or misses the last.
+// Several threads change one value by set_if; no change is lost, and no watcher sees it go back,
+// sees a torn value, or misses the last one.
 enum { CHANGERS = 3, CHANGES = TEST__IS_SANITIZED ? 100 : 300 };
 typedef struct {
     int a, b;

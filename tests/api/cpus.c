@@ -122,7 +122,7 @@ TEST(malformed_quota_is_no_limit) {
     CHECK_EQ(volt__cpu_count(), 2);
     tree_end();
 }
-// What the machine has is what the affinity mask of this process says.
+// The number of processors is that of the affinity mask of this process.
 TEST(cpu_count_follows_affinity_mask) {
     cpu_set_t all, one;
     CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);

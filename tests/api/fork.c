@@ -49,7 +49,7 @@ static void begin(parent *p, uint32_t workers, int is_guest) {
     RT_SPAWN(p->rt, &p->ended, giver_run, (giver){ .value = 3 });
     while (READ(p->n_polls) == 0 || !volt__join_is_done(p->ended.task_)) step(p);
 }
-// What it sends comes back: its descriptor is still waited for.
+// A byte that is sent comes back: the descriptor is still waited for.
 static void talk(parent *p) {
     char c = 0;
     CHECK_EQ(write(p->fd[1], "x", 1), 1);

@@ -16,7 +16,7 @@ ROOT_TEST(group_waits_for_all, { volt_group g; int i, n_ended, rc; }) {
     VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
     CHECK_EQ(s->rc, 0);
     CHECK_EQ(READ(s->n_ended), 300);
-    CHECK(!s->g.scope_.task_); // nobody's: another may take it
+    CHECK(!s->g.scope_.task_); // owned by no task: another may take it
     VOLT_END(0);
 }
 
@@ -116,7 +116,7 @@ ROOT_TEST_1(group_next_keeps_order_between_completions, {
     }
     VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
     CHECK_EQ(s->rc, -ENOENT);
-    CHECK(!s->g.scope_.task_); // nobody's: another may take it
+    CHECK(!s->g.scope_.task_); // owned by no task: another may take it
     VOLT_END(0);
 }
 
@@ -153,7 +153,7 @@ ROOT_TEST(group_next_needs_collect, { volt_group g; uint64_t id; int64_t rc; }) 
     VOLT_END(0);
 }
 
-// Results that nobody fetched are freed by close.
+// Results that no task fetched are freed by close.
 ROOT_TEST(group_close_drops_results, { volt_group g; int i; int64_t rc; uint64_t id; }) {
     VOLT_BEGIN(cx, s);
     volt_group_collect(&s->g);

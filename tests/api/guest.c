@@ -52,7 +52,7 @@ TEST(spawn_makes_guest_readable) {
     int n_ended = 0;
     int64_t result = 0;
     RT_SPAWN(rt, &h, giver_run, (giver){ .value = 7, .n_ended = &n_ended });
-    CHECK_EQ(READ(n_ended), 0); // nobody runs it but the step
+    CHECK_EQ(READ(n_ended), 0); // only a step runs it
     CHECK_EQ(is_readable(rt, 0), 1);
     CHECK_EQ(volt_rt_step(rt, 0), 1);
     CHECK_EQ(volt_try_join(&h, &result), 0);
@@ -67,7 +67,7 @@ TEST(due_timer_makes_guest_readable) {
         volt_time before = volt_now(), due;
         int is_last = ms == 25;
         RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(ms), .n_ended = &n_ended });
-        // A later one does not hold it up, one that is gone does not wake anybody.
+        // A later timer does not delay it, and one that is gone wakes no thread.
         if (is_last) RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_S(100) });
         CHECK_EQ(volt_rt_step(rt, 0), 1 + is_last);
         due = volt_rt_deadline(rt);
@@ -171,7 +171,7 @@ TEST(guest_steps_of_one_poll_serve_the_injector) {
     CHECK_EQ(READ(n_ended), 1);
     destroy(rt);
 }
-// What a poll takes decides when it looks around: what the application does in between is no poll.
+// Only the length of polls decides when it looks for events: time between two steps is no poll.
 TEST(time_between_guest_steps_does_not_count_as_poll_time) {
     volt_rt *rt = guest_on(1);
     int n = 0;
@@ -225,7 +225,7 @@ TEST(guest_step_accepts_any_number_of_polls) {
 TEST(destroy_is_refused_during_guest_step) {
     volt_rt *rt = guest_on(1);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
-    volt__lock(&rt->guest_lock); // as who is in a step
+    volt__lock(&rt->guest_lock); // as a thread does that is in a step
     CHECK_EQ(volt_destroy(rt), -EBUSY);
     volt__unlock(&rt->guest_lock);
     destroy(rt);
@@ -522,7 +522,7 @@ TEST_OF_THREADS(guest_step_is_refused_while_another_thread_steps) {
     pthread_t t = start_thread(holder_main, &h);
     while (!READ(h.is_inside)) sched_yield();
     CHECK_EQ(volt_rt_step(h.rt, 0), -EBUSY);
-    CHECK_EQ(volt_shutdown(h.rt, VOLT_MS(1)), 1); // waits for the one who steps
+    CHECK_EQ(volt_shutdown(h.rt, VOLT_MS(1)), 1); // waits for the thread that steps
     WRITE(h.may_go, 1);
     join_thread(t);
     destroy(h.rt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What a dump says of tasks and workers, as text and as JSON, while they come and go.
+// Contents of a dump: tasks and workers, as text and as JSON, while they come and go.
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
 #include <stddef.h>
@@ -32,7 +32,7 @@ static ssize_t test_write(int fd, const void *buf, size_t len) {
     return write(fd, buf, most_at_once && len > (size_t)most_at_once ? (size_t)most_at_once : len);
 }
 
-// ---- tasks that wait for everything there is to wait for
+// ---- tasks that wait, in every way there is
 
 typedef struct {
     volt_frame frame;
@@ -416,8 +416,8 @@ TEST_OF_THREADS(dump_beside_spawns_finds_all_lasting_tasks) {
     drop(&s);
     destroy(rt);
 }
-// Between two batches the slab where the walk is goes, and newer ones come: it begins anew, passes
-// over what is newer than where it was, and tells nothing twice.
+// Between two batches the slab where the walk is goes, and newer ones come: it begins again, passes
+// over slabs that are newer than its last place, and tells nothing twice.
 typedef struct {
     waits waits;
     char rest[VOLT_SLAB_SIZE / 8]; // so that each has a slab of its own

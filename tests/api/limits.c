@@ -91,7 +91,7 @@ ROOT_TEST_1(spawn_copies_state_of_any_small_size, {
     }
     VOLT_END(0);
 }
-// Not a byte beside the state is read: behind it lies memory that nobody may touch.
+// Not a byte beside the state is read: behind it lies memory that may not be accessed.
 ROOT_TEST_1(spawn_reads_no_byte_beyond_state, {
     volt_handle h;
     int64_t rc;
@@ -172,7 +172,7 @@ ROOT_TEST_1(with_token_ends_if_its_inner_poll_cancels_the_token, {
 ROOT_TEST_1(join_any_over_no_children_gives_ecanceled, { giver g[1]; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, volt_join_any(cx, giver_run, s->g, sizeof s->g[0], 0));
-    CHECK_EQ(s->rc, -ECANCELED); // nobody can be the first
+    CHECK_EQ(s->rc, -ECANCELED); // there is no first one
     VOLT_AWAIT(s->rc, volt_join_all(cx, giver_run, s->g, sizeof s->g[0], 0));
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
@@ -435,7 +435,7 @@ ROOT_TEST_1(pollset_refuses_invalid_arguments, {
     volt_pollset_close(cx, &s->p);
     VOLT_END(0);
 }
-// Nobody has room for its entry, and nobody looks it up: the first operation will say so.
+// There is no memory for the entry, and none is looked up: the first operation will report it.
 TEST(fd_adopt_and_release_do_nothing_without_memory) {
     volt_rt *rt = still_rt(1);
     volt__task *t = still_task(rt->workers[0]);

@@ -9,8 +9,8 @@ static void misuse_panic(const char *text);
 #include "test.h"
 #include "tasks.h"
 
-// The test that runs begins there; 0: it names no line of its own. What it does wrong is in its
-// lines, or in a function right above.
+// The test that runs begins there; 0: it names no line of its own. Its mistake is in its lines, or
+// in a function right above.
 static int misuse_from;
 enum { MISUSE_LINES = 20 };
 static void misuse_panic(const char *text) {

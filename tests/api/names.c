@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Hosts by name: what volt_resolve makes of getaddrinfo's answers, who shares a call, who leaves
-// one alone; connecting by name.
+// Hosts by name: the results that volt_resolve makes from getaddrinfo's answers, tasks that share a
+// call or leave one; connecting by name.
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
 #ifdef VOLT_TEST_SMALL // as most programs are built that ship
@@ -243,7 +243,7 @@ TEST_OF_THREADS(resolve_shares_call_for_same_host_and_service) {
         CHECK_EQ(rc, -ECANCELED);
     }
     CHECK_EQ(READ(n_ended), (MANY - 1) / 3);
-    ask_beside(rt, &h[3], "held.test", &n_ended); // who comes then finds those who stayed
+    ask_beside(rt, &h[3], "held.test", &n_ended); // a later task joins the remaining ones
     until_asked(rt, MANY + 1 - (MANY - 1) / 3 + 1);
     WRITE(names.is_open, 1);
     for (int i = 0; i < MANY; i++) {
@@ -266,7 +266,7 @@ TEST_OF_THREADS(cancelled_resolve_leaves_its_call_running) {
     volt_cancel(&h);
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &rc), 0); // while the call hangs
     CHECK_EQ(rc, -ECANCELED);
-    ask_beside(rt, &h, "held.test", NULL); // nobody was left: asks anew
+    ask_beside(rt, &h, "held.test", NULL); // no task was left in the call: a new one
     UNTIL(READ(names.n_in) == 2);
     while (volt_shutdown(rt, VOLT_MS(20)) != 2) {} // all tasks have ended; two calls hang
     CHECK_EQ(volt_destroy(rt), -EBUSY);
@@ -287,7 +287,7 @@ TEST_OF_THREADS(resolve_runs_at_most_pool_names_calls_at_once) {
     volt_counters s;
     do volt_stats(rt, &s);
     while (s.blocking_queued != 3);
-    // those that wait are taken back: nobody asks for them
+    // the waiting ones are taken back: no task needs them
     volt_cancel(&h[0]);
     for (int i = 0; i < MANY; i++) volt_cancel(&h[i]);
     for (int i = 0; i < MANY; i++) {
@@ -407,13 +407,13 @@ static int listen_on(unsigned *port, int backlog) {
     *port = (unsigned)volt_addr_port(&a);
     return fd;
 }
-// A port where nobody listens.
+// A port on which no socket listens.
 static unsigned closed_port(void) {
     unsigned port;
     close(listen_on(&port, 1));
     return port;
 }
-// One where nobody accepts, and no connection finds room: attempts hang.
+// A port whose listener never accepts and has a full backlog: attempts hang.
 typedef struct {
     int fd, full[8];
 } hanging;
@@ -600,7 +600,7 @@ TEST(cancelled_dial_attempt_is_not_followed_by_another) {
     CHECK_EQ(w.dial.value, -ECANCELED);
     CHECK_EQ(w.dialler.dial.n_started_, 1);
 }
-// Somebody writes into the memory of one that waits.
+// A task overwrites the memory of one that waits.
 TEST_DIES(overwritten_dial_frame_is_caught, "the frame is not zeroed or not its own") {
     static watched w;
     w.watcher.spoilt = &w.dialler.dial.frame;

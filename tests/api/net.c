@@ -90,7 +90,7 @@ static int has_reader(volt_rt *rt, int fd) {
     volt__unlock(&e->lock);
     return has;
 }
-// Yields until somebody waits to read: who has started to run may still be far from it.
+// Yields until a task waits to read: one that has started to run may still be far from that.
 static volt_poll until_read_waits(volt_cx *cx, awaiter *a, int fd) {
     VOLT_BEGIN(cx, a);
     while (!has_reader(cx->rt_, fd)) VOLT_AWAIT(a->rc, volt_yield(cx));
@@ -543,7 +543,7 @@ TEST(addresses_survive_format_and_parse) {
     CHECK_EQ(volt_addr_format(&none, text, sizeof text), -EAFNOSUPPORT);
 }
 
-// What the next function finds on its stack.
+// Leaves these bytes on the stack for the next function.
 static __attribute__((noinline)) void dirty_stack(void) {
     volatile char dirt[4096];
     for (size_t i = 0; i < sizeof dirt; i++) dirt[i] = 'x';
@@ -836,7 +836,7 @@ ROOT_TEST(close_ends_waiting_accept_with_ebadf, {
 }
 
 TEST_OF_THREADS(close_by_foreign_thread_ends_read_with_ebadf) {
-    test_starts_all = 1; // who starts later takes the number
+    test_starts_all = 1; // a worker that started later would take the number
     EACH_WORKERS(w) {
         volt_rt *rt = create_on(w);
         for (int i = 0; i < 50; i++) {
@@ -984,7 +984,7 @@ static volt_poll churner_run(volt_cx *cx, void *arg) {
         }
         VOLT_AWAIT(c->rc, volt_within(cx, &c->t, VOLT_US(50),
                                       volt_read(cx, c->p.right, c->buf, 8)));
-        CHECK_EQ(c->rc, -ETIMEDOUT); // nobody wrote
+        CHECK_EQ(c->rc, -ETIMEDOUT); // no data came
         close_pair(cx, &c->p);
     }
     VOLT_END(0);
@@ -1179,7 +1179,7 @@ static volt_poll half_reader_run(volt_cx *cx, void *arg) {
     cut_half(&h->half, h->is_mapped);
     VOLT_AWAIT(h->n, volt_read(cx, h->p.right, h->half.p, h->half.len));
     if (h->n != -EFAULT) CHECK(h->n > 0 && (size_t)h->n <= h->half.size);
-    h->is_short = h->n > 0; // what came as one piece is copied as a whole, or not at all
+    h->is_short = h->n > 0; // a message of one piece is copied as a whole, or not at all
     if (h->is_short) memcpy(h->read, h->half.p, (size_t)h->n);
     h->start = volt_now();
     for (h->got = h->is_short ? (size_t)h->n : 0; h->got < h->all; h->got += (size_t)h->n) {

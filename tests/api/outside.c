@@ -172,7 +172,7 @@ TEST(terminal_that_is_full_holds_up_no_worker) {
     memset(buf, 'x', sizeof buf);
     struct pollfd room = { .fd = slave, .events = POLLOUT };
     do while (write(slave, buf, 1) > 0) {}
-    while (poll(&room, 1, 10) > 0); // what was taken is moved on by the kernel in its own time
+    while (poll(&room, 1, 10) > 0); // the kernel moves the bytes on in its own time
     CHECK_EQ(fcntl(slave, F_SETFL, mode), 0);
     u = (user){ .fd = slave, .at_most = VOLT_MS(20), .is_write = 1 };
     CHECK_EQ(run_on(1, user_run, &u), -ETIMEDOUT);
@@ -346,7 +346,7 @@ static volt_poll waits_for_all_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(r->rc, volt_group_wait(cx, &r->group));
     VOLT_END(r->rc);
 }
-// What the tasks wait for in the child, and how the parent brings it about.
+// Descriptors that the tasks wait for in the child, and events that the parent causes on them.
 typedef struct {
     int kind, mine[STOPPED], other[STOPPED];
     volt_addr at[STOPPED]; // of listeners

@@ -129,7 +129,7 @@ TEST_OF_THREADS(place_two_gives_all_to_sole_worker_beside_guest) {
     c.start_all_workers = 1;
     c.placement = VOLT_PLACE_TWO;
     CHECK_EQ(volt_create(&c, &rt), 0);
-    hold(rt, &g, 1); // nobody steps
+    hold(rt, &g, 1); // no thread steps
     spawn_outside(rt, 20, &n_ended);
     CHECK_EQ(in_inbox(rt, 0), 0);
     CHECK_EQ(in_inbox(rt, 1), 20);
@@ -155,7 +155,7 @@ TEST_OF_THREADS(placement_prefers_parked_to_busy_workers) {
         }
         CHECK_EQ(rt->workers[busy]->inbox.spawned, was_spawned);
         for (int i = 0; i < WORKERS; i++) CHECK(i == busy || seen[i] > 0); // they take turns
-        UNTIL(stats_of(rt).inbox_tasks > 0); // some are stolen by who is not yet asleep
+        UNTIL(stats_of(rt).inbox_tasks > 0); // some are stolen by a worker that is not yet asleep
         release(&g);
         destroy(rt);
     }
@@ -292,9 +292,9 @@ TEST_OF_THREADS(tasks_woken_at_once_spread_over_inboxes) {
     destroy(rt);
 }
 
-// ---- who takes it
+// ---- which worker takes it
 
-// Nobody is told, as if the pusher were held up: who is woken by the watchdog takes it.
+// No worker is told, as if the pusher were held up: the one that the watchdog wakes takes it.
 TEST_OF_THREADS(inbox_of_stuck_worker_is_emptied_by_another_worker) {
     enum { MANY = 100 }; // more than one share
     gate g;
@@ -416,7 +416,7 @@ static void stop_producers(producer *p, pthread_t thread[PRODUCERS]) {
     WRITE(p->t->stop, 1);
     for (int i = 0; i < PRODUCERS; i++) join_thread(thread[i]);
 }
-// What is in the inbox of a held worker ends only if it is stolen or rescued.
+// The tasks in the inbox of a held worker end only if they are stolen or rescued.
 static void empty_by_others(producer *p, pthread_t thread[PRODUCERS], gate *one, gate *others) {
     hold(p->rt, one, 1);
     hold(p->rt, others, WORKERS - 1);
@@ -509,7 +509,7 @@ TEST(config_accepts_three_placements) {
             c.placement = (volt_placement)p;
             CHECK_EQ(volt_create(&c, &rt), 0);
             volt_effective_config(rt, &effective);
-            CHECK_EQ(effective.placement, n == 1 ? VOLT_PLACE_SHARED : p); // nobody to choose from
+            CHECK_EQ(effective.placement, n == 1 ? VOLT_PLACE_SHARED : p); // 1: no choice
             destroy(rt);
         }
         volt_config c = test_config(n);

@@ -296,7 +296,7 @@ TEST(root_works_on_the_callers_state) {
     destroy(rt);
 }
 
-// What the root leaves behind is cancelled and drained before volt_run returns.
+// Tasks that the root leaves behind are cancelled and drained before volt_run returns.
 typedef struct {
     volt_frame frame;
     int *n_ended;
@@ -877,7 +877,7 @@ TEST(create_with_failed_allocation_leaks_nothing) {
     }
 }
 
-// A watch is there for those who have somebody to watch; its number may be 0.
+// The watchdog exists only where there are other workers to watch; its descriptor may be 0.
 TEST(watchdog_is_created_only_for_several_workers) {
     int n_fds = test_count_fds();
     for (uint32_t workers = 1; workers <= 2; workers++)

@@ -18,7 +18,7 @@ static int n_cpus(void) {
     return CPU_COUNT(&set);
 }
 static void need_two_cpus(void) {
-    if (n_cpus() < 2) SKIP("one processor only: nobody can run while a poll is stuck");
+    if (n_cpus() < 2) SKIP("one processor only: no other thread can run while a poll is stuck");
 }
 static uint32_t count_parked(volt_rt *rt) {
     uint32_t n = 0;
@@ -27,7 +27,7 @@ static uint32_t count_parked(volt_rt *rt) {
 }
 static int index_of(const volt_cx *cx) { return (int)cx->worker_->index; }
 
-// ---- one try: `stuck` is inside its poll from its start until somebody was served
+// ---- one try: `stuck` is inside its poll from its start until another task was served
 
 enum { DESCRIPTOR, TIMER, LIFO, RING, RING_UNNOTICED, CLAIMED };
 typedef struct {
@@ -66,7 +66,7 @@ static volt_poll child_run(volt_cx *cx, void *arg) {
     COUNT(s->try->n_over);
     VOLT_END(0);
 }
-// What makes the try's work wait for the worker that is stuck here.
+// Makes the work of the try wait for the worker that is stuck here.
 static void make_work(volt_cx *cx, task *s) {
     try_ *t = s->try;
     task child = { .try = t };
@@ -106,7 +106,7 @@ static volt_poll launcher_run(volt_cx *cx, void *arg) {
     volt_time made = volt_now() + s->delay;
     while (volt_now() < made) {}
     WRITE(s->try->waits_at, WORKERS + 1);
-    cx->worker_->wake_at = VOLT_RING_CAP - 1; // nobody is told
+    cx->worker_->wake_at = VOLT_RING_CAP - 1; // no worker is told
     cx->worker_->avg_ns = 1;                  // those that got stuck before are forgotten
     cx->worker_->ring.claim_more = VOLT_CLAIM_MAX - 1;
     SPAWN(NULL, stuck_run, (task){ .try = s->try });
@@ -143,7 +143,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
 }
 
 // Sleeps until a number is reached; as it has nothing to do with volt, how late it wakes up tells
-// how busy the machine is. (Spinning, it would take the CPU from who comes to help.)
+// how busy the machine is. (Spinning, it would take the CPU from the worker that comes to help.)
 typedef struct {
     volt_time late;
     int n;

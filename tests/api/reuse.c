@@ -88,9 +88,9 @@ static int seam_fcntl3(int fd, int op, int arg) {
 enum file_kind { NO_FILE, SOCKETS, PIPES, TCP, EVENTFD, LISTENER, SET, HANDSHAKE };
 static const char *const file_names[] = { "no file", "a socket",   "a pipe",    "TCP",
                                           "an eventfd", "a listener", "a poll set", "a handshake" };
-enum { READS, WRITES }; // what is waited for
-// What is played before or inside the first poll. IS_EDGE: it is registered already, as by an
-// earlier wait. IS_ALWAYS: epoll refuses the file, and the file is not ready.
+enum { READS, WRITES }; // the direction of the wait
+// Conditions of the first poll. IS_EDGE: the file is registered already, as by an earlier wait.
+// IS_ALWAYS: epoll refuses the file, and the file is not ready.
 enum { IS_EDGE = 1, IS_ALWAYS = 2, IS_OUT_OF_FILES = 4, IS_ABORTED = 8 };
 enum moment { BEGINNING, FIRED, AGAIN, OUT_OF_BUDGET };
 static const char *const moment_names[] = { "beginning", "fired", "again", "out of budget" };
@@ -112,7 +112,7 @@ struct scene {
     wait_of w;
     enum moment moment;
     enum ending ending;
-    enum file_kind next; // what the number is next
+    enum file_kind next; // the file that has the number next
     int next_is_ready;
     int at;              // which atomic operation of the poll; 0: before it
     int fd, peer;        // the file, and its other end
@@ -334,7 +334,7 @@ static void end_it(scene *s) {
     case FORGET_FIRST: volt_fd_release(s->cx, s->fd); break;
     }
 }
-// What comes while the poll holds the entry's lock would wait for that.
+// An ending while the poll holds the entry's lock would wait for that lock.
 static void end_between(void *arg) {
     scene *s = arg;
     if (__atomic_load_n(&s->e->lock, __ATOMIC_ACQUIRE)) meddle_at = 1;
@@ -577,7 +577,7 @@ static volt_poll waits_pollset(volt_cx *cx, scene *s) {
     return volt_pollset_wait(cx, &s->set, s->ev, 2);
 }
 
-// What is written to a TCP socket leaves it when it will, so none stays full.
+// A TCP socket drains at times of the kernel's choice, so none stays full.
 #define EACH_READ(k_) for (enum file_kind k_ = SOCKETS; k_ <= TCP; k_++)
 #define EACH_WRITTEN(k_) for (enum file_kind k_ = SOCKETS; k_ <= PIPES; k_++)
 TEST(closed_number_ends_read) {

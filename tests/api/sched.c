@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The scheduler: who gets a turn and when, who is woken, which threads are started.
+// The scheduler: which task gets a turn and when, which worker is woken, which threads are started.
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
 
@@ -158,7 +158,7 @@ static void stop_load(load *l) {
     UNTIL(READ(l->n_over) == LOAD_TASKS);
 }
 
-// What a spawn from outside sees: who runs it, and how far that worker had got.
+// A task spawned from outside: records the worker that runs it, and how far that worker had got.
 typedef struct {
     volt_frame frame;
     const load *load;
@@ -284,7 +284,7 @@ static double others_cpu(uint32_t workers, uint32_t watch_us, volt_counters *end
 TEST(task_in_lifo_slot_of_long_poll_keeps_no_worker_awake) {
     volt_counters s;
     double off = others_cpu(8, UINT32_MAX, &s);
-    CHECK_EQ(s.watchdog_scans, 0); // and nobody took the task
+    CHECK_EQ(s.watchdog_scans, 0); // and no worker took the task
     CHECK_EQ(s.rescued, 0);
     double on = others_cpu(8, 0, &s);
     printf("seven others use %.2f %% of a CPU without the watch, %.2f %% with it\n", off, on);
@@ -357,7 +357,7 @@ static void check_fan(int n) {
 TEST(thousand_wakes_of_one_poll_spread_over_workers) { check_fan(FAN); }
 TEST(hundred_wakes_of_one_poll_spread_over_workers) { check_fan(SMALL_FAN); }
 
-// As many tasks as workers meet inside their polls: nobody can go on before every worker has one.
+// As many tasks as workers meet inside their polls: none can go on before every worker has one.
 typedef struct {
     volt_frame frame;
     pthread_barrier_t *all;
@@ -397,7 +397,7 @@ static void check_meetings(uint32_t workers, int start_all, int n_runtimes) {
 TEST(worker_gets_work_while_all_other_workers_are_stuck) {
     for (uint32_t w = 1; w <= 8; w *= 2) check_meetings(w, 1, 10);
 }
-// A worker that finds nobody asleep starts the next thread, also in its very first poll.
+// A worker that finds no worker asleep starts the next thread, also in its very first poll.
 TEST(threads_are_started_while_all_workers_are_stuck) {
     for (uint32_t w = 2; w <= 8; w *= 2) check_meetings(w, 0, 20);
 }
@@ -406,7 +406,7 @@ TEST(all_of_128_workers_get_work) {
     check_meetings(128, 0, 1);
 }
 
-// ---- spawns from outside, parked for ever in between
+// ---- spawns from outside, with workers that park in between
 
 enum { FLOOD = 200000 };
 typedef struct {

@@ -134,7 +134,7 @@ ROOT(dup2_over_a_number_is_noticed) {
     CHECK_EQ(s->n, 7);
     CHECK_EQ(read(second_end, s->buf, sizeof s->buf), 7);
     CHECK_EQ(read(other_end, s->buf, sizeof s->buf), 5);
-    CHECK_EQ(read(other_end, s->buf, sizeof s->buf), 0); // nobody holds its other end open
+    CHECK_EQ(read(other_end, s->buf, sizeof s->buf), 0); // no process holds its other end open
     CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 1);
     VOLT_END(0);
 }
@@ -270,7 +270,7 @@ ROOT(terminal_without_its_own_description_holds_up_no_worker) {
     open_terminal(&other_end, &s->fd);
     s->step = fcntl(s->fd, F_GETFL);
     refuse_more();
-    VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_MS(20), // nobody reads the other side
+    VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_MS(20), // the other side is not read
                                  volt_write_all(cx, s->fd, big, sizeof big)));
     CHECK_EQ(s->n, -ETIMEDOUT);
     CHECK(own_of(cx, s->fd) == 0);

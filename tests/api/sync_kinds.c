@@ -176,7 +176,7 @@ ROOT_TEST_1(mutex_is_barged_a_bounded_number_of_times, { place p; awaiter a; int
     CHECK_EQ(volt_mutex_try_lock(&s->p.m), 0);
     VOLT_END(0);
 }
-// Who unlocks it comes last.
+// The task that unlocks it comes last.
 ROOT_TEST(fifo_mutex_is_not_barged, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     s->p.m = (volt_mutex)VOLT_MUTEX_FIFO;
@@ -351,7 +351,7 @@ ROOT_TEST(rwlock_reader_waits_behind_waiting_writer, { place p; awaiter a; int64
     ENDED(0, 0);
     VOLT_END(0);
 }
-// What a writer had collected so far goes to those behind it.
+// The permits that a writer had collected go to the tasks behind it.
 ROOT_TEST(rwlock_cancelled_writer_passes_permits_on, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, READ_LOCK, 0);
@@ -386,7 +386,7 @@ ROOT_TEST(rwlock_downgrade_admits_no_other_writer, { place p; awaiter a; int64_t
     UNTIL_WAITING(s->p.l.sema_, 3);
     volt_rwlock_downgrade(&s->p.l);
     IS_IN(0);
-    CHECK_EQ(WAITING(s->p.l.sema_), 2); // no other writer, and who is behind it in its turn
+    CHECK_EQ(WAITING(s->p.l.sema_), 2); // the other writer, and the reader that is behind it
     GO(0);
     ENDED(0, 0);
     CHECK_EQ(READ(s->p.in[1]), 0);
@@ -399,7 +399,7 @@ ROOT_TEST(rwlock_downgrade_admits_no_other_writer, { place p; awaiter a; int64_t
     ENDED(1, 0);
     ENDED(2, 0);
     CHECK_EQ(volt_rwlock_try_write(&s->p.l), 0);
-    volt_rwlock_downgrade(&s->p.l); // nobody waits
+    volt_rwlock_downgrade(&s->p.l); // there is no waiter
     CHECK_EQ(volt_rwlock_try_write(&s->p.l), -EAGAIN);
     CHECK_EQ(volt_rwlock_try_read(&s->p.l), 0);
     volt_rwlock_unlock(&s->p.l);
@@ -489,7 +489,7 @@ ROOT_TEST(sem_large_request_is_not_overtaken, { place p; awaiter a; int64_t rc; 
     CHECK_EQ(volt_sem_available(&s->p.s), 7);
     VOLT_END(0);
 }
-// What it had so far serves those behind it, and the rest is there.
+// The permits it had collected serve the requests behind it, and the rest is there.
 ROOT_TEST(sem_cancelled_request_passes_permits_on, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_sem_release(&s->p.s, 4), 0);
@@ -543,12 +543,12 @@ ROOT_TEST(sem_close_ends_every_wait, { place p; awaiter a; int64_t rc; int i; })
     VOLT_AWAIT(s->rc, volt_sem_acquire(cx, &s->p.s, 1));
     CHECK_EQ(s->rc, -EPIPE);
     volt_sem_close(&s->p.s);
-    CHECK_EQ(volt_sem_available(&s->p.s), 3); // what the first one had so far
+    CHECK_EQ(volt_sem_available(&s->p.s), 3); // the permits that the first waiter had collected
     CHECK_EQ(volt_sem_release(&s->p.s, 2), 0);
     CHECK_EQ(volt_sem_forget(&s->p.s, 9), 5);
     VOLT_END(0);
 }
-// Closed when nobody waits; on a thread.
+// Closed when there is no waiter; on a thread.
 TEST(sem_close_without_waiters_refuses_acquires) {
     static volt_sem s = VOLT_SEM_INIT(1);
     volt_sem_close(&s);
@@ -556,7 +556,7 @@ TEST(sem_close_without_waiters_refuses_acquires) {
     CHECK_EQ(volt_sem_acquire_sync(&s, 1, VOLT_NEVER), -EPIPE);
 }
 
-// Only what is there is taken away: not what who waits has so far.
+// Takes free permits only: not those that a waiter has collected.
 ROOT_TEST(sem_forget_takes_only_free_permits, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(volt_sem_release(&s->p.s, 3), 0);
@@ -574,7 +574,7 @@ ROOT_TEST(sem_forget_takes_only_free_permits, { place p; awaiter a; int64_t rc; 
 
 // ---- once
 
-// What was done is seen by all who get 0, tasks and threads; for the thread sanitizer.
+// The preparation is visible to all that get 0, tasks and threads; for the thread sanitizer.
 static struct {
     volt_once o;
     int value;
@@ -667,7 +667,7 @@ TEST_DIES(task_with_more_than_65535_waits_is_misuse, "more than 65535 waits at o
     run_on(1, acquirers_run, &a);
 }
 
-// What cannot be had costs as much as what can: others of the worker run in between.
+// A failing request costs as much as one that succeeds: other tasks of the worker run in between.
 typedef struct {
     volt_frame frame;
     volt_sem *s;
@@ -743,7 +743,7 @@ ROOT_TEST(event_stays_set_until_reset, { place p; awaiter a; int64_t rc; }) {
     ENDED(0, 0);
     VOLT_END(0);
 }
-// Down again before those who wait have run: they go on all the same, who comes later does not.
+// Reset before the waiters have run: they go on all the same, a task that comes later does not.
 ROOT_TEST_1(event_set_wakes_all_waiters_despite_reset, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 4; s->i++) {
@@ -764,7 +764,7 @@ ROOT_TEST_1(event_set_wakes_all_waiters_despite_reset, { place p; awaiter a; int
     ENDED(4, 0);
     VOLT_END(0);
 }
-// Set by one who finds it up: what it did before is seen, too. For the thread sanitizer.
+// Set by a thread that finds it set: that thread's writes are visible, too. For ThreadSanitizer.
 static struct {
     volt_event e;
     int by_first, by_second;
@@ -817,7 +817,7 @@ ROOT_TEST(wait_group_counts_up_to_int32_max, { volt_wait_group g; int64_t rc; in
     }
     VOLT_END(0);
 }
-// Only the last done opens it; also with the bit of those who wait at the largest count.
+// Only the last done opens it; also with the bit for waiters at the largest count.
 typedef struct {
     volt_frame frame;
     object *o;
@@ -983,7 +983,7 @@ ROOT_TEST_1(notify_last_cancelled_serves_last_but_one, {
     CHECK_EQ(volt_notify_try_wait(&s->p.n), -EAGAIN);
     VOLT_END(0);
 }
-// All who wait now, in order, and nobody later.
+// All present waiters, in order, and no later one.
 ROOT_TEST_1(notify_all_wakes_no_later_waiter, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 3; s->i++) {
@@ -1003,7 +1003,7 @@ ROOT_TEST_1(notify_all_wakes_no_later_waiter, { place p; awaiter a; int64_t rc; 
     ENDED(3, -ECANCELED);
     VOLT_END(0);
 }
-// A permit that comes back when nobody else waits is kept; what all were told is not.
+// A permit that comes back when there is no other waiter is kept; a notification of all is not.
 ROOT_TEST_1(notify_keeps_permit_of_cancelled_wait, { place p; awaiter a; int64_t rc; }) {
     VOLT_BEGIN(cx, s);
     ENTER(0, WAIT_NOTIFY, 0);
@@ -1028,8 +1028,8 @@ ROOT_TEST(notify_wait_past_ends_after_notify_all, { place p; awaiter a; uint32_t
     CHECK_EQ(volt_notify_count(&s->p.n), s->n); // tells one
     ENTER(0, WAIT_PAST, s->n);
     VOLT_AWAIT(until_waits(cx, &s->a, &s->p.n.lock_, &s->p.n.watchers_, 1));
-    CHECK_EQ(volt_notify_try_wait(&s->p.n), 0); // nobody has taken it
-    volt_notify_one(&s->p.n);                   // beside one who waits for all
+    CHECK_EQ(volt_notify_try_wait(&s->p.n), 0); // no waiter has taken it
+    volt_notify_one(&s->p.n);                   // beside a task that waits for all
     CHECK_EQ(count_waiting(&s->p.n.lock_, &s->p.n.watchers_), 1);
     volt_notify_last(&s->p.n);
     CHECK_EQ(volt_notify_try_wait(&s->p.n), 0);
@@ -1045,7 +1045,7 @@ ROOT_TEST(notify_wait_past_ends_after_notify_all, { place p; awaiter a; uint32_t
     CHECK_EQ(volt_notify_try_wait(&s->p.n), 0); // takes no permit
     VOLT_END(0);
 }
-// Numbers come round, beside a permit and those who wait.
+// Numbers wrap around, beside a permit and waiters.
 ROOT_TEST(notify_count_wraps_around, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < 2; s->i++) {
@@ -1182,7 +1182,7 @@ TEST_OF_THREADS(barrier_thread_that_times_out_does_not_count) {
 
 ROOT_TEST(cond_signal_wakes_one_broadcast_wakes_all, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
-    volt_cond_signal(&s->p.c); // nobody: nothing is kept
+    volt_cond_signal(&s->p.c); // there is no waiter: nothing is kept
     volt_cond_broadcast(&s->p.c);
     for (s->i = 0; s->i < 5; s->i++) {
         ENTER(s->i, WAIT_COND, 0);
@@ -1287,7 +1287,7 @@ ROOT_TEST(cond_wait_that_times_out_relocks_its_mutex,
     VOLT_END(0);
 }
 #ifdef VOLT_SINGLE_THREAD
-// Nobody can signal, nor give the mutex back: it is kept, although a task waits for it in turn.
+// No other thread could signal, or give the mutex back: it is kept, although a task waits for it.
 TEST(cond_keeps_its_mutex_in_a_single_thread) {
     static place p;
     volt_handle h;

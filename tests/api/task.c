@@ -782,12 +782,12 @@ ROOT_TEST_1(yield_goes_behind_the_queue, {
         SPAWN(&s->h[s->i], yielder_run, (yielder){ .id = s->i, .order = s->order, .n = &s->n });
     for (s->i = 0; s->i < YIELDERS; s->i++) VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
     CHECK_EQ(s->n, YIELDERS * ROUNDS);
-    // strict rotation: nobody runs twice before each of the others has run
+    // strict rotation: no task runs twice before each of the others has run
     for (int i = YIELDERS; i < s->n; i++) CHECK_EQ(s->order[i], s->order[i - YIELDERS]);
     VOLT_END(0);
 }
 
-// Every await of it is ready at once, for ever.
+// Every await of it is ready at once, each time.
 typedef struct {
     volt_frame frame;
     volt_token done;
@@ -916,7 +916,7 @@ TEST_OF_THREADS(waker_outlives_its_task_and_wakes_nothing) {
     test_check_heap();
 }
 
-// A foreign thread and a task hand a ball to and fro: one lost wake-up and they stop for ever.
+// A foreign thread and a task hand a ball to and fro: if one wake-up is lost, both stop.
 enum { VOLLEYS = 3000 };
 typedef struct {
     volt_waker waker;
@@ -1189,7 +1189,7 @@ ROOT_TEST_1(interval_without_a_period_gives_an_error, { volt_interval iv; int64_
     }
     VOLT_END(0);
 }
-// What is inside may give -ETIMEDOUT, too.
+// The operation inside may give -ETIMEDOUT, too.
 typedef struct {
     volt_frame frame;
     int rc;

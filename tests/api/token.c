@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Hooks of tokens: each is called once, by whoever cancels, or never.
+// Hooks of tokens: each is called once, by the thread that cancels, or never.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "test.h"
@@ -128,7 +128,7 @@ TEST(hook_may_cancel_and_spawn) {
     CHECK_EQ(volt_token_unhook(&h_other), 0);
     destroy(rt);
 }
-// What waits for the token is woken before its hooks are called.
+// A task that waits for the token is woken before its hooks are called.
 typedef struct {
     volt_frame frame;
     volt_token *stop;
@@ -182,7 +182,7 @@ static void *unhook_main(void *arg) {
     WRITE(m->is_back, 1);
     return NULL;
 }
-// Whoever takes a hook off while it is being called waits for its end.
+// A thread that takes a hook off while it is being called waits for the end of the call.
 TEST_OF_THREADS(unhook_waits_for_the_call) {
     volt_token t;
     meeting m = { .t = &t };
