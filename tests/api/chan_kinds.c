@@ -480,7 +480,7 @@ TEST_OF_THREADS(oneshot_may_be_freed_by_its_receiver) {
         join_thread(t);
     }
 }
-// The sender may stay inside its call for any length of time, at any point of it: the runtime of the
+// The sender may stay inside its call for any time, at any point of it: the runtime of the
 // task that has the value already ends all the same, and nothing is left of it.
 typedef struct {
     volt_oneshot o;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The lower sections of volt.h, each alone: texts, locks, numbers, memory, the wheel. What stands
-// where before and after it, to the bit.
+// The lower sections of volt.h, each alone: texts, locks, numbers, memory, the wheel. Contents are
+// compared before and after each step, to the bit.
 #include "scripted_seam.h"
 
 // ---- texts
@@ -113,7 +113,7 @@ TEST(lock_spins_before_it_sleeps) {
             lock = 1;
             volt__lock(&lock);
             int seen = look + is_late; // by that look
-            CHECK_EQ(lock, seen < LOOKS ? 1 : 2); // who sleeps cannot know
+            CHECK_EQ(lock, seen < LOOKS ? 1 : 2); // a thread that slept can't know
             CHECK_EQ(n_relaxed, pauses_before(seen < LOOKS ? seen : look));
             CHECK_EQ(futex.n_waits, seen == LOOKS);
         }
@@ -204,7 +204,7 @@ TEST(random_numbers_follow_from_seed_and_stream) {
 static struct {
     volt__slabs slabs;
     volt__heap heap;
-    uint32_t n_used[VOLT__CLASSES], n_high[VOLT__CLASSES]; // what they should be
+    uint32_t n_used[VOLT__CLASSES], n_high[VOLT__CLASSES]; // expected counts
     size_t asked;                                          // of the hook, by the last call
     int is_refusing, n_allocs;
 } mem;
@@ -228,7 +228,7 @@ static void mem_begin(void) {
     mem.slabs.alloc.free = mem_free;
     mem.slabs.alloc.user = &mem;
     volt__heap_init(&mem.heap, &mem.slabs);
-    // between the classes and what others write lies nothing that anybody reads
+    // between the classes and the part that others write lie only bytes that are never read
     unsigned char *gap = (unsigned char *)mem.heap.cls + sizeof mem.heap.cls;
     while (gap < (unsigned char *)&mem.heap.remote) *gap++ = 0xff;
 }
@@ -400,7 +400,7 @@ TEST(heap_asks_allocator_for_slab_or_rounded_large_size) {
     check_mem();
     mem_end();
 }
-// What is freed comes back last in, first out, and a slot is only tried where it is at hand.
+// Freed memory is reused last in, first out, and a slot is only tried where it is at hand.
 TEST(local_frees_are_reused_last_in_first_out) {
     volt__task *t[3];
     mem_begin();

@@ -4,7 +4,7 @@
 
 // ---- the table of descriptors
 
-static void *stolen_page; // published by somebody else while ours was being made
+static void *stolen_page; // published by another thread while ours was being made
 static void **stolen_slot;
 static void strict_free(void *user, void *block, size_t size) {
     CHECK(block);
@@ -394,7 +394,7 @@ TEST(readiness_of_several_events_adds_up) {
     CHECK(e->ready == (VOLT__RD | VOLT__WR) && e->sticky == 1);
     volt__fd_event(&rt->fds, token, EPOLLIN, &c);
     CHECK(e->sticky == 1 && e->seq == 3 && !c.head);
-    // nobody waits: nothing to be armed
+    // there is no waiter: nothing to be armed
     e->mode = VOLT__MODE_ONESHOT;
     volt__fd_event(&rt->fds, token, EPOLLIN, &c);
     CHECK_EQ(ctl.answers.n_calls, 0);

@@ -110,7 +110,7 @@ typedef struct ring_model {
     volt__task *loot[VOLT_RING_CAP];
 } ring_model;
 static ring_model rings[2];
-static fifo idle; // what is in no ring
+static fifo idle; // tasks that are in no ring
 
 static uint32_t model_room(const ring_model *m) {
     uint32_t used = m->tasks.len + m->taken + m->popped;
@@ -137,7 +137,7 @@ static void ring_try_push(ring_model *m) {
     fifo_push(room ? &m->tasks : &idle, t);
     m->n_pushed += room > 0;
 }
-// Solo is for when nobody else can reach the ring: no thief is at work, and nothing is claimed.
+// Solo is for a ring that no other thread can reach: no thief is at work, and nothing is claimed.
 static void ring_try_pop_solo(ring_model *m) {
     volt__task *want = fifo_pop(&m->tasks);
     CHECK(volt__ring_pop_solo(&m->ring) == want);
@@ -292,7 +292,7 @@ static void wait_for_steals(party *me) {
     }
     me->moved = 0;
 }
-// Before the tail moves by up to n; who calls adds what it came to.
+// Before the tail moves by up to n; the caller adds the actual number.
 static void may_move(party *me, uint32_t n) {
     if (VOLT_RING_INDEX_BITS < 20 && me->moved + n + VOLT_RING_CAP > VOLT__RING_INDEX_MASK)
         wait_for_steals(me);
@@ -443,7 +443,7 @@ TEST(injector_is_fifo_and_hands_out_fair_shares) {
 enum { PRODUCERS = 2, CONSUMERS = 2, PER_PRODUCER = 200000 };
 static volt__injector injector;
 static volt__task injected[PRODUCERS * PER_PRODUCER];
-static uint32_t n_pushed[PRODUCERS]; // release: who sees it must not find "empty" falsely
+static uint32_t n_pushed[PRODUCERS]; // release: a reader of it must not find "empty" falsely
 static uint32_t n_popped;
 
 static void *producer_thread(void *arg) {
@@ -477,7 +477,7 @@ static void *consumer_thread(void *arg) {
         for (int i = 0; i < PRODUCERS; i++)
             pushed += __atomic_load_n(&n_pushed[i], __ATOMIC_ACQUIRE);
         int is_empty = volt__injector_is_empty(&injector);
-        // what was there and was taken by nobody, neither then nor now, cannot be overlooked
+        // tasks pushed earlier, and not taken since by any thread, cannot be overlooked
         if (is_empty && pushed > popped)
             UNTIL(__atomic_load_n(&n_popped, __ATOMIC_ACQUIRE) >= pushed);
         volt__chain c;
@@ -589,7 +589,7 @@ static struct hook {
     volt__heap heap;
     size_t n_blocks, n_bytes;   // given and not yet taken back; relaxed
     int64_t fail_at;            // calls until one fails; < 0: never
-    int has_walker;             // who may hold slabs.lock at any time
+    int has_walker;             // another thread may hold slabs.lock at any time
     int is_shared;              // heap.lock may be held at any time
 } hook;
 
@@ -604,7 +604,7 @@ static void *hook_alloc(void *user, size_t size, size_t align) {
     CHECK((align & (align - 1)) == 0);
     if (h->fail_at >= 0 && h->fail_at-- == 0) return NULL;
     CHECK_EQ(posix_memalign(&p, align, size), 0);
-    memset(p, 0xa5, size); // whoever wants zeroes must write them
+    memset(p, 0xa5, size); // a user that needs zeroes must write them
     __atomic_fetch_add(&h->n_blocks, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&h->n_bytes, size, __ATOMIC_RELAXED);
     return p;
@@ -661,7 +661,7 @@ static int shadow_alloc(shadow *m, size_t size) {
     volt__task *t = volt__heap_alloc(&hook.heap, size);
     if (!t) return 0;
     check_place(t, size);
-    CHECK(t->word < VOLT__REF); // free for walkers until it is somebody's
+    CHECK(t->word < VOLT__REF); // free for walkers until a task owns it
     unsigned char fill = (unsigned char)(1 + RANDOM_BELOW(255));
     memset(body_of(t), fill, size - sizeof t->word); // an overlap shows when the other is freed
     m->task[m->n] = t;
@@ -859,7 +859,7 @@ static void hand_over(int i) {
     memset(body_of(t), 1 + i % 255, size - sizeof t->word);
     volt__task **slot = &handed[i % FREERS][i / FREERS % SLOTS];
     t = __atomic_exchange_n(slot, t, __ATOMIC_ACQ_REL);
-    if (t) volt__heap_free_local(&hook.heap, t); // nobody came for the last one
+    if (t) volt__heap_free_local(&hook.heap, t); // the last one was not fetched
 }
 TEST(slot_freed_by_another_thread_returns_to_its_heap) {
     pthread_t t[FREERS];
@@ -957,7 +957,7 @@ static void *walking_thread(void *arg) {
     while (!__atomic_load_n(&walk_over, __ATOMIC_ACQUIRE)) {
         w->n = w->n_lasting = 0;
         volt__slabs_walk(&hook.slabs, found_one, w);
-        CHECK_EQ(w->n_lasting, LASTING); // what lives all the time is found every time
+        CHECK_EQ(w->n_lasting, LASTING); // each lasting task is found every time
         for (int i = 0; i < w->n; i++)
             if (volt__task_release(w->found[i])) volt__heap_free_remote(w->found[i]);
         __atomic_fetch_add(&walks_done, 1, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Queues of a worker, who sleeps, what is due: the scheduler's parts, each alone.
+// Queues of a worker, parked workers, work that is due: the scheduler's parts, each alone.
 #include "scripted_seam.h"
 #include "scripted_fd.h"
 
@@ -57,7 +57,7 @@ TEST(ring_that_overflowed_can_be_filled_again) {
     }
 }
 
-// ---- who sleeps
+// ---- parked workers
 
 TEST(parked_workers_are_counted_and_claimed_once) {
     volt__idle s;
@@ -144,11 +144,11 @@ TEST(searching_workers_are_counted_and_limited) {
     CHECK(volt__idle_is_parked(&s, 1) && s.searching == 5);
     CHECK_EQ(volt__idle_end_search(&s), 0);
     CHECK_EQ(s.searching, 4);
-    volt__idle_unpark_searching(&s, 1); // nobody has claimed it: it counts itself
+    volt__idle_unpark_searching(&s, 1); // no worker has claimed it: it counts itself
     CHECK_EQ(s.searching, 5);
     s.searching = 0;
     CHECK_EQ(volt__idle_claim(&s, VOLT__ANY_WORKER), 2);
-    volt__idle_unpark_searching(&s, 2); // who claimed it has counted it
+    volt__idle_unpark_searching(&s, 2); // the claim has counted it
     CHECK_EQ(s.searching, 1);
 }
 // The one exception: another thread, which begins and ends a search all the time.
@@ -309,7 +309,7 @@ TEST(push_past_wake_mark_wakes_parked_worker) {
             empty(w);
         }
     }
-    w->is_solo = 1; // nobody looks
+    w->is_solo = 1; // no worker looks
     w->wake_at = 1;
     volt__push_ring(w, still_task(w));
     c = no_chain();
@@ -322,7 +322,7 @@ TEST(push_past_wake_mark_wakes_parked_worker) {
     c = no_chain();
     volt__push_ring(w, still_task(w));
     (void)was_v_woken();
-    volt__push_batch(w, &c); // nothing came: nobody is told
+    volt__push_batch(w, &c); // nothing came: no worker is told
     CHECK(!was_v_woken());
     empty(w);
     // full: what there is no room for goes on in order
@@ -467,7 +467,7 @@ TEST(spawns_overflow_locally_and_wakes_to_injector) {
     CHECK(was_v_woken() && ring_len() == VOLT_RING_CAP / 2 && volt__has_stealable_work(rt));
     CHECK(w->stats.overflows == 1 && w->inject_batch == VOLT_INJECT_BATCH_MIN);
     CHECK_EQ(volt__queued_at(w), VOLT_RING_CAP + 1);
-    // what a spawn displaces was queued by the same poll; what a wake-up displaces goes to all
+    // a spawn displaces a task of the same poll; a task displaced by a wake-up goes to all
     volt__task *a = still_task(w), *b = still_task(w), *c = still_task(w);
     volt__push_runnext(w, a, 1);
     fill_ring();
@@ -586,7 +586,7 @@ TEST(thief_takes_half_of_inbox_when_ring_is_empty) {
     for (int i = 3; i < 5; i++) volt__ring_push(&v->ring, t[i] = still_task(w));
     CHECK_EQ(volt__steal(w, v), 1); // the ring first
     CHECK(volt__pop_ring(w) == t[3] && volt__ring_pop(&v->ring) == t[4]);
-    rt->cfg.placement = VOLT_PLACE_SHARED; // nobody looks
+    rt->cfg.placement = VOLT_PLACE_SHARED; // inboxes are ignored
     CHECK(!volt__steal(w, v) && !volt__has_stealable_work(rt) && v->inbox.len == 1);
     end();
 }
@@ -599,7 +599,7 @@ TEST(overflow_of_worker_that_refuses_steals_wakes_no_thief) {
     CHECK(w->overflow.len == SPILT && !was_v_woken() && !volt__has_stealable_work(rt));
     CHECK(!volt__steal(v, w) && w->overflow.len == SPILT && ring_len() == VOLT_RING_CAP / 2);
     fill_ring();
-    volt__push_tail(w, still_task(w), 0); // what a wake-up displaces goes to all
+    volt__push_tail(w, still_task(w), 0); // a task displaced by a wake-up goes to all
     CHECK(was_v_woken() && rt->injector.len == SPILT && w->overflow.len == SPILT);
     w->polls_since = 0;
     volt__maintain(w);

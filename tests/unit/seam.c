@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The functions of the seam, each against a kernel that is played here: what they ask of it, and
-// what they make of its answers.
+// The functions of the seam, each against a kernel that is played here: the calls they make and the
+// results they form from its answers.
 #define _GNU_SOURCE 1 // before the first libc header
 #include <errno.h>
 #include <limits.h>
@@ -68,7 +68,7 @@ static int played_answer(played *p) {
         p->first_error = 0;
         return -1;
     }
-    errno = p->error ? p->error : ENOSYS; // without an error nobody may look at it
+    errno = p->error ? p->error : ENOSYS; // without an error, errno may not be read
     return p->error ? -1 : p->n;
 }
 #define RANDOM_BITS UINT64_C(0x123456789abcdef0)

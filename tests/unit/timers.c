@@ -52,7 +52,7 @@ static uint64_t model_next(const model *m) {
         if (m->timers[i].due && m->timers[i].due < next) next = m->timers[i].due;
     return next;
 }
-// What has been fired into the chain: each due, none before its time, in the order of the ticks.
+// The timers fired into the chain: each due, none before its time, in the order of the ticks.
 static uint64_t model_take(uint64_t now, volt__chain *c, uint64_t last) {
     for (volt__task *task; (task = volt__chain_pop(c));) {
         timer *t = VOLT__CONTAINER(timer, task, task);
@@ -226,7 +226,7 @@ TEST(random_timers_fire_on_their_tick_at_every_uptime) {
         for (int n = 1; n <= 300; n = n * 3 + 1) random_run(uptimes[u], n, 20000);
 }
 
-// Jumps of a suspended machine and of a wheel that nobody looked at: everything due, nothing else.
+// Jumps of a suspended machine and of a wheel that was not served: everything due, nothing else.
 TEST(wheel_fires_exactly_what_is_due_after_a_jump) {
     const uint64_t span = wheel_span(); // 2^36 ticks in the normal build
     const uint64_t jumps[] = { 63, 64, 65, 4096, 100000, span / 64, span - 1, span + 5, 16 * span };
@@ -339,7 +339,7 @@ TEST(timers_may_be_armed_and_disarmed_between_holds) {
         while (model_next(&many) != UINT64_MAX) model_fire(&many, model_next(&many));
     }
 }
-// Who looks after a stuck owner may stop after any hold: the owner must not sleep over the rest.
+// A worker that helps a stuck owner may stop after any hold: the owner must not sleep over the rest.
 TEST(wheel_expiry_is_not_late_for_half_spread_slot) {
     for (int left = 1; left <= 40; left++) {
         model_start(&many, 0, VOLT_FIRE_MAX + left);
@@ -381,7 +381,7 @@ TEST(disarm_of_fired_timer_leaves_wheel_alone) {
     CHECK_EQ(model_fire(&many, 9), 1);
 }
 
-// ---- who looks after a stuck owner
+// ---- the wheel of a stuck owner, served by another worker
 
 TEST(wheel_try_fire_gives_up_if_lock_is_held) {
     volt__chain c;
@@ -431,7 +431,7 @@ static void *firing_thread(void *arg) {
         uint64_t now = __atomic_add_fetch(&shared_clock, 1, __ATOMIC_RELAXED);
         size_t n = (size_t)volt__wheel_try_fire(&shared_wheel, now, &c);
         __atomic_fetch_add(&n_shared_fired, n, __ATOMIC_RELAXED);
-        CHECK(c.head == NULL); // the task is RUNNING all the time: never anybody's to enqueue
+        CHECK(c.head == NULL); // the task is RUNNING all the time: never to be enqueued
     }
     return arg;
 }
@@ -444,7 +444,7 @@ static void sleep_on_the_stack(volt__task *task, int spin) {
     for (int k = 0; k < spin; k++) VOLT_CPU_RELAX();
     for (int k = 0; k < 3; k++) {
         volt__timer_disarm(&frame[k], task);
-        memset(&frame[k], 0xff, sizeof frame[k]); // who still holds it gets this
+        memset(&frame[k], 0xff, sizeof frame[k]); // a thread that still holds it gets this
     }
     CHECK_EQ(task->n_armed, 0);
 }

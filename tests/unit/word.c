@@ -95,7 +95,7 @@ static void check_way(const struct row *r, int cancelled, uintptr_t refs, uint8_
 }
 static void check_row(const struct row *r, int cancelled, uintptr_t refs) {
     check_way(r, cancelled, refs, VOLT__IS_SHARED);
-    if (cancelled || refs > 1) return; // somebody has, or had, a way to the task
+    if (cancelled || refs > 1) return; // another thread has, or had, a way to the task
     check_way(r, cancelled, refs, 0);
 }
 static int all_rows(void (*fn)(const struct row *r, int cancelled, uintptr_t refs), int is_legal) {
@@ -347,7 +347,7 @@ static int all_mail_is_read(void) {
     }
     return n == N_WAKERS;
 }
-// One poll; what it read last must be all there is when nobody wakes it again.
+// One poll; if no wake-up follows, it must have read all there is.
 static int run_once(void) {
     (void)volt__task_begin(&shared);
     int done = all_mail_is_read();

@@ -36,7 +36,7 @@ TEST(join_word_wakes_the_registered_joiner) {
     CHECK(t->join == joiner && !volt__join_is_done(t));
     CHECK_EQ(volt__join_unregister(t, joiner), 1);
     CHECK(!t->join && !volt__join_unregister(t, joiner));
-    volt__join_complete(t); // nobody waits
+    volt__join_complete(t); // there is no waiter
     CHECK(volt__join_is_done(t) && t->join == VOLT__JOIN_DONE);
     CHECK_EQ(volt__join_register(t, joiner), 0);
     CHECK(t->join == VOLT__JOIN_DONE);
@@ -52,7 +52,7 @@ TEST(join_word_wakes_the_registered_joiner) {
     CHECK_EQ(joiner->word, VOLT__REF | VOLT__NOTIFIED);
     CHECK(rt->injector.head == joiner && rt->injector.len == 1 && rt->pins == 0);
     t->join = NULL;
-    joiner->word = 2 * VOLT__REF | VOLT__NOTIFIED; // somebody else has woken it
+    joiner->word = 2 * VOLT__REF | VOLT__NOTIFIED; // another thread has woken it
     CHECK_EQ(volt__join_register(t, joiner), 1);
     volt__join_complete(t);
     CHECK(joiner->word == (VOLT__REF | VOLT__NOTIFIED) && rt->injector.len == 1);
@@ -280,7 +280,7 @@ TEST(poll_gets_fresh_context_and_settles_its_task) {
     w->is_closing = 1;
     volt__poll_task(w, t);
     CHECK(polled_abort == 1 && (t->flags & VOLT__IS_SHARED) && w->completed == 2);
-    CHECK(rt->root_result == 42 && !t->join && !rt->is_closed); // of no root, nobody's to join
+    CHECK(rt->root_result == 42 && !t->join && !rt->is_closed); // not the root, and never joined
     w->is_closing = 0;
 
     t = answering_task(VOLT__HAS_HANDLE | VOLT__IS_ROOT);
@@ -506,7 +506,7 @@ TEST(event_poll_handles_events_timers_and_unparks) {
     rt->watchdog.fd = 0;
     CHECK_EQ(volt__drive_events(w, 0, 0), 1);
     rt->watchdog.fd = watch_fd;
-    // asleep: nobody claims it, somebody does; the time asleep is not the polls'
+    // asleep: not claimed, then claimed; the time asleep is not counted as polls
     polls.n = 0;
     for (int is_claimed = 0; is_claimed < 2; is_claimed++) {
         (void)volt__idle_park(&rt->idle, 0, 0);
@@ -670,7 +670,7 @@ TEST(last_worker_to_end_search_checks_for_work_again) {
 TEST(search_takes_from_injector_or_other_rings) {
     begin(2);
     park_v();
-    CHECK(!volt__search(w) && !w->is_searching && w->stats.searches == 0); // nobody has anything
+    CHECK(!volt__search(w) && !w->is_searching && w->stats.searches == 0); // no worker has any work
     CHECK_EQ(rt->idle.searching, 0);
     volt__chain c = no_chain();
     volt__task *t = still_task(w);
@@ -694,7 +694,7 @@ TEST(search_takes_from_injector_or_other_rings) {
     }
     w->is_searching = 0;
     rt->idle.searching = 0;
-    CHECK(!volt__search(w) && w->is_searching == 1); // one is awake, who may have had something
+    CHECK(!volt__search(w) && w->is_searching == 1); // one is awake, which may have had something
     end();
 }
 TEST(watchdog_expiry_ends_sleep_with_a_scan) {
@@ -835,7 +835,7 @@ TEST(maintenance_polls_events_and_wakes_worker_for_backlog) {
         CHECK_EQ(rt->watchdog.is_armed, is_mine);
         CHECK_EQ(settime.n_calls, is_mine);
         if (is_enough) {
-            w->is_solo = 1; // nobody to tell
+            w->is_solo = 1; // there is no worker to tell
             volt__maintain(w);
             CHECK(!was_v_woken());
         }
@@ -876,7 +876,7 @@ TEST(due_injector_is_served_before_due_events) {
         end();
     }
 }
-// What an injector or inbox still has is due again when all that is in the ring has had a poll.
+// An injector or inbox that has more is due again when every task in the ring has had a poll.
 TEST(source_that_has_more_is_due_again_after_one_round) {
     for (int i = 0; i < 4; i++) {
         int is_placed = i & 1, is_rare = i >> 1;
@@ -1215,8 +1215,8 @@ TEST(start_heeds_request_or_shutdown_that_comes_meanwhile) {
         meanwhile = 2;
         CHECK_EQ(volt__start_next(rt), has_failed ? -EPERM : 0);
         CHECK(rt->starts_closed && rt->started == 2 - (uint32_t)has_failed);
-        CHECK_EQ(rt->acks, 2 - (uint32_t)has_failed); // who did not come is acknowledged for
-        check_poked(1);                               // who came has to be told
+        CHECK_EQ(rt->acks, 2 - (uint32_t)has_failed); // a failed thread owes no acknowledgement
+        check_poked(1);                               // a started one has to be told
         CHECK(created.n_creates == 2 && rt->start_lock == 0);
         end();
     }
