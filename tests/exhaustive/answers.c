@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the kernel, the clock or another thread may say at one moment and hardly ever does: the seam
-// says it here, by a list of answers or by a function that is called in the middle. No thread runs
-// but the test's own, so that every run takes the same way.
+// Answers that the kernel, the clock or another thread may give at one moment and hardly ever does:
+// the seam gives them here, from a list or by a function that is called in the middle. Only the
+// test's own thread runs, so that every run takes the same way.
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
 #include <errno.h>
@@ -113,7 +113,7 @@ static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
     asked_ms = ms;
     int rc = fails(A_poll);
     if (rc) {
-        if (errno == EINTR) p->revents = POLLNVAL; // who fails may leave anything
+        if (errno == EINTR) p->revents = POLLNVAL; // a failed call may leave anything there
         return rc < 0 ? -1 : 0;
     }
     if (!answers[A_poll].is_zero) return poll(p, n, ms);
@@ -380,7 +380,7 @@ static void check_leaf(const struct leaf *leaf) {
     for (int i = 0; i < 3; i++) { // woken for something else
         cx = cx_of(0);
         cx->wait_ = VOLT__REQUEUE | 0x123456; // of another arm
-        if (i == 2) hold_locks(volt__lock); // who is linked needs none
+        if (i == 2) hold_locks(volt__lock); // a node that is linked needs none
         PENDING(leaf->poll(cx));
         if (i == 2) hold_locks(volt__unlock);
         CHECK_EQ(cx->budget_, VOLT_BUDGET); // given back
@@ -483,7 +483,7 @@ TEST(timeout_restores_cancel_level_that_it_raised) {
         { 0, 3, 3, -ECANCELED, -ECANCELED },
         { 1, 0, 2, 5, 5 },
         { 1, 0, 2, -ECANCELED, -ETIMEDOUT },
-        { 1, 1, 2, -ECANCELED, -ETIMEDOUT }, // what is outside bites less deep
+        { 1, 1, 2, -ECANCELED, -ETIMEDOUT }, // the outer one cancels less deep
         { 1, 2, 2, -ECANCELED, -ECANCELED }, // as deep
         { 1, 3, 3, -ECANCELED, -ECANCELED },
     };
@@ -498,7 +498,7 @@ TEST(timeout_restores_cancel_level_that_it_raised) {
         PENDING(volt__within_end(cx, &t, rows[i].is_up ? 0 : VOLT_S(1), volt_pending()));
         CHECK_EQ(cx->cancel_level_, 0);
         CHECK_EQ(task->n_armed, 1);
-        if (rows[i].is_up) { // what is inside is tried once more
+        if (rows[i].is_up) { // the inner one is tried once more
             volt__within_begin(cx, &t);
             CHECK_EQ(cx->cancel_level_, 0);
             CHECK_EQ(cx->last_tries_, 1);
@@ -761,12 +761,12 @@ TEST(select_keeps_its_order_of_arms_between_polls) {
             GIVES(drive(cx_of(0), mode, cancelled, 0), 2);
             CHECK_EQ(arm[2].value, 5);
             CHECK(arm[2].fired && !arm[1].fired);
-        } else { // cancelled from outside: nobody wins
+        } else { // cancelled from outside: no arm wins
             volt_cx *cx = cx_of(0);
             cx->cancel_level_ = 2;
             PENDING(drive(cx, mode, none, 0));
             CHECK_EQ(strncmp(polled, in_capitals(order), N_ARMS), 0); // each has its turn
-            CHECK_STR(polled + N_ARMS, "ABCD"); // and once more, as nobody has won
+            CHECK_STR(polled + N_ARMS, "ABCD"); // and once more, as no arm has won
             GIVES(drive(cx, mode, cancelled, 0), -ECANCELED);
             CHECK_STR(polled, in_capitals(order));
         }
@@ -889,7 +889,7 @@ TEST(select_over_many_arms_polls_each_once_and_no_ended_one) {
     end();
 }
 
-// A select of one arm that receives from hand to hand, and one that waits for ever.
+// A select of one arm that receives from hand to hand, and one that never ends.
 static struct {
     volt_frame frame;
     volt_arm in, other;
@@ -904,7 +904,7 @@ static volt_poll met_run(volt_cx *cx) {
                            VOLT_ARM(&met.other, volt_sleep_forever(cx))));
     VOLT_END(met.rc);
 }
-// What a sender does behind its claim, while the task of the select waits for the lock.
+// The steps of a sender after its claim, while the task of the select waits for the lock.
 static int completes_the_meeting(void) {
     static const int message = 7;
     volt__wake_list wakes;
@@ -1004,7 +1004,7 @@ TEST(select_reserves_only_for_receiver_of_another_wait) {
 
 // ---- reads
 
-// A file that epoll has no events for is tried again at once, but not for ever.
+// A file that epoll has no events for is tried again at once, but only a limited number of times.
 TEST(always_ready_file_is_not_read_for_ever_in_one_poll) {
     begin();
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -1370,7 +1370,7 @@ TEST(last_try_of_closed_number_reads_nothing) {
 
 // ---- descriptors that are closed
 
-// Whoever closes stands in the middle of it.
+// The first close is still in the middle of its work.
 TEST(fd_being_closed_refuses_operations) {
     int fd[2];
     begin();
@@ -1402,11 +1402,11 @@ TEST(read_gives_ebadf_if_fd_closes_after_the_event) {
     volt__fd *e = entry(fd[0]);
     uint32_t seq = e->seq;
     volt__fd_event(&rt->fds, (uint64_t)e->gen << 32 | (uint32_t)fd[0], EPOLLIN, &c);
-    CHECK_EQ(e->seq, seq); // nobody has registered it
+    CHECK_EQ(e->seq, seq); // no task has registered it
     volt_rt_close(rt, fd[1]);
     end();
 }
-// What it did not have is what has come meanwhile: that is not lost.
+// The byte that the read missed has come meanwhile: it is not lost.
 TEST(short_read_keeps_readiness_of_newer_event) {
     int fd[2];
     begin();
@@ -1433,7 +1433,7 @@ TEST(read_gives_error_of_repeated_epoll_ctl) {
     end();
 }
 
-// What is known is not asked again.
+// A state that is known is not asked for again.
 TEST(read_spares_useless_calls) {
     int fd[2];
     char four[4];
@@ -1533,7 +1533,7 @@ TEST(read_and_write_are_repeated_after_eintr) {
     end();
 }
 
-// Who goes round, to let others run, goes on only if the number is the same file's.
+// A task that is requeued, to let others run, goes on only if the number is the same file's.
 static int wait_round(int what, int fd, char *buf) {
     static const int errors[] = { EAGAIN, ECONNABORTED };
     int call = what == 1 ? A_accept4 : A_read;
@@ -1792,7 +1792,7 @@ TEST(pollset_registers_exactly_the_events_asked_for) {
     CHECK_EQ(answers[A_epoll_ctl].n_calls, 5);
     ANSWERS(epoll_ctl, ENOENT, ENOSPC);
     CHECK_EQ(volt_pollset_set(&p, fd[0], VOLT_IN), -ENOSPC);
-    // What comes is what is there, and no more than that is written.
+    // Only events that are there are given, and nothing more is written.
     static const struct {
         uint32_t asks, gives;
         int is_readable;
@@ -2073,7 +2073,7 @@ TEST(close_without_entry_closes_descriptor_0) {
     CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
     end();
 }
-// Whoever waits on a number whose file is gone is told when the number comes back as another.
+// A task that waits on a number whose file is gone is told when the number comes back as another.
 TEST(accept_of_reused_number_ends_waits_on_old_file) {
     volt_addr a;
     begin();
@@ -2188,7 +2188,7 @@ TEST(accept_skips_connections_that_failed) {
     ANSWERS(accept4, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH,
             ENETUNREACH);
     PENDING(volt_accept(cx_of(0), fd));
-    CHECK_EQ(answers[A_accept4].n_calls, 9); // the ninth says that there is nobody else
+    CHECK_EQ(answers[A_accept4].n_calls, 9); // the ninth says that there is no other connection
     GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
     volt_rt_close(rt, fd);
     end();
@@ -2226,7 +2226,7 @@ TEST(accept_that_backs_off_can_be_cancelled_and_goes_on) {
     clock_step = 0;
     CHECK_EQ(volt__node_state(&frame[0].node_), VOLT__FIRED);
     PENDING(volt_accept(cx_of(0), fd));
-    CHECK(frame[0].node_.source_ == entry(fd)); // nobody there: waits for them
+    CHECK(frame[0].node_.source_ == entry(fd)); // no connection: waits for one
     GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
     volt_rt_close(rt, fd);
     end();
@@ -2360,7 +2360,7 @@ TEST(accepts_behind_one_that_backs_off_go_on_with_it) {
             volt__wheel_fire(&w->wheel, volt__tick_floor(rt, clock_now), &c);
             PENDING(volt_accept(cx_of(0), fd));
             CHECK_EQ(answers[A_accept4].n_calls, 3);
-            PENDING(volt_accept(cx_of(1), fd)); // what the first has found out holds for both
+            PENDING(volt_accept(cx_of(1), fd)); // the first task's finding holds for both
             CHECK(entry(fd)->rd && entry(fd)->rd->next_ != entry(fd)->rd);
             GIVES(volt_accept(cancelled_cx(0), fd), -ECANCELED);
             GIVES(volt_accept(cancelled_cx(1), fd), -ECANCELED);
@@ -2480,7 +2480,7 @@ TEST(accept_goes_on_past_connections_that_are_refused) {
     volt_rt_close(rt, fd);
     end();
 }
-// What stands behind the bytes that came may not be accessible: then a short read tells nothing.
+// Memory behind the bytes that came may not be accessible: then a short read tells nothing.
 TEST(short_read_at_inaccessible_page_does_not_mean_empty) {
     int fd[2];
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -2936,7 +2936,7 @@ TEST(join_sees_task_that_ends_while_it_registers) {
     child->u.result = 5;
     task = still_task(w);
     volt_cx *cx = cx_of(0);
-    task = child; // what completes
+    task = child; // the one that completes
     at_assert = complete;
     at_assert_text = "waiter && waiter";
     GIVES(volt_join(cx, &h), 5); // not done yet, says the first look
@@ -3074,7 +3074,7 @@ TEST(spawn_refuses_used_frame_and_closing_worker) {
     }
     end();
 }
-// Only a task that is queued is worth a sleeper; nobody is told of the end of another.
+// Only a task that is queued wakes a sleeper; the end of one that never ran wakes none.
 TEST(task_from_outside_wakes_worker_only_once_queued) {
     static const still_state state;
     begin();

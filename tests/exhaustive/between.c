@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Gates, latches, notifies, queues and oneshots: two calls at once, one of them between any two
-// steps of the other. What they give, and leave behind, is what they would one after the other.
+// steps of the other. Their results and the state they leave are those of one call after the other.
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
 #include "interleave.h"
 #include "test.h"
 #include "tasks.h"
 
-// ---- one object of each kind, and two who may wait for it, as blocked threads do; all of them are
-// played by the test
+// ---- one object of each kind, and two waiters that may wait for it, as blocked threads do; all of
+// them are played by the test
 typedef struct {
     volt__wait_op a;
     volt__thread_waiter b;
@@ -41,10 +41,10 @@ static int64_t wait_begins(waiting *w) {
 
 // ---- what can be done to it. A call that needs the lock is not made while the other one has it:
 // it would wait there, so it is made behind it.
-enum { LOCK_FREE, GIVES, LOCKS }; // GIVES: comes to the lock if somebody waits
+enum { LOCK_FREE, GIVES, LOCKS }; // GIVES: comes to the lock if there is a waiter
 typedef struct {
     int64_t (*fn)(scene *s);
-    int way, who; // who: 1 and 2, as whom; the same one does one thing at a time
+    int way, who; // who: the waiter, 1 or 2, that acts; each does one thing at a time
 } call;
 
 static int64_t begins_0(scene *s) { return wait_begins(&s->w[0]); }
@@ -59,7 +59,7 @@ static int64_t goes_on_0(scene *s) { return wait_step(&s->w[0], 0); }
 enum { N_SEEN = 8 };
 typedef struct {
     void (*set)(scene *s);
-    void (*look)(scene *s, int64_t *seen); // what is left of the object
+    void (*look)(scene *s, int64_t *seen); // state of the object
     call calls[6];
 } play;
 
@@ -92,7 +92,7 @@ static void act_begin(act *a, const play *p, const call *op, const call *by) {
     a->by = by;
     p->set(&a->s);
 }
-// What both gave, in which state who waits is then and with which result he goes on.
+// Results of both calls, the state of each node that still waits, and the result it goes on with.
 static void act_end(act *a, int64_t *seen) {
     memset(seen, 0, N_SEEN * sizeof *seen);
     seen[0] = a->rc_op;

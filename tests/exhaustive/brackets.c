@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The brackets around an await (within, unless, shields, select, joins), exhaustively: every
 // expression of at most three of them (of two where a run is slow), around leaves that wait, struck
-// by all their events in every order, also by several between two polls. What must come out is told
-// by a second interpreter of such expressions, `rule`, which knows neither frames nor levels: it
+// by all their events in every order, also by several between two polls. The expected outcome comes
+// from a second interpreter of such expressions, `rule`, which knows neither frames nor levels: it
 // walks up from a wait and asks whether what it meets cancels it or shields it.
 //
 // One of the brackets is a sequence: two awaits in one frame, the second after the first ended with
 // whatever it did. Expressions that have one may be larger by one bracket where they have few
 // events. How they are written is chosen too, where it makes a difference: whether the second await
-// uses the memory of the first, whether nested shields share a frame, who closes them, arms or
-// arrays, which arm a select begins with.
+// uses the memory of the first, whether nested shields share a frame, which of them is closed, arms
+// or arrays, which arm a select begins with.
 //
 // After every batch of events the two must agree about each node of the expression: whether it has
 // ended, with what, and how many nodes the task has linked. At the end everything has ended.
@@ -53,7 +53,7 @@ typedef struct element {
     node *node;
     int64_t rc;
 } element;
-// What volt is given for one bracket; operands of a sequence may have it in turn.
+// The memory for one bracket; operands of a sequence may have it in turn.
 typedef struct memory {
     volt_frame frame;
     node *at; // of those that share a frame: what is awaited
@@ -71,7 +71,7 @@ struct node {
     int event; // number; NONE: has none
     volt_token token; // of a leaf: set when what it waits for has come
     memory *m;
-    struct { // what has come of it, and what the rules say
+    struct { // the results so far, and those that the rules demand
         int is_started, is_over, winner, first, is_armed, is_tried, is_cleaning;
         int64_t value;
     } real, rule;
@@ -303,7 +303,7 @@ static int decides(const node *n, const node *operand) {
 }
 static int rule_operands(node *n) {
     int is_decided_before = n->rule.winner != NONE;
-    for (int turn = 0; turn < 2; turn++) { // what has decided cancels those before it, too
+    for (int turn = 0; turn < 2; turn++) { // a decision cancels the operands before it, too
         int is_decided_now = !is_decided_before && n->rule.winner != NONE;
         if (turn == 1 && !is_decided_now && !(n->kind == SELECT && is_off(n))) break;
         for (int k = 0; k < 2; k++) {

@@ -11,7 +11,7 @@
 enum { SLEEP, CLEANUP, YIELD, N_LEAVES }; // kinds of a leaf
 enum { WITHIN, UNLESS, SHIELD, SELECT, JOIN, TRY_JOIN, N_COMBINATORS };
 enum { MAX_DEPTH = 3 };
-// What happens first: the leaf completes, the task is cancelled, or the combinator at a level (its
+// The first event: the leaf completes, the task is cancelled, or the combinator at a level (its
 // timer, token, bound or second arm) does it.
 enum { EV_COMPLETE = -2, EV_CANCEL = -1 };
 enum { EVENT_MS = 2, FAR_S = 1000, LEAF_VALUE = 5, SIDE_ERROR = -EIO };

@@ -33,7 +33,7 @@ enum {
     WATCHER,
     N_THINGS
 };
-// Messages: who waits sends its number, from 0 on; the others put in, and were there before.
+// Messages: a waiter sends its number, from 0 on; the others are put in, or were there before.
 enum { N_SEATS = 4, FROM_OTHERS = N_SEATS, N_GIVEN = 8, THERE = FROM_OTHERS + N_GIVEN,
        N_VALUES = THERE + 4, NO_VALUE = -1 };
 typedef struct {
@@ -51,9 +51,9 @@ typedef struct {
     int buf[4], value;
     note notes[N_GIVEN];
     int n_given, got[N_VALUES]; // how often each was received
-    int was_told;               // plain: what was done before is seen by who is let through
+    int was_told;               // plain: a task that is let through sees all earlier writes
 } thing;
-typedef struct { // what one that waits has of it
+typedef struct { // state of one waiter
     int id;
     volt_sub sub;
     volt_watcher watcher;
@@ -70,9 +70,9 @@ static int reserves(int kind) {
     return is_any(kind, RESERVE_1, RESERVE_4) || kind == HAND_RESERVE;
 }
 static int is_hand(int kind) { return is_any(kind, HAND_SEND, HAND_RESERVE); }
-// One at a time may wait for it; of a barrier all who are missing are let through together.
+// One at a time may wait for it; of a barrier all that are missing are let through together.
 static int is_for_one(int kind) { return kind == BARRIER || kind == POP || kind == ONESHOT; }
-// Who is let through lets the next one through.
+// A task that is let through lets the next one through.
 static int is_passed_on(int kind) {
     return (kind < N_PASSED && kind != READING) || kind == RESERVE_1;
 }
@@ -80,7 +80,7 @@ static int is_passed_on(int kind) {
 static int is_for_all(int kind) {
     return kind == READING || is_any(kind, EVENT, PAST) || kind == CLOSED || kind >= SUB_1;
 }
-// Who opens it waits for who waits.
+// The task that opens it waits for the waiter.
 static int is_met(int kind) {
     return kind == BARRIER || kind == HAND_SEND || kind == HAND_RESERVE;
 }
@@ -182,7 +182,7 @@ static void put_in(thing *t) {
 static void tell(thing *t) {
     if (!t->was_told) t->was_told = 1;
 }
-// Lets one through, or all; not of those who must be met.
+// Lets one through, or all; not for kinds where both sides must meet.
 static void thing_open(thing *t) {
     tell(t);
     if (t->o.kind < N_KINDS) object_open(&t->o);
@@ -194,7 +194,7 @@ static volt_poll thing_meet(volt_cx *cx, thing *t, int *v) {
     if (t->o.kind == BARRIER) return volt_barrier_wait(cx, &t->barrier);
     return volt_chan_recv(cx, &t->chan, v, sizeof *v);
 }
-// By who was let through.
+// By a task that was let through.
 static void thing_pass(thing *t, seat *s) {
     CHECK_EQ(t->was_told, 1);
     if (t->o.kind < N_KINDS) object_pass(&t->o);
@@ -205,7 +205,7 @@ static void thing_pass(thing *t, seat *s) {
     else if (is_any(t->o.kind, RECV_1, RECV_N) || t->o.kind == HAND_RECV) received(t, s->v[0]);
     else if (t->o.kind >= SUB_1) CHECK_EQ(s->v[0], FROM_OTHERS);
 }
-// By who was not: it has nothing.
+// By a task that was not: it has nothing.
 static void thing_left(thing *t, seat *s) {
     if (t->o.kind == COND) volt_mutex_unlock(&t->o.mutex);
     CHECK_EQ(s->v[0], sends(t->o.kind) || reserves(t->o.kind) ? s->id : NO_VALUE);
@@ -240,7 +240,7 @@ static void check_messages(thing *t, const int *is_through) {
     if (t->o.kind == ONESHOT || t->o.kind >= SUB_1) return;
     for (v = 0; v < THERE + (int)there; v++) CHECK_EQ(t->got[v], was_sent(t, v, is_through));
 }
-// Who has not received it has it still before it; the others have had it.
+// A receiver that was not let through has the message still before it; the others have had it.
 static void check_seat(thing *t, seat *s, int is_through) {
     int v = NO_VALUE, kind = t->o.kind;
     if (kind == SUB_1 || kind == SUB_4) {
@@ -291,7 +291,7 @@ typedef struct {
     thing *t;
     int kind, way, end, is_alone; // alone: the second one comes when the first has gone
     volt_token stop[2];     // [1] is a child of [0]
-    int partner_rc;         // what the other arm or child gives once stop[0] is cancelled
+    int partner_rc;         // result of the other arm or child once stop[0] is cancelled
     volt_group *group;      // of the way of that name
     int n_gone, rc[N_SEATS], is_through[N_SEATS];
     int n_back, place[N_SEATS]; // in which their waits ended, from 1 on
@@ -397,7 +397,7 @@ static volt_poll composed_run(volt_cx *cx, composed *c) {
     VOLT_END(c->rc);
 }
 
-// ---- who waits
+// ---- the waiters
 typedef struct {
     volt_frame frame;
     scene *sc;
@@ -463,7 +463,7 @@ typedef struct {
     int64_t rc;
     int v, i;
 } stage;
-// Who has come, and waits or has left. One that leaves meanwhile is counted once, or not yet.
+// Tasks that have come: they wait or have left. One leaving meanwhile is counted once, or not yet.
 static int n_there(scene *sc) {
     int n_gone = READ(sc->n_gone);
     return n_gone + n_waiting_for(sc->t);
@@ -491,7 +491,7 @@ static void strike(stage *st) {
     if (st->sc.end == LOSES_ITS_TURN && has_own_limit(st->sc.way)) // late in this way, too
         while (volt_now() < due) {}
 }
-// An arm beside that of who opens: it strikes behind it, before anybody else can run.
+// An arm beside the one that opens: it strikes after that, before any other task can run.
 static volt_poll then_strike(stage *st) {
     if (st->sc.end == LOSES_ITS_TURN) strike(st);
     return volt_ready(0);
@@ -516,7 +516,7 @@ typedef struct {
     volt_frame frame;
     int64_t rc;
 } waiting_for_all;
-// Those who come later, too.
+// Also waits that begin later.
 static volt_poll all_go_on(volt_cx *cx, waiting_for_all *w, scene *sc) {
     VOLT_BEGIN(cx, w);
     if (sc->kind >= EVENT && sc->kind <= CLOSED && is_for_all(sc->kind)) {
@@ -526,7 +526,7 @@ static volt_poll all_go_on(volt_cx *cx, waiting_for_all *w, scene *sc) {
     VOLT_END(0);
 }
 
-// What has become of the first one, where only one thing can.
+// Checks the outcome of the first one, where only one is possible.
 static void judge(const stage *st, int is_alone) {
     const scene *sc = &st->sc;
     int rc = sc->rc[0], won = (int)gives(sc->kind), kind = sc->kind;
@@ -545,7 +545,7 @@ static void judge(const stage *st, int is_alone) {
         if (is_alone && sc->way == SELECT_FIRST) CHECK_EQ(rc, won);
     }
 }
-// What was granted is not for who comes later.
+// A signal that was granted is not for a later waiter.
 static int is_forgotten(const scene *sc) { return sc->kind == COND && sc->is_alone; }
 // Of a join, which is to complete.
 static void let_partner_go(scene *sc) {
@@ -567,7 +567,7 @@ static void scene_init(scene *sc, int kind, int way, int end, int is_alone) {
     sc->way = way;
     sc->end = end;
     sc->partner_rc = end == COMPLETES ? 0 : -EIO;
-    sc->t = (thing *)malloc(sizeof *sc->t); // to see who touches it afterwards
+    sc->t = (thing *)malloc(sizeof *sc->t); // to detect an access after its end
     CHECK(sc->t);
     thing_init(sc->t, kind);
     volt_token_init(&sc->stop[1], &sc->stop[0]);
@@ -609,7 +609,7 @@ static volt_poll play_run(volt_cx *cx, play *p) {
         JOINED(0);
     }
     if (volt_handle_is_set(&st->h[0]) && (sc->kind != BARRIER || n_waiting_for(sc->t) == 1)) {
-        // who is met may need what is done behind the join
+        // a waiter that is met may need the step behind the join
         p->is_first = is_met(sc->kind) || RANDOM_BELOW(2);
         if (p->is_first) let_partner_go(sc);
         OPEN();
@@ -618,7 +618,7 @@ static volt_poll play_run(volt_cx *cx, play *p) {
     }
     if (volt_handle_is_set(&st->h[0])) JOINED(0);
     judge(st, cx->rt_->n_workers == 1);
-    sc->end = COMPLETES; // nobody is struck any more
+    sc->end = COMPLETES; // no task is struck any more
     if (sc->kind == ONESHOT && sc->is_through[0]) { // it has been used up
         CHECK_EQ(volt_oneshot_try_recv(&sc->t->oneshot, &p->rc), -EPIPE);
         sc->t->oneshot = (volt_oneshot)VOLT_ONESHOT_INIT;
@@ -700,7 +700,7 @@ static void run_with_a_thread(int kind) {
         volt_rt *rt = create_on(w);
         for (int i = 0; i < 24; i++) {
             int end = i < 2 ? COMPLETES : i < 4 ? IS_LATE : LOSES_ITS_TURN;
-            // who meets the others at a barrier would wait for ever where one has left
+            // a task at a barrier would hang where one of the others has left
             if (kind == BARRIER && end == LOSES_ITS_TURN) end = COMPLETES;
             play_with_a_thread(rt, kind, end);
         }
@@ -844,7 +844,7 @@ static volt_poll twice_in_each_select(volt_cx *cx, queueing *q) { // round by ro
     VOLT_END(0);
 }
 
-// It is open, and who comes is cancelled before it looks: it takes nothing.
+// It is open, and a task is cancelled before it looks: it takes nothing.
 static volt_poll when_cancelled(volt_cx *cx, queueing *q) {
     stage *const st = &q->st;
     scene *const sc = &st->sc;

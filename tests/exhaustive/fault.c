@@ -348,7 +348,7 @@ static const struct {
 
 typedef int scenario(void);
 
-static const char *doing; // for who finds it hanging
+static const char *doing; // for the report of a hang
 static void still_running(int signal_number) {
     char text[200];
     int n = snprintf(text, sizeof text, "hangs: %s, %s, error %d, %d times from call %d on\n",
@@ -366,7 +366,7 @@ static void watch_over(int seconds) {
     setitimer(ITIMER_REAL, &t, NULL);
 }
 
-// What the rest of a program makes of an error in one of its parts.
+// Errors that the rest of a program gives after an error in one of its parts.
 static int is_consequence(int rc) {
     static const int codes[] = { EPIPE, ECONNRESET, ETIMEDOUT, ECANCELED, ECONNREFUSED };
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
@@ -740,7 +740,7 @@ TEST(create_gives_error_of_failed_start) {
         CHECK_EQ(create_without(C_epoll_add, 2, errors[i]), 0);
         CHECK_EQ(create_without(C_epoll_watch, 2, errors[i]), 0);
     }
-    // what a filter refuses shows at the start, not by workers that spin or sleep for ever
+    // a filter's refusal shows at the start, not by workers that spin or hang
     CHECK_EQ(create_without(C_epoll_wait, 1, EPERM), -EPERM);
     CHECK_EQ(create_without(C_epoll_wait, 1, ENOSYS), -ENOSYS);
     CHECK_EQ(create_without(C_epoll_wait, 1, EINTR), 0);

@@ -32,7 +32,7 @@ typedef struct {
     volt_handle h[MOST_TASKS];
     volt_waker waker; // of the first task, once it has begun
     volt_addr addr;
-    int lfd, fd; // fd: the server's connection + 1; who takes it out closes it
+    int lfd, fd; // fd: the server's connection + 1; the task that takes it out closes it
 } program;
 
 // The first step of a program's first task.

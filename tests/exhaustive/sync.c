@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Synchronisation, what all kinds have in common: a line of tasks and threads wait in order, one of
-// them is cancelled in each way, before its turn or when it has come, and nobody misses anything.
+// Synchronisation, common to all kinds: a line of tasks and threads wait in order, one of them is
+// cancelled in each way, before its turn or when it has come, and no other one misses anything.
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -13,11 +13,11 @@
 enum { PLAIN, WITHIN, BEFORE, UNLESS, SELECT, SHIELDED, N_WAYS }; // how it can be cancelled
 
 enum { N_CONTENDERS = 5 };
-typedef struct line { // what they share
+typedef struct line { // shared by all of them
     object o;
     volt_token stop;
     volt_time deadline;
-    int n_inside, n_through, order[N_CONTENDERS]; // plain: who is let through is alone there
+    int n_inside, n_through, order[N_CONTENDERS]; // plain: the one let through is alone there
     int n_free; // of those that all go on at once
     int n_gone; // without
 } line;
@@ -83,7 +83,7 @@ static volt_poll contender_run(volt_cx *cx, void *arg) {
     VOLT_END(c->rc);
 }
 
-// Who has come, and waits or has left. One that leaves meanwhile is counted once, or not yet.
+// Waiters that have come: they wait or have left. One leaving meanwhile is counted once, or not yet.
 static int n_come(line *l) {
     int n_gone = READ(l->n_gone);
     return n_gone + n_waiting(&l->o);
@@ -226,7 +226,7 @@ static void run_mixed(int kind, uint32_t workers, int victim) {
     for (int i = 1; i < l.n_through; i++) CHECK(l.order[i] > l.order[i - 1]);
     destroy(rt);
 }
-// Their time is over just when their turn comes: whoever is faster, none is lost.
+// Their time is over just when their turn comes: whichever is first, none is lost.
 typedef struct {
     visitor v;
     int n_through;
@@ -265,7 +265,7 @@ static void run_hasty(int kind) {
     if (kind < N_PASSED && kind != COND) CHECK_EQ(object_try(&l.o), object_gives(kind));
 }
 
-// All who wait are cancelled by a shutdown, and it is free afterwards.
+// All waiters are cancelled by a shutdown, and it is free afterwards.
 static void run_shutdown(int kind, uint32_t workers) {
     static line l;
     volt_handle h[N_CONTENDERS];
@@ -311,7 +311,7 @@ static volt_poll on_a_worker(volt_cx *cx, single *s) {
     if (s->kind < N_PASSED) CHECK_EQ(object_try(&s->o), object_gives(s->kind));
     VOLT_END(0);
 }
-// One select over two objects: the loser's has nobody left who waits, and its turn is not taken.
+// One select over two objects: the loser's has no waiter left, and its turn is not taken.
 static volt_poll over_two(volt_cx *cx, single *s) {
     VOLT_BEGIN(cx, s);
     object_init(&s->o, s->kind);
@@ -349,8 +349,8 @@ static volt_poll when_cancelled_run(volt_cx *cx, void *arg) {
     return when_cancelled(cx, (single *)arg);
 }
 
-// Who is cancelled and waits all the same pays for it: more often than a budget has units. Beside
-// the objects: a barrier and a token.
+// A task that is cancelled and waits all the same pays for it: it waits more often than a budget
+// has units. Beside the objects: a barrier and a token.
 enum { N_DEAF = N_KINDS + 2, DEAF_WAITS = 3 * VOLT_BUDGET };
 typedef struct {
     volt_frame frame;
@@ -392,7 +392,7 @@ ROOT_TEST(wait_after_cancellation_spends_budget, { volt_handle h; int kind; int6
     VOLT_END(0);
 }
 
-// What blocks may wait for what tasks have.
+// Blocking code may wait for objects that tasks hold.
 static int waits_in_a_job(void *arg) {
     object *o = (object *)arg;
     if (o->kind == COND) CHECK_EQ(volt_mutex_lock_sync(&o->mutex, VOLT_NEVER), 0);

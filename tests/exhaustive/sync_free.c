@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Synchronisation: an object may be freed by who is let through last, while the call that let him
-// through has not returned. First with threads held at the points where that goes wrong, then with
-// objects that are freed for good.
+// Synchronisation: an object may be freed by the task that is let through last, while the call that
+// let it through has not returned. First with threads held at the points where that goes wrong,
+// then with objects that are freed for good.
 static void lock_point(const char *condition);
 static void relax_point(void);
-// In volt__unlock an assertion stands before the last access; who waits for a lock relaxes.
+// In volt__unlock an assertion stands before the last access; a thread waiting for a lock relaxes.
 #define VOLT_ASSERT(c_) (lock_point(#c_), VOLT__EXPECT(c_, "assertion failed: " #c_))
 #define VOLT_CPU_RELAX() relax_point()
 #define VOLT_DEBUG 1
@@ -32,7 +32,7 @@ static void relax_point(void) {
     if (is_looking) WRITE(is_at_lock, 1);
 }
 
-// ---- who opens saw that somebody waits, who then left before it had the lock
+// ---- the opener saw a waiter, which left before the opener had the lock
 typedef struct {
     volt_event event;
     volt_wait_group group;
@@ -71,7 +71,7 @@ static void wait_and_leave_behind(door *d, volt__wait_op *a, pthread_t *o) {
     CHECK_EQ(a->abandon(a, &b.node, VOLT__LINKED, &wakes), -ECANCELED);
     volt__unlock(a->lock);
 }
-// While the opener has the lock nobody gets past it.
+// While the opener has the lock no thread gets past it.
 static void check_door(door *d, volt__wait_op *a, void (*open)(void *), int (*pass)(void *)) {
     pthread_t o, p;
     d->open = open;
@@ -157,7 +157,7 @@ DOOR_TEST(once_failing_end_lets_through_only_after_unlock,
            volt__sema_wait_op(&a, &d->once.sema_, VOLT__SEMA_ONE, 1)),
           once_fails, once_pass, 1)
 
-// ---- objects that are freed: by the last of those who are let through
+// ---- objects that are freed: by the last one that is let through
 
 enum { N_ROUNDS = 60, N_TASKS = 3, N_THREADS = 2 };
 typedef struct {
@@ -174,7 +174,7 @@ static int has_come_through(int64_t rc) {
     if (is_closing) return rc == (kind_now == SEM ? -EPIPE : 0);
     return rc == object_gives(kind_now);
 }
-// Who still has it counts itself out before it gives it back: the next one may be the last, and
+// A holder counts itself out before it gives the object back: the next one may be the last, and
 // frees it while that call has not returned.
 static void leave(shared *s) {
     int is_alone = kind_now < N_PASSED && kind_now != READING && !is_closing;

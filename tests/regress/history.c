@@ -155,7 +155,7 @@ static void open_pair(int fd[2]) {
 }
 static void send_byte(int fd) { CHECK_EQ(write(fd, "x", 1), 1); }
 
-// ---- 1 and 3: who is woken
+// ---- 1 and 3: which worker is woken
 
 // Fails without "left == 0 && volt__has_stealable_work(rt)" in volt__park, or without the same
 // look in volt__end_search.
@@ -166,7 +166,7 @@ TEST(last_searcher_rechecks) {
     sleep_in(rt, 1);
     CHECK_EQ(volt__idle_begin_search(&rt->idle, 2), 1);
     w->is_searching = 1; // it looks everywhere and finds nothing;
-    inject(rt, t);       // now there is something, and nobody is woken, as one is searching
+    inject(rt, t);       // now there is something, and no worker is woken, as one is searching
     CHECK(volt__idle_is_parked(&rt->idle, 1));
     must_not_sleep = 1;
     volt__park(w);
@@ -184,7 +184,7 @@ TEST(unpark_is_not_a_claim) {
     volt__worker *w = rt->workers[1];
     for (int i = 0; i < 3; i++) {
         sleep_in(rt, 1);
-        volt__unpark_all(rt); // claims nobody
+        volt__unpark_all(rt); // claims no worker
         (void)volt__drive_events(w, 1, 0);
         CHECK_EQ(w->is_searching, 0);
         CHECK_EQ(rt->idle.searching, 0);
@@ -426,7 +426,7 @@ static void drain_socket(int fd) {
     while (read(fd, text, sizeof text) > 0) {}
     CHECK_EQ(errno, EAGAIN);
 }
-// What happens to writing is no business of who reads. Fails when volt__fd_wait clears `ready` as a
+// Readers are not affected by events for writing. Fails when volt__fd_wait clears `ready` as a
 // whole, and when volt__fd_event takes every event for one of both directions.
 TEST(ready_is_per_direction) {
     volt_rt *rt = still_rt(1);
@@ -457,7 +457,7 @@ TEST(ready_is_per_direction) {
     drain_socket(fd[1]);
     (void)volt__drive_events(rt->workers[0], 0, 0);
     CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, seen, &rd, t), 0); // one try more,
-    CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &rd, t), 1);                         // not for ever
+    CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &rd, t), 1);                         // not without end
     volt_rt_close(rt, fd[0]);
     close(fd[1]);
     still_end(rt);
@@ -493,7 +493,7 @@ static void spawn_dated(volt_rt *rt, volt_time around) {
 }
 static void jump_to(volt_rt *rt, volt_time now) {
     set_clock(now - volt__sys_now());
-    volt__unpark_all(rt); // who sleeps has asked for a time of the old clock
+    volt__unpark_all(rt); // a sleeping worker has asked for a time of the old clock
 }
 // A runtime that runs for so long: timers of all ages come due around that time.
 static void check_uptime(volt_time uptime) {
@@ -536,7 +536,7 @@ static void *canceller_main(void *arg) {
     WRITE(c->is_over, 1);
     return NULL;
 }
-// Who fires holds the wheel's lock; the timer may have left the wheel already or not yet.
+// The firing thread holds the wheel's lock; the timer may have left the wheel already or not yet.
 static void check_cancel(volt_rt *rt, int is_fired_before) {
     volt__worker *w = rt->workers[0];
     volt_frame frame;
@@ -568,7 +568,7 @@ TEST(disarm_waits_for_fire) {
     still_end(rt);
 }
 
-// ---- 19: timers set again by who they woke
+// ---- 19: timers set again by the tasks that they woke
 
 // Fails when volt__timeout_end does not wake its task for a deadline that has passed, and when
 // volt__sleep_poll does not stop the timer that has fired.
@@ -619,7 +619,7 @@ static volt_poll long_sleeper_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_sleep(cx, l->d));
     VOLT_END(0);
 }
-// What a worker asks epoll for while its only task sleeps for so long.
+// The timeout that a worker gives to epoll while its only task sleeps for that time.
 static void ask_for(volt_time d) {
     volt_rt *rt = create_on(1);
     int n_before = INT_MAX;
@@ -837,7 +837,7 @@ ROOT_TEST_ALL(fds_are_cloexec, { volt_pollset set; volt_addr a; int lfd, cfd, fd
     VOLT_END(0);
 }
 
-// ---- 29: writes to nobody
+// ---- 29: writes without a reader
 
 enum { A_PIPE, A_UNIX_SOCKET, A_TCP_SOCKET, N_KINDS };
 enum { BY_WRITE, BY_WRITEV, BY_WRITE_ALL, N_WAYS };
@@ -906,7 +906,7 @@ static int is_interrupting;
 static int seam_close(int fd) {
     int rc = close(fd);
     if (!READ(is_interrupting)) return rc;
-    CHECK_EQ(rc, 0); // a second time it would be nobody's, or another's
+    CHECK_EQ(rc, 0); // a second close would hit no file, or another one
     errno = EINTR;
     return -1;
 }
@@ -958,7 +958,7 @@ static volt_poll holder_run(volt_cx *cx, void *arg) {
     handed *h = arg;
     VOLT_BEGIN(cx, h);
     if (!h->is_timer) send_byte(h->fd[1]);
-    while (!READ(*h->n_served)) {} // for ever, unless another worker serves it
+    while (!READ(*h->n_served)) {} // without end, unless another worker serves it
     COUNT(*h->n_over);
     VOLT_END(0);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Defects that were in volt.h once, each replayed step by step: where the defect was an
 // interleaving, the test takes the steps of both sides itself, in the order that did harm. Two of
-// them lie between two neighbouring reads, where nobody can be held: there two threads race until
-// the window was met many times.
+// them lie between two neighbouring reads, where no thread can be held: there two threads race
+// until the window was met many times.
 #define VOLT_IMPLEMENTATION
-// A test that holds a lock must see who waits for it.
+// A test that holds a lock must see which threads wait for it.
 static void note_wait(const void *word);
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_)                                                 \
     (note_wait(word_), volt__sys_futex_wait(word_, expect_, deadline_))
 #define VOLT_FUTEX_WAKE(word_, n_) volt__sys_futex_wake(word_, n_)
-// And who goes to sleep that must not.
+// And the threads that go to sleep against the rules.
 static void about_to_sleep(long long timeout);
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_)                                                    \
     (about_to_sleep(timeout_), volt__sys_epoll_wait(ep_, ev_, n_, timeout_))
@@ -89,7 +89,7 @@ TEST(volt_run_gives_up_on_tasks_that_never_sleep) {
     test_pass_and_exit(); // the runtime is leaked, as the contract says
 }
 
-// ---- a negative time overflowed into "for ever"
+// ---- a negative time overflowed into "no limit"
 
 TEST(join_sync_treats_negative_timeout_as_0) {
     volt_rt *rt = create_on(2);
@@ -349,7 +349,7 @@ static uint64_t fire_until(volt__worker *w, uint64_t tick) {
     volt__chain c;
     volt__chain_init(&c);
     uint64_t n = volt__wheel_fire(&w->wheel, tick, &c);
-    CHECK(!c.head); // the task is somebody's already
+    CHECK(!c.head); // the task is owned already
     return n;
 }
 static void *firer_main(void *arg) {
@@ -395,7 +395,7 @@ TEST(accept_back_off_may_end_at_any_moment) {
     still_end(rt);
 }
 
-// ---- a rescue threw the expiry of the watchdog away: nobody armed it again
+// ---- a rescue threw the expiry of the watchdog away: no worker armed it again
 
 TEST(rescue_keeps_watchdog_expiry_that_it_meets) {
     volt_rt *rt = still_rt(2);
@@ -403,10 +403,10 @@ TEST(rescue_keeps_watchdog_expiry_that_it_meets) {
     volt__watchdog_arm(stuck);
     still_wait_readable(rt->watchdog.fd);
     CHECK_EQ(volt__drive_events(looker, 0, 0), 1); // the scanning worker has taken the expiry
-    volt__watchdog_arm(stuck);                     // meanwhile somebody leaves the parked set
+    volt__watchdog_arm(stuck);                     // meanwhile a worker leaves the parked set
     still_wait_readable(rt->watchdog.fd);
     CHECK_EQ(stuck->event_polls, stuck->event_polls_seen);
-    volt__watchdog_scan(looker); // and its expiry is met in the epoll of the one who is stuck
+    volt__watchdog_scan(looker); // and its expiry is met in the epoll of the stuck one
     CHECK_EQ(looker->is_searching, 1);
     CHECK_EQ(rt->watchdog.is_armed, 0);
     uint64_t n;
@@ -446,7 +446,7 @@ TEST(full_ring_hides_neither_events_nor_watchdog) {
     still_end(rt);
 }
 
-// ---- who sleeps was counted in two steps, so that one who was claimed in between counted twice
+// ---- sleepers were counted in two steps, so that one claimed in between counted twice
 
 enum { LOOKS = 1000000, CLAIMS = 1000000 };
 typedef struct {
@@ -509,7 +509,7 @@ TEST(wrapper_waits_for_canceller_to_let_go_of_token) {
     destroy(rt);
 }
 
-// ---- a backlog that grew past its mark by two at once woke nobody
+// ---- a backlog that grew past its mark by two at once woke no worker
 
 static void sleep_helper(volt_rt *rt, int is_searching) {
     (void)volt__idle_park(&rt->idle, 1, is_searching);
@@ -553,14 +553,14 @@ TEST(backlog_that_skips_its_wake_mark_wakes_a_worker) {
     still_end(rt);
 }
 
-// ---- who listed the living at a deadline took references to tasks whose workers go on
+// ---- the listing of unfinished tasks at a deadline took references to tasks whose workers go on
 
 TEST(listing_of_unfinished_tasks_does_not_write_to_them) {
     volt_rt *rt = still_rt(1);
     volt__task *t = still_task(rt->workers[0]);
     void *slab = volt__slab_of(t);
     volt__unfinished s;
-    CHECK(volt__task_begin_private(t, 0)); // it runs, and nobody else may write
+    CHECK(volt__task_begin_private(t, 0)); // it runs, and no other thread may write
     CHECK_EQ(mprotect(slab, VOLT_SLAB_SIZE, PROT_READ), 0);
     volt__unfinished_find(rt, &s);
     CHECK_EQ(mprotect(slab, VOLT_SLAB_SIZE, PROT_READ | PROT_WRITE), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Two calls that any thread may make, at once on one object; or one of them beside the shutdown of
 // the runtime whose tasks wait for it, or beside the end of the object, which the last task that it
-// lets through brings about. What no model of tests/static/any_thread.txt explores is played here:
-// each test plays many rounds, and in each both calls begin at moments of chance.
+// lets through brings about. Here are the pairs that no model of tests/static/any_thread.txt
+// explores: each test plays many rounds, and in each both calls begin at moments of chance.
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -68,7 +68,7 @@ static void nothing(void *arg) { (void)arg; }
 // ---- a scene: objects, tasks that wait for one of them, and what a thread does to it
 
 enum { GUESTS = 3, SENT = 2, NO_VALUE = 9 };
-typedef struct things { // what may be freed by the last task that is let through
+typedef struct things { // objects that may be freed by the last task that is let through
     volt_sem sem;
     volt_tracker tracker;
     volt_token token;
@@ -200,7 +200,7 @@ static void beside(const kind *k, void (*other)(void *), uint32_t workers) {
     pair_end(&p);
     destroy(rt);
 }
-// Beside the end of what it is about: who acts writes nothing there behind it.
+// Beside the end of its object: the acting thread writes nothing there afterwards.
 static void beside_the_end(const kind *k, uint32_t workers) {
     static scene s;
     pair p;
@@ -450,7 +450,7 @@ static void note_guests(scene *s) {
 static volt_poll chan_recv_wait(volt_cx *cx, guest *g) {
     return volt_chan_recv(cx, &g->s->t.chan, &g->value, sizeof g->value);
 }
-// As many messages as guests: who is let through last may free the channel.
+// As many messages as guests: the guest that is let through last may free the channel.
 static void chan_sends(void *arg) {
     scene *s = of(arg);
     for (int value = 1; value <= s->kind->n_guests; value++) {
@@ -731,7 +731,7 @@ DESK_TEST(chan_send_beside_close_loses_no_message,
 DESK_TEST(chan_send_beside_release_loses_no_message,
           desk_chan, desk_sends, desk_releases, desk_sent_judge)
 
-// What the receiver gets before it is told of the end is all that there was.
+// All messages reach the receiver before it is told of the end.
 static void desk_full_chan(desk *d) {
     desk_chan(d);
     for (int i = 1; i <= SENDS; i++) CHECK_EQ(volt_chan_try_send(&d->chan, &i, sizeof i), 0);
@@ -854,7 +854,7 @@ static void desk_shows_the_last(desk *d) {
 DESK_TEST(watch_set_beside_close_keeps_the_last_value,
           desk_watch, desk_sets, desk_watch_closes, desk_shows_the_last)
 
-// What is new is seen once by each, the last one also behind the end.
+// Each new value is seen once by each, the last one also behind the end.
 static void desk_watches(desk *d, int side) {
     int value = 0, rc;
     while ((rc = volt_watcher_try_next(&d->watcher[side], &value, sizeof value)) != 0) {
@@ -911,7 +911,7 @@ DESK_TEST(token_cancels_children_made_by_two_threads,
           desk_root, desk_children_left, desk_children_right,
           desk_family_judge)
 
-// Who sees it cancelled finds no hook taken any more; each that was taken is called once.
+// A thread that sees it cancelled can add no hook any more; each that was added is called once.
 static void count_call(void *arg) { COUNT(((desk *)arg)->n_called); }
 static void desk_hooks(void *arg) {
     desk *d = (desk *)arg;
@@ -1005,8 +1005,8 @@ typedef struct {
     int has_left; // shared: none is held any more
     int n_cancelled, rc;
 } holder;
-// Each handle is with one thread at a time: who cancels a task hands it on at once, and the task
-// ends meanwhile.
+// Each handle is with one thread at a time: the thread that cancels a task hands it on at once, and
+// the task ends meanwhile.
 static void holder_cancels(void *arg) {
     holder *o = (holder *)arg;
     for (int i = 0; i < HELD; i++) {
@@ -1041,7 +1041,7 @@ static void holder_shuts_down(void *arg) {
     holder *o = (holder *)arg;
     o->rc = volt_shutdown(o->rt, VOLT_NEVER);
 }
-// Every third one sleeps for ever; the others may end before they are cancelled.
+// Every third one sleeps without end; the others may end before they are cancelled.
 static void spawn_held(holder *o) {
     for (int i = 0; i < HELD; i++)
         RT_SPAWN(o->rt, &o->h[i], napper_run,
@@ -1063,7 +1063,7 @@ TEST_OF_THREADS(handle_may_be_handed_from_cancel_to_join) {
         destroy(rt);
     }
 }
-// The sweep of a shutdown cancels as volt_cancel does, beside who gives the handles up.
+// The sweep of a shutdown cancels as volt_cancel does, beside the thread that gives the handles up.
 TEST_OF_THREADS(handle_may_be_given_up_beside_shutdown) {
     EACH_WORKERS(w) {
         static holder o;

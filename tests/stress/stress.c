@@ -13,7 +13,7 @@ enum { MOST_TASKS = 60000 };
 typedef struct {
     int state;      // 0 not spawned, 1 spawned, 2 ended; 3: ended twice
     int n_delivered;
-    int may_cancel; // somebody may have cancelled it, or one that it belongs to
+    int may_cancel; // a cancel may have hit it, or one that it belongs to
     int64_t result; // as it said before it ended
 } record;
 typedef struct {
@@ -392,7 +392,7 @@ static volt_poll program_run(volt_cx *cx, void *arg) {
     for (p->i = 0; p->i < TOP; p->i++) start_top(cx, p, p->i);
     for (p->i = 0; p->i < TOP; p->i++) {
         VOLT_AWAIT(p->rc, volt_join(cx, &p->h[p->i]));
-        CHECK_EQ(p->rc, plain_result(p->id[p->i])); // nobody cancels these
+        CHECK_EQ(p->rc, plain_result(p->id[p->i])); // these are not cancelled
         note_result(p->id[p->i], p->rc);
     }
     VOLT_END(77);
@@ -474,7 +474,7 @@ TEST(random_programs_match_oracle_on_eight_workers) { check_programs(8); }
 enum { COUPLES = 8, TURNS = 1500 };
 typedef struct {
     volt_waker waker[2];
-    int is_known[2], turn; // who is to move
+    int is_known[2], turn; // the one to move
 } couple;
 typedef struct {
     volt_frame frame;

@@ -18,8 +18,8 @@ typedef struct {
     volt_barrier barrier;
     volt_cond not_full, not_empty;
     int n_inside, n_turns;         // plain: one at a time
-    int n_done;                    // atomic: those who were in
-    int one, other;                // plain: alike, but while somebody writes
+    int n_done;                    // atomic: turns that are over
+    int one, other;                // plain: equal, except during a write
     int n_readers, n_taken;        // atomic
     int n_items, n_given, n_eaten; // atomic; of conds plain, under the mutex
     int is_over;                   // atomic
@@ -51,7 +51,7 @@ static int has_failed(int64_t rc) {
 }
 static volt_time a_moment(void) { return VOLT_US(1 + (int)RANDOM_BELOW(2) * 1000); }
 
-enum { OBJECT, READ_IT, WRITE_IT, TAKE, MEET, NOT_FULL, NOT_EMPTY }; // what is waited for
+enum { OBJECT, READ_IT, WRITE_IT, TAKE, MEET, NOT_FULL, NOT_EMPTY }; // the object of the wait
 typedef struct {
     volt_frame frame;
     int what, way;
@@ -457,7 +457,7 @@ TEST(tracker_wait_sees_writes_before_leave) {
     }
 }
 
-// ---- barrier: nobody is a round ahead, one leads
+// ---- barrier: no task is a round ahead, one leads
 
 enum { N_MEETINGS = 40 };
 static void has_met(int id, int round, int64_t rc) {

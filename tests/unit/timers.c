@@ -339,7 +339,7 @@ TEST(timers_may_be_armed_and_disarmed_between_holds) {
         while (model_next(&many) != UINT64_MAX) model_fire(&many, model_next(&many));
     }
 }
-// A worker that helps a stuck owner may stop after any hold: the owner must not sleep over the rest.
+// A worker that helps a stuck owner may stop after any hold: the owner must not oversleep the rest.
 TEST(wheel_expiry_is_not_late_for_half_spread_slot) {
     for (int left = 1; left <= 40; left++) {
         model_start(&many, 0, VOLT_FIRE_MAX + left);
