@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the servers in examples/ have in common: a door that holds at most so many clients at a time
-// and outlives an accept that fails, and a descriptor that says when to stop.
+// Common to the servers in examples/: a door that limits the number of clients at a time and
+// outlives an accept that fails, and a descriptor that says when to stop.
 #ifndef EXAMPLE_SERVER_H
 #define EXAMPLE_SERVER_H
 
@@ -29,8 +29,8 @@ static int door_open(doorway *d, const char *host, unsigned port, unsigned clien
 
 // The next client. While all places are taken it waits in the kernel's queue; door_leave gives its
 // place back. An accept that fails for longer than the retries take ends the server, by design:
-// what lasts (a listener that was shut down, a firewall) no waiting mends, and whatever supervises
-// the program sees the end and its reason. (Out of descriptors volt_accept waits by itself.)
+// a lasting cause (a shut-down listener, a firewall) is not mended by waiting, and the supervisor
+// of the program sees the end and its reason. (Out of descriptors volt_accept waits by itself.)
 //   gives : fd | -ECANCELED | what volt_accept gave at the last retry. With an error no place is
 //           taken
 static volt_poll door_accept(volt_cx *cx, doorway *d) {

@@ -3,7 +3,7 @@
 //
 // The state of a task is copied as bytes and never destroyed: it must be a plain struct, which the
 // compiler checks. So objects with constructors live elsewhere, and the state points to them:
-//   borrowed  from somebody who outlives the task; a group makes sure of that
+//   borrowed  from an owner that outlives the task; a group makes sure of that
 //   owned     the task deletes them. A spawn that succeeds takes them over, one that fails does not
 // Exceptions end below the poll functions, which are noexcept: what may throw goes into a function
 // that gives -errno instead. No initialised local shares a block with an await: here an error.
@@ -27,7 +27,7 @@
 
 namespace {
 
-// What tasks share is atomic, or has a lock that nobody holds across an await.
+// State that tasks share is atomic, or has a lock that no task holds across an await.
 class ledger {
     std::atomic<int> sum_{ 0 };
 

@@ -22,7 +22,7 @@ trap 'exit 1' HUP INT TERM
 make -s "$bin/block"
 "$here/../peers/tokio/build.sh" "$PWD/build/peers/tokio" block
 
-# figures ROUND WHO COMMAND...  Appends the lines of both tables.
+# figures ROUND PEER COMMAND...  Appends the lines of both tables.
 figures() {
     round=$1 who=$2
     shift 2

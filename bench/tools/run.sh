@@ -94,7 +94,7 @@ pinned() {
         taskset -c 0 "$@"
     fi
 }
-# take WHO PROGRAM ITSELF-OR-FLOOR ARGUMENT...  One run for a row of this program: a line of
+# take NAME PROGRAM ITSELF-OR-FLOOR ARGUMENT...  One run for a row of this program: a line of
 # $work/runs for each row or floor.
 take() {
     who=$1 of=$2 program=$3

@@ -50,7 +50,7 @@ program() {
     echo "$1/$name"
 }
 
-# once WHO ROW WORKERS  One run, as a line of $work/runs.
+# once PEER ROW WORKERS  One run, as a line of $work/runs.
 once() {
     row=$2
     command=$(program "$bin" "$row")
@@ -150,7 +150,7 @@ if [ -s "$work/table" ]; then
 fi
 
 [ -s "$work/waits" ] || exit 0
-printf '\n%-6s %2s %-16s %12s %12s %8s %8s   medians\n' who w contest 'ops/s' 'longest us' \
+printf '\n%-6s %2s %-16s %12s %12s %8s %8s   medians\n' peer w contest 'ops/s' 'longest us' \
     least most
 sort -k2,2 -k3,3 -k1,1 "$work/waits" | awk '
 function middle(what,    i, j, v) {

@@ -18,7 +18,7 @@ for a handle or waker, `running in place` has handed off its worker by volt_bloc
 are the waits, timers and links that are armed.
 
 A worker that was handed off is run by a thread of the pool; one `handed off` waits for such a
-thread, and one that is `blocked` has found none. What the pool does stands in the first line.
+thread, and one that is `blocked` has found none. The first line tells the state of the pool.
 
 The program needs debug information (-g; any -O). With -g3 all constants are the program's own;
 else some are those below, and a program that does not fit them is refused. Nothing is written to

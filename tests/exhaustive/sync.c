@@ -83,7 +83,7 @@ static volt_poll contender_run(volt_cx *cx, void *arg) {
     VOLT_END(c->rc);
 }
 
-// Waiters that have come: they wait or have left. One leaving meanwhile is counted once, or not yet.
+// Waiters that have come: they wait or have left. One that is leaving is counted once, or not yet.
 static int n_come(line *l) {
     int n_gone = READ(l->n_gone);
     return n_gone + n_waiting(&l->o);

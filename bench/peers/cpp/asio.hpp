@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the rows by Asio share: an io_context with its threads, and the shape of a repetition.
+// Common to the rows by Asio: an io_context with its threads, and the shape of a repetition.
 #pragma once
 
 #include "bench.hpp"
@@ -24,7 +24,7 @@ struct runtime {
     }
 };
 
-// A root on a worker: a handler that is posted anew each time that it has something to wait for.
+// A root on a worker: a handler that is posted again each time that it has something to wait for.
 struct rooted : bench::workload {
     runtime rt;
     bench::event ended;

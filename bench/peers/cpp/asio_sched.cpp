@@ -4,7 +4,7 @@
 //   asio_sched [ROW...] [--workers N] [--reps N]   default: all rows, 1 worker, 9 repetitions
 //
 // A task is a handler: post() puts it into the queue of the io_context, where all workers see it at
-// once. What a handler does last, to go on later or to have others go on, is a defer(): these
+// once. The last step of a handler, to go on later or to have others go on, is a defer(): these
 // handlers come to the common queue when it has returned, which spares locks and wakes. That is
 // quicker than a coroutine in every row. The rows whose name ends in "co" are the same by C++20
 // coroutines (awaitable), which stand nearer to a task that may wait anywhere.

@@ -13,7 +13,7 @@
 //   T2   1,000,000 tasks sleep 10 s: a handler each, posted, that arms its timer. Wall time over
 //        the 10 s, and all CPU, per task; no warm-up, 1 repetition
 //   T3a  1,000,000 timers with deadlines spread over 0..999 ms: made, armed, fired, closed
-//   T3b  1,000,000 live timers, an hour away: each operation cancels one and arms it anew
+//   T3b  1,000,000 live timers, an hour away: each operation cancels one and arms it again
 //   T4a T4b T4c   1,000 tasks sleep 100 us, 1 ms, 15 ms, 50 (c: 20) times each. The wall figure of
 //        a repetition is the 99th percentile of lateness in ns; cpu is per sleep
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the C++ peers share: clocks, repetitions, one line of figures per row, options.
+// Common to the C++ peers: clocks, repetitions, one line of figures per row, options.
 //
 // A row is a workload of a fixed number of operations that is repeated in one process. Its line:
 //   row      its name                     workers  threads that run tasks

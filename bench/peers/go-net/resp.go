@@ -15,7 +15,7 @@ const (
 	longest  = 4096
 )
 
-// What stands for the length of a request that has not come whole, or never will.
+// In place of the length of a request: it has not come whole, or never will.
 const (
 	more   = -1
 	broken = -2

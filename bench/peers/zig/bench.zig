@@ -15,7 +15,7 @@ pub const Row = struct {
 
 // ---- clocks
 
-/// What the process has taken so far.
+/// Use of resources by the process so far.
 const Usage = struct {
     wall: i64, // ns, as the next one
     cpu: i64, // of user and system
@@ -49,7 +49,7 @@ fn timeval_ns(t: std.posix.timeval) i64 {
 var started: Usage = undefined; // the repetition
 var paused: Usage = undefined;
 
-/// What happens between the two does not count: the start is set forward by it.
+/// Time and work between the two do not count: the start is set forward by them.
 pub fn pause() void {
     paused = Usage.now();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! Rows of channels by blitz-io, in Zig: one thread, no runtime, nobody waits.
+//! Rows of channels by blitz-io, in Zig: one thread, no runtime, no waits.
 //!
 //!   chan [ROW...] [--reps N]        default: all rows, 9 repetitions
 //!

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! Rows of locks and the like by blitz-io, in Zig: one thread, no runtime, nobody waits.
+//! Rows of locks and the like by blitz-io, in Zig: one thread, no runtime, no waits.
 //!
 //!   sync [ROW...] [--reps N]        default: all rows, 9 repetitions
 //!
-//!   C1   nobody else is there, lock and unlock: a mutex, b rwlock read, c write, d semaphore of 10
+//!   C1   uncontended, lock and unlock: a mutex, b rwlock read, c write, d semaphore of 10
 //!   C2   a: a look at a cell that is set and at its value; b: a new cell, set, and its value
 //!   C3   a: a new notify, notified and waited for; b: a new barrier of 1. Its functions that wait
 //!        take the waiter and tell at once that they need not wait, so there is no task to poll
 //!
-//! The operations are those of ../../rows/sync.c. What is new each time lies on the stack, where it
+//! The operations are those of ../../rows/sync.c. New objects lie on the stack each time, where it
 //! is quickest. For the columns see ../../rows/bench.h.
 const bench = @import("bench.zig");
 const sync = @import("blitz-io");

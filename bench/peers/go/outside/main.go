@@ -10,7 +10,7 @@
 //
 //	S3     nothing else runs; one spawns 10,000, and the root waits for all by the latch, since
 //	       goroutines have no handles; x20
-//	S4a    the same once, beside 2*workers goroutines that work 10 us and call Gosched, for ever
+//	S4a    the same once, beside 2*workers goroutines that work 10 us and call Gosched, in a loop
 //	S4b    the same with 1,000, beside 4 that work 10 us and start their successors; x5
 //	S5pK   K goroutines spawn 12,800 empty ones in total; from the first one until all have run; x20
 //	S12abc one locked to its thread wakes one that waits for a channel and stores the time at which
@@ -35,7 +35,7 @@ var latch = bench.NewLatch()
 
 func empty() { latch.Hit() }
 
-// ---- those who keep the workers busy
+// ---- goroutines that keep the workers busy
 
 type hogs struct {
 	stop  atomic.Bool

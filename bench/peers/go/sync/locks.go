@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// What the rows are about is global, as in bench/rows/sync.c, so that it is not moved into
+// The objects of the rows are global, as in bench/rows/sync.c, so that they are not moved into
 // registers.
 var (
 	mutex   sync.Mutex
 	rwlock  sync.RWMutex
 	sem     *semaphore.Weighted
-	permits chan struct{} // a semaphore as a channel: who has put something in has a permit
+	permits chan struct{} // a semaphore as a channel: a value put in is a permit held
 	once    sync.Once
 	guarded uint64 // by the lock that the row is about
 )
@@ -27,13 +27,13 @@ var background = context.Background()
 
 func must(taken bool) {
 	if !taken {
-		bench.Die("nobody else was there, yet it was not to be had")
+		bench.Die("no other goroutine was there, yet it could not be taken")
 	}
 }
 
 // ---- C1
 
-// alone has nobody else there: guarded is what was done.
+// alone has no other goroutine there: guarded counts the operations.
 func alone(step func()) func(*bench.Rep) uint64 {
 	return func(*bench.Rep) uint64 {
 		sem, permits = semaphore.NewWeighted(10), make(chan struct{}, 10)
@@ -287,7 +287,7 @@ func holder(int) (n uint64) {
 		mutex.Lock()
 		seen := guarded
 		runtime.Gosched()
-		guarded = seen + 1 // as nobody else has been here
+		guarded = seen + 1 // as no other goroutine has been here
 		mutex.Unlock()
 		n++
 	}
@@ -304,7 +304,7 @@ func inTurn(int) (n uint64) {
 		}
 		seen := guarded
 		runtime.Gosched()
-		guarded = seen + 1 // as nobody else has been here
+		guarded = seen + 1 // as no other goroutine has been here
 		turn.Release(1)
 		n++
 	}
@@ -414,7 +414,7 @@ func fanOut(n int, wait func(), tell func()) uint64 {
 	return done.Load()
 }
 
-// notifyOne: a notification that nobody waits for yet is kept, by the room for one.
+// notifyOne: a notification that no goroutine waits for yet is kept, by the room for one.
 func notifyOne(n int) func(*bench.Rep) uint64 {
 	return func(*bench.Rep) uint64 {
 		bell = make(chan struct{}, 1)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// ---- C9w: the longest waits, and who gets how many of the operations in 0.2 s
+// ---- C9w: the longest waits, and the share of each goroutine in the operations of 0.2 s
 
 const waitsLength = 200_000_000 // ns
 

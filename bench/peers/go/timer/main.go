@@ -6,11 +6,11 @@
 //	T1b  a sleep of 1 s that is cancelled at once: NewTimer, Stop
 //	T1c  a timeout of 1 s over one Gosched: NewTimer, Gosched, Stop; nothing in Go can poll it
 //	     T1 are 100 goroutines with 10,000 operations each. Since Go 1.23 such a timer is in no heap
-//	     as long as nobody is blocked on its channel, thus in none of these three;
+//	     as long as no goroutine is blocked on its channel, thus in none of these three;
 //	     :reset with one timer per goroutine, Reset and Stop; :afterfunc, which is in a heap
 //	T2   1,000,000 goroutines sleep 10 s; wall: what it takes above the 10 s
 //	T3a  1,000,000 calls of AfterFunc over 0..999 ms from the start: each function runs in a new
-//	     goroutine, as Go has no other timer that fires with nobody waiting
+//	     goroutine, as Go has no other timer that fires without a waiting goroutine
 //	T3b  1,000,000 live ones, of which Reset moves a random one, 1,000,000 times
 //	T4   1,000 goroutines sleep 100 us (a), 1 ms (b), 15 ms (c), 50 times, c 20 times; wall: 99 %
 //	     come that late or earlier

@@ -52,7 +52,7 @@ impl Bell {
             By::Notify => self.notify.notify_one(),
         }
     }
-    /// Stays on its CPU, if nobody else wants it; when the answer was given.
+    /// Stays on its CPU, unless another thread wants it; gives the time of the answer.
     pub fn wait_busily(&self, n: u64) -> i64 {
         let mut looks = 0;
         while self.answered.load(Acquire) < n {

@@ -38,7 +38,7 @@ pub fn now() -> i64 {
     start().elapsed().as_nanos() as i64
 }
 
-/// What all threads of the process have taken so far.
+/// Use of resources by all threads of the process so far.
 #[derive(Clone, Copy, Default)]
 pub struct Usage {
     pub cpu: i64, // user and system time, in ns
@@ -97,7 +97,7 @@ pub fn tally_sum() -> u64 {
     TALLY[..used].iter().map(|cell| cell.0.load(Acquire)).sum()
 }
 
-/// What the tally has grown by since.
+/// The growth of the tally since then.
 pub struct Since(u64);
 impl Since {
     pub fn now() -> Since {

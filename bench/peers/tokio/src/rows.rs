@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 static UNTIMED: [AtomicI64; 3] = [const { AtomicI64::new(0) }; 3]; // as in Stamp
 
-/// What happens while one lives does not count.
+/// Time and work while one lives do not count.
 pub struct Pause(Stamp);
 impl Pause {
     #[allow(clippy::new_without_default)]
@@ -44,7 +44,7 @@ impl Stamp {
 
 // ---- rows
 
-/// What a repetition has done; wall replaces what the clock says, in ns per operation.
+/// Result of a repetition; wall replaces the measured time, in ns per operation.
 pub struct Done {
     pub ops: u64,
     pub wall: Option<f64>,

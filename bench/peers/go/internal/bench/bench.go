@@ -136,7 +136,7 @@ func (row *Row) measure(o *options) {
 		if done != row.Ops {
 			Die("%s: operations were lost or done twice: %d of %d", row.ID, done, row.Ops)
 		}
-		time.Sleep(time.Millisecond) // what still runs, though it must not, is seen by the next Set
+		time.Sleep(time.Millisecond) // a task that wrongly still runs is seen by the next Set
 	}
 	row.print(o.workers, &f)
 }

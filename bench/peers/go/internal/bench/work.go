@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Latch counts its hits, and wakes who waits for so many.
+// Latch counts its hits, and wakes the goroutine that waits for a number of them.
 //
 // Go has no storage of a thread in which to count without a line that all share: a task that does
 // nothing else is counted by its hit, which is one atomic addition, like that of a WaitGroup.
@@ -20,8 +20,8 @@ type Latch struct {
 // NewLatch is a latch that has not been set.
 func NewLatch() *Latch { return &Latch{open: make(chan struct{}, 1)} }
 
-// Set begins anew, when nobody hits or waits. One hit too many in a time before opened it too
-// early, and so on, until here there is one more than wanted.
+// Set begins the next time; no goroutine may hit or wait then. One hit too many in an earlier time
+// opened it too early, and so on, until here there is one more than wanted.
 func (l *Latch) Set(n int) {
 	if hits := l.hits.Load(); hits != l.want.Load() {
 		Die("a latch was hit %d times, not %d", hits, l.want.Load())
@@ -85,7 +85,7 @@ func (c *Crew) Wait() {
 	}
 }
 
-// End is for when nobody works.
+// End is for when no goroutine works.
 func (c *Crew) End() {
 	close(c.goes)
 	c.Wait()

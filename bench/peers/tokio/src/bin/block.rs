@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What bench/rows/block.c measures, of Tokio: the other tasks while one blocks, and what a call
-// costs.
+// The measurements of bench/rows/block.c, of Tokio: the other tasks while one blocks, and the cost
+// of a call.
 //
 //   block [MS [REPS [CALLS [WORKERS]]]]      default: 1000 3 20000, 1 worker and then 2
 //

@@ -20,7 +20,7 @@ object Burst {
   final val Tasks = 1000
   final val MaxSamples = 16 * 1024 * 1024
 
-  // What a task computes: a chain of multiplications that nobody can shorten.
+  // The work of a task: a chain of multiplications that no compiler can shorten.
   private def chain(n: Int, seed: Long): Long = {
     var x = seed
     var i = 0
