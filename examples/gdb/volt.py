@@ -43,7 +43,7 @@ MACROS = {
     "VOLT_RING_INDEX_BITS": 32,
     "VOLT_TICK_NS": 62500,
 }
-# What a leaf's kind is called, and what it waits on: a descriptor, an object, or neither.
+# The name of a leaf's kind, and the thing it waits on: a descriptor, an object, or neither.
 LEAVES = {
     "VOLT__LEAF_TIMER": "timer",
     "VOLT__LEAF_FOREVER": "forever",
@@ -159,7 +159,7 @@ class Cache(dict):
 
 # ---- finding the runtimes
 
-used = []  # what `volt use` was given
+used = []  # the runtimes given to `volt use`
 gdb.events.exited.connect(lambda event: used.clear())
 
 

@@ -28,7 +28,7 @@ static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, voi
     if (from && n >= from && n < from + READ(fail_count)) return EAGAIN;
     return pthread_create(thread, attr, fn, arg);
 }
-// From here on so many creations fail.
+// From here on n creations fail.
 static void fail_threads(int n) {
     WRITE(fail_count, n);
     WRITE(fail_from, READ(n_creates) + 1);

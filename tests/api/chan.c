@@ -14,7 +14,7 @@ static int n_senders(volt_chan *c) { return count_waiting(&c->lock_, &c->senders
 static int n_receivers(volt_chan *c) { return count_waiting(&c->lock_, &c->receivers_); }
 static int n_watchers(volt_chan *c) { return count_waiting(&c->lock_, &c->watchers_); }
 
-// Yields until so many wait there.
+// Yields until n wait there.
 static volt_poll until_waiting(volt_cx *cx, awaiter *a, volt_chan *c, int (*count)(volt_chan *),
                                int n) {
     VOLT_BEGIN(cx, a);

@@ -15,7 +15,7 @@ static volt_rt *guest_on(uint32_t workers) {
     CHECK(volt_rt_fd(rt) >= 0);
     return rt;
 }
-// Waits as an application's loop would, at most so many ms (-1: no limit). 1: readable.
+// Waits as an application's loop would, at most ms milliseconds (-1: no limit). 1: readable.
 static int is_readable(volt_rt *rt, int ms) {
     struct pollfd p = { .fd = volt_rt_fd(rt), .events = POLLIN };
     int n;

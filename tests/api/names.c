@@ -161,7 +161,7 @@ TEST(resolve_maps_answers_of_getaddrinfo_to_results) {
     CHECK_EQ(ask(rt, "fail.test", 4), -EIO);
     CHECK_EQ(ask(rt, "system.test", 4), -EMFILE);
     CHECK_EQ(ask(rt, "nothing.test", 4), -EIO);
-    CHECK_EQ(ask(rt, "20.test", 24), VOLT__NAMES_MAX); // the first so many
+    CHECK_EQ(ask(rt, "20.test", 24), VOLT__NAMES_MAX); // only the first ones
     int n = READ(names.n_calls);
     memset(longest, 'x', sizeof longest);
     longest[256] = 0;
@@ -216,7 +216,7 @@ static void ask_beside(volt_rt *rt, volt_handle *h, const char *host, int *n_end
     RT_SPAWN(rt, h, asker_run,
              (asker){ .host = host, .service = "80", .cap = 4, .n_ended = n_ended });
 }
-// So many wait for an answer.
+// Until n of them wait for an answer.
 static void until_asked(volt_rt *rt, int n) {
     sink s = { .text = NULL };
     do dump(rt, &s, 0);

@@ -343,7 +343,7 @@ TEST_OF_THREADS(thieves_empty_inboxes) {
 enum { BACKLOG = 2000 }; // producers wait beyond
 typedef struct {
     int stop, n_spawned, n_ended;
-    // while odd, workers stay in their next poll, and producers pause; so many do
+    // while odd, workers stay in their next poll, and producers pause; n_... counts them
     int freeze, n_frozen, quiet, n_quiet;
 } traffic;
 static void pause_if_odd(const int *word, int *n_paused) {

@@ -10,7 +10,7 @@ enum { TRIES = 9, ROUNDS = 6, WORKERS = 2 };
 #define WITHIN VOLT_MS(2)     // the promise, for the median of a round
 #define TRY_LIMIT VOLT_MS(30) // for one try: the machine may be busy with something else
 #define STUCK_FOR VOLT_MS(90)
-#define PLAIN_WAKES 3 // a rescue takes so many wake-ups; they are as late as those of any thread
+#define PLAIN_WAKES 3 // wake-ups that a rescue takes; they are as late as those of any thread
 
 static int n_cpus(void) {
     cpu_set_t set;

@@ -7,7 +7,7 @@
 #include "tasks.h"
 #include "sync.h"
 
-// Yields until so many wait for an object with a lock and a list.
+// Yields until n wait for an object with a lock and a list.
 static volt_poll until_waits(volt_cx *cx, awaiter *a, uint32_t *lock, volt__node *const *list,
                              int n) {
     VOLT_BEGIN(cx, a);

@@ -243,8 +243,8 @@ static volt_poll run_root(volt_cx *cx, void *arg) {
 
 // ---- the rules
 
-// Does this wrapper cancel what is inside it? A timer can only be up once it has been armed. What
-// is inside of a limit is tried once more before.
+// Does this wrapper cancel the operation inside it? A timer can only be up once it has been armed.
+// The operation inside a limit is tried once more before.
 static int is_time_up(const node *n) { return n->rule.is_armed && has_happened(n); }
 static int cancels_inside(const node *n) {
     if (n->kind == UNLESS) return has_happened(n);

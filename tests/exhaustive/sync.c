@@ -88,7 +88,7 @@ static int n_come(line *l) {
     int n_gone = READ(l->n_gone);
     return n_gone + n_waiting(&l->o);
 }
-// Yields until so many have come.
+// Yields until n have come.
 static volt_poll until_in_line(volt_cx *cx, awaiter *a, line *l, int n) {
     VOLT_BEGIN(cx, a);
     while (n_come(l) < n) VOLT_AWAIT(a->rc, volt_yield(cx));

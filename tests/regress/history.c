@@ -403,7 +403,7 @@ TEST(fd_seq_survives_wrap) {
         e->seq = UINT32_MAX;
         volt__fd_snapshot seen = volt__fd_take_snapshot(e); // a read starts and finds nothing
         e->seq += events[i] - 1;
-        send_byte(fd[1]); // the last of so many events
+        send_byte(fd[1]); // the last of events[i] events
         (void)volt__drive_events(rt->workers[0], 0, 0);
         CHECK_EQ(e->seq, UINT32_MAX + events[i]);
         CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, seen, &n, t), 0); // try again

@@ -1001,7 +1001,7 @@ enum { HELD = 12 };
 typedef struct {
     volt_rt *rt;
     volt_handle h[HELD];
-    int n_given;  // shared: so many handles are the other thread's
+    int n_given;  // shared: the number of handles that are the other thread's
     int has_left; // shared: none is held any more
     int n_cancelled, rc;
 } holder;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Synchronisation at random: tasks and threads in any order, many of them cancelled or late. What
-// must hold at each moment is counted in plain words, for the thread sanitizer as well; all must
-// end, so that a wake-up that is lost is a test that takes too long.
+// Synchronisation at random: tasks and threads in any order, many of them cancelled or late. The
+// invariants are counted in plain words, for the thread sanitizer as well; all must end, so that a
+// wake-up that is lost is a test that takes too long.
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -114,7 +114,7 @@ static int any_wait_sync(int what, uint32_t n) {
     return wait_for_sync(what, n, is_bounded ? VOLT_US((int)RANDOM_BELOW(80)) : VOLT_NEVER);
 }
 
-// ---- so many tasks and threads, to their end
+// ---- N_TASKS tasks and N_THREADS threads, to their end
 static void run_game(uint32_t workers, volt_fn *fn, void *(*thread)(void *)) {
     volt_handle h[N_TASKS];
     pthread_t t[N_THREADS];

@@ -823,7 +823,7 @@ TEST(heap_allocation_that_fails_harms_no_other) {
         shadow_end(&live);
         hook_end();
     }
-    CHECK(k > 50); // so many calls there were
+    CHECK(k > 50); // the number of calls until none failed
 }
 
 // ---- heaps: tasks freed by other threads, and a walker

@@ -355,7 +355,7 @@ TEST(lifo_slot_runs_before_ring_up_to_its_limit) {
         w->lifo_run = VOLT_LIFO_MAX;
         volt__push_lifo(w, c);
         CHECK(w->lifo == b && ring_len() == 2);
-        // so many times from the slot, then the ring, then the slot again
+        // VOLT_LIFO_MAX times from the slot, then the ring, then the slot again
         w->lifo_run = VOLT_LIFO_MAX - 1;
         CHECK(volt__next_local(w) == b && w->lifo_run == VOLT_LIFO_MAX);
         w->lifo = b;

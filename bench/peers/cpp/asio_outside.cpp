@@ -7,7 +7,7 @@
 //                          of each (use_future), then waits for all of them; 20 times
 //   S5p1 S5p2 S5p4 S5p8    1, 2, 4, 8 threads post 12,800 empty tasks in total; 20 times. Wall time
 //                          from the first post until a thread that waits for all goes on, without
-//                          what lies between two rounds
+//                          the time between two rounds
 #include "asio.hpp"
 
 #include <barrier>

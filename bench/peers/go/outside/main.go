@@ -2,8 +2,8 @@
 
 // Outside has the rows of work that comes from threads which are no workers.
 //
-// Go has no such threads: all Go code runs in goroutines, on one of the GOMAXPROCS processors. What
-// gives work is therefore a goroutine like any other, and GOMAXPROCS counts it too. With :locked
+// Go has no such threads: all Go code runs in goroutines, on one of the GOMAXPROCS processors. The
+// work is therefore given by a goroutine like any other, and GOMAXPROCS counts it too. With :locked
 // it is one with a thread of its own (LockOSThread), and GOMAXPROCS is greater than --workers by
 // one for each such thread, so that it takes no processor from the tasks. The goroutines that give
 // work are started outside the timed part.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! What the programs share: clocks, repetitions, a line of figures per row, options, the tally of
-//! operations, and what tasks hit and the root waits for. The frame is that of bench/rows/bench.h:
+//! Shared by the programs: clocks, repetitions, a line of figures per row, options, the tally of
+//! operations, and the latch that tasks hit and the root waits for. The frame is that of
+//! bench/rows/bench.h:
 //!
 //!   PROGRAM [ROW...] [--workers N] [--reps N] [--flavor mt|ct]     or --list, which names the rows
 //!

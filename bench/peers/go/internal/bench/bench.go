@@ -49,7 +49,7 @@ var base = time.Now()
 // Now is a clock in ns.
 func Now() int64 { return int64(time.Since(base)) }
 
-// Stall works for so many ns.
+// Stall works for ns nanoseconds.
 func Stall(ns int64) {
 	for end := Now() + ns; Now() < end; {
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! What work from threads that are no workers costs, by Tokio.
+//! The cost of work from threads that are no workers, by Tokio.
 //!
 //!   S3       the runtime idle, a thread spawns 10,000 tasks, keeps their JoinHandles and waits for
 //!            all of them in block_on; 20 times

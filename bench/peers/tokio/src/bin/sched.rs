@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! What spawning, chaining, handing over and yielding cost: the rows of bench/rows/sched.c by
+//! The costs of spawning, chaining, handing over and yielding: the rows of bench/rows/sched.c by
 //! Tokio.
 //!
 //!   S1   detached empty tasks, 200 at a time; the root yields until they have run

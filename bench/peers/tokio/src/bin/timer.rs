@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! What timers cost, by Tokio; built with tokio_unstable: by its alternative timer.
+//! The costs of timers, by Tokio; built with tokio_unstable: by its alternative timer.
 //!
 //!   T1a  timeout(1 s) over a future that is ready at once
 //!   T1b  a Sleep of 1 s polled once, which arms it, and dropped

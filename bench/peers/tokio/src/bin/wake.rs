@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-//! What it takes a thread that is no worker to wake a task, by Tokio.
+//! The cost, to a thread that is no worker, of waking a task, by Tokio.
 //!
 //!   N7a  a thread wakes a task a million times and waits only in the end, parked, until the task
 //!        has seen the last number
