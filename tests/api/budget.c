@@ -241,7 +241,7 @@ TEST(burst_of_short_polls_leaves_event_interval_short) {
     CHECK_EQ(interval_after(w, 1, VOLT_EVENT_NS), 3);
     still_end(rt);
 }
-// The number of kept tasks after polls of that pace, some of which ended or spawned a task.
+// The number of tasks kept from thieves after polls of that pace, with tasks ended and spawned.
 static uint32_t kept_after(volt__worker *w, int64_t ns, uint32_t polls, uint32_t ended,
                            uint32_t spawned) {
     w->completed = w->completed_then + ended;

@@ -545,7 +545,7 @@ TEST_OF_THREADS(runtime_ends_while_sender_is_inside_its_call) {
         }
 }
 
-// The last push or close is still inside the queue: the task that has received its result frees it.
+// The last push or close may still be inside the queue when the task that saw its effect frees it.
 typedef struct {
     volt_queue q;
     note n;
