@@ -4,12 +4,13 @@
 //
 //   eventfd   a counter. write adds, and releases; read takes all, and acquires what was written.
 //   epoll     level-triggered: reports while ready. EPOLLET: once per edge. A worker in epoll_wait
-//             is a thread asleep. Its return hands over no happens-before: who needs what a waker
-//             wrote reads the eventfd, or a word. (The kernel's locks would hand over more.)
+//             is a thread asleep. Its return hands over no happens-before: a thread that needs
+//             what a waker wrote reads the eventfd, or a word. (The kernel's locks would hand over
+//             more.)
 //   timerfd   armed, it expires at any moment: a step of the environment. After .early_timers
 //             expiries only when no thread can move; else time would outrun every thread.
 //             EPOLLEXCLUSIVE: the wake-up goes through the epolls in the order of registration,
-//             marks each as ready, and stops at the first in which somebody sleeps.
+//             marks each as ready, and stops at the first in which a thread sleeps.
 //
 // Calls conflict, so that their every order is explored, if they are about the same epoll: it, or
 // an eventfd registered there alone. All others conflict with every call.
@@ -114,7 +115,7 @@ static thread *sleeper_in(int ep) {
     }
     return NULL;
 }
-// Something happened on fd: marks the registrations, wakes who sleeps.
+// Something happened on fd: marks the registrations, wakes the sleepers.
 static void notify(int fd, uint32_t edges) {
     for (int i = 0; i < n_items; i++) {
         item *it = &items[i];

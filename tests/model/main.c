@@ -128,7 +128,7 @@ static double clock_seconds(void) {
 
 // ---- one scenario
 
-// After so many seconds of processor time without another call of this, SIGVTALRM: report.c.
+// After `seconds` seconds of processor time without another call of this, SIGVTALRM: report.c.
 static void watch_progress(int seconds) {
     struct itimerval t = {.it_value.tv_sec = seconds};
     setitimer(ITIMER_VIRTUAL, &t, NULL);

@@ -6,9 +6,10 @@
 // Each location keeps all its stores in modification order. Each thread has a view: per location
 // the newest store that it knows of. A load may read that one or any newer one, so a store that has
 // been executed need not be seen; that is all the reordering there is. A store carries a message,
-// the view of its thread; who acquires the store joins the message, and may not read older stores
-// than those any more. Beside it the view has a vector clock, the happens-before of plain accesses
-// (shadow.c); both travel together, but for seq_cst fences, which order but do not synchronise.
+// the view of its thread; a thread that acquires the store joins the message, and may no longer
+// read stores older than those. Beside it the view has a vector clock, the happens-before of plain
+// accesses (shadow.c); both travel together, but for seq_cst fences, which order but do not
+// synchronise.
 //
 //   relaxed load     reads s; knows s. `acquirable` joins the message of s
 //   acquire load     ... and `now` joins it
@@ -123,7 +124,7 @@ void location_retire(int loc) {
     vm.locs[loc].is_dead = 1;
     vm.retired += location_hash(&vm.locs[loc]);
 }
-// Who read what, and every modification order: equal for equal execution graphs only.
+// The reads of every thread, and every modification order: equal for equal execution graphs only.
 uint64_t memory_hash(void) {
     uint64_t h = 0, orders = vm.retired;
     for (int t = 0; t < vm.n_threads; t++) h = mix(h, vm.threads[t].history);

@@ -38,7 +38,7 @@ static int64_t end(void) {
     int64_t value = 0;
     for (uint32_t i = 0; i < rt->started; i++) drain(workers[i]);
     act_as(NULL);
-    VMC_ASSERT(volt_try_join(&handle, &value) == 0); // whoever came first has woken it
+    VMC_ASSERT(volt_try_join(&handle, &value) == 0); // the first event has woken it
     finish();
     return value;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The futex lock where it is given back by a store [L1] [L2]: nobody sleeps for ever though nothing
-// but the sleeper's barrier of all threads orders the store and the look behind it.
+// The futex lock where it is given back by a store [L1] [L2]: no thread sleeps forever, though
+// nothing but the sleeper's barrier of all threads orders the store and the look behind it.
 // Run: make model ONE=barrier_two (or another name from below).
 #define MODEL_BARRIER
 #include "vmc.h"
@@ -8,7 +8,7 @@
 #include "volt.h"
 #include "locks.h"
 
-static void check_counts(void) { // who has slept has taken itself back
+static void check_counts(void) { // each sleeper has uncounted itself
     for (int i = 0; i < VOLT__LOCK_BUCKETS; i++) VMC_ASSERT(volt__lock_waiters.n[i] == 0);
 }
 static void add_prepared(int n_others, void (*add)(void *), int n_times) {
@@ -47,7 +47,7 @@ SCENARIO(barrier_comes_again, .class = VMC_BOUNDED, .preemptions = 2) {
     check_counts();
 }
 
-// With a deadline: who gives up has not kept what it was given, and leaves no count behind.
+// With a deadline: a thread that gives up does not keep the lock, and leaves no count behind.
 static void add_in_time(void *result) {
     int *has_got = result;
     *has_got = volt__lock_until(&lock, VOLT_NOW_NS() + 10);

@@ -81,7 +81,7 @@ static int n_pushed;
 
 static volt__task *new_task(void) {
     volt__task *t = &tasks[n_pushed++];
-    t->spawn_ms = STAMP; // plain: who takes it sees what the pusher wrote
+    t->spawn_ms = STAMP; // plain: the taker sees what the pusher wrote
     volt__store_rlx(&t->word, VOLT__NOTIFIED + VOLT__REF);
     return t;
 }

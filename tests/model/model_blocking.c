@@ -288,7 +288,7 @@ static volt_poll tells(volt_cx *cx, void *arg) {
     end_task();
     return volt_ready(0);
 }
-// What it waits for is in the worker's LIFO slot, where no thief comes.
+// It waits for a task in the worker's LIFO slot, where no thief comes.
 static volt_poll spawns_and_blocks(volt_cx *cx, void *arg) {
     VMC_ASSERT(volt__spawn_root(rt, cx->worker_, &handles[1], tells, &calls[1], 0) == 0);
     return blocks_in_place(cx, arg);
@@ -323,7 +323,7 @@ SCENARIO(place_no_thread_placed, .class = VMC_BOUNDED, .preemptions = 2, .stale_
     vmc_join(t2);
     end_all(2);
 }
-// One worker: who comes to rest on the pool goes to its carrier lock, or it blocks.
+// One worker: a thread that comes to rest on the pool goes to its carrier lock, or it blocks.
 SCENARIO(place_no_thread_beside_a_call, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1) {
     vmc_must_happen("here");
     vmc_must_happen("elsewhere");

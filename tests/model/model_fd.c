@@ -238,8 +238,8 @@ SCENARIO(fd_wait_close) {
     check_closed();
     end_fd();
 }
-// The number is somebody else's as soon as it is free. What he finds in the entry comes from [F2]
-// alone: that it is open again, unprobed, and of which generation, for without a byte he must wait.
+// The number may be in use again as soon as it is free. By [F2] alone the next user learns from the
+// entry that it is open again, unprobed, and of which generation: without a byte it must wait.
 SCENARIO(fd_close_open) {
     vmc_must_happen("opened at once");
     start(0, 1);
@@ -255,8 +255,8 @@ SCENARIO(fd_close_open) {
     VMC_ASSERT(result() == 1 && n_closes == 1 && is_open == 1);
     end_fd();
 }
-// The length of the pause after a shortage of descriptors is the entry's, and no lock's: who has
-// accepted writes it when it has left `use`, beside volt__fd_retire.
+// The length of the pause after a shortage of descriptors lies in the entry, under no lock: a task
+// that has accepted writes it after it has left `use`, beside volt__fd_retire.
 static volt_poll accept_one(volt_cx *cx, void *arg) {
     reader *r = arg;
     VOLT_BEGIN(cx, r);
@@ -324,7 +324,7 @@ SCENARIO(fd_old_event) {
     VMC_ASSERT(wait_for_bytes(0) == 1);
     old_token = (uint64_t)entry()->gen << 32 | (uint32_t)file;
     int t = vmc_spawn(deliver_old, NULL);
-    retire(&c); // volt_fd_release: the number is somebody else's from now on
+    retire(&c); // volt_fd_release: the number may be in use again from now on
     int is_closed = volt__fd_end_wait(&nodes[0], &tasks[0], VOLT__RD) == VOLT__CLOSED;
     VMC_ASSERT(is_closed && wait_for_bytes(1) == 1);
     vmc_join(t);
@@ -335,7 +335,7 @@ SCENARIO(fd_old_event) {
     free_runtime();
 }
 
-// ---- giving a wait up: the barrier against who fires it
+// ---- giving a wait up: the barrier against the thread that fires it
 
 SCENARIO(fd_cancel_event) {
     vmc_must_happen("event first");
@@ -358,7 +358,7 @@ SCENARIO(fd_cancel_event) {
     free_runtime();
 }
 
-// ---- the table: one entry per number, whoever asks first
+// ---- the table: one entry per number, whichever thread asks first
 
 static volt__fd *found;
 static void get_entry(void *arg) {

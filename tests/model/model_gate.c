@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Gates ([G1]): mutex, read-write lock, semaphore, once. What they guard is touched by those inside
-// only; who waits goes on when there is room, also when another one that was let through leaves;
-// permits are neither lost nor made; whoever is let through last may free the object at once, with
-// those before it still on their way out of the call that let it through.
+// Gates ([G1]): mutex, read-write lock, semaphore, once. Guarded data is touched only from inside;
+// a waiter goes on when there is room, also when another one that was let through leaves; permits
+// are neither lost nor made; the last one to be let through may free the object at once, while
+// those before it are still on their way out of the call that let it through.
 // Run: make model ONE=sema_mutex_two (or another name from below).
 #define VOLT_LOCK_TRIES 0
 #define VOLT_MUTEX_BARGES 1
@@ -13,7 +13,7 @@
 
 enum { FIFO = 1 };
 
-// ---- mutex: what is freed by who comes last
+// ---- mutex: its last user frees it
 
 typedef struct shared {
     volt_mutex mutex;
@@ -27,7 +27,7 @@ static void share(int n_uses, int is_fifo) {
     if (is_fifo) s->mutex = fifo;
     s->n_uses = n_uses;
 }
-// Inside. Whoever sees that it is the last one frees it as soon as it is out.
+// Inside. The user that sees that it is the last one frees the mutex as soon as it is out.
 static void use_and_unlock(void) {
     int is_last = --s->n_uses == 0;
     volt_mutex_unlock(&s->mutex);
@@ -68,7 +68,7 @@ static void mutex_three(int is_fifo) {
 SCENARIO(sema_mutex_three, .class = VMC_BOUNDED, .preemptions = 2) { mutex_three(0); }
 SCENARIO(sema_mutex_three_fifo, .class = VMC_BOUNDED, .preemptions = 2) { mutex_three(FIFO); }
 
-// Who unlocks locks again, before the one that waits has come, and once more: then it is passed.
+// The holder unlocks and locks again before the waiter has come, and once more: then it is passed.
 static void mutex_again(int n, int is_fifo) {
     share(n + 2, is_fifo);
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
@@ -120,7 +120,7 @@ SCENARIO(sema_mutex_leave_again, .class = VMC_BOUNDED, .preemptions = 2) {
     lock_and_use(NULL);
 }
 
-// The only one that waits leaves: nobody is let through, and the mutex stays free.
+// The only waiter leaves: no other one is let through, and the mutex stays free.
 static void mutex_leave_alone(int is_fifo) {
     share(2, is_fifo);
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
@@ -155,7 +155,7 @@ SCENARIO(sema_mutex_leave_beside_try) {
     lock_and_use(NULL);
 }
 
-// Who has been passed over as often as it may be is next, and others are not before it.
+// A waiter that has been passed over as often as it may be is next, and no other gets before it.
 SCENARIO(sema_mutex_passed_over) {
     share(5, 0);
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
@@ -262,7 +262,7 @@ SCENARIO(sema_sem_two_releases) {
     vmc_join(t1);
     vmc_join(t2);
 }
-SCENARIO(sema_sem_two_releases_fresh, .class = VMC_BOUNDED, .preemptions = 2) { // nobody waits yet
+SCENARIO(sema_sem_two_releases_fresh, .class = VMC_BOUNDED, .preemptions = 2) { // no waiter yet
     make_sem(0, 1);
     int t1 = vmc_spawn(release, (void *)0), t2 = vmc_spawn(release, (void *)1);
     VMC_ASSERT(volt_sem_acquire_sync(sem, 2, VOLT_NEVER) == 0);
@@ -271,7 +271,7 @@ SCENARIO(sema_sem_two_releases_fresh, .class = VMC_BOUNDED, .preemptions = 2) { 
     vmc_join(t1);
     vmc_join(t2);
 }
-// Two at once: one is granted to who waits, one is free for who comes.
+// Two at once: one is granted to the waiter, one is free for the thread that comes.
 SCENARIO(sema_sem_grant_and_rest, .class = VMC_BOUNDED, .preemptions = 2) {
     make_sem(0, 2);
     sem_wait_begin(&w1, 1);
@@ -309,7 +309,7 @@ SCENARIO(sema_sem_timeout_with_part) {
     vmc_reached(rc ? "too late" : "in time");
     vmc_free(sem);
 }
-// Who comes must not overtake who waits for more; none is lost between them.
+// A thread that comes must not overtake a waiter for more; no permit is lost between them.
 static void try_and_release(void *unused) {
     (void)unused;
     if (volt_sem_try_acquire(sem, 1) == 0) release((void *)1);
@@ -344,7 +344,7 @@ static void close_sem(void *unused) {
     (void)unused;
     volt_sem_close(sem);
 }
-// Who waits learns that it is closed, and frees it.
+// The waiter learns that it is closed, and frees it.
 SCENARIO(sema_sem_close_wait) {
     make_sem(0, 0);
     int t = vmc_spawn(close_sem, NULL);
@@ -368,7 +368,7 @@ SCENARIO(sema_sem_close_release) {
     VMC_ASSERT(volt_sem_available(sem) == (rc != 0) && volt_sem_try_acquire(sem, 1) == -EPIPE);
     vmc_free(sem);
 }
-// Who was told that it is closed does not get a permit that comes later.
+// A waiter that was told that it is closed does not get a permit that comes later.
 SCENARIO(sema_sem_closed_for_good) {
     make_sem(0, 0);
     sem_wait_begin(&w1, 1);
@@ -461,7 +461,7 @@ SCENARIO(sema_rwlock_writer_leaves) {
     vmc_join(t2);
     rw_end(0);
 }
-// Others read after the downgrade, but nobody writes before the one that was the writer is out.
+// Others read after the downgrade, but none writes before the former writer is out.
 static void read_what_was_written(void *w) {
     VMC_ASSERT(wait_end(w) == 0);
     VMC_ASSERT(b->content == 1);
@@ -531,7 +531,7 @@ SCENARIO(sema_once_fails) {
     vmc_join(t2);
     vmc_free(once);
 }
-// What was done is there for who finds it done.
+// A thread that finds it done sees what was done.
 static void look_whether_done(void) {
     if (!volt_once_is_done(once)) return;
     VMC_ASSERT(made == 1);
@@ -562,7 +562,7 @@ SCENARIO(sema_once_is_done_with_a_wait) {
     VMC_ASSERT(wait_end(&w1) == -EPIPE);
     vmc_free(once);
 }
-// Who waits gives up, looks again, finds it done without the lock, and frees it.
+// The waiter gives up, looks again, finds it done without the lock, and frees it.
 static void leave_and_look(void *is_freed) {
     wait_leave(&w1);
     if (volt_once_try_begin(once) != 0) return;

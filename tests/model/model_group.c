@@ -26,7 +26,7 @@ static volt_group *group;
 static volt_handle handle;
 static volt_token hold; // members wait for it
 static uint32_t n_ended;
-static int64_t written[MEMBERS]; // plain: by members, for who has waited for them
+static int64_t written[MEMBERS]; // plain: by members, for the owner that waits for them
 
 static volt_poll end_at_once(volt_cx *cx, void *arg) {
     member *m = arg;
@@ -228,7 +228,7 @@ SCENARIO(group_spawn_end) {
     VMC_ASSERT(end() == ERROR);
 }
 
-// ---- close: members that wait for ever are cancelled, and end
+// ---- close: members that wait forever are cancelled, and end
 
 static volt_poll wait_for_ever(volt_cx *cx, void *arg) {
     member *m = arg;

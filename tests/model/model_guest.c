@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A guest: worker 0 sleeps by leaving, and whoever waits for its descriptor, without a time limit,
-// carries it next. What is spawned meanwhile must make the descriptor readable.
+// A guest: worker 0 sleeps by leaving, and a thread that waits for its descriptor, without a time
+// limit, carries it next. A task that is spawned meanwhile must make the descriptor readable.
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -125,7 +125,7 @@ SCENARIO(guest_destroyed_beside_a_step) {
     vmc_join(t);
     if (rc < 0) VMC_ASSERT(volt_destroy(rt) == 0);
 }
-// Who shuts down while another one is inside takes over when that one leaves.
+// A thread that shuts down while another one is inside takes over when that one leaves.
 SCENARIO(guest_shut_down_beside_a_step) {
     static item i;
     make_guest();

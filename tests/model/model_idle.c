@@ -4,8 +4,8 @@
 //
 // The worker's thread is real from end to end: volt__worker_run, with taking, searching, parking,
 // the poll of the task, maintenance. Not real: the tasks lie in statics and end in a function of
-// this file; who has run the last one stops the runtime as volt__stop_if_done does, since the
-// shutdown's own way there has scenarios of its own.
+// this file; the worker that ran the last one stops the runtime as volt__stop_if_done does, since
+// the shutdown's own way there has scenarios of its own.
 //
 // In a rendezvous each task blocks its worker until all tasks run. A task that waits in a queue
 // while a worker sleeps, the gap in work conservation that a mere delay would hide, is a deadlock
@@ -52,7 +52,7 @@ static volt__task *make_item(int i) {
     items[i].payload = PUSHED;
     t->u.fn = run_item;
     t->flags = VOLT__HAS_HANDLE;
-    t->word = VOLT__NOTIFIED + 2 * VOLT__REF; // a handle's, so that nobody frees it
+    t->word = VOLT__NOTIFIED + 2 * VOLT__REF; // one is a handle's, so the task is never freed
     return t;
 }
 // Where tasks from outside go: to the injector, to the inbox of workers[0], or where volt.h places
@@ -78,7 +78,7 @@ static void use_inboxes(int way_) {
 static void carry(void *arg) { volt__worker_run(arg); }
 
 // ---- parts of the loop. Here a worker's thread ends as soon as it has a task: it stays in its
-// poll, so what is left must be run by somebody else.
+// poll, so the other tasks must be run by another worker.
 
 static void note_run(volt__task *t) {
     VMC_ASSERT(t);
@@ -104,13 +104,13 @@ static void wake_and_take_two(void *arg) {
     wake_and_take_one(arg);
     note_run(volt__next_task(arg, &another));
 }
-// What a worker is doing when the scenario starts: it sleeps, or searches.
+// The state of a worker when the scenario starts: it sleeps, or searches.
 static void put_to_sleep(int i) { volt__idle_park(&rt->idle, workers[i]->index, 0); }
 static void start_searching(int i) {
     workers[i]->is_searching = (uint8_t)volt__idle_begin_search(&rt->idle, rt->n_workers);
     VMC_ASSERT(workers[i]->is_searching);
 }
-// All workers have a task: nobody sleeps or searches, and the words say so.
+// All workers have a task: none sleeps or searches, and the words say so.
 static void end_parts(uint32_t n_items_) {
     VMC_ASSERT(n_run == n_items_);
     VMC_ASSERT(rt->idle.searching == 0 && !volt__idle_has_parked(&rt->idle));
@@ -135,7 +135,7 @@ SCENARIO(idle_searcher_parks_push) {
     run_beside(take_one, workers[0], 1);
     end_parts(1);
 }
-// Who pushes meets a searcher and leaves the duty to it; the searcher has found something else.
+// The pusher meets a searcher and leaves the duty to it; the searcher has found something else.
 static void find(void *arg) {
     act_as(arg);
     volt__searching_done(arg);
@@ -149,7 +149,7 @@ SCENARIO(idle_leave_push) {
     vmc_join(t);
     end_parts(1);
 }
-// The worker wakes up by itself while somebody claims it.
+// The worker wakes up by itself while a pusher claims it.
 static void put_to_sleep_poked(int i) {
     put_to_sleep(i);
     volt__reactor_unpark(&workers[i]->reactor);
@@ -160,7 +160,7 @@ SCENARIO(idle_claim_push) {
     run_beside(wake_and_take_one, workers[0], 1);
     end_parts(1);
 }
-// ... and somebody else pushes, who must not rely on the failed claim.
+// ... and another thread pushes, which must not rely on the failed claim.
 SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1) {
     make_runtime(2, UINT32_MAX);
     put_to_sleep_poked(0);
@@ -169,7 +169,7 @@ SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .stale_re
     vmc_join(t);
     end_parts(2);
 }
-// Of two who push at once one wakes somebody.
+// Of two threads that push at once one wakes a worker.
 static uint32_t n_claimed;
 static void claim(void *unused) {
     (void)unused;
@@ -210,7 +210,7 @@ SCENARIO(idle_inbox_searcher_parks_push) {
     run_beside(take_one, workers[0], 1);
     end_parts(1);
 }
-// Its worker is in a long poll: whoever else parks must have looked into it.
+// Its worker is in a long poll: any other worker that parks must have looked into it.
 SCENARIO(idle_inbox_of_busy_push) {
     make_runtime(2, UINT32_MAX);
     use_inboxes(IN_INBOX_0);
@@ -234,7 +234,7 @@ SCENARIO(idle_inbox_claim_push) {
     run_beside(wake_and_take_one, workers[0], 1);
     end_parts(1);
 }
-// One that sleeps beside it: the second push wakes it, or who takes the first task does.
+// Another worker sleeps beside it: the second push wakes it, or the taker of the first task does.
 SCENARIO(idle_inbox_two_sleepers_two_pushes, .class = VMC_BOUNDED, .preemptions = 2) {
     make_runtime(2, UINT32_MAX);
     use_inboxes(IN_INBOX_0);
@@ -245,7 +245,7 @@ SCENARIO(idle_inbox_two_sleepers_two_pushes, .class = VMC_BOUNDED, .preemptions 
     vmc_join(t);
     end_parts(2);
 }
-// What is placed is never taken for less than nothing.
+// The load of a worker is never seen below 0 while its tasks are taken.
 static void push_and_pop(void *arg) {
     volt__worker *w = arg;
     act_as(w);
@@ -279,7 +279,7 @@ static void push_two_and_take_one(void *arg) {
     volt__push_ring(w, make_item(1));
     note_run(volt__next_local(w));
 }
-static void overflow_and_take_one(void *arg) { // the ring alone wakes nobody here
+static void overflow_and_take_one(void *arg) { // the ring alone wakes no worker here
     volt__worker *w = arg;
     act_as(w);
     w->needs_watchdog = 0;
@@ -294,7 +294,7 @@ static void spill_and_take_two(void *arg) { // the same by a poll that spawns se
     w->wake_at = 100;
     for (int i = 0; i < MAX_ITEMS; i++) volt__push_tail(w, make_item(i), 1);
     if (!volt__overflow_is_empty(&w->overflow)) vmc_reached("a spill");
-    for (int i = 0; i < 2; i++) note_run(volt__next_local(w)); // what is left in the ring
+    for (int i = 0; i < 2; i++) note_run(volt__next_local(w)); // those left in the ring
 }
 // One whose polls end their tasks at once, and spawn others or none: what is not worth a wake-up is
 // not taken either, or nothing is.
@@ -348,7 +348,7 @@ static void keep_all_and_take_all(void *arg) { // the other one sleeps on
     for (int i = 0; i < MAX_ITEMS; i++) note_run(volt__next_local(w));
     VMC_ASSERT(volt__idle_is_parked(&rt->idle, 1));
 }
-static void splice_items(volt__worker *w, int n) { // what its descriptors and timers have brought
+static void splice_items(volt__worker *w, int n) { // woken by its descriptors and timers
     volt__chain c;
     volt__chain_init(&c);
     for (int i = 0; i < n; i++) volt__chain_push(&c, make_item(i));
@@ -406,7 +406,7 @@ SCENARIO(idle_push_batch_sleeper) { share(splice_two_and_take_one, 1); }
 SCENARIO(idle_push_batch_parker) { share(splice_two_and_take_one, 0); }
 SCENARIO(idle_push_batch_overflow_sleeper) { share(splice_many_and_take_one, 1); }
 
-// ---- three workers: a thief may have emptied a ring that nobody else looks at any more
+// ---- three workers: a thief may have emptied a ring that no other looks at any more
 
 static void steal_and_leave(void *arg) {
     volt__worker *w = arg;
@@ -427,7 +427,7 @@ SCENARIO(idle_thief_leaves) {
     end_parts(2);
 }
 
-// The one who searches leaves with something else, and must see what has overflowed meanwhile.
+// The searcher leaves with something else, and must see what has overflowed meanwhile.
 SCENARIO(idle_overflow_leave, .class = VMC_BOUNDED, .preemptions = 2) {
     make_runtime(3, UINT32_MAX);
     vmc_must_happen("a spill");
@@ -443,7 +443,7 @@ SCENARIO(idle_overflow_leave, .class = VMC_BOUNDED, .preemptions = 2) {
 
 // ---- the whole loop
 
-// Tasks come from outside, one from each of so many threads.
+// Tasks come from outside, one from each of n_pushers threads.
 static void push_by(int way_, uint32_t n_workers, int n_pushers) {
     int t[VMC_THREADS], n = 0;
     n_items = (uint32_t)n_pushers;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The injector [Q3]: tasks that come from outside the workers. Every task comes out exactly once,
-// in the order of its pushes, with what its pusher wrote; who has been told of a push finds it.
+// in the order of its pushes, with what its pusher wrote; a thread told of a push finds the task.
 // Run: make model ONE=injector_two_producers (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -91,7 +91,7 @@ SCENARIO(injector_two_and_two_long, .class = VMC_BOUNDED, .preemptions = 2,
     two_and_two();
 }
 
-// ---- who is told of a push finds it, though it looks without the lock first
+// ---- a thread that is told of a push finds the task, though it looks without the lock first
 
 static uint32_t is_told;
 static void told(void *unused) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Joins: the join word [T3] of a task that ends, and the parker [P1] of a thread that waits for
-// it. A result is delivered once, with all that the task wrote; who waits is woken; who gives up
-// may go its way, and with it the memory that it waited in.
+// it. A result is delivered once, with all that the task wrote; a waiter is woken; one that gives
+// up may go its way, and with it the memory that it waited in.
 // Run: make model ONE=join_thread (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -36,8 +36,8 @@ static void check_delivered(int64_t result) {
 
 // ---- threads
 
-// What the thread waits with is on its stack, which it uses for something else as soon as it has
-// its answer.
+// The thread's waiter lies on its stack, which it uses for something else as soon as it has its
+// answer.
 static void use_stack(void) {
     char deep[2048];
     memset(deep, 0, sizeof deep);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Latches ([G2]): event, wait group, tracker; and notify ([G3]), condition variable, barrier. Who
-// waits goes on when it opens, and sees what was done before; what a notify gives is neither lost
-// nor given twice; whoever is let through last may free the object at once, with the one that let
-// it through still in its call.
+// Latches ([G2]): event, wait group, tracker; and notify ([G3]), condition variable, barrier. A
+// waiter goes on when it opens, and sees what was done before; what a notify gives is neither lost
+// nor given twice; the last one to be let through may free the object at once, while the thread
+// that let it through is still in its call.
 // Run: make model ONE=waitword_event_set_wait (or another name from below).
 #define VOLT_LOCK_TRIES 0
 #include "vmc.h"
@@ -63,7 +63,7 @@ SCENARIO(waitword_event_freed_by_the_last) {
     vmc_join(t2);
     if (!is_up) see_event_and_free();
 }
-// Who waits gives up, looks again, finds it up without the lock, and frees it.
+// The waiter gives up, looks again, finds it up without the lock, and frees it.
 SCENARIO(waitword_event_freed_by_who_looks) {
     vmc_must_happen("up when it looks");
     event = vmc_alloc(sizeof *event);
@@ -79,7 +79,7 @@ SCENARIO(waitword_event_freed_by_who_looks) {
     vmc_join(t);
     if (!is_up) vmc_free(event);
 }
-// What only volt_event_is_set has told may not be freed, but is there.
+// volt_event_is_set alone does not permit to free the event, but shows what was written before.
 static void event_is_set(int has_waiter) {
     vmc_must_happen("up");
     event = vmc_alloc(sizeof *event);
@@ -123,7 +123,7 @@ SCENARIO(waitword_event_leave) {
     VMC_ASSERT(written[0] == 7);
     vmc_join(t1);
     vmc_join(t2);
-    VMC_ASSERT(event->waitword_.word_ == VOLT__WAITWORD_FLAG); // nobody waits
+    VMC_ASSERT(event->waitword_.word_ == VOLT__WAITWORD_FLAG); // no waiter
     vmc_free(event);
 }
 SCENARIO(waitword_event_leave_alone) {
@@ -135,7 +135,7 @@ SCENARIO(waitword_event_leave_alone) {
     VMC_ASSERT(event->waitword_.word_ == VOLT__WAITWORD_FLAG);
     vmc_free(event);
 }
-// It is taken down at once: who waited when it was up goes on all the same.
+// It is taken down at once: a waiter from before it was up goes on all the same.
 static void set_and_reset(void *unused) {
     (void)unused;
     written[0] = 7;
@@ -240,7 +240,7 @@ SCENARIO(waitword_group_two_done) {
     vmc_join(t1);
     vmc_join(t2);
 }
-// nobody waits yet
+// no waiter yet
 SCENARIO(waitword_group_two_done_fresh, .class = VMC_BOUNDED, .preemptions = 2) {
     make_group(2);
     int t1 = vmc_spawn(group_done, (void *)0), t2 = vmc_spawn(group_done, (void *)1);
@@ -311,7 +311,7 @@ static void close_tracker(void *unused) {
     written[1] = 7;
     volt_tracker_close(tracker);
 }
-SCENARIO(waitword_tracker_freed) { // by who waits, beside who closes and who leaves
+SCENARIO(waitword_tracker_freed) { // by the waiter, beside a close and a leave
     tracker = vmc_alloc(sizeof *tracker);
     VMC_ASSERT(volt_tracker_enter(tracker) == 0);
     volt__waitword_wait_op(&w1.a, &tracker->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG);
@@ -440,7 +440,7 @@ SCENARIO(notify_leave_last) {
     VMC_ASSERT(volt_notify_try_wait(notify) == -EAGAIN);
     notify_passed();
 }
-// Nobody else waits: the permit is kept for the next one.
+// There is no other waiter: the permit is kept for the next one.
 SCENARIO(notify_leave_alone) {
     notify = vmc_alloc(sizeof *notify);
     notify_wait_begin(&w1);
@@ -448,10 +448,10 @@ SCENARIO(notify_leave_alone) {
     notify_one((void *)0);
     vmc_join(t);
     VMC_ASSERT(volt_notify_try_wait(notify) == 0 && volt_notify_try_wait(notify) == -EAGAIN);
-    VMC_ASSERT(notify->word_ == 0); // nobody waits
+    VMC_ASSERT(notify->word_ == 0); // no waiter
     vmc_free(notify);
 }
-// What is left behind brings what was written before.
+// A permit that is left behind brings what was written before.
 SCENARIO(notify_leave_beside_try) {
     vmc_must_happen("left behind");
     notify = vmc_alloc(sizeof *notify);
@@ -523,7 +523,7 @@ SCENARIO(notify_all_freed_by_the_last) {
     vmc_join(t2);
     if (!is_over) notify_passed();
 }
-// Who waits gives up, looks again, finds that all were told, without the lock, and frees it.
+// The waiter gives up, looks again, finds without the lock that all were told, and frees it.
 SCENARIO(notify_all_freed_by_who_looks) {
     vmc_must_happen("told when it looks");
     notify = vmc_alloc(sizeof *notify);
@@ -551,7 +551,7 @@ SCENARIO(notify_all_both_kinds) {
     vmc_join(t1);
     vmc_join(t2);
 }
-// A permit is not for who waits for all, who is told all the same.
+// A permit is not for a waiter for notify_all, which is told all the same.
 SCENARIO(notify_one_beside_wait_past) {
     n_to_come = 2;
     notify = vmc_alloc(sizeof *notify);
@@ -625,7 +625,7 @@ SCENARIO(waitword_cond_timeout, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_reached(rc ? "too late" : "in time");
     vmc_free(cond);
 }
-// A signal goes to who waits, though the first one leaves.
+// A signal goes to the other waiter, though the first one leaves.
 SCENARIO(waitword_cond_leave) {
     cond = vmc_alloc(sizeof *cond);
     volt__cond_wait_op(&w1.a, cond);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The futex lock [L1]: what it guards is touched by one thread at a time, nobody sleeps for ever,
-// and whoever frees the lock's own memory may do so as soon as it has the lock for the last time.
+// The futex lock [L1]: what it guards is touched by one thread at a time, no thread sleeps forever,
+// and the last thread to get the lock may free the lock's own memory as soon as it has it.
 // Run: make model ONE=lock_two (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION

@@ -32,7 +32,7 @@ static void use(volt__task *t) {
 static volt__task *new_task(size_t size) {
     volt__task *t = volt__heap_alloc(&heap, size);
     VMC_ASSERT(t && volt__load_rlx(&t->word) < VOLT__REF);
-    t->spawn_site = stamp; // plain: for walkers, who may read it from the publication on
+    t->spawn_site = stamp; // plain: for walkers, which may read it from the publication on
     use(t);
     volt__task_publish(t, 1);
     return t;
@@ -135,7 +135,7 @@ SCENARIO(memory_carve_and_walk, .class = VMC_EXHAUSTIVE) {
     vmc_join(t);
     end();
 }
-// What lives all the time is met.
+// A task that lives all the time is met.
 SCENARIO(memory_lasting_and_walk, .class = VMC_EXHAUSTIVE) {
     make();
     volt__task *a = new_task(SMALL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Lookups of names: whoever still waits for one gets its answer, or learns that no thread comes;
-// one that nobody waits for any more is freed once, by its thread or by who left it last, and a
-// shutdown with a time limit knows that it runs.
+// Lookups of names: a task that still waits for one gets its answer, or learns that no thread
+// comes; one that no task waits for any more is freed once, by its thread or by the task that left
+// it last, and a shutdown with a time limit knows that it runs.
 // Run: make model ONE=names_leave (or another name from below).
 #define VOLT_LOCK_TRIES 0
 #include "vmc.h"
@@ -80,7 +80,7 @@ SCENARIO(names_leave, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
     end(1);
     check_left(0);
 }
-// Of two that share it the one who has asked leaves; the other gets the answer.
+// Of two that share it the one that has asked leaves; the other gets the answer.
 SCENARIO(names_leave_one, .class = VMC_BOUNDED, .preemptions = 1, .contests = 1) {
     begin(1);
     start(0);

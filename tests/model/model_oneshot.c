@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Oneshot and queue ([O1]): one word, in which a receiver that waits leaves its task. What is sent
-// is received once, with all that was written before, or the sender is told; who waits is woken;
-// the task is held exactly as long as it is in the word or in the hands of who took it out; and
-// whoever receives last may free the object at once.
+// Oneshot and queue ([O1]): one word, in which a receiver that waits leaves its task. A message
+// is received once, with all that was written before, or the sender is told; a waiter is woken; the
+// task is held exactly as long as it is in the word or in the hands of the thread that took it out;
+// and the last receiver may free the object at once.
 // Run: make model ONE=queue_push_close (or another name from below).
 #define VOLT_LOCK_TRIES 0
 #include "vmc.h"
@@ -95,7 +95,7 @@ SCENARIO(oneshot_send_recv, .class = VMC_BOUNDED, .preemptions = 2) {
     receive_beside(send_one, NULL, NULL);
     VMC_ASSERT(result == VALUE && rc_send == 0);
 }
-// The sender has never seen the task, which nobody else holds, nor its memory.
+// The sender has never seen the task, which nothing else holds, nor its memory.
 SCENARIO(oneshot_new_task, .class = VMC_BOUNDED, .preemptions = 2) {
     oneshot = vmc_alloc(sizeof *oneshot);
     rt_make(2);
@@ -165,7 +165,7 @@ SCENARIO(oneshot_cancel_again, .class = VMC_BOUNDED, .preemptions = 2) {
     let_it_wait();
     receive_beside(send_one, NULL, cancel_receiver);
 }
-// Without a task: who looks has it, and may free it.
+// Without a task: a thread that finds the value has it, and may free the object.
 static void send_outside(void *unused) {
     (void)unused;
     written = 7;
@@ -283,7 +283,7 @@ SCENARIO(queue_pop_two_push_close, .class = VMC_BOUNDED, .preemptions = 2) {
     receive_beside(push_and_close, (void *)2, NULL);
     VMC_ASSERT(result == 2);
 }
-// Two push; who finds the receiver waiting wakes it, once.
+// Two push; the one that finds the receiver waiting wakes it, once.
 static volt_poll takes_two(volt_cx *cx, void *arg) {
     receiver *r = arg;
     VOLT_BEGIN(cx, r);
@@ -356,7 +356,7 @@ static void push_close_outside(void *n) {
     for (int i = 1; i <= (intptr_t)n; i++) push(i);
     volt_queue_close(queue);
 }
-// What was pushed before the close is received before the end is told, in order.
+// All items pushed before the close are received, in order, before the end is told.
 SCENARIO(queue_push_close) {
     int rc = 0, t;
     vmc_must_happen("the end, beside the close");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The thread pool: each job is run once, or taken back, never both; a thread that ends for want of
-// work misses none; who closes it waits for all. The carrier lock of a worker ([H1]): it is carried
-// by one thread at a time, with all that the one before wrote, and who lent it gets it back.
+// work misses none; a close waits for all. The carrier lock of a worker ([H1]): it is carried by
+// one thread at a time, with all that the one before wrote, and its lender gets it back.
 // Run: make model ONE=pool_submit (or another name from below).
 #define VOLT_LOCK_TRIES 0
-#define VOLT_POOL_IDLE_NS idle_ns // a thread that rests is woken, or it sleeps for ever
+#define VOLT_POOL_IDLE_NS idle_ns // a thread that rests is woken, or it sleeps forever
 #include "vmc.h"
 static int64_t idle_ns = INT64_MAX;
 #include "refuse.h"
@@ -123,7 +123,7 @@ SCENARIO(pool_take_back, .class = VMC_BOUNDED, .preemptions = 3) {
     close_pool(0);
     check_taken_back(0, ok);
 }
-// What a lane has too many of is taken back, while its thread comes to it.
+// A job above the limit of its lane is taken back, while the lane's thread comes to it.
 SCENARIO(pool_take_back_queued, .class = VMC_BOUNDED, .preemptions = 3) {
     vmc_must_happen("taken back");
     vmc_must_happen("run");
@@ -138,7 +138,7 @@ SCENARIO(pool_take_back_queued, .class = VMC_BOUNDED, .preemptions = 3) {
 }
 
 
-// ---- threads that cannot be started: a job is run, or who has submitted it learns that it is not
+// ---- threads that cannot be started: a job is run, or its submitter learns that it is not
 
 static void submit_or_fail(void *arg) {
     int i = (int)(intptr_t)arg, rc = try_submit(i, run_job);
@@ -148,7 +148,7 @@ static void check_run_or_failed(int n) {
     close_pool(0);
     for (int i = 0; i < n; i++) VMC_ASSERT((int)n_runs[i] + has_failed[i] == 1);
 }
-// What has been queued behind it is not left behind.
+// A job that has been queued behind it is not left behind.
 SCENARIO(pool_no_thread_and_one_behind, .class = VMC_BOUNDED, .preemptions = 2, .contests = 1) {
     vmc_must_happen("one fails");
     vmc_must_happen("both fail");
@@ -260,7 +260,7 @@ typedef struct item {
     volt_frame frame;
 } item;
 static item outer, inner;
-static uint32_t n_steps; // plain: what whoever carries the worker writes
+static uint32_t n_steps; // plain: written by the carrier of the worker
 static void step(volt__worker *w) {
     VMC_ASSERT(VOLT_TLS_GET() == w);
     n_steps++;
@@ -319,7 +319,8 @@ SCENARIO(handoff, .class = VMC_BOUNDED, .preemptions = 3, .stale_reads = 2) {
 SCENARIO(handoff_twice, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1, .contests = 1) {
     carry_helm(blocks_twice, 1, 4);
 }
-// The helper meets a task that blocks in place as well, and is polled again by whoever comes next.
+// The helper meets a task that blocks in place as well, and is polled again by the thread that
+// comes next.
 static uint32_t is_inside; // futex word
 static int has_yield;      // a yield looks at the carrier lock, too
 static volt_poll blocks_inside(volt_cx *cx, void *arg) {

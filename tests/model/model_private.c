@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Private task words (">>task" in volt.h): the runner of a task that nobody else can reach moves
-// its word by a load and a store. Each scenario lets somebody reach the task in one of the ways
-// there are, and its runner begin, yield and finish beside that. Every task is polled as often as
-// it should be, by one thread at a time, and freed once.
+// Private task words (">>task" in volt.h): the runner of a task that nothing else can reach moves
+// its word by a load and a store. Each scenario lets another thread reach the task in one of the
+// ways there are, and its runner begin, yield and finish beside that. Every task is polled as often
+// as it should be, by one thread at a time, and freed once.
 // Run: make model ONE=private_stolen (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -31,7 +31,7 @@ static volt_poll yields_and_ends(volt_cx *cx, void *arg) {
     VOLT_END(7);
 }
 
-// ---- other workers: a task is private to whoever has it
+// ---- other workers: a task is private to the worker that has it
 
 static void thief(void *unused) {
     (void)unused;
@@ -94,7 +94,7 @@ static void wake_from(int is_on_worker) {
 SCENARIO(private_gives_waker_outside, .class = VMC_EXHAUSTIVE) { wake_from(0); }
 SCENARIO(private_gives_waker_to_worker, .class = VMC_EXHAUSTIVE) { wake_from(1); }
 
-// ---- joins: a waiter holds a reference to itself, which whoever completes the child gives back,
+// ---- joins: a waiter holds a reference to itself, which the completion of the child gives back,
 // perhaps long after the waiter has gone on. The waiter is large: freed, its slab is gone at once.
 
 typedef struct joiner {
@@ -293,7 +293,7 @@ SCENARIO(private_yields_beside_the_sweep, .class = VMC_EXHAUSTIVE) {
     VMC_ASSERT(n_polls == 2);
 }
 
-// A shutdown whose time is up looks for who is still alive, whether or not the workers have
+// A shutdown whose time is up looks for tasks still alive, whether or not the workers have
 // acknowledged: it must not touch a word.
 static void run_w0(void *unused) {
     (void)unused;

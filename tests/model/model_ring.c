@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // A worker's own queues. The ring [Q1] [Q2]: its owner pushes, pops and overflows while thieves
 // steal, from it and from each other. The LIFO slot [Q4], and what the owner has claimed of the
-// ring [Q5]: he pushes and takes while the watchdog rescues what a stuck worker has. Every task
-// comes out exactly once, with what its pusher wrote, also where indices wrap and slots are used
-// again; nothing that could be taken stays unseen.
+// ring [Q5]: the owner pushes and takes while the watchdog rescues what a stuck worker has. Every
+// task comes out exactly once, with what its pusher wrote, also where indices wrap and slots are
+// used again; nothing that could be taken stays unseen.
 // Run: make model ONE=ring_steal (or another name from below).
 #define VOLT_RING_INDEX_BITS 4
 #include "vmc.h"
@@ -45,7 +45,7 @@ static void check_all_taken(void) {
     pop_all(&ring);
     for (int i = 0; i < MAX_THIEVES; i++) pop_all(&loot[i]);
     for (int i = 0; i < n_pushed; i++) VMC_ASSERT(n_taken[i] == 1);
-    VMC_ASSERT(volt__ring_room(&ring) == VOLT_RING_CAP); // no slot is held by a thief for ever
+    VMC_ASSERT(volt__ring_room(&ring) == VOLT_RING_CAP); // no slot is held by a thief forever
 }
 
 static void thief(void *arg) {
@@ -235,7 +235,7 @@ SCENARIO(ring_thief_has_little_room, .class = VMC_EXHAUSTIVE) {
     check_all_taken();
 }
 
-// ---- who has been told that there is a task can take it, if nobody else does
+// ---- a thread that has been told that there is a task can take it, if no other does
 
 static uint32_t is_told;
 static void told_thief(void *unused) {
@@ -256,7 +256,7 @@ SCENARIO(ring_stealable_when_told, .class = VMC_EXHAUSTIVE) {
     vmc_join(t);
     check_all_taken();
 }
-// An emptied ring is seen as such by who was told that it was emptied.
+// An emptied ring is seen as such by a thread that was told that it was emptied.
 static void told_of_nothing(void *unused) {
     (void)unused;
     if (!volt__load_acq(&is_told)) return;

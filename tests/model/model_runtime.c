@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The whole runtime in miniature: real workers that park in epoll_wait without a time limit, real
-// shutdown. What is pushed while they fall asleep must be run; all ends, nothing leaks.
+// shutdown. A task pushed while they fall asleep must be run; all ends, nothing leaks.
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

@@ -17,7 +17,7 @@ static volt_chan *chans[2];
 static int slots[2];
 static volt_event *event;
 
-// ---- selects: a function each, whose state lies on the heap. What it gives: 0 or 1 is the arm of
+// ---- selects: a function each, whose state lies on the heap. Its result: 0 or 1 is the arm of
 // that number, more is another arm.
 
 typedef struct selection {
@@ -122,7 +122,7 @@ static volt_poll sends_and_changes(volt_cx *cx, void *arg) {
     VOLT_AWAIT(s->rc, VOLT_SELECT_BIASED(SEND(0), VOLT_ARM(&s->other, changes_message(cx, s))));
     VOLT_END(s->rc);
 }
-// What its own arm reserves is not for the other one, and does not keep that waiting either.
+// Room that its own arm reserves is not for the other one, and does not keep that waiting either.
 static volt_poll reserves_or_receives(volt_cx *cx, void *arg) {
     selection *s = arg;
     VOLT_BEGIN(cx, s);
@@ -131,8 +131,8 @@ static volt_poll reserves_or_receives(volt_cx *cx, void *arg) {
                                          RECEIVE(0)));
     VOLT_END(s->rc < 0 ? s->rc : s->rc == 0 ? 2 : 0);
 }
-// A select that is an arm of another one. What its own arms say is kept; the outer one may have
-// been won by the event even so.
+// A select that is an arm of another one. The result of its own arms is kept; the outer one may
+// have been won by the event even so.
 static volt_poll receives_inside(volt_cx *cx, void *arg) {
     selection *s = arg;
     VOLT_BEGIN(cx, s);
@@ -154,7 +154,7 @@ typedef struct selector {
     volt_fn *fn;
     int64_t rc, value[2];
     int message[2], has_ended;
-    int n_poor, left; // so many polls find that much budget: other arms of the task had the rest
+    int n_poor, left; // n_poor polls find budget `left`: other arms of the task had the rest
 } selector;
 static selector selectors[2];
 typedef struct mover { // sends or receives, and waits for nothing else
@@ -202,7 +202,7 @@ static volt_poll receives(volt_cx *cx, void *arg) {
 
 // ---- begin and end
 
-static int sent[2]; // what a try_send gave
+static int sent[2]; // results of try_send
 static void make(uint32_t n_workers) {
     for (int i = 0; i < 2; i++) {
         chans[i] = vmc_alloc(sizeof *chans[i]);
@@ -374,7 +374,7 @@ SCENARIO(select_two_claims_beside_event) {
     check_sent(2, "the event");
     end_all();
 }
-// It is polled for nothing. What comes meanwhile may not meet it, and what comes later may.
+// It is polled for nothing. A message that comes meanwhile may miss it; a later one meets it.
 SCENARIO(select_claim_beside_poll) {
     vmc_must_happen("the first");
     vmc_must_happen("not while it is polled");
@@ -484,7 +484,7 @@ SCENARIO(select_two_meet, .class = VMC_BOUNDED, .preemptions = 2) {
     VMC_ASSERT(selectors[0].message[rc] == FIRST + rc && selectors[0].message[!rc] == 0);
     end_all();
 }
-// What one sends the other receives, on either channel.
+// A message that one sends the other receives, on either channel.
 SCENARIO(select_two_meet_crosswise, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_must_happen("the first");
     vmc_must_happen("the second");
@@ -840,8 +840,8 @@ SCENARIO(select_retry_sender_beside_claim) {
     end_receiver(&movers[1]);
     end_all();
 }
-// Room is reserved while the select waits. What is sent then is left to the next one, if the select
-// was met elsewhere.
+// Room is reserved while the select waits. The message sent then is left to the next receiver, if
+// the select was met elsewhere.
 static int reserved;
 static void reserve_and_send(void *w) {
     int message = FIRST;

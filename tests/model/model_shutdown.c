@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Shutdown [S1] [S2]: a spawn that races with it is refused or runs to its end; the last worker to
 // acknowledge cancels all that lives; of the workers that end the last tasks one stops the runtime;
-// who destroys it waits for those who are still inside.
+// destroying it waits for the threads that are still inside.
 // Run: make model ONE=shutdown_spawn_outside (or another name from below).
 #define VOLT_MAX_WORKERS 128u // parked bits in more than one word
 #include "vmc.h"
@@ -43,7 +43,7 @@ static void work(void *worker_) {
     volt__check_shutdown(w);
     rt_run_all(w);
 }
-// What the workers do then, one after the other: the sums agree, so the runtime is stopped.
+// The workers' steps then, one after the other: the sums agree, so the runtime is stopped.
 static void stop(void) {
     volt__idle_park(&rt->idle, 0, 0);
     volt__stop_if_done(rt);
@@ -84,7 +84,7 @@ SCENARIO(shutdown_spawn_placed, .class = VMC_EXHAUSTIVE) {
     work(w0);
     volt__idle_park(&rt->idle, 0, 0);
     volt__stop_if_done(rt);
-    int is_over = volt__is_stopped(rt); // what comes now would never run
+    int is_over = volt__is_stopped(rt); // a task spawned now would never run
     vmc_join(t);
     if (is_over) VMC_ASSERT(n_polls == n_accepted);
     volt__idle_unpark(&rt->idle, 0);
@@ -159,8 +159,8 @@ SCENARIO(shutdown_refuse_inside_beside_the_sweep, .class = VMC_EXHAUSTIVE) {
     VMC_ASSERT(n_polls == 0);
 }
 
-// ---- the sweep comes once, when all have acknowledged, in whatever order: a task that nobody else
-// would ever wake is polled again, cancelled
+// ---- the sweep comes once, when all have acknowledged, in whatever order: a task that nothing
+// else would ever wake is polled again, cancelled
 
 static int n_cancelled;
 static volt_poll never(volt_cx *cx, void *arg) {
@@ -250,7 +250,7 @@ SCENARIO(shutdown_last_two, .class = VMC_EXHAUSTIVE) { end_last_two(end_and_park
 SCENARIO(shutdown_last_two_far, .class = VMC_EXHAUSTIVE) {
     end_last_two(end_and_park_far);
 } // bits in two words
-// Each sleeps in the end, but for the one who finds that all is over: it wakes the other.
+// Each sleeps in the end, but for the one that finds that all is over: it wakes the other.
 static void carry(void *worker_) {
     volt__task *t;
     rt_carry(worker_);
@@ -271,7 +271,7 @@ SCENARIO(shutdown_last_two_sleep_long, .class = VMC_BOUNDED, .preemptions = 3,
          .is_long = 1) {
     sleep_in_the_end();
 }
-// A task that is spawned before its worker acknowledges counts for who compares the sums.
+// A task that is spawned before its worker acknowledges counts when the sums are compared.
 static void spawn_and_acknowledge(void *worker_) {
     volt__worker *w = worker_;
     rt_carry(w);
@@ -291,7 +291,7 @@ SCENARIO(shutdown_not_too_early, .class = VMC_EXHAUSTIVE) {
     end();
 }
 
-// ---- whoever waits for the end is told; a created task that is destroyed counts as ended
+// ---- all waiters for the end are told; a created task that is destroyed counts as ended
 
 static void wait_for_end(void *unused) {
     (void)unused;
@@ -318,7 +318,7 @@ SCENARIO(shutdown_created_task_destroyed, .class = VMC_EXHAUSTIVE) {
     rt_end();
 }
 
-// ---- destroy beside the last to hold something: he gives it up and leaves, then all is freed
+// ---- destroy beside the last holder: it gives up what it holds and leaves, then all is freed
 
 static void detach(void *unused) {
     (void)unused;
@@ -359,7 +359,7 @@ SCENARIO(shutdown_destroy_beside_waker, .class = VMC_EXHAUSTIVE) {
     destroy_beside(NULL, gives_waker, wake_and_release);
 }
 // One thread has shut it down and is about to leave; what the worker's thread wrote comes to the
-// one who frees it by way of the thread that joined it.
+// one that frees it by way of the thread that joined it.
 static void work_and_stop(void *unused) {
     (void)unused;
     work(w0);
@@ -511,12 +511,12 @@ SCENARIO(shutdown_placed_beside_the_sums, .class = VMC_BOUNDED, .preemptions = 2
 }
 
 // ---- a worker that was lent acknowledges in the middle of its task's poll: the sweep may hold a
-// task that nobody else knows of, and its runner must not take its word for private
+// task that nothing else knows of, and its runner must not take its word for private
 
 static int other;
 static int begin_in_place(void *unused) {
     begin(unused);
-    other = vmc_spawn(see_shutdown, w1); // whoever is the last one sweeps
+    other = vmc_spawn(see_shutdown, w1); // the last to acknowledge sweeps
     return 0;
 }
 static volt_poll blocks(volt_cx *cx, void *arg) {

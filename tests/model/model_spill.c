@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The overflow queue [Q3]: batches behind a ring, of which the owner takes the newest and others
 // the oldest. Every task comes out exactly once, a batch in its order, with what its pusher wrote;
-// who has been told of a push finds it. Two batches fit: of three the oldest two become one.
+// a thread told of a push finds it. Two batches fit: of three the oldest two become one.
 // Run: make model ONE=overflow_push_steal (or another name from below).
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -104,7 +104,7 @@ SCENARIO(overflow_rescue, .class = VMC_EXHAUSTIVE) {
     vmc_join(t);
     check_all_taken(6);
 }
-// Who has been told of a push does not find the overflow queue empty.
+// A thread that has been told of a push does not find the overflow queue empty.
 static uint32_t is_told;
 static void find_what_was_told(void *unused) {
     (void)unused;

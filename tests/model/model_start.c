@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Starting workers ([R1]): whoever sees that one more has started finds it made, and may look into
-// its ring, poke it, and claim it. The thread is started by the real function; it finds the runtime
-// stopped, or the task that waits, and ends.
+// Starting workers ([R1]): a thread that sees that one more has started finds it made, and may look
+// into its ring, poke it, and claim it. The worker's thread is started by the real function; it
+// finds the runtime stopped, or the task that waits, and ends.
 #define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -40,7 +40,7 @@ SCENARIO(start_scan) {
     VMC_ASSERT(rt->started == 2);
     join_started();
 }
-// It parks, as there is nothing to do, and somebody from outside claims it: the bit that was set
+// It parks, as there is nothing to do, and a thread from outside claims it: the bit that was set
 // and cleared is all that they know of each other.
 SCENARIO(start_claim, .class = VMC_BOUNDED, .preemptions = 3) {
     vmc_must_happen("claimed");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What the end of a runtime hands over to who waited for it [S1] [S2]: how many workers there are,
-// and what the last tasks wrote, also on worker 0, which may be no thread that anybody joins.
-// Nobody sleeps on is_stopped here: its wake-up, a system call, would order more than the words do.
+// The end of a runtime hands over to the thread that waited for it [S1] [S2]: how many workers
+// there are, and what the last tasks wrote, also on worker 0, which may have no thread that is
+// joined. No thread sleeps on is_stopped here: its wake-up, a system call, would order more than
+// the words do.
 #define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #undef VOLT_FUTEX_WAKE
@@ -33,7 +34,7 @@ SCENARIO(stop_beside_a_start) {
     int t = vmc_spawn(has_started, NULL), u = vmc_spawn(park_last, workers[1]);
     if (volt__is_stopped(rt)) {
         vmc_reached("stopped");
-        VMC_ASSERT(volt__started(rt) == 2); // so many threads are joined, and workers freed
+        VMC_ASSERT(volt__started(rt) == 2); // two threads are joined, and two workers freed
     }
     vmc_join(t);
     vmc_join(u);

@@ -246,7 +246,7 @@ static volt_poll receive_one(volt_cx *cx, void *arg) {
     VOLT_AWAIT(s->rc, volt_chan_recv(cx, chan, &got[s->n], sizeof got[0]));
     if (s->rc == 1) {
         VMC_ASSERT(got[s->n] == 7);
-        n_received++; // whoever receives it: nobody else does
+        n_received++; // by one of the two only
     }
     results[s->n] = s->rc == 1 ? 0 : s->rc;
     VOLT_END(0);
@@ -265,7 +265,7 @@ static void chan_cancel(size_t cap) {
     volt_chan_init(chan, buffer, sizeof buffer[0], cap);
     start(receive_one, 0);
     start(receive_one, 1);
-    w0->is_solo = w1->is_solo = 1; // nobody steals: ring and LIFO slot of each are its own
+    w0->is_solo = w1->is_solo = 1; // no stealing: ring and LIFO slot of each are its own
     let_them_wait();
     cancel_beside(send_and_close, 2);
     reach_either();

@@ -58,7 +58,7 @@ SCENARIO(task_wake_run, .class = VMC_EXHAUSTIVE) {
     vmc_free(task);
 }
 
-// What the waker wrote before, plain memory, belongs to the poll.
+// The poll sees the plain memory that the waker wrote before.
 static void write_and_wake(void *arg) {
     (void)arg;
     is_done = 7;
@@ -75,7 +75,7 @@ SCENARIO(task_wake_publishes, .class = VMC_EXHAUSTIVE) {
     vmc_free(task);
 }
 
-// The runner finishes while somebody who holds a reference wakes, then lets go: the last one frees.
+// The runner finishes while a holder of a reference wakes, then lets go: the last one frees.
 static void wake_and_release(void *arg) {
     (void)arg;
     volt__task_wake(task);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Timers: armed on the wheel of the worker that runs the task, fired there or by who looks after a
+// Timers: armed on the wheel of the worker that runs the task, fired there or by the rescuer of a
 // stuck worker, disarmed from anywhere. Disarming is the barrier behind which the memory of the
-// timer may go, fired or not; the checker reports whoever still touches it.
+// timer may go, fired or not; the checker reports any thread that still touches it.
 #define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -65,7 +65,7 @@ SCENARIO(timer_disarm_fire) {
     if (has_fired_early) VMC_ASSERT(is_notified(&sleepers[0]));
     vmc_reached(is_notified(&sleepers[0]) ? "fires first" : "disarmed first");
 }
-// The same with two workers that fire: the owner, and who takes it for stuck.
+// The same with two workers that fire: the owner, and one that takes it for stuck.
 SCENARIO(timer_disarm_fire_rescue) {
     vmc_must_happen("fired by another");
     arm(&sleepers[0], DUE);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Tokens ([C1]) and what waits for them: a waiter that links itself while the token is cancelled is
-// woken or sees it; who was told of the cancellation may free the token at once; what the canceller
-// wrote before is seen by who finds it cancelled. Tasks are polled by the real poll on real
-// workers.
+// woken or sees it; a waiter that was told of the cancellation may free the token at once; a task
+// that finds it cancelled sees what the canceller wrote before. Tasks are polled by the real poll
+// on real workers.
 #define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION

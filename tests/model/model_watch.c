@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The watchdog over stuck workers (rules W1 to W4 of volt.h's >>watchdog, tags [W1] [W2]): while a
-// worker is awake, the timer is armed, or somebody is about to arm it; whatever waits for a worker
+// worker is awake, the timer is armed, or a thread is about to arm it; whatever waits for a worker
 // that is stuck in a poll is served by one that sleeps. And what a rescuer does to the stuck
 // worker's queues, wheel, descriptors and wake-up while that worker goes on.
 //
@@ -80,7 +80,7 @@ SCENARIO(watchdog_words_two_expiries) {
     free_runtime();
 }
 
-// ---- worker 0 is stuck in its poll until somebody has run what waits for it
+// ---- worker 0 is stuck in its poll until another worker has run what waits for it
 
 static void sleep_then_run(void *arg) {
     volt__worker *w = arg;
@@ -104,7 +104,7 @@ static void stay_stuck(void) {
     wait_until_run(1);
     vmc_join(t);
     act_as(NULL);
-    VMC_ASSERT(rt->idle.searching == 0); // whoever was counted has left
+    VMC_ASSERT(rt->idle.searching == 0); // every counted searcher has left
     free_runtime();
 }
 SCENARIO(watchdog_rescues_lifo) {
@@ -114,7 +114,7 @@ SCENARIO(watchdog_rescues_lifo) {
 }
 SCENARIO(watchdog_rescues_ring) {
     make_stuck_pair();
-    volt__push_ring(workers[0], make_item(0)); // one task: nobody is woken for it
+    volt__push_ring(workers[0], make_item(0)); // one task: no worker is woken for it
     stay_stuck();
 }
 SCENARIO(watchdog_rescues_timer) {

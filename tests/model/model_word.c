@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The task word [T1] [T2]: whoever wins the right to enqueue a task polls it here at once, so the
-// word alone orders the polls. No wake-up is lost: the last poll saw what each waker had written
-// before it woke, even where the task was notified already. No two polls overlap. The last
+// The task word [T1] [T2]: a thread that wins the right to enqueue a task polls it here at once, so
+// the word alone orders the polls. No wake-up is lost: the last poll saw what each waker had
+// written before it woke, even where the task was notified already. No two polls overlap. The last
 // reference frees, after all that the others did.
 // Run: make model ONE=word_wake (or another name from below).
 #include "vmc.h"
@@ -96,7 +96,7 @@ SCENARIO(word_cancel_wake, .class = VMC_EXHAUSTIVE) {
     VMC_ASSERT(b->was_cancelled && b->seen == 1);
     vmc_free(b);
 }
-// A task that yields is its runner's to enqueue, whoever wakes it meanwhile.
+// A task that yields is its runner's to enqueue, whichever thread wakes it meanwhile.
 SCENARIO(word_yield_wake, .class = VMC_EXHAUSTIVE) {
     make(1);
     int t = vmc_spawn(waker, (void *)1);
@@ -119,7 +119,7 @@ SCENARIO(word_yield_wake_wake, .class = VMC_EXHAUSTIVE) {
     VMC_ASSERT(b->seen == 3);
     vmc_free(b);
 }
-// Whoever polls it next, it may yield: the word hands over what the poll before left.
+// Whichever thread polls it next, it may yield: the word hands over what the poll before left.
 static void waker_yields(void *event) {
     __atomic_fetch_or(&events, (uint32_t)(uintptr_t)event, __ATOMIC_RELAXED);
     if (!volt__task_wake(&b->task)) return;
@@ -137,7 +137,7 @@ SCENARIO(word_wake_yield, .class = VMC_EXHAUSTIVE) {
     vmc_free(b);
 }
 
-// ---- the end: it is not polled again, and the last of those who hold it frees it
+// ---- the end: it is not polled again, and its last holder frees it
 
 static void drop(int holder) {
     b->uses[holder]++;
@@ -186,7 +186,7 @@ SCENARIO(word_drop_three, .class = VMC_EXHAUSTIVE) {
     vmc_join(t1);
     vmc_join(t2);
 }
-// Whoever holds a reference makes another one, and gives both back.
+// The holder of a reference makes another one, and gives both back.
 static void clone_and_drop(void *unused) {
     (void)unused;
     volt__task_retain(&b->task);

@@ -149,7 +149,7 @@ SCENARIO(world_epoll_no_order, .class = VMC_EXHAUSTIVE, .must_fail = "data race"
 }
 
 // Level-triggered events are reported again, edges once. One expiry wakes one sleeper; an epoll in
-// which nobody sleeps finds it at its next look.
+// which no thread sleeps finds it at its next look.
 static void look_twice(void *arg) {
     struct epoll_event e[2];
     int i = (int)(intptr_t)arg;
@@ -168,7 +168,7 @@ SCENARIO(world_timer, COMPARED) { look_beside_timer(); }
 SCENARIO(world_timer_bounded, .class = VMC_BOUNDED, .preemptions = 2, .is_compared = 1) {
     look_beside_timer();
 }
-// Armed anew before it has expired, it expires once.
+// Armed again before it has expired, it expires once.
 SCENARIO(world_timer_anew, COMPARED, .early_timers = 2) {
     create(1, 1);
     int a = vmc_spawn(look_twice, NULL);

@@ -114,7 +114,7 @@ static int is_world(const op *o) {
 }
 
 static int is_kernel(const op *o) { return o->kind == OP_KERNEL || o->is_kernel; }
-// What epoll reports is reached through one epoll, or counts as about all of them.
+// A kernel call is about one epoll, or counts as about all of them.
 static int same_kernel(const op *a, const op *b) {
     if (a->is_post && b->is_post) return 0;
     return !a->addr || !b->addr || a->addr == b->addr;
@@ -150,7 +150,7 @@ static int conflicts(const op *a, const op *b, int a_writes, int b_writes) {
 }
 static const op *op_of(const step *s) { return &s->ops[s->tid]; }
 
-// Who was woken in a futex only goes on: that step matters to nobody, and only its waker to it.
+// A thread woken in a futex only goes on: its step matters to no other, and only its waker to it.
 static int is_waker(const step *a, const step *b) { return a - steps + 1 == b->woken_by; }
 
 // Could the second show something new if it came before the first?
@@ -216,7 +216,7 @@ static void join_past(step *to, const step *from) {
     for (int t = 0; t < THREADS; t++)
         if (to->past[t] < from->past[t]) to->past[t] = from->past[t];
 }
-// What must come before step k, and which steps it races with.
+// Finds the steps that must come before step k, and those that it races with.
 static void analyse(int k) {
     step *s = &steps[k];
     static int races[MAX_STEPS];
@@ -292,8 +292,8 @@ static unsigned affordable(const step *s, unsigned set) {
         if (is_contest(s, t)) may |= bit(t);
     return set & may;
 }
-// Who moves first of those that may. Writers before readers: a load behind a store is no reason for
-// another order.
+// Picks the thread that moves first of those that may. Writers before readers: a load behind a
+// store is no reason for another order.
 static int prefer(const step *s, unsigned set) {
     unsigned writers = 0;
     if (replay) {
@@ -367,8 +367,8 @@ static int next_thread(void) {
 
 // ---- moving
 
-// Not before the environment has moved, too: a step that may be left out shows in no execution
-// what it conflicts with.
+// Not before the environment has moved, too: no execution shows the conflicts of a step that
+// may be left out.
 static void end_if_over(void) {
     for (int i = 0; i < vm.n_threads; i++)
         if (vm.threads[i].state != ENDED) return;
@@ -376,7 +376,7 @@ static void end_if_over(void) {
     check_leaks();
     end_execution(COMPLETE);
 }
-// The environment has no code of its own: whoever is at hand executes its steps.
+// The environment has no code of its own: the current thread executes its steps.
 static int next_with_code(void) {
     int me = vm.current;
     for (;;) {

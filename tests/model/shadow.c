@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Plain memory. For every byte that a scenario touches: who wrote it last, who has read it since,
+// Plain memory. For every byte that a scenario touches: its last writer, its readers since then,
 // and which atomic object lies there. A plain access that is not ordered by happens-before after
 // each conflicting one is a data race, in whichever order the two were executed.
 //
 // Shadow cells stand for 4 aligned bytes and have one record, until an access touches only part of
 // them: then one record per byte. Heap blocks are never reused within an execution, so any access
 // to a freed one is found, and freeing counts as writing: what is not ordered before it is found.
-// Each thread has a heap of its own: addresses must not depend on who allocates first.
+// Each thread has a heap of its own: addresses must not depend on which one allocates first.
 #include "internal.h"
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ enum {
 };
 
 typedef struct record {
-    uint16_t wrote_at; // clock of the last writer, 0: nobody
+    uint16_t wrote_at; // clock of the last writer, 0: none
     uint8_t writer;
     uint16_t read_at[THREADS];
     uint16_t loc; // index + 1 of the atomic object here

@@ -2,9 +2,9 @@
 // The world outside volt.h, first part: threads, futexes, the clock.
 //
 // A futex wait is a seq_cst fence, then a load of the word, then sleep if it is as expected: one
-// step, as the kernel holds the bucket's lock. A wake is a fence and then a choice of whom to wake.
-// Neither hands over happens-before: who was woken must read what it was woken for. (The kernel's
-// locks would order more. Who relies on that is reported.)
+// step, as the kernel holds the bucket's lock. A wake is a fence and then a choice of thread.
+// Neither hands over happens-before: a woken thread must read what it was woken for. (The kernel's
+// locks would order more. Code that relies on that is reported.)
 //
 // Time stands still. A wait with a time limit may end at any moment, as a thread may be scheduled
 // late at any moment; the clock then stands at the limit.
@@ -34,7 +34,7 @@ int thread_start(void (*fn)(void *), void *arg) {
     memset(&t->acquirable, 0, offsetof(view, newest));
     memset(&t->released, 0, offsetof(view, newest));
     t->n_events = t->n_steps = 0;
-    t->last_step = i == 0 ? 0 : parent->last_step; // what its creator did comes before it
+    t->last_step = i == 0 ? 0 : parent->last_step; // its creator's steps come before it
     t->covered = 0;
     t->history = 0;
     t->tls = NULL;
@@ -123,7 +123,7 @@ void wake(thread *t) {
     t->sleep = WOKEN;
     t->woken_by = self()->last_step;
 }
-// Returns when somebody has called wake, or the deadline has been taken to be over.
+// Returns when another thread has called wake, or the deadline has been taken to be over.
 void fall_asleep(const void *on, int64_t deadline) {
     thread *t = self();
     t->sleep = ASLEEP;
