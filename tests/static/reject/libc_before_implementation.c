@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Misuse: a libc header before VOLT_IMPLEMENTATION, without _GNU_SOURCE: it has hidden already
-// what the implementation needs. g++ and clang++ always define it.
+// Misuse: a libc header before VOLT_IMPLEMENTATION, without _GNU_SOURCE: it has already hidden
+// declarations that the implementation needs. g++ and clang++ always define it.
 // gcc: define VOLT_IMPLEMENTATION before the first #include
 // g++: silent
 // clang: define VOLT_IMPLEMENTATION before the first #include

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Misuse: nobody asks whether the spawn into a group went well.
+// Misuse: the result of the spawn into a group is ignored.
 // gcc: ignoring return value of 'volt__group_spawn'
 // clang: ignoring return value
 // g++: ignoring return value of 'int volt__spawn_cxx

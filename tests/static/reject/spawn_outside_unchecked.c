@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Misuse: nobody asks whether the spawn from outside went well.
+// Misuse: the result of the spawn from outside is ignored.
 // gcc: ignoring return value of 'volt_rt_spawn_at'
 // clang: ignoring return value
 // g++: ignoring return value of 'int volt__spawn_cxx

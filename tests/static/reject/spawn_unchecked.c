@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Misuse: nobody asks whether the spawn went well.
+// Misuse: the result of the spawn is ignored.
 // gcc: ignoring return value of 'volt_spawn_at'
 // clang: ignoring return value
 // g++: ignoring return value of 'int volt__spawn_cxx
