@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Waits of all kinds while CLOCK_MONOTONIC passes a count at which some number comes round. Run by
 // tests/platform/clocks.sh in a time namespace; the environment says what the clock shows there:
-//   CLOCK_FROM    seconds: at least so many when the program begins
-//   CLOCK_ACROSS  milliseconds: it passes so many while the program runs
+//   CLOCK_FROM    seconds: the least that the clock shows when the program begins
+//   CLOCK_ACROSS  milliseconds: the number that it passes while the program runs
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "test.h"

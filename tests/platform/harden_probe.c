@@ -5,7 +5,7 @@
 #include <string.h>
 
 int main(int argc, char **argv) {
-    size_t size = (size_t)argc * 16; // the allocator rounds up: a byte more hurts nobody
+    size_t size = (size_t)argc * 16; // the allocator rounds up: a byte more does no harm
     size_t more = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
     char *block = (char *)malloc(size);
     if (!block) return 2;

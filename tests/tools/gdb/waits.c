@@ -40,7 +40,7 @@ typedef struct task {
     const char *site; // of its spawn
     int refs, fd, rc;
     const volt_group *member_of;
-    int line, up_line; // children: where they are awaited, and where who awaits them is
+    int line, up_line; // children: where they are awaited, and where their parent is awaited
     struct task *child;
     volt_handle other;
     volt_group group;
@@ -109,7 +109,7 @@ static row *tell(const volt_cx *cx, const task *w, const char *fn, int line, int
     r->group = w->member_of;
     return r;
 }
-// Says what it will wait for, with so many nodes, and waits, all in one line.
+// Says what it will wait for, with nodes_ nodes, and waits, all in one line.
 #define WAIT(nodes_, await_, ...)                                                                  \
     do {                                                                                           \
         row *r_ = tell(cx, w, __func__, __LINE__, (nodes_));                                       \
@@ -331,7 +331,7 @@ static volt_poll stuck_run(volt_cx *cx, void *arg) {
     volt_detach(&w->other);
     VOLT_END(0);
 }
-// Blocks in place: its worker is carried by a thread of the pool, or by nobody.
+// Blocks in place: its worker is carried by a thread of the pool, or by none.
 static volt_poll lends_run(volt_cx *cx, void *arg) {
     task *w = (task *)arg;
     VOLT_BEGIN(cx, w);
