@@ -291,7 +291,7 @@ void environment_step(int is_early) {
     n_expired++;
     n_early += is_early;
     note_event(mix(30, (uint64_t)is_valid));
-    TRACE("timer %d expires%s", fd, is_valid ? "" : ", but has been set anew or closed");
+    TRACE("timer %d expires%s", fd, is_valid ? "" : ", but has been set again or closed");
     if (!is_valid) return;
     f->count++;
     notify(fd, 0);

@@ -360,7 +360,7 @@ static int next_thread(void) {
     }
     const choice *c = &path[path_pos++];
     step *s = &steps[n_steps++];
-    if (c->n != 0 || s->runnable != runnable) changed("who can move");
+    if (c->n != 0 || s->runnable != runnable) changed("the set of threads that can move");
     begin_step(s);
     return s->tid;
 }

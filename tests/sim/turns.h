@@ -253,7 +253,7 @@ static int is_task_awake(const volt_rt *rt) {
 static void check_stuck(waiting *w) {
     wait_linked(w); // a thread's
     if (w->kind == W_LOAN ? loan_is_open(w) : is_lock(w) ? lock_is_open(w) : mail_is_open(w))
-        sim_fail("%s %d: somebody waits for what would let him through", wait_names[w->kind], w->i);
+        sim_fail("%s %d: a waiter waits for what would let it through", wait_names[w->kind], w->i);
 }
 static void check_rest(void) {
     for (int i = 0; i < sim.n_threads; i++)
