@@ -79,7 +79,7 @@ SCENARIO(waitword_event_freed_by_who_looks) {
     vmc_join(t);
     if (!is_up) vmc_free(event);
 }
-// volt_event_is_set alone does not permit to free the event, but shows what was written before.
+// volt_event_is_set alone does not permit freeing the event, but shows what was written before.
 static void event_is_set(int has_waiter) {
     vmc_must_happen("up");
     event = vmc_alloc(sizeof *event);
