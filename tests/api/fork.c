@@ -110,7 +110,7 @@ static void is_refused(parent *p) {
     CHECK_EQ(volt_histograms(p->rt, &histograms), -ECHILD);
     CHECK_EQ(volt_health(p->rt, &health), -ECHILD);
 }
-static void wakes_nobody(parent *p) {
+static void wakes_no_thread(parent *p) {
     volt_wake(p->waker);
     volt_cancel(&p->listener);
     volt_cancel(&p->mirror);
@@ -151,7 +151,7 @@ static uint64_t unparks_of(parent *p) {
     return c.unparks;
 }
 static void beside_children(uint32_t workers, int is_guest) {
-    static void (*const what[])(parent *) = { is_refused, wakes_nobody, gives_up_its_handles,
+    static void (*const what[])(parent *) = { is_refused, wakes_no_thread, gives_up_its_handles,
                                               closes_its_own, runs_a_new_one };
     parent p;
     begin(&p, workers, is_guest);

@@ -2723,7 +2723,7 @@ static int is_sigpipe_pending(void) {
     CHECK_EQ(sigpending(&set), 0);
     return sigismember(&set, SIGPIPE);
 }
-static void write_to_nobody(void) {
+static void write_to_closed_reader(void) {
     int fd[2];
     CHECK_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
     CHECK_EQ(close(fd[0]), 0);
@@ -2733,7 +2733,7 @@ static void write_to_nobody(void) {
 TEST(broken_pipe_leaves_no_sigpipe_pending) {
     begin();
     ANSWERS(sigtimedwait, EINTR);
-    write_to_nobody();
+    write_to_closed_reader();
     CHECK(!is_sigpipe_pending());
     end();
 }
@@ -2745,7 +2745,7 @@ TEST(sigpipe_that_was_pending_stays_pending) {
     sigaddset(&set, SIGPIPE);
     CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, &before), 0);
     CHECK_EQ(raise(SIGPIPE), 0);
-    write_to_nobody();
+    write_to_closed_reader();
     CHECK(is_sigpipe_pending());
     CHECK_EQ(sigtimedwait(&set, NULL, &now), SIGPIPE);
     CHECK_EQ(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);

@@ -63,7 +63,7 @@ static const scenario scenarios[] = {
     TASK(pipe_flow, PEERS),
     TASK(socket_flow, PEERS),
     TASK(exact_lengths, PEERS),
-    TASK(writes_to_nobody, QUIET),
+    TASK(writes_to_closed_reader, QUIET),
     TASK(closes_under_a_reader, QUIET),
     TASK(gives_up, QUIET | LONG),
     TASK(is_refused, QUIET),

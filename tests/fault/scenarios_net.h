@@ -262,7 +262,7 @@ STATE(exact_lengths, exact_state exact; int i;) {
 }
 
 // No reader: an error, and no SIGPIPE is left for the application.
-STATE(writes_to_nobody, int fd[2]; struct iovec iov[1];) {
+STATE(writes_to_closed_reader, int fd[2]; struct iovec iov[1];) {
     VOLT_BEGIN(cx, s);
     KEEP(make_pipe(s->fd));
     if (s->first < 0) VOLT_RETURN(s->first);

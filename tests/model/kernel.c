@@ -7,10 +7,10 @@
 //             is a thread asleep. Its return hands over no happens-before: a thread that needs
 //             what a waker wrote reads the eventfd, or a word. (The kernel's locks would hand over
 //             more.)
-//   timerfd   armed, it expires at any moment: a step of the environment. After .early_timers
-//             expiries only when no thread can move; else time would outrun every thread.
 //             EPOLLEXCLUSIVE: the wake-up goes through the epolls in the order of registration,
 //             marks each as ready, and stops at the first in which a thread sleeps.
+//   timerfd   armed, it expires at any moment: a step of the environment. After .early_timers
+//             expiries only when no thread can move; else time would outrun every thread.
 //
 // Calls conflict, so that their every order is explored, if they are about the same epoll: it, or
 // an eventfd registered there alone. All others conflict with every call.

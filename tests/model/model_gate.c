@@ -141,7 +141,7 @@ static void try_and_use(void *has_got) {
 }
 SCENARIO(sema_mutex_leave_beside_try) {
     int has_got = 0;
-    vmc_must_happen("from who has left");
+    vmc_must_happen("from a caller that has left");
     share(3, FIFO);
     VMC_ASSERT(volt_mutex_try_lock(&s->mutex) == 0);
     mutex_wait_begin(&w1);
@@ -149,7 +149,7 @@ SCENARIO(sema_mutex_leave_beside_try) {
     use_and_unlock();
     vmc_join(t1);
     vmc_join(t2);
-    if (has_got) vmc_reached("from who has left");
+    if (has_got) vmc_reached("from a caller that has left");
     VMC_ASSERT(s->n_uses == 2 - has_got);
     s->n_uses = 1;
     lock_and_use(NULL);
@@ -391,7 +391,7 @@ static void rw_wait_begin(waiter *w, uint32_t n) {
     volt__sema_wait_op(&w->a, &b->lock.sema_, VOLT__SEMA_ALL, n);
     wait_begin(w);
 }
-// Counts under the lock: the last one frees.
+// At most one write has been made, which a reader sees whole or not at all.
 static void reads(void *unused) {
     (void)unused;
     VMC_ASSERT(volt_rwlock_read_sync(&b->lock, VOLT_NEVER) == 0);
@@ -566,13 +566,13 @@ SCENARIO(sema_once_is_done_with_a_wait) {
 static void leave_and_look(void *is_freed) {
     wait_leave(&w1);
     if (volt_once_try_begin(once) != 0) return;
-    vmc_reached("freed by who has seen it done");
+    vmc_reached("freed by the caller that has seen it done");
     vmc_free(once);
     *(int *)is_freed = 1;
 }
-SCENARIO(sema_once_freed_by_who_looks) {
+SCENARIO(sema_once_freed_by_its_reader) {
     int is_freed = 0;
-    vmc_must_happen("freed by who has seen it done");
+    vmc_must_happen("freed by the caller that has seen it done");
     once = vmc_alloc(sizeof *once);
     VMC_ASSERT(volt_once_try_begin(once) == 1);
     once_wait_begin(&w1);

@@ -230,7 +230,7 @@ SCENARIO(group_spawn_end) {
 
 // ---- close: members that wait forever are cancelled, and end
 
-static volt_poll wait_for_ever(volt_cx *cx, void *arg) {
+static volt_poll wait_without_end(volt_cx *cx, void *arg) {
     member *m = arg;
     VOLT_BEGIN(cx, m);
     VOLT_AWAIT(m->rc, volt_sleep_forever(cx));
@@ -241,7 +241,7 @@ static volt_poll wait_for_ever(volt_cx *cx, void *arg) {
 static volt_poll close_waiting(volt_cx *cx, void *arg) {
     owner *o = arg;
     VOLT_BEGIN(cx, o);
-    MEMBER(wait_for_ever, 0);
+    MEMBER(wait_without_end, 0);
     VOLT_AWAIT(volt_yield(cx));
     VOLT_AWAIT(o->rc, volt_group_close(cx, group));
     check_ended(1);

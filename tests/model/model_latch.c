@@ -64,7 +64,7 @@ SCENARIO(waitword_event_freed_by_the_last) {
     if (!is_up) see_event_and_free();
 }
 // The waiter gives up, looks again, finds it up without the lock, and frees it.
-SCENARIO(waitword_event_freed_by_who_looks) {
+SCENARIO(waitword_event_freed_by_its_reader) {
     vmc_must_happen("up when it looks");
     event = vmc_alloc(sizeof *event);
     event_wait_begin(&w1);
@@ -265,7 +265,7 @@ SCENARIO(waitword_group_add) {
     see_group_and_free();
     vmc_join(t);
 }
-SCENARIO(waitword_group_freed_by_who_looks) {
+SCENARIO(waitword_group_freed_by_its_reader) {
     make_group(1);
     written[1] = 7;
     volt__waitword_wait_op(&w1.a, &group->waitword_, VOLT__WAITWORD_ALL, 0);
@@ -524,7 +524,7 @@ SCENARIO(notify_all_freed_by_the_last) {
     if (!is_over) notify_passed();
 }
 // The waiter gives up, looks again, finds without the lock that all were told, and frees it.
-SCENARIO(notify_all_freed_by_who_looks) {
+SCENARIO(notify_all_freed_by_its_reader) {
     vmc_must_happen("told when it looks");
     notify = vmc_alloc(sizeof *notify);
     notify_wait_begin(&w1);

@@ -14,7 +14,7 @@ static const uint64_t one = 1;
 
 // ---- futex
 
-static void wait_for_ever(void *arg) {
+static void wait_without_end(void *arg) {
     (void)arg;
     vmc_outcome("T%d %d", vmc_self(), vmc_futex_wait(&word, 0, INT64_MAX));
 }
@@ -30,7 +30,7 @@ static void set_and_wake(int n) {
     vmc_futex_wake(&word, n);
 }
 SCENARIO(world_futex, COMPARED) {
-    int a = vmc_spawn(wait_for_ever, NULL), b = vmc_spawn(wait_for_ever, NULL);
+    int a = vmc_spawn(wait_without_end, NULL), b = vmc_spawn(wait_without_end, NULL);
     set_and_wake(1);
     vmc_futex_wake(&word, 1);
     vmc_join(a);
@@ -43,7 +43,7 @@ SCENARIO(world_futex_timed, COMPARED) {
     vmc_join(b);
 }
 SCENARIO(world_futex_spurious, COMPARED, .spurious = 1) {
-    int a = vmc_spawn(wait_for_ever, NULL), b = vmc_spawn(wait_10_ns, NULL);
+    int a = vmc_spawn(wait_without_end, NULL), b = vmc_spawn(wait_10_ns, NULL);
     set_and_wake(2);
     vmc_join(a);
     vmc_join(b);
@@ -56,7 +56,7 @@ SCENARIO(world_futex_bounded, .class = VMC_BOUNDED, .preemptions = 2, .is_compar
 }
 // A wake that comes before the wait is lost, unless the word has changed.
 SCENARIO(world_futex_lost_wake, .class = VMC_EXHAUSTIVE, .must_fail = "deadlock") {
-    int a = vmc_spawn(wait_for_ever, NULL);
+    int a = vmc_spawn(wait_without_end, NULL);
     vmc_futex_wake(&word, 1);
     vmc_join(a);
 }
@@ -169,7 +169,7 @@ SCENARIO(world_timer_bounded, .class = VMC_BOUNDED, .preemptions = 2, .is_compar
     look_beside_timer();
 }
 // Armed again before it has expired, it expires once.
-SCENARIO(world_timer_anew, COMPARED, .early_timers = 2) {
+SCENARIO(world_timer_again, COMPARED, .early_timers = 2) {
     create(1, 1);
     int a = vmc_spawn(look_twice, NULL);
     arm();

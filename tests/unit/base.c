@@ -54,7 +54,7 @@ TEST(log_text_has_site_and_item) {
     snprintf(want, sizeof want, "s: %s", texts[0]);
     CHECK_STR(logged, want); // right behind a longer one, at the same place
     rt->cfg.log.fn = NULL;
-    volt__log(rt, (volt_log_item)0, "nobody");
+    volt__log(rt, (volt_log_item)0, "not logged");
     CHECK_STR(logged, want);
     end();
 }

@@ -68,6 +68,7 @@ build/check/cppcheck:
 	@touch $@
 # fro: "to and fro"; crate: Rust's; nevers, reacher, statics: words of the tests.
 build/check/spelling:
+	@mkdir -p $(@D)
 	codespell --skip='*/corpus/*,*.pyc' --ignore-words-list=fro,crate,nevers,reacher,statics \
 		volt.h README.md Makefile tests bench examples .github .ci
 	@touch $@
