@@ -142,6 +142,8 @@ static void check_wait(const op_turn *o, int id) {
 static void two_waits_begin(op_turn *o) {
     turn_waits(&o->other, W_RECV, o->wait.t.w.i, 1, 0);
     o->other.w.data = o->other.messages;
+    o->other.w.beside = &o->wait.t.w;
+    o->wait.t.w.beside = &o->other.w;
     wait_begins(&o->wait.t.w);
     wait_begins(&o->other.w);
 }

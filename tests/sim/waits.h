@@ -48,6 +48,7 @@ struct waiting {
     uint64_t n_told, n_passed;       // when it was linked: of notify and cond
     int n_tries;                     // failed tries, of a mutex
     int was_open;                    // at its begin: of wait groups; of channels: has reservations
+    const waiting *beside;           // the other arm of the same select, or NULL
 };
 static struct {
     uint64_t stamp; // counts events
@@ -68,11 +69,16 @@ static int node_state(const volt__node *n) {
     sim_fine = fine;
     return state;
 }
+// An arm whose select was met by its other arm stays linked until its task runs, and is passed over.
+static int is_passed_over(const waiting *o) {
+    const waiting *b = o->beside;
+    return b && (b->is_over || (b->node && node_state(b->node) != VOLT__LINKED));
+}
 // It was granted: no wait that was linked at its begin is still in the list.
 static void check_order(const waiting *w) {
     for (const waiting *o = waits.first; o; o = o->next)
         if (o != w && is_same(o, w) && o->node && o->linked_at && o->linked_at < w->began_at &&
-            node_state(o->node) == VOLT__LINKED)
+            node_state(o->node) == VOLT__LINKED && !is_passed_over(o))
             sim_fail("%s %d: overtaken by %s", wait_names[o->kind], o->i, wait_names[w->kind]);
 }
 static int count_waits(int kind, int i) {
