@@ -69,7 +69,7 @@ static int node_state(const volt__node *n) {
     sim_fine = fine;
     return state;
 }
-// An arm whose select was met by its other arm stays linked until its task runs, and is passed over.
+// An arm whose select was met by its other arm stays linked until its task runs: it is passed over.
 static int is_passed_over(const waiting *o) {
     const waiting *b = o->beside;
     return b && (b->is_over || (b->node && node_state(b->node) != VOLT__LINKED));
