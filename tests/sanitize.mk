@@ -52,9 +52,9 @@ build/valgrind/test_%: %.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O1 -DTEST_SEES_UNWRITTEN -DTEST_IN_VALGRIND $< -o $@
 
-# ---- coverage: all tests in both builds and the examples, see tests/tools/coverage.sh. Functions that a
-# program does not call are kept, so that they count as not run. A suite that is not in
-# TESTS joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below
+# ---- coverage: all tests in both builds and the examples, see tests/tools/coverage.sh. Functions
+# that a program does not call are kept, so that they count as not run. A suite that is not in TESTS
+# joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below
 # build/cover. Code that exists for VOLT_SINGLE_THREAD alone is not counted.
 COVER_FLAGS := -O0 --coverage -fprofile-update=atomic -fkeep-static-functions \
 	-fkeep-inline-functions -include tests/tools/coverage.h
@@ -125,16 +125,19 @@ harden: need-readelf need-ld.lld $(foreach h,$(HARDENINGS),need-$(firstword $(HA
 	@$(call SUM,$(HARDEN_LOGS))
 PACKAGE_ld.lld := lld
 PACKAGE_musl-gcc := musl-tools
+define HARDEN_COMPILE
+@mkdir -p $(@D)
+$(HARDEN_CC) -std=gnu11 -O2 -Wall -Wextra -Werror -I. -Itests/lib -pthread $< -o $@
+endef
 define HARDEN_RULES
 build/log/harden-$(1)-marks: build/harden/$(1)/test_task build/harden/$(1)/harden_probe
 	@$$(call RUN_TEST,sh tests/platform/harden.sh harden-$(1) $$^ $(MARKS_$(1)))
 build/log/harden-$(1)-%: build/harden/$(1)/%
 	@$$(call RUN_TEST,$$(RUN) $$<)
 build/harden/$(1)/test_%: %.c $$(HEADERS)
-	@mkdir -p $$(@D)
-	$$(HARDEN_$(1)) -std=gnu11 -O2 -Wall -Wextra -Werror -I. -Itests/lib -pthread $$< -o $$@
+	$$(HARDEN_COMPILE)
 build/harden/$(1)/harden_probe: tests/platform/harden_probe.c $$(HEADERS)
-	@mkdir -p $$(@D)
-	$$(HARDEN_$(1)) -std=gnu11 -O2 -Wall -Wextra -Werror -I. -Itests/lib -pthread $$< -o $$@
+	$$(HARDEN_COMPILE)
+build/harden/$(1)/%: HARDEN_CC := $$(HARDEN_$(1))
 endef
 $(foreach h,$(HARDENINGS),$(eval $(call HARDEN_RULES,$h)))

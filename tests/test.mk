@@ -77,8 +77,8 @@ build/log/semantics: volt.h tests/static/semantics.sh $(SEMANTICS)
 	@$(call RUN_TEST,sh tests/static/semantics.sh volt.h $(SEMANTICS))
 
 # The tests of each two calls of any threads at once: see tests/static/any_thread.txt.
-build/log/any_thread: volt.h tests/static/any_thread.txt tests/static/any_thread.sh $(TESTS:%=build/log/%) \
-	$(wildcard tests/model/model_*.c tests/sim/*.h)
+build/log/any_thread: volt.h tests/static/any_thread.txt tests/static/any_thread.sh \
+	$(TESTS:%=build/log/%) $(wildcard tests/model/model_*.c tests/sim/*.h)
 	@$(call RUN_TEST,sh tests/static/any_thread.sh volt.h $(TESTS:%=build/log/%))
 
 build/log/replay_%: build/fuzz/replay_%

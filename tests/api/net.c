@@ -1469,22 +1469,12 @@ static void *sync_wait_run(void *arg) {
     WRITE(w->is_over, 1);
     return NULL;
 }
-static int is_asleep(int tid) {
-    char path[64], text[256];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    if (fd >= 0) close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' && name_end[2] == 'S';
-}
 // Each time that the thread waits it gets a signal, until it has had n, or has ended.
 static void send_signals(sync_wait *w, pthread_t t, int n) {
     UNTIL(READ(w->tid));
     for (n += READ(n_signals); READ(n_signals) < n && !READ(w->is_over);) {
         int before = READ(n_signals);
-        UNTIL(is_asleep(w->tid) || READ(w->is_over));
+        UNTIL(test_state_of(w->tid) == 'S' || READ(w->is_over));
         CHECK_EQ(pthread_kill(t, SIGUSR1), 0);
         UNTIL(READ(n_signals) > before || READ(w->is_over));
     }

@@ -405,20 +405,6 @@ static void bring_about(occasion *o) {
         else while (read(o->other[i], block, sizeof block) > 0) {}
     }
 }
-// Returns the letter of /proc/PID/stat: S for asleep, Z for ended.
-static char state_of(pid_t pid) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    CHECK(fd >= 0);
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    CHECK(n > 0);
-    text[n] = 0;
-    const char *name_end = strrchr(text, ')');
-    CHECK(name_end && name_end[1] == ' ');
-    return name_end[2];
-}
 // Returns 0 if the limits of the child passed before it was stopped, as a busy machine can cause.
 static int stops_and_continues(int kind) {
     static occasion o;
@@ -439,7 +425,8 @@ static int stops_and_continues(int kind) {
     }
     CHECK_EQ(read(p[0], &byte, 1), 1);
     volt_time start = volt_now();
-    UNTIL(state_of(child) == 'S' || state_of(child) == 'Z');
+    char state;
+    UNTIL((state = test_state_of(child)) == 'S' || state == 'Z');
     CHECK_EQ(kill(child, SIGSTOP), 0); // its wait for events ends by the stop, without any
     CHECK_EQ(waitpid(child, &status, WUNTRACED), child);
     int is_stopped = WIFSTOPPED(status);

@@ -44,7 +44,7 @@ static int64_t wait_begins(waiting *w) {
 enum { LOCK_FREE, GIVES, LOCKS }; // GIVES: comes to the lock if there is a waiter
 typedef struct {
     int64_t (*fn)(scene *s);
-    int way, who; // who: the waiter, 1 or 2, that acts; each does one thing at a time
+    int way, waiter; // waiter: 1 or 2, the one that acts; each does one thing at a time
 } call;
 
 static int64_t begins_0(scene *s) { return wait_begins(&s->w[0]); }
@@ -133,7 +133,7 @@ static void play_all(const play *p, size_t n_plays) {
     for (size_t i = 0; i < n_plays; i++, p++)
         for (const call *op = p->calls; op->fn; op++)
             for (const call *by = p->calls; by->fn; by++)
-                if (!op->who || op->who != by->who) CHECK(play_pair(p, op, by) > 0);
+                if (!op->waiter || op->waiter != by->waiter) CHECK(play_pair(p, op, by) > 0);
 }
 #define PLAY_ALL(plays_) play_all(plays_, sizeof(plays_) / sizeof(plays_)[0])
 

@@ -2,8 +2,8 @@
 // A runtime whose workers have no carrier: only the test acts on it, step by step, with volt.h's
 // own functions. So both sides of a race run in the harmful order. Include after volt.h, test.h and
 // tasks.h.
-#ifndef VOLT_TEST_STILL_H
-#define VOLT_TEST_STILL_H
+#ifndef VOLT_TEST_FROZEN_RUNTIME_H
+#define VOLT_TEST_FROZEN_RUNTIME_H
 
 static inline volt_rt *still_rt(uint32_t n_workers) {
     volt_config c = test_config(n_workers);
@@ -47,4 +47,4 @@ static inline void still_wait_readable(int fd) {
     CHECK_EQ(poll(&p, 1, -1), 1);
 }
 
-#endif // VOLT_TEST_STILL_H
+#endif // VOLT_TEST_FROZEN_RUNTIME_H

@@ -2,8 +2,8 @@
 // volt.h with another call between any two steps of a call: at a chosen atomic operation, the other
 // side performs its whole call. So each order of two calls is tested, without a race. Include in
 // place of volt.h; in a build without threads nothing is atomic, and no meddler runs.
-#ifndef VOLT_TEST_MEDDLE_H
-#define VOLT_TEST_MEDDLE_H
+#ifndef VOLT_TEST_INTERLEAVE_H
+#define VOLT_TEST_INTERLEAVE_H
 
 __attribute__((unused)) static void meddle(void);
 #define __atomic_load_n(...)                                                                       \
@@ -44,4 +44,4 @@ static inline int meddled_at(int n, void (*fn)(void *), void (*by)(void *), void
     return was_there;
 }
 
-#endif // VOLT_TEST_MEDDLE_H
+#endif // VOLT_TEST_INTERLEAVE_H

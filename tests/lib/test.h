@@ -159,6 +159,18 @@ static inline int test_count_dir(const char *path) {
 }
 static inline int test_count_fds(void) { return test_count_dir("/proc/self/fd"); }
 static inline int test_count_threads(void) { return test_count_dir("/proc/self/task"); }
+// The letter of /proc/TID/stat, of a process or thread: S if it is asleep, Z if it has ended; 0 if
+// there is none.
+static inline char test_state_of(long tid) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%ld/stat", tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' ? name_end[2] : 0;
+}
 
 // The sanitizers run threads of their own: gcc defines a macro for them, clang a feature.
 #if defined(__has_feature)

@@ -37,8 +37,8 @@ build/kernels/test_%: %.c $(HEADERS)
 build/kernels/test_ring_caps: tests/unit/queues.c
 
 # ---- clocks: waits far from the start of CLOCK_MONOTONIC and beyond counts at which numbers wrap,
-# see tests/platform/clocks.sh. The longest two run only at some times: test_steps where a count is passed;
-# test_idle, which detects a wait that ends too early and begins again, after one.
+# see tests/platform/clocks.sh. The longest two run only at some times: test_steps where a count is
+# passed; test_idle, which detects a wait that ends too early and begins again, after one.
 CLOCKS := 12_days past_12.4_days 24.8_days past_24.8_days 49.7_days past_49.7_days 10_years \
 	past_8.7_years
 CLOCK_TESTS := clocks $(addprefix test_,timers compose guest rescue sched task group public)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- cross: the tests on other processors under qemu's user mode, and with another C library. i386
-# and musl run natively. tests/platform/cross/skips.txt lists the tests that cannot work on a target.
+# and musl run natively. skips.txt, in this folder, lists the tests that cannot work on a target.
 #   make cross TARGETS='aarch64 musl'   these only
 #   make cross CROSS_QUICK=1            compiles all, without optimisation; runs some tests
 CROSS_ALL := aarch64 armhf armel mipsel mips powerpc s390x riscv64 i386 musl
@@ -62,7 +62,8 @@ build/log/cross-$(1)-compile: volt.h
 	@$$(call RUN_TEST,sh tests/platform/cross/compile.sh build/cross/compile-$(1) \
 		'$(or $(CROSS_STDS_$(1)),gnu11)' $$(CROSS_CC_$(1)))
 build/log/cross-$(1)-%: build/cross/$(CROSS_LEVEL)/$(1)/%
-	@sed -nE 's/^($(1)|$(if $(CROSS_QEMU_$(1)),qemu)) $$* //p' tests/platform/cross/skips.txt > $$<.skips
+	@sed -nE 's/^($(1)|$(if $(CROSS_QEMU_$(1)),qemu)) $$* //p' \
+		tests/platform/cross/skips.txt > $$<.skips
 	@$$(call RUN_TEST,$$(if $$(filter $$*,$$(CROSS_RUNS)),env TEST_SKIPS=$$<.skips \
 		TEST_TIMEOUT_FACTOR=$(if $(CROSS_QEMU_$(1)),40 $(CROSS_QEMU_$(1)) \
 		-L /usr/$(CROSS_TOOLS_$(1)),6) $$<,\

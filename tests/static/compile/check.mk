@@ -117,8 +117,8 @@ EVERY_CXX += -Wno-old-style-cast          # the text is C
 EVERY_CXX += -Wno-zero-as-null-pointer-constant
 CCS := clang++ g++ clang gcc
 REJECTS := $(CCS:%=reject-%)
-CHECKS += programs above_begin $(REJECTS) $(CCS:%=orders-%) $(CCS:%=builds-%) $(CCS:%=less-%) every-c99 every-gnu11 every-c2x \
-	every-c++11 every-c++17 every-c++20
+CHECKS += programs above_begin $(REJECTS) $(CCS:%=orders-%) $(CCS:%=builds-%) $(CCS:%=less-%) \
+	every-c99 every-gnu11 every-c2x every-c++11 every-c++17 every-c++20
 
 reject: need-gcc need-g++ need-clang need-clang++
 	@rm -f $(REJECTS:%=build/check/%)
