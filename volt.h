@@ -11606,12 +11606,22 @@ static volt__node *volt__rendezvous_partner(volt__node **list, const volt__node 
     }
     return NULL;
 }
-// Returns 1 if the list has a node other than the arms of own_select, which may be NULL, else 0.
+// Called under lock_ of the channel in which `node` is linked. Returns 1 if the node cannot be met:
+// it belongs to own_select, which may be NULL, or another arm of its select is claimed. Else 0.
+static int volt__select_is_gone(volt__node *node, const volt__node *own_select) {
+    volt__node *select = volt__select_of(node);
+    if (!select) return 0;
+    if (select == own_select) return 1;
+    // rlx: a claim that a waiting sender has seen is seen here as well, since the lock orders them
+    volt__node *claimed = volt__load_rlx(&select->next_);
+    return claimed != VOLT__SELECT_POLLING && claimed != VOLT__SELECT_IDLE;
+}
+// Called under lock. Returns 1 if the list has a node that is not gone, else 0.
 static int volt__rendezvous_has_other(volt__node *list, const volt__node *own_select) {
     volt__node *node = list;
     if (!node) return 0;
     do {
-        if (!own_select || volt__select_of(node) != own_select) return 1;
+        if (!volt__select_is_gone(node, own_select)) return 1;
         node = node->next_;
     } while (node != list);
     return 0;
@@ -11659,8 +11669,8 @@ static void volt__rendezvous_retry(volt_chan *c, volt__wake_list *wakes) {
         volt__wake_list_fire(wakes, node, state);
     }
 }
-// Called under lock. Returns 1 if the slot is free and a receiver waits that is no arm of
-// own_select, else 0.
+// Called under lock. Returns 1 if the slot is free and a receiver waits that can be met, else 0. No
+// sender waits then, unless it is an arm of the same select as that receiver.
 static int volt__rendezvous_can_reserve(const volt_chan *c, const volt__node *own_select) {
     return c->len_ + c->n_slots_granted_ == 0 &&
            volt__rendezvous_has_other(c->receivers_, own_select);

@@ -1386,6 +1386,60 @@ ROOT_TEST_1(chan_rendezvous_busy_arm_keeps_its_place, {
     for (s->i = 0; s->i < 3; s->i++) VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
     VOLT_END(0);
 }
+// A select that was met on one channel is no receiver of another any more, although its arm there
+// stays linked until it is polled: no reservation is granted for that arm, ahead of a waiting send.
+typedef struct {
+    volt_frame frame;
+    volt_chan *c, *other;
+    volt_arm in, from_other;
+    msg m, got;
+} either_receiver;
+static volt_poll either_receiver_run(volt_cx *cx, void *arg) {
+    either_receiver *e = (either_receiver *)arg;
+    VOLT_BEGIN(cx, e);
+    VOLT_AWAIT(VOLT_SELECT(
+        VOLT_ARM(&e->in, volt_chan_recv(cx, e->c, &e->m, sizeof e->m)),
+        VOLT_ARM(&e->from_other, volt_chan_recv(cx, e->other, &e->got, sizeof e->got))));
+    CHECK(!e->in.fired && e->from_other.fired);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    int i;
+} late_receiver;
+static volt_poll late_receiver_run(volt_cx *cx, late_receiver *r) {
+    VOLT_BEGIN(cx, r);
+    CHECK_EQ(n_senders(r->c), 1);
+    CHECK_EQ(n_receivers(r->c), 1); // the arm
+    CHECK_EQ(volt_chan_try_reserve(r->c), -EAGAIN);
+    while (n_receivers(r->c) > 0) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(volt_chan_try_reserve(r->c), -EAGAIN);
+    CHECK_EQ(try_recv(r->c), 1);
+    VOLT_END(0);
+}
+ROOT_TEST_1(chan_rendezvous_reservation_overtakes_no_send, {
+    volt_chan c, other;
+    msg buf[2], m;
+    volt_handle either;
+    volt_arm out, in;
+    late_receiver late;
+    int i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
+    volt_chan_init(&s->other, s->buf + 1, sizeof s->buf[0], 0);
+    SPAWN(&s->either, either_receiver_run, ((either_receiver){ .c = &s->c, .other = &s->other }));
+    while (n_receivers(&s->c) + n_receivers(&s->other) < 2) VOLT_AWAIT(volt_yield(cx));
+    s->m = MSG(0, 1);
+    s->late.c = &s->c;
+    CHECK_EQ(try_send(&s->other, 0, 2), 0); // the select has a winner, and is not polled yet
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->out, volt_chan_send(cx, &s->c, &s->m, sizeof s->m)),
+                             VOLT_ARM(&s->in, late_receiver_run(cx, &s->late))));
+    CHECK_EQ(s->out.value, 0);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->either));
+    VOLT_END(0);
+}
 static volt_poll recv_counted(volt_cx *cx, volt_chan *c, msg *m, int *n_polls) {
     (*n_polls)++;
     return volt_chan_recv(cx, c, m, sizeof *m);

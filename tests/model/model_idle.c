@@ -10,7 +10,11 @@
 // In a rendezvous each task blocks its worker until all tasks run. A task that waits in a queue
 // while a worker sleeps, the gap in work conservation that a mere delay would hide, is a deadlock
 // then.
+//
+// MODEL_BARRIER: a full fence in a worker's own lock would order scans and words that only [I1] and
+// [I2] may order.
 //   make model ONE=idle_two_workers
+#define MODEL_BARRIER
 #define VOLT_LOCK_TRIES 0
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
@@ -161,13 +165,20 @@ SCENARIO(idle_claim_push) {
     end_parts(1);
 }
 // ... and another thread pushes, which must not rely on the failed claim.
-SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1) {
+static void claim_push_push(void) {
     make_runtime(2, UINT32_MAX);
     put_to_sleep_poked(0);
     int t = vmc_spawn(inject, (void *)(intptr_t)1);
     run_beside(wake_and_take_two, workers[0], 1);
     vmc_join(t);
     end_parts(2);
+}
+SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
+    claim_push_push();
+}
+SCENARIO(idle_claim_push_push_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
+         .is_long = 1) {
+    claim_push_push();
 }
 // Of two threads that push at once one wakes a worker.
 static uint32_t n_claimed;
@@ -386,7 +397,12 @@ SCENARIO(idle_kept_overflow_sleeper) {
     vmc_must_happen("the spill alone");
     share_of(keep_spill_slow_down_and_take_two, 1, 3);
 }
-SCENARIO(idle_kept_overflow_parker, .class = VMC_BOUNDED, .preemptions = 2) {
+SCENARIO(idle_kept_overflow_parker, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 2) {
+    vmc_must_happen("the spill alone");
+    share_of(keep_spill_slow_down_and_take_two, 0, 3);
+}
+SCENARIO(idle_kept_overflow_parker_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
+         .is_long = 1) {
     vmc_must_happen("the spill alone");
     share_of(keep_spill_slow_down_and_take_two, 0, 3);
 }
@@ -428,7 +444,7 @@ SCENARIO(idle_thief_leaves) {
 }
 
 // The searcher leaves with something else, and must see what has overflowed meanwhile.
-SCENARIO(idle_overflow_leave, .class = VMC_BOUNDED, .preemptions = 2) {
+static void overflow_leave(void) {
     make_runtime(3, UINT32_MAX);
     vmc_must_happen("a spill");
     put_to_sleep(1);
@@ -439,6 +455,13 @@ SCENARIO(idle_overflow_leave, .class = VMC_BOUNDED, .preemptions = 2) {
     vmc_join(t1);
     vmc_join(t2);
     end_parts(3);
+}
+SCENARIO(idle_overflow_leave, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 2) {
+    overflow_leave();
+}
+SCENARIO(idle_overflow_leave_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
+         .is_long = 1) {
+    overflow_leave();
 }
 
 // ---- the whole loop
@@ -464,7 +487,7 @@ SCENARIO(idle_one_worker) { push_from_outside(1, 1); }
 SCENARIO(idle_one_worker_two_pushers, .class = VMC_BOUNDED, .preemptions = 1) {
     push_from_outside(1, 2);
 }
-SCENARIO(idle_two_workers_one_push, .class = VMC_BOUNDED, .preemptions = 1) {
+SCENARIO(idle_two_workers_one_push, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
     push_from_outside(2, 1);
 }
 SCENARIO(idle_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {

@@ -79,6 +79,9 @@ SCENARIO(pool_lane_is_full, .class = VMC_BOUNDED, .preemptions = 3) {
     make_pool(1);
     submit((void *)0);
     submit((void *)1);
+    volt__lock(&pool.lock);
+    VMC_ASSERT(pool.lane[VOLT__LANE_WORK].n_running <= 1);
+    volt__unlock(&pool.lock);
     wait_until_done(1);
     close_pool(2);
     VMC_ASSERT(pool.n_jobs == 2);

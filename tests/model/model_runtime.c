@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The whole runtime in miniature: real workers that park in epoll_wait without a time limit, real
 // shutdown. A task pushed while they fall asleep must be run; all ends, nothing leaks.
+#define MODEL_BARRIER
 #include "vmc.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"

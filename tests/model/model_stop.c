@@ -4,6 +4,7 @@
 // joined. No thread sleeps on is_stopped here: its wake-up, a system call, would order more than
 // the words do.
 #define VOLT_LOCK_TRIES 0
+#define MODEL_BARRIER
 #include "vmc.h"
 #undef VOLT_FUTEX_WAKE
 #define VOLT_FUTEX_WAKE(word_, n_) ((n_) == 1 ? vmc_futex_wake(word_, n_) : (void)0)

@@ -160,7 +160,9 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_) vmc_futex_wait(word_, expect_, deadline_)
 #define VOLT_FUTEX_WAKE(word_, n_) vmc_futex_wake(word_, n_)
 #define VOLT_MEMBARRIER(command_) vmc_membarrier(command_)
-// model_barrier.c explores the other form of the lock; the others have this one
+// In this form each unlock is an exchange, and the light fence of a biased lock is a full fence.
+// That is quick to explore, but orders more than the form that runs where membarrier(2) works. A
+// file defines MODEL_BARRIER for that form if its scenarios would not see a missing order otherwise.
 #ifndef MODEL_BARRIER
 #  define VOLT_NO_MEMBARRIER
 #endif

@@ -833,8 +833,11 @@ static int close_is_awaited(const op_close *o) {
 static volt_poll close_run(volt_cx *cx, op_close *o) {
     VOLT_BEGIN(cx, o);
     if (!close_open(cx, o)) VOLT_RETURN(0);
-    while (!close_is_awaited(o))
-        VOLT_AWAIT(volt_yield(cx)); // later they could not distinguish the files
+    // Later they could not distinguish the files. Sleeps, since a task that only yields lets time
+    // advance by too little for a worker that computes.
+    volt_shield_begin(cx, &o->shield, VOLT_NEVER);
+    while (!close_is_awaited(o)) VOLT_AWAIT(volt_sleep(cx, VOLT_US(5)));
+    volt_shield_end(cx, &o->shield);
     for (o->i = (int)prog_below(4); o->i > 0; o->i--) {
         sim_write(o->fd[1], "\xee", 1);
         VOLT_AWAIT(volt_yield(cx));

@@ -12,10 +12,14 @@
 
 tests/everything.tsv has one line for each target: whether it passed, seconds, the commit ("+": with
 uncommitted changes), a hash of the files, the command, and its figure: the line in which the target
-sums up. It is written after each target, so that an interrupted run continues where it stopped. A
-line counts only for the files that it was measured on: all files known to git except that file
-itself and the tables made from it; a line of other files is marked. The output of a target is in
-build/everything/NAME.log.
+sums up. It is written after each target, so that an interrupted run continues where it stopped. The
+output of a target is in build/everything/NAME.log.
+
+A target runs in a copy of the files that it needs and of no others, see SETS: it cannot depend on a
+file that its hash does not cover, and edits made while it runs do not matter. A line counts only
+for the files that it was measured on, and a line of other files is marked. So after a change in a
+benchmark, for example, the results of the model checker still count. The file itself and the tables
+made from it belong to no set.
 
 Tables in tests/README.md and bench/README.md, between their markers, are made from the file, after
 each target and by
@@ -27,11 +31,13 @@ missing here; tests/static/doc.sh calls it.
 """
 import collections
 import fcntl
+import filecmp
 import fnmatch
 import glob
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,12 +48,34 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 STATUS = "tests/everything.tsv"
 PAGES = {"tests/README.md": "everything", "bench/README.md": "size"}  # and the table of each
 LOGS = "build/everything"
+COPIES = "build/copy"
 MADE = re.compile(r"(<!-- (everything|size): make everything -->\n)(.*?)(<!-- /\2 -->\n)", re.S)
 FIELDS = ("target", "result", "seconds", "commit", "tree", "command", "figure")
 HEADER = f"# Written by `make everything`; see tests/tools/everything.py.\n# {' '.join(FIELDS)}\n"
 NOW = "# The tables mark what is not of\t"
 
 SUM = r"\d+ passed, \d+ failed"
+# The files that a target needs, as shell patterns; ! excludes those that were included so far.
+COMMON = ("volt.h", "Makefile", "*.mk")
+SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
+         "!tests/tools/everything.py", "!tests/README.md", *COMMON)
+SETS = {
+    "all": ("*",),
+    "suite": SUITE,
+    "model": (*COMMON, "tests/model/*"),
+    "sim": (*COMMON, "tests/sim/*", "tests/lib/*"),
+    "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "bench/*", "!*.md"),
+    "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
+    "mutants": (*SUITE, "tests/model/*", "tests/mutate/*"),
+    "bench": (*COMMON, "bench/*", "tests/lib/*", "!*.md"),
+}
+SET_OF = (  # the first pattern that fits a target; others need all files
+    ("model*", "model"), ("sim*", "sim"), ("fault*", "fault"), ("fuzz", "fuzz"),
+    ("mutate", "mutants"), ("defects", "mutants"), ("bench-*", "bench"),
+    *((pattern, "suite") for pattern in (
+        "test-optimised", "sanitize-*", "valgrind", "msan", "coverage", "odds", "soak", "cross-*",
+        "kernels", "clocks")),
+)
 CROSS = "aarch64 armhf armel mipsel mips powerpc s390x riscv64 i386 musl".split()
 # name: command, time limit in seconds, pattern of the figure's lines (None: the last one). FIRST
 # lists those that tests/README.md shows first.
@@ -125,21 +153,67 @@ def without_tables(text):
     return MADE.sub(r"\1\4", text)
 
 
-def tree_now():
-    """A hash of all files that git knows or would know, except those that this script writes."""
+def set_of(target):
+    return next((name for pattern, name in SET_OF if fnmatch.fnmatch(target, pattern)), "all")
+
+
+def is_in_set(path, name):
+    is_in = False
+    for pattern in SETS[name]:
+        if fnmatch.fnmatch(path, pattern.removeprefix("!")):
+            is_in = pattern[0] != "!"
+    return is_in
+
+
+def files_now():
+    """All files that git knows or would know, with a hash of the mode and content of each."""
     names = git("ls-files", "-z", "--cached", "--others", "--exclude-standard").split(b"\0")
-    sums = hashlib.sha256()
-    for name in sorted(set(names)):
-        path = os.fsdecode(name)
-        if path == STATUS or not os.path.isfile(path):
+    found = {}
+    for path in sorted({os.fsdecode(name) for name in names}):
+        if not os.path.isfile(path):
             continue
         with open(path, "rb") as f:
             data = f.read()
         if path in PAGES:
             data = without_tables(data.decode()).encode()
         mode = b"x" if os.access(path, os.X_OK) else b"-"
-        sums.update(name + b"\0" + mode + hashlib.sha256(data).digest())
-    return sums.hexdigest()[:12]
+        found[path] = mode + hashlib.sha256(data).digest()
+    return found
+
+
+def trees_now():
+    """For each set a hash of its files, except of those that this script writes."""
+    files = files_now()
+    files.pop(STATUS, None)
+    trees = {}
+    for name in SETS:
+        sums = hashlib.sha256()
+        for path in files:
+            if is_in_set(path, name):
+                sums.update(os.fsencode(path) + b"\0" + files[path])
+        trees[name] = sums.hexdigest()[:12]
+    return trees
+
+
+def copy_of(name):
+    """Brings the copy of a set up to date and returns its path. Only what differs is written, so
+    that `make` in the copy builds only what has to be built."""
+    root = f"{COPIES}/{name}"
+    wanted = {path for path in files_now() if is_in_set(path, name)}
+    for folder, folders, names in os.walk(root):
+        inside = os.path.relpath(folder, root)
+        if inside == ".":
+            folders[:] = [n for n in folders if n != "build"]
+        for path in (os.path.normpath(os.path.join(inside, n)) for n in names):
+            if path not in wanted:
+                os.remove(os.path.join(root, path))
+    for path in wanted:
+        to = os.path.join(root, path)
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        if not (os.path.isfile(to) and filecmp.cmp(path, to, shallow=False)):
+            shutil.copy(path, to)
+        shutil.copymode(path, to)
+    return root
 
 
 def commit_now():
@@ -171,10 +245,11 @@ class Status:
     """The lines of the file, by target; and the state that the tables were last compared with."""
 
     def __init__(self):
-        self.lines, self.commit, self.tree = {}, "", ""
+        self.lines, self.commit, self.trees = {}, "", {}
         for text in read(STATUS).splitlines() if os.path.exists(STATUS) else ():
             if text.startswith(NOW):
-                self.commit, self.tree = text[len(NOW):].split("\t")
+                self.commit, *trees = text[len(NOW):].split("\t")
+                self.trees = dict(tree.split("=") for tree in trees)
             elif not text.startswith("#"):
                 fields = text.split("\t")
                 if len(fields) != len(FIELDS):
@@ -183,18 +258,19 @@ class Status:
 
     def text(self):
         lines = ["\t".join(self.lines[t][f] for f in FIELDS) + "\n" for t in sorted(self.lines)]
-        return HEADER + f"{NOW}{self.commit}\t{self.tree}\n" + "".join(lines)
+        trees = [f"{name}={self.trees[name]}" for name in sorted(self.trees)]
+        return HEADER + NOW + "\t".join((self.commit, *trees)) + "\n" + "".join(lines)
 
     def save(self):
         write(STATUS, self.text())
 
-    def is_current(self, target, tree):
-        return target in self.lines and self.lines[target]["tree"] == tree
+    def is_current(self, target, trees):
+        return target in self.lines and self.lines[target]["tree"] == trees[set_of(target)]
 
 
 # ---- running
 
-def commands(environ, tree):
+def commands(environ, trees):
     """Each target's command, with the switches; and the names whose command a switch has set."""
     found, is_set = {name: row[0] for name, row in TARGETS.items()}, set()
     if environ.get("SECONDS"):
@@ -208,7 +284,7 @@ def commands(environ, tree):
     if environ.get("SAMPLE"):
         is_set.add("mutate")
     if "SAMPLE" in found["mutate"]:  # another sample for other files, the same for the same ones
-        found["mutate"] += f" SEED={int(tree, 16) % 10000}"
+        found["mutate"] += f" SEED={int(trees[set_of('mutate')], 16) % 10000}"
     if environ.get("CC"):
         found = {name: f"{command} CC='{environ['CC']}'" for name, command in found.items()}
     return found, is_set
@@ -282,13 +358,14 @@ def run(name, command, limit, factor):
     """Returns (result, seconds, figure)."""
     log = f"{LOGS}/{name}.log"
     environ = {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
+    environ["GIT_DIR"] = os.path.abspath(".git")  # for programs that note the commit
     if factor > 1:  # targets that need a factor of their own set it
         environ["TEST_TIMEOUT_FACTOR"] = str(round(factor))
     start = time.monotonic()
     with open(log, "wb") as out:
         process = subprocess.Popen(
-            ["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-            env=environ, start_new_session=True)
+            ["sh", "-c", command], cwd=copy_of(set_of(name)), stdin=subprocess.DEVNULL, stdout=out,
+            stderr=subprocess.STDOUT, env=environ, start_new_session=True)
         try:
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -321,11 +398,10 @@ def chosen(only):
     return names
 
 
-def is_done(status, name, command, is_set, tree):
-    line = status.lines.get(name)
-    if not line or line["tree"] != tree or line["result"] != "pass":
+def is_done(status, name, command, is_set, trees):
+    if not status.is_current(name, trees) or status.lines[name]["result"] != "pass":
         return False
-    return line["command"] == command or name not in is_set
+    return status.lines[name]["command"] == command or name not in is_set
 
 
 def run_all():
@@ -335,29 +411,27 @@ def run_all():
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         sys.exit(f"everything: another run is at work in {LOGS}")
-    status, tree = Status(), tree_now()
-    by_name, is_set = commands(os.environ, tree)
+    status, trees = Status(), trees_now()
+    by_name, is_set = commands(os.environ, trees)
     factor = float(os.environ.get("LIMITS") or 1)
     names = chosen(os.environ.get("ONLY"))
     for name in names:
         command = by_name[name]
-        if not os.environ.get("AGAIN") and is_done(status, name, command, is_set, tree):
+        if not os.environ.get("AGAIN") and is_done(status, name, command, is_set, trees):
             print(f"done  {name}: {status.lines[name]['figure']}", flush=True)
             continue
         print(f"run   {name}: {command}", flush=True)
-        commit, tree = commit_now(), tree_now()
+        commit, trees = commit_now(), trees_now()
         result, seconds, figure = run(name, command, limit_of(name, command, factor), factor)
-        if tree_now() != tree:
-            result, figure = "fail", "the files were changed while it ran"
         status.lines[name] = dict(zip(FIELDS, (
-            name, result, f"{seconds:.0f}", commit, tree, command, figure)))
+            name, result, f"{seconds:.0f}", commit, trees[set_of(name)], command, figure)))
         write_tables(status)  # `make check` compares them with the file
         print(f"{result}  {name}: {figure}, {seconds:.0f} s", flush=True)
         if result != "pass":
             print("".join(f"        | {line[:160]}\n" for line in complaints(name)), end="")
     write_readme()
-    tree = tree_now()
-    bad = [n for n in names if not status.is_current(n, tree)
+    trees = trees_now()
+    bad = [n for n in names if not status.is_current(n, trees)
            or status.lines[n]["result"] != "pass"]
     print(f"everything: {len(names) - len(bad)} passed, {len(bad)} failed"
           + (": " + " ".join(bad) if bad else ""))
@@ -366,22 +440,22 @@ def run_all():
 
 # ---- showing
 
-def mark(status, name, tree, commit):
+def mark(status, name, trees, commit):
     """The reason why a line is not of these files, or "". `commit` alone is enough for a reader."""
     line = status.lines.get(name)
     if not line:
         return "not run"
-    if line["tree"] == tree:
+    if line["tree"] == trees.get(set_of(name)):
         return ""
     return "of another commit" if line["commit"] != commit else "of other files"
 
 
 def show():
-    status, tree, commit = Status(), tree_now(), commit_now()
+    status, trees, commit = Status(), trees_now(), commit_now()
     is_whole = True
     print(f"everything: at {commit}")
     for name in chosen(os.environ.get("ONLY")):
-        why, line = mark(status, name, tree, commit), status.lines.get(name)
+        why, line = mark(status, name, trees, commit), status.lines.get(name)
         is_whole = is_whole and not why and line["result"] == "pass"
         if line:
             why = f"{line['commit']}, {why.upper()}" if why else line["commit"]
@@ -395,7 +469,7 @@ def row_of(status, name):
     line = status.lines.get(name)
     if not line:
         return f"| `{TARGETS[name][0]}` | **not run** | | |\n"
-    why = mark(status, name, status.tree, status.commit)
+    why = mark(status, name, status.trees, status.commit)
     figure = line["figure"] if line["result"] == "pass" else f"**failed**: {line['figure']}"
     commit = line["commit"] + (f", **{why}**" if why else "")
     return f"| `{line['command']}` | {figure} | {line['seconds']} | {commit} |\n"
@@ -408,12 +482,13 @@ def table(status, names):
 
 def made(status):
     """All targets with their results."""
-    lines = [status.lines.get(name) for name in TARGETS]
-    n_passed = sum(bool(line) and line["result"] == "pass" and line["tree"] == status.tree
-                   for line in lines)
-    n_run = sum(map(bool, lines))
-    text = (f"Of {len(TARGETS)} targets {n_passed} passed at commit {status.commit or 'none'};"
-            f" {len(TARGETS) - n_run} were not run. A line that is of another commit says so.")
+    lines = {name: status.lines[name] for name in TARGETS if name in status.lines}
+    n_passed = sum(line["result"] == "pass" and not mark(status, name, status.trees, "")
+                   for name, line in lines.items())
+    text = (f"Of {len(TARGETS)} targets {n_passed} passed on the files of commit"
+            f" {status.commit or 'none'}; {len(TARGETS) - len(lines)} were not run. A target may have"
+            " run on an earlier commit whose files that it needs are the same. A line of other files"
+            " says so.")
     rest = [name for name in TARGETS if name not in FIRST]
     return ("\n".join(textwrap.wrap(text, 100)) + "\n\n" + table(status, FIRST)
             + "\n<details><summary>All other targets</summary>\n\n" + table(status, rest)
@@ -424,7 +499,7 @@ def size_table(status):
     line = status.lines.get("size")
     if not line or line["result"] != "pass":
         return "`make size` was not run, or failed.\n"
-    why = mark(status, "size", status.tree, status.commit)
+    why = mark(status, "size", status.trees, status.commit)
     text = f"At commit {line['commit']}" + (f", **{why}**" if why else "") + ":\n\n"
     text += f"| text + data, bytes | {' | '.join(SIZES)} |\n|---{'|---' * len(SIZES)}|\n"
     for row in line["figure"].split("; "):
@@ -443,7 +518,7 @@ def made_anew(page, status):
 
 def write_tables(status):
     """Marks the tables as of now, and notes in the file the state that they were compared with."""
-    status.commit, status.tree = commit_now(), tree_now()
+    status.commit, status.trees = commit_now(), trees_now()
     status.save()
     for page in PAGES:
         write(page, made_anew(page, status))
