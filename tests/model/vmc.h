@@ -162,7 +162,7 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #define VOLT_MEMBARRIER(command_) vmc_membarrier(command_)
 // In this form each unlock is an exchange, and the light fence of a biased lock is a full fence.
 // That is quick to explore, but orders more than the form that runs where membarrier(2) works. A
-// file defines MODEL_BARRIER for that form if its scenarios would not see a missing order otherwise.
+// file defines MODEL_BARRIER for that form if its scenarios would miss a missing order otherwise.
 #ifndef MODEL_BARRIER
 #  define VOLT_NO_MEMBARRIER
 #endif
