@@ -500,8 +500,12 @@ SCENARIO(idle_three_workers_in_turn, .class = VMC_BOUNDED, .preemptions = 0, .st
 SCENARIO(idle_one_worker_two_pushers_long, .class = VMC_BOUNDED, .preemptions = 2, .is_long = 1) {
     push_from_outside(1, 2);
 }
-SCENARIO(idle_two_workers_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
-         .is_long = 1) {
+SCENARIO(idle_two_workers_long, .class = VMC_BOUNDED, .is_long = 1,
+         .preemptions = 2, .stale_reads = VMC_NO_STALE) {
+    push_from_outside(2, 2);
+}
+SCENARIO(idle_two_workers_stale_long, .class = VMC_BOUNDED, .is_long = 1,
+         .preemptions = 1, .stale_reads = 2) {
     push_from_outside(2, 2);
 }
 // Without those bounds, but not all.
@@ -518,8 +522,12 @@ SCENARIO(idle_placed_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .stale
 SCENARIO(idle_placed_three_workers, .class = VMC_SAMPLED, .samples = 10000) {
     push_by(PLACED, 3, 3);
 }
-SCENARIO(idle_placed_two_workers_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
-         .is_long = 1) {
+SCENARIO(idle_placed_two_workers_long, .class = VMC_BOUNDED, .is_long = 1,
+         .preemptions = 2, .stale_reads = VMC_NO_STALE) {
+    push_by(PLACED, 2, 2);
+}
+SCENARIO(idle_placed_two_workers_stale_long, .class = VMC_BOUNDED, .is_long = 1,
+         .preemptions = 1, .stale_reads = 2) {
     push_by(PLACED, 2, 2);
 }
 SCENARIO(idle_placed_three_workers_sampled, .class = VMC_SAMPLED, .samples = 100000, .is_long = 1) {
