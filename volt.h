@@ -1092,6 +1092,9 @@ typedef struct volt_listen_options {
     unsigned is_delayed;   // 1: Nagle's algorithm stays on in accepted connections
 } volt_listen_options;
 
+// A system call of the program, see volt_io. Returns its result, or -errno.
+typedef int64_t volt_io_fn(int fd, void *arg);
+
 // The events of a poll set, as requested and as reported. ERR and HUP are always reported.
 enum {
     VOLT_IN = 1,    // a read does not wait: there is data, a connection, or the end of the stream
@@ -2475,6 +2478,37 @@ VOLT_API VOLT_POLL volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int
 //            has closed (volt_write_all) | another -errno
 VOLT_API VOLT_POLL volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len);
 VOLT_API VOLT_POLL volt_write_all(volt_cx *cx, int fd, const void *buf, size_t len);
+// Writes all of the buffers, as volt_write_all: the result is the sum of their lengths. `iov` is
+// not changed, and is read in each poll.
+//   returns: as volt_write_all | -EINVAL if the sum is above INT64_MAX, or `n` is below 0
+VOLT_API VOLT_POLL volt_writev_all(volt_cx *cx, int fd, const struct iovec *iov, int n);
+// Calls try_once(fd, arg), one system call that does not block, until it returns something else
+// than -EAGAIN; between the calls, waits until the descriptor may be ready for `events`, which is
+// VOLT_IN or VOLT_OUT. So any kernel interface that has a descriptor can be awaited: netlink, CAN,
+// tun, a driver, a TLS library. The descriptor becomes non-blocking, as with volt_read. try_once
+// runs during the poll, and is repeated after -EINTR; it must not await. The fd that it is given
+// may be another descriptor of the same file.
+//   returns: the result of try_once, which must not be -4096 | -EINVAL for other `events` | -EBADF,
+//            also if the descriptor is closed during the wait
+VOLT_API VOLT_POLL volt_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try_once, void *arg);
+// Waits until a read or a write is likely to succeed, for descriptors that volt reads and writes. A
+// task that so waits needs no buffer, and may then read into memory on its stack. Costs no system
+// call while the readiness is known; volt_readable makes one for each wait.
+//   returns: 0, rarely also without need: then the volt_try_ call gives -EAGAIN | -EBADF, or
+//            another -errno
+VOLT_API VOLT_POLL volt_read_ready(volt_cx *cx, int fd);
+VOLT_API VOLT_POLL volt_write_ready(volt_cx *cx, int fd);
+// As volt_read, volt_readv, volt_write, volt_writev and volt_io, but without waiting, and outside
+// an await. A task that calls them in a loop awaits something in each round.
+//   where  : inside a task
+//   returns: as those functions | -EAGAIN: volt_read_ready or volt_write_ready waits for the next
+//            attempt
+VOLT_API VOLT__MUST int64_t volt_try_read(volt_cx *cx, int fd, void *buf, size_t len);
+VOLT_API VOLT__MUST int64_t volt_try_readv(volt_cx *cx, int fd, const struct iovec *iov, int n);
+VOLT_API VOLT__MUST int64_t volt_try_write(volt_cx *cx, int fd, const void *buf, size_t len);
+VOLT_API VOLT__MUST int64_t volt_try_writev(volt_cx *cx, int fd, const struct iovec *iov, int n);
+VOLT_API VOLT__MUST int64_t volt_try_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try_once,
+                                        void *arg);
 // Waits until the descriptor is readable or writable: for descriptors that another library reads
 // and writes. Level-triggered: ends at once if the descriptor is so at the time of the call.
 //   returns: 0 | -EBADF, or another -errno
@@ -5343,7 +5377,7 @@ enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS }
 //   SOCKET    Each read and write passes MSG_DONTWAIT.
 //   STREAM    A short read means that the socket is empty, a short write that it is full. TCP only:
 //             a unix socket also stops at passed descriptors, other protocols at records.
-//   NONBLOCK  The socket has O_NONBLOCK, so that accept does not block either.
+//   NONBLOCK  No call blocks, with or without MSG_DONTWAIT: accept, and the calls of volt_io.
 //   REOPENED  Calls use an open file description of volt's own, which no other process shares.
 //   TOGGLED   The description is non-blocking only during each of volt's calls.
 //   DISK      Calls never give EAGAIN, with or without O_NONBLOCK.
@@ -5689,6 +5723,15 @@ static void volt__fd_mark_empty(volt__fd *e, int dir, uint32_t seq, const char *
     volt__unlock(&e->lock);
 }
 
+// Called after a call gave EAGAIN and no wait follows. Clears the ready bit, unless an event came
+// since the snapshot.
+static void volt__fd_mark_drained(volt__fd *e, int dir, volt__fd_snapshot snapshot) {
+    volt__lock(&e->lock);
+    if (e->seq == snapshot.seq && e->mode == VOLT__MODE_EDGE)
+        volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir)); // rlx: under lock
+    volt__unlock(&e->lock);
+}
+
 // ---- back-off of accept
 // An accept that fails for lack of descriptors or memory waits on a timer before it tries again.
 // The entry stores its node, so that retiring the entry ends that wait. Other accepts on the
@@ -5831,24 +5874,26 @@ static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
     e->reopened_fd = reopened_fd;
     return VOLT__FD_REOPENED;
 }
-// A socket can stay blocking, as each call passes MSG_DONTWAIT; only accept has no such flag.
-// Returns flags or -errno. Called under lock.
-static int volt__fd_probe_socket(int fd, int mode, int is_accept) {
+// A socket can stay blocking for calls that pass MSG_DONTWAIT; others want NONBLOCK. Returns flags
+// or -errno. Called under lock.
+static int volt__fd_probe_socket(int fd, int mode, int wanted) {
     int protocol = 0;
     socklen_t len = sizeof protocol;
     int flags = VOLT__FD_SOCKET;
     if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
         protocol == IPPROTO_TCP)
         flags |= VOLT__FD_STREAM;
-    if (is_accept && !(mode & O_NONBLOCK) &&
+    if (wanted & VOLT__FD_NONBLOCK && !(mode & O_NONBLOCK) &&
         VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0)
         return -errno;
     return flags;
 }
 // Finds out the kind of a descriptor that volt has not made, and makes sure that no call on it
-// blocks. Stores and returns its flags. Returns -EBADF if the entry was retired since `gen`, or
-// another -errno. All of this is one critical section: the entry is not retired halfway.
-static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
+// blocks. `wanted`: VOLT__FD_SOCKET if the call is for sockets only, VOLT__FD_NONBLOCK if it may
+// block without O_NONBLOCK. Stores and returns the entry's flags. Returns -ENOTSOCK; -EBADF if the
+// entry was retired since `gen`; or another -errno. All of this is one critical section: the entry
+// is not retired halfway.
+static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int wanted) {
     int type = 0, rc;
     socklen_t len = sizeof type;
     volt__lock(&e->lock);
@@ -5856,10 +5901,11 @@ static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
     if (e->gen != gen) rc = -EBADF; // reopening would open another file
     else if (mode < 0) rc = -errno;
     else if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
-        rc = volt__fd_probe_socket(fd, mode, is_accept);
-    else if (is_accept && errno == ENOTSOCK) rc = -ENOTSOCK; // its mode must not change
+        rc = volt__fd_probe_socket(fd, mode, wanted);
+    else if (wanted & VOLT__FD_SOCKET && errno == ENOTSOCK)
+        rc = -ENOTSOCK; // its mode must not change
     else rc = e->reopened_fd > 0 ? 0 : volt__fd_make_nonblocking(e, fd, mode);
-    if (rc >= 0) rc |= VOLT__FD_PROBED | (is_accept ? VOLT__FD_NONBLOCK : 0);
+    if (rc >= 0) rc |= VOLT__FD_PROBED | (wanted & VOLT__FD_NONBLOCK);
     if (rc >= 0 && e->reopened_fd > 0) rc |= VOLT__FD_REOPENED; // another task may have reopened it
     // rlx: under lock. Not if the entry was retired: the next file of the number is probed itself
     if (e->gen == gen) volt__store_rlx(&e->flags, (uint8_t)(rc < 0 ? 0 : rc));
@@ -13413,15 +13459,17 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 //     has moved.
 // All functions are called in a poll; volt__fd_unpin_and_close may be called by any thread.
 #ifndef VOLT_NO_IO
-// A new volt__op has its direction in volt__io_init, its cases in volt__io_call_socket and
-// volt__io_call_once, and its arguments in volt__io. volt__io_perform decides whether -ENOTSOCK
-// means another file, and volt__io_once returns 0 for 0 bytes without a call.
+// A new volt__op has its direction and what it wants of the entry in volt__io_init, its cases in
+// volt__io_call_socket and volt__io_call_once, and its arguments in volt__io. volt__io_perform
+// decides whether -ENOTSOCK means another file, and volt__io_once returns 0 for 0 bytes without a
+// call.
 typedef enum volt__op {
     VOLT__OP_READ,
     VOLT__OP_READV,
     VOLT__OP_WRITE,
     VOLT__OP_WRITEV,
-    VOLT__OP_ACCEPT
+    VOLT__OP_ACCEPT,
+    VOLT__OP_CALL // io->call, with io->buf as its argument
 } volt__op;
 typedef struct volt__io {
     volt__op op;
@@ -13429,6 +13477,9 @@ typedef struct volt__io {
     int fd, dir, count;
     // has_gen: snapshot.gen is the generation of the operation; is_ready: an event ended its wait
     int has_gen, is_ready;
+    // flags that the entry must have, see volt__fd_probe
+    int wanted;
+    volt_io_fn *call;
     // gen and seq of the entry at the last attempt
     volt__fd_snapshot snapshot;
     // a plain buffer, or the array of iovecs; writes only read it
@@ -13471,9 +13522,10 @@ static int64_t volt__io_call_socket(const volt__io *io) {
     case VOLT__OP_WRITE: return VOLT_SYS(send, io->fd, io->buf, io->len, flags);
     case VOLT__OP_READV: return VOLT_SYS(recvmsg, io->fd, volt__io_msghdr(io, &m), flags);
     case VOLT__OP_WRITEV: return VOLT_SYS(sendmsg, io->fd, volt__io_msghdr(io, &m), flags);
-    case VOLT__OP_ACCEPT: break; // volt__io_call_once makes that call
+    case VOLT__OP_ACCEPT: // volt__io_call_once makes these calls
+    case VOLT__OP_CALL: break;
     }
-    VOLT_ASSERT(io->op != VOLT__OP_ACCEPT);
+    VOLT_ASSERT(io->op < VOLT__OP_ACCEPT);
     errno = EINVAL;
     return -1;
 }
@@ -13481,12 +13533,13 @@ static int64_t volt__io_call_socket(const volt__io *io) {
 // or -errno.
 static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, int flags) {
     int64_t rc = -1;
-    if (flags & VOLT__FD_SOCKET && io->op != VOLT__OP_ACCEPT) {
+    if (flags & VOLT__FD_SOCKET && io->op < VOLT__OP_ACCEPT) {
         rc = volt__io_call_socket(io);
         return rc < 0 ? -errno : rc;
     }
     switch (io->op) {
     case VOLT__OP_ACCEPT: return volt__sys_accept(io->fd);
+    case VOLT__OP_CALL: return io->call(io->fd, io->buf);
     case VOLT__OP_WRITE:
     case VOLT__OP_WRITEV: return volt__write_nosignal(cx, io);
     case VOLT__OP_READ: rc = VOLT_SYS(read, io->fd, io->buf, io->len); break;
@@ -13583,10 +13636,9 @@ static int volt__is_last_try(const volt_cx *cx, int fd, int dir) {
 // Called under a pin, if the entry is in the generation of the operation. Returns the result of the
 // call, -EAGAIN (without a call if the entry is known to be empty), VOLT__STALE, or another -errno.
 static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
-    int is_accept = io->op == VOLT__OP_ACCEPT;
     int flags = volt__load_rlx(&e->flags); // rlx: a missing bit only costs a probe
-    if (VOLT__UNLIKELY(!(flags & (is_accept ? VOLT__FD_NONBLOCK : VOLT__FD_PROBED))))
-        flags = volt__fd_probe(e, io->fd, io->snapshot.gen, is_accept);
+    if (VOLT__UNLIKELY((flags & io->wanted) != io->wanted))
+        flags = volt__fd_probe(e, io->fd, io->snapshot.gen, io->wanted);
     if (VOLT__UNLIKELY(flags < 0)) return flags;
     if (volt__fd_is_known_empty(e, io->dir) && !volt__is_last_try(cx, io->fd, io->dir))
         return -EAGAIN;
@@ -13597,7 +13649,7 @@ static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     if (VOLT__UNLIKELY(rc < 0)) return rc;
     rc = volt__io_call(cx, io, flags);
     // the flags say socket, so the number belongs to another file; for an accept: a wrong argument
-    if (rc == -ENOTSOCK && !is_accept) return VOLT__STALE;
+    if (rc == -ENOTSOCK && flags & VOLT__FD_SOCKET && io->op != VOLT__OP_ACCEPT) return VOLT__STALE;
     if (rc > 0 && (size_t)rc < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
         volt__fd_mark_empty(e, io->dir, io->snapshot.seq, io->buf, (size_t)rc, io->len);
     return rc;
@@ -13703,12 +13755,23 @@ static inline void volt__io_init(volt__io *io, volt__op op, int fd, const void *
     io->len = len;
     io->has_gen = io->is_ready = 0;
     io->snapshot.gen = io->snapshot.seq = 0;
+    io->wanted = VOLT__FD_PROBED;
+    if (op == VOLT__OP_ACCEPT) io->wanted |= VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
+}
+// A call has a length of 1: it is made also if it moves no bytes, and none of its results counts as
+// a short transfer.
+static void volt__io_init_call(volt__io *io, int fd, int dir, int wanted, volt_io_fn *call,
+                               void *arg) {
+    volt__io_init(io, VOLT__OP_CALL, fd, arg, 1, 0);
+    io->dir = dir;
+    io->wanted |= wanted;
+    io->call = call;
 }
 // A poll of an operation that ends with its first transfer.
 static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
     volt_poll out;
     volt__node *node = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
-    volt__check_not_on_stack(cx, io->buf);
+    if (io->op != VOLT__OP_CALL) volt__check_not_on_stack(cx, io->buf);
     if (!volt__io_begin(cx, node, io, &out)) return out;
     if (io->len == 0 || io->count < 0) return volt__leaf_ready(node, io->len == 0 ? 0 : -EINVAL);
     int64_t rc = volt__io_step(cx, node, io);
@@ -13755,37 +13818,157 @@ VOLT_API volt_poll volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int
     volt__io_init_iov(&io, VOLT__OP_WRITEV, fd, iov, n);
     return volt__io_once(cx, &io);
 }
-// volt_read_exact and volt_write_all. The bytes moved are counted in key_ of the node, so that the
-// count outlasts the poll and volt_progress can read it.
-static volt_poll volt__io_all(volt_cx *cx, volt__op op, int fd, const void *buf, size_t len) {
-    volt__io io;
+// What volt_read_exact, volt_write_all and volt_writev_all transfer: `len` bytes, at `buf` or in n
+// iovecs.
+typedef struct volt__io_whole {
+    size_t len;
+    char *buf;
+    const struct iovec *iov; // NULL: buf
+    int n;
+} volt__io_whole;
+enum { VOLT__IOV_PART = 16 }; // iovecs of one call of volt_writev_all
+// Sets *io to what is left of the iovecs after `done` bytes, in part[]: at most VOLT__IOV_PART.
+static void volt__io_iov_rest(volt__io *io, const volt__io_whole *all, size_t done,
+                              struct iovec *part) {
+    int i = 0, n = 0;
+    for (; i < all->n && done >= all->iov[i].iov_len; i++) done -= all->iov[i].iov_len;
+    for (; i < all->n && n < VOLT__IOV_PART; i++, n++) {
+        part[n] = all->iov[i];
+        part[n].iov_base = (char *)part[n].iov_base + done;
+        part[n].iov_len -= done;
+        done = 0;
+    }
+    io->buf = (char *)(void *)part;
+    io->count = n;
+    io->len = volt__iov_len(part, n);
+}
+// The bytes moved are counted in key_ of the node, so that the count outlasts the poll and
+// volt_progress can read it.
+static volt_poll volt__io_all(volt_cx *cx, volt__io *io, const volt__io_whole *all) {
     volt_poll out;
-    volt__io_init(&io, op, fd, buf, len, 0);
-    volt__node *node = volt__leaf(cx, io.dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
-    volt__check_not_on_stack(cx, buf);
-    if (!volt__io_begin(cx, node, &io, &out)) return out;
-    char *from = io.buf;
+    struct iovec part[VOLT__IOV_PART];
+    volt__node *node = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
+    if (!volt__io_begin(cx, node, io, &out)) return out;
+    if (all->len > (size_t)INT64_MAX || all->n < 0 || (all->n > 0 && !all->iov))
+        return volt__leaf_ready(node, -EINVAL);
     for (;;) {
         size_t done = (size_t)node->key_.moved_;
-        VOLT_ASSERT(done <= len);
-        if (done == len) return volt__leaf_ready(node, (int64_t)len);
-        io.buf = from + done;
-        io.len = len - done;
-        int64_t rc = volt__io_step(cx, node, &io);
-        if (rc == -EAGAIN) return volt__leaf_pending(cx, node, (uint32_t)fd);
+        VOLT_ASSERT(done <= all->len);
+        if (done == all->len) return volt__leaf_ready(node, (int64_t)all->len);
+        if (all->iov) {
+            volt__io_iov_rest(io, all, done, part);
+        } else {
+            io->buf = all->buf + done;
+            io->len = all->len - done;
+        }
+        int64_t rc = volt__io_step(cx, node, io);
+        if (rc == -EAGAIN) return volt__leaf_pending(cx, node, (uint32_t)io->fd);
         if (rc <= 0) return volt__leaf_ready(node, rc < 0 ? rc : -EPIPE); // 0: the stream has ended
         node->key_.moved_ += rc;
-        if ((size_t)node->key_.moved_ < len && !volt__budget_charge(cx)) {
-            volt__io_save_gen(node, &io);
+        if ((size_t)node->key_.moved_ < all->len && !volt__budget_charge(cx)) {
+            volt__io_save_gen(node, io);
             return volt_pending();
         }
     }
 }
+static volt_poll volt__io_all_of(volt_cx *cx, volt__op op, int fd, const void *buf, size_t len) {
+    volt__io io;
+    volt__io_whole all = { len, (char *)(uintptr_t)buf, NULL, 0 };
+    volt__io_init(&io, op, fd, buf, len, 0);
+    volt__check_not_on_stack(cx, buf);
+    return volt__io_all(cx, &io, &all);
+}
 VOLT_API volt_poll volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len) {
-    return volt__io_all(cx, VOLT__OP_READ, fd, buf, len);
+    return volt__io_all_of(cx, VOLT__OP_READ, fd, buf, len);
 }
 VOLT_API volt_poll volt_write_all(volt_cx *cx, int fd, const void *buf, size_t len) {
-    return volt__io_all(cx, VOLT__OP_WRITE, fd, buf, len);
+    return volt__io_all_of(cx, VOLT__OP_WRITE, fd, buf, len);
+}
+VOLT_API volt_poll volt_writev_all(volt_cx *cx, int fd, const struct iovec *iov, int n) {
+    volt__io io;
+    volt__io_whole all = { 0, NULL, iov, n };
+    for (int i = 0; iov && i < n; i++)
+        all.len = iov[i].iov_len > SIZE_MAX - all.len ? SIZE_MAX : all.len + iov[i].iov_len;
+    volt__check_not_on_stack(cx, iov);
+    volt__io_init(&io, VOLT__OP_WRITEV, fd, iov, all.len, 0);
+    return volt__io_all(cx, &io, &all);
+}
+
+// ---- calls of the program, and reads and writes that do not wait
+// The direction of events that volt_io and volt_try_io are given, or 0 if they are not one of both.
+static int volt__io_direction(uint32_t events) {
+    return events == VOLT_IN ? VOLT__RD : events == VOLT_OUT ? VOLT__WR : 0;
+}
+VOLT_API volt_poll volt_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try_once, void *arg) {
+    volt__io io;
+    int dir = volt__io_direction(events);
+    if (dir == 0) return volt_ready(-EINVAL);
+    volt__io_init_call(&io, fd, dir, VOLT__FD_NONBLOCK, try_once, arg);
+    return volt__io_once(cx, &io);
+}
+// A call that reports readiness. It is not made while an entry in epoll is known to be empty, so
+// what is left is an entry that epoll reports, or one that has yet to be registered.
+static int64_t volt__ready_call(int fd, void *entry) {
+    const volt__fd *e = (const volt__fd *)entry;
+    (void)fd;
+    uint8_t mode = volt__load_rlx(&e->mode); // rlx: hint, decided under lock by the wait
+    return mode == VOLT__MODE_EDGE || mode == VOLT__MODE_ALWAYS ? 0 : -EAGAIN;
+}
+static volt_poll volt__io_ready(volt_cx *cx, int fd, int dir) {
+    volt__io io;
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
+    if (!e) return volt_ready(volt__fd_lookup_error(fd));
+    volt__io_init_call(&io, fd, dir, 0, volt__ready_call, e);
+    return volt__io_once(cx, &io);
+}
+VOLT_API volt_poll volt_read_ready(volt_cx *cx, int fd) {
+    return volt__io_ready(cx, fd, VOLT__RD);
+}
+VOLT_API volt_poll volt_write_ready(volt_cx *cx, int fd) {
+    return volt__io_ready(cx, fd, VOLT__WR);
+}
+// Makes an attempt outside a wait. -EAGAIN clears the readiness of the entry, so that the next
+// volt_read_ready or volt_write_ready waits.
+static int64_t volt__io_now(volt_cx *cx, volt__io *io) {
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
+    if (!e) return volt__fd_lookup_error(io->fd);
+    if (io->len == 0 || io->count < 0) return io->len == 0 ? 0 : -EINVAL;
+    for (int tries = 0; tries < 16; tries++) {
+        int64_t rc = volt__io_try(cx, e, io);
+        if (rc == -EAGAIN) volt__fd_mark_drained(e, io->dir, io->snapshot);
+        if (rc != VOLT__STALE) return rc;
+        volt__fd_reset(cx, e, io->fd);
+        io->has_gen = 0;
+    }
+    return -EBADF; // another thread keeps closing and opening the number
+}
+VOLT_API int64_t volt_try_read(volt_cx *cx, int fd, void *buf, size_t len) {
+    volt__io io;
+    volt__io_init(&io, VOLT__OP_READ, fd, buf, len, 0);
+    return volt__io_now(cx, &io);
+}
+VOLT_API int64_t volt_try_readv(volt_cx *cx, int fd, const struct iovec *iov, int n) {
+    volt__io io;
+    volt__io_init_iov(&io, VOLT__OP_READV, fd, iov, n);
+    return volt__io_now(cx, &io);
+}
+VOLT_API int64_t volt_try_write(volt_cx *cx, int fd, const void *buf, size_t len) {
+    volt__io io;
+    volt__io_init(&io, VOLT__OP_WRITE, fd, buf, len, 0);
+    return volt__io_now(cx, &io);
+}
+VOLT_API int64_t volt_try_writev(volt_cx *cx, int fd, const struct iovec *iov, int n) {
+    volt__io io;
+    volt__io_init_iov(&io, VOLT__OP_WRITEV, fd, iov, n);
+    return volt__io_now(cx, &io);
+}
+VOLT_API int64_t volt_try_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try_once,
+                             void *arg) {
+    volt__io io;
+    int dir = volt__io_direction(events);
+    if (dir == 0) return -EINVAL;
+    volt__io_init_call(&io, fd, dir, VOLT__FD_NONBLOCK, try_once, arg);
+    return volt__io_now(cx, &io);
 }
 
 #endif // VOLT_NO_IO
