@@ -628,6 +628,9 @@
 // >>manual says which objects several threads may use at once, under "threads", and how long each
 // object must exist, under "ownership".
 struct iovec;
+struct msghdr;
+struct mmsghdr;
+struct sockaddr;
 struct sockaddr;
 struct stat;
 
@@ -1092,6 +1095,27 @@ typedef struct volt_listen_options {
     unsigned is_delayed;   // 1: Nagle's algorithm stays on in accepted connections
 } volt_listen_options;
 
+// Options of a UDP socket. Zeroed memory is the default, as is NULL in place of the struct.
+typedef struct volt_udp_options {
+    unsigned is_reuseport; // 1: several sockets may share the port, balanced by the kernel
+    unsigned is_reuseaddr; // 1: several sockets may share the port of a multicast group
+    unsigned is_broadcast; // 1: may send to broadcast addresses
+    unsigned is_v6only;    // 1: an IPv6 socket does not receive from IPv4 addresses
+    unsigned has_info;     // 1: messages carry what volt_msg_info has
+    unsigned is_joined;    // 1: the kernel may join datagrams, for volt_recv_segments (UDP_GRO)
+    int send_bytes, receive_bytes; // of the kernel's buffers; 0: the default of the system
+    const char *device;            // all datagrams go through this interface; NULL: by the routes
+} volt_udp_options;
+// What a datagram carries beside its bytes. `has` tells which members are set.
+enum { VOLT_MSG_LOCAL = 1, VOLT_MSG_TOS = 2, VOLT_MSG_TTL = 4, VOLT_MSG_SEGMENT = 8 };
+enum { VOLT_MSG_INFO_BYTES = 160 }; // room for the control data of one message
+typedef struct volt_msg_info {
+    uint32_t has;
+    unsigned interface; // with LOCAL: its number
+    volt_addr local;    // LOCAL: the address that it was sent to, or is sent from; the port is 0
+    int tos, ttl;       // TOS, TTL
+    unsigned segment;   // SEGMENT: bytes of each datagram of a joined message
+} volt_msg_info;
 // A system call of the program, see volt_io. Returns its result, or -errno.
 typedef int64_t volt_io_fn(int fd, void *arg);
 
@@ -2406,14 +2430,35 @@ VOLT_API int volt_token_unhook(volt_hook *h);
 // Descriptors are plain ints. Close them with volt_close, see "descriptors" in >>manual. Functions
 // without a volt_cx may be called by any thread, except volt_pollset_wait_sync.
 
-// Parses "127.0.0.1:80", "[::1]:80" or "unix:/path". Host names and IPv6 scopes are not accepted.
-//   returns: 0 | -EINVAL
+// Parses "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/path" or "unix:@name", which is an
+// abstract name. Host names are not accepted.
+//   returns: 0 | -EINVAL | -ENODEV if there is no interface of that name
 VOLT_API int volt_addr_parse(volt_addr *a, const char *text);
-// Writes the address in the same form, with a terminating 0.
+// Writes the address in the same form, with a terminating 0. A 0 inside an abstract name becomes @.
 //   returns: the length without the 0 | -ENOSPC if `len` is too small | -EAFNOSUPPORT
 VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len);
+// The address of a numeric host; NULL: all addresses, IPv6 and IPv4.
+//   returns: 0 | -EINVAL | -ENODEV
+VOLT_API int volt_addr_make(volt_addr *a, const char *host_or_null, unsigned port);
+// Copies an address of any family, or returns the address to be passed to a system call, and its
+// length in *len.
+//   returns: volt_addr_from 0 | -EINVAL if `len` is below 2 or above 120
+//   memory : volt_addr_sockaddr points into *a
+VOLT_API int volt_addr_from(volt_addr *a, const struct sockaddr *sa, size_t len);
+VOLT_API const struct sockaddr *volt_addr_sockaddr(const volt_addr *a, unsigned *len);
+// The family: AF_INET, AF_INET6, AF_UNIX ...; AF_UNSPEC of zeroed memory.
+VOLT_API int volt_addr_family(const volt_addr *a);
 // The port of the address, or 0 if it has none.
 VOLT_API int volt_addr_port(const volt_addr *a);
+// Sets the port.
+//   returns: 0 | -EINVAL if `port` is above 65535 | -EAFNOSUPPORT if the family has none
+VOLT_API int volt_addr_set_port(volt_addr *a, unsigned port);
+// Returns 1 if both have the same family, address, port and scope, or path, else 0. An IPv4 address
+// and its IPv6-mapped form are different.
+VOLT_API int volt_addr_equal(const volt_addr *a, const volt_addr *b);
+// A hash of what volt_addr_equal compares. It is not seeded: a table whose peers are not trusted
+// must bound its chains.
+VOLT_API uint32_t volt_addr_hash(const volt_addr *a);
 // The address of a socket, or of its peer.
 //   returns: 0 with the address in *out | -errno
 VOLT_API int volt_local_addr(int fd, volt_addr *out);
@@ -2436,11 +2481,29 @@ VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt
 //   returns: a descriptor, non-blocking and close-on-exec | -EINVAL if `fd` is not listening |
 //            -ENOTSOCK | -EPERM, or another -errno
 VOLT_API VOLT_POLL volt_accept(volt_cx *cx, int fd);
+// The same, with the address of the peer in *peer, which is not written without a connection.
+VOLT_API VOLT_POLL volt_accept_from(volt_cx *cx, int fd, volt_addr *peer);
 // Connects to an address. If the wait fails or is cancelled, the new socket is closed.
 //   returns: a descriptor, non-blocking and close-on-exec | -ECONNREFUSED | -ETIMEDOUT | -EMFILE,
 //            -ENFILE | -EAFNOSUPPORT | -EAGAIN if the backlog of a unix listener is full, or
 //            another -errno
 VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
+// The same from a local address, whose port may be 0: the system chooses it.
+//   returns: as volt_connect | -EADDRNOTAVAIL, -EADDRINUSE
+VOLT_API VOLT_POLL volt_connect_from(volt_cx *cx, const volt_addr *to, const volt_addr *from);
+// Connects a socket of the caller's, of any type; for options that are set before. A datagram
+// socket gets this peer, without a wait. The socket stays open in every case; after a cancellation
+// it may still be connecting.
+//   returns: 0 | -EISCONN, -EALREADY | -ENOTSOCK | -EBADF, also if it is closed during the wait |
+//            as volt_connect
+VOLT_API VOLT_POLL volt_connect_on(volt_cx *cx, int fd, const volt_addr *to);
+// Opens or binds a socket. type: SOCK_STREAM, SOCK_DGRAM ...
+//   returns: volt_sock_open a descriptor, non-blocking and close-on-exec, volt_sock_bind 0 | -errno
+VOLT_API int volt_sock_open(int family, int type, int protocol);
+VOLT_API int volt_sock_bind(int fd, const volt_addr *a);
+// Takes the error that the socket has stored (SO_ERROR), such as that of an ICMP message.
+//   returns: 0 if there is none | that error, or another -errno
+VOLT_API int volt_sock_error(int fd);
 #ifndef VOLT_NO_NAMES
 // Looks up the addresses of a host, by getaddrinfo on a pool thread; at most four lookups run at
 // once. service: the name or number of a port. Concurrent lookups of the same names share one
@@ -2534,6 +2597,72 @@ VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes);      /
 // SO_LINGER: below 0: off; 0: a close resets the connection. Above 0: a close may block its worker
 // for that time, even if the socket is non-blocking.
 VOLT_API int volt_set_linger(int fd, int seconds);
+
+// ---- messages
+// As the POSIX functions of these names, on sockets of any type. MSG_DONTWAIT and MSG_NOSIGNAL are
+// added to `flags`. A length of 0 is a message of its own, not "nothing to do"; a result of 0 is
+// such a message, or the end of a stream.
+// A message that is longer than the buffer is never cut in silence: without MSG_TRUNC in `flags`
+// the result is -EMSGSIZE, with its beginning in the buffer; with it the true length, above `len`.
+// An error that an ICMP message has reported is returned by the next call, once.
+//   returns: the number of bytes | -EMSGSIZE | -ECONNREFUSED, -EHOSTUNREACH | -ENOTSOCK | -EBADF,
+//            also if the socket is closed during the wait | another -errno
+VOLT_API VOLT_POLL volt_recv(volt_cx *cx, int fd, void *buf, size_t len, int flags);
+VOLT_API VOLT_POLL volt_send(volt_cx *cx, int fd, const void *buf, size_t len, int flags);
+VOLT_API VOLT_POLL volt_recvfrom(volt_cx *cx, int fd, void *buf, size_t len, int flags,
+                                 volt_addr *from_or_null);
+VOLT_API VOLT_POLL volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len, int flags,
+                               const volt_addr *to);
+// As recvmsg(2) and sendmsg(2): truncation is in m->msg_flags.
+VOLT_API VOLT_POLL volt_recvmsg(volt_cx *cx, int fd, struct msghdr *m, int flags);
+VOLT_API VOLT_POLL volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int flags);
+// Waits until one message is received or sent, and moves as many of the n as are possible at once.
+// Needs no support of the kernel, which is faster with it.
+//   returns: the number of messages, 1 or more: v[i].msg_len has the length of each | 0 if n is 0 |
+//            as above. An error after the first message is left to the next call
+VOLT_API VOLT_POLL volt_recvmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags);
+VOLT_API VOLT_POLL volt_sendmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags);
+
+#ifndef VOLT_NO_UDP
+// Opens a UDP socket that is bound to *a; NULL: to any free port, for IPv6 and IPv4.
+//   returns: a descriptor, non-blocking and close-on-exec | -EADDRINUSE | -EADDRNOTAVAIL | -EACCES
+//            | -EMFILE, -ENFILE | another -errno
+VOLT_API int volt_udp_open(const volt_addr *a_or_null, const volt_udp_options *options_or_null);
+// Joins or leaves a multicast group, on an interface by its number; 0: that of the route to the
+// group. source NULL: all sources.
+//   returns: 0 | -EADDRINUSE if it is joined already | -ENODEV | another -errno
+VOLT_API int volt_mcast_join(int fd, const volt_addr *group, unsigned interface,
+                             const volt_addr *source_or_null);
+VOLT_API int volt_mcast_leave(int fd, const volt_addr *group, unsigned interface,
+                              const volt_addr *source_or_null);
+// Of multicast that is sent: the interface, 0: that of the route; the number of hops; and whether
+// this host receives it as well.
+//   returns: 0 | -errno
+VOLT_API int volt_set_mcast(int fd, unsigned interface, int hops, int is_looped);
+// Of all that is sent: the number of hops; DSCP and ECN, as the byte of the IP header.
+//   returns: 0 | -errno
+VOLT_API int volt_set_ttl(int fd, int hops);
+VOLT_API int volt_set_tos(int fd, int tos);
+// Reads what a received message carries beside its bytes, if the socket was opened with .has_info;
+// or writes what a message to be sent carries, into the `room` bytes at m->msg_control, of which
+// VOLT_MSG_INFO_BYTES are enough.
+//   returns: volt_msg_info_put 0 | -ENOSPC | -EINVAL if `local` is no IP address
+VOLT_API void volt_msg_info_get(const struct msghdr *m, volt_msg_info *out);
+VOLT_API int volt_msg_info_put(struct msghdr *m, size_t room, const volt_msg_info *info);
+// Sends a buffer as datagrams of `segment` bytes each, the last one possibly shorter: with
+// UDP_SEGMENT up to 64 by one system call, else with sendmmsg(2). to NULL: the connected peer.
+// Waits until one datagram is sent, and sends as many as are possible at once.
+//   returns: the number of bytes, a multiple of `segment` or all | -EINVAL if `segment` is 0 |
+//            -EMSGSIZE if it is too long for a datagram | as volt_sendto
+VOLT_API VOLT_POLL volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
+                                      size_t segment, const volt_addr *to_or_null);
+// Receives datagrams of one sender, as many as the kernel has joined: all have *segment bytes, the
+// last one possibly fewer. Needs .is_joined of volt_udp_options, and room for 64 KiB; otherwise one
+// datagram is received.
+//   returns: the number of bytes | as volt_recvfrom
+VOLT_API VOLT_POLL volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len, size_t *segment,
+                                      volt_addr *from_or_null);
+#endif // VOLT_NO_UDP
 
 // Opens a poll set: a level-triggered set of descriptors that another library reads and writes.
 // The struct must not be copied.
@@ -2643,6 +2772,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #endif
 #ifndef VOLT_NO_IO
 #  include <arpa/inet.h>
+#  include <net/if.h>
 #  include <netdb.h>
 #  include <netinet/in.h>
 #  include <netinet/tcp.h>
@@ -3057,10 +3187,19 @@ static void volt__sys_restore_signals(const sigset_t *before) {
 
 #ifndef VOLT_NO_IO
 // Returns a non-blocking, close-on-exec socket, or -errno.
-static int volt__sys_accept(int fd) {
-    int rc = VOLT_SYS(accept4, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (rc >= 0 || !volt__sys_is_unsupported(errno)) return rc < 0 ? -errno : rc;
-    return volt__sys_set_flags(VOLT_SYS(accept, fd, NULL, NULL));
+static int volt__sys_accept(int fd, volt_addr *peer_or_null) {
+    volt_addr peer;
+    socklen_t len = sizeof peer.sa_, *n = peer_or_null ? &len : NULL;
+    struct sockaddr *sa = peer_or_null ? (struct sockaddr *)(void *)peer.sa_ : NULL;
+    if (peer_or_null) memset(&peer, 0, sizeof peer);
+    int rc = VOLT_SYS(accept4, fd, sa, n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (rc < 0 && volt__sys_is_unsupported(errno))
+        rc = volt__sys_set_flags(VOLT_SYS(accept, fd, sa, n));
+    else if (rc < 0) rc = -errno;
+    if (rc < 0 || !peer_or_null) return rc;
+    peer.len_ = len < sizeof peer.sa_ ? len : (uint32_t)sizeof peer.sa_;
+    *peer_or_null = peer;
+    return rc;
 }
 #ifdef __O_DIRECT // packet mode, on a pipe; O_DIRECT itself is defined only with _GNU_SOURCE
 #  define VOLT__O_PACKETS __O_DIRECT
@@ -13212,8 +13351,12 @@ static void volt__addr_set(volt_addr *a, const void *sa, size_t len) {
     memcpy(a->sa_, sa, len);
     a->len_ = (uint32_t)len;
 }
-// Returns AF_UNSPEC for an empty address.
-static int volt__addr_family(const volt_addr *a) {
+VOLT_API int volt_addr_from(volt_addr *a, const struct sockaddr *sa, size_t len) {
+    if (len < sizeof(sa_family_t) || len > sizeof a->sa_) return -EINVAL;
+    volt__addr_set(a, sa, len);
+    return 0;
+}
+VOLT_API int volt_addr_family(const volt_addr *a) {
     sa_family_t family = AF_UNSPEC;
     if (a->len_ >= sizeof family)
         memcpy(&family, a->sa_ + offsetof(struct sockaddr, sa_family), sizeof family);
@@ -13222,15 +13365,40 @@ static int volt__addr_family(const volt_addr *a) {
 static const struct sockaddr *volt__addr_sa(const volt_addr *a) {
     return (const struct sockaddr *)(const void *)a->sa_;
 }
-// `host` is a numeric address, IPv4 or IPv6, without brackets. Returns 0, or -EINVAL if `host` is
-// anything else or `port` is above 65535.
-static int volt__addr_ip(volt_addr *a, const char *host, unsigned port) {
+VOLT_API const struct sockaddr *volt_addr_sockaddr(const volt_addr *a, unsigned *len) {
+    *len = a->len_;
+    return volt__addr_sa(a);
+}
+// Finds the scope of an IPv6 address: the part of `host` behind %, the name or the number of an
+// interface, which is cut off. Returns 0, or -EINVAL or -ENODEV.
+static int volt__addr_scope(char *host, uint32_t *scope) {
+    char *percent = strchr(host, '%');
+    *scope = 0;
+    if (!percent) return 0;
+    *percent++ = 0;
+    if (*percent == 0) return -EINVAL;
+    for (const char *c = percent; *c; c++) {
+        if (*c < '0' || *c > '9' || *scope > (UINT32_MAX - 9) / 10) {
+            *scope = VOLT_SYS(if_nametoindex, percent);
+            return *scope ? 0 : -ENODEV;
+        }
+        *scope = *scope * 10 + (uint32_t)(*c - '0');
+    }
+    return 0;
+}
+// `text` is a numeric address, IPv4 or IPv6, without brackets. Returns 0; -EINVAL if `text` is
+// anything else or `port` is above 65535; or -ENODEV.
+static int volt__addr_ip(volt_addr *a, const char *text, unsigned port) {
+    char host[64];
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
     memset(&v4, 0, sizeof v4);
     memset(&v6, 0, sizeof v6);
-    if (port > 65535) return -EINVAL;
-    if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
+    if (port > 65535 || strlen(text) >= sizeof host) return -EINVAL;
+    memcpy(host, text, strlen(text) + 1);
+    int rc = volt__addr_scope(host, &v6.sin6_scope_id);
+    if (rc < 0) return rc;
+    if (v6.sin6_scope_id == 0 && inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
         v4.sin_family = AF_INET;
         v4.sin_port = htons((uint16_t)port);
         volt__addr_set(a, &v4, sizeof v4);
@@ -13242,16 +13410,22 @@ static int volt__addr_ip(volt_addr *a, const char *host, unsigned port) {
     volt__addr_set(a, &v6, sizeof v6);
     return 0;
 }
-// Returns 0, or -EINVAL if the path is empty or too long.
+// `path` may be an abstract name, which begins with @. Returns 0, or -EINVAL if it is empty or too
+// long. The length of an abstract address is exact, since the bytes behind it would be part of the
+// name.
 static int volt__addr_unix(volt_addr *a, const char *path) {
     struct sockaddr_un un;
-    size_t len = strlen(path);
+    size_t len = strlen(path), is_abstract = path[0] == '@';
     memset(&un, 0, sizeof un);
-    if (len == 0 || len >= sizeof un.sun_path) return -EINVAL;
+    if (len <= is_abstract || len >= sizeof un.sun_path) return -EINVAL;
     un.sun_family = AF_UNIX;
-    memcpy(un.sun_path, path, len + 1);
-    volt__addr_set(a, &un, sizeof un);
+    memcpy(un.sun_path, path, len);
+    if (is_abstract) un.sun_path[0] = 0;
+    volt__addr_set(a, &un, is_abstract ? offsetof(struct sockaddr_un, sun_path) + len : sizeof un);
     return 0;
+}
+VOLT_API int volt_addr_make(volt_addr *a, const char *host_or_null, unsigned port) {
+    return volt__addr_ip(a, host_or_null ? host_or_null : "::", port);
 }
 VOLT_API int volt_addr_parse(volt_addr *a, const char *text) {
     char host[64];
@@ -13284,36 +13458,89 @@ static size_t volt__append_text(char *buf, size_t cap, size_t at, const char *te
 }
 VOLT_API int volt_addr_port(const volt_addr *a) {
     struct sockaddr_in6 v6; // sin_port of an IPv4 address has the offset of sin6_port
-    int family = volt__addr_family(a);
+    int family = volt_addr_family(a);
     if (!volt__is_ip(family)) return 0;
     memset(&v6, 0, sizeof v6);
     memcpy(&v6, a->sa_, a->len_ < sizeof v6 ? a->len_ : sizeof v6);
     return ntohs(v6.sin6_port);
 }
-VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
-    char ip[64] = "", digits[8];
-    struct sockaddr_un un;
-    size_t at = 0, d = sizeof digits - 1;
-    int family = volt__addr_family(a), port = volt_addr_port(a);
-    digits[d] = 0; // the port in decimal is written from the end
-    do digits[--d] = (char)('0' + port % 10);
-    while ((port /= 10) != 0);
-    if (volt__is_ip(family)) {
-        size_t where = family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
-                                         : offsetof(struct sockaddr_in6, sin6_addr);
-        inet_ntop(family, a->sa_ + where, ip, sizeof ip);
-        if (family == AF_INET6) at = volt__append_text(buf, len, at, "[");
-        at = volt__append_text(buf, len, at, ip);
-        at = volt__append_text(buf, len, at, family == AF_INET6 ? "]:" : ":");
-        at = volt__append_text(buf, len, at, digits + d);
-    } else if (family == AF_UNIX) {
-        memcpy(&un, a->sa_, sizeof un);
-        un.sun_path[sizeof un.sun_path - 1] = 0; // a path from the kernel may lack the 0
-        at = volt__append_text(buf, len, at, "unix:");
-        at = volt__append_text(buf, len, at, un.sun_path);
-    } else {
-        return -EAFNOSUPPORT;
+VOLT_API int volt_addr_set_port(volt_addr *a, unsigned port) {
+    uint16_t p = htons((uint16_t)port);
+    if (port > 65535) return -EINVAL;
+    if (!volt__is_ip(volt_addr_family(a))) return -EAFNOSUPPORT;
+    memcpy(a->sa_ + offsetof(struct sockaddr_in6, sin6_port), &p, sizeof p); // as in volt_addr_port
+    return 0;
+}
+// Writes what identifies the address to key[], which has room for sa_, and returns the number of
+// bytes: for IP without padding and flow label, for a path without what follows its 0.
+static size_t volt__addr_key(const volt_addr *a, unsigned char *key) {
+    int family = volt_addr_family(a);
+    size_t n = offsetof(struct sockaddr_in6, sin6_port) + 2;
+    size_t path = offsetof(struct sockaddr_un, sun_path);
+    memcpy(key, a->sa_, sizeof a->sa_);
+    if (family == AF_INET) return offsetof(struct sockaddr_in, sin_addr) + 4;
+    if (family == AF_INET6) {
+        memcpy(key + n, a->sa_ + offsetof(struct sockaddr_in6, sin6_addr), 16);
+        memcpy(key + n + 16, a->sa_ + offsetof(struct sockaddr_in6, sin6_scope_id), 4);
+        return n + 20;
     }
+    if (family != AF_UNIX || a->len_ <= path || !a->sa_[path]) return a->len_;
+    return path + strnlen((const char *)a->sa_ + path, a->len_ - path);
+}
+VOLT_API int volt_addr_equal(const volt_addr *a, const volt_addr *b) {
+    unsigned char key_a[sizeof a->sa_], key_b[sizeof b->sa_];
+    size_t n = volt__addr_key(a, key_a);
+    return n == volt__addr_key(b, key_b) && memcmp(key_a, key_b, n) == 0;
+}
+VOLT_API uint32_t volt_addr_hash(const volt_addr *a) {
+    unsigned char key[sizeof a->sa_];
+    size_t n = volt__addr_key(a, key);
+    uint32_t h = 2166136261u; // FNV-1a
+    for (size_t i = 0; i < n; i++) h = (h ^ key[i]) * 16777619u;
+    return h;
+}
+static size_t volt__append_number(char *buf, size_t cap, size_t at, uint32_t n) {
+    char digits[12];
+    size_t d = sizeof digits - 1;
+    digits[d] = 0; // written from the end
+    do digits[--d] = (char)('0' + n % 10);
+    while ((n /= 10) != 0);
+    return volt__append_text(buf, cap, at, digits + d);
+}
+static size_t volt__append_ip(char *buf, size_t cap, const volt_addr *a) {
+    char ip[64] = "", name[IF_NAMESIZE];
+    int is_v6 = volt_addr_family(a) == AF_INET6;
+    uint32_t scope = 0;
+    size_t at = 0, where = is_v6 ? offsetof(struct sockaddr_in6, sin6_addr)
+                                 : offsetof(struct sockaddr_in, sin_addr);
+    inet_ntop(volt_addr_family(a), a->sa_ + where, ip, sizeof ip);
+    if (is_v6) {
+        at = volt__append_text(buf, cap, at, "[");
+        memcpy(&scope, a->sa_ + offsetof(struct sockaddr_in6, sin6_scope_id), sizeof scope);
+    }
+    at = volt__append_text(buf, cap, at, ip);
+    if (scope) {
+        at = volt__append_text(buf, cap, at, "%");
+        at = VOLT_SYS(if_indextoname, scope, name) ? volt__append_text(buf, cap, at, name)
+                                                   : volt__append_number(buf, cap, at, scope);
+    }
+    at = volt__append_text(buf, cap, at, is_v6 ? "]:" : ":");
+    return volt__append_number(buf, cap, at, (uint32_t)volt_addr_port(a));
+}
+static size_t volt__append_unix(char *buf, size_t cap, const volt_addr *a) {
+    char path[sizeof a->sa_ + 1] = "";
+    size_t from = offsetof(struct sockaddr_un, sun_path), n = a->len_ > from ? a->len_ - from : 0;
+    memcpy(path, a->sa_ + from, n); // a path from the kernel may lack the 0
+    if (n > 0 && !path[0]) {
+        for (size_t i = 0; i < n; i++)
+            if (!path[i]) path[i] = '@';
+    }
+    return volt__append_text(buf, cap, volt__append_text(buf, cap, 0, "unix:"), path);
+}
+VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
+    int family = volt_addr_family(a);
+    if (!volt__is_ip(family) && family != AF_UNIX) return -EAFNOSUPPORT;
+    size_t at = family == AF_UNIX ? volt__append_unix(buf, len, a) : volt__append_ip(buf, len, a);
     if (at >= len) return -ENOSPC;
     buf[at] = 0;
     return (int)at;
@@ -13364,14 +13591,22 @@ VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write) {
 
 // ---- opening sockets
 
-// Returns a new stream socket, or -errno.
-static int volt__socket(int family) {
-    int fd = VOLT_SYS(socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+VOLT_API int volt_sock_open(int family, int type, int protocol) {
+    int fd = VOLT_SYS(socket, family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
     return fd < 0 ? -errno : fd;
 }
+VOLT_API int volt_sock_bind(int fd, const volt_addr *a) {
+    return VOLT_SYS(bind, fd, volt__addr_sa(a), a->len_) < 0 ? -errno : 0;
+}
+VOLT_API int volt_sock_error(int fd) {
+    int error = 0;
+    socklen_t len = sizeof error;
+    return VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
+}
+static int volt__socket(int family) { return volt_sock_open(family, SOCK_STREAM, 0); }
 
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null) {
-    int family = volt__addr_family(a), fd = volt__socket(family), rc = 0;
+    int family = volt_addr_family(a), fd = volt__socket(family), rc = 0;
     if (fd < 0) return fd;
     int is_ip = volt__is_ip(family);
     if (is_ip) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -13383,7 +13618,7 @@ VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt
     // accepted sockets inherit TCP_NODELAY
     if (rc == 0 && is_ip && !(options_or_null && options_or_null->is_delayed))
         rc = volt_set_nodelay(fd, 1);
-    if (rc == 0 && VOLT_SYS(bind, fd, volt__addr_sa(a), a->len_) < 0) rc = -errno;
+    if (rc == 0) rc = volt_sock_bind(fd, a);
     if (rc == 0 && VOLT_SYS(listen, fd, options_or_null && options_or_null->backlog > 0
                                 ? options_or_null->backlog
                                 : 1024) < 0)
@@ -13538,7 +13773,7 @@ static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, int flags) {
         return rc < 0 ? -errno : rc;
     }
     switch (io->op) {
-    case VOLT__OP_ACCEPT: return volt__sys_accept(io->fd);
+    case VOLT__OP_ACCEPT: return volt__sys_accept(io->fd, (volt_addr *)(void *)io->buf);
     case VOLT__OP_CALL: return io->call(io->fd, io->buf);
     case VOLT__OP_WRITE:
     case VOLT__OP_WRITEV: return volt__write_nosignal(cx, io);
@@ -13974,6 +14209,489 @@ VOLT_API int64_t volt_try_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *t
 #endif // VOLT_NO_IO
 
 //==================================================================================================
+// >>messages  messages on sockets, datagrams
+//==================================================================================================
+// Each operation is a call of >>io, made of recvmsg, sendmsg and their forms for several messages.
+// Its arguments are in a struct on the stack, because each poll passes them again.
+//   - Every call passes MSG_DONTWAIT, so the socket need not have O_NONBLOCK.
+//   - Nothing is kept between two polls: a cancelled operation has moved no message.
+//   - A kernel that lacks sendmmsg, recvmmsg or UDP_SEGMENT is found out at each call.
+// All functions are called in a poll, except those that open a socket or set its options, and those
+// on control data: any thread may call these.
+#ifndef VOLT_NO_IO
+#ifdef __GLIBC__
+typedef int volt__mmsg_flags;
+#else
+typedef unsigned volt__mmsg_flags;
+#endif
+typedef struct volt__message {
+    struct msghdr head;
+    struct iovec part;
+    volt_addr *from;
+    int flags;
+} volt__message;
+
+static int64_t volt__recvmsg_once(int fd, struct msghdr *m, int flags) {
+    ssize_t rc = VOLT_SYS(recvmsg, fd, m, flags | MSG_DONTWAIT);
+    return rc < 0 ? -errno : (int64_t)rc;
+}
+static int64_t volt__sendmsg_once(int fd, const struct msghdr *m, int flags) {
+    ssize_t rc = VOLT_SYS(sendmsg, fd, m, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+    return rc < 0 ? -errno : (int64_t)rc;
+}
+static void volt__message_init(volt__message *m, const void *buf, size_t len, int flags) {
+    memset(m, 0, sizeof *m);
+    m->part.iov_base = (void *)(uintptr_t)buf; // sends only read it
+    m->part.iov_len = len;
+    m->head.msg_iov = &m->part;
+    m->head.msg_iovlen = 1;
+    m->flags = flags;
+}
+// The address is that of the sender only if a message was received: a stream gives none.
+static int64_t volt__recv_call(int fd, void *arg) {
+    volt__message *m = (volt__message *)arg;
+    volt_addr from;
+    if (m->from) {
+        memset(&from, 0, sizeof from);
+        m->head.msg_name = from.sa_;
+        m->head.msg_namelen = sizeof from.sa_;
+    }
+    int64_t rc = volt__recvmsg_once(fd, &m->head, m->flags);
+    if (rc < 0) return rc;
+    if (m->from) {
+        from.len_ = m->head.msg_namelen < sizeof from.sa_ ? m->head.msg_namelen
+                                                          : (uint32_t)sizeof from.sa_;
+        *m->from = from;
+    }
+    return m->head.msg_flags & MSG_TRUNC && !(m->flags & MSG_TRUNC) ? -EMSGSIZE : rc;
+}
+static int64_t volt__send_call(int fd, void *arg) {
+    volt__message *m = (volt__message *)arg;
+    return volt__sendmsg_once(fd, &m->head, m->flags);
+}
+static volt_poll volt__message_poll(volt_cx *cx, int fd, int dir, volt_io_fn *call, void *arg) {
+    volt__io io;
+    volt__io_init_call(&io, fd, dir, VOLT__FD_SOCKET, call, arg);
+    return volt__io_once(cx, &io);
+}
+VOLT_API volt_poll volt_recvfrom(volt_cx *cx, int fd, void *buf, size_t len, int flags,
+                                 volt_addr *from_or_null) {
+    volt__message m;
+    volt__check_not_on_stack(cx, buf);
+    volt__message_init(&m, buf, len, flags);
+    m.from = from_or_null;
+    return volt__message_poll(cx, fd, VOLT__RD, volt__recv_call, &m);
+}
+VOLT_API volt_poll volt_recv(volt_cx *cx, int fd, void *buf, size_t len, int flags) {
+    return volt_recvfrom(cx, fd, buf, len, flags, NULL);
+}
+static void volt__message_to(volt__message *m, const volt_addr *to) {
+    m->head.msg_name = (void *)(uintptr_t)to->sa_; // only read
+    m->head.msg_namelen = (socklen_t)to->len_;
+}
+VOLT_API volt_poll volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len, int flags,
+                               const volt_addr *to) {
+    volt__message m;
+    volt__check_not_on_stack(cx, buf);
+    volt__message_init(&m, buf, len, flags);
+    if (to) volt__message_to(&m, to);
+    return volt__message_poll(cx, fd, VOLT__WR, volt__send_call, &m);
+}
+VOLT_API volt_poll volt_send(volt_cx *cx, int fd, const void *buf, size_t len, int flags) {
+    return volt_sendto(cx, fd, buf, len, flags, NULL);
+}
+
+// ---- messages of the caller's
+
+typedef struct volt__messages {
+    struct mmsghdr *v;
+    struct msghdr *head; // of one message, in place of v
+    unsigned n;
+    int flags;
+} volt__messages;
+static int64_t volt__recvmsg_call(int fd, void *arg) {
+    volt__messages *m = (volt__messages *)arg;
+    return volt__recvmsg_once(fd, m->head, m->flags);
+}
+static int64_t volt__sendmsg_call(int fd, void *arg) {
+    volt__messages *m = (volt__messages *)arg;
+    return volt__sendmsg_once(fd, m->head, m->flags);
+}
+VOLT_API volt_poll volt_recvmsg(volt_cx *cx, int fd, struct msghdr *m, int flags) {
+    volt__messages args = { NULL, m, 1, flags };
+    volt__check_not_on_stack(cx, m);
+    return volt__message_poll(cx, fd, VOLT__RD, volt__recvmsg_call, &args);
+}
+VOLT_API volt_poll volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int flags) {
+    volt__messages args = { NULL, (struct msghdr *)(uintptr_t)m, 1, flags }; // only read
+    volt__check_not_on_stack(cx, m);
+    return volt__message_poll(cx, fd, VOLT__WR, volt__sendmsg_call, &args);
+}
+// One message after the other, where the kernel has no call for several.
+static int64_t volt__messages_singly(int fd, const volt__messages *m, int is_send) {
+    for (unsigned i = 0; i < m->n; i++) {
+        struct msghdr *head = &m->v[i].msg_hdr;
+        int64_t rc = is_send ? volt__sendmsg_once(fd, head, m->flags)
+                             : volt__recvmsg_once(fd, head, m->flags);
+        if (rc < 0) return i > 0 ? (int64_t)i : rc;
+        m->v[i].msg_len = (unsigned)rc;
+    }
+    return (int64_t)m->n;
+}
+static int64_t volt__recvmmsg_call(int fd, void *arg) {
+    volt__messages *m = (volt__messages *)arg;
+    int rc = VOLT_SYS(recvmmsg, fd, m->v, m->n, (volt__mmsg_flags)(m->flags | MSG_DONTWAIT), NULL);
+    if (rc < 0 && volt__sys_is_unsupported(errno)) return volt__messages_singly(fd, m, 0);
+    return rc < 0 ? -errno : rc;
+}
+static int64_t volt__sendmmsg_call(int fd, void *arg) {
+    volt__messages *m = (volt__messages *)arg;
+    int flags = m->flags | MSG_DONTWAIT | MSG_NOSIGNAL;
+    int rc = VOLT_SYS(sendmmsg, fd, m->v, m->n, (volt__mmsg_flags)flags);
+    if (rc < 0 && volt__sys_is_unsupported(errno)) return volt__messages_singly(fd, m, 1);
+    return rc < 0 ? -errno : rc;
+}
+VOLT_API volt_poll volt_recvmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags) {
+    volt__messages args = { v, NULL, n, flags };
+    if (n == 0) return volt_ready(0);
+    volt__check_not_on_stack(cx, v);
+    return volt__message_poll(cx, fd, VOLT__RD, volt__recvmmsg_call, &args);
+}
+VOLT_API volt_poll volt_sendmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags) {
+    volt__messages args = { v, NULL, n, flags };
+    if (n == 0) return volt_ready(0);
+    volt__check_not_on_stack(cx, v);
+    return volt__message_poll(cx, fd, VOLT__WR, volt__sendmmsg_call, &args);
+}
+
+#ifndef VOLT_NO_UDP
+// ---- opening, multicast
+
+enum { VOLT__UDP_SEGMENT = 103, VOLT__UDP_GRO = 104 }; // not in every C library's headers
+static int volt__sock_family(int fd) {
+    int family = AF_UNSPEC;
+    socklen_t len = sizeof family;
+    return VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &family, &len) < 0 ? -errno : family;
+}
+// Sets an option by its IPv6 name on an IPv6 socket, else by its IPv4 name. An IPv6 socket that
+// also receives from IPv4 addresses has both, the second one as far as the kernel knows it.
+static int volt__set_ip_option(int fd, int family, int v6_name, int v4_name, int value) {
+    if (family < 0) return family;
+    if (family != AF_INET6) return volt__set_int_option(fd, IPPROTO_IP, v4_name, value);
+    (void)volt__set_int_option(fd, IPPROTO_IP, v4_name, value);
+    return volt__set_int_option(fd, IPPROTO_IPV6, v6_name, value);
+}
+static int volt__udp_set_info(int fd, int family) {
+    int rc = volt__set_ip_option(fd, family, IPV6_RECVPKTINFO, IP_PKTINFO, 1);
+    if (rc == 0) rc = volt__set_ip_option(fd, family, IPV6_RECVTCLASS, IP_RECVTOS, 1);
+    return rc < 0 ? rc : volt__set_ip_option(fd, family, IPV6_RECVHOPLIMIT, IP_RECVTTL, 1);
+}
+static int volt__udp_set_options(int fd, int family, const volt_udp_options *o) {
+    int rc = 0;
+    if (family == AF_INET6)
+        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, o->is_v6only != 0);
+    if (rc == 0 && o->is_reuseport) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (rc == 0 && o->is_reuseaddr) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (rc == 0 && o->is_broadcast) rc = volt__set_int_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
+    if (rc == 0 && o->has_info) rc = volt__udp_set_info(fd, family);
+    if (rc == 0) rc = volt_set_buffers(fd, o->send_bytes, o->receive_bytes);
+    if (rc == 0 && o->device &&
+        VOLT_SYS(setsockopt, fd, SOL_SOCKET, SO_BINDTODEVICE, o->device,
+                 (socklen_t)strlen(o->device) + 1) < 0)
+        rc = -errno;
+    // without it each datagram is received alone
+    if (rc == 0 && o->is_joined) (void)volt__set_int_option(fd, IPPROTO_UDP, VOLT__UDP_GRO, 1);
+    return rc;
+}
+static int volt__udp_open(const volt_addr *a, const volt_udp_options *o) {
+    int family = volt_addr_family(a), fd = volt_sock_open(family, SOCK_DGRAM, 0);
+    if (fd < 0) return fd;
+    int rc = volt__udp_set_options(fd, family, o);
+    if (rc == 0) rc = volt_sock_bind(fd, a);
+    if (rc == 0) return fd;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+VOLT_API int volt_udp_open(const volt_addr *a_or_null, const volt_udp_options *options_or_null) {
+    volt_udp_options options;
+    volt_addr any;
+    memset(&options, 0, sizeof options);
+    if (options_or_null) options = *options_or_null;
+    if (a_or_null) {
+        int family = volt_addr_family(a_or_null);
+        return volt__is_ip(family) ? volt__udp_open(a_or_null, &options) : -EAFNOSUPPORT;
+    }
+    volt__addr_ip(&any, "::", 0);
+    int fd = volt__udp_open(&any, &options);
+    if (fd != -EAFNOSUPPORT || options.is_v6only) return fd;
+    volt__addr_ip(&any, "0.0.0.0", 0); // the kernel has no IPv6
+    return volt__udp_open(&any, &options);
+}
+static int volt__mcast(int fd, const volt_addr *group, unsigned interface, const volt_addr *source,
+                       int name, int source_name) {
+    int family = volt_addr_family(group), level = family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
+    struct group_source_req with_source;
+    struct group_req all;
+    if (!volt__is_ip(family)) return -EAFNOSUPPORT;
+    memset(&with_source, 0, sizeof with_source);
+    memset(&all, 0, sizeof all);
+    with_source.gsr_interface = all.gr_interface = interface;
+    memcpy(&with_source.gsr_group, group->sa_, group->len_);
+    memcpy(&all.gr_group, group->sa_, group->len_);
+    if (!source)
+        return VOLT_SYS(setsockopt, fd, level, name, &all, sizeof all) < 0 ? -errno : 0;
+    memcpy(&with_source.gsr_source, source->sa_, source->len_);
+    return VOLT_SYS(setsockopt, fd, level, source_name, &with_source, sizeof with_source) < 0
+               ? -errno
+               : 0;
+}
+VOLT_API int volt_mcast_join(int fd, const volt_addr *group, unsigned interface,
+                             const volt_addr *source_or_null) {
+    return volt__mcast(fd, group, interface, source_or_null, MCAST_JOIN_GROUP,
+                       MCAST_JOIN_SOURCE_GROUP);
+}
+VOLT_API int volt_mcast_leave(int fd, const volt_addr *group, unsigned interface,
+                              const volt_addr *source_or_null) {
+    return volt__mcast(fd, group, interface, source_or_null, MCAST_LEAVE_GROUP,
+                       MCAST_LEAVE_SOURCE_GROUP);
+}
+VOLT_API int volt_set_mcast(int fd, unsigned interface, int hops, int is_looped) {
+    int family = volt__sock_family(fd), rc = 0;
+    struct ip_mreqn on;
+    memset(&on, 0, sizeof on);
+    on.imr_ifindex = (int)interface;
+    // of both on an IPv6 socket: it may send to IPv4 addresses
+    if (VOLT_SYS(setsockopt, fd, IPPROTO_IP, IP_MULTICAST_IF, &on, sizeof on) < 0) rc = -errno;
+    if (family == AF_INET6)
+        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)interface);
+    if (rc == 0)
+        rc = volt__set_ip_option(fd, family, IPV6_MULTICAST_HOPS, IP_MULTICAST_TTL, hops);
+    return rc < 0 ? rc : volt__set_ip_option(fd, family, IPV6_MULTICAST_LOOP, IP_MULTICAST_LOOP,
+                                             is_looped != 0);
+}
+VOLT_API int volt_set_ttl(int fd, int hops) {
+    return volt__set_ip_option(fd, volt__sock_family(fd), IPV6_UNICAST_HOPS, IP_TTL, hops);
+}
+VOLT_API int volt_set_tos(int fd, int tos) {
+    return volt__set_ip_option(fd, volt__sock_family(fd), IPV6_TCLASS, IP_TOS, tos);
+}
+
+// ---- control data
+
+static void volt__msg_info_local(volt_msg_info *out, int family, const void *address,
+                                 unsigned interface) {
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    memset(&v4, 0, sizeof v4);
+    memset(&v6, 0, sizeof v6);
+    if (family == AF_INET) {
+        v4.sin_family = AF_INET;
+        memcpy(&v4.sin_addr, address, sizeof v4.sin_addr);
+        volt__addr_set(&out->local, &v4, sizeof v4);
+    } else {
+        v6.sin6_family = AF_INET6;
+        memcpy(&v6.sin6_addr, address, sizeof v6.sin6_addr);
+        // a scope makes an address of the link usable as an address to send from
+        if (IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr)) v6.sin6_scope_id = interface;
+        volt__addr_set(&out->local, &v6, sizeof v6);
+    }
+    out->interface = interface;
+    out->has |= VOLT_MSG_LOCAL;
+}
+// The kernel gives TOS as one byte, the others as an int.
+static int volt__cmsg_int(const struct cmsghdr *c) {
+    int value = 0;
+    size_t len = c->cmsg_len - CMSG_LEN(0);
+    if (len < sizeof value) return *CMSG_DATA(c);
+    memcpy(&value, CMSG_DATA(c), sizeof value);
+    return value;
+}
+static void volt__msg_info_add(volt_msg_info *out, const struct cmsghdr *c) {
+    struct in_pktinfo v4;
+    struct in6_pktinfo v6;
+    int level = c->cmsg_level, type = c->cmsg_type;
+    if (level == IPPROTO_IP && type == IP_PKTINFO) {
+        memcpy(&v4, CMSG_DATA(c), sizeof v4);
+        volt__msg_info_local(out, AF_INET, &v4.ipi_addr, (unsigned)v4.ipi_ifindex);
+    } else if (level == IPPROTO_IPV6 && type == IPV6_PKTINFO) {
+        memcpy(&v6, CMSG_DATA(c), sizeof v6);
+        volt__msg_info_local(out, AF_INET6, &v6.ipi6_addr, (unsigned)v6.ipi6_ifindex);
+    } else if ((level == IPPROTO_IP && type == IP_TOS) ||
+               (level == IPPROTO_IPV6 && type == IPV6_TCLASS)) {
+        out->tos = volt__cmsg_int(c);
+        out->has |= VOLT_MSG_TOS;
+    } else if ((level == IPPROTO_IP && type == IP_TTL) ||
+               (level == IPPROTO_IPV6 && type == IPV6_HOPLIMIT)) {
+        out->ttl = volt__cmsg_int(c);
+        out->has |= VOLT_MSG_TTL;
+    } else if (level == IPPROTO_UDP && type == VOLT__UDP_GRO) {
+        out->segment = (unsigned)volt__cmsg_int(c);
+        out->has |= VOLT_MSG_SEGMENT;
+    }
+}
+VOLT_API void volt_msg_info_get(const struct msghdr *m, volt_msg_info *out) {
+    struct msghdr *head = (struct msghdr *)(uintptr_t)m; // only read: CMSG_NXTHDR takes no const
+    memset(out, 0, sizeof *out);
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = CMSG_NXTHDR(head, c))
+        volt__msg_info_add(out, c);
+}
+// Appends one item. Returns 0 or -ENOSPC.
+static int volt__cmsg_put(struct msghdr *m, size_t room, int level, int type, const void *data,
+                          size_t len) {
+    size_t at = m->msg_controllen;
+    struct cmsghdr head;
+    if (at + CMSG_SPACE(len) > room) return -ENOSPC;
+    char *to = (char *)m->msg_control + at;
+    memset(&head, 0, sizeof head);
+    memset(to, 0, CMSG_SPACE(len));
+    head.cmsg_len = (__typeof__(head.cmsg_len))CMSG_LEN(len);
+    head.cmsg_level = level;
+    head.cmsg_type = type;
+    memcpy(to, &head, sizeof head);
+    memcpy(to + CMSG_LEN(0), data, len);
+    m->msg_controllen = (__typeof__(m->msg_controllen))(at + CMSG_SPACE(len));
+    return 0;
+}
+static int volt__msg_info_put_local(struct msghdr *m, size_t room, const volt_msg_info *info) {
+    struct in_pktinfo v4;
+    struct in6_pktinfo v6;
+    int family = volt_addr_family(&info->local);
+    memset(&v4, 0, sizeof v4);
+    memset(&v6, 0, sizeof v6);
+    if (family == AF_INET) {
+        v4.ipi_ifindex = (int)info->interface;
+        memcpy(&v4.ipi_spec_dst, info->local.sa_ + offsetof(struct sockaddr_in, sin_addr), 4);
+        return volt__cmsg_put(m, room, IPPROTO_IP, IP_PKTINFO, &v4, sizeof v4);
+    }
+    if (family != AF_INET6) return -EINVAL;
+    v6.ipi6_ifindex = info->interface;
+    memcpy(&v6.ipi6_addr, info->local.sa_ + offsetof(struct sockaddr_in6, sin6_addr), 16);
+    return volt__cmsg_put(m, room, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof v6);
+}
+VOLT_API int volt_msg_info_put(struct msghdr *m, size_t room, const volt_msg_info *info) {
+    uint16_t segment = (uint16_t)info->segment;
+    int is_v6 = !(info->has & VOLT_MSG_LOCAL) || volt_addr_family(&info->local) == AF_INET6;
+    int rc = 0;
+    m->msg_controllen = 0;
+    if (info->has & VOLT_MSG_LOCAL) rc = volt__msg_info_put_local(m, room, info);
+    // both names, if the family is not known: the kernel skips that of the other family
+    if (rc == 0 && info->has & VOLT_MSG_TOS && is_v6)
+        rc = volt__cmsg_put(m, room, IPPROTO_IPV6, IPV6_TCLASS, &info->tos, sizeof info->tos);
+    if (rc == 0 && info->has & VOLT_MSG_TOS)
+        rc = volt__cmsg_put(m, room, IPPROTO_IP, IP_TOS, &info->tos, sizeof info->tos);
+    if (rc == 0 && info->has & VOLT_MSG_TTL && is_v6)
+        rc = volt__cmsg_put(m, room, IPPROTO_IPV6, IPV6_HOPLIMIT, &info->ttl, sizeof info->ttl);
+    if (rc == 0 && info->has & VOLT_MSG_TTL)
+        rc = volt__cmsg_put(m, room, IPPROTO_IP, IP_TTL, &info->ttl, sizeof info->ttl);
+    if (rc == 0 && info->has & VOLT_MSG_SEGMENT)
+        rc = volt__cmsg_put(m, room, IPPROTO_UDP, VOLT__UDP_SEGMENT, &segment, sizeof segment);
+    return rc;
+}
+
+// ---- many datagrams by one call
+
+enum { VOLT__SEGMENTS_MAX = 64, VOLT__SEGMENTS_BYTES = 65000, VOLT__SEGMENTS_ONCE = 16 };
+typedef struct volt__segments {
+    volt__message message; // the address, if there is one
+    char *buf;
+    size_t len, size;
+} volt__segments;
+// Sends up to 64 datagrams from `at` on as one. Returns the number of bytes or -errno.
+static int64_t volt__send_joined(int fd, volt__segments *s, size_t at) {
+    char room[CMSG_SPACE(sizeof(uint16_t))] __attribute__((aligned(16)));
+    struct msghdr *head = &s->message.head;
+    uint16_t size = (uint16_t)s->size;
+    size_t most = VOLT__SEGMENTS_BYTES / s->size;
+    if (most > VOLT__SEGMENTS_MAX) most = VOLT__SEGMENTS_MAX;
+    s->message.part.iov_base = s->buf + at;
+    s->message.part.iov_len = s->len - at < most * s->size ? s->len - at : most * s->size;
+    head->msg_control = room;
+    head->msg_controllen = 0;
+    (void)volt__cmsg_put(head, sizeof room, IPPROTO_UDP, VOLT__UDP_SEGMENT, &size, sizeof size);
+    int64_t rc = volt__sendmsg_once(fd, head, 0);
+    head->msg_control = NULL;
+    head->msg_controllen = 0;
+    return rc;
+}
+// The same by a call for several messages.
+static int64_t volt__send_apart(int fd, volt__segments *s, size_t at) {
+    struct mmsghdr v[VOLT__SEGMENTS_ONCE];
+    struct iovec part[VOLT__SEGMENTS_ONCE];
+    volt__messages all = { v, NULL, 0, 0 };
+    size_t from = at;
+    for (; all.n < VOLT__SEGMENTS_ONCE && from < s->len; all.n++, from += s->size) {
+        part[all.n].iov_base = s->buf + from;
+        part[all.n].iov_len = s->len - from < s->size ? s->len - from : s->size;
+        v[all.n].msg_hdr = s->message.head;
+        v[all.n].msg_hdr.msg_iov = &part[all.n];
+    }
+    int64_t n = volt__sendmmsg_call(fd, &all);
+    if (n < 0) return n;
+    size_t end = at + (size_t)n * s->size;
+    return (int64_t)((end < s->len ? end : s->len) - at);
+}
+// Errors for which datagrams are sent one by one: the kernel does not know UDP_SEGMENT, the device
+// computes no checksums, or the segment is longer than the route takes without fragments.
+static int volt__is_not_joined(int64_t rc) {
+    return rc == -EINVAL || rc == -EIO || rc == -EOPNOTSUPP || rc == -ENOPROTOOPT ||
+           rc == -EMSGSIZE;
+}
+static int64_t volt__send_segments_call(int fd, void *arg) {
+    volt__segments *s = (volt__segments *)arg;
+    size_t at = 0;
+    int is_apart = s->size > VOLT__SEGMENTS_BYTES / 2 || s->len <= s->size;
+    while (at < s->len) {
+        int64_t rc = is_apart ? volt__send_apart(fd, s, at) : volt__send_joined(fd, s, at);
+        if (!is_apart && volt__is_not_joined(rc)) {
+            is_apart = 1;
+            continue;
+        }
+        if (rc < 0) return at > 0 ? (int64_t)at : rc;
+        at += (size_t)rc;
+    }
+    return (int64_t)at;
+}
+VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
+                                      size_t segment, const volt_addr *to_or_null) {
+    volt__segments s;
+    volt__check_not_on_stack(cx, buf);
+    if (segment == 0) return volt_ready(-EINVAL);
+    if (segment > 65535) return volt_ready(-EMSGSIZE);
+    if (len == 0) return volt_ready(0);
+    volt__message_init(&s.message, buf, len, 0);
+    if (to_or_null) volt__message_to(&s.message, to_or_null);
+    s.buf = (char *)(uintptr_t)buf; // only read
+    s.len = len;
+    s.size = segment;
+    return volt__message_poll(cx, fd, VOLT__WR, volt__send_segments_call, &s);
+}
+static int64_t volt__recv_segments_call(int fd, void *arg) {
+    volt__segments *s = (volt__segments *)arg;
+    char room[VOLT_MSG_INFO_BYTES] __attribute__((aligned(16)));
+    volt_msg_info info;
+    s->message.head.msg_control = room;
+    s->message.head.msg_controllen = sizeof room;
+    int64_t rc = volt__recv_call(fd, &s->message);
+    if (rc < 0) return rc;
+    volt_msg_info_get(&s->message.head, &info);
+    s->size = info.has & VOLT_MSG_SEGMENT ? info.segment : (size_t)rc;
+    return rc;
+}
+VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len, size_t *segment,
+                                      volt_addr *from_or_null) {
+    volt__segments s;
+    volt__check_not_on_stack(cx, buf);
+    volt__message_init(&s.message, buf, len, 0);
+    s.message.from = from_or_null;
+    s.size = 0;
+    volt_poll p = volt__message_poll(cx, fd, VOLT__RD, volt__recv_segments_call, &s);
+    if (!volt_is_pending(p)) *segment = s.size;
+    return p;
+}
+#endif // VOLT_NO_UDP
+#endif // VOLT_NO_IO
+
+//==================================================================================================
 // >>net  accept, connect, closing, readiness, poll sets
 //==================================================================================================
 // Accept, connect, closing, and waits for readiness, built on >>fds and on the steps of >>io.
@@ -14059,12 +14777,12 @@ static void volt__accept_done(volt_cx *cx, const volt__io *io, int fd) {
     volt__unlock(&e->lock);
     volt__fd_adopt(cx, fd, flags);
 }
-VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
+static volt_poll volt__accept(volt_cx *cx, int fd, volt_addr *peer_or_null) {
     volt__io io;
     volt_poll out;
     volt__node *node = cx->frame_;
     int is_closed = 0;
-    volt__io_init(&io, VOLT__OP_ACCEPT, fd, NULL, 0, 0);
+    volt__io_init(&io, VOLT__OP_ACCEPT, fd, peer_or_null, 0, 0);
     if (node && node->kind_ == VOLT__LEAF_BACKOFF &&
         !volt__accept_resume(cx, node, &io, &is_closed))
         return volt__budget_charge(cx) ? volt__leaf_pending(cx, node, (uint32_t)fd)
@@ -14089,6 +14807,11 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
         if (rc >= 0) volt__accept_done(cx, &io, (int)rc);
         return volt__leaf_ready(node, rc);
     }
+}
+
+VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) { return volt__accept(cx, fd, NULL); }
+VOLT_API volt_poll volt_accept_from(volt_cx *cx, int fd, volt_addr *peer) {
+    return volt__accept(cx, fd, peer);
 }
 
 // ---- closing
@@ -14122,52 +14845,114 @@ VOLT_API void volt_fd_release(volt_cx *cx, int fd) {
 
 // ---- connect
 
-// Ends the await, with the socket or with a negative `error`; an error closes the socket.
-static volt_poll volt__connect_end(volt_cx *cx, volt__node *node, int fd, int64_t error) {
-    if (error < 0) volt__close(cx->rt_, fd);
-    return volt__leaf_ready(node, error < 0 ? error : fd);
+// What a connect is given. own_fd: the caller's socket, or -1: volt opens one, of stream type.
+typedef struct volt__connect_args {
+    const volt_addr *to, *from_or_null;
+    int own_fd;
+} volt__connect_args;
+
+// Ends the await, with a negative `error` or with the result of success: the socket that volt has
+// opened, or 0 for one of the caller's. An error closes the socket, unless it is the caller's.
+static volt_poll volt__connect_end(volt_cx *cx, volt__node *node, const volt__connect_args *args,
+                                   int fd, int64_t error) {
+    int is_own = args->own_fd >= 0;
+    if (error < 0 && !is_own) volt__close(cx->rt_, fd);
+    return volt__leaf_ready(node, error < 0 ? error : is_own ? 0 : fd);
 }
-static volt_poll volt__connect_start(volt_cx *cx, volt__node *node, const volt_addr *to) {
-    int family = volt__addr_family(to), fd = volt__socket(family);
-    if (fd < 0) return volt__leaf_ready(node, fd);
+// Opens a socket for the connection, bound to args->from_or_null. Returns it or -errno.
+static int volt__connect_open(volt_cx *cx, const volt__connect_args *args) {
+    int family = volt_addr_family(args->to), fd = volt__socket(family), rc = 0;
+    if (fd < 0) return fd;
     unsigned flags = VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
     if (volt__is_ip(family)) flags |= VOLT__FD_STREAM;
     volt__fd_adopt(cx, fd, (uint8_t)flags);
-    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
-    if (!e) return volt__connect_end(cx, node, fd, -ENOMEM);
     if (family != AF_UNIX) volt_set_nodelay(fd, 1);
-    if (VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_) == 0)
-        return volt__connect_end(cx, node, fd, 0);
-    // after EINTR, too, the kernel goes on to connect
-    if (errno != EINPROGRESS && errno != EINTR) return volt__connect_end(cx, node, fd, -errno);
-    VOLT_ASSERT(node->key_.socket_ == 0);
-    node->key_.socket_ = fd + 1;
-    // No event can have come yet, as the socket is not registered. So volt__fd_wait does not give
-    // VOLT__FD_AGAIN, unless another task uses the number by mistake.
-    volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
-    int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
+    if (args->from_or_null) {
+        // the connect chooses the port, and has more to choose from, since it knows the peer
+        if (volt_addr_port(args->from_or_null) == 0)
+            (void)volt__set_int_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+        else rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+        if (rc == 0) rc = volt_sock_bind(fd, args->from_or_null);
+    }
+    if (rc == 0) return fd;
+    volt__close(cx->rt_, fd);
+    return rc;
+}
+// A socket of the caller's may still be in blocking mode. Returns 0 or -errno.
+static int volt__connect_probe(volt__fd *e, int fd) {
+    int wanted = VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
+    int rc = volt__fd_probe(e, fd, volt__load_rlx(&e->gen), wanted); // rlx: probe checks it
+    return rc < 0 ? rc : 0;
+}
+static volt_poll volt__connect_done(volt_cx *cx, volt__node *node, const volt__connect_args *args,
+                                    int fd) {
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
+    return volt__connect_end(cx, node, args, fd, -error);
+}
+// Waits until the connection is made or refused. A socket that volt has just opened is not
+// registered, so no event can have come yet. One of the caller's may be, so its state is read after
+// the snapshot, and again if an event comes between the two.
+static volt_poll volt__connect_wait(volt_cx *cx, volt__node *node, const volt__connect_args *args,
+                                    volt__fd *e, int fd) {
+    int rc, may_be_registered = args->own_fd >= 0;
+    do {
+        volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
+        if (may_be_registered && volt__is_ready_now(fd, VOLT__WR))
+            return volt__connect_done(cx, node, args, fd);
+        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
                            cx->task_);
-    if (rc != VOLT__FD_LINKED) return volt__connect_end(cx, node, fd, rc < 0 ? rc : -EBADF);
+        may_be_registered = 1;
+    } while (rc == VOLT__FD_AGAIN);
+    if (rc != VOLT__FD_LINKED)
+        return volt__connect_end(cx, node, args, fd, rc < 0 ? rc : -EBADF);
+    node->key_.socket_ = fd + 1;
     return volt__leaf_pending(cx, node, (uint32_t)fd);
 }
-VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
+static volt_poll volt__connect_start(volt_cx *cx, volt__node *node,
+                                     const volt__connect_args *args) {
+    int fd = args->own_fd >= 0 ? args->own_fd : volt__connect_open(cx, args);
+    if (fd < 0) return volt__leaf_ready(node, fd);
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
+    if (!e) return volt__connect_end(cx, node, args, fd, volt__fd_lookup_error(fd));
+    int rc = args->own_fd >= 0 ? volt__connect_probe(e, fd) : 0;
+    if (rc < 0) return volt__connect_end(cx, node, args, fd, rc);
+    if (VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_) == 0)
+        return volt__connect_end(cx, node, args, fd, 0);
+    // after EINTR, too, the kernel goes on to connect
+    if (errno != EINPROGRESS && errno != EINTR)
+        return volt__connect_end(cx, node, args, fd, -errno);
+    return volt__connect_wait(cx, node, args, e, fd);
+}
+static volt_poll volt__connect(volt_cx *cx, const volt__connect_args *args) {
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_CONNECT);
     if (!node) return volt_pending();
-    int fd = (int)(node->key_.socket_ - 1), error = 0;
-    socklen_t len = sizeof error;
-    int is_cancelled = volt__scope_is_cancelled(cx);
+    int fd = (int)(node->key_.socket_ - 1), is_cancelled = volt__scope_is_cancelled(cx);
     if (fd < 0)
         return is_cancelled ? volt__leaf_ready(node, -ECANCELED)
-                            : volt__connect_start(cx, node, to);
+                            : volt__connect_start(cx, node, args);
     if (!is_cancelled && volt__node_state(node) == VOLT__LINKED &&
         !volt__is_last_try(cx, fd, VOLT__WR))
         return volt__leaf_pending(cx, node, (uint32_t)fd);
     uint8_t state = volt__fd_end_wait(node, cx->task_, VOLT__WR);
     if (state == VOLT__CLOSED) // the number may be another file's by now
         return volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
-    if (is_cancelled) return volt__connect_end(cx, node, fd, -ECANCELED);
-    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
-    return volt__connect_end(cx, node, fd, -error);
+    if (is_cancelled) return volt__connect_end(cx, node, args, fd, -ECANCELED);
+    return volt__connect_done(cx, node, args, fd);
+}
+VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
+    volt__connect_args args = { to, NULL, -1 };
+    return volt__connect(cx, &args);
+}
+VOLT_API volt_poll volt_connect_from(volt_cx *cx, const volt_addr *to, const volt_addr *from) {
+    volt__connect_args args = { to, from, -1 };
+    return volt__connect(cx, &args);
+}
+VOLT_API volt_poll volt_connect_on(volt_cx *cx, int fd, const volt_addr *to) {
+    volt__connect_args args = { to, NULL, fd };
+    if (fd < 0) return volt_ready(-EBADF);
+    return volt__connect(cx, &args);
 }
 
 // ---- readiness
@@ -14775,7 +15560,7 @@ static int volt__names_lookup(volt__query *q) {
     if (rc != 0) return volt__names_error(rc);
     for (const struct addrinfo *a = list; a; a = a->ai_next) {
         if (a->ai_addrlen > sizeof q->addr[0].sa_) continue;
-        int is_other = n > 0 && a->ai_family != volt__addr_family(&q->addr[0]);
+        int is_other = n > 0 && a->ai_family != volt_addr_family(&q->addr[0]);
         if (n < VOLT__NAMES_MAX) n++;
         else if (!is_other || n_others > 0) continue; // no room
         n_others += is_other;
@@ -14926,7 +15711,7 @@ static void volt__resolve_release(volt_rt *rt, volt_lookup *l) {
 // is_of_it is 0, of any other. Returns the number of addresses if there is none.
 static size_t volt__names_next(const volt__query *q, size_t from, int family, int is_of_it) {
     size_t n = (size_t)q->rc;
-    while (from < n && (volt__addr_family(&q->addr[from]) == family) != is_of_it) from++;
+    while (from < n && (volt_addr_family(&q->addr[from]) == family) != is_of_it) from++;
     return from;
 }
 // Copies at most `cap` addresses, alternately of the family of the first address and of the other
@@ -14934,7 +15719,7 @@ static size_t volt__names_next(const volt__query *q, size_t from, int family, in
 // number of addresses copied.
 static size_t volt__names_interleave(const volt__query *q, volt_addr *out, size_t cap) {
     size_t n = (size_t)q->rc, at[2] = { 0, 0 }, got = 0;
-    int family = volt__addr_family(&q->addr[0]);
+    int family = volt_addr_family(&q->addr[0]);
     for (int is_other = 0; got < cap && (at[0] < n || at[1] < n); is_other = !is_other) {
         at[is_other] = volt__names_next(q, at[is_other], family, !is_other);
         if (at[is_other] < n) out[got++] = q->addr[at[is_other]++];
