@@ -1116,6 +1116,25 @@ typedef struct volt_msg_info {
     int tos, ttl;       // TOS, TTL
     unsigned segment;   // SEGMENT: bytes of each datagram of a joined message
 } volt_msg_info;
+// The process at the other end of a unix socket.
+typedef struct volt_cred {
+    int pid;
+    unsigned uid, gid;
+} volt_cred;
+// The state of a terminal before volt_tty_raw.
+typedef struct volt_tty {
+    int fd_, is_raw_;
+    unsigned long long state_[8];
+} volt_tty;
+// Options of a serial line. Zeroed memory is the default, as is NULL in place of the struct: 9600
+// baud, 8 data bits, no parity, 1 stop bit, no flow control.
+typedef struct volt_serial_options {
+    unsigned baud, data_bits, stop_bits;
+    char parity;            // 'N' or 0: none; 'E': even; 'O': odd
+    unsigned has_rtscts;    // 1: flow control by RTS and CTS
+    unsigned has_xonxoff;   // 1: flow control by XON and XOFF
+    unsigned is_exclusive;  // 1: no other process may open it, and none may have locked it
+} volt_serial_options;
 // A system call of the program, see volt_io. Returns its result, or -errno.
 typedef int64_t volt_io_fn(int fd, void *arg);
 
@@ -2664,6 +2683,43 @@ VOLT_API VOLT_POLL volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
                                       volt_addr *from_or_null);
 #endif // VOLT_NO_UDP
 
+#ifndef VOLT_NO_UNIX
+// ---- unix sockets, pipes, terminals
+// Opens two connected unix sockets of a type, or a pipe: fd[0] is its end that reads.
+//   returns: 0 with two descriptors, non-blocking and close-on-exec | -EMFILE, -ENFILE | another
+//            -errno
+VOLT_API int volt_socketpair(int type, int fd[2]);
+VOLT_API int volt_pipe(int fd[2]);
+// Sends or receives up to 253 descriptors through a unix socket, together with data: a stream needs
+// at least one byte. The sent descriptors stay open. Received ones are close-on-exec; *n is the
+// room in fds before, and their number after the call. If more come than fit, the surplus is
+// closed.
+//   returns: the number of bytes | volt_recv_fds: -EMSGSIZE if the message or the descriptors did
+//            not fit: what did is in `buf`, and the first *n in fds | -EINVAL if n is negative or
+//            above 253 | -EBADF for a descriptor that is not open | another -errno
+//   memory : received descriptors belong to the caller, also after -EMSGSIZE
+VOLT_API VOLT_POLL volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t len, const int *fds,
+                                 int n);
+VOLT_API VOLT_POLL volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int *fds, int *n);
+// The process at the other end of a unix socket, as of its connect or listen call.
+//   returns: 0 | -errno
+VOLT_API int volt_peer_cred(int fd, volt_cred *out);
+// The same process as a pidfd: it never means another one.
+//   returns: a descriptor | -ENOPROTOOPT before Linux 6.5 | another -errno
+VOLT_API int volt_peer_pidfd(int fd);
+// Sets a terminal to raw mode, and keeps its state in *t; or puts that state back, once.
+//   where  : any thread; volt_tty_restore also in a signal handler
+//   returns: volt_tty_raw 0 | -ENOTTY | another -errno
+VOLT_API int volt_tty_raw(volt_tty *t, int fd);
+VOLT_API void volt_tty_restore(volt_tty *t);
+// Opens a serial line in raw mode, for volt_read and volt_write. Blocks as open(2) of the device
+// does.
+//   returns: a descriptor, non-blocking and close-on-exec | -EBUSY if another process has it
+//            exclusively | -EINVAL for a speed or a format that the driver lacks | -ENOTTY |
+//            -ENOENT, or another -errno
+VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null);
+#endif // VOLT_NO_UNIX
+
 // Opens a poll set: a level-triggered set of descriptors that another library reads and writes.
 // The struct must not be copied.
 //   where  : any thread, one at a time
@@ -2776,9 +2832,12 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #  include <netdb.h>
 #  include <netinet/in.h>
 #  include <netinet/tcp.h>
+#  include <sys/file.h>
+#  include <sys/ioctl.h>
 #  include <sys/socket.h>
 #  include <sys/uio.h>
 #  include <sys/un.h>
+#  include <termios.h>
 #endif
 
 #ifdef __cplusplus
@@ -14690,6 +14749,224 @@ VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
 }
 #endif // VOLT_NO_UDP
 #endif // VOLT_NO_IO
+
+//==================================================================================================
+// >>unix  unix sockets, pipes, terminals
+//==================================================================================================
+// What unix sockets have beside those of other families, and descriptors that are no sockets.
+//   - Descriptors that were received and cannot be given to the caller are closed before the call
+//     returns, so that a peer cannot fill the table of this process.
+//   - No function here waits, except volt_send_fds and volt_recv_fds, which are called in a poll.
+// Any thread may call the others.
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_UNIX)
+enum { VOLT__FDS_MAX = 253 }; // the most that the kernel passes by one message
+
+VOLT_API int volt_socketpair(int type, int fd[2]) {
+    int flags = type | SOCK_NONBLOCK | SOCK_CLOEXEC;
+    return VOLT_SYS(socketpair, AF_UNIX, flags, 0, fd) < 0 ? -errno : 0;
+}
+VOLT_API int volt_pipe(int fd[2]) {
+    return VOLT_SYS(pipe2, fd, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+// ---- descriptors through a socket
+
+typedef struct volt__fds_message {
+    volt__message message;
+    int *fds, n;
+    union {
+        char room[CMSG_SPACE(VOLT__FDS_MAX * sizeof(int))];
+        struct cmsghdr align_;
+    } control;
+} volt__fds_message;
+static int64_t volt__send_fds_call(int fd, void *arg) {
+    volt__fds_message *m = (volt__fds_message *)arg;
+    struct msghdr *head = &m->message.head;
+    head->msg_control = m->n > 0 ? m->control.room : NULL;
+    head->msg_controllen = 0;
+    if (m->n > 0)
+        (void)volt__cmsg_put(head, sizeof m->control, SOL_SOCKET, SCM_RIGHTS, m->fds,
+                             (size_t)m->n * sizeof(int));
+    return volt__sendmsg_once(fd, head, m->message.flags);
+}
+VOLT_API volt_poll volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t len, const int *fds,
+                                 int n) {
+    volt__fds_message m;
+    volt__check_not_on_stack(cx, buf);
+    if (n < 0 || n > VOLT__FDS_MAX) return volt_ready(-EINVAL);
+    volt__message_init(&m.message, buf, len, 0);
+    m.fds = (int *)(uintptr_t)fds; // only read
+    m.n = n;
+    return volt__message_poll(cx, fd, VOLT__WR, volt__send_fds_call, &m);
+}
+// Hands over the descriptors of one item, from *n on, and closes those above `room`. Returns the
+// number of those that it has closed.
+static int volt__take_fds(const struct cmsghdr *c, int *fds, int *n, int room) {
+    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    int n_closed = 0;
+    for (size_t i = 0; i < count; i++) {
+        int fd;
+        memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+        if (*n < room) {
+            fds[(*n)++] = fd;
+        } else {
+            VOLT_SYS(close, fd);
+            n_closed++;
+        }
+    }
+    return n_closed;
+}
+static int64_t volt__recv_fds_call(int fd, void *arg) {
+    volt__fds_message *m = (volt__fds_message *)arg;
+    struct msghdr *head = &m->message.head;
+    int n = 0, n_closed = 0;
+    head->msg_control = m->control.room;
+    head->msg_controllen = sizeof m->control;
+    int64_t rc = volt__recvmsg_once(fd, head, MSG_CMSG_CLOEXEC);
+    if (rc < 0) return rc;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = CMSG_NXTHDR(head, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+            n_closed += volt__take_fds(c, m->fds, &n, m->n);
+    m->n = n;
+    return n_closed > 0 || head->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EMSGSIZE : rc;
+}
+VOLT_API volt_poll volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int *fds, int *n) {
+    volt__fds_message m;
+    volt__check_not_on_stack(cx, buf);
+    if (*n < 0) return volt_ready(-EINVAL);
+    volt__message_init(&m.message, buf, len, 0);
+    m.fds = fds;
+    m.n = *n;
+    volt_poll p = volt__message_poll(cx, fd, VOLT__RD, volt__recv_fds_call, &m);
+    // after an error before the call m.n is still the room: nothing was received
+    if (!volt_is_pending(p))
+        *n = volt_value(p) >= 0 || volt_value(p) == -EMSGSIZE ? m.n : 0;
+    return p;
+}
+VOLT_API int volt_peer_cred(int fd, volt_cred *out) {
+    struct ucred cred;
+    socklen_t len = sizeof cred;
+    memset(out, 0, sizeof *out);
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) return -errno;
+    out->pid = cred.pid;
+    out->uid = cred.uid;
+    out->gid = cred.gid;
+    return 0;
+}
+enum { VOLT__SO_PEERPIDFD = 77 }; // not in every C library's headers
+VOLT_API int volt_peer_pidfd(int fd) {
+    int pidfd = -1;
+    socklen_t len = sizeof pidfd;
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, VOLT__SO_PEERPIDFD, &pidfd, &len) < 0) return -errno;
+    return pidfd;
+}
+
+// ---- terminals
+
+VOLT__SASSERT(sizeof(struct termios) <= sizeof(((volt_tty *)0)->state_), "room for its state");
+static void volt__termios_raw(struct termios *t) {
+    t->c_iflag &= ~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
+    t->c_oflag &= ~(tcflag_t)OPOST;
+    t->c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON | ISIG | IEXTEN);
+    t->c_cflag &= ~(tcflag_t)(CSIZE | PARENB);
+    t->c_cflag |= CS8;
+    t->c_cc[VMIN] = 1;
+    t->c_cc[VTIME] = 0;
+}
+VOLT_API int volt_tty_raw(volt_tty *t, int fd) {
+    struct termios now;
+    memset(t, 0, sizeof *t);
+    if (VOLT_SYS(tcgetattr, fd, &now) < 0) return -errno;
+    memcpy(t->state_, &now, sizeof now);
+    volt__termios_raw(&now);
+    if (VOLT_SYS(tcsetattr, fd, TCSAFLUSH, &now) < 0) return -errno;
+    t->fd_ = fd;
+    volt__store_rel(&t->is_raw_, 1); // a signal handler may restore it from here on
+    return 0;
+}
+VOLT_API void volt_tty_restore(volt_tty *t) {
+    struct termios before;
+    int raw = 1, error = errno;
+    if (!volt__cas_acq_rel(&t->is_raw_, &raw, 0)) return; // not raw, or another call restores it
+    memcpy(&before, t->state_, sizeof before);
+    VOLT_SYS(tcsetattr, t->fd_, TCSAFLUSH, &before);
+    errno = error;
+}
+
+// ---- serial lines
+
+// Returns the speed's constant, or B0 if there is none.
+static speed_t volt__serial_speed(unsigned baud) {
+    static const struct {
+        unsigned baud;
+        speed_t speed;
+    } speeds[] = {
+        { 50, B50 }, { 75, B75 }, { 110, B110 }, { 134, B134 }, { 150, B150 }, { 200, B200 },
+        { 300, B300 }, { 600, B600 }, { 1200, B1200 }, { 1800, B1800 }, { 2400, B2400 },
+        { 4800, B4800 }, { 9600, B9600 }, { 19200, B19200 }, { 38400, B38400 }, { 57600, B57600 },
+        { 115200, B115200 }, { 230400, B230400 }, { 460800, B460800 }, { 500000, B500000 },
+        { 576000, B576000 }, { 921600, B921600 }, { 1000000, B1000000 }, { 1152000, B1152000 },
+        { 1500000, B1500000 }, { 2000000, B2000000 }, { 2500000, B2500000 }, { 3000000, B3000000 },
+        { 3500000, B3500000 }, { 4000000, B4000000 }
+    };
+    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++)
+        if (speeds[i].baud == baud) return speeds[i].speed;
+    return B0;
+}
+// Fills in what the options ask for. Returns 0 or -EINVAL.
+static int volt__serial_format(struct termios *t, const volt_serial_options *o) {
+    static const tcflag_t sizes[] = { CS5, CS6, CS7, CS8 };
+    unsigned data_bits = o->data_bits ? o->data_bits : 8;
+    unsigned stop_bits = o->stop_bits ? o->stop_bits : 1;
+    char parity = o->parity ? o->parity : 'N';
+    speed_t speed = volt__serial_speed(o->baud ? o->baud : 9600);
+    if (speed == B0 || data_bits < 5 || data_bits > 8 || stop_bits > 2) return -EINVAL;
+    if (parity != 'N' && parity != 'E' && parity != 'O') return -EINVAL;
+    volt__termios_raw(t);
+    t->c_iflag &= ~(tcflag_t)(IXOFF | IXANY | INPCK);
+    t->c_cflag &= ~(tcflag_t)(CSIZE | CSTOPB | PARENB | PARODD | CRTSCTS);
+    t->c_cflag |= CREAD | CLOCAL | sizes[data_bits - 5];
+    if (stop_bits == 2) t->c_cflag |= CSTOPB;
+    if (parity != 'N') t->c_cflag |= PARENB;
+    if (parity != 'N') t->c_iflag |= INPCK;
+    if (parity == 'O') t->c_cflag |= PARODD;
+    if (o->has_rtscts) t->c_cflag |= CRTSCTS;
+    if (o->has_xonxoff) t->c_iflag |= IXON | IXOFF;
+    if (VOLT_SYS(cfsetispeed, t, speed) < 0 || VOLT_SYS(cfsetospeed, t, speed) < 0) return -errno;
+    return 0;
+}
+// tcsetattr succeeds if it could set any one of the values, so they are read back. A pseudo-
+// terminal keeps any speed, and ignores the bits of a frame.
+static int volt__serial_set(int fd, const volt_serial_options *o) {
+    struct termios t, got;
+    if (VOLT_SYS(tcgetattr, fd, &t) < 0) return -errno;
+    int rc = volt__serial_format(&t, o);
+    if (rc < 0) return rc;
+    if (VOLT_SYS(tcsetattr, fd, TCSANOW, &t) < 0 || VOLT_SYS(tcgetattr, fd, &got) < 0)
+        return -errno;
+    tcflag_t checked = CSTOPB | PARODD | CRTSCTS;
+    if (VOLT_SYS(cfgetospeed, &got) != VOLT_SYS(cfgetospeed, &t)) return -EINVAL;
+    return (got.c_cflag & checked) == (t.c_cflag & checked) ? 0 : -EINVAL;
+}
+// flock keeps out programs that follow the same custom, TIOCEXCL any other but root's.
+static int volt__serial_lock(int fd) {
+    if (VOLT_SYS(flock, fd, LOCK_EX | LOCK_NB) < 0) return errno == EWOULDBLOCK ? -EBUSY : -errno;
+    return VOLT_SYS(ioctl, fd, TIOCEXCL) < 0 ? -errno : 0;
+}
+VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null) {
+    volt_serial_options o;
+    memset(&o, 0, sizeof o);
+    if (options_or_null) o = *options_or_null;
+    // O_NONBLOCK: without it, open would wait for the carrier of a modem
+    int fd = VOLT_SYS(open, path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return -errno;
+    int rc = o.is_exclusive ? volt__serial_lock(fd) : 0;
+    if (rc == 0) rc = volt__serial_set(fd, &o);
+    if (rc == 0) return fd;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+#endif // VOLT_NO_IO, VOLT_NO_UNIX
 
 //==================================================================================================
 // >>net  accept, connect, closing, readiness, poll sets

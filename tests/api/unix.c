@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Descriptors through unix sockets, credentials, pipes, terminals, serial lines.
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "test.h"
+#include "tasks.h"
+#include <pty.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <termios.h>
+
+static int count_open(void) {
+    int n = 0;
+    for (int fd = 0; fd < 400; fd++) n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+static int is_same(int a, int b) {
+    struct stat s, t;
+    return fstat(a, &s) == 0 && fstat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+ROOT_TEST_1(pairs_and_pipes_carry_data_and_close_on_exec, {
+    int fd[2], k;
+    char buf[8];
+    int64_t rc;
+}) {
+    static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET, -1 };
+    VOLT_BEGIN(cx, s);
+    for (s->k = 0; s->k < 4; s->k++) {
+        CHECK_EQ(types[s->k] < 0 ? volt_pipe(s->fd) : volt_socketpair(types[s->k], s->fd), 0);
+        for (int i = 0; i < 2; i++) {
+            CHECK(fcntl(s->fd[i], F_GETFD) & FD_CLOEXEC);
+            CHECK(fcntl(s->fd[i], F_GETFL) & O_NONBLOCK);
+        }
+        VOLT_AWAIT(s->rc, volt_write(cx, s->fd[1], "abc", 3));
+        CHECK_EQ(s->rc, 3);
+        VOLT_AWAIT(s->rc, volt_read(cx, s->fd[0], s->buf, sizeof s->buf));
+        CHECK_EQ(s->rc, 3);
+        for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    }
+    CHECK_EQ(volt_socketpair(999, s->fd), -EINVAL);
+    VOLT_END(0);
+}
+
+// ---- descriptors through a socket
+
+enum { MOST = 253 };
+ROOT_TEST_1(descriptors_arrive_with_their_message, {
+    int fd[2], out[MOST + 1], in[MOST + 1], n, k, before;
+    char buf[8];
+    int64_t rc;
+}) {
+    static const int counts[] = { 0, 1, 3, MOST };
+    VOLT_BEGIN(cx, s);
+    struct rlimit limit = { 1024, 1024 };
+    setrlimit(RLIMIT_NOFILE, &limit);
+    CHECK_EQ(volt_socketpair(SOCK_SEQPACKET, s->fd), 0);
+    for (int i = 0; i < MOST + 1; i++) s->out[i] = s->fd[i % 2];
+    s->before = count_open();
+    for (s->k = 0; s->k < 4; s->k++) {
+        VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "hello", 5, s->out, counts[s->k]));
+        CHECK_EQ(s->rc, 5);
+        s->n = MOST;
+        VOLT_AWAIT(s->rc, volt_recv_fds(cx, s->fd[1], s->buf, sizeof s->buf, s->in, &s->n));
+        CHECK_EQ(s->rc, 5);
+        CHECK_EQ(s->n, counts[s->k]);
+        for (int i = 0; i < s->n; i++) {
+            CHECK(is_same(s->in[i], s->out[i]));
+            CHECK(fcntl(s->in[i], F_GETFD) & FD_CLOEXEC);
+            close(s->in[i]);
+        }
+    }
+    VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "x", 1, s->out, MOST + 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "x", 1, s->out, -1));
+    CHECK_EQ(s->rc, -EINVAL);
+    s->n = -1;
+    VOLT_AWAIT(s->rc, volt_recv_fds(cx, s->fd[1], s->buf, 1, s->in, &s->n));
+    CHECK_EQ(s->rc, -EINVAL);
+    s->out[1] = 999;
+    VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "x", 1, s->out, 2));
+    CHECK_EQ(s->rc, -EBADF);
+    CHECK_EQ(count_open(), s->before);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    s->n = 4;
+    VOLT_AWAIT(s->rc, volt_recv_fds(cx, -1, s->buf, 1, s->in, &s->n));
+    CHECK_EQ(s->rc, -EBADF);
+    CHECK_EQ(s->n, 0);
+    VOLT_END(0);
+}
+// A peer that sends more than was asked for fills no table: the surplus is closed, and told.
+ROOT_TEST_1(surplus_descriptors_are_closed_and_told, {
+    int fd[2], out[10], in[10], n, k, before;
+    char buf[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->fd), 0);
+    for (int i = 0; i < 10; i++) s->out[i] = s->fd[0];
+    s->before = count_open();
+    for (s->k = 0; s->k < 10; s->k++) {
+        VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "x", 1, s->out, 10));
+        s->n = s->k;
+        VOLT_AWAIT(s->rc, volt_recv_fds(cx, s->fd[1], s->buf, sizeof s->buf, s->in, &s->n));
+        CHECK_EQ(s->rc, -EMSGSIZE);
+        CHECK_EQ(s->n, s->k);
+        for (int i = 0; i < s->n; i++) close(s->in[i]);
+        CHECK_EQ(count_open(), s->before);
+    }
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    VOLT_END(0);
+}
+ROOT_TEST_1(message_that_is_cut_keeps_its_descriptors, {
+    int fd[2], out, in[4], n;
+    char buf[2];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_SEQPACKET, s->fd), 0);
+    s->out = s->fd[0];
+    VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "long", 4, &s->out, 1));
+    s->n = 4;
+    VOLT_AWAIT(s->rc, volt_recv_fds(cx, s->fd[1], s->buf, sizeof s->buf, s->in, &s->n));
+    CHECK_EQ(s->rc, -EMSGSIZE);
+    CHECK_EQ(s->n, 1);
+    close(s->in[0]);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    VOLT_END(0);
+}
+TEST(peer_of_a_unix_socket_is_this_process) {
+    int fd[2], other[2];
+    volt_cred cred;
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, fd), 0);
+    CHECK_EQ(volt_peer_cred(fd[0], &cred), 0);
+    CHECK_EQ(cred.pid, getpid());
+    CHECK_EQ(cred.uid, getuid());
+    CHECK_EQ(cred.gid, getgid());
+    int pidfd = volt_peer_pidfd(fd[0]);
+    CHECK(pidfd >= 0 || pidfd == -ENOPROTOOPT);
+    if (pidfd >= 0) close(pidfd);
+    CHECK_EQ(volt_pipe(other), 0);
+    CHECK_EQ(volt_peer_cred(other[0], &cred), -ENOTSOCK);
+    CHECK_EQ(volt_peer_pidfd(other[0]), -ENOTSOCK);
+    for (int i = 0; i < 2; i++) close(fd[i]), close(other[i]);
+}
+
+// ---- terminals
+
+static void open_terminal(int *master, char *name) {
+    int slave;
+    CHECK_EQ(openpty(master, &slave, name, NULL, NULL), 0);
+    close(slave);
+}
+TEST(raw_terminal_is_restored_once) {
+    int master, slave, fd[2];
+    struct termios before, raw, after;
+    volt_tty t;
+    CHECK_EQ(openpty(&master, &slave, NULL, NULL, NULL), 0);
+    CHECK_EQ(tcgetattr(slave, &before), 0);
+    CHECK_EQ(volt_tty_raw(&t, slave), 0);
+    CHECK_EQ(tcgetattr(slave, &raw), 0);
+    CHECK_EQ(raw.c_lflag & (ECHO | ICANON | ISIG), 0);
+    CHECK_EQ(raw.c_oflag & OPOST, 0);
+    volt_tty_restore(&t);
+    CHECK_EQ(tcgetattr(slave, &after), 0);
+    CHECK_EQ(after.c_lflag, before.c_lflag);
+    CHECK_EQ(after.c_iflag, before.c_iflag);
+    CHECK_EQ(after.c_oflag, before.c_oflag);
+    CHECK_EQ(tcsetattr(slave, TCSANOW, &raw), 0);
+    volt_tty_restore(&t); // does nothing
+    CHECK_EQ(tcgetattr(slave, &after), 0);
+    CHECK_EQ(after.c_lflag, raw.c_lflag);
+    CHECK_EQ(volt_pipe(fd), 0);
+    CHECK_EQ(volt_tty_raw(&t, fd[0]), -ENOTTY);
+    volt_tty_restore(&t);
+    for (int i = 0; i < 2; i++) close(fd[i]);
+    close(master);
+    close(slave);
+}
+ROOT_TEST_1(serial_line_carries_bytes_unchanged, {
+    int master, line, i;
+    char name[64], out[256], in[256];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    open_terminal(&s->master, s->name);
+    s->line = volt_serial_open(s->name, &(volt_serial_options){ .baud = 115200, .has_xonxoff = 0 });
+    CHECK(s->line >= 0);
+    CHECK(fcntl(s->line, F_GETFD) & FD_CLOEXEC);
+    for (int i = 0; i < 256; i++) s->out[i] = (char)i; // control characters as well
+    for (s->i = 0; s->i < 2; s->i++) {
+        VOLT_AWAIT(s->rc, volt_write_all(cx, s->i ? s->line : s->master, s->out, sizeof s->out));
+        CHECK_EQ(s->rc, 256);
+        VOLT_AWAIT(s->rc, volt_read_exact(cx, s->i ? s->master : s->line, s->in, sizeof s->in));
+        CHECK_EQ(s->rc, 256);
+        CHECK_EQ(memcmp(s->in, s->out, sizeof s->in), 0);
+    }
+    volt_close(cx, s->line);
+    volt_close(cx, s->master);
+    VOLT_END(0);
+}
+TEST(serial_options_are_set_or_refused) {
+    static const volt_serial_options bad[] = { { .baud = 12345 }, { .data_bits = 9 },
+                                               { .data_bits = 4 }, { .stop_bits = 3 },
+                                               { .parity = 'X' } };
+    int master;
+    char name[64];
+    struct termios t;
+    open_terminal(&master, name);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK_EQ(volt_serial_open(name, &bad[i]), -EINVAL);
+    int fd = volt_serial_open(name, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(tcgetattr(fd, &t), 0);
+    CHECK_EQ(cfgetospeed(&t), B9600);
+    CHECK_EQ(t.c_cflag & CSIZE, CS8);
+    close(fd);
+    volt_serial_options o = { .baud = 19200, .stop_bits = 2, .has_rtscts = 1, .has_xonxoff = 1,
+                              .is_exclusive = 1 };
+    fd = volt_serial_open(name, &o);
+    CHECK(fd >= 0);
+    CHECK_EQ(tcgetattr(fd, &t), 0);
+    CHECK_EQ(cfgetospeed(&t), B19200);
+    CHECK_EQ(t.c_cflag & (CSTOPB | CRTSCTS), CSTOPB | CRTSCTS);
+    CHECK_EQ(t.c_iflag & (IXON | IXOFF), IXON | IXOFF);
+    CHECK_EQ(volt_serial_open(name, &o), -EBUSY);
+    close(fd);
+    CHECK_EQ(volt_serial_open("/dev/null", NULL), -ENOTTY);
+    CHECK_EQ(volt_serial_open("/dev/no-such-line", NULL), -ENOENT);
+    close(master);
+}
