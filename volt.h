@@ -1052,14 +1052,21 @@ typedef struct volt_detached_job {
 typedef struct volt_file_op {
     volt_job job_;
     int kind_, fd_, flags_;
-    unsigned mode_;
-    const char *path_;
+    unsigned mode_, waits_; // waits: the file system has no reads that do not wait
+    const char *path_, *to_;
     void *buf_;
     size_t len_;
     int64_t offset_;
 } volt_file_op;
 
 // ---- sockets, names, poll sets
+
+// An entry of a directory, see volt_dir_next.
+typedef struct volt_dir_entry {
+    const char *name; // in the buffer
+    uint64_t inode;
+    int type; // DT_REG, DT_DIR ... of <dirent.h>; DT_UNKNOWN if the file system does not tell
+} volt_dir_entry;
 
 // A socket address: IPv4, IPv6 or unix.
 typedef struct volt_addr {
@@ -1982,13 +1989,14 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 // ---- files
 // Each operation is one volt_blocking call, and returns its errors, too. Further errors are -errno
 // of the system call, -EINVAL for a buffer of more than 1 GiB, -EOVERFLOW for an offset beyond the
-// off_t of the C library, and -EFAULT if `path` is NULL.
+// off_t of the C library, and -EFAULT if a path is NULL.
 
 // Opens a file with the flags and the mode of open(2), and O_CLOEXEC.
 //   returns: a descriptor, for the volt_file_ functions only
 VOLT_API VOLT_POLL volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
                                   unsigned mode);
-// Reads `len` bytes at `offset`, fewer only at the end of the file.
+// Reads `len` bytes at `offset`, fewer only at the end of the file. What is cached is read in
+// place, without a pool thread, where the kernel has such reads (Linux 4.14).
 //   returns: the number of bytes
 VOLT_API VOLT_POLL volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset);
@@ -1996,6 +2004,13 @@ VOLT_API VOLT_POLL volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *
 //   returns: len. After an error a part may have been written
 VOLT_API VOLT_POLL volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
                                     size_t len, int64_t offset);
+// Writes `len` bytes at the end of a file that was opened with O_APPEND, or at its position.
+//   returns: len. After an error a part may have been written
+VOLT_API VOLT_POLL volt_file_append(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
+                                    size_t len);
+// Sets the length of the file.
+//   returns: 0
+VOLT_API VOLT_POLL volt_file_truncate(volt_cx *cx, volt_file_op *op, int fd, int64_t len);
 // Waits until the file is on the disk: fsync(2), or with is_data_only fdatasync(2), which need not
 // write the time stamps.
 //   returns: 0
@@ -2004,6 +2019,8 @@ VOLT_API VOLT_POLL volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_
 //   returns: 0 with the result in *out
 VOLT_API VOLT_POLL volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
                                   struct stat *out);
+// The same for a descriptor.
+VOLT_API VOLT_POLL volt_file_fstat(volt_cx *cx, volt_file_op *op, int fd, struct stat *out);
 // Closes a descriptor of volt_file_open.
 //   returns: 0
 VOLT_API VOLT_POLL volt_file_close(volt_cx *cx, volt_file_op *op, int fd);
@@ -2015,6 +2032,31 @@ VOLT_API VOLT_POLL volt_file_load(volt_cx *cx, volt_file_op *op, const char *pat
 //   returns: len
 VOLT_API VOLT_POLL volt_file_save(volt_cx *cx, volt_file_op *op, const char *path, const void *buf,
                                   size_t len, unsigned mode);
+// Replaces a whole file, or creates it: each reader sees the old or the new content, also after a
+// loss of power. Writes a new file with `mode` beside it (its name is `path`, a dot and 16
+// digits), waits until that is on the disk, renames it, and waits for the directory. After an error
+// the old file stays, unless only the wait for the directory has failed. A symbolic link is
+// replaced itself.
+//   returns: len | -ENAMETOOLONG
+VOLT_API VOLT_POLL volt_file_replace(volt_cx *cx, volt_file_op *op, const char *path,
+                                     const void *buf, size_t len, unsigned mode);
+// Renames, removes a file, makes a directory, removes an empty one.
+//   returns: 0
+VOLT_API VOLT_POLL volt_file_rename(volt_cx *cx, volt_file_op *op, const char *from,
+                                    const char *to);
+VOLT_API VOLT_POLL volt_file_unlink(volt_cx *cx, volt_file_op *op, const char *path);
+VOLT_API VOLT_POLL volt_dir_make(volt_cx *cx, volt_file_op *op, const char *path, unsigned mode);
+VOLT_API VOLT_POLL volt_dir_remove(volt_cx *cx, volt_file_op *op, const char *path);
+// Reads the next entries of a directory, of volt_file_open with O_DIRECTORY, into a buffer that is
+// aligned to 8 bytes and has at least 512.
+//   returns: the number of bytes for volt_dir_next | 0 at the end | -EINVAL if the buffer is too
+//            small for the next entry
+VOLT_API VOLT_POLL volt_dir_read(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t cap);
+// Takes the next of the entries in a buffer of volt_dir_read. *at, the position, is 0 at first; "."
+// and ".." are skipped.
+//   where  : any thread
+//   returns: 1 | 0 if none is left
+VOLT_API int volt_dir_next(const void *buf, size_t len, size_t *at, volt_dir_entry *out);
 
 // ---- groups
 // A group owns the children that are spawned into it (volt_group_spawn). The task that spawned the
@@ -2800,6 +2842,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13234,11 +13277,20 @@ enum {
     VOLT__FILE_OPEN,
     VOLT__FILE_PREAD,
     VOLT__FILE_PWRITE,
+    VOLT__FILE_APPEND,
+    VOLT__FILE_TRUNCATE,
     VOLT__FILE_SYNC,
     VOLT__FILE_STAT,
+    VOLT__FILE_FSTAT,
     VOLT__FILE_CLOSE,
     VOLT__FILE_LOAD,
-    VOLT__FILE_SAVE
+    VOLT__FILE_SAVE,
+    VOLT__FILE_REPLACE,
+    VOLT__FILE_RENAME,
+    VOLT__FILE_UNLINK,
+    VOLT__FILE_MKDIR,
+    VOLT__FILE_RMDIR,
+    VOLT__FILE_READDIR
 };
 enum { VOLT__FILE_MAX = 1 << 30 }; // most bytes per operation: the result is an int
 // Returns the result of a system call, or -errno.
@@ -13256,8 +13308,10 @@ static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int i
     if (narrow_end != end) return -EOVERFLOW;
     while (done < len) {
         off_t at = (off_t)op->offset_ + (off_t)done;
-        ssize_t n = is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
-                             : VOLT_SYS(pread, fd, buf + done, len - done, at);
+        ssize_t n = op->kind_ == VOLT__FILE_APPEND
+                        ? VOLT_SYS(write, fd, buf + done, len - done)
+                    : is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
+                               : VOLT_SYS(pread, fd, buf + done, len - done, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return -errno;
         if (n == 0 && is_write) return -EIO; // else an endless loop; Linux never does this
@@ -13297,10 +13351,71 @@ static int volt__file_save(const volt_file_op *op) {
     if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno;
     return rc;
 }
+static int volt__file_truncate(const volt_file_op *op) {
+    off_t len = (off_t)op->offset_;
+    if (len != op->offset_) return -EOVERFLOW;
+    return volt__file_result(VOLT_SYS(ftruncate, op->fd_, len));
+}
+// Waits until the entry of `path` in its directory is on the disk.
+static int volt__file_sync_dir(const char *path) {
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    memcpy(dir, len > 0 ? path : ".", len > 0 ? len : 1);
+    dir[len > 0 ? len : 1] = 0;
+    int fd = VOLT_SYS(openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) return -errno;
+    int rc = volt__file_result(VOLT_SYS(fsync, fd));
+    VOLT_SYS(close, fd);
+    return rc == -EINVAL ? 0 : rc; // the file system has no such wait
+}
+// Opens a new file beside op->path_, and stores its path. Returns a descriptor or -errno.
+static int volt__file_open_beside(const volt_file_op *op, char *path, size_t cap) {
+    size_t len = strlen(op->path_);
+    if (len + 18 > cap) return -ENAMETOOLONG;
+    for (int tries = 0; tries < 100; tries++) {
+        uint64_t id = VOLT_RANDOM();
+        memcpy(path, op->path_, len);
+        path[len] = '.';
+        for (size_t i = 0; i < 16; i++, id >>= 4) path[len + 1 + i] = "0123456789abcdef"[id & 15];
+        path[len + 17] = 0;
+        int fd = VOLT_SYS(openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                          op->mode_);
+        if (fd >= 0 || errno != EEXIST) return volt__file_result(fd);
+    }
+    return -EEXIST;
+}
+static int volt__file_replace(const volt_file_op *op) {
+    char beside[PATH_MAX];
+    if (!op->path_) return -EFAULT;
+    int fd = volt__file_open_beside(op, beside, sizeof beside);
+    if (fd < 0) return fd;
+    int rc = volt__file_transfer(op, fd, op->len_, 1);
+    if (rc >= 0 && VOLT_SYS(fsync, fd) < 0) rc = -errno;
+    if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno;
+    if (rc >= 0 && VOLT_SYS(rename, beside, op->path_) < 0) rc = -errno;
+    if (rc < 0) {
+        VOLT_SYS(unlink, beside);
+        return rc;
+    }
+    int synced = volt__file_sync_dir(op->path_);
+    return synced < 0 ? synced : rc;
+}
+// The operations on paths.
+static int volt__file_run_path(const volt_file_op *op) {
+    const char *path = op->path_;
+    if (!path || (op->kind_ == VOLT__FILE_RENAME && !op->to_)) return -EFAULT;
+    switch (op->kind_) {
+    case VOLT__FILE_STAT: return volt__file_result(VOLT_SYS(stat, path, (struct stat *)op->buf_));
+    case VOLT__FILE_RENAME: return volt__file_result(VOLT_SYS(rename, path, op->to_));
+    case VOLT__FILE_UNLINK: return volt__file_result(VOLT_SYS(unlink, path));
+    case VOLT__FILE_MKDIR: return volt__file_result(VOLT_SYS(mkdir, path, op->mode_));
+    default: return volt__file_result(VOLT_SYS(rmdir, path));
+    }
+}
 // Called by a pool thread, as the fn of volt_blocking.
 static int volt__file_run(void *arg) {
     volt_file_op *op = (volt_file_op *)arg;
-    struct stat *out = (struct stat *)op->buf_; // only for VOLT__FILE_STAT
     switch (op->kind_) {
     case VOLT__FILE_OPEN: return volt__file_open(op);
     case VOLT__FILE_PREAD: return volt__file_transfer(op, op->fd_, op->len_, 0);
@@ -13308,11 +13423,17 @@ static int volt__file_run(void *arg) {
     case VOLT__FILE_SYNC:
         return volt__file_result(op->flags_ ? VOLT_SYS(fdatasync, op->fd_)
                                             : VOLT_SYS(fsync, op->fd_));
-    case VOLT__FILE_STAT:
-        return op->path_ ? volt__file_result(VOLT_SYS(stat, op->path_, out)) : -EFAULT;
+    case VOLT__FILE_APPEND: return volt__file_transfer(op, op->fd_, op->len_, 1);
+    case VOLT__FILE_TRUNCATE: return volt__file_truncate(op);
+    case VOLT__FILE_FSTAT:
+        return volt__file_result(VOLT_SYS(fstat, op->fd_, (struct stat *)op->buf_));
     case VOLT__FILE_CLOSE: return volt__file_result(VOLT_SYS(close, op->fd_));
     case VOLT__FILE_LOAD: return volt__file_load(op);
-    default: return volt__file_save(op);
+    case VOLT__FILE_SAVE: return volt__file_save(op);
+    case VOLT__FILE_REPLACE: return volt__file_replace(op);
+    case VOLT__FILE_READDIR:
+        return volt__file_result(VOLT_SYS(syscall, SYS_getdents64, op->fd_, op->buf_, op->len_));
+    default: return volt__file_run_path(op);
     }
 }
 // Each poll of an operation passes the arguments again, in *call. Only the first poll, at which the
@@ -13326,9 +13447,31 @@ static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_fil
     volt__check_not_on_stack(cx, call->path_);
     if (node && node->kind_ == VOLT__FRESH) {
         VOLT__REQUIRE_CX(cx, op->job_.state_ == 0, "volt_file_op is in use by another call");
+        unsigned waits = op->waits_;
         *op = *call;
+        op->waits_ = waits;
     }
     return volt_blocking(cx, &op->job_, volt__file_run, op);
+}
+// A read in place, of what is cached. Returns the number of bytes if that is all that was asked
+// for, or all up to the end of the file, else 0. A result of 0 of the kernel is not taken for the
+// end: some versions give it in the middle of a file.
+static int64_t volt__file_read_cached(volt_file_op *op, int fd, void *buf, size_t len,
+                                      int64_t offset) {
+#ifdef RWF_NOWAIT
+    struct iovec part = { buf, len };
+    struct stat st;
+    if (op->waits_ || len == 0 || len > VOLT__FILE_MAX || offset < 0 || (off_t)offset != offset)
+        return 0;
+    ssize_t n = VOLT_SYS(preadv2, fd, &part, 1, (off_t)offset, RWF_NOWAIT);
+    if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL)) op->waits_ = 1;
+    if (n <= 0) return 0;
+    if ((size_t)n == len) return n;
+    return VOLT_SYS(fstat, fd, &st) == 0 && offset + n >= st.st_size ? n : 0;
+#else
+    (void)op, (void)fd, (void)buf, (void)len, (void)offset;
+    return 0;
+#endif
 }
 // Fills *c; the fields without a parameter become 0.
 static void volt__file_args(volt_file_op *c, int kind, int fd, const char *path, const void *buf,
@@ -13351,6 +13494,10 @@ VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *pat
 VOLT_API volt_poll volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset) {
     volt_file_op c;
+    if (cx->frame_ && cx->frame_->kind_ == VOLT__FRESH && !volt__scope_is_cancelled(cx)) {
+        int64_t n = volt__file_read_cached(op, fd, buf, len, offset);
+        if (n > 0) return volt__leaf_ready(volt__leaf(cx, VOLT__LEAF_JOB), n);
+    }
     volt__file_args(&c, VOLT__FILE_PREAD, fd, NULL, buf, len);
     c.offset_ = offset;
     return volt__file_submit(cx, op, &c);
@@ -13374,6 +13521,23 @@ VOLT_API volt_poll volt_file_stat(volt_cx *cx, volt_file_op *op, const char *pat
     volt__file_args(&c, VOLT__FILE_STAT, -1, path, out, 0);
     return volt__file_submit(cx, op, &c);
 }
+VOLT_API volt_poll volt_file_append(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
+                                    size_t len) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_APPEND, fd, NULL, buf, len);
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_truncate(volt_cx *cx, volt_file_op *op, int fd, int64_t len) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_TRUNCATE, fd, NULL, NULL, 0);
+    c.offset_ = len;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_fstat(volt_cx *cx, volt_file_op *op, int fd, struct stat *out) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_FSTAT, fd, NULL, out, 0);
+    return volt__file_submit(cx, op, &c);
+}
 VOLT_API volt_poll volt_file_close(volt_cx *cx, volt_file_op *op, int fd) {
     volt_file_op c;
     volt__file_args(&c, VOLT__FILE_CLOSE, fd, NULL, NULL, 0);
@@ -13392,6 +13556,65 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
     c.flags_ = O_WRONLY | O_CREAT | O_TRUNC;
     c.mode_ = mode;
     return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_replace(volt_cx *cx, volt_file_op *op, const char *path,
+                                     const void *buf, size_t len, unsigned mode) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_REPLACE, -1, path, buf, len);
+    c.mode_ = mode;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_rename(volt_cx *cx, volt_file_op *op, const char *from,
+                                    const char *to) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_RENAME, -1, from, NULL, 0);
+    volt__check_not_on_stack(cx, to);
+    c.to_ = to;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_unlink(volt_cx *cx, volt_file_op *op, const char *path) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_UNLINK, -1, path, NULL, 0);
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_dir_make(volt_cx *cx, volt_file_op *op, const char *path, unsigned mode) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_MKDIR, -1, path, NULL, 0);
+    c.mode_ = mode;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_dir_remove(volt_cx *cx, volt_file_op *op, const char *path) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_RMDIR, -1, path, NULL, 0);
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_dir_read(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t cap) {
+    volt_file_op c;
+    if (cap > VOLT__FILE_MAX) cap = VOLT__FILE_MAX;
+    volt__file_args(&c, VOLT__FILE_READDIR, fd, NULL, buf, cap);
+    return volt__file_submit(cx, op, &c);
+}
+// The head of an entry as getdents64(2) writes it; the name follows its type.
+typedef struct volt__dirent {
+    uint64_t inode;
+    int64_t next;
+    uint16_t size;
+    uint8_t type;
+} volt__dirent;
+VOLT_API int volt_dir_next(const void *buf, size_t len, size_t *at, volt_dir_entry *out) {
+    const char *entries = (const char *)buf;
+    while (*at < len && len - *at > offsetof(volt__dirent, type) + 1) {
+        volt__dirent head;
+        memcpy(&head, entries + *at, offsetof(volt__dirent, type) + 1);
+        const char *name = entries + *at + offsetof(volt__dirent, type) + 1;
+        *at += head.size;
+        if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) continue;
+        out->name = name;
+        out->inode = head.inode;
+        out->type = head.type;
+        return 1;
+    }
+    return 0;
 }
 
 //==================================================================================================
