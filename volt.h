@@ -1059,6 +1059,68 @@ typedef struct volt_file_op {
     int64_t offset_;
 } volt_file_op;
 
+// ---- signals and processes
+
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
+typedef struct volt_signal_info {
+    int number, code;
+    int pid;        // of the sender, with the next two, if a process has sent it
+    unsigned uid;
+    long long value; // of sigqueue(3)
+} volt_signal_info;
+#endif
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_PROCESS)
+// The standard streams of a child; a number above 0 is a descriptor of this process, of which the
+// child gets a copy.
+enum {
+    VOLT_STDIO_INHERIT = 0, // that of this process
+    VOLT_STDIO_NULL = -1,   // /dev/null
+    VOLT_STDIO_PIPE = -2,   // a pipe, whose other end is in the volt_process
+    VOLT_STDIO_STDOUT = -3  // for `err` alone: the same as `out`
+};
+typedef struct volt_fd_pair {
+    int here, there; // `here` becomes the descriptor `there` of the child
+} volt_fd_pair;
+// Zeroed memory is the default, but for argv. It is read until volt_process_start returns.
+typedef struct volt_process_options {
+    const char *const *argv;         // ends with NULL; argv[0] without a / is searched in PATH
+    const char *const *envp_or_null; // ends with NULL; NULL: the environment of this process
+    const char *dir_or_null;         // the working directory; NULL: that of this process
+    int in, out, err;
+    const volt_fd_pair *fds; // further descriptors; all others that are close-on-exec are closed
+    unsigned n_fds;
+    unsigned is_session; // 1: leads a new session
+    unsigned is_group;   // 1: leads a new process group
+    unsigned ends_group; // 1: what is left of its group when it ends gets SIGKILL; with is_group
+    unsigned has_ids;    // 1: gets uid and gid, and no supplementary groups
+    unsigned uid, gid;
+} volt_process_options;
+// The end of a process.
+typedef struct volt_exit_status {
+    int code;   // of exit(3), or -1
+    int signal; // that has ended it, or 0
+    int has_core;
+} volt_exit_status;
+typedef struct volt__process_waiter {
+    volt_frame frame;
+} volt__process_waiter;
+// A child process. Zero-valid; may be used again when its end was collected. Must not be copied.
+typedef struct volt_process {
+    volt_frame frame;
+    int pid;          // stays after the end, until the next start
+    int in, out, err; // this end of each pipe, else -1; volt_process_close closes them
+    int pidfd_, state_, kill_signal_;
+    unsigned lock_, ends_group_;
+    volt_time grace_;
+    int64_t rc_;
+    volt_timer limit_;
+    volt_shield shield_;
+    volt__process_waiter waiter_;
+    volt_job job_;
+    const volt_process_options *options_;
+} volt_process;
+#endif
+
 // ---- sockets, names, poll sets
 
 // An entry of a directory, see volt_dir_next.
@@ -2725,6 +2787,58 @@ VOLT_API VOLT_POLL volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
                                       volt_addr *from_or_null);
 #endif // VOLT_NO_UDP
 
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
+// ---- signals
+// Blocks the signals in the calling thread, and opens a descriptor that reports them. Call it in
+// the main thread before any other thread starts, so that these inherit the mask: a signal that
+// some thread does not block takes its default action there. It reports signals that are sent to
+// the process, not to a single thread. Signals of one number that are pending at once are one,
+// unless they are real-time signals. volt_close ends it, and leaves the mask as it is.
+//   where  : any thread
+//   returns: a descriptor | -EINVAL if `n` is 0, or for SIGKILL, SIGSTOP, a signal of a fault, or
+//            no signal | -EMFILE, -ENFILE
+VOLT_API int volt_signals_open(const int *list, size_t n);
+// Waits for the next signal. A wait that is cancelled, or loses a select, has taken none.
+//   returns: its number | -EBADF if the descriptor is closed
+VOLT_API VOLT_POLL volt_signals_next(volt_cx *cx, int fd, volt_signal_info *out_or_null);
+#endif
+
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_PROCESS)
+// ---- processes
+// No handler of SIGCHLD and no waitpid(-1): volt waits for its own children only. Each started
+// process ends in one of volt_process_wait and volt_process_end; until then it is a child of this
+// program, as a zombie at least.
+
+// Starts a process, by a pool thread, as an async function with `p` as its state. The child begins
+// with an empty signal mask, and with the default action of each signal.
+//   returns: 0, also in a scope that is cancelled during the start | -ENOENT, -EACCES, -ENOEXEC, or
+//            another error of exec(2) | the errors of chdir(2), dup2(2), setsid(2), setresuid(2) |
+//            -EINVAL without an argv | -EMFILE, -ENFILE | -EAGAIN | -ENOMEM | the errors of
+//            volt_blocking. After an error there is no process: in, out and err are -1
+//   memory : one descriptor until the end is collected, and one for each pipe
+VOLT_API VOLT_POLL volt_process_start(volt_cx *cx, volt_process *p,
+                                      const volt_process_options *options);
+// Waits for its end, and collects it. May be cancelled and repeated.
+//   returns: 0 with the end in *out | -ECHILD if there is no process, or another part of the
+//            program has collected it
+VOLT_API VOLT_POLL volt_process_wait(volt_cx *cx, volt_process *p, volt_exit_status *out_or_null);
+// Sends a signal to the process, never to another one that has got its number.
+//   where  : any thread
+//   returns: 0 | -ESRCH if it has ended, or is not started | -EPERM | -EINVAL
+VOLT_API int volt_process_signal(volt_process *p, int signal);
+// Ends the process, and collects it: SIGTERM and SIGCONT, then SIGKILL after `grace`, or as soon as
+// the scope is cancelled; grace 0: SIGKILL at once. Returns only when the process is collected.
+//   returns: 0 with the end in *out | -ECHILD
+VOLT_API VOLT_POLL volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
+                                    volt_exit_status *out_or_null);
+// Closes those ends of the pipes that are left. A program that has passed one on sets it to -1.
+VOLT_API void volt_process_close(volt_cx *cx, volt_process *p);
+// Writes "status 1" or "SIGSEGV, core dumped", with a terminating 0.
+//   where  : any thread
+//   returns: the length without the 0 | -ENOSPC
+VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len);
+#endif
+
 #ifndef VOLT_NO_UNIX
 // ---- unix sockets, pipes, terminals
 // Opens two connected unix sockets of a type, or a pipe: fd[0] is its end that reads.
@@ -2872,6 +2986,8 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #ifndef VOLT_NO_IO
 #  include <arpa/inet.h>
 #  include <net/if.h>
+#  include <sys/signalfd.h>
+#  include <sys/wait.h>
 #  include <netdb.h>
 #  include <netinet/in.h>
 #  include <netinet/tcp.h>
@@ -16317,6 +16433,430 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
     // rc_: the index of the attempt. The others were cancelled, and have closed their descriptors.
     if (d->rc_ < 0) VOLT_RETURN(d->rc_);
     VOLT_END(volt_result(&d->attempt_[d->rc_].frame));
+}
+#endif
+
+//==================================================================================================
+// >>process  signals, child processes
+//==================================================================================================
+// Signals are read from a signalfd, and the end of a child from its pidfd: both are descriptors, on
+// which volt_io waits. There is no signal handler, and no call that collects other children.
+//   - A process is started by a pool thread, in volt__process_spawn: vfork suspends only that
+//     thread. The child runs volt__child_exec, which reports an error through a close-on-exec pipe.
+//   - The child shares the memory of this process until its exec: it changes nothing but its own
+//     stack, and calls only what is safe in a signal handler. It uses system calls where the C
+//     library would change other threads as well.
+//   - state_ and pid change under lock_, which volt_process_signal holds as well: so a signal is
+//     never sent after the end was collected and the number given to another process.
+// Functions with a volt_cx are called in a poll.
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
+static int volt__is_fault(int signal) {
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+           signal == SIGTRAP || signal == SIGSYS || signal == SIGABRT;
+}
+VOLT_API int volt_signals_open(const int *list, size_t n) {
+    sigset_t set, before;
+    if (n == 0) return -EINVAL;
+    sigemptyset(&set);
+    for (size_t i = 0; i < n; i++) {
+        if (list[i] == SIGKILL || list[i] == SIGSTOP || volt__is_fault(list[i])) return -EINVAL;
+        if (sigaddset(&set, list[i]) < 0) return -EINVAL;
+    }
+    int rc = VOLT_SYS(pthread_sigmask, SIG_BLOCK, &set, &before);
+    if (rc != 0) return -rc;
+    int fd = VOLT_SYS(signalfd, -1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd >= 0) return fd;
+    rc = -errno;
+    VOLT_SYS(pthread_sigmask, SIG_SETMASK, &before, NULL);
+    return rc;
+}
+static int64_t volt__signals_call(int fd, void *arg) {
+    volt_signal_info *out = (volt_signal_info *)arg;
+    struct signalfd_siginfo info;
+    ssize_t n = VOLT_SYS(read, fd, &info, sizeof info);
+    if (n < 0) return -errno;
+    if (n != (ssize_t)sizeof info) return -EINVAL; // not a descriptor of volt_signals_open
+    if (out) {
+        out->number = (int)info.ssi_signo;
+        out->code = info.ssi_code;
+        out->pid = (int)info.ssi_pid;
+        out->uid = info.ssi_uid;
+        out->value = (long long)info.ssi_ptr;
+    }
+    return (int64_t)info.ssi_signo;
+}
+VOLT_API volt_poll volt_signals_next(volt_cx *cx, int fd, volt_signal_info *out_or_null) {
+    volt__check_not_on_stack(cx, out_or_null);
+    return volt_io(cx, fd, VOLT_IN, volt__signals_call, out_or_null);
+}
+#endif
+
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_PROCESS)
+enum { VOLT__PROCESS_NONE, VOLT__PROCESS_RUNS, VOLT__PROCESS_COLLECTED };
+#ifndef VOLT_VFORK // the child; a test may refuse it
+#  define VOLT_VFORK() vfork()
+#endif
+
+// ---- the child, up to its exec
+
+enum { VOLT__CHILD_FDS = 64 }; // standard streams and further descriptors
+// What the pool thread has prepared for the child.
+typedef struct volt__child {
+    const volt_process_options *options;
+    char *const *envp;
+    const char *path; // PATH of this process
+    volt_fd_pair fd[VOLT__CHILD_FDS];
+    int n_fds, report_fd;
+} volt__child;
+
+// Ids by system calls: the functions of the C library would make all threads change theirs.
+#ifdef SYS_setresuid32
+enum { VOLT__SETGROUPS = SYS_setgroups32, VOLT__SETGID = SYS_setresgid32,
+       VOLT__SETUID = SYS_setresuid32 };
+#else
+enum { VOLT__SETGROUPS = SYS_setgroups, VOLT__SETGID = SYS_setresgid,
+       VOLT__SETUID = SYS_setresuid };
+#endif
+static int volt__child_set_ids(const volt_process_options *o) {
+    return VOLT_SYS(syscall, VOLT__SETGROUPS, 0, NULL) < 0 ||
+                   VOLT_SYS(syscall, VOLT__SETGID, o->gid, o->gid, o->gid) < 0 ||
+                   VOLT_SYS(syscall, VOLT__SETUID, o->uid, o->uid, o->uid) < 0
+               ? errno
+               : 0;
+}
+// Puts each descriptor in its place. First all are copied to numbers above the places, since the
+// place of one may be the number of another.
+static int volt__child_place_fds(volt__child *c) {
+    int above = 3;
+    for (int i = 0; i < c->n_fds; i++)
+        if (c->fd[i].there >= above) above = c->fd[i].there + 1;
+    c->report_fd = VOLT_SYS(fcntl, c->report_fd, F_DUPFD_CLOEXEC, above);
+    if (c->report_fd < 0) return errno;
+    for (int i = 0; i < c->n_fds; i++) {
+        int copy = VOLT_SYS(fcntl, c->fd[i].here, F_DUPFD_CLOEXEC, above);
+        if (copy < 0) return errno;
+        c->fd[i].here = copy;
+    }
+    for (int i = 0; i < c->n_fds; i++)
+        if (VOLT_SYS(dup2, c->fd[i].here, c->fd[i].there) < 0) return errno;
+    return 0;
+}
+static void volt__child_reset_signals(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    for (int i = 1; i < NSIG; i++) (void)VOLT_SYS(sigaction, i, &action, NULL);
+}
+// Tries the directories of PATH. As a shell does, goes on after an error that another directory may
+// not have, and remembers that a file was found but may not be run.
+static int volt__child_search(const volt__child *c) {
+    const char *name = c->options->argv[0], *from = c->path;
+    char *const *argv = (char *const *)(uintptr_t)c->options->argv;
+    size_t len = strlen(name);
+    char file[PATH_MAX];
+    int error = ENOENT;
+    if (strchr(name, '/')) {
+        VOLT_SYS(execve, name, argv, c->envp);
+        return errno;
+    }
+    if (len == 0) return ENOENT;
+    for (;;) {
+        size_t n = strcspn(from, ":");
+        if (n + len + 2 <= sizeof file) {
+            memcpy(file, from, n);
+            if (n > 0) file[n] = '/';
+            memcpy(file + n + (n > 0), name, len + 1);
+            VOLT_SYS(execve, file, argv, c->envp);
+            if (errno == EACCES) error = EACCES;
+            else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
+                     errno != ETIMEDOUT)
+                return errno;
+        }
+        if (!from[n]) return error;
+        from += n + 1;
+    }
+}
+// Returns only if it fails: the errno.
+static int volt__child_exec(volt__child *c) {
+    const volt_process_options *o = c->options;
+    int error = 0;
+    sigset_t none;
+    volt__child_reset_signals();
+    if (o->is_session && VOLT_SYS(setsid) < 0) return errno;
+    if (o->is_group && !o->is_session && VOLT_SYS(setpgid, 0, 0) < 0) return errno;
+    if ((error = volt__child_place_fds(c)) != 0) return error;
+    if (o->dir_or_null && VOLT_SYS(chdir, o->dir_or_null) < 0) return errno;
+    if (o->has_ids && (error = volt__child_set_ids(o)) != 0) return error;
+    sigemptyset(&none);
+    VOLT_SYS(sigprocmask, SIG_SETMASK, &none, NULL);
+    return volt__child_search(c);
+}
+
+// ---- starting
+
+// The pipe of one standard stream: *ours becomes this end, the result is the child's, or -errno.
+static int volt__process_pipe(int i, int *ours) {
+    int fd[2];
+    if (VOLT_SYS(pipe2, fd, O_CLOEXEC) < 0) return -errno;
+    *ours = fd[i == 0];
+    int mode = VOLT_SYS(fcntl, *ours, F_GETFL);
+    // our end alone: programs do not expect a standard stream that is non-blocking
+    if (mode >= 0 && VOLT_SYS(fcntl, *ours, F_SETFL, mode | O_NONBLOCK) >= 0) return fd[i != 0];
+    int error = errno;
+    for (int k = 0; k < 2; k++) VOLT_SYS(close, fd[k]);
+    *ours = -1;
+    return -error;
+}
+typedef struct volt__process_fds {
+    int ours[3], childs[3]; // pipes; -1: none
+    int null, report[2];    // /dev/null; the pipe on which the child reports an error
+} volt__process_fds;
+static void volt__process_close_all(volt__process_fds *f, int with_ours) {
+    for (int i = 0; i < 3; i++) {
+        if (f->childs[i] >= 0) VOLT_SYS(close, f->childs[i]);
+        if (with_ours && f->ours[i] >= 0) VOLT_SYS(close, f->ours[i]);
+    }
+    if (f->null >= 0) VOLT_SYS(close, f->null);
+    for (int i = 0; i < 2; i++)
+        if (f->report[i] >= 0) VOLT_SYS(close, f->report[i]);
+}
+// Decides which descriptor the child gets as its standard stream i. Returns it, -1 for its own, or
+// -errno.
+static int volt__process_stdio(volt__process_fds *f, const volt_process_options *o, int i) {
+    int kind = i == 0 ? o->in : i == 1 ? o->out : o->err;
+    if (kind == VOLT_STDIO_STDOUT)
+        return f->childs[1] >= 0 ? f->childs[1] : o->out > 0 ? o->out
+             : o->out == VOLT_STDIO_NULL ? f->null : 1;
+    if (kind == VOLT_STDIO_PIPE) return f->childs[i] = volt__process_pipe(i, &f->ours[i]);
+    if (kind == VOLT_STDIO_NULL && f->null < 0) {
+        f->null = VOLT_SYS(open, "/dev/null", O_RDWR | O_CLOEXEC);
+        if (f->null < 0) return -errno;
+    }
+    if (kind == VOLT_STDIO_NULL) return f->null;
+    return kind > 0 ? kind : kind == 0 ? i : -EINVAL;
+}
+static int volt__process_prepare(volt__process_fds *f, volt__child *c) {
+    const volt_process_options *o = c->options;
+    if (!o->argv || !o->argv[0]) return -EINVAL;
+    if (o->n_fds > VOLT__CHILD_FDS - 3) return -EINVAL;
+    for (int i = 0; i < 3; i++) {
+        int fd = volt__process_stdio(f, o, i);
+        if (fd < 0) return fd;
+        // one that this process has closed stays closed
+        if (fd == i && VOLT_SYS(fcntl, fd, F_GETFD) < 0) continue;
+        c->fd[c->n_fds].here = fd;
+        c->fd[c->n_fds++].there = i;
+    }
+    for (unsigned i = 0; i < o->n_fds; i++) {
+        if (o->fds[i].there < 0) return -EINVAL;
+        c->fd[c->n_fds++] = o->fds[i];
+    }
+    if (VOLT_SYS(pipe2, f->report, O_CLOEXEC) < 0) return -errno;
+    c->report_fd = f->report[1];
+    return 0;
+}
+// Runs in the child. Reports the error of its exec, and ends.
+static void volt__child_run(volt__child *c) {
+    int error = volt__child_exec(c);
+    ssize_t n;
+    do n = VOLT_SYS(write, c->report_fd, &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    _exit(127);
+}
+// vfork alone in a function: what it changes in registers is of no other one. Returns the pid or
+// -errno.
+static __attribute__((noinline)) int volt__process_vfork(volt__child *c) {
+    pid_t pid = VOLT_VFORK();
+    if (pid == 0) volt__child_run(c);
+    return pid < 0 ? -errno : (int)pid;
+}
+// Reads the report: nothing, since the pipe was closed by the exec, or an errno. Then the child is
+// collected. Returns 0 or -errno.
+static int volt__process_report(int fd, int pid) {
+    int error = 0;
+    ssize_t n;
+    do n = VOLT_SYS(read, fd, &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof error) return 0;
+    while (VOLT_SYS(waitpid, pid, NULL, 0) < 0 && errno == EINTR) {}
+    return -error;
+}
+#ifndef SYS_pidfd_open
+#  define SYS_pidfd_open 434
+#  define SYS_pidfd_send_signal 424
+#endif
+// Called by a pool thread, as the fn of volt_blocking.
+static int volt__process_spawn(void *arg) {
+    volt_process *p = (volt_process *)arg;
+    volt__process_fds f = { { -1, -1, -1 }, { -1, -1, -1 }, -1, { -1, -1 } };
+    volt__child c;
+    sigset_t all, before;
+    memset(&c, 0, sizeof c);
+    c.options = p->options_;
+    const char *const *envp = c.options->envp_or_null;
+    c.envp = envp ? (char *const *)(uintptr_t)envp : environ;
+    c.path = getenv("PATH");
+    if (!c.path) c.path = "/usr/local/bin:/bin:/usr/bin";
+    int rc = volt__process_prepare(&f, &c);
+    if (rc == 0) {
+        // a handler of the program must not run in the child, on the memory of this process
+        sigfillset(&all);
+        volt__sys_sigmask(SIG_SETMASK, &all, &before);
+        rc = volt__process_vfork(&c);
+        volt__sys_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    if (f.report[1] >= 0) VOLT_SYS(close, f.report[1]);
+    f.report[1] = -1;
+    int pid = rc;
+    if (rc > 0) rc = volt__process_report(f.report[0], pid);
+    volt__process_close_all(&f, rc < 0);
+    if (rc < 0) return rc;
+    p->in = f.ours[0];
+    p->out = f.ours[1];
+    p->err = f.ours[2];
+    p->pid = pid;
+    p->pidfd_ = (int)VOLT_SYS(syscall, SYS_pidfd_open, pid, 0); // -1: see volt__process_wait
+    p->state_ = VOLT__PROCESS_RUNS;
+    return 0;
+}
+VOLT_API volt_poll volt_process_start(volt_cx *cx, volt_process *p,
+                                      const volt_process_options *options) {
+    VOLT_BEGIN(cx, p);
+    if (p->state_ == VOLT__PROCESS_RUNS)
+        volt__misuse_cx(cx, "volt_process_start: the last process was not waited for");
+    p->pid = 0;
+    p->in = p->out = p->err = p->pidfd_ = -1;
+    p->state_ = VOLT__PROCESS_NONE;
+    volt__check_not_on_stack(cx, options);
+    volt__check_not_on_stack(cx, options->argv);
+    p->options_ = options;
+    p->ends_group_ = options->ends_group;
+    VOLT_AWAIT(p->rc_, volt_blocking(cx, &p->job_, volt__process_spawn, p));
+    p->options_ = NULL;
+    VOLT_END(p->rc_);
+}
+
+// ---- the end
+
+static void volt__exit_status(volt_exit_status *out, const siginfo_t *info) {
+    if (!out) return;
+    int is_exit = info->si_code == CLD_EXITED;
+    out->code = is_exit ? info->si_status : -1;
+    out->signal = is_exit ? 0 : info->si_status;
+    out->has_core = info->si_code == CLD_DUMPED;
+}
+typedef struct volt__process_args {
+    volt_process *p;
+    volt_exit_status *out;
+} volt__process_args;
+// Collects the end, if there is one. The number is this child's until then, so that no pidfd is
+// needed for it. Returns 0, -EAGAIN or -errno.
+static int64_t volt__process_collect(int fd, void *arg) {
+    volt__process_args *a = (volt__process_args *)arg;
+    volt_process *p = a->p;
+    siginfo_t info;
+    id_t id = (id_t)p->pid;
+    (void)fd;
+    memset(&info, 0, sizeof info);
+    volt__lock(&p->lock_);
+    int rc = VOLT_SYS(waitid, P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ? -errno : 0;
+    if (rc == 0 && info.si_pid == 0) rc = -EAGAIN;
+    if (rc == 0 && p->ends_group_) VOLT_SYS(kill, -p->pid, SIGKILL);
+    if (rc == 0 && VOLT_SYS(waitid, P_PID, id, &info, WEXITED | WNOHANG) < 0) rc = -errno;
+    if (rc == 0 || rc == -ECHILD) p->state_ = VOLT__PROCESS_COLLECTED;
+    volt__unlock(&p->lock_);
+    if (rc == 0) volt__exit_status(a->out, &info);
+    return rc;
+}
+// Where the kernel has no pidfd (before Linux 5.3), the child is asked for again and again. A pool
+// thread that waits would be one for each child, of which there may be more than threads.
+#define VOLT__PROCESS_TICK VOLT_MS(10)
+// Has a frame of its own, so that volt_process_end can wait, too.
+static volt_poll volt__process_wait(volt_cx *cx, volt_process *p, volt_exit_status *out) {
+    volt__process_args args = { p, out };
+    volt__process_waiter *const waiter = &p->waiter_;
+    VOLT_BEGIN(cx, waiter);
+    if (p->state_ != VOLT__PROCESS_RUNS) VOLT_RETURN(-ECHILD);
+    for (;;) {
+        if (p->pidfd_ >= 0)
+            VOLT_AWAIT(p->rc_, volt_io(cx, p->pidfd_, VOLT_IN, volt__process_collect, &args));
+        else p->rc_ = volt__process_collect(-1, &args);
+        if (p->rc_ != -EAGAIN) break;
+        VOLT_AWAIT(p->rc_, volt_sleep(cx, VOLT__PROCESS_TICK));
+        if (p->rc_ < 0) break;
+    }
+    if (p->state_ == VOLT__PROCESS_COLLECTED && p->pidfd_ >= 0) {
+        volt_close(cx, p->pidfd_);
+        p->pidfd_ = -1;
+    }
+    VOLT_END(p->rc_);
+}
+VOLT_API volt_poll volt_process_wait(volt_cx *cx, volt_process *p,
+                                     volt_exit_status *out_or_null) {
+    volt__check_not_on_stack(cx, out_or_null);
+    return volt__process_wait(cx, p, out_or_null);
+}
+VOLT_API int volt_process_signal(volt_process *p, int signal) {
+    volt__lock(&p->lock_);
+    int rc = -ESRCH;
+    if (p->state_ == VOLT__PROCESS_RUNS) rc = VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
+    volt__unlock(&p->lock_);
+    return rc;
+}
+VOLT_API volt_poll volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
+                                    volt_exit_status *out_or_null) {
+    VOLT_BEGIN(cx, p);
+    if (p->state_ != VOLT__PROCESS_RUNS) VOLT_RETURN(-ECHILD);
+    if (grace > 0) {
+        (void)volt_process_signal(p, SIGTERM);
+        (void)volt_process_signal(p, SIGCONT); // a stopped process handles no other signal
+        VOLT_AWAIT(p->rc_, volt_within(cx, &p->limit_, grace,
+                                       volt__process_wait(cx, p, out_or_null)));
+        if (p->state_ != VOLT__PROCESS_RUNS) VOLT_RETURN(p->rc_);
+    }
+    (void)volt_process_signal(p, SIGKILL);
+    volt_shield_begin(cx, &p->shield_, VOLT_NEVER);
+    VOLT_AWAIT(p->rc_, volt__process_wait(cx, p, out_or_null));
+    volt_shield_end(cx, &p->shield_);
+    VOLT_END(p->rc_);
+}
+VOLT_API void volt_process_close(volt_cx *cx, volt_process *p) {
+    int *const fds[] = { &p->in, &p->out, &p->err };
+    for (int i = 0; i < 3; i++) {
+        if (*fds[i] > 0) volt_close(cx, *fds[i]);
+        *fds[i] = -1;
+    }
+}
+static const char *volt__signal_name(int signal) {
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        { SIGHUP, "SIGHUP" },   { SIGINT, "SIGINT" },   { SIGQUIT, "SIGQUIT" },
+        { SIGILL, "SIGILL" },   { SIGTRAP, "SIGTRAP" }, { SIGABRT, "SIGABRT" },
+        { SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },   { SIGKILL, "SIGKILL" },
+        { SIGUSR1, "SIGUSR1" }, { SIGSEGV, "SIGSEGV" }, { SIGUSR2, "SIGUSR2" },
+        { SIGPIPE, "SIGPIPE" }, { SIGALRM, "SIGALRM" }, { SIGTERM, "SIGTERM" },
+        { SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" }, { SIGSYS, "SIGSYS" }
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].number == signal) return names[i].name;
+    return "signal ";
+}
+VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len) {
+    size_t at = 0;
+    if (e->signal == 0) {
+        at = volt__append_text(buf, len, 0, "status ");
+        at = volt__append_number(buf, len, at, (uint32_t)e->code);
+    } else {
+        at = volt__append_text(buf, len, 0, volt__signal_name(e->signal));
+        if (volt__signal_name(e->signal)[0] == 's') // "signal ", of no name
+            at = volt__append_number(buf, len, at, (uint32_t)e->signal);
+        if (e->has_core) at = volt__append_text(buf, len, at, ", core dumped");
+    }
+    if (at >= len) return -ENOSPC;
+    buf[at] = 0;
+    return (int)at;
 }
 #endif
 
