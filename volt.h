@@ -1176,15 +1176,32 @@ typedef struct volt_udp_options {
     const char *device;            // all datagrams go through this interface; NULL: by the routes
 } volt_udp_options;
 // What a datagram carries beside its bytes. `has` tells which members are set.
-enum { VOLT_MSG_LOCAL = 1, VOLT_MSG_TOS = 2, VOLT_MSG_TTL = 4, VOLT_MSG_SEGMENT = 8 };
-enum { VOLT_MSG_INFO_BYTES = 160 }; // room for the control data of one message
+enum {
+    VOLT_MSG_LOCAL = 1,      // .local: of this host, the port is 0
+    VOLT_MSG_INTERFACE = 2,  // .if_index
+    VOLT_MSG_TOS = 4,        // .tos: DSCP and ECN
+    VOLT_MSG_TTL = 8,        // .ttl
+    VOLT_MSG_SEGMENT = 16,   // .segment: bytes of each datagram of a joined message
+    VOLT_MSG_INFO_IS_CUT = 32 // the room for control data was too small
+};
 typedef struct volt_msg_info {
     uint32_t has;
-    unsigned interface; // with LOCAL: its number
-    volt_addr local;    // LOCAL: the address that it was sent to, or is sent from; the port is 0
-    int tos, ttl;       // TOS, TTL
-    unsigned segment;   // SEGMENT: bytes of each datagram of a joined message
+    unsigned if_index;
+    volt_addr local;
+    int tos, ttl;
+    unsigned segment;
 } volt_msg_info;
+// Room for the control data of one message.
+typedef union volt_msg_control {
+    size_t align_;
+    unsigned char bytes[256];
+} volt_msg_control;
+// What volt_recv_fds has received beside the data.
+typedef struct volt_fds_info {
+    unsigned n;          // descriptors in the array
+    unsigned is_surplus; // 1: there were more, which are closed
+    unsigned is_cut;     // 1: the message was longer than the buffer
+} volt_fds_info;
 // The process at the other end of a unix socket.
 typedef struct volt_cred {
     int pid;
@@ -2083,8 +2100,9 @@ VOLT_API VOLT_POLL volt_file_stat(volt_cx *cx, volt_file_op *op, const char *pat
                                   struct stat *out);
 // The same for a descriptor.
 VOLT_API VOLT_POLL volt_file_fstat(volt_cx *cx, volt_file_op *op, int fd, struct stat *out);
-// Closes a descriptor of volt_file_open.
-//   returns: 0
+// Closes a descriptor of volt_file_open, whatever the result: also in a cancelled scope, and in the
+// poll itself if no thread can be had. volt_close does it in place.
+//   returns: 0 | the error of close(2), such as of a write that a network file system has put off
 VOLT_API VOLT_POLL volt_file_close(volt_cx *cx, volt_file_op *op, int fd);
 // Reads a whole file into a buffer of `cap` bytes.
 //   returns: the length of the file | -EFBIG if it is more than `cap`
@@ -2576,9 +2594,17 @@ VOLT_API int volt_addr_port(const volt_addr *a);
 // Sets the port.
 //   returns: 0 | -EINVAL if `port` is above 65535 | -EAFNOSUPPORT if the family has none
 VOLT_API int volt_addr_set_port(volt_addr *a, unsigned port);
-// Returns 1 if both have the same family, address, port and scope, or path, else 0. An IPv4 address
-// and its IPv6-mapped form are different.
+// Returns 1 if both have the same address, port and scope, or path, else 0. An IPv4 address and its
+// IPv6-mapped form, which a socket for both families gives, are equal.
 VOLT_API int volt_addr_equal(const volt_addr *a, const volt_addr *b);
+// Turns an IPv6-mapped IPv4 address into that IPv4 address, for comparing and logging. An IPv6
+// socket sends to the mapped form only.
+VOLT_API void volt_addr_unmap(volt_addr *a);
+// Return 1 if the address is one of this host alone (127.0.0.0/8, ::1), the wildcard, or of a
+// multicast group, mapped or not; else 0.
+VOLT_API int volt_addr_is_loopback(const volt_addr *a);
+VOLT_API int volt_addr_is_any(const volt_addr *a);
+VOLT_API int volt_addr_is_multicast(const volt_addr *a);
 // A hash of what volt_addr_equal compares. It is not seeded: a table whose peers are not trusted
 // must bound its chains.
 VOLT_API uint32_t volt_addr_hash(const volt_addr *a);
@@ -2754,24 +2780,29 @@ VOLT_API int volt_udp_open(const volt_addr *a_or_null, const volt_udp_options *o
 // Joins or leaves a multicast group, on an interface by its number; 0: that of the route to the
 // group. source NULL: all sources.
 //   returns: 0 | -EADDRINUSE if it is joined already | -ENODEV | another -errno
-VOLT_API int volt_mcast_join(int fd, const volt_addr *group, unsigned interface,
+VOLT_API int volt_mcast_join(int fd, const volt_addr *group, unsigned if_index,
                              const volt_addr *source_or_null);
-VOLT_API int volt_mcast_leave(int fd, const volt_addr *group, unsigned interface,
+VOLT_API int volt_mcast_leave(int fd, const volt_addr *group, unsigned if_index,
                               const volt_addr *source_or_null);
 // Of multicast that is sent: the interface, 0: that of the route; the number of hops; and whether
 // this host receives it as well.
 //   returns: 0 | -errno
-VOLT_API int volt_set_mcast(int fd, unsigned interface, int hops, int is_looped);
+VOLT_API int volt_set_mcast(int fd, unsigned if_index, int hops, int is_looped);
 // Of all that is sent: the number of hops; DSCP and ECN, as the byte of the IP header.
 //   returns: 0 | -errno
 VOLT_API int volt_set_ttl(int fd, int hops);
 VOLT_API int volt_set_tos(int fd, int tos);
-// Reads what a received message carries beside its bytes, if the socket was opened with .has_info;
-// or writes what a message to be sent carries, into the `room` bytes at m->msg_control, of which
-// VOLT_MSG_INFO_BYTES are enough.
-//   returns: volt_msg_info_put 0 | -ENOSPC | -EINVAL if `local` is no IP address
+// Reads what a received message carries beside its bytes, if the socket was opened with .has_info.
+// `local` is the address to answer from: for a multicast or broadcast that of the interface, and
+// missing where the kernel does not tell it (IPv6 multicast).
 VOLT_API void volt_msg_info_get(const struct msghdr *m, volt_msg_info *out);
-VOLT_API int volt_msg_info_put(struct msghdr *m, size_t room, const volt_msg_info *info);
+// Sets what a message to be sent carries: the address that it comes from, its interface, TOS, TTL,
+// and SEGMENT for a joined message, as far as `has` says. *room becomes its control data.
+//   returns: 0 | -EINVAL if `local` is no IP address
+VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room, const volt_msg_info *info);
+// What an answer carries: the address that the question came to; its interface if that address
+// means nothing without it.
+VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out);
 // Sends a buffer as datagrams of `segment` bytes each, the last one possibly shorter: with
 // UDP_SEGMENT up to 64 by one system call, else with sendmmsg(2). to NULL: the connected peer.
 // Waits until one datagram is sent, and sends as many as are possible at once.
@@ -2779,12 +2810,12 @@ VOLT_API int volt_msg_info_put(struct msghdr *m, size_t room, const volt_msg_inf
 //            -EMSGSIZE if it is too long for a datagram | as volt_sendto
 VOLT_API VOLT_POLL volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
                                       size_t segment, const volt_addr *to_or_null);
-// Receives datagrams of one sender, as many as the kernel has joined: all have *segment bytes, the
-// last one possibly fewer. Needs .is_joined of volt_udp_options, and room for 64 KiB; otherwise one
-// datagram is received.
-//   returns: the number of bytes | as volt_recvfrom
+// Receives datagrams of one sender, as many as the kernel has joined: all have *segment bytes,
+// which is at least 1, the last one possibly fewer. Needs .is_joined of volt_udp_options, and room
+// for 64 KiB; otherwise one datagram is received.
+//   returns: the number of bytes | -EMSGSIZE if the end of them did not fit | as volt_recvfrom
 VOLT_API VOLT_POLL volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len, size_t *segment,
-                                      volt_addr *from_or_null);
+                                      volt_addr *from_or_null, volt_msg_info *info_or_null);
 #endif // VOLT_NO_UDP
 
 #if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
@@ -2846,17 +2877,21 @@ VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len);
 //            -errno
 VOLT_API int volt_socketpair(int type, int fd[2]);
 VOLT_API int volt_pipe(int fd[2]);
-// Sends or receives up to 253 descriptors through a unix socket, together with data: a stream needs
-// at least one byte. The sent descriptors stay open. Received ones are close-on-exec; *n is the
-// room in fds before, and their number after the call. If more come than fit, the surplus is
-// closed.
-//   returns: the number of bytes | volt_recv_fds: -EMSGSIZE if the message or the descriptors did
-//            not fit: what did is in `buf`, and the first *n in fds | -EINVAL if n is negative or
-//            above 253 | -EBADF for a descriptor that is not open | another -errno
-//   memory : received descriptors belong to the caller, also after -EMSGSIZE
+// Sends `len` bytes, at least one, with n descriptors, at most 253, through a unix socket. They
+// stay open here. All of them are sent with the first byte: if the result is below `len`, which
+// happens on a stream, the rest is for volt_write_all.
+//   returns: the number of bytes, 1 or more | -EINVAL if `len` is 0 or n above 253 | -EBADF for a
+//            descriptor that is not open | another -errno. After an error nothing was sent
 VOLT_API VOLT_POLL volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t len, const int *fds,
-                                 int n);
-VOLT_API VOLT_POLL volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int *fds, int *n);
+                                 unsigned n);
+// Receives data, and up to `cap` descriptors that came with it, which may be 0. They are
+// close-on-exec, and share their description with the sender: volt_read makes a pipe non-blocking
+// for both. Surplus ones are closed, so a peer cannot fill the table of this process.
+//   returns: the number of bytes, also if descriptors were surplus or a message was cut: see *out,
+//            which each result sets | 0 at the end of a stream | -errno, and then out->n is 0
+//   memory : the received descriptors are the caller's
+VOLT_API VOLT_POLL volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int *fds, unsigned cap,
+                                 volt_fds_info *out);
 // The process at the other end of a unix socket, as of its connect or listen call.
 //   returns: 0 | -errno
 VOLT_API int volt_peer_cred(int fd, volt_cred *out);
@@ -13657,7 +13692,11 @@ VOLT_API volt_poll volt_file_fstat(volt_cx *cx, volt_file_op *op, int fd, struct
 VOLT_API volt_poll volt_file_close(volt_cx *cx, volt_file_op *op, int fd) {
     volt_file_op c;
     volt__file_args(&c, VOLT__FILE_CLOSE, fd, NULL, NULL, 0);
-    return volt__file_submit(cx, op, &c);
+    volt_poll p = volt__file_submit(cx, op, &c);
+    // the job has not run
+    if (!volt_is_pending(p) && (volt_value(p) == -ECANCELED || volt_value(p) == -EAGAIN))
+        p = volt_ready(volt__file_result(VOLT_SYS(close, fd)));
+    return p;
 }
 VOLT_API volt_poll volt_file_load(volt_cx *cx, volt_file_op *op, const char *path, void *buf,
                                   size_t cap) {
@@ -13869,21 +13908,68 @@ VOLT_API int volt_addr_set_port(volt_addr *a, unsigned port) {
     memcpy(a->sa_ + offsetof(struct sockaddr_in6, sin6_port), &p, sizeof p); // as in volt_addr_port
     return 0;
 }
+static uint32_t volt__addr_scope_of(const volt_addr *a) {
+    uint32_t scope = 0;
+    if (volt_addr_family(a) == AF_INET6)
+        memcpy(&scope, a->sa_ + offsetof(struct sockaddr_in6, sin6_scope_id), sizeof scope);
+    return scope;
+}
+VOLT_API void volt_addr_unmap(volt_addr *a) {
+    struct sockaddr_in v4;
+    struct in6_addr v6;
+    if (volt_addr_family(a) != AF_INET6) return;
+    memcpy(&v6, a->sa_ + offsetof(struct sockaddr_in6, sin6_addr), sizeof v6);
+    if (!IN6_IS_ADDR_V4MAPPED(&v6)) return;
+    memset(&v4, 0, sizeof v4);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons((uint16_t)volt_addr_port(a));
+    memcpy(&v4.sin_addr, v6.s6_addr + 12, sizeof v4.sin_addr);
+    volt__addr_set(a, &v4, sizeof v4);
+}
+// Copies the IP address without its port to ip[]. Returns its number of bytes; 0: no IP address.
+static size_t volt__addr_bytes(const volt_addr *a, unsigned char ip[16]) {
+    volt_addr b = *a;
+    volt_addr_unmap(&b);
+    int family = volt_addr_family(&b);
+    if (!volt__is_ip(family)) return 0;
+    size_t n = family == AF_INET ? 4 : 16;
+    memcpy(ip, b.sa_ + (family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
+                                          : offsetof(struct sockaddr_in6, sin6_addr)), n);
+    return n;
+}
+VOLT_API int volt_addr_is_loopback(const volt_addr *a) {
+    unsigned char ip[16];
+    size_t n = volt__addr_bytes(a, ip);
+    return n == 4 ? ip[0] == 127 : n == 16 && memcmp(ip, &in6addr_loopback, 16) == 0;
+}
+VOLT_API int volt_addr_is_any(const volt_addr *a) {
+    unsigned char ip[16];
+    size_t n = volt__addr_bytes(a, ip);
+    return n > 0 && memcmp(ip, &in6addr_any, n) == 0;
+}
+VOLT_API int volt_addr_is_multicast(const volt_addr *a) {
+    unsigned char ip[16];
+    size_t n = volt__addr_bytes(a, ip);
+    return n == 4 ? ip[0] >> 4 == 14 : n == 16 && ip[0] == 0xff;
+}
 // Writes what identifies the address to key[], which has room for sa_, and returns the number of
 // bytes: for IP without padding and flow label, for a path without what follows its 0.
 static size_t volt__addr_key(const volt_addr *a, unsigned char *key) {
-    int family = volt_addr_family(a);
+    volt_addr b = *a;
+    volt_addr_unmap(&b);
+    int family = volt_addr_family(&b);
     size_t n = offsetof(struct sockaddr_in6, sin6_port) + 2;
     size_t path = offsetof(struct sockaddr_un, sun_path);
-    memcpy(key, a->sa_, sizeof a->sa_);
+    memcpy(key, b.sa_, sizeof b.sa_);
     if (family == AF_INET) return offsetof(struct sockaddr_in, sin_addr) + 4;
     if (family == AF_INET6) {
-        memcpy(key + n, a->sa_ + offsetof(struct sockaddr_in6, sin6_addr), 16);
-        memcpy(key + n + 16, a->sa_ + offsetof(struct sockaddr_in6, sin6_scope_id), 4);
+        uint32_t scope = volt__addr_scope_of(&b);
+        memcpy(key + n, b.sa_ + offsetof(struct sockaddr_in6, sin6_addr), 16);
+        memcpy(key + n + 16, &scope, 4);
         return n + 20;
     }
-    if (family != AF_UNIX || a->len_ <= path || !a->sa_[path]) return a->len_;
-    return path + strnlen((const char *)a->sa_ + path, a->len_ - path);
+    if (family != AF_UNIX || b.len_ <= path || !b.sa_[path]) return b.len_;
+    return path + strnlen((const char *)b.sa_ + path, b.len_ - path);
 }
 VOLT_API int volt_addr_equal(const volt_addr *a, const volt_addr *b) {
     unsigned char key_a[sizeof a->sa_], key_b[sizeof b->sa_];
@@ -14825,7 +14911,7 @@ VOLT_API int volt_udp_open(const volt_addr *a_or_null, const volt_udp_options *o
     volt__addr_ip(&any, "0.0.0.0", 0); // the kernel has no IPv6
     return volt__udp_open(&any, &options);
 }
-static int volt__mcast(int fd, const volt_addr *group, unsigned interface, const volt_addr *source,
+static int volt__mcast(int fd, const volt_addr *group, unsigned if_index, const volt_addr *source,
                        int name, int source_name) {
     int family = volt_addr_family(group), level = family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
     struct group_source_req with_source;
@@ -14833,7 +14919,7 @@ static int volt__mcast(int fd, const volt_addr *group, unsigned interface, const
     if (!volt__is_ip(family)) return -EAFNOSUPPORT;
     memset(&with_source, 0, sizeof with_source);
     memset(&all, 0, sizeof all);
-    with_source.gsr_interface = all.gr_interface = interface;
+    with_source.gsr_interface = all.gr_interface = if_index;
     memcpy(&with_source.gsr_group, group->sa_, group->len_);
     memcpy(&all.gr_group, group->sa_, group->len_);
     if (!source)
@@ -14843,25 +14929,25 @@ static int volt__mcast(int fd, const volt_addr *group, unsigned interface, const
                ? -errno
                : 0;
 }
-VOLT_API int volt_mcast_join(int fd, const volt_addr *group, unsigned interface,
+VOLT_API int volt_mcast_join(int fd, const volt_addr *group, unsigned if_index,
                              const volt_addr *source_or_null) {
-    return volt__mcast(fd, group, interface, source_or_null, MCAST_JOIN_GROUP,
+    return volt__mcast(fd, group, if_index, source_or_null, MCAST_JOIN_GROUP,
                        MCAST_JOIN_SOURCE_GROUP);
 }
-VOLT_API int volt_mcast_leave(int fd, const volt_addr *group, unsigned interface,
+VOLT_API int volt_mcast_leave(int fd, const volt_addr *group, unsigned if_index,
                               const volt_addr *source_or_null) {
-    return volt__mcast(fd, group, interface, source_or_null, MCAST_LEAVE_GROUP,
+    return volt__mcast(fd, group, if_index, source_or_null, MCAST_LEAVE_GROUP,
                        MCAST_LEAVE_SOURCE_GROUP);
 }
-VOLT_API int volt_set_mcast(int fd, unsigned interface, int hops, int is_looped) {
+VOLT_API int volt_set_mcast(int fd, unsigned if_index, int hops, int is_looped) {
     int family = volt__sock_family(fd), rc = 0;
     struct ip_mreqn on;
     memset(&on, 0, sizeof on);
-    on.imr_ifindex = (int)interface;
+    on.imr_ifindex = (int)if_index;
     // of both on an IPv6 socket: it may send to IPv4 addresses
     if (VOLT_SYS(setsockopt, fd, IPPROTO_IP, IP_MULTICAST_IF, &on, sizeof on) < 0) rc = -errno;
     if (family == AF_INET6)
-        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)interface);
+        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)if_index);
     if (rc == 0)
         rc = volt__set_ip_option(fd, family, IPV6_MULTICAST_HOPS, IP_MULTICAST_TTL, hops);
     return rc < 0 ? rc : volt__set_ip_option(fd, family, IPV6_MULTICAST_LOOP, IP_MULTICAST_LOOP,
@@ -14877,11 +14963,13 @@ VOLT_API int volt_set_tos(int fd, int tos) {
 // ---- control data
 
 static void volt__msg_info_local(volt_msg_info *out, int family, const void *address,
-                                 unsigned interface) {
+                                 unsigned if_index) {
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
     memset(&v4, 0, sizeof v4);
     memset(&v6, 0, sizeof v6);
+    out->if_index = if_index;
+    out->has |= VOLT_MSG_INTERFACE;
     if (family == AF_INET) {
         v4.sin_family = AF_INET;
         memcpy(&v4.sin_addr, address, sizeof v4.sin_addr);
@@ -14889,11 +14977,10 @@ static void volt__msg_info_local(volt_msg_info *out, int family, const void *add
     } else {
         v6.sin6_family = AF_INET6;
         memcpy(&v6.sin6_addr, address, sizeof v6.sin6_addr);
-        // a scope makes an address of the link usable as an address to send from
-        if (IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr)) v6.sin6_scope_id = interface;
+        if (IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr)) v6.sin6_scope_id = if_index;
         volt__addr_set(&out->local, &v6, sizeof v6);
+        if (IN6_IS_ADDR_MULTICAST(&v6.sin6_addr)) return; // not an address to answer from
     }
-    out->interface = interface;
     out->has |= VOLT_MSG_LOCAL;
 }
 // The kernel gives TOS as one byte, the others as an int.
@@ -14910,7 +14997,7 @@ static void volt__msg_info_add(volt_msg_info *out, const struct cmsghdr *c) {
     int level = c->cmsg_level, type = c->cmsg_type;
     if (level == IPPROTO_IP && type == IP_PKTINFO) {
         memcpy(&v4, CMSG_DATA(c), sizeof v4);
-        volt__msg_info_local(out, AF_INET, &v4.ipi_addr, (unsigned)v4.ipi_ifindex);
+        volt__msg_info_local(out, AF_INET, &v4.ipi_spec_dst, (unsigned)v4.ipi_ifindex);
     } else if (level == IPPROTO_IPV6 && type == IPV6_PKTINFO) {
         memcpy(&v6, CMSG_DATA(c), sizeof v6);
         volt__msg_info_local(out, AF_INET6, &v6.ipi6_addr, (unsigned)v6.ipi6_ifindex);
@@ -14930,8 +15017,17 @@ static void volt__msg_info_add(volt_msg_info *out, const struct cmsghdr *c) {
 VOLT_API void volt_msg_info_get(const struct msghdr *m, volt_msg_info *out) {
     struct msghdr *head = (struct msghdr *)(uintptr_t)m; // only read: CMSG_NXTHDR takes no const
     memset(out, 0, sizeof *out);
+    if (m->msg_flags & MSG_CTRUNC) out->has |= VOLT_MSG_INFO_IS_CUT;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = CMSG_NXTHDR(head, c))
         volt__msg_info_add(out, c);
+}
+VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out) {
+    memset(out, 0, sizeof *out);
+    out->has = received->has & VOLT_MSG_LOCAL;
+    out->local = received->local;
+    if (!(received->has & VOLT_MSG_INTERFACE) || volt__addr_scope_of(&received->local) == 0) return;
+    out->has |= VOLT_MSG_INTERFACE;
+    out->if_index = received->if_index;
 }
 // Appends one item. Returns 0 or -ENOSPC.
 static int volt__cmsg_put(struct msghdr *m, size_t room, int level, int type, const void *data,
@@ -14950,39 +15046,49 @@ static int volt__cmsg_put(struct msghdr *m, size_t room, int level, int type, co
     m->msg_controllen = (__typeof__(m->msg_controllen))(at + CMSG_SPACE(len));
     return 0;
 }
+// The address and the interface are one item of control data.
 static int volt__msg_info_put_local(struct msghdr *m, size_t room, const volt_msg_info *info) {
     struct in_pktinfo v4;
     struct in6_pktinfo v6;
-    int family = volt_addr_family(&info->local);
+    int has_local = (info->has & VOLT_MSG_LOCAL) != 0;
+    unsigned if_index = info->has & VOLT_MSG_INTERFACE ? info->if_index : 0;
+    int family = has_local ? volt_addr_family(&info->local) : AF_UNSPEC, rc = 0;
+    if (has_local && !volt__is_ip(family)) return -EINVAL;
     memset(&v4, 0, sizeof v4);
     memset(&v6, 0, sizeof v6);
-    if (family == AF_INET) {
-        v4.ipi_ifindex = (int)info->interface;
+    v4.ipi_ifindex = (int)if_index;
+    v6.ipi6_ifindex = if_index;
+    if (family == AF_INET)
         memcpy(&v4.ipi_spec_dst, info->local.sa_ + offsetof(struct sockaddr_in, sin_addr), 4);
-        return volt__cmsg_put(m, room, IPPROTO_IP, IP_PKTINFO, &v4, sizeof v4);
-    }
-    if (family != AF_INET6) return -EINVAL;
-    v6.ipi6_ifindex = info->interface;
-    memcpy(&v6.ipi6_addr, info->local.sa_ + offsetof(struct sockaddr_in6, sin6_addr), 16);
-    return volt__cmsg_put(m, room, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof v6);
+    if (family == AF_INET6)
+        memcpy(&v6.ipi6_addr, info->local.sa_ + offsetof(struct sockaddr_in6, sin6_addr), 16);
+    // both, if the family is not known: the kernel skips that of the other one
+    if (family != AF_INET) rc = volt__cmsg_put(m, room, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof v6);
+    if (rc == 0 && family != AF_INET6)
+        rc = volt__cmsg_put(m, room, IPPROTO_IP, IP_PKTINFO, &v4, sizeof v4);
+    return rc;
 }
-VOLT_API int volt_msg_info_put(struct msghdr *m, size_t room, const volt_msg_info *info) {
+static int volt__cmsg_put_both(struct msghdr *m, size_t room, int v6_type, int v4_type, int value) {
+    int rc = volt__cmsg_put(m, room, IPPROTO_IPV6, v6_type, &value, sizeof value);
+    return rc < 0 ? rc : volt__cmsg_put(m, room, IPPROTO_IP, v4_type, &value, sizeof value);
+}
+VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room,
+                               const volt_msg_info *info) {
     uint16_t segment = (uint16_t)info->segment;
-    int is_v6 = !(info->has & VOLT_MSG_LOCAL) || volt_addr_family(&info->local) == AF_INET6;
+    size_t n = sizeof room->bytes;
     int rc = 0;
+    m->msg_control = room->bytes;
     m->msg_controllen = 0;
-    if (info->has & VOLT_MSG_LOCAL) rc = volt__msg_info_put_local(m, room, info);
-    // both names, if the family is not known: the kernel skips that of the other family
-    if (rc == 0 && info->has & VOLT_MSG_TOS && is_v6)
-        rc = volt__cmsg_put(m, room, IPPROTO_IPV6, IPV6_TCLASS, &info->tos, sizeof info->tos);
+    if (info->has & (VOLT_MSG_LOCAL | VOLT_MSG_INTERFACE))
+        rc = volt__msg_info_put_local(m, n, info);
     if (rc == 0 && info->has & VOLT_MSG_TOS)
-        rc = volt__cmsg_put(m, room, IPPROTO_IP, IP_TOS, &info->tos, sizeof info->tos);
-    if (rc == 0 && info->has & VOLT_MSG_TTL && is_v6)
-        rc = volt__cmsg_put(m, room, IPPROTO_IPV6, IPV6_HOPLIMIT, &info->ttl, sizeof info->ttl);
+        rc = volt__cmsg_put_both(m, n, IPV6_TCLASS, IP_TOS, info->tos);
     if (rc == 0 && info->has & VOLT_MSG_TTL)
-        rc = volt__cmsg_put(m, room, IPPROTO_IP, IP_TTL, &info->ttl, sizeof info->ttl);
+        rc = volt__cmsg_put_both(m, n, IPV6_HOPLIMIT, IP_TTL, info->ttl);
     if (rc == 0 && info->has & VOLT_MSG_SEGMENT)
-        rc = volt__cmsg_put(m, room, IPPROTO_UDP, VOLT__UDP_SEGMENT, &segment, sizeof segment);
+        rc = volt__cmsg_put(m, n, IPPROTO_UDP, VOLT__UDP_SEGMENT, &segment, sizeof segment);
+    VOLT_ASSERT(rc != -ENOSPC);
+    if (m->msg_controllen == 0) m->msg_control = NULL;
     return rc;
 }
 
@@ -14991,6 +15097,7 @@ VOLT_API int volt_msg_info_put(struct msghdr *m, size_t room, const volt_msg_inf
 enum { VOLT__SEGMENTS_MAX = 64, VOLT__SEGMENTS_BYTES = 65000, VOLT__SEGMENTS_ONCE = 16 };
 typedef struct volt__segments {
     volt__message message; // the address, if there is one
+    volt_msg_info info;
     char *buf;
     size_t len, size;
 } volt__segments;
@@ -15065,25 +15172,28 @@ VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size
 }
 static int64_t volt__recv_segments_call(int fd, void *arg) {
     volt__segments *s = (volt__segments *)arg;
-    char room[VOLT_MSG_INFO_BYTES] __attribute__((aligned(16)));
-    volt_msg_info info;
-    s->message.head.msg_control = room;
-    s->message.head.msg_controllen = sizeof room;
+    volt_msg_control room;
+    s->message.head.msg_control = room.bytes;
+    s->message.head.msg_controllen = sizeof room.bytes;
     int64_t rc = volt__recv_call(fd, &s->message);
     if (rc < 0) return rc;
-    volt_msg_info_get(&s->message.head, &info);
-    s->size = info.has & VOLT_MSG_SEGMENT ? info.segment : (size_t)rc;
+    volt_msg_info_get(&s->message.head, &s->info);
+    s->size = s->info.has & VOLT_MSG_SEGMENT ? s->info.segment : (size_t)rc;
+    if (s->size == 0) s->size = 1; // an empty datagram; a loop by this size must end
     return rc;
 }
 VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len, size_t *segment,
-                                      volt_addr *from_or_null) {
+                                      volt_addr *from_or_null, volt_msg_info *info_or_null) {
     volt__segments s;
     volt__check_not_on_stack(cx, buf);
+    memset(&s.info, 0, sizeof s.info);
     volt__message_init(&s.message, buf, len, 0);
     s.message.from = from_or_null;
-    s.size = 0;
+    s.size = 1;
     volt_poll p = volt__message_poll(cx, fd, VOLT__RD, volt__recv_segments_call, &s);
-    if (!volt_is_pending(p)) *segment = s.size;
+    if (volt_is_pending(p)) return p;
+    *segment = s.size;
+    if (info_or_null) *info_or_null = s.info;
     return p;
 }
 #endif // VOLT_NO_UDP
@@ -15112,10 +15222,12 @@ VOLT_API int volt_pipe(int fd[2]) {
 
 typedef struct volt__fds_message {
     volt__message message;
-    int *fds, n;
+    int *fds;
+    unsigned n; // to be sent, or the room
+    volt_fds_info info;
     union {
         char room[CMSG_SPACE(VOLT__FDS_MAX * sizeof(int))];
-        struct cmsghdr align_;
+        size_t align_;
     } control;
 } volt__fds_message;
 static int64_t volt__send_fds_call(int fd, void *arg) {
@@ -15125,61 +15237,56 @@ static int64_t volt__send_fds_call(int fd, void *arg) {
     head->msg_controllen = 0;
     if (m->n > 0)
         (void)volt__cmsg_put(head, sizeof m->control, SOL_SOCKET, SCM_RIGHTS, m->fds,
-                             (size_t)m->n * sizeof(int));
+                             m->n * sizeof(int));
     return volt__sendmsg_once(fd, head, m->message.flags);
 }
 VOLT_API volt_poll volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t len, const int *fds,
-                                 int n) {
+                                 unsigned n) {
     volt__fds_message m;
     volt__check_not_on_stack(cx, buf);
-    if (n < 0 || n > VOLT__FDS_MAX) return volt_ready(-EINVAL);
+    if (len == 0 || n > VOLT__FDS_MAX) return volt_ready(-EINVAL);
     volt__message_init(&m.message, buf, len, 0);
     m.fds = (int *)(uintptr_t)fds; // only read
     m.n = n;
     return volt__message_poll(cx, fd, VOLT__WR, volt__send_fds_call, &m);
 }
-// Hands over the descriptors of one item, from *n on, and closes those above `room`. Returns the
-// number of those that it has closed.
-static int volt__take_fds(const struct cmsghdr *c, int *fds, int *n, int room) {
+// Hands over the descriptors of one item, and closes those for which there is no room.
+static void volt__take_fds(volt__fds_message *m, const struct cmsghdr *c) {
     size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    int n_closed = 0;
     for (size_t i = 0; i < count; i++) {
         int fd;
         memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-        if (*n < room) {
-            fds[(*n)++] = fd;
+        if (m->info.n < m->n) {
+            m->fds[m->info.n++] = fd;
         } else {
             VOLT_SYS(close, fd);
-            n_closed++;
+            m->info.is_surplus = 1;
         }
     }
-    return n_closed;
 }
 static int64_t volt__recv_fds_call(int fd, void *arg) {
     volt__fds_message *m = (volt__fds_message *)arg;
     struct msghdr *head = &m->message.head;
-    int n = 0, n_closed = 0;
     head->msg_control = m->control.room;
     head->msg_controllen = sizeof m->control;
     int64_t rc = volt__recvmsg_once(fd, head, MSG_CMSG_CLOEXEC);
     if (rc < 0) return rc;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = CMSG_NXTHDR(head, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-            n_closed += volt__take_fds(c, m->fds, &n, m->n);
-    m->n = n;
-    return n_closed > 0 || head->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EMSGSIZE : rc;
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) volt__take_fds(m, c);
+    if (head->msg_flags & MSG_CTRUNC) m->info.is_surplus = 1; // the kernel has closed some
+    m->info.is_cut = (head->msg_flags & MSG_TRUNC) != 0;
+    return rc;
 }
-VOLT_API volt_poll volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int *fds, int *n) {
+VOLT_API volt_poll volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int *fds, unsigned cap,
+                                 volt_fds_info *out) {
     volt__fds_message m;
     volt__check_not_on_stack(cx, buf);
-    if (*n < 0) return volt_ready(-EINVAL);
+    memset(&m.info, 0, sizeof m.info);
     volt__message_init(&m.message, buf, len, 0);
     m.fds = fds;
-    m.n = *n;
+    m.n = cap;
     volt_poll p = volt__message_poll(cx, fd, VOLT__RD, volt__recv_fds_call, &m);
-    // after an error before the call m.n is still the room: nothing was received
-    if (!volt_is_pending(p))
-        *n = volt_value(p) >= 0 || volt_value(p) == -EMSGSIZE ? m.n : 0;
+    if (!volt_is_pending(p)) *out = m.info;
     return p;
 }
 VOLT_API int volt_peer_cred(int fd, volt_cred *out) {
