@@ -1059,6 +1059,103 @@ typedef struct volt_file_op {
     int64_t offset_;
 } volt_file_op;
 
+// ---- streams
+
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_STREAM)
+// A stream of bytes in two directions: a descriptor, a TLS connection, a script of a test. A value:
+// copies of it mean the same stream. What `self` points to must outlive all of them.
+typedef struct volt_stream volt_stream;
+// The functions of a kind of stream. Each is polled as part of an await; one that needs a frame has
+// it in *self. At most one read, and at most one of write and end, is in progress at a time; these
+// two may belong to two tasks.
+//   - The polls of one operation pass the same length and the same bytes, at another address maybe.
+//   - An operation that has taken or given bytes returns their number, also if it is cancelled.
+typedef struct volt_stream_ops {
+    // as volt_read: the number of bytes, 0 at the end, or -errno
+    volt_poll (*read)(volt_cx *cx, volt_stream s, void *buf, size_t len);
+    // as volt_write: the number of bytes, or -errno
+    volt_poll (*write)(volt_cx *cx, volt_stream s, const void *buf, size_t len);
+    // No more writes will come: sends what write has taken, and tells the peer. 0 or -errno; also
+    // if it is called again. NULL: does nothing
+    volt_poll (*end)(volt_cx *cx, volt_stream s);
+    // Waits until a read would not wait: 0 or -errno. NULL: there is no such wait
+    volt_poll (*ready)(volt_cx *cx, volt_stream s);
+} volt_stream_ops;
+struct volt_stream {
+    const volt_stream_ops *ops;
+    void *self;
+    int fd; // if it is above -1, the bytes of the stream are those of this descriptor
+};
+// Bytes in the buffer of a reader. The caller may change them.
+typedef struct volt_span {
+    char *data;
+    size_t len;
+} volt_span;
+// For printf with "%.*s".
+#define VOLT_SPAN(span_) (int)(span_).len, (span_).data
+// What a reader does with a line or record that does not fit into its buffer.
+enum {
+    VOLT_LONG_STOP, // each call gives -EMSGSIZE from then on
+    VOLT_LONG_SKIP, // one call gives -EMSGSIZE, and the next call the line or record behind it
+    VOLT_LONG_CUT   // a line comes in pieces, each with the result 2; a record as with STOP
+};
+typedef struct volt_reader {
+    volt_stream in_;
+    char *buf_;
+    const void *self_; // debug builds find a reader that was copied
+    size_t cap_, from_, to_, scanned_, moved_;
+    uint64_t skip_;    // bytes of a record that are to be dropped
+    uint8_t policy_, is_end_, is_skipping_, is_moving_;
+} volt_reader;
+// The form of a record: a header, in which a number of `width` bytes at `offset` is the length of
+// what follows the header. Zeroed memory: 4 bytes, big-endian, and nothing else.
+typedef struct volt_record_format {
+    unsigned offset;
+    unsigned width;        // 1 to 8; 0: 4
+    unsigned is_little;    // 1: little-endian
+    unsigned header;       // bytes of the whole header; 0: offset + width
+    int64_t adjust;        // is added to the number: -4, for example, if it counts itself
+    uint64_t most;         // the longest record without its header; 0: as the buffer allows
+    unsigned keeps_header; // 1: the span, or the body that is put, begins with the header
+} volt_record_format;
+typedef struct volt_writer {
+    volt_stream out_;
+    char *buf_;
+    const void *self_;
+    size_t cap_, from_, to_, frozen_, moved_;
+    int error_;
+    uint8_t is_moving_;
+} volt_writer;
+// The state of one volt_copy. May be used again, to go on, after a cancellation.
+typedef struct volt_copier {
+    volt_frame frame;
+    volt_stream from_, to_;
+    uint64_t n_copied_, limit_;
+    volt_time moved_at_;
+    char *buf_;
+    size_t cap_, at_, n_;     // in the buffer
+    int pipe_[2];
+    size_t in_pipe_;
+    uint8_t is_ours_, has_no_splice_, failed_at_, is_open_;
+    int64_t rc_;
+} volt_copier;
+typedef struct volt__relay_way {
+    volt_frame frame;
+    int64_t rc_;
+} volt__relay_way;
+// The state of one volt_relay.
+typedef struct volt_relayer {
+    volt_frame frame;
+    volt_copier way_[2];
+    volt__relay_way arm_state_[2], both_, idle_;
+    volt_arm arm_[4];
+    volt_time limit_;
+    volt_timer timer_;
+    uint8_t is_idle_;
+    int64_t rc_;
+} volt_relayer;
+#endif
+
 // ---- signals and processes
 
 #if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
@@ -2818,6 +2915,135 @@ VOLT_API VOLT_POLL volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
                                       volt_addr *from_or_null, volt_msg_info *info_or_null);
 #endif // VOLT_NO_UDP
 
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_STREAM)
+// ---- streams
+// A descriptor as a stream. `end` shuts a socket down for writing, and does nothing for another
+// file.
+//   where  : any thread; may stand in an await, as it depends on its argument alone
+VOLT_API volt_stream volt_stream_of(int fd);
+VOLT_API VOLT_POLL volt_stream_read(volt_cx *cx, volt_stream s, void *buf, size_t len);
+VOLT_API VOLT_POLL volt_stream_write(volt_cx *cx, volt_stream s, const void *buf, size_t len);
+VOLT_API VOLT_POLL volt_stream_end(volt_cx *cx, volt_stream s);
+// Waits until a read would not wait.
+//   returns: 0, rarely also without need | -EOPNOTSUPP if the stream has no such wait | -errno
+VOLT_API VOLT_POLL volt_stream_ready(volt_cx *cx, volt_stream s);
+
+// Reads a stream through a buffer of the caller's, which is the only memory. policy: VOLT_LONG_...
+// A call that is cancelled or has a time limit loses nothing: the next one goes on. A reader is for
+// one task at a time, and for one wait.
+//   where  : in the task that uses it, since a spawn copies the state, but not this address
+VOLT_API void volt_reader_init(volt_reader *r, volt_stream in, void *buf, size_t cap, int policy);
+// Waits until at least n bytes are in the buffer. *out is all that is there, until the next wait on
+// this reader.
+//   returns: the number of bytes | less than n at the end of the stream | -EMSGSIZE if n is above
+//            the size of the buffer | the errors of the stream
+VOLT_API VOLT_POLL volt_fill(volt_cx *cx, volt_reader *r, size_t n, volt_span *out);
+// The bytes in the buffer; and: the first n of them have been used, and are dropped.
+VOLT_API volt_span volt_buffered(const volt_reader *r);
+VOLT_API void volt_consume(volt_reader *r, size_t n);
+// Waits until the next read would not wait. Ends at once if there are bytes in the buffer.
+//   returns: as volt_stream_ready
+VOLT_API VOLT_POLL volt_reader_ready(volt_cx *cx, volt_reader *r);
+// Reads as volt_read, first from the buffer.
+VOLT_API VOLT_POLL volt_reader_read(volt_cx *cx, volt_reader *r, void *buf, size_t len);
+// Reads all of `len` bytes. After an error, volt_reader_moved bytes are in `buf`.
+//   returns: len | -EPIPE if the stream ended before | the errors of the stream
+VOLT_API VOLT_POLL volt_reader_read_exact(volt_cx *cx, volt_reader *r, void *buf, size_t len);
+// Reads up to the end of the stream, as volt_reader_read_exact.
+//   returns: the number of bytes | -EMSGSIZE if there are more than `cap`
+VOLT_API VOLT_POLL volt_read_to_end(volt_cx *cx, volt_reader *r, void *buf, size_t cap);
+VOLT_API size_t volt_reader_moved(const volt_reader *r);
+// Takes the next line, without its "\n" or "\r\n"; or what is before the next delimiter of n bytes.
+// *out is valid until the next wait on this reader. The longest line is that which fits into the
+// buffer with its end.
+//   returns: 1 | 2: a part of a line, since the stream has ended behind it, or with VOLT_LONG_CUT a
+//            piece | 0 at the end of the stream | -EMSGSIZE: too long, see the policies | the
+//            errors of the stream | `try_`: -EAGAIN: the buffer has no whole line
+VOLT_API VOLT_POLL volt_read_line(volt_cx *cx, volt_reader *r, volt_span *out);
+VOLT_API VOLT__MUST int volt_try_read_line(volt_reader *r, volt_span *out);
+VOLT_API VOLT_POLL volt_read_until(volt_cx *cx, volt_reader *r, const void *delimiter, size_t n,
+                                   volt_span *out);
+VOLT_API VOLT__MUST int volt_try_read_until(volt_reader *r, const void *delimiter, size_t n,
+                                            volt_span *out);
+// Takes the next record, which must fit into the buffer with its header. *f is read at each poll.
+//   returns: 1 | 0 at the end of the stream, between two records | -EPIPE if it ends inside one |
+//            -EMSGSIZE if the record is too long | -EBADMSG if its length is negative | -EINVAL for
+//            an impossible format | the errors of the stream | `try_`: -EAGAIN
+VOLT_API VOLT_POLL volt_read_record(volt_cx *cx, volt_reader *r, const volt_record_format *f,
+                                    volt_span *out);
+VOLT_API VOLT__MUST int volt_try_read_record(volt_reader *r, const volt_record_format *f,
+                                             volt_span *out);
+// The reader as a stream: its buffer first, then what it reads from. For volt_copy and volt_relay
+// behind a head that was read by lines.
+VOLT_API volt_stream volt_reader_stream(volt_reader *r);
+
+// Writes to a stream through a buffer of the caller's. A writer is for one task at a time: an arm
+// may put something while another one waits in volt_flush, which then writes that, too.
+//   where  : as volt_reader_init
+VOLT_API void volt_writer_init(volt_writer *w, volt_stream out, void *buf, size_t cap);
+// Put something into the buffer, all of it or nothing, without a wait. volt_putf is as printf.
+//   where  : in the task that uses the writer
+//   returns: 0 | -ENOBUFS: no room now, await volt_flush | -EMSGSIZE: it never fits | the error
+//            of the stream, once a write has failed
+VOLT_API VOLT__MUST int volt_put(volt_writer *w, const void *p, size_t n);
+VOLT_API VOLT__MUST int volt_putv(volt_writer *w, const struct iovec *iov, int n);
+VOLT_API VOLT__MUST int volt_putf(volt_writer *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// Puts a record with its header, of which only the length is set, unless .keeps_header.
+//   returns: as volt_put | -EMSGSIZE also if the length is above .most or does not fit into its
+//            field | -EINVAL for an impossible format
+VOLT_API VOLT__MUST int volt_put_record(volt_writer *w, const volt_record_format *f,
+                                        const struct iovec *iov, int n);
+// The bytes that are not written yet, and those for which there is room now.
+VOLT_API size_t volt_unflushed(const volt_writer *w);
+VOLT_API size_t volt_writer_room(const volt_writer *w);
+// Puts n bytes, of any number, and writes whenever the buffer is full.
+//   returns: 0 | the errors of the stream, or of a cancellation: volt_writer_moved bytes were put
+VOLT_API VOLT_POLL volt_put_wait(volt_cx *cx, volt_writer *w, const void *p, size_t n);
+VOLT_API size_t volt_writer_moved(const volt_writer *w);
+// Writes all that is in the buffer. What was not written stays in it, also after a cancellation.
+//   returns: 0 | the errors of the stream, and that of the first failed write ever after
+VOLT_API VOLT_POLL volt_flush(volt_cx *cx, volt_writer *w);
+
+// Prepares a copy from one stream to another: by splice(2) if both are descriptors that can, else
+// through the buffer; NULL: through 16 KiB that are allocated while volt_copy runs.
+//   where  : as volt_reader_init
+VOLT_API void volt_copier_init(volt_copier *c, volt_stream from, volt_stream to, void *buf_or_null,
+                               size_t cap);
+#define VOLT_ALL UINT64_MAX
+// Copies until the first stream ends, or `at_most` further bytes are copied. After a cancellation
+// or an error, bytes may be on their way in *c: the next call goes on with them.
+//   returns: 0 | the error of either stream: see volt_copy_failed_at | -ENOMEM
+//   memory : a pipe while bytes are on their way; see also volt_copier_init
+VOLT_API VOLT_POLL volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most);
+// The number of bytes that were written so far.
+//   where  : in the task that copies, or after the copy has returned
+VOLT_API uint64_t volt_copied(const volt_copier *c);
+// The side on which the last volt_copy has failed: VOLT_IN, VOLT_OUT, or 0.
+VOLT_API int volt_copy_failed_at(const volt_copier *c);
+// Drops the bytes that are on their way, and gives back what *c has. Must follow the last
+// volt_copy.
+VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c);
+// Prepares a relay: copies between two streams, both ways.
+VOLT_API void volt_relayer_init(volt_relayer *r, volt_stream a, volt_stream b, volt_time idle);
+// Copies both ways until both directions have ended; the end of one is passed on. Ends as well if
+// no byte moves in either direction for `idle`, or a direction fails. Closes neither stream; after
+// an error the caller should reset both, or a cut stream would look complete.
+//   returns: 0 | -ETIMEDOUT, with volt_relay_is_idle | the first error
+//   memory : as volt_copy, for each direction
+VOLT_API VOLT_POLL volt_relay(volt_cx *cx, volt_relayer *r);
+// Returns 1 if the relay has ended because no byte has moved.
+VOLT_API int volt_relay_is_idle(const volt_relayer *r);
+// The copiers of the directions: 0, from a to b; 1, from b to a.
+VOLT_API const volt_copier *volt_relay_way(const volt_relayer *r, int way);
+// Sends up to `len` bytes of a file, from *offset on, which advances by the result. A read of the
+// disk blocks the worker.
+//   returns: the number of bytes | 0 at the end of the file | -errno
+VOLT_API VOLT_POLL volt_sendfile(volt_cx *cx, int fd, int file, int64_t *offset, size_t len);
+// Closes a connection so that the peer gets a reset, not an end: for one that was cut.
+VOLT_API void volt_close_reset(volt_cx *cx, int fd);
+#endif
+
 #if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
 // ---- signals
 // Blocks the signals in the calling thread, and opens a descriptor that reports them. Call it in
@@ -2990,6 +3216,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -3028,6 +3255,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #  include <netinet/tcp.h>
 #  include <sys/file.h>
 #  include <sys/ioctl.h>
+#  include <sys/sendfile.h>
 #  include <sys/socket.h>
 #  include <sys/uio.h>
 #  include <sys/un.h>
@@ -7134,6 +7362,7 @@ struct volt__worker {
 };
 
 #define VOLT__OUTSIDE_HEAPS 4
+enum { VOLT__PIPES = 8 };
 struct volt_rt {
     volt_config cfg; // once: effective values
     int64_t epoch;   // once: time of tick 0
@@ -7173,6 +7402,8 @@ struct volt_rt {
 #endif
     uint32_t names_lock;
     struct volt__query *queries; // under names_lock: host lookups in progress
+    uint32_t pipes_lock, n_pipes;
+    int pipes[VOLT__PIPES][2]; // under pipes_lock: empty pipes, for the next copy
 };
 
 // If VOLT_MAX_WORKERS is 1, this constant lets the compiler drop all code for several workers.
@@ -9433,6 +9664,7 @@ static void volt__rt_free(volt_rt *rt) {
     for (uint32_t i = 0; rt->workers && i < rt->started; i++)
         volt__worker_destroy(rt, rt->workers[i]);
     volt__fds_destroy(&rt->fds, rt->n_workers);
+    for (uint32_t i = 0; i < 2 * rt->n_pipes; i++) VOLT_SYS(close, rt->pipes[i / 2][i % 2]);
     if (rt->watchdog.fd >= 0) VOLT_SYS(close, rt->watchdog.fd);
     if (rt->fork_word) volt__sys_unmap(NULL, rt->fork_word, sizeof *rt->fork_word);
     if (rt->workers) a.free(a.user, rt->workers, sizeof(volt__worker *) * rt->n_workers);
@@ -15845,6 +16077,478 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
 #endif
 
 //==================================================================================================
+// >>streams  streams, readers, writers
+//==================================================================================================
+// Readers and writers over any stream. Their functions have no frame: a poll goes by what is in the
+// reader or writer, calls an operation of the stream, and stores what that has moved. So an await
+// that is cancelled at any point leaves a state from which the next one goes on.
+//   - buf_[from_ .. to_) are the bytes of a reader that were not taken, and of a writer those that
+//     were not written. scanned_: no delimiter begins before it.
+//   - frozen_ is the length that a write in progress was given: its polls pass the same bytes.
+//   - is_moving_ and moved_: the progress of a call that fills or empties memory of the caller's.
+// All functions are called by one task, those with a volt_cx in its polls.
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_STREAM)
+// A poll that calls operations of a stream one after the other awaits each of them.
+static inline void volt__await_next(volt_cx *cx) {
+    (void)cx;
+    VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
+}
+static volt_poll volt__fd_stream_read(volt_cx *cx, volt_stream s, void *buf, size_t len) {
+    return volt_read(cx, s.fd, buf, len);
+}
+static volt_poll volt__fd_stream_write(volt_cx *cx, volt_stream s, const void *buf, size_t len) {
+    return volt_write(cx, s.fd, buf, len);
+}
+static volt_poll volt__fd_stream_end(volt_cx *cx, volt_stream s) {
+    (void)cx;
+    int rc = volt_sock_shutdown(s.fd, 0, 1);
+    return volt_ready(rc == -ENOTSOCK || rc == -EOPNOTSUPP ? 0 : rc);
+}
+static volt_poll volt__fd_stream_ready(volt_cx *cx, volt_stream s) {
+    return volt_read_ready(cx, s.fd);
+}
+static const volt_stream_ops volt__fd_stream_ops = { volt__fd_stream_read, volt__fd_stream_write,
+                                                     volt__fd_stream_end, volt__fd_stream_ready };
+VOLT_API volt_stream volt_stream_of(int fd) {
+    volt_stream s = { &volt__fd_stream_ops, NULL, fd };
+    return s;
+}
+VOLT_API volt_poll volt_stream_read(volt_cx *cx, volt_stream s, void *buf, size_t len) {
+    return s.ops->read(cx, s, buf, len);
+}
+VOLT_API volt_poll volt_stream_write(volt_cx *cx, volt_stream s, const void *buf, size_t len) {
+    return s.ops->write(cx, s, buf, len);
+}
+VOLT_API volt_poll volt_stream_end(volt_cx *cx, volt_stream s) {
+    return s.ops->end ? s.ops->end(cx, s) : volt_ready(0);
+}
+VOLT_API volt_poll volt_stream_ready(volt_cx *cx, volt_stream s) {
+    return s.ops->ready ? s.ops->ready(cx, s) : volt_ready(-EOPNOTSUPP);
+}
+
+// ---- readers
+
+VOLT_API void volt_reader_init(volt_reader *r, volt_stream in, void *buf, size_t cap, int policy) {
+    memset(r, 0, sizeof *r);
+    r->in_ = in;
+    r->buf_ = (char *)buf;
+    r->self_ = r;
+    r->cap_ = cap;
+    r->policy_ = (uint8_t)policy;
+}
+static void volt__reader_check(volt_cx *cx, const volt_reader *r) {
+    (void)cx, (void)r;
+    VOLT__EXPECT_CX(cx, r->self_ == r, "the reader was copied: initialise it in its task");
+    volt__check_not_on_stack(cx, r->buf_);
+}
+VOLT_API volt_span volt_buffered(const volt_reader *r) {
+    volt_span span = { r->buf_ + r->from_, r->to_ - r->from_ };
+    return span;
+}
+VOLT_API void volt_consume(volt_reader *r, size_t n) {
+    VOLT__EXPECT(n <= r->to_ - r->from_, "volt_consume: more than is in the buffer");
+    r->from_ += n <= r->to_ - r->from_ ? n : r->to_ - r->from_;
+    if (r->scanned_ < r->from_) r->scanned_ = r->from_;
+}
+// Makes room behind what is there: all of it, if that is needed for `n` bytes or if there is none.
+static void volt__reader_compact(volt_reader *r, size_t n) {
+    if (r->from_ == r->to_) {
+        r->from_ = r->to_ = r->scanned_ = 0;
+    } else if (r->from_ > 0 && (r->to_ == r->cap_ || r->cap_ - r->from_ < n)) {
+        memmove(r->buf_, r->buf_ + r->from_, r->to_ - r->from_);
+        r->to_ -= r->from_;
+        r->scanned_ -= r->from_;
+        r->from_ = 0;
+    }
+}
+// Reads once more. The buffer has room, or room can be made. Returns 1 if there is more or the end
+// was found, 0 if *out is the result of the poll: pending, or an error.
+static int volt__reader_more(volt_cx *cx, volt_reader *r, size_t n, volt_poll *out) {
+    volt__reader_compact(r, n);
+    VOLT_ASSERT(r->to_ < r->cap_ && !r->is_end_);
+    volt__await_next(cx);
+    *out = r->in_.ops->read(cx, r->in_, r->buf_ + r->to_, r->cap_ - r->to_);
+    if (volt_is_pending(*out) || volt_value(*out) < 0) return 0;
+    if (volt_value(*out) == 0) r->is_end_ = 1;
+    r->to_ += (size_t)volt_value(*out);
+    VOLT_ASSERT(r->to_ <= r->cap_);
+    return 1;
+}
+VOLT_API volt_poll volt_fill(volt_cx *cx, volt_reader *r, size_t n, volt_span *out) {
+    volt_poll p;
+    volt__reader_check(cx, r);
+    if (n > r->cap_) return volt_ready(-EMSGSIZE);
+    while (r->to_ - r->from_ < n && !r->is_end_)
+        if (!volt__reader_more(cx, r, n, &p)) return p;
+    *out = volt_buffered(r);
+    return volt_ready((int64_t)out->len);
+}
+VOLT_API volt_poll volt_reader_ready(volt_cx *cx, volt_reader *r) {
+    return r->to_ > r->from_ || r->is_end_ ? volt_ready(0) : volt_stream_ready(cx, r->in_);
+}
+// Takes up to `len` bytes of the buffer.
+static size_t volt__reader_take(volt_reader *r, char *buf, size_t len) {
+    size_t n = r->to_ - r->from_ < len ? r->to_ - r->from_ : len;
+    if (n > 0) memcpy(buf, r->buf_ + r->from_, n);
+    volt_consume(r, n);
+    return n;
+}
+VOLT_API volt_poll volt_reader_read(volt_cx *cx, volt_reader *r, void *buf, size_t len) {
+    volt_poll p;
+    volt__reader_check(cx, r);
+    if (r->to_ == r->from_ && len > 0 && !r->is_end_) {
+        if (len >= r->cap_) return r->in_.ops->read(cx, r->in_, buf, len); // no need of the buffer
+        if (!volt__reader_more(cx, r, 0, &p)) return p;
+    }
+    return volt_ready((int64_t)volt__reader_take(r, (char *)buf, len));
+}
+VOLT_API size_t volt_reader_moved(const volt_reader *r) { return r->moved_; }
+// Fills `buf` up to `len` bytes or the end of the stream, by way of the buffer. Returns 1 when that
+// is done, 0 if *out is the result of the poll. moved_ stays after an error, until the next call.
+static int volt__reader_move(volt_cx *cx, volt_reader *r, char *buf, size_t len, volt_poll *out) {
+    volt__reader_check(cx, r);
+    if (!r->is_moving_) r->moved_ = 0;
+    r->is_moving_ = 1;
+    for (;;) {
+        r->moved_ += volt__reader_take(r, buf + r->moved_, len - r->moved_);
+        if (r->moved_ == len || r->is_end_) break;
+        if (!volt__reader_more(cx, r, 0, out)) {
+            if (!volt_is_pending(*out)) r->is_moving_ = 0;
+            return 0;
+        }
+    }
+    r->is_moving_ = 0;
+    return 1;
+}
+VOLT_API volt_poll volt_reader_read_exact(volt_cx *cx, volt_reader *r, void *buf, size_t len) {
+    volt_poll p;
+    if (!volt__reader_move(cx, r, (char *)buf, len, &p)) return p;
+    return volt_ready(r->moved_ == len ? (int64_t)len : -EPIPE);
+}
+VOLT_API volt_poll volt_read_to_end(volt_cx *cx, volt_reader *r, void *buf, size_t cap) {
+    volt_poll p;
+    volt_span rest;
+    if (!volt__reader_move(cx, r, (char *)buf, cap, &p)) return p;
+    if (r->is_end_) return volt_ready(r->to_ > r->from_ ? -EMSGSIZE : (int64_t)r->moved_);
+    // full: one more byte, or the end, tells whether there is more
+    r->is_moving_ = 1;
+    p = volt_fill(cx, r, 1, &rest);
+    if (volt_is_pending(p)) return p;
+    r->is_moving_ = 0;
+    if (volt_value(p) < 0) return p;
+    return volt_ready(volt_value(p) > 0 ? -EMSGSIZE : (int64_t)r->moved_);
+}
+
+// ---- lines
+
+// Called when the buffer is full without a delimiter. Returns 2 with a piece, or -EMSGSIZE.
+static int volt__reader_too_long(volt_reader *r, size_t n, volt_span *out) {
+    size_t keep = n - 1; // bytes that may be the beginning of a delimiter
+    if (r->policy_ == VOLT_LONG_STOP || r->cap_ < n) return -EMSGSIZE;
+    out->data = r->buf_ + r->from_;
+    out->len = r->to_ - r->from_ - keep;
+    r->from_ = r->scanned_ = r->to_ - keep;
+    if (r->policy_ == VOLT_LONG_CUT) return 2;
+    r->is_skipping_ = 1;
+    return -EMSGSIZE;
+}
+// Returns the position of the next delimiter, or to_ if there is none; then scanned_ is the first
+// position at which one may still begin.
+static size_t volt__reader_scan(volt_reader *r, const char *delimiter, size_t n) {
+    while (r->to_ - r->scanned_ >= n) {
+        size_t len = r->to_ - r->scanned_ - n + 1; // positions at which it fits
+        const char *at = (const char *)memchr(r->buf_ + r->scanned_, delimiter[0], len);
+        if (!at) {
+            r->scanned_ += len;
+            break;
+        }
+        r->scanned_ = (size_t)(at - r->buf_);
+        if (memcmp(at, delimiter, n) == 0) return r->scanned_;
+        r->scanned_++;
+    }
+    return r->to_;
+}
+VOLT_API int volt_try_read_until(volt_reader *r, const void *delimiter, size_t n, volt_span *out) {
+    if (n == 0) return -EINVAL;
+    if (r->scanned_ < r->from_) r->scanned_ = r->from_;
+    for (;;) {
+        size_t at = volt__reader_scan(r, (const char *)delimiter, n);
+        int is_found = at < r->to_;
+        if (!is_found && !r->is_end_) {
+            if (r->is_skipping_) r->from_ = r->scanned_;
+            if (r->is_skipping_ || r->to_ - r->from_ < r->cap_) return -EAGAIN;
+            return volt__reader_too_long(r, n, out);
+        }
+        out->data = r->buf_ + r->from_;
+        out->len = at - r->from_;
+        r->from_ = r->scanned_ = is_found ? at + n : r->to_;
+        int was_skipped = r->is_skipping_;
+        r->is_skipping_ = 0;
+        if (was_skipped && is_found) continue; // this was the end of the line that was too long
+        if (is_found) return 1;
+        return out->len > 0 && !was_skipped ? 2 : 0;
+    }
+}
+VOLT_API volt_poll volt_read_until(volt_cx *cx, volt_reader *r, const void *delimiter, size_t n,
+                                   volt_span *out) {
+    volt_poll p;
+    volt__reader_check(cx, r);
+    for (;;) {
+        int rc = volt_try_read_until(r, delimiter, n, out);
+        if (rc != -EAGAIN) return volt_ready(rc);
+        if (!volt__reader_more(cx, r, 0, &p)) return p;
+    }
+}
+// Cuts a "\r" that belongs to the end of the line.
+static void volt__line_trim(int64_t rc, volt_span *out) {
+    if (rc == 1 && out->len > 0 && out->data[out->len - 1] == '\r') out->len--;
+}
+VOLT_API int volt_try_read_line(volt_reader *r, volt_span *out) {
+    int rc = volt_try_read_until(r, "\n", 1, out);
+    volt__line_trim(rc, out);
+    return rc;
+}
+VOLT_API volt_poll volt_read_line(volt_cx *cx, volt_reader *r, volt_span *out) {
+    volt_poll p = volt_read_until(cx, r, "\n", 1, out);
+    if (!volt_is_pending(p)) volt__line_trim(volt_value(p), out);
+    return p;
+}
+
+// ---- records
+
+static uint64_t volt__record_get(const volt_record_format *f, unsigned width, const char *field) {
+    uint64_t x = 0;
+    for (unsigned i = 0; i < width; i++)
+        x = x << 8 | (unsigned char)field[f->is_little ? width - 1 - i : i];
+    return x;
+}
+static void volt__record_set(const volt_record_format *f, unsigned width, char *field, uint64_t x) {
+    for (unsigned i = 0; i < width; i++, x >>= 8)
+        field[f->is_little ? i : width - 1 - i] = (char)(x & 0xff);
+}
+// Fills in the defaults. Returns 0, or -EINVAL if the field is not inside the header.
+static int volt__record_form(const volt_record_format *f, unsigned *width, size_t *header) {
+    *width = f->width ? f->width : 4;
+    *header = f->header ? f->header : (size_t)f->offset + *width;
+    return *width <= 8 && (size_t)f->offset + *width <= *header ? 0 : -EINVAL;
+}
+// Drops the rest of a record that was too long. Returns 1 when that is done.
+static int volt__reader_skip(volt_reader *r) {
+    size_t n = r->to_ - r->from_;
+    if (n > r->skip_) n = (size_t)r->skip_;
+    volt_consume(r, n);
+    r->skip_ -= n;
+    return r->skip_ == 0;
+}
+VOLT_API int volt_try_read_record(volt_reader *r, const volt_record_format *f, volt_span *out) {
+    unsigned width;
+    size_t header;
+    if (volt__record_form(f, &width, &header) < 0) return -EINVAL;
+    if (r->skip_ > 0 && !volt__reader_skip(r)) return r->is_end_ ? -EPIPE : -EAGAIN;
+    size_t n = r->to_ - r->from_;
+    if (n < header) return !r->is_end_ ? -EAGAIN : n == 0 ? 0 : -EPIPE;
+    const char *head = r->buf_ + r->from_;
+    uint64_t number = volt__record_get(f, width, head + f->offset);
+    // the sum in 64 bits without overflow: a number above INT64_MAX fits into no buffer
+    int64_t len = number > INT64_MAX ? INT64_MAX : (int64_t)number;
+    if (f->adjust < 0 && len < -f->adjust) return -EBADMSG;
+    len = f->adjust > INT64_MAX - len ? INT64_MAX : len + f->adjust;
+    if (len < 0) return -EBADMSG;
+    if ((uint64_t)len > r->cap_ - header || (f->most > 0 && (uint64_t)len > f->most)) {
+        if (r->policy_ != VOLT_LONG_SKIP) return -EMSGSIZE;
+        r->skip_ = (uint64_t)len + header;
+        (void)volt__reader_skip(r);
+        return -EMSGSIZE;
+    }
+    if (n < header + (size_t)len) return r->is_end_ ? -EPIPE : -EAGAIN;
+    out->data = r->buf_ + r->from_ + (f->keeps_header ? 0 : header);
+    out->len = (size_t)len + (f->keeps_header ? header : 0);
+    volt_consume(r, header + (size_t)len);
+    return 1;
+}
+VOLT_API volt_poll volt_read_record(volt_cx *cx, volt_reader *r, const volt_record_format *f,
+                                    volt_span *out) {
+    volt_poll p;
+    unsigned width;
+    size_t header;
+    volt__reader_check(cx, r);
+    if (volt__record_form(f, &width, &header) < 0 || header > r->cap_) return volt_ready(-EINVAL);
+    for (;;) {
+        int rc = volt_try_read_record(r, f, out);
+        if (rc != -EAGAIN) return volt_ready(rc);
+        if (!volt__reader_more(cx, r, r->cap_, &p)) return p;
+    }
+}
+
+// ---- a reader as a stream
+
+static volt_poll volt__reader_stream_read(volt_cx *cx, volt_stream s, void *buf, size_t len) {
+    return volt_reader_read(cx, (volt_reader *)s.self, buf, len);
+}
+static volt_poll volt__reader_stream_write(volt_cx *cx, volt_stream s, const void *buf,
+                                           size_t len) {
+    return volt_stream_write(cx, ((volt_reader *)s.self)->in_, buf, len);
+}
+static volt_poll volt__reader_stream_end(volt_cx *cx, volt_stream s) {
+    return volt_stream_end(cx, ((volt_reader *)s.self)->in_);
+}
+static volt_poll volt__reader_stream_ready(volt_cx *cx, volt_stream s) {
+    return volt_reader_ready(cx, (volt_reader *)s.self);
+}
+static const volt_stream_ops volt__reader_stream_ops = {
+    volt__reader_stream_read, volt__reader_stream_write, volt__reader_stream_end,
+    volt__reader_stream_ready
+};
+VOLT_API volt_stream volt_reader_stream(volt_reader *r) {
+    volt_stream s = { &volt__reader_stream_ops, r, -1 };
+    return s;
+}
+
+// ---- writers
+
+VOLT_API void volt_writer_init(volt_writer *w, volt_stream out, void *buf, size_t cap) {
+    memset(w, 0, sizeof *w);
+    w->out_ = out;
+    w->buf_ = (char *)buf;
+    w->self_ = w;
+    w->cap_ = cap;
+}
+VOLT_API size_t volt_unflushed(const volt_writer *w) { return w->to_ - w->from_; }
+// While a write is in progress its bytes stay where they are.
+VOLT_API size_t volt_writer_room(const volt_writer *w) {
+    return w->frozen_ > 0 ? w->cap_ - w->to_ : w->cap_ - (w->to_ - w->from_);
+}
+// Makes room for n bytes behind what is there. Returns 0, or the result of volt_put.
+static int volt__writer_reserve(volt_writer *w, size_t n) {
+    if (w->error_ < 0) return w->error_;
+    if (n > w->cap_) return -EMSGSIZE;
+    if (n > volt_writer_room(w)) return -ENOBUFS;
+    if (w->frozen_ == 0 && n > w->cap_ - w->to_) {
+        memmove(w->buf_, w->buf_ + w->from_, w->to_ - w->from_);
+        w->to_ -= w->from_;
+        w->from_ = 0;
+    }
+    return 0;
+}
+static void volt__writer_add(volt_writer *w, const void *p, size_t n) {
+    VOLT_ASSERT(n <= w->cap_ - w->to_);
+    if (n > 0) memcpy(w->buf_ + w->to_, p, n);
+    w->to_ += n;
+}
+VOLT_API int volt_put(volt_writer *w, const void *p, size_t n) {
+    int rc = volt__writer_reserve(w, n);
+    if (rc == 0) volt__writer_add(w, p, n);
+    return rc;
+}
+static size_t volt__iov_sum(const struct iovec *iov, int n) {
+    size_t len = 0;
+    for (int i = 0; i < n; i++)
+        len = iov[i].iov_len > SIZE_MAX - len ? SIZE_MAX : len + iov[i].iov_len;
+    return len;
+}
+VOLT_API int volt_putv(volt_writer *w, const struct iovec *iov, int n) {
+    int rc = volt__writer_reserve(w, volt__iov_sum(iov, n));
+    for (int i = 0; rc == 0 && i < n; i++) volt__writer_add(w, iov[i].iov_base, iov[i].iov_len);
+    return rc;
+}
+// The text is formatted into the room at the end, or measured if it does not fit there. The 0 that
+// vsnprintf writes behind it may take the place of one byte that is free.
+VOLT_API int volt_putf(volt_writer *w, const char *format, ...) {
+    va_list list;
+    int rc = volt__writer_reserve(w, 0);
+    if (rc < 0) return rc;
+    for (int tries = 0;; tries++) {
+        size_t room = w->cap_ - w->to_;
+        va_start(list, format);
+        int n = vsnprintf(w->buf_ + w->to_, room, format, list);
+        va_end(list);
+        if (n < 0) return -EINVAL;
+        if ((size_t)n < room) {
+            w->to_ += (size_t)n;
+            return 0;
+        }
+        rc = volt__writer_reserve(w, (size_t)n + 1);
+        if (rc < 0 || tries > 0) return rc < 0 ? rc : -ENOBUFS;
+    }
+}
+VOLT_API int volt_put_record(volt_writer *w, const volt_record_format *f, const struct iovec *iov,
+                             int n) {
+    unsigned width;
+    size_t header, len = volt__iov_sum(iov, n);
+    if (volt__record_form(f, &width, &header) < 0) return -EINVAL;
+    if (f->keeps_header && len < header) return -EINVAL;
+    if (f->keeps_header) len -= header;
+    if (len > w->cap_ || header > w->cap_ - len) return w->error_ < 0 ? w->error_ : -EMSGSIZE;
+    if (f->most > 0 && len > f->most) return -EMSGSIZE;
+    int64_t number = (int64_t)len - f->adjust;
+    if (number < 0 || (width < 8 && (uint64_t)number >> (8 * width) != 0)) return -EMSGSIZE;
+    int rc = volt__writer_reserve(w, header + len);
+    if (rc < 0) return rc;
+    char *head = w->buf_ + w->to_;
+    if (!f->keeps_header) {
+        memset(head, 0, header);
+        w->to_ += header;
+    }
+    for (int i = 0; i < n; i++) volt__writer_add(w, iov[i].iov_base, iov[i].iov_len);
+    volt__record_set(f, width, head + f->offset, (uint64_t)number);
+    return 0;
+}
+static void volt__writer_check(volt_cx *cx, const volt_writer *w) {
+    (void)cx, (void)w;
+    VOLT__EXPECT_CX(cx, w->self_ == w, "the writer was copied: initialise it in its task");
+    volt__check_not_on_stack(cx, w->buf_);
+}
+// Writes once. Returns 1 if bytes were written, 0 if *out is the result of the poll.
+static int volt__writer_write(volt_cx *cx, volt_writer *w, volt_poll *out) {
+    if (w->frozen_ == 0) w->frozen_ = w->to_ - w->from_;
+    VOLT_ASSERT(w->frozen_ > 0 && w->from_ + w->frozen_ <= w->to_);
+    volt__await_next(cx);
+    *out = w->out_.ops->write(cx, w->out_, w->buf_ + w->from_, w->frozen_);
+    if (volt_is_pending(*out)) return 0;
+    int64_t rc = volt_value(*out);
+    w->frozen_ = 0;
+    if (rc < 0 && rc != -ECANCELED) w->error_ = (int)rc;
+    if (rc < 0) return 0;
+    w->from_ += (size_t)rc;
+    if (w->from_ == w->to_) w->from_ = w->to_ = 0;
+    return 1;
+}
+VOLT_API volt_poll volt_flush(volt_cx *cx, volt_writer *w) {
+    volt_poll p;
+    volt__writer_check(cx, w);
+    if (w->error_ < 0) return volt_ready(w->error_);
+    while (w->to_ > w->from_)
+        if (!volt__writer_write(cx, w, &p)) return p;
+    return volt_ready(0);
+}
+VOLT_API size_t volt_writer_moved(const volt_writer *w) { return w->moved_; }
+VOLT_API volt_poll volt_put_wait(volt_cx *cx, volt_writer *w, const void *p, size_t n) {
+    volt_poll out;
+    volt__writer_check(cx, w);
+    if (w->error_ < 0) return volt_ready(w->error_);
+    if (!w->is_moving_) w->moved_ = 0;
+    w->is_moving_ = 1;
+    for (;;) {
+        size_t room = volt_writer_room(w), left = n - w->moved_;
+        size_t some = left < room ? left : room;
+        if (some > 0) {
+            int rc = volt_put(w, (const char *)p + w->moved_, some);
+            VOLT_ASSERT(rc == 0);
+            (void)rc;
+            w->moved_ += some;
+        }
+        if (w->moved_ == n) break;
+        if (!volt__writer_write(cx, w, &out)) {
+            if (!volt_is_pending(out)) w->is_moving_ = 0;
+            return out;
+        }
+    }
+    w->is_moving_ = 0;
+    return volt_ready(0);
+}
+#endif
+
+//==================================================================================================
 // >>combine  select and join over arms, join over arrays
 //==================================================================================================
 // Awaits of several polls at once: of arms (VOLT_SELECT, VOLT_JOIN_ALL and their variants), and of
@@ -16217,6 +16921,285 @@ VOLT_API volt_poll volt_try_join_all(volt_cx *cx, volt_fn *fn, void *states, siz
 VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t stride, size_t n) {
     return volt__child_array_poll(cx, VOLT__CHILD_ARRAY_ANY, fn, states, stride, n);
 }
+
+//==================================================================================================
+// >>copy  copying between streams, files to sockets
+//==================================================================================================
+// A copy reads from one stream and writes to another. Between two descriptors the bytes go through
+// a pipe, by splice(2), and are never in this process; else they go through a buffer.
+//   - Bytes on their way are in_pipe_ bytes of the pipe, or buf_[at_ .. at_ + n_): not both. They
+//     are written before anything is read, so the order is kept whichever way the next ones take.
+//   - A copier has a pipe only while bytes are in it, and returns it to the runtime then: a relay
+//     that waits costs no descriptor. A file that cannot be spliced is found out by -EINVAL.
+//   - n_copied_ counts the bytes that were written.
+// All functions are called by one task, in its polls.
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_STREAM)
+enum { VOLT__COPY_BYTES = 65536, VOLT__COPY_BUFFER = 16384 };
+typedef struct volt__copy_args {
+    volt_cx *cx;
+    volt_copier *c;
+} volt__copy_args;
+
+VOLT_API void volt_copier_init(volt_copier *c, volt_stream from, volt_stream to, void *buf_or_null,
+                               size_t cap) {
+    memset(c, 0, sizeof *c);
+    c->from_ = from;
+    c->to_ = to;
+    c->buf_ = (char *)buf_or_null;
+    c->cap_ = buf_or_null ? cap : 0;
+    c->has_no_splice_ = from.fd < 0 || to.fd < 0;
+    c->pipe_[0] = c->pipe_[1] = -1;
+}
+VOLT_API uint64_t volt_copied(const volt_copier *c) { return c->n_copied_; }
+VOLT_API int volt_copy_failed_at(const volt_copier *c) { return c->failed_at_; }
+
+// ---- pipes
+
+// Returns 0 or -errno.
+static int volt__pipe_take(volt_rt *rt, int *pipe) {
+    volt__lock(&rt->pipes_lock);
+    uint32_t n = rt->n_pipes;
+    if (n > 0) {
+        memcpy(pipe, rt->pipes[n - 1], sizeof rt->pipes[0]);
+        rt->n_pipes = n - 1;
+    }
+    volt__unlock(&rt->pipes_lock);
+    if (n > 0) return 0;
+    return VOLT_SYS(pipe2, pipe, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
+}
+// The pipe is empty if is_kept.
+static void volt__pipe_give(volt_rt *rt, int *pipe, int is_kept) {
+    if (is_kept) {
+        volt__lock(&rt->pipes_lock);
+        is_kept = rt->n_pipes < VOLT__PIPES;
+        if (is_kept) memcpy(rt->pipes[rt->n_pipes++], pipe, sizeof rt->pipes[0]);
+        volt__unlock(&rt->pipes_lock);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!is_kept) VOLT_SYS(close, pipe[i]);
+        pipe[i] = -1;
+    }
+}
+VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c) {
+    volt_allocator *a = &cx->rt_->cfg.alloc;
+    if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c->pipe_, 0);
+    if (c->is_ours_) a->free(a->user, c->buf_, VOLT__COPY_BUFFER);
+    if (c->is_ours_) c->buf_ = NULL;
+    c->is_ours_ = 0;
+    c->in_pipe_ = c->n_ = 0;
+}
+
+// ---- by splice
+
+// splice(2) has no flag against SIGPIPE, see volt__write_nosignal.
+static int64_t volt__splice(volt_cx *cx, int from, int to, size_t len, int is_out) {
+    volt__sigpipe held;
+    int is_caller = is_out && !cx->worker_->has_thread;
+    if (is_caller) volt__sys_sigpipe_block(&held);
+    ssize_t n = VOLT_SYS(splice, from, NULL, to, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    int error = n < 0 ? errno : 0;
+    if (is_caller) volt__sys_sigpipe_unblock(&held, error == EPIPE);
+    return n < 0 ? -error : (int64_t)n;
+}
+static size_t volt__copy_left(const volt_copier *c, size_t most) {
+    uint64_t left = c->limit_ - c->n_copied_;
+    return left < most ? (size_t)left : most;
+}
+// Returns -EINVAL also if there is no pipe: the bytes then go through the buffer.
+static int64_t volt__splice_in(int fd, void *arg) {
+    volt__copy_args *a = (volt__copy_args *)arg;
+    volt_copier *c = a->c;
+    if (volt__pipe_take(a->cx->rt_, c->pipe_) < 0) return -EINVAL;
+    int64_t n = volt__splice(a->cx, fd, c->pipe_[1], volt__copy_left(c, VOLT__COPY_BYTES), 0);
+    if (n > 0) c->in_pipe_ = (size_t)n;
+    else volt__pipe_give(a->cx->rt_, c->pipe_, 1);
+    return n;
+}
+static int64_t volt__splice_out(int fd, void *arg) {
+    volt__copy_args *a = (volt__copy_args *)arg;
+    return volt__splice(a->cx, a->c->pipe_[0], fd, a->c->in_pipe_, 1);
+}
+
+// ---- by a buffer
+
+static int volt__copy_buffer(volt_cx *cx, volt_copier *c) {
+    volt_allocator *a = &cx->rt_->cfg.alloc;
+    if (c->buf_ && c->cap_ > 0) return 0;
+    void *buf = a->alloc(a->user, VOLT__COPY_BUFFER, 16);
+    if (!buf) return -ENOMEM;
+    c->buf_ = (char *)buf;
+    c->cap_ = VOLT__COPY_BUFFER;
+    c->is_ours_ = 1;
+    return 0;
+}
+// The target cannot be spliced to: takes the bytes out of the pipe. The buffer may be smaller.
+static int volt__copy_unpipe(volt_cx *cx, volt_copier *c) {
+    int rc = volt__copy_buffer(cx, c);
+    if (rc < 0) return rc;
+    size_t most = c->in_pipe_ < c->cap_ ? c->in_pipe_ : c->cap_;
+    ssize_t n = VOLT_SYS(read, c->pipe_[0], c->buf_, most);
+    if (n <= 0) return n < 0 ? -errno : -EIO;
+    c->in_pipe_ -= (size_t)n;
+    c->at_ = 0;
+    c->n_ = (size_t)n;
+    if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c->pipe_, 1);
+    return 0;
+}
+
+// ---- one step in either direction
+
+// Reads once. The result is the number of bytes, 0 at the end, or -errno.
+static volt_poll volt__copy_read(volt_cx *cx, volt_copier *c) {
+    volt__copy_args args = { cx, c };
+    if (!c->has_no_splice_) {
+        volt_poll p = volt_io(cx, c->from_.fd, VOLT_IN, volt__splice_in, &args);
+        if (volt_is_pending(p) || volt_value(p) != -EINVAL) return p;
+        c->has_no_splice_ = 1;
+        volt__await_next(cx);
+    }
+    int rc = volt__copy_buffer(cx, c);
+    if (rc < 0) return volt_ready(rc);
+    volt_poll p = c->from_.ops->read(cx, c->from_, c->buf_, volt__copy_left(c, c->cap_));
+    if (!volt_is_pending(p) && volt_value(p) > 0) {
+        c->at_ = 0;
+        c->n_ = (size_t)volt_value(p);
+    }
+    return p;
+}
+// Writes once of what is on its way. The result is the number of bytes, or -errno.
+static volt_poll volt__copy_write(volt_cx *cx, volt_copier *c) {
+    volt__copy_args args = { cx, c };
+    volt_poll p;
+    if (c->n_ == 0) {
+        VOLT_ASSERT(c->in_pipe_ > 0);
+        p = volt_io(cx, c->to_.fd, VOLT_OUT, volt__splice_out, &args);
+        if (volt_is_pending(p)) return p;
+        if (volt_value(p) != -EINVAL) {
+            if (volt_value(p) > 0) c->in_pipe_ -= (size_t)volt_value(p);
+            if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c->pipe_, 1);
+            return p;
+        }
+        c->has_no_splice_ = 1;
+        int rc = volt__copy_unpipe(cx, c);
+        if (rc < 0) return volt_ready(rc);
+        volt__await_next(cx);
+    }
+    p = c->to_.ops->write(cx, c->to_, c->buf_ + c->at_, c->n_);
+    if (!volt_is_pending(p) && volt_value(p) > 0) {
+        c->at_ += (size_t)volt_value(p);
+        c->n_ -= (size_t)volt_value(p);
+    }
+    return p;
+}
+static volt_poll volt__copy_end(volt_copier *c, int64_t rc, int failed_at) {
+    c->failed_at_ = (uint8_t)(rc < 0 && rc != -ECANCELED ? failed_at : 0);
+    return volt_ready(rc < 0 ? rc : 0);
+}
+VOLT_API volt_poll volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most) {
+    VOLT_BEGIN(cx, c);
+    c->limit_ = at_most > UINT64_MAX - c->n_copied_ ? UINT64_MAX : c->n_copied_ + at_most;
+    c->failed_at_ = 0;
+    for (;;) {
+        while (c->in_pipe_ + c->n_ > 0) {
+            VOLT_AWAIT(c->rc_, volt__copy_write(cx, c));
+            if (c->rc_ < 0) VOLT_RETURN(volt_value(volt__copy_end(c, c->rc_, VOLT_OUT)));
+            c->n_copied_ += (uint64_t)c->rc_;
+            c->moved_at_ = volt_now();
+        }
+        if (c->n_copied_ >= c->limit_) break;
+        VOLT_AWAIT(c->rc_, volt__copy_read(cx, c));
+        if (c->rc_ < 0) VOLT_RETURN(volt_value(volt__copy_end(c, c->rc_, VOLT_IN)));
+        if (c->rc_ == 0) break;
+        c->moved_at_ = volt_now();
+    }
+    VOLT_END(0);
+}
+
+// ---- both ways
+
+VOLT_API void volt_relayer_init(volt_relayer *r, volt_stream a, volt_stream b, volt_time idle) {
+    memset(r, 0, sizeof *r);
+    volt_copier_init(&r->way_[0], a, b, NULL, 0);
+    volt_copier_init(&r->way_[1], b, a, NULL, 0);
+    r->limit_ = idle;
+}
+VOLT_API int volt_relay_is_idle(const volt_relayer *r) { return r->is_idle_; }
+VOLT_API const volt_copier *volt_relay_way(const volt_relayer *r, int way) {
+    return &r->way_[way != 0];
+}
+// Copies one way, and passes on the end. That the other side takes no end any more is no error: its
+// own direction tells what has become of it.
+static volt_poll volt__relay_one(volt_cx *cx, volt_relayer *r, int i) {
+    volt__relay_way *const way = &r->arm_state_[i];
+    VOLT_BEGIN(cx, way);
+    VOLT_AWAIT(way->rc_, volt_copy(cx, &r->way_[i], VOLT_ALL));
+    if (way->rc_ < 0) VOLT_RETURN(way->rc_);
+    VOLT_AWAIT(volt_stream_end(cx, r->way_[i].to_));
+    VOLT_END(0);
+}
+static volt_poll volt__relay_both(volt_cx *cx, volt_relayer *r) {
+    volt__relay_way *const both = &r->both_;
+    VOLT_BEGIN(cx, both);
+    VOLT_AWAIT(both->rc_, VOLT_TRY_JOIN_ALL(VOLT_ARM(&r->arm_[0], volt__relay_one(cx, r, 0)),
+                                            VOLT_ARM(&r->arm_[1], volt__relay_one(cx, r, 1))));
+    VOLT_END(both->rc_);
+}
+// Ends when nothing has moved for the limit.
+static volt_poll volt__relay_watch(volt_cx *cx, volt_relayer *r) {
+    volt__relay_way *const watch = &r->idle_;
+    VOLT_BEGIN(cx, watch);
+    for (;;) {
+        volt_time last = r->way_[0].moved_at_ > r->way_[1].moved_at_ ? r->way_[0].moved_at_
+                                                                      : r->way_[1].moved_at_;
+        watch->rc_ = volt__time_add(last, r->limit_);
+        if (watch->rc_ <= volt_now()) break;
+        VOLT_AWAIT(watch->rc_, volt_sleep_until(cx, watch->rc_));
+        if (watch->rc_ < 0) VOLT_RETURN(watch->rc_);
+    }
+    VOLT_END(0);
+}
+VOLT_API volt_poll volt_relay(volt_cx *cx, volt_relayer *r) {
+    VOLT_BEGIN(cx, r);
+    r->way_[0].moved_at_ = r->way_[1].moved_at_ = volt_now();
+    VOLT_AWAIT(r->rc_, VOLT_SELECT_BIASED(VOLT_ARM(&r->arm_[2], volt__relay_both(cx, r)),
+                                          VOLT_ARM(&r->arm_[3], volt__relay_watch(cx, r))));
+    for (int i = 0; i < 2; i++) volt_copier_close(cx, &r->way_[i]);
+    if (r->rc_ < 0) VOLT_RETURN(r->rc_);
+    r->is_idle_ = r->rc_ == 1;
+    VOLT_END(r->is_idle_ ? -ETIMEDOUT : r->arm_[2].value);
+}
+
+// ---- files to sockets
+
+typedef struct volt__sendfile_args {
+    volt_cx *cx;
+    int file;
+    int64_t *offset;
+    size_t len;
+} volt__sendfile_args;
+static int64_t volt__sendfile_call(int fd, void *arg) {
+    volt__sendfile_args *a = (volt__sendfile_args *)arg;
+    off_t at = (off_t)*a->offset;
+    volt__sigpipe held;
+    int is_caller = !a->cx->worker_->has_thread; // see volt__write_nosignal
+    if (at != *a->offset) return -EOVERFLOW;
+    if (is_caller) volt__sys_sigpipe_block(&held);
+    ssize_t n = VOLT_SYS(sendfile, fd, a->file, &at, a->len);
+    int error = n < 0 ? errno : 0;
+    if (is_caller) volt__sys_sigpipe_unblock(&held, error == EPIPE);
+    if (n > 0) *a->offset = at;
+    return n < 0 ? -error : (int64_t)n;
+}
+VOLT_API volt_poll volt_sendfile(volt_cx *cx, int fd, int file, int64_t *offset, size_t len) {
+    volt__sendfile_args args = { cx, file, offset, len };
+    volt__check_not_on_stack(cx, offset);
+    return volt_io(cx, fd, VOLT_OUT, volt__sendfile_call, &args);
+}
+VOLT_API void volt_close_reset(volt_cx *cx, int fd) {
+    (void)volt_set_linger(fd, 0);
+    volt_close(cx, fd);
+}
+#endif
 
 //==================================================================================================
 // >>names  host names: lookup and connection
